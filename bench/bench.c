@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Statistics and print-out: sides sampled in turns, medians, goals.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+/* Ours and up to three bare things beside it. */
+#define MAX_SIDES 4
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The q-quantile of sorted figures: the smallest one that at least a share q
+   of all does not exceed. */
+static double
+quantile(const double *sorted, unsigned n, double q)
+{
+	double at = q * n;
+	unsigned i = (unsigned)at;
+
+	if ((double)i < at)
+		i++;
+	if (i > 0)
+		i--;
+	return sorted[i < n ? i : n - 1];
+}
+
+static double
+median_of(double *figures, unsigned n)
+{
+	qsort(figures, n, sizeof(*figures), compare_doubles);
+	if (n % 2)
+		return figures[n / 2];
+	return (figures[n / 2 - 1] + figures[n / 2]) / 2;
+}
+
+static void *
+allocate(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (!p)
+		bench_must_sys(ENOMEM, "calloc");
+	return p;
+}
+
+static void
+print_goal(bool met, double goal)
+{
+	printf(" goal %g %s\n", goal, met ? "met" : "missed");
+	fflush(stdout);
+}
+
+void
+bench_compare(const char *metric, const char *unit,
+	      const struct bench_side *sides, unsigned n_sides,
+	      unsigned rounds, unsigned per_round, struct bench_stats *ret)
+{
+	unsigned total = rounds * per_round, s, r, i;
+	double *figures[MAX_SIDES], *medians[MAX_SIDES], *scratch;
+	struct bench_stats st;
+
+	if (n_sides == 0 || n_sides > MAX_SIDES || total == 0) {
+		fprintf(stderr, "bench: %s: a wrong comparison\n", metric);
+		exit(2);
+	}
+	scratch = allocate(rounds > per_round ? rounds : per_round,
+			   sizeof(*scratch));
+	for (s = 0; s < n_sides; s++) {
+		figures[s] = allocate(total, sizeof(**figures));
+		medians[s] = allocate(rounds, sizeof(**medians));
+		/* The first one pays for pages and caches; it is not kept. */
+		(void)sides[s].sample(sides[s].arg);
+	}
+	for (r = 0; r < rounds; r++) {
+		for (i = 0; i < n_sides; i++) {
+			unsigned k;
+			double *at;
+
+			s = (r + i) % n_sides;
+			at = figures[s] + r * per_round;
+			for (k = 0; k < per_round; k++)
+				at[k] = sides[s].sample(sides[s].arg);
+			memcpy(scratch, at, per_round * sizeof(*at));
+			medians[s][r] = median_of(scratch, per_round);
+		}
+	}
+	for (s = 0; s < n_sides; s++) {
+		qsort(figures[s], total, sizeof(**figures), compare_doubles);
+		st.n = total;
+		st.p50 = quantile(figures[s], total, 0.50);
+		st.p99 = quantile(figures[s], total, 0.99);
+		st.max = figures[s][total - 1];
+		printf("%s %s %u %.4g %.4g %.4g %s\n", metric,
+		       sides[s].subject, st.n, st.p50, st.p99, st.max, unit);
+		if (s == 0 && ret)
+			*ret = st;
+	}
+	for (s = 1; s < n_sides; s++) {
+		const char *name = strchr(sides[s].subject, '/');
+		double ratio;
+
+		for (r = 0; r < rounds; r++)
+			scratch[r] = medians[0][r] / medians[s][r];
+		ratio = median_of(scratch, rounds);
+		printf("ratio %s %s/%s %.3f", metric, sides[0].subject,
+		       name ? name + 1 : sides[s].subject, ratio);
+		if (sides[s].goal > 0)
+			print_goal(ratio <= sides[s].goal, sides[s].goal);
+		else
+			printf(" no goal\n");
+	}
+	fflush(stdout);
+	for (s = 0; s < n_sides; s++) {
+		free(figures[s]);
+		free(medians[s]);
+	}
+	free(scratch);
+}
+
+void
+bench_count(const char *metric, const char *subject, double value,
+	    const char *unit)
+{
+	printf("%s %s 1 %.4g %.4g %.4g %s\n", metric, subject, value, value,
+	       value, unit);
+	fflush(stdout);
+}
+
+void
+bench_goal(const char *metric, const char *figure, double value,
+	   const char *unit, double goal)
+{
+	printf("value %s %s %.4g %s", metric, figure, value, unit);
+	print_goal(value <= goal, goal);
+}
+
+void
+bench_goal_below(const char *metric, const char *figure, double value,
+		 const char *unit, double goal)
+{
+	printf("value %s %s %.4g %s below", metric, figure, value, unit);
+	print_goal(value < goal, goal);
+}
+
+void
+bench_skip(const char *metric, const char *why)
+{
+	printf("SKIP %s: %s\n", metric, why);
+	fflush(stdout);
+}
+
+void
+bench_must(evc_status status, const char *what)
+{
+	if (status >= 0)
+		return;
+	fprintf(stderr, "bench: %s: %s: %s\n", what, evc_status_name(status),
+		evc_last_error());
+	exit(2);
+}
+
+void
+bench_must_sys(int err, const char *what)
+{
+	if (err == 0)
+		return;
+	fprintf(stderr, "bench: %s: %s\n", what, strerror(err));
+	exit(2);
+}

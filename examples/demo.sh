@@ -1,0 +1,179 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# demo.sh - a loaded server stops well: what `make demo` runs.
+#
+# Needs the built examples `server` and `client`.  Their folder is the first
+# argument, else the environment variable EVC_EXAMPLES, else build/examples
+# beside the folder of this script.  wrk and curl are used when they are there.
+#
+# It writes files into a temporary folder, serves them on a free port of
+# 127.0.0.1, and loads the server with
+#	wrk         as fast as it goes, over keep-alive connections
+#	curl        a download of 30 MB, slow enough to be under way at the stop
+#	client      the project's own, which checks every byte of every answer
+# Then comes SIGTERM, in the middle of it all.  Every request of which the
+# server had read one byte must be answered in full: what the clients received
+# whole is counted against what the server says it began.
+#
+# Exit status: 0; 1 if one request was cut, or if the counts do not agree.
+
+set -u
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
+bin=${1:-${EVC_EXAMPLES:-$here/../build/examples}}
+small='0 1000 4096 20000 150000'
+big=31457280
+pids=''
+failed=0
+
+for program in server client; do
+	if [ ! -x "$bin/$program" ]; then
+		echo "demo: no $bin/$program: build it, or name its folder" >&2
+		exit 1
+	fi
+done
+
+tmp=$(mktemp -d) || exit 1
+
+# shellcheck disable=SC2317 # called by the trap
+cleanup() {
+	for pid in $pids; do
+		kill -KILL "$pid" 2>/dev/null
+	done
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+fail() {
+	echo "demo: FAILED: $*"
+	failed=1
+}
+
+# number FILE EXPRESSION: the number that the expression's group matches.
+number() {
+	sed -n "s/.*$2.*/\\1/p" "$1" | tail -n 1 | grep . || echo 0
+}
+
+echo "== files"
+mkdir "$tmp/www" || exit 1
+# shellcheck disable=SC2086 # a list of sizes
+"$bin/client" make "$tmp/www" $small $big || exit 1
+for size in $small $big; do
+	echo "$size.bin"
+done
+
+echo
+echo "== server"
+"$bin/server" -l 2 -g 30 "$tmp/www" >"$tmp/server" 2>"$tmp/server.err" &
+server=$!
+pids="$pids $server"
+tries=0
+until grep -q listening "$tmp/server"; do
+	tries=$((tries + 1))
+	if [ $tries -gt 200 ] || ! kill -0 $server 2>/dev/null; then
+		echo "demo: the server does not start" >&2
+		cat "$tmp/server.err" >&2
+		exit 1
+	fi
+	sleep 0.05
+done
+port=$(number "$tmp/server" 'listening on 127\.0\.0\.1:\([0-9]*\)')
+echo "pid $server, port $port, 2 loops in 2 threads, 1 blocking worker"
+
+echo
+echo "== load"
+# All three go on until the server is gone: were one of them ended before, it
+# would leave a request behind whose answer nobody receives.
+url=http://127.0.0.1:$port
+wrk='' curl=''
+if command -v wrk >/dev/null; then
+	wrk -t 1 -c 32 -d 60 "$url/4096.bin" >"$tmp/wrk" 2>&1 &
+	wrk=$!
+	pids="$pids $wrk"
+	echo "wrk      32 connections, 4096.bin again and again"
+else
+	echo "wrk      is not installed: left out"
+fi
+if command -v curl >/dev/null; then
+	curl -sS --limit-rate 10M -o "$tmp/got" "$url/$big.bin" \
+		2>"$tmp/curl" &
+	curl=$!
+	pids="$pids $curl"
+	echo "curl     $big bytes, at 10 MB a second"
+else
+	echo "curl     is not installed: left out"
+fi
+# shellcheck disable=SC2086
+"$bin/client" load -c 8 -s 60 -h "$port" $small >"$tmp/client" 2>&1 &
+client=$!
+pids="$pids $client"
+echo "client   8 connections, files and hashes, every byte checked"
+
+sleep 1.5
+echo
+echo "== kill -TERM $server"
+kill -TERM $server
+wait $server
+status=$?
+wait $client
+client_status=$?
+curl_status=0
+if [ -n "$curl" ]; then
+	wait $curl
+	curl_status=$?
+fi
+if [ -n "$wrk" ]; then
+	kill -INT $wrk
+	wait $wrk
+fi
+pids=''
+sed 1d "$tmp/server"
+cat "$tmp/server.err"
+
+echo
+echo "== what the clients saw"
+[ -n "$wrk" ] && sed 's/^/wrk: /' "$tmp/wrk"
+cat "$tmp/client"
+
+begun=$(number "$tmp/server" 'requests: \([0-9]*\) begun')
+answered=$(number "$tmp/server" ' \([0-9]*\) answered')
+cut=$(number "$tmp/server" ' \([0-9]*\) cut')
+by_client=$(number "$tmp/client" 'client: \([0-9]*\) answered')
+by_wrk=0 by_curl=0
+[ -n "$wrk" ] && by_wrk=$(number "$tmp/wrk" ' \([0-9]*\) requests in')
+if [ -n "$curl" ]; then
+	if [ $curl_status -ne 0 ]; then
+		cat "$tmp/curl"
+		fail "the download was cut: curl ends with $curl_status"
+	elif ! cmp "$tmp/got" "$tmp/www/$big.bin"; then
+		fail "the download is not what was served"
+	else
+		by_curl=1
+		echo "curl: $big bytes, every one of them right"
+	fi
+fi
+if [ -n "$wrk" ]; then
+	echo "(wrk's write and read errors: it goes on knocking at the closed"
+	echo "port until it is told to end.  No request of these was begun.)"
+fi
+
+echo
+echo "== verdict"
+received=$((by_client + by_wrk + by_curl))
+echo "requests begun by the server    $begun"
+echo "answered by the server          $answered"
+echo "received whole by the clients   $received" \
+	"(wrk $by_wrk + client $by_client + curl $by_curl)"
+echo "cut                             $cut"
+[ $status -eq 0 ] || fail "the server ends with $status"
+[ $client_status -eq 0 ] || fail "the client ends with $client_status"
+[ "$cut" -eq 0 ] || fail "$cut requests were cut"
+[ "$answered" -gt 0 ] || fail "nothing was answered"
+[ "$received" -eq "$begun" ] ||
+	fail "$begun were begun, $received arrived whole"
+[ $failed -eq 0 ] && echo "demo: no request was cut"
+exit $failed

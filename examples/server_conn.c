@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A connection: the HTTP/1.1 state machine.
+ *
+ *	IDLE -> READING -> [HASHING] -> WRITING -> IDLE or LINGER
+ *
+ * A request is begun when its first byte was read; from then on it is
+ * answered, stop or no stop.  How a connection ends must not harm the answer
+ * it carried last: what a client sends to a closed socket is answered by a
+ * reset, and a reset can overtake the tail of an answer.  So
+ *   - after an answer that said "Connection: close" the writing side is shut
+ *     and what still comes in is thrown away until the client has closed, too:
+ *     LINGER;
+ *   - an idle connection, whose client was promised nothing, is closed when
+ *     its time is over and all it was sent has arrived; until then it still
+ *     answers.  No byte is read from it that would not be answered.  The stop
+ *     says that the time is over.
+ * Either is given up when the client has taken nothing for two seconds.
+ */
+#include <errno.h>
+#include <http_parser.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server_answer.h"
+#include "server_loop.h"
+
+#define KEEP_ALIVE 60.0 /* seconds an idle connection is kept */
+#define PATIENCE 2.0    /* seconds for a client that takes nothing any more */
+#define LOOK 0.02       /* seconds between looks whether all has arrived */
+
+enum state { IDLE, READING, HASHING, WRITING, LINGER };
+
+struct conn {
+	struct sock sock;         /* first: sock's functions get only it */
+	enum state state;
+	http_parser parser;
+	bool complete;            /* the request was read to its end */
+	bool keep;                /* the connection may outlive the answer */
+	bool head_only;
+	int refused;              /* status that answers it, or 0 */
+	size_t path_len;
+	char path[512];
+	struct answer answer;
+	struct job job;
+	ev_tstamp idle_until;     /* the end of KEEP_ALIVE */
+	int under_way;            /* bytes sent but not arrived, last look */
+	ev_tstamp until;          /* the end of PATIENCE */
+	size_t in_len;
+	char in[8192];            /* read, not parsed yet */
+};
+
+static struct server *
+server_of(const struct conn *c)
+{
+	return c->sock.loop->server;
+}
+
+/*
+ * Has the client taken nothing for PATIENCE?  Sets under_way: what was sent
+ * and has not arrived.
+ */
+static bool
+conn_stuck(struct conn *c)
+{
+	ev_tstamp now = ev_now(c->sock.loop->ev);
+	int under_way = 0;
+
+	if (ioctl(c->sock.fd, SIOCOUTQ, &under_way) < 0)
+		return true;
+	if (under_way != c->under_way)
+		c->until = now + PATIENCE;
+	c->under_way = under_way;
+	return now >= c->until;
+}
+
+static int
+on_url(http_parser *p, const char *at, size_t len)
+{
+	struct conn *c = p->data;
+
+	if (len >= sizeof(c->path) - c->path_len) {
+		c->refused = 414;
+		return 0;
+	}
+	memcpy(c->path + c->path_len, at, len);
+	c->path_len += len;
+	return 0;
+}
+
+static int
+on_headers_complete(http_parser *p)
+{
+	struct conn *c = p->data;
+
+	c->head_only = p->method == HTTP_HEAD;
+	if (p->method == HTTP_GET || p->method == HTTP_HEAD)
+		return 0;
+	c->refused = 405;
+	return 1; /* its body is not waited for */
+}
+
+static int
+on_message_complete(http_parser *p)
+{
+	struct conn *c = p->data;
+
+	c->complete = true;
+	c->keep = c->refused == 0 && http_should_keep_alive(p);
+	/* Stop here: what follows belongs to the next request. */
+	http_parser_pause(p, 1);
+	return 0;
+}
+
+static const http_parser_settings settings = {
+	.on_url = on_url,
+	.on_headers_complete = on_headers_complete,
+	.on_message_complete = on_message_complete,
+};
+
+/* The part of the path that names a file, or NULL; "/hash/" goes first. */
+static const char *
+file_name(struct conn *c, bool *ret_hash)
+{
+	struct http_parser_url url;
+	char *name = c->path;
+	bool hash;
+	size_t n;
+
+	http_parser_url_init(&url);
+	if (http_parser_parse_url(c->path, c->path_len, 0, &url) != 0 ||
+	    !(url.field_set & (1 << UF_PATH)))
+		return NULL;
+	name += url.field_data[UF_PATH].off + 1;
+	n = url.field_data[UF_PATH].len - 1u;
+	hash = n > 5 && memcmp(name, "hash/", 5) == 0;
+	if (hash) {
+		name += 5;
+		n -= 5;
+	}
+	/* Plain names only: nothing of another folder, nothing hidden. */
+	if (n == 0 || n >= NAME_SIZE || *name == '.' ||
+	    memchr(name, '/', n) != NULL || memchr(name, 0, n) != NULL)
+		return NULL;
+	name[n] = 0; /* on_url() left room for it */
+	*ret_hash = hash;
+	return name;
+}
+
+/* The answer is about to be written: will there be another one? */
+static void
+conn_decide(struct conn *c)
+{
+	/* stop: */
+	/* No, unless bytes of a next request were read. */
+	c->keep &= c->in_len > 0 || !evc_should_stop(server_of(c)->coord);
+	/* :stop */
+	if (!c->keep)
+		c->in_len = 0;
+	c->state = WRITING;
+}
+
+static void
+conn_refuse(struct conn *c, int status)
+{
+	answer_text(&c->answer, status, c->keep, c->head_only,
+		    status == 404 ? "no such file\n" : "refused\n");
+}
+
+static int
+status_of(int err)
+{
+	switch (err) {
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+		return 503;
+	case EIO:
+		return 500;
+	default:
+		return 404;
+	}
+}
+
+/* Called by the loop when the worker has done the job. */
+static void
+on_hashed(void *arg)
+{
+	struct conn *c = arg;
+	char text[128];
+
+	conn_decide(c);
+	if (c->job.err != 0) {
+		conn_refuse(c, status_of(c->job.err));
+	} else {
+		snprintf(text, sizeof(text),
+			 "crc32 %08lx adler32 %08lx bytes %llu\n", c->job.crc,
+			 c->job.adler, (unsigned long long)c->job.size);
+		answer_text(&c->answer, 200, c->keep, c->head_only, text);
+	}
+	sock_run(&c->sock);
+}
+
+/* The request is complete: begin its answer. */
+static void
+conn_answer(struct conn *c)
+{
+	const char *name = NULL;
+	bool hash = false;
+	off_t size;
+	int file;
+
+	if (c->refused == 0)
+		name = file_name(c, &hash);
+	if (hash) {
+		c->job.loop = c->sock.loop;
+		c->job.done = on_hashed;
+		c->job.arg = c;
+		strcpy(c->job.name, name);
+		c->state = HASHING;
+		worker_ask(&server_of(c)->worker, &c->job);
+		return;
+	}
+	conn_decide(c);
+	if (name == NULL) {
+		conn_refuse(c, c->refused != 0 ? c->refused : 404);
+		return;
+	}
+	file = file_open(server_of(c)->folder, name, &size);
+	if (file < 0)
+		conn_refuse(c, status_of(-file));
+	else
+		answer_file(&c->answer, c->keep, c->head_only, file, size);
+}
+
+static void
+conn_parse(struct conn *c)
+{
+	size_t n = http_parser_execute(&c->parser, &settings, c->in, c->in_len);
+	enum http_errno err = HTTP_PARSER_ERRNO(&c->parser);
+
+	if (!c->complete && err != HPE_OK) {
+		c->refused = err == HPE_HEADER_OVERFLOW ? 431 : 400;
+		c->keep = false;
+		c->complete = true;
+	}
+	c->in_len -= n;
+	memmove(c->in, c->in + n, c->in_len);
+	if (c->complete)
+		conn_answer(c);
+}
+
+static void
+conn_begin_request(struct conn *c)
+{
+	size_t skip = 0;
+
+	/* Blank lines before a request are no part of it. */
+	while (skip < c->in_len && (c->in[skip] == '\r' || c->in[skip] == '\n'))
+		skip++;
+	c->in_len -= skip;
+	memmove(c->in, c->in + skip, c->in_len);
+	if (c->in_len == 0)
+		return;
+	count_add(c->sock.loop, BEGUN, 1);
+	http_parser_init(&c->parser, HTTP_REQUEST);
+	c->parser.data = c;
+	c->complete = c->keep = c->head_only = false;
+	c->refused = 0;
+	c->path_len = 0;
+	c->state = READING;
+}
+
+static enum step
+step_idle(struct conn *c)
+{
+	ev_tstamp now = ev_now(c->sock.loop->ev);
+
+	/* stop: */
+	if (evc_should_stop(server_of(c)->coord))
+		c->idle_until = now; /* its time is over */
+	/* :stop */
+	if (now < c->idle_until)
+		return sock_wait(&c->sock, EV_READ, c->idle_until - now);
+	if (!conn_stuck(c) && c->under_way > 0)
+		return sock_wait(&c->sock, EV_READ, LOOK);
+	count_add(c->sock.loop, IDLE_CLOSED, 1);
+	return GONE;
+}
+
+static enum step
+step_read(struct conn *c)
+{
+	ssize_t n;
+
+	if (c->in_len == 0) {
+		n = recv(c->sock.fd, c->in, sizeof(c->in), 0);
+		if (n < 0 && errno == EINTR)
+			return NEXT;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return c->state == IDLE ? step_idle(c) :
+			       sock_wait(&c->sock, EV_READ, -1);
+		if (n <= 0) {
+			if (c->state == READING)
+				count_add(c->sock.loop, ABORTED, 1);
+			return GONE;
+		}
+		c->in_len = (size_t)n;
+	}
+	if (c->state == IDLE)
+		conn_begin_request(c);
+	if (c->state == READING)
+		conn_parse(c);
+	return NEXT;
+}
+
+/* For the client there is nothing to wait for: next comes a request. */
+static void
+conn_idle(struct conn *c)
+{
+	c->state = IDLE;
+	c->under_way = -1;
+	c->idle_until = ev_now(c->sock.loop->ev) + KEEP_ALIVE;
+}
+
+static enum step
+step_write(struct conn *c)
+{
+	switch (answer_send(&c->answer, c->sock.fd)) {
+	case SENT_ALL:
+		break;
+	case SENT_SOME:
+		return sock_wait(&c->sock, EV_WRITE, -1);
+	case SENT_NO_CLIENT:
+		count_add(c->sock.loop, ABORTED, 1);
+		return GONE;
+	case SENT_NO_FILE:
+		return GONE;
+	}
+	count_add(c->sock.loop, ANSWERED, 1);
+	conn_idle(c);
+	if (!c->keep) {
+		shutdown(c->sock.fd, SHUT_WR);
+		c->state = LINGER;
+	}
+	return NEXT;
+}
+
+static enum step
+step_linger(struct conn *c)
+{
+	ssize_t n = recv(c->sock.fd, c->in, sizeof(c->in), 0);
+
+	if (n > 0)
+		count_add(c->sock.loop, DISCARDED, (unsigned long)n);
+	else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK &&
+			    errno != EINTR))
+		return GONE;
+	if (conn_stuck(c))
+		return GONE;
+	return sock_wait(&c->sock, EV_READ,
+			 c->until - ev_now(c->sock.loop->ev));
+}
+
+static enum step
+conn_step(struct sock *s)
+{
+	struct conn *c = (struct conn *)s;
+
+	switch (c->state) {
+	case IDLE:
+	case READING:
+		return step_read(c);
+	case HASHING:
+		return sock_wait(s, 0, -1);
+	case WRITING:
+		return step_write(c);
+	case LINGER:
+		return step_linger(c);
+	}
+	return GONE;
+}
+
+static void
+conn_gone(struct sock *s)
+{
+	struct conn *c = (struct conn *)s;
+
+	answer_free(&c->answer);
+	close(s->fd);
+	free(c);
+}
+
+void
+conn_open(struct loop *loop, int fd)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (c == NULL) {
+		close(fd);
+		return;
+	}
+	c->sock.fd = fd;
+	c->sock.step = conn_step;
+	c->sock.gone = conn_gone;
+	c->answer.file = -1;
+	if (!sock_start(&c->sock, loop)) {
+		conn_gone(&c->sock);
+		return;
+	}
+	conn_idle(c);
+	count_add(loop, CONNECTIONS, 1);
+	sock_run(&c->sock);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Accepting: one listening socket that all loops watch.
+ *
+ * With SO_REUSEPORT each loop would have a queue of its own, and closing one
+ * resets what the kernel has put there meanwhile.  Here there is one queue.
+ * At the stop every loop accepts until the queue is empty; the first that
+ * finds it empty shuts the socket.  A connection made between that accept()
+ * and the shutdown() right after it is reset with no byte of a request read,
+ * as if it had come a moment later and been refused.  User space can make
+ * this window small, not close it: the kernel has no "accept or close".
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server_loop.h"
+
+#define RETRY 0.1 /* seconds, when there is no descriptor to be had */
+
+int
+listening_socket(int port, int *ret_port)
+{
+	struct sockaddr_in addr = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t len = sizeof(addr);
+	int on = 1, fd;
+
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	/* Accepted sockets inherit it: the end of an answer goes out at
+	   once. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
+	    listen(fd, SOMAXCONN) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&addr, &len) < 0) {
+		close(fd);
+		return -1;
+	}
+	*ret_port = ntohs(addr.sin_port);
+	return fd;
+}
+
+static enum step
+listener_step(struct sock *s)
+{
+	int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0) {
+		conn_open(s->loop, fd);
+		return NEXT;
+	}
+	switch (errno) {
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+		/* The socket stays readable: do not spin on it. */
+		return sock_wait(s, 0, RETRY);
+	case ECONNABORTED:
+	case EINTR:
+	case EPROTO:
+		return NEXT;
+	}
+	/* Nobody is waiting; at the stop, also: another loop shut it. */
+	/* stop: */
+	if (evc_should_stop(s->loop->server->coord))
+		return GONE;
+	/* :stop */
+	return sock_wait(s, EV_READ, -1);
+}
+
+static void
+listener_gone(struct sock *s)
+{
+	shutdown(s->fd, SHUT_RD); /* no port any more; main closes it */
+}
+
+bool
+listener_start(struct loop *loop)
+{
+	struct sock *s = &loop->listener;
+
+	s->fd = loop->server->listening;
+	s->step = listener_step;
+	s->gone = listener_gone;
+	if (!sock_start(s, loop))
+		return false;
+	sock_run(s);
+	return true;
+}

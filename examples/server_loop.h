@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the parts of the file server share: the server, its loops, and what
+ * they count.
+ */
+#ifndef SERVER_LOOP_H
+#define SERVER_LOOP_H
+
+#include <ev.h>
+#include <evcoord.h>
+#include <stdatomic.h>
+
+#include "server_sock.h"
+#include "server_worker.h"
+
+/*
+ * What a loop counts.  A request is begun when its first byte was read; it is
+ * cut when in the end it is neither answered nor aborted by its client.
+ */
+enum count {
+	CONNECTIONS, /* accepted */
+	BEGUN,       /* requests */
+	ANSWERED,    /* all bytes of the answer are with the kernel */
+	ABORTED,     /* the client left before its answer */
+	IDLE_CLOSED, /* connections closed with no request on them */
+	DISCARDED,   /* bytes that came after "Connection: close" */
+	N_COUNTS
+};
+
+/* One event loop and its thread. */
+struct loop {
+	struct server *server;
+	char name[16];
+	struct ev_loop *ev;
+	struct sock listener;
+	struct hashed hashed;     /* what the worker has done for it */
+	atomic_ulong counts[N_COUNTS]; /* this loop -> anybody */
+	/* stop: */
+	evc_reactor *reactor;
+	struct job goodbye;       /* to the worker */
+	/* :stop */
+};
+
+struct server {
+	int folder;               /* the files are in here */
+	int listening;
+	struct worker worker;
+	struct loop *loops;
+	unsigned n_loops;
+	/* stop: */
+	evc_coord *coord;
+	/* :stop */
+};
+
+/* A listening socket on 127.0.0.1 (port 0: a free one), or -1 and errno. */
+int listening_socket(int port, int *ret_port);
+
+/* Accept on this loop, on its own thread.  False: refused. */
+bool listener_start(struct loop *loop);
+
+/* Take over a connection that was accepted on this loop. */
+void conn_open(struct loop *loop, int fd);
+
+static inline void
+count_add(struct loop *loop, enum count which, unsigned long n)
+{
+	atomic_fetch_add_explicit(&loop->counts[which], n,
+				  memory_order_release);
+}
+
+#endif

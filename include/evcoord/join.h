@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joins: wait until every member has ended, and say who did not.
+ *
+ * A join waits without limit for a stop or for the end of all members; from
+ * the later of the stop and its own start on it waits at most its grace.  A
+ * join that finds nothing alive closes the round: its verdict goes to every
+ * join that waits, and to every later one at once, until evc_clear_stop.  A
+ * join whose grace ends first answers for itself alone.
+ *
+ * Verdict: the first error of the round; else EVC_DEADLINE_EXCEEDED when
+ * members are alive at the end of the grace (0 with EVC_JOIN_IGNORE_LIVE);
+ * else 0.  n_stragglers counts who is alive, beside an error too.
+ */
+#ifndef EVCOORD_JOIN_H
+#define EVCOORD_JOIN_H
+
+#include <evcoord/types.h>
+
+EVC_BEGIN_DECLS_
+
+/*
+ * Run the home loop until a stop is asked for, then join inside it.  Never
+ * returns without a stop; an empty register does not end it.  An ev_break by
+ * the application is a request for the stop (EVC_BY_LOOP_BROKEN), and the
+ * join goes on inside the loop.
+ *
+ * Thread:    the home loop's, outside ev_run.
+ * Ownership: *ret_verdict is the caller's, filled when the result is >= 0.
+ * Returns:   the verdict's code; -EVC_FAILED_PRECONDITION without a home,
+ *            inside ev_run or on another thread; -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict);
+
+/*
+ * Wait for the members; asks for nothing.  On the thread of an attached loop
+ * it runs that loop meanwhile; on any other thread it blocks and never touches
+ * libev.  A member that joins leaves out itself, and members that wait in a
+ * join of the same coordinator, and answers for itself alone.
+ *
+ * Thread:    any, with cancellation disabled; inside ev_run of an attached
+ *            loop it would deadlock and is refused.
+ * Ownership: *ret_verdict is the caller's, filled when the result is >= 0.
+ *            Listed threads become registered ones.
+ * Returns:   the verdict's code; -EVC_FAILED_PRECONDITION;
+ *            -EVC_INVALID_ARGUMENT, also for a list with a detached thread,
+ *            and then none of it was registered.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_join(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict);
+
+/*
+ * Begin a join inside a running loop: fn is called once, on that loop, with
+ * the verdict, never before this has returned.  Several may be under way.
+ * Until then the join keeps the loop running.
+ *
+ * Thread:    the thread of opts.reactor, or of the home loop.
+ * Ownership: arg must live until fn was called.  fn may free c as its last
+ *            touch, when no other join waits.
+ * Returns:   0; -EVC_FAILED_PRECONDITION without a loop or on another thread;
+ *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_join_start(evc_coord *c, evc_join_fn *fn, void *arg,
+	       const evc_join_opts *opts);
+
+/*
+ * Has some join of this round returned?
+ *
+ * Thread:    any.
+ * Ownership: nothing changes hands.
+ * Returns:   true from then on, until evc_clear_stop.
+ * Since:     0.1
+ */
+EVC_API bool
+evc_joined(const evc_coord *c);
+
+EVC_END_DECLS_
+
+#endif

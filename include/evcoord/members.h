@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Members: whatever must have ended before the program may.
+ */
+#ifndef EVCOORD_MEMBERS_H
+#define EVCOORD_MEMBERS_H
+
+#include <evcoord/types.h>
+
+EVC_BEGIN_DECLS_
+
+/*
+ * Start a thread that runs fn(c, arg).  Its kernel name is set (cut to 15
+ * bytes) and all signals but SIGSEGV, SIGBUS, SIGFPE and SIGILL are blocked in
+ * it.  Its result: 0 or a clean code ends this thread alone
+ * (EVC_END_STOPS: asks for the stop); EVC_CANCELLED after the stop is
+ * obedience; any other code is an error and asks for the stop.  A thread that
+ * ends without a result before the stop (pthread_exit, cancellation, SYS_exit)
+ * is EVC_ABORTED; SYS_exit is seen at once with EVC_WATCHED, else after the
+ * stop.  Needs no descriptor.
+ *
+ * Thread:    any.
+ * Ownership: name is copied; arg must live until fn returns.  The library
+ *            joins the thread; nobody else may.
+ * Returns:   0 and *ret_id, set before fn can run; -EVC_CANCELLED after the
+ *            stop unless flagged EVC_LATE; -EVC_INVALID_ARGUMENT,
+ *            -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
+		 const evc_member_opts *opts, evc_id *ret_id);
+
+/*
+ * Register a thread of the program's own, by itself or by another.  From now
+ * on the coordinator alone joins it.  Registering it again gives the same id.
+ * Of its value only PTHREAD_CANCELED is read: EVC_ABORTED before the stop.
+ * Its end is noticed by a pidfd, or, where there is none (Linux before 6.9,
+ * no descriptor left), by trying on a back-off of 1 ms doubling to 25 ms.
+ * Accepted after the stop, too.  What cannot be noticed and is undefined: a
+ * pthread_t that was already joined, a thread registered with two
+ * coordinators.
+ *
+ * Thread:    any.
+ * Ownership: name is copied (NULL: its kernel name is shown).  The library
+ *            joins the thread; nobody else may, nor detach it.
+ * Returns:   0 and *ret_id; -EVC_INVALID_ARGUMENT, also for a detached
+ *            thread; -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_register_thread(evc_coord *c, const char *name, pthread_t t,
+		    const evc_member_opts *opts, evc_id *ret_id);
+
+/*
+ * Run fn(c, arg) here and now, and ask for the stop when its result is not 0:
+ * the seed's stop_on_exception.  A clean code stops without being an error;
+ * with EVC_END_STOPS a result of 0 stops, too.  The result is swallowed: it
+ * has been recorded.  Guards nest.
+ *
+ * Thread:    any; fn runs on the caller's.
+ * Ownership: name (NULL: the thread's) is copied.
+ * Returns:   0 whenever fn ran and its result was recorded; > 0: the result,
+ *            handed back because the round was closed;
+ *            -EVC_INVALID_ARGUMENT, -EVC_UNIMPLEMENTED: fn did not run.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
+	  const evc_member_opts *opts);
+
+/*
+ * Hold the coordinator: a counted member without a thread or a loop, until
+ * evc_hold_end.
+ *
+ * Thread:    any; another one may end it.
+ * Ownership: name is copied.
+ * Returns:   0 and *ret_id; -EVC_CANCELLED after the stop unless flagged
+ *            EVC_LATE; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
+ *            -EVC_UNIMPLEMENTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_hold_begin(evc_coord *c, const char *name, const evc_member_opts *opts,
+	       evc_id *ret_id);
+
+/*
+ * End a hold.
+ *
+ * Thread:    any.
+ * Ownership: the id is stale afterwards; c may be freed by another thread the
+ *            moment the last hold has ended.
+ * Returns:   0; -EVC_NOT_FOUND for a stale id or another kind of member;
+ *            -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_hold_end(evc_coord *c, evc_id id);
+
+/*
+ * Begin a task on a loop: no allocation, no system call, never calls back.
+ *
+ * Thread:    that loop's.
+ * Ownership: t is the caller's, zeroed before its first use, and must stay
+ *            where it is until evc_task_end.  cls is static.
+ * Returns:   0; -EVC_CANCELLED after the stop unless the class is flagged
+ *            EVC_LATE; -EVC_ALREADY_EXISTS if it has begun;
+ *            -EVC_FAILED_PRECONDITION for r == NULL (no home), on another
+ *            thread, or when the loop was destroyed; -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls);
+
+/*
+ * End a task.  For a zeroed task, or one that has ended, it does nothing.
+ *
+ * Thread:    its loop's.
+ * Ownership: t's memory is the caller's again.
+ * Returns:   nothing: what went wrong with a task is its owner's affair.
+ * Since:     0.1
+ */
+EVC_API void
+evc_task_end(evc_task *t);
+
+/*
+ * Remove a stop hook.  After it returned no callback of it runs; inside its
+ * own callback: none after that one.
+ *
+ * Thread:    any; waits while the hook runs on another thread.
+ * Ownership: the hook's arg is the caller's again.
+ * Returns:   0; -EVC_NOT_FOUND for a stale id; -EVC_FAILED_PRECONDITION for a
+ *            member that is not removed but ends (threads, holds);
+ *            -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_member_remove(evc_coord *c, evc_id id);
+
+/*
+ * Look at one member.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: *ret_info is the caller's, filled by copy.
+ * Returns:   0; -EVC_NOT_FOUND for an id that is stale: its member has ended
+ *            and was accounted for; -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_member_get(const evc_coord *c, evc_id id, evc_member_info *ret_info);
+
+/*
+ * Look at all members that are alive, in the order of their ids, then the
+ * tasks: one by one on their own loop's thread, elsewhere one line for each
+ * loop and class with the count in ticks.
+ *
+ * Thread:    any; not a signal handler.  fn is called without a lock, on a
+ *            copy made at the call, and may call anything.
+ * Ownership: what fn gets is valid during its call.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_member_each(const evc_coord *c, evc_each_fn *fn, void *arg);
+
+EVC_END_DECLS_
+
+#endif

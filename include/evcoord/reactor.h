@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reactors: libev loops as a coordinator knows them, from attach to detach.
+ */
+#ifndef EVCOORD_REACTOR_H
+#define EVCOORD_REACTOR_H
+
+#include <evcoord/types.h>
+
+EVC_BEGIN_DECLS_
+
+/*
+ * The home reactor: the loop given to evc_new.
+ *
+ * Thread:    any.
+ * Ownership: c owns it.
+ * Returns:   the reactor, or NULL without a home.
+ * Since:     0.1
+ */
+EVC_API evc_reactor *
+evc_home(const evc_coord *c);
+
+/*
+ * Attach a loop: from now on it is told of every stop, at the highest
+ * priority, also of one that came before.  The loop must outlive the reactor;
+ * should it be destroyed first, its tasks have ended, and an evented join
+ * there ends with EVC_CANCELLED.  Accepted after the stop too.
+ *
+ * Thread:    the thread that runs that loop.
+ * Ownership: c owns *ret_reactor, until evc_reactor_detach, the end of
+ *            evc_reactor_run, or evc_free.  name is copied.
+ * Returns:   0; -EVC_ALREADY_EXISTS if c knows that loop;
+ *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
+		   evc_reactor **ret_reactor);
+
+/*
+ * Run the reactor's loop until the stop and until its own tasks, hooks and
+ * evented joins have ended, then detach it (the home stays attached): the one
+ * call that a loop thread needs.  An ev_break by the application is a request
+ * for the stop (EVC_BY_LOOP_BROKEN), and the loop goes on.
+ *
+ * Thread:    that loop's thread, outside ev_run.
+ * Ownership: r is gone after 0, unless it is the home.
+ * Returns:   0 after a stop; -EVC_FAILED_PRECONDITION inside ev_run or on
+ *            another thread; -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_reactor_run(evc_reactor *r);
+
+/*
+ * Detach a loop.  Its stop hooks are dropped; no callback of it runs
+ * afterwards, and the loop may be destroyed.
+ *
+ * Thread:    that loop's thread.
+ * Ownership: r is gone after 0.
+ * Returns:   0; -EVC_FAILED_PRECONDITION with live tasks or an evented join,
+ *            for the home, from another thread, or inside one of the
+ *            reactor's own callbacks; -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_reactor_detach(evc_reactor *r);
+
+/*
+ * The loop of a reactor.
+ *
+ * Thread:    any.
+ * Ownership: the loop stays the application's.
+ * Returns:   the loop; NULL for NULL, or when the loop was destroyed.
+ * Since:     0.1
+ */
+EVC_API struct ev_loop *
+evc_reactor_loop(const evc_reactor *r);
+
+/*
+ * The coordinator of a reactor.
+ *
+ * Thread:    any.
+ * Ownership: nothing changes hands.
+ * Returns:   the coordinator; NULL for NULL.
+ * Since:     0.1
+ */
+EVC_API evc_coord *
+evc_reactor_coord(const evc_reactor *r);
+
+EVC_END_DECLS_
+
+#endif

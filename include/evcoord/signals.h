@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signals that ask for the stop.
+ */
+#ifndef EVCOORD_SIGNALS_H
+#define EVCOORD_SIGNALS_H
+
+#include <evcoord/types.h>
+
+EVC_BEGIN_DECLS_
+
+/*
+ * Let signals ask for the stop: SIGINT and SIGTERM unless opts names others.
+ * The first one asks for the stop, with the signal and its sender as the
+ * reason, code 0; the second cuts the grace of every join of the round to
+ * short_grace; the third, only with EVC_SIGNALS_THIRD_EXITS, writes a line to
+ * exit_fd and leaves by _exit(128 + n).  Works with a stuck loop or none.  When
+ * no grace was configured, a stop begun by a signal has 8 s, because service
+ * managers kill at 10 or 90.  One coordinator in a process at a time.
+ *
+ * Thread:    any; the handlers run wherever the kernel delivers.
+ * Ownership: the handlers there were are kept and restored by
+ *            evc_signals_stop or evc_free.
+ * Returns:   0; -EVC_ALREADY_EXISTS when a coordinator has them;
+ *            -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_signals_start(evc_coord *c, const evc_signals_opts *opts);
+
+/*
+ * Restore the handlers there were.  After it returned no handler of ours runs
+ * for c.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: nothing changes hands.
+ * Returns:   0; -EVC_NOT_FOUND when c has no signals; -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_signals_stop(evc_coord *c);
+
+EVC_END_DECLS_
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Status codes, flags, and the plain structs that carry options in and
+ * answers out.  Everything here is filled by copy: no pointer in an answer
+ * points into the library.
+ */
+#ifndef EVCOORD_TYPES_H
+#define EVCOORD_TYPES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define EVC_BEGIN_DECLS_ extern "C" {
+#define EVC_END_DECLS_ }
+#else
+#define EVC_BEGIN_DECLS_
+#define EVC_END_DECLS_
+#endif
+
+#if defined(__GNUC__)
+#define EVC_API __attribute__((visibility("default")))
+#define EVC_MUST_USE __attribute__((warn_unused_result))
+#define EVC_PRINTF_(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#error "evcoord needs gcc, clang or a compiler that speaks their dialect"
+#endif
+
+EVC_BEGIN_DECLS_
+
+/* libev's loop, only named here: ev.h is never needed by these headers. */
+struct ev_loop;
+
+/* 0 fine; > 0 a code that somebody reported; < 0 this call was refused. */
+typedef int evc_status;
+
+/* A member's number in its coordinator: never used twice, 0 is none. */
+typedef uint64_t evc_id;
+
+typedef struct evc_coord evc_coord;
+typedef struct evc_reactor evc_reactor;
+
+/*
+ * The canonical status codes that TensorFlow and gRPC share.  17..255 are the
+ * application's own.
+ */
+enum {
+	EVC_OK = 0,
+	EVC_CANCELLED = 1,
+	EVC_UNKNOWN = 2,
+	EVC_INVALID_ARGUMENT = 3,
+	EVC_DEADLINE_EXCEEDED = 4,
+	EVC_NOT_FOUND = 5,
+	EVC_ALREADY_EXISTS = 6,
+	EVC_PERMISSION_DENIED = 7,
+	EVC_RESOURCE_EXHAUSTED = 8,
+	EVC_FAILED_PRECONDITION = 9,
+	EVC_ABORTED = 10,
+	EVC_OUT_OF_RANGE = 11, /* end of input: the default clean stop */
+	EVC_UNIMPLEMENTED = 12,
+	EVC_INTERNAL = 13,
+	EVC_UNAVAILABLE = 14,
+	EVC_DATA_LOSS = 15,
+	EVC_UNAUTHENTICATED = 16
+};
+
+/* A grace of no time at all, where 0 means "inherit" (seconds). */
+#define EVC_NO_GRACE (-1.0)
+
+/* evc_config.flags */
+enum {
+	/* A refused start, registration or hook also reports its error. */
+	EVC_STRICT_SETUP = 1 << 0,
+	/* No code but 0 is clean; the list must then be empty. */
+	EVC_NO_CLEAN_CODES = 1 << 1
+};
+
+/* evc_member_opts.flags, and evc_task_class.flags (EVC_LATE only) */
+enum {
+	/* Keeps no join waiting: when only such members are left before a
+	   stop, the join asks for the stop. */
+	EVC_BACKGROUND = 1 << 0,
+	/* Any end of this member stops all, a clean one too. */
+	EVC_END_STOPS = 1 << 1,
+	/* May begin after the stop. */
+	EVC_LATE = 1 << 2,
+	/* A started thread: watched by a pidfd, so that even a raw SYS_exit
+	   is seen at once. */
+	EVC_WATCHED = 1 << 3
+};
+
+/* evc_join_opts.flags */
+enum {
+	/* The join begins, then asks for the stop. */
+	EVC_JOIN_STOP_FIRST = 1 << 0,
+	/* Members alive when the grace is over make no DEADLINE_EXCEEDED. */
+	EVC_JOIN_IGNORE_LIVE = 1 << 1,
+	/* Refused with -EVC_FAILED_PRECONDITION before a stop. */
+	EVC_JOIN_STRICT = 1 << 2
+};
+
+/* evc_signals_opts.flags */
+enum {
+	/* The third signal writes a line and leaves with _exit(128 + n). */
+	EVC_SIGNALS_THIRD_EXITS = 1 << 0
+};
+
+/* What a reason came from: evc_reason.kind */
+enum {
+	EVC_BY_REQUEST = 1,     /* somebody asked, with a clean code */
+	EVC_BY_ERROR = 2,       /* somebody reported an error */
+	EVC_BY_MEMBER_END = 3,  /* the end or the result of a member */
+	EVC_BY_SIGNAL = 4,      /* a signal of evc_signals_start */
+	EVC_BY_EMPTY = 5,       /* only background members were left */
+	EVC_BY_LOOP_BROKEN = 6  /* ev_break inside evc_run */
+};
+
+/* What a member is: evc_member_info.kind */
+enum {
+	EVC_THREAD = 1,     /* started by the coordinator */
+	EVC_REGISTERED = 2, /* a thread of the program, joined by us alone */
+	EVC_TASK = 4,       /* a piece of work in flight on a loop */
+	EVC_HOLD = 6,       /* a counted member of any thread */
+	EVC_HOOK = 7        /* a stop hook */
+};
+
+/* How far a member is: evc_member_info.state */
+enum {
+	EVC_LIVE = 1,    /* it runs */
+	EVC_DONE = 2,    /* it has ended, nobody has joined it yet */
+	EVC_REAPING = 3, /* it is being joined */
+	EVC_REAPED = 4   /* it is accounted for */
+};
+
+/* Levels of the log hook: syslog's numbers. */
+enum {
+	EVC_LOG_ERROR = 3,
+	EVC_LOG_INFO = 6
+};
+
+/*
+ * Why a stop was asked for, by whom, where and when.
+ */
+typedef struct evc_reason {
+	evc_status code;   /* 0..255; 0 = a plain request */
+	int err;           /* errno value that came with it, or 0 */
+	int line;          /* source line, or 0 */
+	int tid;           /* kernel thread id of who asked */
+	unsigned kind;     /* EVC_BY_... */
+	unsigned round;    /* the first round is 1 */
+	uint64_t mono_ns;  /* monotonic clock, nanoseconds */
+	uint64_t real_ns;  /* wall clock, nanoseconds since the epoch */
+	evc_id by;         /* the member that asked, or 0 */
+	char who[48];      /* its name, or the kernel's name of the thread */
+	char file[64];     /* source file (its end, when longer), or "" */
+	char func[48];     /* function, or "" */
+	char text[192];    /* what was said, cut to fit */
+	uint64_t reserved_[8];
+} evc_reason;
+
+/*
+ * What a join answers.
+ */
+typedef struct evc_verdict {
+	evc_status code;       /* what the join returned */
+	unsigned round;        /* the round it speaks of */
+	unsigned n_ended;      /* members that ended in it, tasks aside */
+	unsigned n_errors;     /* all errors of the round, kept or not */
+	unsigned n_stragglers; /* members still alive */
+	double took;           /* seconds from the stop, or, without one, from
+				  the start of the join */
+	evc_reason error;      /* what made code; its text names who was late */
+	evc_reason stop;       /* the first request; kind 0 when there is none */
+	uint64_t reserved_[8];
+} evc_verdict;
+
+/*
+ * A member as evc_member_get and evc_member_each show it.
+ */
+typedef struct evc_member_info {
+	evc_id id;       /* 0 for tasks */
+	unsigned kind;   /* EVC_THREAD ... */
+	unsigned state;  /* EVC_LIVE ... */
+	unsigned round;  /* the round it began in */
+	unsigned flags;  /* EVC_BACKGROUND ... */
+	double age;      /* seconds since it began */
+	uint64_t ticks;  /* a line of tasks: how many it stands for */
+	uint64_t missed; /* 0 in this version */
+	char name[48];   /* its name; a task: the name of its class */
+	char where[96];  /* "tid 123", "on REACTOR", or "" */
+	uint64_t reserved_[8];
+} evc_member_info;
+
+/*
+ * A function of a member: threads, stop hooks and guards alike.
+ * Returns: 0 or a code; what it means stands at each call that takes one.  A
+ * negative value is taken as its positive code, one outside 0..255 as
+ * EVC_UNKNOWN with the number in the text.
+ */
+typedef evc_status evc_fn(evc_coord *c, void *arg);
+
+/* The result of a join that runs in a loop; called once, on that loop. */
+typedef void evc_join_fn(evc_coord *c, const evc_verdict *v, void *arg);
+
+/* One member of a walk; m is valid during the call; false ends the walk. */
+typedef bool evc_each_fn(const evc_member_info *m, void *arg);
+
+/*
+ * How a coordinator is to be made.
+ */
+typedef struct evc_config {
+	double grace;            /* seconds members get after the stop; 0 = 120,
+				    EVC_NO_GRACE none, INFINITY for ever */
+	const char *name;        /* copied; NULL = "coord"; < 48 bytes */
+	const evc_status *clean; /* clean codes; replaces the default, which
+				    is EVC_OUT_OF_RANGE alone */
+	unsigned n_clean;        /* how many; 0 = the default */
+	unsigned max_reasons;    /* reasons kept in a round; 0 = 32, <= 254;
+				    2 at least are kept */
+	unsigned flags;          /* EVC_STRICT_SETUP, EVC_NO_CLEAN_CODES */
+	/* A code is clean if the list or this says so.  Asked by evc_new
+	   once for each of 1..255, never later. */
+	bool (*is_clean)(evc_status code, void *arg);
+	/* Gets one line for each error recorded and for each join that ends
+	   with members alive.  Called by joins, by loops, by evc_clear_stop
+	   and evc_free; never inside a request, never under a lock; r is
+	   NULL where no reason belongs to the line. */
+	void (*log)(int level, const char *line, const evc_reason *r,
+		    void *arg);
+	/* A clock for tests: monotonic nanoseconds.  Must be safe in signal
+	   handlers and callable by any thread. */
+	uint64_t (*clock)(void *arg);
+	void *arg;               /* for the three above */
+	uint64_t reserved_[8];
+} evc_config;
+
+/*
+ * How a member is to be taken in.  A field that a kind of member does not
+ * know yet is refused with -EVC_UNIMPLEMENTED when it is not zero.
+ */
+typedef struct evc_member_opts {
+	evc_reactor *reactor;     /* hooks: where to run; NULL = home */
+	size_t stack;             /* threads: bytes; 0 = 256 KiB */
+	double grace;             /* seconds after which this member is late,
+				     never later than the join's; 0 = the
+				     join's */
+	unsigned flags;           /* EVC_BACKGROUND ... */
+	unsigned missed;          /* must be 0 in this version */
+	void (*unblock)(void *arg); /* must be NULL in this version */
+	evc_fn *start;            /* must be NULL in this version */
+	evc_fn *stop;             /* must be NULL in this version */
+	double jitter;            /* must be 0 in this version */
+	uint64_t reserved_[8];
+} evc_member_opts;
+
+/*
+ * How a join is to wait.
+ */
+typedef struct evc_join_opts {
+	double grace;             /* seconds; 0 = the config's */
+	evc_reactor *reactor;     /* the loop to run in; NULL = the loop of
+				     the calling thread, if it has one */
+	const pthread_t *threads; /* threads to join as well */
+	unsigned n_threads;
+	unsigned flags;           /* EVC_JOIN_... */
+	uint64_t reserved_[8];
+} evc_join_opts;
+
+/*
+ * Which signals ask for the stop.
+ */
+typedef struct evc_signals_opts {
+	int stop[8];        /* signal numbers, ended by 0; none = SIGINT and
+			       SIGTERM */
+	double short_grace; /* seconds after the second signal; 0 = 1,
+			       EVC_NO_GRACE none */
+	unsigned flags;     /* EVC_SIGNALS_THIRD_EXITS */
+	int exit_fd;        /* where the third signal writes its line; 0 =
+			       standard error */
+	uint64_t reserved_[8];
+} evc_signals_opts;
+
+typedef struct evc_task evc_task;
+typedef struct evc_task_class evc_task_class;
+
+/*
+ * A piece of work in flight on a loop, such as a connection.  Memory of the
+ * caller, zeroed before its first use, 64 bytes; the fields are the library's.
+ * It may be freed once evc_task_end has returned.
+ */
+struct evc_task {
+	evc_task *next_, *prev_;
+	evc_reactor *reactor_;
+	void *count_;
+	const evc_task_class *class_;
+	double since_;
+	uint64_t reserved_[2];
+};
+
+/*
+ * What tasks of one kind have in common; static memory of the caller.
+ */
+struct evc_task_class {
+	const char *name; /* shown in reports */
+	/* The stop was asked for: called once for each task, on its loop, in
+	   the order of their begin, after the stop hooks.  It may end this
+	   task or any other of this loop and free their memory.  NULL: the
+	   owner asks evc_should_stop. */
+	void (*on_stop)(evc_task *t, void *arg);
+	void *arg;
+	unsigned flags;   /* EVC_LATE: may begin after the stop, and is then
+			     never told of it */
+};
+
+EVC_END_DECLS_
+
+#endif

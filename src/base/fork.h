@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which process is this: a number that moves in the child of each fork().
+ *
+ * The fork is made with all signals blocked, so that no handler can run in a
+ * child that does not know yet that it is one.
+ */
+#ifndef EVC_BASE_FORK_H
+#define EVC_BASE_FORK_H
+
+#include "base/sync.h"
+
+extern _Atomic unsigned evc__fork_generation;
+
+/* Install the fork hooks, once in a process; false: no memory. */
+bool evc__fork_watch(void);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/gate.h"
+
+bool
+evc__gate_enter(struct gate *g)
+{
+	if (!(sync_add(&g->n, 2) & 1))
+		return true;
+	evc__gate_leave(g);
+	return false;
+}
+
+void
+evc__gate_leave(struct gate *g)
+{
+	/* The wake names an address that may be gone by now: at worst a
+	   stranger who sleeps there looks once more. */
+	if (sync_sub(&g->n, 2) == 3)
+		sync_futex_wake(&g->n);
+}
+
+void
+evc__gate_close(struct gate *g)
+{
+	uint32_t n = sync_or(&g->n, 1) | 1;
+
+	while (n != 1) {
+		sync_futex_wait(&g->n, n, SYNC_FOREVER);
+		n = sync_load_sc(&g->n);
+	}
+}
+
+void
+evc__walk_enter(struct walkers *w)
+{
+	sync_add(&w->n, 2);
+}
+
+void
+evc__walk_leave(struct walkers *w)
+{
+	uint32_t n = sync_load_relaxed(&w->n), next;
+
+	/* Who leaves last takes the mark away: the moment without walkers is
+	   then on record, however many enter before the waiter looks. */
+	do
+		next = n == 3 ? 0 : n - 2;
+	while (!sync_cas(&w->n, &n, next));
+	if (n == 3)
+		sync_futex_wake(&w->n);
+}
+
+void
+evc__walk_quiet(struct walkers *w)
+{
+	uint32_t n = sync_or(&w->n, 1) | 1;
+
+	if (n == 1) {
+		sync_and(&w->n, ~1u);
+		return;
+	}
+	while (n & 1) {
+		sync_futex_wait(&w->n, n, SYNC_FOREVER);
+		n = sync_load_sc(&w->n);
+	}
+}

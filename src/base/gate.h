@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two ways to know that nobody is inside any more.
+ *
+ * A gate lets threads in until it is closed once; closing waits until all have
+ * left.  Walkers are never shut out: somebody may wait until there was a moment
+ * without any.  Both are one word: +2 for each inside; bit 0 is "closed" for a
+ * gate and "somebody waits" for walkers.  Entering and leaving take no lock and
+ * are safe in signal handlers.
+ */
+#ifndef EVC_BASE_GATE_H
+#define EVC_BASE_GATE_H
+
+#include "base/sync.h"
+
+struct gate {
+	_Atomic uint32_t n;
+};
+
+/* false: it is closed, and the caller is not inside. */
+bool evc__gate_enter(struct gate *g);
+
+/* The last touch: what the gate guards may be freed the moment this ran. */
+void evc__gate_leave(struct gate *g);
+
+/* Shut it and wait until nobody is inside.  Once. */
+void evc__gate_close(struct gate *g);
+
+struct walkers {
+	_Atomic uint32_t n;
+};
+
+void evc__walk_enter(struct walkers *w);
+void evc__walk_leave(struct walkers *w);
+
+/* Return when there was a moment without walkers since the call.  One waiter
+   at a time: the caller holds a lock. */
+void evc__walk_quiet(struct walkers *w);
+
+#endif

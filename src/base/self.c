@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/self.h"
+
+#include <sys/prctl.h>
+
+#include "base/sync.h"
+
+static __thread int self_tid;
+static __thread char self_name[16];
+
+int
+evc__tid(void)
+{
+	if (self_tid == 0)
+		self_tid = (int)syscall(SYS_gettid);
+	return self_tid;
+}
+
+const char *
+evc__thread_name(void)
+{
+	if (self_name[0] == '\0')
+		syscall(SYS_prctl, PR_GET_NAME, self_name, 0, 0, 0);
+	return self_name;
+}
+
+void
+evc__thread_rename(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof self_name - 1 && name[i] != '\0'; i++)
+		self_name[i] = name[i];
+	self_name[i] = '\0';
+	syscall(SYS_prctl, PR_SET_NAME, self_name, 0, 0, 0);
+}
+
+void
+evc__self_reset(void)
+{
+	self_tid = 0;
+}

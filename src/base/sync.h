@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The seam: every atomic, lock, futex, descriptor, thread, clock and memory
+ * call of src/ goes through this file.
+ *
+ * A plain build compiles each macro to the bare operation.  A test build
+ * (-DEVC_SEAM) calls evc__seam() before it, with the name of the operation,
+ * the function it stands in and its object; the test may hold the thread there,
+ * and for operations that can fail it may answer with an errno value that the
+ * operation then fails with.
+ *
+ * Orders: sync_load is acquire and sync_store is release; everything with
+ * _sc, and every read-modify-write, is sequentially consistent.  There are no
+ * bare fences: where two sides must not miss each other, both use _sc
+ * operations, which the thread sanitizer understands.
+ */
+#ifndef EVC_BASE_SYNC_H
+#define EVC_BASE_SYNC_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef EVC_SEAM
+int evc__seam(const char *op, const char *func, const volatile void *obj);
+#define SEAM(op, obj) evc__seam((op), __func__, (obj))
+#define SEAM_FAILS(op, obj) ((errno = SEAM(op, obj)) != 0)
+#else
+#define SEAM(op, obj) 0
+#define SEAM_FAILS(op, obj) false
+#endif
+
+/* ---- atomics ---- */
+
+#define sync_load(p) \
+	((void)SEAM("load", p), atomic_load_explicit(p, memory_order_acquire))
+#define sync_load_sc(p) \
+	((void)SEAM("load", p), atomic_load_explicit(p, memory_order_seq_cst))
+#define sync_load_relaxed(p) \
+	((void)SEAM("load", p), atomic_load_explicit(p, memory_order_relaxed))
+#define sync_store(p, v) \
+	((void)SEAM("store", p), \
+	 atomic_store_explicit(p, v, memory_order_release))
+#define sync_store_sc(p, v) \
+	((void)SEAM("store", p), \
+	 atomic_store_explicit(p, v, memory_order_seq_cst))
+#define sync_store_relaxed(p, v) \
+	((void)SEAM("store", p), \
+	 atomic_store_explicit(p, v, memory_order_relaxed))
+#define sync_add(p, v) \
+	((void)SEAM("add", p), \
+	 atomic_fetch_add_explicit(p, v, memory_order_seq_cst))
+#define sync_sub(p, v) \
+	((void)SEAM("sub", p), \
+	 atomic_fetch_sub_explicit(p, v, memory_order_seq_cst))
+#define sync_or(p, v) \
+	((void)SEAM("or", p), \
+	 atomic_fetch_or_explicit(p, v, memory_order_seq_cst))
+#define sync_and(p, v) \
+	((void)SEAM("and", p), \
+	 atomic_fetch_and_explicit(p, v, memory_order_seq_cst))
+#define sync_xchg(p, v) \
+	((void)SEAM("xchg", p), \
+	 atomic_exchange_explicit(p, v, memory_order_seq_cst))
+/* On failure *old is what stood there. */
+#define sync_cas(p, old, v) \
+	((void)SEAM("cas", p), \
+	 atomic_compare_exchange_strong_explicit( \
+		 p, old, v, memory_order_seq_cst, memory_order_seq_cst))
+
+/* ---- locks ---- */
+
+#define sync_lock(m) ((void)SEAM("lock", m), (void)pthread_mutex_lock(m))
+#define sync_unlock(m) ((void)SEAM("unlock", m), (void)pthread_mutex_unlock(m))
+#define sync_lock_init(m) ((void)pthread_mutex_init((m), NULL))
+#define sync_lock_destroy(m) ((void)pthread_mutex_destroy(m))
+
+/* ---- futex: bare system calls, so no cancellation points ---- */
+
+#define SYNC_FOREVER UINT64_MAX
+
+static inline void
+sync_futex_wait_(const volatile void *word, uint32_t seen, uint64_t ns)
+{
+	struct timespec ts = { (time_t)(ns / 1000000000u),
+			       (long)(ns % 1000000000u) };
+
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen,
+		ns == SYNC_FOREVER ? NULL : &ts, NULL, 0);
+}
+
+/* Sleep while *word is seen, ns nanoseconds at most. */
+#define sync_futex_wait(word, seen, ns) \
+	((void)SEAM("futex_wait", word), sync_futex_wait_((word), (seen), (ns)))
+#define sync_futex_wake(word) \
+	((void)SEAM("futex_wake", word), \
+	 (void)syscall(SYS_futex, (word), FUTEX_WAKE_PRIVATE, INT_MAX, NULL, \
+		       NULL, 0))
+
+/* ---- descriptors: bare system calls likewise ---- */
+
+static inline void
+sync_fd_write_(int fd)
+{
+	uint64_t one = 1;
+
+	(void)!syscall(SYS_write, fd, &one, sizeof one);
+}
+
+static inline void
+sync_fd_drain_(int fd)
+{
+	uint64_t n;
+
+	(void)!syscall(SYS_read, fd, &n, sizeof n);
+}
+
+/* A non-blocking eventfd, or -1 and errno. */
+#define sync_eventfd() \
+	(SEAM_FAILS("eventfd", NULL) ? \
+		 -1 : \
+		 eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+#define sync_fd_write(fd) ((void)SEAM("fd_write", NULL), sync_fd_write_(fd))
+#define sync_fd_drain(fd) ((void)SEAM("fd_drain", NULL), sync_fd_drain_(fd))
+#define sync_fd_close(fd) ((void)SEAM("fd_close", NULL), (void)close(fd))
+#define sync_epoll() \
+	(SEAM_FAILS("epoll", NULL) ? -1 : epoll_create1(EPOLL_CLOEXEC))
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#define SYNC_PIDFD_THREAD O_EXCL
+
+/* A pidfd for one thread (Linux 6.9), or -1 and errno. */
+#define sync_pidfd(tid) \
+	(SEAM_FAILS("pidfd", NULL) ? \
+		 -1 : \
+		 (int)syscall(SYS_pidfd_open, (tid), SYNC_PIDFD_THREAD))
+
+/* ---- threads ---- */
+
+static inline int
+sync_join_(pthread_t t, void **ret, uint64_t ns)
+{
+	struct timespec ts;
+	uint64_t until;
+
+	if (ns == 0)
+		return pthread_tryjoin_np(t, ret);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	until = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + ns;
+#ifdef __SANITIZE_THREAD__
+	/* gcc 12's thread sanitizer does not know pthread_clockjoin_np. */
+	for (;;) {
+		struct timespec nap = { 0, 200000 };
+		int e = pthread_tryjoin_np(t, ret);
+
+		if (e != EBUSY)
+			return e;
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		if ((uint64_t)ts.tv_sec * 1000000000u +
+			    (uint64_t)ts.tv_nsec > until)
+			return ETIMEDOUT;
+		nanosleep(&nap, NULL);
+	}
+#else
+	ts.tv_sec = (time_t)(until / 1000000000u);
+	ts.tv_nsec = (long)(until % 1000000000u);
+	return pthread_clockjoin_np(t, ret, CLOCK_MONOTONIC, &ts);
+#endif
+}
+
+/* 0 or an errno value, as pthread_create. */
+#define sync_thread_create(t, attr, fn, arg) \
+	(SEAM_FAILS("thread_create", NULL) ? \
+		 errno : \
+		 pthread_create((t), (attr), (fn), (arg)))
+/* Join, waiting ns at most (0: only try): 0 or an errno value. */
+#define sync_thread_join(t, ret, ns) \
+	((void)SEAM("thread_join", NULL), sync_join_((t), (ret), (ns)))
+
+/* ---- clocks: nanoseconds ---- */
+
+static inline uint64_t
+sync_clock_(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+#define sync_mono() ((void)SEAM("clock", NULL), sync_clock_(CLOCK_MONOTONIC))
+#define sync_real() ((void)SEAM("clock", NULL), sync_clock_(CLOCK_REALTIME))
+
+/* ---- memory: zeroed ---- */
+
+static inline void *
+sync_aligned_(size_t align, size_t size)
+{
+	void *p;
+
+	return posix_memalign(&p, align, size) == 0 ? memset(p, 0, size) :
+						      NULL;
+}
+
+#define sync_alloc(n, size) \
+	(SEAM_FAILS("alloc", NULL) ? NULL : calloc((n), (size)))
+/* The same on a boundary of align bytes. */
+#define sync_alloc_aligned(align, size) \
+	(SEAM_FAILS("alloc", NULL) ? NULL : sync_aligned_((align), (size)))
+#define sync_free(p) free(p)
+
+#endif

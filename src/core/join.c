@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a join does next.  Pure: everything comes in by the arguments, so a test
+ * drives it with a scripted clock.
+ *
+ * The grace counts from the later of the stop and the start of the join.  A
+ * second signal cuts it: then it counts from the later of that signal and the
+ * start.  Members with a grace of their own are late when it is over, never
+ * later than the join's; while one is alive that is not late, the join goes on.
+ */
+#include "core/join.h"
+
+#include <math.h>
+
+uint64_t
+evc__ns(double seconds)
+{
+	if (!(seconds > 0))
+		return 0;
+	if (seconds >= 9e9)
+		return SYNC_FOREVER;
+	/* A denormal-small time is no time, but it is honoured as one. */
+	return (uint64_t)(seconds * 1e9);
+}
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t
+sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+after(uint64_t t, uint64_t ns)
+{
+	return ns >= SYNC_FOREVER - t ? SYNC_FOREVER : t + ns;
+}
+
+static uint64_t
+deadline(const struct evc__view *v)
+{
+	uint64_t grace = sooner(evc__ns(v->grace), evc__ns(v->longest));
+	uint64_t end;
+
+	if (v->stop == 0)
+		return SYNC_FOREVER;
+	end = after(later(v->stop, v->start), grace);
+	if (v->hurry != 0)
+		end = sooner(end, after(later(v->hurry, v->start),
+					v->hurry_grace));
+	return end;
+}
+
+struct evc__decision
+evc__decide(const struct evc__view *v, struct evc__backoff *b)
+{
+	struct evc__decision d = { EVC__WAIT, SYNC_FOREVER };
+	uint64_t end = deadline(v);
+
+	if (v->until_stop && v->stop == 0)
+		return d;
+	if (v->alive == 0) {
+		d.next = EVC__EMPTY;
+		return d;
+	}
+	if (v->now >= end) {
+		d.next = EVC__LATE;
+		return d;
+	}
+	if (v->stop == 0 && v->foreground == 0) {
+		d.next = EVC__ASK;
+		return d;
+	}
+	if (end != SYNC_FOREVER)
+		d.wait_ns = end - v->now;
+	if (!v->probes) {
+		b->step = 0;
+		return d;
+	}
+	if (b->step == 0) {
+		/* Look at once, then after 1, 2, 4 ... 25, 25 ms. */
+		b->step = BACKOFF_FIRST_NS;
+		b->due = after(v->now, b->step);
+		d.next = EVC__PROBE;
+	} else if (v->now >= b->due) {
+		b->step = sooner(b->step * 2, BACKOFF_MOST_NS);
+		b->due = after(v->now, b->step);
+		d.next = EVC__PROBE;
+	} else
+		d.wait_ns = sooner(d.wait_ns, b->due - v->now);
+	return d;
+}

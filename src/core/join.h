@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joins from the inside: the pure decision, and the record that each join in
+ * progress keeps.
+ */
+#ifndef EVC_CORE_JOIN_H
+#define EVC_CORE_JOIN_H
+
+#include "core/core.h"
+
+#define BACKOFF_FIRST_NS UINT64_C(1000000)
+#define BACKOFF_MOST_NS UINT64_C(25000000)
+
+/* ---- join.c: no clock, no thread, no libev ---- */
+
+/* When to look at those who cannot ring. */
+struct evc__backoff {
+	uint64_t step; /* 0: not begun */
+	uint64_t due;
+};
+
+/* All that the decision depends on; times in nanoseconds. */
+struct evc__view {
+	uint64_t now;
+	uint64_t start;       /* when the join began */
+	uint64_t stop;        /* when the stop was asked for; 0: it was not */
+	uint64_t hurry;       /* when the grace was cut; 0: it was not */
+	uint64_t hurry_grace; /* to how much */
+	double grace;         /* seconds, resolved: >= 0 or INFINITY */
+	double longest;       /* the longest own grace of who is alive */
+	unsigned alive;       /* who keeps this join waiting */
+	unsigned foreground;  /* those of them that are not in the background */
+	bool until_stop;      /* evc_run: decides nothing before a stop */
+	bool probes;          /* somebody alive cannot ring */
+};
+
+enum evc__next {
+	EVC__WAIT,  /* sleep wait_ns at most, or until rung */
+	EVC__PROBE, /* look at those who cannot ring, then decide again */
+	EVC__ASK,   /* only background members are left: ask for the stop */
+	EVC__EMPTY, /* nothing is alive */
+	EVC__LATE   /* the grace is over */
+};
+
+struct evc__decision {
+	enum evc__next next;
+	uint64_t wait_ns; /* SYNC_FOREVER: until rung */
+};
+
+struct evc__decision evc__decide(const struct evc__view *v,
+				 struct evc__backoff *b);
+/* Seconds to nanoseconds: negative is 0, too much is SYNC_FOREVER. */
+uint64_t evc__ns(double seconds);
+
+/* ---- join_list.c ---- */
+
+struct evc__join {
+	/* set at creation */
+	evc_coord *c;
+	evc_join_opts opts;       /* threads is not read later */
+	struct evc__member *self; /* the member that joins, or NULL */
+	int tid;
+	bool until_stop;
+	evc_reactor *reactor;     /* NULL: it blocks */
+	evc_join_fn *fn;          /* evented: who gets the verdict */
+	void *arg;
+	uint64_t start_ns;
+	uint64_t reap_ns;         /* how long one reap may block */
+
+	/* lock */
+	struct list node;         /* c->joins until delivered */
+	bool answered;
+	evc_status result;
+	evc_verdict verdict;
+	struct evc__backoff backoff;
+	bool stop_seen;
+
+	/* loop thread only; lock as well for changes */
+	struct list here;         /* reactor->joins */
+	ev_timer timer;
+};
+
+/* Check options and take in listed threads. */
+evc_status evc__join_check(evc_coord *c, const evc_join_opts *o,
+			   const char *func);
+/* No lock, inside the gate: begin, with all that can be refused done. */
+void evc__join_begin(struct evc__join *j, evc_coord *c,
+		     const evc_join_opts *o);
+/* Lock held, given up meanwhile: true when it is answered, else how long to
+   sleep. */
+bool evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns);
+/* Lock held: it is over. */
+void evc__join_end(struct evc__join *j);
+
+/* ---- join_loop.c ---- */
+
+/* Loop thread: look at all joins here, deliver what is answered.  false: the
+   reactor is gone. */
+bool evc__joins_turn(evc_reactor *r, const struct evc__frame *f);
+/* Loop thread, the loop is gone: answer them with EVC_CANCELLED. */
+void evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
+		       const struct evc__frame *f);
+/* Loop thread, outside ev_run: join by running the loop. */
+void evc__join_drive(struct evc__join *j);
+
+/* ---- join_block.c ---- */
+
+void evc__join_sleep(struct evc__join *j);
+
+/* ---- run.c ---- */
+
+/* An ev_run of ours: over says when it may be broken. */
+struct evc__driver {
+	evc_reactor *r;
+	bool (*over)(struct evc__driver *d); /* loop thread, no lock */
+	void *arg;
+	bool stops_on_break; /* an ev_break by the application is a request */
+	bool ended;
+};
+void evc__drive(struct evc__driver *d);
+/* Loop thread: if the ev_run of ours is over, end it. */
+void evc__driver_turn(evc_reactor *r);
+
+#endif

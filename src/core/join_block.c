@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_join: by running the loop of the calling thread, or by sleeping on the
+ * futex; the latter never touches libev.
+ */
+#include "core/join.h"
+
+#include "base/self.h"
+
+static void
+sleep_through(struct evc__join *j)
+{
+	evc_coord *c = j->c;
+	uint64_t wait_ns;
+	uint32_t seq;
+
+	/* Counted before the first look: whoever changes something afterwards
+	   moves join_seq, and the sleep returns at once. */
+	sync_add(&c->n_sleepers, 1);
+	for (;;) {
+		seq = sync_load_sc(&c->join_seq);
+		evc__log_errors(c);
+		sync_lock(&c->lock);
+		if (evc__join_look(j, &wait_ns))
+			break;
+		sync_unlock(&c->lock);
+		sync_futex_wait(&c->join_seq, seq, wait_ns);
+	}
+	evc__join_end(j);
+	sync_unlock(&c->lock);
+	sync_sub(&c->n_sleepers, 1);
+}
+
+/* Lock held: why the calling thread may not wait here. */
+static evc_status
+would_deadlock(const evc_coord *c, const char *func)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->reactors) {
+		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		if (r->tid == evc__tid() && r->loop != NULL &&
+		    ev_depth(r->loop) > 0)
+			return evc__refuse(-EVC_FAILED_PRECONDITION,
+					   "%s: inside ev_run of loop %s it "
+					   "would deadlock",
+					   func, r->name);
+	}
+	return 0;
+}
+
+static evc_status
+join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
+{
+	struct evc__join j = { .reap_ns = BACKOFF_MOST_NS };
+	evc_reactor *want = o != NULL ? o->reactor : NULL;
+	evc_status st = evc__join_check(c, o, "evc_join");
+
+	if (st < 0)
+		return st;
+	sync_lock(&c->lock);
+	st = would_deadlock(c, "evc_join");
+	j.reactor = evc__reactor_here(c, want);
+	if (st == 0 && want != NULL && j.reactor != want)
+		st = evc__refuse(-EVC_FAILED_PRECONDITION,
+				 "evc_join: another thread's loop");
+	sync_unlock(&c->lock);
+	if (st == 0)
+		st = evc__adopt_list(c, o);
+	if (st < 0)
+		return st;
+	evc__join_begin(&j, c, o);
+	if (j.reactor != NULL)
+		evc__join_drive(&j);
+	else
+		sleep_through(&j);
+	evc__log_errors(c);
+	evc__log_late(c, &j.verdict, j.opts.flags & EVC_JOIN_IGNORE_LIVE);
+	if (ret_verdict != NULL)
+		*ret_verdict = j.verdict;
+	return j.result;
+}
+
+evc_status
+evc_join(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
+{
+	evc_status st = evc__check(c, __func__);
+	int old;
+
+	if (st < 0)
+		return st;
+	if (!evc__gate_enter(&c->gate))
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_join: the coordinator is being freed");
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	st = join(c, opts, ret_verdict);
+	/* The last touch of c. */
+	evc__gate_leave(&c->gate);
+	pthread_setcancelstate(old, NULL);
+	return st;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joins on a running loop: an ev_timer is the alarm, the reactor's ev_async the
+ * ring; the result goes to a callback, or ends an ev_run of ours.
+ *
+ * A timer counts from the loop's idea of now, which is stale after a long
+ * callback, so it may fire early: then the join looks, decides to wait, and the
+ * timer is armed again.
+ */
+#include "core/join.h"
+
+#include "base/self.h"
+#include "base/text.h"
+
+static void
+on_timer(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	struct evc__join *j = t->data;
+
+	(void)loop;
+	(void)revents;
+	evc__reactor_turn(j->reactor);
+}
+
+static void
+arm(struct evc__join *j, uint64_t wait_ns)
+{
+	struct ev_loop *loop = j->reactor->loop;
+
+	ev_timer_stop(loop, &j->timer);
+	if (wait_ns == SYNC_FOREVER)
+		return;
+	ev_timer_set(&j->timer, (double)wait_ns / 1e9, 0.);
+	ev_timer_start(loop, &j->timer);
+}
+
+/* Loop thread: hear rings, keep the loop running. */
+static void
+enter(struct evc__join *j)
+{
+	evc_reactor *r = j->reactor;
+
+	ev_init(&j->timer, on_timer);
+	j->timer.data = j;
+	/* A join that decides should not wait behind other timers. */
+	ev_set_priority(&j->timer, EV_MAXPRI);
+	ev_ref(r->loop);
+	/* Heard from here on: the first look comes after this. */
+	sync_add(&r->listener.n_joins, 1);
+	sync_add(&j->c->n_loop_joins, 1);
+	list_append(&r->joins, &j->here);
+	evc__reactor_poke(r);
+}
+
+/* Loop thread, lock held. */
+static void
+leave(struct evc__join *j)
+{
+	evc_reactor *r = j->reactor;
+
+	sync_sub(&j->c->n_loop_joins, 1);
+	sync_sub(&r->listener.n_joins, 1);
+	list_remove(&j->here);
+	evc__join_end(j);
+	if (r->loop != NULL) {
+		ev_timer_stop(r->loop, &j->timer);
+		ev_unref(r->loop);
+	}
+}
+
+/* Loop thread, lock held on entry and given up: the answer to its callback.
+   Nothing of c is touched afterwards: the callback may have freed it. */
+static void
+deliver(struct evc__join *j)
+{
+	evc_coord *c = j->c;
+	evc_join_fn *fn = j->fn;
+	void *arg = j->arg;
+	evc_verdict v = j->verdict;
+	bool ignored = j->opts.flags & EVC_JOIN_IGNORE_LIVE;
+
+	leave(j);
+	sync_unlock(&c->lock);
+	sync_free(j);
+	evc__log_errors(c);
+	evc__log_late(c, &v, ignored);
+	fn(c, &v, arg);
+}
+
+bool
+evc__joins_turn(evc_reactor *r, const struct evc__frame *f)
+{
+	evc_coord *c = r->c;
+	struct list *n, *tmp;
+	uint64_t wait_ns;
+
+again:
+	if (list_empty(&r->joins))
+		return true;
+	sync_lock(&c->lock);
+	LIST_EACH(n, tmp, &r->joins) {
+		struct evc__join *j = LIST_OF(n, struct evc__join, here);
+
+		if (!evc__join_look(j, &wait_ns))
+			arm(j, wait_ns);
+		else if (j->fn != NULL) {
+			deliver(j);
+			if (f->gone)
+				return false;
+			goto again; /* it may have changed the list */
+		}
+	}
+	sync_unlock(&c->lock);
+	return true;
+}
+
+void
+evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
+		  const struct evc__frame *f)
+{
+	evc_coord *c = r->c;
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &r->joins)
+		ev_timer_stop(loop, &LIST_OF(n, struct evc__join, here)->timer);
+	while (!f->gone && !list_empty(&r->joins)) {
+		struct evc__join *j =
+			LIST_OF(r->joins.next, struct evc__join, here);
+
+		sync_lock(&c->lock);
+		if (!j->answered) {
+			memset(&j->verdict, 0, sizeof j->verdict);
+			j->verdict.code = EVC_CANCELLED;
+			j->verdict.error.code = EVC_CANCELLED;
+			j->verdict.round =
+				WORD_ROUND(sync_load(&c->word));
+			evc__copy(j->verdict.error.text,
+				  sizeof j->verdict.error.text,
+				  "the loop was destroyed");
+			j->answered = true;
+		}
+		deliver(j);
+	}
+}
+
+static bool
+answered(struct evc__driver *d)
+{
+	struct evc__join *j = d->arg;
+	bool yes;
+
+	sync_lock(&j->c->lock);
+	yes = j->answered;
+	sync_unlock(&j->c->lock);
+	return yes;
+}
+
+void
+evc__join_drive(struct evc__join *j)
+{
+	struct evc__driver d = { .r = j->reactor,
+				 .over = answered,
+				 .arg = j,
+				 .stops_on_break = j->until_stop };
+
+	enter(j);
+	evc__drive(&d);
+	sync_lock(&j->c->lock);
+	leave(j);
+	sync_unlock(&j->c->lock);
+}
+
+static evc_status
+join_start(evc_coord *c, evc_join_fn *fn, void *arg, const evc_join_opts *o)
+{
+	evc_reactor *r = o != NULL && o->reactor != NULL ? o->reactor :
+							   c->home;
+	evc_status st = evc__join_check(c, o, "evc_join_start");
+	struct evc__join *j;
+
+	if (st < 0)
+		return st;
+	if (fn == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_join_start: no function");
+	if (r == NULL)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_join_start: no loop to run in");
+	st = evc__reactor_usable(r, "evc_join_start");
+	if (st < 0)
+		return st;
+	if (r->tid != evc__tid())
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_join_start: another thread's loop");
+	j = sync_alloc(1, sizeof *j);
+	if (j == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_join_start: no memory");
+	st = evc__adopt_list(c, o);
+	if (st < 0) {
+		sync_free(j);
+		return st;
+	}
+	j->fn = fn;
+	j->arg = arg;
+	j->reactor = r;
+	j->reap_ns = BACKOFF_FIRST_NS;
+	evc__join_begin(j, c, o);
+	enter(j);
+	return 0;
+}
+
+evc_status
+evc_join_start(evc_coord *c, evc_join_fn *fn, void *arg,
+	       const evc_join_opts *opts)
+{
+	evc_status st = evc__check(c, __func__);
+
+	return st < 0 ? st : join_start(c, fn, arg, opts);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads as members, started or registered: how an end is seen and what it
+ * means when no result came with it.
+ */
+#include "core/core.h"
+
+#include "base/self.h"
+
+static struct evc__pthread *
+of(struct evc__member *m)
+{
+	return LIST_OF(m, struct evc__pthread, m);
+}
+
+/* It is joined, by us; ret is what it returned. */
+static void
+joined(struct evc__member *m, const void *ret)
+{
+	struct evc__pthread *p = of(m);
+	struct evc__request q = { .code = EVC_ABORTED,
+				  .kind = EVC_BY_MEMBER_END,
+				  .by = m->id,
+				  .who = m->name,
+				  .text = "ended without a result" };
+
+	if (m->kind == EVC_THREAD) {
+		/* It left by a raw exit, which only we have noticed. */
+		if (!p->has_result)
+			evc__request(m->c, &q);
+		return;
+	}
+	if (ret == PTHREAD_CANCELED && p->before_stop) {
+		q.text = "was cancelled";
+		evc__request(m->c, &q);
+	} else if (m->flags & EVC_END_STOPS) {
+		q.code = 0;
+		q.text = "ended";
+		evc__request(m->c, &q);
+	}
+}
+
+static bool
+probe(struct evc__member *m)
+{
+	struct evc__pthread *p = of(m);
+	void *ret = NULL;
+
+	if (sync_thread_join(m->thread, &ret, 0) != 0)
+		return false;
+	if (sync_load(&m->state) == EVC_LIVE)
+		p->before_stop = !evc_should_stop(m->c);
+	joined(m, ret);
+	return true;
+}
+
+static bool
+reap(struct evc__member *m, uint64_t ns)
+{
+	void *ret = NULL;
+
+	if (sync_thread_join(m->thread, &ret, ns) != 0)
+		return false;
+	joined(m, ret);
+	return true;
+}
+
+static void
+vanished(struct evc__member *m)
+{
+	if (sync_load(&m->state) != EVC_LIVE)
+		return; /* it has rung by itself */
+	of(m)->before_stop = !evc_should_stop(m->c);
+	evc__member_done(m);
+}
+
+static void
+release(struct evc__member *m)
+{
+	evc__helper_unwatch(m->c, m);
+}
+
+const struct evc__member_ops evc__pthread_ops = {
+	.probe = probe,
+	.reap = reap,
+	.vanished = vanished,
+	.release = release,
+};
+
+int
+evc__pthread_tid(pthread_t t)
+{
+	clockid_t clock;
+
+	return pthread_getcpuclockid(t, &clock) == 0 ? (int)~(clock >> 3) : 0;
+}
+
+bool
+evc__pthread_watch(struct evc__member *m)
+{
+	int tid = m->tid;
+
+	if (tid == 0)
+		return false;
+	/* There is no such pidfd for the first thread of a process. */
+	if (tid == getpid())
+		return false;
+	m->pidfd = sync_pidfd(tid);
+	if (m->pidfd < 0)
+		return false;
+	/* It may have ended in between, and its number be somebody else's. */
+	if (evc__pthread_tid(m->thread) == tid && evc__helper_watch(m->c, m))
+		return true;
+	sync_fd_close(m->pidfd);
+	m->pidfd = -1;
+	return false;
+}

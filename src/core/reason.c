@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The reasons kept in a round, and which codes are clean.
+ *
+ * Each slot is guarded by a word (state, stops): FREE -> CLAIMED by a CAS, so
+ * a slot has one writer; CLAIMED -> READY (or LATE: an error that came when the
+ * round was closed) by that writer alone.  READY and LATE go back to FREE only
+ * in evc__slots_clear, under the lock.  Readers copy under the lock, and only
+ * what is READY in the present round: so no reader meets a writer, no writer
+ * waits, and a writer that slept through a clear does no harm but to hold its
+ * slot a little longer.
+ *
+ * Slot 0 is kept for the winner and slot 1 for the first error; clean requests
+ * may use half of the rest.  Without a slot the code still counts: it stands in
+ * the coordinator's word.
+ */
+#include "base/self.h"
+#include "base/text.h"
+#include "core/core.h"
+
+enum slot_state { FREE, CLAIMED, READY, LATE };
+#define SLOT(state, stops) ((uint32_t)(stops) << 2 | (uint32_t)(state))
+#define SLOT_STATE(s) ((s) & 3)
+
+bool
+evc__is_clean(const evc_coord *c, uint64_t w, evc_status code)
+{
+	/* After the stop, CANCELLED means that somebody obeyed. */
+	if (code == EVC_CANCELLED && (w & WORD_FLAG))
+		return true;
+	return c->clean[code / 64] >> (code % 64) & 1;
+}
+
+static bool
+claim(evc_coord *c, unsigned slot, uint64_t w)
+{
+	/* Acquire: what the slot's last reader did comes before the fill. */
+	uint32_t old = sync_load(&c->slot_word[slot]);
+
+	return SLOT_STATE(old) == FREE &&
+	       sync_cas(&c->slot_word[slot], &old,
+			SLOT(CLAIMED, WORD_STOPS(w)));
+}
+
+unsigned
+evc__slot_claim(evc_coord *c, uint64_t w, bool error, bool late)
+{
+	unsigned end = error ? c->n_slots : 2 + (c->n_slots - 2) / 2, i;
+
+	if (!late && !(w & WORD_FLAG) && claim(c, 0, w))
+		return 0;
+	if (!late && error && WORD_ERR_CODE(w) == 0 && claim(c, 1, w))
+		return 1;
+	for (i = 2; i < end; i++)
+		if (claim(c, i, w))
+			return i;
+	return NO_SLOT;
+}
+
+void
+evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
+	       const struct evc__request *q)
+{
+	struct evc__slot *s = &c->slot[slot];
+	const struct evc__member *m = evc__self()->member;
+	evc_reason *r = &s->r;
+
+	s->error = error;
+	s->logged = false;
+	r->code = q->code;
+	r->err = q->err;
+	r->line = q->line;
+	r->tid = evc__tid();
+	r->kind = q->kind;
+	if (r->kind == 0)
+		r->kind = error ? EVC_BY_ERROR : EVC_BY_REQUEST;
+	r->round = WORD_ROUND(w);
+	r->mono_ns = evc__now(c);
+	r->real_ns = sync_real();
+	r->by = q->by;
+	if (r->by == 0 && m != NULL && m->c == c)
+		r->by = m->id;
+	if (q->who != NULL)
+		evc__copy(r->who, sizeof r->who, q->who);
+	else
+		evc__copy(r->who, sizeof r->who,
+			  m != NULL ? m->name : evc__thread_name());
+	evc__copy_end(r->file, sizeof r->file, q->file);
+	evc__copy(r->func, sizeof r->func, q->func);
+	evc__copy(r->text, sizeof r->text, q->text);
+}
+
+void
+evc__slot_publish(evc_coord *c, unsigned slot, uint64_t w, bool late)
+{
+	/* Release: the reason is whole before anybody may read it.  Only its
+	   own writer moves a CLAIMED slot, so a plain store does. */
+	sync_store(&c->slot_word[slot],
+		   SLOT(late ? LATE : READY, WORD_STOPS(w)));
+}
+
+void
+evc__slots_clear(evc_coord *c, bool all)
+{
+	unsigned i;
+
+	/* The winner's and the first error's slots of a round that goes on
+	   are still named by the word; those that came late never are. */
+	for (i = 0; i < c->n_slots; i++) {
+		uint32_t s = sync_load(&c->slot_word[i]);
+
+		if (SLOT_STATE(s) == LATE || (all && SLOT_STATE(s) == READY))
+			sync_store(&c->slot_word[i], SLOT(FREE, 0));
+	}
+}
+
+static bool
+readable(const evc_coord *c, unsigned slot, uint64_t w)
+{
+	uint32_t s = sync_load(&c->slot_word[slot]);
+
+	return s == SLOT(READY, WORD_STOPS(w)) ||
+	       s == SLOT(LATE, WORD_STOPS(w));
+}
+
+bool
+evc__reason_late(const evc_coord *c, unsigned slot)
+{
+	return SLOT_STATE(sync_load(&c->slot_word[slot])) == LATE;
+}
+
+bool
+evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
+		 evc_reason *ret)
+{
+	if (slot == NO_SLOT || !readable(c, slot, w))
+		return false;
+	*ret = c->slot[slot].r;
+	return true;
+}
+
+/* Errors beside the one in the word: counted for the round of w alone. */
+void
+evc__error_count(evc_coord *c, uint64_t w)
+{
+	uint64_t old = sync_load(&c->errors), next;
+	uint32_t stops = WORD_STOPS(w), newer;
+
+	do {
+		newer = ((uint32_t)(old >> 32) - stops) & WORD_STOPS_MASK;
+		if (newer == 0)
+			next = old + 1;
+		else if (newer < WORD_STOPS_MASK / 2)
+			return; /* our round is over */
+		else
+			next = (uint64_t)stops << 32 | 1;
+	} while (!sync_cas(&c->errors, &old, next));
+}
+
+unsigned
+evc__n_errors(const evc_coord *c, uint64_t w)
+{
+	uint64_t n = sync_load(&c->errors);
+
+	return (WORD_ERR_CODE(w) != 0) +
+	       ((uint32_t)(n >> 32) == WORD_STOPS(w) ? (unsigned)n : 0);
+}
+
+evc_status
+evc_raise_requested(const evc_coord *c, evc_reason *ret_reason)
+{
+	evc_coord *me = (evc_coord *)c;
+	evc_status st = evc__check(c, __func__);
+	evc_reason r = { 0 };
+	uint64_t w;
+
+	if (st < 0)
+		return st;
+	sync_lock(&me->lock);
+	w = sync_load(&c->word);
+	if (!evc__reason_copy(c, WORD_ERR_SLOT(w), w, &r)) {
+		r.code = WORD_ERR_CODE(w);
+		r.kind = EVC_BY_ERROR;
+		r.round = WORD_ROUND(w);
+	}
+	sync_unlock(&me->lock);
+	if (WORD_ERR_CODE(w) != 0 && ret_reason != NULL)
+		*ret_reason = r;
+	return WORD_ERR_CODE(w);
+}
+
+/* Lock held: the slot of the index-th reason - the winner, then by time. */
+static unsigned
+nth(const evc_coord *c, uint64_t w, unsigned index)
+{
+	unsigned win = w & WORD_FLAG ? WORD_WIN_SLOT(w) : NO_SLOT;
+	unsigned i, j, before;
+
+	if (win != NO_SLOT && index-- == 0)
+		return win;
+	for (i = 0; i < c->n_slots; i++) {
+		if (i == win || !readable(c, i, w))
+			continue;
+		for (before = j = 0; j < c->n_slots; j++)
+			if (j != win && j != i && readable(c, j, w))
+				before += c->slot[j].r.mono_ns <
+						  c->slot[i].r.mono_ns ||
+					  (c->slot[j].r.mono_ns ==
+						   c->slot[i].r.mono_ns &&
+					   j < i);
+		if (before == index)
+			return i;
+	}
+	return NO_SLOT;
+}
+
+evc_status
+evc_reason_get(const evc_coord *c, unsigned index, evc_reason *ret_reason)
+{
+	evc_coord *me = (evc_coord *)c;
+	evc_status st = evc__check(c, __func__);
+	bool found;
+	evc_reason r;
+	uint64_t w;
+
+	if (st < 0)
+		return st;
+	sync_lock(&me->lock);
+	w = sync_load(&c->word);
+	found = evc__reason_copy(c, nth(c, w, index), w, &r);
+	sync_unlock(&me->lock);
+	if (!found)
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "evc_reason_get: no reason %u", index);
+	if (ret_reason != NULL)
+		*ret_reason = r;
+	return 0;
+}

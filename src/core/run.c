@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An ev_run of ours: evc_run, evc_reactor_run, and evc_join on a loop's thread.
+ *
+ * ev_break ends the innermost ev_run of a loop, whoever began it.  So ours is
+ * broken only at depth 1, which is ours because it began at depth 0; when an
+ * application's ev_run is nested in it, an ev_prepare waits until that is over.
+ */
+#include "core/join.h"
+
+#include "base/self.h"
+
+static void
+on_prepare(struct ev_loop *loop, ev_prepare *p, int revents)
+{
+	(void)loop;
+	(void)revents;
+	evc__driver_turn(p->data);
+}
+
+void
+evc__driver_turn(evc_reactor *r)
+{
+	struct evc__driver *d = r->driver;
+
+	if (d == NULL || (!d->ended && !d->over(d)))
+		return;
+	d->ended = true;
+	if (ev_depth(r->loop) == 1) {
+		ev_break(r->loop, EVBREAK_ONE);
+		return;
+	}
+	if (!ev_is_active(&r->prepare)) {
+		ev_prepare_init(&r->prepare, on_prepare);
+		r->prepare.data = r;
+		ev_prepare_start(r->loop, &r->prepare);
+		ev_unref(r->loop);
+	}
+}
+
+void
+evc__drive(struct evc__driver *d)
+{
+	evc_reactor *r = d->r;
+	evc_coord *c = r->c;
+	struct evc__request q = { .kind = EVC_BY_LOOP_BROKEN,
+				  .text = "ev_break by the application" };
+
+	r->driver = d;
+	ev_ref(r->loop);
+	sync_add(&r->listener.n_joins, 1);
+	sync_add(&c->n_loop_joins, 1);
+	evc__reactor_poke(r);
+	while (!d->ended) {
+		ev_run(r->loop, 0);
+		if (!d->ended && d->stops_on_break && !evc_should_stop(c))
+			evc__request(c, &q);
+	}
+	sync_sub(&c->n_loop_joins, 1);
+	sync_sub(&r->listener.n_joins, 1);
+	if (ev_is_active(&r->prepare)) {
+		ev_ref(r->loop);
+		ev_prepare_stop(r->loop, &r->prepare);
+	}
+	ev_unref(r->loop);
+	r->driver = NULL;
+}
+
+/* May the calling thread run this reactor's loop? */
+static evc_status
+may_run(const evc_reactor *r, const char *func)
+{
+	evc_status st = evc__reactor_usable(r, func);
+
+	if (st < 0)
+		return st;
+	if (r->tid != evc__tid())
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "%s: another thread's loop", func);
+	if (ev_depth(r->loop) > 0)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "%s: inside ev_run of loop %s it would "
+				   "deadlock",
+				   func, r->name);
+	return 0;
+}
+
+static evc_status
+run(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
+{
+	struct evc__join j = { .until_stop = true,
+			       .reap_ns = BACKOFF_FIRST_NS };
+	evc_status st = evc__join_check(c, o, "evc_run");
+
+	if (st == 0 && c->home == NULL)
+		st = evc__refuse(-EVC_FAILED_PRECONDITION,
+				 "evc_run: no home loop");
+	if (st == 0 && o != NULL && o->reactor != NULL &&
+	    o->reactor != c->home)
+		st = evc__refuse(-EVC_INVALID_ARGUMENT,
+				 "evc_run: runs the home loop only");
+	if (st == 0)
+		st = may_run(c->home, "evc_run");
+	if (st == 0)
+		st = evc__adopt_list(c, o);
+	if (st < 0)
+		return st;
+	j.reactor = c->home;
+	evc__join_begin(&j, c, o);
+	evc__join_drive(&j);
+	evc__log_errors(c);
+	evc__log_late(c, &j.verdict, j.opts.flags & EVC_JOIN_IGNORE_LIVE);
+	if (ret_verdict != NULL)
+		*ret_verdict = j.verdict;
+	return j.result;
+}
+
+evc_status
+evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
+{
+	evc_status st = evc__check(c, __func__);
+	int old;
+
+	if (st < 0)
+		return st;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	st = run(c, opts, ret_verdict);
+	pthread_setcancelstate(old, NULL);
+	return st;
+}
+
+/* The stop is there and nothing of this loop is left. */
+static bool
+drained(struct evc__driver *d)
+{
+	evc_reactor *r = d->r;
+	evc_coord *c = r->c;
+	bool yes;
+
+	if (!evc_should_stop(c) || r->n_live > 0 || !list_empty(&r->joins))
+		return false;
+	sync_lock(&c->lock);
+	yes = !evc__hooks_due(c, r);
+	sync_unlock(&c->lock);
+	return yes;
+}
+
+evc_status
+evc_reactor_run(evc_reactor *r)
+{
+	struct evc__driver d = { .r = r,
+				 .over = drained,
+				 .stops_on_break = true };
+	evc_status st;
+
+	if (r == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_reactor_run: no reactor");
+	st = evc__check(r->c, __func__);
+	if (st == 0)
+		st = may_run(r, __func__);
+	if (st < 0)
+		return st;
+	evc__drive(&d);
+	return r == r->c->home ? 0 : evc_reactor_detach(r);
+}

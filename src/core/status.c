@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names of codes, why a call was refused, and the checks that all calls share.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "core/core.h"
+
+static __thread char last_error[160];
+
+const char *
+evc_status_name(evc_status s)
+{
+	static const char *const name[] = {
+		"OK",
+		"CANCELLED",
+		"UNKNOWN",
+		"INVALID_ARGUMENT",
+		"DEADLINE_EXCEEDED",
+		"NOT_FOUND",
+		"ALREADY_EXISTS",
+		"PERMISSION_DENIED",
+		"RESOURCE_EXHAUSTED",
+		"FAILED_PRECONDITION",
+		"ABORTED",
+		"OUT_OF_RANGE",
+		"UNIMPLEMENTED",
+		"INTERNAL",
+		"UNAVAILABLE",
+		"DATA_LOSS",
+		"UNAUTHENTICATED",
+	};
+	unsigned code = s < 0 ? 0u - (unsigned)s : (unsigned)s;
+
+	if (code < sizeof name / sizeof name[0])
+		return name[code];
+	return code <= 255 ? "APPLICATION" : "?";
+}
+
+const char *
+evc_version(void)
+{
+	return EVC_VERSION_STRING;
+}
+
+const char *
+evc_last_error(void)
+{
+	return last_error;
+}
+
+evc_status
+evc__refuse(evc_status s, const char *fmt, ...)
+{
+	struct text t = evc__text_in(last_error, sizeof last_error);
+	va_list ap;
+
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	return s;
+}
+
+evc_status
+evc__refuse_setup(evc_coord *c, const char *func, evc_status s)
+{
+	struct evc__request q = { .code = -s,
+				  .kind = EVC_BY_ERROR,
+				  .text = last_error,
+				  .func = func };
+
+	/* A start refused because of a stop is what a stop is for. */
+	if (s < 0 && s != -EVC_CANCELLED && c != NULL &&
+	    evc__same_process(c) && (c->flags & EVC_STRICT_SETUP))
+		evc__request(c, &q);
+	return s;
+}
+
+evc_status
+evc__check(const evc_coord *c, const char *func)
+{
+	struct text t;
+
+	if (c != NULL && evc__same_process(c))
+		return 0;
+	/* No printf here: a signal handler may be asking. */
+	t = evc__text_in(last_error, sizeof last_error);
+	evc__text_add(&t, func);
+	evc__text_add(&t, c == NULL ? ": no coordinator" :
+				      ": this is a fork child, the coordinator "
+				      "is its parent's");
+	return c == NULL ? -EVC_INVALID_ARGUMENT : -EVC_FAILED_PRECONDITION;
+}
+
+evc_status
+evc__check_name(const char *name, const char *func)
+{
+	if (name != NULL && strnlen(name, 48) == 48)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: a name has 47 bytes at most", func);
+	return 0;
+}
+
+bool
+evc__is_zero(const uint64_t *room, size_t n)
+{
+	while (n-- > 0)
+		if (*room++ != 0)
+			return false;
+	return true;
+}
+
+evc_status
+evc__check_opts(const evc_member_opts *o, const char *func)
+{
+	const unsigned known = EVC_BACKGROUND | EVC_END_STOPS | EVC_LATE |
+			       EVC_WATCHED;
+	const unsigned named = (1u << 9) - 1;
+
+	if (o == NULL)
+		return 0;
+	if (!evc__is_zero(o->reserved_, 8))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: reserved room is not zero", func);
+	if (o->flags & ~named)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: unknown flags %#x", func,
+				   o->flags & ~named);
+	if (isnan(o->grace) || (o->grace < 0 && o->grace != EVC_NO_GRACE))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: grace is not a time", func);
+	if (!(o->jitter >= 0 && o->jitter <= 1))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: jitter is not in 0..1", func);
+	if (o->flags & ~known)
+		return evc__refuse(-EVC_UNIMPLEMENTED,
+				   "%s: flags %#x are not built yet", func,
+				   o->flags & ~known);
+	if (o->missed != 0 || o->unblock != NULL || o->start != NULL ||
+	    o->stop != NULL || o->jitter != 0)
+		return evc__refuse(-EVC_UNIMPLEMENTED,
+				   "%s: missed, unblock, start, stop and "
+				   "jitter are not built yet",
+				   func);
+	return 0;
+}
+
+evc_status
+evc__normal(evc_status code, bool *ret_unknown)
+{
+	unsigned u = code < 0 ? 0u - (unsigned)code : (unsigned)code;
+
+	*ret_unknown = u > 255;
+	return u > 255 ? EVC_UNKNOWN : (evc_status)u;
+}

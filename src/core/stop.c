@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The request of a stop.
+ *
+ * Takes no lock, allocates nothing, keeps errno, is no cancellation point: safe
+ * in any thread and any signal handler.  A slot is claimed, filled and
+ * published first, then the CAS on the word wins or not: so a winner is never
+ * without its reason.  The first error is set by CAS too, also when the flag
+ * stands already: so the CAS that closes a round cannot miss one.
+ */
+#include "base/text.h"
+#include "core/core.h"
+
+static __thread struct evc__self self;
+
+struct evc__self *
+evc__self(void)
+{
+	return &self;
+}
+
+static evc_status
+request(evc_coord *c, const struct evc__request *q)
+{
+	uint64_t w = sync_load(&c->word), next;
+	uint32_t stops = WORD_STOPS(w);
+	bool error = !evc__is_clean(c, w, q->code);
+	bool late = error && (w & WORD_JOINED);
+	unsigned slot = evc__slot_claim(c, w, error, late);
+
+	if (slot != NO_SLOT) {
+		evc__slot_fill(c, slot, w, error, q);
+		evc__slot_publish(c, slot, w, late);
+	}
+	if (late)
+		return q->code;
+	do {
+		/* Cleared meanwhile: this request came before the clear, and
+		   must not stop the new round. */
+		if (WORD_STOPS(w) != stops)
+			return error ? q->code : 0;
+		error = !evc__is_clean(c, w, q->code);
+		if (error && (w & WORD_JOINED))
+			return q->code;
+		/* Who closes a round starts again when something came in. */
+		next = w & ~WORD_CLOSING;
+		if (!(w & WORD_FLAG))
+			next |= WORD_FLAG | WORD_WIN(q->code, slot);
+		if (error && WORD_ERR_CODE(w) == 0)
+			next |= WORD_ERR(q->code, slot);
+	} while (next != w && !sync_cas(&c->word, &w, next));
+	if (error && (WORD_ERR_CODE(w) != 0)) {
+		/* Not the first, so no CAS of ours stands against the one
+		   that closes: count it, then look whether that one came. */
+		evc__error_count(c, next);
+		w = sync_load_sc(&c->word);
+		if (WORD_STOPS(w) != stops || (w & WORD_JOINED))
+			return q->code;
+	}
+	/* Winner or not: the winner may be frozen after its CAS. */
+	evc__tell_all(c);
+	return 0;
+}
+
+evc_status
+evc__request(evc_coord *c, const struct evc__request *q)
+{
+	int e = errno;
+	evc_status st = request(c, q);
+
+	if (q->code != 0 && q->by == 0) {
+		self.reported_to = c;
+		self.reported_stops = WORD_STOPS(sync_load(&c->word));
+		self.reported = q->code;
+		self.handed_back = st > 0;
+	}
+	errno = e;
+	return st;
+}
+
+/* A request with a text and a code as the caller gave them. */
+static evc_status
+ask(evc_coord *c, evc_status code, int err, const char *text, const char *file,
+    int line, const char *func, evc_status *ret_code)
+{
+	struct evc__request q = { .err = err,
+				  .file = file,
+				  .line = line,
+				  .func = func };
+	char buf[sizeof((evc_reason *)0)->text];
+	bool unknown;
+
+	q.code = evc__normal(code, &unknown);
+	q.text = text;
+	if (unknown) {
+		struct text t = evc__text_in(buf, sizeof buf);
+
+		evc__text_add(&t, "code ");
+		evc__text_int(&t, code);
+		evc__text_add(&t, " is none: ");
+		evc__text_add(&t, text != NULL ? text : "");
+		q.text = buf;
+	}
+	*ret_code = q.code;
+	return evc__request(c, &q);
+}
+
+evc_status
+evc_request_stop_at(evc_coord *c, evc_status code, const char *text,
+		    const char *file, int line, const char *func)
+{
+	evc_status st = evc__check(c, "evc_request_stop"), as;
+
+	return st < 0 ? st : ask(c, code, 0, text, file, line, func, &as);
+}
+
+static evc_status
+vfail(evc_coord *c, evc_status code, int err, const char *file, int line,
+      const char *func, const char *fmt, va_list ap)
+{
+	char buf[sizeof((evc_reason *)0)->text];
+	struct text t = evc__text_in(buf, sizeof buf);
+	evc_status st = evc__check(c, "evc_fail"), as;
+	int e = errno;
+
+	if (st < 0)
+		return st;
+	if (code == 0) {
+		code = EVC_UNKNOWN;
+		evc__text_add(&t, "failed with code OK: ");
+	}
+	if (fmt != NULL)
+		evc__text_vfmt(&t, fmt, ap);
+	ask(c, code, err, buf, file, line, func, &as);
+	errno = e;
+	return as;
+}
+
+evc_status
+evc_fail_at(evc_coord *c, evc_status code, int err, const char *file,
+	    int line, const char *func, const char *fmt, ...)
+{
+	va_list ap;
+	evc_status st;
+
+	va_start(ap, fmt);
+	st = vfail(c, code, err, file, line, func, fmt, ap);
+	va_end(ap);
+	return st;
+}
+
+/* The macros of these names add a place; the symbols serve other languages. */
+#undef evc_request_stop
+evc_status
+evc_request_stop(evc_coord *c, evc_status code, const char *text)
+{
+	return evc_request_stop_at(c, code, text, NULL, 0, NULL);
+}
+
+#undef evc_fail
+evc_status
+evc_fail(evc_coord *c, evc_status code, int err, const char *fmt, ...)
+{
+	va_list ap;
+	evc_status st;
+
+	va_start(ap, fmt);
+	st = vfail(c, code, err, NULL, 0, NULL, fmt, ap);
+	va_end(ap);
+	return st;
+}
+
+bool
+evc_should_stop(const evc_coord *c)
+{
+	return sync_load(&c->word) & WORD_FLAG;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Holds: members that are nothing but counted.
+ */
+#include "core/core.h"
+
+static evc_status
+begin(evc_coord *c, struct evc__member *m, evc_id *ret_id)
+{
+	evc_status st = 0;
+
+	sync_lock(&c->lock);
+	if (evc_should_stop(c) && !(m->flags & EVC_LATE))
+		st = evc__refuse(-EVC_CANCELLED,
+				 "evc_hold_begin: a stop was asked for");
+	else
+		st = evc__member_add(c, m);
+	if (st == 0 && ret_id != NULL)
+		*ret_id = m->id;
+	if (st == 0)
+		evc__ring(c);
+	sync_unlock(&c->lock);
+	if (st < 0)
+		sync_free(m);
+	return st;
+}
+
+evc_status
+evc_hold_begin(evc_coord *c, const char *name, const evc_member_opts *opts,
+	       evc_id *ret_id)
+{
+	evc_status st = evc__check(c, __func__);
+	struct evc__member *m = NULL;
+
+	if (st == 0)
+		st = evc__check_name(name, __func__);
+	if (st == 0)
+		st = evc__check_opts(opts, __func__);
+	if (st == 0) {
+		m = evc__member_new(c, sizeof *m, EVC_HOLD,
+				    name != NULL && name[0] != '\0' ? name :
+								      "hold",
+				    opts);
+		if (m == NULL)
+			st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+					 "evc_hold_begin: no memory");
+	}
+	if (st == 0)
+		st = begin(c, m, ret_id);
+	return evc__refuse_setup(c, __func__, st);
+}
+
+/* Inside the gate, so that c outlives the ring. */
+static evc_status
+end(evc_coord *c, evc_id id)
+{
+	struct evc__member *m;
+	unsigned flags = 0;
+	char name[48] = "";
+
+	sync_lock(&c->lock);
+	m = evc__member_find(c, id);
+	if (m == NULL || m->kind != EVC_HOLD) {
+		sync_unlock(&c->lock);
+		return evc__refuse(-EVC_NOT_FOUND, "evc_hold_end: no hold %llu",
+				   (unsigned long long)id);
+	}
+	flags = m->flags;
+	memcpy(name, m->name, sizeof name);
+	/* The request first: once nothing is alive the round may close. */
+	if (flags & EVC_END_STOPS)
+		evc__member_result(c, id, name, flags, 0, false);
+	evc__member_gone(m);
+	sync_unlock(&c->lock);
+	return 0;
+}
+
+evc_status
+evc_hold_end(evc_coord *c, evc_id id)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st < 0)
+		return st;
+	if (!evc__gate_enter(&c->gate))
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "evc_hold_end: the coordinator is being "
+				   "freed");
+	st = end(c, id);
+	evc__gate_leave(&c->gate);
+	return st;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tasks: pieces of work in flight on a loop, in memory of the caller.
+ *
+ * Begin and end touch the loop's own lists and counters only; the coordinator's
+ * count of what is alive moves when a loop's first task begins and its last one
+ * ends.  The stop is told by a walk with a cursor in the reactor: it is moved on
+ * before each call, and by evc_task_end of the task it stands on, so that any
+ * task may be ended and freed meanwhile.  Tasks begun after the stop stand in a
+ * list of their own, which is never told.
+ */
+#include "base/self.h"
+#include "core/core.h"
+
+/* Tasks told in one go; then other watchers have their turn. */
+#define SLICE 4096
+
+static bool
+tell(evc_reactor *r, const struct evc__frame *f)
+{
+	uint32_t stop = WORD_STOP_NUMBER(sync_load(&r->c->word));
+	unsigned n;
+
+	if (r->told != stop) {
+		r->told = stop;
+		r->cursor = r->tasks.next_;
+	}
+	for (n = 0; r->cursor != &r->tasks; n++) {
+		evc_task *t = r->cursor;
+
+		if (n == SLICE) {
+			/* Not ev_feed_event: at our priority that would come
+			   before everybody else's turn. */
+			evc__reactor_poke(r);
+			break;
+		}
+		r->cursor = t->next_;
+		if (t->class_->on_stop == NULL)
+			continue;
+		t->class_->on_stop(t, t->class_->arg);
+		if (f->gone)
+			return false;
+	}
+	return true;
+}
+
+static void
+forget(evc_task *t)
+{
+	t->next_ = t->prev_ = NULL;
+	t->reactor_ = NULL;
+	t->count_ = NULL;
+	t->class_ = NULL;
+}
+
+static void
+drop(evc_reactor *r)
+{
+	evc_task *heads[2] = { &r->tasks, &r->late }, *t, *next;
+	unsigned i;
+
+	if (r->n_live == 0)
+		return;
+	for (i = 0; i < 2; i++) {
+		for (t = heads[i]->next_; t != heads[i]; t = next) {
+			next = t->next_;
+			forget(t);
+		}
+		heads[i]->next_ = heads[i]->prev_ = heads[i];
+	}
+	for (i = 0; i <= TASK_CLASSES; i++)
+		sync_store_relaxed(&r->count[i].n, 0);
+	r->cursor = &r->tasks;
+	r->n_live = 0;
+	sync_store(&r->n_tasks, 0);
+	evc__alive_sub(r->c);
+	evc__ring(r->c);
+}
+
+static const struct evc__task_ops ops = { .tell = tell, .drop = drop };
+
+/* The counter of a class on this loop; the last one is for all that find no
+   place. */
+static struct evc__task_count *
+count_of(evc_reactor *r, const evc_task_class *cls)
+{
+	unsigned i;
+
+	r->task_ops = &ops;
+	for (i = 0; i < TASK_CLASSES; i++) {
+		const evc_task_class *k =
+			sync_load_relaxed(&r->count[i].cls);
+
+		if (k == NULL)
+			sync_store(&r->count[i].cls, cls);
+		if (k == NULL || k == cls)
+			break;
+	}
+	r->last_class = cls;
+	return r->last_count = &r->count[i];
+}
+
+static void
+add(_Atomic uint32_t *n, uint32_t d)
+{
+	/* One writer, the loop's thread. */
+	sync_store_relaxed(n, sync_load_relaxed(n) + d);
+}
+
+static evc_status
+why_refused(evc_reactor *r, const evc_task *t, const evc_task_class *cls)
+{
+	evc_status st;
+
+	if (r == NULL)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_task_begin: no reactor, or no home");
+	st = evc__check(r->c, "evc_task_begin");
+	if (st < 0)
+		return st;
+	if (t == NULL || cls == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_task_begin: no task, or no class");
+	if (cls->flags & ~(unsigned)EVC_LATE)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_task_begin: unknown flags %#x",
+				   cls->flags);
+	st = evc__reactor_usable(r, "evc_task_begin");
+	if (st < 0)
+		return st;
+	if (r->tid != evc__tid())
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_task_begin: another thread's loop");
+	if (t->reactor_ != NULL)
+		return evc__refuse(-EVC_ALREADY_EXISTS,
+				   "evc_task_begin: this task has begun");
+	return evc__refuse(-EVC_CANCELLED,
+			   "evc_task_begin: a stop was asked for");
+}
+
+evc_status
+evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
+{
+	evc_task *head;
+	bool stopped;
+
+	if (__builtin_expect(r == NULL || t == NULL || cls == NULL ||
+				     (cls->flags & ~(unsigned)EVC_LATE) ||
+				     r->loop == NULL || r->tid != evc__tid() ||
+				     t->reactor_ != NULL ||
+				     !evc__same_process(r->c),
+			     0))
+		return why_refused(r, t, cls);
+	stopped = evc_should_stop(r->c);
+	if (stopped && !(cls->flags & EVC_LATE))
+		return why_refused(r, t, cls);
+	head = stopped ? &r->late : &r->tasks;
+	t->next_ = head;
+	t->prev_ = head->prev_;
+	head->prev_->next_ = t;
+	head->prev_ = t;
+	t->reactor_ = r;
+	t->class_ = cls;
+	t->since_ = ev_now(r->loop);
+	t->count_ = r->last_class == cls ? r->last_count : count_of(r, cls);
+	add(&((struct evc__task_count *)t->count_)->n, 1);
+	/* Shown before it is counted: who sees the count sees the number. */
+	add(&r->n_tasks, 1);
+	if (r->n_live++ == 0)
+		evc__alive_add(r->c);
+	return 0;
+}
+
+/* The last one: inside the gate, so that c outlives the ring. */
+static void
+ended_last(evc_reactor *r)
+{
+	evc_coord *c = r->c;
+
+	if (!evc__gate_enter(&c->gate))
+		return;
+	evc__alive_sub(c);
+	evc__ring(c);
+	evc__gate_leave(&c->gate);
+}
+
+void
+evc_task_end(evc_task *t)
+{
+	evc_reactor *r = t != NULL ? t->reactor_ : NULL;
+
+	if (r == NULL || r->tid != evc__tid())
+		return;
+	if (r->cursor == t)
+		r->cursor = t->next_;
+	t->prev_->next_ = t->next_;
+	t->next_->prev_ = t->prev_;
+	add(&((struct evc__task_count *)t->count_)->n, (uint32_t)-1);
+	add(&r->n_tasks, (uint32_t)-1);
+	forget(t);
+	if (--r->n_live == 0)
+		ended_last(r);
+}

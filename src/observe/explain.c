@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_explain: one paragraph that says why it stopped, or why it does not.
+ */
+#include "observe/observe.h"
+
+#include "core/join.h"
+
+/* "2026-01-31T12:00:00.123Z" */
+static void
+add_time(struct text *t, uint64_t real_ns)
+{
+	time_t s = (time_t)(real_ns / 1000000000u);
+	struct tm tm;
+	char day[32];
+
+	if (gmtime_r(&s, &tm) == NULL ||
+	    strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+		return;
+	evc__text_fmt(t, "%s.%03uZ", day,
+		      (unsigned)(real_ns / 1000000u % 1000u));
+}
+
+static void
+add_who(struct text *t, const evc_reason *r)
+{
+	if (r->by != 0)
+		evc__text_fmt(t, "member \"%s\" (id %llu, tid %d)", r->who,
+			      (unsigned long long)r->by, r->tid);
+	else
+		evc__text_fmt(t, "thread \"%s\" (tid %d)", r->who, r->tid);
+}
+
+static void
+add_what(struct text *t, const evc_reason *r)
+{
+	switch (r->kind) {
+	case EVC_BY_ERROR:
+		evc__text_add(t, " reported ");
+		break;
+	case EVC_BY_MEMBER_END:
+		evc__text_add(t, r->code == 0 ? " ended" : " failed with ");
+		break;
+	case EVC_BY_SIGNAL:
+		evc__text_add(t, " took a signal");
+		break;
+	case EVC_BY_EMPTY:
+		evc__text_add(t, " joined");
+		break;
+	case EVC_BY_LOOP_BROKEN:
+		evc__text_add(t, " ran the loop");
+		break;
+	default:
+		evc__text_add(t, r->code == 0 ? " asked for it" :
+						" asked for it with ");
+		break;
+	}
+	if (r->code != 0)
+		evc__text_fmt(t, "%s (%d)", evc_status_name(r->code), r->code);
+	evc__add_text_and_errno(t, r);
+}
+
+void
+evc__add_text_and_errno(struct text *t, const evc_reason *r)
+{
+	const char *e = r->err != 0 ? strerrordesc_np(r->err) : NULL;
+
+	if (r->text[0] != '\0')
+		evc__text_fmt(t, ": %s", r->text);
+	if (e != NULL)
+		evc__text_fmt(t, ": %s", e);
+	else if (r->err != 0)
+		evc__text_fmt(t, ": errno %d", r->err);
+	if (r->file[0] != '\0') {
+		evc__text_add(t, " [");
+		if (r->func[0] != '\0')
+			evc__text_fmt(t, "%s() at ", r->func);
+		evc__text_fmt(t, "%s:%d]", r->file, r->line);
+	} else if (r->func[0] != '\0')
+		evc__text_fmt(t, " [%s]", r->func);
+}
+
+static void
+add_later(struct text *t, const evc_coord *c, const evc_reason *first)
+{
+	unsigned i, n = 0;
+	evc_reason r;
+
+	for (i = 1; evc_reason_get(c, i, &r) == 0; i++, n++) {
+		evc__text_add(t, n == 0 ? " After that: " : "; ");
+		/* A request may have come in while the winner's was being
+		   written, and be a little older. */
+		evc__text_fmt(t, "%+.6f s ",
+			      ((double)r.mono_ns - (double)first->mono_ns) /
+				      1e9);
+		add_who(t, &r);
+		add_what(t, &r);
+	}
+	if (n > 0)
+		evc__text_add(t, ".");
+}
+
+static void
+add_alive(struct text *t, evc_coord *c)
+{
+	char names[512];
+	unsigned n;
+
+	sync_lock(&c->lock);
+	evc__members_reap(c, 0);
+	n = evc__names(c, NULL, evc_should_stop(c), 0, names, sizeof names);
+	sync_unlock(&c->lock);
+	if (n == 0)
+		evc__text_add(t, " No member is alive.");
+	else
+		evc__text_fmt(t, " Alive (%u): %s.", n, names);
+}
+
+size_t
+evc_explain(const evc_coord *c, char *buf, size_t n)
+{
+	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
+	evc_status st = evc__check(c, __func__);
+	evc_reason r, error;
+	uint64_t w;
+
+	if (st < 0) {
+		evc__text_add(&t, evc_last_error());
+		return t.len;
+	}
+	w = sync_load(&c->word);
+	evc__text_fmt(&t, "Coordinator \"%s\", round %u: ", c->name,
+		      WORD_ROUND(w));
+	if (!(w & WORD_FLAG)) {
+		evc__text_add(&t, "nobody has asked for a stop.");
+		if (w & WORD_JOINED)
+			evc__text_add(&t, " A join found nothing alive and "
+					  "closed the round.");
+	} else if (evc_reason_get(c, 0, &r) < 0) {
+		evc__text_add(&t, "a stop was asked for; there was no room "
+				  "for its reason.");
+	} else {
+		evc__text_add(&t, "the stop was asked for by ");
+		add_who(&t, &r);
+		evc__text_add(&t, " at ");
+		add_time(&t, r.real_ns);
+		evc__text_fmt(&t, ", %.3f s ago: it",
+			      (double)(evc__now(c) - r.mono_ns) / 1e9);
+		add_what(&t, &r);
+		evc__text_add(&t, ".");
+		add_later(&t, c, &r);
+	}
+	if (evc_raise_requested(c, &error) > 0)
+		evc__text_fmt(&t, " Errors: %u; the verdict is %s (%d), by "
+				  "\"%s\".",
+			      evc__n_errors(c, w), evc_status_name(error.code),
+			      error.code, error.who);
+	else if (w & WORD_FLAG)
+		evc__text_add(&t, " No error was reported.");
+	add_alive(&t, (evc_coord *)c);
+	return t.len;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the texts for a person share.
+ */
+#ifndef EVC_OBSERVE_OBSERVE_H
+#define EVC_OBSERVE_OBSERVE_H
+
+#include <evcoord.h>
+
+#include "base/text.h"
+
+/* ": text: errno's meaning [func() at file:line]", as far as they are there. */
+void evc__add_text_and_errno(struct text *t, const evc_reason *r);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signals that ask for the stop: a handler of our own, not ev_signal, so that it
+ * works with a stuck loop or none, and leaves the former handlers restorable.
+ *
+ * One owner in a process.  A handler runs inside `inside`; who takes the owner
+ * away waits for a moment without handlers, so c may be freed afterwards.
+ */
+#include <math.h>
+#include <signal.h>
+
+#include "base/self.h"
+#include "base/text.h"
+#include "core/join.h"
+
+#define SHORT_GRACE 1.0
+#define N_STOP 8
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(evc_coord *) owner;
+static struct walkers inside;
+
+/* lock; read by handlers while the owner stands */
+static int signo[N_STOP];
+static unsigned n_signo;
+static struct sigaction former[N_STOP];
+static uint64_t short_grace_ns;
+static bool third_exits;
+static int exit_fd;
+
+/* atomic: handlers among themselves; (stop number of the round's stop to be
+   << 32 | signals seen in that round) */
+static _Atomic uint64_t seen;
+
+/* Signal handler: how many stop signals this round has had, with this one. */
+static unsigned
+count(const evc_coord *c)
+{
+	uint32_t round = WORD_STOPS(sync_load(&c->word));
+	uint64_t old = sync_load(&seen), next;
+
+	do {
+		if ((uint32_t)(old >> 32) == round)
+			next = old + 1;
+		else
+			next = (uint64_t)round << 32 | 1;
+	} while (!sync_cas(&seen, &old, next));
+	return (unsigned)(uint32_t)next;
+}
+
+static const char *
+signal_name(int n)
+{
+	const char *s = sigabbrev_np(n);
+
+	return s != NULL ? s : "";
+}
+
+static void
+name_signal(struct text *t, int n)
+{
+	const char *s = signal_name(n);
+
+	if (s[0] != '\0') {
+		evc__text_add(t, "SIG");
+		evc__text_add(t, s);
+	} else {
+		evc__text_add(t, "signal ");
+		evc__text_int(t, n);
+	}
+}
+
+static void
+first(evc_coord *c, int n, const siginfo_t *info)
+{
+	char buf[96];
+	struct text t = evc__text_in(buf, sizeof buf);
+	struct evc__request q = { .kind = EVC_BY_SIGNAL, .text = buf };
+
+	name_signal(&t, n);
+	/* The kernel tells the sender of what a process sent. */
+	if (info->si_code <= 0) {
+		evc__text_add(&t, " from pid ");
+		evc__text_int(&t, info->si_pid);
+		evc__text_add(&t, ", uid ");
+		evc__text_int(&t, (int64_t)info->si_uid);
+	} else
+		evc__text_add(&t, " from the kernel");
+	evc__request(c, &q);
+}
+
+static void
+third(int n)
+{
+	char buf[96];
+	struct text t = evc__text_in(buf, sizeof buf);
+
+	evc__text_add(&t, "evcoord: a third ");
+	name_signal(&t, n);
+	evc__text_add(&t, " while stopping: leaving at once\n");
+	(void)!write(exit_fd, buf, t.len);
+	_exit(128 + n);
+}
+
+/* A fork child inherits the handler, but not the coordinator: it does what
+   would have happened without us. */
+static void
+as_before(int n)
+{
+	unsigned i;
+
+	for (i = 0; i < n_signo; i++)
+		if (signo[i] == n) {
+			sigaction(n, &former[i], NULL);
+			raise(n);
+		}
+}
+
+static void
+on_signal(int n, siginfo_t *info, void *context)
+{
+	int e = errno;
+	evc_coord *c;
+	unsigned many;
+
+	(void)context;
+	evc__walk_enter(&inside);
+	c = sync_load_sc(&owner);
+	if (c != NULL && !evc__same_process(c))
+		as_before(n);
+	else if (c != NULL) {
+		many = count(c);
+		if (many == 1)
+			first(c, n, info);
+		else if (many >= 3 && third_exits)
+			third(n);
+		else if (many == 2)
+			evc__hurry(c, short_grace_ns);
+	}
+	evc__walk_leave(&inside);
+	errno = e;
+}
+
+/* Lock held: the handlers there were, for the first n of ours. */
+static void
+restore(unsigned n)
+{
+	struct sigaction now;
+
+	while (n-- > 0) {
+		/* Somebody may have put one over ours: leave that. */
+		if (sigaction(signo[n], NULL, &now) == 0 &&
+		    (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal)
+			sigaction(signo[n], &former[n], NULL);
+	}
+}
+
+/* Lock held. */
+static void
+release(evc_coord *c)
+{
+	restore(n_signo);
+	sync_store_sc(&owner, NULL);
+	evc__walk_quiet(&inside);
+	c->release_signals = NULL;
+}
+
+static void
+release_for_free(evc_coord *c)
+{
+	sync_lock(&lock);
+	release(c);
+	sync_unlock(&lock);
+}
+
+static evc_status
+check(const evc_signals_opts *o)
+{
+	unsigned i, k;
+
+	if (!evc__is_zero(o->reserved_, 8))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_signals_start: reserved room is not "
+				   "zero");
+	if (o->flags & ~(unsigned)EVC_SIGNALS_THIRD_EXITS)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_signals_start: unknown flags %#x",
+				   o->flags);
+	if (isnan(o->short_grace) ||
+	    (o->short_grace < 0 && o->short_grace != EVC_NO_GRACE))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_signals_start: short_grace is not a "
+				   "time");
+	if (o->exit_fd < 0)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_signals_start: exit_fd is no "
+				   "descriptor");
+	for (i = 0; i < N_STOP && o->stop[i] != 0; i++) {
+		if (o->stop[i] < 1 || o->stop[i] > SIGRTMAX ||
+		    o->stop[i] == SIGKILL || o->stop[i] == SIGSTOP)
+			return evc__refuse(-EVC_INVALID_ARGUMENT,
+					   "evc_signals_start: signal %d "
+					   "cannot be caught",
+					   o->stop[i]);
+		for (k = 0; k < i; k++)
+			if (o->stop[k] == o->stop[i])
+				return evc__refuse(-EVC_INVALID_ARGUMENT,
+						   "evc_signals_start: signal "
+						   "%d stands twice",
+						   o->stop[i]);
+	}
+	return 0;
+}
+
+/* Lock held. */
+static evc_status
+install(evc_coord *c, const evc_signals_opts *o)
+{
+	struct sigaction sa = { .sa_sigaction = on_signal,
+				.sa_flags = SA_SIGINFO | SA_RESTART };
+	unsigned i;
+
+	for (n_signo = 0; n_signo < N_STOP && o->stop[n_signo] != 0; n_signo++)
+		signo[n_signo] = o->stop[n_signo];
+	if (n_signo == 0) {
+		signo[n_signo++] = SIGINT;
+		signo[n_signo++] = SIGTERM;
+	}
+	short_grace_ns = evc__ns(o->short_grace == 0 ? SHORT_GRACE :
+						       o->short_grace);
+	third_exits = o->flags & EVC_SIGNALS_THIRD_EXITS;
+	exit_fd = o->exit_fd != 0 ? o->exit_fd : STDERR_FILENO;
+	sync_store(&seen, 0);
+	sigfillset(&sa.sa_mask);
+	/* Before the handlers: the first one finds its owner. */
+	sync_store_sc(&owner, c);
+	for (i = 0; i < n_signo; i++)
+		if (sigaction(signo[i], &sa, &former[i]) < 0) {
+			evc_status st = evc__refuse(
+				-EVC_INVALID_ARGUMENT,
+				"evc_signals_start: signal %d: %s", signo[i],
+				strerror(errno));
+
+			restore(i);
+			sync_store_sc(&owner, NULL);
+			evc__walk_quiet(&inside);
+			return st;
+		}
+	c->release_signals = release_for_free;
+	return 0;
+}
+
+static evc_status
+start(evc_coord *c, const evc_signals_opts *o)
+{
+	static const evc_signals_opts none;
+	evc_coord *now;
+	evc_status st;
+
+	if (o == NULL)
+		o = &none;
+	st = check(o);
+	if (st < 0)
+		return st;
+	sync_lock(&lock);
+	now = sync_load(&owner);
+	/* A fork child that makes a coordinator of its own takes them over. */
+	if (now != NULL && !evc__same_process(now)) {
+		restore(n_signo);
+		now = NULL;
+	}
+	if (now != NULL)
+		st = evc__refuse(-EVC_ALREADY_EXISTS,
+				 "evc_signals_start: %s has the signals",
+				 now->name);
+	else
+		st = install(c, o);
+	sync_unlock(&lock);
+	return st;
+}
+
+evc_status
+evc_signals_start(evc_coord *c, const evc_signals_opts *opts)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0)
+		st = start(c, opts);
+	return evc__refuse_setup(c, __func__, st);
+}
+
+evc_status
+evc_signals_stop(evc_coord *c)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st < 0)
+		return st;
+	sync_lock(&lock);
+	if (sync_load(&owner) != c)
+		st = evc__refuse(-EVC_NOT_FOUND,
+				 "evc_signals_stop: %s has no signals",
+				 c->name);
+	else
+		release(c);
+	sync_unlock(&lock);
+	return st;
+}

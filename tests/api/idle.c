@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Idle costs nothing: while nothing happens nobody wakes up.  Wake-ups are
+ * counted by the kernel (voluntary context switches of every thread of this
+ * process) over a while of real waiting; no time is measured.
+ */
+#include "../support/api_util.h"
+
+#include <dirent.h>
+#include <ev.h>
+#include <fcntl.h>
+
+#define WHILE 1.0
+
+/* How often all threads but the caller have gone to sleep so far. */
+static long
+sleeps_of_others(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+	long sum = 0;
+	int tid;
+
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d)) != NULL) {
+		tid = atoi(e->d_name);
+		if (tid > 0 && tid != own_tid())
+			sum += task_sleeps(tid);
+	}
+	closedir(d);
+	return sum;
+}
+
+/* Wake-ups of all other threads, once everything has come to rest. */
+static long
+wakeups_in_a_while(void)
+{
+	double until = t_now() + T_LIMIT;
+	long before;
+
+	do {
+		before = sleeps_of_others();
+		t_sleep(0.1);
+	} while (before != sleeps_of_others() && t_now() < until);
+	before = sleeps_of_others();
+	t_sleep(WHILE);
+	return sleeps_of_others() - before;
+}
+
+START_TEST(a_join_of_started_threads_wakes_nobody)
+{
+	evc_coord *c;
+	struct joiner j;
+	int i;
+
+	if (t_under_tsan())
+		T_SKIP("the sanitizer's own thread wakes up");
+	c = new_coord(NULL);
+	for (i = 0; i < 8; i++)
+		OK(evc_thread_start(c, "obeys", obey, NULL, NULL, NULL));
+	join_begin(&j, c, 0, 0);
+	ck_assert_int_eq(wakeups_in_a_while(), 0);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(join_end(&j));
+	ck_assert_uint_eq(j.v.n_ended, 8);
+	OK(evc_free(c));
+}
+END_TEST
+
+/* Is there a pidfd for threads (Linux 6.9)? */
+static bool
+has_thread_pidfd(void)
+{
+	int fd = (int)syscall(SYS_pidfd_open, own_tid(), O_EXCL);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void *
+wait_for_stop_thread(void *arg)
+{
+	evc_wait_for_stop(arg, INFINITY);
+	return NULL;
+}
+
+START_TEST(a_join_of_registered_threads_wakes_nobody)
+{
+	evc_coord *c;
+	struct joiner j;
+	pthread_t t;
+	int i;
+
+	if (t_under_tsan())
+		T_SKIP("the sanitizer's own thread wakes up");
+	if (!has_thread_pidfd())
+		T_SKIP("this kernel has no pidfd for threads");
+	c = new_coord(NULL);
+	for (i = 0; i < 4; i++) {
+		ck_assert_int_eq(pthread_create(&t, NULL, wait_for_stop_thread,
+				 c), 0);
+		OK(evc_register_thread(c, "waits", t, NULL, NULL));
+	}
+	join_begin(&j, c, 0, 0);
+	ck_assert_int_eq(wakeups_in_a_while(), 0);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(join_end(&j));
+	ck_assert_uint_eq(j.v.n_ended, 4);
+	OK(evc_free(c));
+}
+END_TEST
+
+struct runner {
+	evc_coord *c;
+	atomic_int ready;
+	evc_status status;
+	bool evented;
+	atomic_int asked;
+};
+
+static void
+take_verdict(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	((struct runner *)arg)->status = v->code;
+}
+
+static evc_status
+nothing_to_do(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	return 0;
+}
+
+static void *
+runner_main(void *arg)
+{
+	struct runner *r = arg;
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_status st = evc_new(loop, NULL, &r->c);
+	int i;
+
+	for (i = 0; i < 4 && st == 0; i++)
+		st = evc_thread_start(r->c, "obeys", obey, NULL, NULL, NULL);
+	if (st == 0)
+		st = evc_on_stop(r->c, "hook", nothing_to_do, NULL, NULL,
+				 NULL);
+	if (st == 0 && r->evented)
+		st = evc_join_start(r->c, take_verdict, r, NULL);
+	r->status = st;
+	atomic_store(&r->ready, 1);
+	if (st == 0 && r->evented)
+		ev_run(loop, 0); /* the join keeps it running */
+	else if (st == 0)
+		r->status = evc_run(r->c, NULL, NULL);
+	UNTIL(atomic_load(&r->asked)); /* no free beside a request */
+	if (r->status == 0)
+		r->status = evc_free(r->c);
+	ev_loop_destroy(loop);
+	return NULL;
+}
+
+/* A loop that has nothing to do but to be stopped does not turn. */
+static void
+idle_loop(bool evented)
+{
+	struct runner r = {.evented = evented};
+	pthread_t t;
+
+	ck_assert_int_eq(pthread_create(&t, NULL, runner_main, &r), 0);
+	UNTIL(atomic_load(&r.ready));
+	OK(r.status);
+	ck_assert_int_eq(wakeups_in_a_while(), 0);
+	OK(evc_request_stop(r.c, 0, NULL));
+	atomic_store(&r.asked, 1);
+	pthread_join(t, NULL);
+	OK(r.status);
+}
+
+START_TEST(a_run_wakes_nobody)
+{
+	if (t_under_tsan())
+		T_SKIP("the sanitizer's own thread wakes up");
+	idle_loop(false);
+}
+END_TEST
+
+START_TEST(an_evented_join_wakes_nobody)
+{
+	if (t_under_tsan())
+		T_SKIP("the sanitizer's own thread wakes up");
+	idle_loop(true);
+}
+END_TEST
+
+API_MAIN("idle", a_join_of_started_threads_wakes_nobody,
+	 a_join_of_registered_threads_wakes_nobody, a_run_wakes_nobody,
+	 an_evented_join_wakes_nobody)

@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# server.sh - the example server stops without cutting a request.
+# shellcheck disable=SC2154 # bin, tmp, server, port, status: server_lib.sh
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+set -u
+# shellcheck source=/dev/null
+. "$(dirname -- "$0")/server_lib.sh"
+
+mkdir "$tmp/www" || exit 99
+"$bin/client" make "$tmp/www" 0 1000 4096 150000 10000000 || exit 99
+
+echo "# a half-sent request, an idle connection, a closed port"
+start_server -l 1 -g 600
+exec 3<>"/dev/tcp/127.0.0.1/$port" 4<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /1000.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&3
+one_of 3
+check "before the stop: keep-alive" answer_is 1000 'Connection: keep-alive'
+printf 'G' >&4
+check "one byte of a request is read" until_true at_least 2 begun
+kill -TERM "$server"
+# The half-sent request keeps the server alive, so this is during the drain.
+check "the idle connection is closed, not reset" all_of 3
+check "... without a byte" test ! -s "$tmp/got"
+check "the port is closed" until_true refused
+check "the server waits for the rest of the request" kill -0 "$server"
+printf 'ET /4096.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&4
+check "the request is answered, the connection closed" all_of 4
+check "... in full, with Connection: close" \
+	answer_is 4096 'Connection: close'
+exec 3>&- 4>&-
+end_server
+check "exit status 0" test "$status" -eq 0
+check "both answered" test "$(count answered)" = 2
+check "none cut" test "$(count cut)" = 0
+check "it is told who asked: the signal" grep -q SIGTERM "$tmp/out"
+check "... and its sender" grep -q "$$" "$tmp/out"
+
+echo "# a hash that is asked for during the drain: the worker still works"
+start_server -l 1 -g 600
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /hash/1000.bin HTTP/1.1\r\n' >&3
+check "half of the request is read" until_true at_least 1 begun
+kill -TERM "$server"
+check "the port is closed" until_true refused
+printf 'Host: x\r\n\r\n' >&3
+check "the hash is answered" all_of 3
+check "... with Connection: close" grep -q '^Connection: close' "$tmp/got"
+check "... in full" grep -Eq '^crc32 [0-9a-f]{8} adler32 [0-9a-f]{8} bytes 1000$' "$tmp/got"
+exec 3>&-
+end_server
+check "exit status 0" test "$status" -eq 0
+check "none cut" test "$(count cut)" = 0
+
+echo "# two requests in one piece during the drain: both are begun"
+start_server -l 1 -g 600
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+printf 'G' >&3
+check "a byte is read" until_true at_least 1 begun
+kill -TERM "$server"
+check "the port is closed" until_true refused
+printf '%s' $'ET /1000.bin HTTP/1.1\r\n\r\nGET /4096.bin HTTP/1.1\r\n\r\n' >&3
+one_of 3
+check "the first is answered, the connection kept" \
+	answer_is 1000 'Connection: keep-alive'
+check "the second is answered, the connection closed" all_of 3
+check "... in full, with Connection: close" \
+	answer_is 4096 'Connection: close'
+exec 3>&-
+end_server
+check "exit status 0" test "$status" -eq 0
+check "both answered" test "$(count answered)" = 2
+check "none cut" test "$(count cut)" = 0
+
+echo "# connections in the backlog"
+start_server -l 1 -g 600
+check "the server runs" until_true at_least 0 begun
+kill -STOP "$server"
+exec 3<>"/dev/tcp/127.0.0.1/$port" 4<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /150000.bin HTTP/1.1\r\n\r\n' >&3
+kill -TERM "$server"
+kill -CONT "$server"
+check "one that waits with its request is answered" all_of 3
+# Whether it was accepted just before the stop or just after is open.
+check "... in full" answer_is 150000 'Connection: '
+check "one that waits with nothing is closed" all_of 4
+check "... without a byte" test ! -s "$tmp/got"
+exec 3>&- 4>&-
+end_server
+check "exit status 0" test "$status" -eq 0
+check "both were accepted" test "$(count accepted)" = 2
+check "one answered" test "$(count answered)" = 1
+check "none cut" test "$(count cut)" = 0
+
+echo "# the second signal cuts the grace"
+start_server -l 1 -g 600
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /1000.bin' >&3
+check "half of the request is read" until_true at_least 1 begun
+kill -TERM "$server"
+check "the port is closed" until_true refused
+check "the server waits" kill -0 "$server"
+kill -TERM "$server"
+end_server
+exec 3>&-
+check "exit status 124: somebody was late" test "$status" -eq 124
+check "one cut, and said so" test "$(count cut)" = 1
+check "the late one is named" grep -q 'socket' "$tmp/out"
+
+echo "# a client that leaves is no cut"
+start_server -l 1 -g 600
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /1000.bin' >&3
+check "half of the request is read" until_true at_least 1 begun
+kill -TERM "$server"
+exec 3>&-
+end_server
+check "exit status 0" test "$status" -eq 0
+check "aborted" test "$(count aborted)" = 1
+check "none cut" test "$(count cut)" = 0
+
+echo "# under load"
+start_server -l 2 -g 600
+"$bin/client" load -c 8 -s 600 -h "$port" 0 1000 4096 150000 >"$tmp/client" &
+client=$!
+others=("$client")
+by_curl=0
+if command -v curl >/dev/null; then
+	curl -sS --limit-rate 8M -o "$tmp/got" \
+		"http://127.0.0.1:$port/10000000.bin" &
+	curl=$!
+	others+=("$curl")
+else
+	curl=''
+	echo "SKIP the slow download: no curl"
+fi
+check "some hundred requests are answered" until_true at_least 300 answered
+kill -TERM "$server"
+end_server
+wait "$client"
+check "the client has nothing to complain about" test $? -eq 0
+sed 's/^/    /' "$tmp/client"
+if [ -n "$curl" ]; then
+	wait "$curl"
+	check "curl neither" test $? -eq 0
+	check "the download is right" \
+		cmp "$tmp/got" "$tmp/www/10000000.bin"
+	by_curl=1
+fi
+others=()
+by_client=$(sed -n 's/^client: \([0-9]*\) answered.*/\1/p' "$tmp/client")
+check "exit status 0" test "$status" -eq 0
+check "none cut" test "$(count cut)" = 0
+check "none aborted" test "$(count aborted)" = 0
+# The strictest of all: the client takes an end without a byte for "not
+# begun".  If one of these had been begun, the sums would differ.
+check "begun by the server = received whole by the clients" \
+	test "$(count begun)" = $((by_client + by_curl))
+
+finish

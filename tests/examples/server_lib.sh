@@ -1,0 +1,155 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# server_lib.sh - what the tests of the example server share.
+#
+# Sourced by bash, whose /dev/tcp gives raw connections.  The folder of the
+# built examples comes by EVC_EXAMPLES (default: build/examples at the top);
+# EVC_WRAP, if set, is a command that the server is run under, such as
+# `libtool --mode=execute valgrind`.  Nothing here waits for a time, all for
+# conditions, $limit seconds at most.
+
+here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 99
+bin=${EVC_EXAMPLES:-$here/../../build/examples}
+limit=60
+server=''
+others=()
+failures=0
+
+for program in server client; do
+	if [ ! -x "$bin/$program" ]; then
+		echo "no $bin/$program"
+		exit 99
+	fi
+done
+tmp=$(mktemp -d) || exit 99
+
+cleanup() {
+	local pid
+
+	for pid in $server "${others[@]}"; do
+		kill -KILL "$pid" 2>/dev/null
+	done
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 99' HUP INT TERM
+
+# check TEXT COMMAND...: one result.
+check() {
+	local text=$1
+
+	shift
+	if "$@"; then
+		echo "ok: $text"
+	else
+		echo "FAILED: $text: $*"
+		failures=$((failures + 1))
+	fi
+}
+
+# until_true COMMAND...: wait for it; false when the time is over.
+until_true() {
+	local end=$((SECONDS + limit))
+
+	until "$@"; do
+		[ $SECONDS -gt $end ] && return 1
+		sleep 0.02
+	done
+}
+
+# Has it ended?  A zombie has: nobody has waited for it yet.
+ended() {
+	! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"
+}
+
+# start_server OPTION...: sets server and port; serves $tmp/www.
+start_server() {
+	# shellcheck disable=SC2086 # EVC_WRAP is a list of words
+	${EVC_WRAP-} "$bin/server" "$@" "$tmp/www" >"$tmp/out" \
+		2>"$tmp/err" &
+	server=$!
+	if ! until_true grep -q 'listening on' "$tmp/out"; then
+		echo "FAILED: the server does not start"
+		cat "$tmp/err"
+		exit 1
+	fi
+	port=$(sed -n 's/.*listening on 127\.0\.0\.1:\([0-9]*\)$/\1/p' \
+		"$tmp/out")
+}
+
+# Waits for the server's end; sets status.
+end_server() {
+	if ! until_true ended "$server"; then
+		echo "FAILED: the server does not end"
+		cat "$tmp/out" "$tmp/err"
+		exit 1
+	fi
+	wait "$server"
+	# shellcheck disable=SC2034 # for the tests
+	status=$?
+	server=''
+	# What went wrong is told by the server itself.
+	sed -n '/the stop took/,$p' "$tmp/out" | sed 's/^/    /'
+	sed 's/^/    /' "$tmp/err"
+}
+
+# count WHAT: a number of the server's last report, such as "begun".
+count() {
+	sed -n "s/.*[ (]\\([0-9][0-9]*\\) $1.*/\\1/p" "$tmp/out" | tail -n 1
+}
+
+# at_least N WHAT: asks the server for a report.  It answers later: so this is
+# for until_true.
+at_least() {
+	local n
+
+	kill -USR1 "$server"
+	n=$(count "$2")
+	[ "${n:-0}" -ge "$1" ]
+}
+
+# Does nobody accept at the port any more?
+refused() {
+	! (exec 9<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null
+}
+
+# all_of FD: what comes until the connection's end, into $tmp/got; false after
+# a reset, or when there is no end.
+all_of() {
+	timeout "$limit" cat <&"$1" >"$tmp/got" 2>"$tmp/got.err"
+}
+
+# one_of FD: one answer with a Content-Length, into $tmp/got.
+one_of() {
+	local line n=0
+
+	: >"$tmp/got"
+	while IFS= read -r -t "$limit" -u "$1" line; do
+		printf '%s\n' "$line" >>"$tmp/got"
+		case $line in
+		Content-Length:*) n=${line#*: } n=${n%$'\r'} ;;
+		$'\r') break ;;
+		esac
+	done
+	timeout "$limit" head -c "$n" <&"$1" >>"$tmp/got"
+}
+
+# Is $tmp/got one answer with the right file of $1 bytes, and header $2?
+answer_is() {
+	local head
+
+	head=$(sed '/^\r$/q' "$tmp/got")
+	[[ $head == 'HTTP/1.1 200 OK'* && $head == *"$2"* ]] &&
+		tail -c "$1" "$tmp/got" | cmp -s - "$tmp/www/$1.bin" &&
+		[ "$(wc -c <"$tmp/got")" -eq \
+			$((${#head} + 1 + $1)) ]
+}
+
+finish() {
+	if [ $failures -ne 0 ]; then
+		echo "$failures failures"
+		exit 1
+	fi
+	exit 0
+}

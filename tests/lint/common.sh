@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What the lints share; read by them, not run.  A lint prints each line that
+# breaks its rule, as FILE:LINE: TEXT, and leaves with 1 if there was one; with
+# 77 and a line that begins with SKIP when its tool is missing.  It runs in the
+# top folder of the sources.
+
+lint=$(cd "$(dirname "$0")" && pwd)
+build=${EVC_TOP_BUILDDIR:-$(pwd)}
+cd "${EVC_TOP_SRCDIR:-$lint/../..}" || exit 99
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 99' HUP INT TERM
+failed=0
+
+# broken WHAT...: one more breach.
+broken() {
+	echo "$*"
+	failed=1
+}
+
+# broken_lines RULE: each line of the input is a breach of it.
+broken_lines() {
+	cat >"$tmp/broken"
+	if [ -s "$tmp/broken" ]; then
+		echo "-- $1"
+		cat "$tmp/broken"
+		failed=1
+	fi
+}
+
+skip() {
+	echo "SKIP $(basename "$0"): $*"
+	exit 77
+}
+
+# need FILE...: what a lint reads has to be there, else it would say nothing.
+need() {
+	for needed in "$@"; do
+		[ -e "$needed" ] || { echo "$needed is missing"; exit 99; }
+	done
+}
+
+# code FILE...: lines FILE:LINE:TEXT without comments and without what stands
+# in strings.
+code() {
+	awk -f "$lint/strip.awk" "$@"
+}
+
+# words LIST: a pattern for any of these (alternatives of grep -E) as a whole
+# word; callers append what has to follow.
+words() {
+	echo "(^|[^A-Za-z0-9_])($1)"
+}
+
+# api_names: the functions that the public headers declare with EVC_API.
+api_names() {
+	code include/evcoord.h include/evcoord/*.h |
+		sed 's/^[^:]*:[0-9]*://' |
+		awk '
+		/^[ \t]*#/ { more = /\\$/; next }
+		more { more = /\\$/; next }
+		{ text = text " " $0 }
+		END {
+			n = split(text, part, ";")
+			for (i = 1; i <= n; i++) {
+				s = part[i]
+				if (!sub(/.*EVC_API[ \t]/, "", s))
+					continue
+				sub(/\(.*/, "", s)
+				sub(/[ \t]+$/, "", s)
+				sub(/.*[ \t*]/, "", s)
+				print s
+			}
+		}' | sort
+}

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Every public function has, right above its declaration, a comment that says
+# Thread:, Ownership:, Returns: and Since:; and a manual page names it in its
+# NAME section.  A name is either a page's own or stands in man/stubs, from
+# which an installation makes the pages that lead to it.
+. "$(dirname "$0")/common.sh"
+need include/evcoord.h man/stubs man/evcoord.7
+
+for header in include/evcoord.h include/evcoord/*.h; do
+	awk '
+	/^\/\*/ { comment = ""; open = 1 }
+	open { comment = comment "\n" $0 }
+	/\*\/[ \t]*$/ && open { open = 0; ends = FNR }
+	/^EVC_API/ {
+		n = split("Thread: Ownership: Returns: Since:", want, " ")
+		for (i = 1; i <= n; i++)
+			if (ends != FNR - 1 ||
+			    !index(comment, "\n * " want[i]))
+				print FILENAME ":" FNR ": no comment says " want[i]
+	}' "$header"
+done | broken_lines "comments of public functions"
+
+api_names >"$tmp/declared"
+[ -s "$tmp/declared" ] || broken "no EVC_API declaration was found"
+
+# PAGE NAME, for each name in a NAME section.
+for page in man/*.3; do
+	awk -v page="$(basename "$page" .3)" '
+	/^\.Sh / { inside = $2 == "NAME" }
+	inside && /^\.Nm / { print page, $2 }' "$page"
+done | sort >"$tmp/named"
+sed 's/^[^ ]* //' "$tmp/named" | sort >"$tmp/names"
+uniq -d "$tmp/names" | broken_lines "in the NAME of two pages"
+sort -u "$tmp/names" | comm -13 - "$tmp/declared" |
+	broken_lines "in the NAME of no page"
+sort -u "$tmp/names" | comm -23 - "$tmp/declared" |
+	broken_lines "in the NAME of a page, but no public function"
+
+# What man finds: pages and stubs, each name once, leading to where it stands.
+{
+	awk '$1 == $2' "$tmp/named"
+	awk '!/^#/ { print $2, $1 }' man/stubs
+} | sort >"$tmp/found"
+sort "$tmp/named" | comm -23 - "$tmp/found" |
+	broken_lines "PAGE NAME: neither the name of the file nor in man/stubs"
+sort "$tmp/named" | comm -13 - "$tmp/found" |
+	broken_lines "PAGE NAME: in man/stubs, but not in that page's NAME"
+
+exit $failed

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What leaves libevcoord.so: exactly the functions that the public headers
+# declare with EVC_API, each with a symbol version; never an evc__ name.  And
+# every function that a public header declares is marked EVC_API.
+. "$(dirname "$0")/common.sh"
+need include/evcoord.h src/libevcoord.map
+
+so=$build/src/.libs/libevcoord.so
+[ -e "$so" ] || skip "no shared library was built"
+
+${NM:-nm} -D --defined-only "$so" | awk '$(NF - 1) != "A" { print $(NF - 1), $NF }' >"$tmp/nm"
+[ -s "$tmp/nm" ] || broken "$so: nothing is exported"
+
+awk '$1 != "T" { print $2 ": is no function (" $1 ")" }
+	$2 !~ /^evc_[a-z][a-z0-9_]*(@|$)/ { print $2 ": no public name" }
+	$2 !~ /@@?EVCOORD_[0-9]+\.[0-9]+$/ { print $2 ": has no version" }' \
+	"$tmp/nm" | broken_lines "names of $so"
+
+sed 's/^[^ ]* //; s/@.*//' "$tmp/nm" | sort >"$tmp/exported"
+api_names >"$tmp/declared"
+[ -s "$tmp/declared" ] || broken "no EVC_API declaration was found"
+uniq -d "$tmp/declared" | broken_lines "declared more than once"
+comm -13 "$tmp/exported" "$tmp/declared" |
+	broken_lines "declared with EVC_API but not exported"
+comm -23 "$tmp/exported" "$tmp/declared" |
+	broken_lines "exported but not declared with EVC_API"
+
+# A declaration begins in the first column, so a name with a parenthesis there,
+# or on a line whose return type stands alone before it, is one.
+code include/evcoord.h include/evcoord/*.h | awk '
+	{
+		file = $0
+		sub(/:[0-9]+:.*/, "", file)
+		text = $0
+		sub(/^[^:]*:[0-9]+:/, "", text)
+	}
+	text ~ /^[a-z].*[ \t*]evc_[a-z_]+\(/ && text !~ /^typedef/ {
+		print $0
+	}
+	text ~ /^evc_[a-z_]+\(/ && before !~ /EVC_API|inline/ { print $0 }
+	text !~ /^[ \t]*$/ { before = text }' |
+	broken_lines "declared without EVC_API"
+
+exit $failed

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# mandoc has nothing to say about the manual pages.
+. "$(dirname "$0")/common.sh"
+need man/evcoord.7 man/evc_new.3
+
+[ -n "${MANDOC-mandoc}" ] && command -v "${MANDOC:-mandoc}" >/dev/null ||
+	skip "no mandoc"
+"${MANDOC:-mandoc}" -T lint -W warning man/*.[1-9] |
+	broken_lines "mandoc -T lint -W warning"
+
+# Each page that a page refers to as one of ours is there.
+sed -n 's/^\.Xr \(evc[a-z_-]*\) \([37]\).*/\1 \2/p' man/*.[1-9] | sort -u |
+while read -r name section; do
+	[ -e "man/$name.$section" ] || grep -q "^$name[[:space:]]" man/stubs ||
+		echo "$name($section)"
+done | broken_lines "referred to, but no page and not in man/stubs"
+
+exit $failed

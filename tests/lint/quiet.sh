@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The library prints nothing, never ends the process, and leaves signal
+# handlers and the application's ev_run alone.  What is allowed, and where:
+#	ev_break		src/core/run.c, src/core/join_loop.c: only for
+#				the ev_run that they began themselves
+#	_exit, sigaction,	src/signals/signals.c: the third signal, switched
+#	raise			on by name; the handlers that were asked for;
+#				a fork child's signal, to the handler before us
+. "$(dirname "$0")/common.sh"
+need src/core/run.c src/signals/signals.c
+
+find src -name '*.[ch]' | sort >"$tmp/files"
+code $(cat "$tmp/files") |
+	grep -E "$(words 'printf|fprintf|vprintf|vfprintf|dprintf|vdprintf|puts|fputs|fputc|putc|putchar|fwrite|perror|psignal|psiginfo|syslog|vsyslog|errx?|verrx?|warnx?|vwarnx?|error|abort|exit|_exit|_Exit|quick_exit|SYS_exit_group|assert|raise|kill|ev_break|ev_set_syserr_cb|ev_set_allocator|ev_set_userdata|signal|sigaction|__builtin_trap|__builtin_abort')[ \t]*\(|$(words 'stdout|stderr|SYS_exit_group')([^A-Za-z0-9_]|\$)" \
+	>"$tmp/hits"
+awk -F: '
+	{
+		word = $0
+		sub(/^[^:]*:[0-9]+:/, "", word)
+	}
+	$1 ~ /^src\/core\/(run|join_loop)\.c$/ && word ~ /ev_break/ { next }
+	$1 == "src/signals/signals.c" && word ~ /(_exit|sigaction|raise)[ \t]*\(/ { next }
+	# A field or a function pointer of that name is no call of libc.
+	word ~ /(->|\.)(error|kill|raise|signal|warn)[ \t]*\(/ { next }
+	{ print }' "$tmp/hits" | broken_lines "the library must not"
+
+exit $failed

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# A file of src/ holds one idea, so it has 450 lines at most.  Each source
+# file says under which licence it stands.
+. "$(dirname "$0")/common.sh"
+need src/core/coord.c Makefile.am
+
+find src -name '*.[ch]' -exec wc -l {} + |
+	awk '$2 != "total" && $1 > 450 { print $2 ": " $1 " lines" }' |
+	broken_lines "more than 450 lines: two ideas?"
+
+find src include tests examples bench -name '*.[ch]' | sort |
+while read -r file; do
+	[ "$(head -n 1 "$file")" = '/* SPDX-License-Identifier: BSD-2-Clause */' ] ||
+		echo "$file"
+done | broken_lines "its first line is not /* SPDX-License-Identifier: BSD-2-Clause */"
+
+{
+	ls bootstrap .ci/run configure.ac Makefile.am ./*/Makemodule.am \
+		m4/evc_*.m4 src/libevcoord.map tests/run
+	find man -name '*.[1-9]'
+	find tests examples bench -name '*.sh' -o -name '*.awk'
+} | sort | while read -r file; do
+	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: BSD-2-Clause' ||
+		echo "$file"
+done | broken_lines "no SPDX-License-Identifier: BSD-2-Clause in the first three lines"
+
+exit $failed

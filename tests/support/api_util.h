@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the tests of tests/api share: a main, waits on conditions, members that
+ * stay until they are let go, joins that run on a thread of their own, and a
+ * clock that only the test moves.
+ *
+ * All of it stands on the public headers alone; a test of the public surface
+ * that could look inside would prove less.
+ */
+#ifndef TESTS_SUPPORT_API_UTIL_H
+#define TESTS_SUPPORT_API_UTIL_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <evcoord.h>
+
+#include "support.h"
+
+#define MAYBE_UNUSED __attribute__((unused))
+
+/* Wait on a condition; only a broken program reaches the limit. */
+#define UNTIL(cond) \
+	do { \
+		double until_ = t_now() + T_LIMIT; \
+		while (!(cond)) { \
+			ck_assert_msg(t_now() < until_, \
+				      "never came true: %s", #cond); \
+			t_sleep(0.001); \
+		} \
+	} while (0)
+
+#define OK(call) ck_assert_int_eq((call), 0)
+
+/* Refused with that code, and with a text that says why. */
+#define REFUSED(code, call) \
+	do { \
+		int refused_ = (call); \
+		ck_assert_msg(refused_ == -(code), "%s: %d, not -%s", #call, \
+			      refused_, #code); \
+		ck_assert_str_ne(evc_last_error(), ""); \
+	} while (0)
+
+/* text holds part; says both when it does not. */
+#define HAS(text, part) \
+	do { \
+		const char *has_text_ = (text), *has_part_ = (part); \
+		ck_assert_msg(strstr(has_text_, has_part_) != NULL, \
+			      "no \"%s\" in \"%s\"", has_part_, has_text_); \
+	} while (0)
+
+/* The main of a test program of one suite with one test case. */
+#define API_MAIN(name, ...) \
+	int main(void) \
+	{ \
+		const TTest *const tests_[] = {__VA_ARGS__}; \
+		return api_run((name), tests_, \
+			       sizeof(tests_) / sizeof(tests_[0])); \
+	}
+
+static inline int
+api_run(const char *name, const TTest *const *tests, size_t n)
+{
+	Suite *suite = suite_create(name);
+	TCase *tcase = tcase_create(name);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		tcase_add_test(tcase, tests[i]);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
+
+static inline int
+own_tid(void)
+{
+	return (int)syscall(SYS_gettid);
+}
+
+/* A line of /proc/self/task/TID/status; "" when the thread is gone. */
+static inline void
+task_line(int tid, const char *key, char *buf, size_t n)
+{
+	char path[64], line[128];
+	FILE *f;
+
+	buf[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	f = fopen(path, "r");
+	if (f == NULL)
+		return;
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, key, strlen(key)) == 0)
+			snprintf(buf, n, "%s", line + strlen(key));
+	fclose(f);
+}
+
+/* How often a thread has gone to sleep; -1 when it is gone. */
+static inline long
+task_sleeps(int tid)
+{
+	char text[128];
+
+	task_line(tid, "voluntary_ctxt_switches:", text, sizeof(text));
+	return text[0] == '\0' ? -1 : atol(text);
+}
+
+/*
+ * Wait until a thread sleeps and stays asleep for a while: then the call that
+ * it made as its last one has begun to wait.
+ */
+static inline void
+until_asleep(int tid)
+{
+	double until = t_now() + T_LIMIT;
+	char state[128];
+	long before;
+
+	do {
+		before = task_sleeps(tid);
+		t_sleep(0.01);
+		task_line(tid, "State:", state, sizeof(state));
+	} while ((before != task_sleeps(tid) || !strchr(state, 'S')) &&
+		 before >= 0 && t_now() < until);
+}
+
+static inline bool
+readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
+}
+
+static inline evc_coord *
+new_coord(struct ev_loop *loop)
+{
+	evc_coord *c = NULL;
+
+	OK(evc_new(loop, NULL, &c));
+	ck_assert_ptr_nonnull(c);
+	return c;
+}
+
+static inline evc_coord *
+new_coord_with(struct ev_loop *loop, const evc_config *cfg)
+{
+	evc_coord *c = NULL;
+
+	OK(evc_new(loop, cfg, &c));
+	ck_assert_ptr_nonnull(c);
+	return c;
+}
+
+/* A member that is there (in), until it is let go (open). */
+struct guest {
+	atomic_int in, open;
+};
+
+static MAYBE_UNUSED evc_status
+stay(evc_coord *c, void *arg)
+{
+	struct guest *g = arg;
+
+	(void)c;
+	atomic_fetch_add(&g->in, 1);
+	while (!atomic_load(&g->open))
+		t_sleep(0.001);
+	return 0;
+}
+
+static MAYBE_UNUSED void *
+stay_thread(void *arg)
+{
+	stay(NULL, arg);
+	return NULL;
+}
+
+/* A member that does what it should: it ends at the stop. */
+static MAYBE_UNUSED evc_status
+obey(evc_coord *c, void *arg)
+{
+	(void)arg;
+	evc_wait_for_stop(c, INFINITY);
+	return 0;
+}
+
+static MAYBE_UNUSED evc_status
+return_at_once(evc_coord *c, void *arg)
+{
+	(void)c;
+	return arg != NULL ? *(evc_status *)arg : 0;
+}
+
+static MAYBE_UNUSED void *
+end_at_once(void *arg)
+{
+	return arg;
+}
+
+static MAYBE_UNUSED evc_status
+count_hook(evc_coord *c, void *arg)
+{
+	(void)c;
+	atomic_fetch_add((atomic_int *)arg, 1);
+	return 0;
+}
+
+/* A wait for the stop on a thread of its own. */
+struct waiter {
+	pthread_t thread;
+	evc_coord *c;
+	double timeout;
+	bool answer;
+	atomic_int tid, released;
+};
+
+static MAYBE_UNUSED void *
+waiter_main(void *arg)
+{
+	struct waiter *w = arg;
+
+	atomic_store(&w->tid, own_tid());
+	w->answer = evc_wait_for_stop(w->c, w->timeout);
+	atomic_fetch_add(&w->released, 1);
+	return NULL;
+}
+
+static inline void
+waiter_begin(struct waiter *w, evc_coord *c, double timeout)
+{
+	memset(w, 0, sizeof(*w));
+	w->c = c;
+	w->timeout = timeout;
+	ck_assert_int_eq(pthread_create(&w->thread, NULL, waiter_main, w), 0);
+}
+
+/* A join on a thread of its own; that thread is no member. */
+struct joiner {
+	pthread_t thread;
+	evc_coord *c;
+	evc_join_opts opts;
+	evc_verdict v;
+	evc_status status;
+	double seconds; /* how long it took, on the real clock */
+	atomic_int tid, returned;
+};
+
+static MAYBE_UNUSED void *
+joiner_main(void *arg)
+{
+	struct joiner *j = arg;
+	double start = t_now();
+
+	atomic_store(&j->tid, own_tid());
+	j->status = evc_join(j->c, &j->opts, &j->v);
+	j->seconds = t_now() - start;
+	atomic_store(&j->returned, 1);
+	return NULL;
+}
+
+static inline void
+join_begin(struct joiner *j, evc_coord *c, double grace, unsigned flags)
+{
+	memset(j, 0, sizeof(*j));
+	j->c = c;
+	j->opts.grace = grace;
+	j->opts.flags = flags;
+	ck_assert_int_eq(pthread_create(&j->thread, NULL, joiner_main, j), 0);
+	UNTIL(atomic_load(&j->tid) != 0);
+	until_asleep(atomic_load(&j->tid));
+}
+
+static inline evc_status
+join_end(struct joiner *j)
+{
+	ck_assert_int_eq(pthread_join(j->thread, NULL), 0);
+	return j->status;
+}
+
+/* A clock for evc_config.clock that only the test moves. */
+static _Atomic uint64_t scripted_ns MAYBE_UNUSED = 1000000000000u;
+
+static MAYBE_UNUSED uint64_t
+scripted_clock(void *arg)
+{
+	(void)arg;
+	return atomic_load(&scripted_ns);
+}
+
+static MAYBE_UNUSED void
+scripted_advance(double seconds)
+{
+	atomic_fetch_add(&scripted_ns, (uint64_t)(seconds * 1e9));
+}
+
+/*
+ * Make waiting joins look again: with a scripted clock they cannot know that
+ * it moved, but every beginning and end of a member makes them look.
+ */
+static MAYBE_UNUSED void
+make_joins_look(evc_coord *c)
+{
+	evc_member_opts late = {.flags = EVC_LATE | EVC_BACKGROUND};
+	evc_id id = 0;
+
+	OK(evc_hold_begin(c, "look", &late, &id));
+	OK(evc_hold_end(c, id));
+}
+
+/* Has a join returned, or does it still wait when made to look? */
+static MAYBE_UNUSED bool
+has_returned(struct joiner *j)
+{
+	int i;
+
+	for (i = 0; i < 20 && !atomic_load(&j->returned); i++) {
+		make_joins_look(j->c);
+		t_sleep(0.01);
+	}
+	return atomic_load(&j->returned);
+}
+
+#endif

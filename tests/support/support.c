@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the tests share.  See support.h.
+ */
+#define _GNU_SOURCE 1
+#include "support.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double
+t_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static struct timespec
+to_timespec(double seconds)
+{
+	struct timespec ts;
+
+	ts.tv_sec = (time_t)floor(seconds);
+	ts.tv_nsec = (long)((seconds - floor(seconds)) * 1e9);
+	return ts;
+}
+
+void
+t_sleep(double seconds)
+{
+	struct timespec ts = to_timespec(t_now() + seconds);
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts,
+			       NULL) == EINTR)
+		;
+}
+
+bool
+t_until(bool (*cond)(void *arg), void *arg, double limit)
+{
+	double end = t_now() + limit;
+
+	for (;;) {
+		if (cond(arg))
+			return true;
+		if (t_now() >= end)
+			return false;
+		t_sleep(0.001);
+	}
+}
+
+/* Entries of a folder of /proc, without "." and "..". */
+static int
+count_entries(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	int n = 0;
+
+	if (!d) {
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+		abort();
+	}
+	while ((e = readdir(d)))
+		n += e->d_name[0] != '.';
+	closedir(d);
+	return n;
+}
+
+int
+t_count_fds(void)
+{
+	return count_entries("/proc/self/fd") - 1; /* our own DIR */
+}
+
+#ifdef __SANITIZE_THREAD__
+static void *
+tell_tid(void *arg)
+{
+	*(int *)arg = (int)gettid();
+	return NULL;
+}
+
+/*
+ * The thread sanitizer starts a thread of its own together with the first
+ * thread of a process.  Let that be over before anybody counts.
+ */
+static void
+wake_sanitizer(void)
+{
+	static pid_t done_in;
+	pthread_t t;
+	int tid;
+
+	if (done_in == getpid())
+		return;
+	done_in = getpid();
+	if (pthread_create(&t, NULL, tell_tid, &tid))
+		abort();
+	pthread_join(t, NULL);
+	t_settle_gone(tid);
+}
+#else
+static void
+wake_sanitizer(void)
+{
+}
+#endif
+
+int
+t_count_threads(void)
+{
+	wake_sanitizer();
+	return count_entries("/proc/self/task");
+}
+
+struct settling {
+	int (*count)(void);
+	int want, got;
+};
+
+static bool
+has_settled(void *arg)
+{
+	struct settling *s = arg;
+
+	s->got = s->count();
+	return s->got == s->want;
+}
+
+static int
+settle(int (*count)(void), int n)
+{
+	struct settling s = { count, n, 0 };
+
+	t_until(has_settled, &s, T_LIMIT);
+	return s.got;
+}
+
+int
+t_settle_threads(int n)
+{
+	return settle(t_count_threads, n);
+}
+
+int
+t_settle_fds(int n)
+{
+	return settle(t_count_fds, n);
+}
+
+static bool
+is_gone(void *arg)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d", *(int *)arg);
+	return access(path, F_OK) != 0;
+}
+
+bool
+t_settle_gone(int tid)
+{
+	return t_until(is_gone, &tid, T_LIMIT);
+}
+
+void
+gate_init(struct gate *g)
+{
+	pthread_mutex_init(&g->lock, NULL);
+	pthread_cond_init(&g->moved, NULL);
+	g->steps = 0;
+}
+
+void
+gate_step(struct gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->steps++;
+	pthread_cond_broadcast(&g->moved);
+	pthread_mutex_unlock(&g->lock);
+}
+
+bool
+gate_await(struct gate *g, unsigned n)
+{
+	struct timespec ts;
+	bool there;
+	int cancel;
+
+	/* A cancelled waiter would keep the lock and hang everybody. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	/* On the wall clock: the sanitizers of older compilers do not know
+	   pthread_cond_clockwait, and it is a limit only. */
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += (time_t)T_LIMIT;
+	pthread_mutex_lock(&g->lock);
+	while (g->steps < n)
+		if (pthread_cond_timedwait(&g->moved, &g->lock, &ts))
+			break;
+	there = g->steps >= n;
+	pthread_mutex_unlock(&g->lock);
+	pthread_setcancelstate(cancel, NULL);
+	return there;
+}
+
+unsigned
+gate_steps(struct gate *g)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&g->lock);
+	n = g->steps;
+	pthread_mutex_unlock(&g->lock);
+	return n;
+}
+
+bool
+t_under_valgrind(void)
+{
+	/* valgrind preloads itself into what it runs. */
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "vgpreload");
+}
+
+bool
+t_under_tsan(void)
+{
+#ifdef __SANITIZE_THREAD__
+	return true;
+#else
+	return false;
+#endif
+}
+
+bool
+t_under_asan(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return true;
+#else
+	return false;
+#endif
+}
+
+void
+t_say_skip(const char *test, const char *reason)
+{
+	printf("SKIP %s: %s\n", test, reason);
+	fflush(stdout);
+}
+
+/*
+ * check takes the limit of a test from the environment when its TCase is
+ * made, which is before run_suite is called: so it is set before main.  Its
+ * own default of 4 s is too short for a loaded machine.
+ */
+__attribute__((constructor)) static void
+set_limit(void)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", T_TEST_LIMIT);
+	setenv("CK_DEFAULT_TIMEOUT", text, 0);
+}
+
+int
+run_suite(Suite *s)
+{
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	/* Without processes check keeps no limits: a hang must end here. */
+	if (srunner_fork_status(sr) == CK_NOFORK)
+		alarm(T_SUITE_LIMIT);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the tests share: waiting on conditions with a limit, stepping threads,
+ * counting descriptors and threads of this process, and a main() for a check
+ * suite.  Knows nothing of evcoord, so that a bug there cannot hide here.
+ *
+ * A test waits for something to be true, never for time to pass: the limit is
+ * only there to turn a hang into a failure, so it is far above what a loaded
+ * machine needs.
+ *
+ * ck_assert_* belongs on the thread of the test alone.  Other threads store
+ * what they saw, and the test looks at it after it has waited for them.
+ */
+#ifndef TESTS_SUPPORT_H
+#define TESTS_SUPPORT_H
+
+#include <check.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+/* Seconds that something may take before a test calls it a hang. */
+#define T_LIMIT 20.0
+
+/* Seconds, on the monotonic clock. */
+double
+t_now(void);
+
+/* Sleep the whole time, also when a signal comes between. */
+void
+t_sleep(double seconds);
+
+/*
+ * Wait until cond(arg) is true, looking every millisecond.  Returns what cond
+ * said last: false when limit seconds were not enough.
+ */
+bool
+t_until(bool (*cond)(void *arg), void *arg, double limit);
+
+/*
+ * How many descriptors this process has open, how many threads it has.  The
+ * descriptor used for counting is not counted.
+ */
+int
+t_count_fds(void);
+int
+t_count_threads(void);
+
+/*
+ * Wait until this process has n threads (descriptors).  A joined thread is
+ * seen in /proc for a moment longer, so what was joined is counted with these
+ * and not at once.  Returns how many there are: n, or something else when
+ * T_LIMIT was not enough.
+ */
+int
+t_settle_threads(int n);
+int
+t_settle_fds(int n);
+
+/* Wait until that thread of this process is gone; false after T_LIMIT. */
+bool
+t_settle_gone(int tid);
+
+/*
+ * A gate: a number of steps that only grows, and threads that wait for it.
+ * One gate can order several threads: "step" where something has happened,
+ * "await n" where somebody needs n things to have happened.
+ */
+struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	unsigned steps;
+};
+
+#define GATE_INIT { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 }
+
+/* For gates that do not live in static memory. */
+void
+gate_init(struct gate *g);
+
+/* One more thing has happened. */
+void
+gate_step(struct gate *g);
+
+/*
+ * Wait until n things have happened.  Returns false when T_LIMIT was not
+ * enough.  No cancellation point.
+ */
+bool
+gate_await(struct gate *g, unsigned n);
+
+/* How many things have happened so far. */
+unsigned
+gate_steps(struct gate *g);
+
+/*
+ * Are we running under valgrind, the thread sanitizer, the address sanitizer?
+ * For the few tests that do what such a tool cannot follow; they print why
+ * they are skipped, by T_SKIP, and return.
+ */
+bool
+t_under_valgrind(void);
+bool
+t_under_tsan(void);
+bool
+t_under_asan(void);
+
+#define T_SKIP(reason) \
+	do { \
+		t_say_skip(__func__, (reason)); \
+		return; \
+	} while (0)
+void
+t_say_skip(const char *test, const char *reason);
+
+/*
+ * Run a suite and free it; the result is main's exit status.  Each test is a
+ * process of its own unless CK_FORK=no says otherwise (valgrind and
+ * debuggers want that).  A test may take T_TEST_LIMIT seconds unless its
+ * TCase says otherwise; without processes the whole suite gets T_SUITE_LIMIT.
+ */
+#define T_TEST_LIMIT 120
+#define T_SUITE_LIMIT 1800
+int
+run_suite(Suite *s);
+
+#endif
