@@ -48,7 +48,7 @@ sleep_politely(evc_coord *c, void *arg)
 	while (!evc_wait_for_stop(c, nap))
 		if (fails("thread") && *number == N_THREADS)
 			return evc_fail(c, EVC_DATA_LOSS, 0,
-					"thread %d had a bad dream", *number);
+					"number %d had a bad dream", *number);
 	return 0;
 }
 
@@ -62,7 +62,7 @@ work(evc_coord *c, void *arg)
 	(void)arg;
 	for (i = 0; i < N_THREADS; i++) {
 		evc_status st;
-		char name[16];
+		char name[24];
 
 		if (i == 2 && fails("main"))
 			return evc_fail(c, EVC_INTERNAL, 0,

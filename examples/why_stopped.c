@@ -43,13 +43,15 @@ check(evc_status st, const char *what)
 	_exit(EXIT_FAILURE); /* threads may run */
 }
 
+/* A coordinator with a name, for there may be several in a program. */
 static evc_coord *
-begin(const char *title)
+begin(const char *name, const char *title)
 {
+	evc_config cfg = { .name = name };
 	evc_coord *c;
 
-	printf("== %s\n", title);
-	check(evc_new(NULL, NULL, &c), "new");
+	printf("== %s: %s\n", name, title);
+	check(evc_new(NULL, &cfg, &c), "new");
 	return c;
 }
 
@@ -110,7 +112,7 @@ read_input(evc_coord *c, void *arg)
 static bool
 show_error(void)
 {
-	evc_coord *c = begin("error: a thread fails");
+	evc_coord *c = begin("error", "a thread fails");
 
 	check(evc_thread_start(c, "worker-1", work, NULL, NULL, NULL),
 	      "start");
@@ -147,7 +149,7 @@ show_queue(void)
 {
 	struct queue q = { PTHREAD_MUTEX_INITIALIZER,
 			   PTHREAD_COND_INITIALIZER, false };
-	evc_coord *c = begin("queue: what the threads use is closed");
+	evc_coord *c = begin("queue", "what the threads use is closed");
 
 	check(evc_thread_start(c, "consumer", take_from_queue, &q, NULL,
 			       NULL), "start");
@@ -203,7 +205,7 @@ static bool
 show_block(void)
 {
 	static const evc_member_opts end_stops = { .flags = EVC_END_STOPS };
-	evc_coord *c = begin("block: a guarded block is left normally");
+	evc_coord *c = begin("block", "a guarded block is left normally");
 	struct scope s = { .c = c, .door = PTHREAD_MUTEX_INITIALIZER };
 	evc_verdict v;
 	unsigned i;
@@ -238,7 +240,8 @@ show_block(void)
 static bool
 show_set_up(void)
 {
-	evc_coord *c = begin("set-up: main fails before a thread is started");
+	evc_coord *c = begin("set-up",
+			     "main fails before a thread is started");
 	int fd;
 
 	check(evc_thread_start(c, "worker-1", work, NULL, NULL, NULL),

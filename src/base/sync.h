@@ -159,6 +159,8 @@ sync_join_(pthread_t t, void **ret, uint64_t ns)
 
 	if (ns == 0)
 		return pthread_tryjoin_np(t, ret);
+	if (ns == SYNC_FOREVER)
+		return pthread_join(t, ret);
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	until = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + ns;
 #ifdef __SANITIZE_THREAD__

@@ -58,7 +58,10 @@ clear(evc_coord *c)
 		if (!sync_cas(&c->word, &w, w | WORD_CLOSING))
 			continue;
 		w |= WORD_CLOSING;
-		if (evc__names(c, me, false, 0, names, sizeof names) > 0) {
+		/* The count, not the lists: who begins adds to it before it
+		   looks for CLOSING. */
+		if (sync_load_sc(&c->alive) > (me != NULL)) {
+			evc__names(c, me, false, 0, names, sizeof names);
 			sync_and(&c->word, ~WORD_CLOSING);
 			return evc__refuse(-EVC_FAILED_PRECONDITION,
 					   "evc_clear_stop: still alive: %s",

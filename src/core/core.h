@@ -289,8 +289,6 @@ struct evc__member *evc__member_new(evc_coord *c, size_t size, unsigned kind,
 				    const evc_member_opts *o);
 /* Lock held: out of the lists; the memory stays. */
 void evc__member_unlink(struct evc__member *m);
-/* Lock held: undo an addition that did not come to anything. */
-void evc__member_drop(struct evc__member *m);
 /* Lock held: it has ended and is accounted for. */
 void evc__member_gone(struct evc__member *m);
 struct evc__member *evc__member_find(const evc_coord *c, evc_id id);
@@ -299,7 +297,7 @@ void evc__member_done(struct evc__member *m);
 /* Lock held: can it not ring? */
 void evc__member_probed(struct evc__member *m, bool yes);
 /* Lock held, given up meanwhile: join those that have ended, blocking for ns
-   at most each.  true: the lock was given up. */
+   at most on those that do not get to their end.  true: the lock was given up. */
 bool evc__members_reap(evc_coord *c, uint64_t ns);
 /* Lock held: try each thread that may have ended unnoticed. */
 void evc__members_probe(evc_coord *c);

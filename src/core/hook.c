@@ -192,11 +192,33 @@ evc_on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	return evc__refuse_setup(c, __func__, st);
 }
 
+/* Lock held.  0: done; 1: it runs on another thread; < 0: refused. */
+static evc_status
+try_remove(evc_coord *c, evc_id id)
+{
+	struct evc__member *m = evc__member_find(c, id);
+	struct evc__hook *h;
+
+	if (m == NULL)
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "evc_member_remove: no member %llu",
+				   (unsigned long long)id);
+	if (m->kind != EVC_HOOK)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_member_remove: %s is not removed, it "
+				   "ends",
+				   m->name);
+	h = LIST_OF(m, struct evc__hook, m);
+	if (h->running != 0 && h->running != evc__tid())
+		return 1;
+	forget(h);
+	return 0;
+}
+
 evc_status
 evc_member_remove(evc_coord *c, evc_id id)
 {
 	evc_status st = evc__check(c, __func__);
-	struct evc__member *m;
 	uint32_t seq;
 
 	if (st < 0)
@@ -206,31 +228,15 @@ evc_member_remove(evc_coord *c, evc_id id)
 	sync_add(&c->n_sleepers, 1);
 	sync_lock(&c->lock);
 	for (;;) {
-		struct evc__hook *h;
-
 		seq = sync_load_sc(&c->join_seq);
-		m = evc__member_find(c, id);
-		if (m == NULL || m->kind != EVC_HOOK)
+		st = try_remove(c, id);
+		if (st <= 0)
 			break;
-		h = LIST_OF(m, struct evc__hook, m);
-		if (h->running == 0 || h->running == evc__tid()) {
-			forget(h);
-			break;
-		}
-		/* It runs on another thread: wait for its ring. */
+		/* Its return rings. */
 		sync_unlock(&c->lock);
 		sync_futex_wait(&c->join_seq, seq, SYNC_FOREVER);
 		sync_lock(&c->lock);
 	}
-	if (m == NULL)
-		st = evc__refuse(-EVC_NOT_FOUND,
-				 "evc_member_remove: no member %llu",
-				 (unsigned long long)id);
-	else if (m->kind != EVC_HOOK)
-		st = evc__refuse(-EVC_FAILED_PRECONDITION,
-				 "evc_member_remove: %s is not removed, it "
-				 "ends",
-				 m->name);
 	sync_unlock(&c->lock);
 	sync_sub(&c->n_sleepers, 1);
 	evc__gate_leave(&c->gate);

@@ -200,6 +200,15 @@ held_open(evc_coord *c, uint64_t w)
 	return false;
 }
 
+/* A join that left somebody out - itself, a hook of its own thread - speaks for
+   itself alone, and so does one beside a run that waits for its stop. */
+static bool
+for_itself(struct evc__join *j, uint64_t w)
+{
+	return j->self != NULL || held_open(j->c, w) ||
+	       evc__census(j->c, NULL, (w & WORD_FLAG) != 0, 0).alive > 0;
+}
+
 /*
  * Close the round, if nothing came in since it was found empty: set CLOSING,
  * look at the count once more, swap.  Whatever begins adds to the count first
@@ -280,7 +289,7 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		evc__request(c, &q);
 		return true;
 	case EVC__EMPTY:
-		if (j->self == NULL && !held_open(c, w)) {
+		if (!for_itself(j, w)) {
 			/* Not closed: something just came in, or has not
 			   quite left. */
 			*ret_wait_ns = BACKOFF_FIRST_NS;

@@ -100,7 +100,9 @@ evc__member_add(evc_coord *c, struct evc__member *m)
 	if (!evc__id_room(c, 1))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "no memory for the register");
-	m->id = ++c->last_id;
+	if (m->id == 0) /* else: numbered by who starts it */
+		m->id = c->last_id + 1;
+	c->last_id = m->id;
 	m->round = WORD_ROUND(sync_load(&c->word));
 	m->by_id = c->id_table[m->id & (c->id_buckets - 1)];
 	c->id_table[m->id & (c->id_buckets - 1)] = m;
@@ -140,19 +142,6 @@ evc__member_unlink(struct evc__member *m)
 	}
 	if (m->ops != NULL && m->ops->release != NULL)
 		m->ops->release(m);
-}
-
-void
-evc__member_drop(struct evc__member *m)
-{
-	evc_coord *c = m->c;
-
-	evc__member_unlink(m);
-	if (m->kind != EVC_HOOK) {
-		evc__alive_sub(c);
-		evc__ring(c);
-	}
-	sync_free(m);
 }
 
 void
@@ -213,8 +202,8 @@ evc__member_done(struct evc__member *m)
 	evc__ring(c);
 }
 
-/* Lock held, given up for the join itself. */
-static void
+/* Lock held, given up for the join itself.  false: it hangs. */
+static bool
 reap(struct evc__member *m, uint64_t ns)
 {
 	uint32_t done = EVC_DONE;
@@ -224,7 +213,7 @@ reap(struct evc__member *m, uint64_t ns)
 	/* A probe may have joined it while it stood in the chain. */
 	if (!sync_cas(&m->state, &done, EVC_REAPING)) {
 		sync_free(m);
-		return;
+		return true;
 	}
 	sync_unlock(&c->lock);
 	joined = m->ops->reap(m, ns);
@@ -232,12 +221,13 @@ reap(struct evc__member *m, uint64_t ns)
 	m->queued = false;
 	if (joined) {
 		evc__member_gone(m);
-		return;
+		return true;
 	}
 	/* Its destructors take their time: look again on the back-off. */
 	sync_store(&m->state, EVC_DONE);
 	evc__member_probed(m, true);
 	evc__ring(c);
+	return false;
 }
 
 bool
@@ -254,7 +244,9 @@ evc__members_reap(evc_coord *c, uint64_t ns)
 	}
 	for (m = in_order; m != NULL; m = next) {
 		next = m->done_next;
-		reap(m, ns);
+		/* One that hangs has used up the time for all. */
+		if (!reap(m, ns))
+			ns = 0;
 	}
 	return true;
 }

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "base/self.h"
+#include "base/tls.h"
 #include "core/core.h"
 
 #define STACK_DEFAULT ((size_t)256 << 10)
@@ -71,31 +72,32 @@ block_signals(sigset_t *old)
 }
 
 /* Lock held, also over pthread_create: whoever finds the record finds its
-   pthread_t in it. */
+   pthread_t in it.  The thread may even have ended before the record is in the
+   register: who reaps it needs the lock. */
 static evc_status
 launch(evc_coord *c, struct evc__pthread *p, const pthread_attr_t *attr)
 {
 	struct evc__member *m = &p->m;
-	evc_status st = evc__member_add(c, m);
 	sigset_t old;
 	int e;
 
-	if (st < 0) {
-		sync_free(p);
-		return st;
-	}
+	if (!evc__id_room(c, 1))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_thread_start: no memory");
+	m->id = c->last_id + 1;
 	block_signals(&old);
 	e = sync_thread_create(&m->thread, attr, thread_main, p);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (e != 0) {
-		evc__member_drop(m);
+	if (e != 0)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_thread_start: no thread: %s",
 				   strerror(e));
-	}
+	evc__member_add(c, m); /* has its room: cannot fail */
 	m->tid = evc__pthread_tid(m->thread);
 	if ((m->flags & EVC_WATCHED) && !evc__pthread_watch(m))
 		evc__member_probed(m, true);
+	/* A join that waits has one more to wait for. */
+	evc__ring(c);
 	return 0;
 }
 
@@ -121,9 +123,9 @@ start(evc_coord *c, struct evc__pthread *p, const pthread_attr_t *attr,
 	st = launch(c, p, attr);
 	if (st < 0 && ret_id != NULL)
 		*ret_id = before;
-	/* A join that waits has one more to wait for. */
-	evc__ring(c);
 	sync_unlock(&c->lock);
+	if (st < 0)
+		sync_free(p);
 	return st;
 }
 
@@ -144,7 +146,9 @@ thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	if (st < 0)
 		return st;
 	pthread_attr_init(&attr);
-	if (pthread_attr_setstacksize(&attr, stack) != 0) {
+	/* What is asked for is for the thread's own use. */
+	if (stack < (size_t)PTHREAD_STACK_MIN ||
+	    pthread_attr_setstacksize(&attr, stack + evc__tls_size()) != 0) {
 		pthread_attr_destroy(&attr);
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_thread_start: a stack of %zu bytes is "

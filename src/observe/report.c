@@ -97,17 +97,23 @@ evc_report(const evc_coord *c, char *buf, size_t n)
 	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
 	evc_status st = evc__check(c, __func__);
 	struct lines l = { &t, 0 };
+	pthread_mutex_t *lock;
+	unsigned n_ended;
 	uint64_t w;
 
 	if (st < 0) {
 		evc__text_add(&t, evc_last_error());
 		return t.len;
 	}
+	lock = &((evc_coord *)c)->lock;
+	sync_lock(lock);
 	w = sync_load(&c->word);
+	n_ended = c->n_ended;
+	sync_unlock(lock);
 	evc__text_fmt(&t, "coordinator \"%s\", round %u: %s%s, %u ended\n",
 		      c->name, WORD_ROUND(w),
 		      w & WORD_FLAG ? "stopping" : "running",
-		      w & WORD_JOINED ? ", joined" : "", c->n_ended);
+		      w & WORD_JOINED ? ", joined" : "", n_ended);
 	evc__text_fmt(&t, "reasons (%u errors in all):\n",
 		      evc__n_errors(c, w));
 	add_reasons(&t, c);

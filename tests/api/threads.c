@@ -89,7 +89,7 @@ use_stack(evc_coord *c, void *arg)
 START_TEST(the_stack_is_as_large_as_asked)
 {
 	evc_member_opts opts = {.stack = 16 << 20};
-	size_t large = 15 << 20, usual = 128 << 10;
+	size_t large = 15 << 20, usual = 64 << 10;
 	evc_coord *c = new_coord(NULL);
 	evc_verdict v;
 

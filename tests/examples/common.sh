@@ -25,8 +25,8 @@ normalise() {
 }
 
 # try STATUS EXPECTED PROGRAM ARGUMENT...
-# Run it; its text, both streams in the order they were written, has to be the
-# file EXPECTED.txt, its status STATUS.
+# Run it; its text, both streams together, has to be the file EXPECTED.txt, its
+# status STATUS.
 try() {
 	want=$1 name=$2
 	shift 2

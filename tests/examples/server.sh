@@ -9,7 +9,7 @@ set -u
 . "$(dirname -- "$0")/server_lib.sh"
 
 mkdir "$tmp/www" || exit 99
-"$bin/client" make "$tmp/www" 0 1000 4096 150000 10000000 || exit 99
+"$bin/client" make "$tmp/www" 0 1000 4096 150000 10000000 30000000 || exit 99
 
 echo "# a half-sent request, an idle connection, a closed port"
 start_server -l 1 -g 600
@@ -73,6 +73,50 @@ check "exit status 0" test "$status" -eq 0
 check "both answered" test "$(count answered)" = 2
 check "none cut" test "$(count cut)" = 0
 
+echo "# an answer that was begun before the stop"
+start_server -l 1 -g 600
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+# Nobody has room for so much: most of it is still with the server.
+printf 'GET /30000000.bin HTTP/1.1\r\n\r\n' >&3
+check "it begins" head_of 3
+check "... and promises more" grep -q '^Connection: keep-alive' "$tmp/got"
+kill -TERM "$server"
+check "the port is closed" until_true refused
+printf 'GET /1000.bin HTTP/1.1\r\n\r\n' >&3
+check "the rest comes" body_of 3
+check "... in full" answer_is 30000000 'Connection: keep-alive'
+check "what was asked meanwhile is answered, too" all_of 3
+check "... in full, with Connection: close" \
+	answer_is 1000 'Connection: close'
+exec 3>&-
+end_server
+check "exit status 0" test "$status" -eq 0
+check "both answered" test "$(count answered)" = 2
+check "none cut" test "$(count cut)" = 0
+
+echo "# a client that goes on talking after Connection: close"
+start_server -l 1 -g 600
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /30000000.bin HTTP/1.1\r\n' >&3
+check "a byte is read" until_true at_least 1 begun
+kill -TERM "$server"
+check "the port is closed" until_true refused
+printf '\r\n' >&3
+check "the answer begins" head_of 3
+# A server that closes with this unread resets the connection, and the tail
+# of the answer is lost.
+printf 'and another thing' >&3
+check "its end comes without a reset" body_of 3
+check "... in full, with Connection: close" \
+	answer_is 30000000 'Connection: close'
+check "then the connection ends" all_of 3
+check "... without a byte" test ! -s "$tmp/got"
+exec 3>&-
+end_server
+check "exit status 0" test "$status" -eq 0
+check "what was said is discarded" test "$(count bytes)" = 17
+check "none cut" test "$(count cut)" = 0
+
 echo "# connections in the backlog"
 start_server -l 1 -g 600
 check "the server runs" until_true at_least 0 begun
@@ -91,6 +135,27 @@ end_server
 check "exit status 0" test "$status" -eq 0
 check "both were accepted" test "$(count accepted)" = 2
 check "one answered" test "$(count answered)" = 1
+check "none cut" test "$(count cut)" = 0
+
+echo "# connections in the backlog, for which there is no descriptor"
+descriptors=24 start_server -l 1 -g 600
+fds=()
+for _ in {1..30}; do
+	exec {fd}<>"/dev/tcp/127.0.0.1/$port"
+	fds+=("$fd")
+done
+# The last one has no chance before the stop.
+printf 'GET /150000.bin HTTP/1.1\r\n\r\n' >&"$fd"
+kill -TERM "$server"
+check "the last one is answered" all_of "$fd"
+check "... in full, with Connection: close" \
+	answer_is 150000 'Connection: close'
+for fd in "${fds[@]}"; do
+	exec {fd}>&-
+done
+end_server
+check "exit status 0" test "$status" -eq 0
+check "all were accepted" test "$(count accepted)" = 30
 check "none cut" test "$(count cut)" = 0
 
 echo "# the second signal cuts the grace"

@@ -34,6 +34,7 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 99' HUP INT TERM
+trap '' PIPE # a connection that the server closed is a result, no accident
 
 # check TEXT COMMAND...: one result.
 check() {
@@ -63,11 +64,14 @@ ended() {
 	! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"
 }
 
-# start_server OPTION...: sets server and port; serves $tmp/www.
+# start_server OPTION...: sets server and port; serves $tmp/www.  With
+# $descriptors set, it gets no more than that many.
 start_server() {
-	# shellcheck disable=SC2086 # EVC_WRAP is a list of words
-	${EVC_WRAP-} "$bin/server" "$@" "$tmp/www" >"$tmp/out" \
-		2>"$tmp/err" &
+	(
+		[ -z "${descriptors-}" ] || ulimit -n "$descriptors" || exit
+		# shellcheck disable=SC2086 # EVC_WRAP is a list of words
+		exec ${EVC_WRAP-} "$bin/server" "$@" "$tmp/www"
+	) >"$tmp/out" 2>"$tmp/err" &
 	server=$!
 	if ! until_true grep -q 'listening on' "$tmp/out"; then
 		echo "FAILED: the server does not start"
@@ -120,19 +124,29 @@ all_of() {
 	timeout "$limit" cat <&"$1" >"$tmp/got" 2>"$tmp/got.err"
 }
 
-# one_of FD: one answer with a Content-Length, into $tmp/got.
-one_of() {
-	local line n=0
+# head_of FD: the head of an answer, into $tmp/got; sets body to its length.
+head_of() {
+	local line
 
+	body=0
 	: >"$tmp/got"
 	while IFS= read -r -t "$limit" -u "$1" line; do
 		printf '%s\n' "$line" >>"$tmp/got"
 		case $line in
-		Content-Length:*) n=${line#*: } n=${n%$'\r'} ;;
-		$'\r') break ;;
+		Content-Length:*) body=${line#*: } body=${body%$'\r'} ;;
+		$'\r') return 0 ;;
 		esac
 	done
-	timeout "$limit" head -c "$n" <&"$1" >>"$tmp/got"
+	return 1
+}
+
+# body_of FD: the rest of it, appended to $tmp/got.
+body_of() {
+	timeout "$limit" head -c "$body" <&"$1" >>"$tmp/got"
+}
+
+one_of() {
+	head_of "$1" && body_of "$1"
 }
 
 # Is $tmp/got one answer with the right file of $1 bytes, and header $2?

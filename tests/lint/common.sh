@@ -11,12 +11,12 @@ cd "${EVC_TOP_SRCDIR:-$lint/../..}" || exit 99
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 99' HUP INT TERM
-failed=0
 
-# broken WHAT...: one more breach.
+# broken WHAT...: one more breach.  It is noted in a file, for the end of a
+# pipeline runs in a shell of its own.
 broken() {
 	echo "$*"
-	failed=1
+	: >"$tmp/failed"
 }
 
 # broken_lines RULE: each line of the input is a breach of it.
@@ -25,8 +25,14 @@ broken_lines() {
 	if [ -s "$tmp/broken" ]; then
 		echo "-- $1"
 		cat "$tmp/broken"
-		failed=1
+		: >"$tmp/failed"
 	fi
+}
+
+# verdict: leave with 1 if there was a breach, else with 0.
+verdict() {
+	[ ! -e "$tmp/failed" ]
+	exit
 }
 
 skip() {

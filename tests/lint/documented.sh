@@ -48,4 +48,4 @@ sort "$tmp/named" | comm -23 - "$tmp/found" |
 sort "$tmp/named" | comm -13 - "$tmp/found" |
 	broken_lines "PAGE NAME: in man/stubs, but not in that page's NAME"
 
-exit $failed
+verdict

@@ -43,4 +43,4 @@ code include/evcoord.h include/evcoord/*.h | awk '
 	text !~ /^[ \t]*$/ { before = text }' |
 	broken_lines "declared without EVC_API"
 
-exit $failed
+verdict

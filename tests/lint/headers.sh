@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Each public header compiles alone: as C99, C11 and C++11, pedantic and
+# Each public header compiles alone: as C99 and as C++11, pedantic and
 # without a warning, with and without the inline stop check, optimised or not,
 # and next to libevent's headers.  None brings in ev.h.  The version is the
 # same in all its forms.  Against the built library a program links whose stop
@@ -23,13 +23,12 @@ compiles() {
 	cat "$tmp/t.c"
 }
 
+# each_language OPTIONS...: with each of these
 each_language() {
-	for options in "-O0" "-O2" "-O0 -DEVC_NO_INLINE"; do
-		for std in c99 c11; do
-			# shellcheck disable=SC2086
-			compiles ${CC:-cc} -std=$std $options $flags \
-				-c "$tmp/t.c" -o "$tmp/t.o"
-		done
+	for options in "$@"; do
+		# shellcheck disable=SC2086
+		compiles ${CC:-cc} -std=c99 $options $flags \
+			-c "$tmp/t.c" -o "$tmp/t.o"
 		[ -z "$CXX" ] || compiles $CXX -x c++ -std=c++11 $options \
 			$flags -c "$tmp/t.c" -o "$tmp/t.o"
 	done
@@ -39,17 +38,17 @@ for header in include/evcoord.h include/evcoord/*.h; do
 	name=${header#include/}
 	printf '#include <%s>\n#include <%s>\nextern int not_empty;\n' \
 		"$name" "$name" >"$tmp/t.c"
-	each_language
+	each_language "-O0" "-O2" "-O0 -DEVC_NO_INLINE"
 	${CC:-cc} -Iinclude -M "$tmp/t.c" | tr ' ' '\n' |
 		grep -E '(^|/)(ev|ev\+\+|event)\.h$' |
 		broken_lines "$name brings in an event library"
 	if [ $have_event = yes ]; then
 		printf '#include <%s>\n#include <%s>\n' event2/event.h "$name" \
 			>"$tmp/t.c"
-		each_language
+		each_language "-O0"
 		printf '#include <%s>\n#include <%s>\n' "$name" event2/event.h \
 			>"$tmp/t.c"
-		each_language
+		each_language "-O0"
 	fi
 done
 
@@ -82,7 +81,7 @@ main(void)
 	return evc_finish(c, st) != 0 || strcmp(evc_version(), version) != 0;
 }
 END
-each_language
+each_language "-O0" "-O2" "-O0 -DEVC_NO_INLINE"
 so=$build/src/.libs/libevcoord.so
 if [ -e "$so" ]; then
 	# shellcheck disable=SC2086
@@ -115,7 +114,7 @@ END
 compiles ${CC:-cc} -Iinclude "$tmp/t.c" -o "$tmp/t"
 "$tmp/t" || broken "include/evcoord/version.h: its numbers and its text differ"
 
-[ $failed = 0 ] || exit 1
+[ ! -e "$tmp/failed" ] || exit 1
 [ -n "$CXX" ] || skip "no C++ compiler; the C part passed"
 [ $have_event = yes ] || skip "no event2/event.h; all else passed"
 exit 0

@@ -78,4 +78,4 @@ includes $(cat "$tmp/outside") | awk '
 			print $1 ":" $2 ": " file ": only public headers here"
 	}' | broken_lines "users of the public headers"
 
-exit $failed
+verdict

@@ -59,4 +59,4 @@ grep -v : "$tmp/excluded" | while read -r tool name; do
 	[ -e "$name" ] || [ -e "$name.c" ] || echo "$name"
 done | broken_lines "in tests/sanitizer-exclusions, but no test"
 
-exit $failed
+verdict

@@ -13,8 +13,8 @@ need man/evcoord.7 man/evc_new.3
 # Each page that a page refers to as one of ours is there.
 sed -n 's/^\.Xr \(evc[a-z_-]*\) \([37]\).*/\1 \2/p' man/*.[1-9] | sort -u |
 while read -r name section; do
-	[ -e "man/$name.$section" ] || grep -q "^$name[[:space:]]" man/stubs ||
+	[ -e "man/$name.$section" ] || grep -q "^${name}[[:space:]]" man/stubs ||
 		echo "$name($section)"
 done | broken_lines "referred to, but no page and not in man/stubs"
 
-exit $failed
+verdict

@@ -26,4 +26,4 @@ awk -F: '
 	word ~ /(->|\.)(error|kill|raise|signal|warn)[ \t]*\(/ { next }
 	{ print }' "$tmp/hits" | broken_lines "the library must not"
 
-exit $failed
+verdict

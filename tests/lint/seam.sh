@@ -32,7 +32,7 @@ case $(${CC:-cc} --version 2>/dev/null) in
 		# shellcheck disable=SC2086
 		${CC:-cc} -std=gnu11 -O0 -w -D_GNU_SOURCE -DEVC_SEAM -DEVC_NO_INLINE -Iinclude \
 			-Isrc $LIBEV_CFLAGS -fdump-tree-original \
-			-dumpdir "$tmp/" -c "$file" -o "$tmp/out.o" ||
+			-dumpdir "$tmp/" -fsyntax-only "$file" ||
 			{ broken "$file: does not compile"; continue; }
 		cat "$tmp"/*.original >"$tmp/dump"
 		rm -f "$tmp"/*.original
@@ -63,4 +63,4 @@ case $(${CC:-cc} --version 2>/dev/null) in
 	echo "the compiler is not gcc: operators of _Atomic are not looked at" ;;
 esac
 
-exit $failed
+verdict

@@ -26,4 +26,4 @@ done | broken_lines "its first line is not /* SPDX-License-Identifier: BSD-2-Cla
 		echo "$file"
 done | broken_lines "no SPDX-License-Identifier: BSD-2-Clause in the first three lines"
 
-exit $failed
+verdict

@@ -1,0 +1,175 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Do the lints find what they are there to find?  Faults are planted in a copy
+# of the tree, one at a time; the lint has to fail and to name the place.
+. "$(dirname "$0")/common.sh"
+
+copy=$tmp/copy
+mkdir "$copy" || exit 99
+cp -R Makefile.am configure.ac bootstrap .ci m4 bench examples include man src \
+	tests "$copy" || exit 99
+chmod -R u+w "$copy"
+EVC_TOP_SRCDIR=$copy
+EVC_TOP_BUILDDIR=$tmp/build
+export EVC_TOP_SRCDIR EVC_TOP_BUILDDIR
+mkdir -p "$tmp/build/src/.libs"
+so=$tmp/build/src/.libs/libevcoord.so
+planted=0
+
+run_lint() {
+	sh "$lint/$1.sh" >"$tmp/said" 2>&1
+}
+
+# finds LINT WORDS: the lint fails on the copy as it is, and says WORDS.
+finds() {
+	planted=$((planted + 1))
+	run_lint "$1"
+	status=$?
+	if [ $status != 1 ] || ! grep -qF -e "$2" "$tmp/said"; then
+		broken "$1.sh: status $status, and should have named \"$2\":"
+		cat "$tmp/said"
+	fi
+}
+
+# passes LINT
+passes() {
+	run_lint "$1"
+	status=$?
+	[ $status = 0 ] || [ $status = 77 ] || {
+		broken "$1.sh: status $status, and there is nothing wrong:"
+		cat "$tmp/said"
+	}
+}
+
+# bites LINT WORDS FILE TEXT: with TEXT as the last line of FILE.
+bites() {
+	printf '%s\n' "$4" >>"$copy/$3"
+	finds "$1" "$2"
+	restore "$3"
+}
+
+# edited LINT WORDS FILE SED: with FILE changed by SED.
+edited() {
+	sed -e "$4" "$3" >"$copy/$3"
+	cmp -s "$3" "$copy/$3" && broken "$3: '$4' changes nothing"
+	finds "$1" "$2"
+	restore "$3"
+}
+
+restore() {
+	if [ -e "$1" ]; then
+		cat "$1" >"$copy/$1"
+	else
+		rm -f "$copy/$1"
+	fi
+}
+
+file=src/core/stop.c
+need $file src/members/thread.c examples/server.c man/evc_new.3
+
+bites layering "base knows no libev" src/base/list.h '#include <ev.h>'
+bites layering "base knows no coordinator" src/base/list.h '#include <evcoord.h>'
+bites layering "may not include" $file '#include "members/thread.h"'
+bites layering "may not include" src/members/thread.c '#include "signals/signals.h"'
+bites layering "is named as" $file '#include "core.h"'
+mkdir "$copy/src/other"
+bites layering "stands in no line" src/other/other.c '#include <errno.h>'
+bites layering "no event library" include/evcoord/types.h '#include <ev.h>'
+bites layering "only public headers" tests/api/stop.c '#include "base/list.h"'
+
+printf '%s\n' '/* malloc(1), atomic_load */ // clock_gettime()' \
+	'static const char planted[] = "malloc(1) \" eventfd(0)";' \
+	'static inline char planted_(void) { return planted[0]; }' >>"$copy/$file"
+passes seam
+restore $file
+bites seam "$file" $file 'static void *p(void) { return malloc(1); }'
+bites seam "$file" $file 'static void p(pthread_mutex_t *m) { pthread_mutex_lock(m); }'
+bites seam "$file" $file 'static int p(struct timespec *t) { return clock_gettime(0, t); }'
+bites seam "$file" $file 'static void p(void) { syscall(SYS_futex, 0); }'
+bites seam "$file" $file 'static void p(void) { __sync_synchronize(); }'
+bites seam "in planted" $file \
+	'static _Atomic int p; int planted(void); int planted(void) { return p++; }'
+bites seam "in planted" $file \
+	'static _Atomic int p; int planted(void); int planted(void) { return p; }'
+bites seam "in planted" $file \
+	'static _Atomic int p; void planted(void); void planted(void) { p = 1; }'
+
+bites quiet "$file" $file 'static void p(void) { printf("x"); }'
+bites quiet "$file" $file 'static void p(void) { exit(1); }'
+bites quiet "$file" $file 'static void p(void) { fputs("x", stderr); }'
+bites quiet "$file" $file 'static void p(struct ev_loop *l) { ev_break(l, 1); }'
+bites quiet "$file" $file 'static void p(void) { sigaction(1, 0, 0); }'
+bites quiet "$file" $file 'static void p(void) { assert(0); }'
+
+bites headers "unused" include/evcoord/join.h 'static int p;'
+bites headers "version.h" include/evcoord/version.h \
+	'#undef EVC_VERSION_PATCH
+#define EVC_VERSION_PATCH 99'
+
+edited documented "no comment says Thread:" include/evcoord/join.h \
+	's/ \* Thread: / * thread: /'
+edited documented "evc_free" man/evc_new.3 '/^\.Nm evc_free/d'
+edited documented "evc_free" man/stubs '/^evc_free/d'
+bites documented "evc_nothing" man/stubs 'evc_nothing evc_new'
+
+if command -v "${MANDOC:-mandoc}" >/dev/null; then
+	bites mandoc "evc_new.3" man/evc_new.3 '.Zz'
+	bites mandoc "evc_nothing" man/evc_new.3 '.Xr evc_nothing 3'
+fi
+
+bites stopcode "server.c" examples/server.c 'static void p(void) { evc_free(c); }'
+bites stopcode "is not closed" examples/server.c '/* stop: */'
+bites stopcode "lines of stop code, 40 are allowed" examples/server.c \
+	"/* stop: */
+$(seq 41 | sed 's/.*/static int p&;/')
+/* :stop */"
+
+bites listed "src/core/planted.c" src/core/planted.c ''
+bites listed "tests/api/planted.c" tests/api/planted.c ''
+bites listed "tests/api/nothing:nothing" tests/sanitizer-exclusions \
+	'thread tests/api/nothing:nothing because'
+bites listed "thread tests/api/stop:planted" tests/api/stop.c \
+	'START_TEST(planted)
+if (t_under_tsan())'
+
+bites style "$file: " $file "$(seq 450 | sed 's/.*/\/* & *\//')"
+bites style "src/core/planted.c" src/core/planted.c 'int planted;'
+edited style "bench/Makemodule.am" bench/Makemodule.am '/SPDX/d'
+
+# A library with what the headers declare and one thread-local word; the lints
+# of the built library pass on it, and fail when it is spoilt.
+api_names >"$tmp/names"
+library() {
+	{
+		sed 's/.*/void &(void); void &(void) {}/' "$tmp/names"
+		printf '%s\n' 'extern __thread int word; __thread int word;' \
+			'int *evc__word(void); int *evc__word(void) { return &word; }' \
+			"$2"
+	} >"$tmp/library.c"
+	# shellcheck disable=SC2086
+	${CC:-cc} -shared -fPIC $1 "$tmp/library.c" -o "$so" || exit 99
+}
+map=-Wl,--version-script,src/libevcoord.map
+initial=-ftls-model=initial-exec
+library "$map $initial" ''
+passes exports
+passes tls
+library "$map $initial" 'void evc_planted(void); void evc_planted(void) {}'
+finds exports evc_planted
+library "$initial" ''
+finds exports "no version"
+finds exports evc__word
+sed 1d "$tmp/names" >"$tmp/fewer"
+first=$(sed 1q "$tmp/names")
+mv "$tmp/fewer" "$tmp/names"
+library "$map $initial" ''
+finds exports "$first"
+library "$map" ''
+finds tls "another model"
+library "$map $initial" ''
+edited exports "declared without" include/evcoord/join.h \
+	's/^EVC_API bool/bool/'
+
+echo "faults planted: $planted"
+verdict
