@@ -14,8 +14,8 @@
 bool
 evc__hook_pending(const struct evc__hook *h, uint64_t w)
 {
-	return !h->removed &&
-	       (h->running != 0 || h->told != WORD_STOP_NUMBER(w));
+	return h->running != 0 ||
+	       (!h->removed && h->told != WORD_STOP_NUMBER(w));
 }
 
 /* Lock held. */
@@ -30,7 +30,8 @@ next_due(evc_coord *c, const evc_reactor *r)
 			LIST_OF(n, struct evc__member, node), struct evc__hook,
 			m);
 
-		if (h->reactor == r && h->running == 0 && h->told != stop)
+		if (h->reactor == r && h->running == 0 && !h->removed &&
+		    h->told != stop)
 			return h;
 	}
 	return NULL;
@@ -53,6 +54,21 @@ evc__hooks_due(evc_coord *c, const evc_reactor *r)
 	return false;
 }
 
+/* Lock held.  One that runs stays until it has returned: joins wait for it. */
+static void
+forget(struct evc__hook *h)
+{
+	evc_coord *c = h->m.c;
+
+	h->removed = true;
+	if (h->running != 0)
+		return;
+	sync_sub(&c->n_hooks, 1);
+	evc__member_unlink(&h->m);
+	sync_free(h);
+	evc__ring(c);
+}
+
 void
 evc__hooks_run(evc_coord *c, evc_reactor *r)
 {
@@ -73,25 +89,11 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 		sync_lock(&c->lock);
 		h->running = 0;
 		if (h->removed)
-			sync_free(h);
+			forget(h);
 		/* Joins wait for it, and so may who removes it. */
 		evc__ring(c);
 	}
 	sync_unlock(&c->lock);
-}
-
-/* Lock held: out of the register; the memory when nobody is in it. */
-static void
-forget(struct evc__hook *h)
-{
-	evc_coord *c = h->m.c;
-
-	h->removed = true;
-	sync_sub(&c->n_hooks, 1);
-	evc__member_unlink(&h->m);
-	evc__ring(c);
-	if (h->running == 0)
-		sync_free(h);
 }
 
 void
@@ -199,16 +201,17 @@ try_remove(evc_coord *c, evc_id id)
 	struct evc__member *m = evc__member_find(c, id);
 	struct evc__hook *h;
 
-	if (m == NULL)
+	h = m != NULL && m->kind == EVC_HOOK ? LIST_OF(m, struct evc__hook, m) :
+					       NULL;
+	if (m == NULL || (h != NULL && h->removed))
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "evc_member_remove: no member %llu",
 				   (unsigned long long)id);
-	if (m->kind != EVC_HOOK)
+	if (h == NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_member_remove: %s is not removed, it "
 				   "ends",
 				   m->name);
-	h = LIST_OF(m, struct evc__hook, m);
 	if (h->running != 0 && h->running != evc__tid())
 		return 1;
 	forget(h);

@@ -35,6 +35,7 @@ START_TEST(script_1_plain_threads)
 	int i;
 
 	(void)begin(_i, NULL); /* for the account only: it is not asked */
+	atomic_store(&must_stop, false);
 	for (i = 0; i < N_THREADS; i++)
 		t[i] = spawn(NULL, sleep_by_flag, NULL);
 	t_sleep(RUN);
