@@ -5,15 +5,13 @@
 
 #include "base/sync.h"
 
-static __thread int self_tid;
+__thread int evc__self_tid;
 static __thread char self_name[16];
 
 int
-evc__tid(void)
+evc__tid_first(void)
 {
-	if (self_tid == 0)
-		self_tid = (int)syscall(SYS_gettid);
-	return self_tid;
+	return evc__self_tid = (int)syscall(SYS_gettid);
 }
 
 const char *
@@ -38,5 +36,5 @@ evc__thread_rename(const char *name)
 void
 evc__self_reset(void)
 {
-	self_tid = 0;
+	evc__self_tid = 0;
 }

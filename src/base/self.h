@@ -7,7 +7,16 @@
 #ifndef EVC_BASE_SELF_H
 #define EVC_BASE_SELF_H
 
-int evc__tid(void);
+extern __thread int evc__self_tid
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+int evc__tid_first(void);
+
+/* Inline: each begin and end of a task asks. */
+static inline int
+evc__tid(void)
+{
+	return evc__self_tid != 0 ? evc__self_tid : evc__tid_first();
+}
 
 /* The kernel's name, as it was when first asked for or set here. */
 const char *evc__thread_name(void);

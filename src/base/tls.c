@@ -18,10 +18,12 @@ add(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 size_t
-evc__tls_size(void)
+evc__stack_with_tls(size_t stack)
 {
 	size_t sum = 0;
 
 	dl_iterate_phdr(add, &sum);
-	return (sum + 4095) & ~(size_t)4095;
+	sum = (sum + 4095) & ~(size_t)4095;
+	/* What is too much to add to is too much to be had. */
+	return stack + sum > stack ? stack + sum : stack;
 }

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Bytes, in whole pages. */
-size_t evc__tls_size(void);
+/* A stack of this size for the thread's own use, and that beside it. */
+size_t evc__stack_with_tls(size_t stack);
 
 #endif

@@ -11,6 +11,7 @@
 #include <signal.h>
 
 #include "base/self.h"
+#include "base/tls.h"
 
 #define HELPER_STACK (256u << 10)
 
@@ -118,7 +119,7 @@ start(evc_coord *c)
 		return false;
 	}
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, HELPER_STACK);
+	pthread_attr_setstacksize(&attr, evc__stack_with_tls(HELPER_STACK));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	e = sync_thread_create(&h->thread, &attr, helper_main, h);

@@ -7,28 +7,44 @@
 
 #include "base/self.h"
 
+/* No lock: look; true: answered, and off the list. */
+static bool
+look(struct evc__join *j, uint64_t *ret_wait_ns)
+{
+	evc_coord *c = j->c;
+	bool answered;
+
+	evc__log_errors(c);
+	sync_lock(&c->lock);
+	answered = evc__join_look(j, ret_wait_ns);
+	if (answered)
+		evc__join_end(j);
+	sync_unlock(&c->lock);
+	return answered;
+}
+
 static void
 sleep_through(struct evc__join *j)
 {
 	evc_coord *c = j->c;
 	uint64_t wait_ns;
 	uint32_t seq;
+	bool answered;
 
-	/* Counted before the first look: whoever changes something afterwards
-	   moves join_seq, and the sleep returns at once. */
-	sync_add(&c->n_sleepers, 1);
-	for (;;) {
+	/* Look uncounted first: what this look itself changes rings nobody. */
+	while (!look(j, &wait_ns)) {
+		/* Counted before the look that decides to sleep: whoever
+		   changes something afterwards moves join_seq, and the sleep
+		   returns at once. */
+		sync_add(&c->n_sleepers, 1);
 		seq = sync_load_sc(&c->join_seq);
-		evc__log_errors(c);
-		sync_lock(&c->lock);
-		if (evc__join_look(j, &wait_ns))
+		answered = look(j, &wait_ns);
+		if (!answered)
+			sync_futex_wait(&c->join_seq, seq, wait_ns);
+		sync_sub(&c->n_sleepers, 1);
+		if (answered)
 			break;
-		sync_unlock(&c->lock);
-		sync_futex_wait(&c->join_seq, seq, wait_ns);
 	}
-	evc__join_end(j);
-	sync_unlock(&c->lock);
-	sync_sub(&c->n_sleepers, 1);
 }
 
 /* Lock held: why the calling thread may not wait here. */

@@ -45,15 +45,6 @@ tell(evc_reactor *r, const struct evc__frame *f)
 }
 
 static void
-forget(evc_task *t)
-{
-	t->next_ = t->prev_ = NULL;
-	t->reactor_ = NULL;
-	t->count_ = NULL;
-	t->class_ = NULL;
-}
-
-static void
 drop(evc_reactor *r)
 {
 	evc_task *heads[2] = { &r->tasks, &r->late }, *t, *next;
@@ -64,7 +55,7 @@ drop(evc_reactor *r)
 	for (i = 0; i < 2; i++) {
 		for (t = heads[i]->next_; t != heads[i]; t = next) {
 			next = t->next_;
-			forget(t);
+			t->reactor_ = NULL;
 		}
 		heads[i]->next_ = heads[i]->prev_ = heads[i];
 	}
@@ -197,7 +188,7 @@ evc_task_end(evc_task *t)
 	t->next_->prev_ = t->prev_;
 	add(&((struct evc__task_count *)t->count_)->n, (uint32_t)-1);
 	add(&r->n_tasks, (uint32_t)-1);
-	forget(t);
+	t->reactor_ = NULL;
 	if (--r->n_live == 0)
 		ended_last(r);
 }

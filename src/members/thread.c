@@ -146,9 +146,8 @@ thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	if (st < 0)
 		return st;
 	pthread_attr_init(&attr);
-	/* What is asked for is for the thread's own use. */
 	if (stack < (size_t)PTHREAD_STACK_MIN ||
-	    pthread_attr_setstacksize(&attr, stack + evc__tls_size()) != 0) {
+	    pthread_attr_setstacksize(&attr, evc__stack_with_tls(stack)) != 0) {
 		pthread_attr_destroy(&attr);
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_thread_start: a stack of %zu bytes is "
