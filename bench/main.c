@@ -154,6 +154,7 @@ run_all(void)
 	struct utsname u;
 	uint64_t began = bench_now();
 	int cpu[2], n = bench_cpus(cpu);
+	double load[1];
 	size_t i;
 
 	if (uname(&u) != 0)
@@ -162,6 +163,9 @@ run_all(void)
 	       evc_version(), ev_version_major(), ev_version_minor(),
 	       u.sysname, u.release, cpu[0], cpu[1],
 	       sysconf(_SC_NPROCESSORS_ONLN));
+	/* Ratios bear a loaded machine, goals in milliseconds do not. */
+	if (getloadavg(load, 1) == 1)
+		printf("# load average %.1f when this began\n", load[0]);
 	if (n < 2)
 		printf("# one cpu only: what needs two is left out\n");
 	printf("# metric subject n p50 p99 max unit\n");

@@ -150,14 +150,14 @@ bench_stop(void)
 	ours.word = c;
 	n = bench_cpus(cpu);
 	bench_pin(cpu[0], cpu[0]);
-	bench_compare("stop-check-1-thread", "ns", sides, 3, 51, 5, NULL);
+	bench_compare("stop-check-1-thread", "ns", sides, 3, 301, 5, NULL);
 	if (n < 2) {
 		bench_skip("stop-check-2-threads", "one cpu only");
 	} else {
 		p.cpu = cpu[1];
 		ours.partner = load.partner = empty.partner = &p;
 		t = bench_thread(run_partner, &p, 0);
-		bench_compare("stop-check-2-threads", "ns", sides, 3, 51, 5,
+		bench_compare("stop-check-2-threads", "ns", sides, 3, 301, 5,
 			      NULL);
 		p.quit = true;
 		__atomic_store_n(&p.order, p.order + 1, __ATOMIC_RELEASE);
@@ -217,6 +217,6 @@ bench_request(void)
 	bench_pin(cpu[0], cpu[0]);
 	bench_must(evc_new(NULL, NULL, &c), "evc_new");
 	sides[0].arg = c;
-	bench_compare("request-and-clear", "ns", sides, 2, 51, 5, NULL);
+	bench_compare("request-and-clear", "ns", sides, 2, 301, 5, NULL);
 	bench_must(evc_free(c), "evc_free");
 }

@@ -98,7 +98,7 @@ bench_task_cost(void)
 	bench_must(evc_new(loop, NULL, &c), "evc_new");
 	k.r = evc_home(c);
 	bench_must(evc_task_begin(k.r, &other, &cls), "evc_task_begin");
-	bench_compare("task-begin-end", "ns", sides, 2, 51, 5, &st);
+	bench_compare("task-begin-end", "ns", sides, 2, 301, 5, &st);
 	bench_goal("task-begin-end", "p50", st.p50, "ns", 10);
 
 	if (!bench_alloc_counted()) {

@@ -11,7 +11,7 @@
  *
  * What can become of a request:
  *	answered    every byte came and is right
- *	not begun   the connection was refused, or it ended with no byte of the
+ *	not begun   the connection was refused, or it ended with no byte of an
  *	            answer; asked again on a new one while the server accepts.
  *	            That the server had really read nothing of it shows in its
  *	            own counts: all that it began, it answered.
@@ -375,7 +375,8 @@ run(void *arg)
 static int
 load(unsigned n)
 {
-	struct client *clients = calloc(n, sizeof(*clients)), sum = { .fd = -1 };
+	struct client *clients = calloc(n, sizeof(*clients));
+	struct client sum = { .fd = -1 };
 
 	if (clients == NULL)
 		die("memory");

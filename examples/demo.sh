@@ -68,6 +68,7 @@ done
 
 echo
 echo "== server"
+: >"$tmp/server"
 "$bin/server" -l 2 -g 30 "$tmp/www" >"$tmp/server" 2>"$tmp/server.err" &
 server=$!
 pids="$pids $server"
@@ -99,23 +100,27 @@ else
 	echo "wrk      is not installed: left out"
 fi
 if command -v curl >/dev/null; then
-	curl -sS --limit-rate 10M -o "$tmp/got" "$url/$big.bin" \
+	: >"$tmp/got"
+	curl -sS --limit-rate 7M -o "$tmp/got" "$url/$big.bin" \
 		2>"$tmp/curl" &
 	curl=$!
 	pids="$pids $curl"
-	echo "curl     $big bytes, at 10 MB a second"
+	echo "curl     $big bytes, at 7 MB a second"
 else
 	echo "curl     is not installed: left out"
 fi
 # shellcheck disable=SC2086
-"$bin/client" load -c 8 -s 60 -h "$port" $small >"$tmp/client" 2>&1 &
+"$bin/client" load -c 16 -s 60 -h "$port" $small >"$tmp/client" 2>&1 &
 client=$!
 pids="$pids $client"
-echo "client   8 connections, files and hashes, every byte checked"
+echo "client   16 connections, files and hashes, every byte checked"
 
 sleep 1.5
 echo
 echo "== kill -TERM $server"
+if [ -n "$curl" ]; then
+	echo "(curl has $(wc -c <"$tmp/got") bytes of $big)"
+fi
 kill -TERM $server
 wait $server
 status=$?
@@ -157,8 +162,10 @@ if [ -n "$curl" ]; then
 	fi
 fi
 if [ -n "$wrk" ]; then
-	echo "(wrk's write and read errors: it goes on knocking at the closed"
-	echo "port until it is told to end.  No request of these was begun.)"
+	echo "(What wrk calls errors began with the stop: write errors are its"
+	echo "knocking at the closed port, read errors connections that ended"
+	echo "with no byte of an answer.  None of them is a request begun, else"
+	echo "the sums below would differ.)"
 fi
 
 echo

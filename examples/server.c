@@ -11,7 +11,8 @@
  * (server_listen.c) and keep connections alive from request to request
  * (server_conn.c); one blocking thread hashes (server_worker.c).  One
  * coordinator stops them all: SIGINT or SIGTERM ends it well, a second one
- * cuts the grace.  SIGUSR1 prints the counts and what is alive.
+ * cuts the grace.  SIGUSR1 prints the counts and what is alive.  Before the
+ * stop a client may be as slow as it likes; after it, as slow as the grace.
  *
  * All that the stop needs stands between "stop:" and ":stop" marks, here and
  * in the other files.  The rest would be the same in a server that is killed.
@@ -148,20 +149,16 @@ loop_thread(evc_coord *c, void *arg)
 	struct loop *loop = arg;
 	evc_status st;
 
-	loop->ev = ev_loop_new(EVFLAG_AUTO);
 	/* stop: */
 	st = evc_reactor_attach(c, loop->name, loop->ev, &loop->reactor);
-	if (st == 0) {
-		/* :stop */
-		hashed_start(loop);
-		listener_start(loop);
-		/* stop: */
+	/* :stop */
+	hashed_start(loop);
+	listener_start(loop); /* without a reactor it is refused */
+	/* stop: */
+	if (st == 0)
 		st = evc_reactor_run(loop->reactor);
-	}
 	worker_ask(&loop->server->worker, &loop->goodbye);
 	/* :stop */
-	if (loop->ev != NULL)
-		ev_loop_destroy(loop->ev);
 	return st;
 }
 
@@ -184,6 +181,9 @@ server_init(struct server *s, const struct options *o)
 	worker_init(&s->worker);
 	for (unsigned i = 0; i < s->n_loops; i++) {
 		s->loops[i].server = s;
+		s->loops[i].ev = ev_loop_new(EVFLAG_AUTO);
+		if (s->loops[i].ev == NULL)
+			die("no event loop");
 		snprintf(s->loops[i].name, sizeof(s->loops[i].name), "loop-%u",
 			 i + 1);
 		hashed_init(&s->loops[i].hashed);
@@ -194,8 +194,10 @@ server_init(struct server *s, const struct options *o)
 static void
 server_free(struct server *s)
 {
-	for (unsigned i = 0; i < s->n_loops; i++)
+	for (unsigned i = 0; i < s->n_loops; i++) {
 		hashed_free(&s->loops[i].hashed);
+		ev_loop_destroy(s->loops[i].ev);
+	}
 	worker_free(&s->worker);
 	free(s->loops);
 	close(s->listening);

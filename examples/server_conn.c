@@ -282,10 +282,8 @@ step_idle(struct conn *c)
 	ev_tstamp now = ev_now(c->sock.loop->ev);
 
 	/* stop: */
-	if (evc_should_stop(server_of(c)->coord))
-		c->idle_until = now; /* its time is over */
-	/* :stop */
-	if (now < c->idle_until)
+	if (now < c->idle_until && !evc_should_stop(server_of(c)->coord))
+		/* :stop */
 		return sock_wait(&c->sock, EV_READ, c->idle_until - now);
 	if (!conn_stuck(c) && c->under_way > 0)
 		return sock_wait(&c->sock, EV_READ, LOOK);

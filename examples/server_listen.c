@@ -4,11 +4,15 @@
  *
  * With SO_REUSEPORT each loop would have a queue of its own, and closing one
  * resets what the kernel has put there meanwhile.  Here there is one queue.
- * At the stop every loop accepts until the queue is empty; the first that
- * finds it empty shuts the socket.  A connection made between that accept()
- * and the shutdown() right after it is reset with no byte of a request read,
- * as if it had come a moment later and been refused.  User space can make
- * this window small, not close it: the kernel has no "accept or close".
+ * At the stop every loop accepts until the queue is empty, and the first that
+ * finds it empty shuts the socket.  Clients that come back at once could keep
+ * it filled for ever; so a loop also leaves when it has accepted as many as
+ * the queue can have held when the stop came.
+ *
+ * A connection made between the last accept() and the shutdown() right after
+ * it is reset with no byte of a request read, as if it had come a moment later
+ * and been refused.  User space can make this window small, not close it: the
+ * kernel has no "accept or close".
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -22,6 +26,7 @@
 
 #include "server_loop.h"
 
+#define QUEUE 511 /* connections that wait to be accepted */
 #define RETRY 0.1 /* seconds, when there is no descriptor to be had */
 
 int
@@ -43,7 +48,7 @@ listening_socket(int port, int *ret_port)
 	   once. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
-	    listen(fd, SOMAXCONN) < 0 ||
+	    listen(fd, QUEUE) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&addr, &len) < 0) {
 		close(fd);
 		return -1;
@@ -55,8 +60,14 @@ listening_socket(int port, int *ret_port)
 static enum step
 listener_step(struct sock *s)
 {
-	int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct server *srv = s->loop->server;
+	int fd;
 
+	/* stop: */
+	if (evc_should_stop(srv->coord) && s->loop->late++ > QUEUE)
+		return GONE;
+	/* :stop */
+	fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0) {
 		conn_open(s->loop, fd);
 		return NEXT;
@@ -75,10 +86,8 @@ listener_step(struct sock *s)
 	}
 	/* Nobody is waiting; at the stop, also: another loop shut it. */
 	/* stop: */
-	if (evc_should_stop(s->loop->server->coord))
-		return GONE;
+	return evc_should_stop(srv->coord) ? GONE : sock_wait(s, EV_READ, -1);
 	/* :stop */
-	return sock_wait(s, EV_READ, -1);
 }
 
 static void

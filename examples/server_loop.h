@@ -37,6 +37,7 @@ struct loop {
 	atomic_ulong counts[N_COUNTS]; /* this loop -> anybody */
 	/* stop: */
 	evc_reactor *reactor;
+	unsigned late;            /* looks for connections after the stop */
 	struct job goodbye;       /* to the worker */
 	/* :stop */
 };

@@ -28,5 +28,6 @@ AC_DEFUN([EVC_SANITIZE], [
 			 AC_MSG_ERROR([this compiler cannot build with -fsanitize=$enable_sanitize])])
 		CFLAGS=$evc_save_CFLAGS
 	])
+	AC_SUBST([EVC_SAN_CFLAGS])
 	AC_SUBST([EVC_SANITIZERS])
 ])

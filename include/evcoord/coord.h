@@ -28,7 +28,9 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c);
 /*
  * Free a coordinator.  Refused, and nothing changes, while members live, a
  * join waits, a thread waits for a stop that was not asked for, or a loop of
- * another thread is attached; evc_last_error() names them.  Registered
+ * another thread is attached or one of c is run by evc_run or evc_reactor_run;
+ * evc_last_error() names them.  A stop hook that runs on the helper thread is
+ * waited for; hooks that are due and did not begin are dropped.  Registered
  * threads that have ended are reaped first.  Allowed as the last touch in the
  * callback of evc_join_start.  Ends, joins and waits of members may still be
  * returning on other threads: they are waited for.  A request by a thread
@@ -227,7 +229,8 @@ evc_reason_get(const evc_coord *c, unsigned index, evc_reason *ret_reason);
  * Ownership: name is copied; arg must live until the hook is removed or c is
  *            freed.
  * Returns:   0 and *ret_id; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
- *            -EVC_UNIMPLEMENTED.
+ *            -EVC_UNIMPLEMENTED; -EVC_FAILED_PRECONDITION when the reactor's
+ *            loop was destroyed.
  * Since:     0.1
  */
 EVC_API evc_status

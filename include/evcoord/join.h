@@ -28,7 +28,8 @@ EVC_BEGIN_DECLS_
  * Thread:    the home loop's, outside ev_run.
  * Ownership: *ret_verdict is the caller's, filled when the result is >= 0.
  * Returns:   the verdict's code; -EVC_FAILED_PRECONDITION without a home,
- *            inside ev_run or on another thread; -EVC_INVALID_ARGUMENT.
+ *            inside ev_run or on another thread; -EVC_INVALID_ARGUMENT,
+ *            -EVC_RESOURCE_EXHAUSTED (for a list of threads).
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -46,7 +47,8 @@ evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict);
  *            Listed threads become registered ones.
  * Returns:   the verdict's code; -EVC_FAILED_PRECONDITION;
  *            -EVC_INVALID_ARGUMENT, also for a list with a detached thread,
- *            and then none of it was registered.
+ *            and then none of it was registered; -EVC_RESOURCE_EXHAUSTED
+ *            (for a list of threads).
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status

@@ -43,7 +43,8 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
  * call that a loop thread needs.  An ev_break by the application is a request
  * for the stop (EVC_BY_LOOP_BROKEN), and the loop goes on.
  *
- * Thread:    that loop's thread, outside ev_run.
+ * Thread:    that loop's thread, outside ev_run; cancellation is disabled
+ *            meanwhile.
  * Ownership: r is gone after 0, unless it is the home.
  * Returns:   0 after a stop; -EVC_FAILED_PRECONDITION inside ev_run or on
  *            another thread; -EVC_INVALID_ARGUMENT.

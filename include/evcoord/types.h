@@ -73,7 +73,7 @@ enum {
 enum {
 	/* A refused start, registration or hook also reports its error. */
 	EVC_STRICT_SETUP = 1 << 0,
-	/* No code but 0 is clean; the list must then be empty. */
+	/* No code is clean by default; the list must then be empty. */
 	EVC_NO_CLEAN_CODES = 1 << 1
 };
 
@@ -241,6 +241,7 @@ typedef struct evc_config {
  * know yet is refused with -EVC_UNIMPLEMENTED when it is not zero.
  */
 typedef struct evc_member_opts {
+	/* Each kind of member looks at what concerns it. */
 	evc_reactor *reactor;     /* hooks: where to run; NULL = home */
 	size_t stack;             /* threads: bytes; 0 = 256 KiB */
 	double grace;             /* seconds after which this member is late,

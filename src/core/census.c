@@ -16,6 +16,12 @@ counts(const struct evc__member *m, const struct evc__member *self)
 	return self == NULL || (m != self && m->n_joining == 0);
 }
 
+static double
+own_grace(const struct evc__member *m)
+{
+	return m->grace == 0 ? INFINITY : m->grace;
+}
+
 static bool
 hook_counts(const evc_coord *c, const struct evc__hook *h, int not_of)
 {
@@ -42,7 +48,7 @@ evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
 		LIST_EACH(n, tmp, &c->members) {
 			const struct evc__member *m =
 				LIST_OF(n, struct evc__member, node);
-			double g = m->grace == 0 ? INFINITY : m->grace;
+			double g = own_grace(m);
 
 			if (!counts(m, self))
 				continue;
@@ -63,12 +69,13 @@ evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
 			const struct evc__hook *h = LIST_OF(
 				LIST_OF(n, struct evc__member, node),
 				struct evc__hook, m);
+			double g = own_grace(&h->m);
 
 			if (!hook_counts(c, h, hooks_not_of))
 				continue;
 			k.alive++;
 			k.foreground++;
-			k.longest = INFINITY;
+			k.longest = g > k.longest ? g : k.longest;
 		}
 	return k;
 }

@@ -66,6 +66,7 @@ struct evc__chunk {
 struct evc__slot {
 	evc_reason r;
 	bool error;  /* not clean when it came */
+	bool named;  /* who is not the thread's own name */
 	bool logged; /* lock */
 };
 
@@ -225,6 +226,7 @@ struct evc__request {
 	evc_status code; /* 0..255 */
 	int err;
 	unsigned kind;   /* 0: EVC_BY_REQUEST or EVC_BY_ERROR */
+	int tid;         /* 0: the calling thread's */
 	evc_id by;       /* 0: the calling thread's member, if it is one */
 	const char *who; /* NULL: the calling thread's name */
 	const char *text, *file, *func;
@@ -238,6 +240,9 @@ bool evc__is_clean(const evc_coord *c, uint64_t w, evc_status code);
 /* Lock held, round r of w: copy the reason in a slot, if it is there. */
 bool evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 		      evc_reason *ret);
+/* Lock held: m is about to leave the register; reasons that its thread gave
+   keep its id and name. */
+void evc__reasons_sign(evc_coord *c, const struct evc__member *m);
 /* Lock held: did it come after the round was closed? */
 bool evc__reason_late(const evc_coord *c, unsigned slot);
 unsigned evc__n_errors(const evc_coord *c, uint64_t w);
@@ -338,7 +343,7 @@ struct evc__pthread {
 	/* started: written by the thread before it is DONE; registered: by who
 	   saw it end, under the lock; read by who joined it */
 	bool has_result;
-	bool before_stop;
+	bool after_stop; /* it is known to have ended after the stop */
 };
 extern const struct evc__member_ops evc__pthread_ops;
 /* The kernel's id of a thread, 0 when it has ended: the only public way there

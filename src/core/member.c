@@ -149,6 +149,8 @@ evc__member_gone(struct evc__member *m)
 {
 	evc_coord *c = m->c;
 
+	if (m->kind == EVC_REGISTERED)
+		evc__reasons_sign(c, m);
 	evc__member_unlink(m);
 	c->n_ended++;
 	evc__alive_sub(c);

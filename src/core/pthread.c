@@ -20,17 +20,20 @@ joined(struct evc__member *m, const void *ret)
 	struct evc__pthread *p = of(m);
 	struct evc__request q = { .code = EVC_ABORTED,
 				  .kind = EVC_BY_MEMBER_END,
+				  .tid = m->tid,
 				  .by = m->id,
 				  .who = m->name,
 				  .text = "ended without a result" };
 
 	if (m->kind == EVC_THREAD) {
-		/* It left by a raw exit, which only we have noticed. */
-		if (!p->has_result)
+		/* It left by a raw exit, which only we have noticed; when it
+		   did so before the stop, or nobody can tell, that is an
+		   error. */
+		if (!p->has_result && !p->after_stop)
 			evc__request(m->c, &q);
 		return;
 	}
-	if (ret == PTHREAD_CANCELED && p->before_stop) {
+	if (ret == PTHREAD_CANCELED && !p->after_stop) {
 		q.text = "was cancelled";
 		evc__request(m->c, &q);
 	} else if (m->flags & EVC_END_STOPS) {
@@ -48,8 +51,8 @@ probe(struct evc__member *m)
 
 	if (sync_thread_join(m->thread, &ret, 0) != 0)
 		return false;
-	if (sync_load(&m->state) == EVC_LIVE)
-		p->before_stop = !evc_should_stop(m->c);
+	if (m->kind == EVC_REGISTERED && sync_load(&m->state) == EVC_LIVE)
+		p->after_stop = evc_should_stop(m->c);
 	joined(m, ret);
 	return true;
 }
@@ -70,7 +73,7 @@ vanished(struct evc__member *m)
 {
 	if (sync_load(&m->state) != EVC_LIVE)
 		return; /* it has rung by itself */
-	of(m)->before_stop = !evc_should_stop(m->c);
+	of(m)->after_stop = evc_should_stop(m->c);
 	evc__member_done(m);
 }
 

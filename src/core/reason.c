@@ -66,11 +66,12 @@ evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 	evc_reason *r = &s->r;
 
 	s->error = error;
+	s->named = q->who != NULL;
 	s->logged = false;
 	r->code = q->code;
 	r->err = q->err;
 	r->line = q->line;
-	r->tid = evc__tid();
+	r->tid = q->tid != 0 ? q->tid : evc__tid();
 	r->kind = q->kind;
 	if (r->kind == 0)
 		r->kind = error ? EVC_BY_ERROR : EVC_BY_REQUEST;
@@ -129,14 +130,44 @@ evc__reason_late(const evc_coord *c, unsigned slot)
 	return SLOT_STATE(sync_load(&c->slot_word[slot])) == LATE;
 }
 
+/* A thread that somebody else registered does not know that it is a member when
+   it asks; the register does. */
+static void
+sign(struct evc__slot *s, const struct evc__member *m)
+{
+	if (s->r.by != 0 || m->tid == 0 || m->tid != s->r.tid ||
+	    m->since_ns > s->r.mono_ns)
+		return;
+	s->r.by = m->id;
+	if (!s->named)
+		evc__copy(s->r.who, sizeof s->r.who, m->name);
+}
+
 bool
 evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 		 evc_reason *ret)
 {
+	struct list *n, *tmp;
+
 	if (slot == NO_SLOT || !readable(c, slot, w))
 		return false;
+	if (c->slot[slot].r.by == 0)
+		LIST_EACH(n, tmp, &c->members)
+			sign(&c->slot[slot],
+			     LIST_OF(n, struct evc__member, node));
 	*ret = c->slot[slot].r;
 	return true;
+}
+
+void
+evc__reasons_sign(evc_coord *c, const struct evc__member *m)
+{
+	uint64_t w = sync_load(&c->word);
+	unsigned i;
+
+	for (i = 0; i < c->n_slots; i++)
+		if (readable(c, i, w))
+			sign(&c->slot[i], m);
 }
 
 /* Errors beside the one in the word: counted for the round of w alone. */

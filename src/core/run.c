@@ -152,6 +152,7 @@ evc_reactor_run(evc_reactor *r)
 				 .over = drained,
 				 .stops_on_break = true };
 	evc_status st;
+	int old;
 
 	if (r == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
@@ -161,6 +162,8 @@ evc_reactor_run(evc_reactor *r)
 		st = may_run(r, __func__);
 	if (st < 0)
 		return st;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	evc__drive(&d);
+	pthread_setcancelstate(old, NULL);
 	return r == r->c->home ? 0 : evc_reactor_detach(r);
 }

@@ -32,41 +32,45 @@ add_who(struct text *t, const evc_reason *r)
 }
 
 static void
-add_what(struct text *t, const evc_reason *r)
+add_code(struct text *t, const char *verb, const evc_reason *r)
+{
+	evc__text_fmt(t, "%s%s (%d)", verb, evc_status_name(r->code), r->code);
+	if (r->text[0] != '\0')
+		evc__text_fmt(t, ": %s", r->text);
+}
+
+/* What the one who asked did; asked: how to call a plain request. */
+static void
+add_what(struct text *t, const evc_reason *r, const char *asked)
 {
 	switch (r->kind) {
 	case EVC_BY_ERROR:
-		evc__text_add(t, " reported ");
+		add_code(t, "reported ", r);
 		break;
 	case EVC_BY_MEMBER_END:
-		evc__text_add(t, r->code == 0 ? " ended" : " failed with ");
+		evc__text_add(t, r->text);
 		break;
 	case EVC_BY_SIGNAL:
-		evc__text_add(t, " took a signal");
-		break;
-	case EVC_BY_EMPTY:
-		evc__text_add(t, " joined");
-		break;
-	case EVC_BY_LOOP_BROKEN:
-		evc__text_add(t, " ran the loop");
+		evc__text_fmt(t, "took %s", r->text);
 		break;
 	default:
-		evc__text_add(t, r->code == 0 ? " asked for it" :
-						" asked for it with ");
+		if (r->code != 0) {
+			evc__text_fmt(t, "%s with ", asked);
+			add_code(t, "", r);
+		} else if (r->text[0] != '\0')
+			evc__text_fmt(t, "%s, saying: %s", asked, r->text);
+		else
+			evc__text_fmt(t, "%s without a word", asked);
 		break;
 	}
-	if (r->code != 0)
-		evc__text_fmt(t, "%s (%d)", evc_status_name(r->code), r->code);
-	evc__add_text_and_errno(t, r);
+	evc__add_errno_and_place(t, r);
 }
 
 void
-evc__add_text_and_errno(struct text *t, const evc_reason *r)
+evc__add_errno_and_place(struct text *t, const evc_reason *r)
 {
 	const char *e = r->err != 0 ? strerrordesc_np(r->err) : NULL;
 
-	if (r->text[0] != '\0')
-		evc__text_fmt(t, ": %s", r->text);
 	if (e != NULL)
 		evc__text_fmt(t, ": %s", e);
 	else if (r->err != 0)
@@ -94,7 +98,8 @@ add_later(struct text *t, const evc_coord *c, const evc_reason *first)
 			      ((double)r.mono_ns - (double)first->mono_ns) /
 				      1e9);
 		add_who(t, &r);
-		add_what(t, &r);
+		evc__text_add(t, " ");
+		add_what(t, &r, "asked too");
 	}
 	if (n > 0)
 		evc__text_add(t, ".");
@@ -144,9 +149,9 @@ evc_explain(const evc_coord *c, char *buf, size_t n)
 		add_who(&t, &r);
 		evc__text_add(&t, " at ");
 		add_time(&t, r.real_ns);
-		evc__text_fmt(&t, ", %.3f s ago: it",
+		evc__text_fmt(&t, ", %.3f s ago: it ",
 			      (double)(evc__now(c) - r.mono_ns) / 1e9);
-		add_what(&t, &r);
+		add_what(&t, &r, "asked");
 		evc__text_add(&t, ".");
 		add_later(&t, c, &r);
 	}

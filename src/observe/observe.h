@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-/* ": text: errno's meaning [func() at file:line]", as far as they are there. */
-void evc__add_text_and_errno(struct text *t, const evc_reason *r);
+/* ": errno's meaning [func() at file:line]", as far as they are there. */
+void evc__add_errno_and_place(struct text *t, const evc_reason *r);
 
 #endif

@@ -57,7 +57,9 @@ add_reasons(struct text *t, const evc_coord *c)
 			      i, ((double)r.mono_ns - (double)zero) / 1e9,
 			      reason_kind(r.kind), evc_status_name(r.code),
 			      r.code, r.who, r.tid);
-		evc__add_text_and_errno(t, &r);
+		if (r.text[0] != '\0')
+			evc__text_fmt(t, ": %s", r.text);
+		evc__add_errno_and_place(t, &r);
 		evc__text_add(t, "\n");
 	}
 	if (i == 0)
@@ -114,8 +116,7 @@ evc_report(const evc_coord *c, char *buf, size_t n)
 		      c->name, WORD_ROUND(w),
 		      w & WORD_FLAG ? "stopping" : "running",
 		      w & WORD_JOINED ? ", joined" : "", n_ended);
-	evc__text_fmt(&t, "reasons (%u errors in all):\n",
-		      evc__n_errors(c, w));
+	evc__text_fmt(&t, "reasons (errors: %u):\n", evc__n_errors(c, w));
 	add_reasons(&t, c);
 	evc__text_add(&t, "members:\n");
 	if (evc_member_each(c, add_member, &l) < 0)

@@ -53,13 +53,13 @@ START_TEST(S4_from_a_handler_inside_a_join_and_a_wait)
 	evc_id hold = 0;
 
 	signal(SIGUSR1, handler_requests);
-	ck_assert_int_eq(pthread_create(&t, NULL, signal_soon, &self), 0);
+	OK(pthread_create(&t, NULL, signal_soon, &self));
 	ck_assert(evc_wait_for_stop(c, INFINITY));
 	pthread_join(t, NULL);
 	OK(evc_clear_stop(c));
 
 	OK(evc_thread_start(c, "obeys", obey, NULL, NULL, NULL));
-	ck_assert_int_eq(pthread_create(&t, NULL, signal_soon, &self), 0);
+	OK(pthread_create(&t, NULL, signal_soon, &self));
 	OK(evc_join(c, NULL, NULL));
 	pthread_join(t, NULL);
 	ck_assert(evc_should_stop(c));
@@ -95,7 +95,7 @@ all_are_told(void (*exhaust)(void), void (*restore)(void))
 	ck_assert_int_eq(st, 0);
 	ck_assert_int_eq(hooked, 1);
 	ck_assert(readable(fd));
-	ck_assert_int_eq(pthread_join(w.thread, NULL), 0);
+	OK(pthread_join(w.thread, NULL));
 	ck_assert(w.answer);
 	OK(evc_free(c));
 	ev_loop_destroy(loop);
@@ -195,9 +195,8 @@ START_TEST(S4_with_a_cancellation_pending)
 
 	OK(evc_on_stop(c, "hook", count_hook, &hooked, NULL, NULL));
 	for (i = 1; i <= 20; i++) {
-		ck_assert_int_eq(pthread_create(&t, NULL,
-				 request_with_cancel_pending, c), 0);
-		ck_assert_int_eq(pthread_join(t, &result), 0);
+		OK(pthread_create(&t, NULL, request_with_cancel_pending, c));
+		OK(pthread_join(t, &result));
 		ck_assert_ptr_eq(result, PTHREAD_CANCELED);
 		OK(evc_run(c, NULL, NULL));
 		ck_assert_int_eq(hooked, 2 * i - 1);

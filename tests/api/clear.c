@@ -69,7 +69,7 @@ START_TEST(refused_while_members_live_and_names_them)
 
 	OK(evc_hold_begin(c, "the-hold", NULL, &hold));
 	OK(evc_task_begin(evc_home(c), &task, &cls));
-	ck_assert_int_eq(pthread_create(&t, NULL, stay_thread, &g), 0);
+	OK(pthread_create(&t, NULL, stay_thread, &g));
 	OK(evc_register_thread(c, "the-thread", t, NULL, NULL));
 	OK(evc_request_stop(c, EVC_INTERNAL, "kept"));
 
@@ -237,8 +237,7 @@ START_TEST(clears_beside_requests_leave_flag_and_descriptor_agreed)
 	pthread_t t[2];
 
 	for (i = 0; i < 2; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL,
-				 request_again_and_again, &r), 0);
+		OK(pthread_create(&t[i], NULL, request_again_and_again, &r));
 	for (i = 0; i < 2000 || atomic_load(&r.requests) < 2000; i++)
 		OK(evc_clear_stop(r.c));
 	atomic_store(&r.over, 1);
@@ -264,8 +263,7 @@ START_TEST(L3_rounds_leave_no_thread_and_no_descriptor)
 
 	for (i = 0; i < 30; i++) {
 		OK(evc_thread_start(c, "obeys", obey, NULL, NULL, NULL));
-		ck_assert_int_eq(pthread_create(&t, NULL, end_at_once, NULL),
-				 0);
+		OK(pthread_create(&t, NULL, end_at_once, NULL));
 		OK(evc_register_thread(c, "ends", t, NULL, NULL));
 		ck_assert_int_ge(evc_stop_fd(c), 0);
 		OK(evc_request_stop(c, 0, NULL));
@@ -282,8 +280,8 @@ END_TEST
 
 API_MAIN("clear", a_clear_opens_a_new_round_that_knows_nothing,
 	 without_a_stop_only_the_mark_of_the_join_is_taken_away,
-	 refused_while_members_live_and_names_them,
-	 refused_while_a_join_waits, refused_while_an_evented_join_waits,
+	 refused_while_members_live_and_names_them, refused_while_a_join_waits,
+	 refused_while_an_evented_join_waits,
 	 a_member_that_clears_is_left_out_itself,
 	 hooks_due_bar_no_clear_and_run_once,
 	 the_stop_descriptor_follows_every_stop_and_clear,

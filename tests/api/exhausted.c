@@ -105,7 +105,7 @@ START_TEST(starting_registering_holding_and_guarding_need_none)
 	int i;
 
 	take_descriptors();
-	ck_assert_int_eq(pthread_create(&t, NULL, stay_thread, &g), 0);
+	OK(pthread_create(&t, NULL, stay_thread, &g));
 	st[0] = evc_thread_start(c, "started", obey, NULL, NULL, NULL);
 	st[1] = evc_register_thread(c, "registered", t, NULL, NULL);
 	st[2] = evc_hold_begin(c, "hold", NULL, &hold);
@@ -190,6 +190,5 @@ END_TEST
 API_MAIN("exhausted", new_with_a_loop_is_refused_and_works_later,
 	 attach_is_refused_and_works_later, stop_fd_is_refused_and_works_later,
 	 starting_registering_holding_and_guarding_need_none,
-	 a_hook_without_a_home_is_called_or_refused,
-	 joins_on_a_loop_need_none,
+	 a_hook_without_a_home_is_called_or_refused, joins_on_a_loop_need_none,
 	 a_thread_that_cannot_be_made_leaves_no_member)

@@ -120,8 +120,7 @@ START_TEST(an_end_that_stops_is_explained_by_its_member)
 	evc_member_opts opts = {.flags = EVC_END_STOPS};
 	evc_coord *c = new_coord(NULL);
 
-	OK(evc_thread_start(c, "main-loop", return_at_once, NULL, &opts,
-			    NULL));
+	OK(evc_thread_start(c, "main-loop", return_at_once, NULL, &opts, NULL));
 	OK(evc_join(c, NULL, NULL));
 	HAS(explain(c), "main-loop");
 	OK(evc_free(c));

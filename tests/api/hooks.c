@@ -102,7 +102,7 @@ START_TEST(on_the_reactor_that_it_names_put_there_by_another_thread)
 	struct hook h = {0};
 	pthread_t t;
 
-	ck_assert_int_eq(pthread_create(&t, NULL, far_main, &f), 0);
+	OK(pthread_create(&t, NULL, far_main, &f));
 	OK(evc_register_thread(f.c, "far", t, NULL, NULL));
 	UNTIL(atomic_load(&f.r) != NULL);
 	add(f.c, &h, f.r);
@@ -264,7 +264,7 @@ START_TEST(removing_waits_while_it_runs_elsewhere)
 	r.id = h.id;
 	OK(evc_request_stop(c, 0, NULL));
 	UNTIL(atomic_load(&h.g.in));
-	ck_assert_int_eq(pthread_create(&t, NULL, remove_main, &r), 0);
+	OK(pthread_create(&t, NULL, remove_main, &r));
 	UNTIL(atomic_load(&r.tid));
 	until_asleep(r.tid);
 	ck_assert(!atomic_load(&r.done));
@@ -328,12 +328,10 @@ END_TEST
 
 START_TEST(a_result_that_is_not_clean_is_an_error)
 {
-	static const evc_status results[] = {
-		0, EVC_OUT_OF_RANGE, EVC_CANCELLED, EVC_DATA_LOSS, 1000
-	};
-	static const evc_status verdicts[] = {
-		0, 0, 0, EVC_DATA_LOSS, EVC_UNKNOWN
-	};
+	static const evc_status results[] = {0, EVC_OUT_OF_RANGE, EVC_CANCELLED,
+					     EVC_DATA_LOSS, 1000};
+	static const evc_status verdicts[] = {0, 0, 0, EVC_DATA_LOSS,
+					      EVC_UNKNOWN};
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_verdict v;
 	evc_coord *c;

@@ -99,8 +99,7 @@ START_TEST(a_join_of_registered_threads_wakes_nobody)
 		T_SKIP("this kernel has no pidfd for threads");
 	c = new_coord(NULL);
 	for (i = 0; i < 4; i++) {
-		ck_assert_int_eq(pthread_create(&t, NULL, wait_for_stop_thread,
-				 c), 0);
+		OK(pthread_create(&t, NULL, wait_for_stop_thread, c));
 		OK(evc_register_thread(c, "waits", t, NULL, NULL));
 	}
 	join_begin(&j, c, 0, 0);
@@ -146,8 +145,7 @@ runner_main(void *arg)
 	for (i = 0; i < 4 && st == 0; i++)
 		st = evc_thread_start(r->c, "obeys", obey, NULL, NULL, NULL);
 	if (st == 0)
-		st = evc_on_stop(r->c, "hook", nothing_to_do, NULL, NULL,
-				 NULL);
+		st = evc_on_stop(r->c, "hook", nothing_to_do, NULL, NULL, NULL);
 	if (st == 0 && r->evented)
 		st = evc_join_start(r->c, take_verdict, r, NULL);
 	r->status = st;
@@ -170,7 +168,7 @@ idle_loop(bool evented)
 	struct runner r = {.evented = evented};
 	pthread_t t;
 
-	ck_assert_int_eq(pthread_create(&t, NULL, runner_main, &r), 0);
+	OK(pthread_create(&t, NULL, runner_main, &r));
 	UNTIL(atomic_load(&r.ready));
 	OK(r.status);
 	ck_assert_int_eq(wakeups_in_a_while(), 0);

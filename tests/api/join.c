@@ -47,8 +47,7 @@ START_TEST(J1_the_grace_is_honoured_whole_and_to_the_smallest)
 	for (i = 0; i < sizeof(graces) / sizeof(graces[0]); i++) {
 		opts.grace = graces[i];
 		start = t_now();
-		ck_assert_int_eq(evc_join(c, &opts, &v),
-				 EVC_DEADLINE_EXCEEDED);
+		ck_assert_int_eq(evc_join(c, &opts, &v), EVC_DEADLINE_EXCEEDED);
 		ck_assert_double_ge(t_now() - start, graces[i]);
 		ck_assert_int_eq(v.code, EVC_DEADLINE_EXCEEDED);
 		ck_assert_int_eq(v.error.code, EVC_DEADLINE_EXCEEDED);
@@ -91,7 +90,7 @@ START_TEST(J2_what_begins_while_a_join_waits_is_waited_for)
 	join_begin(&j, c, 0, 0);
 	OK(evc_hold_begin(c, "hold", NULL, &hold));
 	OK(evc_thread_start(c, "second", stay, &late, NULL, NULL));
-	ck_assert_int_eq(pthread_create(&t, NULL, stay_thread, &late), 0);
+	OK(pthread_create(&t, NULL, stay_thread, &late));
 	OK(evc_register_thread(c, "third", t, NULL, NULL));
 	atomic_store(&g.open, 1);
 	t_sleep(0.05);
@@ -123,7 +122,7 @@ START_TEST(J2_after_the_stop_only_what_runs_already_comes_in)
 	REFUSED(EVC_CANCELLED, evc_hold_begin(c, "no", NULL, &id));
 	ck_assert_uint_eq(id, 77);
 	OK(evc_raise_requested(c, NULL)); /* no error, though STRICT_SETUP */
-	ck_assert_int_eq(pthread_create(&t, NULL, stay_thread, &g), 0);
+	OK(pthread_create(&t, NULL, stay_thread, &g));
 	OK(evc_register_thread(c, "runs", t, NULL, NULL));
 	OK(evc_thread_start(c, "late", stay, &g, &late, &id));
 	OK(evc_hold_end(c, hold));
@@ -149,8 +148,7 @@ START_TEST(J3_registered_are_ended_and_stragglers)
 
 	for (i = 0; i < 4; i++) {
 		OK(evc_thread_start(c, "obeys", obey, NULL, NULL, NULL));
-		ck_assert_int_eq(pthread_create(&t, NULL, end_at_once, NULL),
-				 0);
+		OK(pthread_create(&t, NULL, end_at_once, NULL));
 		OK(evc_register_thread(c, "ends", t, NULL, NULL));
 		OK(evc_hold_begin(c, "hold", NULL, &hold[i]));
 	}
@@ -269,8 +267,7 @@ START_TEST(J4_the_first_of_four_joins_frees_at_once)
 
 		OK(evc_hold_begin(r.c, "hold", NULL, &hold));
 		for (i = 0; i < 4; i++)
-			ck_assert_int_eq(pthread_create(&t[i], NULL,
-					 join_and_free, &r), 0);
+			OK(pthread_create(&t[i], NULL, join_and_free, &r));
 		/* a join that begins beside the free would be wrong use */
 		for (i = 0; i < 4; i++) {
 			UNTIL(atomic_load(&r.tid[i]) != 0);
@@ -278,7 +275,7 @@ START_TEST(J4_the_first_of_four_joins_frees_at_once)
 		}
 		OK(evc_hold_end(r.c, hold));
 		for (i = 0; i < 4; i++)
-			ck_assert_int_eq(pthread_join(t[i], NULL), 0);
+			OK(pthread_join(t[i], NULL));
 		ck_assert_int_eq(r.freed, 1);
 		ck_assert_int_eq(r.bad, 0);
 	}
@@ -294,8 +291,7 @@ START_TEST(J4_many_joins_join_each_thread_once)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		ck_assert_int_eq(pthread_create(&t[i], NULL, stay_thread, &g),
-				 0);
+		OK(pthread_create(&t[i], NULL, stay_thread, &g));
 		list[i] = list[5 - i] = t[i]; /* each of them twice */
 	}
 	for (i = 0; i < 4; i++) {
@@ -303,8 +299,7 @@ START_TEST(J4_many_joins_join_each_thread_once)
 		j[i].c = c;
 		j[i].opts.threads = list;
 		j[i].opts.n_threads = 6;
-		ck_assert_int_eq(pthread_create(&j[i].thread, NULL,
-				 joiner_main, &j[i]), 0);
+		OK(pthread_create(&j[i].thread, NULL, joiner_main, &j[i]));
 		UNTIL(atomic_load(&j[i].tid) != 0);
 		until_asleep(j[i].tid);
 	}
@@ -372,7 +367,7 @@ START_TEST(J6_a_blocking_join_needs_no_running_loop)
 	pthread_t t;
 
 	OK(evc_thread_start(c, "obeys", obey, NULL, NULL, NULL));
-	ck_assert_int_eq(pthread_create(&t, NULL, end_at_once, NULL), 0);
+	OK(pthread_create(&t, NULL, end_at_once, NULL));
 	OK(evc_register_thread(c, "ends", t, NULL, NULL));
 	join_begin(&j, c, 0, 0);
 	OK(evc_request_stop(c, 0, NULL));

@@ -162,14 +162,13 @@ START_TEST(listed_threads_are_joined_with_the_registered_ones)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL, stay_thread, &g),
-				 0);
+		OK(pthread_create(&t[i], NULL, stay_thread, &g));
 	OK(evc_register_thread(c, "one", t[0], NULL, NULL));
 	memset(&j, 0, sizeof(j));
 	j.c = c;
 	j.opts.threads = t;
 	j.opts.n_threads = 3;
-	ck_assert_int_eq(pthread_create(&j.thread, NULL, joiner_main, &j), 0);
+	OK(pthread_create(&j.thread, NULL, joiner_main, &j));
 	UNTIL(atomic_load(&g.in) == 3);
 	UNTIL(atomic_load(&j.tid) != 0);
 	until_asleep(j.tid);
@@ -190,15 +189,17 @@ detached_main(void *arg)
 
 START_TEST(of_a_list_with_a_detached_thread_none_is_taken)
 {
+	static struct guest d; /* outlives a thread that nobody joins */
 	int before = t_count_threads();
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0}, d = {0};
+	struct guest g = {0};
 	evc_join_opts opts = {.n_threads = 2};
 	pthread_t t[2];
 	evc_verdict v = {.code = 77};
 
-	ck_assert_int_eq(pthread_create(&t[0], NULL, stay_thread, &g), 0);
-	ck_assert_int_eq(pthread_create(&t[1], NULL, detached_main, &d), 0);
+	d.in = d.open = 0;
+	OK(pthread_create(&t[0], NULL, stay_thread, &g));
+	OK(pthread_create(&t[1], NULL, detached_main, &d));
 	UNTIL(atomic_load(&d.in));
 	opts.threads = t;
 	REFUSED(EVC_INVALID_ARGUMENT, evc_join(c, &opts, &v));
@@ -206,7 +207,7 @@ START_TEST(of_a_list_with_a_detached_thread_none_is_taken)
 	OK(evc_join(c, NULL, &v)); /* nothing lives */
 	ck_assert_uint_eq(v.n_ended, 0);
 	atomic_store(&g.open, 1);
-	ck_assert_int_eq(pthread_join(t[0], NULL), 0); /* still ours */
+	OK(pthread_join(t[0], NULL)); /* still ours */
 	OK(evc_free(c));
 	atomic_store(&d.open, 1);
 	ck_assert_int_eq(t_settle_threads(before), before);
@@ -266,12 +267,12 @@ START_TEST(a_list_given_to_a_joined_round_is_waited_for)
 	pthread_t t;
 
 	OK(evc_join(c, NULL, NULL));
-	ck_assert_int_eq(pthread_create(&t, NULL, stay_thread, &g), 0);
+	OK(pthread_create(&t, NULL, stay_thread, &g));
 	memset(&j, 0, sizeof(j));
 	j.c = c;
 	j.opts.threads = &t;
 	j.opts.n_threads = 1;
-	ck_assert_int_eq(pthread_create(&j.thread, NULL, joiner_main, &j), 0);
+	OK(pthread_create(&j.thread, NULL, joiner_main, &j));
 	UNTIL(atomic_load(&j.tid) != 0);
 	until_asleep(j.tid);
 	ck_assert(!atomic_load(&j.returned));

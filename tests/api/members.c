@@ -101,11 +101,10 @@ START_TEST(an_id_is_never_used_twice)
 		for (k = 0; k < EACH; k += 3) {
 			OK(evc_hold_begin(c, "h", NULL, id));
 			OK(evc_hold_end(c, *id++));
-			OK(evc_on_stop(c, "s", return_at_once, NULL, NULL,
-				       id));
+			OK(evc_on_stop(c, "s", return_at_once, NULL, NULL, id));
 			OK(evc_member_remove(c, *id++));
-			OK(evc_thread_start(c, "t", return_at_once, NULL,
-					    NULL, id++));
+			OK(evc_thread_start(c, "t", return_at_once, NULL, NULL,
+					    id++));
 		}
 		OK(evc_join(c, NULL, NULL));
 		OK(evc_clear_stop(c));
@@ -134,7 +133,7 @@ START_TEST(a_look_at_one_member_shows_what_it_is)
 	OK(evc_hold_begin(c, name, &back, &hold));
 	strcpy(name, "overwritten"); /* it was copied */
 	OK(evc_thread_start(c, "the-thread", stay, &g, NULL, &thread));
-	ck_assert_int_eq(pthread_create(&t, NULL, stay_thread, &g), 0);
+	OK(pthread_create(&t, NULL, stay_thread, &g));
 	OK(evc_register_thread(c, "the-other", t, NULL, &own));
 	OK(evc_on_stop(c, "the-hook", return_at_once, NULL, NULL, &hook));
 	t_sleep(0.05);
@@ -162,8 +161,7 @@ START_TEST(a_look_at_one_member_shows_what_it_is)
 	ck_assert_str_eq(info.name, "the-hook");
 
 	atomic_store(&g.open, 1);
-	UNTIL(evc_member_get(c, thread, &info) != 0 ||
-	      info.state != EVC_LIVE);
+	UNTIL(evc_member_get(c, thread, &info) != 0 || info.state != EVC_LIVE);
 	OK(evc_hold_end(c, hold));
 	OK(evc_join(c, NULL, NULL));
 	REFUSED(EVC_NOT_FOUND, evc_member_get(c, thread, &info));
@@ -267,9 +265,8 @@ START_TEST(tasks_are_shown_one_by_one_on_their_loop_and_summed_elsewhere)
 	OK(evc_member_each(c, count_lines, &here));
 	ck_assert_uint_eq(here.n, 5);
 	ck_assert(!here.others && here.on);
-	ck_assert_int_eq(pthread_create(&other, NULL, look_from_elsewhere, c),
-			 0);
-	ck_assert_int_eq(pthread_join(other, &result), 0);
+	OK(pthread_create(&other, NULL, look_from_elsewhere, c));
+	OK(pthread_join(other, &result));
 	ck_assert_ptr_nonnull(result);
 	there = result;
 	ck_assert_uint_eq(there->n, 1);

@@ -191,8 +191,7 @@ START_TEST(detach_and_run_are_refused_inside_and_elsewhere)
 	evc_member_opts opts = {.reactor = r};
 	pthread_t t;
 
-	ck_assert_int_eq(pthread_create(&t, NULL, detach_elsewhere,
-			 &elsewhere), 0);
+	OK(pthread_create(&t, NULL, detach_elsewhere, &elsewhere));
 	pthread_join(t, NULL);
 	ck_assert_int_eq(elsewhere.detach, -EVC_FAILED_PRECONDITION);
 	ck_assert_int_eq(elsewhere.run, -EVC_FAILED_PRECONDITION);
@@ -268,8 +267,7 @@ START_TEST(four_loops_on_four_threads_stop_together)
 	memset(s, 0, sizeof(s));
 	for (i = 0; i < 4; i++) {
 		s[i].c = c;
-		ck_assert_int_eq(pthread_create(&s[i].thread, NULL,
-				 shard_main, &s[i]), 0);
+		OK(pthread_create(&s[i].thread, NULL, shard_main, &s[i]));
 		OK(evc_register_thread(c, "shard", s[i].thread, NULL, NULL));
 	}
 	for (i = 0; i < 4; i++)
@@ -308,8 +306,7 @@ START_TEST(free_is_refused_while_a_loop_of_another_thread_is_attached)
 {
 	struct shard s = {.c = new_coord(NULL)};
 
-	ck_assert_int_eq(pthread_create(&s.thread, NULL, attach_and_wait, &s),
-			 0);
+	OK(pthread_create(&s.thread, NULL, attach_and_wait, &s));
 	UNTIL(atomic_load(&s.attached));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_free(s.c));
 	HAS(evc_last_error(), "far-loop");

@@ -12,7 +12,7 @@ thread(void *(*fn)(void *), void *arg)
 {
 	pthread_t t;
 
-	ck_assert_int_eq(pthread_create(&t, NULL, fn, arg), 0);
+	OK(pthread_create(&t, NULL, fn, arg));
 	return t;
 }
 
@@ -144,12 +144,14 @@ END_TEST
 
 START_TEST(a_detached_thread_is_refused)
 {
+	static struct guest g; /* outlives a thread that nobody joins */
 	int before = t_count_threads();
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
-	pthread_t t = thread(stay_thread, &g);
 	evc_id id = 77;
+	pthread_t t;
 
+	g.in = g.open = 0;
+	t = thread(stay_thread, &g);
 	pthread_detach(t);
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_register_thread(c, "detached", t, NULL, &id));
@@ -306,8 +308,7 @@ START_TEST(a_started_thread_is_known_already)
 	evc_id id = 0, again = 0;
 	evc_verdict v;
 
-	OK(evc_thread_start(c, "started", register_started, &again, NULL,
-			    &id));
+	OK(evc_thread_start(c, "started", register_started, &again, NULL, &id));
 	OK(evc_join(c, NULL, &v));
 	ck_assert_uint_eq(again, id);
 	ck_assert_uint_eq(v.n_ended, 1);

@@ -210,8 +210,10 @@ ON_TIMER(on_try_joins)
 	answers[0] = evc_join(coord, NULL, &v);
 	answers[1] = evc_run(coord, NULL, &v);
 	answers[2] = v.code;
-	evc_request_stop(coord, 0, strstr(evc_last_error(), "deadlock") ?
-			 "said so" : evc_last_error());
+	evc_request_stop(coord, 0,
+			 strstr(evc_last_error(), "deadlock")
+				 ? "said so"
+				 : evc_last_error());
 }
 
 START_TEST(J5_a_join_inside_a_loop_would_deadlock)
@@ -247,8 +249,8 @@ START_TEST(run_is_refused_elsewhere_and_without_a_home)
 	pthread_t t;
 
 	REFUSED(EVC_FAILED_PRECONDITION, evc_run(homeless, NULL, NULL));
-	ck_assert_int_eq(pthread_create(&t, NULL, run_elsewhere, &st), 0);
-	ck_assert_int_eq(pthread_join(t, NULL), 0);
+	OK(pthread_create(&t, NULL, run_elsewhere, &st));
+	OK(pthread_join(t, NULL));
 	ck_assert_int_eq(st, -EVC_FAILED_PRECONDITION);
 	ck_assert(!evc_should_stop(coord));
 	OK(evc_free(homeless));
@@ -379,8 +381,8 @@ START_TEST(join_start_is_refused_without_a_loop_and_elsewhere)
 	REFUSED(EVC_FAILED_PRECONDITION, start_join(&a, 0));
 	OK(evc_free(coord));
 	coord = home;
-	ck_assert_int_eq(pthread_create(&t, NULL, start_elsewhere, &st), 0);
-	ck_assert_int_eq(pthread_join(t, NULL), 0);
+	OK(pthread_create(&t, NULL, start_elsewhere, &st));
+	OK(pthread_join(t, NULL));
 	ck_assert_int_eq(st, -EVC_FAILED_PRECONDITION);
 	ev_run(loop, EVRUN_NOWAIT);
 	ck_assert_int_eq(a.called, 0);

@@ -219,10 +219,9 @@ START_TEST(wrong_options_change_no_handler)
 {
 	static const evc_signals_opts wrong[] = {
 		{.stop = {SIGUSR1, SIGKILL}}, {.stop = {SIGUSR1, 999}},
-		{.stop = {SIGUSR1, -1}}, {.short_grace = NAN},
-		{.short_grace = -2}, {.flags = 1u << 30},
-		{.reserved_ = {0, 1}}
-	};
+		{.stop = {SIGUSR1, -1}},      {.short_grace = NAN},
+		{.short_grace = -2},          {.flags = 1u << 30},
+		{.reserved_ = {0, 1}}};
 	struct sigaction before[2], now[2];
 	evc_coord *c = new_coord(NULL);
 	size_t i;
@@ -276,7 +275,7 @@ START_TEST(the_third_leaves_only_when_switched_on)
 	char line[256] = "";
 	int fd[2];
 
-	ck_assert_int_eq(pipe(fd), 0);
+	OK(pipe(fd));
 	ck_assert_int_eq(three_signals(&off, fd[1]), 7);
 	ck_assert(!readable(fd[0]));
 	ck_assert_int_eq(three_signals(&on, fd[1]), 128 + SIGTERM);

@@ -79,7 +79,7 @@ START_TEST(S2_everyone_who_waits_is_released)
 	until_asleep(w[15].tid);
 	OK(evc_request_stop(c, 0, NULL));
 	for (i = 0; i < 16; i++) {
-		ck_assert_int_eq(pthread_join(w[i].thread, NULL), 0);
+		OK(pthread_join(w[i].thread, NULL));
 		ck_assert(w[i].answer);
 	}
 	OK(evc_free(c));
@@ -129,7 +129,7 @@ START_TEST(S2_released_also_when_the_stop_is_cleared_at_once)
 		OK(evc_request_stop(c, 0, NULL));
 		OK(evc_clear_stop(c));
 		UNTIL(atomic_load(&w.released));
-		ck_assert_int_eq(pthread_join(w.thread, NULL), 0);
+		OK(pthread_join(w.thread, NULL));
 	}
 	OK(evc_free(c));
 }
@@ -281,8 +281,7 @@ END_TEST
 
 API_MAIN("stop", S1_sticky_until_clear_stop,
 	 S1_the_exported_question_agrees_with_the_inline_one,
-	 S1_what_the_requester_wrote_is_seen,
-	 S2_everyone_who_waits_is_released,
+	 S1_what_the_requester_wrote_is_seen, S2_everyone_who_waits_is_released,
 	 S2_who_comes_later_does_not_wait,
 	 S2_a_wait_ends_at_its_limit_and_not_before,
 	 S2_released_also_when_the_stop_is_cleared_at_once,

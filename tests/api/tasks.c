@@ -282,7 +282,7 @@ START_TEST(a_hundred_thousand_are_told_in_slices)
 	it = calloc(N, sizeof(*it));
 	ck_assert_ptr_nonnull(it);
 	/* another watcher, of the lowest priority and always ready */
-	ck_assert_int_eq(pipe(fd), 0);
+	OK(pipe(fd));
 	ck_assert_int_eq(write(fd[1], "x", 1), 1);
 	ev_io_init(&io, on_turn, fd[0], EV_READ);
 	ev_set_priority(&io, EV_MINPRI);
@@ -368,8 +368,7 @@ START_TEST(tasks_begin_on_their_loops_thread_only)
 		evc_task_begin(evc_home(coord), NULL, &silent));
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_task_begin(evc_home(coord), &t, NULL));
-	ck_assert_int_eq(pthread_create(&other, NULL, begin_elsewhere, &st),
-			 0);
+	OK(pthread_create(&other, NULL, begin_elsewhere, &st));
 	pthread_join(other, NULL);
 	ck_assert_int_eq(st, -EVC_FAILED_PRECONDITION);
 	evc_task_end(&t);

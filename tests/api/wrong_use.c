@@ -76,8 +76,7 @@ START_TEST(NULL_is_refused_by_every_call)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_join_start(NULL, NULL, NULL, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_signals_start(NULL, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_signals_stop(NULL));
-	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_reactor_attach(NULL, "r", loop, &r));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_reactor_attach(NULL, "r", loop, &r));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_reactor_attach(c, "r", NULL, &r));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_reactor_attach(c, "r", loop, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_reactor_run(NULL));
@@ -96,13 +95,19 @@ START_TEST(a_config_that_makes_no_sense_makes_no_coordinator)
 	static const evc_status clean_out[] = {1000}, clean_in[] = {20};
 	char name[49];
 	const evc_config wrong[] = {
-		{.grace = NAN}, {.grace = -2}, {.grace = -0.5},
-		{.grace = -INFINITY}, {.name = name}, {.max_reasons = 255},
-		{.flags = 1u << 2}, {.flags = 1u << 31},
-		{.n_clean = 1}, {.clean = clean_out, .n_clean = 1},
+		{.grace = NAN},
+		{.grace = -2},
+		{.grace = -0.5},
+		{.grace = -INFINITY},
+		{.name = name},
+		{.max_reasons = 255},
+		{.flags = 1u << 2},
+		{.flags = 1u << 31},
+		{.n_clean = 1},
+		{.clean = clean_out, .n_clean = 1},
 		{.clean = clean_in, .n_clean = 1, .flags = EVC_NO_CLEAN_CODES},
-		{.reserved_ = {1}}, {.reserved_ = {0, 0, 0, 0, 0, 0, 0, 1}}
-	};
+		{.reserved_ = {1}},
+		{.reserved_ = {0, 0, 0, 0, 0, 0, 0, 1}}};
 	int before = t_count_fds();
 	evc_config right;
 	size_t i;
@@ -158,8 +163,8 @@ all_refuse(evc_status code, const char *what, const char *name,
 
 	for (way = 0; way < 5; way++) {
 		st = hand_in(way, name, o, &id);
-		ck_assert_msg(st == -code, "%s, way %d: %d, not -%d", what,
-			      way, st, code);
+		ck_assert_msg(st == -code, "%s, way %d: %d, not -%d", what, way,
+			      st, code);
 		ck_assert_str_ne(evc_last_error(), "");
 		ck_assert_uint_eq(id, 77);
 	}
@@ -174,12 +179,15 @@ nothing(void *arg)
 START_TEST(member_options_that_make_no_sense_are_refused)
 {
 	const evc_member_opts wrong[] = {
-		{.grace = NAN}, {.grace = -2}, {.grace = -INFINITY},
-		{.flags = 1u << 9}, {.flags = 1u << 31},
-		{.reserved_ = {1}}, {.reserved_ = {0, 0, 0, 0, 0, 0, 0, 1}},
+		{.grace = NAN},
+		{.grace = -2},
+		{.grace = -INFINITY},
+		{.flags = 1u << 9},
+		{.flags = 1u << 31},
+		{.reserved_ = {1}},
+		{.reserved_ = {0, 0, 0, 0, 0, 0, 0, 1}},
 		/* what is wrong comes before what is not built */
-		{.flags = 1u << 31 | 1u << 4}
-	};
+		{.flags = 1u << 31 | 1u << 4}};
 	char what[32], name[49];
 	size_t i;
 
@@ -198,11 +206,10 @@ END_TEST
 START_TEST(what_is_not_built_yet_is_UNIMPLEMENTED)
 {
 	const evc_member_opts later[] = {
-		{.flags = 1u << 4}, {.flags = 1u << 5}, {.flags = 1u << 6},
-		{.flags = 1u << 7}, {.flags = 1u << 8}, {.missed = 1},
-		{.unblock = nothing}, {.start = obey}, {.stop = obey},
-		{.jitter = 0.5}
-	};
+		{.flags = 1u << 4},   {.flags = 1u << 5}, {.flags = 1u << 6},
+		{.flags = 1u << 7},   {.flags = 1u << 8}, {.missed = 1},
+		{.unblock = nothing}, {.start = obey},    {.stop = obey},
+		{.jitter = 0.5}};
 	char what[32];
 	size_t i;
 
@@ -226,10 +233,10 @@ no_verdict(evc_coord *unused, const evc_verdict *v, void *arg)
 START_TEST(join_options_that_make_no_sense_are_refused)
 {
 	const evc_join_opts wrong[] = {
-		{.grace = NAN}, {.grace = -2}, {.grace = -INFINITY},
-		{.flags = 1u << 3}, {.flags = 1u << 31}, {.n_threads = 1},
-		{.reserved_ = {1}}, {.reserved_ = {0, 0, 0, 0, 0, 0, 0, 1}}
-	};
+		{.grace = NAN},       {.grace = -2},
+		{.grace = -INFINITY}, {.flags = 1u << 3},
+		{.flags = 1u << 31},  {.n_threads = 1},
+		{.reserved_ = {1}},   {.reserved_ = {0, 0, 0, 0, 0, 0, 0, 1}}};
 	struct ev_loop *loop = ev_loop_new(0);
 	int called = 0;
 	size_t i;
@@ -292,8 +299,8 @@ START_TEST(the_text_of_a_refusal_is_each_threads_own)
 	setup();
 	REFUSED(EVC_INVALID_ARGUMENT, evc_hold_begin(NULL, "h", NULL, NULL));
 	snprintf(here, sizeof(here), "%s", evc_last_error());
-	ck_assert_int_eq(pthread_create(&t, NULL, refused_there, there), 0);
-	ck_assert_int_eq(pthread_join(t, &wrong), 0);
+	OK(pthread_create(&t, NULL, refused_there, there));
+	OK(pthread_join(t, &wrong));
 	ck_assert_ptr_null(wrong);
 	ck_assert_str_ne(there, "");
 	ck_assert_str_ne(there, here);

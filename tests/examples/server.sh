@@ -94,6 +94,30 @@ check "exit status 0" test "$status" -eq 0
 check "both answered" test "$(count answered)" = 2
 check "none cut" test "$(count cut)" = 0
 
+echo "# a request that meets the end of an answer begun before the stop"
+start_server -l 1 -g 600
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /30000000.bin HTTP/1.1\r\n\r\n' >&3
+check "it begins" head_of 3
+kill -TERM "$server"
+check "the port is closed" until_true refused
+# Read until the server has given all to the kernel and has nothing to do.
+while ! at_least 1 answered && [ "$body" -gt 200000 ]; do
+	part_of 3 200000
+done
+# The connection is idle now, but a server that closed it at once would meet
+# this with a reset, which overtakes the answer.
+printf 'GET /1000.bin HTTP/1.1\r\n\r\n' >&3
+check "the rest comes" body_of 3
+check "... in full" answer_is 30000000 'Connection: keep-alive'
+check "the request is answered, too" all_of 3
+check "... in full, with Connection: close" \
+	answer_is 1000 'Connection: close'
+exec 3>&-
+end_server
+check "exit status 0" test "$status" -eq 0
+check "none cut" test "$(count cut)" = 0
+
 echo "# a client that goes on talking after Connection: close"
 start_server -l 1 -g 600
 exec 3<>"/dev/tcp/127.0.0.1/$port"

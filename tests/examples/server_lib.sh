@@ -67,6 +67,7 @@ ended() {
 # start_server OPTION...: sets server and port; serves $tmp/www.  With
 # $descriptors set, it gets no more than that many.
 start_server() {
+	: >"$tmp/out" # before anybody looks: the last server's text is in it
 	(
 		[ -z "${descriptors-}" ] || ulimit -n "$descriptors" || exit
 		# shellcheck disable=SC2086 # EVC_WRAP is a list of words
@@ -143,6 +144,12 @@ head_of() {
 # body_of FD: the rest of it, appended to $tmp/got.
 body_of() {
 	timeout "$limit" head -c "$body" <&"$1" >>"$tmp/got"
+}
+
+# part_of FD N: the next N bytes of it.
+part_of() {
+	timeout "$limit" head -c "$2" <&"$1" >>"$tmp/got"
+	body=$((body - $2))
 }
 
 one_of() {

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MISSING "/nonexistent/input.txt"
@@ -43,9 +44,14 @@ explain(evc_coord *c)
 static void
 check_explained(evc_coord *c, const evc_reason *r)
 {
+	time_t when = (time_t)(r->real_ns / 1000000000u);
 	char part[256];
+	struct tm tm;
 
 	explain(c);
+	ck_assert_ptr_nonnull(gmtime_r(&when, &tm));
+	ck_assert_uint_gt(strftime(part, sizeof(part), "%H:%M:%S", &tm), 0);
+	HAS(part);
 	HAS(r->who);
 	snprintf(part, sizeof(part), "%d", r->tid);
 	HAS(part);
@@ -112,6 +118,7 @@ START_TEST(case_1_an_error_in_a_thread)
 	struct worker w[3] = { { &go, 0 }, { &go, 0 }, { &go, 0 } };
 	evc_coord *c = begin(_i, NULL);
 	bool seen[3] = { false, false, false };
+	double t0 = t_now();
 	evc_reason first, r;
 	evc_verdict v;
 	evc_id id[3];
@@ -134,6 +141,8 @@ START_TEST(case_1_an_error_in_a_thread)
 		ck_assert_uint_eq(r.kind, EVC_BY_ERROR);
 		ck_assert_str_eq(r.text, "open " MISSING);
 		ck_assert_str_eq(r.func, "read_input");
+		ck_assert_double_ge((double)r.mono_ns * 1e-9, t0);
+		ck_assert_double_le((double)r.mono_ns * 1e-9, t_now());
 		ck_assert(ends_with(r.file, "why.c"));
 		for (k = 0; k < 3; k++) {
 			if (r.by != id[k])

@@ -37,8 +37,8 @@
 	do { \
 		double until_ = t_now() + T_LIMIT; \
 		while (!(cond)) { \
-			ck_assert_msg(t_now() < until_, \
-				      "never came true: %s", #cond); \
+			ck_assert_msg(t_now() < until_, "never came true: %s", \
+				      #cond); \
 			t_sleep(0.001); \
 		} \
 	} while (0)
@@ -245,7 +245,7 @@ waiter_begin(struct waiter *w, evc_coord *c, double timeout)
 	memset(w, 0, sizeof(*w));
 	w->c = c;
 	w->timeout = timeout;
-	ck_assert_int_eq(pthread_create(&w->thread, NULL, waiter_main, w), 0);
+	OK(pthread_create(&w->thread, NULL, waiter_main, w));
 }
 
 /* A join on a thread of its own; that thread is no member. */
@@ -279,7 +279,7 @@ join_begin(struct joiner *j, evc_coord *c, double grace, unsigned flags)
 	j->c = c;
 	j->opts.grace = grace;
 	j->opts.flags = flags;
-	ck_assert_int_eq(pthread_create(&j->thread, NULL, joiner_main, j), 0);
+	OK(pthread_create(&j->thread, NULL, joiner_main, j));
 	UNTIL(atomic_load(&j->tid) != 0);
 	until_asleep(atomic_load(&j->tid));
 }
@@ -287,7 +287,7 @@ join_begin(struct joiner *j, evc_coord *c, double grace, unsigned flags)
 static inline evc_status
 join_end(struct joiner *j)
 {
-	ck_assert_int_eq(pthread_join(j->thread, NULL), 0);
+	OK(pthread_join(j->thread, NULL));
 	return j->status;
 }
 

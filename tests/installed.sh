@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What `make installcheck` asks of an installation: a program that knows
+# nothing but evcoord.pc builds and runs, with the shared library and with the
+# static one; the version is the same everywhere; man finds every call.
+# The environment has libdir, includedir, mandir, version, CC, PKG_CONFIG.
+
+set -u
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+
+die() {
+	echo "installcheck: $*" >&2
+	exit 1
+}
+
+PKG_CONFIG_PATH=$libdir/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+export PKG_CONFIG_PATH
+pc=${PKG_CONFIG:-pkg-config}
+[ "$($pc --modversion evcoord)" = "$version" ] ||
+	die "evcoord.pc does not say version $version"
+
+cat >"$tmp/use.c" <<'END'
+#include <evcoord.h>
+#include <stdio.h>
+#include <string.h>
+
+static evc_status
+work(evc_coord *c, void *arg)
+{
+	(void)arg;
+	return evc_wait_for_stop(c, 60) ? EVC_OK : EVC_DEADLINE_EXCEEDED;
+}
+
+int
+main(void)
+{
+	evc_verdict v;
+	evc_coord *c;
+
+	if (evc_new(NULL, NULL, &c) < 0 ||
+	    evc_thread_start(c, "work", work, NULL, NULL, NULL) < 0 ||
+	    evc_request_stop(c, EVC_OK, "enough") < 0)
+		return 1;
+	if (evc_finish(c, evc_join(c, NULL, &v)) != 0 || v.n_ended != 1)
+		return 1;
+	puts(evc_version());
+	return strcmp(evc_version(), EVC_VERSION_STRING) != 0;
+}
+END
+
+# builds WORD FLAGS...
+builds() {
+	word=$1
+	shift
+	${CC:-cc} "$tmp/use.c" -o "$tmp/use" "$@" ||
+		die "a program does not link with the $word library"
+	said=$("$tmp/use") || die "a program fails with the $word library"
+	[ "$said" = "$version" ] || die "evc_version() says $said"
+}
+
+# shellcheck disable=SC2046 # lists of flags
+if [ -e "$libdir/libevcoord.so" ]; then
+	builds shared $($pc --cflags --libs evcoord) "-Wl,-rpath,$libdir"
+fi
+if [ -e "$libdir/libevcoord.a" ]; then
+	# Only ours is static: not every distribution has a libev.a.
+	# shellcheck disable=SC2046
+	builds static $($pc --cflags evcoord) "$libdir/libevcoord.a" \
+		$($pc --static --libs-only-l evcoord | sed 's/-levcoord//') \
+		$($pc --static --libs-only-other evcoord)
+fi
+
+names=$(sed -n 's/^evc_\([a-z_]*\)(.*/evc_\1/p; s/^EVC_API.*[ *]\(evc_[a-z_]*\)(.*/\1/p' \
+	"$includedir"/evcoord/*.h)
+[ -n "$names" ] || die "no function was found in $includedir/evcoord"
+for name in $names; do
+	page=$mandir/man3/$name.3
+	[ -e "$page" ] || die "man does not find $name(3)"
+	target=$(sed -n 's/^\.so //p' "$page")
+	[ -e "$mandir/${target:-man3/$name.3}" ] ||
+		die "$page leads to $target, which is missing"
+done
+echo "installcheck: the installation of $version works"

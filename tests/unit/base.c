@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The small parts that everything stands on: texts, times, the list.
+ */
+
+/* support.h has a struct gate of its own. */
+#define gate support_gate
+#include "../support/api_util.h"
+#undef gate
+
+#include "base/list.h"
+#include "base/text.h"
+#include "core/join.h"
+
+/* ---- text ---- */
+
+/* A buffer with a guard on both sides. */
+struct framed {
+	char before[8], buf[16], after[8];
+};
+
+static struct text
+framed_text(struct framed *f, size_t room)
+{
+	memset(f, '#', sizeof *f);
+	return evc__text_in(f->buf, room);
+}
+
+static void
+check_frame(const struct framed *f, size_t room)
+{
+	static const char hashes[] = "################";
+
+	ck_assert_mem_eq(f->before, hashes, sizeof f->before);
+	ck_assert_mem_eq(f->buf + room, hashes, sizeof f->buf - room);
+	ck_assert_mem_eq(f->after, hashes, sizeof f->after);
+}
+
+START_TEST(text_is_cut_counted_and_ended_by_0)
+{
+	static const char whole[] = "one two three";
+	size_t room, n = strlen(whole), fits;
+
+	for (room = 0; room <= sizeof((struct framed *)0)->buf; room++) {
+		struct framed f;
+		struct text t = framed_text(&f, room);
+
+		evc__text_add(&t, "one ");
+		evc__text_add(&t, "");
+		evc__text_fmt(&t, "%s %s", "two", "three");
+		ck_assert_uint_eq(t.len, n);
+		check_frame(&f, room);
+		if (room == 0)
+			continue;
+		fits = n < room ? n : room - 1;
+		ck_assert_uint_eq(strlen(f.buf), fits);
+		ck_assert_mem_eq(f.buf, whole, fits);
+	}
+}
+END_TEST
+
+START_TEST(text_counts_on_after_it_was_cut)
+{
+	struct framed f;
+	struct text t = framed_text(&f, 4);
+
+	evc__text_fmt(&t, "%d", 12345);
+	evc__text_add(&t, "67");
+	evc__text_int(&t, 89);
+	evc__text_fmt(&t, "%c", '0');
+	ck_assert_str_eq(f.buf, "123");
+	ck_assert_uint_eq(t.len, 10);
+	check_frame(&f, 4);
+}
+END_TEST
+
+START_TEST(text_of_no_room_writes_nothing)
+{
+	struct text t = evc__text_in(NULL, 0);
+
+	evc__text_add(&t, "abc");
+	evc__text_int(&t, -5);
+	evc__text_fmt(&t, "%s", "de");
+	ck_assert_uint_eq(t.len, 7);
+}
+END_TEST
+
+START_TEST(text_knows_all_numbers)
+{
+	static const int64_t number[] = { 0,  1,         -1,        9,
+					  10, INT64_MAX, INT64_MIN, -4000000000 };
+	char is[32], should[32];
+	size_t i;
+
+	for (i = 0; i < sizeof number / sizeof number[0]; i++) {
+		struct text t = evc__text_in(is, sizeof is);
+
+		evc__text_int(&t, number[i]);
+		snprintf(should, sizeof should, "%lld", (long long)number[i]);
+		ck_assert_str_eq(is, should);
+		ck_assert_uint_eq(t.len, strlen(should));
+	}
+}
+END_TEST
+
+START_TEST(copy_keeps_the_beginning_copy_end_the_end)
+{
+	static const struct {
+		const char *from, *copy, *copy_end;
+	} c[] = { { NULL, "", "" },
+		  { "", "", "" },
+		  { "abc", "abc", "abc" },
+		  { "1234567", "1234567", "1234567" },
+		  { "12345678", "1234567", "2345678" },
+		  { "src/core/join.c", "src/cor", "/join.c" } };
+	size_t i;
+
+	for (i = 0; i < sizeof c / sizeof c[0]; i++) {
+		struct framed f;
+
+		(void)framed_text(&f, 0);
+		evc__copy(f.buf, 8, c[i].from);
+		ck_assert_str_eq(f.buf, c[i].copy);
+		check_frame(&f, 8);
+		evc__copy_end(f.buf, 8, c[i].from);
+		ck_assert_str_eq(f.buf, c[i].copy_end);
+		check_frame(&f, 8);
+	}
+}
+END_TEST
+
+/* ---- times ---- */
+
+START_TEST(seconds_become_nanoseconds)
+{
+	ck_assert_uint_eq(evc__ns(0), 0);
+	ck_assert_uint_eq(evc__ns(-1), 0);
+	ck_assert_uint_eq(evc__ns(-INFINITY), 0);
+	ck_assert_uint_eq(evc__ns(NAN), 0);
+	ck_assert_uint_eq(evc__ns(1e-300), 0);
+	ck_assert_uint_eq(evc__ns(1e-10), 0);
+	ck_assert_uint_eq(evc__ns(1e-9), 1);
+	ck_assert_uint_eq(evc__ns(0.25), 250000000);
+	ck_assert_uint_eq(evc__ns(120), UINT64_C(120000000000));
+	ck_assert_uint_lt(evc__ns(8.9e9), SYNC_FOREVER);
+	ck_assert_uint_eq(evc__ns(9e9), SYNC_FOREVER);
+	ck_assert_uint_eq(evc__ns(1e300), SYNC_FOREVER);
+	ck_assert_uint_eq(evc__ns(INFINITY), SYNC_FOREVER);
+}
+END_TEST
+
+/* ---- list ---- */
+
+struct number {
+	int n;
+	struct list node;
+};
+
+static int
+digits(struct list *head)
+{
+	struct list *n, *tmp;
+	int sum = 0;
+
+	LIST_EACH(n, tmp, head)
+		sum = sum * 10 + LIST_OF(n, struct number, node)->n;
+	return sum;
+}
+
+START_TEST(list_appends_removes_and_walks_in_order)
+{
+	struct number a[5];
+	struct list head, *n, *tmp;
+	int i;
+
+	list_init(&head);
+	ck_assert(list_empty(&head));
+	ck_assert_int_eq(digits(&head), 0);
+	for (i = 0; i < 5; i++) {
+		a[i].n = i + 1;
+		list_append(&head, &a[i].node);
+	}
+	ck_assert_int_eq(digits(&head), 12345);
+	list_remove(&a[2].node);
+	list_remove(&a[2].node); /* harmless */
+	ck_assert(list_empty(&a[2].node));
+	list_remove(&a[0].node);
+	list_remove(&a[4].node);
+	ck_assert_int_eq(digits(&head), 24);
+	list_append(&head, &a[0].node);
+	ck_assert_int_eq(digits(&head), 241);
+	/* The element that a walk stands on may go. */
+	LIST_EACH(n, tmp, &head)
+		list_remove(n);
+	ck_assert(list_empty(&head));
+}
+END_TEST
+
+API_MAIN("base", text_is_cut_counted_and_ended_by_0,
+	 text_counts_on_after_it_was_cut, text_of_no_room_writes_nothing,
+	 text_knows_all_numbers, copy_keeps_the_beginning_copy_end_the_end,
+	 seconds_become_nanoseconds, list_appends_removes_and_walks_in_order)
