@@ -41,7 +41,6 @@
 #include "pattern.h"
 
 #define SILENCE 60 /* seconds without a byte: the answer is given up */
-#define PAUSE_NS 20000000L /* between two halves of a request */
 #define MAX_SIZES 32
 
 enum how { GET, HEAD, HASH };
@@ -102,6 +101,16 @@ number(const char *text, unsigned long most)
 	return n;
 }
 
+/* The next piece of a file's content. */
+static size_t
+piece(unsigned char *buf, size_t most, uint64_t size, uint64_t off)
+{
+	size_t n = size - off < most ? (size_t)(size - off) : most;
+
+	pattern_fill(buf, n, size, off);
+	return n;
+}
+
 static void
 make(const char *folder, uint64_t size)
 {
@@ -115,10 +124,8 @@ make(const char *folder, uint64_t size)
 	if (f == NULL)
 		die(path);
 	while (off < size) {
-		size_t n = size - off < sizeof(buf) ? (size_t)(size - off) :
-						      sizeof(buf);
+		size_t n = piece(buf, sizeof(buf), size, off);
 
-		pattern_fill(buf, n, size, off);
 		if (fwrite(buf, 1, n, f) != n)
 			die(path);
 		off += n;
@@ -135,10 +142,8 @@ know(struct file *f, uint64_t size)
 
 	f->size = size;
 	for (uint64_t off = 0; off < size; off += sizeof(buf)) {
-		size_t n = size - off < sizeof(buf) ? (size_t)(size - off) :
-						      sizeof(buf);
+		size_t n = piece(buf, sizeof(buf), size, off);
 
-		pattern_fill(buf, n, size, off);
 		crc = crc32(crc, buf, (uInt)n);
 		adler = adler32(adler, buf, (uInt)n);
 	}
@@ -250,7 +255,7 @@ leave(struct client *c)
 static void
 say(struct client *c, bool in_halves)
 {
-	static const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	static const struct timespec pause = { .tv_nsec = 20000000 };
 	char text[256];
 	size_t n, half;
 
@@ -264,8 +269,7 @@ say(struct client *c, bool in_halves)
 	if (send(c->fd, text, half, MSG_NOSIGNAL) < 0 || half == n)
 		return;
 	nanosleep(&pause, NULL);
-	if (send(c->fd, text + half, n - half, MSG_NOSIGNAL) < 0)
-		return;
+	send(c->fd, text + half, n - half, MSG_NOSIGNAL);
 }
 
 /* Receive the answer.  How many bytes came before it was complete, or before
@@ -334,10 +338,8 @@ ask(struct client *c)
 		}
 		c->not_begun++;
 	}
-	if (c->wrong)
-		c->wrongs++;
-	else
-		c->answered++;
+	c->wrongs += c->wrong;
+	c->answered += !c->wrong;
 	if (!c->keep) {
 		c->closes++;
 		leave(c);
@@ -348,23 +350,14 @@ ask(struct client *c)
 static void *
 run(void *arg)
 {
+	static const enum how hows[16] = { HEAD, HASH, HASH }; /* else GET */
 	struct client *c = arg;
 
 	c->fd = -1;
 	while (!over() && !c->refused) {
 		c->random = pattern_word(c->random, c->random >> 32);
 		c->file = &files[(c->random >> 8) % n_files];
-		switch ((c->random >> 16) % 16) {
-		case 0:
-			c->how = HEAD;
-			break;
-		case 1:
-		case 2:
-			c->how = HASH;
-			break;
-		default:
-			c->how = GET;
-		}
+		c->how = hows[(c->random >> 16) % 16];
 		ask(c);
 	}
 	if (c->fd >= 0)

@@ -240,7 +240,7 @@ main(int argc, char **argv)
 	fflush(stdout);
 	/* stop: */
 	st = evc_run(s.coord, NULL, &v);
-	printf("server: the stop took %.3f s: %s\n", v.took, v.error.text);
+	printf("server: stop took %.3f s: %s\n", v.took, evc_status_name(st));
 	/* :stop */
 	cut = report(&s, "cut");
 	/* stop: */

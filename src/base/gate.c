@@ -20,6 +20,18 @@ evc__gate_leave(struct gate *g)
 }
 
 void
+evc__gate_shut(struct gate *g)
+{
+	sync_or(&g->n, 1);
+}
+
+bool
+evc__gate_is_shut(struct gate *g)
+{
+	return sync_load_sc(&g->n) & 1;
+}
+
+void
 evc__gate_close(struct gate *g)
 {
 	uint32_t n = sync_or(&g->n, 1) | 1;

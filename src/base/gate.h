@@ -23,6 +23,10 @@ bool evc__gate_enter(struct gate *g);
 /* The last touch: what the gate guards may be freed the moment this ran. */
 void evc__gate_leave(struct gate *g);
 
+/* Shut it: nobody comes in from now on. */
+void evc__gate_shut(struct gate *g);
+bool evc__gate_is_shut(struct gate *g);
+
 /* Shut it and wait until nobody is inside.  Once. */
 void evc__gate_close(struct gate *g);
 

@@ -134,7 +134,8 @@ sync_fd_drain_(int fd)
 		 eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 #define sync_fd_write(fd) ((void)SEAM("fd_write", NULL), sync_fd_write_(fd))
 #define sync_fd_drain(fd) ((void)SEAM("fd_drain", NULL), sync_fd_drain_(fd))
-#define sync_fd_close(fd) ((void)SEAM("fd_close", NULL), (void)close(fd))
+#define sync_fd_close(fd) \
+	((void)SEAM("fd_close", NULL), (void)syscall(SYS_close, (fd)))
 #define sync_epoll() \
 	(SEAM_FAILS("epoll", NULL) ? -1 : epoll_create1(EPOLL_CLOEXEC))
 
@@ -152,15 +153,11 @@ sync_fd_drain_(int fd)
 /* ---- threads ---- */
 
 static inline int
-sync_join_(pthread_t t, void **ret, uint64_t ns)
+sync_timedjoin_(pthread_t t, void **ret, uint64_t ns)
 {
 	struct timespec ts;
 	uint64_t until;
 
-	if (ns == 0)
-		return pthread_tryjoin_np(t, ret);
-	if (ns == SYNC_FOREVER)
-		return pthread_join(t, ret);
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	until = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + ns;
 #ifdef __SANITIZE_THREAD__
@@ -182,6 +179,24 @@ sync_join_(pthread_t t, void **ret, uint64_t ns)
 	ts.tv_nsec = (long)(until % 1000000000u);
 	return pthread_clockjoin_np(t, ret, CLOCK_MONOTONIC, &ts);
 #endif
+}
+
+/* The C library's joins are cancellation points: a thread cancelled in one
+   would keep what it has claimed. */
+static inline int
+sync_join_(pthread_t t, void **ret, uint64_t ns)
+{
+	int old, e;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	if (ns == 0)
+		e = pthread_tryjoin_np(t, ret);
+	else if (ns == SYNC_FOREVER)
+		e = pthread_join(t, ret);
+	else
+		e = sync_timedjoin_(t, ret, ns);
+	pthread_setcancelstate(old, NULL);
+	return e;
 }
 
 /* 0 or an errno value, as pthread_create. */

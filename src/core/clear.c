@@ -24,10 +24,12 @@ join_waits(evc_coord *c)
 static void
 forget_round(evc_coord *c, bool stopped)
 {
-	evc__slots_clear(c, stopped);
 	sync_store(&c->joined_mark, 0);
-	if (!stopped)
+	if (!stopped) {
+		evc__slots_forget_late(c);
 		return;
+	}
+	evc__hurry_forget(c, WORD_STOPS(sync_load(&c->word)));
 	c->n_ended = 0;
 	c->seen_ns = 0;
 	c->lost_logged = 0;

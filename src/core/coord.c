@@ -190,7 +190,7 @@ why_not(evc_coord *c, char *buf, size_t room)
 	LIST_EACH(n, tmp, &c->reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
-		if (r->tid != evc__tid() && r->loop != NULL) {
+		if (r->tid != evc__tid() && (r->loop != NULL || r->leaving)) {
 			evc__text_add(&t, "another thread's loop is attached: ");
 			evc__text_add(&t, r->name);
 			return buf;
@@ -208,7 +208,12 @@ take_down(evc_coord *c)
 	/* Handlers first: they could ask for a stop. */
 	if (c->release_signals != NULL)
 		c->release_signals(c);
-	/* Ends, joins and waits that are just returning on other threads. */
+	/* Ends, joins and waits that are just returning on other threads - or
+	   that were about to sleep: those see that the word has changed, and
+	   then that the gate is shut. */
+	evc__gate_shut(&c->gate);
+	sync_or(&c->word, WORD_CLOSING);
+	evc__wake_waiters(c);
 	evc__gate_close(&c->gate);
 	/* The helper before the hooks: it may be running one. */
 	evc__helper_end(c);
@@ -260,12 +265,43 @@ evc_finish(evc_coord *c, evc_status result)
 	return result == EVC_DEADLINE_EXCEEDED && !error ? EXIT_LATE : 1;
 }
 
+/* One word, so that no handler that was held up can mix its time with another's:
+   microseconds, and the low bits of the number of the stop they belong to. */
+#define HURRY_BITS 12
+#define HURRY_STOP(stop) ((uint64_t)(stop) & ((1u << HURRY_BITS) - 1))
+
 void
-evc__hurry(evc_coord *c, uint64_t grace_ns)
+evc__hurry(evc_coord *c, uint32_t stop)
 {
-	sync_store(&c->hurry_ns, evc__now(c));
-	sync_store(&c->hurry_grace_ns, grace_ns);
-	sync_store_sc(&c->hurry_mark,
-		      WORD_STOP_NUMBER(sync_load_sc(&c->word)));
+	uint64_t now = (evc__now(c) + 999) / 1000 << HURRY_BITS |
+		       HURRY_STOP(stop);
+	uint64_t old = sync_load(&c->hurry), newer;
+
+	do {
+		newer = HURRY_STOP(HURRY_STOP(old) - stop);
+		/* The first one of a stop counts, and a later stop's. */
+		if (old != 0 && newer < 1u << (HURRY_BITS - 1))
+			return;
+	} while (!sync_cas(&c->hurry, &old, now));
 	evc__ring(c);
+}
+
+void
+evc__hurry_forget(evc_coord *c, uint32_t stop)
+{
+	uint64_t h = sync_load(&c->hurry);
+
+	if (h != 0 && HURRY_STOP(h) == HURRY_STOP(stop))
+		(void)sync_cas(&c->hurry, &h, 0);
+}
+
+uint64_t
+evc__hurried(const evc_coord *c, uint32_t stop)
+{
+	uint64_t h = sync_load(&c->hurry);
+
+	if (h == 0 || HURRY_STOP(h) != HURRY_STOP(stop))
+		return 0;
+	h = (h >> HURRY_BITS) * 1000;
+	return h != 0 ? h : 1;
 }

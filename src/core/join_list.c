@@ -269,8 +269,8 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	struct evc__decision d;
 	evc_verdict verdict;
 
-	if (stop != 0 && sync_load(&c->hurry_mark) == WORD_STOP_NUMBER(w)) {
-		v.hurry = sync_load(&c->hurry_ns);
+	if (stop != 0) {
+		v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
 		v.hurry_grace = sync_load(&c->hurry_grace_ns);
 	}
 	if (stop != 0 && !j->stop_seen) {

@@ -17,7 +17,8 @@ next_error(evc_coord *c, evc_reason *ret)
 	for (i = 0; i < c->n_slots; i++) {
 		struct evc__slot *s = &c->slot[i];
 
-		if (evc__reason_copy(c, i, w, ret) && s->error && !s->logged) {
+		if (evc__reason_copy(c, i, w, ret) &&
+		    evc__reason_is_error(c, i, w) && !s->logged) {
 			s->logged = true;
 			return true;
 		}
@@ -83,8 +84,8 @@ evc__log_errors(evc_coord *c)
 	w = sync_load(&c->word);
 	lost = evc__n_errors(c, w);
 	for (i = 0; i < c->n_slots; i++)
-		if (evc__reason_copy(c, i, w, &r) && c->slot[i].error &&
-		    lost > 0 && !evc__reason_late(c, i))
+		if (evc__reason_copy(c, i, w, &r) && lost > 0 &&
+		    evc__reason_is_error(c, i, w) && !evc__reason_late(c, i))
 			lost--;
 	found = lost > c->lost_logged;
 	c->lost_logged = found ? lost : c->lost_logged;

@@ -70,6 +70,8 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 	evc__unlisten(c, &r->listener);
 	evc__hooks_drop(c, r);
 	r->loop = NULL;
+	/* Until we are done, no other thread may free c. */
+	r->leaving = true;
 	sync_unlock(&c->lock);
 	ev_ref(loop);
 	ev_async_stop(loop, &r->async);
@@ -77,8 +79,12 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 		r->task_ops->drop(r);
 	r->frames = &f;
 	evc__joins_cancel(r, loop, &f);
-	if (!f.gone)
-		r->frames = f.up;
+	if (f.gone)
+		return;
+	r->frames = f.up;
+	sync_lock(&c->lock);
+	r->leaving = false;
+	sync_unlock(&c->lock);
 }
 
 /* Lock held. */

@@ -2,13 +2,12 @@
 /*
  * The reasons kept in a round, and which codes are clean.
  *
- * Each slot is guarded by a word (state, stops): FREE -> CLAIMED by a CAS, so
- * a slot has one writer; CLAIMED -> READY (or LATE: an error that came when the
- * round was closed) by that writer alone.  READY and LATE go back to FREE only
- * in evc__slots_clear, under the lock.  Readers copy under the lock, and only
- * what is READY in the present round: so no reader meets a writer, no writer
- * waits, and a writer that slept through a clear does no harm but to hold its
- * slot a little longer.
+ * Each slot is guarded by a word (state, stops): a CAS to CLAIMED, so it has one
+ * writer; then READY (or LATE: an error that came when the round was closed) by
+ * that writer alone.  What is READY or LATE in an older round is as good as
+ * FREE.  Readers copy under the lock, and only what belongs to the present
+ * round, which changes under the lock alone: so no reader meets a writer, no
+ * writer waits, and one that slept through a clear does no harm.
  *
  * Slot 0 is kept for the winner and slot 1 for the first error; clean requests
  * may use half of the rest.  Without a slot the code still counts: it stands in
@@ -21,6 +20,7 @@
 enum slot_state { FREE, CLAIMED, READY, LATE };
 #define SLOT(state, stops) ((uint32_t)(stops) << 2 | (uint32_t)(state))
 #define SLOT_STATE(s) ((s) & 3)
+#define SLOT_STOPS(s) ((s) >> 2)
 
 bool
 evc__is_clean(const evc_coord *c, uint64_t w, evc_status code)
@@ -32,13 +32,24 @@ evc__is_clean(const evc_coord *c, uint64_t w, evc_status code)
 }
 
 static bool
+older(uint32_t slot, uint32_t stops)
+{
+	uint32_t by = (stops - SLOT_STOPS(slot)) & WORD_STOPS_MASK;
+
+	return by != 0 && by < WORD_STOPS_MASK / 2;
+}
+
+static bool
 claim(evc_coord *c, unsigned slot, uint64_t w)
 {
-	/* Acquire: what the slot's last reader did comes before the fill. */
 	uint32_t old = sync_load(&c->slot_word[slot]);
 
-	return SLOT_STATE(old) == FREE &&
-	       sync_cas(&c->slot_word[slot], &old,
+	/* Reasons of a round that was cleared have no reader any more: readers
+	   hold the lock, and so did who swapped the word that we have read. */
+	if (SLOT_STATE(old) == CLAIMED ||
+	    (SLOT_STATE(old) != FREE && !older(old, WORD_STOPS(w))))
+		return false;
+	return sync_cas(&c->slot_word[slot], &old,
 			SLOT(CLAIMED, WORD_STOPS(w)));
 }
 
@@ -101,17 +112,24 @@ evc__slot_publish(evc_coord *c, unsigned slot, uint64_t w, bool late)
 }
 
 void
-evc__slots_clear(evc_coord *c, bool all)
+evc__slot_late(evc_coord *c, unsigned slot, uint64_t w)
 {
+	uint32_t ready = SLOT(READY, WORD_STOPS(w));
+
+	if (slot != NO_SLOT)
+		(void)sync_cas(&c->slot_word[slot], &ready,
+			       SLOT(LATE, WORD_STOPS(w)));
+}
+
+void
+evc__slots_forget_late(evc_coord *c)
+{
+	uint32_t late = SLOT(LATE, WORD_STOPS(sync_load(&c->word))), seen;
 	unsigned i;
 
-	/* The winner's and the first error's slots of a round that goes on
-	   are still named by the word; those that came late never are. */
 	for (i = 0; i < c->n_slots; i++) {
-		uint32_t s = sync_load(&c->slot_word[i]);
-
-		if (SLOT_STATE(s) == LATE || (all && SLOT_STATE(s) == READY))
-			sync_store(&c->slot_word[i], SLOT(FREE, 0));
+		seen = late;
+		(void)sync_cas(&c->slot_word[i], &seen, SLOT(FREE, 0));
 	}
 }
 
@@ -156,7 +174,21 @@ evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 			sign(&c->slot[slot],
 			     LIST_OF(n, struct evc__member, node));
 	*ret = c->slot[slot].r;
+	if (ret->kind == EVC_BY_ERROR && !evc__reason_is_error(c, slot, w))
+		ret->kind = EVC_BY_REQUEST;
 	return true;
+}
+
+bool
+evc__reason_is_error(const evc_coord *c, unsigned slot, uint64_t w)
+{
+	/* CANCELLED is an error only as the request that won; it may have been
+	   written before another one did. */
+	if (c->slot[slot].r.code == EVC_CANCELLED && (w & WORD_FLAG) &&
+	    !evc__reason_late(c, slot))
+		return c->slot[slot].error && WORD_ERR_CODE(w) != 0 &&
+		       WORD_ERR_SLOT(w) == slot;
+	return c->slot[slot].error;
 }
 
 void
@@ -191,7 +223,9 @@ evc__error_count(evc_coord *c, uint64_t w)
 unsigned
 evc__n_errors(const evc_coord *c, uint64_t w)
 {
-	uint64_t n = sync_load(&c->errors);
+	/* Who counts an error then looks whether the round was closed; who
+	   closes it then looks at the count. */
+	uint64_t n = sync_load_sc(&c->errors);
 
 	return (WORD_ERR_CODE(w) != 0) +
 	       ((uint32_t)(n >> 32) == WORD_STOPS(w) ? (unsigned)n : 0);

@@ -40,8 +40,10 @@ request(evc_coord *c, const struct evc__request *q)
 		if (WORD_STOPS(w) != stops)
 			return error ? q->code : 0;
 		error = !evc__is_clean(c, w, q->code);
-		if (error && (w & WORD_JOINED))
+		if (error && (w & WORD_JOINED)) {
+			evc__slot_late(c, slot, w);
 			return q->code;
+		}
 		/* Who closes a round starts again when something came in. */
 		next = w & ~WORD_CLOSING;
 		if (!(w & WORD_FLAG))

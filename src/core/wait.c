@@ -38,7 +38,7 @@ wait_until(evc_coord *c, uint64_t until)
 		if ((w & WORD_FLAG) || WORD_STOPS(w) != stops)
 			return true;
 		now = until == SYNC_FOREVER ? 0 : evc__now(c);
-		if (now >= until)
+		if (now >= until || evc__gate_is_shut(&c->gate))
 			return false;
 		sync_futex_wait(low_half(c), (uint32_t)w,
 				until == SYNC_FOREVER ? until : until - now);
@@ -103,8 +103,12 @@ evc_stop_fd(evc_coord *c)
 	if (st < 0)
 		return st;
 	fd = sync_load(&c->stop_fd);
-	if (fd >= 0)
+	if (fd >= 0) {
+		/* Whoever made it may not have got to it yet. */
+		if (evc_should_stop(c))
+			evc__settle(c);
 		return fd;
+	}
 	fd = sync_eventfd();
 	if (fd < 0)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -112,7 +116,7 @@ evc_stop_fd(evc_coord *c)
 				   strerror(errno));
 	if (!sync_cas(&c->stop_fd, &none, fd)) {
 		sync_fd_close(fd);
-		return none;
+		fd = none;
 	}
 	/* A stop that came before the descriptor stood there. */
 	evc__settle(c);

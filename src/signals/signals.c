@@ -24,27 +24,31 @@ static struct walkers inside;
 static int signo[N_STOP];
 static unsigned n_signo;
 static struct sigaction former[N_STOP];
-static uint64_t short_grace_ns;
 static bool third_exits;
 static int exit_fd;
 
-/* atomic: handlers among themselves; (stop number of the round's stop to be
-   << 32 | signals seen in that round) */
+/* atomic: handlers among themselves; (stops cleared before the round << 32 |
+   signals seen in that round) */
 static _Atomic uint64_t seen;
 
-/* Signal handler: how many stop signals this round has had, with this one. */
+/* Signal handler: how many stop signals this round has had, with this one, and
+   the number of the stop that the first of them asks for. */
 static unsigned
-count(const evc_coord *c)
+count(const evc_coord *c, uint32_t *ret_stop)
 {
-	uint32_t round = WORD_STOPS(sync_load(&c->word));
-	uint64_t old = sync_load(&seen), next;
+	uint64_t old, next;
+	uint32_t round;
 
 	do {
+		old = sync_load(&seen);
+		/* After `seen`: a round found there is not newer than this. */
+		round = WORD_STOPS(sync_load_sc(&c->word));
 		if ((uint32_t)(old >> 32) == round)
 			next = old + 1;
 		else
 			next = (uint64_t)round << 32 | 1;
 	} while (!sync_cas(&seen, &old, next));
+	*ret_stop = (round + 1) & WORD_STOPS_MASK;
 	return (unsigned)(uint32_t)next;
 }
 
@@ -122,6 +126,7 @@ on_signal(int n, siginfo_t *info, void *context)
 	int e = errno;
 	evc_coord *c;
 	unsigned many;
+	uint32_t stop;
 
 	(void)context;
 	evc__walk_enter(&inside);
@@ -129,13 +134,13 @@ on_signal(int n, siginfo_t *info, void *context)
 	if (c != NULL && !evc__same_process(c))
 		as_before(n);
 	else if (c != NULL) {
-		many = count(c);
+		many = count(c, &stop);
 		if (many == 1)
 			first(c, n, info);
 		else if (many >= 3 && third_exits)
 			third(n);
 		else if (many == 2)
-			evc__hurry(c, short_grace_ns);
+			evc__hurry(c, stop);
 	}
 	evc__walk_leave(&inside);
 	errno = e;
@@ -226,8 +231,8 @@ install(evc_coord *c, const evc_signals_opts *o)
 		signo[n_signo++] = SIGINT;
 		signo[n_signo++] = SIGTERM;
 	}
-	short_grace_ns = evc__ns(o->short_grace == 0 ? SHORT_GRACE :
-						       o->short_grace);
+	sync_store(&c->hurry_grace_ns,
+		   evc__ns(o->short_grace == 0 ? SHORT_GRACE : o->short_grace));
 	third_exits = o->flags & EVC_SIGNALS_THIRD_EXITS;
 	exit_fd = o->exit_fd != 0 ? o->exit_fd : STDERR_FILENO;
 	sync_store(&seen, 0);

@@ -92,6 +92,20 @@ START_TEST(refused_while_members_live_and_names_them)
 }
 END_TEST
 
+START_TEST(what_has_ended_and_was_not_joined_does_not_live)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_member_info info;
+	evc_id id = 0;
+
+	OK(evc_thread_start(c, "ends", return_at_once, NULL, NULL, &id));
+	UNTIL(evc_member_get(c, id, &info) < 0 || info.state != EVC_LIVE);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_clear_stop(c));
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(refused_while_a_join_waits)
 {
 	evc_coord *c = new_coord(NULL);
@@ -108,14 +122,6 @@ START_TEST(refused_while_a_join_waits)
 	OK(evc_free(c));
 }
 END_TEST
-
-static void
-ignore_verdict(evc_coord *c, const evc_verdict *v, void *arg)
-{
-	(void)c;
-	(void)v;
-	(void)arg;
-}
 
 START_TEST(refused_while_an_evented_join_waits)
 {
@@ -280,7 +286,8 @@ END_TEST
 
 API_MAIN("clear", a_clear_opens_a_new_round_that_knows_nothing,
 	 without_a_stop_only_the_mark_of_the_join_is_taken_away,
-	 refused_while_members_live_and_names_them, refused_while_a_join_waits,
+	 refused_while_members_live_and_names_them,
+	 what_has_ended_and_was_not_joined_does_not_live, refused_while_a_join_waits,
 	 refused_while_an_evented_join_waits,
 	 a_member_that_clears_is_left_out_itself,
 	 hooks_due_bar_no_clear_and_run_once,

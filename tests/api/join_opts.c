@@ -342,6 +342,23 @@ START_TEST(J1_the_grace_counts_on_the_clock_from_stop_and_start)
 }
 END_TEST
 
+START_TEST(J1_a_join_that_waits_already_hears_the_stop)
+{
+	evc_coord *c = new_coord(NULL);
+	struct joiner j;
+	evc_id hold = 0;
+
+	OK(evc_hold_begin(c, "hold", NULL, &hold));
+	join_begin(&j, c, 0.05, 0);
+	ck_assert(!atomic_load(&j.returned));
+	OK(evc_request_stop(c, 0, NULL));
+	/* nothing else happens that could make it look */
+	ck_assert_int_eq(join_end(&j), EVC_DEADLINE_EXCEEDED);
+	OK(evc_hold_end(c, hold));
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(J1_two_minutes_are_the_default)
 {
 	evc_config cfg = {.clock = scripted_clock};
@@ -375,4 +392,5 @@ API_MAIN("join_opts", IGNORE_LIVE_counts_the_living_and_is_content,
 	 a_list_given_to_a_joined_round_is_waited_for,
 	 registering_after_the_join_reopens_the_same_round,
 	 J1_the_grace_counts_on_the_clock_from_stop_and_start,
+	 J1_a_join_that_waits_already_hears_the_stop,
 	 J1_two_minutes_are_the_default)

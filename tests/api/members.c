@@ -6,6 +6,7 @@
 #include "../support/api_util.h"
 
 #include <ev.h>
+#include <sched.h>
 
 START_TEST(a_hold_keeps_the_join_waiting_until_another_thread_ends_it)
 {
@@ -295,6 +296,69 @@ START_TEST(L2_free_is_refused_with_live_members_and_names_them)
 }
 END_TEST
 
+START_TEST(L2_free_is_refused_while_joins_or_waits_are_under_way)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(NULL), *home = new_coord(loop);
+	struct waiter w, x;
+	evc_id id = 0;
+
+	waiter_begin(&w, c, INFINITY);
+	UNTIL(atomic_load(&w.tid) != 0);
+	until_asleep(w.tid);
+	REFUSED(EVC_FAILED_PRECONDITION, evc_free(c));
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_free(c)); /* who is on the way out is waited for */
+	OK(pthread_join(w.thread, NULL));
+	ck_assert(w.answer);
+
+	waiter_begin(&x, home, 0.05);
+	OK(pthread_join(x.thread, NULL));
+	ck_assert(!x.answer);
+	OK(evc_hold_begin(home, "h", NULL, &id));
+	OK(evc_join_start(home, ignore_verdict, NULL, NULL));
+	OK(evc_hold_end(home, id));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_free(home));
+	ev_run(loop, 0);
+	OK(evc_free(home));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+struct last {
+	evc_coord *c;
+	evc_id id;
+	evc_status status;
+};
+
+static void *
+end_hold(void *arg)
+{
+	struct last *l = arg;
+
+	l->status = evc_hold_end(l->c, l->id);
+	return NULL;
+}
+
+/* It may come the moment the last hold has ended, on another thread. */
+START_TEST(L2_free_beside_the_end_of_the_last_hold)
+{
+	pthread_t t;
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		struct last l = {.c = new_coord(NULL), .status = 77};
+
+		OK(evc_hold_begin(l.c, "last", NULL, &l.id));
+		OK(pthread_create(&t, NULL, end_hold, &l));
+		while (evc_free(l.c) != 0)
+			sched_yield();
+		OK(pthread_join(t, NULL));
+		OK(l.status);
+	}
+}
+END_TEST
+
 START_TEST(L2_finish_says_how_to_leave_and_can_be_repeated)
 {
 	evc_join_opts opts = {.grace = EVC_NO_GRACE};
@@ -358,5 +422,7 @@ API_MAIN("members", a_hold_keeps_the_join_waiting_until_another_thread_ends_it,
 	 a_walk_goes_by_ids_may_be_ended_and_may_call_anything,
 	 tasks_are_shown_one_by_one_on_their_loop_and_summed_elsewhere,
 	 L2_free_is_refused_with_live_members_and_names_them,
+	 L2_free_is_refused_while_joins_or_waits_are_under_way,
+	 L2_free_beside_the_end_of_the_last_hold,
 	 L2_finish_says_how_to_leave_and_can_be_repeated,
 	 a_guard_stops_at_what_is_not_OK_and_swallows_it)

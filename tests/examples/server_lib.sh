@@ -95,7 +95,7 @@ end_server() {
 	status=$?
 	server=''
 	# What went wrong is told by the server itself.
-	sed -n '/the stop took/,$p' "$tmp/out" | sed 's/^/    /'
+	sed -n '/stop took/,$p' "$tmp/out" | sed 's/^/    /'
 	sed 's/^/    /' "$tmp/err"
 }
 

@@ -219,6 +219,15 @@ count_hook(evc_coord *c, void *arg)
 	return 0;
 }
 
+/* For joins whose answer says nothing. */
+static MAYBE_UNUSED void
+ignore_verdict(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	(void)v;
+	(void)arg;
+}
+
 /* A wait for the stop on a thread of its own. */
 struct waiter {
 	pthread_t thread;

@@ -79,8 +79,8 @@ START_TEST(gate_waits_for_all_inside_and_refuses_who_comes_late)
 	late = spawn(come_late);
 	ck_assert_int_eq(pthread_join(late, NULL), 0);
 	ck_assert_int_eq(atomic_load(&refused), 1);
-	seam_release(asleep);
 	evc__gate_leave(&door);
+	seam_release(asleep);
 	t_sleep(0.05);
 	ck_assert_int_eq(atomic_load(&shut), 0); /* one is left */
 	evc__gate_leave(&door);
