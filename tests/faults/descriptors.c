@@ -6,28 +6,15 @@
  * watched is probed, a hook without a loop runs on a helper that sleeps on a
  * futex.
  */
-#include "../support/api_util.h"
+#include "faults.h"
 
-#include <ev.h>
-#include <fcntl.h>
 #include <sys/resource.h>
-
-#include "../support/seam.h"
 
 /* Nothing may be left over from a test before. */
 static void
 anew(void)
 {
 	seam_reset();
-}
-
-static pthread_t
-spawn_guest(struct guest *g)
-{
-	pthread_t t;
-
-	ck_assert_int_eq(pthread_create(&t, NULL, stay_thread, g), 0);
-	return t;
 }
 
 /* ---- one place at a time ---- */
@@ -97,16 +84,18 @@ registered_without(const char *op, bool stop)
 	evc_verdict v;
 	struct joiner j;
 	evc_coord *c;
+	int fds, h;
 	pthread_t t;
 	evc_id id;
-	int fds;
 
 	anew();
 	fds = t_count_fds();
 	c = new_coord(NULL);
-	t = spawn_guest(&g);
-	seam_fail_all(op, NULL, 1, EMFILE);
+	t = spawn(stay_thread, &g);
+	h = seam_fail_all(op, NULL, 1, EMFILE);
 	OK(evc_register_thread(c, "registered", t, NULL, &id));
+	if (has_pidfds())
+		ck_assert_int_eq(seam_arrivals(h), 1);
 	OK(evc_member_get(c, id, NULL));
 	ck_assert_int_eq(t_count_fds(), fds); /* nothing half made */
 	join_begin(&j, c, INFINITY, 0);
@@ -146,9 +135,9 @@ START_TEST(watched_and_probed_threads_side_by_side)
 
 	anew();
 	c = new_coord(loop);
-	OK(evc_register_thread(c, "a", spawn_guest(&a), NULL, &id[0]));
+	OK(evc_register_thread(c, "a", spawn(stay_thread, &a), NULL, &id[0]));
 	seam_fail_all("pidfd", NULL, 1, EMFILE);
-	OK(evc_register_thread(c, "b", spawn_guest(&b), NULL, &id[1]));
+	OK(evc_register_thread(c, "b", spawn(stay_thread, &b), NULL, &id[1]));
 	atomic_store(&a.open, 1);
 	atomic_store(&b.open, 1);
 	OK(evc_join(c, NULL, &v));
@@ -187,7 +176,7 @@ helper_on_futex(atomic_int *calls, evc_id *ret_id)
 	seam_fail_all("epoll", NULL, 1, EMFILE);
 	OK(evc_on_stop(c, "hook", count_hook, calls, NULL, ret_id));
 	/* It would like to have them now, and does not get them. */
-	OK(evc_register_thread(c, "gone", spawn_guest(&g), NULL, NULL));
+	OK(evc_register_thread(c, "gone", spawn(stay_thread, &g), NULL, NULL));
 	OK(evc_join(c, NULL, NULL));
 	OK(evc_clear_stop(c)); /* a new round: joins wait again */
 	return c;
@@ -231,7 +220,7 @@ descriptors_come_later(bool asleep)
 		ck_assert(seam_await(held));
 	else
 		t_sleep(0.05);
-	OK(evc_register_thread(c, "watched", spawn_guest(&g), NULL, NULL));
+	OK(evc_register_thread(c, "watched", spawn(stay_thread, &g), NULL, NULL));
 	if (!asleep)
 		seam_release(held);
 	atomic_store(&g.open, 1);

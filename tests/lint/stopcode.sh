@@ -3,7 +3,8 @@
 #
 # How much code the stop costs a server.  In examples/server*.c it stands
 # between /* stop: */ and /* :stop */; there are at most 40 lines of it, blank
-# ones and comments left out, and nothing of evcoord is called outside.
+# ones and comments left out, and nothing of evcoord is called outside.  README
+# shows every line of it.
 . "$(dirname "$0")/common.sh"
 need examples/server.c
 
@@ -56,5 +57,13 @@ code examples/server*.[ch] | awk -v marked="$tmp/marked" -v most=40 \
 		}
 	}' | broken_lines "stop code of the server"
 echo "lines of stop code: $(cat "$tmp/count")"
+
+# README shows them all, indented as it likes.
+sed 's/^[[:space:]]*//' README >"$tmp/readme"
+while IFS=: read -r file line; do
+	sed -n "${line}s/^[[:space:]]*//p" "$file" >"$tmp/line"
+	[ ! -s "$tmp/line" ] || grep -qxFf "$tmp/line" "$tmp/readme" ||
+		echo "$file:$line: $(cat "$tmp/line")"
+done <"$tmp/marked" | broken_lines "stop code that README does not show"
 
 verdict
