@@ -109,7 +109,7 @@ sync_futex_wait_(const volatile void *word, uint32_t seen, uint64_t ns)
 	 (void)syscall(SYS_futex, (word), FUTEX_WAKE_PRIVATE, INT_MAX, NULL, \
 		       NULL, 0))
 
-/* ---- descriptors: bare system calls likewise ---- */
+/* ---- descriptors: no cancellation points either ---- */
 
 static inline void
 sync_fd_write_(int fd)
@@ -127,6 +127,17 @@ sync_fd_drain_(int fd)
 	(void)!syscall(SYS_read, fd, &n, sizeof n);
 }
 
+/* Not the bare call: the thread sanitizer must see which numbers are free. */
+static inline void
+sync_fd_close_(int fd)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	(void)close(fd);
+	pthread_setcancelstate(old, NULL);
+}
+
 /* A non-blocking eventfd, or -1 and errno. */
 #define sync_eventfd() \
 	(SEAM_FAILS("eventfd", NULL) ? \
@@ -134,8 +145,7 @@ sync_fd_drain_(int fd)
 		 eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 #define sync_fd_write(fd) ((void)SEAM("fd_write", NULL), sync_fd_write_(fd))
 #define sync_fd_drain(fd) ((void)SEAM("fd_drain", NULL), sync_fd_drain_(fd))
-#define sync_fd_close(fd) \
-	((void)SEAM("fd_close", NULL), (void)syscall(SYS_close, (fd)))
+#define sync_fd_close(fd) ((void)SEAM("fd_close", NULL), sync_fd_close_(fd))
 #define sync_epoll() \
 	(SEAM_FAILS("epoll", NULL) ? -1 : epoll_create1(EPOLL_CLOEXEC))
 
