@@ -59,7 +59,8 @@ evc_join(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict);
  * the verdict, never before this has returned.  Several may be under way.
  * Until then the join keeps the loop running.
  *
- * Thread:    the thread of opts.reactor, or of the home loop.
+ * Thread:    the thread of opts.reactor; without one, of any attached loop,
+ *            which it then runs in.
  * Ownership: arg must live until fn was called.  fn may free c as its last
  *            touch, when no other join waits.
  * Returns:   0; -EVC_FAILED_PRECONDITION without a loop or on another thread;

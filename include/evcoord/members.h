@@ -115,7 +115,8 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls);
 /*
  * End a task.  For a zeroed task, or one that has ended, it does nothing.
  *
- * Thread:    its loop's.
+ * Thread:    its loop's; on another one it does nothing, and
+ *            evc_last_error() says so.
  * Ownership: t's memory is the caller's again.
  * Returns:   nothing: what went wrong with a task is its owner's affair.
  * Since:     0.1

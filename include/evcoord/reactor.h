@@ -70,7 +70,7 @@ evc_reactor_detach(evc_reactor *r);
 /*
  * The loop of a reactor.
  *
- * Thread:    any.
+ * Thread:    any, but not while the loop is being destroyed.
  * Ownership: the loop stays the application's.
  * Returns:   the loop; NULL for NULL, or when the loop was destroyed.
  * Since:     0.1

@@ -225,8 +225,9 @@ typedef struct evc_config {
 	bool (*is_clean)(evc_status code, void *arg);
 	/* Gets one line for each error recorded and for each join that ends
 	   with members alive.  Called by joins, by loops, by evc_clear_stop
-	   and evc_free; never inside a request, never under a lock; r is
-	   NULL where no reason belongs to the line. */
+	   and evc_free, perhaps by several threads at once; never inside a
+	   request, never under a lock; r is NULL where no reason belongs to
+	   the line. */
 	void (*log)(int level, const char *line, const evc_reason *r,
 		    void *arg);
 	/* A clock for tests: monotonic nanoseconds.  Must be safe in signal

@@ -34,6 +34,19 @@ evc__thread_rename(const char *name)
 }
 
 void
+evc__block_signals(sigset_t *ret_old)
+{
+	sigset_t set;
+
+	sigfillset(&set);
+	sigdelset(&set, SIGSEGV);
+	sigdelset(&set, SIGBUS);
+	sigdelset(&set, SIGFPE);
+	sigdelset(&set, SIGILL);
+	pthread_sigmask(SIG_SETMASK, &set, ret_old);
+}
+
+void
 evc__self_reset(void)
 {
 	evc__self_tid = 0;

@@ -7,6 +7,8 @@
 #ifndef EVC_BASE_SELF_H
 #define EVC_BASE_SELF_H
 
+#include <signal.h>
+
 extern __thread int evc__self_tid
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 int evc__tid_first(void);
@@ -23,6 +25,11 @@ const char *evc__thread_name(void);
 
 /* Name the calling thread; cut to what the kernel takes. */
 void evc__thread_rename(const char *name);
+
+/* Block all signals in the calling thread, for a thread it is about to start:
+   they are the program's own threads', but for those that a fault in that very
+   thread raises. */
+void evc__block_signals(sigset_t *ret_old);
 
 /* In a fork child: ask the kernel anew. */
 void evc__self_reset(void);

@@ -91,13 +91,22 @@ int evc__seam(const char *op, const char *func, const volatile void *obj);
 
 #define SYNC_FOREVER UINT64_MAX
 
+/* On 32-bit machines the C library's time_t may have 64 bits, and then the old
+   call reads half of it as nanoseconds. */
+#ifdef SYS_futex_time64
+#define SYNC_FUTEX_WAIT_CALL \
+	(sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
+#else
+#define SYNC_FUTEX_WAIT_CALL SYS_futex
+#endif
+
 static inline void
 sync_futex_wait_(const volatile void *word, uint32_t seen, uint64_t ns)
 {
 	struct timespec ts = { (time_t)(ns / 1000000000u),
 			       (long)(ns % 1000000000u) };
 
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen,
+	syscall(SYNC_FUTEX_WAIT_CALL, word, FUTEX_WAIT_PRIVATE, seen,
 		ns == SYNC_FOREVER ? NULL : &ts, NULL, 0);
 }
 

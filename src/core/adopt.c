@@ -14,6 +14,8 @@ detached(pthread_t t)
 	pthread_attr_t attr;
 	int state = PTHREAD_CREATE_JOINABLE;
 
+	if (t == 0)
+		return 1; /* no thread at all */
 	if (pthread_getattr_np(t, &attr) != 0)
 		return 0;
 	pthread_attr_getdetachstate(&attr, &state);
@@ -115,7 +117,7 @@ evc__adopt_list(evc_coord *c, const evc_join_opts *o)
 	for (i = 0; i < n; i++)
 		if (detached(o->threads[i]))
 			return evc__refuse(-EVC_INVALID_ARGUMENT,
-					   "thread %u of the list is detached",
+					   "thread %u of the list is none, or detached",
 					   i);
 	/* All memory first: a list is taken whole or not at all. */
 	made = sync_alloc(n, sizeof *made);
@@ -151,8 +153,8 @@ register_thread(evc_coord *c, const char *name, pthread_t t,
 		return st;
 	if (detached(t))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_register_thread: a detached thread "
-				   "cannot be joined");
+				   "evc_register_thread: no thread, or one that "
+				   "is detached");
 	m = make(c, name, t, o);
 	if (m == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,

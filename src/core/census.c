@@ -40,6 +40,8 @@ evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
 	struct evc__census k = { 0, 0, 0 };
 	struct list *n, *tmp;
 
+	/* A loop shows its number of tasks before it moves this. */
+	(void)sync_load_sc(&c->alive);
 	if (self == NULL && c->n_own_grace == 0) {
 		k.alive = c->n_members;
 		k.foreground = c->n_members - c->n_background;
@@ -66,9 +68,7 @@ evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
 	}
 	if (hooks)
 		LIST_EACH(n, tmp, &c->hooks) {
-			const struct evc__hook *h = LIST_OF(
-				LIST_OF(n, struct evc__member, node),
-				struct evc__hook, m);
+			const struct evc__hook *h = HOOK_OF(n);
 			double g = own_grace(&h->m);
 
 			if (!hook_counts(c, h, hooks_not_of))

@@ -2,8 +2,6 @@
 /*
  * The life of a coordinator.
  */
-#include <math.h>
-
 #include "base/self.h"
 #include "base/text.h"
 #include "core/join.h"
@@ -26,15 +24,12 @@ check_config(const evc_config *k)
 {
 	unsigned i;
 
-	if (!evc__is_zero(k->reserved_, 8))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_new: reserved room is not zero");
+	if (evc__check_room(k->reserved_, "evc_new") < 0 ||
+	    evc__check_grace(k->grace, "evc_new") < 0)
+		return -EVC_INVALID_ARGUMENT;
 	if (k->flags & ~(unsigned)(EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_new: unknown flags %#x", k->flags);
-	if (isnan(k->grace) || (k->grace < 0 && k->grace != EVC_NO_GRACE))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_new: grace is not a time");
 	if (k->max_reasons > REASONS_MOST)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_new: max_reasons is %d at most",
@@ -180,9 +175,7 @@ why_not(evc_coord *c, char *buf, size_t room)
 	if (evc__helper_is_self(c))
 		return "inside a stop hook";
 	LIST_EACH(n, tmp, &c->hooks) {
-		struct evc__hook *h = LIST_OF(
-			LIST_OF(n, struct evc__member, node), struct evc__hook,
-			m);
+		struct evc__hook *h = HOOK_OF(n);
 
 		if (h->running == evc__tid())
 			return "inside a stop hook";
@@ -291,14 +284,15 @@ evc__hurry_forget(evc_coord *c, uint32_t stop)
 {
 	uint64_t h = sync_load(&c->hurry);
 
-	if (h != 0 && HURRY_STOP(h) == HURRY_STOP(stop))
+	/* That one's, or an older one's that came late. */
+	if (h != 0 && HURRY_STOP(stop - HURRY_STOP(h)) < 1u << (HURRY_BITS - 1))
 		(void)sync_cas(&c->hurry, &h, 0);
 }
 
 uint64_t
 evc__hurried(const evc_coord *c, uint32_t stop)
 {
-	uint64_t h = sync_load(&c->hurry);
+	uint64_t h = sync_load_sc(&c->hurry);
 
 	if (h == 0 || HURRY_STOP(h) != HURRY_STOP(stop))
 		return 0;

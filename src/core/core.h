@@ -3,8 +3,8 @@
  * The inside of a coordinator, and what the rooms above may call.
  *
  * One word is the truth about the stop; every wake-up is only a hint to look
- * at it.  Lock order: a coordinator's lock is the only lock; nothing of the
- * user's is ever called under it.  Requests and rings take no lock.
+ * at it.  A coordinator has one lock; nothing of the user's is ever called under
+ * it.  Requests and rings take no lock.
  */
 #ifndef EVC_CORE_CORE_H
 #define EVC_CORE_CORE_H
@@ -117,6 +117,7 @@ struct evc_coord {
 	evc_id last_id;
 	unsigned n_members;  /* entries of members */
 	unsigned n_threads, n_probed, n_own_grace, n_background; /* of them */
+	unsigned n_lingering; /* likewise */
 	unsigned n_ended;    /* in this round, tasks aside */
 	uint64_t seen_ns;    /* when a stop without a slot was first seen */
 	unsigned lost_logged; /* errors without a slot, already told */
@@ -151,7 +152,9 @@ evc_status evc__refuse_setup(evc_coord *c, const char *func, evc_status s);
 /* A name of the user's: not longer than there is room for. */
 evc_status evc__check_name(const char *name, const char *func);
 evc_status evc__check_opts(const evc_member_opts *o, const char *func);
-bool evc__is_zero(const uint64_t *room, size_t n);
+/* Reserved room is zero; a grace is a time or EVC_NO_GRACE. */
+evc_status evc__check_room(const uint64_t room[8], const char *func);
+evc_status evc__check_grace(double grace, const char *func);
 /* A code as it is recorded: 0..255; what it was, when it was not one. */
 evc_status evc__normal(evc_status code, bool *ret_unknown);
 
@@ -172,6 +175,10 @@ struct evc__request {
 evc_status evc__request(evc_coord *c, const struct evc__request *q);
 bool evc__is_clean(const evc_coord *c, uint64_t w, evc_status code);
 
+/* Lock held: the reason in a slot as it stands, if it is of the round of w,
+   else NULL. */
+const evc_reason *evc__reason_peek(const evc_coord *c, unsigned slot,
+				   uint64_t w);
 /* Lock held, round r of w: copy the reason in a slot, if it is there. */
 bool evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 		      evc_reason *ret);
@@ -227,6 +234,8 @@ bool evc__helper_is_self(const evc_coord *c);
 
 /* Tell the log hook of errors it has not heard of.  No lock. */
 void evc__log_errors(evc_coord *c);
+/* What a hook said of a stop that was cleared. */
+void evc__log_hook(evc_coord *c, const char *name, evc_status st);
 void evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored);
 
 /* ---- signals ---- */

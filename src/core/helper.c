@@ -105,7 +105,7 @@ start(evc_coord *c)
 {
 	struct evc__helper *h = sync_alloc(1, sizeof *h);
 	pthread_attr_t attr;
-	sigset_t all, old;
+	sigset_t old;
 	int e;
 
 	if (h == NULL)
@@ -120,8 +120,7 @@ start(evc_coord *c)
 	}
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, evc__stack_with_tls(HELPER_STACK));
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	evc__block_signals(&old);
 	e = sync_thread_create(&h->thread, &attr, helper_main, h);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);

@@ -2,10 +2,10 @@
 /*
  * Stop hooks: functions that are called once for each stop.
  *
- * Each hook remembers the number of the stop it was called for; it is due while
- * that differs from the number of stops there have been.  So a stop that came
- * before the hook was added is not missed, nor one that was cleared before the
- * loop turned - but several such are one call.
+ * Each hook remembers the number of the last stop it was called for; it is due
+ * while that differs from the number of stops there have been.  So a stop that
+ * came before the hook was added is not missed, nor one that was cleared before
+ * the loop turned.
  */
 #include "core/join.h"
 
@@ -26,9 +26,7 @@ next_due(evc_coord *c, const evc_reactor *r)
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->hooks) {
-		struct evc__hook *h = LIST_OF(
-			LIST_OF(n, struct evc__member, node), struct evc__hook,
-			m);
+		struct evc__hook *h = HOOK_OF(n);
 
 		if (h->reactor == r && h->running == 0 && !h->removed &&
 		    h->told != stop)
@@ -44,9 +42,7 @@ evc__hooks_due(evc_coord *c, const evc_reactor *r)
 	uint64_t w = sync_load(&c->word);
 
 	LIST_EACH(n, tmp, &c->hooks) {
-		struct evc__hook *h = LIST_OF(
-			LIST_OF(n, struct evc__member, node), struct evc__hook,
-			m);
+		struct evc__hook *h = HOOK_OF(n);
 
 		if (h->reactor == r && evc__hook_pending(h, w))
 			return true;
@@ -75,17 +71,25 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 	struct evc__self *self = evc__self();
 	struct evc__hook *h;
 	evc_status st;
+	uint64_t w;
 
 	if (sync_load_sc(&c->n_hooks) == 0)
 		return;
 	sync_lock(&c->lock);
 	while ((h = next_due(c, r)) != NULL) {
-		h->told = WORD_STOP_NUMBER(sync_load(&c->word));
+		h->told = (h->told + 1) & WORD_STOPS_MASK;
 		h->running = evc__tid();
 		sync_unlock(&c->lock);
 		self->reported_to = NULL;
 		st = h->fn(c, h->arg);
-		evc__member_result(c, h->m.id, h->m.name, 0, st, false);
+		w = sync_load(&c->word);
+		/* A stop that was cleared is over: what its hook says must not
+		   stop the new round. */
+		if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == h->told)
+			evc__member_result(c, h->m.id, h->m.name, 0, st,
+					   false);
+		else
+			evc__log_hook(c, h->m.name, st);
 		sync_lock(&c->lock);
 		h->running = 0;
 		if (h->removed)
@@ -102,9 +106,7 @@ evc__hooks_drop(evc_coord *c, const evc_reactor *r)
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->hooks) {
-		struct evc__hook *h = LIST_OF(
-			LIST_OF(n, struct evc__member, node), struct evc__hook,
-			m);
+		struct evc__hook *h = HOOK_OF(n);
 
 		if (h->reactor == r)
 			forget(h);
@@ -138,6 +140,7 @@ place(evc_coord *c, struct evc__hook *h)
 			evc__reactor_poke(h->reactor);
 		else
 			evc__helper_ring(c);
+		evc__reopen(c);
 		evc__ring(c);
 	}
 	return 0;

@@ -61,10 +61,10 @@ evc__decide(const struct evc__view *v, struct evc__backoff *b)
 {
 	struct evc__decision d = { EVC__WAIT, SYNC_FOREVER };
 	uint64_t end = deadline(v);
+	/* Then nothing is decided; but who has rung is joined. */
+	bool held = v->until_stop && v->stop == 0;
 
-	if (v->until_stop && v->stop == 0)
-		return d;
-	if (v->alive == 0) {
+	if (!held && v->alive == 0) {
 		d.next = EVC__EMPTY;
 		return d;
 	}
@@ -72,7 +72,7 @@ evc__decide(const struct evc__view *v, struct evc__backoff *b)
 		d.next = EVC__LATE;
 		return d;
 	}
-	if (v->stop == 0 && v->foreground == 0) {
+	if (!held && v->stop == 0 && v->foreground == 0) {
 		d.next = EVC__ASK;
 		return d;
 	}

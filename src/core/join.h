@@ -51,6 +51,15 @@ struct evc__decision evc__decide(const struct evc__view *v,
 				 struct evc__backoff *b);
 /* Seconds to nanoseconds: negative is 0, too much is SYNC_FOREVER. */
 uint64_t evc__ns(double seconds);
+/* How long to sleep in real time for that long by c's clock: nobody tells us
+   when a clock of the user's jumps, so look at it now and then. */
+static inline uint64_t
+evc__real_ns(const evc_coord *c, uint64_t ns)
+{
+	return c->clock != NULL && ns != SYNC_FOREVER && ns > BACKOFF_MOST_NS ?
+		       BACKOFF_MOST_NS :
+		       ns;
+}
 
 /* ---- join_list.c ---- */
 
@@ -80,17 +89,20 @@ struct evc__join {
 	ev_timer timer;
 };
 
-/* Check options and take in listed threads. */
+/* Check options. */
 evc_status evc__join_check(evc_coord *c, const evc_join_opts *o,
 			   const char *func);
-/* No lock, inside the gate: begin, with all that can be refused done. */
+/* No lock: begin, with all that can be refused done. */
 void evc__join_begin(struct evc__join *j, evc_coord *c,
 		     const evc_join_opts *o);
 /* Lock held, given up meanwhile: true when it is answered, else how long to
    sleep. */
 bool evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns);
-/* Lock held: it is over. */
+/* Lock held: off the list. */
 void evc__join_end(struct evc__join *j);
+/* No lock: tell the log, hand out the verdict. */
+evc_status evc__join_result(const struct evc__join *j,
+			    evc_verdict *ret_verdict);
 
 /* ---- join_loop.c ---- */
 
@@ -103,9 +115,6 @@ void evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 /* Loop thread, outside ev_run: join by running the loop. */
 void evc__join_drive(struct evc__join *j);
 
-/* ---- join_block.c ---- */
-
-void evc__join_sleep(struct evc__join *j);
 
 /* ---- run.c ---- */
 
@@ -117,6 +126,7 @@ struct evc__driver {
 	bool stops_on_break; /* an ev_break by the application is a request */
 	bool ended;
 };
+/* Loop thread, outside ev_run; the reactor hears (evc__reactor_hear). */
 void evc__drive(struct evc__driver *d);
 /* Loop thread: if the ev_run of ours is over, end it. */
 void evc__driver_turn(evc_reactor *r);

@@ -91,11 +91,7 @@ join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 		evc__join_drive(&j);
 	else
 		sleep_through(&j);
-	evc__log_errors(c);
-	evc__log_late(c, &j.verdict, j.opts.flags & EVC_JOIN_IGNORE_LIVE);
-	if (ret_verdict != NULL)
-		*ret_verdict = j.verdict;
-	return j.result;
+	return evc__join_result(&j, ret_verdict);
 }
 
 evc_status

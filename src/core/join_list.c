@@ -23,16 +23,13 @@ evc__join_check(evc_coord *c, const evc_join_opts *o, const char *func)
 {
 	if (o == NULL)
 		return 0;
-	if (!evc__is_zero(o->reserved_, 8))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "%s: reserved room is not zero", func);
+	if (evc__check_room(o->reserved_, func) < 0 ||
+	    evc__check_grace(o->grace, func) < 0)
+		return -EVC_INVALID_ARGUMENT;
 	if (o->flags & ~(unsigned)ALL_JOIN_FLAGS)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: unknown flags %#x", func,
 				   o->flags & ~(unsigned)ALL_JOIN_FLAGS);
-	if (isnan(o->grace) || (o->grace < 0 && o->grace != EVC_NO_GRACE))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "%s: grace is not a time", func);
 	if (o->n_threads > 0 && o->threads == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: n_threads without threads", func);
@@ -83,27 +80,38 @@ evc__join_end(struct evc__join *j)
 		j->self->n_joining--;
 }
 
+evc_status
+evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
+{
+	evc__log_errors(j->c);
+	evc__log_late(j->c, &j->verdict, j->opts.flags & EVC_JOIN_IGNORE_LIVE);
+	if (ret_verdict != NULL)
+		*ret_verdict = j->verdict;
+	return j->result;
+}
+
 /* ---- lock held ---- */
 
 /* When the stop was asked for; 0 when it was not. */
 static uint64_t
 stop_time(evc_coord *c, uint64_t w)
 {
-	evc_reason r;
+	const evc_reason *r;
 
 	if (!(w & WORD_FLAG))
 		return 0;
-	if (evc__reason_copy(c, WORD_WIN_SLOT(w), w, &r))
-		return r.mono_ns != 0 ? r.mono_ns : 1;
+	r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
+	if (r != NULL)
+		return r->mono_ns != 0 ? r->mono_ns : 1;
 	if (c->seen_ns == 0)
-		c->seen_ns = evc__now(c);
+		c->seen_ns = evc__now(c) | 1; /* 0 would be "no stop" */
 	return c->seen_ns;
 }
 
 static double
 resolve_grace(evc_coord *c, const struct evc__join *j, uint64_t w)
 {
-	evc_reason r;
+	const evc_reason *r = NULL;
 	double g = j->opts.grace != 0 ? j->opts.grace : c->grace;
 
 	if (g == EVC_NO_GRACE)
@@ -111,10 +119,10 @@ resolve_grace(evc_coord *c, const struct evc__join *j, uint64_t w)
 	if (g != 0)
 		return g;
 	/* Service managers kill after 10 s, or after 90. */
-	if ((w & WORD_FLAG) && evc__reason_copy(c, WORD_WIN_SLOT(w), w, &r) &&
-	    r.kind == EVC_BY_SIGNAL)
-		return SIGNAL_GRACE;
-	return DEFAULT_GRACE;
+	if (w & WORD_FLAG)
+		r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
+	return r != NULL && r->kind == EVC_BY_SIGNAL ? SIGNAL_GRACE :
+						       DEFAULT_GRACE;
 }
 
 static int
@@ -243,12 +251,11 @@ close_round(struct evc__join *j, uint64_t w)
 	return true;
 }
 
-/* Look once.  true: the state may have changed, look again. */
-static bool
-look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
+/* All that the decision depends on. */
+static struct evc__view
+view_of(struct evc__join *j, uint64_t w)
 {
 	evc_coord *c = j->c;
-	uint64_t w = sync_load_sc(&c->word);
 	uint64_t stop = stop_time(c, w);
 	struct evc__census k =
 		evc__census(c, j->self, stop != 0, hooks_not_of(j));
@@ -261,24 +268,39 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		.alive = k.alive,
 		.foreground = k.foreground,
 		.until_stop = j->until_stop,
-		.probes = stop != 0 ? c->n_threads > 0 :
-				      c->n_probed > 0 && !j->until_stop,
 	};
+
+	if (stop != 0) {
+		v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
+		v.hurry_grace = sync_load(&c->hurry_grace_ns);
+		v.probes = c->n_threads > 0;
+	} else if (j->until_stop)
+		/* It looks for no end that cannot ring; but who has rung it
+		   joins, if not at once. */
+		v.probes = c->n_lingering > 0;
+	else
+		v.probes = c->n_probed > 0;
+	return v;
+}
+
+/* Look once.  true: the state may have changed, look again. */
+static bool
+look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
+{
+	evc_coord *c = j->c;
+	uint64_t w = sync_load_sc(&c->word);
+	struct evc__view v = view_of(j, w);
 	struct evc__request q = { .kind = EVC_BY_EMPTY,
 				  .text = "only background members are left" };
 	struct evc__decision d;
 	evc_verdict verdict;
 
-	if (stop != 0) {
-		v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
-		v.hurry_grace = sync_load(&c->hurry_grace_ns);
-	}
-	if (stop != 0 && !j->stop_seen) {
+	if (v.stop != 0 && !j->stop_seen) {
 		j->stop_seen = true;
 		j->backoff.step = 0;
 	}
 	d = evc__decide(&v, &j->backoff);
-	*ret_wait_ns = d.wait_ns;
+	*ret_wait_ns = evc__real_ns(c, d.wait_ns);
 	switch (d.next) {
 	case EVC__WAIT:
 		return false;
@@ -306,7 +328,7 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 			evc__members_probe(c);
 			return true;
 		}
-		fill_verdict(j, w, &verdict, k.alive);
+		fill_verdict(j, w, &verdict, v.alive);
 		answer(j, &verdict);
 		return true;
 	}

@@ -12,6 +12,10 @@
 #include "base/self.h"
 #include "base/text.h"
 
+/* A timer is always set, if only for some day: its place in libev's heap is
+   then there when a stop needs it. */
+#define FAR 1e6
+
 static void
 on_timer(struct ev_loop *loop, ev_timer *t, int revents)
 {
@@ -26,15 +30,14 @@ static void
 arm(struct evc__join *j, uint64_t wait_ns)
 {
 	struct ev_loop *loop = j->reactor->loop;
+	double wait = wait_ns == SYNC_FOREVER ? FAR : (double)wait_ns / 1e9;
 
 	ev_timer_stop(loop, &j->timer);
-	if (wait_ns == SYNC_FOREVER)
-		return;
-	ev_timer_set(&j->timer, (double)wait_ns / 1e9, 0.);
+	ev_timer_set(&j->timer, wait < FAR ? wait : FAR, 0.);
 	ev_timer_start(loop, &j->timer);
 }
 
-/* Loop thread: hear rings, keep the loop running. */
+/* Loop thread. */
 static void
 enter(struct evc__join *j)
 {
@@ -44,12 +47,8 @@ enter(struct evc__join *j)
 	j->timer.data = j;
 	/* A join that decides should not wait behind other timers. */
 	ev_set_priority(&j->timer, EV_MAXPRI);
-	ev_ref(r->loop);
-	/* Heard from here on: the first look comes after this. */
-	sync_add(&r->listener.n_joins, 1);
-	sync_add(&j->c->n_loop_joins, 1);
+	evc__reactor_hear(r, true);
 	list_append(&r->joins, &j->here);
-	evc__reactor_poke(r);
 }
 
 /* Loop thread, lock held. */
@@ -58,14 +57,11 @@ leave(struct evc__join *j)
 {
 	evc_reactor *r = j->reactor;
 
-	sync_sub(&j->c->n_loop_joins, 1);
-	sync_sub(&r->listener.n_joins, 1);
 	list_remove(&j->here);
 	evc__join_end(j);
-	if (r->loop != NULL) {
+	if (r->loop != NULL)
 		ev_timer_stop(r->loop, &j->timer);
-		ev_unref(r->loop);
-	}
+	evc__reactor_hear(r, false);
 }
 
 /* Loop thread, lock held on entry and given up: the answer to its callback.
@@ -173,13 +169,18 @@ evc__join_drive(struct evc__join *j)
 static evc_status
 join_start(evc_coord *c, evc_join_fn *fn, void *arg, const evc_join_opts *o)
 {
-	evc_reactor *r = o != NULL && o->reactor != NULL ? o->reactor :
-							   c->home;
+	evc_reactor *r = o != NULL ? o->reactor : NULL;
 	evc_status st = evc__join_check(c, o, "evc_join_start");
 	struct evc__join *j;
 
 	if (st < 0)
 		return st;
+	sync_lock(&c->lock);
+	if (r == NULL)
+		r = evc__reactor_here(c, NULL);
+	if (r == NULL)
+		r = c->home;
+	sync_unlock(&c->lock);
 	if (fn == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_join_start: no function");

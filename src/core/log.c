@@ -17,10 +17,10 @@ next_error(evc_coord *c, evc_reason *ret)
 	for (i = 0; i < c->n_slots; i++) {
 		struct evc__slot *s = &c->slot[i];
 
-		if (evc__reason_copy(c, i, w, ret) &&
-		    evc__reason_is_error(c, i, w) && !s->logged) {
+		if (evc__reason_peek(c, i, w) != NULL && !s->logged &&
+		    evc__reason_is_error(c, i, w)) {
 			s->logged = true;
-			return true;
+			return evc__reason_copy(c, i, w, ret);
 		}
 	}
 	return false;
@@ -84,7 +84,7 @@ evc__log_errors(evc_coord *c)
 	w = sync_load(&c->word);
 	lost = evc__n_errors(c, w);
 	for (i = 0; i < c->n_slots; i++)
-		if (evc__reason_copy(c, i, w, &r) && lost > 0 &&
+		if (lost > 0 && evc__reason_peek(c, i, w) != NULL &&
 		    evc__reason_is_error(c, i, w) && !evc__reason_late(c, i))
 			lost--;
 	found = lost > c->lost_logged;
@@ -107,4 +107,18 @@ evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 	evc__text_add(&t, v->error.text);
 	c->log(ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, line, &v->error,
 	       c->arg);
+}
+
+void
+evc__log_hook(evc_coord *c, const char *name, evc_status st)
+{
+	char line[192];
+	struct text t = evc__text_in(line, sizeof line);
+
+	if (c->log == NULL || st == 0)
+		return;
+	evc__text_fmt(&t, "%s: hook %s ended with %s (%d) after its stop was "
+			  "cleared",
+		      c->name, name, evc_status_name(st), st);
+	c->log(EVC_LOG_ERROR, line, NULL, c->arg);
 }

@@ -16,12 +16,17 @@
 void
 evc__alive_add(evc_coord *c)
 {
-	uint64_t w;
-
 	/* Add, then read the word; who closes sets CLOSING, then reads the
 	   count: at least one of the two sees the other. */
 	sync_add(&c->alive, 1);
-	w = sync_load_sc(&c->word);
+	evc__reopen(c);
+}
+
+void
+evc__reopen(evc_coord *c)
+{
+	uint64_t w = sync_load_sc(&c->word);
+
 	while (w & (WORD_CLOSING | WORD_JOINED))
 		if (sync_cas(&c->word, &w, w & ~(WORD_CLOSING | WORD_JOINED)))
 			break;
@@ -126,7 +131,16 @@ evc__member_unlink(struct evc__member *m)
 {
 	evc_coord *c = m->c;
 	struct evc__member **p = &c->id_table[m->id & (c->id_buckets - 1)];
+	struct list *n, *tmp;
 
+	/* It left an evented join behind, on a loop that runs no more. */
+	if (m->n_joining > 0)
+		LIST_EACH(n, tmp, &c->joins) {
+			struct evc__join *j = LIST_OF(n, struct evc__join, node);
+
+			if (j->self == m)
+				j->self = NULL;
+		}
 	while (*p != m)
 		p = &(*p)->by_id;
 	*p = m->by_id;
@@ -135,6 +149,7 @@ evc__member_unlink(struct evc__member *m)
 	sync_store(&m->state, EVC_REAPED);
 	if (m->kind != EVC_HOOK) {
 		evc__member_probed(m, false);
+		c->n_lingering -= m->lingers;
 		c->n_members--;
 		c->n_threads -= m->ops != NULL;
 		c->n_own_grace -= m->grace != 0;
@@ -228,6 +243,8 @@ reap(struct evc__member *m, uint64_t ns)
 	/* Its destructors take their time: look again on the back-off. */
 	sync_store(&m->state, EVC_DONE);
 	evc__member_probed(m, true);
+	c->n_lingering += !m->lingers;
+	m->lingers = true;
 	evc__ring(c);
 	return false;
 }

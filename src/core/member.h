@@ -13,7 +13,7 @@
 
 struct evc__member;
 
-/* What the register asks of a kind of thread; see members/pthread.c. */
+/* What the register asks of a kind of thread; see pthread.c. */
 struct evc__member_ops {
 	/* Lock held, never blocks.  true: it has ended and is joined. */
 	bool (*probe)(struct evc__member *m);
@@ -48,6 +48,8 @@ struct evc__member {
 	bool queued;                /* stands in c->done, or was taken out of
 				       it and not looked at yet */
 	bool probed;                /* cannot ring: counted in c->n_probed */
+	bool lingers;               /* has rung, but could not be joined yet:
+				       counted in c->n_lingering */
 	bool watched;               /* has a pidfd in the helper's set */
 	int pidfd;                  /* -1: none */
 
@@ -86,6 +88,8 @@ void evc__members_probe(evc_coord *c);
 struct evc__member *evc__member_self(const evc_coord *c);
 /* Add to or take from what is alive; add opens a closed round again. */
 void evc__alive_add(evc_coord *c);
+/* Somebody came into a round that may be closed, or is being closed. */
+void evc__reopen(evc_coord *c);
 void evc__alive_sub(evc_coord *c);
 
 /* ---- result.c ---- */
@@ -118,7 +122,7 @@ struct evc__pthread {
 	void *arg;
 	/* started: written by the thread before it is DONE; registered: by who
 	   saw it end, under the lock; read by who joined it */
-	bool has_result;
+	bool has_result; /* what its end means was asked for already */
 	bool after_stop; /* it is known to have ended after the stop */
 };
 extern const struct evc__member_ops evc__pthread_ops;
@@ -141,6 +145,8 @@ struct evc__hook {
 	int running;         /* lock: the thread id that is in it, or 0 */
 	bool removed;        /* lock: free it when it has returned */
 };
+#define HOOK_OF(n) \
+	LIST_OF(LIST_OF(n, struct evc__member, node), struct evc__hook, m)
 /* Run what is due on r (NULL: the helper's).  No lock. */
 void evc__hooks_run(evc_coord *c, evc_reactor *r);
 /* Lock held: is one of r's due or running? */

@@ -21,12 +21,11 @@ cancel_off(void)
 	return old;
 }
 
-/* Inside the walkers. */
+/* Inside the walkers, cancellation off. */
 static void
 walk(evc_coord *c, bool joins_only)
 {
 	struct evc__chunk *k = &c->chunk;
-	int old = cancel_off();
 	unsigned i;
 
 	for (; k != NULL; k = sync_load(&k->next))
@@ -37,7 +36,6 @@ walk(evc_coord *c, bool joins_only)
 					  sync_load_sc(&l->n_joins) > 0))
 				l->tell(l);
 		}
-	pthread_setcancelstate(old, NULL);
 }
 
 static void
@@ -56,9 +54,12 @@ evc__ring(evc_coord *c)
 {
 	ring_sleepers(c);
 	if (sync_load_sc(&c->n_loop_joins) > 0) {
+		int old = cancel_off();
+
 		evc__walk_enter(&c->walkers);
 		walk(c, true);
 		evc__walk_leave(&c->walkers);
+		pthread_setcancelstate(old, NULL);
 	}
 }
 
@@ -73,6 +74,8 @@ evc__tell_all(evc_coord *c)
 	evc__wake_waiters(c);
 	ring_sleepers(c);
 	if (sync_load_sc(&c->n_listeners) > 0) {
+		int old = cancel_off();
+
 		evc__walk_enter(&c->walkers);
 		/* Inside: a clear waits for us from here on. */
 		w = sync_load_sc(&c->word);
@@ -80,6 +83,7 @@ evc__tell_all(evc_coord *c)
 		    sync_load_sc(&c->mark) != stop)
 			walk(c, false);
 		evc__walk_leave(&c->walkers);
+		pthread_setcancelstate(old, NULL);
 	}
 	/* Late, after a clear, this names an old stop and says nothing of the
 	   present one; at worst that one is walked once more. */

@@ -13,34 +13,36 @@ of(struct evc__member *m)
 	return LIST_OF(m, struct evc__pthread, m);
 }
 
+static void
+ask(struct evc__member *m, evc_status code, const char *text)
+{
+	struct evc__request q = { .code = code,
+				  .kind = EVC_BY_MEMBER_END,
+				  .tid = m->tid,
+				  .by = m->id,
+				  .who = m->name,
+				  .text = text };
+
+	evc__request(m->c, &q);
+}
+
 /* It is joined, by us; ret is what it returned. */
 static void
 joined(struct evc__member *m, const void *ret)
 {
 	struct evc__pthread *p = of(m);
-	struct evc__request q = { .code = EVC_ABORTED,
-				  .kind = EVC_BY_MEMBER_END,
-				  .tid = m->tid,
-				  .by = m->id,
-				  .who = m->name,
-				  .text = "ended without a result" };
 
-	if (m->kind == EVC_THREAD) {
-		/* It left by a raw exit, which only we have noticed; when it
-		   did so before the stop, or nobody can tell, that is an
-		   error. */
-		if (!p->has_result && !p->after_stop)
-			evc__request(m->c, &q);
+	if (m->kind == EVC_REGISTERED && ret == PTHREAD_CANCELED &&
+	    !p->after_stop)
+		ask(m, EVC_ABORTED, "was cancelled");
+	else if (p->has_result)
 		return;
-	}
-	if (ret == PTHREAD_CANCELED && !p->after_stop) {
-		q.text = "was cancelled";
-		evc__request(m->c, &q);
-	} else if (m->flags & EVC_END_STOPS) {
-		q.code = 0;
-		q.text = "ended";
-		evc__request(m->c, &q);
-	}
+	else if (m->kind == EVC_REGISTERED && (m->flags & EVC_END_STOPS))
+		ask(m, 0, "ended");
+	else if (m->kind == EVC_THREAD && !p->after_stop)
+		/* It left by a raw exit, which only we have noticed: before
+		   the stop, or nobody can tell. */
+		ask(m, EVC_ABORTED, "ended without a result");
 }
 
 static bool
@@ -68,12 +70,23 @@ reap(struct evc__member *m, uint64_t ns)
 	return true;
 }
 
+/* A join reads what a thread returned; but what its end alone means is asked for
+   here, for nobody may be joining. */
 static void
 vanished(struct evc__member *m)
 {
+	struct evc__pthread *p = of(m);
+
 	if (sync_load(&m->state) != EVC_LIVE)
 		return; /* it has rung by itself */
-	of(m)->after_stop = evc_should_stop(m->c);
+	p->after_stop = evc_should_stop(m->c);
+	if (m->kind == EVC_THREAD && !p->after_stop) {
+		ask(m, EVC_ABORTED, "ended without a result");
+		p->has_result = true;
+	} else if (m->kind == EVC_REGISTERED && (m->flags & EVC_END_STOPS)) {
+		ask(m, 0, "ended");
+		p->has_result = true;
+	}
 	evc__member_done(m);
 }
 

@@ -40,6 +40,21 @@ evc__reactor_poke(evc_reactor *r)
 }
 
 void
+evc__reactor_hear(evc_reactor *r, bool yes)
+{
+	uint32_t d = yes ? 1 : (uint32_t)-1;
+
+	/* Heard first: the look that follows misses nothing. */
+	sync_add(&r->listener.n_joins, d);
+	sync_add(&r->c->n_loop_joins, d);
+	if (yes) {
+		ev_ref(r->loop);
+		evc__reactor_poke(r);
+	} else if (r->loop != NULL)
+		ev_unref(r->loop);
+}
+
+void
 evc__reactor_turn(evc_reactor *r)
 {
 	struct evc__frame f = { r->frames, false };

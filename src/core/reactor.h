@@ -70,8 +70,11 @@ evc_status evc__reactor_attach(evc_coord *c, const char *name,
 			       struct ev_loop *loop, evc_reactor **ret);
 /* Loop thread: take it off its loop and free it. */
 void evc__reactor_release(evc_reactor *r);
-/* Loop thread: turn the loop once more and look. */
+/* Loop thread, or lock held: turn the loop once more and look. */
 void evc__reactor_poke(evc_reactor *r);
+/* Loop thread: for a join or a run, hear every ring and keep the loop running,
+   and begin with a look; or do so no more. */
+void evc__reactor_hear(evc_reactor *r, bool yes);
 /* Loop thread: hooks, tasks, joins - whatever the state asks for. */
 void evc__reactor_turn(evc_reactor *r);
 /* Lock held: a reactor whose loop the calling thread runs, or NULL. */

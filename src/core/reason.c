@@ -65,6 +65,11 @@ evc__slot_claim(evc_coord *c, uint64_t w, bool error, bool late)
 	for (i = 2; i < end; i++)
 		if (claim(c, i, w))
 			return i;
+	/* What was kept for a winner and a first error that came without. */
+	if (error && (w & WORD_FLAG) && claim(c, 0, w))
+		return 0;
+	if (error && WORD_ERR_CODE(w) != 0 && claim(c, 1, w))
+		return 1;
 	return NO_SLOT;
 }
 
@@ -142,6 +147,13 @@ readable(const evc_coord *c, unsigned slot, uint64_t w)
 	       s == SLOT(LATE, WORD_STOPS(w));
 }
 
+const evc_reason *
+evc__reason_peek(const evc_coord *c, unsigned slot, uint64_t w)
+{
+	return slot != NO_SLOT && readable(c, slot, w) ? &c->slot[slot].r :
+							 NULL;
+}
+
 bool
 evc__reason_late(const evc_coord *c, unsigned slot)
 {
@@ -211,7 +223,9 @@ evc__error_count(evc_coord *c, uint64_t w)
 
 	do {
 		newer = ((uint32_t)(old >> 32) - stops) & WORD_STOPS_MASK;
-		if (newer == 0)
+		if (newer == 0 && (uint32_t)old == UINT32_MAX)
+			return;
+		else if (newer == 0)
 			next = old + 1;
 		else if (newer < WORD_STOPS_MASK / 2)
 			return; /* our round is over */

@@ -19,7 +19,7 @@ evc__member_result(evc_coord *c, evc_id by, const char *name, unsigned flags,
 	bool unknown;
 
 	q.code = evc__normal(result, &unknown);
-	if (q.code != 0 && !unknown && self->reported == q.code &&
+	if (q.code != 0 && self->reported == q.code &&
 	    self->reported_to == c && self->reported_stops == WORD_STOPS(w))
 		return self->handed_back ? q.code : 0;
 	if (evc__is_clean(c, w, q.code) && !(flags & EVC_END_STOPS) &&

@@ -47,22 +47,15 @@ evc__drive(struct evc__driver *d)
 				  .text = "ev_break by the application" };
 
 	r->driver = d;
-	ev_ref(r->loop);
-	sync_add(&r->listener.n_joins, 1);
-	sync_add(&c->n_loop_joins, 1);
-	evc__reactor_poke(r);
 	while (!d->ended) {
 		ev_run(r->loop, 0);
 		if (!d->ended && d->stops_on_break && !evc_should_stop(c))
 			evc__request(c, &q);
 	}
-	sync_sub(&c->n_loop_joins, 1);
-	sync_sub(&r->listener.n_joins, 1);
 	if (ev_is_active(&r->prepare)) {
 		ev_ref(r->loop);
 		ev_prepare_stop(r->loop, &r->prepare);
 	}
-	ev_unref(r->loop);
 	r->driver = NULL;
 }
 
@@ -108,11 +101,7 @@ run(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 	j.reactor = c->home;
 	evc__join_begin(&j, c, o);
 	evc__join_drive(&j);
-	evc__log_errors(c);
-	evc__log_late(c, &j.verdict, j.opts.flags & EVC_JOIN_IGNORE_LIVE);
-	if (ret_verdict != NULL)
-		*ret_verdict = j.verdict;
-	return j.result;
+	return evc__join_result(&j, ret_verdict);
 }
 
 evc_status
@@ -163,7 +152,9 @@ evc_reactor_run(evc_reactor *r)
 	if (st < 0)
 		return st;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	evc__reactor_hear(r, true);
 	evc__drive(&d);
+	evc__reactor_hear(r, false);
 	pthread_setcancelstate(old, NULL);
 	return r == r->c->home ? 0 : evc_reactor_detach(r);
 }

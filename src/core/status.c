@@ -103,13 +103,26 @@ evc__check_name(const char *name, const char *func)
 	return 0;
 }
 
-bool
-evc__is_zero(const uint64_t *room, size_t n)
+evc_status
+evc__check_room(const uint64_t room[8], const char *func)
 {
-	while (n-- > 0)
-		if (*room++ != 0)
-			return false;
-	return true;
+	unsigned i;
+
+	for (i = 0; i < 8; i++)
+		if (room[i] != 0)
+			return evc__refuse(-EVC_INVALID_ARGUMENT,
+					   "%s: reserved room is not zero",
+					   func);
+	return 0;
+}
+
+evc_status
+evc__check_grace(double grace, const char *func)
+{
+	if (isnan(grace) || (grace < 0 && grace != EVC_NO_GRACE))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: grace is not a time", func);
+	return 0;
 }
 
 evc_status
@@ -121,16 +134,13 @@ evc__check_opts(const evc_member_opts *o, const char *func)
 
 	if (o == NULL)
 		return 0;
-	if (!evc__is_zero(o->reserved_, 8))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "%s: reserved room is not zero", func);
+	if (evc__check_room(o->reserved_, func) < 0 ||
+	    evc__check_grace(o->grace, func) < 0)
+		return -EVC_INVALID_ARGUMENT;
 	if (o->flags & ~named)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: unknown flags %#x", func,
 				   o->flags & ~named);
-	if (isnan(o->grace) || (o->grace < 0 && o->grace != EVC_NO_GRACE))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "%s: grace is not a time", func);
 	if (!(o->jitter >= 0 && o->jitter <= 1))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: jitter is not in 0..1", func);

@@ -41,7 +41,9 @@ wait_until(evc_coord *c, uint64_t until)
 		if (now >= until || evc__gate_is_shut(&c->gate))
 			return false;
 		sync_futex_wait(low_half(c), (uint32_t)w,
-				until == SYNC_FOREVER ? until : until - now);
+				until == SYNC_FOREVER ?
+					until :
+					evc__real_ns(c, until - now));
 		w = sync_load_sc(&c->word);
 	}
 }

@@ -180,8 +180,12 @@ evc_task_end(evc_task *t)
 {
 	evc_reactor *r = t != NULL ? t->reactor_ : NULL;
 
-	if (r == NULL || r->tid != evc__tid())
+	if (r == NULL)
 		return;
+	if (r->tid != evc__tid()) {
+		evc__refuse(0, "evc_task_end: another thread's loop");
+		return;
+	}
 	if (r->cursor == t)
 		r->cursor = t->next_;
 	t->prev_->next_ = t->next_;

@@ -44,6 +44,10 @@ thread_main(void *arg)
 	evc_status st;
 	int old;
 
+	/* Not before we stand in the register: an error reported at once must
+	   not meet a round that is closed still. */
+	sync_lock(&m->c->lock);
+	sync_unlock(&m->c->lock);
 	evc__thread_rename(m->name);
 	evc__self()->member = m;
 	pthread_cleanup_push(ended_without_result, p);
@@ -56,24 +60,9 @@ thread_main(void *arg)
 	return NULL;
 }
 
-/* All signals are the program's own threads', but for those that a fault in
-   this very thread raises. */
-static void
-block_signals(sigset_t *old)
-{
-	sigset_t set;
-
-	sigfillset(&set);
-	sigdelset(&set, SIGSEGV);
-	sigdelset(&set, SIGBUS);
-	sigdelset(&set, SIGFPE);
-	sigdelset(&set, SIGILL);
-	pthread_sigmask(SIG_SETMASK, &set, old);
-}
-
 /* Lock held, also over pthread_create: whoever finds the record finds its
-   pthread_t in it.  The thread may even have ended before the record is in the
-   register: who reaps it needs the lock. */
+   pthread_t in it.  The round is opened again, if it was closed, only when there
+   is a thread; that waits for the lock before it does anything. */
 static evc_status
 launch(evc_coord *c, struct evc__pthread *p, const pthread_attr_t *attr)
 {
@@ -85,7 +74,7 @@ launch(evc_coord *c, struct evc__pthread *p, const pthread_attr_t *attr)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_thread_start: no memory");
 	m->id = c->last_id + 1;
-	block_signals(&old);
+	evc__block_signals(&old);
 	e = sync_thread_create(&m->thread, attr, thread_main, p);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (e != 0)

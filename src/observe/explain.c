@@ -112,7 +112,7 @@ add_alive(struct text *t, evc_coord *c)
 	unsigned n;
 
 	sync_lock(&c->lock);
-	evc__members_reap(c, 0);
+	evc__members_probe(c);
 	n = evc__names(c, NULL, evc_should_stop(c), 0, names, sizeof names);
 	sync_unlock(&c->lock);
 	if (n == 0)

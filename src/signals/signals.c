@@ -6,7 +6,6 @@
  * One owner in a process.  A handler runs inside `inside`; who takes the owner
  * away waits for a moment without handlers, so c may be freed afterwards.
  */
-#include <math.h>
 #include <signal.h>
 
 #include "base/self.h"
@@ -74,8 +73,9 @@ name_signal(struct text *t, int n)
 	}
 }
 
+/* Ask for the stop; a second time the reason says that the grace is cut. */
 static void
-first(evc_coord *c, int n, const siginfo_t *info)
+ask(evc_coord *c, int n, const siginfo_t *info, bool again)
 {
 	char buf[96];
 	struct text t = evc__text_in(buf, sizeof buf);
@@ -90,6 +90,8 @@ first(evc_coord *c, int n, const siginfo_t *info)
 		evc__text_int(&t, (int64_t)info->si_uid);
 	} else
 		evc__text_add(&t, " from the kernel");
+	if (again)
+		evc__text_add(&t, ", which cuts the grace");
 	evc__request(c, &q);
 }
 
@@ -135,11 +137,10 @@ on_signal(int n, siginfo_t *info, void *context)
 		as_before(n);
 	else if (c != NULL) {
 		many = count(c, &stop);
-		if (many == 1)
-			first(c, n, info);
-		else if (many >= 3 && third_exits)
+		if (many >= 3 && third_exits)
 			third(n);
-		else if (many == 2)
+		ask(c, n, info, many == 2);
+		if (many == 2)
 			evc__hurry(c, stop);
 	}
 	evc__walk_leave(&inside);
@@ -183,19 +184,13 @@ check(const evc_signals_opts *o)
 {
 	unsigned i, k;
 
-	if (!evc__is_zero(o->reserved_, 8))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_signals_start: reserved room is not "
-				   "zero");
+	if (evc__check_room(o->reserved_, "evc_signals_start") < 0 ||
+	    evc__check_grace(o->short_grace, "evc_signals_start") < 0)
+		return -EVC_INVALID_ARGUMENT;
 	if (o->flags & ~(unsigned)EVC_SIGNALS_THIRD_EXITS)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_signals_start: unknown flags %#x",
 				   o->flags);
-	if (isnan(o->short_grace) ||
-	    (o->short_grace < 0 && o->short_grace != EVC_NO_GRACE))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_signals_start: short_grace is not a "
-				   "time");
 	if (o->exit_fd < 0)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_signals_start: exit_fd is no "
@@ -272,6 +267,8 @@ start(evc_coord *c, const evc_signals_opts *o)
 	/* A fork child that makes a coordinator of its own takes them over. */
 	if (now != NULL && !evc__same_process(now)) {
 		restore(n_signo);
+		/* Whoever was in a handler is the parent's. */
+		sync_store(&inside.n, 0);
 		now = NULL;
 	}
 	if (now != NULL)

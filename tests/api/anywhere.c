@@ -196,7 +196,7 @@ request_with_cancel_pending(void *arg)
 START_TEST(S4_with_a_cancellation_pending)
 {
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-	struct doomed d = {.c = new_coord(loop), .loop_tid = own_tid()};
+	struct doomed d = { .c = new_coord(loop), .loop_tid = own_tid() };
 	atomic_int hooked = 0;
 	pthread_t t;
 	void *result;

@@ -59,11 +59,11 @@ END_TEST
 
 START_TEST(refused_while_members_live_and_names_them)
 {
-	static const evc_task_class cls = {"request", NULL, NULL, 0};
+	static const evc_task_class cls = { "request", NULL, NULL, 0 };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	struct guest g = {0};
-	evc_task task = {0};
+	struct guest g = { 0 };
+	evc_task task = { 0 };
 	evc_id hold = 0;
 	pthread_t t;
 
@@ -238,7 +238,7 @@ request_again_and_again(void *arg)
 /* Whatever the order was: in the end all the signs say the same. */
 START_TEST(clears_beside_requests_leave_flag_and_descriptor_agreed)
 {
-	struct race r = {.c = new_coord(NULL)};
+	struct race r = { .c = new_coord(NULL) };
 	int fd = evc_stop_fd(r.c), i;
 	pthread_t t[2];
 
@@ -287,8 +287,8 @@ END_TEST
 API_MAIN("clear", a_clear_opens_a_new_round_that_knows_nothing,
 	 without_a_stop_only_the_mark_of_the_join_is_taken_away,
 	 refused_while_members_live_and_names_them,
-	 what_has_ended_and_was_not_joined_does_not_live, refused_while_a_join_waits,
-	 refused_while_an_evented_join_waits,
+	 what_has_ended_and_was_not_joined_does_not_live,
+	 refused_while_a_join_waits, refused_while_an_evented_join_waits,
 	 a_member_that_clears_is_left_out_itself,
 	 hooks_due_bar_no_clear_and_run_once,
 	 the_stop_descriptor_follows_every_stop_and_clear,

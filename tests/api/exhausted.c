@@ -95,10 +95,10 @@ END_TEST
 
 START_TEST(starting_registering_holding_and_guarding_need_none)
 {
-	evc_member_opts watched = {.flags = EVC_WATCHED};
+	evc_member_opts watched = { .flags = EVC_WATCHED };
 	evc_coord *c = new_coord(NULL);
 	evc_status st[8], result = 0;
-	struct guest g = {0};
+	struct guest g = { 0 };
 	evc_id hold = 0;
 	evc_verdict v;
 	pthread_t t;
@@ -164,7 +164,7 @@ END_TEST
 
 START_TEST(a_thread_that_cannot_be_made_leaves_no_member)
 {
-	evc_member_opts huge = {.stack = (size_t)1 << 46};
+	evc_member_opts huge = { .stack = (size_t)1 << 46 };
 	int threads = t_count_threads();
 	evc_coord *c = new_coord(NULL);
 	evc_verdict v;

@@ -48,9 +48,9 @@ fail_here(evc_coord *c, void *arg)
 
 START_TEST(a_members_error_is_explained_with_who_why_where)
 {
-	evc_config cfg = {.name = "trainer"};
+	evc_config cfg = { .name = "trainer" };
 	evc_coord *c = new_coord_with(NULL, &cfg);
-	struct who w = {0};
+	struct who w = { 0 };
 	char part[64];
 	const char *text;
 
@@ -117,7 +117,7 @@ END_TEST
 
 START_TEST(an_end_that_stops_is_explained_by_its_member)
 {
-	evc_member_opts opts = {.flags = EVC_END_STOPS};
+	evc_member_opts opts = { .flags = EVC_END_STOPS };
 	evc_coord *c = new_coord(NULL);
 
 	OK(evc_thread_start(c, "main-loop", return_at_once, NULL, &opts, NULL));
@@ -152,12 +152,12 @@ END_TEST
 
 START_TEST(a_report_has_a_line_for_each_that_is_alive)
 {
-	static const evc_task_class cls = {"upload", NULL, NULL, 0};
+	static const evc_task_class cls = { "upload", NULL, NULL, 0 };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	evc_join_opts opts = {.grace = 0.01};
-	struct guest g = {0};
-	evc_task task = {0};
+	evc_join_opts opts = { .grace = 0.01 };
+	struct guest g = { 0 };
+	evc_task task = { 0 };
 	evc_id hold = 0;
 	const char *text, *p;
 	int n = 0;
@@ -211,7 +211,7 @@ like_snprintf(size_t (*tell)(const evc_coord *, char *, size_t), evc_coord *c)
 START_TEST(lengths_are_those_of_snprintf)
 {
 	/* ages and dates stand still on this clock */
-	evc_config cfg = {.clock = scripted_clock};
+	evc_config cfg = { .clock = scripted_clock };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	evc_id hold = 0;
 

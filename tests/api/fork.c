@@ -36,13 +36,13 @@ child_was_right(pid_t pid)
 
 START_TEST(L5_every_call_but_the_questions_is_refused)
 {
-	static const evc_task_class cls = {"task", NULL, NULL, 0};
+	static const evc_task_class cls = { "task", NULL, NULL, 0 };
 	struct ev_loop *loop = ev_loop_new(0), *other = ev_loop_new(0);
 	struct ev_loop *volatile third = ev_loop_new(0);
 	evc_coord *volatile c = new_coord(loop);
 	evc_reactor *r = NULL, *s = NULL;
 	evc_member_info info;
-	evc_task task = {0}, begun = {0};
+	evc_task task = { 0 }, begun = { 0 };
 	evc_verdict v;
 	evc_id id = 0, hold = 0;
 	int fd = evc_stop_fd(c);
@@ -157,7 +157,7 @@ START_TEST(L5_the_parent_at_work_is_not_disturbed)
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *volatile c = new_coord(loop);
 	struct joiner j;
-	struct guest g = {0};
+	struct guest g = { 0 };
 	pthread_t t;
 	pid_t pid;
 	int i, fd = evc_stop_fd(c);

@@ -36,7 +36,7 @@ on_stop(evc_coord *c, void *arg)
 static void
 add(evc_coord *c, struct hook *h, evc_reactor *r)
 {
-	evc_member_opts opts = {.reactor = r};
+	evc_member_opts opts = { .reactor = r };
 
 	OK(evc_on_stop(c, "the-hook", on_stop, h, &opts, &h->id));
 	ck_assert_uint_ne(h->id, 0);
@@ -52,11 +52,11 @@ task_told(evc_task *t, void *arg)
 
 START_TEST(on_the_home_before_any_task_is_told)
 {
-	static const evc_task_class cls = {"task", task_told, NULL, 0};
+	static const evc_task_class cls = { "task", task_told, NULL, 0 };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	struct hook h = {0};
-	evc_task t = {0};
+	struct hook h = { 0 };
+	evc_task t = { 0 };
 
 	n_tasks_told = 0;
 	OK(evc_task_begin(evc_home(c), &t, &cls));
@@ -98,8 +98,8 @@ far_main(void *arg)
 
 START_TEST(on_the_reactor_that_it_names_put_there_by_another_thread)
 {
-	struct far f = {.c = new_coord(NULL)};
-	struct hook h = {0};
+	struct far f = { .c = new_coord(NULL) };
+	struct hook h = { 0 };
 	pthread_t t;
 
 	OK(pthread_create(&t, NULL, far_main, &f));
@@ -119,7 +119,7 @@ START_TEST(without_a_home_on_the_helper_thread)
 {
 	int threads = t_count_threads(), fds = t_count_fds();
 	evc_coord *c = new_coord(NULL);
-	struct hook h = {0};
+	struct hook h = { 0 };
 
 	add(c, &h, NULL);
 	OK(evc_request_stop(c, 0, NULL));
@@ -138,7 +138,7 @@ static void
 once_a_stop(struct ev_loop *loop)
 {
 	evc_coord *c = new_coord(loop);
-	struct hook h = {0};
+	struct hook h = { 0 };
 	int i;
 
 	add(c, &h, NULL);
@@ -170,18 +170,22 @@ START_TEST(added_after_the_stop_it_is_called_too)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop), *d = new_coord(NULL);
-	struct hook h = {0}, k = {0};
+	struct hook before = { 0 }, on_loop = { 0 }, on_helper = { 0 };
 
 	OK(evc_request_stop(c, 0, NULL));
 	ev_run(loop, EVRUN_NOWAIT);
-	add(c, &h, NULL);
+	add(c, &on_loop, NULL);
+	ev_run(loop, EVRUN_NOWAIT); /* no join is needed */
+	ck_assert_int_eq(on_loop.calls, 1);
 	OK(evc_run(c, NULL, NULL));
-	ck_assert_int_eq(h.calls, 1);
+	ck_assert_int_eq(on_loop.calls, 1);
 
+	add(d, &before, NULL);
 	OK(evc_request_stop(d, 0, NULL));
-	add(d, &k, NULL);
 	OK(evc_join(d, NULL, NULL));
-	ck_assert_int_eq(k.calls, 1);
+	add(d, &on_helper, NULL);
+	UNTIL(atomic_load(&on_helper.calls) == 1);
+	ck_assert_int_eq(before.calls, 1);
 	OK(evc_free(c));
 	OK(evc_free(d));
 	ev_loop_destroy(loop);
@@ -192,7 +196,7 @@ START_TEST(a_removed_hook_is_never_called)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop), *d = new_coord(NULL);
-	struct hook h = {0}, due = {0}, k = {0};
+	struct hook h = { 0 }, due = { 0 }, k = { 0 };
 
 	add(c, &h, NULL);
 	add(c, &due, NULL);
@@ -215,11 +219,11 @@ END_TEST
 START_TEST(removed_from_inside_it_is_called_no_more)
 {
 	struct ev_loop *loop = ev_loop_new(0);
-	evc_coord *c[2] = {new_coord(loop), new_coord(NULL)};
+	evc_coord *c[2] = { new_coord(loop), new_coord(NULL) };
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		struct hook h = {.removes_itself = true, .removed = 77};
+		struct hook h = { .removes_itself = true, .removed = 77 };
 
 		add(c[i], &h, NULL);
 		OK(evc_request_stop(c[i], 0, NULL));
@@ -256,8 +260,8 @@ remove_main(void *arg)
 START_TEST(removing_waits_while_it_runs_elsewhere)
 {
 	evc_coord *c = new_coord(NULL);
-	struct hook h = {.stays = true};
-	struct removal r = {.c = c};
+	struct hook h = { .stays = true };
+	struct removal r = { .c = c };
 	pthread_t t;
 
 	add(c, &h, NULL);
@@ -279,8 +283,8 @@ END_TEST
 START_TEST(a_join_waits_for_it_and_names_it_when_late)
 {
 	evc_coord *c = new_coord(NULL);
-	struct hook h = {.stays = true};
-	evc_join_opts opts = {.grace = 0.05};
+	struct hook h = { .stays = true };
+	evc_join_opts opts = { .grace = 0.05 };
 	struct joiner j;
 	evc_verdict v;
 
@@ -306,7 +310,7 @@ END_TEST
 static evc_status
 join_inside(evc_coord *c, void *arg)
 {
-	evc_join_opts opts = {.grace = INFINITY};
+	evc_join_opts opts = { .grace = INFINITY };
 
 	*(evc_status *)arg = evc_join(c, &opts, NULL);
 	return 0;
@@ -328,17 +332,18 @@ END_TEST
 
 START_TEST(a_result_that_is_not_clean_is_an_error)
 {
-	static const evc_status results[] = {0, EVC_OUT_OF_RANGE, EVC_CANCELLED,
-					     EVC_DATA_LOSS, 1000};
-	static const evc_status verdicts[] = {0, 0, 0, EVC_DATA_LOSS,
-					      EVC_UNKNOWN};
+	static const evc_status results[] = { 0, EVC_OUT_OF_RANGE,
+					      EVC_CANCELLED, EVC_DATA_LOSS,
+					      1000 };
+	static const evc_status verdicts[] = { 0, 0, 0, EVC_DATA_LOSS,
+					       EVC_UNKNOWN };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_verdict v;
 	evc_coord *c;
 	int i;
 
 	for (i = 0; i < 10; i++) {
-		struct hook h = {.result = results[i / 2]};
+		struct hook h = { .result = results[i / 2] };
 
 		c = new_coord(i % 2 ? loop : NULL);
 		add(c, &h, NULL);
@@ -356,7 +361,7 @@ START_TEST(free_without_a_join_drops_what_is_due)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	struct hook h = {0};
+	struct hook h = { 0 };
 
 	add(c, &h, NULL);
 	OK(evc_request_stop(c, 0, NULL));

@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <ev.h>
-#include <fcntl.h>
 
 #define WHILE 1.0
 
@@ -66,18 +65,6 @@ START_TEST(a_join_of_started_threads_wakes_nobody)
 	OK(evc_free(c));
 }
 END_TEST
-
-/* Is there a pidfd for threads (Linux 6.9)? */
-static bool
-has_thread_pidfd(void)
-{
-	int fd = (int)syscall(SYS_pidfd_open, own_tid(), O_EXCL);
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
 
 static void *
 wait_for_stop_thread(void *arg)
@@ -165,7 +152,7 @@ runner_main(void *arg)
 static void
 idle_loop(bool evented)
 {
-	struct runner r = {.evented = evented};
+	struct runner r = { .evented = evented };
 	pthread_t t;
 
 	OK(pthread_create(&t, NULL, runner_main, &r));

@@ -11,7 +11,7 @@
 START_TEST(J1_returns_when_the_last_member_has_ended_and_not_before)
 {
 	evc_coord *c = new_coord(NULL);
-	struct guest a = {0}, b = {0};
+	struct guest a = { 0 }, b = { 0 };
 	struct joiner j;
 
 	OK(evc_thread_start(c, "a", stay, &a, NULL, NULL));
@@ -34,9 +34,9 @@ END_TEST
 
 START_TEST(J1_the_grace_is_honoured_whole_and_to_the_smallest)
 {
-	static const double graces[] = {EVC_NO_GRACE, 1e-10, 0.002, 0.3};
+	static const double graces[] = { EVC_NO_GRACE, 1e-10, 0.002, 0.3 };
 	evc_coord *c = new_coord(NULL);
-	evc_join_opts opts = {0};
+	evc_join_opts opts = { 0 };
 	evc_verdict v;
 	evc_id hold = 0;
 	double start;
@@ -64,7 +64,7 @@ END_TEST
 
 START_TEST(J1_the_grace_comes_from_the_config)
 {
-	evc_config cfg = {.grace = 0.2};
+	evc_config cfg = { .grace = 0.2 };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	double start = t_now();
 	evc_id hold = 0;
@@ -81,7 +81,7 @@ END_TEST
 START_TEST(J2_what_begins_while_a_join_waits_is_waited_for)
 {
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0}, late = {0};
+	struct guest g = { 0 }, late = { 0 };
 	struct joiner j;
 	pthread_t t;
 	evc_id hold = 0;
@@ -107,10 +107,10 @@ END_TEST
 
 START_TEST(J2_after_the_stop_only_what_runs_already_comes_in)
 {
-	evc_config cfg = {.flags = EVC_STRICT_SETUP};
-	evc_member_opts late = {.flags = EVC_LATE};
+	evc_config cfg = { .flags = EVC_STRICT_SETUP };
+	evc_member_opts late = { .flags = EVC_LATE };
 	evc_coord *c = new_coord_with(NULL, &cfg);
-	struct guest g = {0};
+	struct guest g = { 0 };
 	struct joiner j;
 	pthread_t t;
 	evc_id id = 77, hold = 0;
@@ -139,11 +139,11 @@ END_TEST
 START_TEST(J3_registered_are_ended_and_stragglers)
 {
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
-	evc_join_opts opts = {.grace = 0.5};
+	struct guest g = { 0 };
+	evc_join_opts opts = { .grace = 0.5 };
 	evc_verdict v;
 	pthread_t t;
-	evc_id hold[4] = {0};
+	evc_id hold[4] = { 0 };
 	int i;
 
 	for (i = 0; i < 4; i++) {
@@ -174,7 +174,7 @@ static evc_status
 join_as_member(evc_coord *c, void *arg)
 {
 	evc_verdict *v = arg;
-	evc_join_opts opts = {.grace = INFINITY};
+	evc_join_opts opts = { .grace = INFINITY };
 
 	if (evc_join(c, &opts, v) < 0)
 		v->code = -1;
@@ -201,10 +201,10 @@ START_TEST(J4_every_join_has_its_own_grace)
 {
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
 	evc_coord *c = new_coord(loop);
-	evc_join_opts patient = {.grace = INFINITY};
+	evc_join_opts patient = { .grace = INFINITY };
 	struct joiner shortest, shorter, endless;
-	evc_verdict member = {.code = 77};
-	struct freer f = {0};
+	evc_verdict member = { .code = 77 };
+	struct freer f = { 0 };
 	evc_id hold = 0;
 
 	OK(evc_hold_begin(c, "hold", NULL, &hold));
@@ -262,7 +262,7 @@ START_TEST(J4_the_first_of_four_joins_frees_at_once)
 	int round, i;
 
 	for (round = 0; round < 10; round++) {
-		struct rush r = {.c = new_coord(NULL)};
+		struct rush r = { .c = new_coord(NULL) };
 		evc_id hold = 0;
 
 		OK(evc_hold_begin(r.c, "hold", NULL, &hold));
@@ -285,7 +285,7 @@ END_TEST
 START_TEST(J4_many_joins_join_each_thread_once)
 {
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
+	struct guest g = { 0 };
 	struct joiner j[4];
 	pthread_t t[3], list[6];
 	int i;
@@ -315,8 +315,8 @@ END_TEST
 START_TEST(J5_members_that_join_leave_out_themselves_and_each_other)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_verdict a = {.code = 77}, b = {.code = 77};
-	struct guest g = {0};
+	evc_verdict a = { .code = 77 }, b = { .code = 77 };
+	struct guest g = { 0 };
 
 	OK(evc_thread_start(c, "stays", stay, &g, NULL, NULL));
 	OK(evc_thread_start(c, "a", join_as_member, &a, NULL, NULL));
@@ -334,7 +334,7 @@ END_TEST
 static evc_status
 join_shortly(evc_coord *c, void *arg)
 {
-	evc_join_opts opts = {.grace = 0.05};
+	evc_join_opts opts = { .grace = 0.05 };
 
 	return evc_join(c, &opts, arg) < 0 ? EVC_INTERNAL : 0;
 }
@@ -342,7 +342,7 @@ join_shortly(evc_coord *c, void *arg)
 START_TEST(J5_a_member_that_joins_does_not_name_itself)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_verdict v = {0};
+	evc_verdict v = { 0 };
 	evc_id hold = 0;
 
 	OK(evc_hold_begin(c, "other", NULL, &hold));
@@ -381,10 +381,10 @@ END_TEST
 START_TEST(J7_stragglers_are_named_beside_an_error)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_join_opts opts = {.grace = 0.01};
+	evc_join_opts opts = { .grace = 0.01 };
 	char name[48];
 	evc_verdict v;
-	evc_id hold[100] = {0};
+	evc_id hold[100] = { 0 };
 	int i;
 
 	for (i = 0; i < 2; i++) {

@@ -9,7 +9,7 @@
 START_TEST(IGNORE_LIVE_counts_the_living_and_is_content)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_join_opts opts = {.grace = 0.01, .flags = EVC_JOIN_IGNORE_LIVE};
+	evc_join_opts opts = { .grace = 0.01, .flags = EVC_JOIN_IGNORE_LIVE };
 	evc_verdict v;
 	evc_id hold = 0;
 
@@ -30,8 +30,8 @@ END_TEST
 START_TEST(STRICT_is_refused_before_a_stop)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_join_opts opts = {.flags = EVC_JOIN_STRICT};
-	evc_verdict v = {.code = 77};
+	evc_join_opts opts = { .flags = EVC_JOIN_STRICT };
+	evc_verdict v = { .code = 77 };
 
 	REFUSED(EVC_FAILED_PRECONDITION, evc_join(c, &opts, &v));
 	ck_assert_int_eq(v.code, 77);
@@ -46,7 +46,7 @@ END_TEST
 START_TEST(STOP_FIRST_asks_for_the_stop_itself)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_join_opts opts = {.flags = EVC_JOIN_STOP_FIRST};
+	evc_join_opts opts = { .flags = EVC_JOIN_STOP_FIRST };
 	evc_verdict v;
 
 	OK(evc_thread_start(c, "obeys", obey, NULL, NULL, NULL));
@@ -63,8 +63,8 @@ END_TEST
 START_TEST(only_BACKGROUND_members_left_ends_in_a_stop)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_member_opts back = {.flags = EVC_BACKGROUND};
-	struct guest g = {0};
+	evc_member_opts back = { .flags = EVC_BACKGROUND };
+	struct guest g = { 0 };
 	struct joiner j;
 
 	OK(evc_thread_start(c, "front", stay, &g, NULL, NULL));
@@ -86,8 +86,8 @@ END_TEST
 START_TEST(a_BACKGROUND_member_that_is_late_is_a_straggler)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_member_opts back = {.flags = EVC_BACKGROUND};
-	evc_join_opts opts = {.grace = 0.05};
+	evc_member_opts back = { .flags = EVC_BACKGROUND };
+	evc_join_opts opts = { .grace = 0.05 };
 	evc_verdict v;
 	evc_id hold = 0;
 
@@ -104,7 +104,7 @@ END_TEST
 START_TEST(a_member_is_late_after_its_own_grace)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_member_opts brief = {.grace = 0.05};
+	evc_member_opts brief = { .grace = 0.05 };
 	evc_verdict v;
 	evc_id hold = 0;
 
@@ -123,8 +123,8 @@ END_TEST
 START_TEST(others_keep_their_grace_beside_one_that_is_late)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_member_opts brief = {.grace = 0.05}, longer = {.grace = 1000};
-	struct guest g = {0};
+	evc_member_opts brief = { .grace = 0.05 }, longer = { .grace = 1000 };
+	struct guest g = { 0 };
 	struct joiner j;
 	evc_id hold = 0;
 
@@ -156,7 +156,7 @@ END_TEST
 START_TEST(listed_threads_are_joined_with_the_registered_ones)
 {
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
+	struct guest g = { 0 };
 	pthread_t t[3];
 	struct joiner j;
 	int i;
@@ -192,10 +192,10 @@ START_TEST(of_a_list_with_a_detached_thread_none_is_taken)
 	static struct guest d; /* outlives a thread that nobody joins */
 	int before = t_count_threads();
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
-	evc_join_opts opts = {.n_threads = 2};
+	struct guest g = { 0 };
+	evc_join_opts opts = { .n_threads = 2 };
 	pthread_t t[2];
-	evc_verdict v = {.code = 77};
+	evc_verdict v = { .code = 77 };
 
 	d.in = d.open = 0;
 	OK(pthread_create(&t[0], NULL, stay_thread, &g));
@@ -217,7 +217,7 @@ END_TEST
 START_TEST(a_joined_round_answers_at_once_and_the_same)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_join_opts opts = {.grace = INFINITY};
+	evc_join_opts opts = { .grace = INFINITY };
 	evc_verdict a, b;
 
 	ck_assert(!evc_joined(c));
@@ -244,7 +244,7 @@ END_TEST
 START_TEST(a_join_that_timed_out_has_returned_but_closed_nothing)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_join_opts opts = {.grace = EVC_NO_GRACE};
+	evc_join_opts opts = { .grace = EVC_NO_GRACE };
 	evc_id hold = 0;
 
 	OK(evc_hold_begin(c, "hold", NULL, &hold));
@@ -262,7 +262,7 @@ END_TEST
 START_TEST(a_list_given_to_a_joined_round_is_waited_for)
 {
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
+	struct guest g = { 0 };
 	struct joiner j;
 	pthread_t t;
 
@@ -287,7 +287,7 @@ END_TEST
 START_TEST(registering_after_the_join_reopens_the_same_round)
 {
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
+	struct guest g = { 0 };
 	struct joiner j;
 
 	evc_fail(c, EVC_ABORTED, 0, "first");
@@ -295,7 +295,7 @@ START_TEST(registering_after_the_join_reopens_the_same_round)
 	ck_assert_int_eq(evc_request_stop(c, EVC_INTERNAL, "late"),
 			 EVC_INTERNAL);
 	{
-		evc_member_opts late = {.flags = EVC_LATE};
+		evc_member_opts late = { .flags = EVC_LATE };
 
 		OK(evc_thread_start(c, "late", stay, &g, &late, NULL));
 	}
@@ -311,7 +311,7 @@ END_TEST
 
 START_TEST(J1_the_grace_counts_on_the_clock_from_stop_and_start)
 {
-	evc_config cfg = {.clock = scripted_clock};
+	evc_config cfg = { .clock = scripted_clock };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	struct joiner first, second;
 	evc_id hold = 0;
@@ -361,7 +361,7 @@ END_TEST
 
 START_TEST(J1_two_minutes_are_the_default)
 {
-	evc_config cfg = {.clock = scripted_clock};
+	evc_config cfg = { .clock = scripted_clock };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	struct joiner j;
 	evc_id hold = 0;

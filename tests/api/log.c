@@ -51,7 +51,7 @@ count_lines(void)
 static evc_coord *
 logged_coord(struct ev_loop *loop)
 {
-	evc_config cfg = {.name = "the-coordinator", .log = keep_line};
+	evc_config cfg = { .name = "the-coordinator", .log = keep_line };
 
 	n_lines = 0;
 	return new_coord_with(loop, &cfg);
@@ -181,7 +181,7 @@ static void
 join_with_two_alive(unsigned flags, evc_status expected)
 {
 	evc_coord *c = logged_coord(NULL);
-	evc_join_opts opts = {.grace = EVC_NO_GRACE, .flags = flags};
+	evc_join_opts opts = { .grace = EVC_NO_GRACE, .flags = flags };
 	evc_id a = 0, b = 0;
 
 	OK(evc_hold_begin(c, "late-a", NULL, &a));
@@ -235,7 +235,7 @@ call_back(int level, const char *line, const evc_reason *r, void *arg)
 START_TEST(the_hook_may_call_the_coordinator)
 {
 	int calls = 0;
-	evc_config cfg = {.log = call_back, .arg = &calls};
+	evc_config cfg = { .log = call_back, .arg = &calls };
 	struct ev_loop *loop = ev_loop_new(0);
 
 	calling = new_coord_with(loop, &cfg);

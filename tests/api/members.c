@@ -48,7 +48,7 @@ END_TEST
 
 START_TEST(holds_after_the_stop_need_LATE)
 {
-	evc_member_opts late = {.flags = EVC_LATE};
+	evc_member_opts late = { .flags = EVC_LATE };
 	evc_coord *c = new_coord(NULL);
 	evc_id id = 77;
 
@@ -64,7 +64,7 @@ END_TEST
 
 START_TEST(a_hold_with_END_STOPS_stops_at_its_end)
 {
-	evc_member_opts opts = {.flags = EVC_END_STOPS};
+	evc_member_opts opts = { .flags = EVC_END_STOPS };
 	evc_coord *c = new_coord(NULL);
 	evc_reason r;
 	evc_id id = 0;
@@ -122,10 +122,10 @@ END_TEST
 
 START_TEST(a_look_at_one_member_shows_what_it_is)
 {
-	evc_member_opts back = {.flags = EVC_BACKGROUND | EVC_END_STOPS};
+	evc_member_opts back = { .flags = EVC_BACKGROUND | EVC_END_STOPS };
 	char name[16] = "the-hold";
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
+	struct guest g = { 0 };
 	evc_member_info info;
 	evc_id hold = 0, thread = 0, hook = 0, own = 0;
 	pthread_t t;
@@ -193,7 +193,7 @@ on_member(const evc_member_info *m, void *arg)
 START_TEST(a_walk_goes_by_ids_may_be_ended_and_may_call_anything)
 {
 	evc_coord *c = new_coord(NULL);
-	struct walk w = {.c = c};
+	struct walk w = { .c = c };
 	evc_id id[8];
 	int i;
 
@@ -250,12 +250,12 @@ look_from_elsewhere(void *arg)
 
 START_TEST(tasks_are_shown_one_by_one_on_their_loop_and_summed_elsewhere)
 {
-	static const evc_task_class cls = {"request", NULL, NULL, 0};
+	static const evc_task_class cls = { "request", NULL, NULL, 0 };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(NULL);
 	evc_reactor *r = NULL;
-	evc_task t[5] = {0};
-	struct lines here = {0}, *there;
+	evc_task t[5] = { 0 };
+	struct lines here = { 0 }, *there;
 	pthread_t other;
 	void *result;
 	int i;
@@ -347,7 +347,7 @@ START_TEST(L2_free_beside_the_end_of_the_last_hold)
 	int i;
 
 	for (i = 0; i < 200; i++) {
-		struct last l = {.c = new_coord(NULL), .status = 77};
+		struct last l = { .c = new_coord(NULL), .status = 77 };
 
 		OK(evc_hold_begin(l.c, "last", NULL, &l.id));
 		OK(pthread_create(&t, NULL, end_hold, &l));
@@ -361,7 +361,7 @@ END_TEST
 
 START_TEST(L2_finish_says_how_to_leave_and_can_be_repeated)
 {
-	evc_join_opts opts = {.grace = EVC_NO_GRACE};
+	evc_join_opts opts = { .grace = EVC_NO_GRACE };
 	evc_coord *c = new_coord(NULL);
 	evc_id id = 0;
 
@@ -389,8 +389,8 @@ guard_inside(evc_coord *c, void *arg)
 
 START_TEST(a_guard_stops_at_what_is_not_OK_and_swallows_it)
 {
-	evc_status result[] = {0, EVC_OUT_OF_RANGE, EVC_DATA_LOSS};
-	evc_member_opts ends = {.flags = EVC_END_STOPS};
+	evc_status result[] = { 0, EVC_OUT_OF_RANGE, EVC_DATA_LOSS };
+	evc_member_opts ends = { .flags = EVC_END_STOPS };
 	evc_coord *c = new_coord(NULL);
 	evc_verdict v;
 	int i;

@@ -7,7 +7,7 @@
 
 #include <ev.h>
 
-static const evc_task_class plain = {"plain", NULL, NULL, 0};
+static const evc_task_class plain = { "plain", NULL, NULL, 0 };
 
 static evc_reactor *
 attach(evc_coord *c, const char *name, struct ev_loop *loop)
@@ -22,7 +22,7 @@ attach(evc_coord *c, const char *name, struct ev_loop *loop)
 static evc_id
 hook_on(evc_coord *c, evc_reactor *r, atomic_int *count)
 {
-	evc_member_opts opts = {.reactor = r};
+	evc_member_opts opts = { .reactor = r };
 	evc_id id = 0;
 
 	OK(evc_on_stop(c, "hook", count_hook, count, &opts, &id));
@@ -137,9 +137,9 @@ START_TEST(detach_is_refused_with_tasks_joins_and_for_the_home)
 	struct ev_loop *a = ev_loop_new(0), *b = ev_loop_new(0);
 	evc_coord *c = new_coord(a);
 	evc_reactor *r = attach(c, "b", b);
-	evc_join_opts opts = {.reactor = r};
+	evc_join_opts opts = { .reactor = r };
 	evc_status code = 77;
-	evc_task t = {0};
+	evc_task t = { 0 };
 	evc_id hold = 0;
 
 	REFUSED(EVC_FAILED_PRECONDITION, evc_reactor_detach(evc_home(c)));
@@ -187,8 +187,8 @@ START_TEST(detach_and_run_are_refused_inside_and_elsewhere)
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(NULL);
 	evc_reactor *r = attach(c, "loop", loop);
-	struct detaching inside = {r, 77, 77}, elsewhere = {r, 77, 77};
-	evc_member_opts opts = {.reactor = r};
+	struct detaching inside = { r, 77, 77 }, elsewhere = { r, 77, 77 };
+	evc_member_opts opts = { .reactor = r };
 	pthread_t t;
 
 	OK(pthread_create(&t, NULL, detach_elsewhere, &elsewhere));
@@ -237,10 +237,10 @@ end_shard_task(evc_task *t, void *arg)
 static void *
 shard_main(void *arg)
 {
-	static const evc_task_class cls = {"conn", end_shard_task, NULL, 0};
+	static const evc_task_class cls = { "conn", end_shard_task, NULL, 0 };
 	struct shard *s = arg;
 	struct ev_loop *loop = ev_loop_new(0);
-	evc_member_opts opts = {0};
+	evc_member_opts opts = { 0 };
 	evc_reactor *r = NULL;
 
 	s->status = evc_reactor_attach(s->c, "shard", loop, &r);
@@ -304,7 +304,7 @@ attach_and_wait(void *arg)
 
 START_TEST(free_is_refused_while_a_loop_of_another_thread_is_attached)
 {
-	struct shard s = {.c = new_coord(NULL)};
+	struct shard s = { .c = new_coord(NULL) };
 
 	OK(pthread_create(&s.thread, NULL, attach_and_wait, &s));
 	UNTIL(atomic_load(&s.attached));
@@ -327,8 +327,10 @@ START_TEST(attach_after_the_stop_is_told_of_it)
 	OK(evc_request_stop(c, 0, NULL));
 	r = attach(c, "late", loop);
 	hook_on(c, r, &count);
-	OK(evc_reactor_run(r)); /* and it was detached: free may destroy */
+	OK(evc_reactor_run(r));
 	ck_assert_int_eq(count, 1);
+	r = attach(c, "again", loop); /* it was detached */
+	OK(evc_reactor_detach(r));
 	ev_loop_destroy(loop);
 	OK(evc_free(c));
 }
@@ -395,13 +397,13 @@ END_TEST
 
 START_TEST(a_loop_destroyed_under_us_ends_its_tasks_and_joins)
 {
-	static const evc_task_class cls = {"cut", end_task, NULL, 0};
+	static const evc_task_class cls = { "cut", end_task, NULL, 0 };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(NULL);
 	evc_reactor *r = attach(c, "doomed", loop);
-	evc_join_opts opts = {.reactor = r};
+	evc_join_opts opts = { .reactor = r };
 	evc_status code = 77;
-	evc_task task = {0};
+	evc_task task = { 0 };
 	evc_verdict v;
 
 	OK(evc_task_begin(r, &task, &cls));

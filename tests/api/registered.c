@@ -39,7 +39,7 @@ register_self(void *arg)
 
 START_TEST(registering_twice_gives_the_same_id)
 {
-	struct own o = {.c = new_coord(NULL)};
+	struct own o = { .c = new_coord(NULL) };
 	evc_verdict v;
 	evc_id id = 0;
 	pthread_t t = thread(register_self, &o);
@@ -127,7 +127,7 @@ END_TEST
 
 START_TEST(with_END_STOPS_its_end_is_a_stop)
 {
-	evc_member_opts opts = {.flags = EVC_END_STOPS};
+	evc_member_opts opts = { .flags = EVC_END_STOPS };
 	evc_coord *c = new_coord(NULL);
 	evc_verdict v;
 
@@ -166,7 +166,7 @@ END_TEST
 START_TEST(registering_is_accepted_after_the_stop)
 {
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
+	struct guest g = { 0 };
 	evc_verdict v;
 	evc_id id = 0;
 
@@ -191,8 +191,8 @@ named_main(void *arg)
 START_TEST(without_a_name_the_kernels_is_shown)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_join_opts opts = {.grace = 0.01};
-	struct guest g = {0};
+	evc_join_opts opts = { .grace = 0.01 };
+	struct guest g = { 0 };
 	pthread_t t = thread(named_main, &g);
 	evc_member_info info;
 	evc_verdict v;

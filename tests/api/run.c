@@ -95,7 +95,7 @@ END_TEST
 START_TEST(run_after_a_stop_joins_at_once_and_keeps_the_grace)
 {
 	struct ev_loop *loop = setup();
-	evc_join_opts opts = {.grace = 0.1};
+	evc_join_opts opts = { .grace = 0.1 };
 	double start = t_now();
 	evc_verdict v;
 
@@ -113,7 +113,7 @@ END_TEST
 START_TEST(run_with_STOP_FIRST_asks_itself)
 {
 	struct ev_loop *loop = setup();
-	evc_join_opts opts = {.flags = EVC_JOIN_STOP_FIRST};
+	evc_join_opts opts = { .flags = EVC_JOIN_STOP_FIRST };
 
 	OK(evc_thread_start(coord, "obeys", obey, NULL, NULL, NULL));
 	OK(evc_run(coord, &opts, NULL));
@@ -205,7 +205,7 @@ static evc_status answers[3];
 
 ON_TIMER(on_try_joins)
 {
-	evc_verdict v = {.code = 77};
+	evc_verdict v = { .code = 77 };
 
 	answers[0] = evc_join(coord, NULL, &v);
 	answers[1] = evc_run(coord, NULL, &v);
@@ -296,7 +296,7 @@ take(evc_coord *c, const evc_verdict *v, void *arg)
 static evc_status
 start_join(struct answer *a, double grace)
 {
-	evc_join_opts opts = {.grace = grace};
+	evc_join_opts opts = { .grace = grace };
 	evc_status st;
 
 	memset(a, 0, sizeof(*a));

@@ -32,7 +32,7 @@ END_TEST
 
 START_TEST(SIGINT_and_those_that_were_chosen_stop_too)
 {
-	evc_signals_opts opts = {.stop = {SIGUSR1, SIGUSR2}};
+	evc_signals_opts opts = { .stop = { SIGUSR1, SIGUSR2 } };
 	struct sigaction before, now;
 	evc_coord *c = new_coord(NULL);
 
@@ -54,7 +54,7 @@ END_TEST
 
 START_TEST(the_second_signal_cuts_the_grace_of_every_join)
 {
-	evc_signals_opts opts = {.short_grace = 0.05};
+	evc_signals_opts opts = { .short_grace = 0.05 };
 	evc_coord *c = new_coord(NULL);
 	struct joiner before, after;
 	evc_id hold = 0;
@@ -90,8 +90,8 @@ END_TEST
 
 START_TEST(the_second_signal_cuts_an_evented_join_too)
 {
-	evc_signals_opts opts = {.short_grace = EVC_NO_GRACE};
-	evc_join_opts patient = {.grace = INFINITY};
+	evc_signals_opts opts = { .short_grace = EVC_NO_GRACE };
+	evc_join_opts patient = { .grace = INFINITY };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
 	evc_verdict v;
@@ -149,7 +149,7 @@ own_handler(int sig, siginfo_t *info, void *context)
 static void
 restored_by(evc_status (*give_back)(evc_coord *))
 {
-	struct sigaction mine = {.sa_sigaction = own_handler}, now, old[2];
+	struct sigaction mine = { .sa_sigaction = own_handler }, now, old[2];
 	evc_coord *c = new_coord(NULL);
 
 	own_calls = 0;
@@ -217,11 +217,14 @@ END_TEST
 
 START_TEST(wrong_options_change_no_handler)
 {
-	static const evc_signals_opts wrong[] = {
-		{.stop = {SIGUSR1, SIGKILL}}, {.stop = {SIGUSR1, 999}},
-		{.stop = {SIGUSR1, -1}},      {.short_grace = NAN},
-		{.short_grace = -2},          {.flags = 1u << 30},
-		{.reserved_ = {0, 1}}};
+	static const evc_signals_opts wrong[] = { { .stop = { SIGUSR1,
+							      SIGKILL } },
+						  { .stop = { SIGUSR1, 999 } },
+						  { .stop = { SIGUSR1, -1 } },
+						  { .short_grace = NAN },
+						  { .short_grace = -2 },
+						  { .flags = 1u << 30 },
+						  { .reserved_ = { 0, 1 } } };
 	struct sigaction before[2], now[2];
 	evc_coord *c = new_coord(NULL);
 	size_t i;
@@ -271,7 +274,7 @@ three_signals(const evc_signals_opts *given, int fd)
 
 START_TEST(the_third_leaves_only_when_switched_on)
 {
-	evc_signals_opts off = {0}, on = {.flags = EVC_SIGNALS_THIRD_EXITS};
+	evc_signals_opts off = { 0 }, on = { .flags = EVC_SIGNALS_THIRD_EXITS };
 	char line[256] = "";
 	int fd[2];
 
@@ -292,7 +295,7 @@ END_TEST
 static void
 grace_is(double configured, double expected)
 {
-	evc_config cfg = {.grace = configured, .clock = scripted_clock};
+	evc_config cfg = { .grace = configured, .clock = scripted_clock };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	struct joiner j;
 	evc_id hold = 0;

@@ -195,7 +195,7 @@ race(evc_coord *c, void *arg)
 START_TEST(S3_of_a_race_one_wins_whole_and_all_are_kept)
 {
 	evc_coord *c = new_coord(NULL);
-	int number[RACERS], seen[RACERS] = {0}, i;
+	int number[RACERS], seen[RACERS] = { 0 }, i;
 	char text[32];
 	evc_reason r;
 	evc_verdict v;
@@ -239,10 +239,10 @@ count_told(evc_task *t, void *arg)
 
 START_TEST(S5_a_doorbell_of_the_old_round_stops_nobody_of_the_new_one)
 {
-	static const evc_task_class cls = {"work", count_told, NULL, 0};
+	static const evc_task_class cls = { "work", count_told, NULL, 0 };
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
 	evc_coord *c = new_coord(loop);
-	evc_task task = {0};
+	evc_task task = { 0 };
 
 	atomic_store(&told, 0);
 	OK(evc_request_stop(c, 0, NULL));
@@ -264,7 +264,7 @@ END_TEST
 START_TEST(S5_a_member_of_the_old_round_bars_the_new_one)
 {
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
+	struct guest g = { 0 };
 
 	OK(evc_thread_start(c, "old-timer", stay, &g, NULL, NULL));
 	OK(evc_request_stop(c, 0, NULL));

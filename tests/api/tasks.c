@@ -34,9 +34,9 @@ note(evc_task *t, void *arg)
 		it->then(it);
 }
 
-static const evc_task_class noted = {"noted", note, NULL, 0};
-static const evc_task_class silent = {"silent", NULL, NULL, 0};
-static const evc_task_class late = {"late", note, NULL, EVC_LATE};
+static const evc_task_class noted = { "noted", note, NULL, 0 };
+static const evc_task_class silent = { "silent", NULL, NULL, 0 };
+static const evc_task_class late = { "late", note, NULL, EVC_LATE };
 
 static struct ev_loop *loop;
 static evc_coord *coord;
@@ -173,7 +173,7 @@ END_TEST
 START_TEST(a_join_waits_for_the_last_task)
 {
 	struct item it[3];
-	evc_join_opts opts = {.grace = 0.02};
+	evc_join_opts opts = { .grace = 0.02 };
 	evc_verdict v;
 	int i;
 
@@ -207,7 +207,7 @@ begin_more(struct item *it)
 
 START_TEST(after_the_stop_only_a_LATE_class_begins_and_is_never_told)
 {
-	struct item it, after = {.number = 50};
+	struct item it, after = { .number = 50 };
 
 	setup();
 	memset(newcomers, 0, sizeof(newcomers));
@@ -233,7 +233,7 @@ END_TEST
 
 START_TEST(a_LATE_task_begun_before_the_stop_is_told)
 {
-	struct item it = {.number = 5};
+	struct item it = { .number = 5 };
 
 	setup();
 	OK(evc_task_begin(evc_home(coord), &it.task, &late));
@@ -247,7 +247,7 @@ END_TEST
 
 START_TEST(without_an_on_stop_the_owner_asks)
 {
-	evc_task t = {0};
+	evc_task t = { 0 };
 
 	setup();
 	OK(evc_task_begin(evc_home(coord), &t, &silent));
@@ -310,7 +310,7 @@ END_TEST
 
 START_TEST(zeroed_and_ended_tasks_end_again_and_may_begin_again)
 {
-	struct item it = {.number = 1};
+	struct item it = { .number = 1 };
 	int i;
 
 	setup();
@@ -350,7 +350,7 @@ END_TEST
 static void *
 begin_elsewhere(void *arg)
 {
-	evc_task t = {0};
+	evc_task t = { 0 };
 
 	*(evc_status *)arg = evc_task_begin(evc_home(coord), &t, &silent);
 	return NULL;
@@ -359,7 +359,7 @@ begin_elsewhere(void *arg)
 START_TEST(tasks_begin_on_their_loops_thread_only)
 {
 	evc_status st = 77;
-	evc_task t = {0};
+	evc_task t = { 0 };
 	pthread_t other;
 
 	setup();

@@ -35,12 +35,13 @@ look_around(evc_coord *c, void *arg)
 
 START_TEST(a_started_thread_is_set_up_as_promised)
 {
-	static const int must_be_blocked[] = {
-		SIGHUP,   SIGINT,  SIGQUIT, SIGABRT, SIGUSR1,
-		SIGUSR2,  SIGPIPE, SIGALRM, SIGTERM, SIGCHLD,
-		SIGWINCH, SIGIO,   SIGPROF, SIGTRAP, SIGSYS};
+	static const int must_be_blocked[] = { SIGHUP,  SIGINT,   SIGQUIT,
+					       SIGABRT, SIGUSR1,  SIGUSR2,
+					       SIGPIPE, SIGALRM,  SIGTERM,
+					       SIGCHLD, SIGWINCH, SIGIO,
+					       SIGPROF, SIGTRAP,  SIGSYS };
 	evc_coord *c = new_coord(NULL);
-	struct seen s = {0};
+	struct seen s = { 0 };
 	evc_id id = 0;
 	sigset_t before, now;
 	size_t i;
@@ -87,7 +88,7 @@ use_stack(evc_coord *c, void *arg)
 
 START_TEST(the_stack_is_as_large_as_asked)
 {
-	evc_member_opts opts = {.stack = 2 << 20};
+	evc_member_opts opts = { .stack = 2 << 20 };
 	size_t large = 1536 << 10, usual = 64 << 10;
 	evc_coord *c = new_coord(NULL);
 	evc_verdict v;
@@ -102,12 +103,12 @@ END_TEST
 
 START_TEST(a_clean_result_ends_that_thread_alone)
 {
-	evc_status clean[] = {0, EVC_OUT_OF_RANGE};
+	evc_status clean[] = { 0, EVC_OUT_OF_RANGE };
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
+	struct guest g = { 0 };
 	struct joiner j;
 	evc_member_info info;
-	evc_id id[2] = {0};
+	evc_id id[2] = { 0 };
 	int i;
 
 	OK(evc_thread_start(c, "stays", stay, &g, NULL, NULL));
@@ -131,11 +132,11 @@ START_TEST(any_other_result_is_an_error_and_stops)
 {
 	static const struct {
 		evc_status result, recorded;
-	} cases[] = {{EVC_DATA_LOSS, EVC_DATA_LOSS},
-		     {EVC_CANCELLED, EVC_CANCELLED},
-		     {200, 200},
-		     {-EVC_INTERNAL, EVC_INTERNAL},
-		     {1000, EVC_UNKNOWN}};
+	} cases[] = { { EVC_DATA_LOSS, EVC_DATA_LOSS },
+		      { EVC_CANCELLED, EVC_CANCELLED },
+		      { 200, 200 },
+		      { -EVC_INTERNAL, EVC_INTERNAL },
+		      { 1000, EVC_UNKNOWN } };
 	evc_coord *c = new_coord(NULL);
 	evc_status result;
 	evc_verdict v;
@@ -190,8 +191,8 @@ END_TEST
 
 START_TEST(with_END_STOPS_every_end_is_a_stop)
 {
-	evc_member_opts opts = {.flags = EVC_END_STOPS};
-	evc_status results[] = {0, EVC_OUT_OF_RANGE, EVC_INTERNAL};
+	evc_member_opts opts = { .flags = EVC_END_STOPS };
+	evc_status results[] = { 0, EVC_OUT_OF_RANGE, EVC_INTERNAL };
 	evc_coord *c = new_coord(NULL);
 	evc_verdict v;
 	evc_id id = 0;
@@ -234,7 +235,7 @@ cancel_self(evc_coord *c, void *arg)
 static void
 ends_aborted(evc_fn *fn, unsigned flags)
 {
-	evc_member_opts opts = {.flags = flags};
+	evc_member_opts opts = { .flags = flags };
 	evc_coord *c = new_coord(NULL);
 	evc_verdict v;
 
@@ -281,7 +282,7 @@ END_TEST
 START_TEST(a_raw_exit_is_seen_after_the_stop)
 {
 	evc_coord *c;
-	evc_join_opts opts = {.grace = INFINITY};
+	evc_join_opts opts = { .grace = INFINITY };
 	evc_verdict v;
 	evc_status st;
 
@@ -321,9 +322,9 @@ END_TEST
 
 START_TEST(LATE_lets_a_thread_start_after_the_stop)
 {
-	evc_member_opts late = {.flags = EVC_LATE};
+	evc_member_opts late = { .flags = EVC_LATE };
 	evc_coord *c = new_coord(NULL);
-	struct guest g = {0};
+	struct guest g = { 0 };
 	evc_verdict v;
 	evc_id id = 77;
 
@@ -365,7 +366,7 @@ END_TEST
 START_TEST(L3_no_thread_and_no_descriptor_is_left)
 {
 	int threads = t_count_threads(), fds = t_count_fds(), i;
-	evc_member_opts opts = {.flags = EVC_WATCHED};
+	evc_member_opts opts = { .flags = EVC_WATCHED };
 	evc_coord *c = new_coord(NULL);
 
 	for (i = 0; i < 100; i++)

@@ -34,10 +34,10 @@ teardown(void)
 
 START_TEST(NULL_is_refused_by_every_call)
 {
-	static const evc_task_class cls = {"task", NULL, NULL, 0};
+	static const evc_task_class cls = { "task", NULL, NULL, 0 };
 	evc_member_info info;
 	evc_reactor *r = NULL;
-	evc_task t = {0};
+	evc_task t = { 0 };
 	evc_reason why;
 	evc_coord *made = NULL;
 	struct ev_loop *loop = ev_loop_new(0);
@@ -92,22 +92,24 @@ END_TEST
 
 START_TEST(a_config_that_makes_no_sense_makes_no_coordinator)
 {
-	static const evc_status clean_out[] = {1000}, clean_in[] = {20};
+	static const evc_status clean_out[] = { 1000 }, clean_in[] = { 20 };
 	char name[49];
-	const evc_config wrong[] = {
-		{.grace = NAN},
-		{.grace = -2},
-		{.grace = -0.5},
-		{.grace = -INFINITY},
-		{.name = name},
-		{.max_reasons = 255},
-		{.flags = 1u << 2},
-		{.flags = 1u << 31},
-		{.n_clean = 1},
-		{.clean = clean_out, .n_clean = 1},
-		{.clean = clean_in, .n_clean = 1, .flags = EVC_NO_CLEAN_CODES},
-		{.reserved_ = {1}},
-		{.reserved_ = {0, 0, 0, 0, 0, 0, 0, 1}}};
+	const evc_config wrong[] = { { .grace = NAN },
+				     { .grace = -2 },
+				     { .grace = -0.5 },
+				     { .grace = -INFINITY },
+				     { .name = name },
+				     { .max_reasons = 255 },
+				     { .flags = 1u << 2 },
+				     { .flags = 1u << 31 },
+				     { .n_clean = 1 },
+				     { .clean = clean_out, .n_clean = 1 },
+				     { .clean = clean_in,
+				       .n_clean = 1,
+				       .flags = EVC_NO_CLEAN_CODES },
+				     { .reserved_ = { 1 } },
+				     { .reserved_ = { 0, 0, 0, 0, 0, 0, 0,
+						      1 } } };
 	int before = t_count_fds();
 	evc_config right;
 	size_t i;
@@ -179,15 +181,16 @@ nothing(void *arg)
 START_TEST(member_options_that_make_no_sense_are_refused)
 {
 	const evc_member_opts wrong[] = {
-		{.grace = NAN},
-		{.grace = -2},
-		{.grace = -INFINITY},
-		{.flags = 1u << 9},
-		{.flags = 1u << 31},
-		{.reserved_ = {1}},
-		{.reserved_ = {0, 0, 0, 0, 0, 0, 0, 1}},
+		{ .grace = NAN },
+		{ .grace = -2 },
+		{ .grace = -INFINITY },
+		{ .flags = 1u << 9 },
+		{ .flags = 1u << 31 },
+		{ .reserved_ = { 1 } },
+		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } },
 		/* what is wrong comes before what is not built */
-		{.flags = 1u << 31 | 1u << 4}};
+		{ .flags = 1u << 31 | 1u << 4 }
+	};
 	char what[32], name[49];
 	size_t i;
 
@@ -206,10 +209,12 @@ END_TEST
 START_TEST(what_is_not_built_yet_is_UNIMPLEMENTED)
 {
 	const evc_member_opts later[] = {
-		{.flags = 1u << 4},   {.flags = 1u << 5}, {.flags = 1u << 6},
-		{.flags = 1u << 7},   {.flags = 1u << 8}, {.missed = 1},
-		{.unblock = nothing}, {.start = obey},    {.stop = obey},
-		{.jitter = 0.5}};
+		{ .flags = 1u << 4 },   { .flags = 1u << 5 },
+		{ .flags = 1u << 6 },   { .flags = 1u << 7 },
+		{ .flags = 1u << 8 },   { .missed = 1 },
+		{ .unblock = nothing }, { .start = obey },
+		{ .stop = obey },       { .jitter = 0.5 }
+	};
 	char what[32];
 	size_t i;
 
@@ -233,17 +238,22 @@ no_verdict(evc_coord *unused, const evc_verdict *v, void *arg)
 START_TEST(join_options_that_make_no_sense_are_refused)
 {
 	const evc_join_opts wrong[] = {
-		{.grace = NAN},       {.grace = -2},
-		{.grace = -INFINITY}, {.flags = 1u << 3},
-		{.flags = 1u << 31},  {.n_threads = 1},
-		{.reserved_ = {1}},   {.reserved_ = {0, 0, 0, 0, 0, 0, 0, 1}}};
+		{ .grace = NAN },
+		{ .grace = -2 },
+		{ .grace = -INFINITY },
+		{ .flags = 1u << 3 },
+		{ .flags = 1u << 31 },
+		{ .n_threads = 1 },
+		{ .reserved_ = { 1 } },
+		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } }
+	};
 	struct ev_loop *loop = ev_loop_new(0);
 	int called = 0;
 	size_t i;
 
 	c = new_coord(loop);
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		evc_verdict v = {.code = 77};
+		evc_verdict v = { .code = 77 };
 
 		REFUSED(EVC_INVALID_ARGUMENT, evc_join(c, &wrong[i], &v));
 		REFUSED(EVC_INVALID_ARGUMENT, evc_run(c, &wrong[i], &v));
@@ -263,8 +273,8 @@ START_TEST(a_reactor_of_another_coordinator_is_refused)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *other = new_coord(loop);
-	evc_member_opts mo = {.reactor = evc_home(other)};
-	evc_join_opts jo = {.reactor = evc_home(other)};
+	evc_member_opts mo = { .reactor = evc_home(other) };
+	evc_join_opts jo = { .reactor = evc_home(other) };
 	evc_id id = 77;
 
 	setup();
@@ -327,9 +337,9 @@ recorded(evc_status code, const char *func)
 
 START_TEST(STRICT_SETUP_reports_what_is_refused)
 {
-	evc_config cfg = {.flags = EVC_STRICT_SETUP};
-	evc_member_opts later = {.jitter = 0.5};
-	evc_member_opts huge = {.stack = (size_t)1 << 46};
+	evc_config cfg = { .flags = EVC_STRICT_SETUP };
+	evc_member_opts later = { .jitter = 0.5 };
+	evc_member_opts huge = { .stack = (size_t)1 << 46 };
 
 	c = new_coord_with(NULL, &cfg);
 	REFUSED(EVC_INVALID_ARGUMENT,

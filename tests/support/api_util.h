@@ -16,6 +16,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
@@ -66,7 +67,7 @@
 #define API_MAIN(name, ...) \
 	int main(void) \
 	{ \
-		const TTest *const tests_[] = {__VA_ARGS__}; \
+		const TTest *const tests_[] = { __VA_ARGS__ }; \
 		return api_run((name), tests_, \
 			       sizeof(tests_) / sizeof(tests_[0])); \
 	}
@@ -137,10 +138,22 @@ until_asleep(int tid)
 		 before >= 0 && t_now() < until);
 }
 
+/* Is there a pidfd for threads (Linux 6.9)? */
+static inline bool
+has_thread_pidfd(void)
+{
+	int fd = (int)syscall(SYS_pidfd_open, own_tid(), O_EXCL);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
 static inline bool
 readable(int fd)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
 }
@@ -323,7 +336,7 @@ scripted_advance(double seconds)
 static MAYBE_UNUSED void
 make_joins_look(evc_coord *c)
 {
-	evc_member_opts late = {.flags = EVC_LATE | EVC_BACKGROUND};
+	evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
 	evc_id id = 0;
 
 	OK(evc_hold_begin(c, "look", &late, &id));
