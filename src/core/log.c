@@ -7,23 +7,23 @@
 
 #include "base/text.h"
 
-/* Lock held: an error the hook has not heard of. */
+/* Lock held: the oldest error the hook has not heard of. */
 static bool
 next_error(evc_coord *c, evc_reason *ret)
 {
 	uint64_t w = sync_load(&c->word);
-	unsigned i;
+	unsigned i, oldest = NO_SLOT;
 
-	for (i = 0; i < c->n_slots; i++) {
-		struct evc__slot *s = &c->slot[i];
-
-		if (evc__reason_peek(c, i, w) != NULL && !s->logged &&
-		    evc__reason_is_error(c, i, w)) {
-			s->logged = true;
-			return evc__reason_copy(c, i, w, ret);
-		}
-	}
-	return false;
+	for (i = 0; i < c->n_slots; i++)
+		if (evc__reason_peek(c, i, w) != NULL && !c->slot[i].logged &&
+		    evc__reason_is_error(c, i, w) &&
+		    (oldest == NO_SLOT || c->slot[i].r.mono_ns <
+						  c->slot[oldest].r.mono_ns))
+			oldest = i;
+	if (oldest == NO_SLOT)
+		return false;
+	c->slot[oldest].logged = true;
+	return evc__reason_copy(c, oldest, w, ret);
 }
 
 static void
