@@ -153,7 +153,8 @@ typedef struct evc_reason {
 	uint64_t mono_ns;  /* monotonic clock, nanoseconds */
 	uint64_t real_ns;  /* wall clock, nanoseconds since the epoch */
 	evc_id by;         /* the member that asked, or 0 */
-	char who[48];      /* its name, or the kernel's name of the thread */
+	char who[48];      /* its name, or the kernel's name of the thread, as
+			      it was when that thread first asked */
 	char file[64];     /* source file (its end, when longer), or "" */
 	char func[48];     /* function, or "" */
 	char text[192];    /* what was said, cut to fit */

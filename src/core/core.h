@@ -48,6 +48,7 @@
 /* A kept reason: the text apart from its slot word, which is its lock. */
 struct evc__slot {
 	evc_reason r;
+	uint32_t seq; /* in the order of arrival, as far as times are equal */
 	bool error;  /* not clean when it came */
 	bool named;  /* who is not the thread's own name */
 	bool logged; /* lock */
@@ -79,6 +80,7 @@ struct evc_coord {
 	struct evc__slot *slot;
 
 	/* atomic: any requester -> joins */
+	_Atomic uint32_t arrivals; /* numbers the reasons */
 	_Atomic uint64_t errors;  /* (stops << 32 | n): errors not in the word */
 	_Atomic uint32_t mark;    /* stop number whose walk is complete */
 	_Atomic uint64_t hurry;      /* a second signal; see coord.c */
@@ -187,6 +189,8 @@ bool evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 void evc__reasons_sign(evc_coord *c, const struct evc__member *m);
 /* Lock held: is the reason an error of its round? */
 bool evc__reason_is_error(const evc_coord *c, unsigned slot, uint64_t w);
+/* Lock held: did the one in slot a come before the one in slot b? */
+bool evc__reason_before(const evc_coord *c, unsigned a, unsigned b);
 /* Lock held: did it come after the round was closed? */
 bool evc__reason_late(const evc_coord *c, unsigned slot);
 unsigned evc__n_errors(const evc_coord *c, uint64_t w);

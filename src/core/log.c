@@ -17,8 +17,7 @@ next_error(evc_coord *c, evc_reason *ret)
 	for (i = 0; i < c->n_slots; i++)
 		if (evc__reason_peek(c, i, w) != NULL && !c->slot[i].logged &&
 		    evc__reason_is_error(c, i, w) &&
-		    (oldest == NO_SLOT || c->slot[i].r.mono_ns <
-						  c->slot[oldest].r.mono_ns))
+		    (oldest == NO_SLOT || evc__reason_before(c, i, oldest)))
 			oldest = i;
 	if (oldest == NO_SLOT)
 		return false;

@@ -93,6 +93,7 @@ evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 		r->kind = error ? EVC_BY_ERROR : EVC_BY_REQUEST;
 	r->round = WORD_ROUND(w);
 	r->mono_ns = evc__now(c);
+	s->seq = sync_add(&c->arrivals, 1);
 	r->real_ns = sync_real();
 	r->by = q->by;
 	if (r->by == 0 && m != NULL && m->c == c)
@@ -152,6 +153,16 @@ evc__reason_peek(const evc_coord *c, unsigned slot, uint64_t w)
 {
 	return slot != NO_SLOT && readable(c, slot, w) ? &c->slot[slot].r :
 							 NULL;
+}
+
+bool
+evc__reason_before(const evc_coord *c, unsigned a, unsigned b)
+{
+	const struct evc__slot *x = &c->slot[a], *y = &c->slot[b];
+
+	return x->r.mono_ns < y->r.mono_ns ||
+	       (x->r.mono_ns == y->r.mono_ns &&
+		(int32_t)(x->seq - y->seq) < 0);
 }
 
 bool
@@ -282,11 +293,7 @@ nth(const evc_coord *c, uint64_t w, unsigned index)
 			continue;
 		for (before = j = 0; j < c->n_slots; j++)
 			if (j != win && j != i && readable(c, j, w))
-				before += c->slot[j].r.mono_ns <
-						  c->slot[i].r.mono_ns ||
-					  (c->slot[j].r.mono_ns ==
-						   c->slot[i].r.mono_ns &&
-					   j < i);
+				before += evc__reason_before(c, j, i);
 		if (before == index)
 			return i;
 	}

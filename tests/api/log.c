@@ -247,7 +247,28 @@ START_TEST(the_hook_may_call_the_coordinator)
 }
 END_TEST
 
-API_MAIN("log", one_line_for_an_error_says_all_that_is_known,
+/* The same time for all: then what came first stands first. */
+START_TEST(S3_with_equal_times_the_order_of_arrival_stands)
+{
+	static const char *const text[] = { "a", "b", "c", "d" };
+	evc_config cfg = { .clock = scripted_clock };
+	evc_coord *c = new_coord_with(NULL, &cfg);
+	evc_reason r;
+	unsigned i;
+
+	for (i = 0; i < 4; i++)
+		OK(evc_request_stop(c, i == 2 ? EVC_INTERNAL : 0, text[i]));
+	for (i = 0; i < 4; i++) {
+		OK(evc_reason_get(c, i, &r));
+		ck_assert_str_eq(r.text, text[i]);
+	}
+	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_INTERNAL);
+	OK(evc_free(c));
+}
+END_TEST
+
+API_MAIN("log", S3_with_equal_times_the_order_of_arrival_stands,
+	 one_line_for_an_error_says_all_that_is_known,
 	 each_error_has_a_line_and_clean_stops_have_none,
 	 no_line_comes_from_the_thread_that_asks,
 	 a_loop_that_turns_tells_the_log, clear_and_free_tell_what_was_not_told,
