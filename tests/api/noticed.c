@@ -254,6 +254,57 @@ START_TEST(an_evented_join_finds_the_loop_of_its_thread)
 }
 END_TEST
 
+static const evc_task_class late_class = {"late", NULL, NULL, EVC_LATE};
+
+static struct {
+	evc_reactor *r;
+	evc_task task;
+	ev_timer end;
+	int begun;
+} afterwards;
+
+static void
+on_end(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	(void)loop;
+	(void)t;
+	(void)revents;
+	evc_task_end(&afterwards.task);
+}
+
+/* Runs behind the reactor's own callback, in the same turn of the loop. */
+static void
+on_check(struct ev_loop *loop, ev_check *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	if (!evc_should_stop(evc_reactor_coord(afterwards.r)) ||
+	    afterwards.begun++ > 0)
+		return;
+	OK(evc_task_begin(afterwards.r, &afterwards.task, &late_class));
+	ev_timer_start(loop, &afterwards.end);
+}
+
+START_TEST(a_task_that_begins_as_a_run_ends_is_waited_for)
+{
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	evc_coord *c = new_coord(NULL);
+	ev_check check;
+
+	OK(evc_reactor_attach(c, "loop", loop, &afterwards.r));
+	ev_check_init(&check, on_check);
+	ev_set_priority(&check, EV_MINPRI);
+	ev_check_start(loop, &check);
+	ev_timer_init(&afterwards.end, on_end, 0.02, 0);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_reactor_run(afterwards.r));
+	ck_assert_int_gt(afterwards.begun, 0);
+	ck_assert_ptr_null(afterwards.task.reactor_);
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 API_MAIN("noticed", a_watched_raw_exit_stops_though_nobody_joins,
 	 a_registered_end_stops_though_nobody_joins,
 	 the_first_error_of_a_thread_started_in_a_closed_round_counts,
@@ -262,4 +313,5 @@ API_MAIN("noticed", a_watched_raw_exit_stops_though_nobody_joins,
 	 S5_a_hook_that_outlives_its_round_stops_no_other,
 	 a_hook_added_to_a_joined_round_is_waited_for,
 	 a_join_notices_that_a_scripted_clock_has_jumped,
-	 an_evented_join_finds_the_loop_of_its_thread)
+	 an_evented_join_finds_the_loop_of_its_thread,
+	 a_task_that_begins_as_a_run_ends_is_waited_for)
