@@ -215,6 +215,9 @@ take_down(evc_coord *c)
 			LIST_OF(c->reactors.next, evc_reactor, node));
 	sync_lock(&c->lock);
 	evc__hooks_drop(c, NULL);
+	/* Threads that rang between the two looks of evc_free: joined by the
+	   second one, and still in the chain. */
+	evc__members_reap(c, 0);
 	sync_unlock(&c->lock);
 	destroy(c);
 }

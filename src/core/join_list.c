@@ -308,6 +308,12 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		evc__members_probe(c);
 		return true;
 	case EVC__ASK:
+		/* Perhaps they have ended, too, and nobody has noticed. */
+		if (!*last_probe) {
+			*last_probe = true;
+			evc__members_probe(c);
+			return true;
+		}
 		evc__request(c, &q);
 		return true;
 	case EVC__EMPTY:

@@ -129,11 +129,29 @@ why_refused(evc_reactor *r, const evc_task *t, const evc_task_class *cls)
 			   "evc_task_begin: a stop was asked for");
 }
 
+static inline void
+append(evc_task *head, evc_task *t)
+{
+	t->next_ = head;
+	t->prev_ = head->prev_;
+	head->prev_->next_ = t;
+	head->prev_ = t;
+}
+
+/* t is the only one. */
+static void
+requeue(evc_reactor *r, evc_task *t)
+{
+	r->late.next_ = r->late.prev_ = &r->late;
+	r->tasks.next_ = r->tasks.prev_ = &r->tasks;
+	append(&r->tasks, t);
+}
+
 evc_status
 evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 {
 	evc_task *head;
-	bool stopped;
+	uint64_t w;
 
 	if (__builtin_expect(r == NULL || t == NULL || cls == NULL ||
 				     (cls->flags & ~(unsigned)EVC_LATE) ||
@@ -142,14 +160,11 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 				     !evc__same_process(r->c),
 			     0))
 		return why_refused(r, t, cls);
-	stopped = evc_should_stop(r->c);
-	if (stopped && !(cls->flags & EVC_LATE))
+	w = sync_load(&r->c->word);
+	if ((w & WORD_FLAG) && !(cls->flags & EVC_LATE))
 		return why_refused(r, t, cls);
-	head = stopped ? &r->late : &r->tasks;
-	t->next_ = head;
-	t->prev_ = head->prev_;
-	head->prev_->next_ = t;
-	head->prev_ = t;
+	head = w & WORD_FLAG ? &r->late : &r->tasks;
+	append(head, t);
 	t->reactor_ = r;
 	t->class_ = cls;
 	t->since_ = ev_now(r->loop);
@@ -157,8 +172,13 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 	add(&((struct evc__task_count *)t->count_)->n, 1);
 	/* Shown before it is counted: who sees the count sees the number. */
 	add(&r->n_tasks, 1);
-	if (r->n_live++ == 0)
+	if (r->n_live++ == 0) {
 		evc__alive_add(r->c);
+		/* While nothing was counted, the stop may have been cleared:
+		   then it is no late task, but one of the new round. */
+		if (WORD_STOPS(sync_load(&r->c->word)) != WORD_STOPS(w))
+			requeue(r, t);
+	}
 	return 0;
 }
 

@@ -16,23 +16,41 @@
 #include "../support/seam.h"
 
 #include <ev.h>
+#include <fcntl.h>
 
 /* Somebody has come to the place of a hold, and stands there. */
 #define HELD(h) \
 	ck_assert_msg(seam_await(h), "nobody came to the place: %s", #h)
 
-/* The main of a program of schedules; no hold outlives its test. */
-#define SCHEDULES_MAIN(name, ...) \
+/* A place in src/: the nth arrival at op in func. */
+struct place {
+	const char *op, *func;
+	int nth;
+};
+
+#define N_OF(table) (sizeof(table) / sizeof((table)[0]))
+
+static inline int
+hold_at(const struct place *p)
+{
+	return seam_hold(p->op, p->func, p->nth);
+}
+
+/* The main of a program of schedules.  Each test is a case, so that one alone
+   can be run (CK_RUN_CASE); no hold outlives its test. */
+#define SCHEDULES_MAIN(title, ...) \
 	int main(void) \
 	{ \
 		const TTest *const tests_[] = {__VA_ARGS__}; \
-		Suite *suite_ = suite_create(name); \
-		TCase *tcase_ = tcase_create(name); \
+		Suite *suite_ = suite_create(title); \
+		TCase *tcase_; \
 		size_t i_; \
-		tcase_add_checked_fixture(tcase_, NULL, seam_reset); \
-		for (i_ = 0; i_ < sizeof(tests_) / sizeof(tests_[0]); i_++) \
+		for (i_ = 0; i_ < N_OF(tests_); i_++) { \
+			tcase_ = tcase_create(tests_[i_]->name); \
+			tcase_add_checked_fixture(tcase_, NULL, seam_reset); \
 			tcase_add_test(tcase_, tests_[i_]); \
-		suite_add_tcase(suite_, tcase_); \
+			suite_add_tcase(suite_, tcase_); \
+		} \
 		return run_suite(suite_); \
 	}
 
@@ -73,6 +91,15 @@ actor_sleeps(struct actor *a)
 {
 	UNTIL(atomic_load(&a->tid) != 0);
 	until_asleep(atomic_load(&a->tid));
+	ck_assert_msg(!atomic_load(&a->done), "it did not wait");
+}
+
+/* It is under way, and a while later it still is, though it may look about. */
+static MAYBE_UNUSED void
+actor_waits(struct actor *a)
+{
+	UNTIL(atomic_load(&a->tid) != 0);
+	t_sleep(0.05);
 	ck_assert_msg(!atomic_load(&a->done), "it did not wait");
 }
 
@@ -123,10 +150,85 @@ do_raise(evc_coord *c, void *arg)
 }
 
 static MAYBE_UNUSED evc_status
+do_wait(evc_coord *c, void *arg)
+{
+	(void)arg;
+	return evc_wait_for_stop(c, INFINITY);
+}
+
+static MAYBE_UNUSED evc_status
+do_hold(evc_coord *c, void *arg)
+{
+	return evc_hold_begin(c, "hold", NULL, arg);
+}
+
+static MAYBE_UNUSED evc_status
+do_hold_end(evc_coord *c, void *arg)
+{
+	return evc_hold_end(c, *(evc_id *)arg);
+}
+
+static MAYBE_UNUSED evc_status
+do_join(evc_coord *c, void *arg)
+{
+	return evc_join(c, NULL, arg);
+}
+
+static MAYBE_UNUSED evc_status
 do_stop_fd(evc_coord *c, void *arg)
 {
 	(void)arg;
 	return evc_stop_fd(c);
+}
+
+/* ---- threads of the program's own, and their registration ---- */
+
+static MAYBE_UNUSED pthread_t
+spawn(struct guest *g)
+{
+	pthread_t t;
+
+	memset(g, 0, sizeof(*g));
+	OK(pthread_create(&t, NULL, stay_thread, g));
+	UNTIL(atomic_load(&g->in));
+	return t;
+}
+
+static MAYBE_UNUSED void
+let_go(struct guest *g)
+{
+	atomic_store(&g->open, 1);
+}
+
+/* Can the end of any thread be noticed at once?  Linux 6.9 can. */
+static MAYBE_UNUSED bool
+has_pidfds(void)
+{
+	int fd = (int)syscall(SYS_pidfd_open, own_tid(), O_EXCL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+#define NEEDS_PIDFDS() \
+	do { \
+		if (!has_pidfds()) \
+			T_SKIP("there are no pidfds of threads here"); \
+	} while (0)
+
+/* A registration of a thread. */
+struct reg {
+	pthread_t t;
+	evc_id id;
+};
+
+static MAYBE_UNUSED evc_status
+do_register(evc_coord *c, void *arg)
+{
+	struct reg *r = arg;
+
+	return evc_register_thread(c, "registered", r->t, NULL, &r->id);
 }
 
 /* ---- what a round holds ---- */

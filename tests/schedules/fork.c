@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A fork while another thread stands in the middle of something: the child is
+ * refused everything, and waits for nothing that will never come.
+ *
+ * A child says on stderr what was not as it should be, and leaves with 1; an
+ * alarm ends one that hangs.
+ */
+#include "schedules.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+/* In the child: leave when something is not so. */
+#define CHILD(cond) \
+	do { \
+		if (!(cond)) { \
+			fprintf(stderr, "line %d: %s\n", __LINE__, #cond); \
+			_exit(1); \
+		} \
+	} while (0)
+
+#define CHILD_REFUSED(call) CHILD((call) == -EVC_FAILED_PRECONDITION)
+
+/* Every call that could wait for who stands there. */
+static void
+child(evc_coord *c, bool stopped)
+{
+	evc_verdict v;
+	evc_reason r;
+	evc_id id = 0;
+
+	/* The test program has a handler for it. */
+	signal(SIGALRM, SIG_DFL);
+	alarm(20);
+	CHILD(evc_should_stop(c) == stopped);
+	CHILD(evc_wait_for_stop(c, INFINITY) == stopped);
+	CHILD_REFUSED(evc_request_stop(c, EVC_INTERNAL, "child"));
+	CHILD_REFUSED(evc_stop_fd(c));
+	CHILD_REFUSED(evc_hold_begin(c, "hold", NULL, &id));
+	CHILD_REFUSED(evc_hold_end(c, 1));
+	CHILD_REFUSED(evc_raise_requested(c, &r));
+	CHILD_REFUSED(evc_reason_get(c, 0, &r));
+	CHILD_REFUSED(evc_member_remove(c, 1));
+	CHILD_REFUSED(evc_join(c, NULL, &v));
+	CHILD_REFUSED(evc_clear_stop(c));
+	CHILD_REFUSED(evc_free(c));
+	CHILD(evc_should_stop(c) == stopped);
+	_exit(0);
+}
+
+/* Fails when a call in the child does not look first whose coordinator it
+   is. */
+START_TEST(fork_while_another_thread_stands_anywhere)
+{
+	static const struct {
+		struct place at;
+		evc_fn *fn;
+		bool stopped; /* in the child */
+	} table[] = {
+		{{"cas", "request", 1}, do_request, false},
+		{{"fd_write", "evc__settle", 1}, do_request, true},
+		{{"cas", "close_round", 2}, do_join, false}, /* the lock */
+		{{"store", "forget_round", 1}, do_clear, false}, /* the lock */
+		{{"fd_drain", "evc__settle", 1}, do_clear, false},
+		{{"add", "evc_wait_for_stop", 1}, do_wait, false},
+		{{"or", "evc__gate_shut", 1}, do_free, false},
+	};
+	struct ask ask = {0, "ask"};
+	struct actor a;
+	int h, status;
+	size_t i;
+	pid_t pid;
+
+	for (i = 0; i < N_OF(table); i++) {
+		evc_coord *c = new_coord(NULL);
+
+		ck_assert_int_ge(evc_stop_fd(c), 0);
+		if (table[i].fn == do_clear)
+			OK(evc_request_stop(c, 0, "stop"));
+		h = hold_at(&table[i].at);
+		actor_begin(&a, table[i].fn, c,
+			    table[i].fn == do_request ? &ask : NULL);
+		HELD(h);
+		pid = fork();
+		if (pid == 0)
+			child(c, table[i].stopped);
+		ck_assert_int_gt(pid, 0);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+			      "%s: the child ended with %#x", table[i].at.func,
+			      (unsigned)status);
+		/* The parent goes on as if nothing had been. */
+		seam_release(h);
+		if (table[i].fn == do_wait)
+			OK(evc_request_stop(c, 0, "stop"));
+		actor_end(&a);
+		if (table[i].fn != do_free)
+			OK(evc_free(c));
+	}
+}
+END_TEST
+
+SCHEDULES_MAIN("fork", fork_while_another_thread_stands_anywhere)
