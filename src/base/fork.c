@@ -6,6 +6,7 @@
 #include "base/self.h"
 
 _Atomic unsigned evc__fork_generation;
+_Atomic(void (*)(void)) evc__fork_reset;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool watching;
@@ -31,8 +32,12 @@ parent(void)
 static void
 child(void)
 {
+	void (*reset)(void) = sync_load(&evc__fork_reset);
+
 	sync_add(&evc__fork_generation, 1);
 	evc__self_reset();
+	if (reset != NULL)
+		reset();
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 

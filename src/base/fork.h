@@ -15,4 +15,7 @@ extern _Atomic unsigned evc__fork_generation;
 /* Install the fork hooks, once in a process; false: no memory. */
 bool evc__fork_watch(void);
 
+/* What else a child must begin anew; set once by who needs it. */
+extern _Atomic(void (*)(void)) evc__fork_reset;
+
 #endif

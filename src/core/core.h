@@ -171,6 +171,7 @@ struct evc__request {
 	const char *who; /* NULL: the calling thread's name */
 	const char *text, *file, *func;
 	int line;
+	uint32_t stop; /* not 0: it is for the stop with this number alone */
 };
 
 /* Ask for the stop; signal-safe.  0, or the code handed back. */

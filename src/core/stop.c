@@ -26,8 +26,11 @@ request(evc_coord *c, const struct evc__request *q)
 	uint32_t stops = WORD_STOPS(w);
 	bool error = !evc__is_clean(c, w, q->code);
 	bool late = error && (w & WORD_JOINED);
-	unsigned slot = evc__slot_claim(c, w, error, late);
+	unsigned slot;
 
+	if (q->stop != 0 && ((stops + 1) & WORD_STOPS_MASK) != q->stop)
+		return 0;
+	slot = evc__slot_claim(c, w, error, late);
 	if (slot != NO_SLOT) {
 		evc__slot_fill(c, slot, w, error, q);
 		evc__slot_publish(c, slot, w, late);

@@ -75,11 +75,14 @@ name_signal(struct text *t, int n)
 
 /* Ask for the stop; a second time the reason says that the grace is cut. */
 static void
-ask(evc_coord *c, int n, const siginfo_t *info, bool again)
+ask(evc_coord *c, int n, const siginfo_t *info, unsigned many, uint32_t stop)
 {
 	char buf[96];
 	struct text t = evc__text_in(buf, sizeof buf);
-	struct evc__request q = { .kind = EVC_BY_SIGNAL, .text = buf };
+	struct evc__request q = { .kind = EVC_BY_SIGNAL,
+				  .text = buf,
+				  /* A second one is for the stop of the first. */
+				  .stop = many > 1 ? stop : 0 };
 
 	name_signal(&t, n);
 	/* The kernel tells the sender of what a process sent. */
@@ -90,7 +93,7 @@ ask(evc_coord *c, int n, const siginfo_t *info, bool again)
 		evc__text_int(&t, (int64_t)info->si_uid);
 	} else
 		evc__text_add(&t, " from the kernel");
-	if (again)
+	if (many == 2)
 		evc__text_add(&t, ", which cuts the grace");
 	evc__request(c, &q);
 }
@@ -139,7 +142,7 @@ on_signal(int n, siginfo_t *info, void *context)
 		many = count(c, &stop);
 		if (many >= 3 && third_exits)
 			third(n);
-		ask(c, n, info, many == 2);
+		ask(c, n, info, many, stop);
 		if (many == 2)
 			evc__hurry(c, stop);
 	}
@@ -250,6 +253,15 @@ install(evc_coord *c, const evc_signals_opts *o)
 	return 0;
 }
 
+/* In a fork child: whoever was in a handler, or had the lock, is the
+   parent's. */
+static void
+fork_reset(void)
+{
+	sync_store(&inside.n, 0);
+	sync_lock_init(&lock);
+}
+
 static evc_status
 start(evc_coord *c, const evc_signals_opts *o)
 {
@@ -262,13 +274,12 @@ start(evc_coord *c, const evc_signals_opts *o)
 	st = check(o);
 	if (st < 0)
 		return st;
+	sync_store(&evc__fork_reset, fork_reset);
 	sync_lock(&lock);
 	now = sync_load(&owner);
 	/* A fork child that makes a coordinator of its own takes them over. */
 	if (now != NULL && !evc__same_process(now)) {
 		restore(n_signo);
-		/* Whoever was in a handler is the parent's. */
-		sync_store(&inside.n, 0);
 		now = NULL;
 	}
 	if (now != NULL)

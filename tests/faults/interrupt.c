@@ -31,7 +31,8 @@ handle_usr1(void)
 struct victim {
 	evc_coord *c;
 	void (*call)(evc_coord *c);
-	atomic_int tid, done, leave;
+	int step;
+	atomic_int tid, hold, done, leave;
 };
 
 static void *
@@ -40,9 +41,12 @@ victim_main(void *arg)
 	struct victim *v = arg;
 
 	atomic_store(&v->tid, own_tid());
+	/* This thread alone: one that it starts might be held with the lock
+	   that this one waits for, and then the thread sanitizer keeps signals
+	   from it. */
+	atomic_store(&v->hold, seam_hold_mine(NULL, NULL, v->step));
 	v->call(v->c);
 	atomic_store(&v->done, 1);
-	/* If it is another thread that is held, a signal finds us here. */
 	while (!atomic_load(&v->leave))
 		t_sleep(0.0005);
 	return NULL;
@@ -107,7 +111,7 @@ interrupt_each_step(void (*prepare)(evc_coord *c), void (*call)(evc_coord *c))
 
 	handle_usr1();
 	for (step = 1; more; step++) {
-		struct victim v = { .call = call };
+		struct victim v = { .call = call, .step = step, .hold = -1 };
 		pthread_t t;
 		int h;
 
@@ -117,11 +121,11 @@ interrupt_each_step(void (*prepare)(evc_coord *c), void (*call)(evc_coord *c))
 		if (prepare != NULL)
 			prepare(v.c);
 		atomic_store(&handled, 0);
-		h = seam_hold_others(NULL, NULL, step);
 		t = spawn(victim_main, &v);
+		UNTIL(atomic_load(&v.hold) >= 0);
+		h = atomic_load(&v.hold);
 		more = held_or_done(&v, h);
 		if (more) {
-			UNTIL(atomic_load(&v.tid) != 0);
 			if (!takes_usr1(atomic_load(&v.tid)))
 				seam_release(h);
 			interrupt(t);
@@ -204,8 +208,6 @@ call_wait(evc_coord *c)
 	(void)evc_wait_for_stop(c, 0.001);
 }
 
-/* On a loop, not on the helper: that one would be held, too, and with the lock
-   that the victim waits for the thread sanitizer keeps signals from it. */
 static void
 call_attach_and_hook(evc_coord *c)
 {

@@ -135,6 +135,34 @@ START_TEST(grace_is_cut_though_a_join_does_not_sleep_yet)
 }
 END_TEST
 
+/* The second signal is held in its count while the round is cleared: it stops
+   nothing, and the next one is the first of the new round.  Fails when signals
+   are counted without their round. */
+START_TEST(clear_while_a_second_signal_is_being_counted)
+{
+	evc_coord *c = with_signals(EVC_NO_GRACE);
+	struct actor a;
+	evc_reason r;
+	int h;
+
+	OK(raise(the_signal));
+	h = seam_hold("cas", "count", 1);
+	actor_begin(&a, do_raise, c, &the_signal);
+	HELD(h);
+	OK(evc_clear_stop(c));
+	seam_release(h);
+	OK(actor_end(&a));
+	ck_assert(!evc_should_stop(c));
+	OK(raise(the_signal));
+	ck_assert(evc_should_stop(c));
+	OK(evc_reason_get(c, 0, &r));
+	ck_assert_uint_eq(r.kind, EVC_BY_SIGNAL);
+	ck_assert_uint_eq(r.round, 2);
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+}
+END_TEST
+
 /* ---- the handler against those who take the signals back ---- */
 
 static const struct place handling[] = {
@@ -195,4 +223,5 @@ SCHEDULES_MAIN("signals",
 	       grace_that_was_cut_stays_cut_when_an_old_signal_goes_on,
 	       grace_is_cut_by_a_second_signal_that_overtakes_the_first,
 	       grace_is_cut_though_a_join_does_not_sleep_yet,
+	       clear_while_a_second_signal_is_being_counted,
 	       walk_of_a_handler_is_waited_for_by_who_takes_the_signals_back)

@@ -22,7 +22,7 @@ enum { UNUSED, HOLDS, FAILS, FAILS_ALL };
 static struct place {
 	const char *op, *func;
 	int nth, err;
-	long not_tid;
+	long not_tid, only_tid;
 	atomic_int what;
 	atomic_int arrivals;
 	atomic_bool held, released;
@@ -50,6 +50,8 @@ at(struct place *p)
 	int what = atomic_load(&p->what), n;
 
 	if (p->not_tid != 0 && p->not_tid == syscall(SYS_gettid))
+		return 0;
+	if (p->only_tid != 0 && p->only_tid != syscall(SYS_gettid))
 		return 0;
 	n = atomic_fetch_add(&p->arrivals, 1) + 1;
 	if (what == FAILS_ALL && n >= p->nth)
@@ -83,7 +85,8 @@ evc__seam(const char *op, const char *func, const volatile void *obj)
 }
 
 static int
-add(int what, const char *op, const char *func, int nth, int err, long not_tid)
+add(int what, const char *op, const char *func, int nth, int err, long not_tid,
+    long only_tid)
 {
 	int i = atomic_load(&n_places);
 	struct place *p = &place[i];
@@ -95,6 +98,7 @@ add(int what, const char *op, const char *func, int nth, int err, long not_tid)
 	p->nth = nth;
 	p->err = err;
 	p->not_tid = not_tid;
+	p->only_tid = only_tid;
 	atomic_store(&p->arrivals, 0);
 	atomic_store(&p->held, false);
 	atomic_store(&p->released, false);
@@ -106,25 +110,31 @@ add(int what, const char *op, const char *func, int nth, int err, long not_tid)
 int
 seam_hold(const char *op, const char *func, int nth)
 {
-	return add(HOLDS, op, func, nth, 0, 0);
+	return add(HOLDS, op, func, nth, 0, 0, 0);
 }
 
 int
 seam_hold_others(const char *op, const char *func, int nth)
 {
-	return add(HOLDS, op, func, nth, 0, syscall(SYS_gettid));
+	return add(HOLDS, op, func, nth, 0, syscall(SYS_gettid), 0);
+}
+
+int
+seam_hold_mine(const char *op, const char *func, int nth)
+{
+	return add(HOLDS, op, func, nth, 0, 0, syscall(SYS_gettid));
 }
 
 int
 seam_fail(const char *op, const char *func, int nth, int err)
 {
-	return add(FAILS, op, func, nth, err, 0);
+	return add(FAILS, op, func, nth, err, 0, 0);
 }
 
 int
 seam_fail_all(const char *op, const char *func, int nth, int err)
 {
-	return add(FAILS_ALL, op, func, nth, err, 0);
+	return add(FAILS_ALL, op, func, nth, err, 0, 0);
 }
 
 bool

@@ -27,6 +27,9 @@ int seam_hold(const char *op, const char *func, int nth);
 /* The same, counting and holding every thread but the calling one. */
 int seam_hold_others(const char *op, const char *func, int nth);
 
+/* The same, counting and holding the calling thread alone. */
+int seam_hold_mine(const char *op, const char *func, int nth);
+
 /* Wait until somebody is held there; false after 20 s. */
 bool seam_await(int handle);
 
