@@ -101,4 +101,44 @@ START_TEST(fork_while_another_thread_stands_anywhere)
 }
 END_TEST
 
-SCHEDULES_MAIN("fork", fork_while_another_thread_stands_anywhere)
+static evc_status
+do_signals_stop(evc_coord *c, void *arg)
+{
+	(void)arg;
+	return evc_signals_stop(c);
+}
+
+/* A child may make a coordinator of its own, and give it the signals, whoever
+   had the lock at the fork.  Fails when the child does not get a fresh one. */
+START_TEST(fork_while_the_lock_of_the_signals_is_held)
+{
+	evc_signals_opts o = { .stop = { SIGUSR1 } };
+	evc_coord *c = new_coord(NULL), *own = NULL;
+	struct actor a;
+	int h, status;
+	pid_t pid;
+
+	OK(evc_signals_start(c, &o));
+	h = seam_hold("store", "release", 1);
+	actor_begin(&a, do_signals_stop, c, NULL);
+	HELD(h);
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGALRM, SIG_DFL);
+		alarm(20);
+		CHILD(evc_new(NULL, NULL, &own) == 0);
+		CHILD(evc_signals_start(own, &o) == 0);
+		CHILD(evc_free(own) == 0);
+		_exit(0);
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	seam_release(h);
+	OK(actor_end(&a));
+	OK(evc_free(c));
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+SCHEDULES_MAIN("fork", fork_while_another_thread_stands_anywhere,
+	       fork_while_the_lock_of_the_signals_is_held)
