@@ -91,8 +91,7 @@ evc_clear_stop(evc_coord *c)
 	evc__log_errors(c);
 	sync_lock(&c->lock);
 	/* Those that have ended but were not joined yet do not live. */
-	evc__members_reap(c, BACKOFF_MOST_NS);
-	evc__members_probe(c);
+	evc__members_refresh(c);
 	st = clear(c);
 	sync_unlock(&c->lock);
 	return st;

@@ -236,8 +236,7 @@ evc_free(evc_coord *c)
 		return st;
 	evc__log_errors(c);
 	sync_lock(&c->lock);
-	evc__members_reap(c, BACKOFF_MOST_NS);
-	evc__members_probe(c);
+	evc__members_refresh(c);
 	why = why_not(c, buf, sizeof buf);
 	sync_unlock(&c->lock);
 	if (why != NULL)

@@ -271,6 +271,13 @@ evc__members_reap(evc_coord *c, uint64_t ns)
 }
 
 void
+evc__members_refresh(evc_coord *c)
+{
+	evc__members_reap(c, BACKOFF_MOST_NS);
+	evc__members_probe(c);
+}
+
+void
 evc__members_probe(evc_coord *c)
 {
 	struct list *n, *tmp;

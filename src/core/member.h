@@ -84,6 +84,8 @@ void evc__member_probed(struct evc__member *m, bool yes);
 bool evc__members_reap(evc_coord *c, uint64_t ns);
 /* Lock held: try each thread that may have ended unnoticed. */
 void evc__members_probe(evc_coord *c);
+/* Lock held, given up meanwhile: both, so that who has ended does not count. */
+void evc__members_refresh(evc_coord *c);
 /* Lock held: the member that the calling thread is, or NULL. */
 struct evc__member *evc__member_self(const evc_coord *c);
 /* Add to or take from what is alive; add opens a closed round again. */

@@ -330,8 +330,8 @@ scripted_advance(double seconds)
 }
 
 /*
- * Make waiting joins look again: with a scripted clock they cannot know that
- * it moved, but every beginning and end of a member makes them look.
+ * Make waiting joins look again at once: they look at a scripted clock now and
+ * then, but every beginning and end of a member makes them look.
  */
 static MAYBE_UNUSED void
 make_joins_look(evc_coord *c)
