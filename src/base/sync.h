@@ -158,6 +158,17 @@ sync_fd_close_(int fd)
 #define sync_epoll() \
 	(SEAM_FAILS("epoll", NULL) ? -1 : epoll_create1(EPOLL_CLOEXEC))
 
+/* Of what is watched for reading. */
+#define sync_epoll_add(epoll, fd, ev) \
+	(SEAM_FAILS("epoll_add", NULL) ? \
+		 -1 : \
+		 epoll_ctl((epoll), EPOLL_CTL_ADD, (fd), (ev)))
+#define sync_epoll_del(epoll, fd) \
+	((void)SEAM("epoll_del", NULL), \
+	 (void)epoll_ctl((epoll), EPOLL_CTL_DEL, (fd), NULL))
+#define sync_epoll_wait(epoll, ev, n) \
+	((void)SEAM("epoll_wait", NULL), epoll_wait((epoll), (ev), (n), -1))
+
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif

@@ -74,7 +74,7 @@ sleep_once(struct evc__helper *h, uint32_t seq)
 		sync_futex_wait(&h->seq, seq, SYNC_FOREVER);
 		return;
 	}
-	n = epoll_wait(epoll, ev, 16, -1);
+	n = sync_epoll_wait(epoll, ev, 16);
 	for (i = 0; i < n; i++)
 		if (ev[i].data.u64 == 0)
 			sync_fd_drain(sync_load(&h->event));
@@ -143,7 +143,7 @@ make_descriptors(struct evc__helper *h)
 	if (epoll < 0)
 		return false;
 	event = sync_eventfd();
-	if (event < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, event, &ev) < 0) {
+	if (event < 0 || sync_epoll_add(epoll, event, &ev) < 0) {
 		if (event >= 0)
 			sync_fd_close(event);
 		sync_fd_close(epoll);
@@ -170,8 +170,7 @@ evc__helper_watch(evc_coord *c, struct evc__member *m)
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = m->id };
 
 	if (!evc__helper_need(c, true) ||
-	    epoll_ctl(sync_load(&c->helper->epoll), EPOLL_CTL_ADD, m->pidfd,
-		      &ev) < 0)
+	    sync_epoll_add(sync_load(&c->helper->epoll), m->pidfd, &ev) < 0)
 		return false;
 	m->watched = true;
 	return true;
@@ -181,8 +180,7 @@ void
 evc__helper_unwatch(evc_coord *c, struct evc__member *m)
 {
 	if (m->watched)
-		epoll_ctl(sync_load(&c->helper->epoll), EPOLL_CTL_DEL,
-			  m->pidfd, NULL);
+		sync_epoll_del(sync_load(&c->helper->epoll), m->pidfd);
 	m->watched = false;
 	if (m->pidfd >= 0)
 		sync_fd_close(m->pidfd);

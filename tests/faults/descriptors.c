@@ -114,10 +114,11 @@ registered_without(const char *op, bool stop)
 
 START_TEST(J1_a_registered_thread_is_joined_without_descriptors)
 {
-	static const char *const op[] = { "pidfd", "epoll", "eventfd" };
+	static const char *const op[] = { "pidfd", "epoll", "eventfd",
+					  "epoll_add" };
 	unsigned i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 4; i++) {
 		registered_without(op[i], false);
 		registered_without(op[i], true);
 	}

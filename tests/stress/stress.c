@@ -320,12 +320,14 @@ none(const evc_member_info *m, void *arg)
 static void
 audit(struct slot *s, bool last)
 {
+	/* Without end: an end that nobody hears of would hang here. */
+	evc_join_opts o = { .grace = INFINITY };
 	evc_verdict v;
 
 	MUST(pthread_rwlock_wrlock(&s->lock) == 0);
 	MUST(evc_request_stop(s->c, 0, "audit") >= 0);
 	do
-		MUST(evc_join(s->c, NULL, &v) >= 0);
+		MUST(evc_join(s->c, &o, &v) >= 0);
 	while (v.n_stragglers > 0); /* a second signal cuts every grace */
 	MUST(evc_joined(s->c) && evc_member_each(s->c, none, NULL) == 0);
 	s->ended += v.n_ended;

@@ -12,8 +12,9 @@
  *
  * The names of operations stand in src/base/sync.h: load, store, add, sub, or,
  * and, xchg, cas, lock, unlock, futex_wait, futex_wake, eventfd, fd_write,
- * fd_drain, fd_close, epoll, pidfd, thread_create, thread_join, clock, alloc.
- * Those that can fail: eventfd, epoll, pidfd, thread_create, alloc.
+ * fd_drain, fd_close, epoll, epoll_add, epoll_del, epoll_wait, pidfd,
+ * thread_create, thread_join, clock, alloc.
+ * Those that can fail: eventfd, epoll, epoll_add, pidfd, thread_create, alloc.
  */
 #ifndef TEST_SEAM_H
 #define TEST_SEAM_H
