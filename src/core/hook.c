@@ -92,10 +92,11 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 			evc__log_hook(c, h->m.name, st);
 		sync_lock(&c->lock);
 		h->running = 0;
+		/* Joins wait for it, and so may who removes it. */
 		if (h->removed)
 			forget(h);
-		/* Joins wait for it, and so may who removes it. */
-		evc__ring(c);
+		else
+			evc__ring(c);
 	}
 	sync_unlock(&c->lock);
 }

@@ -115,7 +115,6 @@ void evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 /* Loop thread, outside ev_run: join by running the loop. */
 void evc__join_drive(struct evc__join *j);
 
-
 /* ---- run.c ---- */
 
 /* An ev_run of ours: over says when it may be broken. */

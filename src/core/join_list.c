@@ -301,6 +301,13 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	}
 	d = evc__decide(&v, &j->backoff);
 	*ret_wait_ns = evc__real_ns(c, d.wait_ns);
+	/* Who has ended is neither late nor left in the background, noticed or
+	   not. */
+	if ((d.next == EVC__ASK || d.next == EVC__LATE) && !*last_probe) {
+		*last_probe = true;
+		evc__members_probe(c);
+		return true;
+	}
 	switch (d.next) {
 	case EVC__WAIT:
 		return false;
@@ -308,12 +315,6 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		evc__members_probe(c);
 		return true;
 	case EVC__ASK:
-		/* Perhaps they have ended, too, and nobody has noticed. */
-		if (!*last_probe) {
-			*last_probe = true;
-			evc__members_probe(c);
-			return true;
-		}
 		evc__request(c, &q);
 		return true;
 	case EVC__EMPTY:
@@ -328,12 +329,6 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		answer(j, &verdict);
 		return true;
 	case EVC__LATE:
-		/* Who has ended is not late, noticed or not. */
-		if (!*last_probe) {
-			*last_probe = true;
-			evc__members_probe(c);
-			return true;
-		}
 		fill_verdict(j, w, &verdict, v.alive);
 		answer(j, &verdict);
 		return true;

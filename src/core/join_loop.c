@@ -72,14 +72,12 @@ deliver(struct evc__join *j)
 	evc_coord *c = j->c;
 	evc_join_fn *fn = j->fn;
 	void *arg = j->arg;
-	evc_verdict v = j->verdict;
-	bool ignored = j->opts.flags & EVC_JOIN_IGNORE_LIVE;
+	evc_verdict v;
 
 	leave(j);
 	sync_unlock(&c->lock);
+	evc__join_result(j, &v);
 	sync_free(j);
-	evc__log_errors(c);
-	evc__log_late(c, &v, ignored);
 	fn(c, &v, arg);
 }
 

@@ -108,8 +108,8 @@ struct evc__census {
 	unsigned foreground; /* those not EVC_BACKGROUND */
 	double longest;      /* the longest own grace; INFINITY: one has none */
 };
-/* Lock held.  self and, if it is one, members that join are left out; hooks count only
-   when hooks is set, and not those of thread tid. */
+/* Lock held.  self and, if it is one, members that join are left out; hooks
+   count only when hooks is set, and not those of thread hooks_not_of. */
 struct evc__census evc__census(evc_coord *c, const struct evc__member *self,
 			       bool hooks, int hooks_not_of);
 /* Lock held: "a, b, c (+n more)" into buf; returns how many they are. */

@@ -153,13 +153,14 @@ evc_reactor_run(evc_reactor *r)
 		return st;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	evc__reactor_hear(r, true);
+	evc__drive(&d);
 	/* The turn that ended the run goes on after it, and its callbacks may
 	   begin something once more. */
-	do {
+	while (r->n_live > 0 || !list_empty(&r->joins)) {
 		d.ended = false;
 		evc__reactor_poke(r);
 		evc__drive(&d);
-	} while (r->n_live > 0 || !list_empty(&r->joins));
+	}
 	evc__reactor_hear(r, false);
 	pthread_setcancelstate(old, NULL);
 	return r == r->c->home ? 0 : evc_reactor_detach(r);
