@@ -12,17 +12,6 @@
 #include <ev.h>
 #include <sys/wait.h>
 
-/* In the child: leave when something is not so. */
-#define CHILD(cond) \
-	do { \
-		if (!(cond)) { \
-			fprintf(stderr, "line %d: %s\n", __LINE__, #cond); \
-			_exit(1); \
-		} \
-	} while (0)
-
-#define CHILD_REFUSED(call) CHILD((call) == -EVC_FAILED_PRECONDITION)
-
 static void
 child_was_right(pid_t pid)
 {

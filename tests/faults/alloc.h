@@ -111,7 +111,7 @@ each_allocation_fails(const struct call *k)
 		ck_assert_uint_lt(nth, 50);
 	}
 	ck_assert_uint_gt(failed, 0);
-	ck_assert_uint_eq(spared, has_pidfds() ? k->spared : 0);
+	ck_assert_uint_eq(spared, has_thread_pidfd() ? k->spared : 0);
 }
 
 /* ---- what is so after a refusal ---- */

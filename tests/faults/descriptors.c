@@ -94,7 +94,7 @@ registered_without(const char *op, bool stop)
 	t = spawn(stay_thread, &g);
 	h = seam_fail_all(op, NULL, 1, EMFILE);
 	OK(evc_register_thread(c, "registered", t, NULL, &id));
-	if (has_pidfds())
+	if (has_thread_pidfd())
 		ck_assert_int_eq(seam_arrivals(h), 1);
 	OK(evc_member_get(c, id, NULL));
 	ck_assert_int_eq(t_count_fds(), fds); /* nothing half made */

@@ -38,27 +38,4 @@ spawn(void *(*fn)(void *), void *arg)
 	return t;
 }
 
-static MAYBE_UNUSED void *
-open_own_pidfd(void *arg)
-{
-	long fd = syscall(434 /* pidfd_open */, own_tid(), O_EXCL);
-
-	if (fd >= 0)
-		close((int)fd);
-	*(bool *)arg = fd >= 0;
-	return NULL;
-}
-
-/* Are there pidfds for threads (Linux 6.9)?  Without them the library goes
-   other ways from the start, and asks for less. */
-static MAYBE_UNUSED bool
-has_pidfds(void)
-{
-	bool yes = false;
-	pthread_t t = spawn(open_own_pidfd, &yes);
-
-	ck_assert_int_eq(pthread_join(t, NULL), 0);
-	return yes;
-}
-
 #endif

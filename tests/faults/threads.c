@@ -215,7 +215,7 @@ watched_without_a_helper(bool stop)
 	h = seam_fail_all("thread_create", NULL, 2, EAGAIN);
 	OK(evc_thread_start(c, "started", stay, &g, &o, NULL));
 	OK(evc_register_thread(c, "own", spawn(stay_thread, &g), NULL, NULL));
-	ck_assert_int_eq(seam_arrivals(h), has_pidfds() ? 3 : 1);
+	ck_assert_int_eq(seam_arrivals(h), has_thread_pidfd() ? 3 : 1);
 	ck_assert_int_eq(t_count_fds(), fds);
 	join_begin(&j, c, INFINITY, 0);
 	ck_assert(!atomic_load(&j.returned));

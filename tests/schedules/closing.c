@@ -81,11 +81,6 @@ END_TEST
    word after it was counted. */
 START_TEST(closing_against_a_second_error_stepped_on_both_sides)
 {
-	static const struct place counting[] = {
-		{"load", "evc__error_count", 1},
-		{"cas", "evc__error_count", 1},
-		{"load", "request", 2},
-	};
 	struct ask second = {EVC_INTERNAL, "second"};
 	struct actor a;
 	evc_verdict v;
@@ -105,11 +100,11 @@ START_TEST(closing_against_a_second_error_stepped_on_both_sides)
 		ck_assert_uint_eq(v.n_errors, 2);
 		OK(evc_free(c));
 	}
-	for (i = 0; i < N_OF(counting); i++) {
+	for (i = 0; i < N_OF(at_the_count); i++) {
 		evc_coord *c = new_coord(NULL);
 
 		OK(evc_request_stop(c, EVC_NOT_FOUND, "first"));
-		h = hold_at(&counting[i]);
+		h = hold_at(&at_the_count[i]);
 		actor_begin(&a, do_request, c, &second);
 		HELD(h);
 		ck_assert_int_eq(evc_join(c, NULL, &v), EVC_NOT_FOUND);
@@ -155,7 +150,7 @@ END_TEST
 
 /* A loop of its own, with one task on it. */
 struct own_loop {
-	struct gate begun, end;
+	struct t_gate begun, end;
 };
 
 static evc_status

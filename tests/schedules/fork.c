@@ -11,17 +11,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* In the child: leave when something is not so. */
-#define CHILD(cond) \
-	do { \
-		if (!(cond)) { \
-			fprintf(stderr, "line %d: %s\n", __LINE__, #cond); \
-			_exit(1); \
-		} \
-	} while (0)
-
-#define CHILD_REFUSED(call) CHILD((call) == -EVC_FAILED_PRECONDITION)
-
 /* Every call that could wait for who stands there. */
 static void
 child(evc_coord *c, bool stopped)

@@ -220,7 +220,7 @@ END_TEST
 
 /* A loop with a hook that never turns. */
 struct idle_loop {
-	struct gate attached, leave;
+	struct t_gate attached, leave;
 	atomic_int told;
 };
 

@@ -118,22 +118,17 @@ END_TEST
    is not looked at again afterwards. */
 START_TEST(request_stalled_at_its_count_across_clear)
 {
-	static const struct place places[] = {
-		{"load", "evc__error_count", 1},
-		{"cas", "evc__error_count", 1},
-		{"load", "request", 2},
-	};
 	struct ask stale = {EVC_INTERNAL, "stale"};
 	struct actor a;
 	evc_verdict v;
 	size_t i;
 	int h;
 
-	for (i = 0; i < N_OF(places); i++) {
+	for (i = 0; i < N_OF(at_the_count); i++) {
 		evc_coord *c = new_coord(NULL);
 
 		OK(evc_request_stop(c, EVC_NOT_FOUND, "old stop"));
-		h = hold_at(&places[i]);
+		h = hold_at(&at_the_count[i]);
 		actor_begin(&a, do_request, c, &stale);
 		HELD(h);
 		OK(evc_clear_stop(c));

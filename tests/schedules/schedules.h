@@ -30,6 +30,14 @@ struct place {
 
 #define N_OF(table) (sizeof(table) / sizeof((table)[0]))
 
+/* Where an error that is not the first is counted, and then looks whether its
+   round was closed. */
+static const struct place at_the_count[] MAYBE_UNUSED = {
+	{"load", "evc__error_count", 1},
+	{"cas", "evc__error_count", 1},
+	{"load", "request", 2},
+};
+
 static inline int
 hold_at(const struct place *p)
 {
@@ -200,20 +208,9 @@ let_go(struct guest *g)
 	atomic_store(&g->open, 1);
 }
 
-/* Can the end of any thread be noticed at once?  Linux 6.9 can. */
-static MAYBE_UNUSED bool
-has_pidfds(void)
-{
-	int fd = (int)syscall(SYS_pidfd_open, own_tid(), O_EXCL);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
 #define NEEDS_PIDFDS() \
 	do { \
-		if (!has_pidfds()) \
+		if (!has_thread_pidfd()) \
 			T_SKIP("there are no pidfds of threads here"); \
 	} while (0)
 

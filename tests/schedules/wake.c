@@ -277,7 +277,7 @@ END_TEST
 
 /* A thread with a loop of its own, which leaves the coordinator when told. */
 struct own_loop {
-	struct gate attached, leave;
+	struct t_gate attached, leave;
 	bool destroys; /* the loop, without a detach */
 	int pending;   /* had its loop been told when it was attached? */
 };

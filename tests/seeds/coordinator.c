@@ -18,8 +18,8 @@
  */
 struct sleeper {
 	evc_coord *c;        /* registers itself there, if set */
-	struct gate *is_in;  /* stepped after that */
-	struct gate *leave;  /* leaves when this was stepped ... */
+	struct t_gate *is_in;  /* stepped after that */
+	struct t_gate *leave;  /* leaves when this was stepped ... */
 	double nap;          /* ... or, without a gate, after this long */
 	evc_status got;
 	int tid;
@@ -63,7 +63,7 @@ END_TEST
 
 struct stopper {
 	evc_coord *c;
-	struct gate *go, *asked;
+	struct t_gate *go, *asked;
 	evc_status got;
 };
 
@@ -80,7 +80,7 @@ stop_on_event(void *arg)
 
 START_TEST(P02_testStopAsync)
 {
-	struct gate go = GATE_INIT, asked = GATE_INIT;
+	struct t_gate go = GATE_INIT, asked = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	struct stopper s = { c, &go, &asked, -1 };
 	pthread_t t = spawn("stopper", stop_on_event, &s);
@@ -134,7 +134,7 @@ END_TEST
 
 START_TEST(P04_testJoinAllRegistered)
 {
-	struct gate in = GATE_INIT;
+	struct t_gate in = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	struct sleeper s[3] = { { .c = c, .is_in = &in, .nap = 0.01 },
 				{ .c = c, .is_in = &in, .nap = 0.02 },
@@ -155,7 +155,7 @@ END_TEST
 
 START_TEST(P05_testJoinSomeRegistered)
 {
-	struct gate in = GATE_INIT;
+	struct t_gate in = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	struct sleeper s[3] = { { .c = c, .is_in = &in, .nap = 0.01 },
 				{ .nap = 0.02 },
@@ -180,7 +180,7 @@ END_TEST
  * one that works.
  */
 struct late {
-	struct gate go, asked, leave;
+	struct t_gate go, asked, leave;
 	struct stopper asker;
 	struct sleeper sleeper;
 	pthread_t t[2];

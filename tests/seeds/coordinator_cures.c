@@ -36,7 +36,7 @@ END_TEST
 /* There: with an error recorded, late threads are never named. */
 START_TEST(late_threads_are_named_beside_an_error)
 {
-	struct gate leave = GATE_INIT;
+	struct t_gate leave = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	pthread_t t = spawn("laggard", await_gate, &leave);
 	evc_join_opts o = { .threads = &t, .n_threads = 1, .grace = 0.01 };
@@ -59,8 +59,8 @@ END_TEST
  */
 struct family {
 	evc_coord *c;
-	struct gate turns; /* 1: the join begins, 2: the child is registered */
-	struct gate child_leave;
+	struct t_gate turns; /* 1: the join begins, 2: the child is registered */
+	struct t_gate child_leave;
 	bool child_left;
 	evc_status got;
 };
@@ -140,7 +140,7 @@ join_as_member(evc_coord *c, void *arg)
  */
 START_TEST(a_member_that_joins_leaves_itself_out)
 {
-	struct gate leave = GATE_INIT;
+	struct t_gate leave = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	struct inner_join j = { -1, { 0 } };
 	evc_verdict v;
@@ -216,7 +216,7 @@ END_TEST
  */
 START_TEST(clear_is_refused_while_somebody_is_late)
 {
-	struct gate leave = GATE_INIT;
+	struct t_gate leave = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	pthread_t t = spawn("laggard", await_gate, &leave);
 	evc_join_opts o = { .threads = &t, .n_threads = 1,

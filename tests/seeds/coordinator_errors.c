@@ -22,7 +22,7 @@ enum how { PLAIN, FULL, GUARDED, GUARDED_PLAIN };
 /* A thread that reports something when its turn has come. */
 struct reporter {
 	evc_coord *c;
-	struct gate *turns;
+	struct t_gate *turns;
 	unsigned turn;
 	enum how how;
 	evc_status code;
@@ -76,7 +76,7 @@ report(void *arg)
 static void
 fail_in_order(evc_coord *c, enum how how, evc_verdict *v)
 {
-	struct gate turns = GATE_INIT;
+	struct t_gate turns = GATE_INIT;
 	struct reporter r[2] = {
 		{ c, &turns, 1, how, EVC_DATA_LOSS, "First", -1 },
 		{ c, &turns, 2, how, EVC_UNAVAILABLE, "Too late", -1 }
@@ -135,7 +135,7 @@ END_TEST
 static void
 stop_cleanly(evc_coord *c, enum how how, evc_status code)
 {
-	struct gate turns = GATE_INIT;
+	struct t_gate turns = GATE_INIT;
 	struct reporter r = { c, &turns, 0, how, code, "First", -1 };
 	pthread_t t = spawn(NULL, report, &r);
 	evc_join_opts o = { .threads = &t, .n_threads = 1 };
@@ -202,7 +202,7 @@ END_TEST
 static void
 fail_and_join(evc_coord *c, const char *text, unsigned round)
 {
-	struct gate turns = GATE_INIT;
+	struct t_gate turns = GATE_INIT;
 	struct reporter r = { c, &turns, 0, FULL, EVC_INTERNAL, text, -1 };
 	pthread_t t = spawn(NULL, report, &r);
 	evc_join_opts o = { .threads = &t, .n_threads = 1 };

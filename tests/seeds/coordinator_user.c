@@ -13,7 +13,7 @@
 /* A thread that waits for the stop and keeps what the wait answered. */
 struct waiter {
 	evc_coord *c;
-	struct gate *is_in;
+	struct t_gate *is_in;
 	double timeout;
 	bool released, should_stop;
 };
@@ -32,7 +32,7 @@ wait_for_stop(void *arg)
 /* wait_for_stop(timeout=None): for ever, and all of them. */
 START_TEST(endless_waits_are_all_released)
 {
-	struct gate in = GATE_INIT;
+	struct t_gate in = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	struct waiter w[8];
 	pthread_t t[8];
@@ -91,7 +91,7 @@ stop_the_others(evc_coord *c, void *arg)
 /* "Any of the threads can call request_stop to ask for all to stop." */
 START_TEST(a_member_can_stop_the_others)
 {
-	struct gate in = GATE_INIT;
+	struct t_gate in = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	struct waiter w[3];
 	evc_verdict v;
@@ -178,7 +178,7 @@ await_gate(void *arg)
 /* "It is ok if threads are both registered and passed to the join call." */
 START_TEST(a_thread_named_more_than_once_is_joined_once)
 {
-	struct gate leave = GATE_INIT;
+	struct t_gate leave = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	pthread_t t = spawn(NULL, await_gate, &leave);
 	pthread_t list[3] = { t, t, t };
@@ -198,7 +198,7 @@ END_TEST
 /* Without a request the join waits for threads that end by themselves. */
 START_TEST(a_join_asks_for_nothing)
 {
-	struct gate in = GATE_INIT;
+	struct t_gate in = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	struct waiter w = { c, &in, 0.05, true, true };
 	pthread_t t = spawn(NULL, wait_for_stop, &w);
@@ -283,7 +283,7 @@ keep_line(int level, const char *line, const evc_reason *r, void *arg)
 
 START_TEST(errors_and_late_threads_are_logged)
 {
-	struct gate leave = GATE_INIT;
+	struct t_gate leave = GATE_INIT;
 	struct lines l = { 0 };
 	evc_config cfg = { .log = keep_line, .arg = &l };
 	evc_coord *c = begin(_i, &cfg);

@@ -89,7 +89,7 @@ END_TEST
 
 /* Script 3: the threads are the coordinator's; one of them may fail. */
 struct sleeper {
-	struct gate *ready; /* they are all running */
+	struct t_gate *ready; /* they are all running */
 	bool fails;
 };
 
@@ -107,7 +107,7 @@ sleep_politely(evc_coord *c, void *arg)
 
 struct script {
 	struct sleeper s[N_THREADS];
-	struct gate ready;
+	struct t_gate ready;
 	int fail_before; /* main fails instead of starting this one, if not 0 */
 	int signo;       /* main sends this to itself when all run, if not 0 */
 	unsigned started;

@@ -90,7 +90,7 @@ ends_with(const char *s, const char *end)
 
 /* Case 1: workers open a file that is not there. */
 struct worker {
-	struct gate *go;
+	struct t_gate *go;
 	int line;
 };
 
@@ -114,7 +114,7 @@ START_TEST(case_1_an_error_in_a_thread)
 {
 	static const char *const names[] = { "worker-0", "worker-1",
 					     "worker-2" };
-	struct gate go = GATE_INIT;
+	struct t_gate go = GATE_INIT;
 	struct worker w[3] = { { &go, 0 }, { &go, 0 }, { &go, 0 } };
 	evc_coord *c = begin(_i, NULL);
 	bool seen[3] = { false, false, false };
@@ -213,7 +213,7 @@ END_TEST
  * article's own program never registers them, so both ways are shown.
  */
 struct block {
-	struct gate *leave;   /* the threads stay until it was stepped */
+	struct t_gate *leave;   /* the threads stay until it was stepped */
 	pthread_t *t;         /* plain threads, not registered, if set */
 	bool left[3];
 };
@@ -294,7 +294,7 @@ END_TEST
 START_TEST(case_3_threads_that_nobody_registered)
 {
 	evc_member_opts stops = { .flags = EVC_END_STOPS };
-	struct gate leave = GATE_INIT;
+	struct t_gate leave = GATE_INIT;
 	evc_coord *c = begin(_i, NULL);
 	pthread_t t[3];
 	struct block b = { .t = t, .leave = &leave };

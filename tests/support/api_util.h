@@ -63,6 +63,17 @@
 			      "no \"%s\" in \"%s\"", has_part_, has_text_); \
 	} while (0)
 
+/* In a child of fork: say on stderr what is not so, and leave. */
+#define CHILD(cond) \
+	do { \
+		if (!(cond)) { \
+			fprintf(stderr, "line %d: %s\n", __LINE__, #cond); \
+			_exit(1); \
+		} \
+	} while (0)
+
+#define CHILD_REFUSED(call) CHILD((call) == -EVC_FAILED_PRECONDITION)
+
 /* The main of a test program of one suite with one test case. */
 #define API_MAIN(name, ...) \
 	int main(void) \

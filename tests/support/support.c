@@ -173,7 +173,7 @@ t_settle_gone(int tid)
 }
 
 void
-gate_init(struct gate *g)
+gate_init(struct t_gate *g)
 {
 	pthread_mutex_init(&g->lock, NULL);
 	pthread_cond_init(&g->moved, NULL);
@@ -181,7 +181,7 @@ gate_init(struct gate *g)
 }
 
 void
-gate_step(struct gate *g)
+gate_step(struct t_gate *g)
 {
 	pthread_mutex_lock(&g->lock);
 	g->steps++;
@@ -190,7 +190,7 @@ gate_step(struct gate *g)
 }
 
 bool
-gate_await(struct gate *g, unsigned n)
+gate_await(struct t_gate *g, unsigned n)
 {
 	struct timespec ts;
 	bool there;
@@ -213,7 +213,7 @@ gate_await(struct gate *g, unsigned n)
 }
 
 unsigned
-gate_steps(struct gate *g)
+gate_steps(struct t_gate *g)
 {
 	unsigned n;
 

@@ -65,7 +65,7 @@ t_settle_gone(int tid);
  * One gate can order several threads: "step" where something has happened,
  * "await n" where somebody needs n things to have happened.
  */
-struct gate {
+struct t_gate {
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	unsigned steps;
@@ -75,22 +75,22 @@ struct gate {
 
 /* For gates that do not live in static memory. */
 void
-gate_init(struct gate *g);
+gate_init(struct t_gate *g);
 
 /* One more thing has happened. */
 void
-gate_step(struct gate *g);
+gate_step(struct t_gate *g);
 
 /*
  * Wait until n things have happened.  Returns false when T_LIMIT was not
  * enough.  No cancellation point.
  */
 bool
-gate_await(struct gate *g, unsigned n);
+gate_await(struct t_gate *g, unsigned n);
 
 /* How many things have happened so far. */
 unsigned
-gate_steps(struct gate *g);
+gate_steps(struct t_gate *g);
 
 /*
  * Are we running under valgrind, the thread sanitizer, the address sanitizer?

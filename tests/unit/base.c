@@ -3,10 +3,7 @@
  * The small parts that everything stands on: texts, times, the list.
  */
 
-/* support.h has a struct gate of its own. */
-#define gate support_gate
 #include "../support/api_util.h"
-#undef gate
 
 #include "base/list.h"
 #include "base/text.h"

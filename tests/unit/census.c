@@ -4,10 +4,7 @@
  * it gives when somebody is late.
  */
 
-/* support.h has a struct gate of its own. */
-#define gate support_gate
 #include "../support/api_util.h"
-#undef gate
 
 #include "core/core.h"
 

@@ -16,10 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* support.h has a struct gate of its own. */
-#define gate support_gate
 #include "../support/support.h"
-#undef gate
 
 #include "core/join.h"
 #include "histories.h"

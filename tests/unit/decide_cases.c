@@ -5,10 +5,7 @@
  */
 #include <math.h>
 
-/* support.h has a struct gate of its own. */
-#define gate support_gate
 #include "../support/support.h"
-#undef gate
 
 #include "core/join.h"
 

@@ -4,10 +4,7 @@
  * stand where the test wants them.
  */
 
-/* support.h has a struct gate of its own. */
-#define gate support_gate
 #include "../support/api_util.h"
-#undef gate
 #include "../support/seam.h"
 
 #include "base/gate.h"

@@ -4,10 +4,7 @@
  * while another one stands between its look and what it does about it.
  */
 
-/* support.h has a struct gate of its own. */
-#define gate support_gate
 #include "../support/api_util.h"
-#undef gate
 
 #include <ev.h>
 
