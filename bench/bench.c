@@ -61,46 +61,41 @@ print_goal(bool met, double goal)
 	fflush(stdout);
 }
 
-void
-bench_compare(const char *metric, const char *unit,
-	      const struct bench_side *sides, unsigned n_sides,
-	      unsigned rounds, unsigned per_round, struct bench_stats *ret)
+/* What is known of a side when all is sampled. */
+struct sampled {
+	const char *subject;
+	double goal;
+	double *figures; /* round by round; sorted at the end */
+};
+
+/* Print all sides and their ratios to the first; figure() makes one of the
+   figures of a round. */
+static void
+print_sampled(const char *metric, const char *unit, struct sampled *sides,
+	      unsigned n_sides, unsigned rounds, unsigned per_round,
+	      double (*figure)(double *figures, unsigned n),
+	      struct bench_stats *ret)
 {
-	unsigned total = rounds * per_round, s, r, i;
-	double *figures[MAX_SIDES], *medians[MAX_SIDES], *scratch;
+	unsigned total = rounds * per_round, s, r;
+	double *of_rounds[MAX_SIDES], *scratch;
 	struct bench_stats st;
 
-	if (n_sides == 0 || n_sides > MAX_SIDES || total == 0) {
-		fprintf(stderr, "bench: %s: a wrong comparison\n", metric);
-		exit(2);
-	}
 	scratch = allocate(rounds > per_round ? rounds : per_round,
 			   sizeof(*scratch));
 	for (s = 0; s < n_sides; s++) {
-		figures[s] = allocate(total, sizeof(**figures));
-		medians[s] = allocate(rounds, sizeof(**medians));
-		/* The first one pays for pages and caches; it is not kept. */
-		(void)sides[s].sample(sides[s].arg);
-	}
-	for (r = 0; r < rounds; r++) {
-		for (i = 0; i < n_sides; i++) {
-			unsigned k;
-			double *at;
+		double *all = sides[s].figures;
 
-			s = (r + i) % n_sides;
-			at = figures[s] + r * per_round;
-			for (k = 0; k < per_round; k++)
-				at[k] = sides[s].sample(sides[s].arg);
-			memcpy(scratch, at, per_round * sizeof(*at));
-			medians[s][r] = median_of(scratch, per_round);
+		of_rounds[s] = allocate(rounds, sizeof(**of_rounds));
+		for (r = 0; r < rounds; r++) {
+			memcpy(scratch, all + r * per_round,
+			       per_round * sizeof(*all));
+			of_rounds[s][r] = figure(scratch, per_round);
 		}
-	}
-	for (s = 0; s < n_sides; s++) {
-		qsort(figures[s], total, sizeof(**figures), compare_doubles);
+		qsort(all, total, sizeof(*all), compare_doubles);
 		st.n = total;
-		st.p50 = quantile(figures[s], total, 0.50);
-		st.p99 = quantile(figures[s], total, 0.99);
-		st.max = figures[s][total - 1];
+		st.p50 = quantile(all, total, 0.50);
+		st.p99 = quantile(all, total, 0.99);
+		st.max = all[total - 1];
 		printf("%s %s %u %.4g %.4g %.4g %s\n", metric,
 		       sides[s].subject, st.n, st.p50, st.p99, st.max, unit);
 		if (s == 0 && ret)
@@ -111,7 +106,7 @@ bench_compare(const char *metric, const char *unit,
 		double ratio;
 
 		for (r = 0; r < rounds; r++)
-			scratch[r] = medians[0][r] / medians[s][r];
+			scratch[r] = of_rounds[0][r] / of_rounds[s][r];
 		ratio = median_of(scratch, rounds);
 		printf("ratio %s %s/%s %.3f", metric, sides[0].subject,
 		       name ? name + 1 : sides[s].subject, ratio);
@@ -121,11 +116,77 @@ bench_compare(const char *metric, const char *unit,
 			printf(" no goal\n");
 	}
 	fflush(stdout);
-	for (s = 0; s < n_sides; s++) {
-		free(figures[s]);
-		free(medians[s]);
-	}
+	for (s = 0; s < n_sides; s++)
+		free(of_rounds[s]);
 	free(scratch);
+}
+
+static void
+check_comparison(const char *metric, unsigned n_sides, unsigned total)
+{
+	if (n_sides > 0 && n_sides <= MAX_SIDES && total > 0)
+		return;
+	fprintf(stderr, "bench: %s: a wrong comparison\n", metric);
+	exit(2);
+}
+
+void
+bench_compare(const char *metric, const char *unit,
+	      const struct bench_side *sides, unsigned n_sides,
+	      unsigned rounds, unsigned per_round, struct bench_stats *ret)
+{
+	unsigned total = rounds * per_round, s, r, i, k;
+	struct sampled got[MAX_SIDES];
+
+	check_comparison(metric, n_sides, total);
+	for (s = 0; s < n_sides; s++) {
+		got[s].subject = sides[s].subject;
+		got[s].goal = sides[s].goal;
+		got[s].figures = allocate(total, sizeof(*got[s].figures));
+		/* The first one pays for pages and caches; it is not kept. */
+		(void)sides[s].sample(sides[s].arg);
+	}
+	for (r = 0; r < rounds; r++) {
+		for (i = 0; i < n_sides; i++) {
+			s = (r + i) % n_sides;
+			for (k = 0; k < per_round; k++)
+				got[s].figures[r * per_round + k] =
+					sides[s].sample(sides[s].arg);
+		}
+	}
+	print_sampled(metric, unit, got, n_sides, rounds, per_round,
+		      median_of, ret);
+	for (s = 0; s < n_sides; s++)
+		free(got[s].figures);
+}
+
+static double
+p99_of(double *figures, unsigned n)
+{
+	qsort(figures, n, sizeof(*figures), compare_doubles);
+	return quantile(figures, n, 0.99);
+}
+
+void
+bench_compare_taken(const char *metric, const char *unit,
+		    const struct bench_taken *sides, unsigned n_sides,
+		    unsigned rounds, unsigned per_round, bool tails)
+{
+	unsigned total = rounds * per_round, s;
+	struct sampled got[MAX_SIDES];
+
+	check_comparison(metric, n_sides, total);
+	for (s = 0; s < n_sides; s++) {
+		got[s].subject = sides[s].subject;
+		got[s].goal = sides[s].goal;
+		got[s].figures = allocate(total, sizeof(*got[s].figures));
+		memcpy(got[s].figures, sides[s].figures,
+		       total * sizeof(*got[s].figures));
+	}
+	print_sampled(metric, unit, got, n_sides, rounds, per_round,
+		      tails ? p99_of : median_of, NULL);
+	for (s = 0; s < n_sides; s++)
+		free(got[s].figures);
 }
 
 void

@@ -42,6 +42,14 @@ struct bench_side {
 					 goal */
 };
 
+/* The same when the figures are there already: sides that were measured at the
+   same time, or several figures of one measurement. */
+struct bench_taken {
+	const char *subject;
+	const double *figures; /* round by round */
+	double goal;
+};
+
 /* What was measured of one side. */
 struct bench_stats {
 	unsigned n;
@@ -60,6 +68,13 @@ void
 bench_compare(const char *metric, const char *unit,
 	      const struct bench_side *sides, unsigned n_sides,
 	      unsigned rounds, unsigned per_round, struct bench_stats *ret);
+
+/* For figures already taken; tails: the ratio is that of the rounds' p99
+   instead of their medians. */
+void
+bench_compare_taken(const char *metric, const char *unit,
+		    const struct bench_taken *sides, unsigned n_sides,
+		    unsigned rounds, unsigned per_round, bool tails);
 
 /* One figure that needs no statistics: a count. */
 void
@@ -139,6 +154,10 @@ bench_array(size_t n, size_t size);
 void
 bench_sleep(double seconds);
 
+/* How many entries a folder of /proc/self has: "fd", "task". */
+unsigned
+bench_proc_entries(const char *folder);
+
 /* loopthread.c: a thread that runs a loop */
 
 struct bench_loop {
@@ -205,5 +224,17 @@ void
 bench_notice_polled(void);
 void
 bench_idle(void);
+void
+bench_looper(void);
+void
+bench_loopers(void);
+void
+bench_loopers_many(void);
+void
+bench_looper_drift(void);
+void
+bench_scope(void);
+void
+bench_scopes(void);
 
 #endif

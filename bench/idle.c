@@ -18,6 +18,7 @@
 #define WATCHED_SECONDS 2.0
 #define STACK (64 * 1024)
 #define MEMBERS 4
+#define LOOPERS 1000
 
 /* Wake-ups so far of all threads but the caller. */
 static uint64_t
@@ -106,6 +107,43 @@ runner(void *arg)
 	return NULL;
 }
 
+static evc_status
+looper(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	return 0;
+}
+
+/* Runs a loop with loopers of which none is due: the interval is long, has no
+   end, or they are paused; on the loop and on threads of their own. */
+static void *
+looping(void *arg)
+{
+	static const unsigned flags[] = { 0, EVC_PAUSED, EVC_OWN_THREAD,
+					  EVC_OWN_THREAD | EVC_PAUSED };
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	evc_coord **ret = arg, *c;
+	unsigned i, k;
+
+	bench_must(evc_new(loop, NULL, &c), "evc_new");
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		evc_member_opts o = { .flags = flags[i] };
+		unsigned n = flags[i] & EVC_OWN_THREAD ? MEMBERS : LOOPERS;
+
+		for (k = 0; k < n; k++)
+			bench_must(evc_looper_start(c, "bench",
+						    k % 2 ? 3600 : INFINITY,
+						    looper, NULL, &o, NULL),
+				   "evc_looper_start");
+	}
+	__atomic_store_n(ret, c, __ATOMIC_RELEASE);
+	bench_must(evc_run(c, NULL, NULL), "evc_run");
+	bench_must(evc_free(c), "evc_free");
+	ev_loop_destroy(loop);
+	return NULL;
+}
+
 static void *
 bare_member(void *arg)
 {
@@ -181,12 +219,12 @@ watch_registered(void)
 }
 
 static void
-watch_run(void)
+watch_run(const char *metric, void *(*fn)(void *arg))
 {
 	evc_coord *c = NULL;
-	pthread_t t = bench_thread(runner, &c, 0);
+	pthread_t t = bench_thread(fn, &c, 0);
 
-	show("idle-run", watch());
+	show(metric, watch());
 	(void)evc_request_stop(__atomic_load_n(&c, __ATOMIC_ACQUIRE), 0,
 			       "over");
 	bench_must_sys(pthread_join(t, NULL), "pthread_join");
@@ -198,5 +236,6 @@ bench_idle(void)
 	watch_bare();
 	watch_started();
 	watch_registered();
-	watch_run();
+	watch_run("idle-run", runner);
+	watch_run("idle-loopers", looping);
 }

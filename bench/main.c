@@ -48,7 +48,13 @@ static const struct group {
 	{ "join", bench_join, "last end until the join returned" },
 	{ "notice", bench_notice, "a registered thread's end, by pidfd" },
 	{ "polled", bench_notice_polled, "the same without a pidfd" },
-	{ "idle", bench_idle, "wake-ups of a join that waits" },
+	{ "idle", bench_idle, "wake-ups of a program that waits" },
+	{ "looper", bench_looper, "one looper on a loop, a tick a second" },
+	{ "loopers", bench_loopers, "a thousand loopers on one loop" },
+	{ "many", bench_loopers_many, "a hundred thousand on one loop" },
+	{ "drift", bench_looper_drift, "a million ticks by a scripted clock" },
+	{ "scope", bench_scope, "request until all below scopes are told" },
+	{ "scopes", bench_scopes, "what ten thousand scopes take" },
 };
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))
 

@@ -12,9 +12,12 @@
 #	wrk         as fast as it goes, over keep-alive connections
 #	curl        a download of 30 MB, slow enough to be under way at the stop
 #	client      the project's own, which checks every byte of every answer
-# Then comes SIGTERM, in the middle of it all.  Every request of which the
-# server had read one byte must be answered in full: what the clients received
-# whole is counted against what the server says it began.
+# Then comes SIGTERM, in the middle of it all.  The server stops in phases: first
+# nobody is accepted any more, then the connections end, then the thread that
+# hashes for them, then the access log.  Every request of which the server had
+# read one byte must be answered in full: what the clients received whole is
+# counted against what the server says it began, and against the lines of its
+# log.
 #
 # Exit status: 0; 1 if one request was cut, or if the counts do not agree.
 
@@ -69,7 +72,7 @@ done
 echo
 echo "== server"
 : >"$tmp/server"
-"$bin/server" -l 2 -g 30 "$tmp/www" >"$tmp/server" 2>"$tmp/server.err" &
+"$bin/server" -l 2 -g 30 -a "$tmp/log" "$tmp/www" >"$tmp/server" 2>"$tmp/server.err" &
 server=$!
 pids="$pids $server"
 tries=0
@@ -83,7 +86,8 @@ until grep -q listening "$tmp/server"; do
 	sleep 0.05
 done
 port=$(number "$tmp/server" 'listening on 127\.0\.0\.1:\([0-9]*\)')
-echo "pid $server, port $port, 2 loops in 2 threads, 1 blocking worker"
+echo "pid $server, port $port, 2 loops in 2 threads; a blocking thread hashes," \
+	"one writes the log"
 
 echo
 echo "== load"
@@ -122,6 +126,30 @@ if [ -n "$curl" ]; then
 	echo "(curl has $(wc -c <"$tmp/got") bytes of $big)"
 fi
 kill -TERM $server
+shown=1
+if [ -n "$curl" ]; then
+	sleep 0.5
+	echo
+	echo "== kill -USR1 $server, half a second later: who is alive?"
+	kill -USR1 $server
+	tries=0
+	until [ "$(grep -c ' why: ' "$tmp/server")" -gt 0 ] ||
+		[ $tries -gt 40 ]; do
+		tries=$((tries + 1))
+		sleep 0.05
+	done
+	sed 1d "$tmp/server"
+	shown=$(wc -l <"$tmp/server")
+	if grep -q 'connections (phase 1)/.*hasher (phase 2)/.*log (phase 3)/' \
+		"$tmp/server"; then
+		echo "(the hasher and the log wait until the connection has" \
+			"ended)"
+	else
+		fail "the connection does not stand before hasher and log"
+	fi
+	echo
+	echo "== the end"
+fi
 wait $server
 status=$?
 wait $client
@@ -136,7 +164,7 @@ if [ -n "$wrk" ]; then
 	wait $wrk
 fi
 pids=''
-sed 1d "$tmp/server"
+sed "1,${shown}d" "$tmp/server"
 cat "$tmp/server.err"
 
 echo
@@ -147,6 +175,7 @@ cat "$tmp/client"
 begun=$(number "$tmp/server" 'requests: \([0-9]*\) begun')
 answered=$(number "$tmp/server" ' \([0-9]*\) answered')
 cut=$(number "$tmp/server" ' \([0-9]*\) cut')
+logged=$(wc -l <"$tmp/log")
 by_client=$(number "$tmp/client" 'client: \([0-9]*\) answered')
 by_wrk=0 by_curl=0
 [ -n "$wrk" ] && by_wrk=$(number "$tmp/wrk" ' \([0-9]*\) requests in')
@@ -173,6 +202,7 @@ echo "== verdict"
 received=$((by_client + by_wrk + by_curl))
 echo "requests begun by the server    $begun"
 echo "answered by the server          $answered"
+echo "lines in its access log         $logged"
 echo "received whole by the clients   $received" \
 	"(wrk $by_wrk + client $by_client + curl $by_curl)"
 echo "cut                             $cut"
@@ -180,6 +210,8 @@ echo "cut                             $cut"
 [ $client_status -eq 0 ] || fail "the client ends with $client_status"
 [ "$cut" -eq 0 ] || fail "$cut requests were cut"
 [ "$answered" -gt 0 ] || fail "nothing was answered"
+[ "$logged" -eq "$answered" ] ||
+	fail "$answered were answered, the log has $logged lines"
 [ "$received" -eq "$begun" ] ||
 	fail "$begun were begun, $received arrived whole"
 [ $failed -eq 0 ] && echo "demo: no request was cut"

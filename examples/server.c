@@ -2,15 +2,17 @@
 /*
  * server - an HTTP/1.1 file server that stops without cutting a request.
  *
- *	server [-p PORT] [-l LOOPS] [-g GRACE] FOLDER
+ *	server [-p PORT] [-l LOOPS] [-g GRACE] [-a LOG] FOLDER
  *
  *	GET /NAME       the file NAME of FOLDER, sent by sendfile()
  *	GET /hash/NAME  its CRC-32, Adler-32 and size
  *
  * Several event loops, one in each thread, share a listening socket
  * (server_listen.c) and keep connections alive from request to request
- * (server_conn.c); one blocking thread hashes (server_worker.c).  One
- * coordinator stops them all: SIGINT or SIGTERM ends it well, a second one
+ * (server_conn.c); one blocking thread hashes, another one writes a line for
+ * each answer to the file LOG (server_worker.c).  One coordinator stops them
+ * all, in phases: first nobody is accepted any more, then the connections end,
+ * then the hasher, then the log.  SIGINT or SIGTERM begins that, a second one
  * cuts the grace.  SIGUSR1 prints the counts and what is alive.  Before the
  * stop a client may be as slow as it likes; after it, as slow as the grace.
  *
@@ -36,13 +38,13 @@ struct options {
 	int port;                 /* 0: a free one */
 	unsigned loops;
 	double grace;             /* 0: the library's, 8 s after a signal */
-	const char *folder;
+	const char *log, *folder;
 };
 
 static _Noreturn void
 usage(void)
 {
-	fputs("usage: server [-p PORT] [-l LOOPS] [-g GRACE] FOLDER\n",
+	fputs("usage: server [-p PORT] [-l LOOPS] [-g GRACE] [-a LOG] FOLDER\n",
 	      stderr);
 	exit(2);
 }
@@ -60,6 +62,15 @@ die(const char *fmt, ...)
 	exit(1);
 }
 
+static void
+must(int status)
+{
+	if (status < 0)
+		/* stop: */
+		die("%s", evc_last_error());
+	/* :stop */
+}
+
 static double
 number(const char *text, double least, double most)
 {
@@ -74,10 +85,10 @@ number(const char *text, double least, double most)
 static struct options
 parse(int argc, char **argv)
 {
-	struct options o = { .loops = 2 };
+	struct options o = { .loops = 2, .log = "/dev/null" };
 	int opt;
 
-	while ((opt = getopt(argc, argv, "p:l:g:")) != -1) {
+	while ((opt = getopt(argc, argv, "p:l:g:a:")) != -1) {
 		switch (opt) {
 		case 'p':
 			o.port = (int)number(optarg, 0, 65535);
@@ -87,6 +98,9 @@ parse(int argc, char **argv)
 			break;
 		case 'g':
 			o.grace = number(optarg, 1e-9, INFINITY);
+			break;
+		case 'a':
+			o.log = optarg;
 			break;
 		default:
 			usage();
@@ -141,25 +155,24 @@ on_status(UNUSED struct ev_loop *ev, ev_signal *w, UNUSED int events)
 	report(w->data, "under way");
 }
 
-/* The thread of one loop: it serves until the stop, and until its last
-   connection has ended. */
-static evc_status
-loop_thread(evc_coord *c, void *arg)
+/* A loop is there: serve on it until the stop, and until the last of its
+   connections has ended. */
+static bool
+loop_start(struct loop *loop, evc_reactor *conns, evc_reactor *listener)
 {
-	struct loop *loop = arg;
-	evc_status st;
+	/* stop: */
+	loop->reactor = conns;
+	loop->ev = evc_reactor_loop(conns);
+	/* :stop */
+	hash_listen(loop);
+	return listener_start(loop, listener);
+}
 
-	/* stop: */
-	st = evc_reactor_attach(c, loop->name, loop->ev, &loop->reactor);
-	/* :stop */
-	hashed_start(loop);
-	listener_start(loop); /* without a reactor it is refused */
-	/* stop: */
-	if (st == 0)
-		st = evc_reactor_run(loop->reactor);
-	worker_ask(&loop->server->worker, &loop->goodbye);
-	/* :stop */
-	return st;
+/* The same on a thread of its own. */
+static evc_status
+setup(evc_reactor *r, void *loop)
+{
+	return loop_start(loop, r, r) ? 0 : EVC_INTERNAL;
 }
 
 /* All that a server needs before its first thread.  Its port. */
@@ -174,19 +187,17 @@ server_init(struct server *s, const struct options *o)
 	s->listening = listening_socket(o->port, &port);
 	if (s->listening < 0)
 		die("port %d: %s", o->port, strerror(errno));
+	s->log = open(o->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+	if (s->log < 0)
+		die("%s: %s", o->log, strerror(errno));
 	s->n_loops = o->loops;
 	s->loops = calloc(s->n_loops, sizeof(*s->loops));
-	if (s->loops == NULL)
+	if (s->loops == NULL || !pipes_open(s))
 		die("%s", strerror(errno));
-	worker_init(&s->worker);
 	for (unsigned i = 0; i < s->n_loops; i++) {
 		s->loops[i].server = s;
-		s->loops[i].ev = ev_loop_new(EVFLAG_AUTO);
-		if (s->loops[i].ev == NULL)
-			die("no event loop");
 		snprintf(s->loops[i].name, sizeof(s->loops[i].name), "loop-%u",
 			 i + 1);
-		hashed_init(&s->loops[i].hashed);
 	}
 	return port;
 }
@@ -194,12 +205,9 @@ server_init(struct server *s, const struct options *o)
 static void
 server_free(struct server *s)
 {
-	for (unsigned i = 0; i < s->n_loops; i++) {
-		hashed_free(&s->loops[i].hashed);
-		ev_loop_destroy(s->loops[i].ev);
-	}
-	worker_free(&s->worker);
+	pipes_close(s);
 	free(s->loops);
+	close(s->log);
 	close(s->listening);
 	close(s->folder);
 }
@@ -222,28 +230,38 @@ main(int argc, char **argv)
 	ev_signal_start(home, &status);
 	port = server_init(&s, &o);
 	/* stop: */
-	evc_verdict v;
+	static const char *const names[] = { "connections", "hasher", "log" };
 	evc_config cfg = { .grace = o.grace, .flags = EVC_STRICT_SETUP };
+	evc_verdict v = { 0 };
 
-	if (evc_new(home, &cfg, &s.coord) < 0)
-		die("%s", evc_last_error());
-	evc_signals_start(s.coord, NULL);
-	evc_thread_start(s.coord, "worker", worker_thread, &s, NULL, NULL);
+	must(evc_new(home, &cfg, &s.coord));
+	for (int i = 0; i < N_PARTS; i++) {
+		evc_scope_opts part = { .config = cfg, .phase = i + 1 };
+
+		must(evc_scope_new(s.coord, names[i], &part, &s.part[i]));
+		evc_scope_ready(s.part[i]);
+	}
+	evc_thread_start(s.part[HASHER], "hasher", hash_thread, &s, NULL, NULL);
+	evc_thread_start(s.part[LOG], "log", log_thread, &s, NULL, NULL);
+	loop_start(s.loops, evc_home(s.part[CONNS]), evc_home(s.coord));
 	/* :stop */
-	for (unsigned i = 0; i < s.n_loops; i++)
+	for (struct loop *l = s.loops + 1; l < s.loops + s.n_loops; l++)
 		/* stop: */
-		if (evc_thread_start(s.coord, s.loops[i].name, loop_thread,
-				     &s.loops[i], NULL, NULL) < 0)
-			worker_ask(&s.worker, &s.loops[i].goodbye);
+		evc_reactor_start(s.part[CONNS], l->name, setup, l, NULL, NULL);
 	/* :stop */
 	printf("server: listening on 127.0.0.1:%d\n", port);
 	fflush(stdout);
 	/* stop: */
+	/* The last thing, for only a stop that meets a join goes in phases. */
+	evc_signals_start(s.coord, NULL);
 	st = evc_run(s.coord, NULL, &v);
-	printf("server: stop took %.3f s: %s\n", v.took, evc_status_name(st));
 	/* :stop */
+	printf("server: stop took %.3f s: %s\n", v.took,
+	       st == 0 ? "OK" : v.error.text);
 	cut = report(&s, "cut");
 	/* stop: */
+	for (int i = 0; i < N_PARTS; i++)
+		evc_free(s.part[i]);
 	st = evc_finish(s.coord, st);
 	if (v.n_stragglers > 0)
 		_exit(st);

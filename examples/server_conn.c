@@ -158,7 +158,7 @@ conn_decide(struct conn *c)
 {
 	/* stop: */
 	/* No, unless bytes of a next request were read. */
-	c->keep &= c->in_len > 0 || !evc_should_stop(server_of(c)->coord);
+	c->keep &= c->in_len > 0 || !evc_should_stop(server_of(c)->part[CONNS]);
 	/* :stop */
 	if (!c->keep)
 		c->in_len = 0;
@@ -187,7 +187,7 @@ status_of(int err)
 	}
 }
 
-/* Called by the loop when the worker has done the job. */
+/* Called by the loop when the hasher has done the job. */
 static void
 on_hashed(void *arg)
 {
@@ -203,7 +203,7 @@ on_hashed(void *arg)
 			 c->job.adler, (unsigned long long)c->job.size);
 		answer_text(&c->answer, 200, c->keep, c->head_only, text);
 	}
-	sock_run(&c->sock);
+	sock_run(&c->sock.task, NULL);
 }
 
 /* The request is complete: begin its answer. */
@@ -223,8 +223,10 @@ conn_answer(struct conn *c)
 		c->job.arg = c;
 		strcpy(c->job.name, name);
 		c->state = HASHING;
-		worker_ask(&server_of(c)->worker, &c->job);
-		return;
+		if (hash_ask(&c->job))
+			return;
+		c->refused = 503;
+		name = NULL;
 	}
 	conn_decide(c);
 	if (name == NULL) {
@@ -282,7 +284,7 @@ step_idle(struct conn *c)
 	ev_tstamp now = ev_now(c->sock.loop->ev);
 
 	/* stop: */
-	if (now < c->idle_until && !evc_should_stop(server_of(c)->coord))
+	if (now < c->idle_until && !evc_should_stop(server_of(c)->part[CONNS]))
 		/* :stop */
 		return sock_wait(&c->sock, EV_READ, c->idle_until - now);
 	if (!conn_stuck(c) && c->under_way > 0)
@@ -341,6 +343,8 @@ step_write(struct conn *c)
 		return GONE;
 	}
 	count_add(c->sock.loop, ANSWERED, 1);
+	log_answer(server_of(c), c->answer.text + strlen("HTTP/1.1 "), c->path,
+		   c->path_len);
 	conn_idle(c);
 	if (!c->keep) {
 		shutdown(c->sock.fd, SHUT_WR);
@@ -407,11 +411,11 @@ conn_open(struct loop *loop, int fd)
 	c->sock.step = conn_step;
 	c->sock.gone = conn_gone;
 	c->answer.file = -1;
-	if (!sock_start(&c->sock, loop)) {
+	if (!sock_start(&c->sock, loop, loop->reactor)) {
 		conn_gone(&c->sock);
 		return;
 	}
 	conn_idle(c);
 	count_add(loop, CONNECTIONS, 1);
-	sock_run(&c->sock);
+	sock_run(&c->sock.task, NULL);
 }

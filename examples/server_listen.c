@@ -4,10 +4,14 @@
  *
  * With SO_REUSEPORT each loop would have a queue of its own, and closing one
  * resets what the kernel has put there meanwhile.  Here there is one queue.
- * At the stop every loop accepts until the queue is empty, and the first that
- * finds it empty shuts the socket.  Clients that come back at once could keep
- * it filled for ever; so a loop also leaves when it has accepted as many as
- * the queue can have held when the stop came.
+ * At the stop all loops accept until it is empty, and the first that finds it
+ * so shuts the socket.  Clients that come back at once could keep it filled
+ * for ever; so a loop also leaves when it has accepted as many as the queue can
+ * have held when the stop came.
+ *
+ * What main's loop does here is the coordinator's own task: the connections are
+ * told to stop only when it has ended.  Should they have all descriptors and
+ * so be what it waits for, it has them told before.
  *
  * A connection made between the last accept() and the shutdown() right after
  * it is reset with no byte of a request read, as if it had come a moment later
@@ -63,20 +67,18 @@ listener_step(struct sock *s)
 	struct server *srv = s->loop->server;
 	int fd;
 
-	/* stop: */
-	if (evc_should_stop(srv->coord) && s->loop->late++ > QUEUE)
-		return GONE;
-	/* :stop */
 	fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0) {
 		conn_open(s->loop, fd);
-		return NEXT;
-	}
-	switch (errno) {
+	} else switch (errno) {
 	case EMFILE:
 	case ENFILE:
 	case ENOBUFS:
 	case ENOMEM:
+		/* stop: */
+		if (evc_should_stop(srv->coord))
+			evc_request_stop(srv->part[CONNS], 0, "no descriptor");
+		/* :stop */
 		/* The socket stays readable: do not spin on it. */
 		return sock_wait(s, 0, RETRY);
 	case ECONNABORTED:
@@ -84,10 +86,12 @@ listener_step(struct sock *s)
 	case EPROTO:
 		return NEXT;
 	}
-	/* Nobody is waiting; at the stop, also: another loop shut it. */
+	/* Without fd nobody is waiting; or another loop has shut the socket. */
 	/* stop: */
-	return evc_should_stop(srv->coord) ? GONE : sock_wait(s, EV_READ, -1);
+	if (evc_should_stop(srv->coord) && (fd < 0 || s->loop->late++ > QUEUE))
+		return GONE;
 	/* :stop */
+	return fd >= 0 ? NEXT : sock_wait(s, EV_READ, -1);
 }
 
 static void
@@ -97,15 +101,15 @@ listener_gone(struct sock *s)
 }
 
 bool
-listener_start(struct loop *loop)
+listener_start(struct loop *loop, evc_reactor *reactor)
 {
 	struct sock *s = &loop->listener;
 
 	s->fd = loop->server->listening;
 	s->step = listener_step;
 	s->gone = listener_gone;
-	if (!sock_start(s, loop))
+	if (!sock_start(s, loop, reactor))
 		return false;
-	sock_run(s);
+	sock_run(&s->task, NULL);
 	return true;
 }

@@ -27,37 +27,44 @@ enum count {
 	N_COUNTS
 };
 
-/* One event loop and its thread. */
+/* stop: */
+/* What is told to stop, in this order, after the listening socket. */
+enum part { CONNS, HASHER, LOG, N_PARTS };
+/* :stop */
+
+/* One event loop: the first is main's, the others have threads of their own. */
 struct loop {
 	struct server *server;
 	char name[16];
 	struct ev_loop *ev;
 	struct sock listener;
-	struct hashed hashed;     /* what the worker has done for it */
+	int hashed[2];            /* a pipe: what the hasher has done for it */
+	ev_io on_hashed;
 	atomic_ulong counts[N_COUNTS]; /* this loop -> anybody */
 	/* stop: */
-	evc_reactor *reactor;
-	unsigned late;            /* looks for connections after the stop */
-	struct job goodbye;       /* to the worker */
+	evc_reactor *reactor;     /* of its connections */
+	unsigned late;            /* connections accepted after the stop */
 	/* :stop */
 };
 
 struct server {
 	int folder;               /* the files are in here */
 	int listening;
-	struct worker worker;
+	int log;                  /* the access log */
+	int jobs[2], lines[2];    /* pipes: to the hasher, to the log */
 	struct loop *loops;
 	unsigned n_loops;
 	/* stop: */
-	evc_coord *coord;
+	evc_coord *coord, *part[N_PARTS];
 	/* :stop */
 };
 
 /* A listening socket on 127.0.0.1 (port 0: a free one), or -1 and errno. */
 int listening_socket(int port, int *ret_port);
 
-/* Accept on this loop, on its own thread.  False: refused. */
-bool listener_start(struct loop *loop);
+/* Accept on this loop, on its own thread, as a task of that reactor.  False:
+   refused. */
+bool listener_start(struct loop *loop, evc_reactor *reactor);
 
 /* Take over a connection that was accepted on this loop. */
 void conn_open(struct loop *loop, int fd);

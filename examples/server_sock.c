@@ -4,16 +4,17 @@
  * socket, a timer or the stop gives it something to do.
  *
  * Each is a task of the coordinator, so a loop does not end before its
- * sockets have.  At the stop each is simply run once more: its next step sees
- * that a stop was asked for and decides whether it is to end now or later.
+ * sockets have.  When the stop comes to it, it is simply run once more: its
+ * next step sees that and decides whether it is to end now or later.
  */
 #include "server_loop.h"
 
 #define TURN 32 /* steps, before other sockets get their turn */
 
 void
-sock_run(struct sock *s)
+sock_run(evc_task *t, UNUSED void *unused)
 {
+	struct sock *s = (struct sock *)t;
 	enum step step = NEXT;
 
 	for (int i = 0; i < TURN && step == NEXT; i++)
@@ -53,33 +54,27 @@ sock_wait(struct sock *s, int events, double seconds)
 static void
 on_io(UNUSED struct ev_loop *ev, ev_io *w, UNUSED int events)
 {
-	sock_run(w->data);
+	sock_run(w->data, NULL);
 }
 
 static void
 on_timer(UNUSED struct ev_loop *ev, ev_timer *w, UNUSED int events)
 {
-	sock_run(w->data);
+	sock_run(w->data, NULL);
 }
 
 /* stop: */
-static void
-on_stop(evc_task *t, UNUSED void *arg)
-{
-	sock_run((struct sock *)t);
-}
-
-static const evc_task_class task_class = { "socket", on_stop, NULL, EVC_LATE };
+static const evc_task_class class = { "socket", sock_run, NULL, EVC_LATE };
 /* :stop */
 
 bool
-sock_start(struct sock *s, struct loop *loop)
+sock_start(struct sock *s, struct loop *loop, evc_reactor *reactor)
 {
 	s->loop = loop;
 	ev_io_init(&s->io, on_io, s->fd, 0);
 	ev_timer_init(&s->timer, on_timer, 0., 0.);
-	s->io.data = s->timer.data = s;
+	s->io.data = s->timer.data = &s->task;
 	/* stop: */
-	return evc_task_begin(loop->reactor, &s->task, &task_class) == 0;
+	return evc_task_begin(reactor, &s->task, &class) == 0;
 	/* :stop */
 }

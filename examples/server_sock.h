@@ -30,11 +30,12 @@ struct sock {
 	void (*gone)(struct sock *s); /* closes fd, may free s */
 };
 
-/* Put a zeroed s on the loop, with fd, step and gone set.  False: refused. */
-bool sock_start(struct sock *s, struct loop *loop);
+/* Put a zeroed s on the loop, with fd, step and gone set, as a task of that
+   reactor.  False: refused. */
+bool sock_start(struct sock *s, struct loop *loop, evc_reactor *reactor);
 
-/* Take steps. */
-void sock_run(struct sock *s);
+/* Take steps; t is that of a struct sock. */
+void sock_run(evc_task *t, void *unused);
 
 /* How a step ends that has to wait: for EV_READ, EV_WRITE or nothing, and,
    unless negative, for some seconds at most. */

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The worker: one ordinary blocking thread that hashes files on disk.
+ * The two blocking threads: one hashes files on disk, one writes the access
+ * log.  Each takes its work from a pipe that all loops write to.
  *
- * It must not end at the stop: connections that wait for a hash are to be
- * answered.  It ends when every loop has said goodbye, for with a loop its
- * last connection is gone; the coordinator waits for it like for any other
- * thread.
+ * Neither has to know who may still ask.  They stand behind the connections in
+ * the order of the stop: when it comes to one of them, nobody is left who could
+ * write to its pipe, and an empty pipe is the end.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -18,20 +23,49 @@
 
 #define CHUNK 65536
 
-void
-worker_init(struct worker *w)
+bool
+pipes_open(struct server *s)
 {
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->wake, NULL);
-	w->head = NULL;
-	w->tail = &w->head;
+	bool ok = pipe2(s->lines, O_CLOEXEC) == 0 &&
+		  /* A loop must not wait for the hasher, which waits for the
+		     disk: it says no instead. */
+		  pipe2(s->jobs, O_CLOEXEC | O_NONBLOCK) == 0;
+
+	for (unsigned i = 0; ok && i < s->n_loops; i++)
+		ok = pipe2(s->loops[i].hashed, O_CLOEXEC) == 0;
+	return ok;
 }
 
 void
-worker_free(struct worker *w)
+pipes_close(struct server *s)
 {
-	pthread_cond_destroy(&w->wake);
-	pthread_mutex_destroy(&w->lock);
+	for (int i = 0; i < 2; i++) {
+		close(s->lines[i]);
+		close(s->jobs[i]);
+		for (unsigned l = 0; l < s->n_loops; l++)
+			close(s->loops[l].hashed[i]);
+	}
+}
+
+/* A pipe gives back whole what was written in so few bytes. */
+static bool
+send_job(int fd, struct job *job)
+{
+	return write(fd, &job, sizeof(job)) == (ssize_t)sizeof(job);
+}
+
+/* The next part of what a pipe brings; 0: it is empty, and the stop came. */
+static ssize_t
+take(evc_coord *c, int fd, void *buf, size_t n)
+{
+	struct pollfd p[2] = { { fd, POLLIN, 0 } };
+
+	/* stop: */
+	p[1] = (struct pollfd){ evc_stop_fd(c), POLLIN, 0 };
+	/* :stop */
+	while (poll(p, 2, -1) < 0)
+		; /* interrupted */
+	return p[0].revents != 0 ? read(fd, buf, n) : 0;
 }
 
 static void
@@ -63,103 +97,61 @@ hash_file(int folder, struct job *job)
 	free(buf);
 }
 
-static void
-give_back(struct job *job)
-{
-	struct hashed *h = &job->loop->hashed;
-
-	/* Ring under the lock: once the loop has taken the job it may answer
-	   it, end and be destroyed, and a ring after that would ring memory
-	   that was freed. */
-	pthread_mutex_lock(&h->lock);
-	job->next = h->head;
-	h->head = job;
-	ev_async_send(job->loop->ev, &h->ring);
-	pthread_mutex_unlock(&h->lock);
-}
-
-static struct job *
-take(struct worker *w)
-{
-	struct job *job;
-
-	pthread_mutex_lock(&w->lock);
-	while (w->head == NULL)
-		pthread_cond_wait(&w->wake, &w->lock);
-	job = w->head;
-	w->head = job->next;
-	if (w->head == NULL)
-		w->tail = &w->head;
-	pthread_mutex_unlock(&w->lock);
-	return job;
-}
-
 evc_status
-worker_thread(UNUSED evc_coord *c, void *arg)
+hash_thread(evc_coord *c, void *arg)
 {
 	struct server *s = arg;
 	struct job *job;
-	/* stop: */
-	unsigned users = s->n_loops;
-	/* :stop */
 
-	for (;;) {
-		job = take(&s->worker);
-		/* stop: */
-		if (job->done == NULL && --users == 0)
-			return 0;
-		/* :stop */
-		if (job->done != NULL) {
-			hash_file(s->folder, job);
-			give_back(job);
-		}
+	while (take(c, s->jobs[0], &job, sizeof(job)) > 0) {
+		hash_file(s->folder, job);
+		send_job(job->loop->hashed[1], job);
 	}
+	return 0;
 }
 
-void
-worker_ask(struct worker *w, struct job *job)
+bool
+hash_ask(struct job *job)
 {
-	job->next = NULL;
-	pthread_mutex_lock(&w->lock);
-	*w->tail = job;
-	w->tail = &job->next;
-	pthread_cond_signal(&w->wake);
-	pthread_mutex_unlock(&w->lock);
+	return send_job(job->loop->server->jobs[1], job);
 }
 
 static void
-on_ring(UNUSED struct ev_loop *ev, ev_async *ring, UNUSED int events)
+on_hashed(UNUSED struct ev_loop *ev, ev_io *w, UNUSED int events)
 {
-	struct hashed *h = ring->data;
-	struct job *job, *next;
+	struct job *job;
 
-	pthread_mutex_lock(&h->lock);
-	job = h->head;
-	h->head = NULL;
-	pthread_mutex_unlock(&h->lock);
-	for (; job != NULL; job = next) {
-		next = job->next;
+	if (read(w->fd, &job, sizeof(job)) > 0)
 		job->done(job->arg);
-	}
 }
 
 void
-hashed_init(struct hashed *h)
+hash_listen(struct loop *loop)
 {
-	pthread_mutex_init(&h->lock, NULL);
-	h->head = NULL;
-	ev_async_init(&h->ring, on_ring);
-	h->ring.data = h;
+	ev_io_init(&loop->on_hashed, on_hashed, loop->hashed[0], EV_READ);
+	ev_io_start(loop->ev, &loop->on_hashed);
+}
+
+evc_status
+log_thread(evc_coord *c, void *arg)
+{
+	struct server *s = arg;
+	char buf[CHUNK];
+	ssize_t n;
+
+	while ((n = take(c, s->lines[0], buf, sizeof(buf))) > 0)
+		if (write(s->log, buf, (size_t)n) != n)
+			perror("server: access log");
+	return 0;
 }
 
 void
-hashed_start(struct loop *loop)
+log_answer(struct server *s, const char *status, const char *path, size_t len)
 {
-	ev_async_start(loop->ev, &loop->hashed.ring);
-}
+	char line[1024];
+	int n = snprintf(line, sizeof(line), "%.3s %.*s\n", status, (int)len,
+			 path);
 
-void
-hashed_free(struct hashed *h)
-{
-	pthread_mutex_destroy(&h->lock);
+	if (write(s->lines[1], line, (size_t)n) != n)
+		perror("server: access log");
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The worker: one ordinary blocking thread that hashes files on disk.
+ * The two blocking threads: one hashes files on disk, one writes the access
+ * log.
  */
 #ifndef SERVER_WORKER_H
 #define SERVER_WORKER_H
 
-#include <ev.h>
 #include <evcoord.h>
-#include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define NAME_SIZE 128 /* of a file, with its 0 byte */
 
 struct loop;
+struct server;
 
 /* Hash one file; memory of whoever asks, untouched until it comes back. */
 struct job {
-	struct job *next;
 	struct loop *loop;        /* where done() is to be called */
 	void (*done)(void *arg);
 	void *arg;
@@ -27,32 +27,22 @@ struct job {
 	unsigned long crc, adler;
 };
 
-struct worker {
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	struct job *head, **tail; /* guarded by lock */
-};
+/* The pipes to and from the threads.  False: errno says why. */
+bool pipes_open(struct server *s);
+void pipes_close(struct server *s);
 
-/* On its way back to a loop. */
-struct hashed {
-	pthread_mutex_t lock;
-	struct job *head;         /* guarded by lock */
-	ev_async ring;
-};
+/* The threads' functions; arg is the server. */
+evc_status hash_thread(evc_coord *c, void *arg);
+evc_status log_thread(evc_coord *c, void *arg);
 
-void worker_init(struct worker *w);
-void worker_free(struct worker *w);
+/* Ask for a hash, on the loop that wants it.  False: there are too many. */
+bool hash_ask(struct job *job);
 
-/* The thread's function; arg is the server. */
-evc_status worker_thread(evc_coord *c, void *arg);
+/* Let a loop hear of its hashes. */
+void hash_listen(struct loop *loop);
 
-/* Ask for a hash, on the loop that wants it.  A job without done() says that
-   one of the loops will ask for nothing any more. */
-void worker_ask(struct worker *w, struct job *job);
-
-/* The loop's end of it. */
-void hashed_init(struct hashed *h);
-void hashed_start(struct loop *loop);
-void hashed_free(struct hashed *h);
+/* Log one answer: its status, three digits, and what was asked for. */
+void log_answer(struct server *s, const char *status, const char *path,
+		size_t len);
 
 #endif

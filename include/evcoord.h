@@ -30,6 +30,9 @@
 #include <evcoord/coord.h>
 #include <evcoord/reactor.h>
 #include <evcoord/members.h>
+#include <evcoord/looper.h>
+#include <evcoord/runner.h>
+#include <evcoord/scope.h>
 #include <evcoord/join.h>
 #include <evcoord/signals.h>
 #include <evcoord/observe.h>

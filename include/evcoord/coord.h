@@ -222,8 +222,9 @@ evc_reason_get(const evc_coord *c, unsigned index, evc_reason *ret_reason);
  * opts.reactor, else on the home reactor, else (no home) on the coordinator's
  * helper thread: the one callback that does not run on a thread of yours.  A
  * join that has seen the stop waits until it has returned.  The hook stays for
- * later rounds until evc_member_remove.  Its result: 0 or a clean code is
- * fine; any other code is reported.
+ * later rounds until evc_member_remove.  Flagged EVC_ON_DRAIN it is called
+ * once a round at the drain, or at the stop when no drain came before.  Its
+ * result: 0 or a clean code is fine; any other code is reported.
  *
  * Thread:    any; opts.reactor may be a loop of another thread.
  * Ownership: name is copied; arg must live until the hook is removed or c is

@@ -72,6 +72,39 @@ evc_join_start(evc_coord *c, evc_join_fn *fn, void *arg,
 	       const evc_join_opts *opts);
 
 /*
+ * A join in steps, for programs whose main loop is not libev's: looks once and
+ * never blocks.  The first step begins the join; it goes on until one answers.
+ * Its grace counts from the stop.  There is one such join at a time; later
+ * steps take their opts from the first.
+ *
+ * Thread:    any, one at a time.
+ * Ownership: *ret_verdict is the caller's, filled when the result is >= 0;
+ *            *ret_wait is set with EVC_PENDING: call again when evc_join_fd is
+ *            readable or that many seconds are over (INFINITY: only the
+ *            descriptor counts).
+ * Returns:   EVC_PENDING; the verdict's code; -EVC_FAILED_PRECONDITION,
+ *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_join_step(evc_coord *c, const evc_join_opts *opts, double *ret_wait,
+	      evc_verdict *ret_verdict);
+
+/*
+ * A descriptor that becomes readable when evc_join_step has something to
+ * decide; the step makes it unreadable again.  Never read it, never close it.
+ * Without it evc_join_step never says to sleep longer than 25 ms.
+ *
+ * Thread:    any.
+ * Ownership: c owns it, until evc_free.
+ * Returns:   the descriptor; -EVC_RESOURCE_EXHAUSTED, -EVC_INVALID_ARGUMENT,
+ *            -EVC_FAILED_PRECONDITION in a fork child.
+ * Since:     0.1
+ */
+EVC_API int
+evc_join_fd(evc_coord *c);
+
+/*
  * Has some join of this round returned?
  *
  * Thread:    any.

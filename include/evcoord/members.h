@@ -125,11 +125,15 @@ EVC_API void
 evc_task_end(evc_task *t);
 
 /*
- * Remove a stop hook.  After it returned no callback of it runs; inside its
- * own callback: none after that one.
+ * End a looper, or take a stop hook or a runner out of the register.  After it
+ * returned no callback of it runs; inside its own callback: none after that
+ * one.  A looper's opts.stop is called before this returns, if it is due: by a
+ * looper that removes itself inside its own run.  A runner is given up without
+ * stop and join.
  *
- * Thread:    any; waits while the hook runs on another thread.
- * Ownership: the hook's arg is the caller's again.
+ * Thread:    any; waits while a callback of it runs on another thread, and for
+ *            that thread when opts.stop is to be called there.
+ * Ownership: the member's arg is the caller's again.
  * Returns:   0; -EVC_NOT_FOUND for a stale id; -EVC_FAILED_PRECONDITION for a
  *            member that is not removed but ends (threads, holds);
  *            -EVC_INVALID_ARGUMENT.

@@ -54,6 +54,28 @@ EVC_API EVC_MUST_USE evc_status
 evc_reactor_run(evc_reactor *r);
 
 /*
+ * A loop on a thread of its own, in one call: starts a thread as
+ * evc_thread_start does, which makes a loop, attaches it, calls setup(r, arg)
+ * there (NULL: nothing to set up), runs it as evc_reactor_run does and destroys
+ * it.  Returns when setup has returned.  The thread is the member with the
+ * name; what setup returned, if it is not 0, is its result, and the loop is not
+ * run.
+ *
+ * Thread:    any but one of the loop's own callbacks.
+ * Ownership: *ret_reactor is c's, and gone when its loop has ended after the
+ *            stop: give it to calls that begin something, and do not keep it.
+ * Returns:   0 and *ret_reactor; -EVC_CANCELLED after the stop unless flagged
+ *            EVC_LATE, or with the negative code of what setup returned;
+ *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
+ *            -EVC_UNIMPLEMENTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
+		  void *arg, const evc_member_opts *opts,
+		  evc_reactor **ret_reactor);
+
+/*
  * Detach a loop.  Its stop hooks are dropped; no callback of it runs
  * afterwards, and the loop may be destroyed.
  *

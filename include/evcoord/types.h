@@ -66,6 +66,9 @@ enum {
 	EVC_UNAUTHENTICATED = 16
 };
 
+/* What evc_join_step answers while the join goes on. */
+#define EVC_PENDING (-1000)
+
 /* A grace of no time at all, where 0 means "inherit" (seconds). */
 #define EVC_NO_GRACE (-1.0)
 
@@ -88,7 +91,41 @@ enum {
 	EVC_LATE = 1 << 2,
 	/* A started thread: watched by a pidfd, so that even a raw SYS_exit
 	   is seen at once. */
-	EVC_WATCHED = 1 << 3
+	EVC_WATCHED = 1 << 3,
+	/* A looper: on a thread of its own instead of a loop. */
+	EVC_OWN_THREAD = 1 << 4,
+	/* A looper: created now, started by evc_member_resume. */
+	EVC_PAUSED = 1 << 5,
+	/* A looper: one last run at the stop. */
+	EVC_FLUSH = 1 << 6,
+	/* A stop hook: called at a drain already, or at a stop that no drain
+	   came before. */
+	EVC_ON_DRAIN = 1 << 7
+};
+
+/*
+ * What a looper does about boundaries that passed while it could not run:
+ * evc_member_opts.missed.
+ */
+enum {
+	/* One run for all of them, the others are counted as missed: also what
+	   0 means. */
+	EVC_MISSED_SKIP = 1,
+	/* A run for each, one after the other. */
+	EVC_MISSED_BURST = 2,
+	/* One run, and the next an interval after it began: the grid moves. */
+	EVC_MISSED_DELAY = 3
+};
+/* A run for each of the n latest at most, 1 <= n <= 65535; the ones before are
+   missed.  (A plain number above 3 means the same.) */
+#define EVC_MISSED_AT_MOST(n) (0x10000u + (unsigned)(n))
+
+/* evc_scope_opts.on_error: what a scope's error means for its parent. */
+enum {
+	EVC_ON_ERROR_STOP = 0,   /* it is the parent's error too, and stops it */
+	EVC_ON_ERROR_REPORT = 1, /* it stands in the parent's verdict, and stops
+				    nothing there */
+	EVC_ON_ERROR_IGNORE = 2  /* the parent does not hear of it */
 };
 
 /* evc_join_opts.flags */
@@ -114,16 +151,20 @@ enum {
 	EVC_BY_MEMBER_END = 3,  /* the end or the result of a member */
 	EVC_BY_SIGNAL = 4,      /* a signal of evc_signals_start */
 	EVC_BY_EMPTY = 5,       /* only background members were left */
-	EVC_BY_LOOP_BROKEN = 6  /* ev_break inside evc_run */
+	EVC_BY_LOOP_BROKEN = 6, /* ev_break inside evc_run */
+	EVC_BY_PARENT = 7       /* the stop of the coordinator above */
 };
 
 /* What a member is: evc_member_info.kind */
 enum {
 	EVC_THREAD = 1,     /* started by the coordinator */
 	EVC_REGISTERED = 2, /* a thread of the program, joined by us alone */
+	EVC_LOOPER = 3,     /* a periodic task */
 	EVC_TASK = 4,       /* a piece of work in flight on a loop */
+	EVC_RUNNER = 5,     /* what a table of operations describes */
 	EVC_HOLD = 6,       /* a counted member of any thread */
-	EVC_HOOK = 7        /* a stop hook */
+	EVC_HOOK = 7,       /* a stop hook */
+	EVC_SCOPE = 8       /* a coordinator below this one */
 };
 
 /* How far a member is: evc_member_info.state */
@@ -181,26 +222,31 @@ typedef struct evc_verdict {
  * A member as evc_member_get and evc_member_each show it.
  */
 typedef struct evc_member_info {
-	evc_id id;       /* 0 for tasks */
+	evc_id id;       /* 0 for tasks and scopes */
 	unsigned kind;   /* EVC_THREAD ... */
 	unsigned state;  /* EVC_LIVE ... */
 	unsigned round;  /* the round it began in */
 	unsigned flags;  /* EVC_BACKGROUND ... */
 	double age;      /* seconds since it began */
-	uint64_t ticks;  /* a line of tasks: how many it stands for */
-	uint64_t missed; /* 0 in this version */
+	uint64_t ticks;  /* a looper: its runs; a line of tasks: how many it
+			    stands for; a scope: what is alive in it */
+	uint64_t missed; /* a looper: boundaries without a run */
 	char name[48];   /* its name; a task: the name of its class */
-	char where[96];  /* "tid 123", "on REACTOR", or "" */
+	char where[96];  /* "tid 123", "on REACTOR", what a runner says of
+			    itself, "phase 1", or "" */
 	uint64_t reserved_[8];
 } evc_member_info;
 
 /*
- * A function of a member: threads, stop hooks and guards alike.
+ * A function of a member: threads, loopers, stop hooks and guards alike.
  * Returns: 0 or a code; what it means stands at each call that takes one.  A
  * negative value is taken as its positive code, one outside 0..255 as
  * EVC_UNKNOWN with the number in the text.
  */
 typedef evc_status evc_fn(evc_coord *c, void *arg);
+
+/* The set-up of a loop on a thread of its own; called there. */
+typedef evc_status evc_reactor_fn(evc_reactor *r, void *arg);
 
 /* The result of a join that runs in a loop; called once, on that loop. */
 typedef void evc_join_fn(evc_coord *c, const evc_verdict *v, void *arg);
@@ -239,22 +285,28 @@ typedef struct evc_config {
 } evc_config;
 
 /*
- * How a member is to be taken in.  A field that a kind of member does not
- * know yet is refused with -EVC_UNIMPLEMENTED when it is not zero.
+ * How a member is to be taken in.  What stands for a looper or a hook alone is
+ * refused with -EVC_INVALID_ARGUMENT elsewhere; what is not built yet with
+ * -EVC_UNIMPLEMENTED.
  */
 typedef struct evc_member_opts {
 	/* Each kind of member looks at what concerns it. */
-	evc_reactor *reactor;     /* hooks: where to run; NULL = home */
+	evc_reactor *reactor;     /* hooks, loopers, runners: where to run;
+				     NULL = home */
 	size_t stack;             /* threads: bytes; 0 = 256 KiB */
 	double grace;             /* seconds after which this member is late,
 				     never later than the join's; 0 = the
 				     join's */
 	unsigned flags;           /* EVC_BACKGROUND ... */
-	unsigned missed;          /* must be 0 in this version */
+	unsigned missed;          /* loopers: EVC_MISSED_..., or at most n */
 	void (*unblock)(void *arg); /* must be NULL in this version */
-	evc_fn *start;            /* must be NULL in this version */
-	evc_fn *stop;             /* must be NULL in this version */
-	double jitter;            /* must be 0 in this version */
+	evc_fn *start;            /* loopers: called once before the first
+				     run, there where it runs; not 0: no run
+				     comes, and the looper has ended with it */
+	evc_fn *stop;             /* loopers: called once at the end, when
+				     start had succeeded */
+	double jitter;            /* loopers: each run comes later by a random
+				     part, 0..1, of the interval at most */
 	uint64_t reserved_[8];
 } evc_member_opts;
 
@@ -284,6 +336,51 @@ typedef struct evc_signals_opts {
 			       standard error */
 	uint64_t reserved_[8];
 } evc_signals_opts;
+
+/*
+ * A member that the program describes; static memory of the caller.  With a
+ * reactor (opts.reactor, or the home) all four are called on its loop, else by
+ * whoever joins; join is then called on a thread of its own, so that one that
+ * blocks holds up nobody.  Never called under a lock.
+ */
+typedef struct evc_runner_ops {
+	/* Does it run still?  Must not block; also asked by evc_all_stopped and
+	   again and again by joins, on a back-off of 1 ms doubling to 25 ms. */
+	bool (*is_running)(void *arg);
+	/* The stop was asked for: called once.  NULL: it sees the stop by
+	   itself. */
+	void (*stop)(void *arg);
+	/* It runs no more: called exactly once, after is_running said no or
+	   evc_runner_done was called.  What it returns is the runner's result.
+	   NULL: nothing is left to do. */
+	evc_status (*join)(void *arg);
+	/* Say in a few words where it is, for reports: into buf, n bytes, ended
+	   by a 0 byte.  NULL: nothing to say.  Called by who reports. */
+	void (*describe)(char *buf, size_t n, void *arg);
+} evc_runner_ops;
+
+/*
+ * How a scope is to be made.
+ */
+typedef struct evc_scope_opts {
+	/* As for evc_new, but: grace 0 = what is left of the parent's, which no
+	   other value outlasts either, and a scope with a phase has it as the
+	   limit of that phase; no clean codes and no is_clean = the parent's;
+	   max_reasons 0 = 8; log NULL = the parent's; clock must be NULL, the
+	   parent's counts. */
+	evc_config config;
+	evc_reactor *home; /* a reactor of the parent, or of one above it;
+			      NULL = the parent's home, if it has one */
+	int phase;         /* told after the phases before it; 0 = first */
+	unsigned on_error; /* EVC_ON_ERROR_... */
+	/* Called once a round: after the scope's stop, when its members are
+	   gone or its grace is over, whoever stopped it; on its home loop, else
+	   on the helper thread.  It may free the scope.  Rounds that come and
+	   go before its loop turns are told as one. */
+	void (*ended)(evc_coord *scope, const evc_verdict *v, void *arg);
+	void *arg;         /* for ended */
+	uint64_t reserved_[8];
+} evc_scope_opts;
 
 typedef struct evc_task evc_task;
 typedef struct evc_task_class evc_task_class;

@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,7 +30,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -166,8 +169,24 @@ sync_fd_close_(int fd)
 #define sync_epoll_del(epoll, fd) \
 	((void)SEAM("epoll_del", NULL), \
 	 (void)epoll_ctl((epoll), EPOLL_CTL_DEL, (fd), NULL))
-#define sync_epoll_wait(epoll, ev, n) \
-	((void)SEAM("epoll_wait", NULL), epoll_wait((epoll), (ev), (n), -1))
+/* ns: at most so long, rounded up to milliseconds. */
+#define sync_epoll_wait(epoll, ev, n, ns) \
+	((void)SEAM("epoll_wait", NULL), \
+	 epoll_wait((epoll), (ev), (n), \
+		    (ns) > INT_MAX * UINT64_C(1000000) ? \
+			    -1 : \
+			    (int)(((ns) + 999999) / 1000000)))
+
+static inline bool
+sync_fd_readable_(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
+}
+
+#define sync_fd_readable(fd) \
+	((void)SEAM("fd_readable", NULL), sync_fd_readable_(fd))
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -179,6 +198,45 @@ sync_fd_close_(int fd)
 	(SEAM_FAILS("pidfd", NULL) ? \
 		 -1 : \
 		 (int)syscall(SYS_pidfd_open, (tid), SYNC_PIDFD_THREAD))
+
+/* ---- child processes: bare system calls, signal-safe ---- */
+
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+/* What the kernel tells of a process by its pidfd (Linux 6.13); one that knows
+   more fills in this much of it. */
+struct sync_pidfd_info {
+	uint64_t mask; /* asked for; then: what was filled in */
+	uint64_t cgroup;
+	uint32_t pid, tgid, ppid, ids[8];
+	int32_t exit_code; /* as wait(2) tells it (Linux 6.15) */
+};
+#define SYNC_PIDFD_INFO_EXIT UINT64_C(8)
+#define SYNC_PIDFD_GET_INFO _IOWR(0xff, 11, struct sync_pidfd_info)
+
+/* A pidfd for a process (Linux 5.3), or -1 and errno. */
+#define sync_pidfd_process(pid) \
+	(SEAM_FAILS("pidfd", NULL) ? -1 : \
+				     (int)syscall(SYS_pidfd_open, (pid), 0))
+#define SYNC_P_PIDFD 3
+/* Without blocking: 0 and info, whose si_pid is 0 when it runs still; or -1 and
+   errno.  type: P_PID or SYNC_P_PIDFD; flags: WNOWAIT, or 0. */
+#define sync_waitid(type, id, info, flags) \
+	(SEAM_FAILS("waitid", NULL) ? \
+		 -1 : \
+		 (int)syscall(SYS_waitid, (type), (id), (info), \
+			      WEXITED | WNOHANG | (flags), NULL))
+/* 0, or -1 and errno. */
+#define sync_pidfd_info(fd, info) \
+	(SEAM_FAILS("pidfd_info", NULL) ? \
+		 -1 : \
+		 (int)syscall(SYS_ioctl, (fd), SYNC_PIDFD_GET_INFO, (info)))
+#define sync_pidfd_signal(fd, sig) \
+	((void)SEAM("pidfd_signal", NULL), \
+	 (void)syscall(SYS_pidfd_send_signal, (fd), (sig), NULL, 0))
+#define sync_pid_signal(pid, sig) \
+	((void)SEAM("pid_signal", NULL), (void)syscall(SYS_kill, (pid), (sig)))
 
 /* ---- threads ---- */
 
@@ -251,6 +309,9 @@ sync_clock_(clockid_t id)
 
 #define sync_mono() ((void)SEAM("clock", NULL), sync_clock_(CLOCK_MONOTONIC))
 #define sync_real() ((void)SEAM("clock", NULL), sync_clock_(CLOCK_REALTIME))
+/* Moves every few milliseconds only, and costs next to nothing. */
+#define sync_mono_coarse() \
+	((void)SEAM("clock", NULL), sync_clock_(CLOCK_MONOTONIC_COARSE))
 
 /* ---- memory: zeroed ---- */
 

@@ -33,7 +33,7 @@ find(const evc_coord *c, pthread_t t, bool *ret_busy)
 	LIST_EACH(n, tmp, &c->members) {
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
-		if (m->ops == NULL || !pthread_equal(m->thread, t))
+		if (!evc__is_thread(m) || !pthread_equal(m->thread, t))
 			continue;
 		if (sync_load(&m->state) != EVC_REAPING)
 			return m;
@@ -148,7 +148,7 @@ register_thread(evc_coord *c, const char *name, pthread_t t,
 	struct evc__member *m;
 
 	if (st == 0)
-		st = evc__check_opts(o, "evc_register_thread");
+		st = evc__check_opts(o, EVC_REGISTERED, "evc_register_thread");
 	if (st < 0)
 		return st;
 	if (detached(t))
@@ -162,7 +162,7 @@ register_thread(evc_coord *c, const char *name, pthread_t t,
 	sync_lock(&c->lock);
 	m = adopt(c, m);
 	if (m != NULL && ret_id != NULL)
-		*ret_id = m->id;
+		*ret_id = m->e.id;
 	sync_unlock(&c->lock);
 	return m != NULL ? 0 : -EVC_RESOURCE_EXHAUSTED;
 }

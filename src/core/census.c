@@ -8,18 +8,24 @@
 #include <math.h>
 
 #include "base/text.h"
-#include "core/core.h"
+#include "core/keeper.h"
+#include "core/scope.h"
 
+/* Does m keep a join of c waiting that member self began? */
 static bool
-counts(const struct evc__member *m, const struct evc__member *self)
+counts(const evc_coord *c, const struct evc__member *m,
+       const struct evc__member *self)
 {
-	return self == NULL || (m != self && m->n_joining == 0);
-}
+	struct list *n, *tmp;
 
-static double
-own_grace(const struct evc__member *m)
-{
-	return m->grace == 0 ? INFINITY : m->grace;
+	if (self == NULL || m == self)
+		return self == NULL;
+	if (m->c == c)
+		return m->n_joining == 0;
+	LIST_EACH(n, tmp, &c->joins)
+		if (LIST_OF(n, struct evc__join, node)->self == m)
+			return false;
+	return true;
 }
 
 static bool
@@ -33,75 +39,223 @@ hook_counts(const evc_coord *c, const struct evc__hook *h, int not_of)
 	return evc__hook_pending(h, sync_load(&c->word));
 }
 
-struct evc__census
-evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
-	    int hooks_not_of)
+/* What a look at one coordinator is about. */
+struct look {
+	const evc_coord *top; /* whose join it is */
+	const struct evc__member *self;
+	bool hooks;
+	int not_of;
+	uint64_t from;
+	double most; /* the grace of the scopes around; INFINITY: none */
+};
+
+/* Seconds, relative to look.from, after which this is late. */
+static double
+own_grace(const struct look *l, double grace)
 {
-	struct evc__census k = { 0, 0, 0 };
+	if (grace == 0)
+		return l->most;
+	return grace < l->most ? grace : l->most;
+}
+
+static void
+one(struct evc__census *k, const struct look *l, unsigned many,
+    bool background, double grace)
+{
+	double g = own_grace(l, grace);
+
+	if (many == 0)
+		return;
+	k->alive += many;
+	k->foreground += background ? 0 : many;
+	k->longest = g > k->longest ? g : k->longest;
+}
+
+struct looper_count {
+	struct evc__census *k;
+	const struct look *l;
+};
+
+static void
+count_looper(const struct evc__looper_view *v, void *arg)
+{
+	struct looper_count *n = arg;
+
+	if (v->alive)
+		one(n->k, n->l, 1, v->e->flags & EVC_BACKGROUND, v->grace);
+}
+
+static void
+count_reactor(struct evc__census *k, const struct look *l,
+	      const evc_reactor *r)
+{
+	struct looper_count n = { k, l };
+
+	one(k, l, sync_load(&r->n_tasks), false, 0);
+	if (r->n_loopers_own_grace > 0) {
+		r->looper_ops->each(r, count_looper, &n);
+		return;
+	}
+	one(k, l, r->n_loopers_background, true, 0);
+	one(k, l, r->n_loopers - r->n_loopers_background, false, 0);
+}
+
+static void
+count_hooks(struct evc__census *k, const struct look *l, const evc_coord *c)
+{
 	struct list *n, *tmp;
 
-	/* A loop shows its number of tasks before it moves this. */
-	(void)sync_load_sc(&c->alive);
-	if (self == NULL && c->n_own_grace == 0) {
-		k.alive = c->n_members;
-		k.foreground = c->n_members - c->n_background;
-		k.longest = k.alive > 0 ? INFINITY : 0;
+	LIST_EACH(n, tmp, &c->hooks)
+		if (hook_counts(c, HOOK_OF(n), l->not_of))
+			one(k, l, 1, false, HOOK_OF(n)->m.grace);
+}
+
+/* All of c itself, without what lives below. */
+static void
+count_own(struct evc__census *k, const struct look *l, const evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	if (l->self == NULL && c->n_own_grace == 0) {
+		one(k, l, c->n_background, true, 0);
+		one(k, l, c->n_members - c->n_background, false, 0);
 	} else
 		LIST_EACH(n, tmp, &c->members) {
 			const struct evc__member *m =
 				LIST_OF(n, struct evc__member, node);
-			double g = own_grace(m);
 
-			if (!counts(m, self))
-				continue;
-			k.alive++;
-			k.foreground += !(m->flags & EVC_BACKGROUND);
-			k.longest = g > k.longest ? g : k.longest;
+			if (counts(l->top, m, l->self))
+				one(k, l, 1, m->e.flags & EVC_BACKGROUND,
+				    m->grace);
 		}
-	LIST_EACH(n, tmp, &c->reactors) {
-		evc_reactor *r = LIST_OF(n, evc_reactor, node);
-		uint32_t tasks = sync_load(&r->n_tasks);
+	one(k, l, c->held, false, 0);
+	LIST_EACH(n, tmp, &c->reactors)
+		count_reactor(k, l, LIST_OF(n, evc_reactor, node));
+	if (l->hooks)
+		count_hooks(k, l, c);
+}
 
-		k.alive += tasks;
-		k.foreground += tasks;
-		k.longest = tasks > 0 ? INFINITY : k.longest;
+/* What a scope's own grace, from its own stop on, leaves to what is in it. */
+static double
+scope_most(const struct look *l, evc_coord *s)
+{
+	uint64_t stop = evc__stop_time(s, sync_load_sc(&s->word));
+	double g = s->grace == EVC_NO_GRACE ? 0 : s->grace;
+
+	if (s->grace == 0 || stop == 0)
+		return l->most;
+	if (stop > l->from)
+		g += (double)(stop - l->from) / 1e9;
+	return g < l->most ? g : l->most;
+}
+
+static bool
+nothing_to_call(evc_coord *s)
+{
+	return sync_load_sc(&s->n_hooks) == 0 &&
+	       sync_load_sc(&s->n_hooks_below) == 0 &&
+	       sync_load(&s->keeper) == NULL;
+}
+
+/* Lock of c held; true: all that the caller wanted to know is known. */
+static bool
+count_below(struct evc__census *k, const struct look *l, evc_coord *c,
+	    bool until_foreground)
+{
+	struct list *n, *tmp;
+	bool enough = false;
+
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+		struct look in = *l;
+
+		if (sync_load_sc(&s->alive) == 0 &&
+		    (!l->hooks || nothing_to_call(s)))
+			continue;
+		sync_lock(&s->lock);
+		in.most = scope_most(l, s);
+		count_own(k, &in, s);
+		if (l->hooks && evc__keeper_due(s, l->not_of))
+			one(k, &in, 1, false, 0);
+		enough = (until_foreground && k->foreground > 0) ||
+			 count_below(k, &in, s, until_foreground);
+		sync_unlock(&s->lock);
+		if (enough)
+			break;
 	}
-	if (hooks)
-		LIST_EACH(n, tmp, &c->hooks) {
-			const struct evc__hook *h = HOOK_OF(n);
-			double g = own_grace(&h->m);
+	return enough;
+}
 
-			if (!hook_counts(c, h, hooks_not_of))
-				continue;
-			k.alive++;
-			k.foreground++;
-			k.longest = g > k.longest ? g : k.longest;
-		}
+struct evc__census
+evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
+	    int hooks_not_of, uint64_t from)
+{
+	struct look l = { c, self, hooks, hooks_not_of, from, INFINITY };
+	struct evc__census k = { 0, 0, 0 }, below = { 0, 0, 0 };
+
+	/* A loop shows its number of tasks before it moves this. */
+	(void)sync_load_sc(&c->alive);
+	count_own(&k, &l, c);
+	if (list_empty(&c->scopes))
+		return k;
+	/* Each scope in which something lives is in the count; they are gone
+	   through only when more must be known: whose grace is the longest,
+	   who is left out, whether a hook is due, and if nobody else is,
+	   whether somebody there is in the foreground. */
+	if (self != NULL || sync_load_sc(&c->tree->own_grace) ||
+	    (hooks && sync_load_sc(&c->n_hooks_below) > 0)) {
+		count_below(&k, &l, c, false);
+		return k;
+	}
+	one(&k, &l, sync_load_sc(&c->n_live_scopes), true, 0);
+	if (k.foreground == 0 && k.alive > 0) {
+		count_below(&below, &l, c, true);
+		k.foreground = below.foreground;
+	}
 	return k;
 }
+
+/* ---- names ---- */
 
 struct names {
 	struct text t;
 	size_t room;
 	unsigned n, cut;
+	const struct look *l;
+	char path[96]; /* "scope/" of those around */
+	uint64_t word;
 };
 
 static void
-add_name(struct names *a, const char *prefix, const char *name, unsigned many)
+add_name(struct names *a, const char *prefix, const char *name,
+	 const char *suffix, unsigned many)
 {
-	char one[128];
-	struct text o = evc__text_in(one, sizeof one);
+	char one_name[224];
+	struct text o = evc__text_in(one_name, sizeof one_name);
 
 	evc__text_add(&o, a->n > 0 ? ", " : "");
+	evc__text_add(&o, a->path);
 	evc__text_add(&o, prefix);
 	evc__text_add(&o, name);
+	evc__text_add(&o, suffix);
 	a->n += many;
 	/* Keep room for the note of how many were cut. */
 	if (a->cut > 0 || a->t.len + o.len + sizeof " (+4294967295 more)" >
 				  a->room)
 		a->cut += many;
 	else
-		evc__text_add(&a->t, one);
+		evc__text_add(&a->t, one_name);
+}
+
+/* A loop that does not turn is why its members are late. */
+static const char *
+deaf(const struct names *a, const evc_reactor *r)
+{
+	return (a->word & WORD_FLAG) &&
+			       sync_load(&r->heard) !=
+				       WORD_STOP_NUMBER(a->word) ?
+		       " (loop silent)" :
+		       "";
 }
 
 static void
@@ -122,7 +276,86 @@ add_tasks(struct names *a, const evc_reactor *r)
 		evc__text_add(&t, k != NULL && k->name != NULL ? k->name :
 								 "of others");
 		evc__text_add(&t, " on ");
-		add_name(a, what, r->name, n);
+		add_name(a, what, r->name, deaf(a, r), n);
+	}
+}
+
+struct looper_names {
+	struct names *a;
+	const evc_reactor *r;
+};
+
+static void
+add_looper(const struct evc__looper_view *v, void *arg)
+{
+	struct looper_names *n = arg;
+
+	if (v->alive)
+		add_name(n->a, "", v->name, deaf(n->a, n->r), 1);
+}
+
+static void
+add_own(struct names *a, evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	a->word = sync_load_sc(&c->word);
+	LIST_EACH(n, tmp, &c->members) {
+		struct evc__member *m = LIST_OF(n, struct evc__member, node);
+
+		if (counts(a->l->top, m, a->l->self))
+			add_name(a, "", m->name, "", 1);
+	}
+	if (c->held)
+		add_name(a, "", "set-up not finished", "", 1);
+	LIST_EACH(n, tmp, &c->reactors) {
+		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+		struct looper_names l = { a, r };
+
+		add_tasks(a, r);
+		if (r->n_loopers > 0)
+			r->looper_ops->each(r, add_looper, &l);
+	}
+	if (a->l->hooks)
+		LIST_EACH(n, tmp, &c->hooks) {
+			const struct evc__hook *h = HOOK_OF(n);
+
+			if (hook_counts(c, h, a->l->not_of))
+				add_name(a, "hook ", h->m.name,
+					 h->reactor != NULL ?
+						 deaf(a, h->reactor) :
+						 "",
+					 1);
+		}
+}
+
+static void
+add_below(struct names *a, evc_coord *c)
+{
+	size_t len = strlen(a->path);
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+		struct text t;
+
+		if (sync_load_sc(&s->alive) == 0 && nothing_to_call(s))
+			continue;
+		sync_lock(&s->lock);
+		t = evc__text_in(a->path + len, sizeof a->path - len);
+		evc__text_add(&t, s->name);
+		if (c->n_phased > 0) {
+			evc__text_add(&t, " (phase ");
+			evc__text_int(&t, s->phase);
+			evc__text_add(&t, ")");
+		}
+		evc__text_add(&t, "/");
+		add_own(a, s);
+		if (a->l->hooks && evc__keeper_due(s, a->l->not_of))
+			add_name(a, "", "ended", "", 1);
+		add_below(a, s);
+		a->path[len] = '\0';
+		sync_unlock(&s->lock);
 	}
 }
 
@@ -130,26 +363,13 @@ unsigned
 evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
 	   int hooks_not_of, char *buf, size_t room)
 {
-	struct names a = { evc__text_in(buf, room), room, 0, 0 };
-	struct list *n, *tmp;
+	struct look l = { c, self, hooks, hooks_not_of, 0, INFINITY };
+	struct names a = { .t = evc__text_in(buf, room),
+			   .room = room,
+			   .l = &l };
 
-	LIST_EACH(n, tmp, &c->members) {
-		struct evc__member *m = LIST_OF(n, struct evc__member, node);
-
-		if (counts(m, self))
-			add_name(&a, "", m->name, 1);
-	}
-	LIST_EACH(n, tmp, &c->reactors)
-		add_tasks(&a, LIST_OF(n, evc_reactor, node));
-	if (hooks)
-		LIST_EACH(n, tmp, &c->hooks) {
-			struct evc__member *m =
-				LIST_OF(n, struct evc__member, node);
-
-			if (hook_counts(c, LIST_OF(m, struct evc__hook, m),
-					hooks_not_of))
-				add_name(&a, "hook ", m->name, 1);
-		}
+	add_own(&a, c);
+	add_below(&a, c);
 	if (a.cut > 0) {
 		evc__text_add(&a.t, " (+");
 		evc__text_int(&a.t, a.cut);

@@ -4,9 +4,11 @@
  */
 #include "base/self.h"
 #include "base/text.h"
-#include "core/join.h"
+#include "core/keeper.h"
+#include "core/scope.h"
 
 #define REASONS_DEFAULT 32
+#define REASONS_SCOPE 8
 #define REASONS_MOST 254
 
 _Static_assert(offsetof(struct evc_coord, word) == 0,
@@ -16,37 +18,38 @@ _Static_assert(sizeof(evc_task) <= 64, "a task is 64 bytes for ever");
 uint64_t
 evc__now(const evc_coord *c)
 {
-	return c->clock != NULL ? c->clock(c->arg) : sync_mono();
+	return c->clock != NULL ? c->clock(c->clock_arg) : sync_mono();
 }
 
 static evc_status
-check_config(const evc_config *k)
+check_config(const evc_config *k, const char *func)
 {
 	unsigned i;
 
-	if (evc__check_room(k->reserved_, "evc_new") < 0 ||
-	    evc__check_grace(k->grace, "evc_new") < 0)
+	if (evc__check_room(k->reserved_, func) < 0 ||
+	    evc__check_grace(k->grace, func) < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (k->flags & ~(unsigned)(EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_new: unknown flags %#x", k->flags);
+				   "%s: unknown flags %#x", func, k->flags);
 	if (k->max_reasons > REASONS_MOST)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_new: max_reasons is %d at most",
+				   "%s: max_reasons is %d at most", func,
 				   REASONS_MOST);
 	if (k->n_clean > 0 && k->clean == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_new: n_clean without clean");
+				   "%s: n_clean without clean", func);
 	if (k->n_clean > 0 && (k->flags & EVC_NO_CLEAN_CODES))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_new: a list of clean codes, and "
-				   "EVC_NO_CLEAN_CODES");
+				   "%s: a list of clean codes, and "
+				   "EVC_NO_CLEAN_CODES",
+				   func);
 	for (i = 0; i < k->n_clean; i++)
 		if (k->clean[i] < 0 || k->clean[i] > 255)
 			return evc__refuse(-EVC_INVALID_ARGUMENT,
-					   "evc_new: clean code %d is none",
+					   "%s: clean code %d is none", func,
 					   k->clean[i]);
-	return evc__check_name(k->name, "evc_new");
+	return evc__check_name(k->name, func);
 }
 
 static void
@@ -56,21 +59,17 @@ set_clean(evc_coord *c, evc_status code)
 }
 
 static void
-configure(evc_coord *c, const evc_config *k)
+configure_clean(evc_coord *c, const evc_config *k)
 {
+	bool said = k->n_clean > 0 || (k->flags & EVC_NO_CLEAN_CODES) ||
+		    k->is_clean != NULL;
 	evc_status code;
 	unsigned i;
 
-	evc__copy(c->name, sizeof c->name,
-		  k->name != NULL && k->name[0] != '\0' ? k->name : "coord");
-	c->grace = k->grace;
-	c->flags = k->flags;
-	c->log = k->log;
-	c->clock = k->clock;
-	c->arg = k->arg;
-	c->n_slots = k->max_reasons != 0 ? k->max_reasons : REASONS_DEFAULT;
-	if (c->n_slots < 2)
-		c->n_slots = 2;
+	if (!said && c->parent != NULL) {
+		memcpy(c->clean, c->parent->clean, sizeof c->clean);
+		return;
+	}
 	set_clean(c, EVC_OK);
 	for (i = 0; i < k->n_clean; i++)
 		set_clean(c, k->clean[i]);
@@ -82,72 +81,157 @@ configure(evc_coord *c, const evc_config *k)
 			set_clean(c, code);
 }
 
-/* What is left when nobody else can reach it. */
 static void
-destroy(evc_coord *c)
+configure(evc_coord *c, const evc_config *k)
 {
-	struct evc__chunk *k = sync_load(&c->chunk.next), *next;
+	const evc_coord *p = c->parent;
 
-	for (; k != NULL; k = next) {
-		next = sync_load(&k->next);
-		sync_free(k);
-	}
+	evc__copy(c->name, sizeof c->name,
+		  k->name != NULL && k->name[0] != '\0' ? k->name :
+		  p != NULL				? "scope" :
+							  "coord");
+	c->grace = k->grace;
+	c->flags = k->flags;
+	c->log = k->log == NULL && p != NULL ? p->log : k->log;
+	c->log_arg = k->log == NULL && p != NULL ? p->log_arg : k->arg;
+	c->clock = p != NULL ? p->clock : k->clock;
+	c->clock_arg = p != NULL ? p->clock_arg : k->arg;
+	c->n_slots = k->max_reasons != 0 ? k->max_reasons :
+		     p != NULL		 ? REASONS_SCOPE :
+					   REASONS_DEFAULT;
+	if (c->n_slots < 2)
+		c->n_slots = 2;
+	configure_clean(c, k);
+}
+
+void
+evc__coord_destroy(evc_coord *c)
+{
+	evc__board_free(&c->listeners);
 	evc__stop_fd_close(c);
 	sync_lock_destroy(&c->lock);
+	if (c->parent == NULL && c->tree != NULL) {
+		sync_lock_destroy(&c->tree->lock);
+		sync_free(c->tree);
+	}
+	sync_free(c->drain);
 	sync_free(c->id_table);
 	sync_free(c->slot);
 	sync_free((void *)c->slot_word);
 	sync_free(c);
 }
 
-static evc_status
-build(evc_coord *c, const evc_config *k, struct ev_loop *home)
+static bool
+build(evc_coord *c, const evc_config *k)
 {
 	configure(c, k);
 	c->fork_generation = sync_load(&evc__fork_generation);
 	sync_store(&c->stop_fd, -1);
 	sync_lock_init(&c->lock);
+	list_init(&c->sibling);
 	list_init(&c->members);
 	list_init(&c->hooks);
 	list_init(&c->reactors);
 	list_init(&c->joins);
+	list_init(&c->scopes);
+	list_init(&c->dormant);
+	c->ready_ns = evc__now(c);
+	if (c->parent != NULL) {
+		c->depth = c->parent->depth + 1;
+		c->tree = c->parent->tree;
+	} else {
+		c->tree = sync_alloc(1, sizeof *c->tree);
+		if (c->tree != NULL)
+			sync_lock_init(&c->tree->lock);
+	}
 	c->slot_word = sync_alloc(c->n_slots, sizeof *c->slot_word);
 	c->slot = sync_alloc(c->n_slots, sizeof *c->slot);
-	if (c->slot_word == NULL || c->slot == NULL)
-		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-				   "evc_new: no memory");
-	return home != NULL ?
-		       evc__reactor_attach(c, "home", home, &c->home) :
-		       0;
+	return c->tree != NULL && c->slot_word != NULL && c->slot != NULL;
+}
+
+evc_status
+evc__coord_make(const evc_config *k, const char *func, evc_coord *parent,
+		evc_coord **ret_c)
+{
+	evc_status st = check_config(k, func);
+	evc_coord *c;
+
+	if (st < 0)
+		return st;
+	c = sync_alloc_aligned(_Alignof(struct evc_coord), sizeof *c);
+	if (c == NULL || !evc__fork_watch()) {
+		sync_free(c);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				   func);
+	}
+	c->parent = parent;
+	if (!build(c, k)) {
+		evc__coord_destroy(c);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				   func);
+	}
+	*ret_c = c;
+	return 0;
 }
 
 evc_status
 evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c)
 {
 	static const evc_config none;
-	const evc_config *k = cfg != NULL ? cfg : &none;
 	evc_status st;
 	evc_coord *c;
 
 	if (ret_c == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_new: no place for the coordinator");
-	st = check_config(k);
-	if (st < 0)
-		return st;
-	c = sync_alloc_aligned(_Alignof(struct evc_coord), sizeof *c);
-	if (c == NULL || !evc__fork_watch()) {
-		sync_free(c);
-		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-				   "evc_new: no memory");
+	st = evc__coord_make(cfg != NULL ? cfg : &none, __func__, NULL, &c);
+	if (st == 0 && home != NULL) {
+		st = evc__reactor_attach(c, "home", home, &c->home);
+		if (st < 0)
+			evc__coord_destroy(c);
 	}
-	st = build(c, k, home);
-	if (st < 0) {
-		destroy(c);
-		return st;
+	if (st == 0)
+		*ret_c = c;
+	return st;
+}
+
+/* Lock held.  Blocking joins that are answered only have to leave the gate. */
+static bool
+join_waits(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->joins) {
+		struct evc__join *j = LIST_OF(n, struct evc__join, node);
+
+		if (!j->internal && (!j->answered || j->reactor != NULL))
+			return true;
 	}
-	*ret_c = c;
-	return 0;
+	return false;
+}
+
+/* Lock held: is the calling thread in a hook of c? */
+static bool
+inside_hook(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->hooks)
+		if (HOOK_OF(n)->running == evc__tid())
+			return true;
+	/* The root cannot end the thread that it is on. */
+	return c->parent == NULL && evc__helper_is_self(c);
+}
+
+/* Lock held: what another thread is about to do on its loop, or NULL. */
+static const char *
+on_other_loop(evc_reactor *r)
+{
+	if (r->tid == evc__tid() || (r->loop == NULL && !r->leaving))
+		return NULL;
+	/* One that shares another's watchers is waited for. */
+	return r->owner || r->leaving ? "another thread's loop is attached: " :
+					NULL;
 }
 
 /* Lock held: why c may not be freed now, in buf perhaps; NULL: it may. */
@@ -158,40 +242,40 @@ why_not(evc_coord *c, char *buf, size_t room)
 	struct text t = evc__text_in(buf, room);
 	struct list *n, *tmp;
 
-	if (evc__names(c, NULL, false, 0, names, sizeof names) > 0) {
+	if (!list_empty(&c->scopes)) {
+		evc__text_add(&t, "it has scopes: ");
+		LIST_EACH(n, tmp, &c->scopes) {
+			evc__text_add(&t, SCOPE_OF(n)->name);
+			evc__text_add(&t, tmp != &c->scopes ? ", " : "");
+		}
+		return buf;
+	}
+	/* A scope that is held may be given up. */
+	if (sync_load_sc(&c->alive) > c->held &&
+	    evc__names(c, NULL, false, 0, names, sizeof names) > 0) {
 		evc__text_add(&t, "still alive: ");
 		evc__text_add(&t, names);
 		return buf;
 	}
-	/* Blocking joins that are answered only have to leave the gate. */
-	LIST_EACH(n, tmp, &c->joins) {
-		struct evc__join *j = LIST_OF(n, struct evc__join, node);
-
-		if (!j->answered || j->reactor != NULL)
-			return "a join waits";
-	}
+	if (join_waits(c))
+		return "a join waits";
 	if (sync_load_sc(&c->n_waiters) > 0 && !evc_should_stop(c))
 		return "a thread waits for the stop, and none was asked for";
-	if (evc__helper_is_self(c))
+	if (inside_hook(c))
 		return "inside a stop hook";
-	LIST_EACH(n, tmp, &c->hooks) {
-		struct evc__hook *h = HOOK_OF(n);
-
-		if (h->running == evc__tid())
-			return "inside a stop hook";
-	}
 	LIST_EACH(n, tmp, &c->reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+		const char *why = on_other_loop(r);
 
-		if (r->tid != evc__tid() && (r->loop != NULL || r->leaving)) {
-			evc__text_add(&t, "another thread's loop is attached: ");
+		if (why != NULL) {
+			evc__text_add(&t, why);
 			evc__text_add(&t, r->name);
 			return buf;
 		}
 		if (r->driver != NULL)
 			return "its loop is being run";
 	}
-	return NULL;
+	return evc__keeper_why_not(c);
 }
 
 /* Nobody but those inside the gate, and the helper, can reach c. */
@@ -203,13 +287,21 @@ take_down(evc_coord *c)
 		c->release_signals(c);
 	/* Ends, joins and waits that are just returning on other threads - or
 	   that were about to sleep: those see that the word has changed, and
-	   then that the gate is shut. */
+	   then that the gate is shut.  Above, joins come in by the gate as
+	   well; the helper may be in a call that has led here. */
 	evc__gate_shut(&c->gate);
 	sync_or(&c->word, WORD_CLOSING);
 	evc__wake_waiters(c);
+	if (evc__helper_let_go(c))
+		evc__gate_leave(&c->gate);
 	evc__gate_close(&c->gate);
 	/* The helper before the hooks: it may be running one. */
 	evc__helper_end(c);
+	evc__keeper_drop(c);
+	evc__step_drop(c);
+	sync_lock(&c->lock);
+	evc__dormant_drop(c);
+	sync_unlock(&c->lock);
 	while (!list_empty(&c->reactors))
 		evc__reactor_release(
 			LIST_OF(c->reactors.next, evc_reactor, node));
@@ -218,8 +310,12 @@ take_down(evc_coord *c)
 	/* Threads that rang between the two looks of evc_free: joined by the
 	   second one, and still in the chain. */
 	evc__members_reap(c, 0);
+	if (c->held)
+		evc__alive_sub(c);
 	sync_unlock(&c->lock);
-	destroy(c);
+	if (c->parent != NULL)
+		evc__scope_leave(c);
+	evc__coord_destroy(c);
 }
 
 evc_status
@@ -238,6 +334,7 @@ evc_free(evc_coord *c)
 	sync_lock(&c->lock);
 	evc__members_refresh(c);
 	why = why_not(c, buf, sizeof buf);
+	c->dying = why == NULL;
 	sync_unlock(&c->lock);
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION, "evc_free: %s",
@@ -258,46 +355,4 @@ evc_finish(evc_coord *c, evc_status result)
 	if (result == 0)
 		return 0;
 	return result == EVC_DEADLINE_EXCEEDED && !error ? EXIT_LATE : 1;
-}
-
-/* One word, so that no handler that was held up can mix its time with another's:
-   microseconds, and the low bits of the number of the stop they belong to. */
-#define HURRY_BITS 12
-#define HURRY_STOP(stop) ((uint64_t)(stop) & ((1u << HURRY_BITS) - 1))
-
-void
-evc__hurry(evc_coord *c, uint32_t stop)
-{
-	uint64_t now = (evc__now(c) + 999) / 1000 << HURRY_BITS |
-		       HURRY_STOP(stop);
-	uint64_t old = sync_load(&c->hurry), newer;
-
-	do {
-		newer = HURRY_STOP(HURRY_STOP(old) - stop);
-		/* The first one of a stop counts, and a later stop's. */
-		if (old != 0 && newer < 1u << (HURRY_BITS - 1))
-			return;
-	} while (!sync_cas(&c->hurry, &old, now));
-	evc__ring(c);
-}
-
-void
-evc__hurry_forget(evc_coord *c, uint32_t stop)
-{
-	uint64_t h = sync_load(&c->hurry);
-
-	/* That one's, or an older one's that came late. */
-	if (h != 0 && HURRY_STOP(stop - HURRY_STOP(h)) < 1u << (HURRY_BITS - 1))
-		(void)sync_cas(&c->hurry, &h, 0);
-}
-
-uint64_t
-evc__hurried(const evc_coord *c, uint32_t stop)
-{
-	uint64_t h = sync_load_sc(&c->hurry);
-
-	if (h == 0 || HURRY_STOP(h) != HURRY_STOP(stop))
-		return 0;
-	h = (h >> HURRY_BITS) * 1000;
-	return h != 0 ? h : 1;
 }

@@ -25,6 +25,7 @@
  * half is also what threads that wait for the stop sleep on.
  */
 #define WORD_FLAG UINT64_C(1)    /* a stop was asked for: the header reads it */
+#define WORD_DRAIN UINT64_C(2)   /* a drain was: likewise */
 #define WORD_CLOSING UINT64_C(4) /* somebody tries to close the round */
 #define WORD_JOINED UINT64_C(8)  /* the round is closed */
 #define WORD_STOPS(w) ((uint32_t)(w) >> 4)
@@ -52,10 +53,24 @@ struct evc__slot {
 	bool error;  /* not clean when it came */
 	bool named;  /* who is not the thread's own name */
 	bool logged; /* lock */
+	/* atomic: a scope's report, once the word has it -> clear */
+	_Atomic bool reported;
 };
 
 struct evc__helper;
 struct evc__join;
+struct evc__keeper;
+
+/* What all coordinators of a tree share; in its root. */
+struct evc__tree {
+	/* A leaf: nothing but bells and gates are under it. */
+	pthread_mutex_t lock;
+	struct evc__helper *helper; /* lock; one for all */
+	/* atomic: somebody in the tree has a grace of its own -> joins */
+	_Atomic bool own_grace;
+	/* atomic: some scope has a phase -> joins */
+	_Atomic bool phased;
+};
 
 /*
  * A coordinator.
@@ -73,9 +88,18 @@ struct evc_coord {
 	unsigned fork_generation;
 	uint64_t clean[4]; /* bit = the code is clean */
 	void (*log)(int, const char *, const evc_reason *, void *);
+	void *log_arg;
 	uint64_t (*clock)(void *);
-	void *arg;
+	void *clock_arg;
 	evc_reactor *home;
+
+	/* set at creation: where it stands in the tree; see scope.c */
+	evc_coord *parent;       /* NULL: a root */
+	struct evc__tree *tree;
+	unsigned depth, on_error;
+	int phase;
+	struct evc__listener up; /* in the parent's table */
+	struct list sibling;     /* parent's lock: in its scopes */
 	_Atomic uint32_t *slot_word; /* partner: slot[]; see reason.c */
 	struct evc__slot *slot;
 
@@ -83,7 +107,12 @@ struct evc_coord {
 	_Atomic uint32_t arrivals; /* numbers the reasons */
 	_Atomic uint64_t errors;  /* (stops << 32 | n): errors not in the word */
 	_Atomic uint32_t mark;    /* stop number whose walk is complete */
-	_Atomic uint64_t hurry;      /* a second signal; see coord.c */
+	_Atomic uint32_t own;     /* stop number somebody but the parent asked
+				     for */
+	_Atomic uint32_t told;    /* the parent's stop number that was told */
+	_Atomic uint64_t drain_end; /* when a drain becomes a stop; 0: none was
+				       asked for here */
+	_Atomic uint64_t hurry;      /* a second signal; see hurry.c */
 	_Atomic uint64_t hurry_grace_ns; /* signals/ -> joins */
 
 	/* atomic: who sleeps -> who wakes; see wait.c */
@@ -99,10 +128,16 @@ struct evc_coord {
 	_Atomic uint32_t n_listeners;
 	_Atomic uint32_t n_loop_joins;
 	_Atomic uint32_t n_hooks; /* changed under the lock */
-	struct evc__chunk chunk;
+	struct board listeners;
+	/* atomic: joins in progress, the library's own aside -> requests */
+	_Atomic uint32_t n_driving;
 
-	/* atomic: threads and holds one each, a reactor with tasks one */
+	/* atomic: threads and holds one each, a reactor with tasks one, a
+	   looper one, a scope that is held or in which something lives one */
 	_Atomic uint32_t alive;
+	_Atomic uint32_t n_live_scopes; /* of them */
+	/* atomic: in the scopes below, at any depth */
+	_Atomic uint32_t n_probed_below, n_ended_below, n_hooks_below;
 	/* atomic chain of threads that have ended; see member.c */
 	_Atomic(struct evc__member *) done;
 	/* atomic: stop number + 1 of the round that a join returned from */
@@ -114,7 +149,17 @@ struct evc_coord {
 	struct list hooks;
 	struct list reactors;
 	struct list joins;   /* see join.h */
-	struct evc__member **id_table;
+	struct list scopes;  /* by their sibling */
+	unsigned n_phased;   /* of them, with a phase */
+	uint32_t phases_done; /* stop number of which all were told */
+	bool held;           /* evc_scope_ready has not been called */
+	bool dying;          /* evc_free goes on to the end */
+	uint64_t ready_ns;   /* when it was made, for its age */
+	_Atomic(struct evc__keeper *) keeper; /* see keeper.c */
+	struct evc__drain *drain;   /* see drain.c */
+	struct evc__step *step;     /* see join_step.c */
+	struct evc__client *client; /* see helper.c */
+	struct evc__entry **id_table;
 	unsigned id_buckets, n_entries;
 	evc_id last_id;
 	unsigned n_members;  /* entries of members */
@@ -124,11 +169,20 @@ struct evc_coord {
 	uint64_t seen_ns;    /* when a stop without a slot was first seen */
 	unsigned lost_logged; /* errors without a slot, already told */
 	evc_verdict verdict; /* of the closed round */
-	struct evc__helper *helper;
 	void (*release_signals)(evc_coord *c); /* set by signals/ */
+	unsigned n_runners;  /* of members */
+	const struct evc__runner_driver *runners; /* set by the first one */
+	struct list runner_list; /* by members/; made by the first one */
+	const struct evc__looper_ops *looper_ops; /* set by the first one */
+	struct list dormant; /* loopers with a thread of their own to come, that
+				were created paused; made by the first looper */
 };
 
 /* ---- coord.c ---- */
+
+evc_status evc__coord_make(const evc_config *k, const char *func,
+			   evc_coord *parent, evc_coord **ret_c);
+void evc__coord_destroy(evc_coord *c);
 
 /* 0, or why a call may not go on: c is NULL or inherited by a fork child. */
 evc_status evc__check(const evc_coord *c, const char *func);
@@ -153,7 +207,9 @@ evc_status evc__refuse(evc_status s, const char *fmt, ...)
 evc_status evc__refuse_setup(evc_coord *c, const char *func, evc_status s);
 /* A name of the user's: not longer than there is room for. */
 evc_status evc__check_name(const char *name, const char *func);
-evc_status evc__check_opts(const evc_member_opts *o, const char *func);
+/* kind: whose options; a guard's are EVC_HOLD's. */
+evc_status evc__check_opts(const evc_member_opts *o, unsigned kind,
+			   const char *func);
 /* Reserved room is zero; a grace is a time or EVC_NO_GRACE. */
 evc_status evc__check_room(const uint64_t room[8], const char *func);
 evc_status evc__check_grace(double grace, const char *func);
@@ -167,6 +223,7 @@ struct evc__request {
 	int err;
 	unsigned kind;   /* 0: EVC_BY_REQUEST or EVC_BY_ERROR */
 	int tid;         /* 0: the calling thread's */
+	bool report;     /* an error that asks for no stop */
 	evc_id by;       /* 0: the calling thread's member, if it is one */
 	const char *who; /* NULL: the calling thread's name */
 	const char *text, *file, *func;
@@ -176,6 +233,9 @@ struct evc__request {
 
 /* Ask for the stop; signal-safe.  0, or the code handed back. */
 evc_status evc__request(evc_coord *c, const struct evc__request *q);
+/* The same, but tell nobody yet. */
+evc_status evc__request_record(evc_coord *c, const struct evc__request *q,
+			       bool *ret_error);
 bool evc__is_clean(const evc_coord *c, uint64_t w, evc_status code);
 
 /* Lock held: the reason in a slot as it stands, if it is of the round of w,
@@ -203,12 +263,22 @@ void evc__slot_publish(evc_coord *c, unsigned slot, uint64_t w, bool late);
 /* It was published as READY, but its round was closed. */
 void evc__slot_late(evc_coord *c, unsigned slot, uint64_t w);
 void evc__slots_forget_late(evc_coord *c); /* lock held */
+/* Lock held: a round without a stop is over: what scopes have reported. */
+void evc__reports_forget(evc_coord *c, uint64_t w);
 void evc__error_count(evc_coord *c, uint64_t w);
 
 /* ---- self: what the calling thread last did; stop.c ---- */
 
+/* Whose function this thread is in: a looper on a loop. */
+struct evc__acting {
+	const evc_coord *c;
+	evc_id id;
+	const char *name;
+};
+
 struct evc__self {
 	struct evc__member *member; /* the member this thread is */
+	const struct evc__acting *acting; /* for the time of a call, or NULL */
 	/* the last error it reported, for members that return it */
 	const evc_coord *reported_to;
 	uint32_t reported_stops;
@@ -225,15 +295,22 @@ void evc__stop_fd_close(evc_coord *c);
 
 /* ---- helper.c ---- */
 
-/* Lock held: make the helper thread unless it is there; with fds also its
-   descriptors.  false: it cannot be had. */
+/* Lock held: make the tree's helper thread unless it is there, and let it serve
+   c; with fds also its descriptors.  false: it cannot be had. */
 bool evc__helper_need(evc_coord *c, bool fds);
 /* Lock held: let it watch m's pidfd. */
 bool evc__helper_watch(evc_coord *c, struct evc__member *m);
 void evc__helper_unwatch(evc_coord *c, struct evc__member *m);
+/* Any thread: let it look at c, if it serves c. */
 void evc__helper_ring(evc_coord *c);
+/* It serves c no more; of a root, it ends. */
 void evc__helper_end(evc_coord *c);
 bool evc__helper_is_self(const evc_coord *c);
+/* Lock held: it hears every ring of c; or does so no more. */
+void evc__helper_hear(evc_coord *c, bool yes);
+/* The helper thread is in a call for c, from which c may be freed: it will not
+   touch c again. */
+bool evc__helper_let_go(evc_coord *c);
 
 /* ---- log.c ---- */
 

@@ -11,28 +11,50 @@
 
 #include "base/self.h"
 
+/* The number that h was called for once it has been.  A drain counts as the
+   stop that it becomes for those that asked for it. */
+static uint32_t
+number(const struct evc__hook *h, uint64_t w)
+{
+	if ((h->m.e.flags & EVC_ON_DRAIN) && (w & WORD_DRAIN))
+		w |= WORD_FLAG;
+	return WORD_STOP_NUMBER(w);
+}
+
 bool
 evc__hook_pending(const struct evc__hook *h, uint64_t w)
 {
-	return h->running != 0 ||
-	       (!h->removed && h->told != WORD_STOP_NUMBER(w));
+	return h->running != 0 || (!h->removed && h->told != number(h, w));
 }
 
 /* Lock held. */
 static struct evc__hook *
 next_due(evc_coord *c, const evc_reactor *r)
 {
-	uint32_t stop = WORD_STOP_NUMBER(sync_load(&c->word));
+	uint64_t w = sync_load(&c->word);
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->hooks) {
 		struct evc__hook *h = HOOK_OF(n);
 
 		if (h->reactor == r && h->running == 0 && !h->removed &&
-		    h->told != stop)
+		    h->told != number(h, w))
 			return h;
 	}
 	return NULL;
+}
+
+void
+evc__drained_hooks_forget(evc_coord *c, uint32_t stops)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->hooks) {
+		struct evc__hook *h = HOOK_OF(n);
+
+		if (h->told == ((stops + 1) & WORD_STOPS_MASK))
+			h->told = stops;
+	}
 }
 
 bool
@@ -50,6 +72,21 @@ evc__hooks_due(evc_coord *c, const evc_reactor *r)
 	return false;
 }
 
+void
+evc__hooks_count_above(evc_coord *c, uint32_t d)
+{
+	while ((c = c->parent) != NULL)
+		sync_add(&c->n_hooks_below, d);
+}
+
+/* Lock held. */
+static void
+hooks_count(evc_coord *c, uint32_t d)
+{
+	sync_add(&c->n_hooks, d);
+	evc__hooks_count_above(c, d);
+}
+
 /* Lock held.  One that runs stays until it has returned: joins wait for it. */
 static void
 forget(struct evc__hook *h)
@@ -59,7 +96,7 @@ forget(struct evc__hook *h)
 	h->removed = true;
 	if (h->running != 0)
 		return;
-	sync_sub(&c->n_hooks, 1);
+	hooks_count(c, (uint32_t)-1);
 	evc__member_unlink(&h->m);
 	sync_free(h);
 	evc__ring(c);
@@ -85,8 +122,8 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 		w = sync_load(&c->word);
 		/* A stop that was cleared is over: what its hook says must not
 		   stop the new round. */
-		if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == h->told)
-			evc__member_result(c, h->m.id, h->m.name, 0, st,
+		if ((w & (WORD_FLAG | WORD_DRAIN)) && number(h, w) == h->told)
+			evc__member_result(c, h->m.e.id, h->m.name, 0, st,
 					   false);
 		else
 			evc__log_hook(c, h->m.name, st);
@@ -115,6 +152,23 @@ evc__hooks_drop(evc_coord *c, const evc_reactor *r)
 }
 
 /* Lock held. */
+static int
+hook_remove(struct evc__member *m)
+{
+	struct evc__hook *h = LIST_OF(m, struct evc__hook, m);
+
+	if (h->removed)
+		return evc__refuse_removal(m->e.id);
+	/* Its return rings. */
+	if (h->running != 0 && h->running != evc__tid())
+		return 1;
+	forget(h);
+	return 0;
+}
+
+static const struct evc__member_ops hook_ops = { .remove = hook_remove };
+
+/* Lock held. */
 static evc_status
 place(evc_coord *c, struct evc__hook *h)
 {
@@ -135,8 +189,8 @@ place(evc_coord *c, struct evc__hook *h)
 		return st;
 	/* Count, then look: a stop from here on tells the loop or the helper;
 	   one before is seen here. */
-	sync_add(&c->n_hooks, 1);
-	if (sync_load_sc(&c->word) & WORD_FLAG) {
+	hooks_count(c, 1);
+	if (sync_load_sc(&c->word) & (WORD_FLAG | WORD_DRAIN)) {
 		if (h->reactor != NULL)
 			evc__reactor_poke(h->reactor);
 		else
@@ -160,7 +214,7 @@ on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 				   "evc_on_stop: no function");
 	st = evc__check_name(name, "evc_on_stop");
 	if (st == 0)
-		st = evc__check_opts(o, "evc_on_stop");
+		st = evc__check_opts(o, EVC_HOOK, "evc_on_stop");
 	if (st < 0)
 		return st;
 	if (o != NULL && o->reactor != NULL && o->reactor->c != c)
@@ -172,13 +226,14 @@ on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	if (h == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_on_stop: no memory");
+	h->m.ops = &hook_ops;
 	h->fn = fn;
 	h->arg = arg;
 	h->reactor = o != NULL && o->reactor != NULL ? o->reactor : c->home;
-	h->m.flags |= EVC_BACKGROUND;
+	h->m.e.flags |= EVC_BACKGROUND;
 	sync_lock(&c->lock);
 	st = place(c, h);
-	id = h->m.id;
+	id = h->m.e.id;
 	if (st == 0 && ret_id != NULL)
 		*ret_id = id;
 	sync_unlock(&c->lock);
@@ -196,56 +251,4 @@ evc_on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	if (st == 0)
 		st = on_stop(c, name, fn, arg, opts, ret_id);
 	return evc__refuse_setup(c, __func__, st);
-}
-
-/* Lock held.  0: done; 1: it runs on another thread; < 0: refused. */
-static evc_status
-try_remove(evc_coord *c, evc_id id)
-{
-	struct evc__member *m = evc__member_find(c, id);
-	struct evc__hook *h;
-
-	h = m != NULL && m->kind == EVC_HOOK ? LIST_OF(m, struct evc__hook, m) :
-					       NULL;
-	if (m == NULL || (h != NULL && h->removed))
-		return evc__refuse(-EVC_NOT_FOUND,
-				   "evc_member_remove: no member %llu",
-				   (unsigned long long)id);
-	if (h == NULL)
-		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_member_remove: %s is not removed, it "
-				   "ends",
-				   m->name);
-	if (h->running != 0 && h->running != evc__tid())
-		return 1;
-	forget(h);
-	return 0;
-}
-
-evc_status
-evc_member_remove(evc_coord *c, evc_id id)
-{
-	evc_status st = evc__check(c, __func__);
-	uint32_t seq;
-
-	if (st < 0)
-		return st;
-	if (!evc__gate_enter(&c->gate))
-		return evc__refuse(-EVC_NOT_FOUND, "evc_member_remove: freed");
-	sync_add(&c->n_sleepers, 1);
-	sync_lock(&c->lock);
-	for (;;) {
-		seq = sync_load_sc(&c->join_seq);
-		st = try_remove(c, id);
-		if (st <= 0)
-			break;
-		/* Its return rings. */
-		sync_unlock(&c->lock);
-		sync_futex_wait(&c->join_seq, seq, SYNC_FOREVER);
-		sync_lock(&c->lock);
-	}
-	sync_unlock(&c->lock);
-	sync_sub(&c->n_sleepers, 1);
-	evc__gate_leave(&c->gate);
-	return st;
 }

@@ -35,35 +35,47 @@ sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint64_t
-after(uint64_t t, uint64_t ns)
+uint64_t
+evc__after(uint64_t t, uint64_t ns)
 {
 	return ns >= SYNC_FOREVER - t ? SYNC_FOREVER : t + ns;
 }
 
-static uint64_t
-deadline(const struct evc__view *v)
+uint64_t
+evc__deadline(const struct evc__view *v)
 {
 	uint64_t grace = sooner(evc__ns(v->grace), evc__ns(v->longest));
 	uint64_t end;
 
 	if (v->stop == 0)
 		return SYNC_FOREVER;
-	end = after(later(v->stop, v->start), grace);
+	end = evc__after(later(v->stop, v->start), grace);
 	if (v->hurry != 0)
-		end = sooner(end, after(later(v->hurry, v->start),
+		end = sooner(end, evc__after(later(v->hurry, v->start),
 					v->hurry_grace));
-	return end;
+	return v->cap != 0 ? sooner(end, v->cap) : end;
+}
+
+/* A drain becomes a stop when nobody is left who finishes something. */
+static bool
+drained(const struct evc__view *v)
+{
+	return v->drain != 0 && v->stop == 0 &&
+	       (v->foreground == 0 || v->now >= v->drain);
 }
 
 struct evc__decision
 evc__decide(const struct evc__view *v, struct evc__backoff *b)
 {
 	struct evc__decision d = { EVC__WAIT, SYNC_FOREVER };
-	uint64_t end = deadline(v);
+	uint64_t end = evc__deadline(v);
 	/* Then nothing is decided; but who has rung is joined. */
 	bool held = v->until_stop && v->stop == 0;
 
+	if (drained(v)) {
+		d.next = EVC__ASK;
+		return d;
+	}
 	if (!held && v->alive == 0) {
 		d.next = EVC__EMPTY;
 		return d;
@@ -76,6 +88,8 @@ evc__decide(const struct evc__view *v, struct evc__backoff *b)
 		d.next = EVC__ASK;
 		return d;
 	}
+	if (v->drain != 0 && v->stop == 0)
+		end = sooner(end, v->drain);
 	if (end != SYNC_FOREVER)
 		d.wait_ns = end - v->now;
 	if (!v->probes) {
@@ -85,11 +99,11 @@ evc__decide(const struct evc__view *v, struct evc__backoff *b)
 	if (b->step == 0) {
 		/* Look at once, then after 1, 2, 4 ... 25, 25 ms. */
 		b->step = BACKOFF_FIRST_NS;
-		b->due = after(v->now, b->step);
+		b->due = evc__after(v->now, b->step);
 		d.next = EVC__PROBE;
 	} else if (v->now >= b->due) {
 		b->step = sooner(b->step * 2, BACKOFF_MOST_NS);
-		b->due = after(v->now, b->step);
+		b->due = evc__after(v->now, b->step);
 		d.next = EVC__PROBE;
 	} else
 		d.wait_ns = sooner(d.wait_ns, b->due - v->now);

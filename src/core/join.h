@@ -27,6 +27,8 @@ struct evc__view {
 	uint64_t hurry;       /* when the grace was cut; 0: it was not */
 	uint64_t hurry_grace; /* to how much */
 	double grace;         /* seconds, resolved: >= 0 or INFINITY */
+	uint64_t cap;         /* the deadline from above; 0: there is none */
+	uint64_t drain;       /* when a drain becomes a stop; 0: there is none */
 	double longest;       /* the longest own grace of who is alive */
 	unsigned alive;       /* who keeps this join waiting */
 	unsigned foreground;  /* those of them that are not in the background */
@@ -49,6 +51,10 @@ struct evc__decision {
 
 struct evc__decision evc__decide(const struct evc__view *v,
 				 struct evc__backoff *b);
+/* When the grace is over. */
+uint64_t evc__deadline(const struct evc__view *v);
+/* t + ns, SYNC_FOREVER when that is too much. */
+uint64_t evc__after(uint64_t t, uint64_t ns);
 /* Seconds to nanoseconds: negative is 0, too much is SYNC_FOREVER. */
 uint64_t evc__ns(double seconds);
 /* How long to sleep in real time for that long by c's clock: nobody tells us
@@ -61,6 +67,13 @@ evc__real_ns(const evc_coord *c, uint64_t ns)
 		       ns;
 }
 
+/* ---- budget.c; lock held ---- */
+
+/* When the stop was asked for; 0 when it was not. */
+uint64_t evc__stop_time(evc_coord *c, uint64_t w);
+/* The grace of a join that asked for so much, resolved. */
+double evc__grace(evc_coord *c, double asked, uint64_t w);
+
 /* ---- join_list.c ---- */
 
 struct evc__join {
@@ -70,6 +83,9 @@ struct evc__join {
 	struct evc__member *self; /* the member that joins, or NULL */
 	int tid;
 	bool until_stop;
+	bool internal;            /* the library's own: keeper.c */
+	bool stepped;             /* join_step.c: its grace counts from the
+				     stop alone */
 	evc_reactor *reactor;     /* NULL: it blocks */
 	evc_join_fn *fn;          /* evented: who gets the verdict */
 	void *arg;
@@ -83,6 +99,8 @@ struct evc__join {
 	evc_verdict verdict;
 	struct evc__backoff backoff;
 	bool stop_seen;
+	uint64_t cap_ns;          /* the deadline from above */
+	uint64_t forced_ns;       /* when force was used; 0: not yet */
 
 	/* loop thread only; lock as well for changes */
 	struct list here;         /* reactor->joins */
@@ -100,12 +118,17 @@ void evc__join_begin(struct evc__join *j, evc_coord *c,
 bool evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns);
 /* Lock held: off the list. */
 void evc__join_end(struct evc__join *j);
+/* Lock held, nothing is alive: what a join would answer. */
+void evc__verdict_now(evc_coord *c, uint64_t w, evc_verdict *v);
 /* No lock: tell the log, hand out the verdict. */
 evc_status evc__join_result(const struct evc__join *j,
 			    evc_verdict *ret_verdict);
 
 /* ---- join_loop.c ---- */
 
+/* Loop thread: j is in progress on its reactor; lock held as well: no more. */
+void evc__join_enter(struct evc__join *j);
+void evc__join_leave(struct evc__join *j);
 /* Loop thread: look at all joins here, deliver what is answered.  false: the
    reactor is gone. */
 bool evc__joins_turn(evc_reactor *r, const struct evc__frame *f);
@@ -114,6 +137,11 @@ void evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 		       const struct evc__frame *f);
 /* Loop thread, outside ev_run: join by running the loop. */
 void evc__join_drive(struct evc__join *j);
+
+/* ---- join_step.c ---- */
+
+/* Nobody else can reach c: the descriptor goes. */
+void evc__step_drop(evc_coord *c);
 
 /* ---- run.c ---- */
 

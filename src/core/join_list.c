@@ -6,7 +6,8 @@
  * join whose grace is over, and a member's own join, answer for themselves
  * alone.
  */
-#include "core/join.h"
+#include "core/keeper.h"
+#include "core/scope.h"
 
 #include <math.h>
 
@@ -15,8 +16,6 @@
 
 #define ALL_JOIN_FLAGS \
 	(EVC_JOIN_STOP_FIRST | EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT)
-#define SIGNAL_GRACE 8.0
-#define DEFAULT_GRACE 120.0
 
 evc_status
 evc__join_check(evc_coord *c, const evc_join_opts *o, const char *func)
@@ -57,10 +56,14 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 	j->start_ns = evc__now(c);
 	list_init(&j->here);
 	sync_lock(&c->lock);
-	j->self = evc__member_self(c);
-	if (j->self != NULL)
+	j->self = j->internal ? NULL : evc__member_self_below(c);
+	if (j->self != NULL && j->self->c == c)
 		j->self->n_joining++;
 	list_append(&c->joins, &j->node);
+	/* Counted before the stop is asked for, or looked for: whoever asks
+	   from here on leaves the later phases to us. */
+	if (!j->internal)
+		sync_add(&c->n_driving, 1);
 	/* evc_run holds a join open: a round that was closed before it began
 	   must not hand errors back while it runs. */
 	w = sync_load_sc(&c->word);
@@ -75,55 +78,34 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 void
 evc__join_end(struct evc__join *j)
 {
+	evc_coord *c = j->c;
+
+	if (list_empty(&j->node))
+		return;
 	list_remove(&j->node);
-	if (j->self != NULL)
+	if (j->self != NULL && j->self->c == c)
 		j->self->n_joining--;
+	if (j->internal)
+		return;
+	/* Counted out first, then a look at the flag: who asks for a stop sets
+	   the flag, then looks at the count. */
+	sync_sub(&c->n_driving, 1);
+	evc__phases_tell_all(c);
 }
 
 evc_status
 evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 {
 	evc__log_errors(j->c);
-	evc__log_late(j->c, &j->verdict, j->opts.flags & EVC_JOIN_IGNORE_LIVE);
+	if (!j->internal)
+		evc__log_late(j->c, &j->verdict,
+			      j->opts.flags & EVC_JOIN_IGNORE_LIVE);
 	if (ret_verdict != NULL)
 		*ret_verdict = j->verdict;
 	return j->result;
 }
 
 /* ---- lock held ---- */
-
-/* When the stop was asked for; 0 when it was not. */
-static uint64_t
-stop_time(evc_coord *c, uint64_t w)
-{
-	const evc_reason *r;
-
-	if (!(w & WORD_FLAG))
-		return 0;
-	r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
-	if (r != NULL)
-		return r->mono_ns != 0 ? r->mono_ns : 1;
-	if (c->seen_ns == 0)
-		c->seen_ns = evc__now(c) | 1; /* 0 would be "no stop" */
-	return c->seen_ns;
-}
-
-static double
-resolve_grace(evc_coord *c, const struct evc__join *j, uint64_t w)
-{
-	const evc_reason *r = NULL;
-	double g = j->opts.grace != 0 ? j->opts.grace : c->grace;
-
-	if (g == EVC_NO_GRACE)
-		return 0;
-	if (g != 0)
-		return g;
-	/* Service managers kill after 10 s, or after 90. */
-	if (w & WORD_FLAG)
-		r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
-	return r != NULL && r->kind == EVC_BY_SIGNAL ? SIGNAL_GRACE :
-						       DEFAULT_GRACE;
-}
 
 static int
 hooks_not_of(const struct evc__join *j)
@@ -135,13 +117,14 @@ static void
 fill_verdict(struct evc__join *j, uint64_t w, evc_verdict *v, unsigned alive)
 {
 	evc_coord *c = j->c;
-	uint64_t from = stop_time(c, w);
-	char names[128], text[sizeof v->error.text];
+	uint64_t from = evc__stop_time(c, w);
+	char names[160], text[sizeof v->error.text];
 	struct text t;
+	unsigned n;
 
 	memset(v, 0, sizeof *v);
 	v->round = WORD_ROUND(w);
-	v->n_ended = c->n_ended;
+	v->n_ended = c->n_ended + sync_load(&c->n_ended_below);
 	v->n_errors = evc__n_errors(c, w);
 	v->n_stragglers = alive;
 	v->took = (double)(evc__now(c) - (from != 0 ? from : j->start_ns)) /
@@ -168,8 +151,9 @@ fill_verdict(struct evc__join *j, uint64_t w, evc_verdict *v, unsigned alive)
 		v->error.code = v->code;
 		v->error.round = v->round;
 	}
-	evc__names(c, j->self, (w & WORD_FLAG) != 0, hooks_not_of(j), names,
-		   sizeof names);
+	n = evc__names(c, j->self, (w & WORD_FLAG) != 0, hooks_not_of(j),
+		       names, sizeof names);
+	v->n_stragglers = n > 0 ? n : alive;
 	/* Names matter most: the error's own text gives way. */
 	t = evc__text_in(text, sizeof text);
 	if (v->error.text[0] != '\0') {
@@ -190,6 +174,8 @@ answer(struct evc__join *j, const evc_verdict *v)
 	j->verdict = *v;
 	j->result = v->code;
 	j->answered = true;
+	if (j->internal)
+		return;
 	sync_store(&c->joined_mark,
 		   WORD_STOPS(sync_load(&c->word)) + 1);
 }
@@ -203,7 +189,8 @@ held_open(evc_coord *c, uint64_t w)
 	if (w & WORD_FLAG)
 		return false;
 	LIST_EACH(n, tmp, &c->joins)
-		if (LIST_OF(n, struct evc__join, node)->until_stop)
+		if (LIST_OF(n, struct evc__join, node)->until_stop &&
+		    !LIST_OF(n, struct evc__join, node)->internal)
 			return true;
 	return false;
 }
@@ -213,8 +200,8 @@ held_open(evc_coord *c, uint64_t w)
 static bool
 for_itself(struct evc__join *j, uint64_t w)
 {
-	return j->self != NULL || held_open(j->c, w) ||
-	       evc__census(j->c, NULL, (w & WORD_FLAG) != 0, 0).alive > 0;
+	return j->self != NULL || j->internal || held_open(j->c, w) ||
+	       evc__census(j->c, NULL, (w & WORD_FLAG) != 0, 0, 0).alive > 0;
 }
 
 /*
@@ -241,10 +228,12 @@ close_round(struct evc__join *j, uint64_t w)
 	if (!sync_cas(&c->word, &w, closed))
 		return false;
 	fill_verdict(j, closed, &c->verdict, 0);
+	if (closed & WORD_FLAG)
+		evc__dormant_drop(c);
 	LIST_EACH(n, tmp, &c->joins) {
 		struct evc__join *other = LIST_OF(n, struct evc__join, node);
 
-		if (!other->answered)
+		if (!other->answered && !other->internal)
 			answer(other, &c->verdict);
 	}
 	evc__ring(c);
@@ -256,14 +245,18 @@ static struct evc__view
 view_of(struct evc__join *j, uint64_t w)
 {
 	evc_coord *c = j->c;
-	uint64_t stop = stop_time(c, w);
+	uint64_t stop = evc__stop_time(c, w);
+	uint64_t start = j->stepped ? 0 : j->start_ns;
 	struct evc__census k =
-		evc__census(c, j->self, stop != 0, hooks_not_of(j));
+		evc__census(c, j->self, (w & (WORD_FLAG | WORD_DRAIN)) != 0,
+			    hooks_not_of(j), start > stop ? start : stop);
 	struct evc__view v = {
 		.now = evc__now(c),
-		.start = j->start_ns,
+		.start = start,
+		.cap = j->cap_ns != SYNC_FOREVER ? j->cap_ns : 0,
+		.drain = w & WORD_DRAIN ? sync_load(&c->drain_end) : 0,
 		.stop = stop,
-		.grace = resolve_grace(c, j, w),
+		.grace = evc__grace(c, j->opts.grace, w),
 		.longest = k.longest,
 		.alive = k.alive,
 		.foreground = k.foreground,
@@ -273,14 +266,43 @@ view_of(struct evc__join *j, uint64_t w)
 	if (stop != 0) {
 		v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
 		v.hurry_grace = sync_load(&c->hurry_grace_ns);
-		v.probes = c->n_threads > 0;
+		v.probes = c->n_threads > 0 || c->n_runners > 0 ||
+			   sync_load(&c->n_live_scopes) > 0;
 	} else if (j->until_stop)
 		/* It looks for no end that cannot ring; but who has rung it
 		   joins, if not at once. */
 		v.probes = c->n_lingering > 0;
 	else
-		v.probes = c->n_probed > 0;
+		v.probes = c->n_probed > 0 ||
+			   sync_load(&c->n_probed_below) > 0;
 	return v;
+}
+
+/* The grace is over: force where there is some, and then a moment for it to
+   take effect, once.  true: *ret_wait_ns is how long. */
+static bool
+forcing(struct evc__join *j, uint64_t now, uint64_t *ret_wait_ns)
+{
+	if (j->forced_ns == 0 && evc__force_all(j->c))
+		j->forced_ns = now;
+	if (j->forced_ns == 0 || now - j->forced_ns >= BACKOFF_MOST_NS)
+		return false;
+	*ret_wait_ns = evc__real_ns(
+		j->c, BACKOFF_MOST_NS - (now - j->forced_ns));
+	return true;
+}
+
+/* Only background members are left, or nobody finishes anything. */
+static void
+ask(struct evc__join *j, const struct evc__view *v)
+{
+	struct evc__request q = { .kind = EVC_BY_EMPTY,
+				  .text = "only background members are left" };
+
+	if (v->drain != 0)
+		evc__drain_ask(j->c);
+	else
+		evc__request(j->c, &q);
 }
 
 /* Look once.  true: the state may have changed, look again. */
@@ -288,34 +310,47 @@ static bool
 look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 {
 	evc_coord *c = j->c;
-	uint64_t w = sync_load_sc(&c->word);
-	struct evc__view v = view_of(j, w);
-	struct evc__request q = { .kind = EVC_BY_EMPTY,
-				  .text = "only background members are left" };
+	uint64_t w = sync_load_sc(&c->word), phase_ns = SYNC_FOREVER;
+	struct evc__view v;
 	struct evc__decision d;
 	evc_verdict verdict;
 
+	/* Until all scopes were told, what they are still to do does not
+	   show: complete the walk, should somebody be in the middle of it. */
+	if ((w & WORD_FLAG) && sync_load_sc(&c->mark) != WORD_STOP_NUMBER(w))
+		evc__tell_all(c);
+	v = view_of(j, w);
 	if (v.stop != 0 && !j->stop_seen) {
 		j->stop_seen = true;
 		j->backoff.step = 0;
 	}
+	/* The keeper of a drain has done its work. */
+	if (j->internal && v.stop != 0 && !evc__keeper_tells(c)) {
+		fill_verdict(j, w, &verdict, 0);
+		answer(j, &verdict);
+		return true;
+	}
+	if (!j->internal)
+		phase_ns = evc__phases_drive(c);
 	d = evc__decide(&v, &j->backoff);
+	if (phase_ns < d.wait_ns)
+		d.wait_ns = phase_ns;
 	*ret_wait_ns = evc__real_ns(c, d.wait_ns);
 	/* Who has ended is neither late nor left in the background, noticed or
 	   not. */
 	if ((d.next == EVC__ASK || d.next == EVC__LATE) && !*last_probe) {
 		*last_probe = true;
-		evc__members_probe(c);
+		evc__probe_all(c);
 		return true;
 	}
 	switch (d.next) {
 	case EVC__WAIT:
 		return false;
 	case EVC__PROBE:
-		evc__members_probe(c);
+		evc__probe_all(c);
 		return true;
 	case EVC__ASK:
-		evc__request(c, &q);
+		ask(j, &v);
 		return true;
 	case EVC__EMPTY:
 		if (!for_itself(j, w)) {
@@ -329,11 +364,21 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		answer(j, &verdict);
 		return true;
 	case EVC__LATE:
+		if (forcing(j, v.now, ret_wait_ns))
+			return false;
 		fill_verdict(j, w, &verdict, v.alive);
 		answer(j, &verdict);
 		return true;
 	}
 	return false;
+}
+
+void
+evc__verdict_now(evc_coord *c, uint64_t w, evc_verdict *v)
+{
+	struct evc__join j = { .c = c };
+
+	fill_verdict(&j, w, v, 0);
 }
 
 bool
@@ -343,13 +388,21 @@ evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
 	bool last_probe = false;
 	uint64_t w;
 
+	if (c->parent != NULL) {
+		/* Locks go down only. */
+		sync_unlock(&c->lock);
+		j->cap_ns = evc__budget_end(c);
+		sync_lock(&c->lock);
+	}
 	for (;;) {
 		if (j->answered)
 			return true;
-		if (evc__members_reap(c, j->reap_ns))
+		if (evc__members_reap(c, j->reap_ns) ||
+		    evc__attend(c, j->reap_ns))
 			continue;
 		w = sync_load_sc(&c->word);
-		if ((w & WORD_JOINED) && (!j->until_stop || (w & WORD_FLAG)))
+		if ((w & WORD_JOINED) && (!j->until_stop || (w & WORD_FLAG)) &&
+		    !j->internal)
 			answer(j, &c->verdict);
 		else if (!look(j, &last_probe, ret_wait_ns))
 			return false;

@@ -7,7 +7,7 @@
  * callback, so it may fire early: then the join looks, decides to wait, and the
  * timer is armed again.
  */
-#include "core/join.h"
+#include "core/keeper.h"
 
 #include "base/self.h"
 #include "base/text.h"
@@ -37,9 +37,8 @@ arm(struct evc__join *j, uint64_t wait_ns)
 	ev_timer_start(loop, &j->timer);
 }
 
-/* Loop thread. */
-static void
-enter(struct evc__join *j)
+void
+evc__join_enter(struct evc__join *j)
 {
 	evc_reactor *r = j->reactor;
 
@@ -51,9 +50,8 @@ enter(struct evc__join *j)
 	list_append(&r->joins, &j->here);
 }
 
-/* Loop thread, lock held. */
-static void
-leave(struct evc__join *j)
+void
+evc__join_leave(struct evc__join *j)
 {
 	evc_reactor *r = j->reactor;
 
@@ -74,10 +72,11 @@ deliver(struct evc__join *j)
 	void *arg = j->arg;
 	evc_verdict v;
 
-	leave(j);
+	evc__join_leave(j);
 	sync_unlock(&c->lock);
 	evc__join_result(j, &v);
-	sync_free(j);
+	if (!j->internal)
+		sync_free(j);
 	fn(c, &v, arg);
 }
 
@@ -87,6 +86,7 @@ evc__joins_turn(evc_reactor *r, const struct evc__frame *f)
 	evc_coord *c = r->c;
 	struct list *n, *tmp;
 	uint64_t wait_ns;
+	bool internal;
 
 again:
 	if (list_empty(&r->joins))
@@ -98,9 +98,12 @@ again:
 		if (!evc__join_look(j, &wait_ns))
 			arm(j, wait_ns);
 		else if (j->fn != NULL) {
+			internal = j->internal;
 			deliver(j);
 			if (f->gone)
 				return false;
+			if (internal)
+				evc__keeper_called(c);
 			goto again; /* it may have changed the list */
 		}
 	}
@@ -157,10 +160,10 @@ evc__join_drive(struct evc__join *j)
 				 .arg = j,
 				 .stops_on_break = j->until_stop };
 
-	enter(j);
+	evc__join_enter(j);
 	evc__drive(&d);
 	sync_lock(&j->c->lock);
-	leave(j);
+	evc__join_leave(j);
 	sync_unlock(&j->c->lock);
 }
 
@@ -205,7 +208,7 @@ join_start(evc_coord *c, evc_join_fn *fn, void *arg, const evc_join_opts *o)
 	j->reactor = r;
 	j->reap_ns = BACKOFF_FIRST_NS;
 	evc__join_begin(j, c, o);
-	enter(j);
+	evc__join_enter(j);
 	return 0;
 }
 

@@ -7,33 +7,32 @@
 
 #include <evcoord.h>
 
+#include "base/board.h"
 #include "base/sync.h"
 
 /*
- * What is told of a request: a reactor, the helper thread.  It stands in the
- * coordinator's table; tell() is called by the requesting thread and must be
- * safe in a signal handler.
+ * What is told of a request: a reactor, a scope, the helper thread, a looper's
+ * own thread, the descriptor of a join in steps.  It stands in the coordinator's
+ * table; tell() is called by the requesting thread and must be safe in a signal
+ * handler.
  */
 struct evc__listener {
-	void (*tell)(struct evc__listener *l);
+	void (*tell)(struct evc__listener *l); /* NULL: a scope */
+	evc_coord *scope;
 	/* How many joins (or runs) on it want to hear every ring.
 	   Atomic: the loop's thread -> whoever rings. */
 	_Atomic uint32_t n_joins;
-};
-
-/* Slots for listeners come in chunks that are only ever added. */
-#define CHUNK_SLOTS 14
-struct evc__chunk {
-	_Atomic(struct evc__listener *) slot[CHUNK_SLOTS];
-	_Atomic(struct evc__chunk *) next;
+	struct board_place at; /* lock: where it stands */
 };
 
 /* ---- notify.c ---- */
 
-/* Something that can change a join's answer has happened. */
+/* Something that can change a join's answer has happened, here or below. */
 void evc__ring(evc_coord *c);
 /* Tell everybody of the stop, unless somebody has done it. */
 void evc__tell_all(evc_coord *c);
+/* Tell everybody of the drain. */
+void evc__tell_drain(evc_coord *c);
 /* Lock held: stand in the table; false: no memory. */
 bool evc__listen(evc_coord *c, struct evc__listener *l);
 /* Lock held: leave it; nobody calls tell() afterwards. */

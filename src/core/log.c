@@ -44,7 +44,7 @@ log_error(evc_coord *c, const evc_reason *r)
 		evc__text_fmt(&t, " at %s:%d", r->file, r->line);
 	if (r->func[0] != '\0')
 		evc__text_fmt(&t, " in %s", r->func);
-	c->log(EVC_LOG_ERROR, line, r, c->arg);
+	c->log(EVC_LOG_ERROR, line, r, c->log_arg);
 }
 
 /* Errors that found no slot have no line of their own. */
@@ -56,7 +56,7 @@ log_lost(evc_coord *c, unsigned lost)
 
 	evc__text_fmt(&t, "%s: %u more errors, without room for their texts",
 		      c->name, lost);
-	c->log(EVC_LOG_ERROR, line, NULL, c->arg);
+	c->log(EVC_LOG_ERROR, line, NULL, c->log_arg);
 }
 
 void
@@ -105,7 +105,7 @@ evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 		      c->name, v->took, v->n_stragglers);
 	evc__text_add(&t, v->error.text);
 	c->log(ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, line, &v->error,
-	       c->arg);
+	       c->log_arg);
 }
 
 void
@@ -119,5 +119,5 @@ evc__log_hook(evc_coord *c, const char *name, evc_status st)
 	evc__text_fmt(&t, "%s: hook %s ended with %s (%d) after its stop was "
 			  "cleared",
 		      c->name, name, evc_status_name(st), st);
-	c->log(EVC_LOG_ERROR, line, NULL, c->arg);
+	c->log(EVC_LOG_ERROR, line, NULL, c->log_arg);
 }

@@ -10,15 +10,33 @@
  */
 #include "base/text.h"
 #include "core/join.h"
+#include "core/scope.h"
 
 /* ---- what is alive ---- */
 
 void
 evc__alive_add(evc_coord *c)
 {
+	uint32_t n = sync_load_sc(&c->alive);
+
 	/* Add, then read the word; who closes sets CLOSING, then reads the
-	   count: at least one of the two sees the other. */
-	sync_add(&c->alive, 1);
+	   count: at least one of the two sees the other.  From 0 a scope first
+	   counts in its parent: a join above never finds nothing alive while
+	   something lives here. */
+	for (;;) {
+		if (n > 0 || c->parent == NULL) {
+			if (sync_cas(&c->alive, &n, n + 1))
+				break;
+			continue;
+		}
+		sync_add(&c->parent->n_live_scopes, 1);
+		evc__alive_add(c->parent);
+		if (sync_cas(&c->alive, &n, 1))
+			break;
+		/* Somebody else was first, and has counted it. */
+		sync_sub(&c->parent->n_live_scopes, 1);
+		evc__alive_sub(c->parent);
+	}
 	evc__reopen(c);
 }
 
@@ -35,46 +53,12 @@ evc__reopen(evc_coord *c)
 void
 evc__alive_sub(evc_coord *c)
 {
-	sync_sub(&c->alive, 1);
-}
-
-/* ---- the table of ids: numbers count up, so their low bits spread well ---- */
-
-bool
-evc__id_room(evc_coord *c, unsigned more)
-{
-	unsigned n = c->id_buckets != 0 ? c->id_buckets : 64, i;
-	struct evc__member **table, *m, *next;
-
-	while (n < c->n_entries + more)
-		n *= 2;
-	if (n == c->id_buckets)
-		return true;
-	table = sync_alloc(n, sizeof *table);
-	if (table == NULL)
-		return c->id_buckets != 0; /* longer chains do as well */
-	for (i = 0; i < c->id_buckets; i++)
-		for (m = c->id_table[i]; m != NULL; m = next) {
-			next = m->by_id;
-			m->by_id = table[m->id & (n - 1)];
-			table[m->id & (n - 1)] = m;
-		}
-	sync_free(c->id_table);
-	c->id_table = table;
-	c->id_buckets = n;
-	return true;
-}
-
-struct evc__member *
-evc__member_find(const evc_coord *c, evc_id id)
-{
-	struct evc__member *m = NULL;
-
-	if (id != 0 && c->id_buckets != 0)
-		m = c->id_table[id & (c->id_buckets - 1)];
-	while (m != NULL && m->id != id)
-		m = m->by_id;
-	return m;
+	/* Down in the other order.  Whoever calls this keeps c, and so what is
+	   above it, and rings afterwards. */
+	while (sync_sub(&c->alive, 1) == 1 && c->parent != NULL) {
+		c = c->parent;
+		sync_sub(&c->n_live_scopes, 1);
+	}
 }
 
 /* ---- entries ---- */
@@ -88,8 +72,8 @@ evc__member_new(evc_coord *c, size_t size, unsigned kind, const char *name,
 	if (m == NULL)
 		return NULL;
 	m->c = c;
-	m->kind = kind;
-	m->flags = o != NULL ? o->flags : 0;
+	m->e.kind = (uint8_t)kind;
+	m->e.flags = o != NULL ? (uint16_t)o->flags : 0;
 	m->grace = o != NULL ? o->grace : 0;
 	m->since_ns = evc__now(c);
 	m->pidfd = -1;
@@ -105,24 +89,26 @@ evc__member_add(evc_coord *c, struct evc__member *m)
 	if (!evc__id_room(c, 1))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "no memory for the register");
-	if (m->id == 0) /* else: numbered by who starts it */
-		m->id = c->last_id + 1;
-	c->last_id = m->id;
-	m->round = WORD_ROUND(sync_load(&c->word));
-	m->by_id = c->id_table[m->id & (c->id_buckets - 1)];
-	c->id_table[m->id & (c->id_buckets - 1)] = m;
-	c->n_entries++;
-	if (m->kind == EVC_HOOK) {
+	evc__id_add(c, &m->e);
+	if (m->e.kind == EVC_HOOK)
 		list_append(&c->hooks, &m->node);
-		return 0;
-	}
+	else
+		evc__member_enter(c, m);
+	return 0;
+}
+
+void
+evc__member_enter(evc_coord *c, struct evc__member *m)
+{
 	list_append(&c->members, &m->node);
 	c->n_members++;
-	c->n_threads += m->ops != NULL;
+	c->n_threads += evc__is_thread(m);
+	c->n_runners += m->e.kind == EVC_RUNNER;
 	c->n_own_grace += m->grace != 0;
-	c->n_background += (m->flags & EVC_BACKGROUND) != 0;
+	if (m->grace != 0)
+		sync_store_sc(&c->tree->own_grace, true);
+	c->n_background += (m->e.flags & EVC_BACKGROUND) != 0;
 	evc__alive_add(c);
-	return 0;
 }
 
 /* Out of table and list; memory stays while it stands in c->done. */
@@ -130,7 +116,6 @@ void
 evc__member_unlink(struct evc__member *m)
 {
 	evc_coord *c = m->c;
-	struct evc__member **p = &c->id_table[m->id & (c->id_buckets - 1)];
 	struct list *n, *tmp;
 
 	/* It left an evented join behind, on a loop that runs no more. */
@@ -141,19 +126,17 @@ evc__member_unlink(struct evc__member *m)
 			if (j->self == m)
 				j->self = NULL;
 		}
-	while (*p != m)
-		p = &(*p)->by_id;
-	*p = m->by_id;
-	c->n_entries--;
+	evc__id_remove(c, &m->e);
 	list_remove(&m->node);
 	sync_store(&m->state, EVC_REAPED);
-	if (m->kind != EVC_HOOK) {
+	if (m->e.kind != EVC_HOOK) {
 		evc__member_probed(m, false);
 		c->n_lingering -= m->lingers;
 		c->n_members--;
-		c->n_threads -= m->ops != NULL;
+		c->n_threads -= evc__is_thread(m);
+		c->n_runners -= m->e.kind == EVC_RUNNER;
 		c->n_own_grace -= m->grace != 0;
-		c->n_background -= (m->flags & EVC_BACKGROUND) != 0;
+		c->n_background -= (m->e.flags & EVC_BACKGROUND) != 0;
 	}
 	if (m->ops != NULL && m->ops->release != NULL)
 		m->ops->release(m);
@@ -164,10 +147,10 @@ evc__member_gone(struct evc__member *m)
 {
 	evc_coord *c = m->c;
 
-	if (m->kind == EVC_REGISTERED)
+	if (m->e.kind == EVC_REGISTERED)
 		evc__reasons_sign(c, m);
 	evc__member_unlink(m);
-	c->n_ended++;
+	evc__ended_add(c);
 	evc__alive_sub(c);
 	if (!m->queued)
 		sync_free(m);
@@ -175,29 +158,73 @@ evc__member_gone(struct evc__member *m)
 }
 
 void
+evc__ended_add(evc_coord *c)
+{
+	c->n_ended++;
+	while ((c = c->parent) != NULL)
+		sync_add(&c->n_ended_below, 1);
+}
+
+void
 evc__member_probed(struct evc__member *m, bool yes)
 {
-	m->c->n_probed += (unsigned)yes - (unsigned)m->probed;
+	evc_coord *c = m->c;
+	unsigned d = (unsigned)yes - (unsigned)m->probed;
+
 	m->probed = yes;
+	c->n_probed += d;
+	while (d != 0 && (c = c->parent) != NULL)
+		sync_add(&c->n_probed_below, d);
+}
+
+/* Lock held.  Registered by somebody else: only the register knows. */
+static struct evc__member *
+registered_self(const evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->members) {
+		struct evc__member *m = LIST_OF(n, struct evc__member, node);
+
+		if (m->e.kind == EVC_REGISTERED &&
+		    sync_load(&m->state) == EVC_LIVE &&
+		    pthread_equal(m->thread, pthread_self()))
+			return m;
+	}
+	return NULL;
 }
 
 struct evc__member *
 evc__member_self(const evc_coord *c)
 {
 	struct evc__member *m = evc__self()->member;
-	struct list *n, *tmp;
 
-	if (m != NULL && m->c == c)
-		return m;
-	/* Registered by somebody else: only the register knows. */
-	LIST_EACH(n, tmp, &c->members) {
-		m = LIST_OF(n, struct evc__member, node);
-		if (m->kind == EVC_REGISTERED &&
-		    sync_load(&m->state) == EVC_LIVE &&
-		    pthread_equal(m->thread, pthread_self()))
+	return m != NULL && m->c == c ? m : registered_self(c);
+}
+
+struct evc__member *
+evc__member_self_below(evc_coord *c)
+{
+	struct evc__member *m = evc__self()->member;
+	struct list *n, *tmp;
+	const evc_coord *a;
+
+	for (a = m != NULL ? m->c : NULL; a != NULL; a = a->parent)
+		if (a == c)
 			return m;
+	m = registered_self(c);
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = LIST_OF(n, evc_coord, sibling);
+
+		if (m != NULL)
+			break;
+		if (sync_load_sc(&s->alive) == 0)
+			continue;
+		sync_lock(&s->lock);
+		m = evc__member_self_below(s);
+		sync_unlock(&s->lock);
 	}
-	return NULL;
+	return m;
 }
 
 /* ---- ends ---- */
@@ -274,7 +301,7 @@ void
 evc__members_refresh(evc_coord *c)
 {
 	evc__members_reap(c, BACKOFF_MOST_NS);
-	evc__members_probe(c);
+	evc__probe_all(c);
 }
 
 void
@@ -286,7 +313,7 @@ evc__members_probe(evc_coord *c)
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 		uint32_t s = sync_load(&m->state);
 
-		if (m->ops != NULL && (s == EVC_LIVE || s == EVC_DONE) &&
+		if (evc__is_thread(m) && (s == EVC_LIVE || s == EVC_DONE) &&
 		    m->ops->probe(m))
 			evc__member_gone(m);
 	}

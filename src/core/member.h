@@ -8,33 +8,65 @@
 
 #include <evcoord.h>
 
+#include "base/board.h"
 #include "base/list.h"
 #include "base/sync.h"
 
 struct evc__member;
 
+/*
+ * What has an id: the head of every member but tasks and scopes.
+ */
+struct evc__entry {
+	/* set at creation */
+	evc_id id;
+	uint32_t round;
+	uint16_t flags;
+	uint8_t kind;
+	bool light; /* a looper on a loop: a struct evc__looper; everything
+		       else is a struct evc__member */
+	/* lock */
+	struct evc__entry *by_id; /* chain of the id table */
+};
+
+/* ---- ids.c: the table of ids; lock held ---- */
+
+/* Room for some more; false: no memory. */
+bool evc__id_room(evc_coord *c, unsigned more);
+/* Number it, unless who starts it has done so, and put it in; there is room. */
+void evc__id_add(evc_coord *c, struct evc__entry *e);
+void evc__id_remove(evc_coord *c, struct evc__entry *e);
+struct evc__entry *evc__id_find(const evc_coord *c, evc_id id);
+
 /* What the register asks of a kind of thread; see pthread.c. */
 struct evc__member_ops {
-	/* Lock held, never blocks.  true: it has ended and is joined. */
+	/* Lock held, never blocks.  true: it has ended and is joined.  NULL:
+	   it is no thread, and is not reaped either. */
 	bool (*probe)(struct evc__member *m);
 	/* Claimed by the caller, no lock; blocks for ns at most.  true: it is
 	   joined. */
 	bool (*reap)(struct evc__member *m, uint64_t ns);
-	/* Lock held: its pidfd became readable. */
+	/* Lock held: its pidfd became readable; ends the watch. */
 	void (*vanished)(struct evc__member *m);
 	/* Lock held: it is about to be freed. */
 	void (*release)(struct evc__member *m);
+	/* Lock held, perhaps given up meanwhile: evc_member_remove.  0: done;
+	   1: wait for a ring and ask again (or find it gone: that is done);
+	   < 0: refused.  NULL: it is not removed, it ends.  Hooks, loopers on
+	   threads of their own and runners have one; it is not asked of a
+	   thread that has ended. */
+	int (*remove)(struct evc__member *m);
 };
 
 /*
  * An entry of the register.
  */
 struct evc__member {
+	struct evc__entry e; /* first: the id table leads to it */
 	/* set at creation */
 	evc_coord *c;
-	const struct evc__member_ops *ops; /* threads only */
-	evc_id id;
-	unsigned kind, flags, round;
+	const struct evc__member_ops *ops; /* threads, and what the helper
+					      watches; or NULL */
 	double grace;
 	uint64_t since_ns;
 	char name[48];
@@ -43,7 +75,6 @@ struct evc__member {
 
 	/* lock */
 	struct list node;           /* c->members or c->hooks */
-	struct evc__member *by_id;  /* chain of the id table */
 	unsigned n_joining;         /* joins of c that it waits in */
 	bool queued;                /* stands in c->done, or was taken out of
 				       it and not looked at yet */
@@ -51,6 +82,7 @@ struct evc__member {
 	bool lingers;               /* has rung, but could not be joined yet:
 				       counted in c->n_lingering */
 	bool watched;               /* has a pidfd in the helper's set */
+	struct board_place watch;   /* tree's lock: on the helper's board */
 	int pidfd;                  /* -1: none */
 
 	/* atomic: LIVE -> DONE by the member's own thread or by who saw it
@@ -61,12 +93,19 @@ struct evc__member {
 	struct evc__member *done_next;
 };
 
+/* Is it a thread that is joined? */
+static inline bool
+evc__is_thread(const struct evc__member *m)
+{
+	return m->ops != NULL && m->ops->probe != NULL;
+}
+
 /* ---- member.c: the register ---- */
 
-/* Lock held: room in the table of ids for some more; false: no memory. */
-bool evc__id_room(evc_coord *c, unsigned more);
 /* Lock held: number it, count it alive, open a closed round again. */
 evc_status evc__member_add(evc_coord *c, struct evc__member *m);
+/* Lock held: the same for one that has its number already. */
+void evc__member_enter(evc_coord *c, struct evc__member *m);
 struct evc__member *evc__member_new(evc_coord *c, size_t size, unsigned kind,
 				    const char *name,
 				    const evc_member_opts *o);
@@ -74,6 +113,7 @@ struct evc__member *evc__member_new(evc_coord *c, size_t size, unsigned kind,
 void evc__member_unlink(struct evc__member *m);
 /* Lock held: it has ended and is accounted for. */
 void evc__member_gone(struct evc__member *m);
+/* Lock held: not for loopers on a loop. */
 struct evc__member *evc__member_find(const evc_coord *c, evc_id id);
 /* Its own thread, or who saw it end: LIVE -> DONE, and ring. */
 void evc__member_done(struct evc__member *m);
@@ -88,6 +128,10 @@ void evc__members_probe(evc_coord *c);
 void evc__members_refresh(evc_coord *c);
 /* Lock held: the member that the calling thread is, or NULL. */
 struct evc__member *evc__member_self(const evc_coord *c);
+/* The same, of c or of a scope below it. */
+struct evc__member *evc__member_self_below(evc_coord *c);
+/* Lock held: one more has ended in this round. */
+void evc__ended_add(evc_coord *c);
 /* Add to or take from what is alive; add opens a closed round again. */
 void evc__alive_add(evc_coord *c);
 /* Somebody came into a round that may be closed, or is being closed. */
@@ -104,14 +148,16 @@ evc_status evc__member_result(evc_coord *c, evc_id by, const char *name,
 
 /* Who keeps a join waiting. */
 struct evc__census {
-	unsigned alive;      /* all kinds; each task counts one */
+	unsigned alive;      /* all kinds; each task counts one; a scope one
+				or more */
 	unsigned foreground; /* those not EVC_BACKGROUND */
 	double longest;      /* the longest own grace; INFINITY: one has none */
 };
 /* Lock held.  self and, if it is one, members that join are left out; hooks
-   count only when hooks is set, and not those of thread hooks_not_of. */
+   count only when hooks is set, and not those of thread hooks_not_of.  Graces
+   are relative to from. */
 struct evc__census evc__census(evc_coord *c, const struct evc__member *self,
-			       bool hooks, int hooks_not_of);
+			       bool hooks, int hooks_not_of, uint64_t from);
 /* Lock held: "a, b, c (+n more)" into buf; returns how many they are. */
 unsigned evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
 		    int hooks_not_of, char *buf, size_t room);
@@ -126,6 +172,7 @@ struct evc__pthread {
 	   saw it end, under the lock; read by who joined it */
 	bool has_result; /* what its end means was asked for already */
 	bool after_stop; /* it is known to have ended after the stop */
+	bool reports;    /* set at creation: fn has reported its results */
 };
 extern const struct evc__member_ops evc__pthread_ops;
 /* The kernel's id of a thread, 0 when it has ended: the only public way there
@@ -136,6 +183,25 @@ bool evc__pthread_watch(struct evc__member *m);
 /* Lock not held: check the list of a join whole, then register it. */
 evc_status evc__adopt_list(evc_coord *c, const evc_join_opts *o);
 
+/* ---- remove.c ---- */
+
+/* Note that there is no such member: for the remove of a kind. */
+int evc__refuse_removal(evc_id id);
+/* Lock held: members that were created paused and never started vanish; they
+   were not alive. */
+void evc__dormant_drop(evc_coord *c);
+
+/* ---- launch.c: threads of our own ---- */
+
+/* May a thread have such a stack?  0: the default. */
+evc_status evc__launch_check(size_t stack, const char *func);
+/* Lock held, also over pthread_create: whoever finds the record finds its
+   pthread_t in it.  The round is opened again, if it was closed, only when there
+   is a thread; that waits for the lock before it does anything.  p is new, or
+   was only numbered and put into the id table. */
+evc_status evc__launch(evc_coord *c, struct evc__pthread *p, size_t stack,
+		       const char *func);
+
 /* ---- hook.c ---- */
 
 struct evc__hook {
@@ -143,7 +209,8 @@ struct evc__hook {
 	evc_fn *fn;          /* set at creation */
 	void *arg;
 	evc_reactor *reactor; /* NULL: the helper thread */
-	uint32_t told;       /* lock: the stop number it was called for */
+	uint32_t told;       /* lock: the stop number it was called for; of one
+				with EVC_ON_DRAIN, or the drain before it */
 	int running;         /* lock: the thread id that is in it, or 0 */
 	bool removed;        /* lock: free it when it has returned */
 };
@@ -154,7 +221,32 @@ void evc__hooks_run(evc_coord *c, evc_reactor *r);
 /* Lock held: is one of r's due or running? */
 bool evc__hooks_due(evc_coord *c, const evc_reactor *r);
 bool evc__hook_pending(const struct evc__hook *h, uint64_t w);
+/* d more calls at a stop of c that joins above may have to wait for. */
+void evc__hooks_count_above(evc_coord *c, uint32_t d);
+/* Lock held: a drain was taken back before the stop with this number's
+   follower. */
+void evc__drained_hooks_forget(evc_coord *c, uint32_t stops);
 /* Lock held: forget all hooks of r. */
 void evc__hooks_drop(evc_coord *c, const evc_reactor *r);
+
+/* ---- runners: what members/ does for joins and loops ---- */
+
+struct evc__runner_driver {
+	/*
+	 * Lock held, given up around calls.  Do what is due with the runners
+	 * of r's loop (by its thread), or, r == NULL, with those that have no
+	 * loop: the stop to be told, the join of one that has ended.  probe:
+	 * also ask the others whether they run.  true: the lock was given up,
+	 * things may have changed.
+	 */
+	bool (*attend)(evc_coord *c, evc_reactor *r, bool probe);
+	/* Lock held: the grace of a join is over; by force now.  true: there
+	   was somebody who may now end within a moment. */
+	bool (*force)(evc_coord *c);
+	/* Lock held: r's loop is gone: its runners are called without one. */
+	void (*orphan)(evc_coord *c, evc_reactor *r);
+	/* No lock: what m says of itself, in n bytes. */
+	void (*describe)(evc_coord *c, evc_id id, char *buf, size_t n);
+};
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Telling: the walk over the listeners, and the ring that joins hear.
+ * Telling: the walk over the listeners and down the scopes, and the ring that
+ * joins hear.
  *
- * Listeners stand in slots that are written under the lock and read without:
- * chunks are only ever added, so a walker never meets memory that went away.
+ * Listeners stand in slots that are written under the lock and read without.
  * Who leaves writes NULL into its slot and waits for a moment without walkers;
- * afterwards nobody can be on the way to it.  A walk is signal-safe.
+ * afterwards nobody can be on the way to it.  A walk is signal-safe: it takes no
+ * lock, and goes down without recursion, on a stack of its own of bounded depth.
  */
-#include "core/core.h"
+#include "core/scope.h"
 
 /* ev_async_send writes to a descriptor, and that write is a cancellation point:
    a thread cancelled there would leave libev's "pending" mark set, and no later
@@ -21,22 +22,34 @@ cancel_off(void)
 	return old;
 }
 
-/* Inside the walkers, cancellation off. */
-static void
-walk(evc_coord *c, bool joins_only)
-{
-	struct evc__chunk *k = &c->chunk;
+/* Where a walk stands in one coordinator. */
+struct level {
+	evc_coord *c;
+	struct board_chunk *k;
 	unsigned i;
+	uint32_t stop; /* the number of the stop that is told */
+};
 
-	for (; k != NULL; k = sync_load(&k->next))
-		for (i = 0; i < CHUNK_SLOTS; i++) {
-			struct evc__listener *l = sync_load_sc(&k->slot[i]);
+static struct evc__listener *
+next_listener(struct level *v)
+{
+	struct evc__listener *l;
 
-			if (l != NULL && (!joins_only ||
-					  sync_load_sc(&l->n_joins) > 0))
-				l->tell(l);
+	while (v->k != NULL) {
+		if (v->i == v->k->n) {
+			v->k = sync_load_sc(&v->k->next);
+			v->i = 0;
+			continue;
 		}
+		l = sync_load_sc(&v->k->slot[v->i]);
+		v->i++;
+		if (l != NULL)
+			return l;
+	}
+	return NULL;
 }
+
+/* ---- the ring ---- */
 
 static void
 ring_sleepers(evc_coord *c)
@@ -49,83 +62,169 @@ ring_sleepers(evc_coord *c)
 	}
 }
 
+static void
+ring_loops(evc_coord *c)
+{
+	struct level v = { .c = c };
+	struct evc__listener *l;
+	int old = cancel_off();
+
+	evc__walk_enter(&c->walkers);
+	v.k = sync_load_sc(&c->listeners.first);
+	while ((l = next_listener(&v)) != NULL)
+		if (l->tell != NULL && sync_load_sc(&l->n_joins) > 0)
+			l->tell(l);
+	evc__walk_leave(&c->walkers);
+	pthread_setcancelstate(old, NULL);
+}
+
 void
 evc__ring(evc_coord *c)
 {
-	ring_sleepers(c);
-	if (sync_load_sc(&c->n_loop_joins) > 0) {
-		int old = cancel_off();
+	for (;; c = c->parent) {
+		ring_sleepers(c);
+		if (sync_load_sc(&c->n_loop_joins) > 0)
+			ring_loops(c);
+		if (c->parent == NULL)
+			return;
+		/* First lit, then the ring: the join above that it wakes finds
+		   us. */
+		evc__board_light(&c->up.at);
+	}
+}
 
-		evc__walk_enter(&c->walkers);
-		walk(c, true);
-		evc__walk_leave(&c->walkers);
-		pthread_setcancelstate(old, NULL);
+/* ---- the stop ---- */
+
+/* Begin the walk of c's stop; false: it has none, or its walk is complete. */
+static bool
+enter(struct level *v, evc_coord *c)
+{
+	uint64_t w = sync_load_sc(&c->word);
+
+	v->c = c;
+	v->k = NULL;
+	v->i = 0;
+	v->stop = WORD_STOP_NUMBER(w);
+	if (!(w & WORD_FLAG) || sync_load_sc(&c->mark) == v->stop)
+		return false;
+	evc__wake_waiters(c);
+	ring_sleepers(c);
+	if (sync_load_sc(&c->n_listeners) == 0) {
+		sync_store_sc(&c->mark, v->stop);
+		return false;
+	}
+	evc__walk_enter(&c->walkers);
+	/* Inside: a clear waits for us from here on. */
+	w = sync_load_sc(&c->word);
+	if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == v->stop &&
+	    sync_load_sc(&c->mark) != v->stop)
+		v->k = sync_load_sc(&c->listeners.first);
+	return true;
+}
+
+static void
+leave(struct level *v)
+{
+	evc__walk_leave(&v->c->walkers);
+	/* Late, after a clear, this names an old stop and says nothing of the
+	   present one; at worst that one is walked once more. */
+	sync_store_sc(&v->c->mark, v->stop);
+}
+
+/* Above c, joins in progress drive its phases and keep its budget. */
+static void
+ring_above(evc_coord *c)
+{
+	if (c->parent != NULL) {
+		evc__board_light(&c->up.at);
+		evc__ring(c->parent);
 	}
 }
 
 void
 evc__tell_all(evc_coord *c)
 {
-	uint64_t w = sync_load_sc(&c->word);
-	uint32_t stop = WORD_STOP_NUMBER(w);
+	struct level level[EVC__DEPTH_MOST + 1], *v = level;
+	struct evc__listener *l;
+	int old;
 
-	if (!(w & WORD_FLAG) || sync_load_sc(&c->mark) == stop)
+	if (!enter(v, c)) {
+		if (c->parent != NULL && evc_should_stop(c))
+			ring_above(c);
 		return;
-	evc__wake_waiters(c);
-	ring_sleepers(c);
-	if (sync_load_sc(&c->n_listeners) > 0) {
-		int old = cancel_off();
-
-		evc__walk_enter(&c->walkers);
-		/* Inside: a clear waits for us from here on. */
-		w = sync_load_sc(&c->word);
-		if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
-		    sync_load_sc(&c->mark) != stop)
-			walk(c, false);
-		evc__walk_leave(&c->walkers);
-		pthread_setcancelstate(old, NULL);
 	}
-	/* Late, after a clear, this names an old stop and says nothing of the
-	   present one; at worst that one is walked once more. */
-	sync_store_sc(&c->mark, stop);
+	old = cancel_off();
+	for (;;) {
+		l = next_listener(v);
+		if (l == NULL) {
+			leave(v);
+			if (v == level)
+				break;
+			v--;
+		} else if (l->tell != NULL)
+			l->tell(l);
+		/* Whoever walked it all meanwhile told the scopes too. */
+		else if (sync_load_sc(&v->c->mark) != v->stop &&
+			 evc__scope_ask(l->scope, v->stop) &&
+			 enter(v + 1, l->scope))
+			v++;
+	}
+	pthread_setcancelstate(old, NULL);
+	ring_above(c);
 }
+
+/* ---- the drain: no stop, so there is no mark ---- */
+
+void
+evc__tell_drain(evc_coord *c)
+{
+	struct level level[EVC__DEPTH_MOST + 1], *v = level;
+	struct evc__listener *l;
+	int old = cancel_off();
+
+	evc__walk_enter(&c->walkers);
+	*v = (struct level){ .c = c, .k = sync_load_sc(&c->listeners.first) };
+	for (;;) {
+		l = next_listener(v);
+		if (l == NULL) {
+			evc__walk_leave(&v->c->walkers);
+			ring_sleepers(v->c);
+			if (v == level)
+				break;
+			v--;
+		} else if (l->tell != NULL)
+			l->tell(l);
+		else {
+			sync_or(&l->scope->word, WORD_DRAIN);
+			(++v)->c = l->scope;
+			evc__walk_enter(&v->c->walkers);
+			v->k = sync_load_sc(&v->c->listeners.first);
+			v->i = 0;
+		}
+	}
+	pthread_setcancelstate(old, NULL);
+	ring_above(c);
+}
+
+/* ---- the table ---- */
 
 bool
 evc__listen(evc_coord *c, struct evc__listener *l)
 {
-	struct evc__chunk *k = &c->chunk, *more;
-	unsigned i;
-
-	for (;;) {
-		for (i = 0; i < CHUNK_SLOTS; i++)
-			if (sync_load(&k->slot[i]) == NULL) {
-				sync_add(&c->n_listeners, 1);
-				sync_store_sc(&k->slot[i], l);
-				return true;
-			}
-		more = sync_load(&k->next);
-		if (more == NULL) {
-			more = sync_alloc(1, sizeof *more);
-			if (more == NULL)
-				return false;
-			sync_store(&k->next, more);
-		}
-		k = more;
-	}
+	/* Counted first: who finds nobody counted goes no further. */
+	sync_add(&c->n_listeners, 1);
+	if (evc__board_add(&c->listeners, l, &l->at))
+		return true;
+	sync_sub(&c->n_listeners, 1);
+	return false;
 }
 
 void
 evc__unlisten(evc_coord *c, struct evc__listener *l)
 {
-	struct evc__chunk *k = &c->chunk;
-	unsigned i;
-
-	for (; k != NULL; k = sync_load(&k->next))
-		for (i = 0; i < CHUNK_SLOTS; i++)
-			if (sync_load(&k->slot[i]) == l) {
-				sync_store_sc(&k->slot[i], NULL);
-				sync_sub(&c->n_listeners, 1);
-				evc__walk_quiet(&c->walkers);
-				return;
-			}
+	if (l->at.k == NULL)
+		return;
+	evc__board_remove(&c->listeners, &l->at);
+	sync_sub(&c->n_listeners, 1);
+	evc__walk_quiet(&c->walkers);
 }

@@ -19,7 +19,7 @@ ask(struct evc__member *m, evc_status code, const char *text)
 	struct evc__request q = { .code = code,
 				  .kind = EVC_BY_MEMBER_END,
 				  .tid = m->tid,
-				  .by = m->id,
+				  .by = m->e.id,
 				  .who = m->name,
 				  .text = text };
 
@@ -32,14 +32,14 @@ joined(struct evc__member *m, const void *ret)
 {
 	struct evc__pthread *p = of(m);
 
-	if (m->kind == EVC_REGISTERED && ret == PTHREAD_CANCELED &&
+	if (m->e.kind == EVC_REGISTERED && ret == PTHREAD_CANCELED &&
 	    !p->after_stop)
 		ask(m, EVC_ABORTED, "was cancelled");
 	else if (p->has_result)
 		return;
-	else if (m->kind == EVC_REGISTERED && (m->flags & EVC_END_STOPS))
+	else if (m->e.kind == EVC_REGISTERED && (m->e.flags & EVC_END_STOPS))
 		ask(m, 0, "ended");
-	else if (m->kind == EVC_THREAD && !p->after_stop)
+	else if (m->e.kind != EVC_REGISTERED && !p->after_stop)
 		/* It left by a raw exit, which only we have noticed: before
 		   the stop, or nobody can tell. */
 		ask(m, EVC_ABORTED, "ended without a result");
@@ -53,7 +53,7 @@ probe(struct evc__member *m)
 
 	if (sync_thread_join(m->thread, &ret, 0) != 0)
 		return false;
-	if (m->kind == EVC_REGISTERED && sync_load(&m->state) == EVC_LIVE)
+	if (m->e.kind == EVC_REGISTERED && sync_load(&m->state) == EVC_LIVE)
 		p->after_stop = evc_should_stop(m->c);
 	joined(m, ret);
 	return true;
@@ -77,13 +77,14 @@ vanished(struct evc__member *m)
 {
 	struct evc__pthread *p = of(m);
 
+	evc__helper_unwatch(m->c, m);
 	if (sync_load(&m->state) != EVC_LIVE)
 		return; /* it has rung by itself */
 	p->after_stop = evc_should_stop(m->c);
-	if (m->kind == EVC_THREAD && !p->after_stop) {
+	if (m->e.kind != EVC_REGISTERED && !p->after_stop) {
 		ask(m, EVC_ABORTED, "ended without a result");
 		p->has_result = true;
-	} else if (m->kind == EVC_REGISTERED && (m->flags & EVC_END_STOPS)) {
+	} else if (m->e.kind == EVC_REGISTERED && (m->e.flags & EVC_END_STOPS)) {
 		ask(m, 0, "ended");
 		p->has_result = true;
 	}

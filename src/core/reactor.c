@@ -1,42 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reactors: one ev_async at EV_MAXPRI for each attached loop.
+ * Reactors: a loop as one coordinator knows it.
  *
- * The watcher is a doorbell: what it means stands in the coordinator's word and
- * lists, and evc__reactor_turn does whatever they ask for.  A send before the
- * watcher was started is lost, so attach starts it, stands in the table, and
- * then looks at the word.
+ * The watcher is a doorbell (bell.c): what a ring means stands in the
+ * coordinator's word and lists, and evc__reactor_turn does whatever they ask
+ * for.  A ring before the watcher was started is lost, so attach starts it,
+ * stands in the table, and then looks at the word.
  */
-#include "core/join.h"
+#include "core/keeper.h"
+#include "core/scope.h"
 
 #include "base/self.h"
 #include "base/text.h"
 
-/* Any thread, inside the walkers or under the lock. */
+/* Any thread, inside the walkers. */
 static void
 tell(struct evc__listener *l)
 {
-	evc_reactor *r = (evc_reactor *)l;
-
-	ev_async_send(r->loop, &r->async);
-}
-
-static void
-on_async(struct ev_loop *loop, ev_async *w, int revents)
-{
-	(void)loop;
-	(void)revents;
-	evc__reactor_turn(w->data);
+	evc__bell_ring((evc_reactor *)l);
 }
 
 void
 evc__reactor_poke(evc_reactor *r)
 {
-	int old;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	ev_async_send(r->loop, &r->async);
-	pthread_setcancelstate(old, NULL);
+	if (r->loop != NULL)
+		evc__bell_ring(r);
 }
 
 void
@@ -54,52 +42,77 @@ evc__reactor_hear(evc_reactor *r, bool yes)
 		ev_unref(r->loop);
 }
 
-void
+static bool
+loopers_turn(evc_reactor *r, const struct evc__frame *f)
+{
+	const struct evc__looper_ops *ops;
+
+	/* The first one may just be coming, from another thread. */
+	sync_lock(&r->c->lock);
+	ops = r->looper_ops;
+	sync_unlock(&r->c->lock);
+	if (ops == NULL)
+		return true;
+	if (evc_should_stop(r->c) && !ops->stop(r, f))
+		return false;
+	ops->turn(r);
+	return true;
+}
+
+bool
 evc__reactor_turn(evc_reactor *r)
 {
 	struct evc__frame f = { r->frames, false };
 	evc_coord *c = r->c;
 
 	r->frames = &f;
+	sync_store(&r->heard, WORD_STOP_NUMBER(sync_load(&c->word)));
 	evc__log_errors(c);
 	evc__hooks_run(c, r);
+	evc__runners_turn(c, r);
 	if (evc_should_stop(c) && r->task_ops != NULL &&
 	    !r->task_ops->tell(r, &f))
-		return;
+		return false;
+	if (!loopers_turn(r, &f))
+		return false;
+	if (r == c->home && !evc__keeper_turn(c, &f))
+		return false;
 	if (!evc__joins_turn(r, &f))
-		return;
+		return false;
 	evc__driver_turn(r);
 	r->frames = f.up;
+	return true;
 }
 
-/* ev_loop_destroy under us: everything that lived there has ended. */
-static void
-on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
+bool
+evc__reactor_lost(evc_reactor *r)
 {
-	evc_reactor *r = w->data;
 	evc_coord *c = r->c;
 	struct evc__frame f = { r->frames, false };
+	struct ev_loop *loop = r->loop;
 
-	(void)revents;
 	sync_lock(&c->lock);
 	evc__unlisten(c, &r->listener);
 	evc__hooks_drop(c, r);
+	if (c->runners != NULL)
+		c->runners->orphan(c, r);
 	r->loop = NULL;
 	/* Until we are done, no other thread may free c. */
 	r->leaving = true;
 	sync_unlock(&c->lock);
-	ev_ref(loop);
-	ev_async_stop(loop, &r->async);
 	if (r->task_ops != NULL)
 		r->task_ops->drop(r);
+	if (r->looper_ops != NULL)
+		r->looper_ops->drop(r);
 	r->frames = &f;
 	evc__joins_cancel(r, loop, &f);
 	if (f.gone)
-		return;
+		return false;
 	r->frames = f.up;
 	sync_lock(&c->lock);
 	r->leaving = false;
 	sync_unlock(&c->lock);
+	return true;
 }
 
 /* Lock held. */
@@ -114,50 +127,83 @@ find(const evc_coord *c, const struct ev_loop *loop)
 	return NULL;
 }
 
-/* libev aborts when it finds no descriptor for the loop's wake-up: look first
-   whether there is one. */
-static bool
-descriptor_left(void)
+static evc_reactor *
+reactor_new(evc_coord *c, const char *name)
 {
-	int fd = sync_eventfd();
+	evc_reactor *r = sync_alloc(1, sizeof *r);
 
-	if (fd < 0)
-		return false;
-	sync_fd_close(fd);
-	return true;
+	if (r == NULL)
+		return NULL;
+	r->listener.tell = tell;
+	r->c = c;
+	evc__copy(r->name, sizeof r->name, name);
+	list_init(&r->node);
+	list_init(&r->joins);
+	r->tasks.next_ = r->tasks.prev_ = &r->tasks;
+	r->late.next_ = r->late.prev_ = &r->late;
+	r->cursor = &r->tasks;
+	return r;
 }
 
-static void
-start_watchers(evc_reactor *r)
+/* Stand in c's table and list, on its bell; with a bell of its own the loop is
+   watched from now on.  All that can fail comes before the loop is touched. */
+static evc_status
+enlist(evc_reactor *r)
 {
-	ev_async_init(&r->async, on_async);
-	ev_set_priority(&r->async, EV_MAXPRI);
-	r->async.data = r;
-	ev_async_start(r->loop, &r->async);
-	ev_unref(r->loop);
-	/* Grow libev's list of pending events now, so that no dispatch that a
-	   stop causes allocates. */
-	ev_feed_event(r->loop, &r->async, EV_ASYNC);
-	ev_clear_pending(r->loop, &r->async);
-	ev_cleanup_init(&r->cleanup, on_cleanup);
-	r->cleanup.data = r;
-	ev_cleanup_start(r->loop, &r->cleanup);
+	evc_coord *c = r->c;
+	const char *why = NULL;
+
+	sync_lock(&c->lock);
+	if (!evc__board_room(&c->listeners))
+		why = "no memory for a listener";
+	else if (r->owner && !evc__bell_start(r->bell))
+		why = "no descriptor for the loop's wake-up";
+	else {
+		evc__listen(c, &r->listener); /* there is room */
+		list_append(&c->reactors, &r->node);
+	}
+	sync_unlock(&c->lock);
+	if (why != NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s", why);
+	/* In the table first, then look: a stop that came before is not
+	   missed, one that comes from here on tells us. */
+	if (sync_load_sc(&c->word) & (WORD_FLAG | WORD_DRAIN))
+		evc__reactor_poke(r);
+	return 0;
 }
 
-static void
-stop_watchers(evc_reactor *r)
+/* r goes on b and into the table, or is freed. */
+static evc_status
+settle_on(evc_reactor *r, struct evc__bell *b, evc_reactor **ret)
 {
-	ev_cleanup_stop(r->loop, &r->cleanup);
-	ev_ref(r->loop);
-	ev_async_stop(r->loop, &r->async);
+	evc_status st;
+
+	if (!evc__bell_join(b, r)) {
+		st = evc__refuse(b->lost ? -EVC_FAILED_PRECONDITION :
+					   -EVC_RESOURCE_EXHAUSTED,
+				 b->lost ? "the loop was destroyed" :
+					   "no memory for a reactor");
+		if (r->owner)
+			evc__bell_free(b);
+		sync_free(r);
+		return st;
+	}
+	st = enlist(r);
+	if (st < 0) {
+		evc__bell_leave(r);
+		sync_free(r);
+		return st;
+	}
+	*ret = r;
+	return 0;
 }
 
 evc_status
 evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		    evc_reactor **ret)
 {
+	struct evc__bell *b;
 	evc_reactor *r;
-	bool listens;
 
 	sync_lock(&c->lock);
 	r = find(c, loop);
@@ -165,43 +211,27 @@ evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 	if (r != NULL)
 		return evc__refuse(-EVC_ALREADY_EXISTS,
 				   "this loop is attached as %s", r->name);
-	r = sync_alloc(1, sizeof *r);
+	r = reactor_new(c, name);
+	b = r != NULL ? evc__bell_new(loop) : NULL;
+	if (b == NULL) {
+		sync_free(r);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "no memory for a reactor");
+	}
+	r->owner = true;
+	return settle_on(r, b, ret);
+}
+
+evc_status
+evc__reactor_share(evc_coord *c, const char *name, evc_reactor *with,
+		   evc_reactor **ret)
+{
+	evc_reactor *r = reactor_new(c, name);
+
 	if (r == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "no memory for a reactor");
-	if (!descriptor_left()) {
-		sync_free(r);
-		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-				   "no descriptor for the loop's wake-up");
-	}
-	r->listener.tell = tell;
-	r->c = c;
-	r->tid = evc__tid();
-	r->loop = loop;
-	evc__copy(r->name, sizeof r->name, name);
-	list_init(&r->node);
-	list_init(&r->joins);
-	r->tasks.next_ = r->tasks.prev_ = &r->tasks;
-	r->late.next_ = r->late.prev_ = &r->late;
-	r->cursor = &r->tasks;
-	start_watchers(r);
-	sync_lock(&c->lock);
-	listens = evc__listen(c, &r->listener);
-	if (listens)
-		list_append(&c->reactors, &r->node);
-	sync_unlock(&c->lock);
-	if (!listens) {
-		stop_watchers(r);
-		sync_free(r);
-		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-				   "no memory for a listener");
-	}
-	/* In the table first, then look: a stop that came before is not
-	   missed, one that comes from here on tells us. */
-	if (sync_load_sc(&c->word) & WORD_FLAG)
-		evc__reactor_poke(r);
-	*ret = r;
-	return 0;
+	return settle_on(r, with->bell, ret);
 }
 
 void
@@ -214,12 +244,18 @@ evc__reactor_release(evc_reactor *r)
 	if (r->loop != NULL)
 		evc__unlisten(c, &r->listener);
 	evc__hooks_drop(c, r);
+	if (c->runners != NULL)
+		c->runners->orphan(c, r);
 	list_remove(&r->node);
 	sync_unlock(&c->lock);
+	if (r->looper_ops != NULL)
+		r->looper_ops->drop(r); /* those that never started */
+	if (r->owner)
+		evc__bell_stop(r->bell);
+	evc__bell_leave(r);
+	/* A thread that is not the loop's has waited until there are none. */
 	for (f = r->frames; f != NULL; f = f->up)
 		f->gone = true;
-	if (r->loop != NULL)
-		stop_watchers(r);
 	sync_free(r);
 }
 
@@ -239,6 +275,17 @@ evc__reactor_here(const evc_coord *c, evc_reactor *preferred)
 			found = r;
 	}
 	return found;
+}
+
+unsigned
+evc__reactor_loopers(const evc_reactor *r)
+{
+	unsigned n;
+
+	sync_lock(&r->c->lock);
+	n = r->n_loopers;
+	sync_unlock(&r->c->lock);
+	return n;
 }
 
 evc_status
@@ -288,8 +335,12 @@ evc_reactor_detach(evc_reactor *r)
 		why = "inside one of its own callbacks";
 	else if (r->n_live > 0)
 		why = "it has live tasks";
+	else if (evc__reactor_loopers(r) > 0)
+		why = "it has live loopers";
 	else if (!list_empty(&r->joins) || r->driver != NULL)
 		why = "a join runs on it";
+	else if (evc__bell_shared(r->bell))
+		why = "scopes live on it";
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_reactor_detach: %s", why);

@@ -10,7 +10,9 @@
 
 #include "base/list.h"
 #include "base/sync.h"
+#include "core/bell.h"
 #include "core/listener.h"
+#include "core/member.h"
 
 #define TASK_CLASSES 15
 struct evc__task_count {
@@ -34,14 +36,54 @@ struct evc__task_ops {
 	void (*drop)(evc_reactor *r);
 };
 
+/* A looper on a loop, as censuses and reports see it. */
+struct evc__looper_view {
+	const struct evc__entry *e;
+	const evc_reactor *reactor; /* NULL: on a thread of its own */
+	const char *name;
+	bool alive;   /* false: created paused and not started yet */
+	double grace; /* its own; 0: none */
+	uint64_t since_ns, ticks, missed;
+	const char *state; /* "paused", or "" */
+};
+
+/* What a reactor asks of its loopers; see members/.  Their table is guarded by
+   the coordinator's lock. */
+struct evc__looper_ops {
+	/* Loop thread: the stop is there: end some of them; who needs another
+	   turn pokes the reactor.  false: the reactor is gone. */
+	bool (*stop)(evc_reactor *r, const struct evc__frame *f);
+	/* No lock.  By the loop's thread when the loop is being destroyed: they
+	   end, with no call but the one at the end that is owed.  Then, or
+	   instead, when r goes and none is alive, by any thread: forget r. */
+	void (*drop)(evc_reactor *r);
+	/* Loop thread, no lock, in every turn: set its timer. */
+	void (*turn)(evc_reactor *r);
+	/* Lock held, any thread: those that were created paused and never
+	   started vanish. */
+	void (*forget)(evc_reactor *r);
+	/* Lock held, perhaps given up meanwhile: as evc__member_ops.remove. */
+	int (*remove)(struct evc__entry *e);
+	/* Lock held: one, on a loop or on a thread of its own. */
+	void (*view)(const struct evc__entry *e, struct evc__looper_view *v);
+	/* Lock held: each of them, in any order. */
+	void (*each)(const evc_reactor *r,
+		     void (*fn)(const struct evc__looper_view *v, void *arg),
+		     void *arg);
+};
+
 struct evc_reactor {
 	struct evc__listener listener; /* first: tell() gets it */
 	/* set at creation */
 	evc_coord *c;
+	struct evc__bell *bell;
+	bool owner;                 /* of the bell: it attached the loop */
 	int tid;                    /* the loop's thread */
 	char name[48];
 	struct list node;           /* lock: c->reactors */
-	ev_async async;             /* loop thread; sent to by any */
+	struct board_place at;      /* bell's lock */
+	/* atomic: the loop's thread, bell's lock -> who takes r away */
+	_Atomic uint32_t turning;
 
 	/* written by the loop's thread; others read under the lock */
 	struct ev_loop *loop;       /* NULL: it was destroyed */
@@ -56,11 +98,21 @@ struct evc_reactor {
 	struct evc__task_count *last_count;
 	struct evc__frame *frames;
 	struct evc__driver *driver; /* an ev_run of ours; see run.c */
-	ev_cleanup cleanup;
 	ev_prepare prepare;         /* ends that ev_run from its depth 1 */
 	const struct evc__task_ops *task_ops; /* set by the first task */
 	struct list joins;          /* evented joins here; also under lock */
 
+	/* lock */
+	struct evc__loopers *loopers; /* NULL: none yet */
+	const struct evc__looper_ops *looper_ops; /* set by the first looper */
+	unsigned n_loopers;         /* that are alive */
+	unsigned n_loopers_background, n_loopers_own_grace; /* of them */
+	unsigned n_runners;         /* that have to be called here */
+
+	/* atomic: joins -> the loop's thread: ask the runners */
+	_Atomic bool probe_runners;
+	/* atomic: the loop's thread -> reports: the stop number it has seen */
+	_Atomic uint32_t heard;
 	/* atomic, relaxed: the loop's thread -> reports */
 	_Atomic uint32_t n_tasks;
 	struct evc__task_count count[TASK_CLASSES + 1];
@@ -68,17 +120,26 @@ struct evc_reactor {
 
 evc_status evc__reactor_attach(evc_coord *c, const char *name,
 			       struct ev_loop *loop, evc_reactor **ret);
-/* Loop thread: take it off its loop and free it. */
+/* Any thread: a reactor of c that shares the watchers of another's. */
+evc_status evc__reactor_share(evc_coord *c, const char *name,
+			      evc_reactor *with, evc_reactor **ret);
+/* Loop thread, or any when it shares and nothing lives on it: take it off its
+   loop and free it. */
 void evc__reactor_release(evc_reactor *r);
+/* Loop thread: its loop is gone for it.  false: so is the reactor. */
+bool evc__reactor_lost(evc_reactor *r);
 /* Loop thread, or lock held: turn the loop once more and look. */
 void evc__reactor_poke(evc_reactor *r);
 /* Loop thread: for a join or a run, hear every ring and keep the loop running,
    and begin with a look; or do so no more. */
 void evc__reactor_hear(evc_reactor *r, bool yes);
-/* Loop thread: hooks, tasks, joins - whatever the state asks for. */
-void evc__reactor_turn(evc_reactor *r);
+/* Loop thread: hooks, tasks, joins - whatever the state asks for.  false: the
+   reactor is gone. */
+bool evc__reactor_turn(evc_reactor *r);
 /* Lock held: a reactor whose loop the calling thread runs, or NULL. */
 evc_reactor *evc__reactor_here(const evc_coord *c, evc_reactor *preferred);
+/* How many loopers are alive on it.  No lock. */
+unsigned evc__reactor_loopers(const evc_reactor *r);
 evc_status evc__reactor_usable(const evc_reactor *r, const char *func);
 
 #endif

@@ -79,11 +79,18 @@ evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 {
 	struct evc__slot *s = &c->slot[slot];
 	const struct evc__member *m = evc__self()->member;
+	const struct evc__acting *as = evc__self()->acting;
+	const char *who = q->who;
 	evc_reason *r = &s->r;
 
+	if (as != NULL && as->c != c)
+		as = NULL;
+	if (who == NULL && as != NULL)
+		who = as->name;
 	s->error = error;
-	s->named = q->who != NULL;
+	s->named = who != NULL;
 	s->logged = false;
+	sync_store(&s->reported, false);
 	r->code = q->code;
 	r->err = q->err;
 	r->line = q->line;
@@ -96,10 +103,12 @@ evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 	s->seq = sync_add(&c->arrivals, 1);
 	r->real_ns = sync_real();
 	r->by = q->by;
-	if (r->by == 0 && m != NULL && m->c == c)
-		r->by = m->id;
-	if (q->who != NULL)
-		evc__copy(r->who, sizeof r->who, q->who);
+	if (r->by == 0 && as != NULL)
+		r->by = as->id;
+	else if (r->by == 0 && m != NULL && m->c == c)
+		r->by = m->e.id;
+	if (who != NULL)
+		evc__copy(r->who, sizeof r->who, who);
 	else
 		evc__copy(r->who, sizeof r->who,
 			  m != NULL ? m->name : evc__thread_name());
@@ -155,6 +164,22 @@ evc__reason_peek(const evc_coord *c, unsigned slot, uint64_t w)
 							 NULL;
 }
 
+void
+evc__reports_forget(evc_coord *c, uint64_t w)
+{
+	uint32_t ready;
+	unsigned i;
+
+	/* Not one that stands before its CAS on the word: it may come into
+	   the word after this. */
+	for (i = 0; i < c->n_slots; i++) {
+		ready = SLOT(READY, WORD_STOPS(w));
+		if (sync_load(&c->slot[i].reported))
+			(void)sync_cas(&c->slot_word[i], &ready,
+				       SLOT(FREE, 0));
+	}
+}
+
 bool
 evc__reason_before(const evc_coord *c, unsigned a, unsigned b)
 {
@@ -179,7 +204,7 @@ sign(struct evc__slot *s, const struct evc__member *m)
 	if (s->r.by != 0 || m->tid == 0 || m->tid != s->r.tid ||
 	    m->since_ns > s->r.mono_ns)
 		return;
-	s->r.by = m->id;
+	s->r.by = m->e.id;
 	if (!s->named)
 		evc__copy(s->r.who, sizeof s->r.who, m->name);
 }

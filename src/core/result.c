@@ -53,7 +53,7 @@ evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	if (st == 0)
 		st = evc__check_name(name, __func__);
 	if (st == 0)
-		st = evc__check_opts(opts, __func__);
+		st = evc__check_opts(opts, EVC_HOLD, __func__);
 	if (st < 0)
 		return st;
 	/* Only what fn itself reports counts as reported by it. */

@@ -118,20 +118,31 @@ evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
 	return st;
 }
 
-/* The stop is there and nothing of this loop is left. */
+/* No lock: is there something left to do on r? */
 static bool
-drained(struct evc__driver *d)
+busy(evc_reactor *r)
 {
-	evc_reactor *r = d->r;
 	evc_coord *c = r->c;
 	bool yes;
 
-	if (!evc_should_stop(c) || r->n_live > 0 || !list_empty(&r->joins))
-		return false;
+	if (r->n_live > 0 || !list_empty(&r->joins))
+		return true;
+	/* A scope whose phase is to come. */
+	if (!evc_should_stop(c) && sync_load_sc(&c->alive) > 0)
+		return true;
 	sync_lock(&c->lock);
-	yes = !evc__hooks_due(c, r);
+	yes = r->n_loopers > 0 || r->n_runners > 0 || evc__hooks_due(c, r);
 	sync_unlock(&c->lock);
 	return yes;
+}
+
+/* The stop is there and nothing of this loop is left, here and in the scopes
+   that live on it. */
+static bool
+drained(struct evc__driver *d)
+{
+	return evc_should_stop(d->r->c) &&
+	       !evc__bell_any(d->r->bell, busy);
 }
 
 evc_status
@@ -156,12 +167,16 @@ evc_reactor_run(evc_reactor *r)
 	evc__drive(&d);
 	/* The turn that ended the run goes on after it, and its callbacks may
 	   begin something once more. */
-	while (r->n_live > 0 || !list_empty(&r->joins)) {
+	while (!drained(&d)) {
 		d.ended = false;
 		evc__reactor_poke(r);
 		evc__drive(&d);
 	}
 	evc__reactor_hear(r, false);
 	pthread_setcancelstate(old, NULL);
-	return r == r->c->home ? 0 : evc_reactor_detach(r);
+	if (r == r->c->home)
+		return 0;
+	/* Scopes that stay have no loop from now on. */
+	evc__bell_strand(r);
+	return evc_reactor_detach(r);
 }

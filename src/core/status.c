@@ -126,11 +126,11 @@ evc__check_grace(double grace, const char *func)
 }
 
 evc_status
-evc__check_opts(const evc_member_opts *o, const char *func)
+evc__check_opts(const evc_member_opts *o, unsigned kind, const char *func)
 {
-	const unsigned known = EVC_BACKGROUND | EVC_END_STOPS | EVC_LATE |
-			       EVC_WATCHED;
+	const unsigned looper = EVC_OWN_THREAD | EVC_PAUSED | EVC_FLUSH;
 	const unsigned named = (1u << 9) - 1;
+	const unsigned kick = 1u << 8; /* to come */
 
 	if (o == NULL)
 		return 0;
@@ -144,15 +144,20 @@ evc__check_opts(const evc_member_opts *o, const char *func)
 	if (!(o->jitter >= 0 && o->jitter <= 1))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: jitter is not in 0..1", func);
-	if (o->flags & ~known)
+	if (kind != EVC_LOOPER &&
+	    ((o->flags & looper) || o->missed != 0 || o->start != NULL ||
+	     o->stop != NULL || o->jitter != 0))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: EVC_OWN_THREAD, EVC_PAUSED, EVC_FLUSH, "
+				   "missed, start, stop and jitter are for "
+				   "loopers",
+				   func);
+	if (kind != EVC_HOOK && (o->flags & EVC_ON_DRAIN))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: EVC_ON_DRAIN is for hooks", func);
+	if ((o->flags & kick) || o->unblock != NULL)
 		return evc__refuse(-EVC_UNIMPLEMENTED,
-				   "%s: flags %#x are not built yet", func,
-				   o->flags & ~known);
-	if (o->missed != 0 || o->unblock != NULL || o->start != NULL ||
-	    o->stop != NULL || o->jitter != 0)
-		return evc__refuse(-EVC_UNIMPLEMENTED,
-				   "%s: missed, unblock, start, stop and "
-				   "jitter are not built yet",
+				   "%s: EVC_KICK and unblock are not built yet",
 				   func);
 	return 0;
 }

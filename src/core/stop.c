@@ -9,7 +9,7 @@
  * stands already: so the CAS that closes a round cannot miss one.
  */
 #include "base/text.h"
-#include "core/core.h"
+#include "core/scope.h"
 
 static __thread struct evc__self self;
 
@@ -19,8 +19,29 @@ evc__self(void)
 	return &self;
 }
 
-static evc_status
-request(evc_coord *c, const struct evc__request *q)
+/* What came of a request. */
+struct outcome {
+	evc_status st; /* 0, or the code handed back */
+	bool tell;     /* everybody is to be told */
+	bool error;    /* it counts as an error of the round */
+};
+
+/* The word with the request in it. */
+static uint64_t
+with(uint64_t w, const struct evc__request *q, unsigned slot, bool error)
+{
+	/* Who closes a round starts again when something came in. */
+	uint64_t next = w & ~WORD_CLOSING;
+
+	if (!(w & WORD_FLAG) && !q->report)
+		next |= WORD_FLAG | WORD_WIN(q->code, slot);
+	if (error && WORD_ERR_CODE(w) == 0)
+		next |= WORD_ERR(q->code, slot);
+	return next;
+}
+
+static struct outcome
+record(evc_coord *c, const struct evc__request *q)
 {
 	uint64_t w = sync_load(&c->word), next;
 	uint32_t stops = WORD_STOPS(w);
@@ -28,31 +49,34 @@ request(evc_coord *c, const struct evc__request *q)
 	bool late = error && (w & WORD_JOINED);
 	unsigned slot;
 
-	if (q->stop != 0 && ((stops + 1) & WORD_STOPS_MASK) != q->stop)
-		return 0;
-	slot = evc__slot_claim(c, w, error, late);
+	if ((q->stop != 0 && ((stops + 1) & WORD_STOPS_MASK) != q->stop) ||
+	    (q->report && !error))
+		return (struct outcome){ 0 };
+	/* Set before the word is looked at again: a clear from above sets
+	   CLOSING, then looks here. */
+	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report) {
+		sync_store_sc(&c->own, (stops + 1) & WORD_STOPS_MASK);
+		w = sync_load_sc(&c->word);
+	}
+	/* A report leaves alone what is kept for a winner. */
+	slot = evc__slot_claim(c, q->report ? w | WORD_FLAG : w, error, late);
 	if (slot != NO_SLOT) {
 		evc__slot_fill(c, slot, w, error, q);
 		evc__slot_publish(c, slot, w, late);
 	}
 	if (late)
-		return q->code;
+		return (struct outcome){ .st = q->code };
 	do {
 		/* Cleared meanwhile: this request came before the clear, and
 		   must not stop the new round. */
 		if (WORD_STOPS(w) != stops)
-			return error ? q->code : 0;
+			return (struct outcome){ .st = error ? q->code : 0 };
 		error = !evc__is_clean(c, w, q->code);
 		if (error && (w & WORD_JOINED)) {
 			evc__slot_late(c, slot, w);
-			return q->code;
+			return (struct outcome){ .st = q->code };
 		}
-		/* Who closes a round starts again when something came in. */
-		next = w & ~WORD_CLOSING;
-		if (!(w & WORD_FLAG))
-			next |= WORD_FLAG | WORD_WIN(q->code, slot);
-		if (error && WORD_ERR_CODE(w) == 0)
-			next |= WORD_ERR(q->code, slot);
+		next = with(w, q, slot, error);
 	} while (next != w && !sync_cas(&c->word, &w, next));
 	if (error && (WORD_ERR_CODE(w) != 0)) {
 		/* Not the first, so no CAS of ours stands against the one
@@ -60,27 +84,42 @@ request(evc_coord *c, const struct evc__request *q)
 		evc__error_count(c, next);
 		w = sync_load_sc(&c->word);
 		if (WORD_STOPS(w) != stops || (w & WORD_JOINED))
-			return q->code;
+			return (struct outcome){ .st = q->code };
 	}
-	/* Winner or not: the winner may be frozen after its CAS. */
-	evc__tell_all(c);
-	return 0;
+	if (q->report && slot != NO_SLOT)
+		sync_store(&c->slot[slot].reported, true);
+	return (struct outcome){ .tell = !q->report, .error = error };
+}
+
+evc_status
+evc__request_record(evc_coord *c, const struct evc__request *q,
+		    bool *ret_error)
+{
+	struct outcome o = record(c, q);
+
+	*ret_error = o.error;
+	return o.st;
 }
 
 evc_status
 evc__request(evc_coord *c, const struct evc__request *q)
 {
 	int e = errno;
-	evc_status st = request(c, q);
+	struct outcome o = record(c, q);
 
+	/* Winner or not: the winner may be frozen after its CAS. */
+	if (o.tell)
+		evc__tell_all(c);
+	if (o.error && c->parent != NULL)
+		evc__scope_error(c, q);
 	if (q->code != 0 && q->by == 0) {
 		self.reported_to = c;
 		self.reported_stops = WORD_STOPS(sync_load(&c->word));
 		self.reported = q->code;
-		self.handed_back = st > 0;
+		self.handed_back = o.st > 0;
 	}
 	errno = e;
-	return st;
+	return o.st;
 }
 
 /* A request with a text and a code as the caller gave them. */

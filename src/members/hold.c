@@ -10,13 +10,13 @@ begin(evc_coord *c, struct evc__member *m, evc_id *ret_id)
 	evc_status st = 0;
 
 	sync_lock(&c->lock);
-	if (evc_should_stop(c) && !(m->flags & EVC_LATE))
+	if (evc_should_stop(c) && !(m->e.flags & EVC_LATE))
 		st = evc__refuse(-EVC_CANCELLED,
 				 "evc_hold_begin: a stop was asked for");
 	else
 		st = evc__member_add(c, m);
 	if (st == 0 && ret_id != NULL)
-		*ret_id = m->id;
+		*ret_id = m->e.id;
 	if (st == 0)
 		evc__ring(c);
 	sync_unlock(&c->lock);
@@ -35,7 +35,7 @@ evc_hold_begin(evc_coord *c, const char *name, const evc_member_opts *opts,
 	if (st == 0)
 		st = evc__check_name(name, __func__);
 	if (st == 0)
-		st = evc__check_opts(opts, __func__);
+		st = evc__check_opts(opts, EVC_HOLD, __func__);
 	if (st == 0) {
 		m = evc__member_new(c, sizeof *m, EVC_HOLD,
 				    name != NULL && name[0] != '\0' ? name :
@@ -60,12 +60,12 @@ end(evc_coord *c, evc_id id)
 
 	sync_lock(&c->lock);
 	m = evc__member_find(c, id);
-	if (m == NULL || m->kind != EVC_HOLD) {
+	if (m == NULL || m->e.kind != EVC_HOLD) {
 		sync_unlock(&c->lock);
 		return evc__refuse(-EVC_NOT_FOUND, "evc_hold_end: no hold %llu",
 				   (unsigned long long)id);
 	}
-	flags = m->flags;
+	flags = m->e.flags;
 	memcpy(name, m->name, sizeof name);
 	/* The request first: once nothing is alive the round may close. */
 	if (flags & EVC_END_STOPS)

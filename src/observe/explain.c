@@ -4,7 +4,7 @@
  */
 #include "observe/observe.h"
 
-#include "core/join.h"
+#include "core/scope.h"
 
 /* "2026-01-31T12:00:00.123Z" */
 static void
@@ -24,7 +24,10 @@ add_time(struct text *t, uint64_t real_ns)
 static void
 add_who(struct text *t, const evc_reason *r)
 {
-	if (r->by != 0)
+	if (r->kind == EVC_BY_PARENT)
+		evc__text_fmt(t, "coordinator \"%s\" above it (tid %d)",
+			      r->who, r->tid);
+	else if (r->by != 0)
 		evc__text_fmt(t, "member \"%s\" (id %llu, tid %d)", r->who,
 			      (unsigned long long)r->by, r->tid);
 	else
@@ -49,6 +52,9 @@ add_what(struct text *t, const evc_reason *r, const char *asked)
 		break;
 	case EVC_BY_MEMBER_END:
 		evc__text_add(t, r->text);
+		break;
+	case EVC_BY_PARENT:
+		evc__text_add(t, "handed its own down");
 		break;
 	case EVC_BY_SIGNAL:
 		evc__text_fmt(t, "took %s", r->text);
@@ -121,47 +127,58 @@ add_alive(struct text *t, evc_coord *c)
 		evc__text_fmt(t, " Alive (%u): %s.", n, names);
 }
 
+static void
+explain(struct text *t, const evc_coord *c)
+{
+	evc_reason r = { 0 }, error;
+	uint64_t w = sync_load(&c->word);
+
+	evc__text_fmt(t, "%s \"%s\", round %u: ",
+		      c->parent != NULL ? "Scope" : "Coordinator", c->name,
+		      WORD_ROUND(w));
+	if (!(w & WORD_FLAG)) {
+		evc__text_add(t, w & WORD_DRAIN ?
+					 "a drain was asked for, and no stop." :
+					 "nobody has asked for a stop.");
+		if (w & WORD_JOINED)
+			evc__text_add(t, " A join found nothing alive and "
+					 "closed the round.");
+	} else if (evc_reason_get(c, 0, &r) < 0) {
+		evc__text_add(t, "a stop was asked for; there was no room "
+				 "for its reason.");
+	} else {
+		evc__text_add(t, "the stop was asked for by ");
+		add_who(t, &r);
+		evc__text_add(t, " at ");
+		add_time(t, r.real_ns);
+		evc__text_fmt(t, ", %.3f s ago: it ",
+			      (double)(evc__now(c) - r.mono_ns) / 1e9);
+		add_what(t, &r, "asked");
+		evc__text_add(t, ".");
+		add_later(t, c, &r);
+	}
+	if (evc_raise_requested(c, &error) > 0)
+		evc__text_fmt(t, " Errors: %u; the verdict is %s (%d), by "
+				 "\"%s\".",
+			      evc__n_errors(c, w), evc_status_name(error.code),
+			      error.code, error.who);
+	else if (w & WORD_FLAG)
+		evc__text_add(t, " No error was reported.");
+	add_alive(t, (evc_coord *)c);
+	if (r.kind == EVC_BY_PARENT) {
+		evc__text_add(t, " ");
+		explain(t, c->parent);
+	}
+}
+
 size_t
 evc_explain(const evc_coord *c, char *buf, size_t n)
 {
 	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
-	evc_status st = evc__check(c, __func__);
-	evc_reason r, error;
-	uint64_t w;
 
-	if (st < 0) {
+	if (evc__check(c, __func__) < 0)
 		evc__text_add(&t, evc_last_error());
-		return t.len;
-	}
-	w = sync_load(&c->word);
-	evc__text_fmt(&t, "Coordinator \"%s\", round %u: ", c->name,
-		      WORD_ROUND(w));
-	if (!(w & WORD_FLAG)) {
-		evc__text_add(&t, "nobody has asked for a stop.");
-		if (w & WORD_JOINED)
-			evc__text_add(&t, " A join found nothing alive and "
-					  "closed the round.");
-	} else if (evc_reason_get(c, 0, &r) < 0) {
-		evc__text_add(&t, "a stop was asked for; there was no room "
-				  "for its reason.");
-	} else {
-		evc__text_add(&t, "the stop was asked for by ");
-		add_who(&t, &r);
-		evc__text_add(&t, " at ");
-		add_time(&t, r.real_ns);
-		evc__text_fmt(&t, ", %.3f s ago: it ",
-			      (double)(evc__now(c) - r.mono_ns) / 1e9);
-		add_what(&t, &r, "asked");
-		evc__text_add(&t, ".");
-		add_later(&t, c, &r);
-	}
-	if (evc_raise_requested(c, &error) > 0)
-		evc__text_fmt(&t, " Errors: %u; the verdict is %s (%d), by "
-				  "\"%s\".",
-			      evc__n_errors(c, w), evc_status_name(error.code),
-			      error.code, error.who);
-	else if (w & WORD_FLAG)
-		evc__text_add(&t, " No error was reported.");
-	add_alive(&t, (evc_coord *)c);
+	else
+		explain(&t, c);
 	return t.len;
 }

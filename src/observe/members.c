@@ -4,34 +4,78 @@
  */
 #include "base/self.h"
 #include "base/text.h"
-#include "core/core.h"
+#include "core/scope.h"
+
+/* Lock held.  What is common to loopers on a loop and on their own thread. */
+static void
+describe_looper(const evc_coord *c, const struct evc__entry *e, uint64_t now,
+		evc_member_info *to, struct text *where)
+{
+	struct evc__looper_view v = { .state = "" };
+
+	c->looper_ops->view(e, &v);
+	to->state = to->state != 0 ? to->state : EVC_LIVE;
+	to->age = (double)(now - v.since_ns) / 1e9;
+	to->ticks = v.ticks;
+	to->missed = v.missed;
+	evc__copy(to->name, sizeof to->name, v.name);
+	if (v.reactor != NULL) {
+		evc__text_add(where, "on ");
+		evc__text_add(where, v.reactor->name);
+	}
+	if (v.state[0] != '\0') {
+		evc__text_add(where, where->len > 0 ? ", " : "");
+		evc__text_add(where, v.state);
+	}
+}
 
 /* Lock held. */
 static void
-describe(const struct evc__member *m, uint64_t now, evc_member_info *to)
+describe_member(const struct evc__member *m, uint64_t now,
+		evc_member_info *to, struct text *where)
+{
+	to->state = sync_load(&m->state);
+	to->age = (double)(now - m->since_ns) / 1e9;
+	memcpy(to->name, m->name, sizeof to->name);
+	if (m->e.kind == EVC_HOOK) {
+		const struct evc__hook *h =
+			LIST_OF(m, const struct evc__hook, m);
+
+		evc__text_add(where, "on ");
+		evc__text_add(where, h->reactor != NULL ? h->reactor->name :
+							  "helper thread");
+	} else if (m->tid != 0) {
+		evc__text_add(where, "tid ");
+		evc__text_int(where, m->tid);
+	}
+}
+
+/* Lock held. */
+static void
+describe(const evc_coord *c, const struct evc__entry *e, uint64_t now,
+	 evc_member_info *to)
 {
 	struct text where;
 
 	memset(to, 0, sizeof *to);
 	where = evc__text_in(to->where, sizeof to->where);
-	to->id = m->id;
-	to->kind = m->kind;
-	to->state = sync_load(&m->state);
-	to->round = m->round;
-	to->flags = m->flags;
-	to->age = (double)(now - m->since_ns) / 1e9;
-	memcpy(to->name, m->name, sizeof to->name);
-	if (m->kind == EVC_HOOK) {
-		const struct evc__hook *h =
-			LIST_OF(m, const struct evc__hook, m);
+	to->id = e->id;
+	to->kind = e->kind;
+	to->round = e->round;
+	to->flags = e->flags;
+	if (!e->light)
+		describe_member(LIST_OF(e, const struct evc__member, e), now,
+				to, &where);
+	if (e->kind == EVC_LOOPER)
+		describe_looper(c, e, now, to, &where);
+}
 
-		evc__text_add(&where, "on ");
-		evc__text_add(&where, h->reactor != NULL ? h->reactor->name :
-							   "helper thread");
-	} else if (m->tid != 0) {
-		evc__text_add(&where, "tid ");
-		evc__text_int(&where, m->tid);
-	}
+/* No lock: runners are asked, and only they know. */
+static void
+describe_runner(evc_coord *c, evc_member_info *i)
+{
+	if (i->kind == EVC_RUNNER)
+		c->runners->describe(c, i->id, i->where, sizeof i->where);
 }
 
 evc_status
@@ -39,25 +83,29 @@ evc_member_get(const evc_coord *c, evc_id id, evc_member_info *ret_info)
 {
 	evc_coord *me = (evc_coord *)c;
 	evc_status st = evc__check(c, __func__);
-	const struct evc__member *m;
+	const struct evc__entry *e;
 
 	if (st < 0)
 		return st;
 	sync_lock(&me->lock);
-	m = evc__member_find(c, id);
-	if (m == NULL)
+	e = evc__id_find(c, id);
+	if (e == NULL)
 		st = evc__refuse(-EVC_NOT_FOUND,
 				 "evc_member_get: no member %llu",
 				 (unsigned long long)id);
 	else if (ret_info != NULL)
-		describe(m, evc__now(c), ret_info);
+		describe(c, e, evc__now(c), ret_info);
 	sync_unlock(&me->lock);
+	if (st == 0 && ret_info != NULL)
+		describe_runner(me, ret_info);
 	return st;
 }
 
 /* ---- a copy of all, made under the lock ---- */
 
 struct snapshot {
+	const evc_coord *c;
+	uint64_t now;
 	evc_member_info *info;
 	unsigned n, room;
 };
@@ -69,16 +117,83 @@ next_info(struct snapshot *s)
 }
 
 static void
-add_list(struct snapshot *s, struct list *head, uint64_t now)
+add_entry(struct snapshot *s, const struct evc__entry *e)
+{
+	evc_member_info *i = next_info(s);
+
+	if (i != NULL)
+		describe(s->c, e, s->now, i);
+}
+
+static void
+add_looper(const struct evc__looper_view *v, void *arg)
+{
+	add_entry(arg, v->e);
+}
+
+static void
+add_list(struct snapshot *s, const struct list *head)
 {
 	struct list *n, *tmp;
-	evc_member_info *i;
 
-	LIST_EACH(n, tmp, head) {
-		i = next_info(s);
-		if (i != NULL)
-			describe(LIST_OF(n, struct evc__member, node), now, i);
+	LIST_EACH(n, tmp, head)
+		add_entry(s, &LIST_OF(n, struct evc__member, node)->e);
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	evc_id x = ((const evc_member_info *)a)->id;
+	evc_id y = ((const evc_member_info *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+/* All that have an id. */
+static void
+add_entries(struct snapshot *s)
+{
+	const evc_coord *c = s->c;
+	struct list *n, *tmp;
+
+	add_list(s, &c->members);
+	add_list(s, &c->dormant);
+	add_list(s, &c->hooks);
+	LIST_EACH(n, tmp, &c->reactors) {
+		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		if (r->looper_ops != NULL)
+			r->looper_ops->each(r, add_looper, s);
 	}
+	qsort(s->info, s->n, sizeof *s->info, by_id);
+}
+
+static void
+add_scope(struct snapshot *s, evc_coord *below)
+{
+	evc_member_info *i = next_info(s);
+	struct text where;
+
+	if (i == NULL)
+		return;
+	memset(i, 0, sizeof *i);
+	i->kind = EVC_SCOPE;
+	i->state = EVC_LIVE;
+	i->round = WORD_ROUND(sync_load(&s->c->word));
+	i->age = (double)(s->now - below->ready_ns) / 1e9;
+	memcpy(i->name, below->name, sizeof i->name);
+	where = evc__text_in(i->where, sizeof i->where);
+	if (s->c->n_phased > 0) {
+		evc__text_add(&where, "phase ");
+		evc__text_int(&where, below->phase);
+	}
+	sync_lock(&below->lock);
+	i->ticks = evc__names(below, NULL, false, 0, NULL, 0);
+	if (below->held) {
+		evc__text_add(&where, where.len > 0 ? ", " : "");
+		evc__text_add(&where, "set-up not finished");
+	}
+	sync_unlock(&below->lock);
 }
 
 static void
@@ -145,6 +260,8 @@ room_needed(const evc_coord *c)
 	unsigned n = c->n_entries;
 	struct list *l, *tmp;
 
+	LIST_EACH(l, tmp, &c->scopes)
+		n++;
 	LIST_EACH(l, tmp, &c->reactors) {
 		const evc_reactor *r = LIST_OF(l, evc_reactor, node);
 
@@ -157,16 +274,18 @@ static bool
 take(evc_coord *c, struct snapshot *s)
 {
 	unsigned round = WORD_ROUND(sync_load(&c->word));
-	uint64_t now = evc__now(c);
 	struct list *n, *tmp;
 
+	s->c = c;
+	s->now = evc__now(c);
 	s->n = 0;
 	s->room = room_needed(c);
 	s->info = sync_alloc(s->room > 0 ? s->room : 1, sizeof *s->info);
 	if (s->info == NULL)
 		return false;
-	add_list(s, &c->members, now);
-	add_list(s, &c->hooks, now);
+	add_entries(s);
+	LIST_EACH(n, tmp, &c->scopes)
+		add_scope(s, SCOPE_OF(n));
 	LIST_EACH(n, tmp, &c->reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
@@ -184,8 +303,8 @@ evc_member_each(const evc_coord *c, evc_each_fn *fn, void *arg)
 	evc_coord *me = (evc_coord *)c;
 	evc_status st = evc__check(c, __func__);
 	struct snapshot s;
+	bool taken, go_on = true;
 	unsigned i;
-	bool taken;
 
 	if (st < 0)
 		return st;
@@ -198,8 +317,10 @@ evc_member_each(const evc_coord *c, evc_each_fn *fn, void *arg)
 	if (!taken)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_member_each: no memory");
-	for (i = 0; i < s.n && fn(&s.info[i], arg); i++)
-		;
+	for (i = 0; i < s.n && go_on; i++) {
+		describe_runner(me, &s.info[i]);
+		go_on = fn(&s.info[i], arg);
+	}
 	sync_free(s.info);
 	return 0;
 }

@@ -297,6 +297,9 @@ evc_signals_start(evc_coord *c, const evc_signals_opts *opts)
 {
 	evc_status st = evc__check(c, __func__);
 
+	if (st == 0 && c->parent != NULL)
+		st = evc__refuse(-EVC_FAILED_PRECONDITION,
+				 "evc_signals_start: %s is a scope", c->name);
 	if (st == 0)
 		st = start(c, opts);
 	return evc__refuse_setup(c, __func__, st);

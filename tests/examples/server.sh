@@ -37,13 +37,15 @@ check "none cut" test "$(count cut)" = 0
 check "it is told who asked: the signal" grep -q SIGTERM "$tmp/out"
 check "... and its sender" grep -q "$$" "$tmp/out"
 
-echo "# a hash that is asked for during the drain: the worker still works"
+echo "# a hash that is asked for during the drain: the hasher still works"
 start_server -l 1 -g 600
 exec 3<>"/dev/tcp/127.0.0.1/$port"
 printf 'GET /hash/1000.bin HTTP/1.1\r\n' >&3
 check "half of the request is read" until_true at_least 1 begun
 kill -TERM "$server"
 check "the port is closed" until_true refused
+check "the hasher and the log wait for the connection" until_true alive \
+	'connections (phase 1)/1 task socket on home, hasher (phase 2)/hasher, log (phase 3)/log'
 printf 'Host: x\r\n\r\n' >&3
 check "the hash is answered" all_of 3
 check "... with Connection: close" grep -q '^Connection: close' "$tmp/got"
@@ -183,7 +185,9 @@ check "all were accepted" test "$(count accepted)" = 30
 check "none cut" test "$(count cut)" = 0
 
 echo "# the second signal cuts the grace"
-start_server -l 1 -g 600
+# The hasher and the log are told when nothing is left of it: they may have
+# ended, and nobody has joined them, when the server leaves.
+TSAN_OPTIONS="${TSAN_OPTIONS-}:report_thread_leaks=0" start_server -l 1 -g 600
 exec 3<>"/dev/tcp/127.0.0.1/$port"
 printf 'GET /1000.bin' >&3
 check "half of the request is read" until_true at_least 1 begun
@@ -195,7 +199,8 @@ end_server
 exec 3>&-
 check "exit status 124: somebody was late" test "$status" -eq 124
 check "one cut, and said so" test "$(count cut)" = 1
-check "the late one is named" grep -q 'socket' "$tmp/out"
+check "the late one is named, with its phase" \
+	grep -q 'connections (phase 1)/1 task socket' "$tmp/out"
 
 echo "# a client that leaves is no cut"
 start_server -l 1 -g 600
@@ -210,7 +215,7 @@ check "aborted" test "$(count aborted)" = 1
 check "none cut" test "$(count cut)" = 0
 
 echo "# under load"
-start_server -l 2 -g 600
+start_server -l 2 -g 600 -a "$tmp/log"
 "$bin/client" load -c 8 -s 600 -h "$port" 0 1000 4096 150000 >"$tmp/client" &
 client=$!
 others=("$client")
@@ -246,5 +251,10 @@ check "none aborted" test "$(count aborted)" = 0
 # begun".  If one of these had been begun, the sums would differ.
 check "begun by the server = received whole by the clients" \
 	test "$(count begun)" = $((by_client + by_curl))
+# The log was told last: nobody has said anything that it did not hear.
+check "as many lines in the access log" \
+	test "$(wc -l <"$tmp/log")" -eq "$(count answered)"
+check "... of nothing but answers" \
+	test "$(grep -cvE '^200 /(hash/)?[0-9]+\.bin$' "$tmp/log")" -eq 0
 
 finish

@@ -114,6 +114,13 @@ at_least() {
 	[ "${n:-0}" -ge "$1" ]
 }
 
+# alive TEXT: asks the server for a report, likewise; is this what is alive?
+alive() {
+	kill -USR1 "$server"
+	tail -n 1 "$tmp/out" | grep -qF "Alive (" &&
+		tail -n 1 "$tmp/out" | grep -qF ": $1."
+}
+
 # Does nobody accept at the port any more?
 refused() {
 	! (exec 9<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null

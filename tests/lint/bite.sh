@@ -7,8 +7,8 @@
 
 copy=$tmp/copy
 mkdir "$copy" || exit 99
-cp -R Makefile.am configure.ac bootstrap .ci m4 bench examples include man src \
-	tests "$copy" || exit 99
+cp -R Makefile.am configure.ac README bootstrap .ci m4 bench examples include \
+	man src tests "$copy" || exit 99
 chmod -R u+w "$copy"
 EVC_TOP_SRCDIR=$copy
 EVC_TOP_BUILDDIR=$tmp/build
@@ -117,6 +117,31 @@ if command -v "${MANDOC:-mandoc}" >/dev/null; then
 	bites mandoc "evc_new.3" man/evc_new.3 '.Zz'
 	bites mandoc "evc_nothing" man/evc_new.3 '.Xr evc_nothing 3'
 fi
+
+# The programs of the manual, with the library that was built.
+manual=../examples/manual
+EVC_TOP_BUILDDIR=$build
+EVC_MANUAL=man/evc_signals_start.3
+export EVC_MANUAL
+edited $manual "does not compile" $EVC_MANUAL \
+	's/evc_wait_for_stop(/evc_wait_for_stops(/'
+edited $manual "unused" $EVC_MANUAL 's/evc_coord \*c;/evc_coord *c; int unused;/'
+edited $manual "status 3, not 0" $EVC_MANUAL 's/puts(why.text);/return 3;/'
+EVC_MANUAL_LIMIT=1
+export EVC_MANUAL_LIMIT
+[ -z "$EVC_TIMEOUT" ] || edited $manual "status 137, not 0" $EVC_MANUAL \
+	's/puts(why.text);/raise(SIGSTOP);/'
+unset EVC_MANUAL_LIMIT
+bites $manual "outside of EXAMPLES" $EVC_MANUAL '.\" output'
+EVC_MANUAL=man/evc_on_stop.3
+edited $manual "another output" $EVC_MANUAL 's/puts("closed")/puts("open")/'
+edited $manual "a mark, and no block" $EVC_MANUAL 's/^\.Bd -literal/.Pp/'
+EVC_MANUAL=man/evcoord-looper.3
+edited $manual "no program" $EVC_MANUAL 's/^main(/other(/'
+EVC_MANUAL=README
+edited $manual "README: status 1" README 's/return status;/return 1;/'
+unset EVC_MANUAL
+EVC_TOP_BUILDDIR=$tmp/build
 
 bites stopcode "server.c" examples/server.c 'static void p(void) { evc_free(c); }'
 bites stopcode "is not closed" examples/server.c '/* stop: */'

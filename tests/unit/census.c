@@ -27,7 +27,7 @@ census(evc_coord *c, const struct evc__member *self, bool hooks)
 	struct evc__census k;
 
 	pthread_mutex_lock(&c->lock);
-	k = evc__census(c, self, hooks, 0);
+	k = evc__census(c, self, hooks, 0, 0);
 	pthread_mutex_unlock(&c->lock);
 	return k;
 }
@@ -182,7 +182,7 @@ START_TEST(tasks_are_named_by_class_and_loop)
 	for (i = 0; i < 4; i++)
 		evc_task_end(&t[i]);
 	ck_assert_uint_eq(names(c, NULL, true, buf, sizeof buf), 1);
-	ck_assert_str_eq(buf, "1 task upload on second");
+	ck_assert_str_eq(buf, "1 task upload on second (loop silent)");
 	evc_task_end(&t[5]);
 	ck_assert_uint_eq(names(c, NULL, true, buf, sizeof buf), 0);
 	OK(evc_free(c));
@@ -315,7 +315,7 @@ START_TEST(hooks_count_from_the_stop_until_they_were_called)
 	ck_assert_uint_eq(names(c, NULL, true, buf, sizeof buf), 1);
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert_uint_eq(names(c, NULL, true, buf, sizeof buf), 2);
-	ck_assert_str_eq(buf, "hold, hook close all");
+	ck_assert_str_eq(buf, "hold, hook close all (loop silent)");
 	ck_assert_uint_eq(census(c, NULL, true).alive, 2);
 	ck_assert_double_eq(census(c, NULL, true).longest, INFINITY);
 	/* For clear and free it counts nothing. */

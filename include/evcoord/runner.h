@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Runners: members that the program describes, and two that are ready-made - a
+ * child process, and another library's loop or pool.
+ */
+#ifndef EVCOORD_RUNNER_H
+#define EVCOORD_RUNNER_H
+
+#include <evcoord/types.h>
+
+#include <sys/types.h>
+
+EVC_BEGIN_DECLS_
+
+/*
+ * Add a runner.  It counts as alive until is_running says no, or
+ * evc_runner_done is called, and its join has returned.  What join returns is
+ * its result, with the meaning it has for a thread: 0 or a clean code ends it
+ * alone (EVC_END_STOPS: asks for the stop), any other code is an error.
+ * Accepted after the stop too: ops->stop is then called at once.
+ *
+ * Thread:    any; opts.reactor may be a loop of another thread.
+ * Ownership: name is copied; *ops and arg must live until the runner has ended
+ *            or was removed.
+ * Returns:   0 and *ret_id; -EVC_INVALID_ARGUMENT, also without is_running;
+ *            -EVC_FAILED_PRECONDITION on a loop that was destroyed;
+ *            -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
+	       void *arg, const evc_member_opts *opts, evc_id *ret_id);
+
+/*
+ * Say that a runner has ended, so that nobody has to ask: joins wake up, and
+ * its join is called.  result has the meaning of a thread's and counts beside
+ * what join returns.  A second call for the same runner is refused.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: the id is stale once the runner was joined; c may be freed by
+ *            another thread the moment the last member has ended.
+ * Returns:   0; > 0: result, handed back because the round was closed;
+ *            -EVC_NOT_FOUND for a stale id or another kind of member;
+ *            -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_runner_done(evc_coord *c, evc_id id, evc_status result);
+
+/*
+ * Has everything stopped: is no member alive, here and in the scopes below?
+ * Runners are asked now, those of another thread's loop excepted; nobody is
+ * joined.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: nothing changes hands.
+ * Returns:   true when nothing runs; false too for NULL.
+ * Since:     0.1
+ */
+EVC_API bool
+evc_all_stopped(const evc_coord *c);
+
+/*
+ * Add a child process as a runner.  Its end is noticed by a pidfd; it is
+ * reaped by that, and no other child is.  At the stop it gets SIGTERM (and
+ * SIGCONT, should it be stopped); when its grace is over - its own, opts.grace,
+ * or the join's - SIGKILL.  Its end is a result: exit status 0 is 0; another
+ * one, or a signal, is EVC_ABORTED with a text that names it; the SIGTERM of
+ * the stop is 0 (so is exit status 143 after it); the SIGKILL at the end of the
+ * grace is EVC_DEADLINE_EXCEEDED.  When somebody else has reaped it and its
+ * status is lost: EVC_UNKNOWN before the stop, 0 after it.
+ *
+ * Thread:    any; opts.reactor may be a loop of another thread.
+ * Ownership: the library reaps the child; nobody else should.
+ * Returns:   0 and *ret_id; -EVC_NOT_FOUND when pid is no child of this
+ *            process; -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION,
+ *            -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_child_add(evc_coord *c, const char *name, pid_t pid,
+	      const evc_member_opts *opts, evc_id *ret_id);
+
+/*
+ * Add another library's loop, server or pool that has a stop call of its own.
+ * A thread of ours waits for the stop, calls stop(arg), then wait(arg), which
+ * blocks until that library's own threads are done; what it returns is the
+ * result.  In the background: it keeps no join waiting before a stop.
+ *
+ * Thread:    any; stop and wait are called on a thread of the library.
+ * Ownership: name is copied; arg must live until wait has returned.
+ * Returns:   0 and *ret_id; -EVC_CANCELLED after the stop unless flagged
+ *            EVC_LATE; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
+ *            -EVC_UNIMPLEMENTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_foreign_add(evc_coord *c, const char *name, void (*stop)(void *arg),
+		evc_status (*wait)(void *arg), void *arg,
+		const evc_member_opts *opts, evc_id *ret_id);
+
+EVC_END_DECLS_
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/board.h"
+
+/* Most boards have few items, some have thousands. */
+#define FIRST_SLOTS 6
+#define MORE_SLOTS 62
+
+static struct board_chunk *
+chunk_new(unsigned n)
+{
+	struct board_chunk *k =
+		sync_alloc(1, sizeof *k + n * sizeof k->slot[0]);
+
+	if (k != NULL)
+		k->n = n;
+	return k;
+}
+
+/* A free slot; room is made for it.  false: no memory. */
+static bool
+find_free(struct board *b, struct board_place *ret)
+{
+	struct board_chunk *k = b->open, *next;
+	unsigned i;
+
+	if (k == NULL) {
+		k = chunk_new(FIRST_SLOTS);
+		if (k == NULL)
+			return false;
+		b->open = k;
+		sync_store_sc(&b->first, k);
+	}
+	for (;; k = b->open = next) {
+		for (i = 0; i < k->n; i++)
+			if (sync_load(&k->slot[i]) == NULL) {
+				ret->k = k;
+				ret->i = i;
+				return true;
+			}
+		next = sync_load(&k->next);
+		if (next != NULL)
+			continue;
+		next = chunk_new(MORE_SLOTS);
+		if (next == NULL)
+			return false;
+		sync_store_sc(&k->next, next);
+	}
+}
+
+bool
+evc__board_room(struct board *b)
+{
+	struct board_place p;
+
+	return find_free(b, &p);
+}
+
+bool
+evc__board_add(struct board *b, void *item, struct board_place *ret)
+{
+	if (!find_free(b, ret))
+		return false;
+	sync_store_sc(&ret->k->slot[ret->i], item);
+	return true;
+}
+
+void
+evc__board_remove(struct board *b, struct board_place *p)
+{
+	struct board_chunk *k;
+
+	sync_store_sc(&p->k->slot[p->i], NULL);
+	sync_and(&p->k->lit, ~(UINT64_C(1) << p->i));
+	/* It may stand before the one that is open. */
+	for (k = sync_load(&b->first); k != b->open; k = sync_load(&k->next))
+		if (k == p->k) {
+			b->open = k;
+			break;
+		}
+	p->k = NULL;
+}
+
+void
+evc__board_free(struct board *b)
+{
+	struct board_chunk *k = sync_load(&b->first), *next;
+
+	for (; k != NULL; k = next) {
+		next = sync_load(&k->next);
+		sync_free(k);
+	}
+}
+
+void *
+evc__board_next(struct board *b, struct board_cursor *at)
+{
+	unsigned i;
+	void *item;
+
+	for (;;) {
+		while (at->bits == 0) {
+			at->k = at->k == NULL ? sync_load_sc(&b->first) :
+						sync_load_sc(&at->k->next);
+			if (at->k == NULL)
+				return NULL;
+			/* Taken before the item is looked at: whoever lights
+			   it from here on lights it for the next pass. */
+			if (sync_load_sc(&at->k->lit) != 0)
+				at->bits = sync_xchg(&at->k->lit, 0);
+		}
+		i = (unsigned)__builtin_ctzll(at->bits);
+		at->bits &= at->bits - 1;
+		item = sync_load(&at->k->slot[i]);
+		if (item != NULL)
+			return item;
+	}
+}

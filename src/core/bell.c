@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/core.h"
+
+#include "base/self.h"
+
+/* libev aborts when it finds no descriptor for the loop's wake-up: look first
+   whether there is one. */
+static bool
+descriptor_left(void)
+{
+	int fd = sync_eventfd();
+
+	if (fd < 0)
+		return false;
+	sync_fd_close(fd);
+	return true;
+}
+
+/* Lock held: whoever takes r away on another thread waits until it is let go. */
+static void
+pin(evc_reactor *r)
+{
+	sync_add(&r->turning, 1);
+}
+
+static void
+unpin(evc_reactor *r)
+{
+	if (sync_sub(&r->turning, 1) == 1)
+		sync_futex_wake(&r->turning);
+}
+
+/* Loop thread. */
+static void
+end_leftovers(struct evc__bell *b)
+{
+	struct evc__leftover *l, *next;
+
+	sync_lock(&b->lock);
+	l = b->leftovers;
+	b->leftovers = NULL;
+	sync_unlock(&b->lock);
+	for (; l != NULL; l = next) {
+		next = l->next;
+		l->end(l);
+	}
+}
+
+static void
+on_async(struct ev_loop *loop, ev_async *w, int revents)
+{
+	struct evc__bell *b = w->data;
+	struct evc__bell_frame f = { b->frames, false };
+	struct board_cursor at = { NULL, 0 };
+	evc_reactor *r;
+
+	(void)loop;
+	(void)revents;
+	b->frames = &f;
+	end_leftovers(b);
+	sync_lock(&b->lock);
+	while ((r = evc__board_next(&b->board, &at)) != NULL) {
+		pin(r);
+		sync_unlock(&b->lock);
+		if (!evc__reactor_turn(r))
+			r = NULL;
+		if (f.gone)
+			return;
+		sync_lock(&b->lock);
+		if (r != NULL)
+			unpin(r);
+	}
+	sync_unlock(&b->lock);
+	b->frames = f.up;
+}
+
+/* Loop thread: the reactor after *at on the board, pinned, and the one before
+   it, unless it is gone, let go. */
+static evc_reactor *
+next_on(struct evc__bell *b, struct board_place *at, evc_reactor *before)
+{
+	evc_reactor *r = NULL;
+
+	sync_lock(&b->lock);
+	if (before != NULL)
+		unpin(before);
+	while (at->k != NULL && r == NULL)
+		if (at->i < at->k->n) {
+			r = sync_load(&at->k->slot[at->i]);
+			at->i++;
+		} else {
+			at->k = sync_load(&at->k->next);
+			at->i = 0;
+		}
+	if (r != NULL)
+		pin(r);
+	sync_unlock(&b->lock);
+	return r;
+}
+
+bool
+evc__bell_any(struct evc__bell *b, bool (*fn)(evc_reactor *r))
+{
+	struct board_place at = { sync_load(&b->board.first), 0 };
+	evc_reactor *r = NULL;
+	bool any = false;
+
+	while ((r = next_on(b, &at, r)) != NULL)
+		any = any || fn(r);
+	return any;
+}
+
+/* Loop thread: the loop is gone for all, or for all but the owner. */
+static void
+lose(struct evc__bell *b, const struct evc__bell_frame *f, bool owner)
+{
+	struct board_place at = { sync_load(&b->board.first), 0 };
+	evc_reactor *r = NULL;
+
+	while ((r = next_on(b, &at, r)) != NULL) {
+		if (r->owner == owner && r->loop != NULL &&
+		    !evc__reactor_lost(r))
+			r = NULL;
+		if (f->gone)
+			return;
+	}
+}
+
+/* ev_loop_destroy under us: everything that lived there has ended. */
+static void
+on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
+{
+	struct evc__bell *b = w->data;
+	struct evc__bell_frame f = { b->frames, false };
+
+	(void)revents;
+	b->frames = &f;
+	sync_lock(&b->lock);
+	b->lost = true;
+	sync_unlock(&b->lock);
+	/* The owner last: its coordinator outlives the others'. */
+	lose(b, &f, false);
+	if (!f.gone)
+		lose(b, &f, true);
+	if (f.gone)
+		return;
+	end_leftovers(b);
+	/* Nobody sends any more. */
+	ev_ref(loop);
+	ev_async_stop(loop, &b->async);
+	b->loop = NULL;
+	b->frames = f.up;
+}
+
+void
+evc__bell_strand(evc_reactor *owner)
+{
+	struct evc__bell *b = owner->bell;
+	struct evc__bell_frame f = { b->frames, false };
+
+	b->frames = &f;
+	sync_lock(&b->lock);
+	b->lost = true;
+	sync_unlock(&b->lock);
+	lose(b, &f, false);
+	if (!f.gone)
+		b->frames = f.up;
+}
+
+struct evc__bell *
+evc__bell_new(struct ev_loop *loop)
+{
+	struct evc__bell *b = sync_alloc(1, sizeof *b);
+
+	if (b == NULL)
+		return NULL;
+	b->tid = evc__tid();
+	b->loop = loop;
+	sync_lock_init(&b->lock);
+	return b;
+}
+
+bool
+evc__bell_start(struct evc__bell *b)
+{
+	struct ev_loop *loop = b->loop;
+
+	if (!descriptor_left())
+		return false;
+	ev_async_init(&b->async, on_async);
+	ev_set_priority(&b->async, EV_MAXPRI);
+	b->async.data = b;
+	ev_async_start(loop, &b->async);
+	ev_unref(loop);
+	/* Grow libev's list of pending events now, so that no dispatch that a
+	   stop causes allocates. */
+	ev_feed_event(loop, &b->async, EV_ASYNC);
+	ev_clear_pending(loop, &b->async);
+	ev_cleanup_init(&b->cleanup, on_cleanup);
+	b->cleanup.data = b;
+	ev_cleanup_start(loop, &b->cleanup);
+	return true;
+}
+
+void
+evc__bell_stop(struct evc__bell *b)
+{
+	struct evc__bell_frame *f;
+
+	for (f = b->frames; f != NULL; f = f->up)
+		f->gone = true;
+	b->frames = NULL;
+	if (b->loop == NULL)
+		return;
+	end_leftovers(b);
+	ev_cleanup_stop(b->loop, &b->cleanup);
+	ev_ref(b->loop);
+	ev_async_stop(b->loop, &b->async);
+	b->loop = NULL;
+}
+
+void
+evc__bell_free(struct evc__bell *b)
+{
+	evc__board_free(&b->board);
+	sync_lock_destroy(&b->lock);
+	sync_free(b);
+}
+
+bool
+evc__bell_join(struct evc__bell *b, evc_reactor *r)
+{
+	bool in;
+
+	sync_lock(&b->lock);
+	in = !b->lost && evc__board_add(&b->board, r, &r->at);
+	if (in) {
+		r->bell = b;
+		r->loop = b->loop;
+		r->tid = b->tid;
+		b->n++;
+	}
+	sync_unlock(&b->lock);
+	return in;
+}
+
+void
+evc__bell_leave(evc_reactor *r)
+{
+	struct evc__bell *b = r->bell;
+	uint32_t n;
+	bool last;
+
+	sync_lock(&b->lock);
+	evc__board_remove(&b->board, &r->at);
+	while (b->tid != evc__tid() && (n = sync_load_sc(&r->turning)) > 0) {
+		sync_unlock(&b->lock);
+		sync_futex_wait(&r->turning, n, SYNC_FOREVER);
+		sync_lock(&b->lock);
+	}
+	last = --b->n == 0;
+	sync_unlock(&b->lock);
+	if (last)
+		evc__bell_free(b);
+}
+
+bool
+evc__bell_shared(struct evc__bell *b)
+{
+	bool yes;
+
+	sync_lock(&b->lock);
+	yes = b->n > 1 && !b->lost;
+	sync_unlock(&b->lock);
+	return yes;
+}
+
+void
+evc__bell_ring(evc_reactor *r)
+{
+	int old;
+
+	evc__board_light(&r->at);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	ev_async_send(r->bell->loop, &r->bell->async);
+	pthread_setcancelstate(old, NULL);
+}
+
+void
+evc__bell_leave_behind(evc_reactor *r, struct evc__leftover *l)
+{
+	struct evc__bell *b = r->bell;
+	int old;
+
+	sync_lock(&b->lock);
+	l->next = b->leftovers;
+	b->leftovers = l;
+	sync_unlock(&b->lock);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	ev_async_send(b->loop, &b->async);
+	pthread_setcancelstate(old, NULL);
+}

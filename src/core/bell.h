@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A bell: the one ev_async of an attached loop, and the reactors that share it.
+ *
+ * The reactor that attached the loop owns the bell; the homes of scopes stand on
+ * it too, so that a scope costs no watcher.  Whoever rings lights the reactor on
+ * the bell's board and sends the ev_async; the loop turns each that is lit.
+ */
+#ifndef EVC_CORE_BELL_H
+#define EVC_CORE_BELL_H
+
+#include <ev.h>
+#include <evcoord.h>
+
+#include "base/board.h"
+
+/* A stretch on the loop's thread in which the bell may be taken away. */
+struct evc__bell_frame {
+	struct evc__bell_frame *up;
+	bool gone;
+};
+
+/* What a reactor has left on the loop that another thread took away. */
+struct evc__leftover {
+	struct evc__leftover *next;
+	void (*end)(struct evc__leftover *l); /* loop thread */
+};
+
+struct evc__bell {
+	/* set at creation */
+	int tid;                 /* the loop's thread */
+	/* loop thread only; sent to by any while a reactor is told */
+	struct ev_loop *loop;
+	ev_async async;
+	ev_cleanup cleanup;
+	struct evc__bell_frame *frames;
+
+	/* A leaf: nothing is locked under it. */
+	pthread_mutex_t lock;
+	/* lock */
+	struct board board;      /* the reactors on it */
+	unsigned n;              /* how many; the last one to leave frees it */
+	struct evc__leftover *leftovers;
+	bool lost;               /* nobody comes any more: the loop is being, or
+				    was, destroyed, or the owner leaves */
+};
+
+/* Loop thread: not watching yet; NULL: no memory. */
+struct evc__bell *evc__bell_new(struct ev_loop *loop);
+/* Loop thread: watch the loop; false: no descriptor. */
+bool evc__bell_start(struct evc__bell *b);
+/* Loop thread: stop watching; b itself stays while a reactor is on it. */
+void evc__bell_stop(struct evc__bell *b);
+/* No reactor is on it. */
+void evc__bell_free(struct evc__bell *b);
+/* Put r on it; false: the loop is lost, or there is no memory. */
+bool evc__bell_join(struct evc__bell *b, evc_reactor *r);
+/* Take r off it; on another thread than the loop's, wait until it is not being
+   turned. */
+void evc__bell_leave(evc_reactor *r);
+/* Are there others than the owner? */
+bool evc__bell_shared(struct evc__bell *b);
+/* Loop thread: does it hold for one of them? */
+bool evc__bell_any(struct evc__bell *b, bool (*fn)(evc_reactor *r));
+/* Loop thread: the owner leaves, the others have no loop any more. */
+void evc__bell_strand(evc_reactor *owner);
+/* Any thread that keeps r told, or r's owner's lock held: turn r soon. */
+void evc__bell_ring(evc_reactor *r);
+/* Lock of r's coordinator held, r has its loop: let the loop's thread end l. */
+void evc__bell_leave_behind(evc_reactor *r, struct evc__leftover *l);
+
+#endif

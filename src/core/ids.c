@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of ids.  Numbers count up and are never used twice, so their low
+ * bits spread well.  All under the lock.
+ */
+#include "core/core.h"
+
+static struct evc__entry **
+bucket(const evc_coord *c, evc_id id)
+{
+	return &c->id_table[id & (c->id_buckets - 1)];
+}
+
+bool
+evc__id_room(evc_coord *c, unsigned more)
+{
+	unsigned n = c->id_buckets != 0 ? c->id_buckets : 8, i;
+	struct evc__entry **table, *e, *next;
+
+	while (n < c->n_entries + more)
+		n *= 2;
+	if (n == c->id_buckets)
+		return true;
+	table = sync_alloc(n, sizeof *table);
+	if (table == NULL)
+		return c->id_buckets != 0; /* longer chains do as well */
+	for (i = 0; i < c->id_buckets; i++)
+		for (e = c->id_table[i]; e != NULL; e = next) {
+			next = e->by_id;
+			e->by_id = table[e->id & (n - 1)];
+			table[e->id & (n - 1)] = e;
+		}
+	sync_free(c->id_table);
+	c->id_table = table;
+	c->id_buckets = n;
+	return true;
+}
+
+void
+evc__id_add(evc_coord *c, struct evc__entry *e)
+{
+	struct evc__entry **b;
+
+	if (e->id == 0) /* else: numbered by who starts it */
+		e->id = c->last_id + 1;
+	c->last_id = e->id;
+	e->round = WORD_ROUND(sync_load(&c->word));
+	b = bucket(c, e->id);
+	e->by_id = *b;
+	*b = e;
+	c->n_entries++;
+}
+
+void
+evc__id_remove(evc_coord *c, struct evc__entry *e)
+{
+	struct evc__entry **p = bucket(c, e->id);
+
+	while (*p != e)
+		p = &(*p)->by_id;
+	*p = e->by_id;
+	c->n_entries--;
+}
+
+struct evc__entry *
+evc__id_find(const evc_coord *c, evc_id id)
+{
+	struct evc__entry *e = NULL;
+
+	if (id != 0 && c->id_buckets != 0)
+		e = *bucket(c, id);
+	while (e != NULL && e->id != id)
+		e = e->by_id;
+	return e;
+}
+
+struct evc__member *
+evc__member_find(const evc_coord *c, evc_id id)
+{
+	struct evc__entry *e = evc__id_find(c, id);
+
+	return e != NULL && !e->light ? LIST_OF(e, struct evc__member, e) :
+					NULL;
+}

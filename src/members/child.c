@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Child processes as runners.
+ *
+ * A pidfd says when one has ended, so that SIGCHLD and its handlers stay the
+ * program's; signals go through it too, and so never to a stranger who got the
+ * number.  Who asks for the stop sends the SIGTERM: it never blocks, and no loop
+ * has to turn for it.  Where there is no pidfd the number has to do, while the
+ * kernel says that it is a child of ours.
+ *
+ * Somebody else may reap it first: libev's default loop reaps whatever it can
+ * get.  Newer kernels keep the status with the pidfd; else it is lost.
+ */
+#include "members/runner.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/text.h"
+#include "core/join.h"
+
+#define NOT_IN UINT64_MAX
+
+struct child {
+	struct evc__runner r; /* first */
+	/* set at creation */
+	struct evc__listener listener;
+	pid_t pid; /* r.m.pidfd is its pidfd: closed when nobody tells us any
+		      more */
+	/* atomic: who tells us of the stop -> who looks at our grace; when the
+	   SIGTERM was sent, 0: not yet, NOT_IN: not before it is a member */
+	_Atomic uint64_t term_ns;
+	/* lock */
+	bool killed; /* by us, at the end of the grace */
+};
+
+static struct child *
+of(struct evc__runner *r)
+{
+	return LIST_OF(r, struct child, r);
+}
+
+/* ---- what the kernel says ---- */
+
+enum state { RUNS, ENDED, LOST };
+
+/* flags: WNOWAIT leaves it to be reaped. */
+static enum state
+look(const struct child *ch, siginfo_t *info, int flags)
+{
+	int fd = ch->r.m.pidfd, e = -1;
+
+	memset(info, 0, sizeof *info);
+	if (fd >= 0)
+		e = sync_waitid(SYNC_P_PIDFD, fd, info, flags);
+	if (fd < 0 || (e < 0 && errno == EINVAL)) /* Linux before 5.4 */
+		e = sync_waitid(P_PID, ch->pid, info, flags);
+	if (e < 0)
+		return LOST;
+	return info->si_pid == 0 ? RUNS : ENDED;
+}
+
+/* Somebody else has reaped it. */
+static enum state
+ask_pidfd(const struct child *ch, siginfo_t *info)
+{
+	struct sync_pidfd_info p = { .mask = SYNC_PIDFD_INFO_EXIT };
+	int status;
+
+	if (ch->r.m.pidfd < 0 || sync_pidfd_info(ch->r.m.pidfd, &p) < 0 ||
+	    !(p.mask & SYNC_PIDFD_INFO_EXIT))
+		return LOST;
+	status = p.exit_code;
+	info->si_code = CLD_KILLED;
+	info->si_status = WTERMSIG(status);
+	if (WCOREDUMP(status))
+		info->si_code = CLD_DUMPED;
+	if (WIFEXITED(status)) {
+		info->si_code = CLD_EXITED;
+		info->si_status = WEXITSTATUS(status);
+	}
+	return ENDED;
+}
+
+/* Signal-safe. */
+static void
+send(const struct child *ch, int sig)
+{
+	siginfo_t info;
+
+	if (ch->r.m.pidfd >= 0)
+		sync_pidfd_signal(ch->r.m.pidfd, sig);
+	else if (look(ch, &info, WNOWAIT) == RUNS)
+		sync_pid_signal(ch->pid, sig);
+}
+
+/* ---- the stop ---- */
+
+/* Any thread, signal-safe. */
+static void
+terminate(struct child *ch)
+{
+	uint64_t not_yet = 0;
+
+	if (!sync_cas(&ch->term_ns, &not_yet, evc__now(ch->r.m.c) | 1))
+		return;
+	send(ch, SIGTERM);
+	send(ch, SIGCONT); /* one that is stopped would not see it */
+}
+
+static void
+tell(struct evc__listener *l)
+{
+	struct child *ch = LIST_OF(l, struct child, listener);
+
+	/* Not at a drain. */
+	if (evc_should_stop(ch->r.m.c))
+		terminate(ch);
+}
+
+/* ---- its end: lock held ---- */
+
+/* "killed by SIGSEGV" */
+static void
+add_status(struct text *t, const struct child *ch, const siginfo_t *i)
+{
+	const char *name = sigabbrev_np(i->si_status);
+
+	if (i->si_code == CLD_EXITED) {
+		evc__text_add(t, "exit status ");
+		evc__text_int(t, i->si_status);
+	} else if (ch->killed && i->si_status == SIGKILL) {
+		evc__text_add(t, "ignored SIGTERM and was killed at the end "
+				 "of the grace");
+	} else {
+		evc__text_add(t, "killed by ");
+		evc__text_add(t, name != NULL ? "SIG" : "signal ");
+		if (name != NULL)
+			evc__text_add(t, name);
+		else
+			evc__text_int(t, i->si_status);
+		if (i->si_code == CLD_DUMPED)
+			evc__text_add(t, " (core dumped)");
+	}
+}
+
+static evc_status
+meaning(const struct child *ch, enum state s, const siginfo_t *i)
+{
+	bool told = sync_load(&ch->term_ns) != 0;
+
+	if (s == LOST && ch->killed)
+		return EVC_DEADLINE_EXCEEDED;
+	if (s == LOST)
+		return told || evc_should_stop(ch->r.m.c) ? 0 : EVC_UNKNOWN;
+	if (i->si_code == CLD_EXITED && i->si_status == 0)
+		return 0;
+	/* It has obeyed, or a shell says so. */
+	if (told && (i->si_code == CLD_EXITED ?
+			     i->si_status == 128 + SIGTERM :
+			     i->si_status == SIGTERM))
+		return 0;
+	if (ch->killed && i->si_code != CLD_EXITED && i->si_status == SIGKILL)
+		return EVC_DEADLINE_EXCEEDED;
+	return EVC_ABORTED;
+}
+
+static void
+conclude(struct child *ch, enum state s, const siginfo_t *i)
+{
+	struct evc__member *m = &ch->r.m;
+	evc_coord *c = m->c;
+	char text[96];
+	struct text t = evc__text_in(text, sizeof text);
+	struct evc__request q = { .kind = EVC_BY_MEMBER_END,
+				  .tid = ch->pid,
+				  .by = m->e.id,
+				  .who = m->name,
+				  .text = text };
+
+	q.code = meaning(ch, s, i);
+	if (s == ENDED)
+		add_status(&t, ch, i);
+	else if (ch->killed)
+		evc__text_add(&t, "was killed at the end of the grace");
+	else
+		evc__text_add(&t, "its exit status is lost: somebody else "
+				  "has reaped it");
+	/* The request first: once nothing is alive the round may close. */
+	if (!evc__is_clean(c, sync_load(&c->word), q.code) ||
+	    (m->e.flags & EVC_END_STOPS))
+		evc__request(c, &q);
+	ch->r.ended = ch->r.over = true;
+}
+
+/* Has it ended?  Then take its status: it is joined. */
+static bool
+reap(struct child *ch)
+{
+	siginfo_t info;
+	enum state s = look(ch, &info, 0);
+
+	if (s == LOST)
+		s = ask_pidfd(ch, &info);
+	if (s != RUNS)
+		conclude(ch, s, &info);
+	return s != RUNS;
+}
+
+static void
+vanished(struct evc__member *m)
+{
+	struct child *ch = LIST_OF(m, struct child, r.m);
+
+	if (reap(ch))
+		evc__runner_settle(&ch->r);
+	else {
+		/* A debugger is holding it back. */
+		evc__unlisten(m->c, &ch->listener);
+		evc__helper_unwatch(m->c, m);
+		evc__member_probed(m, true);
+	}
+}
+
+static void
+release(struct evc__member *m)
+{
+	struct child *ch = LIST_OF(m, struct child, r.m);
+
+	list_remove(&ch->r.all);
+	/* Then nobody tells us any more, and the pidfd may go. */
+	evc__unlisten(m->c, &ch->listener);
+	evc__helper_unwatch(m->c, m);
+}
+
+static const struct evc__member_ops member_ops = {
+	.vanished = vanished,
+	.release = release,
+	.remove = evc__runner_remove,
+};
+
+/* ---- as a runner: lock held ---- */
+
+/* Each join that comes to its end gives it a moment, whoever killed it. */
+static bool
+force(struct evc__runner *r)
+{
+	struct child *ch = of(r);
+
+	if (!ch->killed && !r->over)
+		send(ch, SIGKILL);
+	ch->killed = true;
+	return !r->over;
+}
+
+/* Is its own grace over?  Time goes on only while somebody looks. */
+static bool
+own_grace_over(struct child *ch)
+{
+	uint64_t term = sync_load(&ch->term_ns);
+	double grace = ch->r.m.grace;
+
+	return term != 0 && grace != 0 &&
+	       evc__now(ch->r.m.c) - term >= evc__ns(grace);
+}
+
+static bool
+attend(struct evc__runner *r, bool probe)
+{
+	struct child *ch = of(r);
+
+	if (r->over)
+		return false;
+	if (evc_should_stop(r->m.c)) {
+		terminate(ch);
+		/* The end of its own grace does not ring either. */
+		if (r->m.grace != 0 && !r->m.probed)
+			evc__member_probed(&r->m, true);
+	}
+	if (own_grace_over(ch))
+		force(r);
+	return (probe || r->ended) && reap(ch);
+}
+
+static bool
+is_running(struct evc__runner *r)
+{
+	siginfo_t info;
+
+	return !r->over && look(of(r), &info, WNOWAIT) == RUNS;
+}
+
+static void
+describe(const struct evc__runner *r, char *buf, size_t n)
+{
+	struct text t = evc__text_in(buf, n);
+
+	evc__text_add(&t, "pid ");
+	evc__text_int(&t, LIST_OF(r, const struct child, r)->pid);
+}
+
+static const struct evc__runner_own own = {
+	.attend = attend,
+	.force = force,
+	.is_running = is_running,
+	.describe = describe,
+};
+
+/* ---- adding one ---- */
+
+static evc_status
+enter(evc_coord *c, struct child *ch, const evc_member_opts *o)
+{
+	static const char func[] = "evc_child_add";
+	struct evc__member *m = &ch->r.m;
+	siginfo_t info;
+	evc_status st;
+
+	m->pidfd = sync_pidfd_process(ch->pid);
+	/* Asked by the pidfd: the number may change hands. */
+	if (look(ch, &info, WNOWAIT) == LOST)
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "%s: %d is no child of this process", func,
+				   (int)ch->pid);
+	sync_store(&ch->term_ns, NOT_IN);
+	if (!evc__listen(c, &ch->listener))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				   func);
+	st = evc__runner_enter(c, &ch->r, o, func);
+	if (st < 0) {
+		evc__unlisten(c, &ch->listener);
+		return st;
+	}
+	if (m->pidfd < 0 || !evc__helper_watch(c, m))
+		evc__member_probed(m, true);
+	/* In the table first, then look: a stop that came before is not
+	   missed. */
+	sync_store_sc(&ch->term_ns, 0);
+	if (sync_load_sc(&c->word) & WORD_FLAG)
+		terminate(ch);
+	return 0;
+}
+
+static evc_status
+child_add(evc_coord *c, const char *name, pid_t pid, const evc_member_opts *o,
+	  evc_id *ret_id)
+{
+	static const char func[] = "evc_child_add";
+	char number[32];
+	struct text t = evc__text_in(number, sizeof number);
+	struct child *ch;
+	evc_status st;
+
+	if (pid <= 0)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: %d is the id of no process", func,
+				   (int)pid);
+	st = evc__runner_check(c, name, o, func);
+	if (st < 0)
+		return st;
+	evc__text_add(&t, "child ");
+	evc__text_int(&t, pid);
+	ch = (struct child *)evc__member_new(
+		c, sizeof *ch, EVC_RUNNER,
+		name != NULL && name[0] != '\0' ? name : number, o);
+	if (ch == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				   func);
+	ch->r.m.ops = &member_ops;
+	ch->r.own = &own;
+	ch->pid = pid;
+	ch->listener.tell = tell;
+	sync_lock(&c->lock);
+	st = enter(c, ch, o);
+	if (st == 0) {
+		if (ret_id != NULL)
+			*ret_id = ch->r.m.e.id;
+		evc__ring(c);
+	} else if (ch->r.m.pidfd >= 0)
+		sync_fd_close(ch->r.m.pidfd);
+	sync_unlock(&c->lock);
+	if (st < 0)
+		sync_free(ch);
+	return st;
+}
+
+evc_status
+evc_child_add(evc_coord *c, const char *name, pid_t pid,
+	      const evc_member_opts *opts, evc_id *ret_id)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0)
+		st = child_add(c, name, pid, opts, ret_id);
+	return evc__refuse_setup(c, __func__, st);
+}

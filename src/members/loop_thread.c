@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A loop on a thread of its own.
+ *
+ * The thread does it all; who started it waits for one word in a record that
+ * both share, and the last of them frees.
+ */
+#include <ev.h>
+
+#include "base/self.h"
+#include "base/text.h"
+#include "members/thread.h"
+
+struct start {
+	/* set at creation */
+	evc_coord *c;
+	evc_reactor_fn *setup;
+	void *arg;
+	unsigned flags;   /* that the thread takes on when it has its loop */
+	char name[48];
+	/* written by the thread before ready, read by its starter afterwards;
+	   the loop is the thread's alone */
+	struct ev_loop *loop;
+	evc_reactor *r;
+	int tid;
+	evc_status st;    /* < 0: the call is refused with it */
+	bool by_setup;    /* it is what setup returned */
+	char why[160];
+	/* atomic: the thread -> its starter, who sleeps on it */
+	_Atomic uint32_t ready;
+	_Atomic uint32_t users;
+};
+
+static void
+let_go(struct start *s)
+{
+	if (sync_sub(&s->users, 1) == 1)
+		sync_free(s);
+}
+
+static void
+announce(struct start *s, evc_status st, const char *why)
+{
+	s->st = st;
+	evc__copy(s->why, sizeof s->why, why);
+	sync_store_sc(&s->ready, 1);
+	sync_futex_wake(&s->ready);
+}
+
+/* Lock not held.  Is the reactor there still? */
+static bool
+lives(const struct start *s)
+{
+	evc_coord *c = s->c;
+	struct list *n, *tmp;
+	bool yes = false;
+
+	sync_lock(&c->lock);
+	LIST_EACH(n, tmp, &c->reactors) {
+		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		yes |= r == s->r && r->tid == s->tid && r->loop != NULL;
+	}
+	sync_unlock(&c->lock);
+	return yes;
+}
+
+/* ---- the thread ---- */
+
+/* libev ends the process when it finds no descriptor for a loop's wake-up, and
+   does without epoll when there is none for that: look whether there are
+   two. */
+static bool
+descriptors_left(void)
+{
+	int one = sync_eventfd(), two = one >= 0 ? sync_eventfd() : -1;
+
+	if (one >= 0)
+		sync_fd_close(one);
+	if (two >= 0)
+		sync_fd_close(two);
+	return two >= 0;
+}
+
+static evc_status
+make_loop(struct start *s)
+{
+	evc_status st;
+
+	s->tid = evc__tid();
+	if (!descriptors_left())
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_reactor_start: no descriptors for a "
+				   "loop");
+	s->loop = ev_loop_new(EVFLAG_AUTO);
+	if (s->loop == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_reactor_start: no loop");
+	st = evc__reactor_attach(s->c, s->name, s->loop, &s->r);
+	if (st < 0)
+		ev_loop_destroy(s->loop);
+	return st;
+}
+
+/* Outside ev_run. */
+static void
+take_down(struct start *s)
+{
+	/* What setup has left on it ends with the loop. */
+	if (lives(s))
+		(void)evc_reactor_detach(s->r);
+	ev_loop_destroy(s->loop);
+	let_go(s);
+}
+
+/* setup has left by pthread_exit. */
+static void
+setup_exited(void *arg)
+{
+	announce(arg, -EVC_ABORTED,
+		 "evc_reactor_start: the thread has ended in its setup");
+	take_down(arg);
+}
+
+static evc_status
+run_setup(struct start *s)
+{
+	evc_status st;
+
+	pthread_cleanup_push(setup_exited, s);
+	st = s->setup(s->r, s->arg);
+	pthread_cleanup_pop(0);
+	return st;
+}
+
+static evc_status
+loop_main(evc_coord *c, void *arg)
+{
+	struct start *s = arg;
+	evc_status st = make_loop(s), code;
+	char why[160];
+	struct text t = evc__text_in(why, sizeof why);
+	bool unknown;
+
+	if (st < 0) {
+		/* The call is refused: then nothing has ended, either. */
+		announce(s, st, evc_last_error());
+		let_go(s);
+		return 0;
+	}
+	sync_lock(&c->lock);
+	evc__self()->member->e.flags |= (uint16_t)s->flags;
+	sync_unlock(&c->lock);
+	st = s->setup != NULL ? run_setup(s) : 0;
+	code = evc__normal(st, &unknown);
+	s->by_setup = true;
+	evc__text_fmt(&t, "evc_reactor_start: the setup of %s returned %d",
+		      s->name, st);
+	announce(s, -code, why);
+	if (code == 0 && lives(s))
+		st = evc_reactor_run(s->r);
+	take_down(s);
+	return st;
+}
+
+/* ---- who starts it ---- */
+
+/* What setup returned is the thread's result, and reported as such. */
+static evc_status
+await(struct start *s, evc_reactor **ret_reactor, bool *ret_reported)
+{
+	while (sync_load_sc(&s->ready) == 0)
+		sync_futex_wait(&s->ready, 0, SYNC_FOREVER);
+	*ret_reported = s->by_setup;
+	if (s->st < 0)
+		return evc__refuse(s->st, "%s", s->why);
+	/* A stop may have come and gone through it meanwhile. */
+	if (ret_reactor != NULL)
+		*ret_reactor = lives(s) ? s->r : NULL;
+	return 0;
+}
+
+/* Inside the gate. */
+static evc_status
+reactor_start(evc_coord *c, const char *name, struct start *s,
+	      const evc_member_opts *opts, evc_reactor **ret_reactor,
+	      bool *ret_reported)
+{
+	static const char func[] = "evc_reactor_start";
+	evc_member_opts o = { 0 };
+	evc_status st;
+
+	if (opts != NULL)
+		o = *opts;
+	/* A thread that finds no loop must not stop all by its end. */
+	s->flags = o.flags & EVC_END_STOPS;
+	o.flags &= ~(unsigned)EVC_END_STOPS;
+	if (name == NULL || name[0] == '\0')
+		name = "loop";
+	evc__copy(s->name, sizeof s->name, name);
+	sync_store(&s->users, 2);
+	st = evc__thread_start(c, name, loop_main, s, &o, NULL, func);
+	if (st < 0) {
+		sync_free(s);
+		return st;
+	}
+	st = await(s, ret_reactor, ret_reported);
+	let_go(s);
+	return st;
+}
+
+evc_status
+evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
+		  void *arg, const evc_member_opts *opts,
+		  evc_reactor **ret_reactor)
+{
+	evc_status st = evc__check(c, __func__);
+	bool reported = false;
+	struct start *s;
+
+	if (st < 0)
+		return st;
+	/* The thread may be joined, and c freed, before we have returned. */
+	if (!evc__gate_enter(&c->gate))
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "%s: the coordinator is being freed",
+				   __func__);
+	s = sync_alloc(1, sizeof *s);
+	if (s != NULL) {
+		s->c = c;
+		s->setup = setup;
+		s->arg = arg;
+		st = reactor_start(c, name, s, opts, ret_reactor, &reported);
+	} else
+		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				 __func__);
+	if (!reported)
+		evc__refuse_setup(c, __func__, st);
+	evc__gate_leave(&c->gate);
+	return st;
+}

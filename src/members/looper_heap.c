@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The loopers of one loop: their memory, and a heap of when they are due.
+ *
+ * A tick moves one entry from the top of the heap to its bottom, past eight
+ * others or so when there are a hundred thousand.  If that touched each of those
+ * loopers, it would wait for memory most of the time.  So the heap moves numbers:
+ * times, numbers and places stand in dense arrays of their own, and a looper is
+ * found by its number in chunks that never move.  Four children to a node.
+ */
+#include "members/looper_loop.h"
+
+#define CHILDREN 4u
+#define LINE 64
+/* Loopers in a chunk; the first one is small, for most have few. */
+#define CHUNK 64u
+#define FIRST_CHUNK 4u
+
+/* ---- numbers ---- */
+
+TICK_PATH static struct evc__looper *
+numbered(const struct evc__heap *h, uint32_t number)
+{
+	if (number < FIRST_CHUNK)
+		return h->chunk[0] + number;
+	number -= FIRST_CHUNK;
+	return h->chunk[1 + number / CHUNK] + number % CHUNK;
+}
+
+static uint32_t
+chunks(uint32_t loopers)
+{
+	return loopers <= FIRST_CHUNK ?
+		       1 :
+		       1 + (loopers - FIRST_CHUNK + CHUNK - 1) / CHUNK;
+}
+
+/* ---- the heap ---- */
+
+struct slot {
+	uint64_t due;
+	uint32_t who;
+};
+
+static uint32_t
+parent(uint32_t at)
+{
+	return (at - HEAP_FIRST - 1) / CHILDREN + HEAP_FIRST;
+}
+
+static uint32_t
+first_child(uint32_t at)
+{
+	return (at - HEAP_FIRST) * CHILDREN + HEAP_FIRST + 1;
+}
+
+static uint32_t
+end(const struct evc__heap *h)
+{
+	return HEAP_FIRST + h->n;
+}
+
+TICK_PATH static void
+put(struct evc__heap *h, uint32_t at, struct slot s)
+{
+	h->due[at] = s.due;
+	h->who[at] = s.who;
+	h->place[s.who] = at;
+}
+
+TICK_PATH static struct slot
+get(const struct evc__heap *h, uint32_t at)
+{
+	return (struct slot){ h->due[at], h->who[at] };
+}
+
+TICK_PATH static void
+up(struct evc__heap *h, uint32_t at, struct slot s)
+{
+	while (at > HEAP_FIRST && h->due[parent(at)] > s.due) {
+		put(h, at, get(h, parent(at)));
+		at = parent(at);
+	}
+	put(h, at, s);
+}
+
+TICK_PATH static uint32_t
+earliest(const struct evc__heap *h, uint32_t child)
+{
+	uint32_t best = child, i;
+
+	for (i = child + 1; i < child + CHILDREN && i < end(h); i++)
+		if (h->due[i] < h->due[best])
+			best = i;
+	return best;
+}
+
+TICK_PATH static void
+down(struct evc__heap *h, uint32_t at, struct slot s)
+{
+	uint32_t child;
+
+	while ((child = first_child(at)) < end(h)) {
+		child = earliest(h, child);
+		if (h->due[child] >= s.due)
+			break;
+		put(h, at, get(h, child));
+		at = child;
+	}
+	put(h, at, s);
+}
+
+/* Put s where at is free. */
+TICK_PATH static void
+settle(struct evc__heap *h, uint32_t at, struct slot s)
+{
+	if (at > HEAP_FIRST && h->due[parent(at)] > s.due)
+		up(h, at, s);
+	else
+		down(h, at, s);
+}
+
+TICK_PATH struct evc__looper *
+evc__heap_at(const struct evc__heap *h, uint32_t i)
+{
+	return numbered(h, h->who[HEAP_FIRST + i]);
+}
+
+TICK_PATH uint64_t
+evc__heap_first_due(const struct evc__heap *h)
+{
+	return h->n > 0 ? h->due[HEAP_FIRST] : SCHEDULE_NEVER;
+}
+
+TICK_PATH void
+evc__heap_fetch_second(const struct evc__heap *h)
+{
+	const char *second;
+
+	if (h->n < 2)
+		return;
+	second = (char *)numbered(h, h->who[earliest(h, HEAP_FIRST + 1)]);
+	__builtin_prefetch(second, 1);
+	__builtin_prefetch(second + LINE, 1);
+}
+
+TICK_PATH void
+evc__heap_set(struct evc__heap *h, struct evc__looper *l, uint64_t due)
+{
+	settle(h, h->place[l->body.number],
+	       (struct slot){ due, l->body.number });
+}
+
+/* ---- memory ---- */
+
+/* The four arrays in one block. */
+static bool
+grow(struct evc__heap *h, uint32_t room)
+{
+	struct evc__heap new = { .n = h->n, .made = h->made, .room = room,
+				 .free = h->free };
+	size_t slots = HEAP_FIRST + room;
+	char *p = sync_alloc_aligned(LINE, slots * 12 + room * 4 +
+						  (chunks(room) + 1) *
+							  sizeof *h->chunk);
+
+	if (p == NULL)
+		return false;
+	new.due = (uint64_t *)(void *)p;
+	new.chunk = (struct evc__looper **)(void *)(p + slots * 8);
+	new.who = (uint32_t *)(void *)(new.chunk + chunks(room));
+	new.place = new.who + slots;
+	if (h->due != NULL) {
+		memcpy(new.due, h->due, end(h) * sizeof *h->due);
+		memcpy(new.who, h->who, end(h) * sizeof *h->who);
+		memcpy(new.place, h->place, h->made * sizeof *h->place);
+		memcpy(new.chunk, h->chunk,
+		       chunks(h->room) * sizeof(*h->chunk));
+	}
+	sync_free(h->due);
+	*h = new;
+	return true;
+}
+
+bool
+evc__heap_room(struct evc__heap *h)
+{
+	struct evc__looper **chunk;
+
+	if (h->free != NULL)
+		return true;
+	/* By a little: there may be a hundred thousand. */
+	if (h->made == h->room && !grow(h, h->room + h->room / 16 + 8))
+		return false;
+	chunk = &h->chunk[chunks(h->made + 1) - 1];
+	if (*chunk == NULL)
+		*chunk = sync_alloc_aligned(LINE,
+					    (h->made < FIRST_CHUNK ?
+						     FIRST_CHUNK :
+						     CHUNK) *
+						    sizeof **chunk);
+	return *chunk != NULL;
+}
+
+struct evc__looper *
+evc__heap_new(struct evc__heap *h)
+{
+	struct evc__looper *l = h->free;
+	uint32_t number = h->made;
+
+	if (l != NULL) {
+		h->free = l->again;
+		number = l->body.number;
+		memset(l, 0, sizeof *l);
+	} else
+		l = numbered(h, h->made++);
+	l->body.number = number;
+	h->n++;
+	put(h, end(h) - 1, (struct slot){ SCHEDULE_NEVER, number });
+	return l;
+}
+
+void
+evc__heap_delete(struct evc__heap *h, struct evc__looper *l)
+{
+	uint32_t at = h->place[l->body.number];
+
+	h->n--;
+	if (at != end(h))
+		settle(h, at, get(h, end(h)));
+	l->again = h->free;
+	h->free = l;
+	/* All at once, when many have gone. */
+	if (h->n == 0 && h->made > FIRST_CHUNK)
+		evc__heap_free(h);
+}
+
+void
+evc__heap_free(struct evc__heap *h)
+{
+	uint32_t i;
+
+	for (i = 0; h->room > 0 && i < chunks(h->room); i++)
+		sync_free(h->chunk[i]);
+	sync_free(h->due);
+	memset(h, 0, sizeof *h);
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Loopers on a loop: how they come, change, and go.
+ *
+ * Any thread may change the heap, under the lock; then the loop's thread sets
+ * the timer, at once or in the turn that it is poked for.
+ */
+#include "members/looper_loop.h"
+
+#include "base/self.h"
+
+TICK_PATH struct evc__looper_who
+evc__loop_looper_who(const struct evc__looper *l)
+{
+	return (struct evc__looper_who){
+		.c = evc__looper_reactor(l)->c,
+		.id = l->e.id,
+		.name = l->name->text,
+		.flags = l->e.flags,
+	};
+}
+
+static struct evc__looper *
+of(struct evc__entry *e)
+{
+	return LIST_OF(e, struct evc__looper, e);
+}
+
+struct evc__body *
+evc__loop_looper_body(struct evc__entry *e)
+{
+	return &of(e)->body;
+}
+
+/* ---- names ---- */
+
+static struct evc__looper_name *
+name_get(struct evc__loopers *t, const char *text)
+{
+	struct evc__looper_name *n = t->last_name;
+
+	/* Many at once mostly have one name. */
+	if (n == NULL || strcmp(n->text, text) != 0) {
+		n = sync_alloc(1, sizeof *n + strlen(text) + 1);
+		if (n == NULL)
+			return NULL;
+		n->reactor = t->reactor;
+		memcpy(n->text, text, strlen(text) + 1);
+		t->last_name = n;
+	}
+	n->users++;
+	return n;
+}
+
+static void
+name_put(struct evc__loopers *t, struct evc__looper_name *n)
+{
+	if (--n->users > 0)
+		return;
+	if (t->last_name == n)
+		t->last_name = NULL;
+	sync_free(n);
+}
+
+/* ---- places ---- */
+
+TICK_PATH void
+evc__loop_looper_place(struct evc__looper *l)
+{
+	struct evc__loopers *t = evc__looper_reactor(l)->loopers;
+	uint64_t due = evc__looper_due(&l->body);
+
+	l->body.bits &= ~(uint32_t)LOOPER_ADRIFT;
+	if (l->body.bits & LOOPER_AGAIN)
+		return; /* the next batch places it */
+	if (t->depth > 0 && due <= t->horizon) {
+		l->body.bits |= LOOPER_AGAIN;
+		l->again = t->again;
+		t->again = l;
+		due = SCHEDULE_NEVER;
+	}
+	evc__heap_set(&t->heap, l, due);
+}
+
+void
+evc__loop_looper_changed(struct evc__entry *e)
+{
+	struct evc__looper *l = of(e);
+	evc_reactor *r = evc__looper_reactor(l);
+
+	evc__loop_looper_place(l);
+	if (r->tid == evc__tid())
+		evc__loopers_arm(r->loopers);
+	else
+		evc__reactor_poke(r);
+}
+
+/* ---- how they come ---- */
+
+/* It is counted before what is alive moves: who sees that sees this. */
+static void
+count(struct evc__looper *l)
+{
+	evc_reactor *r = evc__looper_reactor(l);
+
+	r->n_loopers++;
+	r->n_loopers_background += (l->e.flags & EVC_BACKGROUND) != 0;
+	r->n_loopers_own_grace += l->body.more != NULL &&
+				  l->body.more->grace != 0;
+	evc__alive_add(r->c);
+	/* A join that waits has one more to wait for. */
+	evc__ring(r->c);
+}
+
+evc_status
+evc__loop_looper_wake(struct evc__entry *e)
+{
+	struct evc__looper *l = of(e);
+	evc_reactor *r = evc__looper_reactor(l);
+	evc_status st = evc__reactor_usable(r, "evc_member_resume");
+
+	if (st < 0)
+		return st;
+	r->loopers->n_dormant--;
+	count(l);
+	return 0;
+}
+
+/* Lock held: all that may fail for want of memory; NULL: it did. */
+static struct evc__looper_name *
+room(evc_reactor *r, const char *name)
+{
+	if (r->loopers == NULL)
+		r->loopers = evc__loopers_new(r);
+	if (r->loopers == NULL || !evc__id_room(r->c, 1) ||
+	    !evc__heap_room(&r->loopers->heap))
+		return NULL;
+	return name_get(r->loopers, name);
+}
+
+/* Lock held: it has come and gone. */
+static void
+pass(evc_coord *c, const evc_member_opts *o, evc_id *ret_id)
+{
+	c->last_id++;
+	c->n_ended += !(o->flags & EVC_PAUSED);
+	if (ret_id != NULL)
+		*ret_id = c->last_id;
+}
+
+/* Lock held: number it, and let it begin. */
+static void
+enter(struct evc__looper *l, evc_id *ret_id)
+{
+	evc_reactor *r = evc__looper_reactor(l);
+	evc_coord *c = r->c;
+
+	/* Before the loop's thread can see it. */
+	if (ret_id != NULL)
+		*ret_id = c->last_id + 1;
+	evc__id_add(c, &l->e);
+	l->since_ns = evc__now(c);
+	evc__looper_begin(&l->body, l->e.id, l->since_ns);
+	r->looper_ops = &evc__looper_ops;
+	if (l->body.bits & LOOPER_DORMANT) {
+		r->loopers->n_dormant++;
+		return;
+	}
+	count(l);
+	evc__loop_looper_changed(&l->e);
+}
+
+/* Lock held. */
+static evc_status
+may_start(evc_reactor *r, const evc_member_opts *o)
+{
+	evc_status st = evc__reactor_usable(r, "evc_looper_start");
+
+	if (st == 0 && evc_should_stop(r->c) &&
+	    (o == NULL || !(o->flags & EVC_LATE)))
+		st = evc__refuse(-EVC_CANCELLED,
+				 "evc_looper_start: a stop was asked for");
+	return st;
+}
+
+evc_status
+evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
+		       evc_fn *fn, void *arg, const evc_member_opts *o,
+		       evc_id *ret_id)
+{
+	struct evc__looper_more *more = NULL;
+	struct evc__looper_name *n = NULL;
+	struct evc__looper *l;
+	evc_status st;
+	bool starts;
+
+	if (evc__looper_needs_more(o)) {
+		more = sync_alloc(1, sizeof *more);
+		if (more == NULL)
+			return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+					   "evc_looper_start: no memory");
+	}
+	sync_lock(&r->c->lock);
+	st = may_start(r, o);
+	starts = st == 0 && !evc_should_stop(r->c);
+	if (starts)
+		n = room(r, name);
+	if (n != NULL) {
+		l = evc__heap_new(&r->loopers->heap);
+		l->e.kind = EVC_LOOPER;
+		l->e.light = true;
+		l->e.flags = o != NULL ? (uint16_t)o->flags : 0;
+		l->name = n;
+		evc__looper_body(&l->body, interval, fn, arg, o, more);
+		enter(l, ret_id);
+	} else if (starts)
+		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				 "evc_looper_start: no memory");
+	else if (st == 0)
+		pass(r->c, o, ret_id);
+	sync_unlock(&r->c->lock);
+	if (n == NULL)
+		sync_free(more);
+	return st;
+}
+
+/* ---- how they go ---- */
+
+/* Out of heap and chain, and freed. */
+static void
+leave(struct evc__looper *l)
+{
+	struct evc__loopers *t = evc__looper_reactor(l)->loopers;
+	struct evc__looper **p = &t->again;
+
+	if (l->body.bits & LOOPER_AGAIN) {
+		while (*p != l)
+			p = &(*p)->again;
+		*p = l->again;
+	}
+	name_put(t, l->name);
+	sync_free(l->body.more);
+	evc__heap_delete(&t->heap, l);
+}
+
+void
+evc__loop_looper_end(struct evc__looper *l)
+{
+	evc_reactor *r = evc__looper_reactor(l);
+	evc_coord *c = r->c;
+
+	evc__id_remove(c, &l->e);
+	r->n_loopers_background -= (l->e.flags & EVC_BACKGROUND) != 0;
+	r->n_loopers_own_grace -= l->body.more != NULL &&
+				  l->body.more->grace != 0;
+	r->n_loopers--;
+	leave(l);
+	evc__ended_add(c);
+	evc__alive_sub(c);
+}
+
+void
+evc__loop_looper_vanish(struct evc__looper *l)
+{
+	evc_reactor *r = evc__looper_reactor(l);
+
+	evc__id_remove(r->c, &l->e);
+	r->loopers->n_dormant--;
+	leave(l);
+}
+
+struct evc__looper *
+evc__loop_looper_next(const struct evc__loopers *t, uint32_t with,
+		      uint32_t without)
+{
+	uint32_t i;
+
+	/* From the end: the last one leaves the heap at once. */
+	for (i = t->heap.n; i-- > 0;) {
+		struct evc__looper *l = evc__heap_at(&t->heap, i);
+
+		if ((l->body.bits & with) == with &&
+		    !(l->body.bits & without))
+			return l;
+	}
+	return NULL;
+}
+
+void
+evc__loopers_forget(evc_reactor *r)
+{
+	struct evc__loopers *t = r->loopers;
+
+	while (t != NULL && t->n_dormant > 0)
+		evc__loop_looper_vanish(
+			evc__loop_looper_next(t, LOOPER_DORMANT, 0));
+}
+
+/* ---- by evc_member_remove ---- */
+
+/* On the loop's thread. */
+static int
+remove_here(struct evc__looper *l)
+{
+	struct evc__looper_who w = evc__loop_looper_who(l);
+
+	if (l->body.bits & LOOPER_SILENT)
+		return evc__refuse_removal(l->e.id);
+	if (l->body.bits & LOOPER_RUNNING) {
+		/* Inside one of its functions: it goes when that has
+		   returned. */
+		evc__looper_remove_self(&w, &l->body);
+		return 0;
+	}
+	l->body.bits |= LOOPER_RUNNING | LOOPER_REMOVED;
+	evc__looper_finish(&w, &l->body, false);
+	evc__loop_looper_end(l);
+	evc__ring(w.c);
+	return 0;
+}
+
+int
+evc__loop_looper_remove(struct evc__entry *e)
+{
+	struct evc__looper *l = of(e);
+	evc_reactor *r = evc__looper_reactor(l);
+	struct evc__looper_who w = evc__loop_looper_who(l);
+	int st;
+
+	if (l->body.bits & LOOPER_DORMANT) {
+		evc__loop_looper_vanish(l);
+		return 0;
+	}
+	if (r->tid == evc__tid()) {
+		st = remove_here(l);
+		evc__loopers_arm(r->loopers);
+		return st;
+	}
+	if ((l->body.bits & LOOPER_RUNNING) || evc__looper_owes_stop(&l->body)) {
+		/* Its loop does it, and rings. */
+		l->body.bits |= LOOPER_REMOVED;
+		evc__loop_looper_place(l);
+		evc__reactor_poke(r);
+		return 1;
+	}
+	l->body.bits |= LOOPER_REMOVED;
+	evc__looper_finish(&w, &l->body, false);
+	evc__loop_looper_end(l);
+	evc__ring(w.c);
+	/* It may have been the one that the timer is set for. */
+	evc__reactor_poke(r);
+	return 0;
+}
+
+/* ---- for reports ---- */
+
+void
+evc__loop_looper_view(const struct evc__entry *e, struct evc__looper_view *v)
+{
+	const struct evc__looper *l = LIST_OF(e, const struct evc__looper, e);
+
+	v->e = e;
+	v->reactor = evc__looper_reactor(l);
+	v->name = l->name->text;
+	v->alive = !(l->body.bits & LOOPER_DORMANT);
+	v->grace = l->body.more != NULL ? l->body.more->grace : 0;
+	v->since_ns = l->since_ns;
+	v->ticks = l->body.schedule.ticks;
+	v->missed = l->body.schedule.missed;
+	v->state = l->body.bits & (LOOPER_DORMANT | LOOPER_PAUSED) ? "paused" :
+								     "";
+}
+
+void
+evc__loopers_each(const evc_reactor *r,
+		  void (*fn)(const struct evc__looper_view *v, void *arg),
+		  void *arg)
+{
+	const struct evc__loopers *t = r->loopers;
+	struct evc__looper_view v;
+	uint32_t i;
+
+	for (i = 0; t != NULL && i < t->heap.n; i++) {
+		evc__loop_looper_view(&evc__heap_at(&t->heap, i)->e, &v);
+		fn(&v, arg);
+	}
+}

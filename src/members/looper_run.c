@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a looper does, wherever it lives: its functions are called in the right
+ * order, each outside the lock, and what they return is reported.
+ *
+ *	opts.start, once	before the first run
+ *	fn			at each boundary, until it does not return 0
+ *	fn			once more with EVC_FLUSH, when the stop ends it
+ *	opts.stop, once		when opts.start has succeeded
+ *
+ * No run begins when the stop was seen, nor when the looper is paused or was
+ * removed: looked at under the lock, just before.
+ */
+#include "members/looper.h"
+
+/* A run that the calling thread is in. */
+struct frame {
+	struct frame *up;
+	const evc_coord *c;
+	evc_id id;
+	struct evc__tick tick;
+};
+static __thread struct frame *running;
+
+/* ---- its functions: no lock ---- */
+
+TICK_PATH static evc_status
+call(const struct evc__looper_who *w, evc_fn *fn, void *arg)
+{
+	const struct evc__acting as = { w->c, w->id, w->name };
+	struct evc__self *self = evc__self();
+	const struct evc__acting *before = self->acting;
+	evc_status st;
+
+	/* Only what fn itself reports counts as reported by it. */
+	self->reported_to = NULL;
+	/* On a thread of its own that thread's member says who it is. */
+	if (!(w->flags & EVC_OWN_THREAD))
+		self->acting = &as;
+	st = fn(w->c, arg);
+	self->acting = before;
+	return st;
+}
+
+/* What st means; true: nothing, it goes on. */
+TICK_PATH static bool
+goes_on(const struct evc__looper_who *w, evc_status st, bool *reported)
+{
+	if (st == 0)
+		return true;
+	evc__member_result(w->c, w->id, w->name, w->flags, st, false);
+	*reported = true;
+	return false;
+}
+
+/* ---- its life: lock held, given up around its functions ---- */
+
+TICK_PATH static const struct evc__policy *
+policy(const struct evc__body *b)
+{
+	return b->more != NULL ? &b->more->policy : &evc__policy_default;
+}
+
+TICK_PATH static bool
+run(const struct evc__looper_who *w, struct evc__body *b,
+    const struct evc__tick *tick, bool *reported)
+{
+	struct frame f = { running, w->c, w->id, *tick };
+	evc_status st;
+	bool on;
+
+	sync_unlock(&w->c->lock);
+	running = &f;
+	st = call(w, b->fn, b->arg);
+	running = f.up;
+	on = goes_on(w, st, reported);
+	sync_lock(&w->c->lock);
+	return on;
+}
+
+static bool
+start(const struct evc__looper_who *w, struct evc__body *b, bool *reported)
+{
+	bool on = true;
+
+	if (b->more != NULL && b->more->start != NULL) {
+		sync_unlock(&w->c->lock);
+		on = goes_on(w, call(w, b->more->start, b->arg), reported);
+		sync_lock(&w->c->lock);
+	}
+	/* Who removes itself in there hears no more. */
+	if (on && !(b->bits & LOOPER_SILENT))
+		b->bits |= LOOPER_STARTED;
+	return on && !(b->bits & LOOPER_REMOVED);
+}
+
+TICK_PATH static bool
+take(struct evc__body *b, uint64_t now, struct evc__tick *tick)
+{
+	if (!(b->bits & LOOPER_TRIGGERED))
+		return evc__schedule_take(&b->schedule, policy(b), now, tick);
+	b->bits &= ~(uint32_t)LOOPER_TRIGGERED;
+	evc__schedule_extra(&b->schedule, tick);
+	return true;
+}
+
+TICK_PATH bool
+evc__looper_serve(const struct evc__looper_who *w, struct evc__body *b,
+		  uint64_t now, bool *reported)
+{
+	struct evc__tick tick;
+
+	if (!(b->bits & LOOPER_STARTED)) {
+		if (!start(w, b, reported))
+			return false;
+		/* It may have taken long. */
+		if ((b->bits & LOOPER_PAUSED) || evc_should_stop(w->c))
+			return true;
+		now = evc__now(w->c);
+	}
+	if (!take(b, now, &tick))
+		return true;
+	if (w->taken != NULL)
+		w->taken(b);
+	return run(w, b, &tick, reported) && !(b->bits & LOOPER_REMOVED);
+}
+
+bool
+evc__looper_flush(const struct evc__looper_who *w, struct evc__body *b,
+		  bool *reported)
+{
+	struct evc__tick tick;
+
+	if (!(w->flags & EVC_FLUSH) || !(b->bits & LOOPER_STARTED) ||
+	    (b->bits & (LOOPER_PAUSED | LOOPER_REMOVED)))
+		return true;
+	evc__schedule_extra(&b->schedule, &tick);
+	return run(w, b, &tick, reported);
+}
+
+bool
+evc__looper_owes_stop(const struct evc__body *b)
+{
+	return (b->bits & LOOPER_STARTED) && !(b->bits & LOOPER_STOPPED) &&
+	       b->more != NULL && b->more->stop != NULL;
+}
+
+void
+evc__looper_finish(const struct evc__looper_who *w, struct evc__body *b,
+		   bool reported)
+{
+	evc_status st = 0;
+	unsigned flags = w->flags;
+
+	if (b->bits & LOOPER_SILENT)
+		return;
+	if (evc__looper_owes_stop(b)) {
+		b->bits |= LOOPER_STOPPED;
+		sync_unlock(&w->c->lock);
+		st = call(w, b->more->stop, b->arg);
+		sync_lock(&w->c->lock);
+	}
+	/* One that was removed, or whose loop was lost, ends without a result
+	   of its own.  At the stop there is nothing left to ask for. */
+	if (reported || evc_should_stop(w->c))
+		flags &= ~(unsigned)EVC_END_STOPS;
+	evc__member_result(w->c, w->id, w->name, flags, st, false);
+}
+
+void
+evc__looper_remove_self(const struct evc__looper_who *w, struct evc__body *b)
+{
+	b->bits |= LOOPER_REMOVED;
+	evc__looper_finish(w, b, false);
+	b->bits |= LOOPER_SILENT;
+}
+
+TICK_PATH uint64_t
+evc__looper_due(const struct evc__body *b)
+{
+	if (b->bits & LOOPER_REMOVED)
+		return 0;
+	if (b->bits & (LOOPER_DORMANT | LOOPER_PAUSED))
+		return SCHEDULE_NEVER;
+	if (b->bits & LOOPER_TRIGGERED)
+		return 0;
+	return evc__schedule_due(&b->schedule, policy(b));
+}
+
+evc_status
+evc_looper_tick(const evc_coord *c, evc_id *ret_id, uint64_t *ret_missed,
+		double *ret_late)
+{
+	evc_status st = evc__check(c, __func__);
+	const struct frame *f = running;
+
+	if (st < 0)
+		return st;
+	/* Runs nest where one runs its loop; the innermost of c counts. */
+	while (f != NULL && f->c != c)
+		f = f->up;
+	if (f == NULL)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_looper_tick: not inside the run of a "
+				   "looper of %s",
+				   c->name);
+	if (ret_id != NULL)
+		*ret_id = f->id;
+	if (ret_missed != NULL)
+		*ret_missed = f->tick.missed;
+	if (ret_late != NULL)
+		*ret_late = (double)f->tick.late / 1e9;
+	return 0;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Loopers with a thread of their own.
+ *
+ * The thread sleeps on a word of its own until its next run is due.  It reads
+ * the word, then looks at its state and at the coordinator's, and sleeps only
+ * while the word is what it was; who changes the state moves the word
+ * afterwards, and the stop does so by the coordinator's table of listeners.  So
+ * a change is either seen by the look or ends the sleep.
+ *
+ * One that was created paused is an entry with an id, on a list of its own;
+ * its thread comes with the first resume.
+ */
+#include "core/join.h"
+#include "members/looper.h"
+
+struct own {
+	struct evc__pthread p; /* first: the register leads to it */
+	/* set at creation */
+	struct evc__listener listener;
+	struct evc__looper_more more;
+	size_t stack;
+	/* atomic: who changes something -> the thread, which sleeps on it */
+	_Atomic uint32_t word;
+
+	struct evc__body body; /* lock, as said there */
+};
+
+static struct own *
+of(struct evc__entry *e)
+{
+	return LIST_OF(e, struct own, p.m.e);
+}
+
+/* ---- the thread ---- */
+
+static void
+wake(struct own *o)
+{
+	/* The state has changed before this; the thread reads the word before
+	   it looks at the state. */
+	sync_add(&o->word, 1);
+	sync_futex_wake(&o->word);
+}
+
+/* Any thread, signal-safe. */
+static void
+tell(struct evc__listener *l)
+{
+	wake(LIST_OF(l, struct own, listener));
+}
+
+/* Lock held, given up meanwhile: until it may be due, or something changed. */
+static void
+nap(struct own *o, uint64_t ns, uint32_t seq)
+{
+	evc_coord *c = o->p.m.c;
+
+	sync_unlock(&c->lock);
+	sync_futex_wait(&o->word, seq, evc__real_ns(c, ns));
+	sync_lock(&c->lock);
+}
+
+/* Lock held, given up around its functions. */
+static void
+live(struct own *o, const struct evc__looper_who *w)
+{
+	bool reported = false, on = true;
+	uint64_t due, now;
+	uint32_t seq;
+
+	for (;;) {
+		/* The partner of wake(). */
+		seq = sync_load_sc(&o->word);
+		if (evc_should_stop(w->c) || (o->body.bits & LOOPER_REMOVED))
+			break;
+		due = evc__looper_due(&o->body);
+		now = evc__now(w->c);
+		if (due == SCHEDULE_NEVER || due > now) {
+			nap(o, due == SCHEDULE_NEVER ? SYNC_FOREVER : due - now,
+			    seq);
+			continue;
+		}
+		on = evc__looper_serve(w, &o->body, now, &reported);
+		if (!on)
+			break;
+	}
+	if (on)
+		evc__looper_flush(w, &o->body, &reported);
+	evc__looper_finish(w, &o->body, reported);
+}
+
+static evc_status
+own_main(evc_coord *c, void *arg)
+{
+	struct own *o = arg;
+	const struct evc__looper_who w = { .c = c,
+					   .id = o->p.m.e.id,
+					   .name = o->p.m.name,
+					   .flags = o->p.m.e.flags };
+
+	sync_lock(&c->lock);
+	live(o, &w);
+	/* It ends from here on, and hears nothing more. */
+	o->body.bits |= LOOPER_SILENT;
+	sync_unlock(&c->lock);
+	return 0;
+}
+
+/* ---- what the register asks; a thread like any, but for its listener ---- */
+
+static bool
+own_probe(struct evc__member *m)
+{
+	return evc__pthread_ops.probe(m);
+}
+
+static bool
+own_reap(struct evc__member *m, uint64_t ns)
+{
+	return evc__pthread_ops.reap(m, ns);
+}
+
+static void
+own_vanished(struct evc__member *m)
+{
+	evc__pthread_ops.vanished(m);
+}
+
+static void
+own_release(struct evc__member *m)
+{
+	evc__pthread_ops.release(m);
+	evc__unlisten(m->c, &of(&m->e)->listener);
+}
+
+static int
+own_remove(struct evc__member *m)
+{
+	struct own *o = of(&m->e);
+	const struct evc__looper_who w = { .c = m->c,
+					   .id = m->e.id,
+					   .name = m->name,
+					   .flags = m->e.flags };
+
+	if (o->body.bits & LOOPER_DORMANT) {
+		evc__id_remove(m->c, &m->e);
+		list_remove(&m->node);
+		sync_free(o);
+		return 0;
+	}
+	if (evc__self()->member == m) {
+		if (o->body.bits & LOOPER_SILENT)
+			return evc__refuse_removal(m->e.id);
+		evc__looper_remove_self(&w, &o->body);
+		return 0;
+	}
+	/* Its thread does it, and its end rings. */
+	o->body.bits |= LOOPER_REMOVED;
+	wake(o);
+	return 1;
+}
+
+static const struct evc__member_ops own_ops = {
+	.probe = own_probe,
+	.reap = own_reap,
+	.vanished = own_vanished,
+	.release = own_release,
+	.remove = own_remove,
+};
+
+/* ---- its start; lock held ---- */
+
+/* In the table first: a stop from here on wakes it, one before it sees. */
+static evc_status
+launch(struct own *o, const char *func)
+{
+	evc_coord *c = o->p.m.c;
+	evc_status st;
+
+	if (!evc__listen(c, &o->listener))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				   func);
+	st = evc__launch(c, &o->p, o->stack, func);
+	if (st < 0)
+		evc__unlisten(c, &o->listener);
+	return st;
+}
+
+static evc_status
+lie_dormant(struct own *o)
+{
+	evc_coord *c = o->p.m.c;
+
+	if (!evc__id_room(c, 1))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_looper_start: no memory");
+	evc__id_add(c, &o->p.m.e);
+	list_append(&c->dormant, &o->p.m.node);
+	return 0;
+}
+
+evc_status
+evc__own_looper_wake(struct evc__entry *e)
+{
+	struct own *o = of(e);
+	evc_status st;
+
+	list_remove(&o->p.m.node);
+	st = launch(o, "evc_member_resume");
+	if (st < 0)
+		list_append(&o->p.m.c->dormant, &o->p.m.node);
+	return st;
+}
+
+/* 1: it has come and gone. */
+static evc_status
+start(struct own *o, evc_id *ret_id)
+{
+	evc_coord *c = o->p.m.c;
+	bool dormant = o->body.bits & LOOPER_DORMANT;
+	evc_id id = c->last_id + 1, before = ret_id != NULL ? *ret_id : 0;
+	evc_status st;
+
+	if (evc_should_stop(c) && !(o->p.m.e.flags & EVC_LATE))
+		return evc__refuse(-EVC_CANCELLED,
+				   "evc_looper_start: a stop was asked for");
+	/* Set before the thread can run, put back if there is none. */
+	if (ret_id != NULL)
+		*ret_id = id;
+	if (evc_should_stop(c)) {
+		c->last_id = id;
+		c->n_ended += !dormant;
+		return 1;
+	}
+	evc__looper_begin(&o->body, id, evc__now(c));
+	st = dormant ? lie_dormant(o) : launch(o, "evc_looper_start");
+	if (st < 0 && ret_id != NULL)
+		*ret_id = before;
+	return st;
+}
+
+evc_status
+evc__own_looper_start(evc_coord *c, const char *name, double interval,
+		      evc_fn *fn, void *arg, const evc_member_opts *o,
+		      evc_id *ret_id)
+{
+	evc_status st = evc__launch_check(o->stack, "evc_looper_start");
+	struct own *own;
+
+	if (st < 0)
+		return st;
+	own = (struct own *)evc__member_new(c, sizeof *own, EVC_LOOPER, name,
+					    o);
+	if (own == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_looper_start: no memory");
+	own->p.m.ops = &own_ops;
+	own->p.fn = own_main;
+	own->p.arg = own;
+	own->p.reports = true;
+	own->listener.tell = tell;
+	own->stack = o->stack;
+	evc__looper_body(&own->body, interval, fn, arg, o, &own->more);
+	sync_lock(&c->lock);
+	st = start(own, ret_id);
+	sync_unlock(&c->lock);
+	if (st != 0)
+		sync_free(own);
+	return st < 0 ? st : 0;
+}
+
+/* ---- for the calls and the reports; lock held ---- */
+
+struct evc__body *
+evc__own_looper_body(struct evc__entry *e)
+{
+	struct own *o = of(e);
+
+	return sync_load(&o->p.m.state) == EVC_LIVE ? &o->body : NULL;
+}
+
+void
+evc__own_looper_changed(struct evc__entry *e)
+{
+	wake(of(e));
+}
+
+void
+evc__own_looper_view(const struct evc__entry *e, struct evc__looper_view *v)
+{
+	const struct own *o = LIST_OF(e, const struct own, p.m.e);
+
+	v->e = e;
+	v->reactor = NULL;
+	v->name = o->p.m.name;
+	v->alive = !(o->body.bits & LOOPER_DORMANT);
+	v->grace = o->p.m.grace;
+	v->since_ns = o->p.m.since_ns;
+	v->ticks = o->body.schedule.ticks;
+	v->missed = o->body.schedule.missed;
+	v->state = o->body.bits & (LOOPER_DORMANT | LOOPER_PAUSED) ?
+			   "paused" :
+			   "";
+}

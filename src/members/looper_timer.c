@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Loopers on a loop: the timer, the runs, and the stop.
+ *
+ * One ev_timer stands for the first that is due; while nothing is due nothing
+ * wakes.  When it fires, all that was due at that moment is run, 4096 at most,
+ * each once: what is due again at once waits for the loop's next iteration, so
+ * other watchers are served between.
+ *
+ * libev re-arms the timer by itself before it calls us, for its next iteration:
+ * so when a run runs the loop in turn, the others are served in there.
+ *
+ * An active timer keeps ev_run from returning.  Ours does so for as long as a
+ * looper in the foreground is alive, due or not, and never for others: hence it
+ * is always ev_unref'd, and the ev_ref is kept apart.
+ */
+#include "members/looper_loop.h"
+
+#include "base/self.h"
+#include "core/join.h"
+
+/* Served in one go; then other watchers have their turn. */
+#define SLICE 4096
+/* Every so often a run of a batch looks at the clock itself. */
+#define PRECISE 8
+/* A timer is set for a million seconds at most, and then again. */
+#define FAR 1e6
+/* Not zero, so that libev re-arms it; no clock of its will tell. */
+#define AT_ONCE 1e-9
+
+/* ---- runs; lock held, given up around them ---- */
+
+/* It was taken for a run: where it goes then is known before it begins. */
+TICK_PATH static void
+taken(struct evc__body *b)
+{
+	evc__loop_looper_place(LIST_OF(b, struct evc__looper, body));
+}
+
+/* Its end, with what its functions have to say. */
+static void
+finish(struct evc__looper *l, const struct evc__looper_who *w, bool reported)
+{
+	l->body.bits |= LOOPER_RUNNING;
+	evc__looper_finish(w, &l->body, reported);
+	evc__loop_looper_end(l);
+}
+
+/* The time, for the next run of a batch: asked for where it may matter, because
+   a look at the clock costs as much as all the rest of a run.  So it is behind by
+   a few short runs, or by the coarse clock's few milliseconds. */
+TICK_PATH static uint64_t
+now_in_batch(struct evc__loopers *t, unsigned nth)
+{
+	uint64_t coarse;
+
+	if (nth == 0)
+		return t->now;
+	if (t->c->clock == NULL) {
+		coarse = sync_mono_coarse();
+		if (nth % PRECISE != 1 && coarse == t->coarse)
+			return t->now;
+		t->coarse = coarse;
+	}
+	return t->now = evc__now(t->c);
+}
+
+TICK_PATH static void
+serve(struct evc__loopers *t, struct evc__looper *l, unsigned nth)
+{
+	struct evc__looper_who w = evc__loop_looper_who(l);
+	bool reported = false, on;
+
+	/* Until it is placed anew; and due inside its own run it has to wait
+	   for the end of that. */
+	l->body.bits |= LOOPER_ADRIFT;
+	if (l->body.bits & LOOPER_RUNNING) {
+		evc__heap_set(&t->heap, l, SCHEDULE_NEVER);
+		return;
+	}
+	l->body.bits |= LOOPER_RUNNING;
+	w.taken = taken;
+	on = !(l->body.bits & LOOPER_REMOVED) &&
+	     evc__looper_serve(&w, &l->body, now_in_batch(t, nth), &reported);
+	if (!on) {
+		finish(l, &w, reported);
+		evc__ring(w.c);
+		return;
+	}
+	l->body.bits &= ~(uint32_t)LOOPER_RUNNING;
+	if (l->body.bits & LOOPER_ADRIFT)
+		evc__loop_looper_place(l);
+	/* The stop has passed it by. */
+	if (evc_should_stop(w.c))
+		evc__reactor_poke(evc__looper_reactor(l));
+}
+
+/* Those that were due again in the last batch. */
+TICK_PATH static void
+place_again(struct evc__loopers *t)
+{
+	struct evc__looper *l, *next;
+
+	l = t->again;
+	t->again = NULL;
+	for (; l != NULL; l = next) {
+		next = l->again;
+		l->body.bits &= ~(uint32_t)LOOPER_AGAIN;
+		evc__heap_set(&t->heap, l, evc__looper_due(&l->body));
+	}
+}
+
+TICK_PATH static void
+batch(struct evc__loopers *t)
+{
+	unsigned n;
+
+	place_again(t);
+	t->now = evc__now(t->c);
+	t->horizon = t->now < SCHEDULE_NEVER ? t->now : t->now - 1;
+	t->depth++;
+	for (n = 0; n < SLICE && evc__heap_first_due(&t->heap) <= t->horizon &&
+		    !evc_should_stop(t->c);
+	     n++) {
+		/* While this one runs. */
+		evc__heap_fetch_second(&t->heap);
+		serve(t, evc__heap_at(&t->heap, 0), n);
+	}
+	t->depth--;
+}
+
+TICK_PATH static void
+on_timer(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct evc__loopers *t = w->data;
+
+	(void)loop;
+	(void)revents;
+	/* Shut: c may be gone, and t goes with the next ring of the bell. */
+	if (!evc__gate_enter(&t->gate))
+		return;
+	sync_lock(&t->c->lock);
+	t->fired = true;
+	batch(t);
+	evc__loopers_arm(t);
+	sync_unlock(&t->c->lock);
+	evc__gate_leave(&t->gate);
+}
+
+/* ---- the timer; loop thread, lock held ---- */
+
+static void
+timer_stop(struct evc__loopers *t)
+{
+	if (!ev_is_active(&t->timer))
+		return;
+	ev_ref(t->loop);
+	ev_timer_stop(t->loop, &t->timer);
+}
+
+TICK_PATH static void
+timer_set(struct evc__loopers *t, uint64_t due)
+{
+	uint64_t now = evc__now(t->c);
+	double wait = AT_ONCE;
+
+	if (due > now) {
+		wait += (double)evc__real_ns(t->c, due - now) / 1e9;
+		/* It counts from the loop's idea of now, which is stale after
+		   a long callback; asked after our own clock, so that it never
+		   fires too early. */
+		ev_now_update(t->loop);
+	}
+	if (!ev_is_active(&t->timer))
+		ev_unref(t->loop);
+	t->timer.repeat = wait < FAR ? wait : FAR;
+	ev_timer_again(t->loop, &t->timer);
+	t->timer.repeat = AT_ONCE;
+	t->armed = due;
+	t->fired = false;
+}
+
+TICK_PATH static void
+refer(struct evc__loopers *t, bool yes)
+{
+	if (yes == t->referred)
+		return;
+	t->referred = yes;
+	if (yes)
+		ev_ref(t->loop);
+	else
+		ev_unref(t->loop);
+}
+
+TICK_PATH void
+evc__loopers_arm(struct evc__loopers *t)
+{
+	const evc_reactor *r = t->reactor;
+	uint64_t due = evc__heap_first_due(&t->heap);
+
+	if (t->lost)
+		return;
+	refer(t, r->n_loopers > r->n_loopers_background);
+	if (t->again != NULL)
+		due = 0;
+	/* From the stop on the reactor's turns do what is left. */
+	if (due == SCHEDULE_NEVER || evc_should_stop(t->c))
+		timer_stop(t);
+	else if (!ev_is_active(&t->timer) || t->fired || t->armed != due)
+		timer_set(t, due);
+}
+
+void
+evc__loopers_turn(evc_reactor *r)
+{
+	sync_lock(&r->c->lock);
+	if (r->loopers != NULL)
+		evc__loopers_arm(r->loopers);
+	sync_unlock(&r->c->lock);
+}
+
+struct evc__loopers *
+evc__loopers_new(evc_reactor *r)
+{
+	struct evc__loopers *t = sync_alloc(1, sizeof *t);
+
+	if (t == NULL)
+		return NULL;
+	t->c = r->c;
+	t->loop = r->loop;
+	t->reactor = r;
+	ev_init(&t->timer, on_timer);
+	t->timer.data = t;
+	return t;
+}
+
+/* ---- the stop ---- */
+
+/* Lock held, given up around its functions. */
+static void
+stop_one(struct evc__looper *l)
+{
+	struct evc__looper_who w = evc__loop_looper_who(l);
+	bool reported = false;
+
+	if (l->body.bits & LOOPER_DORMANT) {
+		evc__loop_looper_vanish(l);
+		return;
+	}
+	l->body.bits |= LOOPER_RUNNING;
+	evc__looper_flush(&w, &l->body, &reported);
+	finish(l, &w, reported);
+}
+
+bool
+evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
+{
+	evc_coord *c = r->c;
+	struct evc__looper *l = NULL;
+	unsigned n;
+
+	(void)f; /* nobody takes r away while a looper lives on it */
+	sync_lock(&c->lock);
+	if (r->loopers == NULL || r->loopers->heap.n == 0) {
+		sync_unlock(&c->lock);
+		return true;
+	}
+	for (n = 0; n < SLICE; n++) {
+		/* Who runs looks at the stop when the run is over. */
+		l = evc__loop_looper_next(r->loopers, 0, LOOPER_RUNNING);
+		if (l == NULL)
+			break;
+		stop_one(l);
+	}
+	/* Once for all that have ended. */
+	evc__ring(c);
+	if (l != NULL)
+		evc__reactor_poke(r);
+	sync_unlock(&c->lock);
+	return true;
+}
+
+/* ---- the end of the loop, or of the reactor ---- */
+
+/* Lock held, given up around its functions.  The loop was destroyed: they have
+   ended; those that were never alive stay, so that a resume says why they cannot
+   be. */
+static void
+lose(struct evc__loopers *t)
+{
+	struct evc__looper *l;
+
+	while ((l = evc__loop_looper_next(
+			t, 0, LOOPER_RUNNING | LOOPER_DORMANT)) != NULL) {
+		struct evc__looper_who w = evc__loop_looper_who(l);
+
+		finish(l, &w, false);
+	}
+	timer_stop(t);
+	refer(t, false);
+	t->lost = true;
+	evc__ring(t->c);
+}
+
+static void
+end(struct evc__leftover *l)
+{
+	struct evc__loopers *t = LIST_OF(l, struct evc__loopers, leftover);
+
+	timer_stop(t);
+	refer(t, false);
+	sync_free(t);
+}
+
+/* Lock held: nothing lives on r any more, and r goes. */
+static void
+let_go(evc_reactor *r, bool here)
+{
+	struct evc__loopers *t = r->loopers;
+
+	evc__loopers_forget(r);
+	r->loopers = NULL;
+	evc__heap_free(&t->heap);
+	t->leftover.end = end;
+	/* The timer is the loop thread's; where there is no loop any more it
+	   was stopped. */
+	if (here || r->loop == NULL)
+		end(&t->leftover);
+	else
+		evc__bell_leave_behind(r, &t->leftover);
+}
+
+void
+evc__loopers_drop(evc_reactor *r)
+{
+	bool here = r->tid == evc__tid();
+	evc_coord *c = r->c;
+	struct evc__loopers *t;
+
+	sync_lock(&c->lock);
+	t = r->loopers;
+	if (t != NULL && !here) {
+		/* The timer's callback must not meet a coordinator that is
+		   gone; it takes the lock. */
+		sync_unlock(&c->lock);
+		evc__gate_close(&t->gate);
+		sync_lock(&c->lock);
+	}
+	if (t != NULL && r->loop == NULL && !t->lost)
+		lose(t);
+	else if (t != NULL)
+		let_go(r, here);
+	sync_unlock(&c->lock);
+}

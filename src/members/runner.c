@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Runners: members that a table of operations describes.
+ *
+ * Nobody's thread is theirs, so their operations are called by whoever comes by
+ * at the right place: the loop that a runner is bound to, else a join.  What is
+ * due stands in a few flags under the lock; the lock is given up around each
+ * call, and meanwhile the record says that it is in a call: nobody else begins
+ * another, and nobody takes it away.  A join of one without a loop may block for
+ * ever, so it gets a thread of its own.
+ */
+#include "members/runner.h"
+
+#include <signal.h>
+
+#include "base/self.h"
+#include "base/text.h"
+#include "base/tls.h"
+
+#define JOIN_STACK ((size_t)256 << 10)
+#define QUESTION_NS UINT64_C(10000000) /* for how long a report waits */
+
+/* ---- a call of an operation ---- */
+
+/* Lock held, and given up. */
+static void
+begin(struct evc__runner *r, enum evc__runner_call call)
+{
+	r->call = call;
+	r->caller = evc__tid();
+	sync_unlock(&r->m.c->lock);
+}
+
+void
+evc__runner_wake(struct evc__runner *r)
+{
+	evc__ring(r->m.c);
+	if (r->reactor != NULL)
+		evc__reactor_poke(r->reactor);
+}
+
+/* The lock is taken again. */
+static void
+finish(struct evc__runner *r)
+{
+	sync_lock(&r->m.c->lock);
+	r->call = RUNNER_IDLE;
+	r->caller = 0;
+	if (r->wanted)
+		evc__runner_wake(r);
+	r->wanted = false;
+}
+
+void
+evc__runner_await(struct evc__runner *r, uint64_t ns)
+{
+	evc_coord *c = r->m.c;
+	uint32_t seq;
+
+	r->wanted = true;
+	/* Counted and read before the lock is given up, under which the call
+	   returns. */
+	sync_add(&c->n_sleepers, 1);
+	seq = sync_load_sc(&c->join_seq);
+	sync_unlock(&c->lock);
+	sync_futex_wait(&c->join_seq, seq, ns);
+	sync_sub(&c->n_sleepers, 1);
+	sync_lock(&c->lock);
+}
+
+void
+evc__runner_settle(struct evc__runner *r)
+{
+	if (r->over && r->call == RUNNER_IDLE)
+		evc__member_gone(&r->m);
+}
+
+/* ---- its join ---- */
+
+/* Lock held: join has returned.  What it means is asked for first: once nothing
+   is alive the round may close. */
+static void
+joined(struct evc__runner *r, evc_status result)
+{
+	struct evc__member *m = &r->m;
+	unsigned flags = m->e.flags;
+
+	if (r->over) /* it was removed meanwhile */
+		return;
+	if (r->said)
+		flags &= ~(unsigned)EVC_END_STOPS;
+	evc__member_result(m->c, m->e.id, m->name, flags, result, false);
+	r->over = true;
+}
+
+/* The last thing its thread does with the coordinator. */
+static void
+thread_joined(struct evc__runner *r, evc_status result)
+{
+	evc_coord *c = r->m.c;
+
+	finish(r);
+	joined(r, result);
+	evc__runner_settle(r);
+	sync_unlock(&c->lock);
+	evc__gate_leave(&c->gate);
+}
+
+/* pthread_exit, with the meaning it has in a started thread. */
+static void
+thread_exited(void *arg)
+{
+	struct evc__runner *r = arg;
+
+	thread_joined(r, evc_should_stop(r->m.c) ? 0 : EVC_ABORTED);
+}
+
+static void *
+join_main(void *arg)
+{
+	struct evc__runner *r = arg;
+	evc_status result;
+	int old;
+
+	/* Who made us holds the lock. */
+	sync_lock(&r->m.c->lock);
+	r->caller = evc__tid();
+	sync_unlock(&r->m.c->lock);
+	evc__thread_rename(r->m.name);
+	pthread_cleanup_push(thread_exited, r);
+	result = r->ops->join(r->arg);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	pthread_cleanup_pop(0);
+	thread_joined(r, result);
+	return NULL;
+}
+
+/* Lock held.  false: there is no thread to be had. */
+static bool
+join_on_a_thread(struct evc__runner *r)
+{
+	evc_coord *c = r->m.c;
+	pthread_attr_t attr;
+	sigset_t old;
+	pthread_t t;
+	int e;
+
+	/* It stays in the gate until it no longer needs c. */
+	if (!evc__gate_enter(&c->gate))
+		return false;
+	r->call = RUNNER_JOINED;
+	r->caller = 0;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, evc__stack_with_tls(JOIN_STACK));
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	evc__block_signals(&old);
+	e = sync_thread_create(&t, &attr, join_main, r);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (e != 0) {
+		r->call = RUNNER_IDLE;
+		evc__gate_leave(&c->gate);
+	}
+	return e == 0;
+}
+
+/* ---- what is due ---- */
+
+void
+evc__runner_ended(struct evc__runner *r)
+{
+	r->ended = true;
+	sync_store(&r->m.state, EVC_DONE);
+	evc__member_probed(&r->m, false);
+}
+
+static enum evc__runner_call
+next_call(const struct evc__runner *r, bool probe)
+{
+	if (r->ended)
+		return RUNNER_JOINED;
+	if (!r->told && evc_should_stop(r->m.c))
+		return RUNNER_STOPPED;
+	return probe ? RUNNER_ASKED : RUNNER_IDLE;
+}
+
+void
+evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
+{
+	struct evc__self *self = evc__self(), before = *self;
+	evc_status result;
+	bool runs;
+
+	/* Only what it reports itself counts as reported by it; and what the
+	   calling thread has reported stays that. */
+	self->reported_to = NULL;
+	begin(r, what);
+	switch (what) {
+	case RUNNER_STOPPED:
+		r->ops->stop(r->arg);
+		finish(r);
+		break;
+	case RUNNER_ASKED:
+		runs = r->ops->is_running(r->arg);
+		finish(r);
+		if (!runs && !r->ended)
+			evc__runner_ended(r);
+		break;
+	default:
+		result = r->ops->join(r->arg);
+		finish(r);
+		joined(r, result);
+		break;
+	}
+	*self = before;
+}
+
+/* Lock held, given up around calls: do all that is due.  true: it was given up,
+   or something has changed. */
+static bool
+serve(struct evc__runner *r, const evc_reactor *on, bool probe)
+{
+	bool changed = false;
+
+	while (!r->over && r->reactor == on) {
+		enum evc__runner_call what = next_call(r, probe);
+
+		if (what == RUNNER_IDLE)
+			break;
+		if (r->call != RUNNER_IDLE) {
+			/* Who is in the call may be about to leave: one that
+			   only looks or tells will not go on with this. */
+			r->wanted = r->wanted || what != RUNNER_ASKED;
+			break;
+		}
+		changed = true;
+		/* Its stop may have ended it. */
+		probe = what == RUNNER_STOPPED;
+		if (what == RUNNER_STOPPED)
+			r->told = true;
+		if (what == RUNNER_JOINED)
+			sync_store(&r->m.state, EVC_REAPING);
+		if (what == RUNNER_STOPPED && r->ops->stop == NULL)
+			continue;
+		if (what == RUNNER_JOINED && r->ops->join == NULL)
+			joined(r, 0);
+		else if (what != RUNNER_JOINED || on != NULL ||
+			 !join_on_a_thread(r))
+			evc__runner_call(r, what);
+	}
+	return changed;
+}
+
+static bool
+attend(evc_coord *c, evc_reactor *on, bool probe)
+{
+	struct list *n, *next;
+	bool changed = false;
+
+	for (n = c->runner_list.next; n != &c->runner_list; n = next) {
+		struct evc__runner *r = RUNNER_OF(n);
+
+		if (r->own != NULL)
+			changed |= r->own->attend(r, probe);
+		else
+			changed |= serve(r, on, probe);
+		/* It is here still: nobody but us lets it go until now. */
+		next = n->next;
+		evc__runner_settle(r);
+	}
+	return changed;
+}
+
+/* ---- what else joins and loops ask for ---- */
+
+static bool
+force(evc_coord *c)
+{
+	struct list *n, *tmp;
+	bool yes = false;
+
+	LIST_EACH(n, tmp, &c->runner_list)
+		if (RUNNER_OF(n)->own != NULL)
+			yes |= RUNNER_OF(n)->own->force(RUNNER_OF(n));
+	return yes;
+}
+
+static void
+orphan(evc_coord *c, evc_reactor *from)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->runner_list)
+		if (RUNNER_OF(n)->reactor == from)
+			RUNNER_OF(n)->reactor = NULL;
+	if (from->n_runners > 0)
+		evc__ring(c);
+	from->n_runners = 0;
+}
+
+/* Lock held, given up around the call. */
+static void
+describe_one(struct evc__runner *r, char *buf, size_t n)
+{
+	static const char *const in[] = {
+		[RUNNER_ASKED] = "in its is_running",
+		[RUNNER_STOPPED] = "in its stop",
+		[RUNNER_JOINED] = "in its join",
+		[RUNNER_DESCRIBED] = "in its describe",
+	};
+	struct text t = evc__text_in(buf, n);
+	struct evc__self *self = evc__self(), before = *self;
+
+	if (r->own != NULL)
+		r->own->describe(r, buf, n);
+	else if (r->call != RUNNER_IDLE)
+		evc__text_add(&t, in[r->call]);
+	else if (r->ops->describe == NULL || r->over) {
+		if (r->reactor != NULL) {
+			evc__text_add(&t, "on ");
+			evc__text_add(&t, r->reactor->name);
+		}
+	} else {
+		begin(r, RUNNER_DESCRIBED);
+		r->ops->describe(buf, n, r->arg);
+		buf[n - 1] = '\0';
+		finish(r);
+		*self = before;
+		evc__runner_settle(r);
+	}
+}
+
+static struct evc__runner *
+find(const evc_coord *c, evc_id id)
+{
+	struct evc__member *m = evc__member_find(c, id);
+
+	return m != NULL && m->e.kind == EVC_RUNNER ?
+		       LIST_OF(m, struct evc__runner, m) :
+		       NULL;
+}
+
+static void
+describe(evc_coord *c, evc_id id, char *buf, size_t n)
+{
+	struct evc__runner *r;
+
+	buf[0] = '\0';
+	sync_lock(&c->lock);
+	r = find(c, id);
+	/* A question is over in a moment, or should be. */
+	if (r != NULL && r->call == RUNNER_ASKED && r->caller != evc__tid()) {
+		evc__runner_await(r, QUESTION_NS);
+		r = find(c, id);
+	}
+	if (r != NULL)
+		describe_one(r, buf, n);
+	sync_unlock(&c->lock);
+}
+
+int
+evc__runner_remove(struct evc__member *m)
+{
+	struct evc__runner *r = LIST_OF(m, struct evc__runner, m);
+
+	if (r->over)
+		return evc__refuse_removal(m->e.id);
+	if (r->call != RUNNER_IDLE && r->caller != evc__tid()) {
+		r->wanted = true;
+		return 1;
+	}
+	r->over = true;
+	evc__runner_settle(r);
+	return 0;
+}
+
+/* ---- the register ---- */
+
+static const struct evc__runner_driver driver = {
+	.attend = attend,
+	.force = force,
+	.orphan = orphan,
+	.describe = describe,
+};
+
+evc_status
+evc__runner_check(evc_coord *c, const char *name, const evc_member_opts *o,
+		  const char *func)
+{
+	evc_status st = evc__check_name(name, func);
+
+	if (st == 0)
+		st = evc__check_opts(o, EVC_RUNNER, func);
+	if (st == 0 && o != NULL && o->reactor != NULL && o->reactor->c != c)
+		st = evc__refuse(-EVC_INVALID_ARGUMENT,
+				 "%s: another coordinator's reactor", func);
+	return st;
+}
+
+evc_status
+evc__runner_enter(evc_coord *c, struct evc__runner *r,
+		  const evc_member_opts *o, const char *func)
+{
+	evc_status st;
+
+	r->reactor = o != NULL && o->reactor != NULL ? o->reactor : c->home;
+	if (r->reactor != NULL) {
+		st = evc__reactor_usable(r->reactor, func);
+		if (st < 0)
+			return st;
+	}
+	st = evc__member_add(c, &r->m);
+	if (st < 0)
+		return st;
+	if (c->runners == NULL) {
+		list_init(&c->runner_list);
+		c->runners = &driver;
+	}
+	list_append(&c->runner_list, &r->all);
+	if (r->own != NULL)
+		r->reactor = NULL; /* whoever comes by will do */
+	else if (r->reactor != NULL)
+		r->reactor->n_runners++;
+	return 0;
+}

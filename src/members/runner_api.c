@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Runners as the program adds them, ends them and asks for them.
+ */
+#include "members/runner.h"
+
+#include "base/self.h"
+#include "core/join.h"
+#include "core/scope.h"
+
+/* ---- begin ---- */
+
+static void
+release(struct evc__member *m)
+{
+	struct evc__runner *r = LIST_OF(m, struct evc__runner, m);
+
+	list_remove(&r->all);
+	if (r->reactor != NULL)
+		r->reactor->n_runners--;
+}
+
+static const struct evc__member_ops member_ops = {
+	.release = release,
+	.remove = evc__runner_remove,
+};
+
+static evc_status
+runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
+	   void *arg, const evc_member_opts *o, evc_id *ret_id)
+{
+	static const char func[] = "evc_runner_add";
+	struct evc__runner *r;
+	evc_status st;
+
+	if (ops == NULL || ops->is_running == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT, "%s: no is_running",
+				   func);
+	st = evc__runner_check(c, name, o, func);
+	if (st < 0)
+		return st;
+	r = (struct evc__runner *)evc__member_new(
+		c, sizeof *r, EVC_RUNNER,
+		name != NULL && name[0] != '\0' ? name : "runner", o);
+	if (r == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				   func);
+	r->m.ops = &member_ops;
+	r->ops = ops;
+	r->arg = arg;
+	sync_lock(&c->lock);
+	st = evc__runner_enter(c, r, o, func);
+	if (st == 0) {
+		if (ret_id != NULL)
+			*ret_id = r->m.e.id;
+		evc__member_probed(&r->m, true);
+		/* A join that waits has one more to wait for; and the stop may
+		   be there already. */
+		evc__runner_wake(r);
+	}
+	sync_unlock(&c->lock);
+	if (st < 0)
+		sync_free(r);
+	return st;
+}
+
+evc_status
+evc_runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
+	       void *arg, const evc_member_opts *opts, evc_id *ret_id)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0)
+		st = runner_add(c, name, ops, arg, opts, ret_id);
+	return evc__refuse_setup(c, __func__, st);
+}
+
+/* ---- end ---- */
+
+/* Lock held. */
+static evc_status
+runner_done(evc_coord *c, evc_id id, evc_status result)
+{
+	struct evc__member *m = evc__member_find(c, id);
+	struct evc__runner *r = NULL;
+	evc_status st;
+
+	if (m != NULL && m->e.kind == EVC_RUNNER)
+		r = LIST_OF(m, struct evc__runner, m);
+	if (r == NULL || r->own != NULL || r->said || r->over)
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "evc_runner_done: no runner %llu",
+				   (unsigned long long)id);
+	r->said = true;
+	/* The request first: once nothing is alive the round may close. */
+	st = evc__member_result(c, id, m->name, m->e.flags, result, false);
+	if (!r->ended)
+		evc__runner_ended(r);
+	if (r->call != RUNNER_IDLE) {
+		/* Whoever is in that call may not go on with the join. */
+		r->wanted = true;
+		return st;
+	}
+	if (r->ops->join == NULL) {
+		r->over = true;
+		evc__runner_settle(r);
+	} else
+		evc__runner_wake(r);
+	return st;
+}
+
+evc_status
+evc_runner_done(evc_coord *c, evc_id id, evc_status result)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st < 0)
+		return st;
+	/* Inside the gate, so that c outlives the ring. */
+	if (!evc__gate_enter(&c->gate))
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "evc_runner_done: the coordinator is being "
+				   "freed");
+	sync_lock(&c->lock);
+	st = runner_done(c, id, result);
+	sync_unlock(&c->lock);
+	evc__gate_leave(&c->gate);
+	return st;
+}
+
+/* ---- has everything stopped? ---- */
+
+/* May the calling thread ask whether it runs? */
+static bool
+may_ask(const struct evc__runner *r)
+{
+	return r->reactor == NULL ||
+	       (r->reactor->tid == evc__tid() && r->reactor->loop != NULL);
+}
+
+/* Lock held, given up around calls: ask each runner once. */
+static void
+ask_runners(evc_coord *c)
+{
+	struct list *n = c->runner_list.next, *next;
+	evc_id asked = 0; /* they stand in the order of their ids */
+
+	for (; n != &c->runner_list; n = next) {
+		struct evc__runner *r = RUNNER_OF(n);
+
+		next = n->next;
+		if (r->m.e.id <= asked || r->ended || r->over)
+			continue;
+		if (r->own != NULL) {
+			r->ended = !r->own->is_running(r);
+			continue;
+		}
+		if (!may_ask(r))
+			continue;
+		if (r->call == RUNNER_ASKED && r->caller != evc__tid()) {
+			/* What that call says may be older than ours. */
+			evc__runner_await(r, SYNC_FOREVER);
+			next = c->runner_list.next;
+			continue;
+		}
+		asked = r->m.e.id;
+		if (r->call != RUNNER_IDLE)
+			continue;
+		evc__runner_call(r, RUNNER_ASKED);
+		if (r->ended)
+			evc__runner_wake(r);
+		next = n->next;
+		evc__runner_settle(r);
+	}
+}
+
+/* Lock held, given up meanwhile: in c and the scopes below. */
+static void
+ask_all(evc_coord *c)
+{
+	struct list *n, *next;
+
+	/* Not evc__members_refresh: that joins runners, too. */
+	evc__members_reap(c, BACKOFF_MOST_NS);
+	evc__members_probe(c);
+	if (c->runners != NULL)
+		ask_runners(c);
+	for (n = c->scopes.next; n != &c->scopes; n = next) {
+		evc_coord *s = SCOPE_OF(n);
+
+		next = n->next;
+		if (sync_load_sc(&s->alive) == 0 || !evc__gate_enter(&s->gate))
+			continue;
+		sync_unlock(&c->lock);
+		sync_lock(&s->lock);
+		ask_all(s);
+		sync_unlock(&s->lock);
+		sync_lock(&c->lock);
+		/* Who frees it leaves the list when its gate is empty. */
+		next = n->next;
+		evc__gate_leave(&s->gate);
+	}
+}
+
+/* Lock held: what has ended counts as alive until it is joined. */
+static bool
+nothing_runs(evc_coord *c)
+{
+	struct list *n, *tmp;
+	uint32_t stopped = 0;
+
+	if (c->runners != NULL)
+		LIST_EACH(n, tmp, &c->runner_list)
+			stopped += RUNNER_OF(n)->ended || RUNNER_OF(n)->over;
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+
+		if (sync_load_sc(&s->alive) == 0)
+			continue;
+		sync_lock(&s->lock);
+		stopped += nothing_runs(s);
+		sync_unlock(&s->lock);
+	}
+	return sync_load_sc(&c->alive) == stopped;
+}
+
+bool
+evc_all_stopped(const evc_coord *c)
+{
+	evc_coord *me = (evc_coord *)c;
+	bool yes;
+
+	if (c == NULL)
+		return false;
+	/* A question: it has an answer in a fork child, too. */
+	if (!evc__same_process(c) || !evc__gate_enter(&me->gate))
+		return sync_load_sc(&me->alive) == 0;
+	sync_lock(&me->lock);
+	ask_all(me);
+	yes = nothing_runs(me);
+	sync_unlock(&me->lock);
+	evc__gate_leave(&me->gate);
+	return yes;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Phases that do not go smoothly: limits and who is named at them, scopes that
+ * come while the stop goes on, nested phases, scopes that are stopped or
+ * cleared out of their turn.
+ */
+#include "../support/scope_util.h"
+
+START_TEST(when_its_limit_is_over_the_next_is_told_and_it_is_named)
+{
+	struct driver d = { .opts.grace = 0.5 };
+	int how;
+
+	for (how = 0; how < N_WAYS; how++) {
+		evc_coord *c = driver_make(&d, how), *s, *next;
+		double start;
+		evc_id id;
+
+		s = phase_scope(c, "requests", 1, 0.1);
+		next = phase_scope(c, "log", 2, 0);
+		id = hold(s, "stuck-one");
+		OK(evc_thread_start(next, "obeys", obey, NULL, NULL, NULL));
+		start = t_now();
+		driver_go(&d);
+		if (how == BY_JOIN_FIRST) {
+			UNTIL(evc_should_stop(c));
+		} else {
+			start = t_now();
+			driver_stop(&d);
+		}
+		UNTIL(evc_should_stop(next));
+		ck_assert_double_ge(t_now() - start, 0.1);
+		ck_assert_int_eq(driver_wait(&d), EVC_DEADLINE_EXCEEDED);
+		ck_assert_uint_eq(d.v.n_stragglers, 1);
+		HAS(d.v.error.text, "stuck-one");
+		HAS(d.v.error.text, "requests");
+		HAS(d.v.error.text, "phase 1");
+		OK(evc_hold_end(s, id));
+		OK(evc_free(s));
+		OK(evc_free(next));
+		driver_end(&d);
+	}
+}
+END_TEST
+
+/* A join waits for nobody who is late, and for all who are not. */
+START_TEST(who_outlasts_its_phase_is_waited_for_while_others_are_in_time)
+{
+	struct driver d = { .config.grace = INFINITY };
+	int how, ends;
+
+	for (how = 0; how < N_WAYS; how++)
+		for (ends = 0; ends < 2; ends++) {
+			evc_coord *c = driver_make(&d, how), *s, *next;
+			evc_id id, in_next;
+
+			s = phase_scope(c, "requests", 1, 0.02);
+			next = phase_scope(c, "log", 2, 0);
+			id = hold(s, "stuck-one");
+			in_next = hold(next, "held");
+			driver_go(&d);
+			driver_stop(&d);
+			UNTIL(evc_should_stop(next));
+			NOT_YET(driver_returned(&d));
+			if (ends)
+				OK(evc_hold_end(s, id));
+			OK(evc_hold_end(next, in_next));
+			ck_assert_int_eq(driver_wait(&d),
+					 ends ? 0 : EVC_DEADLINE_EXCEEDED);
+			if (!ends) {
+				HAS(d.v.error.text, "requests (phase 1)");
+				HAS(d.v.error.text, "stuck-one");
+				OK(evc_hold_end(s, id));
+			}
+			OK(evc_free(s));
+			OK(evc_free(next));
+			driver_end(&d);
+		}
+}
+END_TEST
+
+START_TEST(the_one_budget_bounds_every_limit)
+{
+	struct driver d = { .opts.grace = 0.2 };
+	int how;
+
+	for (how = 0; how < N_WAYS; how++) {
+		evc_coord *c = driver_make(&d, how), *s, *next, *last;
+		double start = t_now();
+		evc_id id;
+
+		s = phase_scope(c, "s", 0, 1000);
+		next = phase_scope(c, "next", 1, INFINITY);
+		last = phase_scope(c, "last", 2, 0);
+		id = hold(s, "stuck");
+		driver_go(&d);
+		driver_stop(&d);
+		ck_assert_int_eq(driver_wait(&d), EVC_DEADLINE_EXCEEDED);
+		ck_assert_double_ge(t_now() - start, 0.2);
+		ck_assert_double_lt(t_now() - start, T_LIMIT);
+		BY_PARENT(next);
+		BY_PARENT(last);
+		OK(evc_hold_end(s, id));
+		OK(evc_free(s));
+		OK(evc_free(next));
+		OK(evc_free(last));
+		driver_end(&d);
+	}
+}
+END_TEST
+
+START_TEST(a_limit_of_none_keeps_nobody_waiting)
+{
+	struct driver d = { .config.grace = INFINITY };
+	int how;
+
+	for (how = 0; how < N_WAYS; how++) {
+		evc_coord *c = driver_make(&d, how), *s, *next;
+		evc_id id, in_next;
+
+		s = phase_scope(c, "s", 0, EVC_NO_GRACE);
+		next = phase_scope(c, "next", 1, 0);
+		id = hold(s, "slow");
+		in_next = hold(next, "held");
+		driver_go(&d);
+		driver_stop(&d);
+		UNTIL(evc_should_stop(next));
+		NOT_YET(driver_returned(&d));
+		OK(evc_hold_end(s, id));
+		OK(evc_hold_end(next, in_next));
+		OK(driver_wait(&d));
+		OK(evc_free(s));
+		OK(evc_free(next));
+		driver_end(&d);
+	}
+}
+END_TEST
+
+START_TEST(a_limit_counts_from_its_own_turn)
+{
+	struct driver d = { .config.grace = INFINITY };
+	int how;
+
+	for (how = 0; how < N_WAYS; how++) {
+		evc_coord *c = driver_make(&d, how), *a, *b, *e;
+		evc_id in_a, in_b;
+		double told;
+
+		a = phase_scope(c, "a", 0, 0);
+		b = phase_scope(c, "b", 1, 0.2);
+		e = phase_scope(c, "e", 2, 0);
+		in_a = hold(a, "a");
+		in_b = hold(b, "b");
+		driver_go(&d);
+		driver_stop(&d);
+		t_sleep(0.3); /* longer than b's limit */
+		ck_assert(!evc_should_stop(b));
+		told = t_now();
+		OK(evc_hold_end(a, in_a));
+		UNTIL(evc_should_stop(e));
+		ck_assert_double_ge(t_now() - told, 0.2);
+		OK(evc_hold_end(b, in_b));
+		OK(driver_wait(&d));
+		OK(evc_free(a));
+		OK(evc_free(b));
+		OK(evc_free(e));
+		driver_end(&d);
+	}
+}
+END_TEST
+
+START_TEST(each_scope_of_a_phase_has_its_own_limit)
+{
+	struct driver d = { .config.grace = INFINITY };
+	int how;
+
+	for (how = 0; how < N_WAYS; how++) {
+		evc_coord *c = driver_make(&d, how), *a, *b, *next;
+		evc_id in_a, in_b;
+
+		a = phase_scope(c, "a", 1, 0.02);
+		b = phase_scope(c, "b", 1, INFINITY);
+		next = phase_scope(c, "next", 2, 0);
+		in_a = hold(a, "a");
+		in_b = hold(b, "b");
+		driver_go(&d);
+		driver_stop(&d);
+		UNTIL(evc_should_stop(a) && evc_should_stop(b));
+		t_sleep(0.02);
+		NOT_YET(evc_should_stop(next));
+		OK(evc_hold_end(b, in_b));
+		UNTIL(evc_should_stop(next)); /* a is over its own */
+		OK(evc_hold_end(a, in_a));
+		OK(driver_wait(&d));
+		OK(evc_free(a));
+		OK(evc_free(b));
+		OK(evc_free(next));
+		driver_end(&d);
+	}
+}
+END_TEST
+
+/* ---- scopes that come while the stop goes on ---- */
+
+START_TEST(born_during_the_stop_each_waits_for_its_turn)
+{
+	struct driver d = { .config.grace = INFINITY };
+	int how;
+
+	for (how = 0; how < N_WAYS; how++) {
+		evc_coord *c = driver_make(&d, how), *a, *b, *same, *behind,
+			  *later;
+		evc_id in_a, in_b, in_later;
+
+		a = phase_scope(c, "a", 0, 0);
+		b = phase_scope(c, "b", 2, 0);
+		in_a = hold(a, "a");
+		in_b = hold(b, "b");
+		driver_go(&d);
+		driver_stop(&d);
+		UNTIL(evc_should_stop(a));
+		same = phase_scope(c, "same", 0, 0);
+		BY_PARENT(same); /* its phase was told */
+		later = phase_scope(c, "later", 3, 0);
+		ck_assert(!evc_should_stop(later));
+		in_later = hold(later, "later"); /* it works still */
+		OK(evc_hold_end(a, in_a));
+		UNTIL(evc_should_stop(b));
+		behind = phase_scope(c, "behind", 1, 0);
+		BY_PARENT(behind); /* a phase behind one that is over */
+		NOT_YET(evc_should_stop(later));
+		OK(evc_hold_end(b, in_b));
+		UNTIL(evc_should_stop(later));
+		NOT_YET(driver_returned(&d));
+		OK(evc_hold_end(later, in_later));
+		OK(driver_wait(&d));
+		OK(evc_free(a));
+		OK(evc_free(b));
+		OK(evc_free(same));
+		OK(evc_free(behind));
+		OK(evc_free(later));
+		driver_end(&d);
+	}
+}
+END_TEST
+
+START_TEST(born_when_all_were_told_it_is_born_stopped)
+{
+	evc_coord *c = new_coord(NULL), *s;
+	evc_join_opts opts = { .grace = 0.02 };
+	evc_id id = hold(c, "held");
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (i == 0) {
+			OK(evc_request_stop(c, 0, NULL));
+		} else {
+			struct joiner j;
+
+			join_begin(&j, c, 0.02, 0);
+			OK(evc_request_stop(c, 0, NULL));
+			ck_assert_int_eq(join_end(&j), EVC_DEADLINE_EXCEEDED);
+		}
+		ck_assert_int_eq(evc_join(c, &opts, NULL),
+				 EVC_DEADLINE_EXCEEDED);
+		s = phase_scope(c, "s", 5, 0);
+		BY_PARENT(s);
+		OK(evc_free(s));
+		OK(evc_hold_end(c, id));
+		OK(evc_join(c, NULL, NULL));
+		OK(evc_clear_stop(c));
+		id = hold(c, "held");
+	}
+	OK(evc_hold_end(c, id));
+	OK(evc_free(c));
+}
+END_TEST
+
+/* ---- nested, and out of turn ---- */
+
+START_TEST(phases_nest)
+{
+	struct driver d = { .config.grace = INFINITY };
+	int how;
+
+	for (how = 0; how < N_WAYS; how++) {
+		evc_coord *c = driver_make(&d, how), *a, *a0, *a1, *b;
+		evc_id in_a, in_a0, in_a1;
+
+		a = phase_scope(c, "a", 0, 0);
+		a1 = phase_scope(a, "a1", 1, 0);
+		a0 = phase_scope(a, "a0", 0, 0);
+		b = phase_scope(c, "b", 1, 0);
+		in_a = hold(a, "a");
+		in_a0 = hold(a0, "a0");
+		in_a1 = hold(a1, "a1");
+		driver_go(&d);
+		driver_stop(&d);
+		UNTIL(evc_should_stop(a) && evc_should_stop(a0));
+		NOT_YET(evc_should_stop(a1) || evc_should_stop(b));
+		OK(evc_hold_end(a0, in_a0));
+		NOT_YET(evc_should_stop(a1) || evc_should_stop(b));
+		OK(evc_hold_end(a, in_a));
+		UNTIL(evc_should_stop(a1));
+		NOT_YET(evc_should_stop(b));
+		OK(evc_hold_end(a1, in_a1));
+		UNTIL(evc_should_stop(b));
+		OK(driver_wait(&d));
+		OK(evc_free(a0));
+		OK(evc_free(a1));
+		OK(evc_free(a));
+		OK(evc_free(b));
+		driver_end(&d);
+	}
+}
+END_TEST
+
+/* A join drives what is below it, and nothing beside or above. */
+START_TEST(a_join_of_a_scope_drives_that_scope_alone)
+{
+	evc_coord *c = new_coord(NULL), *a, *a1, *b;
+	struct joiner j;
+	evc_id in_a;
+
+	a = phase_scope(c, "a", 0, INFINITY);
+	a1 = phase_scope(a, "a1", 1, 0);
+	b = phase_scope(c, "b", 1, 0);
+	in_a = hold(a, "a");
+	join_begin(&j, a, INFINITY, 0);
+	OK(evc_request_stop(c, 0, NULL));
+	ck_assert(evc_should_stop(a));
+	ck_assert(evc_should_stop(b));
+	NOT_YET(evc_should_stop(a1));
+	OK(evc_hold_end(a, in_a));
+	OK(join_end(&j));
+	BY_PARENT(a1);
+	OK(evc_free(a1));
+	OK(evc_free(a));
+	OK(evc_free(b));
+	OK(evc_free(c));
+}
+END_TEST
+
+START_TEST(stopped_or_cleared_out_of_its_turn)
+{
+	struct driver d = { .config.grace = INFINITY };
+	int how;
+
+	for (how = 0; how < N_WAYS; how++) {
+		evc_coord *c = driver_make(&d, how), *a, *b;
+		evc_id in_a;
+
+		a = phase_scope(c, "a", 0, 0);
+		b = phase_scope(c, "b", 1, 0);
+		in_a = hold(a, "a");
+		driver_go(&d);
+		driver_stop(&d);
+		UNTIL(evc_should_stop(a));
+		ck_assert(!evc_should_stop(b));
+		/* its own stop needs no turn */
+		OK(evc_request_stop(b, 0, "early"));
+		OK(evc_join(b, NULL, NULL));
+		/* cleared before its turn it is not asked anew ... */
+		OK(evc_clear_stop(b));
+		ck_assert(!evc_should_stop(b));
+		OK(evc_hold_end(a, in_a));
+		OK(driver_wait(&d));
+		/* ... but at its turn */
+		BY_PARENT(b);
+		OK(evc_free(a));
+		OK(evc_free(b));
+		driver_end(&d);
+	}
+}
+END_TEST
+
+API_MAIN("phase_limits",
+	 when_its_limit_is_over_the_next_is_told_and_it_is_named,
+	 who_outlasts_its_phase_is_waited_for_while_others_are_in_time,
+	 the_one_budget_bounds_every_limit,
+	 a_limit_of_none_keeps_nobody_waiting, a_limit_counts_from_its_own_turn,
+	 each_scope_of_a_phase_has_its_own_limit,
+	 born_during_the_stop_each_waits_for_its_turn,
+	 born_when_all_were_told_it_is_born_stopped, phases_nest,
+	 a_join_of_a_scope_drives_that_scope_alone,
+	 stopped_or_cleared_out_of_its_turn)

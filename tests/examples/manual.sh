@@ -1,0 +1,160 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The programs in the manual work.  Each literal block of an EXAMPLES section
+# that has a main() is compiled as a user would, with all warnings as errors,
+# against the headers and the built library, and run with a limit.  The program
+# that README begins with is, too, and gets a ^C.
+#
+# A comment right before a block tells what is expected of it:
+#	.\" status 124		the program's exit status, when it is not 0
+#	.\" output		this block is what the program before it writes
+#
+# EVC_MANUAL names other pages than all of them, EVC_MANUAL_LIMIT the seconds.
+. "$(dirname "$0")/../lint/common.sh"
+
+flags="-Wall -Wextra -Werror -g -pthread -Iinclude $LIBEV_CFLAGS"
+for san in $EVC_SANITIZERS; do
+	flags="$flags -fsanitize=$san -fno-sanitize-recover=all"
+done
+libs="${LIBEV_LIBS:--lev} -lm"
+if [ -e "$build/src/.libs/libevcoord.so" ]; then
+	libs="-L$build/src/.libs -levcoord $libs"
+	LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	export LD_LIBRARY_PATH
+else
+	need "$build/src/.libs/libevcoord.a"
+	libs="$build/src/.libs/libevcoord.a $libs"
+fi
+# With KILL a hang has status 137: 124 is one of evc_finish.
+limited=${EVC_TIMEOUT:+$EVC_TIMEOUT -s KILL ${EVC_MANUAL_LIMIT:-60}}
+
+# extract PAGE: its programs as $tmp/PAGE.N.c, beside each .status and, where
+# the page shows it, .want.  What the compiler says names the page's lines.
+extract() {
+	awk -v page="$1" -v base="$tmp/${1##*/}." '
+	function complain(text) {
+		print page ":" FNR ": " text
+	}
+	function unquoted(s) {
+		gsub(/\\&/, "", s)
+		gsub(/\\-/, "-", s)
+		gsub(/\\\(dq/, "\"", s)
+		gsub(/\\e/, "\\", s)
+		return s
+	}
+	/^\.Sh / { inside = $2 == "EXAMPLES" }
+	/^\.\\" (status|output)/ {
+		if (!inside)
+			complain("a mark outside of EXAMPLES")
+		status = $2 == "status" ? $3 : ""
+		output = $2 == "output"
+		marked = FNR
+		next
+	}
+	marked && marked == FNR - 1 && !/^\.Bd -literal/ {
+		complain("a mark, and no block right after it")
+	}
+	/^\.Bd -literal/ {
+		open = 1
+		has_main = 0
+		text = ""
+		start = FNR + 1
+		next
+	}
+	/^\.Ed/ && open {
+		open = 0
+		if (has_main && !inside)
+			complain("a program outside of EXAMPLES")
+		if (has_main && inside) {
+			n++
+			printf "#line %d \"%s\"\n%s", start, page,
+				text >(base n ".c")
+			print status == "" ? 0 : status >(base n ".status")
+		} else if (status != "" || (output && !n)) {
+			complain("a mark, and no program")
+		} else if (output) {
+			printf "%s", text >(base n ".want")
+		}
+		status = ""
+		output = 0
+		next
+	}
+	open {
+		text = text unquoted($0) "\n"
+		has_main = has_main || /^main\(/
+	}
+	END {
+		if (page ~ /evcoord-(looper|runner|scope)\.3$/ && !n)
+			complain("no program in its EXAMPLES")
+	}' "$1" >"$tmp/complaints"
+	broken_lines "examples of $1" <"$tmp/complaints"
+}
+
+# build_program FILE.c NAME: the program FILE
+build_program() {
+	# shellcheck disable=SC2086 # lists of flags
+	${CC:-cc} $flags "$1" -o "${1%.c}" $libs >"$tmp/said" 2>&1 && return
+	broken "$2: does not compile:"
+	cat "$tmp/said"
+	return 1
+}
+
+try_program() {
+	program=${1%.c}
+	name=$(sed -n '1s/#line \([0-9]*\) "\(.*\)"/\2:\1/p' "$1")
+	want=$(cat "$program.status")
+	build_program "$1" "$name" || return
+	(cd "$tmp" && $limited "$program") >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	if [ $status != "$want" ]; then
+		broken "$name: status $status, not $want; it said:"
+		cat "$tmp/out" "$tmp/err"
+	elif [ -e "$program.want" ] &&
+	     ! diff -u "$program.want" "$tmp/out" >"$tmp/said"; then
+		broken "$name: the page shows another output:"
+		cat "$tmp/said" "$tmp/err"
+	else
+		echo "ok $name, status $status"
+	fi
+}
+
+# Its first program, stopped once its thread speaks: that begins after the
+# signals were taken.
+try_readme() {
+	awk '
+		/^    #include/ && !n { open = n = 1; print "#line " FNR " \"README\"" }
+		open && /^[^ ]/ { exit }
+		open { sub(/^    /, ""); print }' README >"$tmp/readme.c"
+	build_program "$tmp/readme.c" README || return
+	: >"$tmp/readme.out"
+	$limited "$tmp/readme" >>"$tmp/readme.out" 2>&1 &
+	tenths=0
+	until [ -s "$tmp/readme.out" ] || [ $tenths = 200 ]; do
+		sleep 0.1
+		tenths=$((tenths + 1))
+	done
+	kill -INT $!
+	wait $!
+	status=$?
+	if [ $status = 0 ] && tail -n 1 "$tmp/readme.out" |
+			grep -q '^SIGINT from .*, after .* s$'; then
+		echo "ok README"
+	else
+		broken "README: status $status; it said:"
+		cat "$tmp/readme.out"
+	fi
+}
+
+for page in ${EVC_MANUAL:-man/*.[1-9] README}; do
+	if [ "$page" = README ]; then
+		try_readme
+		continue
+	fi
+	extract "$page"
+	for source in "$tmp/${page##*/}".*.c; do
+		[ ! -e "$source" ] || try_program "$source"
+	done
+done
+
+verdict

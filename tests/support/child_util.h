@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the tests of child processes share: children that are ready before the
+ * test goes on, that end when they are let go, and that do with SIGTERM what
+ * the test says.  None outlives its test.
+ */
+#ifndef TESTS_SUPPORT_CHILD_UTIL_H
+#define TESTS_SUPPORT_CHILD_UTIL_H
+
+#include "old_kernel.h"
+#include "runner_util.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+/* What a child does at SIGTERM, beside leaving with an exit status. */
+#define TERM_DEFAULT (-1)
+#define TERM_IGNORED (-2)
+
+struct kid {
+	pid_t pid;
+	int go; /* a byte here lets it go */
+	evc_id id;
+};
+
+static int kid_term_status MAYBE_UNUSED;
+
+static MAYBE_UNUSED void
+kid_on_term(int sig)
+{
+	(void)sig;
+	_exit(kid_term_status);
+}
+
+/* In the child. */
+static MAYBE_UNUSED void
+kid_live(int go, int ready, int term, int status, int sig)
+{
+	sigset_t none;
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	kid_term_status = term;
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGTERM, term == TERM_DEFAULT ? SIG_DFL :
+			term == TERM_IGNORED ? SIG_IGN :
+					       kid_on_term);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (write(ready, "r", 1) != 1)
+		_exit(99);
+	close(ready);
+	while (read(go, &byte, 1) < 0 && errno == EINTR)
+		;
+	if (sig != 0) {
+		signal(sig, SIG_DFL);
+		kill(getpid(), sig);
+	}
+	_exit(status);
+}
+
+/*
+ * Make a child; when it is let go it dies of sig, or, if that is 0, leaves
+ * with status.
+ */
+static MAYBE_UNUSED struct kid
+kid_born(int term, int status, int sig)
+{
+	struct kid k = { 0 };
+	int go[2], ready[2];
+	char byte;
+
+	OK(pipe2(go, O_CLOEXEC));
+	OK(pipe2(ready, O_CLOEXEC));
+	k.pid = fork();
+	ck_assert_int_ge(k.pid, 0);
+	if (k.pid == 0) {
+		close(go[1]);
+		close(ready[0]);
+		kid_live(go[0], ready[1], term, status, sig);
+	}
+	close(go[0]);
+	close(ready[1]);
+	k.go = go[1];
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return k;
+}
+
+static MAYBE_UNUSED void
+kid_let_go(struct kid *k)
+{
+	ck_assert_int_eq(write(k->go, "g", 1), 1);
+}
+
+/* Has it ended?  Does not reap it. */
+static MAYBE_UNUSED bool
+kid_has_ended(const struct kid *k)
+{
+	siginfo_t si;
+
+	si.si_pid = 0;
+	if (waitid(P_PID, (id_t)k->pid, &si, WEXITED | WNOWAIT | WNOHANG) < 0)
+		return true; /* somebody reaped it */
+	return si.si_pid == k->pid;
+}
+
+/* Has somebody else reaped it? */
+static MAYBE_UNUSED bool
+kid_is_reaped(const struct kid *k)
+{
+	siginfo_t si;
+
+	return waitid(P_PID, (id_t)k->pid, &si,
+		      WEXITED | WNOWAIT | WNOHANG) < 0 &&
+	       errno == ECHILD;
+}
+
+/*
+ * Does this kernel (Linux 6.15) keep the status of a child that somebody else
+ * has reaped, for who has its pidfd?  Tried out.
+ */
+static MAYBE_UNUSED bool
+kernel_keeps_status(void)
+{
+	uint64_t info[8] = { 8 }; /* PIDFD_INFO_EXIT, and room for it */
+	pid_t pid = fork();
+	int fd;
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	ck_assert_int_gt(pid, 0);
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	if (fd < 0)
+		return false;
+	if (ioctl(fd, _IOWR(0xff, 11, uint64_t[8]), info) != 0)
+		info[0] = 0;
+	close(fd);
+	return (info[0] & 8) != 0;
+}
+
+/* Stop it with SIGSTOP, and wait until it is. */
+static MAYBE_UNUSED void
+kid_freeze(const struct kid *k)
+{
+	siginfo_t si;
+
+	OK(kill(k->pid, SIGSTOP));
+	si.si_pid = 0;
+	while (waitid(P_PID, (id_t)k->pid, &si, WSTOPPED | WNOWAIT) < 0)
+		ck_assert_int_eq(errno, EINTR);
+	ck_assert_int_eq(si.si_pid, k->pid);
+}
+
+/* Does a text hold that number, not as a part of another one? */
+static MAYBE_UNUSED bool
+has_number(const char *text, int n)
+{
+	char want[16];
+	const char *p = text;
+	size_t len;
+
+	snprintf(want, sizeof(want), "%d", n);
+	len = strlen(want);
+	for (; (p = strstr(p, want)) != NULL; p++)
+		if ((p == text || !isdigit((unsigned char)p[-1])) &&
+		    !isdigit((unsigned char)p[len]))
+			return true;
+	return false;
+}
+
+#define HAS_NUMBER(text, n) \
+	do { \
+		const char *number_text_ = (text); \
+		ck_assert_msg(has_number(number_text_, (n)), \
+			      "no number %d in \"%s\"", (n), number_text_); \
+	} while (0)
+
+/* A signal is named by its number or by its name. */
+#define HAS_SIGNAL(text, sig) \
+	do { \
+		const char *signal_text_ = (text); \
+		ck_assert_msg(has_number(signal_text_, (sig)) || \
+				      strstr(signal_text_, \
+					     sigabbrev_np((sig))) != NULL, \
+			      "no signal %d in \"%s\"", (sig), \
+			      signal_text_); \
+	} while (0)
+
+/* The library must have reaped it. */
+static MAYBE_UNUSED void
+kid_was_reaped(struct kid *k)
+{
+	ck_assert(kid_is_reaped(k));
+	close(k->go);
+	k->go = -1;
+}
+
+/* End and reap one that is the test's own still. */
+static MAYBE_UNUSED void
+kid_put_down(struct kid *k)
+{
+	kill(k->pid, SIGKILL);
+	ck_assert_int_eq(waitpid(k->pid, NULL, 0), k->pid);
+	close(k->go);
+	k->go = -1;
+}
+
+static MAYBE_UNUSED void
+kid_add(struct setting *s, const char *name, struct kid *k, double grace,
+	unsigned flags)
+{
+	evc_member_opts opts = { .reactor = s->far,
+				 .grace = grace,
+				 .flags = flags };
+
+	OK(evc_child_add(s->c, name, k->pid, &opts, &k->id));
+	ck_assert_uint_ne(k->id, 0);
+}
+
+#endif
