@@ -27,9 +27,9 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c);
 
 /*
  * Free a coordinator.  Refused, and nothing changes, while members live, a
- * join waits, a thread waits for a stop that was not asked for, or a loop of
- * another thread is attached or one of c is run by evc_run or evc_reactor_run;
- * evc_last_error() names them.  A stop hook that runs on the helper thread is
+ * join waits, a thread waits for a stop that was not asked for, c has scopes, a
+ * loop of another thread is attached, or one of c is run by evc_run or
+ * evc_reactor_run; evc_last_error() names them.  A stop hook that runs on the helper thread is
  * waited for; hooks that are due and did not begin are dropped.  Registered
  * threads that have ended are reaped first.  Allowed as the last touch in the
  * callback of evc_join_start.  Ends, joins and waits of members may still be
@@ -180,6 +180,9 @@ evc_stop_fd(evc_coord *c);
  * the round was joined is taken away.  Errors and reasons of the old round
  * are forgotten.  Refused while members live (the caller and stop hooks left
  * out) or a join waits: no member of an old round can meddle with a new one.
+ * Scopes below go back to running too, unless somebody asked for a stop of
+ * their own; a scope that is cleared while what is above it is stopped is asked
+ * to stop again at once.
  *
  * Thread:    any; not a signal handler.
  * Ownership: nothing changes hands.
@@ -220,7 +223,7 @@ evc_reason_get(const evc_coord *c, unsigned index, evc_reason *ret_reason);
  * Add a stop hook: fn is called once for each stop, before any task is told -
  * also for a stop that came before the hook was added.  It runs on
  * opts.reactor, else on the home reactor, else (no home) on the coordinator's
- * helper thread: the one callback that does not run on a thread of yours.  A
+ * helper thread, which is the library's own.  A
  * join that has seen the stop waits until it has returned.  The hook stays for
  * later rounds until evc_member_remove.  Flagged EVC_ON_DRAIN it is called
  * once a round at the drain, or at the stop when no drain came before.  Its

@@ -23,8 +23,9 @@ evc_home(const evc_coord *c);
 /*
  * Attach a loop: from now on it is told of every stop, at the highest
  * priority, also of one that came before.  The loop must outlive the reactor;
- * should it be destroyed first, its tasks have ended, and an evented join
- * there ends with EVC_CANCELLED.  Accepted after the stop too.
+ * should it be destroyed first, its tasks and loopers have ended without a
+ * call, its runners are called by whoever joins, and an evented join there ends
+ * with EVC_CANCELLED.  Accepted after the stop too.
  *
  * Thread:    the thread that runs that loop.
  * Ownership: c owns *ret_reactor, until evc_reactor_detach, the end of
@@ -38,9 +39,10 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		   evc_reactor **ret_reactor);
 
 /*
- * Run the reactor's loop until the stop and until its own tasks, hooks and
- * evented joins have ended, then detach it (the home stays attached): the one
- * call that a loop thread needs.  An ev_break by the application is a request
+ * Run the reactor's loop until the stop and until its own tasks, loopers,
+ * runners, hooks and evented joins have ended, and those of scopes whose home is
+ * on it, then detach it (the home stays attached): the one call that a loop
+ * thread needs.  Scopes that stay have no loop from then on.  An ev_break by the application is a request
  * for the stop (EVC_BY_LOOP_BROKEN), and the loop goes on.
  *
  * Thread:    that loop's thread, outside ev_run; cancellation is disabled
@@ -64,6 +66,8 @@ evc_reactor_run(evc_reactor *r);
  * Thread:    any but one of the loop's own callbacks.
  * Ownership: *ret_reactor is c's, and gone when its loop has ended after the
  *            stop: give it to calls that begin something, and do not keep it.
+ *            It is set to NULL when it has gone before this returned; may be
+ *            NULL itself.
  * Returns:   0 and *ret_reactor; -EVC_CANCELLED after the stop unless flagged
  *            EVC_LATE, or with the negative code of what setup returned;
  *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
@@ -81,8 +85,8 @@ evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
  *
  * Thread:    that loop's thread.
  * Ownership: r is gone after 0.
- * Returns:   0; -EVC_FAILED_PRECONDITION with live tasks or an evented join,
- *            for the home, from another thread, or inside one of the
+ * Returns:   0; -EVC_FAILED_PRECONDITION with live tasks or loopers, an
+ *            evented join, or scopes whose home is on it, for the home, from another thread, or inside one of the
  *            reactor's own callbacks; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */

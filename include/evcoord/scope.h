@@ -31,7 +31,8 @@ EVC_BEGIN_DECLS_
  *
  * Thread:    any.
  * Ownership: the caller owns *ret_scope and gives it back by evc_free, on any
- *            thread once nothing lives in it.  The parent cannot be freed
+ *            thread once nothing lives in it (and `ended` is not due on another
+ *            thread's loop: then it is refused).  The parent cannot be freed
  *            before.  name and opts are copied; what stands for evc_config
  *            holds.
  * Returns:   0; -EVC_OUT_OF_RANGE when it would be deeper than 32;

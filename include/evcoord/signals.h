@@ -22,7 +22,7 @@ EVC_BEGIN_DECLS_
  * Ownership: the handlers there were are kept and restored by
  *            evc_signals_stop or evc_free.
  * Returns:   0; -EVC_ALREADY_EXISTS when a coordinator has them;
- *            -EVC_INVALID_ARGUMENT.
+ *            -EVC_FAILED_PRECONDITION for a scope; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
 EVC_API evc_status

@@ -66,7 +66,8 @@ enum {
 	EVC_UNAUTHENTICATED = 16
 };
 
-/* What evc_join_step answers while the join goes on. */
+/* What evc_join_step answers while the join goes on: the one negative status
+   that is no refusal. */
 #define EVC_PENDING (-1000)
 
 /* A grace of no time at all, where 0 means "inherit" (seconds). */
@@ -338,10 +339,10 @@ typedef struct evc_signals_opts {
 } evc_signals_opts;
 
 /*
- * A member that the program describes; static memory of the caller.  With a
- * reactor (opts.reactor, or the home) all four are called on its loop, else by
- * whoever joins; join is then called on a thread of its own, so that one that
- * blocks holds up nobody.  Never called under a lock.
+ * A member that the program describes.  With a reactor (opts.reactor, or the
+ * home) the first three are called on its loop, else by whoever joins; join is
+ * then called on a thread of its own, so that one that blocks holds up nobody.
+ * Never called under a lock.
  */
 typedef struct evc_runner_ops {
 	/* Does it run still?  Must not block; also asked by evc_all_stopped and

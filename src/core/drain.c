@@ -95,7 +95,6 @@ evc_request_drain(evc_coord *c, double limit, const char *text)
 		return 0;
 	}
 	evc__keeper_wake(c);
-	evc__ring(c);
 	return 0;
 }
 

@@ -23,6 +23,7 @@ evc__hurry(evc_coord *c, uint32_t stop)
 			return;
 	} while (!sync_cas(&c->hurry, &old, now));
 	evc__ring(c);
+	evc__ring_below(c);
 }
 
 void

@@ -17,7 +17,8 @@ evc__id_room(evc_coord *c, unsigned more)
 	unsigned n = c->id_buckets != 0 ? c->id_buckets : 8, i;
 	struct evc__entry **table, *e, *next;
 
-	while (n < c->n_entries + more)
+	/* Two in a bucket are found as fast, and halve what the table takes. */
+	while (n * 2 < c->n_entries + more)
 		n *= 2;
 	if (n == c->id_buckets)
 		return true;

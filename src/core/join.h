@@ -100,7 +100,8 @@ struct evc__join {
 	struct evc__backoff backoff;
 	bool stop_seen;
 	uint64_t cap_ns;          /* the deadline from above */
-	uint64_t forced_ns;       /* when force was used; 0: not yet */
+	bool forced;              /* force was used, if there was some: */
+	uint64_t forced_ns;       /* when; 0: there was none */
 
 	/* loop thread only; lock as well for changes */
 	struct list here;         /* reactor->joins */

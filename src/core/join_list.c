@@ -70,6 +70,9 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 	while (j->until_stop && (w & WORD_JOINED) && !(w & WORD_FLAG))
 		if (sync_cas(&c->word, &w, w & ~WORD_JOINED))
 			break;
+	/* Joins below keep to the time of those above. */
+	if ((w & WORD_FLAG) && !list_empty(&c->scopes))
+		evc__ring_below(c);
 	sync_unlock(&c->lock);
 	if (j->opts.flags & EVC_JOIN_STOP_FIRST)
 		evc__request(c, &q);
@@ -278,13 +281,20 @@ view_of(struct evc__join *j, uint64_t w)
 	return v;
 }
 
-/* The grace is over: force where there is some, and then a moment for it to
-   take effect, once.  true: *ret_wait_ns is how long. */
+/* The grace is over: force where there is some, and the stop for phases that it
+   has not reached; then a moment for that to take effect, once.  true:
+   *ret_wait_ns is how long. */
 static bool
 forcing(struct evc__join *j, uint64_t now, uint64_t *ret_wait_ns)
 {
-	if (j->forced_ns == 0 && evc__force_all(j->c))
-		j->forced_ns = now;
+	bool any;
+
+	if (!j->forced) {
+		j->forced = true;
+		any = evc__force_all(j->c);
+		if (evc__phases_hurry(j->c) || any)
+			j->forced_ns = now;
+	}
 	if (j->forced_ns == 0 || now - j->forced_ns >= BACKOFF_MOST_NS)
 		return false;
 	*ret_wait_ns = evc__real_ns(

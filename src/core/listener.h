@@ -29,6 +29,8 @@ struct evc__listener {
 
 /* Something that can change a join's answer has happened, here or below. */
 void evc__ring(evc_coord *c);
+/* What joins of the scopes below have to keep to has changed; signal-safe. */
+void evc__ring_below(evc_coord *c);
 /* Tell everybody of the stop, unless somebody has done it. */
 void evc__tell_all(evc_coord *c);
 /* Tell everybody of the drain. */

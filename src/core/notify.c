@@ -173,10 +173,12 @@ evc__tell_all(evc_coord *c)
 	ring_above(c);
 }
 
-/* ---- the drain: no stop, so there is no mark ---- */
+/* ---- the drain, and what changes for all below: there is no mark ---- */
 
-void
-evc__tell_drain(evc_coord *c)
+/* Tell all listeners, here and below, of a drain; or ring, below c alone, those
+   who hear every ring. */
+static void
+walk_down(evc_coord *c, bool drain)
 {
 	struct level level[EVC__DEPTH_MOST + 1], *v = level;
 	struct evc__listener *l;
@@ -188,22 +190,34 @@ evc__tell_drain(evc_coord *c)
 		l = next_listener(v);
 		if (l == NULL) {
 			evc__walk_leave(&v->c->walkers);
-			ring_sleepers(v->c);
 			if (v == level)
 				break;
+			ring_sleepers(v->c);
 			v--;
-		} else if (l->tell != NULL)
-			l->tell(l);
-		else {
-			sync_or(&l->scope->word, WORD_DRAIN);
-			(++v)->c = l->scope;
+		} else if (l->tell == NULL) {
+			if (drain)
+				sync_or(&l->scope->word, WORD_DRAIN);
+			*++v = (struct level){ .c = l->scope };
 			evc__walk_enter(&v->c->walkers);
 			v->k = sync_load_sc(&v->c->listeners.first);
-			v->i = 0;
-		}
+		} else if (drain ||
+			   (v != level && sync_load_sc(&l->n_joins) > 0))
+			l->tell(l);
 	}
 	pthread_setcancelstate(old, NULL);
-	ring_above(c);
+}
+
+void
+evc__tell_drain(evc_coord *c)
+{
+	walk_down(c, true);
+	evc__ring(c);
+}
+
+void
+evc__ring_below(evc_coord *c)
+{
+	walk_down(c, false);
 }
 
 /* ---- the table ---- */

@@ -33,11 +33,11 @@ own_alive(evc_coord *c)
 
 /* How long s may hold up the phases after its own. */
 static uint64_t
-limit_left(evc_coord *s, uint64_t now)
+limit_left(evc_coord *c, evc_coord *s, uint64_t now)
 {
 	uint64_t end, stop;
 
-	if (sync_load_sc(&s->alive) == 0)
+	if (!evc__scope_busy(c, s))
 		return 0;
 	if (s->grace == 0)
 		return SYNC_FOREVER;
@@ -62,23 +62,28 @@ wait_for(evc_coord *c, int next, uint64_t now)
 	LIST_EACH(n, tmp, &c->scopes) {
 		if (SCOPE_OF(n)->phase >= next)
 			continue;
-		left = limit_left(SCOPE_OF(n), now);
+		left = limit_left(c, SCOPE_OF(n), now);
 		most = left > most ? left : most;
 	}
 	return most;
 }
 
-static void
+/* true: there was one to tell. */
+static bool
 tell_phase(evc_coord *c, int phase, uint32_t stop)
 {
 	struct list *n, *tmp;
+	bool any = false;
 
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
-		if (s->phase <= phase && sync_load_sc(&s->told) != stop)
-			evc__scope_tell(s);
+		if (s->phase > phase || sync_load_sc(&s->told) == stop)
+			continue;
+		evc__scope_tell(s);
+		any = true;
 	}
+	return any;
 }
 
 static uint64_t
@@ -140,22 +145,37 @@ evc__phases_drive(evc_coord *c)
 	return wait;
 }
 
-void
-evc__phases_tell_all(evc_coord *c)
+/* All that were not told, at any depth. */
+static bool
+tell_rest(evc_coord *c)
 {
+	uint64_t w = sync_load_sc(&c->word);
 	struct list *n, *tmp;
-	uint64_t w;
+	bool any = false;
 
-	if (!sync_load_sc(&c->tree->phased) || evc__driven(c))
-		return;
-	w = sync_load_sc(&c->word);
 	if ((w & WORD_FLAG) && c->n_phased > 0)
-		tell_phase(c, INT_MAX, WORD_STOP_NUMBER(w));
+		any = tell_phase(c, INT_MAX, WORD_STOP_NUMBER(w));
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
 		sync_lock(&s->lock);
-		evc__phases_tell_all(s);
+		any |= tell_rest(s);
 		sync_unlock(&s->lock);
 	}
+	return any;
+}
+
+bool
+evc__phases_hurry(evc_coord *c)
+{
+	return sync_load_sc(&c->tree->phased) &&
+	       sync_load_sc(&c->n_driving) <= 1 && !evc__driven(c->parent) &&
+	       tell_rest(c);
+}
+
+void
+evc__phases_tell_all(evc_coord *c)
+{
+	if (sync_load_sc(&c->tree->phased) && !evc__driven(c))
+		tell_rest(c);
 }

@@ -54,8 +54,8 @@ struct evc__looper_ops {
 	   turn pokes the reactor.  false: the reactor is gone. */
 	bool (*stop)(evc_reactor *r, const struct evc__frame *f);
 	/* No lock.  By the loop's thread when the loop is being destroyed: they
-	   end, with no call but the one at the end that is owed.  Then, or
-	   instead, when r goes and none is alive, by any thread: forget r. */
+	   end, without a call.  Then, or instead, when r goes and none is
+	   alive, by any thread: forget r. */
 	void (*drop)(evc_reactor *r);
 	/* Loop thread, no lock, in every turn: set its timer. */
 	void (*turn)(evc_reactor *r);

@@ -71,8 +71,8 @@ evc__scope_follow(evc_coord *s)
 {
 	uint64_t w = sync_load_sc(&s->parent->word);
 
-	if ((w & WORD_DRAIN) && !(sync_load_sc(&s->word) & WORD_DRAIN))
-		sync_or(&s->word, WORD_DRAIN);
+	if ((w & WORD_DRAIN) && !(sync_or(&s->word, WORD_DRAIN) & WORD_DRAIN))
+		evc__tell_drain(s);
 	if ((w & WORD_FLAG) && sync_load_sc(&s->told) == WORD_STOP_NUMBER(w))
 		evc__scope_tell(s);
 }

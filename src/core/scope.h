@@ -32,12 +32,19 @@ bool evc__driven(const evc_coord *c);
 /* No lock: take it out of its parent. */
 void evc__scope_leave(evc_coord *s);
 
+/* Lock of c held: does something in its scope s hold up what comes after it?
+   Members that wait in a join of c do not; hooks and `ended` do.  census.c */
+bool evc__scope_busy(evc_coord *c, evc_coord *s);
+
 /* ---- phases.c ---- */
 
 /* Lock held: tell the phases whose turn it is.  Returns when to look again, in
    nanoseconds of c's clock; SYNC_FOREVER: when something rings. */
 uint64_t evc__phases_drive(evc_coord *c);
-/* Lock held: the last join leaves: tell what was not told. */
+/* Lock held: the time of the last join is over: tell what was not told.  true:
+   there was somebody, who may end within a moment. */
+bool evc__phases_hurry(evc_coord *c);
+/* Lock held: the last join leaves: likewise. */
 void evc__phases_tell_all(evc_coord *c);
 
 /* ---- attend.c: what joins and loops do for what lives below ---- */

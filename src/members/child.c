@@ -120,20 +120,20 @@ tell(struct evc__listener *l)
 
 /* ---- its end: lock held ---- */
 
-/* "killed by SIGSEGV" */
+/* "was killed by SIGSEGV" */
 static void
 add_status(struct text *t, const struct child *ch, const siginfo_t *i)
 {
 	const char *name = sigabbrev_np(i->si_status);
 
 	if (i->si_code == CLD_EXITED) {
-		evc__text_add(t, "exit status ");
+		evc__text_add(t, "ended with exit status ");
 		evc__text_int(t, i->si_status);
 	} else if (ch->killed && i->si_status == SIGKILL) {
 		evc__text_add(t, "ignored SIGTERM and was killed at the end "
 				 "of the grace");
 	} else {
-		evc__text_add(t, "killed by ");
+		evc__text_add(t, "was killed by ");
 		evc__text_add(t, name != NULL ? "SIG" : "signal ");
 		if (name != NULL)
 			evc__text_add(t, name);

@@ -4,9 +4,8 @@
  * own have in common, and what each kind does for the calls.
  *
  * All state of a looper is guarded by its coordinator's lock, which is given up
- * around its functions.  Only the loop's thread, or its own, calls them and frees
- * a looper that has run; what others want - a pause, a removal - they write down
- * and wake that thread.
+ * around its functions.  Only the loop's thread, or its own, calls them; what
+ * others want - a pause, a removal - they write down, and wake that thread.
  */
 #ifndef EVC_MEMBERS_LOOPER_H
 #define EVC_MEMBERS_LOOPER_H
@@ -23,7 +22,8 @@ enum {
 	LOOPER_TRIGGERED = 1 << 2,
 	/* One of its functions is running. */
 	LOOPER_RUNNING = 1 << 3,
-	/* opts.start has succeeded, or there was none: opts.stop is owed. */
+	/* opts.start has succeeded, or there was none and it has run: opts.stop
+	   is owed. */
 	LOOPER_STARTED = 1 << 4,
 	/* opts.stop was called, or is being called. */
 	LOOPER_STOPPED = 1 << 5,
@@ -54,6 +54,13 @@ struct evc__body {
 	uint32_t bits;
 	uint32_t number; /* on a loop: in its heap; set at creation */
 };
+
+/* Lock held: for reports. */
+static inline const char *
+evc__looper_state(const struct evc__body *b)
+{
+	return b->bits & (LOOPER_DORMANT | LOOPER_PAUSED) ? "paused" : "";
+}
 
 /* Who it is, for what its functions report. */
 struct evc__looper_who {
@@ -92,6 +99,8 @@ bool evc__looper_flush(const struct evc__looper_who *w, struct evc__body *b,
 /* The same for its end: opts.stop if it is owed, and what its end means. */
 void evc__looper_finish(const struct evc__looper_who *w, struct evc__body *b,
 			bool reported);
+/* No lock, on its own thread, which leaves in the middle of a function. */
+void evc__looper_left(const struct evc__looper_who *w, struct evc__body *b);
 /* Does its end call something? */
 bool evc__looper_owes_stop(const struct evc__body *b);
 /* Lock held, by itself, inside one of its functions. */

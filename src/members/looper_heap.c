@@ -3,10 +3,11 @@
  * The loopers of one loop: their memory, and a heap of when they are due.
  *
  * A tick moves one entry from the top of the heap to its bottom, past eight
- * others or so when there are a hundred thousand.  If that touched each of those
- * loopers, it would wait for memory most of the time.  So the heap moves numbers:
- * times, numbers and places stand in dense arrays of their own, and a looper is
- * found by its number in chunks that never move.  Four children to a node.
+ * others or so when there are a hundred thousand.  If that touched each of
+ * those loopers, it would wait for memory most of the time.  So the heap moves
+ * numbers: times, numbers and places stand in dense arrays of their own, and a
+ * looper is found by its number in chunks that never move.  Four children to a
+ * node.
  */
 #include "members/looper_loop.h"
 

@@ -107,6 +107,8 @@ count(struct evc__looper *l)
 	r->n_loopers_background += (l->e.flags & EVC_BACKGROUND) != 0;
 	r->n_loopers_own_grace += l->body.more != NULL &&
 				  l->body.more->grace != 0;
+	if (r->n_loopers_own_grace > 0)
+		sync_store_sc(&r->c->tree->own_grace, true);
 	evc__alive_add(r->c);
 	/* A join that waits has one more to wait for. */
 	evc__ring(r->c);
@@ -132,6 +134,8 @@ room(evc_reactor *r, const char *name)
 {
 	if (r->loopers == NULL)
 		r->loopers = evc__loopers_new(r);
+	if (r->loopers != NULL)
+		r->looper_ops = &evc__looper_ops; /* who frees it */
 	if (r->loopers == NULL || !evc__id_room(r->c, 1) ||
 	    !evc__heap_room(&r->loopers->heap))
 		return NULL;
@@ -143,7 +147,8 @@ static void
 pass(evc_coord *c, const evc_member_opts *o, evc_id *ret_id)
 {
 	c->last_id++;
-	c->n_ended += !(o->flags & EVC_PAUSED);
+	if (!(o->flags & EVC_PAUSED))
+		evc__ended_add(c);
 	if (ret_id != NULL)
 		*ret_id = c->last_id;
 }
@@ -161,7 +166,6 @@ enter(struct evc__looper *l, evc_id *ret_id)
 	evc__id_add(c, &l->e);
 	l->since_ns = evc__now(c);
 	evc__looper_begin(&l->body, l->e.id, l->since_ns);
-	r->looper_ops = &evc__looper_ops;
 	if (l->body.bits & LOOPER_DORMANT) {
 		r->loopers->n_dormant++;
 		return;
@@ -172,12 +176,11 @@ enter(struct evc__looper *l, evc_id *ret_id)
 
 /* Lock held. */
 static evc_status
-may_start(evc_reactor *r, const evc_member_opts *o)
+may_start(evc_reactor *r, bool stopped, const evc_member_opts *o)
 {
 	evc_status st = evc__reactor_usable(r, "evc_looper_start");
 
-	if (st == 0 && evc_should_stop(r->c) &&
-	    (o == NULL || !(o->flags & EVC_LATE)))
+	if (st == 0 && stopped && (o == NULL || !(o->flags & EVC_LATE)))
 		st = evc__refuse(-EVC_CANCELLED,
 				 "evc_looper_start: a stop was asked for");
 	return st;
@@ -191,8 +194,8 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 	struct evc__looper_more *more = NULL;
 	struct evc__looper_name *n = NULL;
 	struct evc__looper *l;
+	bool stopped, starts;
 	evc_status st;
-	bool starts;
 
 	if (evc__looper_needs_more(o)) {
 		more = sync_alloc(1, sizeof *more);
@@ -201,8 +204,10 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 					   "evc_looper_start: no memory");
 	}
 	sync_lock(&r->c->lock);
-	st = may_start(r, o);
-	starts = st == 0 && !evc_should_stop(r->c);
+	/* Asked once: it may come at any moment. */
+	stopped = evc_should_stop(r->c);
+	st = may_start(r, stopped, o);
+	starts = st == 0 && !stopped;
 	if (starts)
 		n = room(r, name);
 	if (n != NULL) {
@@ -336,7 +341,8 @@ evc__loop_looper_remove(struct evc__entry *e)
 		evc__loopers_arm(r->loopers);
 		return st;
 	}
-	if ((l->body.bits & LOOPER_RUNNING) || evc__looper_owes_stop(&l->body)) {
+	if ((l->body.bits & LOOPER_RUNNING) ||
+	    evc__looper_owes_stop(&l->body)) {
 		/* Its loop does it, and rings. */
 		l->body.bits |= LOOPER_REMOVED;
 		evc__loop_looper_place(l);
@@ -367,8 +373,7 @@ evc__loop_looper_view(const struct evc__entry *e, struct evc__looper_view *v)
 	v->since_ns = l->since_ns;
 	v->ticks = l->body.schedule.ticks;
 	v->missed = l->body.schedule.missed;
-	v->state = l->body.bits & (LOOPER_DORMANT | LOOPER_PAUSED) ? "paused" :
-								     "";
+	v->state = evc__looper_state(&l->body);
 }
 
 void

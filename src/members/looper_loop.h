@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loopers of one loop: a heap of when they are due, and one ev_timer for the
- * first of them.
+ * The loopers of one loop: a heap of when they are due, and one ev_timer for
+ * the first of them.
  */
 #ifndef EVC_MEMBERS_LOOPER_LOOP_H
 #define EVC_MEMBERS_LOOPER_LOOP_H

@@ -78,16 +78,15 @@ run(const struct evc__looper_who *w, struct evc__body *b,
 	return on;
 }
 
+/* opts.start, which there is. */
 static bool
 start(const struct evc__looper_who *w, struct evc__body *b, bool *reported)
 {
-	bool on = true;
+	bool on;
 
-	if (b->more != NULL && b->more->start != NULL) {
-		sync_unlock(&w->c->lock);
-		on = goes_on(w, call(w, b->more->start, b->arg), reported);
-		sync_lock(&w->c->lock);
-	}
+	sync_unlock(&w->c->lock);
+	on = goes_on(w, call(w, b->more->start, b->arg), reported);
+	sync_lock(&w->c->lock);
 	/* Who removes itself in there hears no more. */
 	if (on && !(b->bits & LOOPER_SILENT))
 		b->bits |= LOOPER_STARTED;
@@ -110,7 +109,8 @@ evc__looper_serve(const struct evc__looper_who *w, struct evc__body *b,
 {
 	struct evc__tick tick;
 
-	if (!(b->bits & LOOPER_STARTED)) {
+	if (!(b->bits & LOOPER_STARTED) && b->more != NULL &&
+	    b->more->start != NULL) {
 		if (!start(w, b, reported))
 			return false;
 		/* It may have taken long. */
@@ -120,6 +120,7 @@ evc__looper_serve(const struct evc__looper_who *w, struct evc__body *b,
 	}
 	if (!take(b, now, &tick))
 		return true;
+	b->bits |= LOOPER_STARTED;
 	if (w->taken != NULL)
 		w->taken(b);
 	return run(w, b, &tick, reported) && !(b->bits & LOOPER_REMOVED);
@@ -173,6 +174,16 @@ evc__looper_remove_self(const struct evc__looper_who *w, struct evc__body *b)
 	b->bits |= LOOPER_REMOVED;
 	evc__looper_finish(w, b, false);
 	b->bits |= LOOPER_SILENT;
+}
+
+void
+evc__looper_left(const struct evc__looper_who *w, struct evc__body *b)
+{
+	running = NULL; /* what it leads to is gone */
+	sync_lock(&w->c->lock);
+	evc__looper_finish(w, b, true);
+	b->bits |= LOOPER_SILENT;
+	sync_unlock(&w->c->lock);
 }
 
 TICK_PATH uint64_t

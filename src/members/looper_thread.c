@@ -90,17 +90,37 @@ live(struct own *o, const struct evc__looper_who *w)
 	evc__looper_finish(w, &o->body, reported);
 }
 
+static struct evc__looper_who
+who(const struct own *o)
+{
+	return (struct evc__looper_who){
+		.c = o->p.m.c,
+		.id = o->p.m.e.id,
+		.name = o->p.m.name,
+		.flags = o->p.m.e.flags,
+	};
+}
+
+/* pthread_exit or cancellation, inside one of its functions. */
+static void
+left(void *arg)
+{
+	struct own *o = arg;
+	const struct evc__looper_who w = who(o);
+
+	evc__looper_left(&w, &o->body);
+}
+
 static evc_status
 own_main(evc_coord *c, void *arg)
 {
 	struct own *o = arg;
-	const struct evc__looper_who w = { .c = c,
-					   .id = o->p.m.e.id,
-					   .name = o->p.m.name,
-					   .flags = o->p.m.e.flags };
+	const struct evc__looper_who w = who(o);
 
 	sync_lock(&c->lock);
+	pthread_cleanup_push(left, o);
 	live(o, &w);
+	pthread_cleanup_pop(0);
 	/* It ends from here on, and hears nothing more. */
 	o->body.bits |= LOOPER_SILENT;
 	sync_unlock(&c->lock);
@@ -138,10 +158,7 @@ static int
 own_remove(struct evc__member *m)
 {
 	struct own *o = of(&m->e);
-	const struct evc__looper_who w = { .c = m->c,
-					   .id = m->e.id,
-					   .name = m->name,
-					   .flags = m->e.flags };
+	const struct evc__looper_who w = who(o);
 
 	if (o->body.bits & LOOPER_DORMANT) {
 		evc__id_remove(m->c, &m->e);
@@ -219,18 +236,20 @@ start(struct own *o, evc_id *ret_id)
 {
 	evc_coord *c = o->p.m.c;
 	bool dormant = o->body.bits & LOOPER_DORMANT;
+	bool stopped = evc_should_stop(c);
 	evc_id id = c->last_id + 1, before = ret_id != NULL ? *ret_id : 0;
 	evc_status st;
 
-	if (evc_should_stop(c) && !(o->p.m.e.flags & EVC_LATE))
+	if (stopped && !(o->p.m.e.flags & EVC_LATE))
 		return evc__refuse(-EVC_CANCELLED,
 				   "evc_looper_start: a stop was asked for");
 	/* Set before the thread can run, put back if there is none. */
 	if (ret_id != NULL)
 		*ret_id = id;
-	if (evc_should_stop(c)) {
+	if (stopped) {
 		c->last_id = id;
-		c->n_ended += !dormant;
+		if (!dormant)
+			evc__ended_add(c);
 		return 1;
 	}
 	evc__looper_begin(&o->body, id, evc__now(c));
@@ -299,7 +318,5 @@ evc__own_looper_view(const struct evc__entry *e, struct evc__looper_view *v)
 	v->since_ns = o->p.m.since_ns;
 	v->ticks = o->body.schedule.ticks;
 	v->missed = o->body.schedule.missed;
-	v->state = o->body.bits & (LOOPER_DORMANT | LOOPER_PAUSED) ?
-			   "paused" :
-			   "";
+	v->state = evc__looper_state(&o->body);
 }

@@ -47,8 +47,8 @@ finish(struct evc__looper *l, const struct evc__looper_who *w, bool reported)
 }
 
 /* The time, for the next run of a batch: asked for where it may matter, because
-   a look at the clock costs as much as all the rest of a run.  So it is behind by
-   a few short runs, or by the coarse clock's few milliseconds. */
+   a look at the clock costs as much as all the rest of a run.  So it is behind
+   by a few short runs, or by the coarse clock's few milliseconds. */
 TICK_PATH static uint64_t
 now_in_batch(struct evc__loopers *t, unsigned nth)
 {
@@ -129,6 +129,15 @@ batch(struct evc__loopers *t)
 	t->depth--;
 }
 
+static void
+timer_stop(struct evc__loopers *t)
+{
+	if (!ev_is_active(&t->timer))
+		return;
+	ev_ref(t->loop);
+	ev_timer_stop(t->loop, &t->timer);
+}
+
 TICK_PATH static void
 on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 {
@@ -139,6 +148,12 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	/* Shut: c may be gone, and t goes with the next ring of the bell. */
 	if (!evc__gate_enter(&t->gate))
 		return;
+	/* A fork child may run the loop that it has inherited. */
+	if (!evc__same_process(t->c)) {
+		timer_stop(t);
+		evc__gate_leave(&t->gate);
+		return;
+	}
 	sync_lock(&t->c->lock);
 	t->fired = true;
 	batch(t);
@@ -148,15 +163,6 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 }
 
 /* ---- the timer; loop thread, lock held ---- */
-
-static void
-timer_stop(struct evc__loopers *t)
-{
-	if (!ev_is_active(&t->timer))
-		return;
-	ev_ref(t->loop);
-	ev_timer_stop(t->loop, &t->timer);
-}
 
 TICK_PATH static void
 timer_set(struct evc__loopers *t, uint64_t due)
@@ -282,9 +288,8 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 
 /* ---- the end of the loop, or of the reactor ---- */
 
-/* Lock held, given up around its functions.  The loop was destroyed: they have
-   ended; those that were never alive stay, so that a resume says why they cannot
-   be. */
+/* Lock held.  The loop was destroyed: they have ended, without a call.  Those
+   that were never alive stay, so that a resume says why they cannot be. */
 static void
 lose(struct evc__loopers *t)
 {
@@ -294,6 +299,7 @@ lose(struct evc__loopers *t)
 			t, 0, LOOPER_RUNNING | LOOPER_DORMANT)) != NULL) {
 		struct evc__looper_who w = evc__loop_looper_who(l);
 
+		l->body.bits |= LOOPER_STOPPED;
 		finish(l, &w, false);
 	}
 	timer_stop(t);

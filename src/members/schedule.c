@@ -3,11 +3,11 @@
  * The arithmetic of boundaries.
  *
  * An interval is split into whole nanoseconds and the rest of one.  The whole
- * part times k is exact, and the rest is smaller than 1, so k times it is off by
- * far less than a nanosecond whatever k is: nothing is ever added up, so nothing
- * drifts.  How many boundaries have passed is a division, so a clock that jumps
- * over a year costs as much as one that ticks.  A clock that goes back makes the
- * next boundary further away, and that is all.
+ * part times k is exact, and the rest is smaller than 1, so k times it is off
+ * by far less than a nanosecond for any k that a program gets to; and as
+ * nothing is added up, nothing drifts.  How many boundaries have passed is a
+ * division, so a clock that jumps over a year costs as much as one that ticks.
+ * A clock that goes back makes the next boundary further away, and that is all.
  */
 #include "members/schedule.h"
 
@@ -98,8 +98,6 @@ evc__schedule_due(const struct evc__schedule *s, const struct evc__policy *p)
 {
 	if (back_to_back(s))
 		return 0;
-	if (isinf(s->interval) && s->k > 0)
-		return SCHEDULE_NEVER;
 	return evc__schedule_run(s, p, s->k);
 }
 

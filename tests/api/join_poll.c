@@ -55,22 +55,19 @@ stop_soon(void *arg)
 START_TEST(threads_holds_and_registered_threads)
 {
 	int way, threads = t_count_threads(), fds = t_count_fds();
-	struct guest g;
+	struct waiter w;
 	evc_coord *c;
 	evc_verdict v;
-	pthread_t t, stopper;
+	pthread_t stopper;
 	int i;
 
 	for (way = 0; way < N_WAYS; way++) {
 		c = new_coord(NULL);
-		memset(&g, 0, sizeof(g));
 		for (i = 0; i < 3; i++)
 			OK(evc_thread_start(c, "obeys", obey, NULL, NULL,
 					    NULL));
-		OK(pthread_create(&t, NULL, waiter_main,
-				  &(struct waiter){ .c = c,
-						    .timeout = INFINITY }));
-		OK(evc_register_thread(c, "registered", t, NULL, NULL));
+		waiter_begin(&w, c, INFINITY);
+		OK(evc_register_thread(c, "registered", w.thread, NULL, NULL));
 		OK(pthread_create(&stopper, NULL, stop_soon, c));
 		OK(poll_join(c, NULL, way, &v));
 		ck_assert_uint_eq(v.n_ended, 4);

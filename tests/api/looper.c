@@ -341,6 +341,41 @@ START_TEST(a_run_that_turns_its_loop_serves_the_others_and_not_itself)
 }
 END_TEST
 
+/* The loop is destroyed under a looper that has run, and two that have not. */
+START_TEST(loopers_of_a_destroyed_loop_have_ended)
+{
+	evc_member_opts opts = { .flags = EVC_PAUSED };
+	struct looper l = { 0 }, fresh = { 0 }, never = { 0 };
+	struct rig r;
+	evc_verdict v;
+
+	rig_begin(&r, _i, NULL);
+	looper_begin(&r, &l, INFINITY, NULL);
+	UNTIL_RUNS(&r, &l, 1);
+	RUNS_STAY(&r, &l, 1);
+	looper_begin(&r, &fresh, 0, NULL);
+	looper_begin(&r, &never, 0, &opts);
+	ev_loop_destroy(r.home);
+	r.home = NULL;
+	looper_was(&l, "(r)");
+	looper_was(&never, "");
+	ck_assert_int_eq(fresh.runs, 0);
+	ck_assert_int_eq(fresh.starts, fresh.stops);
+	ck_assert_int_lt(evc_looper_trigger(r.c, l.id), 0);
+	REFUSED(EVC_FAILED_PRECONDITION, evc_member_resume(r.c, never.id));
+	REFUSED(EVC_FAILED_PRECONDITION, looper_try(&r, &fresh, 0, NULL));
+	OK(evc_join(r.c, NULL, &v));
+	ck_assert_uint_eq(v.stop.kind, 0);
+	ck_assert_uint_eq(v.n_stragglers, 0);
+	ck_assert_uint_eq(v.n_errors, 0);
+	ck_assert(is_gone(r.c, l.id));
+	REFUSED(EVC_NOT_FOUND, evc_member_remove(r.c, l.id));
+	rig_end(&r);
+	looper_was(&l, "(r)");
+	looper_was(&never, "");
+}
+END_TEST
+
 static evc_status
 look_at_signals(evc_coord *c, void *arg)
 {
@@ -380,4 +415,5 @@ PLACES_MAIN("looper", EACH_PLACE(it_starts_runs_and_stops_where_it_lives),
 	    ELSEWHERE(it_may_have_a_grace_of_its_own),
 	    AT_PLACE(a_run_that_turns_its_loop_serves_the_others_and_not_itself,
 		     AT_HOME),
+	    AT_PLACE(loopers_of_a_destroyed_loop_have_ended, AT_HOME),
 	    AT_PLACE(its_own_thread_is_set_up_like_any, ON_THREAD))

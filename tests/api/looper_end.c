@@ -70,6 +70,7 @@ END_TEST
 START_TEST(p1_no_run_begins_on_a_loop_that_turns_after_the_stop)
 {
 	static const double intervals[] = { INTERVAL, 0, INFINITY };
+	evc_member_opts flush = { .flags = EVC_FLUSH };
 	struct looper l[3] = { { 0 }, { 0 }, { 0 } }, fresh = { 0 };
 	struct rig r;
 	int i, runs[3];
@@ -79,7 +80,8 @@ START_TEST(p1_no_run_begins_on_a_loop_that_turns_after_the_stop)
 		looper_begin(&r, &l[i], intervals[i], NULL);
 		UNTIL_RUNS(&r, &l[i], 1);
 	}
-	looper_begin(&r, &fresh, INTERVAL, NULL);
+	/* Without a first run there is no last one. */
+	looper_begin(&r, &fresh, INTERVAL, &flush);
 	clock_to(10);
 	for (i = 0; i < 3; i++) {
 		OK(evc_looper_trigger(r.c, l[i].id));

@@ -2,7 +2,7 @@
 /*
  * Loopers taken out by evc_member_remove: from wherever, whatever they do just
  * then, no callback comes after it has returned, and the stop hook has come
- * exactly once; and loopers whose loop is destroyed.
+ * exactly once.
  */
 #include "../support/looper_util.h"
 
@@ -67,13 +67,15 @@ is_over(struct rig *r, struct looper *l, unsigned ended)
 	ck_assert(is_gone(r->c, l->id));
 }
 
+/* EVC_FLUSH is for the stop. */
 START_TEST(between_its_runs_it_is_gone_at_once)
 {
+	evc_member_opts opts = { .flags = EVC_FLUSH };
 	struct looper l = { 0 };
 	struct rig r;
 
 	rig_scripted(&r, _i);
-	looper_begin(&r, &l, INTERVAL, NULL);
+	looper_begin(&r, &l, INTERVAL, &opts);
 	UNTIL_RUNS(&r, &l, 1);
 	RUNS_STAY(&r, &l, 1);
 	OK(evc_member_remove(r.c, l.id));
@@ -114,7 +116,7 @@ END_TEST
 static struct {
 	atomic_int freed;
 	evc_id id;
-	evc_status status;
+	evc_status status, again;
 	char calls[N_SEEN];
 	int wrong;
 } last_words;
@@ -129,6 +131,7 @@ remove_and_free(evc_coord *c, struct looper *l, int n)
 		atomic_fetch_add(&l->wrong, 1);
 	last_words.id = l->id;
 	last_words.status = evc_member_remove(c, l->id);
+	last_words.again = evc_member_remove(c, l->id);
 	l->calls[l->n_calls] = '\0';
 	memcpy(last_words.calls, l->calls, N_SEEN);
 	last_words.wrong = l->wrong;
@@ -157,6 +160,7 @@ START_TEST(inside_its_own_run_it_may_free_what_it_has)
 		rig_moment(&r);
 		gone.id = last_words.id;
 		OK(last_words.status);
+		ck_assert_int_eq(last_words.again, -EVC_NOT_FOUND);
 		ck_assert_str_eq(last_words.calls, "(rrr)");
 		ck_assert_int_eq(last_words.wrong, 0);
 		is_over(&r, &gone, 1);
@@ -164,6 +168,13 @@ START_TEST(inside_its_own_run_it_may_free_what_it_has)
 	}
 }
 END_TEST
+
+static evc_status
+remove_in_run(evc_coord *c, struct looper *l, int n)
+{
+	(void)n;
+	return -evc_member_remove(c, l->id);
+}
 
 static evc_status
 stay_in_second(evc_coord *c, struct looper *l, int n)
@@ -181,9 +192,10 @@ START_TEST(from_another_thread_it_waits_for_the_run)
 	for (i = 0; i < 3; i++) {
 		struct guest g = { 0 };
 		struct looper l = { .body = stay_in_second, .more = &g };
+		evc_member_opts opts = { .flags = i == 1 ? 0 : EVC_FLUSH };
 
 		rig_begin(&r, _i, NULL);
-		looper_begin(&r, &l, 0, NULL);
+		looper_begin(&r, &l, 0, &opts);
 		UNTIL(atomic_load(&g.in));
 		if (i == 1)
 			OK(evc_request_stop(r.c, 0, NULL));
@@ -205,6 +217,31 @@ START_TEST(from_another_thread_it_waits_for_the_run)
 		looper_was(&l, "(rr)");
 		if (i != 1)
 			is_over(&r, &l, 1);
+		rig_end(&r);
+	}
+}
+END_TEST
+
+START_TEST(with_END_STOPS_it_is_an_end_like_any_other)
+{
+	evc_member_opts opts = { .flags = EVC_END_STOPS };
+	struct rig r;
+	evc_verdict v;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct looper l = { .body = i ? remove_in_run : NULL };
+
+		rig_begin(&r, _i, NULL);
+		looper_begin(&r, &l, INFINITY, &opts);
+		UNTIL_RUNS(&r, &l, 1);
+		if (i == 0)
+			OK(evc_member_remove(r.c, l.id));
+		OK(evc_join(r.c, NULL, &v));
+		ck_assert_uint_eq(v.stop.kind, EVC_BY_MEMBER_END);
+		ck_assert_uint_eq(v.stop.by, l.id);
+		ck_assert_uint_eq(v.n_ended, 1);
+		looper_was(&l, "(r)");
 		rig_end(&r);
 	}
 }
@@ -327,6 +364,7 @@ START_TEST(inside_its_hooks_there_is_no_call_after_that_one)
 	OK(rig_stop(&r, &v));
 	ck_assert_uint_eq(v.n_ended, 3);
 	ck_assert_int_eq(a.wrong + b.wrong + d.wrong, 0);
+	looper_was(&a, "(");
 	ck_assert_int_eq(b.stops, 1);
 	looper_was(&d, "(rr)");
 	rig_end(&r);
@@ -379,48 +417,13 @@ START_TEST(at_any_moment_it_is_stopped_once)
 }
 END_TEST
 
-/* The loop is destroyed under a looper that has run, and two that have not. */
-START_TEST(loopers_of_a_destroyed_loop_have_ended)
-{
-	evc_member_opts opts = { .flags = EVC_PAUSED };
-	struct looper l = { 0 }, fresh = { 0 }, never = { 0 };
-	struct rig r;
-	evc_verdict v;
-
-	rig_begin(&r, _i, NULL);
-	looper_begin(&r, &l, INFINITY, NULL);
-	UNTIL_RUNS(&r, &l, 1);
-	RUNS_STAY(&r, &l, 1);
-	looper_begin(&r, &fresh, 0, NULL);
-	looper_begin(&r, &never, 0, &opts);
-	ev_loop_destroy(r.home);
-	r.home = NULL;
-	looper_was(&l, "(r)");
-	looper_was(&never, "");
-	ck_assert_int_eq(fresh.runs, 0);
-	ck_assert_int_eq(fresh.starts, fresh.stops);
-	ck_assert_int_lt(evc_looper_trigger(r.c, l.id), 0);
-	REFUSED(EVC_FAILED_PRECONDITION, evc_member_resume(r.c, never.id));
-	REFUSED(EVC_FAILED_PRECONDITION, looper_try(&r, &fresh, 0, NULL));
-	OK(evc_join(r.c, NULL, &v));
-	ck_assert_uint_eq(v.stop.kind, 0);
-	ck_assert_uint_eq(v.n_stragglers, 0);
-	ck_assert_uint_eq(v.n_errors, 0);
-	ck_assert(is_gone(r.c, l.id));
-	REFUSED(EVC_NOT_FOUND, evc_member_remove(r.c, l.id));
-	rig_end(&r);
-	looper_was(&l, "(r)");
-	looper_was(&never, "");
-}
-END_TEST
-
 PLACES_MAIN("looper_remove", EACH_PLACE(between_its_runs_it_is_gone_at_once),
 	    EACH_PLACE(paused_it_is_gone_at_once),
 	    EACH_PLACE(inside_its_own_run_it_may_free_what_it_has),
 	    ELSEWHERE(from_another_thread_it_waits_for_the_run),
+	    EACH_PLACE(with_END_STOPS_it_is_an_end_like_any_other),
 	    AT_PLACE(from_another_thread_it_waits_for_the_loops_turn, AT_HOME),
 	    AT_PLACE(a_run_may_take_out_others_of_its_loop, AT_HOME),
 	    EACH_PLACE(inside_its_hooks_there_is_no_call_after_that_one),
 	    AT_PLACE(after_the_stop_it_is_stopped_once, AT_HOME),
-	    EACH_PLACE(at_any_moment_it_is_stopped_once),
-	    AT_PLACE(loopers_of_a_destroyed_loop_have_ended, AT_HOME))
+	    EACH_PLACE(at_any_moment_it_is_stopped_once))

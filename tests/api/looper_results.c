@@ -157,6 +157,29 @@ START_TEST(a_failure_reported_inside_is_counted_once)
 }
 END_TEST
 
+/* What one has reported itself does not speak for the others of its thread. */
+START_TEST(each_error_is_counted_whose_ever_it_is)
+{
+	struct looper fails = { .body = fail_in_run };
+	struct looper l[2] = { { .stop_result = EVC_DATA_LOSS },
+			       { .stop_result = EVC_DATA_LOSS } };
+	struct rig r;
+	evc_verdict v;
+
+	rig_begin(&r, _i, NULL);
+	looper_begin(&r, &l[0], INFINITY, NULL);
+	UNTIL_RUNS(&r, &l[0], 1);
+	looper_begin(&r, &l[1], INFINITY, NULL);
+	UNTIL_RUNS(&r, &l[1], 1);
+	looper_begin(&r, &fails, 0.001, NULL);
+	ck_assert_int_eq(evc_join(r.c, NULL, &v), EVC_DATA_LOSS);
+	ck_assert_str_eq(v.error.text, "shard 2");
+	ck_assert_uint_eq(v.n_errors, 3);
+	ck_assert_uint_eq(v.n_ended, 3);
+	rig_end(&r);
+}
+END_TEST
+
 START_TEST(with_END_STOPS_every_end_is_a_stop)
 {
 	static const struct outcome cases[] = {
@@ -221,5 +244,6 @@ PLACES_MAIN("looper_results",
 	    EACH_PLACE(
 		after_the_stop_CANCELLED_is_obedience_and_errors_are_errors),
 	    EACH_PLACE(a_failure_reported_inside_is_counted_once),
+	    EACH_PLACE(each_error_is_counted_whose_ever_it_is),
 	    EACH_PLACE(with_END_STOPS_every_end_is_a_stop),
 	    EACH_PLACE(the_clean_codes_are_the_coordinators))

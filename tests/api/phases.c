@@ -203,6 +203,28 @@ START_TEST(a_loop_that_runs_is_no_join)
 }
 END_TEST
 
+/* Nor is one of the scope itself a join of its parent. */
+START_TEST(a_join_of_a_scope_puts_off_nothing_above)
+{
+	evc_coord *c = new_coord(NULL);
+	struct joiner j[PHASES];
+	struct ladder l;
+	int i;
+
+	ladder_make(&l, c);
+	for (i = 0; i < PHASES; i++)
+		join_begin(&j[i], l.s[i], INFINITY, 0);
+	OK(evc_request_stop(c, 0, NULL));
+	ck_assert(told(&l, PHASES));
+	for (i = 0; i < PHASES; i++) {
+		OK(evc_hold_end(l.s[i], l.hold[i]));
+		OK(join_end(&j[i]));
+	}
+	ladder_free(&l);
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(the_last_join_that_leaves_tells_the_rest)
 {
 	struct driver d = { .config.grace = INFINITY, .opts.grace = 0.1 };
@@ -370,7 +392,8 @@ END_TEST
 API_MAIN("phases", one_after_the_other_in_every_way_to_join,
 	 phase_0_is_told_in_the_request_itself,
 	 further_requests_do_not_hurry_it, without_a_join_all_are_told_at_once,
-	 a_loop_that_runs_is_no_join, the_last_join_that_leaves_tells_the_rest,
+	 a_loop_that_runs_is_no_join, a_join_of_a_scope_puts_off_nothing_above,
+	 the_last_join_that_leaves_tells_the_rest,
 	 a_join_that_leaves_beside_another_tells_nobody,
 	 a_join_whose_loop_is_destroyed_leaves_too,
 	 a_join_after_the_stop_takes_nothing_back,

@@ -200,43 +200,6 @@ START_TEST(what_its_join_returns_means_what_a_threads_result_means)
 }
 END_TEST
 
-START_TEST(added_after_the_stop_it_is_told_and_waited_for)
-{
-	struct setting s;
-	struct machine m, n;
-	evc_verdict v;
-	evc_id hold = 0;
-	int d;
-
-	for (d = 0; d < N_DRIVES; d++) {
-		evc_member_opts late = { .flags = EVC_LATE };
-
-		begin_setting(&s, d, NULL);
-		memset(&m, 0, sizeof(m));
-		memset(&n, 0, sizeof(n));
-		m.ends_at_stop = n.ends_at_stop = true;
-		atomic_store(&m.runs, 1);
-		atomic_store(&n.runs, 1);
-		/* the far loop would leave, with nothing left to do */
-		machine_add(s.c, "first", &m, s.far, 0);
-		m.ends_at_stop = d != BY_FAR_LOOP;
-		OK(evc_request_stop(s.c, 0, NULL));
-		OK(evc_hold_begin(s.c, "hold", &late, &hold));
-		machine_add(s.c, "second", &n, s.far, 0);
-		if (s.loop != NULL || s.far != NULL) /* no join is needed */
-			TURN_UNTIL(&s, atomic_load(&n.stops) == 1);
-		REFUSED(EVC_FAILED_PRECONDITION, evc_free(s.c));
-		atomic_store(&m.runs, 0);
-		OK(evc_hold_end(s.c, hold));
-		OK(evc_join(s.c, NULL, &v));
-		ck_assert_uint_eq(v.n_ended, 3 + own_members(&s));
-		machine_was_joined(&m, m.stops);
-		machine_was_joined(&n, 1);
-		end_setting(&s);
-	}
-}
-END_TEST
-
 START_TEST(one_in_the_BACKGROUND_keeps_no_join_waiting)
 {
 	struct setting s;
@@ -442,7 +405,6 @@ API_MAIN("runner", its_operations_are_called_where_the_header_says,
 	 one_that_ends_before_the_stop_is_joined_and_never_told,
 	 is_running_is_all_that_is_needed,
 	 what_its_join_returns_means_what_a_threads_result_means,
-	 added_after_the_stop_it_is_told_and_waited_for,
 	 one_in_the_BACKGROUND_keeps_no_join_waiting,
 	 two_joiners_at_once_still_join_it_once,
 	 it_is_shown_with_what_it_says_of_itself,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_runner_done: what can ring has to be asked nothing.  And the other ways
- * to be done with a runner: to ask whether everything has stopped, and to take
- * one out of the register.
+ * evc_runner_done: what can ring has to be asked nothing.  And what comes at
+ * the same time: its join is called once all the same, and never beside another
+ * operation.
  */
 #include "../support/runner_util.h"
 
@@ -287,64 +287,93 @@ START_TEST(done_beside_joins_questions_and_free)
 }
 END_TEST
 
-START_TEST(all_stopped_asks_the_runners_and_joins_nobody)
-{
-	struct setting s;
-	struct machine m[2];
-	evc_id hold = 0;
-	int d, i;
+/* One that sees whether two of its operations run at the same time. */
+struct single {
+	struct machine m;
+	atomic_int inside, together;
+};
 
-	ck_assert(!evc_all_stopped(NULL));
-	for (d = 0; d <= BY_HOME; d++) {
-		begin_setting(&s, d, NULL);
-		memset(m, 0, sizeof(m));
-		ck_assert(evc_all_stopped(s.c));
-		OK(evc_hold_begin(s.c, "hold", NULL, &hold));
-		ck_assert(!evc_all_stopped(s.c));
-		OK(evc_hold_end(s.c, hold));
-		for (i = 0; i < 2; i++) {
-			atomic_store(&m[i].runs, 1);
-			machine_add(s.c, "machine", &m[i], NULL, 0);
-		}
-		ck_assert(!evc_all_stopped(s.c));
-		atomic_store(&m[1].runs, 0);
-		ck_assert(!evc_all_stopped(s.c));
-		ck_assert_int_eq(m[0].asked_tid, own_tid());
-		atomic_store(&m[0].runs, 0);
-		ck_assert(evc_all_stopped(s.c));
-		ck_assert(!evc_should_stop(s.c));
-		ck_assert_int_eq(m[0].joins + m[1].joins, 0);
-		ck_assert_int_eq(m[0].stops + m[1].stops, 0);
-		OK(evc_join(s.c, NULL, NULL));
-		machine_was_joined(&m[0], 0);
-		machine_was_joined(&m[1], 0);
-		ck_assert(evc_all_stopped(s.c));
-		end_setting(&s);
-	}
+static void
+enter(struct single *s)
+{
+	if (atomic_fetch_add(&s->inside, 1) != 0)
+		atomic_fetch_add(&s->together, 1);
+	t_sleep(0.001);
 }
-END_TEST
 
-/* "Runners of another thread's loop excepted": their own loop asks them. */
-START_TEST(all_stopped_never_asks_for_another_threads_loop)
+static bool
+single_runs(void *arg)
 {
-	struct setting s;
-	struct machine m = { .ends_at_stop = true };
+	struct single *s = arg;
+	bool runs;
+
+	enter(s);
+	runs = machine_runs(&s->m);
+	atomic_fetch_sub(&s->inside, 1);
+	return runs;
+}
+
+static void
+single_stop(void *arg)
+{
+	struct single *s = arg;
+
+	enter(s);
+	machine_stop(&s->m);
+	atomic_fetch_sub(&s->inside, 1);
+}
+
+static evc_status
+single_join(void *arg)
+{
+	struct single *s = arg;
+
+	enter(s);
+	machine_join(&s->m);
+	atomic_fetch_sub(&s->inside, 1);
+	return 0;
+}
+
+static void *
+ask_all(void *arg)
+{
+	while (!evc_all_stopped(arg))
+		sched_yield();
+	return NULL;
+}
+
+/* Its join may free what is_running looks at. */
+START_TEST(its_operations_are_never_called_side_by_side)
+{
+	static const evc_runner_ops ops = { single_runs, single_stop,
+					    single_join, NULL };
+	struct single s;
+	struct joiner j;
+	pthread_t t;
 	int i;
 
-	begin_setting(&s, BY_FAR_LOOP, NULL);
-	atomic_store(&m.runs, 1);
-	machine_add(s.c, "machine", &m, s.far, 0);
-	for (i = 0; i < 20; i++)
-		ck_assert(!evc_all_stopped(s.c));
-	OK(evc_request_stop(s.c, 0, NULL));
-	for (i = 0; i < 20; i++)
-		evc_all_stopped(s.c);
-	OK(evc_join(s.c, NULL, NULL));
-	ck_assert_int_ne(m.asked_tid, own_tid());
-	ck_assert_int_eq(m.stop_tid, atomic_load(&s.far_tid));
-	ck_assert(evc_all_stopped(s.c));
-	machine_was_joined(&m, 1);
-	end_setting(&s);
+	for (i = 0; i < 30; i++) {
+		evc_coord *c = new_coord(NULL);
+
+		memset(&s, 0, sizeof(s));
+		memset(&j, 0, sizeof(j));
+		j.c = c;
+		atomic_store(&s.m.runs, 1);
+		OK(evc_runner_add(c, "single", &ops, &s, NULL, &s.m.id));
+		OK(pthread_create(&j.thread, NULL, joiner_main, &j));
+		OK(pthread_create(&t, NULL, ask_all, c));
+		UNTIL(atomic_load(&s.m.asked) > 2);
+		if (i % 2)
+			OK(evc_request_stop(c, 0, NULL));
+		atomic_store(&s.m.done, 1);
+		OK(evc_runner_done(c, s.m.id, 0));
+		OK(evc_join(c, NULL, NULL));
+		OK(join_end(&j));
+		OK(pthread_join(t, NULL));
+		ck_assert_int_eq(s.together, 0);
+		machine_was_joined(&s.m, s.m.stops);
+		OK(evc_free(c));
+	}
 }
 END_TEST
 
@@ -353,5 +382,4 @@ API_MAIN("runner_done", done_is_believed_and_rings,
 	 its_result_means_what_a_threads_result_means,
 	 a_second_done_is_refused, done_may_be_said_in_its_own_operations,
 	 done_beside_joins_questions_and_free,
-	 all_stopped_asks_the_runners_and_joins_nobody,
-	 all_stopped_never_asks_for_another_threads_loop)
+	 its_operations_are_never_called_side_by_side)

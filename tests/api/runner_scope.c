@@ -79,42 +79,6 @@ START_TEST(it_ends_alone_before_the_stop)
 }
 END_TEST
 
-START_TEST(all_stopped_asks_below)
-{
-	struct setting s;
-	struct machine m;
-	evc_coord *scope, *deeper;
-	int d;
-
-	for (d = 0; d <= BY_HOME; d++) {
-		begin_setting(&s, d, NULL);
-		scope = scope_in(&s);
-		deeper = NULL;
-		OK(evc_scope_new(scope, "deeper", NULL, &deeper));
-		ck_assert(!evc_all_stopped(s.c)); /* it is held */
-		OK(evc_scope_ready(deeper));
-		ck_assert(evc_all_stopped(s.c));
-		memset(&m, 0, sizeof(m));
-		atomic_store(&m.runs, 1);
-		machine_add(deeper, "below", &m, NULL, 0);
-		ck_assert(!evc_all_stopped(s.c));
-		ck_assert(!evc_all_stopped(scope));
-		ck_assert(!evc_all_stopped(deeper));
-		atomic_store(&m.runs, 0);
-		ck_assert(evc_all_stopped(s.c));
-		ck_assert(evc_all_stopped(scope));
-		ck_assert(evc_all_stopped(deeper));
-		ck_assert_int_eq(m.asked_tid, own_tid());
-		ck_assert_int_eq(m.joins + m.stops, 0);
-		OK(evc_join(s.c, NULL, NULL));
-		machine_was_joined(&m, 0);
-		OK(evc_free(deeper));
-		OK(evc_free(scope));
-		end_setting(&s);
-	}
-}
-END_TEST
-
 START_TEST(done_below_wakes_the_parents_join)
 {
 	struct setting s;
@@ -295,8 +259,7 @@ START_TEST(the_scopes_own_stop_is_for_its_own_alone)
 END_TEST
 
 API_MAIN("runner_scope", the_parents_join_asks_tells_and_joins_it,
-	 it_ends_alone_before_the_stop, all_stopped_asks_below,
-	 done_below_wakes_the_parents_join,
+	 it_ends_alone_before_the_stop, done_below_wakes_the_parents_join,
 	 a_blocked_join_below_holds_up_nobody,
 	 children_below_get_their_signals,
 	 pools_and_loops_below_are_told_and_joined,

@@ -157,6 +157,9 @@ START_TEST(errors_go_up_as_far_as_each_level_lets_them)
 		{ EVC_ON_ERROR_STOP, EVC_ON_ERROR_STOP, true, true, 20, 20 },
 		{ EVC_ON_ERROR_REPORT, EVC_ON_ERROR_STOP, true, false, 20, 20 },
 		{ EVC_ON_ERROR_IGNORE, EVC_ON_ERROR_STOP, true, false, 20, 0 },
+		/* what stops nothing stops nothing further up either */
+		{ EVC_ON_ERROR_STOP, EVC_ON_ERROR_REPORT, false, false, 20,
+		  20 },
 		{ EVC_ON_ERROR_REPORT, EVC_ON_ERROR_REPORT, false, false, 20,
 		  20 },
 		{ EVC_ON_ERROR_IGNORE, EVC_ON_ERROR_REPORT, false, false, 20,

@@ -77,7 +77,8 @@ start_watched(struct site *s)
 /* Without a helper it is probed. */
 START_TEST(evc_thread_start_watched_without_memory)
 {
-	struct call k = { 0, start_watched, no_member, one_member, 1 };
+	struct call k = { 0, start_watched, no_member, one_member,
+			  HELPER_PARTS };
 
 	each_allocation_fails(&k);
 }
@@ -160,7 +161,7 @@ registered(struct site *s)
 START_TEST(evc_register_thread_without_memory)
 {
 	struct call k = { WITH_THREADS, register_one, not_registered,
-			  registered, 1 };
+			  registered, HELPER_PARTS };
 
 	each_allocation_fails(&k);
 }

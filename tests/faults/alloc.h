@@ -78,6 +78,11 @@ struct call {
 	unsigned spared; /* how many of its allocations it can do without */
 };
 
+/* What a helper thread is made of, when it is to watch the first thread: itself,
+   its table of clients and the one in it, the place of that one among the
+   coordinator's listeners, the table of who is watched. */
+#define HELPER_PARTS 5
+
 static MAYBE_UNUSED void
 each_allocation_fails(const struct call *k)
 {

@@ -50,7 +50,7 @@ error_after(bool stopped)
 
 	if (stopped)
 		OK(evc_request_stop(c, 0, "stop"));
-	h = seam_hold("cas", "request", 1);
+	h = seam_hold("cas", "record", 1);
 	actor_begin(&a, do_request, c, &late);
 	HELD(h);
 	OK(evc_join(c, NULL, &v));
@@ -178,7 +178,8 @@ one_task(evc_coord *c, void *arg)
 START_TEST(closing_while_a_task_stands_in_its_begin)
 {
 	static const struct place begin[] = {
-		{"add", "evc__alive_add", 1},
+		{"load", "evc__alive_add", 1},
+		{"cas", "evc__alive_add", 1},
 		{"load", "evc__reopen", 1},
 	};
 	struct actor a, j;
@@ -303,7 +304,7 @@ START_TEST(clear_against_a_task_that_begins)
 {
 	static const struct place clearing[] = {
 		{"cas", "clear", 1},
-		{"load", "clear", 2},
+		{"load", "anybody", 1},
 		{"cas", "clear", 2},
 	};
 	struct actor a;
@@ -349,7 +350,7 @@ START_TEST(clear_tells_whom_the_frozen_winner_has_not_told)
 	waiter_begin(&w, c, INFINITY);
 	UNTIL(atomic_load(&w.tid) != 0);
 	until_asleep(atomic_load(&w.tid));
-	h = seam_hold("load", "evc__tell_all", 1);
+	h = seam_hold("load", "enter", 1);
 	actor_begin(&a, do_request, c, &win);
 	HELD(h);
 	OK(evc_clear_stop(c));

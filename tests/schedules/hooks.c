@@ -43,7 +43,7 @@ add_hook(evc_coord *c, evc_fn *fn, void *arg, evc_id *ret_id)
 START_TEST(hooks_added_while_the_stop_comes)
 {
 	static const struct place places[] = {
-		{"add", "place", 1},
+		{"add", "hooks_count", 1},
 		{"load", "place", 2},
 	};
 	struct actor a;

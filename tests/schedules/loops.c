@@ -40,10 +40,10 @@ static const evc_task_class staying = {"staying", on_told_stay, NULL, 0};
 START_TEST(telling_is_done_once_for_each_stop_though_two_walk)
 {
 	static const struct place places[] = {
-		{"load", "evc__tell_all", 1},
-		{"load", "walk", 1},
-		{"load", "walk", 2},
-		{"store", "evc__tell_all", 1},
+		{"load", "enter", 1},
+		{"load", "next_listener", 1},
+		{"load", "next_listener", 2},
+		{"store", "leave", 1},
 	};
 	struct ask win = {0, "winner"};
 	struct actor a;
@@ -165,7 +165,7 @@ START_TEST(telling_of_a_task_that_begins_as_the_stop_comes)
 {
 	static const struct place places[] = {
 		{"store", "add", 1}, /* its number */
-		{"add", "evc__alive_add", 1},
+		{"cas", "evc__alive_add", 1},
 		{"load", "evc__reopen", 1},
 	};
 	struct actor a;
@@ -212,7 +212,7 @@ START_TEST(loops_that_are_being_destroyed_are_waited_for_by_free)
 	static const struct place places[] = {
 		{"sub", "evc__alive_sub", 1},
 		{"load", "ring_sleepers", 1},
-		{"lock", "on_cleanup", 2},
+		{"lock", "evc__reactor_lost", 2},
 	};
 	struct actor a;
 	size_t i;
@@ -241,7 +241,7 @@ START_TEST(loops_that_are_destroyed_ring_the_joins_of_others)
 	evc_verdict v;
 	int h;
 
-	h = seam_hold("lock", "on_cleanup", 1);
+	h = seam_hold("lock", "evc__reactor_lost", 1);
 	actor_begin(&a, destroy_own_loop, c, NULL);
 	HELD(h);
 	actor_begin(&j, do_join, c, &v);
@@ -272,7 +272,7 @@ run_own_loop(evc_coord *c, void *arg)
 START_TEST(loops_that_run_hear_of_a_stop_that_comes_as_they_begin)
 {
 	static const struct place places[] = {
-		{"load", "evc__reactor_attach", 1},
+		{"load", "enlist", 1},
 		{"add", "evc__reactor_hear", 1},
 		{"add", "evc__reactor_hear", 2},
 		{"load", "evc__hooks_run", 1},

@@ -214,8 +214,8 @@ do_start(evc_coord *c, void *arg)
 START_TEST(reaping_and_errors_wait_until_the_thread_stands_in_the_register)
 {
 	static const struct place places[] = {
-		{"load", "evc__member_add", 1},
-		{"add", "evc__alive_add", 1},
+		{"load", "evc__id_add", 1},
+		{"cas", "evc__alive_add", 1},
 		{"cas", "evc__reopen", 1},
 	};
 	evc_status error = EVC_INTERNAL;

@@ -35,7 +35,7 @@ struct place {
 static const struct place at_the_count[] MAYBE_UNUSED = {
 	{"load", "evc__error_count", 1},
 	{"cas", "evc__error_count", 1},
-	{"load", "request", 2},
+	{"load", "record", 2},
 };
 
 static inline int

@@ -95,7 +95,7 @@ START_TEST(grace_is_cut_by_a_second_signal_that_overtakes_the_first)
 
 	OK(evc_hold_begin(c, "hold", NULL, &id));
 	join_begin(&j, c, INFINITY, 0);
-	h = seam_hold("cas", "request", 1);
+	h = seam_hold("cas", "record", 1);
 	actor_begin(&a, do_raise, c, &the_signal);
 	HELD(h);
 	actor_begin(&b, do_raise, c, &the_signal);
@@ -168,10 +168,10 @@ END_TEST
 static const struct place handling[] = {
 	{"load", "on_signal", 1}, /* before it knows whose signal it is */
 	{"cas", "count", 1},
-	{"load", "request", 1},
-	{"cas", "request", 1},
-	{"load", "walk", 1}, /* before it tells a loop */
-	{"store", "evc__tell_all", 1},
+	{"load", "record", 1},
+	{"cas", "record", 1},
+	{"load", "next_listener", 1}, /* before it tells a loop */
+	{"store", "leave", 1},
 };
 
 static atomic_int others;

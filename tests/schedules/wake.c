@@ -304,10 +304,11 @@ attach_and_leave(evc_coord *c, void *arg)
 START_TEST(walk_of_a_request_while_a_loop_is_being_attached)
 {
 	static const struct place places[] = {
-		{"load", "evc__listen", 1},
+		{"load", "find_free", 2}, /* is there room? */
 		{"add", "evc__listen", 1},
-		{"store", "evc__listen", 1},
-		{"load", "evc__reactor_attach", 1},
+		{"load", "find_free", 3},
+		{"store", "evc__board_add", 2}, /* the first: on its bell */
+		{"load", "enlist", 1},
 	};
 	struct actor a;
 	size_t i;
@@ -341,7 +342,7 @@ START_TEST(walk_of_the_old_stop_is_over_before_the_new_round)
 	int h;
 
 	OK(evc_on_stop(c, "hook", count_hook, &told, NULL, NULL));
-	h = seam_hold("load", "walk", 1);
+	h = seam_hold("load", "next_listener", 1);
 	actor_begin(&a, do_request, c, &stop);
 	HELD(h);
 	actor_begin(&k, do_clear, c, NULL);
@@ -373,7 +374,7 @@ START_TEST(walk_before_a_loop_that_is_being_detached_or_destroyed)
 
 		actor_begin(&d, attach_and_leave, c, &o);
 		ck_assert(gate_await(&o.attached, 1));
-		h = seam_hold("load", "walk", 1);
+		h = seam_hold("load", "next_listener", 1);
 		actor_begin(&a, do_request, c, &stop);
 		HELD(h);
 		gate_step(&o.leave);
@@ -400,7 +401,7 @@ START_TEST(walk_that_holds_a_loop_that_is_being_detached)
 	OK(evc_join_start(c, ignore_verdict, NULL, NULL));
 	actor_begin(&d, attach_and_leave, c, &o);
 	ck_assert(gate_await(&o.attached, 1));
-	h = seam_hold_others("load", "walk", 4);
+	h = seam_hold_others("load", "ring_loops", 3);
 	OK(evc_thread_start(c, "ends", return_at_once, NULL, NULL, NULL));
 	HELD(h);
 	gate_step(&o.leave);

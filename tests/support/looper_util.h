@@ -103,7 +103,8 @@ looper_run(evc_coord *c, void *arg)
 	evc_id id = 0;
 
 	looper_call(l, c, 'r');
-	if (evc_looper_tick(c, &id, &s.missed, &s.late) != 0 || id != l->id ||
+	if (atomic_load(&l->starts) != 1 ||
+	    evc_looper_tick(c, &id, &s.missed, &s.late) != 0 || id != l->id ||
 	    s.late < 0)
 		atomic_fetch_add(&l->wrong, 1);
 	if (n <= N_SEEN)
