@@ -296,6 +296,19 @@ sync_join_(pthread_t t, void **ret, uint64_t ns)
 #define sync_thread_join(t, ret, ns) \
 	((void)SEAM("thread_join", NULL), sync_join_((t), (ret), (ns)))
 
+/* A cleanup handler runs where the frames of functions stood that did not
+   return: to the address sanitizer those are there still. */
+#ifdef __SANITIZE_ADDRESS__
+void __asan_unpoison_memory_region(const volatile void *p, size_t n);
+#define SYNC_UNWOUND (16u << 10)
+#define sync_unwound() \
+	__asan_unpoison_memory_region( \
+		(char *)__builtin_frame_address(0) - SYNC_UNWOUND, \
+		SYNC_UNWOUND)
+#else
+#define sync_unwound() ((void)0)
+#endif
+
 /* ---- clocks: nanoseconds ---- */
 
 static inline uint64_t

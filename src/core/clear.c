@@ -184,6 +184,11 @@ evc_clear_stop(evc_coord *c)
 
 	if (st < 0)
 		return st;
+	/* Its end may be told, and c be freed there, while we return. */
+	if (!evc__gate_enter(&c->gate))
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_clear_stop: the coordinator is being "
+				   "freed");
 	evc__log_errors(c);
 	sync_lock(&c->lock);
 	/* Those that have ended but were not joined yet do not live. */
@@ -192,5 +197,6 @@ evc_clear_stop(evc_coord *c)
 		evc__dormant_drop(c);
 	st = clear(c, false);
 	sync_unlock(&c->lock);
+	evc__gate_leave(&c->gate);
 	return st;
 }

@@ -114,6 +114,7 @@ evc__coord_destroy(evc_coord *c)
 		sync_lock_destroy(&c->tree->lock);
 		sync_free(c->tree);
 	}
+	sync_free(sync_load(&c->keeper));
 	sync_free(c->drain);
 	sync_free(c->id_table);
 	sync_free(c->slot);

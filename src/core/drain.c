@@ -67,17 +67,13 @@ note(evc_coord *c, double limit, const char *text)
 	return 0;
 }
 
-evc_status
-evc_request_drain(evc_coord *c, double limit, const char *text)
+/* Inside the gate: what comes of it may make c's owner free it. */
+static evc_status
+request_drain(evc_coord *c, double limit, const char *text)
 {
-	evc_status st = evc__check(c, __func__);
+	evc_status st = 0;
 	bool stopped;
 
-	if (st < 0)
-		return st;
-	if (isnan(limit))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_request_drain: the limit is no time");
 	sync_lock(&c->lock);
 	stopped = evc_should_stop(c);
 	if (!stopped)
@@ -92,10 +88,27 @@ evc_request_drain(evc_coord *c, double limit, const char *text)
 		if (!evc_should_stop(c) && c->drain != NULL)
 			evc__drain_ask(c);
 		sync_unlock(&c->lock);
-		return 0;
-	}
-	evc__keeper_wake(c);
+	} else
+		evc__keeper_wake(c);
 	return 0;
+}
+
+evc_status
+evc_request_drain(evc_coord *c, double limit, const char *text)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st < 0)
+		return st;
+	if (isnan(limit))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_request_drain: the limit is no time");
+	if (!evc__gate_enter(&c->gate))
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_request_drain: it is being freed");
+	st = request_drain(c, limit, text);
+	evc__gate_leave(&c->gate);
+	return st;
 }
 
 void

@@ -362,8 +362,9 @@ evc__helper_is_self(const evc_coord *c)
 bool
 evc__helper_let_go(evc_coord *c)
 {
-	if (c->client == NULL || c->client->gone == NULL ||
-	    !evc__helper_is_self(c))
+	/* What the client notes of its call is the helper's own. */
+	if (c->client == NULL || !evc__helper_is_self(c) ||
+	    c->client->gone == NULL)
 		return false;
 	*c->client->gone = true;
 	return true;

@@ -101,7 +101,7 @@ struct evc__join {
 	bool stop_seen;
 	uint64_t cap_ns;          /* the deadline from above */
 	bool forced;              /* force was used, if there was some: */
-	uint64_t forced_ns;       /* when; 0: there was none */
+	uint64_t end_ns;          /* until when that may take effect */
 
 	/* loop thread only; lock as well for changes */
 	struct list here;         /* reactor->joins */

@@ -14,6 +14,8 @@
 #include "base/self.h"
 #include "base/text.h"
 
+/* What the kernel may need to take a killed process down. */
+#define KILLED_NS (10 * BACKOFF_MOST_NS)
 #define ALL_JOIN_FLAGS \
 	(EVC_JOIN_STOP_FIRST | EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT)
 
@@ -287,18 +289,16 @@ view_of(struct evc__join *j, uint64_t w)
 static bool
 forcing(struct evc__join *j, uint64_t now, uint64_t *ret_wait_ns)
 {
-	bool any;
-
 	if (!j->forced) {
 		j->forced = true;
-		any = evc__force_all(j->c);
-		if (evc__phases_hurry(j->c) || any)
-			j->forced_ns = now;
+		if (evc__phases_hurry(j->c))
+			j->end_ns = now + BACKOFF_MOST_NS;
+		if (evc__force_all(j->c))
+			j->end_ns = now + KILLED_NS;
 	}
-	if (j->forced_ns == 0 || now - j->forced_ns >= BACKOFF_MOST_NS)
+	if (now >= j->end_ns)
 		return false;
-	*ret_wait_ns = evc__real_ns(
-		j->c, BACKOFF_MOST_NS - (now - j->forced_ns));
+	*ret_wait_ns = evc__real_ns(j->c, j->end_ns - now);
 	return true;
 }
 

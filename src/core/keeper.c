@@ -87,7 +87,7 @@ evc__keeper_due(const evc_coord *c, int not_of)
 	const struct evc__keeper *k = sync_load(&c->keeper);
 	uint64_t w = sync_load_sc(&c->word);
 
-	if (k == NULL || k->ended == NULL)
+	if (k == NULL || k->ended == NULL || c->dying)
 		return false;
 	if (k->calling != 0)
 		return k->calling != not_of;
@@ -279,9 +279,8 @@ evc__keeper_drop(evc_coord *c)
 		evc__join_leave(&k->j);
 	else if (k->active)
 		evc__join_end(&k->j);
+	k->active = false;
 	sync_unlock(&c->lock);
 	if (k->ended != NULL)
 		evc__hooks_count_above(c, (uint32_t)-1);
-	sync_store(&c->keeper, NULL);
-	sync_free(k);
 }

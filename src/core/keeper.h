@@ -46,7 +46,8 @@ void evc__keeper_called(evc_coord *c);
 bool evc__keeper_tells(const evc_coord *c);
 /* Lock held: why c may not be freed here. */
 const char *evc__keeper_why_not(const evc_coord *c);
-/* Nobody else can reach c. */
+/* c is being freed: it keeps nothing from now on; its memory goes with c's,
+   because the loop may just be looking at it. */
 void evc__keeper_drop(evc_coord *c);
 
 #endif

@@ -128,7 +128,9 @@ busy(evc_reactor *r)
 	if (r->n_live > 0 || !list_empty(&r->joins))
 		return true;
 	/* A scope whose phase is to come. */
-	if (!evc_should_stop(c) && sync_load_sc(&c->alive) > 0)
+	if (!evc_should_stop(c) && (sync_load_sc(&c->alive) > 0 ||
+				    sync_load_sc(&c->n_hooks) > 0 ||
+				    sync_load(&c->keeper) != NULL))
 		return true;
 	sync_lock(&c->lock);
 	yes = r->n_loopers > 0 || r->n_runners > 0 || evc__hooks_due(c, r);
@@ -141,8 +143,13 @@ busy(evc_reactor *r)
 static bool
 drained(struct evc__driver *d)
 {
-	return evc_should_stop(d->r->c) &&
-	       !evc__bell_any(d->r->bell, busy);
+	evc_coord *c = d->r->c;
+
+	if (!evc_should_stop(c))
+		return false;
+	/* Somebody may be in the middle of telling the scopes. */
+	evc__tell_all(c);
+	return !evc__bell_any(d->r->bell, busy);
 }
 
 evc_status

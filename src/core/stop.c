@@ -101,23 +101,42 @@ evc__request_record(evc_coord *c, const struct evc__request *q,
 	return o.st;
 }
 
+/* The last touch of a scope is to leave its gate: what it was asked for may make
+   its owner free it while we are still telling. */
+static bool
+keep(evc_coord *c)
+{
+	return c->parent == NULL || evc__gate_enter(&c->gate);
+}
+
+static void
+let_go(evc_coord *c)
+{
+	if (c->parent != NULL)
+		evc__gate_leave(&c->gate);
+}
+
 evc_status
 evc__request(evc_coord *c, const struct evc__request *q)
 {
 	int e = errno;
-	struct outcome o = record(c, q);
+	struct outcome o;
 
-	/* Winner or not: the winner may be frozen after its CAS. */
-	if (o.tell)
-		evc__tell_all(c);
-	if (o.error && c->parent != NULL)
-		evc__scope_error(c, q);
+	if (!keep(c))
+		return 0;
+	o = record(c, q);
 	if (q->code != 0 && q->by == 0) {
 		self.reported_to = c;
 		self.reported_stops = WORD_STOPS(sync_load(&c->word));
 		self.reported = q->code;
 		self.handed_back = o.st > 0;
 	}
+	/* Winner or not: the winner may be frozen after its CAS. */
+	if (o.tell)
+		evc__tell_all(c);
+	if (o.error && c->parent != NULL)
+		evc__scope_error(c, q);
+	let_go(c);
 	errno = e;
 	return o.st;
 }

@@ -148,6 +148,7 @@ static evc_status
 meaning(const struct child *ch, enum state s, const siginfo_t *i)
 {
 	bool told = sync_load(&ch->term_ns) != 0;
+	int signo;
 
 	if (s == LOST && ch->killed)
 		return EVC_DEADLINE_EXCEEDED;
@@ -155,10 +156,10 @@ meaning(const struct child *ch, enum state s, const siginfo_t *i)
 		return told || evc_should_stop(ch->r.m.c) ? 0 : EVC_UNKNOWN;
 	if (i->si_code == CLD_EXITED && i->si_status == 0)
 		return 0;
-	/* It has obeyed, or a shell says so. */
-	if (told && (i->si_code == CLD_EXITED ?
-			     i->si_status == 128 + SIGTERM :
-			     i->si_status == SIGTERM))
+	/* It has obeyed, or a shell says so; a terminal's SIGINT comes to all
+	   at once. */
+	signo = i->si_code == CLD_EXITED ? i->si_status - 128 : i->si_status;
+	if (told && (signo == SIGTERM || signo == SIGINT))
 		return 0;
 	if (ch->killed && i->si_code != CLD_EXITED && i->si_status == SIGKILL)
 		return EVC_DEADLINE_EXCEEDED;

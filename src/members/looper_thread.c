@@ -106,8 +106,10 @@ static void
 left(void *arg)
 {
 	struct own *o = arg;
-	const struct evc__looper_who w = who(o);
+	struct evc__looper_who w;
 
+	sync_unwound();
+	w = who(o);
 	evc__looper_left(&w, &o->body);
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Errors of a scope: what they mean for the parent (on_error), how they go up
- * several levels, and what a scope inherits: clean codes, the log.  Texts
- * that show the tree stand in scope_texts.c.
+ * Errors of a scope: what they mean for the parent (on_error), and how they go
+ * up several levels.  Texts that show the tree stand in scope_texts.c.
  */
 #include "../support/scope_util.h"
 
@@ -196,20 +195,28 @@ START_TEST(errors_go_up_as_far_as_each_level_lets_them)
 }
 END_TEST
 
+static evc_status
+report_and_end(evc_coord *c, void *arg)
+{
+	evc_fail(c, *(evc_status *)arg, 0, "reported");
+	return 0;
+}
+
 /* However it is reported, by whoever. */
 START_TEST(results_of_members_hooks_and_guards_go_up)
 {
 	evc_status code = EVC_DATA_LOSS;
 	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 4; i++) {
 		evc_coord *c = new_coord(NULL), *s;
 		evc_verdict v;
 
 		s = ready_scope(c, "s", NULL);
-		if (i == 0) {
-			OK(evc_thread_start(s, "the-one", return_at_once, &code,
-					    NULL, NULL));
+		if (i == 0 || i == 3) {
+			OK(evc_thread_start(s, "the-one",
+					    i ? report_and_end : return_at_once,
+					    &code, NULL, NULL));
 		} else if (i == 1) {
 			OK(evc_guard(s, "the-one", return_at_once, &code,
 				     NULL));
@@ -329,105 +336,6 @@ START_TEST(an_error_outlives_the_scope_that_it_came_from)
 }
 END_TEST
 
-/* ---- what is inherited ---- */
-
-static bool
-teens_are_clean(evc_status code, void *arg)
-{
-	(void)arg;
-	return code >= 17 && code <= 19;
-}
-
-START_TEST(clean_codes_are_inherited_unless_it_has_its_own)
-{
-	static const evc_status list[] = { EVC_UNAVAILABLE }, own[] = { 20 };
-	evc_config cfg = { .clean = list,
-			   .n_clean = 1,
-			   .is_clean = teens_are_clean };
-	evc_coord *c = new_coord_with(NULL, &cfg), *s, *t;
-	evc_scope_opts opts = { .on_error = EVC_ON_ERROR_IGNORE };
-	int i;
-
-	/* as the parent's parent, too */
-	for (i = 0; i < 2; i++) {
-		s = ready_scope(c, "s", &opts);
-		t = i ? ready_scope(s, "t", &opts) : s;
-		OK(evc_request_stop(t, EVC_UNAVAILABLE, NULL));
-		OK(evc_request_stop(t, 19, NULL));
-		OK(evc_raise_requested(t, NULL));
-		OK(evc_request_stop(t, EVC_OUT_OF_RANGE, NULL));
-		ck_assert_int_eq(evc_raise_requested(t, NULL),
-				 EVC_OUT_OF_RANGE);
-		if (i)
-			OK(evc_free(t));
-		OK(evc_free(s));
-	}
-	opts.config.clean = own;
-	opts.config.n_clean = 1;
-	s = ready_scope(c, "its own", &opts);
-	OK(evc_request_stop(s, 20, NULL));
-	OK(evc_raise_requested(s, NULL));
-	OK(evc_request_stop(s, EVC_UNAVAILABLE, NULL));
-	ck_assert_int_eq(evc_raise_requested(s, NULL), EVC_UNAVAILABLE);
-	OK(evc_free(s));
-
-	memset(&opts.config, 0, sizeof(opts.config));
-	opts.config.flags = EVC_NO_CLEAN_CODES;
-	s = ready_scope(c, "none", &opts);
-	OK(evc_request_stop(s, EVC_UNAVAILABLE, NULL));
-	ck_assert_int_eq(evc_raise_requested(s, NULL), EVC_UNAVAILABLE);
-	OK(evc_free(s));
-	OK(evc_free(c));
-}
-END_TEST
-
-struct lines {
-	atomic_int n;
-	char first[256];
-};
-
-static void
-keep_line(int level, const char *line, const evc_reason *r, void *arg)
-{
-	struct lines *l = arg;
-
-	(void)r;
-	if (level == EVC_LOG_ERROR && atomic_fetch_add(&l->n, 1) == 0)
-		snprintf(l->first, sizeof(l->first), "%s", line);
-}
-
-START_TEST(the_log_is_inherited_unless_it_has_its_own)
-{
-	struct lines host = { 0 }, own = { 0 };
-	evc_config cfg = { .log = keep_line, .arg = &host };
-	evc_coord *c = new_coord_with(NULL, &cfg), *s, *t;
-	evc_scope_opts opts = { .on_error = EVC_ON_ERROR_IGNORE };
-
-	s = ready_scope(c, "s", &opts);
-	evc_fail(s, EVC_DATA_LOSS, 0, "for the host");
-	ck_assert_int_eq(evc_join(s, NULL, NULL), EVC_DATA_LOSS);
-	ck_assert_int_ge(host.n, 1);
-	HAS(host.first, "for the host");
-	OK(evc_free(s));
-
-	atomic_store(&host.n, 0);
-	opts.config.log = keep_line;
-	opts.config.arg = &own;
-	s = ready_scope(c, "s", &opts);
-	opts.config.log = NULL;
-	opts.config.arg = NULL;
-	t = ready_scope(s, "t", &opts); /* from its parent, not from above */
-	evc_fail(t, EVC_DATA_LOSS, 0, "for its own");
-	ck_assert_int_eq(evc_join(t, NULL, NULL), EVC_DATA_LOSS);
-	ck_assert_int_ge(own.n, 1);
-	HAS(own.first, "for its own");
-	ck_assert_int_eq(host.n, 0);
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
-}
-END_TEST
-
 API_MAIN("scope_errors", STOP_is_the_parents_error_too_and_stops_it,
 	 REPORT_stands_in_the_verdict_and_stops_nothing_there,
 	 a_clear_forgets_what_was_only_reported,
@@ -438,6 +346,4 @@ API_MAIN("scope_errors", STOP_is_the_parents_error_too_and_stops_it,
 	 errors_after_the_inherited_stop_count_and_obedience_does_not,
 	 clean_stops_and_obedience_of_a_scope_do_not_go_up,
 	 an_error_when_the_parents_round_is_closed_is_the_scopes_alone,
-	 an_error_outlives_the_scope_that_it_came_from,
-	 clean_codes_are_inherited_unless_it_has_its_own,
-	 the_log_is_inherited_unless_it_has_its_own)
+	 an_error_outlives_the_scope_that_it_came_from)

@@ -38,6 +38,14 @@ add_hook(evc_coord *c, evc_fn *fn, void *arg, evc_id *ret_id)
 	seam_release(h);
 }
 
+static evc_status
+do_turn(evc_coord *c, void *arg)
+{
+	(void)c;
+	ev_run(arg, EVRUN_NOWAIT);
+	return 0;
+}
+
 /* The stop comes while the hook is being added.  Fails when who adds it does
    not look for a stop afterwards. */
 START_TEST(hooks_added_while_the_stop_comes)
@@ -46,9 +54,9 @@ START_TEST(hooks_added_while_the_stop_comes)
 		{"add", "hooks_count", 1},
 		{"load", "place", 2},
 	};
-	struct actor a;
+	struct actor a, t;
 	size_t i;
-	int h, with_loop;
+	int h, turned, with_loop;
 
 	for (i = 0; i < N_OF(places) * 2; i++) {
 		struct ev_loop *loop = ev_loop_new(0);
@@ -62,11 +70,18 @@ START_TEST(hooks_added_while_the_stop_comes)
 		actor_begin(&a, do_add, c, &add);
 		HELD(h);
 		OK(evc_request_stop(c, 0, "stop"));
-		/* Told, the loop finds no hook yet: that turn was not it. */
-		if (with_loop && i < N_OF(places))
-			ev_run(loop, EVRUN_NOWAIT);
+		/* Told, the loop finds no hook yet: that turn was not it.  It
+		   has looked for hooks, and waits for the lock of who adds. */
+		if (with_loop && i < N_OF(places)) {
+			turned = seam_hold("xchg", "evc__runners_turn", 1);
+			actor_begin(&t, do_turn, c, loop);
+			HELD(turned);
+			seam_release(turned);
+		}
 		seam_release(h);
 		OK(actor_end(&a));
+		if (with_loop && i < N_OF(places))
+			OK(actor_end(&t));
 		if (with_loop)
 			ev_run(loop, EVRUN_NOWAIT);
 		UNTIL(atomic_load(&add.told) == 1);

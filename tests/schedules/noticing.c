@@ -34,28 +34,69 @@ START_TEST(noticing_an_end_rings_the_join)
 }
 END_TEST
 
-/* The join has seen it before the helper gets to it.  Fails when the helper
-   trusts that what it was told of is still there. */
+/* The join has seen it before the helper gets to it: before it looks who stands
+   there, and after.  Fails when the helper trusts that what it was told of, or
+   has found, is still there. */
 START_TEST(noticing_an_end_that_a_probe_has_seen_already)
 {
 	struct reg r = {.id = 0};
 	struct guest g;
 	evc_verdict v;
 	evc_coord *c;
-	int h;
+	int h, found;
 
 	NEEDS_PIDFDS();
-	c = new_coord(NULL);
-	r.t = spawn(&g);
-	OK(do_register(c, &r));
-	h = seam_hold("lock", "vanished", 1);
-	let_go(&g);
-	HELD(h);
-	OK(evc_request_stop(c, 0, "stop"));
-	OK(evc_join(c, NULL, &v));
-	ck_assert_uint_eq(v.n_ended, 1);
-	seam_release(h);
-	OK(evc_free(c));
+	for (found = 0; found < 2; found++) {
+		c = new_coord(NULL);
+		r.t = spawn(&g);
+		OK(do_register(c, &r));
+		h = seam_hold("lock", "vanished", 1 + found);
+		let_go(&g);
+		HELD(h);
+		OK(evc_request_stop(c, 0, "stop"));
+		OK(evc_join(c, NULL, &v));
+		ck_assert_uint_eq(v.n_ended, 1);
+		seam_release(h);
+		OK(evc_free(c));
+	}
+}
+END_TEST
+
+/* The same, and another thread, which runs, has got the place of the one that
+   ended.  Fails when the helper does not ask the pidfd that stands there. */
+START_TEST(noticing_an_end_whose_place_is_another_threads_by_now)
+{
+	struct reg r = {.id = 0}, next = {.id = 0};
+	evc_member_info info;
+	struct guest g, runs;
+	evc_verdict v;
+	evc_coord *c;
+	int h, over, found;
+
+	NEEDS_PIDFDS();
+	for (found = 0; found < 2; found++) {
+		c = new_coord(NULL);
+		r.t = spawn(&g);
+		OK(do_register(c, &r));
+		h = seam_hold("lock", "vanished", 1 + found);
+		let_go(&g);
+		HELD(h);
+		OK(evc_request_stop(c, 0, "stop"));
+		OK(evc_join(c, NULL, NULL));
+		OK(evc_clear_stop(c));
+		next.t = spawn(&runs);
+		OK(do_register(c, &next));
+		over = seam_hold("epoll_wait", "sleep_once", 1);
+		seam_release(h);
+		HELD(over);
+		OK(evc_member_get(c, next.id, &info));
+		ck_assert_uint_eq(info.state, EVC_LIVE);
+		seam_release(over);
+		let_go(&runs);
+		OK(evc_join(c, NULL, &v));
+		ck_assert_uint_eq(v.n_ended, 1);
+		OK(evc_free(c));
+	}
 }
 END_TEST
 
@@ -155,6 +196,7 @@ END_TEST
 
 SCHEDULES_MAIN("noticing", noticing_an_end_rings_the_join,
 	       noticing_an_end_that_a_probe_has_seen_already,
+	       noticing_an_end_whose_place_is_another_threads_by_now,
 	       noticing_an_end_before_there_is_a_pidfd,
 	       helper_loses_no_ring_before_it_sleeps,
 	       helper_is_rung_when_its_descriptors_are_made,
