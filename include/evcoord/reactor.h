@@ -23,9 +23,9 @@ evc_home(const evc_coord *c);
 /*
  * Attach a loop: from now on it is told of every stop, at the highest
  * priority, also of one that came before.  The loop must outlive the reactor;
- * should it be destroyed first, its tasks and loopers have ended without a
- * call, its runners are called by whoever joins, and an evented join there ends
- * with EVC_CANCELLED.  Accepted after the stop too.
+ * should it be destroyed first, its tasks have ended without a call, its
+ * loopers with their opts.stop, its runners are called by whoever joins, and an
+ * evented join there ends with EVC_CANCELLED.  Accepted after the stop too.
  *
  * Thread:    the thread that runs that loop.
  * Ownership: c owns *ret_reactor, until evc_reactor_detach, the end of

@@ -38,55 +38,56 @@
 
 #ifdef EVC_SEAM
 int evc__seam(const char *op, const char *func, const volatile void *obj);
-#define SEAM(op, obj) evc__seam((op), __func__, (obj))
-#define SEAM_FAILS(op, obj) ((errno = SEAM(op, obj)) != 0)
+#define SEAM(op) evc__seam((op), __func__, NULL)
+#define SEAM_FAILS(op) ((errno = SEAM(op)) != 0)
+/* The object of an operation: it may have side effects, so it is evaluated once,
+   as in a plain build. */
+#define SEAM_AT(op, obj) \
+	__extension__({ \
+		__auto_type at_ = (obj); \
+		evc__seam((op), __func__, at_); \
+		at_; \
+	})
 #else
-#define SEAM(op, obj) 0
-#define SEAM_FAILS(op, obj) false
+#define SEAM(op) 0
+#define SEAM_FAILS(op) false
+#define SEAM_AT(op, obj) (obj)
 #endif
 
 /* ---- atomics ---- */
 
 #define sync_load(p) \
-	((void)SEAM("load", p), atomic_load_explicit(p, memory_order_acquire))
+	atomic_load_explicit(SEAM_AT("load", p), memory_order_acquire)
 #define sync_load_sc(p) \
-	((void)SEAM("load", p), atomic_load_explicit(p, memory_order_seq_cst))
+	atomic_load_explicit(SEAM_AT("load", p), memory_order_seq_cst)
 #define sync_load_relaxed(p) \
-	((void)SEAM("load", p), atomic_load_explicit(p, memory_order_relaxed))
+	atomic_load_explicit(SEAM_AT("load", p), memory_order_relaxed)
 #define sync_store(p, v) \
-	((void)SEAM("store", p), \
-	 atomic_store_explicit(p, v, memory_order_release))
+	atomic_store_explicit(SEAM_AT("store", p), v, memory_order_release)
 #define sync_store_sc(p, v) \
-	((void)SEAM("store", p), \
-	 atomic_store_explicit(p, v, memory_order_seq_cst))
+	atomic_store_explicit(SEAM_AT("store", p), v, memory_order_seq_cst)
 #define sync_store_relaxed(p, v) \
-	((void)SEAM("store", p), \
-	 atomic_store_explicit(p, v, memory_order_relaxed))
+	atomic_store_explicit(SEAM_AT("store", p), v, memory_order_relaxed)
 #define sync_add(p, v) \
-	((void)SEAM("add", p), \
-	 atomic_fetch_add_explicit(p, v, memory_order_seq_cst))
+	atomic_fetch_add_explicit(SEAM_AT("add", p), v, memory_order_seq_cst)
 #define sync_sub(p, v) \
-	((void)SEAM("sub", p), \
-	 atomic_fetch_sub_explicit(p, v, memory_order_seq_cst))
+	atomic_fetch_sub_explicit(SEAM_AT("sub", p), v, memory_order_seq_cst)
 #define sync_or(p, v) \
-	((void)SEAM("or", p), \
-	 atomic_fetch_or_explicit(p, v, memory_order_seq_cst))
+	atomic_fetch_or_explicit(SEAM_AT("or", p), v, memory_order_seq_cst)
 #define sync_and(p, v) \
-	((void)SEAM("and", p), \
-	 atomic_fetch_and_explicit(p, v, memory_order_seq_cst))
+	atomic_fetch_and_explicit(SEAM_AT("and", p), v, memory_order_seq_cst)
 #define sync_xchg(p, v) \
-	((void)SEAM("xchg", p), \
-	 atomic_exchange_explicit(p, v, memory_order_seq_cst))
+	atomic_exchange_explicit(SEAM_AT("xchg", p), v, memory_order_seq_cst)
 /* On failure *old is what stood there. */
 #define sync_cas(p, old, v) \
-	((void)SEAM("cas", p), \
-	 atomic_compare_exchange_strong_explicit( \
-		 p, old, v, memory_order_seq_cst, memory_order_seq_cst))
+	atomic_compare_exchange_strong_explicit(SEAM_AT("cas", p), old, v, \
+						memory_order_seq_cst, \
+						memory_order_seq_cst)
 
 /* ---- locks ---- */
 
-#define sync_lock(m) ((void)SEAM("lock", m), (void)pthread_mutex_lock(m))
-#define sync_unlock(m) ((void)SEAM("unlock", m), (void)pthread_mutex_unlock(m))
+#define sync_lock(m) ((void)pthread_mutex_lock(SEAM_AT("lock", m)))
+#define sync_unlock(m) ((void)pthread_mutex_unlock(SEAM_AT("unlock", m)))
 #define sync_lock_init(m) ((void)pthread_mutex_init((m), NULL))
 #define sync_lock_destroy(m) ((void)pthread_mutex_destroy(m))
 
@@ -115,11 +116,10 @@ sync_futex_wait_(const volatile void *word, uint32_t seen, uint64_t ns)
 
 /* Sleep while *word is seen, ns nanoseconds at most. */
 #define sync_futex_wait(word, seen, ns) \
-	((void)SEAM("futex_wait", word), sync_futex_wait_((word), (seen), (ns)))
+	sync_futex_wait_(SEAM_AT("futex_wait", word), (seen), (ns))
 #define sync_futex_wake(word) \
-	((void)SEAM("futex_wake", word), \
-	 (void)syscall(SYS_futex, (word), FUTEX_WAKE_PRIVATE, INT_MAX, NULL, \
-		       NULL, 0))
+	((void)syscall(SYS_futex, SEAM_AT("futex_wake", word), \
+		       FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0))
 
 /* ---- descriptors: no cancellation points either ---- */
 
@@ -152,30 +152,36 @@ sync_fd_close_(int fd)
 
 /* A non-blocking eventfd, or -1 and errno. */
 #define sync_eventfd() \
-	(SEAM_FAILS("eventfd", NULL) ? \
+	(SEAM_FAILS("eventfd") ? \
 		 -1 : \
 		 eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
-#define sync_fd_write(fd) ((void)SEAM("fd_write", NULL), sync_fd_write_(fd))
-#define sync_fd_drain(fd) ((void)SEAM("fd_drain", NULL), sync_fd_drain_(fd))
-#define sync_fd_close(fd) ((void)SEAM("fd_close", NULL), sync_fd_close_(fd))
+#define sync_fd_write(fd) ((void)SEAM("fd_write"), sync_fd_write_(fd))
+#define sync_fd_drain(fd) ((void)SEAM("fd_drain"), sync_fd_drain_(fd))
+#define sync_fd_close(fd) ((void)SEAM("fd_close"), sync_fd_close_(fd))
 #define sync_epoll() \
-	(SEAM_FAILS("epoll", NULL) ? -1 : epoll_create1(EPOLL_CLOEXEC))
+	(SEAM_FAILS("epoll") ? -1 : epoll_create1(EPOLL_CLOEXEC))
 
 /* Of what is watched for reading. */
 #define sync_epoll_add(epoll, fd, ev) \
-	(SEAM_FAILS("epoll_add", NULL) ? \
+	(SEAM_FAILS("epoll_add") ? \
 		 -1 : \
 		 epoll_ctl((epoll), EPOLL_CTL_ADD, (fd), (ev)))
 #define sync_epoll_del(epoll, fd) \
-	((void)SEAM("epoll_del", NULL), \
+	((void)SEAM("epoll_del"), \
 	 (void)epoll_ctl((epoll), EPOLL_CTL_DEL, (fd), NULL))
+static inline int
+sync_epoll_wait_(int epoll, struct epoll_event *ev, int n, uint64_t ns)
+{
+	return epoll_wait(epoll, ev, n,
+			  ns > INT_MAX * UINT64_C(1000000) ?
+				  -1 :
+				  (int)((ns + 999999) / 1000000));
+}
+
 /* ns: at most so long, rounded up to milliseconds. */
 #define sync_epoll_wait(epoll, ev, n, ns) \
-	((void)SEAM("epoll_wait", NULL), \
-	 epoll_wait((epoll), (ev), (n), \
-		    (ns) > INT_MAX * UINT64_C(1000000) ? \
-			    -1 : \
-			    (int)(((ns) + 999999) / 1000000)))
+	((void)SEAM("epoll_wait"), \
+	 sync_epoll_wait_((epoll), (ev), (n), (ns)))
 
 static inline bool
 sync_fd_readable_(int fd)
@@ -186,7 +192,7 @@ sync_fd_readable_(int fd)
 }
 
 #define sync_fd_readable(fd) \
-	((void)SEAM("fd_readable", NULL), sync_fd_readable_(fd))
+	((void)SEAM("fd_readable"), sync_fd_readable_(fd))
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -195,7 +201,7 @@ sync_fd_readable_(int fd)
 
 /* A pidfd for one thread (Linux 6.9), or -1 and errno. */
 #define sync_pidfd(tid) \
-	(SEAM_FAILS("pidfd", NULL) ? \
+	(SEAM_FAILS("pidfd") ? \
 		 -1 : \
 		 (int)syscall(SYS_pidfd_open, (tid), SYNC_PIDFD_THREAD))
 
@@ -217,26 +223,26 @@ struct sync_pidfd_info {
 
 /* A pidfd for a process (Linux 5.3), or -1 and errno. */
 #define sync_pidfd_process(pid) \
-	(SEAM_FAILS("pidfd", NULL) ? -1 : \
+	(SEAM_FAILS("pidfd") ? -1 : \
 				     (int)syscall(SYS_pidfd_open, (pid), 0))
 #define SYNC_P_PIDFD 3
 /* Without blocking: 0 and info, whose si_pid is 0 when it runs still; or -1 and
    errno.  type: P_PID or SYNC_P_PIDFD; flags: WNOWAIT, or 0. */
 #define sync_waitid(type, id, info, flags) \
-	(SEAM_FAILS("waitid", NULL) ? \
+	(SEAM_FAILS("waitid") ? \
 		 -1 : \
 		 (int)syscall(SYS_waitid, (type), (id), (info), \
 			      WEXITED | WNOHANG | (flags), NULL))
 /* 0, or -1 and errno. */
 #define sync_pidfd_info(fd, info) \
-	(SEAM_FAILS("pidfd_info", NULL) ? \
+	(SEAM_FAILS("pidfd_info") ? \
 		 -1 : \
 		 (int)syscall(SYS_ioctl, (fd), SYNC_PIDFD_GET_INFO, (info)))
 #define sync_pidfd_signal(fd, sig) \
-	((void)SEAM("pidfd_signal", NULL), \
+	((void)SEAM("pidfd_signal"), \
 	 (void)syscall(SYS_pidfd_send_signal, (fd), (sig), NULL, 0))
 #define sync_pid_signal(pid, sig) \
-	((void)SEAM("pid_signal", NULL), (void)syscall(SYS_kill, (pid), (sig)))
+	((void)SEAM("pid_signal"), (void)syscall(SYS_kill, (pid), (sig)))
 
 /* ---- threads ---- */
 
@@ -289,12 +295,12 @@ sync_join_(pthread_t t, void **ret, uint64_t ns)
 
 /* 0 or an errno value, as pthread_create. */
 #define sync_thread_create(t, attr, fn, arg) \
-	(SEAM_FAILS("thread_create", NULL) ? \
+	(SEAM_FAILS("thread_create") ? \
 		 errno : \
 		 pthread_create((t), (attr), (fn), (arg)))
 /* Join, waiting ns at most (0: only try): 0 or an errno value. */
 #define sync_thread_join(t, ret, ns) \
-	((void)SEAM("thread_join", NULL), sync_join_((t), (ret), (ns)))
+	((void)SEAM("thread_join"), sync_join_((t), (ret), (ns)))
 
 /* A cleanup handler runs where the frames of functions stood that did not
    return: to the address sanitizer those are there still. */
@@ -320,11 +326,11 @@ sync_clock_(clockid_t id)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-#define sync_mono() ((void)SEAM("clock", NULL), sync_clock_(CLOCK_MONOTONIC))
-#define sync_real() ((void)SEAM("clock", NULL), sync_clock_(CLOCK_REALTIME))
+#define sync_mono() ((void)SEAM("clock"), sync_clock_(CLOCK_MONOTONIC))
+#define sync_real() ((void)SEAM("clock"), sync_clock_(CLOCK_REALTIME))
 /* Moves every few milliseconds only, and costs next to nothing. */
 #define sync_mono_coarse() \
-	((void)SEAM("clock", NULL), sync_clock_(CLOCK_MONOTONIC_COARSE))
+	((void)SEAM("clock"), sync_clock_(CLOCK_MONOTONIC_COARSE))
 
 /* ---- memory: zeroed ---- */
 
@@ -338,10 +344,10 @@ sync_aligned_(size_t align, size_t size)
 }
 
 #define sync_alloc(n, size) \
-	(SEAM_FAILS("alloc", NULL) ? NULL : calloc((n), (size)))
+	(SEAM_FAILS("alloc") ? NULL : calloc((n), (size)))
 /* The same on a boundary of align bytes. */
 #define sync_alloc_aligned(align, size) \
-	(SEAM_FAILS("alloc", NULL) ? NULL : sync_aligned_((align), (size)))
+	(SEAM_FAILS("alloc") ? NULL : sync_aligned_((align), (size)))
 #define sync_free(p) free(p)
 
 #endif

@@ -50,13 +50,16 @@ finish(struct evc__looper *l, const struct evc__looper_who *w, bool reported)
    a look at the clock costs as much as all the rest of a run.  So it is behind
    by a few short runs, or by the coarse clock's few milliseconds. */
 TICK_PATH static uint64_t
-now_in_batch(struct evc__loopers *t, unsigned nth)
+now_in_batch(struct evc__loopers *t, const struct evc__looper *l, unsigned nth)
 {
+	const struct evc__looper_more *more = l->body.more;
 	uint64_t coarse;
 
 	if (nth == 0)
 		return t->now;
-	if (t->c->clock == NULL) {
+	/* A grid that moves begins where the run does, and not before. */
+	if (t->c->clock == NULL &&
+	    (more == NULL || more->policy.missed != EVC_MISSED_DELAY)) {
 		coarse = sync_mono_coarse();
 		if (nth % PRECISE != 1 && coarse == t->coarse)
 			return t->now;
@@ -81,7 +84,7 @@ serve(struct evc__loopers *t, struct evc__looper *l, unsigned nth)
 	l->body.bits |= LOOPER_RUNNING;
 	w.taken = taken;
 	on = !(l->body.bits & LOOPER_REMOVED) &&
-	     evc__looper_serve(&w, &l->body, now_in_batch(t, nth), &reported);
+	     evc__looper_serve(&w, &l->body, now_in_batch(t, l, nth), &reported);
 	if (!on) {
 		finish(l, &w, reported);
 		evc__ring(w.c);
@@ -288,8 +291,8 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 
 /* ---- the end of the loop, or of the reactor ---- */
 
-/* Lock held.  The loop was destroyed: they have ended, without a call.  Those
-   that were never alive stay, so that a resume says why they cannot be. */
+/* Lock held, given up around calls.  The loop was destroyed: they have ended,
+   and are told by their stop hook alone.  Those that were never alive stay, so that a resume says why they cannot be. */
 static void
 lose(struct evc__loopers *t)
 {
@@ -299,7 +302,6 @@ lose(struct evc__loopers *t)
 			t, 0, LOOPER_RUNNING | LOOPER_DORMANT)) != NULL) {
 		struct evc__looper_who w = evc__loop_looper_who(l);
 
-		l->body.bits |= LOOPER_STOPPED;
 		finish(l, &w, false);
 	}
 	timer_stop(t);

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The board: what is lit is found by whoever takes afterwards, places are used
+ * again, and readers never meet memory that went away.
+ */
+
+#include "../support/api_util.h"
+#include "../support/seam.h"
+
+#include "base/board.h"
+
+enum { MANY = 300 }; /* several chunks */
+
+struct item {
+	struct board_place at;
+	int taken;
+	bool in, lit;
+};
+
+static struct board board;
+static struct item item[MANY];
+
+/* Each test begins anew, also where all run in one process. */
+static void
+anew(void)
+{
+	seam_reset();
+	memset(&board, 0, sizeof board);
+	memset(item, 0, sizeof item);
+}
+
+static void
+add(int i)
+{
+	ck_assert(evc__board_add(&board, &item[i], &item[i].at));
+	ck_assert_ptr_eq(item[i].at.k->slot[item[i].at.i], &item[i]);
+}
+
+static void
+add_all(int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		add(i);
+}
+
+/* One pass: how many were found. */
+static int
+take_all(void)
+{
+	struct board_cursor at = { NULL, 0 };
+	struct item *it;
+	int n = 0;
+
+	while ((it = evc__board_next(&board, &at)) != NULL) {
+		it->taken++;
+		n++;
+	}
+	return n;
+}
+
+/* ---- one thread ---- */
+
+START_TEST(an_empty_board_has_nothing_lit)
+{
+	anew();
+	ck_assert_int_eq(take_all(), 0);
+	ck_assert(evc__board_room(&board));
+	ck_assert_int_eq(take_all(), 0);
+	evc__board_free(&board);
+}
+END_TEST
+
+START_TEST(what_is_lit_is_taken_once)
+{
+	int i;
+
+	anew();
+	add_all(MANY);
+	ck_assert_int_eq(take_all(), 0); /* nobody is lit by coming in */
+	for (i = 0; i < MANY; i += 7) {
+		evc__board_light(&item[i].at);
+		evc__board_light(&item[i].at); /* once more means nothing */
+	}
+	ck_assert_int_eq(take_all(), (MANY + 6) / 7);
+	for (i = 0; i < MANY; i++)
+		ck_assert_int_eq(item[i].taken, i % 7 == 0);
+	ck_assert_int_eq(take_all(), 0);
+	for (i = 0; i < MANY; i++)
+		evc__board_light(&item[i].at);
+	ck_assert_int_eq(take_all(), MANY);
+	evc__board_free(&board);
+}
+END_TEST
+
+START_TEST(places_are_all_different)
+{
+	int i, j;
+
+	anew();
+	add_all(MANY);
+	for (i = 0; i < MANY; i++)
+		for (j = 0; j < i; j++)
+			ck_assert(item[i].at.k != item[j].at.k ||
+				  item[i].at.i != item[j].at.i);
+	evc__board_free(&board);
+}
+END_TEST
+
+/* Fails when who leaves takes its light along to the next one there. */
+START_TEST(a_place_is_dark_for_the_next_one)
+{
+	struct board_place old;
+
+	anew();
+	add(0);
+	old = item[0].at;
+	evc__board_light(&item[0].at);
+	evc__board_remove(&board, &item[0].at);
+	ck_assert_ptr_null(item[0].at.k);
+	add(1);
+	ck_assert_ptr_eq(item[1].at.k, old.k);
+	ck_assert_uint_eq(item[1].at.i, old.i);
+	ck_assert_int_eq(take_all(), 0);
+	evc__board_free(&board);
+}
+END_TEST
+
+/* Fails when free places before the chunk that is open are forgotten. */
+START_TEST(places_are_used_again_without_memory)
+{
+	int i, h, round;
+
+	anew();
+	add_all(MANY);
+	for (round = 1; round < 12; round++) {
+		for (i = 0; i < MANY; i++)
+			if ((i * 31 + round) % round == 0)
+				evc__board_remove(&board, &item[i].at);
+		h = seam_fail_all("alloc", NULL, 1, ENOMEM);
+		for (i = MANY - 1; i >= 0; i--)
+			if ((i * 31 + round) % round == 0)
+				add(i);
+		ck_assert_int_eq(seam_arrivals(h), 0);
+		seam_reset();
+		for (i = 0; i < MANY; i++)
+			evc__board_light(&item[i].at);
+		ck_assert_int_eq(take_all(), MANY);
+	}
+	evc__board_free(&board);
+}
+END_TEST
+
+/* Fails when room is not what add uses. */
+START_TEST(room_is_kept_for_one_more)
+{
+	bool had;
+	int i, refused = 0;
+
+	anew();
+	for (i = 0; i < MANY; i++) {
+		seam_fail_all("alloc", NULL, 1, ENOMEM);
+		had = evc__board_room(&board);
+		ck_assert(evc__board_add(&board, &item[i], &item[i].at) ==
+			  had);
+		seam_reset();
+		if (had)
+			continue;
+		refused++;
+		ck_assert(evc__board_room(&board));
+		seam_fail_all("alloc", NULL, 1, ENOMEM);
+		add(i);
+		seam_reset();
+	}
+	ck_assert_int_gt(refused, 2);
+	for (i = 0; i < MANY; i++)
+		evc__board_light(&item[i].at);
+	ck_assert_int_eq(take_all(), MANY);
+	evc__board_free(&board);
+}
+END_TEST
+
+/* The owner's lock is given up between two steps of a pass. */
+START_TEST(who_leaves_during_a_pass_is_not_taken)
+{
+	struct board_cursor at = { NULL, 0 };
+	int i;
+
+	anew();
+	add_all(MANY);
+	for (i = 0; i < MANY; i++)
+		evc__board_light(&item[i].at);
+	for (i = 0; i < MANY; i += 2) {
+		ck_assert_ptr_eq(evc__board_next(&board, &at), &item[i]);
+		if (i + 1 < MANY)
+			evc__board_remove(&board, &item[i + 1].at);
+	}
+	ck_assert_ptr_null(evc__board_next(&board, &at));
+	ck_assert_int_eq(take_all(), 0);
+	evc__board_free(&board);
+}
+END_TEST
+
+/* Lit during a pass that has gone by: the next one has it. */
+START_TEST(what_is_lit_behind_a_pass_waits_for_the_next)
+{
+	struct board_cursor at = { NULL, 0 };
+
+	anew();
+	add_all(MANY);
+	evc__board_light(&item[0].at);
+	evc__board_light(&item[MANY - 1].at);
+	ck_assert_ptr_eq(evc__board_next(&board, &at), &item[0]);
+	evc__board_light(&item[0].at);
+	evc__board_light(&item[1].at);
+	evc__board_light(&item[MANY - 2].at); /* ahead: this pass may */
+	while (evc__board_next(&board, &at) != NULL)
+		;
+	ck_assert_int_eq(take_all(), 2);
+	ck_assert_int_eq(item[0].taken, 1);
+	ck_assert_int_eq(item[1].taken, 1);
+	evc__board_free(&board);
+}
+END_TEST
+
+/* Against a model: at the end of a pass exactly those that were lit, and are
+   in, have been taken. */
+START_TEST(random_histories_agree_with_a_model)
+{
+	unsigned seed, step, r = 1;
+	int i, lit;
+
+	for (seed = 1; seed <= 20; seed++) {
+		anew();
+		r = seed * 2654435761u;
+		for (step = 0; step < 3000; step++) {
+			r = r * 1664525 + 1013904223;
+			i = (int)(r >> 16) % (seed % 2 ? 20 : MANY);
+			switch (r >> 12 & 3) {
+			case 0:
+				if (!item[i].in)
+					add(i);
+				else
+					evc__board_remove(&board, &item[i].at);
+				item[i].in = !item[i].in;
+				item[i].lit = false;
+				break;
+			case 1:
+			case 2:
+				if (item[i].in) {
+					evc__board_light(&item[i].at);
+					item[i].lit = true;
+				}
+				break;
+			default:
+				for (i = lit = 0; i < MANY; i++)
+					lit += item[i].lit;
+				ck_assert_int_eq(take_all(), lit);
+				for (i = 0; i < MANY; i++) {
+					ck_assert_int_eq(item[i].taken,
+							 item[i].lit);
+					item[i].taken = item[i].lit = 0;
+				}
+			}
+		}
+		evc__board_free(&board);
+	}
+}
+END_TEST
+
+/* ---- two threads ---- */
+
+static void *
+take_once(void *arg)
+{
+	(void)arg;
+	take_all();
+	return NULL;
+}
+
+/* Who takes stands between any two of its steps while the item is lit: it is
+   taken by that pass, or by the next.  Fails when lights are put out after the
+   items were looked at, or without being looked at. */
+START_TEST(no_light_is_lost_though_who_takes_stands_anywhere)
+{
+	static const struct {
+		const char *op;
+		int nth;
+	} step[] = {
+		{ "load", 1 }, /* the first chunk */
+		{ "load", 2 }, /* what is lit */
+		{ "xchg", 1 },
+		{ "load", 3 }, /* who stands there */
+		{ "load", 4 }, /* the next chunk */
+	};
+	pthread_t t;
+	size_t i;
+	int h;
+
+	for (i = 0; i < sizeof step / sizeof step[0]; i++) {
+		anew();
+		add_all(2);
+		evc__board_light(&item[0].at);
+		h = seam_hold_others(step[i].op, "evc__board_next",
+				     step[i].nth);
+		OK(pthread_create(&t, NULL, take_once, NULL));
+		ck_assert(seam_await(h));
+		evc__board_light(&item[0].at);
+		evc__board_light(&item[1].at);
+		seam_release(h);
+		OK(pthread_join(t, NULL));
+		take_all();
+		ck_assert_int_ge(item[0].taken, 1);
+		ck_assert_int_eq(item[1].taken, 1);
+		ck_assert_int_eq(take_all(), 0);
+		evc__board_free(&board);
+	}
+}
+END_TEST
+
+enum { LIGHTERS = 3, LIGHTS = 20000 };
+
+static _Atomic uint32_t work[LIGHTERS];
+
+static void *
+light_often(void *arg)
+{
+	int own = (int)(intptr_t)arg, i;
+
+	for (i = 0; i < LIGHTS; i++) {
+		sync_add(&work[own], 1);
+		evc__board_light(&item[own].at);
+	}
+	return NULL;
+}
+
+/* One pass; true: all of it has been taken. */
+static bool
+take_work(uint32_t *got)
+{
+	struct board_cursor at = { NULL, 0 };
+	struct item *it;
+	int i, n;
+
+	while ((it = evc__board_next(&board, &at)) != NULL)
+		got[it - item] += sync_xchg(&work[it - item], 0);
+	for (i = n = 0; i < LIGHTERS; i++)
+		n += got[i] == LIGHTS;
+	return n == LIGHTERS;
+}
+
+/* All that was done before a light is seen by who takes it. */
+START_TEST(lights_of_many_threads_are_all_taken)
+{
+	uint32_t got[LIGHTERS] = { 0 };
+	pthread_t t[LIGHTERS];
+	int i;
+
+	anew();
+	add_all(LIGHTERS);
+	for (i = 0; i < LIGHTERS; i++) {
+		sync_store(&work[i], 0);
+		OK(pthread_create(&t[i], NULL, light_often,
+				  (void *)(intptr_t)i));
+	}
+	UNTIL(take_work(got));
+	for (i = 0; i < LIGHTERS; i++)
+		OK(pthread_join(t[i], NULL));
+	evc__board_free(&board);
+}
+END_TEST
+
+API_MAIN("board", an_empty_board_has_nothing_lit, what_is_lit_is_taken_once,
+	 places_are_all_different, a_place_is_dark_for_the_next_one,
+	 places_are_used_again_without_memory, room_is_kept_for_one_more,
+	 who_leaves_during_a_pass_is_not_taken,
+	 what_is_lit_behind_a_pass_waits_for_the_next,
+	 random_histories_agree_with_a_model,
+	 no_light_is_lost_though_who_takes_stands_anywhere,
+	 lights_of_many_threads_are_all_taken)
