@@ -46,6 +46,22 @@ end_leftovers(struct evc__bell *b)
 	}
 }
 
+void
+evc__bell_turn(evc_reactor *r)
+{
+	struct evc__bell *b = r->bell;
+
+	sync_lock(&b->lock);
+	pin(r);
+	sync_unlock(&b->lock);
+	if (!evc__reactor_turn(r))
+		return;
+	/* Still there, and so is the bell. */
+	sync_lock(&b->lock);
+	unpin(r);
+	sync_unlock(&b->lock);
+}
+
 static void
 on_async(struct ev_loop *loop, ev_async *w, int revents)
 {
@@ -252,12 +268,13 @@ evc__bell_leave(evc_reactor *r)
 	bool last;
 
 	sync_lock(&b->lock);
-	evc__board_remove(&b->board, &r->at);
 	while (b->tid != evc__tid() && (n = sync_load_sc(&r->turning)) > 0) {
 		sync_unlock(&b->lock);
 		sync_futex_wait(&r->turning, n, SYNC_FOREVER);
 		sync_lock(&b->lock);
 	}
+	/* Not before: a turn that is under way may ring it once more. */
+	evc__board_remove(&b->board, &r->at);
 	last = --b->n == 0;
 	sync_unlock(&b->lock);
 	if (last)

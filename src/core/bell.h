@@ -58,6 +58,8 @@ bool evc__bell_join(struct evc__bell *b, evc_reactor *r);
 /* Take r off it; on another thread than the loop's, wait until it is not being
    turned. */
 void evc__bell_leave(evc_reactor *r);
+/* Loop thread: turn r, which nobody takes away meanwhile from another thread. */
+void evc__bell_turn(evc_reactor *r);
 /* Are there others than the owner? */
 bool evc__bell_shared(struct evc__bell *b);
 /* Loop thread: does it hold for one of them? */

@@ -210,44 +210,10 @@ evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
 	one(&k, &l, sync_load_sc(&c->n_live_scopes), true, 0);
 	if (k.foreground == 0 && k.alive > 0) {
 		count_below(&below, &l, c, true);
-		k.foreground = below.foreground;
+		/* Nobody there: somebody is just leaving, and will ring. */
+		k.foreground = below.alive > 0 ? below.foreground : 1;
 	}
 	return k;
-}
-
-/* A join of c by one of the members below. */
-static bool
-joined_from_below(const evc_coord *c)
-{
-	struct list *n, *tmp;
-
-	LIST_EACH(n, tmp, &c->joins) {
-		const struct evc__join *j = LIST_OF(n, struct evc__join, node);
-
-		if (j->self != NULL && j->self->c != c)
-			return true;
-	}
-	return false;
-}
-
-bool
-evc__scope_busy(evc_coord *c, evc_coord *s)
-{
-	static const struct evc__member nobody;
-	struct look l = { c, &nobody, true, 0, 0, INFINITY };
-	struct evc__census k = { 0, 0, 0 };
-
-	if (sync_load_sc(&s->alive) == 0 && nothing_to_call(s))
-		return false;
-	if (sync_load_sc(&s->alive) > 0 && !joined_from_below(c))
-		return true;
-	sync_lock(&s->lock);
-	count_own(&k, &l, s);
-	count_below(&k, &l, s, false);
-	if (evc__keeper_due(s, 0))
-		k.alive++;
-	sync_unlock(&s->lock);
-	return k.alive > 0;
 }
 
 /* ---- names ---- */

@@ -56,8 +56,12 @@ clear_unstopped(evc_coord *c, uint64_t w)
 		c->lost_logged = 0;
 	}
 	evc__slots_forget_late(c);
-	if (w & WORD_DRAIN)
+	if (w & WORD_DRAIN) {
 		evc__drained_hooks_forget(c, WORD_STOPS(w));
+		evc__keeper_cancel(c);
+		/* Who hands the drain down looks at the word first. */
+		evc__walk_quiet(&c->walkers);
+	}
 	return true;
 }
 
@@ -96,11 +100,15 @@ static evc_status
 anybody(evc_coord *c)
 {
 	const struct evc__member *me = evc__member_self_below(c);
+	const evc_coord *a = me != NULL ? me->c : c;
 	char names[96];
 
-	/* The count, not the lists: who begins adds to it before it looks for
-	   CLOSING. */
-	if (sync_load_sc(&c->alive) <= (unsigned)(me != NULL) + c->held)
+	/* The counts, not the lists: who begins adds to them before it looks
+	   for CLOSING.  Between a caller below and c each counts one. */
+	while (a != c && sync_load_sc(&a->alive) <= 1)
+		a = a->parent;
+	if (a == c &&
+	    sync_load_sc(&c->alive) <= (unsigned)(me != NULL) + c->held)
 		return 0;
 	evc__names(c, me, false, 0, names, sizeof names);
 	return evc__refuse(-EVC_FAILED_PRECONDITION,
@@ -162,6 +170,7 @@ clear(evc_coord *c, bool from_above)
 	}
 	sync_store(&c->joined_mark, 0);
 	if (w & WORD_FLAG) {
+		evc__dormant_drop(c);
 		forget_stop(c);
 		evc__keeper_cleared(c, WORD_STOP_NUMBER(w));
 	}
@@ -193,8 +202,6 @@ evc_clear_stop(evc_coord *c)
 	sync_lock(&c->lock);
 	/* Those that have ended but were not joined yet do not live. */
 	evc__members_refresh(c);
-	if (evc_should_stop(c))
-		evc__dormant_drop(c);
 	st = clear(c, false);
 	sync_unlock(&c->lock);
 	evc__gate_leave(&c->gate);

@@ -137,7 +137,8 @@ struct evc_coord {
 	_Atomic uint32_t alive;
 	_Atomic uint32_t n_live_scopes; /* of them */
 	/* atomic: in the scopes below, at any depth */
-	_Atomic uint32_t n_probed_below, n_ended_below, n_hooks_below;
+	_Atomic uint32_t n_probed_below, n_lingering_below, n_ended_below;
+	_Atomic uint32_t n_hooks_below;
 	/* atomic chain of threads that have ended; see member.c */
 	_Atomic(struct evc__member *) done;
 	/* atomic: stop number + 1 of the round that a join returned from */

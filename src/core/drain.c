@@ -88,8 +88,7 @@ request_drain(evc_coord *c, double limit, const char *text)
 		if (!evc_should_stop(c) && c->drain != NULL)
 			evc__drain_ask(c);
 		sync_unlock(&c->lock);
-	} else
-		evc__keeper_wake(c);
+	}
 	return 0;
 }
 

@@ -138,6 +138,7 @@ vanished(struct evc__helper *h, uint64_t place)
 	unsigned i = (unsigned)(place >> 56);
 	struct evc__member *m;
 	evc_coord *c;
+	bool same;
 
 	sync_lock(&h->tree->lock);
 	m = sync_load(&k->slot[i]);
@@ -147,10 +148,12 @@ vanished(struct evc__helper *h, uint64_t place)
 	sync_unlock(&h->tree->lock);
 	if (c == NULL)
 		return;
-	/* Who is watched stops being so under this lock alone. */
+	/* Who is watched stops being so under its coordinator's lock alone. */
 	sync_lock(&c->lock);
-	if (sync_load(&k->slot[i]) == m && m->c == c &&
-	    sync_fd_readable(m->pidfd))
+	sync_lock(&h->tree->lock);
+	same = sync_load(&k->slot[i]) == m && m->c == c;
+	sync_unlock(&h->tree->lock);
+	if (same && sync_fd_readable(m->pidfd))
 		m->ops->vanished(m);
 	sync_unlock(&c->lock);
 	evc__gate_leave(&c->gate);
@@ -296,8 +299,8 @@ evc__helper_watch(evc_coord *c, struct evc__member *m)
 
 	if (!evc__helper_need(c, true))
 		return false;
-	h = c->tree->helper;
 	sync_lock(&c->tree->lock);
+	h = c->tree->helper;
 	in = evc__board_add(&h->watched, m, &m->watch);
 	if (in) {
 		ev.data.u64 = (uint64_t)(uintptr_t)m->watch.k |
@@ -314,10 +317,11 @@ evc__helper_watch(evc_coord *c, struct evc__member *m)
 void
 evc__helper_unwatch(evc_coord *c, struct evc__member *m)
 {
-	struct evc__helper *h = c->tree->helper;
+	struct evc__helper *h;
 
 	if (m->watched) {
 		sync_lock(&c->tree->lock);
+		h = c->tree->helper;
 		sync_epoll_del(sync_load(&h->epoll), m->pidfd);
 		evc__board_remove(&h->watched, &m->watch);
 		sync_unlock(&c->tree->lock);
@@ -374,8 +378,11 @@ void
 evc__helper_end(evc_coord *c)
 {
 	struct evc__client *k = c->client;
-	struct evc__helper *h = c->tree->helper;
+	struct evc__helper *h;
 
+	sync_lock(&c->tree->lock);
+	h = c->tree->helper;
+	sync_unlock(&c->tree->lock);
 	if (k != NULL) {
 		sync_lock(&c->lock);
 		evc__unlisten(c, &k->listener);

@@ -80,7 +80,9 @@ struct evc__join {
 	/* set at creation */
 	evc_coord *c;
 	evc_join_opts opts;       /* threads is not read later */
-	struct evc__member *self; /* the member that joins, or NULL */
+	struct evc__member *self; /* the member that joins, or NULL; of a scope
+				     below it may be gone: not looked into */
+	bool self_here;           /* it is a member of c itself */
 	int tid;
 	bool until_stop;
 	bool internal;            /* the library's own: keeper.c */
@@ -102,6 +104,8 @@ struct evc__join {
 	uint64_t cap_ns;          /* the deadline from above */
 	bool forced;              /* force was used, if there was some: */
 	uint64_t end_ns;          /* until when that may take effect */
+
+	bool looking;             /* loop thread only: it is being looked at */
 
 	/* loop thread only; lock as well for changes */
 	struct list here;         /* reactor->joins */

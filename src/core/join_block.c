@@ -106,7 +106,9 @@ evc_join(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_join: the coordinator is being freed");
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	evc__member_waits(true);
 	st = join(c, opts, ret_verdict);
+	evc__member_waits(false);
 	/* The last touch of c. */
 	evc__gate_leave(&c->gate);
 	pthread_setcancelstate(old, NULL);

@@ -59,7 +59,8 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 	list_init(&j->here);
 	sync_lock(&c->lock);
 	j->self = j->internal ? NULL : evc__member_self_below(c);
-	if (j->self != NULL && j->self->c == c)
+	j->self_here = j->self != NULL && j->self->c == c;
+	if (j->self_here)
 		j->self->n_joining++;
 	list_append(&c->joins, &j->node);
 	/* Counted before the stop is asked for, or looked for: whoever asks
@@ -88,7 +89,7 @@ evc__join_end(struct evc__join *j)
 	if (list_empty(&j->node))
 		return;
 	list_remove(&j->node);
-	if (j->self != NULL && j->self->c == c)
+	if (j->self_here)
 		j->self->n_joining--;
 	if (j->internal)
 		return;
@@ -122,7 +123,7 @@ static void
 fill_verdict(struct evc__join *j, uint64_t w, evc_verdict *v, unsigned alive)
 {
 	evc_coord *c = j->c;
-	uint64_t from = evc__stop_time(c, w);
+	uint64_t from = evc__stop_time(c, w), now;
 	char names[160], text[sizeof v->error.text];
 	struct text t;
 	unsigned n;
@@ -132,14 +133,16 @@ fill_verdict(struct evc__join *j, uint64_t w, evc_verdict *v, unsigned alive)
 	v->n_ended = c->n_ended + sync_load(&c->n_ended_below);
 	v->n_errors = evc__n_errors(c, w);
 	v->n_stragglers = alive;
-	v->took = (double)(evc__now(c) - (from != 0 ? from : j->start_ns)) /
-		  1e9;
+	from = from != 0 ? from : j->start_ns;
+	now = evc__now(c);
+	/* A clock of the user's may go back. */
+	v->took = now > from ? (double)(now - from) / 1e9 : 0;
 	if (w & WORD_FLAG &&
 	    !evc__reason_copy(c, WORD_WIN_SLOT(w), w, &v->stop)) {
 		v->stop.code = (evc_status)(w >> 32 & 255);
 		v->stop.kind = EVC_BY_REQUEST;
 		v->stop.round = v->round;
-		v->stop.mono_ns = from;
+		v->stop.mono_ns = evc__stop_time(c, w);
 	}
 	v->code = WORD_ERR_CODE(w);
 	if (v->code != 0 &&
@@ -276,7 +279,8 @@ view_of(struct evc__join *j, uint64_t w)
 	} else if (j->until_stop)
 		/* It looks for no end that cannot ring; but who has rung it
 		   joins, if not at once. */
-		v.probes = c->n_lingering > 0;
+		v.probes = c->n_lingering > 0 ||
+			   sync_load(&c->n_lingering_below) > 0;
 	else
 		v.probes = c->n_probed > 0 ||
 			   sync_load(&c->n_probed_below) > 0;
@@ -329,6 +333,9 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	   show: complete the walk, should somebody be in the middle of it. */
 	if ((w & WORD_FLAG) && sync_load_sc(&c->mark) != WORD_STOP_NUMBER(w))
 		evc__tell_all(c);
+	/* Before the look: what is told now may be alive in it. */
+	if (!j->internal)
+		phase_ns = evc__phases_drive(c);
 	v = view_of(j, w);
 	if (v.stop != 0 && !j->stop_seen) {
 		j->stop_seen = true;
@@ -340,8 +347,6 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		answer(j, &verdict);
 		return true;
 	}
-	if (!j->internal)
-		phase_ns = evc__phases_drive(c);
 	d = evc__decide(&v, &j->backoff);
 	if (phase_ns < d.wait_ns)
 		d.wait_ns = phase_ns;

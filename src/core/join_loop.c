@@ -23,7 +23,7 @@ on_timer(struct ev_loop *loop, ev_timer *t, int revents)
 
 	(void)loop;
 	(void)revents;
-	evc__reactor_turn(j->reactor);
+	evc__bell_turn(j->reactor);
 }
 
 static void
@@ -86,7 +86,7 @@ evc__joins_turn(evc_reactor *r, const struct evc__frame *f)
 	evc_coord *c = r->c;
 	struct list *n, *tmp;
 	uint64_t wait_ns;
-	bool internal;
+	bool answered, internal;
 
 again:
 	if (list_empty(&r->joins))
@@ -95,7 +95,14 @@ again:
 	LIST_EACH(n, tmp, &r->joins) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, here);
 
-		if (!evc__join_look(j, &wait_ns))
+		/* A runner that it calls may run this loop. */
+		if (j->looking)
+			continue;
+		j->looking = true;
+		answered = evc__join_look(j, &wait_ns);
+		j->looking = false;
+		tmp = n->next;
+		if (!answered)
 			arm(j, wait_ns);
 		else if (j->fn != NULL) {
 			internal = j->internal;
@@ -117,6 +124,7 @@ evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 {
 	evc_coord *c = r->c;
 	struct list *n, *tmp;
+	bool internal;
 
 	LIST_EACH(n, tmp, &r->joins)
 		ev_timer_stop(loop, &LIST_OF(n, struct evc__join, here)->timer);
@@ -136,12 +144,15 @@ evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 				  "the loop was destroyed");
 			j->answered = true;
 		}
+		internal = j->internal;
 		deliver(j);
+		if (internal && !f->gone)
+			evc__keeper_called(c);
 	}
 }
 
 static bool
-answered(struct evc__driver *d)
+is_answered(struct evc__driver *d)
 {
 	struct evc__join *j = d->arg;
 	bool yes;
@@ -156,7 +167,7 @@ void
 evc__join_drive(struct evc__join *j)
 {
 	struct evc__driver d = { .r = j->reactor,
-				 .over = answered,
+				 .over = is_answered,
 				 .arg = j,
 				 .stops_on_break = j->until_stop };
 

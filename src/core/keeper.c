@@ -26,13 +26,6 @@ wanted(const evc_coord *c, const struct evc__keeper *k)
 	return sync_load_sc(&c->drain_end) != 0;
 }
 
-static void
-done(struct evc__keeper *k, uint32_t stop)
-{
-	k->done = stop;
-	k->active = false;
-}
-
 /* Its join is answered; no lock.  The last touch of c: ended may free it. */
 static void
 finished(evc_coord *c, const evc_verdict *v, void *arg)
@@ -40,17 +33,19 @@ finished(evc_coord *c, const evc_verdict *v, void *arg)
 	struct evc__keeper *k = arg;
 	void (*ended)(evc_coord *, const evc_verdict *, void *) = k->ended;
 	void *ended_arg = k->arg;
+	bool quiet;
 
 	sync_lock(&c->lock);
-	done(k, v->round);
+	quiet = k->quiet;
+	k->quiet = false;
+	if (!quiet)
+		k->done = v->round;
+	k->active = false;
 	k->calling = evc__tid();
-	sync_unlock(&c->lock);
 	/* There may be a later stop already. */
-	if (c->home != NULL)
-		evc__reactor_poke(c->home);
-	else
-		evc__helper_ring(c);
-	if (ended != NULL)
+	evc__keeper_wake(c);
+	sync_unlock(&c->lock);
+	if (ended != NULL && !quiet)
 		ended(c, v, ended_arg);
 }
 
@@ -87,8 +82,9 @@ evc__keeper_due(const evc_coord *c, int not_of)
 	const struct evc__keeper *k = sync_load(&c->keeper);
 	uint64_t w = sync_load_sc(&c->word);
 
-	if (k == NULL || k->ended == NULL || c->dying)
-		return false;
+	if (k == NULL || k->ended == NULL || c->dying ||
+	    (c->home != NULL && c->home->loop == NULL && k->calling == 0))
+		return false; /* or nobody is left to tell it */
 	if (k->calling != 0)
 		return k->calling != not_of;
 	return k->pending ||
@@ -179,6 +175,8 @@ evc__keeper_need(evc_coord *c)
 {
 	struct evc__keeper *k = sync_load(&c->keeper);
 
+	if (c->home != NULL && c->home->loop == NULL)
+		return false;
 	if (c->home == NULL && !evc__helper_need(c, false))
 		return false;
 	if (k != NULL)
@@ -254,6 +252,18 @@ bool
 evc__keeper_tells(const evc_coord *c)
 {
 	return sync_load(&c->keeper)->ended != NULL;
+}
+
+void
+evc__keeper_cancel(evc_coord *c)
+{
+	struct evc__keeper *k = sync_load(&c->keeper);
+
+	if (k == NULL || !k->active || k->j.answered)
+		return;
+	k->quiet = true;
+	k->j.answered = true;
+	evc__keeper_wake(c);
 }
 
 const char *

@@ -14,6 +14,7 @@ struct evc__keeper {
 	/* lock */
 	struct evc__join j;
 	bool active;         /* j is in progress */
+	bool quiet;          /* j was given up: nobody is told */
 	bool pending;        /* cleared is to be delivered */
 	int calling;         /* the thread that is in ended, or 0 */
 	uint32_t done;       /* stop number whose end was told, or will be */
@@ -31,8 +32,10 @@ bool evc__keeper_turn(evc_coord *c, const struct evc__frame *f);
 /* Helper thread, no lock: the same without a home, and how long to sleep;
    *gone is set when c is freed meanwhile.  false: it was. */
 bool evc__keeper_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns);
-/* Any thread that keeps c: there is something to keep. */
+/* Lock held: there is something to keep. */
 void evc__keeper_wake(evc_coord *c);
+/* Lock held: a drain was taken back. */
+void evc__keeper_cancel(evc_coord *c);
 /* Lock held: the stop of w is about to be cleared; it was, and had this
    number. */
 void evc__keeper_clearing(evc_coord *c, uint64_t w);

@@ -111,6 +111,19 @@ evc__member_enter(evc_coord *c, struct evc__member *m)
 	evc__alive_add(c);
 }
 
+/* Lock held: it has rung, but its thread does not get to its end. */
+static void
+lingers(struct evc__member *m, bool yes)
+{
+	evc_coord *c = m->c;
+	unsigned d = (unsigned)yes - (unsigned)m->lingers;
+
+	m->lingers = yes;
+	c->n_lingering += d;
+	while (d != 0 && (c = c->parent) != NULL)
+		sync_add(&c->n_lingering_below, d);
+}
+
 /* Out of table and list; memory stays while it stands in c->done. */
 void
 evc__member_unlink(struct evc__member *m)
@@ -123,15 +136,17 @@ evc__member_unlink(struct evc__member *m)
 		LIST_EACH(n, tmp, &c->joins) {
 			struct evc__join *j = LIST_OF(n, struct evc__join, node);
 
-			if (j->self == m)
+			if (j->self == m) {
 				j->self = NULL;
+				j->self_here = false;
+			}
 		}
 	evc__id_remove(c, &m->e);
 	list_remove(&m->node);
 	sync_store(&m->state, EVC_REAPED);
 	if (m->e.kind != EVC_HOOK) {
 		evc__member_probed(m, false);
-		c->n_lingering -= m->lingers;
+		lingers(m, false);
 		c->n_members--;
 		c->n_threads -= evc__is_thread(m);
 		c->n_runners -= m->e.kind == EVC_RUNNER;
@@ -155,6 +170,23 @@ evc__member_gone(struct evc__member *m)
 	if (!m->queued)
 		sync_free(m);
 	evc__ring(c);
+}
+
+void
+evc__member_waits(bool yes)
+{
+	struct evc__member *m = evc__self()->member;
+	evc_coord *c;
+
+	if (m == NULL)
+		return;
+	c = m->c;
+	sync_lock(&c->lock);
+	m->n_waits += yes ? 1 : (unsigned)-1;
+	sync_unlock(&c->lock);
+	/* Phases above may have their turn. */
+	if (yes)
+		evc__ring(c);
 }
 
 void
@@ -270,8 +302,7 @@ reap(struct evc__member *m, uint64_t ns)
 	/* Its destructors take their time: look again on the back-off. */
 	sync_store(&m->state, EVC_DONE);
 	evc__member_probed(m, true);
-	c->n_lingering += !m->lingers;
-	m->lingers = true;
+	lingers(m, true);
 	evc__ring(c);
 	return false;
 }

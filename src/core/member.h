@@ -76,6 +76,8 @@ struct evc__member {
 	/* lock */
 	struct list node;           /* c->members or c->hooks */
 	unsigned n_joining;         /* joins of c that it waits in */
+	unsigned n_waits;           /* calls of its thread that wait for others:
+				       joins of any coordinator, runs of a loop */
 	bool queued;                /* stands in c->done, or was taken out of
 				       it and not looked at yet */
 	bool probed;                /* cannot ring: counted in c->n_probed */
@@ -130,6 +132,9 @@ void evc__members_refresh(evc_coord *c);
 struct evc__member *evc__member_self(const evc_coord *c);
 /* The same, of c or of a scope below it. */
 struct evc__member *evc__member_self_below(evc_coord *c);
+/* No lock: the calling thread, if it is a member, waits for others, and holds
+   up no phase meanwhile; or does so no more. */
+void evc__member_waits(bool yes);
 /* Lock held: one more has ended in this round. */
 void evc__ended_add(evc_coord *c);
 /* Add to or take from what is alive; add opens a closed round again. */

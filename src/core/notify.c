@@ -195,6 +195,11 @@ walk_down(evc_coord *c, bool drain)
 			ring_sleepers(v->c);
 			v--;
 		} else if (l->tell == NULL) {
+			/* Taken back meanwhile: a clear waits for us, and then
+			   takes back what we have handed down. */
+			if (drain && !(sync_load_sc(&v->c->word) &
+				       (WORD_DRAIN | WORD_FLAG)))
+				continue;
 			if (drain)
 				sync_or(&l->scope->word, WORD_DRAIN);
 			*++v = (struct level){ .c = l->scope };

@@ -7,20 +7,28 @@
  * was to end before it has ended, or has had the time that its scope's grace
  * gives it.  All under the lock of the coordinator whose scopes they are.
  */
-#include "core/join.h"
+#include "core/keeper.h"
 #include "core/scope.h"
 
 #include <limits.h>
 
-/* Members of its own, those aside that wait for the others. */
+/* Lock held: does something of c's own, scopes aside, hold up what comes later?
+   Members that wait for others do not, or they would wait for each other; hooks
+   do. */
 static bool
-own_alive(evc_coord *c)
+own_busy(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->members)
-		if (LIST_OF(n, struct evc__member, node)->n_joining == 0)
+	if (c->held)
+		return true;
+	LIST_EACH(n, tmp, &c->members) {
+		const struct evc__member *m =
+			LIST_OF(n, struct evc__member, node);
+
+		if (m->n_joining == 0 && m->n_waits == 0)
 			return true;
+	}
 	LIST_EACH(n, tmp, &c->reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
@@ -31,13 +39,33 @@ own_alive(evc_coord *c)
 	return evc__hooks_due(c, NULL);
 }
 
+/* The same for a scope, and all below it. */
+static bool
+scope_busy(evc_coord *s)
+{
+	struct list *n, *tmp;
+	bool busy;
+
+	if (sync_load_sc(&s->alive) == 0 && sync_load_sc(&s->n_hooks) == 0 &&
+	    sync_load_sc(&s->n_hooks_below) == 0 &&
+	    sync_load(&s->keeper) == NULL)
+		return false;
+	sync_lock(&s->lock);
+	busy = own_busy(s) || evc__keeper_due(s, 0);
+	if (!busy)
+		LIST_EACH(n, tmp, &s->scopes)
+			busy = busy || scope_busy(SCOPE_OF(n));
+	sync_unlock(&s->lock);
+	return busy;
+}
+
 /* How long s may hold up the phases after its own. */
 static uint64_t
-limit_left(evc_coord *c, evc_coord *s, uint64_t now)
+limit_left(evc_coord *s, uint64_t now)
 {
 	uint64_t end, stop;
 
-	if (!evc__scope_busy(c, s))
+	if (!scope_busy(s))
 		return 0;
 	if (s->grace == 0)
 		return SYNC_FOREVER;
@@ -57,12 +85,12 @@ wait_for(evc_coord *c, int next, uint64_t now)
 	uint64_t most = 0, left;
 	struct list *n, *tmp;
 
-	if (own_alive(c))
+	if (own_busy(c))
 		return SYNC_FOREVER;
 	LIST_EACH(n, tmp, &c->scopes) {
 		if (SCOPE_OF(n)->phase >= next)
 			continue;
-		left = limit_left(c, SCOPE_OF(n), now);
+		left = limit_left(SCOPE_OF(n), now);
 		most = left > most ? left : most;
 	}
 	return most;
@@ -135,8 +163,7 @@ evc__phases_drive(evc_coord *c)
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
-		if (!evc_should_stop(s))
-			continue;
+		/* Stopped or not: one below it may be. */
 		sync_lock(&s->lock);
 		below = evc__phases_drive(s);
 		sync_unlock(&s->lock);

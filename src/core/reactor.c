@@ -154,7 +154,9 @@ enlist(evc_reactor *r)
 	const char *why = NULL;
 
 	sync_lock(&c->lock);
-	if (!evc__board_room(&c->listeners))
+	if (r->loop == NULL)
+		why = "the loop was destroyed";
+	else if (!evc__board_room(&c->listeners))
 		why = "no memory for a listener";
 	else if (r->owner && !evc__bell_start(r->bell))
 		why = "no descriptor for the loop's wake-up";

@@ -112,8 +112,15 @@ evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
 
 	if (st < 0)
 		return st;
+	if (!evc__gate_enter(&c->gate))
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_run: the coordinator is being freed");
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	evc__member_waits(true);
 	st = run(c, opts, ret_verdict);
+	evc__member_waits(false);
+	/* The last touch of c. */
+	evc__gate_leave(&c->gate);
 	pthread_setcancelstate(old, NULL);
 	return st;
 }
@@ -170,6 +177,7 @@ evc_reactor_run(evc_reactor *r)
 	if (st < 0)
 		return st;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	evc__member_waits(true);
 	evc__reactor_hear(r, true);
 	evc__drive(&d);
 	/* The turn that ended the run goes on after it, and its callbacks may
@@ -180,6 +188,7 @@ evc_reactor_run(evc_reactor *r)
 		evc__drive(&d);
 	}
 	evc__reactor_hear(r, false);
+	evc__member_waits(false);
 	pthread_setcancelstate(old, NULL);
 	if (r == r->c->home)
 		return 0;

@@ -34,13 +34,15 @@ hand_down(evc_coord *s, uint32_t stop)
 				  .text = buf };
 	bool error;
 
-	if ((sync_load_sc(&s->word) & WORD_FLAG) &&
-	    sync_load_sc(&s->told) == stop)
-		return;
 	evc__text_add(&t, "the stop of ");
 	evc__text_add(&t, s->parent->name);
-	evc__request_record(s, &q, &error);
-	sync_store_sc(&s->told, stop);
+	/* A clear of the scope between the two would neither be undone by us,
+	   nor follow what it does not see in told: so look again. */
+	while (!(sync_load_sc(&s->word) & WORD_FLAG) ||
+	       sync_load_sc(&s->told) != stop) {
+		evc__request_record(s, &q, &error);
+		sync_store_sc(&s->told, stop);
+	}
 }
 
 bool

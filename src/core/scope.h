@@ -32,10 +32,6 @@ bool evc__driven(const evc_coord *c);
 /* No lock: take it out of its parent. */
 void evc__scope_leave(evc_coord *s);
 
-/* Lock of c held: does something in its scope s hold up what comes after it?
-   Members that wait in a join of c do not; hooks and `ended` do.  census.c */
-bool evc__scope_busy(evc_coord *c, evc_coord *s);
-
 /* ---- phases.c ---- */
 
 /* Lock held: tell the phases whose turn it is.  Returns when to look again, in

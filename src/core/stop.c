@@ -54,7 +54,8 @@ record(evc_coord *c, const struct evc__request *q)
 		return (struct outcome){ 0 };
 	/* Set before the word is looked at again: a clear from above sets
 	   CLOSING, then looks here. */
-	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report) {
+	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report &&
+	    !late) {
 		sync_store_sc(&c->own, (stops + 1) & WORD_STOPS_MASK);
 		w = sync_load_sc(&c->word);
 	}

@@ -107,7 +107,7 @@ START_TEST(in_a_run_its_end_is_noticed)
 	ev_timer t;
 	struct kid k;
 
-	if (kernel_now == KERNEL_5_2)
+	if (!has_pidfd())
 		T_SKIP("without pidfds a run hears of it only at its stop");
 	begin_setting(&s, BY_HOME, NULL);
 	k = kid_born(TERM_DEFAULT, 3, 0);
@@ -360,13 +360,14 @@ START_TEST(L3_no_descriptor_no_thread_and_no_zombie_is_left)
 END_TEST
 
 KERNELS_MAIN("child", exit_status_0_ends_it_alone,
-	 any_other_exit_status_is_an_error_that_names_it,
-	 a_signal_is_an_error_that_names_it,
-	 with_END_STOPS_exit_status_0_is_a_stop, in_a_run_its_end_is_noticed,
-	 one_that_has_ended_already_is_taken_and_reaped,
-	 one_that_became_another_program_is_the_same_child,
-	 it_is_shown_as_a_runner_with_its_pid,
-	 a_removed_one_is_the_programs_own_again,
-	 a_pid_that_is_no_child_is_NOT_FOUND,
-	 without_a_descriptor_it_is_refused_or_works,
-	 L3_no_descriptor_no_thread_and_no_zombie_is_left)
+	     any_other_exit_status_is_an_error_that_names_it,
+	     a_signal_is_an_error_that_names_it,
+	     with_END_STOPS_exit_status_0_is_a_stop,
+	     in_a_run_its_end_is_noticed,
+	     one_that_has_ended_already_is_taken_and_reaped,
+	     one_that_became_another_program_is_the_same_child,
+	     it_is_shown_as_a_runner_with_its_pid,
+	     a_removed_one_is_the_programs_own_again,
+	     a_pid_that_is_no_child_is_NOT_FOUND,
+	     without_a_descriptor_it_is_refused_or_works,
+	     L3_no_descriptor_no_thread_and_no_zombie_is_left)

@@ -141,9 +141,9 @@ START_TEST(beside_a_waitpid_of_the_program_one_of_both_has_it)
 			OK(pthread_join(r.thread, NULL));
 			ck_assert_uint_eq(v.n_stragglers, 0);
 			if (i % 2)
-				ck_assert_int_eq(st, r.first && !kept ?
-							     EVC_UNKNOWN :
-							     EVC_ABORTED);
+				ck_assert_int_eq(st, r.first && !kept
+							     ? EVC_UNKNOWN
+							     : EVC_ABORTED);
 			else
 				ck_assert_int_eq(st, 0);
 			if (r.first && i % 2)
@@ -219,7 +219,7 @@ START_TEST(a_pid_that_is_used_again_is_somebody_elses)
 	evc_verdict v;
 	evc_status st;
 
-	if (kernel_now == KERNEL_5_2)
+	if (!has_pidfd())
 		T_SKIP("without pidfds the number has to do");
 	begin_setting(&s, BY_HOME, NULL);
 	k = kid_born(TERM_DEFAULT, 3, 0);
@@ -333,8 +333,8 @@ START_TEST(on_the_default_loop_no_end_is_missed)
 		kid_add(&s, "deaf", &deaf, 0.05, 0);
 		kid_let_go(&k);
 		/* a run probes nothing before its stop: no pidfd, no news */
-		st = kernel_now == KERNEL_5_2 ? evc_join(s.c, NULL, &v) :
-						evc_run(s.c, NULL, &v);
+		st = has_pidfd() ? evc_run(s.c, NULL, &v)
+				 : evc_join(s.c, NULL, &v);
 		ck_assert(st == EVC_ABORTED || st == EVC_UNKNOWN);
 		ck_assert_str_eq(v.error.who, "fails");
 		if (st == EVC_ABORTED)
@@ -377,12 +377,11 @@ START_TEST(on_the_default_loop_its_own_child_watchers_work)
 }
 END_TEST
 
-KERNELS_MAIN("child_reaped",
-	 with_its_status_lost_before_the_stop_it_is_UNKNOWN,
-	 with_its_status_lost_after_the_stop_it_has_obeyed,
-	 beside_a_waitpid_of_the_program_one_of_both_has_it,
-	 other_children_keep_their_status,
-	 a_pid_that_is_used_again_is_somebody_elses,
-	 on_the_default_loop_the_stop_is_clean,
-	 on_the_default_loop_no_end_is_missed,
-	 on_the_default_loop_its_own_child_watchers_work)
+KERNELS_MAIN("child_reaped", with_its_status_lost_before_the_stop_it_is_UNKNOWN,
+	     with_its_status_lost_after_the_stop_it_has_obeyed,
+	     beside_a_waitpid_of_the_program_one_of_both_has_it,
+	     other_children_keep_their_status,
+	     a_pid_that_is_used_again_is_somebody_elses,
+	     on_the_default_loop_the_stop_is_clean,
+	     on_the_default_loop_no_end_is_missed,
+	     on_the_default_loop_its_own_child_watchers_work)

@@ -141,9 +141,9 @@ static void
 is_killed(enum drive d, double own_grace, double grace, bool frozen)
 {
 	evc_join_opts opts = { .grace = grace };
-	double least = own_grace != 0 && own_grace < grace ? own_grace :
-		       grace != EVC_NO_GRACE		   ? grace :
-							     0;
+	double least = own_grace != 0 && own_grace < grace ? own_grace
+		       : grace != EVC_NO_GRACE             ? grace
+							   : 0;
 	struct setting s;
 	evc_verdict v;
 	struct kid k;
@@ -381,16 +381,16 @@ START_TEST(in_a_run_all_of_it_at_once)
 END_TEST
 
 KERNELS_MAIN("child_stop", SIGTERM_and_obedience_are_clean,
-	 SIGTERM_comes_with_the_stop_and_not_before,
-	 SIGTERM_needs_no_join_and_no_loop,
-	 another_exit_status_after_the_stop_is_an_error,
-	 a_signal_that_is_not_ours_after_the_stop_is_an_error,
-	 at_the_end_of_the_joins_grace_SIGKILL,
-	 at_the_end_of_its_own_grace_SIGKILL,
-	 a_stopped_one_that_is_deaf_is_killed_as_well,
-	 a_stopped_one_is_continued_and_obeys,
-	 its_own_grace_does_not_wait_for_the_join,
-	 a_join_that_goes_on_spares_the_child,
-	 added_after_the_stop_it_is_told_and_waited_for,
-	 one_in_the_BACKGROUND_keeps_no_join_waiting,
-	 in_a_run_all_of_it_at_once)
+	     SIGTERM_comes_with_the_stop_and_not_before,
+	     SIGTERM_needs_no_join_and_no_loop,
+	     another_exit_status_after_the_stop_is_an_error,
+	     a_signal_that_is_not_ours_after_the_stop_is_an_error,
+	     at_the_end_of_the_joins_grace_SIGKILL,
+	     at_the_end_of_its_own_grace_SIGKILL,
+	     a_stopped_one_that_is_deaf_is_killed_as_well,
+	     a_stopped_one_is_continued_and_obeys,
+	     its_own_grace_does_not_wait_for_the_join,
+	     a_join_that_goes_on_spares_the_child,
+	     added_after_the_stop_it_is_told_and_waited_for,
+	     one_in_the_BACKGROUND_keeps_no_join_waiting,
+	     in_a_run_all_of_it_at_once)

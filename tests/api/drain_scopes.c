@@ -267,6 +267,7 @@ START_TEST(the_drain_of_a_scope_is_its_own)
 	OK(evc_hold_end(below, id));
 	UNTIL(evc_should_stop(s));
 	HAS(reason_of(s, 0).text, "the part");
+	UNTIL(evc_should_stop(below));
 	BY_PARENT(below);
 	NOT_YET(!running(c) || !running(beside));
 	OK(evc_clear_stop(s));
@@ -319,8 +320,8 @@ START_TEST(a_scope_cleared_while_its_parent_drains_drains_again)
 	UNTIL(atomic_load(&calls) == 2); /* once a round */
 	OK(evc_hold_end(c, id));
 	UNTIL(evc_should_stop(c));
-	BY_PARENT(s);
 	OK(evc_join(c, NULL, NULL));
+	BY_PARENT(s);
 	OK(evc_free(s));
 	OK(evc_free(c));
 }

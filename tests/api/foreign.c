@@ -83,8 +83,7 @@ pool_wait(void *arg)
 }
 
 static evc_id
-add(evc_coord *c, const char *name, struct pool *p,
-    const evc_member_opts *opts)
+add(evc_coord *c, const char *name, struct pool *p, const evc_member_opts *opts)
 {
 	evc_id id = 0;
 
@@ -164,11 +163,15 @@ END_TEST
 
 START_TEST(what_its_wait_returns_is_its_result)
 {
-	static const evc_status results[] = { 0, EVC_OUT_OF_RANGE,
-					      EVC_CANCELLED, EVC_DATA_LOSS,
-					      -EVC_DATA_LOSS, 1000 };
-	static const evc_status verdicts[] = { 0, 0, 0, EVC_DATA_LOSS,
-					       EVC_DATA_LOSS, EVC_UNKNOWN };
+	static const evc_status results[] = { 0,
+					      EVC_OUT_OF_RANGE,
+					      EVC_CANCELLED,
+					      EVC_DATA_LOSS,
+					      -EVC_DATA_LOSS,
+					      1000 };
+	static const evc_status verdicts[] = {
+		0, 0, 0, EVC_DATA_LOSS, EVC_DATA_LOSS, EVC_UNKNOWN
+	};
 	evc_coord *c = new_coord(NULL);
 	struct pool p;
 	evc_verdict v;

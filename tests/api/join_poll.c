@@ -15,8 +15,7 @@
 #define MOST_TURNS 20000
 
 static evc_status
-poll_join(evc_coord *c, const evc_join_opts *opts, bool with_fd,
-	  evc_verdict *v)
+poll_join(evc_coord *c, const evc_join_opts *opts, bool with_fd, evc_verdict *v)
 {
 	double until = t_now() + T_LIMIT, wait, left;
 	struct pollfd p = { .fd = -1, .events = POLLIN };
@@ -211,8 +210,7 @@ START_TEST(loops_of_other_threads_and_hooks_on_the_helper)
 		c = new_coord(NULL);
 		atomic_store(&hooks, 0);
 		memset(&task, 0, sizeof(task));
-		OK(evc_reactor_start(c, "loop", begin_task, &task, NULL,
-				     NULL));
+		OK(evc_reactor_start(c, "loop", begin_task, &task, NULL, NULL));
 		OK(evc_on_stop(c, "hook", count_hook, &hooks, NULL, NULL));
 		OK(pthread_create(&t, NULL, stop_soon, c));
 		OK(poll_join(c, NULL, way, &v));

@@ -375,18 +375,17 @@ START_TEST(wrong_use_is_refused)
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(NULL), *other = new_coord(loop);
 	pthread_t none = { 0 };
-	const evc_join_opts wrong[] = {
-		{ .grace = NAN },
-		{ .grace = -2 },
-		{ .grace = -INFINITY },
-		{ .flags = 1u << 3 },
-		{ .flags = 1u << 31 },
-		{ .n_threads = 1 },
-		{ .threads = &none, .n_threads = 1 },
-		{ .reactor = evc_home(other) },
-		{ .reserved_ = { 1 } },
-		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } }
-	};
+	const evc_join_opts wrong[] = { { .grace = NAN },
+					{ .grace = -2 },
+					{ .grace = -INFINITY },
+					{ .flags = 1u << 3 },
+					{ .flags = 1u << 31 },
+					{ .n_threads = 1 },
+					{ .threads = &none, .n_threads = 1 },
+					{ .reactor = evc_home(other) },
+					{ .reserved_ = { 1 } },
+					{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0,
+							 1 } } };
 	double wait = 77;
 	evc_verdict v = { .code = 77 };
 	size_t i;

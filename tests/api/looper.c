@@ -22,8 +22,7 @@ START_TEST(it_starts_runs_and_stops_where_it_lives)
 		OK(evc_looper_trigger(r.c, l.id));
 		UNTIL_RUNS(&r, &l, i);
 	}
-	RIG_UNTIL(&r, evc_member_get(r.c, l.id, &info) == 0 &&
-			      info.ticks == 3);
+	RIG_UNTIL(&r, evc_member_get(r.c, l.id, &info) == 0 && info.ticks == 3);
 	ck_assert_uint_eq(info.id, l.id);
 	ck_assert_uint_eq(info.kind, EVC_LOOPER);
 	ck_assert_uint_eq(info.state, EVC_LIVE);
@@ -341,6 +340,30 @@ START_TEST(a_run_that_turns_its_loop_serves_the_others_and_not_itself)
 }
 END_TEST
 
+/* Nothing wakes while nothing is due. */
+START_TEST(idle_its_thread_sleeps)
+{
+	struct looper l = { 0 };
+	struct rig r;
+
+	rig_begin(&r, _i, NULL);
+	looper_begin(&r, &l, INFINITY, NULL);
+	UNTIL_RUNS(&r, &l, 1);
+	ck_assert(stays_asleep(l.tid));
+	OK(evc_looper_trigger(r.c, l.id));
+	UNTIL_RUNS(&r, &l, 2);
+	ck_assert(stays_asleep(l.tid));
+	OK(evc_looper_set_interval(r.c, l.id, 0));
+	UNTIL_RUNS(&r, &l, 10);
+	OK(evc_member_pause(r.c, l.id));
+	ck_assert(stays_asleep(l.tid));
+	OK(evc_looper_set_interval(r.c, l.id, 3600));
+	OK(evc_member_resume(r.c, l.id));
+	ck_assert(stays_asleep(l.tid));
+	rig_end(&r);
+}
+END_TEST
+
 /* The loop is destroyed under a looper that has run, and two that have not. */
 START_TEST(loopers_of_a_destroyed_loop_have_ended)
 {
@@ -415,5 +438,6 @@ PLACES_MAIN("looper", EACH_PLACE(it_starts_runs_and_stops_where_it_lives),
 	    ELSEWHERE(it_may_have_a_grace_of_its_own),
 	    AT_PLACE(a_run_that_turns_its_loop_serves_the_others_and_not_itself,
 		     AT_HOME),
+	    ELSEWHERE(idle_its_thread_sleeps),
 	    AT_PLACE(loopers_of_a_destroyed_loop_have_ended, AT_HOME),
 	    AT_PLACE(its_own_thread_is_set_up_like_any, ON_THREAD))

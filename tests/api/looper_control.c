@@ -193,8 +193,7 @@ START_TEST(paused_it_does_not_run_until_it_is_resumed)
 	RUNS_STAY(&r, &l, 4);
 	clock_to(12);
 	UNTIL_RUNS(&r, &l, 5);
-	RIG_UNTIL(&r, evc_member_get(r.c, l.id, &info) == 0 &&
-			      info.ticks == 5);
+	RIG_UNTIL(&r, evc_member_get(r.c, l.id, &info) == 0 && info.ticks == 5);
 	ck_assert_uint_eq(info.missed, 0); /* what is paused misses nothing */
 	OK(rig_stop(&r, NULL));
 	looper_was(&l, "(rrrrr)");
@@ -207,10 +206,10 @@ END_TEST
 static evc_status
 pause_in_run(evc_coord *c, struct looper *l, int n)
 {
-	if (n == 3 && (evc_looper_trigger(c, l->id) != 0 ||
-		       evc_member_pause(c, l->id) != 0 ||
-		       evc_looper_trigger(c, l->id) !=
-			       -EVC_FAILED_PRECONDITION))
+	if (n == 3 &&
+	    (evc_looper_trigger(c, l->id) != 0 ||
+	     evc_member_pause(c, l->id) != 0 ||
+	     evc_looper_trigger(c, l->id) != -EVC_FAILED_PRECONDITION))
 		atomic_fetch_add(&l->wrong, 1);
 	return 0;
 }
@@ -406,14 +405,14 @@ END_TEST
 /* The stop finds it ended already: by its own result, or by an error. */
 START_TEST(what_has_ended_is_not_flushed)
 {
-	static const evc_status results[] = { EVC_OUT_OF_RANGE,
-					      EVC_DATA_LOSS };
+	static const evc_status results[] = { EVC_OUT_OF_RANGE, EVC_DATA_LOSS };
 	evc_member_opts opts = { .flags = EVC_FLUSH | EVC_END_STOPS };
 	struct rig r;
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		struct looper l = { .last = 2, .result = results[i % 2],
+		struct looper l = { .last = 2,
+				    .result = results[i % 2],
 				    .start_result =
 					    i < 2 ? 0 : results[i % 2] };
 
@@ -427,22 +426,21 @@ START_TEST(what_has_ended_is_not_flushed)
 }
 END_TEST
 
-PLACES_MAIN("looper_control",
-	    EACH_PLACE(p1_triggers_are_one_run_that_uses_no_boundary),
-	    EACH_PLACE(p1_a_trigger_takes_no_boundarys_place),
-	    EACH_PLACE(a_new_interval_counts_from_now),
-	    EACH_PLACE(a_run_may_change_its_interval),
-	    EACH_PLACE(paused_it_does_not_run_until_it_is_resumed),
-	    EACH_PLACE(a_run_may_pause_its_looper),
-	    EACH_PLACE(a_paused_one_is_waited_for_and_ends_at_the_stop),
-	    EACH_PLACE(
+PLACES_MAIN(
+	"looper_control",
+	EACH_PLACE(p1_triggers_are_one_run_that_uses_no_boundary),
+	EACH_PLACE(p1_a_trigger_takes_no_boundarys_place),
+	EACH_PLACE(a_new_interval_counts_from_now),
+	EACH_PLACE(a_run_may_change_its_interval),
+	EACH_PLACE(paused_it_does_not_run_until_it_is_resumed),
+	EACH_PLACE(a_run_may_pause_its_looper),
+	EACH_PLACE(a_paused_one_is_waited_for_and_ends_at_the_stop),
+	EACH_PLACE(
 		never_started_it_holds_up_no_join_and_can_be_started_after_it),
-	    EACH_PLACE(never_started_it_ends_at_the_stop_without_a_call),
-	    AT_PLACE(never_started_it_can_be_freed_with_the_coordinator,
-		     AT_HOME),
-	    AT_PLACE(never_started_it_can_be_freed_with_the_coordinator,
-		     ON_THREAD),
-	    EACH_PLACE(started_later_it_begins_like_any_other),
-	    EACH_PLACE(p1_flush_is_one_last_run_at_the_stop),
-	    EACH_PLACE(p1_flush_is_one_run_also_with_more_due_and_may_fail),
-	    EACH_PLACE(what_has_ended_is_not_flushed))
+	EACH_PLACE(never_started_it_ends_at_the_stop_without_a_call),
+	AT_PLACE(never_started_it_can_be_freed_with_the_coordinator, AT_HOME),
+	AT_PLACE(never_started_it_can_be_freed_with_the_coordinator, ON_THREAD),
+	EACH_PLACE(started_later_it_begins_like_any_other),
+	EACH_PLACE(p1_flush_is_one_last_run_at_the_stop),
+	EACH_PLACE(p1_flush_is_one_run_also_with_more_due_and_may_fail),
+	EACH_PLACE(what_has_ended_is_not_flushed))

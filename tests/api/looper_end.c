@@ -240,8 +240,7 @@ not_started(struct rig *r, evc_status code, const char *name, double interval,
 {
 	evc_id id = 77;
 
-	REFUSED(code, evc_looper_start(r->c, name, interval, fn, NULL, o,
-				       &id));
+	REFUSED(code, evc_looper_start(r->c, name, interval, fn, NULL, o, &id));
 	ck_assert_uint_eq(id, 77);
 }
 
@@ -314,12 +313,14 @@ END_TEST
 
 START_TEST(what_is_for_loopers_is_refused_elsewhere)
 {
-	const evc_member_opts wrong[] = {
-		{ .flags = EVC_OWN_THREAD }, { .flags = EVC_PAUSED },
-		{ .flags = EVC_FLUSH },      { .missed = EVC_MISSED_SKIP },
-		{ .missed = 17 },            { .start = obey },
-		{ .stop = obey },            { .jitter = 0.5 }
-	};
+	const evc_member_opts wrong[] = { { .flags = EVC_OWN_THREAD },
+					  { .flags = EVC_PAUSED },
+					  { .flags = EVC_FLUSH },
+					  { .missed = EVC_MISSED_SKIP },
+					  { .missed = 17 },
+					  { .start = obey },
+					  { .stop = obey },
+					  { .jitter = 0.5 } };
 	struct rig r;
 	evc_id id = 77;
 	size_t i;
@@ -330,8 +331,7 @@ START_TEST(what_is_for_loopers_is_refused_elsewhere)
 
 		REFUSED(EVC_INVALID_ARGUMENT,
 			evc_thread_start(r.c, "x", obey, NULL, o, &id));
-		REFUSED(EVC_INVALID_ARGUMENT,
-			evc_hold_begin(r.c, "x", o, &id));
+		REFUSED(EVC_INVALID_ARGUMENT, evc_hold_begin(r.c, "x", o, &id));
 		REFUSED(EVC_INVALID_ARGUMENT,
 			evc_on_stop(r.c, "x", obey, NULL, o, &id));
 		REFUSED(EVC_INVALID_ARGUMENT,
@@ -346,8 +346,8 @@ END_TEST
 
 START_TEST(only_a_living_looper_can_be_told)
 {
-	struct looper l = { 0 }, ended = { .last = 1,
-					   .result = EVC_OUT_OF_RANGE };
+	struct looper l = { 0 },
+		      ended = { .last = 1, .result = EVC_OUT_OF_RANGE };
 	evc_id hold = 0, stale[4];
 	struct rig r;
 	int i;

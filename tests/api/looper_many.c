@@ -89,8 +89,7 @@ all_have_run(struct rig *r, struct one *one, int now)
 					     expected(&one[i], now));
 	for (i = 0; i < MANY; i++)
 		if (one[i].alive)
-			ck_assert_int_eq(one[i].runs,
-					 expected(&one[i], now));
+			ck_assert_int_eq(one[i].runs, expected(&one[i], now));
 }
 
 START_TEST(p1_among_many_each_keeps_its_own_boundaries)

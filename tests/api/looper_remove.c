@@ -12,7 +12,7 @@ struct removal {
 	evc_coord *c;
 	evc_id id;
 	evc_status status;
-	int stops;           /* of l, when it had returned */
+	int stops; /* of l, when it had returned */
 	struct looper *l;
 	atomic_int tid, done;
 };
@@ -348,7 +348,8 @@ START_TEST(inside_its_hooks_there_is_no_call_after_that_one)
 {
 	struct looper a = { .at_start = remove_at_start };
 	struct looper b = { .at_stop = remove_at_stop };
-	struct looper d = { .at_stop = remove_at_stop, .last = 2,
+	struct looper d = { .at_stop = remove_at_stop,
+			    .last = 2,
 			    .result = EVC_OUT_OF_RANGE };
 	struct rig r;
 	evc_verdict v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the results of a looper's start, run and stop mean - the same on a loop
- * and on a thread.
+ * A looper's start, run and stop: what their results mean, and what they may
+ * ask - the same on a loop and on a thread.
  */
 #include "../support/looper_util.h"
 
@@ -24,8 +24,9 @@ ends_on_error(int place, int who, const struct outcome *o)
 	struct rig r;
 	evc_verdict v;
 
-	*(who == 0 ? &l.start_result :
-	  who == 1 ? &l.result : &l.stop_result) = o->result;
+	*(who == 0   ? &l.start_result
+	  : who == 1 ? &l.result
+		     : &l.stop_result) = o->result;
 	rig_begin(&r, place, NULL);
 	looper_begin(&r, &other, 0.001, NULL);
 	looper_begin(&r, &l, 0.001, NULL);
@@ -71,9 +72,54 @@ START_TEST(a_start_that_ends_cleanly_ends_it_before_any_run)
 }
 END_TEST
 
+static evc_status
+stop_at_start(evc_coord *c, struct looper *l)
+{
+	(void)l;
+	return evc_request_stop(c, 0, NULL);
+}
+
+static evc_status
+pause_at_start(evc_coord *c, struct looper *l)
+{
+	return evc_member_pause(c, l->id);
+}
+
+START_TEST(a_start_may_ask_for_the_stop_or_pause_its_looper)
+{
+	evc_member_opts opts = { .flags = EVC_FLUSH };
+	struct looper stops = { .at_start = stop_at_start };
+	struct looper pauses = { .at_start = pause_at_start };
+	struct rig r;
+
+	rig_begin(&r, _i, NULL);
+	looper_begin(&r, &pauses, 0, NULL);
+	RIG_UNTIL(&r, atomic_load(&pauses.starts));
+	RUNS_STAY(&r, &pauses, 0);
+	OK(evc_member_resume(r.c, pauses.id));
+	UNTIL_RUNS(&r, &pauses, 3);
+	looper_begin(&r, &stops, 0, NULL);
+	OK(evc_join(r.c, NULL, NULL));
+	looper_was(&stops, "()");
+	ck_assert_int_eq(pauses.stops, 1);
+	ck_assert_int_eq(pauses.wrong, 0);
+	rig_end(&r);
+
+	memset(&stops, 0, sizeof(stops));
+	stops.at_start = stop_at_start;
+	rig_begin(&r, _i, NULL);
+	looper_begin(&r, &stops, 0, &opts);
+	OK(evc_join(r.c, NULL, NULL));
+	looper_was(&stops, "(r)"); /* the last one is the only one */
+	ck_assert(stops.seen[0].stopped);
+	rig_end(&r);
+}
+END_TEST
+
 START_TEST(an_error_of_its_stop_comes_after_that_of_its_run)
 {
-	struct looper l = { .last = 1, .result = EVC_DATA_LOSS,
+	struct looper l = { .last = 1,
+			    .result = EVC_DATA_LOSS,
 			    .stop_result = EVC_INTERNAL };
 	struct rig r;
 	evc_verdict v;
@@ -100,12 +146,11 @@ stop_in_run(evc_coord *c, struct looper *l, int n)
 
 START_TEST(after_the_stop_CANCELLED_is_obedience_and_errors_are_errors)
 {
-	static const struct outcome cases[] = {
-		{ 0, 0 },
-		{ EVC_OUT_OF_RANGE, 0 },
-		{ EVC_CANCELLED, 0 },
-		{ EVC_DATA_LOSS, EVC_DATA_LOSS }
-	};
+	static const struct outcome cases[] = { { 0, 0 },
+						{ EVC_OUT_OF_RANGE, 0 },
+						{ EVC_CANCELLED, 0 },
+						{ EVC_DATA_LOSS,
+						  EVC_DATA_LOSS } };
 	struct rig r;
 	evc_verdict v;
 	size_t i;
@@ -113,7 +158,8 @@ START_TEST(after_the_stop_CANCELLED_is_obedience_and_errors_are_errors)
 	for (i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct outcome *o = &cases[i / 2];
 		evc_status run = i % 2 ? 0 : o->result;
-		struct looper l = { .body = stop_in_run, .more = &run,
+		struct looper l = { .body = stop_in_run,
+				    .more = &run,
 				    .stop_result = i % 2 ? o->result : 0 };
 
 		rig_begin(&r, _i, NULL);
@@ -183,8 +229,7 @@ END_TEST
 START_TEST(with_END_STOPS_every_end_is_a_stop)
 {
 	static const struct outcome cases[] = {
-		{ EVC_OUT_OF_RANGE, 0 },
-		{ EVC_INTERNAL, EVC_INTERNAL }
+		{ EVC_OUT_OF_RANGE, 0 }, { EVC_INTERNAL, EVC_INTERNAL }
 	};
 	evc_member_opts opts = { .flags = EVC_END_STOPS };
 	struct rig r;
@@ -194,7 +239,8 @@ START_TEST(with_END_STOPS_every_end_is_a_stop)
 	for (i = 0; i < 4; i++) {
 		const struct outcome *o = &cases[i / 2];
 		struct looper other = { 0 };
-		struct looper l = { .last = 2, .result = o->result,
+		struct looper l = { .last = 2,
+				    .result = o->result,
 				    .start_result = i % 2 ? o->result : 0 };
 
 		rig_begin(&r, _i, NULL);
@@ -214,10 +260,8 @@ END_TEST
 START_TEST(the_clean_codes_are_the_coordinators)
 {
 	static const evc_status clean[] = { 20 };
-	const evc_config configs[] = {
-		{ .clean = clean, .n_clean = 1 },
-		{ .flags = EVC_NO_CLEAN_CODES }
-	};
+	const evc_config configs[] = { { .clean = clean, .n_clean = 1 },
+				       { .flags = EVC_NO_CLEAN_CODES } };
 	static const evc_status results[] = { 20, EVC_OUT_OF_RANGE };
 	static const evc_status verdicts[] = { 0, EVC_OUT_OF_RANGE, 20,
 					       EVC_OUT_OF_RANGE };
@@ -237,13 +281,64 @@ START_TEST(the_clean_codes_are_the_coordinators)
 }
 END_TEST
 
-PLACES_MAIN("looper_results",
-	    EACH_PLACE(any_other_result_is_an_error_and_stops),
-	    EACH_PLACE(a_start_that_ends_cleanly_ends_it_before_any_run),
-	    EACH_PLACE(an_error_of_its_stop_comes_after_that_of_its_run),
-	    EACH_PLACE(
-		after_the_stop_CANCELLED_is_obedience_and_errors_are_errors),
-	    EACH_PLACE(a_failure_reported_inside_is_counted_once),
-	    EACH_PLACE(each_error_is_counted_whose_ever_it_is),
-	    EACH_PLACE(with_END_STOPS_every_end_is_a_stop),
-	    EACH_PLACE(the_clean_codes_are_the_coordinators))
+/* Asked outside of a run, or about another coordinator's. */
+static evc_status
+ask_others(evc_coord *c, struct looper *l, int n)
+{
+	evc_coord *other = l->more;
+
+	(void)n;
+	if (evc_looper_tick(other, NULL, NULL, NULL) !=
+		    -EVC_FAILED_PRECONDITION ||
+	    evc_looper_tick(NULL, NULL, NULL, NULL) != -EVC_INVALID_ARGUMENT ||
+	    evc_looper_tick(c, NULL, NULL, NULL) != 0)
+		atomic_fetch_add(&l->wrong, 1);
+	return EVC_OUT_OF_RANGE;
+}
+
+static evc_status
+ask_in_hook(evc_coord *c, struct looper *l)
+{
+	if (evc_looper_tick(c, NULL, NULL, NULL) != -EVC_FAILED_PRECONDITION)
+		atomic_fetch_add(&l->wrong, 1);
+	return 0;
+}
+
+START_TEST(only_inside_a_run_is_there_a_tick)
+{
+	struct looper l = { .body = ask_others,
+			    .at_start = ask_in_hook,
+			    .at_stop = ask_in_hook };
+	uint64_t missed = 77;
+	double late = 77;
+	evc_id id = 77;
+	struct rig r;
+
+	rig_begin(&r, _i, NULL);
+	l.more = new_coord(NULL);
+	REFUSED(EVC_FAILED_PRECONDITION,
+		evc_looper_tick(r.c, &id, &missed, &late));
+	looper_begin(&r, &l, 0, NULL);
+	OK(evc_join(r.c, NULL, NULL));
+	REFUSED(EVC_FAILED_PRECONDITION,
+		evc_looper_tick(r.c, &id, &missed, &late));
+	ck_assert_uint_eq(id, 77);
+	ck_assert_uint_eq(missed, 77);
+	ck_assert_double_eq(late, 77);
+	looper_was(&l, "(r)");
+	OK(evc_free(l.more));
+	rig_end(&r);
+}
+END_TEST
+
+PLACES_MAIN(
+	"looper_results", EACH_PLACE(any_other_result_is_an_error_and_stops),
+	EACH_PLACE(a_start_that_ends_cleanly_ends_it_before_any_run),
+	EACH_PLACE(a_start_may_ask_for_the_stop_or_pause_its_looper),
+	EACH_PLACE(an_error_of_its_stop_comes_after_that_of_its_run),
+	EACH_PLACE(after_the_stop_CANCELLED_is_obedience_and_errors_are_errors),
+	EACH_PLACE(a_failure_reported_inside_is_counted_once),
+	EACH_PLACE(each_error_is_counted_whose_ever_it_is),
+	EACH_PLACE(with_END_STOPS_every_end_is_a_stop),
+	EACH_PLACE(the_clean_codes_are_the_coordinators),
+	EACH_PLACE(only_inside_a_run_is_there_a_tick))

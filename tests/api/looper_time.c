@@ -87,9 +87,9 @@ START_TEST(p1_never_early_on_the_real_clock)
 		OK(evc_join(r.c, NULL, NULL));
 		for (i = 0; i < 60; i++) {
 			missed += l.seen[i].missed;
-			ck_assert_double_ge(l.seen[i].real,
-					    begun + interval *
-						(double)(i + missed) - 1e-6);
+			ck_assert_double_ge(
+				l.seen[i].real,
+				begun + interval * (double)(i + missed) - 1e-6);
 		}
 		if (policies[p] == EVC_MISSED_BURST)
 			ck_assert_uint_eq(missed, 0);
@@ -107,10 +107,10 @@ END_TEST
  */
 static const struct policy {
 	unsigned missed;
-	int runs;        /* at 6.5 */
-	uint64_t lost;   /* what the first of them saw */
-	double late[5];  /* what each of them saw */
-	double next;     /* boundary */
+	int runs;       /* at 6.5 */
+	uint64_t lost;  /* what the first of them saw */
+	double late[5]; /* what each of them saw */
+	double next;    /* boundary */
 } policies[] = {
 	{ 0, 1, 4, { 0.5 }, 7 },
 	{ EVC_MISSED_SKIP, 1, 4, { 0.5 }, 7 },
@@ -374,8 +374,7 @@ START_TEST(the_shortest_intervals_run_and_stop)
 	int i;
 
 	for (i = 0; i < 16; i++) {
-		evc_member_opts opts = { .missed = missed[i % 4],
-					 .jitter = 1 };
+		evc_member_opts opts = { .missed = missed[i % 4], .jitter = 1 };
 		struct looper l = { 0 };
 
 		rig_begin(&r, _i, NULL);
@@ -389,46 +388,6 @@ START_TEST(the_shortest_intervals_run_and_stop)
 }
 END_TEST
 
-/* Asked outside of a run, or about another coordinator's. */
-static evc_status
-ask_others(evc_coord *c, struct looper *l, int n)
-{
-	evc_coord *other = l->more;
-
-	(void)n;
-	if (evc_looper_tick(other, NULL, NULL, NULL) !=
-		    -EVC_FAILED_PRECONDITION ||
-	    evc_looper_tick(NULL, NULL, NULL, NULL) != -EVC_INVALID_ARGUMENT ||
-	    evc_looper_tick(c, NULL, NULL, NULL) != 0)
-		atomic_fetch_add(&l->wrong, 1);
-	return EVC_OUT_OF_RANGE;
-}
-
-START_TEST(only_inside_a_run_is_there_a_tick)
-{
-	struct looper l = { .body = ask_others };
-	uint64_t missed = 77;
-	double late = 77;
-	evc_id id = 77;
-	struct rig r;
-
-	rig_begin(&r, _i, NULL);
-	l.more = new_coord(NULL);
-	REFUSED(EVC_FAILED_PRECONDITION,
-		evc_looper_tick(r.c, &id, &missed, &late));
-	looper_begin(&r, &l, 0, NULL);
-	OK(evc_join(r.c, NULL, NULL));
-	REFUSED(EVC_FAILED_PRECONDITION,
-		evc_looper_tick(r.c, &id, &missed, &late));
-	ck_assert_uint_eq(id, 77);
-	ck_assert_uint_eq(missed, 77);
-	ck_assert_double_eq(late, 77);
-	looper_was(&l, "(r)");
-	OK(evc_free(l.more));
-	rig_end(&r);
-}
-END_TEST
-
 PLACES_MAIN("looper_time",
 	    EACH_PLACE(p1_runs_come_at_the_boundaries_and_not_between),
 	    EACH_PLACE(p1_late_runs_do_not_move_the_grid),
@@ -437,8 +396,6 @@ PLACES_MAIN("looper_time",
 	    EACH_PLACE(p1_a_jump_of_a_year_is_counted_to_the_last_boundary),
 	    EACH_PLACE(p1_jitter_shifts_a_run_and_never_its_boundary),
 	    EACH_PLACE(back_to_back_nothing_is_missed_and_nothing_late),
-	    AT_PLACE(back_to_back_on_a_loop_others_are_served_between,
-		     AT_HOME),
+	    AT_PLACE(back_to_back_on_a_loop_others_are_served_between, AT_HOME),
 	    EACH_PLACE(INFINITY_runs_once_and_then_when_triggered),
-	    EACH_PLACE(the_shortest_intervals_run_and_stop),
-	    EACH_PLACE(only_inside_a_run_is_there_a_tick))
+	    EACH_PLACE(the_shortest_intervals_run_and_stop))

@@ -377,8 +377,8 @@ START_TEST(hooks_loopers_and_runners_may_be_put_there_by_others)
 	hook_on(c, &s);
 	atomic_store(&m.runs, 1);
 	machine_add(c, "machine", &m, s.given, 0);
-	OK(evc_looper_start(c, "looper", 0.001, note_looper, &looper_tid,
-			    &opts, NULL));
+	OK(evc_looper_start(c, "looper", 0.001, note_looper, &looper_tid, &opts,
+			    NULL));
 	UNTIL(atomic_load(&looper_tid) != 0);
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_join(c, NULL, &v));

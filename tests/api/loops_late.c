@@ -57,8 +57,7 @@ furnish(struct place *p, evc_reactor *r)
 				       &opts, &p->hook);
 	if (p->begun == 0 && !p->runner_only)
 		p->begun = evc_looper_start(p->c, "its-looper", 0.01,
-					    place_looper, p, &opts,
-					    &p->looper);
+					    place_looper, p, &opts, &p->looper);
 	p->m.ends_at_stop = true;
 	atomic_store(&p->m.runs, 1);
 	if (p->begun == 0)

@@ -24,9 +24,9 @@ START_TEST(its_operations_are_called_where_the_header_says)
 		OK(evc_request_stop(s.c, 0, NULL));
 		TURN_UNTIL(&s, atomic_load(&m.stops) > 0);
 		ck_assert_int_eq(m.joins, 0);
-		where = d == BY_JOINER ? atomic_load(&j.tid) :
-			d == BY_HOME   ? own_tid() :
-					 atomic_load(&s.far_tid);
+		where = d == BY_JOINER ? atomic_load(&j.tid)
+			: d == BY_HOME ? own_tid()
+				       : atomic_load(&s.far_tid);
 		ck_assert_int_eq(m.asked_tid, where);
 		ck_assert_int_eq(m.stop_tid, where);
 		atomic_store(&m.runs, 0);
@@ -126,10 +126,9 @@ START_TEST(is_running_is_all_that_is_needed)
 		OK(evc_request_stop(s.c, 0, NULL));
 		evc_report(s.c, text, sizeof(text));
 		HAS(text, "bare");
-		ck_assert_int_eq(evc_join(s.c,
-					  &(evc_join_opts){ .grace = 0.05 },
-					  &v),
-				 EVC_DEADLINE_EXCEEDED);
+		ck_assert_int_eq(
+			evc_join(s.c, &(evc_join_opts){ .grace = 0.05 }, &v),
+			EVC_DEADLINE_EXCEEDED);
 		HAS(v.error.text, "bare");
 		atomic_store(&m.runs, 0);
 		OK(evc_join(s.c, NULL, &v));

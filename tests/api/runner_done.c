@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_runner_done: what can ring has to be asked nothing.  And what comes at
- * the same time: its join is called once all the same, and never beside another
- * operation.
+ * evc_runner_done: what can ring has to be asked nothing.
  */
 #include "../support/runner_util.h"
 
@@ -287,99 +285,8 @@ START_TEST(done_beside_joins_questions_and_free)
 }
 END_TEST
 
-/* One that sees whether two of its operations run at the same time. */
-struct single {
-	struct machine m;
-	atomic_int inside, together;
-};
-
-static void
-enter(struct single *s)
-{
-	if (atomic_fetch_add(&s->inside, 1) != 0)
-		atomic_fetch_add(&s->together, 1);
-	t_sleep(0.001);
-}
-
-static bool
-single_runs(void *arg)
-{
-	struct single *s = arg;
-	bool runs;
-
-	enter(s);
-	runs = machine_runs(&s->m);
-	atomic_fetch_sub(&s->inside, 1);
-	return runs;
-}
-
-static void
-single_stop(void *arg)
-{
-	struct single *s = arg;
-
-	enter(s);
-	machine_stop(&s->m);
-	atomic_fetch_sub(&s->inside, 1);
-}
-
-static evc_status
-single_join(void *arg)
-{
-	struct single *s = arg;
-
-	enter(s);
-	machine_join(&s->m);
-	atomic_fetch_sub(&s->inside, 1);
-	return 0;
-}
-
-static void *
-ask_all(void *arg)
-{
-	while (!evc_all_stopped(arg))
-		sched_yield();
-	return NULL;
-}
-
-/* Its join may free what is_running looks at. */
-START_TEST(its_operations_are_never_called_side_by_side)
-{
-	static const evc_runner_ops ops = { single_runs, single_stop,
-					    single_join, NULL };
-	struct single s;
-	struct joiner j;
-	pthread_t t;
-	int i;
-
-	for (i = 0; i < 30; i++) {
-		evc_coord *c = new_coord(NULL);
-
-		memset(&s, 0, sizeof(s));
-		memset(&j, 0, sizeof(j));
-		j.c = c;
-		atomic_store(&s.m.runs, 1);
-		OK(evc_runner_add(c, "single", &ops, &s, NULL, &s.m.id));
-		OK(pthread_create(&j.thread, NULL, joiner_main, &j));
-		OK(pthread_create(&t, NULL, ask_all, c));
-		UNTIL(atomic_load(&s.m.asked) > 2);
-		if (i % 2)
-			OK(evc_request_stop(c, 0, NULL));
-		atomic_store(&s.m.done, 1);
-		OK(evc_runner_done(c, s.m.id, 0));
-		OK(evc_join(c, NULL, NULL));
-		OK(join_end(&j));
-		OK(pthread_join(t, NULL));
-		ck_assert_int_eq(s.together, 0);
-		machine_was_joined(&s.m, s.m.stops);
-		OK(evc_free(c));
-	}
-}
-END_TEST
-
 API_MAIN("runner_done", done_is_believed_and_rings,
 	 in_a_run_nobody_is_asked_and_done_is_heard,
-	 its_result_means_what_a_threads_result_means,
-	 a_second_done_is_refused, done_may_be_said_in_its_own_operations,
-	 done_beside_joins_questions_and_free,
-	 its_operations_are_never_called_side_by_side)
+	 its_result_means_what_a_threads_result_means, a_second_done_is_refused,
+	 done_may_be_said_in_its_own_operations,
+	 done_beside_joins_questions_and_free)

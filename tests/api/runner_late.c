@@ -216,9 +216,8 @@ START_TEST(one_is_late_after_its_own_grace)
 		if (d == BY_FAR_LOOP)
 			atomic_store(&m.runs, 0);
 		TURN_UNTIL(&s, atomic_load(&j.returned));
-		ck_assert_int_eq(join_end(&j), d == BY_FAR_LOOP ?
-						       0 :
-						       EVC_DEADLINE_EXCEEDED);
+		ck_assert_int_eq(join_end(&j),
+				 d == BY_FAR_LOOP ? 0 : EVC_DEADLINE_EXCEEDED);
 		machine_was_joined(&slow, 1);
 		if (d != BY_FAR_LOOP) {
 			HAS(j.v.error.text, "brief");

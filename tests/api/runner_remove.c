@@ -181,8 +181,8 @@ START_TEST(removing_waits_while_an_operation_runs_elsewhere)
 			r.stays = &g;
 			r.m.ends_at_stop = in == 2;
 			atomic_store(&r.m.runs, 1);
-			OK(evc_runner_add(s.c, "busy", &removing_ops, &r,
-					  &opts, &r.m.id));
+			OK(evc_runner_add(s.c, "busy", &removing_ops, &r, &opts,
+					  &r.m.id));
 			memset(&j, 0, sizeof(j));
 			j.c = s.c;
 			OK(pthread_create(&j.thread, NULL, joiner_main, &j));

@@ -260,7 +260,6 @@ END_TEST
 
 API_MAIN("runner_scope", the_parents_join_asks_tells_and_joins_it,
 	 it_ends_alone_before_the_stop, done_below_wakes_the_parents_join,
-	 a_blocked_join_below_holds_up_nobody,
-	 children_below_get_their_signals,
+	 a_blocked_join_below_holds_up_nobody, children_below_get_their_signals,
 	 pools_and_loops_below_are_told_and_joined,
 	 the_scopes_own_stop_is_for_its_own_alone)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runners, child processes and other libraries' pools used wrongly: each call
- * refuses it with a code and a text, changes nothing, calls nothing, and
- * leaves the coordinator usable.
+ * Runners, child processes, other libraries' pools and loop threads used
+ * wrongly: each call refuses it with a code and a text, changes nothing, calls
+ * nothing, and leaves the coordinator usable.
  */
 #include "../support/runner_util.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static evc_coord *c;
@@ -29,6 +30,15 @@ foreign_wait(void *arg)
 	return 0;
 }
 
+static evc_status
+loop_set_up(evc_reactor *r, void *arg)
+{
+	(void)r;
+	(void)arg;
+	atomic_fetch_add(&foreign_calls, 1);
+	return 0;
+}
+
 static void
 setup(const evc_config *cfg)
 {
@@ -36,9 +46,11 @@ setup(const evc_config *cfg)
 	memset(&m, 0, sizeof(m));
 	atomic_store(&m.runs, 1);
 	child = fork();
-	if (child == 0)
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();
+	}
 	ck_assert_int_gt(child, 0);
 }
 
@@ -88,6 +100,8 @@ START_TEST(what_is_missing_is_refused)
 		evc_foreign_add(c, "f", foreign_stop, NULL, NULL, NULL, &id));
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_foreign_add(c, "f", NULL, foreign_wait, NULL, NULL, &id));
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_reactor_start(NULL, "l", loop_set_up, NULL, NULL, NULL));
 	ck_assert(!evc_all_stopped(NULL));
 	ck_assert_uint_eq(id, 77);
 	teardown();
@@ -133,9 +147,11 @@ bring_in(int way, const char *name, const evc_member_opts *o, evc_id *id)
 		return evc_runner_add(c, name, &machine_ops, &m, o, id);
 	case 1:
 		return evc_child_add(c, name, child, o, id);
-	default:
+	case 2:
 		return evc_foreign_add(c, name, foreign_stop, foreign_wait,
 				       NULL, o, id);
+	default:
+		return evc_reactor_start(c, name, loop_set_up, NULL, o, NULL);
 	}
 }
 
@@ -147,7 +163,7 @@ all_refuse(evc_status code, const char *what, const char *name,
 	evc_status st;
 	int way;
 
-	for (way = 0; way < 3; way++) {
+	for (way = 0; way < 4; way++) {
 		st = bring_in(way, name, o, &id);
 		ck_assert_msg(st == -code, "%s, way %d: %d, not -%d", what, way,
 			      st, code);
@@ -249,6 +265,7 @@ recorded(evc_status code, const char *func)
 START_TEST(STRICT_SETUP_reports_what_is_refused)
 {
 	evc_config cfg = { .flags = EVC_STRICT_SETUP };
+	evc_member_opts later = { .unblock = nothing };
 
 	setup(&cfg);
 	REFUSED(EVC_INVALID_ARGUMENT,
@@ -259,11 +276,15 @@ START_TEST(STRICT_SETUP_reports_what_is_refused)
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_foreign_add(c, "f", foreign_stop, NULL, NULL, NULL, NULL));
 	recorded(EVC_INVALID_ARGUMENT, "evc_foreign_add");
+	REFUSED(EVC_UNIMPLEMENTED,
+		evc_reactor_start(c, "l", loop_set_up, NULL, &later, NULL));
+	recorded(EVC_UNIMPLEMENTED, "evc_reactor_start");
 	/* what is refused only because of the stop is no error */
 	OK(evc_request_stop(c, 0, NULL));
+	REFUSED(EVC_CANCELLED, evc_foreign_add(c, "f", foreign_stop,
+					       foreign_wait, NULL, NULL, NULL));
 	REFUSED(EVC_CANCELLED,
-		evc_foreign_add(c, "f", foreign_stop, foreign_wait, NULL, NULL,
-				NULL));
+		evc_reactor_start(c, "l", loop_set_up, NULL, NULL, NULL));
 	OK(evc_raise_requested(c, NULL));
 	OK(evc_join(c, NULL, NULL));
 	OK(evc_clear_stop(c));
@@ -289,6 +310,8 @@ START_TEST(L5_a_fork_child_is_refused)
 		CHILD_REFUSED(evc_child_add(inherited, "c", child, NULL, &id));
 		CHILD_REFUSED(evc_foreign_add(inherited, "f", foreign_stop,
 					      foreign_wait, NULL, NULL, &id));
+		CHILD_REFUSED(evc_reactor_start(inherited, "l", loop_set_up,
+						NULL, NULL, NULL));
 		CHILD_REFUSED(evc_member_remove(inherited, m.id));
 		CHILD(id == 0);
 		CHILD(m.asked + m.stops + m.joins == 0);

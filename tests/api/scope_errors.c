@@ -214,19 +214,19 @@ START_TEST(results_of_members_hooks_and_guards_go_up)
 
 		s = ready_scope(c, "s", NULL);
 		if (i == 0 || i == 3) {
-			OK(evc_thread_start(s, "the-one",
+			OK(evc_thread_start(s, "the-one-of-a-longer-name",
 					    i ? report_and_end : return_at_once,
 					    &code, NULL, NULL));
 		} else if (i == 1) {
-			OK(evc_guard(s, "the-one", return_at_once, &code,
-				     NULL));
+			OK(evc_guard(s, "the-one-of-a-longer-name",
+				     return_at_once, &code, NULL));
 		} else {
-			OK(evc_on_stop(s, "the-one", return_at_once, &code,
-				       NULL, NULL));
+			OK(evc_on_stop(s, "the-one-of-a-longer-name",
+				       return_at_once, &code, NULL, NULL));
 			OK(evc_request_stop(c, 0, NULL));
 		}
 		ck_assert_int_eq(evc_join(c, NULL, &v), EVC_DATA_LOSS);
-		ck_assert_str_eq(v.error.who, "the-one");
+		ck_assert_str_eq(v.error.who, "the-one-of-a-longer-name");
 		ck_assert_uint_eq(v.n_errors, 1);
 		ck_assert(evc_should_stop(c));
 		OK(evc_free(s));
@@ -326,12 +326,13 @@ START_TEST(an_error_outlives_the_scope_that_it_came_from)
 	evc_status code = EVC_DATA_LOSS;
 	evc_verdict v;
 
-	OK(evc_thread_start(s, "the-one", return_at_once, &code, NULL, NULL));
+	OK(evc_thread_start(s, "the-one-of-a-longer-name", return_at_once,
+			    &code, NULL, NULL));
 	UNTIL(evc_should_stop(c));
 	ck_assert_int_eq(evc_join(s, NULL, NULL), EVC_DATA_LOSS);
 	OK(evc_free(s));
 	ck_assert_int_eq(evc_join(c, NULL, &v), EVC_DATA_LOSS);
-	ck_assert_str_eq(v.error.who, "the-one");
+	ck_assert_str_eq(v.error.who, "the-one-of-a-longer-name");
 	OK(evc_free(c));
 }
 END_TEST

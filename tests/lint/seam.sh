@@ -31,13 +31,18 @@ case $(${CC:-cc} --version 2>/dev/null) in
 	for file in $(grep '\.c$' "$tmp/files"); do
 		# shellcheck disable=SC2086
 		${CC:-cc} -std=gnu11 -O0 -w -D_GNU_SOURCE -DEVC_SEAM -DEVC_NO_INLINE -Iinclude \
-			-Isrc $LIBEV_CFLAGS -fdump-tree-original \
-			-dumpdir "$tmp/" -fsyntax-only "$file" ||
+			-Isrc $LIBEV_CFLAGS -fkeep-static-functions \
+			-fdump-tree-gimple -dumpdir "$tmp/" -dumpbase file \
+			-S -o /dev/null "$file" ||
 			{ broken "$file: does not compile"; continue; }
-		cat "$tmp"/*.original >"$tmp/dump"
-		rm -f "$tmp"/*.original
+		cat "$tmp"/file*.gimple >"$tmp/dump"
+		rm -f "$tmp"/file*.gimple
 		awk -v file="$file" '
-		/^;; Function / { done(); name = $3 }
+		/^[A-Za-z_]/ && !/^__attribute__/ &&
+		match($0, /[A-Za-z0-9_]+ \(/) {
+			done()
+			name = substr($0, RSTART, RLENGTH - 2)
+		}
 		{
 			line = $0
 			while (match(line, /__atomic_[a-z_]+[0-9]* \(/)) {

@@ -213,6 +213,8 @@ START_TEST(loops_that_are_being_destroyed_are_waited_for_by_free)
 		{"sub", "evc__alive_sub", 1},
 		{"load", "ring_sleepers", 1},
 		{"lock", "evc__reactor_lost", 2},
+		{"lock", "next_on", 4}, /* it is lost: its bell is looked at */
+		{"lock", "end_leftovers", 1},
 	};
 	struct actor a;
 	size_t i;

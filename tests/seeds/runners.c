@@ -29,7 +29,7 @@ struct runner {
 	pthread_t thread;
 	atomic_int running, joins, stops;
 	atomic_int joined_while_running;
-	evc_status status;       /* what its join returns */
+	evc_status status; /* what its join returns */
 	evc_id id;
 };
 
@@ -68,8 +68,8 @@ static void
 add(evc_coord *c, struct runner *r)
 {
 	r->c = c;
-	ck_assert_int_eq(evc_runner_add(c, "runner", &runner_ops, r, NULL,
-					&r->id), 0);
+	ck_assert_int_eq(
+		evc_runner_add(c, "runner", &runner_ops, r, NULL, &r->id), 0);
 	ck_assert_uint_ne(r->id, 0);
 }
 
@@ -104,7 +104,7 @@ static void
 begin_counting(struct runner *r, struct counter *k)
 {
 	r->counter = k;
-	r->thread = spawn("counter", count, r);
+	r->thread = spawn(NULL, count, r);
 }
 
 static int
@@ -177,8 +177,8 @@ START_TEST(C01_TestStopAndWaitOnStop)
 
 	gate_init(&w.in);
 	ck_assert(!evc_should_stop(c));
-	ck_assert_int_eq(evc_thread_start(c, "waits", wait_for_stop, &w, NULL,
-					  NULL), 0);
+	ck_assert_int_eq(
+		evc_thread_start(c, "waits", wait_for_stop, &w, NULL, NULL), 0);
 	ck_assert(gate_await(&w.in, 1));
 	if (_i == 2) { /* a second there */
 		ev_timer_init(&s.timer, stop_on_time, 0.2, 0);
@@ -359,16 +359,16 @@ START_TEST(C06_JoinWithoutStop)
 	atomic_store(&r.running, 1);
 	add(c, &r);
 	/* here a mode; without it a join waits, and asks for nothing (P03) */
-	ck_assert_int_eq(_i == 2 ? evc_run(c, &strict, &v) :
-				   evc_join(c, &strict, &v),
+	ck_assert_int_eq(_i == 2 ? evc_run(c, &strict, &v)
+				 : evc_join(c, &strict, &v),
 			 -EVC_FAILED_PRECONDITION);
 	ck_assert_int_eq(v.code, 77);
 	ck_assert(!evc_joined(c));
 	ck_assert_int_eq(r.joins, 0);
 	atomic_store(&r.running, 0);
 	ck_assert_int_eq(evc_request_stop(c, 0, NULL), 0);
-	ck_assert_int_eq(_i == 2 ? evc_run(c, &strict, &v) :
-				   evc_join(c, &strict, &v),
+	ck_assert_int_eq(_i == 2 ? evc_run(c, &strict, &v)
+				 : evc_join(c, &strict, &v),
 			 0);
 	was_joined_once(&r);
 }

@@ -17,7 +17,7 @@
 #include <ev.h>
 
 /* A whole number of nanoseconds and of binary digits: sums are exact. */
-#define INTERVAL (1.0 / 128)
+#define INTERVAL    (1.0 / 128)
 #define INTERVAL_NS 7812500u
 
 /* Several intervals: long enough for what must not happen to have happened. */
@@ -52,15 +52,15 @@ struct looper {
 	evc_status (*body)(evc_coord *c, struct looper *l, int n);
 	evc_status (*at_start)(evc_coord *c, struct looper *l);
 	evc_status (*at_stop)(evc_coord *c, struct looper *l);
-	int last;           /* end at this run ... */
-	evc_status result;  /* ... with this result */
+	int last;          /* end at this run ... */
+	evc_status result; /* ... with this result */
 	evc_status start_result, stop_result;
 	struct rig *rig;
 	void *more;
 	/* what was seen */
 	evc_id id;
 	atomic_int runs, starts, stops, tid;
-	atomic_int wrong;   /* calls that must not be as they were */
+	atomic_int wrong; /* calls that must not be as they were */
 	struct seen seen[N_SEEN];
 	int n_calls;
 	char calls[N_SEEN]; /* "(": start, "r": run, ")": stop */
@@ -325,6 +325,23 @@ is_gone(const evc_coord *c, evc_id id)
 	return evc_member_get(c, id, &info) == -EVC_NOT_FOUND;
 }
 
+/* Does a thread come to sleep, and go on sleeping for a moment? */
+static MAYBE_UNUSED bool
+stays_asleep(int tid)
+{
+	double until = t_now() + T_LIMIT;
+	char state[128];
+	long before;
+
+	do {
+		before = task_sleeps(tid);
+		t_sleep(MOMENT);
+		task_line(tid, "State:", state, sizeof(state));
+	} while ((before != task_sleeps(tid) || !strchr(state, 'S')) &&
+		 t_now() < until);
+	return before >= 0 && t_now() < until;
+}
+
 /* ---- the clock ---- */
 
 /*
@@ -359,10 +376,19 @@ struct place_test {
 	int from, to;
 };
 
-#define EACH_PLACE(name) { name, AT_HOME, N_PLACES }
-#define AT_PLACE(name, place) { name, (place), (place) + 1 }
+#define EACH_PLACE(name) \
+	{ \
+		name, AT_HOME, N_PLACES \
+	}
+#define AT_PLACE(name, place) \
+	{ \
+		name, (place), (place) + 1 \
+	}
 /* Where the loop, or the thread, is another one's. */
-#define ELSEWHERE(name) { name, ON_THREAD, N_PLACES }
+#define ELSEWHERE(name) \
+	{ \
+		name, ON_THREAD, N_PLACES \
+	}
 
 #define PLACES_MAIN(name, ...) \
 	int main(void) \

@@ -29,7 +29,7 @@ enum kernel {
 static enum kernel kernel_now MAYBE_UNUSED = KERNEL_THIS;
 
 /* PIDFD_GET_INFO is 11 of type 0xff, whatever the size of its struct. */
-#define OLD_IOCTL 0xff0bu
+#define OLD_IOCTL   0xff0bu
 #define OLD_P_PIDFD 3
 
 #define OLD_LOW(field) ((unsigned)offsetof(struct seccomp_data, field))
@@ -63,8 +63,7 @@ kernel_be(enum kernel k)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 1, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_send_signal, 0,
 			 1),
-		OLD_FAIL(ENOSYS),
-		OLD_PASS
+		OLD_FAIL(ENOSYS), OLD_PASS
 	};
 	struct sock_fprog prog[] = {
 		{ sizeof(no_info) / sizeof(no_info[0]), no_info },
@@ -125,8 +124,10 @@ kernels_run(const char *name, const TTest *const *tests, size_t n)
 	static const char *const as[] = { "this kernel", "as Linux 6.14",
 					  "as Linux 5.3", "as Linux 5.2" };
 	void (*const set_up[])(void) = { NULL, on_6_14, on_5_3, on_5_2 };
-	Suite *suite = suite_create(name);
+	/* First: what a process has by now, a leak checker sees again in its
+	   child. */
 	int k, kernels = kernel_can_be_old() ? N_KERNELS : 1;
+	Suite *suite = suite_create(name);
 	TCase *tcase;
 	size_t i;
 

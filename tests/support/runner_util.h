@@ -14,13 +14,13 @@
 
 struct machine {
 	/* the test says */
-	atomic_int runs;       /* what is_running answers */
-	bool ends_at_stop;     /* its stop makes it end */
-	evc_status result;     /* what its join returns */
-	struct guest *inside;  /* its join stays there until it is let go */
-	atomic_int over;       /* from now on every call is wrong */
-	atomic_int done;       /* evc_runner_done is about to be called */
-	const char *word;      /* what it says of itself */
+	atomic_int runs;      /* what is_running answers */
+	bool ends_at_stop;    /* its stop makes it end */
+	evc_status result;    /* what its join returns */
+	struct guest *inside; /* its join stays there until it is let go */
+	atomic_int over;      /* from now on every call is wrong */
+	atomic_int done;      /* evc_runner_done is about to be called */
+	const char *word;     /* what it says of itself */
 	/* what was seen */
 	atomic_int asked, stops, joins, told;
 	atomic_int asked_tid, stop_tid, join_tid;
@@ -90,8 +90,8 @@ static const evc_runner_ops bare_ops MAYBE_UNUSED = { .is_running =
 							      machine_runs };
 
 static MAYBE_UNUSED void
-machine_add(evc_coord *c, const char *name, struct machine *m,
-	    evc_reactor *r, unsigned flags)
+machine_add(evc_coord *c, const char *name, struct machine *m, evc_reactor *r,
+	    unsigned flags)
 {
 	evc_member_opts opts = { .reactor = r, .flags = flags };
 
@@ -121,9 +121,9 @@ is_gone(const evc_coord *c, evc_id id)
 /* ---- who drives a runner ---- */
 
 enum drive {
-	BY_JOINER,    /* no loop: whoever joins */
-	BY_HOME,      /* the home loop, which evc_join runs meanwhile */
-	BY_FAR_LOOP,  /* the loop of another thread */
+	BY_JOINER,   /* no loop: whoever joins */
+	BY_HOME,     /* the home loop, which evc_join runs meanwhile */
+	BY_FAR_LOOP, /* the loop of another thread */
 	N_DRIVES
 };
 
@@ -151,8 +151,8 @@ far_start(struct setting *s)
 	evc_member_opts opts = { .flags = EVC_BACKGROUND | EVC_LATE };
 
 	s->far = NULL;
-	OK(evc_reactor_start(s->c, "far-loop", note_far_tid, &s->far_tid,
-			     &opts, &s->far));
+	OK(evc_reactor_start(s->c, "far-loop", note_far_tid, &s->far_tid, &opts,
+			     &s->far));
 	ck_assert_ptr_nonnull(s->far);
 }
 
