@@ -14,14 +14,14 @@ enum mode { RUNG, PROBE, FORCE };
 static bool attend(evc_coord *c, enum mode mode, uint64_t reap_ns);
 
 /* Lock of s held, given up meanwhile. */
-static void
+static bool
 visit(evc_coord *s, enum mode mode, uint64_t reap_ns)
 {
 	while (evc__members_reap(s, reap_ns))
 		;
 	if (mode != RUNG)
 		evc__members_probe(s);
-	attend(s, mode, reap_ns);
+	return attend(s, mode, reap_ns);
 }
 
 /* Loops look for themselves. */
@@ -50,6 +50,7 @@ attend_runners(evc_coord *c, enum mode mode)
 	return c->runners->attend(c, NULL, mode == PROBE);
 }
 
+/* true: the lock was given up; FORCE: force was used. */
 static bool
 attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 {
@@ -71,11 +72,10 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 			continue;
 		sync_unlock(&c->lock);
 		sync_lock(&s->lock);
-		visit(s, mode, reap_ns);
+		any |= visit(s, mode, reap_ns) || mode != FORCE;
 		sync_unlock(&s->lock);
 		evc__gate_leave(&s->gate);
 		sync_lock(&c->lock);
-		any = true;
 	}
 	return any;
 }

@@ -101,20 +101,25 @@ START_TEST(p1_no_run_begins_on_a_loop_that_turns_after_the_stop)
 }
 END_TEST
 
-static atomic_int n_first;
+/* The first one stops all, once it is told to. */
+static bool armed;
+static int n_after;
 
 static evc_status
 first_stops_all(evc_coord *c, struct looper *l, int n)
 {
 	(void)n;
-	atomic_fetch_add(&n_first, 1);
+	if (!armed)
+		return 0;
+	n_after++;
 	if (evc_request_stop(c, 0, NULL) != 0)
 		atomic_fetch_add(&l->wrong, 1);
 	return 0;
 }
 
-/* All are due in one turn of the loop. */
-START_TEST(p1_no_other_run_begins_in_the_turn_of_the_stop)
+/* All are due in one turn of the loop: for the first time, or again. */
+static void
+all_in_one_turn(bool again)
 {
 	enum { MANY = 50 };
 	struct looper *l = calloc(MANY, sizeof(*l));
@@ -122,20 +127,32 @@ START_TEST(p1_no_other_run_begins_in_the_turn_of_the_stop)
 	int i;
 
 	ck_assert_ptr_nonnull(l);
-	atomic_store(&n_first, 0);
-	rig_begin(&r, _i, NULL);
+	rig_begin(&r, AT_HOME, NULL);
+	n_after = 0;
+	armed = !again;
 	for (i = 0; i < MANY; i++) {
 		l[i].body = first_stops_all;
-		looper_begin(&r, &l[i], i % 2 ? 0 : INTERVAL, NULL);
+		looper_begin(&r, &l[i], i % 2 ? 0 : INFINITY, NULL);
 	}
+	for (i = 0; again && i < MANY; i++) {
+		UNTIL_RUNS(&r, &l[i], 1);
+		OK(evc_looper_trigger(r.c, l[i].id));
+	}
+	armed = true;
 	OK(evc_join(r.c, NULL, NULL));
-	ck_assert_int_eq(n_first, 1);
+	ck_assert_int_eq(n_after, 1);
 	for (i = 0; i < MANY; i++) {
 		ck_assert_int_eq(l[i].starts, l[i].stops);
 		ck_assert_int_eq(l[i].wrong, 0);
 	}
 	rig_end(&r);
 	free(l);
+}
+
+START_TEST(p1_no_other_run_begins_in_the_turn_of_the_stop)
+{
+	all_in_one_turn(false);
+	all_in_one_turn(true);
 }
 END_TEST
 

@@ -151,6 +151,45 @@ START_TEST(p1_among_many_each_keeps_its_own_boundaries)
 }
 END_TEST
 
+/* Back to back each runs once in a turn, and who has gone does not. */
+START_TEST(p1_back_to_back_they_come_and_go)
+{
+	enum { N = 12 };
+	struct one one[N];
+	int i, turn, before[N];
+	unsigned dice = 1;
+	struct rig r;
+
+	memset(one, 0, sizeof(one));
+	rig_begin(&r, _i, NULL);
+	for (turn = 0; turn < 500; turn++) {
+		dice = dice * 1103515245 + 12345;
+		for (i = 0; i < N; i++) {
+			if ((dice >> (i + 8)) % 2 == 0)
+				continue;
+			if (one[i].alive)
+				OK(evc_member_remove(r.c, one[i].id));
+			if (one[i].alive)
+				one[i].alive = false;
+			else
+				one_begin(&r, &one[i], 0, 0);
+		}
+		for (i = 0; i < N; i++)
+			before[i] = atomic_load(&one[i].runs);
+		for (i = 0; i < N; i++)
+			if (one[i].alive)
+				RIG_UNTIL(&r, atomic_load(&one[i].runs) >=
+						      before[i] + 2);
+		for (i = 0; i < N; i++)
+			if (!one[i].alive)
+				ck_assert_int_eq(one[i].runs, before[i]);
+	}
+	rig_end(&r);
+}
+END_TEST
+
 PLACES_MAIN("looper_many", EACH_PLACE(many_live_side_by_side),
+	    AT_PLACE(p1_back_to_back_they_come_and_go, AT_HOME),
+	    AT_PLACE(p1_back_to_back_they_come_and_go, FAR_AWAY),
 	    AT_PLACE(p1_among_many_each_keeps_its_own_boundaries, AT_HOME),
 	    AT_PLACE(p1_among_many_each_keeps_its_own_boundaries, FAR_AWAY))

@@ -388,6 +388,52 @@ START_TEST(the_shortest_intervals_run_and_stop)
 }
 END_TEST
 
+/* Nothing wakes while nothing is due. */
+START_TEST(idle_its_thread_sleeps)
+{
+	struct looper l = { 0 };
+	struct rig r;
+
+	rig_begin(&r, _i, NULL);
+	looper_begin(&r, &l, INFINITY, NULL);
+	UNTIL_RUNS(&r, &l, 1);
+	ck_assert(stays_asleep(l.tid));
+	OK(evc_looper_trigger(r.c, l.id));
+	UNTIL_RUNS(&r, &l, 2);
+	ck_assert(stays_asleep(l.tid));
+	OK(evc_looper_set_interval(r.c, l.id, 0));
+	UNTIL_RUNS(&r, &l, 10);
+	OK(evc_member_pause(r.c, l.id));
+	ck_assert(stays_asleep(l.tid));
+	OK(evc_looper_set_interval(r.c, l.id, 3600));
+	OK(evc_member_resume(r.c, l.id));
+	ck_assert(stays_asleep(l.tid));
+	rig_end(&r);
+}
+END_TEST
+
+/* A plain ev_run goes on for a looper that a join would wait for, due or not,
+   and for no other. */
+START_TEST(in_the_foreground_it_keeps_ev_run_from_returning)
+{
+	evc_member_opts back = { .flags = EVC_BACKGROUND };
+	evc_member_opts created = { .flags = EVC_PAUSED };
+	struct looper l = { .last = 3, .result = EVC_OUT_OF_RANGE };
+	struct looper behind = { 0 }, never = { 0 };
+	struct rig r;
+
+	rig_begin(&r, _i, NULL);
+	looper_begin(&r, &behind, 0.001, &back);
+	looper_begin(&r, &never, 0.001, &created);
+	ev_run(r.home, 0);
+	looper_begin(&r, &l, 0.001, NULL);
+	ev_run(r.home, 0);
+	ck_assert_int_eq(l.runs, 3);
+	ck_assert_int_eq(never.n_calls, 0);
+	rig_end(&r);
+}
+END_TEST
+
 PLACES_MAIN("looper_time",
 	    EACH_PLACE(p1_runs_come_at_the_boundaries_and_not_between),
 	    EACH_PLACE(p1_late_runs_do_not_move_the_grid),
@@ -398,4 +444,6 @@ PLACES_MAIN("looper_time",
 	    EACH_PLACE(back_to_back_nothing_is_missed_and_nothing_late),
 	    AT_PLACE(back_to_back_on_a_loop_others_are_served_between, AT_HOME),
 	    EACH_PLACE(INFINITY_runs_once_and_then_when_triggered),
+	    ELSEWHERE(idle_its_thread_sleeps),
+	    AT_PLACE(in_the_foreground_it_keeps_ev_run_from_returning, AT_HOME),
 	    EACH_PLACE(the_shortest_intervals_run_and_stop))
