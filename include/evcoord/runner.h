@@ -20,7 +20,7 @@ EVC_BEGIN_DECLS_
  * Accepted after the stop too: ops->stop is then called at once.
  *
  * Thread:    any; opts.reactor may be a loop of another thread.
- * Ownership: name is copied; *ops and arg must live until the runner has ended
+ * Ownership: name and *ops are copied; arg must live until the runner has ended
  *            or was removed.
  * Returns:   0 and *ret_id; -EVC_INVALID_ARGUMENT, also without is_running;
  *            -EVC_FAILED_PRECONDITION on a loop that was destroyed;

@@ -339,10 +339,10 @@ typedef struct evc_signals_opts {
 } evc_signals_opts;
 
 /*
- * A member that the program describes.  With a reactor (opts.reactor, or the
- * home) the first three are called on its loop, else by whoever joins; join is
- * then called on a thread of its own, so that one that blocks holds up nobody.
- * Never called under a lock.
+ * A member that the program describes.  is_running and stop are called on the
+ * loop of its reactor (opts.reactor, or the home), without one by whoever joins;
+ * join on that loop if opts.reactor names it, else on a thread of its own, so
+ * that one that blocks holds up nobody.  Never called under a lock.
  */
 typedef struct evc_runner_ops {
 	/* Does it run still?  Must not block; also asked by evc_all_stopped and
@@ -364,11 +364,11 @@ typedef struct evc_runner_ops {
  * How a scope is to be made.
  */
 typedef struct evc_scope_opts {
-	/* As for evc_new, but: grace 0 = what is left of the parent's, which no
-	   other value outlasts either, and a scope with a phase has it as the
-	   limit of that phase; no clean codes and no is_clean = the parent's;
-	   max_reasons 0 = 8; log NULL = the parent's; clock must be NULL, the
-	   parent's counts. */
+	/* As for evc_new, but: grace, for its own joins and for `ended`, 0 =
+	   what is left of the parent's, which no other value outlasts either,
+	   and the limit after which the phases behind it are told; no clean
+	   codes and no is_clean = the parent's; max_reasons 0 = 8; log NULL =
+	   the parent's; clock must be NULL, the parent's counts. */
 	evc_config config;
 	evc_reactor *home; /* a reactor of the parent, or of one above it;
 			      NULL = the parent's home, if it has one */

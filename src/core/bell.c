@@ -148,6 +148,7 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 {
 	struct evc__bell *b = w->data;
 	struct evc__bell_frame f = { b->frames, false };
+	evc_reactor *owner = b->owner;
 
 	(void)revents;
 	b->frames = &f;
@@ -166,6 +167,8 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 	ev_async_stop(loop, &b->async);
 	b->loop = NULL;
 	b->frames = f.up;
+	/* The last touch of the bell: now another thread may free it. */
+	evc__reactor_left(owner);
 }
 
 void
@@ -252,6 +255,7 @@ evc__bell_join(struct evc__bell *b, evc_reactor *r)
 	in = !b->lost && evc__board_add(&b->board, r, &r->at);
 	if (in) {
 		r->bell = b;
+		b->owner = r->owner ? r : b->owner;
 		r->loop = b->loop;
 		r->tid = b->tid;
 		b->n++;

@@ -29,6 +29,7 @@ struct evc__leftover {
 struct evc__bell {
 	/* set at creation */
 	int tid;                 /* the loop's thread */
+	evc_reactor *owner;      /* who attached the loop */
 	/* loop thread only; sent to by any while a reactor is told */
 	struct ev_loop *loop;
 	ev_async async;

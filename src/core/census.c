@@ -45,24 +45,13 @@ struct look {
 	const struct evc__member *self;
 	bool hooks;
 	int not_of;
-	uint64_t from;
-	double most; /* the grace of the scopes around; INFINITY: none */
 };
 
-/* Seconds, relative to look.from, after which this is late. */
-static double
-own_grace(const struct look *l, double grace)
-{
-	if (grace == 0)
-		return l->most;
-	return grace < l->most ? grace : l->most;
-}
-
+/* grace: seconds after which these are late; 0: as long as the join has. */
 static void
-one(struct evc__census *k, const struct look *l, unsigned many,
-    bool background, double grace)
+one(struct evc__census *k, unsigned many, bool background, double grace)
 {
-	double g = own_grace(l, grace);
+	double g = grace == 0 ? INFINITY : grace;
 
 	if (many == 0)
 		return;
@@ -71,33 +60,23 @@ one(struct evc__census *k, const struct look *l, unsigned many,
 	k->longest = g > k->longest ? g : k->longest;
 }
 
-struct looper_count {
-	struct evc__census *k;
-	const struct look *l;
-};
-
 static void
 count_looper(const struct evc__looper_view *v, void *arg)
 {
-	struct looper_count *n = arg;
-
 	if (v->alive)
-		one(n->k, n->l, 1, v->e->flags & EVC_BACKGROUND, v->grace);
+		one(arg, 1, v->e->flags & EVC_BACKGROUND, v->grace);
 }
 
 static void
-count_reactor(struct evc__census *k, const struct look *l,
-	      const evc_reactor *r)
+count_reactor(struct evc__census *k, const evc_reactor *r)
 {
-	struct looper_count n = { k, l };
-
-	one(k, l, sync_load(&r->n_tasks), false, 0);
+	one(k, sync_load(&r->n_tasks), false, 0);
 	if (r->n_loopers_own_grace > 0) {
-		r->looper_ops->each(r, count_looper, &n);
+		r->looper_ops->each(r, count_looper, k);
 		return;
 	}
-	one(k, l, r->n_loopers_background, true, 0);
-	one(k, l, r->n_loopers - r->n_loopers_background, false, 0);
+	one(k, r->n_loopers_background, true, 0);
+	one(k, r->n_loopers - r->n_loopers_background, false, 0);
 }
 
 static void
@@ -107,7 +86,7 @@ count_hooks(struct evc__census *k, const struct look *l, const evc_coord *c)
 
 	LIST_EACH(n, tmp, &c->hooks)
 		if (hook_counts(c, HOOK_OF(n), l->not_of))
-			one(k, l, 1, false, HOOK_OF(n)->m.grace);
+			one(k, 1, false, HOOK_OF(n)->m.grace);
 }
 
 /* All of c itself, without what lives below. */
@@ -117,36 +96,22 @@ count_own(struct evc__census *k, const struct look *l, const evc_coord *c)
 	struct list *n, *tmp;
 
 	if (l->self == NULL && c->n_own_grace == 0) {
-		one(k, l, c->n_background, true, 0);
-		one(k, l, c->n_members - c->n_background, false, 0);
+		one(k, c->n_background, true, 0);
+		one(k, c->n_members - c->n_background, false, 0);
 	} else
 		LIST_EACH(n, tmp, &c->members) {
 			const struct evc__member *m =
 				LIST_OF(n, struct evc__member, node);
 
 			if (counts(l->top, m, l->self))
-				one(k, l, 1, m->e.flags & EVC_BACKGROUND,
+				one(k, 1, m->e.flags & EVC_BACKGROUND,
 				    m->grace);
 		}
-	one(k, l, c->held, false, 0);
+	one(k, c->held, false, 0);
 	LIST_EACH(n, tmp, &c->reactors)
-		count_reactor(k, l, LIST_OF(n, evc_reactor, node));
+		count_reactor(k, LIST_OF(n, evc_reactor, node));
 	if (l->hooks)
 		count_hooks(k, l, c);
-}
-
-/* What a scope's own grace, from its own stop on, leaves to what is in it. */
-static double
-scope_most(const struct look *l, evc_coord *s)
-{
-	uint64_t stop = evc__stop_time(s, sync_load_sc(&s->word));
-	double g = s->grace == EVC_NO_GRACE ? 0 : s->grace;
-
-	if (s->grace == 0 || stop == 0)
-		return l->most;
-	if (stop > l->from)
-		g += (double)(stop - l->from) / 1e9;
-	return g < l->most ? g : l->most;
 }
 
 static bool
@@ -167,18 +132,16 @@ count_below(struct evc__census *k, const struct look *l, evc_coord *c,
 
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
-		struct look in = *l;
 
 		if (sync_load_sc(&s->alive) == 0 &&
 		    (!l->hooks || nothing_to_call(s)))
 			continue;
 		sync_lock(&s->lock);
-		in.most = scope_most(l, s);
-		count_own(k, &in, s);
+		count_own(k, l, s);
 		if (l->hooks && evc__keeper_due(s, l->not_of))
-			one(k, &in, 1, false, 0);
+			one(k, 1, false, 0);
 		enough = (until_foreground && k->foreground > 0) ||
-			 count_below(k, &in, s, until_foreground);
+			 count_below(k, l, s, until_foreground);
 		sync_unlock(&s->lock);
 		if (enough)
 			break;
@@ -188,9 +151,9 @@ count_below(struct evc__census *k, const struct look *l, evc_coord *c,
 
 struct evc__census
 evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
-	    int hooks_not_of, uint64_t from)
+	    int hooks_not_of)
 {
-	struct look l = { c, self, hooks, hooks_not_of, from, INFINITY };
+	struct look l = { c, self, hooks, hooks_not_of };
 	struct evc__census k = { 0, 0, 0 }, below = { 0, 0, 0 };
 
 	/* A loop shows its number of tasks before it moves this. */
@@ -207,7 +170,7 @@ evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
 		count_below(&k, &l, c, false);
 		return k;
 	}
-	one(&k, &l, sync_load_sc(&c->n_live_scopes), true, 0);
+	one(&k, sync_load_sc(&c->n_live_scopes), true, 0);
 	if (k.foreground == 0 && k.alive > 0) {
 		count_below(&below, &l, c, true);
 		/* Nobody there: somebody is just leaving, and will ring. */
@@ -364,7 +327,7 @@ unsigned
 evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
 	   int hooks_not_of, char *buf, size_t room)
 {
-	struct look l = { c, self, hooks, hooks_not_of, 0, INFINITY };
+	struct look l = { c, self, hooks, hooks_not_of };
 	struct names a = { .t = evc__text_in(buf, room),
 			   .room = room,
 			   .l = &l };

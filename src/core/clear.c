@@ -79,6 +79,10 @@ clear_scopes(evc_coord *c)
 
 		sync_lock(&s->lock);
 		w = sync_load_sc(&s->word);
+		/* One that is being freed has parts no more, and no round
+		   that matters. */
+		if (s->dying)
+			w = 0;
 		if (w & WORD_FLAG) {
 			if (sync_load_sc(&s->own) != WORD_STOP_NUMBER(w))
 				st = clear(s, true);
@@ -159,6 +163,10 @@ clear(evc_coord *c, bool from_above)
 				evc__scopes_follow(c);
 				return 0;
 			}
+			/* Before the swap: a request that it overtakes asks
+			   who has cleared. */
+			sync_store_sc(&c->swept,
+				      from_above ? WORD_STOP_NUMBER(w) : 0);
 			if (sync_cas(&c->word, &w, next))
 				break;
 		} else

@@ -70,6 +70,8 @@ struct evc__tree {
 	_Atomic bool own_grace;
 	/* atomic: some scope has a phase -> joins */
 	_Atomic bool phased;
+	/* atomic: when a phase was told last -> joins */
+	_Atomic uint64_t told_ns;
 };
 
 /*
@@ -110,6 +112,8 @@ struct evc_coord {
 	_Atomic uint32_t own;     /* stop number somebody but the parent asked
 				     for */
 	_Atomic uint32_t told;    /* the parent's stop number that was told */
+	_Atomic uint32_t swept;   /* stop number that a clear of the parent has
+				     ended, or tries to */
 	_Atomic uint64_t drain_end; /* when a drain becomes a stop; 0: none was
 				       asked for here */
 	_Atomic uint64_t hurry;      /* a second signal; see hurry.c */

@@ -209,7 +209,7 @@ static bool
 for_itself(struct evc__join *j, uint64_t w)
 {
 	return j->self != NULL || j->internal || held_open(j->c, w) ||
-	       evc__census(j->c, NULL, (w & WORD_FLAG) != 0, 0, 0).alive > 0;
+	       evc__census(j->c, NULL, (w & WORD_FLAG) != 0, 0).alive > 0;
 }
 
 /*
@@ -235,9 +235,9 @@ close_round(struct evc__join *j, uint64_t w)
 	closed = (w & ~WORD_CLOSING) | WORD_JOINED;
 	if (!sync_cas(&c->word, &w, closed))
 		return false;
-	fill_verdict(j, closed, &c->verdict, 0);
 	if (closed & WORD_FLAG)
 		evc__dormant_drop(c);
+	fill_verdict(j, closed, &c->verdict, 0);
 	LIST_EACH(n, tmp, &c->joins) {
 		struct evc__join *other = LIST_OF(n, struct evc__join, node);
 
@@ -257,7 +257,7 @@ view_of(struct evc__join *j, uint64_t w)
 	uint64_t start = j->stepped ? 0 : j->start_ns;
 	struct evc__census k =
 		evc__census(c, j->self, (w & (WORD_FLAG | WORD_DRAIN)) != 0,
-			    hooks_not_of(j), start > stop ? start : stop);
+			    hooks_not_of(j));
 	struct evc__view v = {
 		.now = evc__now(c),
 		.start = start,
@@ -293,16 +293,20 @@ view_of(struct evc__join *j, uint64_t w)
 static bool
 forcing(struct evc__join *j, uint64_t now, uint64_t *ret_wait_ns)
 {
+	uint64_t end;
+
 	if (!j->forced) {
 		j->forced = true;
-		if (evc__phases_hurry(j->c))
-			j->end_ns = now + BACKOFF_MOST_NS;
+		evc__phases_hurry(j->c);
 		if (evc__force_all(j->c))
 			j->end_ns = now + KILLED_NS;
 	}
-	if (now >= j->end_ns)
+	end = sync_load(&j->c->tree->told_ns);
+	end = end != 0 ? end + BACKOFF_MOST_NS : 0;
+	end = end > j->end_ns ? end : j->end_ns;
+	if (now >= end)
 		return false;
-	*ret_wait_ns = evc__real_ns(j->c, j->end_ns - now);
+	*ret_wait_ns = evc__real_ns(j->c, end - now);
 	return true;
 }
 
@@ -417,9 +421,11 @@ evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
 			continue;
 		w = sync_load_sc(&c->word);
 		if ((w & WORD_JOINED) && (!j->until_stop || (w & WORD_FLAG)) &&
-		    !j->internal)
+		    !j->internal) {
+			if (w & WORD_FLAG)
+				evc__dormant_drop(c);
 			answer(j, &c->verdict);
-		else if (!look(j, &last_probe, ret_wait_ns))
+		} else if (!look(j, &last_probe, ret_wait_ns))
 			return false;
 	}
 }

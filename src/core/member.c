@@ -198,6 +198,16 @@ evc__ended_add(evc_coord *c)
 }
 
 void
+evc__ended_at_once(evc_coord *c)
+{
+	/* Alive for a moment, as any other: that is what opens a round. */
+	evc__alive_add(c);
+	evc__ended_add(c);
+	evc__alive_sub(c);
+	evc__ring(c);
+}
+
+void
 evc__member_probed(struct evc__member *m, bool yes)
 {
 	evc_coord *c = m->c;

@@ -137,6 +137,9 @@ struct evc__member *evc__member_self_below(evc_coord *c);
 void evc__member_waits(bool yes);
 /* Lock held: one more has ended in this round. */
 void evc__ended_add(evc_coord *c);
+/* Lock held: a member that has ended the moment it began; a round that was
+   closed before counts it too. */
+void evc__ended_at_once(evc_coord *c);
 /* Add to or take from what is alive; add opens a closed round again. */
 void evc__alive_add(evc_coord *c);
 /* Somebody came into a round that may be closed, or is being closed. */
@@ -159,10 +162,9 @@ struct evc__census {
 	double longest;      /* the longest own grace; INFINITY: one has none */
 };
 /* Lock held.  self and, if it is one, members that join are left out; hooks
-   count only when hooks is set, and not those of thread hooks_not_of.  Graces
-   are relative to from. */
+   count only when hooks is set, and not those of thread hooks_not_of. */
 struct evc__census evc__census(evc_coord *c, const struct evc__member *self,
-			       bool hooks, int hooks_not_of, uint64_t from);
+			       bool hooks, int hooks_not_of);
 /* Lock held: "a, b, c (+n more)" into buf; returns how many they are. */
 unsigned evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
 		    int hooks_not_of, char *buf, size_t room);

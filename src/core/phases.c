@@ -96,8 +96,7 @@ wait_for(evc_coord *c, int next, uint64_t now)
 	return most;
 }
 
-/* true: there was one to tell. */
-static bool
+static void
 tell_phase(evc_coord *c, int phase, uint32_t stop)
 {
 	struct list *n, *tmp;
@@ -111,7 +110,8 @@ tell_phase(evc_coord *c, int phase, uint32_t stop)
 		evc__scope_tell(s);
 		any = true;
 	}
-	return any;
+	if (any)
+		sync_store(&c->tree->told_ns, evc__now(c));
 }
 
 static uint64_t
@@ -173,31 +173,29 @@ evc__phases_drive(evc_coord *c)
 }
 
 /* All that were not told, at any depth. */
-static bool
+static void
 tell_rest(evc_coord *c)
 {
 	uint64_t w = sync_load_sc(&c->word);
 	struct list *n, *tmp;
-	bool any = false;
 
 	if ((w & WORD_FLAG) && c->n_phased > 0)
-		any = tell_phase(c, INT_MAX, WORD_STOP_NUMBER(w));
+		tell_phase(c, INT_MAX, WORD_STOP_NUMBER(w));
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
 		sync_lock(&s->lock);
-		any |= tell_rest(s);
+		tell_rest(s);
 		sync_unlock(&s->lock);
 	}
-	return any;
 }
 
-bool
+void
 evc__phases_hurry(evc_coord *c)
 {
-	return sync_load_sc(&c->tree->phased) &&
-	       sync_load_sc(&c->n_driving) <= 1 && !evc__driven(c->parent) &&
-	       tell_rest(c);
+	if (sync_load_sc(&c->tree->phased) &&
+	    sync_load_sc(&c->n_driving) <= 1 && !evc__driven(c->parent))
+		tell_rest(c);
 }
 
 void

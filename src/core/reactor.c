@@ -109,10 +109,19 @@ evc__reactor_lost(evc_reactor *r)
 	if (f.gone)
 		return false;
 	r->frames = f.up;
+	if (!r->owner)
+		evc__reactor_left(r);
+	return true;
+}
+
+void
+evc__reactor_left(evc_reactor *r)
+{
+	evc_coord *c = r->c;
+
 	sync_lock(&c->lock);
 	r->leaving = false;
 	sync_unlock(&c->lock);
-	return true;
 }
 
 /* Lock held. */

@@ -126,8 +126,11 @@ evc_status evc__reactor_share(evc_coord *c, const char *name,
 /* Loop thread, or any when it shares and nothing lives on it: take it off its
    loop and free it. */
 void evc__reactor_release(evc_reactor *r);
-/* Loop thread: its loop is gone for it.  false: so is the reactor. */
+/* Loop thread: its loop is gone for it.  false: so is the reactor.  An owner's
+   bell has still to be left. */
 bool evc__reactor_lost(evc_reactor *r);
+/* Loop thread: it is; from now on another thread may free the coordinator. */
+void evc__reactor_left(evc_reactor *r);
 /* Loop thread, or lock held: turn the loop once more and look. */
 void evc__reactor_poke(evc_reactor *r);
 /* Loop thread: for a join or a run, hear every ring and keep the loop running,

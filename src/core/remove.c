@@ -97,6 +97,7 @@ evc__dormant_drop(evc_coord *c)
 	LIST_EACH(n, tmp, &c->dormant) {
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
+		evc__ended_add(c);
 		evc__id_remove(c, &m->e);
 		list_remove(&m->node);
 		sync_free(m);

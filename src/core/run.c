@@ -6,7 +6,7 @@
  * broken only at depth 1, which is ours because it began at depth 0; when an
  * application's ev_run is nested in it, an ev_prepare waits until that is over.
  */
-#include "core/join.h"
+#include "core/keeper.h"
 
 #include "base/self.h"
 
@@ -140,7 +140,8 @@ busy(evc_reactor *r)
 				    sync_load(&c->keeper) != NULL))
 		return true;
 	sync_lock(&c->lock);
-	yes = r->n_loopers > 0 || r->n_runners > 0 || evc__hooks_due(c, r);
+	yes = r->n_loopers > 0 || r->n_runners > 0 || evc__hooks_due(c, r) ||
+	      (r == c->home && evc__keeper_due(c, evc__tid()));
 	sync_unlock(&c->lock);
 	return yes;
 }

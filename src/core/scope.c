@@ -75,8 +75,12 @@ evc__scope_follow(evc_coord *s)
 
 	if ((w & WORD_DRAIN) && !(sync_or(&s->word, WORD_DRAIN) & WORD_DRAIN))
 		evc__tell_drain(s);
-	if ((w & WORD_FLAG) && sync_load_sc(&s->told) == WORD_STOP_NUMBER(w))
+	/* A clear of the parent that has been here already starts again, or
+	   has swapped the word: then nobody is asked. */
+	if ((w & WORD_FLAG) && sync_load_sc(&s->told) == WORD_STOP_NUMBER(w)) {
+		sync_and(&s->parent->word, ~WORD_CLOSING);
 		evc__scope_tell(s);
+	}
 }
 
 void
@@ -133,8 +137,6 @@ enrol(evc_coord *s)
 	p->n_phased += s->phase > 0;
 	if (s->phase > 0)
 		sync_store_sc(&s->tree->phased, true);
-	if (s->grace != 0)
-		sync_store_sc(&s->tree->own_grace, true);
 	s->held = true;
 	evc__alive_add(s);
 	/* In the table first, then look. */
@@ -157,6 +159,9 @@ void
 evc__scope_leave(evc_coord *s)
 {
 	evc_coord *p = s->parent;
+	/* Once s is off the list nothing but its gate keeps the parent; while
+	   it stands there, that gate is open. */
+	bool kept = evc__gate_enter(&p->gate);
 
 	sync_lock(&p->lock);
 	evc__unlisten(p, &s->up);
@@ -165,6 +170,8 @@ evc__scope_leave(evc_coord *s)
 	sync_unlock(&p->lock);
 	/* A phase that it held up may have its turn. */
 	evc__ring(p);
+	if (kept)
+		evc__gate_leave(&p->gate);
 }
 
 static evc_status

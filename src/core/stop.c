@@ -24,6 +24,7 @@ struct outcome {
 	evc_status st; /* 0, or the code handed back */
 	bool tell;     /* everybody is to be told */
 	bool error;    /* it counts as an error of the round */
+	bool again;    /* nothing was done; it is to be made anew */
 };
 
 /* The word with the request in it. */
@@ -40,8 +41,32 @@ with(uint64_t w, const struct evc__request *q, unsigned slot, bool error)
 	return next;
 }
 
+/* Cleared meanwhile: this request came before the clear, and must not stop the
+   new round.  But a clear of the parent would have left it alone: then it came
+   after. */
 static struct outcome
-record(evc_coord *c, const struct evc__request *q)
+stale(evc_coord *c, const struct evc__request *q, uint64_t w, bool error)
+{
+	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report &&
+	    sync_load_sc(&c->swept) == WORD_STOPS(w))
+		return (struct outcome){ .again = true };
+	return (struct outcome){ .st = error ? q->code : 0 };
+}
+
+/* Note that the stop with this number is one that somebody but the parent asked
+   for; a mark of a later stop stays. */
+static void
+mark_own(evc_coord *c, uint32_t stop)
+{
+	uint32_t old = sync_load_sc(&c->own);
+
+	while (((stop - old) & WORD_STOPS_MASK) < WORD_STOPS_MASK / 2)
+		if (sync_cas(&c->own, &old, stop))
+			break;
+}
+
+static struct outcome
+try_record(evc_coord *c, const struct evc__request *q)
 {
 	uint64_t w = sync_load(&c->word), next;
 	uint32_t stops = WORD_STOPS(w);
@@ -56,8 +81,10 @@ record(evc_coord *c, const struct evc__request *q)
 	   CLOSING, then looks here. */
 	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report &&
 	    !late) {
-		sync_store_sc(&c->own, (stops + 1) & WORD_STOPS_MASK);
+		mark_own(c, (stops + 1) & WORD_STOPS_MASK);
 		w = sync_load_sc(&c->word);
+		if (WORD_STOPS(w) != stops)
+			return stale(c, q, w, error);
 	}
 	/* A report leaves alone what is kept for a winner. */
 	slot = evc__slot_claim(c, q->report ? w | WORD_FLAG : w, error, late);
@@ -68,10 +95,8 @@ record(evc_coord *c, const struct evc__request *q)
 	if (late)
 		return (struct outcome){ .st = q->code };
 	do {
-		/* Cleared meanwhile: this request came before the clear, and
-		   must not stop the new round. */
 		if (WORD_STOPS(w) != stops)
-			return (struct outcome){ .st = error ? q->code : 0 };
+			return stale(c, q, w, error);
 		error = !evc__is_clean(c, w, q->code);
 		if (error && (w & WORD_JOINED)) {
 			evc__slot_late(c, slot, w);
@@ -90,6 +115,17 @@ record(evc_coord *c, const struct evc__request *q)
 	if (q->report && slot != NO_SLOT)
 		sync_store(&c->slot[slot].reported, true);
 	return (struct outcome){ .tell = !q->report, .error = error };
+}
+
+static struct outcome
+record(evc_coord *c, const struct evc__request *q)
+{
+	struct outcome o;
+
+	do
+		o = try_record(c, q);
+	while (o.again);
+	return o;
 }
 
 evc_status

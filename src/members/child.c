@@ -130,7 +130,7 @@ add_status(struct text *t, const struct child *ch, const siginfo_t *i)
 		evc__text_add(t, "ended with exit status ");
 		evc__text_int(t, i->si_status);
 	} else if (ch->killed && i->si_status == SIGKILL) {
-		evc__text_add(t, "ignored SIGTERM and was killed at the end "
+		evc__text_add(t, "ignored SIGTERM and was killed (SIGKILL) at the end "
 				 "of the grace");
 	} else {
 		evc__text_add(t, "was killed by ");

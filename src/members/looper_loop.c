@@ -148,7 +148,7 @@ pass(evc_coord *c, const evc_member_opts *o, evc_id *ret_id)
 {
 	c->last_id++;
 	if (!(o->flags & EVC_PAUSED))
-		evc__ended_add(c);
+		evc__ended_at_once(c);
 	if (ret_id != NULL)
 		*ret_id = c->last_id;
 }
@@ -296,9 +296,11 @@ evc__loopers_forget(evc_reactor *r)
 {
 	struct evc__loopers *t = r->loopers;
 
-	while (t != NULL && t->n_dormant > 0)
+	while (t != NULL && t->n_dormant > 0) {
 		evc__loop_looper_vanish(
 			evc__loop_looper_next(t, LOOPER_DORMANT, 0));
+		evc__ended_add(r->c);
+	}
 }
 
 /* ---- by evc_member_remove ---- */

@@ -251,7 +251,7 @@ start(struct own *o, evc_id *ret_id)
 	if (stopped) {
 		c->last_id = id;
 		if (!dormant)
-			evc__ended_add(c);
+			evc__ended_at_once(c);
 		return 1;
 	}
 	evc__looper_begin(&o->body, id, evc__now(c));

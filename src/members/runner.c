@@ -244,7 +244,7 @@ serve(struct evc__runner *r, const evc_reactor *on, bool probe)
 			continue;
 		if (what == RUNNER_JOINED && r->ops->join == NULL)
 			joined(r, 0);
-		else if (what != RUNNER_JOINED || on != NULL ||
+		else if (what != RUNNER_JOINED || r->bound ||
 			 !join_on_a_thread(r))
 			evc__runner_call(r, what);
 	}
@@ -403,7 +403,10 @@ evc__runner_enter(evc_coord *c, struct evc__runner *r,
 {
 	evc_status st;
 
-	r->reactor = o != NULL && o->reactor != NULL ? o->reactor : c->home;
+	/* Joined on a loop only where that was asked for by name: a join that
+	   blocks would hang it. */
+	r->bound = o != NULL && o->reactor != NULL;
+	r->reactor = r->bound ? o->reactor : c->home;
 	if (r->reactor != NULL) {
 		st = evc__reactor_usable(r->reactor, func);
 		if (st < 0)

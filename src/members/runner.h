@@ -36,6 +36,8 @@ struct evc__runner {
 	struct evc__member m; /* first */
 	/* set at creation */
 	const evc_runner_ops *ops; /* NULL: own is set instead */
+	evc_runner_ops copy;       /* what ops points to */
+	bool bound;                /* to a reactor that the caller named */
 	void *arg;
 	const struct evc__runner_own *own;
 

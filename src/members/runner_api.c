@@ -46,7 +46,8 @@ runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				   func);
 	r->m.ops = &member_ops;
-	r->ops = ops;
+	r->copy = *ops;
+	r->ops = &r->copy;
 	r->arg = arg;
 	sync_lock(&c->lock);
 	st = evc__runner_enter(c, r, o, func);

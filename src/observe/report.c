@@ -137,9 +137,14 @@ static void
 add_head(const struct part *p, evc_coord *c)
 {
 	unsigned n_ended;
-	bool held;
+	bool held, phased = false;
 	uint64_t w;
 
+	if (c->parent != NULL) {
+		sync_lock(&c->parent->lock);
+		phased = c->parent->n_phased > 0;
+		sync_unlock(&c->parent->lock);
+	}
 	sync_lock(&c->lock);
 	w = sync_load(&c->word);
 	n_ended = c->n_ended;
@@ -148,7 +153,7 @@ add_head(const struct part *p, evc_coord *c)
 	begin_line(p, 0);
 	evc__text_fmt(p->t, "%s \"%s\"",
 		      c->parent != NULL ? "scope" : "coordinator", c->name);
-	if (c->parent != NULL && c->parent->n_phased > 0)
+	if (phased)
 		evc__text_fmt(p->t, ", phase %d", c->phase);
 	evc__text_fmt(p->t, ", round %u: %s%s%s, %u ended\n", WORD_ROUND(w),
 		      w & WORD_FLAG  ? "stopping" :

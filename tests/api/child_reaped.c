@@ -219,8 +219,8 @@ START_TEST(a_pid_that_is_used_again_is_somebody_elses)
 	evc_verdict v;
 	evc_status st;
 
-	if (!has_pidfd())
-		T_SKIP("without pidfds the number has to do");
+	if (!can_wait_by_pidfd())
+		T_SKIP("without pidfds to wait for the number has to do");
 	begin_setting(&s, BY_HOME, NULL);
 	k = kid_born(TERM_DEFAULT, 3, 0);
 	if (!pid_next(k.pid)) {

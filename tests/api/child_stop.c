@@ -309,6 +309,7 @@ START_TEST(added_after_the_stop_it_is_told_and_waited_for)
 		OK(evc_request_stop(s.c, 0, NULL));
 		OK(evc_hold_begin(s.c, "hold", &late, &hold));
 		kid_add(&s, "late", &k, 0, 0);
+		UNTIL(kid_has_ended(&k)); /* no join is needed */
 		atomic_store(&m.runs, 0);
 		OK(evc_hold_end(s.c, hold));
 		OK(evc_join(s.c, NULL, &v));

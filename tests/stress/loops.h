@@ -6,7 +6,7 @@
 #ifndef TESTS_STRESS_LOOPS_H
 #define TESTS_STRESS_LOOPS_H
 
-#include "members.h"
+#include "parts.h"
 
 struct turn {
 	evc_coord *c;
@@ -113,7 +113,7 @@ turn_end(struct turn *t, struct ev_loop *loop)
 /* A loop comes, is run or turned a little, and goes: by itself after the stop,
    by a detach, or destroyed under the coordinator. */
 static inline void
-use_loop(struct slot *s, uint64_t *dice)
+use_loop(const struct spot *p, uint64_t *dice)
 {
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
 	evc_member_opts o = { 0 };
@@ -121,14 +121,23 @@ use_loop(struct slot *s, uint64_t *dice)
 	unsigned way = (unsigned)roll(dice, 3), i;
 
 	MUST(loop != NULL);
-	MUST(evc_reactor_attach(s->c, "loop", loop, &o.reactor) == 0);
-	turn_begin(&t, s->c, dice, loop, o.reactor);
+	MUST(evc_reactor_attach(p->c, "loop", loop, &o.reactor) == 0);
+	turn_begin(&t, p->c, dice, loop, o.reactor);
 	if (chance(dice, 50)) {
-		MUST(evc_on_stop(s->c, "loop's", hook, NULL, &o, NULL) == 0);
+		MUST(evc_on_stop(p->c, "loop's", hook, NULL, &o, NULL) == 0);
 		count(HOOKS);
 	}
 	if (chance(dice, 30))
 		join_in_loop(&t, o.reactor);
+	/* What lives on a loop keeps it from being detached. */
+	if (way != 1 && chance(dice, 50))
+		(void)begin_looper(p, o.reactor, false, dice);
+	/* Runners that are polled end while somebody joins, and not before. */
+	if (way == 2 && chance(dice, 30))
+		add_runner(p, o.reactor, dice);
+	/* Nor in a scope that is counted by itself: who would free it? */
+	if (way != 1 && p->begun == NULL && chance(dice, 30))
+		leave_alone(p, o.reactor, way == 2, dice);
 	if (way == 0) {
 		MUST(evc_reactor_run(o.reactor) == 0);
 		turn_end(&t, loop);
@@ -174,17 +183,18 @@ whole_life(uint64_t *dice)
 	evc_join_opts first = { .grace = INFINITY,
 				.flags = EVC_JOIN_STOP_FIRST };
 	evc_config k = { .grace = INFINITY };
-	struct slot own = { 0 };
+	struct slot own = { .counted = true };
+	struct spot p = { NULL, &own, NULL };
 	struct end e = { 0 };
 	evc_verdict v;
 	int i;
 
 	e.loop = ev_loop_new(EVFLAG_AUTO);
 	MUST(e.loop != NULL && evc_new(e.loop, &k, &own.c) == 0);
-	at_hand = own.c;
+	p.c = at_hand = own.c;
 	turn_begin(&e.turn, own.c, dice, e.loop, evc_home(own.c));
 	for (i = (int)roll(dice, 4); i > 0; i--)
-		start_thread(&own, dice);
+		start_thread(&p, dice);
 	if (chance(dice, 50)) {
 		MUST(evc_run(own.c, NULL, &v) >= 0);
 		MUST(v.n_stragglers == 0 && v.n_ended == own.begun);

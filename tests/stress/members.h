@@ -10,8 +10,7 @@
 #include "stress.h"
 
 struct life {
-	evc_coord *c;
-	struct slot *slot;
+	struct spot at;
 	uint64_t dice;
 	/* threads of our own */
 	struct group *group;
@@ -26,24 +25,24 @@ struct group {
 };
 
 static inline struct life *
-new_life(evc_coord *c, struct slot *s, uint64_t *dice)
+new_life(const struct spot *p, uint64_t *dice)
 {
 	struct life *l = calloc(1, sizeof *l);
 
 	MUST(l != NULL);
-	l->c = c;
-	l->slot = s;
+	l->at = *p;
 	l->dice = roll(dice, UINT32_MAX) | 1;
 	return l;
 }
 
 static inline void
-hold_for_a_while(evc_coord *c, struct slot *s, uint64_t *dice)
+hold_for_a_while(const struct spot *p, uint64_t *dice)
 {
+	evc_coord *c = p->c;
 	evc_member_opts o = { .flags = (unsigned)roll(dice, 8) };
 	evc_id id = 0;
 
-	if (!taken(s, evc_hold_begin(c, "hold", &o, &id), HOLDS))
+	if (!taken(p, evc_hold_begin(c, "hold", &o, &id), HOLDS))
 		return;
 	MUST(evc_member_get(c, id, NULL) == 0);
 	nap(dice, 2000);
@@ -66,9 +65,12 @@ static inline evc_status
 live(struct life *l)
 {
 	evc_join_opts now = { .grace = 1e-3, .flags = EVC_JOIN_STOP_FIRST };
-	evc_coord *c = l->c;
+	evc_coord *c = l->at.c;
 
-	switch (roll(&l->dice, 10)) {
+	switch (roll(&l->dice, 11)) {
+	case 10:
+		drain(c, 1e-3, "a member");
+		return 0;
 	case 0:
 		return 0;
 	case 1:
@@ -82,7 +84,7 @@ live(struct life *l)
 		count(JOINS);
 		return 0;
 	case 4:
-		hold_for_a_while(c, l->slot, &l->dice);
+		hold_for_a_while(&l->at, &l->dice);
 		return 0;
 	case 5:
 		MUST(evc_guard(c, "guard", guarded, &l->dice, NULL) >= 0);
@@ -113,14 +115,14 @@ started(evc_coord *c, void *arg)
 }
 
 static inline void
-start_thread(struct slot *s, uint64_t *dice)
+start_thread(const struct spot *p, uint64_t *dice)
 {
-	struct life *l = new_life(s->c, s, dice);
+	struct life *l = new_life(p, dice);
 	/* BACKGROUND, END_STOPS, LATE, WATCHED */
 	evc_member_opts o = { .flags = (unsigned)roll(dice, 16) };
 	evc_id id = 0;
 
-	if (taken(s, evc_thread_start(s->c, "started", started, l, &o, &id),
+	if (taken(p, evc_thread_start(p->c, "started", started, l, &o, &id),
 		  STARTS))
 		MUST(id != 0);
 	else
@@ -140,8 +142,8 @@ own_thread(void *arg)
 	struct life *l = arg;
 
 	if (l->by_itself) {
-		MUST(taken(l->slot,
-			   evc_register_thread(l->c, "itself", pthread_self(),
+		MUST(taken(&l->at,
+			   evc_register_thread(l->at.c, "itself", pthread_self(),
 					       NULL, NULL),
 			   REGISTERED));
 		atomic_store(&l->go, 1);
@@ -164,9 +166,9 @@ register_one(struct life *l, pthread_t t, unsigned flags)
 			t_sleep(0.0001);
 		return;
 	}
-	MUST(taken(l->slot, evc_register_thread(l->c, NULL, t, &o, &first),
+	MUST(taken(&l->at, evc_register_thread(l->at.c, NULL, t, &o, &first),
 		   REGISTERED));
-	MUST(evc_register_thread(l->c, "again", t, NULL, &again) == 0);
+	MUST(evc_register_thread(l->at.c, "again", t, NULL, &again) == 0);
 	MUST(first != 0 && first == again);
 	atomic_store(&l->go, 1);
 }
@@ -174,7 +176,7 @@ register_one(struct life *l, pthread_t t, unsigned flags)
 /* Some of our own: registered by us, twice, by themselves, or in the list of a
    join.  The coordinator joins them all. */
 static inline void
-register_threads(struct slot *s, uint64_t *dice)
+register_threads(const struct spot *p, uint64_t *dice)
 {
 	struct group *g = calloc(1, sizeof *g);
 	bool list = chance(dice, 30);
@@ -190,8 +192,7 @@ register_threads(struct slot *s, uint64_t *dice)
 	for (i = 0; i < 3; i++) {
 		struct life *l = &g->l[i];
 
-		l->c = s->c;
-		l->slot = s;
+		l->at = *p;
 		l->group = g;
 		l->dice = roll(dice, UINT32_MAX) | 1;
 		l->by_itself = !list && chance(dice, 30);
@@ -201,12 +202,12 @@ register_threads(struct slot *s, uint64_t *dice)
 	}
 	for (i = 0; i < 3; i++)
 		if (list)
-			(void)taken(s, 0, REGISTERED);
+			(void)taken(p, 0, REGISTERED);
 		else
 			register_one(&g->l[i], t[i],
 				     (unsigned)roll(dice, 2));
 	if (list) {
-		MUST(evc_join(s->c, &o, NULL) >= 0);
+		MUST(evc_join(p->c, &o, NULL) >= 0);
 		count(JOINS);
 	}
 	leave_group(g);

@@ -1,146 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Everything at once, at random: workers that ask for stops, clear them, wait,
- * start and register threads, hold, join, run loops, look - on coordinators
- * that they share and that are counted, freed and made anew meanwhile - while
- * signals hit them whose handlers ask for stops, too.
+ * Everything at once, at random: workers that ask for stops and drains, clear
+ * them, wait, begin members of every kind, join, run loops, look - on any level
+ * of trees of coordinators that they share and that are counted, freed and made
+ * anew meanwhile, in parts or wholly - while signals hit them whose handlers ask
+ * for stops, too.  Beside those, scopes that come and go: used round after round
+ * by one, or left alone until they are told that they have ended.
  *
  * At the end nothing may be lost (what was taken in has ended, by the joins'
  * own count), nothing may hang (a watchdog says where each worker is), and no
- * thread and no descriptor may be left over.
+ * thread, no descriptor and no child process may be left over.
  *
  *	stress [SECONDS]     else EVC_STRESS_SECONDS, else 30
  *	EVC_SEED=n           throws other dice
  */
-#include "loops.h"
+#include <sys/wait.h>
 
-/* ---- what else a worker may do ---- */
-
-static void
-ask(evc_coord *c, uint64_t *dice)
-{
-	evc_status st = (evc_status)roll(dice, 4) * 5;
-
-	st = evc_request_stop(c, st, "a worker");
-	MUST(st >= 0);
-	count(REQUESTS);
-}
-
-static void
-clear(struct slot *s)
-{
-	evc_status st;
-
-	if (s->counted)
-		return;
-	st = evc_clear_stop(s->c);
-	MUST(st == 0 || st == -EVC_FAILED_PRECONDITION);
-	count(st == 0 ? CLEARS : REFUSED_CLEARS);
-}
-
-static void
-wait_or_poll(evc_coord *c, uint64_t *dice)
-{
-	double most = (double)roll(dice, 5) / 1e3;
-	struct pollfd p = { .events = POLLIN };
-
-	if (chance(dice, 50))
-		(void)evc_wait_for_stop(c, most);
-	else {
-		p.fd = evc_stop_fd(c);
-		MUST(p.fd >= 0);
-		(void)poll(&p, 1, (int)(most * 1e3));
-	}
-	count(WAITS);
-}
-
-static void
-join(evc_coord *c, uint64_t *dice)
-{
-	static const double grace[] = { EVC_NO_GRACE, 1e-10, 1e-3, 0.03 };
-	evc_join_opts o = { .grace = grace[roll(dice, 4)],
-			    .flags = EVC_JOIN_STOP_FIRST |
-				     (unsigned)roll(dice, 2) * 2 };
-	evc_verdict v;
-	evc_status st = evc_join(c, &o, &v);
-
-	MUST(st >= 0 && st == v.code);
-	MUST(st != 0 || v.n_stragglers == 0 ||
-	     (o.flags & EVC_JOIN_IGNORE_LIVE));
-	count(JOINS);
-	if (v.n_stragglers > 0)
-		count(LATE);
-}
-
-static bool
-each(const evc_member_info *m, void *arg)
-{
-	(void)arg;
-	MUST(m->kind != 0 && m->state != 0 && memchr(m->name, 0, 48) != NULL);
-	return true;
-}
-
-static void
-look(evc_coord *c, uint64_t *dice)
-{
-	char buf[2000];
-	evc_reason r;
-	unsigned i;
-
-	switch (roll(dice, 5)) {
-	case 0:
-		MUST(evc_explain(c, buf, sizeof buf) > 0);
-		break;
-	case 1:
-		MUST(evc_report(c, buf, sizeof buf) > 0);
-		break;
-	case 2:
-		MUST(evc_member_each(c, each, NULL) == 0);
-		break;
-	case 3:
-		for (i = 0; evc_reason_get(c, i, &r) == 0; i++)
-			MUST(r.round > 0 && r.kind > 0 && r.kind <= 6);
-		break;
-	default:
-		MUST(evc_raise_requested(c, &r) >= 0);
-		(void)evc_joined(c);
-		break;
-	}
-	count(LOOKS);
-}
-
-static void
-hook_on_helper(evc_coord *c, uint64_t *dice)
-{
-	evc_id id = 0;
-
-	MUST(evc_on_stop(c, "helper's", hook, NULL, NULL, &id) == 0);
-	count(HOOKS);
-	nap(dice, 1000);
-	if (chance(dice, 95))
-		MUST(evc_member_remove(c, id) == 0);
-}
-
-/* SIGUSR2 is the library's now and then. */
-static void
-own_signals(evc_coord *c, uint64_t *dice)
-{
-	evc_signals_opts o = { .stop = { SIGUSR2 }, .short_grace = 1e-3 };
-	evc_status st = evc_signals_start(c, &o);
-
-	if (st < 0) {
-		MUST(st == -EVC_ALREADY_EXISTS);
-		return;
-	}
-	nap(dice, 3000);
-	MUST(evc_signals_stop(c) == 0);
-}
+#include "steps.h"
 
 static void
 step(struct worker *w)
 {
 	struct slot *s = &slots[roll(&w->dice, N_SLOTS)];
 	uint64_t *d = &w->dice;
+	struct spot p;
 
 #define DO(name, call) \
 	do { \
@@ -148,44 +31,65 @@ step(struct worker *w)
 		call; \
 	} while (0)
 
-	DO("waiting for a slot", take_slot(s));
-	switch (roll(d, 16)) {
+	DO("waiting for a slot", p = take_slot(s, d));
+	switch (roll(d, 26)) {
 	case 0: case 1:
-		DO("request", ask(s->c, d));
+		DO("request", ask(&p, d));
 		break;
 	case 2: case 3:
-		DO("clear", clear(s));
+		DO("clear", clear(&p));
 		break;
 	case 4:
-		DO("wait", wait_or_poll(s->c, d));
+		DO("wait", wait_or_poll(p.c, d));
 		break;
 	case 5: case 6:
-		DO("start", start_thread(s, d));
+		DO("start", start_thread(&p, d));
 		break;
-	case 7: case 8:
-		DO("register", register_threads(s, d));
+	case 7:
+		DO("register", register_threads(&p, d));
+		break;
+	case 8:
+		DO("hold", hold_for_a_while(&p, d));
 		break;
 	case 9:
-		DO("hold", hold_for_a_while(s->c, s, d));
+		DO("join", join(p.c, d));
 		break;
 	case 10:
-		DO("join", join(s->c, d));
+		DO("loop", use_loop(&p, d));
 		break;
 	case 11:
-		DO("loop", use_loop(s, d));
+		DO("look", look(p.c, d));
 		break;
 	case 12:
-		DO("look", look(s->c, d));
+		DO("hook", hook_on_helper(p.c, d));
 		break;
 	case 13:
-		DO("hook", hook_on_helper(s->c, d));
+		DO("signals", own_signals(s->c, d));
 		break;
 	case 14:
-		DO("signals", own_signals(s->c, d));
+		DO("join in steps", join_in_steps(p.c, d));
+		break;
+	case 15: case 16: case 17:
+		DO("another member", add_some(&p, d));
+		break;
+	case 18: case 19: case 20:
+		DO("scope", use_part(&p, d));
+		break;
+	case 21:
+		DO("scope given up", give_up_part(&p, d));
+		break;
+	case 22: case 23:
+		DO("scope left alone", leave_alone(&p, NULL, false, d));
+		break;
+	case 24:
+		DO("loop thread", start_loop_thread(&p, d));
 		break;
 	default:
 		leave_slot(s);
-		DO("life", whole_life(d));
+		if (chance(d, 50))
+			DO("life", whole_life(d));
+		else
+			DO("tree", whole_tree(d));
 		return;
 	}
 	leave_slot(s);
@@ -238,8 +142,12 @@ bombard(void *arg)
 
 	while (!atomic_load(&over)) {
 		signo = chance(dice, 80) ? SIGUSR1 : SIGUSR2;
-		MUST(pthread_kill(workers[roll(dice, N_WORKERS)].thread,
-				  signo) == 0);
+		if (chance(dice, 80))
+			MUST(pthread_kill(
+				     workers[roll(dice, N_WORKERS)].thread,
+				     signo) == 0);
+		else
+			MUST(kill(getpid(), signo) == 0);
 		nap(dice, 2000);
 	}
 	return NULL;
@@ -247,18 +155,39 @@ bombard(void *arg)
 
 /* ---- the watchdog ---- */
 
+#ifndef HANGS_AFTER
 #define HANGS_AFTER 120.0 /* seconds; no step takes one */
+#endif
+
+/* Where all are; then what the trees say, if they can still. */
+static void
+tell_hang(int who)
+{
+	static char text[16000];
+	const char *where;
+	int i;
+
+	for (i = 0; i < N_WATCHED; i++) {
+		where = atomic_load(&workers[i].where);
+		fprintf(stderr, "worker %d: %s%s\n", i,
+			where != NULL ? where : "done",
+			i == who ? ", and hangs" : "");
+	}
+	for (i = 0; i < N_SLOTS; i++) {
+		evc_report(slots[i].c, text, sizeof text);
+		fprintf(stderr, "%s\n", text);
+	}
+}
 
 static void *
 watch(void *arg)
 {
-	struct { uint64_t steps; double since; } seen[N_WORKERS] = { 0 };
-	const char *where;
-	int i, k;
+	struct { uint64_t steps; double since; } seen[N_WATCHED] = { 0 };
+	int i;
 
 	while (!atomic_load((atomic_bool *)arg)) {
 		t_sleep(0.1);
-		for (i = 0; i < N_WORKERS; i++) {
+		for (i = 0; i < N_WATCHED; i++) {
 			if (atomic_load(&workers[i].steps) != seen[i].steps ||
 			    atomic_load(&workers[i].where) == NULL) {
 				seen[i].steps = atomic_load(&workers[i].steps);
@@ -268,91 +197,37 @@ watch(void *arg)
 				seen[i].since = t_now();
 			if (t_now() - seen[i].since < HANGS_AFTER)
 				continue;
-			for (k = 0; k < N_WORKERS; k++) {
-				where = atomic_load(&workers[k].where);
-				fprintf(stderr, "worker %d: %s%s\n", k,
-					where != NULL ? where : "done",
-					k == i ? ", and hangs" : "");
-			}
+			tell_hang(i);
 			_exit(1);
 		}
 	}
 	return NULL;
 }
 
-/* ---- slots: made, counted, freed ---- */
+/* ---- a reader ---- */
 
-static void
-log_line(int level, const char *line, const evc_reason *r, void *arg)
+/* Looks at all that there is, all the time. */
+static void *
+read_all(void *arg)
 {
-	MUST((level == EVC_LOG_ERROR || level == EVC_LOG_INFO) && line[0]);
-	MUST(r == NULL || r->code >= 0);
-	atomic_fetch_add((_Atomic uint64_t *)arg, 1);
-}
+	uint64_t *dice = arg;
+	struct slot *s;
 
-static _Atomic uint64_t log_lines;
-
-static void
-make(struct slot *s)
-{
-	long i = s - slots;
-	evc_config k = { .grace = 0.05,
-			 .name = s->counted ? "counted" : "wild",
-			 .max_reasons = i == 1 ? 3 : 0,
-			 .log = i == 1 ? log_line : NULL,
-			 .arg = &log_lines };
-
-	MUST(evc_new(NULL, &k, &s->c) == 0);
-	atomic_store(&s->begun, 0);
-	s->ended = 0;
-}
-
-static bool
-none(const evc_member_info *m, void *arg)
-{
-	(void)arg;
-	/* Hooks stay; nobody else. */
-	MUST(m->kind == EVC_HOOK);
-	return true;
-}
-
-/* Nobody but members uses it now: stop them, join them, count them. */
-static void
-audit(struct slot *s, bool last)
-{
-	/* Without end: an end that nobody hears of would hang here. */
-	evc_join_opts o = { .grace = INFINITY };
-	evc_verdict v;
-
-	MUST(pthread_rwlock_wrlock(&s->lock) == 0);
-	MUST(evc_request_stop(s->c, 0, "audit") >= 0);
-	do
-		MUST(evc_join(s->c, &o, &v) >= 0);
-	while (v.n_stragglers > 0); /* a second signal cuts every grace */
-	MUST(evc_joined(s->c) && evc_member_each(s->c, none, NULL) == 0);
-	s->ended += v.n_ended;
-	if (s->counted && s->ended != atomic_load(&s->begun)) {
-		fprintf(stderr, "%llu were taken in, %llu have ended\n",
-			(unsigned long long)s->begun,
-			(unsigned long long)s->ended);
-		abort();
+	while (!atomic_load(&over)) {
+		s = &slots[roll(dice, N_SLOTS)];
+		look(take_slot(s, dice).c, dice);
+		leave_slot(s);
+		nap(dice, 500);
 	}
-	if (last || v.n_errors % 2 == 0) {
-		MUST(evc_free(s->c) == 0);
-		s->c = NULL;
-		count(FREES);
-		if (!last)
-			make(s);
-	} else
-		MUST(evc_clear_stop(s->c) == 0);
-	MUST(pthread_rwlock_unlock(&s->lock) == 0);
+	return NULL;
 }
 
 /* ---- all of it ---- */
 
 static void
-prepare(uint64_t seed)
+prepare(struct ev_loop *loop, uint64_t seed)
 {
+	uint64_t dice = seed * 5 | 1;
 	pthread_rwlockattr_t attr;
 	struct sigaction sa = { .sa_handler = on_usr1 };
 	int i;
@@ -368,8 +243,9 @@ prepare(uint64_t seed)
 		&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	for (i = 0; i < N_SLOTS; i++) {
 		pthread_rwlock_init(&slots[i].lock, &attr);
-		slots[i].counted = i == 0;
-		make(&slots[i]);
+		slots[i].counted = i % 2 == 0;
+		slots[i].home = i < 2 ? loop : NULL;
+		make(&slots[i], &dice);
 	}
 	for (i = 0; i < N_WORKERS; i++) {
 		workers[i].dice = (seed + (uint64_t)i) *
@@ -379,11 +255,30 @@ prepare(uint64_t seed)
 	}
 }
 
+/* The main thread's part, one step. */
 static void
-run_for(double seconds, uint64_t seed)
+count_some(struct ev_loop *loop, uint64_t *dice)
 {
-	uint64_t dice = seed | 1, bomber_dice = seed * 3 | 1;
-	pthread_t bomber, dog;
+	struct slot *s = &slots[roll(dice, N_SLOTS)];
+
+	atomic_store(&main_thread->where, "main: its loop");
+	turn_home(loop, (double)roll(dice, 50) / 1e3);
+	if (chance(dice, 40))
+		join_at_home(dice);
+	atomic_store(&main_thread->where, "main: a leaf");
+	if (chance(dice, 40))
+		remake_leaf(s, loop, dice);
+	atomic_store(&main_thread->where, "main: a tree");
+	audit(s, loop, dice, false);
+	atomic_fetch_add(&main_thread->steps, 1);
+}
+
+static void
+run_for(double seconds, struct ev_loop *loop, uint64_t seed)
+{
+	uint64_t dice = seed | 1, bomber_dice = seed * 3 | 1,
+		 reader_dice = seed * 7 | 1;
+	pthread_t bomber, reader, dog;
 	double end = t_now() + seconds;
 	atomic_bool dog_off = false;
 	int i;
@@ -392,19 +287,32 @@ run_for(double seconds, uint64_t seed)
 		MUST(pthread_create(&workers[i].thread, NULL, work,
 				    &workers[i]) == 0);
 	MUST(pthread_create(&bomber, NULL, bombard, &bomber_dice) == 0);
+	MUST(pthread_create(&reader, NULL, read_all, &reader_dice) == 0);
 	MUST(pthread_create(&dog, NULL, watch, &dog_off) == 0);
-	while (t_now() < end) {
-		nap(&dice, 100000);
-		audit(&slots[roll(&dice, N_SLOTS)], false);
-	}
+	while (t_now() < end)
+		count_some(loop, &dice);
 	atomic_store(&over, true);
+	/* They may be waiting for something on our loop. */
+	atomic_store(&main_thread->where, "main: the end");
+	for (i = 0; i < N_WORKERS; i++)
+		while (atomic_load(&workers[i].where) != NULL)
+			turn_home(loop, 0);
 	pthread_join(bomber, NULL);
+	pthread_join(reader, NULL);
 	for (i = 0; i < N_WORKERS; i++)
 		pthread_join(workers[i].thread, NULL);
 	for (i = 0; i < N_SLOTS; i++)
-		audit(&slots[i], true);
+		audit(&slots[i], loop, &dice, true);
 	atomic_store(&dog_off, true);
 	pthread_join(dog, NULL);
+}
+
+static void
+nothing(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)loop;
+	(void)w;
+	(void)revents;
 }
 
 int
@@ -414,13 +322,22 @@ main(int argc, char **argv)
 	double seconds = argc > 1 ? atof(argv[1]) : env ? atof(env) : 30;
 	const char *seed_env = getenv("EVC_SEED");
 	uint64_t seed = seed_env ? strtoull(seed_env, NULL, 0) : 20260102;
+	struct ev_loop *loop;
+	ev_timer turns;
 	int threads = t_count_threads(), fds = t_count_fds(), i, missing = 0;
 
 	printf("stress: %g s, EVC_SEED=%llu\n", seconds,
 	       (unsigned long long)seed);
 	fflush(stdout);
-	prepare(seed);
-	run_for(seconds, seed);
+	loop = ev_loop_new(EVFLAG_AUTO);
+	MUST(loop != NULL);
+	ev_timer_init(&turns, nothing, 0, 1e-3);
+	ev_timer_start(loop, &turns);
+	prepare(loop, seed);
+	run_for(seconds, loop, seed);
+	ev_timer_stop(loop, &turns);
+	ev_loop_destroy(loop);
+	MUST(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 	MUST(t_settle_threads(threads) == threads);
 	MUST(t_settle_fds(fds) == fds);
 	printf("stress:");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the stress test is made of: dice, workers that say where they are, and
- * slots for coordinators that all workers share.
+ * slots for trees of coordinators that all workers share.
  *
- * Whoever uses the coordinator of a slot reads the slot's lock; who frees it or
- * counts it writes it.  Members need no lock: they keep their coordinator.
+ * Whoever uses a coordinator of a slot reads the slot's lock; who frees some of
+ * it or counts it writes it.  Members need no lock: they keep their coordinator.
  */
 #ifndef TESTS_STRESS_STRESS_H
 #define TESTS_STRESS_STRESS_H
@@ -30,7 +30,8 @@
 #include "../support/support.h"
 
 #define N_WORKERS 6
-#define N_SLOTS 3
+#define N_SLOTS 4
+#define N_NODES 5
 
 struct worker {
 	pthread_t thread;
@@ -39,31 +40,60 @@ struct worker {
 	_Atomic uint64_t steps;
 };
 
+/* What must be so of a member when it has ended; looked at by who counts. */
+struct debt {
+	struct debt *next;
+	void (*settle)(struct debt *d); /* looks, and frees */
+};
+
+struct part; /* a scope of somebody's own: scopes.h */
+
 struct slot {
 	pthread_rwlock_t lock;
-	evc_coord *c;
+	atomic_bool wanted;   /* somebody is about to write the lock */
+	evc_coord *c;         /* the root */
+	evc_coord *node[N_NODES];
+	struct ev_loop *home; /* the main thread's, or NULL */
 	bool counted; /* rounds change under the written lock alone */
 	/* Members that were taken in, and how many of them the joins say have
 	   ended; of counted slots. */
 	_Atomic uint64_t begun;
 	uint64_t ended;
+	_Atomic(struct debt *) debts;
+	_Atomic(struct part *) left; /* scopes that nobody has freed */
 };
 
-static struct worker workers[N_WORKERS];
+/* A coordinator somewhere in the tree of a slot. */
+struct spot {
+	evc_coord *c;
+	struct slot *slot;
+	/* Members that were taken in there, if somebody counts them. */
+	_Atomic uint64_t *begun;
+};
+
+/* The watchdog looks at the main thread as well. */
+#define N_WATCHED (N_WORKERS + 1)
+static struct worker workers[N_WATCHED];
+static struct worker *const main_thread = &workers[N_WORKERS];
 static struct slot slots[N_SLOTS];
 static atomic_bool over;
 
 /* What happened, for the summary: and all of it must have happened. */
 enum tally {
-	REQUESTS, CLEARS, REFUSED_CLEARS, WAITS, STARTS, REGISTERED, HOLDS,
-	JOINS, LATE, LOOPS, TASKS, TOLD, EVENTED, HOOKS, HOOK_CALLS, GUARDS,
-	LOOKS, SIGNALS, LIVES, FREES, N_TALLY
+	REQUESTS, DRAINS, CLEARS, REFUSED_CLEARS, WAITS, STARTS, REGISTERED,
+	HOLDS, JOINS, STEPPED, LATE, LOOPS, LOOP_THREADS, TASKS, TOLD, EVENTED,
+	HOOKS, HOOK_CALLS, GUARDS, LOOPERS, RUNS, RUNNERS, CHILDREN, FOREIGN,
+	SCOPES, ROUNDS, ENDED, FREED_IN_ENDED, USED_AGAIN, REMADE, LOOKS,
+	SIGNALS, LIVES, TREES, FREES, N_TALLY
 };
 static const char *const tally_name[N_TALLY] = {
-	"requests", "clears", "refused clears", "waits", "starts",
-	"registered", "holds", "joins", "late", "loops", "tasks", "told",
-	"evented joins", "hooks", "hook calls", "guards", "looks", "signals",
-	"lives", "frees",
+	"requests", "drains", "clears", "refused clears", "waits", "starts",
+	"registered", "holds", "joins", "stepped joins", "late", "loops",
+	"loop threads", "tasks", "told", "evented joins", "hooks",
+	"hook calls", "guards", "loopers", "runs", "runners", "children",
+	"foreign", "scopes", "rounds", "ended", "freed in ended",
+	"used again in ended", "nodes made anew", "looks", "signals", "lives",
+	"trees", "frees",
 };
 static _Atomic uint64_t tally[N_TALLY];
 
@@ -111,11 +141,17 @@ nap(uint64_t *dice, unsigned most_us)
    while nobody can free it. */
 static __thread evc_coord *volatile at_hand;
 
-static inline void
-take_slot(struct slot *s)
+/* Some coordinator of the slot: the root, or one below. */
+static inline struct spot
+take_slot(struct slot *s, uint64_t *dice)
 {
+	unsigned i = (unsigned)roll(dice, N_NODES + 2);
+
+	while (atomic_load(&s->wanted))
+		t_sleep(0.0002);
 	MUST(pthread_rwlock_rdlock(&s->lock) == 0);
-	at_hand = s->c;
+	at_hand = i < N_NODES ? s->node[i] : s->c;
+	return (struct spot){ at_hand, s, NULL };
 }
 
 static inline void
@@ -125,18 +161,57 @@ leave_slot(struct slot *s)
 	MUST(pthread_rwlock_unlock(&s->lock) == 0);
 }
 
+/* Without its home, when that was destroyed, nobody would keep the limit. */
+static inline void
+drain(evc_coord *c, double limit, const char *why)
+{
+	evc_status st = evc_request_drain(c, limit, why);
+
+	MUST(st == 0 || (st == -EVC_RESOURCE_EXHAUSTED &&
+			 evc_home(c) != NULL &&
+			 evc_reactor_loop(evc_home(c)) == NULL));
+	count(DRAINS);
+}
+
+static inline void
+now_one_more(const struct spot *p)
+{
+	atomic_fetch_add(&p->slot->begun, 1);
+	if (p->begun != NULL)
+		atomic_fetch_add(p->begun, 1);
+}
+
 /* A member was taken in, or was not. */
 static inline bool
-taken(struct slot *s, evc_status st, enum tally what)
+taken(const struct spot *p, evc_status st, enum tally what)
 {
 	if (st == 0) {
-		if (s != NULL)
-			atomic_fetch_add(&s->begun, 1);
+		now_one_more(p);
 		count(what);
 		return true;
 	}
 	MUST(st == -EVC_CANCELLED);
 	return false;
+}
+
+static inline void
+owe(struct slot *s, struct debt *d)
+{
+	d->next = atomic_load(&s->debts);
+	while (!atomic_compare_exchange_weak(&s->debts, &d->next, d))
+		;
+}
+
+/* All members have ended. */
+static inline void
+settle_debts(struct slot *s)
+{
+	struct debt *d = atomic_exchange(&s->debts, NULL), *next;
+
+	for (; d != NULL; d = next) {
+		next = d->next;
+		d->settle(d);
+	}
 }
 
 #endif

@@ -131,6 +131,23 @@ has_pidfd(void)
 	return true;
 }
 
+/* And can one be waited for (Linux 5.4)?  Else a number is all there is. */
+static MAYBE_UNUSED bool
+can_wait_by_pidfd(void)
+{
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	siginfo_t si;
+	bool yes;
+
+	if (fd < 0)
+		return false;
+	/* ECHILD: it was understood. */
+	yes = waitid(P_PIDFD, (id_t)fd, &si, WEXITED | WNOHANG) == 0 ||
+	      errno == ECHILD;
+	close(fd);
+	return yes;
+}
+
 /*
  * Does this kernel (Linux 6.15) keep the status of a child that somebody else
  * has reaped, for who has its pidfd?  Tried out.

@@ -27,7 +27,7 @@ census(evc_coord *c, const struct evc__member *self, bool hooks)
 	struct evc__census k;
 
 	pthread_mutex_lock(&c->lock);
-	k = evc__census(c, self, hooks, 0, 0);
+	k = evc__census(c, self, hooks, 0);
 	pthread_mutex_unlock(&c->lock);
 	return k;
 }
