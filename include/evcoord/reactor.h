@@ -42,7 +42,9 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
  * Run the reactor's loop until the stop and until its own tasks, loopers,
  * runners, hooks and evented joins have ended, and those of scopes whose home is
  * on it, then detach it (the home stays attached): the one call that a loop
- * thread needs.  Scopes that stay have no loop from then on.  An ev_break by the application is a request
+ * thread needs.  Runners that cannot ring are asked by joins alone: with one of
+ * those, somebody has to join meanwhile.  Scopes that stay have no loop from
+ * then on, and their `ended` is not called any more.  An ev_break by the application is a request
  * for the stop (EVC_BY_LOOP_BROKEN), and the loop goes on.
  *
  * Thread:    that loop's thread, outside ev_run; cancellation is disabled

@@ -70,6 +70,8 @@ own_end(evc_coord *c)
 		e = evc__deadline(&v);
 		end = e > end ? e : end;
 	}
+	/* When the last one has given up, nothing is left for those below. */
+	end = end != 0 ? end : c->spent_ns;
 	if (end != 0)
 		return end;
 	v.start = 0;

@@ -36,6 +36,7 @@ forget_stop(evc_coord *c)
 	c->n_ended = 0;
 	sync_store(&c->n_ended_below, 0);
 	c->seen_ns = 0;
+	c->spent_ns = 0;
 	c->lost_logged = 0;
 }
 

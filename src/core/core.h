@@ -171,6 +171,7 @@ struct evc_coord {
 	unsigned n_threads, n_probed, n_own_grace, n_background; /* of them */
 	unsigned n_lingering; /* likewise */
 	unsigned n_ended;    /* in this round, tasks aside */
+	uint64_t spent_ns;   /* when a join of this stop gave up; 0: none did */
 	uint64_t seen_ns;    /* when a stop without a slot was first seen */
 	unsigned lost_logged; /* errors without a slot, already told */
 	evc_verdict verdict; /* of the closed round */

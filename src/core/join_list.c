@@ -379,12 +379,17 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 			return close_round(j, w) ||
 			       sync_load_sc(&c->word) != w;
 		}
+		/* Or somebody came in between the two looks. */
+		if (view_of(j, w).alive > 0)
+			return true;
 		fill_verdict(j, w, &verdict, 0);
 		answer(j, &verdict);
 		return true;
 	case EVC__LATE:
 		if (forcing(j, v.now, ret_wait_ns))
 			return false;
+		if (!j->internal)
+			c->spent_ns = v.now;
 		fill_verdict(j, w, &verdict, v.alive);
 		answer(j, &verdict);
 		return true;

@@ -82,7 +82,7 @@ evc__keeper_due(const evc_coord *c, int not_of)
 	const struct evc__keeper *k = sync_load(&c->keeper);
 	uint64_t w = sync_load_sc(&c->word);
 
-	if (k == NULL || k->ended == NULL || c->dying ||
+	if (k == NULL || k->ended == NULL ||
 	    (c->home != NULL && c->home->loop == NULL && k->calling == 0))
 		return false; /* or nobody is left to tell it */
 	if (k->calling != 0)
@@ -202,7 +202,6 @@ evc__keeper_for(evc_coord *c,
 	if (had) {
 		sync_load(&c->keeper)->ended = ended;
 		sync_load(&c->keeper)->arg = arg;
-		evc__hooks_count_above(c, 1);
 	}
 	sync_unlock(&c->lock);
 	return had ? 0 :
@@ -251,7 +250,9 @@ evc__keeper_cleared(evc_coord *c, uint32_t stop)
 bool
 evc__keeper_tells(const evc_coord *c)
 {
-	return sync_load(&c->keeper)->ended != NULL;
+	const struct evc__keeper *k = sync_load(&c->keeper);
+
+	return k != NULL && k->ended != NULL;
 }
 
 void
@@ -291,6 +292,4 @@ evc__keeper_drop(evc_coord *c)
 		evc__join_end(&k->j);
 	k->active = false;
 	sync_unlock(&c->lock);
-	if (k->ended != NULL)
-		evc__hooks_count_above(c, (uint32_t)-1);
 }

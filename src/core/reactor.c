@@ -205,7 +205,8 @@ settle_on(evc_reactor *r, struct evc__bell *b, evc_reactor **ret)
 		sync_free(r);
 		return st;
 	}
-	*ret = r;
+	if (r->owner)
+		*ret = r;
 	return 0;
 }
 
@@ -238,11 +239,18 @@ evc__reactor_share(evc_coord *c, const char *name, evc_reactor *with,
 		   evc_reactor **ret)
 {
 	evc_reactor *r = reactor_new(c, name);
+	evc_status st;
 
 	if (r == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "no memory for a reactor");
-	return settle_on(r, with->bell, ret);
+	/* Before it is on the bell: from then on its loop may turn it, on
+	   another thread, and look whether it is the home. */
+	*ret = r;
+	st = settle_on(r, with->bell, ret);
+	if (st < 0)
+		*ret = NULL;
+	return st;
 }
 
 void

@@ -135,6 +135,9 @@ enrol(evc_coord *s)
 	}
 	list_append(&p->scopes, &s->sibling);
 	p->n_phased += s->phase > 0;
+	/* Its `ended` is waited for by joins above, as hooks are. */
+	if (evc__keeper_tells(s))
+		evc__hooks_count_above(s, 1);
 	if (s->phase > 0)
 		sync_store_sc(&s->tree->phased, true);
 	s->held = true;
@@ -167,6 +170,8 @@ evc__scope_leave(evc_coord *s)
 	evc__unlisten(p, &s->up);
 	list_remove(&s->sibling);
 	p->n_phased -= s->phase > 0;
+	if (evc__keeper_tells(s))
+		evc__hooks_count_above(s, (uint32_t)-1);
 	sync_unlock(&p->lock);
 	/* A phase that it held up may have its turn. */
 	evc__ring(p);

@@ -66,7 +66,7 @@ mark_own(evc_coord *c, uint32_t stop)
 }
 
 static struct outcome
-try_record(evc_coord *c, const struct evc__request *q)
+record(evc_coord *c, const struct evc__request *q)
 {
 	uint64_t w = sync_load(&c->word), next;
 	uint32_t stops = WORD_STOPS(w);
@@ -118,12 +118,12 @@ try_record(evc_coord *c, const struct evc__request *q)
 }
 
 static struct outcome
-record(evc_coord *c, const struct evc__request *q)
+put(evc_coord *c, const struct evc__request *q)
 {
 	struct outcome o;
 
 	do
-		o = try_record(c, q);
+		o = record(c, q);
 	while (o.again);
 	return o;
 }
@@ -132,7 +132,7 @@ evc_status
 evc__request_record(evc_coord *c, const struct evc__request *q,
 		    bool *ret_error)
 {
-	struct outcome o = record(c, q);
+	struct outcome o = put(c, q);
 
 	*ret_error = o.error;
 	return o.st;
@@ -161,7 +161,7 @@ evc__request(evc_coord *c, const struct evc__request *q)
 
 	if (!keep(c))
 		return 0;
-	o = record(c, q);
+	o = put(c, q);
 	if (q->code != 0 && q->by == 0) {
 		self.reported_to = c;
 		self.reported_stops = WORD_STOPS(sync_load(&c->word));

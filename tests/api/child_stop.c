@@ -14,7 +14,7 @@ START_TEST(SIGTERM_and_obedience_are_clean)
 	evc_verdict v;
 	int d, i;
 
-	for (d = 0; d < N_DRIVES; d++) {
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
 		begin_setting(&s, d, NULL);
 		for (i = 0; i < 3; i++) {
 			k[i] = kid_born(term[i], 0, 0);
@@ -39,7 +39,7 @@ START_TEST(SIGTERM_comes_with_the_stop_and_not_before)
 	struct kid k;
 	int d;
 
-	for (d = 0; d < N_DRIVES; d++) {
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
 		begin_setting(&s, d, NULL);
 		k = kid_born(TERM_DEFAULT, 0, 0);
 		kid_add(&s, "child", &k, 0, 0);
@@ -57,14 +57,13 @@ START_TEST(SIGTERM_comes_with_the_stop_and_not_before)
 }
 END_TEST
 
-/* Whoever asks: it blocks nobody, so it waits for no join and no loop. */
-START_TEST(SIGTERM_needs_no_join_and_no_loop)
+START_TEST(SIGTERM_needs_no_join_where_there_is_a_loop)
 {
 	struct setting s;
 	struct kid k;
 	int d, by_signal;
 
-	for (d = 0; d < N_DRIVES; d++)
+	for (d = BY_HOME; d <= BY_FAR_LOOP; d++)
 		for (by_signal = 0; by_signal < 2; by_signal++) {
 			begin_setting(&s, d, NULL);
 			k = kid_born(TERM_DEFAULT, 0, 0);
@@ -76,7 +75,7 @@ START_TEST(SIGTERM_needs_no_join_and_no_loop)
 				UNTIL(evc_should_stop(s.c));
 			} else
 				OK(evc_request_stop(s.c, 0, NULL));
-			UNTIL(kid_has_ended(&k));
+			TURN_UNTIL(&s, kid_has_ended(&k));
 			OK(evc_join(s.c, NULL, NULL));
 			kid_was_reaped(&k);
 			end_setting(&s);
@@ -91,7 +90,7 @@ START_TEST(another_exit_status_after_the_stop_is_an_error)
 	struct kid k;
 	int d;
 
-	for (d = 0; d < N_DRIVES; d++) {
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
 		begin_setting(&s, d, NULL);
 		k = kid_born(5, 0, 0);
 		kid_add(&s, "not-saved", &k, 0, 0);
@@ -107,6 +106,31 @@ START_TEST(another_exit_status_after_the_stop_is_an_error)
 }
 END_TEST
 
+/* What a terminal sends to all, or a shell says so. */
+START_TEST(SIGINT_after_the_stop_is_obedience)
+{
+	struct setting s;
+	struct kid k, shell;
+	evc_verdict v;
+	int d;
+
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
+		begin_setting(&s, d, NULL);
+		k = kid_born(TERM_IGNORED, 0, SIGINT);
+		shell = kid_born(130, 0, 0);
+		kid_add(&s, "child", &k, 0, 0);
+		kid_add(&s, "shell", &shell, 0, 0);
+		OK(evc_request_stop(s.c, 0, NULL));
+		kid_let_go(&k);
+		OK(evc_join(s.c, NULL, &v));
+		ck_assert_uint_eq(v.n_errors, 0);
+		kid_was_reaped(&k);
+		kid_was_reaped(&shell);
+		end_setting(&s);
+	}
+}
+END_TEST
+
 START_TEST(a_signal_that_is_not_ours_after_the_stop_is_an_error)
 {
 	struct setting s;
@@ -114,7 +138,7 @@ START_TEST(a_signal_that_is_not_ours_after_the_stop_is_an_error)
 	struct kid k;
 	int d;
 
-	for (d = 0; d < N_DRIVES; d++) {
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
 		begin_setting(&s, d, NULL);
 		k = kid_born(TERM_IGNORED, 0, 0);
 		kid_add(&s, "shot", &k, 0, 0);
@@ -177,7 +201,7 @@ START_TEST(at_the_end_of_the_joins_grace_SIGKILL)
 {
 	int d;
 
-	for (d = 0; d < N_DRIVES; d++) {
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
 		is_killed(d, 0, 0.1, false);
 		is_killed(d, 1000, 0.1, false);
 		is_killed(d, 0, 1e-10, false);
@@ -190,7 +214,7 @@ START_TEST(at_the_end_of_its_own_grace_SIGKILL)
 {
 	int d;
 
-	for (d = 0; d < N_DRIVES; d++)
+	for (d = 0; d <= BY_FAR_LOOP; d++)
 		is_killed(d, 0.1, 100, false);
 }
 END_TEST
@@ -199,7 +223,7 @@ START_TEST(a_stopped_one_that_is_deaf_is_killed_as_well)
 {
 	int d;
 
-	for (d = 0; d < N_DRIVES; d++)
+	for (d = 0; d <= BY_FAR_LOOP; d++)
 		is_killed(d, 0, 0.1, true);
 }
 END_TEST
@@ -212,7 +236,7 @@ START_TEST(a_stopped_one_is_continued_and_obeys)
 	struct kid k;
 	int d, i;
 
-	for (d = 0; d < N_DRIVES; d++)
+	for (d = 0; d <= BY_FAR_LOOP; d++)
 		for (i = 0; i < 3; i++) {
 			begin_setting(&s, d, NULL);
 			k = kid_born(term[i], 0, 0);
@@ -237,7 +261,7 @@ START_TEST(its_own_grace_does_not_wait_for_the_join)
 	struct kid k;
 	int d;
 
-	for (d = 0; d < N_DRIVES; d++) {
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
 		begin_setting(&s, d, NULL);
 		hold = 0;
 		k = kid_born(TERM_IGNORED, 0, 0);
@@ -298,7 +322,7 @@ START_TEST(added_after_the_stop_it_is_told_and_waited_for)
 	struct kid k;
 	int d;
 
-	for (d = 0; d < N_DRIVES; d++) {
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
 		begin_setting(&s, d, NULL);
 		k = kid_born(TERM_DEFAULT, 0, 0);
 		/* a runner of the far loop keeps it there after the stop */
@@ -309,7 +333,8 @@ START_TEST(added_after_the_stop_it_is_told_and_waited_for)
 		OK(evc_request_stop(s.c, 0, NULL));
 		OK(evc_hold_begin(s.c, "hold", &late, &hold));
 		kid_add(&s, "late", &k, 0, 0);
-		UNTIL(kid_has_ended(&k)); /* no join is needed */
+		if (d != BY_JOINER) /* no join is needed */
+			TURN_UNTIL(&s, kid_has_ended(&k));
 		atomic_store(&m.runs, 0);
 		OK(evc_hold_end(s.c, hold));
 		OK(evc_join(s.c, NULL, &v));
@@ -328,7 +353,7 @@ START_TEST(one_in_the_BACKGROUND_keeps_no_join_waiting)
 	struct kid k;
 	int d;
 
-	for (d = 0; d < N_DRIVES; d++) {
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
 		begin_setting(&s, d, NULL);
 		k = kid_born(TERM_DEFAULT, 0, 0);
 		kid_add(&s, "daemon", &k, 0, EVC_BACKGROUND);
@@ -383,8 +408,9 @@ END_TEST
 
 KERNELS_MAIN("child_stop", SIGTERM_and_obedience_are_clean,
 	     SIGTERM_comes_with_the_stop_and_not_before,
-	     SIGTERM_needs_no_join_and_no_loop,
+	     SIGTERM_needs_no_join_where_there_is_a_loop,
 	     another_exit_status_after_the_stop_is_an_error,
+	     SIGINT_after_the_stop_is_obedience,
 	     a_signal_that_is_not_ours_after_the_stop_is_an_error,
 	     at_the_end_of_the_joins_grace_SIGKILL,
 	     at_the_end_of_its_own_grace_SIGKILL,

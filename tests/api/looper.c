@@ -348,6 +348,28 @@ START_TEST(a_run_that_turns_its_loop_serves_the_others_and_not_itself)
 }
 END_TEST
 
+/* A plain ev_run goes on for a looper that a join would wait for, due or not,
+   and for no other. */
+START_TEST(in_the_foreground_it_keeps_ev_run_from_returning)
+{
+	evc_member_opts back = { .flags = EVC_BACKGROUND };
+	evc_member_opts created = { .flags = EVC_PAUSED };
+	struct looper l = { .last = 3, .result = EVC_OUT_OF_RANGE };
+	struct looper behind = { 0 }, never = { 0 };
+	struct rig r;
+
+	rig_begin(&r, _i, NULL);
+	looper_begin(&r, &behind, 0.001, &back);
+	looper_begin(&r, &never, 0.001, &created);
+	ev_run(r.home, 0);
+	looper_begin(&r, &l, 0.001, NULL);
+	ev_run(r.home, 0);
+	ck_assert_int_eq(l.runs, 3);
+	ck_assert_int_eq(never.n_calls, 0);
+	rig_end(&r);
+}
+END_TEST
+
 /* The loop is destroyed under a looper that has run, and two that have not. */
 START_TEST(loopers_of_a_destroyed_loop_have_ended)
 {
@@ -422,5 +444,6 @@ PLACES_MAIN("looper", EACH_PLACE(it_starts_runs_and_stops_where_it_lives),
 	    ELSEWHERE(it_may_have_a_grace_of_its_own),
 	    AT_PLACE(a_run_that_turns_its_loop_serves_the_others_and_not_itself,
 		     AT_HOME),
+	    AT_PLACE(in_the_foreground_it_keeps_ev_run_from_returning, AT_HOME),
 	    AT_PLACE(loopers_of_a_destroyed_loop_have_ended, AT_HOME),
 	    AT_PLACE(its_own_thread_is_set_up_like_any, ON_THREAD))

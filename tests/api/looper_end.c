@@ -200,7 +200,7 @@ START_TEST(asleep_it_wakes_for_the_stop)
 		pthread_t asker;
 		void *failed;
 
-		rig_scripted(&r, _i);
+		rig_begin(&r, _i, i < 2 ? NULL : &scripted_config);
 		looper_begin(&r, &l, intervals[i], NULL);
 		UNTIL_RUNS(&r, &l, 1);
 		if (_i != AT_HOME && i < 2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Many loopers beside each other: all are served, each at its own boundaries,
- * whatever comes and goes among them.
+ * by its own options, whatever comes and goes among them.
  */
 #include "../support/looper_util.h"
 
@@ -188,7 +188,70 @@ START_TEST(p1_back_to_back_they_come_and_go)
 }
 END_TEST
 
+/* Asleep for an hour, until something earlier comes up. */
+START_TEST(a_sleep_is_cut_short_by_what_is_due_earlier)
+{
+	struct looper l = { 0 }, other = { 0 };
+	struct rig r;
+
+	rig_begin(&r, _i, NULL);
+	looper_begin(&r, &l, 3600, NULL);
+	UNTIL_RUNS(&r, &l, 1);
+	RUNS_STAY(&r, &l, 1);
+	OK(evc_looper_trigger(r.c, l.id));
+	UNTIL_RUNS(&r, &l, 2);
+	RUNS_STAY(&r, &l, 2);
+	OK(evc_looper_set_interval(r.c, l.id, 0.001));
+	UNTIL_RUNS(&r, &l, 5);
+	OK(evc_looper_set_interval(r.c, l.id, 3600));
+	rig_moment(&r);
+	looper_begin(&r, &other, 0.001, NULL);
+	UNTIL_RUNS(&r, &other, 5);
+	rig_end(&r);
+	ck_assert_int_eq(l.wrong + other.wrong, 0);
+}
+END_TEST
+
+/* An option counts also when it is the only one. */
+START_TEST(each_option_stands_for_itself)
+{
+	evc_member_opts opts;
+	atomic_int runs = 0;
+	struct rig r;
+	int k;
+
+	rig_scripted(&r, _i);
+	opts = rig_opts(&r, NULL);
+	opts.start = opts.stop = NULL;
+	opts.missed = EVC_MISSED_BURST;
+	grid_ns = atomic_load(&scripted_ns);
+	OK(evc_looper_start(r.c, "bursts", INTERVAL, count_hook, &runs, &opts,
+			    NULL));
+	RIG_UNTIL(&r, atomic_load(&runs) == 1);
+	clock_to(6.5);
+	RIG_UNTIL(&r, atomic_load(&runs) == 7);
+	rig_end(&r);
+
+	rig_scripted(&r, _i);
+	opts = rig_opts(&r, NULL);
+	opts.start = opts.stop = NULL;
+	opts.jitter = 1;
+	atomic_store(&runs, 0);
+	grid_ns = atomic_load(&scripted_ns);
+	OK(evc_looper_start(r.c, "shifted", INTERVAL, count_hook, &runs, &opts,
+			    NULL));
+	for (k = 0; k < 8 && atomic_load(&runs) == k; k++) {
+		clock_to(k);
+		rig_moment(&r);
+	}
+	ck_assert_int_lt(runs, 8); /* not all at their boundaries */
+	rig_end(&r);
+}
+END_TEST
+
 PLACES_MAIN("looper_many", EACH_PLACE(many_live_side_by_side),
+	    EACH_PLACE(a_sleep_is_cut_short_by_what_is_due_earlier),
+	    EACH_PLACE(each_option_stands_for_itself),
 	    AT_PLACE(p1_back_to_back_they_come_and_go, AT_HOME),
 	    AT_PLACE(p1_back_to_back_they_come_and_go, FAR_AWAY),
 	    AT_PLACE(p1_among_many_each_keeps_its_own_boundaries, AT_HOME),

@@ -397,39 +397,27 @@ START_TEST(idle_its_thread_sleeps)
 	rig_begin(&r, _i, NULL);
 	looper_begin(&r, &l, INFINITY, NULL);
 	UNTIL_RUNS(&r, &l, 1);
-	ck_assert(stays_asleep(l.tid));
+	ck_assert(stays_asleep(l.tid, MOMENT));
 	OK(evc_looper_trigger(r.c, l.id));
 	UNTIL_RUNS(&r, &l, 2);
-	ck_assert(stays_asleep(l.tid));
+	ck_assert(stays_asleep(l.tid, MOMENT));
 	OK(evc_looper_set_interval(r.c, l.id, 0));
 	UNTIL_RUNS(&r, &l, 10);
 	OK(evc_member_pause(r.c, l.id));
-	ck_assert(stays_asleep(l.tid));
+	ck_assert(stays_asleep(l.tid, MOMENT));
 	OK(evc_looper_set_interval(r.c, l.id, 3600));
 	OK(evc_member_resume(r.c, l.id));
-	ck_assert(stays_asleep(l.tid));
+	ck_assert(stays_asleep(l.tid, MOMENT));
 	rig_end(&r);
-}
-END_TEST
 
-/* A plain ev_run goes on for a looper that a join would wait for, due or not,
-   and for no other. */
-START_TEST(in_the_foreground_it_keeps_ev_run_from_returning)
-{
-	evc_member_opts back = { .flags = EVC_BACKGROUND };
-	evc_member_opts created = { .flags = EVC_PAUSED };
-	struct looper l = { .last = 3, .result = EVC_OUT_OF_RANGE };
-	struct looper behind = { 0 }, never = { 0 };
-	struct rig r;
-
-	rig_begin(&r, _i, NULL);
-	looper_begin(&r, &behind, 0.001, &back);
-	looper_begin(&r, &never, 0.001, &created);
-	ev_run(r.home, 0);
-	looper_begin(&r, &l, 0.001, NULL);
-	ev_run(r.home, 0);
-	ck_assert_int_eq(l.runs, 3);
-	ck_assert_int_eq(never.n_calls, 0);
+	/* Also after it woke too early, for its clock stands still: it looks
+	   again every 25 ms. */
+	memset(&l, 0, sizeof(l));
+	rig_scripted(&r, _i);
+	looper_begin(&r, &l, 0.2, NULL);
+	t_sleep(0.25);
+	ck_assert(stays_asleep(l.tid, 0.005));
+	ck_assert_int_eq(l.runs, 1);
 	rig_end(&r);
 }
 END_TEST
@@ -445,5 +433,4 @@ PLACES_MAIN("looper_time",
 	    AT_PLACE(back_to_back_on_a_loop_others_are_served_between, AT_HOME),
 	    EACH_PLACE(INFINITY_runs_once_and_then_when_triggered),
 	    ELSEWHERE(idle_its_thread_sleeps),
-	    AT_PLACE(in_the_foreground_it_keeps_ev_run_from_returning, AT_HOME),
 	    EACH_PLACE(the_shortest_intervals_run_and_stop))

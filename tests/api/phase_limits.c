@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Phases that do not go smoothly: limits and who is named at them, scopes that
- * come while the stop goes on, nested phases, scopes that are stopped or
- * cleared out of their turn.
+ * Phases that do not go smoothly: limits and who is named at them, and scopes
+ * that come while the stop goes on.  Nested ones stand in phases_nested.c.
  */
 #include "../support/scope_util.h"
 
@@ -206,6 +205,35 @@ START_TEST(each_scope_of_a_phase_has_its_own_limit)
 }
 END_TEST
 
+static void
+end_it(evc_task *t, void *arg)
+{
+	(void)arg;
+	evc_task_end(t);
+}
+
+/* Who was not told before cannot be late: it may obey first. */
+START_TEST(who_is_told_at_the_end_is_not_named_when_it_obeys)
+{
+	static const evc_task_class cls = { "obedient", end_it, NULL, 0 };
+	evc_join_opts opts = { .grace = 0.1, .flags = EVC_JOIN_STOP_FIRST };
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop), *s = phase_scope(c, "s", 1, 0);
+	evc_id id = hold(c, "stuck");
+	evc_task t = { 0 };
+	evc_verdict v;
+
+	OK(evc_task_begin(evc_home(s), &t, &cls));
+	ck_assert_int_eq(evc_run(c, &opts, &v), EVC_DEADLINE_EXCEEDED);
+	ck_assert_uint_eq(v.n_stragglers, 1);
+	HAS(v.error.text, "stuck");
+	OK(evc_hold_end(c, id));
+	OK(evc_free(s));
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 /* ---- scopes that come while the stop goes on ---- */
 
 START_TEST(born_during_the_stop_each_waits_for_its_turn)
@@ -216,7 +244,8 @@ START_TEST(born_during_the_stop_each_waits_for_its_turn)
 	for (how = 0; how < N_WAYS; how++) {
 		evc_coord *c = driver_make(&d, how), *a, *b, *same, *behind,
 			  *later;
-		evc_id in_a, in_b, in_later;
+		evc_member_opts late = { .flags = EVC_LATE };
+		evc_id in_a, in_b, in_later, in_c = 0;
 
 		a = phase_scope(c, "a", 0, 0);
 		b = phase_scope(c, "b", 2, 0);
@@ -232,9 +261,11 @@ START_TEST(born_during_the_stop_each_waits_for_its_turn)
 		in_later = hold(later, "later"); /* it works still */
 		OK(evc_hold_end(a, in_a));
 		UNTIL(evc_should_stop(b));
+		OK(evc_hold_begin(c, "late", &late, &in_c));
 		behind = phase_scope(c, "behind", 1, 0);
 		BY_PARENT(behind); /* a phase behind one that is over */
 		NOT_YET(evc_should_stop(later));
+		OK(evc_hold_end(c, in_c));
 		OK(evc_hold_end(b, in_b));
 		UNTIL(evc_should_stop(later));
 		NOT_YET(driver_returned(&d));
@@ -282,104 +313,6 @@ START_TEST(born_when_all_were_told_it_is_born_stopped)
 }
 END_TEST
 
-/* ---- nested, and out of turn ---- */
-
-START_TEST(phases_nest)
-{
-	struct driver d = { .config.grace = INFINITY };
-	int how;
-
-	for (how = 0; how < N_WAYS; how++) {
-		evc_coord *c = driver_make(&d, how), *a, *a0, *a1, *b;
-		evc_id in_a, in_a0, in_a1;
-
-		a = phase_scope(c, "a", 0, 0);
-		a1 = phase_scope(a, "a1", 1, 0);
-		a0 = phase_scope(a, "a0", 0, 0);
-		b = phase_scope(c, "b", 1, 0);
-		in_a = hold(a, "a");
-		in_a0 = hold(a0, "a0");
-		in_a1 = hold(a1, "a1");
-		driver_go(&d);
-		driver_stop(&d);
-		UNTIL(evc_should_stop(a) && evc_should_stop(a0));
-		NOT_YET(evc_should_stop(a1) || evc_should_stop(b));
-		OK(evc_hold_end(a0, in_a0));
-		NOT_YET(evc_should_stop(a1) || evc_should_stop(b));
-		OK(evc_hold_end(a, in_a));
-		UNTIL(evc_should_stop(a1));
-		NOT_YET(evc_should_stop(b));
-		OK(evc_hold_end(a1, in_a1));
-		UNTIL(evc_should_stop(b));
-		OK(driver_wait(&d));
-		OK(evc_free(a0));
-		OK(evc_free(a1));
-		OK(evc_free(a));
-		OK(evc_free(b));
-		driver_end(&d);
-	}
-}
-END_TEST
-
-/* A join drives what is below it, and nothing beside or above. */
-START_TEST(a_join_of_a_scope_drives_that_scope_alone)
-{
-	evc_coord *c = new_coord(NULL), *a, *a1, *b;
-	struct joiner j;
-	evc_id in_a;
-
-	a = phase_scope(c, "a", 0, INFINITY);
-	a1 = phase_scope(a, "a1", 1, 0);
-	b = phase_scope(c, "b", 1, 0);
-	in_a = hold(a, "a");
-	join_begin(&j, a, INFINITY, 0);
-	OK(evc_request_stop(c, 0, NULL));
-	ck_assert(evc_should_stop(a));
-	ck_assert(evc_should_stop(b));
-	NOT_YET(evc_should_stop(a1));
-	OK(evc_hold_end(a, in_a));
-	OK(join_end(&j));
-	BY_PARENT(a1);
-	OK(evc_free(a1));
-	OK(evc_free(a));
-	OK(evc_free(b));
-	OK(evc_free(c));
-}
-END_TEST
-
-START_TEST(stopped_or_cleared_out_of_its_turn)
-{
-	struct driver d = { .config.grace = INFINITY };
-	int how;
-
-	for (how = 0; how < N_WAYS; how++) {
-		evc_coord *c = driver_make(&d, how), *a, *b;
-		evc_id in_a;
-
-		a = phase_scope(c, "a", 0, 0);
-		b = phase_scope(c, "b", 1, 0);
-		in_a = hold(a, "a");
-		driver_go(&d);
-		driver_stop(&d);
-		UNTIL(evc_should_stop(a));
-		ck_assert(!evc_should_stop(b));
-		/* its own stop needs no turn */
-		OK(evc_request_stop(b, 0, "early"));
-		OK(evc_join(b, NULL, NULL));
-		/* cleared before its turn it is not asked anew ... */
-		OK(evc_clear_stop(b));
-		ck_assert(!evc_should_stop(b));
-		OK(evc_hold_end(a, in_a));
-		OK(driver_wait(&d));
-		/* ... but at its turn */
-		BY_PARENT(b);
-		OK(evc_free(a));
-		OK(evc_free(b));
-		driver_end(&d);
-	}
-}
-END_TEST
-
 API_MAIN("phase_limits",
 	 when_its_limit_is_over_the_next_is_told_and_it_is_named,
 	 who_outlasts_its_phase_is_waited_for_as_long_as_the_join_has,
@@ -387,6 +320,5 @@ API_MAIN("phase_limits",
 	 a_limit_of_none_keeps_nobody_waiting, a_limit_counts_from_its_own_turn,
 	 each_scope_of_a_phase_has_its_own_limit,
 	 born_during_the_stop_each_waits_for_its_turn,
-	 born_when_all_were_told_it_is_born_stopped, phases_nest,
-	 a_join_of_a_scope_drives_that_scope_alone,
-	 stopped_or_cleared_out_of_its_turn)
+	 born_when_all_were_told_it_is_born_stopped,
+	 who_is_told_at_the_end_is_not_named_when_it_obeys)

@@ -2,8 +2,8 @@
 /*
  * Phases: in what order scopes are told of their parent's stop while a join
  * drives it, in each way to join; and that without a join all are told at
- * once.  What holds up a phase stands in phase_holds.c; limits, late ones and
- * nested phases in phase_limits.c.
+ * once.  What holds up a phase stands in phase_holds.c, limits and late ones in
+ * phase_limits.c, nested ones in phases_nested.c.
  */
 #include "../support/scope_util.h"
 

@@ -24,15 +24,15 @@ START_TEST(its_operations_are_called_where_the_header_says)
 		OK(evc_request_stop(s.c, 0, NULL));
 		TURN_UNTIL(&s, atomic_load(&m.stops) > 0);
 		ck_assert_int_eq(m.joins, 0);
-		where = d == BY_JOINER ? atomic_load(&j.tid)
-			: d == BY_HOME ? own_tid()
-				       : atomic_load(&s.far_tid);
+		where = d == BY_JOINER     ? atomic_load(&j.tid)
+			: d == BY_FAR_LOOP ? atomic_load(&s.far_tid)
+					   : own_tid();
 		ck_assert_int_eq(m.asked_tid, where);
 		ck_assert_int_eq(m.stop_tid, where);
 		atomic_store(&m.runs, 0);
 		TURN_UNTIL(&s, atomic_load(&j.returned));
 		OK(join_end(&j));
-		if (d != BY_FAR_LOOP) { /* no reactor named: a thread of its own */
+		if (s.far == NULL) { /* none named: a thread of its own */
 			ck_assert_int_ne(m.join_tid, where);
 			ck_assert_int_ne(m.join_tid, own_tid());
 		} else

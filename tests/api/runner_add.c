@@ -109,9 +109,42 @@ START_TEST(added_while_the_home_loop_runs_it_is_told_there)
 	ck_assert(a.told);
 	ck_assert_uint_eq(v.n_ended, 1);
 	ck_assert_int_eq(a.m.stop_tid, own_tid());
-	ck_assert_int_eq(a.m.join_tid, own_tid());
+	ck_assert_int_ne(a.m.join_tid, own_tid()); /* no reactor named */
 	machine_was_joined(&a.m, 1);
 	end_setting(&s);
+}
+END_TEST
+
+/* The table and the name were copied: they may go. */
+START_TEST(its_table_and_its_name_are_copied)
+{
+	struct setting s;
+	struct machine m;
+	evc_verdict v;
+	int d;
+
+	for (d = 0; d < N_DRIVES; d++) {
+		evc_member_opts opts = { 0 };
+		evc_runner_ops ops = machine_ops;
+		char name[] = "copied", text[4096];
+
+		begin_setting(&s, d, NULL);
+		memset(&m, 0, sizeof(m));
+		opts.reactor = s.far;
+		m.ends_at_stop = true;
+		m.word = "word";
+		atomic_store(&m.runs, 1);
+		OK(evc_runner_add(s.c, name, &ops, &m, &opts, &m.id));
+		memset(&ops, 0, sizeof(ops));
+		memset(name, 'x', sizeof(name) - 1);
+		evc_report(s.c, text, sizeof(text));
+		HAS(text, "copied");
+		HAS(text, "word");
+		OK(evc_request_stop(s.c, 0, NULL));
+		OK(evc_join(s.c, NULL, &v));
+		machine_was_joined(&m, 1);
+		end_setting(&s);
+	}
 }
 END_TEST
 
@@ -205,5 +238,6 @@ END_TEST
 API_MAIN("runner_add", added_while_a_join_waits_it_is_asked_and_joined,
 	 added_after_the_stop_while_a_join_waits_it_is_told,
 	 added_while_the_home_loop_runs_it_is_told_there,
+	 its_table_and_its_name_are_copied,
 	 its_id_is_set_before_anything_is_called,
 	 added_after_the_stop_it_is_told_and_waited_for)

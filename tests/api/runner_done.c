@@ -152,6 +152,7 @@ START_TEST(a_second_done_is_refused)
 	struct machine m;
 	struct guest g = { 0 };
 	struct joiner j;
+	evc_member_info info;
 	evc_verdict v;
 
 	/* nobody joins it yet */
@@ -160,6 +161,8 @@ START_TEST(a_second_done_is_refused)
 	atomic_store(&m.runs, 1);
 	machine_add(s.c, "machine", &m, NULL, 0);
 	OK(done(s.c, &m, 0));
+	OK(evc_member_get(s.c, m.id, &info));
+	ck_assert_uint_eq(info.state, EVC_DONE);
 	REFUSED(EVC_NOT_FOUND, evc_runner_done(s.c, m.id, EVC_INTERNAL));
 	OK(evc_join(s.c, NULL, &v));
 	ck_assert_uint_eq(v.n_errors, 0);

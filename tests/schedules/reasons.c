@@ -270,7 +270,7 @@ START_TEST(slots_of_the_new_round_survive_the_rest_of_the_clear)
 	int h;
 
 	OK(evc_request_stop(c, 0, "old"));
-	h = seam_hold("store", "clear", 1);
+	h = seam_hold("store", "clear", 2);
 	actor_begin(&a, do_clear, c, NULL);
 	HELD(h);
 	OK(evc_request_stop(c, EVC_INTERNAL, "new"));
@@ -296,7 +296,7 @@ START_TEST(slots_full_of_the_old_round_are_free_for_the_new)
 	for (i = 0; i < 20; i++)
 		OK(evc_request_stop(c, i ? EVC_INTERNAL : 0, "old"));
 	ck_assert_uint_eq(count_reasons(c), 4);
-	h = seam_hold("store", "clear", 1);
+	h = seam_hold("store", "clear", 2);
 	actor_begin(&a, do_clear, c, NULL);
 	HELD(h);
 	OK(evc_request_stop(c, 0, "new"));

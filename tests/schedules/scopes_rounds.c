@@ -98,6 +98,38 @@ START_TEST(own_stop_that_stands_anywhere_while_the_parent_is_cleared_stays)
 }
 END_TEST
 
+/* Both stand: the clear has not seen the mark, and swaps the word before the
+   request does.  Fails when who clears says so only after the swap. */
+START_TEST(own_stop_before_its_word_while_the_parent_is_being_cleared_stays)
+{
+	evc_coord *c = new_coord(NULL), *s;
+	int swaps, asks, swapped;
+	struct actor a, b;
+
+	s = ready_scope(c, "scope", NULL);
+	OK(evc_request_stop(c, 0, "stop"));
+	swaps = seam_hold("cas", "clear", 3); /* the scope's second */
+	actor_begin(&a, do_clear, c, NULL);
+	HELD(swaps);
+	asks = seam_hold("cas", "record", 1);
+	actor_begin(&b, do_request, s, &own_stop);
+	HELD(asks);
+	swapped = seam_hold("store", "clear", 1);
+	seam_release(swaps);
+	HELD(swapped);
+	seam_release(asks);
+	OK(actor_end(&b));
+	ck_assert(evc_should_stop(s));
+	seam_release(swapped);
+	OK(actor_end(&a));
+	ck_assert(!evc_should_stop(c));
+	ck_assert(evc_should_stop(s));
+	ck_assert(is_kept(s, "its own"));
+	OK(evc_free(s));
+	OK(evc_free(c));
+}
+END_TEST
+
 /* A request of the scope's own round, which its owner clears: it is dropped
    whole, and leaves no reason to the next round; or it is of the next round.
    Fails when it takes a slot of the one and stops the other. */
@@ -134,6 +166,37 @@ do_clear_and_ask(evc_coord *c, void *arg)
 	return st < 0 ? st : do_request(c, arg);
 }
 
+/* Fails when what is of a round that its owner has cleared is made anew. */
+START_TEST(S5_own_stop_of_the_round_before_is_dropped)
+{
+	static const struct place places[] = {
+		{"cas", "claim", 1},
+		{"store", "evc__slot_publish", 1},
+		{"cas", "record", 1},
+	};
+	struct actor a;
+	size_t i;
+	int h;
+
+	for (i = 0; i < N_OF(places); i++) {
+		evc_coord *c = new_coord(NULL), *s;
+
+		s = ready_scope(c, "scope", NULL);
+		h = hold_at(&places[i]);
+		actor_begin(&a, do_request, s, &own_stop);
+		HELD(h);
+		OK(evc_request_stop(s, 0, "overtakes it"));
+		OK(evc_clear_stop(s));
+		seam_release(h);
+		OK(actor_end(&a));
+		ck_assert(!evc_should_stop(s));
+		ck_assert_uint_eq(count_reasons(s), 0);
+		OK(evc_free(s));
+		OK(evc_free(c));
+	}
+}
+END_TEST
+
 /* The stop of the next round is its own, too, when a request of the round
    before goes on at last.  Fails when that one takes the mark back to its own
    round. */
@@ -168,23 +231,25 @@ END_TEST
 
 /* ---- against a request on the parent ---- */
 
-/* Fails when the walk of the old stop reaches into the new round. */
+/* The request wins, or comes second.  Fails when the walk of the old stop
+   reaches into the new round. */
 START_TEST(request_on_the_parent_is_whole_beside_a_clear)
 {
 	struct stepped one;
 	bool more = true;
 	struct actor b;
 	struct tree t;
-	int step, clears;
+	int step, i;
 
-	for (clears = 0; clears < 2; clears++) {
+	for (i = 0; i < 4; i++) {
 		for (step = 1, more = true; more; step++) {
 			tree_make(&t, false);
-			OK(evc_request_stop(t.node[ROOT], 0, "stop"));
+			if (i >= 2)
+				OK(evc_request_stop(t.node[ROOT], 0, "stop"));
 			more = step_begin(&one, step,
-					  clears ? do_clear : do_request,
+					  i % 2 ? do_clear : do_request,
 					  t.node[ROOT], &any_stop);
-			actor_begin(&b, clears ? do_request : do_clear,
+			actor_begin(&b, i % 2 ? do_request : do_clear,
 				    t.node[ROOT], &any_stop);
 			(void)has_ended(&b);
 			OK(step_end(&one));
@@ -196,7 +261,8 @@ START_TEST(request_on_the_parent_is_whole_beside_a_clear)
 			tell_once_more(&t);
 			tree_free(&t);
 		}
-		STEPS(step);
+		if (i != 1) /* nothing to clear */
+			STEPS(step);
 	}
 }
 END_TEST
@@ -310,12 +376,41 @@ START_TEST(clear_of_a_scope_beside_that_of_the_parent)
 }
 END_TEST
 
+/* It has seen the parent's stop, which is cleared before it asks anew. */
+START_TEST(clear_of_a_scope_that_was_cleared_with_the_parent)
+{
+	evc_coord *c = new_coord(NULL), *s;
+	struct actor a, b;
+	int swaps, asks;
+
+	s = ready_scope(c, "scope", NULL);
+	OK(evc_request_stop(c, 0, "stop"));
+	swaps = seam_hold("cas", "clear", 4); /* the scope's are 2 and 3 */
+	actor_begin(&a, do_clear, c, NULL);
+	HELD(swaps);
+	asks = seam_hold("and", "evc__scope_follow", 1);
+	actor_begin(&b, do_clear, s, NULL);
+	HELD(asks);
+	seam_release(swaps);
+	OK(actor_end(&a));
+	seam_release(asks);
+	OK(actor_end(&b));
+	ck_assert(!evc_should_stop(c));
+	ck_assert(!evc_should_stop(s));
+	OK(evc_free(s));
+	OK(evc_free(c));
+}
+END_TEST
+
 SCHEDULES_MAIN("scopes_rounds",
 	       own_stop_that_comes_while_the_parent_is_cleared_stays,
 	       own_stop_that_stands_anywhere_while_the_parent_is_cleared_stays,
+	       own_stop_before_its_word_while_the_parent_is_being_cleared_stays,
 	       own_stop_that_stands_anywhere_while_its_scope_is_cleared_is_whole,
+	       S5_own_stop_of_the_round_before_is_dropped,
 	       own_stop_is_marked_beside_a_request_of_the_round_before,
 	       request_on_the_parent_is_whole_beside_a_clear,
 	       begin_in_a_scope_while_the_parent_is_cleared,
 	       begin_in_a_scope_that_stands_anywhere_while_the_parent_is_cleared,
-	       clear_of_a_scope_beside_that_of_the_parent)
+	       clear_of_a_scope_beside_that_of_the_parent,
+	       clear_of_a_scope_that_was_cleared_with_the_parent)

@@ -29,8 +29,23 @@ stepped_fn(evc_coord *c, void *arg)
 	return s->fn(c, s->arg);
 }
 
+/* Does a thread sleep, and not in a hold? */
+static MAYBE_UNUSED bool
+sleeps(struct actor *a, double while_)
+{
+	char state[128];
+	long before;
+
+	before = task_sleeps(atomic_load(&a->tid));
+	t_sleep(while_);
+	task_line(atomic_load(&a->tid), "State:", state, sizeof(state));
+	return before == task_sleeps(atomic_load(&a->tid)) &&
+	       strchr(state, 'S') != NULL;
+}
+
 /* Begin the call.  true: it stands before its step-th operation; false: it has
-   fewer, and has returned.  Holds of the step before are forgotten. */
+   fewer, and has returned, or sleeps in the library.  Holds of the step before
+   are forgotten. */
 static MAYBE_UNUSED bool
 step_begin(struct stepped *s, int step, evc_fn *fn, evc_coord *c, void *arg)
 {
@@ -41,7 +56,9 @@ step_begin(struct stepped *s, int step, evc_fn *fn, evc_coord *c, void *arg)
 	atomic_store(&s->hold, -1);
 	actor_begin(&s->a, stepped_fn, c, s);
 	UNTIL(atomic_load(&s->hold) >= 0);
-	UNTIL(seam_is_held(atomic_load(&s->hold)) || atomic_load(&s->a.done));
+	UNTIL(seam_is_held(atomic_load(&s->hold)) ||
+	      atomic_load(&s->a.done) ||
+	      (sleeps(&s->a, 0.02) && !seam_is_held(atomic_load(&s->hold))));
 	return seam_is_held(atomic_load(&s->hold));
 }
 
@@ -58,20 +75,8 @@ step_end(struct stepped *s)
 static MAYBE_UNUSED bool
 has_ended(struct actor *b)
 {
-	double until = t_now() + T_LIMIT;
-	char state[128];
-	long before;
-
 	UNTIL(atomic_load(&b->tid) != 0);
-	while (!atomic_load(&b->done) && t_now() < until) {
-		before = task_sleeps(atomic_load(&b->tid));
-		t_sleep(0.003);
-		task_line(atomic_load(&b->tid), "State:", state,
-			  sizeof(state));
-		if (before == task_sleeps(atomic_load(&b->tid)) &&
-		    strchr(state, 'S') != NULL)
-			break;
-	}
+	UNTIL(atomic_load(&b->done) || sleeps(b, 0.003));
 	return atomic_load(&b->done);
 }
 

@@ -143,8 +143,8 @@ own_thread(void *arg)
 
 	if (l->by_itself) {
 		MUST(taken(&l->at,
-			   evc_register_thread(l->at.c, "itself", pthread_self(),
-					       NULL, NULL),
+			   evc_register_thread(l->at.c, "itself",
+					       pthread_self(), NULL, NULL),
 			   REGISTERED));
 		atomic_store(&l->go, 1);
 	}
@@ -166,7 +166,8 @@ register_one(struct life *l, pthread_t t, unsigned flags)
 			t_sleep(0.0001);
 		return;
 	}
-	MUST(taken(&l->at, evc_register_thread(l->at.c, NULL, t, &o, &first),
+	MUST(taken(&l->at,
+		   evc_register_thread(l->at.c, NULL, t, &o, &first),
 		   REGISTERED));
 	MUST(evc_register_thread(l->at.c, "again", t, NULL, &again) == 0);
 	MUST(first != 0 && first == again);

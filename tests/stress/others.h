@@ -122,13 +122,11 @@ begin_looper(const struct spot *p, evc_reactor *r, bool paused, uint64_t *dice)
 	l->dies = !(o.flags & EVC_OWN_THREAD);
 	st = evc_looper_start(p->c, "looper", every[roll(dice, 5)],
 			      looped_run, l, &o, &l->id);
-	/* One that is paused is a member once it was resumed. */
-	if (paused ? st == 0 : taken(p, st, LOOPERS)) {
+	if (taken(p, st, LOOPERS)) {
 		MUST(l->id != 0);
 		owe(p->slot, &l->debt);
 		return l;
 	}
-	MUST(st == -EVC_CANCELLED);
 	free(l);
 	return NULL;
 }
@@ -137,7 +135,9 @@ begin_looper(const struct spot *p, evc_reactor *r, bool paused, uint64_t *dice)
 static inline void
 meddle(const struct spot *p, uint64_t *dice)
 {
-	bool paused = chance(dice, 25), created = paused;
+	/* Whether one that is never resumed counts among those that have ended
+	   depends on what comes first, a stop or its removal. */
+	bool paused = !p->slot->counted && chance(dice, 40);
 	struct looped *l = begin_looper(p, NULL, paused, dice);
 	evc_status st = 0;
 	int i;
@@ -160,10 +160,6 @@ meddle(const struct spot *p, uint64_t *dice)
 			break;
 		case 3:
 			st = evc_member_resume(p->c, l->id);
-			if (st == 0 && created) {
-				created = false;
-				(void)taken(p, 0, LOOPERS);
-			}
 			break;
 		default:
 			nap(dice, 1500);

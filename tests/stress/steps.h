@@ -133,7 +133,8 @@ look(evc_coord *c, uint64_t *dice)
 		break;
 	case 3:
 		for (i = 0; evc_reason_get(c, i, &r) == 0; i++)
-			MUST(r.round > 0 && r.kind > 0 && r.kind <= EVC_BY_PARENT);
+			MUST(r.round > 0 && r.kind > 0 &&
+			     r.kind <= EVC_BY_PARENT);
 		break;
 	default:
 		MUST(evc_raise_requested(c, &r) >= 0);

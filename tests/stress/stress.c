@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Everything at once, at random: workers that ask for stops and drains, clear
- * them, wait, begin members of every kind, join, run loops, look - on any level
- * of trees of coordinators that they share and that are counted, freed and made
- * anew meanwhile, in parts or wholly - while signals hit them whose handlers ask
- * for stops, too.  Beside those, scopes that come and go: used round after round
- * by one, or left alone until they are told that they have ended.
+ * them, wait, begin members of every kind, join, run loops, look - on any
+ * level of trees of coordinators that they share and that are counted, freed
+ * and made anew meanwhile, in parts or wholly - while signals hit them whose
+ * handlers ask for stops, too.  Beside those, scopes that come and go: used
+ * round after round by one, or left alone until they are told that they have
+ * ended.
  *
  * At the end nothing may be lost (what was taken in has ended, by the joins'
  * own count), nothing may hang (a watchdog says where each worker is), and no

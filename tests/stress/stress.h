@@ -3,8 +3,9 @@
  * What the stress test is made of: dice, workers that say where they are, and
  * slots for trees of coordinators that all workers share.
  *
- * Whoever uses a coordinator of a slot reads the slot's lock; who frees some of
- * it or counts it writes it.  Members need no lock: they keep their coordinator.
+ * Whoever uses a coordinator of a slot reads the slot's lock; who frees some
+ * of it or counts it writes it.  Members need no lock: they keep their
+ * coordinator.
  */
 #ifndef TESTS_STRESS_STRESS_H
 #define TESTS_STRESS_STRESS_H

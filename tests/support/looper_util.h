@@ -7,7 +7,7 @@
  *
  * Most tests move the clock themselves, in intervals from where the looper
  * began, so that boundaries, delays and counts are exact on any machine.  The
- * looper still sleeps in real time and looks at that clock when it wakes.
+ * looper still sleeps in real time, never long, and looks at that clock then.
  */
 #ifndef TESTS_SUPPORT_LOOPER_UTIL_H
 #define TESTS_SUPPORT_LOOPER_UTIL_H
@@ -325,9 +325,9 @@ is_gone(const evc_coord *c, evc_id id)
 	return evc_member_get(c, id, &info) == -EVC_NOT_FOUND;
 }
 
-/* Does a thread come to sleep, and go on sleeping for a moment? */
+/* Does a thread come to sleep, and go on sleeping for so long? */
 static MAYBE_UNUSED bool
-stays_asleep(int tid)
+stays_asleep(int tid, double seconds)
 {
 	double until = t_now() + T_LIMIT;
 	char state[128];
@@ -335,7 +335,7 @@ stays_asleep(int tid)
 
 	do {
 		before = task_sleeps(tid);
-		t_sleep(MOMENT);
+		t_sleep(seconds);
 		task_line(tid, "State:", state, sizeof(state));
 	} while ((before != task_sleeps(tid) || !strchr(state, 'S')) &&
 		 t_now() < until);

@@ -121,17 +121,18 @@ is_gone(const evc_coord *c, evc_id id)
 /* ---- who drives a runner ---- */
 
 enum drive {
-	BY_JOINER,   /* no loop: whoever joins */
-	BY_HOME,     /* the home loop, which evc_join runs meanwhile */
-	BY_FAR_LOOP, /* the loop of another thread */
+	BY_JOINER,     /* no loop: whoever joins */
+	BY_HOME,       /* the home loop, which evc_join runs meanwhile */
+	BY_FAR_LOOP,   /* the loop of another thread */
+	BY_NAMED_HOME, /* the home loop, which opts.reactor names */
 	N_DRIVES
 };
 
 struct setting {
 	enum drive drive;
 	evc_coord *c;
-	struct ev_loop *loop; /* BY_HOME */
-	evc_reactor *far;     /* BY_FAR_LOOP */
+	struct ev_loop *loop; /* BY_HOME, BY_NAMED_HOME */
+	evc_reactor *far;     /* BY_FAR_LOOP; what to name as opts.reactor */
 	atomic_int far_tid;
 	int threads, fds;
 };
@@ -163,11 +164,13 @@ begin_setting(struct setting *s, enum drive drive, const evc_config *cfg)
 	s->threads = t_count_threads();
 	s->fds = t_count_fds();
 	s->drive = drive;
-	if (drive == BY_HOME)
+	if (drive == BY_HOME || drive == BY_NAMED_HOME)
 		s->loop = ev_loop_new(EVFLAG_AUTO);
 	s->c = new_coord_with(s->loop, cfg);
 	if (drive == BY_FAR_LOOP)
 		far_start(s);
+	if (drive == BY_NAMED_HOME)
+		s->far = evc_home(s->c);
 }
 
 /* How many members of its own the setting brings into each verdict. */
