@@ -200,9 +200,7 @@ int
 main(int argc, char **argv)
 {
 	evc_config cfg = { .name = "mixed", .flags = EVC_STRICT_SETUP };
-	/* Not the default loop: that one reaps all children of the process,
-	   and their exit status with them. */
-	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	struct ev_loop *loop;
 	evc_coord *c, *scope[N_SCOPES] = { NULL };
 	evc_verdict v;
 	evc_status st;
@@ -217,6 +215,9 @@ main(int argc, char **argv)
 		fputs("usage: mixed [RUN]\n", stderr);
 		return 2;
 	}
+	/* Not the default loop: that one reaps all children of the process,
+	   and their exit status with them. */
+	loop = ev_loop_new(EVFLAG_AUTO);
 	if (loop == NULL || evc_new(loop, &cfg, &c) < 0 ||
 	    evc_signals_start(c, NULL) < 0 || !start(c, scope)) {
 		fprintf(stderr, "mixed: %s\n", evc_last_error());

@@ -275,6 +275,11 @@ evc__reactor_release(evc_reactor *r)
 	/* A thread that is not the loop's has waited until there are none. */
 	for (f = r->frames; f != NULL; f = f->up)
 		f->gone = true;
+	/* c is being freed then, and looked at from above. */
+	sync_lock(&c->lock);
+	if (c->home == r)
+		c->home = NULL;
+	sync_unlock(&c->lock);
 	sync_free(r);
 }
 

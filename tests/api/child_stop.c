@@ -85,24 +85,26 @@ END_TEST
 
 START_TEST(another_exit_status_after_the_stop_is_an_error)
 {
+	static const int status[] = { 5, 128 + SIGABRT };
 	struct setting s;
 	evc_verdict v;
 	struct kid k;
-	int d;
+	int d, i;
 
-	for (d = 0; d <= BY_FAR_LOOP; d++) {
-		begin_setting(&s, d, NULL);
-		k = kid_born(5, 0, 0);
-		kid_add(&s, "not-saved", &k, 0, 0);
-		OK(evc_request_stop(s.c, 0, "enough"));
-		ck_assert_int_eq(evc_join(s.c, NULL, &v), EVC_ABORTED);
-		ck_assert_str_eq(v.error.who, "not-saved");
-		HAS_NUMBER(v.error.text, 5);
-		ck_assert_str_eq(v.stop.text, "enough");
-		ck_assert_uint_eq(v.n_stragglers, 0);
-		kid_was_reaped(&k);
-		end_setting(&s);
-	}
+	for (d = 0; d <= BY_FAR_LOOP; d++)
+		for (i = 0; i < 2; i++) {
+			begin_setting(&s, d, NULL);
+			k = kid_born(status[i], 0, 0);
+			kid_add(&s, "not-saved", &k, 0, 0);
+			OK(evc_request_stop(s.c, 0, "enough"));
+			ck_assert_int_eq(evc_join(s.c, NULL, &v), EVC_ABORTED);
+			ck_assert_str_eq(v.error.who, "not-saved");
+			HAS_NUMBER(v.error.text, status[i]);
+			ck_assert_str_eq(v.stop.text, "enough");
+			ck_assert_uint_eq(v.n_stragglers, 0);
+			kid_was_reaped(&k);
+			end_setting(&s);
+		}
 }
 END_TEST
 
@@ -133,12 +135,14 @@ END_TEST
 
 START_TEST(a_signal_that_is_not_ours_after_the_stop_is_an_error)
 {
+	static const int sig[] = { SIGKILL, SIGUSR1 };
 	struct setting s;
 	struct joiner j;
 	struct kid k;
-	int d;
+	int i, d;
 
-	for (d = 0; d <= BY_FAR_LOOP; d++) {
+	for (i = 0; i < 2 * N_DRIVES; i++) {
+		d = i / 2;
 		begin_setting(&s, d, NULL);
 		k = kid_born(TERM_IGNORED, 0, 0);
 		kid_add(&s, "shot", &k, 0, 0);
@@ -147,10 +151,10 @@ START_TEST(a_signal_that_is_not_ours_after_the_stop_is_an_error)
 		if (s.loop != NULL)
 			ev_run(s.loop, EVRUN_NOWAIT);
 		ck_assert(!kid_has_ended(&k));
-		OK(kill(k.pid, SIGKILL));
+		OK(kill(k.pid, sig[i % 2]));
 		TURN_UNTIL(&s, atomic_load(&j.returned));
 		ck_assert_int_eq(join_end(&j), EVC_ABORTED);
-		HAS_SIGNAL(j.v.error.text, SIGKILL);
+		HAS_SIGNAL(j.v.error.text, sig[i % 2]);
 		kid_was_reaped(&k);
 		end_setting(&s);
 	}

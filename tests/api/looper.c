@@ -298,56 +298,6 @@ START_TEST(it_may_have_a_grace_of_its_own)
 }
 END_TEST
 
-static evc_status
-turn_in_run(evc_coord *c, struct looper *l, int n)
-{
-	double end = t_now() + T_LIMIT;
-	struct looper *other = l->more;
-	int before = atomic_load(&other->runs);
-
-	if (n == 5) { /* the stop reaches the others in here, this one after */
-		if (evc_request_stop(c, 0, NULL) != 0)
-			atomic_fetch_add(&l->wrong, 1);
-		while (!atomic_load(&other->stops) && t_now() < end)
-			ev_run(l->rig->home, EVRUN_NOWAIT);
-		if (!atomic_load(&other->stops) || atomic_load(&l->stops))
-			atomic_fetch_add(&l->wrong, 1);
-	}
-	if (n != 2)
-		return 0;
-	while (atomic_load(&other->runs) < before + 3 && t_now() < end)
-		ev_run(l->rig->home, EVRUN_NOWAIT);
-	if (atomic_load(&other->runs) < before + 3 ||
-	    atomic_load(&l->runs) != 2)
-		atomic_fetch_add(&l->wrong, 1);
-	return 0;
-}
-
-START_TEST(a_run_that_turns_its_loop_serves_the_others_and_not_itself)
-{
-	struct looper other = { 0 };
-	struct looper l = { .body = turn_in_run, .more = &other };
-	struct rig r;
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		rig_begin(&r, _i, NULL);
-		looper_begin(&r, &other, i ? 0 : 0.001, NULL);
-		looper_begin(&r, &l, i ? 0 : 0.001, NULL);
-		UNTIL_RUNS(&r, &l, 5);
-		OK(rig_stop(&r, NULL));
-		ck_assert_int_eq(other.wrong, 0);
-		ck_assert_int_eq(other.stops, 1);
-		looper_was(&l, "(rrrrr)");
-		rig_end(&r);
-		memset(&other, 0, sizeof(other));
-		memset(&l, 0, sizeof(l));
-		l.body = turn_in_run;
-		l.more = &other;
-	}
-}
-END_TEST
-
 /* A plain ev_run goes on for a looper that a join would wait for, due or not,
    and for no other. */
 START_TEST(in_the_foreground_it_keeps_ev_run_from_returning)
@@ -442,8 +392,6 @@ PLACES_MAIN("looper", EACH_PLACE(it_starts_runs_and_stops_where_it_lives),
 	    EACH_PLACE(a_looper_may_start_others),
 	    ELSEWHERE(one_that_does_not_end_is_named),
 	    ELSEWHERE(it_may_have_a_grace_of_its_own),
-	    AT_PLACE(a_run_that_turns_its_loop_serves_the_others_and_not_itself,
-		     AT_HOME),
 	    AT_PLACE(in_the_foreground_it_keeps_ev_run_from_returning, AT_HOME),
 	    AT_PLACE(loopers_of_a_destroyed_loop_have_ended, AT_HOME),
 	    AT_PLACE(its_own_thread_is_set_up_like_any, ON_THREAD))

@@ -38,14 +38,6 @@ add_hook(evc_coord *c, evc_fn *fn, void *arg, evc_id *ret_id)
 	seam_release(h);
 }
 
-static evc_status
-do_turn(evc_coord *c, void *arg)
-{
-	(void)c;
-	ev_run(arg, EVRUN_NOWAIT);
-	return 0;
-}
-
 /* The stop comes while the hook is being added.  Fails when who adds it does
    not look for a stop afterwards. */
 START_TEST(hooks_added_while_the_stop_comes)

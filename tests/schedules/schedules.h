@@ -189,6 +189,15 @@ do_stop_fd(evc_coord *c, void *arg)
 	return evc_stop_fd(c);
 }
 
+/* Let a loop do what it has to do at once. */
+static MAYBE_UNUSED evc_status
+do_turn(evc_coord *c, void *arg)
+{
+	(void)c;
+	ev_run(arg, EVRUN_NOWAIT);
+	return 0;
+}
+
 /* ---- threads of the program's own, and their registration ---- */
 
 static MAYBE_UNUSED pthread_t

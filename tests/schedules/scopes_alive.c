@@ -76,6 +76,41 @@ START_TEST(N3_counts_go_up_and_down_in_step)
 }
 END_TEST
 
+/* Two begin or end in LEAF, and the first of them ends while the other one
+   stands.  Fails when who has seen somebody there counts on it. */
+START_TEST(N3_counts_stay_right_when_the_other_one_leaves)
+{
+	struct stepped one;
+	bool more = true;
+	int step, ends;
+
+	for (ends = 0; ends < 2; ends++) {
+		for (step = 1, more = true; more; step++) {
+			evc_task task = {0};
+			struct tree t;
+			evc_id id;
+
+			tree_make(&t, true);
+			OK(evc_task_begin(evc_home(t.node[LEAF]), &task,
+					  &work));
+			if (ends)
+				id = hold(t.node[LEAF], "hold");
+			more = step_begin(&one, step,
+					  ends ? do_hold_end : do_hold,
+					  t.node[LEAF], &id);
+			evc_task_end(&task);
+			OK(step_end(&one));
+			counts_are(&t, !ends);
+			if (!ends)
+				OK(evc_hold_end(t.node[LEAF], id));
+			counts_are(&t, 0);
+			tree_free(&t);
+		}
+		STEPS(step);
+	}
+}
+END_TEST
+
 /* The same for what comes and goes beside it, in another scope. */
 START_TEST(N3_counts_of_two_scopes_do_not_mix)
 {
@@ -233,9 +268,63 @@ START_TEST(J1_a_thread_that_ends_below_is_joined_by_a_join_above)
 }
 END_TEST
 
+/* A thread that stands anywhere in its end. */
+struct ending {
+	int step;
+	atomic_int hold, open;
+};
+
+static evc_status
+end_in_steps(evc_coord *c, void *arg)
+{
+	struct ending *e = arg;
+
+	(void)c;
+	while (!atomic_load(&e->open))
+		t_sleep(0.0005);
+	atomic_store(&e->hold, seam_hold_mine(NULL, NULL, e->step));
+	return 0;
+}
+
+/* The join of ROOT sleeps while a thread of LEAF stands anywhere in its end.
+   Fails when a scope is lit only after its ring. */
+START_TEST(J1_a_thread_in_the_middle_of_its_end_is_joined_by_a_join_above)
+{
+	bool more = true;
+	struct tree t;
+	int step;
+
+	for (step = 1; more; step++) {
+		int threads = t_count_threads(), h;
+		struct ending e = {.step = step, .hold = -1};
+		struct actor b;
+
+		seam_reset();
+		tree_make(&t, false);
+		OK(evc_thread_start(t.node[LEAF], "ends", end_in_steps, &e,
+				    NULL, NULL));
+		actor_begin(&b, do_join, t.node[ROOT], NULL);
+		actor_sleeps(&b);
+		atomic_store(&e.open, 1);
+		UNTIL((h = atomic_load(&e.hold)) >= 0);
+		UNTIL(seam_is_held(h) || t_count_threads() <= threads + 1);
+		more = seam_is_held(h);
+		(void)has_ended(&b);
+		seam_release(h);
+		OK(actor_end(&b));
+		counts_are(&t, 0);
+		tree_free(&t);
+		ck_assert_int_eq(t_settle_threads(threads), threads);
+	}
+	STEPS(step);
+}
+END_TEST
+
 SCHEDULES_MAIN("scopes_alive", N3_counts_go_up_and_down_in_step,
+	       N3_counts_stay_right_when_the_other_one_leaves,
 	       N3_counts_of_two_scopes_do_not_mix,
 	       J1_a_begin_below_against_a_join_that_closes,
 	       J1_a_join_above_against_a_begin_that_stands_anywhere,
 	       J1_an_end_below_that_stands_anywhere_is_heard_above,
-	       J1_a_thread_that_ends_below_is_joined_by_a_join_above)
+	       J1_a_thread_that_ends_below_is_joined_by_a_join_above,
+	       J1_a_thread_in_the_middle_of_its_end_is_joined_by_a_join_above)
