@@ -276,7 +276,7 @@ view_of(struct evc__join *j, uint64_t w)
 		v.hurry_grace = sync_load(&c->hurry_grace_ns);
 		v.probes = c->n_threads > 0 || c->n_runners > 0 ||
 			   sync_load(&c->n_live_scopes) > 0;
-	} else if (j->until_stop)
+	} else if (j->until_stop && v.drain == 0)
 		/* It looks for no end that cannot ring; but who has rung it
 		   joins, if not at once. */
 		v.probes = c->n_lingering > 0 ||

@@ -67,6 +67,27 @@ START_TEST(a_shorter_grace_of_a_scope_counts_and_its_own_stop_has_its_own)
 }
 END_TEST
 
+START_TEST(its_own_stop_has_the_parents_grace_when_it_has_none)
+{
+	evc_config cfg = { .grace = 0.1 };
+	evc_coord *c = new_coord_with(NULL, &cfg), *s, *t;
+	double start = t_now();
+	evc_id id;
+
+	s = ready_scope(c, "s", NULL);
+	t = ready_scope(s, "t", NULL);
+	id = hold(t, "stuck");
+	OK(evc_request_stop(t, 0, NULL));
+	ck_assert_int_eq(evc_join(t, NULL, NULL), EVC_DEADLINE_EXCEEDED);
+	ck_assert_double_ge(t_now() - start, 0.1);
+	ck_assert_double_lt(t_now() - start, T_LIMIT);
+	OK(evc_hold_end(t, id));
+	OK(evc_free(t));
+	OK(evc_free(s));
+	OK(evc_free(c));
+}
+END_TEST
+
 /* The grace of a scope is for its own joins, its `ended` and its phase. */
 START_TEST(J1_a_grace_of_a_scope_cuts_no_join_above)
 {
@@ -154,6 +175,7 @@ END_TEST
 API_MAIN("scope_grace",
 	 no_grace_of_a_scope_outlasts_what_is_left_of_the_parents,
 	 a_shorter_grace_of_a_scope_counts_and_its_own_stop_has_its_own,
+	 its_own_stop_has_the_parents_grace_when_it_has_none,
 	 J1_a_grace_of_a_scope_cuts_no_join_above,
 	 the_longest_of_several_joins_above_is_the_budget,
 	 a_second_signal_cuts_the_grace_of_the_whole_tree)
