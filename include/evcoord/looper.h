@@ -28,8 +28,8 @@ EVC_BEGIN_DECLS_
  * (EVC_OUT_OF_RANGE) ends this looper alone; any other code is an error and
  * asks for the stop.  opts.start and opts.stop mean the same by what they
  * return; opts.stop is called exactly once at the end when opts.start had
- * succeeded (without one: when it had run), also after an error, or when its loop
- * is destroyed.  A looper is in the foreground unless flagged
+ * succeeded (without one: when it had run), also after an error, or when its
+ * loop is destroyed.  A looper is in the foreground unless flagged
  * EVC_BACKGROUND: a join waits for it.  With EVC_PAUSED it is created only:
  * until it is resumed for the first time it holds up nobody, and the stop ends
  * it without a call.

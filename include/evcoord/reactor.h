@@ -40,12 +40,13 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 
 /*
  * Run the reactor's loop until the stop and until its own tasks, loopers,
- * runners, hooks and evented joins have ended, and those of scopes whose home is
- * on it, then detach it (the home stays attached): the one call that a loop
- * thread needs.  Runners that cannot ring are asked by joins alone: with one of
- * those, somebody has to join meanwhile.  Scopes that stay have no loop from
- * then on, and their `ended` is not called any more.  An ev_break by the application is a request
- * for the stop (EVC_BY_LOOP_BROKEN), and the loop goes on.
+ * runners, hooks and evented joins have ended, and those of scopes whose home
+ * is on it, then detach it (the home stays attached): the one call that a loop
+ * thread needs.  Runners that cannot ring are asked by joins alone: with one
+ * of those, somebody has to join meanwhile.  Scopes that stay have no loop
+ * from then on, and their `ended` is not called any more.  An ev_break by the
+ * application is a request for the stop (EVC_BY_LOOP_BROKEN), and the loop
+ * goes on.
  *
  * Thread:    that loop's thread, outside ev_run; cancellation is disabled
  *            meanwhile.
@@ -88,8 +89,9 @@ evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
  * Thread:    that loop's thread.
  * Ownership: r is gone after 0.
  * Returns:   0; -EVC_FAILED_PRECONDITION with live tasks or loopers, an
- *            evented join, or scopes whose home is on it, for the home, from another thread, or inside one of the
- *            reactor's own callbacks; -EVC_INVALID_ARGUMENT.
+ *            evented join, or scopes whose home is on it, for the home, from
+ *            another thread, or inside one of the reactor's own callbacks;
+ *            -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
 EVC_API evc_status

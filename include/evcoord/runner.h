@@ -62,15 +62,16 @@ evc_all_stopped(const evc_coord *c);
 
 /*
  * Add a child process as a runner.  Its end is noticed by a pidfd; it is
- * reaped by that, and no other child is.  At the stop it gets SIGTERM (and
- * SIGCONT, should it be stopped) from its loop, or from a join; when a join's
- * grace is over, or its own, opts.grace, SIGKILL from that join.  Its end is a result: exit status 0 is 0; another
- * one, or a signal, is EVC_ABORTED with a text that names it; after the stop
- * SIGTERM is 0, and SIGINT, which a terminal sends to all (so are exit statuses
- * 143 and 130); the SIGKILL at the end of the grace is EVC_DEADLINE_EXCEEDED.  When somebody else has reaped it and its
- * status is lost: EVC_UNKNOWN before the stop, 0 after it.  (libev's default
- * loop reaps all children of the process; from Linux 6.15 on the status is not
- * lost by that.)
+ * reaped by that, and no other child is.  At the stop, in the request itself,
+ * it gets SIGTERM (and SIGCONT, should it be stopped); when a join's grace is
+ * over, or its own, opts.grace, SIGKILL from that join.  Its end is a result:
+ * exit status 0 is 0; another one, or a signal, is EVC_ABORTED with a text
+ * that names it; after the stop SIGTERM is 0, and SIGINT, which a terminal
+ * sends to all (so are exit statuses 143 and 130); the SIGKILL at the end of
+ * the grace is EVC_DEADLINE_EXCEEDED.  When somebody else has reaped it and
+ * its status is lost: EVC_UNKNOWN before the stop, 0 after it.  (libev's
+ * default loop reaps all children of the process; from Linux 6.15 on the
+ * status is not lost by that.)
  *
  * Thread:    any; opts.reactor may be a loop of another thread.
  * Ownership: the library reaps the child; nobody else should.

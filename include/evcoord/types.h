@@ -340,9 +340,9 @@ typedef struct evc_signals_opts {
 
 /*
  * A member that the program describes.  is_running and stop are called on the
- * loop of its reactor (opts.reactor, or the home), without one by whoever joins;
- * join on that loop if opts.reactor names it, else on a thread of its own, so
- * that one that blocks holds up nobody.  Never called under a lock.
+ * loop of its reactor (opts.reactor, or the home), without one by whoever
+ * joins; join on that loop if opts.reactor names it, else on a thread of its
+ * own, so that one that blocks holds up nobody.  Never called under a lock.
  */
 typedef struct evc_runner_ops {
 	/* Does it run still?  Must not block; also asked by evc_all_stopped and

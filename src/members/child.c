@@ -60,15 +60,30 @@ look(const struct child *ch, siginfo_t *info, int flags)
 	return info->si_pid == 0 ? RUNS : ENDED;
 }
 
-/* Somebody else has reaped it. */
+#define ASKS 40
+#define ASK_NS 50000
+
+/* Somebody else has reaped it.  The kernel shows the status a moment after it is
+   no child any more: two milliseconds at most are given to that. */
 static enum state
 ask_pidfd(const struct child *ch, siginfo_t *info)
 {
-	struct sync_pidfd_info p = { .mask = SYNC_PIDFD_INFO_EXIT };
-	int status;
+	struct sync_pidfd_info p;
+	uint32_t nobody = 0;
+	int status, i;
 
-	if (ch->r.m.pidfd < 0 || sync_pidfd_info(ch->r.m.pidfd, &p) < 0 ||
-	    !(p.mask & SYNC_PIDFD_INFO_EXIT))
+	for (i = 0; i < ASKS; i++) {
+		p = (struct sync_pidfd_info){ .mask = SYNC_PIDFD_INFO_EXIT };
+		if (ch->r.m.pidfd < 0)
+			return LOST;
+		if (sync_pidfd_info(ch->r.m.pidfd, &p) < 0) {
+			if (errno != ESRCH)
+				return LOST;
+		} else if (p.mask & SYNC_PIDFD_INFO_EXIT)
+			break;
+		sync_futex_wait(&nobody, 0, ASK_NS);
+	}
+	if (i == ASKS)
 		return LOST;
 	status = p.exit_code;
 	info->si_code = CLD_KILLED;
