@@ -172,7 +172,7 @@ evc__phases_drive(evc_coord *c)
 	return wait;
 }
 
-/* All that were not told, at any depth. */
+/* All that were not told, at any depth, unless a join there drives them. */
 static void
 tell_rest(evc_coord *c)
 {
@@ -184,6 +184,8 @@ tell_rest(evc_coord *c)
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
+		if (sync_load_sc(&s->n_driving) > 0)
+			continue;
 		sync_lock(&s->lock);
 		tell_rest(s);
 		sync_unlock(&s->lock);

@@ -43,13 +43,11 @@ sleeps(struct actor *a, double while_)
 	       strchr(state, 'S') != NULL;
 }
 
-/* Begin the call.  true: it stands before its step-th operation; false: it has
-   fewer, and has returned, or sleeps in the library.  Holds of the step before
-   are forgotten. */
+/* Begin the call, beside other holds.  true: it stands before its step-th
+   operation; false: it has fewer, and has returned, or sleeps in the library. */
 static MAYBE_UNUSED bool
-step_begin(struct stepped *s, int step, evc_fn *fn, evc_coord *c, void *arg)
+step_beside(struct stepped *s, int step, evc_fn *fn, evc_coord *c, void *arg)
 {
-	seam_reset();
 	s->fn = fn;
 	s->arg = arg;
 	s->step = step;
@@ -60,6 +58,14 @@ step_begin(struct stepped *s, int step, evc_fn *fn, evc_coord *c, void *arg)
 	      atomic_load(&s->a.done) ||
 	      (sleeps(&s->a, 0.02) && !seam_is_held(atomic_load(&s->hold))));
 	return seam_is_held(atomic_load(&s->hold));
+}
+
+/* The same; holds of the step before are forgotten. */
+static MAYBE_UNUSED bool
+step_begin(struct stepped *s, int step, evc_fn *fn, evc_coord *c, void *arg)
+{
+	seam_reset();
+	return step_beside(s, step, fn, c, arg);
 }
 
 /* Let it go on, and wait for it: what its call returned. */
