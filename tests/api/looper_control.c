@@ -129,21 +129,25 @@ END_TEST
 static evc_status
 set_in_run(evc_coord *c, struct looper *l, int n)
 {
-	if (n == 2 && evc_looper_set_interval(c, l->id, 3 * INTERVAL) != 0)
+	if (n != 2)
+		return 0;
+	if (evc_looper_set_interval(c, l->id, 3 * INTERVAL) != 0)
 		atomic_fetch_add(&l->wrong, 1);
+	atomic_store((atomic_bool *)l->more, true);
 	return 0;
 }
 
 START_TEST(a_run_may_change_its_interval)
 {
-	struct looper l = { .body = set_in_run };
+	atomic_bool set = false;
+	struct looper l = { .body = set_in_run, .more = &set };
 	struct rig r;
 
 	rig_scripted(&r, _i);
 	looper_begin(&r, &l, INTERVAL, NULL);
 	UNTIL_RUNS(&r, &l, 1);
 	clock_to(1);
-	UNTIL_RUNS(&r, &l, 2);
+	RIG_UNTIL(&r, atomic_load(&set)); /* at 1: the next is at 4 */
 	clock_to(3.9);
 	RUNS_STAY(&r, &l, 2);
 	clock_to(4);
@@ -211,18 +215,20 @@ pause_in_run(evc_coord *c, struct looper *l, int n)
 	     evc_member_pause(c, l->id) != 0 ||
 	     evc_looper_trigger(c, l->id) != -EVC_FAILED_PRECONDITION))
 		atomic_fetch_add(&l->wrong, 1);
+	atomic_store((atomic_bool *)l->more, true);
 	return 0;
 }
 
 /* The run at its resume is all that was asked for. */
 START_TEST(a_run_may_pause_its_looper)
 {
-	struct looper l = { .body = pause_in_run };
+	atomic_bool paused = false;
+	struct looper l = { .body = pause_in_run, .more = &paused };
 	struct rig r;
 
 	rig_begin(&r, _i, NULL);
 	looper_begin(&r, &l, INFINITY, NULL);
-	UNTIL_RUNS(&r, &l, 1);
+	RIG_UNTIL(&r, atomic_load(&paused));
 	RUNS_STAY(&r, &l, 1);
 	OK(evc_member_resume(r.c, l.id));
 	UNTIL_RUNS(&r, &l, 2);
