@@ -130,23 +130,49 @@ task_sleeps(int tid)
 	return text[0] == '\0' ? -1 : atol(text);
 }
 
+/* Does it wait for what a mutex waits for, or something that looks like it? */
+static inline bool
+waits_for_mutex(int tid)
+{
+	unsigned long word, op, value;
+	char path[64];
+	bool yes;
+	long call;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	f = fopen(path, "r");
+	if (f == NULL)
+		return false;
+	yes = fscanf(f, "%ld %lx %lx %lx", &call, &word, &op, &value) == 4 &&
+	      call == SYS_futex && (op & 0x7f) == 0 && value == 2;
+	fclose(f);
+	return yes;
+}
+
 /*
  * Wait until a thread sleeps and stays asleep for a while: then the call that
- * it made as its last one has begun to wait.
+ * it made as its last one has begun to wait.  On its way there it may meet a
+ * mutex whose holder is not running at the moment; that takes longer.
  */
 static inline void
 until_asleep(int tid)
 {
 	double until = t_now() + T_LIMIT;
 	char state[128];
+	int quiet = 0;
 	long before;
 
 	do {
 		before = task_sleeps(tid);
 		t_sleep(0.01);
 		task_line(tid, "State:", state, sizeof(state));
-	} while ((before != task_sleeps(tid) || !strchr(state, 'S')) &&
-		 before >= 0 && t_now() < until);
+		if (before != task_sleeps(tid) || !strchr(state, 'S'))
+			quiet = 0;
+		else
+			quiet++;
+	} while (quiet < (waits_for_mutex(tid) ? 50 : 1) && before >= 0 &&
+		 t_now() < until);
 }
 
 /* Is there a pidfd for threads (Linux 6.9)? */
