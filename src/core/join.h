@@ -103,7 +103,8 @@ struct evc__join {
 	bool stop_seen;
 	uint64_t cap_ns;          /* the deadline from above */
 	bool forced;              /* force was used, if there was some: */
-	uint64_t end_ns;          /* until when that may take effect */
+	uint64_t end_ns;          /* until when that may take effect, */
+	unsigned late_looks;      /* and as long as its loop's turn lasts */
 
 	bool looking;             /* loop thread only: it is being looked at */
 

@@ -304,9 +304,16 @@ forcing(struct evc__join *j, uint64_t now, uint64_t *ret_wait_ns)
 	end = sync_load(&j->c->tree->told_ns);
 	end = end != 0 ? end + BACKOFF_MOST_NS : 0;
 	end = end > j->end_ns ? end : j->end_ns;
-	if (now >= end)
+	if (now < end) {
+		*ret_wait_ns = evc__real_ns(j->c, end - now);
+		return true;
+	}
+	/* What was told on our own loop may stand behind us in this turn, in
+	   which our timer and a ring make us look. */
+	if (end == 0 || j->reactor == NULL || j->late_looks == 2)
 		return false;
-	*ret_wait_ns = evc__real_ns(j->c, end - now);
+	j->late_looks++;
+	*ret_wait_ns = 0;
 	return true;
 }
 

@@ -212,6 +212,17 @@ end_it(evc_task *t, void *arg)
 	evc_task_end(t);
 }
 
+/* The loop is held up when s has been told, before it can hear of it. */
+static void
+hold_up_once(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+	(void)revents;
+	if (!evc_should_stop(w->data))
+		return;
+	ev_prepare_stop(loop, w);
+	t_sleep(0.1);
+}
+
 /* Who was not told before cannot be late: it may obey first. */
 START_TEST(who_is_told_at_the_end_is_not_named_when_it_obeys)
 {
@@ -221,8 +232,12 @@ START_TEST(who_is_told_at_the_end_is_not_named_when_it_obeys)
 	evc_coord *c = new_coord(loop), *s = phase_scope(c, "s", 1, 0);
 	evc_id id = hold(c, "stuck");
 	evc_task t = { 0 };
+	ev_prepare prepare;
 	evc_verdict v;
 
+	ev_prepare_init(&prepare, hold_up_once);
+	prepare.data = s;
+	ev_prepare_start(loop, &prepare);
 	OK(evc_task_begin(evc_home(s), &t, &cls));
 	ck_assert_int_eq(evc_run(c, &opts, &v), EVC_DEADLINE_EXCEEDED);
 	ck_assert_uint_eq(v.n_stragglers, 1);

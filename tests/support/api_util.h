@@ -150,29 +150,33 @@ waits_for_mutex(int tid)
 	return yes;
 }
 
+/* Does a thread sleep, and stay asleep for a while, or is it gone? */
+static inline bool
+sleeps_on(int tid)
+{
+	long before = task_sleeps(tid);
+	char state[128];
+
+	t_sleep(0.01);
+	task_line(tid, "State:", state, sizeof(state));
+	return before < 0 ||
+	       (before == task_sleeps(tid) && strchr(state, 'S') != NULL);
+}
+
 /*
- * Wait until a thread sleeps and stays asleep for a while: then the call that
- * it made as its last one has begun to wait.  On its way there it may meet a
- * mutex whose holder is not running at the moment; that takes longer.
+ * Wait until the call that a thread made as its last one has begun to wait.  On
+ * its way there it may meet a mutex whose holder is not running at the moment:
+ * half a second is enough for that.
  */
 static inline void
 until_asleep(int tid)
 {
-	double until = t_now() + T_LIMIT;
-	char state[128];
-	int quiet = 0;
-	long before;
+	double start = t_now();
 
-	do {
-		before = task_sleeps(tid);
-		t_sleep(0.01);
-		task_line(tid, "State:", state, sizeof(state));
-		if (before != task_sleeps(tid) || !strchr(state, 'S'))
-			quiet = 0;
-		else
-			quiet++;
-	} while (quiet < (waits_for_mutex(tid) ? 50 : 1) && before >= 0 &&
-		 t_now() < until);
+	while (t_now() < start + T_LIMIT)
+		if (sleeps_on(tid) &&
+		    (!waits_for_mutex(tid) || t_now() > start + 0.5))
+			return;
 }
 
 /* Is there a pidfd for threads (Linux 6.9)? */

@@ -239,6 +239,12 @@ driver_make(struct driver *d, int how)
 	return d->c;
 }
 
+static MAYBE_UNUSED bool
+driver_returned(struct driver *d)
+{
+	return atomic_load(&d->returned) == atomic_load(&d->rounds);
+}
+
 /* The join begins, and waits; with EVC_JOIN_STOP_FIRST the stop comes too. */
 static MAYBE_UNUSED void
 driver_go(struct driver *d)
@@ -246,13 +252,10 @@ driver_go(struct driver *d)
 	int n = atomic_fetch_add(&d->rounds, 1) + 1;
 
 	UNTIL(atomic_load(&d->begun) == n);
-	until_asleep(atomic_load(&d->tid));
-}
-
-static MAYBE_UNUSED bool
-driver_returned(struct driver *d)
-{
-	return atomic_load(&d->returned) == atomic_load(&d->rounds);
+	if (d->how != BY_JOIN_FIRST)
+		until_asleep(atomic_load(&d->tid));
+	else /* it may not last long */
+		UNTIL(evc_should_stop(d->c) || driver_returned(d));
 }
 
 /* Ask for the stop, unless the join does. */
