@@ -150,14 +150,14 @@ waits_for_mutex(int tid)
 	return yes;
 }
 
-/* Does a thread sleep, and stay asleep for a while, or is it gone? */
+/* Does a thread sleep, and stay asleep for so long, or is it gone? */
 static inline bool
-sleeps_on(int tid)
+sleeps_on(int tid, double seconds)
 {
 	long before = task_sleeps(tid);
 	char state[128];
 
-	t_sleep(0.01);
+	t_sleep(seconds);
 	task_line(tid, "State:", state, sizeof(state));
 	return before < 0 ||
 	       (before == task_sleeps(tid) && strchr(state, 'S') != NULL);
@@ -174,7 +174,7 @@ until_asleep(int tid)
 	double start = t_now();
 
 	while (t_now() < start + T_LIMIT)
-		if (sleeps_on(tid) &&
+		if (sleeps_on(tid, 0.01) &&
 		    (!waits_for_mutex(tid) || t_now() > start + 0.5))
 			return;
 }

@@ -330,16 +330,11 @@ static MAYBE_UNUSED bool
 stays_asleep(int tid, double seconds)
 {
 	double until = t_now() + T_LIMIT;
-	char state[128];
-	long before;
 
-	do {
-		before = task_sleeps(tid);
-		t_sleep(seconds);
-		task_line(tid, "State:", state, sizeof(state));
-	} while ((before != task_sleeps(tid) || !strchr(state, 'S')) &&
-		 t_now() < until);
-	return before >= 0 && t_now() < until;
+	while (t_now() < until)
+		if (sleeps_on(tid, seconds))
+			return task_sleeps(tid) >= 0;
+	return false;
 }
 
 /* ---- the clock ---- */
