@@ -200,13 +200,11 @@ evc_clear_stop(evc_coord *c)
 {
 	evc_status st = evc__check(c, __func__);
 
+	/* Its end may be told, and c be freed there, while we return. */
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
-	/* Its end may be told, and c be freed there, while we return. */
-	if (!evc__gate_enter(&c->gate))
-		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_clear_stop: the coordinator is being "
-				   "freed");
 	evc__log_errors(c);
 	sync_lock(&c->lock);
 	/* Those that have ended but were not joined yet do not live. */

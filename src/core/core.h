@@ -192,6 +192,9 @@ void evc__coord_destroy(evc_coord *c);
 
 /* 0, or why a call may not go on: c is NULL or inherited by a fork child. */
 evc_status evc__check(const evc_coord *c, const char *func);
+/* 0: inside c's own gate, to be left again; else `refused`: c is being freed.
+   Callers check first. */
+evc_status evc__enter(evc_coord *c, evc_status refused, const char *func);
 
 /* Monotonic nanoseconds by c's clock. */
 uint64_t evc__now(const evc_coord *c);

@@ -102,9 +102,9 @@ evc_request_drain(evc_coord *c, double limit, const char *text)
 	if (isnan(limit))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_request_drain: the limit is no time");
-	if (!evc__gate_enter(&c->gate))
-		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_request_drain: it is being freed");
+	st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
+	if (st < 0)
+		return st;
 	st = request_drain(c, limit, text);
 	evc__gate_leave(&c->gate);
 	return st;

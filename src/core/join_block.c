@@ -100,11 +100,10 @@ evc_join(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
 	evc_status st = evc__check(c, __func__);
 	int old;
 
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
-	if (!evc__gate_enter(&c->gate))
-		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_join: the coordinator is being freed");
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	evc__member_waits(true);
 	st = join(c, opts, ret_verdict);

@@ -184,12 +184,10 @@ evc_join_step(evc_coord *c, const evc_join_opts *opts, double *ret_wait,
 	evc_status st = evc__check(c, __func__);
 	int old;
 
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
-	if (!evc__gate_enter(&c->gate))
-		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_join_step: the coordinator is being "
-				   "freed");
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	st = step(c, opts, ret_wait, ret_verdict);
 	evc__gate_leave(&c->gate);

@@ -74,10 +74,10 @@ evc_member_remove(evc_coord *c, evc_id id)
 {
 	evc_status st = evc__check(c, __func__);
 
+	if (st == 0)
+		st = evc__enter(c, -EVC_NOT_FOUND, __func__);
 	if (st < 0)
 		return st;
-	if (!evc__gate_enter(&c->gate))
-		return evc__refuse(-EVC_NOT_FOUND, "evc_member_remove: freed");
 	sync_add(&c->n_sleepers, 1);
 	sync_lock(&c->lock);
 	st = remove_waiting(c, id);

@@ -95,6 +95,15 @@ evc__check(const evc_coord *c, const char *func)
 }
 
 evc_status
+evc__enter(evc_coord *c, evc_status refused, const char *func)
+{
+	if (evc__gate_enter(&c->gate))
+		return 0;
+	return evc__refuse(refused, "%s: the coordinator is being freed",
+			   func);
+}
+
+evc_status
 evc__check_name(const char *name, const char *func)
 {
 	if (name != NULL && strnlen(name, 48) == 48)

@@ -80,12 +80,10 @@ evc_hold_end(evc_coord *c, evc_id id)
 {
 	evc_status st = evc__check(c, __func__);
 
+	if (st == 0)
+		st = evc__enter(c, -EVC_NOT_FOUND, __func__);
 	if (st < 0)
 		return st;
-	if (!evc__gate_enter(&c->gate))
-		return evc__refuse(-EVC_NOT_FOUND,
-				   "evc_hold_end: the coordinator is being "
-				   "freed");
 	st = end(c, id);
 	evc__gate_leave(&c->gate);
 	return st;

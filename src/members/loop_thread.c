@@ -218,13 +218,11 @@ evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
 	bool reported = false;
 	struct start *s;
 
+	/* The thread may be joined, and c freed, before we have returned. */
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
-	/* The thread may be joined, and c freed, before we have returned. */
-	if (!evc__gate_enter(&c->gate))
-		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "%s: the coordinator is being freed",
-				   __func__);
 	s = sync_alloc(1, sizeof *s);
 	if (s != NULL) {
 		s->c = c;

@@ -115,13 +115,11 @@ evc_runner_done(evc_coord *c, evc_id id, evc_status result)
 {
 	evc_status st = evc__check(c, __func__);
 
+	/* Inside the gate, so that c outlives the ring. */
+	if (st == 0)
+		st = evc__enter(c, -EVC_NOT_FOUND, __func__);
 	if (st < 0)
 		return st;
-	/* Inside the gate, so that c outlives the ring. */
-	if (!evc__gate_enter(&c->gate))
-		return evc__refuse(-EVC_NOT_FOUND,
-				   "evc_runner_done: the coordinator is being "
-				   "freed");
 	sync_lock(&c->lock);
 	st = runner_done(c, id, result);
 	sync_unlock(&c->lock);
