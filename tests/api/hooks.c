@@ -3,7 +3,7 @@
  * Stop hooks: where they run, once for each stop, removed at any time, waited
  * for by joins, and what their results mean.
  */
-#include "../support/api_util.h"
+#include "../support/scope_util.h"
 
 #include <ev.h>
 
@@ -73,38 +73,12 @@ START_TEST(on_the_home_before_any_task_is_told)
 }
 END_TEST
 
-struct far {
-	evc_coord *c;
-	_Atomic(evc_reactor *) r;
-	atomic_int tid;
-	evc_status status;
-};
-
-static void *
-far_main(void *arg)
-{
-	struct far *f = arg;
-	struct ev_loop *loop = ev_loop_new(0);
-	evc_reactor *r = NULL;
-
-	f->status = evc_reactor_attach(f->c, "far", loop, &r);
-	atomic_store(&f->tid, own_tid());
-	atomic_store(&f->r, r);
-	if (f->status == 0)
-		f->status = evc_reactor_run(r);
-	ev_loop_destroy(loop);
-	return NULL;
-}
-
 START_TEST(on_the_reactor_that_it_names_put_there_by_another_thread)
 {
 	struct far f = { .c = new_coord(NULL) };
 	struct hook h = { 0 };
-	pthread_t t;
 
-	OK(pthread_create(&t, NULL, far_main, &f));
-	OK(evc_register_thread(f.c, "far", t, NULL, NULL));
-	UNTIL(atomic_load(&f.r) != NULL);
+	far_begin(&f);
 	add(f.c, &h, f.r);
 	OK(evc_request_stop(f.c, 0, NULL));
 	OK(evc_join(f.c, NULL, NULL));

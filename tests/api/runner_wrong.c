@@ -155,23 +155,6 @@ bring_in(int way, const char *name, const evc_member_opts *o, evc_id *id)
 	}
 }
 
-static void
-all_refuse(evc_status code, const char *what, const char *name,
-	   const evc_member_opts *o)
-{
-	evc_id id = 77;
-	evc_status st;
-	int way;
-
-	for (way = 0; way < 4; way++) {
-		st = bring_in(way, name, o, &id);
-		ck_assert_msg(st == -code, "%s, way %d: %d, not -%d", what, way,
-			      st, code);
-		ck_assert_str_ne(evc_last_error(), "");
-		ck_assert_uint_eq(id, 77);
-	}
-}
-
 START_TEST(options_that_make_no_sense_are_refused)
 {
 	const evc_member_opts wrong[] = {
@@ -194,18 +177,12 @@ START_TEST(options_that_make_no_sense_are_refused)
 		{ .unblock = nothing, .flags = 1u << 31 }
 	};
 	const evc_member_opts later = { .unblock = nothing };
-	char what[32], name[49];
-	size_t i;
 
 	setup(NULL);
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		snprintf(what, sizeof(what), "wrong[%zu]", i);
-		all_refuse(EVC_INVALID_ARGUMENT, what, "name", &wrong[i]);
-	}
-	memset(name, 'n', 48);
-	name[48] = '\0';
-	all_refuse(EVC_INVALID_ARGUMENT, "long name", name, NULL);
-	all_refuse(EVC_UNIMPLEMENTED, "unblock", "name", &later);
+	wrong_options_are_refused(bring_in, 4, wrong,
+				  sizeof(wrong) / sizeof(wrong[0]));
+	every_way_refuses(bring_in, 4, EVC_UNIMPLEMENTED, "unblock", "name",
+			  &later);
 	teardown();
 }
 END_TEST

@@ -156,23 +156,6 @@ hand_in(int way, const char *name, const evc_member_opts *o, evc_id *id)
 }
 
 static void
-all_refuse(evc_status code, const char *what, const char *name,
-	   const evc_member_opts *o)
-{
-	evc_id id = 77;
-	evc_status st;
-	int way;
-
-	for (way = 0; way < 5; way++) {
-		st = hand_in(way, name, o, &id);
-		ck_assert_msg(st == -code, "%s, way %d: %d, not -%d", what, way,
-			      st, code);
-		ck_assert_str_ne(evc_last_error(), "");
-		ck_assert_uint_eq(id, 77);
-	}
-}
-
-static void
 nothing(void *arg)
 {
 	(void)arg;
@@ -199,17 +182,10 @@ START_TEST(member_options_that_make_no_sense_are_refused)
 		{ .stop = obey },
 		{ .jitter = 0.5 }
 	};
-	char what[32], name[49];
-	size_t i;
 
 	setup();
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		snprintf(what, sizeof(what), "wrong[%zu]", i);
-		all_refuse(EVC_INVALID_ARGUMENT, what, "name", &wrong[i]);
-	}
-	memset(name, 'n', 48);
-	name[48] = '\0';
-	all_refuse(EVC_INVALID_ARGUMENT, "long name", name, NULL);
+	wrong_options_are_refused(hand_in, 5, wrong,
+				  sizeof(wrong) / sizeof(wrong[0]));
 	teardown();
 }
 END_TEST
@@ -226,7 +202,8 @@ START_TEST(what_is_not_built_yet_is_UNIMPLEMENTED)
 	setup();
 	for (i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
 		snprintf(what, sizeof(what), "later[%zu]", i);
-		all_refuse(EVC_UNIMPLEMENTED, what, "name", &later[i]);
+		every_way_refuses(hand_in, 5, EVC_UNIMPLEMENTED, what, "name",
+				  &later[i]);
 	}
 	teardown();
 }

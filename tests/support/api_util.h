@@ -354,6 +354,46 @@ join_end(struct joiner *j)
 	return j->status;
 }
 
+/* Hand options in, in one of several ways. */
+typedef evc_status hand_in_fn(int way, const char *name,
+			      const evc_member_opts *o, evc_id *ret_id);
+
+static MAYBE_UNUSED void
+every_way_refuses(hand_in_fn *hand_in, int n_ways, evc_status code,
+		  const char *what, const char *name, const evc_member_opts *o)
+{
+	evc_id id = 77;
+	evc_status st;
+	int way;
+
+	for (way = 0; way < n_ways; way++) {
+		st = hand_in(way, name, o, &id);
+		ck_assert_msg(st == -code, "%s, way %d: %d, not -%d", what, way,
+			      st, code);
+		ck_assert_str_ne(evc_last_error(), "");
+		ck_assert_uint_eq(id, 77);
+	}
+}
+
+/* And a name that is too long, too. */
+static MAYBE_UNUSED void
+wrong_options_are_refused(hand_in_fn *hand_in, int n_ways,
+			  const evc_member_opts *wrong, size_t n)
+{
+	char what[32], name[49];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		snprintf(what, sizeof(what), "wrong[%zu]", i);
+		every_way_refuses(hand_in, n_ways, EVC_INVALID_ARGUMENT, what,
+				  "name", &wrong[i]);
+	}
+	memset(name, 'n', 48);
+	name[48] = '\0';
+	every_way_refuses(hand_in, n_ways, EVC_INVALID_ARGUMENT, "long name",
+			  name, NULL);
+}
+
 /* A clock for evc_config.clock that only the test moves. */
 static _Atomic uint64_t scripted_ns MAYBE_UNUSED = 1000000000000u;
 
