@@ -19,12 +19,20 @@
 # counted against what the server says it began, and against the lines of its
 # log.
 #
+# Beside what is printed here there are two files when it is over, in the folder
+# EVC_DEMO_DIR (default: the current one): demo-report.txt, what the server and
+# the clients said, and demo-timeline.svg, the stop as a picture: a lane for
+# each thread, loop and scope, and the request as a line through all of them.
+#
 # Exit status: 0; 1 if one request was cut, or if the counts do not agree.
 
 set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
 bin=${1:-${EVC_EXAMPLES:-$here/../build/examples}}
+kept=$(CDPATH='' cd -- "${EVC_DEMO_DIR:-.}" && pwd) || exit 1
+report=$kept/demo-report.txt
+timeline=$kept/demo-timeline.svg
 small='0 1000 4096 20000 150000'
 big=31457280
 pids=''
@@ -72,7 +80,9 @@ done
 echo
 echo "== server"
 : >"$tmp/server"
-"$bin/server" -l 2 -g 30 -a "$tmp/log" "$tmp/www" >"$tmp/server" 2>"$tmp/server.err" &
+rm -f "$report" "$timeline"
+"$bin/server" -l 2 -g 30 -a "$tmp/log" --trace "$timeline" "$tmp/www" \
+	>"$tmp/server" 2>"$tmp/server.err" &
 server=$!
 pids="$pids $server"
 tries=0
@@ -214,5 +224,20 @@ echo "cut                             $cut"
 	fail "$answered were answered, the log has $logged lines"
 [ "$received" -eq "$begun" ] ||
 	fail "$begun were begun, $received arrived whole"
+
+{
+	sed 's/^/server: /; s/^server: server: /server: /' "$tmp/server"
+	sed 's/^/server: /' "$tmp/server.err"
+	[ -z "$wrk" ] || sed 's/^/wrk: /' "$tmp/wrk"
+	sed 's/^/client: /; s/^client: client: /client: /' "$tmp/client"
+	echo "begun $begun, answered $answered, logged $logged," \
+		"received whole $received, cut $cut"
+} >"$report" || fail "$report cannot be written"
+case $(tail -c 8 "$timeline" 2>/dev/null) in
+*"</svg>"*) ;;
+*) fail "there is no timeline in $timeline" ;;
+esac
 [ $failed -eq 0 ] && echo "demo: no request was cut"
+echo "demo: the report:   $report"
+echo "demo: the timeline: $timeline"
 exit $failed

@@ -2,7 +2,7 @@
 /*
  * server - an HTTP/1.1 file server that stops without cutting a request.
  *
- *	server [-p PORT] [-l LOOPS] [-g GRACE] [-a LOG] FOLDER
+ *	server [-p PORT] [-l LOOPS] [-g GRACE] [-a LOG] [--trace FILE] FOLDER
  *
  *	GET /NAME       the file NAME of FOLDER, sent by sendfile()
  *	GET /hash/NAME  its CRC-32, Adler-32 and size
@@ -15,6 +15,7 @@
  * then the hasher, then the log.  SIGINT or SIGTERM begins that, a second one
  * cuts the grace.  SIGUSR1 prints the counts and what is alive.  Before the
  * stop a client may be as slow as it likes; after it, as slow as the grace.
+ * --trace writes a picture of who stopped when, SVG.
  *
  * All that the stop needs stands between "stop:" and ":stop" marks, here and
  * in the other files.  The rest would be the same in a server that is killed.
@@ -24,6 +25,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -38,14 +40,14 @@ struct options {
 	int port;                 /* 0: a free one */
 	unsigned loops;
 	double grace;             /* 0: the library's, 8 s after a signal */
-	const char *log, *folder;
+	const char *log, *trace, *folder;
 };
 
 static _Noreturn void
 usage(void)
 {
-	fputs("usage: server [-p PORT] [-l LOOPS] [-g GRACE] [-a LOG] FOLDER\n",
-	      stderr);
+	fputs("usage: server [-p PORT] [-l LOOPS] [-g GRACE] [-a LOG] "
+	      "[--trace FILE] FOLDER\n", stderr);
 	exit(2);
 }
 
@@ -85,10 +87,15 @@ number(const char *text, double least, double most)
 static struct options
 parse(int argc, char **argv)
 {
+	static const struct option longer[] = {
+		{ "trace", required_argument, NULL, 'T' },
+		{ 0 },
+	};
 	struct options o = { .loops = 2, .log = "/dev/null" };
 	int opt;
 
-	while ((opt = getopt(argc, argv, "p:l:g:a:")) != -1) {
+	while ((opt = getopt_long(argc, argv, "p:l:g:a:", longer, NULL)) !=
+	       -1) {
 		switch (opt) {
 		case 'p':
 			o.port = (int)number(optarg, 0, 65535);
@@ -101,6 +108,9 @@ parse(int argc, char **argv)
 			break;
 		case 'a':
 			o.log = optarg;
+			break;
+		case 'T':
+			o.trace = optarg;
 			break;
 		default:
 			usage();
@@ -153,6 +163,19 @@ static void
 on_status(UNUSED struct ev_loop *ev, ev_signal *w, UNUSED int events)
 {
 	report(w->data, "under way");
+}
+
+/* The picture of it all. */
+static void
+write_trace(const evc_coord *c, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	if (fd < 0 || evc_trace_write(c, fd, EVC_TRACE_SVG) < 0)
+		fprintf(stderr, "server: %s: the timeline is not written\n",
+			path);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* A loop is there: serve on it until the stop, and until the last of its
@@ -235,6 +258,10 @@ main(int argc, char **argv)
 	evc_verdict v = { 0 };
 
 	must(evc_new(home, &cfg, &s.coord));
+	/* :stop */
+	if (o.trace != NULL)
+		must(evc_trace_start(s.coord, 0));
+	/* stop: */
 	for (int i = 0; i < N_PARTS; i++) {
 		evc_scope_opts part = { .config = cfg, .phase = i + 1 };
 
@@ -259,6 +286,8 @@ main(int argc, char **argv)
 	printf("server: stop took %.3f s: %s\n", v.took,
 	       st == 0 ? "OK" : v.error.text);
 	cut = report(&s, "cut");
+	if (o.trace != NULL)
+		write_trace(s.coord, o.trace);
 	/* stop: */
 	for (int i = 0; i < N_PARTS; i++)
 		evc_free(s.part[i]);

@@ -34,7 +34,11 @@
 #include <evcoord/runner.h>
 #include <evcoord/scope.h>
 #include <evcoord/join.h>
+#include <evcoord/wake.h>
+#include <evcoord/ladder.h>
 #include <evcoord/signals.h>
 #include <evcoord/observe.h>
+#include <evcoord/trace.h>
+#include <evcoord/systemd.h>
 
 #endif

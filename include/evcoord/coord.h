@@ -27,9 +27,9 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c);
 
 /*
  * Free a coordinator.  Refused, and nothing changes, while members live, a
- * join waits, a thread waits for a stop that was not asked for, c has scopes, a
- * loop of another thread is attached, or one of c is run by evc_run or
- * evc_reactor_run; evc_last_error() names them.  A stop hook that runs on the
+ * join waits, a thread waits for a stop that was not asked for, a cancel hook is
+ * pushed, c has scopes or conditions, a loop of another thread is attached, or
+ * one of c is run by evc_run or evc_reactor_run; evc_last_error() names them.  A stop hook that runs on the
  * helper thread is waited for; hooks that are due and did not begin are
  * dropped.  Registered threads that have ended are reaped first.  Allowed as
  * the last touch in the callback of evc_join_start.  Ends, joins and waits of

@@ -23,8 +23,35 @@ EVC_BEGIN_DECLS_
 EVC_API size_t
 evc_explain(const evc_coord *c, char *buf, size_t n);
 
+/* What evc_dump writes. */
+enum {
+	EVC_DUMP_TEXT = 1,    /* evc_report */
+	EVC_DUMP_JSON = 2,    /* evc_report_json */
+	EVC_DUMP_METRICS = 3, /* evc_metrics */
+	/* Added to it: the stack of every thread, also before a stop. */
+	EVC_DUMP_STACKS = 1 << 8
+};
+
 /*
- * All kept reasons and all members alive, as text with one line each.
+ * All kept reasons, the rungs that the stop has reached, and all members alive,
+ * here and in the scopes below, as text for a person.  Of each member: name,
+ * id, kind, state, its last checkpoint and the age of that, its veto, how often
+ * it was unblocked and kicked.  Of a thread, while a stop stands, also what the
+ * kernel says it does (state, wait channel, system call: /proc, as far as that
+ * may be read) and, when evc_stack_signal was called, its stack.  Of a loop
+ * that has not turned since the stop: which callback of ours it is in, or that
+ * it is one of the application's, since when, and its thread's stack.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: as evc_explain.
+ * Returns:   as evc_explain; the text may change between two calls.
+ * Since:     0.1
+ */
+EVC_API size_t
+evc_report(const evc_coord *c, char *buf, size_t n);
+
+/*
+ * The same as one JSON object.
  *
  * Thread:    any; not a signal handler.
  * Ownership: as evc_explain.
@@ -32,7 +59,104 @@ evc_explain(const evc_coord *c, char *buf, size_t n);
  * Since:     0.1
  */
 EVC_API size_t
-evc_report(const evc_coord *c, char *buf, size_t n);
+evc_report_json(const evc_coord *c, char *buf, size_t n);
+
+/*
+ * Counters as text for Prometheus: members by kind and state, stops and how
+ * long they took (a histogram), kicks, calls of unblock, stragglers, errors,
+ * the loopers' missed runs.  Of c and all scopes below it.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: as evc_explain.
+ * Returns:   as evc_explain.
+ * Since:     0.1
+ */
+EVC_API size_t
+evc_metrics(const evc_coord *c, char *buf, size_t n);
+
+/*
+ * Write a report at any time, before a stop as well.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: fd is the caller's and stays open.
+ * Returns:   0; -EVC_UNAVAILABLE when fd cannot be written;
+ *            -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION,
+ *            -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_dump(const evc_coord *c, int fd, unsigned format);
+
+/*
+ * Do that whenever the process gets the signal signo: on the helper thread,
+ * which is made now.  A second call with another signal, descriptor or format
+ * replaces the first; signo 0 ends it and restores the former handler, as
+ * evc_free does.
+ *
+ * Thread:    any; one coordinator in a process.
+ * Ownership: fd is the caller's and stays open.
+ * Returns:   0; -EVC_ALREADY_EXISTS when another coordinator has it, or signo
+ *            is one of evc_signals_start; -EVC_NOT_FOUND for 0 when it is not
+ *            set; -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION for a scope,
+ *            -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_dump_signal(evc_coord *c, int signo, int fd, unsigned format);
+
+/*
+ * Let reports show stacks: a thread that a report is about gets this signal,
+ * whose handler (with SA_RESTART) notes its stack.  0: the highest real-time
+ * signal that is free.  Threads that were started before by a coordinator have
+ * it blocked, and their stack is not available; so has every other thread that
+ * blocks it.  It keeps its handler until the process ends.
+ *
+ * Thread:    any; best first of all.
+ * Ownership: the signal is the library's.
+ * Returns:   0, also for the one it is already; -EVC_ALREADY_EXISTS when signo
+ *            has a handler or another one was chosen; -EVC_INVALID_ARGUMENT;
+ *            -EVC_RESOURCE_EXHAUSTED; -EVC_UNIMPLEMENTED without a
+ *            backtrace(3) that a handler may call (glibc before 2.35).
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_stack_signal(int signo);
+
+/*
+ * What keeps this loop running: our watchers and references by kind, what is
+ * pending (ev_pending_count), which members live on it.  What the application
+ * has started libev does not list.
+ *
+ * Thread:    the loop's; on another one only what that may see, and says so.
+ * Ownership: as evc_explain.
+ * Returns:   as evc_explain.
+ * Since:     0.1
+ */
+EVC_API size_t
+evc_reactor_explain(const evc_reactor *r, char *buf, size_t n);
+
+/*
+ * Ready for evc_config.log: a line to standard error, with the time, the level
+ * and the reason's fields.
+ *
+ * Thread:    any.
+ * Ownership: nothing changes hands; arg is not used.
+ * Returns:   nothing.
+ * Since:     0.1
+ */
+EVC_API void
+evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg);
+
+/*
+ * Ready for evc_config.log: a line to syslog(3), with its level.
+ *
+ * Thread:    any.
+ * Ownership: nothing changes hands; arg is not used.
+ * Returns:   nothing.
+ * Since:     0.1
+ */
+EVC_API void
+evc_log_syslog(int level, const char *line, const evc_reason *r, void *arg);
 
 /*
  * Why this thread's last call was refused.

@@ -78,7 +78,10 @@ enum {
 	/* A refused start, registration or hook also reports its error. */
 	EVC_STRICT_SETUP = 1 << 0,
 	/* No code is clean by default; the list must then be empty. */
-	EVC_NO_CLEAN_CODES = 1 << 1
+	EVC_NO_CLEAN_CODES = 1 << 1,
+	/* The log hook also hears that a stop was asked for and that it is
+	   over. */
+	EVC_LOG_STOPS = 1 << 2
 };
 
 /* evc_member_opts.flags, and evc_task_class.flags (EVC_LATE only) */
@@ -101,7 +104,12 @@ enum {
 	EVC_FLUSH = 1 << 6,
 	/* A stop hook: called at a drain already, or at a stop that no drain
 	   came before. */
-	EVC_ON_DRAIN = 1 << 7
+	EVC_ON_DRAIN = 1 << 7,
+	/* A thread, started or registered, a looper on a thread of its own, a
+	   guard: at a stop its thread gets the kick signal, again and again,
+	   1 ms doubling to 25 ms, until it has ended; not for 25 ms after a
+	   checkpoint of its.  See evcoord/wake.h. */
+	EVC_KICK = 1 << 8
 };
 
 /*
@@ -179,6 +187,7 @@ enum {
 /* Levels of the log hook: syslog's numbers. */
 enum {
 	EVC_LOG_ERROR = 3,
+	EVC_LOG_WARNING = 4,
 	EVC_LOG_INFO = 6
 };
 
@@ -267,15 +276,18 @@ typedef struct evc_config {
 	unsigned n_clean;        /* how many; 0 = the default */
 	unsigned max_reasons;    /* reasons kept in a round; 0 = 32, <= 254;
 				    2 at least are kept */
-	unsigned flags;          /* EVC_STRICT_SETUP, EVC_NO_CLEAN_CODES */
+	unsigned flags;          /* EVC_STRICT_SETUP, EVC_NO_CLEAN_CODES,
+				    EVC_LOG_STOPS */
 	/* A code is clean if the list or this says so.  Asked by evc_new
 	   once for each of 1..255, never later. */
 	bool (*is_clean)(evc_status code, void *arg);
 	/* Gets one line for each error recorded and for each join that ends
-	   with members alive.  Called by joins, by loops, by evc_clear_stop
-	   and evc_free, perhaps by several threads at once; never inside a
-	   request, never under a lock; r is NULL where no reason belongs to
-	   the line. */
+	   with members alive (EVC_LOG_ERROR), for each last chance and each
+	   veto (EVC_LOG_WARNING), with EVC_LOG_STOPS for each stop and its
+	   end (EVC_LOG_INFO).  Called by joins, by loops, by evc_clear_stop
+	   and evc_free, by the helper thread, perhaps by several threads at
+	   once; never inside a request, never under a lock; r is NULL where
+	   no reason belongs to the line. */
 	void (*log)(int level, const char *line, const evc_reason *r,
 		    void *arg);
 	/* A clock for tests: monotonic nanoseconds.  Must be safe in signal
@@ -300,7 +312,12 @@ typedef struct evc_member_opts {
 				     join's */
 	unsigned flags;           /* EVC_BACKGROUND ... */
 	unsigned missed;          /* loopers: EVC_MISSED_..., or at most n */
-	void (*unblock)(void *arg); /* must be NULL in this version */
+	/* At a stop: wake this member, whatever it is blocked in; arg is the
+	   member's (of evc_reactor_start the setup's; NULL where there is none:
+	   registered threads, holds, children) and must live as long.  Called on the helper thread, again and again, 1 ms
+	   doubling to 25 ms, until it has ended; of a guard, until it
+	   returns. */
+	void (*unblock)(void *arg);
 	evc_fn *start;            /* loopers: called once before the first
 				     run, there where it runs; not 0: no run
 				     comes, and the looper has ended with it */

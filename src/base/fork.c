@@ -6,7 +6,11 @@
 #include "base/self.h"
 
 _Atomic unsigned evc__fork_generation;
-_Atomic(void (*)(void)) evc__fork_reset;
+
+/* How many parts of the library have something to begin anew. */
+#define PARTS 8
+/* atomic: evc__fork_also -> a child, which has one thread */
+static _Atomic(void (*)(void)) part[PARTS];
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool watching;
@@ -32,12 +36,16 @@ parent(void)
 static void
 child(void)
 {
-	void (*reset)(void) = sync_load(&evc__fork_reset);
+	void (*reset)(void);
+	unsigned i;
 
 	sync_add(&evc__fork_generation, 1);
 	evc__self_reset();
-	if (reset != NULL)
-		reset();
+	for (i = 0; i < PARTS; i++) {
+		reset = sync_load(&part[i]);
+		if (reset != NULL)
+			reset();
+	}
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
@@ -45,6 +53,20 @@ static void
 install(void)
 {
 	watching = pthread_atfork(prepare, parent, child) == 0;
+}
+
+void
+evc__fork_also(void (*reset)(void))
+{
+	void (*there)(void);
+	unsigned i;
+
+	/* One step each, so that no child finds a part half added. */
+	for (i = 0; i < PARTS; i++) {
+		there = NULL;
+		if (sync_cas(&part[i], &there, reset) || there == reset)
+			return;
+	}
 }
 
 bool

@@ -15,7 +15,7 @@ extern _Atomic unsigned evc__fork_generation;
 /* Install the fork hooks, once in a process; false: no memory. */
 bool evc__fork_watch(void);
 
-/* What else a child must begin anew; set once by who needs it. */
-extern _Atomic(void (*)(void)) evc__fork_reset;
+/* What else a child must begin anew; the same function may be given again. */
+void evc__fork_also(void (*reset)(void));
 
 #endif

@@ -7,6 +7,8 @@
 
 __thread int evc__self_tid;
 static __thread char self_name[16];
+/* atomic: evc__leave_open -> whoever starts a thread */
+static _Atomic int left_open;
 
 int
 evc__tid_first(void)
@@ -43,7 +45,15 @@ evc__block_signals(sigset_t *ret_old)
 	sigdelset(&set, SIGBUS);
 	sigdelset(&set, SIGFPE);
 	sigdelset(&set, SIGILL);
+	if (sync_load(&left_open) != 0)
+		sigdelset(&set, sync_load(&left_open));
 	pthread_sigmask(SIG_SETMASK, &set, ret_old);
+}
+
+void
+evc__leave_open(int signo)
+{
+	sync_store(&left_open, signo);
 }
 
 void

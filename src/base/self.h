@@ -28,8 +28,10 @@ void evc__thread_rename(const char *name);
 
 /* Block all signals in the calling thread, for a thread it is about to start:
    they are the program's own threads', but for those that a fault in that very
-   thread raises. */
+   thread raises, and the one that is left open. */
 void evc__block_signals(sigset_t *ret_old);
+/* Leave this one open from now on. */
+void evc__leave_open(int signo);
 
 /* In a fork child: ask the kernel anew. */
 void evc__self_reset(void);

@@ -31,7 +31,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -96,7 +98,7 @@ int evc__seam(const char *op, const char *func, const volatile void *obj);
 #define SYNC_FOREVER UINT64_MAX
 
 /* On 32-bit machines the C library's time_t may have 64 bits, and then the old
-   call reads half of it as nanoseconds. */
+   calls read half of it as nanoseconds. */
 #ifdef SYS_futex_time64
 #define SYNC_FUTEX_WAIT_CALL \
 	(sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
@@ -117,132 +119,15 @@ sync_futex_wait_(const volatile void *word, uint32_t seen, uint64_t ns)
 /* Sleep while *word is seen, ns nanoseconds at most. */
 #define sync_futex_wait(word, seen, ns) \
 	sync_futex_wait_(SEAM_AT("futex_wait", word), (seen), (ns))
-#define sync_futex_wake(word) \
+#define sync_futex_wake(word) sync_futex_wake_n(word, INT_MAX)
+/* n of those who sleep there: the first that came. */
+#define sync_futex_wake_n(word, n) \
 	((void)syscall(SYS_futex, SEAM_AT("futex_wake", word), \
-		       FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0))
+		       FUTEX_WAKE_PRIVATE, (n), NULL, NULL, 0))
 
-/* ---- descriptors: no cancellation points either ---- */
+/* ---- descriptors and processes ---- */
 
-static inline void
-sync_fd_write_(int fd)
-{
-	uint64_t one = 1;
-
-	(void)!syscall(SYS_write, fd, &one, sizeof one);
-}
-
-static inline void
-sync_fd_drain_(int fd)
-{
-	uint64_t n;
-
-	(void)!syscall(SYS_read, fd, &n, sizeof n);
-}
-
-/* Not the bare call: the thread sanitizer must see which numbers are free. */
-static inline void
-sync_fd_close_(int fd)
-{
-	int old;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	(void)close(fd);
-	pthread_setcancelstate(old, NULL);
-}
-
-/* A non-blocking eventfd, or -1 and errno. */
-#define sync_eventfd() \
-	(SEAM_FAILS("eventfd") ? \
-		 -1 : \
-		 eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
-#define sync_fd_write(fd) ((void)SEAM("fd_write"), sync_fd_write_(fd))
-#define sync_fd_drain(fd) ((void)SEAM("fd_drain"), sync_fd_drain_(fd))
-#define sync_fd_close(fd) ((void)SEAM("fd_close"), sync_fd_close_(fd))
-#define sync_epoll() \
-	(SEAM_FAILS("epoll") ? -1 : epoll_create1(EPOLL_CLOEXEC))
-
-/* Of what is watched for reading. */
-#define sync_epoll_add(epoll, fd, ev) \
-	(SEAM_FAILS("epoll_add") ? \
-		 -1 : \
-		 epoll_ctl((epoll), EPOLL_CTL_ADD, (fd), (ev)))
-#define sync_epoll_del(epoll, fd) \
-	((void)SEAM("epoll_del"), \
-	 (void)epoll_ctl((epoll), EPOLL_CTL_DEL, (fd), NULL))
-static inline int
-sync_epoll_wait_(int epoll, struct epoll_event *ev, int n, uint64_t ns)
-{
-	return epoll_wait(epoll, ev, n,
-			  ns > INT_MAX * UINT64_C(1000000) ?
-				  -1 :
-				  (int)((ns + 999999) / 1000000));
-}
-
-/* ns: at most so long, rounded up to milliseconds. */
-#define sync_epoll_wait(epoll, ev, n, ns) \
-	((void)SEAM("epoll_wait"), \
-	 sync_epoll_wait_((epoll), (ev), (n), (ns)))
-
-static inline bool
-sync_fd_readable_(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
-}
-
-#define sync_fd_readable(fd) \
-	((void)SEAM("fd_readable"), sync_fd_readable_(fd))
-
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-#define SYNC_PIDFD_THREAD O_EXCL
-
-/* A pidfd for one thread (Linux 6.9), or -1 and errno. */
-#define sync_pidfd(tid) \
-	(SEAM_FAILS("pidfd") ? \
-		 -1 : \
-		 (int)syscall(SYS_pidfd_open, (tid), SYNC_PIDFD_THREAD))
-
-/* ---- child processes: bare system calls, signal-safe ---- */
-
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424
-#endif
-/* What the kernel tells of a process by its pidfd (Linux 6.13); one that knows
-   more fills in this much of it. */
-struct sync_pidfd_info {
-	uint64_t mask; /* asked for; then: what was filled in */
-	uint64_t cgroup;
-	uint32_t pid, tgid, ppid, ids[8];
-	int32_t exit_code; /* as wait(2) tells it (Linux 6.15) */
-};
-#define SYNC_PIDFD_INFO_EXIT UINT64_C(8)
-#define SYNC_PIDFD_GET_INFO _IOWR(0xff, 11, struct sync_pidfd_info)
-
-/* A pidfd for a process (Linux 5.3), or -1 and errno. */
-#define sync_pidfd_process(pid) \
-	(SEAM_FAILS("pidfd") ? -1 : \
-				     (int)syscall(SYS_pidfd_open, (pid), 0))
-#define SYNC_P_PIDFD 3
-/* Without blocking: 0 and info, whose si_pid is 0 when it runs still; or -1 and
-   errno.  type: P_PID or SYNC_P_PIDFD; flags: WNOWAIT, or 0. */
-#define sync_waitid(type, id, info, flags) \
-	(SEAM_FAILS("waitid") ? \
-		 -1 : \
-		 (int)syscall(SYS_waitid, (type), (id), (info), \
-			      WEXITED | WNOHANG | (flags), NULL))
-/* 0, or -1 and errno. */
-#define sync_pidfd_info(fd, info) \
-	(SEAM_FAILS("pidfd_info") ? \
-		 -1 : \
-		 (int)syscall(SYS_ioctl, (fd), SYNC_PIDFD_GET_INFO, (info)))
-#define sync_pidfd_signal(fd, sig) \
-	((void)SEAM("pidfd_signal"), \
-	 (void)syscall(SYS_pidfd_send_signal, (fd), (sig), NULL, 0))
-#define sync_pid_signal(pid, sig) \
-	((void)SEAM("pid_signal"), (void)syscall(SYS_kill, (pid), (sig)))
+#include "base/sync_fd.h"
 
 /* ---- threads ---- */
 
@@ -302,6 +187,15 @@ sync_join_(pthread_t t, void **ret, uint64_t ns)
 #define sync_thread_join(t, ret, ns) \
 	((void)SEAM("thread_join"), sync_join_((t), (ret), (ns)))
 
+/* By its kernel id: 0, or -1 and errno. */
+#define sync_tid_signal(tid, sig) \
+	(SEAM_FAILS("tid_signal") ? \
+		 -1 : \
+		 (int)syscall(SYS_tgkill, getpid(), (tid), (sig)))
+/* Only of one that was not joined. */
+#define sync_thread_signal(t, sig) \
+	((void)SEAM("thread_signal"), (void)pthread_kill((t), (sig)))
+
 /* A cleanup handler runs where the frames of functions stood that did not
    return: to the address sanitizer those are there still. */
 #ifdef __SANITIZE_ADDRESS__
@@ -331,6 +225,17 @@ sync_clock_(clockid_t id)
 /* Moves every few milliseconds only, and costs next to nothing. */
 #define sync_mono_coarse() \
 	((void)SEAM("clock"), sync_clock_(CLOCK_MONOTONIC_COARSE))
+
+/* ---- memory that may just be going away ---- */
+
+/* Copy what can be read of n bytes at an address: how much that was, or -1. */
+#define sync_peek(to, address, n) \
+	(SEAM_FAILS("peek") ? \
+		 -1 : \
+		 (ssize_t)syscall(SYS_process_vm_readv, getpid(), \
+				  &(struct iovec){ (to), (n) }, 1L, \
+				  &(struct iovec){ (void *)(address), (n) }, \
+				  1L, 0L))
 
 /* ---- memory: zeroed ---- */
 

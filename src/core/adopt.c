@@ -4,7 +4,9 @@
  * Here in core, and not with the members, because a join takes a list of them.
  */
 #include "core/join.h"
+#include "core/ladder.h"
 
+#include "base/kick.h"
 #include "base/text.h"
 
 /* 1 yes, 0 no.  When it cannot be found out, it counts as joinable. */
@@ -62,12 +64,25 @@ make(evc_coord *c, const char *name, pthread_t t, const evc_member_opts *o)
 	return m;
 }
 
+/* Lock held: if m is the calling thread, that knows it from now on. */
+static void
+is_self(struct evc__member *m)
+{
+	struct evc__self *self = evc__self();
+
+	if (!pthread_equal(m->thread, pthread_self()))
+		return;
+	if (self->member == NULL)
+		evc__self_is(m);
+	if (m->kick != NULL)
+		evc__kick_unblock(NULL);
+}
+
 /* Lock held, given up while t's former owner is being joined.  m is used or
    freed.  Returns the entry, which may be an older one, or NULL. */
 static struct evc__member *
-adopt(evc_coord *c, struct evc__member *m)
+adopt(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
 {
-	struct evc__self *self = evc__self();
 	struct evc__member *old;
 	bool busy;
 	uint32_t seq;
@@ -86,12 +101,18 @@ adopt(evc_coord *c, struct evc__member *m)
 		sync_lock(&c->lock);
 	}
 	sync_sub(&c->n_sleepers, 1);
-	if (old != NULL || evc__member_add(c, m) < 0) {
+	if (old != NULL) {
 		sync_free(m);
+		is_self(old);
 		return old;
 	}
-	if (pthread_equal(m->thread, pthread_self()) && self->member == NULL)
-		self->member = m;
+	if (evc__wakers_add(m, o, NULL, "evc_register_thread") < 0 ||
+	    evc__member_add(c, m) < 0) {
+		evc__wakers_drop(m);
+		sync_free(m);
+		return NULL;
+	}
+	is_self(m);
 	if (!evc__pthread_watch(m))
 		evc__member_probed(m, true);
 	if (m->name[0] == '\0') {
@@ -134,7 +155,7 @@ evc__adopt_list(evc_coord *c, const evc_join_opts *o)
 				 "no memory for the list of threads");
 	}
 	for (i = 0; st == 0 && i < n; i++)
-		adopt(c, made[i]);
+		adopt(c, made[i], NULL);
 	sync_unlock(&c->lock);
 	sync_free(made);
 	return st;
@@ -160,7 +181,7 @@ register_thread(evc_coord *c, const char *name, pthread_t t,
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_register_thread: no memory");
 	sync_lock(&c->lock);
-	m = adopt(c, m);
+	m = adopt(c, m, o);
 	if (m != NULL && ret_id != NULL)
 		*ret_id = m->e.id;
 	sync_unlock(&c->lock);

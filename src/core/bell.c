@@ -142,6 +142,29 @@ lose(struct evc__bell *b, const struct evc__bell_frame *f, bool owner)
 	}
 }
 
+/* Said at each iteration, when its events are known and none was served: so what
+   a loop is silent for is measured from where its silence began. */
+static void
+on_beat(struct ev_loop *loop, ev_check *w, int revents)
+{
+	struct evc__bell *b = w->data;
+
+	(void)revents;
+	sync_store_relaxed(&b->turned, (uint64_t)(ev_now(loop) * 1e9));
+}
+
+static void
+stop_watching(struct evc__bell *b)
+{
+	struct ev_loop *loop = b->loop;
+
+	ev_ref(loop);
+	ev_check_stop(loop, &b->beat);
+	ev_ref(loop);
+	ev_async_stop(loop, &b->async);
+	b->loop = NULL;
+}
+
 /* ev_loop_destroy under us: everything that lived there has ended. */
 static void
 on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
@@ -150,6 +173,7 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 	struct evc__bell_frame f = { b->frames, false };
 	evc_reactor *owner = b->owner;
 
+	(void)loop;
 	(void)revents;
 	b->frames = &f;
 	sync_lock(&b->lock);
@@ -163,9 +187,7 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 		return;
 	end_leftovers(b);
 	/* Nobody sends any more. */
-	ev_ref(loop);
-	ev_async_stop(loop, &b->async);
-	b->loop = NULL;
+	stop_watching(b);
 	b->frames = f.up;
 	/* The last touch of the bell: now another thread may free it. */
 	evc__reactor_left(owner);
@@ -184,6 +206,35 @@ evc__bell_strand(evc_reactor *owner)
 	lose(b, &f, false);
 	if (!f.gone)
 		b->frames = f.up;
+}
+
+void
+evc__bell_abandon(struct evc__bell *b)
+{
+	evc_reactor *owner = b->owner;
+
+	evc__bell_strand(owner);
+	(void)evc__reactor_lost(owner);
+	evc__bell_stop(b);
+	evc__reactor_left(owner);
+}
+
+/* Two watchers that keep no ev_run alive; ev_cleanup is the third by itself. */
+static void
+start_watching(struct evc__bell *b)
+{
+	struct ev_loop *loop = b->loop;
+
+	ev_async_init(&b->async, on_async);
+	ev_set_priority(&b->async, EV_MAXPRI);
+	b->async.data = b;
+	ev_async_start(loop, &b->async);
+	ev_unref(loop);
+	ev_check_init(&b->beat, on_beat);
+	ev_set_priority(&b->beat, EV_MAXPRI);
+	b->beat.data = b;
+	ev_check_start(loop, &b->beat);
+	ev_unref(loop);
 }
 
 struct evc__bell *
@@ -206,15 +257,13 @@ evc__bell_start(struct evc__bell *b)
 
 	if (!descriptor_left())
 		return false;
-	ev_async_init(&b->async, on_async);
-	ev_set_priority(&b->async, EV_MAXPRI);
-	b->async.data = b;
-	ev_async_start(loop, &b->async);
-	ev_unref(loop);
+	start_watching(b);
 	/* Grow libev's list of pending events now, so that no dispatch that a
 	   stop causes allocates. */
+	ev_feed_event(loop, &b->beat, EV_CHECK);
 	ev_feed_event(loop, &b->async, EV_ASYNC);
 	ev_clear_pending(loop, &b->async);
+	ev_clear_pending(loop, &b->beat);
 	ev_cleanup_init(&b->cleanup, on_cleanup);
 	b->cleanup.data = b;
 	ev_cleanup_start(loop, &b->cleanup);
@@ -233,9 +282,7 @@ evc__bell_stop(struct evc__bell *b)
 		return;
 	end_leftovers(b);
 	ev_cleanup_stop(b->loop, &b->cleanup);
-	ev_ref(b->loop);
-	ev_async_stop(b->loop, &b->async);
-	b->loop = NULL;
+	stop_watching(b);
 }
 
 void

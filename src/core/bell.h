@@ -34,7 +34,12 @@ struct evc__bell {
 	struct ev_loop *loop;
 	ev_async async;
 	ev_cleanup cleanup;
+	ev_check beat;           /* each iteration, before all else */
 	struct evc__bell_frame *frames;
+	/* atomic, relaxed: the loop's thread -> reports */
+	_Atomic uint64_t turned; /* ev_now of the present iteration, in
+				    nanoseconds; 0: the loop has not run yet */
+	_Atomic uint32_t busy;   /* stretches of ours that its thread is in */
 
 	/* A leaf: nothing is locked under it. */
 	pthread_mutex_t lock;
@@ -51,6 +56,9 @@ struct evc__bell *evc__bell_new(struct ev_loop *loop);
 /* Loop thread: watch the loop; false: no descriptor. */
 bool evc__bell_start(struct evc__bell *b);
 /* Loop thread: stop watching; b itself stays while a reactor is on it. */
+/* Loop thread, outside ev_run: give the loop up, for all that live on it; the
+   reactors stay. */
+void evc__bell_abandon(struct evc__bell *b);
 void evc__bell_stop(struct evc__bell *b);
 /* No reactor is on it. */
 void evc__bell_free(struct evc__bell *b);

@@ -19,11 +19,11 @@ evc__stop_time(evc_coord *c, uint64_t w)
 	if (!(w & WORD_FLAG))
 		return 0;
 	r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
-	if (r != NULL)
-		return r->mono_ns != 0 ? r->mono_ns : 1;
-	if (c->seen_ns == 0)
+	if (r == NULL && c->seen_ns == 0)
 		c->seen_ns = evc__now(c) | 1; /* 0 would be "no stop" */
-	return c->seen_ns;
+	c->rung_ns[RUNG_TOLD] = r == NULL ? c->seen_ns :
+				r->mono_ns != 0 ? r->mono_ns : 1;
+	return c->rung_ns[RUNG_TOLD];
 }
 
 double
@@ -46,10 +46,8 @@ evc__grace(evc_coord *c, double asked, uint64_t w)
 						       DEFAULT_GRACE;
 }
 
-/* Lock of c held: when the last of its joins gives up; without any, when its
-   grace is over. */
-static uint64_t
-own_end(evc_coord *c)
+uint64_t
+evc__own_end(evc_coord *c)
 {
 	uint64_t w = sync_load_sc(&c->word), end = 0, e;
 	struct evc__view v = { .stop = evc__stop_time(c, w),
@@ -60,6 +58,7 @@ own_end(evc_coord *c)
 		return SYNC_FOREVER;
 	v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
 	v.hurry_grace = sync_load(&c->hurry_grace_ns);
+	v.more = evc__extension(c, v.stop);
 	LIST_EACH(n, tmp, &c->joins) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, node);
 
@@ -87,7 +86,7 @@ evc__budget_end(evc_coord *c)
 
 	for (p = c->parent; p != NULL; p = p->parent) {
 		sync_lock(&p->lock);
-		e = own_end(p);
+		e = evc__own_end(p);
 		sync_unlock(&p->lock);
 		end = e < end ? e : end;
 	}

@@ -108,6 +108,7 @@ count_own(struct evc__census *k, const struct look *l, const evc_coord *c)
 				    m->grace);
 		}
 	one(k, c->held, false, 0);
+	one(k, c->n_echoes, false, 0);
 	LIST_EACH(n, tmp, &c->reactors)
 		count_reactor(k, LIST_OF(n, evc_reactor, node));
 	if (l->hooks)
@@ -272,6 +273,9 @@ add_own(struct names *a, evc_coord *c)
 	}
 	if (c->held)
 		add_name(a, "", "set-up not finished", "", 1);
+	if (c->n_echoes > 0)
+		add_name(a, "", "unblock of a member that has ended", "",
+			 c->n_echoes);
 	LIST_EACH(n, tmp, &c->reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 		struct looper_names l = { a, r };

@@ -9,6 +9,7 @@
  */
 #include "core/keeper.h"
 #include "core/scope.h"
+#include "core/trace.h"
 
 #include "base/text.h"
 
@@ -38,6 +39,7 @@ forget_stop(evc_coord *c)
 	c->seen_ns = 0;
 	c->spent_ns = 0;
 	c->lost_logged = 0;
+	evc__ladder_forget(c);
 }
 
 /* Without a stop the round's number stays: who waits for a stop must not think
@@ -149,6 +151,10 @@ clear(evc_coord *c, bool from_above)
 		st = anybody(c);
 		if (st == 0) {
 			evc__walk_quiet(&c->walkers);
+			/* Who sleeps on the stop descriptor was woken by it,
+			   and must have looked before it is drained.  Who
+			   comes now finds the flag, and does not stay. */
+			evc__walk_quiet(&c->pollers);
 			st = clear_scopes(c);
 		}
 		if (st == 0) {
@@ -179,6 +185,7 @@ clear(evc_coord *c, bool from_above)
 	}
 	sync_store(&c->joined_mark, 0);
 	if (w & WORD_FLAG) {
+		evc__trace(c, TRACE_CLEAR, 0, TRACE_COORD, NULL, 0);
 		evc__dormant_drop(c);
 		forget_stop(c);
 		evc__keeper_cleared(c, WORD_STOP_NUMBER(w));

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "core/keeper.h"
 #include "core/scope.h"
+#include "core/trace.h"
 
 #define REASONS_DEFAULT 32
 #define REASONS_SCOPE 8
@@ -29,7 +30,8 @@ check_config(const evc_config *k, const char *func)
 	if (evc__check_room(k->reserved_, func) < 0 ||
 	    evc__check_grace(k->grace, func) < 0)
 		return -EVC_INVALID_ARGUMENT;
-	if (k->flags & ~(unsigned)(EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES))
+	if (k->flags & ~(unsigned)(EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |
+				   EVC_LOG_STOPS))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: unknown flags %#x", func, k->flags);
 	if (k->max_reasons > REASONS_MOST)
@@ -92,6 +94,8 @@ configure(evc_coord *c, const evc_config *k)
 							  "coord");
 	c->grace = k->grace;
 	c->flags = k->flags;
+	if (k->log == NULL && p != NULL)
+		c->flags |= p->flags & EVC_LOG_STOPS;
 	c->log = k->log == NULL && p != NULL ? p->log : k->log;
 	c->log_arg = k->log == NULL && p != NULL ? p->log_arg : k->arg;
 	c->clock = p != NULL ? p->clock : k->clock;
@@ -111,10 +115,12 @@ evc__coord_destroy(evc_coord *c)
 	evc__stop_fd_close(c);
 	sync_lock_destroy(&c->lock);
 	if (c->parent == NULL && c->tree != NULL) {
+		evc__trace_free(c->tree);
 		sync_lock_destroy(&c->tree->lock);
 		sync_free(c->tree);
 	}
 	sync_free(sync_load(&c->keeper));
+	evc__ladder_free(c);
 	sync_free(c->drain);
 	sync_free(c->id_table);
 	sync_free(c->slot);
@@ -136,6 +142,10 @@ build(evc_coord *c, const evc_config *k)
 	list_init(&c->joins);
 	list_init(&c->scopes);
 	list_init(&c->dormant);
+	list_init(&c->chores);
+	list_init(&c->wakers);
+	list_init(&c->echoes);
+	list_init(&c->vetoes);
 	c->ready_ns = evc__now(c);
 	if (c->parent != NULL) {
 		c->depth = c->parent->depth + 1;
@@ -145,6 +155,8 @@ build(evc_coord *c, const evc_config *k)
 		if (c->tree != NULL)
 			sync_lock_init(&c->tree->lock);
 	}
+	if (c->tree != NULL)
+		c->number = sync_add(&c->tree->n_coords, 1) + 1;
 	c->slot_word = sync_alloc(c->n_slots, sizeof *c->slot_word);
 	c->slot = sync_alloc(c->n_slots, sizeof *c->slot);
 	return c->tree != NULL && c->slot_word != NULL && c->slot != NULL;
@@ -260,8 +272,12 @@ why_not(evc_coord *c, char *buf, size_t room)
 	}
 	if (join_waits(c))
 		return "a join waits";
+	if (c->n_conds > 0)
+		return "it has conditions";
 	if (sync_load_sc(&c->n_waiters) > 0 && !evc_should_stop(c))
 		return "a thread waits for the stop, and none was asked for";
+	if (c->n_pushed > 0)
+		return "a thread has a cancel hook pushed";
 	if (inside_hook(c))
 		return "inside a stop hook";
 	LIST_EACH(n, tmp, &c->reactors) {
@@ -279,13 +295,22 @@ why_not(evc_coord *c, char *buf, size_t room)
 	return evc__keeper_why_not(c);
 }
 
-/* Nobody but those inside the gate, and the helper, can reach c. */
-static void
-take_down(evc_coord *c)
+void
+evc__coord_release(evc_coord *c)
 {
-	/* Handlers first: they could ask for a stop. */
 	if (c->release_signals != NULL)
 		c->release_signals(c);
+	if (c->release_dump != NULL)
+		c->release_dump(c);
+	if (c->release_systemd != NULL)
+		c->release_systemd(c);
+}
+
+void
+evc__coord_take_down(evc_coord *c)
+{
+	/* Handlers first: they could ask for a stop. */
+	evc__coord_release(c);
 	/* Ends, joins and waits that are just returning on other threads - or
 	   that were about to sleep: those see that the word has changed, and
 	   then that the gate is shut.  Above, joins come in by the gate as
@@ -331,7 +356,7 @@ evc_free(evc_coord *c)
 	st = evc__check(c, __func__);
 	if (st < 0)
 		return st;
-	evc__log_errors(c);
+	evc__log_end(c);
 	sync_lock(&c->lock);
 	evc__members_refresh(c);
 	why = why_not(c, buf, sizeof buf);
@@ -340,7 +365,7 @@ evc_free(evc_coord *c)
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION, "evc_free: %s",
 				   why);
-	take_down(c);
+	evc__coord_take_down(c);
 	return 0;
 }
 

@@ -57,22 +57,48 @@ struct evc__slot {
 	_Atomic bool reported;
 };
 
+struct evc__chore;
 struct evc__helper;
 struct evc__join;
 struct evc__keeper;
+struct evc__ladder;
+struct evc__systemd;
+struct evc__trace;
 
 /* What all coordinators of a tree share; in its root. */
 struct evc__tree {
 	/* A leaf: nothing but bells and gates are under it. */
 	pthread_mutex_t lock;
 	struct evc__helper *helper; /* lock; one for all */
+	_Atomic bool has_helper;    /* atomic: who made it -> joins */
+	/* atomic: the helper -> joins: since when it is at one client, in real
+	   monotonic time; 0: it is not */
+	_Atomic uint64_t serving_ns;
 	/* atomic: somebody in the tree has a grace of its own -> joins */
 	_Atomic bool own_grace;
 	/* atomic: some scope has a phase -> joins */
 	_Atomic bool phased;
 	/* atomic: when a phase was told last -> joins */
 	_Atomic uint64_t told_ns;
+	/* atomic: the timeline, while it is on; see trace.h */
+	_Atomic(struct evc__trace *) trace;
+	_Atomic(struct evc__trace *) recorded; /* the last one that was on */
+	struct evc__trace *rings; /* root's lock: all there are */
+	_Atomic uint32_t n_coords; /* numbers them */
 };
+
+/* What has happened since a coordinator was made; its lock. */
+#define TOOK_BUCKETS 9
+struct evc__stats {
+	uint64_t stops;     /* that a join has ended, or that were cleared */
+	uint64_t kicks, unblocks;
+	uint64_t stragglers; /* named by joins, each join's once */
+	uint64_t missed;    /* runs of loopers that have ended */
+	uint64_t took[TOOK_BUCKETS + 1]; /* stops by how long they took */
+	double took_sum;
+};
+/* Seconds: took[i] counts those up to it, the last one all others. */
+extern const double evc__took_bounds[TOOK_BUCKETS];
 
 /*
  * A coordinator.
@@ -99,6 +125,7 @@ struct evc_coord {
 	evc_coord *parent;       /* NULL: a root */
 	struct evc__tree *tree;
 	unsigned depth, on_error;
+	uint32_t number;         /* in the tree; the root is 1 */
 	int phase;
 	struct evc__listener up; /* in the parent's table */
 	struct list sibling;     /* parent's lock: in its scopes */
@@ -120,12 +147,13 @@ struct evc_coord {
 	_Atomic uint64_t hurry_grace_ns; /* signals/ -> joins */
 
 	/* atomic: who sleeps -> who wakes; see wait.c */
-	_Atomic uint32_t n_waiters;  /* on the word, for the stop */
+	_Atomic uint32_t n_waiters;  /* for the stop: on the word, in wake/ */
 	_Atomic uint32_t join_seq;   /* moves before each wake of joins */
 	_Atomic uint32_t n_sleepers; /* on join_seq */
 	_Atomic int stop_fd;         /* -1: not made yet */
 	struct gate fd_gate;         /* around uses of stop_fd */
 	struct gate gate;            /* around ends, joins, waits */
+	struct walkers pollers;      /* waits by stop_fd; see wake/wait_fd.c */
 
 	/* listeners; see notify.c */
 	struct walkers walkers;
@@ -174,14 +202,38 @@ struct evc_coord {
 	uint64_t spent_ns;   /* when a join of this stop gave up; 0: none did */
 	uint64_t seen_ns;    /* when a stop without a slot was first seen */
 	unsigned lost_logged; /* errors without a slot, already told */
+	/* atomic, changed under the lock: numbers of the last stops whose begin,
+	   whose end was told to the log */
+	_Atomic uint32_t begun_logged, over_logged;
 	evc_verdict verdict; /* of the closed round */
 	void (*release_signals)(evc_coord *c); /* set by signals/ */
 	unsigned n_runners;  /* of members */
+	unsigned n_conds;    /* made and not freed; see wake/cond.c */
 	const struct evc__runner_driver *runners; /* set by the first one */
 	struct list runner_list; /* by members/; made by the first one */
 	const struct evc__looper_ops *looper_ops; /* set by the first one */
 	struct list dormant; /* loopers with a thread of their own to come, that
 				were created paused; made by the first looper */
+	struct list chores;  /* see chore.h */
+	uint32_t chore_pass, rouse_pass;
+	struct list wakers;  /* see ladder.h, and what they do: */
+	struct list echoes;  /* wakers that run, whose members are gone */
+	unsigned n_echoes, n_pushed;
+	struct evc__chore *rouse;
+	struct evc__chore *last_chance; /* or NULL */
+	struct evc__chore *owner; /* set by evc_abandon */
+	uint64_t rung_ns[5]; /* when the present stop reached each; 0: not */
+	unsigned n_kicks, n_unblocks; /* in the present stop */
+	struct list vetoes;  /* of the present stop */
+	struct evc__stats stats;
+	/* atomic: evc_ladder_set -> anybody; NULL: that of the parent */
+	_Atomic(struct evc__ladder *) ladder;
+	/* atomic: evc_abandon -> the helper: it frees c when nobody is alive */
+	_Atomic bool abandoned;
+	/* set by rooms above; called when c goes, before its parts do */
+	void (*release_dump)(evc_coord *c);
+	void (*release_systemd)(evc_coord *c);
+	struct evc__systemd *systemd; /* lock */
 };
 
 /* ---- coord.c ---- */
@@ -189,6 +241,11 @@ struct evc_coord {
 evc_status evc__coord_make(const evc_config *k, const char *func,
 			   evc_coord *parent, evc_coord **ret_c);
 void evc__coord_destroy(evc_coord *c);
+/* Nobody else but those inside the gate, and the helper, can reach c: take it
+   down and free it. */
+void evc__coord_take_down(evc_coord *c);
+/* What the process does for c - signal handlers, messages - ends. */
+void evc__coord_release(evc_coord *c);
 
 /* 0, or why a call may not go on: c is NULL or inherited by a fork child. */
 evc_status evc__check(const evc_coord *c, const char *func);
@@ -216,7 +273,8 @@ evc_status evc__refuse(evc_status s, const char *fmt, ...)
 evc_status evc__refuse_setup(evc_coord *c, const char *func, evc_status s);
 /* A name of the user's: not longer than there is room for. */
 evc_status evc__check_name(const char *name, const char *func);
-/* kind: whose options; a guard's are EVC_HOLD's. */
+/* kind: whose options; EVC_GUARD is no member. */
+#define EVC_GUARD 0
 evc_status evc__check_opts(const evc_member_opts *o, unsigned kind,
 			   const char *func);
 /* Reserved room is zero; a grace is a time or EVC_NO_GRACE. */
@@ -287,6 +345,10 @@ struct evc__acting {
 
 struct evc__self {
 	struct evc__member *member; /* the member this thread is */
+	struct evc__mark *mark;     /* where a checkpoint of its goes, or NULL */
+	struct evc__waker *pushed;  /* the innermost cancel hook of its */
+	const evc_coord *roused_in; /* whose cancel hook was called before it */
+	uint32_t roused_stop;       /* was popped, in the stop with this number */
 	const struct evc__acting *acting; /* for the time of a call, or NULL */
 	/* the last error it reported, for members that return it */
 	const evc_coord *reported_to;
@@ -295,6 +357,8 @@ struct evc__self {
 	bool handed_back; /* it came after the round was closed */
 };
 struct evc__self *evc__self(void);
+/* The calling thread is this member. */
+void evc__self_is(struct evc__member *m);
 
 /* ---- wait.c ---- */
 
@@ -315,19 +379,34 @@ void evc__helper_ring(evc_coord *c);
 /* It serves c no more; of a root, it ends. */
 void evc__helper_end(evc_coord *c);
 bool evc__helper_is_self(const evc_coord *c);
+/* Any thread but it, in a stop: if it hangs in a function of the user's, have
+   another one.  c's lock may be held. */
+void evc__helper_relieve(evc_coord *c);
 /* Lock held: it hears every ring of c; or does so no more. */
 void evc__helper_hear(evc_coord *c, bool yes);
+/* Helper thread: c is a root that was abandoned by all; it ends with it. */
+void evc__helper_farewell(evc_coord *c);
+void evc__abandoned_end(evc_coord *c); /* abandon.c: for that */
 /* The helper thread is in a call for c, from which c may be freed: it will not
    touch c again. */
 bool evc__helper_let_go(evc_coord *c);
 
 /* ---- log.c ---- */
 
-/* Tell the log hook of errors it has not heard of.  No lock. */
+/* Tell the log hook what it has not heard of: that a stop was asked for, errors,
+   that the stop is over.  No lock. */
 void evc__log_errors(evc_coord *c);
+/* The same, of a round that no join has closed, either: the stop is over when
+   nobody is alive. */
+void evc__log_end(evc_coord *c);
 /* What a hook said of a stop that was cleared. */
 void evc__log_hook(evc_coord *c, const char *name, evc_status st);
 void evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored);
+/* A rung of ladder.h was reached, with these still alive; somebody has asked for
+   more time.  No lock. */
+void evc__log_rung(evc_coord *c, unsigned rung, const char *names);
+void evc__log_veto(evc_coord *c, const char *name, double granted,
+		   const char *reason);
 
 /* ---- signals ---- */
 

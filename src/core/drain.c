@@ -9,6 +9,7 @@
  */
 #include "core/keeper.h"
 #include "core/scope.h"
+#include "core/trace.h"
 
 #include <math.h>
 
@@ -64,6 +65,7 @@ note(evc_coord *c, double limit, const char *text)
 	if (old == 0 || end < old)
 		sync_store_sc(&c->drain_end, end | (end == 0));
 	sync_or(&c->word, WORD_DRAIN);
+	evc__trace(c, TRACE_DRAIN, 0, TRACE_COORD, text, evc__ns(limit));
 	return 0;
 }
 

@@ -8,6 +8,7 @@
  * the loop turned.
  */
 #include "core/join.h"
+#include "core/trace.h"
 
 #include "base/self.h"
 
@@ -32,16 +33,23 @@ static struct evc__hook *
 next_due(evc_coord *c, const evc_reactor *r)
 {
 	uint64_t w = sync_load(&c->word);
+	struct evc__hook *due = NULL;
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->hooks) {
 		struct evc__hook *h = HOOK_OF(n);
 
-		if (h->reactor == r && h->running == 0 && !h->removed &&
-		    h->told != number(h, w))
-			return h;
+		if (h->reactor != r)
+			continue;
+		/* One after the other, also when the helper's first thread
+		   hangs in one of them. */
+		if (r == NULL && h->running != 0)
+			return NULL;
+		if (h->running == 0 && !h->removed && h->told != number(h, w) &&
+		    due == NULL)
+			due = h;
 	}
-	return NULL;
+	return due;
 }
 
 void
@@ -106,6 +114,7 @@ void
 evc__hooks_run(evc_coord *c, evc_reactor *r)
 {
 	struct evc__self *self = evc__self();
+	struct evc__busy busy;
 	struct evc__hook *h;
 	evc_status st;
 	uint64_t w;
@@ -118,7 +127,11 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 		h->running = evc__tid();
 		sync_unlock(&c->lock);
 		self->reported_to = NULL;
+		evc__trace_member(TRACE_CALL, &h->m);
+		evc__busy_begin(r, c, BUSY_HOOK, h->m.name, &busy);
 		st = h->fn(c, h->arg);
+		evc__busy_end(&busy);
+		evc__trace_member(TRACE_RETURN, &h->m);
 		w = sync_load(&c->word);
 		/* A stop that was cleared is over: what its hook says must not
 		   stop the new round. */
@@ -170,7 +183,7 @@ static const struct evc__member_ops hook_ops = { .remove = hook_remove };
 
 /* Lock held. */
 static evc_status
-place(evc_coord *c, struct evc__hook *h)
+place(evc_coord *c, struct evc__hook *h, const evc_member_opts *o)
 {
 	evc_status st = h->reactor != NULL ?
 				evc__reactor_usable(h->reactor, "evc_on_stop") :
@@ -184,9 +197,13 @@ place(evc_coord *c, struct evc__hook *h)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_on_stop: no helper thread");
 	h->told = WORD_STOPS(sync_load(&c->word));
-	st = evc__member_add(c, &h->m);
-	if (st < 0)
+	st = evc__wakers_add(&h->m, o, h->arg, "evc_on_stop");
+	if (st == 0)
+		st = evc__member_add(c, &h->m);
+	if (st < 0) {
+		evc__wakers_drop(&h->m);
 		return st;
+	}
 	/* Count, then look: a stop from here on tells the loop or the helper;
 	   one before is seen here. */
 	hooks_count(c, 1);
@@ -232,7 +249,7 @@ on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	h->reactor = o != NULL && o->reactor != NULL ? o->reactor : c->home;
 	h->m.e.flags |= EVC_BACKGROUND;
 	sync_lock(&c->lock);
-	st = place(c, h);
+	st = place(c, h, o);
 	id = h->m.e.id;
 	if (st == 0 && ret_id != NULL)
 		*ret_id = id;

@@ -5,7 +5,9 @@
  *
  * The grace counts from the later of the stop and the start of the join.  A
  * second signal cuts it: then it counts from the later of that signal and the
- * start.  Members with a grace of their own are late when it is over, never
+ * start.  A budget of the whole stop counts from the request alone; progress and
+ * vetoes may move the end, up to the hard one, which a second signal overrules.
+ * Members with a grace of their own are late when it is over, never
  * later than the join's; while one is alive that is not late, the join goes on.
  */
 #include "core/join.h"
@@ -50,6 +52,12 @@ evc__deadline(const struct evc__view *v)
 	if (v->stop == 0)
 		return SYNC_FOREVER;
 	end = evc__after(later(v->stop, v->start), grace);
+	if (v->more.budget != 0)
+		end = sooner(end, v->more.budget);
+	if (v->more.hard != 0)
+		end = later(end, sooner(v->more.hard,
+					later(evc__after(end, v->more.veto),
+					      v->more.progress)));
 	if (v->hurry != 0)
 		end = sooner(end, evc__after(later(v->hurry, v->start),
 					v->hurry_grace));

@@ -7,6 +7,7 @@
 #define EVC_CORE_JOIN_H
 
 #include "core/core.h"
+#include "core/ladder.h"
 
 #define BACKOFF_FIRST_NS UINT64_C(1000000)
 #define BACKOFF_MOST_NS UINT64_C(25000000)
@@ -28,6 +29,7 @@ struct evc__view {
 	uint64_t hurry_grace; /* to how much */
 	double grace;         /* seconds, resolved: >= 0 or INFINITY */
 	uint64_t cap;         /* the deadline from above; 0: there is none */
+	struct evc__extension more; /* see ladder.h */
 	uint64_t drain;       /* when a drain becomes a stop; 0: there is none */
 	double longest;       /* the longest own grace of who is alive */
 	unsigned alive;       /* who keeps this join waiting */
@@ -67,8 +69,16 @@ evc__real_ns(const evc_coord *c, uint64_t ns)
 		       ns;
 }
 
+/* ---- join_block.c ---- */
+
+/* Lock held: why the calling thread may not wait here: it is inside ev_run of a
+   loop of c's, which would wait with it. */
+evc_status evc__check_loop(const evc_coord *c, const char *func);
+
 /* ---- budget.c; lock held ---- */
 
+/* When the last of c's joins gives up; without any, when its grace is over. */
+uint64_t evc__own_end(evc_coord *c);
 /* When the stop was asked for; 0 when it was not. */
 uint64_t evc__stop_time(evc_coord *c, uint64_t w);
 /* The grace of a join that asked for so much, resolved. */
@@ -124,6 +134,14 @@ void evc__join_begin(struct evc__join *j, evc_coord *c,
 bool evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns);
 /* Lock held: off the list. */
 void evc__join_end(struct evc__join *j);
+/* Lock held: whose hooks the join leaves out. */
+int evc__hooks_not_of(const struct evc__join *j);
+
+/* ---- verdict.c ---- */
+
+/* Lock held: what j answers with so many alive. */
+void evc__verdict_fill(struct evc__join *j, uint64_t w, evc_verdict *v,
+		       unsigned alive);
 /* Lock held, nothing is alive: what a join would answer. */
 void evc__verdict_now(evc_coord *c, uint64_t w, evc_verdict *v);
 /* No lock: tell the log, hand out the verdict. */

@@ -47,9 +47,8 @@ sleep_through(struct evc__join *j)
 	}
 }
 
-/* Lock held: why the calling thread may not wait here. */
-static evc_status
-would_deadlock(const evc_coord *c, const char *func)
+evc_status
+evc__check_loop(const evc_coord *c, const char *func)
 {
 	struct list *n, *tmp;
 
@@ -76,7 +75,7 @@ join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 	if (st < 0)
 		return st;
 	sync_lock(&c->lock);
-	st = would_deadlock(c, "evc_join");
+	st = evc__check_loop(c, "evc_join");
 	j.reactor = evc__reactor_here(c, want);
 	if (st == 0 && want != NULL && j.reactor != want)
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,

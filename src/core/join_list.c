@@ -8,6 +8,7 @@
  */
 #include "core/keeper.h"
 #include "core/scope.h"
+#include "core/trace.h"
 
 #include <math.h>
 
@@ -65,8 +66,11 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 	list_append(&c->joins, &j->node);
 	/* Counted before the stop is asked for, or looked for: whoever asks
 	   from here on leaves the later phases to us. */
-	if (!j->internal)
+	if (!j->internal) {
 		sync_add(&c->n_driving, 1);
+		evc__trace(c, TRACE_JOIN, (uint64_t)j->tid, TRACE_JOINER,
+			   "join", 0);
+	}
 	/* evc_run holds a join open: a round that was closed before it began
 	   must not hand errors back while it runs. */
 	w = sync_load_sc(&c->word);
@@ -113,67 +117,6 @@ evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 
 /* ---- lock held ---- */
 
-static int
-hooks_not_of(const struct evc__join *j)
-{
-	return j->reactor == NULL ? j->tid : 0;
-}
-
-static void
-fill_verdict(struct evc__join *j, uint64_t w, evc_verdict *v, unsigned alive)
-{
-	evc_coord *c = j->c;
-	uint64_t from = evc__stop_time(c, w), now;
-	char names[160], text[sizeof v->error.text];
-	struct text t;
-	unsigned n;
-
-	memset(v, 0, sizeof *v);
-	v->round = WORD_ROUND(w);
-	v->n_ended = c->n_ended + sync_load(&c->n_ended_below);
-	v->n_errors = evc__n_errors(c, w);
-	v->n_stragglers = alive;
-	from = from != 0 ? from : j->start_ns;
-	now = evc__now(c);
-	/* A clock of the user's may go back. */
-	v->took = now > from ? (double)(now - from) / 1e9 : 0;
-	if (w & WORD_FLAG &&
-	    !evc__reason_copy(c, WORD_WIN_SLOT(w), w, &v->stop)) {
-		v->stop.code = (evc_status)(w >> 32 & 255);
-		v->stop.kind = EVC_BY_REQUEST;
-		v->stop.round = v->round;
-		v->stop.mono_ns = evc__stop_time(c, w);
-	}
-	v->code = WORD_ERR_CODE(w);
-	if (v->code != 0 &&
-	    !evc__reason_copy(c, WORD_ERR_SLOT(w), w, &v->error)) {
-		v->error.code = v->code;
-		v->error.kind = EVC_BY_ERROR;
-		v->error.round = v->round;
-	}
-	if (alive == 0)
-		return;
-	if (v->code == 0 && !(j->opts.flags & EVC_JOIN_IGNORE_LIVE))
-		v->code = EVC_DEADLINE_EXCEEDED;
-	if (v->error.code == 0) {
-		v->error.code = v->code;
-		v->error.round = v->round;
-	}
-	n = evc__names(c, j->self, (w & WORD_FLAG) != 0, hooks_not_of(j),
-		       names, sizeof names);
-	v->n_stragglers = n > 0 ? n : alive;
-	/* Names matter most: the error's own text gives way. */
-	t = evc__text_in(text, sizeof text);
-	if (v->error.text[0] != '\0') {
-		evc__text_fmt(&t, "%.*s; late: ",
-			      (int)(sizeof text - strlen(names) - 9),
-			      v->error.text);
-	} else
-		evc__text_add(&t, "still running: ");
-	evc__text_add(&t, names);
-	memcpy(v->error.text, text, sizeof text);
-}
-
 static void
 answer(struct evc__join *j, const evc_verdict *v)
 {
@@ -184,6 +127,8 @@ answer(struct evc__join *j, const evc_verdict *v)
 	j->answered = true;
 	if (j->internal)
 		return;
+	evc__trace(c, TRACE_VERDICT, (uint64_t)j->tid, (unsigned)v->code,
+		   "join", v->n_stragglers);
 	sync_store(&c->joined_mark,
 		   WORD_STOPS(sync_load(&c->word)) + 1);
 }
@@ -237,7 +182,9 @@ close_round(struct evc__join *j, uint64_t w)
 		return false;
 	if (closed & WORD_FLAG)
 		evc__dormant_drop(c);
-	fill_verdict(j, closed, &c->verdict, 0);
+	evc__verdict_fill(j, closed, &c->verdict, 0);
+	if ((closed & WORD_FLAG) && c->rung_ns[RUNG_ABANDONED] == 0)
+		evc__took(c, c->verdict.took);
 	LIST_EACH(n, tmp, &c->joins) {
 		struct evc__join *other = LIST_OF(n, struct evc__join, node);
 
@@ -257,7 +204,7 @@ view_of(struct evc__join *j, uint64_t w)
 	uint64_t start = j->stepped ? 0 : j->start_ns;
 	struct evc__census k =
 		evc__census(c, j->self, (w & (WORD_FLAG | WORD_DRAIN)) != 0,
-			    hooks_not_of(j));
+			    evc__hooks_not_of(j));
 	struct evc__view v = {
 		.now = evc__now(c),
 		.start = start,
@@ -274,8 +221,10 @@ view_of(struct evc__join *j, uint64_t w)
 	if (stop != 0) {
 		v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
 		v.hurry_grace = sync_load(&c->hurry_grace_ns);
+		v.more = evc__extension(c, stop);
 		v.probes = c->n_threads > 0 || c->n_runners > 0 ||
-			   sync_load(&c->n_live_scopes) > 0;
+			   sync_load(&c->n_live_scopes) > 0 ||
+			   (!j->internal && sync_load(&c->tree->has_helper));
 	} else if (j->until_stop && v.drain == 0)
 		/* It looks for no end that cannot ring; but who has rung it
 		   joins, if not at once. */
@@ -330,6 +279,19 @@ ask(struct evc__join *j, const struct evc__view *v)
 		evc__request(j->c, &q);
 }
 
+/* Whoever is alive now has used up what there was. */
+static void
+abandon(struct evc__join *j, const evc_verdict *v)
+{
+	evc_coord *c = j->c;
+
+	if (j->internal)
+		return;
+	c->stats.stragglers += v->n_stragglers;
+	if (v->stop.kind != 0 && evc__rung_reached(c, RUNG_ABANDONED))
+		evc__took(c, v->took);
+}
+
 /* Look once.  true: the state may have changed, look again. */
 static bool
 look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
@@ -348,13 +310,15 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	if (!j->internal)
 		phase_ns = evc__phases_drive(c);
 	v = view_of(j, w);
+	if (v.stop != 0 && !j->internal)
+		evc__helper_relieve(c);
 	if (v.stop != 0 && !j->stop_seen) {
 		j->stop_seen = true;
 		j->backoff.step = 0;
 	}
 	/* The keeper of a drain has done its work. */
 	if (j->internal && v.stop != 0 && !evc__keeper_tells(c)) {
-		fill_verdict(j, w, &verdict, 0);
+		evc__verdict_fill(j, w, &verdict, 0);
 		answer(j, &verdict);
 		return true;
 	}
@@ -389,7 +353,7 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		/* Or somebody came in between the two looks. */
 		if (view_of(j, w).alive > 0)
 			return true;
-		fill_verdict(j, w, &verdict, 0);
+		evc__verdict_fill(j, w, &verdict, 0);
 		answer(j, &verdict);
 		return true;
 	case EVC__LATE:
@@ -397,19 +361,12 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 			return false;
 		if (!j->internal)
 			c->spent_ns = v.now;
-		fill_verdict(j, w, &verdict, v.alive);
+		evc__verdict_fill(j, w, &verdict, v.alive);
+		abandon(j, &verdict);
 		answer(j, &verdict);
 		return true;
 	}
 	return false;
-}
-
-void
-evc__verdict_now(evc_coord *c, uint64_t w, evc_verdict *v)
-{
-	struct evc__join j = { .c = c };
-
-	fill_verdict(&j, w, v, 0);
 }
 
 bool

@@ -69,15 +69,21 @@ deliver(struct evc__join *j)
 {
 	evc_coord *c = j->c;
 	evc_join_fn *fn = j->fn;
+	evc_reactor *r = j->reactor;
 	void *arg = j->arg;
+	bool internal = j->internal;
+	struct evc__busy busy;
 	evc_verdict v;
 
 	evc__join_leave(j);
 	sync_unlock(&c->lock);
+	evc__busy_begin(r, c, internal ? BUSY_ENDED : BUSY_JOIN, c->name,
+			&busy);
 	evc__join_result(j, &v);
-	if (!j->internal)
+	if (!internal)
 		sync_free(j);
 	fn(c, &v, arg);
+	evc__busy_end(&busy);
 }
 
 bool

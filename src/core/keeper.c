@@ -54,6 +54,7 @@ finished(evc_coord *c, const evc_verdict *v, void *arg)
 static bool
 deliver_cleared(evc_coord *c, struct evc__keeper *k)
 {
+	struct evc__busy busy;
 	evc_verdict v;
 
 	if (!k->pending)
@@ -62,7 +63,9 @@ deliver_cleared(evc_coord *c, struct evc__keeper *k)
 	k->calling = evc__tid();
 	v = k->cleared;
 	sync_unlock(&c->lock);
+	evc__busy_begin(c->home, c, BUSY_ENDED, c->name, &busy);
 	k->ended(c, &v, k->arg);
+	evc__busy_end(&busy);
 	return true;
 }
 

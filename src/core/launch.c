@@ -6,9 +6,10 @@
 #include <limits.h>
 #include <signal.h>
 
+#include "base/kick.h"
 #include "base/self.h"
 #include "base/tls.h"
-#include "core/core.h"
+#include "core/ladder.h"
 
 #define STACK_DEFAULT ((size_t)256 << 10)
 
@@ -18,6 +19,7 @@ static void
 end(struct evc__pthread *p)
 {
 	p->has_result = true;
+	evc__wakers_end();
 	evc__member_done(&p->m);
 }
 
@@ -32,6 +34,7 @@ ended_without_result(void *arg)
 				  .who = p->m.name,
 				  .text = "ended without a result" };
 
+	evc__busy_left();
 	if (!evc_should_stop(p->m.c))
 		evc__request(p->m.c, &q);
 	end(p);
@@ -50,7 +53,9 @@ thread_main(void *arg)
 	sync_lock(&m->c->lock);
 	sync_unlock(&m->c->lock);
 	evc__thread_rename(m->name);
-	evc__self()->member = m;
+	evc__self_is(m);
+	if (m->e.flags & EVC_KICK)
+		evc__kick_unblock(NULL);
 	pthread_cleanup_push(ended_without_result, p);
 	st = p->fn(m->c, p->arg);
 	/* A cancellation from here on comes too late to change the result. */

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "core/join.h"
 #include "core/scope.h"
+#include "core/trace.h"
 
 /* ---- what is alive ---- */
 
@@ -75,6 +76,7 @@ evc__member_new(evc_coord *c, size_t size, unsigned kind, const char *name,
 	m->e.kind = (uint8_t)kind;
 	m->e.flags = o != NULL ? (uint16_t)o->flags : 0;
 	m->grace = o != NULL ? o->grace : 0;
+	m->mark.c = c;
 	m->since_ns = evc__now(c);
 	m->pidfd = -1;
 	list_init(&m->node);
@@ -90,9 +92,10 @@ evc__member_add(evc_coord *c, struct evc__member *m)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "no memory for the register");
 	evc__id_add(c, &m->e);
-	if (m->e.kind == EVC_HOOK)
+	if (m->e.kind == EVC_HOOK) {
 		list_append(&c->hooks, &m->node);
-	else
+		evc__trace_member(TRACE_BEGIN, m);
+	} else
 		evc__member_enter(c, m);
 	return 0;
 }
@@ -100,6 +103,7 @@ evc__member_add(evc_coord *c, struct evc__member *m)
 void
 evc__member_enter(evc_coord *c, struct evc__member *m)
 {
+	evc__trace_member(TRACE_BEGIN, m);
 	list_append(&c->members, &m->node);
 	c->n_members++;
 	c->n_threads += evc__is_thread(m);
@@ -141,6 +145,8 @@ evc__member_unlink(struct evc__member *m)
 				j->self_here = false;
 			}
 		}
+	evc__wakers_drop(m);
+	evc__trace_member(TRACE_REAPED, m);
 	evc__id_remove(c, &m->e);
 	list_remove(&m->node);
 	sync_store(&m->state, EVC_REAPED);
@@ -164,6 +170,8 @@ evc__member_gone(struct evc__member *m)
 
 	if (m->e.kind == EVC_REGISTERED)
 		evc__reasons_sign(c, m);
+	if (evc__is_thread(m))
+		evc__wakers_left(m);
 	evc__member_unlink(m);
 	evc__ended_add(c);
 	evc__alive_sub(c);
@@ -277,6 +285,7 @@ evc__member_done(struct evc__member *m)
 	evc_coord *c = m->c;
 	struct evc__member *head;
 
+	evc__trace_member(TRACE_END, m);
 	/* Before the step: who joins it before the chain is taken leaves the
 	   record to who takes the chain. */
 	m->queued = true;

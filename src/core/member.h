@@ -58,6 +58,16 @@ struct evc__member_ops {
 	int (*remove)(struct evc__member *m);
 };
 
+/* Where a member says it is: evc_checkpoint. */
+struct evc__mark {
+	const evc_coord *c; /* set at creation */
+	/* atomic, relaxed: the member's thread -> joins, reports */
+	_Atomic(const char *) text; /* static; NULL: it has said nothing */
+	_Atomic uint64_t ns;        /* then: evc__mark_now() */
+};
+
+struct evc__waker;
+
 /*
  * An entry of the register.
  */
@@ -73,7 +83,12 @@ struct evc__member {
 	pthread_t thread; /* threads only */
 	int tid;          /* threads: kernel id, 0 when not known */
 
+	struct evc__mark mark;
+	/* atomic: the helper -> its thread: the number of the stop in which it
+	   was kicked or unblocked last */
+	_Atomic uint32_t roused;
 	/* lock */
+	struct evc__waker *unblock, *kick; /* see ladder.h; NULL: none */
 	struct list node;           /* c->members or c->hooks */
 	unsigned n_joining;         /* joins of c that it waits in */
 	unsigned n_waits;           /* calls of its thread that wait for others:

@@ -9,6 +9,7 @@
  */
 #include "core/keeper.h"
 #include "core/scope.h"
+#include "core/trace.h"
 
 #include <limits.h>
 
@@ -110,8 +111,10 @@ tell_phase(evc_coord *c, int phase, uint32_t stop)
 		evc__scope_tell(s);
 		any = true;
 	}
-	if (any)
-		sync_store(&c->tree->told_ns, evc__now(c));
+	if (!any)
+		return;
+	sync_store(&c->tree->told_ns, evc__now(c));
+	evc__trace(c, TRACE_PHASE, 0, TRACE_COORD, NULL, (uint64_t)phase);
 }
 
 static uint64_t

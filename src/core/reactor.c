@@ -9,6 +9,7 @@
  */
 #include "core/keeper.h"
 #include "core/scope.h"
+#include "core/trace.h"
 
 #include "base/self.h"
 #include "base/text.h"
@@ -59,15 +60,28 @@ loopers_turn(evc_reactor *r, const struct evc__frame *f)
 	return true;
 }
 
-bool
-evc__reactor_turn(evc_reactor *r)
+static void
+log_errors(evc_reactor *r)
+{
+	struct evc__busy busy;
+
+	if (r->c->log == NULL)
+		return;
+	evc__busy_begin(r, r->c, BUSY_LOG, NULL, &busy);
+	evc__log_errors(r->c);
+	evc__busy_end(&busy);
+}
+
+static bool
+turn(evc_reactor *r)
 {
 	struct evc__frame f = { r->frames, false };
 	evc_coord *c = r->c;
 
 	r->frames = &f;
+	evc__trace_heard(r);
 	sync_store(&r->heard, WORD_STOP_NUMBER(sync_load(&c->word)));
-	evc__log_errors(c);
+	log_errors(r);
 	evc__hooks_run(c, r);
 	evc__runners_turn(c, r);
 	if (evc_should_stop(c) && r->task_ops != NULL &&
@@ -82,6 +96,18 @@ evc__reactor_turn(evc_reactor *r)
 	evc__driver_turn(r);
 	r->frames = f.up;
 	return true;
+}
+
+bool
+evc__reactor_turn(evc_reactor *r)
+{
+	struct evc__busy busy;
+	bool stays;
+
+	evc__busy_begin(r, r->c, BUSY_TURN, NULL, &busy);
+	stays = turn(r);
+	evc__busy_end(&busy);
+	return stays;
 }
 
 bool
@@ -145,6 +171,7 @@ reactor_new(evc_coord *c, const char *name)
 		return NULL;
 	r->listener.tell = tell;
 	r->c = c;
+	r->mark.c = c;
 	evc__copy(r->name, sizeof r->name, name);
 	list_init(&r->node);
 	list_init(&r->joins);
@@ -269,6 +296,7 @@ evc__reactor_release(evc_reactor *r)
 	sync_unlock(&c->lock);
 	if (r->looper_ops != NULL)
 		r->looper_ops->drop(r); /* those that never started */
+	evc__busy_forget(r);
 	if (r->owner)
 		evc__bell_stop(r->bell);
 	evc__bell_leave(r);

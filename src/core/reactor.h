@@ -109,6 +109,11 @@ struct evc_reactor {
 	unsigned n_loopers_background, n_loopers_own_grace; /* of them */
 	unsigned n_runners;         /* that have to be called here */
 
+	struct evc__mark mark;      /* of the callback of ours that runs */
+	/* atomic, relaxed: the loop's thread -> reports, under the lock: what
+	   it is in for this coordinator; see busy.c */
+	_Atomic uint32_t busy_kind; /* enum evc__busy_kind */
+	_Atomic(const char *) busy_name; /* valid for whoever has the lock */
 	/* atomic: joins -> the loop's thread: ask the runners */
 	_Atomic bool probe_runners;
 	/* atomic: the loop's thread -> reports: the stop number it has seen */
@@ -144,5 +149,89 @@ evc_reactor *evc__reactor_here(const evc_coord *c, evc_reactor *preferred);
 /* How many loopers are alive on it.  No lock. */
 unsigned evc__reactor_loopers(const evc_reactor *r);
 evc_status evc__reactor_usable(const evc_reactor *r, const char *func);
+
+/* ---- busy.c: what a loop's thread is in just now ---- */
+
+enum evc__busy_kind {
+	BUSY_APPLICATION, /* nothing of ours: a callback of the application, or
+			     outside ev_run */
+	BUSY_TURN,        /* our own turn, between callbacks */
+	BUSY_HOOK,
+	BUSY_TASKS,       /* the on_stop of a task class */
+	BUSY_LOOPER,
+	BUSY_RUNNER,
+	BUSY_JOIN,        /* the callback of an evented join */
+	BUSY_ENDED,       /* of a scope */
+	BUSY_SETUP,       /* of evc_reactor_start */
+	BUSY_LOG,         /* the log hook */
+	BUSY_ELSEWHERE    /* something of ours for another coordinator */
+};
+
+/* A callback in progress, and what stood there before; in the frame that calls
+   it. */
+struct evc__busy {
+	struct evc__busy *up; /* the one that this one is nested in */
+	evc_reactor *r;       /* NULL: it is gone, or there is none */
+	struct evc__mark *mark; /* the rest is of before: whose mark it was */
+	const char *text;     /* what r's own said */
+	const char *name;
+	uint32_t kind;
+};
+
+/* Loop thread: a callback of c's begins on r (NULL: on the reactor that this
+   thread is turning, if it is); checkpoints speak for that one.  name: what it
+   is called; it must be valid for whoever holds c's lock until
+   evc__busy_end.  They nest. */
+void evc__busy_begin(evc_reactor *r, const evc_coord *c,
+		     enum evc__busy_kind kind, const char *name,
+		     struct evc__busy *keep);
+/* It has returned; the reactor may be gone. */
+void evc__busy_end(struct evc__busy *keep);
+/* Loop thread, inside a stretch on r, which stays: one of many callbacks of that
+   kind, for a store or two. */
+struct evc__busy_part {
+	const char *name, *text;
+};
+static inline struct evc__busy_part
+evc__busy_enter(evc_reactor *r, const char *name)
+{
+	struct evc__busy_part before = {
+		.name = sync_load_relaxed(&r->busy_name),
+		.text = sync_load_relaxed(&r->mark.text),
+	};
+
+	sync_store_relaxed(&r->busy_name, name);
+	sync_store_relaxed(&r->mark.text, NULL);
+	return before;
+}
+static inline void
+evc__busy_leave(evc_reactor *r, struct evc__busy_part before)
+{
+	sync_store_relaxed(&r->busy_name, before.name);
+	sync_store_relaxed(&r->mark.text, before.text);
+}
+/* Who takes r away: stretches on it that the calling thread is in have lost
+   it. */
+void evc__busy_forget(evc_reactor *r);
+/* The calling thread has left them all by pthread_exit. */
+void evc__busy_left(void);
+
+/* What a report says of a loop. */
+struct evc__silence {
+	/* A stop stands, and the loop has not turned for r since. */
+	bool silent;
+	/* How old the present iteration is, by its ev_now: how long silent, when
+	   it is; < 0: the loop has not run yet. */
+	double since_s;
+	/* What it is in, silent or not: one that has heard of the stop may be
+	   stuck in a hook. */
+	enum evc__busy_kind kind;
+	char name[48]; /* "" where there is none */
+};
+/* Lock held, any thread. */
+struct evc__silence evc__reactor_silence(const evc_reactor *r);
+/* "stop hook" ... "a callback of the application": to stand before its
+   name. */
+const char *evc__busy_text(enum evc__busy_kind kind);
 
 #endif

@@ -11,6 +11,7 @@
  * Those that were only created, and never started, go at the end of a round.
  */
 #include "core/join.h"
+#include "core/ladder.h"
 
 int
 evc__refuse_removal(evc_id id)
@@ -57,9 +58,12 @@ remove_waiting(evc_coord *c, evc_id id)
 		/* Before the look: what changes after it moves this. */
 		seq = sync_load_sc(&c->join_seq);
 		e = evc__id_find(c, id);
-		if (e == NULL)
-			return waited ? 0 : evc__refuse_removal(id);
-		st = try_remove(c, e, waited);
+		if (e == NULL && !waited)
+			return evc__refuse_removal(id);
+		st = e != NULL ? try_remove(c, e, waited) : 0;
+		/* What wakes it may be running: its end rings. */
+		if (st == 0 && evc__echoes(c, id))
+			st = 1;
 		if (st <= 0)
 			return st;
 		waited = true;
@@ -98,6 +102,7 @@ evc__dormant_drop(evc_coord *c)
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
 		evc__ended_add(c);
+		evc__wakers_drop(m);
 		evc__id_remove(c, &m->e);
 		list_remove(&m->node);
 		sync_free(m);

@@ -2,8 +2,11 @@
 /*
  * What the result of a member's function means, and the guard.
  */
+#include <signal.h>
+
+#include "base/kick.h"
 #include "base/text.h"
-#include "core/core.h"
+#include "core/ladder.h"
 
 evc_status
 evc__member_result(evc_coord *c, evc_id by, const char *name, unsigned flags,
@@ -40,12 +43,62 @@ evc__member_result(evc_coord *c, evc_id by, const char *name, unsigned flags,
 	return evc__request(c, &q);
 }
 
+/* What wakes the calling thread out of a guard. */
+struct guard {
+	struct evc__waker *unblock, *kick;
+	sigset_t signals;
+};
+
+static void
+end_wakers(evc_coord *c, struct guard *w)
+{
+	if (w->unblock == NULL && w->kick == NULL)
+		return;
+	if (w->kick != NULL)
+		pthread_sigmask(SIG_SETMASK, &w->signals, NULL);
+	sync_lock(&c->lock);
+	if (w->kick != NULL)
+		evc__waker_pop(w->kick);
+	if (w->unblock != NULL)
+		evc__waker_pop(w->unblock);
+	sync_unlock(&c->lock);
+}
+
+static evc_status
+begin_wakers(evc_coord *c, struct guard *w, const evc_member_opts *o, void *arg)
+{
+	bool kicks = o != NULL && (o->flags & EVC_KICK), none;
+
+	if (!kicks && (o == NULL || o->unblock == NULL))
+		return 0;
+	if (kicks && evc__kick_install(0) < 0)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_guard: no signal is free for kicks");
+	sync_lock(&c->lock);
+	if (o->unblock != NULL)
+		w->unblock = evc__waker_push(c, o->unblock, arg, true);
+	if (kicks)
+		w->kick = evc__waker_push(c, NULL, NULL, true);
+	sync_unlock(&c->lock);
+	if (kicks)
+		evc__kick_unblock(&w->signals);
+	none = (o->unblock != NULL && w->unblock == NULL) ||
+	       (kicks && w->kick == NULL);
+	if (!none)
+		return 0;
+	end_wakers(c, w);
+	return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+			   "evc_guard: no memory or no helper thread to wake "
+			   "it with");
+}
+
 evc_status
 evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	  const evc_member_opts *opts)
 {
 	evc_status st = evc__check(c, __func__);
 	struct evc__self *self = evc__self();
+	struct guard w = { .kick = NULL };
 
 	if (st == 0 && fn == NULL)
 		st = evc__refuse(-EVC_INVALID_ARGUMENT,
@@ -53,11 +106,16 @@ evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	if (st == 0)
 		st = evc__check_name(name, __func__);
 	if (st == 0)
-		st = evc__check_opts(opts, EVC_HOLD, __func__);
+		st = evc__check_opts(opts, EVC_GUARD, __func__);
+	if (st < 0)
+		return st;
+	st = begin_wakers(c, &w, opts, arg);
 	if (st < 0)
 		return st;
 	/* Only what fn itself reports counts as reported by it. */
 	self->reported_to = NULL;
+	st = fn(c, arg);
+	end_wakers(c, &w);
 	return evc__member_result(c, 0, name, opts != NULL ? opts->flags : 0,
-				  fn(c, arg), true);
+				  st, true);
 }

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "core/keeper.h"
+#include "core/trace.h"
 
 bool
 evc__driven(const evc_coord *c)
@@ -141,6 +142,7 @@ enrol(evc_coord *s)
 	if (s->phase > 0)
 		sync_store_sc(&s->tree->phased, true);
 	s->held = true;
+	evc__trace(s, TRACE_BEGIN, 0, EVC_SCOPE, s->name, p->number);
 	evc__alive_add(s);
 	/* In the table first, then look. */
 	w = sync_load_sc(&p->word);
@@ -166,6 +168,7 @@ evc__scope_leave(evc_coord *s)
 	   it stands there, that gate is open. */
 	bool kept = evc__gate_enter(&p->gate);
 
+	evc__trace(s, TRACE_END, 0, EVC_SCOPE, s->name, p->number);
 	sync_lock(&p->lock);
 	evc__unlisten(p, &s->up);
 	list_remove(&s->sibling);
@@ -294,4 +297,32 @@ evc_coord *
 evc_scope_parent(const evc_coord *scope)
 {
 	return scope != NULL ? scope->parent : NULL;
+}
+
+evc_coord **
+evc__scopes_keep(evc_coord *c, unsigned *ret_n)
+{
+	evc_coord **s = NULL;
+	unsigned n = 0, i = 0;
+	struct list *l, *tmp;
+
+	sync_lock(&c->lock);
+	LIST_EACH(l, tmp, &c->scopes)
+		n++;
+	if (n > 0)
+		s = sync_alloc(n, sizeof *s);
+	LIST_EACH(l, tmp, &c->scopes)
+		if (s != NULL && evc__gate_enter(&SCOPE_OF(l)->gate))
+			s[i++] = SCOPE_OF(l);
+	sync_unlock(&c->lock);
+	*ret_n = s != NULL ? i : n;
+	return s;
+}
+
+void
+evc__scopes_give_back(evc_coord **s, unsigned n)
+{
+	while (s != NULL && n > 0)
+		evc__gate_leave(&s[--n]->gate);
+	sync_free(s);
 }

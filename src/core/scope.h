@@ -29,6 +29,10 @@ void evc__scopes_follow(evc_coord *c);
 void evc__scope_follow(evc_coord *s);
 /* Is a join in progress on c or above it? */
 bool evc__driven(const evc_coord *c);
+/* No lock: the scopes below c, each kept by its gate until it is given back;
+   NULL: there are none, or no memory (then *ret_n is not 0). */
+evc_coord **evc__scopes_keep(evc_coord *c, unsigned *ret_n);
+void evc__scopes_give_back(evc_coord **s, unsigned n);
 /* No lock: take it out of its parent. */
 void evc__scope_leave(evc_coord *s);
 

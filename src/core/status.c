@@ -139,7 +139,8 @@ evc__check_opts(const evc_member_opts *o, unsigned kind, const char *func)
 {
 	const unsigned looper = EVC_OWN_THREAD | EVC_PAUSED | EVC_FLUSH;
 	const unsigned named = (1u << 9) - 1;
-	const unsigned kick = 1u << 8; /* to come */
+	bool thread = kind == EVC_THREAD || kind == EVC_REGISTERED ||
+		      kind == EVC_GUARD;
 
 	if (o == NULL)
 		return 0;
@@ -164,9 +165,10 @@ evc__check_opts(const evc_member_opts *o, unsigned kind, const char *func)
 	if (kind != EVC_HOOK && (o->flags & EVC_ON_DRAIN))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: EVC_ON_DRAIN is for hooks", func);
-	if ((o->flags & kick) || o->unblock != NULL)
-		return evc__refuse(-EVC_UNIMPLEMENTED,
-				   "%s: EVC_KICK and unblock are not built yet",
+	if ((o->flags & EVC_KICK) && !thread &&
+	    !(kind == EVC_LOOPER && (o->flags & EVC_OWN_THREAD)))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: EVC_KICK is for members with a thread",
 				   func);
 	return 0;
 }

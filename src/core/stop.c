@@ -9,7 +9,9 @@
  * stands already: so the CAS that closes a round cannot miss one.
  */
 #include "base/text.h"
+#include "core/ladder.h"
 #include "core/scope.h"
+#include "core/trace.h"
 
 static __thread struct evc__self self;
 
@@ -17,6 +19,13 @@ struct evc__self *
 evc__self(void)
 {
 	return &self;
+}
+
+void
+evc__self_is(struct evc__member *m)
+{
+	self.member = m;
+	self.mark = &m->mark;
 }
 
 /* What came of a request. */
@@ -65,12 +74,26 @@ mark_own(evc_coord *c, uint32_t stop)
 			break;
 }
 
+/* An error is none when it is how a member heard the stop: the call that it was
+   woken out of has failed. */
+static bool
+is_error(const evc_coord *c, uint64_t w, const struct evc__request *q)
+{
+	if (evc__is_clean(c, w, q->code))
+		return false;
+	return !((w & WORD_FLAG) && q->tid == 0 &&
+		 (q->err == EINTR || q->err == ECANCELED ||
+		  q->err == ESHUTDOWN) &&
+		 evc__roused(c, WORD_STOP_NUMBER(w)));
+}
+
 static struct outcome
 record(evc_coord *c, const struct evc__request *q)
 {
 	uint64_t w = sync_load(&c->word), next;
 	uint32_t stops = WORD_STOPS(w);
-	bool error = !evc__is_clean(c, w, q->code);
+	uint64_t at = evc__trace_now(c);
+	bool error = is_error(c, w, q);
 	bool late = error && (w & WORD_JOINED);
 	unsigned slot;
 
@@ -97,13 +120,16 @@ record(evc_coord *c, const struct evc__request *q)
 	do {
 		if (WORD_STOPS(w) != stops)
 			return stale(c, q, w, error);
-		error = !evc__is_clean(c, w, q->code);
+		error = is_error(c, w, q);
 		if (error && (w & WORD_JOINED)) {
 			evc__slot_late(c, slot, w);
 			return (struct outcome){ .st = q->code };
 		}
 		next = with(w, q, slot, error);
 	} while (next != w && !sync_cas(&c->word, &w, next));
+	evc__trace_request(c, q, at,
+			   TRACE_ASKED(q->code, (next ^ w) & WORD_FLAG,
+				       WORD_STOP_NUMBER(next)));
 	if (error && (WORD_ERR_CODE(w) != 0)) {
 		/* Not the first, so no CAS of ours stands against the one
 		   that closes: count it, then look whether that one came. */

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "core/join.h"
+#include "core/trace.h"
 
 static const volatile void *
 low_half(const evc_coord *c)
@@ -64,21 +65,26 @@ evc_wait_for_stop(evc_coord *c, double timeout)
 	now = ns == SYNC_FOREVER ? 0 : evc__now(c);
 	sync_add(&c->n_waiters, 1);
 	stopped = wait_until(c, now + ns >= ns ? now + ns : SYNC_FOREVER);
+	if (stopped)
+		evc__trace_awake(c);
 	sync_sub(&c->n_waiters, 1);
 	evc__gate_leave(&c->gate);
 	return stopped;
 }
 
 /*
- * Make the descriptor agree with the flag.  Called after every change of the
- * flag and after the descriptor was made; whoever was held between its look and
- * its write looks again afterwards, so the last one to touch it leaves it right.
+ * Make the descriptor agree with the flag; once c is being freed it is readable
+ * in any case, for those who sleep on it inside the gate.  Called after every
+ * change of these and after the descriptor was made; whoever was held between
+ * its look and its write looks again afterwards, so the last one to touch it
+ * leaves it right.
  */
 void
 evc__settle(evc_coord *c)
 {
 	int fd;
 	uint64_t seen, now;
+	bool shut;
 
 	if (sync_load_sc(&c->stop_fd) < 0 || !evc__gate_enter(&c->fd_gate))
 		return;
@@ -86,13 +92,15 @@ evc__settle(evc_coord *c)
 	now = sync_load_sc(&c->word);
 	do {
 		seen = now;
-		if (seen & WORD_FLAG)
+		shut = evc__gate_is_shut(&c->gate);
+		if ((seen & WORD_FLAG) || shut)
 			sync_fd_write(fd);
 		else
 			sync_fd_drain(fd);
 		now = sync_load_sc(&c->word);
 	} while ((now & WORD_FLAG) != (seen & WORD_FLAG) ||
-		 WORD_STOPS(now) != WORD_STOPS(seen));
+		 WORD_STOPS(now) != WORD_STOPS(seen) ||
+		 evc__gate_is_shut(&c->gate) != shut);
 	evc__gate_leave(&c->fd_gate);
 }
 

@@ -99,7 +99,7 @@ ask_pidfd(const struct child *ch, siginfo_t *info)
 
 /* Signal-safe. */
 static void
-send(const struct child *ch, int sig)
+send_signal(const struct child *ch, int sig)
 {
 	siginfo_t info;
 
@@ -119,8 +119,8 @@ terminate(struct child *ch)
 
 	if (!sync_cas(&ch->term_ns, &not_yet, evc__now(ch->r.m.c) | 1))
 		return;
-	send(ch, SIGTERM);
-	send(ch, SIGCONT); /* one that is stopped would not see it */
+	send_signal(ch, SIGTERM);
+	send_signal(ch, SIGCONT); /* one that is stopped would not see it */
 }
 
 static void
@@ -264,7 +264,7 @@ force(struct evc__runner *r)
 	struct child *ch = of(r);
 
 	if (!ch->killed && !r->over)
-		send(ch, SIGKILL);
+		send_signal(ch, SIGKILL);
 	ch->killed = true;
 	return !r->over;
 }

@@ -37,6 +37,10 @@ foreign_add(evc_coord *c, const char *name, const struct foreign *what,
 	if (what->stop == NULL || what->wait == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: no stop, or no wait", func);
+	/* Its thread is in another library's hands: no kicks. */
+	st = evc__check_opts(opts, EVC_RUNNER, func);
+	if (st < 0)
+		return st;
 	f = sync_alloc(1, sizeof *f);
 	if (f == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
@@ -47,7 +51,8 @@ foreign_add(evc_coord *c, const char *name, const struct foreign *what,
 	o.flags |= EVC_BACKGROUND;
 	if (name == NULL || name[0] == '\0')
 		name = "foreign";
-	st = evc__thread_start(c, name, foreign_main, f, &o, ret_id, func);
+	st = evc__thread_start(c, name, foreign_main, f, what->arg, &o, ret_id,
+			       func);
 	if (st < 0)
 		sync_free(f);
 	return st;

@@ -2,10 +2,11 @@
 /*
  * Holds: members that are nothing but counted.
  */
-#include "core/core.h"
+#include "core/ladder.h"
 
 static evc_status
-begin(evc_coord *c, struct evc__member *m, evc_id *ret_id)
+begin(evc_coord *c, struct evc__member *m, const evc_member_opts *o,
+      evc_id *ret_id)
 {
 	evc_status st = 0;
 
@@ -14,11 +15,15 @@ begin(evc_coord *c, struct evc__member *m, evc_id *ret_id)
 		st = evc__refuse(-EVC_CANCELLED,
 				 "evc_hold_begin: a stop was asked for");
 	else
+		st = evc__wakers_add(m, o, NULL, "evc_hold_begin");
+	if (st == 0)
 		st = evc__member_add(c, m);
 	if (st == 0 && ret_id != NULL)
 		*ret_id = m->e.id;
 	if (st == 0)
 		evc__ring(c);
+	else
+		evc__wakers_drop(m);
 	sync_unlock(&c->lock);
 	if (st < 0)
 		sync_free(m);
@@ -46,7 +51,7 @@ evc_hold_begin(evc_coord *c, const char *name, const evc_member_opts *opts,
 					 "evc_hold_begin: no memory");
 	}
 	if (st == 0)
-		st = begin(c, m, ret_id);
+		st = begin(c, m, opts, ret_id);
 	return evc__refuse_setup(c, __func__, st);
 }
 

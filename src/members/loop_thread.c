@@ -26,6 +26,7 @@ struct start {
 	evc_status st;    /* < 0: the call is refused with it */
 	bool by_setup;    /* it is what setup returned */
 	char why[160];
+	struct evc__busy busy; /* while setup runs */
 	/* atomic: the thread -> its starter, who sleeps on it */
 	_Atomic uint32_t ready;
 	_Atomic uint32_t users;
@@ -117,9 +118,12 @@ take_down(struct start *s)
 static void
 setup_exited(void *arg)
 {
-	announce(arg, -EVC_ABORTED,
+	struct start *s = arg;
+
+	evc__busy_end(&s->busy);
+	announce(s, -EVC_ABORTED,
 		 "evc_reactor_start: the thread has ended in its setup");
-	take_down(arg);
+	take_down(s);
 }
 
 static evc_status
@@ -127,9 +131,12 @@ run_setup(struct start *s)
 {
 	evc_status st;
 
+	/* Not s->name: that goes without the lock. */
+	evc__busy_begin(s->r, s->c, BUSY_SETUP, s->r->name, &s->busy);
 	pthread_cleanup_push(setup_exited, s);
 	st = s->setup(s->r, s->arg);
 	pthread_cleanup_pop(0);
+	evc__busy_end(&s->busy);
 	return st;
 }
 
@@ -199,7 +206,7 @@ reactor_start(evc_coord *c, const char *name, struct start *s,
 		name = "loop";
 	evc__copy(s->name, sizeof s->name, name);
 	sync_store(&s->users, 2);
-	st = evc__thread_start(c, name, loop_main, s, &o, NULL, func);
+	st = evc__thread_start(c, name, loop_main, s, s->arg, &o, NULL, func);
 	if (st < 0) {
 		sync_free(s);
 		return st;

@@ -11,7 +11,7 @@ evc__looper_needs_more(const evc_member_opts *o)
 {
 	return o != NULL && (o->start != NULL || o->stop != NULL ||
 			     o->missed > EVC_MISSED_SKIP || o->jitter != 0 ||
-			     o->grace != 0);
+			     o->grace != 0 || o->unblock != NULL);
 }
 
 void

@@ -11,6 +11,7 @@
 #define EVC_MEMBERS_LOOPER_H
 
 #include "core/core.h"
+#include "core/ladder.h"
 #include "members/schedule.h"
 
 /* What is going on with it: evc__body.bits. */
@@ -42,6 +43,7 @@ struct evc__looper_more {
 	evc_fn *start, *stop;
 	struct evc__policy policy;
 	double grace; /* on a loop: its own */
+	struct evc__waker *unblock; /* on a loop; or NULL */
 };
 
 struct evc__body {
@@ -68,6 +70,8 @@ struct evc__looper_who {
 	evc_id id;
 	const char *name;
 	unsigned flags;
+	evc_reactor *reactor; /* NULL: it has a thread of its own; who calls its
+				 functions stands in a BUSY_LOOPER on it */
 	/* Lock held: it was taken for a run; or NULL. */
 	void (*taken)(struct evc__body *b);
 };

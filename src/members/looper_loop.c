@@ -7,6 +7,8 @@
  */
 #include "members/looper_loop.h"
 
+#include "core/trace.h"
+
 #include "base/self.h"
 
 TICK_PATH struct evc__looper_who
@@ -17,6 +19,7 @@ evc__loop_looper_who(const struct evc__looper *l)
 		.id = l->e.id,
 		.name = l->name->text,
 		.flags = l->e.flags,
+		.reactor = evc__looper_reactor(l),
 	};
 }
 
@@ -103,6 +106,7 @@ count(struct evc__looper *l)
 {
 	evc_reactor *r = evc__looper_reactor(l);
 
+	evc__trace(r->c, TRACE_BEGIN, l->e.id, EVC_LOOPER, l->name->text, 0);
 	r->n_loopers++;
 	r->n_loopers_background += (l->e.flags & EVC_BACKGROUND) != 0;
 	r->n_loopers_own_grace += l->body.more != NULL &&
@@ -124,6 +128,8 @@ evc__loop_looper_wake(struct evc__entry *e)
 	if (st < 0)
 		return st;
 	r->loopers->n_dormant--;
+	if (l->body.more != NULL && l->body.more->unblock != NULL)
+		l->body.more->unblock->idle = false;
 	count(l);
 	return 0;
 }
@@ -210,6 +216,14 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 	starts = st == 0 && !stopped;
 	if (starts)
 		n = room(r, name);
+	if (n != NULL && o != NULL && o->unblock != NULL) {
+		more->unblock = evc__waker_add(r->c, o->unblock, arg, true);
+		if (more->unblock == NULL) {
+			name_put(r->loopers, n);
+			n = NULL;
+		} else
+			more->unblock->idle = o->flags & EVC_PAUSED;
+	}
 	if (n != NULL) {
 		l = evc__heap_new(&r->loopers->heap);
 		l->e.kind = EVC_LOOPER;
@@ -244,6 +258,8 @@ leave(struct evc__looper *l)
 		*p = l->again;
 	}
 	name_put(t, l->name);
+	if (l->body.more != NULL)
+		evc__waker_leave(l->body.more->unblock, l->e.id);
 	sync_free(l->body.more);
 	evc__heap_delete(&t->heap, l);
 }
@@ -254,11 +270,14 @@ evc__loop_looper_end(struct evc__looper *l)
 	evc_reactor *r = evc__looper_reactor(l);
 	evc_coord *c = r->c;
 
+	evc__trace(c, TRACE_REAPED, l->e.id, EVC_LOOPER, l->name->text,
+		   c->clock == NULL ? l->since_ns : 0);
 	evc__id_remove(c, &l->e);
 	r->n_loopers_background -= (l->e.flags & EVC_BACKGROUND) != 0;
 	r->n_loopers_own_grace -= l->body.more != NULL &&
 				  l->body.more->grace != 0;
 	r->n_loopers--;
+	c->stats.missed += l->body.schedule.missed;
 	leave(l);
 	evc__ended_add(c);
 	evc__alive_sub(c);
@@ -332,6 +351,7 @@ evc__loop_looper_remove(struct evc__entry *e)
 	struct evc__looper *l = of(e);
 	evc_reactor *r = evc__looper_reactor(l);
 	struct evc__looper_who w = evc__loop_looper_who(l);
+	struct evc__busy busy;
 	int st;
 
 	if (l->body.bits & LOOPER_DORMANT) {
@@ -339,7 +359,9 @@ evc__loop_looper_remove(struct evc__entry *e)
 		return 0;
 	}
 	if (r->tid == evc__tid()) {
+		evc__busy_begin(r, r->c, BUSY_LOOPER, NULL, &busy);
 		st = remove_here(l);
+		evc__busy_end(&busy);
 		evc__loopers_arm(r->loopers);
 		return st;
 	}

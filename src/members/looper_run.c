@@ -13,6 +13,8 @@
  */
 #include "members/looper.h"
 
+#include "core/trace.h"
+
 /* A run that the calling thread is in. */
 struct frame {
 	struct frame *up;
@@ -30,14 +32,21 @@ call(const struct evc__looper_who *w, evc_fn *fn, void *arg)
 	const struct evc__acting as = { w->c, w->id, w->name };
 	struct evc__self *self = evc__self();
 	const struct evc__acting *before = self->acting;
+	struct evc__busy_part busy = { NULL, NULL };
 	evc_status st;
 
 	/* Only what fn itself reports counts as reported by it. */
 	self->reported_to = NULL;
 	/* On a thread of its own that thread's member says who it is. */
-	if (!(w->flags & EVC_OWN_THREAD))
+	if (w->reactor != NULL) {
 		self->acting = &as;
+		busy = evc__busy_enter(w->reactor, w->name);
+	}
+	evc__trace(w->c, TRACE_CALL, w->id, EVC_LOOPER, w->name, 0);
 	st = fn(w->c, arg);
+	evc__trace(w->c, TRACE_RETURN, w->id, EVC_LOOPER, w->name, 0);
+	if (w->reactor != NULL)
+		evc__busy_leave(w->reactor, busy);
 	self->acting = before;
 	return st;
 }

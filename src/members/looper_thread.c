@@ -153,6 +153,7 @@ static void
 own_release(struct evc__member *m)
 {
 	evc__pthread_ops.release(m);
+	m->c->stats.missed += of(&m->e)->body.schedule.missed;
 	evc__unlisten(m->c, &of(&m->e)->listener);
 }
 
@@ -163,6 +164,7 @@ own_remove(struct evc__member *m)
 	const struct evc__looper_who w = who(o);
 
 	if (o->body.bits & LOOPER_DORMANT) {
+		evc__wakers_drop(m);
 		evc__id_remove(m->c, &m->e);
 		list_remove(&m->node);
 		sync_free(o);
@@ -234,7 +236,7 @@ evc__own_looper_wake(struct evc__entry *e)
 
 /* 1: it has come and gone. */
 static evc_status
-start(struct own *o, evc_id *ret_id)
+start(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 {
 	evc_coord *c = o->p.m.c;
 	bool dormant = o->body.bits & LOOPER_DORMANT;
@@ -255,9 +257,14 @@ start(struct own *o, evc_id *ret_id)
 		return 1;
 	}
 	evc__looper_begin(&o->body, id, evc__now(c));
-	st = dormant ? lie_dormant(o) : launch(o, "evc_looper_start");
-	if (st < 0 && ret_id != NULL)
-		*ret_id = before;
+	st = evc__wakers_add(&o->p.m, opts, o->body.arg, "evc_looper_start");
+	if (st == 0)
+		st = dormant ? lie_dormant(o) : launch(o, "evc_looper_start");
+	if (st < 0) {
+		evc__wakers_drop(&o->p.m);
+		if (ret_id != NULL)
+			*ret_id = before;
+	}
 	return st;
 }
 
@@ -284,7 +291,7 @@ evc__own_looper_start(evc_coord *c, const char *name, double interval,
 	own->stack = o->stack;
 	evc__looper_body(&own->body, interval, fn, arg, o, &own->more);
 	sync_lock(&c->lock);
-	st = start(own, ret_id);
+	st = start(own, o, ret_id);
 	sync_unlock(&c->lock);
 	if (st != 0)
 		sync_free(own);

@@ -145,6 +145,7 @@ TICK_PATH static void
 on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct evc__loopers *t = w->data;
+	struct evc__busy busy;
 
 	(void)loop;
 	(void)revents;
@@ -159,7 +160,9 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	}
 	sync_lock(&t->c->lock);
 	t->fired = true;
+	evc__busy_begin(t->reactor, t->c, BUSY_LOOPER, NULL, &busy);
 	batch(t);
+	evc__busy_end(&busy);
 	evc__loopers_arm(t);
 	sync_unlock(&t->c->lock);
 	evc__gate_leave(&t->gate);
@@ -266,6 +269,7 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 {
 	evc_coord *c = r->c;
 	struct evc__looper *l = NULL;
+	struct evc__busy busy;
 	unsigned n;
 
 	(void)f; /* nobody takes r away while a looper lives on it */
@@ -274,6 +278,7 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 		sync_unlock(&c->lock);
 		return true;
 	}
+	evc__busy_begin(r, c, BUSY_LOOPER, NULL, &busy);
 	for (n = 0; n < SLICE; n++) {
 		/* Who runs looks at the stop when the run is over. */
 		l = evc__loop_looper_next(r->loopers, 0, LOOPER_RUNNING);
@@ -281,6 +286,7 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 			break;
 		stop_one(l);
 	}
+	evc__busy_end(&busy);
 	/* Once for all that have ended. */
 	evc__ring(c);
 	if (l != NULL)
@@ -297,13 +303,16 @@ static void
 lose(struct evc__loopers *t)
 {
 	struct evc__looper *l;
+	struct evc__busy busy;
 
+	evc__busy_begin(t->reactor, t->c, BUSY_LOOPER, NULL, &busy);
 	while ((l = evc__loop_looper_next(
 			t, 0, LOOPER_RUNNING | LOOPER_DORMANT)) != NULL) {
 		struct evc__looper_who w = evc__loop_looper_who(l);
 
 		finish(l, &w, false);
 	}
+	evc__busy_end(&busy);
 	timer_stop(t);
 	refer(t, false);
 	t->lost = true;

@@ -128,9 +128,11 @@ join_main(void *arg)
 	sync_unlock(&r->m.c->lock);
 	evc__thread_rename(r->m.name);
 	pthread_cleanup_push(thread_exited, r);
+	evc__runner_trace(TRACE_CALL, r, RUNNER_JOINED);
 	result = r->ops->join(r->arg);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_cleanup_pop(0);
+	evc__runner_trace(TRACE_RETURN, r, RUNNER_JOINED);
 	thread_joined(r, result);
 	return NULL;
 }
@@ -188,6 +190,7 @@ void
 evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 {
 	struct evc__self *self = evc__self(), before = *self;
+	struct evc__busy busy;
 	evc_status result;
 	bool runs;
 
@@ -195,9 +198,13 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 	   calling thread has reported stays that. */
 	self->reported_to = NULL;
 	begin(r, what);
+	/* Its reactor is the one that this thread is turning, or none. */
+	evc__busy_begin(NULL, r->m.c, BUSY_RUNNER, r->m.name, &busy);
+	evc__runner_trace(TRACE_CALL, r, what);
 	switch (what) {
 	case RUNNER_STOPPED:
 		r->ops->stop(r->arg);
+		evc__runner_trace(TRACE_RETURN, r, what);
 		finish(r);
 		break;
 	case RUNNER_ASKED:
@@ -208,10 +215,13 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 		break;
 	default:
 		result = r->ops->join(r->arg);
+		evc__runner_trace(TRACE_RETURN, r, what);
 		finish(r);
 		joined(r, result);
 		break;
 	}
+	evc__busy_end(&busy);
+	before.mark = self->mark;
 	*self = before;
 }
 
@@ -325,6 +335,7 @@ describe_one(struct evc__runner *r, char *buf, size_t n)
 		r->ops->describe(buf, n, r->arg);
 		buf[n - 1] = '\0';
 		finish(r);
+		before.mark = self->mark;
 		*self = before;
 		evc__runner_settle(r);
 	}
@@ -412,9 +423,13 @@ evc__runner_enter(evc_coord *c, struct evc__runner *r,
 		if (st < 0)
 			return st;
 	}
-	st = evc__member_add(c, &r->m);
-	if (st < 0)
+	st = evc__wakers_add(&r->m, o, r->arg, func);
+	if (st == 0)
+		st = evc__member_add(c, &r->m);
+	if (st < 0) {
+		evc__wakers_drop(&r->m);
 		return st;
+	}
 	if (c->runners == NULL) {
 		list_init(&c->runner_list);
 		c->runners = &driver;

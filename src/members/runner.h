@@ -6,7 +6,8 @@
 #ifndef EVC_MEMBERS_RUNNER_H
 #define EVC_MEMBERS_RUNNER_H
 
-#include "core/core.h"
+#include "core/ladder.h"
+#include "core/trace.h"
 
 struct evc__runner;
 
@@ -54,6 +55,16 @@ struct evc__runner {
 	bool over;   /* joined, or given up: gone once nobody is in a call */
 };
 #define RUNNER_OF(n) LIST_OF(n, struct evc__runner, all)
+
+/* A call of it, but not of questions: joins ask many. */
+static inline void
+evc__runner_trace(enum evc__trace_what what, const struct evc__runner *r,
+		  enum evc__runner_call call)
+{
+	if (call != RUNNER_ASKED)
+		evc__trace(r->m.c, what, r->m.e.id, EVC_RUNNER, r->m.name,
+			   call == RUNNER_STOPPED ? TRACE_STOP : TRACE_REAP);
+}
 
 /* ---- runner.c; lock held ---- */
 

@@ -11,6 +11,7 @@
  */
 #include "base/self.h"
 #include "core/core.h"
+#include "core/trace.h"
 
 /* Tasks told in one go; then other watchers have their turn. */
 #define SLICE 4096
@@ -19,12 +20,19 @@ static bool
 tell(evc_reactor *r, const struct evc__frame *f)
 {
 	uint32_t stop = WORD_STOP_NUMBER(sync_load(&r->c->word));
+	struct evc__busy busy;
 	unsigned n;
 
 	if (r->told != stop) {
 		r->told = stop;
 		r->cursor = r->tasks.next_;
+		if (r->n_live > 0)
+			evc__trace(r->c, TRACE_TELL, (uint64_t)r->tid,
+				   TRACE_LOOP, r->name, r->n_live);
 	}
+	if (r->cursor == &r->tasks)
+		return true;
+	evc__busy_begin(r, r->c, BUSY_TASKS, NULL, &busy);
 	for (n = 0; r->cursor != &r->tasks; n++) {
 		evc_task *t = r->cursor;
 
@@ -37,10 +45,18 @@ tell(evc_reactor *r, const struct evc__frame *f)
 		r->cursor = t->next_;
 		if (t->class_->on_stop == NULL)
 			continue;
+		/* A class is static, and so, like it, its name. */
+		evc__busy_enter(r, t->class_->name);
 		t->class_->on_stop(t, t->class_->arg);
 		if (f->gone)
-			return false;
+			break;
 	}
+	evc__busy_end(&busy);
+	if (f->gone)
+		return false;
+	if (n > 0 && r->cursor == &r->tasks)
+		evc__trace(r->c, TRACE_TOLD, (uint64_t)r->tid, TRACE_LOOP,
+			   r->name, r->n_live);
 	return true;
 }
 
@@ -190,6 +206,7 @@ ended_last(evc_reactor *r)
 
 	if (!evc__gate_enter(&c->gate))
 		return;
+	evc__trace_idle(r);
 	evc__alive_sub(c);
 	evc__ring(c);
 	evc__gate_leave(&c->gate);

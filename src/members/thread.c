@@ -5,9 +5,10 @@
 #include "members/thread.h"
 
 static evc_status
-start(evc_coord *c, struct evc__pthread *p, size_t stack, evc_id *ret_id,
-      const char *func)
+start(evc_coord *c, struct evc__pthread *p, void *user,
+      const evc_member_opts *o, evc_id *ret_id, const char *func)
 {
+	size_t stack = o != NULL ? o->stack : 0;
 	evc_id before = 0;
 	evc_status st;
 
@@ -23,9 +24,14 @@ start(evc_coord *c, struct evc__pthread *p, size_t stack, evc_id *ret_id,
 		before = *ret_id;
 		*ret_id = c->last_id + 1;
 	}
-	st = evc__launch(c, p, stack, func);
-	if (st < 0 && ret_id != NULL)
-		*ret_id = before;
+	st = evc__wakers_add(&p->m, o, user, func);
+	if (st == 0)
+		st = evc__launch(c, p, stack, func);
+	if (st < 0) {
+		evc__wakers_drop(&p->m);
+		if (ret_id != NULL)
+			*ret_id = before;
+	}
 	sync_unlock(&c->lock);
 	if (st < 0)
 		sync_free(p);
@@ -34,7 +40,8 @@ start(evc_coord *c, struct evc__pthread *p, size_t stack, evc_id *ret_id,
 
 evc_status
 evc__thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
-		  const evc_member_opts *o, evc_id *ret_id, const char *func)
+		  void *user, const evc_member_opts *o, evc_id *ret_id,
+		  const char *func)
 {
 	size_t stack = o != NULL ? o->stack : 0;
 	evc_status st = evc__check_name(name, func);
@@ -54,7 +61,7 @@ evc__thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	p->m.ops = &evc__pthread_ops;
 	p->fn = fn;
 	p->arg = arg;
-	return start(c, p, stack, ret_id, func);
+	return start(c, p, user, o, ret_id, func);
 }
 
 evc_status
@@ -70,6 +77,6 @@ evc_thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 		st = evc__thread_start(c, name != NULL && name[0] != '\0' ?
 						  name :
 						  "thread",
-				       fn, arg, opts, ret_id, __func__);
+				       fn, arg, arg, opts, ret_id, __func__);
 	return evc__refuse_setup(c, __func__, st);
 }

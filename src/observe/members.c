@@ -5,6 +5,7 @@
 #include "base/self.h"
 #include "base/text.h"
 #include "core/scope.h"
+#include "observe/facts.h"
 
 /* Lock held.  What is common to loopers on a loop and on their own thread. */
 static void
@@ -70,9 +71,8 @@ describe(const evc_coord *c, const struct evc__entry *e, uint64_t now,
 		describe_looper(c, e, now, to, &where);
 }
 
-/* No lock: runners are asked, and only they know. */
-static void
-describe_runner(evc_coord *c, evc_member_info *i)
+void
+evc__describe_runner(evc_coord *c, evc_member_info *i)
 {
 	if (i->kind == EVC_RUNNER)
 		c->runners->describe(c, i->id, i->where, sizeof i->where);
@@ -97,32 +97,41 @@ evc_member_get(const evc_coord *c, evc_id id, evc_member_info *ret_info)
 		describe(c, e, evc__now(c), ret_info);
 	sync_unlock(&me->lock);
 	if (st == 0 && ret_info != NULL)
-		describe_runner(me, ret_info);
+		evc__describe_runner(me, ret_info);
 	return st;
 }
 
 /* ---- a copy of all, made under the lock ---- */
 
-struct snapshot {
-	const evc_coord *c;
-	uint64_t now;
-	evc_member_info *info;
-	unsigned n, room;
-};
-
 static evc_member_info *
-next_info(struct snapshot *s)
+next_info(struct evc__snapshot *s)
 {
-	return s->n < s->room ? &s->info[s->n++] : NULL;
+	return s->n < s->room ? &s->seen[s->n++].info : NULL;
+}
+
+/* What reports add for members that are more than an entry. */
+static void
+look_closer(struct evc__seen *k, const struct evc__member *m)
+{
+	k->checkpoint = sync_load_relaxed(&m->mark.text);
+	k->checkpoint_ns = sync_load_relaxed(&m->mark.ns);
+	evc__wakers_count(m, &k->unblocks, &k->kicks);
+	k->tid = m->tid;
+	if (m->e.kind == EVC_HOOK)
+		k->tid = LIST_OF(m, const struct evc__hook, m)->running;
 }
 
 static void
-add_entry(struct snapshot *s, const struct evc__entry *e)
+add_entry(struct evc__snapshot *s, const struct evc__entry *e)
 {
 	evc_member_info *i = next_info(s);
 
-	if (i != NULL)
-		describe(s->c, e, s->now, i);
+	if (i == NULL)
+		return;
+	describe(s->c, e, s->now, i);
+	if (!e->light)
+		look_closer(LIST_OF(i, struct evc__seen, info),
+			    LIST_OF(e, const struct evc__member, e));
 }
 
 static void
@@ -132,7 +141,7 @@ add_looper(const struct evc__looper_view *v, void *arg)
 }
 
 static void
-add_list(struct snapshot *s, const struct list *head)
+add_list(struct evc__snapshot *s, const struct list *head)
 {
 	struct list *n, *tmp;
 
@@ -143,15 +152,15 @@ add_list(struct snapshot *s, const struct list *head)
 static int
 by_id(const void *a, const void *b)
 {
-	evc_id x = ((const evc_member_info *)a)->id;
-	evc_id y = ((const evc_member_info *)b)->id;
+	evc_id x = ((const struct evc__seen *)a)->info.id;
+	evc_id y = ((const struct evc__seen *)b)->info.id;
 
 	return (x > y) - (x < y);
 }
 
 /* All that have an id. */
 static void
-add_entries(struct snapshot *s)
+add_entries(struct evc__snapshot *s)
 {
 	const evc_coord *c = s->c;
 	struct list *n, *tmp;
@@ -165,11 +174,11 @@ add_entries(struct snapshot *s)
 		if (r->looper_ops != NULL)
 			r->looper_ops->each(r, add_looper, s);
 	}
-	qsort(s->info, s->n, sizeof *s->info, by_id);
+	qsort(s->seen, s->n, sizeof *s->seen, by_id);
 }
 
 static void
-add_scope(struct snapshot *s, evc_coord *below)
+add_scope(struct evc__snapshot *s, evc_coord *below)
 {
 	evc_member_info *i = next_info(s);
 	struct text where;
@@ -215,7 +224,7 @@ name_task(evc_member_info *i, const evc_reactor *r, const evc_task_class *k,
 
 /* The loop's own thread: one by one. */
 static void
-add_own_tasks(struct snapshot *s, const evc_reactor *r, unsigned round)
+add_own_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 {
 	const evc_task *heads[2] = { &r->tasks, &r->late }, *t;
 	evc_member_info *i;
@@ -235,7 +244,7 @@ add_own_tasks(struct snapshot *s, const evc_reactor *r, unsigned round)
 
 /* Another thread: counters only. */
 static void
-add_counted_tasks(struct snapshot *s, const evc_reactor *r, unsigned round)
+add_counted_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 {
 	evc_member_info *i;
 	unsigned k;
@@ -270,8 +279,8 @@ room_needed(const evc_coord *c)
 	return n;
 }
 
-static bool
-take(evc_coord *c, struct snapshot *s)
+bool
+evc__snapshot(evc_coord *c, struct evc__snapshot *s)
 {
 	unsigned round = WORD_ROUND(sync_load(&c->word));
 	struct list *n, *tmp;
@@ -280,8 +289,8 @@ take(evc_coord *c, struct snapshot *s)
 	s->now = evc__now(c);
 	s->n = 0;
 	s->room = room_needed(c);
-	s->info = sync_alloc(s->room > 0 ? s->room : 1, sizeof *s->info);
-	if (s->info == NULL)
+	s->seen = sync_alloc(s->room > 0 ? s->room : 1, sizeof *s->seen);
+	if (s->seen == NULL)
 		return false;
 	add_entries(s);
 	LIST_EACH(n, tmp, &c->scopes)
@@ -302,7 +311,7 @@ evc_member_each(const evc_coord *c, evc_each_fn *fn, void *arg)
 {
 	evc_coord *me = (evc_coord *)c;
 	evc_status st = evc__check(c, __func__);
-	struct snapshot s;
+	struct evc__snapshot s;
 	bool taken, go_on = true;
 	unsigned i;
 
@@ -312,15 +321,15 @@ evc_member_each(const evc_coord *c, evc_each_fn *fn, void *arg)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_member_each: no function");
 	sync_lock(&me->lock);
-	taken = take(me, &s);
+	taken = evc__snapshot(me, &s);
 	sync_unlock(&me->lock);
 	if (!taken)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_member_each: no memory");
 	for (i = 0; i < s.n && go_on; i++) {
-		describe_runner(me, &s.info[i]);
-		go_on = fn(&s.info[i], arg);
+		evc__describe_runner(me, &s.seen[i].info);
+		go_on = fn(&s.seen[i].info, arg);
 	}
-	sync_free(s.info);
+	sync_free(s.seen);
 	return 0;
 }

@@ -1,48 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_report: all kept reasons and all members alive, a line each, and the same
- * of the scopes below, indented.
+ * evc_report: all kept reasons, the rungs, and all members alive, and the same
+ * of the scopes below, indented.  Of what is late: where it is, what it does,
+ * since when.
  */
 #include "observe/observe.h"
 
-#include "core/scope.h"
-
-static const char *
-reason_kind(unsigned kind)
-{
-	static const char *const name[] = {
-		"?",	  "request", "error",	    "member end",
-		"signal", "empty",   "loop broken", "parent",
-	};
-
-	return name[kind < sizeof name / sizeof name[0] ? kind : 0];
-}
-
-static const char *
-member_kind(unsigned kind)
-{
-	static const char *const name[] = {
-		"?",	  "thread", "registered thread", "looper", "task",
-		"runner", "hold",   "hook",		 "scope",
-	};
-
-	return name[kind < sizeof name / sizeof name[0] ? kind : 0];
-}
-
-static const char *
-state_name(unsigned state)
-{
-	static const char *const name[] = { "?", "live", "ended",
-					    "being joined", "joined" };
-
-	return name[state <= EVC_REAPED ? state : 0];
-}
+#include "base/kick.h"
+#include "observe/facts.h"
+#include "observe/trace_lanes.h"
 
 /* One coordinator's part. */
 struct part {
 	struct text *t;
+	const struct evc__facts *f;
 	int indent;
-	unsigned n;
 };
 
 static void
@@ -52,177 +24,406 @@ begin_line(const struct part *p, int more)
 }
 
 static void
-add_reasons(const struct part *p, const evc_coord *c)
+add_line(const struct part *p, int more, const char *line)
 {
-	evc_reason r;
-	uint64_t zero = 0;
+	begin_line(p, more);
+	evc__text_add(p->t, line);
+	evc__text_add(p->t, "\n");
+}
+
+static const char *
+plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* ---- what the coordinator itself has to say ---- */
+
+static void
+add_head(const struct part *p)
+{
+	const struct evc__facts *f = p->f;
+
+	begin_line(p, 0);
+	evc__text_fmt(p->t, "%s \"%s\"", f->scope ? "scope" : "coordinator",
+		      f->name);
+	if (f->phased)
+		evc__text_fmt(p->t, ", phase %d", f->phase);
+	evc__text_fmt(p->t, ", round %u: %s%s%s, %u ended\n",
+		      WORD_ROUND(f->word), evc__facts_state(f),
+		      f->word & WORD_JOINED ? ", joined" : "",
+		      f->held ? ", set-up not finished" : "", f->n_ended);
+}
+
+static void
+add_reasons(const struct part *p)
+{
+	const struct evc__facts *f = p->f;
+	const evc_reason *r = f->reasons;
 	unsigned i;
 
-	for (i = 0; evc_reason_get(c, i, &r) == 0; i++) {
-		if (i == 0)
-			zero = r.mono_ns;
+	begin_line(p, 0);
+	evc__text_fmt(p->t, "reasons (errors: %u):\n", f->n_errors);
+	for (i = 0; i < f->n_reasons; i++, r++) {
 		begin_line(p, 2);
 		evc__text_fmt(p->t,
 			      "%2u %+.6f s  %s %s (%d) by \"%s\" (tid %d)",
-			      i, ((double)r.mono_ns - (double)zero) / 1e9,
-			      reason_kind(r.kind), evc_status_name(r.code),
-			      r.code, r.who, r.tid);
-		if (r.text[0] != '\0')
-			evc__text_fmt(p->t, ": %s", r.text);
-		evc__add_errno_and_place(p->t, &r);
+			      i,
+			      ((double)r->mono_ns -
+			       (double)f->reasons->mono_ns) /
+				      1e9,
+			      evc__reason_kind(r->kind),
+			      evc_status_name(r->code), r->code, r->who,
+			      r->tid);
+		if (r->text[0] != '\0')
+			evc__text_fmt(p->t, ": %s", r->text);
+		evc__add_errno_and_place(p->t, r);
 		evc__text_add(p->t, "\n");
 	}
-	if (i == 0) {
+	if (i == 0)
+		add_line(p, 2, "none");
+	if (f->lost_reasons > 0) {
 		begin_line(p, 2);
-		evc__text_add(p->t, "none\n");
+		evc__text_fmt(p->t, "no memory to list %u more\n",
+			      f->lost_reasons);
 	}
 }
 
-static bool
-add_member(const evc_member_info *m, void *arg)
+/* "ladder: told +0.000 s, hooks +0.000 s (14 calls), kicks +0.001 s (12)" */
+static void
+add_ladder(const struct part *p)
 {
-	struct part *p = arg;
+	const struct evc__facts *f = p->f;
+	unsigned i, n = 0;
 
-	if (m->kind == EVC_SCOPE)
-		return true; /* has a part of its own */
-	p->n++;
+	if (!(f->word & WORD_FLAG))
+		return;
+	for (i = 0; i < N_RUNGS; i++) {
+		if (f->rung[i] < 0)
+			continue;
+		if (n++ == 0) {
+			begin_line(p, 0);
+			evc__text_add(p->t, "ladder: ");
+		} else
+			evc__text_add(p->t, ", ");
+		evc__text_fmt(p->t, "%s +%.3f s", evc__rung_name(i),
+			      f->rung[i]);
+		if (i == RUNG_HOOKS)
+			evc__text_fmt(p->t, " (%u call%s)", f->n_unblocks,
+				      plural(f->n_unblocks));
+		else if (i == RUNG_KICKS)
+			evc__text_fmt(p->t, " (%u)", f->n_kicks);
+	}
+	evc__text_add(p->t, n > 0 ? "\n" : "");
+}
+
+static bool
+is_member(const struct evc__facts *f, const struct evc__veto *v)
+{
+	unsigned i;
+
+	for (i = 0; i < f->n_members; i++)
+		if (f->members[i].veto == v)
+			return true;
+	return false;
+}
+
+/* Those that no line of a member will show. */
+static void
+add_vetoes(const struct part *p)
+{
+	const struct evc__facts *f = p->f;
+	const struct evc__veto *v = f->vetoes;
+	unsigned i;
+
+	for (i = 0; i < f->n_vetoes; i++, v++) {
+		if (is_member(f, v))
+			continue;
+		begin_line(p, 0);
+		evc__text_fmt(p->t, "veto by #%llu \"%s\", which has ended: "
+				    "%.3f s more: %s\n",
+			      (unsigned long long)v->id, v->name, v->granted,
+			      v->reason);
+	}
+	if (f->lost_vetoes > 0) {
+		begin_line(p, 0);
+		evc__text_fmt(p->t, "no memory to list %u vetoes\n",
+			      f->lost_vetoes);
+	}
+}
+
+static void
+add_counters(const struct part *p)
+{
+	const struct evc__stats *s = &p->f->stats;
+
+	if (s->stops + s->kicks + s->unblocks + s->stragglers + s->missed == 0)
+		return;
+	begin_line(p, 0);
+	evc__text_fmt(p->t,
+		      "so far: %llu stop%s in %.3f s, %llu unblock call%s, "
+		      "%llu kick%s, %llu straggler%s, %llu missed run%s\n",
+		      (unsigned long long)s->stops, plural(s->stops),
+		      s->took_sum, (unsigned long long)s->unblocks,
+		      plural(s->unblocks), (unsigned long long)s->kicks,
+		      plural(s->kicks), (unsigned long long)s->stragglers,
+		      plural(s->stragglers), (unsigned long long)s->missed,
+		      plural(s->missed));
+}
+
+/* ---- threads ---- */
+
+static void
+add_kernel(const struct part *p, const struct evc__facts_thread *t,
+	   unsigned kicks)
+{
+	int signo = evc__kick_signo();
+
+	if (!t->known)
+		return;
+	begin_line(p, 5);
+	evc__text_fmt(p->t, "kernel: %c", t->proc.state);
+	if (t->proc.syscall[0] != '\0')
+		evc__text_fmt(p->t, " in %s", t->proc.syscall);
+	else if (evc__proc_state(t->proc.state)[0] != '\0')
+		evc__text_fmt(p->t, ", %s", evc__proc_state(t->proc.state));
+	if (t->proc.wchan[0] != '\0')
+		evc__text_fmt(p->t, " (wchan %s)", t->proc.wchan);
+	if (kicks > 0 && signo != 0 && (t->proc.blocked >> (signo - 1) & 1))
+		evc__text_add(p->t, ", blocks the kick signal");
+	evc__text_add(p->t, "\n");
+}
+
+static void
+add_stack(const struct part *p, const struct evc__facts_thread *t)
+{
+	char frame[256];
+	unsigned i;
+
+	for (i = 0; i < t->n_frames; i++) {
+		evc__stack_name(t->frame[i], frame, sizeof frame);
+		begin_line(p, 5);
+		evc__text_add(p->t, i == 0 ? "stack: " : "       ");
+		evc__text_add(p->t, frame);
+		evc__text_add(p->t, "\n");
+	}
+	if (t->no_stack != NULL && !t->left) {
+		begin_line(p, 5);
+		evc__text_fmt(p->t, "stack: not available: %s\n", t->no_stack);
+	}
+}
+
+/* Once, with whose it is. */
+static void
+add_thread(const struct part *p, const struct evc__facts_thread *t,
+	   const void *of, unsigned kicks)
+{
+	if (t == NULL)
+		return;
+	if (t->owner == of) {
+		add_kernel(p, t, kicks);
+		add_stack(p, t);
+		return;
+	}
+	begin_line(p, 5);
+	if (t->id != 0)
+		evc__text_fmt(p->t, "its thread is #%llu of \"%s\"\n",
+			      (unsigned long long)t->id, t->in->name);
+	else
+		evc__text_add(p->t, "its thread is the loop's\n");
+}
+
+static void
+add_checkpoint(const struct part *p, const char *text, double age)
+{
+	evc__text_fmt(p->t, "at \"%s\", %.3f s ago", text, age > 0 ? age : 0);
+}
+
+/* ---- members ---- */
+
+/* "at "flushing", 3.204 s ago; unblocked 14 times, kicked 12 times" */
+static void
+add_progress(const struct part *p, const struct evc__seen *m)
+{
+	const char *sep = "";
+
+	if (m->checkpoint == NULL && m->unblocks == 0 && m->kicks == 0)
+		return;
+	begin_line(p, 5);
+	if (m->checkpoint != NULL) {
+		add_checkpoint(p, m->checkpoint, m->checkpoint_age);
+		sep = "; ";
+	}
+	if (m->unblocks > 0) {
+		evc__text_fmt(p->t, "%sunblocked %u time%s", sep, m->unblocks,
+			      plural(m->unblocks));
+		sep = ", ";
+	}
+	if (m->kicks > 0)
+		evc__text_fmt(p->t, "%skicked %u time%s", sep, m->kicks,
+			      plural(m->kicks));
+	evc__text_add(p->t, "\n");
+}
+
+static void
+add_member(const struct part *p, const struct evc__seen *s)
+{
+	const evc_member_info *m = &s->info;
+
 	begin_line(p, 2);
 	if (m->kind == EVC_TASK && m->ticks != 1) {
 		evc__text_fmt(p->t, "%llu tasks \"%s\" %s\n",
 			      (unsigned long long)m->ticks, m->name, m->where);
-		return true;
+		return;
 	}
 	if (m->id != 0)
 		evc__text_fmt(p->t, "#%llu ", (unsigned long long)m->id);
-	evc__text_fmt(p->t, "%s \"%s\"", member_kind(m->kind), m->name);
+	evc__text_fmt(p->t, "%s \"%s\"", evc__member_kind(m->kind), m->name);
 	if (m->where[0] != '\0')
 		evc__text_fmt(p->t, " %s", m->where);
-	evc__text_fmt(p->t, ", %s, for %.3f s", state_name(m->state), m->age);
+	evc__text_fmt(p->t, ", %s, for %.3f s", evc__state_name(m->state),
+		      m->age);
 	if (m->kind == EVC_LOOPER)
 		evc__text_fmt(p->t, ", %llu runs, %llu missed",
 			      (unsigned long long)m->ticks,
 			      (unsigned long long)m->missed);
 	evc__text_add(p->t, "\n");
-	return true;
+	add_progress(p, s);
+	if (s->veto != NULL) {
+		begin_line(p, 5);
+		evc__text_fmt(p->t, "veto: %.3f s more: %s\n",
+			      s->veto->granted, s->veto->reason);
+	}
+	add_thread(p, s->thread, s, s->kicks);
 }
 
-/* Loops that a stop did not reach: their members hang there. */
 static void
-add_loops(const struct part *p, evc_coord *c)
+add_members(const struct part *p)
 {
-	struct list *n, *tmp;
-	uint64_t w;
+	unsigned i, n = 0;
 
-	sync_lock(&c->lock);
-	w = sync_load(&c->word);
-	LIST_EACH(n, tmp, &c->reactors) {
-		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
-		const char *what = NULL;
+	add_line(p, 0, "members:");
+	for (i = 0; i < p->f->n_members; i++)
+		/* Scopes have parts of their own. */
+		if (p->f->members[i].info.kind != EVC_SCOPE) {
+			add_member(p, &p->f->members[i]);
+			n++;
+		}
+	if (p->f->lost_members)
+		add_line(p, 2, "no memory to list them");
+	else if (n == 0)
+		add_line(p, 2, "none");
+}
 
-		if (r->loop == NULL)
-			what = "was destroyed";
-		else if ((w & WORD_FLAG) &&
-			 sync_load(&r->heard) != WORD_STOP_NUMBER(w))
-			what = "has not turned since the stop";
-		if (what == NULL)
-			continue;
+/* ---- loops ---- */
+
+static void
+add_loop_state(const struct part *p, const struct evc__facts_loop *l)
+{
+	evc__text_fmt(p->t, "loop \"%s\" (tid %d)", l->name, l->tid);
+	if (l->state == LOOP_DESTROYED) {
+		evc__text_add(p->t, " was destroyed");
+		return;
+	}
+	if (l->state == LOOP_SILENT)
+		evc__text_add(p->t, " has not turned since the stop");
+	evc__text_fmt(p->t, "%s in %s", l->state == LOOP_SILENT ? ":" : " is",
+		      evc__busy_text(l->silence.kind));
+	if (l->silence.name[0] != '\0')
+		evc__text_fmt(p->t, " \"%s\"", l->silence.name);
+	if (l->silence.since_s >= 0)
+		evc__text_fmt(p->t, ", for %.3f s", l->silence.since_s);
+	else
+		evc__text_add(p->t, ", or nobody has run it yet");
+}
+
+/* Loops that a stop did not reach, or that are in a callback of ours: their
+   members hang there. */
+static void
+add_loop(const struct part *p, const struct evc__facts_loop *l)
+{
+	if (l->state == LOOP_TURNS && l->thread == NULL)
+		return;
+	begin_line(p, 0);
+	if (l->state == LOOP_TURNS)
+		evc__text_fmt(p->t, "loop \"%s\" (tid %d) turns", l->name,
+			      l->tid);
+	else
+		add_loop_state(p, l);
+	evc__text_add(p->t, "\n");
+	if (l->checkpoint != NULL) {
+		begin_line(p, 5);
+		add_checkpoint(p, l->checkpoint, l->checkpoint_age);
+		evc__text_add(p->t, "\n");
+	}
+	add_thread(p, l->thread, l, 0);
+}
+
+static void
+add_loops(const struct part *p)
+{
+	unsigned i;
+
+	for (i = 0; i < p->f->n_loops; i++)
+		add_loop(p, &p->f->loops[i]);
+	if (p->f->lost_loops > 0) {
 		begin_line(p, 0);
-		evc__text_fmt(p->t, "loop \"%s\" (tid %d) %s\n", r->name,
-			      r->tid, what);
+		evc__text_fmt(p->t, "no memory to list %u loops\n",
+			      p->f->lost_loops);
 	}
-	sync_unlock(&c->lock);
 }
 
-static void
-add_head(const struct part *p, evc_coord *c)
-{
-	unsigned n_ended;
-	bool held, phased = false;
-	uint64_t w;
-
-	if (c->parent != NULL) {
-		sync_lock(&c->parent->lock);
-		phased = c->parent->n_phased > 0;
-		sync_unlock(&c->parent->lock);
-	}
-	sync_lock(&c->lock);
-	w = sync_load(&c->word);
-	n_ended = c->n_ended;
-	held = c->held;
-	sync_unlock(&c->lock);
-	begin_line(p, 0);
-	evc__text_fmt(p->t, "%s \"%s\"",
-		      c->parent != NULL ? "scope" : "coordinator", c->name);
-	if (phased)
-		evc__text_fmt(p->t, ", phase %d", c->phase);
-	evc__text_fmt(p->t, ", round %u: %s%s%s, %u ended\n", WORD_ROUND(w),
-		      w & WORD_FLAG  ? "stopping" :
-		      w & WORD_DRAIN ? "draining" :
-				       "running",
-		      w & WORD_JOINED ? ", joined" : "",
-		      held ? ", set-up not finished" : "", n_ended);
-	begin_line(p, 0);
-	evc__text_fmt(p->t, "reasons (errors: %u):\n", evc__n_errors(c, w));
-}
-
-static void add_part(struct text *t, evc_coord *c, int indent);
-
-/* Those below, each kept by its gate. */
-static void
-add_scopes(const struct part *p, evc_coord *c)
-{
-	evc_coord **below = NULL;
-	struct list *l, *tmp;
-	unsigned n = 0, i = 0;
-
-	sync_lock(&c->lock);
-	LIST_EACH(l, tmp, &c->scopes)
-		n++;
-	if (n > 0)
-		below = sync_alloc(n, sizeof *below);
-	LIST_EACH(l, tmp, &c->scopes)
-		if (below != NULL && evc__gate_enter(&SCOPE_OF(l)->gate))
-			below[i++] = SCOPE_OF(l);
-	sync_unlock(&c->lock);
-	if (n > 0 && below == NULL) {
-		begin_line(p, 2);
-		evc__text_fmt(p->t, "no memory to list %u scopes\n", n);
-	}
-	for (n = i, i = 0; i < n; i++) {
-		add_part(p->t, below[i], p->indent + 2);
-		evc__gate_leave(&below[i]->gate);
-	}
-	sync_free(below);
-}
+/* ---- all of it ---- */
 
 static void
-add_part(struct text *t, evc_coord *c, int indent)
+add_part(struct text *t, const struct evc__facts *f, int indent)
 {
-	struct part p = { t, indent, 0 };
+	struct part p = { t, f, indent };
+	const struct evc__facts *s;
 
-	add_head(&p, c);
-	add_reasons(&p, c);
-	begin_line(&p, 0);
-	evc__text_add(t, "members:\n");
-	if (evc_member_each(c, add_member, &p) < 0) {
+	add_head(&p);
+	add_reasons(&p);
+	add_ladder(&p);
+	add_vetoes(&p);
+	add_members(&p);
+	add_loops(&p);
+	add_counters(&p);
+	if (f->lost_scopes > 0) {
 		begin_line(&p, 2);
-		evc__text_add(t, "no memory to list them\n");
-	} else if (p.n == 0) {
-		begin_line(&p, 2);
-		evc__text_add(t, "none\n");
+		evc__text_fmt(t, "no memory to list %u scopes\n",
+			      f->lost_scopes);
 	}
-	add_loops(&p, c);
-	add_scopes(&p, c);
+	for (s = f->below; s != NULL; s = s->next)
+		add_part(t, s, indent + 2);
+}
+
+void
+evc__report_write(struct text *t, const struct evc__facts *f)
+{
+	add_part(t, f, 0);
+	/* What holds for all of it, once. */
+	if (f->stacks_left > 0)
+		evc__text_fmt(t, "(%u more stacks not taken)\n",
+			      f->stacks_left);
+	if (f->no_signal)
+		evc__text_add(t, "(no stacks: evc_stack_signal was not "
+				 "called)\n");
+	if (f->lost_threads)
+		evc__text_add(t, "(no memory to look at all threads)\n");
 }
 
 size_t
 evc_report(const evc_coord *c, char *buf, size_t n)
 {
 	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
+	struct evc__facts f;
 
-	if (evc__check(c, __func__) < 0)
+	if (evc__check(c, __func__) < 0) {
 		evc__text_add(&t, evc_last_error());
-	else
-		add_part(&t, (evc_coord *)c, 0);
+		return t.len;
+	}
+	evc__facts_take((evc_coord *)c, FACTS_THREADS, &f);
+	evc__report_write(&t, &f);
+	evc__facts_free(&f);
 	return t.len;
 }

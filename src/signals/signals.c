@@ -11,6 +11,7 @@
 #include "base/self.h"
 #include "base/text.h"
 #include "core/join.h"
+#include "signals/signals.h"
 
 #define SHORT_GRACE 1.0
 #define N_STOP 8
@@ -150,16 +151,22 @@ on_signal(int n, siginfo_t *info, void *context)
 	errno = e;
 }
 
+bool
+evc__signals_has(int n)
+{
+	struct sigaction now;
+
+	return sigaction(n, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+	       now.sa_sigaction == on_signal;
+}
+
 /* Lock held: the handlers there were, for the first n of ours. */
 static void
 restore(unsigned n)
 {
-	struct sigaction now;
-
 	while (n-- > 0) {
 		/* Somebody may have put one over ours: leave that. */
-		if (sigaction(signo[n], NULL, &now) == 0 &&
-		    (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal)
+		if (evc__signals_has(signo[n]))
 			sigaction(signo[n], &former[n], NULL);
 	}
 }
@@ -229,6 +236,12 @@ install(evc_coord *c, const evc_signals_opts *o)
 		signo[n_signo++] = SIGINT;
 		signo[n_signo++] = SIGTERM;
 	}
+	for (i = 0; i < n_signo; i++)
+		if (evc__dump_has(signo[i]))
+			return evc__refuse(-EVC_ALREADY_EXISTS,
+					   "evc_signals_start: signal %d asks "
+					   "for a dump",
+					   signo[i]);
 	sync_store(&c->hurry_grace_ns,
 		   evc__ns(o->short_grace == 0 ? SHORT_GRACE : o->short_grace));
 	third_exits = o->flags & EVC_SIGNALS_THIRD_EXITS;
@@ -274,7 +287,7 @@ start(evc_coord *c, const evc_signals_opts *o)
 	st = check(o);
 	if (st < 0)
 		return st;
-	sync_store(&evc__fork_reset, fork_reset);
+	evc__fork_also(fork_reset);
 	sync_lock(&lock);
 	now = sync_load(&owner);
 	/* A fork child that makes a coordinator of its own takes them over. */

@@ -4,7 +4,7 @@
  * counted by the kernel (voluntary context switches of every thread of this
  * process) over a while of real waiting; no time is measured.
  */
-#include "../support/api_util.h"
+#include "../support/wait_util.h"
 
 #include <dirent.h>
 #include <ev.h>
@@ -181,6 +181,50 @@ START_TEST(an_evented_join_wakes_nobody)
 }
 END_TEST
 
+/* ---- the stop-aware waits ---- */
+
+static int
+blocks_in_read(void *arg)
+{
+	char byte;
+
+	return (int)read(*(int *)arg, &byte, 1);
+}
+
+static evc_status
+waits_for_a_call(evc_coord *c, void *arg)
+{
+	int n = 0;
+
+	return evc_call(c, "blocks", blocks_in_read, arg, NULL, INFINITY, &n);
+}
+
+START_TEST(waits_wake_nobody)
+{
+	struct wait w[BY_CALL];
+	evc_coord *c;
+	int way, fd[2];
+
+	if (t_under_tsan())
+		T_SKIP("the sanitizer's own thread wakes up");
+	c = new_coord(NULL);
+	OK(pipe(fd));
+	for (way = 0; way < BY_CALL; way++)
+		wait_begin(&w[way], way, c, INFINITY);
+	OK(evc_thread_start(c, "calls", waits_for_a_call, &fd[0], NULL, NULL));
+	ck_assert_int_eq(wakeups_in_a_while(), 0);
+	OK(evc_request_stop(c, 0, NULL));
+	for (way = 0; way < BY_CALL; way++)
+		STOPPED(wait_end(&w[way]));
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+	/* Nobody is left in fd when it goes. */
+	close(fd[1]);
+	ck_assert_int_eq(t_settle_threads(1), 1);
+	close(fd[0]);
+}
+END_TEST
+
 API_MAIN("idle", a_join_of_started_threads_wakes_nobody,
 	 a_join_of_registered_threads_wakes_nobody, a_run_wakes_nobody,
-	 an_evented_join_wakes_nobody)
+	 an_evented_join_wakes_nobody, waits_wake_nobody)

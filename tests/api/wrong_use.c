@@ -100,7 +100,7 @@ START_TEST(a_config_that_makes_no_sense_makes_no_coordinator)
 				     { .grace = -INFINITY },
 				     { .name = name },
 				     { .max_reasons = 255 },
-				     { .flags = 1u << 2 },
+				     { .flags = 1u << 3 },
 				     { .flags = 1u << 31 },
 				     { .n_clean = 1 },
 				     { .clean = clean_out, .n_clean = 1 },
@@ -171,8 +171,9 @@ START_TEST(member_options_that_make_no_sense_are_refused)
 		{ .flags = 1u << 31 },
 		{ .reserved_ = { 1 } },
 		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } },
-		/* what is wrong comes before what is not built */
-		{ .flags = 1u << 31 | 1u << 8 },
+		/* beside what is right */
+		{ .flags = 1u << 31 | EVC_KICK },
+		{ .unblock = nothing, .flags = 1u << 31 },
 		/* what is for loopers */
 		{ .flags = EVC_OWN_THREAD },
 		{ .flags = EVC_PAUSED },
@@ -190,21 +191,18 @@ START_TEST(member_options_that_make_no_sense_are_refused)
 }
 END_TEST
 
-START_TEST(what_is_not_built_yet_is_UNIMPLEMENTED)
+/* A thread can be kicked; a hold and a hook have none of their own. */
+START_TEST(KICK_is_for_threads)
 {
-	const evc_member_opts later[] = {
-		{ .flags = 1u << 8 },
-		{ .unblock = nothing }
-	};
-	char what[32];
-	size_t i;
+	const evc_member_opts kick = { .flags = EVC_KICK };
+	evc_id id = 77;
 
 	setup();
-	for (i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
-		snprintf(what, sizeof(what), "later[%zu]", i);
-		every_way_refuses(hand_in, 5, EVC_UNIMPLEMENTED, what, "name",
-				  &later[i]);
-	}
+	REFUSED(EVC_INVALID_ARGUMENT, hand_in(1, "hold", &kick, &id));
+	REFUSED(EVC_INVALID_ARGUMENT, hand_in(2, "hook", &kick, &id));
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_looper_start(c, "looper", 1, obey, NULL, &kick, &id));
+	ck_assert_uint_eq(id, 77);
 	teardown();
 }
 END_TEST
@@ -320,7 +318,7 @@ recorded(evc_status code, const char *func)
 START_TEST(STRICT_SETUP_reports_what_is_refused)
 {
 	evc_config cfg = { .flags = EVC_STRICT_SETUP };
-	evc_member_opts later = { .unblock = nothing };
+	evc_member_opts wrong = { .unblock = nothing, .jitter = 0.5 };
 	evc_member_opts huge = { .stack = (size_t)1 << 46 };
 
 	c = new_coord_with(NULL, &cfg);
@@ -330,9 +328,9 @@ START_TEST(STRICT_SETUP_reports_what_is_refused)
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
 		evc_thread_start(c, "t", obey, NULL, &huge, NULL));
 	recorded(EVC_RESOURCE_EXHAUSTED, "evc_thread_start");
-	REFUSED(EVC_UNIMPLEMENTED,
-		evc_register_thread(c, "t", pthread_self(), &later, NULL));
-	recorded(EVC_UNIMPLEMENTED, "evc_register_thread");
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_register_thread(c, "t", pthread_self(), &wrong, NULL));
+	recorded(EVC_INVALID_ARGUMENT, "evc_register_thread");
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_on_stop(c, "h", NULL, NULL, NULL, NULL));
 	recorded(EVC_INVALID_ARGUMENT, "evc_on_stop");
@@ -366,7 +364,7 @@ END_TEST
 API_MAIN("wrong_use", NULL_is_refused_by_every_call,
 	 a_config_that_makes_no_sense_makes_no_coordinator,
 	 member_options_that_make_no_sense_are_refused,
-	 what_is_not_built_yet_is_UNIMPLEMENTED,
+	 KICK_is_for_threads,
 	 join_options_that_make_no_sense_are_refused,
 	 a_reactor_of_another_coordinator_is_refused,
 	 the_text_of_a_refusal_is_each_threads_own,

@@ -85,7 +85,7 @@ extract() {
 		has_main = has_main || /^main\(/
 	}
 	END {
-		if (page ~ /evcoord-(looper|runner|scope)\.3$/ && !n)
+		if (page ~ /evcoord-(ladder|looper|report|runner|scope|trace|wake)\.3$/ && !n)
 			complain("no program in its EXAMPLES")
 	}' "$1" >"$tmp/complaints"
 	broken_lines "examples of $1" <"$tmp/complaints"

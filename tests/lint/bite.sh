@@ -66,7 +66,8 @@ restore() {
 }
 
 file=src/core/stop.c
-need $file src/members/thread.c examples/server.c man/evc_new.3
+need $file src/members/thread.c examples/server.c examples/dnsd.h \
+	man/evc_new.3
 
 bites layering "base knows no libev" src/base/list.h '#include <ev.h>'
 bites layering "base knows no coordinator" src/base/list.h '#include <evcoord.h>'
@@ -101,6 +102,8 @@ bites quiet "$file" $file 'static void p(void) { fputs("x", stderr); }'
 bites quiet "$file" $file 'static void p(struct ev_loop *l) { ev_break(l, 1); }'
 bites quiet "$file" $file 'static void p(void) { sigaction(1, 0, 0); }'
 bites quiet "$file" $file 'static void p(void) { assert(0); }'
+bites quiet "$file" $file 'static void p(void) { syslog(3, "x"); }'
+bites quiet "$file" $file 'static void p(void) { put(STDERR_FILENO, "x"); }'
 
 bites headers "unused" include/evcoord/join.h 'static int p;'
 bites headers "version.h" include/evcoord/version.h \
@@ -148,6 +151,13 @@ bites stopcode "is not closed" examples/server.c '/* stop: */'
 bites stopcode "lines of stop code, 40 are allowed" examples/server.c \
 	"/* stop: */
 $(seq 41 | sed 's/.*/static int p&;/')
+/* :stop */"
+bites stopcode "dnsd_udp.c" examples/dnsd_udp.c \
+	'static void p(void) { evc_checkpoint(""); }'
+bites stopcode "is not closed" examples/dnsd_tcp.c '/* stop: */'
+bites stopcode "lines of stop code, 60 are allowed" examples/dnsd.h \
+	"/* stop: */
+$(seq 61 | sed 's/.*/extern int p&;/')
 /* :stop */"
 
 bites listed "src/core/planted.c" src/core/planted.c ''

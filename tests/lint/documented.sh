@@ -26,10 +26,14 @@ api_names >"$tmp/declared"
 [ -s "$tmp/declared" ] || broken "no EVC_API declaration was found"
 
 # PAGE NAME, for each name in a NAME section.
-for page in man/*.3; do
-	awk -v page="$(basename "$page" .3)" '
+for page in man/*.[37]; do
+	name=${page##*/}
+	awk -v page="${name%.[37]}" '
 	/^\.Sh / { inside = $2 == "NAME" }
-	inside && /^\.Nm / { print page, $2 }' "$page"
+	# Pages of section 7 that are about something else name themselves.
+	inside && /^\.Nm / && $2 != page { print page, $2 }
+	inside && /^\.Nm / && $2 == page && FILENAME ~ /3$/ { print page, $2 }
+	' "$page"
 done | sort >"$tmp/named"
 sed 's/^[^ ]* //' "$tmp/named" | sort >"$tmp/names"
 uniq -d "$tmp/names" | broken_lines "in the NAME of two pages"

@@ -9,7 +9,8 @@
 . "$(dirname "$0")/common.sh"
 need src/base/sync.h src/core/coord.c
 
-find src -name '*.[ch]' ! -path src/base/sync.h | sort >"$tmp/files"
+find src -name '*.[ch]' ! -path src/base/sync.h \
+	! -path src/base/sync_fd.h | sort >"$tmp/files"
 code $(cat "$tmp/files") >"$tmp/code"
 
 call='[ \t]*\('
@@ -20,7 +21,7 @@ any='[a-z0-9_]*'
 	grep -E "$(words "pthread_(mutex|cond|rwlock|spin|barrier)_[a-su-z]$any|sem_(init|wait|timedwait|trywait|post|destroy)")$call" "$tmp/code"
 	grep -E "$(words "pthread_(create|join|tryjoin_np|timedjoin_np|clockjoin_np)")$call" "$tmp/code"
 	grep -E "$(words 'SYS_futex|SYS_eventfd2?|SYS_pidfd_open|SYS_epoll_create1?|SYS_clock_gettime')" "$tmp/code"
-	grep -E "$(words 'eventfd|eventfd_read|eventfd_write|epoll_create1?|epoll_ctl|epoll_wait|pidfd_open|pipe2?')$call" "$tmp/code"
+	grep -E "$(words 'eventfd|eventfd_read|eventfd_write|epoll_create1?|epoll_ctl|epoll_wait|pidfd_open|pipe2?|poll|ppoll|select|socket|send|sendto|sendmsg|recv|open|openat')$call" "$tmp/code"
 	grep -E "$(words 'clock_gettime|clock_nanosleep|gettimeofday|time|nanosleep|usleep|sleep')$call" "$tmp/code"
 	grep -E "$(words 'malloc|calloc|realloc|reallocarray|free|strdup|strndup|asprintf|vasprintf|aligned_alloc|posix_memalign|mmap|munmap')$call" "$tmp/code"
 	grep -E "$(words 'malloc|calloc|realloc|free') *[,)]" "$tmp/code"

@@ -12,7 +12,7 @@
 
 #include <spawn.h>
 
-#include "members.h"
+#include "woken.h"
 
 /* ---- loopers ---- */
 
@@ -342,7 +342,7 @@ add_foreign(const struct spot *p)
 static inline void
 add_some(const struct spot *p, uint64_t *dice)
 {
-	switch (roll(dice, 12)) {
+	switch (roll(dice, 16)) {
 	case 0: case 1:
 		meddle(p, dice);
 		break;
@@ -361,6 +361,9 @@ add_some(const struct spot *p, uint64_t *dice)
 		break;
 	case 7:
 		hold_for_a_while(p, dice);
+		break;
+	case 8: case 9: case 10: case 11:
+		start_woken(p, dice);
 		break;
 	default:
 		start_thread(p, dice);

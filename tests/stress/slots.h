@@ -17,7 +17,9 @@ static _Atomic uint64_t log_lines;
 static inline void
 log_line(int level, const char *line, const evc_reason *r, void *arg)
 {
-	MUST((level == EVC_LOG_ERROR || level == EVC_LOG_INFO) && line[0]);
+	MUST((level == EVC_LOG_ERROR || level == EVC_LOG_WARNING ||
+	      level == EVC_LOG_INFO) &&
+	     line[0]);
 	MUST(r == NULL || r->code >= 0);
 	atomic_fetch_add((_Atomic uint64_t *)arg, 1);
 }
@@ -68,6 +70,7 @@ make(struct slot *s, uint64_t *dice)
 	int i;
 
 	MUST(evc_new(s->home, &k, &s->c) == 0);
+	set_ladder(s->c, dice);
 	atomic_store(&s->begun, 0);
 	s->ended = 0;
 	for (i = 0; i < N_NODES; i++)

@@ -33,7 +33,7 @@ step(struct worker *w)
 	} while (0)
 
 	DO("waiting for a slot", p = take_slot(s, d));
-	switch (roll(d, 26)) {
+	switch (roll(d, 28)) {
 	case 0: case 1:
 		DO("request", ask(&p, d));
 		break;
@@ -81,6 +81,9 @@ step(struct worker *w)
 		break;
 	case 22: case 23:
 		DO("scope left alone", leave_alone(&p, NULL, false, d));
+		break;
+	case 25: case 26:
+		DO("stretch", stretch_for_a_while(p.c, d, 0));
 		break;
 	case 24:
 		DO("loop thread", start_loop_thread(&p, d));

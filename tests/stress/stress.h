@@ -85,7 +85,8 @@ enum tally {
 	HOLDS, JOINS, STEPPED, LATE, LOOPS, LOOP_THREADS, TASKS, TOLD, EVENTED,
 	HOOKS, HOOK_CALLS, GUARDS, LOOPERS, RUNS, RUNNERS, CHILDREN, FOREIGN,
 	SCOPES, ROUNDS, ENDED, FREED_IN_ENDED, USED_AGAIN, REMADE, LOOKS,
-	SIGNALS, LIVES, TREES, FREES, N_TALLY
+	STRETCHES, HOOKED, WOKEN, KICKED, UNBLOCKS, LAST_CHANCES, SIGNALS,
+	LIVES, TREES, FREES, N_TALLY
 };
 static const char *const tally_name[N_TALLY] = {
 	"requests", "drains", "clears", "refused clears", "waits", "starts",
@@ -93,7 +94,9 @@ static const char *const tally_name[N_TALLY] = {
 	"loop threads", "tasks", "told", "evented joins", "hooks",
 	"hook calls", "guards", "loopers", "runs", "runners", "children",
 	"foreign", "scopes", "rounds", "ended", "freed in ended",
-	"used again in ended", "nodes made anew", "looks", "signals", "lives",
+	"used again in ended", "nodes made anew", "looks", "stretches",
+	"hooks called", "woken", "kicked", "unblocked", "last chances",
+	"signals", "lives",
 	"trees", "frees",
 };
 static _Atomic uint64_t tally[N_TALLY];

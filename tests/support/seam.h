@@ -12,9 +12,11 @@
  *
  * The names of operations stand in src/base/sync.h: load, store, add, sub, or,
  * and, xchg, cas, lock, unlock, futex_wait, futex_wake, eventfd, fd_write,
- * fd_drain, fd_close, epoll, epoll_add, epoll_del, epoll_wait, pidfd,
- * thread_create, thread_join, clock, alloc.
- * Those that can fail: eventfd, epoll, epoll_add, pidfd, thread_create, alloc.
+ * fd_drain, fd_close, fd_put, fd_writable, epoll, epoll_add, epoll_del,
+ * epoll_wait, pidfd, thread_create, thread_join, clock, alloc, dgram,
+ * dgram_send, open_read, fd_read, tid_signal, peek.  Those that can fail:
+ * eventfd, fd_put, epoll, epoll_add, pidfd, thread_create, alloc, dgram,
+ * dgram_send, open_read, fd_read, tid_signal, peek.
  */
 #ifndef TEST_SEAM_H
 #define TEST_SEAM_H

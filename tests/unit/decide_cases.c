@@ -190,6 +190,70 @@ START_TEST(an_own_grace_shortens_and_never_lengthens)
 }
 END_TEST
 
+START_TEST(a_budget_counts_from_the_stop_alone_and_only_shortens)
+{
+	struct evc__view v = usual();
+
+	v.stop = T0 - 3 * SEC;
+	v.grace = 10;
+	v.more.budget = T0 + 2 * SEC;
+	LATE_AT(&v, T0 + 2 * SEC);
+	v.now = T0;
+	v.grace = 1;
+	LATE_AT(&v, T0 + SEC);
+	v.now = T0;
+	v.stop = 0; /* without a stop it says nothing */
+	WAITS(&v, SYNC_FOREVER);
+}
+END_TEST
+
+START_TEST(progress_and_vetoes_move_the_end_up_to_the_hard_one)
+{
+	struct evc__view v = usual();
+
+	v.stop = T0;
+	v.more.progress = T0 + 3 * SEC;
+	LATE_AT(&v, T0 + SEC); /* there is no hard end: nothing moves */
+	v.now = T0;
+	v.more.hard = T0 + 5 * SEC;
+	LATE_AT(&v, T0 + 3 * SEC);
+	v.now = T0;
+	v.more.progress = T0 + SEC / 2; /* sooner than the grace: no matter */
+	LATE_AT(&v, T0 + SEC);
+	v.now = T0;
+	v.more.veto = 2 * SEC;
+	LATE_AT(&v, T0 + 3 * SEC);
+	v.now = T0;
+	v.more.veto = 20 * SEC;
+	LATE_AT(&v, T0 + 5 * SEC);
+	v.now = T0;
+	v.more.budget = T0 + SEC / 2; /* what is moved is the sooner end */
+	v.more.veto = SEC;
+	LATE_AT(&v, T0 + SEC * 3 / 2);
+	v.now = T0;
+	v.more.hard = T0 + SEC / 4; /* a hard end shortens nothing */
+	LATE_AT(&v, T0 + SEC / 2);
+}
+END_TEST
+
+START_TEST(a_second_signal_and_the_end_from_above_overrule_what_moves_the_end)
+{
+	struct evc__view v = usual();
+
+	v.stop = T0;
+	v.more.hard = T0 + 50 * SEC;
+	v.more.veto = 20 * SEC;
+	v.more.progress = T0 + 30 * SEC;
+	v.hurry = T0 + SEC / 2;
+	v.hurry_grace = SEC / 4;
+	LATE_AT(&v, T0 + SEC * 3 / 4);
+	v.now = T0;
+	v.hurry = 0;
+	v.cap = T0 + 7 * SEC;
+	LATE_AT(&v, T0 + 7 * SEC);
+}
+END_TEST
+
 START_TEST(only_background_left_asks_for_the_stop_once)
 {
 	struct evc__view v = usual();
@@ -306,6 +370,11 @@ main(void)
 	tcase_add_test(t, an_endless_grace_is_never_over);
 	tcase_add_test(t, a_second_signal_cuts_the_grace);
 	tcase_add_test(t, an_own_grace_shortens_and_never_lengthens);
+	tcase_add_test(t, a_budget_counts_from_the_stop_alone_and_only_shortens);
+	tcase_add_test(t, progress_and_vetoes_move_the_end_up_to_the_hard_one);
+	tcase_add_test(
+		t,
+		a_second_signal_and_the_end_from_above_overrule_what_moves_the_end);
 	tcase_add_test(t, only_background_left_asks_for_the_stop_once);
 	tcase_add_test(t, who_rings_is_never_probed);
 	tcase_add_test(t, probes_come_at_once_then_after_1_2_4_to_25_ms);

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control socket: one command on each connection, one answer, the end.  It
+ * lives on the home loop and is no member: it is there as long as that loop
+ * runs, so that a stop that hangs can be asked why.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "dnsd.h"
+
+#define CLIENTS 16 /* at once */
+
+struct client {
+	ev_io io;
+	struct server *server;
+	size_t in_len;
+	char in[256];
+	char *out;                /* the answer, or NULL: not asked yet */
+	size_t out_len, sent;
+};
+
+static ev_io door;
+static struct client clients[CLIENTS];
+
+/* What tells about the coordinator: all have one form. */
+typedef size_t tell(const evc_coord *c, char *buf, size_t n);
+
+static const struct {
+	const char *command;
+	tell *tell;
+} tells[] = {
+	{ "why", evc_explain },
+	{ "report", evc_report },
+	{ "dump json", evc_report_json },
+	{ "dump metrics", evc_metrics },
+};
+
+/* The whole text, which may have become longer since it was asked how long. */
+static char *
+told_by(tell *fn, const evc_coord *c)
+{
+	size_t n = 0, need = fn(c, NULL, 0);
+	char *text = NULL, *more;
+
+	while (need + 1 >= n) { /* room for a line's end */
+		n = need + 256;
+		more = realloc(text, n);
+		if (more == NULL) {
+			free(text);
+			return NULL;
+		}
+		text = more;
+		need = fn(c, text, n);
+	}
+	if (need > 0 && text[need - 1] != '\n')
+		strcpy(text + need, "\n");
+	return text;
+}
+
+/* Somebody has to come by and see that it should be stuck: one UDP thread, for
+   the kernel gives this datagram to one, and it says nothing. */
+static void
+stick(struct server *s, enum stick how)
+{
+	struct sockaddr_in addr = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)s->port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	atomic_store_explicit(&s->stick, how, memory_order_relaxed);
+	if (fd < 0 ||
+	    sendto(fd, "", 1, 0, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		perror("dnsd: stick");
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Do what a line says; the answer. */
+static char *
+obey(struct server *s, const char *line)
+{
+	for (size_t i = 0; i < sizeof(tells) / sizeof(tells[0]); i++)
+		if (strcmp(line, tells[i].command) == 0)
+			return told_by(tells[i].tell, s->coord);
+	if (strcmp(line, "reload") == 0) {
+		reload_ask(s);
+		return strdup("it is read again\n");
+	}
+	if (strcmp(line, "stick") == 0 || strcmp(line, "stick deaf") == 0) {
+		stick(s, line[5] == 0 ? STICK : STICK_DEAF);
+		return strdup("one UDP thread will be stuck\n");
+	}
+	if (strncmp(line, "stop", 4) == 0 && strchr(" ", line[4]) != NULL) {
+		line += line[4] == 0 ? 4 : 5;
+		/* stop: */
+		evc_request_stop(s->coord, 0, *line ? line : "control socket");
+		/* :stop */
+		return strdup("it stops\n");
+	}
+	return strdup("commands: stop [TEXT], why, report, dump json, "
+		      "dump metrics, reload, stick, stick deaf\n");
+}
+
+static void
+client_close(struct ev_loop *ev, struct client *k)
+{
+	ev_io_stop(ev, &k->io);
+	close(k->io.fd);
+	free(k->out);
+	k->out = NULL;
+	k->server = NULL; /* this place is free */
+}
+
+static void
+client_write(struct ev_loop *ev, struct client *k)
+{
+	ssize_t n = send(k->io.fd, k->out + k->sent, k->out_len - k->sent,
+			 MSG_NOSIGNAL);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	k->sent += n > 0 ? (size_t)n : 0;
+	if (n < 0 || k->sent == k->out_len)
+		client_close(ev, k);
+}
+
+static void
+client_read(struct ev_loop *ev, struct client *k)
+{
+	ssize_t n = recv(k->io.fd, k->in + k->in_len,
+			 sizeof(k->in) - 1 - k->in_len, 0);
+	char *end;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		client_close(ev, k); /* also a line that is too long */
+		return;
+	}
+	k->in_len += (size_t)n;
+	end = memchr(k->in, '\n', k->in_len);
+	if (end == NULL)
+		return;
+	*end = 0;
+	k->out = obey(k->server, k->in);
+	if (k->out == NULL) {
+		client_close(ev, k);
+		return;
+	}
+	k->out_len = strlen(k->out);
+	ev_io_stop(ev, &k->io);
+	ev_io_set(&k->io, k->io.fd, EV_WRITE);
+	ev_io_start(ev, &k->io);
+}
+
+static void
+on_client(struct ev_loop *ev, ev_io *w, UNUSED int events)
+{
+	struct client *k = w->data;
+
+	if (k->out != NULL)
+		client_write(ev, k);
+	else
+		client_read(ev, k);
+}
+
+static void
+on_door(struct ev_loop *ev, ev_io *w, UNUSED int events)
+{
+	int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct client *k = clients;
+
+	if (fd < 0)
+		return;
+	while (k < clients + CLIENTS && k->server != NULL)
+		k++;
+	if (k == clients + CLIENTS) {
+		close(fd);
+		return;
+	}
+	k->server = w->data;
+	k->in_len = k->sent = 0;
+	ev_io_init(&k->io, on_client, fd, EV_READ);
+	k->io.data = k;
+	ev_io_start(ev, &k->io);
+}
+
+static bool
+address(struct sockaddr_un *addr, const char *path)
+{
+	*addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(addr->sun_path)) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
+	strcpy(addr->sun_path, path);
+	return true;
+}
+
+bool
+control_start(struct server *s, struct ev_loop *ev, const char *path)
+{
+	struct sockaddr_un addr;
+	int fd;
+
+	if (!address(&addr, path))
+		return false;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	unlink(path); /* of one that was killed */
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
+	    listen(fd, CLIENTS) < 0) {
+		close(fd);
+		return false;
+	}
+	ev_io_init(&door, on_door, fd, EV_READ);
+	door.data = s;
+	ev_io_start(ev, &door);
+	return true;
+}
+
+void
+control_stop(struct ev_loop *ev, const char *path)
+{
+	for (struct client *k = clients; k < clients + CLIENTS; k++)
+		if (k->server != NULL)
+			client_close(ev, k);
+	ev_io_stop(ev, &door);
+	close(door.fd);
+	unlink(path);
+}
+
+int
+control_send(const char *path, const char *command)
+{
+	struct sockaddr_un addr;
+	char buf[4096];
+	int len = snprintf(buf, sizeof(buf), "%s\n", command);
+	ssize_t n = -1;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && len < (int)sizeof(buf) && address(&addr, path) &&
+	    connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 &&
+	    send(fd, buf, (size_t)len, MSG_NOSIGNAL) == len)
+		while ((n = read(fd, buf, sizeof(buf))) > 0)
+			fwrite(buf, 1, (size_t)n, stdout);
+	if (n < 0)
+		fprintf(stderr, "dnsd: %s: %s\n", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return n < 0;
+}

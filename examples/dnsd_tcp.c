@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * DNS over TCP: a loop on each thread, with a listening socket of its own, and
+ * connections on which any number of queries follow each other, two bytes of
+ * length before each.
+ *
+ * At the stop a loop takes over whoever has connected already, and closes its
+ * listening socket.  A connection answers what had arrived by then, reads the
+ * rest of a query of which a part had, and is closed when its client has got
+ * all of it; one that is idle is closed at once.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "dnsd.h"
+
+#define IDLE 30.0    /* seconds without a byte, then a client is cut */
+#define LOOK 0.01    /* seconds between looks whether all has arrived */
+#define PATIENCE 2.0 /* seconds for a client that takes nothing any more */
+#define RETRY 0.02   /* seconds, when there is no descriptor to be had */
+#define TURN 64      /* answers, before other connections get their turn */
+#define LATE 1024    /* connections accepted after the stop: more than a queue
+			can have held when it came */
+
+struct conn {
+	/* stop: */
+	evc_task task;            /* first: the coordinator hands it back */
+	int late;                 /* bytes that came before the stop and are
+				     not read; -1: there is no stop */
+	/* :stop */
+	struct tcp *tcp;
+	int fd;
+	ev_io io;
+	ev_timer timer;
+	int under_way;            /* bytes sent but not arrived, last look */
+	ev_tstamp until;          /* the end of its patience; 0: not begun */
+	uint8_t *out;             /* an answer with its length, or NULL */
+	size_t out_len, sent;
+	size_t in_len;
+	uint8_t in[2 + QUERY_MAX];
+};
+
+struct listener {
+	/* stop: */
+	evc_task task;            /* first, likewise */
+	int late;                 /* connections accepted after the stop */
+	/* :stop */
+	struct tcp *tcp;
+	ev_io io;
+	ev_timer timer;
+};
+
+/* After a step: the next one, wait for the loop, or the end. */
+enum step { NEXT, WAIT, GONE };
+
+/* ---- connections --------------------------------------------------------- */
+
+static void
+conn_free(struct conn *k)
+{
+	ev_io_stop(k->tcp->ev, &k->io);
+	ev_timer_stop(k->tcp->ev, &k->timer);
+	/* stop: */
+	evc_task_end(&k->task);
+	/* :stop */
+	close(k->fd);
+	free(k->out);
+	free(k);
+}
+
+/* Wait for that, or for some seconds to pass. */
+static enum step
+conn_wait(struct conn *k, int events, double seconds)
+{
+	struct ev_loop *ev = k->tcp->ev;
+
+	if (!ev_is_active(&k->io) ||
+	    (k->io.events & (EV_READ | EV_WRITE)) != events) {
+		ev_io_stop(ev, &k->io);
+		ev_io_set(&k->io, k->fd, events);
+		if (events != 0)
+			ev_io_start(ev, &k->io);
+	}
+	ev_timer_stop(ev, &k->timer);
+	ev_timer_set(&k->timer, seconds, 0.);
+	ev_timer_start(ev, &k->timer);
+	return WAIT;
+}
+
+static bool
+again(void)
+{
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+static enum step
+conn_write(struct conn *k)
+{
+	ssize_t n = send(k->fd, k->out + k->sent, k->out_len - k->sent,
+			 MSG_NOSIGNAL);
+
+	if (n < 0)
+		return again() ? conn_wait(k, EV_WRITE, IDLE) : GONE;
+	k->sent += (size_t)n;
+	if (k->sent < k->out_len)
+		return NEXT;
+	free(k->out);
+	k->out = NULL;
+	atomic_fetch_add_explicit(&k->tcp->answered, 1, memory_order_relaxed);
+	return NEXT;
+}
+
+/* How long is the query that has begun, with its length?  0: it is none. */
+static size_t
+conn_query(const struct conn *k)
+{
+	size_t n;
+
+	if (k->in_len < 2)
+		return 2; /* at least; so much has to be read first */
+	n = (size_t)k->in[0] << 8 | k->in[1];
+	return n > 0 && n <= QUERY_MAX ? 2 + n : 0;
+}
+
+/* The first query in the buffer is whole: answer it. */
+static enum step
+conn_answer(struct conn *k, size_t query)
+{
+	struct zone *zone = zone_get(&k->tcp->server->zone);
+	size_t n = dns_answer(zone, k->in + 2, query - 2, false, k->tcp->out);
+
+	zone_put(zone);
+	k->in_len -= query;
+	memmove(k->in, k->in + query, k->in_len);
+	if (n == 0)
+		return GONE; /* that was no query */
+	k->out = malloc(2 + n);
+	if (k->out == NULL)
+		return GONE;
+	k->out[0] = (uint8_t)(n >> 8);
+	k->out[1] = (uint8_t)n;
+	memcpy(k->out + 2, ldns_buffer_begin(k->tcp->out), n);
+	k->out_len = 2 + n;
+	k->sent = 0;
+	return NEXT;
+}
+
+/*
+ * Nothing is to be answered any more.  A socket that is closed answers what
+ * still comes by a reset, which could overtake an answer: so only when all has
+ * arrived.
+ */
+static enum step
+conn_close(struct conn *k)
+{
+	ev_tstamp now = ev_now(k->tcp->ev);
+	int under_way = 0;
+
+	if (ioctl(k->fd, SIOCOUTQ, &under_way) < 0 || under_way == 0)
+		return GONE;
+	if (k->until == 0 || under_way != k->under_way)
+		k->until = now + PATIENCE;
+	k->under_way = under_way;
+	return now >= k->until ? GONE : conn_wait(k, 0, LOOK);
+}
+
+static enum step
+conn_read(struct conn *k)
+{
+	size_t query = conn_query(k), room = sizeof(k->in) - k->in_len;
+	ssize_t n;
+
+	if (query == 0)
+		return GONE;
+	if (k->in_len >= query)
+		return conn_answer(k, query);
+	/* stop: */
+	/* What had come before the stop; then the rest of one query. */
+	if (k->late > 0)
+		room = room < (size_t)k->late ? room : (size_t)k->late;
+	else if (k->late == 0)
+		room = k->in_len > 0 ? query - k->in_len : 0;
+	/* :stop */
+	if (room == 0)
+		return conn_close(k);
+	n = recv(k->fd, k->in + k->in_len, room, 0);
+	if (n < 0)
+		return again() ? conn_wait(k, EV_READ, IDLE) : GONE;
+	if (n == 0)
+		return GONE;
+	k->in_len += (size_t)n;
+	/* stop: */
+	if (k->late > 0)
+		k->late -= (int)n;
+	/* :stop */
+	return NEXT;
+}
+
+/* Take steps: called when the socket or the timer has something to say, and at
+   the stop. */
+static void
+conn_run(evc_task *t, UNUSED void *arg)
+{
+	struct conn *k = (struct conn *)t;
+	enum step step = NEXT;
+
+	/* stop: */
+	if (k->late < 0 && evc_should_stop(k->tcp->server->coord))
+		ioctl(k->fd, FIONREAD, &k->late);
+	/* :stop */
+	for (int i = 0; i < TURN && step == NEXT; i++)
+		step = k->out != NULL ? conn_write(k) : conn_read(k);
+	if (step == NEXT)
+		conn_wait(k, 0, 0.); /* goes on in the loop's next turn */
+	else if (step == GONE)
+		conn_free(k);
+}
+
+static void
+on_io(UNUSED struct ev_loop *ev, ev_io *w, UNUSED int events)
+{
+	conn_run(w->data, NULL);
+}
+
+static void
+on_timer(UNUSED struct ev_loop *ev, ev_timer *w, UNUSED int events)
+{
+	struct conn *k = (struct conn *)w->data;
+
+	/* Waiting for the client, and it is over? */
+	if (ev_is_active(&k->io))
+		conn_free(k);
+	else
+		conn_run(&k->task, NULL);
+}
+
+/* stop: */
+static const evc_task_class client = { "client", conn_run, NULL, EVC_LATE };
+/* :stop */
+
+static void
+conn_open(struct tcp *tcp, int fd)
+{
+	struct conn *k = calloc(1, sizeof(*k));
+
+	if (k == NULL) {
+		close(fd);
+		return;
+	}
+	k->tcp = tcp;
+	k->fd = fd;
+	/* stop: */
+	k->late = -1;
+	/* :stop */
+	ev_io_init(&k->io, on_io, fd, EV_READ);
+	ev_timer_init(&k->timer, on_timer, 0., 0.);
+	k->io.data = k->timer.data = &k->task;
+	/* stop: */
+	if (evc_task_begin(tcp->reactor, &k->task, &client) < 0)
+		/* :stop */
+		conn_free(k);
+	else
+		conn_run(&k->task, NULL);
+}
+
+/* ---- the listening socket ------------------------------------------------ */
+
+/* Accept one.  WAIT: nobody is there.  GONE: there is no descriptor. */
+static enum step
+accept_one(struct listener *l)
+{
+	int fd = accept4(l->tcp->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0) {
+		conn_open(l->tcp, fd);
+		return NEXT;
+	}
+	switch (errno) {
+	case EAGAIN:
+		return WAIT;
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+		return GONE;
+	default:
+		return NEXT; /* of a client that has left, or a signal */
+	}
+}
+
+static void
+listener_run(evc_task *t, UNUSED void *arg)
+{
+	struct listener *l = (struct listener *)t;
+	struct ev_loop *ev = l->tcp->ev;
+	enum step step = NEXT;
+
+	for (int i = 0; i < TURN && step == NEXT; i++)
+		step = accept_one(l);
+	ev_timer_stop(ev, &l->timer);
+	if (step == GONE) {
+		/* The socket stays readable: do not spin on it. */
+		ev_io_stop(ev, &l->io);
+		ev_timer_set(&l->timer, RETRY, 0.);
+		ev_timer_start(ev, &l->timer);
+		return;
+	}
+	ev_io_start(ev, &l->io);
+	/* stop: */
+	/* Take over who is in the queue, then shut the door. */
+	if (!evc_should_stop(l->tcp->server->coord) ||
+	    (step == NEXT && (l->late += TURN) < LATE))
+		/* :stop */
+		return;
+	/* stop: */
+	evc_task_end(&l->task);
+	/* :stop */
+	ev_io_stop(ev, &l->io);
+	close(l->tcp->fd);
+	l->tcp->fd = -1;
+	free(l);
+}
+
+static void
+on_accept(UNUSED struct ev_loop *ev, ev_io *w, UNUSED int events)
+{
+	listener_run(w->data, NULL);
+}
+
+static void
+on_retry(UNUSED struct ev_loop *ev, ev_timer *w, UNUSED int events)
+{
+	listener_run(w->data, NULL);
+}
+
+/* stop: */
+static const evc_task_class door = { "listener", listener_run, NULL, 0 };
+/* :stop */
+
+evc_status
+tcp_setup(evc_reactor *r, void *arg)
+{
+	struct tcp *tcp = arg;
+	struct listener *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return EVC_RESOURCE_EXHAUSTED;
+	l->tcp = tcp;
+	/* stop: */
+	tcp->reactor = r;
+	tcp->ev = evc_reactor_loop(r);
+	if (evc_task_begin(r, &l->task, &door) < 0) {
+		/* :stop */
+		free(l);
+		return EVC_CANCELLED;
+	}
+	ev_io_init(&l->io, on_accept, tcp->fd, EV_READ);
+	ev_timer_init(&l->timer, on_retry, 0., 0.);
+	l->io.data = l->timer.data = &l->task;
+	ev_io_start(tcp->ev, &l->io);
+	return 0;
+}

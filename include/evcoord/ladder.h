@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One budget for the whole stop, and the ladder inside it.
+ *
+ * From the request on a stop has a budget of time.  Whoever does not leave by
+ * itself meets the rungs, each at its fraction of the budget:
+ *     told         at once: futex, descriptor, the loops' ev_async
+ *     hooks        cancel hooks and unblock (evcoord/wake.h)
+ *     kicks        a signal to the threads flagged EVC_KICK
+ *     last chance  the program hears who is about to be abandoned
+ *     abandoned    the budget is over: joins answer and name who is left
+ * evc_report says which rungs were reached, and when.
+ */
+#ifndef EVCOORD_LADDER_H
+#define EVCOORD_LADDER_H
+
+#include <evcoord/types.h>
+
+EVC_BEGIN_DECLS_
+
+/*
+ * How a stop climbs; {0} is what holds without evc_ladder_set.
+ */
+typedef struct evc_ladder_opts {
+	double budget;      /* seconds from the request: no join of c, and of
+			       scopes below it, lasts longer, whatever its own
+			       grace; 0 = the grace alone counts.  The
+			       fractions are of the budget, or of the config's
+			       grace */
+	double hooks;       /* fraction, 0..1; 0 = at once, 1 = never */
+	double kicks;       /* likewise; at the earliest 1 ms after the hooks */
+	double last_chance; /* likewise, but 0 = 0.9 */
+	double step;        /* a member that makes progress (evc_checkpoint)
+			       gets so many seconds from then on, up to the
+			       hard end; 0 = progress extends nothing */
+	double hard_end;    /* seconds from the request that neither progress
+			       nor a veto extends anything beyond; 0 = there is
+			       nothing to extend */
+	/* The last chance, called for each member that is alive. */
+	void (*on_last_chance)(evc_coord *c, const evc_member_info *m,
+			       void *arg);
+	void *arg;          /* for on_last_chance */
+	uint64_t reserved_[8];
+} evc_ladder_opts;
+
+/*
+ * Set the ladder of c, and of the scopes below it that have none of their own.
+ * on_last_chance runs on the helper thread, which is made now.
+ *
+ * Thread:    any, before a stop.
+ * Ownership: opts is copied (NULL: the defaults); on_last_chance and arg must
+ *            live as long as c.
+ * Returns:   0; -EVC_FAILED_PRECONDITION while a stop stands;
+ *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_ladder_set(evc_coord *c, const evc_ladder_opts *opts);
+
+/*
+ * Say where this member is.  Reports show the text and its age; during a stop
+ * it is progress.  Costs a store and a coarse clock, so it may stand in a loop.
+ *
+ * Thread:    any.  In a looper's run, a stop hook or a task's on_stop it speaks
+ *            for that callback's loop; in a thread that is no member it does
+ *            nothing.
+ * Ownership: text is static: it is kept by pointer for as long as the program
+ *            runs.  NULL: nothing to say any more.
+ * Returns:   nothing.
+ * Since:     0.1
+ */
+EVC_API void
+evc_checkpoint(const char *text);
+
+/*
+ * Ask for more time, once in a stop for each member: the end of the stop moves
+ * so many seconds, up to the ladder's hard end.  A second signal overrules it.
+ *
+ * Thread:    any.
+ * Ownership: reason is copied, cut to fit; reports and the log show it.
+ *            *ret_granted, in seconds, is what was to be had.
+ * Returns:   0; -EVC_NOT_FOUND (no such member; id 0: the calling thread is
+ *            none); -EVC_ALREADY_EXISTS the second time;
+ *            -EVC_FAILED_PRECONDITION without a stop or with nothing to
+ *            extend; -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_veto(evc_coord *c, evc_id id, double seconds, const char *reason,
+	 double *ret_granted);
+
+/*
+ * Leave with stragglers alive.  From now on c belongs to them: what they do
+ * with it works on, and the last of them to end frees it, all scopes below and
+ * all that belongs to it.  The calling thread's loops are let go: what lives on
+ * them ends without a call, and they may be destroyed.  When nobody is alive
+ * this is evc_free.
+ *
+ * Thread:    any; with a home, that loop's thread, outside ev_run.
+ * Ownership: c, its scopes and its reactors are not the caller's any more.
+ *            What the stragglers use of the caller's - arg, static tasks -
+ *            must live on.
+ * Returns:   0; -EVC_FAILED_PRECONDITION without a stop, for a scope, while a
+ *            join or a wait of another thread is under way, or inside a
+ *            callback; -EVC_RESOURCE_EXHAUSTED (no thread to wait for them): c
+ *            is as it was.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_abandon(evc_coord *c);
+
+EVC_END_DECLS_
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The timeline: who began, was told, was late, ended, and when.
+ */
+#ifndef EVCOORD_TRACE_H
+#define EVCOORD_TRACE_H
+
+#include <evcoord/types.h>
+
+EVC_BEGIN_DECLS_
+
+/* How evc_trace_write writes. */
+enum {
+	EVC_TRACE_JSON = 1, /* Chrome's trace format: any trace viewer */
+	EVC_TRACE_SVG = 2   /* one picture that needs nothing else: lanes are
+			       members, colours are states, the stop is a
+			       line */
+};
+
+/*
+ * Begin a timeline of c and all scopes below it: every begin, request, wake,
+ * rung, phase, kick, verdict and end, with nanoseconds.  It keeps the n_events
+ * latest (0: 4096); writing an event takes no lock and no memory.  Off, it
+ * costs one predicted branch.
+ *
+ * Thread:    any.
+ * Ownership: the memory, 128 bytes for each event, is c's until evc_free.
+ * Returns:   0; -EVC_ALREADY_EXISTS when it is on; -EVC_FAILED_PRECONDITION
+ *            for a scope; -EVC_INVALID_ARGUMENT (more than 2^24 events),
+ *            -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_trace_start(evc_coord *c, size_t n_events);
+
+/*
+ * End it.  What was recorded stays to be written, until the next start.
+ *
+ * Thread:    any.
+ * Ownership: as before.
+ * Returns:   0; -EVC_NOT_FOUND when it is not on, and for a scope;
+ *            -EVC_INVALID_ARGUMENT.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_trace_stop(evc_coord *c);
+
+/*
+ * Write what was recorded, while it goes on or after it: of the whole tree, also
+ * when c is a scope.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: fd is the caller's and stays open.
+ * Returns:   0; -EVC_NOT_FOUND when nothing was ever recorded;
+ *            -EVC_UNAVAILABLE when fd cannot be written;
+ *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_trace_write(const evc_coord *c, int fd, unsigned format);
+
+EVC_END_DECLS_
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/kick.h"
+
+#include "base/sync.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* atomic: who installs it (lock) -> who kicks */
+static _Atomic int number;
+
+bool
+evc__signal_usable(int signo)
+{
+	switch (signo) {
+	case SIGKILL:
+	case SIGSTOP:
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+		return false;
+	}
+	/* Between the classic signals and SIGRTMIN stand those of the C
+	   library's own. */
+	return signo >= 1 && signo <= SIGRTMAX &&
+	       (signo < 32 || signo >= SIGRTMIN);
+}
+
+static bool
+is_default(const struct sigaction *sa)
+{
+	return !(sa->sa_flags & SA_SIGINFO) && sa->sa_handler == SIG_DFL;
+}
+
+static bool
+is_free(int signo)
+{
+	struct sigaction now;
+
+	return evc__signal_usable(signo) && sigaction(signo, NULL, &now) == 0 &&
+	       is_default(&now);
+}
+
+bool
+evc__signal_take(int signo, const struct sigaction *sa)
+{
+	struct sigaction before;
+
+	if (sigaction(signo, sa, &before) != 0)
+		return false;
+	if (is_default(&before))
+		return true;
+	/* Somebody has taken it at this very moment. */
+	sigaction(signo, &before, NULL);
+	return false;
+}
+
+int
+evc__signal_free(int wanted)
+{
+	int n;
+
+	if (wanted != 0)
+		return is_free(wanted) ? wanted : -1;
+	for (n = SIGRTMAX - 1; n >= SIGRTMIN; n--)
+		if (is_free(n))
+			return n;
+	return -1;
+}
+
+/* It is the interruption that counts. */
+static void
+on_kick(int n)
+{
+	(void)n;
+}
+
+int
+evc__kick_install(int signo)
+{
+	/* No SA_RESTART: the call that it interrupts must end. */
+	struct sigaction sa = { .sa_handler = on_kick };
+	int n, st = -1;
+
+	sync_lock(&lock);
+	n = sync_load(&number);
+	if (n != 0)
+		st = signo == 0 || signo == n ? 0 : -1;
+	else {
+		n = signo == 0 && is_free(SIGURG) ? SIGURG :
+						    evc__signal_free(signo);
+		if (n > 0 && evc__signal_take(n, &sa)) {
+			sync_store(&number, n);
+			st = 0;
+		}
+	}
+	sync_unlock(&lock);
+	return st;
+}
+
+int
+evc__kick_signo(void)
+{
+	return sync_load(&number);
+}
+
+void
+evc__kick_unblock(sigset_t *ret_old)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, evc__kick_signo());
+	pthread_sigmask(SIG_UNBLOCK, &set, ret_old);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/proc.h"
+
+#include <stddef.h>
+
+#include "base/sync.h"
+#include "base/text.h"
+
+/* A call that threads block in, or spend their time in. */
+struct call {
+	long number;
+	const char *name;
+};
+
+/* Those that not every machine has stand in #ifdef. */
+#define CALL(name) { __NR_##name, #name }
+static const struct call calls[] = {
+	CALL(read),
+	CALL(readv),
+	CALL(pread64),
+	CALL(preadv),
+	CALL(write),
+	CALL(writev),
+	CALL(pwrite64),
+	CALL(pwritev),
+	CALL(openat),
+	CALL(close),
+	CALL(ioctl),
+	CALL(fsync),
+	CALL(fdatasync),
+	CALL(ftruncate),
+	CALL(fallocate),
+	CALL(flock),
+	CALL(fcntl),
+	CALL(getdents64),
+	CALL(sendfile),
+	CALL(splice),
+	CALL(ppoll),
+	CALL(pselect6),
+	CALL(epoll_pwait),
+	CALL(clock_nanosleep),
+	CALL(sched_yield),
+	CALL(connect),
+	CALL(accept4),
+	CALL(recvfrom),
+	CALL(recvmsg),
+	CALL(recvmmsg),
+	CALL(sendto),
+	CALL(sendmsg),
+	CALL(sendmmsg),
+	CALL(waitid),
+	CALL(clone),
+	CALL(execve),
+	CALL(rt_sigtimedwait),
+	CALL(rt_sigsuspend),
+	CALL(mq_timedreceive),
+	CALL(mq_timedsend),
+	CALL(io_getevents),
+	CALL(munmap),
+	CALL(madvise),
+	CALL(brk),
+	CALL(restart_syscall),
+#ifdef __NR_futex
+	CALL(futex),
+#endif
+#ifdef __NR_nanosleep
+	CALL(nanosleep),
+#endif
+#ifdef __NR_accept
+	CALL(accept),
+#endif
+#ifdef __NR_wait4
+	CALL(wait4),
+#endif
+#ifdef __NR_mmap
+	CALL(mmap),
+#endif
+#ifdef __NR_mmap2
+	{ __NR_mmap2, "mmap" },
+#endif
+#ifdef __NR_open
+	CALL(open),
+#endif
+#ifdef __NR_poll
+	CALL(poll),
+#endif
+#ifdef __NR_select
+	CALL(select),
+#endif
+#ifdef __NR__newselect
+	{ __NR__newselect, "select" },
+#endif
+#ifdef __NR_epoll_wait
+	CALL(epoll_wait),
+#endif
+#ifdef __NR_epoll_pwait2
+	CALL(epoll_pwait2),
+#endif
+#ifdef __NR_pause
+	CALL(pause),
+#endif
+#ifdef __NR_vfork
+	CALL(vfork),
+#endif
+#ifdef __NR_fork
+	CALL(fork),
+#endif
+#ifdef __NR_clone3
+	CALL(clone3),
+#endif
+#ifdef __NR_msgrcv
+	CALL(msgrcv),
+	CALL(msgsnd),
+#endif
+#ifdef __NR_semtimedop
+	CALL(semtimedop),
+#endif
+#ifdef __NR_semop
+	CALL(semop),
+#endif
+#ifdef __NR_io_uring_enter
+	CALL(io_uring_enter),
+#endif
+#ifdef __NR_futex_waitv
+	CALL(futex_waitv),
+#endif
+#ifdef __NR_futex_time64
+	{ __NR_futex_time64, "futex" },
+	{ __NR_ppoll_time64, "ppoll" },
+	{ __NR_pselect6_time64, "pselect6" },
+	{ __NR_clock_nanosleep_time64, "clock_nanosleep" },
+	{ __NR_recvmmsg_time64, "recvmmsg" },
+	{ __NR_rt_sigtimedwait_time64, "rt_sigtimedwait" },
+#endif
+#ifdef __NR_fcntl64
+	{ __NR_fcntl64, "fcntl" },
+#endif
+};
+
+/* The file of that thread into buf, ended by a 0 byte; false: it cannot be
+   read. */
+static bool
+file_in(char *buf, size_t room, int tid, const char *name)
+{
+	char path[64];
+	struct text t = evc__text_in(path, sizeof path);
+	size_t len = 0;
+	ssize_t n;
+	int fd;
+
+	evc__text_add(&t, "/proc/self/task/");
+	evc__text_int(&t, tid);
+	evc__text_add(&t, "/");
+	evc__text_add(&t, name);
+	fd = sync_open_read(path);
+	if (fd < 0)
+		return false;
+	do {
+		n = sync_fd_read(fd, buf + len, room - 1 - len);
+		len += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && len < room - 1);
+	sync_fd_close(fd);
+	buf[len] = '\0';
+	return n >= 0 && len > 0;
+}
+
+/* What stands behind "\nkey:\t", or NULL. */
+static const char *
+field(const char *status, const char *key)
+{
+	size_t n = strlen(key);
+
+	while ((status = strchr(status, '\n')) != NULL) {
+		status++;
+		if (strncmp(status, key, n) == 0)
+			return status + n + strspn(status + n, ":\t ");
+	}
+	return NULL;
+}
+
+static bool
+read_status(int tid, struct evc__proc *p)
+{
+	char buf[4096];
+	const char *state, *blocked, *pending;
+
+	if (!file_in(buf, sizeof buf, tid, "status"))
+		return false;
+	state = field(buf, "State:");
+	pending = field(buf, "SigPnd:");
+	blocked = field(buf, "SigBlk:");
+	if (state == NULL || pending == NULL || blocked == NULL)
+		return false;
+	p->state = *state;
+	p->pending = strtoull(pending, NULL, 16);
+	p->blocked = strtoull(blocked, NULL, 16);
+	return true;
+}
+
+/* Kernels say "0" for a thread that runs, and where they say nothing. */
+static void
+read_wchan(int tid, struct evc__proc *p)
+{
+	char buf[sizeof p->wchan];
+
+	if (!file_in(buf, sizeof buf, tid, "wchan") || strcmp(buf, "0") == 0)
+		return;
+	buf[strcspn(buf, ".")] = '\0'; /* ".constprop.0" */
+	evc__copy(p->wchan, sizeof p->wchan, buf);
+}
+
+/* "running", or "-1 ..." outside a call, or the number of the call first. */
+static void
+read_syscall(int tid, struct evc__proc *p)
+{
+	char buf[256];
+	struct text t = evc__text_in(p->syscall, sizeof p->syscall);
+	long number;
+	size_t i;
+
+	if (!file_in(buf, sizeof buf, tid, "syscall") || buf[0] < '0' ||
+	    buf[0] > '9')
+		return;
+	number = strtol(buf, NULL, 10);
+	for (i = 0; i < sizeof calls / sizeof *calls; i++)
+		if (calls[i].number == number) {
+			evc__text_add(&t, calls[i].name);
+			return;
+		}
+	evc__text_add(&t, "syscall ");
+	evc__text_int(&t, number);
+}
+
+bool
+evc__proc_read(int tid, struct evc__proc *p)
+{
+	memset(p, 0, sizeof *p);
+	p->readable = read_status(tid, p);
+	if (p->readable) {
+		read_wchan(tid, p);
+		read_syscall(tid, p);
+	}
+	return p->readable;
+}
+
+const char *
+evc__proc_state(char state)
+{
+	switch (state) {
+	case '\0':
+		return "";
+	case 'R':
+		return "running";
+	case 'S':
+		return "sleeping";
+	case 'D':
+		return "disk sleep";
+	case 'T':
+		return "stopped";
+	case 't':
+		return "traced";
+	case 'Z':
+	case 'X':
+		return "dead";
+	case 'I':
+		return "idle";
+	case 'P':
+		return "parked";
+	}
+	return "?";
+}

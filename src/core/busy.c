@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a loop's thread is in: so that a loop that does not turn is not only
+ * named, but with it the function that holds it up.
+ *
+ * Only the loop's thread writes, with relaxed stores: they order nothing, and
+ * whoever reads wants to know what stands there at some moment.  What a name
+ * points to stays there because its owner is freed under the coordinator's lock,
+ * after evc__busy_end, and reports read under that lock.  So a reactor keeps the
+ * names of its own coordinator alone; that its loop is in something of another
+ * one is all that it says of that.
+ *
+ * The stretches a thread is in form a chain, because one of them may free the
+ * reactor of another.
+ */
+#include "core/core.h"
+
+#include "base/text.h"
+
+static __thread struct evc__busy *innermost;
+
+/* One writer, the loop's thread. */
+static void
+count(struct evc__bell *b, uint32_t d)
+{
+	sync_store_relaxed(&b->busy, sync_load_relaxed(&b->busy) + d);
+}
+
+void
+evc__busy_begin(evc_reactor *r, const evc_coord *c, enum evc__busy_kind kind,
+		const char *name, struct evc__busy *keep)
+{
+	struct evc__self *self = evc__self();
+
+	if (r == NULL && innermost != NULL)
+		r = innermost->r;
+	keep->up = innermost;
+	keep->r = r;
+	keep->mark = self->mark;
+	innermost = keep;
+	if (r == NULL)
+		return;
+	keep->text = sync_load_relaxed(&r->mark.text);
+	keep->name = sync_load_relaxed(&r->busy_name);
+	keep->kind = sync_load_relaxed(&r->busy_kind);
+	count(r->bell, 1);
+	sync_store_relaxed(&r->busy_name, r->c == c ? name : NULL);
+	sync_store_relaxed(&r->busy_kind, kind);
+	/* When it said something last stays: that it gets on. */
+	sync_store_relaxed(&r->mark.text, NULL);
+	self->mark = &r->mark;
+}
+
+void
+evc__busy_end(struct evc__busy *keep)
+{
+	evc_reactor *r = keep->r;
+
+	innermost = keep->up;
+	evc__self()->mark = keep->mark;
+	if (r == NULL)
+		return;
+	sync_store_relaxed(&r->mark.text, keep->text);
+	sync_store_relaxed(&r->busy_kind, keep->kind);
+	sync_store_relaxed(&r->busy_name, keep->name);
+	count(r->bell, (uint32_t)-1);
+}
+
+void
+evc__busy_forget(evc_reactor *r)
+{
+	struct evc__self *self = evc__self();
+	struct evc__busy *b;
+
+	for (b = innermost; b != NULL; b = b->up) {
+		if (b->mark == &r->mark)
+			b->mark = NULL;
+		if (b->r != r)
+			continue;
+		b->r = NULL;
+		count(r->bell, (uint32_t)-1);
+	}
+	if (self->mark == &r->mark)
+		self->mark = NULL;
+}
+
+void
+evc__busy_left(void)
+{
+	innermost = NULL;
+}
+
+/* ---- for reports ---- */
+
+static double
+age(const struct evc__bell *b)
+{
+	uint64_t turned = sync_load_relaxed(&b->turned), now = sync_real();
+
+	if (turned == 0)
+		return -1;
+	/* The wall clock may have been put back. */
+	return now > turned ? (double)(now - turned) / 1e9 : 0;
+}
+
+struct evc__silence
+evc__reactor_silence(const evc_reactor *r)
+{
+	struct evc__silence s = { .since_s = -1 };
+	uint64_t w = sync_load(&r->c->word);
+	const char *name;
+
+	if (r->loop == NULL)
+		return s;
+	s.silent = (w & WORD_FLAG) &&
+		   sync_load(&r->heard) != WORD_STOP_NUMBER(w);
+	s.since_s = age(r->bell);
+	s.kind = sync_load_relaxed(&r->busy_kind);
+	name = sync_load_relaxed(&r->busy_name);
+	if (s.kind == BUSY_APPLICATION) {
+		if (sync_load_relaxed(&r->bell->busy) > 0)
+			s.kind = BUSY_ELSEWHERE;
+	} else if (name != NULL)
+		evc__copy(s.name, sizeof s.name, name);
+	return s;
+}
+
+const char *
+evc__busy_text(enum evc__busy_kind kind)
+{
+	static const char *const text[] = {
+		[BUSY_APPLICATION] = "a callback of the application",
+		[BUSY_TURN] = "evcoord's own turn",
+		[BUSY_HOOK] = "stop hook",
+		[BUSY_TASKS] = "on_stop of task class",
+		[BUSY_LOOPER] = "looper",
+		[BUSY_RUNNER] = "an operation of runner",
+		[BUSY_JOIN] = "the callback of a join of",
+		[BUSY_ENDED] = "`ended` of",
+		[BUSY_SETUP] = "the setup of",
+		[BUSY_LOG] = "the log hook",
+		[BUSY_ELSEWHERE] = "a callback for another coordinator",
+	};
+
+	return text[kind];
+}

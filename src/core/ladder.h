@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ladder from the inside: who is woken how, and what a stop has done.
+ *
+ * A waker is one way to wake one thread or member: a function to be called, or
+ * a kick.  The helper thread goes through a coordinator's wakers from its stop
+ * on (rouse.c); what it has done so far reports read under the lock.
+ */
+#ifndef EVC_CORE_LADDER_H
+#define EVC_CORE_LADDER_H
+
+#include "core/core.h"
+
+/* Rungs, in their order: c->rung_ns[]. */
+enum evc__rung {
+	RUNG_TOLD,
+	RUNG_HOOKS,
+	RUNG_KICKS,
+	RUNG_LAST_CHANCE,
+	RUNG_ABANDONED,
+	N_RUNGS
+};
+
+/* A ladder as it was set: never changed, kept until its coordinator goes. */
+struct evc__ladder {
+	evc_ladder_opts o;
+	struct evc__ladder *before; /* the one that it replaced */
+};
+
+struct evc__waker {
+	/* set at creation */
+	evc_coord *c;
+	struct evc__member *m; /* whose; NULL: of a thread or a looper that is no
+				  struct evc__member */
+	void (*fn)(void *arg); /* NULL: kick */
+	void *arg;
+	bool repeat;
+	pthread_t thread;      /* who is kicked when m is NULL */
+	int tid;               /* who pushed it; 0: it is a member's */
+	/* the thread that pushed it only */
+	evc_id id;             /* cancel hooks: its number; of a member that has
+				  left: its id */
+	struct evc__waker *outer; /* what that thread pushed before */
+	/* lock */
+	struct list node;      /* in c->wakers */
+	bool running, removed;
+	bool idle;             /* there is nothing to wake yet */
+	bool left;             /* its member is gone: in c->echoes */
+	uint32_t pass;         /* the latest in which it was looked at */
+	uint32_t stop;         /* the number of the stop it works for */
+	uint64_t due, step;    /* by c's clock */
+	unsigned calls;        /* in that stop */
+	/* atomic: the helper -> its thread: the number of the stop in which it
+	   was called last */
+	_Atomic uint32_t roused;
+};
+
+/* More time, asked for once in a stop; c->vetoes. */
+struct evc__veto {
+	struct list node;
+	evc_id id;
+	double granted;
+	char name[48], reason[96];
+};
+
+/* ---- rouse.c ---- */
+
+/* Lock held: somebody goes through c's wakers; false: no memory, no helper. */
+bool evc__rouse_need(evc_coord *c);
+
+/* ---- waker.c; lock held ---- */
+
+/* m is new: it is to be woken as o says.  < 0: no memory, no helper, no signal
+   to kick with. */
+evc_status evc__wakers_add(struct evc__member *m, const evc_member_opts *o,
+			   void *arg, const char *func);
+/* m leaves and counts as alive still, or never began: it is not woken any more.
+   What runs at this moment keeps joins waiting in its place. */
+void evc__wakers_drop(struct evc__member *m);
+/* The same for what is no struct evc__member; fn NULL: kick the calling
+   thread.  NULL: none to be had. */
+struct evc__waker *evc__waker_add(evc_coord *c, void (*fn)(void *arg),
+				  void *arg, bool repeat);
+void evc__waker_leave(struct evc__waker *k, evc_id id);
+/* Given up while it runs; afterwards it does not run, and its memory is gone.
+   Not by the helper thread. */
+void evc__waker_remove(struct evc__waker *k);
+/* The same, for a stretch of the calling thread: the innermost that it has
+   pushed; waker_pop takes one out, wherever it stands. */
+struct evc__waker *evc__waker_push(evc_coord *c, void (*fn)(void *arg),
+				   void *arg, bool repeat);
+void evc__waker_pop(struct evc__waker *k);
+/* m has ended and was joined: what its thread has not popped goes. */
+void evc__wakers_left(const struct evc__member *m);
+/* No lock: the same for the calling thread, which is about to end. */
+void evc__wakers_end(void);
+/* Does something of the former member with this id run still, on another
+   thread? */
+bool evc__echoes(const evc_coord *c, evc_id id);
+/* How often was m unblocked and kicked in the present stop? */
+void evc__wakers_count(const struct evc__member *m, unsigned *ret_unblocks,
+		       unsigned *ret_kicks);
+/* No lock, the calling thread: it was kicked, unblocked or its cancel hook was
+   called in the stop of c with this number. */
+bool evc__roused(const evc_coord *c, uint32_t stop);
+
+/* ---- ladder.c ---- */
+
+/* The ladder that holds for c; never NULL.  No lock needed. */
+const evc_ladder_opts *evc__ladder(const evc_coord *c);
+/* How a stop may end later than its grace says; lock held. */
+struct evc__extension {
+	uint64_t budget;   /* when the budget is over; 0: there is none */
+	uint64_t veto;     /* so many nanoseconds more */
+	uint64_t progress; /* until then, because somebody gets on; 0: nobody */
+	uint64_t hard;     /* nothing is extended beyond; 0: nothing at all */
+};
+struct evc__extension evc__extension(evc_coord *c, uint64_t stop);
+/* Lock held: when the rung is due, of a stop that ends then. */
+uint64_t evc__rung_due(const evc_coord *c, enum evc__rung r, uint64_t stop,
+		       uint64_t end);
+/* Lock held: the rung was reached now, unless it had been before.  true: now. */
+bool evc__rung_reached(evc_coord *c, enum evc__rung r);
+/* Lock held: what the stop that is over has left is forgotten. */
+void evc__ladder_forget(evc_coord *c);
+/* Nobody can reach c any more. */
+void evc__ladder_free(evc_coord *c);
+/* Lock held: a stop is over that took so many seconds. */
+void evc__took(evc_coord *c, double seconds);
+
+/* ---- checkpoint: set by what runs on a thread ---- */
+
+/* Coarse nanoseconds as marks count them: c's own clock, if it has one. */
+static inline uint64_t
+evc__mark_now(const evc_coord *c)
+{
+	return c->clock != NULL ? c->clock(c->clock_arg) : sync_mono_coarse();
+}
+
+#endif

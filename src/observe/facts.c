@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Collecting what a report says.
+ */
+#include "observe/facts.h"
+
+#include "base/self.h"
+#include "base/text.h"
+#include "core/join.h"
+#include "core/scope.h"
+
+/* ---- names ---- */
+
+const char *
+evc__reason_kind(unsigned kind)
+{
+	static const char *const name[] = {
+		"?",	  "request", "error",	    "member end",
+		"signal", "empty",   "loop broken", "parent",
+	};
+
+	return name[kind < sizeof name / sizeof name[0] ? kind : 0];
+}
+
+const char *
+evc__member_kind(unsigned kind)
+{
+	static const char *const name[] = {
+		"?",	  "thread", "registered thread", "looper", "task",
+		"runner", "hold",   "hook",		 "scope",
+	};
+
+	return name[kind < sizeof name / sizeof name[0] ? kind : 0];
+}
+
+const char *
+evc__state_name(unsigned state)
+{
+	static const char *const name[] = { "?", "live", "ended",
+					    "being joined", "joined" };
+
+	return name[state <= EVC_REAPED ? state : 0];
+}
+
+const char *
+evc__facts_state(const struct evc__facts *f)
+{
+	return f->word & WORD_FLAG  ? "stopping" :
+	       f->word & WORD_DRAIN ? "draining" :
+				      "running";
+}
+
+const char *
+evc__facts_root_name(const struct evc__facts *f)
+{
+	const evc_coord *a;
+	const char *name;
+
+	while (f->up != NULL)
+		f = f->up;
+	name = f->name;
+	for (a = f->above; a != NULL; a = a->parent)
+		name = a->name;
+	return name;
+}
+
+/* What stands above the first one of the facts lives as long as that. */
+static void
+add_above(struct text *t, const evc_coord *a)
+{
+	if (a == NULL || a->parent == NULL)
+		return;
+	add_above(t, a->parent);
+	evc__text_add(t, a->name);
+	evc__text_add(t, "/");
+}
+
+void
+evc__facts_path(struct text *t, const struct evc__facts *f)
+{
+	if (!f->scope)
+		return;
+	if (f->up == NULL)
+		add_above(t, f->above);
+	else if (f->up->scope) {
+		evc__facts_path(t, f->up);
+		evc__text_add(t, "/");
+	}
+	evc__text_add(t, f->name);
+	if (f->twin > 0)
+		evc__text_fmt(t, "#%u", f->twin + 1);
+}
+
+/* ---- one coordinator; lock held ---- */
+
+static void
+copy_ladder(evc_coord *c, struct evc__facts *f)
+{
+	uint64_t stop = evc__stop_time(c, f->word);
+	unsigned i;
+
+	f->stop_age = stop != 0 ? ((double)f->now - (double)stop) / 1e9 : -1;
+	for (i = 0; i < N_RUNGS; i++) {
+		f->rung[i] = -1;
+		if (stop == 0 || c->rung_ns[i] == 0)
+			continue;
+		f->rung[i] = c->rung_ns[i] > stop ?
+				     (double)(c->rung_ns[i] - stop) / 1e9 :
+				     0;
+	}
+	f->n_kicks = c->n_kicks;
+	f->n_unblocks = c->n_unblocks;
+}
+
+static unsigned
+length(const struct list *head)
+{
+	struct list *n, *tmp;
+	unsigned k = 0;
+
+	LIST_EACH(n, tmp, head)
+		k++;
+	return k;
+}
+
+static void
+copy_vetoes(evc_coord *c, struct evc__facts *f)
+{
+	unsigned many = length(&c->vetoes);
+	struct list *n, *tmp;
+
+	if (many == 0)
+		return;
+	f->vetoes = sync_alloc(many, sizeof *f->vetoes);
+	if (f->vetoes == NULL) {
+		f->lost_vetoes = many;
+		return;
+	}
+	LIST_EACH(n, tmp, &c->vetoes)
+		f->vetoes[f->n_vetoes++] = *LIST_OF(n, struct evc__veto, node);
+}
+
+static void
+copy_loop(evc_reactor *r, uint64_t w, struct evc__facts_loop *l)
+{
+	memcpy(l->name, r->name, sizeof l->name);
+	l->tid = r->tid;
+	l->n_tasks = sync_load(&r->n_tasks);
+	l->n_loopers = r->n_loopers;
+	l->n_runners = r->n_runners;
+	l->checkpoint = sync_load_relaxed(&r->mark.text);
+	l->checkpoint_ns = sync_load_relaxed(&r->mark.ns);
+	if (r->loop == NULL) {
+		l->state = LOOP_DESTROYED;
+		return;
+	}
+	l->silence = evc__reactor_silence(r);
+	if (l->silence.silent)
+		l->state = LOOP_SILENT;
+	/* Who is in a callback and asks for a report is not stuck there. */
+	else if ((w & WORD_FLAG) && r->tid != evc__tid() &&
+		 l->silence.kind != BUSY_APPLICATION &&
+		 l->silence.kind != BUSY_TURN)
+		l->state = LOOP_BUSY;
+}
+
+static void
+copy_loops(evc_coord *c, struct evc__facts *f)
+{
+	unsigned many = length(&c->reactors);
+	struct list *n, *tmp;
+
+	if (many == 0)
+		return;
+	f->loops = sync_alloc(many, sizeof *f->loops);
+	if (f->loops == NULL) {
+		f->lost_loops = many;
+		return;
+	}
+	LIST_EACH(n, tmp, &c->reactors)
+		copy_loop(LIST_OF(n, evc_reactor, node), f->word,
+			  &f->loops[f->n_loops++]);
+}
+
+static void
+copy_members(evc_coord *c, struct evc__facts *f)
+{
+	struct evc__snapshot s;
+
+	f->lost_members = !evc__snapshot(c, &s);
+	f->members = f->lost_members ? NULL : s.seen;
+	f->n_members = f->lost_members ? 0 : s.n;
+}
+
+static void
+copy_counters(evc_coord *c, struct evc__facts *f)
+{
+	f->word = sync_load(&c->word);
+	f->now = evc__now(c);
+	f->n_ended = c->n_ended;
+	f->n_errors = evc__n_errors(c, f->word);
+	f->held = c->held;
+	f->stats = c->stats;
+	f->n_scopes = length(&c->scopes);
+}
+
+/* ---- without the lock ---- */
+
+static void
+copy_reasons(evc_coord *c, struct evc__facts *f)
+{
+	unsigned n, i;
+
+	f->reasons = &f->first;
+	for (n = 0; evc_reason_get(c, n, n == 0 ? &f->first : NULL) == 0; n++)
+		;
+	if (n <= 1) {
+		f->n_reasons = n;
+		return;
+	}
+	f->reasons = sync_alloc(n, sizeof *f->reasons);
+	if (f->reasons == NULL) {
+		f->reasons = &f->first;
+		f->n_reasons = 1;
+		f->lost_reasons = n - 1;
+		return;
+	}
+	for (i = 0; i < n && evc_reason_get(c, i, &f->reasons[i]) == 0; i++)
+		;
+	f->n_reasons = i;
+}
+
+static void
+describe_runners(evc_coord *c, struct evc__facts *f)
+{
+	unsigned i;
+
+	for (i = 0; i < f->n_members; i++)
+		evc__describe_runner(c, &f->members[i].info);
+}
+
+static void take(evc_coord *c, struct evc__facts *f);
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct evc__facts *x = *(struct evc__facts *const *)a;
+	const struct evc__facts *y = *(struct evc__facts *const *)b;
+	int d = strcmp(x->name, y->name);
+
+	return d != 0 ? d : (x->twin > y->twin) - (x->twin < y->twin);
+}
+
+/* Scopes may have the same name, but what is counted of them has to be told
+   apart: number those, in the order in which they were made. */
+static void
+number_twins(struct evc__facts **below, unsigned n)
+{
+	unsigned i, nth = 0;
+
+	for (i = 0; i < n; i++)
+		below[i]->twin = i;
+	qsort(below, n, sizeof *below, by_name);
+	for (i = 0; i < n; i++) {
+		nth = i > 0 && strcmp(below[i]->name, below[i - 1]->name) == 0 ?
+			      nth + 1 :
+			      0;
+		below[i]->twin = nth;
+	}
+}
+
+/* Those below, each kept by its gate until it is copied. */
+static void
+take_scopes(evc_coord *c, struct evc__facts *f)
+{
+	struct evc__facts **end = &f->below, **all;
+	evc_coord **below = NULL;
+	struct list *l, *tmp;
+	unsigned n, i, k;
+
+	sync_lock(&c->lock);
+	n = length(&c->scopes);
+	if (n > 0)
+		below = sync_alloc(n, sizeof *below);
+	f->lost_scopes = below == NULL ? n : 0;
+	n = 0;
+	LIST_EACH(l, tmp, &c->scopes)
+		if (below != NULL && evc__gate_enter(&SCOPE_OF(l)->gate))
+			below[n++] = SCOPE_OF(l);
+	sync_unlock(&c->lock);
+	for (i = k = 0; i < n; i++) {
+		*end = sync_alloc(1, sizeof **end);
+		if (*end != NULL) {
+			(*end)->up = f;
+			take(below[i], *end);
+			end = &(*end)->next;
+			k++;
+		} else
+			f->lost_scopes++;
+		evc__gate_leave(&below[i]->gate);
+	}
+	/* The same memory: as many pointers, of another kind. */
+	all = (struct evc__facts **)(void *)below;
+	if (k > 0) {
+		struct evc__facts *s = f->below;
+
+		for (i = 0; s != NULL; s = s->next)
+			all[i++] = s;
+		number_twins(all, k);
+	}
+	sync_free(below);
+}
+
+static void
+find_vetoes(struct evc__facts *f)
+{
+	unsigned i, k;
+
+	for (i = 0; i < f->n_members; i++)
+		for (k = 0; k < f->n_vetoes; k++)
+			if (f->members[i].info.id == f->vetoes[k].id &&
+			    f->vetoes[k].id != 0)
+				f->members[i].veto = &f->vetoes[k];
+}
+
+static void
+take(evc_coord *c, struct evc__facts *f)
+{
+	uint64_t now;
+	unsigned i;
+
+	memcpy(f->name, c->name, sizeof f->name);
+	f->scope = c->parent != NULL;
+	f->phase = c->phase;
+	if (f->scope) {
+		sync_lock(&c->parent->lock);
+		f->phased = c->parent->n_phased > 0;
+		sync_unlock(&c->parent->lock);
+	}
+	sync_lock(&c->lock);
+	copy_counters(c, f);
+	copy_ladder(c, f);
+	copy_vetoes(c, f);
+	copy_members(c, f);
+	copy_loops(c, f);
+	sync_unlock(&c->lock);
+	copy_reasons(c, f);
+	describe_runners(c, f);
+	find_vetoes(f);
+	now = sync_mono_coarse();
+	for (i = 0; i < f->n_members; i++)
+		f->members[i].checkpoint_age =
+			((double)now - (double)f->members[i].checkpoint_ns) /
+			1e9;
+	for (i = 0; i < f->n_loops; i++)
+		f->loops[i].checkpoint_age =
+			((double)now - (double)f->loops[i].checkpoint_ns) /
+			1e9;
+	take_scopes(c, f);
+}
+
+void
+evc__facts_take(evc_coord *c, unsigned what, struct evc__facts *f)
+{
+	memset(f, 0, sizeof *f);
+	f->above = c->parent;
+	f->real_ns = sync_real();
+	take(c, f);
+	if (what & (FACTS_THREADS | FACTS_ALL_THREADS))
+		evc__facts_look(f, what & FACTS_ALL_THREADS);
+}
+
+void
+evc__facts_free(struct evc__facts *f)
+{
+	struct evc__facts_thread *t, *next_thread;
+	struct evc__facts *s, *next;
+
+	for (s = f->below; s != NULL; s = next) {
+		next = s->next;
+		evc__facts_free(s);
+		sync_free(s);
+	}
+	for (t = f->threads; t != NULL; t = next_thread) {
+		next_thread = t->next;
+		sync_free(t);
+	}
+	sync_free(f->members);
+	sync_free(f->loops);
+	sync_free(f->vetoes);
+	if (f->reasons != &f->first)
+		sync_free(f->reasons);
+}

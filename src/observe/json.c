@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_report_json: the facts of a report as one JSON object.
+ *
+ * Every key is always there; what does not apply is null.  Times are seconds,
+ * as numbers with nine places; "time" is since the epoch, all others are ages
+ * or distances.
+ *
+ * The object itself:
+ *	evcoord		string: the library's version
+ *	pid		number
+ *	time		number: when this was written
+ *	stack_signal	number: what asks for stacks, 0: nothing does
+ *	stacks_left	number: stacks not taken because there were too many
+ *	coordinator	object: see below
+ * A coordinator:
+ *	name		string
+ *	path		string: the scopes from the root on, "db/pool"; of the
+ *			root ""
+ *	scope		boolean
+ *	phase		number or null
+ *	round		number
+ *	state		"running", "draining" or "stopping"
+ *	joined		boolean: a join has closed the round
+ *	set_up		boolean: false until evc_scope_ready
+ *	ended		number: members that have ended in this round
+ *	errors		number: of this round
+ *	stop_age	number or null: since the stop was asked for
+ *	reasons		array of: at (number, since the first one), time, kind,
+ *			code, code_name, who, by (a member's id or 0), tid,
+ *			errno, text, file, func, line
+ *	ladder		object or null (no stop): told, hooks, kicks,
+ *			last_chance, abandoned (number since the stop, or null:
+ *			not reached), hook_calls, kick_calls
+ *	vetoes		array of: id, name, granted, reason
+ *	members		array of: id (0: a task), kind, name, state, where, age,
+ *			round, flags (array of strings), tid (or null), runs and
+ *			missed (loopers, else null), count (of tasks that it
+ *			stands for, else null), checkpoint (object with text and
+ *			age, or null), unblocks, kicks, veto (object with
+ *			granted and reason, or null), thread (below, or null)
+ *	loops		array of: name, tid, state ("turning", "busy": in a
+ *			callback of ours since the stop, "silent": has not
+ *			turned since it, "destroyed"), since (age of its present
+ *			iteration, or null: it has not run), in (what it is in,
+ *			or null), in_name (of that, or null), tasks, loopers,
+ *			runners, checkpoint, thread
+ *	scopes		array of coordinators
+ *	counters	object: stops, kicks, unblocks, stragglers, missed,
+ *			stop_seconds
+ *	lost		object: what there was no memory for: reasons, vetoes,
+ *			loops, scopes (numbers), members, threads (booleans)
+ * A thread, as it was looked at:
+ *	tid		number
+ *	state		string, as /proc has it: "S"; or null
+ *	state_name	string: "sleeping"; or null
+ *	wchan, syscall	string or null
+ *	blocks_signal	boolean: the one that asks for stacks; false where one
+ *			was taken
+ *	stack		array of strings, the innermost call first
+ *	no_stack	string or null: why there is none
+ */
+#include "observe/facts.h"
+
+#include "observe/json_write.h"
+
+static void
+add_reasons(struct evc__json *j, const struct evc__facts *f)
+{
+	const evc_reason *r = f->reasons;
+	unsigned i;
+
+	evc__json_begin(j, "reasons", "[");
+	for (i = 0; i < f->n_reasons; i++, r++) {
+		evc__json_begin(j, NULL, "{");
+		evc__json_seconds(j, "at",
+			((double)r->mono_ns - (double)f->reasons->mono_ns) /
+				1e9);
+		evc__json_key(j, "time");
+		evc__text_ns(j->t, r->real_ns);
+		evc__json_string(j, "kind", evc__reason_kind(r->kind));
+		evc__json_integer(j, "code", r->code);
+		evc__json_string(j, "code_name", evc_status_name(r->code));
+		evc__json_string(j, "who", r->who);
+		evc__json_number(j, "by", r->by);
+		evc__json_integer(j, "tid", r->tid);
+		evc__json_integer(j, "errno", r->err);
+		evc__json_string(j, "text", r->text);
+		evc__json_string(j, "file", r->file);
+		evc__json_string(j, "func", r->func);
+		evc__json_integer(j, "line", r->line);
+		evc__json_end(j, "}");
+	}
+	evc__json_end(j, "]");
+}
+
+static void
+add_ladder(struct evc__json *j, const struct evc__facts *f)
+{
+	if (!(f->word & WORD_FLAG)) {
+		evc__json_null(j, "ladder");
+		return;
+	}
+	evc__json_begin(j, "ladder", "{");
+	evc__json_seconds_if(j, "told", f->rung[RUNG_TOLD]);
+	evc__json_seconds_if(j, "hooks", f->rung[RUNG_HOOKS]);
+	evc__json_seconds_if(j, "kicks", f->rung[RUNG_KICKS]);
+	evc__json_seconds_if(j, "last_chance", f->rung[RUNG_LAST_CHANCE]);
+	evc__json_seconds_if(j, "abandoned", f->rung[RUNG_ABANDONED]);
+	evc__json_number(j, "hook_calls", f->n_unblocks);
+	evc__json_number(j, "kick_calls", f->n_kicks);
+	evc__json_end(j, "}");
+}
+
+static void
+add_vetoes(struct evc__json *j, const struct evc__facts *f)
+{
+	unsigned i;
+
+	evc__json_begin(j, "vetoes", "[");
+	for (i = 0; i < f->n_vetoes; i++) {
+		evc__json_begin(j, NULL, "{");
+		evc__json_number(j, "id", f->vetoes[i].id);
+		evc__json_string(j, "name", f->vetoes[i].name);
+		evc__json_seconds(j, "granted", f->vetoes[i].granted);
+		evc__json_string(j, "reason", f->vetoes[i].reason);
+		evc__json_end(j, "}");
+	}
+	evc__json_end(j, "]");
+}
+
+static void
+add_checkpoint(struct evc__json *j, const char *text, double age)
+{
+	if (text == NULL) {
+		evc__json_null(j, "checkpoint");
+		return;
+	}
+	evc__json_begin(j, "checkpoint", "{");
+	evc__json_string(j, "text", text);
+	evc__json_seconds(j, "age", age > 0 ? age : 0);
+	evc__json_end(j, "}");
+}
+
+static void
+add_thread(struct evc__json *j, const struct evc__facts_thread *t)
+{
+	char one[2] = { '\0', '\0' }, frame[256];
+	unsigned i;
+
+	if (t == NULL) {
+		evc__json_null(j, "thread");
+		return;
+	}
+	one[0] = t->proc.state;
+	evc__json_begin(j, "thread", "{");
+	evc__json_integer(j, "tid", t->tid);
+	evc__json_string_if(j, "state", one);
+	evc__json_string_if(j, "state_name", evc__proc_state(t->proc.state));
+	evc__json_string_if(j, "wchan", t->proc.wchan);
+	evc__json_string_if(j, "syscall", t->proc.syscall);
+	evc__json_boolean(j, "blocks_signal", t->deaf);
+	evc__json_begin(j, "stack", "[");
+	for (i = 0; i < t->n_frames; i++) {
+		evc__stack_name(t->frame[i], frame, sizeof frame);
+		evc__json_string(j, NULL, frame);
+	}
+	evc__json_end(j, "]");
+	evc__json_string(j, "no_stack", t->no_stack);
+	evc__json_end(j, "}");
+}
+
+static void
+add_flags(struct evc__json *j, unsigned flags)
+{
+	static const struct {
+		unsigned bit;
+		const char *name;
+	} known[] = {
+		{ EVC_BACKGROUND, "background" },
+		{ EVC_END_STOPS, "end_stops" },
+		{ EVC_LATE, "late" },
+		{ EVC_WATCHED, "watched" },
+		{ EVC_OWN_THREAD, "own_thread" },
+		{ EVC_PAUSED, "paused" },
+		{ EVC_FLUSH, "flush" },
+		{ EVC_ON_DRAIN, "on_drain" },
+		{ EVC_KICK, "kick" },
+	};
+	unsigned i;
+
+	evc__json_begin(j, "flags", "[");
+	for (i = 0; i < sizeof known / sizeof known[0]; i++)
+		if (flags & known[i].bit)
+			evc__json_string(j, NULL, known[i].name);
+	evc__json_end(j, "]");
+}
+
+static void
+add_member(struct evc__json *j, const struct evc__seen *s)
+{
+	const evc_member_info *m = &s->info;
+
+	evc__json_begin(j, NULL, "{");
+	evc__json_number(j, "id", m->id);
+	evc__json_string(j, "kind", evc__member_kind(m->kind));
+	evc__json_string(j, "name", m->name);
+	evc__json_string(j, "state", evc__state_name(m->state));
+	evc__json_string(j, "where", m->where);
+	evc__json_seconds(j, "age", m->age > 0 ? m->age : 0);
+	evc__json_number(j, "round", m->round);
+	add_flags(j, m->flags);
+	evc__json_number_if(j, "tid", s->tid != 0, (uint64_t)s->tid);
+	evc__json_number_if(j, "runs", m->kind == EVC_LOOPER, m->ticks);
+	evc__json_number_if(j, "missed", m->kind == EVC_LOOPER, m->missed);
+	evc__json_number_if(j, "count", m->kind == EVC_TASK, m->ticks);
+	add_checkpoint(j, s->checkpoint, s->checkpoint_age);
+	evc__json_number(j, "unblocks", s->unblocks);
+	evc__json_number(j, "kicks", s->kicks);
+	if (s->veto != NULL) {
+		evc__json_begin(j, "veto", "{");
+		evc__json_seconds(j, "granted", s->veto->granted);
+		evc__json_string(j, "reason", s->veto->reason);
+		evc__json_end(j, "}");
+	} else
+		evc__json_null(j, "veto");
+	add_thread(j, s->thread);
+	evc__json_end(j, "}");
+}
+
+static void
+add_loop(struct evc__json *j, const struct evc__facts_loop *l)
+{
+	static const char *const state[] = { "turning", "busy", "silent",
+					     "destroyed" };
+	bool there = l->state != LOOP_DESTROYED;
+
+	evc__json_begin(j, NULL, "{");
+	evc__json_string(j, "name", l->name);
+	evc__json_integer(j, "tid", l->tid);
+	evc__json_string(j, "state", state[l->state]);
+	evc__json_seconds_if(j, "since", there ? l->silence.since_s : -1);
+	evc__json_string(j, "in",
+			 there ? evc__busy_text(l->silence.kind) : NULL);
+	evc__json_string_if(j, "in_name", l->silence.name);
+	evc__json_number(j, "tasks", l->n_tasks);
+	evc__json_number(j, "loopers", l->n_loopers);
+	evc__json_number(j, "runners", l->n_runners);
+	add_checkpoint(j, l->checkpoint, l->checkpoint_age);
+	add_thread(j, l->thread);
+	evc__json_end(j, "}");
+}
+
+static void
+add_counters(struct evc__json *j, const struct evc__facts *f)
+{
+	evc__json_begin(j, "counters", "{");
+	evc__json_number(j, "stops", f->stats.stops);
+	evc__json_number(j, "kicks", f->stats.kicks);
+	evc__json_number(j, "unblocks", f->stats.unblocks);
+	evc__json_number(j, "stragglers", f->stats.stragglers);
+	evc__json_number(j, "missed", f->stats.missed);
+	evc__json_seconds(j, "stop_seconds", f->stats.took_sum);
+	evc__json_end(j, "}");
+	evc__json_begin(j, "lost", "{");
+	evc__json_number(j, "reasons", f->lost_reasons);
+	evc__json_number(j, "vetoes", f->lost_vetoes);
+	evc__json_number(j, "loops", f->lost_loops);
+	evc__json_number(j, "scopes", f->lost_scopes);
+	evc__json_boolean(j, "members", f->lost_members);
+	evc__json_boolean(j, "threads", f->lost_threads);
+	evc__json_end(j, "}");
+}
+
+static void
+add_head(struct evc__json *j, const struct evc__facts *f)
+{
+	/* 32 names, each cut to 47 bytes, and the numbers of twins. */
+	char path[2048];
+	struct text t = evc__text_in(path, sizeof path);
+
+	evc__facts_path(&t, f);
+	evc__json_string(j, "name", f->name);
+	evc__json_string(j, "path", path);
+	evc__json_boolean(j, "scope", f->scope);
+	evc__json_key(j, "phase");
+	if (f->phased)
+		evc__text_int(j->t, f->phase);
+	else
+		evc__text_add(j->t, "null");
+	evc__json_number(j, "round", WORD_ROUND(f->word));
+	evc__json_string(j, "state", evc__facts_state(f));
+	evc__json_boolean(j, "joined", f->word & WORD_JOINED);
+	evc__json_boolean(j, "set_up", !f->held);
+	evc__json_number(j, "ended", f->n_ended);
+	evc__json_number(j, "errors", f->n_errors);
+	evc__json_seconds_if(j, "stop_age", f->stop_age);
+}
+
+static void
+add_coord(struct evc__json *j, const char *key, const struct evc__facts *f)
+{
+	const struct evc__facts *s;
+	unsigned i;
+
+	evc__json_begin(j, key, "{");
+	add_head(j, f);
+	add_reasons(j, f);
+	add_ladder(j, f);
+	add_vetoes(j, f);
+	evc__json_begin(j, "members", "[");
+	for (i = 0; i < f->n_members; i++)
+		if (f->members[i].info.kind != EVC_SCOPE)
+			add_member(j, &f->members[i]);
+	evc__json_end(j, "]");
+	evc__json_begin(j, "loops", "[");
+	for (i = 0; i < f->n_loops; i++)
+		add_loop(j, &f->loops[i]);
+	evc__json_end(j, "]");
+	evc__json_begin(j, "scopes", "[");
+	for (s = f->below; s != NULL; s = s->next)
+		add_coord(j, NULL, s);
+	evc__json_end(j, "]");
+	add_counters(j, f);
+	evc__json_end(j, "}");
+}
+
+void
+evc__json_write(struct text *t, const struct evc__facts *f)
+{
+	struct evc__json j = { t, false };
+
+	evc__json_begin(&j, NULL, "{");
+	evc__json_string(&j, "evcoord", evc_version());
+	evc__json_integer(&j, "pid", getpid());
+	evc__json_key(&j, "time");
+	evc__text_ns(t, f->real_ns);
+	evc__json_integer(&j, "stack_signal", evc__stack_signal());
+	evc__json_number(&j, "stacks_left", f->stacks_left);
+	add_coord(&j, "coordinator", f);
+	evc__json_end(&j, "}");
+	evc__text_add(t, "\n");
+}
+
+size_t
+evc_report_json(const evc_coord *c, char *buf, size_t n)
+{
+	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
+	struct evc__facts f;
+
+	if (evc__check(c, __func__) < 0) {
+		evc__text_add(&t, evc_last_error());
+		return t.len;
+	}
+	evc__facts_take((evc_coord *)c, FACTS_THREADS, &f);
+	evc__json_write(&t, &f);
+	evc__facts_free(&f);
+	return t.len;
+}

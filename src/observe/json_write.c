@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "observe/json_write.h"
+
+#include <string.h>
+
+void
+evc__text_ns(struct text *t, uint64_t ns)
+{
+	evc__text_fmt(t, "%llu.%09llu", (unsigned long long)(ns / 1000000000),
+		      (unsigned long long)(ns % 1000000000));
+}
+
+void
+evc__text_seconds(struct text *t, double s)
+{
+	uint64_t ns;
+
+	if (s < 0) {
+		evc__text_add(t, "-");
+		s = -s;
+	}
+	/* Three hundred years; and NaN is not below that. */
+	if (!(s < 1e10))
+		s = 1e10;
+	ns = (uint64_t)(s * 1e9 + 0.5);
+	evc__text_ns(t, ns);
+}
+
+/* How long the character at s is; 0: that is no UTF-8. */
+static unsigned
+utf8_length(const unsigned char *s)
+{
+	unsigned n, i;
+	uint32_t c;
+
+	if (s[0] < 0x80)
+		return 1;
+	n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	c = s[0] & (0x7fu >> n);
+	for (i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	/* Too long for what it says; half of a UTF-16 pair; beyond the end. */
+	if ((n == 3 && c < 0x800) || (n == 4 && c < 0x10000) ||
+	    (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
+		return 0;
+	return n;
+}
+
+static void
+quoted(struct text *t, const char *from)
+{
+	const unsigned char *s = (const unsigned char *)from;
+	char part[5];
+	unsigned n;
+
+	evc__text_add(t, "\"");
+	for (; *s != '\0'; s += n > 0 ? n : 1) {
+		n = utf8_length(s);
+		if (n == 0)
+			evc__text_add(t, "\\ufffd");
+		else if (*s == '"' || *s == '\\')
+			evc__text_fmt(t, "\\%c", *s);
+		else if (*s < 0x20 || *s == 0x7f)
+			evc__text_fmt(t, "\\u%04x", *s);
+		else {
+			memcpy(part, s, n);
+			part[n] = '\0';
+			evc__text_add(t, part);
+		}
+	}
+	evc__text_add(t, "\"");
+}
+
+/* What stands before a value; key is NULL in arrays. */
+void
+evc__json_key(struct evc__json *j, const char *name)
+{
+	evc__text_add(j->t, j->more ? "," : "");
+	j->more = true;
+	if (name != NULL) {
+		quoted(j->t, name);
+		evc__text_add(j->t, ":");
+	}
+}
+
+void
+evc__json_begin(struct evc__json *j, const char *name, const char *bracket)
+{
+	evc__json_key(j, name);
+	evc__text_add(j->t, bracket);
+	j->more = false;
+}
+
+void
+evc__json_end(struct evc__json *j, const char *bracket)
+{
+	evc__text_add(j->t, bracket);
+	j->more = true;
+}
+
+void
+evc__json_null(struct evc__json *j, const char *name)
+{
+	evc__json_key(j, name);
+	evc__text_add(j->t, "null");
+}
+
+/* NULL is null. */
+void
+evc__json_string(struct evc__json *j, const char *name, const char *s)
+{
+	if (s == NULL) {
+		evc__json_null(j, name);
+		return;
+	}
+	evc__json_key(j, name);
+	quoted(j->t, s);
+}
+
+void
+evc__json_number(struct evc__json *j, const char *name, uint64_t v)
+{
+	evc__json_key(j, name);
+	evc__text_fmt(j->t, "%llu", (unsigned long long)v);
+}
+
+/* A number where it applies. */
+void
+evc__json_number_if(struct evc__json *j, const char *name, bool applies,
+		    uint64_t v)
+{
+	if (applies)
+		evc__json_number(j, name, v);
+	else
+		evc__json_null(j, name);
+}
+
+void
+evc__json_integer(struct evc__json *j, const char *name, int v)
+{
+	evc__json_key(j, name);
+	evc__text_int(j->t, v);
+}
+
+void
+evc__json_seconds(struct evc__json *j, const char *name, double s)
+{
+	evc__json_key(j, name);
+	evc__text_seconds(j->t, s);
+}
+
+/* < 0: it does not apply. */
+void
+evc__json_seconds_if(struct evc__json *j, const char *name, double s)
+{
+	if (s >= 0)
+		evc__json_seconds(j, name, s);
+	else
+		evc__json_null(j, name);
+}
+
+void
+evc__json_boolean(struct evc__json *j, const char *name, bool v)
+{
+	evc__json_key(j, name);
+	evc__text_add(j->t, v ? "true" : "false");
+}
+
+/* "" is null. */
+void
+evc__json_string_if(struct evc__json *j, const char *name, const char *s)
+{
+	evc__json_string(j, name, s[0] != '\0' ? s : NULL);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A writer of JSON into text.
+ *
+ * Whatever bytes a string has - names come from programs - what is written is
+ * JSON in UTF-8: what is no UTF-8 becomes U+FFFD.  Numbers have a point in every
+ * locale.
+ */
+#ifndef EVC_OBSERVE_JSON_WRITE_H
+#define EVC_OBSERVE_JSON_WRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+struct evc__json {
+	struct text *t;
+	bool more; /* something stands before, on this level */
+};
+
+/* key is NULL in arrays, and for the outermost value. */
+void evc__json_begin(struct evc__json *j, const char *key, const char *bracket);
+void evc__json_end(struct evc__json *j, const char *bracket);
+/* What stands before a value that the caller writes. */
+void evc__json_key(struct evc__json *j, const char *key);
+void evc__json_null(struct evc__json *j, const char *key);
+/* NULL is null. */
+void evc__json_string(struct evc__json *j, const char *key, const char *s);
+/* "" is null as well. */
+void evc__json_string_if(struct evc__json *j, const char *key, const char *s);
+void evc__json_number(struct evc__json *j, const char *key, uint64_t v);
+/* null where it does not apply. */
+void evc__json_number_if(struct evc__json *j, const char *key, bool applies,
+			 uint64_t v);
+void evc__json_integer(struct evc__json *j, const char *key, int v);
+void evc__json_boolean(struct evc__json *j, const char *key, bool v);
+void evc__json_seconds(struct evc__json *j, const char *key, double s);
+/* null when it is negative. */
+void evc__json_seconds_if(struct evc__json *j, const char *key, double s);
+
+/* Seconds with nine places and a point. */
+void evc__text_seconds(struct text *t, double s);
+void evc__text_ns(struct text *t, uint64_t ns);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ready for evc_config.log: lines for a terminal or a file, and for syslog.
+ * The only place of the library that prints, and only where a program says so.
+ */
+#include <syslog.h>
+#include <time.h>
+
+#include "core/core.h"
+#include "observe/observe.h"
+#include "observe/write_out.h"
+
+/* "2026-01-31T12:00:00.123Z" */
+static void
+add_time(struct text *t)
+{
+	uint64_t ns = sync_real();
+	time_t s = (time_t)(ns / 1000000000u);
+	struct tm tm;
+	char day[32];
+
+	if (gmtime_r(&s, &tm) == NULL ||
+	    strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+		return;
+	evc__text_fmt(t, "%s.%03uZ ", day, (unsigned)(ns / 1000000u % 1000u));
+}
+
+static const char *
+level_name(int level)
+{
+	return level <= EVC_LOG_ERROR	? "error" :
+	       level <= EVC_LOG_WARNING ? "warning" :
+					  "info";
+}
+
+static const char *
+kind_name(unsigned kind)
+{
+	static const char *const name[] = {
+		[EVC_BY_REQUEST] = "request",
+		[EVC_BY_ERROR] = "error",
+		[EVC_BY_MEMBER_END] = "member-end",
+		[EVC_BY_SIGNAL] = "signal",
+		[EVC_BY_EMPTY] = "empty",
+		[EVC_BY_LOOP_BROKEN] = "loop-broken",
+		[EVC_BY_PARENT] = "parent",
+	};
+
+	return kind < sizeof name / sizeof name[0] ? name[kind] : "?";
+}
+
+/* A field whose value is in quotes: there are none inside. */
+static void
+add_quoted(struct text *t, const char *key, const char *value)
+{
+	size_t from;
+
+	evc__text_fmt(t, " %s=\"", key);
+	from = t->len;
+	evc__text_add(t, value);
+	for (; from < t->len && from + 1 < t->room; from++)
+		if (t->buf[from] == '"')
+			t->buf[from] = '\'';
+	evc__text_add(t, "\"");
+}
+
+static void
+add_fields(struct text *t, const evc_reason *r)
+{
+	evc__text_fmt(t, " [code=%s", evc_status_name(r->code));
+	/* That members are late nobody has reported. */
+	if (r->kind != 0)
+		evc__text_fmt(t, " kind=%s", kind_name(r->kind));
+	evc__text_fmt(t, " round=%u", r->round);
+	if (r->who[0] != '\0')
+		add_quoted(t, "by", r->who);
+	if (r->by != 0)
+		evc__text_fmt(t, " id=%llu", (unsigned long long)r->by);
+	if (r->tid != 0)
+		evc__text_fmt(t, " tid=%d", r->tid);
+	if (r->err != 0)
+		evc__text_fmt(t, " errno=%d", r->err);
+	if (r->file[0] != '\0')
+		evc__text_fmt(t, " at=%s:%d", r->file, r->line);
+	if (r->func[0] != '\0')
+		evc__text_fmt(t, " func=%s", r->func);
+	evc__text_add(t, "]");
+}
+
+/* A line is one line, whatever was said in it. */
+static size_t
+finish(struct text *t)
+{
+	size_t n = t->len < t->room - 1 ? t->len : t->room - 2, i;
+
+	for (i = 0; i < n; i++)
+		if ((unsigned char)t->buf[i] < ' ' || t->buf[i] == 0x7f)
+			t->buf[i] = ' ';
+	t->buf[n] = '\n';
+	return n + 1;
+}
+
+void
+evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg)
+{
+	char buf[1024];
+	struct text t = evc__text_in(buf, sizeof buf);
+
+	(void)arg;
+	add_time(&t);
+	evc__text_fmt(&t, "evcoord[%d] %s: %s", (int)getpid(),
+		      level_name(level), line);
+	if (r != NULL)
+		add_fields(&t, r);
+	/* At once, so that lines of several threads do not mix. */
+	evc__write_once(STDERR_FILENO, buf, finish(&t));
+}
+
+void
+evc_log_syslog(int level, const char *line, const evc_reason *r, void *arg)
+{
+	int e = errno, old;
+
+	(void)r;
+	(void)arg;
+	/* It is a cancellation point, with a lock of the C library's held. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	syslog(level, "%s", line);
+	pthread_setcancelstate(old, NULL);
+	errno = e;
+}

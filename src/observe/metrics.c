@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_metrics: counters as text for Prometheus, exposition format 0.0.4.
+ *
+ * Every sample has the label coordinator, the root's name, and below that the
+ * label scope, the path from there: "db/pool".  Scopes of the same name beside
+ * each other are numbered - "db", "db#2" - because no two samples may have the
+ * same labels.  All samples of one metric stand together, so the tree is gone
+ * through once for each.
+ */
+#include "observe/facts.h"
+#include "observe/json_write.h"
+
+#define N_KINDS (EVC_SCOPE + 1)
+#define N_STATES (EVC_REAPED + 1)
+
+/* ---- the format ---- */
+
+/* In the value of a label these three are escaped; the rest is UTF-8, or the
+   reader makes of it what it can. */
+static void
+escaped(struct text *t, const char *s)
+{
+	char one[2] = { '\0', '\0' };
+
+	for (; *s != '\0'; s++) {
+		one[0] = *s;
+		evc__text_add(t, *s == '\\' ? "\\\\" :
+				 *s == '"'  ? "\\\"" :
+				 *s == '\n' ? "\\n" :
+					      one);
+	}
+}
+
+/* name{coordinator="c",scope="s" - the bracket stays open. */
+static void
+sample(struct text *t, const char *name, const struct evc__facts *f)
+{
+	char path[2048];
+	struct text p = evc__text_in(path, sizeof path);
+
+	evc__facts_path(&p, f);
+	evc__text_fmt(t, "evcoord_%s{coordinator=\"", name);
+	escaped(t, evc__facts_root_name(f));
+	if (path[0] != '\0') {
+		evc__text_add(t, "\",scope=\"");
+		escaped(t, path);
+	}
+	evc__text_add(t, "\"");
+}
+
+static void
+label(struct text *t, const char *name, const char *value)
+{
+	evc__text_fmt(t, ",%s=\"%s\"", name, value);
+}
+
+static void
+value(struct text *t, uint64_t v)
+{
+	evc__text_fmt(t, "} %llu\n", (unsigned long long)v);
+}
+
+static void
+head(struct text *t, const char *name, const char *type, const char *help)
+{
+	evc__text_fmt(t, "# HELP evcoord_%s %s\n# TYPE evcoord_%s %s\n", name,
+		      help, name, type);
+}
+
+/* The next one of the tree, from the first one down; NULL: that was all. */
+static const struct evc__facts *
+next(const struct evc__facts *f)
+{
+	if (f->below != NULL)
+		return f->below;
+	while (f != NULL && f->next == NULL)
+		f = f->up;
+	return f != NULL ? f->next : NULL;
+}
+
+/* ---- the metrics ---- */
+
+struct crowd {
+	uint64_t n[N_KINDS][N_STATES];
+};
+
+static void
+count(const struct evc__facts *f, struct crowd *k)
+{
+	unsigned i;
+
+	memset(k, 0, sizeof *k);
+	for (i = 0; i < f->n_members; i++) {
+		const evc_member_info *m = &f->members[i].info;
+
+		if (m->kind < N_KINDS && m->state < N_STATES)
+			k->n[m->kind][m->state] +=
+				m->kind == EVC_TASK ? m->ticks : 1;
+	}
+}
+
+static void
+add_members(struct text *t, const struct evc__facts *first)
+{
+	const struct evc__facts *f;
+	unsigned kind, state;
+	struct crowd k;
+
+	head(t, "members", "gauge",
+	     "Members by kind and state; of scopes, those right below.");
+	for (f = first; f != NULL; f = next(f)) {
+		if (f->lost_members)
+			continue;
+		count(f, &k);
+		for (kind = 1; kind < N_KINDS; kind++)
+			for (state = EVC_LIVE; state < N_STATES; state++) {
+				if (state != EVC_LIVE && k.n[kind][state] == 0)
+					continue;
+				sample(t, "members", f);
+				label(t, "kind", evc__member_kind(kind));
+				label(t, "state", evc__state_name(state));
+				value(t, k.n[kind][state]);
+			}
+	}
+}
+
+static uint64_t
+stopping(const struct evc__facts *f)
+{
+	return (f->word & WORD_FLAG) != 0;
+}
+
+static uint64_t
+draining(const struct evc__facts *f)
+{
+	return (f->word & WORD_DRAIN) != 0 && !stopping(f);
+}
+
+static uint64_t
+errors(const struct evc__facts *f)
+{
+	return f->n_errors;
+}
+
+static uint64_t
+stops(const struct evc__facts *f)
+{
+	return f->stats.stops;
+}
+
+static uint64_t
+kicks(const struct evc__facts *f)
+{
+	return f->stats.kicks;
+}
+
+static uint64_t
+unblocks(const struct evc__facts *f)
+{
+	return f->stats.unblocks;
+}
+
+static uint64_t
+stragglers(const struct evc__facts *f)
+{
+	return f->stats.stragglers;
+}
+
+/* Of loopers that have ended, and of those that are there. */
+static uint64_t
+missed(const struct evc__facts *f)
+{
+	uint64_t n = f->stats.missed;
+	unsigned i;
+
+	for (i = 0; i < f->n_members; i++)
+		if (f->members[i].info.kind == EVC_LOOPER)
+			n += f->members[i].info.missed;
+	return n;
+}
+
+static const struct metric {
+	const char *name, *type, *help;
+	uint64_t (*of)(const struct evc__facts *f);
+} metrics[] = {
+	{ "stopping", "gauge", "1 while a stop stands.", stopping },
+	{ "draining", "gauge", "1 while a drain lasts.", draining },
+	{ "errors", "gauge", "Errors reported in the present round.", errors },
+	{ "stops_total", "counter", "Stops that have ended.", stops },
+	{ "kicks_total", "counter", "Signals sent to wake threads at stops.",
+	  kicks },
+	{ "unblocks_total", "counter",
+	  "Calls of cancel hooks and unblock functions at stops.", unblocks },
+	{ "stragglers_total", "counter",
+	  "Members that were alive when a join gave up.", stragglers },
+	{ "looper_missed_runs_total", "counter",
+	  "Boundaries of loopers that passed without a run.", missed },
+};
+
+static void
+add_metric(struct text *t, const struct evc__facts *first,
+	   const struct metric *m)
+{
+	const struct evc__facts *f;
+
+	head(t, m->name, m->type, m->help);
+	for (f = first; f != NULL; f = next(f)) {
+		sample(t, m->name, f);
+		value(t, m->of(f));
+	}
+}
+
+/* A bound, without the zeros at its end. */
+static void
+add_bound(struct text *t, double bound)
+{
+	char digits[40];
+	struct text d = evc__text_in(digits, sizeof digits);
+	size_t n;
+
+	evc__text_seconds(&d, bound);
+	for (n = d.len; n > 2 && digits[n - 1] == '0' && digits[n - 2] != '.';)
+		digits[--n] = '\0';
+	evc__text_add(t, digits);
+}
+
+static void
+add_durations(struct text *t, const struct evc__facts *first)
+{
+	const struct evc__facts *f;
+	uint64_t n;
+	unsigned i;
+
+	head(t, "stop_duration_seconds", "histogram",
+	     "How long stops took, from the request to the join's answer.");
+	for (f = first; f != NULL; f = next(f)) {
+		for (i = 0, n = 0; i <= TOOK_BUCKETS; i++) {
+			n += f->stats.took[i];
+			sample(t, "stop_duration_seconds_bucket", f);
+			evc__text_add(t, ",le=\"");
+			if (i < TOOK_BUCKETS)
+				add_bound(t, evc__took_bounds[i]);
+			else
+				evc__text_add(t, "+Inf");
+			evc__text_add(t, "\"");
+			value(t, n);
+		}
+		sample(t, "stop_duration_seconds_sum", f);
+		evc__text_add(t, "} ");
+		evc__text_seconds(t, f->stats.took_sum);
+		evc__text_add(t, "\n");
+		sample(t, "stop_duration_seconds_count", f);
+		value(t, n);
+	}
+}
+
+/* A comment, which readers skip and people see. */
+static void
+add_lost(struct text *t, const struct evc__facts *first)
+{
+	const struct evc__facts *f;
+
+	for (f = first; f != NULL; f = next(f))
+		if (f->lost_members || f->lost_scopes > 0)
+			evc__text_fmt(t, "# no memory for all of this: "
+					 "members %s, %u scopes missing\n",
+				      f->lost_members ? "missing" : "counted",
+				      f->lost_scopes);
+}
+
+void
+evc__metrics_write(struct text *t, const struct evc__facts *f)
+{
+	unsigned i;
+
+	add_members(t, f);
+	for (i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+		add_metric(t, f, &metrics[i]);
+	add_durations(t, f);
+	add_lost(t, f);
+}
+
+size_t
+evc_metrics(const evc_coord *c, char *buf, size_t n)
+{
+	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
+	struct evc__facts f;
+
+	if (evc__check(c, __func__) < 0) {
+		evc__text_add(&t, evc_last_error());
+		return t.len;
+	}
+	evc__facts_take((evc_coord *)c, 0, &f);
+	evc__metrics_write(&t, &f);
+	evc__facts_free(&f);
+	return t.len;
+}

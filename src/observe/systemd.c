@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The calls that tell the service manager, and the looper that shows it that a
+ * loop turns.
+ */
+#include "observe/systemd.h"
+
+#include <math.h>
+
+#include "core/join.h"
+
+#define STATUS_EVERY 0.25
+#define EXTEND 5.0
+/* What the manager reads at once. */
+#define LINES_MOST 4096
+
+/* ---- the watchdog ---- */
+
+static evc_status
+show_life(evc_coord *c, void *arg)
+{
+	static const char lines[] = "WATCHDOG=1\n";
+	const struct evc__systemd *sd = arg;
+
+	(void)c;
+	evc__manager_send(&sd->manager, lines, sizeof lines - 1);
+	return 0;
+}
+
+evc_status
+evc__systemd_watch(struct evc__systemd *sd)
+{
+	evc_member_opts o = { .reactor = sd->reactor,
+			      .flags = EVC_BACKGROUND };
+	evc_status st;
+
+	/* While a stop stands the chore does it. */
+	if (evc_should_stop(sd->c))
+		return 0;
+	if (sd->reactor == NULL)
+		o.flags |= EVC_OWN_THREAD;
+	st = evc_looper_start(sd->c, "watchdog", sd->watchdog, show_life, sd,
+			      &o, &sd->looper);
+	return st == -EVC_CANCELLED ? 0 : st;
+}
+
+/* A number of the environment; false: there is none. */
+static bool
+number(const char *name, uint64_t *ret)
+{
+	const char *s = getenv(name);
+	unsigned long long v;
+	char *end;
+
+	if (s == NULL || s[0] < '0' || s[0] > '9')
+		return false;
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	*ret = v;
+	return *end == '\0' && errno == 0;
+}
+
+/* Seconds between two signs of life; 0: none are wanted. */
+static double
+interval(const evc_systemd_opts *o)
+{
+	uint64_t us, pid;
+	int e = errno;
+	bool ours;
+
+	if (o->watchdog != 0)
+		return o->watchdog > 0 ? o->watchdog : 0;
+	/* Meant for another process, whose environment we have inherited? */
+	ours = getenv("WATCHDOG_PID") == NULL ||
+	       (number("WATCHDOG_PID", &pid) && pid == (uint64_t)getpid());
+	if (!ours || !number("WATCHDOG_USEC", &us))
+		us = 0;
+	errno = e;
+	return (double)us / 1e6 / 2;
+}
+
+/* ---- the start ---- */
+
+static evc_status
+check_seconds(double s, bool may_be_negative, const char *what)
+{
+	if (isfinite(s) && (s >= 0 || may_be_negative))
+		return 0;
+	return evc__refuse(-EVC_INVALID_ARGUMENT,
+			   "evc_systemd_start: %s is not a time", what);
+}
+
+static evc_status
+check(const evc_coord *c, const evc_systemd_opts *o)
+{
+	evc_status st = evc__check_room(o->reserved_, "evc_systemd_start");
+
+	if (st == 0 && c->parent != NULL)
+		st = evc__refuse(-EVC_FAILED_PRECONDITION,
+				 "evc_systemd_start: %s is a scope", c->name);
+	if (st == 0)
+		st = check_seconds(o->status_every, false, "status_every");
+	if (st == 0)
+		st = check_seconds(o->extend, true, "extend");
+	if (st == 0)
+		st = check_seconds(o->watchdog, true, "watchdog");
+	if (st == 0 && o->reactor != NULL && o->reactor->c != c)
+		st = evc__refuse(-EVC_INVALID_ARGUMENT,
+				 "evc_systemd_start: another coordinator's "
+				 "reactor");
+	return st;
+}
+
+static evc_status
+refuse_second(const evc_coord *c)
+{
+	return evc__refuse(-EVC_ALREADY_EXISTS,
+			   "evc_systemd_start: %s tells already", c->name);
+}
+
+static bool
+tells(evc_coord *c)
+{
+	bool yes;
+
+	sync_lock(&c->lock);
+	yes = c->systemd != NULL;
+	sync_unlock(&c->lock);
+	return yes;
+}
+
+static evc_status
+make(evc_coord *c, const evc_systemd_opts *o, const char *name,
+     struct evc__systemd **ret)
+{
+	struct evc__systemd *sd = sync_alloc(1, sizeof *sd);
+	uint64_t every;
+
+	if (sd == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_systemd_start: no memory");
+	if (!evc__manager_address(&sd->manager, name)) {
+		sync_free(sd);
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_systemd_start: no path, and no "
+				   "@name, or too long: %.120s",
+				   name);
+	}
+	sd->manager.fd = sync_dgram();
+	if (sd->manager.fd < 0) {
+		sync_free(sd);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_systemd_start: no socket");
+	}
+	sd->c = c;
+	sd->listener.tell = evc__systemd_tell;
+	sd->chore.run = evc__systemd_run;
+	list_init(&sd->chore.node);
+	every = evc__ns(o->status_every == 0 ? STATUS_EVERY : o->status_every);
+	/* The helper thread must not spin. */
+	sd->status_ns = every > BACKOFF_FIRST_NS ? every : BACKOFF_FIRST_NS;
+	sd->extend = o->extend == 0 ? EXTEND : o->extend;
+	sd->watchdog = interval(o);
+	sd->reactor = o->reactor != NULL ? o->reactor : c->home;
+	*ret = sd;
+	return 0;
+}
+
+static void
+unmake(struct evc__systemd *sd)
+{
+	sync_fd_close(sd->manager.fd);
+	sync_free(sd);
+}
+
+static void release(evc_coord *c);
+
+/* Lock held: be told of stops and drains, the one that stands included. */
+static evc_status
+enrol(struct evc__systemd *sd)
+{
+	evc_coord *c = sd->c;
+
+	if (c->systemd != NULL)
+		return refuse_second(c);
+	if (!evc__listen(c, &sd->listener))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_systemd_start: no memory");
+	if (!evc__chore_add(c, &sd->chore)) {
+		evc__unlisten(c, &sd->listener);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_systemd_start: no helper thread");
+	}
+	c->systemd = sd;
+	c->release_systemd = release;
+	/* In the table first, then a look. */
+	evc__systemd_tell(&sd->listener);
+	return 0;
+}
+
+/* Lock held, given up meanwhile: nobody tells any more, but for the looper;
+   NULL: nobody did. */
+static struct evc__systemd *
+withdraw(evc_coord *c)
+{
+	struct evc__systemd *sd = c->systemd;
+
+	if (sd == NULL)
+		return NULL;
+	c->systemd = NULL;
+	c->release_systemd = NULL;
+	evc__chore_remove(c, &sd->chore);
+	evc__unlisten(c, &sd->listener);
+	return sd;
+}
+
+static evc_status
+start(evc_coord *c, const evc_systemd_opts *o)
+{
+	const char *name = o->socket;
+	struct evc__systemd *sd = NULL;
+	evc_status st;
+
+	if (tells(c))
+		return refuse_second(c);
+	if (name == NULL)
+		name = getenv("NOTIFY_SOCKET");
+	if (name == NULL || (o->socket == NULL && name[0] == '\0'))
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "evc_systemd_start: no NOTIFY_SOCKET");
+	st = make(c, o, name, &sd);
+	if (st < 0)
+		return st;
+	sync_lock(&c->lock);
+	st = enrol(sd);
+	sync_unlock(&c->lock);
+	if (st == 0 && sd->watchdog > 0) {
+		st = evc__systemd_watch(sd);
+		if (st < 0) {
+			sync_lock(&c->lock);
+			withdraw(c);
+			sync_unlock(&c->lock);
+		}
+	}
+	if (st < 0)
+		unmake(sd);
+	return st;
+}
+
+evc_status
+evc_systemd_start(evc_coord *c, const evc_systemd_opts *opts)
+{
+	static const evc_systemd_opts none;
+	const evc_systemd_opts *o = opts != NULL ? opts : &none;
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0)
+		st = check(c, o);
+	if (st == 0)
+		st = start(c, o);
+	/* Without a manager nothing has gone wrong. */
+	return st == -EVC_NOT_FOUND ? st : evc__refuse_setup(c, __func__, st);
+}
+
+/* ---- the rest ---- */
+
+static evc_status
+say(evc_coord *c, const char *lines, size_t n, const char *func)
+{
+	evc_status st = 0;
+
+	/* The lock keeps it; a datagram never blocks. */
+	sync_lock(&c->lock);
+	if (c->systemd == NULL)
+		st = evc__refuse(-EVC_NOT_FOUND, "%s: %s tells nobody", func,
+				 c->name);
+	else if (!evc__manager_send(&c->systemd->manager, lines, n))
+		st = evc__refuse(-EVC_UNAVAILABLE, "%s: %s", func,
+				 strerrordesc_np(errno) != NULL ?
+					 strerrordesc_np(errno) :
+					 "not sent");
+	sync_unlock(&c->lock);
+	return st;
+}
+
+static evc_status
+refuse_length(const char *func)
+{
+	return evc__refuse(-EVC_INVALID_ARGUMENT,
+			   "%s: more than %d bytes", func, LINES_MOST);
+}
+
+evc_status
+evc_systemd_ready(evc_coord *c, const char *status)
+{
+	char lines[LINES_MOST + 1];
+	struct text t = evc__text_in(lines, sizeof lines);
+	evc_status st = evc__check(c, __func__);
+
+	if (st < 0)
+		return st;
+	evc__text_add(&t, "READY=1\n");
+	if (status != NULL && strchr(status, '\n') != NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_systemd_ready: a status is one line");
+	if (status != NULL) {
+		evc__text_add(&t, "STATUS=");
+		evc__text_add(&t, status);
+		evc__text_add(&t, "\n");
+	}
+	if (t.len > LINES_MOST)
+		return refuse_length(__func__);
+	return say(c, lines, t.len, __func__);
+}
+
+evc_status
+evc_systemd_notify(evc_coord *c, const char *lines)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st < 0)
+		return st;
+	if (lines == NULL || lines[0] == '\0')
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_systemd_notify: nothing to say");
+	if (strlen(lines) > LINES_MOST)
+		return refuse_length(__func__);
+	return say(c, lines, strlen(lines), __func__);
+}
+
+evc_status
+evc_systemd_stop(evc_coord *c)
+{
+	evc_status st = evc__check(c, __func__);
+	struct evc__systemd *sd;
+	bool watches;
+
+	if (st < 0)
+		return st;
+	sync_lock(&c->lock);
+	sd = withdraw(c);
+	/* What has ended with a stop is not to be removed. */
+	watches = sd != NULL && sd->looper != 0 &&
+		  evc__id_find(c, sd->looper) != NULL;
+	sync_unlock(&c->lock);
+	if (sd == NULL)
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "evc_systemd_stop: %s tells nobody",
+				   c->name);
+	if (watches)
+		(void)evc_member_remove(c, sd->looper);
+	unmake(sd);
+	return 0;
+}
+
+/* c goes: nobody is alive, the looper neither. */
+static void
+release(evc_coord *c)
+{
+	struct evc__systemd *sd;
+
+	sync_lock(&c->lock);
+	sd = withdraw(c);
+	sync_unlock(&c->lock);
+	if (sd == NULL)
+		return;
+	evc__systemd_last_word(sd);
+	unmake(sd);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the service manager hears of a stop: that it has begun, by the thread
+ * that asks for it; then, by the helper thread, who is left, that it may take
+ * longer while members get on, and that the process is alive.
+ *
+ * The number of the stop decides who speaks of it.  The chore waits until the
+ * beginning was told, so that its first status is not overtaken by that.
+ */
+#include "observe/systemd.h"
+
+#include "core/join.h"
+#include "core/ladder.h"
+#include "core/scope.h"
+
+/* When the thread that tells of the stop has not got to its end yet. */
+#define RETRY_NS UINT64_C(1000000)
+
+static bool
+send_text(const struct evc__systemd *sd, const char *lines)
+{
+	return evc__manager_send(&sd->manager, lines, strlen(lines));
+}
+
+/* ---- the beginning: any thread, signal-safe ---- */
+
+void
+evc__systemd_tell(struct evc__listener *l)
+{
+	struct evc__systemd *sd =
+		LIST_OF(l, struct evc__systemd, listener);
+	uint64_t w = sync_load_sc(&sd->c->word);
+	uint32_t n = WORD_STOP_NUMBER(w), old;
+
+	/* A clear waits for those who tell: the word is not an old one. */
+	if (w & WORD_FLAG) {
+		old = sync_load(&sd->stopping);
+		if (old == n || !sync_cas(&sd->stopping, &old, n))
+			return;
+		if (!send_text(sd, "STOPPING=1\nSTATUS=stopping\n"))
+			sync_store(&sd->unheard, n);
+		sync_store_sc(&sd->said, n);
+	} else if (w & WORD_DRAIN) {
+		n = (n + 1) & WORD_STOPS_MASK;
+		old = sync_load(&sd->draining);
+		if (old != n && sync_cas(&sd->draining, &old, n))
+			send_text(sd, "STATUS=draining\n");
+	}
+}
+
+/* ---- who gets on; lock held ---- */
+
+static void
+newest(struct evc__progress *p, const struct evc__mark *m)
+{
+	uint64_t ns = sync_load_relaxed(&m->ns);
+
+	p->mark = ns > p->mark ? ns : p->mark;
+}
+
+static void
+marks(struct evc__progress *p, const struct list *members)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, members)
+		newest(p, &LIST_OF(n, struct evc__member, node)->mark);
+}
+
+/* More time that was granted: the manager is to grant it, too. */
+static double
+vetoes(const evc_coord *c)
+{
+	struct list *n, *tmp;
+	double sum = 0;
+
+	LIST_EACH(n, tmp, &c->vetoes)
+		sum += LIST_OF(n, struct evc__veto, node)->granted;
+	return sum;
+}
+
+/* Here and in the scopes below. */
+static void
+all_marks(struct evc__progress *p, evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	marks(p, &c->members);
+	marks(p, &c->hooks);
+	LIST_EACH(n, tmp, &c->reactors)
+		newest(p, &LIST_OF(n, evc_reactor, node)->mark);
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+
+		if (sync_load_sc(&s->alive) == 0)
+			continue;
+		sync_lock(&s->lock);
+		all_marks(p, s);
+		sync_unlock(&s->lock);
+	}
+}
+
+static void
+add_asker(struct text *t, const evc_coord *c, uint64_t w)
+{
+	evc_reason r;
+
+	if (!evc__reason_copy(c, WORD_WIN_SLOT(w), w, &r))
+		return;
+	evc__text_fmt(t, "; asked by %s", r.who);
+	if (r.text[0] != '\0')
+		evc__text_fmt(t, ": %s", r.text);
+	else if (r.code != 0)
+		evc__text_fmt(t, ": %s", evc_status_name(r.code));
+}
+
+/* No lock: who is left, and what there is to be said of it.  false: there is
+   another stop by now, or none. */
+static bool
+look(struct evc__systemd *sd, struct evc__progress *p, char *status,
+     uint64_t *ret_time_left)
+{
+	evc_coord *c = sd->c;
+	const evc_ladder_opts *o = evc__ladder(c);
+	/* The last moment that a budget leaves, extended or not. */
+	double most = o->hard_end > o->budget ? o->hard_end : o->budget;
+	struct text t = evc__text_in(status, STATUS_ROOM);
+	char names[STATUS_ROOM / 2];
+	uint64_t w, end, now;
+	unsigned left;
+	bool ours;
+
+	sync_lock(&c->lock);
+	/* Who has ended is not left, though nobody joins yet.  A join in
+	   progress does this itself, with more patience for each. */
+	if (sync_load_sc(&c->n_driving) == 0)
+		evc__members_reap(c, BACKOFF_FIRST_NS);
+	w = sync_load_sc(&c->word);
+	if (!(w & WORD_FLAG) || WORD_STOP_NUMBER(w) != sd->stop) {
+		sync_unlock(&c->lock);
+		return false;
+	}
+	left = evc__names(c, NULL, true, 0, names, sizeof names);
+	if (left == 0)
+		evc__text_add(&t, "stopped");
+	else {
+		evc__text_fmt(&t, "stopping: %u member%s left: %s", left,
+			      left == 1 ? "" : "s", names);
+		add_asker(&t, c, w);
+	}
+	/* The end of our own looper is nobody's progress. */
+	ours = sd->looper != 0 && evc__id_find(c, sd->looper) != NULL;
+	*p = (struct evc__progress){
+		.ended = c->n_ended + sync_load(&c->n_ended_below) + ours,
+		.left = left - ours,
+		.granted = vetoes(c),
+	};
+	all_marks(p, c);
+	now = evc__now(c);
+	end = most > 0 ? evc__after(evc__stop_time(c, w), evc__ns(most)) :
+			 SYNC_FOREVER;
+	sync_unlock(&c->lock);
+	evc__one_line(status);
+	*ret_time_left = end == SYNC_FOREVER ? end : end > now ? end - now : 0;
+	return true;
+}
+
+/* ---- the chore, while a stop stands ---- */
+
+static bool
+got_on(const struct evc__progress *now, const struct evc__progress *before)
+{
+	return now->ended > before->ended || now->left < before->left ||
+	       now->mark > before->mark || now->granted > before->granted;
+}
+
+static void
+add_extension(const struct evc__systemd *sd, struct text *t,
+	      const struct evc__progress *p, uint64_t left)
+{
+	uint64_t ns = evc__ns(sd->extend + p->granted - sd->before.granted);
+
+	ns = ns < left ? ns : left;
+	if (ns >= 1000)
+		evc__text_fmt(t, "EXTEND_TIMEOUT_USEC=%llu\n",
+			      (unsigned long long)(ns / 1000));
+}
+
+/* Seen for the first time. */
+static void
+begin(struct evc__systemd *sd, uint32_t stop, uint64_t now)
+{
+	sd->stop = stop;
+	sd->status_due = now;
+	/* The looper ends now, in the middle of its interval. */
+	sd->watchdog_due = sd->watchdog > 0 ? now : SYNC_FOREVER;
+	/* Nobody has got on before the first look. */
+	sd->before = (struct evc__progress){ UINT64_MAX, UINT64_MAX, 0, 0 };
+	sd->status[0] = '\0';
+}
+
+/* One datagram with all that is due. */
+static void
+tell_due(struct evc__systemd *sd, uint64_t now)
+{
+	char lines[STATUS_ROOM + 128], status[STATUS_ROOM];
+	struct text t = evc__text_in(lines, sizeof lines);
+	struct evc__progress p = sd->before;
+	uint64_t left;
+	bool on = false;
+
+	if (sync_load(&sd->unheard) == sd->stop)
+		evc__text_add(&t, "STOPPING=1\n");
+	strcpy(status, sd->status);
+	if (sd->status_due <= now) {
+		if (!look(sd, &p, status, &left))
+			return;
+		on = got_on(&p, &sd->before);
+		if (strcmp(status, sd->status) != 0)
+			evc__text_fmt(&t, "STATUS=%s\n", status);
+		if (on && sd->extend > 0)
+			add_extension(sd, &t, &p, left);
+		sd->status_due = evc__after(now, sd->status_ns);
+	}
+	if (sd->watchdog_due <= now) {
+		evc__text_add(&t, "WATCHDOG=1\n");
+		sd->watchdog_due = evc__after(now, evc__ns(sd->watchdog));
+	}
+	if (t.len > 0 && !evc__manager_send(&sd->manager, lines, t.len)) {
+		/* Said again next time, whatever has changed until then. */
+		if (sd->watchdog_due > sd->status_due && sd->watchdog > 0)
+			sd->watchdog_due = sd->status_due;
+		return;
+	}
+	if (sync_load(&sd->unheard) == sd->stop)
+		sync_store(&sd->unheard, 0);
+	strcpy(sd->status, status);
+	/* What is measured may go up again: a member that is late to begin. */
+	sd->before = p;
+}
+
+static uint64_t
+while_stopping(struct evc__systemd *sd, uint64_t w)
+{
+	uint32_t n = WORD_STOP_NUMBER(w);
+	uint64_t now, due;
+
+	/* Whoever asks may have woken us first, and have got no further.  Under
+	   the lock, for the sake of a clear. */
+	if (sync_load_sc(&sd->stopping) != n) {
+		sync_lock(&sd->c->lock);
+		evc__systemd_tell(&sd->listener);
+		sync_unlock(&sd->c->lock);
+	}
+	if (sync_load_sc(&sd->said) != n)
+		return RETRY_NS;
+	now = sync_mono();
+	if (sd->stop != n)
+		begin(sd, n, now);
+	tell_due(sd, now);
+	due = sd->status_due < sd->watchdog_due ? sd->status_due :
+						  sd->watchdog_due;
+	return due > now ? due - now : 0;
+}
+
+/* ---- and when it was cleared, or a drain was ---- */
+
+static void
+back_to_work(struct evc__systemd *sd, uint32_t said, uint32_t drained)
+{
+	uint64_t w;
+
+	/* The next drain of this round has the same number. */
+	(void)sync_cas(&sd->draining, &drained, 0);
+	/* Once: a manager that does not listen is not waited for. */
+	if (said != sd->closed)
+		send_text(sd, "READY=1\nSTATUS=running\n");
+	else
+		send_text(sd, "STATUS=running\n");
+	/* The looper has ended with the stop. */
+	sd->no_looper |= said != sd->closed && sd->watchdog > 0;
+	sd->closed = said;
+	/* What comes next may have been told just before. */
+	w = sync_load_sc(&sd->c->word);
+	if (w & WORD_FLAG)
+		send_text(sd, "STOPPING=1\n");
+	else if (w & WORD_DRAIN)
+		send_text(sd, "STATUS=draining\n");
+}
+
+uint64_t
+evc__systemd_run(evc_coord *c, struct evc__chore *k)
+{
+	struct evc__systemd *sd = LIST_OF(k, struct evc__systemd, chore);
+	/* Before the word: when no stop stands, that one is over. */
+	uint32_t said = sync_load_sc(&sd->said);
+	uint32_t drained = sync_load_sc(&sd->draining);
+	uint64_t w = sync_load_sc(&c->word);
+
+	if (w & WORD_FLAG)
+		return while_stopping(sd, w);
+	/* It may be taken back, and that tells nobody. */
+	if (w & WORD_DRAIN)
+		return sd->status_ns;
+	if (drained != 0 || said != sd->closed)
+		back_to_work(sd, said, drained);
+	if (!sd->no_looper)
+		return SYNC_FOREVER;
+	sd->no_looper = evc__systemd_watch(sd) == -EVC_RESOURCE_EXHAUSTED;
+	return sd->no_looper ? evc__ns(sd->watchdog) : SYNC_FOREVER;
+}
+
+void
+evc__systemd_last_word(struct evc__systemd *sd)
+{
+	uint64_t w = sync_load_sc(&sd->c->word);
+
+	if ((w & WORD_FLAG) && (sd->stop != WORD_STOP_NUMBER(w) ||
+				strcmp(sd->status, "stopped") != 0))
+		send_text(sd, "STATUS=stopped\n");
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who is alive when the timeline is written: their beginnings may have left the
+ * ring, or have come before it.
+ */
+#include "core/scope.h"
+#include "observe/trace_lanes.h"
+
+struct walk {
+	struct evc__timeline *t;
+	const evc_coord *c;
+	bool failed;
+};
+
+static void
+add(struct walk *k, unsigned kind, uint64_t id, const char *name,
+    const char *last, int tid, uint64_t arg)
+{
+	struct evc__record *r = evc__timeline_add(k->t);
+
+	if (r == NULL) {
+		k->failed = true;
+		return;
+	}
+	memset(r, 0, sizeof *r);
+	r->ns = k->t->now;
+	r->what = TRACE_ALIVE;
+	r->kind = (uint8_t)kind;
+	r->coord = k->c->number;
+	r->id = id;
+	r->tid = tid;
+	r->arg = arg;
+	memcpy(r->name, name, strnlen(name, sizeof r->name - 1));
+	if (last != NULL)
+		memcpy(r->more, last, strnlen(last, sizeof r->more - 1));
+}
+
+/* Of a clock of the user's nothing is known. */
+static uint64_t
+since(const evc_coord *c, uint64_t ns)
+{
+	return c->clock == NULL ? ns : 0;
+}
+
+static void
+add_list(struct walk *k, const struct list *head)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, head) {
+		const struct evc__member *m =
+			LIST_OF(n, struct evc__member, node);
+
+		if (sync_load(&m->state) == EVC_LIVE)
+			add(k, m->e.kind, m->e.id, m->name,
+			    sync_load_relaxed(&m->mark.text), m->tid,
+			    since(k->c, m->since_ns));
+	}
+}
+
+static void
+add_looper(const struct evc__looper_view *v, void *arg)
+{
+	struct walk *k = arg;
+
+	if (v->alive)
+		add(k, EVC_LOOPER, v->e->id, v->name, NULL, 0,
+		    since(k->c, v->since_ns));
+}
+
+/* Lock of k->c held. */
+static void
+walk(struct walk *k)
+{
+	const evc_coord *c = k->c;
+	struct list *n, *tmp;
+
+	add(k, EVC_SCOPE, 0, c->name, NULL, 0,
+	    c->parent != NULL ? c->parent->number : 0);
+	add_list(k, &c->members);
+	add_list(k, &c->hooks);
+	LIST_EACH(n, tmp, &c->reactors) {
+		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		/* Those that share another's loop are heard of only when
+		   they have tasks. */
+		if (r->owner)
+			add(k, TRACE_LOOP, (uint64_t)r->tid, r->name,
+			    sync_load_relaxed(&r->mark.text), r->tid, 0);
+		if (r->looper_ops != NULL)
+			r->looper_ops->each(r, add_looper, k);
+	}
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+
+		sync_lock(&s->lock);
+		k->c = s;
+		walk(k);
+		k->c = c;
+		sync_unlock(&s->lock);
+	}
+}
+
+bool
+evc__timeline_alive(struct evc__timeline *t, const evc_coord *c)
+{
+	struct walk k = { .t = t };
+
+	while (c->parent != NULL)
+		c = c->parent;
+	k.c = c;
+	sync_lock(&((evc_coord *)c)->lock);
+	walk(&k);
+	sync_unlock(&((evc_coord *)c)->lock);
+	return !k.failed;
+}

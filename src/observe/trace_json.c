@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The timeline in Chrome's trace format, for chrome://tracing, Perfetto and
+ * whatever else reads it.
+ *
+ * A lane is a "thread" of that format, with a number of its own.  Slices of one
+ * lane have to nest there, and a call may have begun before the stop: so calls
+ * stand in a lane of their own beneath that of their member.
+ */
+#include <unistd.h>
+
+#include "base/text.h"
+#include "observe/trace_lanes.h"
+#include "observe/trace_out.h"
+
+#define PATH_ROOM 256
+
+struct json {
+	struct out *o;
+	const struct evc__timeline *t;
+	int pid;
+	unsigned lane;  /* the one that is being written */
+	bool any;       /* an event stands there already */
+	const struct evc__lane *l;
+};
+
+/* ---- events ---- */
+
+static void
+begin(struct json *j, const char *ph, const char *name)
+{
+	evc__out_add(j->o, j->any ? ",\n" : "\n");
+	j->any = true;
+	evc__out_fmt(j->o, "{\"ph\":\"%s\",\"pid\":%d,\"tid\":%u,\"name\":", ph,
+		     j->pid, j->lane);
+	evc__out_json(j->o, name);
+}
+
+/* Since the timeline began; what began before it begins with it. */
+static uint64_t
+offset(const struct json *j, uint64_t ns)
+{
+	return ns > j->t->since ? ns - j->t->since : 0;
+}
+
+static void
+at(struct json *j, const char *cat, uint64_t ns)
+{
+	evc__out_fmt(j->o, ",\"cat\":\"%s\",\"ts\":", cat);
+	evc__out_us(j->o, offset(j, ns));
+}
+
+/* An event with a length; the caller ends it. */
+static void
+slice(struct json *j, const char *cat, const char *name, uint64_t from,
+      uint64_t to)
+{
+	begin(j, "X", name);
+	at(j, cat, from);
+	evc__out_add(j->o, ",\"dur\":");
+	evc__out_us(j->o, offset(j, to) - offset(j, from));
+}
+
+/* One without. */
+static void
+instant(struct json *j, const char *cat, const char *scope, const char *name,
+	uint64_t ns)
+{
+	begin(j, "i", name);
+	evc__out_fmt(j->o, ",\"s\":\"%s\"", scope);
+	at(j, cat, ns);
+}
+
+static void
+number(struct json *j, const char *key, uint64_t v)
+{
+	evc__out_fmt(j->o, "\"%s\":%llu", key, (unsigned long long)v);
+}
+
+static void
+string(struct json *j, const char *key, const char *s)
+{
+	evc__out_fmt(j->o, ",\"%s\":", key);
+	evc__out_json(j->o, s);
+}
+
+/* ,"args":{"ns":N */
+static void
+args(struct json *j, uint64_t ns)
+{
+	evc__out_add(j->o, ",\"args\":{");
+	number(j, "ns", ns);
+}
+
+static void
+end(struct json *j)
+{
+	evc__out_add(j->o, "}}");
+}
+
+/* ---- what a lane is called ---- */
+
+static void
+name_lane(struct json *j, const char *name, const char *what,
+	  const struct evc__group *g)
+{
+	char path[PATH_ROOM], text[PATH_ROOM + 96];
+	struct text t = evc__text_in(text, sizeof text);
+
+	evc__group_path(g, path, sizeof path);
+	evc__text_fmt(&t, "%s (%s, %s)", name, what, path);
+	j->lane++;
+	begin(j, "M", "thread_name");
+	evc__out_add(j->o, ",\"args\":{\"name\":");
+	evc__out_json(j->o, text);
+	evc__out_add(j->o, "}}");
+	begin(j, "M", "thread_sort_index");
+	evc__out_fmt(j->o, ",\"args\":{\"sort_index\":%u}}", j->lane);
+}
+
+/* ---- a coordinator ---- */
+
+static void
+request(struct json *j, const struct evc__group *g, const struct evc__record *r)
+{
+	static const char *const by[] = {
+		"?",	  "request", "error",	    "member end",
+		"signal", "empty",   "loop broken", "parent",
+	};
+	bool won = TRACE_ASKED_WON(r->arg);
+
+	/* The stop of all is a line through all lanes. */
+	instant(j, "request", won && g->parent == NULL ? "g" : "t",
+		won ? "stop" : "request", r->ns);
+	args(j, r->ns);
+	evc__out_add(j->o, ",");
+	number(j, "code", (uint64_t)TRACE_ASKED_CODE(r->arg));
+	string(j, "status", evc_status_name(TRACE_ASKED_CODE(r->arg)));
+	string(j, "by", by[r->kind < sizeof by / sizeof by[0] ? r->kind : 0]);
+	string(j, "who", r->more);
+	string(j, "text", r->name);
+	evc__out_fmt(j->o, ",\"asked_by_tid\":%d", r->tid);
+	end(j);
+}
+
+static void
+own_event(struct json *j, const struct evc__group *g,
+	  const struct evc__record *r)
+{
+	char text[64];
+	struct text t = evc__text_in(text, sizeof text);
+
+	switch (r->what) {
+	case TRACE_REQUEST:
+		request(j, g, r);
+		return;
+	case TRACE_DRAIN:
+		evc__text_add(&t, "drain");
+		break;
+	case TRACE_CLEAR:
+		evc__text_add(&t, "clear");
+		break;
+	case TRACE_PHASE:
+		if (r->arg >= INT_MAX)
+			evc__text_add(&t, "all phases");
+		else
+			evc__text_fmt(&t, "phase %u", (unsigned)r->arg);
+		break;
+	case TRACE_RUNG:
+		evc__text_fmt(&t, "rung: %s", evc__rung_name(r->arg));
+		break;
+	case TRACE_UNBLOCK:
+		evc__text_add(&t, "cancel hook");
+		break;
+	case TRACE_KICK:
+		evc__text_add(&t, "kick");
+		break;
+	default:
+		return; /* its beginning and end are those of the lane */
+	}
+	instant(j, "stop", "t", text, r->ns);
+	args(j, r->ns);
+	if (r->name[0] != '\0')
+		string(j, "text", r->name);
+	end(j);
+}
+
+static void
+group(struct json *j, const struct evc__group *g)
+{
+	size_t i;
+
+	name_lane(j, g->name, g->parent != NULL ? "scope" : "coordinator", g);
+	for (i = g->first_stop; i < g->first_stop + g->n_stops; i++) {
+		const struct evc__stop *s = &j->t->stop[i];
+
+		slice(j, "stop", "stopping", s->from,
+		      s->over < s->to ? s->over : s->to);
+		args(j, s->from);
+		end(j);
+	}
+	for (i = g->first; i < g->first + g->n_own; i++)
+		own_event(j, g, &j->t->rec[i]);
+}
+
+/* ---- a lane ---- */
+
+static void
+add_part(enum evc__part what, uint64_t from, uint64_t to, void *arg)
+{
+	static const char *const name[] = {
+		[PART_RUNS] = "runs",
+		[PART_AFTER] = "after the stop",
+		[PART_LATE] = "late",
+		[PART_ENDED] = "ended, not joined yet",
+	};
+	struct json *j = arg;
+
+	/* That is its own slice. */
+	if (what == PART_RUNS && j->l->kind != TRACE_JOINER)
+		return;
+	slice(j, "state", j->l->kind == TRACE_JOINER ? "join" : name[what],
+	      from, to);
+	args(j, from);
+	end(j);
+}
+
+static void
+life(struct json *j, const struct evc__lane *l)
+{
+	uint64_t to = l->reaped > l->end ? l->reaped : l->end;
+
+	slice(j, "member", l->name, l->begin, to);
+	args(j, l->begin);
+	evc__out_add(j->o, ",");
+	number(j, "id", l->id);
+	string(j, "kind", evc__lane_kind(l->kind));
+	string(j, "scope", l->group->name);
+	string(j, "state", l->alive ? "alive" : "ended");
+	if (!l->alive) {
+		evc__out_add(j->o, ",");
+		number(j, "end_ns", l->end);
+	}
+	if (l->tid != 0) {
+		evc__out_add(j->o, ",");
+		number(j, "tid", (uint64_t)l->tid);
+	}
+	if (l->last[0] != '\0')
+		string(j, "checkpoint", l->last);
+	end(j);
+}
+
+static const char *
+instant_name(const struct evc__record *r)
+{
+	switch (r->what) {
+	case TRACE_HEARD:
+		return "heard the stop";
+	case TRACE_AWAKE:
+		return "awake";
+	case TRACE_IDLE:
+		return "no tasks left";
+	case TRACE_UNBLOCK:
+		return "unblock";
+	case TRACE_KICK:
+		return "kick";
+	case TRACE_VETO:
+		return "veto";
+	case TRACE_VERDICT:
+		return "verdict";
+	default:
+		return NULL;
+	}
+}
+
+static void
+lane_instant(struct json *j, const struct evc__record *r)
+{
+	const char *name = instant_name(r);
+
+	if (name == NULL)
+		return;
+	instant(j, "event", "t", name, r->ns);
+	args(j, r->ns);
+	if (r->what == TRACE_VERDICT) {
+		string(j, "code", evc_status_name((evc_status)r->kind));
+		evc__out_add(j->o, ",");
+		number(j, "stragglers", r->arg);
+	} else if (r->what == TRACE_VETO) {
+		string(j, "reason", r->name);
+		evc__out_add(j->o, ",");
+		number(j, "granted_ns", r->arg);
+	} else if (r->what == TRACE_KICK || r->what == TRACE_UNBLOCK) {
+		evc__out_add(j->o, ",");
+		number(j, "times", r->arg);
+	}
+	end(j);
+}
+
+static bool
+begins_call(const struct evc__record *r)
+{
+	return r->what == TRACE_CALL || r->what == TRACE_TELL;
+}
+
+static bool
+ends_call(const struct evc__record *r)
+{
+	return r->what == TRACE_RETURN || r->what == TRACE_TOLD;
+}
+
+static void
+call(struct json *j, const struct evc__lane *l, size_t i)
+{
+	static const char *const of[] = {
+		[TRACE_FN] = "call", [TRACE_STOP] = "stop", [TRACE_REAP] = "join"
+	};
+	const struct evc__record *r = &l->rec[i];
+	size_t k = i + 1;
+
+	while (k < l->n && !ends_call(&l->rec[k]) && !begins_call(&l->rec[k]))
+		k++;
+	if (k < l->n && begins_call(&l->rec[k]))
+		return; /* the return of this one was lost */
+	slice(j, "call",
+	      r->what == TRACE_TELL ? "tells its tasks" :
+	      r->arg <= TRACE_REAP  ? of[r->arg] :
+				      "call",
+	      r->ns, k < l->n ? l->rec[k].ns : j->t->now);
+	args(j, r->ns);
+	if (r->what == TRACE_TELL) {
+		evc__out_add(j->o, ",");
+		number(j, "tasks", r->arg);
+	}
+	if (k == l->n)
+		evc__out_add(j->o, ",\"in_progress\":true");
+	end(j);
+}
+
+static void
+lane(struct json *j, const struct evc__lane *l)
+{
+	bool calls = false;
+	size_t i;
+
+	name_lane(j, l->name[0] != '\0' ? l->name : "?",
+		  evc__lane_kind(l->kind), l->group);
+	j->l = l;
+	if (l->kind < TRACE_JOINER)
+		life(j, l);
+	evc__lane_parts(j->t, l, add_part, j);
+	for (i = 0; i < l->n; i++) {
+		lane_instant(j, &l->rec[i]);
+		calls |= begins_call(&l->rec[i]);
+	}
+	if (!calls)
+		return;
+	name_lane(j, l->name[0] != '\0' ? l->name : "?", "its calls",
+		  l->group);
+	for (i = 0; i < l->n; i++)
+		if (begins_call(&l->rec[i]))
+			call(j, l, i);
+}
+
+void
+evc__trace_json(struct out *o, const struct evc__timeline *t)
+{
+	struct json j = { .o = o, .t = t, .pid = (int)getpid() };
+	const struct evc__group *g;
+	size_t i;
+
+	evc__out_add(o, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{");
+	evc__out_fmt(o, "\"writer\":\"evcoord %s\",\"clock\":\"CLOCK_MONOTONIC\"",
+		     evc_version());
+	evc__out_fmt(o, ",\"zero_ns\":%llu,\"written_ns\":%llu,\"lost\":%llu",
+		     (unsigned long long)t->since, (unsigned long long)t->now,
+		     (unsigned long long)t->lost);
+	evc__out_add(o, "},\n\"traceEvents\":[");
+	begin(&j, "M", "process_name");
+	evc__out_add(o, ",\"args\":{\"name\":");
+	evc__out_json(o, t->group[0].name);
+	evc__out_add(o, "}}");
+	for (g = t->group; g < t->group + t->n_groups; g++) {
+		group(&j, g);
+		for (i = g->first_lane; i < g->first_lane + g->n_lanes; i++)
+			lane(&j, &t->lane[i]);
+	}
+	evc__out_add(o, "\n]}\n");
+}

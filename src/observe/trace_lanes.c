@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The timeline as lanes.
+ *
+ * All records are sorted once, by coordinator, lane and time: then each
+ * coordinator, and each lane in it, is a stretch of that array.
+ */
+#include "observe/trace_lanes.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "core/ladder.h"
+
+/* ---- records ---- */
+
+struct evc__record *
+evc__timeline_add(struct evc__timeline *t)
+{
+	struct evc__record *more;
+	size_t room;
+
+	if (t->n == t->room) {
+		room = t->room > 0 ? 2 * t->room : 64;
+		more = sync_alloc(room, sizeof *more);
+		if (more == NULL)
+			return NULL;
+		if (t->n > 0)
+			memcpy(more, t->rec, t->n * sizeof *more);
+		sync_free(t->rec);
+		t->rec = more;
+		t->room = room;
+	}
+	return &t->rec[t->n++];
+}
+
+/* What a coordinator does and hears stands before its lanes. */
+static bool
+is_own(const struct evc__record *r)
+{
+	switch (r->what) {
+	case TRACE_REQUEST:
+	case TRACE_DRAIN:
+	case TRACE_CLEAR:
+	case TRACE_PHASE:
+	case TRACE_RUNG:
+		return true;
+	case TRACE_VERDICT:
+		return false;
+	default:
+		return r->kind == EVC_SCOPE || r->kind == TRACE_COORD;
+	}
+}
+
+static unsigned
+kind_of(const struct evc__record *r)
+{
+	/* A verdict has its code there. */
+	return is_own(r) ? TRACE_COORD :
+	       r->what == TRACE_VERDICT ? TRACE_JOINER :
+					  r->kind;
+}
+
+static uint64_t
+id_of(const struct evc__record *r)
+{
+	return is_own(r) ? 0 : r->id;
+}
+
+static int
+order(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Same lane? */
+static int
+by_lane(const struct evc__record *a, const struct evc__record *b)
+{
+	int o = order(a->coord, b->coord);
+
+	if (o == 0)
+		o = order(kind_of(a), kind_of(b));
+	return o != 0 ? o : order(id_of(a), id_of(b));
+}
+
+static int
+by_all(const void *x, const void *y)
+{
+	const struct evc__record *a = x, *b = y;
+	int o = by_lane(a, b);
+
+	if (o == 0)
+		o = order(a->ns, b->ns);
+	return o != 0 ? o : order(a->number, b->number);
+}
+
+static bool
+gather(const evc_coord *c, struct evc__timeline *t)
+{
+	struct evc__trace *ring = evc__trace_last(c);
+	struct evc__record *all;
+	size_t room = evc__trace_room(ring), i;
+
+	t->since = evc__trace_since(ring);
+	t->now = sync_mono();
+	/* Those alive first: who ends meanwhile is in the ring as well. */
+	if (!evc__timeline_alive(t, c))
+		return false;
+	all = sync_alloc(t->n + room, sizeof *all);
+	if (all == NULL)
+		return false;
+	memcpy(all, t->rec, t->n * sizeof *all);
+	sync_free(t->rec);
+	t->rec = all;
+	t->n += evc__trace_read(ring, all + t->n, &t->lost);
+	t->room = t->n;
+	/* What came while we looked is shown as well. */
+	for (i = 0; i < t->n; i++)
+		if (t->rec[i].ns > t->now)
+			t->now = t->rec[i].ns;
+	qsort(t->rec, t->n, sizeof *t->rec, by_all);
+	return true;
+}
+
+/* ---- groups ---- */
+
+static struct evc__group *
+find_group(const struct evc__timeline *t, uint64_t number)
+{
+	size_t lo = 0, hi = t->n_groups;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->group[mid].number < number)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->n_groups && t->group[lo].number == number ?
+		       &t->group[lo] :
+		       NULL;
+}
+
+/* What its records say of it; false: nothing. */
+static bool
+name_group(const struct evc__timeline *t, struct evc__group *g)
+{
+	bool known = false;
+	size_t i;
+
+	for (i = g->first; i < g->first + g->n_own; i++) {
+		const struct evc__record *r = &t->rec[i];
+
+		if (r->kind != EVC_SCOPE ||
+		    (r->what != TRACE_BEGIN && r->what != TRACE_END &&
+		     r->what != TRACE_ALIVE))
+			continue;
+		memcpy(g->name, r->name, sizeof g->name);
+		g->above = (uint32_t)r->arg;
+		known = true;
+	}
+	return known;
+}
+
+static bool
+make_groups(struct evc__timeline *t)
+{
+	struct evc__group *g = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < t->n; i++)
+		n += i == 0 || t->rec[i].coord != t->rec[i - 1].coord;
+	t->group = sync_alloc(n, sizeof *t->group);
+	if (t->group == NULL)
+		return false;
+	for (i = 0; i < t->n; i++) {
+		if (i == 0 || t->rec[i].coord != t->rec[i - 1].coord) {
+			g = &t->group[t->n_groups++];
+			memset(g, 0, sizeof *g);
+			g->number = t->rec[i].coord;
+			g->first = i;
+		}
+		g->n++;
+		g->n_own += is_own(&t->rec[i]);
+		/* A scope that came, and wrote all of the ring anew, while it
+		   was being read: what is there of it is no whole. */
+		if ((i + 1 == t->n ||
+		     t->rec[i + 1].coord != t->rec[i].coord) &&
+		    !name_group(t, g))
+			t->n_groups--;
+	}
+	for (g = t->group; g < t->group + t->n_groups; g++) {
+		if (g->number == 1)
+			continue;
+		g->parent = find_group(t, g->above);
+		if (g->parent == NULL)
+			g->parent = t->group;
+	}
+	/* From behind, so that scopes stand in the order of their making. */
+	while (g-- > t->group) {
+		if (g->parent == NULL)
+			continue;
+		g->beside = g->parent->below;
+		g->parent->below = g;
+	}
+	/* Parents are older. */
+	for (g = t->group; g < t->group + t->n_groups; g++)
+		g->depth = g->parent != NULL ? g->parent->depth + 1 : 0;
+	return true;
+}
+
+void
+evc__group_path(const struct evc__group *g, char *buf, size_t room)
+{
+	struct text t;
+
+	if (g->parent == NULL) {
+		evc__copy(buf, room, g->name);
+		return;
+	}
+	evc__group_path(g->parent, buf, room);
+	t = evc__text_in(buf + strlen(buf), room - strlen(buf));
+	evc__text_add(&t, " / ");
+	evc__text_add(&t, g->name);
+}
+
+/* ---- lanes ---- */
+
+static bool
+is_thread(unsigned kind)
+{
+	return kind == EVC_THREAD || kind == EVC_REGISTERED ||
+	       kind == EVC_LOOPER;
+}
+
+/* Its life, as far as it was noted. */
+static void
+read_life(const struct evc__timeline *t, struct evc__lane *l)
+{
+	uint64_t began = 0, seen_alive = 0, end = 0;
+	unsigned called = 0, returned = 0;
+	size_t i;
+
+	for (i = 0; i < l->n; i++) {
+		const struct evc__record *r = &l->rec[i];
+
+		if (r->what == TRACE_BEGIN)
+			began = r->ns;
+		else if (r->what == TRACE_ALIVE)
+			seen_alive = r->ns;
+		else if (r->what == TRACE_END)
+			end = r->ns;
+		else if (r->what == TRACE_REAPED)
+			l->reaped = r->ns;
+		if (r->what == TRACE_ALIVE || r->what == TRACE_END ||
+		    r->what == TRACE_REAPED) {
+			l->begin = r->arg != 0 ? r->arg : l->begin;
+			l->last = r->more[0] != '\0' ? r->more : l->last;
+		}
+		if (r->what == TRACE_END ||
+		    (r->what == TRACE_ALIVE && is_thread(l->kind)))
+			l->tid = r->tid;
+		called += r->what == TRACE_CALL;
+		returned += r->what == TRACE_RETURN;
+		/* One that shares another's loop has none of its own. */
+		if (l->kind == TRACE_LOOP)
+			l->loop |= r->what == TRACE_ALIVE ||
+				   r->what == TRACE_TELL || r->arg != 0;
+		if (r->name[0] != '\0' && r->what != TRACE_VETO)
+			l->name = r->name;
+	}
+	if (began != 0)
+		l->begin = began;
+	if (l->begin == 0)
+		l->begin = l->kind == TRACE_JOINER || l->kind == TRACE_WAITER ?
+				   l->rec[0].ns :
+				   t->since;
+	l->end = end != 0 ? end : l->reaped;
+	l->alive = l->end == 0;
+	/* Its end was given up by the ring: it is not there any more. */
+	if (l->alive && seen_alive == 0 && l->kind < TRACE_LOOP) {
+		l->alive = began > t->now;
+		l->end = l->rec[l->n - 1].ns;
+	}
+	if (l->alive || l->kind >= TRACE_LOOP)
+		l->end = t->now;
+	/* Loops do not end, and hooks are nothing but their calls. */
+	l->alive = l->alive && l->kind < TRACE_LOOP &&
+		   (l->kind != EVC_HOOK || called > returned);
+}
+
+static void
+to_done(enum evc__part what, uint64_t from, uint64_t to, void *arg)
+{
+	(void)from;
+	if (what == PART_AFTER || what == PART_LATE)
+		*(uint64_t *)arg = to;
+}
+
+/* The latest first; what concerns no member last. */
+static int
+by_end(const void *x, const void *y)
+{
+	const struct evc__lane *a = x, *b = y;
+	int o = order(a->kind >= TRACE_JOINER, b->kind >= TRACE_JOINER);
+
+	if (o == 0)
+		o = order(b->alive, a->alive);
+	if (o == 0)
+		o = order(b->done, a->done);
+	if (o == 0)
+		o = order(a->kind, b->kind);
+	return o != 0 ? o : order(a->id, b->id);
+}
+
+static void
+make_lane(struct evc__timeline *t, struct evc__group *g, size_t first)
+{
+	struct evc__lane *l = &t->lane[t->n_lanes++];
+	size_t i = first, end = g->first + g->n;
+
+	while (i < end && by_lane(&t->rec[i], &t->rec[first]) == 0)
+		i++;
+	l->group = g;
+	l->rec = &t->rec[first];
+	l->n = i - first;
+	l->kind = kind_of(l->rec);
+	l->id = id_of(l->rec);
+	l->name = l->last = "";
+	g->n_lanes++;
+	read_life(t, l);
+	l->done = l->end;
+	if (l->kind == TRACE_LOOP || l->kind == EVC_HOOK) {
+		l->done = l->begin;
+		evc__lane_parts(t, l, to_done, &l->done);
+	}
+}
+
+static bool
+make_lanes(struct evc__timeline *t)
+{
+	size_t i, n = 0;
+	struct evc__group *g;
+
+	for (i = 0; i < t->n; i++)
+		n += i == 0 || by_lane(&t->rec[i], &t->rec[i - 1]) != 0;
+	t->lane = sync_alloc(n, sizeof *t->lane);
+	if (t->lane == NULL)
+		return false;
+	for (g = t->group; g < t->group + t->n_groups; g++) {
+		size_t end = g->first + g->n;
+
+		g->first_lane = t->n_lanes;
+		i = g->first + g->n_own;
+		while (i < end) {
+			make_lane(t, g, i);
+			i += t->lane[t->n_lanes - 1].n;
+		}
+		qsort(&t->lane[g->first_lane], g->n_lanes, sizeof *t->lane,
+		      by_end);
+	}
+	return true;
+}
+
+const char *
+evc__lane_kind(unsigned kind)
+{
+	static const char *const name[] = {
+		"coordinator", "thread", "thread", "looper", "task",
+		"runner",      "hold",	 "hook",   "scope",
+	};
+
+	return kind == TRACE_LOOP   ? "loop" :
+	       kind == TRACE_JOINER ? "join" :
+	       kind == TRACE_WAITER ? "waiting thread" :
+	       kind < sizeof name / sizeof name[0] ? name[kind] :
+						     "?";
+}
+
+const char *
+evc__rung_name(uint64_t rung)
+{
+	static const char *const name[N_RUNGS] = {
+		[RUNG_TOLD] = "told",
+		[RUNG_HOOKS] = "hooks",
+		[RUNG_KICKS] = "kicks",
+		[RUNG_LAST_CHANCE] = "last chance",
+		[RUNG_ABANDONED] = "abandoned",
+	};
+
+	return rung < N_RUNGS ? name[rung] : "?";
+}
+
+/* ---- all of it ---- */
+
+evc_status
+evc__timeline_make(const evc_coord *c, struct evc__timeline *t)
+{
+	memset(t, 0, sizeof *t);
+	if (evc__trace_last(c) == NULL)
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "evc_trace_write: nothing was recorded");
+	if (gather(c, t) && make_groups(t) && evc__timeline_stops(t) &&
+	    make_lanes(t))
+		return 0;
+	return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+			   "evc_trace_write: no memory");
+}
+
+void
+evc__timeline_free(struct evc__timeline *t)
+{
+	sync_free(t->rec);
+	sync_free(t->group);
+	sync_free(t->lane);
+	sync_free(t->stop);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stops of a timeline, and what they make of each lane.
+ */
+#include "core/ladder.h"
+#include "observe/trace_lanes.h"
+
+/* ---- stops ---- */
+
+static bool
+made_stop(const struct evc__record *r)
+{
+	return r->what == TRACE_REQUEST && TRACE_ASKED_WON(r->arg);
+}
+
+/* One after the other, each until it is cleared. */
+static void
+read_own(struct evc__timeline *t, struct evc__group *g)
+{
+	struct evc__stop *s = NULL;
+	size_t i;
+
+	g->first_stop = t->n_stops;
+	for (i = g->first; i < g->first + g->n_own; i++) {
+		const struct evc__record *r = &t->rec[i];
+
+		if (made_stop(r)) {
+			if (s != NULL && s->to == t->now)
+				s->to = r->ns; /* its clear was lost */
+			s = &t->stop[t->n_stops++];
+			g->n_stops++;
+			s->from = r->ns;
+			s->to = t->now;
+			s->late = s->over = SYNC_FOREVER;
+			s->asked = r;
+		} else if (s != NULL && s->to == t->now &&
+			   r->what == TRACE_CLEAR)
+			s->to = r->ns;
+	}
+}
+
+static void
+sooner(uint64_t *t, uint64_t ns)
+{
+	if (ns < *t)
+		*t = ns;
+}
+
+struct evc__stop *
+evc__stop_at(const struct evc__timeline *t, const struct evc__group *g,
+	     uint64_t ns)
+{
+	size_t lo = g->first_stop, hi = lo + g->n_stops;
+
+	/* The last one that began before. */
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->stop[mid].from <= ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == g->first_stop || t->stop[lo - 1].to < ns)
+		return NULL;
+	return &t->stop[lo - 1];
+}
+
+/* When joins gave up, or found nobody. */
+static void
+read_ends(struct evc__timeline *t, const struct evc__group *g)
+{
+	size_t i;
+
+	for (i = g->first; i < g->first + g->n; i++) {
+		const struct evc__record *r = &t->rec[i];
+		bool rung = r->what == TRACE_RUNG &&
+			    r->arg == RUNG_ABANDONED;
+		struct evc__stop *s;
+
+		if (r->what != TRACE_VERDICT && !rung)
+			continue;
+		s = evc__stop_at(t, g, r->ns);
+		if (s == NULL)
+			continue;
+		if (r->what == TRACE_VERDICT && r->arg == 0)
+			sooner(&s->over, r->ns);
+		else
+			sooner(&s->late, r->ns);
+	}
+}
+
+/* What holds above holds below. */
+static void
+inherit(struct evc__timeline *t, const struct evc__group *g)
+{
+	size_t i;
+
+	for (i = g->first_stop; i < g->first_stop + g->n_stops; i++) {
+		struct evc__stop *s = &t->stop[i];
+		const struct evc__stop *up =
+			evc__stop_at(t, g->parent, s->from);
+
+		if (up == NULL)
+			continue;
+		sooner(&s->late, up->late);
+		sooner(&s->over, up->over);
+	}
+}
+
+bool
+evc__timeline_stops(struct evc__timeline *t)
+{
+	struct evc__group *g;
+	size_t i, n = 0;
+
+	for (i = 0; i < t->n; i++)
+		n += made_stop(&t->rec[i]);
+	t->stop = sync_alloc(n > 0 ? n : 1, sizeof *t->stop);
+	if (t->stop == NULL)
+		return false;
+	for (g = t->group; g < t->group + t->n_groups; g++) {
+		read_own(t, g);
+		read_ends(t, g);
+		if (g->parent != NULL)
+			inherit(t, g);
+	}
+	return true;
+}
+
+const struct evc__stop *
+evc__stop_shown(const struct evc__timeline *t,
+		const struct evc__group **ret_of)
+{
+	const struct evc__stop *s = NULL, *last;
+	const struct evc__group *g;
+
+	*ret_of = t->group;
+	for (g = t->group; g < t->group + t->n_groups; g++) {
+		if (g->n_stops == 0)
+			continue;
+		last = &t->stop[g->first_stop + g->n_stops - 1];
+		if (s == NULL || last->from > s->from) {
+			s = last;
+			*ret_of = g;
+		}
+		if (g->parent == NULL)
+			break;
+	}
+	return s;
+}
+
+/* ---- parts ---- */
+
+struct parts {
+	evc__part_fn *fn;
+	void *arg;
+};
+
+static void
+part(const struct parts *p, enum evc__part what, uint64_t from, uint64_t to)
+{
+	if (from < to)
+		p->fn(what, from, to, p->arg);
+}
+
+/* In a stop, from..to. */
+static void
+stopped(const struct parts *p, const struct evc__stop *s, uint64_t from,
+	uint64_t to)
+{
+	uint64_t late = s->late > from ? s->late : from;
+
+	part(p, PART_AFTER, from, late < to ? late : to);
+	part(p, PART_LATE, late, to);
+}
+
+/* When a loop or a hook had done its part in a stop. */
+static uint64_t
+done_with(const struct evc__lane *l, const struct evc__stop *s)
+{
+	uint64_t done = 0, to = s->over < s->to ? s->over : s->to;
+	bool tasks = false;
+	size_t i;
+
+	for (i = 0; i < l->n; i++) {
+		const struct evc__record *r = &l->rec[i];
+
+		if (r->ns < s->from || r->ns > s->to)
+			continue;
+		if (r->what == TRACE_RETURN || r->what == TRACE_HEARD ||
+		    r->what == TRACE_TOLD || r->what == TRACE_IDLE)
+			done = r->ns;
+		if (r->what == TRACE_TELL)
+			tasks = true;
+		else if (r->what == TRACE_IDLE)
+			tasks = false;
+	}
+	return done == 0 || tasks || done > to ? to : done;
+}
+
+/* Only stops ask something of it. */
+static void
+asked_parts(const struct evc__timeline *t, const struct evc__lane *l,
+	    const struct parts *p)
+{
+	const struct evc__group *g = l->group;
+	size_t i;
+
+	for (i = g->first_stop; i < g->first_stop + g->n_stops; i++) {
+		const struct evc__stop *s = &t->stop[i];
+		uint64_t from = s->from > l->begin ? s->from : l->begin;
+
+		if (from < l->end)
+			stopped(p, s, from, done_with(l, s));
+	}
+}
+
+/* Calls of joins: answered or not. */
+static void
+join_parts(const struct evc__timeline *t, const struct evc__lane *l,
+	   const struct parts *p)
+{
+	uint64_t from = 0;
+	size_t i;
+
+	for (i = 0; i < l->n; i++) {
+		const struct evc__record *r = &l->rec[i];
+
+		if (r->what == TRACE_JOIN && from == 0)
+			from = r->ns;
+		else if (r->what == TRACE_VERDICT) {
+			part(p, PART_RUNS, from != 0 ? from : t->since,
+			     r->ns);
+			from = 0;
+		}
+	}
+	if (from != 0)
+		part(p, PART_RUNS, from, t->now);
+}
+
+void
+evc__lane_parts(const struct evc__timeline *t, const struct evc__lane *l,
+		evc__part_fn *fn, void *arg)
+{
+	const struct parts p = { fn, arg };
+	const struct evc__group *g = l->group;
+	uint64_t at = l->begin;
+	size_t i;
+
+	if (l->kind == TRACE_JOINER)
+		join_parts(t, l, &p);
+	else if (l->kind == TRACE_LOOP || l->kind == EVC_HOOK)
+		asked_parts(t, l, &p);
+	if (l->kind >= TRACE_LOOP || l->kind == EVC_HOOK)
+		return;
+	for (i = g->first_stop; i < g->first_stop + g->n_stops; i++) {
+		const struct evc__stop *s = &t->stop[i];
+		uint64_t from, to = l->end < s->to ? l->end : s->to;
+
+		if (s->from >= l->end)
+			break;
+		if (s->to <= at)
+			continue;
+		part(&p, PART_RUNS, at, s->from);
+		from = s->from > at ? s->from : at;
+		stopped(&p, s, from, to);
+		at = to;
+	}
+	part(&p, PART_RUNS, at, l->end);
+	if (!l->alive && l->reaped > l->end)
+		part(&p, PART_ENDED, l->end, l->reaped);
+}

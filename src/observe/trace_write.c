@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_trace_write: what was recorded, on a descriptor.
+ */
+#include "observe/trace_lanes.h"
+#include "observe/trace_out.h"
+
+evc_status
+evc_trace_write(const evc_coord *c, int fd, unsigned format)
+{
+	evc_status st = evc__check(c, __func__);
+	struct evc__timeline t;
+	struct out *o;
+
+	if (st < 0)
+		return st;
+	if (format != EVC_TRACE_JSON && format != EVC_TRACE_SVG)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_trace_write: unknown format %u",
+				   format);
+	st = evc__timeline_make(c, &t);
+	/* Not on the stack: those of threads may be small. */
+	o = st == 0 ? sync_alloc(1, sizeof *o) : NULL;
+	if (st == 0 && o == NULL)
+		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				 "evc_trace_write: no memory");
+	if (st == 0) {
+		evc__out_begin(o, fd);
+		if (format == EVC_TRACE_JSON)
+			evc__trace_json(o, &t);
+		else
+			evc__trace_svg(o, &t);
+		st = evc__out_end(o);
+	}
+	sync_free(o);
+	evc__timeline_free(&t);
+	return st;
+}

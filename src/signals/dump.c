@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A signal that has a report written.
+ *
+ * The handler only says so and rings the helper thread, which writes it as one
+ * of its chores: nothing that a report does is safe in a handler.  Several
+ * signals that come before it does are one report.
+ *
+ * One owner in a process.  A handler runs inside `inside`; who takes the owner
+ * away waits for a moment without handlers.
+ */
+#include <signal.h>
+
+#include "base/kick.h"
+#include "base/stack.h"
+#include "core/chore.h"
+#include "signals/signals.h"
+
+/* What is to be written where; one that was replaced on the helper thread stays,
+   off, until its coordinator goes, because the helper may be in it. */
+struct dump {
+	struct evc__chore chore; /* first: run() gets it */
+	evc_coord *c;            /* set at creation */
+	int fd;
+	unsigned format;
+	bool off;                /* lock of c */
+	struct dump *next;       /* our lock */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(evc_coord *) owner;
+static struct walkers inside;
+/* atomic: handlers -> the helper */
+static _Atomic bool asked;
+
+/* lock */
+static struct dump *standing, *retired;
+/* lock; read by handlers while the owner stands */
+static int signo;
+static struct sigaction former;
+
+/* ---- the handler ---- */
+
+static void
+on_signal(int n)
+{
+	int e = errno;
+	evc_coord *c;
+
+	evc__walk_enter(&inside);
+	c = sync_load_sc(&owner);
+	if (c != NULL && !evc__same_process(c)) {
+		/* A fork child, which has inherited it alone: what would have
+		   happened without us. */
+		sigaction(n, &former, NULL);
+		raise(n);
+	} else if (c != NULL) {
+		sync_store_sc(&asked, true);
+		evc__helper_ring(c);
+	}
+	evc__walk_leave(&inside);
+	errno = e;
+}
+
+static bool
+is_ours(int n)
+{
+	struct sigaction now;
+
+	return sigaction(n, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+	       now.sa_handler == on_signal;
+}
+
+bool
+evc__dump_has(int n)
+{
+	return is_ours(n);
+}
+
+/* Helper thread. */
+static uint64_t
+run(evc_coord *c, struct evc__chore *k)
+{
+	struct dump *d = (struct dump *)k;
+	bool off;
+
+	if (!sync_load_sc(&asked) || sync_load_sc(&owner) != c)
+		return SYNC_FOREVER;
+	sync_lock(&c->lock);
+	off = d->off;
+	sync_unlock(&c->lock);
+	/* Said before it is written: a signal that comes meanwhile gets a
+	   report of its own. */
+	if (!off && sync_xchg(&asked, false))
+		(void)evc_dump(c, d->fd, d->format);
+	return SYNC_FOREVER;
+}
+
+/* ---- its coming and going ---- */
+
+/* Lock held: the handler there was. */
+static void
+restore(void)
+{
+	/* Somebody may have put one over ours: leave that. */
+	if (is_ours(signo))
+		sigaction(signo, &former, NULL);
+}
+
+/* Lock held: no handler of ours does anything from now on. */
+static void
+disarm(void)
+{
+	restore();
+	sync_store_sc(&owner, NULL);
+	evc__walk_quiet(&inside);
+	signo = 0;
+}
+
+/* No lock: it writes nothing more; by the helper thread itself that is not to
+   be waited for. */
+static void
+retire(struct dump *d)
+{
+	evc_coord *c = d->c;
+	bool helper = evc__helper_is_self(c);
+
+	sync_lock(&c->lock);
+	d->off = true;
+	if (!helper)
+		evc__chore_remove(c, &d->chore);
+	sync_unlock(&c->lock);
+	if (!helper) {
+		sync_free(d);
+		return;
+	}
+	sync_lock(&lock);
+	d->next = retired;
+	retired = d;
+	sync_unlock(&lock);
+}
+
+/* Lock held: those of c that were kept. */
+static struct dump *
+take_retired(const evc_coord *c)
+{
+	struct dump **at = &retired, *d, *all = NULL;
+
+	while ((d = *at) != NULL) {
+		if (d->c != c) {
+			at = &d->next;
+			continue;
+		}
+		*at = d->next;
+		d->next = all;
+		all = d;
+	}
+	return all;
+}
+
+/* c goes: on the helper thread only when that is not in a chore of ours. */
+static void
+release_for_free(evc_coord *c)
+{
+	struct dump *d, *next;
+
+	sync_lock(&lock);
+	d = take_retired(c);
+	if (sync_load(&owner) == c) {
+		disarm();
+		standing->next = d;
+		d = standing;
+		standing = NULL;
+	}
+	sync_unlock(&lock);
+	for (; d != NULL; d = next) {
+		next = d->next;
+		sync_lock(&c->lock);
+		if (evc__helper_is_self(c))
+			list_remove(&d->chore.node);
+		else
+			evc__chore_remove(c, &d->chore);
+		sync_unlock(&c->lock);
+		sync_free(d);
+	}
+}
+
+/* In a fork child: whoever was in a handler, or had the lock, is the
+   parent's. */
+static void
+fork_reset(void)
+{
+	sync_store(&inside.n, 0);
+	sync_store(&asked, false);
+	sync_lock_init(&lock);
+}
+
+/* Lock held, in a fork child: what its parent had. */
+static void
+forget_parents(void)
+{
+	struct dump *d, *next;
+
+	disarm();
+	standing->next = retired;
+	for (d = standing; d != NULL; d = next) {
+		next = d->next;
+		sync_free(d);
+	}
+	standing = retired = NULL;
+}
+
+static evc_status
+check(int n, int fd, unsigned format)
+{
+	unsigned form = format & ~(unsigned)EVC_DUMP_STACKS;
+	const char *why = NULL;
+	struct sigaction now;
+
+	if (!evc__signal_usable(n) || sigaction(n, NULL, &now) < 0)
+		why = "this signal cannot be caught";
+	else if (form < EVC_DUMP_TEXT || form > EVC_DUMP_METRICS)
+		why = "no such format";
+	else if (format == (EVC_DUMP_METRICS | EVC_DUMP_STACKS))
+		why = "counters have no stacks";
+	else if (fd < 0)
+		why = "no descriptor";
+	if (why != NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_dump_signal: %s", why);
+	if (evc__signals_has(n))
+		return evc__refuse(-EVC_ALREADY_EXISTS,
+				   "evc_dump_signal: signal %d asks for the "
+				   "stop",
+				   n);
+	if (n == evc__kick_signo() || n == evc__stack_signal())
+		return evc__refuse(-EVC_ALREADY_EXISTS,
+				   "evc_dump_signal: signal %d is the library's "
+				   "own",
+				   n);
+	return 0;
+}
+
+static struct dump *
+dump_new(evc_coord *c, int fd, unsigned format)
+{
+	struct dump *d = sync_alloc(1, sizeof *d);
+	bool added;
+
+	if (d == NULL)
+		return NULL;
+	d->chore.run = run;
+	list_init(&d->chore.node);
+	d->c = c;
+	d->fd = fd;
+	d->format = format;
+	sync_lock(&c->lock);
+	added = evc__chore_add(c, &d->chore);
+	sync_unlock(&c->lock);
+	if (added)
+		return d;
+	sync_free(d);
+	return NULL;
+}
+
+/* Lock held: n, which can be had, gets our handler, and what had it before gets
+   its own back. */
+static void
+move_to(evc_coord *c, int n)
+{
+	struct sigaction sa = { .sa_handler = on_signal,
+				.sa_flags = SA_RESTART };
+
+	if (sync_load(&owner) != NULL) {
+		if (n == signo)
+			return;
+		disarm();
+	}
+	/* Before the handler: it finds its owner. */
+	sigaction(n, NULL, &former);
+	signo = n;
+	sync_store(&asked, false);
+	sync_store_sc(&owner, c);
+	sigfillset(&sa.sa_mask);
+	sigaction(n, &sa, NULL);
+}
+
+/* Lock held; *ret_old: what it replaces. */
+static evc_status
+begin(evc_coord *c, int n, int fd, unsigned format, struct dump **ret_old)
+{
+	evc_coord *now = sync_load(&owner);
+	struct dump *d;
+
+	if (now != NULL && !evc__same_process(now)) {
+		forget_parents();
+		now = NULL;
+	}
+	if (now != NULL && now != c)
+		return evc__refuse(-EVC_ALREADY_EXISTS,
+				   "evc_dump_signal: %s has it", now->name);
+	d = dump_new(c, fd, format);
+	if (d == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_dump_signal: no memory, or no helper "
+				   "thread");
+	*ret_old = standing;
+	standing = d;
+	c->release_dump = release_for_free;
+	move_to(c, n);
+	return 0;
+}
+
+/* Lock held. */
+static evc_status
+end(evc_coord *c, struct dump **ret_old)
+{
+	if (sync_load(&owner) != c)
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "evc_dump_signal: %s has no signal",
+				   c->name);
+	disarm();
+	*ret_old = standing;
+	standing = NULL;
+	return 0;
+}
+
+evc_status
+evc_dump_signal(evc_coord *c, int n, int fd, unsigned format)
+{
+	evc_status st = evc__check(c, __func__);
+	struct dump *old = NULL;
+
+	if (st == 0 && c->parent != NULL)
+		st = evc__refuse(-EVC_FAILED_PRECONDITION,
+				 "evc_dump_signal: %s is a scope", c->name);
+	if (st == 0 && n != 0)
+		st = check(n, fd, format);
+	if (st == 0) {
+		evc__fork_also(fork_reset);
+		sync_lock(&lock);
+		st = n != 0 ? begin(c, n, fd, format, &old) : end(c, &old);
+		sync_unlock(&lock);
+	}
+	/* From here on the old descriptor is the caller's. */
+	if (old != NULL)
+		retire(old);
+	return n != 0 ? evc__refuse_setup(c, __func__, st) : st;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_call: a function that may hang, on a thread that can be left behind.
+ *
+ * Caller and thread share one block, and the word of its alarm says how it
+ * stands: FINISHED is set by the thread when the function has ended, LEFT by
+ * the caller when it will wait no longer; arg belongs to the one who comes
+ * second.  GONE is set by each when it needs the block no more; the second one
+ * frees it.  The listener in it is the caller's, which takes it out of the
+ * table before it leaves: the thread knows no coordinator.
+ */
+#include <signal.h>
+
+#include "base/self.h"
+#include "base/text.h"
+#include "base/tls.h"
+#include "wake/alarm.h"
+
+#define CALL_STACK ((size_t)256 << 10)
+
+#define FINISHED 1u
+#define LEFT 2u
+#define GONE 4u
+_Static_assert((FINISHED | LEFT | GONE) < ALARM_STEP, "bits below the count");
+
+struct call {
+	struct evc__alarm alarm;
+	/* set at creation */
+	int (*fn)(void *arg);
+	void *arg;
+	void (*release)(void *arg);
+	char name[16];
+	/* the thread; the caller's when FINISHED stands */
+	int result;
+	bool returned;
+};
+
+/* The last touch of one of the two. */
+static void
+part(struct call *k)
+{
+	if (sync_or(&k->alarm.word, GONE) & GONE)
+		sync_free(k);
+}
+
+/* ---- the thread ---- */
+
+static void
+hand_over(struct call *k)
+{
+	if (!(sync_or(&k->alarm.word, FINISHED) & LEFT))
+		sync_futex_wake(&k->alarm.word);
+	else if (k->release != NULL)
+		k->release(k->arg);
+	part(k);
+}
+
+/* pthread_exit or cancellation. */
+static void
+left_without_result(void *arg)
+{
+	sync_unwound();
+	hand_over(arg);
+}
+
+static void *
+call_main(void *arg)
+{
+	struct call *k = arg;
+	int old;
+
+	evc__thread_rename(k->name);
+	pthread_cleanup_push(left_without_result, k);
+	k->result = k->fn(k->arg);
+	/* From here on it comes too late to change anything. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	k->returned = true;
+	pthread_cleanup_pop(0);
+	hand_over(k);
+	return NULL;
+}
+
+static int
+create(struct call *k)
+{
+	pthread_attr_t attr;
+	sigset_t before;
+	pthread_t t;
+	int e;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, evc__stack_with_tls(CALL_STACK));
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	evc__block_signals(&before);
+	e = sync_thread_create(&t, &attr, call_main, k);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return e;
+}
+
+/* ---- the caller ---- */
+
+/* FINISHED, or why it is not waited for any longer: -code. */
+static evc_status
+wait_finished(evc_coord *c, struct call *k, uint32_t stops, uint64_t until)
+{
+	uint32_t seen;
+
+	for (;;) {
+		/* The word, then the stop: one that comes after the look has
+		   moved the word when we sleep. */
+		seen = sync_load_sc(&k->alarm.word);
+		if (seen & FINISHED)
+			return FINISHED;
+		if (evc__stop_came(c, stops))
+			return evc__end_by_stop("evc_call");
+		if (evc__wait_is_over(c, until))
+			return evc__end_by_time("evc_call");
+		evc__alarm_sleep(c, &k->alarm, seen, until);
+	}
+}
+
+/* Counted among those who wait for the stop, and in the table: evc_free has
+   seen us, or we see it. */
+static evc_status
+enlist(evc_coord *c, struct call *k)
+{
+	evc_status st = 0;
+
+	sync_lock(&c->lock);
+	st = evc__check_loop(c, "evc_call");
+	if (st == 0 && c->dying)
+		st = evc__end_by_free("evc_call");
+	if (st == 0 && !evc__alarm_set(c, &k->alarm))
+		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				 "evc_call: no memory");
+	if (st == 0)
+		sync_add(&c->n_waiters, 1);
+	sync_unlock(&c->lock);
+	return st;
+}
+
+static void
+strike(evc_coord *c, struct call *k)
+{
+	sync_lock(&c->lock);
+	evc__unlisten(c, &k->alarm.listener);
+	sync_sub(&c->n_waiters, 1);
+	sync_unlock(&c->lock);
+}
+
+/* FINISHED was there before LEFT. */
+static evc_status
+take_result(const struct call *k, int *ret_result)
+{
+	if (!k->returned)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_call: the thread ended inside fn");
+	if (ret_result != NULL)
+		*ret_result = k->result;
+	return 0;
+}
+
+/* Have the thread made.  < 0: there is none, and the block is the caller's. */
+static evc_status
+begin(evc_coord *c, struct call *k, uint32_t stops)
+{
+	evc_status st = enlist(c, k);
+	int e;
+
+	if (st < 0)
+		return st;
+	if (evc__stop_came(c, stops)) {
+		strike(c, k);
+		if (k->release != NULL)
+			k->release(k->arg);
+		return evc__end_by_stop("evc_call");
+	}
+	e = create(k);
+	if (e == 0)
+		return 0;
+	strike(c, k);
+	return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "evc_call: no thread: %s",
+			   strerror(e));
+}
+
+static evc_status
+run(evc_coord *c, struct call *k, double timeout, int *ret_result)
+{
+	uint32_t stops = WORD_STOPS(sync_load_sc(&c->word));
+	uint64_t until = evc__wait_end(c, timeout);
+	evc_status st = begin(c, k, stops);
+
+	if (st < 0) {
+		sync_free(k);
+		return st;
+	}
+	st = wait_finished(c, k, stops, until);
+	strike(c, k);
+	/* It may finish after our last look, but before this. */
+	if (st == FINISHED || (sync_or(&k->alarm.word, LEFT) & FINISHED))
+		st = take_result(k, ret_result);
+	part(k);
+	return st;
+}
+
+evc_status
+evc_call(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
+	 void (*release)(void *arg), double timeout, int *ret_result)
+{
+	evc_status st = evc__check_wait(c, timeout, __func__);
+	struct call *k;
+	int old;
+
+	if (st == 0)
+		st = evc__check_name(name, __func__);
+	if (st == 0 && fn == NULL)
+		st = evc__refuse(-EVC_INVALID_ARGUMENT,
+				 "evc_call: no function");
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
+	if (st < 0)
+		return st;
+	/* release may have a cancellation point, and we are counted. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	k = sync_alloc(1, sizeof *k);
+	if (k != NULL) {
+		k->fn = fn;
+		k->arg = arg;
+		k->release = release;
+		evc__copy(k->name, sizeof k->name,
+			  name != NULL ? name : "call");
+		sync_store(&k->alarm.n_waiting, 1);
+		st = run(c, k, timeout, ret_result);
+	} else
+		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				 "evc_call: no memory");
+	evc__gate_leave(&c->gate);
+	pthread_setcancelstate(old, NULL);
+	return st;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Conditions that hear the stop: an alarm that also evc_cond_signal rings.
+ *
+ * While a condition is there its coordinator is not freed, and while somebody
+ * waits the condition is not: so a wait keeps c by being counted in the alarm,
+ * and its last touch is that it counts itself out.
+ */
+#include "wake/alarm.h"
+
+struct evc_cond {
+	struct evc__alarm alarm;
+	evc_coord *c; /* set at creation */
+};
+
+evc_status
+evc_cond_new(evc_coord *c, evc_cond **ret_cond)
+{
+	evc_status st = evc__check(c, __func__);
+	evc_cond *cond;
+
+	if (st == 0 && ret_cond == NULL)
+		st = evc__refuse(-EVC_INVALID_ARGUMENT,
+				 "evc_cond_new: no place for the condition");
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
+	if (st < 0)
+		return st;
+	cond = sync_alloc(1, sizeof *cond);
+	sync_lock(&c->lock);
+	/* evc_free has counted them. */
+	if (c->dying)
+		st = evc__end_by_free(__func__);
+	else if (cond == NULL || !evc__alarm_set(c, &cond->alarm))
+		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				 "evc_cond_new: no memory");
+	else {
+		cond->c = c;
+		c->n_conds++;
+	}
+	sync_unlock(&c->lock);
+	if (st == 0)
+		*ret_cond = cond;
+	else
+		sync_free(cond);
+	evc__gate_leave(&c->gate);
+	return st;
+}
+
+evc_status
+evc_cond_free(evc_cond *cond)
+{
+	evc_coord *c;
+	evc_status st;
+
+	if (cond == NULL)
+		return 0;
+	c = cond->c;
+	st = evc__check(c, __func__);
+	/* c may be freed the moment it has no condition. */
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
+	if (st < 0)
+		return st;
+	sync_lock(&c->lock);
+	if (sync_load_sc(&cond->alarm.n_waiting) > 0)
+		st = evc__refuse(-EVC_FAILED_PRECONDITION,
+				 "evc_cond_free: %u wait on it",
+				 sync_load_sc(&cond->alarm.n_waiting));
+	else {
+		evc__unlisten(c, &cond->alarm.listener);
+		c->n_conds--;
+	}
+	sync_unlock(&c->lock);
+	if (st == 0)
+		sync_free(cond);
+	evc__gate_leave(&c->gate);
+	return st;
+}
+
+void
+evc_cond_signal(evc_cond *cond)
+{
+	if (cond != NULL)
+		evc__alarm_ring(&cond->alarm, 1);
+}
+
+void
+evc_cond_broadcast(evc_cond *cond)
+{
+	if (cond != NULL)
+		evc__alarm_ring(&cond->alarm, INT_MAX);
+}
+
+/* The mutex is held, and given up for each sleep. */
+static evc_status
+wait_true(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
+	  void *arg, double timeout)
+{
+	evc_coord *c = cond->c;
+	uint32_t stops = WORD_STOPS(sync_load_sc(&c->word)), seen;
+	uint64_t until = evc__wait_end(c, timeout);
+	bool woken = false;
+
+	for (;;) {
+		/* The word, then the stop, then what the mutex guards, then
+		   the mutex is given up: a stop or a signal that comes after
+		   one of these looks has moved the word when we sleep. */
+		seen = sync_load_sc(&cond->alarm.word);
+		if (evc__stop_came(c, stops))
+			return evc__end_by_stop("evc_wait_until");
+		if (is_true != NULL ? is_true(arg) : woken)
+			return 0;
+		if (evc__wait_is_over(c, until))
+			return evc__end_by_time("evc_wait_until");
+		sync_unlock(mutex);
+		woken = evc__alarm_sleep(c, &cond->alarm, seen, until);
+		sync_lock(mutex);
+	}
+}
+
+evc_status
+evc_wait_until(evc_cond *cond, pthread_mutex_t *mutex,
+	       bool (*is_true)(void *arg), void *arg, double timeout)
+{
+	evc_status st;
+	int old;
+
+	if (cond == NULL || mutex == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_wait_until: no %s",
+				   cond == NULL ? "condition" : "mutex");
+	st = evc__check_wait(cond->c, timeout, __func__);
+	if (st < 0)
+		return st;
+	/* is_true may have a cancellation point: who is cancelled there would
+	   be counted for ever. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	/* Counted with the mutex held: who changes what it guards afterwards,
+	   and signals, finds us. */
+	sync_add(&cond->alarm.n_waiting, 1);
+	st = wait_true(cond, mutex, is_true, arg, timeout);
+	sync_sub(&cond->alarm.n_waiting, 1);
+	pthread_setcancelstate(old, NULL);
+	return st;
+}

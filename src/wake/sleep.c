@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_sleep: a wait for the stop that has its time.
+ */
+#include "wake/alarm.h"
+
+evc_status
+evc_sleep(evc_coord *c, double seconds)
+{
+	evc_status st = evc__check_wait(c, seconds, __func__);
+
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
+	if (st < 0)
+		return st;
+	/* A gate of its own around that of the wait: afterwards we look at c
+	   still. */
+	if (evc_wait_for_stop(c, seconds))
+		st = evc__end_by_stop(__func__);
+	else if (evc__gate_is_shut(&c->gate))
+		st = evc__end_by_free(__func__);
+	evc__gate_leave(&c->gate);
+	return st;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_veto: more time, once.
+ */
+#include "core/join.h"
+#include "core/trace.h"
+
+#include "base/text.h"
+
+#include <math.h>
+
+/* Lock held: m's or the looper's name; NULL: there is no such member. */
+static const char *
+name_of(evc_coord *c, evc_id *id)
+{
+	struct evc__looper_view v;
+	struct evc__member *m;
+	struct evc__entry *e;
+
+	if (*id == 0) {
+		m = evc__member_self(c);
+		*id = m != NULL ? m->e.id : 0;
+		return m != NULL ? m->name : NULL;
+	}
+	e = evc__id_find(c, *id);
+	if (e == NULL)
+		return NULL;
+	if (!e->light)
+		return LIST_OF(e, struct evc__member, e)->name;
+	c->looper_ops->view(e, &v);
+	return v.name;
+}
+
+/* Lock held. */
+static bool
+asked_before(const evc_coord *c, evc_id id)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->vetoes)
+		if (LIST_OF(n, struct evc__veto, node)->id == id)
+			return true;
+	return false;
+}
+
+/* Lock held: as much of `seconds` as there is between the end as it stands and
+   the hard one. */
+static double
+to_be_had(evc_coord *c, uint64_t stop, double seconds)
+{
+	struct evc__extension e = evc__extension(c, stop);
+	uint64_t end = evc__own_end(c);
+	double room;
+
+	if (e.hard == 0 || end >= e.hard)
+		return 0;
+	room = (double)(e.hard - end) / 1e9;
+	return seconds < room ? seconds : room;
+}
+
+/* Lock held; v is used when the result is 0. */
+static evc_status
+veto(evc_coord *c, struct evc__veto *v, double seconds)
+{
+	uint64_t stop = evc__stop_time(c, sync_load_sc(&c->word));
+	const char *name = name_of(c, &v->id);
+
+	if (name == NULL)
+		return evc__refuse(-EVC_NOT_FOUND, "evc_veto: no such member");
+	if (stop == 0)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_veto: no stop was asked for");
+	if (asked_before(c, v->id))
+		return evc__refuse(-EVC_ALREADY_EXISTS,
+				   "evc_veto: %s has asked before", name);
+	v->granted = to_be_had(c, stop, seconds);
+	if (v->granted == 0)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_veto: there is nothing to extend");
+	evc__copy(v->name, sizeof v->name, name);
+	list_append(&c->vetoes, &v->node);
+	evc__trace(c, TRACE_VETO, v->id, evc__id_find(c, v->id)->kind,
+		   v->reason, evc__ns(v->granted));
+	return 0;
+}
+
+/* What is above c ends later by as much, as far as its own hard end lets it. */
+static void
+hand_up(evc_coord *c, const struct evc__veto *v)
+{
+	struct evc__veto *copy;
+
+	for (c = c->parent; c != NULL; c = c->parent) {
+		copy = sync_alloc(1, sizeof *copy);
+		if (copy == NULL)
+			return; /* it ends sooner then, as its grace says */
+		*copy = *v;
+		copy->id = 0;
+		sync_lock(&c->lock);
+		list_append(&c->vetoes, &copy->node);
+		sync_unlock(&c->lock);
+	}
+}
+
+evc_status
+evc_veto(evc_coord *c, evc_id id, double seconds, const char *reason,
+	 double *ret_granted)
+{
+	evc_status st = evc__check(c, __func__);
+	struct evc__veto *v, told;
+
+	if (st == 0 && !(seconds > 0))
+		st = evc__refuse(-EVC_INVALID_ARGUMENT,
+				 "evc_veto: seconds is no time");
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
+	if (st < 0)
+		return st;
+	v = sync_alloc(1, sizeof *v);
+	if (v == NULL) {
+		evc__gate_leave(&c->gate);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_veto: no memory");
+	}
+	v->id = id;
+	evc__copy(v->reason, sizeof v->reason, reason);
+	sync_lock(&c->lock);
+	st = veto(c, v, seconds);
+	told = *v;
+	sync_unlock(&c->lock);
+	if (st < 0)
+		sync_free(v);
+	else {
+		hand_up(c, &told);
+		/* Joins sleep until the end that was. */
+		evc__ring(c);
+		evc__ring_below(c);
+		evc__log_veto(c, told.name, told.granted, told.reason);
+		if (ret_granted != NULL)
+			*ret_granted = told.granted;
+	}
+	evc__gate_leave(&c->gate);
+	return st;
+}

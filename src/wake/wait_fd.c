@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_wait_fd and evc_poll: sleep in poll(2) on the caller's descriptors and on
+ * the coordinator's stop descriptor; where there is none to be had, for a slice
+ * of time, and look.
+ *
+ * A descriptor is a level, not a memory: a stop that is cleared at once makes
+ * it readable and drains it again, and who was woken by it sleeps on if it is
+ * drained before its poll has looked once more.  So who sleeps on it is counted
+ * (c->pollers), before it looks at the word; and evc_clear_stop waits, while
+ * the flag stands, for a moment when nobody is.  Who looked before the flag
+ * stood and is counted after it finds the flag with its second look, and
+ * leaves.
+ */
+#include <errno.h>
+
+#include "wake/alarm.h"
+
+#define SLICE_NS UINT64_C(25000000)
+#define FEW 64
+
+struct poller {
+	/* set at creation */
+	evc_coord *c;
+	struct pollfd *fds; /* the caller's n, and room for ours behind them */
+	size_t n;
+	uint64_t until;
+	const char *func;
+	uint32_t stops; /* had been when it began */
+	/* Number of the stop descriptor; -1: it is done without. */
+	int stop_fd;
+	bool counted; /* in c->pollers */
+	bool crowded; /* there is no room for one more descriptor */
+};
+
+/* Have the stop descriptor and be counted, if that can be. */
+static void
+prepare(struct poller *p)
+{
+	if (p->counted || p->crowded)
+		return;
+	p->stop_fd = evc_stop_fd(p->c);
+	if (p->stop_fd < 0)
+		return;
+	evc__walk_enter(&p->c->pollers);
+	p->counted = true;
+}
+
+/* poll(2) once, for so long at most: how many of the caller's have something to
+   say, or -errno. */
+static int
+poll_once(struct poller *p, uint64_t ns)
+{
+	bool ours = ns > 0 && p->stop_fd >= 0;
+	int n;
+
+	if (ours)
+		p->fds[p->n] = (struct pollfd){ .fd = p->stop_fd,
+						.events = POLLIN };
+	else if (ns > SLICE_NS)
+		ns = SLICE_NS;
+	n = sync_ppoll(p->fds, p->n + ours, ns);
+	if (n < 0 && errno == EINVAL && ours) {
+		/* More than RLIMIT_NOFILE, perhaps by ours alone. */
+		p->crowded = true;
+		p->stop_fd = -1;
+		return -EINTR;
+	}
+	return n < 0 ? -errno : n - (ours && p->fds[p->n].revents != 0);
+}
+
+static evc_status
+refuse_poll(const struct poller *p, int e)
+{
+	return evc__refuse(e == ENOMEM ? -EVC_RESOURCE_EXHAUSTED :
+					 -EVC_INVALID_ARGUMENT,
+			   "%s: %s", p->func, strerror(e));
+}
+
+/* > 0: so many have something to say; else how it ended. */
+static int
+wait_ready(struct poller *p)
+{
+	uint64_t now, rest;
+	int n;
+
+	if (evc__stop_came(p->c, p->stops))
+		return evc__end_by_stop(p->func);
+	for (;;) {
+		now = p->until == SYNC_FOREVER ? 0 : evc__now(p->c);
+		rest = p->until > now ? p->until - now : 0;
+		/* Who only looks needs no descriptor. */
+		if (rest > 0)
+			prepare(p);
+		/* Counted, then the look; see above. */
+		if (evc__stop_came(p->c, p->stops))
+			return evc__end_by_stop(p->func);
+		if (evc__gate_is_shut(&p->c->gate))
+			return evc__end_by_free(p->func);
+		n = poll_once(p, evc__real_ns(p->c, rest));
+		/* A stop wins over what is ready. */
+		if (evc__stop_came(p->c, p->stops))
+			return evc__end_by_stop(p->func);
+		if (n > 0)
+			return n;
+		if (n < 0 && n != -EINTR)
+			return refuse_poll(p, -n);
+		if (n == 0 && rest == 0)
+			return evc__end_by_time(p->func);
+	}
+}
+
+/* The caller is inside the gate. */
+static int
+wait_counted(struct poller *p)
+{
+	evc_coord *c = p->c;
+	int n;
+
+	/* For evc_free, which is refused while we wait for nothing that was
+	   asked for. */
+	sync_add(&c->n_waiters, 1);
+	n = wait_ready(p);
+	if (p->counted)
+		evc__walk_leave(&c->pollers);
+	sync_sub(&c->n_waiters, 1);
+	evc__gate_leave(&c->gate);
+	return n;
+}
+
+static evc_status
+begin(struct poller *p, evc_coord *c, double timeout, const char *func)
+{
+	evc_status st = evc__check_wait(c, timeout, func);
+
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, func);
+	if (st < 0)
+		return st;
+	*p = (struct poller){ .c = c, .func = func, .stop_fd = -1 };
+	p->until = evc__wait_end(c, timeout);
+	p->stops = WORD_STOPS(sync_load_sc(&c->word));
+	return 0;
+}
+
+static evc_status
+check_fd(int fd, unsigned events)
+{
+	const unsigned both = EVC_READ | EVC_WRITE;
+
+	if (fd < 0)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_wait_fd: %d is no descriptor", fd);
+	if (events == 0 || (events & ~both))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_wait_fd: events %#x are none", events);
+	return 0;
+}
+
+evc_status
+evc_wait_fd(evc_coord *c, int fd, unsigned events, double timeout,
+	    unsigned *ret_events)
+{
+	struct pollfd fds[2] = { { .fd = fd } };
+	struct poller p;
+	unsigned got = 0;
+	int n;
+	short r;
+
+	n = check_fd(fd, events);
+	if (n == 0)
+		n = begin(&p, c, timeout, __func__);
+	if (n < 0)
+		return n;
+	fds[0].events = (short)((events & EVC_READ ? POLLIN : 0) |
+				(events & EVC_WRITE ? POLLOUT : 0));
+	p.fds = fds;
+	p.n = 1;
+	n = wait_counted(&p);
+	if (n < 0)
+		return n;
+	r = fds[0].revents;
+	if (r & POLLNVAL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_wait_fd: %d is closed", fd);
+	/* The next read or write says what has gone wrong. */
+	if (r & (POLLIN | POLLERR | POLLHUP))
+		got |= EVC_READ;
+	if (r & (POLLOUT | POLLERR | POLLHUP))
+		got |= EVC_WRITE;
+	if (ret_events != NULL)
+		*ret_events = got & events;
+	return 0;
+}
+
+evc_status
+evc_poll(evc_coord *c, struct pollfd *fds, size_t n_fds, double timeout,
+	 unsigned *ret_n)
+{
+	struct pollfd few[FEW + 1], *all = few;
+	struct poller p;
+	size_t i;
+	int n;
+
+	if ((fds == NULL && n_fds > 0) || n_fds >= INT_MAX)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_poll: %zu descriptors at %s", n_fds,
+				   fds == NULL ? "NULL" : "once");
+	n = begin(&p, c, timeout, __func__);
+	if (n < 0)
+		return n;
+	if (n_fds > FEW)
+		all = sync_alloc(n_fds + 1, sizeof *all);
+	if (all == NULL) {
+		evc__gate_leave(&c->gate);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_poll: no memory");
+	}
+	if (n_fds > 0)
+		memcpy(all, fds, n_fds * sizeof *all);
+	p.fds = all;
+	p.n = n_fds;
+	n = wait_counted(&p);
+	for (i = 0; n > 0 && i < n_fds; i++)
+		fds[i].revents = all[i].revents;
+	if (all != few)
+		sync_free(all);
+	if (n < 0)
+		return n;
+	if (ret_n != NULL)
+		*ret_n = (unsigned)n;
+	return 0;
+}
