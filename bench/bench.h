@@ -236,5 +236,11 @@ void
 bench_scope(void);
 void
 bench_scopes(void);
+void
+bench_trace(void);
+void
+bench_recv(void);
+void
+bench_checkpoint(void);
 
 #endif

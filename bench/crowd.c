@@ -7,6 +7,35 @@
 
 #define STACK (64 * 1024)
 
+static void
+wait_ours(struct waiter *w)
+{
+	(void)evc_wait_for_stop(w->c, INFINITY);
+}
+
+static void
+wait_bare(struct waiter *w)
+{
+	bench_wait_until(w->bare, 1);
+}
+
+void
+crowd_turn(struct waiter *w, void (*wait)(struct waiter *w))
+{
+	struct crowd *k = w->crowd;
+
+	if (!w->tid) {
+		bench_pin(k->cpu, k->or_cpu);
+		w->tid = bench_tid();
+	}
+	if (__atomic_add_fetch(&k->here, 1, __ATOMIC_ACQ_REL) == k->n)
+		bench_futex_wake(&k->here, 1);
+	wait(w);
+	w->awake = bench_now();
+	if (__atomic_sub_fetch(&k->left, 1, __ATOMIC_ACQ_REL) == 0)
+		bench_futex_wake(&k->left, 1);
+}
+
 static void *
 run_waiter(void *arg)
 {
@@ -14,29 +43,23 @@ run_waiter(void *arg)
 	struct crowd *k = w->crowd;
 	uint32_t turn = 0;
 
-	bench_pin(k->cpu, k->or_cpu);
-	w->tid = bench_tid();
 	for (;;) {
 		bench_wait_until(&k->turn, ++turn);
 		if (k->quit)
 			return NULL;
-		if (__atomic_add_fetch(&k->here, 1, __ATOMIC_ACQ_REL) == k->n)
-			bench_futex_wake(&k->here, 1);
-		if (k->ours)
-			(void)evc_wait_for_stop(w->c, INFINITY);
-		else
-			bench_wait_until(w->bare, 1);
-		w->awake = bench_now();
-		if (__atomic_sub_fetch(&k->left, 1, __ATOMIC_ACQ_REL) == 0)
-			bench_futex_wake(&k->left, 1);
+		crowd_turn(w, k->ours ? wait_ours : wait_bare);
 	}
 }
 
 void
 crowd_make(struct crowd *k, unsigned n, int cpu, int or_cpu)
 {
+	unsigned i;
+
 	*k = (struct crowd){ .n = n, .cpu = cpu, .or_cpu = or_cpu };
 	k->w = bench_array(n, sizeof(*k->w));
+	for (i = 0; i < n; i++)
+		k->w[i].crowd = k;
 }
 
 void
@@ -44,10 +67,8 @@ crowd_start(struct crowd *k)
 {
 	unsigned i;
 
-	for (i = 0; i < k->n; i++) {
-		k->w[i].crowd = k;
+	for (i = 0; i < k->n; i++)
 		k->w[i].thread = bench_thread(run_waiter, &k->w[i], STACK);
-	}
 }
 
 static void
@@ -57,20 +78,44 @@ next_turn(struct crowd *k)
 	bench_futex_wake(&k->turn, INT_MAX);
 }
 
+static void
+begin_turn(struct crowd *k)
+{
+	k->here = 0;
+	k->left = k->n;
+}
+
+void
+crowd_expect(struct crowd *k)
+{
+	unsigned i;
+
+	begin_turn(k);
+	for (i = 0; i < k->n; i++)
+		k->w[i].tid = 0;
+}
+
+void
+crowd_gather(struct crowd *k)
+{
+	unsigned i;
+
+	bench_wait_until(&k->here, k->n);
+	for (i = 0; i < k->n; i++)
+		bench_until_asleep(k->w[i].tid);
+}
+
 void
 crowd_send(struct crowd *k, bool ours)
 {
 	unsigned i;
 
 	k->ours = ours;
-	k->here = 0;
-	k->left = k->n;
+	begin_turn(k);
 	for (i = 0; i < k->n; i++)
 		__atomic_store_n(k->w[i].bare, 0, __ATOMIC_RELAXED);
 	next_turn(k);
-	bench_wait_until(&k->here, k->n);
-	for (i = 0; i < k->n; i++)
-		bench_until_asleep(k->w[i].tid);
+	crowd_gather(k);
 }
 
 double
@@ -111,5 +156,11 @@ crowd_end(struct crowd *k)
 	for (i = 0; i < k->n; i++)
 		bench_must_sys(pthread_join(k->w[i].thread, NULL),
 			       "pthread_join");
+	crowd_leave(k);
+}
+
+void
+crowd_leave(struct crowd *k)
+{
 	free(k->w);
 }

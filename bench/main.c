@@ -55,6 +55,9 @@ static const struct group {
 	{ "drift", bench_looper_drift, "a million ticks by a scripted clock" },
 	{ "scope", bench_scope, "request until all below scopes are told" },
 	{ "scopes", bench_scopes, "what ten thousand scopes take" },
+	{ "trace", bench_trace, "the timeline, off and on" },
+	{ "recv", bench_recv, "stop of 100 threads blocked in recv" },
+	{ "checkpoint", bench_checkpoint, "a member says where it is" },
 };
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))
 
@@ -215,7 +218,7 @@ main(int argc, char **argv)
 		return run_all();
 	if (strcmp(argv[1], "--list") == 0) {
 		for (k = 0; k < N_GROUPS; k++)
-			printf("%-8s %s\n", groups[k].name, groups[k].what);
+			printf("%-10s %s\n", groups[k].name, groups[k].what);
 		return 0;
 	}
 	for (i = 1; i < argc; i++) {
