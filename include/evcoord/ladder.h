@@ -59,7 +59,9 @@ evc_ladder_set(evc_coord *c, const evc_ladder_opts *opts);
 
 /*
  * Say where this member is.  Reports show the text and its age; during a stop
- * it is progress.  Costs a store and a coarse clock, so it may stand in a loop.
+ * it is progress (not in its first milliseconds, the grain of the clock), also
+ * when the member has ended since then.  Costs a store and a coarse clock, so it
+ * may stand in a loop.
  *
  * Thread:    any.  In a looper's run, a stop hook or a task's on_stop it speaks
  *            for that callback's loop; in a thread that is no member it does
@@ -73,8 +75,9 @@ EVC_API void
 evc_checkpoint(const char *text);
 
 /*
- * Ask for more time, once in a stop for each member: the end of the stop moves
- * so many seconds, up to the ladder's hard end.  A second signal overrules it.
+ * Ask for more time, once in a stop for each member: the end of the stop, or now
+ * when that is over, moves so many seconds, up to the ladder's hard end.  A
+ * second signal overrules it.
  *
  * Thread:    any.
  * Ownership: reason is copied, cut to fit; reports and the log show it.
@@ -92,9 +95,11 @@ evc_veto(evc_coord *c, evc_id id, double seconds, const char *reason,
 /*
  * Leave with stragglers alive.  From now on c belongs to them: what they do
  * with it works on, and the last of them to end frees it, all scopes below and
- * all that belongs to it.  The calling thread's loops are let go: what lives on
- * them ends without a call, and they may be destroyed.  When nobody is alive
- * this is evc_free.
+ * all that belongs to it; a cancel hook or a condition of a thread that is no
+ * member keeps it as well.  The calling thread's loops are let go: what lives on
+ * them ends without a call (runners are asked by the helper thread from then
+ * on), and they may be destroyed.  Signal handlers that belong to c are restored
+ * at once.  When nobody is alive this is evc_free.
  *
  * Thread:    any; with a home, that loop's thread, outside ev_run.
  * Ownership: c, its scopes and its reactors are not the caller's any more.

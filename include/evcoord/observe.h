@@ -35,8 +35,9 @@ enum {
 /*
  * All kept reasons, the rungs that the stop has reached, and all members alive,
  * here and in the scopes below, as text for a person.  Of each member: name,
- * id, kind, state, its last checkpoint and the age of that, its veto, how often
- * it was unblocked and kicked.  Of a thread, while a stop stands, also what the
+ * id, kind, state, its last checkpoint and the age of that (of what runs on a
+ * loop: the loop's, while it is in the callback), its veto, how often it was
+ * unblocked and kicked.  Of a thread, while a stop stands, also what the
  * kernel says it does (state, wait channel, system call: /proc, as far as that
  * may be read) and, when evc_stack_signal was called, its stack.  Of a loop
  * that has not turned since the stop: which callback of ours it is in, or that
@@ -51,7 +52,7 @@ EVC_API size_t
 evc_report(const evc_coord *c, char *buf, size_t n);
 
 /*
- * The same as one JSON object.
+ * The same as one JSON object; for no coordinator one with "error" alone.
  *
  * Thread:    any; not a signal handler.
  * Ownership: as evc_explain.

@@ -21,7 +21,8 @@ EVC_BEGIN_DECLS_
  * Thread:    any; the handlers run wherever the kernel delivers.
  * Ownership: the handlers there were are kept and restored by
  *            evc_signals_stop or evc_free.
- * Returns:   0; -EVC_ALREADY_EXISTS when a coordinator has them;
+ * Returns:   0; -EVC_ALREADY_EXISTS when a coordinator has them, or one of them
+ *            is evc_dump_signal's;
  *            -EVC_FAILED_PRECONDITION for a scope; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */

@@ -225,6 +225,8 @@ struct evc_coord {
 	uint64_t rung_ns[5]; /* when the present stop reached each; 0: not */
 	unsigned n_kicks, n_unblocks; /* in the present stop */
 	struct list vetoes;  /* of the present stop */
+	uint64_t last_mark;  /* the latest of those that have left; see
+				ladder.c */
 	struct evc__stats stats;
 	/* atomic: evc_ladder_set -> anybody; NULL: that of the parent */
 	_Atomic(struct evc__ladder *) ladder;

@@ -66,20 +66,26 @@ later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Lock held: when somebody alive in c, or below it, said last that it gets on,
-   as marks count; 0: nobody did. */
+void
+evc__mark_leaves(evc_coord *c, const struct evc__mark *m)
+{
+	c->last_mark = later(c->last_mark, sync_load_relaxed(&m->ns));
+}
+
+/* Lock held: when somebody in c, or below it, said last that it gets on, as
+   marks count; 0: nobody did.  What one said who has ended since then counts,
+   for those who wait for what it has done. */
 static uint64_t
 last_mark(evc_coord *c)
 {
-	uint64_t last = 0;
+	uint64_t last = c->last_mark;
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->members) {
 		const struct evc__member *m =
 			LIST_OF(n, struct evc__member, node);
 
-		if (sync_load(&m->state) == EVC_LIVE)
-			last = later(last, sync_load_relaxed(&m->mark.ns));
+		last = later(last, sync_load_relaxed(&m->mark.ns));
 	}
 	LIST_EACH(n, tmp, &c->reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
@@ -129,8 +135,7 @@ evc__extension(evc_coord *c, uint64_t stop)
 	e.hard = evc__after(stop, evc__ns(o->hard_end));
 	LIST_EACH(n, tmp, &c->vetoes)
 		e.veto = evc__after(e.veto,
-				    evc__ns(LIST_OF(n, struct evc__veto, node)
-						    ->granted));
+				    LIST_OF(n, struct evc__veto, node)->ns);
 	if (o->step > 0)
 		e.progress = progress_end(c, o, stop);
 	return e;
@@ -167,6 +172,7 @@ evc__ladder_forget(evc_coord *c)
 {
 	memset(c->rung_ns, 0, sizeof c->rung_ns);
 	c->n_kicks = c->n_unblocks = 0;
+	c->last_mark = 0;
 	forget_vetoes(c);
 }
 

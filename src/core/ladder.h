@@ -59,7 +59,9 @@ struct evc__waker {
 struct evc__veto {
 	struct list node;
 	evc_id id;
-	double granted;
+	double granted; /* from the end as it stood, or from when it was asked
+			   for */
+	uint64_t ns;    /* so much it moves that end */
 	char name[48], reason[96];
 };
 
@@ -121,6 +123,8 @@ uint64_t evc__rung_due(const evc_coord *c, enum evc__rung r, uint64_t stop,
 		       uint64_t end);
 /* Lock held: the rung was reached now, unless it had been before.  true: now. */
 bool evc__rung_reached(evc_coord *c, enum evc__rung r);
+/* Lock held: who says where it is by m goes. */
+void evc__mark_leaves(evc_coord *c, const struct evc__mark *m);
 /* Lock held: what the stop that is over has left is forgotten. */
 void evc__ladder_forget(evc_coord *c);
 /* Nobody can reach c any more. */

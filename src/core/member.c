@@ -146,6 +146,7 @@ evc__member_unlink(struct evc__member *m)
 			}
 		}
 	evc__wakers_drop(m);
+	evc__mark_leaves(c, &m->mark);
 	evc__trace_member(TRACE_REAPED, m);
 	evc__id_remove(c, &m->e);
 	list_remove(&m->node);

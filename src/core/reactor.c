@@ -44,7 +44,7 @@ evc__reactor_hear(evc_reactor *r, bool yes)
 }
 
 static bool
-loopers_turn(evc_reactor *r, const struct evc__frame *f)
+loopers_turn(evc_reactor *r, const struct evc__frame *f, bool stopped)
 {
 	const struct evc__looper_ops *ops;
 
@@ -54,7 +54,7 @@ loopers_turn(evc_reactor *r, const struct evc__frame *f)
 	sync_unlock(&r->c->lock);
 	if (ops == NULL)
 		return true;
-	if (evc_should_stop(r->c) && !ops->stop(r, f))
+	if (stopped && !ops->stop(r, f))
 		return false;
 	ops->turn(r);
 	return true;
@@ -73,21 +73,34 @@ log_errors(evc_reactor *r)
 }
 
 static bool
+same_stop(const evc_coord *c, uint64_t w)
+{
+	uint64_t now = sync_load(&c->word);
+
+	return (now & WORD_FLAG) && WORD_STOPS(now) == WORD_STOPS(w);
+}
+
+static bool
 turn(evc_reactor *r)
 {
 	struct evc__frame f = { r->frames, false };
 	evc_coord *c = r->c;
+	bool stopped;
+	uint64_t w;
 
 	r->frames = &f;
 	evc__trace_heard(r);
-	sync_store(&r->heard, WORD_STOP_NUMBER(sync_load(&c->word)));
+	w = sync_load(&c->word);
+	sync_store(&r->heard, WORD_STOP_NUMBER(w));
 	log_errors(r);
 	evc__hooks_run(c, r);
 	evc__runners_turn(c, r);
-	if (evc_should_stop(c) && r->task_ops != NULL &&
-	    !r->task_ops->tell(r, &f))
+	/* A stop that came after the hooks were looked for has rung: its turn
+	   is the next. */
+	stopped = (w & WORD_FLAG) && same_stop(c, w);
+	if (stopped && r->task_ops != NULL && !r->task_ops->tell(r, &f))
 		return false;
-	if (!loopers_turn(r, &f))
+	if (!loopers_turn(r, &f, stopped))
 		return false;
 	if (r == c->home && !evc__keeper_turn(c, &f))
 		return false;
@@ -293,6 +306,7 @@ evc__reactor_release(evc_reactor *r)
 	if (c->runners != NULL)
 		c->runners->orphan(c, r);
 	list_remove(&r->node);
+	evc__mark_leaves(c, &r->mark);
 	sync_unlock(&c->lock);
 	if (r->looper_ops != NULL)
 		r->looper_ops->drop(r); /* those that never started */

@@ -207,7 +207,9 @@ add_member(struct evc__json *j, const struct evc__seen *s)
 	evc__json_string(j, "name", m->name);
 	evc__json_string(j, "state", evc__state_name(m->state));
 	evc__json_string(j, "where", m->where);
-	evc__json_seconds(j, "age", m->age > 0 ? m->age : 0);
+	evc__json_seconds_if(j, "age", m->age > 0	     ? m->age :
+				       m->kind == EVC_TASK ? -1 :
+							     0);
 	evc__json_number(j, "round", m->round);
 	add_flags(j, m->flags);
 	evc__json_number_if(j, "tid", s->tid != 0, (uint64_t)s->tid);
@@ -349,7 +351,12 @@ evc_report_json(const evc_coord *c, char *buf, size_t n)
 	struct evc__facts f;
 
 	if (evc__check(c, __func__) < 0) {
-		evc__text_add(&t, evc_last_error());
+		struct evc__json j = { .t = &t };
+
+		evc__json_begin(&j, NULL, "{");
+		evc__json_string(&j, "error", evc_last_error());
+		evc__json_end(&j, "}");
+		evc__text_add(&t, "\n");
 		return t.len;
 	}
 	evc__facts_take((evc_coord *)c, FACTS_THREADS, &f);

@@ -140,9 +140,13 @@ add_vetoes(const struct part *p)
 		if (is_member(f, v))
 			continue;
 		begin_line(p, 0);
-		evc__text_fmt(p->t, "veto by #%llu \"%s\", which has ended: "
-				    "%.3f s more: %s\n",
-			      (unsigned long long)v->id, v->name, v->granted,
+		evc__text_add(p->t, "veto by ");
+		if (v->id != 0)
+			evc__text_fmt(p->t, "#%llu \"%s\", which has ended",
+				      (unsigned long long)v->id, v->name);
+		else
+			evc__text_fmt(p->t, "\"%s\" of a scope", v->name);
+		evc__text_fmt(p->t, ": %.3f s more: %s\n", v->granted,
 			      v->reason);
 	}
 	if (f->lost_vetoes > 0) {
@@ -281,8 +285,10 @@ add_member(const struct part *p, const struct evc__seen *s)
 	evc__text_fmt(p->t, "%s \"%s\"", evc__member_kind(m->kind), m->name);
 	if (m->where[0] != '\0')
 		evc__text_fmt(p->t, " %s", m->where);
-	evc__text_fmt(p->t, ", %s, for %.3f s", evc__state_name(m->state),
-		      m->age);
+	evc__text_fmt(p->t, ", %s", evc__state_name(m->state));
+	/* A task's is known on its own loop's thread alone. */
+	if (m->kind != EVC_TASK || m->age > 0)
+		evc__text_fmt(p->t, ", for %.3f s", m->age);
 	if (m->kind == EVC_LOOPER)
 		evc__text_fmt(p->t, ", %llu runs, %llu missed",
 			      (unsigned long long)m->ticks,

@@ -43,19 +43,21 @@ asked_before(const evc_coord *c, evc_id id)
 	return false;
 }
 
-/* Lock held: as much of `seconds` as there is between the end as it stands and
-   the hard one. */
-static double
-to_be_had(evc_coord *c, uint64_t stop, double seconds)
+/* Lock held: as much of `seconds` as there is between the end as it stands, or
+   now when that is over, and the hard one. */
+static void
+grant(evc_coord *c, struct evc__veto *v, uint64_t stop, double seconds)
 {
 	struct evc__extension e = evc__extension(c, stop);
-	uint64_t end = evc__own_end(c);
+	uint64_t end = evc__own_end(c), from = evc__now(c);
 	double room;
 
-	if (e.hard == 0 || end >= e.hard)
-		return 0;
-	room = (double)(e.hard - end) / 1e9;
-	return seconds < room ? seconds : room;
+	from = from > end ? from : end;
+	if (e.hard == 0 || from >= e.hard)
+		return;
+	room = (double)(e.hard - from) / 1e9;
+	v->granted = seconds < room ? seconds : room;
+	v->ns = from - end + evc__ns(v->granted);
 }
 
 /* Lock held; v is used when the result is 0. */
@@ -73,7 +75,7 @@ veto(evc_coord *c, struct evc__veto *v, double seconds)
 	if (asked_before(c, v->id))
 		return evc__refuse(-EVC_ALREADY_EXISTS,
 				   "evc_veto: %s has asked before", name);
-	v->granted = to_be_had(c, stop, seconds);
+	grant(c, v, stop, seconds);
 	if (v->granted == 0)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_veto: there is nothing to extend");

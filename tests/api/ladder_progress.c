@@ -3,8 +3,7 @@
  * Progress: a member that says where it is gets a step more from then on, up to
  * the hard end; one that says nothing gets nothing; a second signal ends it.
  *
- * A checkpoint is stamped by the system's clock, so most of these tests use
- * that one, too: with steps so long that no machine is too slow for them, and
+ * Most of these tests use the system's clock: with steps so long that no machine is too slow for them, and
  * budgets so short that they are over at once.
  */
 #include "../support/ladder_util.h"
@@ -86,19 +85,6 @@ begin_progress(struct self *s, evc_coord *c, int what)
 	UNTIL(atomic_load(&s->g.in));
 }
 
-/*
- * The step goes with the member that it was for.  On a loop of a thread of its
- * own that may be the first to end, and its thread may be named.
- */
-static void
-ends_soon(evc_coord *c, evc_status st, const evc_verdict *v)
-{
-	if (st == 0)
-		return;
-	names_one(v, "loop");
-	ends_at_last(c);
-}
-
 START_TEST(progress_extends_the_stop)
 {
 	evc_coord *c = with_ladder(0.2, 50, 1000);
@@ -111,9 +97,32 @@ START_TEST(progress_extends_the_stop)
 	t_sleep(0.6);
 	ck_assert(!atomic_load(&j.returned));
 	atomic_store(&s.g.open, 1);
-	ends_soon(c, join_end(&j), &j.v);
+	OK(join_end(&j));
 	OK(s.status);
 	ck_assert_double_ge(j.v.took, 0.5);
+	OK(evc_free(c));
+}
+END_TEST
+
+/* What it has done may be what others wait for. */
+START_TEST(a_step_outlasts_the_member)
+{
+	evc_coord *c = with_ladder(0.2, 50, 1000);
+	struct joiner j;
+	struct self s;
+	evc_id id;
+
+	OK(evc_hold_begin(c, "waits for it", NULL, &id));
+	begin_progress(&s, c, _i);
+	OK(evc_request_stop(c, 0, NULL));
+	join_begin(&j, c, 0, 0);
+	t_sleep(0.4);
+	atomic_store(&s.g.open, 1);
+	t_sleep(0.2);
+	ck_assert(!atomic_load(&j.returned));
+	OK(evc_hold_end(c, id));
+	OK(join_end(&j));
+	OK(s.status);
 	OK(evc_free(c));
 }
 END_TEST
@@ -287,7 +296,7 @@ START_TEST(a_step_outlasts_the_callback)
 	OK(evc_request_stop(c, 0, NULL));
 	t_sleep(0.05);
 	atomic_store(&g.open, 1);
-	ends_soon(c, evc_join(c, NULL, &v), &v);
+	OK(evc_join(c, NULL, &v));
 	ck_assert_double_ge(v.took, 0.6);
 	OK(evc_free(c));
 }
@@ -364,6 +373,7 @@ main(void)
 	TCase *t = tcase_create("ladder_progress");
 
 	tcase_add_loop_test(t, progress_extends_the_stop, 0, 4);
+	tcase_add_loop_test(t, a_step_outlasts_the_member, 0, 4);
 	tcase_add_loop_test(t, up_to_the_hard_end, 0, 4);
 	tcase_add_loop_test(t, a_step_outlasts_the_callback, 0, 2);
 	tcase_add_loop_test(t, progress_in_a_scope_extends_the_stop_above, 0,

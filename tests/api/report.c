@@ -340,7 +340,8 @@ START_TEST(without_a_coordinator_they_say_why)
 	evc_report(NULL, buf, sizeof(buf));
 	ck_assert_str_eq(buf, "evc_report: no coordinator");
 	evc_report_json(NULL, buf, sizeof(buf));
-	ck_assert_str_eq(buf, "evc_report_json: no coordinator");
+	ck_assert_str_eq(buf, "{\"error\":\"evc_report_json: no "
+			      "coordinator\"}\n");
 	evc_metrics(NULL, buf, sizeof(buf));
 	ck_assert_str_eq(buf, "evc_metrics: no coordinator");
 	evc_reactor_explain(NULL, buf, sizeof(buf));

@@ -272,7 +272,83 @@ START_TEST(hooks_of_a_loop_that_is_detached_are_dropped)
 }
 END_TEST
 
-SCHEDULES_MAIN("hooks", hooks_added_while_the_stop_comes,
+/* A request that comes when the other stands at its place. */
+struct held_ask {
+	int h;
+	struct ask ask;
+};
+
+static evc_status
+ask_when_held(evc_coord *c, void *arg)
+{
+	struct held_ask *a = arg;
+	evc_status st;
+
+	if (!seam_await(a->h))
+		return -1;
+	st = do_request(c, &a->ask);
+	seam_release(a->h);
+	return st;
+}
+
+static void
+note_verdict(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	(void)v;
+	*(bool *)arg = true;
+}
+
+static void
+task_told(evc_task *t, void *arg)
+{
+	/* What the hook has counted by then. */
+	atomic_fetch_add((atomic_int *)arg, 100);
+	evc_task_end(t);
+}
+
+static evc_status
+hook_told(evc_coord *c, void *arg)
+{
+	(void)c;
+	if (atomic_load((atomic_int *)arg) == 0)
+		atomic_store((atomic_int *)arg, 1);
+	return 0;
+}
+
+/* The stop comes when a turn has looked for hooks, and not yet for tasks.  Fails
+   when that turn goes on to tell them. */
+START_TEST(hooks_come_first_when_the_stop_comes_in_the_middle_of_a_turn)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	atomic_int told = 0;
+	evc_task_class k = {.name = "task", .on_stop = task_told,
+			    .arg = &told};
+	evc_task task = {0};
+	struct held_ask held = {0, {0, "stop"}};
+	bool joined = false;
+	struct actor a;
+
+	OK(evc_on_stop(c, "hook", hook_told, &told, NULL, NULL));
+	OK(evc_task_begin(evc_home(c), &task, &k));
+	/* Another thread asks while this one stands in its turn. */
+	held.h = seam_hold_mine("xchg", "evc__runners_turn", 1);
+	actor_begin(&a, ask_when_held, c, &held);
+	/* A join begins with a turn. */
+	OK(evc_join_start(c, note_verdict, &joined, NULL));
+	while (!joined)
+		ev_run(loop, EVRUN_ONCE);
+	OK(actor_end(&a));
+	ck_assert_int_eq(atomic_load(&told), 101);
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+SCHEDULES_MAIN("hooks",
+	       hooks_come_first_when_the_stop_comes_in_the_middle_of_a_turn,
+	       hooks_added_while_the_stop_comes,
 	       hooks_removed_before_their_turn_are_not_called,
 	       hooks_removed_while_they_run_elsewhere,
 	       hooks_keep_a_join_waiting_until_they_have_returned,
