@@ -166,7 +166,7 @@ check_member(json_t *m)
 	static const struct field fields[] = {
 		{ "id", "n" },	       { "kind", "s" },
 		{ "name", "s" },       { "state", "s" },
-		{ "where", "s" },      { "age", "n" },
+		{ "where", "s" },      { "age", "n0" },
 		{ "round", "n" },      { "flags", "a" },
 		{ "tid", "n0" },       { "runs", "n0" },
 		{ "missed", "n0" },    { "count", "n0" },

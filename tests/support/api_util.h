@@ -60,7 +60,8 @@
 	do { \
 		const char *has_text_ = (text), *has_part_ = (part); \
 		ck_assert_msg(strstr(has_text_, has_part_) != NULL, \
-			      "no \"%s\" in \"%s\"", has_part_, has_text_); \
+			      "no \"%s\" in \"%.2000s\"", has_part_, \
+			      has_text_); \
 	} while (0)
 
 /* In a child of fork: say on stderr what is not so, and leave. */
