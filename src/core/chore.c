@@ -44,9 +44,11 @@ next_of(evc_coord *c, uint32_t pass)
 	LIST_EACH(n, tmp, &c->chores) {
 		struct evc__chore *k = LIST_OF(n, struct evc__chore, node);
 
-		if ((int32_t)(k->pass - pass) < 0 &&
-		    (k->running == 0 || k->again))
+		if ((int32_t)(k->pass - pass) >= 0)
+			continue;
+		if (k->running == 0 || k->again)
 			return k;
+		k->missed = true;
 	}
 	return NULL;
 }
@@ -68,6 +70,9 @@ evc__chores_run(evc_coord *c)
 		wait = w < wait ? w : wait;
 		sync_lock(&c->lock);
 		k->running--;
+		if (k->missed)
+			k->pass = pass - 1;
+		k->missed = false;
 		if (list_empty(&k->node)) /* it was removed meanwhile */
 			evc__ring(c);
 	}

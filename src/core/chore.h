@@ -16,6 +16,7 @@ struct evc__chore {
 	struct list node; /* in c->chores; a list of its own: in none */
 	unsigned running; /* threads of the helper that are in it */
 	uint32_t pass;    /* the latest in which it was run */
+	bool missed;      /* another of them came by meanwhile: once more */
 	/* set at creation: while one thread of the helper hangs in it, another
 	   may run it as well */
 	bool again;

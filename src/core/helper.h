@@ -22,6 +22,7 @@ struct evc__client {
 	struct list waiting;  /* in h->waiting while due is some time */
 	uint64_t due;         /* monotonic nanoseconds */
 	bool keeping;         /* a thread is at its keeper */
+	bool missed;          /* and another one came by meanwhile */
 };
 
 struct evc__helper_thread {

@@ -45,9 +45,11 @@ keep(struct evc__client *k, uint64_t *ret_wait)
 	sync_lock(&c->tree->lock);
 	busy = k->keeping;
 	k->keeping = true;
+	/* One of us hangs there, and looks once more afterwards. */
+	k->missed = k->missed || busy;
 	sync_unlock(&c->tree->lock);
 	if (busy)
-		return true; /* one of us hangs there */
+		return true;
 	keeping = c;
 	gone_with_it = &gone;
 	(void)evc__keeper_serve(c, &gone, ret_wait);
@@ -56,6 +58,9 @@ keep(struct evc__client *k, uint64_t *ret_wait)
 		return false;
 	sync_lock(&c->tree->lock);
 	k->keeping = false;
+	if (k->missed)
+		*ret_wait = 0;
+	k->missed = false;
 	sync_unlock(&c->tree->lock);
 	return true;
 }
@@ -65,8 +70,9 @@ static void
 serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 {
 	evc_coord *c = k->c;
-	uint64_t wait, chores;
+	uint64_t wait, chores, due;
 
+	list_remove(&k->waiting);
 	sync_unlock(&h->tree->lock);
 	serving(h, me, sync_mono() | 1);
 	evc__hooks_run(c, NULL);
@@ -74,11 +80,14 @@ serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 	if (keep(k, &wait)) {
 		wait = chores < wait ? chores : wait;
 		sync_lock(&h->tree->lock);
-		list_remove(&k->waiting);
-		if (wait != SYNC_FOREVER) {
-			k->due = sync_mono() + wait;
+		/* Another of us may have been here, and know of something that
+		   is due sooner. */
+		due = wait != SYNC_FOREVER ? sync_mono() + wait : wait;
+		if (list_empty(&k->waiting) && due != SYNC_FOREVER) {
+			k->due = due;
 			list_append(&h->waiting, &k->waiting);
-		}
+		} else if (due < k->due)
+			k->due = due;
 		sync_unlock(&h->tree->lock);
 		evc__gate_leave(&c->gate);
 	}

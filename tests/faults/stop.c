@@ -96,7 +96,7 @@ START_TEST(S4_a_request_needs_nothing_that_can_fail)
 {
 	struct rlimit usual, none;
 	struct listeners l;
-	int h[N_FALLIBLE];
+	int h[N_FALLIBLE], relief;
 	evc_reason r;
 	evc_id open; /* keeps the round open until both have asked */
 	size_t i;
@@ -105,6 +105,9 @@ START_TEST(S4_a_request_needs_nothing_that_can_fail)
 	OK(evc_hold_begin(l.c, "open", NULL, &open));
 	for (i = 0; i < N_FALLIBLE; i++)
 		h[i] = seam_fail_all(fallible[i], NULL, 1, ENOMEM);
+	/* What the join may try, on a slow machine, for a helper that is at its
+	   hook still. */
+	relief = seam_fail_all("thread_create", "evc__helper_lead", 1, ENOMEM);
 	getrlimit(RLIMIT_NOFILE, &usual);
 	none = usual;
 	none.rlim_cur = 0;
@@ -115,8 +118,11 @@ START_TEST(S4_a_request_needs_nothing_that_can_fail)
 	(void)join_end(&l.joiner);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &usual), 0);
 	for (i = 0; i < N_FALLIBLE; i++)
-		ck_assert_msg(seam_arrivals(h[i]) == 0, "%s was tried",
-			      fallible[i]);
+		ck_assert_msg(seam_arrivals(h[i]) ==
+				      (i == N_FALLIBLE - 1 ?
+					       seam_arrivals(relief) :
+					       0),
+			      "%s was tried", fallible[i]);
 	seam_reset();
 	ck_assert_int_eq(evc_raise_requested(l.c, &r), EVC_DATA_LOSS);
 	ck_assert_str_eq(r.text, "shard 3");

@@ -99,9 +99,11 @@ START_TEST(a_datagram_that_fails_is_said_again)
 	errno = 77;
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert_int_eq(errno, 77);
-	UNTIL(manager_heard(&m, "STOPPING=1\nSTATUS=stopping: 1 member left: "
-				"hold; "));
-	ck_assert_int_eq(manager_hear(&m), 2);
+	/* In one datagram; or in two, when the helper is woken once more before
+	   the status is due again. */
+	UNTIL(manager_heard(&m, "STOPPING=1\n"));
+	UNTIL(manager_heard(&m, "STATUS=stopping: 1 member left: hold; "));
+	ck_assert_int_le(manager_hear(&m), 3);
 	seam_reset();
 	OK(evc_hold_end(c, id));
 	OK(evc_join(c, NULL, NULL));

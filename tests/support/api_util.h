@@ -167,17 +167,21 @@ sleeps_on(int tid, double seconds)
 /*
  * Wait until the call that a thread made as its last one has begun to wait.  On
  * its way there it may meet a mutex whose holder is not running at the moment:
- * half a second is enough for that.
+ * half a second is enough for that.  And a join that looks for ends sleeps a
+ * millisecond at a time for as long as a scripted clock stands still: after as
+ * long, a short sleep counts as well.
  */
 static inline void
 until_asleep(int tid)
 {
-	double start = t_now();
+	double start = t_now(), lasts;
 
-	while (t_now() < start + T_LIMIT)
-		if (sleeps_on(tid, 0.01) &&
-		    (!waits_for_mutex(tid) || t_now() > start + 0.5))
+	while (t_now() < start + T_LIMIT) {
+		lasts = t_now() > start + 0.5 ? 0 : 0.01;
+		if (sleeps_on(tid, lasts) &&
+		    (!waits_for_mutex(tid) || lasts == 0))
 			return;
+	}
 }
 
 /* Is there a pidfd for threads (Linux 6.9)? */
