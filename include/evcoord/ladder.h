@@ -36,7 +36,10 @@ typedef struct evc_ladder_opts {
 	double hard_end;    /* seconds from the request that neither progress
 			       nor a veto extends anything beyond; 0 = there is
 			       nothing to extend */
-	/* The last chance, called for each member that is alive. */
+	/* The last chance of a stop of c, called for each member that is
+	   alive (stop hooks aside), also in the scopes below that have no
+	   ladder of their own.
+	   Not to free a coordinator of this tree. */
 	void (*on_last_chance)(evc_coord *c, const evc_member_info *m,
 			       void *arg);
 	void *arg;          /* for on_last_chance */

@@ -45,7 +45,9 @@ enum {
  *
  * Thread:    any; not a signal handler.
  * Ownership: as evc_explain.
- * Returns:   as evc_explain; the text may change between two calls.
+ * Returns:   as evc_explain.  The text changes from call to call, and to take a
+ *            stack ends some sleeps of the thread (nanosleep, poll): so call it
+ *            once, with room for all (64 KiB), or use evc_dump.
  * Since:     0.1
  */
 EVC_API size_t

@@ -165,9 +165,11 @@ evc_wait_until(evc_cond *cond, pthread_mutex_t *mutex,
  *             evc_cancel_pop(c, id);
  *     }
  *
- * Thread:    any; fn runs on the helper thread.  A thread that is no member
- *            must pop before it ends; what a member has left pushed is popped
- *            at its end.
+ * Thread:    any but the helper thread; fn runs on that, and may overlap with
+ *            another one's that takes long.  A thread that is no member must
+ *            pop before it ends; what a started thread has left pushed is
+ *            popped at its end, and what a registered one has on its own
+ *            coordinator.
  * Ownership: arg must live until the pop.
  * Returns:   0 and *ret_id; -EVC_CANCELLED while a stop stands;
  *            -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION,

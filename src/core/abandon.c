@@ -10,6 +10,7 @@
  */
 #include "core/chore.h"
 #include "core/join.h"
+#include "core/keeper.h"
 #include "core/scope.h"
 
 #include "base/self.h"
@@ -22,7 +23,8 @@ in_use(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	if (sync_load_sc(&c->alive) > 0 || c->n_pushed > 0 || c->n_conds > 0)
+	if (sync_load_sc(&c->alive) > 0 || c->n_pushed > 0 || c->n_conds > 0 ||
+	    evc__keeper_due(c, 0))
 		return true;
 	LIST_EACH(n, tmp, &c->joins)
 		if (!LIST_OF(n, struct evc__join, node)->internal)
@@ -95,12 +97,6 @@ why_not(evc_coord *c)
 		return "no stop was asked for";
 	if (sync_load(&c->abandoned))
 		return "it was abandoned before";
-	LIST_EACH(n, tmp, &c->joins) {
-		struct evc__join *j = LIST_OF(n, struct evc__join, node);
-
-		if (!j->internal && !j->answered && j->self == NULL)
-			return "a join is under way";
-	}
 	if (c->home != NULL && c->home->loop != NULL &&
 	    c->home->tid != evc__tid())
 		return "the home is another thread's loop";
@@ -111,6 +107,13 @@ why_not(evc_coord *c)
 		    (r->frames != NULL || r->driver != NULL ||
 		     ev_depth(r->loop) > 0))
 			return "inside ev_run of one of its loops";
+	}
+	/* After the loops: one that was left by longjmp took its join along. */
+	LIST_EACH(n, tmp, &c->joins) {
+		struct evc__join *j = LIST_OF(n, struct evc__join, node);
+
+		if (!j->internal && !j->answered && j->self == NULL)
+			return "a join is under way";
 	}
 	return NULL;
 }
@@ -130,11 +133,18 @@ next_loop(const evc_coord *c)
 	return NULL;
 }
 
+/* Scopes first: what shares a watcher goes with its owner. */
 static void
 leave_loops(evc_coord *c)
 {
 	evc_reactor *r;
+	evc_coord **s;
+	unsigned n, i;
 
+	s = evc__scopes_keep(c, &n);
+	for (i = 0; s != NULL && i < n; i++)
+		leave_loops(s[i]);
+	evc__scopes_give_back(s, n);
 	for (;;) {
 		sync_lock(&c->lock);
 		r = next_loop(c);
@@ -190,7 +200,11 @@ evc_abandon(evc_coord *c)
 	sync_unlock(&c->lock);
 	if (st < 0)
 		return st;
-	evc__coord_release(c);
+	/* Handlers first.  The messages to a service manager go on. */
+	if (c->release_signals != NULL)
+		c->release_signals(c);
+	if (c->release_dump != NULL)
+		c->release_dump(c);
 	leave_loops(c);
 	/* The gate keeps it until we have left, whoever ends meanwhile. */
 	(void)evc__gate_enter(&c->gate);
@@ -199,6 +213,8 @@ evc_abandon(evc_coord *c)
 	(void)evc__chore_add(c, c->owner);
 	evc__helper_hear(c, true);
 	sync_unlock(&c->lock);
+	/* No join does it from now on. */
+	evc__helper_relieve(c);
 	evc__gate_leave(&c->gate);
 	return 0;
 }

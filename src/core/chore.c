@@ -5,6 +5,14 @@
  */
 #include "core/chore.h"
 
+static __thread unsigned inside;
+
+bool
+evc__chores_inside(void)
+{
+	return inside > 0;
+}
+
 bool
 evc__chore_add(evc_coord *c, struct evc__chore *k)
 {
@@ -44,11 +52,9 @@ next_of(evc_coord *c, uint32_t pass)
 	LIST_EACH(n, tmp, &c->chores) {
 		struct evc__chore *k = LIST_OF(n, struct evc__chore, node);
 
-		if ((int32_t)(k->pass - pass) >= 0)
-			continue;
-		if (k->running == 0 || k->again)
+		if ((int32_t)(k->pass - pass) < 0 &&
+		    (k->running == 0 || k->again))
 			return k;
-		k->missed = true;
 	}
 	return NULL;
 }
@@ -66,13 +72,12 @@ evc__chores_run(evc_coord *c)
 		k->pass = pass;
 		k->running++;
 		sync_unlock(&c->lock);
+		inside++;
 		w = k->run(c, k);
+		inside--;
 		wait = w < wait ? w : wait;
 		sync_lock(&c->lock);
 		k->running--;
-		if (k->missed)
-			k->pass = pass - 1;
-		k->missed = false;
 		if (list_empty(&k->node)) /* it was removed meanwhile */
 			evc__ring(c);
 	}

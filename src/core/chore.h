@@ -16,7 +16,6 @@ struct evc__chore {
 	struct list node; /* in c->chores; a list of its own: in none */
 	unsigned running; /* threads of the helper that are in it */
 	uint32_t pass;    /* the latest in which it was run */
-	bool missed;      /* another of them came by meanwhile: once more */
 	/* set at creation: while one thread of the helper hangs in it, another
 	   may run it as well */
 	bool again;
@@ -28,6 +27,8 @@ bool evc__chore_add(evc_coord *c, struct evc__chore *k);
 /* Lock held, given up while it runs: afterwards it does not run.  Not by the
    helper thread. */
 void evc__chore_remove(evc_coord *c, struct evc__chore *k);
+/* Is the calling thread in one? */
+bool evc__chores_inside(void);
 /* Helper thread, no lock: run all; how long to sleep then. */
 uint64_t evc__chores_run(evc_coord *c);
 

@@ -4,6 +4,7 @@
  */
 #include "base/self.h"
 #include "base/text.h"
+#include "core/chore.h"
 #include "core/keeper.h"
 #include "core/scope.h"
 #include "core/trace.h"
@@ -232,8 +233,10 @@ inside_hook(evc_coord *c)
 	LIST_EACH(n, tmp, &c->hooks)
 		if (HOOK_OF(n)->running == evc__tid())
 			return true;
-	/* The root cannot end the thread that it is on. */
-	return c->parent == NULL && evc__helper_is_self(c);
+	/* The root cannot end the thread that it is on, and a chore is not over
+	   yet. */
+	return evc__helper_is_self(c) &&
+	       (c->parent == NULL || evc__chores_inside());
 }
 
 /* Lock held: what another thread is about to do on its loop, or NULL. */

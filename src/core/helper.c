@@ -13,8 +13,8 @@
 #include "core/helper.h"
 
 /* Any thread, signal-safe. */
-static void
-ring(struct evc__helper *h)
+void
+evc__helper_wake(struct evc__helper *h)
 {
 	int event;
 
@@ -33,7 +33,7 @@ tell(struct evc__listener *l)
 	struct evc__client *k = (struct evc__client *)l;
 
 	evc__board_light(&k->at);
-	ring(k->h);
+	evc__helper_wake(k->h);
 }
 
 /* ---- its making ---- */
@@ -76,7 +76,7 @@ make_descriptors(struct evc__helper *h)
 	}
 	sync_store_sc(&h->event, event);
 	sync_store_sc(&h->epoll, epoll);
-	ring(h);
+	evc__helper_wake(h);
 	return true;
 }
 
@@ -217,7 +217,7 @@ evc__helper_end(evc_coord *c)
 	if (c->parent != NULL || h == NULL)
 		return;
 	sync_store_sc(&h->quit, true);
-	ring(h);
+	evc__helper_wake(h);
 	evc__helper_join(h);
 	if (sync_load(&h->epoll) >= 0) {
 		sync_fd_close(sync_load(&h->epoll));

@@ -22,7 +22,6 @@ struct evc__client {
 	struct list waiting;  /* in h->waiting while due is some time */
 	uint64_t due;         /* monotonic nanoseconds */
 	bool keeping;         /* a thread is at its keeper */
-	bool missed;          /* and another one came by meanwhile */
 };
 
 struct evc__helper_thread {
@@ -52,6 +51,9 @@ struct evc__helper {
 	/* atomic: who makes a thread (lock) -> the threads */
 	_Atomic uint32_t leader;
 };
+
+/* Any thread, signal-safe: end its sleep. */
+void evc__helper_wake(struct evc__helper *h);
 
 /* ---- helper_serve.c ---- */
 

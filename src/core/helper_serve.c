@@ -26,7 +26,8 @@ static __thread struct evc__helper *self_helper;
 static __thread const evc_coord *keeping; /* at this one's keeper */
 static __thread bool *gone_with_it;       /* set when it is freed there */
 
-/* The time that a client has taken so far, for those who would relieve us. */
+/* Tree's lock held, under which the leader changes: since when we are at one
+   client, for those who would relieve us. */
 static void
 serving(struct evc__helper *h, uint32_t me, uint64_t since)
 {
@@ -45,11 +46,9 @@ keep(struct evc__client *k, uint64_t *ret_wait)
 	sync_lock(&c->tree->lock);
 	busy = k->keeping;
 	k->keeping = true;
-	/* One of us hangs there, and looks once more afterwards. */
-	k->missed = k->missed || busy;
 	sync_unlock(&c->tree->lock);
 	if (busy)
-		return true;
+		return true; /* one of us hangs there */
 	keeping = c;
 	gone_with_it = &gone;
 	(void)evc__keeper_serve(c, &gone, ret_wait);
@@ -58,9 +57,6 @@ keep(struct evc__client *k, uint64_t *ret_wait)
 		return false;
 	sync_lock(&c->tree->lock);
 	k->keeping = false;
-	if (k->missed)
-		*ret_wait = 0;
-	k->missed = false;
 	sync_unlock(&c->tree->lock);
 	return true;
 }
@@ -70,29 +66,32 @@ static void
 serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 {
 	evc_coord *c = k->c;
-	uint64_t wait, chores, due;
+	uint64_t wait, chores;
 
-	list_remove(&k->waiting);
-	sync_unlock(&h->tree->lock);
 	serving(h, me, sync_mono() | 1);
+	sync_unlock(&h->tree->lock);
 	evc__hooks_run(c, NULL);
 	chores = evc__chores_run(c);
 	if (keep(k, &wait)) {
 		wait = chores < wait ? chores : wait;
 		sync_lock(&h->tree->lock);
-		/* Another of us may have been here, and know of something that
-		   is due sooner. */
-		due = wait != SYNC_FOREVER ? sync_mono() + wait : wait;
-		if (list_empty(&k->waiting) && due != SYNC_FOREVER) {
-			k->due = due;
-			list_append(&h->waiting, &k->waiting);
-		} else if (due < k->due)
-			k->due = due;
+		if (sync_load_sc(&h->leader) != me) {
+			/* What we knew is old, and what we were in others have
+			   left out: who leads looks anew. */
+			evc__board_light(&k->at);
+			evc__helper_wake(h);
+		} else {
+			list_remove(&k->waiting);
+			if (wait != SYNC_FOREVER) {
+				k->due = sync_mono() + wait;
+				list_append(&h->waiting, &k->waiting);
+			}
+		}
 		sync_unlock(&h->tree->lock);
 		evc__gate_leave(&c->gate);
 	}
-	serving(h, me, 0);
 	sync_lock(&h->tree->lock);
+	serving(h, me, 0);
 }
 
 /* Serve all that are lit or due; how long to sleep then. */
@@ -222,10 +221,10 @@ room(struct evc__helper *h)
 	for (i = 0; i < HELPER_THREADS; i++) {
 		struct evc__helper_thread *t = &h->thread[i];
 
-		if (sync_load(&t->state) == HELPER_ENDED) {
-			sync_thread_join(t->thread, NULL, SYNC_FOREVER);
+		/* Destructors of the user's may still run there. */
+		if (sync_load(&t->state) == HELPER_ENDED &&
+		    sync_thread_join(t->thread, NULL, 0) == 0)
 			sync_store(&t->state, HELPER_FREE);
-		}
 		if (sync_load(&t->state) == HELPER_FREE)
 			return t;
 	}

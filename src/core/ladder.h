@@ -43,7 +43,8 @@ struct evc__waker {
 	struct evc__waker *outer; /* what that thread pushed before */
 	/* lock */
 	struct list node;      /* in c->wakers */
-	bool running, removed;
+	int running;           /* the thread that is in fn, or 0 */
+	bool removed;
 	bool idle;             /* there is nothing to wake yet */
 	bool left;             /* its member is gone: in c->echoes */
 	uint32_t pass;         /* the latest in which it was looked at */
@@ -92,6 +93,9 @@ void evc__waker_remove(struct evc__waker *k);
 struct evc__waker *evc__waker_push(evc_coord *c, void (*fn)(void *arg),
 				   void *arg, bool repeat);
 void evc__waker_pop(struct evc__waker *k);
+/* The calling thread is about to be what *to says it was: what it has pushed, and
+   what has woken it, stays. */
+void evc__self_keep(struct evc__self *to);
 /* m has ended and was joined: what its thread has not popped goes. */
 void evc__wakers_left(const struct evc__member *m);
 /* No lock: the same for the calling thread, which is about to end. */

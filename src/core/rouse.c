@@ -23,6 +23,9 @@
 #include "base/kick.h"
 #include "base/self.h"
 
+/* A second signal, a veto, a join may move the end meanwhile. */
+#define LOOK_NS (100 * UINT64_C(1000000))
+
 /* ---- what is woken; lock held ---- */
 
 /* Is there somebody to be woken by k? */
@@ -49,10 +52,13 @@ static void
 note(struct evc__waker *k, uint32_t stop)
 {
 	k->calls++;
-	evc__trace(k->c, k->fn != NULL ? TRACE_UNBLOCK : TRACE_KICK,
-		   k->m != NULL ? k->m->e.id : k->id,
-		   k->m != NULL ? k->m->e.kind : TRACE_COORD,
-		   k->m != NULL ? k->m->name : NULL, k->calls);
+	/* The 1st, 2nd, 4th, 8th: many who are deaf must not drive out of the
+	   timeline what they are deaf to. */
+	if ((k->calls & (k->calls - 1)) == 0)
+		evc__trace(k->c, k->fn != NULL ? TRACE_UNBLOCK : TRACE_KICK,
+			   k->m != NULL ? k->m->e.id : k->id,
+			   k->m != NULL ? k->m->e.kind : TRACE_COORD,
+			   k->m != NULL ? k->m->name : NULL, k->calls);
 	sync_store(&k->roused, stop);
 	if (k->m != NULL)
 		sync_store(&k->m->roused, stop);
@@ -75,11 +81,11 @@ call(struct evc__waker *k, uint32_t stop)
 	note(k, stop);
 	c->n_unblocks++;
 	c->stats.unblocks++;
-	k->running = true;
+	k->running = evc__tid();
 	sync_unlock(&c->lock);
 	k->fn(k->arg);
 	sync_lock(&c->lock);
-	k->running = false;
+	k->running = 0;
 	if (!k->removed)
 		return;
 	if (k->left) {
@@ -143,11 +149,15 @@ turn(struct evc__waker *k, const struct rungs *g)
 		k->due = 0;
 		k->calls = 0;
 	}
-	if (k->due < from)
-		k->due = from;
+	/* Called already, and once was enough. */
+	if (k->due == SYNC_FOREVER)
+		return SYNC_FOREVER;
+	/* The rung is asked anew each time: its stop's end may move, and tells
+	   nobody here. */
+	if (from > g->now)
+		return from - g->now < LOOK_NS ? from - g->now : LOOK_NS;
 	if (k->due > g->now)
-		return k->due != SYNC_FOREVER ? k->due - g->now :
-						SYNC_FOREVER;
+		return k->due - g->now;
 	evc__rung_reached(c, k->fn != NULL ? RUNG_HOOKS : RUNG_KICKS);
 	if (k->fn == NULL) {
 		kick(k, g->stop, g->now);
@@ -192,6 +202,12 @@ rouse(evc_coord *c, struct evc__chore *chore)
 
 		if ((int32_t)(k->pass - pass) >= 0)
 			break;
+		/* While a function ran the stop may have been cleared. */
+		w = sync_load_sc(&c->word);
+		if (!(w & WORD_FLAG) || WORD_STOP_NUMBER(w) != g.stop) {
+			wait = 0;
+			break;
+		}
 		k->pass = pass;
 		list_remove(&k->node);
 		list_append(&c->wakers, &k->node);

@@ -257,6 +257,8 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 	s->up.scope = s;
 	st = settle_in(s, o);
 	if (st < 0) {
+		/* A thread of the helper may be in it already. */
+		evc__gate_close(&s->gate);
 		evc__keeper_drop(s);
 		evc__helper_end(s);
 		if (s->home != NULL)

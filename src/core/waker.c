@@ -120,6 +120,16 @@ evc__waker_pop(struct evc__waker *k)
 }
 
 void
+evc__self_keep(struct evc__self *to)
+{
+	const struct evc__self *self = evc__self();
+
+	to->pushed = self->pushed;
+	to->roused_in = self->roused_in;
+	to->roused_stop = self->roused_stop;
+}
+
+void
 evc__wakers_left(const struct evc__member *m)
 {
 	evc_coord *c = m->c;
@@ -148,6 +158,9 @@ evc__wakers_end(void)
 	while ((k = self->pushed) != NULL) {
 		c = k->c;
 		self->pushed = k->outer;
+		/* A fork child's are its parent's. */
+		if (!evc__same_process(c))
+			continue;
 		sync_lock(&c->lock);
 		c->n_pushed--;
 		drop(k, 0);
@@ -205,7 +218,8 @@ evc__echoes(const evc_coord *c, evc_id id)
 
 	LIST_EACH(n, tmp, &c->echoes)
 		if (LIST_OF(n, const struct evc__waker, node)->id == id)
-			return !evc__helper_is_self(c);
+			return LIST_OF(n, const struct evc__waker, node)
+				       ->running != evc__tid();
 	return false;
 }
 

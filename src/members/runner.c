@@ -222,6 +222,7 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 	}
 	evc__busy_end(&busy);
 	before.mark = self->mark;
+	evc__self_keep(&before);
 	*self = before;
 }
 
@@ -336,6 +337,7 @@ describe_one(struct evc__runner *r, char *buf, size_t n)
 		buf[n - 1] = '\0';
 		finish(r);
 		before.mark = self->mark;
+		evc__self_keep(&before);
 		*self = before;
 		evc__runner_settle(r);
 	}

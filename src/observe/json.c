@@ -159,7 +159,10 @@ add_thread(struct evc__json *j, const struct evc__facts_thread *t)
 	evc__json_string_if(j, "state_name", evc__proc_state(t->proc.state));
 	evc__json_string_if(j, "wchan", t->proc.wchan);
 	evc__json_string_if(j, "syscall", t->proc.syscall);
-	evc__json_boolean(j, "blocks_signal", t->deaf);
+	if (t->known)
+		evc__json_boolean(j, "blocks_signal", t->deaf);
+	else
+		evc__json_null(j, "blocks_signal");
 	evc__json_begin(j, "stack", "[");
 	for (i = 0; i < t->n_frames; i++) {
 		evc__stack_name(t->frame[i], frame, sizeof frame);
@@ -243,7 +246,9 @@ add_loop(struct evc__json *j, const struct evc__facts_loop *l)
 	evc__json_string(j, "state", state[l->state]);
 	evc__json_seconds_if(j, "since", there ? l->silence.since_s : -1);
 	evc__json_string(j, "in",
-			 there ? evc__busy_text(l->silence.kind) : NULL);
+			 there && l->state != LOOP_TURNS ?
+				 evc__busy_text(l->silence.kind) :
+				 NULL);
 	evc__json_string_if(j, "in_name", l->silence.name);
 	evc__json_number(j, "tasks", l->n_tasks);
 	evc__json_number(j, "loopers", l->n_loopers);

@@ -183,9 +183,12 @@ add_kernel(const struct part *p, const struct evc__facts_thread *t,
 {
 	int signo = evc__kick_signo();
 
-	if (!t->known)
-		return;
 	begin_line(p, 5);
+	if (!t->known) {
+		evc__text_add(p->t, "kernel: not known, /proc cannot be read "
+				    "or it has just ended\n");
+		return;
+	}
 	evc__text_fmt(p->t, "kernel: %c", t->proc.state);
 	if (t->proc.syscall[0] != '\0')
 		evc__text_fmt(p->t, " in %s", t->proc.syscall);

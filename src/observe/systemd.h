@@ -61,6 +61,8 @@ struct evc__systemd {
 	_Atomic uint32_t stopping; /* of which somebody tells */
 	_Atomic uint32_t said;     /* of which all is said, or was tried */
 	_Atomic uint32_t unheard;  /* and was not taken */
+	uint32_t awaited; /* helper only: the stop that whoever asks for it is
+			     given a moment to tell of */
 	_Atomic uint32_t draining; /* the same, of the stop to come */
 
 	evc_id looper; /* lock */

@@ -15,6 +15,7 @@
 
 /* When the thread that tells of the stop has not got to its end yet. */
 #define RETRY_NS UINT64_C(1000000)
+#define AWAIT_NS UINT64_C(20000000)
 
 static bool
 send_text(const struct evc__systemd *sd, const char *lines)
@@ -247,6 +248,12 @@ while_stopping(struct evc__systemd *sd, uint64_t w)
 
 	/* Whoever asks may have woken us first, and have got no further.  Under
 	   the lock, for the sake of a clear. */
+	if (sync_load_sc(&sd->stopping) != n && sd->awaited != n) {
+		/* A moment for that one: what it sends has arrived when its
+		   request returns. */
+		sd->awaited = n;
+		return AWAIT_NS;
+	}
 	if (sync_load_sc(&sd->stopping) != n) {
 		sync_lock(&sd->c->lock);
 		evc__systemd_tell(&sd->listener);

@@ -148,8 +148,12 @@ headline(struct evc__picture *p)
 	evc__out_xml(p->o, p->of->name);
 	evc__out_add(p->o, "</text>\n");
 	if (p->stop == NULL) {
-		evc__out_add(p->o, "<text class=\"sub\" x=\"20\" y=\"52\">No "
-			     "stop was asked for.</text>\n");
+		evc__out_add(p->o, "<text class=\"sub\" x=\"20\" y=\"52\">");
+		evc__out_add(p->o, p->t->lost > 0 ?
+					   "The beginning was lost; nothing "
+					   "that is left tells of a stop." :
+					   "No stop was asked for.");
+		evc__out_add(p->o, "</text>\n");
 		return;
 	}
 	say_asked(p);

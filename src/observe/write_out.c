@@ -9,6 +9,7 @@
 
 /* For one that does not block and is full: a second, then it has no reader. */
 #define PATIENCE_MS 1000u
+#define ONCE_MS 1
 
 /*
  * The kernel sends SIGPIPE to the thread that writes: that thread blocks it, and
@@ -100,6 +101,11 @@ evc__write_once(int fd, const char *buf, size_t n)
 	struct pipe_guard g;
 	int saved = errno;
 
+	/* A pipe that nobody reads must not hold up who speaks. */
+	if (!sync_fd_writable(fd, ONCE_MS)) {
+		errno = saved;
+		return;
+	}
 	guard(&g);
 	unguard(&g, sync_fd_put(fd, buf, n) < 0 && errno == EPIPE);
 	errno = saved;

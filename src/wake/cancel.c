@@ -21,6 +21,9 @@ push(evc_coord *c, void (*fn)(void *arg), void *arg, unsigned flags,
 	if (evc_should_stop(c))
 		st = evc__refuse(-EVC_CANCELLED,
 				 "evc_cancel_push: a stop was asked for");
+	else if (evc__helper_is_self(c)) /* where no pop is possible */
+		st = evc__refuse(-EVC_FAILED_PRECONDITION,
+				 "evc_cancel_push: on the helper thread");
 	else
 		k = evc__waker_push(c, fn, arg, flags & EVC_CANCEL_REPEAT);
 	if (k != NULL)

@@ -32,37 +32,54 @@ tell(const evc_member_info *m, void *arg)
 {
 	struct telling *t = arg;
 
-	/* Hooks that are not due, and scopes, whose members are told of. */
+	/* Neither hooks, nor scopes, whose members are told of. */
 	if (m->state != EVC_LIVE || m->kind == EVC_HOOK || m->kind == EVC_SCOPE)
 		return true;
 	evc__text_add(&t->names, t->n++ > 0 ? ", " : "");
 	evc__text_add(&t->names, m->name);
-	if (t->o->on_last_chance != NULL)
+	return true;
+}
+
+static bool
+call(const evc_member_info *m, void *arg)
+{
+	struct telling *t = arg;
+
+	if (m->state != EVC_LIVE || m->kind == EVC_HOOK || m->kind == EVC_SCOPE)
+		return true;
+	/* It may have ended while others were called for. */
+	if (m->id == 0 || evc_member_get(t->c, m->id, NULL) == 0)
 		t->o->on_last_chance(t->c, m, t->o->arg);
 	return true;
 }
 
-/* No lock, c kept by its gate. */
+/* No lock, c kept by its gate; of c's stop with that number. */
 static void
-tell_all(evc_coord *c, const evc_ladder_opts *o)
+tell_all(evc_coord *c, const evc_ladder_opts *o, uint32_t stop)
 {
 	struct telling t = { .o = o, .c = c };
 	unsigned n, i;
+	uint64_t w;
 	bool now;
 	evc_coord **s;
 
 	t.names = evc__text_in(t.buf, sizeof t.buf);
 	evc_member_each(c, tell, &t);
 	sync_lock(&c->lock);
-	now = t.n > 0 && evc__rung_reached(c, RUNG_LAST_CHANCE);
+	w = sync_load_sc(&c->word);
+	now = t.n > 0 && (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
+	      evc__rung_reached(c, RUNG_LAST_CHANCE);
 	sync_unlock(&c->lock);
 	if (now)
 		evc__log_rung(c, RUNG_LAST_CHANCE, t.buf);
+	if (o->on_last_chance != NULL)
+		evc_member_each(c, call, &t);
 	s = evc__scopes_keep(c, &n);
 	for (i = 0; s != NULL && i < n; i++)
 		if (sync_load(&s[i]->ladder) == NULL &&
 		    sync_load_sc(&s[i]->alive) > 0)
-			tell_all(s[i], o);
+			tell_all(s[i], o,
+				 WORD_STOP_NUMBER(sync_load(&s[i]->word)));
 	evc__scopes_give_back(s, n);
 }
 
@@ -87,7 +104,7 @@ run(evc_coord *c, struct evc__chore *k)
 		return evc__real_ns(c, due - now < LOOK_NS ? due - now :
 							     LOOK_NS);
 	l->told = WORD_STOP_NUMBER(w);
-	tell_all(c, evc__ladder(c));
+	tell_all(c, evc__ladder(c), l->told);
 	return SYNC_FOREVER;
 }
 

@@ -99,7 +99,10 @@ hand_up(evc_coord *c, const struct evc__veto *v)
 		*copy = *v;
 		copy->id = 0;
 		sync_lock(&c->lock);
-		list_append(&c->vetoes, &copy->node);
+		if (sync_load_sc(&c->word) & WORD_FLAG)
+			list_append(&c->vetoes, &copy->node);
+		else
+			sync_free(copy);
 		sync_unlock(&c->lock);
 	}
 }

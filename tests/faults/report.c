@@ -250,7 +250,7 @@ START_TEST(a_report_without_descriptors)
 	seam_fail_all("open_read", NULL, 1, EMFILE);
 	evc_report(k.c, text, sizeof text);
 	HAS(text, "\"its-thread\"");
-	ck_assert_ptr_null(strstr(text, "kernel: "));
+	HAS(text, "     kernel: not known");
 	seam_reset();
 	scene_end(&k);
 }
