@@ -314,9 +314,9 @@ typedef struct evc_member_opts {
 	unsigned missed;          /* loopers: EVC_MISSED_..., or at most n */
 	/* At a stop: wake this member, whatever it is blocked in; arg is the
 	   member's (of evc_reactor_start the setup's; NULL where there is none:
-	   registered threads, holds, children) and must live as long.  Called on the helper thread, again and again, 1 ms
-	   doubling to 25 ms, until it has ended; of a guard, until it
-	   returns. */
+	   registered threads, holds, children) and must live as long.  Called
+	   on the helper thread, again and again, 1 ms doubling to 25 ms, until
+	   it has ended; of a guard, until it returns. */
 	void (*unblock)(void *arg);
 	evc_fn *start;            /* loopers: called once before the first
 				     run, there where it runs; not 0: no run

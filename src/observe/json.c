@@ -34,7 +34,8 @@
  *			not reached), hook_calls, kick_calls
  *	vetoes		array of: id, name, granted, reason
  *	members		array of: id (0: a task), kind, name, state, where, age (or
- *			null: of tasks on another thread's loop), round, flags (array of strings), tid (or null), runs and
+ *			null: of tasks on another thread's loop), round, flags
+ *			(array of strings), tid (or null), runs and
  *			missed (loopers, else null), count (of tasks that it
  *			stands for, else null), checkpoint (object with text and
  *			age, or null), unblocks, kicks, veto (object with
