@@ -216,6 +216,7 @@ check "none cut" test "$(count cut)" = 0
 
 echo "# under load"
 start_server -l 2 -g 600 -a "$tmp/log"
+rm -f "$tmp/got"
 "$bin/client" load -c 8 -s 600 -h "$port" 0 1000 4096 150000 >"$tmp/client" &
 client=$!
 others=("$client")
@@ -225,6 +226,7 @@ if command -v curl >/dev/null; then
 		"http://127.0.0.1:$port/10000000.bin" &
 	curl=$!
 	others+=("$curl")
+	check "curl has begun" until_true test -s "$tmp/got"
 else
 	curl=''
 	echo "SKIP the slow download: no curl"
