@@ -31,10 +31,11 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c);
  * pushed, c has scopes or conditions, a loop of another thread is attached, or
  * one of c is run by evc_run or evc_reactor_run; evc_last_error() names them.
  * A stop hook that runs on the helper thread is waited for, and so is what wakes
- * members; hooks that are due and did not begin are dropped.  Registered threads that have ended are reaped first.  Allowed as
- * the last touch in the callback of evc_join_start.  Ends, joins and waits of
- * members may still be returning on other threads: they are waited for.  A
- * request by a thread that is no member must not run beside it.
+ * members; hooks that are due and did not begin are dropped.  Registered threads
+ * that have ended are reaped first.  Allowed as the last touch in the callback
+ * of evc_join_start.  Ends, joins and waits of members may still be returning on
+ * other threads: they are waited for.  A request by a thread that is no member
+ * must not run beside it.
  *
  * Thread:    any; with a home, that loop's thread.  Not in a stop hook.
  * Ownership: c is gone after 0, and with it every reactor.  NULL is fine.

@@ -298,7 +298,8 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 /* ---- the end of the loop, or of the reactor ---- */
 
 /* Lock held, given up around calls.  The loop was destroyed: they have ended,
-   and are told by their stop hook alone.  Those that were never alive stay, so that a resume says why they cannot be. */
+   and are told by their stop hook alone.  Those that were never alive stay, so
+   that a resume says why they cannot be. */
 static void
 lose(struct evc__loopers *t)
 {
