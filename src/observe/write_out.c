@@ -9,7 +9,7 @@
 
 /* For one that does not block and is full: a second, then it has no reader. */
 #define PATIENCE_MS 1000u
-#define ONCE_MS 1
+#define ONCE_MS 200
 
 /*
  * The kernel sends SIGPIPE to the thread that writes: that thread blocks it, and
@@ -95,17 +95,23 @@ evc__write_out(int fd, const char *buf, size_t n)
 			   strerror_r(e, why, sizeof why));
 }
 
+/* atomic: who speaks last -> who speaks next; a hint, and no more */
+static _Atomic bool clogged;
+
 void
 evc__write_once(int fd, const char *buf, size_t n)
 {
 	struct pipe_guard g;
 	int saved = errno;
 
-	/* A pipe that nobody reads must not hold up who speaks. */
-	if (!sync_fd_writable(fd, ONCE_MS)) {
+	/* A pipe that nobody reads must not hold up who speaks: a slow reader is
+	   waited for, but not again until it has read on. */
+	if (!sync_fd_writable(fd, sync_load(&clogged) ? 0 : ONCE_MS)) {
+		sync_store(&clogged, true);
 		errno = saved;
 		return;
 	}
+	sync_store(&clogged, false);
 	guard(&g);
 	unguard(&g, sync_fd_put(fd, buf, n) < 0 && errno == EPIPE);
 	errno = saved;
