@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-enum { MANAGER_MOST = 512 };
+enum { MANAGER_MOST = 4096 };
 
 struct manager {
 	int fd;
@@ -22,7 +22,7 @@ struct manager {
 	/* what was said: each datagram, and all of them */
 	int n;
 	char *said[MANAGER_MOST];
-	char all[64 * 1024];
+	char all[512 * 1024];
 	size_t len;
 };
 
