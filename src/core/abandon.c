@@ -201,10 +201,7 @@ evc_abandon(evc_coord *c)
 	if (st < 0)
 		return st;
 	/* Handlers first.  The messages to a service manager go on. */
-	if (c->release_signals != NULL)
-		c->release_signals(c);
-	if (c->release_dump != NULL)
-		c->release_dump(c);
+	evc__coord_release_handlers(c);
 	leave_loops(c);
 	/* The gate keeps it until we have left, whoever ends meanwhile. */
 	(void)evc__gate_enter(&c->gate);

@@ -19,11 +19,11 @@ evc__stop_time(evc_coord *c, uint64_t w)
 	if (!(w & WORD_FLAG))
 		return 0;
 	r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
-	if (r == NULL && c->seen_ns == 0)
+	if (r != NULL)
+		return r->mono_ns != 0 ? r->mono_ns : 1;
+	if (c->seen_ns == 0)
 		c->seen_ns = evc__now(c) | 1; /* 0 would be "no stop" */
-	c->rung_ns[RUNG_TOLD] = r == NULL ? c->seen_ns :
-				r->mono_ns != 0 ? r->mono_ns : 1;
-	return c->rung_ns[RUNG_TOLD];
+	return c->seen_ns;
 }
 
 double

@@ -299,21 +299,21 @@ why_not(evc_coord *c, char *buf, size_t room)
 }
 
 void
-evc__coord_release(evc_coord *c)
+evc__coord_release_handlers(evc_coord *c)
 {
 	if (c->release_signals != NULL)
 		c->release_signals(c);
 	if (c->release_dump != NULL)
 		c->release_dump(c);
-	if (c->release_systemd != NULL)
-		c->release_systemd(c);
 }
 
 void
 evc__coord_take_down(evc_coord *c)
 {
 	/* Handlers first: they could ask for a stop. */
-	evc__coord_release(c);
+	evc__coord_release_handlers(c);
+	if (c->release_systemd != NULL)
+		c->release_systemd(c);
 	/* Ends, joins and waits that are just returning on other threads - or
 	   that were about to sleep: those see that the word has changed, and
 	   then that the gate is shut.  Above, joins come in by the gate as

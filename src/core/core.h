@@ -222,7 +222,8 @@ struct evc_coord {
 	struct evc__chore *rouse;
 	struct evc__chore *last_chance; /* or NULL */
 	struct evc__chore *owner; /* set by evc_abandon */
-	uint64_t rung_ns[5]; /* when the present stop reached each; 0: not */
+	uint64_t rung_ns[5]; /* when the present stop reached each; 0: not, or
+				the first, which is the stop itself */
 	unsigned n_kicks, n_unblocks; /* in the present stop */
 	struct list vetoes;  /* of the present stop */
 	uint64_t last_mark;  /* the latest of those that have left; see
@@ -246,8 +247,8 @@ void evc__coord_destroy(evc_coord *c);
 /* Nobody else but those inside the gate, and the helper, can reach c: take it
    down and free it. */
 void evc__coord_take_down(evc_coord *c);
-/* What the process does for c - signal handlers, messages - ends. */
-void evc__coord_release(evc_coord *c);
+/* The signal handlers that belong to c go. */
+void evc__coord_release_handlers(evc_coord *c);
 
 /* 0, or why a call may not go on: c is NULL or inherited by a fork child. */
 evc_status evc__check(const evc_coord *c, const char *func);

@@ -14,10 +14,8 @@
 #include "core/helper.h"
 #include "core/keeper.h"
 
-#include <signal.h>
-
 #include "base/self.h"
-#include "base/tls.h"
+#include "base/spawn.h"
 
 #define HELPER_STACK (256u << 10)
 
@@ -250,20 +248,16 @@ bool
 evc__helper_lead(struct evc__helper *h)
 {
 	struct evc__helper_thread *t = room(h);
-	pthread_attr_t attr;
-	sigset_t old;
+	struct evc__spawn s;
 	int e;
 
 	if (t == NULL)
 		return false;
 	t->h = h;
 	t->number = sync_load(&h->leader) + 1;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, evc__stack_with_tls(HELPER_STACK));
-	evc__block_signals(&old);
-	e = sync_thread_create(&t->thread, &attr, helper_main, t);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
+	evc__spawn_begin(&s, HELPER_STACK, false);
+	e = sync_thread_create(&t->thread, &s.attr, helper_main, t);
+	evc__spawn_end(&s);
 	if (e != 0)
 		return false;
 	sync_store(&t->state, HELPER_RUNS);

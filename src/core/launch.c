@@ -4,10 +4,9 @@
  * does before and after its function: for every kind of member that has one.
  */
 #include <limits.h>
-#include <signal.h>
-
 #include "base/kick.h"
 #include "base/self.h"
+#include "base/spawn.h"
 #include "base/tls.h"
 #include "core/ladder.h"
 
@@ -95,17 +94,12 @@ evc__launch_check(size_t stack, const char *func)
 static int
 create(struct evc__pthread *p, size_t stack)
 {
-	pthread_attr_t attr;
-	sigset_t old;
+	struct evc__spawn s;
 	int e;
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr,
-				  evc__stack_with_tls(with_default(stack)));
-	evc__block_signals(&old);
-	e = sync_thread_create(&p->m.thread, &attr, thread_main, p);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
+	evc__spawn_begin(&s, with_default(stack), false);
+	e = sync_thread_create(&p->m.thread, &s.attr, thread_main, p);
+	evc__spawn_end(&s);
 	return e;
 }
 

@@ -34,7 +34,7 @@ wanted(const struct evc__waker *k)
 {
 	const struct evc__member *m = k->m;
 
-	if (k->removed || k->running || k->idle)
+	if (k->running || k->idle)
 		return false;
 	if (m == NULL)
 		return true;

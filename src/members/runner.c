@@ -11,11 +11,9 @@
  */
 #include "members/runner.h"
 
-#include <signal.h>
-
 #include "base/self.h"
+#include "base/spawn.h"
 #include "base/text.h"
-#include "base/tls.h"
 
 #define JOIN_STACK ((size_t)256 << 10)
 #define QUESTION_NS UINT64_C(10000000) /* for how long a report waits */
@@ -142,8 +140,7 @@ static bool
 join_on_a_thread(struct evc__runner *r)
 {
 	evc_coord *c = r->m.c;
-	pthread_attr_t attr;
-	sigset_t old;
+	struct evc__spawn s;
 	pthread_t t;
 	int e;
 
@@ -152,13 +149,9 @@ join_on_a_thread(struct evc__runner *r)
 		return false;
 	r->call = RUNNER_JOINED;
 	r->caller = 0;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, evc__stack_with_tls(JOIN_STACK));
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	evc__block_signals(&old);
-	e = sync_thread_create(&t, &attr, join_main, r);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
+	evc__spawn_begin(&s, JOIN_STACK, true);
+	e = sync_thread_create(&t, &s.attr, join_main, r);
+	evc__spawn_end(&s);
 	if (e != 0) {
 		r->call = RUNNER_IDLE;
 		evc__gate_leave(&c->gate);

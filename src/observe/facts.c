@@ -101,12 +101,12 @@ copy_ladder(evc_coord *c, struct evc__facts *f)
 
 	f->stop_age = stop != 0 ? ((double)f->now - (double)stop) / 1e9 : -1;
 	for (i = 0; i < N_RUNGS; i++) {
+		uint64_t at = i == RUNG_TOLD ? stop : c->rung_ns[i];
+
 		f->rung[i] = -1;
-		if (stop == 0 || c->rung_ns[i] == 0)
+		if (stop == 0 || at == 0)
 			continue;
-		f->rung[i] = c->rung_ns[i] > stop ?
-				     (double)(c->rung_ns[i] - stop) / 1e9 :
-				     0;
+		f->rung[i] = at > stop ? (double)(at - stop) / 1e9 : 0;
 	}
 	f->n_kicks = c->n_kicks;
 	f->n_unblocks = c->n_unblocks;
@@ -274,21 +274,11 @@ static void
 take_scopes(evc_coord *c, struct evc__facts *f)
 {
 	struct evc__facts **end = &f->below, **all;
-	evc_coord **below = NULL;
-	struct list *l, *tmp;
 	unsigned n, i, k;
+	evc_coord **below = evc__scopes_keep(c, &n);
 
-	sync_lock(&c->lock);
-	n = length(&c->scopes);
-	if (n > 0)
-		below = sync_alloc(n, sizeof *below);
 	f->lost_scopes = below == NULL ? n : 0;
-	n = 0;
-	LIST_EACH(l, tmp, &c->scopes)
-		if (below != NULL && evc__gate_enter(&SCOPE_OF(l)->gate))
-			below[n++] = SCOPE_OF(l);
-	sync_unlock(&c->lock);
-	for (i = k = 0; i < n; i++) {
+	for (i = k = 0; below != NULL && i < n; i++) {
 		*end = sync_alloc(1, sizeof **end);
 		if (*end != NULL) {
 			(*end)->up = f;

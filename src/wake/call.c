@@ -9,11 +9,9 @@
  * frees it.  The listener in it is the caller's, which takes it out of the
  * table before it leaves: the thread knows no coordinator.
  */
-#include <signal.h>
-
 #include "base/self.h"
+#include "base/spawn.h"
 #include "base/text.h"
-#include "base/tls.h"
 #include "wake/alarm.h"
 
 #define CALL_STACK ((size_t)256 << 10)
@@ -83,18 +81,13 @@ call_main(void *arg)
 static int
 create(struct call *k)
 {
-	pthread_attr_t attr;
-	sigset_t before;
+	struct evc__spawn s;
 	pthread_t t;
 	int e;
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, evc__stack_with_tls(CALL_STACK));
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	evc__block_signals(&before);
-	e = sync_thread_create(&t, &attr, call_main, k);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	evc__spawn_begin(&s, CALL_STACK, true);
+	e = sync_thread_create(&t, &s.attr, call_main, k);
+	evc__spawn_end(&s);
 	return e;
 }
 

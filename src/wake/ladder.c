@@ -27,13 +27,20 @@ struct telling {
 	char buf[160];
 };
 
+/* Neither hooks, nor scopes, whose members are told of. */
 static bool
-tell(const evc_member_info *m, void *arg)
+is_told_of(const evc_member_info *m)
+{
+	return m->state == EVC_LIVE && m->kind != EVC_HOOK &&
+	       m->kind != EVC_SCOPE;
+}
+
+static bool
+name(const evc_member_info *m, void *arg)
 {
 	struct telling *t = arg;
 
-	/* Neither hooks, nor scopes, whose members are told of. */
-	if (m->state != EVC_LIVE || m->kind == EVC_HOOK || m->kind == EVC_SCOPE)
+	if (!is_told_of(m))
 		return true;
 	evc__text_add(&t->names, t->n++ > 0 ? ", " : "");
 	evc__text_add(&t->names, m->name);
@@ -45,10 +52,9 @@ call(const evc_member_info *m, void *arg)
 {
 	struct telling *t = arg;
 
-	if (m->state != EVC_LIVE || m->kind == EVC_HOOK || m->kind == EVC_SCOPE)
-		return true;
 	/* It may have ended while others were called for. */
-	if (m->id == 0 || evc_member_get(t->c, m->id, NULL) == 0)
+	if (is_told_of(m) &&
+	    (m->id == 0 || evc_member_get(t->c, m->id, NULL) == 0))
 		t->o->on_last_chance(t->c, m, t->o->arg);
 	return true;
 }
@@ -64,7 +70,7 @@ tell_all(evc_coord *c, const evc_ladder_opts *o, uint32_t stop)
 	evc_coord **s;
 
 	t.names = evc__text_in(t.buf, sizeof t.buf);
-	evc_member_each(c, tell, &t);
+	evc_member_each(c, name, &t);
 	sync_lock(&c->lock);
 	w = sync_load_sc(&c->word);
 	now = t.n > 0 && (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
