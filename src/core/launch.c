@@ -4,6 +4,7 @@
  * does before and after its function: for every kind of member that has one.
  */
 #include <limits.h>
+
 #include "base/kick.h"
 #include "base/self.h"
 #include "base/spawn.h"
