@@ -4,20 +4,12 @@
 # dnsd.sh - the example DNS server: what it answers to dig, and how it stops
 # with whatever clients and threads do meanwhile.
 #
-# The folder of the built examples comes by EVC_EXAMPLES (default:
-# build/examples at the top); EVC_WRAP, if set, is a command that the server is
-# run under.  Nothing here waits for a time but for conditions, $limit seconds
-# at most; how long the stops took is printed, and judged with generous limits.
+# How long the stops took is printed, and judged with generous limits.
+# shellcheck disable=SC2154 # bin, tmp, server, others, limit: lib.sh
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
-
-here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 99
-bin=${EVC_EXAMPLES:-$here/../../build/examples}
-limit=60
+. "$(dirname -- "$0")/lib.sh"
 soon=5000 # milliseconds: "at once", on a machine with much else to do
-server=''
-others=()
-failures=0
 
 skip() {
 	echo "SKIP dnsd.sh: $*"
@@ -26,49 +18,8 @@ skip() {
 
 [ -x "$bin/dnsd" ] || skip "no $bin/dnsd: it is not built without libldns"
 command -v dig >/dev/null || skip "no dig (Debian: bind9-dnsutils)"
-tmp=$(mktemp -d) || exit 99
-
-cleanup() {
-	local pid
-
-	for pid in $server "${others[@]}"; do
-		kill -KILL "$pid" 2>/dev/null
-	done
-	rm -rf "$tmp"
-}
-trap cleanup EXIT
-trap 'exit 99' HUP INT TERM
-trap '' PIPE # a connection that the server closed is a result, no accident
-
-# check TEXT COMMAND...: one result.
-check() {
-	local text=$1
-
-	shift
-	if "$@"; then
-		echo "ok: $text"
-	else
-		echo "FAILED: $text: $*"
-		failures=$((failures + 1))
-	fi
-}
-
-# until_true COMMAND...: wait for it; false when the time is over.
-until_true() {
-	local end=$((SECONDS + limit))
-
-	until "$@"; do
-		[ $SECONDS -gt $end ] && return 1
-		sleep 0.01
-	done
-}
 
 # ---- the server --------------------------------------------------------------
-
-# Has it ended?  A zombie has: nobody has waited for it yet.
-ended() {
-	! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"
-}
 
 # start OPTION...: sets server and port.  With $descriptors set, it gets no more
 # than that many.

@@ -2,19 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # server_lib.sh - what the tests of the example server share.
-#
-# Sourced by bash, whose /dev/tcp gives raw connections.  The folder of the
-# built examples comes by EVC_EXAMPLES (default: build/examples at the top);
-# EVC_WRAP, if set, is a command that the server is run under, such as
-# `libtool --mode=execute valgrind`.  Nothing here waits for a time, all for
-# conditions, $limit seconds at most.
-
-here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 99
-bin=${EVC_EXAMPLES:-$here/../../build/examples}
-limit=60
-server=''
-others=()
-failures=0
+# shellcheck disable=SC2154 # bin, tmp, server, port: lib.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
 for program in server client; do
 	if [ ! -x "$bin/$program" ]; then
@@ -22,47 +11,6 @@ for program in server client; do
 		exit 99
 	fi
 done
-tmp=$(mktemp -d) || exit 99
-
-cleanup() {
-	local pid
-
-	for pid in $server "${others[@]}"; do
-		kill -KILL "$pid" 2>/dev/null
-	done
-	rm -rf "$tmp"
-}
-trap cleanup EXIT
-trap 'exit 99' HUP INT TERM
-trap '' PIPE # a connection that the server closed is a result, no accident
-
-# check TEXT COMMAND...: one result.
-check() {
-	local text=$1
-
-	shift
-	if "$@"; then
-		echo "ok: $text"
-	else
-		echo "FAILED: $text: $*"
-		failures=$((failures + 1))
-	fi
-}
-
-# until_true COMMAND...: wait for it; false when the time is over.
-until_true() {
-	local end=$((SECONDS + limit))
-
-	until "$@"; do
-		[ $SECONDS -gt $end ] && return 1
-		sleep 0.02
-	done
-}
-
-# Has it ended?  A zombie has: nobody has waited for it yet.
-ended() {
-	! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"
-}
 
 # start_server OPTION...: sets server and port; serves $tmp/www.  With
 # $descriptors set, it gets no more than that many.
