@@ -13,7 +13,7 @@ static int
 refused_at_each(const char *op, int err, bool on_loop)
 {
 	struct ev_loop *loop = on_loop ? ev_loop_new(0) : NULL;
-	evc_systemd_opts o = { .watchdog = 0.01 };
+	evc_systemd_opts o = { .watchdog = 60 };
 	int fds, threads, n = 0, h;
 	struct manager m;
 	evc_status st;
