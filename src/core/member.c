@@ -348,10 +348,14 @@ evc__members_reap(evc_coord *c, uint64_t ns)
 	return true;
 }
 
+/* How long a thread whose function has returned may take to be gone, where an
+   answer depends on it. */
+#define GOING_NS UINT64_C(1000000000)
+
 void
 evc__members_refresh(evc_coord *c)
 {
-	evc__members_reap(c, BACKOFF_MOST_NS);
+	evc__members_reap(c, GOING_NS);
 	evc__probe_all(c);
 }
 

@@ -221,15 +221,17 @@ END_TEST
 /* A look-up that nobody answers: a read of what nobody writes. */
 struct look_up {
 	int fd;
-	atomic_int *released;
+	atomic_int *begun, *released;
 };
 
 static int
 look_up(void *arg)
 {
+	struct look_up *l = arg;
 	char byte;
 
-	return (int)read(((struct look_up *)arg)->fd, &byte, 1);
+	atomic_store(l->begun, 1);
+	return (int)read(l->fd, &byte, 1);
 }
 
 static void
@@ -258,16 +260,16 @@ START_TEST(a_member_in_a_call_without_a_way_out_ends_at_the_stop)
 {
 	evc_coord *c = new_coord(NULL);
 	struct look_up *l = calloc(1, sizeof(*l));
-	static atomic_int released;
+	static atomic_int begun, released;
 	evc_verdict v;
 	int fd[2];
 
 	OK(pipe(fd));
-	atomic_store(&released, 0);
 	l->fd = fd[0];
+	l->begun = &begun;
 	l->released = &released;
 	OK(evc_thread_start(c, "looks up", looks_up, l, NULL, NULL));
-	t_sleep(0.02);
+	UNTIL(atomic_load(&begun));
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_join(c, NULL, &v));
 	ck_assert_uint_eq(v.n_errors, 0);

@@ -183,8 +183,10 @@ is_killed(enum drive d, double own_grace, double grace, bool frozen)
 	kid_add(&s, "deaf-child", &k, own_grace, 0);
 	OK(evc_request_stop(s.c, 0, NULL));
 	ck_assert_int_eq(evc_join(s.c, &opts, &v), EVC_DEADLINE_EXCEEDED);
-	/* Its end comes at once, but perhaps after the verdict. */
-	HAS(v.n_stragglers > 0 ? v.error.text : v.error.who, "deaf-child");
+	/* Its end comes at once, but perhaps after the verdict; and a loop that
+	   only it has kept may be late. */
+	ck_assert(strstr(v.error.text, "deaf-child") != NULL ||
+		  strstr(v.error.who, "deaf-child") != NULL);
 	ck_assert_double_ge(v.took, least * 0.999);
 	ck_assert_double_lt(v.took, T_LIMIT);
 	UNTIL(kid_has_ended(&k));

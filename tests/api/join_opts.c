@@ -320,21 +320,21 @@ START_TEST(J1_the_grace_counts_on_the_clock_from_stop_and_start)
 	OK(evc_hold_begin(c, "hold", NULL, &hold));
 	join_begin(&first, c, 10, 0);
 	scripted_advance(10000); /* before a stop no time counts */
-	ck_assert(!has_returned(&first));
+	ck_assert(still_waits(&first));
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_reason_get(c, 0, &r));
 	ck_assert_uint_eq(r.mono_ns, atomic_load(&scripted_ns));
 	scripted_advance(9.5);
-	ck_assert(!has_returned(&first));
+	ck_assert(still_waits(&first));
 	join_begin(&second, c, 10, 0); /* counts from its own start */
 	scripted_advance(1);
-	ck_assert(has_returned(&first));
+	RETURNS(&first);
 	ck_assert_int_eq(join_end(&first), EVC_DEADLINE_EXCEEDED);
 	ck_assert_double_eq_tol(first.v.took, 10.5, 0.001);
 	scripted_advance(8.5);
-	ck_assert(!has_returned(&second));
+	ck_assert(still_waits(&second));
 	scripted_advance(1);
-	ck_assert(has_returned(&second));
+	RETURNS(&second);
 	ck_assert_int_eq(join_end(&second), EVC_DEADLINE_EXCEEDED);
 	ck_assert_double_eq_tol(second.v.took, 20, 0.001);
 	OK(evc_hold_end(c, hold));
@@ -370,9 +370,9 @@ START_TEST(J1_two_minutes_are_the_default)
 	OK(evc_request_stop(c, 0, NULL));
 	join_begin(&j, c, 0, 0);
 	scripted_advance(119.9);
-	ck_assert(!has_returned(&j));
+	ck_assert(still_waits(&j));
 	scripted_advance(0.2);
-	ck_assert(has_returned(&j));
+	RETURNS(&j);
 	ck_assert_int_eq(join_end(&j), EVC_DEADLINE_EXCEEDED);
 	OK(evc_hold_end(c, hold));
 	OK(evc_free(c));

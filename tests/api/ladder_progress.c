@@ -3,10 +3,13 @@
  * Progress: a member that says where it is gets a step more from then on, up to
  * the hard end; one that says nothing gets nothing; a second signal ends it.
  *
- * Most of these tests use the system's clock: with steps so long that no machine is too slow for them, and
- * budgets so short that they are over at once.
+ * Most of these tests use the system's clock: with steps so long that no machine
+ * is too slow for them, and budgets so short that they are over soon.
  */
 #include "../support/ladder_util.h"
+
+/* A budget in which a thread of a busy machine still says a word. */
+#define SOON 0.8
 
 static evc_coord *
 with_ladder(double budget, double step, double hard_end)
@@ -87,19 +90,19 @@ begin_progress(struct self *s, evc_coord *c, int what)
 
 START_TEST(progress_extends_the_stop)
 {
-	evc_coord *c = with_ladder(0.2, 50, 1000);
+	evc_coord *c = with_ladder(SOON, 50, 1000);
 	struct joiner j;
 	struct self s;
 
 	begin_progress(&s, c, _i);
 	OK(evc_request_stop(c, 0, NULL));
 	join_begin(&j, c, 0, 0);
-	t_sleep(0.6);
+	t_sleep(2 * SOON);
 	ck_assert(!atomic_load(&j.returned));
 	atomic_store(&s.g.open, 1);
 	OK(join_end(&j));
 	OK(s.status);
-	ck_assert_double_ge(j.v.took, 0.5);
+	ck_assert_double_ge(j.v.took, 1.9 * SOON);
 	OK(evc_free(c));
 }
 END_TEST
@@ -107,7 +110,7 @@ END_TEST
 /* What it has done may be what others wait for. */
 START_TEST(a_step_outlasts_the_member)
 {
-	evc_coord *c = with_ladder(0.2, 50, 1000);
+	evc_coord *c = with_ladder(SOON, 50, 1000);
 	struct joiner j;
 	struct self s;
 	evc_id id;
@@ -116,9 +119,9 @@ START_TEST(a_step_outlasts_the_member)
 	begin_progress(&s, c, _i);
 	OK(evc_request_stop(c, 0, NULL));
 	join_begin(&j, c, 0, 0);
-	t_sleep(0.4);
+	t_sleep(1.5 * SOON);
 	atomic_store(&s.g.open, 1);
-	t_sleep(0.2);
+	t_sleep(0.5 * SOON);
 	ck_assert(!atomic_load(&j.returned));
 	OK(evc_hold_end(c, id));
 	OK(join_end(&j));
@@ -129,7 +132,7 @@ END_TEST
 
 START_TEST(up_to_the_hard_end)
 {
-	evc_coord *c = with_ladder(0.1, 50, 0.7);
+	evc_coord *c = with_ladder(SOON, 50, 2 * SOON);
 	struct self s;
 	evc_verdict v;
 
@@ -137,7 +140,7 @@ START_TEST(up_to_the_hard_end)
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert_int_eq(evc_join(c, NULL, &v), EVC_DEADLINE_EXCEEDED);
 	HAS(v.error.text, "slow");
-	ck_assert_double_ge(v.took, 0.69);
+	ck_assert_double_ge(v.took, 1.99 * SOON);
 	ck_assert_double_lt(v.took, T_LIMIT);
 	atomic_store(&s.g.open, 1);
 	ends_at_last(c);
@@ -169,7 +172,7 @@ says_once(evc_coord *c, void *arg)
 
 START_TEST(one_word_is_one_step)
 {
-	evc_coord *c = with_ladder(0.2, 1, 1000);
+	evc_coord *c = with_ladder(SOON, 1, 1000);
 	struct once o = { .say = 0 };
 	evc_verdict v;
 
@@ -190,7 +193,7 @@ END_TEST
 
 START_TEST(progress_in_a_scope_extends_the_stop_above)
 {
-	evc_coord *c = with_ladder(0.2, 50, 1000), *low = NULL;
+	evc_coord *c = with_ladder(SOON, 50, 1000), *low = NULL;
 	struct joiner j;
 	struct self s;
 
@@ -199,7 +202,7 @@ START_TEST(progress_in_a_scope_extends_the_stop_above)
 	begin_progress(&s, low, 0);
 	OK(evc_request_stop(c, 0, NULL));
 	join_begin(&j, _i ? low : c, 0, 0);
-	t_sleep(0.6);
+	t_sleep(2 * SOON);
 	ck_assert(!atomic_load(&j.returned));
 	atomic_store(&s.g.open, 1);
 	OK(join_end(&j));
@@ -273,7 +276,7 @@ winds_up(evc_coord *c, void *arg)
 {
 	(void)c;
 	(void)arg;
-	t_sleep(0.6); /* and says nothing */
+	t_sleep(2 * SOON); /* and says nothing */
 	return 0;
 }
 
@@ -282,7 +285,7 @@ winds_up(evc_coord *c, void *arg)
 START_TEST(a_step_outlasts_the_callback)
 {
 	evc_member_opts o = { .stop = winds_up, .flags = EVC_OWN_THREAD };
-	evc_coord *c = with_ladder(0.2, 50, 1000);
+	evc_coord *c = with_ladder(SOON, 50, 1000);
 	struct guest g = { 0 };
 	evc_verdict v;
 
@@ -297,7 +300,7 @@ START_TEST(a_step_outlasts_the_callback)
 	t_sleep(0.05);
 	atomic_store(&g.open, 1);
 	OK(evc_join(c, NULL, &v));
-	ck_assert_double_ge(v.took, 0.6);
+	ck_assert_double_ge(v.took, 2 * SOON);
 	OK(evc_free(c));
 }
 END_TEST
@@ -306,7 +309,7 @@ END_TEST
 START_TEST(progress_extends_the_grace)
 {
 	evc_ladder_opts o = { .step = 500, .hard_end = 1000 };
-	evc_config cfg = { .grace = 0.2 };
+	evc_config cfg = { .grace = SOON };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	struct joiner j;
 	struct self s;
@@ -315,7 +318,7 @@ START_TEST(progress_extends_the_grace)
 	begin_progress(&s, c, 0);
 	OK(evc_request_stop(c, 0, NULL));
 	join_begin(&j, c, 0, 0);
-	t_sleep(0.6);
+	t_sleep(2 * SOON);
 	ck_assert(!atomic_load(&j.returned));
 	atomic_store(&s.g.open, 1);
 	OK(join_end(&j));
@@ -328,7 +331,7 @@ a_second_signal(bool veto)
 {
 	evc_signals_opts so = { .stop = { SIGUSR1 },
 				.short_grace = EVC_NO_GRACE };
-	evc_coord *c = with_ladder(veto ? 300 : 0.2, 500, 1000);
+	evc_coord *c = with_ladder(veto ? 300 : SOON, 500, 1000);
 	double granted = 0;
 	evc_id hold = 0;
 	struct joiner j;
@@ -341,7 +344,7 @@ a_second_signal(bool veto)
 	join_begin(&j, c, 0, 0);
 	if (veto)
 		OK(evc_veto(c, hold, 500, "not yet", &granted));
-	t_sleep(0.4);
+	t_sleep(1.5 * SOON);
 	ck_assert(!atomic_load(&j.returned));
 	OK(raise(SIGUSR1));
 	UNTIL(atomic_load(&j.returned));

@@ -415,6 +415,7 @@ START_TEST(idle_its_thread_sleeps)
 	memset(&l, 0, sizeof(l));
 	rig_scripted(&r, _i);
 	looper_begin(&r, &l, 0.2, NULL);
+	UNTIL_RUNS(&r, &l, 1);
 	t_sleep(0.25);
 	ck_assert(stays_asleep(l.tid, 0.005));
 	ck_assert_int_eq(l.runs, 1);

@@ -141,9 +141,9 @@ START_TEST(the_clock_is_the_parents)
 	ck_assert_uint_eq(reason_of(s, 0).mono_ns, scripted_clock(NULL));
 	join_begin(&j, s, 0, 0);
 	scripted_advance(4);
-	ck_assert(!has_returned(&j));
+	ck_assert(still_waits(&j));
 	scripted_advance(1.5);
-	ck_assert(has_returned(&j));
+	RETURNS(&j);
 	ck_assert_int_eq(join_end(&j), EVC_DEADLINE_EXCEEDED);
 	OK(evc_hold_end(s, id));
 	OK(evc_free(s));

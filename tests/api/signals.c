@@ -305,9 +305,9 @@ grace_is(double configured, double expected)
 	raise(SIGTERM);
 	join_begin(&j, c, 0, 0);
 	scripted_advance(expected - 0.1);
-	ck_assert(!has_returned(&j));
+	ck_assert(still_waits(&j));
 	scripted_advance(0.2);
-	ck_assert(has_returned(&j));
+	RETURNS(&j);
 	ck_assert_int_eq(join_end(&j), EVC_DEADLINE_EXCEEDED);
 	OK(evc_hold_end(c, hold));
 	OK(evc_free(c));

@@ -204,7 +204,8 @@ begin_without(struct wait *w, int way, evc_coord *c)
 	take_descriptors();
 	OK(pthread_create(&w->thread, NULL, wait_main, w));
 	UNTIL(atomic_load(&w->tid) != 0);
-	t_sleep(0.06);
+	/* Without a descriptor nobody can look whether it sleeps. */
+	t_sleep(0.5);
 }
 
 START_TEST(without_a_descriptor_a_stop_ends_it_too)

@@ -100,11 +100,8 @@ START_TEST(without_a_descriptor_all_end)
 	int i;
 
 	seam_fail_all("eventfd", "evc_stop_fd", 1, EMFILE);
-	for (i = 0; i < 2; i++) {
-		wait_make(&w[i], BY_WAIT_FD + i, c, INFINITY);
-		OK(pthread_create(&w[i].thread, NULL, wait_main, &w[i]));
-	}
-	t_sleep(0.06);
+	for (i = 0; i < 2; i++)
+		wait_begin(&w[i], BY_WAIT_FD + i, c, INFINITY);
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_clear_stop(c));
 	for (i = 0; i < 2; i++)

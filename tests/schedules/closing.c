@@ -257,7 +257,7 @@ START_TEST(joined_round_is_opened_by_a_registration)
 	seam_release(h);
 	OK(actor_end(&a));
 	join_begin(&j, c, INFINITY, 0);
-	ck_assert(!has_returned(&j));
+	ck_assert(still_waits(&j));
 	OK(evc_request_stop(c, EVC_INTERNAL, "in time"));
 	OK(evc_hold_end(c, id));
 	ck_assert_int_eq(join_end(&j), EVC_INTERNAL);

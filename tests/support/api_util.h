@@ -429,9 +429,9 @@ make_joins_look(evc_coord *c)
 	OK(evc_hold_end(c, id));
 }
 
-/* Has a join returned, or does it still wait when made to look? */
+/* Does a join that may not return yet wait still, though it is made to look? */
 static MAYBE_UNUSED bool
-has_returned(struct joiner *j)
+still_waits(struct joiner *j)
 {
 	int i;
 
@@ -439,7 +439,11 @@ has_returned(struct joiner *j)
 		make_joins_look(j->c);
 		t_sleep(0.01);
 	}
-	return atomic_load(&j->returned);
+	return !atomic_load(&j->returned);
 }
+
+/* One that may return does. */
+#define RETURNS(j) \
+	UNTIL(atomic_load(&(j)->returned) || (make_joins_look((j)->c), false))
 
 #endif

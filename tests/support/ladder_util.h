@@ -97,13 +97,13 @@ count_call(void *arg)
  */
 
 /* The join waits still, though it was made to look. */
-#define STILL_WAITS(j) ck_assert(!has_returned(j))
+#define STILL_WAITS(j) ck_assert(still_waits(j))
 
 /* It has given up, and named that one. */
 static MAYBE_UNUSED void
 gave_up(struct joiner *j, const char *name)
 {
-	ck_assert(has_returned(j));
+	RETURNS(j);
 	ck_assert_int_eq(join_end(j), EVC_DEADLINE_EXCEEDED);
 	HAS(j->v.error.text, name);
 }
