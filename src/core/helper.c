@@ -190,7 +190,7 @@ void
 evc__helper_farewell(evc_coord *c)
 {
 	sync_lock(&c->tree->lock);
-	c->tree->helper->last = c;
+	sync_store(&c->tree->helper->last, c);
 	sync_unlock(&c->tree->lock);
 }
 
@@ -227,6 +227,6 @@ evc__helper_end(evc_coord *c)
 	evc__board_free(&h->watched);
 	c->tree->helper = NULL;
 	/* It frees itself when it is through with c. */
-	if (h->last == NULL)
+	if (sync_load(&h->last) == NULL)
 		sync_free(h);
 }

@@ -42,7 +42,9 @@ struct evc__helper {
 	struct board clients;
 	struct board watched;  /* members with a pidfd */
 	struct list waiting;
-	evc_coord *last;       /* it ends with this one */
+	/* atomic: a thread of it, perhaps one that was relieved -> the one that
+	   leads: it ends with this coordinator */
+	_Atomic(evc_coord *) last;
 	/* atomic: who makes the descriptors (lock) -> the thread; -1: none */
 	_Atomic int epoll, event;
 	/* atomic: who rings -> the thread */

@@ -177,6 +177,7 @@ helper_main(void *arg)
 {
 	struct evc__helper_thread *t = arg;
 	struct evc__helper *h = t->h;
+	evc_coord *last;
 	uint64_t wait;
 	uint32_t seq, me;
 
@@ -194,10 +195,12 @@ helper_main(void *arg)
 		wait = serve_all(h, me);
 		if (sync_load_sc(&h->leader) != me)
 			break;
-		/* Said by us, in there. */
-		if (h->last != NULL) {
+		/* Said by us, in there, or by one that was relieved in there
+		   and has woken us when it left. */
+		last = sync_load(&h->last);
+		if (last != NULL) {
 			pthread_detach(pthread_self());
-			evc__abandoned_end(h->last);
+			evc__abandoned_end(last);
 			sync_free(h);
 			return NULL;
 		}

@@ -373,6 +373,53 @@ START_TEST(abandon_meets_the_end_of_the_last_straggler)
 }
 END_TEST
 
+struct straggler {
+	atomic_int open, ended;
+	evc_id hold;
+};
+
+static evc_status
+joins_in_vain(evc_coord *c, void *arg)
+{
+	evc_join_opts brief = {.grace = 0.3};
+	struct straggler *s = arg;
+
+	while (!atomic_load(&s->open))
+		t_sleep(0.001);
+	ck_assert_int_eq(evc_join(c, &brief, NULL), EVC_DEADLINE_EXCEEDED);
+	atomic_store(&s->ended, evc_hold_end(c, s->hold) == 0);
+	return 0;
+}
+
+/* A straggler's join relieves the thread of the helper that then finds nobody
+   alive, when the one that leads has gone to sleep.  Fails when the relieved one
+   does not wake it. */
+START_TEST(abandon_is_ended_by_the_thread_that_leads)
+{
+	struct straggler s = {.open = 0};
+	evc_coord *c = new_coord(NULL);
+	int looks, says, gone;
+
+	OK(evc_hold_begin(c, "hold", NULL, &s.hold));
+	OK(evc_thread_start(c, "straggler", joins_in_vain, &s, NULL, NULL));
+	OK(evc_request_stop(c, 0, "stop"));
+	looks = seam_hold("lock", "run", 1);
+	says = seam_hold("lock", "evc__helper_farewell", 1);
+	gone = seam_hold("load", "evc__coord_destroy", 1);
+	OK(evc_abandon(c));
+	HELD(looks);
+	atomic_store(&s.open, 1);
+	UNTIL(atomic_load(&s.ended));
+	t_sleep(0.05); /* for its exit */
+	seam_release(looks);
+	HELD(says);
+	t_sleep(0.05); /* for the one that leads, to sleep */
+	seam_release(says);
+	HELD(gone);
+	seam_release(gone);
+}
+END_TEST
+
 SCHEDULES_MAIN("wakers", wakers_that_run_are_waited_for_by_pop,
 	       wakers_that_were_popped_are_not_called,
 	       wakers_of_a_runner_that_has_ended_keep_a_join_waiting,
@@ -382,4 +429,5 @@ SCHEDULES_MAIN("wakers", wakers_that_run_are_waited_for_by_pop,
 	       wakers_that_come_after_the_stop_are_served,
 	       helper_that_hangs_is_relieved_by_a_join,
 	       helper_that_cannot_be_relieved_goes_on,
-	       abandon_meets_the_end_of_the_last_straggler)
+	       abandon_meets_the_end_of_the_last_straggler,
+	       abandon_is_ended_by_the_thread_that_leads)
