@@ -310,7 +310,7 @@ START_TEST(who_is_late_is_shown_late)
 {
 	evc_coord *c = new_coord(NULL);
 	struct guest g = { 0 };
-	evc_join_opts opts = { .grace = 0.05, .flags = EVC_JOIN_STOP_FIRST };
+	evc_join_opts opts = { .grace = 1, .flags = EVC_JOIN_STOP_FIRST };
 	const char *lane = "straggler (thread, coord)", *verdict;
 	uint64_t gave_up;
 	struct life l;

@@ -50,7 +50,7 @@ START_TEST(every_kind_of_member_has_its_lane)
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
 	evc_coord *c = new_coord(loop);
 	struct guest g = { 0 };
-	atomic_int hooked = 0;
+	atomic_int hooked = 0, ran = 0, ran_own = 0;
 	uint64_t before = mono_ns(), asked;
 	pthread_t guest;
 	char *text;
@@ -61,15 +61,16 @@ START_TEST(every_kind_of_member_has_its_lane)
 	OK(evc_thread_start(c, "a-thread", obey, NULL, NULL, NULL));
 	OK(pthread_create(&guest, NULL, stay_thread, &g));
 	OK(evc_register_thread(c, "a-guest", guest, NULL, NULL));
-	OK(evc_looper_start(c, "a-looper", 0.001, return_at_once, NULL, NULL,
+	OK(evc_looper_start(c, "a-looper", 0.001, count_hook, &ran, NULL,
 			    NULL));
-	OK(evc_looper_start(c, "own-looper", 0.001, return_at_once, NULL, &own,
+	OK(evc_looper_start(c, "own-looper", 0.001, count_hook, &ran_own, &own,
 			    NULL));
 	OK(evc_runner_add(c, "a-runner", &ops, NULL, NULL, NULL));
 	OK(evc_on_stop(c, "a-hook", count_hook, &hooked, NULL, NULL));
 	id = hold(c, "a-hold");
-	for (i = 0; i < 5; i++)
+	while (atomic_load(&ran) == 0)
 		ev_run(loop, EVRUN_ONCE);
+	UNTIL(atomic_load(&ran_own) > 0);
 	OK(evc_request_stop(c, 0, NULL));
 	asked = mono_ns();
 	atomic_store(&g.open, 1);

@@ -185,7 +185,7 @@ START_TEST(of_a_deep_one_the_innermost_frames)
 	victim_start(&v, goes_deep);
 	UNTIL(atomic_load(&v.turns) > 0);
 	t = take(v.tid, LONG);
-	ck_assert_uint_gt(t.n, 0);
+	ck_assert_msg(t.n > 0, "%s", t.why);
 	ck_assert_uint_le(t.n, EVC__STACK_MOST);
 	victim_end(&v);
 }
@@ -263,7 +263,8 @@ START_TEST(of_threads_that_end_meanwhile)
 		struct taken t;
 
 		victim_start(&v, ends);
-		t = take(v.tid, LONG);
+		/* One that ends with the question in its hand does not answer. */
+		t = take(v.tid, SHORT);
 		n += t.n > 0;
 		none += t.n == 0;
 		if (t.n == 0)
@@ -286,7 +287,7 @@ START_TEST(without_proc_it_is_asked_all_the_same)
 	seam_fail_all("open_read", "file_in", 1, EMFILE);
 	t = take(v.tid, LONG);
 	ck_assert_str_eq(t.why, "");
-	ck_assert_uint_gt(t.n, 0);
+	ck_assert_msg(t.n > 0, "%s", t.why);
 	t = take(b.tid, SHORT);
 	ck_assert_uint_eq(t.n, 0);
 	ck_assert_str_eq(t.why, "it did not answer in time");
@@ -308,7 +309,7 @@ START_TEST(a_signal_that_cannot_be_sent)
 	ck_assert_uint_eq(t.n, 0);
 	ck_assert_str_eq(t.why, "the signal could not be sent");
 	t = take(v.tid, LONG);
-	ck_assert_uint_gt(t.n, 0);
+	ck_assert_msg(t.n > 0, "%s", t.why);
 	victim_end(&v);
 }
 END_TEST
@@ -319,14 +320,17 @@ static void
 thousand(void (*fn)(struct victim *v))
 {
 	struct victim v = { 0 };
+	struct taken t;
 	unsigned i;
 
 	install();
 	victim_start(&v, fn);
 	UNTIL(atomic_load(&v.turns) > 0);
 	for (i = 0; i < 1000; i++) {
-		struct taken t = take(v.tid, LONG);
-
+		/* In a page fault beside much other load it may be out of reach
+		   for a while. */
+		UNTIL((t = take(v.tid, LONG)).n > 0 ||
+		      strstr(t.why, "disk sleep") == NULL);
 		ck_assert_msg(t.n > 0, "%u: %s", i, t.why);
 	}
 	victim_end(&v);
@@ -437,7 +441,7 @@ START_TEST(of_one_that_hangs_in_dlopen)
 	victim_end(&v);
 	unlink(fifo);
 	ck_assert_str_eq(t.why, "");
-	ck_assert_uint_gt(t.n, 0);
+	ck_assert_msg(t.n > 0, "%s", t.why);
 }
 END_TEST
 
