@@ -32,7 +32,8 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c);
  * one of c is run by evc_run or evc_reactor_run; evc_last_error() names them.
  * A stop hook that runs on the helper thread is waited for, and so is what wakes
  * members; hooks that are due and did not begin are dropped.  Registered threads
- * that have ended are reaped first.  Allowed as the last touch in the callback
+ * that have ended are reaped first, and a thread whose function has returned is
+ * waited for, a second at most.  Allowed as the last touch in the callback
  * of evc_join_start.  Ends, joins and waits of members may still be returning on
  * other threads: they are waited for.  A request by a thread that is no member
  * must not run beside it.
@@ -181,9 +182,10 @@ evc_stop_fd(evc_coord *c);
  * the round was joined is taken away.  Errors and reasons of the old round
  * are forgotten.  Refused while members live (the caller and stop hooks left
  * out) or a join waits: no member of an old round can meddle with a new one.
- * Scopes below go back to running too, unless somebody asked for a stop of
- * their own; a scope that is cleared while what is above it is stopped is asked
- * to stop again at once.
+ * A thread whose function has returned does not live; it is waited for, a second
+ * at most.  Scopes below go back to running too, unless somebody asked for a
+ * stop of their own; a scope that is cleared while what is above it is stopped
+ * is asked to stop again at once.
  *
  * Thread:    any; not a signal handler.
  * Ownership: nothing changes hands.

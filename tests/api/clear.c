@@ -106,6 +106,45 @@ START_TEST(what_has_ended_and_was_not_joined_does_not_live)
 }
 END_TEST
 
+static pthread_key_t slow;
+
+static void
+take_time(void *arg)
+{
+	(void)arg;
+	t_sleep(0.15);
+}
+
+static evc_status
+end_slowly(evc_coord *c, void *arg)
+{
+	(void)c;
+	pthread_setspecific(slow, arg);
+	return 0;
+}
+
+START_TEST(what_is_about_to_be_gone_is_waited_for)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_member_info info;
+	evc_id id = 0;
+	int i;
+
+	OK(pthread_key_create(&slow, take_time));
+	for (i = 0; i < 2; i++) {
+		OK(evc_thread_start(c, "ends", end_slowly, c, NULL, &id));
+		UNTIL(evc_member_get(c, id, &info) < 0 ||
+		      info.state != EVC_LIVE);
+		if (i == 0) {
+			OK(evc_request_stop(c, 0, NULL));
+			OK(evc_clear_stop(c));
+		} else
+			OK(evc_free(c));
+	}
+	OK(pthread_key_delete(slow));
+}
+END_TEST
+
 START_TEST(refused_while_a_join_waits)
 {
 	evc_coord *c = new_coord(NULL);
@@ -288,6 +327,7 @@ API_MAIN("clear", a_clear_opens_a_new_round_that_knows_nothing,
 	 without_a_stop_only_the_mark_of_the_join_is_taken_away,
 	 refused_while_members_live_and_names_them,
 	 what_has_ended_and_was_not_joined_does_not_live,
+	 what_is_about_to_be_gone_is_waited_for,
 	 refused_while_a_join_waits, refused_while_an_evented_join_waits,
 	 a_member_that_clears_is_left_out_itself,
 	 hooks_due_bar_no_clear_and_run_once,
