@@ -62,7 +62,8 @@ START_TEST(one_that_was_started_anew_hears_the_rest)
 	OK(evc_request_stop(c, 0, NULL));
 	manager_listen(&m);
 	/* Also what nobody heard when it was said. */
-	UNTIL(manager_heard(&m, "STOPPING=1\nSTATUS=stopping: 1 member left"));
+	UNTIL(manager_heard(&m, "STOPPING=1\n") &&
+	      manager_heard(&m, "STATUS=stopping: 1 member left"));
 	OK(evc_hold_end(c, id));
 	UNTIL(manager_heard(&m, "STATUS=stopped\n"));
 	ck_assert_int_eq(manager_count(&m, "STOPPING=1"), 1);
