@@ -55,10 +55,10 @@ struct evc__bell {
 struct evc__bell *evc__bell_new(struct ev_loop *loop);
 /* Loop thread: watch the loop; false: no descriptor. */
 bool evc__bell_start(struct evc__bell *b);
-/* Loop thread: stop watching; b itself stays while a reactor is on it. */
 /* Loop thread, outside ev_run: give the loop up, for all that live on it; the
    reactors stay. */
 void evc__bell_abandon(struct evc__bell *b);
+/* Loop thread: stop watching; b itself stays while a reactor is on it. */
 void evc__bell_stop(struct evc__bell *b);
 /* No reactor is on it. */
 void evc__bell_free(struct evc__bell *b);

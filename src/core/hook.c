@@ -127,6 +127,9 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 		h->running = evc__tid();
 		sync_unlock(&c->lock);
 		self->reported_to = NULL;
+		/* Its stop may have come after the turn began. */
+		if (r != NULL)
+			evc__reactor_heard(r);
 		evc__trace_member(TRACE_CALL, &h->m);
 		evc__busy_begin(r, c, BUSY_HOOK, h->m.name, &busy);
 		st = h->fn(c, h->arg);

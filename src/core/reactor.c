@@ -80,6 +80,17 @@ same_stop(const evc_coord *c, uint64_t w)
 	return (now & WORD_FLAG) && WORD_STOPS(now) == WORD_STOPS(w);
 }
 
+uint64_t
+evc__reactor_heard(evc_reactor *r)
+{
+	uint64_t w;
+
+	evc__trace_heard(r);
+	w = sync_load(&r->c->word);
+	sync_store(&r->heard, WORD_STOP_NUMBER(w));
+	return w;
+}
+
 static bool
 turn(evc_reactor *r)
 {
@@ -89,9 +100,7 @@ turn(evc_reactor *r)
 	uint64_t w;
 
 	r->frames = &f;
-	evc__trace_heard(r);
-	w = sync_load(&c->word);
-	sync_store(&r->heard, WORD_STOP_NUMBER(w));
+	w = evc__reactor_heard(r);
 	log_errors(r);
 	evc__hooks_run(c, r);
 	evc__runners_turn(c, r);

@@ -144,6 +144,8 @@ void evc__reactor_hear(evc_reactor *r, bool yes);
 /* Loop thread: hooks, tasks, joins - whatever the state asks for.  false: the
    reactor is gone. */
 bool evc__reactor_turn(evc_reactor *r);
+/* Loop thread: note, for reports, which stop it has heard of; the word. */
+uint64_t evc__reactor_heard(evc_reactor *r);
 /* Lock held: a reactor whose loop the calling thread runs, or NULL. */
 evc_reactor *evc__reactor_here(const evc_coord *c, evc_reactor *preferred);
 /* How many loopers are alive on it.  No lock. */

@@ -121,6 +121,8 @@ START_TEST(a_stop_hook)
 	OK(evc_on_stop(s.c, "a hook", block_fn, NULL, &o, NULL));
 	stop(&s);
 	IS_IN(&s, 1, BUSY_HOOK, "a hook");
+	/* It has turned: it is not silent, and not free either. */
+	ck_assert(!look(s.r).silent);
 	ck_assert_str_eq(evc__busy_text(BUSY_HOOK), "stop hook");
 	go_on();
 	finish(&s);
