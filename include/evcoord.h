@@ -40,5 +40,6 @@
 #include <evcoord/observe.h>
 #include <evcoord/trace.h>
 #include <evcoord/systemd.h>
+#include <evcoord/post.h>
 
 #endif

@@ -151,6 +151,20 @@ evc_should_stop(const evc_coord *c)
 #endif
 
 /*
+ * Is a code clean, so that a member that returns it stops nobody?  By the list,
+ * the function or the default given to evc_new or evc_scope_new; after the stop
+ * EVC_CANCELLED is, too.
+ *
+ * Thread:    any, and any signal handler.  c must not be NULL.
+ * Ownership: nothing changes hands.
+ * Returns:   true for EVC_OK and the others; a negative code counts as its
+ *            positive.
+ * Since:     0.1
+ */
+EVC_API bool
+evc_is_clean(const evc_coord *c, evc_status code);
+
+/*
  * Wait until a stop is asked for.
  *
  * Thread:    any; sleeps on a futex, is no cancellation point.

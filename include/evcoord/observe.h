@@ -174,6 +174,30 @@ EVC_API const char *
 evc_last_error(void);
 
 /*
+ * For what is built on evcoord: refuse a call as the library does.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: the text is copied, for this thread's evc_last_error.
+ * Returns:   status, so that a function may return what this returns.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_refuse(evc_status status, const char *fmt, ...) EVC_PRINTF_(2, 3);
+
+/*
+ * For what is built on evcoord: one line by c's log hook, after c's name.
+ *
+ * Thread:    any, with no lock held that the hook takes; not a signal handler,
+ *            and not while c is being freed.
+ * Ownership: r (NULL: no reason belongs to it) is passed on for the call.
+ * Returns:   nothing; without a hook nothing happens.
+ * Since:     0.1
+ */
+EVC_API void
+evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
+	EVC_PRINTF_(4, 5);
+
+/*
  * The name of a code, such as "DEADLINE_EXCEEDED"; of a negative status, the
  * name of its code.
  *

@@ -81,7 +81,10 @@ enum {
 	EVC_NO_CLEAN_CODES = 1 << 1,
 	/* The log hook also hears that a stop was asked for and that it is
 	   over. */
-	EVC_LOG_STOPS = 1 << 2
+	EVC_LOG_STOPS = 1 << 2,
+	/* A scope alone: it has no home, whatever the parent has: its hooks and
+	   its `ended` run on the helper thread, so they need no loop to turn. */
+	EVC_NO_HOME = 1 << 3
 };
 
 /* evc_member_opts.flags, and evc_task_class.flags (EVC_LATE only) */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/core.h"
+#include "core/post.h"
 
 #include "base/self.h"
 
@@ -26,7 +27,7 @@ pin(evc_reactor *r)
 static void
 unpin(evc_reactor *r)
 {
-	if (sync_sub(&r->turning, 1) == 1)
+	if (sync_sub(&r->turning, 1) == 1 && r->awaited)
 		sync_futex_wake(&r->turning);
 }
 
@@ -62,6 +63,54 @@ evc__bell_turn(evc_reactor *r)
 	sync_unlock(&b->lock);
 }
 
+/* Loop thread, lock held: the reactor of the next box with posts, pinned. */
+static evc_reactor *
+next_lit(struct evc__bell *b)
+{
+	evc_reactor *r = NULL;
+	evc_loop *l;
+
+	while (r == NULL && (l = b->lit_todo) != NULL) {
+		b->lit_todo = l->lit_next;
+		r = l->r;
+		if (r != NULL)
+			pin(r);
+		evc__box_drop(l);
+	}
+	return r;
+}
+
+/* Loop thread.  false: the bell is gone. */
+static bool
+serve_posts(struct evc__bell *b, const struct evc__bell_frame *f)
+{
+	evc_loop *l = sync_load(&b->lit) != NULL ? sync_xchg(&b->lit, NULL) :
+						   NULL;
+	evc_reactor *r;
+
+	/* A loop run inside a post finds what is left. */
+	while (l != NULL) {
+		evc_loop *next = l->lit_next;
+
+		l->lit_next = b->lit_todo;
+		b->lit_todo = l;
+		l = next;
+	}
+	sync_lock(&b->lock);
+	while ((r = next_lit(b)) != NULL) {
+		sync_unlock(&b->lock);
+		if (!evc__box_serve(r))
+			r = NULL;
+		if (f->gone)
+			return false;
+		sync_lock(&b->lock);
+		if (r != NULL)
+			unpin(r);
+	}
+	sync_unlock(&b->lock);
+	return true;
+}
+
 static void
 on_async(struct ev_loop *loop, ev_async *w, int revents)
 {
@@ -87,7 +136,9 @@ on_async(struct ev_loop *loop, ev_async *w, int revents)
 			unpin(r);
 	}
 	sync_unlock(&b->lock);
-	b->frames = f.up;
+	/* After the stop, which is at the highest priority. */
+	if (serve_posts(b, &f))
+		b->frames = f.up;
 }
 
 /* Loop thread: the reactor after *at on the board, pinned, and the one before
@@ -288,6 +339,17 @@ evc__bell_stop(struct evc__bell *b)
 void
 evc__bell_free(struct evc__bell *b)
 {
+	evc_loop *l = sync_load(&b->lit), *next;
+
+	/* Boxes that were put in here and are empty by now. */
+	for (; l != NULL; l = next) {
+		next = l->lit_next;
+		evc__box_drop(l);
+	}
+	for (l = b->lit_todo; l != NULL; l = next) {
+		next = l->lit_next;
+		evc__box_drop(l);
+	}
 	evc__board_free(&b->board);
 	sync_lock_destroy(&b->lock);
 	sync_free(b);
@@ -320,12 +382,14 @@ evc__bell_leave(evc_reactor *r)
 
 	sync_lock(&b->lock);
 	while (b->tid != evc__tid() && (n = sync_load_sc(&r->turning)) > 0) {
+		r->awaited = true;
 		sync_unlock(&b->lock);
 		sync_futex_wait(&r->turning, n, SYNC_FOREVER);
 		sync_lock(&b->lock);
 	}
 	/* Not before: a turn that is under way may ring it once more. */
 	evc__board_remove(&b->board, &r->at);
+	r->box->r = NULL;
 	last = --b->n == 0;
 	sync_unlock(&b->lock);
 	if (last)
@@ -344,27 +408,30 @@ evc__bell_shared(struct evc__bell *b)
 }
 
 void
-evc__bell_ring(evc_reactor *r)
+evc__bell_send(struct evc__bell *b)
 {
 	int old;
 
-	evc__board_light(&r->at);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	ev_async_send(r->bell->loop, &r->bell->async);
+	ev_async_send(b->loop, &b->async);
 	pthread_setcancelstate(old, NULL);
+}
+
+void
+evc__bell_ring(evc_reactor *r)
+{
+	evc__board_light(&r->at);
+	evc__bell_send(r->bell);
 }
 
 void
 evc__bell_leave_behind(evc_reactor *r, struct evc__leftover *l)
 {
 	struct evc__bell *b = r->bell;
-	int old;
 
 	sync_lock(&b->lock);
 	l->next = b->leftovers;
 	b->leftovers = l;
 	sync_unlock(&b->lock);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	ev_async_send(b->loop, &b->async);
-	pthread_setcancelstate(old, NULL);
+	evc__bell_send(b);
 }

@@ -40,6 +40,9 @@ struct evc__bell {
 	_Atomic uint64_t turned; /* ev_now of the present iteration, in
 				    nanoseconds; 0: the loop has not run yet */
 	_Atomic uint32_t busy;   /* stretches of ours that its thread is in */
+	/* atomic chain: who posts -> the loop's thread: boxes with posts */
+	_Atomic(evc_loop *) lit;
+	evc_loop *lit_todo;      /* loop thread: taken out of it */
 
 	/* A leaf: nothing is locked under it. */
 	pthread_mutex_t lock;
@@ -77,6 +80,8 @@ bool evc__bell_any(struct evc__bell *b, bool (*fn)(evc_reactor *r));
 void evc__bell_strand(evc_reactor *owner);
 /* Any thread that keeps r told, or r's owner's lock held: turn r soon. */
 void evc__bell_ring(evc_reactor *r);
+/* Any thread that keeps the loop watched: let it look. */
+void evc__bell_send(struct evc__bell *b);
 /* Lock of r's coordinator held, r has its loop: let the loop's thread end l. */
 void evc__bell_leave_behind(evc_reactor *r, struct evc__leftover *l);
 

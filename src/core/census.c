@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "core/keeper.h"
+#include "core/post.h"
 #include "core/scope.h"
 
 /* Does m keep a join of c waiting that member self began? */
@@ -71,6 +72,7 @@ static void
 count_reactor(struct evc__census *k, const evc_reactor *r)
 {
 	one(k, sync_load(&r->n_tasks), false, 0);
+	one(k, sync_load_sc(&r->box->n), false, 0);
 	if (r->n_loopers_own_grace > 0) {
 		r->looper_ops->each(r, count_looper, k);
 		return;
@@ -224,6 +226,20 @@ deaf(const struct names *a, const evc_reactor *r)
 }
 
 static void
+add_posts(struct names *a, const evc_reactor *r)
+{
+	uint32_t n = sync_load_sc(&r->box->n);
+	char what[64];
+	struct text t = evc__text_in(what, sizeof what);
+
+	if (n == 0)
+		return;
+	evc__text_int(&t, n);
+	evc__text_add(&t, n == 1 ? " post on " : " posts on ");
+	add_name(a, what, r->name, deaf(a, r), n);
+}
+
+static void
 add_tasks(struct names *a, const evc_reactor *r)
 {
 	char what[64];
@@ -281,6 +297,7 @@ add_own(struct names *a, evc_coord *c)
 		struct looper_names l = { a, r };
 
 		add_tasks(a, r);
+		add_posts(a, r);
 		if (r->n_loopers > 0)
 			r->looper_ops->each(r, add_looper, &l);
 	}

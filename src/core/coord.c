@@ -24,7 +24,7 @@ evc__now(const evc_coord *c)
 }
 
 static evc_status
-check_config(const evc_config *k, const char *func)
+check_config(const evc_config *k, bool scope, const char *func)
 {
 	unsigned i;
 
@@ -32,9 +32,12 @@ check_config(const evc_config *k, const char *func)
 	    evc__check_grace(k->grace, func) < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (k->flags & ~(unsigned)(EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |
-				   EVC_LOG_STOPS))
+				   EVC_LOG_STOPS | EVC_NO_HOME))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: unknown flags %#x", func, k->flags);
+	if ((k->flags & EVC_NO_HOME) && !scope)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: EVC_NO_HOME is for scopes", func);
 	if (k->max_reasons > REASONS_MOST)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: max_reasons is %d at most", func,
@@ -167,7 +170,7 @@ evc_status
 evc__coord_make(const evc_config *k, const char *func, evc_coord *parent,
 		evc_coord **ret_c)
 {
-	evc_status st = check_config(k, func);
+	evc_status st = check_config(k, parent != NULL, func);
 	evc_coord *c;
 
 	if (st < 0)

@@ -271,6 +271,8 @@ evc__same_process(const evc_coord *c)
 /* Note why the calling thread's call is refused; returns s. */
 evc_status evc__refuse(evc_status s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same without a format, and safe in signal handlers: "func: why". */
+evc_status evc__refuse_plain(evc_status s, const char *func, const char *why);
 /* The same for calls that set something up: with EVC_STRICT_SETUP the
    refusal is also reported to c. */
 evc_status evc__refuse_setup(evc_coord *c, const char *func, evc_status s);

@@ -303,3 +303,19 @@ evc__log_hook(evc_coord *c, const char *name, evc_status st)
 		      c->name, name, evc_status_name(st), st);
 	c->log(EVC_LOG_ERROR, line, NULL, c->log_arg);
 }
+
+void
+evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
+{
+	char line[512];
+	struct text t = evc__text_in(line, sizeof line);
+	va_list ap;
+
+	if (c == NULL || c->log == NULL)
+		return;
+	evc__text_fmt(&t, "%s: ", c->name);
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	c->log(level, line, r, c->log_arg);
+}

@@ -8,6 +8,7 @@
  * gives it.  All under the lock of the coordinator whose scopes they are.
  */
 #include "core/keeper.h"
+#include "core/post.h"
 #include "core/scope.h"
 #include "core/trace.h"
 
@@ -34,6 +35,7 @@ own_busy(evc_coord *c)
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (sync_load(&r->n_tasks) > 0 || r->n_loopers > 0 ||
+		    sync_load_sc(&r->box->n) > 0 ||
 		    evc__hooks_due(c, r))
 			return true;
 	}

@@ -80,10 +80,12 @@ struct evc_reactor {
 	bool owner;                 /* of the bell: it attached the loop */
 	int tid;                    /* the loop's thread */
 	char name[48];
+	evc_loop *box;              /* see post.h; outlives r */
 	struct list node;           /* lock: c->reactors */
 	struct board_place at;      /* bell's lock */
 	/* atomic: the loop's thread, bell's lock -> who takes r away */
 	_Atomic uint32_t turning;
+	bool awaited;               /* bell's lock: somebody waits for that */
 
 	/* written by the loop's thread; others read under the lock */
 	struct ev_loop *loop;       /* NULL: it was destroyed */
@@ -166,6 +168,7 @@ enum evc__busy_kind {
 	BUSY_ENDED,       /* of a scope */
 	BUSY_SETUP,       /* of evc_reactor_start */
 	BUSY_LOG,         /* the log hook */
+	BUSY_POST,        /* of evc_post */
 	BUSY_ELSEWHERE    /* something of ours for another coordinator */
 };
 

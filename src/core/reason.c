@@ -31,6 +31,15 @@ evc__is_clean(const evc_coord *c, uint64_t w, evc_status code)
 	return c->clean[code / 64] >> (code % 64) & 1;
 }
 
+bool
+evc_is_clean(const evc_coord *c, evc_status code)
+{
+	bool unknown;
+
+	code = evc__normal(code, &unknown);
+	return !unknown && evc__is_clean(c, sync_load(&c->word), code);
+}
+
 static bool
 older(uint32_t slot, uint32_t stops)
 {

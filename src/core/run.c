@@ -7,6 +7,7 @@
  * application's ev_run is nested in it, an ev_prepare waits until that is over.
  */
 #include "core/keeper.h"
+#include "core/post.h"
 
 #include "base/self.h"
 
@@ -131,7 +132,8 @@ busy(evc_reactor *r)
 	evc_coord *c = r->c;
 	bool yes;
 
-	if (r->n_live > 0 || !list_empty(&r->joins))
+	if (r->n_live > 0 || !list_empty(&r->joins) ||
+	    sync_load_sc(&r->box->n) > 0)
 		return true;
 	/* A scope whose phase is to come. */
 	if (!evc_should_stop(c) && (sync_load_sc(&c->alive) > 0 ||

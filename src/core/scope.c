@@ -200,6 +200,9 @@ check(const evc_coord *parent, const evc_scope_opts *o)
 	if (o->config.clock != NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_scope_new: the clock is the parent's");
+	if (o->home != NULL && (o->config.flags & EVC_NO_HOME))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_scope_new: a home, and EVC_NO_HOME");
 	for (a = parent; o->home != NULL && a != o->home->c; a = a->parent)
 		if (a == NULL)
 			return evc__refuse(-EVC_INVALID_ARGUMENT,
@@ -220,7 +223,7 @@ settle_in(evc_coord *s, const evc_scope_opts *o)
 	evc_reactor *with = o->home != NULL ? o->home : s->parent->home;
 	evc_status st = 0;
 
-	if (with != NULL)
+	if (with != NULL && !(o->config.flags & EVC_NO_HOME))
 		st = evc__reactor_share(s, "home", with, &s->home);
 	if (st == 0 && o->ended != NULL)
 		st = evc__keeper_for(s, o->ended, o->arg);

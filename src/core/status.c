@@ -51,16 +51,34 @@ evc_last_error(void)
 	return last_error;
 }
 
+static void
+note(const char *fmt, va_list ap)
+{
+	struct text t = evc__text_in(last_error, sizeof last_error);
+
+	evc__text_vfmt(&t, fmt, ap);
+}
+
 evc_status
 evc__refuse(evc_status s, const char *fmt, ...)
 {
-	struct text t = evc__text_in(last_error, sizeof last_error);
 	va_list ap;
 
 	va_start(ap, fmt);
-	evc__text_vfmt(&t, fmt, ap);
+	note(fmt, ap);
 	va_end(ap);
 	return s;
+}
+
+evc_status
+evc_refuse(evc_status status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	note(fmt, ap);
+	va_end(ap);
+	return status;
 }
 
 evc_status
@@ -79,19 +97,28 @@ evc__refuse_setup(evc_coord *c, const char *func, evc_status s)
 }
 
 evc_status
+evc__refuse_plain(evc_status s, const char *func, const char *why)
+{
+	struct text t = evc__text_in(last_error, sizeof last_error);
+
+	evc__text_add(&t, func);
+	evc__text_add(&t, ": ");
+	evc__text_add(&t, why);
+	return s;
+}
+
+evc_status
 evc__check(const evc_coord *c, const char *func)
 {
-	struct text t;
-
 	if (c != NULL && evc__same_process(c))
 		return 0;
-	/* No printf here: a signal handler may be asking. */
-	t = evc__text_in(last_error, sizeof last_error);
-	evc__text_add(&t, func);
-	evc__text_add(&t, c == NULL ? ": no coordinator" :
-				      ": this is a fork child, the coordinator "
-				      "is its parent's");
-	return c == NULL ? -EVC_INVALID_ARGUMENT : -EVC_FAILED_PRECONDITION;
+	/* A signal handler may be asking. */
+	return c == NULL ?
+		       evc__refuse_plain(-EVC_INVALID_ARGUMENT, func,
+					 "no coordinator") :
+		       evc__refuse_plain(-EVC_FAILED_PRECONDITION, func,
+					 "this is a fork child, the "
+					 "coordinator is its parent's");
 }
 
 evc_status

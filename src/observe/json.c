@@ -63,7 +63,7 @@
  */
 #include "observe/facts.h"
 
-#include "observe/json_write.h"
+#include "base/json_write.h"
 
 static void
 add_reasons(struct evc__json *j, const struct evc__facts *f)

@@ -4,6 +4,7 @@
  */
 #include "base/self.h"
 #include "base/text.h"
+#include "core/post.h"
 #include "core/scope.h"
 #include "observe/facts.h"
 
@@ -262,6 +263,20 @@ add_counted_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 	}
 }
 
+/* Any thread: those that are on their way, or run. */
+static void
+add_posts(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
+{
+	static const evc_task_class posts = { .name = "posts" };
+	uint32_t n = sync_load_sc(&r->box->n);
+	evc_member_info *i = n > 0 ? next_info(s) : NULL;
+
+	if (i == NULL)
+		return;
+	name_task(i, r, &posts, round);
+	i->ticks = n;
+}
+
 /* Lock held. */
 static unsigned
 room_needed(const evc_coord *c)
@@ -274,7 +289,7 @@ room_needed(const evc_coord *c)
 	LIST_EACH(l, tmp, &c->reactors) {
 		const evc_reactor *r = LIST_OF(l, evc_reactor, node);
 
-		n += r->tid == evc__tid() ? r->n_live : TASK_CLASSES + 1;
+		n += 1 + (r->tid == evc__tid() ? r->n_live : TASK_CLASSES + 1);
 	}
 	return n;
 }
@@ -302,6 +317,7 @@ evc__snapshot(evc_coord *c, struct evc__snapshot *s)
 			add_own_tasks(s, r, round);
 		else
 			add_counted_tasks(s, r, round);
+		add_posts(s, r, round);
 	}
 	return true;
 }

@@ -9,7 +9,7 @@
  * through once for each.
  */
 #include "observe/facts.h"
-#include "observe/json_write.h"
+#include "base/json_write.h"
 
 #define N_KINDS (EVC_SCOPE + 1)
 #define N_STATES (EVC_REAPED + 1)

@@ -6,8 +6,8 @@
  * JSON in UTF-8: what is no UTF-8 becomes U+FFFD.  Numbers have a point in every
  * locale.
  */
-#ifndef EVC_OBSERVE_JSON_WRITE_H
-#define EVC_OBSERVE_JSON_WRITE_H
+#ifndef EVC_BASE_JSON_WRITE_H
+#define EVC_BASE_JSON_WRITE_H
 
 #include <stdbool.h>
 #include <stdint.h>

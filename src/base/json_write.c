@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "observe/json_write.h"
+#include "base/json_write.h"
 
 #include <string.h>
 
