@@ -158,6 +158,7 @@ evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
 {
 	struct look l = { c, self, hooks, hooks_not_of };
 	struct evc__census k = { 0, 0, 0 }, below = { 0, 0, 0 };
+	unsigned n_live;
 
 	/* A loop shows its number of tasks before it moves this. */
 	(void)sync_load_sc(&c->alive);
@@ -173,8 +174,9 @@ evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
 		count_below(&k, &l, c, false);
 		return k;
 	}
-	one(&k, sync_load_sc(&c->n_live_scopes), true, 0);
-	if (k.foreground == 0 && k.alive > 0) {
+	n_live = sync_load_sc(&c->n_live_scopes);
+	one(&k, n_live, true, 0);
+	if (k.foreground == 0 && n_live > 0) {
 		count_below(&below, &l, c, true);
 		/* Nobody there: somebody is just leaving, and will ring. */
 		k.foreground = below.alive > 0 ? below.foreground : 1;

@@ -227,6 +227,20 @@ END_TEST
 
 /* ---- joins of a scope ---- */
 
+/* Nothing lives below: only what is the coordinator's own counts. */
+START_TEST(background_beside_an_empty_scope_keeps_no_join_waiting)
+{
+	evc_member_opts opts = { .flags = EVC_BACKGROUND };
+	struct tree t = tree_make(NULL);
+	evc_verdict v;
+
+	OK(evc_thread_start(t.c, "service", obey, NULL, &opts, NULL));
+	OK(evc_join(t.c, NULL, &v));
+	ck_assert_uint_eq(v.stop.kind, EVC_BY_EMPTY);
+	tree_free(&t);
+}
+END_TEST
+
 START_TEST(a_join_of_a_scope_waits_for_it_alone)
 {
 	struct tree t = tree_make(NULL);
@@ -380,6 +394,7 @@ API_MAIN("scope_join", N3_threads_and_registered_threads,
 	 N3_a_run_does_not_end_before_the_scopes_were_told,
 	 all_have_stopped_when_nothing_lives_below,
 	 background_below_keeps_no_join_waiting,
+	 background_beside_an_empty_scope_keeps_no_join_waiting,
 	 a_join_of_a_scope_waits_for_it_alone,
 	 run_join_and_join_start_on_a_scope,
 	 the_callback_of_an_evented_join_may_free_the_scope,
