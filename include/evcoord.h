@@ -41,5 +41,8 @@
 #include <evcoord/trace.h>
 #include <evcoord/systemd.h>
 #include <evcoord/post.h>
+#include <evcoord/workers.h>
+#include <evcoord/queue.h>
+#include <evcoord/pool.h>
 
 #endif

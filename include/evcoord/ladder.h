@@ -78,6 +78,21 @@ EVC_API void
 evc_checkpoint(const char *text);
 
 /*
+ * What a member's thread has said last, of one that has a thread of its own.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: *ret_text is what evc_checkpoint got, static; *ret_age how many
+ *            seconds ago.
+ * Returns:   0; -EVC_NOT_FOUND when there is no such member, or it has said
+ *            nothing; -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION in a
+ *            fork child.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_checkpoint_get(const evc_coord *c, evc_id id, const char **ret_text,
+		   double *ret_age);
+
+/*
  * Ask for more time, once in a stop for each member: the end of the stop, or now
  * when that is over, moves so many seconds, up to the ladder's hard end.  A
  * second signal overrules it.

@@ -170,6 +170,41 @@ START_TEST(each_member_has_its_own)
 }
 END_TEST
 
+START_TEST(it_can_be_asked_for)
+{
+	static struct speaker s;
+	evc_coord *c = new_coord(NULL);
+	const char *text = "untouched";
+	struct guest g = { 0 };
+	double age = -1;
+	evc_id id, silent;
+
+	memset(&s, 0, sizeof(s));
+	OK(evc_thread_start(c, "speaker", speak, &s, NULL, &id));
+	OK(evc_thread_start(c, "silent", stay, &g, NULL, &silent));
+	UNTIL(atomic_load(&s.said));
+	OK(evc_checkpoint_get(c, id, &text, &age));
+	ck_assert_str_eq(text, "here I am");
+	ck_assert(age >= 0 && age < T_LIMIT);
+	OK(evc_checkpoint_get(c, id, NULL, NULL));
+	let_say(&s, "there I go");
+	OK(evc_checkpoint_get(c, id, &text, NULL));
+	ck_assert_str_eq(text, "there I go");
+	let_say(&s, NULL);
+	REFUSED(EVC_NOT_FOUND, evc_checkpoint_get(c, id, &text, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_checkpoint_get(c, silent, &text, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_checkpoint_get(c, 77, &text, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_checkpoint_get(NULL, id, &text, NULL));
+	ck_assert_str_eq(text, "there I go");
+	atomic_store(&s.open, 1);
+	atomic_store(&g.open, 1);
+	OK(evc_join(c, &generous, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_checkpoint_get(c, id, &text, NULL));
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(it_grows_old)
 {
 	static struct speaker s;
@@ -265,6 +300,7 @@ main(void)
 
 	tcase_add_loop_test(t, it_stands_in_the_report, 0, N_SPEAKERS);
 	tcase_add_test(t, each_member_has_its_own);
+	tcase_add_test(t, it_can_be_asked_for);
 	tcase_add_test(t, it_grows_old);
 	tcase_add_test(t, a_thread_that_is_no_member_says_nothing);
 	tcase_add_test(

@@ -3,8 +3,9 @@
 #
 # The programs in the manual work.  Each literal block of an EXAMPLES section
 # that has a main() is compiled as a user would, with all warnings as errors,
-# against the headers and the built library, and run with a limit.  The program
-# that README begins with is, too, and gets a ^C.
+# against the headers and the built library, and run with a limit.  The programs
+# of README are, too: the one that it begins with gets a ^C, and what another one
+# writes stands in README.
 #
 # A comment right before a block tells what is expected of it:
 #	.\" status 124		the program's exit status, when it is not 0
@@ -119,13 +120,38 @@ try_program() {
 	fi
 }
 
+# The programs of README as $tmp/readme.N.c: indented blocks that begin with an
+# #include.
+extract_readme() {
+	awk -v base="$tmp/readme." '
+		/^    #include/ && !open {
+			open = 1
+			n++
+			file = base n ".c"
+			print "#line " FNR " \"README\"" >file
+		}
+		/^[^ ]/ { open = 0 }
+		open { sub(/^    /, ""); print >file }' README
+}
+
+# try_readme_more FILE.c: runs to its end, and README shows what it writes.
+try_readme_more() {
+	build_program "$1" README || return
+	$limited "${1%.c}" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	sed 's/^/    /' "$tmp/out" | grep -vxF -f README >"$tmp/said"
+	if [ $status != 0 ] || [ ! -s "$tmp/out" ] || [ -s "$tmp/said" ]; then
+		broken "README: ${1##*/}: status $status; it said:"
+		cat "$tmp/out" "$tmp/err"
+	else
+		echo "ok README, ${1##*/}"
+	fi
+}
+
 # Its first program, stopped once its thread speaks: that begins after the
 # signals were taken.
 try_readme() {
-	awk '
-		/^    #include/ && !n { open = n = 1; print "#line " FNR " \"README\"" }
-		open && /^[^ ]/ { exit }
-		open { sub(/^    /, ""); print }' README >"$tmp/readme.c"
+	mv "$tmp/readme.1.c" "$tmp/readme.c"
 	build_program "$tmp/readme.c" README || return
 	: >"$tmp/readme.out"
 	$limited "$tmp/readme" >>"$tmp/readme.out" 2>&1 &
@@ -148,7 +174,11 @@ try_readme() {
 
 for page in ${EVC_MANUAL:-man/*.[1-9] README}; do
 	if [ "$page" = README ]; then
+		extract_readme
 		try_readme
+		for source in "$tmp"/readme.[0-9]*.c; do
+			[ ! -e "$source" ] || try_readme_more "$source"
+		done
 		continue
 	fi
 	extract "$page"

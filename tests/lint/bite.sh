@@ -143,6 +143,7 @@ EVC_MANUAL=man/evcoord-looper.3
 edited $manual "no program" $EVC_MANUAL 's/^main(/other(/'
 EVC_MANUAL=README
 edited $manual "README: status 1" README 's/return status;/return 1;/'
+edited $manual "README: readme.2.c: status 0" README 's/(record), true/(record) - 1, true/'
 unset EVC_MANUAL
 EVC_TOP_BUILDDIR=$tmp/build
 

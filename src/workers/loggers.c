@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * External loggers of a group.
+ *
+ * One with an interval is called by the worker that moves its next time on:
+ * whoever comes meanwhile finds it moved.  One without is called by each worker
+ * after each run, perhaps by several at once.
+ */
+#include "workers/loggers.h"
+
+#include "workers/group.h"
+#include "workers/metrics.h"
+
+/* Longer than any clock runs. */
+#define AGES (UINT64_MAX / 2)
+
+struct logger {
+	evc_logger_fn *fn;
+	void *arg;
+	uint64_t every; /* ns; 0: after each run */
+	/* atomic: who calls it -> who comes after: not before */
+	_Atomic uint64_t next;
+};
+
+struct evc__loggers {
+	unsigned n;
+	struct logger logger[];
+};
+
+static bool
+is_right(const evc_logger *from, unsigned n)
+{
+	unsigned i;
+
+	if (n > EVC__LOGGERS_MOST || from == NULL)
+		return false;
+	for (i = 0; i < n; i++)
+		if (from[i].fn == NULL || !(from[i].every >= 0))
+			return false;
+	return true;
+}
+
+evc_status
+evc__loggers_new(const evc_logger *from, unsigned n, struct evc__loggers **ret)
+{
+	struct evc__loggers *ls;
+	unsigned i;
+
+	*ret = NULL;
+	if (n == 0)
+		return 0;
+	if (!is_right(from, n))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "loggers: %d at most, each with a function "
+				  "and an interval >= 0", EVC__LOGGERS_MOST);
+	ls = sync_alloc(1, sizeof *ls + n * sizeof ls->logger[0]);
+	if (ls == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "loggers: no memory");
+	for (i = 0; i < n; i++) {
+		double ns = from[i].every * 1e9;
+
+		ls->logger[i].fn = from[i].fn;
+		ls->logger[i].arg = from[i].arg;
+		ls->logger[i].every = !(ns < (double)AGES) ? AGES :
+				      ns > 0 && ns < 1	   ? 1 :
+							     (uint64_t)ns;
+	}
+	ls->n = n;
+	*ret = ls;
+	return 0;
+}
+
+void
+evc__loggers_free(struct evc__loggers *ls)
+{
+	sync_free(ls);
+}
+
+/* Is it due, and the caller who calls it? */
+static bool
+take_turn(struct logger *l, uint64_t now)
+{
+	uint64_t next;
+
+	if (l->every == 0)
+		return true;
+	next = sync_load(&l->next);
+	return now >= next && sync_cas(&l->next, &next, now + l->every);
+}
+
+static void
+call(struct evc__worker *w, unsigned i)
+{
+	struct logger *l = &w->group->loggers->logger[i];
+	unsigned n;
+	const evc_metric *all = evc__tally_read(w->tally, &n);
+	evc_status st;
+
+	/* worker_time stands there at least. */
+	if (all == NULL) {
+		evc_log(w->group->scope, EVC_LOG_WARNING, NULL,
+			"no memory to call logger %u", i);
+		return;
+	}
+	st = l->fn(w->group, all, n, l->arg);
+	if (st != 0)
+		evc_log(w->group->scope, EVC_LOG_WARNING, NULL,
+			"logger %u has failed: %s (%d)", i,
+			evc_status_name(st), st);
+}
+
+void
+evc__loggers_run(struct evc__worker *w, uint64_t now)
+{
+	struct evc__loggers *ls = w->group->loggers;
+	unsigned i;
+
+	for (i = 0; ls != NULL && i < ls->n; i++)
+		if (take_turn(&ls->logger[i], now))
+			call(w, i);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of a queue: a ring that needs no lock while nobody waits, and a
+ * lock for those who do.
+ *
+ * No lost wake-up: who is about to sleep counts itself in `wanted`, then looks
+ * at the ring once more; who has changed the ring looks at `wanted` afterwards.
+ * The counts, the looks and the changes are sequentially consistent, so one of
+ * the two sees the other.  A count is taken back by who sends for a sleeper,
+ * not by the sleeper when it gets up: until it has, the next ones need not send
+ * for it again.  Whoever was sent for and leaves sends for the next one while
+ * there is something to be had; see queue_wait.c.
+ */
+#ifndef EVC_WORKERS_QUEUE_H
+#define EVC_WORKERS_QUEUE_H
+
+#include <evcoord.h>
+
+#include "base/list.h"
+#include "base/sync.h"
+
+/* What sides wait for. */
+enum { ITEMS, ROOM, SIDES };
+
+/* In wanted[ROOM], beside the pushes: one who waits until it is empty. */
+#define DRAINER (1u << 20)
+
+struct evc__place {
+	/* atomic: who puts in <-> who takes out; see queue_ring.h */
+	_Atomic uint64_t turn;
+	void *item; /* whose turn it is */
+};
+
+/* Threads that wait on one side; lock. */
+struct evc__side {
+	evc_cond *cond; /* set at creation; hears the stop */
+	unsigned n_in;  /* are there, asleep or about to leave */
+	unsigned n_idle; /* of these: nobody has sent for them */
+	unsigned n_sent; /* sent for, and not yet up; any of them may take it */
+};
+
+struct evc_queue {
+	/* set at creation */
+	evc_coord *c;
+	struct evc__place *place;
+	uint64_t capacity, mask;
+	unsigned shift; /* bits of an index */
+	unsigned flags;
+	unsigned fork_generation;
+	char name[48];
+
+	/* atomic: who waits -> who pushes, who pops.  Away from what they
+	   move. */
+	_Alignas(128) _Atomic uint32_t wanted[SIDES];
+	/* atomic: pushes, close, cancel -> each other, pops */
+	_Alignas(128) _Atomic uint64_t tail;
+	/* atomic: pops, cancel -> each other */
+	_Alignas(128) _Atomic uint64_t head;
+
+	_Alignas(128) pthread_mutex_t lock;
+	struct evc__side side[SIDES]; /* lock */
+	evc_cond *drained;            /* set at creation */
+	unsigned n_draining;          /* lock */
+	/* lock: how often that was done: who waits hears of it even when the
+	   queue was reopened before it got up */
+	unsigned n_closes, n_cancels;
+	/* lock; see queue_watch.c */
+	struct list watches;
+	struct list armed; /* of these: those that wait for an item */
+	unsigned n_armed, fair;
+	evc_id last_watch;
+	/* lock; see queue_feed.c */
+	unsigned n_feeders;
+	bool at_end, cut_off; /* one of them has ended so, or otherwise */
+};
+
+/* Is it one, and this process its own?  0, or refused. */
+evc_status evc__queue_check(const evc_queue *q, const char *func);
+/* The text that belongs to a status; returns it. */
+evc_status evc__queue_refuse(const evc_queue *q, evc_status st,
+			     const char *func);
+
+/* ring_push has found a flag or a stop: why nothing goes in; 0: look again,
+   from *pos. */
+evc_status evc__queue_barred(evc_queue *q, uint64_t *pos);
+/* One look: 0 and *ret_item, RING_EMPTY, RING_BUSY, or why no more come. */
+int evc__queue_pop_once(evc_queue *q, void **ret_item);
+
+/* Lock held. */
+void evc__queue_close(evc_queue *q);
+
+/* ---- queue_wait.c ---- */
+
+/* Something was pushed or popped, and somebody wants it. */
+void evc__queue_pushed(evc_queue *q);
+void evc__queue_popped(evc_queue *q);
+/* Lock held: send for one of those who wait; true: signal its condition. */
+bool evc__queue_send(evc_queue *q, unsigned side);
+/* Lock held, by who waited there and leaves: send for the next one if there is
+   something to be had. */
+void evc__queue_pass_on(evc_queue *q, unsigned side);
+/* Lock held: wake all who wait. */
+void evc__queue_tell_all(evc_queue *q);
+
+/* ---- queue_watch.c ---- */
+
+/* Lock held: send for the watch that waits longest; false: there is none. */
+bool evc__watch_send(evc_queue *q);
+/* Lock held: send for all. */
+void evc__watch_send_all(evc_queue *q);
+
+#endif

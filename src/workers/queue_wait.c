@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Push, pop and drain: the short way, which takes no lock, and the wait.
+ *
+ * Who waits looks under the lock, as the condition of evc_wait_until: that
+ * hears the stop and knows the time.  Sending for a sleeper is a number,
+ * n_sent, and a signal; whichever sleeper comes first takes one off the number
+ * and looks.  evc_wait_until looks a last time before it says that the time is
+ * over, so nobody leaves for that while it was sent for.
+ */
+#include <math.h>
+
+#include "base/fork.h"
+#include "workers/queue_ring.h"
+
+/* Looks at an empty or full ring before it sleeps.  The other side may share
+   our cpu, so they are few. */
+#define SPINS 30
+/* A push that was taken off its cpu between its two steps, when nothing wakes
+   us after it: look again so often. */
+#define NAP_NS 100000u
+
+struct wait {
+	evc_queue *q;
+	unsigned side;
+	void *item;
+	int st;
+	bool counted; /* among those in wanted, or sent for */
+	unsigned closes, cancels;
+};
+
+/* ---- who wakes ---- */
+
+bool
+evc__queue_send(evc_queue *q, unsigned side)
+{
+	struct evc__side *s = &q->side[side];
+
+	/* Threads and loops in turn. */
+	if (side == ITEMS && q->n_armed > 0 &&
+	    (s->n_idle == 0 || (q->fair++ & 1)) && evc__watch_send(q))
+		return false;
+	if (s->n_idle == 0)
+		return false;
+	s->n_idle--;
+	s->n_sent++;
+	sync_sub(&q->wanted[side], 1);
+	return true;
+}
+
+void
+evc__queue_pass_on(evc_queue *q, unsigned side)
+{
+	/* Who was sent for an item may have found the push before it
+	   unfinished, and sleep again; when that is finished it sends for one
+	   alone.  And a watch may be ended while its mail is on the way. */
+	if (sync_load_sc(&q->wanted[side]) % DRAINER > 0 &&
+	    ring_is_ready(q, side) && evc__queue_send(q, side))
+		evc_cond_signal(q->side[side].cond);
+}
+
+static void
+send_for(evc_queue *q, unsigned side)
+{
+	bool signals;
+
+	sync_lock(&q->lock);
+	signals = evc__queue_send(q, side);
+	sync_unlock(&q->lock);
+	if (signals)
+		evc_cond_signal(q->side[side].cond);
+}
+
+void
+evc__queue_pushed(evc_queue *q)
+{
+	send_for(q, ITEMS);
+}
+
+void
+evc__queue_popped(evc_queue *q)
+{
+	uint32_t n = sync_load_sc(&q->wanted[ROOM]);
+
+	if (n % DRAINER > 0)
+		send_for(q, ROOM);
+	if (n >= DRAINER && ring_is_empty(q))
+		evc_cond_broadcast(q->drained);
+}
+
+void
+evc__queue_tell_all(evc_queue *q)
+{
+	unsigned i;
+
+	for (i = 0; i < SIDES; i++)
+		evc_cond_broadcast(q->side[i].cond);
+	evc_cond_broadcast(q->drained);
+	evc__watch_send_all(q);
+}
+
+/* ---- who waits; lock held ---- */
+
+static int
+look_once(struct wait *w)
+{
+	evc_queue *q = w->q;
+	int st;
+
+	if (q->n_cancels != w->cancels)
+		return -EVC_CANCELLED;
+	if (w->side == ROOM)
+		return q->n_closes != w->closes ? -EVC_OUT_OF_RANGE :
+						  ring_push(q, w->item);
+	st = evc__queue_pop_once(q, &w->item);
+	/* It was closed, and all that was pushed before has been popped; that
+	   it may be open again is for others. */
+	if (st == RING_EMPTY && q->n_closes != w->closes)
+		st = -EVC_OUT_OF_RANGE;
+	return st;
+}
+
+static void
+uncount(struct wait *w)
+{
+	struct evc__side *s = &w->q->side[w->side];
+
+	w->counted = false;
+	if (s->n_sent > 0) {
+		s->n_sent--;
+		return;
+	}
+	s->n_idle--;
+	sync_sub(&w->q->wanted[w->side], 1);
+}
+
+/* For evc_wait_until: first before it sleeps, then whenever it is up. */
+static bool
+look(void *arg)
+{
+	struct wait *w = arg;
+	struct evc__side *s = &w->q->side[w->side];
+
+	if (w->counted && s->n_sent > 0)
+		uncount(w);
+	/* Counted, then the second look: see queue.h. */
+	if (!w->counted) {
+		w->counted = true;
+		s->n_idle++;
+		sync_add(&w->q->wanted[w->side], 1);
+	}
+	w->st = look_once(w);
+	return w->st <= 0;
+}
+
+/* After a stop pops hand out the rest.  No condition sleeps while a stop
+   stands, so a push that is between its two steps is waited for in naps. */
+static int
+pop_rest(struct wait *w, double timeout)
+{
+	evc_queue *q = w->q;
+	_Atomic uint32_t nothing = 0;
+	int st;
+
+	for (;;) {
+		st = evc__queue_pop_once(q, &w->item);
+		if (st == RING_EMPTY) /* the stop was taken back */
+			return -EVC_CANCELLED;
+		if (st != RING_BUSY)
+			return st;
+		if (!(timeout > 0))
+			return -EVC_DEADLINE_EXCEEDED;
+		sync_futex_wait(&nothing, 0, NAP_NS);
+		timeout -= NAP_NS / 1e9;
+	}
+}
+
+static int
+wait_for(struct wait *w, double timeout, const char *func)
+{
+	evc_queue *q = w->q;
+	struct evc__side *s = &q->side[w->side];
+	int st;
+
+	sync_lock(&q->lock);
+	s->n_in++;
+	w->closes = q->n_closes;
+	w->cancels = q->n_cancels;
+	st = evc_wait_until(s->cond, &q->lock, look, w, timeout);
+	if (st == 0)
+		st = w->st;
+	if (w->counted)
+		uncount(w);
+	if (st == -EVC_CANCELLED && w->side == ITEMS &&
+	    (q->flags & EVC_QUEUE_DRAIN) && q->n_cancels == w->cancels) {
+		sync_unlock(&q->lock);
+		st = pop_rest(w, timeout);
+		sync_lock(&q->lock);
+	}
+	evc__queue_pass_on(q, w->side);
+	if (st < 0)
+		evc__queue_refuse(q, st, func);
+	/* One that got nothing may find the queue freed from here on. */
+	s->n_in--;
+	sync_unlock(&q->lock);
+	return st;
+}
+
+/* The looks before the sleep; > 0: it may sleep. */
+static int
+spin(struct wait *w)
+{
+	unsigned i;
+	int st = RING_FULL;
+
+	for (i = 0; i < SPINS && st > 0; i++)
+		st = w->side == ROOM ? ring_push(w->q, w->item) :
+				       evc__queue_pop_once(w->q, &w->item);
+	return st;
+}
+
+/* ---- the calls ---- */
+
+/* What it was wrongly called with; the short way has seen that something
+   was. */
+static evc_status
+wrong(const evc_queue *q, const void *p, const char *what, const char *func)
+{
+	evc_status st = evc__queue_check(q, func);
+
+	if (st < 0)
+		return st;
+	if (p == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no %s", func,
+				  what);
+	return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: NaN is not a time",
+			  func);
+}
+
+static inline bool
+is_right(const evc_queue *q, const void *p, double timeout)
+{
+	return q != NULL && p != NULL && !isnan(timeout) &&
+	       q->fork_generation == sync_load_relaxed(&evc__fork_generation);
+}
+
+evc_status
+evc_queue_push(evc_queue *queue, void *item, double timeout)
+{
+	struct wait w = { .q = queue, .side = ROOM, .item = item };
+
+	if (RARE(!is_right(queue, item, timeout)))
+		return wrong(queue, item, "item", __func__);
+	w.st = ring_push(queue, item);
+	if (w.st > 0 && timeout > 0) {
+		w.st = spin(&w);
+		if (w.st > 0) {
+			w.st = wait_for(&w, timeout, __func__);
+			if (w.st < 0)
+				return w.st;
+		}
+	}
+	if (RARE(w.st != 0))
+		return evc__queue_refuse(queue,
+					 w.st > 0 ? -EVC_DEADLINE_EXCEEDED :
+						    w.st,
+					 __func__);
+	if (RARE(sync_load_sc(&queue->wanted[ITEMS]) > 0))
+		evc__queue_pushed(queue);
+	return 0;
+}
+
+evc_status
+evc_queue_pop(evc_queue *queue, void **ret_item, double timeout)
+{
+	struct wait w = { .q = queue, .side = ITEMS };
+
+	if (RARE(!is_right(queue, ret_item, timeout)))
+		return wrong(queue, ret_item, "place for the item", __func__);
+	w.st = evc__queue_pop_once(queue, &w.item);
+	if (w.st > 0 && timeout > 0) {
+		w.st = spin(&w);
+		if (w.st > 0) {
+			w.st = wait_for(&w, timeout, __func__);
+			if (w.st < 0)
+				return w.st;
+		}
+	}
+	if (RARE(w.st != 0))
+		return evc__queue_refuse(queue,
+					 w.st > 0 ? -EVC_DEADLINE_EXCEEDED :
+						    w.st,
+					 __func__);
+	*ret_item = w.item;
+	if (RARE(sync_load_sc(&queue->wanted[ROOM]) > 0))
+		evc__queue_popped(queue);
+	return 0;
+}
+
+evc_status
+evc_queue_take(evc_queue *queue, void **ret_item)
+{
+	evc_status st = evc__queue_check(queue, __func__);
+	void *item;
+	uint64_t tail;
+
+	if (st == 0 && ret_item == NULL)
+		st = wrong(queue, ret_item, "place for the item", __func__);
+	if (st < 0)
+		return st;
+	if (ring_pop(queue, &item, true, &tail) != 0)
+		return evc_refuse(-EVC_NOT_FOUND,
+				  "evc_queue_take: queue %s is empty",
+				  queue->name);
+	*ret_item = item;
+	if (sync_load_sc(&queue->wanted[ROOM]) > 0)
+		evc__queue_popped(queue);
+	return 0;
+}
+
+/* ---- until it is empty ---- */
+
+struct drain {
+	evc_queue *q;
+	unsigned cancels;
+};
+
+static bool
+is_drained(void *arg)
+{
+	const struct drain *d = arg;
+
+	return ring_is_empty(d->q) || d->q->n_cancels != d->cancels;
+}
+
+static evc_status
+drain(evc_queue *q, double timeout)
+{
+	struct drain d = { .q = q };
+	evc_status st;
+
+	sync_lock(&q->lock);
+	d.cancels = q->n_cancels;
+	q->n_draining++;
+	/* Counted, then the look of evc_wait_until; who pops looks at the
+	   count. */
+	sync_add(&q->wanted[ROOM], DRAINER);
+	st = sync_load_sc(&q->tail) & RING_CANCELLED ?
+		     -EVC_CANCELLED :
+		     evc_wait_until(q->drained, &q->lock, is_drained, &d,
+				    timeout);
+	sync_sub(&q->wanted[ROOM], DRAINER);
+	/* Empty is empty, whatever else came. */
+	if (ring_is_empty(q))
+		st = 0;
+	else if (st == 0)
+		st = -EVC_CANCELLED;
+	if (st < 0)
+		evc__queue_refuse(q, st, "evc_queue_drain");
+	q->n_draining--;
+	sync_unlock(&q->lock);
+	return st;
+}
+
+evc_status
+evc_queue_drain(evc_queue *queue, double timeout)
+{
+	evc_status st = evc__queue_check(queue, __func__);
+
+	if (st == 0 && isnan(timeout))
+		st = wrong(queue, queue, "time", __func__);
+	return st < 0 ? st : drain(queue, timeout);
+}

@@ -1,0 +1,762 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The queue, stepped: who pushes and who pops against who is about to sleep,
+ * the end of input and the stop against a push between its two steps, and what
+ * is sent for a sleeper that has given up.
+ */
+#include "schedules.h"
+
+#include "../support/queue_util.h"
+
+static evc_status
+do_push(evc_coord *c, void *arg)
+{
+	(void)c;
+	return evc_queue_push(arg, ITEM(1), INFINITY);
+}
+
+static evc_status
+do_pop(evc_coord *c, void *arg)
+{
+	void *item;
+
+	(void)c;
+	return evc_queue_pop(arg, &item, INFINITY);
+}
+
+/* ---- the sleep ---- */
+
+/* Who waits has found nothing, and is about to count itself; what it waits for
+   comes.  Fails without the second look. */
+START_TEST(queue_who_is_about_to_sleep_looks_again)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 1, 0);
+	struct qcall w;
+	int h;
+
+	h = seam_hold("add", "look", 1);
+	qcall_begin(&w, q, BY_POP, NULL, INFINITY);
+	HELD(h);
+	push_now(q, 1, 1);
+	seam_release(h);
+	OK(qcall_end(&w));
+	push_now(q, 1, 1);
+	h = seam_hold("add", "look", 1);
+	qcall_begin(&w, q, BY_PUSH, ITEM(2), INFINITY);
+	HELD(h);
+	pop_now(q, 1, 1);
+	seam_release(h);
+	OK(qcall_end(&w));
+	h = seam_hold("add", "drain", 1);
+	qcall_begin(&w, q, BY_DRAIN, NULL, INFINITY);
+	HELD(h);
+	pop_now(q, 2, 2);
+	seam_release(h);
+	OK(qcall_end(&w));
+	drop_queue(c, q);
+}
+END_TEST
+
+/* A push, and a pop, stands between its two steps; who needs the other comes,
+   looks twice, and sleeps.  Fails when who is counted is looked for before the
+   second step. */
+START_TEST(queue_looks_for_sleepers_behind_its_last_step)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 1, 0);
+	struct actor a;
+	struct qcall w;
+	int h;
+
+	h = seam_hold("store", "ring_push", 1);
+	actor_begin(&a, do_push, c, q);
+	HELD(h);
+	qcall_wait(&w, q, BY_POP, NULL);
+	seam_release(h);
+	OK(actor_end(&a));
+	OK(qcall_end(&w));
+	push_now(q, 1, 1);
+	h = seam_hold("store", "ring_pop", 1);
+	actor_begin(&a, do_pop, c, q);
+	HELD(h);
+	qcall_wait(&w, q, BY_PUSH, ITEM(2));
+	seam_release(h);
+	OK(actor_end(&a));
+	OK(qcall_end(&w));
+	pop_now(q, 2, 2);
+	drop_queue(c, q);
+}
+END_TEST
+
+/* It stands behind its last step, before the look at the counts. */
+START_TEST(queue_look_for_sleepers_may_come_late)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 1, 0);
+	struct actor a;
+	struct qcall w;
+	int h;
+
+	h = seam_hold("load", "evc_queue_push", 1);
+	actor_begin(&a, do_push, c, q);
+	HELD(h);
+	qcall_begin(&w, q, BY_POP, NULL, INFINITY);
+	OK(qcall_end(&w));
+	qcall_wait(&w, q, BY_POP, NULL);
+	/* It finds one who waits for another item, and sends for nothing. */
+	seam_release(h);
+	OK(actor_end(&a));
+	push_now(q, 2, 2);
+	OK(qcall_end(&w));
+	ck_assert_int_eq(NUMBER(w.item), 2);
+	drop_queue(c, q);
+}
+END_TEST
+
+/* ---- passing on ---- */
+
+/* The first push stands between its steps; the second is done, and its sleeper
+   finds nothing yet and sleeps again.  The first one sends for one.  Fails when
+   that one does not send for the other. */
+START_TEST(queue_pops_pass_on)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, 0);
+	struct qcall w[2];
+	struct actor a;
+	int h;
+
+	h = seam_hold("store", "ring_push", 1);
+	actor_begin(&a, do_push, c, q);
+	HELD(h);
+	qcall_wait(&w[0], q, BY_POP, NULL);
+	qcall_wait(&w[1], q, BY_POP, NULL);
+	push_now(q, 2, 2);
+	qcall_sleeps(&w[0]);
+	qcall_sleeps(&w[1]);
+	seam_release(h);
+	OK(actor_end(&a));
+	OK(qcall_end(&w[0]));
+	OK(qcall_end(&w[1]));
+	ck_assert_int_eq(NUMBER(w[0].item) + NUMBER(w[1].item), 3);
+	drop_queue(c, q);
+}
+END_TEST
+
+START_TEST(queue_pushes_pass_on)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, 0);
+	struct qcall w[2];
+	struct actor a;
+	int h;
+
+	push_now(q, 1, 2);
+	h = seam_hold("store", "ring_pop", 1);
+	actor_begin(&a, do_pop, c, q);
+	HELD(h);
+	qcall_wait(&w[0], q, BY_PUSH, ITEM(3));
+	qcall_wait(&w[1], q, BY_PUSH, ITEM(3));
+	pop_now(q, 2, 2);
+	qcall_sleeps(&w[0]);
+	qcall_sleeps(&w[1]);
+	seam_release(h);
+	OK(actor_end(&a));
+	OK(qcall_end(&w[0]));
+	OK(qcall_end(&w[1]));
+	ck_assert_uint_eq(info_of(q).n, 2);
+	drop_queue(c, q);
+}
+END_TEST
+
+static void
+count_items(evc_queue *q, void *item, evc_status why, void *arg)
+{
+	(void)q;
+	(void)why;
+	if (item != NULL)
+		atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+/* The same with a watch and a thread: it takes two, or each of them one.  Fails
+   when the thread is left with an item there, or the watch. */
+START_TEST(queue_watches_and_threads_pass_on)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	evc_queue *q = new_queue(c, 2, 0);
+	atomic_int n = 0;
+	struct qcall w;
+	struct actor a;
+	int h, i;
+
+	h = seam_hold("store", "ring_push", 1);
+	actor_begin(&a, do_push, c, q);
+	HELD(h);
+	OK(evc_queue_watch(q, evc_home(c), count_items, &n, 0, NULL));
+	for (i = 0; i < 5; i++)
+		ev_run(loop, EVRUN_NOWAIT);
+	qcall_wait(&w, q, BY_POP, NULL);
+	push_now(q, 2, 2);
+	for (i = 0; i < 5; i++)
+		ev_run(loop, EVRUN_NOWAIT);
+	qcall_sleeps(&w);
+	seam_release(h);
+	OK(actor_end(&a));
+	UNTIL((ev_run(loop, EVRUN_NOWAIT),
+	       atomic_load(&n) + atomic_load(&w.done) == 2));
+	if (!atomic_load(&w.done))
+		OK(evc_queue_close(q));
+	ck_assert(qcall_end(&w) == 0 || atomic_load(&n) == 2);
+	OK(evc_queue_close(q));
+	OK(evc_join(c, NULL, NULL));
+	drop_queue(c, q);
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+/* ---- watches ---- */
+
+static void
+some_turns(struct ev_loop *loop)
+{
+	int i;
+
+	for (i = 0; i < 10; i++)
+		ev_run(loop, EVRUN_NOWAIT);
+}
+
+/* The loop's thread stands at the place. */
+struct meanwhile {
+	int hold;
+	evc_queue *q;
+	bool ends;
+};
+
+static evc_status
+do_meanwhile(evc_coord *c, void *arg)
+{
+	struct meanwhile *m = arg;
+	evc_status st;
+
+	(void)c;
+	if (!seam_await(m->hold))
+		return -EVC_INTERNAL;
+	if (!m->ends) {
+		st = evc_queue_push(m->q, ITEM(1), 0);
+		seam_release(m->hold);
+		return st;
+	}
+	/* Closing takes the lock that is held there. */
+	seam_release(m->hold);
+	return evc_queue_close(m->q);
+}
+
+/* A watch has found nothing and is about to be armed; an item comes, or the end
+   of input.  Fails without the second look. */
+START_TEST(queue_watch_that_is_about_to_wait_looks_again)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	evc_queue *q = new_queue(c, 2, 0);
+	struct meanwhile m = { .q = q };
+	atomic_int n = 0;
+	struct actor a;
+	int way;
+
+	for (way = 0; way < 2; way++) {
+		OK(evc_queue_watch(q, evc_home(c), count_items, &n, 0, NULL));
+		m.hold = seam_hold("add", "arm", 1);
+		m.ends = way == 1;
+		actor_begin(&a, do_meanwhile, c, &m);
+		some_turns(loop);
+		OK(actor_end(&a));
+		some_turns(loop);
+		ck_assert_int_eq(atomic_load(&n), 1);
+		OK(evc_queue_close(q));
+		OK(evc_join(c, NULL, NULL));
+		OK(evc_clear_stop(c));
+		OK(evc_queue_reopen(q));
+	}
+	drop_queue(c, q);
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+static evc_status
+no_setup(evc_reactor *r, void *arg)
+{
+	(void)r;
+	(void)arg;
+	return 0;
+}
+
+static void
+count_ends(evc_queue *q, void *item, evc_status why, void *arg)
+{
+	(void)q;
+	(void)why;
+	if (item == NULL)
+		atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+struct to_watch {
+	evc_queue *q;
+	evc_reactor *r;
+	atomic_int *ends;
+};
+
+static evc_status
+do_watch(evc_coord *c, void *arg)
+{
+	const struct to_watch *w = arg;
+
+	(void)c;
+	return evc_queue_watch(w->q, w->r, count_ends, w->ends, 0, NULL);
+}
+
+static bool
+no_looper(const evc_member_info *m, void *arg)
+{
+	*(int *)arg += m->kind == EVC_LOOPER;
+	return true;
+}
+
+/* Its first turn comes before whoever makes it has the looper that stands for
+   it.  Fails when the turn does not wait: the looper would stay. */
+START_TEST(queue_watch_has_its_first_turn_when_it_is_made)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, 0);
+	evc_reactor *r = NULL;
+	atomic_int ends = 0;
+	struct actor a;
+	int h, n = 0;
+
+	OK(evc_reactor_start(c, "loop", no_setup, NULL, NULL, &r));
+	OK(evc_queue_close(q));
+	h = seam_hold("lock", "evc__loop_looper_start", 1);
+	actor_begin(&a, do_watch, c, &(struct to_watch){ q, r, &ends });
+	HELD(h);
+	t_sleep(0.02);
+	ck_assert_int_eq(atomic_load(&ends), 0);
+	seam_release(h);
+	OK(actor_end(&a));
+	UNTIL(atomic_load(&ends) == 1);
+	OK(evc_member_each(c, no_looper, &n));
+	ck_assert_int_eq(n, 0);
+	OK(evc_request_stop(c, 0, "stop"));
+	OK(evc_join(c, NULL, NULL));
+	drop_queue(c, q);
+}
+END_TEST
+
+/* ---- the end of its time ---- */
+
+/* The time of a sleeper is over; before it gets up it is sent for.  Fails when
+   it leaves the item, which nobody else is sent for. */
+START_TEST(queue_who_was_sent_for_does_not_leave_for_its_time)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 1, 0);
+	struct qcall w;
+	int h;
+
+	h = seam_hold("lock", "wait_true", 1);
+	qcall_begin(&w, q, BY_POP, NULL, 0.02);
+	HELD(h);
+	push_now(q, 1, 1);
+	seam_release(h);
+	OK(qcall_end(&w));
+	push_now(q, 1, 1);
+	h = seam_hold("lock", "wait_true", 1);
+	qcall_begin(&w, q, BY_PUSH, ITEM(2), 0.02);
+	HELD(h);
+	pop_now(q, 1, 1);
+	seam_release(h);
+	OK(qcall_end(&w));
+	drop_queue(c, q);
+}
+END_TEST
+
+/* It was sent for and gives up, because somebody else was faster; there are
+   others asleep.  Fails when they are not counted any more. */
+START_TEST(queue_who_gives_up_takes_nobodys_place)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 1, 0);
+	struct qcall w, v;
+	int h;
+
+	qcall_wait(&v, q, BY_POP, NULL);
+	h = seam_hold("lock", "wait_true", 1);
+	qcall_begin(&w, q, BY_POP, NULL, 0.02);
+	HELD(h);
+	/* Whichever of the two it sends for, this is faster - or not. */
+	push_now(q, 1, 1);
+	if (evc_queue_pop(q, &w.item, 0) != 0) {
+		OK(qcall_end(&v));
+		qcall_wait(&v, q, BY_POP, NULL);
+	}
+	seam_release(h);
+	ck_assert_int_eq(qcall_end(&w), -EVC_DEADLINE_EXCEEDED);
+	push_now(q, 2, 2);
+	OK(qcall_end(&v));
+	ck_assert_int_eq(NUMBER(v.item), 2);
+	drop_queue(c, q);
+}
+END_TEST
+
+/* A stop was taken back before one that it woke had got up; meanwhile another
+   one has come, and an item.  The first leaves, and takes its place in the
+   numbers with it, which may be that of the one sent for.  Fails when the other
+   does not look unless the numbers say so. */
+START_TEST(queue_who_leaves_for_a_stop_leaves_the_item)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 1, 0);
+	struct qcall w, v;
+	int h;
+
+	h = seam_hold("lock", "wait_true", 1);
+	qcall_wait(&w, q, BY_POP, NULL);
+	OK(evc_request_stop(c, 0, "stop"));
+	HELD(h);
+	OK(evc_clear_stop(c));
+	qcall_wait(&v, q, BY_POP, NULL);
+	push_now(q, 1, 1);
+	seam_release(h);
+	ck_assert_int_eq(qcall_end(&w), -EVC_CANCELLED);
+	OK(qcall_end(&v));
+	drop_queue(c, q);
+}
+END_TEST
+
+/* ---- the end of input ---- */
+
+/* A push has taken its position and not handed its item over; the queue is
+   closed.  Fails when a pop takes what it cannot have yet for the end. */
+START_TEST(queue_close_waits_for_a_push_between_its_steps)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, 0);
+	struct qcall w;
+	struct actor a;
+	void *item;
+	int h;
+
+	h = seam_hold("store", "ring_push", 1);
+	actor_begin(&a, do_push, c, q);
+	HELD(h);
+	OK(evc_queue_close(q));
+	REFUSED(EVC_DEADLINE_EXCEEDED, evc_queue_pop(q, &item, 0));
+	qcall_wait(&w, q, BY_POP, NULL);
+	REFUSED(EVC_DEADLINE_EXCEEDED, evc_queue_drain(q, 0));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_queue_free(q));
+	seam_release(h);
+	OK(actor_end(&a));
+	OK(qcall_end(&w));
+	REFUSED(EVC_OUT_OF_RANGE, evc_queue_pop(q, &item, 0));
+	drop_queue(c, q);
+}
+END_TEST
+
+/* It has not taken its position, but has found the queue open.  Fails when it
+   gets in behind a pop that has said that nothing comes. */
+START_TEST(queue_push_that_comes_too_late_is_refused)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, 0);
+	struct actor a;
+	void *item;
+	int h;
+
+	h = seam_hold("cas", "ring_push", 1);
+	actor_begin(&a, do_push, c, q);
+	HELD(h);
+	OK(evc_queue_close(q));
+	REFUSED(EVC_OUT_OF_RANGE, evc_queue_pop(q, &item, INFINITY));
+	seam_release(h);
+	ck_assert_int_eq(actor_end(&a), -EVC_OUT_OF_RANGE);
+	REFUSED(EVC_NOT_FOUND, evc_queue_take(q, &item));
+	drop_queue(c, q);
+}
+END_TEST
+
+/* A pop stands before its swap, and the queue is cancelled: the item stays. */
+START_TEST(queue_pop_that_comes_too_late_is_cancelled)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, 0);
+	struct actor a;
+	int h;
+
+	push_now(q, 1, 1);
+	h = seam_hold("cas", "ring_pop", 1);
+	actor_begin(&a, do_pop, c, q);
+	HELD(h);
+	OK(evc_queue_cancel(q));
+	seam_release(h);
+	ck_assert_int_eq(actor_end(&a), -EVC_CANCELLED);
+	take_now(q, 1, 1);
+	drop_queue(c, q);
+}
+END_TEST
+
+/* ---- the stop ---- */
+
+/* The same for a stop of a queue that is emptied first: a push has asked for
+   the stop, and stands before its swap.  Fails when it gets in behind a pop
+   that has said that nothing is left. */
+START_TEST(queue_push_that_comes_behind_the_stop_is_refused)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, EVC_QUEUE_DRAIN);
+	struct actor a;
+	void *item;
+	int h;
+
+	h = seam_hold("cas", "ring_push", 1);
+	actor_begin(&a, do_push, c, q);
+	HELD(h);
+	OK(evc_request_stop(c, 0, "stop"));
+	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
+	seam_release(h);
+	ck_assert_int_eq(actor_end(&a), -EVC_CANCELLED);
+	REFUSED(EVC_NOT_FOUND, evc_queue_take(q, &item));
+	drop_queue(c, q);
+}
+END_TEST
+
+/* And a push that is between its steps is waited for. */
+START_TEST(queue_stop_waits_for_a_push_between_its_steps)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, EVC_QUEUE_DRAIN);
+	struct qcall w;
+	struct actor a;
+	void *item;
+	int h;
+
+	h = seam_hold("store", "ring_push", 1);
+	actor_begin(&a, do_push, c, q);
+	HELD(h);
+	OK(evc_request_stop(c, 0, "stop"));
+	REFUSED(EVC_DEADLINE_EXCEEDED, evc_queue_pop(q, &item, 0));
+	REFUSED(EVC_DEADLINE_EXCEEDED, evc_queue_pop(q, &item, 0.01));
+	qcall_begin(&w, q, BY_POP, NULL, INFINITY);
+	t_sleep(0.05);
+	ck_assert(!atomic_load(&w.done));
+	seam_release(h);
+	OK(actor_end(&a));
+	OK(qcall_end(&w));
+	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
+	drop_queue(c, q);
+}
+END_TEST
+
+/* A watch waits for it, too, and the join for the watch. */
+START_TEST(queue_watch_waits_for_a_push_between_its_steps)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	evc_queue *q = new_queue(c, 2, EVC_QUEUE_DRAIN);
+	atomic_int n = 0;
+	struct actor a;
+	int h, i;
+
+	OK(evc_queue_watch(q, evc_home(c), count_items, &n, 0, NULL));
+	ev_run(loop, EVRUN_NOWAIT);
+	h = seam_hold("store", "ring_push", 1);
+	actor_begin(&a, do_push, c, q);
+	HELD(h);
+	OK(evc_request_stop(c, 0, "stop"));
+	for (i = 0; i < 10; i++)
+		ev_run(loop, EVRUN_NOWAIT);
+	ck_assert(!evc_all_stopped(c));
+	seam_release(h);
+	OK(actor_end(&a));
+	OK(evc_join(c, NULL, NULL));
+	ck_assert_int_eq(atomic_load(&n), 1);
+	drop_queue(c, q);
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+/* The stop is taken back; a push is about to take away what the pop has left in
+   the word, and the next stop comes, and its pop.  Fails when it goes on
+   without another look at the stop. */
+START_TEST(queue_push_asks_again_when_a_stop_was_taken_back)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, EVC_QUEUE_DRAIN);
+	struct actor a;
+	void *item;
+	int h;
+
+	OK(evc_request_stop(c, 0, "stop"));
+	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
+	OK(evc_clear_stop(c));
+	h = seam_hold("cas", "evc__queue_barred", 1);
+	actor_begin(&a, do_push, c, q);
+	HELD(h);
+	OK(evc_request_stop(c, 0, "stop"));
+	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
+	seam_release(h);
+	ck_assert_int_eq(actor_end(&a), -EVC_CANCELLED);
+	REFUSED(EVC_NOT_FOUND, evc_queue_take(q, &item));
+	drop_queue(c, q);
+}
+END_TEST
+
+/* ---- what fails ---- */
+
+START_TEST(queue_new_without_memory_leaves_nothing)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = NULL;
+	evc_status st;
+	int h, n;
+
+	for (n = 1, st = -1; st != 0; n++) {
+		ck_assert_int_lt(n, 20);
+		h = seam_fail("alloc", NULL, n, ENOMEM);
+		st = evc_queue_new(c, "q", 4, NULL, &q);
+		if (st != 0) {
+			ck_assert_int_eq(st, -EVC_RESOURCE_EXHAUSTED);
+			ck_assert_str_ne(evc_last_error(), "");
+			ck_assert_ptr_null(q);
+			ck_assert_int_ge(seam_arrivals(h), n);
+		}
+		seam_reset();
+	}
+	ck_assert_int_gt(n, 5); /* the queue, its places, three conditions */
+	drop_queue(c, q);
+}
+END_TEST
+
+START_TEST(queue_watch_without_memory_leaves_nothing)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	evc_queue *q = new_queue(c, 2, 0);
+	evc_status st;
+	atomic_int n_items = 0;
+	evc_id id = 77;
+	int n;
+
+	for (n = 1, st = -1; st != 0; n++) {
+		ck_assert_int_lt(n, 20);
+		seam_fail("alloc", NULL, n, ENOMEM);
+		st = evc_queue_watch(q, evc_home(c), count_items, &n_items, 0,
+				     &id);
+		seam_reset();
+		if (st != 0) {
+			ck_assert_int_eq(st, -EVC_RESOURCE_EXHAUSTED);
+			ck_assert_uint_eq(id, 77);
+		}
+		ev_run(loop, EVRUN_NOWAIT);
+	}
+	ck_assert_int_gt(n, 3);
+	push_now(q, 1, 1);
+	UNTIL((ev_run(loop, EVRUN_NOWAIT), atomic_load(&n_items) == 1));
+	OK(evc_queue_unwatch(q, id));
+	OK(evc_join(c, NULL, NULL));
+	drop_queue(c, q);
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+static evc_status
+feed_nothing(evc_queue *q, unsigned number, void **ret_item, void *arg)
+{
+	(void)q;
+	(void)number;
+	(void)ret_item;
+	atomic_fetch_add((atomic_int *)arg, 1);
+	return EVC_OUT_OF_RANGE;
+}
+
+/* "none was started" */
+START_TEST(queue_feed_starts_all_or_none)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, 0);
+	atomic_int calls = 0;
+	int i;
+
+	for (i = 1; i <= 4; i++) {
+		seam_fail("thread_create", NULL, i, EAGAIN);
+		REFUSED(EVC_RESOURCE_EXHAUSTED,
+			evc_queue_feed(q, "feeder", 4, feed_nothing, &calls,
+				       NULL));
+		seam_reset();
+		OK(evc_join(c, NULL, NULL));
+		ck_assert_int_eq(atomic_load(&calls), 0);
+		ck_assert(!info_of(q).closed);
+		OK(evc_clear_stop(c));
+		OK(evc_queue_reopen(q));
+	}
+	seam_fail("alloc", "begin", 1, ENOMEM);
+	REFUSED(EVC_RESOURCE_EXHAUSTED,
+		evc_queue_feed(q, "feeder", 4, feed_nothing, &calls, NULL));
+	OK(evc_queue_feed(q, "feeder", 4, feed_nothing, &calls, NULL));
+	OK(evc_join(c, NULL, NULL));
+	ck_assert_int_eq(atomic_load(&calls), 4);
+	ck_assert(info_of(q).closed);
+	drop_queue(c, q);
+}
+END_TEST
+
+static evc_status
+feed_error(evc_queue *q, unsigned number, void **ret_item, void *arg)
+{
+	(void)q;
+	(void)number;
+	(void)ret_item;
+	return *(evc_status *)arg;
+}
+
+/* The last feeder is about to leave with an error, which the coordinator does
+   not know yet.  Fails when a pop gets the end of input, or waits. */
+START_TEST(queue_feed_cancels_before_it_leaves)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 2, 0);
+	evc_status st = EVC_DATA_LOSS;
+	void *item;
+	int h;
+
+	h = seam_hold("lock", "leave", 1);
+	OK(evc_queue_feed(q, "feeder", 1, feed_error, &st, NULL));
+	HELD(h);
+	ck_assert(!evc_should_stop(c));
+	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_queue_reopen(q));
+	seam_release(h);
+	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DATA_LOSS);
+	drop_queue(c, q);
+}
+END_TEST
+
+SCHEDULES_MAIN("queue", queue_who_is_about_to_sleep_looks_again,
+	       queue_looks_for_sleepers_behind_its_last_step,
+	       queue_look_for_sleepers_may_come_late, queue_pops_pass_on,
+	       queue_pushes_pass_on, queue_watches_and_threads_pass_on,
+	       queue_watch_that_is_about_to_wait_looks_again,
+	       queue_watch_has_its_first_turn_when_it_is_made,
+	       queue_who_was_sent_for_does_not_leave_for_its_time,
+	       queue_who_gives_up_takes_nobodys_place,
+	       queue_who_leaves_for_a_stop_leaves_the_item,
+	       queue_close_waits_for_a_push_between_its_steps,
+	       queue_push_that_comes_too_late_is_refused,
+	       queue_pop_that_comes_too_late_is_cancelled,
+	       queue_push_that_comes_behind_the_stop_is_refused,
+	       queue_stop_waits_for_a_push_between_its_steps,
+	       queue_watch_waits_for_a_push_between_its_steps,
+	       queue_push_asks_again_when_a_stop_was_taken_back,
+	       queue_new_without_memory_leaves_nothing,
+	       queue_watch_without_memory_leaves_nothing,
+	       queue_feed_starts_all_or_none,
+	       queue_feed_cancels_before_it_leaves)
