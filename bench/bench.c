@@ -20,6 +20,12 @@ compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static int
+compare_down(const void *a, const void *b)
+{
+	return compare_doubles(b, a);
+}
+
 /* The q-quantile of sorted figures: the smallest one that at least a share q
    of all does not exceed. */
 static double
@@ -61,6 +67,13 @@ print_goal(bool met, double goal)
 	fflush(stdout);
 }
 
+static void
+print_least(double value, double goal)
+{
+	printf(" goal >=%g %s\n", goal, value >= goal ? "met" : "missed");
+	fflush(stdout);
+}
+
 /* What is known of a side when all is sampled. */
 struct sampled {
 	const char *subject;
@@ -68,14 +81,21 @@ struct sampled {
 	double *figures; /* round by round; sorted at the end */
 };
 
-/* Print all sides and their ratios to the first; figure() makes one of the
-   figures of a round. */
+static double
+p99_of(double *figures, unsigned n)
+{
+	qsort(figures, n, sizeof(*figures), compare_doubles);
+	return quantile(figures, n, 0.99);
+}
+
+/* Print all sides and their ratios to the first. */
 static void
 print_sampled(const char *metric, const char *unit, struct sampled *sides,
 	      unsigned n_sides, unsigned rounds, unsigned per_round,
-	      double (*figure)(double *figures, unsigned n),
-	      struct bench_stats *ret)
+	      enum bench_kind kind, struct bench_stats *ret)
 {
+	double (*figure)(double *figures, unsigned n) =
+		kind == BENCH_TAIL ? p99_of : median_of;
 	unsigned total = rounds * per_round, s, r;
 	double *of_rounds[MAX_SIDES], *scratch;
 	struct bench_stats st;
@@ -91,7 +111,8 @@ print_sampled(const char *metric, const char *unit, struct sampled *sides,
 			       per_round * sizeof(*all));
 			of_rounds[s][r] = figure(scratch, per_round);
 		}
-		qsort(all, total, sizeof(*all), compare_doubles);
+		qsort(all, total, sizeof(*all), kind == BENCH_RATE ?
+		      compare_down : compare_doubles);
 		st.n = total;
 		st.p50 = quantile(all, total, 0.50);
 		st.p99 = quantile(all, total, 0.99);
@@ -110,10 +131,12 @@ print_sampled(const char *metric, const char *unit, struct sampled *sides,
 		ratio = median_of(scratch, rounds);
 		printf("ratio %s %s/%s %.3f", metric, sides[0].subject,
 		       name ? name + 1 : sides[s].subject, ratio);
-		if (sides[s].goal > 0)
-			print_goal(ratio <= sides[s].goal, sides[s].goal);
-		else
+		if (sides[s].goal <= 0)
 			printf(" no goal\n");
+		else if (kind == BENCH_RATE)
+			print_least(ratio, sides[s].goal);
+		else
+			print_goal(ratio <= sides[s].goal, sides[s].goal);
 	}
 	fflush(stdout);
 	for (s = 0; s < n_sides; s++)
@@ -130,10 +153,10 @@ check_comparison(const char *metric, unsigned n_sides, unsigned total)
 	exit(2);
 }
 
-void
-bench_compare(const char *metric, const char *unit,
-	      const struct bench_side *sides, unsigned n_sides,
-	      unsigned rounds, unsigned per_round, struct bench_stats *ret)
+static void
+compare(const char *metric, const char *unit, const struct bench_side *sides,
+	unsigned n_sides, unsigned rounds, unsigned per_round,
+	enum bench_kind kind, struct bench_stats *ret)
 {
 	unsigned total = rounds * per_round, s, r, i, k;
 	struct sampled got[MAX_SIDES];
@@ -154,23 +177,33 @@ bench_compare(const char *metric, const char *unit,
 					sides[s].sample(sides[s].arg);
 		}
 	}
-	print_sampled(metric, unit, got, n_sides, rounds, per_round,
-		      median_of, ret);
+	print_sampled(metric, unit, got, n_sides, rounds, per_round, kind,
+		      ret);
 	for (s = 0; s < n_sides; s++)
 		free(got[s].figures);
 }
 
-static double
-p99_of(double *figures, unsigned n)
+void
+bench_compare(const char *metric, const char *unit,
+	      const struct bench_side *sides, unsigned n_sides,
+	      unsigned rounds, unsigned per_round, struct bench_stats *ret)
 {
-	qsort(figures, n, sizeof(*figures), compare_doubles);
-	return quantile(figures, n, 0.99);
+	compare(metric, unit, sides, n_sides, rounds, per_round, BENCH_COST,
+		ret);
+}
+
+void
+bench_compare_rates(const char *metric, const char *unit,
+		    const struct bench_side *sides, unsigned n_sides,
+		    unsigned rounds)
+{
+	compare(metric, unit, sides, n_sides, rounds, 1, BENCH_RATE, NULL);
 }
 
 void
 bench_compare_taken(const char *metric, const char *unit,
 		    const struct bench_taken *sides, unsigned n_sides,
-		    unsigned rounds, unsigned per_round, bool tails)
+		    unsigned rounds, unsigned per_round, enum bench_kind kind)
 {
 	unsigned total = rounds * per_round, s;
 	struct sampled got[MAX_SIDES];
@@ -183,8 +216,8 @@ bench_compare_taken(const char *metric, const char *unit,
 		memcpy(got[s].figures, sides[s].figures,
 		       total * sizeof(*got[s].figures));
 	}
-	print_sampled(metric, unit, got, n_sides, rounds, per_round,
-		      tails ? p99_of : median_of, NULL);
+	print_sampled(metric, unit, got, n_sides, rounds, per_round, kind,
+		      NULL);
 	for (s = 0; s < n_sides; s++)
 		free(got[s].figures);
 }

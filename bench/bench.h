@@ -11,7 +11,11 @@
  * and one for each goal
  *
  *	ratio METRIC OURS/LIMIT value goal G met|missed
+ *	ratio METRIC OURS/PEER value goal >=G met|missed
  *	value METRIC FIGURE value unit goal G met|missed
+ *
+ * Of rates, where more is better, p99 is what 99 of 100 figures reach, and max
+ * the worst of them.
  *
  * Nothing here fails because something is slow; a refused call, a hang or a
  * lost wake-up ends the group with a status that is not 0.
@@ -23,6 +27,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <ev.h>
 #include <evcoord.h>
@@ -38,8 +43,8 @@ struct bench_side {
 	const char *subject;          /* "evcoord" or "raw/bare-..." */
 	double (*sample)(void *arg);  /* one figure, in the metric's unit */
 	void *arg;
-	double goal;                  /* ours over this one at most; 0 = no
-					 goal */
+	double goal;                  /* ours over this one at most, of rates
+					 at least; 0 = no goal */
 };
 
 /* The same when the figures are there already: sides that were measured at the
@@ -48,6 +53,13 @@ struct bench_taken {
 	const char *subject;
 	const double *figures; /* round by round */
 	double goal;
+};
+
+/* What a figure is, and how the ratio of a round comes from its figures. */
+enum bench_kind {
+	BENCH_COST = 0,  /* less is better: the medians */
+	BENCH_TAIL = 1,  /* less is better: the p99s */
+	BENCH_RATE = 2   /* more is better: the medians */
 };
 
 /* What was measured of one side. */
@@ -69,12 +81,17 @@ bench_compare(const char *metric, const char *unit,
 	      const struct bench_side *sides, unsigned n_sides,
 	      unsigned rounds, unsigned per_round, struct bench_stats *ret);
 
-/* For figures already taken; tails: the ratio is that of the rounds' p99
-   instead of their medians. */
+/* The same for rates: so many a second. */
+void
+bench_compare_rates(const char *metric, const char *unit,
+		    const struct bench_side *sides, unsigned n_sides,
+		    unsigned rounds);
+
+/* For figures already taken. */
 void
 bench_compare_taken(const char *metric, const char *unit,
 		    const struct bench_taken *sides, unsigned n_sides,
-		    unsigned rounds, unsigned per_round, bool tails);
+		    unsigned rounds, unsigned per_round, enum bench_kind kind);
 
 /* One figure that needs no statistics: a count. */
 void
@@ -191,7 +208,7 @@ bench_loop_stop(struct bench_loop *l);
 bool
 bench_alloc_counted(void);
 
-/* How many there were in the process so far. */
+/* How many there were in the process since the first call. */
 uint64_t
 bench_allocs(void);
 
@@ -200,6 +217,72 @@ uint64_t
 bench_heap_bytes(void);
 uint64_t
 bench_mapped_bytes(void);
+
+/* syscalls.c: counted system calls */
+
+/* Count those of this thread, and of the threads that it and they start from
+   now on.  Until the close every system call of the machine takes a little
+   longer, so nothing is timed meanwhile.  Returns: false when the kernel does
+   not let us. */
+bool
+bench_syscalls_open(void);
+
+/* How many there were since then. */
+uint64_t
+bench_syscalls(void);
+
+/* Count no more. */
+void
+bench_syscalls_close(void);
+
+/* peer.c: a peer that needs a process of its own */
+
+struct bench_peer {
+	pid_t pid;
+	int ask, answer; /* pipes to and from it */
+};
+
+/* What a pool is to do: jobs of work that is next to nothing, through a loop
+   that submits them and gets the completions. */
+struct bench_load {
+	uint32_t jobs;
+	uint32_t width; /* so many at a time */
+	uint32_t burst; /* 1: the next so many when all of these are done;
+			   0: the next one whenever one is done */
+	uint32_t each;  /* 1: say how long each took; then width is 1 */
+};
+
+/* How it went; after it, with each, jobs figures of nanoseconds. */
+struct bench_went {
+	double seconds;
+	double syscalls; /* < 0: not counted */
+};
+
+/* What a pool is made of. */
+struct bench_make {
+	unsigned n_threads;
+	int loop_cpu, work_cpu; /* the loop's and the only thread's; < 0:
+				   wherever the caller may run */
+	bool counted;           /* its system calls */
+};
+
+/* Start a pool of libuv.  Returns: false when this program was built without
+   it. */
+bool
+bench_peer_start(struct bench_peer *p, const struct bench_make *make);
+
+/* Let it work; each: room for load->jobs figures, or NULL. */
+struct bench_went
+bench_peer_work(struct bench_peer *p, const struct bench_load *load,
+		double *each);
+
+/* End it. */
+void
+bench_peer_end(struct bench_peer *p);
+
+/* libuv.c: the other side of it: main of that process */
+int
+bench_libuv_main(int argc, char **argv);
 
 /* The groups, each in its file; main.c runs each in a process of its own. */
 void
@@ -242,5 +325,15 @@ void
 bench_recv(void);
 void
 bench_checkpoint(void);
+void
+bench_queue(void);
+void
+bench_pool(void);
+void
+bench_pool_trip(void);
+void
+bench_post(void);
+void
+bench_workers(void);
 
 #endif

@@ -177,9 +177,9 @@ bench_looper(void)
 		}
 	}
 	bench_compare_taken("looper-1-cpu-a-tick", "us", cost, 2, TICKS,
-			    LOOPS, false);
+			    LOOPS, BENCH_COST);
 	bench_compare_taken("looper-1-late", "us", delay, 2, TICKS, LOOPS,
-			    true);
+			    BENCH_TAIL);
 	bench_count("looper-1-wakeups", "raw/bare-ev_timer",
 		    (double)wakeups[1] / (LOOPS * TICKS), "a-tick");
 	bench_goal("looper-1-wakeups", "count",

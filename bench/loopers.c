@@ -267,9 +267,11 @@ measure(unsigned n)
 	heap_bare = start_bare();
 	per_round = run_rounds(late, cpu_ns);
 	snprintf(metric, sizeof(metric), "looper-%u-cpu-a-tick", n);
-	bench_compare_taken(metric, "ns", cost, 2, ROUNDS, 1, false);
+	bench_compare_taken(metric, "ns", cost, 2, ROUNDS, 1,
+			    BENCH_COST);
 	snprintf(metric, sizeof(metric), "looper-%u-late", n);
-	bench_compare_taken(metric, "us", delay, 2, ROUNDS, per_round, true);
+	bench_compare_taken(metric, "us", delay, 2, ROUNDS, per_round,
+			    BENCH_TAIL);
 	show_bytes(n, heap_ours, heap_bare);
 
 	end(c, ours.loop);

@@ -9,6 +9,7 @@
  * Each group runs in a process of its own, started afresh: what one leaves
  * behind in caches of stacks, in the heap or in limits does not reach the
  * next, and one that hangs is ended and named without stopping the others.
+ * With --peer it is not a benchmark but what one is measured beside (peer.c).
  *
  * The exit status is 0 when everything ran, however fast; 1 when a group
  * failed; 2 for a wrong argument.
@@ -58,6 +59,11 @@ static const struct group {
 	{ "trace", bench_trace, "the timeline, off and on" },
 	{ "recv", bench_recv, "stop of 100 threads blocked in recv" },
 	{ "checkpoint", bench_checkpoint, "a member says where it is" },
+	{ "queue", bench_queue, "pushes and pops through a queue" },
+	{ "pool", bench_pool, "tiny jobs through the pool" },
+	{ "trip", bench_pool_trip, "one job to the pool and back" },
+	{ "post", bench_post, "functions posted to a loop" },
+	{ "workers", bench_workers, "metrics; the stop of blocked workers" },
 };
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))
 
@@ -221,6 +227,8 @@ main(int argc, char **argv)
 			printf("%-10s %s\n", groups[k].name, groups[k].what);
 		return 0;
 	}
+	if (strcmp(argv[1], "--peer") == 0)
+		return bench_libuv_main(argc - 2, argv + 2);
 	for (i = 1; i < argc; i++) {
 		st = run_named(argv[i]);
 		if (st)
