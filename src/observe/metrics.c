@@ -10,27 +10,12 @@
  */
 #include "observe/facts.h"
 #include "base/json_write.h"
+#include "base/prometheus.h"
 
-#define N_KINDS (EVC_SCOPE + 1)
+#define N_KINDS  (EVC_SCOPE + 1)
 #define N_STATES (EVC_REAPED + 1)
 
 /* ---- the format ---- */
-
-/* In the value of a label these three are escaped; the rest is UTF-8, or the
-   reader makes of it what it can. */
-static void
-escaped(struct text *t, const char *s)
-{
-	char one[2] = { '\0', '\0' };
-
-	for (; *s != '\0'; s++) {
-		one[0] = *s;
-		evc__text_add(t, *s == '\\' ? "\\\\" :
-				 *s == '"'  ? "\\\"" :
-				 *s == '\n' ? "\\n" :
-					      one);
-	}
-}
 
 /* name{coordinator="c",scope="s" - the bracket stays open. */
 static void
@@ -41,10 +26,10 @@ sample(struct text *t, const char *name, const struct evc__facts *f)
 
 	evc__facts_path(&p, f);
 	evc__text_fmt(t, "evcoord_%s{coordinator=\"", name);
-	escaped(t, evc__facts_root_name(f));
+	evc__prometheus_escaped(t, evc__facts_root_name(f));
 	if (path[0] != '\0') {
 		evc__text_add(t, "\",scope=\"");
-		escaped(t, path);
+		evc__prometheus_escaped(t, path);
 	}
 	evc__text_add(t, "\"");
 }
@@ -53,19 +38,6 @@ static void
 label(struct text *t, const char *name, const char *value)
 {
 	evc__text_fmt(t, ",%s=\"%s\"", name, value);
-}
-
-static void
-value(struct text *t, uint64_t v)
-{
-	evc__text_fmt(t, "} %llu\n", (unsigned long long)v);
-}
-
-static void
-head(struct text *t, const char *name, const char *type, const char *help)
-{
-	evc__text_fmt(t, "# HELP evcoord_%s %s\n# TYPE evcoord_%s %s\n", name,
-		      help, name, type);
 }
 
 /* The next one of the tree, from the first one down; NULL: that was all. */
@@ -107,8 +79,9 @@ add_members(struct text *t, const struct evc__facts *first)
 	unsigned kind, state;
 	struct crowd k;
 
-	head(t, "members", "gauge",
-	     "Members by kind and state; of scopes, those right below.");
+	evc__prometheus_head(
+		t, NULL, "members", "gauge",
+		"Members by kind and state; of scopes, those right below.");
 	for (f = first; f != NULL; f = next(f)) {
 		if (f->lost_members)
 			continue;
@@ -120,7 +93,7 @@ add_members(struct text *t, const struct evc__facts *first)
 				sample(t, "members", f);
 				label(t, "kind", evc__member_kind(kind));
 				label(t, "state", evc__state_name(state));
-				value(t, k.n[kind][state]);
+				evc__prometheus_whole(t, k.n[kind][state]);
 			}
 	}
 }
@@ -204,10 +177,10 @@ add_metric(struct text *t, const struct evc__facts *first,
 {
 	const struct evc__facts *f;
 
-	head(t, m->name, m->type, m->help);
+	evc__prometheus_head(t, NULL, m->name, m->type, m->help);
 	for (f = first; f != NULL; f = next(f)) {
 		sample(t, m->name, f);
-		value(t, m->of(f));
+		evc__prometheus_whole(t, m->of(f));
 	}
 }
 
@@ -232,8 +205,9 @@ add_durations(struct text *t, const struct evc__facts *first)
 	uint64_t n;
 	unsigned i;
 
-	head(t, "stop_duration_seconds", "histogram",
-	     "How long stops took, from the request to the join's answer.");
+	evc__prometheus_head(
+		t, NULL, "stop_duration_seconds", "histogram",
+		"How long stops took, from the request to the join's answer.");
 	for (f = first; f != NULL; f = next(f)) {
 		for (i = 0, n = 0; i <= TOOK_BUCKETS; i++) {
 			n += f->stats.took[i];
@@ -244,14 +218,14 @@ add_durations(struct text *t, const struct evc__facts *first)
 			else
 				evc__text_add(t, "+Inf");
 			evc__text_add(t, "\"");
-			value(t, n);
+			evc__prometheus_whole(t, n);
 		}
 		sample(t, "stop_duration_seconds_sum", f);
 		evc__text_add(t, "} ");
 		evc__text_seconds(t, f->stats.took_sum);
 		evc__text_add(t, "\n");
 		sample(t, "stop_duration_seconds_count", f);
-		value(t, n);
+		evc__prometheus_whole(t, n);
 	}
 }
 
@@ -263,8 +237,9 @@ add_lost(struct text *t, const struct evc__facts *first)
 
 	for (f = first; f != NULL; f = next(f))
 		if (f->lost_members || f->lost_scopes > 0)
-			evc__text_fmt(t, "# no memory for all of this: "
-					 "members %s, %u scopes missing\n",
+			evc__text_fmt(t,
+				      "# no memory for all of this: "
+				      "members %s, %u scopes missing\n",
 				      f->lost_members ? "missing" : "counted",
 				      f->lost_scopes);
 }

@@ -12,30 +12,16 @@
 #include <math.h>
 
 #include "base/json_write.h"
+#include "base/prometheus.h"
 
 /* ---- the format ---- */
-
-/* In the value of a label these three are escaped. */
-static void
-escaped(struct text *t, const char *s)
-{
-	char one[2] = { '\0', '\0' };
-
-	for (; *s != '\0'; s++) {
-		one[0] = *s;
-		evc__text_add(t, *s == '\\' ? "\\\\" :
-				 *s == '"'  ? "\\\"" :
-				 *s == '\n' ? "\\n" :
-					      one);
-	}
-}
 
 /* evcoord_workers_NAME{group="train#2" - the bracket stays open. */
 static void
 sample(struct text *t, const char *name, const struct evc__group_facts *g)
 {
 	evc__text_fmt(t, "evcoord_workers_%s{group=\"", name);
-	escaped(t, g->info.name);
+	evc__prometheus_escaped(t, g->info.name);
 	if (g->same > 0)
 		evc__text_fmt(t, "#%u", g->same + 1);
 	evc__text_add(t, "\"");
@@ -45,23 +31,8 @@ static void
 label(struct text *t, const char *name, const char *value)
 {
 	evc__text_fmt(t, ",%s=\"", name);
-	escaped(t, value);
+	evc__prometheus_escaped(t, value);
 	evc__text_add(t, "\"");
-}
-
-static void
-whole(struct text *t, uint64_t v)
-{
-	evc__text_fmt(t, "} %llu\n", (unsigned long long)v);
-}
-
-static void
-head(struct text *t, const char *name, const char *type, const char *help)
-{
-	evc__text_fmt(t,
-		      "# HELP evcoord_workers_%s %s\n"
-		      "# TYPE evcoord_workers_%s %s\n",
-		      name, help, name, type);
 }
 
 /* ---- of groups ---- */
@@ -112,11 +83,11 @@ add_of_groups(struct text *t, const struct evc__registry_facts *f)
 	size_t i;
 
 	for (k = 0; k < sizeof of_groups / sizeof of_groups[0]; k++) {
-		head(t, of_groups[k].name, of_groups[k].type,
-		     of_groups[k].help);
+		evc__prometheus_head(t, "workers", of_groups[k].name,
+				     of_groups[k].type, of_groups[k].help);
 		for (i = 0; i < f->n; i++) {
 			sample(t, of_groups[k].name, &f->group[i]);
-			whole(t, of_groups[k].of(&f->group[i]));
+			evc__prometheus_whole(t, of_groups[k].of(&f->group[i]));
 		}
 	}
 }
@@ -127,12 +98,13 @@ add_states(struct text *t, const struct evc__registry_facts *f)
 	unsigned s;
 	size_t i;
 
-	head(t, "state", "gauge", "1 for the state that the group is in.");
+	evc__prometheus_head(t, "workers", "state", "gauge",
+			     "1 for the state that the group is in.");
 	for (i = 0; i < f->n; i++)
 		for (s = EVC_WORKERS_NEW; s <= EVC_WORKERS_STOPPED; s++) {
 			sample(t, "state", &f->group[i]);
 			label(t, "state", evc__workers_state(s));
-			whole(t, f->group[i].info.state == s);
+			evc__prometheus_whole(t, f->group[i].info.state == s);
 		}
 }
 
@@ -141,8 +113,9 @@ add_stops(struct text *t, const struct evc__registry_facts *f)
 {
 	size_t i;
 
-	head(t, "last_stop_timestamp_seconds", "gauge",
-	     "When the group was last stopped, and why.");
+	evc__prometheus_head(t, "workers", "last_stop_timestamp_seconds",
+			     "gauge",
+			     "When the group was last stopped, and why.");
 	for (i = 0; i < f->n; i++) {
 		const evc_reason *r = &f->group[i].info.stop;
 
@@ -194,7 +167,8 @@ add_of_workers(struct text *t, const struct evc__registry_facts *f)
 	size_t i, w;
 
 	for (k = 0; k < sizeof of_workers / sizeof of_workers[0]; k++) {
-		head(t, of_workers[k].name, "counter", of_workers[k].help);
+		evc__prometheus_head(t, "workers", of_workers[k].name,
+				     "counter", of_workers[k].help);
 		for (i = 0; i < f->n; i++)
 			for (w = 0; w < f->group[i].n_workers; w++) {
 				const evc_worker_info *info =
@@ -202,7 +176,8 @@ add_of_workers(struct text *t, const struct evc__registry_facts *f)
 
 				sample(t, of_workers[k].name, &f->group[i]);
 				evc__text_fmt(t, ",worker=\"%u\"", info->id);
-				whole(t, of_workers[k].of(info));
+				evc__prometheus_whole(t,
+						      of_workers[k].of(info));
 			}
 	}
 }
@@ -224,7 +199,8 @@ add_metrics(struct text *t, const struct evc__registry_facts *f)
 {
 	size_t i, k;
 
-	head(t, "metric", "gauge", "What workers have put, by name.");
+	evc__prometheus_head(t, "workers", "metric", "gauge",
+			     "What workers have put, by name.");
 	for (i = 0; i < f->n; i++)
 		for (k = 0; k < f->group[i].n_metrics; k++) {
 			const evc_metric *m = &f->group[i].metric[k];
@@ -247,8 +223,9 @@ add_lost(struct text *t, const struct evc__registry_facts *f)
 	for (i = 0; i < f->n; i++)
 		lost = lost || f->group[i].lost;
 	if (lost)
-		evc__text_fmt(t, "# no memory for all of this: %u groups, and "
-				 "of others a part, are missing\n",
+		evc__text_fmt(t,
+			      "# no memory for all of this: %u groups, and "
+			      "of others a part, are missing\n",
 			      f->lost);
 }
 
