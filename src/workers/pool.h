@@ -225,7 +225,8 @@ void evc__port_orphan(struct pool_port *p);
 
 /* ---- pool_done.c ---- */
 
-/* Loop thread, the pool's lock held: begin the task, if need be. */
+/* The pool's lock held: begin the task, if need be; refused on any other thread
+   than the loop's. */
 evc_status evc__port_activate(struct pool_port *p);
 /* The pool's lock held, another thread: a job will come.  The loop is to begin
    the task, if need be. */

@@ -169,15 +169,22 @@ evc__port_release_hold(struct pool_port *p)
 evc_status
 evc__port_activate(struct pool_port *p)
 {
-	evc_status st = 0;
+	int active = sync_load_relaxed(&p->active);
+	evc_status st;
 
-	if (sync_load_relaxed(&p->active) != 0)
-		return 0;
+	/* The loop may have begun it since the caller has looked at tid. */
+	if (active != 0)
+		return active == evc__tid() ? 0 : -EVC_FAILED_PRECONDITION;
+	st = begin_task(p);
+	if (st < 0)
+		return st;
 	if (p->apart)
 		st = take_hold(p);
-	if (st == 0)
-		st = begin_task(p);
-	if (st == 0 && sync_load_sc(&p->n_foreign) == 0)
+	if (st < 0) {
+		evc__port_settle(p);
+		return st;
+	}
+	if (sync_load_sc(&p->n_foreign) == 0)
 		sync_and(&p->ending, ~(uint32_t)PORT_STOPPED);
 	return st;
 }

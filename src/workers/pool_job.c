@@ -63,18 +63,17 @@ static evc_status
 hear(evc_pool *pool, struct pool_port *p)
 {
 	uint64_t w = sync_load_sc(&pool->crowd);
-	evc_status st = 0;
 
 	/* A new round has begun. */
 	if ((w & CROWD_CLOSED) && !evc_should_stop(pool->scope))
 		w = sync_and(&pool->crowd, ~CROWD_CLOSED) & ~CROWD_CLOSED;
 	if ((w & CROWD_CLOSED) || sync_load_sc(&p->ending) != 0)
 		return refuse(-EVC_CANCELLED, "a stop was asked for");
+	/* One that comes up after that look finds the job by itself. */
 	if (N_LIVE(w) == 0)
-		st = evc__crowd_first(pool);
-	if (st == 0)
-		evc__crowd_call(pool, true);
-	return st;
+		return evc__crowd_first(pool);
+	evc__crowd_call(pool, true);
+	return 0;
 }
 
 /* false: somebody has it, and so it was accepted.  Nobody puts another one there

@@ -421,6 +421,42 @@ START_TEST(a_join_waits_before_the_loop_has_heard_of_the_job)
 }
 END_TEST
 
+static evc_status
+do_submit_wait(evc_coord *c, void *arg)
+{
+	struct thing *t = arg;
+
+	(void)c;
+	return evc_pool_submit_wait(pool, r, &t->job, 1);
+}
+
+/* Nobody knew yet whose loop it is; while a thread asks, the loop begins its
+   task.  Fails when the thread then takes itself for the loop's. */
+START_TEST(a_thread_does_not_take_itself_for_the_loops)
+{
+	struct thing t, u;
+	struct actor a;
+	int h, s;
+
+	begin(2, 0, 0);
+	h = seam_hold("xchg", "evc__port_on_wake", 1);
+	OK(submit(&t, work_stay));
+	HELD(h);
+	s = seam_hold("load", "evc__port_activate", 1);
+	thing_init(&u, work_now);
+	actor_begin(&a, do_submit_wait, NULL, &u);
+	HELD(s);
+	seam_release(h);
+	UNTIL(tasks() == 1);
+	seam_release(s);
+	OK(actor_end(&a));
+	UNTIL(atomic_load(&u.done));
+	atomic_store(&t.open, 1);
+	UNTIL(atomic_load(&t.done) && tasks() == 0);
+	end();
+}
+END_TEST
+
 /* ---- claims ---- */
 
 /* All of the ring is claimed, and the thread stands before the first job: one of
@@ -693,7 +729,6 @@ START_TEST(without_memory_it_is_refused_or_goes_another_way)
 	begin(1, 0, 0);
 	seam_fail("alloc", "evc_pool_new", 1, ENOMEM);
 	REFUSED(EVC_RESOURCE_EXHAUSTED, evc_pool_new(coord, NULL, NULL, &none));
-	seam_reset();
 	/* The port, its two rings, the first seat. */
 	for (i = 0; i < 4; i++) {
 		static const struct place places[] = {
@@ -705,7 +740,6 @@ START_TEST(without_memory_it_is_refused_or_goes_another_way)
 
 		seam_fail(places[i].op, places[i].func, places[i].nth, ENOMEM);
 		REFUSED(EVC_RESOURCE_EXHAUSTED, submit(&t, work_now));
-		seam_reset();
 	}
 	/* No box: by the chain. */
 	seam_fail_all("alloc", "box_of", 1, ENOMEM);
@@ -730,6 +764,7 @@ SCHEDULES_MAIN("pool",
 	       a_thread_that_rings_too_late_does_no_harm,
 	       a_job_that_comes_while_the_task_ends_keeps_joins_waiting,
 	       a_join_waits_before_the_loop_has_heard_of_the_job,
+	       a_thread_does_not_take_itself_for_the_loops,
 	       what_is_claimed_and_not_begun_is_passed_over,
 	       a_thread_begins_nothing_from_the_stop_on,
 	       a_submit_that_a_stop_overtakes_is_refused,
