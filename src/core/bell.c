@@ -70,8 +70,12 @@ next_lit(struct evc__bell *b)
 	evc_reactor *r = NULL;
 	evc_loop *l;
 
-	while (r == NULL && (l = b->lit_todo) != NULL) {
-		b->lit_todo = l->lit_next;
+	while (r == NULL && (b->left != NULL || b->lit_todo != NULL)) {
+		l = b->left != NULL ? b->left : b->lit_todo;
+		if (l == b->left)
+			b->left = l->left_next;
+		else
+			b->lit_todo = l->lit_next;
 		r = l->r;
 		if (r != NULL)
 			pin(r);
@@ -127,6 +131,9 @@ on_async(struct ev_loop *loop, ev_async *w, int revents)
 	while ((r = evc__board_next(&b->board, &at)) != NULL) {
 		pin(r);
 		sync_unlock(&b->lock);
+		/* For a loop that is run inside its callbacks. */
+		if (sync_load(&b->lit) != NULL)
+			evc__bell_send(b);
 		if (!evc__reactor_turn(r))
 			r = NULL;
 		if (f.gone)
@@ -348,6 +355,10 @@ evc__bell_free(struct evc__bell *b)
 	}
 	for (l = b->lit_todo; l != NULL; l = next) {
 		next = l->lit_next;
+		evc__box_drop(l);
+	}
+	for (l = b->left; l != NULL; l = next) {
+		next = l->left_next;
 		evc__box_drop(l);
 	}
 	evc__board_free(&b->board);

@@ -43,6 +43,8 @@ struct evc__bell {
 	/* atomic chain: who posts -> the loop's thread: boxes with posts */
 	_Atomic(evc_loop *) lit;
 	evc_loop *lit_todo;      /* loop thread: taken out of it */
+	evc_loop *left;          /* loop thread: being served, and there is more
+				    in them than the post that runs */
 
 	/* A leaf: nothing is locked under it. */
 	pthread_mutex_t lock;

@@ -257,25 +257,61 @@ deliver(evc_loop *l, evc_status why)
 	m->fn(m, why);
 }
 
+/* A loop that is run inside a post takes over what is left behind it: it finds
+   the box in the bell's list, and is rung. */
+static bool
+leave(evc_loop *l, struct evc__bell *b)
+{
+	bool more = l->todo != NULL && l->todo->next_ != NULL;
+
+	if (more) {
+		sync_add(&l->refs, 1);
+		l->left_next = b->left;
+		b->left = l;
+	}
+	if (more || b->lit_todo != NULL)
+		evc__bell_send(b);
+	return more;
+}
+
+/* All have been called; it is there still, unless one was served inside. */
+static void
+unleave(evc_loop *l, struct evc__bell *b)
+{
+	evc_loop **at = &b->left;
+
+	while (*at != NULL && *at != l)
+		at = &(*at)->left_next;
+	if (*at == NULL)
+		return;
+	*at = l->left_next;
+	evc__box_drop(l);
+}
+
 bool
 evc__box_serve(evc_reactor *r)
 {
 	struct evc__frame f = { r->frames, false };
+	struct evc__bell *b = r->bell;
 	evc_loop *l = r->box;
 	evc_coord *c = r->c;
 	struct evc__busy busy;
 	uint32_t n;
+	bool left;
 
 	take(l);
+	left = leave(l, b);
 	r->frames = &f;
 	evc__busy_begin(r, c, BUSY_POST, NULL, &busy);
-	/* What is posted meanwhile comes in the next turn; a loop run inside
-	   one of them takes over. */
+	/* What is posted meanwhile comes in the next turn. */
 	for (n = 0; !f.gone && l->todo != NULL; n++)
 		deliver(l, 0);
 	evc__busy_end(&busy);
 	if (!f.gone)
 		r->frames = f.up;
+	/* With r gone the bell may be, too; then its list has let go of l. */
+	if (left && !f.gone)
+		unleave(l, b);
 	count_out(l, c, n, f.gone || r->n_live == 0);
 	return !f.gone;
 }

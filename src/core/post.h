@@ -30,6 +30,7 @@ struct evc_loop {
 	evc_mail *todo, **todo_end;
 	/* written by who puts it in the bell's list, read by who takes that */
 	evc_loop *lit_next;
+	evc_loop *left_next; /* loop thread: in the bell's list left */
 };
 
 /* NULL: no memory. */

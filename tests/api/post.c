@@ -457,6 +457,81 @@ START_TEST(inside_a_post_its_reactor_stays_and_its_loop_can_run)
 }
 END_TEST
 
+/* Waits for the one behind it, by running the loop. */
+static void
+wait_for_the_next(evc_mail *m, evc_status why)
+{
+	struct inside *i = (struct inside *)m;
+
+	(void)why;
+	while (i->seen->n == 0)
+		ev_run(i->loop, EVRUN_ONCE);
+	i->n_nested = i->seen->n;
+}
+
+static evc_status
+wait_in_a_hook(evc_coord *c, void *arg)
+{
+	(void)c;
+	wait_for_the_next(arg, 0);
+	return 0;
+}
+
+static void
+inside_begin(struct inside *i, struct ev_loop *loop, struct seen *s)
+{
+	memset(i, 0, sizeof(*i));
+	memset(s, 0, sizeof(*s));
+	i->mail.fn = wait_for_the_next;
+	i->loop = loop;
+	i->seen = s;
+}
+
+/* Behind it in its own box, in that of a scope, and behind a hook. */
+START_TEST(a_loop_run_inside_a_post_hears_of_those_behind_it)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop), *scope;
+	evc_loop *own = evc_loop_of(evc_home(c)), *below;
+	struct seen s;
+	struct inside i;
+
+	OK(evc_scope_new(c, "scope", NULL, &scope));
+	OK(evc_scope_ready(scope));
+	below = evc_loop_of(evc_home(scope));
+
+	inside_begin(&i, loop, &s);
+	OK(evc_post_mail(own, &i.mail));
+	OK(evc_post(own, see, &s));
+	ev_run(loop, EVRUN_ONCE);
+	ck_assert_int_eq(i.n_nested, 1);
+
+	inside_begin(&i, loop, &s);
+	OK(evc_post_mail(below, &i.mail));
+	OK(evc_post(own, see, &s));
+	while (s.n == 0)
+		ev_run(loop, EVRUN_ONCE);
+	inside_begin(&i, loop, &s);
+	OK(evc_post_mail(own, &i.mail));
+	OK(evc_post(below, see, &s));
+	while (s.n == 0)
+		ev_run(loop, EVRUN_ONCE);
+
+	inside_begin(&i, loop, &s);
+	OK(evc_on_stop(c, "hook", wait_in_a_hook, &i, NULL, NULL));
+	OK(evc_post(own, see, &s));
+	OK(evc_request_stop(c, 0, NULL));
+	ev_run(loop, EVRUN_ONCE);
+	ck_assert_int_eq(i.n_nested, 1);
+
+	evc_loop_release(own);
+	evc_loop_release(below);
+	OK(evc_free(scope));
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 static void
 free_myself(evc_mail *m, evc_status why)
 {
@@ -595,6 +670,7 @@ API_MAIN("posts", a_post_runs_on_the_thread_of_its_loop,
 	 a_loop_runs_until_its_posts_have_returned,
 	 a_post_to_a_scope_keeps_the_joins_above_waiting,
 	 inside_a_post_its_reactor_stays_and_its_loop_can_run,
+	 a_loop_run_inside_a_post_hears_of_those_behind_it,
 	 a_post_may_free_its_memory_and_destroy_its_loop,
 	 a_signal_handler_may_post,
 	 wrong_posts_are_refused_with_a_text,
