@@ -6,7 +6,9 @@
  * They are threads of the coordinator, so that what one ends with is judged
  * there as every thread's result is.  What the queue hears of it comes before
  * that: the last one at its end closes it, one with an error cancels it, or a
- * pop could take the end of a feeder that has failed for the end of input.
+ * pop could take the end of a feeder that has failed for the end of input.  The
+ * error itself comes before the cancel: a thread may return what its pop then
+ * says, and that must not be the first error.
  */
 #include <math.h>
 
@@ -60,14 +62,29 @@ leave(evc_queue *q, unsigned n, bool at_end, bool cut)
 }
 
 static void
+fail(evc_queue *q, evc_status st, const char *text)
+{
+	/* Reported by this thread: its result is not kept once more. */
+	(void)(evc_request_stop)(q->c, st, text);
+	(void)evc_queue_cancel(q);
+}
+
+static void
 end(struct feed *f, evc_status st)
 {
 	evc_queue *q = f->q;
 	bool obeys = st == EVC_CANCELLED && evc_should_stop(q->c);
 	bool clean = st != 0 && !obeys && evc_is_clean(q->c, st);
 
-	if (st != 0 && !clean && !obeys)
-		(void)evc_queue_cancel(q);
+	if (st != 0 && !clean && !obeys) {
+		char text[64];
+		struct text t = evc__text_in(text, sizeof text);
+
+		evc__text_fmt(&t, "ended with %s", evc_status_name(st));
+		if (st > EVC_UNAUTHENTICATED)
+			evc__text_fmt(&t, " %d", st);
+		fail(q, st, text);
+	}
 	leave(q, 1, clean, !clean);
 	drop(f, 1);
 }
@@ -79,7 +96,10 @@ cut_off(void *arg)
 	struct feed *f = arg;
 
 	sync_unwound();
-	(void)evc_queue_cancel(f->q);
+	if (evc_should_stop(f->q->c))
+		(void)evc_queue_cancel(f->q);
+	else
+		fail(f->q, EVC_ABORTED, "ended without a result");
 	leave(f->q, 1, false, true);
 	drop(f, 1);
 }

@@ -5,9 +5,10 @@
  * A watch that found nothing is armed: it stands beside the threads that wait
  * for items, and who sends for it posts its one mail.  The mail's function, a
  * turn, does all the rest: it pops, arms, and makes the last call.  While it is
- * armed a looper that never runs stands for it, for two things: it keeps the
+ * armed a looper that runs but once stands for it, for two things: it keeps the
  * loop and the joins waiting, and its opts.stop says on the loop that the stop
- * has come, or that the loop goes.  After a stop the mail alone keeps them.
+ * has come, or that the loop goes.  Only one that has run is told so; until
+ * then, and after a stop, the mail alone keeps them.
  */
 #include <math.h>
 
@@ -30,13 +31,14 @@ struct watch {
 	evc_queue_fn *fn;
 	void *arg;
 	evc_id id, looper;
+	unsigned closes, cancels; /* of the queue when it was made */
 	struct list node, armed; /* the queue's lock */
 	bool is_armed;           /* likewise */
 	/* atomic: its turns -> who wants to end it; 0: it had none yet */
 	_Atomic int tid;
 	/* loop thread */
 	bool over;  /* fn is not called any more */
-	bool owed;  /* the looper has run, and its opts.stop was not called */
+	bool owed;  /* the looper has run, and its opts.stop will be called */
 	bool alone; /* the stop has come, or the loop goes: no looper left */
 	bool stop_drops; /* it was lost: opts.stop still comes */
 };
@@ -142,7 +144,9 @@ last_call(struct watch *w, evc_status why, bool lost)
 
 /* ---- its turn; loop thread ---- */
 
-/* Nothing is there: > 0, it waits; else what has come meanwhile. */
+/* Nothing is there: > 0, it waits; else what has come meanwhile.  An end of the
+   queue since it was made counts, also when that was opened again before we
+   saw it. */
 static int
 arm(struct watch *w, void **ret_item)
 {
@@ -155,20 +159,24 @@ arm(struct watch *w, void **ret_item)
 	q->n_armed++;
 	/* Counted, then the second look; see queue.h. */
 	sync_add(&q->wanted[ITEMS], 1);
-	st = evc__queue_pop_once(q, ret_item);
+	st = q->n_cancels != w->cancels ? -EVC_CANCELLED :
+					  evc__queue_pop_once(q, ret_item);
+	if (st == RING_EMPTY && q->n_closes != w->closes)
+		st = -EVC_OUT_OF_RANGE;
 	if (st <= 0)
 		disarm(w);
 	sync_unlock(&q->lock);
 	return st;
 }
 
-/* After a stop it is not armed: nothing but its mail keeps the loop then. */
+/* Before its looper has run, and after a stop, it is not armed: nothing but its
+   mail keeps the loop, or hears of the stop, then. */
 static int
 look(struct watch *w, void **ret_item)
 {
 	int st = evc__queue_pop_once(w->q, ret_item);
 
-	return st <= 0 || w->alone ? st : arm(w, ret_item);
+	return st <= 0 || !w->owed ? st : arm(w, ret_item);
 }
 
 static void
@@ -183,9 +191,9 @@ pop_some(struct watch *w)
 		st = look(w, &item);
 		if (st < 0)
 			last_call(w, -st, false);
-		if (st < 0 || (st > 0 && !w->alone))
+		if (st < 0 || (st > 0 && w->owed))
 			return;
-		if (st > 0) /* a push is between its two steps */
+		if (st > 0) /* it looks again in the next turn */
 			break;
 		if (sync_load_sc(&q->wanted[ROOM]) > 0)
 			evc__queue_popped(q);
@@ -321,6 +329,8 @@ evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 	sync_lock(&queue->lock);
 	list_append(&queue->watches, &w->node);
 	w->id = ++queue->last_watch;
+	w->closes = queue->n_closes;
+	w->cancels = queue->n_cancels;
 	if (ret_id != NULL) /* before fn is called */
 		*ret_id = w->id;
 	sync_unlock(&queue->lock);

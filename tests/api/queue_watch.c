@@ -427,6 +427,88 @@ START_TEST(watch_ends_when_its_loop_is_destroyed)
 }
 END_TEST
 
+struct maker {
+	evc_queue *q;
+	evc_reactor *r;
+	struct seen *s;
+	evc_status st;
+};
+
+static void *
+make_watch(void *arg)
+{
+	struct maker *m = arg;
+
+	m->st = evc_queue_watch(m->q, m->r, see, m->s, 0, NULL);
+	return NULL;
+}
+
+/* Made by another thread it takes the loop two turns until it is in its place:
+   a stop, or the end of the loop, at any moment of that is heard. */
+START_TEST(watch_hears_of_an_end_in_its_first_turns)
+{
+	int way, turns, i;
+
+	for (way = 0; way < 6; way++) {
+		for (turns = 0; turns < 4; turns++) {
+			struct ev_loop *loop = ev_loop_new(0);
+			evc_coord *c = new_coord(NULL);
+			evc_queue *q = new_queue(
+				c, 4, way % 2 > 0 ? EVC_QUEUE_DRAIN : 0);
+			struct seen s = seen_on(NULL);
+			struct maker m = { .q = q, .s = &s, .st = -1 };
+			pthread_t t;
+
+			OK(evc_reactor_attach(c, "loop", loop, &m.r));
+			OK(pthread_create(&t, NULL, make_watch, &m));
+			OK(pthread_join(t, NULL));
+			OK(m.st);
+			for (i = 0; i < turns; i++)
+				ev_run(loop, EVRUN_NOWAIT);
+			if (way < 4)
+				OK(evc_request_stop(c, 0, "stop"));
+			if (way < 2)
+				OK(evc_join(c, NULL, NULL));
+			ev_loop_destroy(loop);
+			ck_assert_int_eq(atomic_load(&s.ends), 1);
+			ck_assert_int_eq(atomic_load(&s.why), EVC_CANCELLED);
+			drop_queue(c, q);
+		}
+	}
+}
+END_TEST
+
+/* "Whoever waited when it was ended hears of that all the same." */
+START_TEST(watch_hears_of_an_end_that_was_opened_again)
+{
+	static const evc_status whys[] = { EVC_OUT_OF_RANGE, EVC_CANCELLED };
+	int way;
+
+	for (way = 0; way < 2; way++) {
+		struct place p = new_place(4, 0);
+		struct seen s, again;
+
+		watch(&p, &s, 0);
+		some_turns(&p);
+		if (way == 0)
+			OK(evc_queue_close(p.q));
+		else
+			OK(evc_queue_cancel(p.q));
+		OK(evc_queue_reopen(p.q));
+		watch(&p, &again, 0); /* of the new round */
+		some_turns(&p);
+		ck_assert_int_eq(atomic_load(&s.ends), 1);
+		ck_assert_int_eq(atomic_load(&s.why), whys[way]);
+		ck_assert_int_eq(atomic_load(&again.ends), 0);
+		push_now(p.q, 1, 1);
+		TURN_UNTIL(&p, atomic_load(&again.n) == 1);
+		OK(evc_queue_close(p.q));
+		TURN_UNTIL(&p, atomic_load(&again.ends) == 1);
+		drop_place(&p);
+	}
+}
+END_TEST
+
 static void
 act_unwatch(struct seen *s, evc_queue *q)
 {
@@ -662,6 +744,8 @@ API_MAIN("queue_watch", watch_is_called_with_each_item,
 	 watch_holds_up_free_and_detach, watch_ends_at_a_stop,
 	 watch_of_a_draining_queue_empties_it_after_a_stop,
 	 watch_ends_at_a_cancel, watch_ends_when_its_loop_is_destroyed,
+	 watch_hears_of_an_end_in_its_first_turns,
+	 watch_hears_of_an_end_that_was_opened_again,
 	 unwatch_ends_it_at_once, unwatch_leaves_its_item_to_others,
 	 watch_may_free_the_queue_when_it_is_over,
 	 watch_may_begin_anew_in_its_last_call, watch_may_push_in_its_call,

@@ -718,8 +718,8 @@ feed_error(evc_queue *q, unsigned number, void **ret_item, void *arg)
 	return *(evc_status *)arg;
 }
 
-/* The last feeder is about to leave with an error, which the coordinator does
-   not know yet.  Fails when a pop gets the end of input, or waits. */
+/* The last feeder is about to leave with an error.  Fails when a pop gets the
+   end of input, or waits. */
 START_TEST(queue_feed_cancels_before_it_leaves)
 {
 	evc_coord *c = new_coord(NULL);
@@ -731,12 +731,55 @@ START_TEST(queue_feed_cancels_before_it_leaves)
 	h = seam_hold("lock", "leave", 1);
 	OK(evc_queue_feed(q, "feeder", 1, feed_error, &st, NULL));
 	HELD(h);
-	ck_assert(!evc_should_stop(c));
+	ck_assert(info_of(q).cancelled);
+	ck_assert(!info_of(q).closed);
 	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_queue_reopen(q));
 	seam_release(h);
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DATA_LOSS);
 	drop_queue(c, q);
+}
+END_TEST
+
+static evc_status
+feed_exit(evc_queue *q, unsigned number, void **ret_item, void *arg)
+{
+	(void)q;
+	(void)number;
+	(void)ret_item;
+	(void)arg;
+	pthread_exit(NULL);
+}
+
+/* A thread returns what its pop said of a queue that a feeder's error has
+   cancelled, and the feeder stands still right behind the cancel.  Fails when
+   that is the first error, and not the feeder's. */
+START_TEST(queue_feed_fails_before_it_cancels)
+{
+	evc_status code = EVC_DATA_LOSS;
+	int exits, h;
+
+	for (exits = 0; exits < 2; exits++) {
+		evc_coord *c = new_coord(NULL);
+		evc_queue *q = new_queue(c, 2, 0);
+		evc_verdict v;
+		evc_reason r;
+
+		OK(evc_thread_start(c, "popper", do_pop, q, NULL, NULL));
+		h = seam_hold("lock", "leave", 1);
+		OK(evc_queue_feed(q, "feeder", 1,
+				  exits ? feed_exit : feed_error, &code, NULL));
+		HELD(h);
+		UNTIL(evc_should_stop(c));
+		OK(evc_reason_get(c, 0, &r));
+		ck_assert_int_eq(r.code, exits ? EVC_ABORTED : EVC_DATA_LOSS);
+		ck_assert_str_eq(r.who, "feeder/0");
+		seam_release(h);
+		ck_assert_int_eq(evc_join(c, NULL, &v), r.code);
+		ck_assert_uint_eq(v.n_errors, 1);
+		drop_queue(c, q);
+		seam_reset();
+	}
 }
 END_TEST
 
@@ -759,4 +802,5 @@ SCHEDULES_MAIN("queue", queue_who_is_about_to_sleep_looks_again,
 	       queue_new_without_memory_leaves_nothing,
 	       queue_watch_without_memory_leaves_nothing,
 	       queue_feed_starts_all_or_none,
-	       queue_feed_cancels_before_it_leaves)
+	       queue_feed_cancels_before_it_leaves,
+	       queue_feed_fails_before_it_cancels)
