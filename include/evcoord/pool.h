@@ -64,7 +64,8 @@ enum {
 };
 
 typedef struct evc_pool_opts {
-	unsigned n_threads; /* at most, <= 1024; 0 = one for each cpu */
+	unsigned n_threads; /* at most, <= 1024; 0 = one for each cpu that the
+			       calling thread may use */
 	unsigned capacity;  /* jobs that may be queued for a loop by its own
 			       thread, and as many by all others; rounded up to
 			       a power of two, <= 2^24; 0 = 65536 */

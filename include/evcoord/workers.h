@@ -126,7 +126,9 @@ typedef struct evc_workers_opts {
 	unsigned n_loggers;        /* at most 16 */
 	/* A loop instead of threads: the runs of all workers are slices of its
 	   idle time, one after the other, each slice `slice` seconds long (0 =
-	   0.001) or one run.  Of the parent, or of a coordinator above. */
+	   0.001) or one run.  Of the parent, or of a coordinator above.  When
+	   the loop is destroyed the group stops, with EVC_ABORTED, which is no
+	   worker's error. */
 	evc_reactor *reactor;
 	double slice;
 	/* Of the threads: stack, grace, flags (EVC_KICK, EVC_WATCHED), unblock
@@ -231,10 +233,11 @@ evc_workers_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
  *            returned; -EVC_CANCELLED while its parent is stopped, and for a
  *            stop that comes before all its threads are there;
  *            -EVC_RESOURCE_EXHAUSTED when not all threads can be had: then none
- *            runs and it was shut down again; -EVC_FAILED_PRECONDITION while
- *            workers of its last start still run, inside its own functions,
- *            or in a fork child; -EVC_INVALID_ARGUMENT.  A stop of it that is
- *            under way is waited for, as long as a stop waits.
+ *            runs and it was shut down again; -EVC_NOT_FOUND when its loop is
+ *            gone; -EVC_FAILED_PRECONDITION while workers of its last start
+ *            still run, inside its own functions, or in a fork child;
+ *            -EVC_INVALID_ARGUMENT.  A call that stops it is waited for, as
+ *            long as a stop waits (not by its own workers).
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -333,7 +336,8 @@ evc_workers_resume(evc_workers *group);
 /*
  * Take a group out of its registry and free it.
  *
- * Thread:    any but its own workers.
+ * Thread:    any but its own workers; it waits for a shutdown or cleanup that is
+ *            under way, as long as a stop waits.
  * Ownership: group is gone after 0; for walks of the registry that hold it
  *            still, when they leave it (another thread's are waited for, a
  *            second at most, unless the caller is in one).  NULL is fine.
@@ -529,8 +533,9 @@ evc_registry_configure(const evc_registry_opts *opts);
  * Ownership: registry and groups are gone after 0; NULL is fine.
  * Returns:   0; -EVC_FAILED_PRECONDITION while a group runs or workers of one
  *            live, for that of the process, inside a function of a group's, in
- *            a fork child; and while something else lives in its coordinator:
- *            then its groups are gone, and it is there.
+ *            a fork child; and while something else lives in its coordinator,
+ *            or a walk goes through it: then its groups are gone, and it is
+ *            there.
  * Since:     0.1
  */
 EVC_API evc_status

@@ -234,7 +234,8 @@ begin_join(const struct evc__held_group *h)
 	bool stops;
 
 	sync_lock(&g->lock);
-	stops = !evc__group_rests(g) && g->n_starts == h->start;
+	/* A start that goes on has the same number still. */
+	stops = g->state == EVC_WORKERS_STOPPING && g->n_starts == h->start;
 	g->n_joining += stops;
 	sync_unlock(&g->lock);
 	return stops;
@@ -276,6 +277,34 @@ evc__group_wait_for(evc_workers *g, unsigned start, enum evc__who who,
 		in_time = evc__group_wait(g, until_ns);
 	sync_unlock(&g->lock);
 	return !more;
+}
+
+/* If somebody stops it and waits for its workers, we wait with him.  false: the
+   time is over. */
+static bool
+stop_awaited(evc_workers *g, uint64_t until_ns)
+{
+	unsigned start;
+	bool awaited;
+
+	sync_lock(&g->lock);
+	start = g->n_starts;
+	awaited = g->state == EVC_WORKERS_STOPPING && g->n_awaiting > 0 &&
+		  evc__worker_here(g) == NULL;
+	sync_unlock(&g->lock);
+	return !awaited ||
+	       evc__group_wait_for(g, start, EVC__AWAITED, until_ns);
+}
+
+bool
+evc__stops_awaited(const struct evc__held *h, uint64_t until_ns)
+{
+	bool in_time = true;
+	unsigned i;
+
+	for (i = 0; i < h->n; i++)
+		in_time &= stop_awaited(h->group[i].g, until_ns);
+	return in_time;
 }
 
 /* For whom nobody waits, from now on or no more. */

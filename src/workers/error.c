@@ -244,7 +244,7 @@ evc__worker_failed(struct evc__worker *w, evc_status returned, uint64_t run,
 	}
 	if (said(g, f.code, &f.reason)) {
 		/* As the scope sees it: that is how it heard the stop. */
-		if (is_wake_up(f.reason.err))
+		if (is_wake_up(f.reason.err) && f.reason.kind != EVC_BY_ERROR)
 			return EVC__OVER;
 		add_run(&f);
 	} else {

@@ -195,7 +195,10 @@ evc__evented_add(evc_workers *g, struct evc__worker *w, const char *func)
 	if (!evc__evented_is_here(e))
 		st = ring(e);
 	else if (!evc__evented_attend(e))
-		st = evc_refuse(-EVC_NOT_FOUND, "%s: the loop is gone", func);
+		st = -EVC_NOT_FOUND;
+	if (st == -EVC_NOT_FOUND)
+		st = evc_refuse(st, "%s: the loop of %s is gone", func,
+				g->name);
 	/* When the loop has taken it all the same, it runs. */
 	if (st < 0 && evc__turn_take(e, is_one, (uintptr_t)t) == t) {
 		evc_hold_end(g->scope, t->member);

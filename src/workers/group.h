@@ -108,7 +108,7 @@ struct evc_workers {
 	bool shutting;       /* somebody is to call shutdown and state.stop */
 	bool cleaning;       /* somebody is to call cleanup */
 	int inside_tid;      /* the thread that is in a function of the
-				group's; 0: none */
+				group's, or about to call one; 0: none */
 	unsigned n_threads;  /* it is to have */
 	unsigned n_workers;  /* it has made: that or more */
 	unsigned room;       /* of worker */
@@ -141,6 +141,8 @@ struct evc_registry {
 	evc_status *clean;
 	/* lock */
 	evc_coord *coord;  /* made for the first group that wants it */
+	unsigned n_held;   /* groups, as often as somebody holds one; those that
+			      were freed meanwhile, too */
 	bool starting;     /* somebody starts groups: */
 	int starter;       /* that thread */
 	/* atomic: futex; moves, under the lock, when a start is over or a group
@@ -193,6 +195,8 @@ void evc__groups_release(struct evc__held *h);
 void evc__group_unhold(struct evc__held *h, unsigned i);
 /* The calling thread begins (1) or ends (-1) to walk through a registry. */
 void evc__walk(int d);
+/* Nobody holds a group of it that was freed; else it cannot go. */
+evc_status evc__registry_may_go(evc_registry *reg, const char *func);
 /* Was it freed, and is there only for those who hold it? */
 bool evc__group_doomed(evc_workers *g);
 /* May it be freed: it does not run, and no worker lives? */
@@ -243,6 +247,8 @@ evc_status evc__worker_spawn(evc_workers *g, struct evc__worker *w,
 /* Registry's lock held, given up meanwhile: wait until nobody starts groups there,
    the calling thread aside; false: the time is over. */
 bool evc__start_awaited(evc_registry *reg, uint64_t until_ns);
+/* Does the calling thread start groups there?  (Then this is a log hook.) */
+bool evc__starts(evc_registry *reg);
 
 /* ---- stop.c: the turn of shutdown, state.stop and cleanup ---- */
 
@@ -281,6 +287,8 @@ enum evc__who evc__whom(void);
    function of the group's runs on another thread; false: the time is over. */
 bool evc__group_wait_for(evc_workers *g, unsigned start, enum evc__who who,
 			 uint64_t until_ns);
+/* Where somebody stops one of these and waits for its workers, wait with him. */
+bool evc__stops_awaited(const struct evc__held *h, uint64_t until_ns);
 /* Lock held: add the names of these workers, and of functions of the group's
    that run on other threads.  How many they are. */
 unsigned evc__group_names(const evc_workers *g, struct text *t,

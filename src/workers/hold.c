@@ -53,6 +53,7 @@ evc__groups_hold(evc_registry *reg, const char *name, struct evc__held *ret,
 		if (name != NULL && strcmp(name, g->name) != 0)
 			continue;
 		g->users++;
+		reg->n_held++;
 		ret->group[ret->n++].g = g;
 	}
 	sync_unlock(&reg->lock);
@@ -64,6 +65,7 @@ evc__group_hold(evc_workers *g, struct evc__held *ret)
 {
 	sync_lock(&g->reg->lock);
 	g->users++;
+	g->reg->n_held++;
 	sync_unlock(&g->reg->lock);
 	memset(ret, 0, sizeof *ret);
 	ret->reg = g->reg;
@@ -84,6 +86,14 @@ put_back(evc_workers *g)
 	sync_unlock(&g->reg->lock);
 }
 
+/* Registry's lock held. */
+static void
+let_go(evc_registry *reg)
+{
+	reg->n_held--;
+	sync_add(&reg->changed, 1);
+}
+
 void
 evc__group_unhold(struct evc__held *h, unsigned i)
 {
@@ -96,11 +106,18 @@ evc__group_unhold(struct evc__held *h, unsigned i)
 	h->group[i].g = NULL;
 	sync_lock(&reg->lock);
 	last = --g->users == 0 && g->doomed;
-	sync_add(&reg->changed, 1);
+	if (!last)
+		let_go(reg);
 	sync_unlock(&reg->lock);
+	if (last) {
+		if (evc__group_destroy(g) < 0)
+			put_back(g);
+		/* Only now is the registry not needed any more. */
+		sync_lock(&reg->lock);
+		let_go(reg);
+		sync_unlock(&reg->lock);
+	}
 	sync_futex_wake(&reg->changed);
-	if (last && evc__group_destroy(g) < 0)
-		put_back(g);
 }
 
 void
@@ -160,27 +177,49 @@ doom(evc_workers *g)
 	return g->doomed;
 }
 
+/* Registry's lock held, given up meanwhile: wait until nobody holds what that
+   counts, which changes under it. */
+static bool
+nobody_holds(evc_registry *reg, const unsigned *count)
+{
+	uint64_t until = evc__until(FREE_WAIT), now;
+	uint32_t seen;
+
+	for (;;) {
+		seen = sync_load(&reg->changed);
+		now = sync_mono();
+		if (*count == 0 || walks > 0 || now >= until)
+			break;
+		sync_unlock(&reg->lock);
+		sync_futex_wait(&reg->changed, seen, until - now);
+		sync_lock(&reg->lock);
+	}
+	return *count == 0;
+}
+
+evc_status
+evc__registry_may_go(evc_registry *reg, const char *func)
+{
+	bool free_now;
+
+	sync_lock(&reg->lock);
+	free_now = nobody_holds(reg, &reg->n_held);
+	sync_unlock(&reg->lock);
+	return free_now ? 0 :
+			  evc_refuse(-EVC_FAILED_PRECONDITION,
+				     "%s: a walk goes through it", func);
+}
+
 /* Off the list.  *ret_free: nobody holds it; else the last one who does frees
    it. */
 static evc_status
 take_out(evc_workers *g, bool *ret_free, const char *func)
 {
 	evc_registry *reg = g->reg;
-	uint64_t until = evc__until(FREE_WAIT), now;
-	uint32_t seen;
 	bool doomed;
 
 	sync_lock(&reg->lock);
-	for (;;) {
-		seen = sync_load(&reg->changed);
-		now = sync_mono();
-		if (g->users == 0 || walks > 0 || now >= until)
-			break;
-		sync_unlock(&reg->lock);
-		sync_futex_wait(&reg->changed, seen, until - now);
-		sync_lock(&reg->lock);
-	}
-	*ret_free = g->users == 0;
+	*ret_free = nobody_holds(reg, &g->users);
 	doomed = doom(g);
 	if (doomed)
 		list_remove(&g->node);

@@ -41,9 +41,13 @@ count_workers(const evc_workers *g, evc_workers_info *i)
 static unsigned
 state_of(const evc_workers *g)
 {
-	return g->state == EVC_WORKERS_RUNNING && sync_load(&g->paused) ?
-		       EVC_WORKERS_PAUSED :
-		       g->state;
+	if (g->state != EVC_WORKERS_RUNNING)
+		return g->state;
+	/* As evc_workers_is_active says: the hook is due. */
+	if (evc_should_stop(g->scope))
+		return EVC_WORKERS_STOPPING;
+	return sync_load(&g->paused) ? EVC_WORKERS_PAUSED :
+				       EVC_WORKERS_RUNNING;
 }
 
 static evc_status

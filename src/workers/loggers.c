@@ -2,9 +2,10 @@
 /*
  * External loggers of a group.
  *
- * One with an interval is called by the worker that moves its next time on:
- * whoever comes meanwhile finds it moved.  One without is called by each worker
- * after each run, perhaps by several at once.
+ * One with an interval is called by the worker that takes its next time away and
+ * sets it when the call is over: so no two calls are closer, whatever holds a
+ * thread up.  One without is called by each worker after each run, perhaps by
+ * several at once.
  */
 #include "workers/loggers.h"
 
@@ -13,6 +14,8 @@
 
 /* Longer than any clock runs. */
 #define AGES (UINT64_MAX / 2)
+/* It is being called. */
+#define NOW UINT64_MAX
 
 struct logger {
 	evc_logger_fn *fn;
@@ -86,7 +89,17 @@ take_turn(struct logger *l, uint64_t now)
 	if (l->every == 0)
 		return true;
 	next = sync_load(&l->next);
-	return now >= next && sync_cas(&l->next, &next, now + l->every);
+	return now >= next && sync_cas(&l->next, &next, NOW);
+}
+
+/* Also when the worker's thread ends in it. */
+static void
+give_turn(void *arg)
+{
+	struct logger *l = arg;
+
+	if (l->every != 0)
+		sync_store(&l->next, sync_mono() + l->every);
 }
 
 static void
@@ -110,6 +123,14 @@ call(struct evc__worker *w, unsigned i)
 			evc_status_name(st), st);
 }
 
+static void
+call_in_turn(struct evc__worker *w, unsigned i)
+{
+	pthread_cleanup_push(give_turn, &w->group->loggers->logger[i]);
+	call(w, i);
+	pthread_cleanup_pop(1);
+}
+
 void
 evc__loggers_run(struct evc__worker *w, uint64_t now)
 {
@@ -118,5 +139,5 @@ evc__loggers_run(struct evc__worker *w, uint64_t now)
 
 	for (i = 0; ls != NULL && i < ls->n; i++)
 		if (take_turn(&ls->logger[i], now))
-			call(w, i);
+			call_in_turn(w, i);
 }

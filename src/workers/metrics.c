@@ -317,7 +317,9 @@ evc_workers_put(evc_workers *group, const char *name, double value, bool count)
 	struct evc__tally *t = mine;
 	evc_status st;
 
-	if (group != NULL && t != NULL && t->of == group->metrics)
+	/* A worker that forks is still one in the child. */
+	if (group != NULL && t != NULL && t->of == group->metrics &&
+	    group->fork_generation == sync_load_relaxed(&evc__fork_generation))
 		return put(t, name, value, count, false);
 	st = evc__group_check(group, __func__);
 	return st < 0 ? st : put_shared(group->metrics, name, value, count);

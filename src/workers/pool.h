@@ -138,6 +138,7 @@ struct pool_seat {
 	uint64_t watched_at;    /* at of the seat it watches, as it was then */
 	uint32_t watched;
 	bool called;     /* and has not looked whether there is more */
+	unsigned claims; /* so many, ever */
 	unsigned streak; /* claims since it slept */
 	bool ahead;      /* the last one was small, and all there was */
 	/* atomic: what the thread has claimed -> those who have nothing to do.

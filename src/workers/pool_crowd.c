@@ -93,7 +93,9 @@ start(evc_pool *pool)
 	if (st == 0)
 		return 0;
 	now = sync_mono_coarse();
-	sync_store_relaxed(&pool->failed_at, now != 0 ? now : 1);
+	/* At a stop it is no lack of threads. */
+	if (st != -EVC_CANCELLED)
+		sync_store_relaxed(&pool->failed_at, now != 0 ? now : 1);
 	sync_and(&pool->crowd, ~(CROWD_WAKING | CROWD_STARTING));
 	/* Who relied on the one that does not come, while a thread went to
 	   sleep. */
@@ -105,8 +107,13 @@ start(evc_pool *pool)
 static bool
 may_start(evc_pool *pool, uint64_t w)
 {
+	/* At a stop a new thread would be refused, also before the pool is
+	   closed. */
+	if (!pool->finish &&
+	    ((w & CROWD_CLOSED) || evc_should_stop(pool->scope)))
+		return false;
 	return N_LIVE(w) < sync_load_relaxed(&pool->limit) &&
-	       (!(w & CROWD_CLOSED) || pool->finish) && !failed_lately(pool);
+	       !failed_lately(pool);
 }
 
 void
@@ -164,6 +171,9 @@ evc__crowd_enter(evc_pool *pool)
 	while (!sync_cas(&pool->crowd, &w,
 			 (w + CROWD_LIVE) & ~(CROWD_WAKING | CROWD_STARTING)))
 		;
+	/* It was made fewer while this one was on its way. */
+	if (N_LIVE(w) + 1 > sync_load_sc(&pool->limit))
+		sync_store_sc(&pool->shrink, 1);
 }
 
 void
@@ -179,8 +189,13 @@ evc__crowd_shrink(evc_pool *pool)
 
 	do
 		if (N_LIVE(w) <= sync_load_sc(&pool->limit)) {
+			/* First the mark, then the look: who makes it fewer
+			   says how many and sets the mark then. */
 			sync_store_sc(&pool->shrink, 0);
-			return false;
+			w = sync_load_sc(&pool->crowd);
+			if (N_LIVE(w) <= sync_load_sc(&pool->limit))
+				return false;
+			sync_store_sc(&pool->shrink, 1);
 		}
 	while (!sync_cas(&pool->crowd, &w, w - CROWD_LIVE));
 	return true;

@@ -55,7 +55,8 @@ box_of(struct pool_port *p, const struct pool_seat *s)
 	b = sync_alloc_aligned(POOL_LINE, sizeof *b);
 	if (b == NULL)
 		return NULL;
-	sync_store(&p->box[s->index], b);
+	/* Before the look whether the loop was rung, as its tail. */
+	sync_store_sc(&p->box[s->index], b);
 	n = sync_load(&p->n_boxes);
 	while (n <= s->index && !sync_cas(&p->n_boxes, &n, s->index + 1))
 		;
@@ -186,6 +187,10 @@ evc__port_activate(struct pool_port *p)
 	}
 	if (sync_load_sc(&p->n_foreign) == 0)
 		sync_and(&p->ending, ~(uint32_t)PORT_STOPPED);
+	/* A late task is not told: what is about to be put in is refused; of
+	   what others have put in the wake hears. */
+	if (evc_should_stop(p->c))
+		sync_or(&p->ending, PORT_STOPPED);
 	return st;
 }
 
@@ -317,10 +322,10 @@ empty_chain(struct pool_port *p, unsigned *left)
 static bool
 any(struct pool_port *p)
 {
-	uint32_t i, n = sync_load(&p->n_boxes);
+	uint32_t i, n = sync_load_sc(&p->n_boxes);
 
 	for (i = 0; i < n; i++) {
-		struct pool_box *b = sync_load(&p->box[i]);
+		struct pool_box *b = sync_load_sc(&p->box[i]);
 
 		if (b != NULL &&
 		    sync_load_relaxed(&b->head) != sync_load_sc(&b->tail))
@@ -382,11 +387,17 @@ serve(struct pool_port *p)
 void
 evc__port_ring(struct pool_port *p)
 {
+	int old;
+
 	if (sync_load_sc(&p->rung) != 0 || sync_xchg(&p->rung, 1) != 0 ||
 	    post(p))
 		return;
 	lost_loop(p);
+	/* A cancellation in a done would end the thread with the right to ring,
+	   and what else is over would stay. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	serve(p);
+	pthread_setcancelstate(old, NULL);
 	evc__port_release_hold(p);
 	evc__port_drop(p);
 }
@@ -411,12 +422,11 @@ evc__port_on_wake(evc_mail *m, evc_status why)
 	/* Then the look at n_foreign: who finds this set has moved it first. */
 	sync_xchg(&p->waking, 0);
 	sync_store_relaxed(&p->tid, evc__tid());
-	if (why == 0 && sync_load_relaxed(&p->active) == 0 &&
-	    sync_load_sc(&p->n_foreign) != 0) {
-		if (begin_task(p) < 0)
+	if (why == 0 && sync_load_sc(&p->n_foreign) != 0) {
+		if (sync_load_relaxed(&p->active) == 0 && begin_task(p) < 0)
 			why = EVC_CANCELLED;
 		else if (evc_should_stop(p->c))
-			/* A late task is not told. */
+			/* A late task is not told, whoever has begun it. */
 			stopped(p);
 	}
 	if (why != 0) {

@@ -121,7 +121,8 @@ put_own(evc_pool *pool, struct pool_port *p, evc_job *job, bool locked)
 
 /* Lock held, by a thread that is not the loop's. */
 static evc_status
-put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job)
+put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job,
+	    struct pool_port **ret_full)
 {
 	uint32_t none = 0;
 	uint64_t slot;
@@ -139,6 +140,7 @@ put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job)
 	if (slot == 0) {
 		sync_store_relaxed(JOB_STATE(job), 0);
 		st = refuse(-EVC_RESOURCE_EXHAUSTED, "there is no room");
+		*ret_full = p;
 	} else {
 		st = hear(pool, p);
 		if (st < 0 && !take_back(&p->foreign, slot, job))
@@ -194,12 +196,8 @@ submit_locked(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
 	st = own_loop(p, &own);
 	if (st < 0)
 		return st;
-	if (!own) {
-		st = put_foreign(pool, p, job);
-		if (st == -EVC_RESOURCE_EXHAUSTED)
-			*ret_full = p;
-		return st;
-	}
+	if (!own)
+		return put_foreign(pool, p, job, ret_full);
 	st = waits ? evc_refuse(-EVC_FAILED_PRECONDITION,
 				"evc_pool_submit_wait: a loop cannot wait") :
 		     put_own(pool, p, job, true);
@@ -273,7 +271,8 @@ wait_for_room(struct pool_port *p, uint64_t until)
 	/* First said, then looked: who empties a slot looks afterwards. */
 	sync_store_sc(&ring->waiting, 1);
 	at = sync_load_sc(&ring->tail);
-	if (ring_free_slot(ring, &at) != NULL ||
+	if (sync_load_sc(&ring->holes) != 0 ||
+	    ring_free_slot(ring, &at) != NULL ||
 	    sync_load_sc(&p->ending) != 0)
 		return true;
 	now = sync_mono();
@@ -330,14 +329,20 @@ evc_job_cancel(evc_job *job)
 		return evc__pool_check(p->pool, "evc_job_cancel");
 	if (ring_withdraw(s & JOB_FOREIGN ? &p->foreign : &p->own, job->slot_,
 			  job)) {
+		/* The loop may complete it, and done free the pool, before we
+		   are through with the port. */
+		sync_add(&p->refs, 1);
 		sync_add(&p->n_cancelled, 1);
 		evc__port_finish(p, NULL, job, EVC_CANCELLED);
+		evc__port_drop(p);
 		return 0;
 	}
-	s = sync_or(JOB_STATE(job), JOB_CANCELLED);
-	return s & JOB_QUEUED ? 0 :
-				evc_refuse(-EVC_NOT_FOUND,
-					   "evc_job_cancel: it is over");
+	/* Not one that has been completed meanwhile: it may be submitted
+	   again. */
+	while (s & JOB_QUEUED)
+		if (sync_cas(JOB_STATE(job), &s, s | JOB_CANCELLED))
+			return 0;
+	return evc_refuse(-EVC_NOT_FOUND, "evc_job_cancel: it is over");
 }
 
 bool

@@ -16,9 +16,17 @@
 static bool
 take_idle(struct pool_port *p)
 {
-	return sync_load_sc(&p->refs) == 1 &&
-	       !(sync_load(&p->ending) & PORT_GONE) &&
-	       sync_xchg(&p->rung, 1) == 0;
+	if (sync_load_sc(&p->refs) != 1 ||
+	    (sync_load(&p->ending) & PORT_GONE) ||
+	    sync_xchg(&p->rung, 1) != 0)
+		return false;
+	/* Somebody may have rung in between, and found that the loop is gone:
+	   then he has a reference until he is through. */
+	if (sync_load_sc(&p->refs) == 1 &&
+	    !(sync_load(&p->ending) & PORT_GONE))
+		return true;
+	sync_store_sc(&p->rung, 0);
+	return false;
 }
 
 /* Does a join of the pool's parent hear of what lives in c? */

@@ -18,6 +18,33 @@ evc__ring_fini(struct pool_ring *r)
 	sync_free((void *)r->slot);
 }
 
+_Atomic(evc_job *) *
+evc__ring_find(struct pool_ring *r, uint64_t *at)
+{
+	uint64_t first = *at;
+	bool holes = false;
+
+	do {
+		_Atomic(evc_job *) *slot = &r->slot[*at & r->mask];
+
+		if (sync_load_sc(slot) == NULL) {
+			/* Perhaps there are more. */
+			if (holes)
+				sync_store_sc(&r->holes, 1);
+			return slot;
+		}
+		/* From here on every position is one that nobody has claimed:
+		   all are taken, but for what was cancelled. */
+		if (!holes && *at - sync_load_sc(&r->head) > r->mask) {
+			if (sync_xchg(&r->holes, 0) == 0)
+				return NULL;
+			holes = true;
+		}
+		++*at;
+	} while (*at - first <= r->mask);
+	return NULL;
+}
+
 void
 evc__ring_room(struct pool_ring *r)
 {

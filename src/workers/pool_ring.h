@@ -37,6 +37,9 @@ struct pool_ring {
 	/* atomic: submitters that sleep until there is room -> who empties a
 	   slot; room is their futex word */
 	_Atomic uint32_t waiting, room;
+	/* atomic: who cancels -> producer: below the tail there may be free
+	   slots whose positions nobody has claimed */
+	_Atomic uint32_t holes;
 };
 
 #define POOL_BOX 256
@@ -68,18 +71,18 @@ ring_freed(struct pool_ring *r)
 		evc__ring_room(r);
 }
 
+/* What ring_free_slot does when the first one is not free. */
+_Atomic(evc_job *) *evc__ring_find(struct pool_ring *r, uint64_t *at);
+
 /* The first free slot from *at on; NULL: it is full. */
 static inline _Atomic(evc_job *) *
 ring_free_slot(struct pool_ring *r, uint64_t *at)
 {
 	_Atomic(evc_job *) *slot = &r->slot[*at & r->mask];
 
-	while (__builtin_expect(sync_load_sc(slot) != NULL, 0)) {
-		if (*at - sync_load_sc(&r->head) > r->mask)
-			return NULL;
-		slot = &r->slot[++*at & r->mask];
-	}
-	return slot;
+	if (__builtin_expect(sync_load_sc(slot) == NULL, 1))
+		return slot;
+	return evc__ring_find(r, at);
 }
 
 /* One producer at a time.  Returns the slot, or 0: it is full.  The job may be
@@ -125,6 +128,8 @@ ring_withdraw(struct pool_ring *r, uint64_t slot_, evc_job *job)
 
 	if (!sync_cas(slot, &job, NULL))
 		return false;
+	/* After the exchange: who takes the mark away looks then. */
+	sync_store_sc(&r->holes, 1);
 	ring_freed(r);
 	return true;
 }

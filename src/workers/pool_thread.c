@@ -66,12 +66,14 @@ claim(struct pool_seat *s, struct pool_ring *r)
 		/* Published before it is claimed, so that nobody who sees the
 		   claim misses it.  If it fails it names what somebody else has
 		   claimed, and that does no harm. */
-		sync_store_relaxed(&s->ring, r);
+		/* Release: so that who finds it here finds it made. */
+		sync_store(&s->ring, r);
 		sync_store_relaxed(&s->end, h);
 		sync_store_relaxed(&s->at, h);
 		sync_store_relaxed(&s->end, h + n);
 		if (!sync_cas(&r->head, &h, h + n))
 			continue;
+		s->claims++;
 		s->streak++;
 		s->ahead = n == t - h && n < POOL_BATCH_LEAST;
 		h += n;
@@ -80,13 +82,19 @@ claim(struct pool_seat *s, struct pool_ring *r)
 	return job;
 }
 
+/* So many claims in a row may be of the same ring while there is work in
+   others: none is passed over for ever. */
+#define FAIR 4
+
 static evc_job *
 from_port(struct pool_seat *s, struct pool_port *p)
 {
-	evc_job *job = claim(s, &p->own);
+	bool foreign = sync_load_sc(&p->foreign.tail) != 0;
+	bool first = foreign && s->claims % FAIR == FAIR - 1;
+	evc_job *job = claim(s, first ? &p->foreign : &p->own);
 
-	if (job == NULL && sync_load_sc(&p->foreign.tail) != 0)
-		job = claim(s, &p->foreign);
+	if (job == NULL && foreign)
+		job = claim(s, first ? &p->own : &p->foreign);
 	return job;
 }
 
@@ -97,6 +105,8 @@ from_ports(struct pool_seat *s)
 	evc_job *job = NULL;
 
 	/* From where there was work last to the end, then from the start. */
+	if (begin != NULL && s->claims % FAIR == 0)
+		begin = sync_load_sc(&begin->next);
 	for (p = begin; job == NULL && p != NULL; p = sync_load_sc(&p->next)) {
 		s->hint = p;
 		job = from_port(s, p);
@@ -268,8 +278,11 @@ give_up_seat(struct pool_seat *s)
 	sync_lock(&pool->lock);
 	s->taken = false;
 	sync_unlock(&pool->lock);
-	/* What it has claimed and not begun. */
-	if (evc__pool_has_work(pool))
+	/* What it has claimed and not begun; and whoever relied on it may have
+	   found that no thread can be had. */
+	if (N_LIVE(sync_load_sc(&pool->crowd)) == 0)
+		evc__pool_deserted(pool);
+	else if (evc__pool_has_work(pool))
 		evc__crowd_call(pool, false);
 }
 
@@ -284,8 +297,11 @@ lost(void *seat)
 
 	sync_unwound();
 	s->job = NULL;
-	count(&s->n_done);
-	evc__port_finish(job->port_, s, job, EVC_ABORTED);
+	/* NULL: it was a done, of a loop that is gone. */
+	if (job != NULL) {
+		count(&s->n_done);
+		evc__port_finish(job->port_, s, job, EVC_ABORTED);
+	}
 	evc__crowd_leave(pool);
 	give_up_seat(s);
 	evc__pool_deserted(pool);

@@ -327,6 +327,8 @@ evc_registry_free(evc_registry *reg)
 	if (st == 0)
 		st = free_groups(reg, __func__);
 	if (st == 0)
+		st = evc__registry_may_go(reg, __func__);
+	if (st == 0)
 		st = evc_free(reg->coord);
 	if (st < 0)
 		return st;

@@ -6,6 +6,7 @@
 #include "workers/report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *
@@ -101,9 +102,18 @@ add_worker(struct text *t, const evc_worker_info *w)
 static void
 add_error(struct text *t, const evc_worker_error *e, uint64_t now)
 {
-	evc__text_fmt(t, "  worker %u, run %llu, start %u: ", e->id,
-		      (unsigned long long)e->run, e->start);
-	add_reason(t, &e->reason, now);
+	evc_reason r = e->reason;
+	char run[32];
+	char *text;
+
+	snprintf(run, sizeof run, "run %llu: ", (unsigned long long)e->run);
+	evc__text_fmt(t, "  worker %u, start %u, %s", e->id, e->start, run);
+	/* Its text mostly says so, too, and on a loop the worker. */
+	text = strstr(r.text, run);
+	if (text != NULL && (text == r.text || text[-1] == ' '))
+		memmove(r.text, text + strlen(run),
+			strlen(text + strlen(run)) + 1);
+	add_reason(t, &r, now);
 }
 
 static void

@@ -4,17 +4,30 @@
  * exposition format 0.0.4.
  *
  * Every sample has the label group; groups of the same name are numbered -
- * "train", "train#2" - because no two samples may have the same labels.  What
+ * "train", "train#2" - because no two samples may have the same labels; one that
+ * is called "train#2" is "train#2#1".  What
  * programs put is a label, too: a name of theirs may be no name of a metric.
  */
 #include "workers/report.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/json_write.h"
 #include "base/prometheus.h"
 
 /* ---- the format ---- */
+
+/* Does it end as if it were the second of its name?  Then also the first one is
+   numbered. */
+static bool
+is_numbered(const char *name)
+{
+	const char *hash = strrchr(name, '#');
+
+	return hash != NULL && hash[1] != '\0' &&
+	       hash[1 + strspn(hash + 1, "0123456789")] == '\0';
+}
 
 /* evcoord_workers_NAME{group="train#2" - the bracket stays open. */
 static void
@@ -22,7 +35,7 @@ sample(struct text *t, const char *name, const struct evc__group_facts *g)
 {
 	evc__text_fmt(t, "evcoord_workers_%s{group=\"", name);
 	evc__prometheus_escaped(t, g->info.name);
-	if (g->same > 0)
+	if (g->same > 0 || is_numbered(g->info.name))
 		evc__text_fmt(t, "#%u", g->same + 1);
 	evc__text_add(t, "\"");
 }
@@ -236,7 +249,7 @@ evc_registry_metrics(evc_registry *reg, char *buf, size_t n)
 	struct evc__registry_facts f;
 
 	if (evc__registry_facts(reg, false, &f) < 0) {
-		evc__text_add(&t, evc_last_error());
+		evc__text_fmt(&t, "# %s\n", evc_last_error());
 		return t.len;
 	}
 	add_of_groups(&t, &f);

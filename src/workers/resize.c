@@ -9,14 +9,24 @@
  */
 #include "workers/group.h"
 
-/* Lock held, given up while somebody starts the group.  Not by a thread inside
-   one of its functions, which that start waits for. */
+/* Take its lock, when nobody starts the group.  A thread inside a function of a
+   group's, and a log hook of the start, do not wait: the start waits for them. */
 static void
-await_start(evc_workers *g)
+lock_started(evc_workers *g)
 {
-	while (g->state == EVC_WORKERS_STARTING && evc__inside_of() == NULL &&
-	       evc__group_wait(g, SYNC_FOREVER))
-		continue;
+	bool waits = evc__inside_of() == NULL && !evc__starts(g->reg);
+
+	sync_lock(&g->lock);
+	while (waits && g->state == EVC_WORKERS_STARTING) {
+		sync_unlock(&g->lock);
+		evc__worker_waits(true);
+		sync_lock(&g->lock);
+		while (g->state == EVC_WORKERS_STARTING)
+			(void)evc__group_wait(g, SYNC_FOREVER);
+		sync_unlock(&g->lock);
+		evc__worker_waits(false);
+		sync_lock(&g->lock);
+	}
 }
 
 /* ---- resize ---- */
@@ -111,8 +121,7 @@ evc_workers_resize(evc_workers *group, unsigned n_threads)
 	st = evc__not_inside(__func__);
 	if (st < 0)
 		return st;
-	sync_lock(&group->lock);
-	await_start(group);
+	lock_started(group);
 	st = resize(group, n_threads, __func__);
 	sync_unlock(&group->lock);
 	return st;
@@ -127,8 +136,7 @@ pause_or_resume(evc_workers *g, bool paused, const char *func)
 
 	if (st < 0)
 		return st;
-	sync_lock(&g->lock);
-	await_start(g);
+	lock_started(g);
 	if (g->state != EVC_WORKERS_RUNNING || evc_should_stop(g->scope))
 		st = evc_refuse(-EVC_FAILED_PRECONDITION, "%s: %s does not run",
 				func, g->name);

@@ -27,13 +27,19 @@ evc__worker_here(const evc_workers *group)
 /* ---- one run ---- */
 
 /* Who starts workers holds the lock until all of them are there: the first ones
-   wait, so that none has ended, or stopped them all, before the last one is. */
-static void
+   wait, so that none has ended, or stopped them all, before the last one is.
+   false: not all could be had, and none of them runs. */
+static bool
 await_others(struct evc__worker *w)
 {
-	sync_lock(&w->group->lock);
+	evc_workers *g = w->group;
+	bool all;
+
+	sync_lock(&g->lock);
 	w->fresh = false;
-	sync_unlock(&w->group->lock);
+	all = g->state == EVC_WORKERS_RUNNING;
+	sync_unlock(&g->lock);
+	return all;
 }
 
 /* A stop above is on its way to the scope: a worker may have waited for that
@@ -68,14 +74,15 @@ evc__worker_run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 {
 	evc_workers *g = w->group;
 	struct evc__worker *was = self;
-	struct evc__tally *tally = evc__tally_enter(w->tally);
+	struct evc__tally *tally;
 	uint64_t began, ended;
 	uint64_t run = sync_load_relaxed(&w->n_runs) + 1;
 	enum evc__next next;
 	evc_status st;
 
-	if (w->fresh)
-		await_others(w);
+	if (w->fresh && !await_others(w))
+		return EVC__OVER;
+	tally = evc__tally_enter(w->tally);
 	w->said.code = 0;
 	began = sync_mono();
 	self = w;

@@ -36,6 +36,17 @@ evc__start_awaited(evc_registry *reg, uint64_t until_ns)
 	return free_now;
 }
 
+bool
+evc__starts(evc_registry *reg)
+{
+	bool ours;
+
+	sync_lock(&reg->lock);
+	ours = reg->starting && reg->starter == evc__tid();
+	sync_unlock(&reg->lock);
+	return ours;
+}
+
 static evc_status
 begin(evc_registry *reg, const char *func)
 {
@@ -76,9 +87,8 @@ to_rest(evc_workers *g)
 
 /* It is to be started, by us; *ret_ours false: it runs. */
 static evc_status
-choose(evc_workers *g, const char *func, bool *ret_ours)
+choose(evc_workers *g, uint64_t until, const char *func, bool *ret_ours)
 {
-	uint64_t until = evc__until(evc__registry_grace(g->reg));
 	char names[160];
 	struct text t = evc__text_in(names, sizeof names);
 	unsigned live, state;
@@ -230,9 +240,11 @@ evc__worker_spawn(evc_workers *g, struct evc__worker *w, const char *func)
 }
 
 /* All under the lock: no worker gets to its end before the last one is there, and
-   so none takes itself for the last. */
+   so none takes itself for the last.  *ret_asked: a stop came while it was
+   STARTING, and the hook, if it was called, has found nothing to do; what comes
+   after that is the hook's. */
 static evc_status
-spawn_all(evc_workers *g, const char *func)
+spawn_all(evc_workers *g, const char *func, bool *ret_asked)
 {
 	evc_status st = 0;
 	unsigned i;
@@ -251,6 +263,7 @@ spawn_all(evc_workers *g, const char *func)
 		g->state = EVC_WORKERS_RUNNING;
 		evc__group_changed(g);
 	}
+	*ret_asked = evc_should_stop(g->scope);
 	sync_unlock(&g->lock);
 	return st;
 }
@@ -259,13 +272,13 @@ static evc_status
 start(evc_workers *g, uint32_t all, const char *func)
 {
 	evc_status st = open_scope(g, all, func);
+	bool asked = false;
 
 	if (st == 0)
 		st = start_state(g, func);
 	if (st == 0)
-		st = spawn_all(g, func);
-	/* A stop that came while it was STARTING has found nothing to do. */
-	if (st == 0 && evc_should_stop(g->scope))
+		st = spawn_all(g, func, &asked);
+	if (st == 0 && asked)
 		(void)evc__group_on_stop(g->scope, g);
 	return st;
 }
@@ -321,13 +334,14 @@ take_back(struct evc__held *h, const char *why, const char *func)
 }
 
 static evc_status
-start_all(struct evc__held *h, uint32_t all, const char *func)
+start_all(struct evc__held *h, uint32_t all, uint64_t until, const char *func)
 {
 	evc_status st = 0;
 	unsigned i;
 
 	for (i = 0; st == 0 && i < h->n; i++)
-		st = choose(h->group[i].g, func, &h->group[i].ours);
+		st = choose(h->group[i].g, until, func,
+			    &h->group[i].ours);
 	for (i = 0; st == 0 && i < h->n; i++)
 		if (h->group[i].ours)
 			st = init(h->group[i].g, func);
@@ -337,17 +351,38 @@ start_all(struct evc__held *h, uint32_t all, const char *func)
 	return st;
 }
 
+/* Stops that are under way come first; they are waited for before the start is
+   ours, because others wait for that. */
+static evc_status
+begin_after_stops(const struct evc__held *h, uint64_t until, const char *func)
+{
+	bool in_time, again;
+	evc_status st;
+
+	evc__worker_waits(true);
+	do {
+		in_time = evc__starts(h->reg) || evc__stops_awaited(h, until);
+		st = begin(h->reg, func);
+		again = st == 0 && in_time && !evc__stops_awaited(h, 0);
+		if (again)
+			end(h->reg);
+	} while (again);
+	evc__worker_waits(false);
+	return st;
+}
+
 static evc_status
 groups_start(struct evc__held *h, const char *func)
 {
+	uint64_t until = evc__until(evc__registry_grace(h->reg));
+	evc_status st = begin_after_stops(h, until, func);
 	uint32_t all;
-	evc_status st = begin(h->reg, func);
 	char why[192];
 
 	if (st < 0)
 		return st;
 	all = sync_load(&h->reg->stops_of_all);
-	st = start_all(h, all, func);
+	st = start_all(h, all, until, func);
 	if (st == 0) {
 		end(h->reg);
 		return 0;

@@ -58,6 +58,9 @@ claim(evc_workers *g)
 {
 	g->state = EVC_WORKERS_STOPPING;
 	g->shutting = true;
+	/* Its log hook, and functions of groups before it, cannot wait for what
+	   comes after them. */
+	g->inside_tid = evc__tid();
 	sync_store(&g->paused, false);
 	evc__group_changed(g);
 }
@@ -138,6 +141,10 @@ void
 evc__group_shut_down(evc_workers *g, uint64_t until_ns)
 {
 	sync_store(&g->budget_ends, until_ns);
+	/* Perhaps another thread's. */
+	sync_lock(&g->lock);
+	g->inside_tid = 0;
+	sync_unlock(&g->lock);
 	if (g->opts.shutdown == NULL && g->opts.state.stop == NULL)
 		(void)shut_down(g->scope, g);
 	else
@@ -176,8 +183,12 @@ static void
 finish(evc_workers *g, uint64_t until_ns)
 {
 	g->cleaning = true;
+	g->inside_tid = evc__tid();
 	sync_unlock(&g->lock);
 	evc_log(g->scope, EVC_LOG_INFO, NULL, "all workers have ended");
+	sync_lock(&g->lock);
+	g->inside_tid = 0;
+	sync_unlock(&g->lock);
 	sync_store(&g->budget_ends,
 		   until_ns != 0 ? until_ns :
 				   evc__until(evc__registry_grace(g->reg)));

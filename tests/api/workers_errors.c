@@ -191,6 +191,39 @@ START_TEST(all_errors_are_kept_also_those_after_the_stop)
 }
 END_TEST
 
+/* By which call does it say so? */
+static evc_status
+fail_with_EINTR(evc_workers *group, unsigned id, void *arg)
+{
+	(void)id;
+	return arg != NULL ? evc_workers_fail(group, EVC_UNAVAILABLE, EINTR,
+					      "read") :
+			     evc_fail(evc_workers_scope(group),
+				      EVC_UNAVAILABLE, EINTR, "read");
+}
+
+/* No stop has woken it. */
+START_TEST(an_EINTR_before_any_stop_is_an_error)
+{
+	evc_workers_opts o = { .n_threads = 1 };
+	evc_registry *reg = new_registry(0);
+	evc_worker_error e;
+	evc_workers *g;
+	int way;
+
+	for (way = 0; way < 2; way++) {
+		OK(evc_workers_init(reg, "g", fail_with_EINTR,
+				    way > 0 ? &way : NULL, &o, &g, NULL));
+		OK(evc_workers_start(g));
+		ck_assert(evc_workers_wait_finish(g, T_LIMIT));
+		OK(evc_workers_error_get(g, 0, &e));
+		ck_assert_int_eq(e.reason.code, EVC_UNAVAILABLE);
+		ck_assert_int_eq(e.reason.err, EINTR);
+	}
+	OK(evc_registry_free(reg));
+}
+END_TEST
+
 START_TEST(errors_stay_over_starts)
 {
 	evc_registry *reg = new_registry(0);
@@ -300,11 +333,14 @@ START_TEST(the_log_hook_hears_of_an_error_and_what_it_stopped)
 }
 END_TEST
 
-START_TEST(the_log_hook_hears_of_the_wait_the_late_and_the_end)
+/* false: the budget was so short that even those who obey were late. */
+static bool
+good_ones_are_in_time(double grace)
 {
-	evc_join_opts some = { .grace = 0.05 };
+	evc_join_opts some = { .grace = grace };
 	evc_registry *reg = new_registry(0);
 	struct crew k = { .run = crew_stay }, good = { 0 };
+	bool in_time;
 
 	forget_said();
 	crew_add(reg, "good", &good, 2, NULL);
@@ -317,8 +353,10 @@ START_TEST(the_log_hook_hears_of_the_wait_the_late_and_the_end)
 	SAYS("waiting for", "train", NULL);
 	SAYS("train/2", NULL, NULL);
 	SAYS("train/3", NULL, NULL);
-	ck_assert_int_eq(n_said("good/0", NULL, NULL), 0);
-	ck_assert_int_eq(n_said("all", "ended", "not"), 1);
+	in_time = n_said("good/0", NULL, NULL) == 0 &&
+		  n_said("good/1", NULL, NULL) == 0;
+	if (in_time)
+		ck_assert_int_eq(n_said("all", "ended", "not"), 1);
 	HAS(evc_last_error(), "train/2");
 	HAS(evc_last_error(), "train/3");
 	atomic_store(&k.open, 1);
@@ -327,6 +365,18 @@ START_TEST(the_log_hook_hears_of_the_wait_the_late_and_the_end)
 	OK(evc_registry_stop(reg, NULL));
 	ck_assert_int_eq(n_said("train/2", NULL, NULL), 0);
 	end_registry(reg);
+	return in_time;
+}
+
+START_TEST(the_log_hook_hears_of_the_wait_the_late_and_the_end)
+{
+	double grace = 0.05;
+
+	/* On a loaded machine they need more. */
+	while (!good_ones_are_in_time(grace)) {
+		grace *= 4;
+		ck_assert_double_lt(grace, T_LIMIT);
+	}
 }
 END_TEST
 
@@ -354,7 +404,8 @@ API_MAIN("workers_errors", an_error_stops_its_group_and_no_other,
 	 a_coordinator_above_is_not_stopped_by_it,
 	 STOP_ALL_stops_every_group_of_its_registry,
 	 a_code_that_is_returned_is_kept_with_a_text,
-	 all_errors_are_kept_also_those_after_the_stop, errors_stay_over_starts,
+	 all_errors_are_kept_also_those_after_the_stop,
+	 an_EINTR_before_any_stop_is_an_error, errors_stay_over_starts,
 	 the_latest_256_are_kept_the_oldest_first,
 	 the_cores_explanation_names_worker_run_and_error,
 	 the_log_hook_hears_of_an_error_and_what_it_stopped,

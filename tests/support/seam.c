@@ -19,10 +19,12 @@ enum { UNUSED, HOLDS, FAILS, FAILS_ALL };
 
 #define PLACES 64
 
+/* All atomic: a thread that nobody has awaited, a helper of the library's, may
+   still look at a place of before the last reset that is taken again. */
 static struct place {
-	const char *op, *func;
-	int nth, err;
-	long not_tid, only_tid;
+	_Atomic(const char *) op, func;
+	atomic_int nth, err;
+	atomic_long not_tid, only_tid;
 	atomic_int what;
 	atomic_int arrivals;
 	atomic_bool held, released;
@@ -49,6 +51,8 @@ at(struct place *p)
 {
 	int what = atomic_load(&p->what), n;
 
+	if (what == UNUSED)
+		return 0;
 	if (p->not_tid != 0 && p->not_tid == syscall(SYS_gettid))
 		return 0;
 	if (p->only_tid != 0 && p->only_tid != syscall(SYS_gettid))
@@ -93,6 +97,7 @@ add(int what, const char *op, const char *func, int nth, int err, long not_tid,
 
 	if (i == PLACES)
 		_exit(99);
+	atomic_store(&p->what, UNUSED);
 	p->op = op;
 	p->func = func;
 	p->nth = nth;

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The job pool, stepped: what comes late.  A resize that meets a thread which
+ * comes or looks, a cancel that meets the end of its job or of its pool, a job
+ * whose thread has just ended, a job whose loop is stopped, a wait for a thread
+ * that cannot be had.
+ */
+#include "schedules.h"
+
+#include "../support/pool_util.h"
+
+static evc_reactor *r; /* of a loop on a thread of its own */
+
+static evc_status
+put(struct thing *t, evc_status (*work)(evc_job *))
+{
+	thing_init(t, work);
+	return evc_pool_submit(pool, r, &t->job);
+}
+
+static void
+begin(unsigned n_threads, double idle)
+{
+	evc_pool_opts o = { .n_threads = n_threads, .idle = idle };
+
+	coord = new_coord(NULL);
+	OK(evc_reactor_start(coord, "loop", NULL, NULL, NULL, &r));
+	OK(evc_pool_new(coord, NULL, &o, &pool));
+}
+
+static void
+end_loop(void)
+{
+	seam_reset();
+	OK(evc_request_stop(coord, 0, "over"));
+	OK(evc_join(coord, NULL, NULL));
+}
+
+static void
+end(void)
+{
+	end_loop();
+	ck_assert_msg(evc_pool_free(pool) == 0, "%s", evc_last_error());
+	OK(evc_free(coord));
+}
+
+static evc_status
+do_submit(evc_coord *c, void *arg)
+{
+	struct thing *t = arg;
+
+	(void)c;
+	return evc_pool_submit(pool, r, &t->job);
+}
+
+/* With far more patience than the test has. */
+static evc_status
+do_submit_wait(evc_coord *c, void *arg)
+{
+	struct thing *t = arg;
+
+	(void)c;
+	return evc_pool_submit_wait(pool, r, &t->job, 60);
+}
+
+static evc_status
+do_cancel(evc_coord *c, void *arg)
+{
+	struct thing *t = arg;
+
+	(void)c;
+	return evc_job_cancel(&t->job);
+}
+
+/* ---- fewer threads ---- */
+
+/* A thread has seen that there are not too many, and is about to say so; then
+   there are.  Fails when it takes the mark away and does not look once more:
+   the resize is forgotten. */
+START_TEST(a_resize_is_heard_by_who_has_just_looked)
+{
+	struct thing t, u;
+	int h;
+
+	begin(2, 0);
+	OK(put(&t, work_stay));
+	OK(put(&u, work_stay));
+	UNTIL(atomic_load(&t.begun) && atomic_load(&u.begun));
+	/* This sets the mark, and two are not too many. */
+	OK(evc_pool_resize(pool, 3));
+	h = seam_hold("store", "evc__crowd_shrink", 1);
+	atomic_store(&t.open, 1);
+	HELD(h);
+	OK(evc_pool_resize(pool, 1));
+	seam_release(h);
+	atomic_store(&u.open, 1);
+	UNTIL(atomic_load(&t.done) && atomic_load(&u.done));
+	UNTIL(pool_info().n_live == 1);
+	end();
+}
+END_TEST
+
+/* It was started, and is not counted yet: so the other one finds that one is
+   not too many, and takes the mark away.  Fails when the second one does not
+   look how many there may be after it has counted itself. */
+START_TEST(a_resize_is_heard_by_who_is_on_its_way)
+{
+	struct thing t, u;
+	int h, in;
+
+	begin(2, 0);
+	OK(put(&t, work_stay));
+	UNTIL(atomic_load(&t.begun));
+	h = seam_hold("load", "evc__crowd_enter", 1);
+	OK(put(&u, work_stay));
+	HELD(h);
+	OK(evc_pool_resize(pool, 1));
+	atomic_store(&t.open, 1);
+	/* By the first thread, which has looked at the mark before. */
+	UNTIL(atomic_load(&u.begun));
+	in = seam_hold("load", "serve", 1);
+	seam_release(h);
+	HELD(in);
+	ck_assert_uint_eq(pool_info().n_live, 2);
+	seam_release(in);
+	atomic_store(&u.open, 1);
+	UNTIL(atomic_load(&t.done) && atomic_load(&u.done));
+	UNTIL(pool_info().n_live == 1);
+	end();
+}
+END_TEST
+
+/* ---- a cancel ---- */
+
+/* The job runs when it is cancelled, and is completed before it is told.
+   Fails when it is told all the same: the word of a job that is in no pool is
+   not zero then, and it can never be submitted again. */
+START_TEST(a_cancel_leaves_a_job_alone_that_is_over_meanwhile)
+{
+	struct actor a;
+	struct thing t;
+	int h;
+
+	begin(1, 0);
+	OK(put(&t, work_stay));
+	UNTIL(atomic_load(&t.begun));
+	h = seam_hold("cas", "evc_job_cancel", 1);
+	actor_begin(&a, do_cancel, NULL, &t);
+	HELD(h);
+	atomic_store(&t.open, 1);
+	UNTIL(atomic_load(&t.done) == 1);
+	seam_release(h);
+	ck_assert_int_eq(actor_end(&a), -EVC_NOT_FOUND);
+	OK(evc_pool_submit(pool, r, &t.job));
+	UNTIL(atomic_load(&t.done) == 2);
+	ck_assert_int_eq(t.result, 0);
+	end();
+}
+END_TEST
+
+static atomic_int freed;
+
+static void
+free_pool(struct thing *t)
+{
+	(void)t;
+	atomic_store(&freed, evc_pool_free(pool) == 0 ? 1 : -1);
+}
+
+/* Who cancels has put the job where the loop finds it, and is about to ring the
+   loop; another job rings it first, and the done of the cancelled one, the
+   last, frees the pool.  Fails (under a checker of memory, or in a crash) when who
+   cancels has no reference of his own while he rings. */
+START_TEST(a_pool_may_be_freed_while_a_cancel_is_on_its_way)
+{
+	struct thing t, u;
+	struct actor a;
+	int h;
+
+	begin(1, 0);
+	OK(put(&t, work_stay));
+	UNTIL(atomic_load(&t.begun));
+	OK(put(&u, work_now));
+	u.then = free_pool;
+	h = seam_hold("xchg", "evc__port_ring", 1);
+	actor_begin(&a, do_cancel, NULL, &u);
+	HELD(h);
+	atomic_store(&t.open, 1);
+	UNTIL(atomic_load(&freed) != 0);
+	ck_assert_int_eq(atomic_load(&freed), 1);
+	ck_assert_int_eq(atomic_load(&t.done), 1);
+	ck_assert_int_eq(u.result, EVC_CANCELLED);
+	seam_release(h);
+	OK(actor_end(&a));
+	end_loop();
+	OK(evc_free(coord));
+}
+END_TEST
+
+/* ---- no thread ---- */
+
+/* The only thread has been idle for long enough and ends; the job came after
+   its last look, and no other thread can be had, as the one that ends finds out
+   before the submitter looks at the crowd.  Fails when who ends last does not
+   look what it leaves behind: the job would stay in its ring for ever. */
+START_TEST(a_job_that_its_only_thread_has_not_seen_is_completed)
+{
+	struct thing first, t;
+	struct actor a;
+	int h, s;
+
+	begin(1, 0.001);
+	h = seam_hold("cas", "get_up", 1);
+	OK(put(&first, work_now));
+	HELD(h);
+	UNTIL(atomic_load(&first.done));
+	seam_fail_all("thread_create", "create", 1, EAGAIN);
+	s = seam_hold("load", "evc__crowd_call", 1);
+	thing_init(&t, work_now);
+	actor_begin(&a, do_submit, NULL, &t);
+	HELD(s);
+	seam_release(h);
+	UNTIL(pool_info().n_live == 0 && pool_info().n_queued == 0);
+	seam_release(s);
+	OK(actor_end(&a));
+	UNTIL(atomic_load(&t.done));
+	ck_assert_int_eq(t.result, EVC_CANCELLED);
+	ck_assert_int_eq(atomic_load(&t.begun), 0);
+	/* As soon as there are threads again it goes on. */
+	seam_reset();
+	OK(put(&t, work_now));
+	UNTIL(atomic_load(&t.done));
+	ck_assert_int_eq(t.result, 0);
+	end();
+}
+END_TEST
+
+/* Fails when a refusal for want of a thread is taken for want of room: there is
+   room, so that nothing is worth waiting for, and it would turn for ever. */
+START_TEST(a_wait_for_room_is_no_wait_for_a_thread)
+{
+	struct actor a;
+	struct thing t;
+
+	begin(1, 0);
+	thing_init(&t, work_now);
+	seam_fail_all("thread_create", "create", 1, EAGAIN);
+	actor_begin(&a, do_submit_wait, NULL, &t);
+	ck_assert_int_eq(actor_end(&a), -EVC_RESOURCE_EXHAUSTED);
+	ck_assert_uint_eq(pool_info().n_queued, 0);
+	ck_assert_int_eq(atomic_load(&t.done), 0);
+	seam_reset();
+	OK(evc_pool_submit(pool, r, &t.job));
+	UNTIL(atomic_load(&t.done));
+	ck_assert_int_eq(t.result, 0);
+	end();
+}
+END_TEST
+
+/* ---- a stop ---- */
+
+struct own {
+	struct thing t; /* first */
+	evc_status status;
+	atomic_int said;
+};
+
+/* On the loop. */
+static void
+submit_and_say(evc_reactor *here, evc_status why, void *arg)
+{
+	struct own *o = arg;
+
+	(void)why;
+	o->status = evc_pool_submit(pool, here, &o->t.job);
+	atomic_store(&o->said, 1);
+}
+
+/* The loop of another coordinator submits its first job; it has seen that there
+   is no stop, and then there is one, of which a task that begins now is not
+   told.  Fails when nobody looks after the task has begun: the job is accepted, and
+   never told to end. */
+START_TEST(a_first_job_that_a_stop_of_its_loop_overtakes_is_refused)
+{
+	evc_coord *other = new_coord(NULL);
+	evc_reactor *there;
+	struct own o;
+	evc_loop *l;
+	int h;
+
+	begin(1, 0);
+	OK(evc_reactor_start(other, "there", NULL, NULL, NULL, &there));
+	l = evc_loop_of(there);
+	memset(&o, 0, sizeof(o));
+	thing_init(&o.t, work_until_told);
+	h = seam_hold("lock", "submit", 1);
+	OK(evc_post(l, submit_and_say, &o));
+	HELD(h);
+	OK(evc_request_stop(other, 0, "enough"));
+	ck_assert(evc_should_stop(other));
+	seam_release(h);
+	UNTIL(atomic_load(&o.said));
+	ck_assert_int_eq(o.status, -EVC_CANCELLED);
+	OK(evc_join(other, NULL, NULL));
+	ck_assert_int_eq(atomic_load(&o.t.begun), 0);
+	ck_assert_int_eq(atomic_load(&o.t.done), 0);
+	evc_loop_release(l);
+	end();
+	OK(evc_free(other));
+}
+END_TEST
+
+SCHEDULES_MAIN("pool_late",
+	       a_resize_is_heard_by_who_has_just_looked,
+	       a_resize_is_heard_by_who_is_on_its_way,
+	       a_cancel_leaves_a_job_alone_that_is_over_meanwhile,
+	       a_pool_may_be_freed_while_a_cancel_is_on_its_way,
+	       a_job_that_its_only_thread_has_not_seen_is_completed,
+	       a_wait_for_room_is_no_wait_for_a_thread,
+	       a_first_job_that_a_stop_of_its_loop_overtakes_is_refused)
