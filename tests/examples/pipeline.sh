@@ -131,11 +131,20 @@ case " ${EVC_SANITIZERS-} " in
 	while_all_wait ;;
 esac
 
+# Before it is the program it is a copy of the shell, which a SIGINT ends.
+begun() {
+	case $(readlink "/proc/$1/exe") in
+	*/pipeline) true ;;
+	*) ended "$1" ;;
+	esac
+}
+
 stops=0
 all_right=true
 rounds=0
 while [ $stops -lt "${EVC_STOPS:-10}" ] && [ $rounds -lt 200 ]; do
 	start "${files[@]}"
+	until_true begun "$server"
 	sleep "0.$(printf '%03d' $((RANDOM % 60)))"
 	kill -INT "$server" 2>/dev/null
 	end
@@ -152,8 +161,9 @@ check "$stops stops at random moments of $rounds runs: the first files, once" \
 
 # ---- the bar -----------------------------------------------------------------
 
-if ! command -v script >/dev/null; then
-	echo "SKIP pipeline.sh: the bar: no script(1) (Debian: bsdutils)"
+if ! script -qec true /dev/null </dev/null >/dev/null 2>&1; then
+	echo "SKIP pipeline.sh: the bar: no script(1) (Debian: bsdutils), or no" \
+		"pseudoterminal"
 	exit $((failures != 0))
 fi
 script -qec "'$bin/pipeline' $(printf "'%s' " "${files[@]}") >'$tmp/out'" \
