@@ -192,6 +192,8 @@ START_TEST(a_done_may_end_its_thread)
 {
 	struct thing t;
 
+	if (t_under_asan() || t_under_valgrind())
+		T_SKIP("what such a thread has in hand is lost");
 	complete_without_loop(&t, work_stay, leave);
 }
 END_TEST

@@ -169,8 +169,8 @@ free_pool(struct thing *t)
 
 /* Who cancels has put the job where the loop finds it, and is about to ring the
    loop; another job rings it first, and the done of the cancelled one, the
-   last, frees the pool.  Fails (under a checker of memory, or in a crash) when who
-   cancels has no reference of his own while he rings. */
+   last, frees the pool.  Fails (by a crash, or under a checker of memory) when
+   who cancels has no reference of his own while he rings. */
 START_TEST(a_pool_may_be_freed_while_a_cancel_is_on_its_way)
 {
 	struct thing t, u;
@@ -278,8 +278,8 @@ submit_and_say(evc_reactor *here, evc_status why, void *arg)
 
 /* The loop of another coordinator submits its first job; it has seen that there
    is no stop, and then there is one, of which a task that begins now is not
-   told.  Fails when nobody looks after the task has begun: the job is accepted, and
-   never told to end. */
+   told.  Fails when nobody looks after the task has begun: the job is accepted,
+   and never told to end. */
 START_TEST(a_first_job_that_a_stop_of_its_loop_overtakes_is_refused)
 {
 	evc_coord *other = new_coord(NULL);
