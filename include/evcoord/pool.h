@@ -43,8 +43,9 @@ struct evc_job {
 	evc_status (*work)(evc_job *job);
 	/* On the loop it was submitted for: with what work returned, or with
 	   EVC_CANCELLED when it has not begun.  In it the job may be freed, or
-	   submitted again; the pool may be freed in the last one.  NULL:
-	   nothing is called. */
+	   submitted again; the pool may be freed in the last one.  It does not
+	   end its thread: what that has in hand would be lost.  NULL: nothing
+	   is called. */
 	void (*done)(evc_job *job, evc_status result);
 	void *arg;        /* for the two */
 	/* the library's; what a job needs on its usual way comes first */
