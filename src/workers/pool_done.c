@@ -356,6 +356,18 @@ post(struct pool_port *p)
 	return evc_post_mail(p->loop, &p->mail) == 0;
 }
 
+/* For who has rung: is there nothing, and is the right given back? */
+static bool
+give_back(struct pool_port *p)
+{
+	if (any(p))
+		return false;
+	/* First the right, then the look: who comes in between takes it, or we
+	   take it again. */
+	sync_xchg(&p->rung, 0);
+	return !any(p) || sync_xchg(&p->rung, 1) != 0;
+}
+
 /* For who has rung: complete what is over, a slice of it at most, and give the
    right back, or hand it on to the loop's next turn. */
 static void
@@ -374,12 +386,8 @@ serve(struct pool_port *p)
 				lost_loop(p);
 			}
 			left = POOL_SLICE;
-		} else if (!any(p)) {
-			/* First the right, then the look: who comes in between
-			   takes it, or we take it again. */
-			sync_xchg(&p->rung, 0);
-			if (!any(p) || sync_xchg(&p->rung, 1) != 0)
-				return;
+		} else if (give_back(p)) {
+			return;
 		}
 	}
 }
@@ -389,8 +397,11 @@ evc__port_ring(struct pool_port *p)
 {
 	int old;
 
-	if (sync_load_sc(&p->rung) != 0 || sync_xchg(&p->rung, 1) != 0 ||
-	    post(p))
+	if (sync_load_sc(&p->rung) != 0 || sync_xchg(&p->rung, 1) != 0)
+		return;
+	/* Who comes late, when the loop has completed it all, posts no mail: it
+	   could come when the pool and its last job are long gone. */
+	if (give_back(p) || post(p))
 		return;
 	lost_loop(p);
 	/* A cancellation in a done would end the thread with the right to ring,

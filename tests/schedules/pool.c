@@ -340,7 +340,7 @@ START_TEST(what_is_over_while_the_loop_goes_is_completed)
 	int h;
 
 	begin(1, 0, 0);
-	h = seam_hold("xchg", "serve", 1);
+	h = seam_hold("xchg", "give_back", 1);
 	OK(submit(&t, work_now));
 	HELD(h);
 	OK(submit(&u, work_now));

@@ -197,6 +197,26 @@ START_TEST(a_pool_may_be_freed_while_a_cancel_is_on_its_way)
 }
 END_TEST
 
+/* The loop is the test's own.  A thread has put its job where the loop finds it
+   and is about to ring; another one rings, the loop completes both.  Fails when
+   who comes late posts a mail: no job is left that it could be for, and the
+   coordinator cannot be freed. */
+START_TEST(who_rings_too_late_leaves_no_post_behind)
+{
+	struct thing t, u;
+	int h;
+
+	pool_begin_n(2);
+	h = seam_hold("load", "evc__port_ring", 1);
+	submit_new(&t, work_now);
+	HELD(h);
+	submit_new(&u, work_now);
+	TURN_UNTIL(atomic_load(&t.done) && atomic_load(&u.done));
+	seam_release(h);
+	pool_end();
+}
+END_TEST
+
 /* ---- no thread ---- */
 
 /* The only thread has been idle for long enough and ends; the job came after
@@ -315,6 +335,7 @@ SCHEDULES_MAIN("pool_late",
 	       a_resize_is_heard_by_who_is_on_its_way,
 	       a_cancel_leaves_a_job_alone_that_is_over_meanwhile,
 	       a_pool_may_be_freed_while_a_cancel_is_on_its_way,
+	       who_rings_too_late_leaves_no_post_behind,
 	       a_job_that_its_only_thread_has_not_seen_is_completed,
 	       a_wait_for_room_is_no_wait_for_a_thread,
 	       a_first_job_that_a_stop_of_its_loop_overtakes_is_refused)
