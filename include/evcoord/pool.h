@@ -125,8 +125,8 @@ evc_pool_free(evc_pool *pool);
  * Submit a job, whose completion comes on the loop of r: a reactor of any
  * coordinator of the process.
  *
- * Thread:    any; fastest on the loop of r, where it takes no lock while jobs of
- *            that loop are under way.
+ * Thread:    any, one at a time for a job; fastest on the loop of r, where it
+ *            takes no lock while jobs of that loop are under way.
  * Ownership: job is the pool's until its done is called.  After a refusal it is
  *            the caller's, and nothing is called.
  * Returns:   0; -EVC_RESOURCE_EXHAUSTED when as many are queued as may be, or
@@ -157,7 +157,8 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
  * EVC_CANCELLED, in the loop's next turn.  One that has begun is told: its
  * evc_job_should_stop is true from now on.
  *
- * Thread:    any, as long as the job is not completed; so best its loop's.
+ * Thread:    any, from when its submit has returned until it is completed; so
+ *            best its loop's.
  * Ownership: nothing changes hands: its done is still called.
  * Returns:   0 when it will not begin, or was told; -EVC_NOT_FOUND when it is
  *            not in a pool, or its work has returned; -EVC_INVALID_ARGUMENT.
@@ -170,7 +171,7 @@ evc_job_cancel(evc_job *job);
  * Is this job to end?  When it was cancelled, or, without EVC_POOL_FINISH, at a
  * stop: of the pool, or of the loop's coordinator as soon as that loop was told.
  *
- * Thread:    any, as long as the job is not completed.
+ * Thread:    any, as evc_job_cancel.
  * Ownership: nothing changes hands.
  * Returns:   true from then on.
  * Since:     0.1

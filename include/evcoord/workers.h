@@ -70,8 +70,9 @@ typedef evc_status evc_logger_fn(evc_workers *group, const evc_metric *metrics,
 typedef struct evc_logger {
 	evc_logger_fn *fn;
 	void *arg;
-	double every; /* seconds between two calls at least; 0 = after each
-			 run, of several workers perhaps at once */
+	double every; /* seconds from the end of a call to the next one at
+			 least; 0 = after each run, of several workers perhaps
+			 at once */
 } evc_logger;
 
 /* What a group has beside its workers; each may be NULL. */
