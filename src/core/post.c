@@ -14,6 +14,7 @@
  */
 #include "core/post.h"
 
+#include "base/room.h"
 #include "core/core.h"
 
 void
@@ -159,10 +160,11 @@ try(evc_loop *l, evc_mail *m, const char *func)
 	evc_status st;
 
 	if (l == NULL || m == NULL || m->fn == NULL ||
-	    (m->flags & ~(unsigned)EVC_LATE))
+	    (m->flags & ~(unsigned)EVC_LATE) || !ROOM_IS_ZERO(m->reserved_))
 		return evc__refuse_plain(-EVC_INVALID_ARGUMENT, func,
-					 "no loop, no function, or unknown "
-					 "flags");
+					 "no loop, no function, unknown "
+					 "flags, or a mail that was not "
+					 "zeroed");
 	/* In a fork child the gate may be one of the parent's threads'. */
 	if (!evc__gate_enter(&l->gate))
 		return evc__refuse_plain(-EVC_NOT_FOUND, func,

@@ -12,6 +12,7 @@
  */
 #include <math.h>
 
+#include "base/room.h"
 #include "base/self.h"
 #include "base/text.h"
 #include "workers/queue_ring.h"
@@ -269,6 +270,8 @@ evc_queue_feed(evc_queue *queue, const char *name, unsigned n_threads,
 		why = "too many threads";
 	else if (fn == NULL)
 		why = "no function";
+	else if (opts != NULL && !ROOM_IS_ZERO(opts->reserved_))
+		why = "reserved room is not zero";
 	if (why != NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_queue_feed: queue %s: %s", queue->name,

@@ -604,11 +604,13 @@ START_TEST(wrong_posts_are_refused_with_a_text)
 	struct stream s = { .in_order = true };
 	struct numbered m = { { .fn = in_turn }, &s, 0 };
 	evc_mail none = { 0 }, odd = { .fn = free_myself, .flags = 1u << 31 };
+	evc_mail unclean = { .fn = free_myself, .reserved_ = { 0, 1 } };
 
 	REFUSED(EVC_INVALID_ARGUMENT, evc_post(l, NULL, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_post_mail(l, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_post_mail(l, &none));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_post_mail(l, &odd));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_post_mail(l, &unclean));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_post_mail(NULL, &m.mail));
 	OK(evc_post_mail(l, &m.mail));
 	REFUSED(EVC_ALREADY_EXISTS, evc_post_mail(l, &m.mail));

@@ -23,16 +23,26 @@ END_TEST
 
 START_TEST(queue_new_refuses_what_is_wrong)
 {
-	evc_queue_opts o = { .flags = 1u << 20 };
+	static const evc_queue_opts wrong[] = {
+		{ .flags = 1u << 20 },
+		{ .reserved_ = { 1 } },
+		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } },
+		{ .flags = EVC_QUEUE_DRAIN, .reserved_ = { 0, 1 } },
+	};
 	evc_coord *c = new_coord(NULL);
 	evc_queue *q = NULL;
 	char name[49];
+	size_t i;
 
 	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_new(NULL, "q", 1, NULL, &q));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_new(c, "q", 0, NULL, &q));
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_queue_new(c, "q", ((size_t)1 << 30) + 1, NULL, &q));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_new(c, "q", 1, &o, &q));
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		REFUSED(EVC_INVALID_ARGUMENT,
+			evc_queue_new(c, "q", 1, &wrong[i], &q));
+		HAS(evc_last_error(), i == 0 ? "flags" : "reserved");
+	}
 	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_new(c, "q", 1, NULL, NULL));
 	memset(name, 'n', sizeof(name) - 1);
 	name[48] = '\0';

@@ -421,11 +421,17 @@ END_TEST
 
 START_TEST(feed_refuses_what_is_wrong)
 {
-	evc_feed_opts wrong = { .member = { .flags = EVC_PAUSED } };
+	static const evc_feed_opts wrong[] = {
+		{ .member = { .flags = EVC_PAUSED } },
+		{ .member = { .reserved_ = { 1 } } },
+		{ .reserved_ = { 1 } },
+		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } },
+	};
 	evc_coord *c = new_coord(NULL);
 	evc_queue *q = new_queue(c, 3, 0);
 	struct source s = { .items = 0 };
 	char name[49];
+	size_t i;
 
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_queue_feed(NULL, "feeder", 1, feed, &s, NULL));
@@ -435,8 +441,11 @@ START_TEST(feed_refuses_what_is_wrong)
 		evc_queue_feed(q, "feeder", 1u << 30, feed, &s, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_queue_feed(q, "feeder", 1, NULL, &s, NULL));
-	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_queue_feed(q, "feeder", 1, feed, &s, &wrong));
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		REFUSED(EVC_INVALID_ARGUMENT,
+			evc_queue_feed(q, "feeder", 1, feed, &s, &wrong[i]));
+		HAS(evc_last_error(), i == 0 ? "loopers" : "reserved");
+	}
 	memset(name, 'n', sizeof(name) - 1);
 	name[48] = '\0';
 	REFUSED(EVC_INVALID_ARGUMENT,

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reserved room at the end of a public struct.  It must be zero, so that a
+ * later release may give it a meaning that older programs have not set.
+ */
+#ifndef EVC_BASE_ROOM_H
+#define EVC_BASE_ROOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool
+evc__room_is_zero(const uint64_t *room, size_t n)
+{
+	while (n > 0)
+		if (room[--n] != 0)
+			return false;
+	return true;
+}
+
+/* room is the array itself, no pointer to it. */
+#define ROOM_IS_ZERO(room) \
+	evc__room_is_zero((room), sizeof(room) / sizeof((room)[0]))
+
+#endif
