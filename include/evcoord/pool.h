@@ -171,7 +171,7 @@ evc_job_cancel(evc_job *job);
  * Is this job to end?  When it was cancelled, or, without EVC_POOL_FINISH, at a
  * stop: of the pool, or of the loop's coordinator as soon as that loop was told.
  *
- * Thread:    any, as evc_job_cancel.
+ * Thread:    its work's; any other as for evc_job_cancel.
  * Ownership: nothing changes hands.
  * Returns:   true from then on.
  * Since:     0.1

@@ -268,9 +268,8 @@ evc__same_process(const evc_coord *c)
 
 /* ---- status.c ---- */
 
-/* Note why the calling thread's call is refused; returns s. */
-evc_status evc__refuse(evc_status s, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+/* Note why the calling thread's call is refused; returns the status. */
+#define evc__refuse evc_refuse
 /* The same without a format, and safe in signal handlers: "func: why". */
 evc_status evc__refuse_plain(evc_status s, const char *func, const char *why);
 /* The same for calls that set something up: with EVC_STRICT_SETUP the

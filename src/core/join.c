@@ -12,19 +12,6 @@
  */
 #include "core/join.h"
 
-#include <math.h>
-
-uint64_t
-evc__ns(double seconds)
-{
-	if (!(seconds > 0))
-		return 0;
-	if (seconds >= 9e9)
-		return SYNC_FOREVER;
-	/* A denormal-small time is no time, but it is honoured as one. */
-	return (uint64_t)(seconds * 1e9);
-}
-
 static uint64_t
 later(uint64_t a, uint64_t b)
 {
@@ -35,12 +22,6 @@ static uint64_t
 sooner(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-uint64_t
-evc__after(uint64_t t, uint64_t ns)
-{
-	return ns >= SYNC_FOREVER - t ? SYNC_FOREVER : t + ns;
 }
 
 uint64_t

@@ -6,6 +6,7 @@
 #ifndef EVC_CORE_JOIN_H
 #define EVC_CORE_JOIN_H
 
+#include "base/until.h"
 #include "core/core.h"
 #include "core/ladder.h"
 
@@ -55,10 +56,6 @@ struct evc__decision evc__decide(const struct evc__view *v,
 				 struct evc__backoff *b);
 /* When the grace is over. */
 uint64_t evc__deadline(const struct evc__view *v);
-/* t + ns, SYNC_FOREVER when that is too much. */
-uint64_t evc__after(uint64_t t, uint64_t ns);
-/* Seconds to nanoseconds: negative is 0, too much is SYNC_FOREVER. */
-uint64_t evc__ns(double seconds);
 /* How long to sleep in real time for that long by c's clock: nobody tells us
    when a clock of the user's jumps, so look at it now and then. */
 static inline uint64_t

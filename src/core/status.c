@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/room.h"
 #include "base/text.h"
 #include "core/core.h"
 
@@ -51,32 +52,14 @@ evc_last_error(void)
 	return last_error;
 }
 
-static void
-note(const char *fmt, va_list ap)
-{
-	struct text t = evc__text_in(last_error, sizeof last_error);
-
-	evc__text_vfmt(&t, fmt, ap);
-}
-
-evc_status
-evc__refuse(evc_status s, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	note(fmt, ap);
-	va_end(ap);
-	return s;
-}
-
 evc_status
 evc_refuse(evc_status status, const char *fmt, ...)
 {
+	struct text t = evc__text_in(last_error, sizeof last_error);
 	va_list ap;
 
 	va_start(ap, fmt);
-	note(fmt, ap);
+	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
 	return status;
 }
@@ -142,13 +125,9 @@ evc__check_name(const char *name, const char *func)
 evc_status
 evc__check_room(const uint64_t room[8], const char *func)
 {
-	unsigned i;
-
-	for (i = 0; i < 8; i++)
-		if (room[i] != 0)
-			return evc__refuse(-EVC_INVALID_ARGUMENT,
-					   "%s: reserved room is not zero",
-					   func);
+	if (!evc__room_is_zero(room, 8))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: reserved room is not zero", func);
 	return 0;
 }
 

@@ -10,34 +10,8 @@
  */
 #include "workers/group.h"
 
-#include <math.h>
-
 #include "base/self.h"
 #include "base/text.h"
-
-/* ---- time ---- */
-
-uint64_t
-evc__until(double seconds)
-{
-	uint64_t now = sync_mono();
-
-	if (!(seconds > 0))
-		return now;
-	if (seconds >= 9e9)
-		return SYNC_FOREVER;
-	return now + (uint64_t)(seconds * 1e9);
-}
-
-double
-evc__left(uint64_t until_ns)
-{
-	uint64_t now = sync_mono();
-
-	if (until_ns == SYNC_FOREVER)
-		return INFINITY;
-	return until_ns > now ? (double)(until_ns - now) / 1e9 : 0;
-}
 
 /* ---- changes of a group ---- */
 
@@ -51,18 +25,7 @@ evc__group_changed(evc_workers *g)
 bool
 evc__group_wait(evc_workers *g, uint64_t until_ns)
 {
-	/* Under the lock, as every change: none is missed. */
-	uint32_t seen = sync_load(&g->changed);
-	uint64_t now = sync_mono();
-
-	if (now >= until_ns)
-		return false;
-	sync_unlock(&g->lock);
-	sync_futex_wait(&g->changed, seen,
-			until_ns == SYNC_FOREVER ? SYNC_FOREVER :
-						   until_ns - now);
-	sync_lock(&g->lock);
-	return true;
+	return evc__await_change(&g->lock, &g->changed, until_ns);
 }
 
 void

@@ -18,6 +18,7 @@
 #include "base/fork.h"
 #include "base/list.h"
 #include "base/sync.h"
+#include "base/until.h"
 #include "workers/restart.h"
 
 #define EVC__WORKERS_MOST 4096
@@ -167,6 +168,15 @@ bool evc__registry_used(const evc_registry *reg);
 evc_status evc__registry_coord(evc_registry *reg, evc_coord **ret_c);
 /* How long a stop waits when it is not told. */
 double evc__registry_grace(const evc_registry *reg);
+/* May a grace be that: seconds, or EVC_NO_GRACE? */
+static inline bool
+evc__is_grace(double grace)
+{
+	return grace >= 0 || grace == EVC_NO_GRACE; /* NaN is neither */
+}
+
+/* 0, or refused with the number. */
+evc_status evc__grace_check(double grace, const char *func);
 
 /* ---- hold.c ---- */
 
@@ -303,9 +313,6 @@ void evc__group_bury(evc_workers *g);
    names of who lives. */
 evc_status evc__groups_await(struct evc__held *h, uint64_t until_ns,
 			     bool exiting, const char *func);
-/* Seconds from now: when is that, and what is left of it? */
-uint64_t evc__until(double seconds);
-double evc__left(uint64_t until_ns);
 
 /* ---- stop_api.c ---- */
 

@@ -182,18 +182,11 @@ doom(evc_workers *g)
 static bool
 nobody_holds(evc_registry *reg, const unsigned *count)
 {
-	uint64_t until = evc__until(FREE_WAIT), now;
-	uint32_t seen;
+	uint64_t until = evc__until(FREE_WAIT);
 
-	for (;;) {
-		seen = sync_load(&reg->changed);
-		now = sync_mono();
-		if (*count == 0 || walks > 0 || now >= until)
-			break;
-		sync_unlock(&reg->lock);
-		sync_futex_wait(&reg->changed, seen, until - now);
-		sync_lock(&reg->lock);
-	}
+	while (*count > 0 && walks == 0 &&
+	       evc__await_change(&reg->lock, &reg->changed, until))
+		continue;
 	return *count == 0;
 }
 

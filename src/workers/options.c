@@ -4,25 +4,13 @@
  */
 #include "workers/group.h"
 
-#include <math.h>
+#include "base/room.h"
 
 static evc_status
 bad(const char *func, const char *what)
 {
 	return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: %s", func, what);
 }
-
-static bool
-is_zero(const uint64_t *room, size_t n)
-{
-	while (n > 0)
-		if (room[--n] != 0)
-			return false;
-	return true;
-}
-
-#define ROOM_IS_ZERO(o) \
-	is_zero((o)->reserved_, sizeof(o)->reserved_ / sizeof(uint64_t))
 
 static evc_status
 check_loggers(const evc_workers_opts *o, const char *func)
@@ -59,7 +47,7 @@ check_clean(const evc_workers_opts *o, const char *func)
 static evc_status
 check_member(const evc_member_opts *m, const char *func)
 {
-	if (!ROOM_IS_ZERO(m))
+	if (!ROOM_IS_ZERO(m->reserved_))
 		return bad(func, "reserved room of member is not 0");
 	if (m->flags & ~(unsigned)(EVC_KICK | EVC_WATCHED))
 		return bad(func, "member.flags: only EVC_KICK and "
@@ -67,7 +55,7 @@ check_member(const evc_member_opts *m, const char *func)
 	if (m->reactor != NULL || m->missed != 0 || m->start != NULL ||
 	    m->stop != NULL || m->jitter != 0)
 		return bad(func, "member: what stands for loopers and hooks");
-	if (isnan(m->grace) || (m->grace < 0 && m->grace != EVC_NO_GRACE))
+	if (!evc__is_grace(m->grace))
 		return bad(func, "member.grace is no time");
 	return 0;
 }
@@ -77,7 +65,7 @@ evc__workers_check_opts(const evc_workers_opts *o, const char *func)
 {
 	evc_status st;
 
-	if (!ROOM_IS_ZERO(o))
+	if (!ROOM_IS_ZERO(o->reserved_))
 		return bad(func, "reserved room is not 0");
 	if (o->n_threads > EVC__WORKERS_MOST)
 		return bad(func, "more than 4096 threads");

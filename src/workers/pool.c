@@ -9,28 +9,14 @@
 #include <sched.h>
 
 #include "base/fork.h"
+#include "base/room.h"
 #include "base/text.h"
+#include "base/until.h"
 
 #define CAPACITY 65536u
 #define CAPACITY_MOST (1u << 24)
 
 static _Atomic uint64_t n_pools; /* atomic: makers -> makers */
-
-uint64_t
-evc__pool_ns(double seconds)
-{
-	if (!(seconds > 0))
-		return 0;
-	return seconds < 9e9 ? (uint64_t)(seconds * 1e9) : SYNC_FOREVER;
-}
-
-uint64_t
-evc__pool_after(uint64_t ns)
-{
-	uint64_t now = sync_mono();
-
-	return ns < SYNC_FOREVER - now ? now + ns : SYNC_FOREVER;
-}
 
 evc_status
 evc__pool_check(const evc_pool *pool, const char *func)
@@ -130,11 +116,9 @@ static evc_status
 check_opts(const evc_pool_opts *o)
 {
 	const char *wrong = NULL;
-	size_t i;
 
-	for (i = 0; i < sizeof o->reserved_ / sizeof o->reserved_[0]; i++)
-		if (o->reserved_[i] != 0)
-			wrong = "reserved_ must be 0";
+	if (!ROOM_IS_ZERO(o->reserved_))
+		wrong = "reserved_ must be 0";
 	if (o->n_threads > POOL_THREADS_MOST)
 		wrong = "more than 1024 threads";
 	else if (o->capacity > CAPACITY_MOST)
@@ -160,7 +144,7 @@ set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
 	while (size < want)
 		size *= 2;
 	pool->capacity = size;
-	pool->idle_ns = o->idle > 0 ? evc__pool_ns(o->idle) : SYNC_FOREVER;
+	pool->idle_ns = o->idle > 0 ? evc__ns(o->idle) : SYNC_FOREVER;
 	pool->stack = o->stack;
 	pool->thread_flags = o->thread_flags;
 	pool->finish = o->flags & EVC_POOL_FINISH;

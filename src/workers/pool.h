@@ -181,10 +181,6 @@ struct evc_pool {
 
 /* May it be used, here? */
 evc_status evc__pool_check(const evc_pool *pool, const char *func);
-/* On the monotonic clock, so many nanoseconds from now. */
-uint64_t evc__pool_after(uint64_t ns);
-/* seconds >= 0 as nanoseconds, or SYNC_FOREVER. */
-uint64_t evc__pool_ns(double seconds);
 /* No thread is left, perhaps: if none can be had, nothing of what is queued can
    begin. */
 void evc__pool_deserted(evc_pool *pool);

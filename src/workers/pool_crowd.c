@@ -14,6 +14,7 @@
 #include "workers/pool.h"
 
 #include "base/text.h"
+#include "base/until.h"
 
 /* After a thread could not be had it is not tried again for so long, unless
    there is none at all. */
@@ -261,29 +262,25 @@ too_many(evc_pool *pool, uint64_t w)
 bool
 evc__crowd_sleep(evc_pool *pool)
 {
-	uint64_t until = 0, now = 0, w;
-	bool work, over = false;
+	uint64_t left = SYNC_FOREVER, until, w;
 	uint32_t seen;
+	bool work;
 
 	sync_add(&pool->crowd, CROWD_IDLE);
-	if (pool->idle_ns != SYNC_FOREVER)
-		until = evc__pool_after(pool->idle_ns);
+	until = evc__until_ns(pool->idle_ns);
 	for (;;) {
 		/* Before the looks: a call after them moves it. */
 		seen = sync_load_sc(&pool->bell);
 		w = sync_load_sc(&pool->crowd);
 		work = CALLED(w) || evc__pool_has_work(pool);
-		if (work || over || (w & CROWD_CLOSED) || too_many(pool, w)) {
+		if (work || left == 0 || (w & CROWD_CLOSED) ||
+		    too_many(pool, w)) {
 			if (get_up(pool, w, !work))
 				return work;
 			continue;
 		}
-		if (until != 0)
-			now = sync_mono();
-		over = until != 0 && now >= until;
-		if (!over)
-			sync_futex_wait(&pool->bell, seen,
-					until != 0 ? until - now :
-						     SYNC_FOREVER);
+		left = evc__left_ns(until);
+		if (left > 0)
+			sync_futex_wait(&pool->bell, seen, left);
 	}
 }

@@ -17,6 +17,7 @@
 
 #include "base/fork.h"
 #include "base/self.h"
+#include "base/until.h"
 
 /* The port that the thread submitted to last; pool is a number that is never
    used twice. */
@@ -266,7 +267,7 @@ wait_for_room(struct pool_port *p, uint64_t until)
 {
 	struct pool_ring *ring = &p->foreign;
 	uint32_t seen = sync_load_sc(&ring->room);
-	uint64_t at, now;
+	uint64_t at, left;
 
 	/* First said, then looked: who empties a slot looks afterwards. */
 	sync_store_sc(&ring->waiting, 1);
@@ -275,12 +276,10 @@ wait_for_room(struct pool_port *p, uint64_t until)
 	    ring_free_slot(ring, &at) != NULL ||
 	    sync_load_sc(&p->ending) != 0)
 		return true;
-	now = sync_mono();
-	if (now >= until)
-		return false;
-	sync_futex_wait(&ring->room, seen,
-			until == SYNC_FOREVER ? SYNC_FOREVER : until - now);
-	return true;
+	left = evc__left_ns(until);
+	if (left > 0)
+		sync_futex_wait(&ring->room, seen, left);
+	return left > 0;
 }
 
 evc_status
@@ -297,7 +296,7 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "evc_pool_submit_wait: a thread of the pool "
 				  "would wait for itself");
-	until = evc__pool_after(evc__pool_ns(timeout));
+	until = evc__until(timeout);
 	for (;;) {
 		full = NULL;
 		st = submit(pool, r, job, true, &full);

@@ -219,6 +219,22 @@ spin(struct wait *w)
 	return st;
 }
 
+/* The first look got nothing: w->st says why.  0: now it has, or refused. */
+static evc_status
+try_on(struct wait *w, double timeout, const char *func)
+{
+	if (w->st > 0 && timeout > 0) {
+		w->st = spin(w);
+		if (w->st > 0)
+			return wait_for(w, timeout, func);
+	}
+	if (w->st == 0)
+		return 0;
+	return evc__queue_refuse(w->q,
+				 w->st > 0 ? -EVC_DEADLINE_EXCEEDED : w->st,
+				 func);
+}
+
 /* ---- the calls ---- */
 
 /* What it was wrongly called with; the short way has seen that something
@@ -252,19 +268,11 @@ evc_queue_push(evc_queue *queue, void *item, double timeout)
 	if (RARE(!is_right(queue, item, timeout)))
 		return wrong(queue, item, "item", __func__);
 	w.st = ring_push(queue, item);
-	if (w.st > 0 && timeout > 0) {
-		w.st = spin(&w);
-		if (w.st > 0) {
-			w.st = wait_for(&w, timeout, __func__);
-			if (w.st < 0)
-				return w.st;
-		}
+	if (RARE(w.st != 0)) {
+		w.st = try_on(&w, timeout, __func__);
+		if (w.st < 0)
+			return w.st;
 	}
-	if (RARE(w.st != 0))
-		return evc__queue_refuse(queue,
-					 w.st > 0 ? -EVC_DEADLINE_EXCEEDED :
-						    w.st,
-					 __func__);
 	if (RARE(sync_load_sc(&queue->wanted[ITEMS]) > 0))
 		evc__queue_pushed(queue);
 	return 0;
@@ -278,19 +286,11 @@ evc_queue_pop(evc_queue *queue, void **ret_item, double timeout)
 	if (RARE(!is_right(queue, ret_item, timeout)))
 		return wrong(queue, ret_item, "place for the item", __func__);
 	w.st = evc__queue_pop_once(queue, &w.item);
-	if (w.st > 0 && timeout > 0) {
-		w.st = spin(&w);
-		if (w.st > 0) {
-			w.st = wait_for(&w, timeout, __func__);
-			if (w.st < 0)
-				return w.st;
-		}
+	if (RARE(w.st != 0)) {
+		w.st = try_on(&w, timeout, __func__);
+		if (w.st < 0)
+			return w.st;
 	}
-	if (RARE(w.st != 0))
-		return evc__queue_refuse(queue,
-					 w.st > 0 ? -EVC_DEADLINE_EXCEEDED :
-						    w.st,
-					 __func__);
 	*ret_item = w.item;
 	if (RARE(sync_load_sc(&queue->wanted[ROOM]) > 0))
 		evc__queue_popped(queue);

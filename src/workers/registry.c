@@ -8,8 +8,7 @@
  */
 #include "workers/group.h"
 
-#include <math.h>
-
+#include "base/room.h"
 #include "base/text.h"
 
 #define GRACE_DEFAULT 5.0
@@ -83,6 +82,15 @@ evc__registry_grace(const evc_registry *reg)
 	return reg->opts.grace == 0 ? GRACE_DEFAULT : reg->opts.grace;
 }
 
+evc_status
+evc__grace_check(double grace, const char *func)
+{
+	if (evc__is_grace(grace))
+		return 0;
+	return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: a grace of %g seconds",
+			  func, grace);
+}
+
 /* What evc_new would say, asked now: it is made later. */
 static evc_status
 try_config(const evc_config *k, const char *func)
@@ -103,16 +111,13 @@ try_config(const evc_config *k, const char *func)
 static evc_status
 check_opts(const evc_registry_opts *o, const char *func)
 {
-	size_t i;
+	evc_status st;
 
-	for (i = 0; i < sizeof o->reserved_ / sizeof o->reserved_[0]; i++)
-		if (o->reserved_[i] != 0)
-			return evc_refuse(-EVC_INVALID_ARGUMENT,
-					  "%s: reserved room is not 0", func);
-	if (isnan(o->grace) || (o->grace < 0 && o->grace != EVC_NO_GRACE))
+	if (!ROOM_IS_ZERO(o->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "%s: a grace of %g seconds", func, o->grace);
-	return try_config(&o->config, func);
+				  "%s: reserved room is not 0", func);
+	st = evc__grace_check(o->grace, func);
+	return st == 0 ? try_config(&o->config, func) : st;
 }
 
 /* Copy o with what it points to; nobody else looks at reg. */

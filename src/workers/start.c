@@ -17,23 +17,10 @@
 bool
 evc__start_awaited(evc_registry *reg, uint64_t until_ns)
 {
-	uint32_t seen;
-	uint64_t now;
-	bool free_now;
-
-	for (;;) {
-		free_now = !reg->starting || reg->starter == evc__tid();
-		seen = sync_load(&reg->changed);
-		now = sync_mono();
-		if (free_now || now >= until_ns)
-			break;
-		sync_unlock(&reg->lock);
-		sync_futex_wait(&reg->changed, seen,
-				until_ns == SYNC_FOREVER ? SYNC_FOREVER :
-							   until_ns - now);
-		sync_lock(&reg->lock);
-	}
-	return free_now;
+	while (reg->starting && reg->starter != evc__tid())
+		if (!evc__await_change(&reg->lock, &reg->changed, until_ns))
+			return false;
+	return true;
 }
 
 bool

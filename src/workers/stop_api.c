@@ -5,8 +5,7 @@
  */
 #include "workers/group.h"
 
-#include <math.h>
-
+#include "base/room.h"
 #include "base/text.h"
 
 evc_status
@@ -47,20 +46,17 @@ budget(const evc_registry *reg, const evc_join_opts *o, const char *func,
        uint64_t *ret_until)
 {
 	double grace = o != NULL ? o->grace : 0;
-	size_t i;
+	evc_status st = evc__grace_check(grace, func);
 
-	if (isnan(grace) || (grace < 0 && grace != EVC_NO_GRACE))
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "%s: a grace of %g seconds", func, grace);
+	if (st < 0)
+		return st;
 	if (o != NULL && (o->reactor != NULL || o->threads != NULL ||
 			  o->n_threads != 0 || o->flags != 0))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: only grace may be set", func);
-	for (i = 0; o != NULL && i < sizeof o->reserved_ / sizeof(uint64_t);
-	     i++)
-		if (o->reserved_[i] != 0)
-			return evc_refuse(-EVC_INVALID_ARGUMENT,
-					  "%s: reserved room is not 0", func);
+	if (o != NULL && !ROOM_IS_ZERO(o->reserved_))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s: reserved room is not 0", func);
 	if (grace == 0)
 		grace = evc__registry_grace(reg);
 	*ret_until = evc__until(grace);

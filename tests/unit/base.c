@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The small parts that everything stands on: texts, times, the list.
+ * The small parts that everything stands on: texts, times, the list, reserved
+ * room.
  */
 
 #include "../support/api_util.h"
 
+#include <math.h>
+
 #include "base/list.h"
+#include "base/room.h"
 #include "base/text.h"
-#include "core/join.h"
+#include "base/until.h"
 
 /* ---- text ---- */
 
@@ -146,6 +150,90 @@ START_TEST(seconds_become_nanoseconds)
 }
 END_TEST
 
+START_TEST(times_end_or_never_do)
+{
+	uint64_t now = sync_mono(), until;
+
+	ck_assert_uint_eq(evc__after(7, 5), 12);
+	ck_assert_uint_eq(evc__after(7, SYNC_FOREVER - 8), SYNC_FOREVER - 1);
+	ck_assert_uint_eq(evc__after(7, SYNC_FOREVER - 7), SYNC_FOREVER);
+	ck_assert_uint_eq(evc__after(7, SYNC_FOREVER), SYNC_FOREVER);
+	ck_assert_uint_eq(evc__after(SYNC_FOREVER, 0), SYNC_FOREVER);
+
+	until = evc__until(1000);
+	ck_assert_uint_ge(until, now + UINT64_C(1000000000000));
+	ck_assert_uint_le(evc__left_ns(until), UINT64_C(1000000000000));
+	ck_assert_uint_gt(evc__left_ns(until), 0);
+	ck_assert_double_gt(evc__left(until), 0);
+	ck_assert_double_le(evc__left(until), 1000);
+	ck_assert_uint_eq(evc__left_ns(now), 0);
+	ck_assert_double_eq(evc__left(now), 0);
+	ck_assert_uint_le(evc__until(-1), sync_mono());
+	ck_assert_uint_le(evc__until(NAN), sync_mono());
+
+	ck_assert_uint_eq(evc__until(INFINITY), SYNC_FOREVER);
+	ck_assert_uint_eq(evc__until_ns(SYNC_FOREVER), SYNC_FOREVER);
+	ck_assert_uint_eq(evc__left_ns(SYNC_FOREVER), SYNC_FOREVER);
+	ck_assert(isinf(evc__left(SYNC_FOREVER)));
+}
+END_TEST
+
+struct changing {
+	pthread_mutex_t lock;
+	_Atomic uint32_t word;
+	bool done; /* lock */
+};
+
+static void *
+change(void *arg)
+{
+	struct changing *c = arg;
+
+	sync_lock(&c->lock);
+	c->done = true;
+	sync_add(&c->word, 1);
+	sync_unlock(&c->lock);
+	sync_futex_wake(&c->word);
+	return NULL;
+}
+
+START_TEST(a_change_is_awaited_until_the_time_is_over)
+{
+	struct changing c = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	uint64_t until;
+	pthread_t t;
+
+	sync_lock(&c.lock);
+	/* Over already: the lock was never given up. */
+	ck_assert(!evc__await_change(&c.lock, &c.word, sync_mono()));
+	/* Nobody changes it: it ends by itself. */
+	until = evc__until(0.01);
+	while (evc__await_change(&c.lock, &c.word, until))
+		continue;
+	ck_assert_uint_ge(sync_mono(), until);
+	ck_assert_int_eq(pthread_create(&t, NULL, change, &c), 0);
+	while (!c.done)
+		ck_assert(evc__await_change(&c.lock, &c.word, SYNC_FOREVER));
+	sync_unlock(&c.lock);
+	ck_assert_int_eq(pthread_join(t, NULL), 0);
+}
+END_TEST
+
+START_TEST(reserved_room_is_zero_to_its_end)
+{
+	uint64_t room[3] = { 0 };
+	size_t i;
+
+	ck_assert(ROOM_IS_ZERO(room));
+	for (i = 0; i < 3; i++) {
+		room[i] = UINT64_C(1) << 63;
+		ck_assert(!ROOM_IS_ZERO(room));
+		ck_assert(evc__room_is_zero(room, i));
+		room[i] = 0;
+	}
+}
+END_TEST
+
 /* ---- list ---- */
 
 struct number {
@@ -196,4 +284,7 @@ END_TEST
 API_MAIN("base", text_is_cut_counted_and_ended_by_0,
 	 text_counts_on_after_it_was_cut, text_of_no_room_writes_nothing,
 	 text_knows_all_numbers, copy_keeps_the_beginning_copy_end_the_end,
-	 seconds_become_nanoseconds, list_appends_removes_and_walks_in_order)
+	 seconds_become_nanoseconds, times_end_or_never_do,
+	 a_change_is_awaited_until_the_time_is_over,
+	 reserved_room_is_zero_to_its_end,
+	 list_appends_removes_and_walks_in_order)

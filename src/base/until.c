@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Until when; see until.h.
+ */
+#include "base/until.h"
+
+#include <math.h>
+
+uint64_t
+evc__ns(double seconds)
+{
+	if (!(seconds > 0))
+		return 0;
+	if (seconds >= 9e9)
+		return SYNC_FOREVER;
+	/* A denormal-small time is no time, but it is honoured as one. */
+	return (uint64_t)(seconds * 1e9);
+}
+
+uint64_t
+evc__after(uint64_t t, uint64_t ns)
+{
+	return ns >= SYNC_FOREVER - t ? SYNC_FOREVER : t + ns;
+}
+
+uint64_t
+evc__until_ns(uint64_t ns)
+{
+	return ns == SYNC_FOREVER ? ns : evc__after(sync_mono(), ns);
+}
+
+uint64_t
+evc__until(double seconds)
+{
+	return evc__until_ns(evc__ns(seconds));
+}
+
+uint64_t
+evc__left_ns(uint64_t until)
+{
+	uint64_t now;
+
+	if (until == SYNC_FOREVER)
+		return until;
+	now = sync_mono();
+	return until > now ? until - now : 0;
+}
+
+double
+evc__left(uint64_t until)
+{
+	uint64_t ns = evc__left_ns(until);
+
+	return ns == SYNC_FOREVER ? INFINITY : (double)ns / 1e9;
+}
+
+bool
+evc__await_change(pthread_mutex_t *lock, _Atomic uint32_t *word, uint64_t until)
+{
+	/* Who changes it holds the lock, which orders this; after the unlock
+	   the kernel compares. */
+	uint32_t seen = sync_load_relaxed(word);
+	uint64_t left = evc__left_ns(until);
+
+	if (left == 0)
+		return false;
+	sync_unlock(lock);
+	sync_futex_wait(word, seen, left);
+	sync_lock(lock);
+	return true;
+}
