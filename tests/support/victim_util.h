@@ -38,9 +38,13 @@ struct victim {
 static void *
 victim_main(void *arg)
 {
+	struct timespec none = { 0, 0 };
 	struct victim *v = arg;
 
 	pthread_sigmask(SIG_SETMASK, &v->mask, NULL);
+	/* gcc 12's thread sanitizer loses a signal that meets a thread in its
+	   first blocking call. */
+	nanosleep(&none, NULL);
 	atomic_store(&v->tid, own_tid());
 	v->fn(v);
 	return NULL;

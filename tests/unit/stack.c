@@ -131,7 +131,8 @@ START_TEST(no_more_frames_than_asked_for)
 
 	install();
 	victim_start(&v, victim_naps);
-	ck_assert_uint_eq(evc__stack_take(v.tid, frame, 1, LONG, &why), 1);
+	ck_assert_msg(evc__stack_take(v.tid, frame, 1, LONG, &why) == 1, "%s",
+		      why);
 	ck_assert(frame[0] != NULL);
 	ck_assert(frame[1] == NULL);
 	victim_end(&v);
