@@ -4,33 +4,13 @@
  * completion against the next job, stop against submit; and what happens when
  * threads and memory cannot be had.
  */
-#include "schedules.h"
+#include "pool_steps.h"
 
-static evc_coord *coord;
-static evc_reactor *r; /* of a loop on a thread of its own */
-static evc_pool *pool;
-
-struct thing {
-	evc_job job; /* first */
-	atomic_int begun, done, open, said;
-	evc_status result, status;
-};
-
+/* Says whether it was told. */
 static evc_status
-work_now(evc_job *job)
+work_obey(evc_job *job)
 {
-	atomic_fetch_add(&((struct thing *)job)->begun, 1);
-	return 0;
-}
-
-static evc_status
-work_stay(evc_job *job)
-{
-	struct thing *t = (struct thing *)job;
-
-	atomic_fetch_add(&t->begun, 1);
-	while (!atomic_load(&t->open))
-		t_sleep(0.0005);
+	work_stay(job);
 	return evc_job_should_stop(job) ? EVC_ABORTED : 0;
 }
 
@@ -41,101 +21,11 @@ work_exit(evc_job *job)
 	pthread_exit(NULL);
 }
 
-static void
-note_done(evc_job *job, evc_status result)
-{
-	struct thing *t = (struct thing *)job;
-
-	t->result = result;
-	atomic_fetch_add(&t->done, 1);
-}
-
-static void
-thing_init(struct thing *t, evc_status (*work)(evc_job *))
-{
-	memset(t, 0, sizeof(*t));
-	t->job.work = work;
-	t->job.done = note_done;
-	t->result = -77;
-}
-
-static evc_status
-submit(struct thing *t, evc_status (*work)(evc_job *))
-{
-	thing_init(t, work);
-	return evc_pool_submit(pool, r, &t->job);
-}
-
-static void
-begin(unsigned n_threads, double idle, unsigned flags)
-{
-	evc_pool_opts o = { .n_threads = n_threads,
-			    .idle = idle,
-			    .flags = flags };
-
-	coord = new_coord(NULL);
-	OK(evc_reactor_start(coord, "loop", NULL, NULL, NULL, &r));
-	OK(evc_pool_new(coord, NULL, &o, &pool));
-}
-
-static void
-end(void)
-{
-	seam_reset();
-	OK(evc_request_stop(coord, 0, "over"));
-	OK(evc_join(coord, NULL, NULL));
-	ck_assert_msg(evc_pool_free(pool) == 0, "%s", evc_last_error());
-	OK(evc_free(coord));
-}
-
-static evc_pool_info
-info(void)
-{
-	evc_pool_info i;
-
-	OK(evc_pool_get(pool, &i));
-	return i;
-}
-
-/* A pool whose threads all sleep. */
-static void
-begin_asleep(void)
-{
-	struct thing t;
-
-	begin(1, 0, 0);
-	OK(submit(&t, work_now));
-	UNTIL(atomic_load(&t.done) && info().n_idle == 1);
-}
-
-static evc_status
-do_submit(evc_coord *c, void *arg)
-{
-	struct thing *t = arg;
-
-	(void)c;
-	return evc_pool_submit(pool, r, &t->job);
-}
-
-/* On the loop. */
-static void
-submit_and_say(evc_reactor *here, evc_status why, void *arg)
-{
-	struct thing *t = arg;
-
-	(void)why;
-	t->status = evc_pool_submit(pool, here, &t->job);
-	atomic_store(&t->said, 1);
-}
-
-static evc_status
-do_cancel(evc_coord *c, void *arg)
-{
-	struct thing *t = arg;
-
-	(void)c;
-	return evc_job_cancel(&t->job);
-}
+/* What is queued at a stop is run. */
+static const evc_pool_opts until_empty = {
+	.n_threads = 1,
+	.flags = EVC_POOL_FINISH,
+};
 
 static bool
 count_task(const evc_member_info *m, void *arg)
@@ -156,38 +46,53 @@ tasks(void)
 
 /* ---- submit against sleep ---- */
 
+/* A thread that has nothing to do stands at the place; a job comes then, and is
+   done. */
+static void
+is_done_by_who_stands_at(const char *op, const char *func, double idle)
+{
+	struct thing first, t;
+	int h;
+
+	begin(1, idle);
+	h = put_held(&first, work_now, op, func, 1);
+	OK(put(&t, work_now));
+	seam_release(h);
+	over(&t, 0);
+	end();
+}
+
 /* Nobody is called, for nobody sleeps yet.  Fails when a thread does not look
    for work after it has counted itself as idle. */
 START_TEST(a_thread_about_to_count_itself_as_idle_finds_the_job)
 {
-	struct thing first, t;
-	int h;
-
-	begin(1, 0, 0);
-	h = seam_hold("add", "evc__crowd_sleep", 1);
-	OK(submit(&first, work_now));
-	HELD(h);
-	OK(submit(&t, work_now));
-	seam_release(h);
-	UNTIL(atomic_load(&t.done));
-	end();
+	is_done_by_who_stands_at("add", "evc__crowd_sleep", 0);
 }
 END_TEST
 
-/* Fails when the word it sleeps on is read after the look for work. */
-START_TEST(a_thread_about_to_sleep_hears_the_call)
+/* It has looked at the rings.  Fails when the word it sleeps on is read after
+   the look for work. */
+START_TEST(a_thread_that_has_just_looked_hears_the_call)
 {
 	struct thing first, t;
 	int h;
 
-	begin(1, 0, 0);
-	h = seam_hold("futex_wait", "evc__crowd_sleep", 1);
-	OK(submit(&first, work_now));
+	begin(1, 0);
+	put_busy(&first);
+	h = seam_hold("load", "has_claimed", 1);
+	let_end(&first);
 	HELD(h);
-	OK(submit(&t, work_now));
+	OK(put(&t, work_now));
 	seam_release(h);
-	UNTIL(atomic_load(&t.done));
+	over(&t, 0);
 	end();
+}
+END_TEST
+
+/* Fails when the call does not move the word it sleeps on. */
+START_TEST(a_thread_about_to_sleep_hears_the_call)
+{
+	is_done_by_who_stands_at("futex_wait", "evc__crowd_sleep", 0);
 }
 END_TEST
 
@@ -198,20 +103,14 @@ START_TEST(a_submit_that_comes_late_calls_who_sleeps)
 	struct actor a;
 	int h, s;
 
-	begin(1, 0, 0);
-	s = seam_hold("futex_wait", "evc__crowd_sleep", 1);
-	OK(submit(&first, work_now));
-	HELD(s);
-	h = seam_hold("store", "ring_put", 2);
-	thing_init(&t, work_now);
-	actor_begin(&a, do_submit, NULL, &t);
-	HELD(h);
+	begin(1, 0);
+	s = put_held(&first, work_now, "futex_wait", "evc__crowd_sleep", 1);
+	h = actor_held(&a, do_submit, NULL, &t, "store", "ring_put", 2);
 	seam_release(s);
-	UNTIL(info().n_idle == 1);
+	UNTIL(pool_info().n_idle == 1);
 	t_sleep(0.01);
-	seam_release(h);
-	OK(actor_end(&a));
-	UNTIL(atomic_load(&t.done));
+	OK(actor_go(&a, h));
+	over(&t, 0);
 	end();
 }
 END_TEST
@@ -219,17 +118,7 @@ END_TEST
 /* Fails when it ends though it was called. */
 START_TEST(a_thread_that_has_decided_to_end_takes_the_call)
 {
-	struct thing first, t;
-	int h;
-
-	begin(1, 0.001, 0);
-	h = seam_hold("cas", "get_up", 1);
-	OK(submit(&first, work_now));
-	HELD(h);
-	OK(submit(&t, work_now));
-	seam_release(h);
-	UNTIL(atomic_load(&t.done));
-	end();
+	is_done_by_who_stands_at("cas", "get_up", 0.001);
 }
 END_TEST
 
@@ -237,17 +126,19 @@ END_TEST
    taken away after the look for work. */
 START_TEST(a_job_submitted_while_one_is_on_its_way_is_not_lost)
 {
-	struct thing t, u;
+	struct thing first, t, u;
 	int h;
 
-	begin_asleep();
-	h = seam_hold("cas", "get_up", 1);
-	OK(submit(&t, work_stay));
-	HELD(h);
-	OK(submit(&u, work_now));
+	begin(1, 0);
+	OK(put(&first, work_now));
+	over(&first, 0);
+	UNTIL(pool_info().n_idle == 1);
+	h = put_held(&t, work_stay, "cas", "get_up", 1);
+	OK(put(&u, work_now));
 	seam_release(h);
-	atomic_store(&t.open, 1);
-	UNTIL(atomic_load(&t.done) && atomic_load(&u.done));
+	let_end(&t);
+	over(&t, 0);
+	over(&u, 0);
 	end();
 }
 END_TEST
@@ -257,24 +148,20 @@ END_TEST
    ring there was nothing more. */
 START_TEST(a_thread_that_was_called_calls_the_next_for_another_ring)
 {
-	struct thing far, own;
-	evc_loop *loop;
+	struct thing far;
+	struct own own;
 	int h;
 
-	begin(2, 0, 0);
-	loop = evc_loop_of(r);
-	h = seam_hold("cas", "evc__crowd_enter", 1);
-	OK(submit(&far, work_stay));
-	HELD(h);
-	thing_init(&own, work_stay);
-	OK(evc_post(loop, submit_and_say, &own));
-	UNTIL(atomic_load(&own.said));
+	begin(2, 0);
+	h = put_held(&far, work_stay, "cas", "evc__crowd_enter", 1);
+	own_begin(&own, r, work_stay);
+	OK(own_end(&own));
 	seam_release(h);
-	UNTIL(atomic_load(&far.begun) && atomic_load(&own.begun));
-	atomic_store(&far.open, 1);
-	atomic_store(&own.open, 1);
-	UNTIL(atomic_load(&far.done) && atomic_load(&own.done));
-	evc_loop_release(loop);
+	UNTIL(atomic_load(&far.begun) && atomic_load(&own.t.begun));
+	let_end(&far);
+	let_end(&own.t);
+	over(&far, 0);
+	over(&own.t, 0);
 	end();
 }
 END_TEST
@@ -288,21 +175,16 @@ START_TEST(a_job_that_is_taken_while_it_is_cancelled_is_told)
 	struct actor a;
 	int h;
 
-	begin(1, 0, 0);
-	OK(submit(&first, work_stay));
-	UNTIL(atomic_load(&first.begun));
-	OK(submit(&t, work_stay));
-	h = seam_hold("cas", "ring_withdraw", 1);
-	actor_begin(&a, do_cancel, NULL, &t);
-	HELD(h);
-	atomic_store(&first.open, 1);
+	begin(1, 0);
+	put_busy(&first);
+	OK(put(&t, work_obey));
+	h = actor_held(&a, do_cancel, NULL, &t, "cas", "ring_withdraw", 1);
+	let_end(&first);
 	UNTIL(atomic_load(&t.begun));
-	seam_release(h);
-	OK(actor_end(&a));
+	OK(actor_go(&a, h));
 	ck_assert(evc_job_should_stop(&t.job));
-	atomic_store(&t.open, 1);
-	UNTIL(atomic_load(&t.done));
-	ck_assert_int_eq(t.result, EVC_ABORTED);
+	let_end(&t);
+	over(&t, EVC_ABORTED);
 	end();
 	ck_assert_int_eq(atomic_load(&t.done), 1);
 }
@@ -314,14 +196,14 @@ START_TEST(a_job_that_is_cancelled_while_it_is_taken_does_not_begin)
 	struct thing first, t;
 	int h;
 
-	begin(1, 0, 0);
+	begin(1, 0);
 	h = seam_hold("xchg", "ring_take", 2);
-	OK(submit(&first, work_now));
-	UNTIL(atomic_load(&first.done));
-	OK(submit(&t, work_now));
+	OK(put(&first, work_now));
+	over(&first, 0);
+	OK(put(&t, work_now));
 	HELD(h);
 	OK(evc_job_cancel(&t.job));
-	UNTIL(atomic_load(&t.done));
+	over(&t, EVC_CANCELLED);
 	seam_release(h);
 	end();
 	ck_assert_int_eq(atomic_load(&t.begun), 0);
@@ -339,14 +221,12 @@ START_TEST(what_is_over_while_the_loop_goes_is_completed)
 	struct thing t, u;
 	int h;
 
-	begin(1, 0, 0);
-	h = seam_hold("xchg", "give_back", 1);
-	OK(submit(&t, work_now));
-	HELD(h);
-	OK(submit(&u, work_now));
-	UNTIL(info().n_done == 2 && info().n_idle == 1);
+	begin(1, 0);
+	h = put_held(&t, work_now, "xchg", "give_back", 1);
+	OK(put(&u, work_now));
+	UNTIL(pool_info().n_done == 2 && pool_info().n_idle == 1);
 	seam_release(h);
-	UNTIL(atomic_load(&u.done));
+	over(&u, 0);
 	end();
 }
 END_TEST
@@ -357,13 +237,12 @@ START_TEST(a_thread_that_rings_too_late_does_no_harm)
 	struct thing t, u;
 	int h;
 
-	begin(2, 0, 0);
+	begin(2, 0);
 	/* The second look: the first job's own. */
-	h = seam_hold("load", "evc__port_ring", 1);
-	OK(submit(&t, work_now));
-	HELD(h);
-	OK(submit(&u, work_now));
-	UNTIL(atomic_load(&t.done) && atomic_load(&u.done));
+	h = put_held(&t, work_now, "load", "evc__port_ring", 1);
+	OK(put(&u, work_now));
+	over(&t, 0);
+	over(&u, 0);
 	seam_release(h);
 	end();
 	ck_assert_int_eq(atomic_load(&t.done), 1);
@@ -378,20 +257,18 @@ START_TEST(a_job_that_comes_while_the_task_ends_keeps_joins_waiting)
 	struct thing t, u;
 	int h;
 
-	begin(1, 0, 0);
+	begin(1, 0);
 	/* The mail that begins the task looks twice. */
-	h = seam_hold("load", "evc__port_settle", 5);
-	OK(submit(&t, work_now));
-	HELD(h);
+	h = put_held(&t, work_now, "load", "evc__port_settle", 5);
 	ck_assert_int_eq(atomic_load(&t.done), 1);
-	OK(submit(&u, work_stay));
+	OK(put(&u, work_stay));
 	seam_release(h);
 	UNTIL(atomic_load(&u.begun));
 	/* Its own task, not only its thread. */
 	UNTIL(tasks() == 1);
-	atomic_store(&u.open, 1);
-	UNTIL(atomic_load(&u.done) && tasks() == 0);
-	ck_assert_int_eq(u.result, 0);
+	let_end(&u);
+	over(&u, 0);
+	UNTIL(tasks() == 0);
 	end();
 }
 END_TEST
@@ -405,11 +282,9 @@ START_TEST(a_join_waits_before_the_loop_has_heard_of_the_job)
 	struct thing t;
 	int h;
 
-	begin(1, 0, EVC_POOL_FINISH);
-	h = seam_hold("xchg", "evc__port_on_wake", 1);
-	OK(submit(&t, work_now));
-	HELD(h);
-	UNTIL(info().n_done == 1);
+	begin_with(&until_empty);
+	h = put_held(&t, work_now, "xchg", "evc__port_on_wake", 1);
+	UNTIL(pool_info().n_done == 1);
 	OK(evc_request_stop(coord, 0, "enough"));
 	ck_assert_int_eq(evc_join(coord, &brief, NULL), EVC_DEADLINE_EXCEEDED);
 	ck_assert_int_eq(atomic_load(&t.done), 0);
@@ -421,15 +296,6 @@ START_TEST(a_join_waits_before_the_loop_has_heard_of_the_job)
 }
 END_TEST
 
-static evc_status
-do_submit_wait(evc_coord *c, void *arg)
-{
-	struct thing *t = arg;
-
-	(void)c;
-	return evc_pool_submit_wait(pool, r, &t->job, 1);
-}
-
 /* Nobody knew yet whose loop it is; while a thread asks, the loop begins its
    task.  Fails when the thread then takes itself for the loop's. */
 START_TEST(a_thread_does_not_take_itself_for_the_loops)
@@ -438,21 +304,17 @@ START_TEST(a_thread_does_not_take_itself_for_the_loops)
 	struct actor a;
 	int h, s;
 
-	begin(2, 0, 0);
-	h = seam_hold("xchg", "evc__port_on_wake", 1);
-	OK(submit(&t, work_stay));
-	HELD(h);
-	s = seam_hold("load", "evc__port_activate", 1);
-	thing_init(&u, work_now);
-	actor_begin(&a, do_submit_wait, NULL, &u);
-	HELD(s);
+	begin(2, 0);
+	h = put_held(&t, work_stay, "xchg", "evc__port_on_wake", 1);
+	s = actor_held(&a, do_submit_wait, NULL, &u, "load",
+		       "evc__port_activate", 1);
 	seam_release(h);
 	UNTIL(tasks() == 1);
-	seam_release(s);
-	OK(actor_end(&a));
-	UNTIL(atomic_load(&u.done));
-	atomic_store(&t.open, 1);
-	UNTIL(atomic_load(&t.done) && tasks() == 0);
+	OK(actor_go(&a, s));
+	over(&u, 0);
+	let_end(&t);
+	over(&t, 0);
+	UNTIL(tasks() == 0);
 	end();
 }
 END_TEST
@@ -468,23 +330,19 @@ START_TEST(what_is_claimed_and_not_begun_is_passed_over)
 	struct thing first, t[9];
 	int h, i;
 
-	begin(1, 0, 0);
-	OK(evc_pool_free(pool));
-	OK(evc_pool_new(coord, NULL, &o, &pool));
-	OK(submit(&first, work_stay));
-	UNTIL(atomic_load(&first.begun));
+	begin_with(&o);
+	put_busy(&first);
 	h = seam_hold("xchg", "ring_take", 1);
 	for (i = 0; i < 8; i++)
-		OK(submit(&t[i], work_now));
-	atomic_store(&first.open, 1);
+		OK(put(&t[i], work_now));
+	let_end(&first);
 	HELD(h);
-	REFUSED(EVC_RESOURCE_EXHAUSTED, submit(&t[8], work_now));
+	REFUSED(EVC_RESOURCE_EXHAUSTED, put(&t[8], work_now));
 	OK(evc_job_cancel(&t[4].job));
-	OK(submit(&t[8], work_now));
+	OK(put(&t[8], work_now));
 	seam_release(h);
 	for (i = 0; i < 9; i++) {
-		UNTIL(atomic_load(&t[i].done));
-		ck_assert_int_eq(t[i].result, i == 4 ? EVC_CANCELLED : 0);
+		over(&t[i], i == 4 ? EVC_CANCELLED : 0);
 		ck_assert_int_eq(atomic_load(&t[i].begun), i != 4);
 	}
 	end();
@@ -500,17 +358,14 @@ START_TEST(a_thread_begins_nothing_from_the_stop_on)
 	struct thing first, t;
 	int h;
 
-	begin(1, 0, 0);
-	OK(submit(&first, work_stay));
-	UNTIL(atomic_load(&first.begun));
-	OK(submit(&t, work_now));
+	begin(1, 0);
+	put_busy(&first);
+	OK(put(&t, work_now));
 	h = seam_hold("or", "close_pool", 1);
 	OK(evc_request_stop(evc_pool_scope(pool), 0, "enough"));
 	HELD(h);
-	atomic_store(&first.open, 1);
-	UNTIL(atomic_load(&t.done));
-	ck_assert_int_eq(t.result, EVC_CANCELLED);
-	ck_assert_int_eq(atomic_load(&t.begun), 0);
+	let_end(&first);
+	over_unbegun(&t);
 	seam_release(h);
 	end();
 }
@@ -520,36 +375,29 @@ END_TEST
    pool was closed: then nobody ever completes the job. */
 START_TEST(a_submit_that_a_stop_overtakes_is_refused)
 {
-	evc_loop *loop;
-	struct thing first, own, t;
+	struct thing first;
+	struct own own, late;
 	int h;
 
-	begin(1, 0, 0);
-	loop = evc_loop_of(r);
-	OK(submit(&first, work_stay));
-	UNTIL(atomic_load(&first.begun));
+	begin(1, 0);
+	put_busy(&first);
 	/* Now the loop has jobs of its own under way. */
-	thing_init(&own, work_now);
-	OK(evc_post(loop, submit_and_say, &own));
-	UNTIL(atomic_load(&own.said));
-	OK(own.status);
+	own_begin(&own, r, work_now);
+	OK(own_end(&own));
 	h = seam_hold("store", "ring_put", 1);
-	thing_init(&t, work_now);
-	OK(evc_post(loop, submit_and_say, &t));
+	own_begin(&late, r, work_now);
 	HELD(h);
 	OK(evc_request_stop(coord, 0, "enough"));
 	/* The sweep has been there. */
-	UNTIL(info().n_cancelled == 1);
+	UNTIL(pool_info().n_cancelled == 1);
 	t_sleep(0.02);
 	seam_release(h);
-	UNTIL(atomic_load(&t.said));
-	ck_assert_int_eq(t.status, -EVC_CANCELLED);
-	atomic_store(&first.open, 1);
+	ck_assert_int_eq(own_end(&late), -EVC_CANCELLED);
+	let_end(&first);
 	OK(evc_join(coord, NULL, NULL));
-	ck_assert_int_eq(atomic_load(&t.begun), 0);
-	ck_assert_int_eq(atomic_load(&t.done), 0);
-	ck_assert_int_eq(own.result, EVC_CANCELLED);
-	evc_loop_release(loop);
+	ck_assert_int_eq(atomic_load(&late.t.begun), 0);
+	ck_assert_int_eq(atomic_load(&late.t.done), 0);
+	ck_assert_int_eq(own.t.result, EVC_CANCELLED);
 	end();
 }
 END_TEST
@@ -561,22 +409,15 @@ START_TEST(a_submit_of_another_thread_that_a_stop_meets_is_cancelled)
 	struct actor a;
 	int h;
 
-	begin(1, 0, 0);
-	OK(submit(&first, work_stay));
-	UNTIL(atomic_load(&first.begun));
-	h = seam_hold("store", "ring_put", 1);
-	thing_init(&t, work_now);
-	actor_begin(&a, do_submit, NULL, &t);
-	HELD(h);
+	begin(1, 0);
+	put_busy(&first);
+	h = actor_held(&a, do_submit, NULL, &t, "store", "ring_put", 1);
 	/* Of the pool alone, for its loop's stop would be seen. */
 	OK(evc_request_stop(evc_pool_scope(pool), 0, "enough"));
 	t_sleep(0.02);
-	seam_release(h);
-	OK(actor_end(&a));
-	UNTIL(atomic_load(&t.done));
-	ck_assert_int_eq(t.result, EVC_CANCELLED);
-	ck_assert_int_eq(atomic_load(&t.begun), 0);
-	atomic_store(&first.open, 1);
+	OK(actor_go(&a, h));
+	over_unbegun(&t);
+	let_end(&first);
 	end();
 }
 END_TEST
@@ -588,19 +429,14 @@ START_TEST(a_thread_that_ends_at_a_stop_leaves_nothing_behind)
 	struct actor a;
 	int h, s;
 
-	begin(1, 0, EVC_POOL_FINISH);
-	OK(submit(&t, work_stay));
-	UNTIL(atomic_load(&t.begun));
-	h = seam_hold("store", "ring_put", 1);
-	thing_init(&u, work_now);
-	actor_begin(&a, do_submit, NULL, &u);
-	HELD(h);
+	begin_with(&until_empty);
+	put_busy(&t);
+	h = actor_held(&a, do_submit, NULL, &u, "store", "ring_put", 1);
 	s = seam_hold("load", "evc__pool_has_work", 1);
 	OK(evc_request_stop(coord, 0, "enough"));
-	atomic_store(&t.open, 1);
+	let_end(&t);
 	HELD(s);
-	seam_release(h);
-	(void)actor_end(&a);
+	(void)actor_go(&a, h);
 	seam_release(s);
 	OK(evc_join(coord, NULL, NULL));
 	ck_assert_int_eq(atomic_load(&u.begun), atomic_load(&u.done));
@@ -616,17 +452,17 @@ START_TEST(without_a_first_thread_the_submit_is_refused)
 	struct thing t;
 	int i;
 
-	begin(2, 0, 0);
+	begin(2, 0);
 	seam_fail_all("thread_create", "create", 1, EAGAIN);
 	for (i = 0; i < 3; i++) {
-		REFUSED(EVC_RESOURCE_EXHAUSTED, submit(&t, work_now));
-		ck_assert_uint_eq(info().n_live, 0);
-		ck_assert_uint_eq(info().n_queued, 0);
+		REFUSED(EVC_RESOURCE_EXHAUSTED, put(&t, work_now));
+		ck_assert_uint_eq(pool_info().n_live, 0);
+		ck_assert_uint_eq(pool_info().n_queued, 0);
 	}
 	seam_reset();
 	/* Nothing is left of them. */
-	OK(submit(&t, work_now));
-	UNTIL(atomic_load(&t.done) == 1);
+	OK(put(&t, work_now));
+	over(&t, 0);
 	end();
 }
 END_TEST
@@ -634,21 +470,18 @@ END_TEST
 START_TEST(without_a_second_thread_it_goes_on_with_one)
 {
 	struct thing t[20];
-	int i, n;
+	int i;
 
-	begin(4, 0, 0);
+	begin(4, 0);
 	seam_fail_all("thread_create", "create", 2, EAGAIN);
 	for (i = 0; i < 20; i++)
-		OK(submit(&t[i], i == 0 ? work_stay : work_now));
+		OK(put(&t[i], i == 0 ? work_stay : work_now));
 	UNTIL(atomic_load(&t[0].begun));
-	ck_assert_uint_eq(info().n_live, 1);
-	atomic_store(&t[0].open, 1);
-	for (i = n = 0; i < 20; i++) {
-		UNTIL(atomic_load(&t[i].done));
-		n += t[i].result == 0;
-	}
-	ck_assert_int_eq(n, 20);
-	UNTIL(info().n_idle == 1);
+	ck_assert_uint_eq(pool_info().n_live, 1);
+	let_end(&t[0]);
+	for (i = 0; i < 20; i++)
+		over(&t[i], 0);
+	UNTIL(pool_info().n_idle == 1);
 	end();
 }
 END_TEST
@@ -658,36 +491,28 @@ END_TEST
    looks for work then. */
 START_TEST(who_relied_on_a_thread_that_does_not_come_is_not_left)
 {
-	struct thing keeps, first, u, v;
-	evc_loop *loop;
+	struct thing first, u;
+	struct own keeps, v;
 	struct actor a;
 	int h;
 
-	begin(2, 0, 0);
-	loop = evc_loop_of(r);
+	begin(2, 0);
 	/* While it runs the loop has a job of its own. */
-	thing_init(&keeps, work_stay);
-	OK(evc_post(loop, submit_and_say, &keeps));
-	OK(submit(&first, work_stay));
-	UNTIL(atomic_load(&keeps.begun) && atomic_load(&first.begun));
+	own_begin(&keeps, r, work_stay);
+	OK(put(&first, work_stay));
+	UNTIL(atomic_load(&keeps.t.begun) && atomic_load(&first.begun));
 	OK(evc_pool_resize(pool, 3));
 	seam_fail_all("thread_create", "create", 1, EAGAIN);
-	h = seam_hold("and", "start", 1);
-	thing_init(&u, work_now);
-	actor_begin(&a, do_submit, NULL, &u);
-	HELD(h);
-	atomic_store(&first.open, 1);
-	UNTIL(atomic_load(&u.done) && info().n_idle == 1);
-	thing_init(&v, work_now);
-	OK(evc_post(loop, submit_and_say, &v));
-	UNTIL(atomic_load(&v.said));
-	OK(v.status);
-	ck_assert_int_eq(atomic_load(&v.begun), 0);
-	seam_release(h);
-	OK(actor_end(&a));
-	UNTIL(atomic_load(&v.done));
-	atomic_store(&keeps.open, 1);
-	evc_loop_release(loop);
+	h = actor_held(&a, do_submit, NULL, &u, "and", "start", 1);
+	let_end(&first);
+	over(&u, 0);
+	UNTIL(pool_info().n_idle == 1);
+	own_begin(&v, r, work_now);
+	OK(own_end(&v));
+	ck_assert_int_eq(atomic_load(&v.t.begun), 0);
+	OK(actor_go(&a, h));
+	over(&v.t, 0);
+	let_end(&keeps.t);
 	end();
 }
 END_TEST
@@ -699,23 +524,19 @@ START_TEST(without_another_thread_what_is_queued_is_cancelled)
 	struct thing first, t[5];
 	int i;
 
-	begin(1, 0, 0);
-	OK(submit(&first, work_exit));
+	begin(1, 0);
+	OK(put(&first, work_exit));
 	UNTIL(atomic_load(&first.begun));
 	for (i = 0; i < 5; i++)
-		OK(submit(&t[i], work_now));
+		OK(put(&t[i], work_now));
 	seam_fail_all("thread_create", "create", 1, EAGAIN);
-	atomic_store(&first.open, 1);
-	for (i = 0; i < 5; i++) {
-		UNTIL(atomic_load(&t[i].done));
-		ck_assert_int_eq(t[i].result, EVC_CANCELLED);
-	}
-	UNTIL(atomic_load(&first.done));
-	ck_assert_int_eq(first.result, EVC_ABORTED);
+	let_end(&first);
+	for (i = 0; i < 5; i++)
+		over(&t[i], EVC_CANCELLED);
+	over(&first, EVC_ABORTED);
 	seam_reset();
-	OK(submit(&t[0], work_now));
-	UNTIL(atomic_load(&t[0].done));
-	ck_assert_int_eq(t[0].result, 0);
+	OK(put(&t[0], work_now));
+	over(&t[0], 0);
 	end();
 }
 END_TEST
@@ -726,7 +547,7 @@ START_TEST(without_memory_it_is_refused_or_goes_another_way)
 	struct thing t;
 	int i;
 
-	begin(1, 0, 0);
+	begin(1, 0);
 	seam_fail("alloc", "evc_pool_new", 1, ENOMEM);
 	REFUSED(EVC_RESOURCE_EXHAUSTED, evc_pool_new(coord, NULL, NULL, &none));
 	/* The port, its two rings, the first seat. */
@@ -739,13 +560,13 @@ START_TEST(without_memory_it_is_refused_or_goes_another_way)
 		};
 
 		seam_fail(places[i].op, places[i].func, places[i].nth, ENOMEM);
-		REFUSED(EVC_RESOURCE_EXHAUSTED, submit(&t, work_now));
+		REFUSED(EVC_RESOURCE_EXHAUSTED, put(&t, work_now));
 	}
 	/* No box: by the chain. */
 	seam_fail_all("alloc", "box_of", 1, ENOMEM);
 	for (i = 0; i < 100; i++) {
-		OK(submit(&t, work_now));
-		UNTIL(atomic_load(&t.done) == 1);
+		OK(put(&t, work_now));
+		over(&t, 0);
 	}
 	end();
 }
@@ -753,6 +574,7 @@ END_TEST
 
 SCHEDULES_MAIN("pool",
 	       a_thread_about_to_count_itself_as_idle_finds_the_job,
+	       a_thread_that_has_just_looked_hears_the_call,
 	       a_thread_about_to_sleep_hears_the_call,
 	       a_submit_that_comes_late_calls_who_sleeps,
 	       a_thread_that_has_decided_to_end_takes_the_call,

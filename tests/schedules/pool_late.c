@@ -5,72 +5,7 @@
  * whose thread has just ended, a job whose loop is stopped, a wait for a thread
  * that cannot be had.
  */
-#include "schedules.h"
-
-#include "../support/pool_util.h"
-
-static evc_reactor *r; /* of a loop on a thread of its own */
-
-static evc_status
-put(struct thing *t, evc_status (*work)(evc_job *))
-{
-	thing_init(t, work);
-	return evc_pool_submit(pool, r, &t->job);
-}
-
-static void
-begin(unsigned n_threads, double idle)
-{
-	evc_pool_opts o = { .n_threads = n_threads, .idle = idle };
-
-	coord = new_coord(NULL);
-	OK(evc_reactor_start(coord, "loop", NULL, NULL, NULL, &r));
-	OK(evc_pool_new(coord, NULL, &o, &pool));
-}
-
-static void
-end_loop(void)
-{
-	seam_reset();
-	OK(evc_request_stop(coord, 0, "over"));
-	OK(evc_join(coord, NULL, NULL));
-}
-
-static void
-end(void)
-{
-	end_loop();
-	ck_assert_msg(evc_pool_free(pool) == 0, "%s", evc_last_error());
-	OK(evc_free(coord));
-}
-
-static evc_status
-do_submit(evc_coord *c, void *arg)
-{
-	struct thing *t = arg;
-
-	(void)c;
-	return evc_pool_submit(pool, r, &t->job);
-}
-
-/* With far more patience than the test has. */
-static evc_status
-do_submit_wait(evc_coord *c, void *arg)
-{
-	struct thing *t = arg;
-
-	(void)c;
-	return evc_pool_submit_wait(pool, r, &t->job, 60);
-}
-
-static evc_status
-do_cancel(evc_coord *c, void *arg)
-{
-	struct thing *t = arg;
-
-	(void)c;
-	return evc_job_cancel(&t->job);
-}
+#include "pool_steps.h"
 
 /* ---- fewer threads ---- */
 
@@ -89,11 +24,11 @@ START_TEST(a_resize_is_heard_by_who_has_just_looked)
 	/* This sets the mark, and two are not too many. */
 	OK(evc_pool_resize(pool, 3));
 	h = seam_hold("store", "evc__crowd_shrink", 1);
-	atomic_store(&t.open, 1);
+	let_end(&t);
 	HELD(h);
 	OK(evc_pool_resize(pool, 1));
 	seam_release(h);
-	atomic_store(&u.open, 1);
+	let_end(&u);
 	UNTIL(atomic_load(&t.done) && atomic_load(&u.done));
 	UNTIL(pool_info().n_live == 1);
 	end();
@@ -109,13 +44,10 @@ START_TEST(a_resize_is_heard_by_who_is_on_its_way)
 	int h, in;
 
 	begin(2, 0);
-	OK(put(&t, work_stay));
-	UNTIL(atomic_load(&t.begun));
-	h = seam_hold("load", "evc__crowd_enter", 1);
-	OK(put(&u, work_stay));
-	HELD(h);
+	put_busy(&t);
+	h = put_held(&u, work_stay, "load", "evc__crowd_enter", 1);
 	OK(evc_pool_resize(pool, 1));
-	atomic_store(&t.open, 1);
+	let_end(&t);
 	/* By the first thread, which has looked at the mark before. */
 	UNTIL(atomic_load(&u.begun));
 	in = seam_hold("load", "serve", 1);
@@ -123,7 +55,7 @@ START_TEST(a_resize_is_heard_by_who_is_on_its_way)
 	HELD(in);
 	ck_assert_uint_eq(pool_info().n_live, 2);
 	seam_release(in);
-	atomic_store(&u.open, 1);
+	let_end(&u);
 	UNTIL(atomic_load(&t.done) && atomic_load(&u.done));
 	UNTIL(pool_info().n_live == 1);
 	end();
@@ -142,15 +74,11 @@ START_TEST(a_cancel_leaves_a_job_alone_that_is_over_meanwhile)
 	int h;
 
 	begin(1, 0);
-	OK(put(&t, work_stay));
-	UNTIL(atomic_load(&t.begun));
-	h = seam_hold("cas", "evc_job_cancel", 1);
-	actor_begin(&a, do_cancel, NULL, &t);
-	HELD(h);
-	atomic_store(&t.open, 1);
+	put_busy(&t);
+	h = actor_held(&a, do_cancel, NULL, &t, "cas", "evc_job_cancel", 1);
+	let_end(&t);
 	UNTIL(atomic_load(&t.done) == 1);
-	seam_release(h);
-	ck_assert_int_eq(actor_end(&a), -EVC_NOT_FOUND);
+	ck_assert_int_eq(actor_go(&a, h), -EVC_NOT_FOUND);
 	OK(evc_pool_submit(pool, r, &t.job));
 	UNTIL(atomic_load(&t.done) == 2);
 	ck_assert_int_eq(t.result, 0);
@@ -178,20 +106,16 @@ START_TEST(a_pool_may_be_freed_while_a_cancel_is_on_its_way)
 	int h;
 
 	begin(1, 0);
-	OK(put(&t, work_stay));
-	UNTIL(atomic_load(&t.begun));
+	put_busy(&t);
 	OK(put(&u, work_now));
 	u.then = free_pool;
-	h = seam_hold("xchg", "evc__port_ring", 1);
-	actor_begin(&a, do_cancel, NULL, &u);
-	HELD(h);
-	atomic_store(&t.open, 1);
+	h = actor_held(&a, do_cancel, NULL, &u, "xchg", "evc__port_ring", 1);
+	let_end(&t);
 	UNTIL(atomic_load(&freed) != 0);
 	ck_assert_int_eq(atomic_load(&freed), 1);
 	ck_assert_int_eq(atomic_load(&t.done), 1);
 	ck_assert_int_eq(u.result, EVC_CANCELLED);
-	seam_release(h);
-	OK(actor_end(&a));
+	OK(actor_go(&a, h));
 	end_loop();
 	OK(evc_free(coord));
 }
@@ -230,27 +154,18 @@ START_TEST(a_job_that_its_only_thread_has_not_seen_is_completed)
 	int h, s;
 
 	begin(1, 0.001);
-	h = seam_hold("cas", "get_up", 1);
-	OK(put(&first, work_now));
-	HELD(h);
+	h = put_held(&first, work_now, "cas", "get_up", 1);
 	UNTIL(atomic_load(&first.done));
 	seam_fail_all("thread_create", "create", 1, EAGAIN);
-	s = seam_hold("load", "evc__crowd_call", 1);
-	thing_init(&t, work_now);
-	actor_begin(&a, do_submit, NULL, &t);
-	HELD(s);
+	s = actor_held(&a, do_submit, NULL, &t, "load", "evc__crowd_call", 1);
 	seam_release(h);
 	UNTIL(pool_info().n_live == 0 && pool_info().n_queued == 0);
-	seam_release(s);
-	OK(actor_end(&a));
-	UNTIL(atomic_load(&t.done));
-	ck_assert_int_eq(t.result, EVC_CANCELLED);
-	ck_assert_int_eq(atomic_load(&t.begun), 0);
+	OK(actor_go(&a, s));
+	over_unbegun(&t);
 	/* As soon as there are threads again it goes on. */
 	seam_reset();
 	OK(put(&t, work_now));
-	UNTIL(atomic_load(&t.done));
-	ck_assert_int_eq(t.result, 0);
+	over(&t, 0);
 	end();
 }
 END_TEST
@@ -263,7 +178,6 @@ START_TEST(a_wait_for_room_is_no_wait_for_a_thread)
 	struct thing t;
 
 	begin(1, 0);
-	thing_init(&t, work_now);
 	seam_fail_all("thread_create", "create", 1, EAGAIN);
 	actor_begin(&a, do_submit_wait, NULL, &t);
 	ck_assert_int_eq(actor_end(&a), -EVC_RESOURCE_EXHAUSTED);
@@ -271,30 +185,12 @@ START_TEST(a_wait_for_room_is_no_wait_for_a_thread)
 	ck_assert_int_eq(atomic_load(&t.done), 0);
 	seam_reset();
 	OK(evc_pool_submit(pool, r, &t.job));
-	UNTIL(atomic_load(&t.done));
-	ck_assert_int_eq(t.result, 0);
+	over(&t, 0);
 	end();
 }
 END_TEST
 
 /* ---- a stop ---- */
-
-struct own {
-	struct thing t; /* first */
-	evc_status status;
-	atomic_int said;
-};
-
-/* On the loop. */
-static void
-submit_and_say(evc_reactor *here, evc_status why, void *arg)
-{
-	struct own *o = arg;
-
-	(void)why;
-	o->status = evc_pool_submit(pool, here, &o->t.job);
-	atomic_store(&o->said, 1);
-}
 
 /* The loop of another coordinator submits its first job; it has seen that there
    is no stop, and then there is one, of which a task that begins now is not
@@ -305,26 +201,20 @@ START_TEST(a_first_job_that_a_stop_of_its_loop_overtakes_is_refused)
 	evc_coord *other = new_coord(NULL);
 	evc_reactor *there;
 	struct own o;
-	evc_loop *l;
 	int h;
 
 	begin(1, 0);
 	OK(evc_reactor_start(other, "there", NULL, NULL, NULL, &there));
-	l = evc_loop_of(there);
-	memset(&o, 0, sizeof(o));
-	thing_init(&o.t, work_until_told);
 	h = seam_hold("lock", "submit", 1);
-	OK(evc_post(l, submit_and_say, &o));
+	own_begin(&o, there, work_until_told);
 	HELD(h);
 	OK(evc_request_stop(other, 0, "enough"));
 	ck_assert(evc_should_stop(other));
 	seam_release(h);
-	UNTIL(atomic_load(&o.said));
-	ck_assert_int_eq(o.status, -EVC_CANCELLED);
+	ck_assert_int_eq(own_end(&o), -EVC_CANCELLED);
 	OK(evc_join(other, NULL, NULL));
 	ck_assert_int_eq(atomic_load(&o.t.begun), 0);
 	ck_assert_int_eq(atomic_load(&o.t.done), 0);
-	evc_loop_release(l);
 	end();
 	OK(evc_free(other));
 }

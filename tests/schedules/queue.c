@@ -8,6 +8,47 @@
 
 #include "../support/queue_util.h"
 
+static struct ev_loop *loop; /* of the coordinator, if a test makes one */
+static evc_coord *coord;
+static evc_queue *q;
+
+static void
+begin(size_t capacity, unsigned flags)
+{
+	coord = new_coord(loop);
+	q = new_queue(coord, capacity, flags);
+}
+
+static void
+end(void)
+{
+	drop_queue(coord, q);
+	if (loop != NULL)
+		ev_loop_destroy(loop);
+	loop = NULL;
+}
+
+/* A call begins; its thread comes to a place and stands there.  Returns the
+   hold. */
+static int
+qcall_held(struct qcall *w, int what, void *item, double timeout,
+	   const char *op, const char *func)
+{
+	int h = seam_hold(op, func, 1);
+
+	qcall_begin(w, q, what, item, timeout);
+	held_at(h, op, func);
+	return h;
+}
+
+/* Let it go on: what its call returned. */
+static evc_status
+qcall_go(struct qcall *w, int h)
+{
+	seam_release(h);
+	return qcall_end(w);
+}
+
 static evc_status
 do_push(evc_coord *c, void *arg)
 {
@@ -30,31 +71,21 @@ do_pop(evc_coord *c, void *arg)
    comes.  Fails without the second look. */
 START_TEST(queue_who_is_about_to_sleep_looks_again)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 1, 0);
 	struct qcall w;
 	int h;
 
-	h = seam_hold("add", "look", 1);
-	qcall_begin(&w, q, BY_POP, NULL, INFINITY);
-	HELD(h);
+	begin(1, 0);
+	h = qcall_held(&w, BY_POP, NULL, INFINITY, "add", "look");
 	push_now(q, 1, 1);
-	seam_release(h);
-	OK(qcall_end(&w));
+	OK(qcall_go(&w, h));
 	push_now(q, 1, 1);
-	h = seam_hold("add", "look", 1);
-	qcall_begin(&w, q, BY_PUSH, ITEM(2), INFINITY);
-	HELD(h);
+	h = qcall_held(&w, BY_PUSH, ITEM(2), INFINITY, "add", "look");
 	pop_now(q, 1, 1);
-	seam_release(h);
-	OK(qcall_end(&w));
-	h = seam_hold("add", "drain", 1);
-	qcall_begin(&w, q, BY_DRAIN, NULL, INFINITY);
-	HELD(h);
+	OK(qcall_go(&w, h));
+	h = qcall_held(&w, BY_DRAIN, NULL, INFINITY, "add", "drain");
 	pop_now(q, 2, 2);
-	seam_release(h);
-	OK(qcall_end(&w));
-	drop_queue(c, q);
+	OK(qcall_go(&w, h));
+	end();
 }
 END_TEST
 
@@ -63,54 +94,43 @@ END_TEST
    second step. */
 START_TEST(queue_looks_for_sleepers_behind_its_last_step)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 1, 0);
 	struct actor a;
 	struct qcall w;
 	int h;
 
-	h = seam_hold("store", "ring_push", 1);
-	actor_begin(&a, do_push, c, q);
-	HELD(h);
+	begin(1, 0);
+	h = actor_held(&a, do_push, coord, q, "store", "ring_push", 1);
 	qcall_wait(&w, q, BY_POP, NULL);
-	seam_release(h);
-	OK(actor_end(&a));
+	OK(actor_go(&a, h));
 	OK(qcall_end(&w));
 	push_now(q, 1, 1);
-	h = seam_hold("store", "ring_pop", 1);
-	actor_begin(&a, do_pop, c, q);
-	HELD(h);
+	h = actor_held(&a, do_pop, coord, q, "store", "ring_pop", 1);
 	qcall_wait(&w, q, BY_PUSH, ITEM(2));
-	seam_release(h);
-	OK(actor_end(&a));
+	OK(actor_go(&a, h));
 	OK(qcall_end(&w));
 	pop_now(q, 2, 2);
-	drop_queue(c, q);
+	end();
 }
 END_TEST
 
 /* It stands behind its last step, before the look at the counts. */
 START_TEST(queue_look_for_sleepers_may_come_late)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 1, 0);
 	struct actor a;
 	struct qcall w;
 	int h;
 
-	h = seam_hold("load", "evc_queue_push", 1);
-	actor_begin(&a, do_push, c, q);
-	HELD(h);
+	begin(1, 0);
+	h = actor_held(&a, do_push, coord, q, "load", "evc_queue_push", 1);
 	qcall_begin(&w, q, BY_POP, NULL, INFINITY);
 	OK(qcall_end(&w));
 	qcall_wait(&w, q, BY_POP, NULL);
 	/* It finds one who waits for another item, and sends for nothing. */
-	seam_release(h);
-	OK(actor_end(&a));
+	OK(actor_go(&a, h));
 	push_now(q, 2, 2);
 	OK(qcall_end(&w));
 	ck_assert_int_eq(NUMBER(w.item), 2);
-	drop_queue(c, q);
+	end();
 }
 END_TEST
 
@@ -121,105 +141,58 @@ END_TEST
    that one does not send for the other. */
 START_TEST(queue_pops_pass_on)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, 0);
 	struct qcall w[2];
 	struct actor a;
 	int h;
 
-	h = seam_hold("store", "ring_push", 1);
-	actor_begin(&a, do_push, c, q);
-	HELD(h);
+	begin(2, 0);
+	h = actor_held(&a, do_push, coord, q, "store", "ring_push", 1);
 	qcall_wait(&w[0], q, BY_POP, NULL);
 	qcall_wait(&w[1], q, BY_POP, NULL);
 	push_now(q, 2, 2);
 	qcall_sleeps(&w[0]);
 	qcall_sleeps(&w[1]);
-	seam_release(h);
-	OK(actor_end(&a));
+	OK(actor_go(&a, h));
 	OK(qcall_end(&w[0]));
 	OK(qcall_end(&w[1]));
 	ck_assert_int_eq(NUMBER(w[0].item) + NUMBER(w[1].item), 3);
-	drop_queue(c, q);
+	end();
 }
 END_TEST
 
 START_TEST(queue_pushes_pass_on)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, 0);
 	struct qcall w[2];
 	struct actor a;
 	int h;
 
+	begin(2, 0);
 	push_now(q, 1, 2);
-	h = seam_hold("store", "ring_pop", 1);
-	actor_begin(&a, do_pop, c, q);
-	HELD(h);
+	h = actor_held(&a, do_pop, coord, q, "store", "ring_pop", 1);
 	qcall_wait(&w[0], q, BY_PUSH, ITEM(3));
 	qcall_wait(&w[1], q, BY_PUSH, ITEM(3));
 	pop_now(q, 2, 2);
 	qcall_sleeps(&w[0]);
 	qcall_sleeps(&w[1]);
-	seam_release(h);
-	OK(actor_end(&a));
+	OK(actor_go(&a, h));
 	OK(qcall_end(&w[0]));
 	OK(qcall_end(&w[1]));
 	ck_assert_uint_eq(info_of(q).n, 2);
-	drop_queue(c, q);
+	end();
 }
 END_TEST
 
 static void
-count_items(evc_queue *q, void *item, evc_status why, void *arg)
+count_items(evc_queue *from, void *item, evc_status why, void *arg)
 {
-	(void)q;
+	(void)from;
 	(void)why;
 	if (item != NULL)
 		atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-/* The same with a watch and a thread: it takes two, or each of them one.  Fails
-   when the thread is left with an item there, or the watch. */
-START_TEST(queue_watches_and_threads_pass_on)
-{
-	struct ev_loop *loop = ev_loop_new(0);
-	evc_coord *c = new_coord(loop);
-	evc_queue *q = new_queue(c, 2, 0);
-	atomic_int n = 0;
-	struct qcall w;
-	struct actor a;
-	int h, i;
-
-	h = seam_hold("store", "ring_push", 1);
-	actor_begin(&a, do_push, c, q);
-	HELD(h);
-	OK(evc_queue_watch(q, evc_home(c), count_items, &n, 0, NULL));
-	for (i = 0; i < 5; i++)
-		ev_run(loop, EVRUN_NOWAIT);
-	qcall_wait(&w, q, BY_POP, NULL);
-	push_now(q, 2, 2);
-	for (i = 0; i < 5; i++)
-		ev_run(loop, EVRUN_NOWAIT);
-	qcall_sleeps(&w);
-	seam_release(h);
-	OK(actor_end(&a));
-	UNTIL((ev_run(loop, EVRUN_NOWAIT),
-	       atomic_load(&n) + atomic_load(&w.done) == 2));
-	if (!atomic_load(&w.done))
-		OK(evc_queue_close(q));
-	ck_assert(qcall_end(&w) == 0 || atomic_load(&n) == 2);
-	OK(evc_queue_close(q));
-	OK(evc_join(c, NULL, NULL));
-	drop_queue(c, q);
-	ev_loop_destroy(loop);
-}
-END_TEST
-
-/* ---- watches ---- */
-
 static void
-some_turns(struct ev_loop *loop)
+some_turns(void)
 {
 	int i;
 
@@ -227,10 +200,41 @@ some_turns(struct ev_loop *loop)
 		ev_run(loop, EVRUN_NOWAIT);
 }
 
+/* The same with a watch and a thread: it takes two, or each of them one.  Fails
+   when the thread is left with an item there, or the watch. */
+START_TEST(queue_watches_and_threads_pass_on)
+{
+	atomic_int n = 0;
+	struct qcall w;
+	struct actor a;
+	int h;
+
+	loop = ev_loop_new(0);
+	begin(2, 0);
+	h = actor_held(&a, do_push, coord, q, "store", "ring_push", 1);
+	OK(evc_queue_watch(q, evc_home(coord), count_items, &n, 0, NULL));
+	some_turns();
+	qcall_wait(&w, q, BY_POP, NULL);
+	push_now(q, 2, 2);
+	some_turns();
+	qcall_sleeps(&w);
+	OK(actor_go(&a, h));
+	UNTIL((ev_run(loop, EVRUN_NOWAIT),
+	       atomic_load(&n) + atomic_load(&w.done) == 2));
+	if (!atomic_load(&w.done))
+		OK(evc_queue_close(q));
+	ck_assert(qcall_end(&w) == 0 || atomic_load(&n) == 2);
+	OK(evc_queue_close(q));
+	OK(evc_join(coord, NULL, NULL));
+	end();
+}
+END_TEST
+
+/* ---- watches ---- */
+
 /* The loop's thread stands at the place. */
 struct meanwhile {
 	int hold;
-	evc_queue *q;
 	bool ends;
 };
 
@@ -244,65 +248,55 @@ do_meanwhile(evc_coord *c, void *arg)
 	if (!seam_await(m->hold))
 		return -EVC_INTERNAL;
 	if (!m->ends) {
-		st = evc_queue_push(m->q, ITEM(1), 0);
+		st = evc_queue_push(q, ITEM(1), 0);
 		seam_release(m->hold);
 		return st;
 	}
 	/* Closing takes the lock that is held there. */
 	seam_release(m->hold);
-	return evc_queue_close(m->q);
+	return evc_queue_close(q);
 }
 
 /* A watch has found nothing and is about to be armed; an item comes, or the end
    of input.  Fails without the second look. */
 START_TEST(queue_watch_that_is_about_to_wait_looks_again)
 {
-	struct ev_loop *loop = ev_loop_new(0);
-	evc_coord *c = new_coord(loop);
-	evc_queue *q = new_queue(c, 2, 0);
-	struct meanwhile m = { .q = q };
+	struct meanwhile m;
 	atomic_int n = 0;
 	struct actor a;
 	int way;
 
+	loop = ev_loop_new(0);
+	begin(2, 0);
 	for (way = 0; way < 2; way++) {
-		OK(evc_queue_watch(q, evc_home(c), count_items, &n, 0, NULL));
+		OK(evc_queue_watch(q, evc_home(coord), count_items, &n, 0,
+				   NULL));
 		m.hold = seam_hold("add", "arm", 1);
 		m.ends = way == 1;
-		actor_begin(&a, do_meanwhile, c, &m);
-		some_turns(loop);
+		actor_begin(&a, do_meanwhile, coord, &m);
+		some_turns();
 		OK(actor_end(&a));
-		some_turns(loop);
+		some_turns();
 		ck_assert_int_eq(atomic_load(&n), 1);
 		OK(evc_queue_close(q));
-		OK(evc_join(c, NULL, NULL));
-		OK(evc_clear_stop(c));
+		OK(evc_join(coord, NULL, NULL));
+		OK(evc_clear_stop(coord));
 		OK(evc_queue_reopen(q));
 	}
-	drop_queue(c, q);
-	ev_loop_destroy(loop);
+	end();
 }
 END_TEST
 
-static evc_status
-no_setup(evc_reactor *r, void *arg)
-{
-	(void)r;
-	(void)arg;
-	return 0;
-}
-
 static void
-count_ends(evc_queue *q, void *item, evc_status why, void *arg)
+count_ends(evc_queue *from, void *item, evc_status why, void *arg)
 {
-	(void)q;
+	(void)from;
 	(void)why;
 	if (item == NULL)
 		atomic_fetch_add((atomic_int *)arg, 1);
 }
 
 struct to_watch {
-	evc_queue *q;
 	evc_reactor *r;
 	atomic_int *ends;
 };
@@ -313,7 +307,7 @@ do_watch(evc_coord *c, void *arg)
 	const struct to_watch *w = arg;
 
 	(void)c;
-	return evc_queue_watch(w->q, w->r, count_ends, w->ends, 0, NULL);
+	return evc_queue_watch(q, w->r, count_ends, w->ends, 0, NULL);
 }
 
 static bool
@@ -327,28 +321,25 @@ no_looper(const evc_member_info *m, void *arg)
    it.  Fails when the turn does not wait: the looper would stay. */
 START_TEST(queue_watch_has_its_first_turn_when_it_is_made)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, 0);
 	evc_reactor *r = NULL;
 	atomic_int ends = 0;
 	struct actor a;
 	int h, n = 0;
 
-	OK(evc_reactor_start(c, "loop", no_setup, NULL, NULL, &r));
+	begin(2, 0);
+	OK(evc_reactor_start(coord, "loop", NULL, NULL, NULL, &r));
 	OK(evc_queue_close(q));
-	h = seam_hold("lock", "evc__loop_looper_start", 1);
-	actor_begin(&a, do_watch, c, &(struct to_watch){ q, r, &ends });
-	HELD(h);
+	h = actor_held(&a, do_watch, coord, &(struct to_watch){ r, &ends },
+		       "lock", "evc__loop_looper_start", 1);
 	t_sleep(0.02);
 	ck_assert_int_eq(atomic_load(&ends), 0);
-	seam_release(h);
-	OK(actor_end(&a));
+	OK(actor_go(&a, h));
 	UNTIL(atomic_load(&ends) == 1);
-	OK(evc_member_each(c, no_looper, &n));
+	OK(evc_member_each(coord, no_looper, &n));
 	ck_assert_int_eq(n, 0);
-	OK(evc_request_stop(c, 0, "stop"));
-	OK(evc_join(c, NULL, NULL));
-	drop_queue(c, q);
+	OK(evc_request_stop(coord, 0, "stop"));
+	OK(evc_join(coord, NULL, NULL));
+	end();
 }
 END_TEST
 
@@ -358,25 +349,18 @@ END_TEST
    it leaves the item, which nobody else is sent for. */
 START_TEST(queue_who_was_sent_for_does_not_leave_for_its_time)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 1, 0);
 	struct qcall w;
 	int h;
 
-	h = seam_hold("lock", "wait_true", 1);
-	qcall_begin(&w, q, BY_POP, NULL, 0.02);
-	HELD(h);
+	begin(1, 0);
+	h = qcall_held(&w, BY_POP, NULL, 0.02, "lock", "wait_true");
 	push_now(q, 1, 1);
-	seam_release(h);
-	OK(qcall_end(&w));
+	OK(qcall_go(&w, h));
 	push_now(q, 1, 1);
-	h = seam_hold("lock", "wait_true", 1);
-	qcall_begin(&w, q, BY_PUSH, ITEM(2), 0.02);
-	HELD(h);
+	h = qcall_held(&w, BY_PUSH, ITEM(2), 0.02, "lock", "wait_true");
 	pop_now(q, 1, 1);
-	seam_release(h);
-	OK(qcall_end(&w));
-	drop_queue(c, q);
+	OK(qcall_go(&w, h));
+	end();
 }
 END_TEST
 
@@ -384,27 +368,23 @@ END_TEST
    others asleep.  Fails when they are not counted any more. */
 START_TEST(queue_who_gives_up_takes_nobodys_place)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 1, 0);
 	struct qcall w, v;
 	int h;
 
+	begin(1, 0);
 	qcall_wait(&v, q, BY_POP, NULL);
-	h = seam_hold("lock", "wait_true", 1);
-	qcall_begin(&w, q, BY_POP, NULL, 0.02);
-	HELD(h);
+	h = qcall_held(&w, BY_POP, NULL, 0.02, "lock", "wait_true");
 	/* Whichever of the two it sends for, this is faster - or not. */
 	push_now(q, 1, 1);
 	if (evc_queue_pop(q, &w.item, 0) != 0) {
 		OK(qcall_end(&v));
 		qcall_wait(&v, q, BY_POP, NULL);
 	}
-	seam_release(h);
-	ck_assert_int_eq(qcall_end(&w), -EVC_DEADLINE_EXCEEDED);
+	ck_assert_int_eq(qcall_go(&w, h), -EVC_DEADLINE_EXCEEDED);
 	push_now(q, 2, 2);
 	OK(qcall_end(&v));
 	ck_assert_int_eq(NUMBER(v.item), 2);
-	drop_queue(c, q);
+	end();
 }
 END_TEST
 
@@ -414,22 +394,20 @@ END_TEST
    does not look unless the numbers say so. */
 START_TEST(queue_who_leaves_for_a_stop_leaves_the_item)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 1, 0);
 	struct qcall w, v;
 	int h;
 
+	begin(1, 0);
 	h = seam_hold("lock", "wait_true", 1);
 	qcall_wait(&w, q, BY_POP, NULL);
-	OK(evc_request_stop(c, 0, "stop"));
+	OK(evc_request_stop(coord, 0, "stop"));
 	HELD(h);
-	OK(evc_clear_stop(c));
+	OK(evc_clear_stop(coord));
 	qcall_wait(&v, q, BY_POP, NULL);
 	push_now(q, 1, 1);
-	seam_release(h);
-	ck_assert_int_eq(qcall_end(&w), -EVC_CANCELLED);
+	ck_assert_int_eq(qcall_go(&w, h), -EVC_CANCELLED);
 	OK(qcall_end(&v));
-	drop_queue(c, q);
+	end();
 }
 END_TEST
 
@@ -439,68 +417,67 @@ END_TEST
    closed.  Fails when a pop takes what it cannot have yet for the end. */
 START_TEST(queue_close_waits_for_a_push_between_its_steps)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, 0);
 	struct qcall w;
 	struct actor a;
 	void *item;
 	int h;
 
-	h = seam_hold("store", "ring_push", 1);
-	actor_begin(&a, do_push, c, q);
-	HELD(h);
+	begin(2, 0);
+	h = actor_held(&a, do_push, coord, q, "store", "ring_push", 1);
 	OK(evc_queue_close(q));
 	REFUSED(EVC_DEADLINE_EXCEEDED, evc_queue_pop(q, &item, 0));
 	qcall_wait(&w, q, BY_POP, NULL);
 	REFUSED(EVC_DEADLINE_EXCEEDED, evc_queue_drain(q, 0));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_queue_free(q));
-	seam_release(h);
-	OK(actor_end(&a));
+	OK(actor_go(&a, h));
 	OK(qcall_end(&w));
 	REFUSED(EVC_OUT_OF_RANGE, evc_queue_pop(q, &item, 0));
-	drop_queue(c, q);
+	end();
 }
 END_TEST
+
+/* A push stands at a swap; input ends, by a close or a stop, and a pop says so.
+   The push is refused for the same reason, and nothing has got in. */
+static void
+push_is_too_late(const char *func, evc_status why)
+{
+	struct actor a;
+	void *item;
+	int h;
+
+	h = actor_held(&a, do_push, coord, q, "cas", func, 1);
+	if (why == EVC_CANCELLED)
+		OK(evc_request_stop(coord, 0, "stop"));
+	else
+		OK(evc_queue_close(q));
+	REFUSED(why, evc_queue_pop(q, &item, INFINITY));
+	ck_assert_int_eq(actor_go(&a, h), -why);
+	REFUSED(EVC_NOT_FOUND, evc_queue_take(q, &item));
+}
 
 /* It has not taken its position, but has found the queue open.  Fails when it
    gets in behind a pop that has said that nothing comes. */
 START_TEST(queue_push_that_comes_too_late_is_refused)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, 0);
-	struct actor a;
-	void *item;
-	int h;
-
-	h = seam_hold("cas", "ring_push", 1);
-	actor_begin(&a, do_push, c, q);
-	HELD(h);
-	OK(evc_queue_close(q));
-	REFUSED(EVC_OUT_OF_RANGE, evc_queue_pop(q, &item, INFINITY));
-	seam_release(h);
-	ck_assert_int_eq(actor_end(&a), -EVC_OUT_OF_RANGE);
-	REFUSED(EVC_NOT_FOUND, evc_queue_take(q, &item));
-	drop_queue(c, q);
+	begin(2, 0);
+	push_is_too_late("ring_push", EVC_OUT_OF_RANGE);
+	end();
 }
 END_TEST
 
 /* A pop stands before its swap, and the queue is cancelled: the item stays. */
 START_TEST(queue_pop_that_comes_too_late_is_cancelled)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, 0);
 	struct actor a;
 	int h;
 
+	begin(2, 0);
 	push_now(q, 1, 1);
-	h = seam_hold("cas", "ring_pop", 1);
-	actor_begin(&a, do_pop, c, q);
-	HELD(h);
+	h = actor_held(&a, do_pop, coord, q, "cas", "ring_pop", 1);
 	OK(evc_queue_cancel(q));
-	seam_release(h);
-	ck_assert_int_eq(actor_end(&a), -EVC_CANCELLED);
+	ck_assert_int_eq(actor_go(&a, h), -EVC_CANCELLED);
 	take_now(q, 1, 1);
-	drop_queue(c, q);
+	end();
 }
 END_TEST
 
@@ -511,76 +488,54 @@ END_TEST
    that has said that nothing is left. */
 START_TEST(queue_push_that_comes_behind_the_stop_is_refused)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, EVC_QUEUE_DRAIN);
-	struct actor a;
-	void *item;
-	int h;
-
-	h = seam_hold("cas", "ring_push", 1);
-	actor_begin(&a, do_push, c, q);
-	HELD(h);
-	OK(evc_request_stop(c, 0, "stop"));
-	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
-	seam_release(h);
-	ck_assert_int_eq(actor_end(&a), -EVC_CANCELLED);
-	REFUSED(EVC_NOT_FOUND, evc_queue_take(q, &item));
-	drop_queue(c, q);
+	begin(2, EVC_QUEUE_DRAIN);
+	push_is_too_late("ring_push", EVC_CANCELLED);
+	end();
 }
 END_TEST
 
 /* And a push that is between its steps is waited for. */
 START_TEST(queue_stop_waits_for_a_push_between_its_steps)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, EVC_QUEUE_DRAIN);
 	struct qcall w;
 	struct actor a;
 	void *item;
 	int h;
 
-	h = seam_hold("store", "ring_push", 1);
-	actor_begin(&a, do_push, c, q);
-	HELD(h);
-	OK(evc_request_stop(c, 0, "stop"));
+	begin(2, EVC_QUEUE_DRAIN);
+	h = actor_held(&a, do_push, coord, q, "store", "ring_push", 1);
+	OK(evc_request_stop(coord, 0, "stop"));
 	REFUSED(EVC_DEADLINE_EXCEEDED, evc_queue_pop(q, &item, 0));
 	REFUSED(EVC_DEADLINE_EXCEEDED, evc_queue_pop(q, &item, 0.01));
 	qcall_begin(&w, q, BY_POP, NULL, INFINITY);
 	t_sleep(0.05);
 	ck_assert(!atomic_load(&w.done));
-	seam_release(h);
-	OK(actor_end(&a));
+	OK(actor_go(&a, h));
 	OK(qcall_end(&w));
 	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
-	drop_queue(c, q);
+	end();
 }
 END_TEST
 
 /* A watch waits for it, too, and the join for the watch. */
 START_TEST(queue_watch_waits_for_a_push_between_its_steps)
 {
-	struct ev_loop *loop = ev_loop_new(0);
-	evc_coord *c = new_coord(loop);
-	evc_queue *q = new_queue(c, 2, EVC_QUEUE_DRAIN);
 	atomic_int n = 0;
 	struct actor a;
-	int h, i;
+	int h;
 
-	OK(evc_queue_watch(q, evc_home(c), count_items, &n, 0, NULL));
+	loop = ev_loop_new(0);
+	begin(2, EVC_QUEUE_DRAIN);
+	OK(evc_queue_watch(q, evc_home(coord), count_items, &n, 0, NULL));
 	ev_run(loop, EVRUN_NOWAIT);
-	h = seam_hold("store", "ring_push", 1);
-	actor_begin(&a, do_push, c, q);
-	HELD(h);
-	OK(evc_request_stop(c, 0, "stop"));
-	for (i = 0; i < 10; i++)
-		ev_run(loop, EVRUN_NOWAIT);
-	ck_assert(!evc_all_stopped(c));
-	seam_release(h);
-	OK(actor_end(&a));
-	OK(evc_join(c, NULL, NULL));
+	h = actor_held(&a, do_push, coord, q, "store", "ring_push", 1);
+	OK(evc_request_stop(coord, 0, "stop"));
+	some_turns();
+	ck_assert(!evc_all_stopped(coord));
+	OK(actor_go(&a, h));
+	OK(evc_join(coord, NULL, NULL));
 	ck_assert_int_eq(atomic_load(&n), 1);
-	drop_queue(c, q);
-	ev_loop_destroy(loop);
+	end();
 }
 END_TEST
 
@@ -589,24 +544,14 @@ END_TEST
    without another look at the stop. */
 START_TEST(queue_push_asks_again_when_a_stop_was_taken_back)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, EVC_QUEUE_DRAIN);
-	struct actor a;
 	void *item;
-	int h;
 
-	OK(evc_request_stop(c, 0, "stop"));
+	begin(2, EVC_QUEUE_DRAIN);
+	OK(evc_request_stop(coord, 0, "stop"));
 	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
-	OK(evc_clear_stop(c));
-	h = seam_hold("cas", "evc__queue_barred", 1);
-	actor_begin(&a, do_push, c, q);
-	HELD(h);
-	OK(evc_request_stop(c, 0, "stop"));
-	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
-	seam_release(h);
-	ck_assert_int_eq(actor_end(&a), -EVC_CANCELLED);
-	REFUSED(EVC_NOT_FOUND, evc_queue_take(q, &item));
-	drop_queue(c, q);
+	OK(evc_clear_stop(coord));
+	push_is_too_late("evc__queue_barred", EVC_CANCELLED);
+	end();
 }
 END_TEST
 
@@ -614,15 +559,15 @@ END_TEST
 
 START_TEST(queue_new_without_memory_leaves_nothing)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = NULL;
 	evc_status st;
 	int h, n;
 
+	coord = new_coord(NULL);
+	q = NULL;
 	for (n = 1, st = -1; st != 0; n++) {
 		ck_assert_int_lt(n, 20);
 		h = seam_fail("alloc", NULL, n, ENOMEM);
-		st = evc_queue_new(c, "q", 4, NULL, &q);
+		st = evc_queue_new(coord, "q", 4, NULL, &q);
 		if (st != 0) {
 			ck_assert_int_eq(st, -EVC_RESOURCE_EXHAUSTED);
 			ck_assert_str_ne(evc_last_error(), "");
@@ -632,25 +577,24 @@ START_TEST(queue_new_without_memory_leaves_nothing)
 		seam_reset();
 	}
 	ck_assert_int_gt(n, 5); /* the queue, its places, three conditions */
-	drop_queue(c, q);
+	end();
 }
 END_TEST
 
 START_TEST(queue_watch_without_memory_leaves_nothing)
 {
-	struct ev_loop *loop = ev_loop_new(0);
-	evc_coord *c = new_coord(loop);
-	evc_queue *q = new_queue(c, 2, 0);
 	evc_status st;
 	atomic_int n_items = 0;
 	evc_id id = 77;
 	int n;
 
+	loop = ev_loop_new(0);
+	begin(2, 0);
 	for (n = 1, st = -1; st != 0; n++) {
 		ck_assert_int_lt(n, 20);
 		seam_fail("alloc", NULL, n, ENOMEM);
-		st = evc_queue_watch(q, evc_home(c), count_items, &n_items, 0,
-				     &id);
+		st = evc_queue_watch(q, evc_home(coord), count_items, &n_items,
+				     0, &id);
 		seam_reset();
 		if (st != 0) {
 			ck_assert_int_eq(st, -EVC_RESOURCE_EXHAUSTED);
@@ -662,16 +606,15 @@ START_TEST(queue_watch_without_memory_leaves_nothing)
 	push_now(q, 1, 1);
 	UNTIL((ev_run(loop, EVRUN_NOWAIT), atomic_load(&n_items) == 1));
 	OK(evc_queue_unwatch(q, id));
-	OK(evc_join(c, NULL, NULL));
-	drop_queue(c, q);
-	ev_loop_destroy(loop);
+	OK(evc_join(coord, NULL, NULL));
+	end();
 }
 END_TEST
 
 static evc_status
-feed_nothing(evc_queue *q, unsigned number, void **ret_item, void *arg)
+feed_nothing(evc_queue *into, unsigned number, void **ret_item, void *arg)
 {
-	(void)q;
+	(void)into;
 	(void)number;
 	(void)ret_item;
 	atomic_fetch_add((atomic_int *)arg, 1);
@@ -681,38 +624,37 @@ feed_nothing(evc_queue *q, unsigned number, void **ret_item, void *arg)
 /* "none was started" */
 START_TEST(queue_feed_starts_all_or_none)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, 0);
 	atomic_int calls = 0;
 	int i;
 
+	begin(2, 0);
 	for (i = 1; i <= 4; i++) {
 		seam_fail("thread_create", NULL, i, EAGAIN);
 		REFUSED(EVC_RESOURCE_EXHAUSTED,
 			evc_queue_feed(q, "feeder", 4, feed_nothing, &calls,
 				       NULL));
 		seam_reset();
-		OK(evc_join(c, NULL, NULL));
+		OK(evc_join(coord, NULL, NULL));
 		ck_assert_int_eq(atomic_load(&calls), 0);
 		ck_assert(!info_of(q).closed);
-		OK(evc_clear_stop(c));
+		OK(evc_clear_stop(coord));
 		OK(evc_queue_reopen(q));
 	}
 	seam_fail("alloc", "begin", 1, ENOMEM);
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
 		evc_queue_feed(q, "feeder", 4, feed_nothing, &calls, NULL));
 	OK(evc_queue_feed(q, "feeder", 4, feed_nothing, &calls, NULL));
-	OK(evc_join(c, NULL, NULL));
+	OK(evc_join(coord, NULL, NULL));
 	ck_assert_int_eq(atomic_load(&calls), 4);
 	ck_assert(info_of(q).closed);
-	drop_queue(c, q);
+	end();
 }
 END_TEST
 
 static evc_status
-feed_error(evc_queue *q, unsigned number, void **ret_item, void *arg)
+feed_error(evc_queue *into, unsigned number, void **ret_item, void *arg)
 {
-	(void)q;
+	(void)into;
 	(void)number;
 	(void)ret_item;
 	return *(evc_status *)arg;
@@ -722,12 +664,11 @@ feed_error(evc_queue *q, unsigned number, void **ret_item, void *arg)
    end of input, or waits. */
 START_TEST(queue_feed_cancels_before_it_leaves)
 {
-	evc_coord *c = new_coord(NULL);
-	evc_queue *q = new_queue(c, 2, 0);
 	evc_status st = EVC_DATA_LOSS;
 	void *item;
 	int h;
 
+	begin(2, 0);
 	h = seam_hold("lock", "leave", 1);
 	OK(evc_queue_feed(q, "feeder", 1, feed_error, &st, NULL));
 	HELD(h);
@@ -736,15 +677,15 @@ START_TEST(queue_feed_cancels_before_it_leaves)
 	REFUSED(EVC_CANCELLED, evc_queue_pop(q, &item, INFINITY));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_queue_reopen(q));
 	seam_release(h);
-	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DATA_LOSS);
-	drop_queue(c, q);
+	ck_assert_int_eq(evc_join(coord, NULL, NULL), EVC_DATA_LOSS);
+	end();
 }
 END_TEST
 
 static evc_status
-feed_exit(evc_queue *q, unsigned number, void **ret_item, void *arg)
+feed_exit(evc_queue *into, unsigned number, void **ret_item, void *arg)
 {
-	(void)q;
+	(void)into;
 	(void)number;
 	(void)ret_item;
 	(void)arg;
@@ -760,24 +701,23 @@ START_TEST(queue_feed_fails_before_it_cancels)
 	int exits, h;
 
 	for (exits = 0; exits < 2; exits++) {
-		evc_coord *c = new_coord(NULL);
-		evc_queue *q = new_queue(c, 2, 0);
 		evc_verdict v;
 		evc_reason r;
 
-		OK(evc_thread_start(c, "popper", do_pop, q, NULL, NULL));
+		begin(2, 0);
+		OK(evc_thread_start(coord, "popper", do_pop, q, NULL, NULL));
 		h = seam_hold("lock", "leave", 1);
 		OK(evc_queue_feed(q, "feeder", 1,
 				  exits ? feed_exit : feed_error, &code, NULL));
 		HELD(h);
-		UNTIL(evc_should_stop(c));
-		OK(evc_reason_get(c, 0, &r));
+		UNTIL(evc_should_stop(coord));
+		OK(evc_reason_get(coord, 0, &r));
 		ck_assert_int_eq(r.code, exits ? EVC_ABORTED : EVC_DATA_LOSS);
 		ck_assert_str_eq(r.who, "feeder/0");
 		seam_release(h);
-		ck_assert_int_eq(evc_join(c, NULL, &v), r.code);
+		ck_assert_int_eq(evc_join(coord, NULL, &v), r.code);
 		ck_assert_uint_eq(v.n_errors, 1);
-		drop_queue(c, q);
+		end();
 		seam_reset();
 	}
 }

@@ -44,6 +44,14 @@ hold_at(const struct place *p)
 	return seam_hold(p->op, p->func, p->nth);
 }
 
+/* HELD in a function that is given the place. */
+static inline void
+held_at(int h, const char *op, const char *func)
+{
+	ck_assert_msg(seam_await(h), "nobody came to the place: %s in %s", op,
+		      func);
+}
+
 /* The main of a program of schedules.  Each test is a case, so that one alone
    can be run (CK_RUN_CASE); no hold outlives its test. */
 #define SCHEDULES_MAIN(title, ...) \
@@ -118,6 +126,27 @@ actor_end(struct actor *a)
 	UNTIL(atomic_load(&a->done));
 	ck_assert_int_eq(pthread_join(a->thread, NULL), 0);
 	return a->status;
+}
+
+/* Begin a call; somebody, as a rule its thread, comes to a place and stands
+   there.  Returns the hold. */
+static MAYBE_UNUSED int
+actor_held(struct actor *a, evc_fn *fn, evc_coord *c, void *arg,
+	   const char *op, const char *func, int nth)
+{
+	int h = seam_hold(op, func, nth);
+
+	actor_begin(a, fn, c, arg);
+	held_at(h, op, func);
+	return h;
+}
+
+/* Let it go on, and wait for it: what its call returned. */
+static MAYBE_UNUSED evc_status
+actor_go(struct actor *a, int h)
+{
+	seam_release(h);
+	return actor_end(a);
 }
 
 /* ---- calls for actors ---- */
