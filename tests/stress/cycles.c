@@ -18,22 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <evcoord.h>
-
-#include "../support/support.h"
+#include "enough.h"
 
 #define N_THREADS 4
 #define N_CYCLES  100000
 #define N_KICKED  400 /* of each thread */
-
-#define MUST(cond) \
-	do { \
-		if (!(cond)) { \
-			fprintf(stderr, "%s:%d: %s\nlast error: %s\n", \
-				__FILE__, __LINE__, #cond, evc_last_error()); \
-			abort(); \
-		} \
-	} while (0)
 
 struct hook {
 	atomic_int in, over, calls;

@@ -26,9 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <evcoord.h>
-
-#include "../support/support.h"
+#include "enough.h"
 
 #define N_WORKERS 6
 #define N_SLOTS 4
@@ -107,17 +105,16 @@ count(enum tally what)
 	atomic_fetch_add_explicit(&tally[what], 1, memory_order_relaxed);
 }
 
-/* The program is broken, or the library is. */
-#define MUST(cond) \
-	do { \
-		if (!(cond)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-				#cond); \
-			fprintf(stderr, "last error: %s\n", \
-				evc_last_error()); \
-			abort(); \
-		} \
-	} while (0)
+/* How many kinds have never happened. */
+static inline int
+n_missing(void)
+{
+	int i, n = 0;
+
+	for (i = 0; i < N_TALLY; i++)
+		n += atomic_load(&tally[i]) == 0;
+	return n;
+}
 
 /* xorshift64*: each worker has dice of its own. */
 static inline uint64_t

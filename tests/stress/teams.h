@@ -18,23 +18,13 @@
 #include <unistd.h>
 
 #include <ev.h>
-#include <evcoord.h>
 
-#include "../support/support.h"
+#include "enough.h"
 
 #define N_TEAMS   20
 #define N_THREADS 8
 #define N_IDS     (1u << 20)
 #define MOST      6 /* workers of a group */
-
-#define MUST(cond) \
-	do { \
-		if (!(cond)) { \
-			fprintf(stderr, "%s:%d: %s\nlast error: %s\n", \
-				__FILE__, __LINE__, #cond, evc_last_error()); \
-			abort(); \
-		} \
-	} while (0)
 
 /* How far the functions of a group are. */
 enum phase {

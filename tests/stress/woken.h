@@ -17,6 +17,7 @@ struct woken {
 	uint64_t dice;
 	sem_t sem;
 	atomic_int in, hooked;
+	long naps; /* how long each, in ns */
 };
 
 /* ---- stretches ---- */
@@ -87,8 +88,8 @@ woken_hook(void *arg)
 static inline evc_status
 woken_live(evc_coord *c, void *arg)
 {
-	struct timespec ts = { .tv_nsec = 5000000 };
 	struct woken *w = arg;
+	struct timespec ts = { .tv_nsec = w->naps };
 	evc_status st;
 	evc_id id = 0;
 	int i;
@@ -142,6 +143,8 @@ start_woken(const struct spot *p, uint64_t *dice)
 	w->debt.settle = woken_settle;
 	w->dice = roll(dice, UINT32_MAX) | 1;
 	o.flags |= chance(dice, 70) ? EVC_KICK : 0;
+	/* Long for who may be kicked, or few of them would be met asleep. */
+	w->naps = o.flags & EVC_KICK ? 20000000 : 5000000;
 	o.unblock = chance(dice, 50) ? woken_unblock : NULL;
 	if (taken(p, evc_thread_start(p->c, "woken", woken_live, w, &o, &id),
 		  WOKEN))

@@ -4,7 +4,7 @@
  * free and make anew at random, while their workers fail, end and meddle, some
  * on threads and some on a loop.  Now and then one of the eight has all for
  * itself, and compares: who runs, how many, with which ids, and that every run,
- * error and count is there.
+ * error and count is there.  It goes on until each kind of thing has happened.
  *
  *	workers [SECONDS]    else EVC_STRESS_SECONDS, else 30
  *	EVC_SEED=n           throws other dice
@@ -385,6 +385,17 @@ prepare(evc_coord *c, evc_reactor *r, uint64_t seed)
 	}
 }
 
+/* How many kinds of things have never happened. */
+static int
+n_missing(void)
+{
+	return (counts.starts == 0) + (counts.failed_starts == 0) +
+	       (counts.stops == 0) + (counts.resizes == 0) +
+	       (counts.failures == 0) + (counts.restarts == 0) +
+	       (counts.ends == 0) + (counts.by_workers == 0) +
+	       (counts.frees == 0) + (counts.audits == 0);
+}
+
 static void
 tell(double seconds)
 {
@@ -399,8 +410,7 @@ tell(double seconds)
 int
 main(int argc, char **argv)
 {
-	const char *env = getenv("EVC_STRESS_SECONDS");
-	double seconds = argc > 1 ? atof(argv[1]) : env ? atof(env) : 30;
+	double seconds = stress_seconds(argc, argv), begin;
 	const char *seed_env = getenv("EVC_SEED");
 	uint64_t seed = seed_env ? strtoull(seed_env, NULL, 0) : 20260103;
 	int threads = t_count_threads(), fds = t_count_fds(), i;
@@ -408,18 +418,17 @@ main(int argc, char **argv)
 	evc_reactor *r = NULL;
 	evc_coord *c = NULL;
 	evc_verdict v;
-	double end;
 	pthread_t dog;
 
 	MUST(evc_new(NULL, NULL, &c) == 0);
 	MUST(evc_reactor_start(c, "loop", NULL, NULL, NULL, &r) == 0);
 	prepare(c, r, seed);
-	end = t_now() + seconds;
+	begin = t_now();
 	for (i = 0; i < N_THREADS; i++)
 		MUST(pthread_create(&workers[i].thread, NULL, work,
 				    &workers[i]) == 0);
 	MUST(pthread_create(&dog, NULL, watch, &dog_off) == 0);
-	while (t_now() < end)
+	while (go_on(begin, seconds, n_missing()))
 		t_sleep(0.05);
 	atomic_store(&over, true);
 	for (i = 0; i < N_THREADS; i++)
@@ -434,7 +443,7 @@ main(int argc, char **argv)
 	atomic_store(&dog_off, true);
 	pthread_join(dog, NULL);
 	tell(seconds);
-	MUST(counts.starts > 0 && counts.stops > 0 && counts.audits > 0);
+	MUST(n_missing() == 0);
 	MUST(t_settle_threads(threads) == threads);
 	MUST(t_settle_fds(fds) == fds);
 	return 0;
