@@ -170,9 +170,9 @@ START_TEST(a_job_allocates_nothing)
 	submit(&t);
 	TURN_UNTIL(atomic_load(&t.done) == 101);
 	before = mallinfo2();
-	again = 5000;
+	again = 1000;
 	submit(&t);
-	TURN_UNTIL(atomic_load(&t.done) == 101 + 5001);
+	TURN_UNTIL(atomic_load(&t.done) == 101 + 1001);
 	after = mallinfo2();
 	ck_assert_uint_eq(before.uordblks, after.uordblks);
 	pool_end();

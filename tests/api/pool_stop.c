@@ -32,24 +32,41 @@ START_TEST(one_that_has_not_begun_does_not_begin)
 }
 END_TEST
 
+/* Until it is told to end, and then until it is let go. */
+static evc_status
+be_told_and_stay(evc_job *job)
+{
+	struct thing *t = (struct thing *)job;
+
+	(void)work_until_told(job);
+	while (!atomic_load(&t->open))
+		t_sleep(0.0005);
+	return t->gives;
+}
+
 START_TEST(one_that_has_begun_is_told)
 {
 	struct thing t;
 
 	pool_begin_n(1);
-	thing_init(&t, work_until_told);
+	thing_init(&t, be_told_and_stay);
 	t.gives = EVC_DATA_LOSS;
 	submit(&t);
 	UNTIL(atomic_load(&t.begun));
 	ck_assert(!evc_job_should_stop(&t.job));
 	OK(evc_job_cancel(&t.job));
 	OK(evc_job_cancel(&t.job));
+	/* Also when it has heard of it. */
+	UNTIL(atomic_load(&t.told));
+	OK(evc_job_cancel(&t.job));
+	atomic_store(&t.open, 1);
 	TURN_UNTIL(atomic_load(&t.done));
 	ck_assert(atomic_load(&t.told));
 	ck_assert_int_eq(t.result, EVC_DATA_LOSS);
 	/* And not the next time. */
 	t.job.work = work_stay;
 	atomic_store(&t.begun, 0);
+	atomic_store(&t.open, 0);
 	submit(&t);
 	UNTIL(atomic_load(&t.begun));
 	ck_assert(!evc_job_should_stop(&t.job));
@@ -322,7 +339,7 @@ sleep_in_vain(evc_job *job)
 
 	atomic_store(&t->begun, 1);
 	while (!evc_job_should_stop(job))
-		usleep(10 * 1000 * 1000);
+		sleep(3 * (unsigned)T_LIMIT);
 	return 0;
 }
 
@@ -338,7 +355,7 @@ START_TEST(with_EVC_KICK_what_a_job_sleeps_in_is_interrupted)
 	start = t_now();
 	OK(evc_request_stop(coord, 0, "enough"));
 	OK(evc_join(coord, NULL, NULL));
-	ck_assert(t_now() - start < 9);
+	ck_assert(t_now() - start < T_LIMIT);
 	ck_assert_int_eq(atomic_load(&t.done), 1);
 	pool_end();
 }

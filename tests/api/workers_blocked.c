@@ -245,13 +245,16 @@ stay_at(evc_workers *group, unsigned id, void *arg)
 	return crew_stay(group, id, arg);
 }
 
-START_TEST(who_stays_is_named_with_its_last_checkpoint)
+/* false: the budget was so short that even the one who obeys was late. */
+static bool
+who_stays_is_named(double grace)
 {
-	evc_join_opts some = { .grace = 0.05 };
+	evc_join_opts some = { .grace = grace };
 	evc_registry *reg = new_registry(0);
 	struct crew other = { 0 }, k = { .run = stay_at };
 	char text[65536];
 	evc_worker_info w;
+	bool in_time;
 
 	forget_said();
 	crew_add(reg, "good", &other, 1, NULL);
@@ -263,7 +266,7 @@ START_TEST(who_stays_is_named_with_its_last_checkpoint)
 	HAS(evc_last_error(), "train/2");
 	SAYS("train/1", "late: in run 1", "\"reading shard 7\"");
 	SAYS("train/2", "late: in run 1", "\"writing block 12\"");
-	ck_assert_ptr_null(strstr(evc_last_error(), "good/0"));
+	in_time = strstr(evc_last_error(), "good/0") == NULL;
 	/* A report says what they said last. */
 	evc_report(evc_workers_scope(k.group), text, sizeof(text));
 	HAS(text, "train/1");
@@ -274,6 +277,18 @@ START_TEST(who_stays_is_named_with_its_last_checkpoint)
 	ck_assert(w.live && w.running && w.run_time > 0.04);
 	atomic_store(&k.open, 1);
 	end_registry(reg);
+	return in_time;
+}
+
+START_TEST(who_stays_is_named_with_its_last_checkpoint)
+{
+	double grace = 0.05;
+
+	/* And nobody else; on a loaded machine they need more. */
+	while (!who_stays_is_named(grace)) {
+		grace *= 4;
+		ck_assert_double_lt(grace, T_LIMIT);
+	}
 }
 END_TEST
 

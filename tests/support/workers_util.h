@@ -331,11 +331,12 @@ crew_fail(evc_workers *group, unsigned id, void *arg)
 
 /* ---- registries and groups ---- */
 
-/* grace 0: the library's own. */
+/* 0: generous, for the library's five seconds are few on a loaded machine. */
 static MAYBE_UNUSED evc_registry *
 new_registry(double grace)
 {
-	evc_registry_opts o = { .grace = grace, .config.log = keep_said };
+	evc_registry_opts o = { .grace = grace > 0 ? grace : T_LIMIT,
+				.config.log = keep_said };
 	evc_registry *reg = NULL;
 
 	OK(evc_registry_new(&o, &reg));
