@@ -81,12 +81,12 @@ evc__whom(void)
 
 /* Lock held: is there anything to wait for? */
 static bool
-is_awaited(const evc_workers *g, unsigned start, enum evc__who who)
+is_awaited(const evc_workers *g, unsigned life, enum evc__who who)
 {
 	unsigned i;
 
 	/* Others have finished its stop, and perhaps started it again. */
-	if (evc__group_rests(g) || g->n_starts != start)
+	if (evc__group_rests(g) || g->life != life)
 		return false;
 	if (is_busy(g))
 		return true;
@@ -197,8 +197,7 @@ begin_join(const struct evc__held_group *h)
 	bool stops;
 
 	sync_lock(&g->lock);
-	/* A start that goes on has the same number still. */
-	stops = g->state == EVC_WORKERS_STOPPING && g->n_starts == h->start;
+	stops = g->state == EVC_WORKERS_STOPPING && g->life == h->life;
 	g->n_joining += stops;
 	sync_unlock(&g->lock);
 	return stops;
@@ -230,13 +229,13 @@ join(const struct evc__held_group *h, uint64_t until_ns)
 }
 
 bool
-evc__group_wait_for(evc_workers *g, unsigned start, enum evc__who who,
+evc__group_wait_for(evc_workers *g, unsigned life, enum evc__who who,
 		    uint64_t until_ns)
 {
 	bool more, in_time = true;
 
 	sync_lock(&g->lock);
-	while ((more = is_awaited(g, start, who)) && in_time)
+	while ((more = is_awaited(g, life, who)) && in_time)
 		in_time = evc__group_wait(g, until_ns);
 	sync_unlock(&g->lock);
 	return !more;
@@ -247,16 +246,16 @@ evc__group_wait_for(evc_workers *g, unsigned start, enum evc__who who,
 static bool
 stop_awaited(evc_workers *g, uint64_t until_ns)
 {
-	unsigned start;
+	unsigned life;
 	bool awaited;
 
 	sync_lock(&g->lock);
-	start = g->n_starts;
+	life = g->life;
 	awaited = g->state == EVC_WORKERS_STOPPING && g->n_awaiting > 0 &&
 		  evc__worker_here(g) == NULL;
 	sync_unlock(&g->lock);
 	return !awaited ||
-	       evc__group_wait_for(g, start, EVC__AWAITED, until_ns);
+	       evc__group_wait_for(g, life, EVC__AWAITED, until_ns);
 }
 
 bool
@@ -296,11 +295,12 @@ await(const struct evc__held_group *h, uint64_t until_ns, enum evc__who whom,
 	if (whom == EVC__EVERYBODY)
 		join(h, until_ns);
 	/* Whom we did not wait for may wait no more when we look for names. */
-	if (!evc__group_wait_for(g, h->start, whom, until_ns))
+	if (!evc__group_wait_for(g, h->life, whom, until_ns))
 		who = whom;
 	(void)evc__group_settle(g, until_ns);
 	sync_lock(&g->lock);
-	if (g->n_starts == h->start)
+	/* A start that has failed since is shut down in a life of its own. */
+	if (g->life == h->life)
 		late = evc__group_names(g, names, who);
 	g->n_awaiting--;
 	sync_unlock(&g->lock);

@@ -116,6 +116,8 @@ struct evc_workers {
 	struct evc__worker **worker; /* in the order of their ids */
 	unsigned n_live;     /* of these, that live */
 	unsigned n_starts;
+	unsigned life;       /* moves when a start begins, also one that fails:
+				a stop is of one life */
 	evc_reason stop;     /* why it stopped last */
 	struct evc__error *error; /* ring of EVC__ERRORS_KEPT; NULL: none */
 	uint64_t n_errors;   /* that ever were */
@@ -187,7 +189,7 @@ struct evc__held_group {
 	bool ours;   /* to start, or to shut down */
 	bool unborn; /* to shut down, with no worker yet */
 	bool awaits; /* to be waited for: counted in n_awaiting ... */
-	unsigned start; /* ... in this start of it */
+	unsigned life; /* ... in this life of it */
 };
 struct evc__held {
 	evc_registry *reg;
@@ -293,9 +295,9 @@ enum evc__who {
 };
 /* Whom does the calling thread wait for?  One of the program for everybody. */
 enum evc__who evc__whom(void);
-/* Wait until these workers of that start (g->n_starts) have ended, and no
+/* Wait until these workers of that life (g->life) have ended, and no
    function of the group's runs on another thread; false: the time is over. */
-bool evc__group_wait_for(evc_workers *g, unsigned start, enum evc__who who,
+bool evc__group_wait_for(evc_workers *g, unsigned life, enum evc__who who,
 			 uint64_t until_ns);
 /* Where somebody stops one of these and waits for its workers, wait with him. */
 bool evc__stops_awaited(const struct evc__held *h, uint64_t until_ns);

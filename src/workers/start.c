@@ -109,8 +109,10 @@ choose(evc_workers *g, uint64_t until, const char *func, bool *ret_ours)
 	joined = g->n_joining == 0;
 	/* One that was freed since we hold it is none of the registry's. */
 	*ret_ours = joined && !g->doomed;
-	if (*ret_ours)
+	if (*ret_ours) {
 		g->state = EVC_WORKERS_STARTING;
+		g->life++;
+	}
 	sync_unlock(&g->lock);
 	return joined ? 0 :
 			evc_refuse(-EVC_FAILED_PRECONDITION,

@@ -76,7 +76,7 @@ evc__group_claim(struct evc__held_group *h, bool starting)
 	if (h->ours)
 		claim(g);
 	h->awaits = g->state == EVC_WORKERS_STOPPING;
-	h->start = g->n_starts;
+	h->life = g->life;
 	g->n_awaiting += h->awaits;
 	sync_unlock(&g->lock);
 }

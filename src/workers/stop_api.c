@@ -123,17 +123,17 @@ evc_workers_stop(evc_workers *group, const evc_join_opts *opts)
 	return st;
 }
 
-/* Does a function of the group's still run, on another thread?  Inside one nobody
-   can wait for that. */
+/* Does a function of the group's still run in that life, on another thread?
+   Inside one nobody can wait for that. */
 static bool
-is_called(evc_workers *g)
+is_called(evc_workers *g, unsigned life)
 {
 	char names[8];
 	struct text t = evc__text_in(names, sizeof names);
 	bool called;
 
 	sync_lock(&g->lock);
-	called = evc__group_names(g, &t, EVC__NOBODY) > 0;
+	called = g->life == life && evc__group_names(g, &t, EVC__NOBODY) > 0;
 	sync_unlock(&g->lock);
 	return called;
 }
@@ -143,20 +143,20 @@ evc_workers_wait_finish(evc_workers *group, double timeout)
 {
 	uint64_t until = evc__until(timeout);
 	struct evc__held h;
-	unsigned start;
+	unsigned life;
 	bool ended;
 
 	if (evc__group_check(group, __func__) < 0)
 		return false;
 	evc__group_hold(group, &h);
 	sync_lock(&group->lock);
-	start = group->n_starts;
+	life = group->life;
 	sync_unlock(&group->lock);
 	evc__worker_waits(true);
-	ended = evc__group_wait_for(group, start, evc__whom(), until);
+	ended = evc__group_wait_for(group, life, evc__whom(), until);
 	(void)evc__group_settle(group, until);
 	evc__worker_waits(false);
-	ended = ended && !is_called(group);
+	ended = ended && !is_called(group, life);
 	evc__groups_release(&h);
 	return ended;
 }
