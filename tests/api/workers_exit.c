@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+T_LIVES_ON;
+
 static int marks[2];
 
 /* Safe anywhere; what is in the pipe outlives the process. */

@@ -5,6 +5,8 @@
  */
 #include "../support/workers_util.h"
 
+T_LIVES_ON;
+
 START_TEST(stop_by_name_stops_all_of_that_name)
 {
 	evc_registry *reg = new_registry(0);

@@ -9,6 +9,8 @@
 
 #include "seeds.h"
 
+T_LIVES_ON;
+
 /* As in the seed's tests: whoever comes first gets the items. */
 static void
 take(evc_queue *queue, int n, bool (*is_right)(uintptr_t item))

@@ -123,4 +123,16 @@ t_say_skip(const char *test, const char *reason);
 int
 run_suite(Suite *s);
 
+/* For a program at whose end a coordinator lives on, as the one of the process's
+   registry does.  Its helper may be a second one: a thread that has taken over
+   from one that a loaded machine has held up.  The first one has ended, nobody
+   has joined it yet, and the thread sanitizer would call that a leak. */
+#define T_LIVES_ON \
+	const char *__tsan_default_options(void); \
+	const char *__tsan_default_options(void) \
+	{ \
+		return "report_thread_leaks=0"; \
+	} \
+	struct t_lives_on
+
 #endif
