@@ -130,9 +130,10 @@ feed(const struct feeder *e)
 		    f->dropped != NULL)
 			f->dropped(item, f->arg);
 	}
-	if (st < 0)
-		st = -st;
-	return st > 255 ? EVC_UNKNOWN : st;
+	/* The least number has no positive. */
+	if (st < -255 || st > 255)
+		return EVC_UNKNOWN;
+	return st < 0 ? -st : st;
 }
 
 /* As evc_member_opts.unblock, but with the caller's arg. */

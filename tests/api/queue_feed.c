@@ -5,6 +5,8 @@
  */
 #include "../support/queue_util.h"
 
+#include <limits.h>
+
 enum { MOST = 8 };
 
 /* What the feeders do, and what came of it. */
@@ -279,6 +281,32 @@ START_TEST(feed_keeps_both_errors)
 }
 END_TEST
 
+/* A negative code is its positive, one that is none is EVC_UNKNOWN. */
+START_TEST(feed_takes_whatever_is_returned)
+{
+	static const evc_status wrong[][2] = {
+		{ -EVC_DATA_LOSS, EVC_DATA_LOSS },
+		{ 255, 255 },
+		{ 256, EVC_UNKNOWN },
+		{ -300, EVC_UNKNOWN },
+		{ INT_MIN, EVC_UNKNOWN },
+	};
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 3, 0);
+	size_t i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct source s = { .wrong = wrong[i][0] };
+
+		OK(evc_queue_feed(q, "feeder", 1, feed, &s, NULL));
+		ck_assert_int_eq(evc_join(c, NULL, NULL), wrong[i][1]);
+		OK(evc_clear_stop(c));
+		OK(evc_queue_reopen(q));
+	}
+	drop_queue(c, q);
+}
+END_TEST
+
 /* A feeder that ends its thread in the function has failed. */
 START_TEST(feed_counts_a_thread_that_exits_as_failed)
 {
@@ -472,6 +500,7 @@ API_MAIN("queue_feed", feed_ends_with_the_end_of_input,
 	 feed_ends_with_the_clean_codes_of_its_coordinator,
 	 feed_may_be_called_again, feed_stops_all_with_an_error,
 	 feed_with_an_error_does_not_end_the_input, feed_keeps_both_errors,
+	 feed_takes_whatever_is_returned,
 	 feed_counts_a_thread_that_exits_as_failed, feed_ends_at_a_stop,
 	 feed_ends_with_its_queue, feed_is_unblocked_at_a_stop,
 	 feed_keeps_its_queue, feed_refuses_what_is_wrong)
