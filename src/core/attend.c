@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a join does for what lives below its coordinator: it reaps in the scopes
- * that have rung, and looks at all that cannot ring.
+ * that have rung, and looks at all that cannot ring.  And who tells how a stop
+ * gets on, joined or not, does that for threads alone.
  *
  * A scope that rings lights itself on its parent's board, and so on up to the
  * root; so a join with ten thousand scopes below visits those that have rung.
@@ -9,7 +10,7 @@
  */
 #include "core/scope.h"
 
-enum mode { RUNG, PROBE, FORCE };
+enum mode { RUNG, PROBE, FORCE, THREADS };
 
 static bool attend(evc_coord *c, enum mode mode, uint64_t reap_ns);
 
@@ -41,7 +42,7 @@ probe_loops(evc_coord *c)
 static bool
 attend_runners(evc_coord *c, enum mode mode)
 {
-	if (c->n_runners == 0)
+	if (c->n_runners == 0 || mode == THREADS)
 		return false;
 	if (mode == FORCE)
 		return c->runners->force(c);
@@ -50,21 +51,28 @@ attend_runners(evc_coord *c, enum mode mode)
 	return c->runners->attend(c, NULL, mode == PROBE);
 }
 
+static void
+light_scopes(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->scopes)
+		if (sync_load_sc(&SCOPE_OF(n)->alive) > 0)
+			evc__board_light(&SCOPE_OF(n)->up.at);
+}
+
 /* true: the lock was given up; FORCE: force was used. */
 static bool
 attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 {
 	struct board_cursor at = { NULL, 0 };
 	bool any = attend_runners(c, mode);
-	struct list *n, *tmp;
 	struct evc__listener *l;
 
 	if (list_empty(&c->scopes))
 		return any;
 	if (mode != RUNG)
-		LIST_EACH(n, tmp, &c->scopes)
-			if (sync_load_sc(&SCOPE_OF(n)->alive) > 0)
-				evc__board_light(&SCOPE_OF(n)->up.at);
+		light_scopes(c);
 	while ((l = evc__board_next(&c->listeners, &at)) != NULL) {
 		evc_coord *s = l->scope;
 
@@ -77,6 +85,9 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 		evc__gate_leave(&s->gate);
 		sync_lock(&c->lock);
 	}
+	/* Those that have rung may have done so for a runner. */
+	if (mode == THREADS)
+		light_scopes(c);
 	return any;
 }
 
@@ -91,6 +102,14 @@ evc__probe_all(evc_coord *c)
 {
 	evc__members_probe(c);
 	return attend(c, PROBE, 0);
+}
+
+void
+evc__bury_threads(evc_coord *c, uint64_t reap_ns)
+{
+	evc__members_reap(c, reap_ns);
+	evc__members_probe(c);
+	attend(c, THREADS, 0);
 }
 
 bool

@@ -54,6 +54,9 @@ bool evc__attend(evc_coord *c, uint64_t reap_ns);
 /* Lock held, given up meanwhile: look at all that cannot ring, here and below.
    true: the lock was given up. */
 bool evc__probe_all(evc_coord *c);
+/* Lock held, given up meanwhile: threads that have ended are members no more,
+   here and below, though nobody joins.  Runners wait for who does. */
+void evc__bury_threads(evc_coord *c, uint64_t reap_ns);
 /* Lock held, given up meanwhile: the grace is over: use force where there is
    some.  true: somebody may end within a moment. */
 bool evc__force_all(evc_coord *c);

@@ -135,7 +135,7 @@ look(struct evc__systemd *sd, struct evc__progress *p, char *status,
 	/* Who has ended is not left, though nobody joins yet.  A join in
 	   progress does this itself, with more patience for each. */
 	if (sync_load_sc(&c->n_driving) == 0)
-		evc__members_reap(c, BACKOFF_FIRST_NS);
+		evc__bury_threads(c, BACKOFF_FIRST_NS);
 	w = sync_load_sc(&c->word);
 	if (!(w & WORD_FLAG) || WORD_STOP_NUMBER(w) != sd->stop) {
 		sync_unlock(&c->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * EXTEND_TIMEOUT_USEC: whenever somebody gets on, never when nobody does, and
- * never beyond what the stop may take.
+ * never beyond what the stop may take; and that nobody is left who is gone.
  *
  * That nothing was sent is seen by the datagrams that come again and again: the
  * watchdog's, by the same chore.
@@ -260,6 +260,60 @@ START_TEST(a_veto_asks_for_what_was_granted)
 }
 END_TEST
 
+/* ---- who is left ---- */
+
+static pthread_key_t slow;
+static atomic_int in_last, open_last;
+
+static void
+take_long(void *arg)
+{
+	(void)arg;
+	atomic_store(&in_last, 1);
+	while (!atomic_load(&open_last))
+		t_sleep(0.001);
+}
+
+static evc_status
+end_long_ago(evc_coord *c, void *arg)
+{
+	(void)c;
+	pthread_setspecific(slow, arg);
+	return 0;
+}
+
+/* Nobody joins.  The thread's function has returned, and what it does on its way
+   out keeps it there while the chore looks several times; then it is gone.  Fails
+   when who could not be joined at the first look stays in the status for ever. */
+START_TEST(who_took_long_to_be_gone_is_not_left)
+{
+	evc_systemd_opts o = { .watchdog = 0.01 };
+	evc_coord *c, *scope = NULL;
+	struct manager m;
+
+	OK(pthread_key_create(&slow, take_long));
+	manager_begin(&m, true);
+	c = manager_told(&m, NULL, NULL, &o);
+	if (_i) {
+		OK(evc_scope_new(c, "part", NULL, &scope));
+		OK(evc_scope_ready(scope));
+	}
+	OK(evc_thread_start(_i ? scope : c, "slow", end_long_ago, &m, NULL,
+			    NULL));
+	OK(evc_request_stop(c, 0, NULL));
+	UNTIL(atomic_load(&in_last));
+	UNTIL(manager_heard(&m, "STATUS=stopping: 1 member left: "));
+	(void)extensions(&m);
+	ck_assert(!manager_heard(&m, "STATUS=stopped\n"));
+	atomic_store(&open_last, 1);
+	UNTIL(manager_heard(&m, "STATUS=stopped\n"));
+	OK(evc_join(c, NULL, NULL));
+	if (_i)
+		OK(evc_free(scope));
+	over(&m, c);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -269,6 +323,7 @@ main(void)
 	tcase_add_loop_test(tcase, each_end_asks_for_more_time_once, 0, 2);
 	tcase_add_loop_test(tcase, a_checkpoint_asks_for_more_time, 0, 2);
 	tcase_add_loop_test(tcase, never_beyond_the_end_of_the_stop, 0, 2);
+	tcase_add_loop_test(tcase, who_took_long_to_be_gone_is_not_left, 0, 2);
 	tcase_add_test(tcase, never_is_never);
 	tcase_add_test(tcase, the_end_of_a_task_asks_for_more_time);
 	tcase_add_test(tcase, a_veto_asks_for_what_was_granted);
