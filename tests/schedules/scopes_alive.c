@@ -242,13 +242,12 @@ END_TEST
    after the scopes were looked at. */
 START_TEST(J1_a_thread_that_ends_below_is_joined_by_a_join_above)
 {
+	int threads = t_count_threads(), step;
 	struct stepped one;
 	bool more = true;
-	int step;
 
 	for (step = 1; more; step++) {
 		struct guest g = {0, 0};
-		int threads = t_count_threads();
 		struct tree t;
 
 		tree_make(&t, false);
@@ -290,12 +289,11 @@ end_in_steps(evc_coord *c, void *arg)
    Fails when a scope is lit only after its ring. */
 START_TEST(J1_a_thread_in_the_middle_of_its_end_is_joined_by_a_join_above)
 {
+	int threads = t_count_threads(), step, h;
 	bool more = true;
 	struct tree t;
-	int step;
 
 	for (step = 1; more; step++) {
-		int threads = t_count_threads(), h;
 		struct ending e = {.step = step, .hold = -1};
 		struct actor b;
 
