@@ -12,10 +12,8 @@
 #include "workers/group.h"
 #include "workers/metrics.h"
 
-/* Longer than any clock runs. */
-#define AGES (UINT64_MAX / 2)
-/* It is being called. */
-#define NOW UINT64_MAX
+/* It is being called: never, for who comes meanwhile. */
+#define NOW SYNC_FOREVER
 
 struct logger {
 	evc_logger_fn *fn;
@@ -61,13 +59,14 @@ evc__loggers_new(const evc_logger *from, unsigned n, struct evc__loggers **ret)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "loggers: no memory");
 	for (i = 0; i < n; i++) {
-		double ns = from[i].every * 1e9;
+		struct logger *l = &ls->logger[i];
 
-		ls->logger[i].fn = from[i].fn;
-		ls->logger[i].arg = from[i].arg;
-		ls->logger[i].every = !(ns < (double)AGES) ? AGES :
-				      ns > 0 && ns < 1	   ? 1 :
-							     (uint64_t)ns;
+		l->fn = from[i].fn;
+		l->arg = from[i].arg;
+		l->every = evc__ns(from[i].every);
+		/* However little it is, it is not 0. */
+		if (l->every == 0 && from[i].every > 0)
+			l->every = 1;
 	}
 	ls->n = n;
 	*ret = ls;
@@ -99,7 +98,7 @@ give_turn(void *arg)
 	struct logger *l = arg;
 
 	if (l->every != 0)
-		sync_store(&l->next, sync_mono() + l->every);
+		sync_store(&l->next, evc__until_ns(l->every));
 }
 
 static void
