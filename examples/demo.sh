@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# demo.sh - a loaded server stops well: what `make demo` runs.
+# demo.sh - a loaded server stops well, and a cluster whose workers are killed
+# counts right: what `make demo` runs.
 #
 # Needs the built examples `server` and `client`.  Their folder is the first
 # argument, else the environment variable EVC_EXAMPLES, else build/examples
-# beside the folder of this script.  wrk and curl are used when they are there.
+# beside the folder of this script.  wrk and curl are used when they are there,
+# and so is the example `wordcount`.
 #
 # It writes files into a temporary folder, serves them on a free port of
 # 127.0.0.1, and loads the server with
@@ -19,12 +21,16 @@
 # counted against what the server says it began, and against the lines of its
 # log.
 #
+# Then the words of some text are counted by four worker processes, two of which
+# are killed with kill -9 in the middle of it; the sums are compared with those
+# of tr, sort and uniq.
+#
 # Beside what is printed here there are two files when it is over, in the folder
 # EVC_DEMO_DIR (default: the current one): demo-report.txt, what the server and
 # the clients said, and demo-timeline.svg, the stop as a picture: a lane for
 # each thread, loop and scope, and the request as a line through all of them.
 #
-# Exit status: 0; 1 if one request was cut, or if the counts do not agree.
+# Exit status: 0; 1 if one request was cut, or if counts do not agree.
 
 set -u
 
@@ -67,6 +73,59 @@ fail() {
 # number FILE EXPRESSION: the number that the expression's group matches.
 number() {
 	sed -n "s/.*$2.*/\\1/p" "$1" | tail -n 1 | grep . || echo 0
+}
+
+# make_text: some megabytes of it.
+make_text() {
+	mkdir "$tmp/text" || return
+	if ! cat /usr/share/common-licenses/* >"$tmp/some" 2>/dev/null; then
+		awk 'BEGIN {
+			for (i = 0; i < 60000; i++)
+				printf "%c%c%c%s", 97 + i % 26,
+					97 + int(i * i / 7) % 26,
+					97 + int(i / 11) % 26,
+					i % 9 ? " " : "\n"
+		}' >"$tmp/some"
+	fi
+	copies=$((4000000 / $(wc -c <"$tmp/some") + 1))
+	while [ $copies -gt 0 ]; do
+		cp "$tmp/some" "$tmp/text/$copies" || return
+		copies=$((copies - 1))
+	done
+}
+
+# count_words: on the cluster, and by what everybody has.
+count_words() {
+	bar=''
+	[ -t 1 ] && bar=--bar
+	make_text || fail "there is no text"
+	du -sh "$tmp/text" | awk '{ print $1 " of text; each chunk of 64 kB" \
+		" takes 0.1 s longer than it has to" }'
+	{
+		# shellcheck disable=SC2086 # a word, or none
+		"$bin/wordcount" -v $bar -n 4 --kill 2 --nap 0.1 --all \
+			"$tmp/text" 2>&1 >"$tmp/words"
+		echo $? >"$tmp/status"
+	} | tee "$tmp/counting"
+	tr '\r' '\n' <"$tmp/counting" | grep '^wordcount: ' >"$tmp/said"
+	cat "$tmp"/text/* | LC_ALL=C tr -cs '[:alpha:]' '[\n*]' |
+		LC_ALL=C tr '[:upper:]' '[:lower:]' | grep . | LC_ALL=C sort |
+		uniq -c | awk '{ print $1, $2 }' >"$tmp/want"
+	total='{ n += $1 } END { print n + 0 " words, " NR " different ones" }'
+	echo "the cluster has counted         $(awk "$total" "$tmp/words")"
+	echo "tr | sort | uniq -c             $(awk "$total" "$tmp/want")"
+	echo "the most frequent ones          $(sort -k1,1nr "$tmp/words" |
+		awk 'NR <= 5 { printf "%s%s %s", (NR > 1 ? ", " : ""), $2,
+			$1 }')"
+	[ "$(cat "$tmp/status")" -eq 0 ] ||
+		fail "wordcount ends with $(cat "$tmp/status")"
+	[ "$(grep -c 'kill -9' "$tmp/said")" -eq 2 ] ||
+		fail "two workers were to be killed"
+	if cmp "$tmp/words" "$tmp/want"; then
+		echo "the same sum for each word      yes"
+	else
+		fail "the sums are not the same"
+	fi
 }
 
 echo "== files"
@@ -225,6 +284,16 @@ echo "cut                             $cut"
 [ "$received" -eq "$begun" ] ||
 	fail "$begun were begun, $received arrived whole"
 
+: >"$tmp/said"
+if [ -x "$bin/wordcount" ]; then
+	echo
+	echo "== cluster: words, counted by 4 processes, of which 2 are killed"
+	count_words
+else
+	echo
+	echo "== cluster: no $bin/wordcount: left out"
+fi
+
 {
 	sed 's/^/server: /; s/^server: server: /server: /' "$tmp/server"
 	sed 's/^/server: /' "$tmp/server.err"
@@ -232,12 +301,15 @@ echo "cut                             $cut"
 	sed 's/^/client: /; s/^client: client: /client: /' "$tmp/client"
 	echo "begun $begun, answered $answered, logged $logged," \
 		"received whole $received, cut $cut"
+	cat "$tmp/said"
 } >"$report" || fail "$report cannot be written"
 case $(tail -c 8 "$timeline" 2>/dev/null) in
 *"</svg>"*) ;;
 *) fail "there is no timeline in $timeline" ;;
 esac
+echo
 [ $failed -eq 0 ] && echo "demo: no request was cut"
+[ $failed -eq 0 ] && [ -s "$tmp/said" ] && echo "demo: no word is missing"
 echo "demo: the report:   $report"
 echo "demo: the timeline: $timeline"
 exit $failed

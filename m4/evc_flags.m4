@@ -38,8 +38,9 @@ AC_DEFUN([EVC_LINKS_SHARED], [
 	AS_IF([test $evc_links = yes], [$3], [$4])
 ])
 
-dnl EVC_PROBE_LIB_LDFLAGS: sets EVC_LIB_LDFLAGS, how libevcoord is linked: the symbol version script, or a
-dnl libtool export filter where the linker knows none; no undefined symbols.
+dnl EVC_PROBE_LIB_LDFLAGS: sets EVC_LIB_LDFLAGS, how libevcoord is linked: the
+dnl symbol version script, or a libtool export filter where the linker knows none;
+dnl no undefined symbols.  EVC_CLUSTER_LDFLAGS: the same for libevcoord-cluster.
 AC_DEFUN([EVC_PROBE_LIB_LDFLAGS], [
 	AS_ECHO(["EVC_PROBE_1 { global: evc_@<:@a-z@:>@*; local: *; };"]) >conftest.map
 	EVC_LINKS_SHARED([a version script], [-Wl,--version-script,conftest.map],
@@ -48,4 +49,6 @@ AC_DEFUN([EVC_PROBE_LIB_LDFLAGS], [
 	rm -f conftest.map
 	EVC_LINKS_SHARED([-Wl,-z,defs], [-Wl,-z,defs],
 		[AS_VAR_APPEND([EVC_LIB_LDFLAGS], [" -Wl,-z,defs"])])
+	EVC_CLUSTER_LDFLAGS=`AS_ECHO(["$EVC_LIB_LDFLAGS"]) |
+		$SED 's/libevcoord@<:@.@:>@map/libevcoord-cluster.map/'`
 ])

@@ -72,6 +72,68 @@ if [ -e "$libdir/libevcoord.a" ]; then
 		$($pc --static --libs-only-other evcoord)
 fi
 
+# The cluster's library, where it was built.
+if [ -e "$libdir/pkgconfig/evcoord-cluster.pc" ]; then
+	[ "$($pc --modversion evcoord-cluster)" = "$version" ] ||
+		die "evcoord-cluster.pc does not say version $version"
+	cat >"$tmp/use.c" <<'END'
+#include <evcoord.h>
+#include <evcoord/cluster.h>
+#include <stdio.h>
+
+static evc_status
+add(evc_exec *x, void *arg)
+{
+	int a, b;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[ii]", &a, &b) < 0)
+		return EVC_INVALID_ARGUMENT;
+	return evc_exec_return(x, "i", a + b);
+}
+
+int
+main(void)
+{
+	static const evc_function functions[] = { { .name = "add",
+						    .fn = add } };
+	evc_cluster_config k = { .functions = functions, .n_functions = 1 };
+	evc_cluster *cluster;
+	evc_remote *r;
+	evc_value v;
+	evc_coord *c;
+	int sum;
+
+	if (evc_new(NULL, NULL, &c) < 0 ||
+	    evc_cluster_open(c, "threads://2", &k, &cluster) < 0 ||
+	    evc_schedule_pack(cluster, "add", NULL, &r, "[ii]", 4, 3) != 0 ||
+	    evc_remote_fetch(r, 60, &v) != 0 ||
+	    evc_unpack(&v, "i", &sum) < 0 || sum != 7)
+		return 1;
+	evc_remote_free(r);
+	evc_cluster_close(cluster);
+	if (evc_finish(c, evc_join(c, NULL, NULL)) != 0)
+		return 1;
+	puts(evc_version());
+	return 0;
+}
+END
+	if [ -e "$libdir/libevcoord-cluster.so" ]; then
+		# shellcheck disable=SC2046
+		builds "cluster's shared" \
+			$($pc --cflags --libs evcoord-cluster) \
+			"-Wl,-rpath,$libdir"
+	fi
+	if [ -e "$libdir/libevcoord-cluster.a" ]; then
+		# shellcheck disable=SC2046
+		builds "cluster's static" $($pc --cflags evcoord-cluster) \
+			"$libdir/libevcoord-cluster.a" "$libdir/libevcoord.a" \
+			$($pc --static --libs-only-l evcoord-cluster |
+				sed 's/-levcoord-cluster//; s/-levcoord//') \
+			$($pc --static --libs-only-other evcoord-cluster)
+	fi
+fi
+
 names=$(sed -n 's/^evc_\([a-z_]*\)(.*/evc_\1/p; s/^EVC_API.*[ *]\(evc_[a-z_]*\)(.*/\1/p' \
 	"$includedir"/evcoord/*.h)
 [ -n "$names" ] || die "no function was found in $includedir/evcoord"

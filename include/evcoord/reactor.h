@@ -109,6 +109,17 @@ EVC_API struct ev_loop *
 evc_reactor_loop(const evc_reactor *r);
 
 /*
+ * Is the caller the thread that the loop belongs to, the one that attached it?
+ *
+ * Thread:    any, but not while the reactor is being detached.
+ * Ownership: nothing changes hands.
+ * Returns:   true on that thread; false elsewhere, and for NULL.
+ * Since:     0.1
+ */
+EVC_API bool
+evc_reactor_is_here(const evc_reactor *r);
+
+/*
  * The coordinator of a reactor.
  *
  * Thread:    any.

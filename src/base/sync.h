@@ -128,6 +128,8 @@ sync_futex_wait_(const volatile void *word, uint32_t seen, uint64_t ns)
 /* ---- descriptors and processes ---- */
 
 #include "base/sync_fd.h"
+#include "base/sync_file.h"
+#include "base/sync_spawn.h"
 
 /* ---- threads ---- */
 

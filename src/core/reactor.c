@@ -179,3 +179,9 @@ evc_reactor_coord(const evc_reactor *r)
 {
 	return r != NULL ? r->c : NULL;
 }
+
+bool
+evc_reactor_is_here(const evc_reactor *r)
+{
+	return r != NULL && r->tid == evc__tid();
+}

@@ -59,9 +59,22 @@ words() {
 	echo "(^|[^A-Za-z0-9_])($1)"
 }
 
-# api_names: the functions that the public headers declare with EVC_API.
+# headers_of LIBRARY: its public headers.
+headers_of() {
+	for header in include/evcoord.h include/evcoord/*.h; do
+		case $header in
+		*/cluster.h|*/engine.h|*/value.h|*/worker.h)
+			of=libevcoord-cluster ;;
+		*)
+			of=libevcoord ;;
+		esac
+		[ $of != "$1" ] || echo "$header"
+	done
+}
+
+# api_names HEADER...: the functions that these declare with EVC_API.
 api_names() {
-	code include/evcoord.h include/evcoord/*.h |
+	code "$@" |
 		sed 's/^[^:]*:[0-9]*://' |
 		awk '
 		/^[ \t]*#/ { more = /\\$/; next }

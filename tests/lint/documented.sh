@@ -22,7 +22,7 @@ for header in include/evcoord.h include/evcoord/*.h; do
 	}' "$header"
 done | broken_lines "comments of public functions"
 
-api_names >"$tmp/declared"
+api_names include/evcoord.h include/evcoord/*.h >"$tmp/declared"
 [ -s "$tmp/declared" ] || broken "no EVC_API declaration was found"
 
 # PAGE NAME, for each name in a NAME section.
@@ -30,9 +30,11 @@ for page in man/*.[37]; do
 	name=${page##*/}
 	awk -v page="${name%.[37]}" '
 	/^\.Sh / { inside = $2 == "NAME" }
-	# Pages of section 7 that are about something else name themselves.
+	# Pages about something else, of section 7 or called evcoord-, name
+	# themselves.
 	inside && /^\.Nm / && $2 != page { print page, $2 }
-	inside && /^\.Nm / && $2 == page && FILENAME ~ /3$/ { print page, $2 }
+	inside && /^\.Nm / && $2 == page && FILENAME ~ /3$/ &&
+		page !~ /^evcoord-/ { print page, $2 }
 	' "$page"
 done | sort >"$tmp/named"
 sed 's/^[^ ]* //' "$tmp/named" | sort >"$tmp/names"

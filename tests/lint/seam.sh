@@ -10,7 +10,8 @@
 need src/base/sync.h src/core/coord.c
 
 find src -name '*.[ch]' ! -path src/base/sync.h \
-	! -path src/base/sync_fd.h | sort >"$tmp/files"
+	! -path src/base/sync_fd.h ! -path src/base/sync_file.h \
+	! -path src/base/sync_spawn.h | sort >"$tmp/files"
 code $(cat "$tmp/files") >"$tmp/code"
 
 call='[ \t]*\('

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wordcount.h - what the parts of wordcount know of each other.
+ *
+ *   wordcount.c          the program: the loop, the end
+ *   wordcount_options.c  the command line
+ *   wordcount_files.c    finds the files, and what is left to do of them
+ *   wordcount_count.c    counts the words of one chunk: what a worker runs
+ *   wordcount_words.c    the sums, taken from the cluster and printed
+ *   wordcount_kill.c     --kill: kills workers in the middle of it
+ */
+#ifndef EXAMPLES_WORDCOUNT_H
+#define EXAMPLES_WORDCOUNT_H
+
+#include <evcoord.h>
+#include <evcoord/cluster.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bar.h"
+
+#define WORKERS_MOST 256
+/* Bytes of a chunk.  A word belongs to the chunk that it begins in, so nobody
+   has to look for borders first. */
+#define CHUNK 65536
+/* Letters of a word; of a longer one only these count. */
+#define WORD_MOST 250
+/* The name of a variable, with its 0 byte. */
+#define KEY_ROOM 256
+
+struct options {
+	unsigned n_workers, n_kill, top; /* top 0: all */
+	const char *checkpoint;
+	double every, nap;
+	bool bar, is_verbose;
+	char **paths;
+	unsigned n_paths;
+};
+
+struct file {
+	char *path;
+	uint64_t size;
+};
+
+struct chunk {
+	uint32_t file;  /* which one */
+	uint64_t at;    /* bytes from its beginning */
+};
+
+/* What there is to count. */
+struct files {
+	struct file *files;
+	struct chunk *chunks; /* left to do */
+	size_t n_files, n_chunks, n_old; /* n_old: a checkpoint has them */
+};
+
+struct word {
+	char *text;
+	uint64_t count;
+};
+
+struct words {
+	struct word *words; /* in their order */
+	size_t n;
+};
+
+struct wordcount {
+	const struct options *o;
+	evc_coord *c;
+	evc_cluster *cluster;   /* NULL: it is over */
+	struct files files;
+	size_t next;            /* the chunk to be scheduled */
+	bool is_up[WORKERS_MOST]; /* its workers */
+	unsigned n_lost;
+	struct bar bar;
+	/* at the end */
+	bool is_over;
+	evc_status result;      /* of the cluster */
+	char why[256];          /* it is not 0 */
+	evc_cluster_info info;
+	struct words words;
+	double began, took;
+};
+
+/* A line to standard error; beside a bar, too. */
+void say(struct wordcount *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- wordcount_options.c ---- */
+
+/* Ends the program when they are wrong. */
+void options_read(struct options *o, int argc, char **argv);
+
+/* ---- wordcount_files.c ---- */
+
+/* All files in these trees; false and a line to standard error. */
+bool files_find(struct files *f, char **paths, unsigned n_paths);
+/* A checkpoint knows what it is of: of something else its sums would be wrong,
+   and this is -EVC_ABORTED. */
+evc_status files_compare(evc_cluster *cluster, char **paths,
+			 unsigned n_paths);
+/* What is left to do, as far as the cluster's variables know. */
+bool files_plan(struct files *f, evc_cluster *cluster);
+/* The variable that says that a chunk is done. */
+void files_key(char key[KEY_ROOM], const struct files *f,
+	       const struct chunk *c);
+void files_free(struct files *f);
+
+/* ---- wordcount_count.c ---- */
+
+/* The function that counts: [PATH, AT, SIZE, KEY, NAP]. */
+#define COUNT "count"
+#define COUNT_FORMAT "[s U U s d]"
+/* Be a worker: the exit status. */
+int count_worker(void);
+
+/* ---- wordcount_words.c ---- */
+
+/* The variable of a word is this and the word. */
+#define WORD_PREFIX "w:"
+/* From the cluster's variables; false: no memory. */
+bool words_collect(struct words *words, evc_cluster *cluster);
+/* The most frequent ones; top 0: all, in the order of the words.  0, or an
+   errno value. */
+int words_print(struct words *words, unsigned top);
+void words_free(struct words *words);
+
+/* ---- wordcount_kill.c ---- */
+
+/* Is a worker to be killed when this chunk is done? */
+bool kill_is_due(const struct wordcount *w, size_t chunk);
+/* Then let it happen. */
+evc_status kill_after(struct wordcount *w, evc_remote *remote);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wordcount_options.c - the command line.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "wordcount.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static _Noreturn void
+usage(void)
+{
+	fputs("usage: wordcount [-n N] [--checkpoint FILE] [--every SECONDS] "
+	      "[--bar]\n"
+	      "                 [--top K | --all] [--kill N] [--nap SECONDS] "
+	      "[-v] DIR...\n", stderr);
+	exit(2);
+}
+
+static double
+number(const char *text, double least, double most)
+{
+	char *end;
+	double d = strtod(text, &end);
+
+	if (end == text || *end || !(d >= least && d <= most))
+		usage();
+	return d;
+}
+
+void
+options_read(struct options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "checkpoint", required_argument, NULL, 'c' },
+		{ "every", required_argument, NULL, 'e' },
+		{ "bar", no_argument, NULL, 'b' },
+		{ "top", required_argument, NULL, 't' },
+		{ "all", no_argument, NULL, 'a' },
+		{ "kill", required_argument, NULL, 'k' },
+		{ "nap", required_argument, NULL, 's' },
+		{ 0 }
+	};
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int opt;
+
+	*o = (struct options){
+		.n_workers = cpus > 0 && cpus <= WORKERS_MOST ?
+			     (unsigned)cpus : 2,
+		.every = 5,
+		.top = 10,
+	};
+	while ((opt = getopt_long(argc, argv, "n:v", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'n':
+			o->n_workers = (unsigned)number(optarg, 1,
+							WORKERS_MOST);
+			break;
+		case 'c':
+			o->checkpoint = optarg;
+			break;
+		case 'e':
+			o->every = number(optarg, 0.01, 1e6);
+			break;
+		case 'b':
+			o->bar = true;
+			break;
+		case 't':
+			o->top = (unsigned)number(optarg, 1, 1e9);
+			break;
+		case 'a':
+			o->top = 0;
+			break;
+		case 'k':
+			o->n_kill = (unsigned)number(optarg, 0, 1000);
+			break;
+		case 's':
+			o->nap = number(optarg, 0, 3600);
+			break;
+		case 'v':
+			o->is_verbose = true;
+			break;
+		default:
+			usage();
+		}
+	}
+	if (optind == argc)
+		usage();
+	o->paths = argv + optind;
+	o->n_paths = (unsigned)(argc - optind);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wordcount_words.c - the sums, when all is counted.
+ */
+#include "wordcount.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct collected {
+	struct words *words;
+	bool is_short; /* of memory */
+};
+
+static bool
+add(struct words *words, const char *text, double count)
+{
+	struct word *w;
+
+	/* A power of two has no room left. */
+	if ((words->n & (words->n - 1)) == 0) {
+		w = realloc(words->words, (words->n ? 2 * words->n : 1) *
+			    sizeof(*w));
+		if (w == NULL)
+			return false;
+		words->words = w;
+	}
+	w = &words->words[words->n];
+	w->text = strdup(text);
+	w->count = (uint64_t)count;
+	if (w->text == NULL)
+		return false;
+	words->n++;
+	return true;
+}
+
+/* One variable; they come in the order of their names. */
+static bool
+collect(const char *name, const evc_value *value, void *arg)
+{
+	struct collected *c = arg;
+	double count;
+
+	if (strncmp(name, WORD_PREFIX, strlen(WORD_PREFIX)) != 0 ||
+	    evc_unpack(value, "d", &count) < 0)
+		return true;
+	c->is_short = !add(c->words, name + strlen(WORD_PREFIX), count);
+	return !c->is_short;
+}
+
+bool
+words_collect(struct words *words, evc_cluster *cluster)
+{
+	struct collected c = { .words = words };
+
+	return evc_variable_each(cluster, collect, &c) == 0 && !c.is_short;
+}
+
+/* The more frequent first, then in the order of the words. */
+static int
+compare(const void *a, const void *b)
+{
+	const struct word *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return strcmp(x->text, y->text);
+}
+
+int
+words_print(struct words *words, unsigned top)
+{
+	size_t i, n = words->n;
+
+	if (top > 0 && n > 0)
+		qsort(words->words, n, sizeof(*words->words), compare);
+	if (top > 0 && top < n)
+		n = top;
+	for (i = 0; i < n; i++)
+		printf("%" PRIu64 " %s\n", words->words[i].count,
+		       words->words[i].text);
+	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : errno;
+}
+
+void
+words_free(struct words *words)
+{
+	size_t i;
+
+	for (i = 0; i < words->n; i++)
+		free(words->words[i].text);
+	free(words->words);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Engines: what carries a cluster's functions to its workers.
+ *
+ * The cluster owns the queue, the outcomes, the errors and what is to be built
+ * on the workers; an engine owns workers, their lives and the way to them.  It
+ * pulls: when a worker has room it asks for functions (take), and the cluster
+ * says when it is worth asking (wake).
+ *
+ *     cluster --ops--> engine      open, wake, cancel, kill, leave, close
+ *     cluster <--sink-- engine     up, defs, take, finished, lost, gone, closed
+ *
+ * Ops but open and close are called under the cluster's lock, by any thread:
+ * they take note, ring the engine's own loop or threads, and return; they call
+ * no sink.  The sink may be called by any thread that holds no lock which an op
+ * takes.  All calls about one worker come one after the other.
+ *
+ * A worker's life: up; then, again and again, defs until there are none, take,
+ * finished; then fenced (it completes nothing more) and gone (it is proven not to
+ * run), or gone at once.  What it had taken then is lost: the cluster knows and
+ * needs no other word.
+ */
+#ifndef EVCOORD_ENGINE_H
+#define EVCOORD_ENGINE_H
+
+#include <evcoord/cluster.h>
+#include <evcoord/post.h>
+
+EVC_BEGIN_DECLS_
+
+typedef struct evc_engine evc_engine;
+typedef struct evc_engine_ops evc_engine_ops;
+
+enum {
+	EVC_ENGINE_ABI = 1,
+
+	/* evc_engine_ops.caps */
+	EVC_ENGINE_CALLS = 1 << 0,     /* workers share the cluster's memory */
+	EVC_ENGINE_DEADLINES = 1 << 1, /* ends a function that takes too long */
+	EVC_ENGINE_KILLS = 1 << 2,     /* can end a worker: nothing is ever
+					  given up while it runs */
+
+	/* evc_engine_ops.wake */
+	EVC_ENGINE_ANY = -1 /* a worker that does not matter which */
+};
+
+/* A remote among the arguments, with its result. */
+typedef struct evc_engine_input {
+	uint64_t id; /* as in the arguments; of one result always the same */
+	evc_value value;
+} evc_engine_input;
+
+/* A function to run.  The struct is the engine's; what it points to stays until
+   the task is finished or overdue, or its worker gone. */
+typedef struct evc_engine_task {
+	uint64_t n;           /* of this attempt; greater than all before */
+	uint64_t id;          /* of its remote: its result's, as an input */
+	const char *function;
+	evc_exec_fn *call;    /* of evc_schedule_call, else NULL */
+	void *call_arg;
+	evc_value args, kwargs;
+	const evc_engine_input *inputs;
+	unsigned n_inputs;
+	unsigned attempt;     /* 1 for the first */
+	unsigned flags;       /* EVC_TRANSACTIONAL */
+	double deadline;      /* seconds a run may take; 0: any time */
+	uint64_t reserved_[4];
+} evc_engine_task;
+
+/* What was done to a variable. */
+enum {
+	EVC_VARIABLE_ADD = 1,
+	EVC_VARIABLE_SET = 2,
+	EVC_VARIABLE_GET = 3,
+	EVC_VARIABLE_COMPARE_SET = 4
+};
+
+typedef struct evc_engine_update {
+	unsigned op;         /* EVC_VARIABLE_... */
+	const char *name;
+	double by;           /* of an addition */
+	evc_value value;     /* to be set */
+	evc_value expected;  /* size 0: it must not be there */
+} evc_engine_update;
+
+/* How an attempt ended. */
+typedef struct evc_engine_result {
+	uint64_t n;
+	evc_status code;
+	unsigned kind;       /* EVC_FAILED_FUNCTION or EVC_FAILED_INPUT; 0 with
+				code 0 */
+	const char *text;    /* NULL: none */
+	evc_value value;
+	/* Of a transactional function: made if this result counts, and then all
+	   at once. */
+	const evc_engine_update *updates;
+	unsigned n_updates;
+	double took;         /* seconds it ran; < 0: it has not begun, and is
+				given back: after a cancel, or at any time,
+				because another worker may be sooner */
+	uint64_t reserved_[4];
+} evc_engine_result;
+
+/* What is to be built on a worker, or, function NULL and of 0, dropped there. */
+typedef struct evc_engine_def {
+	uint64_t id;
+	unsigned kind;        /* EVC_DEF_... */
+	const char *name;
+	const char *function; /* NULL for an iterator and a dataset of elements */
+	evc_value args;       /* of the function; of a dataset of elements, them;
+				 of an iterator nil */
+	uint64_t of;          /* an iterator: its dataset */
+	const char *map;      /* of evc_dataset_opts; NULL: none */
+	uint64_t repeat, seed;
+	bool shuffle;
+	uint64_t reserved_[4];
+} evc_engine_def;
+
+enum {
+	EVC_DEF_VALUE = 1,
+	EVC_DEF_DATASET = 2,
+	EVC_DEF_ELEMENTS = 3,
+	EVC_DEF_ITERATOR = 4,
+	EVC_DEF_DROP = 5
+};
+
+/* Engine to cluster.  core is the one of evc_engine_env; worker is an index
+   below the number of workers that the engine has announced. */
+typedef struct evc_engine_sink {
+	unsigned abi; /* EVC_ENGINE_ABI */
+
+	/* There are, or will be, so many workers: before any other call, and
+	   again when there are more.  They are STARTING.  false: no memory. */
+	bool (*workers)(void *core, unsigned n);
+	/* What workers can run; other names are refused from now on, unless
+	   another call tells them.  Before `up` of the worker that has told
+	   them, or sooner. */
+	void (*names)(void *core, const char *const *functions, unsigned n);
+	/* A worker is up.  name: NULL = "worker INDEX".  where: "pid 123". */
+	void (*up)(void *core, unsigned worker, const char *name,
+		   const char *where);
+	/* The next thing to build or to drop on this worker.  false: there is
+	   none.  What *ret_def points to stays until `built` for it was called
+	   (for a drop: until the next call of defs). */
+	bool (*defs)(void *core, unsigned worker, evc_engine_def *ret_def);
+	/* It was built, or could not be (code > 0): then the worker itself
+	   fails functions that use it with EVC_FAILED_INPUT. */
+	void (*built)(void *core, unsigned worker, uint64_t id, evc_status code,
+		      double seconds);
+	/* Functions for this worker, `most` at most: how many there are, filled
+	   into tasks.  0 also while something is to be built: look at defs
+	   first. */
+	unsigned (*take)(void *core, unsigned worker, evc_engine_task *tasks,
+			 unsigned most);
+	/* Attempts of this worker that have ended.  Results of ones that were
+	   given up are counted and dropped.  Everything is copied. */
+	void (*finished)(void *core, unsigned worker,
+			 const evc_engine_result *results, unsigned n);
+	/* A function of this worker ends its worker because it took longer than
+	   its deadline: it has failed with EVC_DEADLINE_EXCEEDED.  fenced and
+	   gone follow. */
+	void (*overdue)(void *core, unsigned worker, uint64_t n);
+	/* It completes nothing more, but may still run: nobody's join returns
+	   until it is gone. */
+	void (*fenced)(void *core, unsigned worker, const char *why);
+	/* It does not run: what it has taken begins again elsewhere.  why says
+	   what happened, and its last words.  ran: the oldest that it had taken
+	   may have been its death, which is counted. */
+	void (*gone)(void *core, unsigned worker, const char *why, bool ran);
+	/* A variable, at once.  For EVC_VARIABLE_ADD *ret_now (may be NULL) is
+	   the new value; for _GET *ret_value, which is the caller's. */
+	evc_status (*variable)(void *core, const evc_engine_update *u,
+			       double *ret_now, evc_value *ret_value);
+	/* Nothing will come from this engine any more, whatever happens: why,
+	   for an error (EVC_UNAVAILABLE). */
+	void (*down)(void *core, const char *why);
+	/* The last call: all workers are gone, `close` may come. */
+	void (*closed)(void *core);
+} evc_engine_sink;
+
+/* What an engine is opened with; valid during open but for scope, reactor, sink
+   and core, which stay until close, and functions. */
+typedef struct evc_engine_env {
+	evc_coord *scope;
+	evc_reactor *reactor;   /* of the cluster's loop */
+	evc_loop *loop;         /* the same, to post to */
+	const char *uri, *place; /* the whole; what stands between :// and ? */
+	const char *const *options; /* NAME=VALUE, decoded, as they came; NULL
+				       at the end */
+	const evc_function *functions;
+	unsigned n_functions;
+	double lease, grace;    /* seconds, no 0 any more */
+	size_t max_frame;
+	const evc_engine_sink *sink;
+	void *core;
+	uint64_t reserved_[8];
+} evc_engine_env;
+
+struct evc_engine_ops {
+	unsigned abi;       /* EVC_ENGINE_ABI */
+	unsigned caps;      /* EVC_ENGINE_CALLS ... */
+	const char *scheme; /* "threads" */
+	const char *usage;  /* "threads://N", for texts */
+	/* The options it knows, NULL at the end; NULL: none.  Others are
+	   refused. */
+	const char *const *options;
+	/* Start workers; returns before they are up.  On refusal nothing is
+	   left.  Any thread. */
+	evc_status (*open)(const evc_engine_env *env, evc_engine **ret_engine);
+	/* There may be something to take, to build or to drop for this worker,
+	   or for any (EVC_ENGINE_ANY). */
+	void (*wake)(evc_engine *engine, int worker);
+	/* All attempts up to this number are to be stopped: those that have not
+	   begun are given back (a result with took < 0), those that run are
+	   told. */
+	void (*cancel)(evc_engine *engine, uint64_t upto);
+	/* The same of one attempt. */
+	void (*cancel_one)(evc_engine *engine, unsigned worker, uint64_t n);
+	/* End this worker, for a function in it that does not stop: fenced and
+	   gone follow.  NULL without EVC_ENGINE_KILLS. */
+	void (*kill)(evc_engine *engine, unsigned worker);
+	/* A result of 1 KiB or more that was an input, or could have been one,
+	   is not needed any more.  May be NULL. */
+	void (*forget)(evc_engine *engine, uint64_t id);
+	/* Nothing is queued and nothing will be: end all workers, those that run
+	   something when it has returned; then sink->closed. */
+	void (*leave)(evc_engine *engine);
+	/* After sink->closed.  Any thread. */
+	void (*close)(evc_engine *engine);
+	uint64_t reserved_[8];
+};
+
+EVC_END_DECLS_
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Values: what a cluster's functions are given and what they give back.  Each
+ * is one MessagePack value, made and read by a format.
+ *
+ *	evc_pack(&v, "[i {path:s size:U}]", 7, "/etc/motd", size);
+ *	evc_unpack(&v, "[i {path:S}]", &number, &path, &path_len);
+ *
+ * A format is one value (evc_pack: of none, "", comes nil); spaces and commas
+ * are for the eye.
+ *
+ *            evc_pack takes               evc_unpack fills
+ *   n        nothing: nil                 nothing: it must be nil
+ *   b        int                          int *, 0 or 1
+ *   i u      int, unsigned                int *, unsigned *
+ *   I U      int64_t, uint64_t            int64_t *, uint64_t *
+ *   d        double                       double *, of a whole number too
+ *   s        const char *, NULL is nil    char *, size_t: copied there, with a
+ *                                         0 byte; it must fit
+ *   S        const char *, size_t         const char **, size_t *
+ *   B        const void *, size_t         const void **, size_t *
+ *   v        const evc_value *            evc_value *
+ *   *        -                            nothing: it may be anything
+ *   r        evc_remote *                 -
+ *   w        const evc_per_worker *       evc_local **, in a function alone
+ *   [ ]      an array of what stands      the same; "..." before the ] says
+ *            inside                       that there may be more
+ *   { }      a map of KEY:TYPE; the KEY   the same; KEY?:TYPE may be missing,
+ *            is a word, or % for a        and is then left as it is; entries
+ *            const char * of its own      that are not named are passed over
+ *
+ * What S, B and v fill points into the value that is read.  A whole number that
+ * does not fit its type, and a type that is not the one asked for, is refused.
+ */
+#ifndef EVCOORD_VALUE_H
+#define EVCOORD_VALUE_H
+
+#include <evcoord/types.h>
+
+#include <stddef.h>
+
+EVC_BEGIN_DECLS_
+
+typedef struct evc_remote evc_remote;
+typedef struct evc_per_worker evc_per_worker;
+typedef struct evc_local evc_local;
+
+enum {
+	EVC_VALUE_DEPTH = 32 /* arrays and maps inside each other, at most */
+};
+
+/*
+ * One whole MessagePack value; NULL, 0 stands for nil.  What evc_pack and the
+ * calls that return one have made is given back by evc_value_free; of one that
+ * the program made by other means the memory stays its own.
+ */
+typedef struct evc_value {
+	const void *data;
+	size_t size;
+} evc_value;
+
+/* What stands outermost in a value: evc_value_type */
+enum {
+	EVC_VALUE_NIL = 1,
+	EVC_VALUE_BOOL = 2,
+	EVC_VALUE_INTEGER = 3,
+	EVC_VALUE_DOUBLE = 4,
+	EVC_VALUE_STRING = 5,
+	EVC_VALUE_BINARY = 6,
+	EVC_VALUE_ARRAY = 7,
+	EVC_VALUE_MAP = 8,
+	EVC_VALUE_REMOTE = 9,     /* an evc_remote stands for its result */
+	EVC_VALUE_PER_WORKER = 10 /* what each worker has its own of */
+};
+
+/*
+ * Make a value by a format.
+ *
+ * Thread:    any.
+ * Ownership: *ret_value is the caller's, for evc_value_free; everything is
+ *            copied.  A remote or a per-worker value in it is a name, which
+ *            keeps nothing alive: it has to be there still when the value is
+ *            scheduled or fetched.
+ * Returns:   0; -EVC_INVALID_ARGUMENT for a format that is none, deeper than
+ *            EVC_VALUE_DEPTH, or with "v" of bytes that are no value;
+ *            -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_pack(evc_value *ret_value, const char *format, ...);
+
+/*
+ * Read a value by a format.  What was filled before a mismatch stays filled.
+ *
+ * Thread:    any.
+ * Ownership: what S, B and v fill points into value.
+ * Returns:   0; -EVC_INVALID_ARGUMENT when the value is another one - the text
+ *            of evc_last_error says where - or when the format is none;
+ *            -EVC_NOT_FOUND for a missing key; -EVC_OUT_OF_RANGE for a number
+ *            or a text that does not fit; -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_unpack(const evc_value *value, const char *format, ...);
+
+/*
+ * Give back what evc_pack, or another call that returns a value, has made.
+ *
+ * Thread:    any.
+ * Ownership: *value is nil afterwards; NULL and nil are fine.
+ * Returns:   nothing.
+ * Since:     0.1
+ */
+EVC_API void
+evc_value_free(evc_value *value);
+
+/*
+ * A copy of a value.
+ *
+ * Thread:    any.
+ * Ownership: *ret_value is the caller's, for evc_value_free.
+ * Returns:   0; -EVC_INVALID_ARGUMENT when it is no value;
+ *            -EVC_RESOURCE_EXHAUSTED.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_value_copy(evc_value *ret_value, const evc_value *value);
+
+/*
+ * Is this one whole value: are all lengths inside, nothing behind it, and is it
+ * no deeper than EVC_VALUE_DEPTH?  For bytes from elsewhere.
+ *
+ * Thread:    any.
+ * Ownership: nothing changes hands.
+ * Returns:   0; -EVC_INVALID_ARGUMENT, and evc_last_error says what and where.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_value_check(const evc_value *value);
+
+/*
+ * What stands outermost in a value.
+ *
+ * Thread:    any.
+ * Ownership: nothing changes hands.
+ * Returns:   EVC_VALUE_...; 0 for what is no value.
+ * Since:     0.1
+ */
+EVC_API unsigned
+evc_value_type(const evc_value *value);
+
+/*
+ * How many elements an array, or entries a map, has.
+ *
+ * Thread:    any.
+ * Ownership: nothing changes hands.
+ * Returns:   the number; 0 for everything else.
+ * Since:     0.1
+ */
+EVC_API size_t
+evc_value_count(const evc_value *value);
+
+/*
+ * An element of an array; of a map, the value of an entry.  To walk from the
+ * first to the last takes time in proportion to the square of their number:
+ * evc_value_next is for that.
+ *
+ * Thread:    any.
+ * Ownership: *ret_element points into value.
+ * Returns:   0; -EVC_OUT_OF_RANGE past the end; -EVC_INVALID_ARGUMENT when it
+ *            is neither.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_value_at(const evc_value *value, size_t index, evc_value *ret_element);
+
+/*
+ * Walk an array or a map: *at is 0 for the first, and the library's from then
+ * on.
+ *
+ * Thread:    any.
+ * Ownership: *ret_key (of a map; else nil) and *ret_element point into value;
+ *            either may be NULL.
+ * Returns:   true with the next one; false at the end, and for what is neither.
+ * Since:     0.1
+ */
+EVC_API bool
+evc_value_next(const evc_value *value, size_t *at, evc_value *ret_key,
+	       evc_value *ret_element);
+
+/*
+ * Write a value as text, as JSON where that can be, for logs and for people.
+ *
+ * Thread:    any.
+ * Ownership: nothing changes hands.
+ * Returns:   as snprintf: the length of the whole text, whatever fitted.
+ * Since:     0.1
+ */
+EVC_API size_t
+evc_value_print(const evc_value *value, char *buf, size_t n);
+
+EVC_END_DECLS_
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The part of the seam that has to do with processes that are started, and with
+ * the sockets and pipes between them and us; included by base/sync.h alone,
+ * whose rules hold.
+ */
+#ifndef EVC_BASE_SYNC_SPAWN_H
+#define EVC_BASE_SYNC_SPAWN_H
+
+#include <spawn.h>
+#include <sys/prctl.h>
+
+/* Two ends of a stream, or two of a pipe: 0, or -1 and errno. */
+#define sync_socketpair(fds) \
+	(SEAM_FAILS("socketpair") ? \
+		 -1 : \
+		 socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, (fds)))
+#define sync_pipe(fds) \
+	(SEAM_FAILS("pipe") ? -1 : pipe2((fds), O_CLOEXEC))
+/* Another number for the same file, `least` or greater; or -1 and errno. */
+#define sync_fd_above(fd, least) \
+	(SEAM_FAILS("fd_above") ? \
+		 -1 : \
+		 fcntl((fd), F_DUPFD_CLOEXEC, (least)))
+/* Of one end of a pipe, or of a descriptor that was inherited. */
+#define sync_fd_nonblock(fd) \
+	((void)SEAM("fd_nonblock"), \
+	 (void)fcntl((fd), F_SETFL, fcntl((fd), F_GETFL) | O_NONBLOCK))
+/* 0, or -1 and errno when there is no such descriptor. */
+#define sync_fd_cloexec(fd) \
+	(SEAM_FAILS("fd_cloexec") ? -1 : fcntl((fd), F_SETFD, FD_CLOEXEC))
+
+/* Bare system calls: no cancellation points, and no signal for a stream whose
+   other end is gone.  How much it was, 0 at the end, or -1 and errno; the first
+   two never wait. */
+#define sync_recv(fd, buf, n) \
+	(SEAM_FAILS("recv") ? \
+		 -1 : \
+		 (ssize_t)syscall(SYS_recvfrom, (fd), (buf), (n), \
+				  MSG_DONTWAIT, NULL, NULL))
+#define sync_send(fd, buf, n) \
+	(SEAM_FAILS("send") ? \
+		 -1 : \
+		 (ssize_t)syscall(SYS_sendto, (fd), (buf), (n), \
+				  MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0))
+#define sync_recv_wait(fd, buf, n) \
+	(SEAM_FAILS("recv_wait") ? \
+		 -1 : \
+		 (ssize_t)syscall(SYS_recvfrom, (fd), (buf), (n), 0, NULL, \
+				  NULL))
+#define sync_send_wait(fd, buf, n) \
+	(SEAM_FAILS("send_wait") ? \
+		 -1 : \
+		 (ssize_t)syscall(SYS_sendto, (fd), (buf), (n), MSG_NOSIGNAL, \
+				  NULL, 0))
+/* how: SHUT_RD ... */
+#define sync_shutdown(fd, how) \
+	((void)SEAM("shutdown"), (void)shutdown((fd), (how)))
+
+/* 0 or an errno value, as posix_spawn. */
+#define sync_spawn(pid, path, actions, attr, argv, envp) \
+	(SEAM_FAILS("spawn") ? \
+		 errno : \
+		 posix_spawn((pid), (path), (actions), (attr), (argv), \
+			     (envp)))
+/* This process gets sig when the thread that started it ends: 0, or -1 and
+   errno. */
+#define sync_parent_death(sig) \
+	(SEAM_FAILS("parent_death") ? -1 : prctl(PR_SET_PDEATHSIG, (sig)))
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When variables go to a file and come back: by a call, every so often, and at
+ * the end.
+ *
+ * Saves come one after the other, from the look at the variables to the file's
+ * place: else an older state could take the place of a newer one.  The lock for
+ * that is held by who waits for the disk, and by nobody else.
+ */
+#include "cluster/cluster.h"
+
+#include <math.h>
+
+static bool
+is_checkpoint(const evc_cluster *cl, const char *path)
+{
+	return cl->config.checkpoint != NULL &&
+	       strcmp(path, cl->config.checkpoint) == 0;
+}
+
+/* if_changed: only if it is not what stands there already. */
+static evc_status
+save(evc_cluster *cl, const char *path, bool if_changed)
+{
+	struct variables *v = &cl->vars;
+	evc_value packed = { NULL, 0 };
+	uint64_t changes;
+	evc_status st;
+
+	sync_lock(&v->saving);
+	if (if_changed && evc__variables_n_changes(v) == v->saved) {
+		sync_unlock(&v->saving);
+		return 0;
+	}
+	st = evc__variables_pack(v, &packed, &changes);
+	if (st == 0)
+		st = evc__snapshot_write(path, &packed);
+	if (st == 0 && is_checkpoint(cl, path))
+		v->saved = changes;
+	sync_unlock(&v->saving);
+	evc_value_free(&packed);
+	return st;
+}
+
+static evc_status
+load(evc_cluster *cl, const char *path, bool *ret_old)
+{
+	char why[TEXT_ROOM];
+	evc_value packed;
+	evc_status st = evc__snapshot_read(path, &packed, ret_old);
+
+	if (st < 0)
+		return st;
+	st = evc__variables_unpack(&cl->vars, &packed);
+	evc_value_free(&packed);
+	if (st == -EVC_INVALID_ARGUMENT) {
+		evc__copy(why, sizeof why, evc_last_error());
+		st = evc_refuse(-EVC_DATA_LOSS, "%s%s holds no variables: %s",
+				path, *ret_old ? ".old" : "", why);
+	}
+	if (st == 0 && *ret_old)
+		evc_log(cl->scope, EVC_LOG_WARNING, NULL,
+			"%s is damaged or not there: %s.old was loaded", path,
+			path);
+	return st;
+}
+
+/* ---- every so often ---- */
+
+static void
+save_and_log(evc_cluster *cl, evc_coord *c)
+{
+	if (save(cl, cl->config.checkpoint, true) < 0)
+		evc_log(c, EVC_LOG_WARNING, NULL, "no checkpoint: %s",
+			evc_last_error());
+}
+
+static evc_status
+run(evc_coord *c, void *arg)
+{
+	save_and_log(arg, c);
+	return 0;
+}
+
+evc_status
+evc__checkpoint_open(evc_cluster *cl)
+{
+	/* A member: the memory stays as long as it waits for its disk. */
+	const evc_member_opts opts = {
+		.flags = EVC_OWN_THREAD | EVC_BACKGROUND,
+	};
+	bool old = false;
+	evc_status st;
+	evc_id id;
+
+	if (cl->config.checkpoint == NULL)
+		return 0;
+	st = load(cl, cl->config.checkpoint, &old);
+	if (st < 0 && st != -EVC_NOT_FOUND)
+		return st;
+	evc__snapshot_clean(cl->config.checkpoint);
+	/* One that came from the old file is to be written again. */
+	if (!old)
+		cl->vars.saved = evc__variables_n_changes(&cl->vars);
+	if (isinf(cl->config.checkpoint_every))
+		return 0;
+	return evc_looper_start(cl->scope, "checkpoint",
+				cl->config.checkpoint_every, run, cl, &opts,
+				&id);
+}
+
+void
+evc__checkpoint_close(evc_cluster *cl)
+{
+	if (cl->config.checkpoint != NULL)
+		save_and_log(cl, cl->scope);
+}
+
+/* ---- by a call ---- */
+
+static evc_status
+check(const evc_cluster *cl, const char **path)
+{
+	evc_status st = evc__cluster_check(cl);
+
+	if (st < 0)
+		return st;
+	if (*path == NULL)
+		*path = cl->config.checkpoint;
+	if (*path == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "there is no path, and the cluster has no "
+				  "checkpoint");
+	return 0;
+}
+
+evc_status
+evc_cluster_save(evc_cluster *cluster, const char *path)
+{
+	evc_status st = check(cluster, &path);
+
+	return st < 0 ? st : save(cluster, path, false);
+}
+
+evc_status
+evc_cluster_restore(evc_cluster *cluster, const char *path)
+{
+	evc_status st = check(cluster, &path);
+	bool old;
+
+	return st < 0 ? st : load(cluster, path, &old);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A cluster in the hands of the program: its close, its scope, and which of its
+ * calls are allowed where.
+ */
+#include "cluster/life.h"
+
+#include "base/self.h"
+
+evc_status
+evc__cluster_check(const evc_cluster *cl)
+{
+	if (cl == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "cluster is NULL");
+	if (cl->n_forks != evc__forks())
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "this is a fork child, cluster %s is its"
+				  " parent's",
+				  cl->name);
+	return 0;
+}
+
+/* Nobody has seen that thread yet: is it this one? */
+static bool
+is_loop_here(evc_cluster *cl)
+{
+	bool here;
+
+	if (!evc__gate_enter(&cl->loop_gate))
+		return false;
+	here = evc_reactor_is_here(cl->reactor);
+	evc__gate_leave(&cl->loop_gate);
+	if (here)
+		sync_store(&cl->loop_tid, evc__tid());
+	return here;
+}
+
+bool
+evc__cluster_on_loop(const evc_cluster *cl)
+{
+	/* Each thread compares with itself alone: it has stored what it finds,
+	   or it finds another one's. */
+	int tid = sync_load_relaxed(&cl->loop_tid);
+
+	if (tid == 0)
+		return is_loop_here((evc_cluster *)cl);
+	/* The number may have another thread when its loop is gone. */
+	return tid == evc__tid() && evc_loop_reactor(cl->loop) != NULL;
+}
+
+void
+evc_cluster_close(evc_cluster *cl)
+{
+	if (cl == NULL || evc__cluster_check(cl) < 0)
+		return;
+	if (!evc__names_leave(cl))
+		return;
+	evc__scope_let_go(cl);
+	/* That of the handles. */
+	evc__cluster_unref(cl);
+}
+
+evc_coord *
+evc_cluster_scope(const evc_cluster *cl)
+{
+	return cl != NULL ? cl->scope : NULL;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A table of functions, found by their names in the same time however many they
+ * are.
+ */
+#ifndef EVC_CLUSTER_FUNCTIONS_H
+#define EVC_CLUSTER_FUNCTIONS_H
+
+#include <evcoord/worker.h>
+
+struct functions {
+	const evc_function **slots; /* of the caller's table; NULL: free */
+	uint32_t mask;
+};
+
+/* 0; -EVC_INVALID_ARGUMENT for a table with mistakes, -EVC_RESOURCE_EXHAUSTED.
+   The table must stay. */
+evc_status evc__functions_init(struct functions *t, const evc_function *table,
+			       unsigned n);
+void evc__functions_destroy(struct functions *t);
+
+/* NULL: there is none of that name. */
+const evc_function *evc__functions_find(const struct functions *t,
+					const char *name);
+
+/* Of a name, for tables. */
+static inline uint32_t
+name_hash(const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	while (*name != '\0')
+		h = (h ^ (unsigned char)*name++) * 16777619u;
+	return h ^ h >> 15;
+}
+
+#endif

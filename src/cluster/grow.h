@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bytes that become a value: the first of them stand on the stack, so that a
+ * small value is one allocation of its own size.
+ */
+#ifndef EVC_CLUSTER_GROW_H
+#define EVC_CLUSTER_GROW_H
+
+#include <evcoord/value.h>
+
+#include "base/sync.h"
+
+struct grow {
+	unsigned char *p;
+	size_t n, room;
+	bool failed; /* no memory: what is added is dropped from then on */
+	unsigned char first[512];
+};
+
+static inline void
+grow_init(struct grow *g)
+{
+	g->p = g->first;
+	g->n = 0;
+	g->room = sizeof(g->first);
+	g->failed = false;
+}
+
+static inline void
+grow_drop(struct grow *g)
+{
+	if (g->p != g->first)
+		sync_free(g->p);
+	grow_init(g);
+}
+
+static inline bool
+grow_room_(struct grow *g, size_t n)
+{
+	size_t room = g->room * 2;
+	unsigned char *p;
+
+	if (room < g->room || room - g->n < n)
+		room = g->n + n;
+	p = room >= n ? sync_alloc(1, room) : NULL;
+	if (p == NULL) {
+		g->failed = true;
+		return false;
+	}
+	memcpy(p, g->p, g->n);
+	if (g->p != g->first)
+		sync_free(g->p);
+	g->p = p;
+	g->room = room;
+	return true;
+}
+
+static inline void
+grow_add(struct grow *g, const void *bytes, size_t n)
+{
+	if (n == 0 || g->failed || (n > g->room - g->n && !grow_room_(g, n)))
+		return;
+	memcpy(g->p + g->n, bytes, n);
+	g->n += n;
+}
+
+/* What was added, as a value; false: no memory, and nothing is kept. */
+static inline bool
+grow_take(struct grow *g, evc_value *ret)
+{
+	void *p = g->p;
+
+	if (!g->failed && g->n > 0 && g->p == g->first) {
+		p = sync_alloc(1, g->n);
+		if (p != NULL)
+			memcpy(p, g->first, g->n);
+	}
+	if (g->failed || p == NULL) {
+		grow_drop(g);
+		return false;
+	}
+	ret->data = g->n > 0 ? p : NULL;
+	ret->size = g->n;
+	return true;
+}
+
+#endif

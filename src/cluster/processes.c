@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine "processes", from the outside.
+ */
+#include "cluster/processes.h"
+
+#include "cluster/worker_main.h"
+
+#include <sched.h>
+
+#include "cluster/cluster.h"
+
+static struct processes *
+of(evc_engine *engine)
+{
+	return (struct processes *)(void *)engine;
+}
+
+static void
+op_close(evc_engine *engine)
+{
+	struct processes *p = of(engine);
+	unsigned i;
+
+	if (p == NULL)
+		return;
+	for (i = 0; i < p->n && p->workers != NULL; i++)
+		evc__kept_clear(&p->workers[i].kept);
+	evc__processes_program_free(p);
+	sync_free(p->workers);
+	sync_free(p->scratch);
+	sync_free(p->notes.asked.ones);
+	sync_free(p->notes.asked.forgets);
+	sync_lock_destroy(&p->notes.lock);
+	sync_free(p);
+}
+
+static unsigned
+n_cpus(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof set, &set) < 0 || CPU_COUNT(&set) < 1)
+		return 1;
+	return (unsigned)CPU_COUNT(&set);
+}
+
+/* In memory alone. */
+static evc_status
+make_workers(struct processes *p)
+{
+	unsigned i;
+
+	p->workers = sync_alloc(p->n, sizeof *p->workers);
+	p->scratch = sync_alloc(1, SCRATCH);
+	if (p->workers == NULL || p->scratch == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "processes: no memory for %u workers", p->n);
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+		struct text t = evc__text_in(w->name, sizeof w->name);
+
+		w->p = p;
+		w->index = i;
+		w->pidfd = w->data.fd = w->control.fd = w->output.fd = -1;
+		evc__text_fmt(&t, "worker %u", i);
+		ev_init(&w->deadline, evc__process_overdue);
+		w->deadline.data = w;
+	}
+	return 0;
+}
+
+/* Members of the scope, so that those that stay are named.  What keeps its joins
+   waiting is the cluster itself, on every engine. */
+static evc_status
+hold(struct processes *p)
+{
+	const evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
+	evc_status st = 0;
+	unsigned i;
+
+	for (i = 0; i < p->n && st == 0; i++)
+		st = evc_hold_begin(p->scope, p->workers[i].name, &late,
+				    &p->workers[i].hold);
+	return st;
+}
+
+static void
+let_go(struct processes *p)
+{
+	unsigned i;
+
+	for (i = 0; i < p->n && p->workers != NULL; i++)
+		if (p->workers[i].hold != 0)
+			evc_hold_end(p->scope, p->workers[i].hold);
+}
+
+static evc_status
+make(struct processes *p, const evc_engine_env *env)
+{
+	evc_status st;
+
+	if (!evc__uri_number(env->place, PROCESSES_MOST, &p->n))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "processes://%s: the number of processes is "
+				  "1 to %d, or left out",
+				  env->place, PROCESSES_MOST);
+	if (p->n == 0)
+		p->n = n_cpus();
+	if (p->n > PROCESSES_MOST)
+		p->n = PROCESSES_MOST;
+	p->scope = env->scope;
+	p->reactor = env->reactor;
+	p->loop = env->loop;
+	p->sink = env->sink;
+	p->core = env->core;
+	p->lease_ns = evc__ns(env->lease);
+	p->grace_ns = evc__ns(env->grace);
+	/* Of a program that goes on after a crash the greater one. */
+	p->generation = sync_real();
+	p->max_frame = env->max_frame < UINT32_MAX ? env->max_frame :
+						     UINT32_MAX - 1;
+	p->mail.fn = evc__processes_mail;
+	p->mail.flags = EVC_LATE;
+	st = evc__processes_program(p, env->options);
+	if (st == 0)
+		st = make_workers(p);
+	return st;
+}
+
+static evc_status
+op_open(const evc_engine_env *env, evc_engine **ret_engine)
+{
+	struct processes *p;
+	evc_status st;
+
+	/* Or each of our workers would start workers, and each of those... */
+	if (getenv(WORKER_VARIABLE) != NULL)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "processes: this process was started as a"
+				  " worker: its main has to call"
+				  " evc_worker_main first");
+	p = sync_alloc(1, sizeof *p);
+	if (p == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "processes: no memory");
+	sync_lock_init(&p->notes.lock);
+	st = make(p, env);
+	if (st == 0)
+		st = hold(p);
+	if (st == 0 && !env->sink->workers(env->core, p->n))
+		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				"processes: no memory for %u workers", p->n);
+	if (st == 0) {
+		/* Before the loop can say anything. */
+		*ret_engine = (evc_engine *)(void *)p;
+		sync_lock(&p->notes.lock);
+		st = evc_post_mail(p->loop, &p->mail);
+		p->notes.posted = st == 0;
+		sync_unlock(&p->notes.lock);
+	}
+	if (st < 0) {
+		let_go(p);
+		op_close((evc_engine *)(void *)p);
+	}
+	return st;
+}
+
+static const char *const options[] = { "program", "arg", NULL };
+
+const evc_engine_ops evc__engine_processes = {
+	.abi = EVC_ENGINE_ABI,
+	.caps = EVC_ENGINE_DEADLINES | EVC_ENGINE_KILLS,
+	.scheme = "processes",
+	.usage = "processes://N?program=PATH&arg=A",
+	.options = options,
+	.open = op_open,
+	.wake = evc__processes_wake,
+	.cancel = evc__processes_cancel,
+	.cancel_one = evc__processes_cancel_one,
+	.kill = evc__processes_kill,
+	.forget = evc__processes_forget,
+	.leave = evc__processes_leave,
+	.close = op_close,
+};

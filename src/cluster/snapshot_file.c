@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What writing and reading a snapshot have in common; see snapshot.h.
+ */
+#include "cluster/snapshot.h"
+
+#include <evcoord.h>
+#include <zlib.h>
+
+static evc_status
+status_of(int e)
+{
+	switch (e) {
+	case ENOENT:
+	case ENOTDIR:
+		return -EVC_NOT_FOUND;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return -EVC_PERMISSION_DENIED;
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+		return -EVC_RESOURCE_EXHAUSTED;
+	case EINVAL:
+	case EISDIR:
+	case ENAMETOOLONG:
+		return -EVC_INVALID_ARGUMENT;
+	default:
+		return -EVC_UNAVAILABLE;
+	}
+}
+
+evc_status
+evc__snapshot_refuse(const char *path, const char *what, int e)
+{
+	char why[64];
+
+	return evc_refuse(status_of(e), "%s: %s: %s", path, what,
+			  strerror_r(e, why, sizeof why));
+}
+
+evc_status
+evc__snapshot_no_file(const char *path)
+{
+	return evc_refuse(-EVC_INVALID_ARGUMENT, "%s is no file", path);
+}
+
+uint32_t
+evc__snapshot_crc(const unsigned char *head, const evc_value *body)
+{
+	uLong crc = crc32_z(0, head + VERSION_AT, CRC_AT - VERSION_AT);
+
+	/* Without bytes it would begin anew. */
+	if (body->size > 0)
+		crc = crc32_z(crc, body->data, body->size);
+	return (uint32_t)crc;
+}
+
+char *
+evc__snapshot_joined(const char *path, size_t n, const char *tail)
+{
+	size_t len = strlen(tail) + 1;
+	char *s = sync_alloc(1, n + len);
+
+	if (s != NULL) {
+		memcpy(s, path, n);
+		memcpy(s + n, tail, len);
+	}
+	return s;
+}
+
+evc_status
+evc__snapshot_check_path(const char *path)
+{
+	return path != NULL && path[0] != '\0'
+		       ? 0
+		       : evc_refuse(-EVC_INVALID_ARGUMENT,
+				    "a file has to have a name");
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Programs that are no workers, or bad ones: what they do wrong is said, they
+ * are tried again, and the coordinator survives all of it.
+ *
+ * With an argument this program is a worker that lies.
+ */
+#include "../support/processes_util.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+static const evc_function functions[] = { P_FUNCTIONS };
+
+/* ---- liars: they get the streams, and say something ---- */
+
+#define FRAME(type, n, body) "\xe5\xc1\x01" type "\0\0\0" n body
+#define HELLO FRAME("\x07", "\x0a", "\0\0\0\x01" "\0\x03" "pid\0")
+
+struct lie {
+	const char *name; /* the argument */
+	const char *bytes;
+	size_t n;
+	bool control;     /* on that stream */
+	const char *why;  /* what is said about it */
+};
+
+#define LIE(name, bytes, control, why) \
+	{ (name), (bytes), sizeof(bytes) - 1, (control), (why) }
+
+static const struct lie lies[] = {
+	LIE("version", "\xe5\xc1\x09\x07\0\0\0\0", false,
+	    "a frame of version 9, and only version 1 is known here"),
+	LIE("text", "Hello, world!\n", false, "bytes that begin no frame"),
+	LIE("huge", "\xe5\xc1\x01\x07\xff\xff\xff\xff", false, "4294967295"),
+	LIE("early", FRAME("\x09", "\x08", "\0\0\0\0\0\0\0\x01"), false,
+	    "before its hello"),
+	LIE("names", FRAME("\x07", "\x04", "\xff\xff\xff\xff"), false,
+	    "fewer names"),
+	LIE("twice", HELLO HELLO, false, "a second hello"),
+	LIE("begun", HELLO FRAME("\x09", "\x08", "\0\0\0\0\0\0\0\x01"), false,
+	    "does not have"),
+	LIE("result",
+	    HELLO FRAME("\x0a", "\x21",
+			"\0\0\0\0\0\0\0\x01" "\0\0\0\0\0\0\0\0" "\0\0\0\0"
+			"\0\0" "\0\0\0\0" "\0\0\0" "\0\0\0\0"),
+	    false, "the result of a function that it does not have"),
+	LIE("behind",
+	    HELLO FRAME("\x0a", "\x22",
+			"\0\0\0\0\0\0\0\x01" "\0\0\0\0\0\0\0\0" "\0\0\0\0"
+			"\0\0" "\0\0\0\0" "\0\0\0" "\0\0\0\0" "!"),
+	    false, "something behind it"),
+	LIE("mine", HELLO FRAME("\x06", "\0", ""), false, "for workers alone"),
+	LIE("control", FRAME("\x06", "\0", ""), true, "no answer"),
+	LIE("garbage", "\0\0\0\0\0\0\0\0\0\0\0\0", true, "begin no frame"),
+};
+
+/* As one that is started, says it, and stays. */
+static int
+be_liar(const char *name)
+{
+	int version, data, control, parent;
+	size_t i;
+
+	if (sscanf(getenv("EVCOORD_WORKER"), "%d %d %d %d", &version, &data,
+		   &control, &parent) != 4)
+		return 90;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
+		if (strcmp(name, lies[i].name) == 0)
+			if (send(lies[i].control ? control : data,
+				 lies[i].bytes, lies[i].n,
+				 MSG_NOSIGNAL) != (ssize_t)lies[i].n)
+				return 91;
+	for (;;)
+		pause();
+}
+
+static void
+one_lie(const struct lie *lie)
+{
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl;
+	char uri[64];
+
+	snprintf(uri, sizeof(uri), "processes://1?arg=%s", lie->name);
+	cl = open_with(c, uri, NULL);
+	TEXT_SAYS(cl, 0, lie->why);
+	HAS(worker_info(cl, 0).text, "worker 0 (pid ");
+	HAS(worker_info(cl, 0).text, "sent garbage: ");
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+
+START_TEST(a_worker_that_lies_is_fenced_and_named)
+{
+	one_lie(&lies[_i]);
+}
+END_TEST
+
+/* It has taken a function, and answers for another one. */
+START_TEST(a_function_goes_from_a_liar_to_others)
+{
+	const evc_cluster_config config = { .deaths = 2 };
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = open_with(c, "processes://1?arg=begun", &config);
+	evc_remote *r = schedule(cl, "pid");
+	evc_remote_info info;
+	evc_value v;
+
+	/* The lie comes with the hello: it was never taken there, or is
+	   lost. */
+	if (evc_remote_fetch(r, 1, &v) > 0) {
+		OK(evc_remote_get(r, &info));
+		HAS(info.text, "sent garbage");
+		ck_assert_int_eq(info.code, EVC_ABORTED);
+	}
+	TEXT_SAYS(cl, 0, "sent garbage");
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
+/* ---- programs that are none ---- */
+
+static const struct {
+	const char *uri, *why[2];
+} programs[] = {
+	/* these two are not even started */
+	{ "processes://1?program=/no/such/program",
+	  { "/no/such/program", "No such file" } },
+	{ "processes://1?program=/dev/null",
+	  { "/dev/null", "Permission denied" } },
+	{ "processes://1?program=/bin/false",
+	  { "exit status 1", "before it was up" } },
+	{ "processes://1?program=/bin/sh&arg=-c&arg=echo%20one;echo%20two%20"
+	  ">%262;exit%203",
+	  { "exit status 3", "its last words: one two" } },
+	{ "processes://1?program=/bin/sh&arg=-c&arg=kill%20-9%20$$",
+	  { "killed by signal 9 (SIGKILL)", "before it was up" } },
+	/* main has forgotten evc_worker_main, and opens a cluster itself */
+	{ "processes://1?arg=forgets",
+	  { "exit status 42", "call evc_worker_main first" } },
+};
+
+#define N_NOT_STARTED 2
+
+static void
+one_program(int i)
+{
+	const evc_cluster_config config = { .worker_wait = 0.2 };
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = open_with(c, programs[i].uri, &config);
+	evc_remote *r = schedule(cl, "pid");
+	evc_remote_info info;
+
+	TEXT_SAYS(cl, 0, programs[i].why[0]);
+	TEXT_SAYS(cl, 0, programs[i].why[1]);
+	ck_assert_uint_eq(worker_info(cl, 0).lives, 0);
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	OK(evc_remote_get(r, &info));
+	ck_assert_uint_eq(info.state, EVC_REMOTE_DONE);
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+
+START_TEST(a_program_that_cannot_be_started)
+{
+	if (t_under_valgrind())
+		T_SKIP("there an exec that fails is known by the exit status "
+		       "alone");
+	one_program(_i);
+}
+END_TEST
+
+START_TEST(a_program_that_is_no_worker)
+{
+	one_program(_i);
+}
+END_TEST
+
+static int
+forget(void)
+{
+	evc_coord *c;
+	evc_cluster *cl;
+
+	if (evc_new(NULL, NULL, &c) < 0)
+		return 1;
+	if (evc_cluster_open(c, "processes://1", NULL, &cl) !=
+	    -EVC_FAILED_PRECONDITION)
+		return 2;
+	fprintf(stderr, "%s\n", evc_last_error());
+	return evc_free(c) == 0 ? 42 : 3;
+}
+
+/* A table with mistakes: the worker says so. */
+static const evc_function wrong_table[] = { { .name = "pid", .fn = p_pid },
+					    { .name = "pid", .fn = p_pid } };
+
+START_TEST(a_table_with_mistakes)
+{
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = open_with(c, "processes://1?arg=table", NULL);
+
+	TEXT_SAYS(cl, 0, "could not be a worker");
+	HAS(worker_info(cl, 0).text, "INVALID_ARGUMENT");
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
+/* ---- addresses ---- */
+
+START_TEST(addresses_that_are_refused)
+{
+	static const char *const bad[] = {
+		"processes://0",
+		"processes://1025",
+		"processes://-1",
+		"processes://four",
+		"processes://1 ",
+		"processes://1?program=",
+		"processes://1?program=/a&program=/b",
+		"processes://1?speed=9",
+	};
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		REFUSED(EVC_INVALID_ARGUMENT,
+			evc_cluster_open(c, bad[i], NULL, &cl));
+		ck_assert_ptr_null(cl);
+	}
+	end_test(&b, c);
+}
+END_TEST
+
+START_TEST(no_worker_without_a_coordinator)
+{
+	ck_assert(!evc_worker_is());
+	REFUSED(EVC_FAILED_PRECONDITION,
+		evc_worker_main(functions, 1, NULL));
+}
+END_TEST
+
+/* No descriptors left: tried again until there are. */
+START_TEST(without_descriptors)
+{
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = open_with(c, "processes://1", NULL);
+	struct rlimit usual, few;
+	int fd;
+
+	UNTIL(IS_UP(cl, 0));
+	getrlimit(RLIMIT_NOFILE, &usual);
+	fd = dup(0);
+	few = usual;
+	few.rlim_cur = (rlim_t)fd + 1;
+	OK(setrlimit(RLIMIT_NOFILE, &few));
+	OK(kill(pid_of(cl, 0), SIGKILL));
+	/* Its own descriptors are free again, and a few less than are needed
+	   can be taken. */
+	TEXT_SAYS(cl, 0, "SIGKILL");
+	OK(setrlimit(RLIMIT_NOFILE, &usual));
+	close(fd);
+	UNTIL(IS_UP(cl, 0));
+	ck_assert_uint_eq(worker_info(cl, 0).lives, 2);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
+int
+main(int argc, char **argv)
+{
+	Suite *suite;
+	TCase *tcase;
+
+	if (argc > 1 && strcmp(argv[1], "forgets") == 0)
+		return forget();
+	if (argc > 1 && strcmp(argv[1], "table") == 0)
+		return evc_worker_main(wrong_table, 2, NULL) != 0;
+	if (argc > 1 && evc_worker_is())
+		return be_liar(argv[1]);
+	if (evc_worker_is())
+		return evc_worker_main(functions, sizeof(functions) /
+							  sizeof(functions[0]),
+				       NULL) != 0;
+	suite = suite_create("processes_wrong");
+	tcase = tcase_create("processes_wrong");
+	suite_add_tcase(suite, tcase);
+	tcase_add_loop_test(tcase, a_worker_that_lies_is_fenced_and_named, 0,
+			    (int)(sizeof(lies) / sizeof(lies[0])));
+	tcase_add_loop_test(tcase, a_program_that_cannot_be_started, 0,
+			    N_NOT_STARTED);
+	tcase_add_loop_test(tcase, a_program_that_is_no_worker, N_NOT_STARTED,
+			    (int)(sizeof(programs) / sizeof(programs[0])));
+	tcase_add_test(tcase, a_function_goes_from_a_liar_to_others);
+	tcase_add_test(tcase, a_table_with_mistakes);
+	tcase_add_test(tcase, addresses_that_are_refused);
+	tcase_add_test(tcase, no_worker_without_a_coordinator);
+	tcase_add_test(tcase, without_descriptors);
+	return run_suite(suite);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a cluster says how it goes: its numbers, its workers, the report, the
+ * bar, and what config.worker hears.
+ */
+#include "../support/cluster_util.h"
+
+/* ---- the report ---- */
+
+static const char *
+report(const evc_cluster *cl)
+{
+	static char text[4000];
+
+	ck_assert_uint_eq(evc_cluster_report(cl, text, sizeof(text)),
+			  strlen(text));
+	return text;
+}
+
+/* Its line number n; "" past the end. */
+static const char *
+line(const evc_cluster *cl, int n)
+{
+	static char one[400];
+	const char *s = report(cl);
+
+	for (; n > 0 && s != NULL; n--) {
+		s = strchr(s, '\n');
+		s = s != NULL ? s + 1 : NULL;
+	}
+	if (s == NULL)
+		return "";
+	snprintf(one, sizeof(one), "%.*s", (int)strcspn(s, "\n"), s);
+	return one;
+}
+
+static bool
+all_up(const evc_cluster *cl)
+{
+	evc_cluster_info i;
+
+	return evc_cluster_get(cl, &i) == 0 && i.n_up == i.n_workers;
+}
+
+START_TEST(what_runs_where_and_what_is_queued)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_cluster *cl = open_threads(c, "threads://2");
+	char small[10];
+	size_t n;
+	int i;
+
+	UNTIL(all_up(cl));
+	ck_assert_str_eq(report(cl), "nothing runs, nothing is queued\n");
+	evc_remote_free(schedule(cl, "hold"));
+	UNTIL(atomic_load(&f_in) == 1);
+	/* so that one is the longest, as it is told: to a tenth of a second */
+	t_sleep(0.15);
+	evc_remote_free(schedule(cl, "deaf"));
+	UNTIL(atomic_load(&f_in) == 2);
+	for (i = 0; i < 9; i++)
+		evc_remote_free(schedule_add(cl, i, i));
+	HAS(line(cl, 0), "hold on worker ");
+	HAS(line(cl, 0), " (tid ");
+	HAS(line(cl, 0), " for 0.");
+	HAS(line(cl, 1), "deaf on worker ");
+	ck_assert_str_eq(line(cl, 2), "9 queued");
+	ck_assert_str_eq(line(cl, 3), "");
+	/* as snprintf */
+	n = strlen(report(cl));
+	ck_assert_uint_eq(evc_cluster_report(cl, NULL, 0), n);
+	ck_assert_uint_eq(evc_cluster_report(cl, small, sizeof(small)), n);
+	ck_assert_uint_eq(strlen(small), sizeof(small) - 1);
+	ck_assert_uint_eq(evc_cluster_report(NULL, small, sizeof(small)), 0);
+	/* the coordinator's report says it, too */
+	{
+		char text[4000];
+
+		evc_report(c, text, sizeof(text));
+		HAS(text, "hold on worker ");
+		HAS(text, "1 more worker runs something");
+		HAS(text, "9 queued");
+	}
+	atomic_store(&f_open, 1);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	ck_assert_str_eq(report(cl), "nothing runs, nothing is queued\n");
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+END_TEST
+
+START_TEST(what_waits_for_its_inputs)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_cluster *cl = open_threads(c, "threads://1");
+	evc_remote *r = schedule(cl, "hold"), *sum;
+
+	UNTIL(atomic_load(&f_in) == 1);
+	OK(evc_schedule_pack(cl, "echo", NULL, &sum, "[r]", r));
+	HAS(line(cl, 1), "1 held until their inputs come");
+	atomic_store(&f_open, 1);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	evc_remote_free(sum);
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+END_TEST
+
+/* Given up, and run by its worker still: the error is raised, and the worker
+   takes nothing until it is back. */
+START_TEST(one_that_hangs_is_named)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_cluster_config k = { F_CONFIG, .grace = 0.01 };
+	evc_cluster_worker_info w;
+	evc_cluster *cl;
+
+	atomic_store(&f_in, 0);
+	atomic_store(&f_open, 0);
+	cl = open_with(c, "threads://2", &k);
+	evc_remote_free(schedule(cl, "deaf"));
+	UNTIL(atomic_load(&f_in) == 1);
+	evc_remote_free(schedule(cl, "fail"));
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_DATA_LOSS);
+	HAS(line(cl, 0), "deaf on worker ");
+	HAS(line(cl, 0), "; it hangs");
+	OK(evc_cluster_worker_get(cl, 0, &w));
+	if (w.state == EVC_WORKER_UP)
+		OK(evc_cluster_worker_get(cl, 1, &w));
+	ck_assert_uint_eq(w.state, EVC_WORKER_HUNG);
+	ck_assert_str_eq(w.function, "deaf");
+	ck_assert_uint_eq(w.n_running, 1);
+	/* it is back when it has returned */
+	atomic_store(&f_open, 1);
+	UNTIL(all_up(cl));
+	ck_assert_str_eq(report(cl), "nothing runs, nothing is queued\n");
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+END_TEST
+
+/* ---- workers ---- */
+
+START_TEST(workers)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_cluster *cl = open_threads(c, "threads://3");
+	evc_cluster_worker_info w;
+	unsigned i;
+
+	UNTIL(all_up(cl));
+	for (i = 0; i < 3; i++) {
+		char name[20];
+
+		OK(evc_cluster_worker_get(cl, i, &w));
+		snprintf(name, sizeof(name), "worker %u", i);
+		ck_assert_str_eq(w.name, name);
+		ck_assert_uint_eq(w.index, i);
+		ck_assert_uint_eq(w.state, EVC_WORKER_UP);
+		ck_assert_uint_eq(w.lives, 1);
+		ck_assert_uint_eq(w.n_running, 0);
+		ck_assert_uint_eq(w.n_done, 0);
+		ck_assert(w.busy < 0);
+		ck_assert(w.since >= 0 && w.since < 100);
+		ck_assert_str_eq(w.function, "");
+		ck_assert_str_eq(w.text, "");
+		ck_assert_int_eq(strncmp(w.where, "tid ", 4), 0);
+	}
+	REFUSED(EVC_NOT_FOUND, evc_cluster_worker_get(cl, 3, &w));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_worker_get(cl, 0, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_worker_get(NULL, 0, &w));
+	OK(evc_schedule(cl, "hold", NULL, NULL,
+			&(evc_schedule_opts){ .worker = "worker 1" }, NULL));
+	UNTIL(atomic_load(&f_in) == 1);
+	OK(evc_cluster_worker_get(cl, 1, &w));
+	ck_assert_str_eq(w.function, "hold");
+	ck_assert_uint_eq(w.n_running, 1);
+	ck_assert(w.busy >= 0 && w.busy < 100);
+	atomic_store(&f_open, 1);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	OK(evc_cluster_worker_get(cl, 1, &w));
+	ck_assert_uint_eq(w.n_done, 1);
+	ck_assert(w.busy < 0);
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+END_TEST
+
+struct heard {
+	int n;
+	unsigned states[16];
+	char names[16][48];
+};
+
+static void
+on_worker(evc_cluster *cl, const evc_cluster_worker_info *w, void *arg)
+{
+	struct heard *h = arg;
+
+	(void)cl;
+	if (h->n < 16) {
+		h->states[h->n] = w->state;
+		snprintf(h->names[h->n], sizeof(h->names[0]), "%s", w->name);
+	}
+	h->n++;
+}
+
+static int
+n_heard(const struct heard *h, unsigned state)
+{
+	int i, n = 0;
+
+	for (i = 0; i < h->n && i < 16; i++)
+		n += h->states[i] == state;
+	return n;
+}
+
+START_TEST(what_becomes_of_workers_is_told)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	struct heard h = { 0 };
+	evc_cluster_config k = { F_CONFIG, .worker = on_worker, .arg = &h };
+	evc_cluster *cl = open_with(c, "threads://2", &k);
+
+	UNTIL((ev_run(loop, EVRUN_NOWAIT), n_heard(&h, EVC_WORKER_UP) == 2));
+	ck_assert_int_eq(h.n, 2);
+	ck_assert_str_ne(h.names[0], h.names[1]);
+	evc_cluster_close(cl);
+	OK(evc_join(c, NULL, &(evc_verdict){ 0 }));
+	ck_assert_int_eq(n_heard(&h, EVC_WORKER_GONE), 2);
+	ck_assert_int_eq(h.n, 4);
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+/* ---- numbers ---- */
+
+START_TEST(numbers)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_cluster *cl = open_threads(c, "threads://2");
+	evc_remote *r[10], *cancelled;
+	evc_cluster_info i;
+	int k;
+
+	UNTIL(all_up(cl));
+	OK(evc_cluster_get(cl, &i));
+	ck_assert_str_eq(i.engine, "threads");
+	ck_assert_uint_eq(i.n_workers, 2);
+	ck_assert_uint_eq(i.n_scheduled + i.n_done + i.n_executions, 0);
+	ck_assert(i.rate == 0);
+	ck_assert(i.age >= 0 && i.age < 100);
+	for (k = 0; k < 10; k++)
+		r[k] = schedule_add(cl, k, k);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	OK(evc_cluster_get(cl, &i));
+	ck_assert_uint_eq(i.n_scheduled, 10);
+	ck_assert_uint_eq(i.n_done, 10);
+	ck_assert_uint_eq(i.n_executions, 10);
+	ck_assert_uint_eq(i.n_queued + i.n_running, 0);
+	ck_assert_uint_eq(i.n_fetches, 0);
+	ck_assert(i.rate > 0);
+	ck_assert(i.run_time >= 0);
+	for (k = 0; k < 10; k++) {
+		OK(evc_remote_fetch(r[k], 0, NULL));
+		OK(evc_remote_fetch(r[k], 0, NULL));
+		evc_remote_free(r[k]);
+	}
+	for (k = 0; k < 3; k++)
+		evc_remote_free(schedule(cl, "hold"));
+	UNTIL(atomic_load(&f_in) == 2);
+	cancelled = schedule_add(cl, 1, 1);
+	OK(evc_remote_cancel(cancelled));
+	evc_remote_free(cancelled);
+	/* a worker may have taken two for a moment */
+	UNTIL((evc_cluster_get(cl, &i), i.n_running == 2));
+	ck_assert_uint_eq(i.n_fetches, 10);
+	ck_assert_uint_eq(i.n_queued, 1);
+	ck_assert_uint_eq(i.n_cancelled, 1);
+	atomic_store(&f_open, 1);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	evc_remote_free(schedule(cl, "fail"));
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_DATA_LOSS);
+	OK(evc_cluster_get(cl, &i));
+	ck_assert_uint_eq(i.n_failed, 1);
+	ck_assert_uint_eq(i.n_done, 13);
+	ck_assert_uint_eq(i.n_scheduled, 15);
+	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_get(cl, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_get(NULL, &i));
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+END_TEST
+
+/* ---- the bar ---- */
+
+static const char *
+bar(const evc_cluster *cl, unsigned columns)
+{
+	static char text[400];
+
+	ck_assert_uint_eq(evc_cluster_bar(cl, columns, text, sizeof(text)),
+			  strlen(text));
+	ck_assert_uint_le(strlen(text), columns);
+	return text;
+}
+
+static int
+count_of(const char *text, char what)
+{
+	int n = 0;
+
+	for (; *text != '\0'; text++)
+		n += *text == what;
+	return n;
+}
+
+START_TEST(the_bar)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_cluster *cl = open_threads(c, "threads://2");
+	char small[8];
+	int i;
+
+	/* nothing of nothing: it is empty */
+	HAS(bar(cl, 60), "] 0/0, 0 running, 0.0/s");
+	ck_assert_int_eq(count_of(bar(cl, 60), '#'), 0);
+	ck_assert_uint_eq(strlen(bar(cl, 60)), 60);
+	for (i = 0; i < 6; i++)
+		evc_remote_free(schedule_add(cl, i, i));
+	OK(evc_cluster_join(cl, T_LIMIT));
+	/* all is over: it is full */
+	HAS(bar(cl, 80), "#] 6/6, 0 running, ");
+	ck_assert_uint_eq(strlen(bar(cl, 80)), 80);
+	for (i = 0; i < 2; i++)
+		evc_remote_free(schedule(cl, "hold"));
+	UNTIL(atomic_load(&f_in) == 2);
+	HAS(bar(cl, 80), ".] 6/8, 2 running, ");
+	i = count_of(bar(cl, 80), '#') * 2;
+	/* six of eight; the dot of the rate may be one more */
+	ck_assert_int_le(abs(i - 6 * (count_of(bar(cl, 80), '.') +
+				      i / 2) * 2 / 8), 4);
+	/* one that fails counts as over, and is told */
+	atomic_store(&f_open, 1);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	evc_remote_free(schedule(cl, "fail"));
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_DATA_LOSS);
+	HAS(bar(cl, 80), "#] 9/9, 0 running, 1 failed, ");
+	/* too narrow for a bar, and for the words */
+	HAS(bar(cl, 30), "9/9, 0 running");
+	ck_assert_int_eq(count_of(bar(cl, 30), '#'), 0);
+	ck_assert_str_eq(bar(cl, 3), "9/9");
+	ck_assert_str_eq(bar(cl, 0), "");
+	ck_assert_ptr_null(strchr(bar(cl, 80), '\n'));
+	/* as snprintf */
+	ck_assert_uint_eq(evc_cluster_bar(cl, 80, NULL, 0), 80);
+	ck_assert_uint_eq(evc_cluster_bar(cl, 80, small, sizeof(small)), 80);
+	ck_assert_str_eq(small, "[######");
+	ck_assert_uint_eq(evc_cluster_bar(NULL, 80, small, sizeof(small)), 0);
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+END_TEST
+
+API_MAIN("report", what_runs_where_and_what_is_queued,
+	 what_waits_for_its_inputs, one_that_hangs_is_named, workers,
+	 what_becomes_of_workers_is_told, numbers, the_bar)

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who waits is told, whatever it is that ends the wait; and nobody waits for
+ * himself.
+ */
+#include "../support/hand_engine.h"
+
+static evc_coord *c;
+static evc_cluster *cl;
+static atomic_int n_called, answer;
+
+static void
+on_fetched(evc_cluster *of, evc_status st, const evc_value *v, void *arg)
+{
+	(void)of;
+	(void)v;
+	(void)arg;
+	OK(st);
+	atomic_fetch_add(&n_called, 1);
+}
+
+static void
+on_joined(evc_cluster *of, evc_status st, void *arg)
+{
+	(void)of;
+	(void)arg;
+	atomic_store(&answer, st == 0 ? 1000 : st);
+}
+
+/* The loop has done all that it was asked for. */
+static void
+let_it_turn(void)
+{
+	int i, before;
+
+	for (i = 0; i < 2; i++) {
+		before = atomic_load(&n_called);
+		OK(evc_fetch_start(cl, NULL, on_fetched, NULL));
+		UNTIL(atomic_load(&n_called) > before);
+	}
+}
+
+/* Nothing runs, and something is queued for a worker that is not there yet. */
+START_TEST(a_schedule_that_fails_at_once_ends_a_join)
+{
+	evc_cluster_config k = { HAND_CONFIG };
+	evc_schedule_opts o = { .worker = "worker 1" };
+	evc_remote *bad, *waits = NULL, *r = NULL;
+	evc_engine_task t;
+
+	atomic_store(&answer, 0);
+	c = new_coord(NULL);
+	cl = open_with(c, "hand://2", &k);
+	hand_up(0);
+	bad = schedule(cl, "f");
+	ck_assert_uint_eq(hand_take(0, &t, 1), 1);
+	hand_finish(0, &t, EVC_DATA_LOSS, NULL);
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_DATA_LOSS);
+	OK(evc_schedule(cl, "f", NULL, NULL, &o, &waits));
+	OK(evc_cluster_join_start(cl, on_joined, NULL));
+	let_it_turn();
+	ck_assert_int_eq(atomic_load(&answer), 0);
+	OK(evc_schedule_pack(cl, "f", NULL, &r, "[r]", bad));
+	UNTIL(atomic_load(&answer) == EVC_DATA_LOSS);
+	ck_assert_int_eq(evc_remote_fetch(waits, 0, NULL), EVC_CANCELLED);
+	ck_assert_int_eq(evc_remote_fetch(r, 0, NULL), EVC_DATA_LOSS);
+	evc_remote_free(bad);
+	evc_remote_free(waits);
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
+/* It is not there for one that has waited and was cancelled, and then for
+   another one: that one has the whole time. */
+START_TEST(worker_wait_begins_anew)
+{
+	evc_cluster_config k = { HAND_CONFIG, .worker_wait = 1 };
+	evc_remote *r;
+	evc_remote_info i;
+
+	c = new_coord(NULL);
+	cl = open_with(c, "hand://1", &k);
+	r = schedule(cl, "f");
+	let_it_turn();
+	t_sleep(0.7);
+	OK(evc_remote_cancel(r));
+	evc_remote_free(r);
+	r = schedule(cl, "f");
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	OK(evc_remote_get(r, &i));
+	ck_assert_uint_eq(i.kind, EVC_FAILED_CLUSTER);
+	ck_assert_double_ge(i.took, 0.95);
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
+static evc_status
+fills_the_queue(evc_exec *x, void *arg)
+{
+	atomic_int *st = arg;
+	evc_status is;
+
+	(void)x;
+	while ((is = evc_schedule(cl, "hold", NULL, NULL, NULL, NULL)) == 0)
+		;
+	atomic_store(st, is);
+	return 0;
+}
+
+START_TEST(a_function_does_not_wait_for_room)
+{
+	evc_cluster_config k = { F_CONFIG, .max_queued = 2 };
+	atomic_int st = 0;
+	evc_remote *r = NULL;
+
+	atomic_store(&f_open, 1);
+	c = new_coord(NULL);
+	cl = open_with(c, "threads://1", &k);
+	OK(evc_schedule_call(cl, fills_the_queue, &st, NULL, NULL, NULL, &r));
+	OK(evc_remote_fetch(r, T_LIMIT, NULL));
+	ck_assert_int_eq(atomic_load(&st), -EVC_RESOURCE_EXHAUSTED);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+END_TEST
+
+static evc_status
+fails_when_it_may(evc_exec *x, void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&f_in))
+		t_sleep(0.001);
+	return evc_exec_fail(x, EVC_DATA_LOSS, "now");
+}
+
+/* After another one's error, while it runs itself. */
+static evc_status
+schedules_after_an_error(evc_exec *x, void *arg)
+{
+	atomic_int *st = arg;
+
+	atomic_store(&f_in, 1);
+	if (evc_exec_wait_for_stop(x, T_LIMIT))
+		atomic_store(st, evc_schedule(cl, "hold", NULL, NULL, NULL,
+					      NULL));
+	return 0;
+}
+
+START_TEST(a_function_does_not_wait_for_an_error)
+{
+	evc_cluster_config k = { F_CONFIG, .grace = INFINITY };
+	atomic_int st = 0;
+
+	atomic_store(&f_in, 0);
+	c = new_coord(NULL);
+	cl = open_with(c, "threads://2", &k);
+	OK(evc_schedule_call(cl, schedules_after_an_error, &st, NULL, NULL,
+			     NULL, NULL));
+	OK(evc_schedule_call(cl, fails_when_it_may, NULL, NULL, NULL, NULL,
+			     NULL));
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_DATA_LOSS);
+	ck_assert_int_eq(atomic_load(&st), -EVC_RESOURCE_EXHAUSTED);
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+END_TEST
+
+API_MAIN("told", a_schedule_that_fails_at_once_ends_a_join,
+	 worker_wait_begins_anew, a_function_does_not_wait_for_room,
+	 a_function_does_not_wait_for_an_error)

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One suite for every engine: what it promises stands in the public headers, and
+ * each row here runs on each engine that can do it.  A row that one cannot run is
+ * named, with the reason, which stands in one place: lacks[].
+ *
+ * Each program of this folder is the program of its own worker processes, too.
+ */
+#ifndef TESTS_CONFORMANCE_H
+#define TESTS_CONFORMANCE_H
+
+#include "../support/api_util.h"
+
+#include <ev.h>
+#include <evcoord/cluster.h>
+#include <evcoord/worker.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+/* ---- engines, and what they can ---- */
+
+enum {
+	CALLS = 1 << 0,     /* evc_schedule_call */
+	DIES = 1 << 1,      /* a worker can be killed, and comes back */
+	DEADLINES = 1 << 2, /* ends a function that takes too long */
+	STORE = 1 << 3      /* keeps the variables itself, apart from the
+			       coordinator, and so can fail itself */
+};
+
+struct engine {
+	const char *name, *uri; /* in front of the number of workers */
+	unsigned can;
+	const char *barren;     /* an address where no worker ever comes up */
+};
+
+static const struct engine engines[] = {
+	{ "threads", "threads://", CALLS, NULL },
+	{ "processes", "processes://", DIES | DEADLINES,
+	  "processes://2?program=/bin/false" },
+};
+
+enum { N_ENGINES = sizeof(engines) / sizeof(engines[0]) };
+
+/* The one place that says why a row is not run somewhere. */
+static const struct {
+	unsigned what;
+	const char *reason;
+} lacks[] = {
+	{ CALLS, "its workers do not share the program's memory" },
+	{ DIES, "a thread does not die alone" },
+	{ DEADLINES, "a thread cannot be ended" },
+	{ STORE, "needs the engine of variables of its own" },
+};
+
+/* ---- rows ---- */
+
+struct row {
+	const TTest *test; /* NULL: no engine here has what it needs */
+	const char *name;
+	unsigned needs;
+	bool tight;        /* R17: as well with a queue of 2 and 5 workers */
+};
+
+#define ROW(t) { .test = (t), .name = #t }
+#define ROW_ON(what, t) { .test = (t), .name = #t, .needs = (what) }
+#define ROW_TIGHT(t) { .test = (t), .name = #t, .tight = true }
+/* One that no engine can run yet. */
+#define ROW_LATER(what, t) { .name = #t, .needs = (what) }
+
+static const evc_function *table;
+static unsigned n_table;
+static const evc_worker_opts *worker_opts;
+static int row_seconds MAYBE_UNUSED; /* that each row may take; 0: as usual */
+
+/* ---- the test that runs ---- */
+
+static struct {
+	const struct engine *engine;
+	bool tight;
+	unsigned n_workers;
+	evc_coord *c;
+	evc_cluster *cl;
+	struct ev_loop *loop; /* of the test's thread, or NULL */
+	int threads, fds;
+} on;
+
+static MAYBE_UNUSED bool
+can(unsigned what)
+{
+	return (on.engine->can & what) == what;
+}
+
+static MAYBE_UNUSED void
+no_child_is_left(void)
+{
+	errno = 0;
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+	ck_assert_int_eq(errno, ECHILD);
+}
+
+/* Fixture: what there is before the test ... */
+static MAYBE_UNUSED void
+count_before(void)
+{
+	memset(&on, 0, sizeof(on));
+	on.threads = t_count_threads();
+	on.fds = t_count_fds();
+	no_child_is_left();
+}
+
+/* ... is what there is after it.  An error of a function is none of the
+   coordinator. */
+static MAYBE_UNUSED void
+end_and_count(void)
+{
+	evc_join_opts budget = { .grace = T_LIMIT };
+	evc_verdict v;
+
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+	if (on.c != NULL) {
+		ck_assert_msg(evc_join(on.c, &budget, &v) == 0, "evc_join: %s",
+			      v.error.text);
+		ck_assert_uint_eq(v.n_errors, 0);
+		ck_assert_uint_eq(v.n_stragglers, 0);
+		ck_assert_msg(evc_free(on.c) == 0, "evc_free: %s",
+			      evc_last_error());
+		on.c = NULL;
+	}
+	if (on.loop != NULL)
+		ev_loop_destroy(on.loop);
+	on.loop = NULL;
+	ck_assert_int_eq(t_settle_threads(on.threads), on.threads);
+	ck_assert_int_eq(t_settle_fds(on.fds), on.fds);
+	no_child_is_left();
+}
+
+/* At an address of this engine, and not closed by the fixture. */
+static MAYBE_UNUSED evc_status
+open_another(const char *uri, const evc_cluster_config *config,
+	     evc_cluster **ret)
+{
+	evc_cluster_config cfg = { 0 };
+
+	if (config != NULL)
+		cfg = *config;
+	if (cfg.functions == NULL) {
+		cfg.functions = table;
+		cfg.n_functions = n_table;
+	}
+	if (on.tight && cfg.max_queued == 0)
+		cfg.max_queued = 2;
+	return evc_cluster_open(on.c, uri, &cfg, ret);
+}
+
+static MAYBE_UNUSED const char *
+address(void)
+{
+	static char uri[64];
+
+	snprintf(uri, sizeof(uri), "%s%u", on.engine->uri, on.n_workers);
+	return uri;
+}
+
+/* i is the _i of the test: which engine, and whether R17 is meant. */
+static MAYBE_UNUSED void
+choose(int i, unsigned n_workers)
+{
+	on.engine = &engines[i % N_ENGINES];
+	on.tight = i >= N_ENGINES;
+	on.n_workers = on.tight ? 5 : n_workers;
+}
+
+static MAYBE_UNUSED evc_cluster *
+begin_with(int i, unsigned n_workers, const evc_cluster_config *config)
+{
+	choose(i, n_workers);
+	OK(evc_new(on.loop, NULL, &on.c));
+	ck_assert_msg(open_another(address(), config, &on.cl) == 0,
+		      "evc_cluster_open: %s", evc_last_error());
+	return on.cl;
+}
+
+static MAYBE_UNUSED evc_cluster *
+begin(int i, unsigned n_workers)
+{
+	return begin_with(i, n_workers, NULL);
+}
+
+/* The test's own thread is the cluster's loop. */
+static MAYBE_UNUSED evc_cluster *
+begin_on_loop(int i, unsigned n_workers, const evc_cluster_config *config)
+{
+	on.loop = ev_loop_new(EVFLAG_AUTO);
+	ck_assert_ptr_nonnull(on.loop);
+	return begin_with(i, n_workers, config);
+}
+
+/* Wait by turning it. */
+#define TURN_UNTIL(cond) \
+	UNTIL((ev_run(on.loop, EVRUN_NOWAIT), (cond)))
+
+/* ---- main ---- */
+
+static MAYBE_UNUSED void
+say_skip(const char *row, const struct engine *e, unsigned missing)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++)
+		if (lacks[i].what & missing) {
+			printf("SKIP %s %s: %s\n", row,
+			       e != NULL ? e->name : "everywhere",
+			       lacks[i].reason);
+			fflush(stdout);
+			return;
+		}
+}
+
+static MAYBE_UNUSED int
+run_rows(const char *area, const struct row *rows, size_t n)
+{
+	Suite *s = suite_create(area);
+	TCase *tc;
+	size_t r;
+	int e;
+
+	/* Workers that do not know that they are would run all this again, and
+	   start workers, and so on without an end. */
+	if (getenv("EVC_CONFORMANCE_RUNS") != NULL) {
+		fprintf(stderr, "a worker that does not know it is one\n");
+		return EXIT_FAILURE;
+	}
+	setenv("EVC_CONFORMANCE_RUNS", "1", 1);
+	for (e = 0; e < N_ENGINES; e++) {
+		tc = tcase_create(engines[e].name);
+		tcase_add_checked_fixture(tc, count_before, end_and_count);
+		if (row_seconds > 0)
+			tcase_set_timeout(tc, row_seconds);
+		for (r = 0; r < n; r++) {
+			if (rows[r].test == NULL)
+				continue;
+			if (rows[r].needs & ~engines[e].can) {
+				say_skip(rows[r].name, &engines[e],
+					 rows[r].needs & ~engines[e].can);
+				continue;
+			}
+			tcase_add_loop_test(tc, rows[r].test, e, e + 1);
+			if (rows[r].tight)
+				tcase_add_loop_test(tc, rows[r].test,
+						    e + N_ENGINES,
+						    e + N_ENGINES + 1);
+		}
+		suite_add_tcase(s, tc);
+	}
+	for (r = 0; r < n; r++)
+		if (rows[r].test == NULL)
+			say_skip(rows[r].name, NULL, rows[r].needs);
+	return run_suite(s);
+}
+
+/* A whole number of the environment. */
+static MAYBE_UNUSED int
+from_environment(const char *name, int otherwise)
+{
+	const char *text = getenv(name);
+
+	return text != NULL && atoi(text) > 0 ? atoi(text) : otherwise;
+}
+
+/* A worker's program is this one: it knows the functions, and no rows. */
+#define CONFORMANCE_MAIN_WITH(area, functions, opts, ...) \
+	int main(void) \
+	{ \
+		const struct row rows_[] = { __VA_ARGS__ }; \
+		table = (functions); \
+		n_table = sizeof(functions) / sizeof((functions)[0]); \
+		worker_opts = (opts); \
+		if (evc_worker_is()) \
+			return evc_worker_main(table, n_table, worker_opts) == \
+					       0 ? \
+				       EXIT_SUCCESS : \
+				       EXIT_FAILURE; \
+		return run_rows((area), rows_, \
+				sizeof(rows_) / sizeof(rows_[0])); \
+	}
+#define CONFORMANCE_MAIN(area, functions, ...) \
+	CONFORMANCE_MAIN_WITH(area, functions, NULL, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,353 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# wordcount.sh - the example "wordcount" beside tr, sort and uniq: the sums are
+# exact, whoever is killed: its workers, itself, or both by turns; what is left
+# when it is stopped, and that it goes on from there; its bar.
+#
+# EVC_STOPS is how often it is stopped or killed at a random moment (5).
+# shellcheck disable=SC2154 # bin, tmp, failures, server: lib.sh
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+set -u
+. "$(dirname -- "$0")/lib.sh"
+
+if [ ! -x "$bin/wordcount" ]; then
+	echo "SKIP wordcount.sh: no $bin/wordcount: it is not built without" \
+		"msgpack-c and zlib"
+	exit 77
+fi
+export LC_ALL=C
+# Its workers are known by this.
+export EVC_WORDCOUNT_TEST=$$
+
+# run ARGUMENT...: sets status; what it wrote is in out and err.
+run() {
+	"$bin/wordcount" "$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+}
+
+# reference DIR...: what it has to be.  A file ends its last word.
+reference() {
+	find "$@" -type f -exec sh -c 'for f; do cat "$f"; echo; done' sh {} + |
+		tr -cs '[:alpha:]' '[\n*]' | tr A-Z a-z | cut -b 1-250 |
+		grep . | sort | uniq -c | awk '{ print $1, $2 }'
+}
+
+# same STATUS WANT: the status of the last run, and what it printed.
+same() {
+	[ "$status" = "$1" ] && cmp "$2" "$tmp/out" && return
+	echo "status $status"
+	diff "$2" "$tmp/out" | head -n 5
+	cat "$tmp/err"
+	return 1
+}
+
+# said TEXT: the last run has written a line like that.
+said() {
+	grep -qE "$1" "$tmp/err" && return
+	cat "$tmp/err"
+	return 1
+}
+
+# number EXPRESSION: what its group matches in what was written.
+number() {
+	sed -nE "s/.*$1.*/\\1/p" "$tmp/err" | tail -n 1 | grep . || echo 0
+}
+
+# its_processes: the ids of all that belong to this test and are wordcount.
+its_processes() {
+	local p
+
+	for p in $(grep -lsz "^EVC_WORDCOUNT_TEST=$$\$" /proc/[0-9]*/environ)
+	do
+		p=${p%/environ}
+		case $(readlink "$p/exe") in
+		*/wordcount) echo "${p#/proc/}" ;;
+		esac
+	done 2>/dev/null
+}
+
+all_gone() {
+	[ -z "$(its_processes)" ]
+}
+
+start() {
+	"$bin/wordcount" "$@" >"$tmp/out" 2>"$tmp/err" &
+	server=$!
+}
+
+# Nobody may be left then.
+end() {
+	if ! until_true ended "$server"; then
+		echo "FAILED: wordcount does not end"
+		exit 1
+	fi
+	wait "$server" 2>/dev/null
+	status=$?
+	server=''
+	if ! until_true all_gone; then
+		echo "FAILED: workers are left: $(its_processes)"
+		exit 1
+	fi
+}
+
+# ---- a tree ------------------------------------------------------------------
+
+# words SEED N: lines of words, of which some are frequent.
+words() {
+	awk -v seed="$1" -v n="$2" 'BEGIN {
+		srand(seed)
+		for (i = 0; i < n; i++) {
+			w = ""
+			r = int(rand() * rand() * 30000)
+			do {
+				w = w substr("etaoinSHRDLUcmfwypvbgkqjxz",
+					     r % 26 + 1, 1)
+				r = int(r / 26)
+			} while (r > 0)
+			printf "%s%s", w, rand() < 0.1 ? ".\n" : " "
+		}
+	}'
+}
+
+tree=$tmp/tree
+mkdir -p "$tree/a/b" "$tree/c" "$tree/empty" || exit 99
+words 1 200000 >"$tree/a/long"
+words 2 100000 >"$tree/a/b/longer"
+words 3 1 >"$tree/c/one"
+: >"$tree/c/nothing"
+printf 'no end' >"$tree/c/no end of line"
+printf '...123...' >"$tree/c/no word"
+head -c 200000 /dev/urandom >"$tree/c/noise"
+# A word that goes over a border, one that ends there, one that begins there; and
+# one that is longer than a chunk, and too long to be counted whole.
+for n in 65530 65531 65532 65533 65534 65535 65536 65537; do
+	head -c "$n" /dev/zero | tr '\0' ' '
+	printf 'border'
+done >"$tree/c/borders"
+{
+	head -c 200000 /dev/zero | tr '\0' 'x'
+	printf ' %0250d %0251d ' 0 0 | tr 0 y
+} >"$tree/c/long words"
+ln -s ../a "$tree/c/link"
+mkdir -p "$tmp/text"
+cp /usr/share/common-licenses/* "$tmp/text/" 2>/dev/null
+words 4 20000 >"$tmp/text/more"
+
+# ---- sums --------------------------------------------------------------------
+
+reference "$tree" >"$tmp/want"
+run --all "$tree"
+check 'the sums are those of uniq -c' same 0 "$tmp/want"
+check 'on a pipe there is nothing else' test ! -s "$tmp/err"
+run --all -n 1 "$tree"
+check 'they are the same with one worker' same 0 "$tmp/want"
+run --all -n 9 "$tree"
+check 'and with nine' same 0 "$tmp/want"
+sort -k1,1nr -k2 "$tmp/want" | sed -n 1,10p >"$tmp/want10"
+run "$tree"
+check 'the ten most frequent words' same 0 "$tmp/want10"
+head -n 3 "$tmp/want10" >"$tmp/want3"
+run --top 3 "$tree"
+check 'or three of them' same 0 "$tmp/want3"
+reference "$tree/a" "$tmp/text" "$tree/c/one" >"$tmp/want2"
+run --all "$tree/a" "$tmp/text" "$tree/c/one"
+check 'several directories, and a file' same 0 "$tmp/want2"
+run --all "$tree/empty"
+check 'nothing is no word' same 0 /dev/null
+(cd "$tree" && run --all a "$tmp/text" c/one && same 0 "$tmp/want2")
+check 'paths may be relative' test $? -eq 0
+deep=$tree/empty/$(printf 'd%0200d' 0)/$(printf 'd%0200d' 1)
+mkdir -p "$deep"
+words 5 50000 >"$deep/file"
+reference "$deep" >"$tmp/want2"
+run --all --checkpoint "$tmp/deep" "$deep"
+check 'or very long' same 0 "$tmp/want2"
+run --all --checkpoint "$tmp/deep" -v "$deep"
+check 'even with a checkpoint' same 0 "$tmp/want2"
+check 'which has all of it' said ' 0 workers were lost, and 0 functions'
+n=$(number 'wordcount: ([0-9]+) of')
+check 'and says so' said " $n of $n chunks are counted, $n of them before;"
+rm -r "${deep%/*}"
+
+# ---- errors ------------------------------------------------------------------
+
+run --all "$tree" "$tmp/none"
+check 'what is not there is an error' same 1 /dev/null
+check 'and is named' said "^wordcount: $tmp/none: No such file or directory\$"
+if [ "$(id -u)" != 0 ]; then
+	mkdir -m 0 "$tmp/closed"
+	run "$tree" "$tmp/closed"
+	check 'so is a directory that cannot be read' same 1 /dev/null
+	check 'by its name' said "^wordcount: $tmp/closed: cannot be read\$"
+else
+	echo "SKIP wordcount.sh: a directory without the right to read it: root may"
+fi
+for arguments in '' '-n 0 x' '-n x x' '-n 257 x' '--top 0 x' '--kill x x' \
+	'--nap -1 x' '--every 0 x' '--none x'; do
+	# shellcheck disable=SC2086 # lists of words
+	run $arguments
+	check "'$arguments' is wrong use" test $status -eq 2
+done
+if [ -w /dev/full ]; then
+	"$bin/wordcount" "$tmp/text" >/dev/full 2>"$tmp/err"
+	status=$?
+	check 'sums that cannot be written are an error' test $status -eq 1
+	check 'which is said' said 'cannot write: No space left on device'
+else
+	echo "SKIP wordcount.sh: sums that cannot be written: no /dev/full"
+fi
+
+# has_workers N: so many processes beside itself.
+has_workers() {
+	[ "$(its_processes | wc -l)" -gt "$1" ]
+}
+
+# A file that goes while the others are counted.
+mkdir "$tmp/late"
+words 6 1000 >"$tmp/late/file"
+start -n 1 --nap 0.2 "$tree/a" "$tmp/late"
+check 'it has a worker' until_true has_workers 1
+rm "$tmp/late/file"
+end
+check 'a file that is gone ends it' same 1 /dev/null
+check 'and is named' \
+	said "^wordcount: .*$tmp/late/file: No such file or directory"
+check 'it says how far it came' said \
+	'^wordcount: [0-9]+ of [0-9]+ chunks are counted, 0 of them before;'
+rm -r "$tmp/late"
+
+# ---- workers that are killed -------------------------------------------------
+
+for n in 1 3 10; do
+	run --all -v -n 3 --nap 0.01 --kill $n "$tree"
+	check "$n workers are killed: the sums are the same" same 0 "$tmp/want"
+	check 'each is named' \
+		test "$(grep -cE '^wordcount: kill -9 [0-9]+, which is worker [0-9]+$' "$tmp/err")" = $n
+	check 'and is lost' said "; $n workers were lost"
+done
+run --all -v -n 1 --kill 2 "$tree"
+check 'the only worker is killed, twice' same 0 "$tmp/want"
+
+# From outside, again and again.
+start --all -v -n 4 --nap 0.2 "$tree"
+killed=0
+while [ $killed -lt 6 ] && ! ended "$server"; do
+	sleep 0.15
+	for pid in $(its_processes); do
+		[ "$pid" != "$server" ] || continue
+		kill -KILL "$pid" 2>/dev/null && killed=$((killed + 1))
+		break
+	done
+done
+end
+check 'kill -9 of any of them every 0.15 s: the sums are the same' \
+	same 0 "$tmp/want"
+# One that is killed when all is done is not missed.
+lost=$(number '; ([0-9]+) workers were lost')
+check "$lost of $killed are missed" test "$lost" -gt 0 -a "$lost" -le $killed
+
+# ---- --checkpoint ------------------------------------------------------------
+
+# until_done ARGUMENT...: again and again, killed with kill -9 at random moments,
+# until it was so often, and then to the end.
+until_done() {
+	local kills=0
+
+	while [ $kills -lt "${EVC_STOPS:-5}" ]; do
+		start --all -v --checkpoint "$tmp/file" "$@"
+		sleep "0.$(printf '%03d' $((200 + RANDOM % 500)))"
+		kill -KILL "$server" 2>/dev/null
+		end
+		[ $status -eq 137 ] || return # it was faster
+		kills=$((kills + 1))
+	done
+	start --all -v --checkpoint "$tmp/file" "$@"
+	end
+}
+
+rm -f "$tmp/file" "$tmp/file.old"
+until_done --every 0.1 -n 2 --nap 0.05 "$tree"
+check 'kill -9 of the program, and it goes on: the sums are the same' \
+	same 0 "$tmp/want"
+check 'not from the beginning' said ', [1-9][0-9]* of them before;'
+rm -f "$tmp/file" "$tmp/file.old"
+until_done --every 0.1 -n 2 --nap 0.05 --kill 2 "$tree"
+check 'the same while its workers are killed, too' same 0 "$tmp/want"
+run --all -v --checkpoint "$tmp/file" "$tree"
+check 'what is complete stays so' same 0 "$tmp/want"
+run --all --checkpoint "$tmp/file" "$tree/a"
+check 'for other directories it is refused' same 1 /dev/null
+check 'which is said' said "$tmp/file is of other directories"
+run --all --checkpoint "$tmp/none/file" "$tmp/text"
+check 'one that cannot be saved is said' said "^wordcount: $tmp/none/.*: No such file or directory\$"
+
+# A byte of it.
+flip() {
+	printf '\377' | dd of="$1" bs=1 seek=100 conv=notrunc 2>/dev/null
+}
+cp "$tmp/file" "$tmp/file.old"
+flip "$tmp/file"
+run --all --checkpoint "$tmp/file" "$tree"
+check 'a damaged one is not taken, but the one before' same 0 "$tmp/want"
+flip "$tmp/file"
+flip "$tmp/file.old"
+run --all --checkpoint "$tmp/file" "$tree"
+check 'both damaged are refused' same 1 /dev/null
+
+# ---- the stop ----------------------------------------------------------------
+
+rm -f "$tmp/file" "$tmp/file.old"
+start --all -v --checkpoint "$tmp/file" -n 2 --nap 0.2 "$tree"
+check 'workers come' until_true has_workers 2
+sleep 0.5
+kill -INT "$server"
+end
+check 'SIGINT ends it' same 130 /dev/null
+check 'it says who' said "^wordcount: SIGINT from pid $$,"
+check 'what was done' said \
+	'^wordcount: [0-9]+ of [0-9]+ chunks are counted, 0 of them before; 0 workers'
+check 'and how to go on' said '^wordcount: to go on: the same once more$'
+counted=$(number 'wordcount: ([0-9]+) of')
+run --all -v --checkpoint "$tmp/file" "$tree"
+check 'then it goes on' same 0 "$tmp/want"
+check 'nothing was counted twice' said ", $counted of them before;"
+
+# At any moment.
+stops=0
+rounds=0
+all_right=true
+while [ $stops -lt "${EVC_STOPS:-5}" ] && [ $rounds -lt 100 ]; do
+	start --all --nap 0.02 "$tree"
+	sleep "0.$(printf '%03d' $((RANDOM % 250)))"
+	kill -TERM "$server" 2>/dev/null
+	end
+	rounds=$((rounds + 1))
+	case $status in
+	0) same 0 "$tmp/want" || all_right=false ;;
+	130)
+		same 130 /dev/null && said 'SIGTERM from pid' || all_right=false
+		stops=$((stops + 1)) ;;
+	143) ;; # before it has asked for signals, or at its very end
+	*) same 0 "$tmp/want" || all_right=false ;;
+	esac
+done
+check "$stops stops at random moments of $rounds runs" $all_right
+
+# ---- the bar -----------------------------------------------------------------
+
+run --all --bar --nap 0.02 "$tree"
+check 'with --bar there is a bar' said '\[[#.]+\] [0-9]+/[0-9]+'
+check 'and the sums are the same' same 0 "$tmp/want"
+if ! script -qec true /dev/null </dev/null >/dev/null 2>&1; then
+	echo "SKIP wordcount.sh: the bar on a terminal: no script(1) (Debian:" \
+		"bsdutils), or no pseudoterminal"
+	exit $((failures != 0))
+fi
+script -qec "'$bin/wordcount' --all --nap 0.02 '$tree' >'$tmp/out'" /dev/null \
+	</dev/null >"$tmp/err" 2>&1
+status=$?
+check 'on a terminal there is one, too' said '\[[#.]+\] [0-9]+/[0-9]+'
+check 'with the same sums' same 0 "$tmp/want"
+
+exit $((failures != 0))

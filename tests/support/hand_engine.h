@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An engine that the test is the hand of: it has as many workers as its address
+ * says, and they do what the test says, when it says so, by the sink.
+ */
+#ifndef TESTS_SUPPORT_HAND_ENGINE_H
+#define TESTS_SUPPORT_HAND_ENGINE_H
+
+#include "cluster_util.h"
+
+#include <evcoord/engine.h>
+
+/* One at a time: there is one cluster in each test. */
+static struct {
+	const evc_engine_sink *sink;
+	void *core;
+	unsigned n;
+	atomic_int wakes, left, closes, kills, n_forgotten;
+	atomic_ullong cancelled_upto, cancelled_one, forgotten;
+} hand;
+
+static evc_status
+hand_open(const evc_engine_env *env, evc_engine **ret)
+{
+	static const char *const names[] = { "f", "g" };
+
+	memset(&hand, 0, sizeof(hand));
+	hand.sink = env->sink;
+	hand.core = env->core;
+	hand.n = (unsigned)atoi(env->place);
+	if (!hand.sink->workers(hand.core, hand.n))
+		return -EVC_RESOURCE_EXHAUSTED;
+	hand.sink->names(hand.core, names, 2);
+	*ret = (evc_engine *)(void *)&hand;
+	return 0;
+}
+
+static void
+hand_wake(evc_engine *e, int worker)
+{
+	(void)e;
+	(void)worker;
+	atomic_fetch_add(&hand.wakes, 1);
+}
+
+static void
+hand_cancel(evc_engine *e, uint64_t upto)
+{
+	(void)e;
+	atomic_store(&hand.cancelled_upto, upto);
+}
+
+static void
+hand_cancel_one(evc_engine *e, unsigned worker, uint64_t n)
+{
+	(void)e;
+	(void)worker;
+	atomic_store(&hand.cancelled_one, n);
+}
+
+static void
+hand_kill(evc_engine *e, unsigned worker)
+{
+	(void)e;
+	(void)worker;
+	atomic_fetch_add(&hand.kills, 1);
+}
+
+static void
+hand_forget(evc_engine *e, uint64_t id)
+{
+	(void)e;
+	atomic_store(&hand.forgotten, id);
+	atomic_fetch_add(&hand.n_forgotten, 1);
+}
+
+static void
+hand_leave(evc_engine *e)
+{
+	(void)e;
+	atomic_store(&hand.left, 1);
+}
+
+static void
+hand_close(evc_engine *e)
+{
+	(void)e;
+	atomic_fetch_add(&hand.closes, 1);
+}
+
+/* Workers cannot be ended: what hangs is given up. */
+static const evc_engine_ops hand_ops = {
+	.abi = EVC_ENGINE_ABI,
+	.scheme = "hand",
+	.usage = "hand://N",
+	.open = hand_open,
+	.wake = hand_wake,
+	.cancel = hand_cancel,
+	.cancel_one = hand_cancel_one,
+	.forget = hand_forget,
+	.leave = hand_leave,
+	.close = hand_close,
+};
+
+/* Workers can. */
+static const evc_engine_ops killing_hand_ops MAYBE_UNUSED = {
+	.abi = EVC_ENGINE_ABI,
+	.caps = EVC_ENGINE_KILLS | EVC_ENGINE_DEADLINES,
+	.scheme = "hand",
+	.usage = "hand://N",
+	.open = hand_open,
+	.wake = hand_wake,
+	.cancel = hand_cancel,
+	.cancel_one = hand_cancel_one,
+	.kill = hand_kill,
+	.forget = hand_forget,
+	.leave = hand_leave,
+	.close = hand_close,
+};
+
+static const evc_engine_ops *const hand_engines[] = { &hand_ops };
+static const evc_engine_ops *const killing_hands[] MAYBE_UNUSED = {
+	&killing_hand_ops
+};
+
+#define HAND_CONFIG .engines = hand_engines, .n_engines = 1
+#define KILLING_HAND_CONFIG .engines = killing_hands, .n_engines = 1
+
+static MAYBE_UNUSED void
+hand_up(unsigned worker)
+{
+	evc_engine_def d;
+
+	hand.sink->up(hand.core, worker, NULL, "by hand");
+	while (hand.sink->defs(hand.core, worker, &d))
+		;
+}
+
+static MAYBE_UNUSED unsigned
+hand_take(unsigned worker, evc_engine_task *t, unsigned most)
+{
+	return hand.sink->take(hand.core, worker, t, most);
+}
+
+/* code 0: with value, which may be NULL. */
+static MAYBE_UNUSED void
+hand_finish(unsigned worker, const evc_engine_task *t, evc_status code,
+	    const evc_value *value)
+{
+	evc_engine_result r = {
+		.n = t->n,
+		.code = code,
+		.kind = code != 0 ? EVC_FAILED_FUNCTION : 0,
+	};
+
+	if (value != NULL)
+		r.value = *value;
+	hand.sink->finished(hand.core, worker, &r, 1);
+}
+
+/* It had not begun. */
+static MAYBE_UNUSED void
+hand_give_back(unsigned worker, const evc_engine_task *t)
+{
+	evc_engine_result r = { .n = t->n,
+				.code = EVC_CANCELLED,
+				.kind = EVC_FAILED_FUNCTION,
+				.took = -1 };
+
+	hand.sink->finished(hand.core, worker, &r, 1);
+}
+
+/* The last words, once the cluster has asked for them. */
+static MAYBE_UNUSED void
+hand_end(void)
+{
+	unsigned i;
+
+	UNTIL(atomic_load(&hand.left));
+	for (i = 0; i < hand.n; i++)
+		hand.sink->gone(hand.core, i, "the test is over", false);
+	hand.sink->closed(hand.core);
+}
+
+/* The coordinator's end, with this engine in it. */
+static MAYBE_UNUSED void
+hand_end_coord(evc_coord *c)
+{
+	OK(evc_request_stop(c, 0, "the test is over"));
+	hand_end();
+	OK(evc_join(c, NULL, &(evc_verdict){ 0 }));
+	ck_assert_msg(evc_free(c) == 0, "%s", evc_last_error());
+	ck_assert_int_eq(atomic_load(&hand.closes), 1);
+}
+
+#endif
