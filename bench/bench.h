@@ -175,6 +175,11 @@ bench_sleep(double seconds);
 unsigned
 bench_proc_entries(const char *folder);
 
+/* idle.c: how often all threads but the caller are woken, in two seconds that
+   begin when they have gone to sleep */
+double
+bench_watch_wakeups(void);
+
 /* loopthread.c: a thread that runs a loop */
 
 struct bench_loop {
@@ -335,5 +340,15 @@ void
 bench_post(void);
 void
 bench_workers(void);
+void
+bench_cluster_threads(void);
+void
+bench_cluster_processes(void);
+void
+bench_cluster_trip(void);
+void
+bench_cluster_queue(void);
+void
+bench_cluster_idle(void);
 
 #endif

@@ -51,8 +51,8 @@ wakeups(void)
 }
 
 /* Count for a while, once all have gone to sleep. */
-static double
-watch(void)
+double
+bench_watch_wakeups(void)
 {
 	uint64_t before;
 
@@ -166,7 +166,7 @@ watch_bare(void)
 	uint32_t over = 0;
 	pthread_t t = bench_thread(bare_joiner, &over, STACK);
 
-	bench_count("idle-join", "raw/bare-pthread_join", watch(),
+	bench_count("idle-join", "raw/bare-pthread_join", bench_watch_wakeups(),
 		    "wake-ups");
 	__atomic_store_n(&over, 1, __ATOMIC_RELEASE);
 	bench_futex_wake(&over, 1);
@@ -185,7 +185,7 @@ watch_started(void)
 		bench_must(evc_thread_start(c, "bench", member, NULL, NULL,
 					    NULL), "evc_thread_start");
 	t = bench_thread(joiner, c, STACK);
-	show("idle-join-started", watch());
+	show("idle-join-started", bench_watch_wakeups());
 	(void)evc_request_stop(c, 0, "over");
 	bench_must_sys(pthread_join(t, NULL), "pthread_join");
 	bench_must(evc_free(c), "evc_free");
@@ -212,7 +212,7 @@ watch_registered(void)
 					       NULL, NULL),
 			   "evc_register_thread");
 	t = bench_thread(joiner, c, STACK);
-	show("idle-join-registered", watch());
+	show("idle-join-registered", bench_watch_wakeups());
 	(void)evc_request_stop(c, 0, "over");
 	bench_must_sys(pthread_join(t, NULL), "pthread_join");
 	bench_must(evc_free(c), "evc_free");
@@ -224,7 +224,7 @@ watch_run(const char *metric, void *(*fn)(void *arg))
 	evc_coord *c = NULL;
 	pthread_t t = bench_thread(fn, &c, 0);
 
-	show(metric, watch());
+	show(metric, bench_watch_wakeups());
 	(void)evc_request_stop(__atomic_load_n(&c, __ATOMIC_ACQUIRE), 0,
 			       "over");
 	bench_must_sys(pthread_join(t, NULL), "pthread_join");

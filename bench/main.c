@@ -3,13 +3,15 @@
  * Runs the benchmarks:
  *
  *	evcbench             all groups, then a summary
- *	evcbench GROUP...    these groups alone, in this process
+ *	evcbench GROUP...    these groups alone, in this process; of a family
+ *	                     ("cluster") all that begin with it and a "-"
  *	evcbench --list      the names of the groups
  *
  * Each group runs in a process of its own, started afresh: what one leaves
  * behind in caches of stacks, in the heap or in limits does not reach the
  * next, and one that hangs is ended and named without stopping the others.
- * With --peer it is not a benchmark but what one is measured beside (peer.c).
+ * With --peer it is not a benchmark but what one is measured beside (peer.c);
+ * so it is when it was started as a worker of a cluster.
  *
  * The exit status is 0 when everything ran, however fast; 1 when a group
  * failed; 2 for a wrong argument.
@@ -28,6 +30,9 @@
 #include <unistd.h>
 
 #include "bench.h"
+#ifdef HAVE_CLUSTER
+#include "cluster.h"
+#endif
 
 /* No group takes a quarter of this; one that does, hangs. */
 #define GROUP_SECONDS 60
@@ -64,6 +69,18 @@ static const struct group {
 	{ "trip", bench_pool_trip, "one job to the pool and back" },
 	{ "post", bench_post, "functions posted to a loop" },
 	{ "workers", bench_workers, "metrics; the stop of blocked workers" },
+#ifdef HAVE_CLUSTER
+	{ "cluster-threads", bench_cluster_threads,
+	  "functions scheduled on four threads" },
+	{ "cluster-processes", bench_cluster_processes,
+	  "functions scheduled on four processes" },
+	{ "cluster-trip", bench_cluster_trip,
+	  "one function to a process and back" },
+	{ "cluster-queue", bench_cluster_queue,
+	  "what a queued function takes" },
+	{ "cluster-idle", bench_cluster_idle,
+	  "256 workers that have nothing to do" },
+#endif
 };
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))
 
@@ -196,6 +213,35 @@ run_all(void)
 	return sum.failed ? 1 : 0;
 }
 
+/* "cluster" is all of cluster-threads and so on. */
+static bool
+is_of(const struct group *g, const char *family)
+{
+	size_t n = strlen(family);
+
+	return strncmp(g->name, family, n) == 0 && g->name[n] == '-';
+}
+
+static int
+run_family(const char *family)
+{
+	struct summary sum = { 0, 0, 0, 0, NULL, 0 };
+	bool found = false;
+	size_t i;
+
+	for (i = 0; i < N_GROUPS; i++) {
+		if (is_of(&groups[i], family)) {
+			found = true;
+			run_apart(&groups[i], &sum);
+		}
+	}
+	free(sum.lines);
+	if (found)
+		return sum.failed ? 1 : 0;
+	fprintf(stderr, "bench: no group \"%s\"; see --list\n", family);
+	return 2;
+}
+
 static int
 run_named(const char *name)
 {
@@ -209,8 +255,7 @@ run_named(const char *name)
 		alarm(0);
 		return 0;
 	}
-	fprintf(stderr, "bench: no group \"%s\"; see --list\n", name);
-	return 2;
+	return run_family(name);
 }
 
 int
@@ -219,12 +264,16 @@ main(int argc, char **argv)
 	int cpu[2], i, st;
 	size_t k;
 
+#ifdef HAVE_CLUSTER
+	if (evc_worker_is())
+		return bench_cluster_worker();
+#endif
 	(void)bench_cpus(cpu);
 	if (argc < 2)
 		return run_all();
 	if (strcmp(argv[1], "--list") == 0) {
 		for (k = 0; k < N_GROUPS; k++)
-			printf("%-10s %s\n", groups[k].name, groups[k].what);
+			printf("%-17s %s\n", groups[k].name, groups[k].what);
 		return 0;
 	}
 	if (strcmp(argv[1], "--peer") == 0)

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the groups of the cluster share: functions that do next to nothing, on
+ * either engine, and the limit beside those that are processes.
+ */
+#ifndef BENCH_CLUSTER_H
+#define BENCH_CLUSTER_H
+
+#include <evcoord/cluster.h>
+
+#include "bench.h"
+
+#define NOTHING "nothing" /* returns at once */
+#define BLOCK "block"     /* on a thread: blocks until bench_gate is 1 */
+
+struct bench_cluster {
+	evc_coord *c;
+	evc_cluster *cluster;
+};
+
+/* Threads that run BLOCK -> main, and back; reset by the close. */
+extern uint32_t bench_blocked, bench_gate;
+
+/* main of a worker process. */
+int
+bench_cluster_worker(void);
+
+/* Open a cluster; loop NULL: one on a thread of its own.  config may be NULL;
+   the functions are filled in. */
+void
+bench_cluster_open(struct bench_cluster *b, const char *uri,
+		   const evc_cluster_config *config, struct ev_loop *loop);
+
+/* Wait until so many workers take functions; for a cluster without a loop of
+   the caller's. */
+void
+bench_cluster_until_up(const struct bench_cluster *b, unsigned n);
+
+/* Close it, and wait until all has ended. */
+void
+bench_cluster_close(struct bench_cluster *b);
+
+/* Schedule n functions that do nothing, as fast as they are taken, and wait for
+   all: seconds. */
+double
+bench_cluster_work(const struct bench_cluster *b, unsigned n);
+
+/* Seconds of processor time that a process has used; 0: this one. */
+double
+bench_cpu_time(pid_t pid);
+/* The same of all workers that are processes. */
+double
+bench_cluster_cpu_time(const struct bench_cluster *b);
+
+/* cluster_echo.c: processes that send back what they get, over socketpairs. */
+
+#define BENCH_FRAME 32 /* bytes: about what a call of nothing takes */
+
+struct bench_echo {
+	unsigned n;
+	int fd[4];
+	pid_t pid[4];
+};
+
+/* Fork n of them, each on that cpu (< 0: wherever the caller may run).  While
+   the caller is the only thread. */
+void
+bench_echo_start(struct bench_echo *e, unsigned n, int cpu);
+
+/* Send so many frames there and back, window of them in flight: seconds. */
+double
+bench_echo_work(struct bench_echo *e, unsigned frames, unsigned window);
+
+/* One frame to the first one and back. */
+void
+bench_echo_ping(struct bench_echo *e);
+
+/* Seconds of processor time that they have used. */
+double
+bench_echo_cpu_time(const struct bench_echo *e);
+
+void
+bench_echo_end(struct bench_echo *e);
+
+#endif
