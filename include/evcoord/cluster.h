@@ -109,8 +109,9 @@ typedef struct evc_cluster_config {
 				0 = 10, EVC_NO_GRACE none, INFINITY for ever */
 	double lease;        /* seconds after which a worker without a sign of
 				life is lost; 0 = 5 */
-	unsigned deaths;     /* workers that one function may take with it
-				before it is ABORTED; 0 = 3, 255 and more =
+	unsigned deaths;     /* workers that one function, or the build of one
+				per-worker value, may take with it before it is
+				ABORTED; 0 = 3, 255 and more =
 				any number */
 	size_t max_frame;    /* bytes of one message from or to a worker; 0 =
 				64 MiB */
@@ -484,7 +485,8 @@ evc_fetch_start(evc_cluster *cluster, const evc_value *value, evc_fetch_fn *fn,
  * A value that each worker has its own of: what function(args), called on each
  * worker, keeps or returns there.  It is made before a worker takes functions,
  * anew in each of its lives.  Where it could not be made, functions that use it
- * fail with that error (EVC_FAILED_INPUT), and no others.
+ * fail with that error (EVC_FAILED_INPUT), and no others.  One that has ended
+ * config.deaths workers while they made it is EVC_ABORTED, and not tried again.
  *
  * Thread:    any.
  * Ownership: *ret_value is the caller's, for evc_per_worker_free.  name is for

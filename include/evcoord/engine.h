@@ -121,7 +121,9 @@ enum {
 	EVC_DEF_DATASET = 2,
 	EVC_DEF_ELEMENTS = 3,
 	EVC_DEF_ITERATOR = 4,
-	EVC_DEF_DROP = 5
+	EVC_DEF_DROP = 5,
+	EVC_DEF_GIVEN_UP = 6 /* to build it has ended too many workers: it has
+				failed with EVC_ABORTED, untried */
 };
 
 /* Engine to cluster.  core is the one of evc_engine_env; worker is an index

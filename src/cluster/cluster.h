@@ -61,6 +61,11 @@ struct cluster_worker {
 	uint64_t defs_seen;      /* per_worker.c: how far it is, and which drops
 				    are of before its life */
 	uint64_t defs_born;
+	/* What it was given to build and has not answered for: building.c. */
+	unsigned n_building;
+	uint64_t building;       /* the oldest of these, 0: not known */
+	uint64_t building_behind; /* attempts up to here were given before */
+	uint64_t building_ns;    /* it began then, at the earliest */
 	bool told_kill;
 	char name[NAME_ROOM], where[96], text[TEXT_ROOM];
 	/* Something for config.worker: the loop's turn tells it. */
@@ -299,6 +304,17 @@ void evc__cluster_describe(const evc_cluster *cl, uint64_t now,
 /* ---- per_worker.c ---- */
 
 #include "cluster/per_worker.h"
+
+/* ---- building.c: lock held ---- */
+
+void evc__building_begins(evc_cluster *cl, struct cluster_worker *w,
+			  const evc_engine_def *def);
+void evc__building_ends(evc_cluster *cl, struct cluster_worker *w, uint64_t id);
+void evc__building_forget(struct cluster_worker *w);
+/* Is it in a build, not in a function? */
+bool evc__building_is_it(const struct cluster_worker *w);
+/* That has ended it. */
+void evc__building_blame(evc_cluster *cl, struct cluster_worker *w);
 
 /* ---- checkpoint.c ---- */
 

@@ -119,7 +119,7 @@ evc__frame_get_def(const struct frame *f, evc_engine_def *ret)
 	ret->args = in_value(&in);
 	st = evc__parts_end(&in);
 	if (st == 0 &&
-	    (ret->kind < EVC_DEF_VALUE || ret->kind > EVC_DEF_DROP))
+	    (ret->kind < EVC_DEF_VALUE || ret->kind > EVC_DEF_GIVEN_UP))
 		st = wrong(f, "an unknown kind");
 	return st;
 }

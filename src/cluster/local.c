@@ -187,6 +187,9 @@ build(struct evc_local *l, const evc_engine_def *def)
 		return evc__dataset_build(l, def);
 	case EVC_DEF_ITERATOR:
 		return build_iterator(l, def);
+	case EVC_DEF_GIVEN_UP:
+		return say(l, EVC_ABORTED,
+			   "to build it has ended too many workers");
 	default:
 		return say(l, EVC_UNIMPLEMENTED, "nobody knows how to build it");
 	}

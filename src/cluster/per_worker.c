@@ -130,6 +130,30 @@ evc__per_worker_find(evc_cluster *cl, uint64_t id)
 	return NULL;
 }
 
+evc_per_worker *
+evc__per_worker_by_id(evc_cluster *cl, uint64_t id)
+{
+	struct list *n;
+
+	for (n = cl->defs.next; n != &cl->defs; n = n->next)
+		if (ENTRY(n)->def.id == id)
+			return ENTRY(n)->dropped ? NULL : ENTRY(n);
+	return NULL;
+}
+
+evc_per_worker *
+evc__per_worker_after(evc_cluster *cl, uint64_t id)
+{
+	evc_per_worker *p = evc__per_worker_by_id(cl, id);
+	struct list *n;
+
+	for (n = p != NULL ? p->link.next : &cl->defs; n != &cl->defs;
+	     n = n->next)
+		if (!ENTRY(n)->dropped)
+			return ENTRY(n);
+	return NULL;
+}
+
 void
 evc__per_worker_ref(evc_per_worker *p)
 {
@@ -187,6 +211,8 @@ fill(const evc_per_worker *p, evc_engine_def *ret)
 		*ret = (evc_engine_def){ .id = p->def.id,
 					 .kind = EVC_DEF_DROP,
 					 .name = p->def.name };
+	else if (p->given_up)
+		ret->kind = EVC_DEF_GIVEN_UP;
 }
 
 bool

@@ -26,6 +26,8 @@ struct evc_per_worker {
 	unsigned refs;
 	bool named;              /* the program has its handle still: values
 				    may name it */
+	unsigned deaths;         /* workers that were lost while they built it */
+	bool given_up;           /* too many: it is not built any more */
 	evc_engine_def def;      /* what it points to stands in tail */
 	evc_per_worker *dataset; /* of an iterator: a reference */
 	char tail[];
@@ -40,6 +42,11 @@ struct evc_per_worker {
 void evc__per_worker_add(evc_cluster *cl, evc_per_worker *p);
 /* The one with this id that a value may name, NULL: there is none (any more). */
 evc_per_worker *evc__per_worker_find(evc_cluster *cl, uint64_t id);
+/* The same, named or not, as long as it is not dropped. */
+evc_per_worker *evc__per_worker_by_id(evc_cluster *cl, uint64_t id);
+/* The one that a worker is given next after this one; NULL: there is none, or
+   this one was dropped. */
+evc_per_worker *evc__per_worker_after(evc_cluster *cl, uint64_t id);
 void evc__per_worker_ref(evc_per_worker *p);
 void evc__per_worker_unref(evc_per_worker *p);
 /* What this worker has to build or drop next; false: nothing. */

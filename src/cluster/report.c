@@ -52,6 +52,29 @@ put_queued(const evc_cluster *cl, struct text *t)
 			      (unsigned long long)cl->q.n_held);
 }
 
+/* The build that goes on for the longest time. */
+static void
+put_building(const evc_cluster *cl, uint64_t now, struct text *t)
+{
+	const struct cluster_worker *w, *longest = NULL;
+	const evc_per_worker *p;
+	unsigned i;
+
+	for (i = 0; i < cl->n_workers; i++) {
+		w = cl->workers[i];
+		if (evc__building_is_it(w) &&
+		    (longest == NULL || w->building_ns < longest->building_ns))
+			longest = w;
+	}
+	if (longest == NULL)
+		return;
+	p = evc__per_worker_by_id((evc_cluster *)cl, longest->building);
+	evc__text_fmt(t, "%s%s builds %s for %.1f s", t->len > 0 ? "; " : "",
+		      longest->name,
+		      p != NULL ? p->def.name : "a per-worker value",
+		      (double)(now - longest->building_ns) / 1e9);
+}
+
 void
 evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 {
@@ -69,6 +92,7 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 	}
 	if (longest != NULL)
 		evc__worker_describe(longest, now, t);
+	put_building(cl, now, t);
 	if (n_busy > 1)
 		evc__text_fmt(t, n_busy == 2 ?
 					 "; %u more worker runs something" :

@@ -88,6 +88,8 @@ defs(void *core, unsigned worker, evc_engine_def *ret_def)
 	sync_lock(&cl->q.lock);
 	w = worker_at(cl, worker);
 	more = w != NULL && evc__per_worker_next_def(cl, w, ret_def);
+	if (more)
+		evc__building_begins(cl, w, ret_def);
 	evc__cluster_unlock(cl);
 	return more;
 }
@@ -97,9 +99,9 @@ built(void *core, unsigned worker, uint64_t id, evc_status code, double seconds)
 {
 	evc_cluster *cl = core;
 
-	(void)worker;
-	(void)id;
 	sync_lock(&cl->q.lock);
+	if (worker < cl->n_workers)
+		evc__building_ends(cl, cl->workers[worker], id);
 	if (code == 0)
 		cl->count.builds++;
 	cl->count.build_time += seconds;
@@ -373,6 +375,7 @@ overdue(void *core, unsigned worker, uint64_t n)
 				  " %s, which was ended for that",
 			      r->more != NULL ? r->more->deadline : 0, w->name);
 		take_back(w, r, sync_mono());
+		evc__building_forget(w);
 		/* First that: it runs still, so nothing may be raised. */
 		evc__worker_fence(cl, w, text);
 		failed(cl, r, EVC_DEADLINE_EXCEEDED, EVC_FAILED_WORKER, text,

@@ -225,6 +225,7 @@ evc__sink_up(void *core, unsigned worker, const char *name, const char *where)
 		evc__copy(w->where, sizeof w->where, where);
 		w->lives++;
 		w->told_kill = false;
+		evc__building_forget(w);
 		set_state(cl, w, EVC_WORKER_UP);
 		evc__per_worker_life(cl, w, true);
 	}
@@ -306,6 +307,11 @@ evc__sink_gone(void *core, unsigned worker, const char *why, bool ran)
 	if (w != NULL) {
 		if (why != NULL)
 			evc__copy(w->text, sizeof w->text, why);
+		if (!w->told_kill && !cl->stopping && evc__building_is_it(w)) {
+			evc__building_blame(cl, w);
+			ran = false;
+		}
+		evc__building_forget(w);
 		/* The youngest first: each goes before all that are queued, so
 		   the oldest is the next to be taken. */
 		while (!list_empty(&w->running)) {
