@@ -5,8 +5,7 @@
  */
 #include "cluster/engine_threads.h"
 
-#include <sched.h>
-
+#include "base/cpus.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 
@@ -97,19 +96,6 @@ threads_new(const evc_engine_env *env, unsigned n)
 
 /* ---- open ---- */
 
-static unsigned
-cpus(void)
-{
-	cpu_set_t set;
-	int n = 0;
-
-	if (sched_getaffinity(0, sizeof set, &set) == 0)
-		n = CPU_COUNT(&set);
-	if (n <= 0)
-		n = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	return n <= 0 ? 1 : n < THREADS_MOST ? (unsigned)n : THREADS_MOST;
-}
-
 static evc_status
 tell(const evc_engine_env *env, unsigned n)
 {
@@ -184,7 +170,7 @@ engine_open(const evc_engine_env *env, evc_engine **ret_engine)
 				  "from 1 to %d",
 				  env->place, THREADS_MOST);
 	if (n == 0)
-		n = cpus();
+		n = evc__cpus(THREADS_MOST);
 	st = evc__functions_check(env->functions, env->n_functions);
 	if (st < 0)
 		return st;

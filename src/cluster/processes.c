@@ -4,11 +4,9 @@
  */
 #include "cluster/processes.h"
 
-#include "cluster/worker_main.h"
-
-#include <sched.h>
-
+#include "base/cpus.h"
 #include "cluster/cluster.h"
+#include "cluster/worker_main.h"
 
 static struct processes *
 of(evc_engine *engine)
@@ -33,16 +31,6 @@ op_close(evc_engine *engine)
 	sync_free(p->notes.asked.forgets);
 	sync_lock_destroy(&p->notes.lock);
 	sync_free(p);
-}
-
-static unsigned
-n_cpus(void)
-{
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof set, &set) < 0 || CPU_COUNT(&set) < 1)
-		return 1;
-	return (unsigned)CPU_COUNT(&set);
 }
 
 /* In memory alone. */
@@ -106,7 +94,7 @@ make(struct processes *p, const evc_engine_env *env)
 				  "1 to %d, or left out",
 				  env->place, PROCESSES_MOST);
 	if (p->n == 0)
-		p->n = n_cpus();
+		p->n = evc__cpus(PROCESSES_MOST);
 	if (p->n > PROCESSES_MOST)
 		p->n = PROCESSES_MOST;
 	p->scope = env->scope;

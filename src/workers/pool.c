@@ -6,8 +6,8 @@
 
 #include <math.h>
 #include <limits.h>
-#include <sched.h>
 
+#include "base/cpus.h"
 #include "base/fork.h"
 #include "base/room.h"
 #include "base/text.h"
@@ -98,20 +98,6 @@ evc__pool_deserted(evc_pool *pool)
 
 /* ---- life ---- */
 
-static unsigned
-cpus(void)
-{
-	cpu_set_t set;
-	int n = 0;
-
-	if (sched_getaffinity(0, sizeof set, &set) == 0)
-		n = CPU_COUNT(&set);
-	if (n <= 0)
-		n = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	return n <= 0 ? 1 : n < POOL_THREADS_MOST ? (unsigned)n :
-						     POOL_THREADS_MOST;
-}
-
 static evc_status
 check_opts(const evc_pool_opts *o)
 {
@@ -152,7 +138,8 @@ set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
 	pool->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	evc__copy(pool->name, sizeof pool->name, name);
 	sync_store_relaxed(&pool->limit,
-			   o->n_threads != 0 ? o->n_threads : cpus());
+			   o->n_threads != 0 ? o->n_threads :
+					       evc__cpus(POOL_THREADS_MOST));
 	sync_lock_init(&pool->lock);
 }
 
