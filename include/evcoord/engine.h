@@ -8,7 +8,7 @@
  * says when it is worth asking (wake).
  *
  *     cluster --ops--> engine      open, wake, cancel, kill, leave, close
- *     cluster <--sink-- engine     up, defs, take, finished, lost, gone, closed
+ *     cluster <--sink-- engine     up, defs, take, finished, gone, closed
  *
  * Ops but open and close are called under the cluster's lock, by any thread:
  * they take note, ring the engine's own loop or threads, and return; they call
@@ -209,8 +209,8 @@ struct evc_engine_ops {
 	/* Start workers; returns before they are up.  On refusal nothing is
 	   left.  Any thread. */
 	evc_status (*open)(const evc_engine_env *env, evc_engine **ret_engine);
-	/* There may be something to take, to build or to drop for this worker,
-	   or for any (EVC_ENGINE_ANY). */
+	/* There may be something to take, to build or to drop for this worker;
+	   or something to take for any one of them (EVC_ENGINE_ANY). */
 	void (*wake)(evc_engine *engine, int worker);
 	/* All attempts up to this number are to be stopped: those that have not
 	   begun are given back (a result with took < 0), those that run are

@@ -93,9 +93,9 @@ evc_exec_args(const evc_exec *x);
  *
  * Thread:    the function's.
  * Ownership: everything is copied.
- * Returns:   0, so that a function may return what this returns;
- *            EVC_INVALID_ARGUMENT or EVC_RESOURCE_EXHAUSTED, > 0 for the same
- *            reason, as evc_exec_fail would have reported it.
+ * Returns:   0, or > 0, EVC_INVALID_ARGUMENT or EVC_RESOURCE_EXHAUSTED, with
+ *            its text kept as by evc_exec_fail: so that a function may return
+ *            what this returns.
  * Since:     0.1
  */
 EVC_API evc_status
