@@ -106,7 +106,8 @@ END_TEST
 
 START_TEST(not_in_a_fork_child)
 {
-	evc_remote *done, *queued;
+	/* To be found by a look for leaks: the child frees no copy. */
+	static evc_remote *done, *queued;
 	evc_remote_info i;
 	int status;
 	pid_t pid;
