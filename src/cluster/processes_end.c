@@ -3,94 +3,26 @@
  * How workers end.
  *
  * Only the kernel proves that a process does not run: its pidfd says so at once.
- * Where there are none (Linux before 5.3, valgrind) it is asked again and again,
- * and the number has to do, while the kernel says that it is a child of ours.
+ * Where there are none (Linux before 5.3, valgrind) it is asked again and again.
  *
  * What a worker has written until then is read to the end first, unless it was
  * fenced: results that are there count.
- *
- * Somebody else may have reaped it: libev's default loop reaps whatever it can
- * get.  Newer kernels keep the status with the pidfd; else it is lost, and only
- * that is said.
  */
 #include "cluster/processes.h"
 
-enum look { RUNS, ENDED, LOST };
+#include "base/reap.h"
 
-#define ASKS 40
-#define ASK_NS 50000
 #define NAP_NS UINT64_C(2000000)
 #define ASK_EVERY 0.025 /* seconds, without a pidfd */
-
-/* The kernel shows the status a moment after it is no child any more: two
-   milliseconds at most are given to that. */
-static enum look
-ask_pidfd(int fd, siginfo_t *info)
-{
-	struct sync_pidfd_info p;
-	uint32_t nobody = 0;
-	int status, i;
-
-	for (i = 0; fd >= 0 && i < ASKS; i++) {
-		p = (struct sync_pidfd_info){ .mask = SYNC_PIDFD_INFO_EXIT };
-		if (sync_pidfd_info(fd, &p) < 0) {
-			if (errno != ESRCH)
-				return LOST;
-		} else if (p.mask & SYNC_PIDFD_INFO_EXIT)
-			break;
-		sync_futex_wait(&nobody, 0, ASK_NS);
-	}
-	if (fd < 0 || i == ASKS)
-		return LOST;
-	status = p.exit_code;
-	info->si_code = CLD_KILLED;
-	info->si_status = WTERMSIG(status);
-	if (WCOREDUMP(status))
-		info->si_code = CLD_DUMPED;
-	if (WIFEXITED(status)) {
-		info->si_code = CLD_EXITED;
-		info->si_status = WEXITSTATUS(status);
-	}
-	return ENDED;
-}
-
-/* Has it ended?  Then it is reaped; WNOWAIT: it is left to be. */
-static enum look
-look(const struct process *w, siginfo_t *info, int flags)
-{
-	int e = -1;
-
-	memset(info, 0, sizeof *info);
-	if (w->pidfd >= 0)
-		e = sync_waitid(SYNC_P_PIDFD, w->pidfd, info, flags);
-	if (w->pidfd < 0 || (e < 0 && errno == EINVAL)) /* Linux before 5.4 */
-		e = sync_waitid(P_PID, w->pid, info, flags);
-	if (e == 0)
-		return info->si_pid == 0 ? RUNS : ENDED;
-	if (errno == EINTR || errno == EAGAIN)
-		return RUNS;
-	return ask_pidfd(w->pidfd, info);
-}
-
-static void
-kill_it(const struct process *w)
-{
-	siginfo_t info;
-
-	if (w->pidfd >= 0)
-		sync_pidfd_signal(w->pidfd, SIGKILL);
-	else if (look(w, &info, WNOWAIT) == RUNS)
-		sync_pid_signal(w->pid, SIGKILL);
-}
 
 /* ---- in words ---- */
 
 static void
-add_status(struct text *t, enum look l, const siginfo_t *info)
+add_status(struct text *t, enum reap l, const siginfo_t *info)
 {
 	const char *name;
 
-	if (l == LOST) {
+	if (l == REAP_LOST) {
 		evc__text_add(t, "ended, and somebody else has reaped it");
 		return;
 	}
@@ -108,7 +40,7 @@ add_status(struct text *t, enum look l, const siginfo_t *info)
 
 /* "worker 2 (pid 17) was killed by signal 11 (SIGSEGV); its last words: ..." */
 static void
-describe(const struct process *w, enum look l, const siginfo_t *info, char *why)
+describe(const struct process *w, enum reap l, const siginfo_t *info, char *why)
 {
 	struct text t = evc__text_in(why, WHY_ROOM);
 
@@ -144,7 +76,7 @@ evc__process_fence(struct process *w, const char *fmt, ...)
 	evc__text_fmt(&t, "%s (pid %d) %s", w->name, (int)w->pid, w->why);
 	if (was_up)
 		p->sink->fenced(p->core, w->index, why);
-	kill_it(w);
+	evc__reap_signal(w->pidfd, w->pid, SIGKILL);
 }
 
 /* ---- gone ---- */
@@ -157,7 +89,7 @@ is_last(const struct processes *p)
 }
 
 static void
-gone(struct process *w, enum look l, const siginfo_t *info)
+gone(struct process *w, enum reap l, const siginfo_t *info)
 {
 	struct processes *p = w->p;
 	char why[WHY_ROOM];
@@ -191,9 +123,9 @@ static void
 check(struct process *w)
 {
 	siginfo_t info;
-	enum look l = look(w, &info, 0);
+	enum reap l = evc__reap(w->pidfd, w->pid, &info);
 
-	if (l != RUNS)
+	if (l != REAP_RUNS)
 		gone(w, l, &info);
 }
 
@@ -229,7 +161,7 @@ void
 evc__process_end_now(struct process *w, uint64_t until)
 {
 	uint32_t nobody = 0;
-	enum look l;
+	enum reap l;
 	siginfo_t info;
 
 	if (w->pid == 0) {
@@ -237,7 +169,8 @@ evc__process_end_now(struct process *w, uint64_t until)
 		return;
 	}
 	evc__process_fence(w, "was killed: its coordinator's loop is gone");
-	while ((l = look(w, &info, 0)) == RUNS && evc__left_ns(until) > 0)
+	while ((l = evc__reap(w->pidfd, w->pid, &info)) == REAP_RUNS &&
+	       evc__left_ns(until) > 0)
 		sync_futex_wait(&nobody, 0, NAP_NS);
-	gone(w, l == RUNS ? LOST : l, &info);
+	gone(w, l == REAP_RUNS ? REAP_LOST : l, &info);
 }

@@ -3,19 +3,14 @@
  * Child processes as runners.
  *
  * A pidfd says when one has ended, so that SIGCHLD and its handlers stay the
- * program's; signals go through it too, and so never to a stranger who got the
- * number.  Who asks for the stop sends the SIGTERM: it never blocks, and no loop
- * has to turn for it.  Where there is no pidfd the number has to do, while the
- * kernel says that it is a child of ours.
- *
- * Somebody else may reap it first: libev's default loop reaps whatever it can
- * get.  Newer kernels keep the status with the pidfd; else it is lost.
+ * program's.  Who asks for the stop sends the SIGTERM: it never blocks, and no
+ * loop has to turn for it.
  */
 #include "members/runner.h"
 
 #include <string.h>
-#include <sys/wait.h>
 
+#include "base/reap.h"
 #include "base/text.h"
 #include "core/join.h"
 
@@ -40,73 +35,11 @@ of(struct evc__runner *r)
 	return LIST_OF(r, struct child, r);
 }
 
-/* ---- what the kernel says ---- */
-
-enum state { RUNS, ENDED, LOST };
-
-/* flags: WNOWAIT leaves it to be reaped. */
-static enum state
-look(const struct child *ch, siginfo_t *info, int flags)
-{
-	int fd = ch->r.m.pidfd, e = -1;
-
-	memset(info, 0, sizeof *info);
-	if (fd >= 0)
-		e = sync_waitid(SYNC_P_PIDFD, fd, info, flags);
-	if (fd < 0 || (e < 0 && errno == EINVAL)) /* Linux before 5.4 */
-		e = sync_waitid(P_PID, ch->pid, info, flags);
-	if (e < 0)
-		return LOST;
-	return info->si_pid == 0 ? RUNS : ENDED;
-}
-
-#define ASKS 40
-#define ASK_NS 50000
-
-/* Somebody else has reaped it.  The kernel shows the status a moment after it is
-   no child any more: two milliseconds at most are given to that. */
-static enum state
-ask_pidfd(const struct child *ch, siginfo_t *info)
-{
-	struct sync_pidfd_info p;
-	uint32_t nobody = 0;
-	int status, i;
-
-	for (i = 0; i < ASKS; i++) {
-		p = (struct sync_pidfd_info){ .mask = SYNC_PIDFD_INFO_EXIT };
-		if (ch->r.m.pidfd < 0)
-			return LOST;
-		if (sync_pidfd_info(ch->r.m.pidfd, &p) < 0) {
-			if (errno != ESRCH)
-				return LOST;
-		} else if (p.mask & SYNC_PIDFD_INFO_EXIT)
-			break;
-		sync_futex_wait(&nobody, 0, ASK_NS);
-	}
-	if (i == ASKS)
-		return LOST;
-	status = p.exit_code;
-	info->si_code = CLD_KILLED;
-	info->si_status = WTERMSIG(status);
-	if (WCOREDUMP(status))
-		info->si_code = CLD_DUMPED;
-	if (WIFEXITED(status)) {
-		info->si_code = CLD_EXITED;
-		info->si_status = WEXITSTATUS(status);
-	}
-	return ENDED;
-}
-
 /* Signal-safe. */
 static void
 send_signal(const struct child *ch, int sig)
 {
-	siginfo_t info;
-
-	if (ch->r.m.pidfd >= 0)
-		sync_pidfd_signal(ch->r.m.pidfd, sig);
-	else if (look(ch, &info, WNOWAIT) == RUNS)
-		sync_pid_signal(ch->pid, sig);
+	evc__reap_signal(ch->r.m.pidfd, ch->pid, sig);
 }
 
 /* ---- the stop ---- */
@@ -160,14 +93,14 @@ add_status(struct text *t, const struct child *ch, const siginfo_t *i)
 }
 
 static evc_status
-meaning(const struct child *ch, enum state s, const siginfo_t *i)
+meaning(const struct child *ch, enum reap s, const siginfo_t *i)
 {
 	bool told = sync_load(&ch->term_ns) != 0;
 	int signo;
 
-	if (s == LOST && ch->killed)
+	if (s == REAP_LOST && ch->killed)
 		return EVC_DEADLINE_EXCEEDED;
-	if (s == LOST)
+	if (s == REAP_LOST)
 		return told || evc_should_stop(ch->r.m.c) ? 0 : EVC_UNKNOWN;
 	if (i->si_code == CLD_EXITED && i->si_status == 0)
 		return 0;
@@ -182,7 +115,7 @@ meaning(const struct child *ch, enum state s, const siginfo_t *i)
 }
 
 static void
-conclude(struct child *ch, enum state s, const siginfo_t *i)
+conclude(struct child *ch, enum reap s, const siginfo_t *i)
 {
 	struct evc__member *m = &ch->r.m;
 	evc_coord *c = m->c;
@@ -195,7 +128,7 @@ conclude(struct child *ch, enum state s, const siginfo_t *i)
 				  .text = text };
 
 	q.code = meaning(ch, s, i);
-	if (s == ENDED)
+	if (s == REAP_ENDED)
 		add_status(&t, ch, i);
 	else if (ch->killed)
 		evc__text_add(&t, "was killed at the end of the grace");
@@ -214,13 +147,11 @@ static bool
 reap(struct child *ch)
 {
 	siginfo_t info;
-	enum state s = look(ch, &info, 0);
+	enum reap s = evc__reap(ch->r.m.pidfd, ch->pid, &info);
 
-	if (s == LOST)
-		s = ask_pidfd(ch, &info);
-	if (s != RUNS)
+	if (s != REAP_RUNS)
 		conclude(ch, s, &info);
-	return s != RUNS;
+	return s != REAP_RUNS;
 }
 
 static void
@@ -301,9 +232,11 @@ attend(struct evc__runner *r, bool probe)
 static bool
 is_running(struct evc__runner *r)
 {
+	const struct child *ch = of(r);
 	siginfo_t info;
 
-	return !r->over && look(of(r), &info, WNOWAIT) == RUNS;
+	return !r->over &&
+	       evc__reap_look(ch->r.m.pidfd, ch->pid, &info) == REAP_RUNS;
 }
 
 static void
@@ -334,7 +267,7 @@ enter(evc_coord *c, struct child *ch, const evc_member_opts *o)
 
 	m->pidfd = sync_pidfd_process(ch->pid);
 	/* Asked by the pidfd: the number may change hands. */
-	if (look(ch, &info, WNOWAIT) == LOST)
+	if (evc__reap_look(m->pidfd, ch->pid, &info) == REAP_LOST)
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "%s: %d is no child of this process", func,
 				   (int)ch->pid);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whether a child runs, and how it ended.
+ */
+#include "base/reap.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/sync.h"
+
+#define ASKS 40
+#define ASK_NS 50000
+
+static enum reap
+look(int pidfd, pid_t pid, siginfo_t *ret, int flags)
+{
+	int e = -1;
+
+	memset(ret, 0, sizeof *ret);
+	if (pidfd >= 0)
+		e = sync_waitid(SYNC_P_PIDFD, pidfd, ret, flags);
+	if (pidfd < 0 || (e < 0 && errno == EINVAL)) /* Linux before 5.4 */
+		e = sync_waitid(P_PID, pid, ret, flags);
+	if (e == 0)
+		return ret->si_pid == 0 ? REAP_RUNS : REAP_ENDED;
+	return errno == EINTR || errno == EAGAIN ? REAP_RUNS : REAP_LOST;
+}
+
+/* Somebody else has reaped it.  The kernel shows the status a moment after it is
+   no child any more: two milliseconds at most are given to that. */
+static enum reap
+ask_pidfd(int pidfd, siginfo_t *ret)
+{
+	struct sync_pidfd_info p;
+	uint32_t nobody = 0;
+	int status, i;
+
+	for (i = 0; i < ASKS; i++) {
+		p = (struct sync_pidfd_info){ .mask = SYNC_PIDFD_INFO_EXIT };
+		if (sync_pidfd_info(pidfd, &p) < 0) {
+			if (errno != ESRCH)
+				return REAP_LOST;
+		} else if (p.mask & SYNC_PIDFD_INFO_EXIT)
+			break;
+		sync_futex_wait(&nobody, 0, ASK_NS);
+	}
+	if (i == ASKS)
+		return REAP_LOST;
+	status = p.exit_code;
+	ret->si_code = CLD_KILLED;
+	ret->si_status = WTERMSIG(status);
+	if (WCOREDUMP(status))
+		ret->si_code = CLD_DUMPED;
+	if (WIFEXITED(status)) {
+		ret->si_code = CLD_EXITED;
+		ret->si_status = WEXITSTATUS(status);
+	}
+	return REAP_ENDED;
+}
+
+enum reap
+evc__reap_look(int pidfd, pid_t pid, siginfo_t *ret)
+{
+	return look(pidfd, pid, ret, WNOWAIT);
+}
+
+enum reap
+evc__reap(int pidfd, pid_t pid, siginfo_t *ret)
+{
+	enum reap is = look(pidfd, pid, ret, 0);
+
+	return is == REAP_LOST && pidfd >= 0 ? ask_pidfd(pidfd, ret) : is;
+}
+
+void
+evc__reap_signal(int pidfd, pid_t pid, int sig)
+{
+	siginfo_t info;
+
+	if (pidfd >= 0)
+		sync_pidfd_signal(pidfd, sig);
+	else if (evc__reap_look(pidfd, pid, &info) == REAP_RUNS)
+		sync_pid_signal(pid, sig);
+}
