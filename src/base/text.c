@@ -69,6 +69,16 @@ evc__copy(char *to, size_t room, const char *s)
 		evc__text_add(&t, s);
 }
 
+const char *
+evc__end_of(const char *s, size_t most)
+{
+	size_t n = strlen(s), at = n > most ? n - most : 0;
+
+	while (at > 0 && at < n && ((unsigned char)s[at] & 0xc0) == 0x80)
+		at++;
+	return s + at;
+}
+
 void
 evc__copy_end(char *to, size_t room, const char *s)
 {

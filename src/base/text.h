@@ -31,5 +31,7 @@ void evc__text_vfmt(struct text *t, const char *fmt, va_list ap)
 void evc__copy(char *to, size_t room, const char *s);
 /* The same, but a long one keeps its end. */
 void evc__copy_end(char *to, size_t room, const char *s);
+/* The last bytes of s, `most` of them and no half of a letter before. */
+const char *evc__end_of(const char *s, size_t most);
 
 #endif

@@ -106,7 +106,7 @@ evc__process_words(const struct process *w, struct text *t)
 {
 	static const char before[] = "; its last words: ";
 	char words[WORDS_ROOM + 1];
-	size_t n = 0, at = 0, most;
+	size_t n = 0, most;
 	uint64_t i;
 
 	i = w->output.n_words > WORDS_ROOM ? w->output.n_words - WORDS_ROOM : 0;
@@ -125,12 +125,6 @@ evc__process_words(const struct process *w, struct text *t)
 		return;
 	/* Of many the last. */
 	most = t->room - t->len - sizeof before;
-	if (n > most) {
-		at = n - most;
-		/* No half of a letter. */
-		while (at < n && ((unsigned char)words[at] & 0xc0) == 0x80)
-			at++;
-	}
 	evc__text_add(t, before);
-	evc__text_add(t, words + at);
+	evc__text_add(t, evc__end_of(words, most));
 }
