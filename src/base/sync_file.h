@@ -13,14 +13,14 @@
 
 /* Each: a descriptor, or 0, or -1 and errno; none is a cancellation point. */
 
-/* A new file for writing: there is none of this name. */
-#define sync_file_create(path) \
+/* A new file for writing: there is none of this name.  mode: less the umask. */
+#define sync_file_create(path, mode) \
 	(SEAM_FAILS("file_create") ? \
 		 -1 : \
 		 (int)syscall(SYS_openat, AT_FDCWD, (path), \
 			      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | \
 				      O_CLOEXEC, \
-			      0666))
+			      (mode)))
 /* A file to be locked, made if there is none; nothing else is done to it. */
 #define sync_lock_open(path) \
 	(SEAM_FAILS("lock_open") ? \

@@ -96,12 +96,12 @@ put_all(int fd, const void *bytes, size_t n)
 }
 
 static evc_status
-write_new(const struct names *n, const evc_value *body)
+write_new(const struct names *n, const evc_value *body, unsigned mode)
 {
 	unsigned char head[HEAD_SIZE];
 	int fd, e;
 
-	fd = sync_file_create(n->tmp);
+	fd = sync_file_create(n->tmp, mode);
 	if (fd < 0)
 		return evc__snapshot_refuse(n->tmp, "cannot be made", errno);
 	make_head(head, body);
@@ -201,7 +201,9 @@ write_named(const struct names *n, const evc_value *body)
 		return evc__snapshot_refuse(n->folder, "cannot be opened",
 					    errno);
 	clear_away(n);
-	status = write_new(n, body);
+	/* Who has kept others from reading it goes on doing so. */
+	status = write_new(n, body, had && S_ISREG(st.st_mode) ?
+					    st.st_mode & 0777 : 0666);
 	if (status == 0)
 		status = take_place(n, folder, had);
 	if (status < 0)

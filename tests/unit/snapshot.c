@@ -155,6 +155,19 @@ START_TEST(what_was_written_is_read)
 }
 END_TEST
 
+START_TEST(it_is_as_private_as_it_was)
+{
+	struct stat st;
+
+	OK(save(1));
+	ck_assert_int_eq(chmod(path, 0600), 0);
+	OK(save(2));
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(st.st_mode & 0777, 0600);
+	LOADS(2, false);
+}
+END_TEST
+
 START_TEST(large_and_empty_ones_are_whole)
 {
 	size_t n = 3 << 20;
@@ -568,6 +581,7 @@ main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, what_was_written_is_read);
+	tcase_add_test(tc, it_is_as_private_as_it_was);
 	tcase_add_test(tc, large_and_empty_ones_are_whole);
 	tcase_add_test(tc, a_path_without_a_folder_is_here);
 	tcase_add_test(tc, several_may_write_one_file);
