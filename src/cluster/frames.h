@@ -26,6 +26,7 @@
 
 #define FRAME_VERSION 1
 #define FRAME_HEAD 8
+#define FRAME_NAMES_MOST 65536 /* functions of one program */
 
 enum frame_type {
 	/* data, to the worker */

@@ -156,6 +156,8 @@ evc__frame_get_hello(const struct frame *f, const char ***ret_names,
 
 	if (in.wrong == NULL && n > in.left / NAME_LEAST)
 		in.wrong = "with fewer names than it says";
+	if (in.wrong == NULL && n > FRAME_NAMES_MOST)
+		in.wrong = "with too many names";
 	if (in.wrong != NULL)
 		return evc__parts_end(&in);
 	names = sync_alloc((size_t)n + 1, sizeof *names);

@@ -150,6 +150,10 @@ evc__frame_put_hello(struct bytes *b, size_t max_frame,
 	evc_status st;
 	unsigned i;
 
+	if (n > FRAME_NAMES_MOST)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "%u functions, and %u are the most", n,
+				  FRAME_NAMES_MOST);
 	for (i = 0; i < n; i++)
 		size += text_size(functions[i].name);
 	st = evc__parts_begin(&o, b, max_frame, FRAME_HELLO, size,

@@ -95,8 +95,6 @@ make(struct processes *p, const evc_engine_env *env)
 				  env->place, PROCESSES_MOST);
 	if (p->n == 0)
 		p->n = evc__cpus(PROCESSES_MOST);
-	if (p->n > PROCESSES_MOST)
-		p->n = PROCESSES_MOST;
 	p->scope = env->scope;
 	p->reactor = env->reactor;
 	p->loop = env->loop;

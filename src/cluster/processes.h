@@ -46,6 +46,7 @@ struct link {
 	int events;
 	struct bytes in;  /* the beginning of a frame */
 	struct bytes out;
+	uint64_t sent;    /* bytes of all that was written */
 	bool ended;       /* nothing more comes, and nothing can be written */
 };
 
@@ -53,6 +54,7 @@ struct link {
 struct taken {
 	uint64_t n, id;
 	double deadline; /* 0: none */
+	bool asked;      /* to stop, by itself */
 };
 
 enum process_state {
@@ -77,9 +79,13 @@ struct process {
 	struct link data, control;
 	uint64_t born_ns;
 	uint64_t ping_ns;       /* since when it owes an answer; 0: not */
+	uint64_t closed_ns;     /* since when a stream has ended; 0: none has */
+	uint64_t answered;      /* of data: the end of the last answer that it
+				   has asked for */
 	bool was_up;            /* `up` was told */
 	bool talks;             /* somebody reads its control stream there */
 	bool leaving;           /* it was told to end */
+	bool of_use;            /* it has run something to its end */
 	bool settled;           /* what has ended it is no function that it has
 				   still */
 	char why[WHY_ROOM];     /* why it was fenced, or what it said itself;
@@ -205,9 +211,6 @@ void evc__process_again(struct process *w);
 evc_status evc__processes_program(struct processes *p,
 				  const char *const *options);
 void evc__processes_program_free(struct processes *p);
-/* Another number for the same file if this is one of the first three, which
-   belong to standard streams; -1 and errno. */
-int evc__fd_above(int fd);
 
 /* ---- processes_link.c ---- */
 

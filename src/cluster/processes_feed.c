@@ -65,13 +65,23 @@ evc__process_ended_one(struct process *w, double took)
 
 /* ---- to build ---- */
 
+/* What is to be built may be large, and the worker busy for long: what cannot be
+   written yet stays with the cluster, where it may be dropped again. */
+static bool
+can_write(struct process *w)
+{
+	if (is_there(w) && w->data.out.n >= OUT_MOST)
+		evc__link_flush(&w->data);
+	return is_there(w) && w->data.out.n < OUT_MOST;
+}
+
 static void
 build(struct process *w)
 {
 	struct processes *p = w->p;
 	evc_engine_def d;
 
-	while (is_there(w) && p->sink->defs(p->core, w->index, &d))
+	while (can_write(w) && p->sink->defs(p->core, w->index, &d))
 		if (evc__frame_put_def(&w->data.out, p->max_frame, &d) < 0 &&
 		    d.kind != EVC_DEF_DROP)
 			p->sink->built(p->core, w->index, d.id,
@@ -138,6 +148,7 @@ take(struct process *w, unsigned most)
 		t->n = tasks[i].n;
 		t->id = tasks[i].id;
 		t->deadline = tasks[i].deadline;
+		t->asked = false;
 	}
 	if (w->n_taken > 1)
 		evc__processes_back_watch(p);

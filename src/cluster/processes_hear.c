@@ -126,9 +126,15 @@ hear_result(struct process *w, const struct frame *f, struct batch *b)
 	if (w->n_taken == 0 || t->n != said.r.n) {
 		tell(w, b);
 		garbage(w, "the result of a function that it does not have");
+	} else if (said.r.took < 0 && !t->asked &&
+		   t->n > w->p->cancelled_upto) {
+		/* It would be given to it again, and so on. */
+		tell(w, b);
+		garbage(w, "a function back that it was to run");
 	} else {
 		if (said.kept)
 			keep(w, t->id, said.r.value.size);
+		w->of_use |= said.r.took >= 0;
 		evc__process_ended_one(w, said.r.took);
 		b->r[b->n++] = said.r;
 		/* Its updates stay until they are told. */
@@ -164,6 +170,11 @@ hear_variable(struct process *w, const struct frame *f)
 		garbage(w, evc_last_error());
 		return;
 	}
+	/* Or answers that nobody reads would fill our memory. */
+	if (w->data.sent < w->answered) {
+		garbage(w, "a question before it has read the last answer");
+		return;
+	}
 	reply.status = p->sink->variable(
 		p->core, &u, u.op == EVC_VARIABLE_ADD ? &reply.now : NULL,
 		u.op == EVC_VARIABLE_GET ? &reply.value : NULL);
@@ -179,6 +190,7 @@ hear_variable(struct process *w, const struct frame *f)
 					   evc_last_error());
 	}
 	evc_value_free(&reply.value);
+	w->answered = w->data.sent + out->n;
 }
 
 /* ---- all of it ---- */

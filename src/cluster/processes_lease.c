@@ -14,7 +14,7 @@
 
 /* What it takes until a program has come to evc_worker_main, at most. */
 #define START_NS UINT64_C(60000000000)
-/* From there to the end of the process. */
+/* And from the end of its streams to the end of the process. */
 #define EXIT_NS UINT64_C(10000000000)
 
 static void
@@ -26,21 +26,57 @@ ask(struct process *w, uint64_t now)
 	w->ping_ns = now;
 }
 
+static bool
+is_closed(const struct process *w)
+{
+	return w->data.ended || w->control.ended;
+}
+
+/* It completes nothing more, whatever else it says, and should end. */
+static void
+look_at_end(struct process *w, uint64_t now)
+{
+	uint64_t limit = w->p->lease_ns;
+	char why[WHY_ROOM];
+
+	if (w->closed_ns == 0)
+		w->closed_ns = now;
+	/* It may take its time, unless functions wait for that. */
+	if (w->n_taken == 0 && limit < EXIT_NS)
+		limit = EXIT_NS;
+	if (now - w->closed_ns < limit)
+		return;
+	evc__link_read(&w->data, true);
+	if (w->state == PROCESS_FENCED)
+		return;
+	/* It has perhaps said why. */
+	evc__copy(why, sizeof why, w->why);
+	if (why[0] != '\0')
+		evc__process_fence(w, "%s", why);
+	else
+		evc__process_fence(w,
+				   "closed its streams, did not end within "
+				   "%.1f s and was killed",
+				   (double)limit / 1e9);
+}
+
 static void
 look(struct process *w, uint64_t now)
 {
 	struct processes *p = w->p;
 	uint64_t limit = p->lease_ns;
 
+	if (is_closed(w)) {
+		look_at_end(w, now);
+		return;
+	}
 	if (w->ping_ns == 0) {
 		ask(w, now);
 		return;
 	}
-	/* Nobody reads there before evc_worker_main, and after it. */
+	/* Nobody reads there before evc_worker_main. */
 	if (!w->talks && limit < START_NS)
 		limit = START_NS;
-	if (w->control.ended && limit < EXIT_NS)
-		limit = EXIT_NS;
 	if (now - w->ping_ns < limit)
 		return;
 	/* It may have answered while this loop was busy elsewhere. */
@@ -62,6 +98,13 @@ look(struct process *w, uint64_t now)
 }
 
 static void
+give_time(uint64_t *since, uint64_t more, uint64_t now)
+{
+	if (*since != 0)
+		*since += more < now - *since ? more : now - *since;
+}
+
+static void
 on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct processes *p = timer->data;
@@ -79,10 +122,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 		if (w->state != PROCESS_STARTING && w->state != PROCESS_UP)
 			continue;
-		if (late > 0 && w->ping_ns != 0)
-			w->ping_ns += late < now - w->ping_ns ?
-					      late :
-					      now - w->ping_ns;
+		give_time(&w->ping_ns, late, now);
+		give_time(&w->closed_ns, late, now);
 		look(w, now);
 	}
 }

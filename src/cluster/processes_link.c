@@ -40,9 +40,10 @@ evc__link_flush(struct link *l)
 	while (l->out.n > 0 && !l->ended) {
 		ssize_t n = sync_send(l->fd, bytes_at(&l->out), l->out.n);
 
-		if (n >= 0)
+		if (n >= 0) {
 			bytes_take(&l->out, (size_t)n);
-		else if (errno == EAGAIN || errno == ENOBUFS ||
+			l->sent += (uint64_t)n;
+		} else if (errno == EAGAIN || errno == ENOBUFS ||
 			 errno == ENOMEM) {
 			watch(l, EV_READ | EV_WRITE);
 			return;

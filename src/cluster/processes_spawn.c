@@ -54,6 +54,25 @@ copy_of(const char *s)
 	return copy != NULL ? strcpy(copy, s) : NULL;
 }
 
+/* As it is from here: later the program may be elsewhere. */
+static char *
+path_of(const char *program)
+{
+	char here[PATH_MAX + 1], *path;
+	size_t n = 0;
+
+	if (program[0] != '/' && getcwd(here, PATH_MAX) != NULL) {
+		n = strlen(here);
+		here[n++] = '/';
+	}
+	path = sync_alloc(1, n + strlen(program) + 1);
+	if (path != NULL) {
+		memcpy(path, here, n);
+		strcpy(path + n, program);
+	}
+	return path;
+}
+
 static evc_status
 no_memory(void)
 {
@@ -99,7 +118,7 @@ evc__processes_program(struct processes *p, const char *const *options)
 				  "processes: the program has no name");
 	while (evc__uri_option(options, "arg", n) != NULL)
 		n++;
-	p->path = program != NULL ? copy_of(program) : own_path();
+	p->path = program != NULL ? path_of(program) : own_path();
 	p->argv = sync_alloc(n + 2, sizeof *p->argv);
 	if (p->path == NULL || p->argv == NULL)
 		return no_memory();
@@ -131,14 +150,21 @@ struct ends {
 	int data[2], control[2], output[2]; /* ours is the first */
 };
 
-int
-evc__fd_above(int fd)
-{
-	int other = fd;
+/* What they are there, behind the output; nothing else of ours is open: a
+   connection, or a file that somebody has locked, would stay so. */
+#define DATA_THERE 3
+#define CONTROL_THERE 4
+#define CLOSED_FROM 5
 
-	if (fd > 2)
+/* Out of the way of those. */
+static int
+fd_above(int fd)
+{
+	int other;
+
+	if (fd >= CLOSED_FROM)
 		return fd;
-	other = sync_fd_above(fd, 2 + 1);
+	other = sync_fd_above(fd, CLOSED_FROM);
 	sync_fd_close(fd);
 	return other;
 }
@@ -146,8 +172,8 @@ evc__fd_above(int fd)
 static bool
 both_above(int fds[2])
 {
-	fds[0] = evc__fd_above(fds[0]);
-	fds[1] = evc__fd_above(fds[1]);
+	fds[0] = fd_above(fds[0]);
+	fds[1] = fd_above(fds[1]);
 	return fds[0] >= 0 && fds[1] >= 0;
 }
 
@@ -198,12 +224,12 @@ drop_plan(struct plan *plan)
 }
 
 static void
-name_streams(struct plan *plan, const struct ends *e)
+name_streams(struct plan *plan)
 {
 	struct text t = evc__text_in(plan->variable, sizeof plan->variable);
 
 	evc__text_fmt(&t, WORKER_VARIABLE "=%d %d %d %d", WORKER_PROTOCOL,
-		      e->data[1], e->control[1], (int)getpid());
+		      DATA_THERE, CONTROL_THERE, (int)getpid());
 }
 
 /* 0 or an errno value. */
@@ -216,7 +242,7 @@ make_plan(struct plan *plan, const struct ends *e)
 	sigset_t all, none;
 	int error;
 
-	name_streams(plan, e);
+	name_streams(plan);
 	if (posix_spawn_file_actions_init(a) != 0)
 		return ENOMEM;
 	if (posix_spawnattr_init(&plan->attr) != 0) {
@@ -235,13 +261,15 @@ make_plan(struct plan *plan, const struct ends *e)
 		error = posix_spawn_file_actions_adddup2(a, e->output[1], 1);
 	if (error == 0)
 		error = posix_spawn_file_actions_adddup2(a, e->output[1], 2);
-	/* The same number again: it is not closed at the exec. */
 	if (error == 0)
 		error = posix_spawn_file_actions_adddup2(a, e->data[1],
-							 e->data[1]);
+							 DATA_THERE);
 	if (error == 0)
 		error = posix_spawn_file_actions_adddup2(a, e->control[1],
-							 e->control[1]);
+							 CONTROL_THERE);
+	if (error == 0)
+		error = posix_spawn_file_actions_addclosefrom_np(a,
+								 CLOSED_FROM);
 	if (error != 0)
 		drop_plan(plan);
 	return error;
@@ -279,8 +307,9 @@ begin(struct process *w, struct ends *e)
 
 	w->state = PROCESS_STARTING;
 	w->born_ns = sync_mono();
-	w->ping_ns = 0;
+	w->ping_ns = w->closed_ns = w->answered = 0;
 	w->was_up = w->talks = w->leaving = w->settled = w->begun = false;
+	w->of_use = false;
 	w->why[0] = '\0';
 	w->n_taken = w->first_taken = 0;
 	w->back_upto = 0;
@@ -319,7 +348,9 @@ evc__process_again(struct process *w)
 {
 	uint64_t now = sync_mono(), *wait = &w->backoff_ns;
 
-	if (w->was_up && now - w->born_ns >= STAYED_NS)
+	/* Functions may be what ends it, each time another one: it came
+	   forward. */
+	if (w->of_use || (w->was_up && now - w->born_ns >= STAYED_NS))
 		*wait = 0;
 	*wait = *wait == 0 ? BACKOFF_FIRST_NS : *wait * 2;
 	if (*wait > BACKOFF_MOST_NS)

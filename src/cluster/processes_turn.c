@@ -40,6 +40,21 @@ do_cancel(struct processes *p, uint64_t upto)
 	}
 }
 
+/* NULL: it does not have that one. */
+static struct taken *
+taken_at(struct process *w, uint64_t n)
+{
+	unsigned i;
+
+	for (i = 0; i < w->n_taken; i++) {
+		struct taken *t = &w->taken[(w->first_taken + i) % WINDOW_MOST];
+
+		if (t->n == n)
+			return t;
+	}
+	return NULL;
+}
+
 static void
 do_ones(struct processes *p, const uint64_t *ones, size_t n)
 {
@@ -48,10 +63,14 @@ do_ones(struct processes *p, const uint64_t *ones, size_t n)
 	for (i = 0; i + 1 < n; i += 2) {
 		struct process *w = ones[i] < p->n ? &p->workers[ones[i]] :
 						     NULL;
+		struct taken *t = w != NULL && is_alive(w) ?
+					  taken_at(w, ones[i + 1]) :
+					  NULL;
 
-		if (w != NULL && is_alive(w) && w->n_taken > 0 &&
-		    w->taken[w->first_taken].n <= ones[i + 1])
-			say(w, FRAME_CANCEL_ONE, ones[i + 1]);
+		if (t == NULL)
+			continue;
+		t->asked = true;
+		say(w, FRAME_CANCEL_ONE, t->n);
 	}
 }
 

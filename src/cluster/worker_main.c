@@ -92,7 +92,8 @@ take_over(struct worker_process *p)
 	/* Asked for first: a parent that dies in between is not missed. */
 	if (sync_parent_death(SIGKILL) < 0 || getppid() != s.parent) {
 		evc_refuse(-EVC_UNAVAILABLE,
-			   "evc_worker_main: the coordinator is gone");
+			   "evc_worker_main: the coordinator is gone, or it "
+			   "has started a script that did not exec this");
 		return EVC_UNAVAILABLE;
 	}
 	return 0;
@@ -290,6 +291,11 @@ evc_worker_main(const evc_function *functions, unsigned n,
 				  "evc_worker_main: options that were not "
 				  "zeroed");
 	st = take_over(&p);
+	if (st > 0) {
+		/* If it is there after all. */
+		fail(&p, st, evc_last_error());
+		bytes_free(&p.out);
+	}
 	if (st != 0)
 		return st;
 	sync_lock_init(&p.lock);

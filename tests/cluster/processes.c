@@ -5,6 +5,8 @@
  */
 #include "../support/processes_util.h"
 
+#include <sys/socket.h>
+
 /* ---- functions of this program alone ---- */
 
 /* What a worker is: its process group, blocked signals, SIGPIPE's disposition,
@@ -346,8 +348,10 @@ START_TEST(a_worker_inherits_nothing_it_should_not)
 	evc_remote *r[8];
 	sigset_t set;
 	evc_value v;
-	int i;
+	int i, fd[2];
 
+	/* Descriptors that nobody has said are to be closed at an exec. */
+	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGTERM);
@@ -368,6 +372,10 @@ START_TEST(a_worker_inherits_nothing_it_should_not)
 		ck_assert_int_eq(in_own, 1);
 		evc_remote_free(r[i]);
 	}
+	/* So that its other end hears at once when ours is closed. */
+	OK(close(fd[0]));
+	ck_assert_int_eq(recv(fd[1], &i, 1, 0), 0);
+	OK(close(fd[1]));
 	evc_cluster_close(cl);
 	end_test(&b, c);
 }

@@ -7,6 +7,7 @@
  */
 #include "../support/processes_util.h"
 
+#include <limits.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -24,6 +25,10 @@ struct lie {
 	bool control;     /* on that stream */
 	const char *why;  /* what is said about it */
 };
+
+#define ASK FRAME("\x0c", "\x15", \
+		  "\x03" "\0\0\0\0\0\0\0\0" "\0\x01" "v\0" "\0\0\0\0" \
+		  "\0\0\0\0")
 
 #define LIE(name, bytes, control, why) \
 	{ (name), (bytes), sizeof(bytes) - 1, (control), (why) }
@@ -51,9 +56,66 @@ static const struct lie lies[] = {
 			"\0\0" "\0\0\0\0" "\0\0\0" "\0\0\0\0" "!"),
 	    false, "something behind it"),
 	LIE("mine", HELLO FRAME("\x06", "\0", ""), false, "for workers alone"),
+	LIE("asks", HELLO ASK ASK, false, "before it has read the last answer"),
 	LIE("control", FRAME("\x06", "\0", ""), true, "no answer"),
 	LIE("garbage", "\0\0\0\0\0\0\0\0\0\0\0\0", true, "begin no frame"),
 };
+
+static void
+get(int fd, void *to, size_t n)
+{
+	if (n > 0 && recv(fd, to, n, MSG_WAITALL) != (ssize_t)n)
+		_exit(92);
+}
+
+/* A frame: its type, and the beginning of its body. */
+static int
+next_frame(int fd, unsigned char *body, size_t room)
+{
+	unsigned char head[8];
+	size_t n;
+
+	get(fd, head, sizeof(head));
+	n = (size_t)head[6] << 8 | head[7];
+	if (n > room)
+		_exit(93);
+	get(fd, body, n);
+	return head[3];
+}
+
+/* It takes a function, and closes its data stream; it answers all the same. */
+static void
+close_with_one(int data, int control)
+{
+	unsigned char body[4096];
+
+	send(data, HELLO, sizeof(HELLO) - 1, MSG_NOSIGNAL);
+	while (next_frame(data, body, sizeof(body)) != 2)
+		;
+	shutdown(data, SHUT_RDWR);
+	for (;;)
+		if (next_frame(control, body, sizeof(body)) == 13)
+			send(control, "\xe5\xc1\x01\x10\0\0\0\0", 8,
+			     MSG_NOSIGNAL);
+}
+
+/* It gives back whatever it gets. */
+static void
+give_back(int data)
+{
+	unsigned char body[4096];
+	char result[] = FRAME("\x0a", "\x21",
+			    "\0\0\0\0\0\0\0\0" "\xbf\xf0\0\0\0\0\0\0"
+			    "\0\0\0\0" "\0\0" "\0\0\0\0" "\0\0\0"
+			    "\0\0\0\0");
+
+	send(data, HELLO, sizeof(HELLO) - 1, MSG_NOSIGNAL);
+	for (;;)
+		if (next_frame(data, body, sizeof(body)) == 2) {
+			memcpy(result + 8, body, 8);
+			send(data, result, sizeof(result) - 1, MSG_NOSIGNAL);
+		}
+}
 
 /* As one that is started, says it, and stays. */
 static int
@@ -66,6 +128,10 @@ be_liar(const char *name)
 		   &control, &parent) != 4)
 		return 90;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (strcmp(name, "closes") == 0)
+		close_with_one(data, control);
+	if (strcmp(name, "back") == 0)
+		give_back(data);
 	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
 		if (strcmp(name, lies[i].name) == 0)
 			if (send(lies[i].control ? control : data,
@@ -124,6 +190,31 @@ START_TEST(a_function_goes_from_a_liar_to_others)
 }
 END_TEST
 
+/* Functions are not lost in one that answers and has nothing to say. */
+START_TEST(a_function_goes_from_who_does_nothing)
+{
+	static const struct {
+		const char *uri, *why;
+	} who[] = {
+		{ "processes://1?arg=closes", "closed its streams" },
+		{ "processes://1?arg=back", "a function back" },
+	};
+	const evc_cluster_config config = { .lease = 0.4, .deaths = 1 };
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = open_with(c, who[_i].uri, &config);
+	evc_remote *r = schedule(cl, "pid");
+	evc_remote_info info;
+
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_ABORTED);
+	OK(evc_remote_get(r, &info));
+	HAS(info.text, who[_i].why);
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
 /* ---- programs that are none ---- */
 
 static const struct {
@@ -141,6 +232,9 @@ static const struct {
 	  { "exit status 3", "its last words: one two" } },
 	{ "processes://1?program=/bin/sh&arg=-c&arg=kill%20-9%20$$",
 	  { "killed by signal 9 (SIGKILL)", "before it was up" } },
+	/* its pidfd would be that of the shell */
+	{ "processes://1?program=/bin/sh&arg=-c&arg=%22$SELF%22;exit%206",
+	  { "could not be a worker", "did not exec this" } },
 	/* main has forgotten evc_worker_main, and opens a cluster itself */
 	{ "processes://1?arg=forgets",
 	  { "exit status 42", "call evc_worker_main first" } },
@@ -283,6 +377,7 @@ END_TEST
 int
 main(int argc, char **argv)
 {
+	char self[PATH_MAX] = "";
 	Suite *suite;
 	TCase *tcase;
 
@@ -296,6 +391,10 @@ main(int argc, char **argv)
 		return evc_worker_main(functions, sizeof(functions) /
 							  sizeof(functions[0]),
 				       NULL) != 0;
+	/* For a shell, also where /proc/PID/exe is a tool's. */
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 ||
+	    setenv("SELF", self, 1) != 0)
+		return 1;
 	suite = suite_create("processes_wrong");
 	tcase = tcase_create("processes_wrong");
 	suite_add_tcase(suite, tcase);
@@ -306,6 +405,7 @@ main(int argc, char **argv)
 	tcase_add_loop_test(tcase, a_program_that_is_no_worker, N_NOT_STARTED,
 			    (int)(sizeof(programs) / sizeof(programs[0])));
 	tcase_add_test(tcase, a_function_goes_from_a_liar_to_others);
+	tcase_add_loop_test(tcase, a_function_goes_from_who_does_nothing, 0, 2);
 	tcase_add_test(tcase, a_table_with_mistakes);
 	tcase_add_test(tcase, addresses_that_are_refused);
 	tcase_add_test(tcase, no_worker_without_a_coordinator);

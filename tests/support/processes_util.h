@@ -65,6 +65,8 @@ p_deaf(evc_exec *x, void *arg)
 	(void)arg;
 	if (evc_exec_unpack(x, "[i]", &ms) < 0)
 		return EVC_INVALID_ARGUMENT;
+	/* It has begun. */
+	(void)evc_exec_variable_add(x, "deaf", 1, NULL);
 	t_sleep(ms / 1000.0);
 	return evc_exec_return(x, "i", (int)getpid());
 }

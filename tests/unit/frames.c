@@ -365,6 +365,40 @@ START_TEST(huge_lengths_are_refused_at_once)
 }
 END_TEST
 
+/* The cluster keeps them all, and looks for each. */
+START_TEST(a_program_has_so_many_functions)
+{
+	const unsigned most = FRAME_NAMES_MOST;
+	evc_function *table = calloc(most + 1, sizeof(*table));
+	struct bytes b = { 0 };
+	const char **names;
+	struct frame f;
+	unsigned i, n;
+
+	ck_assert_ptr_nonnull(table);
+	for (i = 0; i <= most; i++)
+		table[i].name = "f";
+	REFUSED(EVC_RESOURCE_EXHAUSTED,
+		evc__frame_put_hello(&b, FRAMES_MOST, table, most + 1));
+	ck_assert_uint_eq(b.n, 0);
+	OK(evc__frame_put_hello(&b, FRAMES_MOST, table, most));
+	f = next_of(&b);
+	OK(evc__frame_get_hello(&f, &names, &n));
+	ck_assert_uint_eq(n, most);
+	sync_free(names);
+	/* One more, from elsewhere. */
+	ck_assert(bytes_put(&b, "\0\1f", 4));
+	bytes_at(&b)[FRAME_HEAD + 3]++;
+	set_length(bytes_at(&b), b.n - FRAME_HEAD);
+	f = next_of(&b);
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc__frame_get_hello(&f, &names, &n));
+	HAS(evc_last_error(), "too many names");
+	bytes_free(&b);
+	free(table);
+}
+END_TEST
+
 START_TEST(what_would_be_too_long_is_not_written)
 {
 	evc_engine_task t = some_task();
@@ -533,6 +567,7 @@ END_TEST
 API_MAIN("frames", each_comes_out_as_it_went_in, a_task_says_the_same,
 	 a_result_says_the_same, the_beginning_of_one_is_waited_for,
 	 one_that_is_cut_or_goes_on_is_refused, heads_that_are_none,
-	 huge_lengths_are_refused_at_once, what_would_be_too_long_is_not_written,
+	 huge_lengths_are_refused_at_once, a_program_has_so_many_functions,
+	 what_would_be_too_long_is_not_written,
 	 each_byte_damaged, what_makes_no_sense,
 	 bytes_come_out_in_the_order_they_went_in)
