@@ -100,10 +100,10 @@ count_words() {
 	[ -t 1 ] && bar=--bar
 	make_text || fail "there is no text"
 	du -sh "$tmp/text" | awk '{ print $1 " of text; each chunk of 64 kB" \
-		" takes 0.1 s longer than it has to" }'
+		" takes 0.25 s longer than it has to" }'
 	{
 		# shellcheck disable=SC2086 # a word, or none
-		"$bin/wordcount" -v $bar -n 4 --kill 2 --nap 0.1 --all \
+		"$bin/wordcount" -v $bar -n 4 --kill 2 --nap 0.25 --all \
 			"$tmp/text" 2>&1 >"$tmp/words"
 		echo $? >"$tmp/status"
 	} | tee "$tmp/counting"

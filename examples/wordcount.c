@@ -228,8 +228,12 @@ start(struct wordcount *w, struct ev_loop *loop)
 	w->bar.on |= w->o->bar;
 	if (evc_new(loop, &cfg, &w->c) < 0 || open_cluster(w) < 0)
 		goto refused;
-	if (w->o->checkpoint)
+	if (w->o->checkpoint) {
 		st = files_compare(w->cluster, w->o->paths, w->o->n_paths);
+		/* If it cannot be saved, better now than when all is done. */
+		if (st == 0)
+			st = evc_cluster_save(w->cluster, NULL);
+	}
 	if (st == -EVC_ABORTED) {
 		say(w, "%s is of other directories", w->o->checkpoint);
 		return false;

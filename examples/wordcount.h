@@ -42,6 +42,7 @@ struct options {
 struct file {
 	char *path;
 	uint64_t size;
+	unsigned tree;  /* of which argument: two may have the same path */
 };
 
 struct chunk {

@@ -18,8 +18,9 @@
 
 #define DIRECTORIES_OPEN 32
 
-/* nftw(3) has no argument of ours; it is called once, before the loop. */
+/* nftw(3) has no argument of ours; it is called before the loop. */
 static struct files *found;
+static unsigned tree;
 
 static bool
 add(const char *path, uint64_t size)
@@ -37,6 +38,7 @@ add(const char *path, uint64_t size)
 	f = &found->files[found->n_files];
 	f->path = strdup(path);
 	f->size = size;
+	f->tree = tree;
 	if (f->path == NULL)
 		return false;
 	found->n_files++;
@@ -47,10 +49,15 @@ add(const char *path, uint64_t size)
 static int
 visit(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	(void)ftw;
 	if (type == FTW_DNR || type == FTW_NS) {
 		fprintf(stderr, "wordcount: %s: cannot be read\n", path);
 		return EACCES;
+	}
+	/* In a tree such things are passed over; here it was named. */
+	if (type == FTW_F && !S_ISREG(st->st_mode) && ftw->level == 0) {
+		fprintf(stderr, "wordcount: %s: neither a file nor a "
+			"directory\n", path);
+		return EINVAL;
 	}
 	if (type != FTW_F || !S_ISREG(st->st_mode) || st->st_size == 0)
 		return 0;
@@ -63,22 +70,21 @@ visit(const char *path, const struct stat *st, int type, struct FTW *ftw)
 bool
 files_find(struct files *f, char **paths, unsigned n_paths)
 {
-	unsigned i;
+	char *real;
+	int r = 0;
 
 	found = f;
-	for (i = 0; i < n_paths; i++) {
-		switch (nftw(paths[i], visit, DIRECTORIES_OPEN, FTW_PHYS)) {
-		case 0:
-			break;
-		case -1:
-			fprintf(stderr, "wordcount: %s: %s\n", paths[i],
+	for (tree = 0; tree < n_paths && r == 0; tree++) {
+		/* Links in a tree are passed over; one that was named stands
+		   for what it leads to. */
+		real = realpath(paths[tree], NULL);
+		r = real ? nftw(real, visit, DIRECTORIES_OPEN, FTW_PHYS) : -1;
+		if (r == -1)
+			fprintf(stderr, "wordcount: %s: %s\n", paths[tree],
 				strerror(errno));
-			return false;
-		default:
-			return false; /* it was said why */
-		}
+		free(real);
 	}
-	return true;
+	return r == 0; /* else it was said why */
 }
 
 /* A path may be longer than a name: then its end and a sum of it stand there,
@@ -86,18 +92,20 @@ files_find(struct files *f, char **paths, unsigned n_paths)
 void
 files_key(char key[KEY_ROOM], const struct files *f, const struct chunk *c)
 {
-	const char *path = f->files[c->file].path, *p;
+	const struct file *file = &f->files[c->file];
+	const char *path = file->path, *p;
 	size_t n = strlen(path);
 	uint64_t sum = 14695981039346656037u;
 
 	if (n <= 200) {
-		snprintf(key, KEY_ROOM, "done:%s:%" PRIu64, path, c->at);
+		snprintf(key, KEY_ROOM, "done:%u:%s:%" PRIu64, file->tree, path,
+			 c->at);
 		return;
 	}
 	for (p = path; *p; p++)
 		sum = (sum ^ (unsigned char)*p) * 1099511628211u;
-	snprintf(key, KEY_ROOM, "done:%016" PRIx64 "...%s:%" PRIu64, sum,
-		 path + n - 180, c->at);
+	snprintf(key, KEY_ROOM, "done:%u:%016" PRIx64 "...%s:%" PRIu64,
+		 file->tree, sum, path + n - 180, c->at);
 }
 
 evc_status
@@ -110,9 +118,13 @@ files_compare(evc_cluster *cluster, char **paths, unsigned n_paths)
 	evc_value v = { 0 };
 	evc_status st = -EVC_RESOURCE_EXHAUSTED;
 	unsigned i;
+	char *real;
 
-	for (i = 0; f && i < n_paths; i++)
-		fprintf(f, "%s\n", paths[i]);
+	for (i = 0; f && i < n_paths; i++) {
+		real = realpath(paths[i], NULL);
+		fprintf(f, "%s\n", real ? real : paths[i]);
+		free(real);
+	}
 	if (f && fclose(f) == 0)
 		st = evc_pack(&v, "S", all, size);
 	if (st == 0)

@@ -33,6 +33,16 @@ number(const char *text, double least, double most)
 	return d;
 }
 
+static unsigned
+whole(const char *text, double least, double most)
+{
+	double d = number(text, least, most);
+
+	if (d != (unsigned)d)
+		usage();
+	return (unsigned)d;
+}
+
 void
 options_read(struct options *o, int argc, char **argv)
 {
@@ -58,8 +68,7 @@ options_read(struct options *o, int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "n:v", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'n':
-			o->n_workers = (unsigned)number(optarg, 1,
-							WORKERS_MOST);
+			o->n_workers = whole(optarg, 1, WORKERS_MOST);
 			break;
 		case 'c':
 			o->checkpoint = optarg;
@@ -71,13 +80,13 @@ options_read(struct options *o, int argc, char **argv)
 			o->bar = true;
 			break;
 		case 't':
-			o->top = (unsigned)number(optarg, 1, 1e9);
+			o->top = whole(optarg, 1, 1e9);
 			break;
 		case 'a':
 			o->top = 0;
 			break;
 		case 'k':
-			o->n_kill = (unsigned)number(optarg, 0, 1000);
+			o->n_kill = whole(optarg, 0, 1000);
 			break;
 		case 's':
 			o->nap = number(optarg, 0, 3600);

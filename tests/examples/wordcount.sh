@@ -155,6 +155,11 @@ run --all "$tree/a" "$tmp/text" "$tree/c/one"
 check 'several directories, and a file' same 0 "$tmp/want2"
 run --all "$tree/empty"
 check 'nothing is no word' same 0 /dev/null
+ln -s tree "$tmp/link"
+for path in link link/; do
+	run --all "$tmp/$path"
+	check "$path that is named stands for its tree" same 0 "$tmp/want"
+done
 (cd "$tree" && run --all a "$tmp/text" c/one && same 0 "$tmp/want2")
 check 'paths may be relative' test $? -eq 0
 deep=$tree/empty/$(printf 'd%0200d' 0)/$(printf 'd%0200d' 1)
@@ -175,6 +180,11 @@ rm -r "${deep%/*}"
 run --all "$tree" "$tmp/none"
 check 'what is not there is an error' same 1 /dev/null
 check 'and is named' said "^wordcount: $tmp/none: No such file or directory\$"
+mkfifo "$tmp/pipe"
+run --all "$tree" "$tmp/pipe"
+check 'so is what is no text' same 1 /dev/null
+check 'by its name, too' \
+	said "^wordcount: $tmp/pipe: neither a file nor a directory\$"
 if [ "$(id -u)" != 0 ]; then
 	mkdir -m 0 "$tmp/closed"
 	run "$tree" "$tmp/closed"
@@ -183,8 +193,8 @@ if [ "$(id -u)" != 0 ]; then
 else
 	echo "SKIP wordcount.sh: a directory without the right to read it: root may"
 fi
-for arguments in '' '-n 0 x' '-n x x' '-n 257 x' '--top 0 x' '--kill x x' \
-	'--nap -1 x' '--every 0 x' '--none x'; do
+for arguments in '' '-n 0 x' '-n x x' '-n 1.5 x' '-n 257 x' '--top 0 x' \
+	'--kill x x' '--nap -1 x' '--every 0 x' '--none x'; do
 	# shellcheck disable=SC2086 # lists of words
 	run $arguments
 	check "'$arguments' is wrong use" test $status -eq 2
@@ -280,7 +290,16 @@ run --all --checkpoint "$tmp/file" "$tree/a"
 check 'for other directories it is refused' same 1 /dev/null
 check 'which is said' said "$tmp/file is of other directories"
 run --all --checkpoint "$tmp/none/file" "$tmp/text"
-check 'one that cannot be saved is said' said "^wordcount: $tmp/none/.*: No such file or directory\$"
+check 'one that cannot be saved is an error' same 1 /dev/null
+check 'which is said' said "^wordcount: $tmp/none/.*: No such file or directory\$"
+# One file in two of the trees that were named counts twice.
+run --all "$tree" "$tree/a"
+cp "$tmp/out" "$tmp/want2"
+rm -f "$tmp/file" "$tmp/file.old"
+until_done --every 0.1 -n 2 --nap 0.05 "$tree" "$tree/a"
+check 'of a tree in another one the sums are the same, too' same 0 "$tmp/want2"
+rm -f "$tmp/file" "$tmp/file.old"
+run --all --checkpoint "$tmp/file" "$tree"
 
 # A byte of it.
 flip() {
