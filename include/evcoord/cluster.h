@@ -111,8 +111,8 @@ typedef struct evc_cluster_config {
 				life is lost; 0 = 5 */
 	unsigned deaths;     /* workers that one function, or the build of one
 				per-worker value, may take with it before it is
-				ABORTED; 0 = 3, 255 and more =
-				any number */
+				ABORTED; 0 = 3, 255 and more = any
+				number */
 	size_t max_frame;    /* bytes of one message from or to a worker; 0 =
 				64 MiB */
 	evc_retry retry;     /* of functions scheduled without one */
@@ -153,9 +153,10 @@ typedef struct evc_cluster_config {
  *            a text that lists those that are known; -EVC_ALREADY_EXISTS for a
  *            name that is open with another address; -EVC_CANCELLED after the
  *            stop; -EVC_RESOURCE_EXHAUSTED, -EVC_DATA_LOSS when the checkpoint
- *            and the one before it are damaged; -EVC_FAILED_PRECONDITION in a
- *            fork child, and for processes in a process that was started as
- *            a worker and has not called evc_worker_main.
+ *            and the one before it are damaged, or as evc_cluster_restore when
+ *            it cannot be read; -EVC_FAILED_PRECONDITION in a fork child, and
+ *            for processes in a process that was started as a worker and has
+ *            not called evc_worker_main.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -202,7 +203,9 @@ enum {
 };
 
 typedef struct evc_schedule_opts {
-	const char *worker; /* on this one alone, by name; NULL = any */
+	const char *worker; /* on this one alone, by name; NULL = any.  When
+			       that is not there for worker_wait seconds it
+			       fails with EVC_UNAVAILABLE */
 	int priority;       /* the greater the sooner, -8..7 */
 	double deadline;    /* seconds a run may take, then its worker process
 			       is killed, and it has failed with
@@ -294,8 +297,8 @@ evc_schedule_all(evc_cluster *cluster, const char *function,
  * Thread:    any but the cluster's loop; not inside a function of its.
  * Ownership: nothing changes hands.
  * Returns:   0; > 0: an error was raised; -EVC_DEADLINE_EXCEEDED, and
- *            evc_last_error says what runs where; -EVC_CANCELLED when the stop
- *            has cancelled something; -EVC_FAILED_PRECONDITION,
+ *            evc_last_error says what runs where; -EVC_CANCELLED, once, when
+ *            the stop has cancelled something; -EVC_FAILED_PRECONDITION,
  *            -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
@@ -360,8 +363,8 @@ enum {
 	EVC_FAILED_INPUT = 2,    /* a per-worker value that could not be
 				    built */
 	EVC_FAILED_REMOTE = 3,   /* a remote among its arguments failed */
-	EVC_FAILED_WORKER = 4,   /* it has taken too many workers with it, or
-				    was given up */
+	EVC_FAILED_WORKER = 4,   /* it has taken too many workers with it, was
+				    given up, or its own worker was not there */
 	EVC_FAILED_CANCEL = 5,   /* it was cancelled: by name, after another
 				    one's error, by the stop */
 	EVC_FAILED_CLUSTER = 6   /* cancelled, because there was no worker */
@@ -431,7 +434,8 @@ evc_remote_fetch(evc_remote *remote, double timeout, evc_value *ret_value);
 /*
  * Cancel a function: one that is queued ends as EVC_CANCELLED at once; one that
  * runs is asked to stop, and its own outcome counts.  What waits for it among
- * its arguments is cancelled with it.  No error is raised for it.
+ * its arguments is cancelled with it.  No error is raised for it, unless it does
+ * not return and has to be given up: threads alone.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
@@ -446,7 +450,7 @@ evc_remote_cancel(evc_remote *remote);
  * Fetch: the same value with the results of the remotes in their places, at any
  * depth; what is no remote stays as it is.  Waits timeout seconds at most.
  *
- * Thread:    any but the cluster's loop.
+ * Thread:    any; on the cluster's loop it is refused when it would have to wait.
  * Ownership: *ret_value is the caller's, for evc_value_free.
  * Returns:   0; > 0: the error of the first remote that failed, in the order of
  *            the value; -EVC_UNIMPLEMENTED for a per-worker value, which is to
@@ -585,7 +589,8 @@ evc_per_worker_free(evc_per_worker *value);
 /* ---- variables ---- */
 
 /*
- * Add to a variable that is a number (one that is not there is 0).
+ * Add to a variable that is a number (one that is not there is 0).  The sum is a
+ * double: whole numbers are exact up to 2^53.
  *
  * Thread:    any.
  * Ownership: name is copied, < 256 bytes; *ret_now (may be NULL) is the new
@@ -654,7 +659,7 @@ evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg);
 /*
  * Save all variables, and the number of functions finished, to a file: whole or
  * not at all, on the disk when this returns.  The file that was there becomes
- * path.old.
+ * path.old; the new one is no more open to others than that was.
  *
  * Thread:    any that may wait for a disk.
  * Ownership: path is copied; NULL = config.checkpoint.

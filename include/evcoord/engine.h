@@ -58,7 +58,8 @@ typedef struct evc_engine_task {
 	const char *function;
 	evc_exec_fn *call;    /* of evc_schedule_call, else NULL */
 	void *call_arg;
-	evc_value args, kwargs;
+	evc_value args, kwargs; /* names stand in them as evcoord-engine(3)
+				   says */
 	const evc_engine_input *inputs;
 	unsigned n_inputs;
 	unsigned attempt;     /* 1 for the first */

@@ -184,8 +184,8 @@ evc_exec_get(const evc_exec *x, evc_exec_info *ret_info);
  * is returned is then what they would make of the variable as it is.
  *
  * Thread:    the function's.
- * Ownership: name is copied; *ret_now (may be NULL, which is faster) is the
- *            new value.
+ * Ownership: name is copied; *ret_now is the new value; NULL: then a
+ *            transactional function asks nobody.
  * Returns:   0; -EVC_INVALID_ARGUMENT, also for a variable that is no number;
  *            -EVC_UNAVAILABLE when the worker has lost its coordinator.
  * Since:     0.1
@@ -199,7 +199,8 @@ evc_exec_variable_add(evc_exec *x, const char *name, double by,
  *
  * Thread:    the function's.
  * Ownership: name and value are copied.
- * Returns:   0; -EVC_INVALID_ARGUMENT; -EVC_UNAVAILABLE.
+ * Returns:   0; -EVC_INVALID_ARGUMENT; -EVC_UNAVAILABLE; -EVC_RESOURCE_EXHAUSTED
+ *            without memory, or for more than a message can carry.
  * Since:     0.1
  */
 EVC_API evc_status
@@ -224,8 +225,8 @@ evc_exec_variable_get(evc_exec *x, const char *name, evc_value *ret_value);
  * Thread:    the function's.
  * Ownership: everything is copied.
  * Returns:   0; -EVC_ABORTED when it is something else;
- *            -EVC_FAILED_PRECONDITION in a transactional function;
- *            -EVC_INVALID_ARGUMENT; -EVC_UNAVAILABLE.
+ *            -EVC_FAILED_PRECONDITION in a transactional function; else as
+ *            evc_exec_variable_set.
  * Since:     0.1
  */
 EVC_API evc_status

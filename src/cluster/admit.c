@@ -9,17 +9,6 @@
 
 /* ---- what its arguments name ---- */
 
-static bool
-has_input(const struct remote_more *m, const evc_remote *in)
-{
-	unsigned i;
-
-	for (i = 0; i < m->n_inputs; i++)
-		if (m->inputs[i] == in)
-			return true;
-	return false;
-}
-
 static evc_status
 take_ref(evc_cluster *cl, const struct walk_ref *ref, struct remote_more *m)
 {
@@ -41,9 +30,10 @@ take_ref(evc_cluster *cl, const struct walk_ref *ref, struct remote_more *m)
 		}
 	} else {
 		in = evc__remote_find(cl, ref->id);
-		if (in != NULL && has_input(m, in))
+		if (in != NULL && (in->flags & REMOTE_SEEN))
 			return 0;
 		if (in != NULL && evc__remote_hold(in)) {
+			in->flags |= REMOTE_SEEN;
 			m->inputs[m->n_inputs++] = in;
 			return 0;
 		}
@@ -51,6 +41,20 @@ take_ref(evc_cluster *cl, const struct walk_ref *ref, struct remote_more *m)
 	return evc_refuse(-EVC_INVALID_ARGUMENT,
 			  "a %s among the arguments is not there any more",
 			  ref->per_worker ? "per-worker value" : "remote");
+}
+
+/* Each input once, in the order of the arguments. */
+static evc_status
+take_refs(evc_cluster *cl, const struct ref_list *refs, struct remote_more *m)
+{
+	evc_status st = 0;
+	unsigned i;
+
+	for (i = 0; st == 0 && i < refs->n; i++)
+		st = take_ref(cl, &refs->at[i], m);
+	for (i = 0; m != NULL && i < m->n_inputs; i++)
+		m->inputs[i]->flags &= (uint8_t)~REMOTE_SEEN;
+	return st;
 }
 
 /* One edge from each input that has no outcome yet.  They come first of all:
@@ -137,33 +141,17 @@ failed_input(const evc_remote *r)
 static void
 fail_by(evc_remote *r, const evc_remote *in)
 {
-	bool cancelled = in->kind == EVC_FAILED_CANCEL ||
-			 in->kind == EVC_FAILED_CLUSTER;
-	struct outcome o = { .code = in->code,
-			     .kind = cancelled ? in->kind :
-						 EVC_FAILED_REMOTE,
-			     .text = in->text,
-			     .raise = !cancelled };
+	struct outcome o = evc__remote_passes(in);
 	evc_cluster *cl = r->cl;
 	evc_reason reason;
 
-	if (!cancelled) {
-		evc__remote_reason(r, o.code, o.kind, o.text, &reason);
-		evc__closures_fail(&cl->q, NULL, &reason);
+	if (o.raise) {
+		evc__remote_reason(r, &o, &reason);
+		evc__closures_note(&cl->q, &reason);
+		evc__closures_cancel(&cl->q);
 		evc__stop_running(cl);
 	}
 	evc__remote_settle(r, &o);
-}
-
-static void
-fill_values(struct remote_more *m)
-{
-	unsigned i;
-
-	for (i = 0; i < m->n_inputs; i++) {
-		m->values[i].id = m->inputs[i]->id;
-		m->values[i].value = m->inputs[i]->value;
-	}
 }
 
 static void
@@ -186,12 +174,14 @@ let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 		return;
 	}
 	if (r->more != NULL)
-		fill_values(r->more);
+		evc__remote_fill(r->more);
 	/* The first that waits: it has its whole time. */
 	if (cl->q.n_held + cl->q.n_queued == 0)
 		cl->alone_ns = 0;
 	evc__closures_put(&cl->q, &r->closure, false);
-	if (cl->n_up == 0 && cl->alone_ns == 0)
+	if ((cl->n_up == 0 && cl->alone_ns == 0) ||
+	    (r->closure.tag != TAG_ANY &&
+	     cl->workers[r->closure.tag]->state != EVC_WORKER_UP))
 		evc__turn_ask(cl);
 	evc__wake(cl, r->closure.tag == TAG_ANY ? EVC_ENGINE_ANY :
 						  (int)r->closure.tag);
@@ -253,25 +243,41 @@ find_worker(const evc_cluster *cl, const char *name, uint32_t *ret)
 			  "there is no worker called \"%.47s\"", name);
 }
 
+/* The function and the worker that it names. */
+static evc_status
+look_up(evc_cluster *cl, const struct request *q,
+	const struct cluster_name **ret_name, uint32_t *ret_tag)
+{
+	evc_status st = 0;
+
+	if (q->call == NULL)
+		st = evc__name_checked(cl, q->name, ret_name);
+	if (st == 0 && q->opts.worker != NULL)
+		st = find_worker(cl, q->opts.worker, ret_tag);
+	return st;
+}
+
 evc_status
 evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 	   bool each_worker)
 {
 	const struct cluster_name *name = NULL;
 	struct cluster_edge *edges = NULL;
-	evc_status st = await_room(cl, n, q->opts.wait);
 	uint32_t tag = TAG_ANY;
-	unsigned i, j;
+	evc_status st;
+	unsigned j;
 
+	/* What is wrong waits for nothing. */
+	st = look_up(cl, q, &name, &tag);
+	if (st == 0)
+		st = await_room(cl, n, q->opts.wait);
+	/* Meanwhile a worker may have told its names. */
+	if (st == 0 && name != NULL && cl->names_known && !name->known)
+		st = look_up(cl, q, &name, &tag);
 	if (st != 0)
 		return st;
-	if (q->call == NULL)
-		st = evc__name_checked(cl, q->name, &name);
-	if (st == 0 && q->opts.worker != NULL)
-		st = find_worker(cl, q->opts.worker, &tag);
-	for (i = 0; st == 0 && i < q->refs.n; i++)
-		for (j = 0; st == 0 && j < n; j++)
-			st = take_ref(cl, &q->refs.at[i], r[j]->more);
+	for (j = 0; st == 0 && j < n; j++)
+		st = take_refs(cl, &q->refs, r[j]->more);
 	for (j = 0; st == 0 && j < n; j++) {
 		r[j]->function = name;
 		r[j]->closure.tag = each_worker ? j : tag;

@@ -157,15 +157,28 @@ evc__closures_ring(struct closures *q)
 	ring_roomy(q);
 }
 
-bool
-evc__closures_await_room(struct closures *q, uint64_t until)
+static bool
+await(struct closures *q, _Atomic uint32_t *word, unsigned *sleepers,
+      uint64_t until)
 {
 	bool came;
 
-	q->n_roomy++;
-	came = evc__await_change(&q->lock, &q->roomy, until);
-	q->n_roomy--;
+	++*sleepers;
+	came = evc__await_change(&q->lock, word, until);
+	--*sleepers;
 	return came;
+}
+
+bool
+evc__closures_await_room(struct closures *q, uint64_t until)
+{
+	return await(q, &q->roomy, &q->n_roomy, until);
+}
+
+bool
+evc__closures_await_quiet(struct closures *q, uint64_t until)
+{
+	return await(q, &q->quiet, &q->n_quiet, until);
 }
 
 /* Something that was taken is not any more. */
@@ -279,6 +292,24 @@ evc__closures_release(struct closures *q, struct closure *cl)
 
 /* ---- out ---- */
 
+struct closure *
+evc__closures_own(const struct closures *q, uint32_t tag)
+{
+	return tag < q->n_own ? line_first(q->own[tag]) : NULL;
+}
+
+/* The greatest priority; of one priority those for this worker alone. */
+static struct closure *
+first_for(const struct closures *q, uint32_t tag)
+{
+	struct closure *own = evc__closures_own(q, tag);
+	struct closure *any = line_first(&q->common);
+
+	if (own == NULL || (any != NULL && any->priority > own->priority))
+		return any;
+	return own;
+}
+
 unsigned
 evc__closures_take(struct closures *q, uint32_t tag, struct closure **ret,
 		   unsigned most)
@@ -287,11 +318,7 @@ evc__closures_take(struct closures *q, uint32_t tag, struct closure **ret,
 	unsigned n;
 
 	for (n = 0; n < most; n++) {
-		cl = NULL;
-		if (tag < q->n_own)
-			cl = line_first(q->own[tag]);
-		if (cl == NULL)
-			cl = line_first(&q->common);
+		cl = first_for(q, tag);
 		if (cl == NULL)
 			break;
 		line_take_off(q, cl);
@@ -308,8 +335,7 @@ evc__closures_take(struct closures *q, uint32_t tag, struct closure **ret,
 bool
 evc__closures_has(const struct closures *q, uint32_t tag)
 {
-	return q->common.some != 0 ||
-	       (tag < q->n_own && q->own[tag]->some != 0);
+	return q->common.some != 0 || evc__closures_own(q, tag) != NULL;
 }
 
 void
@@ -341,24 +367,17 @@ evc__closures_back(struct closures *q, struct closure *cl, bool held)
 }
 
 void
-evc__closures_finish(struct closures *q, struct closure *cl,
-		     const evc_reason *r)
+evc__closures_finish(struct closures *q, struct closure *cl)
 {
 	cl->where = CLOSURE_OUT;
-	if (r != NULL)
-		evc__closures_note(q, r);
 	if (q->failed)
 		cancel_all(q);
 	one_less_taken(q);
 }
 
 void
-evc__closures_fail(struct closures *q, struct closure *cl, const evc_reason *r)
+evc__closures_cancel(struct closures *q)
 {
-	if (cl != NULL)
-		evc__closures_out(q, cl);
-	if (r != NULL)
-		evc__closures_note(q, r);
 	cancel_all(q);
 	if (q->n_taken == 0)
 		evc__closures_ring(q);
@@ -381,20 +400,4 @@ evc__closures_done(struct closures *q)
 	if (may_raise(q))
 		return raise_error(q);
 	return q->failed || !closures_is_idle(q) ? EVC_PENDING : 0;
-}
-
-evc_status
-evc__closures_wait(struct closures *q, uint64_t until)
-{
-	evc_status st;
-	bool came;
-
-	while ((st = evc__closures_done(q)) == EVC_PENDING) {
-		q->n_quiet++;
-		came = evc__await_change(&q->lock, &q->quiet, until);
-		q->n_quiet--;
-		if (!came)
-			return EVC_PENDING;
-	}
-	return st;
 }

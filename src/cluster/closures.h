@@ -102,35 +102,35 @@ bool evc__closures_await_room(struct closures *q, uint64_t until);
 void evc__closures_put(struct closures *q, struct closure *cl, bool held);
 void evc__closures_release(struct closures *q, struct closure *cl);
 
-/* Up to `most` for this worker, those with its tag first. */
+/* Up to `most` for this worker: the greatest priority first, of one priority
+   those with its tag, and those in their order. */
 unsigned evc__closures_take(struct closures *q, uint32_t tag,
 			    struct closure **ret, unsigned most);
 bool evc__closures_has(const struct closures *q, uint32_t tag);
+/* The first of those with this tag; NULL: there is none. */
+struct closure *evc__closures_own(const struct closures *q, uint32_t tag);
 /* One that was taken is queued again, before all others of its priority; held:
    it waits for a release.  While an error is pending, or after the stop, it is
    cancelled instead. */
 void evc__closures_back(struct closures *q, struct closure *cl, bool held);
 /* An error, which closes the queue if it is the first; what stands in it is
-   cancelled by the next finish or fail, so that the owner can first settle what
-   depends on the one that failed. */
+   cancelled by the next finish or cancel, so that the owner can first settle
+   what depends on the one that failed. */
 void evc__closures_note(struct closures *q, const evc_reason *r);
-/* One that was taken is over; r: with an error, which closes the queue if it is
-   the first. */
-void evc__closures_finish(struct closures *q, struct closure *cl,
-			  const evc_reason *r);
-/* An error of one that was not taken, or of none (cl NULL); r NULL: it was noted
-   already. */
-void evc__closures_fail(struct closures *q, struct closure *cl,
-			const evc_reason *r);
+/* One that was taken is over. */
+void evc__closures_finish(struct closures *q, struct closure *cl);
 /* One that was not taken is over. */
 void evc__closures_out(struct closures *q, struct closure *cl);
+/* After an error of what was not taken: all that stands in it is cancelled. */
+void evc__closures_cancel(struct closures *q);
 /* Cancel all that is held or queued; nothing is put any more. */
 void evc__closures_stop(struct closures *q);
 
-/* Is all over?  0; > 0: the error is raised; EVC_PENDING. */
+/* Is all over?  0; > 0: the error is raised; EVC_PENDING: wait, by
+   evc__closures_await_quiet. */
 evc_status evc__closures_done(struct closures *q);
-/* The same, waited for; EVC_PENDING: not before `until`. */
-evc_status evc__closures_wait(struct closures *q, uint64_t until);
+/* As evc__closures_await_room. */
+bool evc__closures_await_quiet(struct closures *q, uint64_t until);
 /* Something of the owner's has changed that these look at (n_unsettled). */
 void evc__closures_ring(struct closures *q);
 

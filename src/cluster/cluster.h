@@ -50,13 +50,13 @@ struct cluster_worker {
 	/* all under the lock */
 	unsigned index, state; /* EVC_WORKER_... */
 	unsigned lives;
-	struct closure_line own; /* scheduled for this one alone */
 	struct list running;     /* evc_remote.closure.link, in the order they
 				    were taken */
 	struct list given_up;    /* settled already, but it runs them still */
 	unsigned n_running, n_given_up;
 	uint64_t n_done;
 	uint64_t since_ns;       /* in this state */
+	uint64_t down_ns;        /* not up */
 	uint64_t moved_ns;       /* it finished something, or began to run */
 	uint64_t defs_seen;      /* per_worker.c: how far it is, and which drops
 				    are of before its life */
@@ -96,7 +96,7 @@ struct cluster_name {
 	char name[NAME_ROOM];
 };
 
-#define NAME_BUCKETS 64
+#define NAME_BUCKETS 1024
 
 struct evc_cluster {
 	/* ---- set at open ---- */
@@ -233,6 +233,13 @@ void evc__sink_down(void *core, const char *why);
 void evc__sink_closed(void *core);
 
 /* Lock held, all of these. */
+/* What an engine calls this worker; NULL: it has said of no such one. */
+static inline struct cluster_worker *
+cluster_worker_at(evc_cluster *cl, unsigned i)
+{
+	return i < cl->n_workers ? cl->workers[i] : NULL;
+}
+
 /* What has just changed may be what the loop waits for: joins, callbacks. */
 void evc__tell(evc_cluster *cl);
 /* There may be something for this worker, or EVC_ENGINE_ANY. */
@@ -271,9 +278,6 @@ void evc__worker_describe(const struct cluster_worker *w, uint64_t now,
 
 /* ---- join.c ---- */
 
-/* Lock held: what a join would answer now, and an error is raised by that;
-   EVC_PENDING: it has to wait. */
-evc_status evc__join_answer(evc_cluster *cl);
 /* Lock held: an error was raised by this call: the text for evc_last_error. */
 void evc__say_raised(evc_cluster *cl);
 /* On the loop, lock not held: evented joins that have their answer. */

@@ -15,7 +15,6 @@
 #define GRACE 10.0
 #define LEASE 5.0
 #define DEATHS 3
-#define DEATHS_MOST 255
 #define MAX_FRAME ((size_t)64 << 20)
 #define CHECKPOINT_EVERY 30.0
 
@@ -77,8 +76,6 @@ check(const evc_cluster_config *k)
 			      " seconds, >= 0");
 	if (!is_time(k->grace) && k->grace != EVC_NO_GRACE)
 		return refuse("grace is seconds, >= 0, or EVC_NO_GRACE");
-	if (k->deaths > DEATHS_MOST)
-		return refuse("deaths is 255 at most");
 	if (k->flags != 0 || !ROOM_IS_ZERO(k->reserved_))
 		return refuse("flags or reserved room is not zero");
 	st = evc__retry_check(&k->retry);
@@ -152,7 +149,7 @@ refuse_scheme(const evc_cluster_config *k, const char *uri)
 		evc__text_add(&t, ops->usage);
 	}
 	return evc_refuse(-EVC_INVALID_ARGUMENT,
-			  "nobody serves %.24s: there are %s", uri, known);
+			  "nobody serves \"%.24s\": there are %s", uri, known);
 }
 
 static bool
@@ -167,18 +164,32 @@ knows(const evc_engine_ops *ops, const char *option, size_t n)
 	return false;
 }
 
+/* Does uri begin with this and "://"? */
+static bool
+is_scheme(const char *scheme, const char *uri)
+{
+	size_t n = strlen(scheme);
+
+	return strncmp(uri, scheme, n) == 0 && strncmp(uri + n, "://", 3) == 0;
+}
+
 evc_status
 evc__engine_find(const evc_cluster_config *config, const char *uri,
-		 const struct cluster_uri *u, const evc_engine_ops **ret)
+		 const evc_engine_ops **ret)
 {
-	const evc_engine_ops *ops;
 	size_t i;
 
-	for (i = 0; (ops = engine_at(config, i)) != NULL; i++)
-		if (strcmp(ops->scheme, u->scheme) == 0)
-			break;
-	if (ops == NULL)
-		return refuse_scheme(config, uri);
+	for (i = 0; (*ret = engine_at(config, i)) != NULL; i++)
+		if (is_scheme((*ret)->scheme, uri))
+			return 0;
+	return refuse_scheme(config, uri);
+}
+
+evc_status
+evc__engine_knows(const evc_engine_ops *ops, const struct cluster_uri *u)
+{
+	size_t i;
+
 	for (i = 0; u->options[i] != NULL; i++) {
 		size_t n = strcspn(u->options[i], "=");
 
@@ -188,6 +199,5 @@ evc__engine_find(const evc_cluster_config *config, const char *uri,
 					  ops->scheme, n < 40 ? (int)n : 40,
 					  u->options[i], ops->usage);
 	}
-	*ret = ops;
 	return 0;
 }

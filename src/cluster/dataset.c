@@ -208,22 +208,29 @@ next_of_array(struct evc_local *it)
 	return 0;
 }
 
+/* What a call inside x has given, or why it did not: it is over. */
+static evc_status
+take_current(struct evc_local *it, struct evc_exec *x, struct evc_exec *in,
+	     evc_status code)
+{
+	if (code == 0)
+		it->current_owned = evc__exec_take(in, &it->current,
+						   it->small);
+	else
+		evc__exec_inherit(x, in, code);
+	evc__exec_end(in);
+	return code;
+}
+
 static evc_status
 next_of_kept(struct evc_local *it, struct evc_exec *x)
 {
 	const struct evc_local *of = it->dataset;
 	struct evc_exec in;
-	evc_status code;
 
 	evc__exec_begin(&in, it->w, x, of->name);
-	code = evc__exec_code(of->ops.next(&in, it->iterator));
-	if (code == 0)
-		it->current_owned = evc__exec_take(&in, &it->current,
-						   it->small);
-	else
-		evc__exec_inherit(x, &in, code);
-	evc__exec_end(&in);
-	return code;
+	return take_current(it, x, &in,
+			    evc__exec_code(of->ops.next(&in, it->iterator)));
 }
 
 /* Of this walk, or of the next one. */
@@ -259,7 +266,6 @@ map(struct evc_local *it, struct evc_exec *x)
 	const evc_function *f = it->dataset->map;
 	size_t size = it->current.size > 0 ? it->current.size : 1;
 	struct evc_exec in;
-	evc_status code;
 
 	if (it->map_room < 1 + size) {
 		sync_free(it->map_args);
@@ -279,14 +285,7 @@ map(struct evc_local *it, struct evc_exec *x)
 	drop_current(it);
 	evc__exec_begin(&in, it->w, x, f->name);
 	in.args = (evc_value){ it->map_args, 1 + size };
-	code = evc__exec_call(&in, f->fn, f->arg);
-	if (code == 0)
-		it->current_owned = evc__exec_take(&in, &it->current,
-						   it->small);
-	else
-		evc__exec_inherit(x, &in, code);
-	evc__exec_end(&in);
-	return code;
+	return take_current(it, x, &in, evc__exec_call(&in, f->fn, f->arg));
 }
 
 static evc_status

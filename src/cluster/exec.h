@@ -167,7 +167,6 @@ void evc__transaction_destroy(struct worker *w);
 
 /* ---- local.c ---- */
 
-struct evc_local *evc__local_find(const struct worker *w, uint64_t id);
 /* For evc__unpack; arg is the worker. */
 bool evc__local_of_ref(const struct walk_ref *r, evc_local **ret, void *arg);
 /* One reference less. */

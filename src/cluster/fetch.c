@@ -27,12 +27,24 @@ await_done(evc_remote *r, uint64_t until)
 	return left > 0;
 }
 
+/* What it waits for: its own worker, or what runs instead of it. */
 static evc_status
 refuse_late(const evc_remote *r)
 {
-	return evc_refuse(-EVC_DEADLINE_EXCEEDED,
-			  "%s has no outcome yet",
-			  r->function != NULL ? r->function->name : "call");
+	evc_cluster *cl = r->cl;
+	uint64_t now = sync_mono();
+	char buf[160];
+	struct text t = evc__text_in(buf, sizeof buf);
+
+	evc__text_fmt(&t, "%s has no outcome yet; ",
+		      r->function != NULL ? r->function->name : "call");
+	sync_lock(&cl->q.lock);
+	if (r->closure.where == CLOSURE_TAKEN)
+		evc__worker_describe(cl->workers[r->worker], now, &t);
+	else
+		evc__cluster_describe(cl, now, &t);
+	sync_unlock(&cl->q.lock);
+	return evc_refuse(-EVC_DEADLINE_EXCEEDED, "%s", buf);
 }
 
 /* May this thread sleep until the cluster has done something? */

@@ -23,8 +23,10 @@ evc__say_raised(evc_cluster *cl)
 	evc__tell(cl);
 }
 
-evc_status
-evc__join_answer(evc_cluster *cl)
+/* Lock held: what a join would answer now, and an error is raised by that;
+   EVC_PENDING: it has to wait. */
+static evc_status
+answer(evc_cluster *cl)
 {
 	evc_status st;
 
@@ -60,15 +62,10 @@ static evc_status
 await(evc_cluster *cl, uint64_t until)
 {
 	evc_status st;
-	bool came;
 
-	while ((st = evc__join_answer(cl)) == EVC_PENDING) {
-		cl->q.n_quiet++;
-		came = evc__await_change(&cl->q.lock, &cl->q.quiet, until);
-		cl->q.n_quiet--;
-		if (!came)
+	while ((st = answer(cl)) == EVC_PENDING)
+		if (!evc__closures_await_quiet(&cl->q, until))
 			return late(cl);
-	}
 	return st;
 }
 
@@ -111,7 +108,7 @@ evc_cluster_done(evc_cluster *cl, bool *ret_done)
 	if (st < 0)
 		return st;
 	sync_lock(&cl->q.lock);
-	st = evc__join_answer(cl);
+	st = answer(cl);
 	evc__cluster_unlock(cl);
 	*ret_done = st != EVC_PENDING;
 	return st != EVC_PENDING ? st : 0;
@@ -170,7 +167,7 @@ next_answered(evc_cluster *cl, evc_status *ret)
 
 	sync_lock(&cl->q.lock);
 	if (!list_empty(&cl->joins)) {
-		*ret = evc__join_answer(cl);
+		*ret = answer(cl);
 		if (*ret != EVC_PENDING) {
 			j = LIST_OF(cl->joins.next, struct cluster_join, link);
 			list_remove(&j->link);

@@ -23,10 +23,13 @@
    caller's still.  config may be NULL. */
 evc_status evc__config_fill(const evc_cluster_config *config,
 			    evc_cluster_config *ret);
-/* Who serves this address, and knows all of its options? */
+/* Who serves this address?  It may be any text: if it is no address nobody
+   does. */
 evc_status evc__engine_find(const evc_cluster_config *config, const char *uri,
-			    const struct cluster_uri *u,
 			    const evc_engine_ops **ret);
+/* Does it know all options? */
+evc_status evc__engine_knows(const evc_engine_ops *ops,
+			     const struct cluster_uri *u);
 
 /* names_open.c: the clusters of this process that have names */
 

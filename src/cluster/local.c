@@ -19,8 +19,8 @@ bucket(const struct worker *w, uint64_t id)
 	return (struct evc_local **)&w->buckets[id % LOCAL_BUCKETS];
 }
 
-struct evc_local *
-evc__local_find(const struct worker *w, uint64_t id)
+static struct evc_local *
+find(const struct worker *w, uint64_t id)
 {
 	struct evc_local *l = *bucket(w, id);
 
@@ -32,7 +32,7 @@ evc__local_find(const struct worker *w, uint64_t id)
 bool
 evc__local_of_ref(const struct walk_ref *r, evc_local **ret, void *arg)
 {
-	struct evc_local *l = evc__local_find(arg, r->id);
+	struct evc_local *l = find(arg, r->id);
 
 	if (l == NULL || l->code != 0)
 		return false;
@@ -57,7 +57,7 @@ look_for_failed(const struct walk_ref *r, void *arg)
 
 	if (!r->per_worker)
 		return true;
-	l = evc__local_find(s->w, r->id);
+	l = find(s->w, r->id);
 	if (l != NULL ? l->code == 0 : !s->w->forgot)
 		return true;
 	s->found = true;
@@ -162,7 +162,7 @@ build_by_function(struct evc_local *l, const evc_engine_def *def)
 static evc_status
 build_iterator(struct evc_local *l, const evc_engine_def *def)
 {
-	struct evc_local *dataset = evc__local_find(l->w, def->of);
+	struct evc_local *dataset = find(l->w, def->of);
 
 	if (dataset == NULL)
 		return say(l, EVC_INTERNAL, "its dataset was never built");
@@ -307,7 +307,7 @@ make(struct worker *w, const evc_engine_def *def)
 static evc_status
 define(struct worker *w, const evc_engine_def *def)
 {
-	struct evc_local *l = evc__local_find(w, def->id);
+	struct evc_local *l = find(w, def->id);
 
 	w->text[0] = '\0';
 	if (def->kind == EVC_DEF_DROP) {

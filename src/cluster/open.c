@@ -185,10 +185,10 @@ open_or_find(evc_cluster *cl, bool named, const struct cluster_uri *u,
 
 static evc_status
 open_parsed(evc_coord *c, const char *uri, const struct cluster_uri *u,
-	    const evc_cluster_config *k, evc_cluster **ret)
+	    const evc_engine_ops *ops, const evc_cluster_config *k,
+	    evc_cluster **ret)
 {
-	const evc_engine_ops *ops;
-	evc_status st = evc__engine_find(k, uri, u, &ops);
+	evc_status st = evc__engine_knows(ops, u);
 	evc_cluster *cl;
 
 	if (st < 0)
@@ -207,6 +207,7 @@ evc_status
 evc_cluster_open(evc_coord *c, const char *uri,
 		 const evc_cluster_config *config, evc_cluster **ret_cluster)
 {
+	const evc_engine_ops *ops;
 	evc_cluster_config k;
 	struct cluster_uri u;
 	evc_status st;
@@ -217,10 +218,12 @@ evc_cluster_open(evc_coord *c, const char *uri,
 				  " or no place for the cluster");
 	st = evc__config_fill(config, &k);
 	if (st == 0)
+		st = evc__engine_find(&k, uri, &ops);
+	if (st == 0)
 		st = evc__uri_parse(uri, &u);
 	if (st < 0)
 		return st;
-	st = open_parsed(c, uri, &u, &k, ret_cluster);
+	st = open_parsed(c, uri, &u, ops, &k, ret_cluster);
 	evc__uri_free(&u);
 	return st;
 }

@@ -60,6 +60,7 @@ leave_behind(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 		o.kind = EVC_FAILED_WORKER;
 		o.text = text;
 		o.raise = true;
+		evc__copy(w->text, sizeof w->text, text);
 	}
 	/* For the worker, which looks at its arguments and inputs still. */
 	sync_add(&r->refs, 1);
@@ -132,8 +133,56 @@ evc__note_unavailable(evc_cluster *cl)
 	else
 		evc__text_fmt(&t, "no worker for %g s; the last: %s",
 			      cl->config.worker_wait, evc__last_words(cl));
-	evc__closures_fail(&cl->q, NULL, &r);
+	evc__closures_note(&cl->q, &r);
+	evc__closures_cancel(&cl->q);
 	evc__stop_running(cl);
+}
+
+/* For this worker alone, which does not come: all of them fail. */
+static void
+give_up_own(evc_cluster *cl, const struct cluster_worker *w)
+{
+	struct outcome o = { .code = EVC_UNAVAILABLE,
+			     .kind = EVC_FAILED_WORKER,
+			     .raise = true };
+	struct closure *c;
+	char text[TEXT_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+
+	evc__text_fmt(&t, "%s was not there for %g s%s%s", w->name,
+		      cl->config.worker_wait, w->text[0] != '\0' ? ": " : "",
+		      w->text);
+	o.text = text;
+	while ((c = evc__closures_own(&cl->q, w->index)) != NULL)
+		evc__remote_fails(REMOTE_OF(c), &o);
+	evc__closures_cancel(&cl->q);
+	evc__stop_running(cl);
+	evc__tell(cl);
+}
+
+/* There are workers, but functions may be for another one. */
+static uint64_t
+mind_own(evc_cluster *cl, uint64_t now)
+{
+	uint64_t soonest = SYNC_FOREVER, since, due;
+	const struct cluster_worker *w;
+	const struct closure *c;
+	unsigned i;
+
+	for (i = 0; i < cl->n_workers && !cl->q.failed; i++) {
+		w = cl->workers[i];
+		if (w->state == EVC_WORKER_UP ||
+		    (c = evc__closures_own(&cl->q, i)) == NULL)
+			continue;
+		since = REMOTE_OF(c)->queued_ns;
+		since = w->down_ns > since ? w->down_ns : since;
+		due = evc__after(since, evc__ns(cl->config.worker_wait));
+		if (due <= now)
+			give_up_own(cl, w);
+		else if (due < soonest)
+			soonest = due;
+	}
+	return soonest;
 }
 
 uint64_t
@@ -144,7 +193,8 @@ evc__mind_workers(evc_cluster *cl, uint64_t now)
 	if (cl->n_up > 0 || cl->unavailable || cl->stopping ||
 	    cl->q.n_held + cl->q.n_queued == 0) {
 		cl->alone_ns = 0;
-		return SYNC_FOREVER;
+		return cl->n_up > 0 && !cl->stopping ? mind_own(cl, now) :
+						       SYNC_FOREVER;
 	}
 	if (cl->alone_ns == 0)
 		cl->alone_ns = now;

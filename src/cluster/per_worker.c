@@ -79,6 +79,22 @@ sweep(evc_cluster *cl)
 	}
 }
 
+/* Free a drop if all that have what is dropped have seen it: of the others,
+   each was at its definition or before when that left the list. */
+static void
+sweep_one(evc_cluster *cl, evc_per_worker *p)
+{
+	unsigned i;
+
+	for (i = 0; i < cl->n_workers; i++)
+		if (lives(cl->workers[i]) &&
+		    cl->workers[i]->defs_seen > p->was &&
+		    cl->workers[i]->defs_seen < p->seq + 2)
+			return;
+	list_remove(&p->link);
+	sync_free(p);
+}
+
 static void
 drop(evc_per_worker *p)
 {
@@ -91,6 +107,7 @@ drop(evc_per_worker *p)
 	p->dataset = NULL;
 	list_remove(&p->link);
 	if (seen) {
+		p->was = p->seq;
 		to_the_end(cl, p);
 		wake_all(cl);
 	} else {
@@ -115,7 +132,7 @@ evc__per_worker_add(evc_cluster *cl, evc_per_worker *p)
 }
 
 evc_per_worker *
-evc__per_worker_find(evc_cluster *cl, uint64_t id)
+evc__per_worker_by_id(evc_cluster *cl, uint64_t id)
 {
 	struct list *n;
 
@@ -123,7 +140,7 @@ evc__per_worker_find(evc_cluster *cl, uint64_t id)
 	   its place. */
 	for (n = cl->defs.prev; n != &cl->defs; n = n->prev) {
 		if (ENTRY(n)->def.id == id)
-			return ENTRY(n)->named ? ENTRY(n) : NULL;
+			return ENTRY(n)->dropped ? NULL : ENTRY(n);
 		if (ENTRY(n)->seq < id)
 			break;
 	}
@@ -131,14 +148,11 @@ evc__per_worker_find(evc_cluster *cl, uint64_t id)
 }
 
 evc_per_worker *
-evc__per_worker_by_id(evc_cluster *cl, uint64_t id)
+evc__per_worker_find(evc_cluster *cl, uint64_t id)
 {
-	struct list *n;
+	evc_per_worker *p = evc__per_worker_by_id(cl, id);
 
-	for (n = cl->defs.next; n != &cl->defs; n = n->next)
-		if (ENTRY(n)->def.id == id)
-			return ENTRY(n)->dropped ? NULL : ENTRY(n);
-	return NULL;
+	return p != NULL && p->named ? p : NULL;
 }
 
 evc_per_worker *
@@ -220,15 +234,18 @@ evc__per_worker_next_def(evc_cluster *cl, struct cluster_worker *w,
 			 evc_engine_def *ret)
 {
 	bool dropped = false;
-	struct list *n;
+	struct list *n, *before;
 
 	if (w->defs_seen == DEFS_ALL || list_empty(&cl->defs))
 		return false;
 	n = not_seen(cl, w);
 	/* What it had is not read any more. */
 	if (w->defs_seen & 1) {
-		dropped = n->prev != &cl->defs && ENTRY(n->prev)->dropped;
+		before = n->prev;
+		dropped = before != &cl->defs && ENTRY(before)->dropped;
 		w->defs_seen++;
+		if (dropped)
+			sweep_one(cl, ENTRY(before));
 	}
 	while (n != &cl->defs && ENTRY(n)->dropped &&
 	       ENTRY(n)->seq <= w->defs_born) {

@@ -11,7 +11,9 @@
  * defs_seen of a worker says how far it is: s + 1, it was given the entry s and
  * may be reading it; s + 2, it has asked for more since; DEFS_ALL, it does not
  * live, and holds nothing up.  So an entry may go when no worker that lives is
- * at s + 1 or before.
+ * at s + 1 or before.  A drop may go earlier, when those that are were never
+ * given what is dropped: who is busy for long does not keep what comes and goes
+ * meanwhile.
  */
 #ifndef EVC_CLUSTER_PER_WORKER_H
 #define EVC_CLUSTER_PER_WORKER_H
@@ -21,6 +23,7 @@ struct evc_per_worker {
 	evc_cluster *cl;         /* alive as long as this */
 	uint64_t seq;            /* its place: as a definition, then as a drop */
 	bool dropped;
+	uint64_t was;            /* then: its place as a definition */
 	/* under the lock: the program's handle, functions that use it,
 	   iterators of it; then it is dropped */
 	unsigned refs;

@@ -6,6 +6,10 @@
 
 #include "cluster/walk.h"
 
+/* Bytes of a message that tells a worker of one, beside all that it points to,
+   at most. */
+#define BESIDE 64
+
 /* ---- what is asked for, checked without the lock ---- */
 
 struct ref_seen {
@@ -24,8 +28,7 @@ note_ref(const struct walk_ref *r, void *arg)
 
 /* An array, or nil if that may be. */
 static evc_status
-check_value(const evc_cluster *cl, const evc_value *v, const char *what,
-	    bool may_be_nil)
+check_value(const evc_value *v, const char *what, bool may_be_nil)
 {
 	struct ref_seen seen = { false, false };
 	evc_status st = evc__value_walk(v->data, v->size, note_ref, &seen);
@@ -43,9 +46,6 @@ check_value(const evc_cluster *cl, const evc_value *v, const char *what,
 	if (type != EVC_VALUE_ARRAY && !(may_be_nil && type == EVC_VALUE_NIL))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s have to be an array", what);
-	if (v->size > cl->config.max_frame)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "%s are larger than max_frame", what);
 	return 0;
 }
 
@@ -73,18 +73,37 @@ check_opts(const evc_dataset_opts *o, bool of_elements)
 	return o->map != NULL ? check_name(o->map, "a function") : 0;
 }
 
+static size_t
+text_size(const char *s)
+{
+	return s != NULL ? strlen(s) + 1 : 0;
+}
+
+/* All that it points to. */
+static size_t
+tail_size(const evc_engine_def *d)
+{
+	return text_size(d->name) + text_size(d->function) +
+	       text_size(d->map) + d->args.size;
+}
+
 static evc_status
 check(const evc_cluster *cl, const evc_engine_def *d)
 {
+	bool of_elements = d->kind == EVC_DEF_ELEMENTS;
+	const char *what = of_elements ? "elements" : "args";
 	evc_status st = check_name(d->name, "a per-worker value");
 
-	if (st == 0 && d->kind != EVC_DEF_ELEMENTS)
+	if (st == 0 && !of_elements)
 		st = check_name(d->function, "a function");
 	if (st == 0)
-		st = check_value(cl, &d->args,
-				 d->kind == EVC_DEF_ELEMENTS ? "elements"
-							     : "args",
-				 d->kind != EVC_DEF_ELEMENTS);
+		st = check_value(&d->args, what, !of_elements);
+	/* Later there would be nobody to tell: a worker knows nothing of what
+	   it could not be sent. */
+	if (st == 0 && tail_size(d) + BESIDE > cl->config.max_frame)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"%s are larger than max_frame, with what a "
+				"message has beside them", what);
 	return st;
 }
 
@@ -102,18 +121,10 @@ keep(char **to, const void *bytes, size_t n)
 	return at;
 }
 
-static size_t
-text_size(const char *s)
-{
-	return s != NULL ? strlen(s) + 1 : 0;
-}
-
 static evc_per_worker *
 make(const evc_engine_def *d)
 {
-	size_t n = text_size(d->name) + text_size(d->function) +
-		   text_size(d->map) + d->args.size;
-	evc_per_worker *p = sync_alloc(1, sizeof *p + n);
+	evc_per_worker *p = sync_alloc(1, sizeof *p + tail_size(d));
 	char *to;
 
 	if (p == NULL)

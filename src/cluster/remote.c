@@ -27,8 +27,9 @@ destroy(evc_remote *r)
 	sync_free(r);
 }
 
-void
-evc__remotes_free(evc_remote *garbage)
+/* Lock not held. */
+static void
+free_garbage(evc_remote *garbage)
 {
 	evc_cluster *cl;
 	evc_remote *next;
@@ -85,7 +86,7 @@ evc__cluster_unlock(evc_cluster *cl)
 	cl->garbage = NULL;
 	sync_unlock(&cl->q.lock);
 	/* The last of them may take the cluster with it. */
-	evc__remotes_free(garbage);
+	free_garbage(garbage);
 }
 
 bool

@@ -26,6 +26,7 @@ struct remote_more {
 /* evc_remote.flags, beside EVC_TRANSACTIONAL */
 #define REMOTE_ASKED 128 /* cancelled by name while it ran: since done_ns */
 #define REMOTE_LEFT 64   /* given up: its worker may read its inputs still */
+#define REMOTE_SEEN 32   /* admit.c: it stands among the inputs already */
 
 struct evc_remote {
 	struct closure closure;  /* under the lock */
@@ -72,10 +73,7 @@ bool evc__remote_hold(evc_remote *r);
 
 /* Lock held: one reference less; what has none is put on cl->garbage. */
 void evc__remote_drop(evc_remote *r);
-/* Lock not held: free what was put there.  Taken off under the lock as
-   `garbage = cl->garbage; cl->garbage = NULL`. */
-void evc__remotes_free(evc_remote *garbage);
-/* The lock given up, and then garbage freed: how each call ends. */
+/* The lock given up, and then cl->garbage freed: how each call ends. */
 void evc__cluster_unlock(evc_cluster *cl);
 /* Its outcome was handed out: count it once. */
 void evc__remote_count_fetch(evc_remote *r);
@@ -95,13 +93,21 @@ struct outcome {
 /* Give it its outcome; tell all that wait for it, and what follows from that,
    to the end.  It is OUT of the queue already. */
 void evc__remote_settle(evc_remote *r, const struct outcome *o);
+/* One that waits fails with an error that is raised; what else is queued is the
+   caller's to cancel. */
+void evc__remote_fails(evc_remote *r, const struct outcome *o);
+/* The outcome of what has r, which has failed, among its arguments: the same
+   error, never wrapped. */
+struct outcome evc__remote_passes(const evc_remote *r);
+/* All inputs have come: their values are what tasks are given. */
+void evc__remote_fill(struct remote_more *m);
 /* The inputs and per-worker values it had are not its any more. */
 void evc__remote_let_go(evc_remote *r);
 /* For evc__closures_init: by an error of another one, or the stop. */
 void evc__closure_cancelled(struct closures *q, struct closure *c);
 /* The reason of an error of this remote, for the queue. */
-void evc__remote_reason(const evc_remote *r, evc_status code, unsigned kind,
-			const char *text, evc_reason *ret);
+void evc__remote_reason(const evc_remote *r, const struct outcome *o,
+			evc_reason *ret);
 
 /* names, schedule.c: lock held */
 

@@ -161,7 +161,7 @@ put_worker(const evc_cluster_worker_info *i, struct text *t)
 }
 
 /* The workers as they are at one moment; what is queued goes to t.  NULL: no
-   memory, or no workers. */
+   workers, or no memory; then t has all that is said in one line. */
 static evc_cluster_worker_info *
 look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 {
@@ -184,7 +184,10 @@ look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 	n = all != NULL ? cl->n_workers : 0;
 	for (i = 0; i < n; i++)
 		evc__worker_info(cl->workers[i], now, &all[i]);
-	put_queued(cl, t);
+	if (all == NULL && cl->n_workers > 0)
+		evc__cluster_describe(cl, now, t);
+	else
+		put_queued(cl, t);
 	if (t->len > 0)
 		evc__text_add(t, "\n");
 	sync_unlock(&cl->q.lock);

@@ -121,8 +121,10 @@ evc__request_free(struct request *q)
 
 /* ---- the remote ---- */
 
-static struct remote_more *
-make_more(const evc_cluster *cl, const struct request *q)
+/* *ret stays NULL where nothing of it is needed.  false: no memory. */
+static bool
+make_more(const evc_cluster *cl, const struct request *q,
+	  struct remote_more **ret)
 {
 	const evc_retry *retry = q->opts.retry.times > 0 ? &q->opts.retry :
 							   &cl->config.retry;
@@ -130,10 +132,10 @@ make_more(const evc_cluster *cl, const struct request *q)
 
 	if (q->refs.n == 0 && q->call == NULL && !(q->opts.deadline > 0) &&
 	    retry->times == 0)
-		return NULL;
+		return true;
 	m = sync_alloc(1, sizeof *m);
 	if (m == NULL)
-		return NULL;
+		return false;
 	m->call = q->call;
 	m->call_arg = q->arg;
 	m->deadline = q->opts.deadline;
@@ -150,16 +152,10 @@ make_more(const evc_cluster *cl, const struct request *q)
 		sync_free(m->values);
 		sync_free(m->uses);
 		sync_free(m);
-		return NULL;
+		return false;
 	}
-	return m;
-}
-
-static bool
-needs_more(const evc_cluster *cl, const struct request *q)
-{
-	return q->refs.n > 0 || q->call != NULL || q->opts.deadline > 0 ||
-	       q->opts.retry.times > 0 || cl->config.retry.times > 0;
+	*ret = m;
+	return true;
 }
 
 evc_remote *
@@ -172,12 +168,9 @@ evc__request_make(evc_cluster *cl, const struct request *q)
 
 	if (r == NULL)
 		return NULL;
-	if (needs_more(cl, q)) {
-		r->more = make_more(cl, q);
-		if (r->more == NULL) {
-			sync_free(r);
-			return NULL;
-		}
+	if (!make_more(cl, q, &r->more)) {
+		sync_free(r);
+		return NULL;
 	}
 	r->closure.tag = TAG_ANY;
 	r->closure.priority = (int8_t)q->opts.priority;

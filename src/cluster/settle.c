@@ -9,24 +9,23 @@
 #include "cluster/cluster.h"
 
 void
-evc__remote_reason(const evc_remote *r, evc_status code, unsigned kind,
-		   const char *text, evc_reason *ret)
+evc__remote_reason(const evc_remote *r, const struct outcome *o,
+		   evc_reason *ret)
 {
 	const evc_cluster *cl = r->cl;
 
 	memset(ret, 0, sizeof *ret);
-	ret->code = code;
+	ret->code = o->code;
 	ret->kind = EVC_BY_ERROR;
 	ret->mono_ns = sync_mono();
 	ret->real_ns = sync_real();
 	ret->by = r->id;
-	(void)kind;
 	if (r->worker != TAG_ANY)
 		evc__copy(ret->who, sizeof ret->who,
 			  cl->workers[r->worker]->name);
 	evc__copy(ret->func, sizeof ret->func,
 		  r->function != NULL ? r->function->name : "call");
-	evc__copy(ret->text, sizeof ret->text, text);
+	evc__copy(ret->text, sizeof ret->text, o->text);
 }
 
 static char *
@@ -73,17 +72,22 @@ evc__remote_let_go(evc_remote *r)
 	m->n_inputs = m->n_uses = 0;
 }
 
-/* All inputs have come: it may run. */
-static void
-complete(evc_remote *r)
+void
+evc__remote_fill(struct remote_more *m)
 {
-	struct remote_more *m = r->more;
 	unsigned i;
 
 	for (i = 0; i < m->n_inputs; i++) {
 		m->values[i].id = m->inputs[i]->id;
 		m->values[i].value = m->inputs[i]->value;
 	}
+}
+
+/* All inputs have come: it may run. */
+static void
+complete(evc_remote *r)
+{
+	evc__remote_fill(r->more);
 	evc__closures_release(&r->cl->q, &r->closure);
 	evc__wake(r->cl, r->closure.tag == TAG_ANY ? EVC_ENGINE_ANY :
 						     (int)r->closure.tag);
@@ -116,11 +120,24 @@ settle_one(evc_remote *r, const struct outcome *o, struct chain *chain)
 	chain->first = r;
 }
 
+struct outcome
+evc__remote_passes(const evc_remote *r)
+{
+	bool cancelled = r->kind == EVC_FAILED_CANCEL ||
+			 r->kind == EVC_FAILED_CLUSTER;
+
+	return (struct outcome){ .code = r->code,
+				 .kind = cancelled ? r->kind :
+						     EVC_FAILED_REMOTE,
+				 .text = r->text,
+				 .raise = !cancelled };
+}
+
 /* d has had r, which is settled, among its arguments. */
 static void
 pass_on(evc_remote *r, evc_remote *d, bool raise, struct chain *chain)
 {
-	struct outcome o = { .code = r->code, .text = r->text, .raise = raise };
+	struct outcome o;
 	evc_reason reason;
 
 	if (d->closure.where != CLOSURE_HELD)
@@ -130,12 +147,10 @@ pass_on(evc_remote *r, evc_remote *d, bool raise, struct chain *chain)
 			complete(d);
 		return;
 	}
-	o.kind = r->kind == EVC_FAILED_CANCEL || r->kind == EVC_FAILED_CLUSTER ?
-			 r->kind :
-			 EVC_FAILED_REMOTE;
+	o = evc__remote_passes(r);
 	evc__closures_out(&r->cl->q, &d->closure);
 	if (raise) {
-		evc__remote_reason(d, o.code, o.kind, o.text, &reason);
+		evc__remote_reason(d, &o, &reason);
 		evc__closures_note(&r->cl->q, &reason);
 	}
 	settle_one(d, &o, chain);
@@ -170,18 +185,29 @@ evc__remote_settle(evc_remote *r, const struct outcome *o)
 }
 
 void
+evc__remote_fails(evc_remote *r, const struct outcome *o)
+{
+	evc_reason reason;
+
+	evc__remote_reason(r, o, &reason);
+	evc__closures_out(&r->cl->q, &r->closure);
+	evc__closures_note(&r->cl->q, &reason);
+	evc__remote_settle(r, o);
+}
+
+void
 evc__closure_cancelled(struct closures *q, struct closure *c)
 {
 	struct outcome o = { .code = EVC_CANCELLED, .kind = EVC_FAILED_CANCEL };
 	evc_cluster *cl = LIST_OF(q, evc_cluster, q);
 
 	if (cl->stopping) {
-		o.text = "the cluster was stopped before it ran";
+		o.text = "the cluster was stopped";
 	} else if (cl->unavailable) {
 		o.kind = EVC_FAILED_CLUSTER;
 		o.text = "there is no worker: reschedule";
 	} else {
-		o.text = "another function failed before it ran: reschedule";
+		o.text = "another function has failed: reschedule";
 	}
 	evc__remote_settle(LIST_OF(c, evc_remote, closure), &o);
 }

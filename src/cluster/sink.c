@@ -7,15 +7,11 @@
  */
 #include "cluster/cluster.h"
 
+#include <math.h>
+
 #include "cluster/retry.h"
 
 #define CHUNK 64
-
-static struct cluster_worker *
-worker_at(evc_cluster *cl, unsigned i)
-{
-	return i < cl->n_workers ? cl->workers[i] : NULL;
-}
 
 /* ---- functions go out ---- */
 
@@ -53,7 +49,7 @@ take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 	evc_remote *r;
 
 	sync_lock(&cl->q.lock);
-	w = worker_at(cl, worker);
+	w = cluster_worker_at(cl, worker);
 	if (w != NULL && w->state == EVC_WORKER_UP &&
 	    evc__closures_has(&cl->q, worker) &&
 	    evc__per_worker_is_ready(cl, w))
@@ -78,6 +74,14 @@ take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 	return n;
 }
 
+/* Seconds as an engine says them. */
+static void
+add_time(double *to, double seconds)
+{
+	if (seconds > 0 && isfinite(seconds))
+		*to += seconds;
+}
+
 static bool
 defs(void *core, unsigned worker, evc_engine_def *ret_def)
 {
@@ -86,7 +90,7 @@ defs(void *core, unsigned worker, evc_engine_def *ret_def)
 	bool more;
 
 	sync_lock(&cl->q.lock);
-	w = worker_at(cl, worker);
+	w = cluster_worker_at(cl, worker);
 	more = w != NULL && evc__per_worker_next_def(cl, w, ret_def);
 	if (more)
 		evc__building_begins(cl, w, ret_def);
@@ -98,13 +102,15 @@ static void
 built(void *core, unsigned worker, uint64_t id, evc_status code, double seconds)
 {
 	evc_cluster *cl = core;
+	struct cluster_worker *w;
 
 	sync_lock(&cl->q.lock);
-	if (worker < cl->n_workers)
-		evc__building_ends(cl, cl->workers[worker], id);
+	w = cluster_worker_at(cl, worker);
+	if (w != NULL)
+		evc__building_ends(cl, w, id);
 	if (code == 0)
 		cl->count.builds++;
-	cl->count.build_time += seconds;
+	add_time(&cl->count.build_time, seconds);
 	sync_unlock(&cl->q.lock);
 }
 
@@ -173,14 +179,14 @@ evc__sink_error(evc_cluster *cl, evc_remote *r, const struct outcome *o)
 	evc_reason reason;
 
 	if (o->raise) {
-		evc__remote_reason(r, o->code, o->kind, o->text, &reason);
+		evc__remote_reason(r, o, &reason);
 		evc__closures_note(&cl->q, &reason);
 		evc__stop_running(cl);
 	}
 	/* First what depends on it, then whatever else is cancelled. */
 	sync_add(&r->refs, 1);
 	evc__remote_settle(r, o);
-	evc__closures_finish(&cl->q, &r->closure, NULL);
+	evc__closures_finish(&cl->q, &r->closure);
 	evc__remote_drop(r);
 }
 
@@ -241,16 +247,20 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 		/* It has not begun. */
 		r->attempts--;
 		if (r->flags & REMOTE_ASKED) {
-			evc__closures_finish(&cl->q, &r->closure, NULL);
+			evc__closures_finish(&cl->q, &r->closure);
 			settle_cancelled(cl, r, "it was cancelled");
 		} else {
 			evc__closures_back(&cl->q, &r->closure, false);
 		}
 		return;
 	}
+	if (code < 0 || code > UINT8_MAX)
+		code = EVC_UNKNOWN;
+	if (code != 0 && kind != EVC_FAILED_INPUT)
+		kind = EVC_FAILED_FUNCTION;
 	w->n_done++;
 	cl->count.executions++;
-	cl->count.run_time += res->took;
+	add_time(&cl->count.run_time, res->took);
 	if (code == 0 && res->n_updates > 0) {
 		st = evc__variables_commit(&cl->vars, res->updates,
 					   res->n_updates);
@@ -271,7 +281,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	if (res->n_updates == 0)
 		evc__variables_finished(&cl->vars, 1);
 	/* Settled, it may be gone: the program has perhaps dropped it. */
-	evc__closures_finish(&cl->q, &r->closure, NULL);
+	evc__closures_finish(&cl->q, &r->closure);
 	evc__remote_settle(r, &o);
 }
 
@@ -300,7 +310,7 @@ finish_chunk(evc_cluster *cl, unsigned worker, const evc_engine_result *res,
 	evc_remote *r;
 
 	sync_lock(&cl->q.lock);
-	w = worker_at(cl, worker);
+	w = cluster_worker_at(cl, worker);
 	now = sync_mono();
 	before = cl->count.done;
 	for (i = 0; w != NULL && i < n; i++) {
@@ -365,7 +375,7 @@ overdue(void *core, unsigned worker, uint64_t n)
 	evc_remote *r;
 
 	sync_lock(&cl->q.lock);
-	w = worker_at(cl, worker);
+	w = cluster_worker_at(cl, worker);
 	r = w != NULL && w->state == EVC_WORKER_UP ? find(&w->running, n) :
 						     NULL;
 	if (r != NULL) {

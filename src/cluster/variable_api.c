@@ -4,11 +4,19 @@
  */
 #include "cluster/cluster.h"
 
+/* One that changes a variable to value. */
 static evc_status
-no_value(void)
+change(evc_cluster *cl, evc_engine_update *u, const evc_value *value)
 {
-	return evc_refuse(-EVC_INVALID_ARGUMENT,
-			  "there is no value (nil is one of no bytes)");
+	evc_status st = evc__cluster_check(cl);
+
+	if (st < 0)
+		return st;
+	if (value == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "there is no value (nil is one of no bytes)");
+	u->value = *value;
+	return evc__variable_do(&cl->vars, u, NULL, NULL);
 }
 
 evc_status
@@ -28,14 +36,8 @@ evc_status
 evc_variable_set(evc_cluster *cluster, const char *name, const evc_value *value)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_SET, .name = name };
-	evc_status st = evc__cluster_check(cluster);
 
-	if (st < 0)
-		return st;
-	if (value == NULL)
-		return no_value();
-	u.value = *value;
-	return evc__variable_do(&cluster->vars, &u, NULL, NULL);
+	return change(cluster, &u, value);
 }
 
 evc_status
@@ -53,16 +55,10 @@ evc_variable_compare_set(evc_cluster *cluster, const char *name,
 			 const evc_value *expected, const evc_value *value)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_COMPARE_SET, .name = name };
-	evc_status st = evc__cluster_check(cluster);
 
-	if (st < 0)
-		return st;
-	if (value == NULL)
-		return no_value();
-	u.value = *value;
 	if (expected != NULL)
 		u.expected = *expected;
-	return evc__variable_do(&cluster->vars, &u, NULL, NULL);
+	return change(cluster, &u, value);
 }
 
 evc_status

@@ -147,24 +147,25 @@ evc__variables_finished(struct variables *v, uint64_t n)
 	sync_unlock(&v->lock);
 }
 
-uint64_t
-evc__variables_n_finished(struct variables *v)
+static uint64_t
+look(struct variables *v, const uint64_t *at)
 {
 	uint64_t n;
 
 	sync_lock(&v->lock);
-	n = v->finished;
+	n = *at;
 	sync_unlock(&v->lock);
 	return n;
 }
 
 uint64_t
+evc__variables_n_finished(struct variables *v)
+{
+	return look(v, &v->finished);
+}
+
+uint64_t
 evc__variables_n_changes(struct variables *v)
 {
-	uint64_t n;
-
-	sync_lock(&v->lock);
-	n = v->changes;
-	sync_unlock(&v->lock);
-	return n;
+	return look(v, &v->changes);
 }

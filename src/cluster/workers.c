@@ -36,8 +36,10 @@ set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 {
 	unsigned last = sizeof w->events / sizeof w->events[0] - 1;
 
-	if (w->state == EVC_WORKER_UP)
+	if (w->state == EVC_WORKER_UP) {
 		cl->n_up--;
+		w->down_ns = sync_mono();
+	}
 	if (w->state == EVC_WORKER_FENCED)
 		cl->q.n_unsettled--;
 	w->state = state;
@@ -49,6 +51,10 @@ set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 	}
 	if (state == EVC_WORKER_FENCED)
 		cl->q.n_unsettled++;
+	/* What is for it alone waits for so long and no longer. */
+	if (state != EVC_WORKER_UP &&
+	    evc__closures_own(&cl->q, w->index) != NULL)
+		evc__turn_ask(cl);
 	if (state == EVC_WORKER_STARTING || cl->config.worker == NULL)
 		return;
 	/* With more than fit the latest one is told. */
@@ -95,7 +101,7 @@ make(unsigned index)
 		return NULL;
 	w->index = index;
 	w->state = EVC_WORKER_STARTING;
-	w->since_ns = sync_mono();
+	w->since_ns = w->down_ns = sync_mono();
 	list_init(&w->running);
 	list_init(&w->given_up);
 	t = evc__text_in(w->name, sizeof w->name);
@@ -132,57 +138,71 @@ evc__sink_workers(void *core, unsigned n)
 	return fits;
 }
 
-static const struct closure *
-unknown_in(const struct list *of)
+static bool
+is_unknown(const evc_remote *r)
 {
-	const struct list *at;
-	const evc_remote *r;
-
-	for (at = of->next; at != of; at = at->next) {
-		r = LIST_OF(at, const evc_remote, closure.link);
-		if (r->function != NULL && !r->function->known)
-			return &r->closure;
-	}
-	return NULL;
+	return r->function != NULL && !r->function->known;
 }
 
-static const struct closure *
-unknown_in_line(const struct closure_line *line)
-{
-	const struct closure *c = NULL;
-	unsigned i;
-
-	for (i = 0; i < PRIORITIES && c == NULL; i++)
-		c = unknown_in(&line->at[i]);
-	return c;
-}
-
-/* The first worker has told its names: one that was scheduled before and has
-   another one ends.  Its error cancels all others that are queued. */
 static void
-refuse_unknown(evc_cluster *cl)
+refuse_one(evc_remote *r)
 {
-	const struct closure *c = unknown_in(&cl->q.held);
 	struct outcome o = { .code = EVC_INVALID_ARGUMENT,
 			     .kind = EVC_FAILED_FUNCTION,
 			     .text = "no worker has a function of this name",
 			     .raise = true };
-	evc_reason reason;
+
+	evc__remote_fails(r, &o);
+}
+
+/* Nobody waits in these for what stands in them, so an end takes no other one
+   out. */
+static void
+refuse_in_line(struct closure_line *line)
+{
+	struct list *n, *tmp;
 	evc_remote *r;
 	unsigned i;
 
-	if (c == NULL)
-		c = unknown_in_line(&cl->q.common);
-	for (i = 0; i < cl->q.n_own && c == NULL; i++)
-		c = unknown_in_line(cl->q.own[i]);
-	if (c == NULL)
+	for (i = 0; i < PRIORITIES; i++)
+		LIST_EACH(n, tmp, &line->at[i]) {
+			r = LIST_OF(n, evc_remote, closure.link);
+			if (is_unknown(r))
+				refuse_one(r);
+		}
+}
+
+/* Here it may, so each look is a new one. */
+static evc_remote *
+unknown_held(const evc_cluster *cl)
+{
+	const struct list *n;
+	evc_remote *r;
+
+	for (n = cl->q.held.next; n != &cl->q.held; n = n->next) {
+		r = LIST_OF(n, evc_remote, closure.link);
+		if (is_unknown(r))
+			return r;
+	}
+	return NULL;
+}
+
+/* The first worker has told its names: those that were scheduled before and
+   have others end.  Their error cancels all others that are queued. */
+static void
+refuse_unknown(evc_cluster *cl)
+{
+	evc_remote *r;
+	unsigned i;
+
+	refuse_in_line(&cl->q.common);
+	for (i = 0; i < cl->q.n_own; i++)
+		refuse_in_line(cl->q.own[i]);
+	while ((r = unknown_held(cl)) != NULL)
+		refuse_one(r);
+	if (!cl->q.failed)
 		return;
-	r = LIST_OF(c, evc_remote, closure);
-	evc__remote_reason(r, o.code, o.kind, o.text, &reason);
-	evc__closures_out(&cl->q, &r->closure);
-	evc__closures_note(&cl->q, &reason);
-	evc__remote_settle(r, &o);
-	evc__closures_fail(&cl->q, NULL, NULL);
+	evc__closures_cancel(&cl->q);
 	evc__stop_running(cl);
 }
 
@@ -191,21 +211,24 @@ evc__sink_names(void *core, const char *const *functions, unsigned n)
 {
 	evc_cluster *cl = core;
 	struct cluster_name *name;
-	bool first;
+	bool all = true;
 	unsigned i;
 
 	sync_lock(&cl->q.lock);
-	first = !cl->names_known;
 	for (i = 0; i < n; i++) {
-		name = strlen(functions[i]) < NAME_ROOM ?
-			       evc__name(cl, functions[i]) :
-			       NULL;
+		if (strlen(functions[i]) >= NAME_ROOM)
+			continue;
+		name = evc__name(cl, functions[i]);
 		if (name != NULL)
 			name->known = true;
+		all &= name != NULL;
 	}
-	cl->names_known = true;
-	if (first)
+	/* With one that could not be kept nobody is refused: then the workers
+	   say what they do not know. */
+	if (all && !cl->names_known) {
+		cl->names_known = true;
 		refuse_unknown(cl);
+	}
 	evc__tell(cl);
 	evc__cluster_unlock(cl);
 }
@@ -217,7 +240,7 @@ evc__sink_up(void *core, unsigned worker, const char *name, const char *where)
 	struct cluster_worker *w;
 
 	sync_lock(&cl->q.lock);
-	w = worker < cl->n_workers ? cl->workers[worker] : NULL;
+	w = cluster_worker_at(cl, worker);
 	if (w != NULL && (w->state == EVC_WORKER_STARTING ||
 			  w->state == EVC_WORKER_GONE)) {
 		if (name != NULL)
@@ -249,12 +272,35 @@ void
 evc__sink_fenced(void *core, unsigned worker, const char *why)
 {
 	evc_cluster *cl = core;
+	struct cluster_worker *w;
 
 	sync_lock(&cl->q.lock);
-	if (worker < cl->n_workers)
-		evc__worker_fence(cl, cl->workers[worker], why);
+	w = cluster_worker_at(cl, worker);
+	if (w != NULL)
+		evc__worker_fence(cl, w, why);
 	evc__tell(cl);
 	evc__cluster_unlock(cl);
+}
+
+/* The beginning says what has happened to it, the end what it said last: of a
+   text that is too long the middle can be spared. */
+static void
+add_ends(struct text *t, const char *why)
+{
+	static const char gap[] = "...";
+	size_t room = t->room - t->len - 1, head;
+	const char *tail;
+
+	if (strlen(why) <= room || room < sizeof gap) {
+		evc__text_add(t, why);
+		return;
+	}
+	head = (room - strlen(gap)) / 2;
+	tail = evc__end_of(why, room - strlen(gap) - head);
+	/* No half of a letter. */
+	while (head > 0 && ((unsigned char)why[head] & 0xc0) == 0x80)
+		head--;
+	evc__text_fmt(t, "%.*s%s%s", (int)head, why, gap, tail);
 }
 
 static void
@@ -266,9 +312,10 @@ poison(evc_cluster *cl, evc_remote *r, const char *why)
 	char text[TEXT_ROOM];
 	struct text t = evc__text_in(text, sizeof text);
 
-	evc__text_fmt(&t, "%s has taken %u worker%s with it; the last: %s",
+	evc__text_fmt(&t, "%s has taken %u worker%s with it; the last: ",
 		      r->function != NULL ? r->function->name : "call",
-		      r->deaths, r->deaths == 1 ? "" : "s", why);
+		      r->deaths, r->deaths == 1 ? "" : "s");
+	add_ends(&t, why);
 	o.text = text;
 	evc__sink_error(cl, r, &o);
 }
@@ -303,7 +350,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, bool ran)
 	bool oldest;
 
 	sync_lock(&cl->q.lock);
-	w = worker < cl->n_workers ? cl->workers[worker] : NULL;
+	w = cluster_worker_at(cl, worker);
 	if (w != NULL) {
 		if (why != NULL)
 			evc__copy(w->text, sizeof w->text, why);

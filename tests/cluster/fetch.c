@@ -178,14 +178,28 @@ START_TEST(five_that_are_pending)
 {
 	evc_coord *c = new_coord(NULL);
 	evc_cluster *cl = open_threads(c, "threads://5");
-	evc_remote *r[5];
+	evc_remote *r[5], *waits;
+	evc_remote_info info;
 	evc_value v, got;
+	char text[120];
 	int i;
 
 	for (i = 0; i < 5; i++)
 		r[i] = schedule(cl, "hold");
 	OK(evc_pack(&v, "[rrrrr]", r[0], r[1], r[2], r[3], r[4]));
 	REFUSED(EVC_DEADLINE_EXCEEDED, evc_fetch(cl, &v, 0.01, &got));
+	/* what runs where: that is what it waits for */
+	UNTIL(atomic_load(&f_in) == 5);
+	OK(evc_remote_get(r[3], &info));
+	REFUSED(EVC_DEADLINE_EXCEEDED, evc_remote_fetch(r[3], 0, &got));
+	snprintf(text, sizeof(text), "hold has no outcome yet; hold on %s (tid",
+		 info.worker);
+	HAS(evc_last_error(), text);
+	waits = schedule(cl, "echo");
+	REFUSED(EVC_DEADLINE_EXCEEDED, evc_remote_fetch(waits, 0, &got));
+	HAS(evc_last_error(), "echo has no outcome yet; hold on worker");
+	HAS(evc_last_error(), "1 queued");
+	evc_remote_free(waits);
 	atomic_store(&f_open, 1);
 	OK(evc_fetch(cl, &v, T_LIMIT, &got));
 	IS_VALUE(&got, "[\"held\",\"held\",\"held\",\"held\",\"held\"]");

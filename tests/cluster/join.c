@@ -3,7 +3,7 @@
  * Joins and done: what they wait for, what they raise and how often, where they
  * are refused, and what a join that was too long says.
  */
-#include "../support/cluster_util.h"
+#include "../support/hand_engine.h"
 
 static void
 raised_is(evc_cluster *cl, unsigned index, int code, const char *text)
@@ -217,6 +217,77 @@ join_inside(evc_exec *x, void *arg)
 	return evc_exec_return(x, "i", st);
 }
 
+/* ---- names that no worker has ---- */
+
+/* Nobody says what he knows. */
+static evc_status
+silent_open(const evc_engine_env *env, evc_engine **ret)
+{
+	memset(&hand, 0, sizeof(hand));
+	hand.sink = env->sink;
+	hand.core = env->core;
+	hand.n = 1;
+	if (!hand.sink->workers(hand.core, hand.n))
+		return -EVC_RESOURCE_EXHAUSTED;
+	*ret = (evc_engine *)(void *)&hand;
+	return 0;
+}
+
+static void
+ended_as(evc_remote *r, int code, unsigned kind, const char *text)
+{
+	evc_remote_info i;
+
+	OK(evc_remote_get(r, &i));
+	ck_assert_uint_eq(i.state, EVC_REMOTE_DONE);
+	ck_assert_int_eq(i.code, code);
+	ck_assert_uint_eq(i.kind, kind);
+	HAS(i.text, text);
+	evc_remote_free(r);
+}
+
+/* Each ends so, wherever it waits; the first is raised, and what else is queued
+   is cancelled. */
+START_TEST(names_scheduled_before_they_are_known)
+{
+	static const char *const names[] = { "f", "g" };
+	const char *none = "no worker has a function of this name";
+	const evc_engine_ops *engine[1];
+	evc_schedule_opts own = { .worker = "worker 0", .priority = 3 };
+	evc_engine_ops ops = hand_ops;
+	evc_coord *c = new_coord(NULL);
+	evc_remote *f[2], *x[3], *after;
+	evc_cluster *cl;
+
+	ops.open = silent_open;
+	engine[0] = &ops;
+	cl = open_with(c, "hand://1",
+		       &(evc_cluster_config){ .engines = engine,
+					      .n_engines = 1 });
+	f[0] = schedule(cl, "f");
+	x[0] = schedule(cl, "x");
+	OK(evc_schedule(cl, "y", NULL, NULL, &own, &x[1]));
+	OK(evc_schedule_pack(cl, "z", NULL, &x[2], "[r]", f[0]));
+	OK(evc_schedule_pack(cl, "g", NULL, &after, "[r]", x[0]));
+	f[1] = schedule(cl, "f");
+	hand.sink->names(hand.core, names, 2);
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_INVALID_ARGUMENT);
+	raised_is(cl, 0, EVC_INVALID_ARGUMENT, none);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	ended_as(x[0], EVC_INVALID_ARGUMENT, EVC_FAILED_FUNCTION, none);
+	ended_as(x[1], EVC_INVALID_ARGUMENT, EVC_FAILED_FUNCTION, none);
+	ended_as(x[2], EVC_INVALID_ARGUMENT, EVC_FAILED_FUNCTION, none);
+	ended_as(after, EVC_INVALID_ARGUMENT, EVC_FAILED_REMOTE, none);
+	ended_as(f[0], EVC_CANCELLED, EVC_FAILED_CANCEL, "reschedule");
+	ended_as(f[1], EVC_CANCELLED, EVC_FAILED_CANCEL, "reschedule");
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_schedule(cl, "x", NULL, NULL, NULL, NULL));
+	evc_remote_free(schedule(cl, "f"));
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
 START_TEST(not_in_a_function_of_its_own)
 {
 	evc_coord *c = new_coord(NULL);
@@ -425,6 +496,7 @@ END_TEST
 API_MAIN("join", with_nothing_to_wait_for, it_waits_for_all_that_runs,
 	 an_error_is_raised_once, done_raises_too,
 	 too_long_it_says_what_runs_where, the_stop_has_cancelled_something,
+	 names_scheduled_before_they_are_known,
 	 not_in_a_function_of_its_own, not_on_the_thread_of_its_loop,
 	 on_the_loop, answered_by_the_stop_and_closed_in_the_answer,
 	 when_the_loop_is_gone, writable_when_there_is_room)

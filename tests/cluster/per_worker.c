@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What each worker has its own of, on workers that are threads: values,
+ * What each worker has its own of, mostly on workers that are threads: values,
  * datasets, iterators, what they are made of, who may use them, and that
  * nothing of them is left when they are dropped.
  */
@@ -180,6 +180,20 @@ f_take(evc_exec *x, void *arg)
 	return evc_exec_return(x, "s", text);
 }
 
+/* The next element, whatever it is. */
+static evc_status
+f_skip(evc_exec *x, void *arg)
+{
+	evc_local *it;
+	evc_value v;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[w]", &it) < 0)
+		return evc_exec_fail(x, EVC_INVALID_ARGUMENT, "%s",
+				     evc_last_error());
+	return evc_exec_next(x, it, &v);
+}
+
 static const evc_function table[] = {
 	{ .name = "state", .fn = f_state },
 	{ .name = "plain", .fn = f_plain },
@@ -189,6 +203,8 @@ static const evc_function table[] = {
 	{ .name = "bump", .fn = f_bump },
 	{ .name = "read", .fn = f_read },
 	{ .name = "take", .fn = f_take },
+	{ .name = "skip", .fn = f_skip },
+	{ .name = "echo", .fn = f_echo },
 	{ .name = "add", .fn = f_add },
 };
 
@@ -623,6 +639,41 @@ START_TEST(mistakes_are_refused)
 }
 END_TEST
 
+/* The largest args that are taken can be sent, too, with all that goes with
+   them, and what they make is there for those who use it. */
+START_TEST(what_is_taken_fits_a_message)
+{
+	evc_cluster_config config = { .max_frame = 64 << 10 };
+	evc_cluster *other = open_with(c, "processes://1", &config);
+	static char bytes[64 << 10], name[48];
+	size_t n = sizeof bytes;
+	evc_dataset_opts opts = { .map = "echo" };
+	evc_per_worker *d = NULL, *it = NULL;
+	evc_remote *r;
+	evc_status st;
+
+	memset(name, 'n', 47);
+	do {
+		st = evc_per_worker_dataset_of(other, name,
+					       ARGS("[B]", bytes, n), &opts,
+					       &d);
+		if (st != 0)
+			HAS(evc_last_error(), "max_frame");
+	} while (st == -EVC_INVALID_ARGUMENT && --n > 0);
+	OK(st);
+	/* There is no need of much. */
+	ck_assert_uint_gt(n, sizeof bytes - 256);
+	OK(evc_per_worker_iterator(d, &it));
+	OK(evc_schedule_pack(other, "skip", NULL, &r, "[w]", it));
+	ck_assert_msg(evc_remote_fetch(r, T_LIMIT, NULL) == 0, "%s",
+		      evc_last_error());
+	evc_remote_free(r);
+	evc_per_worker_free(it);
+	evc_per_worker_free(d);
+	evc_cluster_close(other);
+}
+END_TEST
+
 START_TEST(after_the_stop_there_are_no_more)
 {
 	evc_per_worker *d = range(1, 3, NULL), *p = value("state", NULL);
@@ -697,6 +748,9 @@ main(void)
 	Suite *s = suite_create("per_worker");
 	TCase *tc = tcase_create("per_worker");
 
+	if (evc_worker_is())
+		return evc_worker_main(table, sizeof table / sizeof table[0],
+				       NULL) != 0;
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, each_worker_has_a_state_of_its_own);
 	tcase_add_test(tc, a_value_may_be_returned_and_stand_anywhere);
@@ -709,6 +763,7 @@ main(void)
 	tcase_add_test(tc, it_fails_where_it_could_not_be_built_alone);
 	tcase_add_test(tc, what_keeps_no_dataset_has_no_iterators);
 	tcase_add_test(tc, mistakes_are_refused);
+	tcase_add_test(tc, what_is_taken_fits_a_message);
 	tcase_add_test(tc, after_the_stop_there_are_no_more);
 	tcase_add_test(tc, they_may_be_freed_after_the_last_close);
 	tcase_add_test(tc, many_come_and_go);

@@ -140,6 +140,39 @@ START_TEST(one_that_hangs_is_named)
 }
 END_TEST
 
+/* There is a worker, though it takes nothing: that is why there is none. */
+START_TEST(when_all_hang_that_is_the_reason)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_cluster_config k = { F_CONFIG, .grace = 0.01, .worker_wait = 0.01 };
+	const char *why = "deaf on worker 0 has not returned";
+	evc_cluster_worker_info w;
+	evc_cluster *cl;
+	evc_remote *r;
+
+	atomic_store(&f_in, 0);
+	atomic_store(&f_open, 0);
+	cl = open_with(c, "threads://1", &k);
+	r = schedule(cl, "deaf");
+	UNTIL(atomic_load(&f_in) == 1);
+	OK(evc_remote_cancel(r));
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	HAS(evc_last_error(), why);
+	OK(evc_cluster_worker_get(cl, 0, &w));
+	HAS(w.text, why);
+	evc_remote_free(schedule_add(cl, 1, 1));
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	HAS(evc_last_error(), "no worker for 0.01 s");
+	HAS(evc_last_error(), why);
+	atomic_store(&f_open, 1);
+	UNTIL(all_up(cl));
+	OK(evc_cluster_join(cl, T_LIMIT));
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+END_TEST
+
 /* ---- workers ---- */
 
 START_TEST(workers)
@@ -366,5 +399,6 @@ START_TEST(the_bar)
 END_TEST
 
 API_MAIN("report", what_runs_where_and_what_is_queued,
-	 what_waits_for_its_inputs, one_that_hangs_is_named, workers,
+	 what_waits_for_its_inputs, one_that_hangs_is_named,
+	 when_all_hang_that_is_the_reason, workers,
 	 what_becomes_of_workers_is_told, numbers, the_bar)

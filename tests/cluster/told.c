@@ -76,7 +76,7 @@ END_TEST
    another one: that one has the whole time. */
 START_TEST(worker_wait_begins_anew)
 {
-	evc_cluster_config k = { HAND_CONFIG, .worker_wait = 1 };
+	evc_cluster_config k = { HAND_CONFIG, .worker_wait = 3 };
 	evc_remote *r;
 	evc_remote_info i;
 
@@ -91,8 +91,109 @@ START_TEST(worker_wait_begins_anew)
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
 	OK(evc_remote_get(r, &i));
 	ck_assert_uint_eq(i.kind, EVC_FAILED_CLUSTER);
-	ck_assert_double_ge(i.took, 0.95);
+	ck_assert_double_ge(i.took, 2.85);
 	evc_remote_free(r);
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
+/* There are others, but it is for this one. */
+START_TEST(for_a_worker_that_does_not_come)
+{
+	evc_cluster_config k = { HAND_CONFIG, .worker_wait = 0.05 };
+	const evc_schedule_opts at = { .worker = "worker 1" };
+	evc_remote *r, *behind;
+	evc_remote_info i;
+	evc_engine_task t;
+
+	c = new_coord(NULL);
+	cl = open_with(c, "hand://2", &k);
+	hand_up(0);
+	OK(evc_schedule(cl, "f", NULL, NULL, &at, &r));
+	OK(evc_schedule_pack(cl, "g", NULL, &behind, "[r]", r));
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	HAS(evc_last_error(), "worker 1 was not there for 0.05 s");
+	OK(evc_remote_get(r, &i));
+	ck_assert_uint_eq(i.kind, EVC_FAILED_WORKER);
+	ck_assert_double_ge(i.took, 0.05);
+	OK(evc_remote_get(behind, &i));
+	ck_assert_uint_eq(i.kind, EVC_FAILED_REMOTE);
+	ck_assert_int_eq(i.code, EVC_UNAVAILABLE);
+	evc_remote_free(behind);
+	evc_remote_free(r);
+	/* As any other error: once. */
+	OK(evc_cluster_join(cl, T_LIMIT));
+	/* It comes, and goes when something waits for it. */
+	hand_up(1);
+	OK(evc_schedule(cl, "f", NULL, NULL, &at, &r));
+	hand.sink->gone(hand.core, 1, "it is ill", false);
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	HAS(evc_last_error(), "it is ill");
+	evc_remote_free(r);
+	hand_up(1);
+	OK(evc_schedule(cl, "f", NULL, NULL, &at, &r));
+	ck_assert_uint_eq(hand_take(1, &t, 1), 1);
+	hand_finish(1, &t, 0, NULL);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
+/* There is no room, and would be none for ever. */
+START_TEST(what_is_wrong_waits_for_nothing)
+{
+	evc_cluster_config k = { HAND_CONFIG, .max_queued = 1 };
+	const evc_schedule_opts at = { .worker = "worker 7" };
+	evc_remote *r;
+
+	c = new_coord(NULL);
+	cl = open_with(c, "hand://1", &k);
+	hand_up(0);
+	r = schedule(cl, "f");
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_schedule(cl, "nobody", NULL, NULL, NULL, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_schedule(cl, "f", NULL, NULL, &at, NULL));
+	OK(evc_remote_cancel(r));
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
+/* What it says is looked at: no code of a function comes back as a refusal. */
+START_TEST(an_engine_that_talks_nonsense)
+{
+	static const int codes[] = { -7, 256, 100000 };
+	evc_cluster_info info;
+	evc_remote_info i;
+	evc_engine_task t;
+	evc_remote *r;
+	unsigned k;
+
+	c = new_coord(NULL);
+	cl = open_with(c, "hand://1", &(evc_cluster_config){ HAND_CONFIG });
+	hand_up(0);
+	for (k = 0; k < 3; k++) {
+		evc_engine_result said = { .code = codes[k], .kind = 99,
+					   .took = NAN };
+
+		r = schedule(cl, "f");
+		ck_assert_uint_eq(hand_take(0, &t, 1), 1);
+		said.n = t.n;
+		hand.sink->finished(hand.core, 0, &said, 1);
+		ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNKNOWN);
+		OK(evc_remote_get(r, &i));
+		ck_assert_int_eq(i.code, EVC_UNKNOWN);
+		ck_assert_uint_eq(i.kind, EVC_FAILED_FUNCTION);
+		evc_remote_free(r);
+	}
+	hand.sink->built(hand.core, 0, 1, 0, INFINITY);
+	OK(evc_cluster_get(cl, &info));
+	ck_assert(info.run_time == 0 && info.build_time == 0);
 	evc_cluster_close(cl);
 	hand_end_coord(c);
 }
@@ -172,5 +273,7 @@ START_TEST(a_function_does_not_wait_for_an_error)
 END_TEST
 
 API_MAIN("told", a_schedule_that_fails_at_once_ends_a_join,
-	 worker_wait_begins_anew, a_function_does_not_wait_for_room,
+	 worker_wait_begins_anew, for_a_worker_that_does_not_come,
+	 what_is_wrong_waits_for_nothing, an_engine_that_talks_nonsense,
+	 a_function_does_not_wait_for_room,
 	 a_function_does_not_wait_for_an_error)

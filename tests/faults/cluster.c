@@ -291,6 +291,45 @@ START_TEST(a_result_without_memory)
 }
 END_TEST
 
+/* A name that cannot be kept is not taken for one that no worker has. */
+START_TEST(names_without_memory)
+{
+	evc_engine_task t;
+	evc_remote *r;
+
+	seam_reset();
+	c = new_coord(NULL);
+	(void)seam_fail("alloc", "evc__name", 1, ENOMEM);
+	cl = open_with(c, "hand://2", &(evc_cluster_config){ HAND_CONFIG });
+	seam_reset();
+	hand_up(0);
+	r = schedule(cl, "f");
+	ck_assert_uint_eq(hand_take(0, &t, 1), 1);
+	ck_assert_str_eq(t.function, "f");
+	hand_finish(0, &t, 0, NULL);
+	OK(evc_remote_fetch(r, T_LIMIT, NULL));
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
+START_TEST(a_report_without_memory)
+{
+	evc_engine_task t;
+	char text[400];
+
+	begin();
+	ck_assert_uint_eq(hand_take(0, &t, 1), 1);
+	(void)seam_fail("alloc", "look", 1, ENOMEM);
+	ck_assert_uint_gt(evc_cluster_report(cl, text, sizeof(text)), 0);
+	HAS(text, "f on worker 0 (by hand) for");
+	seam_reset();
+	hand_finish(0, &t, 0, NULL);
+	end();
+}
+END_TEST
+
 /* ---- open ---- */
 
 static void
@@ -358,4 +397,5 @@ API_MAIN("cluster", schedule_plain_without_memory,
 	 schedule_on_all_without_memory, fetch_without_memory,
 	 fetch_start_without_memory, join_start_without_memory,
 	 a_wrong_name_is_not_kept, a_result_without_memory,
+	 names_without_memory, a_report_without_memory,
 	 open_without_memory, open_on_a_loop_without_memory)

@@ -122,7 +122,7 @@ static MAYBE_UNUSED void
 finish(struct closures *q, struct item *i)
 {
 	i->ended++;
-	LOCKED_DO(q, evc__closures_finish(q, &i->c, NULL));
+	LOCKED_DO(q, evc__closures_finish(q, &i->c));
 }
 
 static MAYBE_UNUSED void
@@ -132,7 +132,8 @@ breaks(struct closures *q, struct item *i, evc_status code, const char *text)
 
 	i->ended++;
 	snprintf(r.text, sizeof(r.text), "%s", text);
-	LOCKED_DO(q, evc__closures_finish(q, &i->c, &r));
+	LOCKED_DO(q, (evc__closures_note(q, &r),
+		      evc__closures_finish(q, &i->c)));
 }
 
 static MAYBE_UNUSED evc_status
@@ -145,7 +146,15 @@ done(struct closures *q)
 static MAYBE_UNUSED evc_status
 wait_for(struct closures *q)
 {
-	return LOCKED(q, evc__closures_wait(q, evc__until(T_LIMIT)));
+	uint64_t until = evc__until(T_LIMIT);
+	evc_status st;
+
+	pthread_mutex_lock(&q->lock);
+	while ((st = evc__closures_done(q)) == EVC_PENDING)
+		if (!evc__closures_await_quiet(q, until))
+			break;
+	pthread_mutex_unlock(&q->lock);
+	return st;
 }
 
 static MAYBE_UNUSED bool

@@ -43,26 +43,28 @@ END_TEST
 
 /* What is one worker's alone comes before what is anybody's, whatever their
    priorities are; and nobody else gets it. */
-START_TEST(who_has_work_of_its_own_does_that_first)
+START_TEST(of_one_priority_work_of_its_own_comes_first)
 {
 	struct closures *q = begin(MANY);
-	struct item items[4];
-	struct closure *got[4];
+	struct item items[5];
+	struct closure *got[5];
 	int i;
 
-	init(items, 4);
+	init(items, 5);
 	items[0].c.priority = 7;
 	items[1].c.tag = 1;
 	items[1].c.priority = -8;
 	items[2].c.tag = 1;
 	items[3].c.tag = 2;
+	OK(put(q, &items[4]));
 	for (i = 0; i < 4; i++)
 		OK(put(q, &items[i]));
 	ck_assert(LOCKED(q, evc__closures_has(q, 0)));
-	IS(LOCKED(q, evc__closures_take(q, 1, got, 4)), 3);
-	ck_assert_ptr_eq(ITEM_OF(got[0]), &items[2]);
-	ck_assert_ptr_eq(ITEM_OF(got[1]), &items[1]);
-	ck_assert_ptr_eq(ITEM_OF(got[2]), &items[0]);
+	IS(LOCKED(q, evc__closures_take(q, 1, got, 5)), 4);
+	ck_assert_ptr_eq(ITEM_OF(got[0]), &items[0]);
+	ck_assert_ptr_eq(ITEM_OF(got[1]), &items[2]);
+	ck_assert_ptr_eq(ITEM_OF(got[2]), &items[4]);
+	ck_assert_ptr_eq(ITEM_OF(got[3]), &items[1]);
 	ck_assert(!LOCKED(q, evc__closures_has(q, 0)));
 	ck_assert(!LOCKED(q, evc__closures_has(q, 1)));
 	ck_assert(LOCKED(q, evc__closures_has(q, 2)));
@@ -70,7 +72,7 @@ START_TEST(who_has_work_of_its_own_does_that_first)
 	ck_assert(LOCKED(q, evc__closures_tags(q, 40)));
 	ck_assert(LOCKED(q, evc__closures_tags(q, 2)));
 	ck_assert_ptr_eq(get_for(q, 2), &items[3]);
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 5; i++)
 		finish(q, &items[i]);
 	OK(done(q));
 	end(q);
@@ -185,12 +187,13 @@ START_TEST(an_error_of_what_was_not_taken)
 	put_held(q, &a);
 	OK(put(q, &b));
 	wait_begin_asleep(&w, q);
-	LOCKED_DO(q, evc__closures_fail(q, &a.c, &r));
+	LOCKED_DO(q, (evc__closures_out(q, &a.c), evc__closures_note(q, &r),
+		      evc__closures_cancel(q)));
 	IS(wait_end(&w), EVC_UNAVAILABLE);
 	ck_assert_int_eq(a.cancelled, 0);
 	ck_assert_int_eq(a.c.where, CLOSURE_OUT);
 	ck_assert_int_eq(b.cancelled, 1);
-	LOCKED_DO(q, evc__closures_fail(q, NULL, &r));
+	LOCKED_DO(q, (evc__closures_note(q, &r), evc__closures_cancel(q)));
 	IS(put(q, &a), EVC_UNAVAILABLE);
 	OK(done(q));
 	end(q);
@@ -411,7 +414,7 @@ START_TEST(without_memory_there_is_no_queue)
 END_TEST
 
 API_MAIN("closures", greater_priorities_come_first_and_equal_ones_in_turn,
-	 who_has_work_of_its_own_does_that_first,
+	 of_one_priority_work_of_its_own_comes_first,
 	 what_comes_back_is_the_next_of_its_priority,
 	 what_is_held_is_accepted_and_not_taken,
 	 an_error_cancels_what_is_held_too, an_error_of_what_was_not_taken,

@@ -254,6 +254,35 @@ START_TEST(a_worker_that_is_gone_holds_nothing_up)
 }
 END_TEST
 
+START_TEST(who_is_busy_keeps_nothing_that_it_was_never_given)
+{
+	evc_per_worker *a = define(NULL), *b;
+	int64_t ids[2] = { (int64_t)a->def.id, 0 };
+
+	up(0);
+	up(1);
+	NEXT(0, ids[0]);
+	NEXT(1, ids[0]);
+	/* From here on 1 is busy, with the first one before its eyes. */
+	b = define(a);
+	ids[1] = (int64_t)b->def.id;
+	NEXT(0, ids[1]);
+	evc__per_worker_unref(b);
+	NEXT(0, -ids[1]);
+	ck_assert_uint_eq(n_entries(), 2);
+	NEXT(0, 0);
+	ck_assert_uint_eq(n_entries(), 1);
+	/* What it has it has to see the end of. */
+	evc__per_worker_unref(a);
+	NEXT(0, -ids[0]);
+	NEXT(0, 0);
+	ck_assert_uint_eq(n_entries(), 1);
+	NEXT(1, -ids[0]);
+	NEXT(1, 0);
+	ck_assert_uint_eq(n_entries(), 0);
+}
+END_TEST
+
 START_TEST(after_the_engine_has_left_nobody_is_woken)
 {
 	evc_per_worker *a = define(NULL), *b = define(NULL);
@@ -509,6 +538,7 @@ main(void)
 	tcase_add_test(tc, what_nobody_has_seen_just_goes);
 	tcase_add_test(tc, an_iterator_is_dropped_before_its_dataset);
 	tcase_add_test(tc, a_worker_that_is_gone_holds_nothing_up);
+	tcase_add_test(tc, who_is_busy_keeps_nothing_that_it_was_never_given);
 	tcase_add_test(tc, after_the_engine_has_left_nobody_is_woken);
 	tcase_add_test(tc, random_histories_beside_a_model);
 	suite_add_tcase(s, tc);
