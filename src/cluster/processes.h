@@ -253,6 +253,14 @@ void evc__process_deadline_stop(struct process *w);
 void evc__process_overdue(struct ev_loop *ev, struct ev_timer *timer,
 			  int events);
 /* It has said something. */
+/* The i-th of those it has taken, the oldest first; i is n_taken at most: the
+   place of the next one. */
+static inline struct taken *
+process_taken(struct process *w, unsigned i)
+{
+	return &w->taken[(w->first_taken + i) % WINDOW_MOST];
+}
+
 static inline void
 process_lives(struct process *w)
 {

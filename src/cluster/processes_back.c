@@ -23,9 +23,8 @@ has_waited(const struct process *w, double now)
 static void
 ask(struct process *w)
 {
-	const struct taken *last;
+	const struct taken *last = process_taken(w, w->n_taken - 1);
 
-	last = &w->taken[(w->first_taken + w->n_taken - 1) % WINDOW_MOST];
 	if (evc__frame_put_number(&w->control.out, FRAME_BACK, last->n) < 0)
 		return; /* then the next time */
 	w->back_upto = last->n;
@@ -84,8 +83,7 @@ evc__process_gave_back(struct process *w, const struct frame_backed *f)
 	w->back_upto = 0;
 	/* The youngest first: each goes to the front of the queue. */
 	while (w->n_taken > 0) {
-		last = &w->taken[(w->first_taken + w->n_taken - 1) %
-				 WINDOW_MOST];
+		last = process_taken(w, w->n_taken - 1);
 		if (last->n <= f->begun)
 			break;
 		w->n_taken--;

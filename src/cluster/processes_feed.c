@@ -144,7 +144,7 @@ take(struct process *w, unsigned most)
 			refuse(w, &tasks[i]);
 			continue;
 		}
-		t = &w->taken[(w->first_taken + w->n_taken++) % WINDOW_MOST];
+		t = process_taken(w, w->n_taken++);
 		t->n = tasks[i].n;
 		t->id = tasks[i].id;
 		t->deadline = tasks[i].deadline;

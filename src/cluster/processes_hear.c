@@ -80,7 +80,7 @@ hear_failed(struct process *w, const struct frame *f)
 static void
 hear_begun(struct process *w, const struct frame *f)
 {
-	const struct taken *t = &w->taken[w->first_taken];
+	const struct taken *t = process_taken(w, 0);
 	uint64_t n;
 
 	if (evc__frame_get_number(f, &n) < 0)
@@ -115,7 +115,7 @@ keep(struct process *w, uint64_t id, size_t size)
 static void
 hear_result(struct process *w, const struct frame *f, struct batch *b)
 {
-	const struct taken *t = &w->taken[w->first_taken];
+	const struct taken *t = process_taken(w, 0);
 	struct frame_result said;
 
 	if (evc__frame_get_result(f, &said) < 0) {

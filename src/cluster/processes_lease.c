@@ -145,7 +145,7 @@ void
 evc__process_begun(struct process *w)
 {
 	w->begun = true;
-	ev_timer_set(&w->deadline, w->taken[w->first_taken].deadline, 0.);
+	ev_timer_set(&w->deadline, process_taken(w, 0)->deadline, 0.);
 	ev_now_update(w->p->ev);
 	ev_timer_start(w->p->ev, &w->deadline);
 }
@@ -171,7 +171,7 @@ evc__process_overdue(struct ev_loop *ev, struct ev_timer *timer, int events)
 	evc__link_read(&w->data, true);
 	if (!w->begun || ev_is_active(timer) || w->state != PROCESS_UP)
 		return;
-	p->sink->overdue(p->core, w->index, w->taken[w->first_taken].n);
+	p->sink->overdue(p->core, w->index, process_taken(w, 0)->n);
 	w->settled = true;
 	evc__process_fence(w, "was killed: its function took longer than its "
 			      "deadline");

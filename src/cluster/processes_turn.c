@@ -35,7 +35,7 @@ do_cancel(struct processes *p, uint64_t upto)
 		struct process *w = &p->workers[i];
 
 		if (is_alive(w) && w->n_taken > 0 &&
-		    w->taken[w->first_taken].n <= upto)
+		    process_taken(w, 0)->n <= upto)
 			say(w, FRAME_CANCEL, upto);
 	}
 }
@@ -47,7 +47,7 @@ taken_at(struct process *w, uint64_t n)
 	unsigned i;
 
 	for (i = 0; i < w->n_taken; i++) {
-		struct taken *t = &w->taken[(w->first_taken + i) % WINDOW_MOST];
+		struct taken *t = process_taken(w, i);
 
 		if (t->n == n)
 			return t;
