@@ -219,20 +219,6 @@ join_inside(evc_exec *x, void *arg)
 
 /* ---- names that no worker has ---- */
 
-/* Nobody says what he knows. */
-static evc_status
-silent_open(const evc_engine_env *env, evc_engine **ret)
-{
-	memset(&hand, 0, sizeof(hand));
-	hand.sink = env->sink;
-	hand.core = env->core;
-	hand.n = 1;
-	if (!hand.sink->workers(hand.core, hand.n))
-		return -EVC_RESOURCE_EXHAUSTED;
-	*ret = (evc_engine *)(void *)&hand;
-	return 0;
-}
-
 static void
 ended_as(evc_remote *r, int code, unsigned kind, const char *text)
 {
@@ -250,7 +236,6 @@ ended_as(evc_remote *r, int code, unsigned kind, const char *text)
    is cancelled. */
 START_TEST(names_scheduled_before_they_are_known)
 {
-	static const char *const names[] = { "f", "g" };
 	const char *none = "no worker has a function of this name";
 	const evc_engine_ops *engine[1];
 	evc_schedule_opts own = { .worker = "worker 0", .priority = 3 };
@@ -259,7 +244,7 @@ START_TEST(names_scheduled_before_they_are_known)
 	evc_remote *f[2], *x[3], *after;
 	evc_cluster *cl;
 
-	ops.open = silent_open;
+	ops.open = hand_open_silent;
 	engine[0] = &ops;
 	cl = open_with(c, "hand://1",
 		       &(evc_cluster_config){ .engines = engine,
@@ -270,7 +255,7 @@ START_TEST(names_scheduled_before_they_are_known)
 	OK(evc_schedule_pack(cl, "z", NULL, &x[2], "[r]", f[0]));
 	OK(evc_schedule_pack(cl, "g", NULL, &after, "[r]", x[0]));
 	f[1] = schedule(cl, "f");
-	hand.sink->names(hand.core, names, 2);
+	hand_names();
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_INVALID_ARGUMENT);
 	raised_is(cl, 0, EVC_INVALID_ARGUMENT, none);
 	OK(evc_cluster_join(cl, T_LIMIT));

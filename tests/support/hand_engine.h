@@ -19,20 +19,36 @@ static struct {
 	atomic_ullong cancelled_upto, cancelled_one, forgotten;
 } hand;
 
+/* What its workers can run is not told yet. */
 static evc_status
-hand_open(const evc_engine_env *env, evc_engine **ret)
+hand_open_silent(const evc_engine_env *env, evc_engine **ret)
 {
-	static const char *const names[] = { "f", "g" };
-
 	memset(&hand, 0, sizeof(hand));
 	hand.sink = env->sink;
 	hand.core = env->core;
 	hand.n = (unsigned)atoi(env->place);
 	if (!hand.sink->workers(hand.core, hand.n))
 		return -EVC_RESOURCE_EXHAUSTED;
-	hand.sink->names(hand.core, names, 2);
 	*ret = (evc_engine *)(void *)&hand;
 	return 0;
+}
+
+static void
+hand_names(void)
+{
+	static const char *const names[] = { "f", "g" };
+
+	hand.sink->names(hand.core, names, 2);
+}
+
+static evc_status
+hand_open(const evc_engine_env *env, evc_engine **ret)
+{
+	evc_status st = hand_open_silent(env, ret);
+
+	if (st == 0)
+		hand_names();
+	return st;
 }
 
 static void
