@@ -148,8 +148,7 @@ fail_by(evc_remote *r, const evc_remote *in)
 	if (o.raise) {
 		evc__remote_reason(r, &o, &reason);
 		evc__closures_note(&cl->q, &reason);
-		evc__closures_cancel(&cl->q);
-		evc__stop_running(cl);
+		evc__end_all(cl);
 	}
 	evc__remote_settle(r, &o);
 }

@@ -261,6 +261,9 @@ const char *evc__last_words(const evc_cluster *cl);
 /* What runs is to be stopped, as far as it was taken up to now: remember since
    when, tell the engine, have the loop look when the grace is over. */
 void evc__stop_running(evc_cluster *cl);
+/* An error of what was not taken: the same, and all that is queued is
+   cancelled. */
+void evc__end_all(evc_cluster *cl);
 /* What was asked to stop and is asked for longer than the grace: give it up, or
    kill its worker.  Returns when to look again, SYNC_FOREVER: never. */
 uint64_t evc__give_up(evc_cluster *cl, uint64_t now);

@@ -24,6 +24,13 @@ evc__stop_running(evc_cluster *cl)
 	}
 }
 
+void
+evc__end_all(evc_cluster *cl)
+{
+	evc__closures_cancel(&cl->q);
+	evc__stop_running(cl);
+}
+
 /* Since when it is asked to stop; 0: it is not. */
 static uint64_t
 asked_since(const evc_cluster *cl, const evc_remote *r)
@@ -134,8 +141,7 @@ evc__note_unavailable(evc_cluster *cl)
 		evc__text_fmt(&t, "no worker for %g s; the last: %s",
 			      cl->config.worker_wait, evc__last_words(cl));
 	evc__closures_note(&cl->q, &r);
-	evc__closures_cancel(&cl->q);
-	evc__stop_running(cl);
+	evc__end_all(cl);
 }
 
 /* For this worker alone, which does not come: all of them fail. */
@@ -155,8 +161,7 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 	o.text = text;
 	while ((c = evc__closures_own(&cl->q, w->index)) != NULL)
 		evc__remote_fails(REMOTE_OF(c), &o);
-	evc__closures_cancel(&cl->q);
-	evc__stop_running(cl);
+	evc__end_all(cl);
 	evc__tell(cl);
 }
 

@@ -209,5 +209,5 @@ evc__closure_cancelled(struct closures *q, struct closure *c)
 	} else {
 		o.text = "another function has failed: reschedule";
 	}
-	evc__remote_settle(LIST_OF(c, evc_remote, closure), &o);
+	evc__remote_settle(REMOTE_OF(c), &o);
 }

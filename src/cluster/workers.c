@@ -202,8 +202,7 @@ refuse_unknown(evc_cluster *cl)
 		refuse_one(r);
 	if (!cl->q.failed)
 		return;
-	evc__closures_cancel(&cl->q);
-	evc__stop_running(cl);
+	evc__end_all(cl);
 }
 
 void
