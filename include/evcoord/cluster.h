@@ -142,6 +142,11 @@ typedef struct evc_cluster_config {
  *	                 with these arguments and calls evc_worker_main; without
  *	                 a program, this program itself, whose main has to ask
  *	                 evc_worker_is first
+ *	redis://HOST:PORT/NAMESPACE
+ *	                 the workers of all nodes that know this address
+ *	                 (evc_worker_opts.uri), on any machine; with
+ *	                 libevcoord-redis, which need not be linked, and
+ *	                 rediss:// and unix:// likewise: evcoord-redis(7)
  *
  * Workers start at once; this does not wait for them.
  *
@@ -156,7 +161,8 @@ typedef struct evc_cluster_config {
  *            and the one before it are damaged, or as evc_cluster_restore when
  *            it cannot be read; -EVC_FAILED_PRECONDITION in a fork child, and
  *            for processes in a process that was started as a worker and has
- *            not called evc_worker_main.
+ *            not called evc_worker_main; -EVC_UNIMPLEMENTED when
+ *            libevcoord-redis is not there.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -589,6 +595,14 @@ evc_per_worker_free(evc_per_worker *value);
 /* ---- variables ---- */
 
 /*
+ * With an engine that keeps the variables itself (redis://) each of these calls,
+ * and evc_cluster_save and _restore, waits for an answer that comes on the
+ * cluster's loop.  There they are refused with -EVC_FAILED_PRECONDITION; once the
+ * cluster has ended, with -EVC_CANCELLED; -EVC_UNAVAILABLE when the engine is
+ * down, -EVC_DATA_LOSS when what it keeps is no value.
+ */
+
+/*
  * Add to a variable that is a number (one that is not there is 0).  The sum is a
  * double: whole numbers are exact up to 2^53.
  *
@@ -690,8 +704,11 @@ evc_cluster_restore(evc_cluster *cluster, const char *path);
  * How many functions have succeeded, those of the checkpoint included: of so
  * many steps that a program wants to make, how many are done - not which, for
  * they do not end in the order of their schedule; and of all names together.
+ * An engine that keeps the variables counts transactional functions beside
+ * them, from before this cluster, too: where it cannot be asked, on the loop or
+ * at the end, this is what is known of them.
  *
- * Thread:    any.
+ * Thread:    any; waits for such an engine, but not on the loop.
  * Ownership: nothing changes hands.
  * Returns:   the number; 0 for NULL.
  * Since:     0.1
@@ -750,8 +767,8 @@ evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
 		       evc_cluster_worker_info *ret_info);
 
 /*
- * Which function runs on which worker, since when, the longest first, and what
- * is queued; one line for each.
+ * Which function runs on which worker, since when, the longest first, what is
+ * queued, and why it waits, if the engine says so; one line for each.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.

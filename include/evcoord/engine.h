@@ -39,6 +39,13 @@ enum {
 	EVC_ENGINE_DEADLINES = 1 << 1, /* ends a function that takes too long */
 	EVC_ENGINE_KILLS = 1 << 2,     /* can end a worker: nothing is ever
 					  given up while it runs */
+	EVC_ENGINE_VARIABLES = 1 << 3, /* keeps the variables itself: makes
+					  the updates of a transactional
+					  function before its result, which
+					  carries none, and has ask */
+
+	/* What evc_engine_sink.variable returns when the answer comes later. */
+	EVC_ENGINE_LATER = 256,
 
 	/* evc_engine_ops.wake */
 	EVC_ENGINE_ANY = -1 /* a worker that does not matter which */
@@ -73,7 +80,11 @@ enum {
 	EVC_VARIABLE_ADD = 1,
 	EVC_VARIABLE_SET = 2,
 	EVC_VARIABLE_GET = 3,
-	EVC_VARIABLE_COMPARE_SET = 4
+	EVC_VARIABLE_COMPARE_SET = 4,
+	/* of evc_engine_question alone */
+	EVC_VARIABLE_ALL = 5,    /* all of them at one moment */
+	EVC_VARIABLE_REPLACE = 6, /* these in place of all */
+	EVC_VARIABLE_COUNTS = 7   /* of _ALL, its finished and changes alone */
 };
 
 typedef struct evc_engine_update {
@@ -84,6 +95,49 @@ typedef struct evc_engine_update {
 	evc_value expected;  /* size 0: it must not be there */
 } evc_engine_update;
 
+/* A variable of an EVC_VARIABLE_ALL or _REPLACE. */
+typedef struct evc_engine_entry {
+	const char *name;
+	evc_value value;
+} evc_engine_entry;
+
+/* What came of something done to a variable. */
+typedef struct evc_engine_answer {
+	evc_status status;  /* <= 0, as the calls of cluster.h say */
+	const char *text;   /* with < 0: why */
+	double now;         /* of EVC_VARIABLE_ADD */
+	evc_value value;    /* of EVC_VARIABLE_GET */
+	/* of EVC_VARIABLE_ALL; the last two of _COUNTS, too */
+	const evc_engine_entry *entries;
+	size_t n_entries;
+	uint64_t finished;  /* functions with EVC_TRANSACTIONAL that have
+			       succeeded, whether they had updates or not,
+			       on top of what the last _REPLACE said; none
+			       without that flag */
+	uint64_t changes;   /* grows with each change */
+	uint64_t reserved_[4];
+} evc_engine_answer;
+
+/* Something to be done to an engine's variables.  It is the asker's, and stays,
+   with all it points to, until done was called. */
+typedef struct evc_engine_question {
+	evc_engine_update update; /* op: any of EVC_VARIABLE_...; names and
+				     values are checked, and nil has no
+				     bytes */
+	/* of EVC_VARIABLE_REPLACE */
+	const evc_engine_entry *entries;
+	size_t n_entries;
+	uint64_t finished;
+	/* Called once, on the cluster's loop, no lock held, and before
+	   sink->closed; what the answer points to is valid during the call.
+	   The question is gone then. */
+	void (*done)(struct evc_engine_question *q,
+		     const evc_engine_answer *a);
+	void *arg;                /* for done */
+	struct evc_engine_question *next; /* the engine's */
+	uint64_t reserved_[4];
+} evc_engine_question;
+
 /* How an attempt ended. */
 typedef struct evc_engine_result {
 	uint64_t n;
@@ -93,7 +147,7 @@ typedef struct evc_engine_result {
 	const char *text;    /* NULL: none */
 	evc_value value;
 	/* Of a transactional function: made if this result counts, and then all
-	   at once. */
+	   at once; not looked at with EVC_ENGINE_VARIABLES. */
 	const evc_engine_update *updates;
 	unsigned n_updates;
 	double took;         /* seconds it ran; < 0: it has not begun, and is
@@ -170,10 +224,19 @@ typedef struct evc_engine_sink {
 	   what happened, and its last words.  ran: the oldest that it had taken
 	   may have been its death, which is counted. */
 	void (*gone)(void *core, unsigned worker, const char *why, bool ran);
-	/* A variable, at once.  For EVC_VARIABLE_ADD *ret_now (may be NULL) is
-	   the new value; for _GET *ret_value, which is the caller's. */
-	evc_status (*variable)(void *core, const evc_engine_update *u,
-			       double *ret_now, evc_value *ret_value);
+	/* A variable, for a function of this worker, at once.  For
+	   EVC_VARIABLE_ADD *ret_now (may be NULL) is the new value; for _GET
+	   *ret_value, which is the caller's.  EVC_ENGINE_LATER: the answer
+	   comes by ops->answer, which an engine without one never sees. */
+	evc_status (*variable)(void *core, unsigned worker,
+			       const evc_engine_update *u, double *ret_now,
+			       evc_value *ret_value);
+	/* Why functions wait at the moment, for texts ("" : they do not any
+	   more). */
+	void (*trouble)(void *core, const char *why);
+	/* How many functions wait and run, and how many have ended. */
+	void (*counts)(void *core, uint64_t *ret_queued, uint64_t *ret_running,
+		       uint64_t *ret_done);
 	/* Nothing will come from this engine any more, whatever happens: why,
 	   for an error (EVC_UNAVAILABLE). */
 	void (*down)(void *core, const char *why);
@@ -196,8 +259,33 @@ typedef struct evc_engine_env {
 	size_t max_frame;
 	const evc_engine_sink *sink;
 	void *core;
-	uint64_t reserved_[8];
+	uint64_t generation;    /* of the fencing token; 0: one of its own, from
+				   the clock.  A node says that of its cluster:
+				   the clocks of machines differ */
+	uint64_t reserved_[7];
 } evc_engine_env;
+
+/*
+ * A node: the workers' side of an engine that goes beyond this machine.  One
+ * process of each machine is the node; its workers are processes that an engine
+ * of this machine carries, as it would for a cluster: the node is the core of
+ * that engine, and hands on what it is given.
+ */
+typedef struct evc_engine_node_env {
+	evc_coord *scope;        /* its stop is the end of the node */
+	evc_reactor *reactor;    /* of the loop that the caller runs */
+	evc_loop *loop;          /* the same, to post to */
+	const char *uri, *place; /* as in evc_engine_env */
+	const char *const *options;
+	const evc_function *functions;
+	unsigned n_functions;
+	unsigned n_workers;      /* no 0 any more */
+	double grace;            /* for functions that run at the stop */
+	const evc_engine_ops *workers; /* what carries the workers here */
+	uint64_t reserved_[8];
+} evc_engine_node_env;
+
+typedef struct evc_engine_node evc_engine_node;
 
 struct evc_engine_ops {
 	unsigned abi;       /* EVC_ENGINE_ABI */
@@ -230,6 +318,30 @@ struct evc_engine_ops {
 	void (*leave)(evc_engine *engine);
 	/* After sink->closed.  Any thread. */
 	void (*close)(evc_engine *engine);
+	/* Something for the variables that the engine keeps: any thread, no
+	   lock held, never after leave was called; what is asked first is done
+	   first.  q->done is not called before this has returned.  The first
+	   one of all may be the program's checkpoint, and no function is handed
+	   out before it was answered.  NULL without EVC_ENGINE_VARIABLES. */
+	void (*ask)(evc_engine *engine, evc_engine_question *q);
+	/* The answer to what sink->variable has left open, on the engine's loop;
+	   without a question of this life of the worker it is dropped.  NULL:
+	   sink->variable has to answer at once. */
+	void (*answer)(evc_engine *engine, unsigned worker,
+		       const evc_engine_answer *a);
+	/* Workers end by themselves at this time (CLOCK_MONOTONIC, ns) unless a
+	   later one was told before, even when this process is stopped: a
+	   lease, on the engine's loop.  May be NULL. */
+	void (*until)(evc_engine *engine, uint64_t mono_ns);
+	/* Be a node, until the stop of env->scope, or the end of a cluster if
+	   the options say so.  On the thread of env's loop, before it runs;
+	   tasks of the reactor keep it running until the node has ended.
+	   Returns 0, or refused.  NULL: this engine has no nodes. */
+	evc_status (*serve)(const evc_engine_node_env *env,
+			    evc_engine_node **ret_node);
+	/* The loop has ended: how the node did, 0 or > 0 as evc_worker_main
+	   returns it; the node is gone. */
+	evc_status (*served)(evc_engine_node *node);
 	uint64_t reserved_[8];
 };
 

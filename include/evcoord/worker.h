@@ -19,9 +19,9 @@
  *	};
  *
  * A table goes to evc_cluster_open, for workers that are threads, and to
- * evc_worker_main in the program of workers that are processes.  One program may
- * be both: then its main has to ask evc_worker_is first, before it opens a
- * cluster.
+ * evc_worker_main in the program of workers that are processes, of this machine
+ * or of others.  One program may be both: then its main has to ask evc_worker_is
+ * first, before it opens a cluster.
  */
 #ifndef EVCOORD_WORKER_H
 #define EVCOORD_WORKER_H
@@ -310,18 +310,27 @@ evc_exec_next(evc_exec *x, evc_local *iterator, evc_value *ret_value);
 /* ---- the program of workers that are processes ---- */
 
 typedef struct evc_worker_opts {
-	/* Called once, before the first function; not 0: the worker ends, and
-	   that is its error, with the text of an evc_request_stop of c with
-	   the same code. */
+	/* Called once, before the first function, in a worker and never in a
+	   node; not 0: the worker ends, and that is its error, with the text of
+	   an evc_request_stop of c with the same code. */
 	evc_status (*start)(evc_coord *c, void *arg);
 	/* Called once at the end, after the last function. */
 	void (*stop)(evc_coord *c, void *arg);
 	void *arg; /* for both */
-	uint64_t reserved_[8];
+	/* Where workers are wanted, "redis://HOST:PORT/NAMESPACE": then a process
+	   that no cluster has started is a node of that address, and starts the
+	   workers itself.  NULL: it has to be started by a cluster. */
+	const char *uri;
+	unsigned n_workers; /* of a node, 1024 at most; 0: as many as there are
+			       processors */
+	double grace;       /* of a node: seconds for functions that run at its
+			       stop; 0: 10, EVC_NO_GRACE: none */
+	uint64_t reserved_[5];
 } evc_worker_opts;
 
 /*
- * Was this process started as a worker of a cluster?
+ * Was this process started as a worker, by a cluster or by a node?  A node itself
+ * is none.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
@@ -335,19 +344,59 @@ evc_worker_is(void);
  * Be a worker, until the coordinator asks for the end or is gone.  To be called
  * in main, before other threads are made: it starts one.
  *
+ * With opts->uri, in a process that no cluster has started: be a node of that
+ * address.  It runs no function itself: it starts opts->n_workers processes of
+ * this same program with the same arguments, which come here as workers.  They
+ * serve whichever cluster is open at that address, one after the other, until
+ * SIGTERM or SIGINT.  It logs to standard error.
+ *
  * Thread:    the main thread; functions run on it.
  * Ownership: functions and opts must live until it returns.
- * Returns:   0 after an end that was asked for; > 0: opts->start failed, or
- *            EVC_UNAVAILABLE when the coordinator is gone (a SIGKILL comes soon
- *            after); -EVC_FAILED_PRECONDITION when evc_worker_is says no, or
- *            the coordinator is of another version;
+ * Returns:   0 after an end that was asked for, a signal among them; > 0:
+ *            opts->start failed, or EVC_UNAVAILABLE when the coordinator is
+ *            gone (a SIGKILL comes soon after), or what has ended the node;
+ *            -EVC_FAILED_PRECONDITION when evc_worker_is says no and there is
+ *            no uri, or the coordinator is of another version;
  *            -EVC_INVALID_ARGUMENT for a table with mistakes, which the
- *            coordinator is told, too; -EVC_RESOURCE_EXHAUSTED.
+ *            coordinator is told, too, for options or an address with some, or
+ *            one whose engine has no nodes; -EVC_UNIMPLEMENTED when
+ *            libevcoord-redis is not there; -EVC_RESOURCE_EXHAUSTED; of a node
+ *            whatever else its engine refuses.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
 evc_worker_main(const evc_function *functions, unsigned n,
 		const evc_worker_opts *opts);
+
+/* ---- functions in a shared object ---- */
+
+enum {
+	EVC_WORKER_ABI = 1
+};
+
+/*
+ * What a shared object for evc-worker(1) exports, by the name that is declared
+ * here: no library defines it.
+ *
+ *	const evc_worker_object evc_worker_exports = {
+ *		.abi = EVC_WORKER_ABI,
+ *		.functions = functions,
+ *		.n_functions = 1,
+ *	};
+ */
+typedef struct evc_worker_object {
+	unsigned abi;         /* EVC_WORKER_ABI */
+	unsigned n_functions;
+	const evc_function *functions;
+	/* As in evc_worker_opts; called in each worker. */
+	evc_status (*start)(evc_coord *c, void *arg);
+	void (*stop)(evc_coord *c, void *arg);
+	void *arg;
+	uint64_t reserved_[8];
+} evc_worker_object;
+
+extern __attribute__((visibility("default")))
+const evc_worker_object evc_worker_exports;
 
 EVC_END_DECLS_
 

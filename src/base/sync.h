@@ -224,6 +224,8 @@ sync_clock_(clockid_t id)
 
 #define sync_mono() ((void)SEAM("clock"), sync_clock_(CLOCK_MONOTONIC))
 #define sync_real() ((void)SEAM("clock"), sync_clock_(CLOCK_REALTIME))
+/* The same, and goes on while the machine sleeps. */
+#define sync_boot() ((void)SEAM("clock"), sync_clock_(CLOCK_BOOTTIME))
 /* Moves every few milliseconds only, and costs next to nothing. */
 #define sync_mono_coarse() \
 	((void)SEAM("clock"), sync_clock_(CLOCK_MONOTONIC_COARSE))

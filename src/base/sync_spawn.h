@@ -68,4 +68,37 @@
 #define sync_parent_death(sig) \
 	(SEAM_FAILS("parent_death") ? -1 : prctl(PR_SET_PDEATHSIG, (sig)))
 
+/* ---- the end of this process by the clock ---- */
+
+static inline int
+sync_end_timer_(timer_t *ret)
+{
+	struct sigevent how = { .sigev_notify = SIGEV_SIGNAL,
+				.sigev_signo = SIGKILL };
+
+	return timer_create(CLOCK_BOOTTIME, &how, ret);
+}
+
+static inline int
+sync_end_timer_set_(timer_t timer, uint64_t boot_ns)
+{
+	struct itimerspec at = { .it_value = {
+			(time_t)(boot_ns / 1000000000u),
+			(long)(boot_ns % 1000000000u) } };
+
+	return timer_settime(timer, TIMER_ABSTIME, &at, NULL);
+}
+
+/* When it is over the kernel sends us SIGKILL, which nothing in the process holds
+   up, and not a SIGSTOP either.  No child inherits it.  0, or -1 and errno. */
+#define sync_end_timer(ret) \
+	(SEAM_FAILS("end_timer") ? -1 : sync_end_timer_(ret))
+/* boot_ns: of sync_boot(), never 0. */
+#define sync_end_timer_set(timer, boot_ns) \
+	(SEAM_FAILS("end_timer_set") ? \
+		 -1 : \
+		 sync_end_timer_set_((timer), (boot_ns)))
+#define sync_end_timer_free(timer) \
+	((void)SEAM("end_timer_free"), (void)timer_delete(timer))
+
 #endif

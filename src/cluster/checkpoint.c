@@ -5,11 +5,14 @@
  *
  * Saves come one after the other, from the look at the variables to the file's
  * place: else an older state could take the place of a newer one.  The lock for
- * that is held by who waits for the disk, and by nobody else.
+ * that is held by who waits for the disk, or for an engine that keeps the
+ * variables, and by nobody else.
  */
 #include "cluster/cluster.h"
 
 #include <math.h>
+
+#include "cluster/variable_ask.h"
 
 static bool
 is_checkpoint(const evc_cluster *cl, const char *path)
@@ -18,32 +21,98 @@ is_checkpoint(const evc_cluster *cl, const char *path)
 	       strcmp(path, cl->config.checkpoint) == 0;
 }
 
+/* All of them, packed, unless that is what `saved` says already: then *ret is of
+   no bytes. */
+static evc_status
+pack_ours(struct variables *v, bool if_changed, evc_value *ret,
+	  uint64_t *ret_changes)
+{
+	if (if_changed && evc__variables_n_changes(v) == v->saved)
+		return 0;
+	return evc__variables_pack(v, ret, ret_changes);
+}
+
+/* The same of those that the engine keeps. */
+static evc_status
+pack_kept(evc_cluster *cl, bool if_changed, evc_value *ret,
+	  uint64_t *ret_changes)
+{
+	struct variables all;
+	evc_status st;
+
+	if (!evc__variables_init(&all))
+		return evc__variable_no_memory();
+	st = evc__kept_all(cl, &all, ret_changes);
+	/* Both grow. */
+	*ret_changes += all.finished;
+	if (st == 0 && !(if_changed && *ret_changes == cl->vars.saved))
+		st = evc__variables_pack(&all, ret, NULL);
+	evc__variables_destroy(&all);
+	return st;
+}
+
+/* In place of the checkpoint, something that never had what stands there? */
+static evc_status
+check_first(evc_cluster *cl)
+{
+	bool over;
+
+	sync_lock(&cl->q.lock);
+	over = evc__first_is_over(cl);
+	sync_unlock(&cl->q.lock);
+	return over ? 0 :
+		      evc_refuse(-EVC_UNAVAILABLE,
+				 "the engine has not got what stands in %s",
+				 cl->config.checkpoint);
+}
+
 /* if_changed: only if it is not what stands there already. */
 static evc_status
 save(evc_cluster *cl, const char *path, bool if_changed)
 {
 	struct variables *v = &cl->vars;
 	evc_value packed = { NULL, 0 };
-	uint64_t changes;
+	uint64_t changes = 0;
 	evc_status st;
 
 	sync_lock(&v->saving);
-	if (if_changed && evc__variables_n_changes(v) == v->saved) {
-		sync_unlock(&v->saving);
-		return 0;
+	if (cluster_asks(cl)) {
+		st = pack_kept(cl, if_changed, &packed, &changes);
+		if (st == 0 && is_checkpoint(cl, path))
+			st = check_first(cl);
+	} else {
+		st = pack_ours(v, if_changed, &packed, &changes);
 	}
-	st = evc__variables_pack(v, &packed, &changes);
-	if (st == 0)
+	if (st == 0 && packed.size > 0) {
 		st = evc__snapshot_write(path, &packed);
-	if (st == 0 && is_checkpoint(cl, path))
-		v->saved = changes;
+		if (st == 0 && is_checkpoint(cl, path))
+			v->saved = changes;
+	}
 	sync_unlock(&v->saving);
 	evc_value_free(&packed);
 	return st;
 }
 
 static evc_status
-load(evc_cluster *cl, const char *path, bool *ret_old)
+unpack(evc_cluster *cl, const evc_value *packed, bool at_open)
+{
+	struct variables all;
+	evc_status st;
+
+	/* At the opening there is no engine yet, and they wait for it here. */
+	if (!cluster_asks(cl) || at_open)
+		return evc__variables_unpack(&cl->vars, packed);
+	if (!evc__variables_init(&all))
+		return evc__variable_no_memory();
+	st = evc__variables_unpack(&all, packed);
+	if (st == 0)
+		st = evc__kept_replace(cl, &all);
+	evc__variables_destroy(&all);
+	return st;
+}
+
+static evc_status
+load(evc_cluster *cl, const char *path, bool at_open, bool *ret_old)
 {
 	char why[TEXT_ROOM];
 	evc_value packed;
@@ -51,7 +120,7 @@ load(evc_cluster *cl, const char *path, bool *ret_old)
 
 	if (st < 0)
 		return st;
-	st = evc__variables_unpack(&cl->vars, &packed);
+	st = unpack(cl, &packed, at_open);
 	evc_value_free(&packed);
 	if (st == -EVC_INVALID_ARGUMENT) {
 		evc__copy(why, sizeof why, evc_last_error());
@@ -67,8 +136,8 @@ load(evc_cluster *cl, const char *path, bool *ret_old)
 
 /* ---- every so often ---- */
 
-static void
-save_and_log(evc_cluster *cl, evc_coord *c)
+void
+evc__checkpoint_save(evc_cluster *cl, evc_coord *c)
 {
 	if (save(cl, cl->config.checkpoint, true) < 0)
 		evc_log(c, EVC_LOG_WARNING, NULL, "no checkpoint: %s",
@@ -78,7 +147,15 @@ save_and_log(evc_cluster *cl, evc_coord *c)
 static evc_status
 run(evc_coord *c, void *arg)
 {
-	save_and_log(arg, c);
+	evc_cluster *cl = arg;
+	bool begun;
+
+	sync_lock(&cl->q.lock);
+	begun = cl->engine != NULL && evc__first_is_over(cl);
+	sync_unlock(&cl->q.lock);
+	/* Before that nothing is new. */
+	if (begun)
+		evc__checkpoint_save(cl, c);
 	return 0;
 }
 
@@ -95,12 +172,16 @@ evc__checkpoint_open(evc_cluster *cl)
 
 	if (cl->config.checkpoint == NULL)
 		return 0;
-	st = load(cl, cl->config.checkpoint, &old);
+	st = load(cl, cl->config.checkpoint, true, &old);
+	if (st == 0 && cluster_asks(cl))
+		st = evc__first_question(cl);
 	if (st < 0 && st != -EVC_NOT_FOUND)
 		return st;
 	evc__snapshot_clean(cl->config.checkpoint);
 	/* One that came from the old file is to be written again. */
-	if (!old)
+	if (cluster_asks(cl))
+		cl->vars.saved = UINT64_MAX;
+	else if (!old)
 		cl->vars.saved = evc__variables_n_changes(&cl->vars);
 	if (isinf(cl->config.checkpoint_every))
 		return 0;
@@ -112,8 +193,7 @@ evc__checkpoint_open(evc_cluster *cl)
 void
 evc__checkpoint_close(evc_cluster *cl)
 {
-	if (cl->config.checkpoint != NULL)
-		save_and_log(cl, cl->scope);
+	evc__checkpoint_save(cl, cl->scope);
 }
 
 /* ---- by a call ---- */
@@ -131,7 +211,8 @@ check(const evc_cluster *cl, const char **path)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no path, and the cluster has no "
 				  "checkpoint");
-	return 0;
+	/* Before it waits for others that save. */
+	return cluster_asks(cl) ? evc__kept_refuse_here(cl) : 0;
 }
 
 evc_status
@@ -148,5 +229,5 @@ evc_cluster_restore(evc_cluster *cluster, const char *path)
 	evc_status st = check(cluster, &path);
 	bool old;
 
-	return st < 0 ? st : load(cluster, path, &old);
+	return st < 0 ? st : load(cluster, path, false, &old);
 }

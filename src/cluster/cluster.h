@@ -164,7 +164,23 @@ struct evc_cluster {
 				       no worker; 0: that is not so */
 	uint64_t asked_ns;          /* since when what runs is asked to stop, */
 	uint64_t asked_upto;        /* and up to which attempt */
-	char down_text[TEXT_ROOM];  /* why there is no engine any more */
+	char down_text[TEXT_ROOM];  /* why there is no engine any more: for
+				       good */
+	char trouble[TEXT_ROOM];    /* why functions wait at the moment, as the
+				       engine says */
+	/* Of an engine that keeps the variables: variable_ask.c and
+	   checkpoint_asked.c. */
+	struct {
+		unsigned n_asking;  /* calls of ops->ask that have not
+				       returned */
+		bool over;          /* nothing is asked any more */
+		/* transactional functions that succeeded: came in here; how
+		   many more the engine knows of; what it has said itself */
+		uint64_t seen, base, least;
+		bool known;         /* it has said something */
+		unsigned first;     /* the checkpoint that it is to have: */
+		unsigned last;      /* the save before it leaves: */
+	} kept;
 	struct {
 		uint64_t scheduled, done, failed, cancelled, executions, late,
 			lost, retries, builds;
@@ -173,7 +189,11 @@ struct evc_cluster {
 		uint64_t per_second[8], second;
 	} count;
 
-	struct variables vars;      /* has a lock of its own, below this one */
+	struct variables vars;      /* has a lock of its own, below this one;
+				       empty when the engine keeps them, but for
+				       the number of functions without
+				       updates */
+	struct first_question *first; /* checkpoint_asked.c */
 
 	/* ---- loop thread only ---- */
 	evc_mail turn;
@@ -229,6 +249,9 @@ void evc__sink_up(void *core, unsigned worker, const char *name,
 		  const char *where);
 void evc__sink_fenced(void *core, unsigned worker, const char *why);
 void evc__sink_gone(void *core, unsigned worker, const char *why, bool ran);
+void evc__sink_trouble(void *core, const char *why);
+void evc__sink_counts(void *core, uint64_t *ret_queued, uint64_t *ret_running,
+		      uint64_t *ret_done);
 void evc__sink_down(void *core, const char *why);
 void evc__sink_closed(void *core);
 
@@ -256,7 +279,7 @@ void evc__worker_fence(evc_cluster *cl, struct cluster_worker *w,
 /* A function in it was given up; and it has returned after all. */
 void evc__worker_hangs(evc_cluster *cl, struct cluster_worker *w);
 void evc__worker_back(evc_cluster *cl, struct cluster_worker *w);
-/* Why the worker that went last has gone. */
+/* Why the worker that went last has gone; NULL: none has. */
 const char *evc__last_words(const evc_cluster *cl);
 /* What runs is to be stopped, as far as it was taken up to now: remember since
    when, tell the engine, have the loop look when the grace is over. */
@@ -330,6 +353,26 @@ void evc__building_blame(evc_cluster *cl, struct cluster_worker *w);
 evc_status evc__checkpoint_open(evc_cluster *cl);
 /* The last save, on the way to the end; errors go to the log. */
 void evc__checkpoint_close(evc_cluster *cl);
+/* Save if something is new; errors go to the log of c. */
+void evc__checkpoint_save(evc_cluster *cl, evc_coord *c);
+
+/* ---- checkpoint_asked.c: of an engine that keeps the variables ---- */
+
+/* What was loaded is to be its first question: cl->vars gives it away.  0, or
+   refused. */
+evc_status evc__first_question(evc_cluster *cl);
+/* The engine is open: ask it.  Lock not held. */
+void evc__first_ask(evc_cluster *cl);
+/* It never was. */
+void evc__first_forget(evc_cluster *cl);
+/* Lock held: has the engine got what it is to have?  Before that nothing
+   runs. */
+bool evc__first_is_over(const evc_cluster *cl);
+/* Lock held: nothing runs any more, the engine is to leave: not before the last
+   save. */
+bool evc__last_save_is_over(evc_cluster *cl);
+/* On the loop, lock not held: begin it. */
+void evc__last_save_turn(evc_cluster *cl);
 
 /* ---- engines ---- */
 

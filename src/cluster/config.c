@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a cluster is to be opened with: checks, defaults, and who serves its
- * address.
+ * What a cluster is to be opened with: checks and defaults.
  */
 #include "cluster/life.h"
 
@@ -35,32 +34,19 @@ refuse(const char *what)
 static evc_status
 check_engines(const evc_cluster_config *k)
 {
+	char which[24];
+	struct text t;
+	evc_status st = 0;
 	unsigned i;
 
 	if (k->n_engines > 0 && k->engines == NULL)
 		return refuse("engines is NULL, n_engines is not 0");
-	for (i = 0; i < k->n_engines; i++) {
-		const evc_engine_ops *ops = k->engines[i];
-
-		if (ops == NULL || ops->abi != EVC_ENGINE_ABI)
-			return evc_refuse(-EVC_INVALID_ARGUMENT,
-					  "engine %u is NULL or of another"
-					  " release: abi %u, not %u",
-					  i, ops != NULL ? ops->abi : 0,
-					  EVC_ENGINE_ABI);
-		if (ops->scheme == NULL || ops->usage == NULL ||
-		    ops->open == NULL || ops->close == NULL ||
-		    ops->wake == NULL || ops->cancel == NULL ||
-		    ops->cancel_one == NULL || ops->leave == NULL ||
-		    ((ops->caps & EVC_ENGINE_KILLS) && ops->kill == NULL) ||
-		    !ROOM_IS_ZERO(ops->reserved_))
-			return evc_refuse(-EVC_INVALID_ARGUMENT,
-					  "engine %u lacks an operation, a"
-					  " scheme or a usage, or its reserved"
-					  " room is not zero",
-					  i);
+	for (i = 0; st == 0 && i < k->n_engines; i++) {
+		t = evc__text_in(which, sizeof which);
+		evc__text_fmt(&t, "engine %u", i);
+		st = evc__engine_check(k->engines[i], which);
 	}
-	return 0;
+	return st;
 }
 
 static evc_status
@@ -114,90 +100,5 @@ evc__config_fill(const evc_cluster_config *config, evc_cluster_config *ret)
 		ret->max_frame = MAX_FRAME;
 	if (ret->checkpoint_every == 0)
 		ret->checkpoint_every = CHECKPOINT_EVERY;
-	return 0;
-}
-
-/* ---- the engine ---- */
-
-static const evc_engine_ops *const ours[] = {
-	&evc__engine_threads,
-	&evc__engine_processes,
-};
-
-#define N_OURS (sizeof ours / sizeof ours[0])
-
-/* The program's come first: they may stand in place of one of ours. */
-static const evc_engine_ops *
-engine_at(const evc_cluster_config *k, size_t i)
-{
-	if (i < k->n_engines)
-		return k->engines[i];
-	i -= k->n_engines;
-	return i < N_OURS ? ours[i] : NULL;
-}
-
-static evc_status
-refuse_scheme(const evc_cluster_config *k, const char *uri)
-{
-	const evc_engine_ops *ops;
-	char known[120];
-	struct text t = evc__text_in(known, sizeof known);
-	size_t i;
-
-	for (i = 0; (ops = engine_at(k, i)) != NULL; i++) {
-		evc__text_add(&t, i > 0 ? ", " : "");
-		evc__text_add(&t, ops->usage);
-	}
-	return evc_refuse(-EVC_INVALID_ARGUMENT,
-			  "nobody serves \"%.24s\": there are %s", uri, known);
-}
-
-static bool
-knows(const evc_engine_ops *ops, const char *option, size_t n)
-{
-	size_t i;
-
-	for (i = 0; ops->options != NULL && ops->options[i] != NULL; i++)
-		if (strlen(ops->options[i]) == n &&
-		    memcmp(ops->options[i], option, n) == 0)
-			return true;
-	return false;
-}
-
-/* Does uri begin with this and "://"? */
-static bool
-is_scheme(const char *scheme, const char *uri)
-{
-	size_t n = strlen(scheme);
-
-	return strncmp(uri, scheme, n) == 0 && strncmp(uri + n, "://", 3) == 0;
-}
-
-evc_status
-evc__engine_find(const evc_cluster_config *config, const char *uri,
-		 const evc_engine_ops **ret)
-{
-	size_t i;
-
-	for (i = 0; (*ret = engine_at(config, i)) != NULL; i++)
-		if (is_scheme((*ret)->scheme, uri))
-			return 0;
-	return refuse_scheme(config, uri);
-}
-
-evc_status
-evc__engine_knows(const evc_engine_ops *ops, const struct cluster_uri *u)
-{
-	size_t i;
-
-	for (i = 0; u->options[i] != NULL; i++) {
-		size_t n = strcspn(u->options[i], "=");
-
-		if (!knows(ops, u->options[i], n))
-			return evc_refuse(-EVC_INVALID_ARGUMENT,
-					  "%s has no option \"%.*s\": it is %s",
-					  ops->scheme, n < 40 ? (int)n : 40,
-					  u->options[i], ops->usage);
-	}
 	return 0;
 }

@@ -15,9 +15,10 @@ static evc_status
 variable(void *arg, const evc_engine_update *u, double *ret_now,
 	 evc_value *ret_value)
 {
-	const struct threads *e = arg;
+	const struct seat *s = arg;
 
-	return e->sink->variable(e->core, u, ret_now, ret_value);
+	return s->e->sink->variable(s->e->core, s->index, u, ret_now,
+				    ret_value);
 }
 
 /* ---- memory ---- */
@@ -33,7 +34,7 @@ seat_new(struct threads *e, unsigned i, const evc_engine_env *env)
 		.index = i,
 		.generation = e->generation,
 		.variable = variable,
-		.arg = e,
+		.arg = s,
 	};
 
 	if (s == NULL || evc__worker_new(&we, &s->w) < 0) {
@@ -79,7 +80,7 @@ threads_new(const evc_engine_env *env, unsigned n)
 	e->scope = env->scope;
 	e->sink = env->sink;
 	e->core = env->core;
-	e->generation = sync_real();
+	e->generation = env->generation != 0 ? env->generation : sync_real();
 	sync_lock_init(&e->lock);
 	list_init(&e->lying);
 	while (e->n < n) {

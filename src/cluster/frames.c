@@ -201,7 +201,10 @@ evc__frame_name(unsigned type)
 		"forget",	  "reply",	"leave", "hello",
 		"failed",	  "begun",	"result", "built",
 		"variable",	  "ping",	"cancel", "cancel-one",
-		"pong",		  "back",	"backed",
+		"pong",		  "back",	"backed", "until",
+		"slot",		  "kill",	"node",	 "up",
+		"value",	  "overdue",	"fenced", "gone",
+		"left",
 	};
 
 	return name[type < FRAME_TYPES ? type : 0];

@@ -53,7 +53,24 @@ enum frame_type {
 	   begin any more; and which that is so of */
 	FRAME_BACK = 17,
 	FRAME_BACKED = 18,
-	FRAME_TYPES = 19
+	/* control, to the worker: it ends at this time, unless a later one comes
+	   (CLOCK_MONOTONIC, ns) */
+	FRAME_UNTIL = 19,
+	/* between a node of another machine and the coordinator: which of its
+	   workers, and which life of that one, what follows is about */
+	FRAME_SLOT = 20,
+	/* to the node */
+	FRAME_KILL = 21,    /* that worker */
+	/* to the coordinator */
+	FRAME_NODE = 22,    /* a note: how many workers, what machine */
+	FRAME_UP = 23,      /* a note: its pid, where it is */
+	FRAME_VALUE = 24,   /* the value of the result that follows is kept for
+			       the remote with this id, and is not in it */
+	FRAME_OVERDUE = 25, /* an n */
+	FRAME_FENCED = 26,  /* a note: 0, why */
+	FRAME_GONE = 27,    /* a note: whether it ran something, why */
+	FRAME_LEFT = 28,    /* the node leaves, and runs nothing */
+	FRAME_TYPES = 29
 };
 
 struct frame {
@@ -101,6 +118,12 @@ struct frame_backed {
 	uint64_t begun, upto;
 };
 
+/* FRAME_NODE, _UP, _FENCED, _GONE. */
+struct frame_note {
+	uint64_t number;
+	const char *text;
+};
+
 struct frame_reply {
 	evc_status status; /* <= 0 */
 	double now;
@@ -129,10 +152,13 @@ evc_status evc__frame_put_variable(struct bytes *b, size_t max_frame,
 				   const evc_engine_update *u);
 evc_status evc__frame_put_backed(struct bytes *b,
 				 const struct frame_backed *f);
-/* FRAME_FORGET (an id), _BEGUN, _CANCEL, _CANCEL_ONE, _BACK (an n). */
+evc_status evc__frame_put_note(struct bytes *b, enum frame_type type,
+			       const struct frame_note *note);
+/* FRAME_FORGET, _VALUE (an id), _BEGUN, _CANCEL, _CANCEL_ONE, _BACK, _OVERDUE
+   (an n), _UNTIL, _SLOT. */
 evc_status evc__frame_put_number(struct bytes *b, enum frame_type type,
 				 uint64_t number);
-/* FRAME_LEAVE, _PING, _PONG. */
+/* FRAME_LEAVE, _PING, _PONG, _KILL, _LEFT. */
 evc_status evc__frame_put_bare(struct bytes *b, enum frame_type type);
 
 /* ---- reading a frame of that type: 0; -EVC_INVALID_ARGUMENT with a text as
@@ -146,6 +172,7 @@ evc_status evc__frame_get_task(const struct frame *f, evc_engine_task *ret);
 evc_status evc__frame_get_def(const struct frame *f, evc_engine_def *ret);
 evc_status evc__frame_get_reply(const struct frame *f,
 				struct frame_reply *ret);
+evc_status evc__frame_get_note(const struct frame *f, struct frame_note *ret);
 /* *ret_names is for sync_free. */
 evc_status evc__frame_get_hello(const struct frame *f,
 				const char ***ret_names, unsigned *ret_n);

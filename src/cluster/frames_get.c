@@ -200,6 +200,16 @@ evc__frame_get_failed(const struct frame *f, struct frame_failed *ret)
 	return st == 0 && ret->code == 0 ? wrong(f, "no error") : st;
 }
 
+evc_status
+evc__frame_get_note(const struct frame *f, struct frame_note *ret)
+{
+	struct parts_in in = parts_in_of(f);
+
+	ret->number = in_number(&in, 8);
+	ret->text = in_text(&in, TEXT_MOST);
+	return evc__parts_end(&in);
+}
+
 #define UPDATE_LEAST (1 + 8 + 3 + 4 + 4)
 
 static evc_engine_update

@@ -182,6 +182,21 @@ evc__frame_put_failed(struct bytes *b, size_t max_frame,
 	return 0;
 }
 
+evc_status
+evc__frame_put_note(struct bytes *b, enum frame_type type,
+		    const struct frame_note *note)
+{
+	uint64_t size = 8 + text_size(note->text);
+	struct parts_out o;
+	evc_status st = evc__parts_begin(&o, b, size, type, size, "a note");
+
+	if (st < 0)
+		return st;
+	out_number(&o, 8, note->number);
+	out_text(&o, note->text);
+	return 0;
+}
+
 static uint64_t
 update_size(const evc_engine_update *u)
 {

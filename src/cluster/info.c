@@ -83,6 +83,19 @@ rate(const evc_cluster *cl, uint64_t now)
 	return now > begin ? (double)n * 1e9 / (double)(now - begin) : 0;
 }
 
+void
+evc__sink_counts(void *core, uint64_t *ret_queued, uint64_t *ret_running,
+		 uint64_t *ret_done)
+{
+	evc_cluster *cl = core;
+
+	sync_lock(&cl->q.lock);
+	*ret_queued = cl->q.n_held + cl->q.n_queued;
+	*ret_running = cl->q.n_taken;
+	*ret_done = cl->count.done + cl->count.failed + cl->count.cancelled;
+	sync_unlock(&cl->q.lock);
+}
+
 evc_status
 evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info)
 {

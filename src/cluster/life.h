@@ -23,6 +23,12 @@
    caller's still.  config may be NULL. */
 evc_status evc__config_fill(const evc_cluster_config *config,
 			    evc_cluster_config *ret);
+
+/* engine_find.c */
+
+/* Is this a whole engine, of this release?  0, or refused: who says which one it
+   is. */
+evc_status evc__engine_check(const evc_engine_ops *ops, const char *who);
 /* Who serves this address?  It may be any text: if it is no address nobody
    does. */
 evc_status evc__engine_find(const evc_cluster_config *config, const char *uri,

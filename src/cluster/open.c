@@ -88,6 +88,7 @@ destroy(evc_cluster *cl)
 
 	evc__per_workers_destroy(cl);
 	evc__remotes_destroy(cl);
+	evc__first_forget(cl);
 	for (i = 0; i < cl->n_workers; i++)
 		sync_free(cl->workers[i]);
 	sync_free(cl->workers);
@@ -156,6 +157,8 @@ begin(evc_cluster *cl, const struct cluster_uri *u)
 	st = evc__checkpoint_open(cl);
 	if (st == 0)
 		st = open_engine(cl, u);
+	if (st == 0)
+		evc__first_ask(cl);
 	if (st < 0)
 		evc__scope_undo(cl);
 	return st;

@@ -125,6 +125,21 @@ evc__give_up(evc_cluster *cl, uint64_t now)
 
 /* ---- no worker ---- */
 
+/* Why functions wait, as the engine says, comes first: it is what can be
+   helped. */
+static void
+put_no_worker(const evc_cluster *cl, struct text *t)
+{
+	const char *last = evc__last_words(cl);
+
+	evc__text_fmt(t, "no worker for %g s", cl->config.worker_wait);
+	if (cl->trouble[0] != '\0')
+		evc__text_fmt(t, ": %s", cl->trouble);
+	if (last != NULL || cl->trouble[0] == '\0')
+		evc__text_fmt(t, "; the last: %s",
+			      last != NULL ? last : "none ever was");
+}
+
 void
 evc__note_unavailable(evc_cluster *cl)
 {
@@ -138,8 +153,7 @@ evc__note_unavailable(evc_cluster *cl)
 	if (cl->down_text[0] != '\0')
 		evc__text_add(&t, cl->down_text);
 	else
-		evc__text_fmt(&t, "no worker for %g s; the last: %s",
-			      cl->config.worker_wait, evc__last_words(cl));
+		put_no_worker(cl, &t);
 	evc__closures_note(&cl->q, &r);
 	evc__end_all(cl);
 }
@@ -155,9 +169,10 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 	char text[TEXT_ROOM];
 	struct text t = evc__text_in(text, sizeof text);
 
-	evc__text_fmt(&t, "%s was not there for %g s%s%s", w->name,
-		      cl->config.worker_wait, w->text[0] != '\0' ? ": " : "",
-		      w->text);
+	evc__text_fmt(&t, "%s was not there for %g s%s%s%s%s", w->name,
+		      cl->config.worker_wait,
+		      cl->trouble[0] != '\0' ? ": " : "", cl->trouble,
+		      w->text[0] != '\0' ? ": " : "", w->text);
 	o.text = text;
 	while ((c = evc__closures_own(&cl->q, w->index)) != NULL)
 		evc__remote_fails(REMOTE_OF(c), &o);
@@ -229,7 +244,11 @@ void
 evc__leave_if_idle(evc_cluster *cl)
 {
 	if (!cl->stopping || cl->left || cl->engine == NULL ||
-	    cl->q.n_taken > 0)
+	    cl->q.n_taken > 0 || !evc__last_save_is_over(cl))
+		return;
+	/* Who is just asking it something comes back here. */
+	cl->kept.over = true;
+	if (cl->kept.n_asking > 0)
 		return;
 	cl->left = true;
 	cl->ops->leave(cl->engine);

@@ -27,9 +27,7 @@ op_close(evc_engine *engine)
 	evc__processes_program_free(p);
 	sync_free(p->workers);
 	sync_free(p->scratch);
-	sync_free(p->notes.asked.ones);
-	sync_free(p->notes.asked.forgets);
-	sync_lock_destroy(&p->notes.lock);
+	evc__notes_destroy(&p->notes);
 	sync_free(p);
 }
 
@@ -103,11 +101,9 @@ make(struct processes *p, const evc_engine_env *env)
 	p->lease_ns = evc__ns(env->lease);
 	p->grace_ns = evc__ns(env->grace);
 	/* Of a program that goes on after a crash the greater one. */
-	p->generation = sync_real();
+	p->generation = env->generation != 0 ? env->generation : sync_real();
 	p->max_frame = env->max_frame < UINT32_MAX ? env->max_frame :
 						     UINT32_MAX - 1;
-	p->mail.fn = evc__processes_mail;
-	p->mail.flags = EVC_LATE;
 	st = evc__processes_program(p, env->options);
 	if (st == 0)
 		st = make_workers(p);
@@ -130,7 +126,7 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 	if (p == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "processes: no memory");
-	sync_lock_init(&p->notes.lock);
+	evc__notes_init(&p->notes, env->loop, evc__processes_mail);
 	st = make(p, env);
 	if (st == 0)
 		st = hold(p);
@@ -140,16 +136,70 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 	if (st == 0) {
 		/* Before the loop can say anything. */
 		*ret_engine = (evc_engine *)(void *)p;
-		sync_lock(&p->notes.lock);
-		st = evc_post_mail(p->loop, &p->mail);
-		p->notes.posted = st == 0;
-		sync_unlock(&p->notes.lock);
+		st = evc__notes_ring(&p->notes);
 	}
 	if (st < 0) {
 		let_go(p);
 		op_close((evc_engine *)(void *)p);
 	}
 	return st;
+}
+
+/* ---- any thread ---- */
+
+static void
+op_wake(evc_engine *engine, int worker)
+{
+	/* What any of them may take, this one may; and to look costs little. */
+	(void)worker;
+	evc__notes_wake(&of(engine)->notes);
+}
+
+static void
+op_cancel(evc_engine *engine, uint64_t upto)
+{
+	evc__notes_cancel(&of(engine)->notes, upto);
+}
+
+static void
+op_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
+{
+	evc__notes_cancel_one(&of(engine)->notes, worker, n);
+}
+
+static void
+op_kill(evc_engine *engine, unsigned worker)
+{
+	evc__notes_kill(&of(engine)->notes, worker);
+}
+
+static void
+op_forget(evc_engine *engine, uint64_t id)
+{
+	evc__notes_forget(&of(engine)->notes, id);
+}
+
+static void
+op_leave(evc_engine *engine)
+{
+	evc__notes_leave(&of(engine)->notes);
+}
+
+/* ---- the loop's thread ---- */
+
+static void
+op_answer(evc_engine *engine, unsigned worker, const evc_engine_answer *a)
+{
+	struct processes *p = of(engine);
+
+	if (worker < p->n)
+		evc__process_answer(&p->workers[worker], a);
+}
+
+static void
+op_until(evc_engine *engine, uint64_t mono_ns)
+{
+	evc__processes_until(of(engine), mono_ns);
 }
 
 static const char *const options[] = { "program", "arg", NULL };
@@ -161,11 +211,13 @@ const evc_engine_ops evc__engine_processes = {
 	.usage = "processes://N?program=PATH&arg=A",
 	.options = options,
 	.open = op_open,
-	.wake = evc__processes_wake,
-	.cancel = evc__processes_cancel,
-	.cancel_one = evc__processes_cancel_one,
-	.kill = evc__processes_kill,
-	.forget = evc__processes_forget,
-	.leave = evc__processes_leave,
+	.wake = op_wake,
+	.cancel = op_cancel,
+	.cancel_one = op_cancel_one,
+	.kill = op_kill,
+	.forget = op_forget,
+	.leave = op_leave,
 	.close = op_close,
+	.answer = op_answer,
+	.until = op_until,
 };

@@ -20,16 +20,16 @@
 #include <ev.h>
 #include <evcoord.h>
 #include <evcoord/engine.h>
-#include <evcoord/post.h>
 #include <signal.h>
 
 #include "base/sync.h"
 #include "base/text.h"
 #include "base/until.h"
 #include "cluster/frames.h"
+#include "cluster/notes.h"
 #include "cluster/worker_kept.h"
 
-#define PROCESSES_MOST 1024
+#define PROCESSES_MOST WORKERS_MOST
 #define WINDOW_MOST 256
 #define WORDS_ROOM 512
 #define LINE_ROOM 512
@@ -82,6 +82,7 @@ struct process {
 	uint64_t closed_ns;     /* since when a stream has ended; 0: none has */
 	uint64_t answered;      /* of data: the end of the last answer that it
 				   has asked for */
+	bool asks;              /* it waits for one that comes later */
 	bool was_up;            /* `up` was told */
 	bool talks;             /* somebody reads its control stream there */
 	bool leaving;           /* it was told to end */
@@ -113,31 +114,6 @@ struct process {
 	uint64_t due_ns, backoff_ns;
 };
 
-/* What ops have asked for. */
-struct asked {
-	bool leave;
-	uint64_t cancel_upto;
-	uint64_t *ones;         /* pairs: worker, n */
-	size_t n_ones, ones_room;
-	uint64_t *forgets;
-	size_t n_forgets, forgets_room;
-	uint64_t kills[PROCESSES_MOST / 64];
-};
-
-/* Between any thread and the loop. */
-struct notes {
-	pthread_mutex_t lock;
-	bool posted;            /* lock: the mail is on its way */
-	bool shut;              /* lock: no mail any more, this is the end */
-	struct asked asked;     /* lock */
-	/* atomic: who wakes -> the mail, which takes it back before it looks
-	   for what there is to take */
-	_Atomic uint32_t wake;
-	/* atomic: loop -> who forgets: results kept on any worker; raised before
-	   the result is told, so that whoever may forget it sees it */
-	_Atomic uint32_t n_kept;
-};
-
 struct processes {
 	/* ---- set at open ---- */
 	evc_coord *scope;
@@ -155,7 +131,6 @@ struct processes {
 
 	/* ---- any thread ---- */
 	struct notes notes;
-	evc_mail mail;
 
 	/* ---- loop thread only ---- */
 	struct ev_loop *ev;
@@ -171,28 +146,13 @@ struct processes {
 	struct ev_cleanup cleanup;
 	uint64_t tick_ns;       /* of the lease timer, the last one */
 	uint64_t cancelled_upto;
+	uint64_t until_ns;      /* workers end by themselves then; 0: they do
+				   not */
 	unsigned next;          /* which worker is fed first */
 	unsigned char *scratch; /* what is read, before it has a frame */
 };
 
 #define SCRATCH ((size_t)256 << 10)
-
-/* ---- processes_notes.c ---- */
-
-/* The ops that any thread calls. */
-void evc__processes_wake(evc_engine *engine, int worker);
-void evc__processes_cancel(evc_engine *engine, uint64_t upto);
-void evc__processes_cancel_one(evc_engine *engine, unsigned worker,
-			       uint64_t n);
-void evc__processes_kill(evc_engine *engine, unsigned worker);
-void evc__processes_forget(evc_engine *engine, uint64_t id);
-void evc__processes_leave(evc_engine *engine);
-/* Have the mail come. */
-void evc__processes_ring(struct processes *p);
-/* All that was asked for, and is not any more; its memory is the caller's. */
-struct asked evc__processes_asked(struct processes *p);
-/* No mail will come from now on.  false: one is on its way. */
-bool evc__processes_shut(struct processes *p);
 
 /* ---- processes_turn.c ---- */
 
@@ -226,6 +186,8 @@ void evc__link_read(struct link *l, bool to_the_end);
 
 /* So many bytes that came: how many are done with. */
 size_t evc__process_hear(struct link *l, const unsigned char *p, size_t n);
+/* The answer that it waits for. */
+void evc__process_answer(struct process *w, const evc_engine_answer *a);
 
 /* ---- processes_feed.c ---- */
 
@@ -252,7 +214,11 @@ void evc__process_deadline_stop(struct process *w);
 /* Its timer. */
 void evc__process_overdue(struct ev_loop *ev, struct ev_timer *timer,
 			  int events);
-/* It has said something. */
+/* Have workers end by themselves, later than was said before. */
+void evc__processes_until(struct processes *p, uint64_t mono_ns);
+/* This one has just been started. */
+void evc__process_until(struct process *w);
+
 /* The i-th of those it has taken, the oldest first; i is n_taken at most: the
    place of the next one. */
 static inline struct taken *
@@ -261,6 +227,7 @@ process_taken(struct process *w, unsigned i)
 	return &w->taken[(w->first_taken + i) % WINDOW_MOST];
 }
 
+/* It has said something. */
 static inline void
 process_lives(struct process *w)
 {

@@ -17,8 +17,28 @@
 
 /* ---- in words ---- */
 
+static bool
+is_lease_over(const struct processes *p)
+{
+	return p->until_ns != 0 && sync_mono() >= p->until_ns;
+}
+
+/* Its lease may be what has ended it. */
 static void
-add_status(struct text *t, enum reap l, const siginfo_t *info)
+add_lease(struct text *t, const struct process *w)
+{
+	const struct processes *p = w->p;
+
+	if (is_lease_over(p))
+		evc__text_add(t, ": the lease was over");
+	else if (p->until_ns != 0 && w->ping_ns != 0)
+		evc__text_fmt(t, ": it gave no sign of life for %.1f s",
+			      (double)(sync_mono() - w->ping_ns) / 1e9);
+}
+
+static void
+add_status(struct text *t, const struct process *w, enum reap l,
+	   const siginfo_t *info)
 {
 	const char *name;
 
@@ -36,6 +56,8 @@ add_status(struct text *t, enum reap l, const siginfo_t *info)
 		evc__text_fmt(t, " (SIG%s)", name);
 	if (info->si_code == CLD_DUMPED)
 		evc__text_add(t, " (core dumped)");
+	if (info->si_status == SIGKILL)
+		add_lease(t, w);
 }
 
 /* "worker 2 (pid 17) was killed by signal 11 (SIGSEGV); its last words: ..." */
@@ -48,7 +70,7 @@ describe(const struct process *w, enum reap l, const siginfo_t *info, char *why)
 	if (w->why[0] != '\0')
 		evc__text_add(&t, w->why);
 	else
-		add_status(&t, l, info);
+		add_status(&t, w, l, info);
 	if (w->state == PROCESS_STARTING && w->why[0] == '\0')
 		evc__text_add(&t, " before it was up");
 	evc__process_words(w, &t);
@@ -98,7 +120,7 @@ gone(struct process *w, enum reap l, const siginfo_t *info)
 	evc__link_read(&w->data, true);
 	evc__process_output_close(w);
 	describe(w, l, info, why);
-	ran = w->n_taken > 0 && !w->settled;
+	ran = w->n_taken > 0 && !w->settled && !is_lease_over(p);
 	evc__process_deadline_stop(w);
 	ev_io_stop(p->ev, &w->end);
 	ev_timer_stop(p->ev, &w->ask);
@@ -111,6 +133,7 @@ gone(struct process *w, enum reap l, const siginfo_t *info)
 	sync_sub(&p->notes.n_kept, (uint32_t)w->kept.n);
 	evc__kept_clear(&w->kept);
 	w->n_taken = 0;
+	w->asks = false;
 	evc__process_again(w);
 	p->sink->gone(p->core, w->index, why, ran);
 	if (is_last(p))

@@ -158,12 +158,32 @@ hear_built(struct process *w, const struct frame *f)
 
 /* ---- variables ---- */
 
+/* The answer to its question. */
+static void
+reply_to(struct process *w, struct frame_reply *reply)
+{
+	struct bytes *out = &w->data.out;
+	size_t most = w->p->max_frame;
+
+	if (reply->status > 0)
+		reply->status = -reply->status;
+	if (evc__frame_put_reply(out, most, reply) < 0) {
+		struct frame_reply no = { .status = -EVC_RESOURCE_EXHAUSTED,
+					  .text = evc_last_error() };
+
+		if (evc__frame_put_reply(out, most, &no) < 0)
+			evc__process_fence(w, "could not be answered: %s",
+					   evc_last_error());
+	}
+	w->asks = false;
+	w->answered = w->data.sent + out->n;
+}
+
 static void
 hear_variable(struct process *w, const struct frame *f)
 {
 	struct processes *p = w->p;
 	struct frame_reply reply = { 0 };
-	struct bytes *out = &w->data.out;
 	evc_engine_update u;
 
 	if (evc__frame_get_variable(f, &u) < 0) {
@@ -171,26 +191,35 @@ hear_variable(struct process *w, const struct frame *f)
 		return;
 	}
 	/* Or answers that nobody reads would fill our memory. */
-	if (w->data.sent < w->answered) {
+	if (w->asks || w->data.sent < w->answered) {
 		garbage(w, "a question before it has read the last answer");
 		return;
 	}
+	w->asks = true;
 	reply.status = p->sink->variable(
-		p->core, &u, u.op == EVC_VARIABLE_ADD ? &reply.now : NULL,
+		p->core, w->index, &u,
+		u.op == EVC_VARIABLE_ADD ? &reply.now : NULL,
 		u.op == EVC_VARIABLE_GET ? &reply.value : NULL);
-	if (reply.status > 0)
-		reply.status = -reply.status;
-	reply.text = reply.status < 0 ? evc_last_error() : NULL;
-	if (evc__frame_put_reply(out, p->max_frame, &reply) < 0) {
-		struct frame_reply no = { .status = -EVC_RESOURCE_EXHAUSTED,
-					  .text = evc_last_error() };
-
-		if (evc__frame_put_reply(out, p->max_frame, &no) < 0)
-			evc__process_fence(w, "could not be answered: %s",
-					   evc_last_error());
-	}
+	if (reply.status == EVC_ENGINE_LATER)
+		return;
+	reply.text = reply.status != 0 ? evc_last_error() : NULL;
+	reply_to(w, &reply);
 	evc_value_free(&reply.value);
-	w->answered = w->data.sent + out->n;
+}
+
+void
+evc__process_answer(struct process *w, const evc_engine_answer *a)
+{
+	struct frame_reply reply = { .status = a->status,
+				     .now = a->now,
+				     .value = a->value,
+				     .text = a->text };
+
+	/* Its life is over, or it has its answer. */
+	if (!w->asks || w->state != PROCESS_UP)
+		return;
+	reply_to(w, &reply);
+	evc__link_flush(&w->data);
 }
 
 /* ---- all of it ---- */

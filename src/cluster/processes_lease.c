@@ -7,6 +7,9 @@
  * the worker's reads, whatever its function does.  Everything that a worker
  * sends counts as an answer.
  *
+ * Where the engine stands under a lease itself, workers are told when that is
+ * over, and end by then whatever becomes of us.
+ *
  * And deadlines of functions, which are a timer of each worker: one function
  * runs there at a time.
  */
@@ -137,6 +140,37 @@ evc__processes_lease_start(struct processes *p)
 	ev_timer_init(&p->lease, on_tick, every, every);
 	p->lease.data = p;
 	ev_timer_start(p->ev, &p->lease);
+}
+
+/* ---- the end of our own lease ---- */
+
+/* Without memory it hears of the next one, or ends too soon. */
+void
+evc__process_until(struct process *w)
+{
+	struct processes *p = w->p;
+
+	if (p->until_ns != 0 &&
+	    evc__frame_put_number(&w->control.out, FRAME_UNTIL, p->until_ns) ==
+		    0)
+		evc__link_flush(&w->control);
+}
+
+void
+evc__processes_until(struct processes *p, uint64_t mono_ns)
+{
+	unsigned i;
+
+	if (mono_ns <= p->until_ns)
+		return;
+	p->until_ns = mono_ns;
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		if ((w->state == PROCESS_STARTING || w->state == PROCESS_UP) &&
+		    !is_closed(w))
+			evc__process_until(w);
+	}
 }
 
 /* ---- deadlines ---- */

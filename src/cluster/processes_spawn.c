@@ -309,7 +309,7 @@ begin(struct process *w, struct ends *e)
 	w->born_ns = sync_mono();
 	w->ping_ns = w->closed_ns = w->answered = 0;
 	w->was_up = w->talks = w->leaving = w->settled = w->begun = false;
-	w->of_use = false;
+	w->of_use = w->asks = false;
 	w->why[0] = '\0';
 	w->n_taken = w->first_taken = 0;
 	w->back_upto = 0;
@@ -317,6 +317,8 @@ begin(struct process *w, struct ends *e)
 	evc__link_open(&w->control, w, e->control[0]);
 	evc__process_output_open(w, e->output[0]);
 	evc__process_end_watch(w);
+	/* In front of whatever else is said there. */
+	evc__process_until(w);
 	if (evc__frame_put_welcome(&w->data.out, p->max_frame, &hello) < 0)
 		evc__process_fence(w, "could not be welcomed: %s",
 				   evc_last_error());

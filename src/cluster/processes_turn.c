@@ -167,7 +167,7 @@ finish(struct processes *p)
 	void *core = p->core;
 
 	/* A mail that is on its way comes back to this. */
-	if (!evc__processes_shut(p))
+	if (!evc__notes_shut(&p->notes))
 		return;
 	if (p->running) {
 		ev_timer_stop(p->ev, &p->lease);
@@ -196,7 +196,7 @@ evc__process_over(struct process *w)
 			return;
 	p->ended = true;
 	/* From the mail: whoever has called this has p still in hand. */
-	evc__processes_ring(p);
+	evc__notes_ring(&p->notes);
 }
 
 /* The loop is being destroyed, or was before anything began. */
@@ -257,17 +257,15 @@ serve(struct processes *p, const struct asked *now)
 	do_forgets(p, now->forgets, now->n_forgets);
 	if (now->leave)
 		do_leave(p);
-	/* Taken back before it is looked: whoever wakes from now on posts
-	   anew. */
-	sync_xchg(&p->notes.wake, 0);
+	notes_look(&p->notes);
 	evc__processes_feed(p);
 }
 
 void
 evc__processes_mail(evc_mail *m, evc_status why)
 {
-	struct processes *p = LIST_OF(m, struct processes, mail);
-	struct asked now = evc__processes_asked(p);
+	struct processes *p = LIST_OF(m, struct processes, notes.mail);
+	struct asked now = evc__notes_asked(&p->notes);
 	bool first = !p->running;
 
 	if (why == 0 && !p->lost && (!first || begin(p))) {
@@ -276,8 +274,7 @@ evc__processes_mail(evc_mail *m, evc_status why)
 			evc__processes_spawn(p);
 	} else if (!p->running)
 		lose(p);
-	sync_free(now.ones);
-	sync_free(now.forgets);
+	evc__asked_free(&now);
 	/* Last of all: p is gone after it. */
 	if (p->ended)
 		finish(p);

@@ -106,6 +106,8 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 		if (cl->n_up == 0)
 			evc__text_add(t, ", and no worker is up");
 	}
+	if (cl->trouble[0] != '\0')
+		evc__text_fmt(t, "%s%s", t->len > 0 ? "; " : "", cl->trouble);
 	if (t->len == 0)
 		evc__text_fmt(t, "%s, %u of %u workers up",
 			      cl->stopping ? "its workers are ending" :
@@ -190,6 +192,8 @@ look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 		put_queued(cl, t);
 	if (t->len > 0)
 		evc__text_add(t, "\n");
+	if (n == cl->n_workers && cl->trouble[0] != '\0')
+		evc__text_fmt(t, "%s\n", cl->trouble);
 	sync_unlock(&cl->q.lock);
 	*ret_n = n;
 	return all;
@@ -199,7 +203,7 @@ size_t
 evc_cluster_report(const evc_cluster *cluster, char *buf, size_t n)
 {
 	struct text t = evc__text_in(buf, n);
-	char queued[160];
+	char queued[160 + TEXT_ROOM];
 	struct text q = evc__text_in(queued, sizeof queued);
 	evc_cluster_worker_info *all;
 	unsigned i, n_all;

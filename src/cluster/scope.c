@@ -24,6 +24,7 @@
 #include <math.h>
 
 #include "base/self.h"
+#include "cluster/variable_ask.h"
 
 #define NAP_FIRST UINT64_C(1000000)
 #define NAP_MOST UINT64_C(100000000)
@@ -222,6 +223,13 @@ save(void *arg)
 	return 0;
 }
 
+/* An engine that keeps the variables is asked before it leaves. */
+static bool
+saves_at_end(const evc_cluster *cl)
+{
+	return cl->config.checkpoint != NULL && !cluster_asks(cl);
+}
+
 static void
 describe(char *buf, size_t n, void *arg)
 {
@@ -240,7 +248,7 @@ add_runner(evc_cluster *cl, evc_reactor *r)
 	evc_runner_ops ops = {
 		.is_running = is_running,
 		.stop = stop,
-		.join = cl->config.checkpoint != NULL ? save : NULL,
+		.join = saves_at_end(cl) ? save : NULL,
 		.describe = describe,
 	};
 

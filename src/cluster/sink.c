@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "cluster/retry.h"
+#include "cluster/variable_ask.h"
 
 #define CHUNK 64
 
@@ -52,7 +53,7 @@ take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 	w = cluster_worker_at(cl, worker);
 	if (w != NULL && w->state == EVC_WORKER_UP &&
 	    evc__closures_has(&cl->q, worker) &&
-	    evc__per_worker_is_ready(cl, w))
+	    evc__per_worker_is_ready(cl, w) && evc__first_is_over(cl))
 		n = evc__closures_take(&cl->q, worker, taken,
 				       most < CHUNK ? most : CHUNK);
 	if (n > 0 && w->n_running == 0)
@@ -261,7 +262,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	w->n_done++;
 	cl->count.executions++;
 	add_time(&cl->count.run_time, res->took);
-	if (code == 0 && res->n_updates > 0) {
+	if (code == 0 && res->n_updates > 0 && !cluster_asks(cl)) {
 		st = evc__variables_commit(&cl->vars, res->updates,
 					   res->n_updates);
 		if (st < 0) {
@@ -278,7 +279,9 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	value->data = NULL;
 	value->size = 0;
 	/* Whoever has the result must find it counted. */
-	if (res->n_updates == 0)
+	if (cluster_asks(cl) && (r->flags & EVC_TRANSACTIONAL))
+		cl->kept.seen++;
+	else if (res->n_updates == 0 || cluster_asks(cl))
 		evc__variables_finished(&cl->vars, 1);
 	/* Settled, it may be gone: the program has perhaps dropped it. */
 	evc__closures_finish(&cl->q, &r->closure);
@@ -398,11 +401,15 @@ overdue(void *core, unsigned worker, uint64_t n)
 /* ---- variables ---- */
 
 static evc_status
-variable(void *core, const evc_engine_update *u, double *ret_now,
-	 evc_value *ret_value)
+variable(void *core, unsigned worker, const evc_engine_update *u,
+	 double *ret_now, evc_value *ret_value)
 {
 	evc_cluster *cl = core;
 
+	(void)worker;
+	if (cluster_asks(cl))
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "the engine keeps the variables itself");
 	return evc__variable_do(&cl->vars, u, ret_now, ret_value);
 }
 
@@ -419,6 +426,8 @@ const evc_engine_sink evc__sink = {
 	.fenced = evc__sink_fenced,
 	.gone = evc__sink_gone,
 	.variable = variable,
+	.trouble = evc__sink_trouble,
+	.counts = evc__sink_counts,
 	.down = evc__sink_down,
 	.closed = evc__sink_closed,
 };

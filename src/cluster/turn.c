@@ -203,6 +203,7 @@ turn(evc_cluster *cl)
 	cl->looking = false;
 	evc__cluster_unlock(cl);
 
+	evc__last_save_turn(cl);
 	tell_workers(cl);
 	tell_writable(cl);
 	evc__fetch_turn(cl);

@@ -20,6 +20,46 @@ struct held {
 	struct content was;
 };
 
+/* ---- what is refused ---- */
+
+static evc_status
+check_name(const char *name)
+{
+	if (name == NULL || name[0] == '\0')
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "a variable has to have a name");
+	if (strnlen(name, VARIABLE_NAME_MOST + 1) > VARIABLE_NAME_MOST)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "the name of a variable has %d bytes at most",
+				  VARIABLE_NAME_MOST);
+	return 0;
+}
+
+static evc_status
+check_by(const char *name, double by)
+{
+	return isfinite(by) ? 0 :
+			      evc_refuse(-EVC_INVALID_ARGUMENT,
+					 "variable %s: %g is nothing to add",
+					 name, by);
+}
+
+evc_status
+evc__variable_check(const evc_engine_update *u)
+{
+	evc_status st = check_name(u->name);
+
+	if (st == 0 && u->op == EVC_VARIABLE_ADD)
+		st = check_by(u->name, u->by);
+	if (st == 0 && u->op == EVC_VARIABLE_COMPARE_SET)
+		st = evc__value_walk(u->expected.data, u->expected.size, NULL,
+				     NULL);
+	if (st == 0 &&
+	    (u->op == EVC_VARIABLE_SET || u->op == EVC_VARIABLE_COMPARE_SET))
+		st = evc__content_check(u->name, &u->value);
+	return st;
+}
+
 /* ---- lock held ---- */
 
 static evc_status
@@ -43,11 +83,10 @@ add(struct variables *v, const char *name, double by, struct held *ret)
 {
 	struct variable *x = evc__variable_find(v, name);
 	struct content sum;
+	evc_status st = check_by(name, by);
 
-	if (!isfinite(by))
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s: %g is nothing to add", name,
-				  by);
+	if (st < 0)
+		return st;
 	if (x != NULL && x->is.size > 0 && !x->is.is_number)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "variable %s is no number", name);
@@ -119,19 +158,6 @@ get(struct variables *v, const char *name, evc_value *ret)
 		return evc__variable_no_memory();
 	memcpy(copy, content_value(&x->is).data, x->is.size);
 	*ret = (evc_value){ copy, x->is.size };
-	return 0;
-}
-
-static evc_status
-check_name(const char *name)
-{
-	if (name == NULL || name[0] == '\0')
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "a variable has to have a name");
-	if (strnlen(name, VARIABLE_NAME_MOST + 1) > VARIABLE_NAME_MOST)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "the name of a variable has %d bytes at most",
-				  VARIABLE_NAME_MOST);
 	return 0;
 }
 

@@ -27,23 +27,21 @@ struct variables {
 	uint64_t saved;
 };
 
-/* One of them, as it was at the moment of a list. */
-struct variable_entry {
-	const char *name;
-	evc_value value;
-};
-
 /* All of them at one moment, in the order of their names. */
 struct variable_list {
-	struct variable_entry *entries; /* NULL: n is 0 */
+	evc_engine_entry *entries; /* NULL: n is 0 */
 	size_t n;
-	char *tail;                     /* what they point to */
+	char *tail;                /* what they point to */
 	uint64_t finished, changes;
 };
 
 bool evc__variables_init(struct variables *v);
 void evc__variables_destroy(struct variables *v);
 
+/* What is refused whatever the variable is: names and values that there cannot
+   be. */
+evc_status evc__variable_check(const evc_engine_update *u);
+evc_status evc__variable_no_memory(void);
 /* One operation, with all checks: statuses as the evc_variable_ calls of
    cluster.h say. */
 evc_status evc__variable_do(struct variables *v, const evc_engine_update *u,
@@ -53,7 +51,7 @@ evc_status evc__variable_do(struct variables *v, const evc_engine_update *u,
    says why. */
 evc_status evc__variables_commit(struct variables *v,
 				 const evc_engine_update *updates, unsigned n);
-/* The same for n functions without updates. */
+/* The same for n functions without updates; "-n": that many less. */
 void evc__variables_finished(struct variables *v, uint64_t n);
 uint64_t evc__variables_n_finished(struct variables *v);
 

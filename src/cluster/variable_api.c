@@ -2,7 +2,17 @@
 /*
  * The program's calls for variables.
  */
-#include "cluster/cluster.h"
+#include "cluster/variable_ask.h"
+
+/* Here, or by the engine that keeps them. */
+static evc_status
+perform(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
+	evc_value *ret_value)
+{
+	return cluster_asks(cl) ?
+		       evc__kept_do(cl, u, ret_now, ret_value) :
+		       evc__variable_do(&cl->vars, u, ret_now, ret_value);
+}
 
 /* One that changes a variable to value. */
 static evc_status
@@ -16,7 +26,7 @@ change(evc_cluster *cl, evc_engine_update *u, const evc_value *value)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no value (nil is one of no bytes)");
 	u->value = *value;
-	return evc__variable_do(&cl->vars, u, NULL, NULL);
+	return perform(cl, u, NULL, NULL);
 }
 
 evc_status
@@ -28,8 +38,7 @@ evc_variable_add(evc_cluster *cluster, const char *name, double by,
 				.by = by };
 	evc_status st = evc__cluster_check(cluster);
 
-	return st < 0 ? st
-		      : evc__variable_do(&cluster->vars, &u, ret_now, NULL);
+	return st < 0 ? st : perform(cluster, &u, ret_now, NULL);
 }
 
 evc_status
@@ -46,8 +55,7 @@ evc_variable_get(evc_cluster *cluster, const char *name, evc_value *ret_value)
 	evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
 	evc_status st = evc__cluster_check(cluster);
 
-	return st < 0 ? st
-		      : evc__variable_do(&cluster->vars, &u, NULL, ret_value);
+	return st < 0 ? st : perform(cluster, &u, NULL, ret_value);
 }
 
 evc_status
@@ -59,6 +67,24 @@ evc_variable_compare_set(evc_cluster *cluster, const char *name,
 	if (expected != NULL)
 		u.expected = *expected;
 	return change(cluster, &u, value);
+}
+
+static evc_status
+list_all(evc_cluster *cl, struct variable_list *ret)
+{
+	struct variables all;
+	uint64_t changes;
+	evc_status st;
+
+	if (!cluster_asks(cl))
+		return evc__variables_list(&cl->vars, ret);
+	if (!evc__variables_init(&all))
+		return evc__variable_no_memory();
+	st = evc__kept_all(cl, &all, &changes);
+	if (st == 0)
+		st = evc__variables_list(&all, ret);
+	evc__variables_destroy(&all);
+	return st;
 }
 
 evc_status
@@ -73,7 +99,7 @@ evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg)
 	if (fn == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no function to call");
-	st = evc__variables_list(&cluster->vars, &l);
+	st = list_all(cluster, &l);
 	if (st < 0)
 		return st;
 	for (i = 0; i < l.n; i++)
@@ -86,9 +112,11 @@ evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg)
 uint64_t
 evc_cluster_finished(const evc_cluster *cluster)
 {
-	if (evc__cluster_check(cluster) < 0)
+	/* Its locks are no part of what is read. */
+	evc_cluster *cl = (evc_cluster *)(uintptr_t)cluster;
+
+	if (evc__cluster_check(cl) < 0)
 		return 0;
-	/* Its lock is no part of what is read. */
-	return evc__variables_n_finished(
-		(struct variables *)(uintptr_t)&cluster->vars);
+	return cluster_asks(cl) ? evc__kept_n_finished(cl) :
+				  evc__variables_n_finished(&cl->vars);
 }

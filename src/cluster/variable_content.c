@@ -94,10 +94,9 @@ no_ref(const struct walk_ref *r, void *arg)
 }
 
 evc_status
-evc__content_make(const char *name, const evc_value *v, struct content *ret)
+evc__content_check(const char *name, const evc_value *v)
 {
 	bool has_ref = false;
-	struct number n;
 	evc_status st = evc__value_walk(v->data, v->size, no_ref, &has_ref);
 
 	if (st < 0)
@@ -107,6 +106,17 @@ evc__content_make(const char *name, const evc_value *v, struct content *ret)
 				  "variable %s: a remote or a per-worker value "
 				  "cannot be kept in a variable",
 				  name);
+	return 0;
+}
+
+evc_status
+evc__content_make(const char *name, const evc_value *v, struct content *ret)
+{
+	struct number n;
+	evc_status st = evc__content_check(name, v);
+
+	if (st < 0)
+		return st;
 	*ret = (struct content){ .size = 0 };
 	if (evc_value_type(v) == EVC_VALUE_NIL)
 		return 0;

@@ -16,7 +16,7 @@
 static int
 by_name(const void *a, const void *b)
 {
-	const struct variable_entry *x = a, *y = b;
+	const evc_engine_entry *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
@@ -33,7 +33,7 @@ static evc_status
 copy_all(struct variables *v, struct variable_list *ret)
 {
 	const struct variable *x;
-	struct variable_entry *e;
+	evc_engine_entry *e;
 	size_t i, size = 0;
 	evc_value is;
 	char *to;
@@ -113,7 +113,7 @@ evc_status
 evc__variables_pack(struct variables *v, evc_value *ret, uint64_t *ret_changes)
 {
 	struct variable_list l;
-	const struct variable_entry *e;
+	const evc_engine_entry *e;
 	msgpack_packer pk;
 	char *bytes, *to;
 	evc_status st = evc__variables_list(v, &l);

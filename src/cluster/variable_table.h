@@ -36,12 +36,13 @@ content_value(const struct content *c)
 
 /* ---- variable_content.c ---- */
 
-/* Of a value that a variable may have; nil comes out as one of no bytes. */
+/* Is this a value that a variable may have? */
+evc_status evc__content_check(const char *name, const evc_value *v);
+/* Of such a value; nil comes out as one of no bytes. */
 evc_status evc__content_make(const char *name, const evc_value *v,
 			     struct content *ret);
 /* As an integer, while it is one that a double says exactly. */
 void evc__content_of_number(double x, struct content *ret);
-evc_status evc__variable_no_memory(void);
 
 /* ---- variable_table.c ---- */
 

@@ -2,10 +2,17 @@
 /*
  * The control stream of a worker process, read by a thread of its own: so pings
  * are answered and cancels heard while a function runs.
+ *
+ * It may say until when this worker has any right to run.  That is left to a
+ * timer of the kernel's, which ends the process: neither a function, whatever it
+ * blocks, nor a SIGSTOP holds it up, and no thread of ours has to get its turn.
  */
 #include "cluster/worker_main.h"
 
 #include <math.h>
+#include <signal.h>
+
+#include "base/until.h"
 
 #define NO_MORE 64 /* bytes: more has no frame of this stream */
 
@@ -63,6 +70,43 @@ take_back(struct worker_process *p, uint64_t upto)
 	return said;
 }
 
+/* ---- the end by the clock ---- */
+
+/* The time that was told last, by the clock that goes on while the machine
+   sleeps: others do not wait for that.  That one is asked first, so that what
+   comes in between makes the end too early and not too late. */
+static uint64_t
+end_by_boot(const struct worker_process *p)
+{
+	uint64_t boot = sync_boot(), left = evc__left_ns(p->until_ns);
+
+	return evc__after(boot, left);
+}
+
+/* Without a timer nobody could promise the end: then it is now. */
+static void
+set_timer(struct worker_process *p)
+{
+	if (p->until_ns <= p->set_ns)
+		return;
+	if ((p->set_ns == 0 && sync_end_timer(&p->timer) < 0) ||
+	    sync_end_timer_set(p->timer, end_by_boot(p)) < 0) {
+		evc_log(p->coord, EVC_LOG_ERROR, NULL,
+			"no timer for the end of this worker: %s",
+			strerrordesc_np(errno));
+		sync_pid_signal(getpid(), SIGKILL);
+	}
+	p->set_ns = p->until_ns;
+}
+
+/* No function runs any more, and what the program does then is its own. */
+static void
+drop_timer(struct worker_process *p)
+{
+	if (p->set_ns != 0)
+		sync_end_timer_free(p->timer);
+}
+
 /* ---- frames ---- */
 
 /* false: the other end is gone. */
@@ -96,6 +140,8 @@ hear(struct worker_process *p, const struct frame *f, struct bytes *out)
 		cancel(p, false, n);
 	else if (f->type == FRAME_CANCEL_ONE)
 		cancel(p, true, n);
+	else if (f->type == FRAME_UNTIL && n > p->until_ns)
+		p->until_ns = n;
 	else if (f->type == FRAME_BACK) {
 		said = take_back(p, n);
 		return evc__frame_put_backed(out, &said) == 0 &&
@@ -138,6 +184,10 @@ listen_to(struct worker_process *p, struct bytes *in, struct bytes *out)
 		}
 		if (got < 0)
 			return;
+		/* What came while this process was starting, or stopped, may be
+		   over, and a later one stand behind it. */
+		if (!sync_fd_readable(p->control))
+			set_timer(p);
 	}
 }
 
@@ -150,8 +200,11 @@ control_main(evc_coord *c, void *arg)
 	listen_to(p, &in, &out);
 	bytes_free(&in);
 	bytes_free(&out);
-	if (sync_load_sc(&p->leaving) != 0)
+	if (sync_load_sc(&p->leaving) != 0) {
+		drop_timer(p);
 		return 0;
+	}
+	set_timer(p);
 	/* Its parent's death kills this process in a moment. */
 	cancel(p, false, UINT64_MAX);
 	evc_request_stop(c, EVC_UNAVAILABLE, "the coordinator is gone");

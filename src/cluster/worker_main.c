@@ -290,6 +290,8 @@ evc_worker_main(const evc_function *functions, unsigned n,
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_worker_main: options that were not "
 				  "zeroed");
+	if (opts != NULL && opts->uri != NULL && !evc_worker_is())
+		return evc__worker_node(functions, n, opts);
 	st = take_over(&p);
 	if (st > 0) {
 		/* If it is there after all. */

@@ -38,6 +38,12 @@ struct worker_process {
 	uint64_t begun;     /* lock: the attempt that has begun last */
 	uint64_t back_upto; /* lock: those up to here do not begin any more */
 
+	/* ---- the control thread alone ---- */
+	uint64_t until_ns;  /* this process ends then; 0: it does not */
+	uint64_t set_ns;    /* and that is what the timer is set to; 0: there
+			       is none */
+	timer_t timer;
+
 	/* ---- the thread of the functions alone ---- */
 	const evc_function *functions;
 	unsigned n_functions;
@@ -53,6 +59,13 @@ struct worker_process {
 	bool gone;            /* the coordinator is */
 	struct kept kept;
 };
+
+/* ---- worker_node.c ---- */
+
+/* evc_worker_main in a process that no cluster has started: be a node of
+   opts->uri. */
+evc_status evc__worker_node(const evc_function *functions, unsigned n,
+			    const evc_worker_opts *opts);
 
 /* ---- worker_link.c ---- */
 

@@ -47,7 +47,8 @@ set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 	if (state == EVC_WORKER_UP) {
 		cl->n_up++;
 		cl->alone_ns = 0;
-		cl->unavailable = false;
+		/* What is down stays down, whoever came up late. */
+		cl->unavailable = cl->down_text[0] != '\0';
 	}
 	if (state == EVC_WORKER_FENCED)
 		cl->q.n_unsettled++;
@@ -86,7 +87,7 @@ evc__last_words(const evc_cluster *cl)
 		    (last == NULL || w->since_ns > last->since_ns))
 			last = w;
 	}
-	return last != NULL ? last->text : "none ever was";
+	return last != NULL ? last->text : NULL;
 }
 
 /* ---- there are workers ---- */
@@ -384,13 +385,26 @@ evc__sink_gone(void *core, unsigned worker, const char *why, bool ran)
 	evc__cluster_unlock(cl);
 }
 
+/* ---- the engine as a whole ---- */
+
+void
+evc__sink_trouble(void *core, const char *why)
+{
+	evc_cluster *cl = core;
+
+	sync_lock(&cl->q.lock);
+	evc__copy(cl->trouble, sizeof cl->trouble, why);
+	sync_unlock(&cl->q.lock);
+}
+
 void
 evc__sink_down(void *core, const char *why)
 {
 	evc_cluster *cl = core;
 
 	sync_lock(&cl->q.lock);
-	evc__copy(cl->down_text, sizeof cl->down_text, why);
+	evc__copy(cl->down_text, sizeof cl->down_text,
+		  why != NULL && why[0] != '\0' ? why : "the engine is down");
 	cl->unavailable = true;
 	evc__note_unavailable(cl);
 	evc__tell(cl);

@@ -6,6 +6,7 @@
 #include "../support/cluster_util.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <evcoord/engine.h>
 #include <sys/wait.h>
 
@@ -27,8 +28,9 @@ refused_open(evc_coord *c, const char *uri, const evc_cluster_config *config,
 START_TEST(wrong_addresses)
 {
 	static const char *const unknown[] = {
-		"redis://host", "sixteen-letters-://4", "threads",
-		"threads:4",	"Threads://4",		      "",
+		"gopher://host", "sixteen-letters-://4", "threads",
+		"threads:4",	 "Threads://4",		 "redis",
+		"redis:/host",	 "rediss+x://host",	 "",
 	};
 	struct census n = census_begin();
 	evc_cluster_config k = { F_CONFIG };
@@ -49,6 +51,8 @@ START_TEST(wrong_addresses)
 			     "threads://");
 		refused_open(c, unknown[i], &k, EVC_INVALID_ARGUMENT,
 			     "processes://");
+		refused_open(c, unknown[i], &k, EVC_INVALID_ARGUMENT,
+			     "redis://HOST:PORT/NAMESPACE");
 	}
 	refused_open(c, "threads://1?speed=9", &k, EVC_INVALID_ARGUMENT,
 		     "no option \"speed\"");
@@ -57,6 +61,26 @@ START_TEST(wrong_addresses)
 	/* the scope of those that came as far as their engine is gone */
 	ck_assert_msg(evc_free(c) == 0, "%s", evc_last_error());
 	census_end(&n);
+}
+END_TEST
+
+START_TEST(without_the_library_of_redis)
+{
+	static const char *const uri[] = { "redis://host:1/jobs",
+					   "rediss://host:1/jobs",
+					   "unix:///run/redis/jobs" };
+	evc_cluster_config k = { F_CONFIG };
+	evc_coord *c;
+	size_t i;
+
+	if (dlsym(RTLD_DEFAULT, "evc_redis_engine") != NULL ||
+	    dlopen("libevcoord-redis.so.0", RTLD_NOW | RTLD_LOCAL) != NULL)
+		T_SKIP("it is there");
+	c = new_coord(NULL);
+	for (i = 0; i < sizeof(uri) / sizeof(uri[0]); i++)
+		refused_open(c, uri[i], &k, EVC_UNIMPLEMENTED,
+			     "libevcoord-redis.so.0, which is not installed");
+	OK(evc_free(c));
 }
 END_TEST
 
@@ -232,6 +256,7 @@ START_TEST(engines_that_are_none)
 {
 	evc_engine_ops old = { E_OPS }, lacks = { E_OPS };
 	const evc_engine_ops kills = { E_OPS, .caps = EVC_ENGINE_KILLS };
+	const evc_engine_ops keeps = { E_OPS, .caps = EVC_ENGINE_VARIABLES };
 	const evc_engine_ops room = { E_OPS, .reserved_ = { 1 } };
 	const evc_engine_ops *engines[2] = { &e_ops, &old };
 	evc_cluster_config k = { .engines = engines, .n_engines = 2 };
@@ -244,6 +269,8 @@ START_TEST(engines_that_are_none)
 	engines[1] = &lacks;
 	refused_open(c, "mine://", &k, EVC_INVALID_ARGUMENT, "engine 1 lacks");
 	engines[1] = &kills;
+	refused_open(c, "mine://", &k, EVC_INVALID_ARGUMENT, "engine 1 lacks");
+	engines[1] = &keeps;
 	refused_open(c, "mine://", &k, EVC_INVALID_ARGUMENT, "engine 1 lacks");
 	engines[1] = &room;
 	refused_open(c, "mine://", &k, EVC_INVALID_ARGUMENT, "reserved");
@@ -749,8 +776,8 @@ START_TEST(a_fork_child_opens_its_own)
 }
 END_TEST
 
-API_MAIN("open", wrong_addresses, wrong_configs, after_the_stop,
-	 a_reactor_of_somebody_else, an_engine_that_is_refused_leaves_nothing,
+API_MAIN("open", wrong_addresses, without_the_library_of_redis, wrong_configs,
+	 after_the_stop, a_reactor_of_somebody_else, an_engine_that_is_refused_leaves_nothing,
 	 engines_that_are_none, opened_twice_it_is_the_same,
 	 one_that_stops_is_not_found, opened_by_many_at_once_it_is_one,
 	 an_open_one_keeps_joins_and_the_coordinator,

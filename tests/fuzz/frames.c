@@ -141,6 +141,7 @@ put_other(struct fuzz *f, struct bytes *b)
 				       some_name(f) };
 	struct frame_reply reply = { -(int)fuzz_below(f, 17), 1.5,
 				     some_value(f), some_name(f) };
+	struct frame_note note = { fuzz_random(f), some_name(f) };
 	struct frame_built built = { fuzz_random(f), (int)fuzz_below(f, 256),
 				     0.5 };
 	evc_engine_update update = some_update(f, 4);
@@ -150,7 +151,7 @@ put_other(struct fuzz *f, struct bytes *b)
 			       .function = some_name(f),
 			       .args = some_value(f) };
 
-	switch (fuzz_below(f, 9)) {
+	switch (fuzz_below(f, 13)) {
 	case 0: evc__frame_put_welcome(b, FRAMES_MOST, &welcome); break;
 	case 1: evc__frame_put_failed(b, FRAMES_MOST, &failed); break;
 	case 2: evc__frame_put_reply(b, FRAMES_MOST, &reply); break;
@@ -159,6 +160,10 @@ put_other(struct fuzz *f, struct bytes *b)
 	case 5: evc__frame_put_def(b, FRAMES_MOST, &def); break;
 	case 6: evc__frame_put_hello(b, FRAMES_MOST, table, 2); break;
 	case 7: evc__frame_put_bare(b, FRAME_PING); break;
+	case 8: evc__frame_put_note(b, FRAME_NODE, &note); break;
+	case 9: evc__frame_put_note(b, FRAME_GONE, &note); break;
+	case 10: evc__frame_put_number(b, FRAME_SLOT, note.number); break;
+	case 11: evc__frame_put_bare(b, FRAME_LEFT); break;
 	default: evc__frame_put_number(b, FRAME_CANCEL, 7); break;
 	}
 }

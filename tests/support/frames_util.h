@@ -115,6 +115,7 @@ small_again(const struct frame *f, struct bytes *to, bool *ret_inside)
 	struct frame_backed backed;
 	struct frame_built built;
 	struct frame_reply reply;
+	struct frame_note note;
 	evc_engine_update update;
 	uint64_t number;
 	evc_status st;
@@ -150,9 +151,18 @@ small_again(const struct frame *f, struct bytes *to, bool *ret_inside)
 	case FRAME_BACKED:
 		st = evc__frame_get_backed(f, &backed);
 		return st < 0 ? st : evc__frame_put_backed(to, &backed);
+	case FRAME_NODE:
+	case FRAME_UP:
+	case FRAME_FENCED:
+	case FRAME_GONE:
+		st = evc__frame_get_note(f, &note);
+		*ret_inside &= st < 0 || text_is_inside(f, note.text);
+		return st < 0 ? st : evc__frame_put_note(to, f->type, &note);
 	case FRAME_LEAVE:
 	case FRAME_PING:
 	case FRAME_PONG:
+	case FRAME_KILL:
+	case FRAME_LEFT:
 		st = evc__frame_get_bare(f);
 		return st < 0 ? st : evc__frame_put_bare(to, f->type);
 	default:

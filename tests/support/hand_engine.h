@@ -186,6 +186,103 @@ hand_give_back(unsigned worker, const evc_engine_task *t)
 	hand.sink->finished(hand.core, worker, &r, 1);
 }
 
+/* ---- an engine that keeps the variables ---- */
+
+/* Questions that are open, the oldest first. */
+static struct {
+	pthread_mutex_t lock;
+	evc_engine_question *first;
+	atomic_int n_asked; /* since the opening */
+	atomic_int hold;    /* 1: ask does not return, 2: and one is in it */
+} hand_asked = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static MAYBE_UNUSED void
+hand_ask(evc_engine *e, evc_engine_question *q)
+{
+	evc_engine_question **at = &hand_asked.first;
+	int held = 1;
+
+	(void)e;
+	ck_assert_int_eq(atomic_load(&hand.left), 0);
+	if (atomic_compare_exchange_strong(&hand_asked.hold, &held, 2))
+		while (atomic_load(&hand_asked.hold) == 2)
+			t_sleep(0.001);
+	pthread_mutex_lock(&hand_asked.lock);
+	while (*at != NULL)
+		at = &(*at)->next;
+	q->next = NULL;
+	*at = q;
+	pthread_mutex_unlock(&hand_asked.lock);
+	atomic_fetch_add(&hand_asked.n_asked, 1);
+}
+
+/* The oldest one; NULL: none is open. */
+static MAYBE_UNUSED evc_engine_question *
+hand_question(void)
+{
+	evc_engine_question *q;
+
+	pthread_mutex_lock(&hand_asked.lock);
+	q = hand_asked.first;
+	pthread_mutex_unlock(&hand_asked.lock);
+	return q;
+}
+
+static MAYBE_UNUSED void
+hand_answer(const evc_engine_answer *a)
+{
+	evc_engine_question *q;
+
+	pthread_mutex_lock(&hand_asked.lock);
+	q = hand_asked.first;
+	ck_assert_ptr_nonnull(q);
+	hand_asked.first = q->next;
+	pthread_mutex_unlock(&hand_asked.lock);
+	q->done(q, a);
+}
+
+static MAYBE_UNUSED void
+hand_answer_all(evc_status st, const char *why)
+{
+	evc_engine_answer a = { .status = st, .text = why };
+
+	while (hand_question() != NULL)
+		hand_answer(&a);
+}
+
+static MAYBE_UNUSED evc_status
+keeping_hand_open(const evc_engine_env *env, evc_engine **ret)
+{
+	atomic_store(&hand_asked.n_asked, 0);
+	atomic_store(&hand_asked.hold, 0);
+	hand_asked.first = NULL;
+	return hand_open(env, ret);
+}
+
+static const evc_engine_ops keeping_hand_ops MAYBE_UNUSED = {
+	.abi = EVC_ENGINE_ABI,
+	.caps = EVC_ENGINE_KILLS | EVC_ENGINE_DEADLINES | EVC_ENGINE_VARIABLES,
+	.scheme = "hand",
+	.usage = "hand://N",
+	.open = keeping_hand_open,
+	.wake = hand_wake,
+	.cancel = hand_cancel,
+	.cancel_one = hand_cancel_one,
+	.kill = hand_kill,
+	.forget = hand_forget,
+	.leave = hand_leave,
+	.close = hand_close,
+	.ask = hand_ask,
+};
+
+static const evc_engine_ops *const keeping_hands[] MAYBE_UNUSED = {
+	&keeping_hand_ops
+};
+
+#define KEEPING_HAND_CONFIG .engines = keeping_hands, .n_engines = 1
+
+/* ---- the end ---- */
+
 /* The last words, once the cluster has asked for them. */
 static MAYBE_UNUSED void
 hand_end(void)
@@ -193,6 +290,7 @@ hand_end(void)
 	unsigned i;
 
 	UNTIL(atomic_load(&hand.left));
+	hand_answer_all(-EVC_CANCELLED, "the engine leaves");
 	for (i = 0; i < hand.n; i++)
 		hand.sink->gone(hand.core, i, "the test is over", false);
 	hand.sink->closed(hand.core);

@@ -7,6 +7,8 @@
 #include "../support/api_util.h"
 #include "../support/frames_util.h"
 
+#include "cluster/frames_parts.h"
+
 #define VALUE(s) ((evc_value){ (s), sizeof(s) - 1 })
 
 /* ---- one of each ---- */
@@ -70,7 +72,7 @@ some_result(bool failed)
 	return r;
 }
 
-#define N_FRAMES 23
+#define N_FRAMES 34
 
 /* The k-th of them. */
 static evc_status
@@ -82,6 +84,8 @@ put_frame(struct bytes *b, unsigned k)
 	const struct frame_failed failed = { EVC_NOT_FOUND, "no disk" };
 	const struct frame_built built = { 4, EVC_ABORTED, 0.125 };
 	const struct frame_backed backed = { 11, 12 };
+	const struct frame_note node = { 64, "web-3 17 8f0e 4026531836 991" };
+	const struct frame_note none = { UINT64_MAX, "" };
 	const struct frame_reply fine = { 0, 4.5, VALUE("\x0a"), NULL };
 	const struct frame_reply refused = { -EVC_ABORTED, 0, { NULL, 0 },
 					     "it is another" };
@@ -120,7 +124,18 @@ put_frame(struct bytes *b, unsigned k)
 	case 19: return evc__frame_put_number(b, FRAME_CANCEL, 0);
 	case 20: return evc__frame_put_number(b, FRAME_BACK, 12);
 	case 21: return evc__frame_put_backed(b, &backed);
-	default: return evc__frame_put_bare(b, FRAME_PONG);
+	case 22: return evc__frame_put_bare(b, FRAME_PONG);
+	case 23: return evc__frame_put_number(b, FRAME_UNTIL, UINT64_MAX - 1);
+	case 24: return evc__frame_put_number(b, FRAME_SLOT, 3ull << 32 | 9);
+	case 25: return evc__frame_put_bare(b, FRAME_KILL);
+	case 26: return evc__frame_put_note(b, FRAME_NODE, &node);
+	case 27: return evc__frame_put_note(b, FRAME_UP, &node);
+	case 28: return evc__frame_put_number(b, FRAME_VALUE, 71);
+	case 29: return evc__frame_put_number(b, FRAME_OVERDUE, 6);
+	case 30: return evc__frame_put_note(b, FRAME_FENCED, &none);
+	case 31: return evc__frame_put_note(b, FRAME_GONE, &node);
+	case 32: return evc__frame_put_number(b, FRAME_CANCEL_ONE, 1);
+	default: return evc__frame_put_bare(b, FRAME_LEFT);
 	}
 }
 
@@ -226,6 +241,57 @@ START_TEST(a_result_says_the_same)
 	ck_assert_uint_eq(got.r.updates[1].op, EVC_VARIABLE_SET);
 	ck_assert_mem_eq(got.r.updates[1].value.data, "\x05", 1);
 	sync_free((void *)got.r.updates);
+	bytes_free(&b);
+}
+END_TEST
+
+START_TEST(a_note_says_the_same)
+{
+	const struct frame_note note = { 1, "was killed by signal 9" };
+	const struct frame_note silent = { 0, NULL };
+	struct frame_note got;
+	struct bytes b = { 0 };
+	struct frame f;
+
+	OK(evc__frame_put_note(&b, FRAME_GONE, &note));
+	f = next_of(&b);
+	ck_assert_uint_eq(f.type, FRAME_GONE);
+	OK(evc__frame_get_note(&f, &got));
+	ck_assert_uint_eq(got.number, 1);
+	ck_assert_str_eq(got.text, note.text);
+	bytes_take(&b, b.n);
+	OK(evc__frame_put_note(&b, FRAME_FENCED, &silent));
+	f = next_of(&b);
+	OK(evc__frame_get_note(&f, &got));
+	ck_assert_uint_eq(got.number, 0);
+	ck_assert_str_eq(got.text, "");
+	bytes_free(&b);
+}
+END_TEST
+
+/* Each type has a name of its own, for the texts of garbage, and each is among
+   those above. */
+START_TEST(each_type_has_a_name_and_a_test)
+{
+	bool seen[FRAME_TYPES] = { false };
+	struct bytes b = { 0 };
+	unsigned k, j;
+
+	for (k = 0; k < N_FRAMES; k++) {
+		OK(put_frame(&b, k));
+		seen[next_of(&b).type] = true;
+		bytes_take(&b, b.n);
+	}
+	for (k = 1; k < FRAME_TYPES; k++) {
+		ck_assert_msg(seen[k], "type %u is not tested", k);
+		ck_assert_ptr_nonnull(evc__frame_name(k));
+		for (j = 0; j < k; j++)
+			ck_assert_str_ne(evc__frame_name(k),
+					 evc__frame_name(j));
+	}
+	ck_assert_str_eq(evc__frame_name(FRAME_LEFT), "left");
+	ck_assert_str_eq(evc__frame_name(FRAME_UNTIL), "until");
+	ck_assert_str_eq(evc__frame_name(FRAME_TYPES), evc__frame_name(0));
 	bytes_free(&b);
 }
 END_TEST
@@ -565,7 +631,8 @@ START_TEST(bytes_come_out_in_the_order_they_went_in)
 END_TEST
 
 API_MAIN("frames", each_comes_out_as_it_went_in, a_task_says_the_same,
-	 a_result_says_the_same, the_beginning_of_one_is_waited_for,
+	 a_result_says_the_same, a_note_says_the_same,
+	 each_type_has_a_name_and_a_test, the_beginning_of_one_is_waited_for,
 	 one_that_is_cut_or_goes_on_is_refused, heads_that_are_none,
 	 huge_lengths_are_refused_at_once, a_program_has_so_many_functions,
 	 what_would_be_too_long_is_not_written,

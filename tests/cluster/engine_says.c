@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What an engine says of itself: why functions wait, and that nothing comes any
+ * more; and what it may ask: how many there are.
+ */
+#include "../support/hand_engine.h"
+
+#include <math.h>
+
+static evc_coord *c;
+static evc_cluster *cl;
+
+static void
+begin(double worker_wait)
+{
+	evc_cluster_config k = { HAND_CONFIG, .worker_wait = worker_wait };
+
+	c = new_coord(NULL);
+	cl = open_with(c, "hand://2", &k);
+}
+
+static void
+end(void)
+{
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+
+static void
+raises(const char *why)
+{
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	HAS(evc_last_error(), why);
+}
+
+START_TEST(its_trouble_is_why_there_is_no_worker)
+{
+	evc_remote *r;
+	char text[1000];
+
+	begin(0.05);
+	hand.sink->trouble(hand.core, "the namespace jobs is in use by ada");
+	evc_cluster_report(cl, text, sizeof(text));
+	HAS(text, "the namespace jobs is in use by ada\n");
+	evc_report(c, text, sizeof(text));
+	HAS(text, "in use by ada");
+	r = schedule(cl, "f");
+	raises("no worker for 0.05 s: the namespace jobs is in use by ada");
+	ck_assert_ptr_null(strstr(evc_last_error(), "the last"));
+	evc_remote_free(r);
+	/* with the last words of a worker that was there */
+	hand_up(0);
+	hand.sink->gone(hand.core, 0, "it was too hot", false);
+	r = schedule(cl, "f");
+	raises("in use by ada; the last: it was too hot");
+	evc_remote_free(r);
+	/* it is over */
+	hand.sink->trouble(hand.core, "");
+	hand_up(0);
+	hand.sink->gone(hand.core, 0, "it was too hot", false);
+	r = schedule(cl, "f");
+	raises("no worker for 0.05 s; the last: it was too hot");
+	evc_remote_free(r);
+	evc_cluster_report(cl, text, sizeof(text));
+	ck_assert_ptr_null(strstr(text, "in use"));
+	end();
+}
+END_TEST
+
+START_TEST(its_trouble_is_why_one_worker_is_not_there)
+{
+	evc_schedule_opts o = { .worker = "worker 1" };
+
+	begin(0.05);
+	hand_up(0);
+	hand.sink->trouble(hand.core, "no answer from the server");
+	OK(evc_schedule(cl, "f", NULL, NULL, &o, NULL));
+	raises("worker 1 was not there for 0.05 s: no answer from the server");
+	end();
+}
+END_TEST
+
+START_TEST(what_is_down_stays_down)
+{
+	evc_remote *r;
+
+	begin(0);
+	hand_up(0);
+	r = schedule(cl, "f");
+	hand.sink->down(hand.core, "somebody else has taken the namespace");
+	raises("somebody else has taken the namespace");
+	ck_assert_int_eq(evc_remote_fetch(r, T_LIMIT, NULL), EVC_CANCELLED);
+	evc_remote_free(r);
+	/* whoever comes up late */
+	hand_up(1);
+	ck_assert_int_eq(evc_schedule(cl, "f", NULL, NULL, NULL, NULL),
+			 EVC_UNAVAILABLE);
+	raises("somebody else has taken the namespace");
+	end();
+}
+END_TEST
+
+START_TEST(it_is_down_without_a_word)
+{
+	begin(0);
+	hand.sink->down(hand.core, "");
+	raises("down");
+	hand_up(0);
+	raises("down");
+	hand.sink->down(hand.core, NULL);
+	raises("down");
+	end();
+}
+END_TEST
+
+static void
+counts_are(unsigned queued, unsigned running, unsigned done)
+{
+	uint64_t q = 99, r = 99, d = 99;
+
+	hand.sink->counts(hand.core, &q, &r, &d);
+	ck_assert_uint_eq(q, queued);
+	ck_assert_uint_eq(r, running);
+	ck_assert_uint_eq(d, done);
+}
+
+START_TEST(it_may_ask_how_many_there_are)
+{
+	evc_remote *r[4];
+	evc_engine_task t[2];
+	int i;
+
+	begin(0);
+	counts_are(0, 0, 0);
+	for (i = 0; i < 3; i++)
+		r[i] = schedule(cl, "f");
+	OK(evc_schedule_pack(cl, "f", NULL, &r[3], "[r]", r[2]));
+	counts_are(4, 0, 0);
+	hand_up(0);
+	ck_assert_uint_eq(hand_take(0, t, 2), 2);
+	counts_are(2, 2, 0);
+	hand_finish(0, &t[0], 0, NULL);
+	counts_are(2, 1, 1);
+	hand_give_back(0, &t[1]);
+	counts_are(3, 0, 1);
+	/* however they have ended */
+	OK(evc_remote_cancel(r[1]));
+	counts_are(2, 0, 2);
+	ck_assert_uint_eq(hand_take(0, t, 1), 1);
+	hand_finish(0, t, EVC_DATA_LOSS, NULL);
+	counts_are(0, 0, 4);
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_DATA_LOSS);
+	for (i = 0; i < 4; i++)
+		evc_remote_free(r[i]);
+	end();
+}
+END_TEST
+
+API_MAIN("engine_says", its_trouble_is_why_there_is_no_worker,
+	 its_trouble_is_why_one_worker_is_not_there, what_is_down_stays_down,
+	 it_is_down_without_a_word, it_may_ask_how_many_there_are)
