@@ -40,7 +40,8 @@ AC_DEFUN([EVC_LINKS_SHARED], [
 
 dnl EVC_PROBE_LIB_LDFLAGS: sets EVC_LIB_LDFLAGS, how libevcoord is linked: the
 dnl symbol version script, or a libtool export filter where the linker knows none;
-dnl no undefined symbols.  EVC_CLUSTER_LDFLAGS: the same for libevcoord-cluster.
+dnl no undefined symbols.  EVC_CLUSTER_LDFLAGS, EVC_REDIS_LDFLAGS: the
+dnl same for libevcoord-cluster and libevcoord-redis.
 AC_DEFUN([EVC_PROBE_LIB_LDFLAGS], [
 	AS_ECHO(["EVC_PROBE_1 { global: evc_@<:@a-z@:>@*; local: *; };"]) >conftest.map
 	EVC_LINKS_SHARED([a version script], [-Wl,--version-script,conftest.map],
@@ -51,4 +52,6 @@ AC_DEFUN([EVC_PROBE_LIB_LDFLAGS], [
 		[AS_VAR_APPEND([EVC_LIB_LDFLAGS], [" -Wl,-z,defs"])])
 	EVC_CLUSTER_LDFLAGS=`AS_ECHO(["$EVC_LIB_LDFLAGS"]) |
 		$SED 's/libevcoord@<:@.@:>@map/libevcoord-cluster.map/'`
+	EVC_REDIS_LDFLAGS=`AS_ECHO(["$EVC_LIB_LDFLAGS"]) |
+		$SED 's/libevcoord@<:@.@:>@map/libevcoord-redis.map/'`
 ])

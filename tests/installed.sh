@@ -134,6 +134,44 @@ END
 	fi
 fi
 
+# The library of the engine "redis", likewise.
+if [ -e "$libdir/pkgconfig/evcoord-redis.pc" ]; then
+	[ "$($pc --modversion evcoord-redis)" = "$version" ] ||
+		die "evcoord-redis.pc does not say version $version"
+	cat >"$tmp/use.c" <<'END'
+#include <evcoord.h>
+#include <evcoord/redis.h>
+#include <stdio.h>
+
+int
+main(void)
+{
+	const evc_engine_ops *redis = evc_redis_engine("redis");
+
+	if (redis == NULL || redis->abi != EVC_ENGINE_ABI ||
+	    evc_redis_engine("threads") != NULL)
+		return 1;
+	puts(evc_version());
+	return 0;
+}
+END
+	if [ -e "$libdir/libevcoord-redis.so" ]; then
+		# shellcheck disable=SC2046
+		builds "redis engine's shared" \
+			$($pc --cflags --libs evcoord-redis) \
+			"-Wl,-rpath,$libdir"
+	fi
+	if [ -e "$libdir/libevcoord-redis.a" ]; then
+		# shellcheck disable=SC2046
+		builds "redis engine's static" $($pc --cflags evcoord-redis) \
+			"$libdir/libevcoord-redis.a" \
+			"$libdir/libevcoord-cluster.a" "$libdir/libevcoord.a" \
+			$($pc --static --libs-only-l evcoord-redis | sed \
+				's/-levcoord-redis//; s/-levcoord-cluster//; s/-levcoord//') \
+			$($pc --static --libs-only-other evcoord-redis)
+	fi
+fi
+
 names=$(sed -n 's/^evc_\([a-z_]*\)(.*/evc_\1/p; s/^EVC_API.*[ *]\(evc_[a-z_]*\)(.*/\1/p' \
 	"$includedir"/evcoord/*.h)
 [ -n "$names" ] || die "no function was found in $includedir/evcoord"

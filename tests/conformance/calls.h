@@ -98,19 +98,33 @@ take_number(evc_remote *r)
 	return n;
 }
 
+struct asked {
+	const char *name;
+	evc_value v;
+};
+
+static inline evc_status
+get_aside(void *arg)
+{
+	struct asked *a = arg;
+
+	return evc_variable_get(on.cl, a->name, &a->v);
+}
+
 /* A variable that is a number; one that is not there is 0. */
 static MAYBE_UNUSED double
 variable(const char *name)
 {
-	evc_value v = { NULL, 0 };
-	evc_status st = evc_variable_get(on.cl, name, &v);
+	struct asked a = { name, { NULL, 0 } };
+	evc_status st = aside(get_aside, &a);
 	double d = 0;
 
 	if (st == 0)
-		OK(evc_unpack(&v, "d", &d));
+		OK(evc_unpack(&a.v, "d", &d));
 	else
-		IS(st, -EVC_NOT_FOUND);
-	evc_value_free(&v);
+		ck_assert_msg(st == -EVC_NOT_FOUND, "variable %s: %d, %s",
+			      name, st, evc_last_error());
+	evc_value_free(&a.v);
 	return d;
 }
 
@@ -145,28 +159,40 @@ are_in(const char *name, int n)
 	return variable(var) >= n;
 }
 
+static inline evc_status
+add_aside(void *arg)
+{
+	return evc_variable_add(on.cl, arg, 1, NULL);
+}
+
 static MAYBE_UNUSED void
 let_go(const char *name)
 {
 	char var[64];
 
 	snprintf(var, sizeof(var), "%s.open", name);
-	OK(evc_variable_add(on.cl, var, 1, NULL));
+	OK(aside(add_aside, var));
 }
 
 /* ---- workers that die ---- */
+
+/* The process that is named there, maybe with its machine; 0: none. */
+static MAYBE_UNUSED pid_t
+pid_where(const evc_cluster_worker_info *w)
+{
+	const char *p = strstr(w->where, "pid ");
+	int pid = 0;
+
+	return p != NULL && sscanf(p, "pid %d", &pid) == 1 ? (pid_t)pid : 0;
+}
 
 /* The process of a worker; 0: it has none at the moment. */
 static MAYBE_UNUSED pid_t
 pid_of(unsigned index)
 {
 	evc_cluster_worker_info w = worker(index);
-	int pid = 0;
 
-	if (w.state != EVC_WORKER_UP ||
-	    sscanf(w.where, "pid %d", &pid) != 1)
-		return 0;
-	return (pid_t)pid;
+	return w.state == EVC_WORKER_UP ? pid_where(&w) : 0;
 }
 
 static MAYBE_UNUSED pid_t

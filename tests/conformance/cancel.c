@@ -238,7 +238,7 @@ START_TEST(a_cluster_is_closed_and_another_opened)
 
 	begin(_i, 1);
 	for (i = 0; i < 5; i++) {
-		OK(open_another(address(), NULL, &other));
+		OK(open_another(address_of_another(), NULL, &other));
 		OK(evc_schedule_pack(other, "add", NULL, &r, "[ii]", i, 1));
 		if (i % 2 == 0)
 			IS(number_of(r), i + 1);

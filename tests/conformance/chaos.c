@@ -75,7 +75,7 @@ struct villain {
 	int killed, frozen;
 };
 
-/* Is it a child of ours still?  Its number may be somebody else's by now. */
+/* Is it a worker of ours still?  Its number may be somebody else's by now. */
 static bool
 is_ours(pid_t pid)
 {
@@ -91,7 +91,7 @@ is_ours(pid_t pid)
 	p = fgets(text, sizeof(text), f) != NULL ? strrchr(text, ')') : NULL;
 	fclose(f);
 	return p != NULL && sscanf(p + 2, "%*c %d", &parent) == 1 &&
-	       parent == (int)getpid();
+	       parent == (int)parent_of_workers();
 }
 
 static void *
@@ -99,7 +99,7 @@ do_harm(void *arg)
 {
 	struct villain *v = arg;
 	evc_cluster_worker_info w;
-	int pid, thaw = 0;
+	pid_t pid, thaw = 0;
 
 	while (!atomic_load(&v->over)) {
 		t_sleep(0.15 + 0.05 * (rand_r(&v->seed) % 1000) / 1000);
@@ -108,8 +108,10 @@ do_harm(void *arg)
 		thaw = 0;
 		if (evc_cluster_worker_get(on.cl,
 					   (unsigned)rand_r(&v->seed) % WORKERS,
-					   &w) != 0 ||
-		    sscanf(w.where, "pid %d", &pid) != 1 || !is_ours(pid))
+					   &w) != 0)
+			continue;
+		pid = pid_where(&w);
+		if (pid == 0 || !is_ours(pid))
 			continue;
 		switch (rand_r(&v->seed) % 6) {
 		case 0: /* for good: its lease ends it */

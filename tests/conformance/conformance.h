@@ -9,7 +9,7 @@
 #ifndef TESTS_CONFORMANCE_H
 #define TESTS_CONFORMANCE_H
 
-#include "../support/api_util.h"
+#include "redis.h"
 
 #include <ev.h>
 #include <evcoord/cluster.h>
@@ -23,12 +23,15 @@ enum {
 	CALLS = 1 << 0,     /* evc_schedule_call */
 	DIES = 1 << 1,      /* a worker can be killed, and comes back */
 	DEADLINES = 1 << 2, /* ends a function that takes too long */
-	STORE = 1 << 3      /* keeps the variables itself, apart from the
+	STORE = 1 << 3,     /* keeps the variables itself, apart from the
 			       coordinator, and so can fail itself */
+	FINDS = 1 << 4      /* its workers are not its own: they come and go by
+			       themselves, on nodes that the test starts */
 };
 
 struct engine {
-	const char *name, *uri; /* in front of the number of workers */
+	const char *name, *uri; /* in front of the number of workers; with FINDS
+				   redis.h knows it */
 	unsigned can;
 	const char *barren;     /* an address where no worker ever comes up */
 };
@@ -37,6 +40,7 @@ static const struct engine engines[] = {
 	{ "threads", "threads://", CALLS, NULL },
 	{ "processes", "processes://", DIES | DEADLINES,
 	  "processes://2?program=/bin/false" },
+	{ "redis", NULL, DIES | DEADLINES | STORE | FINDS, NULL },
 };
 
 enum { N_ENGINES = sizeof(engines) / sizeof(engines[0]) };
@@ -49,13 +53,12 @@ static const struct {
 	{ CALLS, "its workers do not share the program's memory" },
 	{ DIES, "a thread does not die alone" },
 	{ DEADLINES, "a thread cannot be ended" },
-	{ STORE, "needs the engine of variables of its own" },
 };
 
 /* ---- rows ---- */
 
 struct row {
-	const TTest *test; /* NULL: no engine here has what it needs */
+	const TTest *test;
 	const char *name;
 	unsigned needs;
 	bool tight;        /* R17: as well with a queue of 2 and 5 workers */
@@ -64,12 +67,10 @@ struct row {
 #define ROW(t) { .test = (t), .name = #t }
 #define ROW_ON(what, t) { .test = (t), .name = #t, .needs = (what) }
 #define ROW_TIGHT(t) { .test = (t), .name = #t, .tight = true }
-/* One that no engine can run yet. */
-#define ROW_LATER(what, t) { .name = #t, .needs = (what) }
 
 static const evc_function *table;
 static unsigned n_table;
-static const evc_worker_opts *worker_opts;
+static const evc_worker_opts *worker_opts MAYBE_UNUSED;
 static int row_seconds MAYBE_UNUSED; /* that each row may take; 0: as usual */
 
 /* ---- the test that runs ---- */
@@ -82,6 +83,7 @@ static struct {
 	evc_cluster *cl;
 	struct ev_loop *loop; /* of the test's thread, or NULL */
 	int threads, fds;
+	char address[200]; /* with FINDS */
 } on;
 
 static MAYBE_UNUSED bool
@@ -93,10 +95,23 @@ can(unsigned what)
 static MAYBE_UNUSED void
 no_child_is_left(void)
 {
+	const char *forks = getenv("CK_FORK");
+	pid_t some[8];
+
+	if (redis_children() > 0 && forks != NULL &&
+	    strcmp(forks, "no") == 0) {
+		/* Dead or not. */
+		ck_assert_uint_eq(children_of(getpid(), some, 8),
+				  (unsigned)redis_children());
+		return;
+	}
 	errno = 0;
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	ck_assert_int_eq(errno, ECHILD);
 }
+
+/* What the fixture does last, before it counts. */
+static void (*also_at_end)(void) MAYBE_UNUSED;
 
 /* Fixture: what there is before the test ... */
 static MAYBE_UNUSED void
@@ -130,9 +145,30 @@ end_and_count(void)
 	if (on.loop != NULL)
 		ev_loop_destroy(on.loop);
 	on.loop = NULL;
+	redis_test_ends();
+	if (also_at_end != NULL)
+		also_at_end();
 	ck_assert_int_eq(t_settle_threads(on.threads), on.threads);
 	ck_assert_int_eq(t_settle_fds(on.fds), on.fds);
 	no_child_is_left();
+}
+
+/* Until a node that was started for it has said what there is. */
+static MAYBE_UNUSED void
+await_workers(evc_cluster *cl)
+{
+	double until = t_now() + T_LIMIT;
+	evc_cluster_info i;
+
+	for (;;) {
+		OK(evc_cluster_get(cl, &i));
+		if (i.n_workers >= on.n_workers)
+			return;
+		ck_assert_msg(t_now() < until, "no node has come");
+		if (on.loop != NULL)
+			ev_run(on.loop, EVRUN_NOWAIT);
+		t_sleep(0.001);
+	}
 }
 
 /* At an address of this engine, and not closed by the fixture. */
@@ -141,6 +177,7 @@ open_another(const char *uri, const evc_cluster_config *config,
 	     evc_cluster **ret)
 {
 	evc_cluster_config cfg = { 0 };
+	evc_status st;
 
 	if (config != NULL)
 		cfg = *config;
@@ -150,16 +187,67 @@ open_another(const char *uri, const evc_cluster_config *config,
 	}
 	if (on.tight && cfg.max_queued == 0)
 		cfg.max_queued = 2;
-	return evc_cluster_open(on.c, uri, &cfg, ret);
+	st = evc_cluster_open(on.c, uri, &cfg, ret);
+	if (st == 0 && can(FINDS) && redis_needs_node(uri, on.n_workers))
+		await_workers(*ret);
+	return st;
 }
 
+/* The one of this test. */
 static MAYBE_UNUSED const char *
 address(void)
 {
-	static char uri[64];
+	if (!can(FINDS))
+		snprintf(on.address, sizeof(on.address), "%s%u",
+			 on.engine->uri, on.n_workers);
+	else if (on.address[0] == '\0')
+		redis_another("", on.address, sizeof(on.address));
+	return on.address;
+}
 
-	snprintf(uri, sizeof(uri), "%s%u", on.engine->uri, on.n_workers);
+/* One for a cluster beside it: here only who finds its workers has to tell them
+   apart. */
+static MAYBE_UNUSED const char *
+address_of_another(void)
+{
+	static char uri[200];
+
+	if (!can(FINDS))
+		return address();
+	redis_another("", uri, sizeof(uri));
 	return uri;
+}
+
+/* One that is not the same to anybody. */
+static MAYBE_UNUSED const char *
+address_elsewhere(void)
+{
+	static char uri[200];
+
+	if (can(FINDS))
+		return address_of_another();
+	snprintf(uri, sizeof(uri), "%s%u", on.engine->uri, on.n_workers + 1);
+	return uri;
+}
+
+/* One where no worker ever comes up. */
+static MAYBE_UNUSED const char *
+address_of_none(void)
+{
+	const char *uri = on.engine->barren;
+
+	if (uri == NULL) {
+		uri = address_of_another();
+		redis_note(uri, 0);
+	}
+	return uri;
+}
+
+/* Whose children its workers are. */
+static MAYBE_UNUSED pid_t
+parent_of_workers(void)
+{
+	return can(FINDS) ? redis_node(0) : getpid();
 }
 
 /* i is the _i of the test: which engine, and whether R17 is meant. */
@@ -196,6 +284,44 @@ begin_on_loop(int i, unsigned n_workers, const evc_cluster_config *config)
 	return begin_with(i, n_workers, config);
 }
 
+/* What waits for an answer, and so is not for the loop's own thread: on another
+   one, while this one turns the loop.  It only looks and says what it saw. */
+struct aside {
+	evc_status (*fn)(void *arg);
+	void *arg;
+	evc_status st;
+	atomic_int over;
+};
+
+static inline void *
+run_aside(void *arg)
+{
+	struct aside *a = arg;
+
+	a->st = a->fn(a->arg);
+	atomic_store(&a->over, 1);
+	return NULL;
+}
+
+static MAYBE_UNUSED evc_status
+aside(evc_status (*fn)(void *arg), void *arg)
+{
+	struct aside a = { .fn = fn, .arg = arg };
+	double until = t_now() + T_LIMIT;
+	pthread_t t;
+
+	if (on.loop == NULL || !can(STORE))
+		return fn(arg);
+	OK(pthread_create(&t, NULL, run_aside, &a));
+	while (!atomic_load(&a.over)) {
+		ck_assert_msg(t_now() < until, "it waits for ever");
+		ev_run(on.loop, EVRUN_NOWAIT);
+		t_sleep(0.0005);
+	}
+	OK(pthread_join(t, NULL));
+	return a.st;
+}
+
 /* Wait by turning it. */
 #define TURN_UNTIL(cond) \
 	UNTIL((ev_run(on.loop, EVRUN_NOWAIT), (cond)))
@@ -209,20 +335,50 @@ say_skip(const char *row, const struct engine *e, unsigned missing)
 
 	for (i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++)
 		if (lacks[i].what & missing) {
-			printf("SKIP %s %s: %s\n", row,
-			       e != NULL ? e->name : "everywhere",
+			printf("SKIP %s %s: %s\n", row, e->name,
 			       lacks[i].reason);
 			fflush(stdout);
 			return;
 		}
 }
 
+/* Which engine alone: of programs that are about one; NULL: all. */
+static const char *only_engine;
+
+/* By hand, EVC_ROW=NAME: those with this in their names alone. */
+static MAYBE_UNUSED void
+add_rows(TCase *tc, const struct row *rows, size_t n, int e, bool is_there)
+{
+	const char *row = getenv("EVC_ROW");
+	unsigned missing;
+	size_t r;
+
+	for (r = 0; r < n; r++) {
+		if (row != NULL && strstr(rows[r].name, row) == NULL)
+			continue;
+		missing = rows[r].needs & ~engines[e].can;
+		if (!is_there) {
+			printf("SKIP %s %s: no server on this machine\n",
+			       rows[r].name, engines[e].name);
+			fflush(stdout);
+		} else if (missing != 0) {
+			say_skip(rows[r].name, &engines[e], missing);
+		} else {
+			tcase_add_loop_test(tc, rows[r].test, e, e + 1);
+			if (rows[r].tight)
+				tcase_add_loop_test(tc, rows[r].test,
+						    e + N_ENGINES,
+						    e + N_ENGINES + 1);
+		}
+	}
+}
+
 static MAYBE_UNUSED int
 run_rows(const char *area, const struct row *rows, size_t n)
 {
 	Suite *s = suite_create(area);
+	bool is_there;
 	TCase *tc;
-	size_t r;
 	int e;
 
 	/* Workers that do not know that they are would run all this again, and
@@ -233,29 +389,19 @@ run_rows(const char *area, const struct row *rows, size_t n)
 	}
 	setenv("EVC_CONFORMANCE_RUNS", "1", 1);
 	for (e = 0; e < N_ENGINES; e++) {
+		if (only_engine != NULL &&
+		    strcmp(only_engine, engines[e].name) != 0)
+			continue;
 		tc = tcase_create(engines[e].name);
 		tcase_add_checked_fixture(tc, count_before, end_and_count);
 		if (row_seconds > 0)
 			tcase_set_timeout(tc, row_seconds);
-		for (r = 0; r < n; r++) {
-			if (rows[r].test == NULL)
-				continue;
-			if (rows[r].needs & ~engines[e].can) {
-				say_skip(rows[r].name, &engines[e],
-					 rows[r].needs & ~engines[e].can);
-				continue;
-			}
-			tcase_add_loop_test(tc, rows[r].test, e, e + 1);
-			if (rows[r].tight)
-				tcase_add_loop_test(tc, rows[r].test,
-						    e + N_ENGINES,
-						    e + N_ENGINES + 1);
-		}
+		if (engines[e].can & FINDS)
+			tcase_add_unchecked_fixture(tc, redis_begin, redis_end);
+		is_there = !(engines[e].can & FINDS) || redis_is_there();
+		add_rows(tc, rows, n, e, is_there);
 		suite_add_tcase(s, tc);
 	}
-	for (r = 0; r < n; r++)
-		if (rows[r].test == NULL)
-			say_skip(rows[r].name, NULL, rows[r].needs);
 	return run_suite(s);
 }
 
@@ -268,7 +414,8 @@ from_environment(const char *name, int otherwise)
 	return text != NULL && atoi(text) > 0 ? atoi(text) : otherwise;
 }
 
-/* A worker's program is this one: it knows the functions, and no rows. */
+/* The program of workers and nodes is this one: there it knows the functions, and
+   no rows. */
 #define CONFORMANCE_MAIN_WITH(area, functions, opts, ...) \
 	int main(void) \
 	{ \
@@ -281,6 +428,8 @@ from_environment(const char *name, int otherwise)
 					       0 ? \
 				       EXIT_SUCCESS : \
 				       EXIT_FAILURE; \
+		if (node_is()) \
+			return node_main(table, n_table, worker_opts); \
 		return run_rows((area), rows_, \
 				sizeof(rows_) / sizeof(rows_[0])); \
 	}

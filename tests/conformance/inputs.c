@@ -283,7 +283,7 @@ START_TEST(of_another_cluster_or_nobody)
 	evc_value v, got;
 
 	begin(_i, 2);
-	OK(open_another(address(), NULL, &other));
+	OK(open_another(address_of_another(), NULL, &other));
 	OK(evc_schedule_pack(other, "add", NULL, &a, "[ii]", 1, 2));
 	v = PACKED("[ri]", a, 1);
 	REFUSED(EVC_INVALID_ARGUMENT,

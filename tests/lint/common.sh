@@ -65,6 +65,8 @@ headers_of() {
 		case $header in
 		*/cluster.h|*/engine.h|*/value.h|*/worker.h)
 			of=libevcoord-cluster ;;
+		*/redis.h)
+			of=libevcoord-redis ;;
 		*)
 			of=libevcoord ;;
 		esac

@@ -5,7 +5,8 @@
 # with EVC_API, each with a symbol version; never an evc__ name.  And every
 # function that a public header declares is marked EVC_API.
 . "$(dirname "$0")/common.sh"
-need include/evcoord.h src/libevcoord.map src/libevcoord-cluster.map
+need include/evcoord.h src/libevcoord.map src/libevcoord-cluster.map \
+	src/libevcoord-redis.map
 
 # exports LIBRARY VERSION: what it exports is what its headers declare.
 exports() {
@@ -38,6 +39,8 @@ exports() {
 exports libevcoord EVCOORD
 [ ! -e "$build/src/.libs/libevcoord-cluster.so" ] ||
 	exports libevcoord-cluster EVCOORD_CLUSTER
+[ ! -e "$build/src/.libs/libevcoord-redis.so" ] ||
+	exports libevcoord-redis EVCOORD_REDIS
 
 # A declaration begins in the first column, so a name with a parenthesis there,
 # or on a line whose return type stands alone before it, is one.

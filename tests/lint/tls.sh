@@ -26,5 +26,6 @@ looks() {
 [ -e "$build/src/.libs/libevcoord.so" ] || skip "no shared library was built"
 looks libevcoord
 [ ! -e "$build/src/.libs/libevcoord-cluster.so" ] || looks libevcoord-cluster
+[ ! -e "$build/src/.libs/libevcoord-redis.so" ] || looks libevcoord-redis
 
 verdict

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How lives end that do not end by themselves.
+ *
+ *     fence    asked of Redis, which takes the lease away and leaves a mark
+ *     fenced   it has: when the lease that was left is over is known
+ *     marked   all that was said before the mark is read and counts; what comes
+ *              behind it does not
+ *     over     its workers are proven to be dead, or the lease is over
+ *
+ * One that was perhaps fenced before, with an answer that was lost, had
+ * perhaps a lease then that the second answer does not know of: it is given a
+ * whole one.
+ */
+#include "redis/engine.h"
+
+#include <inttypes.h>
+
+/* ---- ids ---- */
+
+static bool
+id_parts(const char *id, uint64_t *ret_ms, uint64_t *ret_n)
+{
+	char *end;
+
+	*ret_ms = strtoull(id, &end, 10);
+	*ret_n = *end == '-' ? strtoull(end + 1, &end, 10) : 0;
+	return *end == '\0';
+}
+
+bool
+evc__id_is_upto(const char *a, const char *b)
+{
+	uint64_t a_ms, a_n, b_ms, b_n;
+
+	return id_parts(a, &a_ms, &a_n) && id_parts(b, &b_ms, &b_n) &&
+	       (a_ms < b_ms || (a_ms == b_ms && a_n <= b_n));
+}
+
+/* ---- the end ---- */
+
+void
+evc__lives_look(struct life *l)
+{
+	bool over = l->gone_ns != 0 && sync_mono() >= l->gone_ns;
+
+	/* Nobody can leave a mark there. */
+	if (!l->marked && over && !l->fenced)
+		evc__lives_marked(l);
+	else if (l->marked && (over || evc__lives_is_dead(l)))
+		evc__lives_over(l, l->why);
+}
+
+void
+evc__lives_marked(struct life *l)
+{
+	struct redis_engine *e = l->e;
+	char text[REDIS_WHY_ROOM + NODE_NAME_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+	unsigned i;
+
+	if (l->marked)
+		return;
+	evc__redis_tell(e);
+	l->marked = true;
+	evc__text_fmt(&t, "node %s: %s", l->name, l->why);
+	for (i = 0; i < l->n_slots; i++)
+		if (l->slots[i] != NULL)
+			evc__place_fenced(l->slots[i], text);
+	/* Its lease is over, or will be: they would end by themselves. */
+	evc__lives_kill(l);
+	evc__lives_look(l);
+	evc__redis_restart_go_on(e);
+}
+
+/* ---- asked of Redis ---- */
+
+static void
+fenced(struct life *l, uint64_t lease_ns, const char *mark)
+{
+	struct redis_engine *e = l->e;
+
+	l->fenced = true;
+	if (l->fence_again || e->server_anew)
+		lease_ns = e->lease_ns;
+	l->gone_ns = redis_over_ns(lease_ns);
+	evc__redis_due(e, l->gone_ns);
+	evc__copy(l->mark, sizeof l->mark, mark);
+	if (mark[0] == '\0' ||
+	    (list_empty(&e->held) && e->waits == NULL &&
+	     evc__id_is_upto(mark, e->last)))
+		evc__lives_marked(l);
+	else if (e->phase == PHASE_RESTART)
+		evc__redis_restart_go_on(e);
+}
+
+static void
+on_fence(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct fence_wait *w = arg;
+	struct life *l = w->life;
+	const char *word = evc__reply_word(r), *mark;
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+	int64_t left;
+	size_t n;
+
+	(void)cl;
+	sync_free(w);
+	if (l == NULL)
+		return;
+	l->fence = NULL;
+	if (r != NULL && word != NULL && strcmp(word, "ok") == 0 &&
+	    evc__reply_number(r, 1, &left) &&
+	    (mark = evc__reply_bytes(r, 2, &n)) != NULL) {
+		fenced(l, left > 0 ? (uint64_t)left * 1000000 : 0, mark);
+		return;
+	}
+	l->fence_again = true;
+	if (r == NULL)
+		return;
+	if (word != NULL && strcmp(word, "gen") == 0) {
+		/* There is nothing any more that it could leave a mark in. */
+		struct redis_engine *e = l->e;
+
+		fenced(l, e->lease_ns, "");
+		if (e->phase == PHASE_LIVE)
+			evc__redis_lock_again(e);
+		return;
+	}
+	evc__reply_why(r, &t);
+	evc__redis_trouble(l->e, "node %s cannot be fenced: %s", l->name, why);
+	/* Either its lease cannot be renewed any more, or ours cannot either,
+	   and then it ends for that. */
+	if (l->gone_ns == 0) {
+		l->gone_ns = redis_over_ns(l->e->lease_ns * 5 / 2);
+		evc__redis_due(l->e, l->gone_ns);
+	}
+}
+
+static void
+ask(struct life *l)
+{
+	struct redis_engine *e = l->e;
+	struct redis_args a = { 0 };
+	struct fence_wait *w;
+
+	if (!e->up || l->fenced || l->fence != NULL ||
+	    (e->phase != PHASE_LIVE && e->phase != PHASE_RESTART))
+		return;
+	w = sync_alloc(1, sizeof *w);
+	if (w == NULL)
+		return; /* then at the next tick */
+	w->life = l;
+	evc__args_key(&a, &e->address, "gen");
+	evc__args_key(&a, &e->address, "lease:%s", l->name);
+	evc__redis_own_key(e, &a, "ev");
+	evc__args_text(&a, e->g_text);
+	evc__args_fmt(&a, "%s %" PRIu64, e->g_text, l->inc);
+	evc__args_text(&a, l->name);
+	evc__args_fmt(&a, "%" PRIu64, l->inc);
+	l->fence = w;
+	if (!evc__redis_script(e->client, SCRIPT_FENCE, 3, on_fence, w, &a)) {
+		l->fence = NULL;
+		sync_free(w);
+	}
+}
+
+void
+evc__lives_fence(struct life *l, const char *fmt, ...)
+{
+	struct text t = evc__text_in(l->why, sizeof l->why);
+	va_list ap;
+
+	if (l->ending)
+		return;
+	l->ending = true;
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	evc_log(l->e->scope, EVC_LOG_WARNING, NULL,
+		"redis: node %s is fenced: %s", l->name, l->why);
+	ask(l);
+}
+
+void
+evc__redis_fence_all(struct redis_engine *e)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		if (l->ending && l->g == e->g)
+			ask(l);
+	}
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lives of nodes and of their workers.
+ *
+ * A worker of the cluster is a place: it is taken by a worker of a node, and
+ * free again for another one when the life of that node is over.
+ */
+#include "redis/engine.h"
+
+#include <inttypes.h>
+
+/* ---- which there are ---- */
+
+struct life *
+evc__lives_find(struct redis_engine *e, const char *name)
+{
+	struct list *n;
+
+	for (n = e->lives.next; n != &e->lives; n = n->next) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		if (strcmp(l->name, name) == 0)
+			return l;
+	}
+	return NULL;
+}
+
+bool
+evc__lives_is_former(const struct redis_engine *e, const char *name,
+		    uint64_t inc)
+{
+	const unsigned most = sizeof e->former / sizeof e->former[0];
+	unsigned i;
+
+	for (i = 0; i < most && i < e->n_former; i++)
+		if (e->former[i].inc >= inc &&
+		    strcmp(e->former[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static void
+remember(struct redis_engine *e, const struct life *l)
+{
+	const unsigned most = sizeof e->former / sizeof e->former[0];
+	unsigned i;
+
+	for (i = 0; i < most && i < e->n_former; i++)
+		if (strcmp(e->former[i].name, l->name) == 0) {
+			e->former[i].inc = l->inc;
+			return;
+		}
+	i = e->n_former++ % most;
+	evc__copy(e->former[i].name, sizeof e->former[i].name, l->name);
+	e->former[i].inc = l->inc;
+}
+
+/* ---- workers ---- */
+
+void
+evc__place_up(struct slot *s, uint32_t life, const struct frame_note *note)
+{
+	struct redis_engine *e = s->life->e;
+	char where[WHERE_ROOM];
+
+	s->up = true;
+	s->fenced = s->stuck = false;
+	s->lives = life;
+	s->first = s->n = 0;
+	s->window = 1;
+	s->average = 0;
+	s->rest_ns = 0;
+	evc__place_watch(s, note->number < INT_MAX ? (pid_t)note->number : 0);
+	evc__copy(where, sizeof where, note->text);
+	e->sink->up(e->core, s->index, NULL, where);
+	redis_feed_soon(e);
+}
+
+void
+evc__place_fenced(struct slot *s, const char *why)
+{
+	struct redis_engine *e = s->life->e;
+
+	if (!s->up || s->fenced)
+		return;
+	s->fenced = true;
+	e->sink->fenced(e->core, s->index, why);
+}
+
+/* Values of results that it may have left behind: nobody will ask for them. */
+static void
+drop_values(struct slot *s)
+{
+	struct redis_engine *e = s->life->e;
+	struct redis_args a = { 0 };
+	unsigned i;
+
+	if (s->n == 0 || !e->up || s->life->g != e->g)
+		return;
+	evc__args_text(&a, "UNLINK");
+	for (i = 0; i < s->n; i++)
+		evc__redis_value_key(e, &a, slot_given(s, i)->id);
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+}
+
+void
+evc__place_gone(struct slot *s, const char *why, bool ran)
+{
+	struct redis_engine *e = s->life->e;
+	unsigned i;
+
+	if (!s->up)
+		return;
+	drop_values(s);
+	for (i = 0; i < s->n; i++)
+		s->life->bytes -= slot_given(s, i)->size;
+	s->up = false;
+	s->n = 0;
+	evc__watched_stop(&s->process);
+	e->sink->gone(e->core, s->index, why, ran);
+	redis_feed_soon(e);
+}
+
+/* ---- a life ends ---- */
+
+static void
+free_slots(struct life *l)
+{
+	unsigned i;
+
+	for (i = 0; i < l->n_slots; i++)
+		if (l->slots[i] != NULL) {
+			l->e->slots[l->slots[i]->index] = NULL;
+			evc__watched_stop(&l->slots[i]->process);
+			sync_free(l->slots[i]);
+		}
+	sync_free(l->slots);
+}
+
+static void
+destroy(struct life *l)
+{
+	evc__lives_chunks_drop(l);
+	evc__lives_values_drop(l);
+	evc__watched_stop(&l->process);
+	free_slots(l);
+	bytes_free(&l->data.bytes);
+	bytes_free(&l->control.bytes);
+	list_remove(&l->link);
+	sync_free(l);
+}
+
+/* Its stream, and what it was answered last: what it may still ask for is
+   refused, without its lease. */
+static void
+drop_keys(struct life *l)
+{
+	struct redis_engine *e = l->e;
+	struct redis_args a = { 0 }, seqs = { 0 };
+	unsigned i;
+
+	if (!e->up || l->g != e->g)
+		return;
+	evc__args_text(&a, "UNLINK");
+	evc__redis_to_key(l, &a);
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	evc__args_text(&seqs, "HDEL");
+	evc__redis_own_key(e, &seqs, "seqs");
+	evc__args_fmt(&seqs, "%s.%" PRIu64, l->name, l->inc);
+	for (i = 0; i < l->n_slots; i++)
+		evc__args_fmt(&seqs, "%s.%" PRIu64 ".%u", l->name, l->inc, i);
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &seqs);
+}
+
+void
+evc__lives_over(struct life *l, const char *why)
+{
+	struct redis_engine *e = l->e;
+	char text[REDIS_WHY_ROOM + NODE_NAME_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+	unsigned i;
+
+	evc__redis_tell(e);
+	evc__text_fmt(&t, "node %s: %s", l->name, why);
+	evc_log(e->scope, EVC_LOG_INFO, NULL, "redis: life %" PRIu64
+		" is over of %s", l->inc, text);
+	for (i = 0; i < l->n_slots; i++) {
+		struct slot *s = l->slots[i];
+
+		if (s == NULL)
+			continue;
+		if (s->up)
+			evc__place_gone(s, text, l->blames && s->n > 0);
+		else if (s->lives < 0)
+			e->sink->gone(e->core, s->index, text, false);
+	}
+	drop_keys(l);
+	remember(e, l);
+	if (e->hearing == l)
+		e->hearing = NULL;
+	if (e->waits != NULL && e->waits->life == l)
+		e->waits->life = NULL;
+	if (l->fence != NULL)
+		l->fence->life = NULL;
+	destroy(l);
+	evc__redis_restart_go_on(e);
+	evc__redis_look_at_end(e);
+}
+
+void
+evc__lives_free(struct redis_engine *e)
+{
+	while (!list_empty(&e->lives))
+		destroy(LIST_OF(e->lives.next, struct life, link));
+}
+
+/* ---- a life begins ---- */
+
+static evc_status
+make_slot(struct life *l, unsigned at)
+{
+	struct redis_engine *e = l->e;
+	struct slot *s;
+	unsigned i;
+
+	for (i = 0; i < e->n_slots && e->slots[i] != NULL; i++)
+		;
+	if (i == WORKERS_MOST)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "there are %d workers already, and more are "
+				  "too many",
+				  WORKERS_MOST);
+	s = sync_alloc(1, sizeof *s);
+	if (s == NULL ||
+	    (i == e->n_slots && !e->sink->workers(e->core, i + 1))) {
+		sync_free(s);
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "there is no memory for its workers");
+	}
+	s->life = l;
+	s->at = at;
+	s->index = i;
+	s->lives = -1;
+	s->process.pidfd = -1;
+	e->slots[i] = l->slots[at] = s;
+	if (i == e->n_slots)
+		e->n_slots++;
+	return 0;
+}
+
+static evc_status
+make_slots(struct life *l, uint64_t n)
+{
+	evc_status st = 0;
+	unsigned i;
+
+	if (n == 0 || n > WORKERS_MOST)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%" PRIu64 " workers, and 1 to %d can be", n,
+				  WORKERS_MOST);
+	l->slots = sync_alloc((size_t)n, sizeof(struct slot *));
+	if (l->slots == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "there is no memory for its workers");
+	l->n_slots = (unsigned)n;
+	for (i = 0; i < l->n_slots && st == 0; i++)
+		st = make_slot(l, i);
+	return st;
+}
+
+/* FRAME_NODE and FRAME_HELLO, and nothing else. */
+static evc_status
+read_registration(struct life *l, const unsigned char *p, size_t n)
+{
+	struct redis_engine *e = l->e;
+	struct frame node, hello;
+	struct frame_note note;
+	const char **names;
+	unsigned n_names;
+	evc_status st;
+
+	if (evc__frame_next(p, n, e->max_frame, &node) <= 0 ||
+	    node.type != FRAME_NODE ||
+	    evc__frame_next(p + node.whole, n - node.whole, e->max_frame,
+			    &hello) <= 0 ||
+	    hello.type != FRAME_HELLO || node.whole + hello.whole != n)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "a registration that is none");
+	st = evc__frame_get_note(&node, &note);
+	if (st == 0)
+		st = evc__frame_get_hello(&hello, &names, &n_names);
+	if (st < 0)
+		return st;
+	evc__lives_read_note(l, note.text);
+	st = make_slots(l, note.number);
+	if (st == 0)
+		e->sink->names(e->core, names, n_names);
+	sync_free(names);
+	return st;
+}
+
+static struct life *
+make(struct redis_engine *e, const char *name, uint64_t inc)
+{
+	struct life *l = sync_alloc(1, sizeof *l);
+
+	if (l == NULL)
+		return NULL;
+	l->e = e;
+	evc__copy(l->name, sizeof l->name, name);
+	l->inc = inc;
+	l->g = e->g;
+	l->serial = ++e->n_lives;
+	l->process.pidfd = -1;
+	list_init(&l->chunks);
+	list_append(&e->lives, &l->link);
+	return l;
+}
+
+void
+evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
+		const unsigned char *frames, size_t n)
+{
+	struct life *l = evc__lives_find(e, name);
+
+	if ((l != NULL && l->inc >= inc) || evc__lives_is_former(e, name, inc))
+		return;
+	if (l != NULL)
+		evc__lives_over(l, l->ending ? l->why : "it registered anew");
+	l = make(e, name, inc);
+	e->refresh_soon = 6;
+	if (l == NULL) {
+		/* Without a lease that is renewed by us it ends by itself. */
+		evc__redis_garbage(e, name, "no memory for it");
+		return;
+	}
+	if (read_registration(l, frames, n) < 0) {
+		evc__redis_garbage(e, name, evc_last_error());
+		evc__lives_fence(l, "it sent garbage: %s", evc_last_error());
+		return;
+	}
+	evc_log(e->scope, EVC_LOG_INFO, NULL,
+		"redis: node %s is there, with %u workers", name, l->n_slots);
+	if (e->left) {
+		l->left_told = true;
+		(void)evc__frame_put_bare(&l->control.bytes, FRAME_LEAVE);
+		redis_feed_soon(e);
+	}
+}

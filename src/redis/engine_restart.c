@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The generation is over: the server was restarted, and may have lost what came
+ * last, or the lock was lost to nobody.
+ *
+ * All lives are fenced, and what they have said until then is read, if it is
+ * there still: functions that have ended need not run again.  Then a greater
+ * generation is taken, in which nodes register anew.
+ */
+#include "redis/engine.h"
+
+static bool
+all_are_read(const struct redis_engine *e)
+{
+	const struct list *n;
+
+	for (n = e->lives.next; n != &e->lives; n = n->next)
+		if (!LIST_OF(n, struct life, link)->marked)
+			return false;
+	return true;
+}
+
+/* What the old generation has left, if it is there still. */
+static void
+clear_away(struct redis_engine *e)
+{
+	static const char *const names[] = { "opts", "ev", "seqs", "state",
+					     "runs" };
+	struct redis_args a = { 0 };
+	struct list *n, *tmp;
+	size_t i;
+
+	evc__args_text(&a, "UNLINK");
+	for (i = 0; i < sizeof names / sizeof names[0]; i++)
+		evc__redis_own_key(e, &a, names[i]);
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		evc__redis_to_key(l, &a);
+		evc__lives_chunks_drop(l);
+	}
+	while (e->values.n > 0) {
+		uint64_t id = evc__kept_oldest(&e->values);
+
+		evc__redis_value_key(e, &a, id);
+		evc__kept_drop(&e->values, id);
+		sync_sub(&e->notes.n_kept, 1);
+	}
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	sync_free(e->state);
+	e->state = NULL;
+}
+
+static void
+on_changes(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+
+	(void)cl;
+	e->counting = false;
+	if (r == NULL || r->type == REDIS_REPLY_ERROR)
+		return; /* again with the next step */
+	e->counted = true;
+	if (r->type == REDIS_REPLY_STRING && strcmp(r->str, "0") != 0)
+		e->variables_used = true;
+	evc__redis_restart_go_on(e);
+}
+
+/* Has anything become of the variables, since the lock was renewed last? */
+static void
+count_changes(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+
+	if (e->counting || e->counted || !e->up)
+		return;
+	evc__args_text(&a, "HGET");
+	evc__args_key(&a, &e->address, "count");
+	evc__args_text(&a, "changes");
+	e->counting = evc__redis_send(e->client, REDIS_SAY, on_changes, e, &a);
+}
+
+void
+evc__redis_restart_go_on(struct redis_engine *e)
+{
+	if (e->phase != PHASE_RESTART || !e->up || e->taking)
+		return;
+	count_changes(e);
+	if (!all_are_read(e)) {
+		evc__redis_read(e);
+		return;
+	}
+	if (!e->counted)
+		return;
+	if (e->server_anew && e->variables_used && !e->address.trust_aof) {
+		evc__redis_lose(e, false,
+				"the server at %s was restarted and may have "
+				"lost variables (the option trust-aof says "
+				"that it has not)",
+				e->where);
+		return;
+	}
+	clear_away(e);
+	evc__redis_questions_again(e, true);
+	evc__redis_take(e, e->g);
+}
+
+void
+evc__redis_restart(struct redis_engine *e, const char *why)
+{
+	struct list *n, *tmp;
+
+	e->phase = PHASE_RESTART;
+	e->counted = false;
+	evc__redis_trouble(e, "%s: workers of %s register anew", why,
+			   e->address.ns);
+	LIST_EACH(n, tmp, &e->lives)
+		evc__lives_fence(LIST_OF(n, struct life, link), "%s", why);
+	evc__redis_fence_all(e);
+	evc__redis_get_value(e);
+	evc__redis_restart_go_on(e);
+}

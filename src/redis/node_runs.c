@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the node's workers run, for people: the lines that node.h describes.
+ */
+#include "redis/node.h"
+
+#define LINE_ROOM 192
+
+static const char *
+state_of(const struct slot *s)
+{
+	if (s->state == SLOT_UP)
+		return s->has.n > 0 ? "runs" : "idle";
+	return s->state == SLOT_STARTING ? "starting" : "gone";
+}
+
+static void
+add_line(struct text *t, const struct slot *s)
+{
+	const struct work *w = s->has.first;
+	const char *p = w != NULL ? w->task.function : NULL;
+
+	evc__text_fmt(t, "%u %ld %s ", s->index, s->pid, state_of(s));
+	/* One word, whatever it is. */
+	for (; p != NULL && *p != '\0'; p++) {
+		char c[2] = { (unsigned char)*p <= ' ' ? '_' : *p, '\0' };
+
+		evc__text_add(t, c);
+	}
+	evc__text_fmt(t, "%s %u %lld\n", w == NULL ? "-" : "",
+		      s->has.n + s->waits.n, (long long)(s->since * 1000));
+}
+
+/* NULL: no memory. */
+static char *
+make(const struct life *l)
+{
+	size_t room = (size_t)l->node->n_workers * LINE_ROOM + 1;
+	char *buf = sync_alloc(1, room);
+	struct text t;
+	unsigned i;
+
+	if (buf == NULL)
+		return NULL;
+	t = evc__text_in(buf, room);
+	for (i = 0; i < l->node->n_workers; i++)
+		add_line(&t, &l->slots[i]);
+	return buf;
+}
+
+void
+evc__node_runs_write(struct life *l)
+{
+	struct redis_args a = { 0 }, end = { 0 };
+	char *now;
+
+	if (!l->linked || l->state >= LIFE_SAYING)
+		return;
+	now = make(l);
+	if (now == NULL || (l->runs != NULL && strcmp(l->runs, now) == 0)) {
+		sync_free(now);
+		return;
+	}
+	sync_free(l->runs);
+	l->runs = now;
+	evc__args_text(&a, "HSET");
+	evc__node_life_key(l, &a, "runs");
+	evc__args_text(&a, l->node->name);
+	evc__args_text(&a, now);
+	evc__redis_send(l->node->client, REDIS_SAY, NULL, NULL, &a);
+	/* Also when the coordinator, who sees to its end, is gone. */
+	a = (struct redis_args){ 0 };
+	evc__args_text(&a, "PEXPIRE");
+	evc__node_life_key(l, &a, "runs");
+	evc__args_fmt(&a, "%ld", (long)KEYS_PX(l->lease_ms));
+	if (!evc__redis_send(l->node->client, REDIS_SAY, NULL, NULL, &a))
+		return;
+	/* The coordinator gives it more time, as all its keys. */
+	evc__args_text(&end, "PEXPIRE");
+	evc__node_life_key(l, &end, "runs");
+	evc__args_fmt(&end, "%ld", KEYS_PX(l->lease_ms));
+	evc__redis_send(l->node->client, REDIS_SAY, NULL, NULL, &end);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the engine "redis" needs around it: one server for the whole program, which
+ * the runner's process starts, and for each address of a test a namespace of its
+ * own with a node, which the fixture ends.  A row that has to harm the server has
+ * one of its own.
+ */
+#ifndef TESTS_CONFORMANCE_REDIS_H
+#define TESTS_CONFORMANCE_REDIS_H
+
+#include "../support/redis_node_util.h"
+
+#ifdef TESTS_HAVE_REDIS
+
+#include "../support/redis_util.h"
+
+enum { ADDRESSES = 16 };
+
+static struct redis_server shared_server;
+
+/* Of the test that runs. */
+static struct {
+	struct redis_server *server, own;
+	bool may_expire; /* a coordinator has left it to the server to delete
+			    its keys */
+	int serial;
+	struct {
+		char uri[200];
+		pid_t node; /* 0: it has none, or not any more */
+	} at[ADDRESSES];
+	int n;
+} redis;
+
+/* On this machine? */
+static inline bool
+redis_is_there(void)
+{
+	return rs_program() != NULL;
+}
+
+/* Once, in the runner's process. */
+static inline void
+redis_begin(void)
+{
+	rs_start(&shared_server);
+}
+
+static inline void
+redis_end(void)
+{
+	if (shared_server.pid != 0)
+		rs_free(&shared_server);
+}
+
+/* A server of this test alone, before its first address. */
+static MAYBE_UNUSED struct redis_server *
+redis_own_server(void)
+{
+	redis.server = &redis.own;
+	return redis.server;
+}
+
+/* A namespace that nobody has had. */
+static inline void
+redis_another(const char *options, char *buf, size_t n)
+{
+	char ns[48];
+
+	if (redis.server == NULL)
+		redis.server = &shared_server;
+	if (redis.server->pid == 0)
+		rs_start(redis.server);
+	snprintf(ns, sizeof(ns), "t%d-%d", (int)getpid(), redis.serial++);
+	rs_uri(redis.server, ns, options, buf, n);
+}
+
+/* Nobody is to be started there, or somebody was. */
+static inline void
+redis_note(const char *uri, pid_t node)
+{
+	ck_assert_int_lt(redis.n, ADDRESSES);
+	snprintf(redis.at[redis.n].uri, sizeof(redis.at[0].uri), "%s", uri);
+	redis.at[redis.n++].node = node;
+}
+
+/* A node for this address, if it is the first time that it is asked for. */
+static inline bool
+redis_needs_node(const char *uri, unsigned n_workers)
+{
+	int i;
+
+	for (i = 0; i < redis.n; i++)
+		if (strcmp(redis.at[i].uri, uri) == 0)
+			return false;
+	redis_note(uri, node_start(uri, n_workers));
+	return true;
+}
+
+/* Whose children the workers are. */
+static MAYBE_UNUSED pid_t
+redis_node(int i)
+{
+	return i < redis.n ? redis.at[i].node : 0;
+}
+
+/* What may stay of the namespaces of this test, and no more. */
+static inline void
+redis_nothing_is_left(struct redis_server *s)
+{
+	static const char *const stay[] = { ":ver", ":gen", ":var", ":count" };
+	redisReply *r = rs_ask(s, "KEYS {t%d-*}*", (int)getpid());
+	size_t i, k;
+
+	ck_assert_int_eq(r->type, REDIS_REPLY_ARRAY);
+	for (i = 0; i < r->elements; i++) {
+		const char *tail = strchr(r->element[i]->str, '}');
+
+		for (k = 0; k < 4 && tail != NULL; k++)
+			if (strcmp(tail + 1, stay[k]) == 0)
+				break;
+		if (k == 4 && redis.may_expire)
+			ck_assert_msg(rs_number(s, "PTTL %s",
+						r->element[i]->str) > 0,
+				      "%s stays", r->element[i]->str);
+		else
+			ck_assert_msg(k < 4, "%s is left",
+				      r->element[i]->str);
+	}
+	freeReplyObject(r);
+	rs_unlink(s);
+}
+
+static inline void
+redis_test_ends(void)
+{
+	int i;
+
+	for (i = 0; i < redis.n; i++)
+		if (redis.at[i].node != 0)
+			node_end(redis.at[i].node);
+	redis.n = 0;
+	if (redis.server == &shared_server)
+		redis_nothing_is_left(&shared_server);
+	if (redis.server == &redis.own)
+		rs_free(&redis.own);
+	redis.server = NULL;
+}
+
+/* The children that the runner's process has anyway, when it runs the tests
+   itself. */
+static inline int
+redis_children(void)
+{
+	return shared_server.pid != 0 ? 2 : 0;
+}
+
+#else /* no hiredis: no engine "redis" */
+
+static inline bool
+redis_is_there(void)
+{
+	return false;
+}
+
+static inline void
+redis_begin(void)
+{
+}
+
+static inline void
+redis_end(void)
+{
+}
+
+static inline void
+redis_another(const char *options, char *buf, size_t n)
+{
+	(void)options;
+	snprintf(buf, n, "redis://");
+}
+
+static inline void
+redis_note(const char *uri, pid_t node)
+{
+	(void)uri;
+	(void)node;
+}
+
+static inline bool
+redis_needs_node(const char *uri, unsigned n_workers)
+{
+	(void)uri;
+	(void)n_workers;
+	return false;
+}
+
+static MAYBE_UNUSED pid_t
+redis_node(int i)
+{
+	(void)i;
+	return 0;
+}
+
+static inline void
+redis_test_ends(void)
+{
+}
+
+static inline int
+redis_children(void)
+{
+	return 0;
+}
+
+#endif
+#endif

@@ -1,0 +1,761 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine "redis" at its coordinator, with nodes that the test is the hand
+ * of.
+ */
+#include "redis/redis.h"
+
+#include <evcoord/redis.h>
+
+#include "support/cluster_util.h"
+#include "support/proxy_util.h"
+#include "support/redis_hand_node.h"
+#include "support/workers_util.h"
+
+#define LEASE 1.0
+#define LEASE_MS 1000
+#define LONG_MS 60000
+
+/* ---- a server, a coordinator, a cluster ---- */
+
+static struct {
+	struct redis_server s;
+	struct census before;
+	evc_coord *c;
+	evc_cluster *cl;
+	char uri[128];
+	double lease;
+} on;
+
+/* EVC_TEST_SAY=1: also for whoever watches. */
+static void
+keep_and_say(int level, const char *line, const evc_reason *r, void *arg)
+{
+	keep_said(level, line, r, arg);
+	if (getenv("EVC_TEST_SAY") != NULL)
+		fprintf(stderr, "%s\n", line);
+}
+
+static void
+open_at(const char *options)
+{
+	static const evc_engine_ops *engines[3];
+	evc_cluster_config k = { .lease = on.lease > 0 ? on.lease : LEASE,
+				 .grace = 1,
+				 .worker_wait = 60,
+				 .engines = engines,
+				 .n_engines = 3 };
+	const evc_config config = { .log = keep_and_say };
+
+	engines[0] = evc_redis_engine("redis");
+	engines[1] = evc_redis_engine("rediss");
+	engines[2] = evc_redis_engine("unix");
+	on.before = census_begin();
+	OK(evc_new(NULL, &config, &on.c));
+	on.cl = open_with(on.c, rs_uri(&on.s, "t", options, on.uri,
+				       sizeof(on.uri)),
+			  &k);
+}
+
+static void
+begin(void)
+{
+	rs_start(&on.s);
+	open_at("");
+}
+
+static void
+end_cluster(void)
+{
+	end_coord(on.c);
+	rs_unlink(&on.s);
+	census_end(&on.before);
+}
+
+/* Nothing is left but what is said to stay. */
+static void
+end(void)
+{
+	end_cluster();
+	ck_assert_uint_eq(rs_keys(&on.s, "*", false),
+			  rs_keys(&on.s, "{t}:[vgc][eao][rnu]*", false));
+	ck_assert_uint_eq(rs_keys(&on.s, "{t}:coord", true), 0);
+	rs_free(&on.s);
+}
+
+/* All nodes go, as they do when they are told to. */
+static void
+end_with(struct hand_node *h)
+{
+	evc_cluster_close(on.cl);
+	UNTIL((hn_read(h, 10), h->n_leaves > 0));
+	ck_assert(hn_leave(h));
+	hn_free(h);
+	end();
+}
+
+/* By a proxy that takes so many ms each way, and nobody is impatient. */
+static struct proxy
+begin_with_proxy(int delay)
+{
+	struct proxy p;
+	int port;
+
+	rs_start(&on.s);
+	port = on.s.port;
+	p = proxy_start((unsigned)port);
+	atomic_store(&p.shared->delay, delay);
+	on.s.port = (int)p.port;
+	on.lease = 20;
+	open_at("");
+	on.s.port = port;
+	return p;
+}
+
+static void
+end_with_proxy(struct hand_node *h, struct proxy *p)
+{
+	end_with(h);
+	proxy_end(p);
+	on.lease = 0;
+}
+
+static int
+n_refused(void)
+{
+	char text[2048];
+	const char *at;
+
+	rs_text(&on.s, text, sizeof(text), "INFO errorstats");
+	at = strstr(text, "errorstat_OOM:count=");
+	return at != NULL ? atoi(strchr(at, '=') + 1) : 0;
+}
+
+static int64_t
+sum_of(evc_remote *r)
+{
+	evc_value v;
+	int64_t n = -1;
+	evc_status st = evc_remote_fetch(r, T_LIMIT, &v);
+
+	ck_assert_msg(st == 0, "%d, %s\n%s", st, evc_last_error(), all_said());
+	OK(evc_unpack(&v, "I", &n));
+	evc_remote_free(r);
+	return n;
+}
+
+static unsigned
+n_up(void)
+{
+	evc_cluster_info info;
+
+	OK(evc_cluster_get(on.cl, &info));
+	return info.n_up;
+}
+
+/* ---- functions ---- */
+
+/* Before the coordinator knows that the namespace is its own. */
+START_TEST(a_node_is_quicker_than_an_answer)
+{
+	struct proxy p = begin_with_proxy(200);
+	struct hand_node *h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	redisReply *r;
+
+	UNTIL(n_up() == 1);
+	/* What it has said was not trimmed, read or not. */
+	r = hn_do(h, "XLEN {t}:%llu:ev", (unsigned long long)h->g);
+	ck_assert_int_gt(r->integer, 0);
+	freeReplyObject(r);
+	atomic_store(&p.shared->delay, 0);
+	end_with_proxy(h, &p);
+}
+END_TEST
+
+START_TEST(functions_go_out_and_results_come_in)
+{
+	struct hand_node *h;
+	evc_remote *r[3];
+	int i;
+
+	begin();
+	for (i = 0; i < 3; i++)
+		r[i] = schedule_add(on.cl, i, 10);
+	h = hn_begin(&on.s, "t", "n1", 1, LONG_MS);
+	/* One by one, until they prove to be quick. */
+	hn_await(h, 1);
+	ck_assert_uint_eq(h->n, 1);
+	ck_assert_str_eq(h->tasks[0].function, "add");
+	ck_assert_uint_eq(h->tasks[0].attempt, 1);
+	while (h->n < 3) {
+		hn_await(h, 1);
+		hn_answer(h);
+	}
+	hn_answer(h);
+	for (i = 0; i < 3; i++)
+		ck_assert_int_eq(sum_of(r[i]), i + 10);
+	end_with(h);
+}
+END_TEST
+
+enum { MANY = 20000 };
+
+static void *
+answer_all(void *arg)
+{
+	struct hand_node *h = arg;
+
+	while (h->seq < UINT64_MAX && h->n < MANY) {
+		hn_read(h, 100);
+		hn_answer(h);
+	}
+	return NULL;
+}
+
+START_TEST(many_functions)
+{
+	struct hand_node *h;
+	static evc_remote *r[MANY];
+	pthread_t t;
+	double from;
+	int i;
+
+	begin();
+	h = hn_begin(&on.s, "t", "n1", 4, LONG_MS);
+	UNTIL(n_up() == 4);
+	from = t_now();
+	pthread_create(&t, NULL, answer_all, h);
+	for (i = 0; i < MANY; i++)
+		r[i] = schedule_add(on.cl, i, 1);
+	for (i = 0; i < MANY; i++)
+		ck_assert_int_eq(sum_of(r[i]), i + 1);
+	printf("%d functions in %.3f s, %u entries\n", MANY, t_now() - from,
+	       h->n_entries);
+	pthread_join(t, NULL);
+	end_with(h);
+}
+END_TEST
+
+/* ---- nodes that end ---- */
+
+START_TEST(a_lease_that_is_over)
+{
+	struct hand_node *a, *b;
+	evc_remote *r;
+
+	begin();
+	a = hn_begin(&on.s, "t", "a", 1, LEASE_MS);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(a);
+	/* It is not heard of any more. */
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	ck_assert_uint_eq(hn_task(b)->attempt, 2);
+	SAYS("node a is fenced", "lease is over", NULL);
+	/* What it says now counts no more. */
+	hn_result(a, &a->tasks[0], 77);
+	hn_send(a);
+	b->first = 0;
+	hn_answer(b);
+	ck_assert_int_eq(sum_of(r), 3);
+	hn_free(a);
+	end_with(b);
+}
+END_TEST
+
+START_TEST(it_registers_anew)
+{
+	struct hand_node *h;
+	evc_remote *r;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 2, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(h);
+	hn_register(h, LONG_MS);
+	hn_up(h, 1, 1);
+	ck_assert_uint_eq(hn_task(h)->attempt, 2);
+	h->first = 0;
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	/* The same workers of the cluster. */
+	ck_assert_uint_eq(n_up(), 1);
+	hn_up(h, 0, 1);
+	UNTIL(n_up() == 2);
+	end_with(h);
+}
+END_TEST
+
+START_TEST(a_worker_ends_and_comes_back)
+{
+	struct hand_node *h;
+	evc_remote *r;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(h);
+	hn_slot(h, 0, 1);
+	hn_note(h, FRAME_FENCED, 0, "worker 0 (pid 1234) hangs");
+	hn_note(h, FRAME_GONE, 1, "worker 0 (pid 1234) was killed");
+	/* Too late. */
+	hn_result(h, &h->tasks[0], 77);
+	hn_send(h);
+	hn_up(h, 0, 2);
+	ck_assert_uint_eq(hn_task(h)->life, 2);
+	ck_assert_uint_eq(h->tasks[1].attempt, 2);
+	h->first = 1;
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	end_with(h);
+}
+END_TEST
+
+START_TEST(its_process_ends)
+{
+	struct hand_node *a, *b;
+	char boot[64] = "", space[64] = "", stat[512] = "", path[64];
+	unsigned long long start = 0;
+	evc_remote *r;
+	double from;
+	pid_t pid;
+	FILE *f;
+
+	if (t_under_valgrind())
+		T_SKIP("it knows no pidfd");
+	begin();
+	pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	f = fopen("/proc/sys/kernel/random/boot_id", "r");
+	ck_assert_int_eq(fscanf(f, "%63s", boot), 1);
+	fclose(f);
+	ck_assert_int_gt(readlink("/proc/self/ns/pid", space, 60), 0);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(fgets(stat, sizeof(stat), f));
+	fclose(f);
+	ck_assert_int_eq(sscanf(strrchr(stat, ')') + 1,
+				" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+				"%*u %*u %*d %*d %*d %*d %*d %*d %llu",
+				&start),
+			 1);
+	a = hn_new(&on.s, "t", "a", 1);
+	snprintf(a->where, sizeof(a->where), "here %d %s %llu %llu", (int)pid,
+		 boot, strtoull(strchr(space, '[') + 1, NULL, 10), start);
+	hn_register(a, LONG_MS);
+	/* A worker that has ended together with it. */
+	hn_slot(a, 0, 1);
+	hn_note(a, FRAME_UP, 2147483646, "here pid 2147483646");
+	hn_send(a);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(a);
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	UNTIL(n_up() == 2);
+	from = t_now();
+	kill(pid, SIGKILL);
+	(void)hn_task(b);
+	/* Not after its lease. */
+	ck_assert(t_now() - from < LONG_MS / 2000.0);
+	waitpid(pid, NULL, 0);
+	b->first = 0;
+	hn_answer(b);
+	ck_assert_int_eq(sum_of(r), 3);
+	hn_free(a);
+	end_with(b);
+}
+END_TEST
+
+/* ---- values ---- */
+
+enum { LARGE = 100000 };
+
+START_TEST(large_values_have_keys_of_their_own)
+{
+	static char bytes[LARGE + 5];
+	struct frame_result res = { .r = { .took = 1e-6 } };
+	struct hand_node *h;
+	struct hand_task t;
+	evc_remote *r, *used;
+	evc_value v;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule(on.cl, "look");
+	t = *hn_task(h);
+	/* A value of bytes. */
+	bytes[0] = (char)0xc6;
+	bytes[2] = (char)(LARGE >> 16);
+	bytes[3] = (char)(LARGE >> 8 & 0xff);
+	bytes[4] = (char)(LARGE & 0xff);
+	freeReplyObject(hn_do(h, "SET {t}:%llu:v:%llu %b",
+			      (unsigned long long)h->g,
+			      (unsigned long long)t.id, bytes, sizeof(bytes)));
+	res.r.n = t.n;
+	hn_slot(h, 0, 1);
+	OK(evc__frame_put_number(&h->out, FRAME_VALUE, t.id));
+	OK(evc__frame_put_result(&h->out, HN_MOST, &res));
+	hn_send(h);
+	OK(evc_remote_fetch(r, T_LIMIT, &v));
+	ck_assert_uint_eq(v.size, sizeof(bytes));
+	/* As an input it is there already. */
+	OK(evc_schedule_pack(on.cl, "look", NULL, &used, "[r]", r));
+	t = *hn_task(h);
+	ck_assert(t.by_key);
+	hn_result(h, &t, 5);
+	hn_send(h);
+	ck_assert_int_eq(sum_of(used), 5);
+	ck_assert_uint_eq(rs_keys(&on.s, "{t}:*:v:*", false), 1);
+	/* Nobody needs it any more. */
+	evc_remote_free(r);
+	UNTIL((hn_read(h, 5), h->forgotten == t.input));
+	UNTIL(rs_keys(&on.s, "{t}:*:v:*", false) == 0);
+	end_with(h);
+}
+END_TEST
+
+/* ---- what comes and should not ---- */
+
+START_TEST(garbage_is_named_and_dropped)
+{
+	struct hand_node *h, *bad;
+	evc_remote *r;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	bad = hn_begin(&on.s, "t", "bad", 1, LONG_MS);
+	UNTIL(n_up() == 2);
+	rs_do(&on.s, "XADD {t}:%llu:ev * x y", (unsigned long long)h->g);
+	rs_do(&on.s, "XADD {t}:%llu:ev * w nobody i 1 s 1 d x",
+	      (unsigned long long)h->g);
+	rs_do(&on.s, "XADD {t}:%llu:ev * w a i x s 1 d x",
+	      (unsigned long long)h->g);
+	rs_do(&on.s, "XADD {t}:%llu:ev * w newcomer i 1 s 0 d x",
+	      (unsigned long long)h->g);
+	SAYS("what nobody has sent", NULL, NULL);
+	SAYS("node newcomer is fenced", "garbage", NULL);
+	/* What it cannot have to say. */
+	hn_slot(bad, 0, 1);
+	OK(evc__frame_put_number(&bad->out, FRAME_OVERDUE, 12345));
+	hn_send(bad);
+	SAYS("node bad is fenced", "garbage", "deadline");
+	r = schedule_add(on.cl, 1, 2);
+	while (h->n == h->first) {
+		hn_read(h, 50);
+		hn_read(bad, 1);
+	}
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	/* Its lease was long, and the mark has left it. */
+	freeReplyObject(hn_do(bad, "PING"));
+	bad->inc++;
+	hn_register(bad, LONG_MS);
+	ck_assert(hn_leave(bad));
+	hn_free(bad);
+	end_with(h);
+}
+END_TEST
+
+/* What is said twice counts once. */
+START_TEST(an_event_that_comes_twice)
+{
+	struct hand_node *h;
+	evc_remote *r;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	hn_result(h, hn_task(h), 3);
+	hn_send_as(h, h->seq + 1);
+	hn_send(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	r = schedule_add(on.cl, 3, 4);
+	hn_result(h, hn_task(h), 7);
+	hn_send(h);
+	ck_assert_int_eq(sum_of(r), 7);
+	ck_assert_int_eq(n_said("is fenced", NULL, NULL), 0);
+	end_with(h);
+}
+END_TEST
+
+/* ---- connections, scripts, servers ---- */
+
+START_TEST(connections_are_lost_again_and_again)
+{
+	struct hand_node *h;
+	evc_remote *r[200];
+	int i;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	for (i = 0; i < 200; i++) {
+		r[i] = schedule_add(on.cl, i, 1);
+		if (i % 20 == 0)
+			freeReplyObject(hn_do(h, "CLIENT KILL TYPE normal "
+						 "SKIPME yes"));
+		hn_read(h, 1);
+		hn_answer(h);
+	}
+	while (h->n < 200) {
+		hn_read(h, 20);
+		hn_answer(h);
+	}
+	for (i = 0; i < 200; i++)
+		ck_assert_int_eq(sum_of(r[i]), i + 1);
+	end_with(h);
+}
+END_TEST
+
+START_TEST(scripts_are_forgotten)
+{
+	struct hand_node *h;
+	evc_remote *r;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LEASE_MS);
+	UNTIL(n_up() == 1);
+	rs_do(&on.s, "SCRIPT FLUSH");
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(h);
+	SAYS("node a is fenced", "lease is over", NULL);
+	hn_register(h, LONG_MS);
+	hn_up(h, 0, 1);
+	hn_await(h, 1);
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	end_with(h);
+}
+END_TEST
+
+START_TEST(a_restart_without_data)
+{
+	struct hand_node *h;
+	evc_remote *r;
+	uint64_t g;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	g = h->g;
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(h);
+	rs_kill(&on.s);
+	rs_start(&on.s);
+	redisFree(h->c);
+	h->c = rs_connect(&on.s);
+	hn_register(h, LONG_MS);
+	ck_assert_uint_gt(h->g, g);
+	hn_up(h, 0, 1);
+	hn_await(h, 1);
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	SAYS("register anew", NULL, NULL);
+	end_with(h);
+}
+END_TEST
+
+START_TEST(the_namespace_is_in_use)
+{
+	struct hand_node *h;
+	evc_remote *r;
+
+	rs_start(&on.s);
+	rs_do(&on.s, "SET {t}:coord somebody");
+	rs_unlink(&on.s);
+	open_at("");
+	SAYS("the namespace t is in use by somebody", NULL, NULL);
+	r = schedule_add(on.cl, 1, 2);
+	rs_do(&on.s, "DEL {t}:coord");
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	hn_await(h, 1);
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	end_with(h);
+}
+END_TEST
+
+START_TEST(another_coordinator_takes_it)
+{
+	struct hand_node *h;
+	evc_remote *r;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(h);
+	rs_do(&on.s, "SET {t}:coord somebody");
+	ck_assert_int_eq(evc_cluster_join(on.cl, T_LIMIT), EVC_UNAVAILABLE);
+	SAYS("another coordinator", "somebody", NULL);
+	evc_remote_free(r);
+	hn_free(h);
+	evc_cluster_close(on.cl);
+	end_cluster();
+	rs_free(&on.s);
+}
+END_TEST
+
+START_TEST(no_memory_there)
+{
+	struct hand_node *h;
+	evc_remote *r;
+	evc_remote_info info;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	UNTIL(n_up() == 1);
+	rs_do(&on.s, "CONFIG SET maxmemory 1");
+	r = schedule_add(on.cl, 1, 2);
+	ck_assert_int_eq(evc_cluster_join(on.cl, T_LIMIT),
+			 EVC_RESOURCE_EXHAUSTED);
+	OK(evc_remote_get(r, &info));
+	HAS(info.text, "OOM");
+	evc_remote_free(r);
+	rs_do(&on.s, "CONFIG SET maxmemory 0");
+	r = schedule_add(on.cl, 3, 4);
+	hn_await(h, 1);
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 7);
+	end_with(h);
+}
+END_TEST
+
+/* The answers are held, and then the connection goes: what was refused was
+   perhaps not, and what stands behind it was taken. */
+START_TEST(refused_and_nobody_heard_of_it)
+{
+	struct proxy p = begin_with_proxy(0);
+	struct hand_node *h;
+	evc_remote *r[2];
+	int i;
+
+	h = hn_begin(&on.s, "t", "a", 2, LONG_MS);
+	UNTIL(n_up() == 2);
+	proxy_set(&p, PROXY_DEAF);
+	rs_do(&on.s, "CONFIG SET maxmemory 1");
+	i = n_refused();
+	r[0] = schedule_add(on.cl, 1, 2);
+	UNTIL(n_refused() > i);
+	rs_do(&on.s, "CONFIG SET maxmemory 0");
+	r[1] = schedule_add(on.cl, 3, 4);
+	hn_await(h, 1);
+	ck_assert_int_eq(h->tasks[0].a, 3);
+	proxy_cut(&p);
+	proxy_set(&p, PROXY_PASS);
+	hn_await(h, 2);
+	/* The second one came again, and is the same. */
+	UNTIL((hn_read(h, 10), h->n_again == 2));
+	ck_assert_uint_eq(h->n - h->first, 2);
+	hn_answer(h);
+	for (i = 0; i < 2; i++)
+		ck_assert_int_eq(sum_of(r[i]), 3 + i * 4);
+	end_with_proxy(h, &p);
+}
+END_TEST
+
+/* One was taken, and is refused when it is sent again: it has not failed. */
+START_TEST(taken_and_nobody_heard_of_it)
+{
+	struct proxy p = begin_with_proxy(0);
+	struct hand_node *h;
+	evc_remote *r;
+
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	UNTIL(n_up() == 1);
+	proxy_set(&p, PROXY_DEAF);
+	r = schedule_add(on.cl, 1, 2);
+	hn_await(h, 1);
+	rs_do(&on.s, "CONFIG SET maxmemory 1");
+	proxy_cut(&p);
+	proxy_set(&p, PROXY_PASS);
+	SAYS("node a cannot be told", "OOM", NULL);
+	rs_do(&on.s, "CONFIG SET maxmemory 0");
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	end_with_proxy(h, &p);
+}
+END_TEST
+
+/* ---- variables ---- */
+
+START_TEST(variables)
+{
+	struct hand_node *h;
+	evc_value v, w = { 0 };
+	double now = 0;
+	int64_t n = 0;
+
+	begin();
+	OK(evc_variable_add(on.cl, "n", 2.5, &now));
+	ck_assert(now == 2.5);
+	OK(evc_variable_add(on.cl, "n", 1.5, &now));
+	ck_assert(now == 4);
+	OK(evc_variable_get(on.cl, "n", &v));
+	OK(evc_unpack(&v, "I", &n));
+	ck_assert_int_eq(n, 4);
+	OK(evc_pack(&w, "s", "text"));
+	REFUSED(EVC_ABORTED, evc_variable_compare_set(on.cl, "n", &w, &w));
+	OK(evc_variable_compare_set(on.cl, "n", &v, &w));
+	evc_value_free(&v);
+	REFUSED(EVC_INVALID_ARGUMENT, evc_variable_add(on.cl, "n", 1, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_variable_get(on.cl, "none", &v));
+	rs_do(&on.s, "HSET {t}:var bad %b", "\xc1", (size_t)1);
+	REFUSED(EVC_DATA_LOSS, evc_variable_get(on.cl, "bad", &v));
+	evc_value_free(&w);
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	UNTIL(n_up() == 1);
+	end_with(h);
+}
+END_TEST
+
+/* ---- stops ---- */
+
+START_TEST(cancelled_functions_come_back)
+{
+	struct hand_node *h;
+	evc_remote *r;
+	struct hand_task t;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	t = *hn_task(h);
+	evc_remote_cancel(r);
+	UNTIL((hn_read(h, 5), h->cancelled_one == t.n));
+	hn_give_back(h, &t);
+	hn_send(h);
+	ck_assert_int_eq(evc_cluster_join(on.cl, T_LIMIT), 0);
+	evc_remote_free(r);
+	/* And one that comes back by itself goes out again. */
+	r = schedule_add(on.cl, 1, 2);
+	t = *hn_task(h);
+	hn_give_back(h, &t);
+	hn_send(h);
+	hn_await(h, 1);
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	end_with(h);
+}
+END_TEST
+
+START_TEST(no_server_at_all)
+{
+	rs_start(&on.s);
+	rs_kill(&on.s);
+	open_at("");
+	SAYS("no connection", NULL, NULL);
+	evc_cluster_close(on.cl);
+	end_cluster();
+	rs_free(&on.s);
+}
+END_TEST
+
+RS_MAIN("redis/engine", a_node_is_quicker_than_an_answer,
+	functions_go_out_and_results_come_in, many_functions,
+	a_lease_that_is_over, it_registers_anew, a_worker_ends_and_comes_back,
+	its_process_ends, large_values_have_keys_of_their_own,
+	garbage_is_named_and_dropped, an_event_that_comes_twice,
+	connections_are_lost_again_and_again, scripts_are_forgotten,
+	a_restart_without_data, the_namespace_is_in_use,
+	another_coordinator_takes_it, no_memory_there,
+	refused_and_nobody_heard_of_it, taken_and_nobody_heard_of_it, variables,
+	cancelled_functions_come_back, no_server_at_all)

@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A server that fails: it goes for good, is started again with its data or
+ * without, has no memory left, becomes a replica, forbids a command, forgets its
+ * scripts.  What was promised holds until then, and what is said is true.
+ *
+ * Rows F09, F17 and F18, whose parameter servers are the server here.
+ */
+#include "rows.h"
+
+/* A grace of three leases is short, then; the machine may be loaded. */
+#define SHORT_LEASE 1.0
+
+/* ---- it goes for good ---- */
+
+static void
+begin_with_server(int i, double lease, const char *options, bool append)
+{
+	evc_cluster_config config = { .lease = lease };
+
+	rig(i, &(struct rig_opts){ .own = true,
+				   .append = append,
+				   .options = options });
+	rig_node(2);
+	rig_open(&config);
+}
+
+/* Nothing of these functions runs, and all say why they did not. */
+static void
+all_are_unavailable(evc_remote *const *r, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		IS(code_of(r[i]), EVC_CANCELLED);
+		ck_assert_uint_eq(info_of(r[i]).kind, EVC_FAILED_CLUSTER);
+	}
+}
+
+static void
+it_stays_unavailable(void)
+{
+	evc_remote *r = NULL;
+	bool done;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		IS(evc_schedule(on.cl, "who", NULL, NULL, NULL, &r),
+		   EVC_UNAVAILABLE);
+		ck_assert_ptr_null(r);
+		IS(evc_cluster_done(on.cl, &done), EVC_UNAVAILABLE);
+		IS(join(), EVC_UNAVAILABLE);
+	}
+}
+
+START_TEST(F17_testJoinRaisesUnavailableErrorAtPsFailure)
+{
+	struct marks m = marks_begin();
+	evc_remote *fine, *r[20];
+	pid_t pids[2];
+	int i;
+
+	begin_with_server(_i, SHORT_LEASE, NULL, false);
+	fine = SCHEDULE("add", "[ii]", 20, 22);
+	OK(code_of(fine));
+	r[0] = SCHEDULE("alone", "[sdb]", m.path, 1000.0, 0);
+	for (i = 1; i < 20; i++)
+		r[i] = SCHEDULE("hang", "[]");
+	UNTIL(marks_in(&m) == 1);
+	ck_assert_uint_eq(workers_of(0, pids, 2), 2);
+	rs_kill(rg.server);
+	IS(join(), EVC_UNAVAILABLE);
+	/* By then nothing runs any more. */
+	ck_assert(all_over(pids, 2));
+	all_are_unavailable(r, 20);
+	/* Results that have arrived are there. */
+	IS(number_of(fine), 42);
+	it_stays_unavailable();
+	IS(take_number(fine), 42);
+	for (i = 0; i < 20; i++)
+		evc_remote_free(r[i]);
+	marks_end(&m);
+}
+END_TEST
+
+/* When it has noticed. */
+static void
+becomes_unavailable(void)
+{
+	double until = t_now() + T_LIMIT;
+	evc_status st;
+
+	do {
+		st = evc_schedule_pack(on.cl, "add", NULL, NULL, "[ii]", 1, 2);
+		t_sleep(0.01);
+	} while (st == 0 && t_now() < until);
+	IS(st, EVC_UNAVAILABLE);
+}
+
+START_TEST(F18_testScheduleRaisesUnavailableErrorAtPsFailure)
+{
+	evc_reason e;
+
+	begin_with_server(_i, SHORT_LEASE, NULL, false);
+	OK(join());
+	rs_kill(rg.server);
+	becomes_unavailable();
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, "127.0.0.1");
+	it_stays_unavailable();
+	/* Also when the server is there again. */
+	rs_start(rg.server);
+	t_sleep(0.2);
+	it_stays_unavailable();
+}
+END_TEST
+
+/* The server as it was, but for all it knew. */
+START_TEST(F09_testPSPreemptionErrorType)
+{
+	evc_reason e;
+
+	begin_with_server(_i, 5, NULL, false);
+	DO("count", "[sd]", "n", 1.0);
+	OK(join());
+	ck_assert(variable("n") == 1);
+	rs_kill(rg.server);
+	rs_start(rg.server);
+	becomes_unavailable();
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, "variables");
+	it_stays_unavailable();
+	REFUSED(EVC_UNAVAILABLE, evc_variable_add(on.cl, "n", 1, NULL));
+}
+END_TEST
+
+/* The coordinator has not asked for any variable, and it is only a moment ago that
+   a function has. */
+START_TEST(restarted_without_variables_of_functions)
+{
+	evc_reason e;
+
+	begin_with_server(_i, 20, NULL, false);
+	DO("step", "[sd]", "n", 0.0);
+	OK(join());
+	rs_kill(rg.server);
+	rs_start(rg.server);
+	becomes_unavailable();
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, "variables");
+}
+END_TEST
+
+/* Nobody is there, from the beginning on: no call waits for ever. */
+START_TEST(never_there)
+{
+	evc_cluster_config config = { .lease = 0.5, .worker_wait = 0.5 };
+	evc_value v = { NULL, 0 };
+	char path[] = "/tmp/evc-redis-nothing";
+
+	rig(_i, &(struct rig_opts){ .own = true });
+	rs_kill(rg.server);
+	rig_open(&config);
+	REFUSED(EVC_UNAVAILABLE, evc_variable_get(on.cl, "n", &v));
+	HAS(evc_last_error(), "127.0.0.1");
+	REFUSED(EVC_UNAVAILABLE, evc_cluster_save(on.cl, path));
+	DO("add", "[ii]", 1, 2);
+	IS(join(), EVC_UNAVAILABLE);
+}
+END_TEST
+
+START_TEST(away_for_longer_than_the_grace)
+{
+	struct marks m = marks_begin();
+	pid_t pids[2];
+	evc_remote *r;
+	evc_reason e;
+
+	rig(_i, &(struct rig_opts){ .own = true, .coord_proxy = true });
+	rig_node(2);
+	rig_open(&(evc_cluster_config){ .lease = SHORT_LEASE });
+	r = SCHEDULE("alone", "[sdb]", m.path, 1000.0, 0);
+	UNTIL(marks_in(&m) == 1);
+	ck_assert_uint_eq(workers_of(0, pids, 2), 2);
+	/* For the coordinator alone. */
+	proxy_set(&rg.coord, PROXY_HOLD);
+	IS(join(), EVC_UNAVAILABLE);
+	ck_assert(all_over(pids, 2));
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	ck_assert_str_ne(e.text, "");
+	proxy_set(&rg.coord, PROXY_PASS);
+	t_sleep(0.2);
+	it_stays_unavailable();
+	IS(code_of(r), EVC_CANCELLED);
+	evc_remote_free(r);
+	marks_end(&m);
+}
+END_TEST
+
+/* ---- it comes back ---- */
+
+START_TEST(frozen_for_a_moment)
+{
+	struct marks m = marks_begin();
+	evc_remote *r;
+
+	begin_with_server(_i, 10, NULL, false);
+	r = SCHEDULE("alone", "[sdb]", m.path, 0.2, 0);
+	UNTIL(marks_in(&m) == 1);
+	rs_freeze(rg.server);
+	t_sleep(0.7);
+	rs_thaw(rg.server);
+	IS(take_number(r), 1);
+	OK(join());
+	ck_assert_uint_eq(numbers().n_lost, 0);
+	IS(marks_end(&m), 1);
+}
+END_TEST
+
+enum { MANY = 300 };
+
+/* Schedules many, harms the server in the middle; all succeed. */
+static void
+many_meanwhile(void (*harm)(void), const struct marks *m)
+{
+	evc_schedule_opts o = { .deaths = 255 };
+	evc_remote *r[MANY];
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		r[i] = SCHEDULE_WITH(&o, "mark", "[s]", m->path);
+		t_sleep(0.001);
+		if (i == MANY / 2)
+			harm();
+	}
+	OK(join());
+	for (i = 0; i < MANY; i++) {
+		IS(number_of(r[i]), 1);
+		evc_remote_free(r[i]);
+	}
+}
+
+static void
+restart(void)
+{
+	rs_kill(rg.server);
+	rs_start(rg.server);
+}
+
+START_TEST(restarted_without_its_data)
+{
+	struct marks m = marks_begin();
+
+	begin_with_server(_i, 3, NULL, false);
+	many_meanwhile(restart, &m);
+	ck_assert_int_ge(marks_end(&m), MANY);
+	ck_assert_uint_eq(numbers().n_done, MANY);
+}
+END_TEST
+
+START_TEST(restarted_without_its_data_while_nothing_runs)
+{
+	begin_with_server(_i, 3, NULL, false);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	OK(join());
+	restart();
+	IS(take_number(SCHEDULE("add", "[ii]", 3, 4)), 7);
+	restart();
+	UNTIL(numbers().n_up == 2);
+	IS(take_number(SCHEDULE("add", "[ii]", 5, 4)), 9);
+	OK(join());
+}
+END_TEST
+
+/* A function that ran when the server went begins again only when the first run
+   of it is over. */
+START_TEST(restarted_while_a_function_runs)
+{
+	struct marks m = marks_begin();
+	evc_remote *r;
+
+	begin_with_server(_i, 2, NULL, false);
+	r = SCHEDULE("alone", "[sdb]", m.path, 3.0, 0);
+	UNTIL(marks_in(&m) == 1);
+	restart();
+	/* INTERNAL would be two at a time. */
+	ck_assert_int_ge(number_of(r), 1);
+	OK(join());
+	ck_assert_int_le(marks_end(&m), 2);
+	evc_remote_free(r);
+}
+END_TEST
+
+START_TEST(restarted_with_its_data_which_is_trusted)
+{
+	struct marks m = marks_begin();
+	int i;
+
+	begin_with_server(_i, 3, "?trust-aof=1", true);
+	for (i = 0; i < 50; i++)
+		DO("step", "[sd]", "n", 0.0);
+	OK(join());
+	many_meanwhile(restart, &m);
+	ck_assert(variable("n") == 50);
+	ck_assert_int_ge(marks_end(&m), MANY);
+}
+END_TEST
+
+START_TEST(restarted_with_its_data_which_is_not_trusted)
+{
+	evc_reason e;
+
+	begin_with_server(_i, 3, NULL, true);
+	DO("step", "[sd]", "n", 0.0);
+	OK(join());
+	restart();
+	becomes_unavailable();
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, "variables");
+	it_stays_unavailable();
+}
+END_TEST
+
+/* Transactional functions are exact over a restart with all data. */
+START_TEST(restarted_while_transactional_functions_run)
+{
+	evc_schedule_opts txn = { .flags = EVC_TRANSACTIONAL, .deaths = 255 };
+	int i;
+
+	begin_with_server(_i, 2, "?trust-aof=1", true);
+	for (i = 0; i < MANY; i++) {
+		OK(evc_schedule_pack(on.cl, "step", &txn, NULL, "[sd]", "n",
+				     0.002));
+		t_sleep(0.001);
+		if (i == 100 || i == 200)
+			restart();
+	}
+	OK(join());
+	ck_assert_msg(variable("n") == MANY, "%g", variable("n"));
+}
+END_TEST
+
+/* ---- it answers with errors ---- */
+
+/* Functions fail while the server is so, by name, and succeed when it is not. */
+static void
+fails_and_recovers(const char *text, void (*harm)(void), void (*heal)(void))
+{
+	double until = t_now() + T_LIMIT;
+	evc_remote *r;
+	evc_status st;
+
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	OK(join());
+	harm();
+	do {
+		r = SCHEDULE("add", "[ii]", 3, 4);
+		st = code_of(r);
+		if (st != 0) {
+			IS(st, EVC_RESOURCE_EXHAUSTED);
+			HAS(info_of(r).text, text);
+		}
+		evc_remote_free(r);
+		IS(join(), st);
+	} while (st == 0 && t_now() < until);
+	IS(st, EVC_RESOURCE_EXHAUSTED);
+	heal();
+	do {
+		r = SCHEDULE("add", "[ii]", 3, 4);
+		st = code_of(r);
+		evc_remote_free(r);
+		IS(join(), st);
+	} while (st != 0 && t_now() < until);
+	OK(st);
+	IS(take_number(SCHEDULE("add", "[ii]", 5, 6)), 11);
+	ck_assert_uint_eq(numbers().n_up, 2);
+}
+
+static void
+no_memory(void)
+{
+	rs_do(rg.server, "CONFIG SET maxmemory 1");
+}
+
+static void
+memory(void)
+{
+	rs_do(rg.server, "CONFIG SET maxmemory 0");
+}
+
+START_TEST(out_of_memory)
+{
+	begin_with_server(_i, 5, NULL, false);
+	fails_and_recovers("OOM", no_memory, memory);
+}
+END_TEST
+
+/* And a result that cannot be sent waits, and is not lost. */
+START_TEST(out_of_memory_when_a_result_is_due)
+{
+	struct marks m = marks_begin();
+	evc_remote *r;
+
+	begin_with_server(_i, 10, NULL, false);
+	r = SCHEDULE("alone", "[sdb]", m.path, 0.3, 0);
+	UNTIL(marks_in(&m) == 1);
+	no_memory();
+	t_sleep(0.6);
+	IS(info_of(r).state, EVC_REMOTE_RUNNING);
+	memory();
+	IS(take_number(r), 1);
+	OK(join());
+	IS(marks_end(&m), 1);
+}
+END_TEST
+
+static void
+few_replicas(void)
+{
+	rs_do(rg.server, "CONFIG SET min-replicas-to-write 1");
+}
+
+static void
+writable_again(void)
+{
+	rs_do(rg.server, "CONFIG SET min-replicas-to-write 0");
+}
+
+/* It has lost its replicas, and so takes no writes: NOREPLICAS. */
+START_TEST(without_replicas)
+{
+	begin_with_server(_i, 10, NULL, false);
+	fails_and_recovers("NOREPLICAS", few_replicas, writable_again);
+}
+END_TEST
+
+/* It has become a replica of nobody who answers.  Connections may be dropped by
+   that: then all is as without a server, until it is a master again; else
+   functions fail as READONLY. */
+START_TEST(read_only_server)
+{
+	struct marks m = marks_begin();
+	evc_remote *r[2];
+	evc_status st;
+
+	begin_with_server(_i, 10, NULL, false);
+	r[0] = SCHEDULE("alone", "[sdb]", m.path, 0.3, 0);
+	UNTIL(marks_in(&m) == 1);
+	rs_do(rg.server, "REPLICAOF 127.0.0.1 1");
+	r[1] = SCHEDULE("add", "[ii]", 3, 4);
+	t_sleep(1);
+	rs_do(rg.server, "REPLICAOF NO ONE");
+	st = code_of(r[1]);
+	if (st != 0) {
+		IS(st, EVC_RESOURCE_EXHAUSTED);
+		HAS(info_of(r[1]).text, "READONLY");
+	}
+	IS(number_of(r[0]), 1);
+	IS(join(), st);
+	IS(take_number(SCHEDULE("add", "[ii]", 5, 6)), 11);
+	OK(join());
+	ck_assert_uint_eq(numbers().n_up, 2);
+	ck_assert_uint_eq(numbers().n_lost, 0);
+	evc_remote_free(r[0]);
+	evc_remote_free(r[1]);
+	IS(marks_end(&m), 1);
+}
+END_TEST
+
+/* For longer than all leases: what runs then ends, and begins again. */
+START_TEST(read_only_server_for_long)
+{
+	struct marks m = marks_begin();
+	evc_remote *r;
+
+	begin_with_server(_i, 0.5, NULL, false);
+	r = SCHEDULE("alone", "[sdb]", m.path, 2., 0);
+	UNTIL(marks_in(&m) == 1);
+	rs_do(rg.server, "REPLICAOF 127.0.0.1 1");
+	UNTIL(numbers().n_up == 0);
+	rs_do(rg.server, "REPLICAOF NO ONE");
+	rig_all_up();
+	IS(number_of(r), 2);
+	IS(take_number(SCHEDULE("add", "[ii]", 5, 6)), 11);
+	OK(join());
+	evc_remote_free(r);
+	IS(marks_end(&m), 2);
+}
+END_TEST
+
+static void
+forbid(void)
+{
+	rs_do(rg.server, "ACL SETUSER default -xadd");
+}
+
+static void
+permit(void)
+{
+	rs_do(rg.server, "ACL SETUSER default +xadd");
+}
+
+START_TEST(a_command_is_forbidden)
+{
+	begin_with_server(_i, 10, NULL, false);
+	fails_and_recovers("NOPERM", forbid, permit);
+}
+END_TEST
+
+static void
+flush_scripts(void)
+{
+	rs_do(rg.server, "SCRIPT FLUSH");
+}
+
+START_TEST(scripts_are_flushed)
+{
+	struct marks m = marks_begin();
+	int i;
+
+	begin_with_server(_i, 1.5, NULL, false);
+	for (i = 0; i < 5; i++) {
+		many_meanwhile(flush_scripts, &m);
+		DO("step", "[sd]", "n", 0.0);
+		OK(evc_schedule_pack(on.cl, "step",
+				     (&(evc_schedule_opts){
+					     .flags = EVC_TRANSACTIONAL }),
+				     NULL, "[sd]", "n", 0.0));
+	}
+	OK(join());
+	ck_assert(variable("n") == 10);
+	IS(marks_end(&m), 5 * MANY);
+	ck_assert_uint_eq(numbers().n_lost, 0);
+}
+END_TEST
+
+/* All connections, by the server: nothing is lost and nothing runs twice. */
+static void
+kill_clients(void)
+{
+	rs_do(rg.server, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
+START_TEST(the_server_drops_all_connections)
+{
+	struct marks m = marks_begin();
+
+	begin_with_server(_i, 10, NULL, false);
+	many_meanwhile(kill_clients, &m);
+	IS(marks_end(&m), MANY);
+	ck_assert_uint_eq(numbers().n_lost, 0);
+}
+END_TEST
+
+/* ---- one that cannot be used, from the beginning ---- */
+
+static void
+refuses_with(int i, const char *option, const char *text)
+{
+	evc_cluster_config config = { .lease = SHORT_LEASE,
+				      .worker_wait = 0.5 };
+	char said[600];
+	evc_reason e;
+
+	rig(i, &(struct rig_opts){ .own = true });
+	rs_kill(rg.server);
+	rs_option(rg.server, "%s", option);
+	rs_start(rg.server);
+	rig_open(&config);
+	DO("add", "[ii]", 1, 2);
+	IS(join(), EVC_UNAVAILABLE);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	evc_cluster_report(on.cl, said, sizeof(said));
+	HAS(e.text, text);
+}
+
+START_TEST(a_policy_that_evicts)
+{
+	refuses_with(_i, "maxmemory-policy allkeys-lru", "noeviction");
+}
+END_TEST
+
+START_TEST(a_replica)
+{
+	refuses_with(_i, "replicaof 127.0.0.1 1", "replica");
+}
+END_TEST
+
+static const evc_function functions[] = { ROW_FUNCTIONS };
+
+REDIS_ROWS("redis: the server is lost", functions,
+	   ROW(F09_testPSPreemptionErrorType),
+	   ROW(F17_testJoinRaisesUnavailableErrorAtPsFailure),
+	   ROW(F18_testScheduleRaisesUnavailableErrorAtPsFailure),
+	   ROW(restarted_without_variables_of_functions), ROW(never_there),
+	   ROW(away_for_longer_than_the_grace), ROW(frozen_for_a_moment),
+	   ROW(restarted_without_its_data),
+	   ROW(restarted_without_its_data_while_nothing_runs),
+	   ROW(restarted_while_a_function_runs),
+	   ROW(restarted_with_its_data_which_is_trusted),
+	   ROW(restarted_with_its_data_which_is_not_trusted),
+	   ROW(restarted_while_transactional_functions_run),
+	   ROW(out_of_memory), ROW(out_of_memory_when_a_result_is_due),
+	   ROW(without_replicas), ROW(read_only_server),
+	   ROW(read_only_server_for_long),
+	   ROW(a_command_is_forbidden), ROW(scripts_are_flushed),
+	   ROW(the_server_drops_all_connections), ROW(a_policy_that_evicts),
+	   ROW(a_replica))

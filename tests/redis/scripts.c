@@ -1,0 +1,1023 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Each script against a real server: every word that it can answer, who is
+ * refused, that the same again has no second effect, and that it changes all or
+ * nothing.  What it makes of a variable is what the coordinator's own memory
+ * makes of it.
+ */
+#include "../support/redis_util.h"
+
+#include "cluster/variable.h"
+#include "cluster/walk.h"
+#include "redis/redis.h"
+
+#define COORD "{n}:coord"
+#define GEN   "{n}:gen"
+#define VER   "{n}:ver"
+#define LEASE "{n}:lease:w"
+#define EV    "{n}:1:ev"
+#define VAR   "{n}:var"
+#define COUNT "{n}:count"
+#define SEQS  "{n}:1:seqs"
+#define VALUE "{n}:1:v:5"
+
+static struct redis_server s;
+static redisReply *last;
+
+/* A word with bytes. */
+struct word {
+	const void *p;
+	size_t n;
+};
+
+#define T(text) \
+	{ \
+		(text), strlen(text) \
+	}
+
+static void
+run(enum redis_script script, unsigned n_keys, const struct word *words,
+    size_t n)
+{
+	const char *argv[64 + 400];
+	size_t len[64 + 400], i;
+	char *text, count[16];
+
+	ck_assert_uint_lt(n + 3, sizeof(argv) / sizeof(argv[0]));
+	ck_assert_int_gt(asprintf(&text, "%s%s", evc__script_head,
+				  evc__scripts[script].text),
+			 0);
+	snprintf(count, sizeof(count), "%u", n_keys);
+	argv[0] = "EVAL";
+	argv[1] = text;
+	argv[2] = count;
+	for (i = 0; i < 3; i++)
+		len[i] = strlen(argv[i]);
+	for (i = 0; i < n; i++) {
+		argv[3 + i] = words[i].p;
+		len[3 + i] = words[i].n;
+	}
+	if (last != NULL)
+		freeReplyObject(last);
+	if (s.link == NULL)
+		s.link = rs_connect(&s);
+	last = redisCommandArgv(s.link, (int)n + 3, argv, len);
+	ck_assert_ptr_nonnull(last);
+	free(text);
+}
+
+#define RUN(script, n_keys, ...) \
+	do { \
+		const char *run_texts_[] = { __VA_ARGS__ }; \
+		struct word run_words_[sizeof(run_texts_) / \
+				       sizeof(run_texts_[0])]; \
+		size_t run_i_; \
+		for (run_i_ = 0; \
+		     run_i_ < sizeof(run_texts_) / sizeof(run_texts_[0]); \
+		     run_i_++) \
+			run_words_[run_i_] = \
+				(struct word)T(run_texts_[run_i_]); \
+		run((script), (n_keys), run_words_, run_i_); \
+	} while (0)
+
+/* The answer's elements, with | between, or the error. */
+static const char *
+answer(void)
+{
+	static char text[4096];
+	size_t i, n = 0;
+
+	if (last->type == REDIS_REPLY_ERROR) {
+		snprintf(text, sizeof(text), "error %s", last->str);
+		return text;
+	}
+	ck_assert_int_eq(last->type, REDIS_REPLY_ARRAY);
+	text[0] = '\0';
+	for (i = 0; i < last->elements; i++) {
+		ck_assert_int_eq(last->element[i]->type, REDIS_REPLY_STRING);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s",
+				      i > 0 ? "|" : "", last->element[i]->str);
+		ck_assert_uint_lt(n, sizeof(text));
+	}
+	return text;
+}
+
+#define IS(text) ck_assert_str_eq(answer(), (text))
+#define BEGINS(text) \
+	ck_assert_msg(strncmp(answer(), (text), strlen(text)) == 0, \
+		      "\"%s\", not \"%s\"", answer(), (text))
+
+static void
+begin(void)
+{
+	memset(&s, 0, sizeof(s));
+	last = NULL;
+	rs_option(&s, "enable-debug-command yes");
+	rs_start(&s);
+}
+
+static void
+end(void)
+{
+	if (last != NULL)
+		freeReplyObject(last);
+	last = NULL;
+	rs_free(&s);
+}
+
+/* All that there is, as one number. */
+static const char *
+digest(char *buf, size_t n)
+{
+	rs_text(&s, buf, n, "DEBUG DIGEST");
+	return buf;
+}
+
+static void
+take(const char *id)
+{
+	RUN(SCRIPT_TAKE, 3, COORD, GEN, VER, id, "60000", "1", "0");
+}
+
+static void
+registered(const char *inc)
+{
+	char value[16];
+
+	snprintf(value, sizeof(value), "1 %s", inc);
+	RUN(SCRIPT_REGISTER, 4, COORD, GEN, LEASE, EV, "1", value, "60000", "w",
+	    inc, "hello");
+}
+
+/* A coordinator x of the generation 1, and life 7 of node w. */
+static void
+begin_all(void)
+{
+	begin();
+	take("x");
+	IS("ok|1");
+	registered("7");
+	IS("ok");
+}
+
+/* ---- the coordinator's ---- */
+
+START_TEST(taking)
+{
+	begin();
+	take("x");
+	IS("ok|1");
+	ck_assert_int_gt(rs_number(&s, "PTTL " COORD), 50000);
+	ck_assert_int_eq(rs_number(&s, "PTTL " GEN), -1);
+	ck_assert_int_eq(rs_number(&s, "GET " VER), 1);
+	take("y");
+	BEGINS("taken|x|");
+	ck_assert_int_gt(atoi(answer() + strlen("taken|x|")), 50000);
+	/* Once more is no other generation, unless it has to be greater. */
+	take("x");
+	IS("ok|1");
+	RUN(SCRIPT_TAKE, 3, COORD, GEN, VER, "x", "60000", "1", "1");
+	IS("ok|2");
+	RUN(SCRIPT_TAKE, 3, COORD, GEN, VER, "x", "60000", "1", "10");
+	IS("ok|11");
+	RUN(SCRIPT_TAKE, 3, COORD, GEN, VER, "x", "60000", "2", "0");
+	IS("version|1");
+	rs_do(&s, "SET " GEN " 123456789012345");
+	rs_do(&s, "DEL " COORD);
+	take("x");
+	IS("ok|123456789012346");
+	rs_do(&s, "DEL " COORD);
+	rs_do(&s, "SET " GEN " what");
+	take("y");
+	BEGINS("error GARBAGE {n}:gen: ");
+	rs_do(&s, "SET " GEN " 9007199254740993");
+	take("y");
+	BEGINS("error GARBAGE {n}:gen: ");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " COORD), 0);
+	end();
+}
+END_TEST
+
+START_TEST(staying)
+{
+	begin();
+	take("x");
+	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "1", "90000");
+	IS("ok|0");
+	ck_assert_int_gt(rs_number(&s, "PTTL " COORD), 70000);
+	rs_do(&s, "HSET " COUNT " changes 12");
+	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "1", "90000");
+	IS("ok|12");
+	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "y", "1", "90000");
+	IS("lost|x");
+	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "2", "90000");
+	IS("lost|x");
+	rs_do(&s, "DEL " COORD);
+	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "1", "90000");
+	IS("lost|");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " COORD), 0);
+	end();
+}
+END_TEST
+
+START_TEST(releasing)
+{
+	begin();
+	take("x");
+	rs_do(&s, "SET {n}:1:a 1");
+	rs_do(&s, "XADD " EV " * a b");
+	RUN(SCRIPT_RELEASE, 3, COORD, "{n}:1:a", EV, "y");
+	IS("lost");
+	ck_assert_int_eq(rs_number(&s, "DBSIZE"), 5);
+	RUN(SCRIPT_RELEASE, 4, COORD, "{n}:1:a", EV, "{n}:1:none", "x");
+	IS("ok");
+	/* ver and gen stay. */
+	ck_assert_int_eq(rs_number(&s, "DBSIZE"), 2);
+	RUN(SCRIPT_RELEASE, 1, COORD, "x");
+	IS("lost");
+	end();
+}
+END_TEST
+
+/* ---- a node's life ---- */
+
+START_TEST(a_life)
+{
+	begin();
+	registered("7");
+	IS("no");
+	take("x");
+	RUN(SCRIPT_REGISTER, 4, COORD, GEN, LEASE, EV, "2", "2 7", "60000", "w",
+	    "7", "hello");
+	IS("no");
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 0);
+	registered("7");
+	IS("ok");
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 1);
+	ck_assert_int_gt(rs_number(&s, "PTTL " LEASE), 50000);
+	RUN(SCRIPT_RENEW, 3, COORD, GEN, LEASE, "1", "1 7", "90000");
+	IS("ok");
+	ck_assert_int_gt(rs_number(&s, "PTTL " LEASE), 70000);
+	RUN(SCRIPT_RENEW, 3, COORD, GEN, LEASE, "1", "1 8", "90000");
+	BEGINS("fenced|");
+	RUN(SCRIPT_RENEW, 3, COORD, GEN, LEASE, "2", "2 7", "90000");
+	BEGINS("fenced|");
+	rs_do(&s, "PEXPIRE " LEASE " 30000");
+	rs_do(&s, "DEL " COORD);
+	RUN(SCRIPT_RENEW, 3, COORD, GEN, LEASE, "1", "1 7", "90000");
+	IS("alone");
+	ck_assert_int_le(rs_number(&s, "PTTL " LEASE), 30000);
+	RUN(SCRIPT_LEAVE, 2, LEASE, EV, "1 8", "w", "8", "5", "bye");
+	IS("fenced");
+	RUN(SCRIPT_LEAVE, 2, LEASE, EV, "1 7", "w", "7", "5", "bye");
+	IS("ok");
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 2);
+	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 0);
+	RUN(SCRIPT_LEAVE, 2, LEASE, EV, "1 7", "w", "7", "5", "bye");
+	IS("fenced");
+	RUN(SCRIPT_RENEW, 3, COORD, GEN, LEASE, "1", "1 7", "90000");
+	BEGINS("fenced|");
+	end();
+}
+END_TEST
+
+static void
+fence(const char *inc)
+{
+	char value[16];
+
+	snprintf(value, sizeof(value), "1 %s", inc);
+	RUN(SCRIPT_FENCE, 3, GEN, LEASE, EV, "1", value, "w", inc);
+}
+
+/* The last entry of ev: its id, and what it says. */
+static void
+last_event(char *id, size_t n, const char *w, const char *i, const char *q,
+	   const char *d)
+{
+	redisReply *r = rs_ask(&s, "XREVRANGE " EV " + - COUNT 1"), *e;
+	const char *names[] = { "w", "i", "s", "d" },
+		   *values[] = { w, i, q, d }, *is;
+	size_t k, len;
+
+	ck_assert_int_eq(r->type, REDIS_REPLY_ARRAY);
+	ck_assert_uint_eq(r->elements, 1);
+	e = r->element[0];
+	snprintf(id, n, "%s", e->element[0]->str);
+	for (k = 0; k < 4; k++) {
+		is = evc__reply_field(e, names[k], &len);
+		ck_assert_ptr_nonnull(is);
+		ck_assert_str_eq(is, values[k]);
+	}
+	ck_assert_ptr_null(evc__reply_field(e, "x", &len));
+	freeReplyObject(r);
+}
+
+START_TEST(fencing)
+{
+	char id[64], want[128];
+	long long px;
+
+	begin_all();
+	rs_do(&s, "PEXPIRE " LEASE " 30000");
+	fence("7");
+	last_event(id, sizeof(id), "w", "7", "fence", "");
+	ck_assert_int_eq(sscanf(answer(), "ok|%lld|", &px), 1);
+	ck_assert(px > 20000 && px <= 30000);
+	snprintf(want, sizeof(want), "ok|%lld|%s", px, id);
+	IS(want);
+	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 0);
+	/* Its lease is over already. */
+	fence("7");
+	BEGINS("ok|0|");
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 3);
+	/* Another life has begun meanwhile: that one keeps its lease. */
+	registered("8");
+	fence("7");
+	BEGINS("ok|0|");
+	/* One of the former life that comes late changes nothing. */
+	registered("7");
+	IS("no");
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 5);
+	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 1);
+	rs_do(&s, "SET " GEN " 2");
+	fence("8");
+	IS("gen");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " LEASE), 1);
+	end();
+}
+END_TEST
+
+/* ---- results with updates ---- */
+
+#define SEND(seq, ...) \
+	RUN(SCRIPT_SEND, 6, GEN, LEASE, EV, VAR, COUNT, SEQS, "1", "1 7", "w", \
+	    "7", seq, __VA_ARGS__)
+
+static void
+var_is(const char *name, const char *bytes)
+{
+	char text[64];
+	size_t n = rs_text(&s, text, sizeof(text), "HGET " VAR " %s", name);
+
+	ck_assert_msg(n == strlen(bytes) && memcmp(text, bytes, n) == 0,
+		      "%s is %zu bytes, first %02x", name, n,
+		      (unsigned char)text[0]);
+}
+
+START_TEST(sending)
+{
+	char id[64], before[64], after[64];
+
+	begin_all();
+	SEND("1", "plain", "2", "one", "2", "1", "a", "5", "2", "b", "\xa1x",
+	     "two", "1", "1", "a", "0.5");
+	IS("ok");
+	last_event(id, sizeof(id), "w", "7", "1", "plainonetwo");
+	var_is("b", "\xa1x");
+	ck_assert_int_eq(rs_number(&s, "HSTRLEN " VAR " a"), 9);
+	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " finished"), 2);
+	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " changes"), 2);
+	/* The same again. */
+	digest(before, sizeof(before));
+	SEND("1", "plain", "2", "one", "2", "1", "a", "5", "2", "b", "\xa1x",
+	     "two", "1", "1", "a", "0.5");
+	IS("ok");
+	ck_assert_str_eq(digest(after, sizeof(after)), before);
+	/* One that cannot be made; what it would have changed is not. */
+	SEND("2", "", "3", "one", "2", "2", "c", "\x05", "1", "b", "1", "two",
+	     "3", "2", "b", "\x07", "1", "b", "1", "1", "b", "-2", "three",
+	     "0");
+	IS("ok|0|variable b is no number");
+	last_event(id, sizeof(id), "w", "7", "2", "twothree");
+	var_is("b", "\x06");
+	var_is("c", "");
+	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " finished"), 4);
+	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " changes"), 3);
+	SEND("2", "anything", "0");
+	IS("ok|0|variable b is no number");
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 3);
+	/* Removed, in both spellings, and added to afterwards. */
+	SEND("3", "", "1", "x", "4", "2", "a", "", "2", "b", "\xc0", "1", "b",
+	     "3", "2", "c", "\xc0");
+	IS("ok");
+	var_is("a", "");
+	var_is("b", "\x03");
+	ck_assert_int_eq(rs_number(&s, "HEXISTS " VAR " a"), 0);
+	ck_assert_int_eq(rs_number(&s, "HEXISTS " VAR " c"), 0);
+	/* Numbers that are none. */
+	SEND("4", "", "2", "x", "1", "1", "b", "inf", "y", "1", "1", "b",
+	     "what");
+	IS("ok|0|variable b: inf is nothing to add|1|variable b: what is "
+	   "nothing"
+	   " to add");
+	var_is("b", "\x03");
+	digest(before, sizeof(before));
+	SEND("5", "", "1", "x", "2", "2", "b", "\x01", "9", "b", "1");
+	BEGINS("error GARBAGE");
+	ck_assert_str_eq(digest(after, sizeof(after)), before);
+	end();
+}
+END_TEST
+
+START_TEST(sending_is_refused)
+{
+	char before[64], after[64];
+
+	begin_all();
+	digest(before, sizeof(before));
+	RUN(SCRIPT_SEND, 6, GEN, LEASE, EV, VAR, COUNT, SEQS, "2", "2 7", "w",
+	    "7", "1", "x", "0");
+	IS("fenced");
+	RUN(SCRIPT_SEND, 6, GEN, LEASE, EV, VAR, COUNT, SEQS, "1", "1 6", "w",
+	    "6", "1", "x", "0");
+	IS("fenced");
+	ck_assert_str_eq(digest(after, sizeof(after)), before);
+	fence("7");
+	digest(before, sizeof(before));
+	SEND("1", "x", "1", "y", "1", "1", "a", "1");
+	IS("fenced");
+	ck_assert_str_eq(digest(after, sizeof(after)), before);
+	end();
+}
+END_TEST
+
+/* ---- single operations ---- */
+
+static void
+variable(const char *seq, const char *op, const char *name, const evc_value *a,
+	 const evc_value *b)
+{
+	const struct word words[] = { T(GEN),
+				      T(LEASE),
+				      T(VAR),
+				      T(COUNT),
+				      T(SEQS),
+				      T("1"),
+				      T("1 7"),
+				      T("w.7.0"),
+				      T(seq),
+				      T(op),
+				      T(name),
+				      { a->data, a->size },
+				      { b->data, b->size } };
+
+	run(SCRIPT_VARIABLE, 5, words, sizeof(words) / sizeof(words[0]));
+}
+
+#define VARIABLE(seq, op, a, b) \
+	RUN(SCRIPT_VARIABLE, 5, GEN, LEASE, VAR, COUNT, SEQS, "1", "1 7", \
+	    "w.7.0", seq, op, "a", a, b)
+
+START_TEST(single_operations)
+{
+	char before[64], after[64];
+
+	begin_all();
+	VARIABLE("1", "3", "", "");
+	IS("none");
+	VARIABLE("1", "1", "5", "");
+	IS("ok|\x05");
+	VARIABLE("1", "1", "5", "");
+	IS("ok|\x05");
+	VARIABLE("2", "1", "5", "");
+	IS("ok|\x0a");
+	VARIABLE("3", "4", "\x0a", "\xa1x");
+	IS("ok");
+	VARIABLE("3", "4", "\x0a", "\xa1x");
+	IS("ok");
+	VARIABLE("4", "4", "\x0a", "\xa1y");
+	IS("other");
+	VARIABLE("4", "4", "\x0a", "\xa1y");
+	IS("other");
+	VARIABLE("5", "3", "", "");
+	IS("ok|\xa1x");
+	VARIABLE("6", "1", "1", "");
+	IS("number");
+	ck_assert_int_eq(rs_number(&s, "HGET " COUNT " changes"), 3);
+	ck_assert_int_eq(rs_number(&s, "HEXISTS " COUNT " finished"), 0);
+	VARIABLE("7", "2", "\xc0", "");
+	IS("ok");
+	VARIABLE("8", "3", "", "");
+	IS("none");
+	VARIABLE("9", "4", "\xc0", "\x01");
+	IS("ok");
+	VARIABLE("10", "4", "\x01", "");
+	IS("ok");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " VAR), 0);
+	digest(before, sizeof(before));
+	VARIABLE("11", "1", "nan", "");
+	BEGINS("error GARBAGE");
+	VARIABLE("11", "7", "", "");
+	BEGINS("error GARBAGE");
+	/* Another life, generation, or coordinator. */
+	RUN(SCRIPT_VARIABLE, 5, GEN, LEASE, VAR, COUNT, SEQS, "1", "1 6",
+	    "w.6.0", "1", "2", "a", "\x01", "");
+	IS("fenced");
+	RUN(SCRIPT_VARIABLE, 5, GEN, LEASE, VAR, COUNT, SEQS, "2", "1 7",
+	    "w.7.0", "1", "3", "a", "", "");
+	IS("fenced");
+	RUN(SCRIPT_VARIABLE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "y", "coord",
+	    "1", "2", "a", "\x01", "");
+	IS("fenced");
+	ck_assert_str_eq(digest(after, sizeof(after)), before);
+	RUN(SCRIPT_VARIABLE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "coord",
+	    "1", "2", "a", "\x01", "");
+	IS("ok");
+	end();
+}
+END_TEST
+
+START_TEST(all_of_them)
+{
+	begin_all();
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
+	IS("ok|0|0");
+	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "1",
+	    "42", "a", "\x01", "b", "\x02", "c", "\xc0");
+	IS("ok");
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
+	IS("ok|42|1|a|\x01|b|\x02");
+	/* The same again. */
+	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "1",
+	    "42", "a", "\x07");
+	IS("ok");
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
+	IS("ok|42|1|a|\x01|b|\x02");
+	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "2",
+	    "0");
+	IS("ok");
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
+	IS("ok|0|2");
+	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "5",
+	    "7", "a", "\x01");
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x", "counts");
+	IS("ok|7|3");
+	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "6",
+	    "0");
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
+	IS("ok|0|4");
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "y");
+	IS("fenced");
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "2", "x");
+	IS("fenced");
+	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "y", "3", "9",
+	    "a", "\x07");
+	IS("fenced");
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
+	IS("ok|0|4");
+	end();
+}
+END_TEST
+
+/* ---- as the coordinator's own memory ---- */
+
+#define V(bytes) \
+	{ \
+		bytes, sizeof(bytes) - 1 \
+	}
+
+static const evc_value values[] = {
+	V(""),
+	V("\xc0"),
+	V("\xc2"),
+	V("\xc3"),
+	V("\xa1x"),
+	V("\x90"),
+	/* 0, in many ways */
+	V("\x00"),
+	V("\xcc\x00"),
+	V("\xd3\x00\x00\x00\x00\x00\x00\x00\x00"),
+	V("\xcb\x00\x00\x00\x00\x00\x00\x00\x00"),
+	V("\xcb\x80\x00\x00\x00\x00\x00\x00\x00"),
+	V("\xca\x00\x00\x00\x00"),
+	V("\xca\x80\x00\x00\x00"),
+	/* small ones of all formats */
+	V("\x7f"),
+	V("\xff"),
+	V("\xe0"),
+	V("\xcc\xff"),
+	V("\xcd\x12\x34"),
+	V("\xce\x80\x00\x00\x01"),
+	V("\xd0\x80"),
+	V("\xd0\xff"),
+	V("\xd1\xff\xff"),
+	V("\xd1\x80\x00"),
+	V("\xd2\xff\xff\xff\xff"),
+	V("\xd2\x7f\xff\xff\xff"),
+	V("\xcf\x00\x00\x00\x00\x00\x00\x00\x7f"),
+	V("\xd3\xff\xff\xff\xff\xff\xff\xff\xff"),
+	V("\xcb\xbf\xf0\x00\x00\x00\x00\x00\x00"),
+	V("\xca\xbf\x80\x00\x00"),
+	V("\xca\x3f\xc0\x00\x00"),
+	V("\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00"),
+	V("\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a"),
+	V("\xca\x3d\xcc\xcc\xcd"),
+	/* 2^53 - 1, 2^53, 2^53 + 1, and as doubles, and negative */
+	V("\xcf\x00\x1f\xff\xff\xff\xff\xff\xff"),
+	V("\xcf\x00\x20\x00\x00\x00\x00\x00\x00"),
+	V("\xcf\x00\x20\x00\x00\x00\x00\x00\x01"),
+	V("\xd3\x00\x20\x00\x00\x00\x00\x00\x01"),
+	V("\xcb\x43\x40\x00\x00\x00\x00\x00\x00"),
+	V("\xcb\x43\x3f\xff\xff\xff\xff\xff\xff"),
+	V("\xd3\xff\xe0\x00\x00\x00\x00\x00\x00"),
+	V("\xd3\xff\xe0\x00\x00\x00\x00\x00\x01"),
+	V("\xd3\xff\xdf\xff\xff\xff\xff\xff\xff"),
+	V("\xcb\xc3\x40\x00\x00\x00\x00\x00\x00"),
+	/* 2^63 - 1, 2^63, -2^63, 2^64 - 1, and as doubles */
+	V("\xcf\x7f\xff\xff\xff\xff\xff\xff\xff"),
+	V("\xd3\x7f\xff\xff\xff\xff\xff\xff\xff"),
+	V("\xcf\x80\x00\x00\x00\x00\x00\x00\x00"),
+	V("\xcb\x43\xe0\x00\x00\x00\x00\x00\x00"),
+	V("\xd3\x80\x00\x00\x00\x00\x00\x00\x00"),
+	V("\xcb\xc3\xe0\x00\x00\x00\x00\x00\x00"),
+	V("\xcf\xff\xff\xff\xff\xff\xff\xff\xff"),
+	V("\xcb\x43\xf0\x00\x00\x00\x00\x00\x00"),
+	V("\xcb\xc3\xf0\x00\x00\x00\x00\x00\x00"),
+	/* vast, infinite, none */
+	V("\xcb\x7f\xef\xff\xff\xff\xff\xff\xff"),
+	V("\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00"),
+	V("\xca\x7f\x80\x00\x00"),
+	V("\xcb\xff\xf0\x00\x00\x00\x00\x00\x00"),
+	V("\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00"),
+	V("\xca\x7f\xc0\x00\x00"),
+	V("\xcb\x00\x00\x00\x00\x00\x00\x00\x01"),
+};
+#define N_VALUES (sizeof(values) / sizeof(values[0]))
+
+static const double addends[] = { 0,
+				  -0.0,
+				  1,
+				  -1,
+				  0.1,
+				  -0.3,
+				  127,
+				  1e15,
+				  9007199254740991.0,
+				  9007199254740992.0,
+				  -9007199254740992.0,
+				  1e300,
+				  -1e300,
+				  1.7976931348623157e308,
+				  5e-324,
+				  123456.789 };
+#define N_ADDENDS (sizeof(addends) / sizeof(addends[0]))
+
+/* What a script has answered, as a status of evc__variable_do. */
+static evc_status
+status_of(void)
+{
+	const char *word = evc__reply_word(last);
+
+	ck_assert_msg(word != NULL, "%s", answer());
+	if (strcmp(word, "ok") == 0)
+		return 0;
+	if (strcmp(word, "number") == 0)
+		return -EVC_INVALID_ARGUMENT;
+	if (strcmp(word, "other") == 0)
+		return -EVC_ABORTED;
+	ck_assert_str_eq(word, "none");
+	return -EVC_NOT_FOUND;
+}
+
+/* Is the variable v the same on both sides? */
+static void
+check_same(struct variables *v, const char *what, size_t i, size_t k)
+{
+	evc_engine_update get = { .op = EVC_VARIABLE_GET, .name = "v" };
+	evc_value mine = { NULL, 0 };
+	evc_status st = evc__variable_do(v, &get, NULL, &mine);
+	const char *theirs;
+	size_t n = 0;
+
+	variable("0", "3", "v", &(evc_value){ "", 0 }, &(evc_value){ "", 0 });
+	ck_assert_msg(st == status_of(), "%s %zu %zu: %d, %s", what, i, k, st,
+		      answer());
+	if (st < 0)
+		return;
+	theirs = evc__reply_bytes(last, 1, &n);
+	ck_assert_ptr_nonnull(theirs);
+	ck_assert_msg(n == mine.size && memcmp(theirs, mine.data, n) == 0,
+		      "%s %zu %zu: %zu bytes %02x%02x%02x.., not %zu bytes"
+		      " %02x%02x%02x..",
+		      what, i, k, n, (unsigned char)theirs[0],
+		      n > 1 ? (unsigned char)theirs[1] : 0,
+		      n > 2 ? (unsigned char)theirs[2] : 0, mine.size,
+		      ((const unsigned char *)mine.data)[0],
+		      mine.size > 1 ? ((const unsigned char *)mine.data)[1] : 0,
+		      mine.size > 2 ? ((const unsigned char *)mine.data)[2]
+				    : 0);
+	free((void *)mine.data);
+}
+
+static void
+do_both(struct variables *v, unsigned seq, const evc_engine_update *u,
+	const char *what, size_t i, size_t k)
+{
+	char number[32], op[2] = { (char)('0' + u->op), '\0' }, text[64];
+	evc_value a, b = { "", 0 };
+	evc_status st = evc__variable_do(v, u, NULL, NULL);
+
+	snprintf(number, sizeof(number), "%u", seq);
+	snprintf(text, sizeof(text), "%.17g", u->by);
+	a = u->op == EVC_VARIABLE_ADD   ? (evc_value){ text, strlen(text) }
+	    : u->op == EVC_VARIABLE_SET ? u->value
+					: u->expected;
+	if (u->op == EVC_VARIABLE_COMPARE_SET)
+		b = u->value;
+	variable(number, op, "v", &a, &b);
+	ck_assert_msg(st == status_of(), "%s %zu %zu: %d, %s", what, i, k, st,
+		      answer());
+	check_same(v, what, i, k);
+}
+
+START_TEST(sums_are_the_same)
+{
+	struct variables v = { .n = 0 };
+	unsigned seq = 1;
+	size_t i, k;
+
+	begin_all();
+	ck_assert(evc__variables_init(&v));
+	for (i = 0; i < N_VALUES; i++)
+		for (k = 0; k < N_ADDENDS; k++) {
+			evc_engine_update set = { .op = EVC_VARIABLE_SET,
+						  .name = "v",
+						  .value = values[i] },
+					  add = { .op = EVC_VARIABLE_ADD,
+						  .name = "v",
+						  .by = addends[k] };
+
+			do_both(&v, seq++, &set, "set", i, k);
+			do_both(&v, seq++, &add, "add", i, k);
+			do_both(&v, seq++, &add, "add again", i, k);
+		}
+	evc__variables_destroy(&v);
+	end();
+}
+END_TEST
+
+START_TEST(comparisons_are_the_same)
+{
+	struct variables v = { .n = 0 };
+	unsigned seq = 1;
+	size_t i, k;
+
+	begin_all();
+	ck_assert(evc__variables_init(&v));
+	for (i = 0; i < N_VALUES; i++)
+		for (k = 0; k < N_VALUES; k++) {
+			evc_engine_update
+				set = { .op = EVC_VARIABLE_SET,
+					.name = "v",
+					.value = values[i] },
+				cas = { .op = EVC_VARIABLE_COMPARE_SET,
+					.name = "v",
+					.expected = values[k],
+					.value = V("\xa3new") };
+
+			do_both(&v, seq++, &set, "set", i, k);
+			do_both(&v, seq++, &cas, "compare", i, k);
+		}
+	evc__variables_destroy(&v);
+	end();
+}
+END_TEST
+
+/* ---- values of results ---- */
+
+START_TEST(keeping)
+{
+	begin_all();
+	registered("7");
+	RUN(SCRIPT_KEEP, 3, GEN, LEASE, VALUE, "1", "1 7", "60000", "\x01");
+	IS("ok");
+	ck_assert_int_eq(rs_number(&s, "STRLEN " VALUE), 1);
+	ck_assert_int_gt(rs_number(&s, "PTTL " VALUE), 0);
+	/* In place of what should not be there. */
+	rs_do(&s, "DEL " VALUE);
+	rs_do(&s, "SADD " VALUE " x");
+	RUN(SCRIPT_KEEP, 3, GEN, LEASE, VALUE, "1", "1 7", "60000", "\x01");
+	IS("ok");
+	rs_do(&s, "DEL " VALUE);
+	/* Of another life, of another generation: it would stay. */
+	RUN(SCRIPT_KEEP, 3, GEN, LEASE, VALUE, "1", "1 6", "60000", "\x01");
+	IS("fenced");
+	RUN(SCRIPT_KEEP, 3, GEN, LEASE, VALUE, "2", "1 7", "60000", "\x01");
+	IS("fenced");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " VALUE), 0);
+	end();
+}
+END_TEST
+
+/* ---- what is no good ---- */
+
+static const char *const all_keys[] = { COORD, GEN,   VER,  LEASE, EV,
+					VAR,   COUNT, SEQS, VALUE };
+#define N_KEYS (sizeof(all_keys) / sizeof(all_keys[0]))
+
+static void
+run_each(enum redis_script i)
+{
+	switch (i) {
+	case SCRIPT_TAKE:
+		take("x");
+		break;
+	case SCRIPT_LOCK:
+		RUN(i, 3, COORD, GEN, COUNT, "x", "1", "60000");
+		break;
+	case SCRIPT_RELEASE:
+		RUN(i, 3, COORD, EV, SEQS, "x");
+		break;
+	case SCRIPT_FENCE:
+		fence("7");
+		break;
+	case SCRIPT_REGISTER:
+		registered("8");
+		break;
+	case SCRIPT_RENEW:
+		RUN(i, 3, COORD, GEN, LEASE, "1", "1 7", "60000");
+		break;
+	case SCRIPT_LEAVE:
+		RUN(i, 2, LEASE, EV, "1 7", "w", "7", "9", "bye");
+		break;
+	case SCRIPT_SEND:
+		SEND("9", "", "1", "x", "2", "1", "a", "1", "2", "b", "\x05");
+		break;
+	case SCRIPT_VARIABLE:
+		VARIABLE("9", "1", "1", "");
+		break;
+	case SCRIPT_ALL:
+		RUN(i, 4, GEN, COORD, VAR, COUNT, "1", "x");
+		break;
+	case SCRIPT_REPLACE:
+		RUN(i, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "9", "0", "a",
+		    "\x01");
+		break;
+	case SCRIPT_KEEP:
+		RUN(i, 3, GEN, LEASE, VALUE, "1", "1 7", "60000", "\x01");
+		break;
+	default:
+		ck_abort_msg("a script without a test");
+	}
+}
+
+/* As begin_all, on the same server. */
+static void
+anew(void)
+{
+	rs_do(&s, "FLUSHALL");
+	take("x");
+	registered("7");
+	SEND("1", "", "1", "x", "1", "1", "a", "1");
+	VARIABLE("1", "1", "1", "");
+	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "1", "0",
+	    "a", "\x01");
+	IS("ok");
+}
+
+START_TEST(other_types)
+{
+	static const char *const made[] = { "SET %s x",      "LPUSH %s x",
+					    "SADD %s x",     "HSET %s x y",
+					    "XADD %s * a b", "ZADD %s 1 a" };
+	char before[64], after[64], want[64];
+	unsigned script, refused = 0;
+	size_t key, m;
+
+	begin();
+	for (script = 0; script < SCRIPTS; script++)
+		for (key = 0; key < N_KEYS; key++)
+			for (m = 0; m < 6; m++) {
+				anew();
+				rs_do(&s, "DEL %s", all_keys[key]);
+				rs_do(&s, made[m], all_keys[key]);
+				digest(before, sizeof(before));
+				run_each((enum redis_script)script);
+				if (last->type != REDIS_REPLY_ERROR)
+					continue;
+				snprintf(want, sizeof(want),
+					 "error GARBAGE %s: ", all_keys[key]);
+				BEGINS(want);
+				ck_assert_str_eq(digest(after, sizeof(after)),
+						 before);
+				refused++;
+			}
+	ck_assert_uint_gt(refused, 100);
+	end();
+}
+END_TEST
+
+/* Of the right type, with something in it that nobody could have put there. */
+START_TEST(other_contents)
+{
+	static const char *const spoilt[] = {
+		"HSET " COUNT " changes x",
+		"HSET " COUNT " finished -1",
+		"HSET " COUNT " changes 9223372036854775807",
+		"HSET " COUNT " finished \"\"",
+		"HSET " SEQS " w.7 \xc1",
+		"HSET " SEQS " w.7.0 garbage",
+		"HSET " SEQS " w.7 \x93",
+		"SET " GEN " -1",
+		"SET " COORD " y PX 60000",
+		"SET " LEASE " what",
+		"HSET " VAR " a \xc1",
+		"HSET " VAR " a \xcb",
+		"HSET " VAR " a \xcf\x01\x02",
+	};
+	char before[64], after[64];
+	unsigned script;
+	size_t i;
+
+	begin();
+	for (script = 0; script < SCRIPTS; script++)
+		for (i = 0; i < sizeof(spoilt) / sizeof(spoilt[0]); i++) {
+			anew();
+			rs_do(&s, spoilt[i]);
+			digest(before, sizeof(before));
+			run_each((enum redis_script)script);
+			/* It is refused by a word, made, or garbage. */
+			if (last->type != REDIS_REPLY_ERROR) {
+				ck_assert_ptr_nonnull(evc__reply_word(last));
+				continue;
+			}
+			BEGINS("error GARBAGE {n}:");
+			ck_assert_str_eq(digest(after, sizeof(after)), before);
+		}
+	end();
+}
+END_TEST
+
+/* ---- a server that has no memory, or takes no writes ---- */
+
+START_TEST(without_memory)
+{
+	/* What has to work even then. */
+	static const bool works[SCRIPTS] = {
+		[SCRIPT_LOCK] = true,    [SCRIPT_RELEASE] = true,
+		[SCRIPT_FENCE] = true,   [SCRIPT_RENEW] = true,
+		[SCRIPT_LEAVE] = true,   [SCRIPT_ALL] = true,
+		[SCRIPT_REPLACE] = true,
+	};
+	char before[64], after[64];
+	unsigned script;
+
+	begin();
+	for (script = 0; script < SCRIPTS; script++) {
+		rs_do(&s, "CONFIG SET maxmemory 0");
+		anew();
+		rs_do(&s, "CONFIG SET maxmemory 1");
+		digest(before, sizeof(before));
+		run_each((enum redis_script)script);
+		if (works[script]) {
+			ck_assert_msg(strncmp(answer(), "ok", 2) == 0, "%s: %s",
+				      evc__scripts[script].name, answer());
+			continue;
+		}
+		BEGINS("error OOM");
+		ck_assert_str_eq(digest(after, sizeof(after)), before);
+	}
+	/* A lease that has run out is fenced, too. */
+	rs_do(&s, "CONFIG SET maxmemory 0");
+	anew();
+	rs_do(&s, "DEL " LEASE);
+	rs_do(&s, "CONFIG SET maxmemory 1");
+	fence("7");
+	BEGINS("ok|0|");
+	/* And what is kept can be read. */
+	rs_do(&s, "CONFIG SET maxmemory 0");
+	anew();
+	rs_do(&s, "CONFIG SET maxmemory 1");
+	VARIABLE("2", "3", "", "");
+	BEGINS("ok");
+	end();
+}
+END_TEST
+
+START_TEST(a_replica)
+{
+	char before[64], after[64];
+	unsigned script;
+
+	begin();
+	anew();
+	/* It keeps its data until it has found the master, which is not there. */
+	rs_do(&s, "REPLICAOF 127.0.0.1 1");
+	digest(before, sizeof(before));
+	for (script = 0; script < SCRIPTS; script++) {
+		run_each((enum redis_script)script);
+		if (script == SCRIPT_ALL)
+			BEGINS("ok");
+		else
+			BEGINS("error READONLY");
+		ck_assert_str_eq(digest(after, sizeof(after)), before);
+	}
+	end();
+}
+END_TEST
+
+RS_MAIN("redis/scripts", taking, staying, releasing, a_life, fencing, sending,
+	sending_is_refused, single_operations, all_of_them, sums_are_the_same,
+	comparisons_are_the_same, keeping, other_types, other_contents,
+	without_memory, a_replica)

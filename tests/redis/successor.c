@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * More than one coordinator: one after the other, also when the first was killed
+ * or frozen, and two at a time, of which one waits and says for whom.
+ */
+#include "rows.h"
+
+#include <sys/stat.h>
+
+/* ---- another coordinator, as a process ---- */
+
+struct other {
+	pid_t pid;
+	int say, hear; /* a byte each way */
+};
+
+struct plan {
+	double lease;
+	const char *checkpoint; /* save there, then it is ready */
+	const char *marks;      /* a function that stays in this file */
+	bool joins;             /* when it is told to go on it joins, and tells
+				   the code; else it closes */
+};
+
+/* In the child: nothing of check here. */
+static void
+coordinate(const struct plan *p, int in, int out)
+{
+	evc_cluster_config config = { .lease = p->lease,
+				      .functions = table,
+				      .n_functions = n_table };
+	evc_join_opts budget = { .grace = T_LIMIT };
+	evc_cluster_info info;
+	evc_cluster *cl;
+	evc_coord *c;
+	char byte = 'r';
+
+	CHILD(evc_new(NULL, NULL, &c) == 0);
+	CHILD(evc_cluster_open(c, rg.uri, &config, &cl) == 0);
+	do {
+		t_sleep(0.002);
+		CHILD(evc_cluster_get(cl, &info) == 0);
+	} while (info.n_up < on.n_workers);
+	CHILD(evc_variable_add(cl, "theirs", 41, NULL) == 0);
+	CHILD(evc_schedule_pack(cl, "count", NULL, NULL, "[sd]", "theirs",
+				1.0) == 0);
+	CHILD(evc_cluster_join(cl, T_LIMIT) == 0);
+	if (p->checkpoint != NULL)
+		CHILD(evc_cluster_save(cl, p->checkpoint) == 0);
+	if (p->marks != NULL)
+		CHILD(evc_schedule_pack(cl, "alone", NULL, NULL, "[sdb]",
+					p->marks, 1000.0, 1) == 0);
+	CHILD(write(out, &byte, 1) == 1);
+	CHILD(read(in, &byte, 1) == 1);
+	if (p->joins) {
+		byte = (char)evc_cluster_join(cl, T_LIMIT);
+		CHILD(write(out, &byte, 1) == 1);
+	}
+	evc_cluster_close(cl);
+	CHILD(evc_join(c, &budget, NULL) == 0);
+	CHILD(evc_free(c) == 0);
+}
+
+static struct other
+other_start(const struct plan *p)
+{
+	int in[2], out[2];
+	struct other o;
+
+	OK(pipe2(in, O_CLOEXEC));
+	OK(pipe2(out, O_CLOEXEC));
+	o.pid = fork();
+	ck_assert_int_ge(o.pid, 0);
+	if (o.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		coordinate(p, in[0], out[1]);
+		_exit(0);
+	}
+	close(in[0]);
+	close(out[1]);
+	o.say = in[1];
+	o.hear = out[0];
+	return o;
+}
+
+static int
+other_says(const struct other *o)
+{
+	struct pollfd p = { .fd = o->hear, .events = POLLIN };
+	char byte = 0;
+
+	ck_assert_int_eq(poll(&p, 1, (int)(2 * T_LIMIT) * 1000), 1);
+	ck_assert_msg(read(o->hear, &byte, 1) == 1, "it has ended");
+	return byte;
+}
+
+static void
+other_goes_on(const struct other *o)
+{
+	ck_assert_int_eq(write(o->say, "g", 1), 1);
+}
+
+/* sig 0: by itself, and well. */
+static void
+other_ends(struct other *o, int sig)
+{
+	int status;
+
+	if (sig != 0)
+		OK(kill(o->pid, sig));
+	status = node_wait(o->pid);
+	ck_assert(sig != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+	close(o->say);
+	close(o->hear);
+}
+
+/* ---- one after the other ---- */
+
+START_TEST(a_coordinator_is_killed_and_has_a_successor)
+{
+	struct marks m = marks_begin();
+	struct plan p = { .lease = 1.5, .marks = m.path };
+	evc_cluster_config config = { .lease = 1.5 };
+	struct other o;
+	long long gen;
+	evc_remote *r;
+	pid_t pids[2];
+
+	rig(_i, NULL);
+	redis.may_expire = true;
+	rig_node(1);
+	o = other_start(&p);
+	IS(other_says(&o), 'r');
+	UNTIL(marks_in(&m) == 1);
+	gen = rig_key("GET", "gen");
+	ck_assert_uint_eq(workers_of(0, pids, 2), 1);
+	other_ends(&o, SIGKILL);
+	rig_open(&config);
+	/* The node is the same, and what it ran for the other one is over. */
+	ck_assert(process_is_over(pids[0]));
+	ck_assert_int_gt(rig_key("GET", "gen"), gen);
+	r = SCHEDULE("alone", "[sdb]", m.path, 0.0, 0);
+	IS(take_number(r), 1);
+	/* The variables are the server's. */
+	ck_assert(variable("theirs") == 42);
+	OK(join());
+	IS(marks_end(&m), 2);
+}
+END_TEST
+
+/* What the server had is gone as well, but there is a checkpoint. */
+START_TEST(a_successor_restores_a_checkpoint)
+{
+	char path[] = "/tmp/evc-redis-checkpoint-XXXXXX";
+	evc_cluster_config config = { .lease = 1.5, .checkpoint = path };
+	struct plan p = { .lease = 1.5, .checkpoint = path };
+	char old[80];
+	struct other o;
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	OK(unlink(path));
+	rig(_i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	o = other_start(&p);
+	IS(other_says(&o), 'r');
+	other_ends(&o, SIGKILL);
+	rs_kill(rg.server);
+	rs_start(rg.server);
+	rig_open(&config);
+	ck_assert(variable("theirs") == 42);
+	ck_assert_uint_eq(evc_cluster_finished(on.cl), 1);
+	DO("count", "[sd]", "theirs", 1.0);
+	OK(join());
+	ck_assert(variable("theirs") == 43);
+	ck_assert_uint_eq(evc_cluster_finished(on.cl), 2);
+	unlink(path);
+	snprintf(old, sizeof(old), "%s.old", path);
+	end_and_count();
+	count_before();
+	unlink(path);
+	unlink(old);
+	snprintf(old, sizeof(old), "%s.lock", path);
+	unlink(old);
+}
+END_TEST
+
+START_TEST(one_closes_and_another_opens)
+{
+	struct plan p = { .lease = 60 };
+	struct other o;
+	long long gen;
+
+	rig(_i, NULL);
+	rig_node(2);
+	o = other_start(&p);
+	IS(other_says(&o), 'r');
+	gen = rig_key("GET", "gen");
+	other_goes_on(&o);
+	other_ends(&o, 0);
+	/* At once: a lease of 60 s has not to run out. */
+	rig_open(NULL);
+	ck_assert_int_gt(rig_key("GET", "gen"), gen);
+	ck_assert(variable("theirs") == 42);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	OK(join());
+}
+END_TEST
+
+/* ---- two at a time ---- */
+
+START_TEST(the_second_waits_and_says_for_whom)
+{
+	evc_cluster_config config = { .worker_wait = 0.5 };
+	struct plan p = { .lease = 60 };
+	char holder[128], part[64], text[4096];
+	struct other o;
+	unsigned workers;
+	evc_reason e;
+
+	rig(_i, NULL);
+	rig_node(2);
+	o = other_start(&p);
+	IS(other_says(&o), 'r');
+	workers = on.n_workers;
+	on.n_workers = 0;
+	rig_open(&config);
+	DO("add", "[ii]", 1, 2);
+	IS(join(), EVC_UNAVAILABLE);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, "in use by");
+	HAS(e.text, rg.ns);
+	/* Who holds it is named as the server has it. */
+	{
+		char key[80];
+
+		snprintf(key, sizeof(key), "{%s}:coord", rg.ns);
+		rs_text(rg.server, holder, sizeof(holder), "GET %s", key);
+	}
+	snprintf(part, sizeof(part), "%.40s", holder);
+	HAS(e.text, part);
+	evc_cluster_report(on.cl, text, sizeof(text));
+	/* The first one has noticed nothing, and goes in its own time. */
+	other_goes_on(&o);
+	other_ends(&o, 0);
+	on.n_workers = workers;
+	UNTIL(numbers().n_up == workers);
+	/* It was raised; from here on all is well. */
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	OK(join());
+}
+END_TEST
+
+/* Frozen for longer than its lease, it has lost its workers to the second one; and
+   says so when it is thawed. */
+START_TEST(the_first_was_frozen)
+{
+	struct marks m = marks_begin();
+	struct plan p = { .lease = 1, .marks = m.path, .joins = true };
+	evc_cluster_config config = { .lease = 1 };
+	struct other o;
+	evc_remote *r;
+
+	rig(_i, NULL);
+	redis.may_expire = true;
+	rig_node(1);
+	o = other_start(&p);
+	IS(other_says(&o), 'r');
+	UNTIL(marks_in(&m) == 1);
+	OK(kill(o.pid, SIGSTOP));
+	rig_open(&config);
+	r = SCHEDULE("alone", "[sdb]", m.path, 1.0, 0);
+	UNTIL(marks_in(&m) == 2);
+	other_goes_on(&o);
+	OK(kill(o.pid, SIGCONT));
+	IS(other_says(&o), EVC_UNAVAILABLE);
+	other_ends(&o, 0);
+	/* It has harmed nobody. */
+	IS(take_number(r), 1);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	ck_assert(variable("theirs") == 42);
+	OK(join());
+	IS(marks_end(&m), 2);
+}
+END_TEST
+
+/* Somebody has taken the lock by force. */
+START_TEST(the_lock_is_taken_away)
+{
+	evc_cluster_config config = { .lease = 1 };
+	struct marks m = marks_begin();
+	evc_remote *r;
+	evc_reason e;
+	pid_t pid;
+	char key[80];
+
+	rig(_i, NULL);
+	rig_node(1);
+	rig_open(&config);
+	r = SCHEDULE("alone", "[sdb]", m.path, 1000.0, 0);
+	UNTIL(marks_in(&m) == 1);
+	pid = runs_in(r);
+	snprintf(key, sizeof(key), "{%s}:coord", rg.ns);
+	rs_do(rg.server, "SET %s somebody-else", key);
+	IS(join(), EVC_UNAVAILABLE);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, "another coordinator");
+	ck_assert(process_is_over(pid));
+	IS(code_of(r), EVC_CANCELLED);
+	IS(join(), EVC_UNAVAILABLE);
+	rs_do(rg.server, "DEL %s", key);
+	evc_remote_free(r);
+	marks_end(&m);
+	/* It may not delete what is another one's by now. */
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+	OK(evc_join(on.c, &(evc_join_opts){ .grace = T_LIMIT }, NULL));
+	rs_do(rg.server, "FLUSHALL");
+}
+END_TEST
+
+/* ---- another protocol ---- */
+
+START_TEST(a_namespace_of_another_version)
+{
+	evc_cluster_config config = { .worker_wait = 0.5 };
+	evc_reason e;
+	char key[80];
+
+	rig(_i, NULL);
+	snprintf(key, sizeof(key), "{%s}:ver", rg.ns);
+	rs_do(rg.server, "SET %s 999", key);
+	rig_open(&config);
+	DO("add", "[ii]", 1, 2);
+	IS(join(), EVC_UNAVAILABLE);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, "999");
+	HAS(e.text, "version");
+	IS(join(), EVC_UNAVAILABLE);
+	/* It was not touched. */
+	IS(rs_number(rg.server, "GET %s", key), 999);
+	IS(rig_key("EXISTS", "gen"), 0);
+	IS(rig_key("EXISTS", "coord"), 0);
+}
+END_TEST
+
+static const evc_function functions[] = { ROW_FUNCTIONS };
+
+REDIS_ROWS("redis: coordinators", functions,
+	   ROW(a_coordinator_is_killed_and_has_a_successor),
+	   ROW(a_successor_restores_a_checkpoint),
+	   ROW(one_closes_and_another_opens),
+	   ROW(the_second_waits_and_says_for_whom), ROW(the_first_was_frozen),
+	   ROW(the_lock_is_taken_away), ROW(a_namespace_of_another_version))

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Workers of several machines: nodes that come and go while functions run, what
+ * is said of them, priorities and large values across them, many of them.
+ */
+#include "rows.h"
+
+START_TEST(workers_of_two_nodes)
+{
+	evc_cluster_worker_info w;
+	char host[64] = "";
+	pid_t pids[4];
+	unsigned i, k;
+
+	rig(_i, NULL);
+	rig_node(2);
+	rig_node(2);
+	rig_open(NULL);
+	gethostname(host, sizeof(host) - 1);
+	workers_of(0, pids, 2);
+	workers_of(1, pids + 2, 2);
+	ck_assert_uint_eq(numbers().n_workers, 4);
+	for (i = 0; i < 4; i++) {
+		w = worker(i);
+		HAS(w.where, host);
+		for (k = 0; k < 4 && pids[k] != pid_where(&w); k++)
+			continue;
+		ck_assert_msg(k < 4, "no worker is \"%s\"", w.where);
+		pids[k] = -1;
+	}
+	IS(take_number(SCHEDULE("add", "[ii]", 20, 22)), 42);
+	OK(join());
+}
+END_TEST
+
+START_TEST(a_function_fails)
+{
+	evc_remote *r, *good;
+	evc_reason e;
+
+	rig(_i, NULL);
+	rig_node(1);
+	rig_node(1);
+	rig_open(NULL);
+	good = SCHEDULE("add", "[ii]", 1, 2);
+	IS(number_of(good), 3);
+	r = SCHEDULE("fail", "[is]", EVC_DATA_LOSS, "not today");
+	IS(join(), EVC_DATA_LOSS);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	ck_assert_str_eq(e.text, "not today");
+	ck_assert_str_eq(e.func, "fail");
+	/* Once. */
+	OK(join());
+	IS(code_of(r), EVC_DATA_LOSS);
+	IS(take_number(good), 3);
+	evc_remote_free(r);
+}
+END_TEST
+
+/* [] -> the generation of its fencing token, n */
+static evc_status
+fn_token(evc_exec *x, void *arg)
+{
+	evc_exec_info i;
+
+	(void)arg;
+	if (evc_exec_get(x, &i) < 0)
+		return EVC_INTERNAL;
+	return evc_exec_return(x, "[UU]", i.generation, i.n);
+}
+
+/* A machine whose clock is behind, or a node that began earlier, must not make a
+   later attempt the smaller one. */
+START_TEST(tokens_are_those_of_the_cluster_on_all_nodes)
+{
+	uint64_t generation, n, before = 0;
+	evc_schedule_opts one = { 0 };
+	evc_cluster_worker_info w;
+	evc_remote *r;
+	evc_value v;
+	unsigned i;
+
+	rig(_i, NULL);
+	rig_node(1);
+	rig_open(NULL);
+	rig_node(1);
+	rig_all_up();
+	for (i = 0; i < 4; i++) {
+		w = worker(1 - i % 2);
+		one.worker = w.name;
+		r = SCHEDULE_WITH(&one, "token", "[]");
+		OK(evc_remote_fetch(r, T_LIMIT, &v));
+		OK(evc_unpack(&v, "[UU]", &generation, &n));
+		ck_assert_int_eq((int64_t)generation, rig_key("GET", "gen"));
+		ck_assert_uint_gt(n, before);
+		before = n;
+		evc_remote_free(r);
+	}
+	OK(join());
+}
+END_TEST
+
+enum { ROUNDS = 4, EACH = 150 };
+
+/* SIGTERM of a node loses nothing, and nothing runs twice: what runs there may
+   end, the others are given back. */
+START_TEST(nodes_come_and_leave_while_functions_run)
+{
+	struct marks m = marks_begin();
+	evc_remote *r[ROUNDS * EACH];
+	int i, round, last;
+
+	rig(_i, NULL);
+	last = rig_node(2);
+	rig_open(NULL);
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < EACH; i++)
+			r[round * EACH + i] =
+				SCHEDULE("nap", "[d]", 0.004);
+		for (i = 0; i < EACH; i++) {
+			evc_remote_free(r[round * EACH + i]);
+			r[round * EACH + i] = SCHEDULE("mark", "[s]", m.path);
+		}
+		rig_node(2);
+		UNTIL(numbers().n_up == 4);
+		/* The one before it goes, with functions in it. */
+		rig_node_ends(last, SIGTERM);
+		on.n_workers -= 2;
+		last = rg.n_nodes - 1;
+	}
+	OK(join());
+	for (i = 0; i < ROUNDS * EACH; i++) {
+		IS(number_of(r[i]), 1);
+		ck_assert_uint_eq(info_of(r[i]).deaths, 0);
+		evc_remote_free(r[i]);
+	}
+	IS(marks_end(&m), ROUNDS * EACH);
+	ck_assert_uint_eq(numbers().n_lost, 0);
+	ck_assert_uint_eq(numbers().n_late, 0);
+}
+END_TEST
+
+/* A node that comes late finds functions that wait for it. */
+START_TEST(a_node_comes_late)
+{
+	evc_remote *r;
+
+	rig(_i, NULL);
+	rig_open(NULL);
+	r = SCHEDULE("add", "[ii]", 1, 2);
+	IS(evc_cluster_join(on.cl, 0.3), -EVC_DEADLINE_EXCEEDED);
+	IS(info_of(r).state, EVC_REMOTE_QUEUED);
+	rig_node(1);
+	IS(take_number(r), 3);
+	OK(join());
+}
+END_TEST
+
+/* A node that was there first waits for its coordinator; it serves the next one,
+   too. */
+START_TEST(a_node_serves_one_cluster_after_the_other)
+{
+	evc_join_opts budget = { .grace = T_LIMIT };
+	int round;
+	pid_t pid;
+
+	rig(_i, NULL);
+	rig_node(2);
+	pid = node_of(0);
+	for (round = 0; round < 3; round++) {
+		rig_open(NULL);
+		redis.n--; /* the address is noted anew */
+		IS(take_number(SCHEDULE("add", "[ii]", round, 2)), round + 2);
+		evc_cluster_close(on.cl);
+		on.cl = NULL;
+		OK(evc_join(on.c, &budget, NULL));
+		OK(evc_free(on.c));
+		on.c = NULL;
+		ck_assert_int_eq(node_of(0), pid);
+		ck_assert(!process_is_over(pid));
+	}
+}
+END_TEST
+
+START_TEST(once_it_ends_with_its_cluster)
+{
+	evc_join_opts budget = { .grace = T_LIMIT };
+	char uri[200];
+	int status;
+	pid_t pid;
+
+	rig(_i, NULL);
+	rig_uri(uri, sizeof(uri), (unsigned)rg.server->port, "?once=1");
+	pid = node_start(uri, 1);
+	on.n_workers = 1;
+	rig_open(NULL);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+	OK(evc_join(on.c, &budget, NULL));
+	status = node_wait(pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+END_TEST
+
+START_TEST(greater_priorities_run_first_on_all_nodes)
+{
+	enum { N = 200 };
+	evc_schedule_opts most = { .priority = EVC_PRIORITY_MOST },
+			  least = { .priority = EVC_PRIORITY_LEAST };
+	evc_remote *gate[2], *high[N];
+	int i;
+
+	rig(_i, NULL);
+	rig_node(1);
+	rig_node(1);
+	rig_open(NULL);
+	for (i = 0; i < 2; i++)
+		gate[i] = SCHEDULE("hold", "[s]", "g");
+	UNTIL(are_in("g", 2));
+	for (i = 0; i < 20 * N; i++)
+		OK(evc_schedule_pack(on.cl, "count", &least, NULL, "[sd]",
+				     "order", 1.0));
+	for (i = 0; i < N; i++)
+		high[i] = SCHEDULE_WITH(&most, "count", "[sd]", "order", 1.0);
+	let_go("g");
+	OK(join());
+	/* Before the last ones of the others by far: what workers had taken
+	   already stands before them. */
+	for (i = 0; i < N; i++)
+		ck_assert_int_lt(take_number(high[i]), 10 * N);
+	for (i = 0; i < 2; i++)
+		evc_remote_free(gate[i]);
+}
+END_TEST
+
+/* By key: below, at and above 64 KiB, made on one node and used on the other. */
+START_TEST(large_values_travel_between_nodes)
+{
+	static const int sizes[] = { 1000, 65535, 65536, 65537, 300000,
+				     5000000 };
+	enum { N = sizeof(sizes) / sizeof(sizes[0]) };
+	evc_schedule_opts at[2] = { { .worker = "worker 0" },
+				    { .worker = "worker 1" } };
+	evc_remote *a[N], *b[N], *both;
+	evc_value v;
+	const unsigned char *bytes;
+	size_t n;
+	int i;
+
+	rig(_i, NULL);
+	rig_node(1);
+	rig_node(1);
+	rig_open(NULL);
+	for (i = 0; i < N; i++) {
+		a[i] = SCHEDULE_WITH(&at[i % 2], "big", "[ii]", sizes[i], i);
+		b[i] = SCHEDULE_WITH(&at[1 - i % 2], "big", "[ii]", 70000,
+				     100 + i);
+	}
+	for (i = 0; i < N; i++) {
+		both = SCHEDULE_WITH(&at[1 - i % 2], "look", "[rr]", a[i],
+				     b[i]);
+		IS(take_number(both),
+		   (int64_t)(sizes[i] + 70000) * 256 + 100 + 2 * i);
+		both = SCHEDULE_WITH(&at[i % 2], "look", "[rr]", a[i], a[i]);
+		IS(take_number(both), (int64_t)(2 * sizes[i]) * 256 + 2 * i);
+	}
+	for (i = 0; i < N; i++) {
+		OK(evc_remote_fetch(a[i], T_LIMIT, &v));
+		OK(evc_unpack(&v, "B", &bytes, &n));
+		IS(n, sizes[i]);
+		IS(bytes[n - 1], i);
+		evc_remote_free(a[i]);
+		evc_remote_free(b[i]);
+	}
+	OK(join());
+	/* Nobody needs them any more. */
+	{
+		char pattern[100];
+
+		snprintf(pattern, sizeof(pattern), "{%s}:*:v:*", rg.ns);
+		UNTIL(rs_keys(rg.server, pattern, false) == 0);
+	}
+}
+END_TEST
+
+/* As an argument, and kept as an input after its node has gone. */
+START_TEST(large_values_outlive_their_node)
+{
+	evc_schedule_opts first = { .worker = "worker 0" };
+	evc_remote *a, *b;
+
+	rig(_i, NULL);
+	rig_node(1);
+	rig_open(NULL);
+	a = SCHEDULE_WITH(&first, "big", "[ii]", 200000, 7);
+	OK(code_of(a));
+	rig_node(1);
+	UNTIL(numbers().n_up == 2);
+	rig_node_ends(0, SIGKILL);
+	b = SCHEDULE("look", "[rr]", a, a);
+	IS(take_number(b), (int64_t)400000 * 256 + 14);
+	evc_remote_free(a);
+	OK(join());
+}
+END_TEST
+
+START_TEST(two_hundred_workers)
+{
+	enum { N = 200 };
+	unsigned of_node = N / 4;
+	evc_remote *r[N];
+	unsigned n = N;
+	int i;
+
+	rig(_i, NULL);
+	for (i = 0; i < 4; i++)
+		rig_node(of_node);
+	rig_open(NULL);
+	ck_assert_uint_eq(numbers().n_up, N);
+	OK(evc_schedule_all(on.cl, "pid", NULL, NULL, NULL, r, &n));
+	ck_assert_uint_eq(n, N);
+	for (i = 0; i < N; i++) {
+		ck_assert_int_gt(take_number(r[i]), 0);
+		ck_assert_uint_eq(worker((unsigned)i).n_done, 1);
+	}
+	for (i = 0; i < 20 * N; i++)
+		DO("count", "[sd]", "n", 1.0);
+	OK(join());
+	ck_assert(variable("n") == 20 * N);
+}
+END_TEST
+
+static const evc_function functions[] = {
+	ROW_FUNCTIONS, { .name = "token", .fn = fn_token }
+};
+
+REDIS_ROWS("redis: workers", functions, ROW(workers_of_two_nodes),
+	   ROW(tokens_are_those_of_the_cluster_on_all_nodes),
+	   ROW(a_function_fails), ROW(nodes_come_and_leave_while_functions_run),
+	   ROW(a_node_comes_late),
+	   ROW(a_node_serves_one_cluster_after_the_other),
+	   ROW(once_it_ends_with_its_cluster),
+	   ROW(greater_priorities_run_first_on_all_nodes),
+	   ROW(large_values_travel_between_nodes),
+	   ROW(large_values_outlive_their_node), ROW(two_hundred_workers))
