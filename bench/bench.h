@@ -350,5 +350,17 @@ void
 bench_cluster_queue(void);
 void
 bench_cluster_idle(void);
+void
+bench_redis_tasks(void);
+void
+bench_redis_trip(void);
+void
+bench_redis_curve(void);
+void
+bench_redis_naps(void);
+void
+bench_redis_death(void);
+void
+bench_redis_idle(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "cluster.h"
@@ -42,9 +43,35 @@ block(evc_exec *x, void *arg)
 	return 0;
 }
 
+static evc_status
+nap(evc_exec *x, void *arg)
+{
+	double seconds;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[d]", &seconds) < 0)
+		return evc_exec_fail(x, EVC_INVALID_ARGUMENT, "%s",
+				     evc_last_error());
+	bench_sleep(seconds);
+	return 0;
+}
+
+static evc_status
+hang(evc_exec *x, void *arg)
+{
+	evc_exec_info i;
+
+	(void)arg;
+	if (evc_exec_get(x, &i) == 0 && i.attempt == 1)
+		evc_exec_wait_for_stop(x, 60);
+	return 0;
+}
+
 static const evc_function functions[] = {
 	{ .name = NOTHING, .fn = nothing },
 	{ .name = BLOCK, .fn = block },
+	{ .name = NAP, .fn = nap },
+	{ .name = HANG, .fn = hang },
 };
 #define N_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
@@ -52,6 +79,17 @@ int
 bench_cluster_worker(void)
 {
 	bench_must(evc_worker_main(functions, N_FUNCTIONS, NULL),
+		   "evc_worker_main");
+	return 0;
+}
+
+int
+bench_cluster_node(const char *uri, unsigned n_workers)
+{
+	const evc_worker_opts opts = { .uri = uri, .n_workers = n_workers,
+				       .grace = 1 };
+
+	bench_must(evc_worker_main(functions, N_FUNCTIONS, &opts),
 		   "evc_worker_main");
 	return 0;
 }
@@ -132,16 +170,25 @@ bench_cpu_time(pid_t pid)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+pid_t
+bench_cluster_pid(const evc_cluster_worker_info *w)
+{
+	const char *at = strstr(w->where, "pid ");
+
+	return at ? (pid_t)atol(at + 4) : -1;
+}
+
 double
 bench_cluster_cpu_time(const struct bench_cluster *b)
 {
 	evc_cluster_worker_info w;
 	double sum = 0;
 	unsigned i;
-	int pid;
+	pid_t pid;
 
 	for (i = 0; evc_cluster_worker_get(b->cluster, i, &w) == 0; i++) {
-		if (sscanf(w.where, "pid %d", &pid) == 1)
+		pid = bench_cluster_pid(&w);
+		if (pid > 0)
 			sum += bench_cpu_time(pid);
 	}
 	return sum;

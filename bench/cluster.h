@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the groups of the cluster share: functions that do next to nothing, on
- * either engine, and the limit beside those that are processes.
+ * any engine, and the limit beside those that are processes.
  */
 #ifndef BENCH_CLUSTER_H
 #define BENCH_CLUSTER_H
@@ -12,6 +12,8 @@
 
 #define NOTHING "nothing" /* returns at once */
 #define BLOCK "block"     /* on a thread: blocks until bench_gate is 1 */
+#define NAP "nap"         /* [SECONDS] */
+#define HANG "hang"       /* its first attempt takes a minute */
 
 struct bench_cluster {
 	evc_coord *c;
@@ -24,6 +26,10 @@ extern uint32_t bench_blocked, bench_gate;
 /* main of a worker process. */
 int
 bench_cluster_worker(void);
+
+/* main of a node, which is the same in its workers. */
+int
+bench_cluster_node(const char *uri, unsigned n_workers);
 
 /* Open a cluster; loop NULL: one on a thread of its own.  config may be NULL;
    the functions are filled in. */
@@ -45,12 +51,32 @@ bench_cluster_close(struct bench_cluster *b);
 double
 bench_cluster_work(const struct bench_cluster *b, unsigned n);
 
+/* The process of a worker that is one of this machine; -1: there is none. */
+pid_t
+bench_cluster_pid(const evc_cluster_worker_info *w);
+
 /* Seconds of processor time that a process has used; 0: this one. */
 double
 bench_cpu_time(pid_t pid);
 /* The same of all workers that are processes. */
 double
 bench_cluster_cpu_time(const struct bench_cluster *b);
+
+/* cluster_trip.c: one function there and back, again and again. */
+
+struct bench_trip {
+	struct bench_cluster cluster;
+	struct ev_loop *loop; /* of the caller's, and the cluster's */
+	/* its own */
+	ev_timer begin, guard;
+	uint64_t t0;
+	unsigned ended, n;
+	double *each;
+};
+
+/* n figures, in microseconds. */
+void
+bench_trips(struct bench_trip *t, double *each, unsigned n);
 
 /* cluster_echo.c: processes that send back what they get, over socketpairs. */
 

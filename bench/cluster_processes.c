@@ -24,7 +24,6 @@
 #define ROUNDS 11
 #define TRIP_ROUNDS 21
 #define TRIPS 500
-#define GUARD 30. /* seconds after which a function must be lost */
 
 /* ---- many ---- */
 
@@ -110,84 +109,9 @@ bench_cluster_processes(void)
 /* ---- one ---- */
 
 struct trip {
-	struct bench_cluster ours;
+	struct bench_trip ours;
 	struct bench_echo raw;
-	struct ev_loop *loop;
-	ev_timer begin, guard;
-	uint64_t t0;
-	unsigned ended;
-	double *each;
 };
-
-static void
-go(struct trip *t);
-
-static void
-came_back(evc_cluster *cluster, evc_status result, const evc_value *value,
-	  void *arg)
-{
-	struct trip *t = arg;
-
-	(void)cluster;
-	(void)value;
-	bench_must(result > 0 ? -result : result, "evc_fetch_start");
-	t->each[t->ended++] = (double)(bench_now() - t->t0) / 1e3;
-	if (t->ended == TRIPS)
-		ev_break(t->loop, EVBREAK_ALL);
-	else
-		go(t);
-}
-
-static void
-go(struct trip *t)
-{
-	evc_remote *remote;
-	evc_value v;
-	evc_status st;
-
-	t->t0 = bench_now();
-	st = evc_schedule(t->ours.cluster, NOTHING, NULL, NULL, NULL,
-			  &remote);
-	bench_must(st > 0 ? -st : st, "evc_schedule");
-	bench_must(evc_pack(&v, "r", remote), "evc_pack");
-	bench_must(evc_fetch_start(t->ours.cluster, &v, came_back, t),
-		   "evc_fetch_start");
-	evc_value_free(&v);
-	evc_remote_free(remote);
-}
-
-static void
-begin(struct ev_loop *loop, ev_timer *w, int revents)
-{
-	(void)loop;
-	(void)revents;
-	go(w->data);
-}
-
-static void
-guard(struct ev_loop *loop, ev_timer *w, int revents)
-{
-	(void)loop;
-	(void)w;
-	(void)revents;
-	bench_must(-EVC_INTERNAL, "a function was lost");
-}
-
-/* TRIPS figures, in microseconds. */
-static void
-trips_ours(struct trip *t, double *each)
-{
-	t->each = each;
-	t->ended = 0;
-	ev_now_update(t->loop);
-	ev_timer_init(&t->guard, guard, GUARD, 0);
-	ev_timer_start(t->loop, &t->guard);
-	ev_timer_init(&t->begin, begin, 0, 0);
-	t->begin.data = t;
-	ev_timer_start(t->loop, &t->begin);
-	ev_run(t->loop, 0);
-	ev_timer_stop(t->loop, &t->guard);
-}
 
 static void
 trips_raw(struct trip *t, double *each)
@@ -212,25 +136,26 @@ trips(const char *where, int loop_cpu, int work_cpu)
 		{ BENCH_OURS, ours, 0 },
 		{ "raw/bare-ping", raw, 2 },
 	};
-	struct trip t = { .loop = ev_loop_new(EVFLAG_AUTO) };
+	struct trip t = { .ours.loop = ev_loop_new(EVFLAG_AUTO) };
 	char metric[64];
 	unsigned r;
 
-	if (!t.loop)
+	if (!t.ours.loop)
 		bench_must(-EVC_RESOURCE_EXHAUSTED, "ev_loop_new");
 	/* Workers may run where their parent may. */
 	bench_pin(work_cpu, work_cpu);
 	bench_echo_start(&t.raw, 1, work_cpu);
-	bench_cluster_open(&t.ours, "processes://1", NULL, t.loop);
+	bench_cluster_open(&t.ours.cluster, "processes://1", NULL,
+			   t.ours.loop);
 	/* The first ones pay for the start of the worker. */
-	trips_ours(&t, ours);
+	bench_trips(&t.ours, ours, TRIPS);
 	bench_pin(loop_cpu, loop_cpu);
-	trips_ours(&t, ours);
+	bench_trips(&t.ours, ours, TRIPS);
 	trips_raw(&t, raw);
 	for (r = 0; r < TRIP_ROUNDS; r++) {
 		if (r % 2)
 			trips_raw(&t, raw + r * TRIPS);
-		trips_ours(&t, ours + r * TRIPS);
+		bench_trips(&t.ours, ours + r * TRIPS, TRIPS);
 		if (r % 2 == 0)
 			trips_raw(&t, raw + r * TRIPS);
 	}
@@ -241,8 +166,8 @@ trips(const char *where, int loop_cpu, int work_cpu)
 	sides[1].goal = 0;
 	bench_compare_taken(metric, "us", sides, 2, TRIP_ROUNDS, TRIPS,
 			    BENCH_TAIL);
-	bench_cluster_close(&t.ours);
-	ev_loop_destroy(t.loop);
+	bench_cluster_close(&t.ours.cluster);
+	ev_loop_destroy(t.ours.loop);
 	bench_echo_end(&t.raw);
 	free(ours);
 	free(raw);

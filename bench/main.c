@@ -11,7 +11,8 @@
  * behind in caches of stacks, in the heap or in limits does not reach the
  * next, and one that hangs is ended and named without stopping the others.
  * With --peer it is not a benchmark but what one is measured beside (peer.c);
- * so it is when it was started as a worker of a cluster.
+ * so it is with --node, a node of a cluster over Redis, and when it was started
+ * as a worker of a cluster.
  *
  * The exit status is 0 when everything ran, however fast; 1 when a group
  * failed; 2 for a wrong argument.
@@ -32,6 +33,9 @@
 #include "bench.h"
 #ifdef HAVE_CLUSTER
 #include "cluster.h"
+#endif
+#ifdef HAVE_REDIS
+#include "cluster_redis.h"
 #endif
 
 /* No group takes a quarter of this; one that does, hangs. */
@@ -80,6 +84,20 @@ static const struct group {
 	  "what a queued function takes" },
 	{ "cluster-idle", bench_cluster_idle,
 	  "256 workers that have nothing to do" },
+#endif
+#ifdef HAVE_REDIS
+	{ "redis-tasks", bench_redis_tasks,
+	  "functions scheduled over Redis on four workers" },
+	{ "redis-trip", bench_redis_trip,
+	  "one function over Redis and back" },
+	{ "redis-workers", bench_redis_curve,
+	  "the same on 1, 2, 4 and 8 workers" },
+	{ "redis-sleep", bench_redis_naps,
+	  "functions that sleep, on 1, 2, 4 and 8 workers" },
+	{ "redis-death", bench_redis_death,
+	  "kill -9 until the function has run again" },
+	{ "redis-idle", bench_redis_idle,
+	  "200 workers that have nothing to do" },
 #endif
 };
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))
@@ -276,6 +294,10 @@ main(int argc, char **argv)
 			printf("%-17s %s\n", groups[k].name, groups[k].what);
 		return 0;
 	}
+#ifdef HAVE_REDIS
+	if (strcmp(argv[1], "--node") == 0)
+		return bench_node_main(argc - 2, argv + 2);
+#endif
 	if (strcmp(argv[1], "--peer") == 0)
 		return bench_libuv_main(argc - 2, argv + 2);
 	for (i = 1; i < argc; i++) {

@@ -3,9 +3,12 @@
  * cluster - functions on workers that may die, and what comes back.
  *
  *	cluster [threads|processes] [N]
+ *	cluster ADDRESS
+ *	cluster --worker ADDRESS [N]
  *
  * N workers (2), which are threads of this process, or processes that run this
- * program once more.  Each of them has a dataset of its own; a variable belongs
+ * program once more; or whoever comes to an ADDRESS, redis://HOST:PORT/NAMESPACE,
+ * where --worker brings N of them, from this machine or from another one.  Each of them has a dataset of its own; a variable belongs
  * to all.  A step takes the next element of its worker's dataset and adds it to
  * the variable.  One step is scheduled and its result fetched, then some more
  * and all are waited for; at last one that fails, to see who hears of it.
@@ -121,11 +124,13 @@ static const evc_function functions[] = {
 };
 #define N_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
-/* This process was started as a worker: it is nothing else. */
+/* This process was started as a worker: it is nothing else.  With an address it
+   was started by hand, and starts workers of that address. */
 static int
-be_worker(void)
+be_worker(const char *address, unsigned n)
 {
-	evc_status st = evc_worker_main(functions, N_FUNCTIONS, NULL);
+	const evc_worker_opts opts = { .uri = address, .n_workers = n };
+	evc_status st = evc_worker_main(functions, N_FUNCTIONS, &opts);
 
 	if (st < 0)
 		fprintf(stderr, "cluster: %s\n", evc_last_error());
@@ -313,32 +318,44 @@ use(evc_cluster *cluster)
 static _Noreturn void
 usage(void)
 {
-	fputs("usage: cluster [threads|processes] [N]\n", stderr);
+	fputs("usage: cluster [threads|processes] [N]\n"
+	      "       cluster ADDRESS\n"
+	      "       cluster --worker ADDRESS [N]\n", stderr);
 	exit(2);
+}
+
+/* What comes last; 2 without one. */
+static unsigned
+read_n(char **argv)
+{
+	unsigned long n;
+	char *end;
+
+	if (argv[0] == NULL)
+		return 2;
+	n = strtoul(argv[0], &end, 10);
+	if (*argv[0] < '0' || *argv[0] > '9' || *end || n < 1 || n > 256 ||
+	    argv[1] != NULL)
+		usage();
+	return (unsigned)n;
 }
 
 /* "threads://2" */
 static void
-read_uri(char *uri, size_t size, int argc, char **argv)
+read_uri(char *uri, size_t size, char **argv)
 {
 	const char *engine = "threads";
-	unsigned long n = 2;
-	char *end;
-	int i = 1;
 
-	if (i < argc && (strcmp(argv[i], "threads") == 0 ||
-			 strcmp(argv[i], "processes") == 0))
-		engine = argv[i++];
-	if (i < argc) {
-		n = strtoul(argv[i], &end, 10);
-		if (*argv[i] < '0' || *argv[i] > '9' || *end || n < 1 ||
-		    n > 256)
+	if (argv[0] != NULL && strstr(argv[0], "://") != NULL) {
+		if (argv[1] != NULL)
 			usage();
-		i++;
+		snprintf(uri, size, "%s", argv[0]);
+		return;
 	}
-	if (i < argc)
-		usage();
-	snprintf(uri, size, "%s://%lu", engine, n);
+	if (argv[0] != NULL && (strcmp(argv[0], "threads") == 0 ||
+				strcmp(argv[0], "processes") == 0))
+		engine = *argv++;
+	snprintf(uri, size, "%s://%u", engine, read_n(argv));
 }
 
 int
@@ -354,11 +371,13 @@ main(int argc, char **argv)
 	evc_status st;
 	evc_coord *c;
 	bool ok;
-	char uri[32];
+	char uri[1024];
 
 	if (evc_worker_is())
-		return be_worker();
-	read_uri(uri, sizeof(uri), argc, argv);
+		return be_worker(NULL, 0);
+	if (argc > 2 && strcmp(argv[1], "--worker") == 0)
+		return be_worker(argv[2], read_n(argv + 3));
+	read_uri(uri, sizeof(uri), argv + 1);
 	if (evc_new(NULL, NULL, &c) < 0 || evc_signals_start(c, NULL) < 0 ||
 	    evc_cluster_open(c, uri, &config, &cluster) < 0) {
 		fprintf(stderr, "cluster: %s\n", evc_last_error());

@@ -3,7 +3,9 @@
  * wordcount - counts the words of text files, on processes that may die.
  *
  *	wordcount [-n N] [--checkpoint FILE] [--every SECONDS] [--bar]
- *	          [--top K | --all] [--kill N] [--nap SECONDS] [-v] DIR...
+ *	          [--top K | --all] [--kill N] [--nap SECONDS] [-v]
+ *	          [ADDRESS] DIR...
+ *	wordcount --worker [-n N] ADDRESS
  *
  * A word is a row of letters of ASCII, as tr(1) would cut it out, and counts in
  * small letters.  The files of the trees are cut in chunks of 64 KiB, and N
@@ -21,6 +23,11 @@
  *   --kill        kill -9 N of the workers on the way, to see it survive
  *   --nap         each chunk takes so much longer, to have something to see
  *   -v            say what becomes of workers, and at the end what was done
+ *
+ * With an ADDRESS, redis://HOST:PORT/NAMESPACE, the workers are whoever comes
+ * there: each machine that has the same files runs `wordcount --worker`.  The
+ * namespace is this run's alone: what a run before has left there is removed,
+ * unless a checkpoint is gone on from.
  *
  * SIGINT and SIGTERM stop it: chunks that are being counted are finished and
  * saved, and the exit status is 130.  It is 1 after an error, such as a file
@@ -100,6 +107,63 @@ worker_changed(evc_cluster *cluster, const evc_cluster_worker_info *i,
 		say(w, "%s is back: %s", i->name, i->where);
 }
 
+/* ---- the variables: on a thread, for they may be on another machine ---- */
+
+/* A job's result is what it returns; its text would stay on that thread. */
+static evc_status
+refused(struct wordcount *w, evc_status st)
+{
+	if (st < 0)
+		snprintf(w->why, sizeof(w->why), "%s", evc_last_error());
+	return st;
+}
+
+static evc_status
+submit(struct wordcount *w, evc_status (*work)(evc_job *job),
+       void (*done)(evc_job *job, evc_status result))
+{
+	w->job.work = work;
+	w->job.done = done;
+	w->job.arg = w;
+	return evc_pool_submit(w->pool, evc_home(w->c), &w->job);
+}
+
+static evc_status
+collect(evc_job *job)
+{
+	struct wordcount *w = job->arg;
+	evc_status st = 0;
+
+	if (w->result == 0)
+		st = refused(w, words_collect(&w->words, w->cluster));
+	/* The cluster saves at its end, too, but would tell a log alone. */
+	if (w->o->checkpoint && evc_cluster_save(w->cluster, NULL) < 0)
+		snprintf(w->unsaved, sizeof(w->unsaved), "%s",
+			 evc_last_error());
+	return st;
+}
+
+static void
+let_go(struct wordcount *w)
+{
+	if (w->unsaved[0])
+		say(w, "%s", w->unsaved);
+	if (w->bar.on)
+		draw(w);
+	evc_cluster_close(w->cluster);
+	w->cluster = NULL;
+}
+
+static void
+collected(evc_job *job, evc_status result)
+{
+	struct wordcount *w = job->arg;
+
+	if (w->result == 0)
+		w->result = result; /* EVC_CANCELLED: by the stop */
+	let_go(w);
+}
+
 /* All is counted, or nothing more will be: keep what the cluster knows, and let
    go of it.  Then the join in main has nothing to wait for any more. */
 static void
@@ -114,20 +178,14 @@ end(struct wordcount *w, evc_status result)
 	/* < 0: a call was refused; > 0: a chunk has failed. */
 	if (result > 0 && evc_cluster_error_get(w->cluster, 0, &r) == 0)
 		snprintf(w->why, sizeof(w->why), "%s", r.text);
-	else if (result != 0)
+	else if (result != 0 && !w->why[0])
 		snprintf(w->why, sizeof(w->why), "%s", evc_last_error());
 	evc_cluster_get(w->cluster, &w->info);
-	if (result == 0 && !words_collect(&w->words, w->cluster)) {
-		w->result = -EVC_RESOURCE_EXHAUSTED;
-		snprintf(w->why, sizeof(w->why), "no memory");
-	}
-	/* The cluster saves at its end, too, but would tell a log alone. */
-	if (w->o->checkpoint && evc_cluster_save(w->cluster, NULL) < 0)
-		say(w, "%s", evc_last_error());
-	if (w->bar.on)
-		draw(w);
-	evc_cluster_close(w->cluster);
-	w->cluster = NULL;
+	if (w->is_planned && submit(w, collect, collected) == 0)
+		return;
+	if (result == 0)
+		w->result = EVC_CANCELLED; /* the stop was faster */
+	let_go(w);
 }
 
 static void
@@ -196,6 +254,56 @@ writable(evc_cluster *cluster, void *arg)
 		feed(w);
 }
 
+/* Is there one to go on from?  The cluster has read it when it was opened. */
+static bool
+has_checkpoint(const struct wordcount *w)
+{
+	char old[PATH_MAX];
+
+	if (w->o->checkpoint == NULL)
+		return false;
+	snprintf(old, sizeof(old), "%s.old", w->o->checkpoint);
+	return w->is_old || access(old, F_OK) == 0;
+}
+
+static evc_status
+plan(evc_job *job)
+{
+	struct wordcount *w = job->arg;
+	bool has = has_checkpoint(w);
+	evc_status st = 0;
+
+	if (w->o->address && !has)
+		st = words_forget(w->cluster);
+	if (w->o->checkpoint && st == 0)
+		st = files_compare(w->cluster, w->o->paths, w->o->n_paths);
+	if (st == -EVC_ABORTED) {
+		snprintf(w->why, sizeof(w->why), "%s is of other directories",
+			 w->o->checkpoint);
+		return st;
+	}
+	/* If it cannot be saved, better now than when all is done. */
+	if (w->o->checkpoint && st == 0)
+		st = evc_cluster_save(w->cluster, NULL);
+	if (st < 0)
+		return refused(w, st);
+	w->is_planned = files_plan(&w->files, w->o->checkpoint ? w->cluster :
+								 NULL);
+	if (w->is_planned)
+		return 0;
+	snprintf(w->why, sizeof(w->why), "no memory");
+	return -EVC_RESOURCE_EXHAUSTED;
+}
+
+static void
+planned(evc_job *job, evc_status result)
+{
+	if (result == 0)
+		feed(job->arg);
+	else
+		end(job->arg, result);
+}
+
 /* ---- all of it ---- */
 
 static evc_status
@@ -210,9 +318,12 @@ open_cluster(struct wordcount *w)
 	};
 	char uri[40];
 
+	if (w->o->checkpoint)
+		w->is_old = access(w->o->checkpoint, F_OK) == 0;
 	/* Without a program it is this one: see main. */
 	snprintf(uri, sizeof(uri), "processes://%u", w->o->n_workers);
-	return evc_cluster_open(w->c, uri, &config, &w->cluster);
+	return evc_cluster_open(w->c, w->o->address ? w->o->address : uri,
+				&config, &w->cluster);
 }
 
 /* false: it was said why. */
@@ -220,38 +331,19 @@ static bool
 start(struct wordcount *w, struct ev_loop *loop)
 {
 	const evc_member_opts beside = { .flags = EVC_BACKGROUND };
+	const evc_pool_opts one = { .n_threads = 1 };
 	const evc_config cfg = { .name = "wordcount" };
-	evc_status st = 0;
 
 	w->began = ev_time();
 	bar_init(&w->bar);
 	w->bar.on |= w->o->bar;
-	if (evc_new(loop, &cfg, &w->c) < 0 || open_cluster(w) < 0)
-		goto refused;
-	if (w->o->checkpoint) {
-		st = files_compare(w->cluster, w->o->paths, w->o->n_paths);
-		/* If it cannot be saved, better now than when all is done. */
-		if (st == 0)
-			st = evc_cluster_save(w->cluster, NULL);
-	}
-	if (st == -EVC_ABORTED) {
-		say(w, "%s is of other directories", w->o->checkpoint);
-		return false;
-	}
-	if (st < 0)
-		goto refused;
-	if (!files_plan(&w->files, w->cluster)) {
-		say(w, "no memory");
-		return false;
-	}
-	if (w->bar.on && evc_looper_start(w->c, "bar", TICK, tick, w, &beside,
-					  NULL) < 0)
-		goto refused;
-	if (evc_signals_start(w->c, NULL) < 0)
-		goto refused;
-	feed(w);
-	return true;
-refused:
+	if (evc_new(loop, &cfg, &w->c) == 0 && open_cluster(w) == 0 &&
+	    evc_pool_new(w->c, "variables", &one, &w->pool) == 0 &&
+	    (!w->bar.on || evc_looper_start(w->c, "bar", TICK, tick, w,
+					    &beside, NULL) == 0) &&
+	    evc_signals_start(w->c, NULL) == 0 &&
+	    submit(w, plan, planned) == 0)
+		return true;
 	say(w, "%s", evc_last_error());
 	return false;
 }
@@ -286,9 +378,9 @@ report(struct wordcount *w, evc_status st, const evc_verdict *v)
 	}
 	say(w, "%s", st < 0 ? evc_last_error() : st > 0 ? v->error.text :
 	    is_stopped ? v->stop.text : w->why);
-	if (w->is_over)
+	if (w->is_over && w->is_planned)
 		say_what(w);
-	if (w->o->checkpoint)
+	if (w->o->checkpoint && w->is_planned)
 		say(w, "to go on: the same once more");
 	return is_stopped ? 130 : EXIT_FAILURE;
 }
@@ -305,8 +397,10 @@ main(int argc, char **argv)
 
 	/* The workers are this program, too. */
 	if (evc_worker_is())
-		return count_worker();
+		return count_worker(NULL);
 	options_read(&o, argc, argv);
+	if (o.is_worker)
+		return count_worker(&o);
 	w.o = &o;
 	if (!files_find(&w.files, o.paths, o.n_paths))
 		return EXIT_FAILURE;
@@ -326,6 +420,7 @@ main(int argc, char **argv)
 		_exit(EXIT_FAILURE); /* somebody still runs, and uses this */
 	words_free(&w.words);
 	files_free(&w.files);
+	evc_pool_free(w.pool);
 	st = evc_finish(w.c, st);
 	ev_loop_destroy(loop);
 	return status ? status : st;

@@ -21,7 +21,8 @@
 
 #include "bar.h"
 
-#define WORKERS_MOST 256
+#define WORKERS_MOST 256 /* of -n */
+#define PLACES_MOST 1024 /* of any cluster */
 /* Bytes of a chunk.  A word belongs to the chunk that it begins in, so nobody
    has to look for borders first. */
 #define CHUNK 65536
@@ -35,6 +36,8 @@ struct options {
 	const char *checkpoint;
 	double every, nap;
 	bool bar, is_verbose;
+	const char *address;  /* of a cluster with workers of its own; NULL */
+	bool is_worker;       /* be workers there */
 	char **paths;
 	unsigned n_paths;
 };
@@ -71,15 +74,20 @@ struct wordcount {
 	const struct options *o;
 	evc_coord *c;
 	evc_cluster *cluster;   /* NULL: it is over */
+	evc_pool *pool;         /* one thread, which waits for variables */
+	evc_job job;            /* what it does */
+	bool is_old;            /* a checkpoint was there */
+	bool is_planned;        /* files.chunks is what is left to do */
 	struct files files;
 	size_t next;            /* the chunk to be scheduled */
-	bool is_up[WORKERS_MOST]; /* its workers */
+	bool is_up[PLACES_MOST]; /* its workers */
 	unsigned n_lost;
 	struct bar bar;
 	/* at the end */
 	bool is_over;
 	evc_status result;      /* of the cluster */
 	char why[256];          /* it is not 0 */
+	char unsaved[256];      /* why the last checkpoint was not written */
 	evc_cluster_info info;
 	struct words words;
 	double began, took;
@@ -102,7 +110,8 @@ bool files_find(struct files *f, char **paths, unsigned n_paths);
    and this is -EVC_ABORTED. */
 evc_status files_compare(evc_cluster *cluster, char **paths,
 			 unsigned n_paths);
-/* What is left to do, as far as the cluster's variables know. */
+/* What is left to do, as far as the cluster's variables know; NULL: all.  false:
+   no memory. */
 bool files_plan(struct files *f, evc_cluster *cluster);
 /* The variable that says that a chunk is done. */
 void files_key(char key[KEY_ROOM], const struct files *f,
@@ -114,15 +123,18 @@ void files_free(struct files *f);
 /* The function that counts: [PATH, AT, SIZE, KEY, NAP]. */
 #define COUNT "count"
 #define COUNT_FORMAT "[s U U s d]"
-/* Be a worker: the exit status. */
-int count_worker(void);
+/* Be a worker, or, by these options, a node of that address, which starts workers:
+   the exit status. */
+int count_worker(const struct options *o);
 
 /* ---- wordcount_words.c ---- */
 
 /* The variable of a word is this and the word. */
 #define WORD_PREFIX "w:"
-/* From the cluster's variables; false: no memory. */
-bool words_collect(struct words *words, evc_cluster *cluster);
+/* From the cluster's variables. */
+evc_status words_collect(struct words *words, evc_cluster *cluster);
+/* Remove all variables: those of a run before, which a server has kept. */
+evc_status words_forget(evc_cluster *cluster);
 /* The most frequent ones; top 0: all, in the order of the words.  0, or an
    errno value. */
 int words_print(struct words *words, unsigned top);

@@ -205,12 +205,16 @@ count(evc_exec *x, void *arg)
 }
 
 int
-count_worker(void)
+count_worker(const struct options *o)
 {
 	static const evc_function functions[] = {
 		{ .name = COUNT, .fn = count },
 	};
-	evc_status st = evc_worker_main(functions, 1, NULL);
+	const evc_worker_opts opts = {
+		.uri = o ? o->address : NULL,
+		.n_workers = o ? o->n_workers : 0,
+	};
+	evc_status st = evc_worker_main(functions, 1, &opts);
 
 	if (st < 0)
 		fprintf(stderr, "wordcount: %s\n", evc_last_error());

@@ -155,7 +155,8 @@ files_plan(struct files *f, evc_cluster *cluster)
 		c->file = (uint32_t)i;
 		for (c->at = 0; c->at < f->files[i].size; c->at += CHUNK) {
 			files_key(key, f, c);
-			if (evc_variable_get(cluster, key, &done) == 0) {
+			if (cluster &&
+			    evc_variable_get(cluster, key, &done) == 0) {
 				evc_value_free(&done);
 				f->n_old++;
 				continue;

@@ -7,6 +7,9 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 bool
 kill_is_due(const struct wordcount *w, size_t chunk)
@@ -15,6 +18,21 @@ kill_is_due(const struct wordcount *w, size_t chunk)
 
 	/* Not after the last one: nobody would be busy. */
 	return chunk * parts / n != (chunk + 1) * parts / n && chunk + 1 < n;
+}
+
+/* "pid 123", or "HOST pid 123": 0 for a process of another machine. */
+static pid_t
+pid_here(const char *where)
+{
+	const char *pid = strstr(where, "pid ");
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	if (pid == NULL || (pid > where &&
+	    ((size_t)(pid - where) != strlen(host) + 1 ||
+	     strncmp(where, host, strlen(host)) != 0)))
+		return 0;
+	return (pid_t)atol(pid + 4);
 }
 
 /* The worker that is in its function for the longest time. */
@@ -38,13 +56,14 @@ kill_one(evc_cluster *cluster, evc_status result, const evc_value *value,
 {
 	struct wordcount *w = arg;
 	evc_cluster_worker_info i;
-	int pid;
+	pid_t pid;
 
 	(void)value;
-	if (result != 0 || !find_busy(cluster, &i) ||
-	    sscanf(i.where, "pid %d", &pid) != 1 || kill(pid, SIGKILL) < 0)
+	if (result != 0 || !find_busy(cluster, &i))
 		return;
-	say(w, "kill -9 %d, which is %s", pid, i.name);
+	pid = pid_here(i.where);
+	if (pid > 0 && kill(pid, SIGKILL) == 0)
+		say(w, "kill -9 %d, which is %s", (int)pid, i.name);
 }
 
 evc_status

@@ -10,6 +10,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static _Noreturn void
@@ -18,7 +19,9 @@ usage(void)
 	fputs("usage: wordcount [-n N] [--checkpoint FILE] [--every SECONDS] "
 	      "[--bar]\n"
 	      "                 [--top K | --all] [--kill N] [--nap SECONDS] "
-	      "[-v] DIR...\n", stderr);
+	      "[-v]\n"
+	      "                 [ADDRESS] DIR...\n"
+	      "       wordcount --worker [-n N] ADDRESS\n", stderr);
 	exit(2);
 }
 
@@ -54,9 +57,11 @@ options_read(struct options *o, int argc, char **argv)
 		{ "all", no_argument, NULL, 'a' },
 		{ "kill", required_argument, NULL, 'k' },
 		{ "nap", required_argument, NULL, 's' },
+		{ "worker", no_argument, NULL, 'w' },
 		{ 0 }
 	};
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	bool is_n = false;
 	int opt;
 
 	*o = (struct options){
@@ -69,6 +74,7 @@ options_read(struct options *o, int argc, char **argv)
 		switch (opt) {
 		case 'n':
 			o->n_workers = whole(optarg, 1, WORKERS_MOST);
+			is_n = true;
 			break;
 		case 'c':
 			o->checkpoint = optarg;
@@ -94,12 +100,19 @@ options_read(struct options *o, int argc, char **argv)
 		case 'v':
 			o->is_verbose = true;
 			break;
+		case 'w':
+			o->is_worker = true;
+			break;
 		default:
 			usage();
 		}
 	}
-	if (optind == argc)
-		usage();
+	if (optind < argc && strstr(argv[optind], "://") != NULL)
+		o->address = argv[optind++];
 	o->paths = argv + optind;
 	o->n_paths = (unsigned)(argc - optind);
+	/* Workers come with an address; who joins it has no say in how many. */
+	if (o->is_worker ? !o->address || o->n_paths > 0 :
+			   o->n_paths == 0 || (o->address && is_n))
+		usage();
 }

@@ -51,12 +51,41 @@ collect(const char *name, const evc_value *value, void *arg)
 	return !c->is_short;
 }
 
-bool
+evc_status
 words_collect(struct words *words, evc_cluster *cluster)
 {
 	struct collected c = { .words = words };
+	evc_status st = evc_variable_each(cluster, collect, &c);
 
-	return evc_variable_each(cluster, collect, &c) == 0 && !c.is_short;
+	return st == 0 && c.is_short ? -EVC_RESOURCE_EXHAUSTED : st;
+}
+
+/* Any variable, under its whole name. */
+static bool
+name_it(const char *name, const evc_value *value, void *arg)
+{
+	struct collected *c = arg;
+
+	(void)value;
+	c->is_short = !add(c->words, name, 0);
+	return !c->is_short;
+}
+
+evc_status
+words_forget(evc_cluster *cluster)
+{
+	struct words names = { .n = 0 };
+	struct collected c = { .words = &names };
+	const evc_value nil = { 0 };
+	evc_status st = evc_variable_each(cluster, name_it, &c);
+	size_t i;
+
+	if (st == 0 && c.is_short)
+		st = -EVC_RESOURCE_EXHAUSTED;
+	for (i = 0; i < names.n && st == 0; i++)
+		st = evc_variable_set(cluster, names.words[i].text, &nil);
+	words_free(&names);
+	return st;
 }
 
 /* The more frequent first, then in the order of the words. */

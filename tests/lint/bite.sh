@@ -8,7 +8,7 @@
 copy=$tmp/copy
 mkdir "$copy" || exit 99
 cp -R Makefile.am configure.ac README bootstrap .ci m4 bench examples include \
-	man src tests "$copy" || exit 99
+	man src tests tools "$copy" || exit 99
 chmod -R u+w "$copy"
 EVC_TOP_SRCDIR=$copy
 EVC_TOP_BUILDDIR=$tmp/build
@@ -73,6 +73,8 @@ bites layering "base knows no libev" src/base/list.h '#include <ev.h>'
 bites layering "base knows no coordinator" src/base/list.h '#include <evcoord.h>'
 bites layering "may not include" $file '#include "members/thread.h"'
 bites layering "may not include" src/members/thread.c '#include "signals/signals.h"'
+bites layering "may not include" src/redis/reply.c '#include "cluster/cluster.h"'
+bites layering "may not include" src/cluster/walk.c '#include "redis/redis.h"'
 bites layering "is named as" $file '#include "core.h"'
 mkdir "$copy/src/other"
 bites layering "stands in no line" src/other/other.c '#include <errno.h>'
@@ -104,6 +106,11 @@ bites quiet "$file" $file 'static void p(void) { sigaction(1, 0, 0); }'
 bites quiet "$file" $file 'static void p(void) { assert(0); }'
 bites quiet "$file" $file 'static void p(void) { syslog(3, "x"); }'
 bites quiet "$file" $file 'static void p(void) { put(STDERR_FILENO, "x"); }'
+
+bites quiet "worker_link.c" src/cluster/worker_link.c \
+	'static void p(void) { sync_pid_signal(1, 9); }'
+bites quiet "reap.c" src/base/reap.c \
+	'static int p(timer_t *t) { return sync_end_timer(t); }'
 
 bites headers "unused" include/evcoord/join.h 'static int p;'
 bites headers "version.h" include/evcoord/version.h \

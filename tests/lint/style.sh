@@ -10,7 +10,7 @@ find src -name '*.[ch]' -exec wc -l {} + |
 	awk '$2 != "total" && $1 > 450 { print $2 ": " $1 " lines" }' |
 	broken_lines "more than 450 lines: two ideas?"
 
-find src include tests examples bench -name '*.[ch]' | sort |
+find src include tools tests examples bench -name '*.[ch]' | sort |
 while read -r file; do
 	[ "$(head -n 1 "$file")" = '/* SPDX-License-Identifier: BSD-2-Clause */' ] ||
 		echo "$file"

@@ -1,0 +1,429 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# redis.sh - the examples over a Redis server, and the tools of that engine:
+# cluster and wordcount with workers that come by themselves and are killed;
+# evc-worker with shared objects; evc-cluster; the five lines of README; the demo.
+#
+# The tools are in EVC_TOOLS (default: beside the folder of the examples).
+# shellcheck disable=SC2154 # bin, tmp, failures, server: lib.sh
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+set -u
+. "$(dirname -- "$0")/lib.sh"
+
+top=${EVC_TOP_SRCDIR:-$here/../..}
+tools=${EVC_TOOLS:-$bin/../tools}
+build=${EVC_TOP_BUILDDIR:-$bin/..}
+expected=$here/expected
+export LC_ALL=C
+
+skip() {
+	echo "SKIP redis.sh: $*"
+	exit 77
+}
+
+[ -x "$tools/evc-worker" ] ||
+	skip "no $tools/evc-worker: it is not built without hiredis"
+redis=''
+for program in "${REDIS_SERVER:-}" redis-server valkey-server; do
+	[ -n "$redis" ] || redis=$(command -v "${program:-none}")
+done
+[ -n "$redis" ] || skip "no redis-server (Debian: redis-server)"
+
+# ---- a server, and what works with it --------------------------------------------
+
+answers() {
+	ended "$1" || (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null
+}
+
+start_server() {
+	local pid try
+
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		port=$((10000 + RANDOM % 20000))
+		"$redis" --port "$port" --bind 127.0.0.1 --save '' \
+			--appendonly no --dir "$tmp" >"$tmp/redis" 2>&1 &
+		pid=$!
+		others+=("$pid")
+		until_true answers "$pid"
+		ended "$pid" || return 0
+	done
+	cat "$tmp/redis"
+	echo "FAILED: no server after $try tries"
+	exit 1
+}
+
+start_server
+at=redis://127.0.0.1:$port
+nodes=()
+
+# node COMMAND...: start one.
+node() {
+	"$@" >>"$tmp/node" 2>&1 &
+	nodes+=("$!")
+	others+=("$!")
+}
+
+# end_nodes: all that were started, by SIGTERM; each has to end with 0.
+end_nodes() {
+	local pid
+
+	for pid in "${nodes[@]}"; do
+		kill -TERM "$pid" 2>/dev/null
+	done
+	for pid in "${nodes[@]}"; do
+		check "node $pid ends by itself" until_true ended "$pid"
+		wait "$pid"
+		node_status=$?
+		[ $node_status -eq 0 ] || cat "$tmp/node"
+		check 'with status 0' test $node_status -eq 0
+	done
+	nodes=()
+}
+
+# run PROGRAM ARGUMENT...: sets status; what it wrote is in out and err.
+run() {
+	"$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+}
+
+# same STATUS WANT: the status of the last run, and what it printed.
+same() {
+	[ "$status" = "$1" ] && cmp -s "$2" "$tmp/out" && return
+	echo "status $status"
+	diff "$2" "$tmp/out" | head -n 5
+	cat "$tmp/err"
+	return 1
+}
+
+# said TEXT, told TEXT: the last run has written a line like that, to standard
+# error or output.
+said() {
+	grep -qE -e "$1" "$tmp/err" && return
+	cat "$tmp/err"
+	return 1
+}
+
+told() {
+	grep -qE -e "$1" "$tmp/out" && return
+	cat "$tmp/out" "$tmp/err"
+	return 1
+}
+
+# status_of NAMESPACE PATTERN: evc-cluster says so.
+status_of() {
+	"$tools/evc-cluster" status "$at/$1" >"$tmp/status" 2>&1
+	grep -qE -e "$2" "$tmp/status"
+}
+
+# ---- cluster ---------------------------------------------------------------------
+
+sed 1d "$expected/cluster-threads.txt" >"$tmp/want"
+node "$bin/cluster" --worker "$at/cluster" 2
+for n in 1 2; do
+	run "$bin/cluster" "$at/cluster"
+	sed -i 1d "$tmp/out"
+	check "cluster on workers that come, $n" same 0 "$tmp/want"
+done
+end_nodes
+
+# ---- wordcount -------------------------------------------------------------------
+
+tree=$tmp/tree
+mkdir -p "$tree" || exit 99
+for n in 1 2 3 4; do
+	awk -v seed=$n 'BEGIN {
+		srand(seed)
+		for (i = 0; i < 90000; i++) {
+			w = ""
+			r = int(rand() * rand() * 3000)
+			do {
+				w = w substr("etaoinSHRDLUcmfwypvbgkqjxz",
+					     r % 26 + 1, 1)
+				r = int(r / 26)
+			} while (r > 0)
+			printf "%s%s", w, rand() < 0.1 ? ".\n" : " "
+		}
+	}' >"$tree/$n"
+done
+cat "$tree"/* | tr -cs '[:alpha:]' '[\n*]' | tr A-Z a-z | grep . | sort |
+	uniq -c | awk '{ print $1, $2 }' >"$tmp/want"
+
+node "$bin/wordcount" --worker -n 2 "$at/words"
+run "$bin/wordcount" --all "$at/words" "$tree"
+check 'wordcount: the sums are those of uniq -c' same 0 "$tmp/want"
+run "$bin/wordcount" --all "$at/words" "$tree"
+check 'the same once more, in a namespace that was used' same 0 "$tmp/want"
+run "$bin/wordcount" --all -v --nap 0.02 --kill 3 "$at/words" "$tree"
+check 'three workers are killed' same 0 "$tmp/want"
+check 'and were lost' said '; 3 workers were lost'
+
+# A node that comes while it counts, and one that is killed.
+node "$bin/wordcount" --worker -n 2 "$at/words"
+victim=${nodes[1]}
+"$bin/wordcount" --all -v --nap 0.5 "$at/words" "$tree" >"$tmp/out" \
+	2>"$tmp/err" &
+server=$!
+check 'both nodes are in it' until_true status_of words \
+	"pid $victim on .*, live,"
+kill -KILL "$victim"
+unset 'nodes[1]'
+node "$bin/wordcount" --worker -n 1 "$at/words"
+check 'a node is killed, another one comes: it ends' until_true ended "$server"
+wait "$server"
+status=$?
+server=''
+check 'with the same sums' same 0 "$tmp/want"
+
+# The coordinator dies, and begins again from its checkpoint.
+"$bin/wordcount" --all --checkpoint "$tmp/file" --every 0.1 --nap 0.5 \
+	"$at/words" "$tree" >"$tmp/out" 2>"$tmp/err" &
+server=$!
+check 'it works' until_true status_of words ' [1-9][0-9]* done'
+sleep 0.5
+kill -KILL "$server"
+wait "$server" 2>/dev/null
+server=''
+run "$bin/wordcount" --all -v --checkpoint "$tmp/file" "$at/words" "$tree"
+check 'kill -9 of the coordinator: the next one goes on' same 0 "$tmp/want"
+check 'not from the beginning' said ', [1-9][0-9]* of them before;'
+run "$bin/wordcount" --worker "$at/words" "$tree"
+check 'a worker counts nothing by itself' test $status -eq 2
+run "$bin/wordcount" -n 2 "$at/words" "$tree"
+check 'nor does a coordinator bring workers' test $status -eq 2
+
+# The stop.
+"$bin/wordcount" --nap 0.5 "$at/words" "$tree" >"$tmp/out" 2>"$tmp/err" &
+server=$!
+check 'it works' until_true status_of words "^coordinator +[^ ]*-$server-"
+kill -INT "$server"
+check 'SIGINT ends it' until_true ended "$server"
+wait "$server"
+status=$?
+server=''
+check 'with nothing counted' same 130 /dev/null
+check 'says who' said '^wordcount: SIGINT from pid'
+check 'and leaves no coordinator' until_true status_of words '^coordinator +none$'
+
+# ---- evc-cluster -----------------------------------------------------------------
+
+run "$tools/evc-cluster" status "$at/words"
+check 'status: there is no coordinator' test $status -eq 3
+check 'which is said' told '^coordinator +none$'
+"$bin/wordcount" --nap 0.5 "$at/words" "$tree" >/dev/null 2>"$tmp/counting" &
+server=$!
+check 'status: how many functions wait' until_true status_of words \
+	'^functions +[1-9][0-9]* queued, [1-9][0-9]* running'
+check 'status: what workers run' until_true status_of words \
+	'^  0 +pid [0-9]+ +runs +count for '
+run "$tools/evc-cluster" status "$at/words"
+check 'status: all is well' test $status -eq 0
+check 'status: the coordinator' told \
+	"^coordinator +[^ ]*-$server-[^ ]*, generation [0-9]+, lease [0-9.]+ s of 5.0 s"
+run "$tools/evc-cluster" status --json "$at/words"
+check 'status: as JSON' told \
+	'^\{"namespace":"words",.*"queued":[0-9]+,.*"function":"count"'
+if command -v python3 >/dev/null; then
+	check 'which is JSON' python3 -m json.tool "$tmp/out" "$tmp/json"
+fi
+run "$tools/evc-cluster" clean "$at/words"
+check 'clean: refused while there is one' test $status -eq 1
+check 'by its name' said 'the namespace words is in use by '
+check 'it ends' until_true ended "$server"
+wait "$server"
+check 'as if nobody had looked' test $? -eq 0
+server=''
+end_nodes
+run "$tools/evc-cluster" clean "$at/words"
+check 'clean' test $status -eq 0
+check 'says how much' told '^[1-9][0-9]* keys of the namespace words are deleted$'
+run "$tools/evc-cluster" clean "$at/words"
+check 'and leaves nothing' told '^0 keys'
+for arguments in '' "status" "state $at/words" "status --force $at/words" \
+	"clean --json $at/words" "status threads://2" "status $at" \
+	"status $at/words?lease=3"; do
+	# shellcheck disable=SC2086 # lists of words
+	run "$tools/evc-cluster" $arguments
+	check "evc-cluster $arguments: wrong use" test $status -eq 2
+done
+# Keys in which there is something else.
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+for key in ver coord gen var count 7:state 7:runs; do
+	printf 'LPUSH {junk}:%s x\r\n' $key >&3
+	read -r _ <&3
+done
+exec 3>&-
+run "$tools/evc-cluster" status "$at/junk"
+check 'garbage is no coordinator' test $status -eq 3
+run "$tools/evc-cluster" clean "$at/junk"
+check 'but clean takes care' test $status -eq 1
+run "$tools/evc-cluster" clean --force "$at/junk"
+check 'unless it is forced' told '^7 keys'
+run "$tools/evc-cluster" status redis://127.0.0.1:1/words
+check 'no server' test $status -eq 1
+check 'is said' said 'Connection refused'
+
+# ---- evc-worker ------------------------------------------------------------------
+
+# The object of its manual page, and one more.
+flags="-Wall -Wextra -Werror -I$top/include ${LIBEV_CFLAGS:-}"
+for san in ${EVC_SANITIZERS:-}; do
+	flags="$flags -fsanitize=$san -fno-sanitize-recover=all"
+done
+awk '/^#include <evcoord\/worker.h>/ { open = 1 }
+	/^\.Ed/ { open = 0 }
+	open { gsub(/\\e/, "\\"); print }' "$top/man/evc-worker.1" >"$tmp/add.c"
+# This one says when it is started and stopped.
+cat >"$tmp/notes" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+static void
+note(const char *what)
+{
+	FILE *f = fopen(getenv("EVC_REDIS_TEST"), "a");
+
+	if (f) {
+		fprintf(f, "%s\n", what);
+		fclose(f);
+	}
+}
+static evc_status
+begin(evc_coord *c, void *arg)
+{
+	(void)c;
+	note(arg);
+	return 0;
+}
+static void
+end(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	note("stop");
+}
+END
+sed -e 's/"add"/"sub"/; s/a + b/a - b/' \
+	-e 's/\.n_functions = 1,/& .start = begin, .stop = end, .arg = "start",/' \
+	-e "/^#include/r $tmp/notes" "$tmp/add.c" >"$tmp/sub.c"
+export EVC_REDIS_TEST=$tmp/started
+echo 'int nothing;' >"$tmp/none.c"
+cat >"$tmp/sums.c" <<'END'
+#include <evcoord.h>
+#include <evcoord/cluster.h>
+#include <math.h>
+#include <stdio.h>
+
+int
+main(int argc, char **argv)
+{
+	evc_remote *r[2] = { NULL, NULL };
+	evc_cluster *cluster;
+	evc_coord *c;
+	evc_value v;
+	int i, n;
+
+	if (argc != 2 || evc_new(NULL, NULL, &c) < 0 ||
+	    evc_cluster_open(c, argv[1], NULL, &cluster) < 0 ||
+	    evc_schedule_pack(cluster, "add", NULL, &r[0], "[ii]", 4, 2) ||
+	    evc_schedule_pack(cluster, "sub", NULL, &r[1], "[ii]", 4, 2)) {
+		puts(evc_last_error());
+		return 1;
+	}
+	for (i = 0; i < 2; i++) {
+		if (evc_remote_fetch(r[i], INFINITY, &v) != 0 ||
+		    evc_unpack(&v, "i", &n) != 0)
+			return 1;
+		printf("%d\n", n);
+		evc_remote_free(r[i]);
+	}
+	evc_cluster_close(cluster);
+	return evc_finish(c, evc_join(c, NULL, NULL));
+}
+END
+libs="-L$build/src/.libs -levcoord-cluster -levcoord ${LIBEV_LIBS:--lev} -lm"
+if [ -e "$build/src/.libs/libevcoord-cluster.so" ]; then
+	LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	export LD_LIBRARY_PATH
+	# shellcheck disable=SC2086 # lists of flags
+	for object in add sub none; do
+		check "$object.so is made" ${CC:-cc} $flags -shared -fPIC \
+			"$tmp/$object.c" -o "$tmp/$object.so" $libs
+	done
+	# shellcheck disable=SC2086
+	check 'so is a coordinator' ${CC:-cc} $flags "$tmp/sums.c" \
+		-o "$tmp/sums" $libs
+	cp "$tmp/add.so" "$tmp/more.so"
+	cd "$tmp" || exit 99
+	node "$tools/evc-worker" -n 2 -g 1 --once "$at/sums" add.so ./sub.so
+	printf '6\n2\n' >"$tmp/want"
+	run "$tmp/sums" "$at/sums"
+	check 'evc-worker runs functions of two objects' same 0 "$tmp/want"
+	check 'and ends with the cluster' until_true ended "${nodes[0]}"
+	wait "${nodes[0]}"
+	check 'with status 0' test $? -eq 0
+	nodes=()
+	check 'a worker was started' grep -qx start "$tmp/started"
+	check 'and stopped' grep -qx stop "$tmp/started"
+	run "$tools/evc-worker" "$at/sums" add.so none.so
+	check 'an object without functions is refused' test $status -eq 1
+	check 'by name' said 'none.so: it does not export evc_worker_exports'
+	run "$tools/evc-worker" "$at/sums" add.so more.so
+	check 'so are two functions of one name' test $status -eq 1
+	check 'by names' said 'more.so: function "add" is in add.so as well'
+	run "$tools/evc-worker" "$at/sums" ./nothing.so
+	check 'and an object that is not there' test $status -eq 1
+	check 'by its name' said 'nothing.so'
+	run "$tools/evc-worker" redis://127.0.0.1 add.so
+	check 'and an address without a namespace' test $status -eq 1
+	check 'which is said' said 'namespace|NAMESPACE'
+	cd "$top" || exit 99
+else
+	echo "SKIP redis.sh: evc-worker: no shared library was built"
+fi
+for arguments in '' "$at/sums" "-n 0 $at/sums x.so" "-g x $at/sums x.so" \
+	"--none $at/sums x.so"; do
+	# shellcheck disable=SC2086 # lists of words
+	run "$tools/evc-worker" $arguments
+	check "evc-worker $arguments: wrong use" test $status -eq 2
+done
+
+# ---- evcoord-redis(7) ------------------------------------------------------------
+
+# The rights that it names are those that were measured.
+words_of() {
+	tr -s ' \t' '\n' | grep '^+' | sort
+}
+page=$top/man/evcoord-redis.7
+measured=$top/tests/redis/acl.list
+sed -n '/^ACL SETUSER/,/^\.Ed/p' "$page" | words_of >"$tmp/page"
+grep '^coordinator' "$measured" | words_of >"$tmp/measured"
+check 'evcoord-redis(7): the rights of a coordinator' \
+	diff "$tmp/measured" "$tmp/page"
+{
+	cat "$tmp/page"
+	sed -n '/^A node needs the same/{n;p;}' "$page" | words_of
+} | sort | uniq -u >"$tmp/node.page"
+grep '^node' "$measured" | words_of >"$tmp/measured"
+check 'and of a node' diff "$tmp/measured" "$tmp/node.page"
+
+# ---- README, and the demo --------------------------------------------------------
+
+# Its five lines, with a port and folders of this test's: the first starts a
+# server, which is here already.
+awk '/^    redis-server --port/ { open = 1; next }
+	/^$/ { open = 0 }
+	open { sub(/^    /, ""); print }' "$top/README" |
+	sed "s|redis://127.0.0.1:6400|$at|; s|build/examples/|$bin/|
+		s|build/tools/|$tools/|; s|/usr/include|$tree|" >"$tmp/lines"
+echo 'wait' >>"$tmp/lines"
+check 'README has them' test "$(wc -l <"$tmp/lines")" -eq 5
+run sh -e "$tmp/lines"
+check 'the lines of README work' test $status -eq 0
+check 'they count, and clean' told 'keys of the namespace words are deleted'
+check 'workers were killed' said 'kill -9 [0-9]+, which is worker'
+
+EVC_EXAMPLES=$bin EVC_TOOLS=$tools run sh "$top/examples/demo-redis.sh"
+check 'the demo' test $status -eq 0
+check 'counts right' told '^demo-redis: no word is missing$'
+
+exit $((failures != 0))

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Status, for people and for programs.
+ */
+#include "cluster_tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_write.h"
+
+#define NAMES 13 /* columns of what stands in front */
+
+static void
+begin_line(const char *name)
+{
+	printf("%-*s", NAMES, name);
+}
+
+/* "4.9 s", "2 min", "3 h", "5 d" */
+static const char *
+ago(double s, char *buf, size_t room)
+{
+	if (s < 0)
+		s = 0;
+	if (s < 100)
+		snprintf(buf, room, "%.1f s", s);
+	else if (s < 6000)
+		snprintf(buf, room, "%.0f min", s / 60);
+	else if (s < 360000)
+		snprintf(buf, room, "%.0f h", s / 3600);
+	else
+		snprintf(buf, room, "%.0f d", s / 86400);
+	return buf;
+}
+
+/* ---- text ---- */
+
+static void
+print_coordinator(const struct status *st)
+{
+	char *lease = line_of(st->state, "lease");
+
+	begin_line("coordinator");
+	if (st->coordinator == NULL) {
+		puts("none");
+		free(lease);
+		return;
+	}
+	printf("%s, generation %s", st->coordinator,
+	       st->generation ? st->generation : "-");
+	if (st->lease >= 0)
+		printf(", lease %.1f s", (double)st->lease / 1e3);
+	if (st->lease >= 0 && lease != NULL)
+		printf(" of %.1f s", atof(lease));
+	putchar('\n');
+	free(lease);
+}
+
+static void
+print_functions(const struct status *st)
+{
+	char *queued = line_of(st->state, "queued");
+	char *running = line_of(st->state, "running");
+	char *done = line_of(st->state, "done");
+
+	if (queued != NULL && running != NULL && done != NULL) {
+		begin_line("functions");
+		printf("%s queued, %s running, %s done\n", queued, running,
+		       done);
+	}
+	free(queued);
+	free(running);
+	free(done);
+}
+
+static void
+print_worker(const struct worker *w)
+{
+	char buf[32];
+
+	printf("  %-4u ", w->slot);
+	if (w->pid > 0)
+		printf("pid %-8ld", w->pid);
+	else
+		printf("%12s", "");
+	printf("%-9s", w->state);
+	if (w->function[0])
+		printf("%s for %s", w->function,
+		       ago(w->since, buf, sizeof buf));
+	else
+		printf("for %s", ago(w->since, buf, sizeof buf));
+	if (w->n > 1)
+		printf(", %llu behind it", w->n - 1);
+	putchar('\n');
+}
+
+static void
+print_node(const struct node *n)
+{
+	unsigned i;
+
+	printf("\n%s", n->name);
+	if (n->is_told)
+		printf(", pid %ld on %s, %s", n->pid, n->host, n->state);
+	if (n->lease >= 0)
+		printf(", lease %.1f s", (double)n->lease / 1e3);
+	else
+		fputs(", no lease", stdout);
+	putchar('\n');
+	if (n->is_told)
+		printf("  %u workers are up, %u functions, %llu bytes\n", n->up,
+		       n->given, n->bytes);
+	for (i = 0; i < n->n_workers; i++)
+		print_worker(&n->workers[i]);
+}
+
+void
+status_print(const struct server *s, const struct status *st)
+{
+	unsigned i, workers = 0;
+
+	for (i = 0; i < st->n_nodes; i++)
+		workers += st->nodes[i].n_workers;
+	begin_line("namespace");
+	printf("%s at %s, %s", s->address.ns, s->where, s->version);
+	if (st->version != NULL)
+		printf(", protocol %s", st->version);
+	putchar('\n');
+	print_coordinator(st);
+	print_functions(st);
+	begin_line("nodes");
+	printf("%u with %u workers\n", st->n_nodes, workers);
+	begin_line("variables");
+	printf("%lld", st->variables >= 0 ? st->variables : 0);
+	if (st->changes != NULL)
+		printf(", %s changes", st->changes);
+	if (st->finished != NULL)
+		printf(", %s transactional functions", st->finished);
+	putchar('\n');
+	for (i = 0; i < st->n_nodes; i++)
+		print_node(&st->nodes[i]);
+}
+
+/* ---- JSON ---- */
+
+static void
+json_count(struct evc__json *j, const char *key, long long n)
+{
+	evc__json_number_if(j, key, n >= 0, (uint64_t)n);
+}
+
+static void
+json_digits(struct evc__json *j, const char *key, const char *digits)
+{
+	evc__json_number_if(j, key, digits != NULL,
+			    digits ? strtoull(digits, NULL, 10) : 0);
+}
+
+static void
+json_line(struct evc__json *j, const struct status *st, const char *name)
+{
+	char *value = line_of(st->state, name);
+
+	json_digits(j, name, value);
+	free(value);
+}
+
+static void
+json_lease(struct evc__json *j, long long ms)
+{
+	evc__json_seconds_if(j, "lease", ms < 0 ? -1 : (double)ms / 1e3);
+}
+
+static void
+json_node(struct evc__json *j, const struct node *n)
+{
+	const struct worker *w;
+
+	evc__json_begin(j, NULL, "{");
+	evc__json_string(j, "name", n->name);
+	evc__json_number_if(j, "life", n->is_told || n->lease >= 0, n->inc);
+	evc__json_string_if(j, "state", n->state);
+	evc__json_string_if(j, "host", n->host);
+	evc__json_number_if(j, "pid", n->is_told, (uint64_t)n->pid);
+	json_lease(j, n->lease);
+	evc__json_number_if(j, "up", n->is_told, n->up);
+	evc__json_number_if(j, "functions", n->is_told, n->given);
+	evc__json_number_if(j, "bytes", n->is_told, n->bytes);
+	json_count(j, "entries", n->entries);
+	evc__json_begin(j, "workers", "[");
+	for (w = n->workers; w < n->workers + n->n_workers; w++) {
+		evc__json_begin(j, NULL, "{");
+		evc__json_number(j, "slot", w->slot);
+		evc__json_number_if(j, "pid", w->pid > 0, (uint64_t)w->pid);
+		evc__json_string(j, "state", w->state);
+		evc__json_string_if(j, "function", w->function);
+		evc__json_number(j, "functions", w->n);
+		evc__json_seconds_if(j, "since", w->since);
+		evc__json_end(j, "}");
+	}
+	evc__json_end(j, "]");
+	evc__json_end(j, "}");
+}
+
+static void
+json_all(struct evc__json *j, const struct server *s, const struct status *st)
+{
+	unsigned i;
+
+	evc__json_begin(j, NULL, "{");
+	evc__json_string(j, "namespace", s->address.ns);
+	evc__json_string(j, "server", s->where);
+	evc__json_string(j, "server_version", s->version);
+	json_digits(j, "protocol", st->version);
+	evc__json_string(j, "coordinator", st->coordinator);
+	json_digits(j, "generation", st->generation);
+	json_lease(j, st->lease);
+	json_line(j, st, "queued");
+	json_line(j, st, "running");
+	json_line(j, st, "done");
+	json_count(j, "events", st->events);
+	json_count(j, "variables", st->variables);
+	json_digits(j, "changes", st->changes);
+	json_digits(j, "finished", st->finished);
+	evc__json_begin(j, "nodes", "[");
+	for (i = 0; i < st->n_nodes; i++)
+		json_node(j, &st->nodes[i]);
+	evc__json_end(j, "]");
+	evc__json_end(j, "}");
+}
+
+void
+status_print_json(const struct server *s, const struct status *st)
+{
+	struct evc__json j = { 0 };
+	struct text t = evc__text_in(NULL, 0);
+	size_t n;
+	char *buf;
+
+	/* Once to know how long it is. */
+	j.t = &t;
+	json_all(&j, s, st);
+	n = t.len + 1;
+	buf = malloc(n);
+	if (buf == NULL)
+		die(1, "no memory");
+	t = evc__text_in(buf, n);
+	j = (struct evc__json){ .t = &t };
+	json_all(&j, s, st);
+	puts(buf);
+	free(buf);
+}

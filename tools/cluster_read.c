@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What stands in a namespace, for status.  Nothing of it is trusted: a key with
+ * something else in it shows as if it were not there.
+ */
+#include "cluster_tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void *
+must(void *p)
+{
+	if (p == NULL)
+		die(1, "no memory");
+	return p;
+}
+
+static char *
+copy(const char *s)
+{
+	return must(strdup(s));
+}
+
+/* < 0: it has none, or it is not to be had. */
+static long long
+length(struct server *s, const char *command, const char *key)
+{
+	redisReply *r = server_try(s, "%s %s", command, key);
+	long long n = r->type == REDIS_REPLY_INTEGER ? r->integer : -1;
+
+	freeReplyObject(r);
+	return n;
+}
+
+/* NULL: there is none. */
+static char *
+field(struct server *s, const char *key, const char *name)
+{
+	redisReply *r = server_try(s, "HGET %s %s", key, name);
+	char *text = r->type == REDIS_REPLY_STRING ? copy(r->str) : NULL;
+
+	freeReplyObject(r);
+	return text;
+}
+
+/* ---- lines ---- */
+
+char *
+line_of(const char *lines, const char *name)
+{
+	size_t n = strlen(name);
+	const char *at = lines;
+
+	while (at != NULL && *at != '\0') {
+		if (strncmp(at, name, n) == 0 && at[n] == ' ')
+			return must(strndup(at + n + 1,
+					    strcspn(at + n + 1, "\n")));
+		at = strchr(at, '\n');
+		at = at != NULL ? at + 1 : NULL;
+	}
+	return NULL;
+}
+
+/* ---- nodes ---- */
+
+static struct node *
+node_named(struct status *st, const char *name, size_t n)
+{
+	struct node *node;
+	unsigned i;
+
+	for (i = 0; i < st->n_nodes; i++)
+		if (strlen(st->nodes[i].name) == n &&
+		    memcmp(st->nodes[i].name, name, n) == 0)
+			return &st->nodes[i];
+	st->nodes = must(realloc(st->nodes, (st->n_nodes + 1) *
+				 sizeof *st->nodes));
+	node = &st->nodes[st->n_nodes++];
+	*node = (struct node){ .name = must(strndup(name, n)),
+			       .lease = -1, .entries = -1 };
+	return node;
+}
+
+/* "SLOT PID STATE FUNCTION N SINCE", one line for each worker. */
+static void
+read_workers(struct node *node, const char *lines)
+{
+	unsigned long long since, n;
+	struct timespec now;
+	struct worker *w;
+	char state[sizeof w->state], function[sizeof w->function];
+	const char *at = lines;
+	unsigned slot;
+	long pid;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	while (at != NULL && *at != '\0') {
+		if (sscanf(at, "%u %ld %15s %63s %llu %llu", &slot, &pid,
+			   state, function, &n, &since) == 6) {
+			node->workers = must(realloc(node->workers,
+						     (node->n_workers + 1) *
+						     sizeof *w));
+			w = &node->workers[node->n_workers++];
+			*w = (struct worker){
+				.slot = slot, .pid = pid, .n = n,
+				.since = (double)now.tv_sec +
+					 (double)now.tv_nsec / 1e9 -
+					 (double)since / 1e3,
+			};
+			strcpy(w->state, state);
+			if (strcmp(function, "-") != 0)
+				strcpy(w->function, function);
+		}
+		at = strchr(at, '\n');
+		at = at != NULL ? at + 1 : NULL;
+	}
+}
+
+static void
+read_runs(struct server *s, struct status *st)
+{
+	redisReply *r = server_try(s, "HGETALL %s",
+				   server_key(s, "%s:runs", st->generation));
+	const redisReply *name, *lines;
+	struct node *node;
+	size_t i;
+
+	for (i = 0; r->type == REDIS_REPLY_ARRAY && i + 1 < r->elements;
+	     i += 2) {
+		name = r->element[i];
+		lines = r->element[i + 1];
+		if (name->str == NULL || lines->str == NULL)
+			continue;
+		node = node_named(st, name->str, strlen(name->str));
+		read_workers(node, lines->str);
+	}
+	freeReplyObject(r);
+}
+
+/* "NAME INC HOST PID WORKERS UP GIVEN BYTES STATE" */
+static void
+read_told_line(struct status *st, const char *line)
+{
+	size_t n = strcspn(line, " \n");
+	struct node *node, told;
+
+	if (sscanf(line + n, " %llu %63s %ld %*u %u %u %llu %15s", &told.inc,
+		   told.host, &told.pid, &told.up, &told.given, &told.bytes,
+		   told.state) != 7)
+		return;
+	node = node_named(st, line, n);
+	/* Of two lives the later one; the former has no lease any more. */
+	if (node->is_told && node->inc > told.inc)
+		return;
+	node->is_told = true;
+	node->inc = told.inc;
+	node->pid = told.pid;
+	node->up = told.up;
+	node->given = told.given;
+	node->bytes = told.bytes;
+	strcpy(node->host, told.host);
+	strcpy(node->state, told.state);
+}
+
+/* What the coordinator says of its nodes. */
+static void
+read_told(struct status *st)
+{
+	const char *at = st->state;
+
+	while (at != NULL && *at != '\0') {
+		if (strncmp(at, "node ", 5) == 0)
+			read_told_line(st, at + 5);
+		at = strchr(at, '\n');
+		at = at != NULL ? at + 1 : NULL;
+	}
+}
+
+/* Its lease, and what is on its way to it. */
+static void
+read_node(struct server *s, const struct status *st, struct node *node)
+{
+	const char *key = server_key(s, "lease:%s", node->name);
+	char *lease = server_get(s, key);
+	unsigned long long g, inc;
+
+	if (lease == NULL)
+		return;
+	if (sscanf(lease, "%llu %llu", &g, &inc) == 2 &&
+	    g == strtoull(st->generation, NULL, 10)) {
+		node->inc = inc;
+		node->lease = server_pttl(s, key);
+		node->entries = length(s, "XLEN",
+				       server_key(s, "%s:to:%s.%llu",
+						  st->generation, node->name,
+						  inc));
+	}
+	free(lease);
+}
+
+/* Those that are neither known to the coordinator nor have a lease are over: what
+   they ran is no news. */
+static void
+drop_former(struct status *st)
+{
+	unsigned i, kept = 0;
+
+	for (i = 0; i < st->n_nodes; i++) {
+		if (st->nodes[i].is_told || st->nodes[i].lease >= 0) {
+			st->nodes[kept++] = st->nodes[i];
+			continue;
+		}
+		free(st->nodes[i].name);
+		free(st->nodes[i].workers);
+	}
+	st->n_nodes = kept;
+}
+
+/* ---- all of it ---- */
+
+void
+status_read(struct server *s, struct status *st)
+{
+	const char *coord = server_key(s, "coord");
+	unsigned i;
+
+	*st = (struct status){ .events = -1 };
+	st->version = server_get(s, server_key(s, "ver"));
+	st->coordinator = server_get(s, coord);
+	st->lease = server_pttl(s, coord);
+	st->generation = server_get(s, server_key(s, "gen"));
+	st->variables = length(s, "HLEN", server_key(s, "var"));
+	st->finished = field(s, server_key(s, "count"), "finished");
+	st->changes = field(s, server_key(s, "count"), "changes");
+	if (st->generation == NULL)
+		return;
+	st->events = length(s, "XLEN", server_key(s, "%s:ev",
+						  st->generation));
+	st->state = server_get(s, server_key(s, "%s:state", st->generation));
+	read_runs(s, st);
+	read_told(st);
+	for (i = 0; i < st->n_nodes; i++)
+		read_node(s, st, &st->nodes[i]);
+	drop_former(st);
+}
+
+void
+status_free(struct status *st)
+{
+	unsigned i;
+
+	for (i = 0; i < st->n_nodes; i++) {
+		free(st->nodes[i].name);
+		free(st->nodes[i].workers);
+	}
+	free(st->nodes);
+	free(st->version);
+	free(st->coordinator);
+	free(st->generation);
+	free(st->finished);
+	free(st->changes);
+	free(st->state);
+}

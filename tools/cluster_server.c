@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One connection to the server of an address, with blocking calls.
+ */
+#include "cluster_tool.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef HAVE_HIREDIS_SSL
+#include <hiredis/hiredis_ssl.h>
+#endif
+
+#include "cluster/cluster.h"
+
+#define PATIENCE 5 /* seconds */
+
+static redisContext *
+connect_to(const struct redis_place *at)
+{
+	const struct timeval patience = { PATIENCE, 0 };
+	redisContext *c = at->port ?
+		redisConnectWithTimeout(at->host, (int)at->port, patience) :
+		redisConnectUnixWithTimeout(at->host, patience);
+
+	if (c != NULL && !c->err)
+		redisSetTimeout(c, patience);
+	return c;
+}
+
+static const char *
+why_not(const redisContext *c)
+{
+	return c == NULL ? "no memory" : c->errstr;
+}
+
+static void
+start_tls(struct server *s)
+{
+#ifdef HAVE_HIREDIS_SSL
+	const struct redis_address *a = &s->address;
+	redisSSLContextError err = 0;
+	redisSSLContext *ssl;
+
+	redisInitOpenSSL();
+	ssl = redisCreateSSLContext(a->ca, NULL, a->cert, a->key, a->tls_name,
+				    &err);
+	if (ssl == NULL)
+		die(1, "%s: TLS: %s", s->where,
+		    redisSSLContextGetError(err));
+	if (redisInitiateSSLWithContext(s->c, ssl) != REDIS_OK)
+		die(1, "%s: TLS: %s", s->where, s->c->errstr);
+	redisFreeSSLContext(ssl);
+#else
+	die(1, "%s: this hiredis has no TLS", s->where);
+#endif
+}
+
+/* Ask the Sentinels in turn. */
+static redisContext *
+connect_by_sentinel(const struct redis_address *a)
+{
+	struct redis_place master;
+	redisContext *c = NULL, *to;
+	redisReply *r;
+	unsigned i;
+
+	for (i = 0; i < a->n_sentinels; i++) {
+		to = connect_to(&a->sentinels[i]);
+		r = to == NULL || to->err ? NULL :
+			redisCommand(to, "SENTINEL get-master-addr-by-name %s",
+				     a->master);
+		if (r != NULL && r->type == REDIS_REPLY_ARRAY &&
+		    r->elements == 2) {
+			master.host = r->element[0]->str;
+			master.port = (unsigned)atoi(r->element[1]->str);
+			c = connect_to(&master);
+		}
+		if (r != NULL)
+			freeReplyObject(r);
+		if (to != NULL)
+			redisFree(to);
+		if (c != NULL && !c->err)
+			return c;
+		if (c != NULL)
+			redisFree(c);
+		c = NULL;
+	}
+	die(1, "no Sentinel knows a master \"%s\" that answers", a->master);
+}
+
+static void
+log_in(struct server *s)
+{
+	const struct redis_address *a = &s->address;
+
+	if (a->password != NULL && a->user != NULL)
+		freeReplyObject(server_ask(s, "AUTH %s %s", a->user,
+					   a->password));
+	else if (a->password != NULL)
+		freeReplyObject(server_ask(s, "AUTH %s", a->password));
+	if (a->database != 0)
+		freeReplyObject(server_ask(s, "SELECT %u", a->database));
+}
+
+static void
+read_version(struct server *s)
+{
+	redisReply *r = server_ask(s, "INFO server");
+	const char *name = "Redis", *at;
+	size_t n;
+
+	at = r->str == NULL ? NULL : strstr(r->str, "valkey_version:");
+	if (at != NULL)
+		name = "Valkey";
+	else if (r->str != NULL)
+		at = strstr(r->str, "redis_version:");
+	if (at != NULL) {
+		at = strchr(at, ':') + 1;
+		n = strcspn(at, "\r\n");
+		snprintf(s->version, sizeof s->version, "%s %.*s", name,
+			 n < 32 ? (int)n : 32, at);
+	}
+	freeReplyObject(r);
+}
+
+/* As evc_cluster_open does it. */
+static void
+check_options(char *const *options)
+{
+	const char *const *known;
+	size_t n;
+
+	for (; *options != NULL; options++) {
+		n = strcspn(*options, "=");
+		for (known = evc__redis_options; *known != NULL; known++)
+			if (strncmp(*known, *options, n) == 0 &&
+			    (*known)[n] == '\0')
+				break;
+		if (*known == NULL)
+			die(2, "the address has an option \"%.*s\" that is not"
+			    " known", (int)(n < 60 ? n : 60), *options);
+	}
+}
+
+void
+server_open(struct server *s, const char *uri)
+{
+	struct cluster_uri u;
+	struct text where;
+	evc_status st;
+
+	memset(s, 0, sizeof *s);
+	if (evc__uri_parse(uri, &u) < 0)
+		die(2, "%s", evc_last_error());
+	if (strcmp(u.scheme, "redis") != 0 && strcmp(u.scheme, "rediss") != 0 &&
+	    strcmp(u.scheme, "unix") != 0)
+		die(2, "\"%.60s\" is no address of a Redis server: "
+		    "redis://HOST:PORT/NAMESPACE", uri);
+	check_options(u.options);
+	st = evc__redis_address(uri, u.place, (const char *const *)u.options,
+				&s->address);
+	if (st < 0)
+		die(2, "%s", evc_last_error());
+	evc__uri_free(&u);
+	where = evc__text_in(s->where, sizeof s->where);
+	evc__redis_address_name(&s->address, &where);
+	s->c = s->address.master != NULL ? connect_by_sentinel(&s->address) :
+					   connect_to(&s->address.at);
+	if (s->c == NULL || s->c->err)
+		die(1, "%s: %s", s->where, why_not(s->c));
+	if (s->address.tls)
+		start_tls(s);
+	log_in(s);
+	read_version(s);
+}
+
+void
+server_close(struct server *s)
+{
+	redisFree(s->c);
+	evc__redis_address_free(&s->address);
+}
+
+static redisReply *
+checked(struct server *s, redisReply *r)
+{
+	if (r == NULL)
+		die(1, "%s: %s", s->where, s->c->errstr);
+	if (r->type == REDIS_REPLY_ERROR)
+		die(1, "%s: %s", s->where, r->str);
+	return r;
+}
+
+redisReply *
+server_ask(struct server *s, const char *fmt, ...)
+{
+	redisReply *r;
+	va_list ap;
+
+	va_start(ap, fmt);
+	r = redisvCommand(s->c, fmt, ap);
+	va_end(ap);
+	return checked(s, r);
+}
+
+redisReply *
+server_ask_words(struct server *s, int n, const char **words)
+{
+	return checked(s, redisCommandArgv(s->c, n, words, NULL));
+}
+
+const char *
+server_key(const struct server *s, const char *fmt, ...)
+{
+	static char room[8][512];
+	static unsigned next;
+	char *key = room[next++ % 8];
+	va_list ap;
+	int n;
+
+	n = snprintf(key, sizeof room[0], "{%s}:", s->address.ns);
+	va_start(ap, fmt);
+	vsnprintf(key + n, sizeof room[0] - (size_t)n, fmt, ap);
+	va_end(ap);
+	return key;
+}
+
+redisReply *
+server_try(struct server *s, const char *fmt, ...)
+{
+	redisReply *r;
+	va_list ap;
+
+	va_start(ap, fmt);
+	r = redisvCommand(s->c, fmt, ap);
+	va_end(ap);
+	if (r == NULL)
+		die(1, "%s: %s", s->where, s->c->errstr);
+	return r;
+}
+
+char *
+server_get(struct server *s, const char *key)
+{
+	redisReply *r = server_try(s, "GET %s", key);
+	char *text = NULL;
+
+	if (r->type == REDIS_REPLY_STRING) {
+		text = strdup(r->str);
+		if (text == NULL)
+			die(1, "no memory");
+	}
+	freeReplyObject(r);
+	return text;
+}
+
+long long
+server_pttl(struct server *s, const char *key)
+{
+	redisReply *r = server_ask(s, "PTTL %s", key);
+	long long ms = r->type == REDIS_REPLY_INTEGER ? r->integer : -2;
+
+	freeReplyObject(r);
+	return ms;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc-cluster - look into the namespace of a cluster, or clean it.
+ *
+ *	evc-cluster status [--json] ADDRESS
+ *	evc-cluster clean [--force] ADDRESS
+ *
+ * It reads what the coordinator and its nodes leave in Redis, see
+ * redis/protocol.h, and is no part of the cluster: nobody notices it.
+ */
+#include "cluster_tool.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH 500 /* keys of one UNLINK */
+
+void
+die(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("evc-cluster: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(status);
+}
+
+static _Noreturn void
+usage(void)
+{
+	fputs("usage: evc-cluster status [--json] ADDRESS\n"
+	      "       evc-cluster clean [--force] ADDRESS\n", stderr);
+	exit(2);
+}
+
+/* ---- status ---- */
+
+/* 0: there is a coordinator; 3: there is none. */
+static int
+status(struct server *s, bool json)
+{
+	struct status st;
+	int code;
+
+	status_read(s, &st);
+	if (json)
+		status_print_json(s, &st);
+	else
+		status_print(s, &st);
+	code = st.coordinator != NULL ? EXIT_SUCCESS : 3;
+	status_free(&st);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		die(1, "cannot write");
+	return code;
+}
+
+/* ---- clean ---- */
+
+/* "{NS}:*" for SCAN, in which a few characters are more than themselves. */
+static char *
+pattern(const struct server *s)
+{
+	const char *ns = s->address.ns;
+	char *text = malloc(2 * strlen(ns) + 8), *to = text;
+
+	if (text == NULL)
+		die(1, "no memory");
+	*to++ = '{';
+	for (; *ns != '\0'; ns++) {
+		if (strchr("*?[]\\^-", *ns) != NULL)
+			*to++ = '\\';
+		*to++ = *ns;
+	}
+	strcpy(to, "}:*");
+	return text;
+}
+
+static unsigned long long
+unlink_keys(struct server *s, const redisReply *keys)
+{
+	const char *words[1 + BATCH] = { "UNLINK" };
+	unsigned long long n = 0;
+	redisReply *r;
+	size_t i = 0;
+	int k;
+
+	while (i < keys->elements) {
+		for (k = 0; k < BATCH && i < keys->elements; k++)
+			words[1 + k] = keys->element[i++]->str;
+		r = server_ask_words(s, 1 + k, words);
+		n += (unsigned long long)r->integer;
+		freeReplyObject(r);
+	}
+	return n;
+}
+
+/* Two turns: a key that comes while SCAN goes round may be missed by it. */
+static unsigned long long
+unlink_all(struct server *s)
+{
+	char *match = pattern(s), cursor[32] = "0";
+	unsigned long long n = 0;
+	redisReply *r;
+
+	do {
+		r = server_ask(s, "SCAN %s MATCH %s COUNT 1000", cursor,
+			       match);
+		if (r->type != REDIS_REPLY_ARRAY || r->elements != 2 ||
+		    r->element[0]->str == NULL)
+			die(1, "%s: an answer that nobody expects", s->where);
+		snprintf(cursor, sizeof cursor, "%s", r->element[0]->str);
+		n += unlink_keys(s, r->element[1]);
+		freeReplyObject(r);
+	} while (strcmp(cursor, "0") != 0);
+	free(match);
+	return n;
+}
+
+static int
+clean(struct server *s, bool force)
+{
+	redisReply *r = server_ask(s, "EXISTS %s", server_key(s, "coord"));
+	bool lives = r->integer != 0;
+	unsigned long long n;
+	char *who;
+
+	freeReplyObject(r);
+	if (lives && !force) {
+		who = server_get(s, server_key(s, "coord"));
+		die(1, "the namespace %s is in use by %s: close its cluster, "
+		    "or see --force in evc-cluster(1)", s->address.ns,
+		    who != NULL ? who : "something that is no coordinator");
+	}
+	n = unlink_all(s);
+	n += unlink_all(s);
+	printf("%llu keys of the namespace %s are deleted\n", n,
+	       s->address.ns);
+	return EXIT_SUCCESS;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "force", no_argument, NULL, 'f' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 }
+	};
+	bool json = false, force = false, is_status, is_clean;
+	struct server s;
+	int opt, code;
+
+	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'j':
+			json = true;
+			break;
+		case 'f':
+			force = true;
+			break;
+		case 'V':
+			printf("evc-cluster %s\n", evc_version());
+			return EXIT_SUCCESS;
+		default:
+			usage();
+		}
+	}
+	if (argc - optind != 2)
+		usage();
+	is_status = strcmp(argv[optind], "status") == 0;
+	is_clean = strcmp(argv[optind], "clean") == 0;
+	if (!(is_status && !force) && !(is_clean && !json))
+		usage();
+	server_open(&s, argv[optind + 1]);
+	code = is_status ? status(&s, json) : clean(&s, force);
+	server_close(&s);
+	return code;
+}
