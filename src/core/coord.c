@@ -371,6 +371,8 @@ evc_free(evc_coord *c)
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION, "evc_free: %s",
 				   why);
+	/* The last of them may have ended since the first look. */
+	evc__log_end(c);
 	evc__coord_take_down(c);
 	return 0;
 }
