@@ -157,6 +157,8 @@ struct evc_cluster {
 				       closed */
 	bool late;                  /* they had not when `ended` was called */
 	bool looks_again;           /* and somebody waits for them now */
+	struct ev_loop *watched;    /* `cleanup` is started there; NULL */
+	bool loop_gone;             /* destroyed by the program */
 	bool let_go;                /* the last handle is gone */
 	bool undone;                /* it could not be opened */
 	unsigned n_waiting;         /* fetches on the loop that are not due */
@@ -197,6 +199,7 @@ struct evc_cluster {
 
 	/* ---- loop thread only ---- */
 	evc_mail turn;
+	struct ev_cleanup cleanup;
 	struct ev_timer timer;
 	bool timer_on;
 	bool looking;               /* turn.c: what is due is being done */
@@ -239,6 +242,8 @@ void evc__turn_init(evc_cluster *cl);
 /* Have the loop look at everything that is due.  Any thread, lock held or not.
    false: the loop is gone. */
 bool evc__turn_ask(evc_cluster *cl);
+/* On the loop: it may be destroyed from now on, nobody has to hear of it. */
+void evc__turn_unwatch(evc_cluster *cl);
 
 /* ---- sink.c, workers.c: the engine's side; patience.c ---- */
 

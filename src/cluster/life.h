@@ -61,6 +61,9 @@ void evc__scope_undo(evc_cluster *cl);
 void evc__scope_opened(evc_cluster *cl, evc_engine *engine);
 /* On the loop, once. */
 void evc__scope_closed(evc_cluster *cl);
+/* Lock not held.  If the program has destroyed the loop, and there was a stop:
+   nobody will call `ended`, so a thread does what that would. */
+void evc__scope_adrift(evc_cluster *cl);
 /* The last handle is gone. */
 void evc__scope_let_go(evc_cluster *cl);
 

@@ -75,6 +75,29 @@ put_building(const evc_cluster *cl, uint64_t now, struct text *t)
 		      (double)(now - longest->building_ns) / 1e9);
 }
 
+/* Who has not ended yet. */
+static void
+put_ending(const evc_cluster *cl, struct text *t)
+{
+	const struct cluster_worker *w, *first = NULL;
+	unsigned i, n = 0;
+
+	for (i = 0; i < cl->n_workers; i++) {
+		w = cl->workers[i];
+		if (w->state == EVC_WORKER_GONE)
+			continue;
+		if (n++ == 0)
+			first = w;
+	}
+	if (n == 0)
+		return;
+	evc__text_fmt(t, ": %s", first->name);
+	if (first->where[0] != '\0')
+		evc__text_fmt(t, " (%s)", first->where);
+	if (n > 1)
+		evc__text_fmt(t, ", and %u more", n - 1);
+}
+
 void
 evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 {
@@ -108,11 +131,13 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 	}
 	if (cl->trouble[0] != '\0')
 		evc__text_fmt(t, "%s%s", t->len > 0 ? "; " : "", cl->trouble);
-	if (t->len == 0)
-		evc__text_fmt(t, "%s, %u of %u workers up",
-			      cl->stopping ? "its workers are ending" :
-					     "nothing runs",
-			      cl->n_up, cl->n_workers);
+	if (t->len > 0)
+		return;
+	evc__text_fmt(t, "%s, %u of %u workers up",
+		      cl->stopping ? "its workers are ending" : "nothing runs",
+		      cl->n_up, cl->n_workers);
+	if (cl->stopping)
+		put_ending(cl, t);
 }
 
 /* ---- the report ---- */

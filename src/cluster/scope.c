@@ -15,9 +15,9 @@
  * When `ended` comes because the grace is over, members live still, such as a
  * thread in a function that hangs, and nothing is freed: they use all of it.
  * When the engine is closed after all, there is another look, on a thread of
- * the parent's, which waits for those that are just ending.  Should the loop be
- * gone by then, nobody looks any more: the memory stays until the process ends,
- * which is what it is about to do.
+ * the parent's, which waits for those that are just ending.  Such a thread does it
+ * all when the program has destroyed the loop under the cluster, where `ended` does
+ * not come.
  */
 #include "cluster/life.h"
 
@@ -86,6 +86,18 @@ set_over(evc_cluster *cl)
 	return free_it;
 }
 
+/* The thread that does it may be in what this cluster has there. */
+static bool
+is_being_destroyed(evc_cluster *cl)
+{
+	bool gone;
+
+	sync_lock(&cl->q.lock);
+	gone = cl->loop_gone;
+	sync_unlock(&cl->q.lock);
+	return gone && evc_loop_reactor(cl->loop) != NULL;
+}
+
 /* On a thread of the parent's: until its members have ended. */
 static evc_status
 look_again(evc_coord *parent, void *arg)
@@ -95,7 +107,7 @@ look_again(evc_coord *parent, void *arg)
 	bool over;
 
 	(void)parent;
-	while (!evc_all_stopped(cl->scope)) {
+	while (is_being_destroyed(cl) || !evc_all_stopped(cl->scope)) {
 		nap(ns);
 		ns = ns < NAP_MOST ? ns * 2 : ns;
 	}
@@ -133,6 +145,24 @@ look_if_late(evc_cluster *cl)
 	yes = cl->late && cl->closed && !cl->looks_again;
 	cl->looks_again |= yes;
 	sync_unlock(&cl->q.lock);
+	if (!yes)
+		return;
+	evc__turn_unwatch(cl);
+	begin_to_look(cl);
+}
+
+void
+evc__scope_adrift(evc_cluster *cl)
+{
+	bool yes;
+
+	sync_lock(&cl->q.lock);
+	cl->loop_gone |= !cl->own_loop && cl->watched == NULL &&
+			 evc_loop_reactor(cl->loop) == NULL;
+	yes = cl->loop_gone && cl->stopping && cl->engine != NULL &&
+	      !cl->over && !cl->looks_again;
+	cl->looks_again |= yes;
+	sync_unlock(&cl->q.lock);
 	if (yes)
 		begin_to_look(cl);
 }
@@ -149,18 +179,22 @@ static void
 ended(evc_coord *scope, const evc_verdict *v, void *arg)
 {
 	evc_cluster *cl = arg;
-	bool late, undone;
+	bool late, mine;
 
 	(void)scope;
 	sync_lock(&cl->q.lock);
-	undone = cl->undone;
-	late = !undone && !cl->over && (!cl->closed || v->n_stragglers > 0);
+	/* A loop that is being destroyed calls this when a join stood there. */
+	mine = !cl->undone && !cl->looks_again;
+	late = mine && !cl->over && (!cl->closed || v->n_stragglers > 0);
 	cl->late |= late;
 	sync_unlock(&cl->q.lock);
-	if (late)
+	if (late) {
 		look_if_late(cl);
-	else if (!undone && set_over(cl))
-		free_or_look(cl);
+	} else if (mine) {
+		evc__turn_unwatch(cl);
+		if (set_over(cl))
+			free_or_look(cl);
+	}
 }
 
 void
@@ -186,6 +220,8 @@ evc__scope_let_go(evc_cluster *cl)
 	sync_unlock(&cl->q.lock);
 	if (free_it)
 		free_or_look(cl);
+	else
+		evc__scope_adrift(cl);
 }
 
 /* ---- the runner ---- */
@@ -213,6 +249,7 @@ stop(void *arg)
 	else if (!cl->stopping)
 		evc__stop_all(cl);
 	evc__cluster_unlock(cl);
+	evc__scope_adrift(cl);
 }
 
 /* The last save: on the cluster's own loop thread, or a thread of its own. */
@@ -385,6 +422,7 @@ evc__scope_opened(evc_cluster *cl, evc_engine *engine)
 		evc__stop_all(cl);
 	evc__cluster_unlock(cl);
 	/* It finds out whose thread the loop is. */
-	(void)evc__turn_ask(cl);
+	if (!evc__turn_ask(cl))
+		evc__scope_adrift(cl);
 	(void)evc_scope_ready(cl->scope);
 }

@@ -186,6 +186,49 @@ hold_loop(evc_cluster *cl, struct ev_loop *loop, bool hold)
 	cl->holds_loop = hold;
 }
 
+/* ---- the end of the loop ---- */
+
+static void
+on_cleanup(struct ev_loop *loop, ev_cleanup *cleanup, int revents)
+{
+	evc_cluster *cl = cleanup->data;
+
+	(void)revents;
+	ev_cleanup_stop(loop, cleanup);
+	sync_lock(&cl->q.lock);
+	cl->watched = NULL;
+	cl->loop_gone = true;
+	sync_unlock(&cl->q.lock);
+	evc__scope_adrift(cl);
+}
+
+/* Lock held.  One that is the cluster's own is not destroyed under it; before the
+   engine is there another thread may end all of this. */
+static void
+watch(evc_cluster *cl, struct ev_loop *loop)
+{
+	if (cl->watched != NULL || cl->own_loop || cl->engine == NULL || cl->over ||
+	    cl->looks_again)
+		return;
+	ev_cleanup_init(&cl->cleanup, on_cleanup);
+	cl->cleanup.data = cl;
+	ev_cleanup_start(loop, &cl->cleanup);
+	cl->watched = loop;
+}
+
+void
+evc__turn_unwatch(evc_cluster *cl)
+{
+	struct ev_loop *loop;
+
+	sync_lock(&cl->q.lock);
+	loop = cl->watched;
+	cl->watched = NULL;
+	sync_unlock(&cl->q.lock);
+	if (loop != NULL)
+		ev_cleanup_stop(loop, &cl->cleanup);
+}
+
 /* ---- the turn ---- */
 
 static void
@@ -196,6 +239,7 @@ turn(evc_cluster *cl)
 	bool hold, closed;
 
 	sync_lock(&cl->q.lock);
+	watch(cl, loop);
 	/* What this changes is seen by what follows here. */
 	cl->looking = true;
 	if (cl->engine != NULL && !cl->closed)
@@ -235,6 +279,7 @@ on_mail(evc_mail *m, evc_status why)
 		/* The loop is gone.  Who has its answer gets it here. */
 		evc__fetch_turn(cl);
 		evc__join_turn(cl);
+		evc__scope_adrift(cl);
 		return;
 	}
 	if (sync_load_relaxed(&cl->loop_tid) == 0)

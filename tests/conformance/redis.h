@@ -12,6 +12,8 @@
 
 #ifdef TESTS_HAVE_REDIS
 
+#define REDIS_LACKS "no server on this machine"
+
 #include "../support/redis_util.h"
 
 enum { ADDRESSES = 16 };
@@ -96,6 +98,13 @@ redis_needs_node(const char *uri, unsigned n_workers)
 	return true;
 }
 
+/* A coordinator of this test leaves what it has to the server. */
+static MAYBE_UNUSED void
+redis_leaves_keys(void)
+{
+	redis.may_expire = true;
+}
+
 /* Whose children the workers are. */
 static MAYBE_UNUSED pid_t
 redis_node(int i)
@@ -156,6 +165,8 @@ redis_children(void)
 
 #else /* no hiredis: no engine "redis" */
 
+#define REDIS_LACKS "it is not built without hiredis"
+
 static inline bool
 redis_is_there(void)
 {
@@ -192,6 +203,11 @@ redis_needs_node(const char *uri, unsigned n_workers)
 	(void)uri;
 	(void)n_workers;
 	return false;
+}
+
+static MAYBE_UNUSED void
+redis_leaves_keys(void)
+{
 }
 
 static MAYBE_UNUSED pid_t
