@@ -60,6 +60,17 @@ say(struct wordcount *w, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
+/* A log hook.  Why nothing happens, for one: there is no server, or no worker; what
+   ends it is said at the end. */
+static void
+warn(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)r;
+	(void)arg;
+	if (level == EVC_LOG_WARNING)
+		fprintf(stderr, "wordcount: %s\n", line);
+}
+
 /* ---- what happens on the loop ---- */
 
 static void
@@ -332,7 +343,10 @@ start(struct wordcount *w, struct ev_loop *loop)
 {
 	const evc_member_opts beside = { .flags = EVC_BACKGROUND };
 	const evc_pool_opts one = { .n_threads = 1 };
-	const evc_config cfg = { .name = "wordcount" };
+	const evc_config cfg = {
+		.name = "wordcount",
+		.log = w->o->address ? warn : NULL,
+	};
 
 	w->began = ev_time();
 	bar_init(&w->bar);

@@ -130,7 +130,12 @@ status_print(const struct server *s, const struct status *st)
 	print_coordinator(st);
 	print_functions(st);
 	begin_line("nodes");
-	printf("%u with %u workers\n", st->n_nodes, workers);
+	/* Without a coordinator they wait, and nobody sees them. */
+	if (st->n_nodes > 0 || st->coordinator == NULL)
+		printf("%u with %u workers\n", st->n_nodes, workers);
+	else
+		puts("none: evc-worker(1) is one, and what calls"
+		     " evc_worker_main(3) with this address");
 	begin_line("variables");
 	printf("%lld", st->variables >= 0 ? st->variables : 0);
 	if (st->changes != NULL)
@@ -172,6 +177,27 @@ json_lease(struct evc__json *j, long long ms)
 	evc__json_seconds_if(j, "lease", ms < 0 ? -1 : (double)ms / 1e3);
 }
 
+/* Its name, without "\xNN". */
+static void
+json_function(struct evc__json *j, const struct worker *w)
+{
+	char name[sizeof w->function], *to = name;
+	const char *at = w->function;
+	unsigned byte;
+	int n;
+
+	while (*at != '\0') {
+		n = 0;
+		if (sscanf(at, "\\x%2x%n", &byte, &n) == 1 && n == 4) {
+			*to++ = (char)byte;
+			at += n;
+		} else
+			*to++ = *at++;
+	}
+	*to = '\0';
+	evc__json_string_if(j, "function", name);
+}
+
 static void
 json_node(struct evc__json *j, const struct node *n)
 {
@@ -194,7 +220,7 @@ json_node(struct evc__json *j, const struct node *n)
 		evc__json_number(j, "slot", w->slot);
 		evc__json_number_if(j, "pid", w->pid > 0, (uint64_t)w->pid);
 		evc__json_string(j, "state", w->state);
-		evc__json_string_if(j, "function", w->function);
+		json_function(j, w);
 		evc__json_number(j, "functions", w->n);
 		evc__json_seconds_if(j, "since", w->since);
 		evc__json_end(j, "}");

@@ -39,7 +39,7 @@ static char *
 field(struct server *s, const char *key, const char *name)
 {
 	redisReply *r = server_try(s, "HGET %s %s", key, name);
-	char *text = r->type == REDIS_REPLY_STRING ? copy(r->str) : NULL;
+	char *text = r->type == REDIS_REPLY_STRING ? plain(copy(r->str)) : NULL;
 
 	freeReplyObject(r);
 	return text;
@@ -97,7 +97,7 @@ read_workers(struct node *node, const char *lines)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	while (at != NULL && *at != '\0') {
-		if (sscanf(at, "%u %ld %15s %63s %llu %llu", &slot, &pid,
+		if (sscanf(at, "%u %ld %15s %191s %llu %llu", &slot, &pid,
 			   state, function, &n, &since) == 6) {
 			node->workers = must(realloc(node->workers,
 						     (node->n_workers + 1) *
@@ -123,7 +123,7 @@ read_runs(struct server *s, struct status *st)
 {
 	redisReply *r = server_try(s, "HGETALL %s",
 				   server_key(s, "%s:runs", st->generation));
-	const redisReply *name, *lines;
+	redisReply *name, *lines;
 	struct node *node;
 	size_t i;
 
@@ -133,8 +133,8 @@ read_runs(struct server *s, struct status *st)
 		lines = r->element[i + 1];
 		if (name->str == NULL || lines->str == NULL)
 			continue;
-		node = node_named(st, name->str, strlen(name->str));
-		read_workers(node, lines->str);
+		node = node_named(st, plain(name->str), strlen(name->str));
+		read_workers(node, plain(lines->str));
 	}
 	freeReplyObject(r);
 }

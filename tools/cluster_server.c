@@ -34,11 +34,20 @@ why_not(const redisContext *c)
 	return c == NULL ? "no memory" : c->errstr;
 }
 
-static void
-start_tls(struct server *s)
+/* As the library says it. */
+static _Noreturn void
+die_of(const struct server *s, const char *why)
+{
+	die(1, "%s: %s%s", s->where, why, evc__redis_hint(&s->address, why));
+}
+
+/* false: the context says why. */
+static bool
+start_tls(const struct server *s, redisContext *c)
 {
 #ifdef HAVE_HIREDIS_SSL
 	const struct redis_address *a = &s->address;
+	bool is_secure;
 	redisSSLContextError err = 0;
 	redisSSLContext *ssl;
 
@@ -48,18 +57,37 @@ start_tls(struct server *s)
 	if (ssl == NULL)
 		die(1, "%s: TLS: %s", s->where,
 		    redisSSLContextGetError(err));
-	if (redisInitiateSSLWithContext(s->c, ssl) != REDIS_OK)
-		die(1, "%s: TLS: %s", s->where, s->c->errstr);
+	is_secure = redisInitiateSSLWithContext(c, ssl) == REDIS_OK;
 	redisFreeSSLContext(ssl);
+	return is_secure;
 #else
+	(void)c;
 	die(1, "%s: this hiredis has no TLS", s->where);
 #endif
 }
 
+/* What one of them says; NULL: nothing. */
+static redisReply *
+ask_sentinel(const struct server *s, redisContext *to)
+{
+	redisReply *r;
+
+	if (to == NULL || to->err || (s->address.tls && !start_tls(s, to)))
+		return NULL;
+	r = redisCommand(to, "SENTINEL get-master-addr-by-name %s",
+			 s->address.master);
+	if (r != NULL && r->type == REDIS_REPLY_ERROR &&
+	    strncmp(r->str, "ERR unknown command", 19) == 0)
+		die(1, "%s: this is no Sentinel, and the address has master=",
+		    s->where);
+	return r;
+}
+
 /* Ask the Sentinels in turn. */
 static redisContext *
-connect_by_sentinel(const struct redis_address *a)
+connect_by_sentinel(const struct server *s)
 {
+	const struct redis_address *a = &s->address;
 	struct redis_place master;
 	redisContext *c = NULL, *to;
 	redisReply *r;
@@ -67,11 +95,10 @@ connect_by_sentinel(const struct redis_address *a)
 
 	for (i = 0; i < a->n_sentinels; i++) {
 		to = connect_to(&a->sentinels[i]);
-		r = to == NULL || to->err ? NULL :
-			redisCommand(to, "SENTINEL get-master-addr-by-name %s",
-				     a->master);
+		r = ask_sentinel(s, to);
 		if (r != NULL && r->type == REDIS_REPLY_ARRAY &&
-		    r->elements == 2) {
+		    r->elements == 2 && r->element[0]->str != NULL &&
+		    r->element[1]->str != NULL) {
 			master.host = r->element[0]->str;
 			master.port = (unsigned)atoi(r->element[1]->str);
 			c = connect_to(&master);
@@ -94,9 +121,11 @@ log_in(struct server *s)
 {
 	const struct redis_address *a = &s->address;
 
-	if (a->password != NULL && a->user != NULL)
+	/* There are users without one. */
+	if (a->user != NULL)
 		freeReplyObject(server_ask(s, "AUTH %s %s", a->user,
-					   a->password));
+					   a->password != NULL ? a->password :
+								 ""));
 	else if (a->password != NULL)
 		freeReplyObject(server_ask(s, "AUTH %s", a->password));
 	if (a->database != 0)
@@ -165,12 +194,12 @@ server_open(struct server *s, const char *uri)
 	evc__uri_free(&u);
 	where = evc__text_in(s->where, sizeof s->where);
 	evc__redis_address_name(&s->address, &where);
-	s->c = s->address.master != NULL ? connect_by_sentinel(&s->address) :
+	s->c = s->address.master != NULL ? connect_by_sentinel(s) :
 					   connect_to(&s->address.at);
 	if (s->c == NULL || s->c->err)
-		die(1, "%s: %s", s->where, why_not(s->c));
-	if (s->address.tls)
-		start_tls(s);
+		die_of(s, why_not(s->c));
+	if (s->address.tls && !start_tls(s, s->c))
+		die_of(s, s->c->errstr);
 	log_in(s);
 	read_version(s);
 }
@@ -186,9 +215,9 @@ static redisReply *
 checked(struct server *s, redisReply *r)
 {
 	if (r == NULL)
-		die(1, "%s: %s", s->where, s->c->errstr);
+		die_of(s, s->c->errstr);
 	if (r->type == REDIS_REPLY_ERROR)
-		die(1, "%s: %s", s->where, r->str);
+		die_of(s, r->str);
 	return r;
 }
 
@@ -241,6 +270,20 @@ server_try(struct server *s, const char *fmt, ...)
 }
 
 char *
+plain(char *s)
+{
+	unsigned char *p = (unsigned char *)s;
+
+	for (; *p != '\0'; p++) {
+		/* In UTF-8 some have two bytes. */
+		if ((*p < ' ' && *p != '\n') || *p == 0x7f ||
+		    (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0))
+			*p = '?';
+	}
+	return s;
+}
+
+char *
 server_get(struct server *s, const char *key)
 {
 	redisReply *r = server_try(s, "GET %s", key);
@@ -250,6 +293,7 @@ server_get(struct server *s, const char *key)
 		text = strdup(r->str);
 		if (text == NULL)
 			die(1, "no memory");
+		plain(text);
 	}
 	freeReplyObject(r);
 	return text;

@@ -39,8 +39,11 @@ const char *server_key(const struct server *s, const char *fmt, ...)
 /* The same, but an error is the answer: of a key of another type, of a right that
    this user lacks. */
 redisReply *server_try(struct server *s, const char *fmt, ...);
-/* A string; NULL: it is none.  For free(). */
+/* A string, made plain; NULL: it is none.  For free(). */
 char *server_get(struct server *s, const char *key);
+/* Whoever may write there could else talk to our terminal: control bytes but the
+   ends of lines become "?". */
+char *plain(char *s);
 /* ms until it ends by itself; -1: never; -2: it is not there. */
 long long server_pttl(struct server *s, const char *key);
 
@@ -50,7 +53,7 @@ struct worker {
 	unsigned slot;
 	long pid;
 	char state[16];     /* "idle", "runs", "starting", "gone" */
-	char function[64];  /* "": none */
+	char function[192]; /* with "\xNN" for some bytes; "": none */
 	unsigned long long n;
 	double since;       /* seconds in it; < 0: not known */
 };

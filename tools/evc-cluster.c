@@ -32,11 +32,13 @@ die(int status, const char *fmt, ...)
 }
 
 static _Noreturn void
-usage(void)
+usage(int status)
 {
 	fputs("usage: evc-cluster status [--json] ADDRESS\n"
-	      "       evc-cluster clean [--force] ADDRESS\n", stderr);
-	exit(2);
+	      "       evc-cluster clean [--force] ADDRESS\n"
+	      "ADDRESS is redis://HOST:PORT/NAMESPACE, see evc-cluster(1)\n",
+	      status == 0 ? stdout : stderr);
+	exit(status);
 }
 
 /* ---- status ---- */
@@ -150,6 +152,7 @@ main(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "force", no_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 }
 	};
@@ -168,16 +171,18 @@ main(int argc, char **argv)
 		case 'V':
 			printf("evc-cluster %s\n", evc_version());
 			return EXIT_SUCCESS;
+		case 'h':
+			usage(0);
 		default:
-			usage();
+			usage(2);
 		}
 	}
 	if (argc - optind != 2)
-		usage();
+		usage(2);
 	is_status = strcmp(argv[optind], "status") == 0;
 	is_clean = strcmp(argv[optind], "clean") == 0;
 	if (!(is_status && !force) && !(is_clean && !json))
-		usage();
+		usage(2);
 	server_open(&s, argv[optind + 1]);
 	code = is_status ? status(&s, json) : clean(&s, force);
 	server_close(&s);

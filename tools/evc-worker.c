@@ -51,11 +51,13 @@ die(int status, const char *fmt, ...)
 }
 
 static _Noreturn void
-usage(void)
+usage(int status)
 {
 	fputs("usage: evc-worker [-n WORKERS] [-g GRACE] [--once] ADDRESS "
-	      "FILE.so...\n", stderr);
-	exit(2);
+	      "FILE.so...\n"
+	      "ADDRESS is redis://HOST:PORT/NAMESPACE, see evc-worker(1)\n",
+	      status == 0 ? stdout : stderr);
+	exit(status);
 }
 
 /* ---- the objects ---- */
@@ -109,6 +111,8 @@ check_names(const struct objects *all, unsigned upto, unsigned k)
 		die(1, "%s: function %u has no name", all->paths[upto], k);
 	for (i = 0; i < upto; i++) {
 		for (j = 0; j < all->all[i]->n_functions; j++) {
+			if (all->all[i] == all->all[upto])
+				die(1, "%s is given twice", all->paths[upto]);
 			if (strcmp(all->all[i]->functions[j].name,
 				   f->name) == 0)
 				die(1, "%s: function \"%s\" is in %s as well",
@@ -211,6 +215,7 @@ main(int argc, char **argv)
 		{ "workers", required_argument, NULL, 'n' },
 		{ "grace", required_argument, NULL, 'g' },
 		{ "once", no_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 }
 	};
@@ -225,6 +230,9 @@ main(int argc, char **argv)
 		case 'n':
 			o.n_workers = (unsigned)number("-n", optarg, 1,
 						       WORKERS_MOST);
+			if (strspn(optarg, "0123456789") != strlen(optarg))
+				die(2, "-n: \"%s\" is no whole number",
+				    optarg);
 			break;
 		case 'g':
 			o.grace = number("-g", optarg, 0.001, INFINITY);
@@ -235,12 +243,14 @@ main(int argc, char **argv)
 		case 'V':
 			printf("evc-worker %s\n", evc_version());
 			return EXIT_SUCCESS;
+		case 'h':
+			usage(0);
 		default:
-			usage();
+			usage(2);
 		}
 	}
 	if (argc - optind < 2)
-		usage();
+		usage(2);
 	/* Named, so that it is linked, whatever the linker thinks. */
 	if (evc_redis_engine("redis") == NULL)
 		die(1, "there is no engine \"redis\"");

@@ -336,7 +336,8 @@ struct evc_engine_ops {
 	/* Be a node, until the stop of env->scope, or the end of a cluster if
 	   the options say so.  On the thread of env's loop, before it runs;
 	   tasks of the reactor keep it running until the node has ended.
-	   Returns 0, or refused.  NULL: this engine has no nodes. */
+	   Returns 0, or refused; -EVC_CANCELLED if the stop was asked for
+	   already, which is no error.  NULL: this engine has no nodes. */
 	evc_status (*serve)(const evc_engine_node_env *env,
 			    evc_engine_node **ret_node);
 	/* The loop has ended: how the node did, 0 or > 0 as evc_worker_main

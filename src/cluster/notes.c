@@ -24,6 +24,12 @@ evc__notes_destroy(struct notes *n)
 
 /* ---- any thread ---- */
 
+static struct notes *
+of(evc_engine *engine)
+{
+	return (struct notes *)(void *)engine;
+}
+
 /* Lock held.  Without a loop there is nobody to do anything. */
 static evc_status
 ring(struct notes *n)
@@ -49,15 +55,21 @@ evc__notes_ring(struct notes *n)
 }
 
 void
-evc__notes_wake(struct notes *n)
+evc__notes_wake(evc_engine *engine, int worker)
 {
+	struct notes *n = of(engine);
+
+	/* What any of them may take, this one may; and to look costs little. */
+	(void)worker;
 	if (sync_xchg(&n->wake, 1) == 0)
 		evc__notes_ring(n);
 }
 
 void
-evc__notes_cancel(struct notes *n, uint64_t upto)
+evc__notes_cancel(evc_engine *engine, uint64_t upto)
 {
+	struct notes *n = of(engine);
+
 	sync_lock(&n->lock);
 	if (upto > n->asked.cancel_upto)
 		n->asked.cancel_upto = upto;
@@ -86,22 +98,25 @@ more_room(uint64_t **at, size_t used, size_t *room, size_t n)
 }
 
 void
-evc__notes_cancel_one(struct notes *n, unsigned worker, uint64_t attempt)
+evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
 {
-	struct asked *a = &n->asked;
+	struct notes *notes = of(engine);
+	struct asked *a = &notes->asked;
 
-	sync_lock(&n->lock);
+	sync_lock(&notes->lock);
 	if (more_room(&a->ones, a->n_ones, &a->ones_room, 2)) {
 		a->ones[a->n_ones++] = worker;
-		a->ones[a->n_ones++] = attempt;
+		a->ones[a->n_ones++] = n;
 	}
-	ring(n);
-	sync_unlock(&n->lock);
+	ring(notes);
+	sync_unlock(&notes->lock);
 }
 
 void
-evc__notes_kill(struct notes *n, unsigned worker)
+evc__notes_kill(evc_engine *engine, unsigned worker)
 {
+	struct notes *n = of(engine);
+
 	sync_lock(&n->lock);
 	if (worker < WORKERS_MOST)
 		n->asked.kills[worker / 64] |= UINT64_C(1) << worker % 64;
@@ -110,8 +125,9 @@ evc__notes_kill(struct notes *n, unsigned worker)
 }
 
 void
-evc__notes_forget(struct notes *n, uint64_t id)
+evc__notes_forget(evc_engine *engine, uint64_t id)
 {
+	struct notes *n = of(engine);
 	struct asked *a = &n->asked;
 
 	/* The usual case.  <- the loop, which raises it before it tells the
@@ -127,8 +143,10 @@ evc__notes_forget(struct notes *n, uint64_t id)
 }
 
 void
-evc__notes_leave(struct notes *n)
+evc__notes_leave(evc_engine *engine)
 {
+	struct notes *n = of(engine);
+
 	sync_lock(&n->lock);
 	n->asked.leave = true;
 	ring(n);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Notes: what any thread asks of an engine, under the cluster's lock, until the
- * engine's loop reads it.  One mail is on its way at a time.
+ * engine's loop reads it.  One mail is on its way at a time.  The ops are those of
+ * an engine that begins with its struct notes.
  */
 #ifndef EVC_CLUSTER_NOTES_H
 #define EVC_CLUSTER_NOTES_H
 
+#include <evcoord/engine.h>
 #include <evcoord/post.h>
 
 #include "base/sync.h"
@@ -46,12 +48,12 @@ void evc__notes_destroy(struct notes *n);
 
 /* ---- any thread ---- */
 
-void evc__notes_wake(struct notes *n);
-void evc__notes_cancel(struct notes *n, uint64_t upto);
-void evc__notes_cancel_one(struct notes *n, unsigned worker, uint64_t attempt);
-void evc__notes_kill(struct notes *n, unsigned worker);
-void evc__notes_forget(struct notes *n, uint64_t id);
-void evc__notes_leave(struct notes *n);
+void evc__notes_wake(evc_engine *engine, int worker);
+void evc__notes_cancel(evc_engine *engine, uint64_t upto);
+void evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n);
+void evc__notes_kill(evc_engine *engine, unsigned worker);
+void evc__notes_forget(evc_engine *engine, uint64_t id);
+void evc__notes_leave(evc_engine *engine);
 /* Have the mail come.  0, or refused as evc_post_mail. */
 evc_status evc__notes_ring(struct notes *n);
 

@@ -8,6 +8,8 @@
 #include "cluster/cluster.h"
 #include "cluster/worker_main.h"
 
+_Static_assert(offsetof(struct processes, notes) == 0, "see notes.h");
+
 static struct processes *
 of(evc_engine *engine)
 {
@@ -145,46 +147,6 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 	return st;
 }
 
-/* ---- any thread ---- */
-
-static void
-op_wake(evc_engine *engine, int worker)
-{
-	/* What any of them may take, this one may; and to look costs little. */
-	(void)worker;
-	evc__notes_wake(&of(engine)->notes);
-}
-
-static void
-op_cancel(evc_engine *engine, uint64_t upto)
-{
-	evc__notes_cancel(&of(engine)->notes, upto);
-}
-
-static void
-op_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
-{
-	evc__notes_cancel_one(&of(engine)->notes, worker, n);
-}
-
-static void
-op_kill(evc_engine *engine, unsigned worker)
-{
-	evc__notes_kill(&of(engine)->notes, worker);
-}
-
-static void
-op_forget(evc_engine *engine, uint64_t id)
-{
-	evc__notes_forget(&of(engine)->notes, id);
-}
-
-static void
-op_leave(evc_engine *engine)
-{
-	evc__notes_leave(&of(engine)->notes);
-}
-
 /* ---- the loop's thread ---- */
 
 static void
@@ -211,12 +173,12 @@ const evc_engine_ops evc__engine_processes = {
 	.usage = "processes://N?program=PATH&arg=A",
 	.options = options,
 	.open = op_open,
-	.wake = op_wake,
-	.cancel = op_cancel,
-	.cancel_one = op_cancel_one,
-	.kill = op_kill,
-	.forget = op_forget,
-	.leave = op_leave,
+	.wake = evc__notes_wake,
+	.cancel = evc__notes_cancel,
+	.cancel_one = evc__notes_cancel_one,
+	.kill = evc__notes_kill,
+	.forget = evc__notes_forget,
+	.leave = evc__notes_leave,
 	.close = op_close,
 	.answer = op_answer,
 	.until = op_until,

@@ -115,6 +115,8 @@ struct process {
 };
 
 struct processes {
+	struct notes notes;     /* the first; any thread */
+
 	/* ---- set at open ---- */
 	evc_coord *scope;
 	evc_reactor *reactor;
@@ -128,9 +130,6 @@ struct processes {
 				       is set for each worker */
 	unsigned n;
 	struct process *workers;
-
-	/* ---- any thread ---- */
-	struct notes notes;
 
 	/* ---- loop thread only ---- */
 	struct ev_loop *ev;

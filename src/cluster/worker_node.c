@@ -127,6 +127,11 @@ start(struct node *n)
 	};
 	evc_status st = n->ops->serve(&env, &n->engine);
 
+	/* Asked to end before it has begun: then that is what it does. */
+	if (st == -EVC_CANCELLED && evc_should_stop(n->coord)) {
+		n->engine = NULL;
+		return 0;
+	}
 	return st > 0 ? -st : st;
 }
 
@@ -141,7 +146,9 @@ run(struct node *n)
 	(void)evc_request_stop(n->coord, 0, "the node ends");
 	late = evc_join(n->coord, NULL, &v);
 	(void)late;
-	return st < 0 ? st : n->ops->served(n->engine);
+	if (st < 0 || n->engine == NULL)
+		return st;
+	return n->ops->served(n->engine);
 }
 
 /* On a refusal it keeps its text. */
@@ -166,11 +173,12 @@ evc__worker_node(const evc_function *functions, unsigned n_functions,
 	struct node n = { .functions = functions, .n_functions = n_functions };
 	evc_status st = read_opts(&n, opts);
 
-	if (st == 0)
-		st = read_uri(&n);
 	if (st < 0)
 		return st;
+	/* Soon: from then on a signal is heard. */
 	st = make(&n);
+	if (st == 0)
+		st = read_uri(&n);
 	if (st == 0)
 		st = start(&n);
 	if (st == 0)

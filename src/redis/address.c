@@ -23,9 +23,8 @@ const char *const evc__redis_options[] = {
 	NULL
 };
 
-/* n bytes as a text of its own in *ret. */
-static evc_status
-copy(const char *s, size_t n, char **ret)
+evc_status
+evc__redis_copy(const char *s, size_t n, char **ret)
 {
 	*ret = sync_alloc(1, n + 1);
 	if (*ret == NULL)
@@ -64,7 +63,7 @@ take_text(const char *const *options, const char *name, char **ret)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "option %s stands twice in the address",
 				  name);
-	return copy(value, strlen(value), ret);
+	return evc__redis_copy(value, strlen(value), ret);
 }
 
 /* Digits alone, and no more than `most`. */
@@ -145,7 +144,7 @@ take_place(const char *s, size_t n, unsigned port, struct redis_place *ret)
 				  "\"%.*s\" is not HOST:PORT",
 				  (int)(n < 100 ? n : 100), s);
 	ret->port = port;
-	return copy(host, n_host, &ret->host);
+	return evc__redis_copy(host, n_host, &ret->host);
 }
 
 static evc_status
@@ -161,7 +160,7 @@ take_namespace(const char *s, char **ret)
 				  " letters, digits and . _ : - (the address"
 				  " ends with /NAMESPACE)",
 				  s, NAMESPACE_MOST);
-	return copy(s, n, ret);
+	return evc__redis_copy(s, n, ret);
 }
 
 static evc_status
@@ -181,7 +180,7 @@ take_socket(const char *place, struct redis_address *a)
 	a->at.port = 0;
 	if (take_namespace(slash + 1, &a->ns) < 0)
 		return -EVC_INVALID_ARGUMENT;
-	return copy(place, n, &a->at.host);
+	return evc__redis_copy(place, n, &a->at.host);
 }
 
 static evc_status
@@ -213,7 +212,8 @@ take_sentinels(const char *const *options, struct redis_address *a)
 					    "option also names more Sentinels,"
 					    " and without master= there are"
 					    " none");
-	st = copy(a->at.host, strlen(a->at.host), &a->sentinels[0].host);
+	st = evc__redis_copy(a->at.host, strlen(a->at.host),
+			     &a->sentinels[0].host);
 	if (st < 0)
 		return st;
 	a->sentinels[0].port = a->at.port;
@@ -352,6 +352,52 @@ evc__redis_address_free(struct redis_address *a)
 	for (i = 0; i < REDIS_SENTINELS; i++)
 		sync_free(a->sentinels[i].host);
 	*a = (struct redis_address){ .ns = NULL };
+}
+
+/* ---- what may be wrong with it ---- */
+
+static bool
+has_one(const char *s, const char *const *words)
+{
+	for (; *words != NULL; words++)
+		if (strstr(s, *words) != NULL)
+			return true;
+	return false;
+}
+
+const char *
+evc__redis_hint(const struct redis_address *a, const char *why)
+{
+	static const char *const users[] = { "NOAUTH", "WRONGPASS", NULL };
+	/* What a port that is for something else does. */
+	static const char *const strange[] = { "Protocol error", "closed",
+					       "reset by peer", "no answer",
+					       "TLS failed",
+					       "SSL_connect failed", NULL };
+
+	if (has_one(why, users))
+		return " (see user=, password-file= and password-env= in"
+		       " evcoord-redis(7))";
+	if (strstr(why, "NOPERM") != NULL)
+		return " (see Rights in evcoord-redis(7))";
+	if (a->at.port == 0 && strstr(why, strerror(EACCES)) != NULL)
+		return " (see unixsocketperm in the server's configuration)";
+	if (strstr(why, "certificate") != NULL)
+		return " (see TLS in evcoord-redis(7))";
+	if (a->tls)
+		return has_one(why, strange) ?
+			       " (is this a port for TLS? if not: redis://)" :
+			       "";
+	/* An alert of TLS begins with that byte. */
+	if (strstr(why, "\\x15") != NULL)
+		return " (this seems to be a port for TLS: rediss://)";
+	if (strstr(why, "no answer") != NULL)
+		return "";
+	/* So does the server's, most often. */
+	if (strstr(why, "Protocol error") == NULL && has_one(why, strange))
+		return " (is this a Redis server? if it is a port for TLS:"
+		       " rediss://)";
+	return has_one(why, strange) ? " (is this a Redis server?)" : "";
 }
 
 void

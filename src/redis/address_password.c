@@ -8,16 +8,6 @@
 #define PASSWORD_MOST 4096
 
 static evc_status
-copy(const char *s, size_t n, char **ret)
-{
-	*ret = sync_alloc(1, n + 1);
-	if (*ret == NULL)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
-	memcpy(*ret, s, n);
-	return 0;
-}
-
-static evc_status
 check_file(int fd, const char *path)
 {
 	struct stat st;
@@ -61,7 +51,7 @@ read_line(int fd, const char *path, char **ret)
 				" password of %d bytes at most",
 				path, PASSWORD_MOST);
 	else
-		st = copy(line, n, ret);
+		st = evc__redis_copy(line, n, ret);
 	explicit_bzero(line, sizeof line);
 	return st;
 }
@@ -104,5 +94,5 @@ evc__redis_password(const char *file, const char *variable, char **ret)
 				  "password-env: there is no %.100s in the"
 				  " environment",
 				  variable);
-	return copy(value, strlen(value), ret);
+	return evc__redis_copy(value, strlen(value), ret);
 }

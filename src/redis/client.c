@@ -40,12 +40,30 @@ evc__client_lost(struct redis_client *cl, const char *fmt, ...)
 	if (cl->lost)
 		return;
 	cl->lost = true;
+	cl->refused = false;
 	t = evc__text_in(cl->why, sizeof cl->why);
 	evc__text_fmt(&t, "%s: ", cl->place);
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
+	if (cl->run[0] == '\0' &&
+	    (cl->state == CLIENT_ASKS || cl->state == CLIENT_LOGS_IN))
+		evc__text_add(&t, evc__redis_hint(cl->env.address, cl->why));
 	plan(cl, 0);
+}
+
+/* Once while it is away, however often it is tried and whatever comes of that;
+   but a server that is there says why it will not have us. */
+static void
+say_away(struct redis_client *cl)
+{
+	if (cl->meant ||
+	    (cl->away && (!cl->refused || strcmp(cl->why, cl->said) == 0)))
+		return;
+	cl->away = true;
+	evc__copy(cl->said, sizeof cl->said, cl->why);
+	evc_log(cl->env.scope, EVC_LOG_WARNING, NULL,
+		"redis: there is no connection: %s", cl->why);
 }
 
 /* The last thing that the caller does: the client may be gone then. */
@@ -56,8 +74,7 @@ tell(struct redis_client *cl, bool was_up)
 		return;
 	cl->told = true;
 	evc__copy(cl->told_why, sizeof cl->told_why, cl->why);
-	evc_log(cl->env.scope, cl->meant ? EVC_LOG_INFO : EVC_LOG_WARNING, NULL,
-		"redis: %s", cl->why);
+	say_away(cl);
 	cl->meant = false;
 	cl->env.down(cl, cl->told_why, cl->env.arg);
 }
@@ -194,8 +211,10 @@ come_up(struct redis_client *cl)
 	cl->ticked = sync_mono_coarse();
 	ev_timer_stop(cl->ev, &cl->limit);
 	ev_timer_again(cl->ev, &cl->tick);
-	evc_log(cl->env.scope, EVC_LOG_INFO, NULL, "redis: %s: %s", cl->place,
-		cl->server);
+	if (cl->away || !same)
+		evc_log(cl->env.scope, EVC_LOG_INFO, NULL,
+			"redis: connected to %s: %s", cl->place, cl->server);
+	cl->away = false;
 	cl->env.up(cl, same, cl->env.arg);
 }
 
@@ -348,12 +367,6 @@ bool
 evc__redis_client_is_up(const struct redis_client *cl)
 {
 	return cl->state == CLIENT_UP && !cl->lost;
-}
-
-const char *
-evc__redis_client_server(const struct redis_client *cl)
-{
-	return cl->server;
 }
 
 bool

@@ -92,7 +92,10 @@ struct redis_client {
 	bool was_up; /* since the last `down` */
 	bool told;   /* of the text in told_why */
 	bool meant;  /* nobody's fault: it was asked to begin anew */
+	bool refused; /* why is what the server has said to our login */
+	bool away;   /* and the log has it: as it is in said */
 	char why[REDIS_WHY_ROOM], told_why[REDIS_WHY_ROOM];
+	char said[REDIS_WHY_ROOM];
 	/* where */
 	struct lookup *lookup; /* NULL: none */
 	unsigned lookup_port;

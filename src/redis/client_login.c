@@ -59,6 +59,12 @@ is_fit(struct redis_client *cl, const char *text)
 				 version);
 		return false;
 	}
+	info(text, "redis_mode", value, sizeof value);
+	if (strcmp(value, "sentinel") == 0) {
+		evc__client_lost(cl, "this is a Sentinel: the address needs"
+				     " master=NAME");
+		return false;
+	}
 	info(text, "loading", value, sizeof value);
 	if (strcmp(value, "1") == 0) {
 		evc__client_lost(cl, "the server is loading its data");
@@ -115,10 +121,21 @@ take_script(struct redis_client *cl, unsigned script, const redisReply *r)
 		memcpy(sha, r->str, sizeof cl->sha[script]);
 }
 
+/* A name is not needed; but one who may not come in hears that instead of his first
+   answer, whatever it is to. */
+static bool
+is_refusal(unsigned step, const redisReply *r)
+{
+	return r->type == REDIS_REPLY_ERROR &&
+	       (step != LOGIN_NAME || (!evc__reply_is_error(r, "NOPERM") &&
+				       !evc__reply_is_error(r, "ERR unknown")));
+}
+
 static void
 on_step(struct redis_client *cl, const redisReply *r, void *arg)
 {
 	struct link *l = arg;
+	bool was_lost = cl->lost;
 	unsigned step;
 
 	/* It has gone, and that was said. */
@@ -133,12 +150,13 @@ on_step(struct redis_client *cl, const redisReply *r, void *arg)
 				 "this node of a Redis Cluster has not the"
 				 " keys of that namespace: %s",
 				 r->str);
-	else if (r->type == REDIS_REPLY_ERROR && step != LOGIN_NAME)
+	else if (is_refusal(step, r))
 		evc__client_lost(cl, "%s", r->str);
 	else if (step == LOGIN_INFO)
 		take_info(l, r);
 	if (l->at == l->n_steps && !cl->lost)
 		evc__client_logged_in(cl);
+	cl->refused |= cl->lost && !was_lost;
 }
 
 /* ---- what is said ---- */

@@ -25,6 +25,11 @@ on_master(struct redis_client *cl, const redisReply *r, void *arg)
 				 cl->env.address->master);
 		return;
 	}
+	if (evc__reply_is_error(r, "ERR unknown command")) {
+		evc__client_lost(cl, "this is no Sentinel, and the address has"
+				     " master=");
+		return;
+	}
 	if (host == NULL || n_host == 0 || memchr(host, '\0', n_host) != NULL ||
 	    !evc__reply_number(r, 1, &port) || port < 1 || port > 65535) {
 		t = evc__text_in(why, sizeof why);

@@ -7,6 +7,8 @@
 #include <evcoord/redis.h>
 #include <inttypes.h>
 
+_Static_assert(offsetof(struct redis_engine, notes) == 0, "see notes.h");
+
 static struct redis_engine *
 of(evc_engine *engine)
 {
@@ -70,7 +72,6 @@ init(struct redis_engine *e, const evc_engine_env *env)
 	list_init(&e->held);
 	e->asked_end = &e->asked;
 	e->queue_end = &e->queue;
-	e->trimmed[0] = '\0';
 	evc__copy(e->last, sizeof e->last, "0-0");
 	evc__redis_detect_init(e);
 }
@@ -121,46 +122,6 @@ evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 	return st;
 }
 
-/* ---- what any thread asks ---- */
-
-static void
-op_wake(evc_engine *engine, int worker)
-{
-	/* What any of them may take, this one may; and to look costs little. */
-	(void)worker;
-	evc__notes_wake(&of(engine)->notes);
-}
-
-static void
-op_cancel(evc_engine *engine, uint64_t upto)
-{
-	evc__notes_cancel(&of(engine)->notes, upto);
-}
-
-static void
-op_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
-{
-	evc__notes_cancel_one(&of(engine)->notes, worker, n);
-}
-
-static void
-op_kill(evc_engine *engine, unsigned worker)
-{
-	evc__notes_kill(&of(engine)->notes, worker);
-}
-
-static void
-op_forget(evc_engine *engine, uint64_t id)
-{
-	evc__notes_forget(&of(engine)->notes, id);
-}
-
-static void
-op_leave(evc_engine *engine)
-{
-	evc__notes_leave(&of(engine)->notes);
-}
-
 #define OPS(scheme_, usage_) \
 	{ \
 		.abi = EVC_ENGINE_ABI, \
@@ -168,9 +129,10 @@ op_leave(evc_engine *engine)
 			EVC_ENGINE_VARIABLES, \
 		.scheme = (scheme_), .usage = (usage_), \
 		.options = evc__redis_options, .open = evc__redis_open, \
-		.wake = op_wake, .cancel = op_cancel, \
-		.cancel_one = op_cancel_one, .kill = op_kill, \
-		.forget = op_forget, .leave = op_leave, .close = op_close, \
+		.wake = evc__notes_wake, .cancel = evc__notes_cancel, \
+		.cancel_one = evc__notes_cancel_one, .kill = evc__notes_kill, \
+		.forget = evc__notes_forget, .leave = evc__notes_leave, \
+		.close = op_close, \
 		.ask = evc__redis_ask, .serve = evc__redis_serve, \
 		.served = evc__redis_served, \
 	}

@@ -23,112 +23,11 @@
 #ifndef EVC_REDIS_ENGINE_H
 #define EVC_REDIS_ENGINE_H
 
-#include "base/list.h"
 #include "base/until.h"
-#include "cluster/frames.h"
 #include "cluster/notes.h"
-#include "cluster/worker_kept.h"
-#include "redis/redis.h"
+#include "redis/engine_life.h"
 
-#define WINDOW_MOST 256
-#define NODE_BYTES_MOST ((size_t)16 << 20) /* of functions under way to one */
 #define WHERE_ROOM 128
-#define ID_ROOM 32 /* of an entry */
-
-struct redis_engine; /* is the evc_engine */
-struct life;
-
-/* A process of this machine that may be watched. */
-struct watched {
-	struct redis_engine *e;
-	struct life *life;
-	pid_t pid;
-	int pidfd;        /* -1: it is not watched */
-	struct ev_io io;
-	bool dead;        /* proven */
-};
-
-/* What a worker was given, and has not said to have ended. */
-struct given {
-	uint64_t n, id;
-	size_t size;      /* of its frame */
-	bool by_key;      /* an input of it stands under a key */
-};
-
-/* A worker of a node. */
-struct slot {
-	struct life *life;
-	unsigned at;      /* among those of its node */
-	unsigned index;   /* among those of the cluster */
-	bool up;          /* functions may be given to it */
-	bool fenced;      /* the cluster was told so */
-	int64_t lives;    /* the number of its life; -1: none yet */
-	struct watched process;
-	struct given given[WINDOW_MOST]; /* a ring, the oldest first */
-	unsigned first, n;
-	unsigned window;
-	double average;   /* seconds that a function takes, lately */
-	bool stuck;       /* functions came back: one by one, until it moves */
-	uint64_t rest_ns; /* it is given nothing before that */
-};
-
-/* Frames in one entry of a node's stream, until Redis has said that it is
-   there. */
-struct chunk {
-	struct list link;
-	struct life *life;  /* NULL: it is over, the answer counts no more */
-	uint64_t seq;
-	struct bytes bytes;
-	bool control;       /* it is tried until it is there */
-	bool waits;         /* for a connection, or for the next try */
-	bool again;         /* it was sent before, and may be there */
-	bool failed;        /* it gets a new number: it is not there, or may be */
-	uint64_t first;     /* with this one; 0: it is not */
-};
-
-/* Who waits for the answer of a fence. */
-struct fence_wait {
-	struct life *life;  /* NULL: it is over */
-};
-
-/* Frames that become a chunk, and what the last FRAME_SLOT in it said. */
-struct parcel {
-	struct bytes bytes;
-	bool has_slot;
-	uint64_t slot;
-};
-
-struct life {
-	struct redis_engine *e;
-	struct list link;
-	char name[NODE_NAME_ROOM];
-	uint64_t inc, g;
-	uint64_t serial;    /* of all lives there were */
-	char host[64];
-	struct watched process;
-	bool here;          /* on this machine, so its pids mean something */
-	unsigned n_slots;
-	struct slot **slots;
-	/* what comes: the greatest number seen, and which of the 64 up to it */
-	uint64_t seen, seen_bits;
-	/* what goes */
-	uint64_t seq;
-	struct parcel data, control;
-	struct list chunks; /* the oldest first */
-	size_t bytes;       /* of functions that it was given */
-	struct kept kept;   /* values that it may have: sizes alone */
-	/* its end */
-	bool left_told;     /* it was asked to leave */
-	bool blames;        /* what its workers ran may have been its death */
-	bool ending;        /* it is to be fenced, for this reason: */
-	char why[REDIS_WHY_ROOM];
-	struct fence_wait *fence; /* for an answer; NULL: nothing does */
-	bool fence_again;   /* it was asked for before */
-	bool fenced;        /* Redis says so; its mark is this entry: */
-	char mark[ID_ROOM];
-	uint64_t gone_ns;   /* then nothing of it runs any more; 0: not known */
-	bool marked;        /* what comes behind this counts no more */
-};
 
 enum engine_phase {
 	PHASE_AWAY,     /* no connection */
@@ -162,6 +61,8 @@ struct results {
 };
 
 struct redis_engine {
+	struct notes notes; /* the first; any thread */
+
 	/* ---- set at open ---- */
 	evc_coord *scope;
 	evc_reactor *reactor;
@@ -177,7 +78,6 @@ struct redis_engine {
 	evc_id hold;
 
 	/* ---- any thread ---- */
-	struct notes notes;
 	pthread_mutex_t asking;
 	evc_engine_question *asked, **asked_end; /* asking */
 
@@ -189,9 +89,10 @@ struct redis_engine {
 	struct ev_cleanup cleanup;
 	struct ev_timer tick, due;
 	struct ev_prepare prepare;
-	bool want_feed;
+	bool want_feed, alone_told; /* trouble says that no node is there */
 	uint64_t cancelled_upto;
 	char trouble[REDIS_WHY_ROOM];
+	uint64_t alone_ns;        /* since when no node is there; 0: one is */
 
 	/* engine_lock.c, engine_restart.c */
 	enum engine_phase phase;
@@ -200,6 +101,7 @@ struct redis_engine {
 	char g_text[24];
 	bool taking, locking;     /* an answer is on its way */
 	uint64_t lock_ns;         /* when it was asked for last */
+	uint64_t least;           /* the generation to take is greater than that */
 	uint64_t away_ns;         /* since when there is no connection */
 	bool server_anew;         /* the server was restarted */
 	bool counting, counted;   /* after it: what became of the variables */
@@ -224,7 +126,6 @@ struct redis_engine {
 	bool reading;             /* an XREAD is on its way */
 	uint64_t reading_g;
 	char last[ID_ROOM];       /* the last entry that was read */
-	char trimmed[ID_ROOM];
 	unsigned n_untrimmed;
 	struct list held;         /* entries that wait behind a value */
 	struct life *hearing;     /* whose entry is read */
@@ -266,7 +167,8 @@ redis_feed_soon(struct redis_engine *e)
 }
 /* Look at what is due then. */
 void evc__redis_due(struct redis_engine *e, uint64_t mono_ns);
-/* Why functions wait; "": they do not. */
+/* Why functions wait; "": they do not.  _is: the log has it already. */
+void evc__redis_trouble_is(struct redis_engine *e, const char *why);
 void evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Nothing more is asked of Redis: the end, in the next turn. */
@@ -301,15 +203,10 @@ redis_ms(uint64_t ns)
 {
 	return ns < UINT64_C(1000000) ? 1 : ns / 1000000;
 }
-/* When what has a lease of that length, told now, runs no more. */
-static inline uint64_t
-redis_over_ns(uint64_t lease_ns)
-{
-	return evc__after(sync_mono(), lease_ns + UINT64_C(50000000));
-}
+/* When what has a lease of that length since then runs no more. */
+uint64_t evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns);
 
 /* engine_restart.c */
-
 /* The generation is over, and its data perhaps gone. */
 void evc__redis_restart(struct redis_engine *e, const char *why);
 /* Go on with it when all lives are read up to their marks. */
@@ -330,11 +227,12 @@ void evc__place_fenced(struct slot *s, const char *why);
 void evc__place_gone(struct slot *s, const char *why, bool ran);
 /* Nothing of it runs: its workers are gone, and it is. */
 void evc__lives_over(struct life *l, const char *why);
+/* They are members of the scope no more. */
+void evc__lives_let_go(struct redis_engine *e);
 /* The memory alone. */
 void evc__lives_free(struct redis_engine *e);
 
-/* ---- engine_fence.c ---- */
-
+/* engine_fence.c */
 /* It is to complete nothing more; why: "its lease is over". */
 void evc__lives_fence(struct life *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -347,8 +245,7 @@ void evc__lives_look(struct life *l);
 /* An id of a stream: is a at b or before? */
 bool evc__id_is_upto(const char *a, const char *b);
 
-/* ---- engine_events.c ---- */
-
+/* engine_events.c */
 void evc__redis_read(struct redis_engine *e);
 /* Go on behind a value that came. */
 void evc__redis_read_on(struct redis_engine *e);
@@ -358,8 +255,7 @@ void evc__redis_garbage(struct redis_engine *e, const char *node,
 			const char *what);
 void evc__events_free(struct redis_engine *e);
 
-/* ---- engine_hear.c ---- */
-
+/* engine_hear.c */
 /* An entry of this life, or the rest of one: how much of it was done with;
    less than n, or e->waits: a value has to come first. */
 size_t evc__redis_hear(struct life *l, const unsigned char *p, size_t n,
@@ -381,8 +277,7 @@ struct value_wait {
 	unsigned char frame[];
 };
 
-/* ---- engine_feed.c ---- */
-
+/* engine_feed.c */
 void evc__redis_feed(struct redis_engine *e);
 /* The i-th that it was given, the oldest first. */
 static inline struct given *
@@ -395,13 +290,14 @@ struct given *evc__place_find(struct slot *s, uint64_t n, unsigned *ret_i);
 /* It has ended, and took so long (< 0: it came back). */
 void evc__place_ended_one(struct slot *s, unsigned i, double took);
 
-/* ---- engine_chunks.c ---- */
-
+/* engine_chunks.c */
 /* What follows is about this worker. */
 evc_status evc__parcel_slot(struct parcel *p, const struct slot *s);
 /* What has gathered goes out. */
 void evc__lives_flush(struct life *l);
 void evc__redis_flush(struct redis_engine *e);
+/* It alone is cancelled; it was given that. */
+void evc__place_cancel_one(struct slot *s, struct given *g);
 /* After a lost connection, or when it is time to try again. */
 void evc__redis_chunks_again(struct redis_engine *e);
 void evc__lives_chunks_drop(struct life *l);
@@ -411,15 +307,16 @@ void evc__redis_detect_init(struct redis_engine *e);
 void evc__redis_detect(struct redis_engine *e);
 /* Does `text` of a FRAME_NODE name this machine? */
 void evc__lives_read_note(struct life *l, const char *text);
-/* Look for the end of a process: of a node, whose start time is known; of a
-   worker, whose parent is. */
-void evc__lives_watch(struct life *l, const char *start_time);
+/* Look for the end of a worker, whose parent is known. */
 void evc__place_watch(struct slot *s, pid_t pid);
 void evc__watched_stop(struct watched *w);
 /* End its workers, if they are of this machine. */
 void evc__lives_kill(struct life *l);
 /* Are they, and the node, proven to be dead? */
 bool evc__lives_is_dead(const struct life *l);
+/* Its last renewal, as the server has it; "": none. */
+void evc__redis_beat_key(const struct life *l, struct redis_args *a);
+void evc__lives_beat(struct life *l, const char *beat);
 
 /* engine_values.c */
 /* false: that input travels in the frame. */
@@ -437,7 +334,8 @@ void evc__values_free(struct redis_engine *e);
 void evc__redis_ask(evc_engine *engine, evc_engine_question *q);
 /* Send what waits. */
 void evc__redis_questions(struct redis_engine *e);
-/* Before the namespace was ours nobody waits for longer than a lease. */
+/* Before the namespace is ours nobody waits for longer than two leases: one is that
+   of somebody who has died, and it is taken some time later. */
 void evc__redis_questions_tick(struct redis_engine *e, uint64_t now);
 /* The connection is lost. */
 void evc__redis_questions_again(struct redis_engine *e, bool anew);
@@ -446,5 +344,9 @@ void evc__redis_questions_end(struct redis_engine *e, const char *why);
 
 /* engine_state.c */
 void evc__redis_state_write(struct redis_engine *e);
+/* There is no trouble, but that nobody may be there. */
+void evc__redis_well(struct redis_engine *e);
+/* At each tick, and when a node came. */
+void evc__redis_look_alone(struct redis_engine *e);
 
 #endif

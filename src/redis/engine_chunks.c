@@ -12,6 +12,9 @@
  * been refused for want of memory.  So then it goes once more, with a new number
  * that says which one was its first: the node knows whether it has had that.
  * What may be there is tried until it is: it does not fail.
+ *
+ * So a function may come behind the order that cancels it.  One for many holds
+ * for what comes later, too; one for a single function is given again.
  */
 #include "redis/engine.h"
 
@@ -29,6 +32,34 @@ evc__parcel_slot(struct parcel *p, const struct slot *s)
 	p->has_slot = st == 0;
 	p->slot = slot;
 	return st;
+}
+
+/* ---- orders ---- */
+
+void
+evc__place_cancel_one(struct slot *s, struct given *g)
+{
+	struct parcel *p = &s->life->control;
+
+	g->asked = true;
+	if (evc__parcel_slot(p, s) == 0)
+		(void)evc__frame_put_number(&p->bytes, FRAME_CANCEL_ONE, g->n);
+	redis_feed_soon(s->life->e);
+}
+
+/* Something came late: what it is about was perhaps told before. */
+static void
+cancel_again(struct life *l)
+{
+	unsigned i, k;
+
+	for (i = 0; i < l->n_slots; i++) {
+		struct slot *s = l->slots[i];
+
+		for (k = 0; s != NULL && s->up && k < s->n; k++)
+			if (slot_given(s, k)->asked)
+				evc__place_cancel_one(s, slot_given(s, k));
+	}
 }
 
 /* ---- it is not there ---- */
@@ -129,6 +160,9 @@ on_chunk(struct redis_client *cl, const redisReply *r, void *arg)
 		return;
 	}
 	if (r->type != REDIS_REPLY_ERROR) {
+		l->has_stream = true;
+		if (c->late && !c->control)
+			cancel_again(l);
 		destroy(c);
 		return;
 	}
@@ -179,8 +213,8 @@ send_chunk(struct chunk *c)
 		evc__args_fmt(&a, "%" PRIu64, c->first);
 	}
 	c->waits = !evc__redis_send(e->client, REDIS_SAY, on_chunk, c, &a);
-	/* It has made the stream. */
-	if (c->seq == 1)
+	/* It may have made the stream. */
+	if (!l->has_stream)
 		evc__redis_to_ends(l);
 }
 
@@ -234,8 +268,10 @@ again(struct life *l)
 
 	LIST_EACH(n, tmp, &l->chunks) {
 		c = LIST_OF(n, struct chunk, link);
-		if (c->waits && !c->failed)
+		if (c->waits && !c->failed) {
+			c->late = true;
 			send_chunk(c);
+		}
 	}
 	LIST_EACH(n, tmp, &l->chunks) {
 		c = LIST_OF(n, struct chunk, link);
@@ -244,6 +280,7 @@ again(struct life *l)
 			list_append(&l->chunks, &c->link);
 			c->seq = ++l->seq;
 			c->failed = false;
+			c->late = true;
 			send_chunk(c);
 		}
 		if (n == last)

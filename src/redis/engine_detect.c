@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who does not live any more: leases, which are looked at again and again, and
- * processes of this very machine, of which the kernel tells at once.
+ * Who does not live any more: leases and their renewals, which are looked at
+ * again and again, and processes of this very machine, of which the kernel tells
+ * at once.
  *
  * A pid is a process of this machine if boot and pid namespace are the same
  * (two containers share the boot), and it is the right one if it has begun
@@ -217,6 +218,22 @@ struct look {
 	uint64_t serials[];
 };
 
+void
+evc__redis_beat_key(const struct life *l, struct redis_args *a)
+{
+	evc__args_key(a, &l->e->address, "%" PRIu64 ":beat:%s.%" PRIu64, l->g,
+		      l->name, l->inc);
+}
+
+void
+evc__lives_beat(struct life *l, const char *beat)
+{
+	if (strncmp(beat, l->beat, sizeof l->beat - 1) == 0)
+		return;
+	evc__copy(l->beat, sizeof l->beat, beat);
+	l->beat_ns = sync_mono();
+}
+
 static void
 check(struct life *l, const redisReply *lease)
 {
@@ -243,6 +260,13 @@ check(struct life *l, const redisReply *lease)
 }
 
 static void
+look_at(struct life *l, const redisReply *lease, const redisReply *beat)
+{
+	evc__lives_beat(l, beat->type == REDIS_REPLY_STRING ? beat->str : "");
+	check(l, lease);
+}
+
+static void
 on_leases(struct redis_client *cl, const redisReply *r, void *arg)
 {
 	struct look *k = arg;
@@ -253,8 +277,8 @@ on_leases(struct redis_client *cl, const redisReply *r, void *arg)
 	(void)cl;
 	e->detecting = false;
 	/* Both are in the order in which lives have begun. */
-	if (r != NULL && r->type == REDIS_REPLY_ARRAY && r->elements == k->n &&
-	    e->phase == PHASE_LIVE)
+	if (r != NULL && r->type == REDIS_REPLY_ARRAY &&
+	    r->elements == 2 * k->n && e->phase == PHASE_LIVE)
 		LIST_EACH(n, tmp, &e->lives) {
 			struct life *l = LIST_OF(n, struct life, link);
 
@@ -262,7 +286,8 @@ on_leases(struct redis_client *cl, const redisReply *r, void *arg)
 				i++;
 			if (i < k->n && k->serials[i] == l->serial &&
 			    !l->ending && l->g == e->g)
-				check(l, r->element[i]);
+				look_at(l, r->element[2 * i],
+					r->element[2 * i + 1]);
 		}
 	sync_free(k);
 }
@@ -288,6 +313,7 @@ evc__redis_detect(struct redis_engine *e)
 
 		k->serials[k->n++] = l->serial;
 		evc__args_key(&a, &e->address, "lease:%s", l->name);
+		evc__redis_beat_key(l, &a);
 	}
 	e->detecting = evc__redis_send(e->client, REDIS_SAY, on_leases, k,
 				       &a);

@@ -69,10 +69,19 @@ parse(const redisReply *entry, struct event *ret)
 		return "an entry without a number";
 	ret->fence = ret->seq == FENCE;
 	s = evc__reply_field(entry, "d", &ret->n);
-	if (s == NULL)
+	if (s == NULL || (ret->n == 0 && !ret->fence))
 		return "an entry without frames";
 	ret->frames = (const unsigned char *)s;
 	return NULL;
+}
+
+/* A number that it cannot have come to?  If that were believed, all that the node
+   itself says would have been seen.  After its mark was asked for, a server may
+   have forgotten some. */
+static bool
+is_far(const struct life *l, uint64_t seq)
+{
+	return seq > l->seen && seq - l->seen > UNANSWERED && !l->ending;
 }
 
 /* Was it read before?  Else it is now. */
@@ -129,6 +138,12 @@ serve(struct redis_engine *e, const struct event *ev)
 			evc__lives_marked(l);
 		else
 			evc__lives_fence(l, "somebody has fenced it");
+		return ev->n;
+	}
+	if (!ev->rest && is_far(l, ev->seq)) {
+		evc__redis_garbage(e, ev->node, "an entry out of all order");
+		evc__lives_fence(l, "it sent garbage: an entry out of all "
+				    "order");
 		return ev->n;
 	}
 	if (!ev->rest && was_seen(l, ev->seq))

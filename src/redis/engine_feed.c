@@ -40,7 +40,6 @@ measure(struct slot *s, double took)
 {
 	double most;
 
-	s->stuck = false;
 	s->average += (took - s->average) / 8;
 	most = s->average > AHEAD / WINDOW_MOST ? 1 + AHEAD / s->average :
 						  WINDOW_MOST;
@@ -57,7 +56,6 @@ came_back(struct slot *s, uint64_t n)
 
 	if (n <= e->cancelled_upto)
 		return;
-	s->stuck = true;
 	s->window = 1;
 	/* It has none and takes none: it is perhaps at its end, or builds. */
 	if (s->n > 0)
@@ -187,6 +185,7 @@ take(struct slot *s, unsigned most)
 		g = slot_given(s, s->n++);
 		g->n = tasks[i].n;
 		g->id = tasks[i].id;
+		g->asked = false;
 		g->size = l->data.bytes.n - before;
 		l->bytes += g->size;
 		if (l->data.bytes.n >= PARCEL_MOST)

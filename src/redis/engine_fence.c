@@ -3,18 +3,22 @@
  * How lives end that do not end by themselves.
  *
  *     fence    asked of Redis, which takes the lease away and leaves a mark
- *     fenced   it has: when the lease that was left is over is known
+ *     fenced   it has: no renewal comes any more, so when the lease is over is
+ *              known
  *     marked   all that was said before the mark is read and counts; what comes
  *              behind it does not
  *     over     its workers are proven to be dead, or the lease is over
  *
- * One that was perhaps fenced before, with an answer that was lost, had
- * perhaps a lease then that the second answer does not know of: it is given a
- * whole one.
+ * A lease is over so long after its last renewal, by our own clock: the server's
+ * may jump, and somebody may delete a lease whose node has been told that it has
+ * a whole one.  A renewal was before we saw it, so what we wait is never too short;
+ * and too long by the time between two looks, at most.
  */
 #include "redis/engine.h"
 
 #include <inttypes.h>
+
+#define MARGIN_NS UINT64_C(50000000) /* clocks do not go equally fast */
 
 /* ---- ids ---- */
 
@@ -38,6 +42,12 @@ evc__id_is_upto(const char *a, const char *b)
 }
 
 /* ---- the end ---- */
+
+uint64_t
+evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns)
+{
+	return evc__after(since_ns, lease_ns + MARGIN_NS);
+}
 
 void
 evc__lives_look(struct life *l)
@@ -63,6 +73,10 @@ evc__lives_marked(struct life *l)
 		return;
 	evc__redis_tell(e);
 	l->marked = true;
+	/* Not before: one that has left in good order has said so before the
+	   mark, and its end would be no surprise. */
+	evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: node %s is fenced: %s",
+		l->name, l->why);
 	evc__text_fmt(&t, "node %s: %s", l->name, l->why);
 	for (i = 0; i < l->n_slots; i++)
 		if (l->slots[i] != NULL)
@@ -76,14 +90,15 @@ evc__lives_marked(struct life *l)
 /* ---- asked of Redis ---- */
 
 static void
-fenced(struct life *l, uint64_t lease_ns, const char *mark)
+fenced(struct life *l, const char *mark)
 {
 	struct redis_engine *e = l->e;
 
 	l->fenced = true;
-	if (l->fence_again || e->server_anew)
-		lease_ns = e->lease_ns;
-	l->gone_ns = redis_over_ns(lease_ns);
+	/* It may have forgotten some renewals. */
+	if (e->server_anew)
+		l->beat_ns = sync_mono();
+	l->gone_ns = evc__redis_over_ns(l->beat_ns, e->lease_ns);
 	evc__redis_due(e, l->gone_ns);
 	evc__copy(l->mark, sizeof l->mark, mark);
 	if (mark[0] == '\0' ||
@@ -99,10 +114,9 @@ on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 {
 	struct fence_wait *w = arg;
 	struct life *l = w->life;
-	const char *word = evc__reply_word(r), *mark;
+	const char *word = evc__reply_word(r), *mark, *beat;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
-	int64_t left;
 	size_t n;
 
 	(void)cl;
@@ -111,19 +125,20 @@ on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 		return;
 	l->fence = NULL;
 	if (r != NULL && word != NULL && strcmp(word, "ok") == 0 &&
-	    evc__reply_number(r, 1, &left) &&
+	    (beat = evc__reply_bytes(r, 1, &n)) != NULL &&
 	    (mark = evc__reply_bytes(r, 2, &n)) != NULL) {
-		fenced(l, left > 0 ? (uint64_t)left * 1000000 : 0, mark);
+		evc__lives_beat(l, beat);
+		fenced(l, mark);
 		return;
 	}
-	l->fence_again = true;
 	if (r == NULL)
 		return;
 	if (word != NULL && strcmp(word, "gen") == 0) {
 		/* There is nothing any more that it could leave a mark in. */
 		struct redis_engine *e = l->e;
 
-		fenced(l, e->lease_ns, "");
+		l->beat_ns = sync_mono();
+		fenced(l, "");
 		if (e->phase == PHASE_LIVE)
 			evc__redis_lock_again(e);
 		return;
@@ -133,7 +148,8 @@ on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 	/* Either its lease cannot be renewed any more, or ours cannot either,
 	   and then it ends for that. */
 	if (l->gone_ns == 0) {
-		l->gone_ns = redis_over_ns(l->e->lease_ns * 5 / 2);
+		l->gone_ns = evc__redis_over_ns(
+			sync_mono(), l->e->lease_ns * 5 / 2);
 		evc__redis_due(l->e, l->gone_ns);
 	}
 }
@@ -155,12 +171,13 @@ ask(struct life *l)
 	evc__args_key(&a, &e->address, "gen");
 	evc__args_key(&a, &e->address, "lease:%s", l->name);
 	evc__redis_own_key(e, &a, "ev");
+	evc__redis_beat_key(l, &a);
 	evc__args_text(&a, e->g_text);
 	evc__args_fmt(&a, "%s %" PRIu64, e->g_text, l->inc);
 	evc__args_text(&a, l->name);
 	evc__args_fmt(&a, "%" PRIu64, l->inc);
 	l->fence = w;
-	if (!evc__redis_script(e->client, SCRIPT_FENCE, 3, on_fence, w, &a)) {
+	if (!evc__redis_script(e->client, SCRIPT_FENCE, 4, on_fence, w, &a)) {
 		l->fence = NULL;
 		sync_free(w);
 	}
@@ -169,17 +186,16 @@ ask(struct life *l)
 void
 evc__lives_fence(struct life *l, const char *fmt, ...)
 {
-	struct text t = evc__text_in(l->why, sizeof l->why);
+	struct text t;
 	va_list ap;
 
 	if (l->ending)
 		return;
 	l->ending = true;
+	t = evc__text_in(l->why, sizeof l->why);
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	evc_log(l->e->scope, EVC_LOG_WARNING, NULL,
-		"redis: node %s is fenced: %s", l->name, l->why);
 	ask(l);
 }
 

@@ -33,12 +33,6 @@ evc__redis_to_key(const struct life *l, struct redis_args *a)
 }
 
 void
-evc__redis_value_key(struct redis_engine *e, struct redis_args *a, uint64_t id)
-{
-	evc__args_key(a, &e->address, "%s:v:%" PRIu64, e->g_text, id);
-}
-
-void
 evc__redis_to_ends(struct life *l)
 {
 	struct redis_args a = { 0 };
@@ -112,14 +106,13 @@ begin_generation(struct redis_engine *e, int64_t g)
 	e->server_anew = false;
 	evc__events_free(e);
 	evc__copy(e->last, sizeof e->last, "0-0");
-	e->trimmed[0] = '\0';
 	create(e);
 	refresh(e);
 	evc__redis_state_write(e);
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
 		"redis: coordinator of the namespace %s at %s, generation %s",
 		e->address.ns, e->where, e->g_text);
-	evc__redis_trouble(e, "%s", "");
+	evc__redis_well(e);
 	evc__redis_read(e);
 	evc__redis_questions(e);
 	evc__redis_look_at_end(e);
@@ -181,9 +174,12 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 	if (e->taking || !e->up)
 		return;
 	/* Generations grow also where all data was deleted, and nodes have seen
-	   some. */
-	if (least < sync_real() / 1000000)
-		least = sync_real() / 1000000;
+	   some.  Asked again, it is the same: there may be one by now. */
+	if (e->least <= least) {
+		e->least = sync_real() / 1000000;
+		if (e->least < least)
+			e->least = least;
+	}
 	e->lock_ns = sync_mono();
 	evc__args_key(&a, &e->address, "coord");
 	evc__args_key(&a, &e->address, "gen");
@@ -191,7 +187,7 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 	evc__args_text(&a, e->id);
 	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
 	evc__args_text(&a, PROTOCOL_VERSION);
-	evc__args_fmt(&a, "%" PRIu64, least);
+	evc__args_fmt(&a, "%" PRIu64, e->least);
 	e->taking = evc__redis_script(e->client, SCRIPT_TAKE, 3, on_take, e,
 				      &a);
 }
@@ -203,7 +199,7 @@ static void
 resume(struct redis_engine *e)
 {
 	e->phase = PHASE_LIVE;
-	evc__redis_trouble(e, "%s", "");
+	evc__redis_well(e);
 	evc__redis_chunks_again(e);
 	evc__redis_fence_all(e);
 	evc__redis_get_value(e);
@@ -267,7 +263,7 @@ on_lock(struct redis_client *cl, const redisReply *r, void *arg)
 		if (e->phase == PHASE_AWAY)
 			resume(e);
 		else
-			evc__redis_trouble(e, "%s", "");
+			evc__redis_well(e);
 		return;
 	}
 	to = evc__reply_bytes(r, 1, &n);
@@ -308,6 +304,7 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 		...)
 {
 	struct text t = evc__text_in(e->why_down, sizeof e->why_down);
+	uint64_t now = sync_mono();
 	struct list *n, *tmp;
 	va_list ap;
 
@@ -323,9 +320,9 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 		struct life *l = LIST_OF(n, struct life, link);
 
 		if (leases_are_over)
-			l->gone_ns = sync_mono();
+			l->gone_ns = now;
 		else if (l->gone_ns == 0)
-			l->gone_ns = redis_over_ns(e->lease_ns);
+			l->gone_ns = evc__redis_over_ns(now, e->lease_ns);
 		evc__redis_due(e, l->gone_ns);
 		l->ending = true;
 		if (l->why[0] == '\0')
@@ -402,6 +399,8 @@ void
 evc__redis_down(struct redis_client *cl, const char *why, void *arg)
 {
 	struct redis_engine *e = arg;
+	char text[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
 
 	(void)cl;
 	e->up = false;
@@ -409,8 +408,10 @@ evc__redis_down(struct redis_client *cl, const char *why, void *arg)
 		e->away_ns = sync_mono();
 	if (e->phase == PHASE_LIVE || e->phase == PHASE_TAKING)
 		e->phase = PHASE_AWAY;
-	if (e->phase == PHASE_AWAY || e->phase == PHASE_RESTART)
-		evc__redis_trouble(e, "there is no connection: %s", why);
+	if (e->phase == PHASE_AWAY || e->phase == PHASE_RESTART) {
+		evc__text_fmt(&t, "there is no connection: %s", why);
+		evc__redis_trouble_is(e, text);
+	}
 	evc__redis_questions_again(e, false);
 	evc__redis_look_at_end(e);
 }

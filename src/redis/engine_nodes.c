@@ -64,7 +64,7 @@ evc__place_up(struct slot *s, uint32_t life, const struct frame_note *note)
 	char where[WHERE_ROOM];
 
 	s->up = true;
-	s->fenced = s->stuck = false;
+	s->fenced = false;
 	s->lives = life;
 	s->first = s->n = 0;
 	s->window = 1;
@@ -137,9 +137,40 @@ free_slots(struct life *l)
 	sync_free(l->slots);
 }
 
+/* A member of the scope for each node, so that one that stays is named. */
+static void
+hold(struct life *l)
+{
+	const evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
+	char name[NODE_NAME_ROOM + 8];
+	struct text t = evc__text_in(name, sizeof name);
+
+	evc__text_fmt(&t, "node %s", l->name);
+	/* Without memory for it it is not named. */
+	(void)evc_hold_begin(l->e->scope, name, &late, &l->hold);
+}
+
+static void
+let_go(struct life *l)
+{
+	if (l->hold != 0)
+		evc_hold_end(l->e->scope, l->hold);
+	l->hold = 0;
+}
+
+void
+evc__lives_let_go(struct redis_engine *e)
+{
+	struct list *n;
+
+	for (n = e->lives.next; n != &e->lives; n = n->next)
+		let_go(LIST_OF(n, struct life, link));
+}
+
 static void
 destroy(struct life *l)
 {
+	let_go(l);
 	evc__lives_chunks_drop(l);
 	evc__lives_values_drop(l);
 	evc__watched_stop(&l->process);
@@ -163,6 +194,7 @@ drop_keys(struct life *l)
 		return;
 	evc__args_text(&a, "UNLINK");
 	evc__redis_to_key(l, &a);
+	evc__redis_beat_key(l, &a);
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 	evc__args_text(&seqs, "HDEL");
 	evc__redis_own_key(e, &seqs, "seqs");
@@ -312,8 +344,10 @@ make(struct redis_engine *e, const char *name, uint64_t inc)
 	l->g = e->g;
 	l->serial = ++e->n_lives;
 	l->process.pidfd = -1;
+	l->beat_ns = sync_mono();
 	list_init(&l->chunks);
 	list_append(&e->lives, &l->link);
+	hold(l);
 	return l;
 }
 
@@ -341,6 +375,7 @@ evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	}
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
 		"redis: node %s is there, with %u workers", name, l->n_slots);
+	evc__redis_look_alone(e);
 	if (e->left) {
 		l->left_told = true;
 		(void)evc__frame_put_bare(&l->control.bytes, FRAME_LEAVE);

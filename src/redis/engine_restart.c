@@ -37,6 +37,7 @@ clear_away(struct redis_engine *e)
 		struct life *l = LIST_OF(n, struct life, link);
 
 		evc__redis_to_key(l, &a);
+		evc__redis_beat_key(l, &a);
 		evc__lives_chunks_drop(l);
 	}
 	while (e->values.n > 0) {

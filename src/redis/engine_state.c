@@ -26,6 +26,7 @@
 
 #define HEAD_ROOM 1024
 #define LINE_ROOM 512
+#define ALONE_NS UINT64_C(2000000000) /* nodes look once in a second */
 
 static const char *
 state_of(const struct life *l)
@@ -102,4 +103,34 @@ evc__redis_state_write(struct redis_engine *e)
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 	sync_free(e->state);
 	e->state = now;
+}
+
+/* ---- whether anybody is there ---- */
+
+void
+evc__redis_well(struct redis_engine *e)
+{
+	uint64_t now = sync_mono();
+
+	if (!list_empty(&e->lives) || e->left)
+		e->alone_ns = 0;
+	else if (e->alone_ns == 0)
+		e->alone_ns = now;
+	if (e->alone_ns == 0 || now - e->alone_ns < ALONE_NS) {
+		evc__redis_trouble(e, "%s", "");
+		return;
+	}
+	evc__redis_trouble(e, "no node is there: start evc-worker(1), or what"
+			      " calls evc_worker_main(3), for the namespace %s"
+			      " at %s",
+			   e->address.ns, e->where);
+	e->alone_told = true;
+}
+
+void
+evc__redis_look_alone(struct redis_engine *e)
+{
+	if (e->phase == PHASE_LIVE && e->up &&
+	    (e->trouble[0] == '\0' || e->alone_told))
+		evc__redis_well(e);
 }

@@ -12,6 +12,17 @@
 #define TICK_MOST  0.25
 
 void
+evc__redis_trouble_is(struct redis_engine *e, const char *why)
+{
+	if (strcmp(why, e->trouble) == 0)
+		return;
+	evc__copy(e->trouble, sizeof e->trouble, why);
+	e->alone_told = false;
+	if (e->sink->trouble != NULL)
+		e->sink->trouble(e->core, why);
+}
+
+void
 evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 {
 	char why[REDIS_WHY_ROOM];
@@ -21,13 +32,9 @@ evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	if (strcmp(why, e->trouble) == 0)
-		return;
-	evc__copy(e->trouble, sizeof e->trouble, why);
-	if (why[0] != '\0')
+	if (strcmp(why, e->trouble) != 0 && why[0] != '\0')
 		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", why);
-	if (e->sink->trouble != NULL)
-		e->sink->trouble(e->core, why);
+	evc__redis_trouble_is(e, why);
 }
 
 /* ---- what was asked for ---- */
@@ -63,14 +70,12 @@ do_ones(struct redis_engine *e, const uint64_t *ones, size_t n)
 
 	for (i = 0; i + 1 < n; i += 2) {
 		struct slot *s = slot_at(e, ones[i]);
-		struct parcel *p;
+		struct given *g = s != NULL ?
+					  evc__place_find(s, ones[i + 1], NULL) :
+					  NULL;
 
-		if (s == NULL || evc__place_find(s, ones[i + 1], NULL) == NULL)
-			continue;
-		p = &s->life->control;
-		if (evc__parcel_slot(p, s) == 0)
-			(void)evc__frame_put_number(
-				&p->bytes, FRAME_CANCEL_ONE, ones[i + 1]);
+		if (g != NULL)
+			evc__place_cancel_one(s, g);
 	}
 }
 
@@ -177,6 +182,7 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)events;
 	evc__redis_lock_tick(e, sync_mono());
 	evc__redis_questions_tick(e, sync_mono());
+	evc__redis_look_alone(e);
 	if (e->phase == PHASE_LIVE) {
 		evc__redis_detect(e);
 		evc__redis_trim(e);
@@ -250,6 +256,7 @@ finish(struct redis_engine *e)
 		ev_cleanup_stop(e->ev, &e->cleanup);
 		evc_task_end(&e->task);
 	}
+	evc__lives_let_go(e);
 	if (e->hold != 0)
 		evc_hold_end(e->scope, e->hold);
 	e->hold = 0;

@@ -15,6 +15,12 @@
 
 /* ---- which are there ---- */
 
+void
+evc__redis_value_key(struct redis_engine *e, struct redis_args *a, uint64_t id)
+{
+	evc__args_key(a, &e->address, "%s:v:%" PRIu64, e->g_text, id);
+}
+
 static void
 drop(struct redis_engine *e, struct kept *k, uint64_t id)
 {

@@ -406,7 +406,7 @@ evc__redis_questions_tick(struct redis_engine *e, uint64_t now)
 		e->question_ns = 0;
 	else if (e->question_ns == 0)
 		e->question_ns = now;
-	else if (now - e->question_ns > e->lease_ns)
+	else if (now - e->question_ns > 2 * e->lease_ns)
 		answer_all_waiting(e, e->trouble);
 }
 

@@ -86,6 +86,7 @@ struct slot {
 	struct queue has;    /* functions that the engine has taken */
 	struct queue builds; /* defs that it has taken */
 	struct work *drop;   /* one that needs no answer; until the next */
+	uint64_t newest;     /* of the functions that came */
 	double moved;        /* ev_now: one has ended, or the first was taken */
 	double since;        /* the same, for people */
 	struct question *question;
@@ -181,6 +182,7 @@ struct life {
 	uint64_t sent_ns;       /* of a renewal without its answer; 0: none */
 	uint64_t deadline_ns;   /* 0: none yet */
 	bool alone;
+	uint64_t beat;          /* renewals, so far */
 	struct ev_timer renew, deadline;
 	char *runs;             /* as it was written last */
 	/* node_hear.c */
@@ -189,6 +191,7 @@ struct life {
 	struct gaps gaps;       /* those before it that never came */
 	uint64_t trimmed;
 	size_t heard_bytes;     /* since it was trimmed */
+	uint64_t cancelled;     /* functions up to this one are */
 	struct ev_timer back;
 	/* node_send.c */
 	struct parcel *first, *last, *next; /* next: to be sent */

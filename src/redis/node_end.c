@@ -60,10 +60,7 @@ evc__node_life_leave(struct life *l)
 {
 	unsigned i;
 
-	if (l->state == LIFE_JOINING) {
-		evc__node_life_end(l, "ends before it was registered");
-		return;
-	}
+	/* One that registers leaves when that was answered. */
 	if (l->state != LIFE_LIVE)
 		return;
 	evc__node_say(l->node, EVC_LOG_INFO, "leaves generation %s", l->gen);

@@ -69,6 +69,7 @@ hear_task(struct hearing *h, const struct frame *f)
 {
 	struct life *l = h->l;
 	struct work *w = make(h);
+	bool late;
 
 	if (w == NULL)
 		return;
@@ -84,8 +85,14 @@ hear_task(struct hearing *h, const struct frame *f)
 		evc__node_life_no_memory(l);
 		return;
 	}
+	/* One that the server had refused at first may come behind later ones,
+	   which a worker has perhaps begun or given back, and all before them;
+	   or behind the order that cancels it.  It comes anew, as a new one. */
+	late = w->task.n <= h->slot->newest || w->task.n <= l->cancelled;
+	if (!late)
+		h->slot->newest = w->task.n;
 	evc__node_slot_add(h->slot, w);
-	if (l->state == LIFE_LEAVING)
+	if (late || l->state == LIFE_LEAVING)
 		evc__node_slot_back_one(h->slot, w->task.n);
 }
 
@@ -112,6 +119,8 @@ cancel(struct life *l, uint64_t upto)
 {
 	unsigned i;
 
+	if (upto > l->cancelled)
+		l->cancelled = upto;
 	for (i = 0; i < l->node->n_workers; i++)
 		evc__node_slot_back(&l->slots[i], upto);
 	l->node->ops->cancel(l->engine, upto);

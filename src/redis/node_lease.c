@@ -35,7 +35,7 @@ on_renewed(struct redis_client *cl, const redisReply *r, void *arg)
 	fine = word != NULL && strcmp(word, "ok") == 0;
 	if (fine) {
 		evc__node_lease_until(l, sent);
-		if (l->alone || !was)
+		if (l->alone)
 			evc__node_say(l->node, EVC_LOG_INFO,
 				      "works for generation %s of %s again",
 				      l->gen, l->node->address.ns);
@@ -74,11 +74,15 @@ evc__node_lease_renew(struct life *l)
 	evc__args_key(&a, &n->address, "coord");
 	evc__args_key(&a, &n->address, "gen");
 	evc__args_key(&a, &n->address, "lease:%s", n->name);
+	evc__args_key(&a, &n->address, "%s:beat:%s.%llu", l->gen, n->name,
+		      (unsigned long long)l->inc);
 	evc__args_text(&a, l->gen);
 	evc__args_text(&a, l->stamp);
 	evc__args_fmt(&a, "%ld", l->lease_ms);
+	evc__args_fmt(&a, "%llu", (unsigned long long)++l->beat);
+	evc__args_fmt(&a, "%ld", (long)KEYS_PX(l->lease_ms));
 	l->sent_ns = sync_mono();
-	if (!evc__node_life_script(l, SCRIPT_RENEW, 3, on_renewed, l, &a))
+	if (!evc__node_life_script(l, SCRIPT_RENEW, 4, on_renewed, l, &a))
 		l->sent_ns = 0;
 }
 

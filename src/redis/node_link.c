@@ -220,10 +220,8 @@ evc__node_down(struct redis_client *cl, const char *why, void *arg)
 	struct life *l = n->life;
 
 	(void)cl;
-	if (l != NULL && l->state == LIFE_OVER)
-		return;
-	evc__node_say(n, EVC_LOG_WARNING, "has no connection: %s", why);
-	if (l == NULL)
+	(void)why; /* the log has it */
+	if (l == NULL || l->state == LIFE_OVER)
 		return;
 	l->linked = false;
 	evc__node_send_lost(l);

@@ -4,7 +4,7 @@
  */
 #include "redis/node.h"
 
-#define LINE_ROOM 192
+#define LINE_ROOM 288
 
 static const char *
 state_of(const struct slot *s)
@@ -14,19 +14,32 @@ state_of(const struct slot *s)
 	return s->state == SLOT_STARTING ? "starting" : "gone";
 }
 
+/* One word, whatever it is: what would end a word or a line, or do something to a
+   terminal, as "\xNN"; and "-" means none. */
+static void
+add_word(struct text *t, const char *p)
+{
+	bool is_dash = strcmp(p, "-") == 0;
+
+	for (; *p != '\0'; p++) {
+		char c[2] = { *p, '\0' };
+
+		if ((unsigned char)*p <= ' ' || *p == 0x7f || *p == '\\' ||
+		    is_dash)
+			evc__text_fmt(t, "\\x%02x", (unsigned char)*p);
+		else
+			evc__text_add(t, c);
+	}
+}
+
 static void
 add_line(struct text *t, const struct slot *s)
 {
 	const struct work *w = s->has.first;
-	const char *p = w != NULL ? w->task.function : NULL;
 
 	evc__text_fmt(t, "%u %ld %s ", s->index, s->pid, state_of(s));
-	/* One word, whatever it is. */
-	for (; p != NULL && *p != '\0'; p++) {
-		char c[2] = { (unsigned char)*p <= ' ' ? '_' : *p, '\0' };
-
-		evc__text_add(t, c);
-	}
+	if (w != NULL && w->task.function != NULL)
+		add_word(t, w->task.function);
 	evc__text_fmt(t, "%s %u %lld\n", w == NULL ? "-" : "",
 		      s->has.n + s->waits.n, (long long)(s->since * 1000));
 }

@@ -136,6 +136,12 @@ judge(struct parcel *p, const redisReply *r)
 
 	if (r->type == REDIS_REPLY_ERROR)
 		return 0;
+	/* Nobody would ever read it, nor what was there. */
+	if (r->type == REDIS_REPLY_NIL) {
+		evc__node_life_end(p->l, "has nobody to tell anything: the "
+					 "stream of its events is gone");
+		return -1;
+	}
 	if (p->kind == PARCEL_PLAIN)
 		return 1;
 	word = evc__reply_word(r);

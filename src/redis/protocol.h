@@ -15,6 +15,7 @@
  *     {NS}:G:opts         string  "LEASE_MS MAX_FRAME"
  *     {NS}:G:ev           stream  all nodes -> coordinator
  *     {NS}:G:to:NODE.INC  stream  coordinator -> that life of a node
+ *     {NS}:G:beat:NODE.INC  string  which renewal of its lease was the last one
  *     {NS}:G:v:ID         string  a value of VALUE_LEAST bytes or more, of the
  *                                 remote with that id
  *     {NS}:G:seqs         hash    what was answered last, by asker
@@ -51,6 +52,9 @@
  *                         whole node), VARIABLE (a function has changed one;
  *                         once in a life)
  *
+ * The number of a TASK is greater than those before it for the same slot; one that
+ * comes behind greater ones (see o) is given back, and given anew.
+ *
  * An input of a TASK without a value, and the value of a RESULT behind a VALUE,
  * stand in v:ID.  FORGET to the coordinator: that one does not, and a RESULT that
  * gives back the function follows.
@@ -67,6 +71,10 @@
  *    unanswered the node sends nothing else.
  *  - FENCE takes the lease away and leaves its mark in ev: a SEND before it was
  *    whole and counts, one after it is refused.
+ *  - a node ends what it runs a lease after its last renewal, at most.  When that
+ *    was the coordinator has seen by its own clock, at the latest when it saw a new
+ *    BEAT: it does not ask the server how much of a lease is left, whose clock may
+ *    jump, and where a key may be deleted by hand.
  */
 #ifndef EVC_REDIS_PROTOCOL_H
 #define EVC_REDIS_PROTOCOL_H
@@ -106,14 +114,14 @@ enum redis_script {
 	/* Be it no more: KEYS coord [others]; ARGV id.  If it is ours, coord and
 	   all others are deleted.  ok | lost */
 	SCRIPT_RELEASE,
-	/* Fence a life of a node: KEYS gen lease ev; ARGV G "G INC" node inc.
-	   ok PTTL ID-OF-THE-MARK | gen.  PTTL: ms that its lease had, 0: none */
+	/* Fence a life of a node: KEYS gen lease ev beat; ARGV G "G INC" node
+	   inc.  ok BEAT ID-OF-THE-MARK | gen.  BEAT: "" if it is not there */
 	SCRIPT_FENCE,
 	/* A node registers: KEYS coord gen lease ev; ARGV G "G INC" px node inc
 	   frames.  ok | no (no coordinator, another generation, or a later life
 	   has that lease).  Said again, it adds its event again. */
 	SCRIPT_REGISTER,
-	/* It goes on: KEYS coord gen lease; ARGV G "G INC" px.
+	/* It goes on: KEYS coord gen lease beat; ARGV G "G INC" px BEAT beat-px.
 	   ok | alone (no coordinator: not renewed) | fenced WHY */
 	SCRIPT_RENEW,
 	/* It leaves, running nothing: KEYS lease ev; ARGV "G INC" node inc seq

@@ -56,12 +56,17 @@ evc_status evc__redis_address(const char *uri, const char *place,
 			      const char *const *options,
 			      struct redis_address *ret);
 void evc__redis_address_free(struct redis_address *a);
+/* n bytes as a text of its own in *ret. */
+evc_status evc__redis_copy(const char *s, size_t n, char **ret);
 /* The password of that file or that variable (both NULL: none) in *ret, if there
    is one.  0, or refused with a text. */
 evc_status evc__redis_password(const char *file, const char *variable,
 			       char **ret);
 /* The options there are, NULL at the end. */
 extern const char *const evc__redis_options[];
+/* What may be wrong with it, when a login there ends with that text; " (...)" to
+   stand behind it, or "". */
+const char *evc__redis_hint(const struct redis_address *a, const char *why);
 /* Where that is, for texts: "127.0.0.1:6379", "/run/redis.sock". */
 void evc__redis_address_name(const struct redis_address *a, struct text *t);
 
@@ -118,7 +123,7 @@ struct redis_client_env {
 	/* They are not any more, and all commands have been answered with NULL;
 	   or they could not be had: why, without a password.  The client goes on
 	   trying, later and later (50 ms .. 1 s).  Called as often as why
-	   changes. */
+	   changes.  The log is the client's to tell, once while it is away. */
 	void (*down)(struct redis_client *cl, const char *why, void *arg);
 	void *arg;
 };
@@ -135,8 +140,6 @@ bool evc__redis_client_is_up(const struct redis_client *cl);
 /* Bytes that wait to be written, on that connection. */
 size_t evc__redis_client_backlog(const struct redis_client *cl,
 				 enum redis_which which);
-/* The server's version and run, for texts; "" before the first `up`. */
-const char *evc__redis_client_server(const struct redis_client *cl);
 
 /* Send; frees what args holds.  fn NULL: nobody wants the answer.  false: no
    connection (also when it has just gone, and `down` is about to be called) or no

@@ -110,13 +110,22 @@ const char evc__script_head[] =
 	"local function put(key, name, bytes) "
 	"  if bytes == '' then call('HDEL', key, name) "
 	"  else call('HSET', key, name, bytes) end "
+	"end "
+	/* A command that may make this key of a generation.  The coordinator sees
+	   to it that it ends, but may be gone: then after ten of the longest
+	   leases. */
+	"local function make(command, key, ...) "
+	"  local is_new = call('EXISTS', key) == 0 "
+	"  local answer = call(command, key, ...) "
+	"  if is_new then call('PEXPIRE', key, '864000000') end "
+	"  return answer "
 	"end ";
 
 #define OURS \
 	"if call('GET', KEYS[1]) ~= ARGV[1] or call('GET', KEYS[2]) ~= ARGV[2] " \
 	"then return {'fenced'} end "
 #define EVENT(key, w, i, s, d) \
-	"call('XADD', " key ", '*', 'w', " w ", 'i', " i ", 's', " s ", 'd', " d ") "
+	"make('XADD', " key ", '*', 'w', " w ", 'i', " i ", 's', " s ", 'd', " d ") "
 
 /* clang-format off */
 const struct redis_script_text evc__scripts[SCRIPTS] = {
@@ -163,13 +172,14 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"local bad = all_right({'string', 'string', 'stream'}) "
 	"if bad then return bad end "
 	"if call('GET', KEYS[1]) ~= ARGV[1] then return {'gen'} end "
-	"local left, is = 0, call('GET', KEYS[2]) "
-	"if is == ARGV[2] then left = math.max(0, call('PTTL', KEYS[2])) end "
+	"local is = call('GET', KEYS[2]) "
+	"local beat = call('TYPE', KEYS[4]).ok == 'string' "
+	"  and call('GET', KEYS[4]) or '' "
 	/* Also when there is none: a script whose first write needs no memory may
 	   use some afterwards, when there is no more for others. */
 	"if is == ARGV[2] or not is then call('DEL', KEYS[2]) end "
 	"local id = " EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "'fence'", "''")
-	"return {'ok', tostring(left), id} " },
+	"return {'ok', beat, id} " },
 [SCRIPT_REGISTER] = { "register",
 	"local bad = all_right({'string', 'string', 'string', 'stream'}) "
 	"if bad then return bad end "
@@ -195,6 +205,8 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"end "
 	"if call('EXISTS', KEYS[1]) == 0 then return {'alone'} end "
 	"call('PEXPIRE', KEYS[3], ARGV[3]) "
+	/* Whatever it was. */
+	"call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5]) "
 	"return {'ok'} " },
 [SCRIPT_LEAVE] = { "leave",
 	"local bad = all_right({'string', 'stream'}) "
@@ -247,7 +259,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"for name, bytes in pairs(now) do put(KEYS[4], name, bytes) end "
 	"call('HINCRBY', KEYS[5], 'finished', done) "
 	"call('HINCRBY', KEYS[5], 'changes', changes) "
-	"call('HSET', KEYS[6], asker, cmsgpack.pack({ARGV[5], answer})) "
+	"make('HSET', KEYS[6], asker, cmsgpack.pack({ARGV[5], answer})) "
 	"return answer " },
 [SCRIPT_VARIABLE] = { "variable",
 	"local bad = all_right({'string', 'string', 'hash', 'hash', 'hash'}) "
@@ -277,7 +289,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"  else answer = {'other'} end "
 	"else return redis.error_reply('GARBAGE op') end "
 	"if answer[1] == 'ok' then call('HINCRBY', KEYS[4], 'changes', 1) end "
-	"call('HSET', KEYS[5], asker, cmsgpack.pack({seq, answer})) "
+	"make('HSET', KEYS[5], asker, cmsgpack.pack({seq, answer})) "
 	"return answer " },
 [SCRIPT_ALL] = { "all",
 	"local bad = all_right({'string', 'string', 'hash', 'hash'}) "
@@ -302,7 +314,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"for i = 5, #ARGV, 2 do put(KEYS[3], ARGV[i], value(ARGV[i + 1])) end "
 	"call('HSET', KEYS[4], 'finished', ARGV[4]) "
 	"call('HINCRBY', KEYS[4], 'changes', 1) "
-	"call('HSET', KEYS[5], 'replace', ARGV[3]) "
+	"make('HSET', KEYS[5], 'replace', ARGV[3]) "
 	"return {'ok'} " },
 [SCRIPT_KEEP] = { "keep",
 	"local bad = all_right({'string', 'string'}) "

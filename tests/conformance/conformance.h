@@ -358,8 +358,8 @@ add_rows(TCase *tc, const struct row *rows, size_t n, int e, bool is_there)
 			continue;
 		missing = rows[r].needs & ~engines[e].can;
 		if (!is_there) {
-			printf("SKIP %s %s: no server on this machine\n",
-			       rows[r].name, engines[e].name);
+			printf("SKIP %s %s: %s\n", rows[r].name,
+			       engines[e].name, REDIS_LACKS);
 			fflush(stdout);
 		} else if (missing != 0) {
 			say_skip(rows[r].name, &engines[e], missing);

@@ -262,6 +262,29 @@ check 'unless it is forced' told '^7 keys'
 run "$tools/evc-cluster" status redis://127.0.0.1:1/words
 check 'no server' test $status -eq 1
 check 'is said' said 'Connection refused'
+run "$tools/evc-cluster" status "$at/words?user=nobody"
+check 'a user that is not there' test $status -eq 1
+check 'is not another one' said \
+	'WRONGPASS .* \(see user=, password-file= and password-env= in evcoord-red'
+run "$tools/evc-cluster" status "$at/words?master=main"
+check 'no Sentinel' said 'this is no Sentinel, and the address has master='
+echo secret >"$tmp/password"
+chmod 644 "$tmp/password"
+run "$tools/evc-cluster" status "$at/words?password-file=$tmp/password"
+check 'a password that others can read' said \
+	'can be read or written by others .* 600 is needed'
+
+# Nobody is there, and whoever runs it is told so.
+"$bin/wordcount" "$at/words" "$tree" >"$tmp/out" 2>"$tmp/err" &
+server=$!
+check 'status: no node' until_true status_of words '^nodes +none: evc-worker\(1\)'
+check 'which wordcount says, too' until_true grep -q \
+	'^wordcount: .*no node is there: start evc-worker(1)' "$tmp/err"
+kill -TERM "$server"
+check 'and ends' until_true ended "$server"
+wait "$server"
+server=''
+run "$tools/evc-cluster" clean "$at/words"
 
 # ---- evc-worker ------------------------------------------------------------------
 
@@ -340,18 +363,75 @@ main(int argc, char **argv)
 	return evc_finish(c, evc_join(c, NULL, NULL));
 }
 END
+cat >"$tmp/odd.c" <<'END'
+#include <evcoord/worker.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static evc_status
+wait_for_file(evc_exec *x, void *arg)
+{
+	(void)arg;
+	while (access(getenv("EVC_REDIS_GO"), F_OK) != 0)
+		if (evc_exec_wait_for_stop(x, 0.01))
+			break;
+	return 0;
+}
+
+static const evc_function functions[] = {
+	{ .name = "two words\n\033[31m", .fn = wait_for_file },
+};
+
+const evc_worker_object evc_worker_exports = {
+	.abi = EVC_WORKER_ABI,
+	.functions = functions,
+	.n_functions = 1,
+};
+END
+export EVC_REDIS_GO=$tmp/go
+sed 's/"add"/"add5678901234567890123456789012345678901234567890"/' "$tmp/add.c" \
+	>"$tmp/long.c"
+cat >"$tmp/one.c" <<'END'
+#include <evcoord.h>
+#include <evcoord/cluster.h>
+#include <math.h>
+#include <stdio.h>
+
+int
+main(int argc, char **argv)
+{
+	evc_cluster *cluster;
+	evc_coord *c;
+	evc_status st;
+
+	if (argc != 3 || evc_new(NULL, NULL, &c) < 0 ||
+	    evc_cluster_open(c, argv[1], NULL, &cluster) < 0 ||
+	    evc_schedule(cluster, argv[2], NULL, NULL, NULL, NULL) != 0) {
+		puts(evc_last_error());
+		return 1;
+	}
+	st = evc_cluster_join(cluster, INFINITY);
+	evc_cluster_close(cluster);
+	if (evc_join(c, NULL, NULL) != 0)
+		return 1;
+	return evc_finish(c, st);
+}
+END
 libs="-L$build/src/.libs -levcoord-cluster -levcoord ${LIBEV_LIBS:--lev} -lm"
 if [ -e "$build/src/.libs/libevcoord-cluster.so" ]; then
 	LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	export LD_LIBRARY_PATH
 	# shellcheck disable=SC2086 # lists of flags
-	for object in add sub none; do
+	for object in add sub none odd long; do
 		check "$object.so is made" ${CC:-cc} $flags -shared -fPIC \
 			"$tmp/$object.c" -o "$tmp/$object.so" $libs
 	done
 	# shellcheck disable=SC2086
 	check 'so is a coordinator' ${CC:-cc} $flags "$tmp/sums.c" \
 		-o "$tmp/sums" $libs
+	# shellcheck disable=SC2086
+	check 'and one that schedules one function' ${CC:-cc} $flags \
+		"$tmp/one.c" -o "$tmp/one" $libs
 	cp "$tmp/add.so" "$tmp/more.so"
 	cd "$tmp" || exit 99
 	node "$tools/evc-worker" -n 2 -g 1 --once "$at/sums" add.so ./sub.so
@@ -373,6 +453,31 @@ if [ -e "$build/src/.libs/libevcoord-cluster.so" ]; then
 	run "$tools/evc-worker" "$at/sums" ./nothing.so
 	check 'and an object that is not there' test $status -eq 1
 	check 'by its name' said 'nothing.so'
+	run "$tools/evc-worker" "$at/sums" add.so ./add.so
+	check 'one that is given twice' said '^evc-worker: ./add.so is given twice$'
+	echo 'no object' >text.so
+	run "$tools/evc-worker" "$at/sums" ./text.so
+	check 'a file that is none' test $status -eq 1
+	check 'is named' said '^evc-worker: ./text.so: '
+	run "$tools/evc-worker" "$at/sums" ./long.so
+	check 'a name that is too long' test $status -eq 1
+	check 'is said' said 'longer than 47 bytes'
+
+	# A name with whatever is in it is one word of one line in the status.
+	node "$tools/evc-worker" -n 1 --once "$at/odd" odd.so
+	"$tmp/one" "$at/odd" "$(printf 'two words\n\033[31m')" >"$tmp/out" 2>&1 &
+	server=$!
+	check 'a name with a space, a newline and an escape' until_true status_of \
+		odd '  runs +two\\x20words\\x0a\\x1b\[31m for [0-9.]+ s$'
+	run "$tools/evc-cluster" status --json "$at/odd"
+	check 'which is itself in JSON' told \
+		'"function":"two words\\u000a\\u001b\[31m"'
+	: >"$tmp/go"
+	check 'its coordinator ends' until_true ended "$server"
+	wait "$server"
+	check 'with status 0' test $? -eq 0
+	server=''
+	end_nodes
 	run "$tools/evc-worker" redis://127.0.0.1 add.so
 	check 'and an address without a namespace' test $status -eq 1
 	check 'which is said' said 'namespace|NAMESPACE'
@@ -380,11 +485,19 @@ if [ -e "$build/src/.libs/libevcoord-cluster.so" ]; then
 else
 	echo "SKIP redis.sh: evc-worker: no shared library was built"
 fi
-for arguments in '' "$at/sums" "-n 0 $at/sums x.so" "-g x $at/sums x.so" \
-	"--none $at/sums x.so"; do
+for arguments in '' "$at/sums" "-n 0 $at/sums x.so" "-n 1.5 $at/sums x.so" \
+	"-g x $at/sums x.so" "-n" "--none $at/sums x.so"; do
 	# shellcheck disable=SC2086 # lists of words
 	run "$tools/evc-worker" $arguments
 	check "evc-worker $arguments: wrong use" test $status -eq 2
+done
+
+for tool in evc-worker evc-cluster; do
+	run "$tools/$tool" --help
+	check "$tool --help" test $status -eq 0
+	check 'says how it is used' told "^usage: $tool .*ADDRESS"
+	run "$tools/$tool" --version
+	check "$tool --version" told "^$tool [0-9]+\\.[0-9]+\\.[0-9]+\$"
 done
 
 # ---- evcoord-redis(7) ------------------------------------------------------------

@@ -84,6 +84,8 @@ bites layering "only public headers" tests/api/stop.c '#include "base/list.h"'
 printf '%s\n' '/* malloc(1), atomic_load */ // clock_gettime()' \
 	'static const char planted[] = "malloc(1) \" eventfd(0)";' \
 	'static inline char planted_(void) { return planted[0]; }' >>"$copy/$file"
+EVC_SEAM_IN=$(dirname $file)
+export EVC_SEAM_IN
 passes seam
 restore $file
 bites seam "$file" $file 'static void *p(void) { return malloc(1); }'

@@ -176,6 +176,45 @@ START_TEST(no_password_in_an_address)
 }
 END_TEST
 
+/* What is said behind the text of a login that has failed. */
+START_TEST(hints)
+{
+	static const struct {
+		const char *uri, *why, *has;
+	} all[] = {
+		{ "redis://h/ns", "NOAUTH Authentication required.", "user=" },
+		{ "redis://h/ns", "WRONGPASS invalid", "password-file=" },
+		{ "redis://h/ns", "NOPERM this user", "Rights" },
+		{ "redis://h/ns", "Connection reset by peer", "Redis server?" },
+		{ "redis://h/ns", "Server closed the connection",
+		  "for TLS: rediss://" },
+		{ "unix:///s/ns", "Permission denied", "unixsocketperm" },
+		{ "redis://h/ns", "Permission denied", NULL },
+		{ "redis://h/ns", "Connection refused", NULL },
+		{ "redis://h/ns", "no answer", NULL },
+		{ "redis://h/ns", "LOADING Redis is loading", NULL },
+#ifdef HAVE_HIREDIS_SSL
+		{ "rediss://h/ns", "no answer", "for TLS?" },
+		{ "rediss://h/ns", "TLS failed", "for TLS?" },
+		{ "rediss://h/ns", "SSL_connect failed: (null)", "for TLS?" },
+		{ "rediss://h/ns", "certificate verify failed", "see TLS in" },
+#endif
+	};
+	const char *hint;
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		OK(parse(all[i].uri));
+		hint = evc__redis_hint(&a, all[i].why);
+		ck_assert_msg(all[i].has != NULL ?
+				      strstr(hint, all[i].has) != NULL :
+				      hint[0] == '\0',
+			      "%s: \"%s\"", all[i].why, hint);
+		evc__redis_address_free(&a);
+	}
+}
+END_TEST
+
 static char path[64];
 
 static const char *
@@ -370,4 +409,4 @@ START_TEST(words_of_answers)
 END_TEST
 
 API_MAIN("redis/address", places, options, sentinels, no_password_in_an_address,
-	 passwords, args, numbers_of_answers, words_of_answers)
+	 hints, passwords, args, numbers_of_answers, words_of_answers)

@@ -5,6 +5,7 @@
  */
 #include "../support/redis_client_util.h"
 #include "../support/seam.h"
+#include "redis/client.h"
 
 static bool
 say_take(struct world *w, const char *id)
@@ -29,8 +30,8 @@ START_TEST(comes_up_and_says)
 	char text[64];
 
 	begin_up(&w);
-	HAS(evc__redis_client_server(w.cl), "Redis 7.");
-	HAS(evc__redis_client_server(w.cl), ", run ");
+	HAS(w.cl->server, "Redis 7.");
+	HAS(w.cl->server, ", run ");
 	ck_assert(say(&w, REDIS_SAY, on_answer, "SET", "a", "b", NULL));
 	ck_assert(say(&w, REDIS_LISTEN, on_answer, "GET", "nothing", NULL));
 	ck_assert(say(&w, REDIS_SAY, NULL, "SET", "c", "d", NULL));
@@ -458,7 +459,13 @@ START_TEST(servers_that_cannot_be_used)
 	refused("replicaof 127.0.0.1 1", "", "the server is a replica");
 	refused("user joe on >other ~* +@all",
 		"?user=joe&password-env=EVC_TEST_PASSWORD", "WRONGPASS");
+	refused("user joe on >other ~* +@all",
+		"?user=joe&password-env=EVC_TEST_PASSWORD",
+		"(see user=, password-file= and password-env= in"
+		" evcoord-redis(7))");
 	refused("user default on nopass ~* +@all -info", "", "NOPERM");
+	refused("user default on nopass ~* +@all -info", "",
+		"(see Rights in evcoord-redis(7))");
 	refused("user default on nopass ~other* +@all", "", "NOPERM");
 	refused("user default off", "", "NOAUTH");
 	refused("user default on nopass ~* +@all -hincrby", "",
@@ -535,8 +542,86 @@ START_TEST(no_redis_at_all)
 	}
 	TURN(&w, w.downs >= 2);
 	HAS(w.why, "rotocol");
+	HAS(w.why, "(is this a Redis server?)");
 	end(&w);
 	close(fd);
+}
+END_TEST
+
+/* A server that says this to whoever comes, and hangs up. */
+static pid_t
+pretend(int port, const char *text)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, other;
+	char from[4096];
+	pid_t pid;
+
+	a.sin_port = htons((uint16_t)port);
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	OK(bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	OK(listen(fd, 10));
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	while (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		other = accept(fd, NULL, NULL);
+		if (read(other, from, sizeof(from)) <= 0 ||
+		    write(other, text, strlen(text)) < 0)
+			_exit(1);
+		shutdown(other, SHUT_WR);
+		/* What comes and is not read would reset it. */
+		while (read(other, from, sizeof(from)) > 0)
+			;
+		close(other);
+	}
+	close(fd);
+	return pid;
+}
+
+static void
+refused_by(const char *text, const char *more, const char *why)
+{
+	struct world w = { .patience = 2 };
+	char uri[128];
+	pid_t pid;
+
+	w.s.port = rs_free_port();
+	pid = pretend(w.s.port, text);
+	world_open(&w);
+	begin(&w, rs_uri(&w.s, "ns", more, uri, sizeof(uri)));
+	TURN(&w, w.downs == 1);
+	ck_assert_msg(strstr(w.why, why) != NULL, "\"%s\" has no \"%s\"", w.why,
+		      why);
+	end(&w);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+START_TEST(what_is_no_server_of_ours)
+{
+	refused_by("HTTP/1.1 400 Bad Request\r\n\r\n", "",
+		   "(is this a Redis server?)");
+	refused_by("HTTP/1.1 400 Bad Request\r\n\r\n", "?master=m",
+		   "(is this a Redis server?)");
+	refused_by("", "",
+		   "(is this a Redis server? if it is a port for TLS:"
+		   " rediss://)");
+	/* An alert of TLS. */
+	refused_by("\x15\x03\x01\x02\x02\x46", "",
+		   "(this seems to be a port for TLS: rediss://)");
+	refused_by("+OK\r\n$19\r\nredis_version:6.2.7\r\n", "",
+		   "Redis 7 or later is needed, not 6.2.7");
+	refused_by("+OK\r\n$40\r\nredis_version:7.0.15\nredis_mode:sentinel"
+		   "\r\n",
+		   "", "this is a Sentinel: the address needs master=");
+	refused_by("-DENIED Redis is running in protected mode\r\n", "",
+		   "DENIED Redis is running in protected mode");
+	refused_by("-ERR max number of clients reached\r\n", "",
+		   "ERR max number of clients reached");
+	refused(NULL, "?master=m",
+		"this is no Sentinel, and the address has master=");
 }
 END_TEST
 
@@ -547,4 +632,5 @@ RS_MAIN("redis/client", comes_up_and_says, comes_up_by_a_socket,
 	a_frozen_server_is_noticed, a_silent_connection_is_noticed,
 	a_client_that_slept_loses_nothing, reset_within_a_reply, no_sigpipe,
 	much_at_once, scripts_that_were_forgotten, a_user_without_script_load,
-	servers_that_cannot_be_used, no_memory_now_and_then, no_redis_at_all)
+	servers_that_cannot_be_used, no_memory_now_and_then, no_redis_at_all,
+	what_is_no_server_of_ours)

@@ -507,6 +507,23 @@ START_TEST(connections_are_lost_again_and_again)
 }
 END_TEST
 
+/* A node has registered with it by then. */
+START_TEST(what_it_took_unheard_is_its_own)
+{
+	struct proxy p = begin_with_proxy(200);
+	struct hand_node *h;
+
+	/* The answer is on its way. */
+	UNTIL(rs_number(&on.s, "EXISTS {t}:gen") == 1);
+	proxy_cut(&p);
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	atomic_store(&p.shared->delay, 0);
+	UNTIL(n_up() == 1);
+	ck_assert_uint_eq((uint64_t)rs_number(&on.s, "GET {t}:gen"), h->g);
+	end_with_proxy(h, &p);
+}
+END_TEST
+
 START_TEST(scripts_are_forgotten)
 {
 	struct hand_node *h;
@@ -707,6 +724,23 @@ START_TEST(variables)
 }
 END_TEST
 
+/* One that was killed a moment ago has its lock for a lease, and it is asked for
+   four times in one: who asks meanwhile is not told that somebody has it. */
+START_TEST(variables_after_a_predecessor)
+{
+	double now = 0;
+
+	rs_start(&on.s);
+	rs_do(&on.s, "SET {t}:coord somebody PX %d", LEASE_MS + LEASE_MS / 5);
+	rs_unlink(&on.s);
+	open_at("");
+	OK(evc_variable_add(on.cl, "n", 1, &now));
+	ck_assert(now == 1);
+	evc_cluster_close(on.cl);
+	end();
+}
+END_TEST
+
 /* ---- stops ---- */
 
 START_TEST(cancelled_functions_come_back)
@@ -749,13 +783,44 @@ START_TEST(no_server_at_all)
 }
 END_TEST
 
+/* Whoever has opened the cluster sees that nothing happens, and is told what to
+   start: once, and no more when there is a node. */
+START_TEST(no_node_at_all)
+{
+	const char *told = "no node is there: start evc-worker(1), or what calls"
+			   " evc_worker_main(3), for the namespace t at "
+			   "127.0.0.1:";
+	char report[2048] = "";
+	struct hand_node *h;
+	evc_remote *r;
+
+	begin();
+	r = schedule_add(on.cl, 1, 2);
+	UNTIL((evc_cluster_report(on.cl, report, sizeof(report)),
+	       strstr(report, told) != NULL));
+	SAYS(told, NULL, NULL);
+	/* The lock is renewed meanwhile. */
+	t_sleep(LEASE);
+	ck_assert_int_eq(n_said(told, NULL, NULL), 1);
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	hn_await(h, 1);
+	evc_cluster_report(on.cl, report, sizeof(report));
+	ck_assert_ptr_null(strstr(report, told));
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	end_with(h);
+}
+END_TEST
+
 RS_MAIN("redis/engine", a_node_is_quicker_than_an_answer,
 	functions_go_out_and_results_come_in, many_functions,
 	a_lease_that_is_over, it_registers_anew, a_worker_ends_and_comes_back,
 	its_process_ends, large_values_have_keys_of_their_own,
 	garbage_is_named_and_dropped, an_event_that_comes_twice,
-	connections_are_lost_again_and_again, scripts_are_forgotten,
+	connections_are_lost_again_and_again,
+	what_it_took_unheard_is_its_own, scripts_are_forgotten,
 	a_restart_without_data, the_namespace_is_in_use,
 	another_coordinator_takes_it, no_memory_there,
 	refused_and_nobody_heard_of_it, taken_and_nobody_heard_of_it, variables,
-	cancelled_functions_come_back, no_server_at_all)
+	variables_after_a_predecessor,
+	cancelled_functions_come_back, no_server_at_all, no_node_at_all)

@@ -8,7 +8,6 @@
 
 /* So long that nothing below waits for it. */
 #define LONG_LEASE 60.0
-#define SHORT_LEASE 2.0
 
 START_TEST(worker_kill_9)
 {
@@ -39,14 +38,11 @@ END_TEST
 /* All its workers end with it; on this machine nobody waits for its lease. */
 START_TEST(node_kill_9)
 {
-	evc_cluster_config config = { .lease = LONG_LEASE };
+	evc_cluster_config config = { .lease = lease_of_deaths() };
 	struct marks m = marks_begin();
 	evc_remote *r;
 	pid_t pids[2];
 
-	/* To it, pidfd_open is no system call. */
-	if (t_under_valgrind())
-		config.lease = SHORT_LEASE;
 	rig(_i, NULL);
 	rig_node(2);
 	rig_open(&config);
@@ -68,12 +64,10 @@ END_TEST
 /* What three nodes have died of is given up. */
 START_TEST(node_kill_9_three_times)
 {
-	evc_cluster_config config = { .lease = LONG_LEASE };
+	evc_cluster_config config = { .lease = lease_of_deaths() };
 	evc_remote *r;
 	int i;
 
-	if (t_under_valgrind())
-		config.lease = SHORT_LEASE;
 	rig(_i, NULL);
 	rig_open(&config);
 	r = SCHEDULE("hold", "[s]", "g");
@@ -119,6 +113,40 @@ START_TEST(node_frozen)
 	OK(join());
 	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
 	ck_assert_uint_eq(numbers().n_done, 2);
+	evc_remote_free(r);
+}
+END_TEST
+
+/* Somebody has deleted its lease: it notices, and ends what it runs before that
+   begins elsewhere. */
+START_TEST(lease_is_deleted)
+{
+	evc_cluster_config config = { .lease = 2 };
+	struct marks m = marks_begin();
+	redisReply *keys;
+	evc_remote *r;
+	size_t i;
+	pid_t pid;
+
+	rig(_i, NULL);
+	rig_node(1);
+	rig_node(1);
+	rig_open(&config);
+	r = SCHEDULE("alone", "[sdb]", m.path, 2.0, 0);
+	UNTIL(marks_in(&m) == 1);
+	pid = runs_in(r);
+	keys = rs_ask(rg.server, "KEYS *");
+	for (i = 0; i < keys->elements; i++)
+		if (strstr(keys->element[i]->str, rg.ns) != NULL &&
+		    strstr(keys->element[i]->str, "}:lease:") != NULL)
+			rs_do(rg.server, "DEL %s", keys->element[i]->str);
+	freeReplyObject(keys);
+	IS(number_of(r), 2);
+	ck_assert(process_is_over(pid));
+	IS(marks_end(&m), 2);
+	OK(join());
+	/* Both come back, as other lives. */
+	UNTIL(numbers().n_up == 2);
 	evc_remote_free(r);
 }
 END_TEST
@@ -460,7 +488,8 @@ END_TEST
 static const evc_function functions[] = { ROW_FUNCTIONS };
 
 REDIS_ROWS("redis: failures", functions, ROW(worker_kill_9), ROW(node_kill_9),
-	   ROW(node_kill_9_three_times), ROW(node_frozen), ROW(worker_frozen),
+	   ROW(node_kill_9_three_times), ROW(node_frozen),
+	   ROW(lease_is_deleted), ROW(worker_frozen),
 	   ROW(node_partitioned), ROW(late_results_of_a_partitioned_node),
 	   ROW(function_hangs_with_a_deadline), ROW(node_reconnects_in_time),
 	   ROW(coordinator_reconnects_in_time), ROW(answers_to_a_node_are_lost),

@@ -175,9 +175,42 @@ START_TEST(cancels)
 	ck_assert_int_eq(r.r.code, EVC_CANCELLED);
 	hand_say_number(&h, FRAME_CANCEL, 3);
 	ck_assert_int_eq(hand_result(&h, 1).r.code, EVC_CANCELLED);
+	/* One of these that comes late, and does not begin. */
+	hand_put(&h, 1, 2, "waits", 0, 0);
+	hand_feed(&h);
+	ck_assert(hand_result(&h, 2).r.took < 0);
 	/* What comes later runs. */
 	hand_run(&h, 0, 4, "twice", 4);
 	ck_assert_int_eq(hand_number(&h, 4), 8);
+	hand_end(&h);
+}
+END_TEST
+
+/* A chunk that was refused comes behind later ones: nothing before what a worker
+   has given back begins any more, so it is not left there. */
+START_TEST(hears_some_late)
+{
+	struct hand h;
+	uint64_t n;
+
+	hand_start(&h, 5000, 1);
+	hand_await_node(&h, 1);
+	/* Short ones: then a worker has some beforehand. */
+	for (n = 1; n <= 100; n++)
+		hand_put(&h, 0, n, "twice", 0, 1);
+	hand_feed(&h);
+	for (n = 1; n <= 100; n++)
+		(void)hand_result(&h, n);
+	hand_put(&h, 0, 101, "naps", 0, 200);
+	hand_put(&h, 0, 110, "twice", 0, 1);
+	hand_feed(&h);
+	/* It has waited for too long. */
+	ck_assert(hand_result(&h, 110).r.took < 0);
+	OK(hand_result(&h, 101).r.code);
+	hand_run(&h, 0, 105, "twice", 1);
+	ck_assert(hand_result(&h, 105).r.took < 0);
+	hand_run(&h, 0, 111, "twice", 4);
+	ck_assert_int_eq(hand_number(&h, 111), 8);
 	hand_end(&h);
 }
 END_TEST
@@ -316,15 +349,15 @@ START_TEST(values_have_keys)
 	rs_do(&h.s, "SET {" HAND_NS "}:1:v:11 %b", "\xc1", (size_t)1);
 	rs_do(&h.s, "SADD {" HAND_NS "}:1:v:12 a");
 	for (i = 0; i < 3; i++) {
-		look(&h, 5 + i, 10 + i);
+		look(&h, 5 + 2 * i, 10 + i);
 		OK(evc__frame_get_number(&hand_await(&h, FRAME_FORGET)->f,
 					 &id));
 		ck_assert_uint_eq(id, 10 + i);
-		ck_assert(hand_result(&h, 5 + i).r.took < 0);
+		ck_assert(hand_result(&h, 5 + 2 * i).r.took < 0);
 		rs_do(&h.s, "SET {" HAND_NS "}:1:v:%u %b", 10 + i, "\xc4\0",
 		      (size_t)2);
-		look(&h, 15 + i, 10 + i);
-		ck_assert_int_eq(hand_number(&h, 15 + i), 0);
+		look(&h, 6 + 2 * i, 10 + i);
+		ck_assert_int_eq(hand_number(&h, 6 + 2 * i), 0);
 	}
 	free(bytes);
 	hand_end(&h);
@@ -450,6 +483,7 @@ main(void)
 				       hears_once_what_is_sent_again,
 				       gives_back_what_waits,
 				       cancels,
+				       hears_some_late,
 				       kills_and_deadlines,
 				       builds,
 				       values_have_keys,

@@ -111,7 +111,8 @@ START_TEST(is_stopped)
 	ck_assert(hand_result(&h, 20).r.took < 0);
 	ck_assert_int_eq(hand_result(&h, 1).r.code, 0);
 	hand_await(&h, FRAME_LEFT);
-	hand_end(&h);
+	node_ended(h.pid);
+	hand_free(&h);
 }
 END_TEST
 
@@ -145,6 +146,25 @@ lives_again(struct hand *h, pid_t was, uint64_t inc)
 	ck_assert_int_eq(hand_number(h, 100 + inc), 8);
 }
 
+/* Nobody will read what it has told, nor what it tells. */
+START_TEST(its_events_are_deleted)
+{
+	struct hand h;
+	pid_t was;
+
+	hand_start(&h, 5000, 1);
+	hand_await_node(&h, 1);
+	was = busy(&h, 0, 1);
+	rs_do(&h.s, "DEL {" HAND_NS "}:1:ev");
+	/* It waits behind that one, and is given back. */
+	hand_put(&h, 0, 2, "twice", 2, 0);
+	hand_feed(&h);
+	lives_again(&h, was, 2);
+	ck_assert_int_gt(rs_number(&h.s, "PTTL {" HAND_NS "}:1:ev"), 0);
+	hand_end(&h);
+}
+END_TEST
+
 START_TEST(is_fenced)
 {
 	struct hand h;
@@ -159,7 +179,7 @@ START_TEST(is_fenced)
 	rs_do(&h.s, command);
 	lives_again(&h, was, 2);
 	/* Another generation. */
-	was = busy(&h, 0, 3);
+	was = busy(&h, 0, 200);
 	hand_take(&h, 1000);
 	lives_again(&h, was, 3);
 	hand_end(&h);
@@ -448,6 +468,7 @@ main(void)
 				       ends_with_its_cluster,
 				       is_stopped,
 				       waits_without_a_coordinator,
+				       its_events_are_deleted,
 				       is_fenced,
 				       loses_its_coordinator,
 				       is_frozen,

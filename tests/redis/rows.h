@@ -51,6 +51,14 @@ rig_uri(char *buf, size_t n, unsigned port, const char *options)
 	ck_assert_int_lt(len, (int)n);
 }
 
+/* Nobody waits for the lease of who dies on this machine, however long it is.  To
+   valgrind, pidfd_open is no system call: there it is waited for. */
+static MAYBE_UNUSED double
+lease_of_deaths(void)
+{
+	return t_under_valgrind() ? 2.0 : 60.0;
+}
+
 /* Before all the others. */
 static MAYBE_UNUSED void
 rig(int i, const struct rig_opts *o)
@@ -147,6 +155,19 @@ rig_open(const evc_cluster_config *config)
 		      "evc_cluster_open: %s", evc_last_error());
 	rig_all_up();
 	return on.cl;
+}
+
+/* Another may be opened then. */
+static MAYBE_UNUSED void
+rig_close(void)
+{
+	evc_join_opts budget = { .grace = T_LIMIT };
+
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+	OK(evc_join(on.c, &budget, NULL));
+	OK(evc_free(on.c));
+	on.c = NULL;
 }
 
 static MAYBE_UNUSED long long

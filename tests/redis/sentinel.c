@@ -120,7 +120,7 @@ START_TEST(a_master_nobody_knows)
 	w.downs = 0;
 	begin(&w, uri);
 	TURN(&w, w.downs == 1);
-	HAS(w.why, "unknown command");
+	HAS(w.why, "this is no Sentinel, and the address has master=");
 	rs_free(&watchers[0]);
 	end(&w);
 }

@@ -7,6 +7,18 @@
 
 #include <sys/stat.h>
 
+/* [file]: a byte more in it, and 1 more in the variable "sum", after a while */
+static evc_status
+fn_sum(evc_exec *x, void *arg)
+{
+	evc_status st = fn_mark(x, arg);
+
+	if (st == 0)
+		st = evc_exec_variable_add(x, "sum", 1, NULL);
+	t_sleep(0.3);
+	return st;
+}
+
 /* ---- another coordinator, as a process ---- */
 
 struct other {
@@ -18,6 +30,8 @@ struct plan {
 	double lease;
 	const char *checkpoint; /* save there, then it is ready */
 	const char *marks;      /* a function that stays in this file */
+	const char *sum;        /* a transactional one, which marks this one;
+				   and large values */
 	bool joins;             /* when it is told to go on it joins, and tells
 				   the code; else it closes */
 };
@@ -30,8 +44,10 @@ coordinate(const struct plan *p, int in, int out)
 				      .functions = table,
 				      .n_functions = n_table };
 	evc_join_opts budget = { .grace = T_LIMIT };
+	evc_schedule_opts txn = { .flags = EVC_TRANSACTIONAL };
 	evc_cluster_info info;
 	evc_cluster *cl;
+	evc_remote *big;
 	evc_coord *c;
 	char byte = 'r';
 
@@ -50,6 +66,13 @@ coordinate(const struct plan *p, int in, int out)
 	if (p->marks != NULL)
 		CHILD(evc_schedule_pack(cl, "alone", NULL, NULL, "[sdb]",
 					p->marks, 1000.0, 1) == 0);
+	if (p->sum != NULL)
+		CHILD(evc_schedule_pack(cl, "sum", &txn, NULL, "[s]", p->sum) ==
+			      0 &&
+		      evc_schedule_pack(cl, "big", NULL, &big, "[ii]", 70000,
+					1) == 0 &&
+		      evc_schedule_pack(cl, "look", NULL, NULL, "[rr]", big,
+					big) == 0);
 	CHILD(write(out, &byte, 1) == 1);
 	CHILD(read(in, &byte, 1) == 1);
 	if (p->joins) {
@@ -148,8 +171,10 @@ START_TEST(a_coordinator_is_killed_and_has_a_successor)
 }
 END_TEST
 
-/* What the server had is gone as well, but there is a checkpoint. */
-START_TEST(a_successor_restores_a_checkpoint)
+/* What the server had is gone as well, but there is a checkpoint; or it has something
+   newer: then it is the checkpoint that counts. */
+static void
+restores_a_checkpoint(int i, bool is_gone)
 {
 	char path[] = "/tmp/evc-redis-checkpoint-XXXXXX";
 	evc_cluster_config config = { .lease = 1.5, .checkpoint = path };
@@ -161,13 +186,17 @@ START_TEST(a_successor_restores_a_checkpoint)
 	ck_assert_int_ge(fd, 0);
 	close(fd);
 	OK(unlink(path));
-	rig(_i, &(struct rig_opts){ .own = true });
+	rig(i, &(struct rig_opts){ .own = true });
 	rig_node(1);
 	o = other_start(&p);
 	IS(other_says(&o), 'r');
 	other_ends(&o, SIGKILL);
-	rs_kill(rg.server);
-	rs_start(rg.server);
+	if (is_gone) {
+		rs_kill(rg.server);
+		rs_start(rg.server);
+	} else
+		rs_do(rg.server, "HSET {%s}:var theirs %b", rg.ns, "\x64",
+		      (size_t)1);
 	rig_open(&config);
 	ck_assert(variable("theirs") == 42);
 	ck_assert_uint_eq(evc_cluster_finished(on.cl), 1);
@@ -183,6 +212,81 @@ START_TEST(a_successor_restores_a_checkpoint)
 	unlink(old);
 	snprintf(old, sizeof(old), "%s.lock", path);
 	unlink(old);
+}
+
+START_TEST(a_successor_restores_a_checkpoint)
+{
+	restores_a_checkpoint(_i, true);
+}
+END_TEST
+
+START_TEST(a_checkpoint_is_put_in_the_place_of_what_is_newer)
+{
+	restores_a_checkpoint(_i, false);
+}
+END_TEST
+
+/* Its update was made, and nobody has heard of that: the coordinator sleeps, and
+   then it is killed. */
+START_TEST(killed_between_an_update_and_its_event)
+{
+	struct marks m = marks_begin();
+	struct plan p = { .lease = 5, .sum = m.path };
+	evc_cluster_config config = { .lease = 5 };
+	evc_schedule_opts txn = { .flags = EVC_TRANSACTIONAL };
+	struct other o;
+	char key[80];
+
+	rig(_i, NULL);
+	redis.may_expire = true;
+	rig_node(2);
+	o = other_start(&p);
+	IS(other_says(&o), 'r');
+	UNTIL(marks_in(&m) == 1);
+	OK(kill(o.pid, SIGSTOP));
+	snprintf(key, sizeof(key), "{%s}:var", rg.ns);
+	UNTIL(rs_number(rg.server, "HEXISTS %s sum", key) == 1);
+	other_ends(&o, SIGKILL);
+	rig_open(&config);
+	ck_assert(variable("sum") == 1);
+	ck_assert_uint_eq(evc_cluster_finished(on.cl), 1);
+	evc_remote_free(SCHEDULE_WITH(&txn, "sum", "[s]", m.path));
+	OK(join());
+	ck_assert(variable("sum") == 2);
+	ck_assert_uint_eq(evc_cluster_finished(on.cl), 2);
+	IS(marks_end(&m), 2);
+}
+END_TEST
+
+/* Whenever it is killed: whatever it and its node have left in the server ends by
+   itself, but what the manual says to stay. */
+START_TEST(killed_at_any_moment)
+{
+	enum { TIMES = 12 };
+	struct marks m = marks_begin();
+	struct plan p = { .lease = 1, .sum = m.path };
+	evc_cluster_config config = { .lease = 1 };
+	struct other o;
+	char key[80];
+	int i;
+
+	rig(_i, &(struct rig_opts){ .own = true });
+	redis.may_expire = true;
+	rig_node(2);
+	snprintf(key, sizeof(key), "{%s}:coord", rg.ns);
+	for (i = 0; i < TIMES; i++) {
+		o = other_start(&p);
+		UNTIL(rs_number(rg.server, "EXISTS %s", key) == 1);
+		t_sleep(0.02 * i);
+		other_ends(&o, SIGKILL);
+		/* Nobody waits for its end. */
+		rs_do(rg.server, "DEL %s", key);
+	}
+	rig_open(&config);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	OK(join());
+	marks_end(&m);
+	/* end_and_count() looks at what is left. */
 }
 END_TEST
 
@@ -345,11 +449,15 @@ START_TEST(a_namespace_of_another_version)
 }
 END_TEST
 
-static const evc_function functions[] = { ROW_FUNCTIONS };
+static const evc_function functions[] = { ROW_FUNCTIONS,
+					  { .name = "sum", .fn = fn_sum } };
 
 REDIS_ROWS("redis: coordinators", functions,
 	   ROW(a_coordinator_is_killed_and_has_a_successor),
 	   ROW(a_successor_restores_a_checkpoint),
+	   ROW(a_checkpoint_is_put_in_the_place_of_what_is_newer),
+	   ROW(killed_between_an_update_and_its_event),
+	   ROW(killed_at_any_moment),
 	   ROW(one_closes_and_another_opens),
 	   ROW(the_second_waits_and_says_for_whom), ROW(the_first_was_frozen),
 	   ROW(the_lock_is_taken_away), ROW(a_namespace_of_another_version))

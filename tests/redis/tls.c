@@ -113,6 +113,13 @@ START_TEST(by_tls)
 		 w.s.port, dir);
 	anew(&w, uri);
 	TURN(&w, w.downs > 0);
+	HAS(w.why, "(is this a port for TLS? if not: redis://)");
+	ck_assert_int_eq(w.ups, 0);
+	/* And the other way round. */
+	snprintf(uri, sizeof(uri), "redis://127.0.0.1:%d/ns", port);
+	anew(&w, uri);
+	TURN(&w, w.downs > 0);
+	HAS(w.why, "rediss://)");
 	ck_assert_int_eq(w.ups, 0);
 	end(&w);
 }

@@ -160,7 +160,6 @@ END_TEST
    too. */
 START_TEST(a_node_serves_one_cluster_after_the_other)
 {
-	evc_join_opts budget = { .grace = T_LIMIT };
 	int round;
 	pid_t pid;
 
@@ -171,11 +170,7 @@ START_TEST(a_node_serves_one_cluster_after_the_other)
 		rig_open(NULL);
 		redis.n--; /* the address is noted anew */
 		IS(take_number(SCHEDULE("add", "[ii]", round, 2)), round + 2);
-		evc_cluster_close(on.cl);
-		on.cl = NULL;
-		OK(evc_join(on.c, &budget, NULL));
-		OK(evc_free(on.c));
-		on.c = NULL;
+		rig_close();
 		ck_assert_int_eq(node_of(0), pid);
 		ck_assert(!process_is_over(pid));
 	}

@@ -118,29 +118,9 @@ static const evc_engine_ops hand_ops = {
 	.close = hand_close,
 };
 
-/* Workers can. */
-static const evc_engine_ops killing_hand_ops MAYBE_UNUSED = {
-	.abi = EVC_ENGINE_ABI,
-	.caps = EVC_ENGINE_KILLS | EVC_ENGINE_DEADLINES,
-	.scheme = "hand",
-	.usage = "hand://N",
-	.open = hand_open,
-	.wake = hand_wake,
-	.cancel = hand_cancel,
-	.cancel_one = hand_cancel_one,
-	.kill = hand_kill,
-	.forget = hand_forget,
-	.leave = hand_leave,
-	.close = hand_close,
-};
-
 static const evc_engine_ops *const hand_engines[] = { &hand_ops };
-static const evc_engine_ops *const killing_hands[] MAYBE_UNUSED = {
-	&killing_hand_ops
-};
 
 #define HAND_CONFIG .engines = hand_engines, .n_engines = 1
-#define KILLING_HAND_CONFIG .engines = killing_hands, .n_engines = 1
 
 static MAYBE_UNUSED void
 hand_up(unsigned worker)

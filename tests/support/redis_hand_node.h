@@ -25,12 +25,13 @@ struct hand_task {
 	bool by_key;          /* its first input stands under a key */
 	uint64_t input;       /* the id of that */
 	size_t input_size;
+	bool cancelled;       /* after it came */
 };
 
 struct hand_node {
 	redisContext *c;
 	char ns[64], name[64], where[300];
-	uint64_t inc, g, seq;
+	uint64_t inc, g, seq, beat;
 	unsigned n_slots;
 	char last[64];        /* of its stream */
 	struct bytes out;     /* frames to be sent */
@@ -196,12 +197,23 @@ hn_register(struct hand_node *h, unsigned lease_ms)
 	UNTIL(hn_try_register(h, lease_ms));
 }
 
-/* Its lease is so long from now. */
-static MAYBE_UNUSED void
+/* Its lease is so long from now; false: refused. */
+static MAYBE_UNUSED bool
 hn_renew(struct hand_node *h, unsigned ms)
 {
-	freeReplyObject(hn_do(h, "PEXPIRE {%s}:lease:%s %u", h->ns, h->name,
-			      ms));
+	char g[32], lease[64], px[16], beat[32], of[200], key[100];
+	const char *word[] = { "coord", "gen", key, of, g, lease, px, beat,
+			       "60000" };
+
+	snprintf(key, sizeof(key), "lease:%s", h->name);
+	snprintf(of, sizeof(of), "%llu:beat:%s.%llu", (unsigned long long)h->g,
+		 h->name, (unsigned long long)h->inc);
+	snprintf(g, sizeof(g), "%llu", (unsigned long long)h->g);
+	snprintf(lease, sizeof(lease), "%s %llu", g,
+		 (unsigned long long)h->inc);
+	snprintf(px, sizeof(px), "%u", ms);
+	snprintf(beat, sizeof(beat), "%llu", (unsigned long long)++h->beat);
+	return hn_is_ok(hn_script(h, SCRIPT_RENEW, 4, 9, word, NULL));
 }
 
 /* ---- what it says ---- */
@@ -317,6 +329,17 @@ hn_hear_task(struct hand_node *h, const struct frame *f, uint64_t slot)
 }
 
 static MAYBE_UNUSED void
+hn_cancel_one(struct hand_node *h, uint64_t n)
+{
+	unsigned i;
+
+	h->cancelled_one = n;
+	for (i = 0; i < h->n && i < HN_TASKS; i++)
+		if (h->tasks[i].n == n)
+			h->tasks[i].cancelled = true;
+}
+
+static MAYBE_UNUSED void
 hn_hear(struct hand_node *h, const char *p, size_t n)
 {
 	uint64_t slot = 0, number = 0;
@@ -338,7 +361,7 @@ hn_hear(struct hand_node *h, const char *p, size_t n)
 		else if (f.type == FRAME_CANCEL)
 			h->cancelled = number;
 		else if (f.type == FRAME_CANCEL_ONE)
-			h->cancelled_one = number;
+			hn_cancel_one(h, number);
 		else if (f.type == FRAME_DEF)
 			h->defs++;
 		else if (f.type == FRAME_KILL)

@@ -49,6 +49,34 @@ node_main(const evc_function *functions, unsigned n,
 	return st == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* ---- processes ---- */
+
+/* A letter, as the kernel says it: R S T Z; 0: there is none. */
+static MAYBE_UNUSED char
+process_state(pid_t pid)
+{
+	char path[32], text[512] = "";
+	const char *p;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	if (f == NULL)
+		return 0;
+	p = fgets(text, sizeof(text), f) != NULL ? strrchr(text, ')') : NULL;
+	fclose(f);
+	return p != NULL ? p[2] : 0;
+}
+
+/* Nothing of it runs any more. */
+static MAYBE_UNUSED bool
+process_is_over(pid_t pid)
+{
+	char s = process_state(pid);
+
+	return s == 0 || s == 'Z' || s == 'X';
+}
+
 /* ---- in the test ---- */
 
 /* The environment with one variable more; for free. */
@@ -116,40 +144,72 @@ node_wait(pid_t pid)
 	return status;
 }
 
+/* Is it what node_start has started, and not this program still? */
+static inline bool
+node_is_begun(pid_t pid)
+{
+	static char text[1 << 16];
+	char path[64];
+	size_t n, i;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	f = fopen(path, "r");
+	if (f == NULL)
+		return true;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	for (i = 0; i < n; i += strlen(text + i) + 1)
+		if (strncmp(text + i, NODE_VARIABLE "=",
+			    sizeof(NODE_VARIABLE)) == 0)
+			return true;
+	return process_is_over(pid);
+}
+
 /* Does it do something about a SIGTERM?  One that has just been started does
-   not. */
+   not, and that it is blocked for a moment does not help. */
 static inline bool
 node_heeds(pid_t pid)
 {
-	unsigned long long mask = 0, one;
+	unsigned long long caught = 0;
 	char path[64], line[128];
 	FILE *f;
 
+	if (!node_is_begun(pid))
+		return false;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	f = fopen(path, "r");
 	if (f == NULL)
 		return true;
 	while (fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, "SigBlk: %llx", &one) == 1 ||
-		    sscanf(line, "SigCgt: %llx", &one) == 1)
-			mask |= one;
+		if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+			break;
 	fclose(f);
-	return mask >> (SIGTERM - 1) & 1;
+	return (caught >> (SIGTERM - 1) & 1) || process_is_over(pid);
 }
 
-/* As an operator does it: it leaves, and that is no error. */
+/* It was told to leave, once, and that is no error. */
+static MAYBE_UNUSED void
+node_ended(pid_t pid)
+{
+	int status = node_wait(pid);
+
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+		      "node %d: status %#x", (int)pid, (unsigned)status);
+}
+
+/* As an operator does it.  Not a second time: when its main returns the signal
+   is no longer its own. */
 static MAYBE_UNUSED void
 node_end(pid_t pid)
 {
 	double until = t_now() + T_LIMIT;
-	int status;
 
 	while (!node_heeds(pid) && t_now() < until)
 		t_sleep(0.001);
 	OK(kill(pid, SIGTERM));
-	status = node_wait(pid);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-		      "node %d: status %#x", (int)pid, (unsigned)status);
+	node_ended(pid);
 }
 
 /* Also of one that is stopped. */
@@ -158,34 +218,6 @@ node_kill(pid_t pid)
 {
 	OK(kill(pid, SIGKILL));
 	node_wait(pid);
-}
-
-/* ---- processes ---- */
-
-/* A letter, as the kernel says it: R S T Z; 0: there is none. */
-static MAYBE_UNUSED char
-process_state(pid_t pid)
-{
-	char path[32], text[512] = "";
-	const char *p;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	if (f == NULL)
-		return 0;
-	p = fgets(text, sizeof(text), f) != NULL ? strrchr(text, ')') : NULL;
-	fclose(f);
-	return p != NULL ? p[2] : 0;
-}
-
-/* Nothing of it runs any more. */
-static MAYBE_UNUSED bool
-process_is_over(pid_t pid)
-{
-	char s = process_state(pid);
-
-	return s == 0 || s == 'Z' || s == 'X';
 }
 
 /* The children of a process, `most` at most. */

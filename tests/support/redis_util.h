@@ -359,13 +359,6 @@ rs_end(struct redis_server *s, int sig)
 	s->pid = 0;
 }
 
-/* As an operator does. */
-static MAYBE_UNUSED void
-rs_stop(struct redis_server *s)
-{
-	rs_end(s, SIGTERM);
-}
-
 /* As a power failure does. */
 static MAYBE_UNUSED void
 rs_kill(struct redis_server *s)
@@ -388,18 +381,6 @@ static MAYBE_UNUSED void
 rs_thaw(struct redis_server *s)
 {
 	kill(s->pid, SIGCONT);
-}
-
-/* While it is stopped: its data is gone. */
-static MAYBE_UNUSED void
-rs_wipe(struct redis_server *s)
-{
-	char command[160];
-
-	ck_assert_int_eq(s->pid, 0);
-	snprintf(command, sizeof(command),
-		 "rm -rf %s/appendonlydir %s/dump.rdb", s->dir, s->dir);
-	ck_assert_int_eq(system(command), 0);
 }
 
 static MAYBE_UNUSED void

@@ -82,6 +82,20 @@ t_count_fds(void)
 }
 
 #ifdef __SANITIZE_THREAD__
+/*
+ * A socket that was closed while a child that is about to exec has it, too, stays
+ * in the set of epoll.  When it says something, libev takes it out by its number,
+ * which another thread may have got anew by then; that is refused, and libev makes
+ * its set anew.  To the thread sanitizer it is a use of the new one.
+ */
+const char *
+__tsan_default_suppressions(void);
+const char *
+__tsan_default_suppressions(void)
+{
+	return "race_top:epoll_ctl\n";
+}
+
 static void *
 tell_tid(void *arg)
 {

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The end of a cluster whose nodes or whose server do not do their part: it has a
+ * limit, and what is late is named.
+ */
+#include "rows.h"
+
+#define LEASE 3.0
+
+static void
+begin_own(int i, unsigned n_workers)
+{
+	evc_cluster_config config = { .lease = LEASE, .grace = 0.5 };
+
+	rig(i, &(struct rig_opts){ .own = true });
+	rig_node(n_workers);
+	rig_open(&config);
+}
+
+static void
+begin_shared(int i, double lease, double grace)
+{
+	evc_cluster_config config = { .lease = lease, .grace = grace };
+
+	rig(i, NULL);
+	rig_node(1);
+	rig_open(&config);
+}
+
+/* Closed, and joined for so long; what the verdict says of who is late, and what
+   a report says meanwhile. */
+static evc_status
+close_and_join(double seconds, char *late, char *report, size_t n)
+{
+	evc_join_opts budget = { .grace = seconds,
+				 .flags = EVC_JOIN_STOP_FIRST };
+	evc_verdict v;
+	evc_status st;
+
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+	st = evc_join(on.c, &budget, &v);
+	snprintf(late, n, "%s", v.error.text);
+	evc_report(on.c, report, n);
+	return st;
+}
+
+static void
+ends_within(double seconds)
+{
+	char late[4096], report[4096];
+	evc_status st;
+
+	st = close_and_join(seconds, late, report, sizeof(late));
+	ck_assert_msg(st == 0, "%d, %s: %s", st, late, report);
+}
+
+/* ---- who is late is named ---- */
+
+START_TEST(a_frozen_node_is_named)
+{
+	char late[4096], report[4096], pid[32];
+	pid_t node;
+
+	begin_shared(_i, 10, 10);
+	OK(join());
+	node = node_of(0);
+	OK(kill(node, SIGSTOP));
+	IS(close_and_join(0.3, late, report, sizeof(late)),
+	   EVC_DEADLINE_EXCEEDED);
+	snprintf(pid, sizeof(pid), "-%d-", (int)node);
+	HAS(late, "cluster/node ");
+	HAS(late, pid);
+	HAS(report, pid);
+	HAS(report, "its workers are ending, 1 of 1 workers up: worker 0 (");
+	OK(kill(node, SIGCONT));
+}
+END_TEST
+
+START_TEST(a_function_that_heeds_nothing_is_named)
+{
+	char late[4096], report[4096];
+	evc_remote *r;
+
+	begin_shared(_i, 10, 1);
+	r = SCHEDULE("hang", "[]");
+	UNTIL(info_of(r).state == EVC_REMOTE_RUNNING);
+	IS(close_and_join(0.3, late, report, sizeof(late)),
+	   EVC_DEADLINE_EXCEEDED);
+	HAS(late, "cluster/node ");
+	HAS(report, "hang on worker 0");
+	evc_remote_free(r);
+}
+END_TEST
+
+/* ---- and that has an end ---- */
+
+START_TEST(a_frozen_node)
+{
+	pid_t node;
+
+	begin_shared(_i, LEASE, 0.5);
+	OK(join());
+	node = node_of(0);
+	OK(kill(node, SIGSTOP));
+	ends_within(T_LIMIT);
+	OK(kill(node, SIGCONT));
+}
+END_TEST
+
+START_TEST(a_server_that_is_gone)
+{
+	evc_remote *r;
+
+	begin_own(_i, 1);
+	r = SCHEDULE("hang", "[]");
+	UNTIL(info_of(r).state == EVC_REMOTE_RUNNING);
+	rs_kill(rg.server);
+	ends_within(T_LIMIT);
+	evc_remote_free(r);
+	rs_start(rg.server);
+}
+END_TEST
+
+START_TEST(a_server_that_is_frozen)
+{
+	begin_own(_i, 1);
+	OK(join());
+	rs_freeze(rg.server);
+	ends_within(T_LIMIT);
+	rs_thaw(rg.server);
+}
+END_TEST
+
+/* A script of somebody's that does not end: the server answers BUSY. */
+static redisContext *
+makes_busy(void)
+{
+	redisContext *c;
+	redisReply *r;
+	bool busy = false;
+	int done = 0;
+
+	rs_do(rg.server, "CONFIG SET busy-reply-threshold 10");
+	c = rs_connect(rg.server);
+	ck_assert_ptr_nonnull(c);
+	IS(redisAppendCommand(c, "EVAL %s 0", "while true do end"), REDIS_OK);
+	IS(redisBufferWrite(c, &done), REDIS_OK);
+	ck_assert(done);
+	while (!busy) {
+		r = rs_ask(rg.server, "GET nothing");
+		busy = r->type == REDIS_REPLY_ERROR;
+		freeReplyObject(r);
+	}
+	return c;
+}
+
+static void
+is_busy_no_more(redisContext *c)
+{
+	rs_do(rg.server, "SCRIPT KILL");
+	redisFree(c);
+}
+
+START_TEST(a_server_that_is_busy)
+{
+	redisContext *c;
+
+	begin_own(_i, 1);
+	OK(join());
+	c = makes_busy();
+	ends_within(T_LIMIT);
+	is_busy_no_more(c);
+}
+END_TEST
+
+/* ---- from the beginning: nothing runs, and nothing is waited for ---- */
+
+static void
+open_without_a_node(void)
+{
+	evc_cluster_config config = { .lease = LEASE, .grace = 0.5 };
+
+	OK(evc_new(NULL, NULL, &on.c));
+	redis_note(rg.uri, 0);
+	OK(open_another(rg.uri, &config, &on.cl));
+	evc_remote_free(SCHEDULE("add", "[ii]", 1, 2));
+}
+
+/* It has noticed that, and says so. */
+static void
+says(const char *part)
+{
+	char text[1000];
+
+	UNTIL((evc_cluster_report(on.cl, text, sizeof(text)),
+	       strstr(text, part) != NULL));
+}
+
+START_TEST(one_that_was_never_there)
+{
+	rig(_i, &(struct rig_opts){ .own = true });
+	rs_kill(rg.server);
+	open_without_a_node();
+	says("refused");
+	ends_within(T_LIMIT);
+	rs_start(rg.server);
+}
+END_TEST
+
+START_TEST(one_that_was_always_frozen)
+{
+	rig(_i, &(struct rig_opts){ .own = true });
+	rs_freeze(rg.server);
+	open_without_a_node();
+	says("127.0.0.1");
+	ends_within(T_LIMIT);
+	rs_thaw(rg.server);
+}
+END_TEST
+
+START_TEST(one_that_was_always_busy)
+{
+	redisContext *c;
+
+	rig(_i, &(struct rig_opts){ .own = true });
+	c = makes_busy();
+	open_without_a_node();
+	says("BUSY");
+	ends_within(T_LIMIT);
+	is_busy_no_more(c);
+}
+END_TEST
+
+START_TEST(one_that_froze_before_a_node_came)
+{
+	rig(_i, &(struct rig_opts){ .own = true });
+	open_without_a_node();
+	UNTIL(rig_key("EXISTS", "coord") == 1);
+	rs_freeze(rg.server);
+	ends_within(T_LIMIT);
+	rs_thaw(rg.server);
+}
+END_TEST
+
+/* Taken by another coordinator. */
+START_TEST(a_namespace_that_is_in_use)
+{
+	rig(_i, &(struct rig_opts){ .own = true });
+	rs_do(rg.server, "SET {%s}:coord somebody", rg.ns);
+	rs_do(rg.server, "SET {%s}:gen 7", rg.ns);
+	open_without_a_node();
+	says("in use");
+	ends_within(T_LIMIT);
+}
+END_TEST
+
+static const evc_function functions[] = { ROW_FUNCTIONS };
+
+REDIS_ROWS("redis: the end of a cluster", functions,
+	   ROW(a_frozen_node_is_named),
+	   ROW(a_function_that_heeds_nothing_is_named), ROW(a_frozen_node),
+	   ROW(a_server_that_is_gone), ROW(a_server_that_is_frozen),
+	   ROW(a_server_that_is_busy), ROW(one_that_was_never_there),
+	   ROW(one_that_was_always_frozen), ROW(one_that_was_always_busy),
+	   ROW(one_that_froze_before_a_node_came),
+	   ROW(a_namespace_that_is_in_use))
