@@ -151,17 +151,28 @@ look_if_late(evc_cluster *cl)
 	begin_to_look(cl);
 }
 
+/* Lock held.  true: whoever asks has to begin to look, and until that looks nobody
+   else frees the scope. */
+static bool
+is_adrift(evc_cluster *cl)
+{
+	bool yes;
+
+	cl->loop_gone |= !cl->own_loop && cl->watched == NULL &&
+			 evc_loop_reactor(cl->loop) == NULL;
+	yes = cl->loop_gone && cl->stopping && cl->engine != NULL &&
+	      !cl->over && !cl->looks_again;
+	cl->looks_again |= yes;
+	return yes;
+}
+
 void
 evc__scope_adrift(evc_cluster *cl)
 {
 	bool yes;
 
 	sync_lock(&cl->q.lock);
-	cl->loop_gone |= !cl->own_loop && cl->watched == NULL &&
-			 evc_loop_reactor(cl->loop) == NULL;
-	yes = cl->loop_gone && cl->stopping && cl->engine != NULL &&
-	      !cl->over && !cl->looks_again;
-	cl->looks_again |= yes;
+	yes = is_adrift(cl);
 	sync_unlock(&cl->q.lock);
 	if (yes)
 		begin_to_look(cl);
@@ -201,7 +212,7 @@ void
 evc__scope_let_go(evc_cluster *cl)
 {
 	evc_member_opts o = { .flags = EVC_LATE };
-	bool free_it;
+	bool free_it, look;
 
 	/* A join of the parent waits for `ended` after the parent's own stop
 	   alone.  Without memory for this it may return a moment before the
@@ -217,11 +228,13 @@ evc__scope_let_go(evc_cluster *cl)
 	sync_lock(&cl->q.lock);
 	cl->let_go = true;
 	free_it = cl->over;
+	/* If it is neither of both, the loop's thread may free it from here on. */
+	look = is_adrift(cl);
 	sync_unlock(&cl->q.lock);
 	if (free_it)
 		free_or_look(cl);
-	else
-		evc__scope_adrift(cl);
+	else if (look)
+		begin_to_look(cl);
 }
 
 /* ---- the runner ---- */

@@ -4,73 +4,15 @@
  * the master is killed the client comes up on the other server.
  */
 #include "../support/redis_client_util.h"
-
-static struct redis_server replica, watchers[3];
-
-static void
-start_watchers(struct redis_server *master)
-{
-	struct redis_server *x;
-
-	for (x = watchers; x < watchers + 3; x++) {
-		x->sentinel = true;
-		rs_option(x, "sentinel monitor mine 127.0.0.1 %d 2",
-			  master->port);
-		rs_option(x, "sentinel down-after-milliseconds mine 500");
-		rs_option(x, "sentinel failover-timeout mine 3000");
-		rs_start(x);
-	}
-}
-
-/* Do all know each other, and the replica? */
-static bool
-watchers_are_ready(void)
-{
-	struct redis_server *x;
-	redisReply *r;
-	bool ready = true;
-
-	for (x = watchers; x < watchers + 3; x++) {
-		r = rs_ask(x, "INFO sentinel");
-		ready &= r->str != NULL &&
-			 strstr(r->str, "slaves=1,sentinels=3") != NULL;
-		freeReplyObject(r);
-	}
-	return ready;
-}
-
-static void
-start_all(struct redis_server *master)
-{
-	rs_start(master);
-	rs_option(&replica, "replicaof 127.0.0.1 %d", master->port);
-	rs_option(&replica, "repl-diskless-sync-delay 0");
-	rs_start(&replica);
-	UNTIL(rs_info(master, "connected_slaves") == 1 &&
-	      rs_info(&replica, "master_link_status") == 0);
-	start_watchers(master);
-	UNTIL(watchers_are_ready());
-}
-
-static void
-end_all(struct world *w)
-{
-	struct redis_server *x;
-
-	for (x = watchers; x < watchers + 3; x++)
-		rs_free(x);
-	end(w);
-	rs_free(&replica);
-}
+#include "../support/redis_sentinel_util.h"
 
 START_TEST(a_failover)
 {
 	struct world w = { .patience = 2 };
 	char uri[256];
 
-	/* It writes to nobody when it is alone. */
-	rs_option(&w.s, "repl-diskless-sync-delay 0");
-	start_all(&w.s);
+	rs_start(&w.s);
+	sentinels_start(&w.s);
 	world_open(&w);
 	/* The first of them is none at all. */
 	snprintf(uri, sizeof(uri),
@@ -94,7 +36,8 @@ START_TEST(a_failover)
 	ck_assert(say(&w, REDIS_SAY, on_answer, "SET", "c", "d", NULL));
 	TURN(&w, w.answers == 2);
 	ck_assert_int_eq(rs_number(&replica, "EXISTS c"), 1);
-	end_all(&w);
+	end(&w);
+	sentinels_end();
 }
 END_TEST
 
