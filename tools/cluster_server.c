@@ -234,9 +234,10 @@ server_ask(struct server *s, const char *fmt, ...)
 }
 
 redisReply *
-server_ask_words(struct server *s, int n, const char **words)
+server_ask_words(struct server *s, int n, const char **words,
+		 const size_t *sizes)
 {
-	return checked(s, redisCommandArgv(s->c, n, words, NULL));
+	return checked(s, redisCommandArgv(s->c, n, words, sizes));
 }
 
 const char *

@@ -32,7 +32,8 @@ void server_close(struct server *s);
 /* A command whose words come by a format of redisCommand; "%s:%s" of a key is
    the caller's.  An error ends the program. */
 redisReply *server_ask(struct server *s, const char *fmt, ...);
-redisReply *server_ask_words(struct server *s, int n, const char **words);
+redisReply *server_ask_words(struct server *s, int n, const char **words,
+			     const size_t *sizes);
 /* "{NS}:" and the rest; the next call but seven uses its room. */
 const char *server_key(const struct server *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -87,15 +87,19 @@ static unsigned long long
 unlink_keys(struct server *s, const redisReply *keys)
 {
 	const char *words[1 + BATCH] = { "UNLINK" };
+	size_t sizes[1 + BATCH] = { 6 };
 	unsigned long long n = 0;
 	redisReply *r;
 	size_t i = 0;
 	int k;
 
 	while (i < keys->elements) {
-		for (k = 0; k < BATCH && i < keys->elements; k++)
+		/* There may be any bytes in them. */
+		for (k = 0; k < BATCH && i < keys->elements; k++) {
+			sizes[1 + k] = keys->element[i]->len;
 			words[1 + k] = keys->element[i++]->str;
-		r = server_ask_words(s, 1 + k, words);
+		}
+		r = server_ask_words(s, 1 + k, words, sizes);
 		n += (unsigned long long)r->integer;
 		freeReplyObject(r);
 	}

@@ -32,12 +32,18 @@
 
 /* Bare system calls: no cancellation points, and no signal for a stream whose
    other end is gone.  How much it was, 0 at the end, or -1 and errno; the first
-   two never wait. */
+   three never wait. */
 #define sync_recv(fd, buf, n) \
 	(SEAM_FAILS("recv") ? \
 		 -1 : \
 		 (ssize_t)syscall(SYS_recvfrom, (fd), (buf), (n), \
 				  MSG_DONTWAIT, NULL, NULL))
+/* What comes next, which stays to be read. */
+#define sync_recv_peek(fd, buf, n) \
+	(SEAM_FAILS("recv_peek") ? \
+		 -1 : \
+		 (ssize_t)syscall(SYS_recvfrom, (fd), (buf), (n), \
+				  MSG_DONTWAIT | MSG_PEEK, NULL, NULL))
 #define sync_send(fd, buf, n) \
 	(SEAM_FAILS("send") ? \
 		 -1 : \

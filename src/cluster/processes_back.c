@@ -13,11 +13,12 @@
 #define PATIENCE 0.01
 #define BATCH 32
 
+/* Also when the clock was set back: nobody knows for how long it has then. */
 static bool
 has_waited(const struct process *w, double now)
 {
 	return w->state == PROCESS_UP && w->n_taken > 1 && w->back_upto == 0 &&
-	       now - w->moved > PATIENCE;
+	       (now - w->moved > PATIENCE || now < w->moved);
 }
 
 static void

@@ -66,6 +66,12 @@ close_engine(evc_cluster *cl)
 	sync_lock(&cl->q.lock);
 	engine = cl->engine;
 	cl->engine = NULL;
+	/* An engine whose loop is gone has not waited for `leave`. */
+	while (cl->kept.n_asking > 0) {
+		sync_unlock(&cl->q.lock);
+		nap(NAP_FIRST);
+		sync_lock(&cl->q.lock);
+	}
 	sync_unlock(&cl->q.lock);
 	if (engine != NULL)
 		cl->ops->close(engine);

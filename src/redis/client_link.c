@@ -41,6 +41,17 @@ without_sigpipe(void (*fn)(redisAsyncContext *ac), redisAsyncContext *ac)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+/* While nothing was asked?  hiredis takes that for a mistake of its own, and ends
+   the process, unless it is an error.  TLS has things to say of its own. */
+static bool
+is_unasked(const struct link *l)
+{
+	char c;
+
+	return l->first == NULL && !l->cl->env.address->tls &&
+	       sync_recv_peek(l->ac->c.fd, &c, 1) == 1 && c != '-';
+}
+
 static void
 on_readable(struct ev_loop *ev, struct ev_io *io, int events)
 {
@@ -49,6 +60,11 @@ on_readable(struct ev_loop *ev, struct ev_io *io, int events)
 
 	(void)ev;
 	(void)events;
+	if (is_unasked(l))
+		evc__client_lost(l->cl, "it has said more than it was asked");
+	/* It is closed in the loop's next turn. */
+	if (l->cl->lost)
+		return;
 	l->heard = sync_mono_coarse();
 	/* By TLS a read may write, too. */
 	if (l->cl->env.address->tls)

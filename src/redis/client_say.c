@@ -84,6 +84,18 @@ say_whole(struct link *l, struct said *s)
 	return said;
 }
 
+/* What stands behind the last answer was not asked for.  hiredis takes that for a
+   mistake of its own, and ends the process: it must not see it. */
+static bool
+is_too_much(struct link *l, redisReader *r)
+{
+	if (!l->cl->lost && l->first->next == NULL && r->pos < r->len)
+		evc__client_lost(l->cl, "it has said more than it was asked");
+	if (l->cl->lost)
+		r->pos = r->len;
+	return l->cl->lost;
+}
+
 static void
 on_reply(redisAsyncContext *ac, void *reply, void *arg)
 {
@@ -92,7 +104,7 @@ on_reply(redisAsyncContext *ac, void *reply, void *arg)
 
 	/* When it goes, hiredis answers all; who has said it hears of that
 	   later. */
-	if (l == NULL || reply == NULL || l->cl->lost)
+	if (l == NULL || reply == NULL || is_too_much(l, ac->c.reader))
 		return;
 	(void)take_first(l);
 	if (s->by_sha && evc__reply_is_error(reply, "NOSCRIPT") &&

@@ -7,6 +7,11 @@
 #include <evcoord/redis.h>
 #include <inttypes.h>
 
+/* Seconds.  What is done for a lease is done 20 times a second at most; and nodes
+   take no longer one. */
+#define LEASE_LEAST 0.1
+#define LEASE_MOST 86400.
+
 _Static_assert(offsetof(struct redis_engine, notes) == 0, "see notes.h");
 
 static struct redis_engine *
@@ -91,9 +96,15 @@ hold(struct redis_engine *e)
 evc_status
 evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 {
-	struct redis_engine *e = sync_alloc(1, sizeof *e);
+	struct redis_engine *e;
 	evc_status st;
 
+	if (!(env->lease >= LEASE_LEAST && env->lease <= LEASE_MOST))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "redis: a lease is %.1f to %.0f seconds, and "
+				  "not %g",
+				  LEASE_LEAST, LEASE_MOST, env->lease);
+	e = sync_alloc(1, sizeof *e);
 	if (e == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "redis: no memory");
 	st = evc__redis_address(env->uri, env->place, env->options,

@@ -94,8 +94,11 @@ is_there(const struct slot *s)
 static unsigned
 room(const struct slot *s)
 {
+	const struct redis_engine *e = s->life->e;
+
 	if (!is_there(s) || s->n >= s->window ||
-	    s->life->bytes >= NODE_BYTES_MOST)
+	    s->life->bytes >= NODE_BYTES_MOST ||
+	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
 		return 0;
 	if (s->rest_ns != 0 && evc__left_ns(s->rest_ns) > 0)
 		return 0;

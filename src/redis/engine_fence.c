@@ -154,6 +154,14 @@ on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 	}
 }
 
+/* It was to be read long ago.  It may have gone with what the server has lost, or
+   by hand: then another one is left. */
+static bool
+its_mark_is_late(const struct life *l)
+{
+	return l->fenced && !l->marked && sync_mono() >= l->gone_ns;
+}
+
 static void
 ask(struct life *l)
 {
@@ -161,7 +169,7 @@ ask(struct life *l)
 	struct redis_args a = { 0 };
 	struct fence_wait *w;
 
-	if (!e->up || l->fenced || l->fence != NULL ||
+	if (!e->up || (l->fenced && !its_mark_is_late(l)) || l->fence != NULL ||
 	    (e->phase != PHASE_LIVE && e->phase != PHASE_RESTART))
 		return;
 	w = sync_alloc(1, sizeof *w);

@@ -186,10 +186,12 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	if (e->phase == PHASE_LIVE) {
 		evc__redis_detect(e);
 		evc__redis_trim(e);
+		evc__redis_questions(e);
 	}
 	if (e->phase == PHASE_LIVE || e->phase == PHASE_RESTART) {
 		evc__redis_fence_all(e);
 		evc__redis_chunks_again(e);
+		evc__redis_get_value(e);
 		evc__redis_read(e);
 	}
 	redis_feed_soon(e);

@@ -144,6 +144,16 @@ evc__redis_put_input(struct life *l, const evc_engine_input *in)
 
 /* ---- results ---- */
 
+/* A server that says this may have it still. */
+static bool
+is_for_now(const redisReply *r)
+{
+	return evc__reply_is_error(r, "BUSY ") ||
+	       evc__reply_is_error(r, "LOADING ") ||
+	       evc__reply_is_error(r, "CLUSTERDOWN ") ||
+	       evc__reply_is_error(r, "TRYAGAIN ");
+}
+
 static void
 on_value(struct redis_client *cl, const redisReply *r, void *arg)
 {
@@ -157,8 +167,9 @@ on_value(struct redis_client *cl, const redisReply *r, void *arg)
 		sync_free(w);
 		return;
 	}
-	if (r == NULL)
-		return; /* again when there is a connection */
+	/* Again when there is a connection, or at the next tick. */
+	if (r == NULL || is_for_now(r))
+		return;
 	if (r->type == REDIS_REPLY_ERROR)
 		evc__redis_garbage(
 			e, w->life != NULL ? w->life->name : "somebody",

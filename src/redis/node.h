@@ -201,6 +201,7 @@ struct life {
 	bool changes;           /* of variables were told of */
 	struct ev_timer again;
 	bool leave_sent;
+	uint64_t say_by_ns;     /* SAYING: what is refused then is not said */
 	/* node_values.c */
 	struct value *values[VALUE_BUCKETS];
 	struct list ages;
@@ -297,7 +298,10 @@ bool evc__node_lease_is_over(const struct life *l);
 
 /* ---- node_runs.c ---- */
 
-void evc__node_runs_write(struct life *l);
+/* To be written with a renewal; "": nothing has changed since the last time. */
+const char *evc__node_runs_new(struct life *l);
+/* That was not written. */
+void evc__node_runs_lost(struct life *l);
 
 /* ---- node_end.c ---- */
 

@@ -37,7 +37,8 @@ evc__node_life_end(struct life *l, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	evc__node_say(n, EVC_LOG_WARNING, "%s: its workers are killed", why);
+	evc__node_say(n, EVC_LOG_WARNING, "%s%s", why,
+		      l->engine != NULL ? ": its workers are killed" : "");
 	l->state = LIFE_ENDING;
 	stop(l);
 	if (l->engine == NULL) {
@@ -81,6 +82,7 @@ evc__node_life_closed(struct life *l)
 	l->engine = NULL;
 	if (l->state == LIFE_LEAVING) {
 		l->state = LIFE_SAYING;
+		l->say_by_ns = evc__until_ns(l->lease_ns);
 		return;
 	}
 	if (l->state != LIFE_ENDING)
@@ -128,6 +130,11 @@ evc__node_life_last_word(struct life *l)
 	struct bytes left = { 0 };
 	struct redis_args a = { 0 }, runs = { 0 };
 
+	/* As if the server were away; but the lease is renewed. */
+	if (l->refused && evc__left_ns(l->say_by_ns) == 0) {
+		evc__node_life_end(l, "could not say what it has done");
+		return;
+	}
 	if (!l->linked || l->first != NULL || l->refused || l->leave_sent)
 		return;
 	if (evc__frame_put_bare(&left, FRAME_LEFT) < 0) {

@@ -23,16 +23,18 @@ on_renewed(struct redis_client *cl, const redisReply *r, void *arg)
 	(void)cl;
 	l->pending--;
 	l->sent_ns = 0;
+	word = evc__reply_word(r);
+	fine = word != NULL && strcmp(word, "ok") == 0;
+	if (!fine)
+		evc__node_runs_lost(l);
 	if (r == NULL || !life_says(l))
 		return;
-	word = evc__reply_word(r);
 	if (word != NULL && strcmp(word, "fenced") == 0) {
 		why = evc__reply_bytes(r, 1, &n);
 		evc__node_life_end(l, "was fenced: %s",
 				   why != NULL ? why : "its lease is over");
 		return;
 	}
-	fine = word != NULL && strcmp(word, "ok") == 0;
 	if (fine) {
 		evc__node_lease_until(l, sent);
 		if (l->alone)
@@ -56,9 +58,6 @@ on_renewed(struct redis_client *cl, const redisReply *r, void *arg)
 	}
 	/* It may have been refused before. */
 	evc__node_hear(l);
-	/* Without a coordinator nobody would remove it. */
-	if (fine)
-		evc__node_runs_write(l);
 	evc__node_hear_trim(l);
 }
 
@@ -76,14 +75,19 @@ evc__node_lease_renew(struct life *l)
 	evc__args_key(&a, &n->address, "lease:%s", n->name);
 	evc__args_key(&a, &n->address, "%s:beat:%s.%llu", l->gen, n->name,
 		      (unsigned long long)l->inc);
+	evc__node_life_key(l, &a, "runs");
 	evc__args_text(&a, l->gen);
 	evc__args_text(&a, l->stamp);
 	evc__args_fmt(&a, "%ld", l->lease_ms);
 	evc__args_fmt(&a, "%llu", (unsigned long long)++l->beat);
 	evc__args_fmt(&a, "%ld", (long)KEYS_PX(l->lease_ms));
+	evc__args_text(&a, n->name);
+	evc__args_text(&a, evc__node_runs_new(l));
 	l->sent_ns = sync_mono();
-	if (!evc__node_life_script(l, SCRIPT_RENEW, 4, on_renewed, l, &a))
+	if (!evc__node_life_script(l, SCRIPT_RENEW, 5, on_renewed, l, &a)) {
 		l->sent_ns = 0;
+		evc__node_runs_lost(l);
+	}
 }
 
 static void

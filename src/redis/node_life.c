@@ -185,7 +185,7 @@ evc__node_life_free(struct life *l)
 		evc__node_parcel_free(p);
 	}
 	evc__node_values_clear(l);
-	sync_free(l->runs);
+	evc__node_runs_lost(l);
 	sync_free(l->slots);
 	sync_free(l);
 }

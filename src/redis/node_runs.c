@@ -61,36 +61,23 @@ make(const struct life *l)
 	return buf;
 }
 
-void
-evc__node_runs_write(struct life *l)
+const char *
+evc__node_runs_new(struct life *l)
 {
-	struct redis_args a = { 0 }, end = { 0 };
-	char *now;
+	char *now = make(l);
 
-	if (!l->linked || l->state >= LIFE_SAYING)
-		return;
-	now = make(l);
 	if (now == NULL || (l->runs != NULL && strcmp(l->runs, now) == 0)) {
 		sync_free(now);
-		return;
+		return "";
 	}
 	sync_free(l->runs);
 	l->runs = now;
-	evc__args_text(&a, "HSET");
-	evc__node_life_key(l, &a, "runs");
-	evc__args_text(&a, l->node->name);
-	evc__args_text(&a, now);
-	evc__redis_send(l->node->client, REDIS_SAY, NULL, NULL, &a);
-	/* Also when the coordinator, who sees to its end, is gone. */
-	a = (struct redis_args){ 0 };
-	evc__args_text(&a, "PEXPIRE");
-	evc__node_life_key(l, &a, "runs");
-	evc__args_fmt(&a, "%ld", (long)KEYS_PX(l->lease_ms));
-	if (!evc__redis_send(l->node->client, REDIS_SAY, NULL, NULL, &a))
-		return;
-	/* The coordinator gives it more time, as all its keys. */
-	evc__args_text(&end, "PEXPIRE");
-	evc__node_life_key(l, &end, "runs");
-	evc__args_fmt(&end, "%ld", KEYS_PX(l->lease_ms));
-	evc__redis_send(l->node->client, REDIS_SAY, NULL, NULL, &end);
+	return now;
+}
+
+void
+evc__node_runs_lost(struct life *l)
+{
+	sync_free(l->runs);
+	l->runs = NULL;
 }

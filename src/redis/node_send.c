@@ -265,6 +265,9 @@ evc__node_send_lost(struct life *l)
 	l->under_way = 0;
 	l->next = l->first;
 	l->leave_sent = false;
+	/* Nobody waits for the answers that were missing any more. */
+	l->refused = false;
+	ev_timer_stop(l->node->ev, &l->again);
 }
 
 static void

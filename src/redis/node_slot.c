@@ -163,11 +163,12 @@ evc__node_slot_back_one(struct slot *s, uint64_t n)
 	evc__node_work_free(s->l, w);
 }
 
+/* Also when the clock was set back: nobody knows for how long it has then. */
 static bool
 has_waited(const struct slot *s, double now)
 {
 	return s->state == SLOT_UP && s->waits.n > 0 && s->has.n > 0 &&
-	       now - s->moved > PATIENCE;
+	       (now - s->moved > PATIENCE || now < s->moved);
 }
 
 static void

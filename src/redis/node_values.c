@@ -167,6 +167,9 @@ ask(struct value *v)
 	evc__args_key(&a, &l->node->address, "%s:v:%llu", l->gen,
 		      (unsigned long long)v->id);
 	v->sent = evc__node_life_send(l, REDIS_SAY, on_value, v, &a);
+	/* Else nobody would ask again before the connection is a new one. */
+	if (!v->sent && evc__redis_client_is_up(l->node->client))
+		evc__node_life_no_memory(l);
 }
 
 struct value *

@@ -121,8 +121,9 @@ enum redis_script {
 	   frames.  ok | no (no coordinator, another generation, or a later life
 	   has that lease).  Said again, it adds its event again. */
 	SCRIPT_REGISTER,
-	/* It goes on: KEYS coord gen lease beat; ARGV G "G INC" px BEAT beat-px.
-	   ok | alone (no coordinator: not renewed) | fenced WHY */
+	/* It goes on: KEYS coord gen lease beat runs; ARGV G "G INC" px BEAT
+	   keys-px node runs (empty: they are what they were).  ok | alone (no
+	   coordinator: not renewed) | fenced WHY */
 	SCRIPT_RENEW,
 	/* It leaves, running nothing: KEYS lease ev; ARGV "G INC" node inc seq
 	   frames.  ok | fenced */
@@ -138,7 +139,8 @@ enum redis_script {
 	/* One operation: KEYS gen OWNER var count seqs; ARGV G OWNER-VALUE asker
 	   seq op name a b.  OWNER: the node's lease or coord, which has to have
 	   that value.  op 1 add (a: by, as a text), 2 set (a), 3 get, 4 compare (a:
-	   expected) and set (b).  The same asker and seq again: the same answer.
+	   expected) and set (b).  The same asker and seq again: the same answer;
+	   a smaller one, here and in SEND and REPLACE: an error, nothing is done.
 	   ok VALUE (its bytes; of 1 and 3) | none | other | number (it is none) |
 	   fenced */
 	SCRIPT_VARIABLE,

@@ -40,6 +40,13 @@ const char evc__script_head[] =
 	"  end "
 	"  return nil, two "
 	"end "
+	/* Of a connection that was given up, what was said there may come still, after
+	   it was said again, and more.  Nobody waits for what this returns. */
+	"local function is_late(key, last, seq) "
+	"  if (tonumber(last) or 0) > tonumber(seq) then "
+	"    return garbage(key, 'it has a later answer') "
+	"  end "
+	"end "
 	/* What was answered last, if it was to this. */
 	"local function answered(key, asker, seq) "
 	"  local old = call('HGET', key, asker) "
@@ -49,6 +56,7 @@ const char evc__script_head[] =
 	"    return garbage(key, 'what it has is no answer') "
 	"  end "
 	"  if last[1] == seq then return last[2] end "
+	"  return is_late(key, last[1], seq) "
 	"end "
 	/* nil has two spellings; here it has no bytes. */
 	"local function value(bytes) "
@@ -207,6 +215,12 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"call('PEXPIRE', KEYS[3], ARGV[3]) "
 	/* Whatever it was. */
 	"call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5]) "
+	/* For people: whatever else it is, no node ends for that. */
+	"local is = call('TYPE', KEYS[5]).ok "
+	"if ARGV[7] ~= '' and (is == 'hash' or is == 'none') then "
+	"  call('HSET', KEYS[5], ARGV[6], ARGV[7]) "
+	"  call('PEXPIRE', KEYS[5], ARGV[5]) "
+	"end "
 	"return {'ok'} " },
 [SCRIPT_LEAVE] = { "leave",
 	"local bad = all_right({'string', 'stream'}) "
@@ -308,7 +322,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	OURS
 	"local old = call('HGET', KEYS[5], 'replace') "
 	"if old == ARGV[3] then return {'ok'} end "
-	"bad = counts(KEYS[4]) "
+	"bad = is_late(KEYS[5], old, ARGV[3]) or counts(KEYS[4]) "
 	"if bad then return bad end "
 	"call('UNLINK', KEYS[3]) "
 	"for i = 5, #ARGV, 2 do put(KEYS[3], ARGV[i], value(ARGV[i + 1])) end "

@@ -252,13 +252,16 @@ for key in ver coord gen var count 7:state 7:runs; do
 	printf 'LPUSH {junk}:%s x\r\n' $key >&3
 	read -r _ <&3
 done
+# And one with a 0 byte in its name.
+printf '*3\r\n$5\r\nLPUSH\r\n$9\r\n{junk}:\0a\r\n$1\r\nx\r\n' >&3
+read -r _ <&3
 exec 3>&-
 run "$tools/evc-cluster" status "$at/junk"
 check 'garbage is no coordinator' test $status -eq 3
 run "$tools/evc-cluster" clean "$at/junk"
 check 'but clean takes care' test $status -eq 1
 run "$tools/evc-cluster" clean --force "$at/junk"
-check 'unless it is forced' told '^7 keys'
+check 'unless it is forced' told '^8 keys'
 run "$tools/evc-cluster" status redis://127.0.0.1:1/words
 check 'no server' test $status -eq 1
 check 'is said' said 'Connection refused'

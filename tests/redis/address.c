@@ -408,5 +408,23 @@ START_TEST(words_of_answers)
 }
 END_TEST
 
+/* Leases with which nothing would ever run. */
+START_TEST(leases)
+{
+	static const double bad[] = { 0.001, 0.05, 86401, 1e18, INFINITY };
+	evc_engine_env env = { .uri = "redis://h/n", .place = "h/n" };
+	evc_engine *engine = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		env.lease = bad[i];
+		ck_assert_int_eq(evc__redis_open(&env, &engine),
+				 -EVC_INVALID_ARGUMENT);
+		HAS(evc_last_error(), "a lease is 0.1 to 86400 seconds");
+		ck_assert_ptr_null(engine);
+	}
+}
+END_TEST
+
 API_MAIN("redis/address", places, options, sentinels, no_password_in_an_address,
-	 hints, passwords, args, numbers_of_answers, words_of_answers)
+	 hints, passwords, args, numbers_of_answers, words_of_answers, leases)

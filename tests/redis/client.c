@@ -548,9 +548,10 @@ START_TEST(no_redis_at_all)
 }
 END_TEST
 
-/* A server that says this to whoever comes, and hangs up. */
+/* A server that says this to whoever comes, and that a while later (NULL:
+   nothing), and hangs up. */
 static pid_t
-pretend(int port, const char *text)
+pretend(int port, const char *text, const char *later)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, other;
@@ -570,6 +571,11 @@ pretend(int port, const char *text)
 		if (read(other, from, sizeof(from)) <= 0 ||
 		    write(other, text, strlen(text)) < 0)
 			_exit(1);
+		if (later != NULL) {
+			usleep(300000);
+			if (write(other, later, strlen(later)) < 0)
+				_exit(1);
+		}
 		shutdown(other, SHUT_WR);
 		/* What comes and is not read would reset it. */
 		while (read(other, from, sizeof(from)) > 0)
@@ -588,7 +594,7 @@ refused_by(const char *text, const char *more, const char *why)
 	pid_t pid;
 
 	w.s.port = rs_free_port();
-	pid = pretend(w.s.port, text);
+	pid = pretend(w.s.port, text, NULL);
 	world_open(&w);
 	begin(&w, rs_uri(&w.s, "ns", more, uri, sizeof(uri)));
 	TURN(&w, w.downs == 1);
@@ -598,6 +604,41 @@ refused_by(const char *text, const char *more, const char *why)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
+
+/* As if to all that one of the connections is asked; then more, together with
+   that or while nothing is asked, which hiredis takes for its own mistake. */
+START_TEST(says_more_than_it_was_asked)
+{
+	static const char fit[] = "redis_version:7.0.15\r\nrole:master\r\n"
+				  "maxmemory_policy:noeviction\r\n"
+				  "run_id:one\r\n";
+	struct world w;
+	char uri[128], text[2048];
+	pid_t pid;
+	int n, i, more;
+
+	for (more = 0; more < 2; more++) {
+		w = (struct world){ .patience = 30 };
+		w.s.port = rs_free_port();
+		n = snprintf(text, sizeof(text), "+OK\r\n$%zu\r\n%s\r\n",
+			     sizeof(fit) - 1, fit);
+		for (i = 0; i < 1 + SCRIPTS + more; i++)
+			n += snprintf(text + n, sizeof(text) - (size_t)n,
+				      "+OK\r\n");
+		pid = pretend(w.s.port, text, more ? NULL : "+OK\r\n");
+		world_open(&w);
+		begin(&w, rs_uri(&w.s, "ns", "", uri, sizeof(uri)));
+		TURN(&w, w.downs == 1);
+		HAS(w.why, "it has said more than it was asked");
+		end(&w);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+}
+END_TEST
+
+#define OK_4  "+OK\r\n+OK\r\n+OK\r\n+OK\r\n"
+#define OK_32 OK_4 OK_4 OK_4 OK_4 OK_4 OK_4 OK_4 OK_4
 
 START_TEST(what_is_no_server_of_ours)
 {
@@ -620,6 +661,9 @@ START_TEST(what_is_no_server_of_ours)
 		   "DENIED Redis is running in protected mode");
 	refused_by("-ERR max number of clients reached\r\n", "",
 		   "ERR max number of clients reached");
+	/* More than anybody has asked for, which hiredis takes for its own
+	   mistake. */
+	refused_by(OK_32, "", "this is no Redis: INFO is no text");
 	refused(NULL, "?master=m",
 		"this is no Sentinel, and the address has master=");
 }
@@ -633,4 +677,4 @@ RS_MAIN("redis/client", comes_up_and_says, comes_up_by_a_socket,
 	a_client_that_slept_loses_nothing, reset_within_a_reply, no_sigpipe,
 	much_at_once, scripts_that_were_forgotten, a_user_without_script_load,
 	servers_that_cannot_be_used, no_memory_now_and_then, no_redis_at_all,
-	what_is_no_server_of_ours)
+	says_more_than_it_was_asked, what_is_no_server_of_ours)

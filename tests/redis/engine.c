@@ -571,6 +571,36 @@ START_TEST(a_restart_without_data)
 }
 END_TEST
 
+/* The mark of a fenced node goes with all else before it was read: it is fenced
+   again, and nobody waits for ever. */
+START_TEST(its_mark_is_gone)
+{
+	struct hand_node *a, *b;
+	evc_remote *r;
+	long long n;
+
+	begin();
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(a);
+	rs_do(&on.s, "ACL SETUSER default -xread");
+	SAYS("what nodes say cannot be read", NULL, NULL);
+	n = rs_number(&on.s, "XLEN {t}:%llu:ev", (unsigned long long)a->g);
+	rs_do(&on.s, "DEL {t}:lease:a");
+	UNTIL(rs_number(&on.s, "XLEN {t}:%llu:ev", (unsigned long long)a->g) >
+	      n);
+	rs_do(&on.s, "FLUSHALL");
+	rs_do(&on.s, "ACL SETUSER default +xread");
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	ck_assert_uint_eq(hn_task(b)->attempt, 2);
+	b->first = 0;
+	hn_answer(b);
+	ck_assert_int_eq(sum_of(r), 3);
+	hn_free(a);
+	end_with(b);
+}
+END_TEST
+
 START_TEST(the_namespace_is_in_use)
 {
 	struct hand_node *h;
@@ -819,7 +849,7 @@ RS_MAIN("redis/engine", a_node_is_quicker_than_an_answer,
 	garbage_is_named_and_dropped, an_event_that_comes_twice,
 	connections_are_lost_again_and_again,
 	what_it_took_unheard_is_its_own, scripts_are_forgotten,
-	a_restart_without_data, the_namespace_is_in_use,
+	a_restart_without_data, its_mark_is_gone, the_namespace_is_in_use,
 	another_coordinator_takes_it, no_memory_there,
 	refused_and_nobody_heard_of_it, taken_and_nobody_heard_of_it, variables,
 	variables_after_a_predecessor,

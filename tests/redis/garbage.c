@@ -298,7 +298,7 @@ START_TEST(made_up_events_of_a_node)
 	rig_node(2);
 	rig_open(&config);
 	ck_assert(find_key("[0-9]", ":ev", ev, sizeof(ev)));
-	for (; t_now() < until; i++) {
+	for (; t_now() < until; i++, t_sleep(0.05)) {
 		OK(evc_schedule_pack(on.cl, "step", &any, NULL, "[sd]", "n",
 				     0.0));
 		if (!find_key("lease:", "", lease, sizeof(lease)))
@@ -312,7 +312,6 @@ START_TEST(made_up_events_of_a_node)
 			rs_do(rg.server, "XADD %s * w %s i %s s %d d %b", ev,
 			      strstr(lease, "lease:") + 6, strchr(inc, ' ') + 1,
 			      1 + rand_r(&seed) % 100, bytes, n);
-		t_sleep(0.05);
 	}
 	OK(join());
 	ck_assert(variable("n") >= i);
@@ -339,7 +338,7 @@ START_TEST(made_up_orders)
 	redis.may_expire = true;
 	rig_node(2);
 	rig_open(&config);
-	for (; t_now() < until; i++) {
+	for (; t_now() < until; i++, t_sleep(0.05)) {
 		OK(evc_schedule_pack(on.cl, "step", &any, NULL, "[sd]", "n",
 				     0.0));
 		if (!find_key("[0-9]", "to:*", to, sizeof(to)))
@@ -350,7 +349,6 @@ START_TEST(made_up_orders)
 		r = rs_ask(rg.server, "XADD %s NOMKSTREAM * %s %b", to,
 			   i % 4 == 0 ? "x" : "d", bytes, n);
 		freeReplyObject(r);
-		t_sleep(0.05);
 	}
 	(void)evc_cluster_join(on.cl, T_LIMIT);
 	rs_unlink(rg.server);

@@ -343,6 +343,73 @@ START_TEST(is_partitioned)
 }
 END_TEST
 
+/* How often has it said that? */
+static long long
+errors(struct redis_server *s, const char *what)
+{
+	redisReply *r = rs_ask(s, "INFO errorstats");
+	char name[64];
+	const char *at;
+	long long n;
+
+	snprintf(name, sizeof(name), "errorstat_%s:count=", what);
+	at = strstr(r->str, name);
+	n = at != NULL ? atoll(at + strlen(name)) : 0;
+	freeReplyObject(r);
+	return n;
+}
+
+/* A result is refused, and the connection lost before the answer to the one
+   behind it: both are told again. */
+START_TEST(is_refused_and_cut_off)
+{
+	struct hand h = { .gen = 0 };
+	struct proxy p;
+	char uri[100];
+
+	rs_start(&h.s);
+	p = proxy_start((unsigned)h.s.port);
+	hand_take(&h, 20000);
+	snprintf(uri, sizeof(uri), "redis://127.0.0.1:%u/" HAND_NS, p.port);
+	h.pid = node_start(uri, 2);
+	hand_await_node(&h, 2);
+	busy_for(&h, 0, 1, 700);
+	busy_for(&h, 1, 2, 1500);
+	proxy_set(&p, PROXY_DEAF);
+	rs_do(&h.s, "CONFIG SET maxmemory 1");
+	UNTIL(errors(&h.s, "OOM") > 0);
+	rs_do(&h.s, "CONFIG SET maxmemory 0");
+	/* The second one waits there, without an answer. */
+	rs_do(&h.s, "CLIENT PAUSE 60000 WRITE");
+	t_sleep(1.5);
+	proxy_set(&p, PROXY_PASS);
+	t_sleep(0.2);
+	proxy_cut(&p);
+	rs_do(&h.s, "CLIENT UNPAUSE");
+	ck_assert_int_eq(hand_result(&h, 1).r.code, 0);
+	ck_assert_int_eq(hand_result(&h, 2).r.code, 0);
+	ck_assert_uint_eq(h.inc, 1);
+	node_end(h.pid);
+	proxy_end(&p);
+	hand_free(&h);
+}
+END_TEST
+
+/* Told to end, when the server has no memory for what there is to say. */
+START_TEST(is_stopped_and_refused)
+{
+	struct hand h;
+
+	hand_start(&h, 1000, 1);
+	hand_await_node(&h, 1);
+	busy_for(&h, 0, 1, 500);
+	rs_do(&h.s, "CONFIG SET maxmemory 1");
+	node_end(h.pid);
+	rs_do(&h.s, "CONFIG SET maxmemory 0");
+	hand_free(&h);
+}
+END_TEST
+
 START_TEST(server_restarts_without_data)
 {
 	struct hand h;
@@ -476,6 +543,8 @@ main(void)
 				       loses_a_worker,
 				       reconnects,
 				       is_partitioned,
+				       is_refused_and_cut_off,
+				       is_stopped_and_refused,
 				       server_restarts_without_data,
 				       server_restarts_with_data,
 				       hears_garbage,

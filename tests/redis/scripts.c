@@ -21,6 +21,7 @@
 #define SEQS  "{n}:1:seqs"
 #define VALUE "{n}:1:v:5"
 #define BEAT  "{n}:1:beat:w.7"
+#define RUNS  "{n}:1:runs"
 
 static struct redis_server s;
 static redisReply *last;
@@ -243,8 +244,8 @@ END_TEST
 /* ---- a node's life ---- */
 
 #define RENEW(g, value, beat) \
-	RUN(SCRIPT_RENEW, 4, COORD, GEN, LEASE, BEAT, (g), (value), "90000", \
-	    (beat), "300000")
+	RUN(SCRIPT_RENEW, 5, COORD, GEN, LEASE, BEAT, RUNS, (g), (value), \
+	    "90000", (beat), "300000", "w", "0 1 idle - 0 0\n")
 
 START_TEST(a_life)
 {
@@ -265,8 +266,16 @@ START_TEST(a_life)
 	ck_assert_int_gt(rs_number(&s, "PTTL " LEASE), 70000);
 	ck_assert_int_eq(rs_number(&s, "GET " BEAT), 5);
 	ck_assert_int_gt(rs_number(&s, "PTTL " BEAT), 200000);
+	ck_assert_int_eq(rs_number(&s, "HLEN " RUNS), 1);
+	ck_assert_int_gt(rs_number(&s, "PTTL " RUNS), 200000);
+	rs_do(&s, "DEL " RUNS);
 	RENEW("1", "1 8", "6");
 	BEGINS("fenced|");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " RUNS), 0);
+	/* Garbage in what is for people. */
+	rs_do(&s, "SET " RUNS " a");
+	RENEW("1", "1 7", "5");
+	IS("ok");
 	RENEW("2", "2 7", "6");
 	BEGINS("fenced|");
 	rs_do(&s, "PEXPIRE " LEASE " 30000");
@@ -420,6 +429,10 @@ START_TEST(sending)
 	   " to add");
 	var_is("b", "\x03");
 	digest(before, sizeof(before));
+	/* One that was said before, on a connection that was given up. */
+	SEND("3", "late", "1", "x", "1", "1", "b", "1");
+	BEGINS("error GARBAGE");
+	ck_assert_str_eq(digest(after, sizeof(after)), before);
 	SEND("5", "", "1", "x", "2", "2", "b", "\x01", "9", "b", "1");
 	BEGINS("error GARBAGE");
 	ck_assert_str_eq(digest(after, sizeof(after)), before);
@@ -517,6 +530,9 @@ START_TEST(single_operations)
 	BEGINS("error GARBAGE");
 	VARIABLE("11", "7", "", "");
 	BEGINS("error GARBAGE");
+	/* One that was said before, on a connection that was given up. */
+	VARIABLE("9", "2", "\x07", "");
+	BEGINS("error GARBAGE");
 	/* Another life, generation, or coordinator. */
 	RUN(SCRIPT_VARIABLE, 5, GEN, LEASE, VAR, COUNT, SEQS, "1", "1 6",
 	    "w.6.0", "1", "2", "a", "\x01", "");
@@ -562,6 +578,12 @@ START_TEST(all_of_them)
 	IS("ok|7|3");
 	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "6",
 	    "0");
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
+	IS("ok|0|4");
+	/* One that was said before, on a connection that was given up. */
+	RUN(SCRIPT_REPLACE, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "5",
+	    "7", "a", "\x01");
+	BEGINS("error GARBAGE");
 	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x");
 	IS("ok|0|4");
 	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "y");

@@ -202,18 +202,20 @@ static MAYBE_UNUSED bool
 hn_renew(struct hand_node *h, unsigned ms)
 {
 	char g[32], lease[64], px[16], beat[32], of[200], key[100];
-	const char *word[] = { "coord", "gen", key, of, g, lease, px, beat,
-			       "60000" };
+	char runs[40];
+	const char *word[] = { "coord", "gen", key,  of,      runs,    g,
+			       lease,   px,    beat, "60000", h->name, "" };
 
 	snprintf(key, sizeof(key), "lease:%s", h->name);
 	snprintf(of, sizeof(of), "%llu:beat:%s.%llu", (unsigned long long)h->g,
 		 h->name, (unsigned long long)h->inc);
+	snprintf(runs, sizeof(runs), "%llu:runs", (unsigned long long)h->g);
 	snprintf(g, sizeof(g), "%llu", (unsigned long long)h->g);
 	snprintf(lease, sizeof(lease), "%s %llu", g,
 		 (unsigned long long)h->inc);
 	snprintf(px, sizeof(px), "%u", ms);
 	snprintf(beat, sizeof(beat), "%llu", (unsigned long long)++h->beat);
-	return hn_is_ok(hn_script(h, SCRIPT_RENEW, 4, 9, word, NULL));
+	return hn_is_ok(hn_script(h, SCRIPT_RENEW, 5, 12, word, NULL));
 }
 
 /* ---- what it says ---- */
