@@ -52,7 +52,8 @@ struct link {
 	struct redis_client *cl;
 	redisAsyncContext *ac; /* NULL: none */
 	struct said *first, **last;
-	uint64_t heard; /* mono: when anything came */
+	uint64_t heard; /* mono: when anything came, or what had to wait went on */
+	bool full;      /* the kernel has not taken all that there is to write */
 	unsigned steps[LOGIN_STEPS];
 	unsigned n_steps;   /* of the login */
 	unsigned at;        /* the step that the next answer is to */

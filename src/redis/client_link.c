@@ -73,14 +73,27 @@ on_readable(struct ev_loop *ev, struct ev_io *io, int events)
 		redisAsyncHandleRead(e->context);
 }
 
+static size_t
+unsent(const struct link *l)
+{
+	const redisAsyncContext *ac = l->ac;
+
+	return ac != NULL && ac->c.obuf != NULL ? sdslen(ac->c.obuf) : 0;
+}
+
 static void
 on_writable(struct ev_loop *ev, struct ev_io *io, int events)
 {
 	redisLibevEvents *e = io->data;
+	struct link *l = e->context->data;
 
 	(void)ev;
 	(void)events;
+	/* There is room again: the other end takes what is large, however slowly. */
+	if (l->full)
+		l->heard = sync_mono_coarse();
 	without_sigpipe(redisAsyncHandleWrite, e->context);
+	l->full = unsent(l) > 0;
 }
 
 /* ---- its beginning and end ---- */
@@ -165,6 +178,7 @@ evc__link_connect(struct link *l, const char *host, unsigned port)
 					  : redisAsyncConnect(host, (int)port);
 
 	l->heard = sync_mono_coarse();
+	l->full = false;
 	l->n_steps = l->at = 0;
 	l->run[0] = '\0';
 	if (ac == NULL || ac->err != 0) {
@@ -216,7 +230,5 @@ evc__link_is_silent(const struct link *l, uint64_t now, double patience)
 size_t
 evc__redis_client_backlog(const struct redis_client *cl, enum redis_which which)
 {
-	const redisAsyncContext *ac = cl->links[which].ac;
-
-	return ac != NULL && ac->c.obuf != NULL ? sdslen(ac->c.obuf) : 0;
+	return unsent(&cl->links[which]);
 }

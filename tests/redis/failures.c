@@ -430,6 +430,30 @@ START_TEST(the_network_is_slow)
 }
 END_TEST
 
+/* What takes longer to be sent than nothing may be heard goes on, as long as it goes
+   on. */
+START_TEST(a_large_argument_on_a_slow_network)
+{
+	evc_cluster_config config = { .lease = 10 };
+	size_t n = 22 << 20;
+	char *bytes = calloc(1, n);
+	int seen;
+
+	ck_assert_ptr_nonnull(bytes);
+	rig(_i, &(struct rig_opts){ .coord_proxy = true });
+	rig_node(1);
+	rig_open(&config);
+	seen = atomic_load(&rg.coord.shared->seen);
+	/* 3 MiB a second. */
+	atomic_store(&rg.coord.shared->delay, 20);
+	IS(take_number(SCHEDULE("look", "[BB]", bytes, n, bytes, (size_t)1)),
+	   (int64_t)(n + 1) * 256);
+	OK(join());
+	ck_assert_int_eq(atomic_load(&rg.coord.shared->seen), seen);
+	free(bytes);
+}
+END_TEST
+
 /* ---- exactly once ---- */
 
 enum { COUNTED = 600 };
@@ -495,5 +519,6 @@ REDIS_ROWS("redis: failures", functions, ROW(worker_kill_9), ROW(node_kill_9),
 	   ROW(coordinator_reconnects_in_time), ROW(answers_to_a_node_are_lost),
 	   ROW(answers_to_the_coordinator_are_lost),
 	   ROW(no_update_is_made_twice), ROW(the_network_is_slow),
+	   ROW(a_large_argument_on_a_slow_network),
 	   ROW(six_hundred_transactional_increments),
 	   ROW(six_hundred_plain_increments))
