@@ -119,7 +119,6 @@ struct parcel {
 	struct life *l;
 	enum parcel_kind kind;
 	bool sent;
-	bool refused;
 	uint64_t seq;        /* 0: it was never sent */
 	struct bytes frames;
 	uint64_t at;         /* which worker the last of them is about */

@@ -121,7 +121,7 @@ refused(struct parcel *p, const redisReply *r)
 	evc__reply_why(r, &t);
 	evc__node_say(l->node, EVC_LOG_ERROR,
 		      "cannot tell what its functions have done: %s", why);
-	l->refused = p->refused = true;
+	l->refused = true;
 	/* Nothing that comes later will make them possible. */
 	if (p->kind == PARCEL_DEALS && (evc__reply_is_error(r, "GARBAGE") ||
 					evc__reply_is_error(r, "WRONGTYPE")))
