@@ -223,6 +223,7 @@ main(int argc, char **argv)
 	evc_worker_opts o = { .start = start, .stop = stop, .arg = &all };
 	bool once = false;
 	evc_status st;
+	char *uri;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "n:g:", longs, NULL)) != -1) {
@@ -254,10 +255,13 @@ main(int argc, char **argv)
 	/* Named, so that it is linked, whatever the linker thinks. */
 	if (evc_redis_engine("redis") == NULL)
 		die(1, "there is no engine \"redis\"");
-	o.uri = address(argv[optind], once);
+	o.uri = uri = address(argv[optind], once);
 	load_all(&all, argv + optind + 1, (unsigned)(argc - optind - 1));
 	st = evc_worker_main(all.functions, all.n_functions, &o);
 	if (st < 0)
 		die(1, "%s", evc_last_error());
+	free(all.functions);
+	free(all.all);
+	free(uri);
 	return st == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -14,6 +14,9 @@ set -u
 . "$(dirname -- "$0")/lib.sh"
 
 tools=${EVC_TOOLS:-$bin/../tools}
+build=${EVC_TOP_BUILDDIR:-$bin/..}
+# A sanitizer's dlopen does not look where the library that calls it would.
+export LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LC_ALL=C
 
 skip() {

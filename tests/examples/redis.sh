@@ -15,6 +15,8 @@ top=${EVC_TOP_SRCDIR:-$here/../..}
 tools=${EVC_TOOLS:-$bin/../tools}
 build=${EVC_TOP_BUILDDIR:-$bin/..}
 expected=$here/expected
+# A sanitizer's dlopen does not look where the library that calls it would.
+export LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LC_ALL=C
 
 skip() {
@@ -480,6 +482,8 @@ if [ -e "$build/src/.libs/libevcoord-cluster.so" ]; then
 	wait "$server"
 	check 'with status 0' test $? -eq 0
 	server=''
+	# With it, and not by our signal while it does so.
+	check 'and so does the node' until_true ended "${nodes[0]}"
 	end_nodes
 	run "$tools/evc-worker" redis://127.0.0.1 add.so
 	check 'and an address without a namespace' test $status -eq 1
