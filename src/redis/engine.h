@@ -165,6 +165,8 @@ redis_feed_soon(struct redis_engine *e)
 {
 	e->want_feed = true;
 }
+/* With all that waits for its turn, or could not be done before. */
+void evc__redis_go_on(struct redis_engine *e);
 /* Look at what is due then. */
 void evc__redis_due(struct redis_engine *e, uint64_t mono_ns);
 /* Why functions wait; "": they do not.  _is: the log has it already. */
@@ -319,6 +321,9 @@ void evc__redis_beat_key(const struct life *l, struct redis_args *a);
 void evc__lives_beat(struct life *l, const char *beat);
 
 /* engine_values.c */
+/* All keys of this generation but those of lives, to be deleted: what is known of
+   values is forgotten.  How many. */
+unsigned evc__redis_last_keys(struct redis_engine *e, struct redis_args *a);
 /* false: that input travels in the frame. */
 bool evc__redis_put_input(struct life *l, const evc_engine_input *in);
 void evc__redis_get_value(struct redis_engine *e);

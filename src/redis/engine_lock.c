@@ -119,6 +119,15 @@ begin_generation(struct redis_engine *e, int64_t g)
 }
 
 static void
+taken_by(struct redis_engine *e, const char *who)
+{
+	evc__redis_lose(e, false,
+			"another coordinator, %.100s, has taken the namespace "
+			"%s",
+			who, e->address.ns);
+}
+
+static void
 on_take(struct redis_client *cl, const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
@@ -149,10 +158,7 @@ on_take(struct redis_client *cl, const redisReply *r, void *arg)
 		return;
 	}
 	if (who != NULL && strcmp(word, "taken") == 0 && e->g != 0) {
-		evc__redis_lose(e, false,
-				"another coordinator, %.100s, has taken the "
-				"namespace %s",
-				who, e->address.ns);
+		taken_by(e, who);
 		return;
 	}
 	if (who != NULL && strcmp(word, "taken") == 0)
@@ -200,12 +206,7 @@ resume(struct redis_engine *e)
 {
 	e->phase = PHASE_LIVE;
 	evc__redis_well(e);
-	evc__redis_chunks_again(e);
-	evc__redis_fence_all(e);
-	evc__redis_get_value(e);
-	evc__redis_read(e);
-	evc__redis_questions(e);
-	redis_feed_soon(e);
+	evc__redis_go_on(e);
 }
 
 static void
@@ -231,10 +232,7 @@ lock_is_lost(struct redis_engine *e, const char *to)
 	struct redis_args a = { 0 };
 
 	if (to[0] != '\0' && strcmp(to, e->id) != 0) {
-		evc__redis_lose(e, false,
-				"another coordinator, %.100s, has taken the "
-				"namespace %s",
-				to, e->address.ns);
+		taken_by(e, to);
 		return;
 	}
 	evc__args_text(&a, "GET");
@@ -345,23 +343,12 @@ on_release(struct redis_client *cl, const redisReply *r, void *arg)
 void
 evc__redis_release(struct redis_engine *e)
 {
-	static const char *const names[] = { "opts", "ev", "seqs", "state",
-					     "runs" };
 	struct redis_args a = { 0 };
-	unsigned i, n = 1;
+	unsigned n;
 
 	e->phase = PHASE_RELEASING;
 	evc__args_key(&a, &e->address, "coord");
-	for (i = 0; i < sizeof names / sizeof names[0]; i++, n++)
-		evc__redis_own_key(e, &a, names[i]);
-	while (e->values.n > 0) {
-		uint64_t id = evc__kept_oldest(&e->values);
-
-		evc__redis_value_key(e, &a, id);
-		evc__kept_drop(&e->values, id);
-		sync_sub(&e->notes.n_kept, 1);
-		n++;
-	}
+	n = 1 + evc__redis_last_keys(e, &a);
 	evc__args_text(&a, e->id);
 	if (!evc__redis_script(e->client, SCRIPT_RELEASE, n, on_release, e,
 			       &a))

@@ -24,28 +24,17 @@ all_are_read(const struct redis_engine *e)
 static void
 clear_away(struct redis_engine *e)
 {
-	static const char *const names[] = { "opts", "ev", "seqs", "state",
-					     "runs" };
 	struct redis_args a = { 0 };
 	struct list *n, *tmp;
-	size_t i;
 
 	evc__args_text(&a, "UNLINK");
-	for (i = 0; i < sizeof names / sizeof names[0]; i++)
-		evc__redis_own_key(e, &a, names[i]);
+	(void)evc__redis_last_keys(e, &a);
 	LIST_EACH(n, tmp, &e->lives) {
 		struct life *l = LIST_OF(n, struct life, link);
 
 		evc__redis_to_key(l, &a);
 		evc__redis_beat_key(l, &a);
 		evc__lives_chunks_drop(l);
-	}
-	while (e->values.n > 0) {
-		uint64_t id = evc__kept_oldest(&e->values);
-
-		evc__redis_value_key(e, &a, id);
-		evc__kept_drop(&e->values, id);
-		sync_sub(&e->notes.n_kept, 1);
 	}
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 	sync_free(e->state);

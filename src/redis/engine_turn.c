@@ -173,6 +173,20 @@ evc__redis_due(struct redis_engine *e, uint64_t mono_ns)
 	ev_timer_start(e->ev, &e->due);
 }
 
+void
+evc__redis_go_on(struct redis_engine *e)
+{
+	if (e->phase == PHASE_LIVE)
+		evc__redis_questions(e);
+	if (e->phase == PHASE_LIVE || e->phase == PHASE_RESTART) {
+		evc__redis_fence_all(e);
+		evc__redis_chunks_again(e);
+		evc__redis_get_value(e);
+		evc__redis_read(e);
+	}
+	redis_feed_soon(e);
+}
+
 static void
 on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
@@ -186,15 +200,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	if (e->phase == PHASE_LIVE) {
 		evc__redis_detect(e);
 		evc__redis_trim(e);
-		evc__redis_questions(e);
 	}
-	if (e->phase == PHASE_LIVE || e->phase == PHASE_RESTART) {
-		evc__redis_fence_all(e);
-		evc__redis_chunks_again(e);
-		evc__redis_get_value(e);
-		evc__redis_read(e);
-	}
-	redis_feed_soon(e);
+	evc__redis_go_on(e);
 }
 
 static void

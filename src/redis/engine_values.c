@@ -28,6 +28,24 @@ drop(struct redis_engine *e, struct kept *k, uint64_t id)
 		sync_sub(&e->notes.n_kept, 1);
 }
 
+unsigned
+evc__redis_last_keys(struct redis_engine *e, struct redis_args *a)
+{
+	static const char *const names[] = { "opts", "ev", "seqs", "state",
+					     "runs" };
+	unsigned n;
+
+	for (n = 0; n < sizeof names / sizeof names[0]; n++)
+		evc__redis_own_key(e, a, names[n]);
+	for (; e->values.n > 0; n++) {
+		uint64_t id = evc__kept_oldest(&e->values);
+
+		evc__redis_value_key(e, a, id);
+		drop(e, &e->values, id);
+	}
+	return n;
+}
+
 /* age: ns since it was set.  false: no memory, and it is not known. */
 static bool
 note_key(struct redis_engine *e, uint64_t id, uint64_t age)
