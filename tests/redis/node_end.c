@@ -343,22 +343,6 @@ START_TEST(is_partitioned)
 }
 END_TEST
 
-/* How often has it said that? */
-static long long
-errors(struct redis_server *s, const char *what)
-{
-	redisReply *r = rs_ask(s, "INFO errorstats");
-	char name[64];
-	const char *at;
-	long long n;
-
-	snprintf(name, sizeof(name), "errorstat_%s:count=", what);
-	at = strstr(r->str, name);
-	n = at != NULL ? atoll(at + strlen(name)) : 0;
-	freeReplyObject(r);
-	return n;
-}
-
 /* A result is refused, and the connection lost before the answer to the one
    behind it: both are told again. */
 START_TEST(is_refused_and_cut_off)
@@ -377,7 +361,7 @@ START_TEST(is_refused_and_cut_off)
 	busy_for(&h, 1, 2, 1500);
 	proxy_set(&p, PROXY_DEAF);
 	rs_do(&h.s, "CONFIG SET maxmemory 1");
-	UNTIL(errors(&h.s, "OOM") > 0);
+	UNTIL(rs_errors(&h.s, "OOM") > 0);
 	rs_do(&h.s, "CONFIG SET maxmemory 0");
 	/* The second one waits there, without an answer. */
 	rs_do(&h.s, "CLIENT PAUSE 60000 WRITE");

@@ -4,127 +4,7 @@
  * somebody has deleted, of orders that come before what they are about, and of
  * events that nobody can have sent.  The nodes are the test's to play.
  */
-#include "redis/redis.h"
-
-#include <evcoord/redis.h>
-
-#include "support/cluster_util.h"
-#include "support/proxy_util.h"
-#include "support/redis_hand_node.h"
-#include "support/workers_util.h"
-
-#define LEASE 1.0
-#define LEASE_MS 1000
-#define LONG_MS 60000
-
-static struct {
-	struct redis_server s;
-	struct census before;
-	evc_coord *c;
-	evc_cluster *cl;
-	char uri[128];
-} on;
-
-static void
-keep_and_say(int level, const char *line, const evc_reason *r, void *arg)
-{
-	keep_said(level, line, r, arg);
-	if (getenv("EVC_TEST_SAY") != NULL)
-		fprintf(stderr, "%s\n", line);
-}
-
-static void
-begin_with_lease(double lease)
-{
-	static const evc_engine_ops *engines[1];
-	const evc_cluster_config k = { .lease = lease,
-				       .grace = 1,
-				       .worker_wait = 60,
-				       .engines = engines,
-				       .n_engines = 1 };
-	const evc_config config = { .log = keep_and_say };
-
-	if (on.s.pid == 0)
-		rs_start(&on.s);
-	engines[0] = evc_redis_engine("redis");
-	on.before = census_begin();
-	OK(evc_new(NULL, &config, &on.c));
-	on.cl = open_with(on.c,
-			  rs_uri(&on.s, "t", "", on.uri, sizeof(on.uri)), &k);
-}
-
-static void
-begin(void)
-{
-	begin_with_lease(LEASE);
-}
-
-/* By a proxy, and nobody is impatient. */
-static struct proxy
-begin_with_proxy(void)
-{
-	struct proxy p;
-	int port;
-
-	rs_start(&on.s);
-	port = on.s.port;
-	p = proxy_start((unsigned)port);
-	on.s.port = (int)p.port;
-	begin_with_lease(20);
-	on.s.port = port;
-	return p;
-}
-
-static int
-n_refused(void)
-{
-	char text[2048];
-	const char *at;
-
-	rs_text(&on.s, text, sizeof(text), "INFO errorstats");
-	at = strstr(text, "errorstat_OOM:count=");
-	return at != NULL ? atoi(strchr(at, '=') + 1) : 0;
-}
-
-/* All nodes go, as they do when they are told to; nothing is left but what is
-   said to stay. */
-static void
-end_with(struct hand_node *h)
-{
-	evc_cluster_close(on.cl);
-	UNTIL((hn_read(h, 10), h->n_leaves > 0));
-	ck_assert(hn_leave(h));
-	hn_free(h);
-	end_coord(on.c);
-	rs_unlink(&on.s);
-	census_end(&on.before);
-	ck_assert_uint_eq(rs_keys(&on.s, "*", false),
-			  rs_keys(&on.s, "{t}:[vgc][eao][rnu]*", false));
-	ck_assert_uint_eq(rs_keys(&on.s, "{t}:coord", true), 0);
-	rs_free(&on.s);
-}
-
-static int64_t
-sum_of(evc_remote *r)
-{
-	evc_value v;
-	int64_t n = -1;
-	evc_status st = evc_remote_fetch(r, T_LIMIT, &v);
-
-	ck_assert_msg(st == 0, "%d, %s\n%s", st, evc_last_error(), all_said());
-	OK(evc_unpack(&v, "I", &n));
-	evc_remote_free(r);
-	return n;
-}
-
-static unsigned
-n_up(void)
-{
-	evc_cluster_info info;
-
-	OK(evc_cluster_get(on.cl, &info));
-	return info.n_up;
-}
+#include "support/redis_coord_util.h"
 
 /* ---- leases that go before their time ---- */
 
@@ -219,14 +99,14 @@ START_TEST(cancelled_before_it_comes)
 	evc_remote *r;
 	int i;
 
-	p = begin_with_proxy();
+	p = begin_with_proxy(0);
 	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
 	UNTIL(n_up() == 1);
 	proxy_set(&p, PROXY_DEAF);
 	rs_do(&on.s, "CONFIG SET maxmemory 1");
-	i = n_refused();
+	i = rs_errors(&on.s, "OOM");
 	r = schedule_add(on.cl, 1, 2);
-	UNTIL(n_refused() > i);
+	UNTIL(rs_errors(&on.s, "OOM") > i);
 	rs_do(&on.s, "CONFIG SET maxmemory 0");
 	evc_remote_cancel(r);
 	UNTIL((hn_read(h, 10), h->cancelled_one != 0));
@@ -240,8 +120,7 @@ START_TEST(cancelled_before_it_comes)
 	hn_send(h);
 	ck_assert_int_eq(evc_cluster_join(on.cl, T_LIMIT), 0);
 	evc_remote_free(r);
-	end_with(h);
-	proxy_end(&p);
+	end_with_proxy(h, &p);
 }
 END_TEST
 
@@ -369,7 +248,7 @@ START_TEST(larger_than_the_server_takes)
 	rs_start(&on.s);
 	rs_do(&on.s, "CONFIG SET proto-max-bulk-len 1mb");
 	rs_unlink(&on.s);
-	begin();
+	open_at("");
 	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
 	UNTIL(n_up() == 1);
 	OK(evc_schedule_pack(on.cl, "look", NULL, &big, "[B]", bytes, n));

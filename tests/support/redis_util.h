@@ -505,6 +505,19 @@ rs_info(struct redis_server *s, const char *name)
 	return n;
 }
 
+/* How often it has answered with that error: "OOM". */
+static MAYBE_UNUSED int
+rs_errors(struct redis_server *s, const char *what)
+{
+	char text[4096], name[64];
+	const char *at;
+
+	snprintf(name, sizeof(name), "errorstat_%s:count=", what);
+	rs_text(s, text, sizeof(text), "INFO errorstats");
+	at = strstr(text, name);
+	return at != NULL ? atoi(at + strlen(name)) : 0;
+}
+
 /* How many keys match; their names go to stderr when `say`. */
 static MAYBE_UNUSED size_t
 rs_keys(struct redis_server *s, const char *pattern, bool say)
