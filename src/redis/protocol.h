@@ -109,7 +109,8 @@ enum redis_script {
 	   is) | taken ID PTTL | version V */
 	SCRIPT_TAKE,
 	/* Stay it: KEYS coord gen count; ARGV id G px.
-	   ok CHANGES | lost ID ("": nobody's) */
+	   ok CHANGES | lost ID ("": nobody's; another one's: nobody works for G
+	   any more) */
 	SCRIPT_LOCK,
 	/* Be it no more: KEYS coord [others]; ARGV id.  If it is ours, coord and
 	   all others are deleted.  ok | lost */

@@ -163,9 +163,14 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"local bad = all_right({'string', 'string', 'hash'}) "
 	"if bad then return bad end "
 	"local is = call('GET', KEYS[1]) or '' "
-	"if is ~= ARGV[1] or call('GET', KEYS[2]) ~= ARGV[2] then "
-	"  return {'lost', is} "
+	"local is_ours = call('GET', KEYS[2]) == ARGV[2] "
+	/* Written by hand, as whoever takes it begins a generation: nodes would go
+	   on in ours.  Deleted first, as FENCE does, for want of memory. */
+	"if is_ours and is ~= '' and is ~= ARGV[1] then "
+	"  call('DEL', KEYS[2]) "
+	"  call('SET', KEYS[2], string.format('%.0f', tonumber(ARGV[2]) + 1)) "
 	"end "
+	"if is ~= ARGV[1] or not is_ours then return {'lost', is} end "
 	"local bad, two = counts(KEYS[3]) "
 	"if bad then return bad end "
 	"call('PEXPIRE', KEYS[1], ARGV[3]) "

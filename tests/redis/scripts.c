@@ -210,14 +210,20 @@ START_TEST(staying)
 	rs_do(&s, "HSET " COUNT " changes 12");
 	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "1", "90000");
 	IS("ok|12");
-	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "y", "1", "90000");
-	IS("lost|x");
 	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "2", "90000");
 	IS("lost|x");
+	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "y", "2", "90000");
+	IS("lost|x");
+	ck_assert_int_eq(rs_number(&s, "GET " GEN), 1);
+	/* Its generation is over with it. */
+	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "y", "1", "90000");
+	IS("lost|x");
+	ck_assert_int_eq(rs_number(&s, "GET " GEN), 2);
 	rs_do(&s, "DEL " COORD);
-	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "1", "90000");
+	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "2", "90000");
 	IS("lost|");
 	ck_assert_int_eq(rs_number(&s, "EXISTS " COORD), 0);
+	ck_assert_int_eq(rs_number(&s, "GET " GEN), 2);
 	end();
 }
 END_TEST

@@ -5,6 +5,8 @@
  */
 #include "rows.h"
 
+#include "../support/old_kernel.h"
+
 #include <sys/stat.h>
 
 /* [file]: a byte more in it, and 1 more in the variable "sum", after a while */
@@ -390,7 +392,8 @@ START_TEST(the_first_was_frozen)
 END_TEST
 
 /* Somebody has taken the lock by force. */
-START_TEST(the_lock_is_taken_away)
+static void
+the_lock_is_taken(int i, bool is_far)
 {
 	evc_cluster_config config = { .lease = 1 };
 	struct marks m = marks_begin();
@@ -399,8 +402,10 @@ START_TEST(the_lock_is_taken_away)
 	pid_t pid;
 	char key[80];
 
-	rig(_i, NULL);
+	rig(i, NULL);
 	rig_node(1);
+	/* Else the kernel tells the coordinator who has ended, and it kills. */
+	ck_assert(!is_far || kernel_be(KERNEL_5_2));
 	rig_open(&config);
 	r = SCHEDULE("alone", "[sdb]", m.path, 1000.0, 0);
 	UNTIL(marks_in(&m) == 1);
@@ -421,6 +426,20 @@ START_TEST(the_lock_is_taken_away)
 	on.cl = NULL;
 	OK(evc_join(on.c, &(evc_join_opts){ .grace = T_LIMIT }, NULL));
 	rs_do(rg.server, "FLUSHALL");
+}
+
+START_TEST(the_lock_is_taken_away)
+{
+	the_lock_is_taken(_i, false);
+}
+END_TEST
+
+/* All that makes them end is that they are not in its generation any more. */
+START_TEST(the_lock_is_taken_away_from_nodes_far_away)
+{
+	if (!kernel_can_be_old())
+		T_SKIP("no seccomp filters are allowed here");
+	the_lock_is_taken(_i, true);
 }
 END_TEST
 
@@ -460,4 +479,6 @@ REDIS_ROWS("redis: coordinators", functions,
 	   ROW(killed_at_any_moment),
 	   ROW(one_closes_and_another_opens),
 	   ROW(the_second_waits_and_says_for_whom), ROW(the_first_was_frozen),
-	   ROW(the_lock_is_taken_away), ROW(a_namespace_of_another_version))
+	   ROW(the_lock_is_taken_away),
+	   ROW(the_lock_is_taken_away_from_nodes_far_away),
+	   ROW(a_namespace_of_another_version))
