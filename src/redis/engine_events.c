@@ -111,7 +111,7 @@ life_of(struct redis_engine *e, const struct event *ev)
 
 	if (l != NULL && l->inc == ev->inc)
 		return l->marked ? NULL : l;
-	if (l == NULL && !ev->fence &&
+	if (l == NULL && !ev->fence && e->phase == PHASE_LIVE &&
 	    !evc__lives_is_former(e, ev->node, ev->inc))
 		evc__redis_garbage(e, ev->node,
 				   "it is not registered, or not any more");

@@ -361,6 +361,9 @@ evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
 		return;
 	if (l != NULL)
 		evc__lives_over(l, l->ending ? l->why : "it registered anew");
+	/* It is fenced with the generation, and all that are fenced are known. */
+	if (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY)
+		return;
 	l = make(e, name, inc);
 	e->refresh_soon = 6;
 	if (l == NULL) {

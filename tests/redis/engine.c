@@ -50,7 +50,7 @@ START_TEST(functions_go_out_and_results_come_in)
 }
 END_TEST
 
-enum { MANY = 20000 };
+enum { MANY = 5000 };
 
 static void *
 answer_all(void *arg)
@@ -423,6 +423,71 @@ START_TEST(a_restart_without_data)
 }
 END_TEST
 
+/* A server that keeps its data. */
+static void
+begin_durable(void)
+{
+	rs_option(&on.s, "appendonly yes");
+	rs_option(&on.s, "appendfsync always");
+	on.lease = 5;
+	begin();
+}
+
+/* It is started anew, and the coordinator does not get on for now. */
+static void
+restart_durable(void)
+{
+	UNTIL(rs_number(&on.s, "PEXPIRE {t}:coord 60000") == 1);
+	rs_do(&on.s, "DEL {t}:count");
+	rs_do(&on.s, "SET {t}:count garbage");
+	rs_kill(&on.s);
+	rs_start(&on.s);
+	SAYS("the counts of the variables", NULL, NULL);
+}
+
+START_TEST(a_node_that_comes_while_it_is_restarted)
+{
+	struct hand_node *h;
+	evc_remote *r;
+	uint64_t g;
+
+	begin_durable();
+	restart_durable();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	g = h->g;
+	rs_do(&on.s, "DEL {t}:count");
+	UNTIL(rs_number(&on.s, "GET {t}:gen") > (long long)g);
+	hn_register(h, LONG_MS);
+	hn_up(h, 0, 1);
+	r = schedule_add(on.cl, 1, 2);
+	hn_await(h, 1);
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	end_with(h);
+}
+END_TEST
+
+/* It is closed all the same. */
+START_TEST(a_node_that_comes_when_all_is_lost)
+{
+	struct hand_node *a, *b;
+
+	begin_durable();
+	OK(evc_variable_add(on.cl, "n", 1, NULL));
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	UNTIL(n_up() == 1);
+	restart_durable();
+	rs_do(&on.s, "DEL {t}:count");
+	SAYS("may have lost variables", NULL, NULL);
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	evc_cluster_close(on.cl);
+	hn_free(a);
+	hn_free(b);
+	end_cluster();
+	rs_free(&on.s);
+}
+END_TEST
+
 /* The mark of a fenced node goes with all else before it was read: it is fenced
    again, and nobody waits for ever. */
 START_TEST(its_mark_is_gone)
@@ -701,7 +766,8 @@ RS_MAIN("redis/engine", a_node_is_quicker_than_an_answer,
 	garbage_is_named_and_dropped, an_event_that_comes_twice,
 	connections_are_lost_again_and_again,
 	what_it_took_unheard_is_its_own, scripts_are_forgotten,
-	a_restart_without_data, its_mark_is_gone, the_namespace_is_in_use,
+	a_restart_without_data, a_node_that_comes_while_it_is_restarted,
+	a_node_that_comes_when_all_is_lost, its_mark_is_gone, the_namespace_is_in_use,
 	another_coordinator_takes_it, no_memory_there,
 	refused_and_nobody_heard_of_it, taken_and_nobody_heard_of_it, variables,
 	variables_after_a_predecessor,
