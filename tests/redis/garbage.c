@@ -180,9 +180,10 @@ while_it_runs(size_t which, int kind)
 	until = t_now() + 0.3;
 	for (i = 0; t_now() < until; i++) {
 		r = NULL;
-		if (evc_schedule_pack(on.cl, i % 2 == 0 ? "add" : "step", NULL,
-				      &r, i % 2 == 0 ? "[ii]" : "[sd]",
-				      i % 2 == 0 ? 1 : 0, 2) < 0)
+		if ((i % 2 == 0 ? evc_schedule_pack(on.cl, "add", NULL, &r,
+						    "[ii]", 1, 2)
+				: evc_schedule_pack(on.cl, "step", NULL, &r,
+						    "[sd]", "n", 1.0)) < 0)
 			break;
 		evc_remote_free(r);
 		r = NULL;

@@ -140,7 +140,7 @@ START_TEST(restarted_without_variables_of_functions)
 {
 	evc_reason e;
 
-	begin_with_server(_i, 20, NULL, false);
+	begin_with_server(_i, 5, NULL, false);
 	DO("step", "[sd]", "n", 0.0);
 	OK(join());
 	rs_kill(rg.server);

@@ -672,9 +672,11 @@ start_node(const char *ms)
 {
 	struct other o;
 	int fds[2];
-	char line[32];
+	char line[32], self[4096] = "";
 	ssize_t n;
 
+	/* By its name: the link itself would be valgrind's program. */
+	ck_assert_int_gt(readlink("/proc/self/exe", self, sizeof(self) - 1), 0);
 	OK(pipe(fds));
 	o.node = fork();
 	if (o.node == 0) {
@@ -683,7 +685,7 @@ start_node(const char *ms)
 		dup2(fds[1], 1);
 		close(fds[0]);
 		close(fds[1]);
-		execl("/proc/self/exe", "node_processes", (char *)NULL);
+		execl(self, "node_processes", (char *)NULL);
 		_exit(1);
 	}
 	ck_assert_int_gt(o.node, 0);
@@ -712,8 +714,9 @@ end_node(struct other *o)
 	OK(kill(o->node, SIGKILL));
 	ck_assert_int_eq(waitpid(o->node, NULL, 0), o->node);
 	/* The kernel sees to that. */
-	ck_assert(has_ended(o, T_LIMIT));
-	close(o->pidfd);
+	ck_assert(o->pidfd < 0 || has_ended(o, T_LIMIT));
+	if (o->pidfd >= 0)
+		close(o->pidfd);
 	close(o->out);
 }
 
