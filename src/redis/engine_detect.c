@@ -131,6 +131,17 @@ not_the_one(struct watched *w)
 	w->dead = true;
 }
 
+/* It has ended just now, or we cannot see it, for want of a descriptor or of the
+   right to look at processes of another user: then leases have to tell. */
+static void
+not_seen(struct watched *w)
+{
+	if (sync_fd_readable(w->pidfd))
+		not_the_one(w);
+	else
+		evc__watched_stop(w);
+}
+
 void
 evc__lives_read_note(struct life *l, const char *text)
 {
@@ -150,9 +161,12 @@ evc__lives_read_note(struct life *l, const char *text)
 		  strcmp(boot, l->e->boot_id) == 0;
 	if (!l->here)
 		return;
-	if (watch(&l->process, l, pid) &&
-	    (!read_stat(pid, &parent, &begun) || begun != start))
-		not_the_one(&l->process);
+	if (watch(&l->process, l, pid)) {
+		if (!read_stat(pid, &parent, &begun))
+			not_seen(&l->process);
+		else if (begun != start)
+			not_the_one(&l->process);
+	}
 	if (l->process.dead)
 		evc__lives_fence(l, "its process (pid %d) has ended", pid);
 }
@@ -168,13 +182,11 @@ evc__place_watch(struct slot *s, pid_t pid)
 	s->process = (struct watched){ .pidfd = -1, .pid = pid };
 	if (!l->here || pid <= 0 || !watch(&s->process, l, pid))
 		return;
-	if (!read_stat(pid, &parent, &begun)) {
-		not_the_one(&s->process);
-		return;
-	}
+	if (!read_stat(pid, &parent, &begun))
+		not_seen(&s->process);
 	/* A child whose parent has died has another one: then its lease has to
 	   be waited for. */
-	if (parent != l->process.pid)
+	else if (parent != l->process.pid)
 		evc__watched_stop(&s->process);
 }
 
