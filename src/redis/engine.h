@@ -227,6 +227,8 @@ void evc__place_up(struct slot *s, uint32_t life,
 		   const struct frame_note *note);
 void evc__place_fenced(struct slot *s, const char *why);
 void evc__place_gone(struct slot *s, const char *why, bool ran);
+/* When there is no memory for that, it is fenced. */
+void evc__lives_tell_to_leave(struct life *l);
 /* Nothing of it runs: its workers are gone, and it is. */
 void evc__lives_over(struct life *l, const char *why);
 /* They are members of the scope no more. */
@@ -242,6 +244,8 @@ void evc__lives_fence(struct life *l, const char *fmt, ...)
 void evc__lives_marked(struct life *l);
 /* All that is to be fenced and was not asked for yet. */
 void evc__redis_fence_all(struct redis_engine *e);
+/* As if all had renewed their leases now. */
+void evc__redis_beats_anew(struct redis_engine *e);
 /* Is it proven that nothing of it runs?  Then it is over. */
 void evc__lives_look(struct life *l);
 /* An id of a stream: is a at b or before? */

@@ -105,8 +105,32 @@ fenced(struct life *l, const char *mark)
 	    (list_empty(&e->held) && e->waits == NULL &&
 	     evc__id_is_upto(mark, e->last)))
 		evc__lives_marked(l);
-	else if (e->phase == PHASE_RESTART)
-		evc__redis_restart_go_on(e);
+	evc__redis_restart_go_on(e);
+}
+
+/* The server may have forgotten that they were fenced, and renewed their leases
+   until there was another generation. */
+void
+evc__redis_beats_anew(struct redis_engine *e)
+{
+	uint64_t now = sync_mono();
+	struct list *n;
+
+	for (n = e->lives.next; n != &e->lives; n = n->next) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		l->beat_ns = now;
+		l->gone_ns = evc__redis_over_ns(now, e->lease_ns);
+		evc__redis_due(e, l->gone_ns);
+	}
+}
+
+/* It was to be read long ago.  It may have gone with what the server has lost, or
+   by hand: then another one is left. */
+static bool
+its_mark_is_late(const struct life *l)
+{
+	return l->fenced && !l->marked && sync_mono() >= l->gone_ns;
 }
 
 static void
@@ -151,15 +175,8 @@ on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 		l->gone_ns = evc__redis_over_ns(
 			sync_mono(), l->e->lease_ns * 5 / 2);
 		evc__redis_due(l->e, l->gone_ns);
-	}
-}
-
-/* It was to be read long ago.  It may have gone with what the server has lost, or
-   by hand: then another one is left. */
-static bool
-its_mark_is_late(const struct life *l)
-{
-	return l->fenced && !l->marked && sync_mono() >= l->gone_ns;
+	} else if (its_mark_is_late(l))
+		evc__lives_marked(l); /* there will be no other one */
 }
 
 static void

@@ -103,6 +103,8 @@ begin_generation(struct redis_engine *e, int64_t g)
 	e->g = (uint64_t)g;
 	evc__text_fmt(&t, "%" PRIu64, e->g);
 	e->phase = PHASE_LIVE;
+	if (e->server_anew)
+		evc__redis_beats_anew(e);
 	e->server_anew = false;
 	evc__events_free(e);
 	evc__copy(e->last, sizeof e->last, "0-0");
@@ -150,7 +152,7 @@ on_take(struct redis_client *cl, const redisReply *r, void *arg)
 	}
 	who = word != NULL ? evc__reply_bytes(r, 1, &n) : NULL;
 	if (who != NULL && strcmp(word, "version") == 0) {
-		evc__redis_lose(e, true,
+		evc__redis_lose(e, false,
 				"the namespace %s is of version \"%.40s\" of "
 				"the protocol, and only version %s is known "
 				"here",
@@ -216,8 +218,9 @@ on_generation(struct redis_client *cl, const redisReply *r, void *arg)
 
 	(void)cl;
 	e->locking = false;
-	if (r == NULL || (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY))
-		return;
+	if (r == NULL || r->type == REDIS_REPLY_ERROR ||
+	    (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY))
+		return; /* asked again with the lock */
 	/* Else the data is as it was, and nothing is lost but the lock. */
 	if (r->type != REDIS_REPLY_STRING || strcmp(r->str, e->g_text) != 0)
 		e->server_anew = true;
@@ -269,8 +272,9 @@ on_lock(struct redis_client *cl, const redisReply *r, void *arg)
 		lock_is_lost(e, to);
 		return;
 	}
-	/* What is said meanwhile is refused one by one. */
-	if (e->phase == PHASE_AWAY && evc__reply_is_error(r, "READONLY"))
+	/* Nothing says that another one has it.  What is said meanwhile is refused
+	   one by one, and leases are looked at. */
+	if (e->phase == PHASE_AWAY)
 		resume(e);
 	evc__reply_why(r, &t);
 	evc__redis_trouble(e, "the lock of the namespace %s: %s",

@@ -123,6 +123,14 @@ evc__place_gone(struct slot *s, const char *why, bool ran)
 
 /* ---- a life ends ---- */
 
+void
+evc__lives_tell_to_leave(struct life *l)
+{
+	l->left_told = true;
+	if (evc__frame_put_bare(&l->control.bytes, FRAME_LEAVE) < 0)
+		evc__lives_fence(l, "it could not be told to leave");
+}
+
 static void
 free_slots(struct life *l)
 {
@@ -351,6 +359,17 @@ make(struct redis_engine *e, const char *name, uint64_t inc)
 	return l;
 }
 
+/* So that it ends, and registers anew. */
+static void
+drop_lease(struct redis_engine *e, const char *name)
+{
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "DEL");
+	evc__args_key(&a, &e->address, "lease:%s", name);
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+}
+
 void
 evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
 		const unsigned char *frames, size_t n)
@@ -367,8 +386,8 @@ evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	l = make(e, name, inc);
 	e->refresh_soon = 6;
 	if (l == NULL) {
-		/* Without a lease that is renewed by us it ends by itself. */
 		evc__redis_garbage(e, name, "no memory for it");
+		drop_lease(e, name);
 		return;
 	}
 	if (read_registration(l, frames, n) < 0) {
@@ -380,8 +399,7 @@ evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
 		"redis: node %s is there, with %u workers", name, l->n_slots);
 	evc__redis_look_alone(e);
 	if (e->left) {
-		l->left_told = true;
-		(void)evc__frame_put_bare(&l->control.bytes, FRAME_LEAVE);
+		evc__lives_tell_to_leave(l);
 		redis_feed_soon(e);
 	}
 }

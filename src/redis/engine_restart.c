@@ -14,9 +14,13 @@ all_are_read(const struct redis_engine *e)
 {
 	const struct list *n;
 
-	for (n = e->lives.next; n != &e->lives; n = n->next)
-		if (!LIST_OF(n, struct life, link)->marked)
+	for (n = e->lives.next; n != &e->lives; n = n->next) {
+		const struct life *l = LIST_OF(n, struct life, link);
+
+		/* Also when it is over: later nobody would ask. */
+		if (!l->marked || l->gone_ns == 0)
 			return false;
+	}
 	return true;
 }
 

@@ -110,11 +110,8 @@ do_leave(struct redis_engine *e)
 	LIST_EACH(n, tmp, &e->lives) {
 		struct life *l = LIST_OF(n, struct life, link);
 
-		if (l->left_told || l->ending)
-			continue;
-		l->left_told = true;
-		if (evc__frame_put_bare(&l->control.bytes, FRAME_LEAVE) < 0)
-			evc__lives_fence(l, "it could not be told to leave");
+		if (!l->left_told && !l->ending)
+			evc__lives_tell_to_leave(l);
 	}
 	evc__redis_look_at_end(e);
 }
@@ -194,6 +191,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
+	/* Due, too, but the timer is for whatever is next. */
+	look_at_grace(e, sync_mono());
 	evc__redis_lock_tick(e, sync_mono());
 	evc__redis_questions_tick(e, sync_mono());
 	evc__redis_look_alone(e);

@@ -4,6 +4,7 @@
  * of.
  */
 #include "support/redis_coord_util.h"
+#include "support/seam.h"
 
 /* ---- functions ---- */
 
@@ -162,20 +163,16 @@ START_TEST(a_worker_ends_and_comes_back)
 }
 END_TEST
 
-START_TEST(its_process_ends)
+/* A node of this very machine, as which a process of its own stands there. */
+static struct hand_node *
+node_here(pid_t *ret_pid)
 {
-	struct hand_node *a, *b;
+	struct hand_node *h = hn_new(&on.s, "t", "a", 1);
 	char boot[64] = "", space[64] = "", stat[512] = "", path[64];
 	unsigned long long start = 0;
-	evc_remote *r;
-	double from;
-	pid_t pid;
+	pid_t pid = fork();
 	FILE *f;
 
-	if (t_under_valgrind())
-		T_SKIP("it knows no pidfd");
-	begin();
-	pid = fork();
 	if (pid == 0) {
 		pause();
 		_exit(0);
@@ -193,9 +190,23 @@ START_TEST(its_process_ends)
 				"%*u %*u %*d %*d %*d %*d %*d %*d %llu",
 				&start),
 			 1);
-	a = hn_new(&on.s, "t", "a", 1);
-	snprintf(a->where, sizeof(a->where), "here %d %s %llu %llu", (int)pid,
+	snprintf(h->where, sizeof(h->where), "here %d %s %llu %llu", (int)pid,
 		 boot, strtoull(strchr(space, '[') + 1, NULL, 10), start);
+	*ret_pid = pid;
+	return h;
+}
+
+START_TEST(its_process_ends)
+{
+	struct hand_node *a, *b;
+	evc_remote *r;
+	double from;
+	pid_t pid;
+
+	if (t_under_valgrind())
+		T_SKIP("it knows no pidfd");
+	begin();
+	a = node_here(&pid);
 	hn_register(a, LONG_MS);
 	/* A worker that has ended together with it. */
 	hn_slot(a, 0, 1);
@@ -216,6 +227,39 @@ START_TEST(its_process_ends)
 	ck_assert_int_eq(sum_of(r), 3);
 	hn_free(a);
 	end_with(b);
+}
+END_TEST
+
+/* Of another user, say, where each sees his own alone: that is no end. */
+START_TEST(its_process_cannot_be_seen)
+{
+	struct hand_node *a;
+	evc_remote *r;
+	pid_t pid;
+
+	begin();
+	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
+	ck_assert_int_ge(seam_fail_all("file_open", "read_file", 1, ENOENT), 0);
+	a = node_here(&pid);
+	hn_register(a, LONG_MS);
+	hn_slot(a, 0, 1);
+	hn_note(a, FRAME_UP, (uint64_t)pid, "here");
+	hn_send(a);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(a);
+	a->first = 0;
+	hn_answer(a);
+	ck_assert_int_eq(sum_of(r), 3);
+	/* Nobody knows whose end the worker has. */
+	rs_do(&on.s, "DEL {t}:lease:a");
+	SAYS("node a is fenced", "lease is over", NULL);
+	ck_assert_int_eq(n_said("has ended", NULL, NULL), 0);
+	seam_reset();
+	OK(kill(pid, SIGKILL));
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	evc_cluster_close(on.cl);
+	hn_free(a);
+	end();
 }
 END_TEST
 
@@ -518,6 +562,88 @@ START_TEST(its_mark_is_gone)
 }
 END_TEST
 
+/* Its mark is nowhere, and there cannot be another one: then its lease tells. */
+START_TEST(there_can_be_no_mark)
+{
+	struct hand_node *a, *b;
+	evc_remote *r;
+	char ev[64];
+	long long n;
+
+	begin();
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	snprintf(ev, sizeof(ev), "{t}:%llu:ev", (unsigned long long)a->g);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(a);
+	rs_do(&on.s, "ACL SETUSER default -xread");
+	SAYS("what nodes say cannot be read", NULL, NULL);
+	n = rs_number(&on.s, "XLEN %s", ev);
+	rs_do(&on.s, "DEL {t}:lease:a");
+	UNTIL(rs_number(&on.s, "XLEN %s", ev) > n);
+	rs_do(&on.s, "DEL %s", ev);
+	rs_do(&on.s, "SET %s garbage", ev);
+	rs_do(&on.s, "ACL SETUSER default +xread");
+	SAYS("node a is fenced", NULL, NULL);
+	rs_do(&on.s, "DEL %s", ev);
+	UNTIL(rs_number(&on.s, "GET {t}:gen") > (long long)a->g);
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	ck_assert_uint_eq(hn_task(b)->attempt, 2);
+	b->first = 0;
+	hn_answer(b);
+	ck_assert_int_eq(sum_of(r), 3);
+	hn_free(a);
+	end_with(b);
+}
+END_TEST
+
+/* The connection was lost, and all that is said of the lock is an error. */
+START_TEST(nothing_is_known_of_the_lock)
+{
+	struct hand_node *a, *b;
+	evc_remote *r;
+
+	begin();
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(a);
+	rs_do(&on.s, "PERSIST {t}:coord");
+	rs_do(&on.s, "DEL {t}:count");
+	rs_do(&on.s, "SET {t}:count garbage");
+	rs_do(&on.s, "CLIENT KILL TYPE normal");
+	SAYS("the lock of the namespace t", NULL, NULL);
+	rs_do(&on.s, "DEL {t}:lease:a");
+	SAYS("node a is fenced", "lease is over", NULL);
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	ck_assert_uint_eq(hn_task(b)->attempt, 2);
+	rs_do(&on.s, "DEL {t}:count");
+	b->first = 0;
+	hn_answer(b);
+	ck_assert_int_eq(sum_of(r), 3);
+	hn_free(a);
+	end_with(b);
+}
+END_TEST
+
+/* It is there, and does not leave: the grace is over, although something else was
+   due before. */
+START_TEST(a_node_that_does_not_leave)
+{
+	struct hand_node *a, *b;
+
+	begin();
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	UNTIL(n_up() == 2);
+	rs_do(&on.s, "DEL {t}:lease:b");
+	SAYS("node b is fenced", NULL, NULL);
+	evc_cluster_close(on.cl);
+	SAYS("node a is fenced", "did not leave", NULL);
+	hn_free(a);
+	hn_free(b);
+	end();
+}
+END_TEST
+
 START_TEST(the_namespace_is_in_use)
 {
 	struct hand_node *h;
@@ -762,12 +888,15 @@ END_TEST
 RS_MAIN("redis/engine", a_node_is_quicker_than_an_answer,
 	functions_go_out_and_results_come_in, many_functions,
 	a_lease_that_is_over, it_registers_anew, a_worker_ends_and_comes_back,
-	its_process_ends, large_values_have_keys_of_their_own,
+	its_process_ends, its_process_cannot_be_seen,
+	large_values_have_keys_of_their_own,
 	garbage_is_named_and_dropped, an_event_that_comes_twice,
 	connections_are_lost_again_and_again,
 	what_it_took_unheard_is_its_own, scripts_are_forgotten,
 	a_restart_without_data, a_node_that_comes_while_it_is_restarted,
-	a_node_that_comes_when_all_is_lost, its_mark_is_gone, the_namespace_is_in_use,
+	a_node_that_comes_when_all_is_lost, its_mark_is_gone,
+	there_can_be_no_mark, nothing_is_known_of_the_lock,
+	a_node_that_does_not_leave, the_namespace_is_in_use,
 	another_coordinator_takes_it, no_memory_there,
 	refused_and_nobody_heard_of_it, taken_and_nobody_heard_of_it, variables,
 	variables_after_a_predecessor,
