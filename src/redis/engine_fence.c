@@ -90,6 +90,13 @@ evc__lives_marked(struct life *l)
 /* ---- asked of Redis ---- */
 
 static void
+is_over_after(struct life *l, uint64_t since_ns, uint64_t lease_ns)
+{
+	l->gone_ns = evc__redis_over_ns(since_ns, lease_ns);
+	evc__redis_due(l->e, l->gone_ns);
+}
+
+static void
 fenced(struct life *l, const char *mark)
 {
 	struct redis_engine *e = l->e;
@@ -98,8 +105,7 @@ fenced(struct life *l, const char *mark)
 	/* It may have forgotten some renewals. */
 	if (e->server_anew)
 		l->beat_ns = sync_mono();
-	l->gone_ns = evc__redis_over_ns(l->beat_ns, e->lease_ns);
-	evc__redis_due(e, l->gone_ns);
+	is_over_after(l, l->beat_ns, e->lease_ns);
 	evc__copy(l->mark, sizeof l->mark, mark);
 	if (mark[0] == '\0' ||
 	    (list_empty(&e->held) && e->waits == NULL &&
@@ -120,8 +126,7 @@ evc__redis_beats_anew(struct redis_engine *e)
 		struct life *l = LIST_OF(n, struct life, link);
 
 		l->beat_ns = now;
-		l->gone_ns = evc__redis_over_ns(now, e->lease_ns);
-		evc__redis_due(e, l->gone_ns);
+		is_over_after(l, now, e->lease_ns);
 	}
 }
 
@@ -171,11 +176,9 @@ on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 	evc__redis_trouble(l->e, "node %s cannot be fenced: %s", l->name, why);
 	/* Either its lease cannot be renewed any more, or ours cannot either,
 	   and then it ends for that. */
-	if (l->gone_ns == 0) {
-		l->gone_ns = evc__redis_over_ns(
-			sync_mono(), l->e->lease_ns * 5 / 2);
-		evc__redis_due(l->e, l->gone_ns);
-	} else if (its_mark_is_late(l))
+	if (l->gone_ns == 0)
+		is_over_after(l, sync_mono(), l->e->lease_ns * 5 / 2);
+	else if (its_mark_is_late(l))
 		evc__lives_marked(l); /* there will be no other one */
 }
 
