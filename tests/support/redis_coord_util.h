@@ -136,6 +136,16 @@ sum_of(evc_remote *r)
 	return n;
 }
 
+/* 1 + 2, which was lost with another node or life. */
+static MAYBE_UNUSED void
+runs_again_on(struct hand_node *h, evc_remote *r)
+{
+	ck_assert_uint_eq(hn_task(h)->attempt, 2);
+	h->first = 0;
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+}
+
 static MAYBE_UNUSED unsigned
 n_up(void)
 {
