@@ -125,7 +125,8 @@ typedef struct evc_cluster_config {
 	const struct evc_engine_ops *const *engines;
 	unsigned n_engines;
 	unsigned flags;      /* 0 */
-	/* There is room again after a schedule was refused on the loop. */
+	/* There is room again after a schedule was refused on the loop, where
+	   a plain ev_run does not return before. */
 	evc_writable_fn *writable;
 	/* A worker came, was fenced, went, or hangs. */
 	evc_cluster_worker_fn *worker;

@@ -215,8 +215,11 @@ await_room(evc_cluster *cl, unsigned n, double wait)
 		if (until == 0)
 			until = wait == 0 ? SYNC_FOREVER : evc__until(wait);
 		on_loop = evc__cluster_on_loop(cl);
-		if (on_loop)
+		if (on_loop && !cl->want_writable) {
 			cl->want_writable = true;
+			/* It holds the loop. */
+			evc__turn_ask(cl);
+		}
 		/* A function would wait for itself to end. */
 		if (on_loop || wait < 0 || evc__exec_of == cl ||
 		    !evc__closures_await_room(&cl->q, until))

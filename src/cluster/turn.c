@@ -256,7 +256,8 @@ turn(evc_cluster *cl)
 	sync_lock(&cl->q.lock);
 	closed = cl->closed && cl->engine != NULL;
 	hold = cl->n_waiting > 0 || !list_empty(&cl->fetches) ||
-	       !list_empty(&cl->joins);
+	       !list_empty(&cl->joins) ||
+	       (cl->want_writable && cl->config.writable != NULL);
 	sync_unlock(&cl->q.lock);
 	set_timer(cl, loop, closed ? SYNC_FOREVER : next);
 	hold_loop(cl, loop, hold);

@@ -426,62 +426,10 @@ START_TEST(when_the_loop_is_gone)
 }
 END_TEST
 
-/* ---- a queue that is full, on the loop ---- */
-
-struct writable {
-	int calls;
-	bool accepted;
-};
-
-static void
-on_writable(evc_cluster *cl, void *arg)
-{
-	struct writable *w = arg;
-
-	w->calls++;
-	w->accepted = evc_schedule(cl, "hold", NULL, NULL, NULL, NULL) == 0;
-}
-
-START_TEST(writable_when_there_is_room)
-{
-	struct ev_loop *loop = ev_loop_new(0);
-	evc_coord *c = new_coord(loop);
-	struct writable w = { 0, false };
-	evc_cluster_config k = { F_CONFIG, .max_queued = 2,
-				 .writable = on_writable, .arg = &w };
-	struct answers a = { 0 };
-	evc_cluster *cl;
-	int i;
-
-	atomic_store(&f_in, 0);
-	atomic_store(&f_open, 0);
-	a.cl = cl = open_with(c, "threads://1", &k);
-	evc_remote_free(schedule(cl, "hold"));
-	UNTIL(atomic_load(&f_in) == 1);
-	while (evc_schedule(cl, "hold", NULL, NULL, NULL, NULL) == 0)
-		;
-	REFUSED(EVC_RESOURCE_EXHAUSTED,
-		evc_schedule(cl, "hold", NULL, NULL, NULL, NULL));
-	/* nothing is called for, and nothing spins, while it is full */
-	for (i = 0; i < 5; i++)
-		ev_run(loop, EVRUN_NOWAIT);
-	ck_assert_int_eq(w.calls, 0);
-	atomic_store(&f_open, 1);
-	OK(evc_cluster_join_start(cl, on_answer, &a));
-	ev_run(loop, 0);
-	ck_assert_int_eq(w.calls, 1);
-	ck_assert(w.accepted);
-	ck_assert_int_eq(a.n, 1);
-	evc_cluster_close(cl);
-	end_coord(c);
-	ev_loop_destroy(loop);
-}
-END_TEST
-
 API_MAIN("join", with_nothing_to_wait_for, it_waits_for_all_that_runs,
 	 an_error_is_raised_once, done_raises_too,
 	 too_long_it_says_what_runs_where, the_stop_has_cancelled_something,
 	 names_scheduled_before_they_are_known,
 	 not_in_a_function_of_its_own, not_on_the_thread_of_its_loop,
 	 on_the_loop, answered_by_the_stop_and_closed_in_the_answer,
-	 when_the_loop_is_gone, writable_when_there_is_room)
+	 when_the_loop_is_gone)

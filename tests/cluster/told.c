@@ -272,8 +272,98 @@ START_TEST(a_function_does_not_wait_for_an_error)
 }
 END_TEST
 
+/* ---- a queue that is full, on the loop ---- */
+
+struct writable {
+	int calls;
+	bool accepted;
+};
+
+static void
+on_writable(evc_cluster *of, void *arg)
+{
+	struct writable *w = arg;
+
+	w->calls++;
+	w->accepted = evc_schedule(of, "hold", NULL, NULL, NULL, NULL) == 0;
+}
+
+START_TEST(writable_when_there_is_room)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct writable w = { 0, false };
+	evc_cluster_config k = { F_CONFIG, .max_queued = 2,
+				 .writable = on_writable, .arg = &w };
+	int i;
+
+	atomic_store(&f_in, 0);
+	atomic_store(&f_open, 0);
+	atomic_store(&answer, 0);
+	c = new_coord(loop);
+	cl = open_with(c, "threads://1", &k);
+	evc_remote_free(schedule(cl, "hold"));
+	UNTIL(atomic_load(&f_in) == 1);
+	while (evc_schedule(cl, "hold", NULL, NULL, NULL, NULL) == 0)
+		;
+	REFUSED(EVC_RESOURCE_EXHAUSTED,
+		evc_schedule(cl, "hold", NULL, NULL, NULL, NULL));
+	/* nothing is called for, and nothing spins, while it is full */
+	for (i = 0; i < 5; i++)
+		ev_run(loop, EVRUN_NOWAIT);
+	ck_assert_int_eq(w.calls, 0);
+	atomic_store(&f_open, 1);
+	OK(evc_cluster_join_start(cl, on_joined, NULL));
+	ev_run(loop, 0);
+	ck_assert_int_eq(w.calls, 1);
+	ck_assert(w.accepted);
+	ck_assert_int_eq(answer, 1000);
+	evc_cluster_close(cl);
+	end_coord(c);
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+static void *
+open_when_asleep(void *arg)
+{
+	until_asleep(*(const int *)arg);
+	atomic_store(&f_open, 1);
+	return NULL;
+}
+
+/* As long as somebody is to be called, a plain ev_run goes on. */
+START_TEST(refused_it_keeps_the_loop_until_there_is_room)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct writable w = { 0, false };
+	evc_cluster_config k = { F_CONFIG, .max_queued = 2,
+				 .writable = on_writable, .arg = &w };
+	pthread_t thread;
+	int tid = own_tid();
+
+	atomic_store(&f_in, 0);
+	atomic_store(&f_open, 0);
+	c = new_coord(loop);
+	cl = open_with(c, "threads://1", &k);
+	evc_remote_free(schedule(cl, "hold"));
+	UNTIL(atomic_load(&f_in) == 1);
+	while (evc_schedule(cl, "hold", NULL, NULL, NULL, NULL) == 0)
+		;
+	OK(pthread_create(&thread, NULL, open_when_asleep, &tid));
+	ev_run(loop, 0);
+	ck_assert_int_eq(w.calls, 1);
+	ck_assert(w.accepted);
+	OK(pthread_join(thread, NULL));
+	evc_cluster_close(cl);
+	end_coord(c);
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 API_MAIN("told", a_schedule_that_fails_at_once_ends_a_join,
 	 worker_wait_begins_anew, for_a_worker_that_does_not_come,
 	 what_is_wrong_waits_for_nothing, an_engine_that_talks_nonsense,
 	 a_function_does_not_wait_for_room,
-	 a_function_does_not_wait_for_an_error)
+	 a_function_does_not_wait_for_an_error,
+	 writable_when_there_is_room,
+	 refused_it_keeps_the_loop_until_there_is_room)
