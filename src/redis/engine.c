@@ -30,6 +30,7 @@ op_close(evc_engine *engine)
 	evc__redis_questions_end(e, "the cluster is closed");
 	evc__redis_client_free(e->client);
 	evc__lives_free(e);
+	evc__unlinks_free(e);
 	evc__events_free(e);
 	evc__values_free(e);
 	evc__redis_address_free(&e->address);
@@ -75,6 +76,7 @@ init(struct redis_engine *e, const evc_engine_env *env)
 	make_id(e);
 	list_init(&e->lives);
 	list_init(&e->held);
+	list_init(&e->unlinking);
 	e->asked_end = &e->asked;
 	e->queue_end = &e->queue;
 	evc__copy(e->last, sizeof e->last, "0-0");

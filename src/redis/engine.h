@@ -13,6 +13,7 @@
  *     engine_nodes       lives of nodes; engine_fence: their ends
  *     engine_detect      leases, and processes of this very machine
  *     engine_values      large values, each under a key of its own
+ *     engine_unlink      keys are deleted, though connections are lost
  *     engine_variables   what is asked of the variables
  *     engine_state       for people
  *
@@ -141,6 +142,7 @@ struct redis_engine {
 
 	/* engine_values.c: id -> when it was set (8 bytes, ns) */
 	struct kept values;
+	struct list unlinking;    /* engine_unlink.c */
 
 	/* engine_variables.c */
 	evc_engine_question *question, *queue, **queue_end;
@@ -226,6 +228,8 @@ bool evc__lives_is_former(const struct redis_engine *e, const char *name,
 void evc__place_up(struct slot *s, uint32_t life,
 		   const struct frame_note *note);
 void evc__place_fenced(struct slot *s, const char *why);
+/* Of values of results that it may have left behind: nobody will ask for them. */
+void evc__place_last_keys(struct slot *s, struct redis_args *a);
 void evc__place_gone(struct slot *s, const char *why, bool ran);
 /* When there is no memory for that, it is fenced. */
 void evc__lives_tell_to_leave(struct life *l);
@@ -338,6 +342,15 @@ void evc__redis_value_missing(struct redis_engine *e, uint64_t id);
 void evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n);
 void evc__lives_values_drop(struct life *l);
 void evc__values_free(struct redis_engine *e);
+
+/* engine_unlink.c */
+/* "UNLINK" and keys, which are taken over, and of which none is pointed to: they
+   are deleted now, or when there is a connection. */
+void evc__redis_unlink(struct redis_engine *e, struct redis_args *keys);
+/* There is one again: before anything else is said. */
+void evc__redis_unlink_again(struct redis_engine *e);
+/* The memory alone, when nothing is answered any more. */
+void evc__unlinks_free(struct redis_engine *e);
 
 /* engine_variables.c */
 void evc__redis_ask(evc_engine *engine, evc_engine_question *q);

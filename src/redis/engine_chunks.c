@@ -225,6 +225,12 @@ flush(struct life *l, struct parcel *p, bool control)
 
 	if (p->bytes.n == 0)
 		return;
+	/* Nothing is of use to it any more, and its stream is to be gone. */
+	if (l->marked) {
+		bytes_free(&p->bytes);
+		p->has_slot = false;
+		return;
+	}
 	c = sync_alloc(1, sizeof *c);
 	if (c == NULL && control)
 		return; /* the next time */

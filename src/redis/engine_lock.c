@@ -369,6 +369,7 @@ evc__redis_up(struct redis_client *cl, bool same, void *arg)
 	(void)cl;
 	e->up = true;
 	e->away_ns = 0;
+	evc__redis_unlink_again(e);
 	if (e->phase != PHASE_AWAY && e->phase != PHASE_RESTART)
 		return;
 	if (e->g == 0) {

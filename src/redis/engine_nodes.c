@@ -87,20 +87,26 @@ evc__place_fenced(struct slot *s, const char *why)
 	e->sink->fenced(e->core, s->index, why);
 }
 
-/* Values of results that it may have left behind: nobody will ask for them. */
+void
+evc__place_last_keys(struct slot *s, struct redis_args *a)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n; i++)
+		evc__redis_value_key(s->life->e, a, slot_given(s, i)->id);
+}
+
 static void
 drop_values(struct slot *s)
 {
 	struct redis_engine *e = s->life->e;
 	struct redis_args a = { 0 };
-	unsigned i;
 
-	if (s->n == 0 || !e->up || s->life->g != e->g)
-		return;
+	if (s->life->g != e->g)
+		return; /* the restart has done that */
 	evc__args_text(&a, "UNLINK");
-	for (i = 0; i < s->n; i++)
-		evc__redis_value_key(e, &a, slot_given(s, i)->id);
-	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	evc__place_last_keys(s, &a);
+	evc__redis_unlink(e, &a);
 }
 
 void
@@ -198,12 +204,12 @@ drop_keys(struct life *l)
 	struct redis_args a = { 0 }, seqs = { 0 };
 	unsigned i;
 
-	if (!e->up || l->g != e->g)
-		return;
+	if (l->g != e->g)
+		return; /* the restart has done that */
 	evc__args_text(&a, "UNLINK");
 	evc__redis_to_key(l, &a);
 	evc__redis_beat_key(l, &a);
-	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	evc__redis_unlink(e, &a);
 	evc__args_text(&seqs, "HDEL");
 	evc__redis_own_key(e, &seqs, "seqs");
 	evc__args_fmt(&seqs, "%s.%" PRIu64, l->name, l->inc);

@@ -30,6 +30,7 @@ clear_away(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 	struct list *n, *tmp;
+	unsigned i;
 
 	evc__args_text(&a, "UNLINK");
 	(void)evc__redis_last_keys(e, &a);
@@ -38,9 +39,12 @@ clear_away(struct redis_engine *e)
 
 		evc__redis_to_key(l, &a);
 		evc__redis_beat_key(l, &a);
+		for (i = 0; i < l->n_slots; i++)
+			if (l->slots[i] != NULL)
+				evc__place_last_keys(l->slots[i], &a);
 		evc__lives_chunks_drop(l);
 	}
-	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	evc__redis_unlink(e, &a);
 	sync_free(e->state);
 	e->state = NULL;
 }

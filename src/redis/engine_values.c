@@ -216,42 +216,18 @@ evc__redis_get_value(struct redis_engine *e)
 
 /* ---- forgotten ---- */
 
-struct unlinked {
-	struct redis_engine *e;
-	size_t n;
-	uint64_t ids[];
-};
-
-static void
-on_unlinked(struct redis_client *cl, const redisReply *r, void *arg)
-{
-	struct unlinked *u = arg;
-	size_t i;
-
-	(void)cl;
-	for (i = 0; i < u->n && r == NULL; i++)
-		doubt(u->e, u->ids[i]);
-	sync_free(u);
-}
-
 void
 evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 {
-	struct unlinked *u = sync_alloc(1, sizeof *u + n * sizeof u->ids[0]);
 	struct redis_args a = { 0 };
 	struct list *at, *tmp;
 	size_t i;
 
-	if (u != NULL)
-		*u = (struct unlinked){ .e = e };
 	evc__args_text(&a, "UNLINK");
 	for (i = 0; i < n; i++) {
-		/* Those that stay known are deleted in the end. */
-		if (u != NULL && e->up &&
-		    evc__kept_find(&e->values, ids[i]) != NULL) {
+		if (evc__kept_find(&e->values, ids[i]) != NULL) {
 			evc__redis_value_key(e, &a, ids[i]);
 			drop(e, &e->values, ids[i]);
-			u->ids[u->n++] = ids[i];
 		}
 		LIST_EACH(at, tmp, &e->lives) {
 			struct life *l = LIST_OF(at, struct life, link);
@@ -264,11 +240,7 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 						    FRAME_FORGET, ids[i]);
 		}
 	}
-	if (u == NULL || u->n == 0)
-		evc__args_free(&a);
-	else if (evc__redis_send(e->client, REDIS_SAY, on_unlinked, u, &a))
-		return;
-	sync_free(u);
+	evc__redis_unlink(e, &a);
 }
 
 void

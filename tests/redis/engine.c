@@ -464,16 +464,6 @@ START_TEST(a_restart_without_data)
 }
 END_TEST
 
-/* A server that keeps its data. */
-static void
-begin_durable(void)
-{
-	rs_option(&on.s, "appendonly yes");
-	rs_option(&on.s, "appendfsync always");
-	on.lease = 5;
-	begin();
-}
-
 /* It is started anew, and the coordinator does not get on for now. */
 static void
 restart_durable(void)

@@ -67,6 +67,16 @@ begin(void)
 	open_at("");
 }
 
+/* A server that keeps its data. */
+static MAYBE_UNUSED void
+begin_durable(void)
+{
+	rs_option(&on.s, "appendonly yes");
+	rs_option(&on.s, "appendfsync always");
+	on.lease = 5;
+	begin();
+}
+
 static MAYBE_UNUSED void
 end_cluster(void)
 {
@@ -109,7 +119,8 @@ begin_with_proxy(int delay)
 	p = proxy_start((unsigned)port);
 	atomic_store(&p.shared->delay, delay);
 	on.s.port = (int)p.port;
-	on.lease = 20;
+	if (on.lease == 0)
+		on.lease = 20;
 	open_at("");
 	on.s.port = port;
 	return p;

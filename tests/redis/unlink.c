@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the coordinator makes for a node it deletes when the node is over, however
+ * connections and generations go: each of these ends with a look at what is left.
+ */
+#include "cluster/worker_kept.h"
+
+#include "support/redis_coord_util.h"
+
+/* The node is over while nothing can be deleted. */
+START_TEST(over_while_there_is_no_connection)
+{
+	struct hand_node *a, *b;
+	struct proxy p;
+	evc_remote *r;
+
+	on.lease = 4;
+	p = begin_with_proxy(0);
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(a);
+	rs_do(&on.s, "DEL {t}:lease:a");
+	SAYS("node a is fenced", NULL, NULL);
+	proxy_set(&p, PROXY_REFUSE);
+	SAYS("life 1 is over of node a", NULL, NULL);
+	proxy_set(&p, PROXY_PASS);
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	runs_again_on(b, r);
+	hn_free(a);
+	end_with_proxy(b, &p);
+}
+END_TEST
+
+/* The server is started anew, with its data, and there is another node. */
+static struct hand_node *
+restart_without(struct hand_node *a)
+{
+	struct hand_node *b;
+
+	rs_kill(&on.s);
+	rs_start(&on.s);
+	UNTIL(rs_number(&on.s, "GET {t}:gen") > (long long)a->g);
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	UNTIL(n_up() == 1);
+	hn_free(a);
+	return b;
+}
+
+/* A value that a node has is forgotten when the node is of a former generation. */
+START_TEST(forgotten_by_a_node_of_a_former_generation)
+{
+	static char bytes[KEEP_LEAST + 3];
+	struct frame_result res = { .r = { .took = 1e-6 }, .kept = true };
+	struct hand_node *a, *b;
+	evc_remote *r;
+	evc_value v;
+
+	begin_durable();
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule(on.cl, "look");
+	/* A value of bytes. */
+	bytes[0] = (char)0xc5;
+	bytes[1] = (char)(KEEP_LEAST >> 8);
+	bytes[2] = (char)(KEEP_LEAST & 0xff);
+	res.r.n = hn_task(a)->n;
+	res.r.value = (evc_value){ bytes, sizeof(bytes) };
+	hn_slot(a, 0, 1);
+	OK(evc__frame_put_result(&a->out, HN_MOST, &res));
+	hn_send(a);
+	OK(evc_remote_fetch(r, T_LIMIT, &v));
+	ck_assert_uint_eq(v.size, sizeof(bytes));
+	b = restart_without(a);
+	evc_remote_free(r);
+	end_with(b);
+}
+END_TEST
+
+/* A node of a former generation has a function, whose result it has begun to say. */
+START_TEST(a_result_of_a_former_generation)
+{
+	struct hand_node *a, *b;
+	evc_remote *r;
+
+	begin_durable();
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	freeReplyObject(hn_do(a, "SET {t}:%llu:v:%llu large",
+			      (unsigned long long)a->g,
+			      (unsigned long long)hn_task(a)->id));
+	b = restart_without(a);
+	runs_again_on(b, r);
+	end_with(b);
+}
+END_TEST
+
+API_MAIN("redis: unlink", over_while_there_is_no_connection,
+	 forgotten_by_a_node_of_a_former_generation,
+	 a_result_of_a_former_generation)
