@@ -288,38 +288,53 @@ on_writable(evc_cluster *of, void *arg)
 	w->accepted = evc_schedule(of, "hold", NULL, NULL, NULL, NULL) == 0;
 }
 
-START_TEST(writable_when_there_is_room)
+/* One function runs, and there is no room for more, until f_open. */
+static void
+begin_full(struct ev_loop *loop, struct writable *w)
 {
-	struct ev_loop *loop = ev_loop_new(0);
-	struct writable w = { 0, false };
 	evc_cluster_config k = { F_CONFIG, .max_queued = 2,
-				 .writable = on_writable, .arg = &w };
-	int i;
+				 .writable = on_writable, .arg = w };
 
+	*w = (struct writable){ 0, false };
 	atomic_store(&f_in, 0);
 	atomic_store(&f_open, 0);
-	atomic_store(&answer, 0);
 	c = new_coord(loop);
 	cl = open_with(c, "threads://1", &k);
 	evc_remote_free(schedule(cl, "hold"));
 	UNTIL(atomic_load(&f_in) == 1);
 	while (evc_schedule(cl, "hold", NULL, NULL, NULL, NULL) == 0)
 		;
+}
+
+static void
+end_full(struct ev_loop *loop, const struct writable *w)
+{
+	ck_assert_int_eq(w->calls, 1);
+	ck_assert(w->accepted);
+	evc_cluster_close(cl);
+	end_coord(c);
+	ev_loop_destroy(loop);
+}
+
+START_TEST(writable_when_there_is_room)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct writable w;
+	int i;
+
+	begin_full(loop, &w);
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
 		evc_schedule(cl, "hold", NULL, NULL, NULL, NULL));
 	/* nothing is called for, and nothing spins, while it is full */
 	for (i = 0; i < 5; i++)
 		ev_run(loop, EVRUN_NOWAIT);
 	ck_assert_int_eq(w.calls, 0);
+	atomic_store(&answer, 0);
 	atomic_store(&f_open, 1);
 	OK(evc_cluster_join_start(cl, on_joined, NULL));
 	ev_run(loop, 0);
-	ck_assert_int_eq(w.calls, 1);
-	ck_assert(w.accepted);
 	ck_assert_int_eq(answer, 1000);
-	evc_cluster_close(cl);
-	end_coord(c);
-	ev_loop_destroy(loop);
+	end_full(loop, &w);
 }
 END_TEST
 
@@ -335,28 +350,15 @@ open_when_asleep(void *arg)
 START_TEST(refused_it_keeps_the_loop_until_there_is_room)
 {
 	struct ev_loop *loop = ev_loop_new(0);
-	struct writable w = { 0, false };
-	evc_cluster_config k = { F_CONFIG, .max_queued = 2,
-				 .writable = on_writable, .arg = &w };
-	pthread_t thread;
 	int tid = own_tid();
+	struct writable w;
+	pthread_t thread;
 
-	atomic_store(&f_in, 0);
-	atomic_store(&f_open, 0);
-	c = new_coord(loop);
-	cl = open_with(c, "threads://1", &k);
-	evc_remote_free(schedule(cl, "hold"));
-	UNTIL(atomic_load(&f_in) == 1);
-	while (evc_schedule(cl, "hold", NULL, NULL, NULL, NULL) == 0)
-		;
+	begin_full(loop, &w);
 	OK(pthread_create(&thread, NULL, open_when_asleep, &tid));
 	ev_run(loop, 0);
-	ck_assert_int_eq(w.calls, 1);
-	ck_assert(w.accepted);
 	OK(pthread_join(thread, NULL));
-	evc_cluster_close(cl);
-	end_coord(c);
-	ev_loop_destroy(loop);
+	end_full(loop, &w);
 }
 END_TEST
 
