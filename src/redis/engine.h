@@ -228,8 +228,6 @@ bool evc__lives_is_former(const struct redis_engine *e, const char *name,
 void evc__place_up(struct slot *s, uint32_t life,
 		   const struct frame_note *note);
 void evc__place_fenced(struct slot *s, const char *why);
-/* Of values of results that it may have left behind: nobody will ask for them. */
-void evc__place_last_keys(struct slot *s, struct redis_args *a);
 void evc__place_gone(struct slot *s, const char *why, bool ran);
 /* When there is no memory for that, it is fenced. */
 void evc__lives_tell_to_leave(struct life *l);
@@ -341,6 +339,10 @@ void evc__redis_keep(struct life *l, uint64_t id, size_t size, bool by_key);
 void evc__redis_value_missing(struct redis_engine *e, uint64_t id);
 void evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n);
 void evc__lives_values_drop(struct life *l);
+/* Of results that it may have left behind, as its functions have not ended. */
+void evc__place_last_keys(struct slot *s, struct redis_args *a);
+/* They are deleted. */
+void evc__place_values_drop(struct slot *s);
 void evc__values_free(struct redis_engine *e);
 
 /* engine_unlink.c */

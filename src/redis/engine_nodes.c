@@ -88,28 +88,6 @@ evc__place_fenced(struct slot *s, const char *why)
 }
 
 void
-evc__place_last_keys(struct slot *s, struct redis_args *a)
-{
-	unsigned i;
-
-	for (i = 0; i < s->n; i++)
-		evc__redis_value_key(s->life->e, a, slot_given(s, i)->id);
-}
-
-static void
-drop_values(struct slot *s)
-{
-	struct redis_engine *e = s->life->e;
-	struct redis_args a = { 0 };
-
-	if (s->life->g != e->g)
-		return; /* the restart has done that */
-	evc__args_text(&a, "UNLINK");
-	evc__place_last_keys(s, &a);
-	evc__redis_unlink(e, &a);
-}
-
-void
 evc__place_gone(struct slot *s, const char *why, bool ran)
 {
 	struct redis_engine *e = s->life->e;
@@ -117,7 +95,7 @@ evc__place_gone(struct slot *s, const char *why, bool ran)
 
 	if (!s->up)
 		return;
-	drop_values(s);
+	evc__place_values_drop(s);
 	for (i = 0; i < s->n; i++)
 		s->life->bytes -= slot_given(s, i)->size;
 	s->up = false;

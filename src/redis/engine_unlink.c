@@ -3,8 +3,8 @@
  * Keys that nobody needs any more.  The order to delete them may be lost with the
  * connection, so it is given again with the next one, until it was answered.
  *
- * No such key is ever made again: it has the number of a generation, a life or a
- * value.  So an order may come late, and twice.
+ * An order may come late, and twice: no such key is ever made again, as it has the
+ * number of a generation, of a life, or of a value that was forgotten.
  */
 #include "redis/engine.h"
 

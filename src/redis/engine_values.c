@@ -243,6 +243,61 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 	evc__redis_unlink(e, &a);
 }
 
+/* ---- results that nobody will ask for ---- */
+
+void
+evc__place_last_keys(struct slot *s, struct redis_args *a)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n; i++)
+		evc__redis_value_key(s->life->e, a, slot_given(s, i)->id);
+}
+
+struct dropped {
+	struct redis_engine *e;
+	unsigned n;
+	uint64_t ids[];
+};
+
+static void
+on_dropped(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct dropped *d = arg;
+	unsigned i;
+
+	(void)cl;
+	for (i = 0; i < d->n && r == NULL; i++)
+		doubt(d->e, d->ids[i]);
+	sync_free(d);
+}
+
+/* Said once: its functions run again elsewhere, and then their values have these
+   keys. */
+void
+evc__place_values_drop(struct slot *s)
+{
+	struct redis_engine *e = s->life->e;
+	struct redis_args a = { 0 };
+	struct dropped *d;
+
+	if (s->n == 0 || s->life->g != e->g)
+		return; /* the restart has done that */
+	d = sync_alloc(1, sizeof *d + s->n * sizeof d->ids[0]);
+	if (d == NULL)
+		return; /* they end by themselves */
+	d->e = e;
+	for (d->n = 0; d->n < s->n; d->n++)
+		d->ids[d->n] = slot_given(s, d->n)->id;
+	evc__args_text(&a, "UNLINK");
+	evc__place_last_keys(s, &a);
+	if (!e->up)
+		evc__args_free(&a);
+	else if (evc__redis_send(e->client, REDIS_SAY, on_dropped, d, &a))
+		return;
+	on_dropped(NULL, NULL, d);
+}
+
 void
 evc__lives_values_drop(struct life *l)
 {
