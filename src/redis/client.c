@@ -366,7 +366,7 @@ evc__redis_client_reset(struct redis_client *cl, const char *why)
 bool
 evc__redis_client_is_up(const struct redis_client *cl)
 {
-	return cl->state == CLIENT_UP && !cl->lost;
+	return cl != NULL && cl->state == CLIENT_UP && !cl->lost;
 }
 
 bool

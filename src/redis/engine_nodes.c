@@ -188,8 +188,6 @@ drop_keys(struct life *l)
 	evc__redis_to_key(l, &a);
 	evc__redis_beat_key(l, &a);
 	evc__redis_unlink(e, &a);
-	if (!e->up)
-		return;
 	evc__args_text(&seqs, "HDEL");
 	evc__redis_own_key(e, &seqs, "seqs");
 	evc__args_fmt(&seqs, "%s.%" PRIu64, l->name, l->inc);

@@ -41,10 +41,6 @@ order(struct unlinking *u)
 	struct redis_args a = { 0 };
 	int i;
 
-	/* Without a loop there is no client either. */
-	u->waits = true;
-	if (!u->e->up)
-		return;
 	/* What is said is freed with that. */
 	for (i = 0; i < u->a.n; i++)
 		evc__args_add(&a, u->a.argv[i], u->a.len[i]);

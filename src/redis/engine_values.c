@@ -291,11 +291,8 @@ evc__place_values_drop(struct slot *s)
 		d->ids[d->n] = slot_given(s, d->n)->id;
 	evc__args_text(&a, "UNLINK");
 	evc__place_last_keys(s, &a);
-	if (!e->up)
-		evc__args_free(&a);
-	else if (evc__redis_send(e->client, REDIS_SAY, on_dropped, d, &a))
-		return;
-	on_dropped(NULL, NULL, d);
+	if (!evc__redis_send(e->client, REDIS_SAY, on_dropped, d, &a))
+		on_dropped(NULL, NULL, d);
 }
 
 void

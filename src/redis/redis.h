@@ -136,6 +136,7 @@ void evc__redis_client_free(struct redis_client *cl);
 /* Drop both connections and begin anew (`down`, then `up`): from the loop's next
    turn on, so it may be called within a reply. */
 void evc__redis_client_reset(struct redis_client *cl, const char *why);
+/* NULL, one that was freed, is not; and nothing is sent. */
 bool evc__redis_client_is_up(const struct redis_client *cl);
 /* Bytes that wait to be written, on that connection. */
 size_t evc__redis_client_backlog(const struct redis_client *cl,
