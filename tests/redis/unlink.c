@@ -49,7 +49,7 @@ restart_without(struct hand_node *a)
 /* A value that a node has is forgotten when the node is of a former generation. */
 START_TEST(forgotten_by_a_node_of_a_former_generation)
 {
-	static char bytes[KEEP_LEAST + 3];
+	static char bytes[KEEP_LEAST];
 	struct frame_result res = { .r = { .took = 1e-6 }, .kept = true };
 	struct hand_node *a, *b;
 	evc_remote *r;
@@ -58,17 +58,14 @@ START_TEST(forgotten_by_a_node_of_a_former_generation)
 	begin_durable();
 	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
 	r = schedule(on.cl, "look");
-	/* A value of bytes. */
-	bytes[0] = (char)0xc5;
-	bytes[1] = (char)(KEEP_LEAST >> 8);
-	bytes[2] = (char)(KEEP_LEAST & 0xff);
+	OK(evc_pack(&res.r.value, "B", bytes, sizeof(bytes)));
 	res.r.n = hn_task(a)->n;
-	res.r.value = (evc_value){ bytes, sizeof(bytes) };
 	hn_slot(a, 0, 1);
 	OK(evc__frame_put_result(&a->out, HN_MOST, &res));
 	hn_send(a);
 	OK(evc_remote_fetch(r, T_LIMIT, &v));
-	ck_assert_uint_eq(v.size, sizeof(bytes));
+	ck_assert_uint_eq(v.size, res.r.value.size);
+	evc_value_free(&res.r.value);
 	b = restart_without(a);
 	evc_remote_free(r);
 	end_with(b);
