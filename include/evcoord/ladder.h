@@ -24,7 +24,8 @@ EVC_BEGIN_DECLS_
 typedef struct evc_ladder_opts {
 	double budget;      /* seconds from the request: no join of c, and of
 			       scopes below it, lasts longer, whatever its own
-			       grace; 0 = the grace alone counts.  The
+			       grace, and joins last as long where no grace
+			       was given; 0 = the grace alone counts.  The
 			       fractions are of the budget, or of the config's
 			       grace */
 	double hooks;       /* fraction, 0..1; 0 = at once, 1 = never */

@@ -4,6 +4,7 @@
  * inherits from what is above it.
  */
 #include "core/join.h"
+#include "core/ladder.h"
 #include "core/scope.h"
 
 #include <math.h>
@@ -39,6 +40,9 @@ evc__grace(evc_coord *c, double asked, uint64_t w)
 		return 0;
 	if (g != 0)
 		return g;
+	/* Who said how long a stop may last, and no grace, means that. */
+	if (evc__ladder(c)->budget > 0)
+		return evc__ladder(c)->budget;
 	/* Service managers kill after 10 s, or after 90. */
 	if (w & WORD_FLAG)
 		r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);

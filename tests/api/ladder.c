@@ -173,6 +173,25 @@ START_TEST(the_budget_caps_a_longer_grace)
 }
 END_TEST
 
+START_TEST(the_budget_is_the_grace_where_there_is_none)
+{
+	evc_ladder_opts o = { .budget = 200 };
+	evc_coord *c = laddered(&o, 0);
+	evc_id id = hold(c, "hold");
+	struct joiner j;
+
+	join_begin(&j, c, 0, 0);
+	stop_now(c);
+	at(199.9); /* without a budget: 120 */
+	STILL_WAITS(&j);
+	at(200.1);
+	gave_up(&j, "hold");
+	OK(evc_hold_end(c, id));
+	ends_at_last(c);
+	OK(evc_free(c));
+}
+END_TEST
+
 START_TEST(the_budget_counts_from_the_request)
 {
 	evc_ladder_opts o = { .budget = 2 };
@@ -363,6 +382,7 @@ API_MAIN("ladder", hooks_wait_for_their_fraction_of_the_budget,
 	 kicks_wait_for_their_fraction, kicks_never_come_before_the_hooks,
 	 without_a_budget_the_fractions_are_of_the_grace,
 	 a_fraction_of_one_is_never, the_budget_caps_a_longer_grace,
+	 the_budget_is_the_grace_where_there_is_none,
 	 the_budget_counts_from_the_request,
 	 a_shorter_grace_counts_all_the_same, a_new_round_has_a_new_budget,
 	 a_scope_has_the_ladder_of_what_is_above_it,

@@ -293,13 +293,15 @@ END_TEST
 
 /* A stop by a signal, on a clock that the test moves. */
 static void
-grace_is(double configured, double expected)
+grace_is(double configured, double budget, double expected)
 {
+	evc_ladder_opts ladder = { .budget = budget };
 	evc_config cfg = { .grace = configured, .clock = scripted_clock };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	struct joiner j;
 	evc_id hold = 0;
 
+	OK(evc_ladder_set(c, &ladder));
 	OK(evc_signals_start(c, NULL));
 	OK(evc_hold_begin(c, "hold", NULL, &hold));
 	raise(SIGTERM);
@@ -315,8 +317,17 @@ grace_is(double configured, double expected)
 
 START_TEST(a_stop_by_signal_has_8_seconds_unless_a_grace_is_configured)
 {
-	grace_is(0, 8);
-	grace_is(60, 60);
+	grace_is(0, 0, 8);
+	grace_is(60, 0, 60);
+}
+END_TEST
+
+START_TEST(or_a_budget)
+{
+	grace_is(0, 20, 20);
+	grace_is(0, 2, 2);
+	grace_is(10, 20, 10);
+	grace_is(60, 20, 20);
 }
 END_TEST
 
@@ -329,4 +340,5 @@ API_MAIN("signals", the_first_signal_is_the_reason_of_a_clean_stop,
 	 one_coordinator_in_a_process_at_a_time,
 	 wrong_options_change_no_handler,
 	 the_third_leaves_only_when_switched_on,
-	 a_stop_by_signal_has_8_seconds_unless_a_grace_is_configured)
+	 a_stop_by_signal_has_8_seconds_unless_a_grace_is_configured,
+	 or_a_budget)
