@@ -74,6 +74,9 @@ struct evc__tree {
 	/* atomic: the helper -> joins: since when it is at one client, in real
 	   monotonic time; 0: it is not */
 	_Atomic uint64_t serving_ns;
+	/* atomic: threads of the helper that were relieved and end -> joins:
+	   how many are to be joined */
+	_Atomic uint32_t n_ended;
 	/* atomic: somebody in the tree has a grace of its own -> joins */
 	_Atomic bool own_grace;
 	/* atomic: some scope has a phase -> joins */

@@ -29,7 +29,7 @@ struct evc__helper_thread {
 	/* tree's lock */
 	pthread_t thread;
 	uint32_t number;       /* it serves while this leads */
-	/* atomic: who makes it (lock), the thread itself -> who makes the next:
+	/* atomic: who makes it (lock), the thread itself -> who joins it:
 	   FREE -> RUNS -> ENDED, to be joined */
 	_Atomic int state;
 };

@@ -207,6 +207,7 @@ helper_main(void *arg)
 		sleep_once(h, seq, wait);
 	}
 	/* We have hung in a function, and were relieved. */
+	sync_add(&h->tree->n_ended, 1);
 	sync_store_sc(&t->state, HELPER_ENDED);
 	return NULL;
 }
@@ -219,17 +220,28 @@ room(struct evc__helper *h)
 {
 	unsigned i;
 
+	for (i = 0; i < HELPER_THREADS; i++)
+		if (sync_load(&h->thread[i].state) == HELPER_FREE)
+			return &h->thread[i];
+	return NULL;
+}
+
+/* Tree's lock held: join those that were relieved and have ended. */
+static void
+reap(struct evc__helper *h)
+{
+	unsigned i;
+
 	for (i = 0; i < HELPER_THREADS; i++) {
 		struct evc__helper_thread *t = &h->thread[i];
 
 		/* Destructors of the user's may still run there. */
 		if (sync_load(&t->state) == HELPER_ENDED &&
-		    sync_thread_join(t->thread, NULL, 0) == 0)
+		    sync_thread_join(t->thread, NULL, 0) == 0) {
 			sync_store(&t->state, HELPER_FREE);
-		if (sync_load(&t->state) == HELPER_FREE)
-			return t;
+			sync_add(&h->tree->n_ended, (uint32_t)-1);
+		}
 	}
-	return NULL;
 }
 
 /* Tree's lock held: what the one before may have been about to do. */
@@ -297,9 +309,11 @@ evc__helper_relieve(evc_coord *c)
 {
 	struct evc__tree *tree = c->tree;
 
-	if (!overdue(tree) || evc__helper_is_self(c))
+	if ((!overdue(tree) && sync_load(&tree->n_ended) == 0) ||
+	    evc__helper_is_self(c))
 		return;
 	sync_lock(&tree->lock);
+	reap(tree->helper);
 	if (overdue(tree) && evc__helper_lead(tree->helper))
 		sync_store_sc(&tree->serving_ns, 0);
 	sync_unlock(&tree->lock);

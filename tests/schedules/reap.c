@@ -5,6 +5,8 @@
  */
 #include "schedules.h"
 
+#include <limits.h>
+
 /* A started thread that says which one it is. */
 struct named {
 	struct guest g;
@@ -335,6 +337,40 @@ START_TEST(reaping_is_no_cancellation_point)
 }
 END_TEST
 
+/* ---- of the helper's own threads ---- */
+
+static void
+hangs_until(void *arg)
+{
+	while (!atomic_load((atomic_int *)arg))
+		t_sleep(0.001);
+}
+
+/* Fails when a thread of the helper that hung and was relieved is joined no
+   sooner than at the next relief, or when all is freed. */
+START_TEST(reaping_is_done_of_a_helper_that_was_relieved)
+{
+	int made = seam_hold("thread_create", "evc__helper_lead", INT_MAX);
+	int joined = seam_hold("add", "reap", INT_MAX);
+	evc_coord *c = new_coord(NULL);
+	atomic_int go = 0;
+	struct joiner j;
+	evc_id hook, id;
+
+	OK(evc_cancel_push(c, hangs_until, &go, 0, &hook));
+	OK(evc_hold_begin(c, "hold", NULL, &id));
+	join_begin(&j, c, 0, 0);
+	OK(evc_request_stop(c, 0, NULL));
+	UNTIL(seam_arrivals(made) >= 2);
+	atomic_store(&go, 1);
+	UNTIL(seam_arrivals(joined) >= 1);
+	OK(evc_hold_end(c, id));
+	OK(join_end(&j));
+	OK(evc_cancel_pop(c, hook));
+	OK(evc_free(c));
+}
+END_TEST
+
 SCHEDULES_MAIN("reap",
 	       ends_of_a_hold_keep_the_coordinator_until_they_have_left,
 	       ends_of_a_thread_are_not_over_before_its_ring,
@@ -343,4 +379,5 @@ SCHEDULES_MAIN("reap",
 	       reaping_by_a_probe_of_a_record_that_stands_in_the_chain,
 	       reaping_and_errors_wait_until_the_thread_stands_in_the_register,
 	       reaping_is_given_up_and_tried_again_when_destructors_hang,
-	       reaping_is_no_cancellation_point)
+	       reaping_is_no_cancellation_point,
+	       reaping_is_done_of_a_helper_that_was_relieved)
