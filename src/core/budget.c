@@ -32,7 +32,7 @@ evc__grace(evc_coord *c, double asked, uint64_t w)
 {
 	const evc_reason *r = NULL;
 	const evc_coord *a;
-	double g = asked;
+	double g = asked, budget;
 
 	for (a = c; a != NULL && g == 0; a = a->parent)
 		g = a->grace;
@@ -41,8 +41,9 @@ evc__grace(evc_coord *c, double asked, uint64_t w)
 	if (g != 0)
 		return g;
 	/* Who said how long a stop may last, and no grace, means that. */
-	if (evc__ladder(c)->budget > 0)
-		return evc__ladder(c)->budget;
+	budget = evc__ladder(c)->budget;
+	if (budget > 0)
+		return budget;
 	/* Service managers kill after 10 s, or after 90. */
 	if (w & WORD_FLAG)
 		r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
