@@ -53,6 +53,7 @@ struct proxy_way {
 	char bytes[PROXY_PIECE];
 	size_t at, n;       /* those that wait */
 	double ready;       /* when they may pass */
+	bool full;          /* the last piece was a whole one */
 	bool over;          /* nothing comes any more */
 };
 
@@ -141,10 +142,13 @@ proxy_step(struct proxy_run *p, struct proxy_pair *pair, int from)
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 			return false;
 		if (n > 0) {
+			/* More was waiting behind one that filled the room: a
+			   stream keeps its pace when we come late. */
+			w->ready = (w->full ? w->ready : t_now()) +
+				   atomic_load(&p->shared->delay) / 1000.0;
 			w->at = 0;
 			w->n = (size_t)n;
-			w->ready = t_now() +
-				   atomic_load(&p->shared->delay) / 1000.0;
+			w->full = w->n == sizeof(w->bytes);
 		}
 	}
 	if (w->n == 0 || t_now() < w->ready)
