@@ -163,13 +163,7 @@ START_TEST(the_budget_caps_a_longer_grace)
 
 	join_begin(&j, c, 50, 0);
 	stop_now(c);
-	at(1.99);
-	STILL_WAITS(&j);
-	at(2.01);
-	gave_up(&j, "hold");
-	OK(evc_hold_end(c, id));
-	ends_at_last(c);
-	OK(evc_free(c));
+	ends_late(c, id, "hold", &j, 2);
 }
 END_TEST
 
@@ -182,13 +176,7 @@ START_TEST(the_budget_is_the_grace_where_there_is_none)
 
 	join_begin(&j, c, 0, 0);
 	stop_now(c);
-	at(199.9); /* without a budget: 120 */
-	STILL_WAITS(&j);
-	at(200.1);
-	gave_up(&j, "hold");
-	OK(evc_hold_end(c, id));
-	ends_at_last(c);
-	OK(evc_free(c));
+	ends_late(c, id, "hold", &j, 200); /* without a budget: 120 */
 }
 END_TEST
 
@@ -224,13 +212,7 @@ START_TEST(a_shorter_grace_counts_all_the_same)
 
 	stop_now(c);
 	join_begin(&j, c, 1, 0);
-	at(0.99);
-	STILL_WAITS(&j);
-	at(1.01);
-	gave_up(&j, "hold");
-	OK(evc_hold_end(c, id));
-	ends_at_last(c);
-	OK(evc_free(c));
+	ends_late(c, id, "hold", &j, 1);
 }
 END_TEST
 

@@ -28,13 +28,7 @@ START_TEST(the_end_of_the_stop_moves)
 	at(1);
 	OK(evc_veto(c, id, 1.5, "the index is being written", &granted));
 	ck_assert_double_eq_tol(granted, 1.5, 1e-6);
-	at(3.49);
-	STILL_WAITS(&j);
-	at(3.51);
-	gave_up(&j, "slow");
-	OK(evc_hold_end(c, id));
-	ends_at_last(c);
-	OK(evc_free(c));
+	ends_late(c, id, "slow", &j, 3.5);
 }
 END_TEST
 
@@ -50,13 +44,7 @@ START_TEST(never_beyond_the_hard_end)
 	at(1);
 	OK(evc_veto(c, id, 1000, "very slow", &granted));
 	ck_assert_double_eq_tol(granted, 3, 1e-6);
-	at(4.99);
-	STILL_WAITS(&j);
-	at(5.01);
-	gave_up(&j, "slow");
-	OK(evc_hold_end(c, id));
-	ends_at_last(c);
-	OK(evc_free(c));
+	ends_late(c, id, "slow", &j, 5);
 }
 END_TEST
 
@@ -72,13 +60,7 @@ START_TEST(without_a_budget_the_grace_moves)
 	stop_now(c);
 	OK(evc_veto(c, id, 10, "slow", &granted));
 	ck_assert_double_eq_tol(granted, 10, 1e-6);
-	at(11.9);
-	STILL_WAITS(&j);
-	at(12.1);
-	gave_up(&j, "slow");
-	OK(evc_hold_end(c, id));
-	ends_at_last(c);
-	OK(evc_free(c));
+	ends_late(c, id, "slow", &j, 12);
 }
 END_TEST
 

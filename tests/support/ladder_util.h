@@ -108,4 +108,19 @@ gave_up(struct joiner *j, const char *name)
 	HAS(j->v.error.text, name);
 }
 
+/* The join gives up so many seconds after the stop, not before, and names the
+   hold, which then ends; so does c. */
+static MAYBE_UNUSED void
+ends_late(evc_coord *c, evc_id id, const char *name, struct joiner *j,
+	  double seconds)
+{
+	at(seconds - 0.01);
+	STILL_WAITS(j);
+	at(seconds + 0.01);
+	gave_up(j, name);
+	OK(evc_hold_end(c, id));
+	ends_at_last(c);
+	OK(evc_free(c));
+}
+
 #endif
