@@ -58,7 +58,7 @@ evc__seat_flush(struct seat *s)
 void
 evc__seat_give_back(struct seat *s)
 {
-	evc_engine_result back[BATCH_MOST];
+	evc_engine_result back[sizeof s->tasks / sizeof s->tasks[0]];
 	unsigned i, n = 0;
 
 	/* The latest first: each goes before all that stand in the queue. */
@@ -93,6 +93,8 @@ run_one(struct seat *s, unsigned i)
 	evc__worker_run(s->w, &s->tasks[i], &s->results[i]);
 	return s->results[i].took > 0 ? s->results[i].took : 0;
 }
+
+_Static_assert((BATCH_MOST & (BATCH_MOST - 1)) == 0, "twice as many end there");
 
 /* How many to take the next time: twice as many, while there are as many, and
    they are so short that all of them are over within a look of the keeper's. */

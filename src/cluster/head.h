@@ -67,9 +67,9 @@ value_size(const evc_value *v)
 	return v->size > 0 ? v->size : 1;
 }
 
-/* As evc__value_walk, without a text: is it one whole value, and no deeper than
-   that? */
-bool evc__walk_is_value(const evc_value *value, unsigned depth_most);
+/* As evc__value_walk, without a text: is it one whole value, that may stand
+   inside so many arrays and maps? */
+bool evc__walk_is_value(const evc_value *value, unsigned outside);
 
 /* The size of the value that p begins with, of n bytes at most; 0: there is
    none. */

@@ -79,7 +79,7 @@ value(struct pack *k, const evc_value *v)
 		msgpack_pack_nil(&k->packer);
 		return 0;
 	}
-	if (!evc__walk_is_value(v, EVC_VALUE_DEPTH - k->depth)) {
+	if (!evc__walk_is_value(v, k->depth)) {
 		/* Its own fault, or is it only too deep here? */
 		st = evc__value_walk(v->data, v->size, NULL, NULL);
 		return st != 0 ? st : wrong(k, -EVC_INVALID_ARGUMENT,

@@ -171,7 +171,7 @@ evc_value_print(const evc_value *value, char *buf, size_t n)
 {
 	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
 
-	if (value == NULL || !evc__walk_is_value(value, EVC_VALUE_DEPTH))
+	if (value == NULL || !evc__walk_is_value(value, 0))
 		evc__text_add(&t, "<no value>");
 	else
 		print(&t, value);

@@ -61,6 +61,9 @@ take_value(struct request *q, const evc_value *v, unsigned type,
 	return 0;
 }
 
+_Static_assert(PRIORITIES / 2 == EVC_PRIORITY_MOST + 1 &&
+	       PRIORITIES / 2 == -EVC_PRIORITY_LEAST, "a line for each");
+
 static evc_status
 check_opts(const evc_cluster *cl, const evc_schedule_opts *o)
 {

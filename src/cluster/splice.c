@@ -49,7 +49,7 @@ evc__walk_splice(const evc_value *value,
 				  "no memory for arguments and results in "
 				  "their places");
 	/* A result that was no deeper than allowed may be too deep here. */
-	if (st == 0 && !evc__walk_is_value(&result, EVC_VALUE_DEPTH)) {
+	if (st == 0 && !evc__walk_is_value(&result, 0)) {
 		evc_value_free(&result);
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "with the results of remotes in their places "

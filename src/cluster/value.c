@@ -53,7 +53,7 @@ evc_value_copy(evc_value *ret_value, const evc_value *value)
 static bool
 head_of(const evc_value *value, struct head *ret)
 {
-	return value != NULL && evc__walk_is_value(value, EVC_VALUE_DEPTH) &&
+	return value != NULL && evc__walk_is_value(value, 0) &&
 	       evc__head(value_begin(value), value_size(value), ret) ==
 		       HEAD_FINE;
 }

@@ -19,7 +19,7 @@ enum end {
 struct walk {
 	const unsigned char *p;
 	size_t n;
-	unsigned depth_most;
+	unsigned outside; /* arrays and maps that it stands in */
 	bool (*ref)(const struct walk_ref *r, void *arg);
 	void *arg;
 	size_t at;        /* the value that is being read begins here */
@@ -76,7 +76,7 @@ walk(struct walk *w)
 {
 	uint64_t left[EVC_VALUE_DEPTH], items, room;
 	struct head *h = &w->head;
-	unsigned depth = 0;
+	unsigned depth = w->outside;
 	enum head_end e;
 
 	for (;;) {
@@ -86,7 +86,7 @@ walk(struct walk *w)
 		room = w->n - w->at - h->size;
 		if (h->type == EVC_VALUE_ARRAY || h->type == EVC_VALUE_MAP) {
 			items = h->type == EVC_VALUE_MAP ? 2 * h->n : h->n;
-			if (depth == w->depth_most)
+			if (depth >= EVC_VALUE_DEPTH)
 				return TOO_DEEP;
 			if (items > room)
 				return TOO_LONG; /* each has a byte at least */
@@ -104,9 +104,9 @@ walk(struct walk *w)
 				return CALLED;
 			w->at += h->size + (size_t)h->n;
 		}
-		while (depth > 0 && --left[depth - 1] == 0)
+		while (depth > w->outside && --left[depth - 1] == 0)
 			depth--;
-		if (depth == 0)
+		if (depth <= w->outside)
 			return WHOLE;
 	}
 }
@@ -131,9 +131,9 @@ refuse(const struct walk *w, enum end e)
 				  w->n - w->at - w->head.size);
 	case TOO_DEEP:
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "too deep: %s at byte %zu is inside %u "
+				  "too deep: %s at byte %zu is inside %d "
 				  "others", evc__type_text(w->head.type), w->at,
-				  w->depth_most);
+				  EVC_VALUE_DEPTH);
 	case FOREIGN:
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "an extension of type %d and %llu bytes at "
@@ -150,11 +150,7 @@ evc_status
 evc__value_walk(const void *bytes, size_t n,
 		bool (*ref)(const struct walk_ref *r, void *arg), void *arg)
 {
-	struct walk w = { .p = bytes,
-			  .n = n,
-			  .depth_most = EVC_VALUE_DEPTH,
-			  .ref = ref,
-			  .arg = arg };
+	struct walk w = { .p = bytes, .n = n, .ref = ref, .arg = arg };
 	enum end e;
 
 	if (n == 0)
@@ -169,11 +165,11 @@ evc__value_walk(const void *bytes, size_t n,
 }
 
 bool
-evc__walk_is_value(const evc_value *value, unsigned depth_most)
+evc__walk_is_value(const evc_value *value, unsigned outside)
 {
 	struct walk w = { .p = value->data,
 			  .n = value->size,
-			  .depth_most = depth_most };
+			  .outside = outside };
 
 	if (w.n == 0)
 		return true;
@@ -183,7 +179,7 @@ evc__walk_is_value(const evc_value *value, unsigned depth_most)
 size_t
 evc__walk_size(const unsigned char *p, size_t n)
 {
-	struct walk w = { .p = p, .n = n, .depth_most = EVC_VALUE_DEPTH };
+	struct walk w = { .p = p, .n = n };
 
 	return walk(&w) == WHOLE ? w.at : 0;
 }

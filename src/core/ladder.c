@@ -48,6 +48,9 @@ evc__rung_due(const evc_coord *c, enum evc__rung r, uint64_t stop, uint64_t end)
 	return due > first ? due : first;
 }
 
+_Static_assert(sizeof ((evc_coord *)0)->rung_ns ==
+	       N_RUNGS * sizeof ((evc_coord *)0)->rung_ns[0], "one for each");
+
 bool
 evc__rung_reached(evc_coord *c, enum evc__rung r)
 {

@@ -22,7 +22,6 @@
 #define SERVER_ROOM  96
 #define NUMBERS_MOST 4 /* of one name, that are tried */
 #define NUMBER_ROOM  64
-#define LOGIN_STEPS  (5 + SCRIPTS)
 
 /* A command without an answer. */
 struct said {
@@ -47,6 +46,7 @@ enum login_step {
 	LOGIN_TRY,   /* may the user do what is needed, and here? */
 	LOGIN_SCRIPT /* and all numbers above: each of them */
 };
+#define LOGIN_STEPS (LOGIN_SCRIPT + SCRIPTS)
 
 struct link {
 	struct redis_client *cl;

@@ -11,9 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "cluster/head.h"
-
-#define DEPTH_MOST 64
+#include "cluster/walk.h"
 
 static struct redis_engine *
 of(evc_engine *engine)
@@ -113,11 +111,15 @@ add_entries(struct redis_engine *e, struct redis_args *a,
 static evc_status
 check_value(const char *name, const evc_value *v)
 {
-	if (v->size > 0 && evc__walk_is_value(v, DEPTH_MOST))
+	char why[128] = "no bytes";
+
+	if (v->size > 0 && evc__value_walk(v->data, v->size, NULL, NULL) == 0)
 		return 0;
+	if (v->size > 0)
+		evc__copy(why, sizeof why, evc_last_error());
 	return evc_refuse(-EVC_DATA_LOSS,
-			  "variable %.100s holds bytes that are no value",
-			  name);
+			  "variable %.100s holds what is no value: %s", name,
+			  why);
 }
 
 static void

@@ -113,7 +113,7 @@ read_answer(const struct question *q, const redisReply *r,
 	v = (evc_value){ bytes, n };
 	if (q->op == EVC_VARIABLE_ADD)
 		return read_number(bytes, n, &ret->now) ? 0 : refuse(q, "");
-	if (!evc__walk_is_value(&v, EVC_VALUE_DEPTH))
+	if (!evc__walk_is_value(&v, 0))
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "variable %s is garbage: no value", q->name);
 	ret->value = v;

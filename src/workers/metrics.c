@@ -15,6 +15,7 @@
 
 #define LINE 128 /* two cache lines: they are fetched in pairs */
 
+_Static_assert(METRIC_NAMES % TALLY_CHUNK == 0, "each is in a chunk");
 _Static_assert(sizeof ((evc_metric *)0)->name == METRIC_NAME_ROOM,
 	       "as long as the public ones");
 _Static_assert(METRIC_PUT_ROOM + sizeof "_count" - 1 <= METRIC_NAME_ROOM,

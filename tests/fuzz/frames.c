@@ -52,6 +52,21 @@ one(struct fuzz *f, const unsigned char *bytes, size_t n)
 
 /* ---- made-up frames ---- */
 
+/* What a frame may have; a writer is now and then given too little. */
+static size_t
+some_most(struct fuzz *f)
+{
+	return fuzz_once_in(f, 8) ? fuzz_below(f, 64) : FRAMES_MOST;
+}
+
+/* Then nothing was put. */
+static void
+was_put(struct fuzz *f, evc_status st, const struct bytes *b, size_t before)
+{
+	FUZZ_CHECK(f, st == 0 || st == -EVC_RESOURCE_EXHAUSTED);
+	FUZZ_CHECK(f, st == 0 ? b->n >= before + FRAME_HEAD : b->n == before);
+}
+
 static evc_value
 some_value(struct fuzz *f)
 {
@@ -93,6 +108,7 @@ put_task(struct fuzz *f, struct bytes *b)
 {
 	evc_engine_input inputs[4];
 	bool kept[4];
+	size_t before = b->n;
 	evc_engine_task t = { .n = fuzz_random(f),
 			      .function = some_name(f),
 			      .inputs = inputs,
@@ -108,7 +124,10 @@ put_task(struct fuzz *f, struct bytes *b)
 		inputs[i].value = some_value(f);
 		kept[i] = fuzz_once_in(f, 3);
 	}
-	FUZZ_CHECK(f, evc__frame_put_task(b, FRAMES_MOST, &t, kept) == 0);
+	was_put(f,
+		evc__frame_put_task(b, some_most(f), &t,
+				    fuzz_once_in(f, 4) ? NULL : kept),
+		b, before);
 }
 
 static void
@@ -116,6 +135,7 @@ put_result(struct fuzz *f, struct bytes *b)
 {
 	evc_engine_update updates[3];
 	struct frame_result r = { .r.n = fuzz_random(f) };
+	size_t before = b->n;
 	unsigned i;
 
 	r.r.took = (double)fuzz_below(f, 100) / 7;
@@ -129,7 +149,7 @@ put_result(struct fuzz *f, struct bytes *b)
 		r.r.text = some_name(f);
 	} else
 		r.r.value = some_value(f);
-	FUZZ_CHECK(f, evc__frame_put_result(b, FRAMES_MOST, &r) == 0);
+	was_put(f, evc__frame_put_result(b, some_most(f), &r), b, before);
 }
 
 static void
@@ -151,21 +171,28 @@ put_other(struct fuzz *f, struct bytes *b)
 			       .function = some_name(f),
 			       .args = some_value(f) };
 
+	size_t most = some_most(f), before = b->n;
+	evc_status st;
+
 	switch (fuzz_below(f, 13)) {
-	case 0: evc__frame_put_welcome(b, FRAMES_MOST, &welcome); break;
-	case 1: evc__frame_put_failed(b, FRAMES_MOST, &failed); break;
-	case 2: evc__frame_put_reply(b, FRAMES_MOST, &reply); break;
-	case 3: evc__frame_put_built(b, &built); break;
-	case 4: evc__frame_put_variable(b, FRAMES_MOST, &update); break;
-	case 5: evc__frame_put_def(b, FRAMES_MOST, &def); break;
-	case 6: evc__frame_put_hello(b, FRAMES_MOST, table, 2); break;
-	case 7: evc__frame_put_bare(b, FRAME_PING); break;
-	case 8: evc__frame_put_note(b, FRAME_NODE, &note); break;
-	case 9: evc__frame_put_note(b, FRAME_GONE, &note); break;
-	case 10: evc__frame_put_number(b, FRAME_SLOT, note.number); break;
-	case 11: evc__frame_put_bare(b, FRAME_LEFT); break;
-	default: evc__frame_put_number(b, FRAME_CANCEL, 7); break;
+	case 0: st = evc__frame_put_welcome(b, most, &welcome); break;
+	case 1: st = evc__frame_put_failed(b, most, &failed); break;
+	case 2: st = evc__frame_put_reply(b, most, &reply); break;
+	case 3: st = evc__frame_put_built(b, &built); break;
+	case 4: st = evc__frame_put_variable(b, most, &update); break;
+	case 5: st = evc__frame_put_def(b, most, &def); break;
+	case 6:
+		st = evc__frame_put_hello(b, most, table,
+					  (unsigned)fuzz_below(f, 3));
+		break;
+	case 7: st = evc__frame_put_bare(b, FRAME_PING); break;
+	case 8: st = evc__frame_put_note(b, FRAME_NODE, &note); break;
+	case 9: st = evc__frame_put_note(b, FRAME_GONE, &note); break;
+	case 10: st = evc__frame_put_number(b, FRAME_SLOT, note.number); break;
+	case 11: st = evc__frame_put_bare(b, FRAME_LEFT); break;
+	default: st = evc__frame_put_number(b, FRAME_CANCEL, 7); break;
 	}
+	was_put(f, st, b, before);
 }
 
 static size_t
@@ -182,7 +209,8 @@ make(struct fuzz *f, unsigned char *to, size_t room)
 		}
 	} while (fuzz_once_in(f, 2));
 	n = b.n < room ? b.n : room;
-	memcpy(to, bytes_at(&b), n);
+	if (n > 0)
+		memcpy(to, bytes_at(&b), n);
 	bytes_free(&b);
 	return n;
 }

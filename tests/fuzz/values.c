@@ -11,6 +11,7 @@
 #include <evcoord/value.h>
 #include <msgpack.h>
 
+#include "cluster/head.h"
 #include "cluster/walk.h"
 
 /* ---- made-up values ---- */
@@ -329,6 +330,41 @@ as_text(struct fuzz *f, const evc_value *v)
 	}
 }
 
+/* "[[[v]]]" */
+static void
+nested_format(char *to, size_t deep)
+{
+	memset(to, '[', deep);
+	to[deep] = 'v';
+	memset(to + deep + 1, ']', deep);
+	to[2 * deep + 1] = '\0';
+}
+
+/* Inside of any number of others: whoever asks whether it may stand there hears
+   what happens to who puts it there. */
+static void
+at_any_depth(struct fuzz *f, const evc_value *v)
+{
+	size_t deep = fuzz_below(f, 2 * EVC_VALUE_DEPTH);
+	bool fits = evc__walk_is_value(v, (unsigned)deep);
+	char format[4 * EVC_VALUE_DEPTH + 2];
+	evc_value outer = { NULL, 0 }, inner;
+
+	nested_format(format, deep);
+	if (evc_pack(&outer, format, v) == 0) {
+		FUZZ_CHECK(f, fits);
+		FUZZ_CHECK(f, evc__walk_size(outer.data, outer.size) ==
+				      outer.size);
+		FUZZ_CHECK(f, evc_unpack(&outer, format, &inner) == 0);
+		FUZZ_CHECK(f, inner.size == v->size);
+		evc_value_free(&outer);
+	} else {
+		FUZZ_CHECK(f, !fits || deep > EVC_VALUE_DEPTH);
+		FUZZ_CHECK(f, strstr(evc_last_error(), "deep") != NULL);
+	}
+	(void)evc_unpack(v, format, &inner);
+}
+
 static void
 in_another(struct fuzz *f, const evc_value *v)
 {
@@ -364,6 +400,7 @@ to_msgpack_c(struct fuzz *f, const evc_value *v)
 struct places {
 	const evc_value *v; /* for some of them, itself */
 	unsigned n, remotes;
+	unsigned most; /* the walk ends with this one; 0: with none */
 };
 
 static bool
@@ -373,7 +410,7 @@ count(const struct walk_ref *r, void *arg)
 
 	p->n++;
 	p->remotes += !r->per_worker;
-	return true;
+	return p->n != p->most;
 }
 
 static bool
@@ -399,12 +436,16 @@ resolve(const struct walk_ref *r, evc_value *ret, void *arg)
 static void
 with_others_in_it(struct fuzz *f, const evc_value *v)
 {
-	struct places p = { .v = v };
+	struct places p = { .v = v }, some = { .v = v };
 	evc_value result;
 	unsigned remotes;
 
 	FUZZ_CHECK(f, evc__value_walk(v->data, v->size, count, &p) == 0);
 	remotes = p.remotes;
+	some.most = (unsigned)fuzz_below(f, p.n + 2);
+	FUZZ_CHECK(f, evc__value_walk(v->data, v->size, count, &some) == 0);
+	FUZZ_CHECK(f, some.n == (some.most > 0 && some.most < p.n ? some.most :
+								    p.n));
 	if (evc__walk_splice(v, resolve, &p, &result) != 0) {
 		FUZZ_CHECK(f, remotes > 0);
 		FUZZ_CHECK(f, strstr(evc_last_error(), "deep") != NULL);
@@ -450,6 +491,9 @@ one(struct fuzz *f, const unsigned char *bytes, size_t n)
 	size_t at;
 	evc_value e;
 
+	/* Any length, any bound. */
+	(void)evc__walk_size(bytes, fuzz_below(f, n + 1));
+	(void)evc__walk_is_value(&v, (unsigned)fuzz_random(f));
 	/* A place that is not the library's, in whatever it is. */
 	at = fuzz_below(f, n + 2);
 	while (evc_value_next(&v, &at, NULL, &e))
@@ -464,6 +508,7 @@ one(struct fuzz *f, const unsigned char *bytes, size_t n)
 	one_by_one(f, &v, 0);
 	by_formats(f, &v);
 	in_another(f, &v);
+	at_any_depth(f, &v);
 	with_others_in_it(f, &v);
 	to_msgpack_c(f, &v);
 	return true;

@@ -114,6 +114,18 @@ bites quiet "worker_link.c" src/cluster/worker_link.c \
 bites quiet "reap.c" src/base/reap.c \
 	'static int p(timer_t *t) { return sync_end_timer(t); }'
 
+bites bounds "way[MOST_OF_IT]" $file \
+	'static int p(int n)
+{
+	int i, way[MOST_OF_IT];
+
+	for (i = 0; i < n; i++)
+		way[i] = i;
+	return n;
+}'
+edited bounds "left[EVC_VALUE_DEPTH]" src/cluster/walk.c \
+	's/depth >= EVC_VALUE_DEPTH/depth >= w->most/'
+
 bites headers "unused" include/evcoord/join.h 'static int p;'
 bites headers "version.h" include/evcoord/version.h \
 	'#undef EVC_VERSION_PATCH

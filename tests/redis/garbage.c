@@ -398,6 +398,69 @@ START_TEST(made_up_variables)
 }
 END_TEST
 
+/* Deeper than a value may be: arrays, and maps whose keys are. */
+static void
+put_nested(const char *key, unsigned deep, bool maps)
+{
+	unsigned char bytes[2 * 1100 + 1];
+	size_t n = 0;
+	unsigned i;
+
+	ck_assert_uint_le(deep, 1100);
+	for (i = 0; i < deep; i++) {
+		bytes[n++] = maps ? 0x81 : 0x91;
+		if (maps)
+			bytes[n++] = 0x01;
+	}
+	bytes[n++] = 0x05;
+	rs_do(rg.server, "HSET %s x %b", key, bytes, n);
+}
+
+START_TEST(variables_that_are_too_deep)
+{
+	static const unsigned deep[] = { 31, 32, 33, 40, 63, 64, 65, 1024 };
+	char path[64] = "/tmp/evc-deep-XXXXXX", old[80], key[80];
+	evc_cluster_config config = { .checkpoint = path,
+				      .checkpoint_every = 0.01 };
+	evc_status st, want;
+	evc_value v;
+	size_t i;
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	OK(unlink(path));
+	rig(_i, NULL);
+	rig_node(1);
+	rig_open(&config);
+	DO("step", "[sd]", "n", 0.0);
+	OK(join());
+	key_of(key, sizeof(key), "var");
+	for (i = 0; i < 2 * sizeof(deep) / sizeof(deep[0]); i++) {
+		put_nested(key, deep[i / 2], i % 2 == 1);
+		want = deep[i / 2] <= EVC_VALUE_DEPTH ? 0 : -EVC_DATA_LOSS;
+		v = (evc_value){ NULL, 0 };
+		st = evc_variable_get(on.cl, "x", &v);
+		ck_assert_msg(st == want, "%u deep: %d, %s", deep[i / 2], st,
+			      evc_last_error());
+		if (st < 0)
+			HAS(evc_last_error(), "variable x holds");
+		evc_value_free(&v);
+		/* As the one does that comes by itself meanwhile. */
+		ck_assert_int_eq(evc_cluster_save(on.cl, NULL), want);
+		if (want < 0)
+			HAS(evc_last_error(), "variable x holds");
+	}
+	rs_do(rg.server, "HDEL %s x", key);
+	OK(evc_cluster_save(on.cl, NULL));
+	rs_unlink(rg.server);
+	rig_close();
+	OK(unlink(path));
+	snprintf(old, sizeof(old), "%s.old", path);
+	(void)unlink(old);
+}
+END_TEST
+
 static const evc_function functions[] = { ROW_FUNCTIONS };
 
 __attribute__((constructor)) static void
@@ -409,4 +472,4 @@ limit(void)
 REDIS_ROWS("redis: garbage", functions, ROW(before_it_is_opened),
 	   ROW(each_key_while_it_runs), ROW(made_up_events),
 	   ROW(made_up_events_of_a_node), ROW(made_up_orders),
-	   ROW(made_up_variables))
+	   ROW(made_up_variables), ROW(variables_that_are_too_deep))

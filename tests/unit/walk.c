@@ -312,6 +312,27 @@ START_TEST(how_deep)
 }
 END_TEST
 
+/* Inside of however many others the caller says that it stands, and however deep
+   it is: no array is walked beyond its end. */
+START_TEST(as_deep_as_anybody_asks)
+{
+	unsigned char bytes[3 * 200 + 8];
+	unsigned kind, n, outside;
+	evc_value v = { bytes, 0 };
+
+	for (kind = 0; kind < 3; kind++)
+		for (outside = 0; outside <= 200;
+		     outside += outside < 40 ? 1 : 13)
+			for (n = 0; n <= 200; n += n < 70 ? 1 : 7) {
+				v.size = nest(bytes, n, kind > 0, kind > 1);
+				ck_assert_msg(evc__walk_is_value(&v, outside) ==
+						      (n == 0 ||
+						       n + outside <= DEPTH),
+					      "%u deep inside %u", n, outside);
+			}
+}
+END_TEST
+
 /* ---- references ---- */
 
 struct seen {
@@ -435,6 +456,7 @@ END_TEST
 
 API_MAIN("walk", every_first_byte, lengths_are_in_network_order,
 	 msgpack_c_agrees, cut_off_at_each_byte, bytes_behind_the_end,
-	 no_bytes_are_nil, huge_lengths, how_deep, what_a_reference_looks_like,
-	 references_are_found, a_reference_with_a_longer_head,
+	 no_bytes_are_nil, huge_lengths, how_deep, as_deep_as_anybody_asks,
+	 what_a_reference_looks_like, references_are_found,
+	 a_reference_with_a_longer_head,
 	 other_extensions_are_refused)
