@@ -224,7 +224,8 @@ typedef struct evc_engine_sink {
 	   what happened, and its last words.  ran: the oldest that it had taken
 	   may have been its death, which is counted. */
 	void (*gone)(void *core, unsigned worker, const char *why, bool ran);
-	/* A variable, for a function of this worker, at once.  For
+	/* A variable, for a function of this worker, at once, after
+	   `finished` for those with updates that it has run before.  For
 	   EVC_VARIABLE_ADD *ret_now (may be NULL) is the new value; for _GET
 	   *ret_value, which is the caller's.  EVC_ENGINE_LATER: the answer
 	   comes by ops->answer, which an engine without one never sees. */

@@ -207,7 +207,9 @@ EVC_API evc_status
 evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value);
 
 /*
- * Read a variable; a transactional function sees its own updates.
+ * Read a variable, with the updates of all functions that this worker has run
+ * before; a transactional function sees its own updates, too.  Functions on other
+ * workers may change it meanwhile.
  *
  * Thread:    the function's.
  * Ownership: *ret_value is the caller's, for evc_value_free.

@@ -11,12 +11,29 @@
 
 #define STACK (1u << 20)
 
+/* A function finds the updates of all functions that its worker has run before:
+   results with updates do not wait any longer. */
+static void
+make_updates(struct seat *s)
+{
+	unsigned i;
+
+	sync_lock(&s->lock);
+	for (i = s->sent; i < s->done; i++)
+		if (s->results[i].n_updates > 0) {
+			evc__seat_flush(s);
+			break;
+		}
+	sync_unlock(&s->lock);
+}
+
 static evc_status
 variable(void *arg, const evc_engine_update *u, double *ret_now,
 	 evc_value *ret_value)
 {
-	const struct seat *s = arg;
+	struct seat *s = arg;
 
+	make_updates(s);
 	return s->e->sink->variable(s->e->core, s->index, u, ret_now,
 				    ret_value);
 }

@@ -91,6 +91,8 @@ struct slot {
 	double since;        /* the same, for people */
 	struct question *question;
 	uint64_t n_asked;
+	unsigned n_deals;    /* its transactional results without an answer of
+				the server: its questions wait for these */
 };
 
 /* ---- what is told: node_send.c ---- */
@@ -414,6 +416,7 @@ void evc__node_values_clear(struct life *l);
 evc_status evc__node_ask(struct slot *s, const evc_engine_update *u);
 /* Nobody waits for it any more. */
 void evc__node_ask_drop(struct slot *s);
+/* Send the questions that are not under way and need not wait. */
 void evc__node_ask_resume(struct life *l);
 
 /* ---- small things ---- */

@@ -28,6 +28,7 @@ evc__node_deals_free(struct parcel *p)
 
 	while ((d = p->deals) != NULL) {
 		p->deals = d->next;
+		p->l->slots[d->slot].n_deals--;
 		drop(d);
 	}
 	p->last_deal = NULL;
@@ -138,6 +139,7 @@ evc__node_tell_deal(struct slot *s, const struct work *w,
 		p->deals = d;
 	p->last_deal = d;
 	p->n_deals++;
+	s->n_deals++;
 }
 
 static void

@@ -158,6 +158,7 @@ on_sent(struct redis_client *cl, const redisReply *r, void *arg)
 {
 	struct parcel *p = arg;
 	struct life *l = p->l;
+	bool deals = p->kind == PARCEL_DEALS;
 	int was;
 
 	(void)cl;
@@ -173,6 +174,9 @@ on_sent(struct redis_client *cl, const redisReply *r, void *arg)
 		evc__node_life_end(l, "has lost the order of what it tells");
 	else if (was > 0)
 		remove_first(l);
+	/* Questions have waited for these updates. */
+	if (deals && life_says(l))
+		evc__node_ask_resume(l);
 	if (l->refused && life_says(l) && l->under_way == 0)
 		ev_timer_again(l->node->ev, &l->again);
 }

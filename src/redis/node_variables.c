@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a function asks of a variable goes to the server, and its answer back to
- * the worker, which waits for it.  One is asked again after a lost connection,
- * with its number: the server answers what it has answered, and does it once.
+ * the worker, which waits for it.  The question is not sent before the server has
+ * made the updates of functions that the same worker has run before.  It is asked
+ * again after a lost connection, with its number: the server answers what it has
+ * answered, and does it once.
  */
 #include "redis/node.h"
 
@@ -237,7 +239,7 @@ evc__node_ask(struct slot *s, const evc_engine_update *u)
 	s->question = q;
 	if (u->op != EVC_VARIABLE_GET && !l->changes)
 		tell_of_changes(s, u);
-	if (l->linked)
+	if (l->linked && s->n_deals == 0)
 		ask(q);
 	return EVC_ENGINE_LATER;
 }
@@ -247,10 +249,11 @@ evc__node_ask_resume(struct life *l)
 {
 	unsigned i;
 
-	for (i = 0; i < l->node->n_workers; i++) {
-		struct question *q = l->slots[i].question;
+	for (i = 0; l->linked && i < l->node->n_workers; i++) {
+		struct slot *s = &l->slots[i];
 
-		if (q != NULL && !q->sent)
-			ask(q);
+		if (s->question != NULL && !s->question->sent &&
+		    s->n_deals == 0)
+			ask(s->question);
 	}
 }

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a function reads: a worker's function finds in the variables what all
+ * functions before it on the same worker have done to them, whether these were
+ * transactional or not.
+ *
+ * Each function makes its variable one more, and returns what it is then: so all
+ * results are different, whatever the order in which they are run.
+ */
+#include "functions.h"
+
+#define TIMES 2000
+
+static evc_status
+refused(evc_exec *x)
+{
+	return evc_exec_fail(x, EVC_INTERNAL, "%s", evc_last_error());
+}
+
+/* A number; one that is not there is 0. */
+static evc_status
+read_number(evc_exec *x, const char *name, int64_t *ret)
+{
+	evc_value v = { NULL, 0 };
+	evc_status st = evc_exec_variable_get(x, name, &v);
+
+	*ret = 0;
+	if (st == 0)
+		st = evc_unpack(&v, "I", ret);
+	evc_value_free(&v);
+	return st == -EVC_NOT_FOUND ? 0 : st;
+}
+
+static evc_status
+set_number(evc_exec *x, const char *name, int64_t to)
+{
+	evc_value v = { NULL, 0 };
+	evc_status st = evc_pack(&v, "I", to);
+
+	if (st == 0)
+		st = evc_exec_variable_set(x, name, &v);
+	evc_value_free(&v);
+	return st;
+}
+
+/* [name]: x = x + 1, by get and set; -> x */
+static evc_status
+fn_step(evc_exec *x, void *arg)
+{
+	char name[64];
+	int64_t n;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[s]", name, sizeof(name)) < 0 ||
+	    read_number(x, name, &n) < 0 || set_number(x, name, n + 1) < 0)
+		return refused(x);
+	return evc_exec_return(x, "I", n + 1);
+}
+
+/* [name]: the same, by comparison, which has to succeed at once */
+static evc_status
+fn_compare(evc_exec *x, void *arg)
+{
+	evc_value was = { NULL, 0 }, is = { NULL, 0 };
+	char name[64];
+	int64_t n;
+	evc_status st;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[s]", name, sizeof(name)) < 0 ||
+	    read_number(x, name, &n) < 0 || evc_pack(&was, "I", n) < 0 ||
+	    evc_pack(&is, "I", n + 1) < 0)
+		return refused(x);
+	st = evc_exec_variable_compare_set(x, name, n > 0 ? &was : NULL, &is);
+	evc_value_free(&was);
+	evc_value_free(&is);
+	return st < 0 ? refused(x) : evc_exec_return(x, "I", n + 1);
+}
+
+/* [name] -> what it is */
+static evc_status
+fn_read(evc_exec *x, void *arg)
+{
+	char name[64];
+	int64_t n;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[s]", name, sizeof(name)) < 0 ||
+	    read_number(x, name, &n) < 0)
+		return refused(x);
+	return evc_exec_return(x, "I", n);
+}
+
+/* [name]: would make it 1000, and fails, twice; then it leaves it alone */
+static evc_status
+fn_undone(evc_exec *x, void *arg)
+{
+	evc_exec_info i;
+	char name[64];
+
+	(void)arg;
+	if (evc_exec_get(x, &i) < 0 ||
+	    evc_exec_unpack(x, "[s]", name, sizeof(name)) < 0)
+		return refused(x);
+	if (i.attempt > 2)
+		return 0;
+	return set_number(x, name, 1000) < 0 ? refused(x) : EVC_UNAVAILABLE;
+}
+
+/* ---- rows ---- */
+
+/* Which function, and how it is scheduled. */
+struct kind {
+	const char *function;
+	evc_schedule_opts opts;
+	const char *variable;
+};
+
+#define ON(worker_) { .worker = (worker_) }
+#define WHOLE_ON(worker_) \
+	{ .worker = (worker_), .flags = EVC_TRANSACTIONAL }
+
+/* A result of that variable, which no other function had. */
+static void
+note(bool *seen, int64_t n)
+{
+	ck_assert_msg(n >= 1 && n <= TIMES && !seen[n],
+		      "%lld is the result of two functions", (long long)n);
+	seen[n] = true;
+}
+
+/* As many of each kind: all those of a variable are on one worker. */
+static void
+run_kinds(const struct kind *kinds, int n)
+{
+	static evc_remote *r[TIMES];
+	static bool seen[2][TIMES + 1];
+	int i, all = TIMES / n * n, counts[2] = { 0 };
+	const struct kind *k;
+
+	memset(seen, 0, sizeof(seen));
+	for (i = 0; i < all; i++) {
+		k = &kinds[i % n];
+		r[i] = strcmp(k->function, "count") == 0 ?
+			       SCHEDULE_WITH(&k->opts, "count", "[sd]",
+					     k->variable, 1.0) :
+			       SCHEDULE_WITH(&k->opts, k->function, "[s]",
+					     k->variable);
+	}
+	for (i = 0; i < all; i++) {
+		int which = kinds[i % n].variable[0] == 'y';
+
+		note(seen[which], take_number(r[i]));
+		counts[which]++;
+	}
+	OK(join());
+	ck_assert(variable("x") == counts[0]);
+	ck_assert(variable("y") == counts[1]);
+}
+
+#define RUN_KINDS(kinds) \
+	run_kinds((kinds), (int)(sizeof(kinds) / sizeof((kinds)[0])))
+
+START_TEST(a_transactional_function_reads_what_is_done)
+{
+	static const struct kind kinds[] = { { "step", WHOLE_ON(NULL), "x" } };
+
+	begin(_i, 1);
+	RUN_KINDS(kinds);
+	ck_assert_uint_eq(evc_cluster_finished(on.cl), TIMES);
+}
+END_TEST
+
+START_TEST(a_plain_function_reads_what_is_done)
+{
+	static const struct kind kinds[] = { { "step", ON(NULL), "x" } };
+
+	begin(_i, 1);
+	RUN_KINDS(kinds);
+}
+END_TEST
+
+START_TEST(so_does_each_of_two_workers)
+{
+	static const struct kind kinds[] = {
+		{ "step", WHOLE_ON("worker 0"), "x" },
+		{ "step", WHOLE_ON("worker 1"), "y" },
+	};
+
+	begin(_i, 2);
+	RUN_KINDS(kinds);
+}
+END_TEST
+
+/* Plain ones change it at once, transactional ones when they have ended. */
+START_TEST(plain_and_transactional_functions_take_turns)
+{
+	static const struct kind kinds[] = {
+		{ "step", WHOLE_ON("worker 0"), "x" },
+		{ "step", ON("worker 0"), "x" },
+		{ "step", WHOLE_ON("worker 0"), "x" },
+		{ "compare", ON("worker 0"), "x" },
+		{ "count", WHOLE_ON("worker 0"), "x" },
+		{ "count", ON("worker 0"), "x" },
+		{ "count", WHOLE_ON("worker 0"), "x" },
+	};
+
+	begin(_i, 2);
+	RUN_KINDS(kinds);
+}
+END_TEST
+
+START_TEST(what_has_failed_is_not_found)
+{
+	static const evc_schedule_opts whole = WHOLE_ON("worker 0");
+	evc_schedule_opts fails = whole;
+	evc_remote *r[100];
+	int i;
+
+	fails.retry = (evc_retry){ .times = 2, .first = 0.001 };
+	begin(_i, 2);
+	for (i = 0; i < 100; i++)
+		r[i] = i % 2 == 0 ?
+			       SCHEDULE_WITH(&fails, "undone", "[s]", "x") :
+			       SCHEDULE_WITH(&whole, "read", "[s]", "x");
+	for (i = 0; i < 100; i++)
+		if (i % 2 == 0)
+			evc_remote_free(r[i]);
+		else
+			IS(take_number(r[i]), 0);
+	OK(join());
+	ck_assert(variable("x") == 0);
+	ck_assert_uint_eq(numbers().n_retries, 100);
+}
+END_TEST
+
+static const evc_function functions[] = {
+	COMMON_FUNCTIONS,
+	{ .name = "step", .fn = fn_step },
+	{ .name = "compare", .fn = fn_compare },
+	{ .name = "read", .fn = fn_read },
+	{ .name = "undone", .fn = fn_undone },
+};
+
+CONFORMANCE_MAIN("variables", functions,
+		 ROW(a_transactional_function_reads_what_is_done),
+		 ROW(a_plain_function_reads_what_is_done),
+		 ROW(so_does_each_of_two_workers),
+		 ROW(plain_and_transactional_functions_take_turns),
+		 ROW(what_has_failed_is_not_found))
