@@ -206,33 +206,34 @@ joined(evc_cluster *cluster, evc_status result, void *arg)
 	end(arg, result);
 }
 
+/* --kill N: this chunk kills its worker.  They are spread over the run. */
+static bool
+kills(const struct wordcount *w, size_t chunk)
+{
+	size_t parts = (size_t)w->o->n_kill + 1, n = w->files.n_chunks;
+
+	return chunk * parts / n != (chunk + 1) * parts / n && chunk + 1 < n;
+}
+
 static evc_status
 schedule(struct wordcount *w, size_t number)
 {
 	const evc_schedule_opts opts = {
 		.flags = EVC_TRANSACTIONAL,
 		/* A function that takes three workers with it would be given
-		   up; but no chunk kills anybody, whoever does. */
+		   up; but a chunk kills one worker at the most. */
 		.deaths = UINT_MAX,
 	};
 	const struct chunk *c = &w->files.chunks[number];
 	const struct file *f = &w->files.files[c->file];
 	uint64_t left = f->size - c->at;
-	bool is_kill = kill_is_due(w, number);
-	evc_remote *remote = NULL;
 	char key[KEY_ROOM] = "";
-	evc_status st;
 
 	if (w->o->checkpoint)
 		files_key(key, &w->files, c);
-	st = evc_schedule_pack(w->cluster, COUNT, &opts,
-			       is_kill ? &remote : NULL, COUNT_FORMAT, f->path,
-			       c->at, left < CHUNK ? left : CHUNK, key,
-			       w->o->nap);
-	if (st == 0 && is_kill)
-		st = kill_after(w, remote);
-	evc_remote_free(remote);
-	return st;
+	return evc_schedule_pack(w->cluster, COUNT, &opts, NULL, COUNT_FORMAT,
+				 f->path, c->at, left < CHUNK ? left : CHUNK,
+				 key, w->o->nap, kills(w, number));
 }
 
 /* Schedule what is left, as far as there is room. */

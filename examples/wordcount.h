@@ -7,7 +7,6 @@
  *   wordcount_files.c    finds the files, and what is left to do of them
  *   wordcount_count.c    counts the words of one chunk: what a worker runs
  *   wordcount_words.c    the sums, taken from the cluster and printed
- *   wordcount_kill.c     --kill: kills workers in the middle of it
  */
 #ifndef EXAMPLES_WORDCOUNT_H
 #define EXAMPLES_WORDCOUNT_H
@@ -120,9 +119,10 @@ void files_free(struct files *f);
 
 /* ---- wordcount_count.c ---- */
 
-/* The function that counts: [PATH, AT, SIZE, KEY, NAP]. */
+/* The function that counts: [PATH, AT, SIZE, KEY, NAP, KILL].  With KILL the
+   first attempt kills its worker in the middle of the chunk. */
 #define COUNT "count"
-#define COUNT_FORMAT "[s U U s d]"
+#define COUNT_FORMAT "[s U U s d b]"
 /* Be a worker, or, by these options, a node of that address, which starts workers:
    the exit status. */
 int count_worker(const struct options *o);
@@ -139,12 +139,5 @@ evc_status words_forget(evc_cluster *cluster);
    errno value. */
 int words_print(struct words *words, unsigned top);
 void words_free(struct words *words);
-
-/* ---- wordcount_kill.c ---- */
-
-/* Is a worker to be killed when this chunk is done? */
-bool kill_is_due(const struct wordcount *w, size_t chunk);
-/* Then let it happen. */
-evc_status kill_after(struct wordcount *w, evc_remote *remote);
 
 #endif

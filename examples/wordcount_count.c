@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +159,19 @@ code_of(int err)
 	}
 }
 
+/* The first attempt ends here, and the worker with it, as by kill -9. */
+static void
+kill_worker(evc_exec *x)
+{
+	evc_exec_info i;
+
+	if (evc_exec_get(x, &i) < 0 || i.attempt > 1)
+		return;
+	fprintf(stderr, "wordcount: kill -9 %d, which is %s\n", (int)getpid(),
+		i.worker);
+	raise(SIGKILL);
+}
+
 static evc_status
 count_in(evc_exec *x, struct counting *k)
 {
@@ -166,10 +180,10 @@ count_in(evc_exec *x, struct counting *k)
 	evc_status st;
 	size_t before;
 	double nap;
-	int err;
+	int err, kill;
 
 	if (evc_exec_unpack(x, COUNT_FORMAT, path, sizeof(path), &at, &size,
-			    key, sizeof(key), &nap) < 0 || size > CHUNK)
+			    key, sizeof(key), &nap, &kill) < 0 || size > CHUNK)
 		return evc_exec_fail(x, EVC_INVALID_ARGUMENT,
 				     "no chunk of a file: %s",
 				     evc_last_error());
@@ -180,6 +194,8 @@ count_in(evc_exec *x, struct counting *k)
 				     strerror(err));
 	see_all(k, before, before + size < k->n ? before + size : k->n);
 	st = put_all(x, k);
+	if (st == 0 && kill)
+		kill_worker(x);
 	if (st == 0 && *key)
 		st = put_done(x, key);
 	if (st < 0)
