@@ -5,7 +5,7 @@
  * scheduled and joined.  Nothing may be lost, nothing may count twice, the sums
  * of transactional functions are exact, no join hangs, and nothing is left over.
  *
- * EVC_CHAOS_SECONDS: for how long (30); above 500, EVC_TEST_LIMIT has to be
+ * EVC_CHAOS_SECONDS: for how long (10); above 500, EVC_TEST_LIMIT has to be
  * raised as well.  EVC_SEED: what is random.
  */
 #include "functions.h"
@@ -235,7 +235,7 @@ round_of(struct tally *t, unsigned *seed, bool with_hang)
 START_TEST(workers_are_killed_and_frozen_and_talk_nonsense)
 {
 	evc_cluster_config config = { .lease = 0.8, .worker_wait = INFINITY };
-	double until = t_now() + from_environment("EVC_CHAOS_SECONDS", 30);
+	double until = t_now() + from_environment("EVC_CHAOS_SECONDS", 10);
 	unsigned seed = (unsigned)from_environment("EVC_SEED",
 						   (int)(t_now() * 1000));
 	struct villain v = { .seed = seed + 1 };
@@ -280,7 +280,7 @@ static const evc_function functions[] = {
 __attribute__((constructor)) static void
 limit(void)
 {
-	row_seconds = from_environment("EVC_CHAOS_SECONDS", 30) + 180;
+	row_seconds = from_environment("EVC_CHAOS_SECONDS", 10) + 180;
 }
 
 CONFORMANCE_MAIN("chaos", functions,

@@ -10,7 +10,7 @@
  * The server writes each change to its disk before it answers, and the address
  * says that it can be trusted (trust-aof): only so can sums be exact.
  *
- * EVC_CHAOS_SECONDS: for how long (60); above 400, EVC_TEST_LIMIT has to be raised
+ * EVC_CHAOS_SECONDS: for how long (10); above 400, EVC_TEST_LIMIT has to be raised
  * as well.  EVC_SEED: what is random.  EVC_CHAOS_HARM: bits of what is done (all).
  */
 #include "rows.h"
@@ -306,7 +306,7 @@ say(const struct tally *t)
 
 START_TEST(everything_fails_now_and_then)
 {
-	double until = t_now() + from_environment("EVC_CHAOS_SECONDS", 60);
+	double until = t_now() + from_environment("EVC_CHAOS_SECONDS", 10);
 	evc_cluster_config config = { .lease = LEASE,
 				      .worker_wait = INFINITY };
 	evc_join_opts budget = { .grace = T_LIMIT };
@@ -354,7 +354,7 @@ static const evc_function functions[] = { ROW_FUNCTIONS };
 __attribute__((constructor)) static void
 limit(void)
 {
-	row_seconds = from_environment("EVC_CHAOS_SECONDS", 60) + 180;
+	row_seconds = from_environment("EVC_CHAOS_SECONDS", 10) + 180;
 }
 
 REDIS_ROWS("redis: chaos", functions, ROW(everything_fails_now_and_then))

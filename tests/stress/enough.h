@@ -36,13 +36,13 @@
    could not say what was missing. */
 #define PATIENCE 300.0
 
-/* After its first argument, else after the environment, else half a minute. */
+/* After its first argument, else after the environment, else ten seconds. */
 static inline double
 stress_seconds(int argc, char **argv)
 {
 	const char *env = getenv("EVC_STRESS_SECONDS");
 
-	return argc > 1 ? atof(argv[1]) : env != NULL ? atof(env) : 30;
+	return argc > 1 ? atof(argv[1]) : env != NULL ? atof(env) : 10;
 }
 
 /* Whether to go on: since is when it began, missing how many kinds of things

@@ -13,7 +13,7 @@
  * thread, no descriptor and no child process may be left over.  It lasts as
  * long as it is told to, and until each kind of thing has happened.
  *
- *	stress [SECONDS]     else EVC_STRESS_SECONDS, else 30
+ *	stress [SECONDS]     else EVC_STRESS_SECONDS, else 10
  *	EVC_SEED=n           throws other dice
  */
 #include <sys/wait.h>

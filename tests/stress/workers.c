@@ -6,7 +6,7 @@
  * itself, and compares: who runs, how many, with which ids, and that every run,
  * error and count is there.  It goes on until each kind of thing has happened.
  *
- *	workers [SECONDS]    else EVC_STRESS_SECONDS, else 30
+ *	workers [SECONDS]    else EVC_STRESS_SECONDS, else 10
  *	EVC_SEED=n           throws other dice
  */
 #include "teams.h"

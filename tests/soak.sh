@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# make soak: what is long by nature, and too long for each change.  It belongs
+# before a release, and to the end of any work on threads, memory or the
+# cluster.
+#   - the stress tests, the chaos tests and the fuzzers, for EVC_SOAK_SECONDS
+#     (120) each: as built, and with each sanitizer
+#   - all programs under valgrind, where that is installed
+# It prints what ran and how long; all that was said is in soak/NAME.log.
+#
+# Run in the build folder.  The environment has MAKE and VALGRIND; the arguments are the
+# tests that take a time.
+
+seconds=${EVC_SOAK_SECONDS:-120}
+mkdir -p soak || exit 99
+long=$*
+lines=
+status=0
+
+# step NAME COMMAND...
+step() {
+	name=$1
+	shift
+	echo "soak: $name"
+	began=$(date +%s)
+	if "$@" >"soak/$name.log" 2>&1; then
+		word=passed
+	else
+		word=FAILED
+		status=1
+	fi
+	counts=$(sed -n 's/^# \(PASS\|FAIL\|SKIP\|ERROR\|FLAKY\): */\1 /p' \
+		"soak/$name.log" | tr '\n' ' ')
+	line=$(printf '%-16s %s in %5d s: %s' "$name" $word \
+		$(($(date +%s) - began)) "$counts")
+	echo "soak: $line"
+	grep -hE '^(FLAKY|FAIL|ERROR): ' "soak/$name.log"
+	lines="$lines$line
+"
+}
+
+export VERBOSE=1
+longer="EVC_STRESS_SECONDS=$seconds EVC_CHAOS_SECONDS=$seconds
+	EVC_FUZZ_SECONDS=$seconds EVC_STOPS=50
+	EVC_TEST_LIMIT=$((900 + 4 * seconds))"
+# shellcheck disable=SC2086 # a list of words
+{
+	step plain env $longer "$MAKE" check TESTS="$long"
+	step asan env $longer "$MAKE" check-asan TESTS="$long"
+	step tsan env $longer "$MAKE" check-tsan TESTS="$long"
+}
+if [ -n "$VALGRIND" ]; then
+	step valgrind "$MAKE" check-valgrind
+else
+	lines="${lines}valgrind          not run: it is not installed
+"
+fi
+printf '\nsoak: %d seconds each\n%s' "$seconds" "$lines"
+[ $status = 0 ] && echo 'soak: everything passed'
+exit $status
