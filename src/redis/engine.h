@@ -153,6 +153,7 @@ struct redis_engine {
 	char deaf_why[REDIS_WHY_ROOM];
 
 	bool detecting;           /* engine_detect.c */
+	unsigned n_watched;       /* processes */
 	char boot_id[64];
 	uint64_t pid_namespace;
 	char *state;              /* as it was written last */
@@ -318,8 +319,6 @@ void evc__lives_read_note(struct life *l, const char *text);
 /* Look for the end of a worker, whose parent is known. */
 void evc__place_watch(struct slot *s, pid_t pid);
 void evc__watched_stop(struct watched *w);
-/* End its workers, if they are of this machine. */
-void evc__lives_kill(struct life *l);
 /* Are they, and the node, proven to be dead? */
 bool evc__lives_is_dead(const struct life *l);
 /* Its last renewal, as the server has it; "": none. */

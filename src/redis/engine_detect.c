@@ -8,12 +8,15 @@
  * (two containers share the boot), and it is the right one if it has begun
  * when its node says, or is a child of that.  It is asked for when its pidfd
  * is open: who had the number before would be another one's, and is let go.
+ *
+ * Every writer of the namespace can say any pid.  So the coordinator looks at a
+ * process and does nothing to it; the end of a process ends the life that has said
+ * its pid, and no other life; and the number of processes looked at is small.
  */
 #include "redis/engine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 /* ---- what the kernel says ---- */
 
@@ -101,6 +104,7 @@ evc__watched_stop(struct watched *w)
 		ev_io_stop(w->e->ev, &w->io);
 	sync_fd_close(w->pidfd);
 	w->pidfd = -1;
+	w->e->n_watched--;
 }
 
 /* false: it cannot be. */
@@ -111,11 +115,15 @@ watch(struct watched *w, struct life *l, pid_t pid)
 	w->life = l;
 	w->pid = pid;
 	w->dead = false;
+	/* The others end with their leases. */
+	if (l->e->n_watched >= WATCHED_MOST)
+		return false;
 	w->pidfd = sync_pidfd_process(pid);
 	if (w->pidfd < 0) {
 		w->dead = errno == ESRCH;
 		return false;
 	}
+	l->e->n_watched++;
 	ev_io_init(&w->io, on_end, w->pidfd, EV_READ);
 	w->io.data = w;
 	ev_io_start(l->e->ev, &w->io);
@@ -188,23 +196,6 @@ evc__place_watch(struct slot *s, pid_t pid)
 	   be waited for. */
 	else if (parent != l->process.pid)
 		evc__watched_stop(&s->process);
-}
-
-void
-evc__lives_kill(struct life *l)
-{
-	unsigned i;
-
-	for (i = 0; l->here && i < l->n_slots; i++) {
-		struct slot *s = l->slots[i];
-
-		if (s == NULL || !s->up || s->process.pidfd < 0)
-			continue;
-		if (!s->process.dead && sync_fd_readable(s->process.pidfd))
-			s->process.dead = true;
-		if (!s->process.dead)
-			sync_pidfd_signal(s->process.pidfd, SIGKILL);
-	}
 }
 
 bool

@@ -57,7 +57,7 @@ parse(const redisReply *entry, struct event *ret)
 	*ret = (struct event){ .seq = 0 };
 	s = evc__reply_field(entry, "w", &n);
 	if (s == NULL || n == 0 || n >= sizeof ret->node ||
-	    memchr(s, 0, n) != NULL)
+	    !evc__reply_is_plain(s, n, false))
 		return "an entry that names no node";
 	memcpy(ret->node, s, n);
 	if (!field_number(entry, "i", &ret->inc))

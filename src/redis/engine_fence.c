@@ -81,8 +81,6 @@ evc__lives_marked(struct life *l)
 	for (i = 0; i < l->n_slots; i++)
 		if (l->slots[i] != NULL)
 			evc__place_fenced(l->slots[i], text);
-	/* Its lease is over, or will be: they would end by themselves. */
-	evc__lives_kill(l);
 	evc__lives_look(l);
 	evc__redis_restart_go_on(e);
 }

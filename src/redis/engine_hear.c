@@ -6,6 +6,7 @@
  * fenced, and named with what it was; what it has said before the mark of that,
  * and can be read, counts.
  */
+#include "cluster/walk.h"
 #include "redis/engine.h"
 
 void
@@ -130,14 +131,14 @@ hear_result(struct life *l, const struct frame *f)
 		settle(s, i, &said);
 }
 
-/* A value that Redis does not have: the function has run, and its updates are
+/* Redis does not have its value: the function has run, and its updates are
    perhaps made, so it does not run again. */
 static void
-lose_value(struct frame_result *said)
+lose_value(struct frame_result *said, const char *what)
 {
 	said->r.code = EVC_DATA_LOSS;
 	said->r.kind = EVC_FAILED_FUNCTION;
-	said->r.text = "its result was kept in Redis and is not there any more";
+	said->r.text = what;
 	said->r.value = (evc_value){ 0 };
 	said->kept = false;
 }
@@ -160,12 +161,17 @@ evc__redis_hear_value(struct value_wait *w, const evc_value *v)
 	if (!s->up || s->lives != w->slot_life ||
 	    evc__place_find(s, said.r.n, &i) == NULL)
 		return;
-	if (v != NULL) {
-		said.r.value = *v;
+	if (v != NULL)
 		evc__redis_keep(l, w->id, v->size, true);
-	} else {
-		lose_value(&said);
-	}
+	if (v == NULL)
+		lose_value(&said, "its result was kept in Redis and is not "
+				  "there any more");
+	else if (v->size > e->max_frame ||
+		 evc__value_walk(v->data, v->size, NULL, NULL) < 0)
+		lose_value(&said, "its result was kept in Redis, and what is "
+				  "there is no value");
+	else
+		said.r.value = *v;
 	said.kept = false;
 	settle(s, i, &said);
 	evc__redis_tell(e);
@@ -184,6 +190,8 @@ hear_up(struct life *l, const struct frame *f)
 		return;
 	if (evc__frame_get_note(f, &note) < 0)
 		garbage(l, evc_last_error());
+	else if (!evc__reply_is_plain(note.text, strlen(note.text), true))
+		garbage(l, "a place that cannot be printed");
 	else if (s != NULL && s->up)
 		garbage(l, "a worker that is up already");
 	else if (s != NULL)

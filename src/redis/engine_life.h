@@ -18,6 +18,8 @@
 struct redis_engine; /* is the evc_engine */
 struct life;
 
+#define WATCHED_MOST 256 /* processes: each of them takes a descriptor */
+
 /* A process of this machine that may be watched. */
 struct watched {
 	struct redis_engine *e;

@@ -311,6 +311,9 @@ read_registration(struct life *l, const unsigned char *p, size_t n)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "a registration that is none");
 	st = evc__frame_get_note(&node, &note);
+	if (st == 0 && !evc__reply_is_plain(note.text, strlen(note.text), true))
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"a place that cannot be printed");
 	if (st == 0)
 		st = evc__frame_get_hello(&hello, &names, &n_names);
 	if (st < 0)

@@ -6,8 +6,6 @@
  */
 #include "redis/engine.h"
 
-#define KILLED_NS  UINT64_C(1000000000) /* how long the end of the loop waits */
-#define NAP_NS     UINT64_C(2000000)
 #define TICK_LEAST 0.05
 #define TICK_MOST  0.25
 
@@ -272,31 +270,20 @@ finish(struct redis_engine *e)
 	sink->closed(core);
 }
 
-/* The loop is being destroyed, or was before anything began.  What runs on this
-   machine is killed, what runs on others ends when its lease is over. */
+/* The loop is being destroyed, or was before anything began.  What runs ends
+   when its lease is over. */
 static void
 lose(struct redis_engine *e)
 {
-	uint64_t until = evc__until_ns(KILLED_NS);
-	uint32_t nobody = 0;
-	struct life *l;
-
 	e->lost = e->ended = true;
 	e->phase = PHASE_DOWN;
 	e->sink->down(e->core, "the loop of the cluster was destroyed");
 	evc__redis_client_free(e->client);
 	e->client = NULL;
 	e->up = false;
-	while (!list_empty(&e->lives)) {
-		l = LIST_OF(e->lives.next, struct life, link);
-		evc__lives_kill(l);
-		while (l->here && !evc__lives_is_dead(l) &&
-		       evc__left_ns(until) > 0) {
-			sync_futex_wait(&nobody, 0, NAP_NS);
-			evc__lives_kill(l);
-		}
-		evc__lives_over(l, "its coordinator's loop is gone");
-	}
+	while (!list_empty(&e->lives))
+		evc__lives_over(LIST_OF(e->lives.next, struct life, link),
+				"its coordinator's loop is gone");
 }
 
 static void

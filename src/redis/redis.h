@@ -170,6 +170,8 @@ bool evc__reply_number(const redisReply *r, size_t i, int64_t *ret);
    names and values); NULL: it has none. */
 const char *evc__reply_field(const redisReply *entry, const char *name,
 			     size_t *ret_n);
+/* Nothing in it that cannot be printed, and no blank unless they may be. */
+bool evc__reply_is_plain(const char *s, size_t n, bool blanks);
 /* What went wrong, for a text: the error, "the connection was lost", or "an answer
    that nobody expects". */
 void evc__reply_why(const redisReply *r, struct text *t);

@@ -42,6 +42,20 @@ evc__reply_bytes(const redisReply *r, size_t i, size_t *ret_n)
 }
 
 bool
+evc__reply_is_plain(const char *s, size_t n, bool blanks)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c < ' ' || c > '~' || (c == ' ' && !blanks))
+			return false;
+	}
+	return true;
+}
+
+bool
 evc__reply_number(const redisReply *r, size_t i, int64_t *ret)
 {
 	const redisReply *e = element(r, i);

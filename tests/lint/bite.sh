@@ -109,6 +109,8 @@ bites quiet "$file" $file 'static void p(void) { assert(0); }'
 bites quiet "$file" $file 'static void p(void) { syslog(3, "x"); }'
 bites quiet "$file" $file 'static void p(void) { put(STDERR_FILENO, "x"); }'
 
+bites quiet "engine_detect.c" src/redis/engine_detect.c \
+	'static void p(int fd) { (void)sync_pidfd_signal(fd, 9); }'
 bites quiet "worker_link.c" src/cluster/worker_link.c \
 	'static void p(void) { sync_pid_signal(1, 9); }'
 bites quiet "reap.c" src/base/reap.c \

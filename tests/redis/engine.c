@@ -165,30 +165,13 @@ static struct hand_node *
 node_here(pid_t *ret_pid)
 {
 	struct hand_node *h = hn_new(&on.s, "t", "a", 1);
-	char boot[64] = "", space[64] = "", stat[512] = "", path[64];
-	unsigned long long start = 0;
 	pid_t pid = fork();
-	FILE *f;
 
 	if (pid == 0) {
 		pause();
 		_exit(0);
 	}
-	f = fopen("/proc/sys/kernel/random/boot_id", "r");
-	ck_assert_int_eq(fscanf(f, "%63s", boot), 1);
-	fclose(f);
-	ck_assert_int_gt(readlink("/proc/self/ns/pid", space, 60), 0);
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	ck_assert_ptr_nonnull(fgets(stat, sizeof(stat), f));
-	fclose(f);
-	ck_assert_int_eq(sscanf(strrchr(stat, ')') + 1,
-				" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
-				"%*u %*u %*d %*d %*d %*d %*d %*d %llu",
-				&start),
-			 1);
-	snprintf(h->where, sizeof(h->where), "here %d %s %llu %llu", (int)pid,
-		 boot, strtoull(strchr(space, '[') + 1, NULL, 10), start);
+	hn_is_process(h, pid);
 	*ret_pid = pid;
 	return h;
 }
