@@ -141,7 +141,7 @@ evc_queue_cancel(evc_queue *queue);
 
 /*
  * Open a closed or cancelled queue for another round.  Whoever waited when it
- * was ended hears of that all the same.
+ * was ended hears of that all the same, and gets nothing of the new round.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.

@@ -90,6 +90,8 @@ make(evc_coord *c, const char *name, size_t capacity, unsigned flags,
 	evc__copy(q->name, sizeof q->name, name != NULL ? name : "queue");
 	list_init(&q->watches);
 	list_init(&q->armed);
+	list_init(&q->ears);
+	sync_store_relaxed(&q->next_end, EAR_OPEN);
 	st = conds_new(q);
 	if (st < 0) {
 		sync_free(q->place);
@@ -221,13 +223,16 @@ evc__queue_barred(evc_queue *q, uint64_t *pos)
 }
 
 int
-evc__queue_pop_once(evc_queue *q, void **ret_item)
+evc__queue_pop_once(evc_queue *q, void **ret_item, const struct evc__ear *ear)
 {
 	uint64_t tail, now;
 	int st;
 
 	for (;;) {
-		st = ring_pop(q, ret_item, false, &tail);
+		st = ring_pop(q, ret_item, false, &tail, ear);
+		if (st == RING_END)
+			return sync_load(&ear->cancelled) ? -EVC_CANCELLED :
+							    -EVC_OUT_OF_RANGE;
 		if (st != RING_EMPTY)
 			return st;
 		if (!evc_should_stop(q->c))
@@ -245,12 +250,83 @@ evc__queue_pop_once(evc_queue *q, void **ret_item)
 	}
 }
 
+/* ---- who hears of it; lock held ---- */
+
+void
+evc__ear_open(evc_queue *q, struct evc__ear *ear)
+{
+	sync_store_relaxed(&ear->cancelled, false);
+	sync_store_relaxed(&ear->end, EAR_OPEN);
+	list_append(&q->ears, &ear->node);
+}
+
+/* All who wait; the first end that one misses is its own, a cancel comes before
+   it. */
+static void
+hear(evc_queue *q, uint64_t end, bool cancelled)
+{
+	struct evc__ear *ear;
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &q->ears) {
+		ear = LIST_OF(n, struct evc__ear, node);
+		if (cancelled)
+			sync_store(&ear->cancelled, true);
+		if (cancelled || sync_load_relaxed(&ear->end) == EAR_OPEN)
+			sync_store(&ear->end, end);
+	}
+}
+
+void
+evc__ear_waits(evc_queue *q, struct evc__ear *ear)
+{
+	uint64_t tail = sync_load_sc(&q->tail);
+
+	/* Who comes to a closed queue may have to wait as well, for a push that
+	   was in time.  Nothing moves tail before it is opened again. */
+	if ((tail & RING_CLOSED) && sync_load_relaxed(&ear->end) == EAR_OPEN)
+		sync_store(&ear->end, tail & RING_POS);
+}
+
+void
+evc__ear_sleeps(evc_queue *q, const struct evc__ear *ear)
+{
+	uint64_t end = sync_load_relaxed(&ear->end);
+
+	if (end < sync_load_relaxed(&q->next_end))
+		sync_store(&q->next_end, end);
+}
+
+bool
+evc__ear_is_due(evc_queue *q)
+{
+	uint64_t next = sync_load(&q->next_end);
+
+	return RARE(next != EAR_OPEN) &&
+	       (sync_load_sc(&q->head) & RING_POS) >= next;
+}
+
+void
+evc__ears_tell(evc_queue *q)
+{
+	if (!evc__ear_is_due(q))
+		return;
+	/* Those whose end is another one sleep again, and say so. */
+	sync_store(&q->next_end, EAR_OPEN);
+	evc_cond_broadcast(q->side[ITEMS].cond);
+	evc__watch_send_all(q);
+}
+
+/* ---- the two ends ---- */
+
 void
 evc__queue_close(evc_queue *q)
 {
-	if (sync_or(&q->tail, RING_CLOSED) & RING_CLOSED)
+	uint64_t was = sync_or(&q->tail, RING_CLOSED);
+
+	if (was & RING_CLOSED)
 		return;
-	q->n_closes++;
+	hear(q, was & RING_POS, false);
 	evc__queue_tell_all(q);
 }
 
@@ -277,7 +353,7 @@ evc_queue_cancel(evc_queue *queue)
 	sync_lock(&queue->lock);
 	if (!(sync_or(&queue->tail, RING_CANCELLED) & RING_CANCELLED)) {
 		sync_or(&queue->head, RING_CANCELLED);
-		queue->n_cancels++;
+		hear(queue, 0, true);
 		evc__queue_tell_all(queue);
 	}
 	sync_unlock(&queue->lock);

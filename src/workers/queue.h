@@ -10,6 +10,12 @@
  * not by the sleeper when it gets up: until it has, the next ones need not send
  * for it again.  Whoever was sent for and leaves sends for the next one while
  * there is something to be had; see queue_wait.c.
+ *
+ * No lost end: whoever waits has an ear in the queue, into which a close writes
+ * the position where the input ends.  What lies before it may still be on its
+ * way in, so those who sleep again then leave a note, next_end; whoever comes by
+ * with the lock and finds that position reached wakes all of them.  Somebody
+ * does come by: the push that was on its way sends for one who waits.
  */
 #ifndef EVC_WORKERS_QUEUE_H
 #define EVC_WORKERS_QUEUE_H
@@ -24,6 +30,17 @@ enum { ITEMS, ROOM, SIDES };
 
 /* In wanted[ROOM], beside the pushes: one who waits until it is empty. */
 #define DRAINER (1u << 20)
+
+/* What one who waits is to hear of the ends of the queue since it came, however
+   soon that is opened again. */
+struct evc__ear {
+	struct list node; /* lock: in the queue's */
+	/* atomic: close and cancel, lock held -> who waits: its input ends
+	   before this position; EAR_OPEN: nowhere yet */
+	_Atomic uint64_t end;
+	_Atomic bool cancelled; /* likewise, set before end */
+};
+#define EAR_OPEN UINT64_MAX
 
 struct evc__place {
 	/* atomic: who puts in <-> who takes out; see queue_ring.h */
@@ -61,9 +78,10 @@ struct evc_queue {
 	struct evc__side side[SIDES]; /* lock */
 	evc_cond *drained;            /* set at creation */
 	unsigned n_draining;          /* lock */
-	/* lock: how often that was done: who waits hears of it even when the
-	   queue was reopened before it got up */
-	unsigned n_closes, n_cancels;
+	struct list ears;             /* lock */
+	/* atomic: those who sleep before an end that has not come, lock held
+	   -> watches: the first one's position */
+	_Atomic uint64_t next_end;
 	/* lock; see queue_watch.c */
 	struct list watches;
 	struct list armed; /* of these: those that wait for an item */
@@ -83,8 +101,21 @@ evc_status evc__queue_refuse(const evc_queue *q, evc_status st,
 /* ring_push has found a flag or a stop: why nothing goes in; 0: look again,
    from *pos. */
 evc_status evc__queue_barred(evc_queue *q, uint64_t *pos);
-/* One look: 0 and *ret_item, RING_EMPTY, RING_BUSY, or why no more come. */
-int evc__queue_pop_once(evc_queue *q, void **ret_item);
+/* One look: 0 and *ret_item, RING_EMPTY, RING_BUSY, or why no more come; ear:
+   of who waits, or NULL. */
+int evc__queue_pop_once(evc_queue *q, void **ret_item,
+			const struct evc__ear *ear);
+
+/* Lock held: it listens from now on. */
+void evc__ear_open(evc_queue *q, struct evc__ear *ear);
+/* Lock held: before the look after which it may sleep for an item. */
+void evc__ear_waits(evc_queue *q, struct evc__ear *ear);
+/* Lock held: it sleeps for one. */
+void evc__ear_sleeps(evc_queue *q, const struct evc__ear *ear);
+/* Has an end come that somebody sleeps before? */
+bool evc__ear_is_due(evc_queue *q);
+/* Lock held: if so, wake all of them. */
+void evc__ears_tell(evc_queue *q);
 
 /* Lock held. */
 void evc__queue_close(evc_queue *q);

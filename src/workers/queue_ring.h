@@ -33,7 +33,8 @@
 enum {
 	RING_FULL = 1,  /* or the oldest pop has not handed its place on */
 	RING_EMPTY = 2, /* every position that a push has taken was popped */
-	RING_BUSY = 3   /* the oldest push has not handed its item over */
+	RING_BUSY = 3,  /* the oldest push has not handed its item over */
+	RING_END = 4    /* what comes now is not for who has that ear */
 };
 
 #define RARE(x) __builtin_expect(!!(x), 0)
@@ -128,12 +129,22 @@ ring_push(evc_queue *q, void *item)
 	return 0;
 }
 
+/* Does the input of who has that ear end before this position?  Asked when its
+   place was looked at: a push of the next round is there only when the ear has
+   heard of the end of this one. */
+static inline bool
+ring_is_end(const struct evc__ear *ear, uint64_t pos)
+{
+	return ear != NULL && (pos & RING_POS) >= sync_load(&ear->end);
+}
+
 /*
- * 0 and *ret_item; RING_EMPTY and what tail was, RING_BUSY; or, unless it is to
- * be taken whatever the state, why nothing is popped.
+ * 0 and *ret_item; RING_EMPTY and what tail was, RING_BUSY, RING_END; or, unless
+ * it is to be taken whatever the state, why nothing is popped.
  */
 static inline int
-ring_pop(evc_queue *q, void **ret_item, bool whatever, uint64_t *ret_tail)
+ring_pop(evc_queue *q, void **ret_item, bool whatever, uint64_t *ret_tail,
+	 const struct evc__ear *ear)
 {
 	uint64_t pos = sync_load(&q->head), turn, mine;
 	struct evc__place *p;
@@ -149,11 +160,15 @@ ring_pop(evc_queue *q, void **ret_item, bool whatever, uint64_t *ret_tail)
 		/* Partner: the store at the end of ring_push. */
 		turn = sync_load_sc(&p->turn);
 		if (turn == mine) {
+			if (ring_is_end(ear, pos))
+				return RING_END;
 			if (sync_cas(&q->head, &pos, ring_next(q, pos)))
 				break;
 			continue;
 		}
 		if ((int64_t)(turn - mine) < 0) {
+			if (ring_is_end(ear, pos))
+				return RING_END;
 			/* While a place is not full for a lap, head cannot
 			   pass it: pos is head still, and if tail is the same
 			   every push that has taken a position was popped.  A

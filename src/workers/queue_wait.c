@@ -26,7 +26,7 @@ struct wait {
 	void *item;
 	int st;
 	bool counted; /* among those in wanted, or sent for */
-	unsigned closes, cancels;
+	struct evc__ear ear;
 };
 
 /* ---- who wakes ---- */
@@ -54,6 +54,8 @@ evc__queue_pass_on(evc_queue *q, unsigned side)
 	/* Who was sent for an item may have found the push before it
 	   unfinished, and sleep again; when that is finished it sends for one
 	   alone.  And a watch may be ended while its mail is on the way. */
+	if (side == ITEMS)
+		evc__ears_tell(q);
 	if (sync_load_sc(&q->wanted[side]) % DRAINER > 0 &&
 	    ring_is_ready(q, side) && evc__queue_send(q, side))
 		evc_cond_signal(q->side[side].cond);
@@ -107,17 +109,17 @@ look_once(struct wait *w)
 	evc_queue *q = w->q;
 	int st;
 
-	if (q->n_cancels != w->cancels)
+	if (w->side == ITEMS) {
+		evc__ear_waits(q, &w->ear);
+		st = evc__queue_pop_once(q, &w->item, &w->ear);
+		if (st > 0)
+			evc__ear_sleeps(q, &w->ear);
+		return st;
+	}
+	if (sync_load(&w->ear.cancelled))
 		return -EVC_CANCELLED;
-	if (w->side == ROOM)
-		return q->n_closes != w->closes ? -EVC_OUT_OF_RANGE :
-						  ring_push(q, w->item);
-	st = evc__queue_pop_once(q, &w->item);
-	/* It was closed, and all that was pushed before has been popped; that
-	   it may be open again is for others. */
-	if (st == RING_EMPTY && q->n_closes != w->closes)
-		st = -EVC_OUT_OF_RANGE;
-	return st;
+	return sync_load(&w->ear.end) != EAR_OPEN ? -EVC_OUT_OF_RANGE :
+						    ring_push(q, w->item);
 }
 
 static void
@@ -141,6 +143,8 @@ look(void *arg)
 	struct wait *w = arg;
 	struct evc__side *s = &w->q->side[w->side];
 
+	if (w->side == ITEMS)
+		evc__ears_tell(w->q);
 	if (w->counted && s->n_sent > 0)
 		uncount(w);
 	/* Counted, then the second look: see queue.h. */
@@ -163,7 +167,7 @@ pop_rest(struct wait *w, double timeout)
 	int st;
 
 	for (;;) {
-		st = evc__queue_pop_once(q, &w->item);
+		st = evc__queue_pop_once(q, &w->item, &w->ear);
 		if (st == RING_EMPTY) /* the stop was taken back */
 			return -EVC_CANCELLED;
 		if (st != RING_BUSY)
@@ -184,19 +188,19 @@ wait_for(struct wait *w, double timeout, const char *func)
 
 	sync_lock(&q->lock);
 	s->n_in++;
-	w->closes = q->n_closes;
-	w->cancels = q->n_cancels;
+	evc__ear_open(q, &w->ear);
 	st = evc_wait_until(s->cond, &q->lock, look, w, timeout);
 	if (st == 0)
 		st = w->st;
 	if (w->counted)
 		uncount(w);
 	if (st == -EVC_CANCELLED && w->side == ITEMS &&
-	    (q->flags & EVC_QUEUE_DRAIN) && q->n_cancels == w->cancels) {
+	    (q->flags & EVC_QUEUE_DRAIN)) {
 		sync_unlock(&q->lock);
 		st = pop_rest(w, timeout);
 		sync_lock(&q->lock);
 	}
+	list_remove(&w->ear.node);
 	evc__queue_pass_on(q, w->side);
 	if (st < 0)
 		evc__queue_refuse(q, st, func);
@@ -215,7 +219,8 @@ spin(struct wait *w)
 
 	for (i = 0; i < SPINS && st > 0; i++)
 		st = w->side == ROOM ? ring_push(w->q, w->item) :
-				       evc__queue_pop_once(w->q, &w->item);
+				       evc__queue_pop_once(w->q, &w->item,
+							   NULL);
 	return st;
 }
 
@@ -285,7 +290,7 @@ evc_queue_pop(evc_queue *queue, void **ret_item, double timeout)
 
 	if (RARE(!is_right(queue, ret_item, timeout)))
 		return wrong(queue, ret_item, "place for the item", __func__);
-	w.st = evc__queue_pop_once(queue, &w.item);
+	w.st = evc__queue_pop_once(queue, &w.item, NULL);
 	if (RARE(w.st != 0)) {
 		w.st = try_on(&w, timeout, __func__);
 		if (w.st < 0)
@@ -308,7 +313,7 @@ evc_queue_take(evc_queue *queue, void **ret_item)
 		st = wrong(queue, ret_item, "place for the item", __func__);
 	if (st < 0)
 		return st;
-	if (ring_pop(queue, &item, true, &tail) != 0)
+	if (ring_pop(queue, &item, true, &tail, NULL) != 0)
 		return evc_refuse(-EVC_NOT_FOUND,
 				  "evc_queue_take: queue %s is empty",
 				  queue->name);
@@ -322,7 +327,7 @@ evc_queue_take(evc_queue *queue, void **ret_item)
 
 struct drain {
 	evc_queue *q;
-	unsigned cancels;
+	struct evc__ear ear;
 };
 
 static bool
@@ -330,7 +335,7 @@ is_drained(void *arg)
 {
 	const struct drain *d = arg;
 
-	return ring_is_empty(d->q) || d->q->n_cancels != d->cancels;
+	return ring_is_empty(d->q) || sync_load(&d->ear.cancelled);
 }
 
 static evc_status
@@ -340,7 +345,7 @@ drain(evc_queue *q, double timeout)
 	evc_status st;
 
 	sync_lock(&q->lock);
-	d.cancels = q->n_cancels;
+	evc__ear_open(q, &d.ear);
 	q->n_draining++;
 	/* Counted, then the look of evc_wait_until; who pops looks at the
 	   count. */
@@ -350,6 +355,7 @@ drain(evc_queue *q, double timeout)
 		     evc_wait_until(q->drained, &q->lock, is_drained, &d,
 				    timeout);
 	sync_sub(&q->wanted[ROOM], DRAINER);
+	list_remove(&d.ear.node);
 	/* Empty is empty, whatever else came. */
 	if (ring_is_empty(q))
 		st = 0;

@@ -31,7 +31,7 @@ struct watch {
 	evc_queue_fn *fn;
 	void *arg;
 	evc_id id, looper;
-	unsigned closes, cancels; /* of the queue when it was made */
+	struct evc__ear ear;
 	struct list node, armed; /* the queue's lock */
 	bool is_armed;           /* likewise */
 	/* atomic: its turns -> who wants to end it; 0: it had none yet */
@@ -111,6 +111,7 @@ leave(struct watch *w)
 	sync_lock(&q->lock);
 	disarm(w);
 	list_remove(&w->node);
+	list_remove(&w->ear.node);
 	evc__queue_pass_on(q, ITEMS);
 	sync_unlock(&q->lock);
 }
@@ -144,9 +145,7 @@ last_call(struct watch *w, evc_status why, bool lost)
 
 /* ---- its turn; loop thread ---- */
 
-/* Nothing is there: > 0, it waits; else what has come meanwhile.  An end of the
-   queue since it was made counts, also when that was opened again before we
-   saw it. */
+/* Nothing is there: > 0, it waits; else what has come meanwhile. */
 static int
 arm(struct watch *w, void **ret_item)
 {
@@ -154,17 +153,18 @@ arm(struct watch *w, void **ret_item)
 	int st;
 
 	sync_lock(&q->lock);
+	evc__ears_tell(q);
 	w->is_armed = true;
 	list_append(&q->armed, &w->armed);
 	q->n_armed++;
 	/* Counted, then the second look; see queue.h. */
 	sync_add(&q->wanted[ITEMS], 1);
-	st = q->n_cancels != w->cancels ? -EVC_CANCELLED :
-					  evc__queue_pop_once(q, ret_item);
-	if (st == RING_EMPTY && q->n_closes != w->closes)
-		st = -EVC_OUT_OF_RANGE;
+	evc__ear_waits(q, &w->ear);
+	st = evc__queue_pop_once(q, ret_item, &w->ear);
 	if (st <= 0)
 		disarm(w);
+	else
+		evc__ear_sleeps(q, &w->ear);
 	sync_unlock(&q->lock);
 	return st;
 }
@@ -174,9 +174,17 @@ arm(struct watch *w, void **ret_item)
 static int
 look(struct watch *w, void **ret_item)
 {
-	int st = evc__queue_pop_once(w->q, ret_item);
+	int st = evc__queue_pop_once(w->q, ret_item, &w->ear);
 
 	return st <= 0 || !w->owed ? st : arm(w, ret_item);
+}
+
+static void
+pass_on(evc_queue *q)
+{
+	sync_lock(&q->lock);
+	evc__ears_tell(q);
+	sync_unlock(&q->lock);
 }
 
 static void
@@ -197,6 +205,10 @@ pop_some(struct watch *w)
 			break;
 		if (sync_load_sc(&q->wanted[ROOM]) > 0)
 			evc__queue_popped(q);
+		/* Others may wait for the end that was behind it, and fn may
+		   take its time. */
+		if (evc__ear_is_due(q))
+			pass_on(q);
 		w->fn(q, item, 0, w->arg);
 		if (w->over)
 			return;
@@ -329,8 +341,7 @@ evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 	sync_lock(&queue->lock);
 	list_append(&queue->watches, &w->node);
 	w->id = ++queue->last_watch;
-	w->closes = queue->n_closes;
-	w->cancels = queue->n_cancels;
+	evc__ear_open(queue, &w->ear);
 	if (ret_id != NULL) /* before fn is called */
 		*ret_id = w->id;
 	sync_unlock(&queue->lock);

@@ -314,7 +314,7 @@ START_TEST(reopen_begins_another_round)
 END_TEST
 
 /* Who waited when it was ended hears of it, though it was reopened before that
-   thread could get up. */
+   thread could get up, and there is something to be had again. */
 START_TEST(reopen_does_not_hide_the_end_from_who_waits)
 {
 	evc_coord *c = new_coord(NULL);
@@ -331,10 +331,14 @@ START_TEST(reopen_does_not_hide_the_end_from_who_waits)
 		UNTIL(info_of(q).n_popping + info_of(q).n_pushing == 4);
 		OK(way & 2 ? evc_queue_close(q) : evc_queue_cancel(q));
 		OK(evc_queue_reopen(q));
+		if (way & 4 && way & 1)
+			pop_now(q, 1, 1);
+		else if (way & 4)
+			push_now(q, 1, 1);
 		for (i = 0; i < 4; i++)
 			QCALL_REFUSED(&w[i], way & 2 ? EVC_OUT_OF_RANGE :
 						       EVC_CANCELLED);
-		if (way & 1)
+		if ((way & 1) != (way >> 2 & 1))
 			take_now(q, 1, 1);
 	}
 	drop_queue(c, q);

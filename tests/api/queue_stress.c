@@ -8,29 +8,6 @@
 
 #include <sched.h>
 
-/* splitmix64, one state for each thread */
-static unsigned
-pick(uint64_t *state, unsigned n)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (unsigned)((z ^ z >> 31) % n);
-}
-
-static uint64_t
-new_seed(void)
-{
-	const char *given = getenv("EVC_QUEUE_SEED");
-	uint64_t seed = given != NULL ? strtoull(given, NULL, 0) :
-					(uint64_t)(t_now() * 1e6);
-
-	printf("EVC_QUEUE_SEED=%llu\n", (unsigned long long)seed);
-	fflush(stdout);
-	return seed;
-}
-
 /* ---- the model ---- */
 
 #define PRODUCERS 4
@@ -110,7 +87,7 @@ some_time(uint64_t *seed)
 {
 	static const double times[] = { 0, 0.00001, 0.0002, 0.002, INFINITY };
 
-	return times[pick(seed, 5)];
+	return times[queue_pick(seed, 5)];
 }
 
 static void
@@ -148,7 +125,7 @@ consumer(void *arg)
 	void *item;
 
 	while (!atomic_load(&w->over)) {
-		if (pick(&h->seed, 50) == 0) {
+		if (queue_pick(&h->seed, 50) == 0) {
 			if (evc_queue_take(w->q, &item) == 0)
 				came_out(&h->order, item);
 			continue;
@@ -169,7 +146,7 @@ disturb(struct world *w, uint64_t *seed)
 {
 	evc_queue_info i;
 
-	switch (pick(seed, 8)) {
+	switch (queue_pick(seed, 8)) {
 	case 0:
 		OK(evc_queue_close(w->q));
 		break;
@@ -187,10 +164,10 @@ disturb(struct world *w, uint64_t *seed)
 		ck_assert_uint_le(i.n, i.capacity);
 		break;
 	}
-	t_sleep(pick(seed, 3) == 0 ? 0.001 : 0);
+	t_sleep(queue_pick(seed, 3) == 0 ? 0.001 : 0);
 	OK(evc_clear_stop(w->c));
 	OK(evc_queue_reopen(w->q));
-	t_sleep(pick(seed, 500) / 1e6);
+	t_sleep(queue_pick(seed, 500) / 1e6);
 }
 
 static void
@@ -198,16 +175,16 @@ live(uint64_t seed, double seconds)
 {
 	static struct hand in[PRODUCERS], from[4];
 	struct world w = { .over = false };
-	int n_in = 1 + (int)pick(&seed, PRODUCERS);
-	int n_from = 1 + (int)pick(&seed, 4), i;
+	int n_in = 1 + (int)queue_pick(&seed, PRODUCERS);
+	int n_from = 1 + (int)queue_pick(&seed, 4), i;
 	double end = t_now() + seconds;
 	struct order rest = { { 0 } };
 	void *item;
 
 	model_begins();
 	w.c = new_coord(NULL);
-	w.q = new_queue(w.c, 1 + pick(&seed, pick(&seed, 2) ? 4 : 200),
-			pick(&seed, 2) ? EVC_QUEUE_DRAIN : 0);
+	w.q = new_queue(w.c, 1 + queue_pick(&seed, queue_pick(&seed, 2) ? 4 : 200),
+			queue_pick(&seed, 2) ? EVC_QUEUE_DRAIN : 0);
 	for (i = 0; i < n_in; i++) {
 		in[i] = (struct hand){ .w = &w, .number = i,
 				       .seed = seed + 1 + (unsigned)i };
@@ -237,7 +214,7 @@ live(uint64_t seed, double seconds)
 
 START_TEST(queue_loses_and_doubles_nothing)
 {
-	uint64_t seed = new_seed();
+	uint64_t seed = queue_seed();
 	int i;
 
 	for (i = 0; i < 8; i++)
@@ -283,7 +260,7 @@ pop_all(void *arg)
 START_TEST(queue_forgets_nobody)
 {
 	static struct hand in[PRODUCERS], from[4];
-	uint64_t seed = new_seed();
+	uint64_t seed = queue_seed();
 	struct world w = { .over = false };
 	int round, n_in, n_from, i;
 	void *item;
@@ -291,9 +268,9 @@ START_TEST(queue_forgets_nobody)
 	for (round = 0; round < 12; round++) {
 		model_begins();
 		w.c = new_coord(NULL);
-		w.q = new_queue(w.c, 1 + pick(&seed, 3), 0);
-		n_in = 1 + (int)pick(&seed, PRODUCERS);
-		n_from = 1 + (int)pick(&seed, 4);
+		w.q = new_queue(w.c, 1 + queue_pick(&seed, 3), 0);
+		n_in = 1 + (int)queue_pick(&seed, PRODUCERS);
+		n_from = 1 + (int)queue_pick(&seed, 4);
 		for (i = 0; i < n_from; i++) {
 			from[i] = (struct hand){ .w = &w };
 			OK(pthread_create(&from[i].thread, NULL, pop_all,
@@ -414,33 +391,33 @@ no_setup(evc_reactor *r, void *arg)
 static void
 season(uint64_t seed)
 {
-	int n_feeders = 1 + (int)pick(&seed, PRODUCERS);
-	int n_threads = (int)pick(&seed, 4), n_watches = 0, i;
-	unsigned end = pick(&seed, 4);
+	int n_feeders = 1 + (int)queue_pick(&seed, PRODUCERS);
+	int n_threads = (int)queue_pick(&seed, 4), n_watches = 0, i;
+	unsigned end = queue_pick(&seed, 4);
 	evc_coord *c = new_coord(NULL);
 	evc_feed_opts o = { .dropped = rot };
 	struct order rest = { { 0 } };
 	struct eye eye[WATCHES];
 	evc_reactor *r = NULL;
-	struct farm f = { .each = 1 + (int)pick(&seed, 400) };
+	struct farm f = { .each = 1 + (int)queue_pick(&seed, 400) };
 	void *item;
 
 	model_begins();
-	f.q = new_queue(c, 1 + pick(&seed, 20),
-			pick(&seed, 2) ? EVC_QUEUE_DRAIN : 0);
+	f.q = new_queue(c, 1 + queue_pick(&seed, 20),
+			queue_pick(&seed, 2) ? EVC_QUEUE_DRAIN : 0);
 	if (end == 3)
-		f.fails_at = 1 + (int)pick(&seed, (unsigned)f.each);
-	n_watches = n_threads == 0 ? WATCHES : (int)pick(&seed, WATCHES + 1);
+		f.fails_at = 1 + (int)queue_pick(&seed, (unsigned)f.each);
+	n_watches = n_threads == 0 ? WATCHES : (int)queue_pick(&seed, WATCHES + 1);
 	OK(evc_reactor_start(c, "loop", no_setup, NULL, NULL, &r));
 	for (i = 0; i < n_watches; i++) {
 		eye[i] = (struct eye){ &f, i };
 		OK(evc_queue_watch(f.q, r, eat, &eye[i],
-				   pick(&seed, 2) ? EVC_BACKGROUND : 0, NULL));
+				   queue_pick(&seed, 2) ? EVC_BACKGROUND : 0, NULL));
 	}
 	for (i = 0; i < n_threads; i++)
 		OK(evc_thread_start(c, "eats", eat_all, &f, NULL, NULL));
 	OK(evc_queue_feed(f.q, NULL, (unsigned)n_feeders, grow, &f, &o));
-	t_sleep(pick(&seed, 1000) / 1e6);
+	t_sleep(queue_pick(&seed, 1000) / 1e6);
 	if (end == 1)
 		OK(evc_queue_cancel(f.q));
 	if (end == 2)
@@ -463,7 +440,7 @@ season(uint64_t seed)
 
 START_TEST(queue_of_feeders_watches_and_members)
 {
-	uint64_t seed = new_seed();
+	uint64_t seed = queue_seed();
 	int i;
 
 	for (i = 0; i < 40; i++)

@@ -495,12 +495,14 @@ START_TEST(watch_hears_of_an_end_that_was_opened_again)
 		else
 			OK(evc_queue_cancel(p.q));
 		OK(evc_queue_reopen(p.q));
-		watch(&p, &again, 0); /* of the new round */
+		push_now(p.q, 1, 1);
 		some_turns(&p);
+		ck_assert_int_eq(atomic_load(&s.n), 0);
 		ck_assert_int_eq(atomic_load(&s.ends), 1);
 		ck_assert_int_eq(atomic_load(&s.why), whys[way]);
+		watch(&p, &again, 0); /* of the new round */
+		some_turns(&p);
 		ck_assert_int_eq(atomic_load(&again.ends), 0);
-		push_now(p.q, 1, 1);
 		TURN_UNTIL(&p, atomic_load(&again.n) == 1);
 		OK(evc_queue_close(p.q));
 		TURN_UNTIL(&p, atomic_load(&again.ends) == 1);

@@ -81,6 +81,32 @@ drop_queue(evc_coord *c, evc_queue *q)
 	OK(evc_free(c));
 }
 
+/* ---- at random ---- */
+
+/* splitmix64, one state for each thread */
+static MAYBE_UNUSED unsigned
+queue_pick(uint64_t *state, unsigned n)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (unsigned)((z ^ z >> 31) % n);
+}
+
+/* Printed, so that a run can be had again with it. */
+static MAYBE_UNUSED uint64_t
+queue_seed(void)
+{
+	const char *given = getenv("EVC_QUEUE_SEED");
+	uint64_t seed = given != NULL ? strtoull(given, NULL, 0) :
+					(uint64_t)(t_now() * 1e6);
+
+	printf("EVC_QUEUE_SEED=%llu\n", (unsigned long long)seed);
+	fflush(stdout);
+	return seed;
+}
+
 /* ---- a call on a thread of its own, which is no member ---- */
 
 enum { BY_PUSH, BY_POP, BY_DRAIN, N_CALLS };
