@@ -28,28 +28,31 @@ evc__hook_pending(const struct evc__hook *h, uint64_t w)
 	return h->running != 0 || (!h->removed && h->told != number(h, w));
 }
 
-/* Lock held. */
-static struct evc__hook *
-next_due(evc_coord *c, const evc_reactor *r)
+/* Lock held: the helper's come one after the other, also when its first thread
+   hangs in one of them. */
+static bool
+one_runs(const evc_coord *c, const evc_reactor *r)
 {
-	uint64_t w = sync_load(&c->word);
-	struct evc__hook *due = NULL;
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->hooks) {
-		struct evc__hook *h = HOOK_OF(n);
+	LIST_EACH(n, tmp, &c->hooks)
+		if (HOOK_OF(n)->reactor == r && HOOK_OF(n)->running != 0)
+			return true;
+	return false;
+}
 
-		if (h->reactor != r)
-			continue;
-		/* One after the other, also when the helper's first thread
-		   hangs in one of them. */
-		if (r == NULL && h->running != 0)
-			return NULL;
-		if (h->running == 0 && !h->removed && h->told != number(h, w) &&
-		    due == NULL)
-			due = h;
+/* Lock held: the first that is due on r, from *at on, which is moved there. */
+static struct evc__hook *
+next_due(evc_coord *c, const evc_reactor *r, uint64_t w, struct list **at)
+{
+	for (; *at != &c->hooks; *at = (*at)->next) {
+		struct evc__hook *h = HOOK_OF(*at);
+
+		if (h->reactor == r && h->running == 0 && !h->removed &&
+		    h->told != number(h, w))
+			return h;
 	}
-	return due;
+	return NULL;
 }
 
 void
@@ -110,45 +113,67 @@ forget(struct evc__hook *h)
 	evc__ring(c);
 }
 
+/* No lock, but it is marked as running: call it once. */
+static void
+call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
+{
+	struct evc__busy busy;
+	evc_status st;
+	uint64_t w;
+
+	evc__self()->reported_to = NULL;
+	/* Its stop may have come after the turn began. */
+	if (r != NULL)
+		evc__reactor_heard(r);
+	evc__trace_member(TRACE_CALL, &h->m);
+	evc__busy_begin(r, c, BUSY_HOOK, h->m.name, &busy);
+	st = h->fn(c, h->arg);
+	evc__busy_end(&busy);
+	evc__trace_member(TRACE_RETURN, &h->m);
+	w = sync_load(&c->word);
+	/* A stop that was cleared is over: what its hook says must not stop the
+	   new round. */
+	if ((w & (WORD_FLAG | WORD_DRAIN)) && number(h, w) == h->told)
+		evc__member_result(c, h->m.e.id, h->m.name, 0, st, false);
+	else
+		evc__log_hook(c, h->m.name, st);
+}
+
 void
 evc__hooks_run(evc_coord *c, evc_reactor *r)
 {
-	struct evc__self *self = evc__self();
-	struct evc__busy busy;
+	struct list *at = &c->hooks;
+	uint64_t w, seen = 0;
 	struct evc__hook *h;
-	evc_status st;
-	uint64_t w;
 
 	if (sync_load_sc(&c->n_hooks) == 0)
 		return;
 	sync_lock(&c->lock);
-	while ((h = next_due(c, r)) != NULL) {
+	if (r == NULL && one_runs(c, r)) {
+		sync_unlock(&c->lock);
+		return;
+	}
+	for (;;) {
+		/* Those before the last one are due again only in another
+		   stop: so ten thousand of them are gone through once. */
+		w = sync_load(&c->word) & ~(WORD_CLOSING | WORD_JOINED);
+		if (at == &c->hooks || w != seen)
+			at = c->hooks.next;
+		seen = w;
+		h = next_due(c, r, w, &at);
+		if (h == NULL)
+			break;
 		h->told = (h->told + 1) & WORD_STOPS_MASK;
 		h->running = evc__tid();
 		sync_unlock(&c->lock);
-		self->reported_to = NULL;
-		/* Its stop may have come after the turn began. */
-		if (r != NULL)
-			evc__reactor_heard(r);
-		evc__trace_member(TRACE_CALL, &h->m);
-		evc__busy_begin(r, c, BUSY_HOOK, h->m.name, &busy);
-		st = h->fn(c, h->arg);
-		evc__busy_end(&busy);
-		evc__trace_member(TRACE_RETURN, &h->m);
-		w = sync_load(&c->word);
-		/* A stop that was cleared is over: what its hook says must not
-		   stop the new round. */
-		if ((w & (WORD_FLAG | WORD_DRAIN)) && number(h, w) == h->told)
-			evc__member_result(c, h->m.e.id, h->m.name, 0, st,
-					   false);
-		else
-			evc__log_hook(c, h->m.name, st);
+		call(c, r, h);
 		sync_lock(&c->lock);
 		h->running = 0;
 		/* Joins wait for it, and so may who removes it. */
-		if (h->removed)
+		if (h->removed) {
+			at = at->next;
 			forget(h);
-		else
+		} else
 			evc__ring(c);
 	}
 	sync_unlock(&c->lock);

@@ -346,6 +346,89 @@ START_TEST(free_without_a_join_drops_what_is_due)
 }
 END_TEST
 
+static evc_status
+count_call(evc_coord *c, void *arg)
+{
+	(void)c;
+	++*(int *)arg;
+	return 0;
+}
+
+/* In a time that grows with their number, not with its square: then it would
+   be a matter of minutes. */
+static void
+many_hooks(struct ev_loop *loop)
+{
+	enum { N = 200000 };
+	evc_coord *c = new_coord(loop);
+	int i, n = 0;
+
+	for (i = 0; i < N; i++)
+		OK(evc_on_stop(c, NULL, count_call, &n, NULL, NULL));
+	for (i = 1; i <= 2; i++) {
+		OK(evc_request_stop(c, 0, NULL));
+		OK(evc_join(c, NULL, NULL));
+		ck_assert_int_eq(n, i * N);
+		OK(evc_clear_stop(c));
+	}
+	OK(evc_free(c));
+}
+
+START_TEST(very_many_on_a_loop_are_gone_through_once)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+
+	many_hooks(loop);
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+START_TEST(very_many_on_the_helper_are_gone_through_once)
+{
+	many_hooks(NULL);
+}
+END_TEST
+
+static char order[8];
+static atomic_int n_order;
+
+static evc_status
+note_order(evc_coord *c, void *arg)
+{
+	char name = *(const char *)arg;
+	int n = n_order;
+
+	if (name == 'B' && n == 1) {
+		if (evc_clear_stop(c) < 0 || evc_request_stop(c, 0, NULL) < 0)
+			name = '?';
+	}
+	order[n] = name;
+	n_order = n + 1;
+	return 0;
+}
+
+static bool
+all_in_order(void *arg)
+{
+	(void)arg;
+	return n_order == 6;
+}
+
+START_TEST(a_stop_out_of_a_hook_begins_with_the_first_again)
+{
+	evc_coord *c = new_coord(NULL);
+
+	OK(evc_on_stop(c, NULL, note_order, "A", NULL, NULL));
+	OK(evc_on_stop(c, NULL, note_order, "B", NULL, NULL));
+	OK(evc_on_stop(c, NULL, note_order, "C", NULL, NULL));
+	OK(evc_request_stop(c, 0, NULL));
+	ck_assert(t_until(all_in_order, NULL, T_LIMIT));
+	OK(evc_join(c, NULL, NULL));
+	ck_assert_str_eq(order, "ABABCC");
+	OK(evc_free(c));
+}
+END_TEST
+
 API_MAIN("hooks", on_the_home_before_any_task_is_told,
 	 on_the_reactor_that_it_names_put_there_by_another_thread,
 	 without_a_home_on_the_helper_thread,
@@ -356,4 +439,7 @@ API_MAIN("hooks", on_the_home_before_any_task_is_told,
 	 a_join_waits_for_it_and_names_it_when_late,
 	 a_hook_that_joins_does_not_wait_for_itself,
 	 a_result_that_is_not_clean_is_an_error,
-	 free_without_a_join_drops_what_is_due)
+	 free_without_a_join_drops_what_is_due,
+	 very_many_on_a_loop_are_gone_through_once,
+	 very_many_on_the_helper_are_gone_through_once,
+	 a_stop_out_of_a_hook_begins_with_the_first_again)
