@@ -4,6 +4,7 @@
  */
 #include "cluster_tool.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +12,24 @@
 
 #define NAMES 13 /* columns of what stands in front */
 
+/* Whatever somebody has written into the server stays within its line. */
+__attribute__((format(printf, 1, 2))) static void
+say(const char *fmt, ...)
+{
+	char line[1024];
+	struct text t = evc__lines_in(line, sizeof line);
+	va_list ap;
+
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	fputs(line, stdout);
+}
+
 static void
 begin_line(const char *name)
 {
-	printf("%-*s", NAMES, name);
+	say("%-*s", NAMES, name);
 }
 
 /* "4.9 s", "2 min", "3 h", "5 d" */
@@ -47,12 +62,12 @@ print_coordinator(const struct status *st)
 		free(lease);
 		return;
 	}
-	printf("%s, generation %s", st->coordinator,
+	say("%s, generation %s", st->coordinator,
 	       st->generation ? st->generation : "-");
 	if (st->lease >= 0)
-		printf(", lease %.1f s", (double)st->lease / 1e3);
+		say(", lease %.1f s", (double)st->lease / 1e3);
 	if (st->lease >= 0 && lease != NULL)
-		printf(" of %.1f s", atof(lease));
+		say(" of %.1f s", atof(lease));
 	putchar('\n');
 	free(lease);
 }
@@ -66,7 +81,7 @@ print_functions(const struct status *st)
 
 	if (queued != NULL && running != NULL && done != NULL) {
 		begin_line("functions");
-		printf("%s queued, %s running, %s done\n", queued, running,
+		say("%s queued, %s running, %s done\n", queued, running,
 		       done);
 	}
 	free(queued);
@@ -79,19 +94,19 @@ print_worker(const struct worker *w)
 {
 	char buf[32];
 
-	printf("  %-4u ", w->slot);
+	say("  %-4u ", w->slot);
 	if (w->pid > 0)
-		printf("pid %-8ld", w->pid);
+		say("pid %-8ld", w->pid);
 	else
-		printf("%12s", "");
-	printf("%-9s", w->state);
+		say("%12s", "");
+	say("%-9s", w->state);
 	if (w->function[0])
-		printf("%s for %s", w->function,
+		say("%s for %s", w->function,
 		       ago(w->since, buf, sizeof buf));
 	else
-		printf("for %s", ago(w->since, buf, sizeof buf));
+		say("for %s", ago(w->since, buf, sizeof buf));
 	if (w->n > 1)
-		printf(", %llu behind it", w->n - 1);
+		say(", %llu behind it", w->n - 1);
 	putchar('\n');
 }
 
@@ -100,16 +115,17 @@ print_node(const struct node *n)
 {
 	unsigned i;
 
-	printf("\n%s", n->name);
+	putchar('\n');
+	say("%s", n->name);
 	if (n->is_told)
-		printf(", pid %ld on %s, %s", n->pid, n->host, n->state);
+		say(", pid %ld on %s, %s", n->pid, n->host, n->state);
 	if (n->lease >= 0)
-		printf(", lease %.1f s", (double)n->lease / 1e3);
+		say(", lease %.1f s", (double)n->lease / 1e3);
 	else
 		fputs(", no lease", stdout);
 	putchar('\n');
 	if (n->is_told)
-		printf("  %u workers are up, %u functions, %llu bytes\n", n->up,
+		say("  %u workers are up, %u functions, %llu bytes\n", n->up,
 		       n->given, n->bytes);
 	for (i = 0; i < n->n_workers; i++)
 		print_worker(&n->workers[i]);
@@ -123,25 +139,25 @@ status_print(const struct server *s, const struct status *st)
 	for (i = 0; i < st->n_nodes; i++)
 		workers += st->nodes[i].n_workers;
 	begin_line("namespace");
-	printf("%s at %s, %s", s->address.ns, s->where, s->version);
+	say("%s at %s, %s", s->address.ns, s->where, s->version);
 	if (st->version != NULL)
-		printf(", protocol %s", st->version);
+		say(", protocol %s", st->version);
 	putchar('\n');
 	print_coordinator(st);
 	print_functions(st);
 	begin_line("nodes");
 	/* Without a coordinator they wait, and nobody sees them. */
 	if (st->n_nodes > 0 || st->coordinator == NULL)
-		printf("%u with %u workers\n", st->n_nodes, workers);
+		say("%u with %u workers\n", st->n_nodes, workers);
 	else
 		puts("none: evc-worker(1) is one, and what calls"
 		     " evc_worker_main(3) with this address");
 	begin_line("variables");
-	printf("%lld", st->variables >= 0 ? st->variables : 0);
+	say("%lld", st->variables >= 0 ? st->variables : 0);
 	if (st->changes != NULL)
-		printf(", %s changes", st->changes);
+		say(", %s changes", st->changes);
 	if (st->finished != NULL)
-		printf(", %s transactional functions", st->finished);
+		say(", %s transactional functions", st->finished);
 	putchar('\n');
 	for (i = 0; i < st->n_nodes; i++)
 		print_node(&st->nodes[i]);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 void
 evc__text_ns(struct text *t, uint64_t ns)
 {
@@ -26,47 +28,22 @@ evc__text_seconds(struct text *t, double s)
 	evc__text_ns(t, ns);
 }
 
-/* How long the character at s is; 0: that is no UTF-8. */
-static unsigned
-utf8_length(const unsigned char *s)
-{
-	unsigned n, i;
-	uint32_t c;
-
-	if (s[0] < 0x80)
-		return 1;
-	n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	c = s[0] & (0x7fu >> n);
-	for (i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	/* Too long for what it says; half of a UTF-16 pair; beyond the end. */
-	if ((n == 3 && c < 0x800) || (n == 4 && c < 0x10000) ||
-	    (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
-		return 0;
-	return n;
-}
-
 static void
-quoted(struct text *t, const char *from)
+quoted(struct text *t, const char *s)
 {
-	const unsigned char *s = (const unsigned char *)from;
 	char part[5];
-	unsigned n;
+	uint32_t v;
+	size_t n;
 
 	evc__text_add(t, "\"");
 	for (; *s != '\0'; s += n > 0 ? n : 1) {
-		n = utf8_length(s);
+		n = evc__utf8(s, &v);
 		if (n == 0)
 			evc__text_add(t, "\\ufffd");
-		else if (*s == '"' || *s == '\\')
+		else if (v == '"' || v == '\\')
 			evc__text_fmt(t, "\\%c", *s);
-		else if (*s < 0x20 || *s == 0x7f)
-			evc__text_fmt(t, "\\u%04x", *s);
+		else if (v < 0x20 || v == 0x7f)
+			evc__text_fmt(t, "\\u%04x", (unsigned)v);
 		else {
 			memcpy(part, s, n);
 			part[n] = '\0';

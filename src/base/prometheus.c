@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/prometheus.h"
 
+#include <string.h>
+
+#include "base/utf8.h"
+
 static void
 add_name(struct text *t, const char *what, const char *room, const char *name)
 {
@@ -18,20 +22,46 @@ evc__prometheus_head(struct text *t, const char *room, const char *name,
 	evc__text_fmt(t, "%s\n", type);
 }
 
+bool
+evc__is_numbered(const char *name)
+{
+	const char *hash = strrchr(name, '#');
+
+	return hash != NULL && hash[1] != '\0' &&
+	       hash[1 + strspn(hash + 1, "0123456789")] == '\0';
+}
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
 void
 evc__prometheus_escaped(struct text *t, const char *s)
 {
-	char one[2] = { '\0', '\0' };
+	char part[5];
+	uint32_t v;
+	size_t n;
 
-	/* These three are escaped; the rest is UTF-8, or the reader makes of it
-	   what it can. */
-	for (; *s != '\0'; s++) {
-		one[0] = *s;
-		evc__text_add(t, *s == '\\'   ? "\\\\"
-				 : *s == '"'  ? "\\\""
-				 : *s == '\n' ? "\\n"
-					      : one);
+	for (; *s != '\0'; s += n > 0 ? n : 1) {
+		n = evc__utf8(s, &v);
+		memcpy(part, s, n);
+		part[n] = '\0';
+		/* A byte that is no UTF-8 with its number, and what stands for
+		   it twice: different texts stay different. */
+		if (n == 0)
+			evc__text_fmt(t, REPLACEMENT "%02x", (unsigned char)*s);
+		else if (v == 0xfffd)
+			evc__text_add(t, REPLACEMENT REPLACEMENT);
+		else
+			evc__text_add(t, v == '\\'   ? "\\\\"
+					 : v == '"'  ? "\\\""
+					 : v == '\n' ? "\\n"
+						     : part);
 	}
+}
+
+void
+evc__prometheus_comment(struct text *t, const char *said)
+{
+	evc__text_fmt(t, "# %s\n", said);
 }
 
 void

@@ -4,24 +4,95 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
+/* The longest part of a line that is formatted at once. */
+#define PART_MOST 1024
+
 struct text
 evc__text_in(char *buf, size_t room)
 {
-	struct text t = { buf, room, 0 };
+	struct text t = { buf, room, 0, false };
 
 	if (room > 0)
 		buf[0] = '\0';
 	return t;
 }
 
+struct text
+evc__lines_in(char *buf, size_t room)
+{
+	struct text t = evc__text_in(buf, room);
+
+	t.lines = true;
+	return t;
+}
+
+/* What was cut shows no half of a character. */
+static void
+cut(struct text *t)
+{
+	if (t->room > 0)
+		t->buf[evc__utf8_cut(t->buf, t->room - 1)] = '\0';
+}
+
+/* All of it or nothing, and then nothing more. */
+static void
+put(struct text *t, const char *s, size_t n)
+{
+	if (t->len + n < t->room) {
+		memcpy(t->buf + t->len, s, n);
+		t->buf[t->len + n] = '\0';
+	}
+	t->len += n;
+}
+
+static void
+put_code(struct text *t, unsigned char b)
+{
+	static const char hex[] = "0123456789abcdef";
+	char code[4] = { '\\', 'x', hex[b >> 4], hex[b & 15] };
+
+	if (b == '\n' || b == '\t' || b == '\r')
+		code[1] = b == '\n' ? 'n' : b == '\t' ? 't' : 'r';
+	put(t, code, code[1] == 'x' ? 4 : 2);
+}
+
+/* For people: whatever was said stays within its line. */
+static void
+put_clean(struct text *t, const char *s)
+{
+	size_t n, i;
+	uint32_t v;
+
+	for (; *s != '\0'; s += n) {
+		n = evc__utf8(s, &v);
+		if (n > 0 && evc__utf8_visible(v)) {
+			put(t, s, n);
+			continue;
+		}
+		n = n > 0 ? n : 1;
+		for (i = 0; i < n; i++)
+			put_code(t, (unsigned char)s[i]);
+	}
+}
+
 void
 evc__text_add(struct text *t, const char *s)
 {
+	size_t before = t->len;
+
+	if (t->lines) {
+		put_clean(t, s);
+		return;
+	}
 	for (; *s != '\0'; s++, t->len++)
 		if (t->len + 1 < t->room) {
 			t->buf[t->len] = *s;
 			t->buf[t->len + 1] = '\0';
 		}
+	if (before < t->room && t->len >= t->room)
+		cut(t);
 }
 
 void
@@ -40,14 +111,41 @@ evc__text_int(struct text *t, int64_t v)
 	evc__text_add(t, digits + i);
 }
 
+/* The end of a line stands at the end of fmt, and nowhere else. */
+static void
+lines_vfmt(struct text *t, const char *fmt, va_list ap)
+{
+	size_t n = strlen(fmt);
+	bool ends = n > 0 && fmt[n - 1] == '\n';
+	char part[PART_MOST];
+	int k = vsnprintf(part, sizeof part, fmt, ap);
+
+	if (k < 0)
+		return;
+	if ((size_t)k >= sizeof part)
+		part[evc__utf8_cut(part, sizeof part - 1)] = '\0';
+	else if (ends)
+		part[k - 1] = '\0';
+	put_clean(t, part);
+	if (ends)
+		put(t, "\n", 1);
+}
+
 void
 evc__text_vfmt(struct text *t, const char *fmt, va_list ap)
 {
 	size_t left = t->len < t->room ? t->room - t->len : 0;
-	int n = vsnprintf(left > 0 ? t->buf + t->len : NULL, left, fmt, ap);
+	int n;
 
+	if (t->lines) {
+		lines_vfmt(t, fmt, ap);
+		return;
+	}
+	n = vsnprintf(left > 0 ? t->buf + t->len : NULL, left, fmt, ap);
 	if (n > 0)
 		t->len += (size_t)n;
+	if (left > 0 && t->len >= t->room)
+		cut(t);
 }
 
 void
@@ -84,5 +182,5 @@ evc__copy_end(char *to, size_t room, const char *s)
 {
 	size_t n = s != NULL ? strlen(s) : 0;
 
-	evc__copy(to, room, n >= room ? s + (n - room + 1) : s);
+	evc__copy(to, room, n >= room ? evc__end_of(s, room - 1) : s);
 }

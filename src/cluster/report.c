@@ -184,7 +184,7 @@ put_worker(const evc_cluster_worker_info *i, struct text *t)
 	}
 	if (i->state != EVC_WORKER_UP && i->text[0] != '\0')
 		evc__text_fmt(t, ": %s", i->text);
-	evc__text_add(t, "\n");
+	evc__text_fmt(t, "\n");
 }
 
 /* The workers as they are at one moment; what is queued goes to t.  NULL: no
@@ -216,7 +216,7 @@ look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 	else
 		put_queued(cl, t);
 	if (t->len > 0)
-		evc__text_add(t, "\n");
+		evc__text_fmt(t, "\n");
 	if (n == cl->n_workers && cl->trouble[0] != '\0')
 		evc__text_fmt(t, "%s\n", cl->trouble);
 	sync_unlock(&cl->q.lock);
@@ -227,9 +227,9 @@ look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 size_t
 evc_cluster_report(const evc_cluster *cluster, char *buf, size_t n)
 {
-	struct text t = evc__text_in(buf, n);
+	struct text t = evc__lines_in(buf, n);
 	char queued[160 + TEXT_ROOM];
-	struct text q = evc__text_in(queued, sizeof queued);
+	struct text q = evc__lines_in(queued, sizeof queued);
 	evc_cluster_worker_info *all;
 	unsigned i, n_all;
 
@@ -240,9 +240,11 @@ evc_cluster_report(const evc_cluster *cluster, char *buf, size_t n)
 		qsort(all, n_all, sizeof *all, the_longest_first);
 	for (i = 0; i < n_all; i++)
 		put_worker(&all[i], &t);
+	/* Lines already. */
+	t.lines = false;
 	evc__text_add(&t, queued);
 	if (t.len == 0)
-		evc__text_add(&t, "nothing runs, nothing is queued\n");
+		evc__text_fmt(&t, "nothing runs, nothing is queued\n");
 	sync_free(all);
 	return t.len;
 }

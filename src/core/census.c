@@ -200,7 +200,7 @@ add_name(struct names *a, const char *prefix, const char *name,
 	 const char *suffix, unsigned many)
 {
 	char one_name[224];
-	struct text o = evc__text_in(one_name, sizeof one_name);
+	struct text o = evc__lines_in(one_name, sizeof one_name);
 
 	evc__text_add(&o, a->n > 0 ? ", " : "");
 	evc__text_add(&o, a->path);

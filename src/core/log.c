@@ -48,7 +48,7 @@ static void
 log_error(evc_coord *c, const evc_reason *r)
 {
 	char line[512];
-	struct text t = evc__text_in(line, sizeof line);
+	struct text t = evc__lines_in(line, sizeof line);
 
 	evc__text_fmt(&t, "%s: error ", c->name);
 	add_reason(&t, r);
@@ -60,7 +60,7 @@ static void
 log_lost(evc_coord *c, unsigned lost)
 {
 	char line[128];
-	struct text t = evc__text_in(line, sizeof line);
+	struct text t = evc__lines_in(line, sizeof line);
 
 	evc__text_fmt(&t, "%s: %u more errors, without room for their texts",
 		      c->name, lost);
@@ -114,7 +114,7 @@ static void
 log_begun(evc_coord *c, uint64_t w, const evc_reason *r)
 {
 	char line[512];
-	struct text t = evc__text_in(line, sizeof line);
+	struct text t = evc__lines_in(line, sizeof line);
 	evc_status code = (evc_status)(w >> 32 & 255);
 
 	evc__text_fmt(&t, "%s: a stop was asked for: ", c->name);
@@ -129,7 +129,7 @@ static void
 log_line(evc_coord *c, int level, const char *text)
 {
 	char line[128];
-	struct text t = evc__text_in(line, sizeof line);
+	struct text t = evc__lines_in(line, sizeof line);
 
 	evc__text_fmt(&t, "%s: %s", c->name, text);
 	c->log(level, line, NULL, c->log_arg);
@@ -249,7 +249,7 @@ evc__log_rung(evc_coord *c, unsigned rung, const char *names)
 		[RUNG_ABANDONED] = "abandoned, the time of the stop is over",
 	};
 	char line[512];
-	struct text t = evc__text_in(line, sizeof line);
+	struct text t = evc__lines_in(line, sizeof line);
 
 	if (c->log == NULL || rung >= N_RUNGS)
 		return;
@@ -263,7 +263,7 @@ evc__log_veto(evc_coord *c, const char *name, double granted,
 	      const char *reason)
 {
 	char line[320];
-	struct text t = evc__text_in(line, sizeof line);
+	struct text t = evc__lines_in(line, sizeof line);
 
 	if (c->log == NULL)
 		return;
@@ -279,7 +279,7 @@ void
 evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 {
 	char line[320];
-	struct text t = evc__text_in(line, sizeof line);
+	struct text t = evc__lines_in(line, sizeof line);
 
 	if (c->log == NULL || v->n_stragglers == 0)
 		return;
@@ -294,7 +294,7 @@ void
 evc__log_hook(evc_coord *c, const char *name, evc_status st)
 {
 	char line[192];
-	struct text t = evc__text_in(line, sizeof line);
+	struct text t = evc__lines_in(line, sizeof line);
 
 	if (c->log == NULL || st == 0)
 		return;
@@ -308,7 +308,7 @@ void
 evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
 {
 	char line[512];
-	struct text t = evc__text_in(line, sizeof line);
+	struct text t = evc__lines_in(line, sizeof line);
 	va_list ap;
 
 	if (c == NULL || c->log == NULL)

@@ -55,12 +55,15 @@ evc_last_error(void)
 evc_status
 evc_refuse(evc_status status, const char *fmt, ...)
 {
-	struct text t = evc__text_in(last_error, sizeof last_error);
+	char said[sizeof last_error];
+	struct text t = evc__lines_in(said, sizeof said);
 	va_list ap;
 
+	/* What is said may be what was said before. */
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
+	strcpy(last_error, said);
 	return status;
 }
 

@@ -174,7 +174,7 @@ explain(struct text *t, const evc_coord *c)
 size_t
 evc_explain(const evc_coord *c, char *buf, size_t n)
 {
-	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
+	struct text t = evc__lines_in(buf, buf != NULL ? n : 0);
 
 	if (evc__check(c, __func__) < 0)
 		evc__text_add(&t, evc_last_error());

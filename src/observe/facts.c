@@ -4,6 +4,7 @@
  */
 #include "observe/facts.h"
 
+#include "base/prometheus.h"
 #include "base/self.h"
 #include "base/text.h"
 #include "core/join.h"
@@ -64,6 +65,20 @@ evc__facts_root_name(const struct evc__facts *f)
 	return name;
 }
 
+/* No name looks like two. */
+static void
+add_name(struct text *t, const char *name)
+{
+	char one[2] = { '\0', '\0' };
+
+	for (; *name != '\0'; name++) {
+		if (*name == '/' || *name == '\\')
+			evc__text_add(t, "\\");
+		one[0] = *name;
+		evc__text_add(t, one);
+	}
+}
+
 /* What stands above the first one of the facts lives as long as that. */
 static void
 add_above(struct text *t, const evc_coord *a)
@@ -71,7 +86,7 @@ add_above(struct text *t, const evc_coord *a)
 	if (a == NULL || a->parent == NULL)
 		return;
 	add_above(t, a->parent);
-	evc__text_add(t, a->name);
+	add_name(t, a->name);
 	evc__text_add(t, "/");
 }
 
@@ -86,8 +101,8 @@ evc__facts_path(struct text *t, const struct evc__facts *f)
 		evc__facts_path(t, f->up);
 		evc__text_add(t, "/");
 	}
-	evc__text_add(t, f->name);
-	if (f->twin > 0)
+	add_name(t, f->name);
+	if (f->twin > 0 || evc__is_numbered(f->name))
 		evc__text_fmt(t, "#%u", f->twin + 1);
 }
 

@@ -109,7 +109,8 @@ add_hooks(struct keeps *k, const evc_reactor *r)
 			evc__text_add(k->t, "    stop hooks due");
 		add_name(&a, h->m.name);
 	}
-	evc__text_add(k->t, a.n > 0 ? "\n" : "");
+	if (a.n > 0)
+		evc__text_fmt(k->t, "\n");
 }
 
 static void
@@ -137,7 +138,7 @@ add_joins(struct keeps *k, const evc_reactor *r)
 		if (k->here)
 			evc__text_fmt(k->t, ", %u ev_timer%s", timers,
 				      plural(timers));
-		evc__text_add(k->t, "\n");
+		evc__text_fmt(k->t, "\n");
 	}
 	/* Runs hear as joins do; one may just be coming or leaving. */
 	if (heard > joins)
@@ -210,7 +211,7 @@ add_head(struct keeps *k, const evc_reactor *r)
 		      r->tid, c->parent != NULL ? "scope" : "coordinator",
 		      c->name);
 	if (!k->here) {
-		evc__text_add(k->t, "asked on another thread, so its depth, its "
+		evc__text_fmt(k->t, "asked on another thread, so its depth, its "
 				    "pending events and its timers are not "
 				    "known\n");
 		return;
@@ -229,7 +230,7 @@ add_watchers(struct keeps *k, const evc_reactor *r)
 	if (k->here && ev_is_active(&r->prepare))
 		evc__text_add(k->t, ", 1 ev_prepare (an ev_run of ours is over, "
 				    "and waits for the one inside it)");
-	evc__text_add(k->t, ": none of them keeps ev_run running\n");
+	evc__text_fmt(k->t, ": none of them keeps ev_run running\n");
 }
 
 static void
@@ -250,7 +251,7 @@ add_state(struct keeps *k, evc_reactor *r)
 		evc__text_fmt(k->t, " \"%s\"", s.name);
 	if (s.since_s >= 0)
 		evc__text_fmt(k->t, ", for %.3f s", s.since_s);
-	evc__text_add(k->t, "\n");
+	evc__text_fmt(k->t, "\n");
 }
 
 static void
@@ -293,7 +294,7 @@ explain(struct text *t, evc_reactor *r)
 size_t
 evc_reactor_explain(const evc_reactor *r, char *buf, size_t n)
 {
-	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
+	struct text t = evc__lines_in(buf, buf != NULL ? n : 0);
 
 	if (r == NULL)
 		evc__refuse(-EVC_INVALID_ARGUMENT,

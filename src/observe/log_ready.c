@@ -53,12 +53,13 @@ kind_name(unsigned kind)
 static void
 add_quoted(struct text *t, const char *key, const char *value)
 {
-	size_t from;
+	size_t from, n;
 
 	evc__text_fmt(t, " %s=\"", key);
 	from = t->len;
 	evc__text_add(t, value);
-	for (; from < t->len && from + 1 < t->room; from++)
+	n = strlen(t->buf);
+	for (; from < n; from++)
 		if (t->buf[from] == '"')
 			t->buf[from] = '\'';
 	evc__text_add(t, "\"");
@@ -87,24 +88,13 @@ add_fields(struct text *t, const evc_reason *r)
 	evc__text_add(t, "]");
 }
 
-/* A line is one line, whatever was said in it. */
-static size_t
-finish(struct text *t)
-{
-	size_t n = t->len < t->room - 1 ? t->len : t->room - 2, i;
-
-	for (i = 0; i < n; i++)
-		if ((unsigned char)t->buf[i] < ' ' || t->buf[i] == 0x7f)
-			t->buf[i] = ' ';
-	t->buf[n] = '\n';
-	return n + 1;
-}
 
 void
 evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg)
 {
 	char buf[1024];
-	struct text t = evc__text_in(buf, sizeof buf);
+	/* Room for the end of the line. */
+	struct text t = evc__lines_in(buf, sizeof buf - 1);
 
 	(void)arg;
 	add_time(&t);
@@ -113,19 +103,23 @@ evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg)
 	if (r != NULL)
 		add_fields(&t, r);
 	/* At once, so that lines of several threads do not mix. */
-	evc__write_once(STDERR_FILENO, buf, finish(&t));
+	strcat(buf, "\n");
+	evc__write_once(STDERR_FILENO, buf, strlen(buf));
 }
 
 void
 evc_log_syslog(int level, const char *line, const evc_reason *r, void *arg)
 {
 	int e = errno, old;
+	char buf[1024];
+	struct text t = evc__lines_in(buf, sizeof buf);
 
 	(void)r;
 	(void)arg;
+	evc__text_add(&t, line);
 	/* It is a cancellation point, with a lock of the C library's held. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	syslog(level, "%s", line);
+	syslog(level, "%s", buf);
 	pthread_setcancelstate(old, NULL);
 	errno = e;
 }

@@ -263,7 +263,7 @@ evc_metrics(const evc_coord *c, char *buf, size_t n)
 	struct evc__facts f;
 
 	if (evc__check(c, __func__) < 0) {
-		evc__text_add(&t, evc_last_error());
+		evc__prometheus_comment(&t, evc_last_error());
 		return t.len;
 	}
 	evc__facts_take((evc_coord *)c, 0, &f);

@@ -28,7 +28,7 @@ add_line(const struct part *p, int more, const char *line)
 {
 	begin_line(p, more);
 	evc__text_add(p->t, line);
-	evc__text_add(p->t, "\n");
+	evc__text_fmt(p->t, "\n");
 }
 
 static const char *
@@ -78,7 +78,7 @@ add_reasons(const struct part *p)
 		if (r->text[0] != '\0')
 			evc__text_fmt(p->t, ": %s", r->text);
 		evc__add_errno_and_place(p->t, r);
-		evc__text_add(p->t, "\n");
+		evc__text_fmt(p->t, "\n");
 	}
 	if (i == 0)
 		add_line(p, 2, "none");
@@ -114,7 +114,8 @@ add_ladder(const struct part *p)
 		else if (i == RUNG_KICKS)
 			evc__text_fmt(p->t, " (%u)", f->n_kicks);
 	}
-	evc__text_add(p->t, n > 0 ? "\n" : "");
+	if (n > 0)
+		evc__text_fmt(p->t, "\n");
 }
 
 static bool
@@ -185,7 +186,7 @@ add_kernel(const struct part *p, const struct evc__facts_thread *t,
 
 	begin_line(p, 5);
 	if (!t->known) {
-		evc__text_add(p->t, "kernel: not known, /proc cannot be read "
+		evc__text_fmt(p->t, "kernel: not known, /proc cannot be read "
 				    "or it has just ended\n");
 		return;
 	}
@@ -198,7 +199,7 @@ add_kernel(const struct part *p, const struct evc__facts_thread *t,
 		evc__text_fmt(p->t, " (wchan %s)", t->proc.wchan);
 	if (kicks > 0 && signo != 0 && (t->proc.blocked >> (signo - 1) & 1))
 		evc__text_add(p->t, ", blocks the kick signal");
-	evc__text_add(p->t, "\n");
+	evc__text_fmt(p->t, "\n");
 }
 
 static void
@@ -212,7 +213,7 @@ add_stack(const struct part *p, const struct evc__facts_thread *t)
 		begin_line(p, 5);
 		evc__text_add(p->t, i == 0 ? "stack: " : "       ");
 		evc__text_add(p->t, frame);
-		evc__text_add(p->t, "\n");
+		evc__text_fmt(p->t, "\n");
 	}
 	if (t->no_stack != NULL && !t->left) {
 		begin_line(p, 5);
@@ -237,7 +238,7 @@ add_thread(const struct part *p, const struct evc__facts_thread *t,
 		evc__text_fmt(p->t, "its thread is #%llu of \"%s\"\n",
 			      (unsigned long long)t->id, t->in->name);
 	else
-		evc__text_add(p->t, "its thread is the loop's\n");
+		evc__text_fmt(p->t, "its thread is the loop's\n");
 }
 
 static void
@@ -269,7 +270,7 @@ add_progress(const struct part *p, const struct evc__seen *m)
 	if (m->kicks > 0)
 		evc__text_fmt(p->t, "%skicked %u time%s", sep, m->kicks,
 			      plural(m->kicks));
-	evc__text_add(p->t, "\n");
+	evc__text_fmt(p->t, "\n");
 }
 
 static void
@@ -296,7 +297,7 @@ add_member(const struct part *p, const struct evc__seen *s)
 		evc__text_fmt(p->t, ", %llu runs, %llu missed",
 			      (unsigned long long)m->ticks,
 			      (unsigned long long)m->missed);
-	evc__text_add(p->t, "\n");
+	evc__text_fmt(p->t, "\n");
 	add_progress(p, s);
 	if (s->veto != NULL) {
 		begin_line(p, 5);
@@ -359,11 +360,11 @@ add_loop(const struct part *p, const struct evc__facts_loop *l)
 			      l->tid);
 	else
 		add_loop_state(p, l);
-	evc__text_add(p->t, "\n");
+	evc__text_fmt(p->t, "\n");
 	if (l->checkpoint != NULL) {
 		begin_line(p, 5);
 		add_checkpoint(p, l->checkpoint, l->checkpoint_age);
-		evc__text_add(p->t, "\n");
+		evc__text_fmt(p->t, "\n");
 	}
 	add_thread(p, l->thread, l, 0);
 }
@@ -409,22 +410,23 @@ add_part(struct text *t, const struct evc__facts *f, int indent)
 void
 evc__report_write(struct text *t, const struct evc__facts *f)
 {
+	t->lines = true;
 	add_part(t, f, 0);
 	/* What holds for all of it, once. */
 	if (f->stacks_left > 0)
 		evc__text_fmt(t, "(%u more stacks not taken)\n",
 			      f->stacks_left);
 	if (f->no_signal)
-		evc__text_add(t, "(no stacks: evc_stack_signal was not "
+		evc__text_fmt(t, "(no stacks: evc_stack_signal was not "
 				 "called)\n");
 	if (f->lost_threads)
-		evc__text_add(t, "(no memory to look at all threads)\n");
+		evc__text_fmt(t, "(no memory to look at all threads)\n");
 }
 
 size_t
 evc_report(const evc_coord *c, char *buf, size_t n)
 {
-	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
+	struct text t = evc__lines_in(buf, buf != NULL ? n : 0);
 	struct evc__facts f;
 
 	if (evc__check(c, __func__) < 0) {

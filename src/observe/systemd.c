@@ -303,10 +303,11 @@ evc_systemd_ready(evc_coord *c, const char *status)
 	if (status != NULL && strchr(status, '\n') != NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_systemd_ready: a status is one line");
+	t.lines = true;
 	if (status != NULL) {
 		evc__text_add(&t, "STATUS=");
 		evc__text_add(&t, status);
-		evc__text_add(&t, "\n");
+		evc__text_fmt(&t, "\n");
 	}
 	if (t.len > LINES_MOST)
 		return refuse_length(__func__);

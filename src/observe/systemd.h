@@ -29,9 +29,6 @@ bool evc__manager_address(struct evc__manager *m, const char *name);
 /* A datagram; signal-safe but for errno.  false: nobody has taken it. */
 bool evc__manager_send(const struct evc__manager *m, const char *lines,
 		       size_t n);
-/* One line of clean UTF-8, as the manager wants it: anything else in s gives
-   way. */
-void evc__one_line(char *s);
 
 /* ---- systemd_stop.c ---- */
 

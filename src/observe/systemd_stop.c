@@ -125,7 +125,7 @@ look(struct evc__systemd *sd, struct evc__progress *p, char *status,
 	const evc_ladder_opts *o = evc__ladder(c);
 	/* The last moment that a budget leaves, extended or not. */
 	double most = o->hard_end > o->budget ? o->hard_end : o->budget;
-	struct text t = evc__text_in(status, STATUS_ROOM);
+	struct text t = evc__lines_in(status, STATUS_ROOM);
 	char names[STATUS_ROOM / 2];
 	uint64_t w, end, now;
 	unsigned left;
@@ -161,7 +161,6 @@ look(struct evc__systemd *sd, struct evc__progress *p, char *status,
 	end = most > 0 ? evc__after(evc__stop_time(c, w), evc__ns(most)) :
 			 SYNC_FOREVER;
 	sync_unlock(&c->lock);
-	evc__one_line(status);
 	*ret_time_left = end == SYNC_FOREVER ? end : end > now ? end - now : 0;
 	return true;
 }

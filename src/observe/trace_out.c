@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "observe/write_out.h"
 
 #define REPLACEMENT 0xfffdu
@@ -72,33 +73,6 @@ evc__out_us(struct out *o, uint64_t ns)
 		     (unsigned long long)(ns % 1000));
 }
 
-/* How long the character at s is; 0: it is none.  s ends with a 0 byte, which
-   continues no character. */
-static size_t
-decode(const unsigned char *s, uint32_t *ret)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = s[0] < 0x80		    ? 1 :
-		   (s[0] & 0xe0) == 0xc0    ? 2 :
-		   (s[0] & 0xf0) == 0xe0    ? 3 :
-		   (s[0] & 0xf8) == 0xf0    ? 4 :
-					      0;
-	uint32_t v = n == 1 ? s[0] : s[0] & (0x7fu >> n);
-	size_t i;
-
-	if (n == 0)
-		return 0;
-	for (i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		v = v << 6 | (s[i] & 0x3f);
-	}
-	if (v < least[n] || v > 0x10ffff || (v >= 0xd800 && v <= 0xdfff))
-		return 0;
-	*ret = v;
-	return n;
-}
-
 /* The next character of *s, which is not at its end. */
 static uint32_t
 next(const char **s, const char **ret_bytes, size_t *ret_n)
@@ -106,7 +80,7 @@ next(const char **s, const char **ret_bytes, size_t *ret_n)
 	uint32_t v = REPLACEMENT;
 
 	*ret_bytes = *s;
-	*ret_n = decode((const unsigned char *)*s, &v);
+	*ret_n = evc__utf8(*s, &v);
 	*s += *ret_n > 0 ? *ret_n : 1;
 	return v;
 }

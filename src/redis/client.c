@@ -198,7 +198,8 @@ come_up(struct redis_client *cl)
 {
 	const char *run = cl->links[REDIS_SAY].run;
 	bool same = strcmp(cl->run, run) == 0;
-	struct text t = { cl->server, sizeof cl->server, strlen(cl->server) };
+	struct text t = { cl->server, sizeof cl->server, strlen(cl->server),
+			  false };
 
 	evc__text_fmt(&t, ", run %.8s", run);
 	evc__copy(cl->run, sizeof cl->run, run);

@@ -53,7 +53,7 @@ add_reason(struct text *t, const evc_reason *r, uint64_t now)
 	if (r->text[0] != '\0')
 		evc__text_fmt(t, ": %s", r->text);
 	add_place(t, r);
-	evc__text_add(t, "\n");
+	evc__text_fmt(t, "\n");
 }
 
 /* ---- a group ---- */
@@ -73,7 +73,7 @@ add_head(struct text *t, const struct evc__group_facts *g)
 	add_count(t, i->n_errors, "error");
 	evc__text_add(t, ", ");
 	add_count(t, i->n_restarts, "restart");
-	evc__text_add(t, "\n");
+	evc__text_fmt(t, "\n");
 }
 
 static void
@@ -96,7 +96,7 @@ add_worker(struct text *t, const evc_worker_info *w)
 		evc__text_add(t, ", ");
 		add_count(t, w->n_restarts, "restart");
 	}
-	evc__text_add(t, "\n");
+	evc__text_fmt(t, "\n");
 }
 
 static void
@@ -124,7 +124,7 @@ add_metric(struct text *t, const evc_metric *m)
 		evc__text_double(t, m->value);
 	else
 		evc__text_fmt(t, "%f", m->value);
-	evc__text_add(t, "\n");
+	evc__text_fmt(t, "\n");
 }
 
 static void
@@ -140,21 +140,21 @@ add_group(struct text *t, const struct evc__group_facts *g, uint64_t now)
 	for (i = 0; i < g->n_workers; i++)
 		add_worker(t, &g->worker[i]);
 	if (g->n_errors > 0)
-		evc__text_add(t, " errors:\n");
+		evc__text_fmt(t, " errors:\n");
 	for (i = 0; i < g->n_errors; i++)
 		add_error(t, &g->error[i], now);
 	if (g->n_metrics > 0)
-		evc__text_add(t, " metrics:\n");
+		evc__text_fmt(t, " metrics:\n");
 	for (i = 0; i < g->n_metrics; i++)
 		add_metric(t, &g->metric[i]);
 	if (g->lost)
-		evc__text_add(t, "  (no memory to list all of it)\n");
+		evc__text_fmt(t, "  (no memory to list all of it)\n");
 }
 
 size_t
 evc_registry_report(evc_registry *reg, char *buf, size_t n)
 {
-	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
+	struct text t = evc__lines_in(buf, buf != NULL ? n : 0);
 	struct evc__registry_facts f;
 	size_t i;
 
@@ -163,7 +163,7 @@ evc_registry_report(evc_registry *reg, char *buf, size_t n)
 		return t.len;
 	}
 	add_count(&t, f.n + f.lost, "worker group");
-	evc__text_add(&t, "\n");
+	evc__text_fmt(&t, "\n");
 	for (i = 0; i < f.n; i++)
 		add_group(&t, &f.group[i], f.mono_ns);
 	if (f.lost > 0)

@@ -18,24 +18,13 @@
 
 /* ---- the format ---- */
 
-/* Does it end as if it were the second of its name?  Then also the first one is
-   numbered. */
-static bool
-is_numbered(const char *name)
-{
-	const char *hash = strrchr(name, '#');
-
-	return hash != NULL && hash[1] != '\0' &&
-	       hash[1 + strspn(hash + 1, "0123456789")] == '\0';
-}
-
 /* evcoord_workers_NAME{group="train#2" - the bracket stays open. */
 static void
 sample(struct text *t, const char *name, const struct evc__group_facts *g)
 {
 	evc__text_fmt(t, "evcoord_workers_%s{group=\"", name);
 	evc__prometheus_escaped(t, g->info.name);
-	if (g->same > 0 || is_numbered(g->info.name))
+	if (g->same > 0 || evc__is_numbered(g->info.name))
 		evc__text_fmt(t, "#%u", g->same + 1);
 	evc__text_add(t, "\"");
 }
@@ -249,7 +238,7 @@ evc_registry_metrics(evc_registry *reg, char *buf, size_t n)
 	struct evc__registry_facts f;
 
 	if (evc__registry_facts(reg, false, &f) < 0) {
-		evc__text_fmt(&t, "# %s\n", evc_last_error());
+		evc__prometheus_comment(&t, evc_last_error());
 		return t.len;
 	}
 	add_of_groups(&t, &f);

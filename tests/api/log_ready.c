@@ -117,7 +117,7 @@ START_TEST(a_line_is_one_line_however_long_it_is)
 
 	capture_begin(&k);
 	evc_log_stderr(EVC_LOG_ERROR, "two\nlines\x7f\x01", NULL, NULL);
-	looks_like(written(&k, buf, sizeof(buf)), ": two lines  \n$");
+	looks_like(written(&k, buf, sizeof(buf)), ": two\\\\nlines\\\\x7f\\\\x01\n$");
 	memset(line, 'l', sizeof(line));
 	line[sizeof(line) - 1] = '\0';
 	evc_log_stderr(EVC_LOG_ERROR, line, &r, NULL);

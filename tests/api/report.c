@@ -343,7 +343,7 @@ START_TEST(without_a_coordinator_they_say_why)
 	ck_assert_str_eq(buf, "{\"error\":\"evc_report_json: no "
 			      "coordinator\"}\n");
 	evc_metrics(NULL, buf, sizeof(buf));
-	ck_assert_str_eq(buf, "evc_metrics: no coordinator");
+	ck_assert_str_eq(buf, "# evc_metrics: no coordinator\n");
 	evc_reactor_explain(NULL, buf, sizeof(buf));
 	ck_assert_str_eq(buf, "evc_reactor_explain: no reactor");
 	REFUSED(EVC_INVALID_ARGUMENT, evc_dump(NULL, 1, EVC_DUMP_TEXT));
