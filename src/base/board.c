@@ -94,22 +94,27 @@ evc__board_free(struct board *b)
 void *
 evc__board_next(struct board *b, struct board_cursor *at)
 {
+	uint64_t lit, bit;
 	unsigned i;
 	void *item;
 
 	for (;;) {
-		while (at->bits == 0) {
+		lit = at->k != NULL ? sync_load_sc(&at->k->lit) & at->ahead : 0;
+		if (lit == 0) {
 			at->k = at->k == NULL ? sync_load_sc(&b->first) :
 						sync_load_sc(&at->k->next);
 			if (at->k == NULL)
 				return NULL;
-			/* Taken before the item is looked at: whoever lights
-			   it from here on lights it for the next pass. */
-			if (sync_load_sc(&at->k->lit) != 0)
-				at->bits = sync_xchg(&at->k->lit, 0);
+			at->ahead = UINT64_MAX;
+			continue;
 		}
-		i = (unsigned)__builtin_ctzll(at->bits);
-		at->bits &= at->bits - 1;
+		i = (unsigned)__builtin_ctzll(lit);
+		bit = UINT64_C(1) << i;
+		at->ahead = ~(bit | (bit - 1));
+		/* Put out before the item is looked at: whoever lights it from
+		   here on lights it for the next pass. */
+		if (!(sync_and(&at->k->lit, ~bit) & bit))
+			continue;
 		item = sync_load(&at->k->slot[i]);
 		if (item != NULL)
 			return item;

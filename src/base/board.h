@@ -49,14 +49,15 @@ evc__board_light(const struct board_place *p)
 }
 
 /* A pass over what is lit; start with {0}.  What is lit meanwhile may wait for
-   the next pass. */
+   the next pass.  It takes one light at a time: what it has not come to yet is
+   lit for everybody, also for a pass that begins in the middle of this one. */
 struct board_cursor {
 	struct board_chunk *k;
-	uint64_t bits;
+	uint64_t ahead; /* the bits of k that it has not come to */
 };
 
 /* Owner's lock, which may be given up between two calls: the next lit item, no
-   longer lit, or NULL.  It may return one that was not lit. */
+   longer lit, or NULL. */
 void *evc__board_next(struct board *b, struct board_cursor *at);
 
 #endif

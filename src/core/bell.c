@@ -17,15 +17,14 @@ descriptor_left(void)
 	return true;
 }
 
-/* Lock held: whoever takes r away on another thread waits until it is let go. */
-static void
-pin(evc_reactor *r)
+void
+evc__bell_pin(evc_reactor *r)
 {
 	sync_add(&r->turning, 1);
 }
 
-static void
-unpin(evc_reactor *r)
+void
+evc__bell_unpin(evc_reactor *r)
 {
 	if (sync_sub(&r->turning, 1) == 1 && r->awaited)
 		sync_futex_wake(&r->turning);
@@ -53,63 +52,75 @@ evc__bell_turn(evc_reactor *r)
 	struct evc__bell *b = r->bell;
 
 	sync_lock(&b->lock);
-	pin(r);
+	evc__bell_pin(r);
 	sync_unlock(&b->lock);
 	if (!evc__reactor_turn(r))
 		return;
 	/* Still there, and so is the bell. */
 	sync_lock(&b->lock);
-	unpin(r);
+	evc__bell_unpin(r);
 	sync_unlock(&b->lock);
 }
 
-/* Loop thread, lock held: the reactor of the next box with posts, pinned. */
-static evc_reactor *
-next_lit(struct evc__bell *b)
+/* While it is watched for, an iteration of the loop is one of a run that a
+   callback of ours has begun. */
+static void
+watch_nested(struct evc__bell *b)
 {
-	evc_reactor *r = NULL;
-	evc_loop *l;
-
-	while (r == NULL && (b->left != NULL || b->lit_todo != NULL)) {
-		l = b->left != NULL ? b->left : b->lit_todo;
-		if (l == b->left)
-			b->left = l->left_next;
-		else
-			b->lit_todo = l->lit_next;
-		r = l->r;
-		if (r != NULL)
-			pin(r);
-		evc__box_drop(l);
-	}
-	return r;
+	if (ev_is_active(&b->nested))
+		return;
+	ev_prepare_start(b->loop, &b->nested);
+	ev_unref(b->loop);
 }
 
-/* Loop thread.  false: the bell is gone. */
-static bool
-serve_posts(struct evc__bell *b, const struct evc__bell_frame *f)
+static void
+unwatch_nested(struct evc__bell *b)
 {
-	evc_loop *l = sync_load(&b->lit) != NULL ? sync_xchg(&b->lit, NULL) :
-						   NULL;
+	if (!ev_is_active(&b->nested))
+		return;
+	ev_ref(b->loop);
+	ev_prepare_stop(b->loop, &b->nested);
+}
+
+/* What the stretches that we are in have taken and not done yet is for the new
+   run as well: ring for all of it once more.  What comes from now on rings by
+   itself. */
+static void
+on_nested(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+	struct evc__bell *b = w->data;
+	struct evc__bell_frame *f;
+
+	(void)loop;
+	(void)revents;
+	unwatch_nested(b);
+	for (f = b->frames; f != NULL; f = f->up)
+		if (f->r != NULL)
+			evc__board_light(&f->r->at);
+	evc__bell_send(b);
+}
+
+/* Loop thread: turn all that are lit.  false: the bell is gone. */
+static bool
+turn_lit(struct evc__bell *b, struct evc__bell_frame *f)
+{
+	struct board_cursor at = { NULL, 0 };
 	evc_reactor *r;
 
-	/* A loop run inside a post finds what is left. */
-	while (l != NULL) {
-		evc_loop *next = l->lit_next;
-
-		l->lit_next = b->lit_todo;
-		b->lit_todo = l;
-		l = next;
-	}
 	sync_lock(&b->lock);
-	while ((r = next_lit(b)) != NULL) {
+	while ((r = evc__board_next(&b->board, &at)) != NULL) {
+		evc__bell_pin(r);
 		sync_unlock(&b->lock);
-		if (!evc__box_serve(r))
+		f->r = r;
+		watch_nested(b);
+		if (!evc__reactor_turn(r))
 			r = NULL;
 		if (f->gone)
 			return false;
+		f->r = NULL;
 		sync_lock(&b->lock);
 		if (r != NULL)
-			unpin(r);
+			evc__bell_unpin(r);
 	}
 	sync_unlock(&b->lock);
 	return true;
@@ -119,33 +130,22 @@ static void
 on_async(struct ev_loop *loop, ev_async *w, int revents)
 {
 	struct evc__bell *b = w->data;
-	struct evc__bell_frame f = { b->frames, false };
-	struct board_cursor at = { NULL, 0 };
-	evc_reactor *r;
+	struct evc__bell_frame f = { b->frames, false, NULL };
+	bool watched = ev_is_active(&b->nested);
 
 	(void)loop;
 	(void)revents;
 	b->frames = &f;
 	end_leftovers(b);
-	sync_lock(&b->lock);
-	while ((r = evc__board_next(&b->board, &at)) != NULL) {
-		pin(r);
-		sync_unlock(&b->lock);
-		/* For a loop that is run inside its callbacks. */
-		if (sync_load(&b->lit) != NULL)
-			evc__bell_send(b);
-		if (!evc__reactor_turn(r))
-			r = NULL;
-		if (f.gone)
-			return;
-		sync_lock(&b->lock);
-		if (r != NULL)
-			unpin(r);
-	}
-	sync_unlock(&b->lock);
-	/* After the stop, which is at the highest priority. */
-	if (serve_posts(b, &f))
-		b->frames = f.up;
+	/* Posts after the stop, which is at the highest priority. */
+	if (!turn_lit(b, &f))
+		return;
+	watch_nested(b);
+	if (!evc__boxes_serve(b, &f))
+		return;
+	if (!watched)
+		unwatch_nested(b);
+	b->frames = f.up;
 }
 
 /* Loop thread: the reactor after *at on the board, pinned, and the one before
@@ -157,7 +157,7 @@ next_on(struct evc__bell *b, struct board_place *at, evc_reactor *before)
 
 	sync_lock(&b->lock);
 	if (before != NULL)
-		unpin(before);
+		evc__bell_unpin(before);
 	while (at->k != NULL && r == NULL)
 		if (at->i < at->k->n) {
 			r = sync_load(&at->k->slot[at->i]);
@@ -167,7 +167,7 @@ next_on(struct evc__bell *b, struct board_place *at, evc_reactor *before)
 			at->i = 0;
 		}
 	if (r != NULL)
-		pin(r);
+		evc__bell_pin(r);
 	sync_unlock(&b->lock);
 	return r;
 }
@@ -216,6 +216,7 @@ stop_watching(struct evc__bell *b)
 {
 	struct ev_loop *loop = b->loop;
 
+	unwatch_nested(b);
 	ev_ref(loop);
 	ev_check_stop(loop, &b->beat);
 	ev_ref(loop);
@@ -228,7 +229,7 @@ static void
 on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 {
 	struct evc__bell *b = w->data;
-	struct evc__bell_frame f = { b->frames, false };
+	struct evc__bell_frame f = { b->frames, false, NULL };
 	evc_reactor *owner = b->owner;
 
 	(void)loop;
@@ -255,7 +256,7 @@ void
 evc__bell_strand(evc_reactor *owner)
 {
 	struct evc__bell *b = owner->bell;
-	struct evc__bell_frame f = { b->frames, false };
+	struct evc__bell_frame f = { b->frames, false, NULL };
 
 	b->frames = &f;
 	sync_lock(&b->lock);
@@ -293,6 +294,12 @@ start_watching(struct evc__bell *b)
 	b->beat.data = b;
 	ev_check_start(loop, &b->beat);
 	ev_unref(loop);
+	ev_prepare_init(&b->nested, on_nested);
+	ev_set_priority(&b->nested, EV_MAXPRI);
+	b->nested.data = b;
+	/* Once now, so that libev has the room for it at a stop. */
+	watch_nested(b);
+	unwatch_nested(b);
 }
 
 struct evc__bell *
@@ -304,6 +311,7 @@ evc__bell_new(struct ev_loop *loop)
 		return NULL;
 	b->tid = evc__tid();
 	b->loop = loop;
+	b->boxes_end = &b->boxes;
 	sync_lock_init(&b->lock);
 	return b;
 }
@@ -346,21 +354,7 @@ evc__bell_stop(struct evc__bell *b)
 void
 evc__bell_free(struct evc__bell *b)
 {
-	evc_loop *l = sync_load(&b->lit), *next;
-
-	/* Boxes that were put in here and are empty by now. */
-	for (; l != NULL; l = next) {
-		next = l->lit_next;
-		evc__box_drop(l);
-	}
-	for (l = b->lit_todo; l != NULL; l = next) {
-		next = l->lit_next;
-		evc__box_drop(l);
-	}
-	for (l = b->left; l != NULL; l = next) {
-		next = l->left_next;
-		evc__box_drop(l);
-	}
+	evc__boxes_drop(b);
 	evc__board_free(&b->board);
 	sync_lock_destroy(&b->lock);
 	sync_free(b);
@@ -388,6 +382,7 @@ void
 evc__bell_leave(evc_reactor *r)
 {
 	struct evc__bell *b = r->bell;
+	struct evc__bell_frame *f;
 	uint32_t n;
 	bool last;
 
@@ -398,6 +393,9 @@ evc__bell_leave(evc_reactor *r)
 		sync_futex_wait(&r->turning, n, SYNC_FOREVER);
 		sync_lock(&b->lock);
 	}
+	/* Stretches of another thread have let go of it. */
+	for (f = b->tid == evc__tid() ? b->frames : NULL; f != NULL; f = f->up)
+		f->r = f->r == r ? NULL : f->r;
 	/* Not before: a turn that is under way may ring it once more. */
 	evc__board_remove(&b->board, &r->at);
 	r->box->r = NULL;

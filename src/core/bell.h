@@ -18,6 +18,8 @@
 struct evc__bell_frame {
 	struct evc__bell_frame *up;
 	bool gone;
+	evc_reactor *r; /* being turned, its light put out; NULL: none, or it is
+			   gone */
 };
 
 /* What a reactor has left on the loop that another thread took away. */
@@ -35,6 +37,7 @@ struct evc__bell {
 	ev_async async;
 	ev_cleanup cleanup;
 	ev_check beat;           /* each iteration, before all else */
+	ev_prepare nested;       /* while we call others: they run the loop */
 	struct evc__bell_frame *frames;
 	/* atomic, relaxed: the loop's thread -> reports */
 	_Atomic uint64_t turned; /* ev_now of the present iteration, in
@@ -42,9 +45,7 @@ struct evc__bell {
 	_Atomic uint32_t busy;   /* stretches of ours that its thread is in */
 	/* atomic chain: who posts -> the loop's thread: boxes with posts */
 	_Atomic(evc_loop *) lit;
-	evc_loop *lit_todo;      /* loop thread: taken out of it */
-	evc_loop *left;          /* loop thread: being served, and there is more
-				    in them than the post that runs */
+	evc_loop *boxes, **boxes_end; /* loop thread: those to be served */
 
 	/* A leaf: nothing is locked under it. */
 	pthread_mutex_t lock;
@@ -74,6 +75,9 @@ bool evc__bell_join(struct evc__bell *b, evc_reactor *r);
 void evc__bell_leave(evc_reactor *r);
 /* Loop thread: turn r, which nobody takes away meanwhile from another thread. */
 void evc__bell_turn(evc_reactor *r);
+/* Lock held: who takes r away on another thread waits until it is let go. */
+void evc__bell_pin(evc_reactor *r);
+void evc__bell_unpin(evc_reactor *r);
 /* Are there others than the owner? */
 bool evc__bell_shared(struct evc__bell *b);
 /* Loop thread: does it hold for one of them? */

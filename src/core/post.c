@@ -4,8 +4,10 @@
  *
  * Who posts pushes onto the box's chain, and who finds that empty puts the box
  * into the bell's list and sends the bell's ev_async.  The loop takes the list,
- * and of each box the chain: a box that is in the list is taken out before its
- * chain, so whoever pushes onto an empty chain later puts it in anew.
+ * and with each box in it, in the same breath, its chain: a chain is taken for
+ * no other reason, so a box is never put into a list that it stands in.  What
+ * was taken stands in the bell's queue of boxes until it is called, where a loop
+ * that is run inside a post finds what is left.
  *
  * A post counts as alive from before it stands in the chain until its function
  * has returned: no join is over in between.  The gate keeps the reactor, and
@@ -259,63 +261,119 @@ deliver(evc_loop *l, evc_status why)
 	m->fn(m, why);
 }
 
-/* A loop that is run inside a post takes over what is left behind it: it finds
-   the box in the bell's list, and is rung. */
+/* What is posted meanwhile comes in the next turn, or in a loop that is run
+   inside one of these.  false: r is gone. */
 static bool
-leave(evc_loop *l, struct evc__bell *b)
-{
-	bool more = l->todo != NULL && l->todo->next_ != NULL;
-
-	if (more) {
-		sync_add(&l->refs, 1);
-		l->left_next = b->left;
-		b->left = l;
-	}
-	if (more || b->lit_todo != NULL)
-		evc__bell_send(b);
-	return more;
-}
-
-/* All have been called; it is there still, unless one was served inside. */
-static void
-unleave(evc_loop *l, struct evc__bell *b)
-{
-	evc_loop **at = &b->left;
-
-	while (*at != NULL && *at != l)
-		at = &(*at)->left_next;
-	if (*at == NULL)
-		return;
-	*at = l->left_next;
-	evc__box_drop(l);
-}
-
-bool
-evc__box_serve(evc_reactor *r)
+serve(evc_loop *l, evc_reactor *r)
 {
 	struct evc__frame f = { r->frames, false };
-	struct evc__bell *b = r->bell;
-	evc_loop *l = r->box;
 	evc_coord *c = r->c;
 	struct evc__busy busy;
 	uint32_t n;
-	bool left;
 
-	take(l);
-	left = leave(l, b);
 	r->frames = &f;
 	evc__busy_begin(r, c, BUSY_POST, NULL, &busy);
-	/* What is posted meanwhile comes in the next turn. */
 	for (n = 0; !f.gone && l->todo != NULL; n++)
 		deliver(l, 0);
 	evc__busy_end(&busy);
 	if (!f.gone)
 		r->frames = f.up;
-	/* With r gone the bell may be, too; then its list has let go of l. */
-	if (left && !f.gone)
-		unleave(l, b);
 	count_out(l, c, n, f.gone || r->n_live == 0);
 	return !f.gone;
+}
+
+/* Loop thread, b's lock held: all that has come. */
+static void
+collect(struct evc__bell *b)
+{
+	evc_loop *l = sync_load(&b->lit) != NULL ? sync_xchg(&b->lit, NULL) :
+						   NULL;
+	evc_loop *first = NULL, *next;
+
+	for (; l != NULL; l = next) {
+		next = l->lit_next;
+		l->lit_next = first;
+		first = l;
+	}
+	for (l = first; l != NULL; l = next) {
+		/* Before its chain is taken: then it may be lit anew. */
+		next = l->lit_next;
+		if (l->r != NULL)
+			take(l);
+		if (l->r == NULL || l->queued) {
+			evc__box_drop(l);
+			continue;
+		}
+		l->queued = true;
+		l->next = NULL;
+		*b->boxes_end = l;
+		b->boxes_end = &l->next;
+	}
+}
+
+/* Loop thread, b's lock held: the first of the boxes leaves. */
+static void
+dequeue(struct evc__bell *b)
+{
+	evc_loop *l = b->boxes;
+
+	b->boxes = l->next;
+	if (b->boxes == NULL)
+		b->boxes_end = &b->boxes;
+	l->queued = false;
+	evc__box_drop(l);
+}
+
+/* Likewise: the first one with something in it, held, and its reactor pinned. */
+static evc_loop *
+next_box(struct evc__bell *b)
+{
+	evc_loop *l;
+
+	while ((l = b->boxes) != NULL && (l->r == NULL || l->todo == NULL))
+		dequeue(b);
+	if (l != NULL) {
+		sync_add(&l->refs, 1);
+		evc__bell_pin(l->r);
+	}
+	return l;
+}
+
+bool
+evc__boxes_serve(struct evc__bell *b, const struct evc__bell_frame *f)
+{
+	evc_reactor *r;
+	evc_loop *l;
+	bool stays;
+
+	sync_lock(&b->lock);
+	collect(b);
+	while ((l = next_box(b)) != NULL) {
+		r = l->r;
+		sync_unlock(&b->lock);
+		stays = serve(l, r);
+		evc__box_drop(l);
+		if (f->gone)
+			return false;
+		sync_lock(&b->lock);
+		if (stays)
+			evc__bell_unpin(r);
+	}
+	sync_unlock(&b->lock);
+	return true;
+}
+
+void
+evc__boxes_drop(struct evc__bell *b)
+{
+	evc_loop *l = sync_load(&b->lit), *next;
+
+	for (; l != NULL; l = next) {
+		next = l->lit_next;
+		evc__box_drop(l);
+	}
+	while (b->boxes != NULL)
+		dequeue(b);
 }
 
 void

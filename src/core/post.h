@@ -12,6 +12,7 @@
 
 #include "base/gate.h"
 #include "base/sync.h"
+#include "core/bell.h"
 
 struct evc_loop {
 	/* atomic: handles, the reactor, the bell's list -> who frees it */
@@ -30,15 +31,20 @@ struct evc_loop {
 	evc_mail *todo, **todo_end;
 	/* written by who puts it in the bell's list, read by who takes that */
 	evc_loop *lit_next;
-	evc_loop *left_next; /* loop thread: in the bell's list left */
+	/* loop thread: among the bell's boxes; there because of todo, whoever
+	   has taken that */
+	evc_loop *next;
+	bool queued;
 };
 
 /* NULL: no memory. */
 evc_loop *evc__box_new(evc_reactor *r);
 /* One reference less. */
 void evc__box_drop(evc_loop *l);
-/* Loop thread: call what is in r's box.  false: r is gone. */
-bool evc__box_serve(evc_reactor *r);
+/* Loop thread: call what is in the boxes of b's reactors.  false: b is gone. */
+bool evc__boxes_serve(struct evc__bell *b, const struct evc__bell_frame *f);
+/* No reactor is on b: let go of those that are left, which are empty. */
+void evc__boxes_drop(struct evc__bell *b);
 /* From now on nothing is posted; as often as one likes. */
 void evc__box_shut(evc_loop *l);
 /* It is shut, and r lost, or off its bell: what is in it is called with

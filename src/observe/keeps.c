@@ -230,6 +230,9 @@ add_watchers(struct keeps *k, const evc_reactor *r)
 	if (k->here && ev_is_active(&r->prepare))
 		evc__text_add(k->t, ", 1 ev_prepare (an ev_run of ours is over, "
 				    "and waits for the one inside it)");
+	if (k->here && ev_is_active(&r->bell->nested))
+		evc__text_add(k->t, ", 1 ev_prepare (until the callback that we "
+				    "are in returns)");
 	evc__text_fmt(k->t, ": none of them keeps ev_run running\n");
 }
 

@@ -126,6 +126,10 @@ struct pool_port {
 	evc_id hold; /* under lock: in the pool's scope, when apart */
 };
 
+#define PORT_AT(x, field) \
+	((struct pool_port *)(void *)((char *)(x) - \
+				      offsetof(struct pool_port, field)))
+
 struct pool_seat {
 	/* set at creation */
 	evc_pool *pool;
@@ -237,6 +241,8 @@ void evc__port_finish(struct pool_port *p, struct pool_seat *seat,
 void evc__port_sweep(struct pool_port *p);
 /* Let the loop see what is over; if it is gone, complete it here. */
 void evc__port_ring(struct pool_port *p);
+/* Its loop is gone, or going. */
+void evc__port_lost(struct pool_port *p);
 /* Loop thread: it may be that all is completed. */
 void evc__port_settle(struct pool_port *p);
 /* The task has ended. */

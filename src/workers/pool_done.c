@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the threads back to the loop: completions, and what keeps the loop's run
- * and all joins waiting for them.
+ * From the threads back to the loop: what is over, and what keeps the loop's run
+ * and all joins waiting until it is completed; see pool_turn.c.
  */
 #include "workers/pool.h"
 
@@ -14,10 +14,6 @@ static const evc_task_class jobs_class = {
 	.on_stop = on_stop,
 	.flags = EVC_LATE,
 };
-
-#define PORT_AT(x, field) \
-	((struct pool_port *)(void *)((char *)(x) - \
-				      offsetof(struct pool_port, field)))
 
 /* ---- what is over ---- */
 
@@ -99,8 +95,8 @@ evc__port_sweep(struct pool_port *p)
 
 /* ---- what keeps others waiting ---- */
 
-static void
-lost_loop(struct pool_port *p)
+void
+evc__port_lost(struct pool_port *p)
 {
 	sync_or(&p->ending, PORT_GONE);
 	evc__port_sweep(p);
@@ -257,174 +253,6 @@ evc__port_inactive(struct pool_port *p)
 		sync_sub(&p->refs, 1);
 }
 
-/* ---- on the loop ---- */
-
-static bool
-is_gone(struct pool_port *p)
-{
-	return sync_load(&p->ending) & PORT_GONE;
-}
-
-static void
-complete(struct pool_port *p, evc_job *job)
-{
-	void (*done)(evc_job *, evc_status) = job->done;
-	evc_status result = is_gone(p) ? EVC_CANCELLED : job->result_;
-
-	/* Counted out before: done may free the pool. */
-	if (sync_load_relaxed(JOB_STATE(job)) & JOB_FOREIGN)
-		sync_sub(&p->n_foreign, 1);
-	else
-		sync_store(&p->n_own, sync_load_relaxed(&p->n_own) - 1);
-	sync_store_relaxed(JOB_STATE(job), 0);
-	if (done != NULL)
-		done(job, result);
-}
-
-static void
-empty_box(struct pool_port *p, struct pool_box *b, unsigned *left)
-{
-	uint64_t h = sync_load_relaxed(&b->head), t = sync_load_sc(&b->tail);
-
-	for (; h != t && *left > 0; --*left) {
-		evc_job *job = b->slot[h % POOL_BOX];
-
-		if (h + 4 < t)
-			__builtin_prefetch(b->slot[(h + 4) % POOL_BOX], 1);
-		if (++h % 32 == 0)
-			sync_store(&b->head, h);
-		complete(p, job);
-	}
-	sync_store(&b->head, h);
-}
-
-static void
-empty_chain(struct pool_port *p, unsigned *left)
-{
-	evc_job *job, *next, *chain;
-
-	if (sync_load_sc(&p->chain) != NULL && p->todo == NULL) {
-		chain = sync_xchg(&p->chain, NULL);
-		for (job = chain; job != NULL; job = next) {
-			next = job->next_;
-			job->next_ = p->todo;
-			p->todo = job;
-		}
-	}
-	for (; p->todo != NULL && *left > 0; --*left) {
-		job = p->todo;
-		p->todo = job->next_;
-		complete(p, job);
-	}
-}
-
-/* Has anything come? */
-static bool
-any(struct pool_port *p)
-{
-	uint32_t i, n = sync_load_sc(&p->n_boxes);
-
-	for (i = 0; i < n; i++) {
-		struct pool_box *b = sync_load_sc(&p->box[i]);
-
-		if (b != NULL &&
-		    sync_load_relaxed(&b->head) != sync_load_sc(&b->tail))
-			return true;
-	}
-	return sync_load_sc(&p->chain) != NULL;
-}
-
-static void
-empty_boxes(struct pool_port *p, unsigned *left)
-{
-	uint32_t i;
-
-	for (i = 0; i < sync_load(&p->n_boxes) && *left > 0; i++) {
-		struct pool_box *b = sync_load(&p->box[i]);
-
-		if (b != NULL)
-			empty_box(p, b, left);
-	}
-}
-
-/* For who has rung: hand that to the loop.  The mail has a reference; if there
-   is no loop it is the caller's. */
-static bool
-post(struct pool_port *p)
-{
-	sync_add(&p->refs, 1);
-	return evc_post_mail(p->loop, &p->mail) == 0;
-}
-
-/* For who has rung: is there nothing, and is the right given back? */
-static bool
-give_back(struct pool_port *p)
-{
-	if (any(p))
-		return false;
-	/* First the right, then the look: who comes in between takes it, or we
-	   take it again. */
-	sync_xchg(&p->rung, 0);
-	return !any(p) || sync_xchg(&p->rung, 1) != 0;
-}
-
-/* For who has rung: complete what is over, a slice of it at most, and give the
-   right back, or hand it on to the loop's next turn. */
-static void
-serve(struct pool_port *p)
-{
-	unsigned left = POOL_SLICE;
-
-	for (;;) {
-		empty_boxes(p, &left);
-		empty_chain(p, &left);
-		if (left == 0) {
-			if (!is_gone(p)) {
-				if (post(p))
-					return;
-				sync_sub(&p->refs, 1);
-				lost_loop(p);
-			}
-			left = POOL_SLICE;
-		} else if (give_back(p)) {
-			return;
-		}
-	}
-}
-
-void
-evc__port_ring(struct pool_port *p)
-{
-	int old;
-
-	if (sync_load_sc(&p->rung) != 0 || sync_xchg(&p->rung, 1) != 0)
-		return;
-	/* Who comes late, when the loop has completed it all, posts no mail: it
-	   could come when the pool and its last job are long gone. */
-	if (give_back(p) || post(p))
-		return;
-	lost_loop(p);
-	/* A cancellation in a done would end the thread with the right to ring,
-	   and what else is over would stay. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	serve(p);
-	pthread_setcancelstate(old, NULL);
-	evc__port_release_hold(p);
-	evc__port_drop(p);
-}
-
-void
-evc__port_on_mail(evc_mail *m, evc_status why)
-{
-	struct pool_port *p = PORT_AT(m, mail);
-
-	if (why != 0)
-		lost_loop(p);
-	serve(p);
-	evc__port_settle(p);
-	evc__port_drop(p);
-}
-
 void
 evc__port_on_wake(evc_mail *m, evc_status why)
 {
@@ -441,7 +269,7 @@ evc__port_on_wake(evc_mail *m, evc_status why)
 			stopped(p);
 	}
 	if (why != 0) {
-		lost_loop(p);
+		evc__port_lost(p);
 		evc__port_ring(p);
 	}
 	evc__port_settle(p);

@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "base/self.h"
+#include "workers/nested.h"
 #include "workers/queue_ring.h"
 
 /* Items in one turn; then other watchers have theirs. */
@@ -179,6 +180,13 @@ look(struct watch *w, void **ret_item)
 	return st <= 0 || !w->owed ? st : arm(w, ret_item);
 }
 
+/* fn runs the loop: what is left is for a turn in there. */
+static bool
+hand_over(void *arg)
+{
+	return post(arg) == 0;
+}
+
 static void
 pass_on(evc_queue *q)
 {
@@ -188,7 +196,7 @@ pass_on(evc_queue *q)
 }
 
 static void
-pop_some(struct watch *w)
+pop_some(struct watch *w, const struct nested *nested)
 {
 	evc_queue *q = w->q;
 	unsigned n;
@@ -210,7 +218,7 @@ pop_some(struct watch *w)
 		if (evc__ear_is_due(q))
 			pass_on(q);
 		w->fn(q, item, 0, w->arg);
-		if (w->over)
+		if (w->over || nested->handed)
 			return;
 	}
 	(void)post(w);
@@ -220,14 +228,18 @@ static void
 turn(evc_mail *m, evc_status why)
 {
 	struct watch *w = (struct watch *)m;
+	struct nested nested;
 
 	sync_lock(&w->making);
 	sync_unlock(&w->making);
 	sync_store(&w->tid, evc__tid());
 	if (!w->over && why != 0)
 		last_call(w, EVC_CANCELLED, true);
-	else if (!w->over)
-		pop_some(w);
+	else if (!w->over) {
+		nested_begin(&nested, evc_reactor_loop(w->r), hand_over, w);
+		pop_some(w, &nested);
+		nested_end(&nested);
+	}
 	drop(w); /* the mail's */
 }
 

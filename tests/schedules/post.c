@@ -218,12 +218,67 @@ post_meanwhile(evc_coord *c, void *arg)
 	return held ? st : -1;
 }
 
+struct nester {
+	evc_coord *c;
+	struct ev_loop *loop;
+	struct note middle, behind, later;
+	bool held;
+	evc_status st, other_st;
+};
+
+/* Another post stops in the middle; a run of the loop has what stands behind
+   this one; a third post comes, and the one in the middle gets on. */
+static void
+nest(evc_reactor *r, evc_status why, void *arg)
+{
+	struct nester *x = arg;
+	struct actor other;
+	int h = seam_hold("cas", "push", 2);
+
+	(void)r;
+	(void)why;
+	actor_begin(&other, do_post, x->c, &x->middle);
+	x->held = seam_await(h);
+	while (x->behind.n == 0)
+		ev_run(x->loop, EVRUN_ONCE);
+	x->st = do_post(x->c, &x->later);
+	seam_release(h);
+	x->other_st = actor_end(&other);
+}
+
+/* Fails when a chain is taken whose box is not in the list yet: then it is put
+   there twice. */
+START_TEST(a_run_inside_a_post_takes_no_chain_of_a_box_that_is_not_lit)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	struct nester x = {.c = c, .loop = loop};
+
+	x.behind.loop = x.middle.loop = x.later.loop =
+		evc_loop_of(evc_home(c));
+	OK(evc_post(x.behind.loop, nest, &x));
+	OK(do_post(c, &x.behind));
+	ev_run(loop, EVRUN_ONCE);
+	ck_assert(x.held);
+	OK(x.st);
+	OK(x.other_st);
+	while (x.middle.n + x.later.n < 2)
+		ev_run(loop, EVRUN_ONCE);
+	ck_assert_int_eq(x.behind.n, 1);
+	ck_assert_int_eq(x.middle.n, 1);
+	ck_assert_int_eq(x.later.n, 1);
+	evc_loop_release(x.behind.loop);
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 /* Fails when the loop takes a chain before it takes the box out of the list. */
 START_TEST(a_post_while_its_loop_serves_is_served)
 {
 	static const struct place places[] = {
-		{"xchg", "serve_posts", 1},
-		{"lock", "serve_posts", 1},
+		{"xchg", "collect", 1},
+		{"lock", "evc__boxes_serve", 1},
 		{"xchg", "take", 1},
 		{"store", "deliver", 1},
 		{"sub", "count_out", 1},
@@ -262,4 +317,5 @@ SCHEDULES_MAIN("posts", a_detach_waits_for_a_post_in_the_middle,
 	       a_post_that_the_join_has_not_seen_sees_the_stop,
 	       a_join_waits_for_a_post_that_is_counted,
 	       a_post_behind_one_in_the_middle_is_not_lost,
+	       a_run_inside_a_post_takes_no_chain_of_a_box_that_is_not_lit,
 	       a_post_while_its_loop_serves_is_served)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Callbacks of the user's that run the loop they are called on.
+ *
+ * Whoever has taken several things off the loop and calls the user for each says
+ * so around the calls.  While they last, an iteration of the loop is one of a run
+ * inside them, and what is left is handed over to that run.
+ */
+#ifndef EVC_WORKERS_NESTED_H
+#define EVC_WORKERS_NESTED_H
+
+#include <ev.h>
+#include <stdbool.h>
+
+struct nested {
+	ev_prepare prepare;
+	struct ev_loop *loop; /* NULL: not begun, or ended */
+	bool (*hand_over)(void *arg); /* false: it cannot be */
+	void *arg;
+	bool handed; /* what is left is the other's */
+};
+
+static inline void
+nested_end(struct nested *n)
+{
+	if (n->loop == NULL)
+		return;
+	ev_ref(n->loop);
+	ev_prepare_stop(n->loop, &n->prepare);
+	n->loop = NULL;
+}
+
+static inline void
+nested_on_prepare(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+	struct nested *n = w->data;
+
+	(void)loop;
+	(void)revents;
+	nested_end(n);
+	n->handed = n->hand_over(n->arg);
+}
+
+/* Loop thread.  n stays where it is until nested_end. */
+static inline void
+nested_begin(struct nested *n, struct ev_loop *loop,
+	     bool (*hand_over)(void *arg), void *arg)
+{
+	n->loop = loop;
+	n->hand_over = hand_over;
+	n->arg = arg;
+	n->handed = false;
+	ev_prepare_init(&n->prepare, nested_on_prepare);
+	n->prepare.data = n;
+	ev_prepare_start(loop, &n->prepare);
+	ev_unref(loop);
+}
+
+#endif
