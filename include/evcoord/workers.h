@@ -577,7 +577,9 @@ evc_registry_start(evc_registry *reg);
  * Ownership: nothing changes hands.
  * Returns:   0 when all workers have ended (the caller left out), also when
  *            none ran; > 0 EVC_DEADLINE_EXCEEDED when not, and
- *            evc_last_error() names who lives; -EVC_FAILED_PRECONDITION inside
+ *            evc_last_error() names who lives; > 0 the code of the first error
+ *            that has stopped one of these groups since its last start, and
+ *            evc_last_error() has its text; -EVC_FAILED_PRECONDITION inside
  *            a group's own functions or in a fork child;
  *            -EVC_INVALID_ARGUMENT.
  * Since:     0.1

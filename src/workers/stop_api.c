@@ -8,6 +8,23 @@
 #include "base/room.h"
 #include "base/text.h"
 
+/* The first error since the groups were started, or 0. */
+static evc_status
+first_error(const struct evc__held *h, const char *func)
+{
+	evc_reason r, first = { .code = 0 };
+	unsigned i;
+
+	for (i = 0; i < h->n; i++)
+		if (evc_raise_requested(h->group[i].g->scope, &r) > 0 &&
+		    (first.code == 0 || r.mono_ns < first.mono_ns))
+			first = r;
+	if (first.code == 0)
+		return 0;
+	return evc_refuse(first.code, "%s: %s: %s", func, first.who,
+			  first.text);
+}
+
 evc_status
 evc__groups_stop(struct evc__held *h, const char *text, uint64_t until_ns,
 		 bool exiting, const char *func)
@@ -37,7 +54,7 @@ evc__groups_stop(struct evc__held *h, const char *text, uint64_t until_ns,
 		st = evc_refuse(EVC_DEADLINE_EXCEEDED,
 				"%s: another thread is still starting groups",
 				func);
-	return st;
+	return st == 0 ? first_error(h, func) : st;
 }
 
 /* When is the budget over? */

@@ -44,8 +44,13 @@ START_TEST(an_error_stops_its_group_and_no_other)
 	ck_assert_uint_eq(worker_of(k.group, 1).n_errors, 0);
 	ck_assert(evc_workers_is_active(other.group));
 	ck_assert(!evc_should_stop(evc_registry_coord(reg)));
-	/* The others were told and have obeyed: no error of theirs. */
-	OK(evc_registry_stop(reg, NULL));
+	/* The others were told and have obeyed: no error of theirs.  The call
+	   answers the error until that group is started again. */
+	OK(evc_workers_stop(other.group, NULL));
+	ck_assert_int_eq(evc_registry_stop(reg, NULL), EVC_DATA_LOSS);
+	ck_assert_str_eq(evc_last_error(),
+			 "evc_registry_stop: train/2: shard 7");
+	ck_assert_int_eq(evc_workers_stop(k.group, NULL), EVC_DATA_LOSS);
 	ck_assert_uint_eq(info_of(other.group).n_errors, 0);
 	end_registry(reg);
 }

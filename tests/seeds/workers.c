@@ -347,7 +347,7 @@ START_TEST(an_error_of_a_worker_can_be_read_back)
 	ck_assert_int_eq(e.reason.err, EIO);
 	ck_assert_str_eq(e.reason.text, "cannot read shard 0");
 	ck_assert_int_eq(evc_workers_error_get(group, 1, &e), -EVC_NOT_FOUND);
-	OK(evc_registry_stop(NULL, NULL));
+	ck_assert_int_eq(evc_registry_stop(NULL, NULL), EVC_DATA_LOSS);
 	free_groups();
 }
 END_TEST

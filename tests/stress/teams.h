@@ -181,7 +181,7 @@ meddle(evc_workers *group)
 	switch (roll_any(5)) {
 	case 0:
 		st = evc_workers_stop(group, &some);
-		MUST(st == 0 || st == EVC_DEADLINE_EXCEEDED);
+		MUST(st >= 0);
 		break;
 	case 1:
 		st = evc_workers_resize(group, 1 + roll_any(MOST));
@@ -190,8 +190,7 @@ meddle(evc_workers *group)
 	case 2:
 		st = evc_registry_stop_name(reg, roll_any(2) ? "a" : "b",
 					    &some);
-		MUST(st == 0 || st == EVC_DEADLINE_EXCEEDED ||
-		     st == -EVC_NOT_FOUND);
+		MUST(st >= 0 || st == -EVC_NOT_FOUND);
 		break;
 	case 3:
 		st = evc_registry_start(reg);
