@@ -94,7 +94,7 @@ print_worker(const struct worker *w)
 {
 	char buf[32];
 
-	say("  %-4u ", w->slot);
+	say("  %-4u ", w->index);
 	if (w->pid > 0)
 		say("pid %-8ld", w->pid);
 	else
@@ -233,7 +233,7 @@ json_node(struct evc__json *j, const struct node *n)
 	evc__json_begin(j, "workers", "[");
 	for (w = n->workers; w < n->workers + n->n_workers; w++) {
 		evc__json_begin(j, NULL, "{");
-		evc__json_number(j, "slot", w->slot);
+		evc__json_number(j, "worker", w->index);
 		evc__json_number_if(j, "pid", w->pid > 0, (uint64_t)w->pid);
 		evc__json_string(j, "state", w->state);
 		json_function(j, w);

@@ -83,7 +83,7 @@ node_named(struct status *st, const char *name, size_t n)
 	return node;
 }
 
-/* "SLOT PID STATE FUNCTION N SINCE", one line for each worker. */
+/* "WORKER PID STATE FUNCTION N SINCE", one line for each worker. */
 static void
 read_workers(struct node *node, const char *lines)
 {
@@ -92,19 +92,19 @@ read_workers(struct node *node, const char *lines)
 	struct worker *w;
 	char state[sizeof w->state], function[sizeof w->function];
 	const char *at = lines;
-	unsigned slot;
+	unsigned index;
 	long pid;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	while (at != NULL && *at != '\0') {
-		if (sscanf(at, "%u %ld %15s %191s %llu %llu", &slot, &pid,
+		if (sscanf(at, "%u %ld %15s %191s %llu %llu", &index, &pid,
 			   state, function, &n, &since) == 6) {
 			node->workers = must(realloc(node->workers,
 						     (node->n_workers + 1) *
 						     sizeof *w));
 			w = &node->workers[node->n_workers++];
 			*w = (struct worker){
-				.slot = slot, .pid = pid, .n = n,
+				.index = index, .pid = pid, .n = n,
 				.since = (double)now.tv_sec +
 					 (double)now.tv_nsec / 1e9 -
 					 (double)since / 1e3,

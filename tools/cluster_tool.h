@@ -51,7 +51,7 @@ long long server_pttl(struct server *s, const char *key);
 /* ---- cluster_read.c ---- */
 
 struct worker {
-	unsigned slot;
+	unsigned index; /* in the cluster */
 	long pid;
 	char state[16];     /* "idle", "runs", "starting", "gone" */
 	char function[192]; /* with "\xNN" for some bytes; "": none */

@@ -263,7 +263,9 @@ typedef struct evc_engine_env {
 	uint64_t generation;    /* of the fencing token; 0: one of its own, from
 				   the clock.  A node says that of its cluster:
 				   the clocks of machines differ */
-	uint64_t reserved_[7];
+	bool ranks;             /* a node's: no worker begins before ops->rank
+				   was called for it */
+	uint64_t reserved_[6];
 } evc_engine_env;
 
 /*
@@ -344,7 +346,13 @@ struct evc_engine_ops {
 	/* The loop has ended: how the node did, 0 or > 0 as evc_worker_main
 	   returns it; the node is gone. */
 	evc_status (*served)(evc_engine_node *node);
-	uint64_t reserved_[8];
+	/* A worker of a node, which it has as number `worker`, is number `index`
+	   of the whole cluster: the worker itself knows no other number and name
+	   than that one, nor do texts about it.  The sink goes on with `worker`.
+	   Once for each, on the engine's loop, if env->ranks was set.  NULL: an
+	   engine that no node uses for its workers. */
+	void (*rank)(evc_engine *engine, unsigned worker, unsigned index);
+	uint64_t reserved_[7];
 };
 
 EVC_END_DECLS_

@@ -156,7 +156,7 @@ evc_exec_coord(const evc_exec *x);
 typedef struct evc_exec_info {
 	const char *function;   /* its name; of evc_schedule_call "call" */
 	const char *worker;     /* the name of the worker */
-	unsigned worker_index;  /* 0 ... */
+	unsigned worker_index;  /* 0 ..., as evc_cluster_worker_get has it */
 	unsigned attempt;       /* 1 for the first */
 	uint64_t generation, n; /* the fencing token, compared in this order: an
 				   attempt that was given up has a smaller one

@@ -204,7 +204,7 @@ evc__frame_name(unsigned type)
 		"pong",		  "back",	"backed", "until",
 		"slot",		  "kill",	"node",	 "up",
 		"value",	  "overdue",	"fenced", "gone",
-		"left",
+		"left",		  "rank",
 	};
 
 	return name[type < FRAME_TYPES ? type : 0];

@@ -70,7 +70,10 @@ enum frame_type {
 	FRAME_FENCED = 26,  /* a note: 0, why */
 	FRAME_GONE = 27,    /* a note: whether it ran something, why */
 	FRAME_LEFT = 28,    /* the node leaves, and runs nothing */
-	FRAME_TYPES = 29
+	/* to the node: which of its workers (the upper 32 bits) has which
+	   number among those of the cluster */
+	FRAME_RANK = 29,
+	FRAME_TYPES = 30
 };
 
 struct frame {
@@ -155,7 +158,7 @@ evc_status evc__frame_put_backed(struct bytes *b,
 evc_status evc__frame_put_note(struct bytes *b, enum frame_type type,
 			       const struct frame_note *note);
 /* FRAME_FORGET, _VALUE (an id), _BEGUN, _CANCEL, _CANCEL_ONE, _BACK, _OVERDUE
-   (an n), _UNTIL, _SLOT. */
+   (an n), _UNTIL, _SLOT, _RANK. */
 evc_status evc__frame_put_number(struct bytes *b, enum frame_type type,
 				 uint64_t number);
 /* FRAME_LEAVE, _PING, _PONG, _KILL, _LEFT. */

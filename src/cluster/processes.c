@@ -33,6 +33,20 @@ op_close(evc_engine *engine)
 	sync_free(p);
 }
 
+/* A member of the scope, so that one that stays is named.  What keeps its joins
+   waiting is the cluster itself, on every engine. */
+static evc_status
+rank(struct process *w, unsigned index)
+{
+	const evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
+	struct text t = evc__text_in(w->name, sizeof w->name);
+
+	w->rank = index;
+	w->ranked = true;
+	evc__text_fmt(&t, "worker %u", index);
+	return evc_hold_begin(w->p->scope, w->name, &late, &w->hold);
+}
+
 /* In memory alone. */
 static evc_status
 make_workers(struct processes *p)
@@ -46,30 +60,25 @@ make_workers(struct processes *p)
 				  "processes: no memory for %u workers", p->n);
 	for (i = 0; i < p->n; i++) {
 		struct process *w = &p->workers[i];
-		struct text t = evc__text_in(w->name, sizeof w->name);
 
 		w->p = p;
 		w->index = i;
 		w->pidfd = w->data.fd = w->control.fd = w->output.fd = -1;
-		evc__text_fmt(&t, "worker %u", i);
 		ev_init(&w->deadline, evc__process_overdue);
 		w->deadline.data = w;
 	}
 	return 0;
 }
 
-/* Members of the scope, so that those that stay are named.  What keeps its joins
-   waiting is the cluster itself, on every engine. */
+/* Each has the number that it has here, unless the cluster's is told. */
 static evc_status
-hold(struct processes *p)
+rank_all(struct processes *p)
 {
-	const evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
 	evc_status st = 0;
 	unsigned i;
 
 	for (i = 0; i < p->n && st == 0; i++)
-		st = evc_hold_begin(p->scope, p->workers[i].name, &late,
-				    &p->workers[i].hold);
+		st = rank(&p->workers[i], i);
 	return st;
 }
 
@@ -130,8 +139,8 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 				  "processes: no memory");
 	evc__notes_init(&p->notes, env->loop, evc__processes_mail);
 	st = make(p, env);
-	if (st == 0)
-		st = hold(p);
+	if (st == 0 && !env->ranks)
+		st = rank_all(p);
 	if (st == 0 && !env->sink->workers(env->core, p->n))
 		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				"processes: no memory for %u workers", p->n);
@@ -159,6 +168,22 @@ op_answer(evc_engine *engine, unsigned worker, const evc_engine_answer *a)
 }
 
 static void
+op_rank(evc_engine *engine, unsigned worker, unsigned index)
+{
+	struct processes *p = of(engine);
+	struct process *w = worker < p->n ? &p->workers[worker] : NULL;
+	evc_status st;
+
+	if (w == NULL || w->ranked || w->state != PROCESS_WAITS)
+		return;
+	/* Without memory for the member one that stays is not named. */
+	st = rank(w, index);
+	(void)st;
+	if (p->running)
+		evc__processes_spawn(p);
+}
+
+static void
 op_until(evc_engine *engine, uint64_t mono_ns)
 {
 	evc__processes_until(of(engine), mono_ns);
@@ -182,4 +207,5 @@ const evc_engine_ops evc__engine_processes = {
 	.close = op_close,
 	.answer = op_answer,
 	.until = op_until,
+	.rank = op_rank,
 };

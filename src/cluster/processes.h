@@ -68,6 +68,8 @@ enum process_state {
 struct process {
 	struct processes *p;
 	unsigned index;
+	unsigned rank;          /* its number in the cluster, */
+	bool ranked;            /* if that is known: else it is not started */
 	enum process_state state;
 	char name[48];
 	evc_id hold;            /* the member that stands for it; 0: none */

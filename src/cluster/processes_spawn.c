@@ -300,7 +300,7 @@ static void
 begin(struct process *w, struct ends *e)
 {
 	struct processes *p = w->p;
-	struct frame_welcome hello = { .index = w->index,
+	struct frame_welcome hello = { .index = w->rank,
 				       .generation = p->generation,
 				       .max_frame = p->max_frame,
 				       .name = w->name };
@@ -397,7 +397,7 @@ evc__processes_spawn(struct processes *p)
 	for (i = 0; i < p->n; i++) {
 		struct process *w = &p->workers[i];
 
-		if (w->state != PROCESS_WAITS)
+		if (w->state != PROCESS_WAITS || !w->ranked)
 			continue;
 		/* 0: never started yet. */
 		if (w->due_ns == 0)

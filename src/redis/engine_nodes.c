@@ -326,6 +326,23 @@ read_registration(struct life *l, const unsigned char *p, size_t n)
 	return st;
 }
 
+/* Its workers are not started before they know which of the cluster's they are. */
+static void
+tell_ranks(struct life *l)
+{
+	evc_status st = 0;
+	unsigned i;
+
+	for (i = 0; i < l->n_slots && st == 0; i++)
+		st = evc__frame_put_number(&l->control.bytes, FRAME_RANK,
+					   (uint64_t)i << 32 |
+						   l->slots[i]->index);
+	if (st < 0)
+		evc__lives_fence(l, "its workers could not be told who they "
+				    "are");
+	redis_feed_soon(l->e);
+}
+
 static struct life *
 make(struct redis_engine *e, const char *name, uint64_t inc)
 {
@@ -385,8 +402,7 @@ evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
 		"redis: node %s is there, with %u workers", name, l->n_slots);
 	evc__redis_look_alone(e);
-	if (e->left) {
+	tell_ranks(l);
+	if (e->left)
 		evc__lives_tell_to_leave(l);
-		redis_feed_soon(e);
-	}
 }

@@ -21,9 +21,9 @@
  * {NS}:G:runs has for each NODE a text, for people; a line for each worker, its
  * words separated by one space:
  *
- *     SLOT PID STATE FUNCTION N SINCE
+ *     WORKER PID STATE FUNCTION N SINCE
  *
- * SLOT 0, 1, ...; PID 0 where there is no process; STATE idle, runs, starting
+ * WORKER its number in the cluster; PID 0 where there is no process; STATE idle, runs, starting
  * or gone; FUNCTION its name, "-" where it runs none; N how many functions it
  * has, with those that wait behind that one; SINCE ms since 1970, when that
  * began.  It is written with a renewal of the lease, if it has changed.
@@ -79,6 +79,8 @@ enum slot_state {
 struct slot {
 	struct life *l;
 	unsigned index;
+	unsigned rank;       /* its number in the cluster, */
+	bool ranked;         /* if that was told */
 	enum slot_state state;
 	uint32_t number;     /* of its life */
 	long pid;            /* 0: none */

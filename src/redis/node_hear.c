@@ -170,6 +170,26 @@ hear_slot(struct hearing *h, const struct frame *f)
 	return true;
 }
 
+/* Once for each of them. */
+static bool
+hear_rank(struct life *l, const struct frame *f)
+{
+	struct slot *s;
+	uint64_t at;
+
+	if (evc__frame_get_number(f, &at) < 0 ||
+	    at >> 32 >= l->node->n_workers)
+		return false;
+	s = &l->slots[at >> 32];
+	if (s->ranked)
+		return false;
+	s->ranked = true;
+	s->rank = (uint32_t)at;
+	if (l->node->ops->rank != NULL)
+		l->node->ops->rank(l->engine, s->index, s->rank);
+	return true;
+}
+
 /* Of the whole node.  false: no such frame, or garbage. */
 static bool
 hear_node(struct hearing *h, const struct frame *f)
@@ -179,6 +199,8 @@ hear_node(struct hearing *h, const struct frame *f)
 	switch (f->type) {
 	case FRAME_SLOT:
 		return hear_slot(h, f);
+	case FRAME_RANK:
+		return hear_rank(h->l, f);
 	case FRAME_CANCEL:
 		if (evc__frame_get_number(f, &number) < 0)
 			return false;

@@ -210,6 +210,7 @@ open_engine(struct life *l)
 		.core = l,
 		/* The clocks of two nodes would put attempts in no order. */
 		.generation = strtoull(l->gen, NULL, 10),
+		.ranks = n->ops->rank != NULL,
 	};
 
 	return (*n->ops->open)(&env, &l->engine);

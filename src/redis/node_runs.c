@@ -37,7 +37,7 @@ add_line(struct text *t, const struct slot *s)
 {
 	const struct work *w = s->has.first;
 
-	evc__text_fmt(t, "%u %ld %s ", s->index, s->pid, state_of(s));
+	evc__text_fmt(t, "%u %ld %s ", s->rank, s->pid, state_of(s));
 	if (w != NULL && w->task.function != NULL)
 		add_word(t, w->task.function);
 	evc__text_fmt(t, "%s %u %lld\n", w == NULL ? "-" : "",
@@ -57,7 +57,8 @@ make(const struct life *l)
 		return NULL;
 	t = evc__text_in(buf, room);
 	for (i = 0; i < l->node->n_workers; i++)
-		add_line(&t, &l->slots[i]);
+		if (l->slots[i].ranked)
+			add_line(&t, &l->slots[i]);
 	return buf;
 }
 

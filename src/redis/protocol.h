@@ -44,7 +44,9 @@
  * FRAMES are those of cluster/frames.h.  FRAME_SLOT says which of the node's
  * workers, and which life of that one, those that follow are about:
  *
- *     to a node           TASK, DEF, FORGET (of the whole node), KILL,
+ *     to a node           RANK (of the whole node; for each of its workers,
+ *                         before the first of its lives begins), TASK, DEF,
+ *                         FORGET (of the whole node), KILL,
  *                         CANCEL (of the whole node), CANCEL_ONE, LEAVE (of the
  *                         whole node)
  *     to the coordinator  NODE, HELLO, LEFT (of the whole node), UP, RESULT,

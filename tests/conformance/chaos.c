@@ -91,7 +91,7 @@ is_ours(pid_t pid)
 	p = fgets(text, sizeof(text), f) != NULL ? strrchr(text, ')') : NULL;
 	fclose(f);
 	return p != NULL && sscanf(p + 2, "%*c %d", &parent) == 1 &&
-	       parent == (int)parent_of_workers();
+	       is_parent_of_workers(parent);
 }
 
 static void *

@@ -34,13 +34,18 @@ struct engine {
 				   redis.h knows it */
 	unsigned can;
 	const char *barren;     /* an address where no worker ever comes up */
+	unsigned nodes;         /* with FINDS: among which the workers are
+				   shared out */
 };
 
 static const struct engine engines[] = {
-	{ "threads", "threads://", CALLS, NULL },
+	{ "threads", "threads://", CALLS, NULL, 0 },
 	{ "processes", "processes://", DIES | DEADLINES,
-	  "processes://2?program=/bin/false" },
-	{ "redis", NULL, DIES | DEADLINES | STORE | FINDS, NULL },
+	  "processes://2?program=/bin/false", 0 },
+	{ "redis", NULL, DIES | DEADLINES | STORE | FINDS, NULL, 1 },
+	/* Where a node's numbers are not the cluster's. */
+	{ "two nodes of redis", NULL, DIES | DEADLINES | STORE | FINDS, NULL,
+	  2 },
 };
 
 enum { N_ENGINES = sizeof(engines) / sizeof(engines[0]) };
@@ -188,7 +193,8 @@ open_another(const char *uri, const evc_cluster_config *config,
 	if (on.tight && cfg.max_queued == 0)
 		cfg.max_queued = 2;
 	st = evc_cluster_open(on.c, uri, &cfg, ret);
-	if (st == 0 && can(FINDS) && redis_needs_node(uri, on.n_workers))
+	if (st == 0 && can(FINDS) &&
+	    redis_needs_nodes(uri, on.engine->nodes, on.n_workers))
 		await_workers(*ret);
 	return st;
 }
@@ -243,11 +249,11 @@ address_of_none(void)
 	return uri;
 }
 
-/* Whose children its workers are. */
-static MAYBE_UNUSED pid_t
-parent_of_workers(void)
+/* Is that one whose children its workers are? */
+static MAYBE_UNUSED bool
+is_parent_of_workers(pid_t pid)
 {
-	return can(FINDS) ? redis_node(0) : getpid();
+	return can(FINDS) ? redis_is_node(pid) : pid == getpid();
 }
 
 /* i is the _i of the test: which engine, and whether R17 is meant. */

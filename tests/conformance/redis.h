@@ -2,7 +2,7 @@
 /*
  * What the engine "redis" needs around it: one server for the whole program, which
  * the runner's process starts, and for each address of a test a namespace of its
- * own with a node, which the fixture ends.  A row that has to harm the server has
+ * own with a node or more, which the fixture ends.  A row that has to harm the server has
  * one of its own.
  */
 #ifndef TESTS_CONFORMANCE_REDIS_H
@@ -85,16 +85,22 @@ redis_note(const char *uri, pid_t node)
 	redis.at[redis.n++].node = node;
 }
 
-/* A node for this address, if it is the first time that it is asked for. */
+/* Nodes for this address, if it is the first time that it is asked for: each has
+   a worker at least. */
 static inline bool
-redis_needs_node(const char *uri, unsigned n_workers)
+redis_needs_nodes(const char *uri, unsigned n, unsigned n_workers)
 {
-	int i;
+	unsigned i, mine;
 
-	for (i = 0; i < redis.n; i++)
+	for (i = 0; i < (unsigned)redis.n; i++)
 		if (strcmp(redis.at[i].uri, uri) == 0)
 			return false;
-	redis_note(uri, node_start(uri, n_workers));
+	for (i = 0; i < n && n_workers > 0; i++) {
+		mine = i + 1 < n ? n_workers / (n - i) : n_workers;
+		if (mine > 0)
+			redis_note(uri, node_start(uri, mine));
+		n_workers -= mine;
+	}
 	return true;
 }
 
@@ -105,11 +111,16 @@ redis_leaves_keys(void)
 	redis.may_expire = true;
 }
 
-/* Whose children the workers are. */
-static MAYBE_UNUSED pid_t
-redis_node(int i)
+/* One whose children the workers are? */
+static MAYBE_UNUSED bool
+redis_is_node(pid_t pid)
 {
-	return i < redis.n ? redis.at[i].node : 0;
+	int i;
+
+	for (i = 0; i < redis.n; i++)
+		if (redis.at[i].node == pid)
+			return true;
+	return false;
 }
 
 /* What may stay of the namespaces of this test, and no more. */
@@ -198,9 +209,10 @@ redis_note(const char *uri, pid_t node)
 }
 
 static inline bool
-redis_needs_node(const char *uri, unsigned n_workers)
+redis_needs_nodes(const char *uri, unsigned n, unsigned n_workers)
 {
 	(void)uri;
+	(void)n;
 	(void)n_workers;
 	return false;
 }
@@ -210,11 +222,11 @@ redis_leaves_keys(void)
 {
 }
 
-static MAYBE_UNUSED pid_t
-redis_node(int i)
+static MAYBE_UNUSED bool
+redis_is_node(pid_t pid)
 {
-	(void)i;
-	return 0;
+	(void)pid;
+	return false;
 }
 
 static inline void

@@ -263,6 +263,52 @@ START_TEST(their_names_and_states)
 }
 END_TEST
 
+/* A worker's own number and name are those that the cluster has for it, in each
+   of its lives, and whoever says something of it says so by that name: so what is
+   shared out by numbers is shared out. */
+START_TEST(they_know_who_they_are)
+{
+	evc_schedule_opts at = { .deaths = 1 };
+	evc_cluster_worker_info w;
+	char name[32], own[64];
+	unsigned i, index;
+	evc_remote *r;
+	evc_value v;
+
+	begin(_i, 4);
+	for (i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "worker %u", i % 4);
+		at.worker = name;
+		if (i == 4 && !can(DIES))
+			break;
+		if (i >= 4) {
+			replace_worker(i % 4);
+			w = worker(i % 4);
+			HAS(w.text, name);
+			SAYS_KILLED(w.text);
+		}
+		r = SCHEDULE_WITH(&at, "who", "[]");
+		OK(evc_remote_fetch(r, T_LIMIT, &v));
+		OK(evc_unpack(&v, "[su...]", own, sizeof(own), &index));
+		ck_assert_str_eq(own, name);
+		ck_assert_uint_eq(index, i % 4);
+		evc_remote_free(r);
+	}
+	/* What was its death is told with the same name. */
+	at.worker = "worker 3";
+	if (can(DIES)) {
+		r = SCHEDULE_WITH(&at, "hold", "[s]", "g");
+		UNTIL(are_in("g", 1));
+		OK(kill(pid_when_up(3), SIGKILL));
+		IS(code_of(r), EVC_ABORTED);
+		HAS(info_of(r).text, "worker 3 (pid ");
+		evc_remote_free(r);
+		IS(join(), EVC_ABORTED);
+	}
+	OK(join());
+}
+END_TEST
+
 /* ---- no worker at all ---- */
 
 static void
@@ -359,6 +405,7 @@ CONFORMANCE_MAIN_WITH("workers", functions, &opts,
 		      ROW_ON(DIES, F15_testFetchFromPSAfterWorkerFailure),
 		      ROW_ON(DIES, F21_testWorkerPreemptionDuringInit),
 		      ROW(their_names_and_states),
+		      ROW(they_know_who_they_are),
 		      ROW_ON(DIES, without_a_worker_all_calls_raise),
 		      ROW_ON(DIES,
 			     functions_wait_for_a_worker_and_the_report_says_so),

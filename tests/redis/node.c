@@ -47,7 +47,9 @@ START_TEST(registers)
 	snprintf(key, sizeof(key), "HGET {" HAND_NS "}:1:runs %s", h.node);
 	do
 		rs_text(&h.s, runs, sizeof(runs), key);
-	while (strstr(runs, "1 ") == NULL || strstr(runs, " idle") == NULL);
+	while (strstr(runs, "\n21 ") == NULL || strstr(runs, " idle") == NULL);
+	ck_assert_str_ne(runs, "");
+	ck_assert(strncmp(runs, "20 ", 3) == 0);
 	hand_end(&h);
 }
 END_TEST
@@ -80,7 +82,8 @@ START_TEST(runs)
 }
 END_TEST
 
-/* As number `to`, and perhaps it was number `first` before. */
+/* As number `to` behind what it was told when it had registered, and perhaps it was
+   number `first` before. */
 static void
 feed_as(struct hand *h, unsigned to, unsigned first)
 {
@@ -90,8 +93,8 @@ feed_as(struct hand *h, unsigned to, unsigned first)
 	snprintf(plain, sizeof(plain), "%.*s",
 		 (int)(strlen(fmt) - (first == 0 ? strlen(" o %u") : 0)), fmt);
 	hand_put(h, 0, to, "twice", 0, (int)to);
-	rs_do(&h->s, plain, h->gen, h->node, (unsigned long long)h->inc, to,
-	      bytes_at(&h->out), h->out.n, first);
+	rs_do(&h->s, plain, h->gen, h->node, (unsigned long long)h->inc, to + 1,
+	      bytes_at(&h->out), h->out.n, first + 1);
 	bytes_take(&h->out, h->out.n);
 }
 

@@ -263,6 +263,8 @@ START_TEST(loses_a_worker)
 	OK(evc__frame_get_note(&x->f, &note));
 	ck_assert_uint_eq(note.number, GONE_RAN);
 	HAS(note.text, "SIGKILL");
+	/* As the coordinator calls it. */
+	HAS(note.text, "worker 21 (pid ");
 	x = hand_await(&h, FRAME_UP);
 	ck_assert_uint_eq(x->slot, 1);
 	ck_assert_uint_eq(x->life, 2);
@@ -445,16 +447,16 @@ START_TEST(hears_garbage)
 
 	hand_start(&h, 1000, 1);
 	hand_await_node(&h, 1);
-	for (i = 0; i < 8; i++) {
+	for (i = 0; i < 10; i++) {
 		switch (i) {
 		case 0:
-			feed_bytes(&h, "1-1", "garbage", 7);
+			feed_bytes(&h, "2-1", "garbage", 7);
 			break;
 		case 1: /* cut */
-			feed_bytes(&h, "1-1", "\xe5\xc1\x01", 3);
+			feed_bytes(&h, "2-1", "\xe5\xc1\x01", 3);
 			break;
 		case 2:
-			feed_bytes(&h, "1-2", "", 0);
+			feed_bytes(&h, "2-2", "", 0);
 			break;
 		case 3: /* no such worker */
 			hand_say_number(&h, FRAME_SLOT, (uint64_t)9 << 32 | 1);
@@ -470,8 +472,14 @@ START_TEST(hears_garbage)
 			OK(evc__frame_put_number(&h.out, FRAME_TASK, 1));
 			hand_feed(&h);
 			break;
+		case 7: /* it has one */
+			hand_say_number(&h, FRAME_RANK, 5);
+			break;
+		case 8: /* of no such worker */
+			hand_say_number(&h, FRAME_RANK, (uint64_t)1 << 32 | 5);
+			break;
 		default:
-			rs_do(&h.s, "XADD {" HAND_NS "}:%u:to:%s.%llu 1-1 x y",
+			rs_do(&h.s, "XADD {" HAND_NS "}:%u:to:%s.%llu 2-1 x y",
 			      h.gen, h.node, (unsigned long long)h.inc);
 		}
 		hand_await_node(&h, 1);

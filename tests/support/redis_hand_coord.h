@@ -16,6 +16,7 @@
 #define HAND_NS "hand"
 #define HAND_SLOTS 16
 #define HAND_FRAME ((size_t)16 << 20)
+#define HAND_RANK 20 /* of the first worker of a node */
 
 /* A frame that came. */
 struct heard {
@@ -167,6 +168,37 @@ hand_frames(struct hand *h, const char *d, size_t n, uint64_t inc, uint64_t seq)
 	}
 }
 
+/* As one entry. */
+static MAYBE_UNUSED void
+hand_put_entry(struct hand *h, struct bytes *b)
+{
+	rs_do(&h->s, "XADD {" HAND_NS "}:%u:to:%s.%llu %llu-1 d %b", h->gen,
+	      h->node, (unsigned long long)h->inc,
+	      (unsigned long long)++h->to, bytes_at(b), b->n);
+	bytes_take(b, b->n);
+}
+
+/* It has registered: its workers are to begin. */
+static MAYBE_UNUSED void
+hand_ranks(struct hand *h)
+{
+	const struct heard *x = NULL;
+	struct bytes b = { 0 };
+	struct frame_note note;
+	size_t i;
+
+	for (i = 0; i < h->n_heard; i++)
+		if (h->heard[i].type == FRAME_NODE)
+			x = &h->heard[i];
+	ck_assert_ptr_nonnull(x);
+	OK(evc__frame_get_note(&x->f, &note));
+	for (i = 0; i < note.number; i++)
+		OK(evc__frame_put_number(&b, FRAME_RANK,
+					 i << 32 | (HAND_RANK + i)));
+	hand_put_entry(h, &b);
+	bytes_free(&b);
+}
+
 static MAYBE_UNUSED void
 hand_entry(struct hand *h, const redisReply *e)
 {
@@ -187,6 +219,8 @@ hand_entry(struct hand *h, const redisReply *e)
 		memset(h->lives, 0, sizeof(h->lives));
 	}
 	hand_frames(h, d, n_d, strtoull(i, NULL, 10), strtoull(s, NULL, 10));
+	if (strcmp(s, "0") == 0)
+		hand_ranks(h);
 }
 
 /* What has come within a few milliseconds. */
@@ -292,10 +326,7 @@ hand_slot(struct hand *h, unsigned slot)
 static MAYBE_UNUSED void
 hand_feed(struct hand *h)
 {
-	rs_do(&h->s, "XADD {" HAND_NS "}:%u:to:%s.%llu %llu-1 d %b", h->gen,
-	      h->node, (unsigned long long)h->inc,
-	      (unsigned long long)++h->to, bytes_at(&h->out), h->out.n);
-	bytes_take(&h->out, h->out.n);
+	hand_put_entry(h, &h->out);
 }
 
 static MAYBE_UNUSED void

@@ -38,6 +38,7 @@ struct hand_node {
 	struct hand_task tasks[HN_TASKS];
 	unsigned first, n;    /* tasks[first .. n) are not answered yet */
 	uint64_t forgotten, cancelled, cancelled_one, defs;
+	unsigned ranks[16], n_ranks;
 	unsigned n_kills, n_leaves, n_entries, n_again;
 	bool had[HN_TASKS];   /* numbers of entries */
 };
@@ -383,6 +384,8 @@ hn_hear(struct hand_node *h, const char *p, size_t n)
 			slot = number;
 		else if (f.type == FRAME_TASK)
 			hn_hear_task(h, &f, slot);
+		else if (f.type == FRAME_RANK)
+			h->ranks[h->n_ranks++ % 16] = (uint32_t)number;
 		else if (f.type == FRAME_FORGET)
 			h->forgotten = number;
 		else if (f.type == FRAME_CANCEL)
