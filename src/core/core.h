@@ -357,11 +357,6 @@ struct evc__self {
 	const evc_coord *roused_in; /* whose cancel hook was called before it */
 	uint32_t roused_stop;       /* was popped, in the stop with this number */
 	const struct evc__acting *acting; /* for the time of a call, or NULL */
-	/* the last error it reported, for members that return it */
-	const evc_coord *reported_to;
-	uint32_t reported_stops;
-	evc_status reported;
-	bool handed_back; /* it came after the round was closed */
 };
 struct evc__self *evc__self(void);
 /* The calling thread is this member. */

@@ -10,6 +10,7 @@
 #include "core/join.h"
 #include "core/trace.h"
 
+#include "base/reported.h"
 #include "base/self.h"
 
 /* The number that h was called for once it has been.  A drain counts as the
@@ -121,7 +122,7 @@ call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 	evc_status st;
 	uint64_t w;
 
-	evc__self()->reported_to = NULL;
+	evc__reported_forget();
 	/* Its stop may have come after the turn began. */
 	if (r != NULL)
 		evc__reactor_heard(r);

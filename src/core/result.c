@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "base/kick.h"
+#include "base/reported.h"
 #include "base/text.h"
 #include "core/ladder.h"
 
@@ -12,7 +13,6 @@ evc_status
 evc__member_result(evc_coord *c, evc_id by, const char *name, unsigned flags,
 		   evc_status result, bool guard)
 {
-	struct evc__self *self = evc__self();
 	uint64_t w = sync_load(&c->word);
 	struct evc__request q = { .kind = EVC_BY_MEMBER_END,
 				  .by = by,
@@ -22,9 +22,9 @@ evc__member_result(evc_coord *c, evc_id by, const char *name, unsigned flags,
 	bool unknown;
 
 	q.code = evc__normal(result, &unknown);
-	if (q.code != 0 && self->reported == q.code &&
-	    self->reported_to == c && self->reported_stops == WORD_STOPS(w))
-		return self->handed_back ? q.code : 0;
+	if (evc__just_reported(c, q.code) &&
+	    evc__reported.stops == WORD_STOPS(w))
+		return evc__reported.handed_back ? q.code : 0;
 	if (evc__is_clean(c, w, q.code) && !(flags & EVC_END_STOPS) &&
 	    (!guard || q.code == 0))
 		return 0;
@@ -97,7 +97,6 @@ evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	  const evc_member_opts *opts)
 {
 	evc_status st = evc__check(c, __func__);
-	struct evc__self *self = evc__self();
 	struct guard w = { .kick = NULL };
 
 	if (st == 0 && fn == NULL)
@@ -112,8 +111,7 @@ evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	st = begin_wakers(c, &w, opts, arg);
 	if (st < 0)
 		return st;
-	/* Only what fn itself reports counts as reported by it. */
-	self->reported_to = NULL;
+	evc__reported_forget();
 	st = fn(c, arg);
 	end_wakers(c, &w);
 	return evc__member_result(c, 0, name, opts != NULL ? opts->flags : 0,

@@ -8,6 +8,7 @@
  * without its reason.  The first error is set by CAS too, also when the flag
  * stands already: so the CAS that closes a round cannot miss one.
  */
+#include "base/reported.h"
 #include "base/text.h"
 #include "core/ladder.h"
 #include "core/scope.h"
@@ -189,10 +190,10 @@ evc__request(evc_coord *c, const struct evc__request *q)
 		return 0;
 	o = put(c, q);
 	if (q->code != 0 && q->by == 0) {
-		self.reported_to = c;
-		self.reported_stops = WORD_STOPS(sync_load(&c->word));
-		self.reported = q->code;
-		self.handed_back = o.st > 0;
+		evc__reported.to = c;
+		evc__reported.stops = WORD_STOPS(sync_load(&c->word));
+		evc__reported.code = q->code;
+		evc__reported.handed_back = o.st > 0;
 	}
 	/* Winner or not: the winner may be frozen after its CAS. */
 	if (o.tell)

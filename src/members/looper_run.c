@@ -13,6 +13,7 @@
  */
 #include "members/looper.h"
 
+#include "base/reported.h"
 #include "core/trace.h"
 
 /* A run that the calling thread is in. */
@@ -35,8 +36,7 @@ call(const struct evc__looper_who *w, evc_fn *fn, void *arg)
 	struct evc__busy_part busy = { NULL, NULL };
 	evc_status st;
 
-	/* Only what fn itself reports counts as reported by it. */
-	self->reported_to = NULL;
+	evc__reported_forget();
 	/* On a thread of its own that thread's member says who it is. */
 	if (w->reactor != NULL) {
 		self->acting = &as;

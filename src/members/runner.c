@@ -11,6 +11,7 @@
  */
 #include "members/runner.h"
 
+#include "base/reported.h"
 #include "base/self.h"
 #include "base/spawn.h"
 #include "base/text.h"
@@ -183,13 +184,13 @@ void
 evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 {
 	struct evc__self *self = evc__self(), before = *self;
+	struct evc__reported reported = evc__reported;
 	struct evc__busy busy;
 	evc_status result;
 	bool runs;
 
-	/* Only what it reports itself counts as reported by it; and what the
-	   calling thread has reported stays that. */
-	self->reported_to = NULL;
+	/* What the calling thread has reported stays that. */
+	evc__reported_forget();
 	begin(r, what);
 	/* Its reactor is the one that this thread is turning, or none. */
 	evc__busy_begin(NULL, r->m.c, BUSY_RUNNER, r->m.name, &busy);
@@ -217,6 +218,7 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 	before.mark = self->mark;
 	evc__self_keep(&before);
 	*self = before;
+	evc__reported = reported;
 }
 
 /* Lock held, given up around calls: do all that is due.  true: it was given up,
@@ -314,6 +316,7 @@ describe_one(struct evc__runner *r, char *buf, size_t n)
 	};
 	struct text t = evc__text_in(buf, n);
 	struct evc__self *self = evc__self(), before = *self;
+	struct evc__reported reported = evc__reported;
 
 	if (r->own != NULL)
 		r->own->describe(r, buf, n);
@@ -332,6 +335,7 @@ describe_one(struct evc__runner *r, char *buf, size_t n)
 		before.mark = self->mark;
 		evc__self_keep(&before);
 		*self = before;
+		evc__reported = reported;
 		evc__runner_settle(r);
 	}
 }

@@ -10,6 +10,7 @@
  */
 #include "workers/group.h"
 
+#include "base/reported.h"
 #include "base/self.h"
 #include "base/text.h"
 
@@ -35,16 +36,21 @@ evc__group_is_clean(const evc_workers *g, evc_status code)
 
 /* ---- what the scope knows of it ---- */
 
-/* The reason that the calling thread has given in this round, with that code. */
+/* The reason that the calling thread has just given, with that code. */
 static bool
 said(const evc_workers *g, evc_status code, evc_reason *ret)
 {
+	bool found = false;
+	evc_reason r;
 	unsigned i;
 
-	for (i = 0; evc_reason_get(g->scope, i, ret) == 0; i++)
-		if (ret->tid == evc__tid() && ret->code == code)
-			return true;
-	return false;
+	/* The latest: on a loop all workers have one thread. */
+	for (i = 0; evc_reason_get(g->scope, i, &r) == 0; i++)
+		if (r.tid == evc__tid() && r.code == code) {
+			*ret = r;
+			found = true;
+		}
+	return found;
 }
 
 /* An error as it goes through here. */
@@ -242,7 +248,10 @@ evc__worker_failed(struct evc__worker *w, evc_status returned, uint64_t run,
 		describe(&f, returned, more);
 		return restart(&f, ns, ret_pause_ns);
 	}
-	if (said(g, f.code, &f.reason)) {
+	if (evc__just_reported(g->scope, f.code)) {
+		/* There may have been no room for it. */
+		if (!said(g, f.code, &f.reason))
+			make_reason(&f);
 		/* As the scope sees it: that is how it heard the stop. */
 		if (is_wake_up(f.reason.err) && f.reason.kind != EVC_BY_ERROR)
 			return EVC__OVER;

@@ -12,6 +12,7 @@
  */
 #include <math.h>
 
+#include "base/reported.h"
 #include "base/room.h"
 #include "base/self.h"
 #include "base/text.h"
@@ -65,8 +66,10 @@ leave(evc_queue *q, unsigned n, bool at_end, bool cut)
 static void
 fail(evc_queue *q, evc_status st, const char *text)
 {
-	/* Reported by this thread: its result is not kept once more. */
-	(void)(evc_request_stop)(q->c, st, text);
+	/* From here on it is reported, if it was not yet: the thread's result,
+	   which says so again, adds nothing. */
+	if (!evc__just_reported(q->c, st))
+		(void)(evc_request_stop)(q->c, st, text);
 	(void)evc_queue_cancel(q);
 }
 
@@ -181,6 +184,8 @@ static unsigned
 start(struct feed *f, const char *name, unsigned n, const evc_member_opts *o,
       evc_status *ret)
 {
+	/* A queue's name may leave no room for the number. */
+	int most = name != NULL ? INT_MAX : 41;
 	char text[64];
 	unsigned i;
 
@@ -189,7 +194,8 @@ start(struct feed *f, const char *name, unsigned n, const evc_member_opts *o,
 
 		f->feeder[i].f = f;
 		f->feeder[i].number = i;
-		evc__text_fmt(&t, "%s/%u", name, i);
+		evc__text_fmt(&t, "%.*s/%u", most,
+			      name != NULL ? name : f->q->name, i);
 		*ret = evc_thread_start(f->q->c, text, run, &f->feeder[i], o,
 					NULL);
 		if (*ret < 0)
@@ -277,6 +283,5 @@ evc_queue_feed(evc_queue *queue, const char *name, unsigned n_threads,
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_queue_feed: queue %s: %s", queue->name,
 				  why);
-	return begin(queue, name != NULL ? name : "feeder", n_threads, fn, arg,
-		     opts);
+	return begin(queue, name, n_threads, fn, arg, opts);
 }

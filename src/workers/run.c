@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "base/reported.h"
 #include "workers/loggers.h"
 #include "workers/metrics.h"
 
@@ -84,6 +85,7 @@ evc__worker_run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 		return EVC__OVER;
 	tally = evc__tally_enter(w->tally);
 	w->said.code = 0;
+	evc__reported_forget();
 	began = sync_mono();
 	self = w;
 	/* Each by itself, for whoever looks; we alone write. */

@@ -20,6 +20,7 @@ struct source {
 	atomic_int calls, given[MOST], together, open;
 	atomic_int dropped, sum_dropped, unblocked;
 	atomic_int named;  /* feeders whose thread has the right name */
+	const char *name;  /* NULL: "feeder" */
 };
 
 static void
@@ -27,7 +28,8 @@ look_at_name(struct source *s, unsigned number)
 {
 	char want[16], is[16] = "";
 
-	snprintf(want, sizeof(want), "feeder/%u", number);
+	snprintf(want, sizeof(want), "%s/%u",
+		 s->name != NULL ? s->name : "feeder", number);
 	pthread_getname_np(pthread_self(), is, sizeof(is));
 	if (strcmp(want, is) == 0)
 		atomic_fetch_add(&s->named, 1);
@@ -89,7 +91,8 @@ START_TEST(feed_ends_with_the_end_of_input)
 {
 	evc_coord *c = new_coord(NULL);
 	evc_queue *q = new_queue(c, 3, 0);
-	struct source s = { .items = 200, .then = EVC_OUT_OF_RANGE };
+	struct source s = { .items = 200, .then = EVC_OUT_OF_RANGE,
+			    .name = "things" };
 	evc_verdict v;
 	int n, sum;
 
@@ -171,6 +174,29 @@ START_TEST(feed_ends_with_the_clean_codes_of_its_coordinator)
 	OK(evc_queue_feed(q, "feeder", 1, feed, &t, NULL));
 	ck_assert_int_eq(pop_all(q, &sum, &n), -EVC_CANCELLED);
 	ck_assert_int_eq(evc_join(c, NULL, &v), EVC_OUT_OF_RANGE);
+	drop_queue(c, q);
+}
+END_TEST
+
+/* "name (NULL: the queue's)", cut where it leaves no room for the number */
+START_TEST(feed_without_a_name_has_the_queues)
+{
+	static const char longest[] =
+		"0123456789012345678901234567890123456789abcdefg";
+	evc_coord *c = new_coord(NULL);
+	evc_queue *q = new_queue(c, 3, 0), *other;
+	struct source s = { .items = 1, .then = EVC_OUT_OF_RANGE,
+			    .name = "things" };
+	struct source t = { .items = 1, .then = EVC_OUT_OF_RANGE };
+
+	OK(evc_queue_new(c, longest, 3, NULL, &other));
+	OK(evc_queue_feed(q, NULL, 2, feed, &s, NULL));
+	OK(evc_queue_feed(other, NULL, 1, feed, &t, NULL));
+	OK(evc_join(c, NULL, NULL));
+	ck_assert_int_eq(atomic_load(&s.named), 2);
+	ck_assert_int_eq(atomic_load(&t.given[0]), 1);
+	take_now(other, 1, 1);
+	OK(evc_queue_free(other));
 	drop_queue(c, q);
 }
 END_TEST
@@ -498,7 +524,8 @@ API_MAIN("queue_feed", feed_ends_with_the_end_of_input,
 	 feed_pushes_nothing_where_nothing_is_set,
 	 feed_pushes_what_comes_with_the_end,
 	 feed_ends_with_the_clean_codes_of_its_coordinator,
-	 feed_may_be_called_again, feed_stops_all_with_an_error,
+	 feed_without_a_name_has_the_queues, feed_may_be_called_again,
+	 feed_stops_all_with_an_error,
 	 feed_with_an_error_does_not_end_the_input, feed_keeps_both_errors,
 	 feed_takes_whatever_is_returned,
 	 feed_counts_a_thread_that_exits_as_failed, feed_ends_at_a_stop,
