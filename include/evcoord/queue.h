@@ -234,8 +234,9 @@ typedef struct evc_feed_opts {
  * the queue, when all have ended so; any other code is an error: it cancels the
  * queue and stops the coordinator.  Each error is kept (evc_reason_get), once
  * when fn has said by evc_fail why it returns that code.  When the queue is
- * cancelled or closed by somebody else the feeders end, and stop nobody.  At a stop a feeder that is blocked in its push ends, and what it
- * could not push is handed to dropped (NULL: to nobody).
+ * cancelled or closed by somebody else the feeders end, and stop nobody.  At a
+ * stop a feeder that is blocked in its push ends, and what it could not push is
+ * handed to dropped (NULL: to nobody).
  *
  * Thread:    any; fn on the feeders, threads named NAME/0, NAME/1 ...
  * Ownership: arg must live until they have ended; name (NULL: the queue's) and

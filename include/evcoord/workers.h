@@ -46,7 +46,9 @@ typedef struct evc_workers evc_workers;
  * One run of a worker.  id is its own for ever in its registry.
  * Returns: 0: call me again; a clean code (EVC_OUT_OF_RANGE by default): this
  * worker has ended, and its group when it was the last; EVC_CANCELLED after a
- * stop: it has obeyed; any other: an error, see evc_workers_opts.on_error.
+ * stop: it has obeyed, also when a queue (evcoord/queue.h) has told it in this
+ * run of the stop of another coordinator, that of the queue; any other: an
+ * error, see evc_workers_opts.on_error.
  */
 typedef evc_status evc_worker_fn(evc_workers *group, unsigned id, void *arg);
 

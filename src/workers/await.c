@@ -228,6 +228,28 @@ join(const struct evc__held_group *h, uint64_t until_ns)
 	end_join(g);
 }
 
+/* Lock held, given up meanwhile: a worker that we did not wait for may have been
+   the last one since, and somebody else cleans up after it. */
+static void
+calls_over(evc_workers *g, unsigned life, uint64_t until_ns)
+{
+	while (is_awaited(g, life, EVC__NOBODY) &&
+	       evc__group_wait(g, until_ns))
+		;
+}
+
+bool
+evc__group_calls_over(evc_workers *g, unsigned life, uint64_t until_ns)
+{
+	bool over;
+
+	sync_lock(&g->lock);
+	calls_over(g, life, until_ns);
+	over = !is_awaited(g, life, EVC__NOBODY);
+	sync_unlock(&g->lock);
+	return over;
+}
+
 bool
 evc__group_wait_for(evc_workers *g, unsigned life, enum evc__who who,
 		    uint64_t until_ns)
@@ -299,6 +321,7 @@ await(const struct evc__held_group *h, uint64_t until_ns, enum evc__who whom,
 		who = whom;
 	(void)evc__group_settle(g, until_ns);
 	sync_lock(&g->lock);
+	calls_over(g, h->life, until_ns);
 	/* A start that has failed since is shut down in a life of its own. */
 	if (g->life == h->life)
 		late = evc__group_names(g, names, who);

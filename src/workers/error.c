@@ -194,7 +194,8 @@ restart(struct failure *f, uint64_t ns, uint64_t *ret_pause_ns)
 {
 	make_reason(f);
 	keep(f);
-	sync_add(&f->w->n_restarts, 1);
+	/* Counted when it comes: a stop may come first. */
+	f->w->restarts = true;
 	evc_log(f->w->group->scope, EVC_LOG_WARNING, &f->reason,
 		"worker %s, %s (%s); it begins again in %.3f s", f->w->name,
 		f->text, evc_status_name(f->code), (double)ns / 1e9);

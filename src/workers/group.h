@@ -65,6 +65,8 @@ struct evc__worker {
 
 	/* its own */
 	evc_reason said; /* by evc_workers_fail in this run; code 0: nothing */
+	bool restarts;   /* the next run is one after an error */
+	bool heard;      /* in this run: the stop of a queue's coordinator */
 };
 
 /*
@@ -264,10 +266,12 @@ bool evc__starts(evc_registry *reg);
 
 /* ---- stop.c: the turn of shutdown, state.stop and cleanup ---- */
 
-/* If it runs, its stop is the caller's: `ours`.  If it does not rest, the caller
-   waits for it: `awaits`.  starting: a start, of the caller's, is taken back. */
-void evc__group_claim(struct evc__held_group *h, bool starting);
-/* Then, if it is ours: tell its workers and say why. */
+/* If it runs, its stop is the caller's, `ours`, and its workers hear of it: text
+   says why.  If it does not rest, the caller waits for it: `awaits`.  starting:
+   a start, of the caller's, is taken back. */
+void evc__group_claim(struct evc__held_group *h, bool starting,
+		      const char *text);
+/* Then, if it is ours: say why. */
 void evc__group_tell(struct evc__held_group *h, const char *text);
 /* Call what is due; sends the kick signal to a function that is not over by
    then. */
@@ -299,6 +303,9 @@ enum evc__who evc__whom(void);
    function of the group's runs on another thread; false: the time is over. */
 bool evc__group_wait_for(evc_workers *g, unsigned life, enum evc__who who,
 			 uint64_t until_ns);
+/* Wait until no function of the group's runs in that life on another thread;
+   inside one nobody can wait for that.  false: the time is over. */
+bool evc__group_calls_over(evc_workers *g, unsigned life, uint64_t until_ns);
 /* Where somebody stops one of these and waits for its workers, wait with him. */
 bool evc__stops_awaited(const struct evc__held *h, uint64_t until_ns);
 /* Lock held: add the names of these workers, and of functions of the group's
@@ -345,6 +352,9 @@ bool evc__worker_ended(struct evc__worker *w, bool for_good);
 /* The worker that the calling thread is; of that group; NULL: it is none. */
 struct evc__worker *evc__worker_self(void);
 struct evc__worker *evc__worker_here(const evc_workers *group);
+/* The calling thread, if it is a worker in a run, has been told by a call on
+   something of another coordinator that this one is stopped. */
+void evc__worker_heard(void);
 /* The thread of a worker. */
 evc_status evc__worker_main(evc_coord *scope, void *worker);
 

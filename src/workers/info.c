@@ -50,6 +50,19 @@ state_of(const evc_workers *g)
 				       EVC_WORKERS_RUNNING;
 }
 
+/* Lock held: why it stopped last, or stops. */
+static evc_reason
+stop_of(const evc_workers *g)
+{
+	evc_reason r = g->stop, now;
+
+	/* Asked for, and the hook is due; it may have been taken back since. */
+	if (g->state == EVC_WORKERS_RUNNING && evc_should_stop(g->scope) &&
+	    evc_reason_get(g->scope, 0, &now) == 0)
+		r = now;
+	return r;
+}
+
 static evc_status
 no_place(const char *func)
 {
@@ -75,7 +88,7 @@ evc_workers_get(const evc_workers *group, evc_workers_info *ret_info)
 	ret_info->n_live = g->n_live;
 	ret_info->n_starts = g->n_starts;
 	ret_info->n_errors = g->n_errors;
-	ret_info->stop = g->stop;
+	ret_info->stop = stop_of(g);
 	count_workers(g, ret_info);
 	sync_unlock(&g->lock);
 	return 0;

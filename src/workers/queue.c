@@ -10,6 +10,7 @@
 #include "base/fork.h"
 #include "base/room.h"
 #include "base/text.h"
+#include "workers/group.h"
 #include "workers/queue_ring.h"
 
 #define MOST (UINT64_C(1) << 30)
@@ -32,9 +33,11 @@ evc__queue_refuse(const evc_queue *q, evc_status st, const char *func)
 {
 	const char *why = "it is closed";
 
-	if (st == -EVC_CANCELLED)
-		why = evc_should_stop(q->c) ? "a stop was asked for" :
-					      "it was cancelled";
+	if (st == -EVC_CANCELLED && evc_should_stop(q->c)) {
+		evc__worker_heard();
+		why = "a stop was asked for";
+	} else if (st == -EVC_CANCELLED)
+		why = "it was cancelled";
 	else if (st == -EVC_DEADLINE_EXCEEDED)
 		why = "the time is over";
 	return evc_refuse(st, "%s: queue %s: %s", func, q->name, why);

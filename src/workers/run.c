@@ -25,6 +25,13 @@ evc__worker_here(const evc_workers *group)
 	return self != NULL && self->group == group ? self : NULL;
 }
 
+void
+evc__worker_heard(void)
+{
+	if (self != NULL)
+		self->heard = true;
+}
+
 /* ---- one run ---- */
 
 /* Who starts workers holds the lock until all of them are there: the first ones
@@ -65,7 +72,8 @@ judge(struct evc__worker *w, evc_status returned, uint64_t run,
 		return EVC__AGAIN;
 	if (evc__group_is_clean(g, code))
 		return EVC__CLEAN;
-	if (code == EVC_CANCELLED && is_stopped(g->scope))
+	/* What it waits on may be another coordinator's than the group. */
+	if (code == EVC_CANCELLED && (w->heard || is_stopped(g->scope)))
 		return EVC__OVER;
 	return evc__worker_failed(w, returned, run, false, ret_pause_ns);
 }
@@ -85,6 +93,10 @@ evc__worker_run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 		return EVC__OVER;
 	tally = evc__tally_enter(w->tally);
 	w->said.code = 0;
+	w->heard = false;
+	if (w->restarts)
+		sync_add(&w->n_restarts, 1);
+	w->restarts = false;
 	evc__reported_forget();
 	began = sync_mono();
 	self = w;

@@ -215,6 +215,7 @@ evc__worker_spawn(evc_workers *g, struct evc__worker *w, const char *func)
 	w->live = true;
 	w->fresh = true;
 	w->done = false;
+	w->restarts = false;
 	w->restart = (struct evc__restart_own){ 0 };
 	g->n_live++;
 	st = g->evented != NULL ?
@@ -311,7 +312,7 @@ take_back(struct evc__held *h, const char *why, const char *func)
 		sync_unlock(&g->lock);
 		if (!h->group[i].ours)
 			continue;
-		evc__group_claim(&h->group[i], true);
+		evc__group_claim(&h->group[i], true, text);
 		if (h->group[i].ours)
 			evc__group_tell(&h->group[i], text);
 	}

@@ -35,15 +35,14 @@ ask(evc_workers *g, const char *text)
 static void
 told(evc_workers *g, const char *unborn)
 {
-	evc_reason r = { .kind = EVC_BY_REQUEST };
+	evc_reason r;
 
 	if (unborn != NULL) {
 		evc_log(g->scope, EVC_LOG_INFO, NULL, "stops: %s", unborn);
 		return;
 	}
-	(void)evc_reason_get(g->scope, 0, &r);
 	sync_lock(&g->lock);
-	g->stop = r;
+	r = g->stop;
 	sync_unlock(&g->lock);
 	evc_log(g->scope, EVC_LOG_INFO, &r, "stops: %s%s%s, by \"%s\"",
 		r.code != 0 ? evc_status_name(r.code) : "",
@@ -52,7 +51,7 @@ told(evc_workers *g, const char *unborn)
 		evc__evented_stop(g);
 }
 
-/* Lock held. */
+/* Lock held: who sees that it stops sees why. */
 static void
 claim(evc_workers *g)
 {
@@ -65,16 +64,30 @@ claim(evc_workers *g)
 	evc__group_changed(g);
 }
 
+/* Lock held: its workers hear of it; a request takes no lock of ours. */
+static void
+claim_born(evc_workers *g, const char *text)
+{
+	evc_reason r = { .kind = EVC_BY_REQUEST };
+
+	ask(g, text);
+	(void)evc_reason_get(g->scope, 0, &r);
+	g->stop = r;
+	claim(g);
+}
+
 void
-evc__group_claim(struct evc__held_group *h, bool starting)
+evc__group_claim(struct evc__held_group *h, bool starting, const char *text)
 {
 	evc_workers *g = h->g;
 
 	sync_lock(&g->lock);
 	h->unborn = starting && g->state == EVC_WORKERS_STARTING;
 	h->ours = h->unborn || g->state == EVC_WORKERS_RUNNING;
-	if (h->ours)
+	if (h->unborn)
 		claim(g);
+	else if (h->ours)
+		claim_born(g, text);
 	h->awaits = g->state == EVC_WORKERS_STOPPING;
 	h->life = g->life;
 	g->n_awaiting += h->awaits;
@@ -84,7 +97,8 @@ evc__group_claim(struct evc__held_group *h, bool starting)
 void
 evc__group_tell(struct evc__held_group *h, const char *text)
 {
-	ask(h->g, text);
+	if (h->unborn)
+		ask(h->g, text);
 	told(h->g, h->unborn ? text : NULL);
 }
 
@@ -97,13 +111,11 @@ claim_asked(evc_workers *g)
 	sync_lock(&g->lock);
 	mine = g->state == EVC_WORKERS_RUNNING && evc_should_stop(g->scope);
 	if (mine)
-		claim(g);
+		claim_born(g, NULL);
 	sync_unlock(&g->lock);
-	if (!mine)
-		return false;
-	ask(g, NULL);
-	told(g, NULL);
-	return true;
+	if (mine)
+		told(g, NULL);
+	return mine;
 }
 
 /* ---- shutdown ---- */

@@ -6,7 +6,6 @@
 #include "workers/group.h"
 
 #include "base/room.h"
-#include "base/text.h"
 
 /* The first error since the groups were started, or 0. */
 static evc_status
@@ -39,7 +38,7 @@ evc__groups_stop(struct evc__held *h, const char *text, uint64_t until_ns,
 	sync_lock(&h->reg->lock);
 	in_time = evc__start_awaited(h->reg, until_ns);
 	for (i = 0; i < h->n; i++)
-		evc__group_claim(&h->group[i], false);
+		evc__group_claim(&h->group[i], false, text);
 	sync_unlock(&h->reg->lock);
 	evc__worker_waits(false);
 	for (i = 0; i < h->n; i++)
@@ -140,21 +139,6 @@ evc_workers_stop(evc_workers *group, const evc_join_opts *opts)
 	return st;
 }
 
-/* Does a function of the group's still run in that life, on another thread?
-   Inside one nobody can wait for that. */
-static bool
-is_called(evc_workers *g, unsigned life)
-{
-	char names[8];
-	struct text t = evc__text_in(names, sizeof names);
-	bool called;
-
-	sync_lock(&g->lock);
-	called = g->life == life && evc__group_names(g, &t, EVC__NOBODY) > 0;
-	sync_unlock(&g->lock);
-	return called;
-}
-
 bool
 evc_workers_wait_finish(evc_workers *group, double timeout)
 {
@@ -172,8 +156,8 @@ evc_workers_wait_finish(evc_workers *group, double timeout)
 	evc__worker_waits(true);
 	ended = evc__group_wait_for(group, life, evc__whom(), until);
 	(void)evc__group_settle(group, until);
+	ended = evc__group_calls_over(group, life, until) && ended;
 	evc__worker_waits(false);
-	ended = ended && !is_called(group, life);
 	evc__groups_release(&h);
 	return ended;
 }

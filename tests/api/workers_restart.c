@@ -273,6 +273,8 @@ START_TEST(a_stop_ends_the_pause)
 		OK(evc_registry_stop(reg, NULL));
 		ck_assert_int_eq(k.by_id[0], round);
 		CALLED(&k, round, round, round, round, round);
+		/* It was to begin again, and did not. */
+		ck_assert_uint_eq(info_of(k.group).n_restarts, 0);
 	}
 	end_registry(reg);
 }

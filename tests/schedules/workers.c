@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Worker groups, stepped: who has waited for a stop looks around while the group
- * is started again, in vain, and that start is being shut down.
+ * is started again, in vain, and that start is being shut down, or while somebody
+ * else cleans up; and who looks at a group that is about to stop sees why.
  */
 #include "schedules.h"
 
@@ -125,7 +126,7 @@ START_TEST(who_waits_for_a_finish_sees_only_that_one)
 	int h;
 
 	begin(&t);
-	h = seam_hold("lock", "is_called", 1);
+	h = seam_hold("lock", "evc__group_calls_over", 1);
 	actor_begin(&a, do_wait_finish, NULL, t.group);
 	actor_sleeps(&a);
 	OK(evc_workers_stop(t.group, NULL));
@@ -133,5 +134,169 @@ START_TEST(who_waits_for_a_finish_sees_only_that_one)
 }
 END_TEST
 
+/* ---- the last worker, which waits itself ---- */
+
+/* A worker of "stopper" stops or awaits "team", one of "team" waits for the end
+   of "third": so it is left out of the wait. */
+static struct {
+	evc_registry *reg;
+	evc_workers *stopper, *team, *third;
+	bool finish;     /* wait_finish, and no stop */
+	evc_status st;   /* what the stopper's call said */
+	atomic_int go, waits, cleaning, open, done, tid;
+} rig;
+
+static evc_status
+stop_team(evc_workers *group, unsigned id, void *arg)
+{
+	(void)group;
+	(void)id;
+	(void)arg;
+	while (!atomic_load(&rig.go))
+		t_sleep(0.001);
+	atomic_store(&rig.tid, own_tid());
+	rig.st = rig.finish ? do_wait_finish(NULL, rig.team) :
+			      do_stop(NULL, rig.team);
+	atomic_store(&rig.done, 1);
+	return EVC_OUT_OF_RANGE;
+}
+
+static evc_status
+await_third(evc_workers *group, unsigned id, void *arg)
+{
+	evc_workers_info info = { .state = 0 };
+
+	(void)group;
+	(void)id;
+	(void)arg;
+	while (info.state != EVC_WORKERS_RUNNING) {
+		t_sleep(0.001);
+		(void)evc_workers_get(rig.third, &info);
+	}
+	atomic_store(&rig.waits, 1);
+	(void)evc_workers_wait_finish(rig.third, 60);
+	return EVC_OUT_OF_RANGE;
+}
+
+static void
+clean_slowly(void *arg)
+{
+	(void)arg;
+	atomic_store(&rig.cleaning, 1);
+	while (!atomic_load(&rig.open))
+		t_sleep(0.001);
+}
+
+/* Fails when it takes the cleanup of somebody else for one that it has waited
+   for: "still alive: team/cleanup", with all its time left. */
+static void
+cleanup_is_waited_for(bool finish, const char *func)
+{
+	evc_workers_opts one = { .n_threads = 1 }, slow = { .n_threads = 1 };
+	struct actor a;
+	int h;
+
+	memset(&rig, 0, sizeof(rig));
+	rig.finish = finish;
+	slow.state.cleanup = clean_slowly;
+	OK(evc_registry_new(NULL, &rig.reg));
+	OK(evc_workers_init(rig.reg, "stopper", stop_team, NULL, &one,
+			    &rig.stopper, NULL));
+	OK(evc_workers_init(rig.reg, "team", await_third, NULL, &slow,
+			    &rig.team, NULL));
+	OK(evc_workers_init(rig.reg, "third", beat, NULL, &one, &rig.third,
+			    NULL));
+	OK(evc_registry_start(rig.reg));
+	UNTIL(atomic_load(&rig.waits));
+	h = seam_hold("lock", func, 1);
+	atomic_store(&rig.go, 1);
+	HELD(h);
+	actor_begin(&a, do_stop, NULL, rig.team);
+	UNTIL(!evc_workers_is_active(rig.team));
+	OK(evc_workers_stop(rig.third, NULL));
+	UNTIL(atomic_load(&rig.cleaning));
+	seam_release(h);
+	/* A wrong answer comes at once. */
+	until_asleep(atomic_load(&rig.tid));
+	atomic_store(&rig.open, 1);
+	OK(actor_end(&a));
+	UNTIL(atomic_load(&rig.done));
+	OK(rig.st);
+	OK(evc_registry_stop(rig.reg, NULL));
+	OK(evc_registry_free(rig.reg));
+}
+
+START_TEST(a_workers_stop_waits_for_a_cleanup_of_others)
+{
+	cleanup_is_waited_for(false, "await");
+}
+END_TEST
+
+START_TEST(a_workers_wait_waits_for_a_cleanup_of_others)
+{
+	cleanup_is_waited_for(true, "evc__group_calls_over");
+}
+END_TEST
+
+/* ---- why it stopped ---- */
+
+static evc_status
+do_get(evc_coord *c, void *arg)
+{
+	(void)c;
+	return evc_workers_get(rig.team, arg);
+}
+
+/* A stop, by a call or by its scope, has come so far; who looks at the group now
+   sees that it runs, or that it stops, and why it does this time. */
+static void
+says_why(bool by_scope, const char *op, const char *func)
+{
+	evc_workers_opts one = { .n_threads = 1 };
+	evc_workers_info info;
+	struct actor a, get;
+	int h;
+
+	OK(evc_registry_new(NULL, &rig.reg));
+	OK(evc_workers_init(rig.reg, "team", beat, NULL, &one, &rig.team,
+			    NULL));
+	OK(evc_workers_start(rig.team));
+	OK(evc_request_stop(evc_workers_scope(rig.team), 0, "the first"));
+	UNTIL(evc_workers_get(rig.team, &info) == 0 &&
+	      info.state == EVC_WORKERS_STOPPED);
+	ck_assert_str_eq(info.stop.text, "the first");
+	OK(evc_workers_start(rig.team));
+	h = seam_hold(op, func, 1);
+	if (by_scope)
+		OK(evc_request_stop(evc_workers_scope(rig.team), 0, "again"));
+	else
+		actor_begin(&a, do_stop, NULL, rig.team);
+	HELD(h);
+	actor_begin(&get, do_get, NULL, &info);
+	UNTIL(atomic_load(&get.tid) != 0);
+	until_asleep(atomic_load(&get.tid));
+	seam_release(h);
+	OK(actor_end(&get));
+	if (info.state != EVC_WORKERS_RUNNING)
+		ck_assert_str_eq(info.stop.text,
+				 by_scope ? "again" : "evc_workers_stop");
+	if (!by_scope)
+		OK(actor_end(&a));
+	OK(evc_registry_stop(rig.reg, NULL));
+	OK(evc_registry_free(rig.reg));
+}
+
+START_TEST(who_looks_at_a_stop_sees_why)
+{
+	says_why(false, NULL, "record");
+	says_why(false, "lock", "told");
+	says_why(true, "lock", "claim_asked");
+	says_why(true, "lock", "told");
+}
+END_TEST
+
 SCHEDULES_MAIN("workers", a_stop_names_nobody_of_a_later_start,
-	       who_waits_for_a_finish_sees_only_that_one)
+	       who_waits_for_a_finish_sees_only_that_one,
+	       a_workers_stop_waits_for_a_cleanup_of_others,
+	       a_workers_wait_waits_for_a_cleanup_of_others,
+	       who_looks_at_a_stop_sees_why)
