@@ -31,9 +31,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#ifdef HAVE_CLUSTER
 #include "cluster.h"
-#endif
 #ifdef HAVE_REDIS
 #include "cluster_redis.h"
 #endif
@@ -73,7 +71,6 @@ static const struct group {
 	{ "trip", bench_pool_trip, "one job to the pool and back" },
 	{ "post", bench_post, "functions posted to a loop" },
 	{ "workers", bench_workers, "metrics; the stop of blocked workers" },
-#ifdef HAVE_CLUSTER
 	{ "cluster-threads", bench_cluster_threads,
 	  "functions scheduled on four threads" },
 	{ "cluster-processes", bench_cluster_processes,
@@ -84,7 +81,6 @@ static const struct group {
 	  "what a queued function takes" },
 	{ "cluster-idle", bench_cluster_idle,
 	  "256 workers that have nothing to do" },
-#endif
 #ifdef HAVE_REDIS
 	{ "redis-tasks", bench_redis_tasks,
 	  "functions scheduled over Redis on four workers" },
@@ -282,10 +278,8 @@ main(int argc, char **argv)
 	int cpu[2], i, st;
 	size_t k;
 
-#ifdef HAVE_CLUSTER
 	if (evc_worker_is())
 		return bench_cluster_worker();
-#endif
 	(void)bench_cpus(cpu);
 	if (argc < 2)
 		return run_all();

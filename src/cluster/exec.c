@@ -7,11 +7,11 @@
 
 #include <evcoord/wake.h>
 #include <math.h>
-#include <msgpack.h>
 #include <stdarg.h>
 
 #include "base/text.h"
 #include "base/until.h"
+#include "cluster/head.h"
 
 /* How long a function sleeps at a time where the stop cannot wake it. */
 #define SLICE_NS UINT64_C(25000000)
@@ -146,54 +146,7 @@ evc_exec_unpack_named(evc_exec *x, const char *format, ...)
 
 /* ---- the result ---- */
 
-static int
-put(void *arg, const char *bytes, size_t n)
-{
-	struct evc_exec *x = arg;
-
-	memcpy(x->small + x->value.size, bytes, n);
-	x->value.size += n;
-	return 0;
-}
-
-/* The format is one letter for a value of a few bytes: into the call itself. */
-static bool
-return_small(struct evc_exec *x, char type, va_list ap)
-{
-	msgpack_packer pk;
-
-	x->value = (evc_value){ .data = x->small };
-	msgpack_packer_init(&pk, x, put);
-	switch (type) {
-	case 'n':
-		msgpack_pack_nil(&pk);
-		return true;
-	case 'b':
-		if (va_arg(ap, int) != 0)
-			msgpack_pack_true(&pk);
-		else
-			msgpack_pack_false(&pk);
-		return true;
-	case 'i':
-		msgpack_pack_int64(&pk, va_arg(ap, int));
-		return true;
-	case 'u':
-		msgpack_pack_uint64(&pk, va_arg(ap, unsigned));
-		return true;
-	case 'I':
-		msgpack_pack_int64(&pk, va_arg(ap, int64_t));
-		return true;
-	case 'U':
-		msgpack_pack_uint64(&pk, va_arg(ap, uint64_t));
-		return true;
-	case 'd':
-		msgpack_pack_double(&pk, va_arg(ap, double));
-		return true;
-	default:
-		x->value = (evc_value){ 0 };
-		return false;
-	}
-}
+_Static_assert(SMALL_SIZE >= HEAD_MOST, "a number has room");
 
 static evc_status
 return_large(struct evc_exec *x, const char *format, va_list ap)
@@ -213,6 +166,7 @@ evc_exec_return(evc_exec *x, const char *format, ...)
 {
 	evc_status st = 0;
 	evc_value old;
+	size_t n = 0;
 	bool owned;
 	va_list ap;
 
@@ -227,8 +181,12 @@ evc_exec_return(evc_exec *x, const char *format, ...)
 	x->value = (evc_value){ 0 };
 	x->owned = false;
 	va_start(ap, format);
-	if (format[0] == '\0' || format[1] != '\0' ||
-	    !return_small(x, format[0], ap))
+	/* A number needs no memory. */
+	if (format[0] != '\0' && format[1] == '\0')
+		n = evc__put_letter(x->small, format[0], &ap);
+	if (n > 0)
+		x->value = (evc_value){ x->small, n };
+	else
 		st = return_large(x, format, ap);
 	va_end(ap);
 	if (owned)

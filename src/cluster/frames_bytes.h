@@ -16,10 +16,17 @@ struct bytes {
 
 #define BYTES_KEPT ((size_t)64 << 10) /* memory that one that is empty keeps */
 
+/* NULL + 0 is undefined, and of no bytes there may be no memory. */
+static inline unsigned char *
+bytes_behind(const struct bytes *b, size_t at)
+{
+	return b->p != NULL ? b->p + b->from + at : NULL;
+}
+
 static inline unsigned char *
 bytes_at(const struct bytes *b)
 {
-	return b->p + b->from;
+	return bytes_behind(b, 0);
 }
 
 static inline void

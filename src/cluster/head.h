@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The first bytes of a MessagePack value: what it is, and how many bytes or
- * elements follow.  And from there to its end.
+ * elements follow.  And from there to its end.  And the other way: the same bytes
+ * for what is to be written (head_put.c).
  *
  * PURE: bytes in, numbers out.
  */
@@ -46,6 +47,16 @@ head_number(const unsigned char *p, unsigned n)
 	return v;
 }
 
+/* And such bytes of a number. */
+static inline void
+head_put_number(unsigned char *p, unsigned n, uint64_t v)
+{
+	while (n-- > 0) {
+		p[n] = (unsigned char)v;
+		v >>= 8;
+	}
+}
+
 enum head_end evc__head(const unsigned char *p, size_t n, struct head *ret);
 
 /* "a string", also for 0. */
@@ -74,6 +85,25 @@ bool evc__walk_is_value(const evc_value *value, unsigned outside);
 /* The size of the value that p begins with, of n bytes at most; 0: there is
    none. */
 size_t evc__walk_size(const unsigned char *p, size_t n);
+
+/* ---- writing: how many bytes were put ---- */
+
+#define HEAD_MOST 9 /* bytes of a number, or before the bytes of a string */
+
+size_t evc__put_nil(unsigned char to[static HEAD_MOST]);
+size_t evc__put_bool(unsigned char to[static HEAD_MOST], bool b);
+size_t evc__put_signed(unsigned char to[static HEAD_MOST], int64_t v);
+size_t evc__put_unsigned(unsigned char to[static HEAD_MOST], uint64_t v);
+size_t evc__put_double(unsigned char to[static HEAD_MOST], double d);
+/* What stands before n bytes of a string or of binary data, n elements of an
+   array, n entries of a map. */
+size_t evc__put_length(unsigned char to[static HEAD_MOST], unsigned type,
+		       uint32_t n);
+
+/* What the letter of a format that takes a number, a boolean or nothing stands
+   for; 0: another letter, and nothing was put or taken.  (pack.c) */
+size_t evc__put_letter(unsigned char to[static HEAD_MOST], char letter,
+		       va_list *ap);
 
 /* What an extension of ours says, whose head this is. */
 void evc__walk_ref(const unsigned char *p, const struct head *h, size_t at,

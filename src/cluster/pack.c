@@ -2,7 +2,6 @@
 #include "cluster/walk.h"
 
 #include <evcoord.h>
-#include <msgpack.h>
 
 #include "cluster/format.h"
 #include "cluster/grow.h"
@@ -14,20 +13,7 @@ struct pack {
 	bool refs;
 	unsigned depth;
 	struct grow to;
-	msgpack_packer packer; /* writes to `to` */
 };
-
-/* The longest string or binary data that a head can announce. */
-#define LENGTH_MOST UINT32_MAX
-
-static int
-write_bytes(void *data, const char *bytes, size_t n)
-{
-	struct grow *g = data;
-
-	grow_add(g, bytes, n);
-	return g->failed ? -1 : 0;
-}
 
 static evc_status
 wrong(const struct pack *k, evc_status status, const char *why)
@@ -35,30 +21,30 @@ wrong(const struct pack *k, evc_status status, const char *why)
 	return evc__format_refuse(status, k->format, k->at, why);
 }
 
+/* A string or binary data: a head can announce no more than 32 bits. */
 static evc_status
-text(struct pack *k, const char *s, size_t n)
+bytes(struct pack *k, unsigned type, const void *p, size_t n)
 {
-	if (s == NULL && n > 0)
-		return wrong(k, -EVC_INVALID_ARGUMENT, "a string at NULL");
-	if ((uint64_t)n > LENGTH_MOST)
+	bool is_text = type == EVC_VALUE_STRING;
+	unsigned char head[HEAD_MOST];
+
+	if (p == NULL && n > 0)
+		return wrong(k, -EVC_INVALID_ARGUMENT,
+			     is_text ? "a string at NULL" :
+				       "binary data at NULL");
+	if ((uint64_t)n > UINT32_MAX)
 		return wrong(k, -EVC_RESOURCE_EXHAUSTED,
-			     "a string of 4 GiB or more");
-	msgpack_pack_str(&k->packer, n);
-	msgpack_pack_str_body(&k->packer, s, n);
+			     is_text ? "a string of 4 GiB or more" :
+				       "binary data of 4 GiB or more");
+	grow_add(&k->to, head, evc__put_length(head, type, (uint32_t)n));
+	grow_add(&k->to, p, n);
 	return 0;
 }
 
 static evc_status
-binary(struct pack *k, const void *p, size_t n)
+text(struct pack *k, const char *s, size_t n)
 {
-	if (p == NULL && n > 0)
-		return wrong(k, -EVC_INVALID_ARGUMENT, "binary data at NULL");
-	if ((uint64_t)n > LENGTH_MOST)
-		return wrong(k, -EVC_RESOURCE_EXHAUSTED,
-			     "binary data of 4 GiB or more");
-	msgpack_pack_bin(&k->packer, n);
-	msgpack_pack_bin_body(&k->packer, p, n);
-	return 0;
+	return bytes(k, EVC_VALUE_STRING, s, n);
 }
 
 static bool
@@ -76,7 +62,7 @@ value(struct pack *k, const evc_value *v)
 	evc_status st;
 
 	if (v == NULL) {
-		msgpack_pack_nil(&k->packer);
+		grow_add(&k->to, &evc__nil, 1);
 		return 0;
 	}
 	if (!evc__walk_is_value(v, k->depth)) {
@@ -148,12 +134,15 @@ inside(struct pack *k)
 {
 	bool map = *k->at == '{', more;
 	size_t n = evc__format_count(k->at, &more);
+	unsigned char head[HEAD_MOST];
 	evc_status st = 0;
 
-	if (map)
-		msgpack_pack_map(&k->packer, n);
-	else
-		msgpack_pack_array(&k->packer, n);
+	if ((uint64_t)n > UINT32_MAX)
+		return wrong(k, -EVC_RESOURCE_EXHAUSTED, "too many");
+	grow_add(&k->to, head,
+		 evc__put_length(head,
+				 map ? EVC_VALUE_MAP : EVC_VALUE_ARRAY,
+				 (uint32_t)n));
 	k->at++;
 	k->depth++;
 	for (; n > 0 && st == 0; n--) {
@@ -170,57 +159,57 @@ inside(struct pack *k)
 	return st;
 }
 
+size_t
+evc__put_letter(unsigned char to[static HEAD_MOST], char letter, va_list *ap)
+{
+	switch (letter) {
+	case 'n':
+		return evc__put_nil(to);
+	case 'b':
+		return evc__put_bool(to, va_arg(*ap, int) != 0);
+	case 'i':
+		return evc__put_signed(to, va_arg(*ap, int));
+	case 'u':
+		return evc__put_unsigned(to, va_arg(*ap, unsigned));
+	case 'I':
+		return evc__put_signed(to, va_arg(*ap, int64_t));
+	case 'U':
+		return evc__put_unsigned(to, va_arg(*ap, uint64_t));
+	case 'd':
+		return evc__put_double(to, va_arg(*ap, double));
+	default:
+		return 0;
+	}
+}
+
 static evc_status
 letter(struct pack *k)
 {
+	unsigned char small[HEAD_MOST];
 	const char *s;
 	const void *p;
 
 	switch (*k->at) {
-	case 'b':
-		if (va_arg(k->ap, int))
-			msgpack_pack_true(&k->packer);
-		else
-			msgpack_pack_false(&k->packer);
-		return 0;
-	case 'i':
-		msgpack_pack_int(&k->packer, va_arg(k->ap, int));
-		return 0;
-	case 'u':
-		msgpack_pack_unsigned_int(&k->packer,
-					  va_arg(k->ap, unsigned));
-		return 0;
-	case 'I':
-		msgpack_pack_int64(&k->packer, va_arg(k->ap, int64_t));
-		return 0;
-	case 'U':
-		msgpack_pack_uint64(&k->packer, va_arg(k->ap, uint64_t));
-		return 0;
-	case 'd':
-		msgpack_pack_double(&k->packer, va_arg(k->ap, double));
-		return 0;
 	case 's':
 		s = va_arg(k->ap, const char *);
-		if (s != NULL)
-			return text(k, s, strlen(s));
-		break;
+		return s != NULL ? text(k, s, strlen(s)) : value(k, NULL);
 	case 'S':
 		s = va_arg(k->ap, const char *);
 		return text(k, s, va_arg(k->ap, size_t));
 	case 'B':
 		p = va_arg(k->ap, const void *);
-		return binary(k, p, va_arg(k->ap, size_t));
+		return bytes(k, EVC_VALUE_BINARY, p, va_arg(k->ap, size_t));
 	case 'v':
 		return value(k, va_arg(k->ap, const evc_value *));
 	case 'r':
 		return ref(k, false);
 	case 'w':
 		return ref(k, true);
-	default: /* n */
-		break;
+	default:
+		grow_add(&k->to, small,
+			 evc__put_letter(small, *k->at, &k->ap));
+		return 0;
 	}
-	msgpack_pack_nil(&k->packer);
-	return 0;
 }
 
 static evc_status
@@ -254,7 +243,6 @@ evc__pack(evc_value *ret_value, bool refs, const char *format, va_list ap)
 	k.refs = refs;
 	k.depth = 0;
 	grow_init(&k.to);
-	msgpack_packer_init(&k.packer, &k.to, write_bytes);
 	va_copy(k.ap, ap);
 	if (*format_next(format) != '\0')
 		st = pack_one(&k);

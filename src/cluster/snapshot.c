@@ -11,28 +11,21 @@
  */
 #include <evcoord.h>
 
+#include "cluster/head.h"
 #include "cluster/snapshot.h"
 
 /* How long it waits for another one that writes the same file. */
 #define PATIENCE_NS UINT64_C(10000000000)
 
 static void
-put_number(unsigned char *to, unsigned bytes, uint64_t n)
-{
-	while (bytes > 0) {
-		to[--bytes] = (unsigned char)n;
-		n >>= 8;
-	}
-}
-
-static void
 make_head(unsigned char *head, const evc_value *body)
 {
 	memcpy(head, SNAPSHOT_MAGIC, VERSION_AT);
-	put_number(head + VERSION_AT, LENGTH_AT - VERSION_AT, SNAPSHOT_VERSION);
-	put_number(head + LENGTH_AT, CRC_AT - LENGTH_AT, body->size);
-	put_number(head + CRC_AT, HEAD_SIZE - CRC_AT,
-		   evc__snapshot_crc(head, body));
+	head_put_number(head + VERSION_AT, LENGTH_AT - VERSION_AT,
+			SNAPSHOT_VERSION);
+	head_put_number(head + LENGTH_AT, CRC_AT - LENGTH_AT, body->size);
+	head_put_number(head + CRC_AT, HEAD_SIZE - CRC_AT,
+			evc__snapshot_crc(head, body));
 }
 
 struct names {
@@ -201,9 +194,9 @@ write_named(const struct names *n, const evc_value *body)
 		return evc__snapshot_refuse(n->folder, "cannot be opened",
 					    errno);
 	clear_away(n);
-	/* Who has kept others from reading it goes on doing so. */
+	/* The first is its owner's alone; then it stays as he has made it. */
 	status = write_new(n, body, had && S_ISREG(st.st_mode) ?
-					    st.st_mode & 0777 : 0666);
+					    st.st_mode & 0777 : 0600);
 	if (status == 0)
 		status = take_place(n, folder, had);
 	if (status < 0)

@@ -4,17 +4,8 @@
  */
 #include <evcoord.h>
 
+#include "cluster/head.h"
 #include "cluster/snapshot.h"
-
-static uint64_t
-get_number(const unsigned char *from, unsigned bytes)
-{
-	uint64_t n = 0;
-
-	while (bytes-- > 0)
-		n = n << 8 | *from++;
-	return n;
-}
 
 static evc_status
 damaged(const char *path, const char *how)
@@ -62,10 +53,10 @@ read_body(int fd, const char *path, const unsigned char *head, uint64_t n,
 
 	if (memcmp(head, SNAPSHOT_MAGIC, VERSION_AT) != 0)
 		return damaged(path, "its first bytes are not those of one");
-	if (get_number(head + VERSION_AT, LENGTH_AT - VERSION_AT) !=
+	if (head_number(head + VERSION_AT, LENGTH_AT - VERSION_AT) !=
 	    SNAPSHOT_VERSION)
 		return damaged(path, "its version is unknown");
-	if (get_number(head + LENGTH_AT, CRC_AT - LENGTH_AT) != n ||
+	if (head_number(head + LENGTH_AT, CRC_AT - LENGTH_AT) != n ||
 	    n >= SIZE_MAX / 2)
 		return damaged(path, "its length is another one");
 	bytes = sync_alloc(1, n > 0 ? (size_t)n : 1);
@@ -80,7 +71,7 @@ read_body(int fd, const char *path, const unsigned char *head, uint64_t n,
 	else if (get_all(fd, &more, 1) != 0)
 		st = damaged(path, "it became longer");
 	else if (evc__snapshot_crc(head, &body) !=
-		 get_number(head + CRC_AT, HEAD_SIZE - CRC_AT))
+		 head_number(head + CRC_AT, HEAD_SIZE - CRC_AT))
 		st = damaged(path, "its checksum is another one");
 	else {
 		*ret = body;

@@ -5,10 +5,9 @@
  */
 #include <evcoord.h>
 #include <math.h>
-#include <msgpack.h>
 
+#include "cluster/head.h"
 #include "cluster/variable_table.h"
-#include "cluster/walk.h"
 
 #define WHOLE_MOST 9007199254740992.0 /* 2^53 */
 #define TWO_63     9223372036854775808.0
@@ -101,6 +100,11 @@ evc__content_check(const char *name, const evc_value *v)
 
 	if (st < 0)
 		return st;
+	/* In a checkpoint its length has 32 bits. */
+	if ((uint64_t)v->size > UINT32_MAX)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "variable %s: a value of 4 GiB or more",
+				  name);
 	if (has_ref)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "variable %s: a remote or a per-worker value "
@@ -137,25 +141,14 @@ evc__content_make(const char *name, const evc_value *v, struct content *ret)
 	return 0;
 }
 
-static int
-put_small(void *arg, const char *bytes, size_t n)
-{
-	struct content *c = arg;
-
-	memcpy(c->small + c->size, bytes, n);
-	c->size += n;
-	return 0;
-}
+_Static_assert(CONTENT_SMALL >= HEAD_MOST, "a number has room");
 
 void
 evc__content_of_number(double x, struct content *ret)
 {
-	msgpack_packer pk;
-
 	*ret = (struct content){ .is_number = true, .number = x };
-	msgpack_packer_init(&pk, ret, put_small);
 	if (fabs(x) < WHOLE_MOST && x == trunc(x))
-		(void)msgpack_pack_int64(&pk, (int64_t)x);
+		ret->size = evc__put_signed(ret->small, (int64_t)x);
 	else
-		(void)msgpack_pack_double(&pk, x);
+		ret->size = evc__put_double(ret->small, x);
 }

@@ -6,12 +6,9 @@
  * written without it, because functions end under it.
  */
 #include <evcoord.h>
-#include <msgpack.h>
 
+#include "cluster/head.h"
 #include "cluster/variable_table.h"
-#include "cluster/walk.h"
-
-#define HEAD_MOST 9 /* bytes before what a MessagePack value consists of */
 
 static int
 by_name(const void *a, const void *b)
@@ -89,13 +86,12 @@ evc__variables_list_free(struct variable_list *l)
 
 /* ---- to bytes ---- */
 
-static int
-write_on(void *arg, const char *bytes, size_t n)
+static char *
+put_head(char *to, unsigned type, size_t n)
 {
-	char **to = arg;
+	unsigned char head[HEAD_MOST];
 
-	*to = put(*to, bytes, n);
-	return 0;
+	return put(to, head, evc__put_length(head, type, (uint32_t)n));
 }
 
 static size_t
@@ -113,9 +109,10 @@ evc_status
 evc__variables_pack(struct variables *v, evc_value *ret, uint64_t *ret_changes)
 {
 	struct variable_list l;
+	unsigned char number[HEAD_MOST];
 	const evc_engine_entry *e;
-	msgpack_packer pk;
 	char *bytes, *to;
+	size_t i;
 	evc_status st = evc__variables_list(v, &l);
 
 	*ret = (evc_value){ NULL, 0 };
@@ -126,15 +123,15 @@ evc__variables_pack(struct variables *v, evc_value *ret, uint64_t *ret_changes)
 		evc__variables_list_free(&l);
 		return evc__variable_no_memory();
 	}
-	msgpack_packer_init(&pk, &to, write_on);
-	(void)msgpack_pack_array(&pk, 2);
-	(void)msgpack_pack_uint64(&pk, l.finished);
-	(void)msgpack_pack_map(&pk, l.n);
-	for (e = l.entries; e < l.entries + l.n; e++) {
-		(void)msgpack_pack_str(&pk, strlen(e->name));
-		(void)msgpack_pack_str_body(&pk, e->name, strlen(e->name));
-		(void)msgpack_pack_bin(&pk, e->value.size);
-		(void)msgpack_pack_bin_body(&pk, e->value.data, e->value.size);
+	to = put_head(to, EVC_VALUE_ARRAY, 2);
+	to = put(to, number, evc__put_unsigned(number, l.finished));
+	to = put_head(to, EVC_VALUE_MAP, l.n);
+	for (i = 0; i < l.n; i++) {
+		e = &l.entries[i];
+		to = put_head(to, EVC_VALUE_STRING, strlen(e->name));
+		to = put(to, e->name, strlen(e->name));
+		to = put_head(to, EVC_VALUE_BINARY, e->value.size);
+		to = put(to, e->value.data, e->value.size);
 	}
 	*ret = (evc_value){ bytes, (size_t)(to - bytes) };
 	if (ret_changes != NULL)

@@ -26,15 +26,6 @@ struct walk {
 	struct head head; /* of that */
 };
 
-static void
-put(unsigned char *p, unsigned n, uint64_t v)
-{
-	while (n-- > 0) {
-		p[n] = (unsigned char)v;
-		v >>= 8;
-	}
-}
-
 void
 evc__walk_put_ref(unsigned char *to, bool per_worker, uint32_t serial,
 		  uint64_t id)
@@ -42,8 +33,8 @@ evc__walk_put_ref(unsigned char *to, bool per_worker, uint32_t serial,
 	to[0] = 0xc7;
 	to[1] = EXT_SIZE;
 	to[2] = per_worker ? EXT_PER_WORKER : EXT_REMOTE;
-	put(to + 3, 4, serial);
-	put(to + 7, 8, id);
+	head_put_number(to + 3, 4, serial);
+	head_put_number(to + 7, 8, id);
 }
 
 void

@@ -2,7 +2,7 @@
 /*
  * A walk over MessagePack bytes that trusts none of them: it reads heads, checks
  * every length against what is left, and allocates nothing.  All that is read
- * is read in this way; what is written, msgpack-c writes.
+ * is read in this way.
  *
  * PURE: bytes in, numbers out.
  */

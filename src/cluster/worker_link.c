@@ -60,7 +60,7 @@ wait_frame(struct worker_process *p, size_t at, struct frame *ret)
 	int got;
 
 	for (;;) {
-		got = evc__frame_next(bytes_at(&p->in) + at, p->in.n - at,
+		got = evc__frame_next(bytes_behind(&p->in, at), p->in.n - at,
 				      p->max_frame, ret);
 		if (got != 0)
 			return got;
@@ -100,7 +100,7 @@ retire(struct worker_process *p)
 		return true;
 	/* Some room in any case: no bytes at all would be no memory. */
 	if (bytes_room(&rest, READ_LEAST) == NULL ||
-	    !bytes_put(&rest, bytes_at(&p->in) + p->current,
+	    !bytes_put(&rest, bytes_behind(&p->in, p->current),
 		       p->in.n - p->current)) {
 		bytes_free(&rest);
 		return false;
@@ -129,7 +129,7 @@ evc__worker_await(struct worker_process *p, unsigned type, struct frame *ret)
 void
 evc__worker_erase(struct worker_process *p, const struct frame *f)
 {
-	unsigned char *at = bytes_at(&p->in) + p->scanned;
+	unsigned char *at = bytes_behind(&p->in, p->scanned);
 
 	memmove(at, at + f->whole, p->in.n - p->scanned - f->whole);
 	p->in.n -= f->whole;

@@ -107,7 +107,7 @@ fail(struct life *l, const struct bytes *b, const char *why)
 
 	evc__redis_tell(e);
 	for (at = 0; at < b->n; at += f.whole) {
-		if (evc__frame_next(bytes_at(b) + at, b->n - at, e->max_frame,
+		if (evc__frame_next(bytes_behind(b, at), b->n - at, e->max_frame,
 				    &f) <= 0)
 			return;
 		if (f.type == FRAME_SLOT &&

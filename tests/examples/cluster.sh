@@ -4,12 +4,6 @@
 # The example "cluster": the same on threads and on processes, however many.
 . "$(dirname "$0")/common.sh"
 
-if [ ! -x "$examples/cluster" ]; then
-	echo "SKIP cluster.sh: no $examples/cluster: it is not built without" \
-		"msgpack-c and zlib"
-	exit 77
-fi
-
 try 0 cluster-threads cluster
 try 0 cluster-threads cluster threads
 try 0 cluster-processes cluster processes 2

@@ -19,19 +19,15 @@ for san in $EVC_SANITIZERS; do
 	flags="$flags -fsanitize=$san -fno-sanitize-recover=all"
 done
 libs="${LIBEV_LIBS:--lev} -lm"
-cluster=
 if [ -e "$build/src/.libs/libevcoord.so" ]; then
 	libs="-L$build/src/.libs -levcoord $libs"
-	[ ! -e "$build/src/.libs/libevcoord-cluster.so" ] ||
-		cluster="-levcoord-cluster"
+	cluster="-levcoord-cluster"
 	LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	export LD_LIBRARY_PATH
 else
 	need "$build/src/.libs/libevcoord.a"
 	libs="$build/src/.libs/libevcoord.a $libs"
-	[ ! -e "$build/src/.libs/libevcoord-cluster.a" ] ||
-		cluster="$build/src/.libs/libevcoord-cluster.a
-			${MSGPACK_LIBS:--lmsgpackc} ${ZLIB_LIBS:--lz}"
+	cluster="$build/src/.libs/libevcoord-cluster.a"
 fi
 # With KILL a hang has status 137: 124 is one of evc_finish.
 limited=${EVC_TIMEOUT:+$EVC_TIMEOUT -s KILL ${EVC_MANUAL_LIMIT:-60}}
@@ -98,13 +94,6 @@ extract() {
 	broken_lines "examples of $1" <"$tmp/complaints"
 }
 
-# lacks_cluster FILE.c NAME: is it about the cluster, which is not built?
-lacks_cluster() {
-	[ -z "$cluster" ] &&
-		grep -Eq '<evcoord/(cluster|engine|value|worker)\.h>' "$1" &&
-		echo "SKIP $2: there is no libevcoord-cluster"
-}
-
 # build_program FILE.c NAME: the program FILE
 build_program() {
 	libs_of=$libs
@@ -121,7 +110,6 @@ try_program() {
 	program=${1%.c}
 	name=$(sed -n '1s/#line \([0-9]*\) "\(.*\)"/\2:\1/p' "$1")
 	want=$(cat "$program.status")
-	! lacks_cluster "$1" "$name" || return 0
 	build_program "$1" "$name" || return
 	(cd "$tmp" && $limited "$program") >"$tmp/out" 2>"$tmp/err"
 	status=$?
@@ -153,7 +141,6 @@ extract_readme() {
 
 # try_readme_more FILE.c: runs to its end, and README shows what it writes.
 try_readme_more() {
-	! lacks_cluster "$1" "README, ${1##*/}" || return 0
 	build_program "$1" README || return
 	$limited "${1%.c}" >"$tmp/out" 2>"$tmp/err"
 	status=$?

@@ -11,11 +11,6 @@
 set -u
 . "$(dirname -- "$0")/lib.sh"
 
-if [ ! -x "$bin/wordcount" ]; then
-	echo "SKIP wordcount.sh: no $bin/wordcount: it is not built without" \
-		"msgpack-c and zlib"
-	exit 77
-fi
 export LC_ALL=C
 # Its workers are known by this.
 export EVC_WORDCOUNT_TEST=$$

@@ -3,13 +3,12 @@
  * Any bytes, as a value: either all calls refuse them, or all agree about what
  * they are - elements one by one, by formats made for them and by wrong ones,
  * as text, copied, packed into another value, with other values in the places
- * of remotes, and to msgpack-c.
+ * of remotes.
  */
 #include "fuzz/fuzz.h"
 
 #include <evcoord.h>
 #include <evcoord/value.h>
-#include <msgpack.h>
 
 #include "cluster/head.h"
 #include "cluster/walk.h"
@@ -384,19 +383,6 @@ in_another(struct fuzz *f, const evc_value *v)
 	evc_value_free(&copy);
 }
 
-static void
-to_msgpack_c(struct fuzz *f, const evc_value *v)
-{
-	msgpack_unpacked u;
-	size_t off = 0;
-
-	msgpack_unpacked_init(&u);
-	FUZZ_CHECK(f, msgpack_unpack_next(&u, v->data, v->size, &off) ==
-			      MSGPACK_UNPACK_SUCCESS);
-	FUZZ_CHECK(f, off == v->size);
-	msgpack_unpacked_destroy(&u);
-}
-
 struct places {
 	const evc_value *v; /* for some of them, itself */
 	unsigned n, remotes;
@@ -510,7 +496,6 @@ one(struct fuzz *f, const unsigned char *bytes, size_t n)
 	in_another(f, &v);
 	at_any_depth(f, &v);
 	with_others_in_it(f, &v);
-	to_msgpack_c(f, &v);
 	return true;
 }
 

@@ -631,6 +631,20 @@ START_TEST(bytes_come_out_in_the_order_they_went_in)
 }
 END_TEST
 
+/* For a sanitizer that watches NULL + 0. */
+START_TEST(no_bytes_are_nowhere)
+{
+	struct bytes b = { 0 };
+
+	ck_assert_ptr_null(bytes_at(&b));
+	ck_assert_ptr_null(bytes_behind(&b, 0));
+	ck_assert(bytes_put(&b, "xy", 2));
+	ck_assert_uint_eq(*bytes_behind(&b, 1), 'y');
+	bytes_free(&b);
+	ck_assert_ptr_null(bytes_at(&b));
+}
+END_TEST
+
 API_MAIN("frames", each_comes_out_as_it_went_in, a_task_says_the_same,
 	 a_result_says_the_same, a_note_says_the_same,
 	 each_type_has_a_name_and_a_test, the_beginning_of_one_is_waited_for,
@@ -638,4 +652,4 @@ API_MAIN("frames", each_comes_out_as_it_went_in, a_task_says_the_same,
 	 huge_lengths_are_refused_at_once, a_program_has_so_many_functions,
 	 what_would_be_too_long_is_not_written,
 	 each_byte_damaged, what_makes_no_sense,
-	 bytes_come_out_in_the_order_they_went_in)
+	 bytes_come_out_in_the_order_they_went_in, no_bytes_are_nowhere)

@@ -155,16 +155,50 @@ START_TEST(what_was_written_is_read)
 }
 END_TEST
 
-START_TEST(it_is_as_private_as_it_was)
+static unsigned
+mode_of(const char *name)
 {
 	struct stat st;
 
+	ck_assert_int_eq(stat(name, &st), 0);
+	return st.st_mode & 0777;
+}
+
+/* The first one is its owner's alone; then it is as its owner has made it. */
+START_TEST(it_is_as_private_as_it_was)
+{
+	mode_t mask = umask(0);
+
 	OK(save(1));
-	ck_assert_int_eq(chmod(path, 0600), 0);
+	ck_assert_uint_eq(mode_of(path), 0600);
 	OK(save(2));
-	ck_assert_int_eq(stat(path, &st), 0);
-	ck_assert_int_eq(st.st_mode & 0777, 0600);
-	LOADS(2, false);
+	ck_assert_uint_eq(mode_of(path), 0600);
+	ck_assert_uint_eq(mode_of(old), 0600);
+	ck_assert_int_eq(chmod(path, 0640), 0);
+	OK(save(3));
+	ck_assert_uint_eq(mode_of(path), 0640);
+	LOADS(3, false);
+	umask(mask);
+}
+END_TEST
+
+/* One that was written long ago: whoever writes or reads it has another CRC-32 one
+   day, and this one is still read. */
+START_TEST(one_of_another_day_is_read)
+{
+	static const unsigned char bytes[] =
+		"evcsnap\n\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08"
+		"\x22\x4a\xae\x12\x92\x07\xa5hello";
+	static const unsigned char of_none[CRC_AT] = "evcsnap\n\x00\x00\x00\x01";
+	const evc_value none = { NULL, 0 }, is = { "\x92\x07\xa5hello", 8 };
+	char now[sizeof(bytes)];
+
+	write_file(path, (const char *)bytes, sizeof(bytes) - 1);
+	LOADS(7, false);
+	OK(evc__snapshot_write(path, &is));
+	ck_assert_uint_eq(read_file(path, now, sizeof(now)), sizeof(bytes) - 1);
+	ck_assert_mem_eq(now, bytes, sizeof(bytes) - 1);
+	ck_assert_uint_eq(evc__snapshot_crc(of_none, &none), 0x6caed22c);
 }
 END_TEST
 
@@ -582,6 +616,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, what_was_written_is_read);
 	tcase_add_test(tc, it_is_as_private_as_it_was);
+	tcase_add_test(tc, one_of_another_day_is_read);
 	tcase_add_test(tc, large_and_empty_ones_are_whole);
 	tcase_add_test(tc, a_path_without_a_folder_is_here);
 	tcase_add_test(tc, several_may_write_one_file);
