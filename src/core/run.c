@@ -5,6 +5,8 @@
  * ev_break ends the innermost ev_run of a loop, whoever began it.  So ours is
  * broken only at depth 1, which is ours because it began at depth 0; when an
  * application's ev_run is nested in it, an ev_prepare waits until that is over.
+ * It also breaks once more when an ev_run that comes later, but before ours has
+ * ended, has taken the break back: each does so as it begins.
  */
 #include "core/keeper.h"
 #include "core/post.h"
@@ -27,10 +29,8 @@ evc__driver_turn(evc_reactor *r)
 	if (d == NULL || (!d->ended && !d->over(d)))
 		return;
 	d->ended = true;
-	if (ev_depth(r->loop) == 1) {
+	if (ev_depth(r->loop) == 1)
 		ev_break(r->loop, EVBREAK_ONE);
-		return;
-	}
 	if (!ev_is_active(&r->prepare)) {
 		ev_prepare_init(&r->prepare, on_prepare);
 		r->prepare.data = r;

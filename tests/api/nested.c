@@ -99,5 +99,38 @@ START_TEST(whatever_waits_for_whatever_by_running_the_loop_gets_it)
 }
 END_TEST
 
-API_MAIN("nested", posts_that_post_themselves_and_run_the_loop_are_all_called,
+/* ---- a run of ours ---- */
+
+static void
+run_inside(struct ev_loop *loop, ev_check *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	if (ev_depth(loop) == 1)
+		ev_run(loop, EVRUN_NOWAIT);
+}
+
+/* What comes behind its end in the same turn runs the loop, which takes the break
+   back. */
+START_TEST(a_run_that_is_over_ends_though_the_loop_is_run_after_that)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	ev_check check;
+
+	ev_check_init(&check, run_inside);
+	ev_check_start(loop, &check);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_run(c, NULL, NULL));
+	OK(evc_clear_stop(c));
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_reactor_run(evc_home(c)));
+	ev_check_stop(loop, &check);
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
+API_MAIN("nested", a_run_that_is_over_ends_though_the_loop_is_run_after_that,
+	 posts_that_post_themselves_and_run_the_loop_are_all_called,
 	 whatever_waits_for_whatever_by_running_the_loop_gets_it)

@@ -532,13 +532,18 @@ compare(void)
 static void
 a_round(void)
 {
+	evc_join_opts o = { .grace = T_LIMIT };
 	struct place *p;
+	evc_verdict v;
+	evc_status st;
 	int i;
 
 	w.steps = STEPS;
 	w.budget = 8 * STEPS;
 	ev_idle_start(w.loop, &w.idle);
-	MODEL(evc_run(w.at[0].c, NULL, NULL) == 0);
+	st = evc_run(w.at[0].c, &o, &v);
+	ck_assert_msg(st == 0, "EVC_SEED=%u: %s", seed, v.error.text);
+	ev_idle_stop(w.loop, &w.idle);
 	see_stops();
 	w.budget = 0;
 	/* Answers of joins that were given in the last turn. */
