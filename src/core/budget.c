@@ -64,6 +64,7 @@ evc__own_end(evc_coord *c)
 	v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
 	v.hurry_grace = sync_load(&c->hurry_grace_ns);
 	v.more = evc__extension(c, v.stop);
+	v.put_off = evc__put_off(c, v.hurry);
 	LIST_EACH(n, tmp, &c->joins) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, node);
 

@@ -38,6 +38,7 @@ forget_stop(evc_coord *c)
 	sync_store(&c->n_ended_below, 0);
 	c->seen_ns = 0;
 	c->spent_ns = 0;
+	c->put_off_ns = c->put_off_at = 0;
 	c->lost_logged = 0;
 	evc__ladder_forget(c);
 }

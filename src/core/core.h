@@ -81,8 +81,6 @@ struct evc__tree {
 	_Atomic bool own_grace;
 	/* atomic: some scope has a phase -> joins */
 	_Atomic bool phased;
-	/* atomic: when a phase was told last -> joins */
-	_Atomic uint64_t told_ns;
 	/* atomic: the timeline, while it is on; see trace.h */
 	_Atomic(struct evc__trace *) trace;
 	_Atomic(struct evc__trace *) recorded; /* the last one that was on */
@@ -203,6 +201,8 @@ struct evc_coord {
 	unsigned n_lingering; /* likewise */
 	unsigned n_ended;    /* in this round, tasks aside */
 	uint64_t spent_ns;   /* when a join of this stop gave up; 0: none did */
+	uint64_t put_off_ns; /* its end was put off to then; 0: it was not, */
+	uint64_t put_off_at; /* at that time */
 	uint64_t seen_ns;    /* when a stop without a slot was first seen */
 	unsigned lost_logged; /* errors without a slot, already told */
 	/* atomic, changed under the lock: numbers of the last stops whose begin,

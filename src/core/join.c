@@ -42,7 +42,9 @@ evc__deadline(const struct evc__view *v)
 	if (v->hurry != 0)
 		end = sooner(end, evc__after(later(v->hurry, v->start),
 					v->hurry_grace));
-	return v->cap != 0 ? sooner(end, v->cap) : end;
+	if (v->cap != 0)
+		end = sooner(end, v->cap);
+	return later(end, v->put_off);
 }
 
 /* A drain becomes a stop when nobody is left who finishes something. */

@@ -12,6 +12,8 @@
 
 #define BACKOFF_FIRST_NS UINT64_C(1000000)
 #define BACKOFF_MOST_NS UINT64_C(25000000)
+/* A wait that ends later by more than that: nothing ran meanwhile. */
+#define FROZEN_NS UINT64_C(100000000)
 
 /* ---- join.c: no clock, no thread, no libev ---- */
 
@@ -30,6 +32,7 @@ struct evc__view {
 	uint64_t hurry_grace; /* to how much */
 	double grace;         /* seconds, resolved: >= 0 or INFINITY */
 	uint64_t cap;         /* the deadline from above; 0: there is none */
+	uint64_t put_off;     /* not before, because nobody ran; 0: no matter */
 	struct evc__extension more; /* see ladder.h */
 	uint64_t drain;       /* when a drain becomes a stop; 0: there is none */
 	double longest;       /* the longest own grace of who is alive */
@@ -78,6 +81,12 @@ evc_status evc__check_loop(const evc_coord *c, const char *func);
 uint64_t evc__own_end(evc_coord *c);
 /* When the stop was asked for; 0 when it was not. */
 uint64_t evc__stop_time(evc_coord *c, uint64_t w);
+/* To when the end of c's stop was put off, with a grace that was cut then. */
+static inline uint64_t
+evc__put_off(const evc_coord *c, uint64_t hurry)
+{
+	return hurry > c->put_off_at ? 0 : c->put_off_ns;
+}
 /* The grace of a join that asked for so much, resolved. */
 double evc__grace(evc_coord *c, double asked, uint64_t w);
 
@@ -109,8 +118,11 @@ struct evc__join {
 	struct evc__backoff backoff;
 	bool stop_seen;
 	uint64_t cap_ns;          /* the deadline from above */
+	uint64_t looked_ns;       /* when it began its last wait; 0: none yet */
+	bool hurried;             /* it has told phases itself */
 	bool forced;              /* force was used, if there was some: */
-	uint64_t end_ns;          /* until when that may take effect, */
+	uint64_t end_ns;          /* until when that may take effect, in real
+				     monotonic time, */
 	unsigned late_looks;      /* and as long as its loop's turn lasts */
 
 	bool looking;             /* loop thread only: it is being looked at */
@@ -133,6 +145,22 @@ bool evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns);
 void evc__join_end(struct evc__join *j);
 /* Lock held: whose hooks the join leaves out. */
 int evc__hooks_not_of(const struct evc__join *j);
+
+/* ---- join_end.c; lock held ---- */
+
+/* Before the time is over, with as much left as one turn takes: the stop for
+   phases that it has not reached.  true: there were some.  Else *wait_ns is no
+   more than how long it is until then. */
+bool evc__join_hurry(struct evc__join *j, const struct evc__view *v,
+		     uint64_t *wait_ns);
+/* The time is over, but the process, or its machine, stood still for a while:
+   nobody in it had the time that this join was to give.  Seen by a wait that ends
+   later than a loaded machine makes it.  true: the end is put off by as much as
+   it is late, and at most by the whole time there was; once for each stop. */
+bool evc__join_put_off(struct evc__join *j, const struct evc__view *v);
+/* The time is over: force where there is some, and a moment for that to take
+   effect, once.  true: *ret_wait_ns is how long. */
+bool evc__join_force(struct evc__join *j, uint64_t *ret_wait_ns);
 
 /* ---- verdict.c ---- */
 

@@ -15,8 +15,6 @@
 #include "base/self.h"
 #include "base/text.h"
 
-/* What the kernel may need to take a killed process down. */
-#define KILLED_NS (10 * BACKOFF_MOST_NS)
 #define ALL_JOIN_FLAGS \
 	(EVC_JOIN_STOP_FIRST | EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT)
 
@@ -222,6 +220,7 @@ view_of(struct evc__join *j, uint64_t w)
 		v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
 		v.hurry_grace = sync_load(&c->hurry_grace_ns);
 		v.more = evc__extension(c, stop);
+		v.put_off = evc__put_off(c, v.hurry);
 		v.probes = c->n_threads > 0 || c->n_runners > 0 ||
 			   sync_load(&c->n_live_scopes) > 0 ||
 			   (!j->internal && sync_load(&c->tree->has_helper));
@@ -234,36 +233,6 @@ view_of(struct evc__join *j, uint64_t w)
 		v.probes = c->n_probed > 0 ||
 			   sync_load(&c->n_probed_below) > 0;
 	return v;
-}
-
-/* The grace is over: force where there is some, and the stop for phases that it
-   has not reached; then a moment for that to take effect, once.  true:
-   *ret_wait_ns is how long. */
-static bool
-forcing(struct evc__join *j, uint64_t now, uint64_t *ret_wait_ns)
-{
-	uint64_t end;
-
-	if (!j->forced) {
-		j->forced = true;
-		evc__phases_hurry(j->c);
-		if (evc__force_all(j->c))
-			j->end_ns = now + KILLED_NS;
-	}
-	end = sync_load(&j->c->tree->told_ns);
-	end = end != 0 ? end + BACKOFF_MOST_NS : 0;
-	end = end > j->end_ns ? end : j->end_ns;
-	if (now < end) {
-		*ret_wait_ns = evc__real_ns(j->c, end - now);
-		return true;
-	}
-	/* What was told on our own loop may stand behind us in this turn, in
-	   which our timer and a ring make us look. */
-	if (end == 0 || j->reactor == NULL || j->late_looks == 2)
-		return false;
-	j->late_looks++;
-	*ret_wait_ns = 0;
-	return true;
 }
 
 /* Only background members are left, or nobody finishes anything. */
@@ -322,6 +291,8 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		answer(j, &verdict);
 		return true;
 	}
+	if (v.stop != 0 && evc__join_hurry(j, &v, &phase_ns))
+		return true;
 	d = evc__decide(&v, &j->backoff);
 	if (phase_ns < d.wait_ns)
 		d.wait_ns = phase_ns;
@@ -335,6 +306,7 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	}
 	switch (d.next) {
 	case EVC__WAIT:
+		j->looked_ns = v.now;
 		return false;
 	case EVC__PROBE:
 		evc__probe_all(c);
@@ -357,7 +329,9 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		answer(j, &verdict);
 		return true;
 	case EVC__LATE:
-		if (forcing(j, v.now, ret_wait_ns))
+		if (evc__join_put_off(j, &v))
+			return true;
+		if (evc__join_force(j, ret_wait_ns))
 			return false;
 		if (!j->internal)
 			c->spent_ns = v.now;

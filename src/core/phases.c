@@ -99,7 +99,8 @@ wait_for(evc_coord *c, int next, uint64_t now)
 	return most;
 }
 
-static void
+/* false: it was told. */
+static bool
 tell_phase(evc_coord *c, int phase, uint32_t stop)
 {
 	struct list *n, *tmp;
@@ -113,10 +114,10 @@ tell_phase(evc_coord *c, int phase, uint32_t stop)
 		evc__scope_tell(s);
 		any = true;
 	}
-	if (!any)
-		return;
-	sync_store(&c->tree->told_ns, evc__now(c));
-	evc__trace(c, TRACE_PHASE, 0, TRACE_COORD, NULL, (uint64_t)phase);
+	if (any)
+		evc__trace(c, TRACE_PHASE, 0, TRACE_COORD, NULL,
+			   (uint64_t)phase);
+	return any;
 }
 
 static uint64_t
@@ -152,7 +153,7 @@ drive(evc_coord *c)
 		wait = next <= reached ? 0 : wait_for(c, next, evc__now(c));
 		if (wait > 0)
 			return wait;
-		tell_phase(c, next, stop);
+		(void)tell_phase(c, next, stop);
 	}
 }
 
@@ -177,37 +178,40 @@ evc__phases_drive(evc_coord *c)
 	return wait;
 }
 
-/* All that were not told, at any depth, unless a join there drives them. */
-static void
+/* All that were not told, at any depth, unless a join there drives them.  false:
+   there were none. */
+static bool
 tell_rest(evc_coord *c)
 {
 	uint64_t w = sync_load_sc(&c->word);
 	struct list *n, *tmp;
+	bool any = false;
 
 	if ((w & WORD_FLAG) && c->n_phased > 0)
-		tell_phase(c, INT_MAX, WORD_STOP_NUMBER(w));
+		any = tell_phase(c, INT_MAX, WORD_STOP_NUMBER(w));
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
 		if (sync_load_sc(&s->n_driving) > 0)
 			continue;
 		sync_lock(&s->lock);
-		tell_rest(s);
+		any |= tell_rest(s);
 		sync_unlock(&s->lock);
 	}
+	return any;
 }
 
-void
+bool
 evc__phases_hurry(evc_coord *c)
 {
-	if (sync_load_sc(&c->tree->phased) &&
-	    sync_load_sc(&c->n_driving) <= 1 && !evc__driven(c->parent))
-		tell_rest(c);
+	return sync_load_sc(&c->tree->phased) &&
+	       sync_load_sc(&c->n_driving) <= 1 && !evc__driven(c->parent) &&
+	       tell_rest(c);
 }
 
 void
 evc__phases_tell_all(evc_coord *c)
 {
 	if (sync_load_sc(&c->tree->phased) && !evc__driven(c))
-		tell_rest(c);
+		(void)tell_rest(c);
 }

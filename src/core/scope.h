@@ -41,8 +41,9 @@ void evc__scope_leave(evc_coord *s);
 /* Lock held: tell the phases whose turn it is.  Returns when to look again, in
    nanoseconds of c's clock; SYNC_FOREVER: when something rings. */
 uint64_t evc__phases_drive(evc_coord *c);
-/* Lock held: the time of the last join is over: tell what was not told. */
-void evc__phases_hurry(evc_coord *c);
+/* Lock held: the time of the last join is nearly over: tell what was not told.
+   false: there was nothing. */
+bool evc__phases_hurry(evc_coord *c);
 /* Lock held: the last join leaves: likewise. */
 void evc__phases_tell_all(evc_coord *c);
 

@@ -27,6 +27,8 @@ struct child {
 	_Atomic uint64_t term_ns;
 	/* lock */
 	bool killed; /* by us, at the end of the grace */
+	uint64_t looked_ns;  /* when its own grace was looked at last; 0: never */
+	uint64_t put_off_ns; /* to when the end of that was put off; 0: not */
 };
 
 static struct child *
@@ -200,15 +202,26 @@ force(struct evc__runner *r)
 	return !r->over;
 }
 
-/* Is its own grace over?  Time goes on only while somebody looks. */
+/* Is its own grace over?  Time goes on only while somebody looks.  It is frozen
+   with us, as a rule: then it gets what a join gets. */
 static bool
 own_grace_over(struct child *ch)
 {
-	uint64_t term = sync_load(&ch->term_ns);
-	double grace = ch->r.m.grace;
+	const evc_coord *c = ch->r.m.c;
+	uint64_t term = sync_load(&ch->term_ns), looked = ch->looked_ns;
+	uint64_t grace = evc__ns(ch->r.m.grace), now, end;
 
-	return term != 0 && grace != 0 &&
-	       evc__now(ch->r.m.c) - term >= evc__ns(grace);
+	if (term == 0 || ch->r.m.grace == 0)
+		return false;
+	now = ch->looked_ns = evc__now(c);
+	end = ch->put_off_ns != 0 ? ch->put_off_ns : evc__after(term, grace);
+	if (now < end)
+		return false;
+	if (c->clock != NULL || now - end <= FROZEN_NS ||
+	    ch->put_off_ns != 0 || looked == 0 || looked >= end)
+		return true;
+	ch->put_off_ns = now + (now - end < grace ? now - end : grace);
+	return false;
 }
 
 static bool

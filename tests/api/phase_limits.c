@@ -110,6 +110,50 @@ START_TEST(the_one_budget_bounds_every_limit)
 }
 END_TEST
 
+/* What is left is told inside the grace, with time for one turn of it; no join
+   lasts longer, by a clock that stands still then, either. */
+START_TEST(later_phases_are_told_before_the_grace_is_over)
+{
+	static const double grace[] = { 5, 0.005, EVC_NO_GRACE };
+	struct driver d = { .config.clock = scripted_clock };
+	unsigned i;
+	int how;
+
+	for (i = 0; i < 3; i++)
+		for (how = 0; how < N_WAYS; how++) {
+			evc_coord *c, *s, *next;
+			evc_id id, in_next;
+
+			d.config.grace = grace[i];
+			c = driver_make(&d, how);
+			s = phase_scope(c, "s", 0, 0);
+			next = phase_scope(c, "next", 1, 0);
+			id = hold(s, "stuck");
+			in_next = hold(next, "next");
+			driver_go(&d);
+			driver_stop(&d);
+			if (grace[i] > 1) {
+				scripted_advance(grace[i] - 0.03);
+				NOT_YET(evc_should_stop(next));
+				scripted_advance(0.02);
+			}
+			UNTIL(evc_should_stop(next));
+			if (grace[i] > 0) {
+				NOT_YET(driver_returned(&d));
+				scripted_advance(0.01);
+			}
+			ck_assert_int_eq(driver_wait(&d),
+					 EVC_DEADLINE_EXCEEDED);
+			BY_PARENT(next);
+			OK(evc_hold_end(s, id));
+			OK(evc_hold_end(next, in_next));
+			OK(evc_free(s));
+			OK(evc_free(next));
+			driver_end(&d);
+		}
+}
+END_TEST
+
 START_TEST(a_limit_of_none_keeps_nobody_waiting)
 {
 	struct driver d = { .config.grace = INFINITY };
@@ -332,6 +376,7 @@ API_MAIN("phase_limits",
 	 when_its_limit_is_over_the_next_is_told_and_it_is_named,
 	 who_outlasts_its_phase_is_waited_for_as_long_as_the_join_has,
 	 the_one_budget_bounds_every_limit,
+	 later_phases_are_told_before_the_grace_is_over,
 	 a_limit_of_none_keeps_nobody_waiting, a_limit_counts_from_its_own_turn,
 	 each_scope_of_a_phase_has_its_own_limit,
 	 born_during_the_stop_each_waits_for_its_turn,
