@@ -191,6 +191,9 @@ server_open(struct server *s, const char *uri)
 				&s->address);
 	if (st < 0)
 		die(2, "%s", evc_last_error());
+	if (s->address.fresh)
+		die(2, "option fresh removes the variables when a program opens"
+		       " the address; this opens none (see clean)");
 	evc__uri_free(&u);
 	where = evc__text_in(s->where, sizeof s->where);
 	evc__redis_address_name(&s->address, &where);

@@ -20,7 +20,7 @@
 const char *const evc__redis_options[] = {
 	"user", "password-file", "password-env", "db",   "ca",        "cert",
 	"key",  "tls-name",      "master",       "also", "trust-aof", "once",
-	NULL
+	"fresh", NULL
 };
 
 evc_status
@@ -275,7 +275,7 @@ take_tls(const char *const *options, struct redis_address *a)
 static evc_status
 take_options(const char *const *options, struct redis_address *a)
 {
-	unsigned trust = 0, once = 0;
+	unsigned trust = 0, once = 0, fresh = 0;
 	evc_status st = take_tls(options, a);
 
 	if (st == 0)
@@ -288,6 +288,9 @@ take_options(const char *const *options, struct redis_address *a)
 		st = take_number(options, "trust-aof", 1, &trust);
 	if (st == 0)
 		st = take_number(options, "once", 1, &once);
+	if (st == 0)
+		st = take_number(options, "fresh", 1, &fresh);
+	a->fresh = fresh != 0;
 	a->trust_aof = trust != 0;
 	a->once = once != 0;
 	return st;

@@ -192,24 +192,49 @@ try(struct redis_client *cl)
 		evc__client_look(cl, at->at.host, at->at.port);
 }
 
+/* What has become of the server since the last time?  NULL: it is the same. */
+static const char *
+what_is_new(const struct redis_client *cl, const struct link *say)
+{
+	if (strcmp(cl->run, say->run) != 0)
+		return cl->env.address->master != NULL ?
+			       "another server is the master, or it was "
+			       "restarted" :
+			       "the server was restarted";
+	if (cl->was_replica ||
+	    client_is_promoted(cl, say->data, say->data_before))
+		return "the server was a replica meanwhile";
+	return NULL;
+}
+
+const char *
+evc__redis_client_anew(const struct redis_client *cl)
+{
+	return cl->anew;
+}
+
 /* The last thing that the caller does. */
 static void
 come_up(struct redis_client *cl)
 {
 	const char *run = cl->links[REDIS_SAY].run;
-	bool same = strcmp(cl->run, run) == 0;
+	bool same;
 	struct text t = { cl->server, sizeof cl->server, strlen(cl->server),
 			  false };
 
 	evc__text_fmt(&t, ", run %.8s", run);
+	cl->anew = what_is_new(cl, &cl->links[REDIS_SAY]);
+	same = cl->anew == NULL;
+	cl->was_replica = false;
 	evc__copy(cl->run, sizeof cl->run, run);
+	evc__copy(cl->data, sizeof cl->data, cl->links[REDIS_SAY].data);
 	cl->state = CLIENT_UP;
 	cl->was_up = true;
 	cl->told = false;
 	cl->back_off = BACK_OFF_FIRST;
 	cl->tries = cl->tries > 0 ? cl->tries - 1 : 0;
 	cl->asked = 0;
-	cl->ticked = sync_mono_coarse();
+	cl->looked = cl->ticked = sync_mono_coarse();
 	ev_timer_stop(cl->ev, &cl->limit);
 	ev_timer_again(cl->ev, &cl->tick);
 	if (cl->away || !same)
@@ -300,6 +325,11 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 			return;
 		}
 	l = &cl->links[REDIS_SAY];
+	if (cl->env.look_again > 0 &&
+	    (double)(now - cl->looked) > cl->env.look_again * 1e9) {
+		cl->looked = now;
+		evc__login_look(l);
+	}
 	if (l->first != NULL)
 		return;
 	evc__args_text(&a, "PING");

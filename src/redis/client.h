@@ -57,7 +57,9 @@ struct link {
 	unsigned steps[LOGIN_STEPS];
 	unsigned n_steps;   /* of the login */
 	unsigned at;        /* the step that the next answer is to */
-	char run[RUN_ROOM]; /* of its server */
+	char run[RUN_ROOM]; /* of its server, */
+	char data[RUN_ROOM], data_before[RUN_ROOM]; /* and the replication
+				ids of what it has */
 };
 
 /* What the client is at. */
@@ -88,6 +90,7 @@ struct redis_client {
 	struct ev_timer limit; /* of one step on the way up */
 	struct ev_timer tick;  /* while it is up */
 	uint64_t ticked;       /* mono */
+	uint64_t looked;       /* mono: whether it can be used still */
 	double back_off;
 	bool lost;   /* why says it; taken down in the next turn */
 	bool was_up; /* since the last `down` */
@@ -108,6 +111,9 @@ struct redis_client {
 	char place[NUMBER_ROOM + 200]; /* for texts */
 	/* the server */
 	char run[RUN_ROOM]; /* of the last `up`; "": there was none */
+	char data[RUN_ROOM]; /* likewise */
+	bool was_replica;    /* that very server, since then */
+	const char *anew;    /* why it is not the same any more */
 	char server[SERVER_ROOM];
 	char sha[SCRIPTS][41]; /* "": not known there */
 	void *tls;             /* a redisSSLContext */
@@ -133,6 +139,17 @@ void evc__client_limit(struct redis_client *cl, double seconds);
 void evc__client_place(struct redis_client *cl, const char *host,
 		       unsigned port);
 
+/* Was it a replica, since the last `up`?  One that becomes a master gets a new
+   replication id, and keeps the one before; one that was a master always has a new
+   one without that, when its first replica comes or the last one is long gone. */
+static inline bool
+client_is_promoted(const struct redis_client *cl, const char *data,
+		   const char *before)
+{
+	return strspn(before, "0") < strlen(before) &&
+	       strcmp(cl->data, data) != 0;
+}
+
 /* ---- client_link.c ---- */
 
 /* port 0: host is the path of a socket.  false: it was lost at once. */
@@ -154,6 +171,8 @@ void evc__link_answer_none(struct link *l);
 /* ---- client_login.c ---- */
 
 void evc__login_begin(struct link *l);
+/* Ask again whether the server can be used; if not, it is lost. */
+void evc__login_look(struct link *l);
 
 /* ---- client_name.c ---- */
 

@@ -31,23 +31,29 @@ info(const char *text, const char *name, char *buf, size_t room)
 	}
 }
 
-/* Our very server that was made read-only refuses command by command, and may
-   be a master again in a moment; a Sentinel knows a better one. */
+/* A replica has the data of another server, or will have it. */
 static bool
-is_ours_still(const struct redis_client *cl, const char *text)
+is_master(struct redis_client *cl, const char *text)
 {
-	char run[sizeof cl->run];
+	char value[RUN_ROOM], run[RUN_ROOM];
 
+	info(text, "role", value, sizeof value);
+	if (strcmp(value, "master") == 0)
+		return true;
 	info(text, "run_id", run, sizeof run);
-	return cl->env.address->master == NULL && run[0] != '\0' &&
-	       strcmp(run, cl->run) == 0;
+	cl->was_replica |= strcmp(run, cl->run) == 0;
+	evc__client_lost(cl,
+			 "the server is a replica (its role is \"%s\"), and a"
+			 " master is needed",
+			 value);
+	return false;
 }
 
 /* Can it be used?  If not, says why. */
 static bool
 is_fit(struct redis_client *cl, const char *text)
 {
-	char version[32], value[32], kind[16];
+	char version[32], value[32];
 
 	info(text, "redis_version", version, sizeof version);
 	if (version[0] == '\0') {
@@ -70,14 +76,8 @@ is_fit(struct redis_client *cl, const char *text)
 		evc__client_lost(cl, "the server is loading its data");
 		return false;
 	}
-	info(text, "role", value, sizeof value);
-	if (strcmp(value, "master") != 0 && !is_ours_still(cl, text)) {
-		evc__client_lost(cl,
-				 "the server is a replica (its role is"
-				 " \"%s\"), and a master is needed",
-				 value);
+	if (!is_master(cl, text))
 		return false;
-	}
 	info(text, "maxmemory_policy", value, sizeof value);
 	if (strcmp(value, "noeviction") != 0) {
 		evc__client_lost(cl,
@@ -86,13 +86,28 @@ is_fit(struct redis_client *cl, const char *text)
 				 value);
 		return false;
 	}
+	info(text, "aof_enabled", value, sizeof value);
+	if (cl->env.address->trust_aof && strcmp(value, "1") != 0) {
+		evc__client_lost(cl,
+				 "the address says trust-aof=1, and the server"
+				 " has appendonly no");
+		return false;
+	}
+	return true;
+}
+
+static void
+name_server(struct redis_client *cl, const char *text)
+{
+	char version[32], kind[16];
+
 	info(text, "server_name", kind, sizeof kind);
-	if (strcmp(kind, "valkey") == 0)
-		info(text, "valkey_version", version, sizeof version);
+	info(text,
+	     strcmp(kind, "valkey") == 0 ? "valkey_version" : "redis_version",
+	     version, sizeof version);
 	(void)snprintf(cl->server, sizeof cl->server, "%s %s",
 		       strcmp(kind, "valkey") == 0 ? "Valkey" : "Redis",
 		       version);
-	return true;
 }
 
 static void
@@ -101,7 +116,11 @@ take_info(struct link *l, const redisReply *r)
 	if (r->type != REDIS_REPLY_STRING || r->str == NULL)
 		evc__client_lost(l->cl, "this is no Redis: INFO is no text");
 	else if (is_fit(l->cl, r->str)) {
+		name_server(l->cl, r->str);
 		info(r->str, "run_id", l->run, sizeof l->run);
+		info(r->str, "master_replid", l->data, sizeof l->data);
+		info(r->str, "master_replid2", l->data_before,
+		     sizeof l->data_before);
 		if (l->run[0] == '\0')
 			evc__client_lost(l->cl, "INFO has no run_id");
 	}
@@ -157,6 +176,24 @@ on_step(struct redis_client *cl, const redisReply *r, void *arg)
 	if (l->at == l->n_steps && !cl->lost)
 		evc__client_logged_in(cl);
 	cl->refused |= cl->lost && !was_lost;
+}
+
+static void
+on_look(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	char data[RUN_ROOM], before[RUN_ROOM];
+
+	(void)arg;
+	if (r == NULL || r->type != REDIS_REPLY_STRING)
+		return;
+	if (!is_fit(cl, r->str)) {
+		cl->refused = true;
+		return;
+	}
+	info(r->str, "master_replid", data, sizeof data);
+	info(r->str, "master_replid2", before, sizeof before);
+	if (client_is_promoted(cl, data, before))
+		evc__client_lost(cl, "the server was a replica meanwhile");
 }
 
 /* ---- what is said ---- */
@@ -268,4 +305,13 @@ evc__login_begin(struct link *l)
 		said = say_try(l) && say_scripts(l);
 	if (!said)
 		evc__client_lost(cl, "no memory");
+}
+
+void
+evc__login_look(struct link *l)
+{
+	struct redis_args a = { .n = 0 };
+
+	evc__args_text(&a, "INFO");
+	(void)evc__link_say(l, on_look, NULL, &a);
 }

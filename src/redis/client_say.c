@@ -106,6 +106,13 @@ on_reply(redisAsyncContext *ac, void *reply, void *arg)
 	   later. */
 	if (l == NULL || reply == NULL || is_too_much(l, ac->c.reader))
 		return;
+	/* What it has, and will have, is another server's: nothing of this is
+	   an answer. */
+	if (evc__reply_is_error(reply, "READONLY")) {
+		l->cl->was_replica = true;
+		evc__client_lost(l->cl, "the server is a replica now");
+		return;
+	}
 	(void)take_first(l);
 	if (s->by_sha && evc__reply_is_error(reply, "NOSCRIPT") &&
 	    say_whole(l, s)) {

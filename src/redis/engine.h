@@ -104,10 +104,13 @@ struct redis_engine {
 	uint64_t lock_ns;         /* when it was asked for last */
 	uint64_t least;           /* the generation to take is greater than that */
 	uint64_t away_ns;         /* since when there is no connection */
-	bool server_anew;         /* the server was restarted */
+	bool server_anew;         /* its data may be older than it was */
+	char why_restart[REDIS_WHY_ROOM]; /* the generation is over */
 	bool counting, counted;   /* after it: what became of the variables */
+	uint64_t changes;         /* of variables, as the server said last */
+	bool changes_lost;        /* there were more, and some are in use */
 	unsigned refresh_soon;    /* ticks: keys that are new have no end yet */
-	bool variables_used;
+	bool variables_used;      /* in this cluster */
 	uint64_t leave_ns;        /* when it was asked for */
 	char why_down[REDIS_WHY_ROOM];
 
@@ -148,6 +151,7 @@ struct redis_engine {
 	evc_engine_question *question, *queue, **queue_end;
 	uint64_t question_seq;
 	bool question_sent;
+	bool question_doubt;      /* it was, and may have been done */
 	uint64_t question_ns;     /* since when some wait in vain; 0: not */
 	bool deaf;                /* all are answered at once, with this: */
 	char deaf_why[REDIS_WHY_ROOM];
@@ -214,6 +218,9 @@ uint64_t evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns);
 /* engine_restart.c */
 /* The generation is over, and its data perhaps gone. */
 void evc__redis_restart(struct redis_engine *e, const char *why);
+/* So many changes of variables the server has counted.  false: some of those in
+   use are lost, and the generation is over. */
+bool evc__redis_changes(struct redis_engine *e, int64_t n);
 /* Go on with it when all lives are read up to their marks. */
 void evc__redis_restart_go_on(struct redis_engine *e);
 

@@ -243,6 +243,7 @@ check(struct life *l, const redisReply *lease)
 	char want[48];
 	struct text t = evc__text_in(want, sizeof want);
 	const char *space;
+	uint64_t heard;
 
 	evc__text_fmt(&t, "%s %" PRIu64, l->e->g_text, l->inc);
 	if (lease->type == REDIS_REPLY_STRING) {
@@ -257,9 +258,17 @@ check(struct life *l, const redisReply *lease)
 			return;
 	}
 	l->blames = true;
-	evc__lives_fence(l, "its lease is over: nothing was heard of it for "
-			    "%.1f s",
-			 (double)l->e->lease_ns / 1e9);
+	heard = sync_mono() - l->beat_ns;
+	/* It renews its lease four times in a lease. */
+	if (heard >= l->e->lease_ns / 2)
+		evc__lives_fence(l, "its lease is over: nothing was heard of it"
+				    " for %.1f s",
+				 (double)heard / 1e9);
+	else
+		evc__lives_fence(l, "its lease is gone, %.1f s after it was"
+				    " heard of: somebody has deleted or"
+				    " replaced it, or the server's clock was set",
+				 (double)heard / 1e9);
 }
 
 static void

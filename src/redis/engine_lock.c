@@ -136,7 +136,7 @@ on_take(struct redis_client *cl, const redisReply *r, void *arg)
 	const char *word = evc__reply_word(r), *who;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
-	int64_t g;
+	int64_t g, changes;
 	size_t n;
 
 	(void)cl;
@@ -146,8 +146,13 @@ on_take(struct redis_client *cl, const redisReply *r, void *arg)
 	if (r == NULL || e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
 		return;
 	if (word != NULL && strcmp(word, "ok") == 0 &&
-	    evc__reply_number(r, 1, &g) && g > 0) {
-		begin_generation(e, g);
+	    evc__reply_number(r, 1, &g) && g > 0 &&
+	    evc__reply_number(r, 2, &changes)) {
+		/* What was changed before is nothing of this cluster's. */
+		if (e->g == 0)
+			e->changes = (uint64_t)changes;
+		if (evc__redis_changes(e, changes))
+			begin_generation(e, g);
 		return;
 	}
 	who = word != NULL ? evc__reply_bytes(r, 1, &n) : NULL;
@@ -192,11 +197,14 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 	evc__args_key(&a, &e->address, "coord");
 	evc__args_key(&a, &e->address, "gen");
 	evc__args_key(&a, &e->address, "ver");
+	evc__args_key(&a, &e->address, "count");
+	evc__args_key(&a, &e->address, "var");
 	evc__args_text(&a, e->id);
 	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
 	evc__args_text(&a, PROTOCOL_VERSION);
 	evc__args_fmt(&a, "%" PRIu64, e->least);
-	e->taking = evc__redis_script(e->client, SCRIPT_TAKE, 3, on_take, e,
+	evc__args_text(&a, e->address.fresh && e->g == 0 ? "1" : "0");
+	e->taking = evc__redis_script(e->client, SCRIPT_TAKE, 5, on_take, e,
 				      &a);
 }
 
@@ -259,8 +267,9 @@ on_lock(struct redis_client *cl, const redisReply *r, void *arg)
 	if (r == NULL || (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY))
 		return;
 	if (word != NULL && strcmp(word, "ok") == 0) {
-		if (evc__reply_number(r, 1, &changes) && changes > 0)
-			e->variables_used = true;
+		if (evc__reply_number(r, 1, &changes) &&
+		    !evc__redis_changes(e, changes))
+			return;
 		if (e->phase == PHASE_AWAY)
 			resume(e);
 		else
@@ -366,7 +375,6 @@ evc__redis_up(struct redis_client *cl, bool same, void *arg)
 {
 	struct redis_engine *e = arg;
 
-	(void)cl;
 	e->up = true;
 	e->away_ns = 0;
 	evc__redis_unlink_again(e);
@@ -381,8 +389,10 @@ evc__redis_up(struct redis_client *cl, bool same, void *arg)
 		return;
 	}
 	e->server_anew |= !same;
-	if (e->server_anew || e->phase == PHASE_RESTART)
-		evc__redis_restart(e, "the server was restarted");
+	if (!same)
+		evc__redis_restart(e, evc__redis_client_anew(cl));
+	else if (e->phase == PHASE_RESTART)
+		evc__redis_restart(e, e->why_restart);
 	else
 		evc__redis_lock_again(e);
 }
@@ -411,14 +421,12 @@ evc__redis_down(struct redis_client *cl, const char *why, void *arg)
 void
 evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
 {
-	uint64_t most = e->lease_ns * 3;
-
 	if (e->g != 0 && !e->up && e->away_ns != 0 &&
-	    now - e->away_ns > most &&
+	    now - e->away_ns > e->lease_ns * 3 &&
 	    (e->phase == PHASE_AWAY || e->phase == PHASE_RESTART)) {
 		evc__redis_lose(e, true,
 				"there was no connection for %.1f s: %s",
-				(double)most / 1e9, e->trouble);
+				(double)(now - e->away_ns) / 1e9, e->trouble);
 		return;
 	}
 	if (e->phase == PHASE_LIVE && e->up && e->refresh_soon > 0) {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The generation is over: the server was restarted, and may have lost what came
- * last, or the lock was lost to nobody.
+ * The generation is over: the server was restarted, or was a replica, and may have
+ * lost what came last, or the lock was lost to nobody.  Proof of a loss is that the
+ * server has counted fewer changes of variables than it had.
  *
  * All lives are fenced, and what they have said until then is read, if it is
  * there still: functions that have ended need not run again.  Then a greater
  * generation is taken, in which nodes register anew.
  */
 #include "redis/engine.h"
+
+#include <inttypes.h>
 
 static bool
 all_are_read(const struct redis_engine *e)
@@ -66,9 +69,50 @@ on_changes(struct redis_client *cl, const redisReply *r, void *arg)
 		return; /* again with the next step */
 	}
 	e->counted = true;
-	if (r->type == REDIS_REPLY_STRING && strcmp(r->str, "0") != 0)
-		e->variables_used = true;
+	(void)evc__redis_changes(e, r->type == REDIS_REPLY_STRING ?
+					    strtoll(r->str, NULL, 10) :
+					    0);
 	evc__redis_restart_go_on(e);
+}
+
+bool
+evc__redis_changes(struct redis_engine *e, int64_t n)
+{
+	uint64_t is = n > 0 ? (uint64_t)n : 0;
+
+	if (is < e->changes && e->variables_used && !e->changes_lost) {
+		e->changes_lost = true;
+		evc_log(e->scope, EVC_LOG_ERROR, NULL,
+			"redis: of %" PRIu64 " changes of variables the server"
+			" at %s has %" PRIu64,
+			e->changes, e->where, is);
+		e->changes = is;
+		e->server_anew = true;
+		evc__redis_restart(e, "the server has lost what it had");
+	}
+	e->variables_used |= is > e->changes;
+	e->changes = is;
+	return !e->changes_lost;
+}
+
+/* What the program or its functions have used may be older than it was.  Then this
+   is the end. */
+static bool
+variables_are_lost(struct redis_engine *e)
+{
+	if (e->changes_lost)
+		evc__redis_lose(e, false,
+				"%s, and variables are lost: the server at %s "
+				"has fewer changes than it had",
+				e->why_restart, e->where);
+	else if (e->server_anew && e->variables_used && !e->address.trust_aof)
+		evc__redis_lose(e, false,
+				"%s, and variables may be lost: those of %s "
+				"(the option trust-aof says that none are)",
+				e->why_restart, e->where);
+	else
+		return false;
+	return true;
 }
 
 /* Has anything become of the variables, since the lock was renewed last? */
@@ -97,14 +141,8 @@ evc__redis_restart_go_on(struct redis_engine *e)
 	}
 	if (!e->counted)
 		return;
-	if (e->server_anew && e->variables_used && !e->address.trust_aof) {
-		evc__redis_lose(e, false,
-				"the server at %s was restarted and may have "
-				"lost variables (the option trust-aof says "
-				"that it has not)",
-				e->where);
+	if (variables_are_lost(e))
 		return;
-	}
 	clear_away(e);
 	evc__redis_questions_again(e, true);
 	evc__redis_take(e, e->g);
@@ -117,6 +155,8 @@ evc__redis_restart(struct redis_engine *e, const char *why)
 
 	e->phase = PHASE_RESTART;
 	e->counted = false;
+	if (why != e->why_restart)
+		evc__copy(e->why_restart, sizeof e->why_restart, why);
 	evc__redis_trouble(e, "%s: workers of %s register anew", why,
 			   e->address.ns);
 	LIST_EACH(n, tmp, &e->lives)

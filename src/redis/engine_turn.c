@@ -313,6 +313,7 @@ begin_client(struct redis_engine *e)
 		.loop = e->loop,
 		.address = &e->address,
 		.patience = patience < 0.2 ? 0.2 : patience,
+		.look_again = (double)e->lease_ns / 1e9,
 		.who = "evcoord-coordinator",
 		.up = evc__redis_up,
 		.down = evc__redis_down,

@@ -209,11 +209,12 @@ read_entries(const redisReply *r, evc_engine_answer *a)
 }
 
 static void
-answer_all(evc_engine_question *q, const redisReply *r)
+answer_all(struct redis_engine *e, evc_engine_question *q, const redisReply *r)
 {
 	evc_engine_answer a = { .status = 0 };
 	evc_engine_entry *entries = read_entries(r, &a);
 
+	e->variables_used |= a.n_entries > 0;
 	if (a.status < 0) {
 		a.n_entries = 0;
 		a.entries = NULL;
@@ -259,14 +260,16 @@ on_answer(struct redis_client *cl, const redisReply *r, void *arg)
 	if (word != NULL && strcmp(word, "fenced") == 0) {
 		/* Somebody else is the coordinator, or nobody: that is seen to,
 		   and then it is asked again. */
+		e->question_doubt = false;
 		evc__redis_lock_again(e);
 		return;
 	}
 	e->question = NULL;
+	e->question_doubt = false;
 	if (word == NULL) {
 		answer_error(q, r);
 	} else if (is_all(q->update.op)) {
-		answer_all(q, r);
+		answer_all(e, q, r);
 	} else if (q->update.op == EVC_VARIABLE_REPLACE) {
 		answer(q, 0, NULL);
 	} else {
@@ -363,29 +366,31 @@ evc__redis_questions(struct redis_engine *e)
 		}
 		e->question = q;
 		e->question_seq++;
-		/* What was read only is no loss of anybody's. */
-		e->variables_used |= q->update.op != EVC_VARIABLE_GET &&
-				     !is_all(q->update.op);
+		e->variables_used |= !is_all(q->update.op);
 	}
 	if (e->question == NULL || e->question_sent ||
 	    e->phase != PHASE_LIVE || !e->up)
 		return;
 	e->question_sent = ask(e, e->question);
+	e->question_doubt |= e->question_sent;
 }
 
 void
 evc__redis_questions_again(struct redis_engine *e, bool anew)
 {
 	evc_engine_question *q = e->question;
+	char why[REDIS_WHY_ROOM + 64];
+	struct text t = evc__text_in(why, sizeof why);
 
 	e->question_sent = false;
 	/* Nobody knows any more what was answered in that generation. */
-	if (!anew || q == NULL || q->update.op == EVC_VARIABLE_GET ||
-	    is_all(q->update.op))
+	if (!anew || q == NULL || !e->question_doubt ||
+	    q->update.op == EVC_VARIABLE_GET || is_all(q->update.op))
 		return;
 	e->question = NULL;
-	answer(q, -EVC_UNAVAILABLE,
-	       "the server was restarted: nobody knows whether it was done");
+	evc__text_fmt(&t, "%s: nobody knows whether the change was made",
+		      e->why_restart);
+	answer(q, -EVC_UNAVAILABLE, why);
 }
 
 static void

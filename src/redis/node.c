@@ -236,7 +236,12 @@ evc__redis_serve(const evc_engine_node_env *env, evc_engine_node **ret_node)
 		sync_free(n);
 		return st;
 	}
-	st = fill(n, env);
+	st = n->address.fresh ?
+		     evc_refuse(-EVC_INVALID_ARGUMENT,
+				"option fresh is for an address that is opened,"
+				" which removes the variables: a node has none "
+				"to remove") :
+		     fill(n, env);
 	if (st == 0)
 		st = begin(n);
 	if (st < 0) {

@@ -201,7 +201,7 @@ struct life {
 	unsigned under_way;
 	uint64_t seq;
 	bool refused;           /* by the server: tried again after a while */
-	bool changes;           /* of variables were told of */
+	bool used;              /* variables are, which was told */
 	struct ev_timer again;
 	bool leave_sent;
 	uint64_t say_by_ns;     /* SAYING: what is refused then is not said */

@@ -200,14 +200,14 @@ fill(struct question *q, const evc_engine_update *u)
 /* Once in a life, before the result of whoever it was: the coordinator has to know
    that a server that is started again may have lost something. */
 static void
-tell_of_changes(struct slot *s, const evc_engine_update *u)
+tell_of_use(struct slot *s, const evc_engine_update *u)
 {
 	const evc_engine_update of = { .op = EVC_VARIABLE_GET,
 				       .name = u->name };
 	struct bytes *b = evc__node_tell(s->l, s);
 
 	if (b != NULL && evc__frame_put_variable(b, s->l->max_frame, &of) == 0)
-		s->l->changes = true;
+		s->l->used = true;
 }
 
 evc_status
@@ -237,8 +237,8 @@ evc__node_ask(struct slot *s, const evc_engine_update *u)
 	q->s = s;
 	q->seq = ++s->n_asked;
 	s->question = q;
-	if (u->op != EVC_VARIABLE_GET && !l->changes)
-		tell_of_changes(s, u);
+	if (!l->used)
+		tell_of_use(s, u);
 	if (l->linked && s->n_deals == 0)
 		ask(q);
 	return EVC_ENGINE_LATER;

@@ -51,8 +51,8 @@
  *                         whole node)
  *     to the coordinator  NODE, HELLO, LEFT (of the whole node), UP, RESULT,
  *                         VALUE, BUILT, OVERDUE, FENCED, GONE, FORGET (of the
- *                         whole node), VARIABLE (a function has changed one;
- *                         once in a life)
+ *                         whole node), VARIABLE (a function has asked for
+ *                         one, or changed it; once in a life)
  *
  * The number of a TASK is greater than those before it for the same slot; one that
  * comes behind greater ones (see o) is given back, and given anew.
@@ -106,9 +106,10 @@
  * what the scripts need.)
  */
 enum redis_script {
-	/* Become the coordinator: KEYS coord gen ver; ARGV id px version least.
-	   ok G (greater than least, and no new one where that id has one that
-	   is) | taken ID PTTL | version V */
+	/* Become the coordinator: KEYS coord gen ver count var; ARGV id px version
+	   least fresh.  fresh 1: with a new generation the two last keys are
+	   deleted.  ok G CHANGES (G greater than least, and no new one where that
+	   id has one that is) | taken ID PTTL | version V */
 	SCRIPT_TAKE,
 	/* Stay it: KEYS coord gen count; ARGV id G px.
 	   ok CHANGES | lost ID ("": nobody's; another one's: nobody works for G

@@ -48,6 +48,8 @@ struct redis_address {
 	bool trust_aof;              /* a server that was restarted has lost
 					nothing */
 	bool once;                   /* a node ends with its cluster */
+	bool fresh;                  /* a coordinator removes all variables when
+					it takes the namespace */
 };
 
 /* uri, place and options as an evc_engine_env has them.  Reads the password's
@@ -114,11 +116,13 @@ struct redis_client_env {
 	const struct redis_address *address; /* stays */
 	double patience;       /* seconds without any answer, then the connections
 				  are taken as lost */
+	double look_again;     /* seconds, then INFO is looked at again; 0: never */
 	const char *who;       /* CLIENT SETNAME: "evcoord-node" */
 	/* Both connections are there, logged in, and the server is one that can
 	   be used (INFO: version 7 or later, noeviction, a master, not loading),
-	   with all scripts known.  same: the very server and its very run as the
-	   last time that this was called (false the first time). */
+	   with all scripts known.  same: the very server, its very run and its
+	   very data as the last time that this was called (false the first
+	   time): it was no replica meanwhile, whose data is another server's. */
 	void (*up)(struct redis_client *cl, bool same, void *arg);
 	/* They are not any more, and all commands have been answered with NULL;
 	   or they could not be had: why, without a password.  The client goes on
@@ -138,6 +142,8 @@ void evc__redis_client_free(struct redis_client *cl);
 void evc__redis_client_reset(struct redis_client *cl, const char *why);
 /* NULL, one that was freed, is not; and nothing is sent. */
 bool evc__redis_client_is_up(const struct redis_client *cl);
+/* Within an `up` that is not `same`: what has become of the server. */
+const char *evc__redis_client_anew(const struct redis_client *cl);
 /* Bytes that wait to be written, on that connection. */
 size_t evc__redis_client_backlog(const struct redis_client *cl,
 				 enum redis_which which);

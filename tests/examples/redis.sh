@@ -273,6 +273,10 @@ check 'is not another one' said \
 	'WRONGPASS .* \(see user=, password-file= and password-env= in evcoord-red'
 run "$tools/evc-cluster" status "$at/words?master=main"
 check 'no Sentinel' said 'this is no Sentinel, and the address has master='
+run "$tools/evc-cluster" status "$at/words?fresh=1"
+check 'nothing is fresh that is not opened' said 'option fresh removes '
+run "$bin/wordcount" --worker "$at/words?fresh=1"
+check 'nor has a node' said 'option fresh is for an address that is opened'
 echo secret >"$tmp/password"
 chmod 644 "$tmp/password"
 run "$tools/evc-cluster" status "$at/words?password-file=$tmp/password"

@@ -116,12 +116,16 @@ START_TEST(options)
 	OK(parse("redis://h/ns?user=joe&db=15&trust-aof=1&once=1"));
 	ck_assert_str_eq(a.user, "joe");
 	ck_assert_uint_eq(a.database, 15);
-	ck_assert(a.trust_aof && a.once && !a.tls);
+	ck_assert(a.trust_aof && a.once && !a.fresh && !a.tls);
 	ck_assert_ptr_null(a.password);
 	evc__redis_address_free(&a);
 	OK(parse("redis://h/ns?trust-aof=0&once=0&db=0"));
 	ck_assert(!a.trust_aof && !a.once);
 	evc__redis_address_free(&a);
+	OK(parse("redis://h/ns?fresh=1"));
+	ck_assert(a.fresh);
+	evc__redis_address_free(&a);
+	bad(EVC_INVALID_ARGUMENT, "redis://h/ns?fresh=yes", "fresh");
 	bad(EVC_INVALID_ARGUMENT, "redis://h/ns?db=x", "db");
 	bad(EVC_INVALID_ARGUMENT, "redis://h/ns?db=-1", "db");
 	bad(EVC_INVALID_ARGUMENT, "redis://h/ns?db=65536", "db");

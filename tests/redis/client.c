@@ -15,11 +15,14 @@ say_take(struct world *w, const char *id)
 	evc__args_key(&a, &w->at, "coord");
 	evc__args_key(&a, &w->at, "gen");
 	evc__args_key(&a, &w->at, "ver");
+	evc__args_key(&a, &w->at, "count");
+	evc__args_key(&a, &w->at, "var");
 	evc__args_text(&a, id);
 	evc__args_text(&a, "10000");
 	evc__args_text(&a, PROTOCOL_VERSION);
 	evc__args_text(&a, "0");
-	return evc__redis_script(w->cl, SCRIPT_TAKE, 3, on_answer, w, &a);
+	evc__args_text(&a, "0");
+	return evc__redis_script(w->cl, SCRIPT_TAKE, 5, on_answer, w, &a);
 }
 
 /* ---- up ---- */
@@ -294,6 +297,32 @@ START_TEST(reset_within_a_reply)
 	HAS(w.why, "it shall");
 	ck_assert_int_eq(w.answers, 101);
 	TURN(&w, w.ups == 2);
+	ck_assert(w.same);
+	end(&w);
+}
+END_TEST
+
+/* What it refuses for that is no answer. */
+START_TEST(a_server_that_becomes_a_replica)
+{
+	struct world w = { .cl = NULL };
+
+	begin_up(&w);
+	rs_do(&w.s, "REPLICAOF 127.0.0.1 1");
+	ck_assert(say(&w, REDIS_SAY, on_answer, "SET", "a", "b", NULL));
+	TURN(&w, w.downs > 0);
+	HAS(w.why, "is a replica");
+	ck_assert_int_eq(w.nones, 1);
+	ck_assert_int_eq(w.errors, 0);
+	turn_for(&w, 0.3);
+	ck_assert_int_eq(w.ups, 1);
+	rs_do(&w.s, "REPLICAOF NO ONE");
+	TURN(&w, w.ups == 2);
+	/* The same run of the same server, and it may have lost something. */
+	ck_assert(!w.same);
+	HAS(evc__redis_client_anew(w.cl), "was a replica");
+	rs_do(&w.s, "CLIENT KILL TYPE normal SKIPME yes");
+	TURN(&w, w.ups == 3);
 	ck_assert(w.same);
 	end(&w);
 }
@@ -674,7 +703,7 @@ RS_MAIN("redis/client", comes_up_and_says, comes_up_by_a_socket,
 	freed_while_a_name_is_looked_up, freed_at_any_step, waits_for_a_server,
 	the_server_is_killed, the_server_drops_one_connection,
 	a_frozen_server_is_noticed, a_silent_connection_is_noticed,
-	a_client_that_slept_loses_nothing, reset_within_a_reply, no_sigpipe,
-	much_at_once, scripts_that_were_forgotten, a_user_without_script_load,
+	a_client_that_slept_loses_nothing, reset_within_a_reply,
+	a_server_that_becomes_a_replica, no_sigpipe, much_at_once, scripts_that_were_forgotten, a_user_without_script_load,
 	servers_that_cannot_be_used, no_memory_now_and_then, no_redis_at_all,
 	says_more_than_it_was_asked, what_is_no_server_of_ours)

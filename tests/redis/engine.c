@@ -232,7 +232,7 @@ START_TEST(its_process_cannot_be_seen)
 	ck_assert_int_eq(sum_of(r), 3);
 	/* Nobody knows whose end the worker has. */
 	rs_do(&on.s, "DEL {t}:lease:a");
-	SAYS("node a is fenced", "lease is over", NULL);
+	SAYS("node a is fenced", "lease is gone", NULL);
 	ck_assert_int_eq(n_said("has ended", NULL, NULL), 0);
 	seam_reset();
 	OK(kill(pid, SIGKILL));
@@ -492,7 +492,7 @@ START_TEST(a_node_that_comes_when_all_is_lost)
 	UNTIL(n_up() == 1);
 	restart_durable();
 	rs_do(&on.s, "DEL {t}:count");
-	SAYS("may have lost variables", NULL, NULL);
+	SAYS("variables may be lost", NULL, NULL);
 	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
 	evc_cluster_close(on.cl);
 	hn_free(a);
@@ -579,7 +579,7 @@ START_TEST(nothing_is_known_of_the_lock)
 	rs_do(&on.s, "CLIENT KILL TYPE normal");
 	SAYS("the lock of the namespace t", NULL, NULL);
 	rs_do(&on.s, "DEL {t}:lease:a");
-	SAYS("node a is fenced", "lease is over", NULL);
+	SAYS("node a is fenced", "lease is gone", NULL);
 	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
 	runs_again_on(b, r);
 	rs_do(&on.s, "DEL {t}:count");

@@ -20,7 +20,8 @@ begin_with_sentinels(int i, const char *options)
 	evc_cluster_config config = { .lease = 10 };
 	int n;
 
-	rig(i, &(struct rig_opts){ .own = true });
+	/* Both keep what they have. */
+	rig(i, &(struct rig_opts){ .own = true, .append = true });
 	sentinels_start(rg.server);
 	n = snprintf(rg.uri, sizeof(rg.uri),
 		     "redis://127.0.0.1:%d/%s?master=mine&also=127.0.0.1:%d"

@@ -325,12 +325,30 @@ fn_step(evc_exec *x, void *arg)
 	return evc_exec_return(x, "i", 1);
 }
 
+/* [name] -> 1: its value is looked at */
+static MAYBE_UNUSED evc_status
+fn_read(evc_exec *x, void *arg)
+{
+	evc_value v = { NULL, 0 };
+	char name[64];
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[s]", name, sizeof(name)) < 0)
+		return EVC_INVALID_ARGUMENT;
+	if (evc_exec_variable_get(x, name, &v) < 0)
+		return evc_exec_fail(x, EVC_UNAVAILABLE, "%s",
+				     evc_last_error());
+	evc_value_free(&v);
+	return evc_exec_return(x, "i", 1);
+}
+
 #define ROW_FUNCTIONS \
 	COMMON_FUNCTIONS, { .name = "pid", .fn = fn_pid }, \
 	{ .name = "alone", .fn = fn_alone }, \
 	{ .name = "mark", .fn = fn_mark }, { .name = "big", .fn = fn_big }, \
 	{ .name = "look", .fn = fn_look }, \
-	{ .name = "hang", .fn = fn_hang }, { .name = "step", .fn = fn_step }
+	{ .name = "hang", .fn = fn_hang }, { .name = "read", .fn = fn_read }, \
+	 { .name = "step", .fn = fn_step }
 
 /* ---- a file that functions mark ---- */
 

@@ -138,7 +138,8 @@ digest(char *buf, size_t n)
 static void
 take(const char *id)
 {
-	RUN(SCRIPT_TAKE, 3, COORD, GEN, VER, id, "60000", "1", "0");
+	RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, id, "60000", "1",
+	    "0", "0");
 }
 
 static void
@@ -157,7 +158,7 @@ begin_all(void)
 {
 	begin();
 	take("x");
-	IS("ok|1");
+	IS("ok|1|0");
 	registered("7");
 	IS("ok");
 }
@@ -168,7 +169,7 @@ START_TEST(taking)
 {
 	begin();
 	take("x");
-	IS("ok|1");
+	IS("ok|1|0");
 	ck_assert_int_gt(rs_number(&s, "PTTL " COORD), 50000);
 	ck_assert_int_eq(rs_number(&s, "PTTL " GEN), -1);
 	ck_assert_int_eq(rs_number(&s, "GET " VER), 1);
@@ -177,17 +178,20 @@ START_TEST(taking)
 	ck_assert_int_gt(atoi(answer() + strlen("taken|x|")), 50000);
 	/* Once more is no other generation, unless it has to be greater. */
 	take("x");
-	IS("ok|1");
-	RUN(SCRIPT_TAKE, 3, COORD, GEN, VER, "x", "60000", "1", "1");
-	IS("ok|2");
-	RUN(SCRIPT_TAKE, 3, COORD, GEN, VER, "x", "60000", "1", "10");
-	IS("ok|11");
-	RUN(SCRIPT_TAKE, 3, COORD, GEN, VER, "x", "60000", "2", "0");
+	IS("ok|1|0");
+	RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, "x", "60000", "1", "1",
+	    "0");
+	IS("ok|2|0");
+	RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, "x", "60000", "1", "10",
+	    "0");
+	IS("ok|11|0");
+	RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, "x", "60000", "2", "0",
+	    "0");
 	IS("version|1");
 	rs_do(&s, "SET " GEN " 123456789012345");
 	rs_do(&s, "DEL " COORD);
 	take("x");
-	IS("ok|123456789012346");
+	IS("ok|123456789012346|0");
 	rs_do(&s, "DEL " COORD);
 	rs_do(&s, "SET " GEN " what");
 	take("y");
@@ -196,6 +200,35 @@ START_TEST(taking)
 	take("y");
 	BEGINS("error GARBAGE {n}:gen: ");
 	ck_assert_int_eq(rs_number(&s, "EXISTS " COORD), 0);
+	end();
+}
+END_TEST
+
+/* With a new generation, and not when that is asked for again. */
+START_TEST(taking_it_fresh)
+{
+	int again;
+
+	begin();
+	rs_do(&s, "HSET " COUNT " changes 12 finished 3");
+	rs_do(&s, "HSET " VAR " a 1");
+	take("x");
+	IS("ok|1|12");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " VAR), 1);
+	rs_do(&s, "DEL " COORD);
+	for (again = 0; again < 2; again++) {
+		RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, "y", "60000",
+		    "1", "1", "1");
+		IS(again ? "ok|2|1" : "ok|2|0");
+		ck_assert_int_eq(rs_number(&s, "EXISTS " VAR), again);
+		ck_assert_int_eq(rs_number(&s, "EXISTS " COUNT), again);
+		rs_do(&s, "HSET " COUNT " changes 1");
+		rs_do(&s, "HSET " VAR " a 1");
+	}
+	RUN(SCRIPT_TAKE, 5, COORD, GEN, VER, COUNT, VAR, "z", "60000", "1", "1",
+	    "1");
+	BEGINS("taken|y|");
+	ck_assert_int_eq(rs_number(&s, "EXISTS " VAR), 1);
 	end();
 }
 END_TEST
@@ -1052,7 +1085,7 @@ START_TEST(a_replica)
 }
 END_TEST
 
-RS_MAIN("redis/scripts", taking, staying, releasing, a_life, fencing, sending,
+RS_MAIN("redis/scripts", taking, taking_it_fresh, staying, releasing, a_life, fencing, sending,
 	sending_is_refused, single_operations, all_of_them, sums_are_the_same,
 	comparisons_are_the_same, keeping, other_types, other_contents,
 	without_memory, a_replica)

@@ -35,6 +35,7 @@ sentinels_start(struct redis_server *master)
 
 	/* It writes to nobody when it is alone. */
 	rs_do(master, "CONFIG SET repl-diskless-sync-delay 0");
+	replica.append = master->append;
 	rs_option(&replica, "replicaof 127.0.0.1 %d", master->port);
 	rs_option(&replica, "repl-diskless-sync-delay 0");
 	rs_start(&replica);

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a server has lost, and how the coordinator knows: by the server's run, by
+ * its having been a replica, and by changes of variables that it does not count any
+ * more.  A loss ends a cluster that uses variables, and no other one.
+ */
+#include "support/redis_coord_util.h"
+
+static struct redis_server other;
+
+static void
+add(int n)
+{
+	while (n-- > 0)
+		OK(evc_variable_add(on.cl, "x", 1, NULL));
+}
+
+/* It ends, with such a text. */
+static void
+ends_with(const char *a, const char *b)
+{
+	evc_reason e;
+
+	UNTIL(evc_cluster_join(on.cl, 0) == EVC_UNAVAILABLE);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, a);
+	HAS(e.text, b);
+	rs_free(&other);
+	evc_cluster_close(on.cl);
+	end_cluster();
+	rs_free(&on.s);
+}
+
+/* It has not ended, and works. */
+static void
+goes_on(void)
+{
+	struct hand_node *h = hn_begin(&on.s, "t", "n", 1, LONG_MS);
+	evc_remote *r = schedule_add(on.cl, 1, 2);
+
+	hn_await(h, 1);
+	hn_answer(h);
+	ck_assert_int_eq(sum_of(r), 3);
+	end_with(h);
+}
+
+static void
+start_again(void)
+{
+	rs_kill(&on.s);
+	rs_start(&on.s);
+}
+
+static long long
+generation(void)
+{
+	return rs_number(&on.s, "GET {t}:gen");
+}
+
+static void
+goes_on_when_it_is_started_again(void)
+{
+	long long g = generation();
+
+	ck_assert_int_gt(g, 0);
+	start_again();
+	UNTIL(generation() > g);
+	goes_on();
+}
+
+static void
+start_durable(const char *options)
+{
+	on.s.append = true;
+	rs_start(&on.s);
+	open_at(options);
+}
+
+static long long
+changes(struct redis_server *s)
+{
+	return rs_number(s, "HGET {t}:count changes");
+}
+
+/* ---- failover ---- */
+
+static void
+follows(struct redis_server *s, struct redis_server *master)
+{
+	rs_do(master, "CONFIG SET repl-diskless-sync-delay 0");
+	rs_do(s, "REPLICAOF 127.0.0.1 %d", master->port);
+	UNTIL(changes(s) == changes(master) &&
+	      rs_number(s, "EXISTS {t}:coord") == 1 &&
+	      rs_info(s, "slave_repl_offset") > 0);
+}
+
+/* To another server, and back: what was changed on this one meanwhile is lost, and
+   its run is the same. */
+static void
+failover_and_back(int more)
+{
+	struct proxy p = begin_with_proxy(0);
+
+	add(5);
+	rs_start(&other);
+	follows(&other, &on.s);
+	rs_do(&other, "REPLICAOF NO ONE");
+	add(3);
+	proxy_set(&p, PROXY_REFUSE);
+	proxy_cut(&p);
+	rs_do(&other, "HINCRBY {t}:count changes %d", more);
+	follows(&on.s, &other);
+	rs_do(&on.s, "REPLICAOF NO ONE");
+	proxy_set(&p, PROXY_PASS);
+	ends_with("was a replica", "variables");
+	proxy_end(&p);
+	on.lease = 0;
+}
+
+START_TEST(a_failover_and_back)
+{
+	failover_and_back(0);
+}
+END_TEST
+
+/* As many as were lost were made there. */
+START_TEST(a_failover_and_back_with_as_many_changes)
+{
+	failover_and_back(3);
+}
+END_TEST
+
+static void
+is_a_replica_for_a_moment(void)
+{
+	rs_do(&on.s, "REPLICAOF 127.0.0.1 1");
+	rs_do(&on.s, "REPLICAOF NO ONE");
+}
+
+START_TEST(a_replica_for_a_moment)
+{
+	on.lease = 5;
+	begin();
+	add(1);
+	is_a_replica_for_a_moment();
+	ends_with("was a replica", "variables may be lost");
+}
+END_TEST
+
+START_TEST(a_replica_for_a_moment_without_variables)
+{
+	long long g;
+
+	begin();
+	UNTIL((g = generation()) > 0);
+	is_a_replica_for_a_moment();
+	UNTIL(generation() > g);
+	goes_on();
+}
+END_TEST
+
+/* A first replica is no loss, though the master's data has another id then. */
+START_TEST(a_first_replica)
+{
+	struct proxy p = begin_with_proxy(0);
+	long long g;
+
+	add(2);
+	g = generation();
+	rs_start(&other);
+	follows(&other, &on.s);
+	proxy_cut(&p);
+	add(1);
+	ck_assert_int_eq(generation(), g);
+	rs_free(&other);
+	goes_on();
+	proxy_end(&p);
+	on.lease = 0;
+}
+END_TEST
+
+/* ---- fewer changes ---- */
+
+START_TEST(changes_go_back)
+{
+	begin();
+	add(5);
+	UNTIL(changes(&on.s) == 5);
+	t_sleep(LEASE / 2);
+	rs_do(&on.s, "HSET {t}:count changes 4");
+	ends_with("variables are lost", "fewer changes");
+}
+END_TEST
+
+START_TEST(changes_of_others_go_back)
+{
+	rs_start(&on.s);
+	rs_do(&on.s, "HSET {t}:count changes 9 finished 2");
+	rs_unlink(&on.s);
+	open_at("");
+	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
+	t_sleep(LEASE / 2);
+	rs_do(&on.s, "HSET {t}:count changes 4");
+	t_sleep(LEASE / 2);
+	goes_on();
+}
+END_TEST
+
+/* Whoever says that nothing can be lost is believed, until it is. */
+START_TEST(an_older_file_that_is_trusted)
+{
+	char command[200];
+
+	start_durable("?trust-aof=1");
+	add(5);
+	/* It is renewed, and says how many there are. */
+	t_sleep(LEASE / 2);
+	rs_kill(&on.s);
+	snprintf(command, sizeof(command), "rm -r %s/appendonlydir", on.s.dir);
+	OK(system(command));
+	rs_start(&on.s);
+	ends_with("variables are lost", "fewer changes");
+}
+END_TEST
+
+START_TEST(trusted_without_a_file)
+{
+	rs_start(&on.s);
+	open_at("?trust-aof=1");
+	SAYS("trust-aof=1", "appendonly no", NULL);
+	ck_assert_int_eq(rs_number(&on.s, "EXISTS {t}:coord"), 0);
+	rs_do(&on.s, "CONFIG SET appendonly yes");
+	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
+	goes_on();
+}
+END_TEST
+
+/* ---- in use ---- */
+
+static void
+open_after_a_former_run(void)
+{
+	on.s.append = true;
+	rs_start(&on.s);
+	rs_do(&on.s, "HSET {t}:count changes 9 finished 2");
+	rs_do(&on.s, "HSET {t}:var x 7");
+	rs_unlink(&on.s);
+	open_at("");
+	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
+	/* The lock was renewed since. */
+	t_sleep(LEASE / 2);
+}
+
+START_TEST(variables_of_a_former_run)
+{
+	open_after_a_former_run();
+	goes_on_when_it_is_started_again();
+}
+END_TEST
+
+START_TEST(a_variable_that_was_read)
+{
+	evc_value v = { 0 };
+
+	open_after_a_former_run();
+	OK(evc_variable_get(on.cl, "x", &v));
+	evc_value_free(&v);
+	start_again();
+	ends_with("restarted", "variables may be lost");
+}
+END_TEST
+
+static void
+save(void)
+{
+	char path[] = "/tmp/evc-redis-XXXXXX";
+
+	OK(close(mkstemp(path)));
+	OK(evc_cluster_save(on.cl, path));
+	OK(unlink(path));
+}
+
+START_TEST(variables_that_were_saved)
+{
+	open_after_a_former_run();
+	save();
+	start_again();
+	ends_with("restarted", "variables may be lost");
+}
+END_TEST
+
+START_TEST(none_were_saved)
+{
+	start_durable("");
+	save();
+	goes_on_when_it_is_started_again();
+}
+END_TEST
+
+/* ---- in true words ---- */
+
+START_TEST(a_lease_that_is_deleted)
+{
+	struct hand_node *a;
+
+	on.lease = 5;
+	begin();
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	UNTIL(n_up() == 1);
+	rs_do(&on.s, "DEL {t}:lease:a");
+	SAYS("node a is fenced", "its lease is gone, 0.", "was heard of");
+	ck_assert_int_eq(n_said("nothing was heard", NULL, NULL), 0);
+	hn_free(a);
+	on.lease = 0;
+	evc_cluster_close(on.cl);
+	end();
+}
+END_TEST
+
+/* As after a script of somebody's that took longer than the lease.  What the
+   program has asked for is done in the next generation. */
+START_TEST(a_lock_that_is_lost)
+{
+	struct hand_node *a;
+	struct proxy p;
+
+	on.lease = 2;
+	p = begin_with_proxy(0);
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	UNTIL(n_up() == 1);
+	rs_do(&on.s, "DEL {t}:coord");
+	SAYS("the coordinator has lost its lock", NULL, NULL);
+	/* While all leases are waited for. */
+	proxy_cut(&p);
+	add(1);
+	hn_register(a, LONG_MS);
+	rs_do(&on.s, "DEL {t}:coord");
+	add(1);
+	ck_assert_int_eq(n_said("restarted", NULL, NULL), 0);
+	ck_assert_int_eq(changes(&on.s), 2);
+	hn_free(a);
+	goes_on();
+	proxy_end(&p);
+	on.lease = 0;
+}
+END_TEST
+
+START_TEST(a_policy_that_is_changed_later)
+{
+	begin();
+	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
+	rs_do(&on.s, "CONFIG SET maxmemory-policy allkeys-lru");
+	SAYS("needs maxmemory-policy noeviction, not allkeys-lru", NULL, NULL);
+	rs_do(&on.s, "CONFIG SET maxmemory-policy noeviction");
+	goes_on();
+}
+END_TEST
+
+/* ---- fresh ---- */
+
+START_TEST(fresh)
+{
+	evc_value v = { 0 };
+	long long g;
+	int64_t x;
+
+	rs_start(&on.s);
+	rs_do(&on.s, "HSET {t}:count changes 9 finished 2");
+	rs_do(&on.s, "HSET {t}:var x 7 y 7");
+	rs_unlink(&on.s);
+	open_at("?fresh=1");
+	REFUSED(EVC_NOT_FOUND, evc_variable_get(on.cl, "y", &v));
+	ck_assert_uint_eq(evc_cluster_finished(on.cl), 0);
+	add(1);
+	/* And not when the namespace is taken once more. */
+	g = generation();
+	rs_do(&on.s, "DEL {t}:coord");
+	UNTIL(generation() > g);
+	OK(evc_variable_get(on.cl, "x", &v));
+	OK(evc_unpack(&v, "I", &x));
+	ck_assert_int_eq(x, 1);
+	evc_value_free(&v);
+	goes_on();
+}
+END_TEST
+
+RS_MAIN("redis/history", a_failover_and_back,
+	a_failover_and_back_with_as_many_changes, a_replica_for_a_moment,
+	a_replica_for_a_moment_without_variables, a_first_replica,
+	changes_go_back, changes_of_others_go_back,
+	an_older_file_that_is_trusted, trusted_without_a_file,
+	variables_of_a_former_run, a_variable_that_was_read,
+	variables_that_were_saved, none_were_saved, a_lease_that_is_deleted,
+	a_lock_that_is_lost, a_policy_that_is_changed_later, fresh)
