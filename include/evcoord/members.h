@@ -56,7 +56,8 @@ evc_register_thread(evc_coord *c, const char *name, pthread_t t,
  * Run fn(c, arg) here and now, and ask for the stop when its result is not 0:
  * the seed's stop_on_exception.  A clean code stops without being an error;
  * with EVC_END_STOPS a result of 0 stops, too.  The result is swallowed: it
- * has been recorded.  Guards nest.
+ * has been recorded.  Guards nest.  An exception of C++ that leaves fn ends
+ * here, as the result EVC_ABORTED; see EXCEPTIONS in evcoord-threads(7).
  *
  * Thread:    any; fn runs on the caller's.
  * Ownership: name (NULL: the thread's) is copied.

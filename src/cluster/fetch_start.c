@@ -8,6 +8,8 @@
  */
 #include "cluster/fetch.h"
 
+#include "base/unwind.h"
+
 struct cluster_fetch {
 	struct list link; /* cl->fetches, when it is due */
 	evc_cluster *cl;
@@ -139,13 +141,17 @@ evc_fetch_start(evc_cluster *cl, const evc_value *value, evc_fetch_fn *fn,
 
 /* ---- end ---- */
 
+WALLED_VOID(call, (const struct cluster_fetch *k, evc_status st,
+		   const evc_value *value),
+	    k->fn(k->cl, st, value, k->arg))
+
 static void
 answer(struct cluster_fetch *k)
 {
 	evc_value value = { NULL, 0 };
 	evc_status st = evc__fetched_take(&k->f, &k->value, &value);
 
-	k->fn(k->cl, st, &value, k->arg);
+	call(k, st, &value);
 	evc_value_free(&value);
 	destroy(k);
 }

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "base/unwind.h"
 #include "cluster/worker.h"
 
 __thread const void *evc__exec_of
@@ -177,6 +178,10 @@ next_answered(evc_cluster *cl, evc_status *ret)
 	return j;
 }
 
+WALLED_VOID(call, (const struct cluster_join *j, evc_cluster *cl,
+		   evc_status st),
+	    j->fn(cl, st, j->arg))
+
 void
 evc__join_turn(evc_cluster *cl)
 {
@@ -194,7 +199,7 @@ evc__join_turn(evc_cluster *cl)
 	while (left-- > 0 && (j = next_answered(cl, &st)) != NULL) {
 		done = *j;
 		sync_free(j);
-		done.fn(cl, st, done.arg);
+		call(&done, cl, st);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "cluster/life.h"
 
 #include "base/self.h"
+#include "base/unwind.h"
 
 /* A timer is set for a million seconds at most, and then again. */
 #define FAR 1e6
@@ -88,6 +89,10 @@ next_event(evc_cluster *cl, evc_cluster_worker_info *ret)
 	return false;
 }
 
+WALLED_VOID(call_worker, (evc_cluster *cl,
+			  const evc_cluster_worker_info *info),
+	    cl->config.worker(cl, info, cl->config.arg))
+
 static void
 tell_workers(evc_cluster *cl)
 {
@@ -102,7 +107,7 @@ tell_workers(evc_cluster *cl)
 		sync_unlock(&cl->q.lock);
 		if (!is_one)
 			return;
-		cl->config.worker(cl, &info, cl->config.arg);
+		call_worker(cl, &info);
 	}
 }
 
@@ -120,6 +125,9 @@ is_writable(const evc_cluster *cl)
 	return q->n_held + q->n_queued < q->most;
 }
 
+WALLED_VOID(call_writable, (evc_cluster *cl),
+	    cl->config.writable(cl, cl->config.arg))
+
 static void
 tell_writable(evc_cluster *cl)
 {
@@ -131,7 +139,7 @@ tell_writable(evc_cluster *cl)
 		cl->want_writable = false;
 	sync_unlock(&cl->q.lock);
 	if (yes && cl->config.writable != NULL)
-		cl->config.writable(cl, cl->config.arg);
+		call_writable(cl);
 }
 
 /* ---- the timer ---- */

@@ -4,6 +4,8 @@
  */
 #include "cluster/variable_ask.h"
 
+#include "base/unwind.h"
+
 /* Here, or by the engine that keeps them. */
 static evc_status
 perform(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
@@ -87,6 +89,9 @@ list_all(evc_cluster *cl, struct variable_list *ret)
 	return st;
 }
 
+WALLED(bool, see, (evc_variable_fn *fn, const evc_engine_entry *e, void *arg),
+       fn(e->name, &e->value, arg))
+
 evc_status
 evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg)
 {
@@ -103,7 +108,7 @@ evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg)
 	if (st < 0)
 		return st;
 	for (i = 0; i < l.n; i++)
-		if (!fn(l.entries[i].name, &l.entries[i].value, arg))
+		if (!see(fn, &l.entries[i], arg))
 			break;
 	evc__variables_list_free(&l);
 	return 0;

@@ -105,7 +105,7 @@ why_not(evc_coord *c)
 
 		if (r->tid == evc__tid() && r->loop != NULL &&
 		    (r->frames != NULL || r->driver != NULL ||
-		     ev_depth(r->loop) > 0))
+		     evc__depth(r->bell, NULL) > 0))
 			return "inside ev_run of one of its loops";
 	}
 	/* After the loops: one that was left by longjmp took its join along. */

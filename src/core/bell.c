@@ -208,6 +208,8 @@ on_beat(struct ev_loop *loop, ev_check *w, int revents)
 	struct evc__bell *b = w->data;
 
 	(void)revents;
+	if (sync_load_relaxed(&b->turned) == 0)
+		evc__depth_begin(b);
 	sync_store_relaxed(&b->turned, (uint64_t)(ev_now(loop) * 1e9));
 }
 

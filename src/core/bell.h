@@ -39,6 +39,8 @@ struct evc__bell {
 	ev_check beat;           /* each iteration, before all else */
 	ev_prepare nested;       /* while we call others: they run the loop */
 	struct evc__bell_frame *frames;
+	unsigned n_lost;         /* of ev_depth: left by exceptions; depth.c */
+	bool shows;              /* ev_run shows on the stack */
 	/* atomic, relaxed: the loop's thread -> reports */
 	_Atomic uint64_t turned; /* ev_now of the present iteration, in
 				    nanoseconds; 0: the loop has not run yet */
@@ -90,5 +92,16 @@ void evc__bell_ring(evc_reactor *r);
 void evc__bell_send(struct evc__bell *b);
 /* Lock of r's coordinator held, r has its loop: let the loop's thread end l. */
 void evc__bell_leave_behind(evc_reactor *r, struct evc__leftover *l);
+
+/* ---- depth.c; loop thread ---- */
+
+struct evc__driver;
+/* In the loop's first iteration. */
+void evc__depth_begin(struct evc__bell *b);
+/* How many ev_runs of the loop the thread is in; d, which is not NULL inside an
+   ev_run of ours: that one and those inside it. */
+unsigned evc__depth(struct evc__bell *b, const struct evc__driver *d);
+/* It is in none, whatever libev says. */
+void evc__depth_is_none(struct evc__bell *b);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "base/self.h"
 #include "base/text.h"
+#include "base/unwind.h"
 #include "core/chore.h"
 #include "core/keeper.h"
 #include "core/scope.h"
@@ -17,10 +18,12 @@ _Static_assert(offsetof(struct evc_coord, word) == 0,
 	       "evcoord/coord.h reads the word at offset 0");
 _Static_assert(sizeof(evc_task) <= 64, "a task is 64 bytes for ever");
 
+WALLED(uint64_t, ask, (const evc_coord *c), c->clock(c->clock_arg))
+
 uint64_t
 evc__now(const evc_coord *c)
 {
-	return c->clock != NULL ? c->clock(c->clock_arg) : sync_mono();
+	return c->clock != NULL ? ask(c) : sync_mono();
 }
 
 static evc_status

@@ -12,6 +12,7 @@
 
 #include "base/reported.h"
 #include "base/self.h"
+#include "base/unwind.h"
 
 /* The number that h was called for once it has been.  A drain counts as the
    stop that it becomes for those that asked for it. */
@@ -128,7 +129,7 @@ call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 		evc__reactor_heard(r);
 	evc__trace_member(TRACE_CALL, &h->m);
 	evc__busy_begin(r, c, BUSY_HOOK, h->m.name, &busy);
-	st = h->fn(c, h->arg);
+	st = evc__fn_walled(h->fn, c, h->arg);
 	evc__busy_end(&busy);
 	evc__trace_member(TRACE_RETURN, &h->m);
 	w = sync_load(&c->word);

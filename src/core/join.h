@@ -71,6 +71,20 @@ evc__real_ns(const evc_coord *c, uint64_t ns)
 
 /* ---- join_block.c ---- */
 
+/* A call in which the calling thread waits or runs a loop: no cancellation
+   point, and where it is a member, others do not count on it. */
+struct evc__stay {
+	evc_coord *c; /* kept by its gate, or NULL */
+	int cancel;   /* the state before; waiting: it stands */
+	bool waiting;
+};
+evc_status evc__stay_begin(struct evc__stay *in, evc_coord *c,
+			   const char *func);
+/* The same for c, if there is one, inside whose gate we are. */
+void evc__stay_wait(struct evc__stay *in, evc_coord *c);
+/* Nothing is done twice.  The last touch of c. */
+void evc__stay_end(struct evc__stay *in);
+
 /* Lock held: why the calling thread may not wait here: it is inside ev_run of a
    loop of c's, which would wait with it. */
 evc_status evc__check_loop(const evc_coord *c, const char *func);
@@ -201,6 +215,7 @@ struct evc__driver {
 	void *arg;
 	bool stops_on_break; /* an ev_break by the application is a request */
 	bool ended;
+	const void *frame;   /* the ev_run is inside it */
 };
 /* Loop thread, outside ev_run; the reactor hears (evc__reactor_hear). */
 void evc__drive(struct evc__driver *d);

@@ -6,6 +6,40 @@
 #include "core/join.h"
 
 #include "base/self.h"
+#include "base/unwind.h"
+
+void
+evc__stay_wait(struct evc__stay *in, evc_coord *c)
+{
+	in->c = c;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &in->cancel);
+	evc__member_waits(true);
+	in->waiting = true;
+}
+
+evc_status
+evc__stay_begin(struct evc__stay *in, evc_coord *c, const char *func)
+{
+	evc_status st = evc__check(c, func);
+
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, func);
+	if (st == 0)
+		evc__stay_wait(in, c);
+	return st;
+}
+
+void
+evc__stay_end(struct evc__stay *in)
+{
+	if (!in->waiting)
+		return;
+	in->waiting = false;
+	evc__member_waits(false);
+	if (in->c != NULL)
+		evc__gate_leave(&in->c->gate);
+	pthread_setcancelstate(in->cancel, NULL);
+}
 
 /* No lock: look; true: answered, and off the list. */
 static bool
@@ -56,7 +90,7 @@ evc__check_loop(const evc_coord *c, const char *func)
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (r->tid == evc__tid() && r->loop != NULL &&
-		    ev_depth(r->loop) > 0)
+		    evc__depth(r->bell, NULL) > 0)
 			return evc__refuse(-EVC_FAILED_PRECONDITION,
 					   "%s: inside ev_run of loop %s it "
 					   "would deadlock",
@@ -96,19 +130,8 @@ join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 evc_status
 evc_join(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
 {
-	evc_status st = evc__check(c, __func__);
-	int old;
+	struct evc__stay in LEAVING(evc__stay_end) = { .c = NULL };
+	evc_status st = evc__stay_begin(&in, c, __func__);
 
-	if (st == 0)
-		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
-	if (st < 0)
-		return st;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	evc__member_waits(true);
-	st = join(c, opts, ret_verdict);
-	evc__member_waits(false);
-	/* The last touch of c. */
-	evc__gate_leave(&c->gate);
-	pthread_setcancelstate(old, NULL);
-	return st;
+	return st < 0 ? st : join(c, opts, ret_verdict);
 }

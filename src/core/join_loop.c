@@ -11,6 +11,7 @@
 
 #include "base/self.h"
 #include "base/text.h"
+#include "base/unwind.h"
 
 /* A timer is always set, if only for some day: its place in libev's heap is
    then there when a stop needs it. */
@@ -62,6 +63,10 @@ evc__join_leave(struct evc__join *j)
 	evc__reactor_hear(r, false);
 }
 
+WALLED_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
+		   void *arg),
+	    fn(c, v, arg))
+
 /* Loop thread, lock held on entry and given up: the answer to its callback.
    Nothing of c is touched afterwards: the callback may have freed it. */
 static void
@@ -82,7 +87,7 @@ deliver(struct evc__join *j)
 	evc__join_result(j, &v);
 	if (!internal)
 		sync_free(j);
-	fn(c, &v, arg);
+	call(fn, c, &v, arg);
 	evc__busy_end(&busy);
 }
 
@@ -169,19 +174,28 @@ is_answered(struct evc__driver *d)
 	return yes;
 }
 
+/* Also when a watcher of the program's has thrown. */
+static void
+leave(struct evc__join **j)
+{
+	evc_coord *c = (*j)->c;
+
+	sync_lock(&c->lock);
+	evc__join_leave(*j);
+	sync_unlock(&c->lock);
+}
+
 void
 evc__join_drive(struct evc__join *j)
 {
+	struct evc__join *entered LEAVING(leave) = j;
 	struct evc__driver d = { .r = j->reactor,
 				 .over = is_answered,
 				 .arg = j,
 				 .stops_on_break = j->until_stop };
 
-	evc__join_enter(j);
+	evc__join_enter(entered);
 	evc__drive(&d);
-	sync_lock(&j->c->lock);
-	evc__join_leave(j);
-	sync_unlock(&j->c->lock);
 }
 
 static evc_status

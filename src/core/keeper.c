@@ -10,6 +10,7 @@
 #include "core/keeper.h"
 
 #include "base/self.h"
+#include "base/unwind.h"
 
 #include "core/scope.h"
 
@@ -25,6 +26,10 @@ wanted(const evc_coord *c, const struct evc__keeper *k)
 		return k->ended != NULL && k->done != WORD_STOP_NUMBER(w);
 	return sync_load_sc(&c->drain_end) != 0;
 }
+
+WALLED_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
+		   void *arg),
+	    fn(c, v, arg))
 
 /* Its join is answered; no lock.  The last touch of c: ended may free it. */
 static void
@@ -46,7 +51,7 @@ finished(evc_coord *c, const evc_verdict *v, void *arg)
 	evc__keeper_wake(c);
 	sync_unlock(&c->lock);
 	if (ended != NULL && !quiet)
-		ended(c, v, ended_arg);
+		call(ended, c, v, ended_arg);
 }
 
 /* Lock held, given up: the verdict of a stop that was cleared before its loop
@@ -64,7 +69,7 @@ deliver_cleared(evc_coord *c, struct evc__keeper *k)
 	v = k->cleared;
 	sync_unlock(&c->lock);
 	evc__busy_begin(c->home, c, BUSY_ENDED, c->name, &busy);
-	k->ended(c, &v, k->arg);
+	call(k->ended, c, &v, k->arg);
 	evc__busy_end(&busy);
 	return true;
 }

@@ -7,6 +7,11 @@
 #include "core/ladder.h"
 
 #include "base/text.h"
+#include "base/unwind.h"
+
+WALLED_VOID(say, (evc_coord *c, int level, const char *line,
+		  const evc_reason *r),
+	    c->log(level, line, r, c->log_arg))
 
 /* Lock held: the oldest error the hook has not heard of. */
 static bool
@@ -52,7 +57,7 @@ log_error(evc_coord *c, const evc_reason *r)
 
 	evc__text_fmt(&t, "%s: error ", c->name);
 	add_reason(&t, r);
-	c->log(EVC_LOG_ERROR, line, r, c->log_arg);
+	say(c, EVC_LOG_ERROR, line, r);
 }
 
 /* Errors that found no slot have no line of their own. */
@@ -64,7 +69,7 @@ log_lost(evc_coord *c, unsigned lost)
 
 	evc__text_fmt(&t, "%s: %u more errors, without room for their texts",
 		      c->name, lost);
-	c->log(EVC_LOG_ERROR, line, NULL, c->log_arg);
+	say(c, EVC_LOG_ERROR, line, NULL);
 }
 
 /* What is new of errors. */
@@ -122,7 +127,7 @@ log_begun(evc_coord *c, uint64_t w, const evc_reason *r)
 		add_reason(&t, r);
 	else
 		evc__text_fmt(&t, "%s (%d)", evc_status_name(code), code);
-	c->log(EVC_LOG_INFO, line, r, c->log_arg);
+	say(c, EVC_LOG_INFO, line, r);
 }
 
 static void
@@ -132,7 +137,7 @@ log_line(evc_coord *c, int level, const char *text)
 	struct text t = evc__lines_in(line, sizeof line);
 
 	evc__text_fmt(&t, "%s: %s", c->name, text);
-	c->log(level, line, NULL, c->log_arg);
+	say(c, level, line, NULL);
 }
 
 /* That it has begun; and before that, of one that was cleared and had no end to
@@ -255,7 +260,7 @@ evc__log_rung(evc_coord *c, unsigned rung, const char *names)
 		return;
 	evc__log_errors(c);
 	evc__text_fmt(&t, "%s: %s: %s", c->name, what[rung], names);
-	c->log(EVC_LOG_WARNING, line, NULL, c->log_arg);
+	say(c, EVC_LOG_WARNING, line, NULL);
 }
 
 void
@@ -272,7 +277,7 @@ evc__log_veto(evc_coord *c, const char *name, double granted,
 		      c->name, name, granted);
 	if (reason != NULL && reason[0] != '\0')
 		evc__text_fmt(&t, ": %s", reason);
-	c->log(EVC_LOG_WARNING, line, NULL, c->log_arg);
+	say(c, EVC_LOG_WARNING, line, NULL);
 }
 
 void
@@ -286,8 +291,7 @@ evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 	evc__text_fmt(&t, "%s: a join ended after %.3f s with %u still alive: ",
 		      c->name, v->took, v->n_stragglers);
 	evc__text_add(&t, v->error.text);
-	c->log(ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, line, &v->error,
-	       c->log_arg);
+	say(c, ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, line, &v->error);
 }
 
 void
@@ -301,7 +305,7 @@ evc__log_hook(evc_coord *c, const char *name, evc_status st)
 	evc__text_fmt(&t, "%s: hook %s ended with %s (%d) after its stop was "
 			  "cleared",
 		      c->name, name, evc_status_name(st), st);
-	c->log(EVC_LOG_ERROR, line, NULL, c->log_arg);
+	say(c, EVC_LOG_ERROR, line, NULL);
 }
 
 void
@@ -317,5 +321,5 @@ evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	c->log(level, line, r, c->log_arg);
+	say(c, level, line, r);
 }

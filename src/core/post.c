@@ -17,6 +17,7 @@
 #include "core/post.h"
 
 #include "base/room.h"
+#include "base/unwind.h"
 #include "core/core.h"
 
 void
@@ -188,7 +189,7 @@ evc_post_mail(evc_loop *loop, evc_mail *m)
 }
 
 /* A post in memory of ours. */
-struct call {
+struct post {
 	evc_mail mail; /* first */
 	evc_loop *loop; /* stays while the mail is posted */
 	evc_post_fn *fn;
@@ -198,7 +199,7 @@ struct call {
 static void
 run_call(evc_mail *m, evc_status why)
 {
-	struct call k = *(struct call *)m;
+	struct post k = *(struct post *)m;
 
 	sync_free(m);
 	k.fn(why == 0 ? k.loop->r : NULL, why, k.arg);
@@ -207,7 +208,7 @@ run_call(evc_mail *m, evc_status why)
 evc_status
 evc_post(evc_loop *loop, evc_post_fn *fn, void *arg)
 {
-	struct call *k;
+	struct post *k;
 	evc_status st;
 
 	if (loop == NULL || fn == NULL)
@@ -249,6 +250,8 @@ take(evc_loop *l)
 	l->todo_end = end;
 }
 
+WALLED_VOID(call, (evc_mail *m, evc_status why), m->fn(m, why))
+
 static void
 deliver(evc_loop *l, evc_status why)
 {
@@ -258,7 +261,7 @@ deliver(evc_loop *l, evc_status why)
 	if (l->todo == NULL)
 		l->todo_end = &l->todo;
 	sync_store((_Atomic uint32_t *)&m->posted_, 0);
-	m->fn(m, why);
+	call(m, why);
 }
 
 /* What is posted meanwhile comes in the next turn, or in a loop that is run

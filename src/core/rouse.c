@@ -22,6 +22,7 @@
 
 #include "base/kick.h"
 #include "base/self.h"
+#include "base/unwind.h"
 
 /* A second signal, a veto, a join may move the end meanwhile. */
 #define LOOK_NS (100 * UINT64_C(1000000))
@@ -83,7 +84,7 @@ call(struct evc__waker *k, uint32_t stop)
 	c->stats.unblocks++;
 	k->running = evc__tid();
 	sync_unlock(&c->lock);
-	k->fn(k->arg);
+	evc__call_walled(k->fn, k->arg);
 	sync_lock(&c->lock);
 	k->running = 0;
 	if (!k->removed)

@@ -12,6 +12,7 @@
 #include "core/post.h"
 
 #include "base/self.h"
+#include "base/unwind.h"
 
 static void
 on_prepare(struct ev_loop *loop, ev_prepare *p, int revents)
@@ -29,7 +30,7 @@ evc__driver_turn(evc_reactor *r)
 	if (d == NULL || (!d->ended && !d->over(d)))
 		return;
 	d->ended = true;
-	if (ev_depth(r->loop) == 1)
+	if (evc__depth(r->bell, d) == 1)
 		ev_break(r->loop, EVBREAK_ONE);
 	if (!ev_is_active(&r->prepare)) {
 		ev_prepare_init(&r->prepare, on_prepare);
@@ -39,25 +40,36 @@ evc__driver_turn(evc_reactor *r)
 	}
 }
 
-void
-evc__drive(struct evc__driver *d)
+/* Also when a watcher of the program's has thrown. */
+static void
+driven(struct evc__driver **d)
 {
-	evc_reactor *r = d->r;
-	evc_coord *c = r->c;
-	struct evc__request q = { .kind = EVC_BY_LOOP_BROKEN,
-				  .text = "ev_break by the application" };
+	evc_reactor *r = (*d)->r;
 
-	r->driver = d;
-	while (!d->ended) {
-		ev_run(r->loop, 0);
-		if (!d->ended && d->stops_on_break && !evc_should_stop(c))
-			evc__request(c, &q);
-	}
 	if (ev_is_active(&r->prepare)) {
 		ev_ref(r->loop);
 		ev_prepare_stop(r->loop, &r->prepare);
 	}
 	r->driver = NULL;
+	evc__depth_is_none(r->bell);
+}
+
+void
+evc__drive(struct evc__driver *d)
+{
+	struct evc__driver *begun LEAVING(driven) = d;
+	evc_reactor *r = d->r;
+	evc_coord *c = r->c;
+	struct evc__request q = { .kind = EVC_BY_LOOP_BROKEN,
+				  .text = "ev_break by the application" };
+
+	d->frame = __builtin_frame_address(0);
+	r->driver = begun;
+	while (!d->ended) {
+		ev_run(r->loop, 0);
+		if (!d->ended && d->stops_on_break && !evc_should_stop(c))
+			evc__request(c, &q);
+	}
 }
 
 /* May the calling thread run this reactor's loop? */
@@ -71,7 +83,7 @@ may_run(const evc_reactor *r, const char *func)
 	if (r->tid != evc__tid())
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "%s: another thread's loop", func);
-	if (ev_depth(r->loop) > 0)
+	if (evc__depth(r->bell, NULL) > 0)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "%s: inside ev_run of loop %s it would "
 				   "deadlock",
@@ -108,21 +120,10 @@ run(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 evc_status
 evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
 {
-	evc_status st = evc__check(c, __func__);
-	int old;
+	struct evc__stay in LEAVING(evc__stay_end) = { .c = NULL };
+	evc_status st = evc__stay_begin(&in, c, __func__);
 
-	if (st == 0)
-		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
-	if (st < 0)
-		return st;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	evc__member_waits(true);
-	st = run(c, opts, ret_verdict);
-	evc__member_waits(false);
-	/* The last touch of c. */
-	evc__gate_leave(&c->gate);
-	pthread_setcancelstate(old, NULL);
-	return st;
+	return st < 0 ? st : run(c, opts, ret_verdict);
 }
 
 /* No lock: is there something left to do on r? */
@@ -161,14 +162,37 @@ drained(struct evc__driver *d)
 	return !evc__bell_any(d->r->bell, busy);
 }
 
-evc_status
-evc_reactor_run(evc_reactor *r)
+/* Also when a watcher of the program's has thrown. */
+static void
+reactor_ran(evc_reactor **r)
 {
+	evc__reactor_hear(*r, false);
+}
+
+static void
+reactor_run(evc_reactor *r)
+{
+	evc_reactor *heard LEAVING(reactor_ran) = r;
 	struct evc__driver d = { .r = r,
 				 .over = drained,
 				 .stops_on_break = true };
+
+	evc__reactor_hear(heard, true);
+	evc__drive(&d);
+	/* The turn that ended the run goes on after it, and its callbacks may
+	   begin something once more. */
+	while (!drained(&d)) {
+		d.ended = false;
+		evc__reactor_poke(r);
+		evc__drive(&d);
+	}
+}
+
+evc_status
+evc_reactor_run(evc_reactor *r)
+{
+	struct evc__stay in LEAVING(evc__stay_end) = { .c = NULL };
 	evc_status st;
-	int old;
 
 	if (r == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
@@ -178,20 +202,9 @@ evc_reactor_run(evc_reactor *r)
 		st = may_run(r, __func__);
 	if (st < 0)
 		return st;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	evc__member_waits(true);
-	evc__reactor_hear(r, true);
-	evc__drive(&d);
-	/* The turn that ended the run goes on after it, and its callbacks may
-	   begin something once more. */
-	while (!drained(&d)) {
-		d.ended = false;
-		evc__reactor_poke(r);
-		evc__drive(&d);
-	}
-	evc__reactor_hear(r, false);
-	evc__member_waits(false);
-	pthread_setcancelstate(old, NULL);
+	evc__stay_wait(&in, NULL);
+	reactor_run(r);
+	evc__stay_end(&in);
 	if (r == r->c->home)
 		return 0;
 	/* Scopes that stay have no loop from now on. */

@@ -14,6 +14,7 @@
 #include "members/looper.h"
 
 #include "base/reported.h"
+#include "base/unwind.h"
 #include "core/trace.h"
 
 /* A run that the calling thread is in. */
@@ -43,7 +44,7 @@ call(const struct evc__looper_who *w, evc_fn *fn, void *arg)
 		busy = evc__busy_enter(w->reactor, w->name);
 	}
 	evc__trace(w->c, TRACE_CALL, w->id, EVC_LOOPER, w->name, 0);
-	st = fn(w->c, arg);
+	st = evc__fn_walled(fn, w->c, arg);
 	evc__trace(w->c, TRACE_RETURN, w->id, EVC_LOOPER, w->name, 0);
 	if (w->reactor != NULL)
 		evc__busy_leave(w->reactor, busy);

@@ -15,6 +15,7 @@
 #include "base/self.h"
 #include "base/spawn.h"
 #include "base/text.h"
+#include "base/unwind.h"
 
 #define JOIN_STACK ((size_t)256 << 10)
 #define QUESTION_NS UINT64_C(10000000) /* for how long a report waits */
@@ -180,6 +181,13 @@ next_call(const struct evc__runner *r, bool probe)
 	return probe ? RUNNER_ASKED : RUNNER_IDLE;
 }
 
+WALLED(bool, call_is_running, (const struct evc__runner *r),
+       r->ops->is_running(r->arg))
+WALLED(evc_status, call_join, (const struct evc__runner *r),
+       r->ops->join(r->arg))
+WALLED_VOID(call_describe, (const struct evc__runner *r, char *buf, size_t n),
+	    r->ops->describe(buf, n, r->arg))
+
 void
 evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 {
@@ -197,18 +205,18 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 	evc__runner_trace(TRACE_CALL, r, what);
 	switch (what) {
 	case RUNNER_STOPPED:
-		r->ops->stop(r->arg);
+		evc__call_walled(r->ops->stop, r->arg);
 		evc__runner_trace(TRACE_RETURN, r, what);
 		finish(r);
 		break;
 	case RUNNER_ASKED:
-		runs = r->ops->is_running(r->arg);
+		runs = call_is_running(r);
 		finish(r);
 		if (!runs && !r->ended)
 			evc__runner_ended(r);
 		break;
 	default:
-		result = r->ops->join(r->arg);
+		result = call_join(r);
 		evc__runner_trace(TRACE_RETURN, r, what);
 		finish(r);
 		joined(r, result);
@@ -329,7 +337,7 @@ describe_one(struct evc__runner *r, char *buf, size_t n)
 		}
 	} else {
 		begin(r, RUNNER_DESCRIBED);
-		r->ops->describe(buf, n, r->arg);
+		call_describe(r, buf, n);
 		buf[n - 1] = '\0';
 		finish(r);
 		before.mark = self->mark;

@@ -10,11 +10,14 @@
  * list of their own, which is never told.
  */
 #include "base/self.h"
+#include "base/unwind.h"
 #include "core/core.h"
 #include "core/trace.h"
 
 /* Tasks told in one go; then other watchers have their turn. */
 #define SLICE 4096
+
+WALLED_VOID(tell_one, (evc_task *t), t->class_->on_stop(t, t->class_->arg))
 
 static bool
 tell(evc_reactor *r, const struct evc__frame *f)
@@ -47,7 +50,7 @@ tell(evc_reactor *r, const struct evc__frame *f)
 			continue;
 		/* A class is static, and so, like it, its name. */
 		evc__busy_enter(r, t->class_->name);
-		t->class_->on_stop(t, t->class_->arg);
+		tell_one(t);
 		if (f->gone)
 			break;
 	}

@@ -218,7 +218,7 @@ add_head(struct keeps *k, const evc_reactor *r)
 	}
 	evc__text_fmt(k->t, "iteration %u, ev_run depth %u, %u event%s "
 			    "pending\n",
-		      ev_iteration(r->loop), ev_depth(r->loop),
+		      ev_iteration(r->loop), evc__depth(r->bell, NULL),
 		      ev_pending_count(r->loop),
 		      plural(ev_pending_count(r->loop)));
 }

@@ -4,6 +4,7 @@
  */
 #include "base/self.h"
 #include "base/text.h"
+#include "base/unwind.h"
 #include "core/post.h"
 #include "core/scope.h"
 #include "observe/facts.h"
@@ -322,6 +323,9 @@ evc__snapshot(evc_coord *c, struct evc__snapshot *s)
 	return true;
 }
 
+WALLED(bool, see, (evc_each_fn *fn, const evc_member_info *m, void *arg),
+       fn(m, arg))
+
 evc_status
 evc_member_each(const evc_coord *c, evc_each_fn *fn, void *arg)
 {
@@ -344,7 +348,7 @@ evc_member_each(const evc_coord *c, evc_each_fn *fn, void *arg)
 				   "evc_member_each: no memory");
 	for (i = 0; i < s.n && go_on; i++) {
 		evc__describe_runner(me, &s.seen[i].info);
-		go_on = fn(&s.seen[i].info, arg);
+		go_on = see(fn, &s.seen[i].info, arg);
 	}
 	sync_free(s.seen);
 	return 0;

@@ -12,6 +12,7 @@
 #include "base/self.h"
 #include "base/spawn.h"
 #include "base/text.h"
+#include "base/unwind.h"
 #include "wake/alarm.h"
 
 #define CALL_STACK ((size_t)256 << 10)
@@ -166,7 +167,7 @@ begin(evc_coord *c, struct call *k, uint32_t stops)
 	if (evc__stop_came(c, stops)) {
 		strike(c, k);
 		if (k->release != NULL)
-			k->release(k->arg);
+			evc__call_walled(k->release, k->arg);
 		return evc__end_by_stop("evc_call");
 	}
 	e = create(k);

@@ -6,6 +6,7 @@
  * waits the condition is not: so a wait keeps c by being counted in the alarm,
  * and its last touch is that it counts itself out.
  */
+#include "base/unwind.h"
 #include "wake/alarm.h"
 
 struct evc_cond {
@@ -119,12 +120,39 @@ wait_true(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
 	}
 }
 
+/* is_true may have a cancellation point: who is cancelled there would be counted
+   for ever. */
+struct counted {
+	evc_cond *cond;
+	int cancel; /* the state before */
+};
+
+/* Also when is_true has thrown. */
+static void
+count_out(struct counted *k)
+{
+	sync_sub(&k->cond->alarm.n_waiting, 1);
+	pthread_setcancelstate(k->cancel, NULL);
+}
+
+static evc_status
+wait_counted(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
+	     void *arg, double timeout)
+{
+	struct counted k LEAVING(count_out) = { cond, 0 };
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &k.cancel);
+	/* Counted with the mutex held: who changes what it guards afterwards,
+	   and signals, finds us. */
+	sync_add(&cond->alarm.n_waiting, 1);
+	return wait_true(cond, mutex, is_true, arg, timeout);
+}
+
 evc_status
 evc_wait_until(evc_cond *cond, pthread_mutex_t *mutex,
 	       bool (*is_true)(void *arg), void *arg, double timeout)
 {
 	evc_status st;
-	int old;
 
 	if (cond == NULL || mutex == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
@@ -133,14 +161,5 @@ evc_wait_until(evc_cond *cond, pthread_mutex_t *mutex,
 	st = evc__check_wait(cond->c, timeout, __func__);
 	if (st < 0)
 		return st;
-	/* is_true may have a cancellation point: who is cancelled there would
-	   be counted for ever. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	/* Counted with the mutex held: who changes what it guards afterwards,
-	   and signals, finds us. */
-	sync_add(&cond->alarm.n_waiting, 1);
-	st = wait_true(cond, mutex, is_true, arg, timeout);
-	sync_sub(&cond->alarm.n_waiting, 1);
-	pthread_setcancelstate(old, NULL);
-	return st;
+	return wait_counted(cond, mutex, is_true, arg, timeout);
 }

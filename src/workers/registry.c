@@ -10,6 +10,7 @@
 
 #include "base/room.h"
 #include "base/text.h"
+#include "base/unwind.h"
 
 #define GRACE_DEFAULT 5.0
 #define CLEAN_MOST 256
@@ -266,6 +267,9 @@ evc_registry_ids(const evc_registry *const_reg, unsigned *ids, size_t n)
 	return all;
 }
 
+WALLED(bool, see, (evc_workers_each_fn *fn, evc_workers *g, void *arg),
+       fn(g, arg))
+
 evc_status
 evc_registry_each(evc_registry *reg, evc_workers_each_fn *fn, void *arg)
 {
@@ -285,7 +289,7 @@ evc_registry_each(evc_registry *reg, evc_workers_each_fn *fn, void *arg)
 	evc__walk(1);
 	for (i = 0; i < h.n && more; i++)
 		if (!evc__group_doomed(h.group[i].g))
-			more = fn(h.group[i].g, arg);
+			more = see(fn, h.group[i].g, arg);
 	evc__walk(-1);
 	evc__groups_release(&h);
 	return 0;

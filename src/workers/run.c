@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/reported.h"
+#include "base/unwind.h"
 #include "workers/loggers.h"
 #include "workers/metrics.h"
 
@@ -78,6 +79,9 @@ judge(struct evc__worker *w, evc_status returned, uint64_t run,
 	return evc__worker_failed(w, returned, run, false, ret_pause_ns);
 }
 
+WALLED(evc_status, call_fn, (struct evc__worker *w),
+       w->group->fn(w->group, w->id, w->group->arg))
+
 enum evc__next
 evc__worker_run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 {
@@ -103,7 +107,7 @@ evc__worker_run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 	/* Each by itself, for whoever looks; we alone write. */
 	sync_store_relaxed(&w->n_runs, run);
 	sync_store_relaxed(&w->run_began, began);
-	st = g->fn(g, w->id, g->arg);
+	st = call_fn(w);
 	sync_store_relaxed(&w->run_began, 0);
 	ended = sync_mono();
 	(void)evc__metrics_put(g->metrics, "worker_time",

@@ -11,6 +11,7 @@
 
 #include "base/self.h"
 #include "base/text.h"
+#include "base/unwind.h"
 
 /* ---- one at a time ---- */
 
@@ -131,6 +132,11 @@ failed(evc_workers *g, evc_status st, const char *what, const char *func)
 			  evc_status_name(st));
 }
 
+WALLED(evc_status, call_init, (evc_workers *g),
+       g->opts.init(g, g->reg, g->arg))
+WALLED(evc_status, call_start, (evc_workers *g),
+       g->opts.state.start(g->opts.state.arg))
+
 static evc_status
 init(evc_workers *g, const char *func)
 {
@@ -139,7 +145,7 @@ init(evc_workers *g, const char *func)
 
 	if (g->opts.init != NULL) {
 		evc__inside_begin(g, &in);
-		st = evc__code_of(g->opts.init(g, g->reg, g->arg));
+		st = evc__code_of(call_init(g));
 		evc__inside_end(g, &in);
 	}
 	if (st != 0)
@@ -158,7 +164,7 @@ start_state(evc_workers *g, const char *func)
 
 	if (g->opts.state.start != NULL) {
 		evc__inside_begin(g, &in);
-		st = evc__code_of(g->opts.state.start(g->opts.state.arg));
+		st = evc__code_of(call_start(g));
 		evc__inside_end(g, &in);
 	}
 	if (st != 0)

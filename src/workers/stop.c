@@ -13,6 +13,7 @@
 #include "workers/group.h"
 
 #include "base/self.h"
+#include "base/unwind.h"
 
 /* ---- claims ---- */
 
@@ -120,6 +121,8 @@ claim_asked(evc_workers *g)
 
 /* ---- shutdown ---- */
 
+WALLED_VOID(call_shutdown, (evc_workers *g), g->opts.shutdown(g, g->arg))
+
 static evc_status
 shut_down(evc_coord *scope, void *group)
 {
@@ -136,9 +139,9 @@ shut_down(evc_coord *scope, void *group)
 	sync_unlock(&g->lock);
 	evc__inside_begin(g, &in);
 	if (init && g->opts.shutdown != NULL)
-		g->opts.shutdown(g, g->arg);
+		call_shutdown(g);
 	if (state && g->opts.state.stop != NULL)
-		g->opts.state.stop(g->opts.state.arg);
+		evc__call_walled(g->opts.state.stop, g->opts.state.arg);
 	evc__inside_end(g, &in);
 	sync_lock(&g->lock);
 	g->shutting = false;
@@ -179,7 +182,7 @@ clean_up(evc_coord *scope, void *group)
 	sync_unlock(&g->lock);
 	if (due && g->opts.state.cleanup != NULL) {
 		evc__inside_begin(g, &in);
-		g->opts.state.cleanup(g->opts.state.arg);
+		evc__call_walled(g->opts.state.cleanup, g->opts.state.arg);
 		evc__inside_end(g, &in);
 	}
 	sync_lock(&g->lock);

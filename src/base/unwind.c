@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/unwind.h"
+
+#include <setjmp.h>
+#include <stdint.h>
+
+#if EVC__HAVE_WALLS
+
+/* "Something has gone wrong" in the search for a handler is what makes a throw
+   call std::terminate where it stands. */
+_Unwind_Reason_Code
+evc__wall(int version, _Unwind_Action actions, _Unwind_Exception_Class class_,
+	  struct _Unwind_Exception *e, struct _Unwind_Context *x)
+{
+	(void)version;
+	(void)class_;
+	(void)e;
+	(void)x;
+	return actions & _UA_SEARCH_PHASE ? _URC_FATAL_PHASE1_ERROR :
+					    _URC_CONTINUE_UNWIND;
+}
+
+/* A call that exceptions end in.  C cannot say where it goes on after one: so
+   setjmp says it, as with the cleanup handlers of pthread_exit. */
+struct catcher {
+	struct catcher *up;
+	struct _Unwind_Exception *caught;
+	jmp_buf env;
+};
+static __thread struct catcher *innermost;
+
+static _Unwind_Reason_Code
+catch(int version, _Unwind_Action actions, _Unwind_Exception_Class class_,
+      struct _Unwind_Exception *e, struct _Unwind_Context *x)
+{
+	struct catcher *k = innermost;
+
+	(void)version;
+	(void)class_;
+	(void)x;
+	if (actions & _UA_SEARCH_PHASE)
+		return _URC_HANDLER_FOUND;
+	innermost = k->up;
+	if (actions & _UA_FORCE_UNWIND)
+		return _URC_CONTINUE_UNWIND;
+	k->caught = e;
+	longjmp(k->env, 1);
+}
+
+/* Where the program has C++: that counts the exceptions in flight. */
+extern void *__cxa_begin_catch(void *e) __attribute__((weak));
+extern void __cxa_end_catch(void) __attribute__((weak));
+
+static void
+drop(struct _Unwind_Exception *e)
+{
+	if (__cxa_begin_catch != NULL && __cxa_end_catch != NULL) {
+		(void)__cxa_begin_catch(e);
+		__cxa_end_catch();
+	} else
+		_Unwind_DeleteException(e);
+}
+
+WALL_ATTRIBUTES_ static int
+call_caught(int (*fn)(struct evc_coord *c, void *arg), struct evc_coord *c,
+	    void *arg)
+{
+	int st;
+
+	UNWOUND_BY(catch);
+	st = fn(c, arg);
+	NO_JUMP();
+	return st;
+}
+
+bool
+evc__fn_catching(int (*fn)(struct evc_coord *c, void *arg),
+		 struct evc_coord *c, void *arg, int *ret_result)
+{
+	struct catcher k = { .up = innermost };
+
+	if (setjmp(k.env) != 0) {
+		drop(k.caught);
+		return false;
+	}
+	innermost = &k;
+	*ret_result = call_caught(fn, c, arg);
+	innermost = k.up;
+	return true;
+}
+
+#else
+
+bool
+evc__fn_catching(int (*fn)(struct evc_coord *c, void *arg),
+		 struct evc_coord *c, void *arg, int *ret_result)
+{
+	*ret_result = fn(c, arg);
+	return true;
+}
+
+#endif
+
+WALLED_VOID(call, (void (*fn)(void *), void *arg), fn(arg))
+
+void
+evc__call_walled(void (*fn)(void *arg), void *arg)
+{
+	call(fn, arg);
+}
+
+WALLED(int, call_fn, (int (*fn)(struct evc_coord *, void *),
+		      struct evc_coord *c, void *arg),
+       fn(c, arg))
+
+int
+evc__fn_walled(int (*fn)(struct evc_coord *c, void *arg), struct evc_coord *c,
+	       void *arg)
+{
+	return call_fn(fn, c, arg);
+}
+
+/* ---- who called whom ---- */
+
+struct search {
+	uintptr_t fn, outer;
+	int n;
+	bool whole; /* the end was seen, and is no frame without tables */
+};
+
+static _Unwind_Reason_Code
+see(struct _Unwind_Context *x, void *arg)
+{
+	struct search *s = arg;
+
+	s->whole = _Unwind_GetIP(x) == 0 ||
+		   (s->outer != 0 && _Unwind_GetCFA(x) > s->outer);
+	if (s->whole)
+		return _URC_NORMAL_STOP;
+	s->n += _Unwind_GetRegionStart(x) == s->fn;
+	return _URC_NO_REASON;
+}
+
+int
+evc__calls_of(void (*fn)(void), const void *outer)
+{
+	struct search s = { .fn = (uintptr_t)fn, .outer = (uintptr_t)outer };
+
+	(void)_Unwind_Backtrace(see, &s);
+	return s.whole ? s.n : -1;
+}

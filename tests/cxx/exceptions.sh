@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Programs in C++ that throw, compiled as a user would and run case by case:
+# exceptions that may leave a call of ours (leaves.cc), and those of functions
+# that we call, which end the program where they are thrown (ends.cc).
+. "$(dirname "$0")/../lint/common.sh"
+
+[ -n "$CXX" ] || skip "no C++ compiler"
+echo | $CXX -dM -E -x c++ - | grep -E '__(x86_64|aarch64)__ 1' >/dev/null ||
+	skip "neither amd64 nor arm64"
+
+flags="-std=c++11 -Wall -Wextra -Werror -g -pthread -Iinclude $LIBEV_CFLAGS"
+for san in $EVC_SANITIZERS; do
+	flags="$flags -fsanitize=$san -fno-sanitize-recover=all"
+done
+lib=$build/src/.libs
+if [ -e "$lib/libevcoord.so" ]; then
+	libs="-L$lib -levcoord"
+	LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	export LD_LIBRARY_PATH
+else
+	libs=$lib/libevcoord.a
+fi
+
+for program in leaves ends; do
+	need tests/cxx/$program.cc
+	# shellcheck disable=SC2086
+	$CXX $flags tests/cxx/$program.cc -o "$tmp/$program" \
+		$libs ${LIBEV_LIBS:--lev} -lm || exit 1
+	for case in $("$tmp/$program"); do
+		${EVC_TIMEOUT:+$EVC_TIMEOUT -s KILL 120} "$tmp/$program" "$case" ||
+			broken "$program $case: status $?"
+	done
+done
+verdict
