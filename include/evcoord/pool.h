@@ -74,7 +74,8 @@ typedef struct evc_pool_opts {
 			       to be started again when there is work; 0 =
 			       never */
 	unsigned flags;     /* EVC_POOL_FINISH */
-	size_t stack;       /* bytes; 0 = 256 KiB */
+	size_t stack;       /* bytes; 0 = the system's default, as for
+			       pthread_create */
 	unsigned thread_flags; /* EVC_KICK: wake what a job is blocked in */
 	uint64_t reserved_[8];
 } evc_pool_opts;

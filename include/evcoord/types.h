@@ -309,7 +309,8 @@ typedef struct evc_member_opts {
 	/* Each kind of member looks at what concerns it. */
 	evc_reactor *reactor;     /* hooks, loopers, runners: where to run;
 				     NULL = home */
-	size_t stack;             /* threads: bytes; 0 = 256 KiB */
+	size_t stack;             /* threads: bytes; 0 = the system's
+				     default, as for pthread_create */
 	double grace;             /* seconds after which this member is late,
 				     never later than the join's; 0 = the
 				     join's */

@@ -238,6 +238,28 @@ EVC_API evc_status
 evc_call(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
 	 void (*release)(void *arg), double timeout, int *ret_result);
 
+/* How evc_call_with is to run its function. */
+typedef struct evc_call_opts {
+	const char *name;           /* copied: the thread's; NULL = "call" */
+	void (*release)(void *arg); /* as for evc_call; NULL: nothing */
+	size_t stack;               /* bytes; 0 = the system's default, as for
+				       pthread_create */
+	uint64_t reserved_[8];
+} evc_call_opts;
+
+/*
+ * evc_call with options.
+ *
+ * Thread:    as evc_call.
+ * Ownership: as evc_call; opts (NULL: the defaults) is copied.
+ * Returns:   as evc_call; -EVC_INVALID_ARGUMENT also for a stack that is too
+ *            small.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_call_with(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
+	      const evc_call_opts *opts, int *ret_result);
+
 EVC_END_DECLS_
 
 #endif

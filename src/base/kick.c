@@ -78,7 +78,8 @@ int
 evc__kick_install(int signo)
 {
 	/* No SA_RESTART: the call that it interrupts must end. */
-	struct sigaction sa = { .sa_handler = on_kick };
+	struct sigaction sa = { .sa_handler = on_kick,
+				.sa_flags = SA_ONSTACK };
 	int n, st = -1;
 
 	sync_lock(&lock);

@@ -209,17 +209,25 @@ read_wchan(int tid, struct evc__proc *p)
 	evc__copy(p->wchan, sizeof p->wchan, buf);
 }
 
-/* "running", or "-1 ..." outside a call, or the number of the call first. */
+/* "running", or "-1 SP PC" outside a call, or the number of the call, its
+   arguments, SP and PC. */
 static void
 read_syscall(int tid, struct evc__proc *p)
 {
 	char buf[256];
 	struct text t = evc__text_in(p->syscall, sizeof p->syscall);
+	const char *last;
 	long number;
 	size_t i;
 
-	if (!file_in(buf, sizeof buf, tid, "syscall") || buf[0] < '0' ||
-	    buf[0] > '9')
+	if (!file_in(buf, sizeof buf, tid, "syscall"))
+		return;
+	last = strrchr(buf, ' ');
+	while (last != NULL && last > buf && *--last != ' ')
+		;
+	if (last != NULL)
+		p->sp = (uintptr_t)strtoull(last, NULL, 16);
+	if (buf[0] < '0' || buf[0] > '9')
 		return;
 	number = strtol(buf, NULL, 10);
 	for (i = 0; i < sizeof calls / sizeof *calls; i++)

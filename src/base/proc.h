@@ -19,6 +19,7 @@ struct evc__proc {
 	uint64_t pending;  /* those that wait for it to unblock them */
 	char wchan[64];    /* where in the kernel it waits; "": nowhere, or not
 			      known */
+	uintptr_t sp;      /* its stack pointer, when it sleeps; 0: not known */
 	char syscall[32];  /* the call that it is in: "read", or "syscall 17"
 			      for one without a name here; "": in none, or not
 			      known */

@@ -8,7 +8,8 @@ void
 evc__spawn_begin(struct evc__spawn *s, size_t stack, bool detached)
 {
 	pthread_attr_init(&s->attr);
-	pthread_attr_setstacksize(&s->attr, evc__stack_with_tls(stack));
+	if (stack != 0)
+		pthread_attr_setstacksize(&s->attr, evc__stack_with_tls(stack));
 	if (detached)
 		pthread_attr_setdetachstate(&s->attr, PTHREAD_CREATE_DETACHED);
 	evc__block_signals(&s->before);

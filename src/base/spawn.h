@@ -16,8 +16,8 @@ struct evc__spawn {
 	sigset_t before;
 };
 
-/* What is created until the end has a stack of so many bytes and blocks
-   signals, as evc__block_signals says. */
+/* What is created until the end has a stack of so many bytes (0: the system's
+   default) and blocks signals, as evc__block_signals says. */
 void evc__spawn_begin(struct evc__spawn *s, size_t stack, bool detached);
 void evc__spawn_end(struct evc__spawn *s);
 

@@ -17,6 +17,7 @@
 #include "base/stack.h"
 
 #include <signal.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 
 #include "base/fork.h"
@@ -43,6 +44,17 @@
 /* Where no context says where the thread stood: the handler, its trampoline. */
 #define ABOVE_LIKELY 2
 
+/* How much of its stack an asked thread has left at least, in bytes: for the
+   unwinding, and beside that for what the kernel puts there for a handler, where
+   it does not say. */
+#define ROOM ((size_t)8 << 10)
+#define FRAME ((size_t)4 << 10)
+static const char too_little[] = "it has too little stack left";
+
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
+
 /* How often, a millisecond apart, a thread is looked at that no signal reaches:
    many are in disk sleep, or block signals, only for a moment.  One that blocks
    them and runs is looked at for as long as there is time: it may be on its way
@@ -61,6 +73,7 @@ static struct {
 	_Atomic int tid; /* who is asked; set before ASKED */
 	/* written between ANSWERING and ANSWERED by the handler, read after
 	   ANSWERED by who asked */
+	bool cramped; /* there is no room to unwind it */
 	unsigned n;
 	void *frame[EVC__STACK_MOST];
 } box;
@@ -112,20 +125,55 @@ trim(void **to, unsigned most, void *const *raw, int n, void *first, int skip)
 	return len;
 }
 
+/* Are there so many bytes of stack below sp?  The first thread's grows, so it
+   has not all of its own yet. */
+static bool
+is_room(int tid, uintptr_t sp, size_t n)
+{
+	uintptr_t p;
+	char byte;
+
+	if (tid == getpid())
+		return true;
+	/* In the guard page, or at the next thread's, nothing can be read. */
+	for (p = sp - n; p < sp; p += 4096)
+		if (sync_peek(&byte, p, 1) < 0 && errno == EFAULT)
+			return false;
+	return true;
+}
+
+/* The same for the handler itself, which may be on a stack for signals. */
+static bool
+is_room_here(const void *context)
+{
+	const stack_t *own = &((const ucontext_t *)context)->uc_stack;
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t low = (uintptr_t)own->ss_sp;
+
+	if (!(own->ss_flags & SS_DISABLE) && sp >= low &&
+	    sp - low < own->ss_size)
+		return sp - low >= ROOM;
+	return is_room((int)syscall(SYS_gettid), sp, ROOM);
+}
+
 static void
 on_ask(int signo, siginfo_t *info, void *context)
 {
 	int saved = errno;
 	void *raw[EVC__STACK_MOST + ABOVE];
 	uint32_t state = sync_load_sc(&box.state);
-	int n;
+	int n = 0;
+	bool cramped;
 
 	(void)signo;
 	(void)info;
 	if (PHASE(state) == ASKED &&
 	    sync_load_relaxed(&box.tid) == (int)syscall(SYS_gettid)) {
-		n = backtrace(raw, EVC__STACK_MOST + ABOVE);
+		cramped = !is_room_here(context);
+		if (!cramped)
+			n = backtrace(raw, EVC__STACK_MOST + ABOVE);
 		if (sync_cas(&box.state, &state, WITH_PHASE(state, ANSWERING))) {
+			box.cramped = cramped;
 			box.n = trim(box.frame, EVC__STACK_MOST, raw, n,
 				     interrupted_at(context), ABOVE_LIKELY);
 			sync_store_sc(&box.state, WITH_PHASE(state, ANSWERED));
@@ -201,8 +249,20 @@ ask(int tid, void **frames, unsigned most, uint64_t ns, const char **ret_why)
 	}
 	n = box.n < most ? box.n : most;
 	memcpy(frames, box.frame, n * sizeof *frames);
-	*ret_why = n == 0 ? "it could not be unwound" : "";
+	if (box.cramped)
+		*ret_why = too_little;
+	else
+		*ret_why = n == 0 ? "it could not be unwound" : "";
 	return n;
+}
+
+/* What the kernel puts on a stack for a handler. */
+static size_t
+frame_size(void)
+{
+	size_t n = getauxval(AT_MINSIGSTKSZ);
+
+	return n > FRAME ? n : FRAME;
 }
 
 /* Why no signal will be handled by that thread now; NULL: one may be. */
@@ -227,6 +287,8 @@ out_of_reach(int tid, uint64_t until)
 			why = "it is stopped";
 		else if (p.blocked & signal)
 			why = "it blocks the signal";
+		else if (p.sp != 0 && !is_room(tid, p.sp, ROOM + frame_size()))
+			return too_little;
 		else
 			return NULL;
 		if (i >= LOOKS - 1 && (p.state != 'R' || sync_mono() >= until))
@@ -285,7 +347,8 @@ static int
 install(int signo)
 {
 	struct sigaction sa = { .sa_sigaction = on_ask,
-				.sa_flags = SA_SIGINFO | SA_RESTART };
+				.sa_flags = SA_SIGINFO | SA_RESTART |
+					    SA_ONSTACK };
 	void *raw[2];
 	int n = evc__signal_free(signo);
 

@@ -9,8 +9,6 @@
 #include "base/text.h"
 #include "cluster/cluster.h"
 
-#define STACK (1u << 20)
-
 /* A function finds the updates of all functions that its worker has run before:
    results with updates do not wait any longer. */
 static void
@@ -138,7 +136,7 @@ start(struct threads *e)
 {
 	/* What keeps the joins of the cluster's scope waiting is the cluster
 	   itself, on every engine. */
-	evc_member_opts o = { .flags = EVC_BACKGROUND, .stack = STACK };
+	evc_member_opts o = { .flags = EVC_BACKGROUND };
 	evc_status st = 0;
 	char name[48];
 	struct text t;
@@ -151,7 +149,6 @@ start(struct threads *e)
 		st = evc_thread_start(e->scope, name, evc__threads_worker,
 				      e->seats[i], &o, NULL);
 	}
-	o.stack = 0;
 	if (st == 0) {
 		sync_add(&e->n_live, 1);
 		st = evc_thread_start(e->scope, "keeper", evc__threads_keeper,

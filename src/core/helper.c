@@ -137,8 +137,7 @@ evc__helper_watch(evc_coord *c, struct evc__member *m)
 	h = c->tree->helper;
 	in = evc__board_add(&h->watched, m, &m->watch);
 	if (in) {
-		ev.data.u64 = (uint64_t)(uintptr_t)m->watch.k |
-			      (uint64_t)m->watch.i << 56;
+		ev.data.ptr = &m->watch.k->slot[m->watch.i];
 		in = sync_epoll_add(sync_load(&h->epoll), m->pidfd, &ev) == 0;
 		if (!in)
 			evc__board_remove(&h->watched, &m->watch);

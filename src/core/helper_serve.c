@@ -17,8 +17,6 @@
 #include "base/self.h"
 #include "base/spawn.h"
 
-#define HELPER_STACK (256u << 10)
-
 /* A thread of a helper's, and what it is in. */
 static __thread struct evc__helper *self_helper;
 static __thread const evc_coord *keeping; /* at this one's keeper */
@@ -126,17 +124,14 @@ serve_all(struct evc__helper *h, uint32_t me)
    old one, of somebody who is gone: then the place is empty, or another's whose
    pidfd says that it runs. */
 static void
-vanished(struct evc__helper *h, uint64_t place)
+vanished(struct evc__helper *h, _Atomic(void *) *place)
 {
-	struct board_chunk *k =
-		(struct board_chunk *)(uintptr_t)(place << 8 >> 8);
-	unsigned i = (unsigned)(place >> 56);
 	struct evc__member *m;
 	evc_coord *c;
 	bool same;
 
 	sync_lock(&h->tree->lock);
-	m = sync_load(&k->slot[i]);
+	m = sync_load(place);
 	c = m != NULL ? m->c : NULL;
 	if (c != NULL && !evc__gate_enter(&c->gate))
 		c = NULL;
@@ -146,7 +141,7 @@ vanished(struct evc__helper *h, uint64_t place)
 	/* Who is watched stops being so under its coordinator's lock alone. */
 	sync_lock(&c->lock);
 	sync_lock(&h->tree->lock);
-	same = sync_load(&k->slot[i]) == m && m->c == c;
+	same = sync_load(place) == m && m->c == c;
 	sync_unlock(&h->tree->lock);
 	if (same && sync_fd_readable(m->pidfd))
 		m->ops->vanished(m);
@@ -166,10 +161,10 @@ sleep_once(struct evc__helper *h, uint32_t seq, uint64_t ns)
 	}
 	n = sync_epoll_wait(epoll, ev, 16, ns);
 	for (i = 0; i < n; i++)
-		if (ev[i].data.u64 == 0)
+		if (ev[i].data.ptr == NULL)
 			sync_fd_drain(sync_load(&h->event));
 		else
-			vanished(h, ev[i].data.u64);
+			vanished(h, ev[i].data.ptr);
 }
 
 static void *
@@ -270,7 +265,7 @@ evc__helper_lead(struct evc__helper *h)
 		return false;
 	t->h = h;
 	t->number = sync_load(&h->leader) + 1;
-	evc__spawn_begin(&s, HELPER_STACK, false);
+	evc__spawn_begin(&s, 0, false);
 	e = sync_thread_create(&t->thread, &s.attr, helper_main, t);
 	evc__spawn_end(&s);
 	if (e != 0)

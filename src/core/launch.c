@@ -11,8 +11,6 @@
 #include "base/tls.h"
 #include "core/ladder.h"
 
-#define STACK_DEFAULT ((size_t)256 << 10)
-
 /* The last thing a started thread does with the coordinator: from DONE on only
    its join keeps the record alive, and that waits for the thread. */
 static void
@@ -23,11 +21,10 @@ end(struct evc__pthread *p)
 	evc__member_done(&p->m);
 }
 
-/* pthread_exit or cancellation. */
-static void
-ended_without_result(void *arg)
+/* Not inlined: the stack is this function's own only now. */
+static __attribute__((noinline)) void
+end_without_result(struct evc__pthread *p)
 {
-	struct evc__pthread *p = arg;
 	struct evc__request q = { .code = EVC_ABORTED,
 				  .kind = EVC_BY_MEMBER_END,
 				  .by = p->m.e.id,
@@ -38,6 +35,14 @@ ended_without_result(void *arg)
 	if (!evc_should_stop(p->m.c))
 		evc__request(p->m.c, &q);
 	end(p);
+}
+
+/* pthread_exit or cancellation. */
+static void
+ended_without_result(void *arg)
+{
+	sync_unwound();
+	end_without_result(arg);
 }
 
 static void *
@@ -68,19 +73,14 @@ thread_main(void *arg)
 	return NULL;
 }
 
-static size_t
-with_default(size_t stack)
-{
-	return stack != 0 ? stack : STACK_DEFAULT;
-}
-
 evc_status
 evc__launch_check(size_t stack, const char *func)
 {
 	pthread_attr_t attr;
 	bool good;
 
-	stack = with_default(stack);
+	if (stack == 0)
+		return 0;
 	pthread_attr_init(&attr);
 	good = stack >= (size_t)PTHREAD_STACK_MIN &&
 	       pthread_attr_setstacksize(&attr, evc__stack_with_tls(stack)) ==
@@ -98,7 +98,7 @@ create(struct evc__pthread *p, size_t stack)
 	struct evc__spawn s;
 	int e;
 
-	evc__spawn_begin(&s, with_default(stack), false);
+	evc__spawn_begin(&s, stack, false);
 	e = sync_thread_create(&p->m.thread, &s.attr, thread_main, p);
 	evc__spawn_end(&s);
 	return e;

@@ -215,7 +215,7 @@ void evc__dormant_drop(evc_coord *c);
 
 /* ---- launch.c: threads of our own ---- */
 
-/* May a thread have such a stack?  0: the default. */
+/* May a thread have such a stack?  0: the system's default. */
 evc_status evc__launch_check(size_t stack, const char *func);
 /* Lock held, also over pthread_create: whoever finds the record finds its
    pthread_t in it.  The round is opened again, if it was closed, only when there

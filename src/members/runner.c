@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "base/unwind.h"
 
-#define JOIN_STACK ((size_t)256 << 10)
 #define QUESTION_NS UINT64_C(10000000) /* for how long a report waits */
 
 /* ---- a call of an operation ---- */
@@ -151,7 +150,7 @@ join_on_a_thread(struct evc__runner *r)
 		return false;
 	r->call = RUNNER_JOINED;
 	r->caller = 0;
-	evc__spawn_begin(&s, JOIN_STACK, true);
+	evc__spawn_begin(&s, 0, true);
 	e = sync_thread_create(&t, &s.attr, join_main, r);
 	evc__spawn_end(&s);
 	if (e != 0) {

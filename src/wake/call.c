@@ -15,8 +15,6 @@
 #include "base/unwind.h"
 #include "wake/alarm.h"
 
-#define CALL_STACK ((size_t)256 << 10)
-
 #define FINISHED 1u
 #define LEFT 2u
 #define GONE 4u
@@ -28,6 +26,8 @@ struct call {
 	int (*fn)(void *arg);
 	void *arg;
 	void (*release)(void *arg);
+	size_t stack;
+	const char *func; /* who is called by the program */
 	char name[16];
 	/* the thread; the caller's when FINISHED stands */
 	int result;
@@ -86,7 +86,7 @@ create(struct call *k)
 	pthread_t t;
 	int e;
 
-	evc__spawn_begin(&s, CALL_STACK, true);
+	evc__spawn_begin(&s, k->stack, true);
 	e = sync_thread_create(&t, &s.attr, call_main, k);
 	evc__spawn_end(&s);
 	return e;
@@ -107,9 +107,9 @@ wait_finished(evc_coord *c, struct call *k, uint32_t stops, uint64_t until)
 		if (seen & FINISHED)
 			return FINISHED;
 		if (evc__stop_came(c, stops))
-			return evc__end_by_stop("evc_call");
+			return evc__end_by_stop(k->func);
 		if (evc__wait_is_over(c, until))
-			return evc__end_by_time("evc_call");
+			return evc__end_by_time(k->func);
 		evc__alarm_sleep(c, &k->alarm, seen, until);
 	}
 }
@@ -122,12 +122,12 @@ enlist(evc_coord *c, struct call *k)
 	evc_status st = 0;
 
 	sync_lock(&c->lock);
-	st = evc__check_loop(c, "evc_call");
+	st = evc__check_loop(c, k->func);
 	if (st == 0 && c->dying)
-		st = evc__end_by_free("evc_call");
+		st = evc__end_by_free(k->func);
 	if (st == 0 && !evc__alarm_set(c, &k->alarm))
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-				 "evc_call: no memory");
+				 "%s: no memory", k->func);
 	if (st == 0)
 		sync_add(&c->n_waiters, 1);
 	sync_unlock(&c->lock);
@@ -149,7 +149,7 @@ take_result(const struct call *k, int *ret_result)
 {
 	if (!k->returned)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_call: the thread ended inside fn");
+				   "%s: the thread ended inside fn", k->func);
 	if (ret_result != NULL)
 		*ret_result = k->result;
 	return 0;
@@ -168,13 +168,13 @@ begin(evc_coord *c, struct call *k, uint32_t stops)
 		strike(c, k);
 		if (k->release != NULL)
 			evc__call_walled(k->release, k->arg);
-		return evc__end_by_stop("evc_call");
+		return evc__end_by_stop(k->func);
 	}
 	e = create(k);
 	if (e == 0)
 		return 0;
 	strike(c, k);
-	return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "evc_call: no thread: %s",
+	return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no thread: %s", k->func,
 			   strerror(e));
 }
 
@@ -198,21 +198,34 @@ run(evc_coord *c, struct call *k, double timeout, int *ret_result)
 	return st;
 }
 
-evc_status
-evc_call(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
-	 void (*release)(void *arg), double timeout, int *ret_result)
+static evc_status
+check(evc_coord *c, int (*fn)(void *arg), double timeout,
+      const evc_call_opts *o, const char *func)
 {
-	evc_status st = evc__check_wait(c, timeout, __func__);
+	evc_status st = evc__check_wait(c, timeout, func);
+
+	if (st == 0)
+		st = evc__check_name(o->name, func);
+	if (st == 0)
+		st = evc__check_room(o->reserved_, func);
+	if (st == 0)
+		st = evc__launch_check(o->stack, func);
+	if (st == 0 && fn == NULL)
+		st = evc__refuse(-EVC_INVALID_ARGUMENT, "%s: no function",
+				 func);
+	return st;
+}
+
+static evc_status
+call(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
+     const evc_call_opts *o, int *ret_result, const char *func)
+{
+	evc_status st = check(c, fn, timeout, o, func);
 	struct call *k;
 	int old;
 
 	if (st == 0)
-		st = evc__check_name(name, __func__);
-	if (st == 0 && fn == NULL)
-		st = evc__refuse(-EVC_INVALID_ARGUMENT,
-				 "evc_call: no function");
-	if (st == 0)
-		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, func);
 	if (st < 0)
 		return st;
 	/* release may have a cancellation point, and we are counted. */
@@ -221,15 +234,36 @@ evc_call(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
 	if (k != NULL) {
 		k->fn = fn;
 		k->arg = arg;
-		k->release = release;
+		k->release = o->release;
+		k->stack = o->stack;
+		k->func = func;
 		evc__copy(k->name, sizeof k->name,
-			  name != NULL ? name : "call");
+			  o->name != NULL ? o->name : "call");
 		sync_store(&k->alarm.n_waiting, 1);
 		st = run(c, k, timeout, ret_result);
 	} else
-		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-				 "evc_call: no memory");
+		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				 func);
 	evc__gate_leave(&c->gate);
 	pthread_setcancelstate(old, NULL);
 	return st;
+}
+
+evc_status
+evc_call(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
+	 void (*release)(void *arg), double timeout, int *ret_result)
+{
+	evc_call_opts o = { .name = name, .release = release };
+
+	return call(c, fn, arg, timeout, &o, ret_result, __func__);
+}
+
+evc_status
+evc_call_with(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
+	      const evc_call_opts *opts, int *ret_result)
+{
+	static const evc_call_opts defaults;
+
+	return call(c, fn, arg, timeout, opts != NULL ? opts : &defaults,
+		    ret_result, __func__);
 }
