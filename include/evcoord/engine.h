@@ -243,6 +243,12 @@ typedef struct evc_engine_sink {
 	void (*down)(void *core, const char *why);
 	/* The last call: all workers are gone, `close` may come. */
 	void (*closed)(void *core);
+	/* In place of `names`, where workers do not all have the same: what
+	   this one can run from its next `up` on; nothing else is handed to
+	   it.  Other names are not refused: they wait for a worker that has
+	   them, for config.worker_wait. */
+	void (*worker_names)(void *core, unsigned worker,
+			     const char *const *functions, unsigned n);
 } evc_engine_sink;
 
 /* What an engine is opened with; valid during open but for scope, reactor, sink

@@ -182,6 +182,7 @@ let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 	    (r->closure.tag != TAG_ANY &&
 	     cl->workers[r->closure.tag]->state != EVC_WORKER_UP))
 		evc__turn_ask(cl);
+	evc__names_note(cl, r);
 	evc__wake(cl, r->closure.tag == TAG_ANY ? EVC_ENGINE_ANY :
 						  (int)r->closure.tag);
 }

@@ -11,6 +11,8 @@
 
 #include "base/until.h"
 
+#define PASSED_BY 256
+
 /* ---- lines ---- */
 
 static void
@@ -298,12 +300,37 @@ evc__closures_own(const struct closures *q, uint32_t tag)
 	return tag < q->n_own ? line_first(q->own[tag]) : NULL;
 }
 
+/* The first that it may take, of the first PASSED_BY. */
+static struct closure *
+first_that_fits(const struct closures *q, const struct closure_line *line,
+		uint32_t tag)
+{
+	unsigned some = line->some, passed = 0, i;
+	const struct list *n;
+
+	if (q->fits == NULL)
+		return line_first(line);
+	for (; some != 0; some &= some - 1) {
+		i = (unsigned)__builtin_ctz(some);
+		for (n = line->at[i].next; n != &line->at[i]; n = n->next) {
+			struct closure *cl = LIST_OF(n, struct closure, link);
+
+			if (q->fits(q, cl, tag))
+				return cl;
+			if (++passed == PASSED_BY)
+				return NULL;
+		}
+	}
+	return NULL;
+}
+
 /* The greatest priority; of one priority those for this worker alone. */
 static struct closure *
 first_for(const struct closures *q, uint32_t tag)
 {
-	struct closure *own = evc__closures_own(q, tag);
-	struct closure *any = line_first(&q->common);
+	struct closure *any = first_that_fits(q, &q->common, tag);
+	struct closure *own =
+		tag < q->n_own ? first_that_fits(q, q->own[tag], tag) : NULL;
 
 	if (own == NULL || (any != NULL && any->priority > own->priority))
 		return any;

@@ -57,6 +57,9 @@ struct closures {
 
 	/* set at creation */
 	uint64_t most; /* held and queued, at most */
+	/* May this one be taken for that worker?  NULL: any may. */
+	bool (*fits)(const struct closures *q, const struct closure *cl,
+		     uint32_t tag);
 	/* This one was cancelled by an error or a stop; it is OUT already. */
 	void (*cancelled)(struct closures *q, struct closure *cl);
 

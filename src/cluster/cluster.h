@@ -67,6 +67,7 @@ struct cluster_worker {
 	uint64_t building_behind; /* attempts up to here were given before */
 	uint64_t building_ns;    /* it began then, at the earliest */
 	bool told_kill;
+	bool tells;              /* it runs those alone that have its bit */
 	char name[NAME_ROOM], where[96], text[TEXT_ROOM];
 	/* Something for config.worker: the loop's turn tells it. */
 	unsigned n_events;
@@ -89,10 +90,14 @@ struct cluster_edge {
 	struct cluster_fetch *fetches;
 };
 
+#define NAME_WORKERS 1024 /* those behind these are given all names */
+
 /* Names of functions, each once for the cluster's life. */
 struct cluster_name {
 	struct cluster_name *next;
 	bool known; /* some worker has it */
+	uint64_t has[NAME_WORKERS / 64]; /* workers that have told it */
+	uint64_t lost_ns; /* one of them was replaced by another; 0 */
 	char name[NAME_ROOM];
 };
 
@@ -250,6 +255,8 @@ void evc__turn_unwatch(evc_cluster *cl);
 extern const evc_engine_sink evc__sink;
 bool evc__sink_workers(void *core, unsigned n);
 void evc__sink_names(void *core, const char *const *functions, unsigned n);
+void evc__sink_worker_names(void *core, unsigned worker,
+			    const char *const *functions, unsigned n);
 void evc__sink_up(void *core, unsigned worker, const char *name,
 		  const char *where);
 void evc__sink_fenced(void *core, unsigned worker, const char *why);
@@ -284,6 +291,11 @@ void evc__worker_fence(evc_cluster *cl, struct cluster_worker *w,
 /* A function in it was given up; and it has returned after all. */
 void evc__worker_hangs(evc_cluster *cl, struct cluster_worker *w);
 void evc__worker_back(evc_cluster *cl, struct cluster_worker *w);
+/* One that no worker has, who is up: UNAVAILABLE when worker_wait is over.
+   Returns when to look again. */
+uint64_t evc__mind_names(evc_cluster *cl, uint64_t now);
+/* This one was queued. */
+void evc__names_note(evc_cluster *cl, const evc_remote *r);
 /* Why the worker that went last has gone; NULL: none has. */
 const char *evc__last_words(const evc_cluster *cl);
 /* What runs is to be stopped, as far as it was taken up to now: remember since

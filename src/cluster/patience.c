@@ -189,6 +189,7 @@ mind_own(evc_cluster *cl, uint64_t now)
 	const struct closure *c;
 	unsigned i;
 
+	soonest = evc__mind_names(cl, now);
 	for (i = 0; i < cl->n_workers && !cl->q.failed; i++) {
 		w = cl->workers[i];
 		if (w->state == EVC_WORKER_UP ||

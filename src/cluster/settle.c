@@ -89,6 +89,7 @@ complete(evc_remote *r)
 {
 	evc__remote_fill(r->more);
 	evc__closures_release(&r->cl->q, &r->closure);
+	evc__names_note(r->cl, r);
 	evc__wake(r->cl, r->closure.tag == TAG_ANY ? EVC_ENGINE_ANY :
 						     (int)r->closure.tag);
 }

@@ -430,4 +430,5 @@ const evc_engine_sink evc__sink = {
 	.counts = evc__sink_counts,
 	.down = evc__sink_down,
 	.closed = evc__sink_closed,
+	.worker_names = evc__sink_worker_names,
 };

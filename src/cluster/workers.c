@@ -53,6 +53,8 @@ set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 	if (state == EVC_WORKER_FENCED)
 		cl->q.n_unsettled++;
 	/* What is for it alone waits for so long and no longer. */
+	if (state != EVC_WORKER_UP && cl->q.fits != NULL)
+		evc__turn_ask(cl);
 	if (state != EVC_WORKER_UP &&
 	    evc__closures_own(&cl->q, w->index) != NULL)
 		evc__turn_ask(cl);

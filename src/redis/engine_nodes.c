@@ -300,7 +300,7 @@ read_registration(struct life *l, const unsigned char *p, size_t n)
 	struct frame node, hello;
 	struct frame_note note;
 	const char **names;
-	unsigned n_names;
+	unsigned n_names, i;
 	evc_status st;
 
 	if (evc__frame_next(p, n, e->max_frame, &node) <= 0 ||
@@ -320,8 +320,9 @@ read_registration(struct life *l, const unsigned char *p, size_t n)
 		return st;
 	evc__lives_read_note(l, note.text);
 	st = make_slots(l, note.number);
-	if (st == 0)
-		e->sink->names(e->core, names, n_names);
+	for (i = 0; st == 0 && i < l->n_slots; i++)
+		e->sink->worker_names(e->core, l->slots[i]->index, names,
+				      n_names);
 	sync_free(names);
 	return st;
 }

@@ -427,7 +427,8 @@ from_environment(const char *name, int otherwise)
 	{ \
 		const struct row rows_[] = { __VA_ARGS__ }; \
 		table = (functions); \
-		n_table = sizeof(functions) / sizeof((functions)[0]); \
+		n_table = sizeof(functions) / sizeof((functions)[0]) - \
+			  node_is_old(); \
 		worker_opts = (opts); \
 		if (evc_worker_is()) \
 			return evc_worker_main(table, n_table, worker_opts) == \

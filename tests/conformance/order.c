@@ -166,22 +166,34 @@ END_TEST
 /* Before a worker has said what it knows, a name may be one; then it is not. */
 START_TEST(a_name_that_nobody_knows)
 {
+	evc_cluster_config config = { .worker_wait = 1 };
 	evc_remote *r = NULL;
-	evc_status st;
+	evc_status st, code;
 
-	begin(_i, 2);
+	choose(_i, 2);
+	/* A worker that knows it may come: so long it waits. */
+	code = can(FINDS) ? EVC_UNAVAILABLE : EVC_INVALID_ARGUMENT;
+	begin_with(_i, 2, can(FINDS) ? &config : NULL);
 	st = evc_schedule(on.cl, "nonesuch", NULL, NULL, NULL, &r);
 	if (st == 0) {
-		IS(code_of(r), EVC_INVALID_ARGUMENT);
+		IS(code_of(r), code);
 		ck_assert_str_eq(info_of(r).function, "nonesuch");
 		evc_remote_free(r);
-		IS(join(), EVC_INVALID_ARGUMENT);
+		IS(join(), code);
 	} else {
 		IS(st, -EVC_INVALID_ARGUMENT);
 		ck_assert_ptr_null(r);
 	}
 	r = NULL;
 	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+	if (can(FINDS)) {
+		r = SCHEDULE("nonesuch", "[]");
+		IS(code_of(r), code);
+		HAS(info_of(r).text, "nonesuch");
+		evc_remote_free(r);
+		IS(join(), code);
+		return;
+	}
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_schedule(on.cl, "nonesuch", NULL, NULL, NULL, &r));
 	HAS(evc_last_error(), "nonesuch");

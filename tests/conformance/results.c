@@ -140,9 +140,12 @@ START_TEST(R12_testPythonFunctionNotAllowedToSchedule)
 
 	begin(_i, 2);
 	IS(take_number(SCHEDULE("add", "[ii]", 2, 3)), 5);
-	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_schedule(on.cl, "nonesuch", NULL, NULL, NULL, &r));
-	HAS(evc_last_error(), "nonesuch");
+	/* Where nodes come and go one that has it may come: tests/redis/workers. */
+	if (!can(FINDS)) {
+		REFUSED(EVC_INVALID_ARGUMENT,
+			evc_schedule(on.cl, "nonesuch", NULL, NULL, NULL, &r));
+		HAS(evc_last_error(), "nonesuch");
+	}
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_schedule(on.cl, NULL, NULL, NULL, NULL, &r));
 	REFUSED(EVC_INVALID_ARGUMENT,

@@ -326,8 +326,96 @@ START_TEST(two_hundred_workers)
 }
 END_TEST
 
+/* ---- nodes of different programs ---- */
+
+static evc_status
+fn_new(evc_exec *x, void *arg)
+{
+	(void)arg;
+	return evc_exec_return(x, "i", 42);
+}
+
+static void
+rig_old_node(unsigned n_workers)
+{
+	OK(setenv(OLD_VARIABLE, "1", 1));
+	rig_node(n_workers);
+	OK(unsetenv(OLD_VARIABLE));
+}
+
+/* One node of four is old: it gets what it has, the others all. */
+START_TEST(old_nodes_get_what_they_have)
+{
+	evc_schedule_opts urgent = { .priority = 1 };
+	evc_remote *r[2000];
+	unsigned i, n_old = 0;
+
+	rig(_i, NULL);
+	rig_old_node(1);
+	for (i = 0; i < 3; i++)
+		rig_node(1);
+	rig_open(NULL);
+	for (i = 0; i < 2000; i++)
+		r[i] = i % 2 == 0 ? SCHEDULE_WITH(&urgent, "new", "[]") :
+				    SCHEDULE("nap", "[d]", 0.0005);
+	for (i = 0; i < 2000; i++) {
+		IS(code_of(r[i]), 0);
+		evc_remote_free(r[i]);
+	}
+	OK(join());
+	for (i = 0; i < 4; i++)
+		n_old += worker(i).n_done > 0;
+	ck_assert_uint_eq(n_old, 4);
+}
+END_TEST
+
+/* What no worker has waits for one, which comes. */
+START_TEST(a_new_node_runs_what_waits)
+{
+	evc_remote *r, *old;
+
+	rig(_i, NULL);
+	rig_old_node(2);
+	rig_open(NULL);
+	r = SCHEDULE("new", "[]");
+	old = SCHEDULE("add", "[ii]", 1, 2);
+	IS(take_number(old), 3);
+	IS(info_of(r).state, EVC_REMOTE_QUEUED);
+	rig_node(1);
+	IS(take_number(r), 42);
+	OK(join());
+}
+END_TEST
+
+/* Or does not come. */
+START_TEST(what_nobody_has_ends_by_name)
+{
+	evc_cluster_config config = { .worker_wait = 0.4 };
+	evc_schedule_opts at = { .worker = "worker 1" };
+	evc_remote *r, *first;
+
+	rig(_i, NULL);
+	rig_old_node(2);
+	rig_open(&config);
+	first = SCHEDULE("add", "[ii]", 1, 2);
+	r = SCHEDULE("new", "[r]", first);
+	IS(code_of(r), EVC_UNAVAILABLE);
+	HAS(info_of(r).text, "no worker has had a function called \"new\"");
+	IS(join(), EVC_UNAVAILABLE);
+	evc_remote_free(r);
+	r = SCHEDULE_WITH(&at, "new", "[]");
+	IS(code_of(r), EVC_UNAVAILABLE);
+	HAS(info_of(r).text, "worker 1 has not had a function called \"new\"");
+	IS(join(), EVC_UNAVAILABLE);
+	evc_remote_free(r);
+	evc_remote_free(first);
+	IS(take_number(SCHEDULE("add", "[ii]", 1, 2)), 3);
+}
+END_TEST
+
 static const evc_function functions[] = {
-	ROW_FUNCTIONS, { .name = "token", .fn = fn_token }
+	ROW_FUNCTIONS, { .name = "token", .fn = fn_token },
+	{ .name = "new", .fn = fn_new } /* the last */
 };
 
 REDIS_ROWS("redis: workers", functions, ROW(workers_of_two_nodes),
@@ -338,4 +426,6 @@ REDIS_ROWS("redis: workers", functions, ROW(workers_of_two_nodes),
 	   ROW(once_it_ends_with_its_cluster),
 	   ROW(greater_priorities_run_first_on_all_nodes),
 	   ROW(large_values_travel_between_nodes),
-	   ROW(large_values_outlive_their_node), ROW(two_hundred_workers))
+	   ROW(large_values_outlive_their_node), ROW(two_hundred_workers),
+	   ROW(old_nodes_get_what_they_have), ROW(a_new_node_runs_what_waits),
+	   ROW(what_nobody_has_ends_by_name))

@@ -20,6 +20,16 @@ extern char **environ;
 /* "WORKERS URI" */
 #define NODE_VARIABLE "EVC_TEST_NODE"
 
+/* Set, a node and its workers are of an older program, that does not have the last
+   function of the table yet. */
+#define OLD_VARIABLE "EVC_TEST_OLD"
+
+static MAYBE_UNUSED bool
+node_is_old(void)
+{
+	return getenv(OLD_VARIABLE) != NULL;
+}
+
 /* ---- in the node ---- */
 
 static MAYBE_UNUSED bool
