@@ -176,13 +176,18 @@ evc_cluster_open(evc_coord *c, const char *uri,
  * asked to stop.  Never waits; the coordinator's joins wait for it, and it frees
  * itself when all has ended.  One that a stop has ended is closed, too.
  *
+ * The last save of the checkpoint comes after this; when that fails, it is an error
+ * in the coordinator's verdict.
+ *
  * Thread:    any.
- * Ownership: cluster is gone for the caller; remotes are still the caller's.
- *            NULL is fine.
- * Returns:   nothing.
+ * Ownership: cluster is gone for the caller, whatever this returns; remotes are
+ *            still the caller's.  NULL is fine.
+ * Returns:   0; > 0: the code of the latest save of the checkpoint, if that has
+ *            failed, else of an error that no call has raised, with a text
+ *            (evc_last_error); -EVC_FAILED_PRECONDITION in a fork child.
  * Since:     0.1
  */
-EVC_API void
+EVC_API evc_status
 evc_cluster_close(evc_cluster *cluster);
 
 /*
@@ -741,7 +746,11 @@ typedef struct evc_cluster_info {
 	double rate;             /* functions that succeed a second, lately */
 	double age;              /* seconds since it was opened */
 	char engine[16];         /* "threads" ... */
-	uint64_t reserved_[8];
+	uint64_t n_unsaved;      /* saves of the checkpoint that have failed
+				    since one succeeded, */
+	double unsaved;          /* and how many seconds ago that was, or the
+				    opening; 0: the last one succeeded */
+	uint64_t reserved_[6];
 } evc_cluster_info;
 
 /*

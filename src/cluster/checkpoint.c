@@ -66,6 +66,45 @@ check_first(evc_cluster *cl)
 				 cl->config.checkpoint);
 }
 
+/* It has succeeded, or there was nothing new; or it has failed: for who asks how
+   it goes. */
+static void
+note(evc_cluster *cl, evc_status st)
+{
+	sync_lock(&cl->q.lock);
+	if (st < 0) {
+		cl->unsaved.n++;
+		cl->unsaved.code = -st;
+		evc__copy(cl->unsaved.text, sizeof cl->unsaved.text,
+			  evc_last_error());
+	} else {
+		cl->unsaved.n = 0;
+		cl->unsaved.code = 0;
+		cl->unsaved.saved_ns = sync_mono();
+	}
+	sync_unlock(&cl->q.lock);
+}
+
+double
+evc__checkpoint_unsaved(const evc_cluster *cl, uint64_t now)
+{
+	uint64_t since = cl->unsaved.saved_ns;
+
+	if (since == 0)
+		since = cl->born_ns;
+	return cl->unsaved.n == 0 || now <= since ?
+		       0 : (double)(now - since) / 1e9;
+}
+
+void
+evc__checkpoint_describe(const evc_cluster *cl, uint64_t now, struct text *t)
+{
+	if (cl->unsaved.n > 0)
+		evc__text_fmt(t, "no checkpoint for %.1f s: %s",
+			      evc__checkpoint_unsaved(cl, now),
+			      cl->unsaved.text);
+}
+
 /* if_changed: only if it is not what stands there already. */
 static evc_status
 save(evc_cluster *cl, const char *path, bool if_changed)
@@ -88,6 +127,8 @@ save(evc_cluster *cl, const char *path, bool if_changed)
 		if (st == 0 && is_checkpoint(cl, path))
 			v->saved = changes;
 	}
+	if (is_checkpoint(cl, path))
+		note(cl, st);
 	sync_unlock(&v->saving);
 	evc_value_free(&packed);
 	return st;
@@ -136,26 +177,29 @@ load(evc_cluster *cl, const char *path, bool at_open, bool *ret_old)
 
 /* ---- every so often ---- */
 
-void
-evc__checkpoint_save(evc_cluster *cl, evc_coord *c)
+static void
+log_it(evc_cluster *cl)
 {
-	if (save(cl, cl->config.checkpoint, true) < 0)
-		evc_log(c, EVC_LOG_WARNING, NULL, "no checkpoint: %s",
-			evc_last_error());
+	evc_log(cl->scope, EVC_LOG_WARNING, NULL, "no checkpoint: %s",
+		evc_last_error());
 }
 
 static evc_status
 run(evc_coord *c, void *arg)
 {
 	evc_cluster *cl = arg;
+	evc_status st = 0;
 	bool begun;
 
+	(void)c;
 	sync_lock(&cl->q.lock);
 	begun = cl->engine != NULL && evc__first_is_over(cl);
 	sync_unlock(&cl->q.lock);
 	/* Before that nothing is new. */
 	if (begun)
-		evc__checkpoint_save(cl, c);
+		st = save(cl, cl->config.checkpoint, true);
+	if (st < 0)
+		log_it(cl);
 	return 0;
 }
 
@@ -190,10 +234,24 @@ evc__checkpoint_open(evc_cluster *cl)
 				&id);
 }
 
+/* Nobody is left who could try again: the parent's verdict has it. */
 void
-evc__checkpoint_close(evc_cluster *cl)
+evc__checkpoint_lost(evc_cluster *cl, evc_status st)
 {
-	evc__checkpoint_save(cl, cl->scope);
+	char why[TEXT_ROOM];
+
+	evc__copy(why, sizeof why, evc_last_error());
+	log_it(cl);
+	(void)(evc_fail)(cl->scope, -st, 0, "no checkpoint: %s", why);
+}
+
+void
+evc__checkpoint_last(evc_cluster *cl)
+{
+	evc_status st = save(cl, cl->config.checkpoint, true);
+
+	if (st < 0)
+		evc__checkpoint_lost(cl, st);
 }
 
 /* ---- by a call ---- */

@@ -174,7 +174,8 @@ last_is_over(evc_cluster *cl)
 static evc_status
 save(evc_coord *c, void *arg)
 {
-	evc__checkpoint_save(arg, c);
+	(void)c;
+	evc__checkpoint_last(arg);
 	last_is_over(arg);
 	return 0;
 }
@@ -183,6 +184,7 @@ void
 evc__last_save_turn(evc_cluster *cl)
 {
 	const evc_member_opts o = { .flags = EVC_LATE | EVC_BACKGROUND };
+	evc_status st;
 	bool begin;
 
 	sync_lock(&cl->q.lock);
@@ -190,11 +192,11 @@ evc__last_save_turn(evc_cluster *cl)
 	if (begin)
 		cl->kept.last = LAST_BEGUN;
 	sync_unlock(&cl->q.lock);
-	if (!begin ||
-	    evc_thread_start(cl->scope, "last checkpoint", save, cl, &o,
-			     NULL) == 0)
+	if (!begin)
 		return;
-	evc_log(cl->scope, EVC_LOG_WARNING, NULL, "no checkpoint: %s",
-		evc_last_error());
+	st = evc_thread_start(cl->scope, "last checkpoint", save, cl, &o, NULL);
+	if (st == 0)
+		return;
+	evc__checkpoint_lost(cl, st);
 	last_is_over(cl);
 }

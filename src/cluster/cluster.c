@@ -48,16 +48,40 @@ evc__cluster_on_loop(const evc_cluster *cl)
 	return tid == evc__tid() && evc_loop_reactor(cl->loop) != NULL;
 }
 
-void
+/* What the program has not heard of: no checkpoint, or an error. */
+static evc_status
+untold(evc_cluster *cl)
+{
+	char buf[TEXT_ROOM + 64] = "";
+	struct text t = evc__text_in(buf, sizeof buf);
+	evc_status st = 0;
+
+	sync_lock(&cl->q.lock);
+	if (cl->unsaved.n > 0) {
+		st = cl->unsaved.code;
+		evc__checkpoint_describe(cl, sync_mono(), &t);
+	} else if (cl->q.n_errors > 0) {
+		st = cl->q.errors[0].code;
+		evc__text_add(&t, cl->q.errors[0].text);
+	}
+	sync_unlock(&cl->q.lock);
+	return st == 0 ? 0 : evc_refuse(st, "%s", buf);
+}
+
+evc_status
 evc_cluster_close(evc_cluster *cl)
 {
-	if (cl == NULL || evc__cluster_check(cl) < 0)
-		return;
+	evc_status st = cl != NULL ? evc__cluster_check(cl) : 0;
+
+	if (cl == NULL || st < 0)
+		return st;
+	st = untold(cl);
 	if (!evc__names_leave(cl))
-		return;
+		return st;
 	evc__scope_let_go(cl);
 	/* That of the handles. */
 	evc__cluster_unref(cl);
+	return st;
 }
 
 evc_coord *

@@ -175,6 +175,14 @@ struct evc_cluster {
 				       good */
 	char trouble[TEXT_ROOM];    /* why functions wait at the moment, as the
 				       engine says */
+	/* Saves of the checkpoint that have failed, one after the other up to the
+	   last one: checkpoint.c. */
+	struct {
+		uint64_t n;
+		uint64_t saved_ns;  /* when the last one succeeded; 0: none */
+		evc_status code;    /* of the last one: > 0 */
+		char text[TEXT_ROOM];
+	} unsaved;
 	/* Of an engine that keeps the variables: variable_ask.c and
 	   checkpoint_asked.c. */
 	struct {
@@ -368,10 +376,15 @@ void evc__building_blame(evc_cluster *cl, struct cluster_worker *w);
 /* At open, before the engine: load, and start the looper that saves.  0, or
    refused. */
 evc_status evc__checkpoint_open(evc_cluster *cl);
-/* The last save, on the way to the end; errors go to the log. */
-void evc__checkpoint_close(evc_cluster *cl);
-/* Save if something is new; errors go to the log of c. */
-void evc__checkpoint_save(evc_cluster *cl, evc_coord *c);
+/* The last save, on the way to the end. */
+void evc__checkpoint_last(evc_cluster *cl);
+/* It could not be made, as evc_last_error says: the scope's error. */
+void evc__checkpoint_lost(evc_cluster *cl, evc_status st);
+/* Lock held: since when none was saved, in seconds; 0: the last one was. */
+double evc__checkpoint_unsaved(const evc_cluster *cl, uint64_t now);
+/* And in words; nothing when it was. */
+void evc__checkpoint_describe(const evc_cluster *cl, uint64_t now,
+			      struct text *t);
 
 /* ---- checkpoint_asked.c: of an engine that keeps the variables ---- */
 

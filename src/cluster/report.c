@@ -131,6 +131,9 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 	}
 	if (cl->trouble[0] != '\0')
 		evc__text_fmt(t, "%s%s", t->len > 0 ? "; " : "", cl->trouble);
+	if (cl->unsaved.n > 0 && t->len > 0)
+		evc__text_add(t, "; ");
+	evc__checkpoint_describe(cl, now, t);
 	if (t->len > 0)
 		return;
 	evc__text_fmt(t, "%s, %u of %u workers up",
@@ -219,6 +222,10 @@ look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 		evc__text_fmt(t, "\n");
 	if (n == cl->n_workers && cl->trouble[0] != '\0')
 		evc__text_fmt(t, "%s\n", cl->trouble);
+	if (n == cl->n_workers && cl->unsaved.n > 0) {
+		evc__checkpoint_describe(cl, now, t);
+		evc__text_fmt(t, "\n");
+	}
 	sync_unlock(&cl->q.lock);
 	*ret_n = n;
 	return all;
@@ -228,7 +235,7 @@ size_t
 evc_cluster_report(const evc_cluster *cluster, char *buf, size_t n)
 {
 	struct text t = evc__lines_in(buf, n);
-	char queued[160 + TEXT_ROOM];
+	char queued[200 + 2 * TEXT_ROOM];
 	struct text q = evc__lines_in(queued, sizeof queued);
 	evc_cluster_worker_info *all;
 	unsigned i, n_all;

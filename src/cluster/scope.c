@@ -275,7 +275,7 @@ stop(void *arg)
 static evc_status
 save(void *arg)
 {
-	evc__checkpoint_close(arg);
+	evc__checkpoint_last(arg);
 	return 0;
 }
 
@@ -348,7 +348,9 @@ begin_on_home(evc_cluster *cl)
 evc_status
 evc__scope_begin(evc_cluster *cl)
 {
-	evc_scope_opts o = { .on_error = EVC_ON_ERROR_IGNORE,
+	/* The parent hears of a last save that has failed. */
+	evc_scope_opts o = { .on_error = cl->config.checkpoint != NULL ?
+					 EVC_ON_ERROR_REPORT : EVC_ON_ERROR_IGNORE,
 			     .home = cl->config.reactor,
 			     .ended = ended,
 			     .arg = cl };

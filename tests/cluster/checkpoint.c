@@ -374,7 +374,9 @@ START_TEST(mistakes_are_refused)
 	snprintf(path, sizeof path, "%s/none/state", folder);
 	begin(INFINITY);
 	run_steps(1);
-	end();
+	evc_cluster_close(cl);
+	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_NOT_FOUND);
+	OK(evc_free(c));
 	ck_assert_int_eq(atomic_load(&n_warnings), 1);
 }
 END_TEST

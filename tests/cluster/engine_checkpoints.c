@@ -454,7 +454,10 @@ START_TEST(an_engine_that_is_down_is_left_all_the_same)
 	OK(evc_variable_add(cl, "v", 1, NULL));
 	hand.sink->down(hand.core, "for ever");
 	store.fails = -EVC_UNAVAILABLE;
-	end();
+	evc_cluster_close(cl);
+	UNTIL(atomic_load(&hand.left));
+	store_end();
+	hand_end_coord_with(c, EVC_UNAVAILABLE);
 	ck_assert_int_ne(access(path, F_OK), 0);
 }
 END_TEST

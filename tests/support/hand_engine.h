@@ -276,15 +276,21 @@ hand_end(void)
 	hand.sink->closed(hand.core);
 }
 
-/* The coordinator's end, with this engine in it. */
+/* The coordinator's end, with this engine in it, and what its join says. */
 static MAYBE_UNUSED void
-hand_end_coord(evc_coord *c)
+hand_end_coord_with(evc_coord *c, evc_status st)
 {
 	OK(evc_request_stop(c, 0, "the test is over"));
 	hand_end();
-	OK(evc_join(c, NULL, &(evc_verdict){ 0 }));
+	ck_assert_int_eq(evc_join(c, NULL, &(evc_verdict){ 0 }), st);
 	ck_assert_msg(evc_free(c) == 0, "%s", evc_last_error());
 	ck_assert_int_eq(atomic_load(&hand.closes), 1);
+}
+
+static MAYBE_UNUSED void
+hand_end_coord(evc_coord *c)
+{
+	hand_end_coord_with(c, 0);
 }
 
 #endif

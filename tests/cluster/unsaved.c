@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A checkpoint that cannot be saved, because its folder is gone or its disk is
+ * full: the numbers, the report, a join that is late, the close and the verdict
+ * say so, and none of them when it is saved again.
+ */
+#include "../support/cluster_util.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+static char folder[64], away[80], path[96];
+static evc_coord *c;
+static evc_cluster *cl;
+
+static evc_status
+f_too_many(evc_exec *x, void *arg)
+{
+	(void)arg;
+	return evc_exec_fail(x, EVC_OUT_OF_RANGE, "one too many");
+}
+
+static evc_status
+f_wait_for(evc_exec *x, void *arg)
+{
+	while (!atomic_load((atomic_int *)arg) && !evc_exec_should_stop(x))
+		t_sleep(0.001);
+	return 0;
+}
+
+static atomic_int go;
+static const evc_function table[] = {
+	{ .name = "fail", .fn = f_too_many },
+	{ .name = "wait", .fn = f_wait_for, .arg = &go },
+};
+
+static void
+begin(double every)
+{
+	evc_cluster_config config = { .functions = table,
+				      .n_functions = 2,
+				      .checkpoint = path,
+				      .checkpoint_every = every };
+
+	snprintf(folder, sizeof folder, "/tmp/evc-unsaved-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(away, sizeof away, "%s-away", folder);
+	snprintf(path, sizeof path, "%s/state", folder);
+	atomic_store(&go, 0);
+	OK(evc_new(NULL, NULL, &c));
+	OK(evc_cluster_open(c, "threads://2", &config, &cl));
+}
+
+static evc_status
+end(evc_verdict *v)
+{
+	evc_join_opts o = { .grace = T_LIMIT };
+	char command[200];
+	evc_status st = evc_join(c, &o, v);
+
+	snprintf(command, sizeof command, "rm -rf %s %s", folder, away);
+	ck_assert_int_eq(system(command), 0);
+	OK(evc_free(c));
+	return st;
+}
+
+static evc_cluster_info
+numbers(void)
+{
+	evc_cluster_info i;
+
+	OK(evc_cluster_get(cl, &i));
+	return i;
+}
+
+/* "NEEDLE" is in the report, or is not. */
+static bool
+reports(const char *needle)
+{
+	char text[4000];
+
+	ck_assert_uint_lt(evc_cluster_report(cl, text, sizeof text),
+			  sizeof text);
+	return strstr(text, needle) != NULL;
+}
+
+START_TEST(it_is_said_as_long_as_it_lasts)
+{
+	evc_verdict v;
+
+	begin(0.002);
+	ck_assert_uint_eq(numbers().n_unsaved, 0);
+	ck_assert(numbers().unsaved == 0 && !reports("no checkpoint"));
+	ck_assert_int_eq(rename(folder, away), 0);
+	OK(evc_variable_add(cl, "n", 1, NULL));
+	UNTIL(numbers().n_unsaved > 2);
+	ck_assert(numbers().unsaved > 0);
+	ck_assert(reports("no checkpoint for ") && reports(folder));
+	OK(evc_schedule(cl, "wait", NULL, NULL, NULL, NULL));
+	ck_assert_int_eq(evc_cluster_join(cl, 0.01), -EVC_DEADLINE_EXCEEDED);
+	HAS(evc_last_error(), "no checkpoint for ");
+	/* It is over with the first one that is saved. */
+	ck_assert_int_eq(rename(away, folder), 0);
+	UNTIL(numbers().n_unsaved == 0);
+	ck_assert(numbers().unsaved == 0 && !reports("no checkpoint"));
+	atomic_store(&go, 1);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	OK(evc_cluster_close(cl));
+	OK(end(&v));
+	ck_assert_uint_eq(v.n_errors, 0);
+}
+END_TEST
+
+START_TEST(the_close_says_it)
+{
+	evc_verdict v;
+
+	begin(0.002);
+	ck_assert_int_eq(rename(folder, away), 0);
+	OK(evc_variable_add(cl, "n", 1, NULL));
+	UNTIL(numbers().n_unsaved > 0);
+	ck_assert_int_eq(evc_cluster_close(cl), EVC_NOT_FOUND);
+	HAS(evc_last_error(), "no checkpoint for ");
+	HAS(evc_last_error(), folder);
+	ck_assert_int_eq(end(&v), EVC_NOT_FOUND);
+	HAS(v.error.text, "no checkpoint: ");
+	HAS(v.error.text, folder);
+}
+END_TEST
+
+/* Nobody has tried before: the verdict is the one place left. */
+START_TEST(the_last_save_is_in_the_verdict)
+{
+	evc_verdict v;
+
+	begin(INFINITY);
+	OK(evc_variable_add(cl, "n", 1, NULL));
+	ck_assert_int_eq(rename(folder, away), 0);
+	OK(evc_cluster_close(cl));
+	ck_assert_int_eq(end(&v), EVC_NOT_FOUND);
+	ck_assert_uint_eq(v.n_errors, 1);
+	HAS(v.error.text, "no checkpoint: ");
+}
+END_TEST
+
+/* The disk is full: nothing more than a byte fits into a file. */
+START_TEST(a_full_disk)
+{
+	struct rlimit was, none;
+	evc_status st;
+	char why[200];
+
+	begin(INFINITY);
+	OK(evc_variable_add(cl, "n", 1, NULL));
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
+	none = was;
+	none.rlim_cur = 1;
+	signal(SIGXFSZ, SIG_IGN);
+	/* No check in between: each of them writes to a file. */
+	setrlimit(RLIMIT_FSIZE, &none);
+	st = evc_cluster_save(cl, NULL);
+	snprintf(why, sizeof why, "%s", evc_last_error());
+	setrlimit(RLIMIT_FSIZE, &was);
+	ck_assert_int_eq(st, -EVC_RESOURCE_EXHAUSTED);
+	HAS(why, "cannot be written");
+	ck_assert_uint_eq(numbers().n_unsaved, 1);
+	ck_assert(reports("cannot be written"));
+	ck_assert_int_eq(evc_cluster_close(cl), EVC_RESOURCE_EXHAUSTED);
+	/* There is room again when the last save is made. */
+	OK(end(NULL));
+}
+END_TEST
+
+START_TEST(the_close_says_an_error_that_nobody_took)
+{
+	begin(INFINITY);
+	OK(evc_schedule(cl, "fail", NULL, NULL, NULL, NULL));
+	UNTIL(numbers().n_failed == 1);
+	ck_assert_int_eq(evc_cluster_close(cl), EVC_OUT_OF_RANGE);
+	HAS(evc_last_error(), "one too many");
+	/* An error of a function is none of the coordinator. */
+	OK(end(NULL));
+
+	begin(INFINITY);
+	OK(evc_schedule(cl, "fail", NULL, NULL, NULL, NULL));
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_OUT_OF_RANGE);
+	OK(evc_cluster_close(cl));
+	OK(evc_cluster_close(NULL));
+	OK(end(NULL));
+}
+END_TEST
+
+API_MAIN("unsaved", it_is_said_as_long_as_it_lasts, the_close_says_it,
+	 the_last_save_is_in_the_verdict, a_full_disk,
+	 the_close_says_an_error_that_nobody_took)
