@@ -60,15 +60,14 @@ say(struct wordcount *w, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* A log hook.  Why nothing happens, for one: there is no server, or no worker; what
-   ends it is said at the end. */
+/* A log hook.  Why nothing happens, for one: a worker has died, there is no server,
+   or no worker; what ends it is said at the end. */
 static void
 warn(int level, const char *line, const evc_reason *r, void *arg)
 {
 	(void)r;
-	(void)arg;
 	if (level == EVC_LOG_WARNING)
-		fprintf(stderr, "wordcount: %s\n", line);
+		say(arg, "%s", line);
 }
 
 /* ---- what happens on the loop ---- */
@@ -110,11 +109,7 @@ worker_changed(evc_cluster *cluster, const evc_cluster_worker_info *i,
 		w->is_up[i->index] = false;
 		w->n_lost++;
 	}
-	if (!w->o->is_verbose)
-		return;
-	if (i->state == EVC_WORKER_GONE)
-		say(w, "%s", i->text);
-	else if (i->state == EVC_WORKER_UP && i->lives > 1)
+	if (w->o->is_verbose && i->state == EVC_WORKER_UP && i->lives > 1)
 		say(w, "%s is back: %s", i->name, i->where);
 }
 
@@ -346,7 +341,8 @@ start(struct wordcount *w, struct ev_loop *loop)
 	const evc_pool_opts one = { .n_threads = 1 };
 	const evc_config cfg = {
 		.name = "wordcount",
-		.log = w->o->address ? warn : NULL,
+		.log = warn,
+		.arg = w,
 	};
 
 	w->began = ev_time();

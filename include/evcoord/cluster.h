@@ -160,7 +160,9 @@ typedef struct evc_cluster_config {
  *            name that is open with another address; -EVC_CANCELLED after the
  *            stop; -EVC_RESOURCE_EXHAUSTED, -EVC_DATA_LOSS when the checkpoint
  *            and the one before it are damaged, or as evc_cluster_restore when
- *            it cannot be read; -EVC_FAILED_PRECONDITION in a fork child, and
+ *            it cannot be read; -EVC_NOT_FOUND, -EVC_PERMISSION_DENIED for a
+ *            program that cannot be executed;
+ *            -EVC_FAILED_PRECONDITION in a fork child, and
  *            for processes in a process that was started as a worker and has
  *            not called evc_worker_main; -EVC_UNIMPLEMENTED when
  *            libevcoord-redis is not there.

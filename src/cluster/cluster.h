@@ -74,6 +74,22 @@ struct cluster_worker {
 	struct { unsigned state; } events[4];
 };
 
+/* ---- deaths, for the log ---- */
+
+#define DEATHS_KEPT 4
+
+struct deaths {
+	unsigned n;        /* in text */
+	unsigned n_more;   /* for which there was no room */
+	uint64_t told_ns;  /* when the log was told last; 0: never */
+	char text[DEATHS_KEPT][TEXT_ROOM];
+};
+
+/* Lock held: tell the log of it, at a turn of the loop. */
+void evc__death_note(evc_cluster *cl, const char *text);
+/* At a turn: the log hears of what was noted.  Returns when to look again. */
+uint64_t evc__deaths_tell(evc_cluster *cl);
+
 /* ---- what waits on the loop ---- */
 
 struct cluster_join {
@@ -149,6 +165,7 @@ struct evc_cluster {
 	struct list joins;          /* cluster_join */
 	struct list fetches;        /* cluster_fetch that are due */
 	struct evc_remote *garbage; /* to be freed without the lock */
+	struct deaths deaths;       /* that the log has not heard of */
 	bool want_writable;         /* a schedule was refused on the loop */
 	bool stopping;              /* the scope's stop was seen */
 	bool lost_by_stop;          /* and has cancelled something that nobody

@@ -10,6 +10,7 @@
  */
 #include "cluster/processes.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cluster/cluster.h"
@@ -73,6 +74,25 @@ path_of(const char *program)
 	return path;
 }
 
+/* A program that cannot be executed now is no program: said at the open, and not
+   when worker_wait is over. */
+static evc_status
+check_program(const char *path)
+{
+	struct stat s;
+	int err = stat(path, &s) < 0 ? errno : S_ISDIR(s.st_mode) ? EISDIR :
+		  access(path, X_OK) < 0 ? errno : 0;
+
+	if (err == 0)
+		return 0;
+	return evc_refuse(err == ENOENT ? -EVC_NOT_FOUND :
+			  err == EACCES || err == EISDIR ?
+					  -EVC_PERMISSION_DENIED :
+					  -EVC_FAILED_PRECONDITION,
+			  "processes: the program %s cannot be executed: %s",
+			  path, strerror(err));
+}
+
 static evc_status
 no_memory(void)
 {
@@ -109,6 +129,7 @@ evc__processes_program(struct processes *p, const char *const *options)
 {
 	const char *program = evc__uri_option(options, "program", 0);
 	unsigned n = 0, i;
+	evc_status st;
 
 	if (evc__uri_option(options, "program", 1) != NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
@@ -122,6 +143,9 @@ evc__processes_program(struct processes *p, const char *const *options)
 	p->argv = sync_alloc(n + 2, sizeof *p->argv);
 	if (p->path == NULL || p->argv == NULL)
 		return no_memory();
+	st = program != NULL ? check_program(p->path) : 0;
+	if (st < 0)
+		return st;
 	for (i = 0; i <= n; i++) {
 		p->argv[i] = copy_of(i == 0 ? p->path :
 					      evc__uri_option(options, "arg",

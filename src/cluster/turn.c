@@ -244,7 +244,7 @@ static void
 turn(evc_cluster *cl)
 {
 	struct ev_loop *loop = evc_reactor_loop(cl->reactor);
-	uint64_t next = SYNC_FOREVER;
+	uint64_t next = SYNC_FOREVER, due;
 	bool hold, closed;
 
 	sync_lock(&cl->q.lock);
@@ -257,6 +257,8 @@ turn(evc_cluster *cl)
 	evc__cluster_unlock(cl);
 
 	evc__last_save_turn(cl);
+	due = evc__deaths_tell(cl);
+	next = due < next ? due : next;
 	tell_workers(cl);
 	tell_writable(cl);
 	evc__fetch_turn(cl);

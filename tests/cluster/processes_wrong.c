@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 static const evc_function functions[] = { P_FUNCTIONS };
 
@@ -220,11 +221,9 @@ END_TEST
 static const struct {
 	const char *uri, *why[2];
 } programs[] = {
-	/* these two are not even started */
-	{ "processes://1?program=/no/such/program",
-	  { "/no/such/program", "No such file" } },
-	{ "processes://1?program=/dev/null",
-	  { "/dev/null", "Permission denied" } },
+	/* this one is not even started: its interpreter is not there */
+	{ "processes://1?program=no-interpreter",
+	  { "no-interpreter", "No such file" } },
 	{ "processes://1?program=/bin/false",
 	  { "exit status 1", "before it was up" } },
 	{ "processes://1?program=/bin/sh&arg=-c&arg=echo%20one;echo%20two%20"
@@ -240,7 +239,48 @@ static const struct {
 	  { "exit status 42", "call evc_worker_main first" } },
 };
 
-#define N_NOT_STARTED 2
+#define N_NOT_STARTED 1
+
+/* How often the log was told of a death. */
+static atomic_uint n_deaths, n_rest;
+
+static void
+count_deaths(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)r, (void)arg;
+	if (level != EVC_LOG_WARNING)
+		return;
+	if (strstr(line, "before it was up") != NULL)
+		atomic_fetch_add(&n_deaths, 1);
+	else if (strstr(line, "more workers have died") != NULL)
+		atomic_fetch_add(&n_rest, 1);
+}
+
+/* Eight workers that die at once, again and again. */
+START_TEST(the_log_hears_of_deaths_and_not_too_often)
+{
+	const evc_cluster_config config = { .worker_wait = 0.2 };
+	const evc_config log = { .log = count_deaths };
+	struct before b = begin_test();
+	evc_cluster *cl;
+	evc_remote *r;
+	evc_coord *c;
+	double began = t_now();
+
+	OK(evc_new(NULL, &log, &c));
+	atomic_store(&n_deaths, 0);
+	atomic_store(&n_rest, 0);
+	cl = open_with(c, "processes://8?program=/bin/false", &config);
+	r = schedule(cl, "pid");
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	UNTIL(atomic_load(&n_deaths) > 4 && atomic_load(&n_rest) > 0);
+	ck_assert_double_le(atomic_load(&n_deaths),
+			    4 * (1 + (t_now() - began)));
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
 
 static void
 one_program(int i)
@@ -265,10 +305,18 @@ one_program(int i)
 
 START_TEST(a_program_that_cannot_be_started)
 {
+	FILE *f;
+
 	if (t_under_valgrind())
 		T_SKIP("there an exec that fails is known by the exit status "
 		       "alone");
+	f = fopen("no-interpreter", "w");
+	ck_assert_ptr_nonnull(f);
+	fputs("#!/no/such/interpreter\n", f);
+	ck_assert_int_eq(fchmod(fileno(f), 0755), 0);
+	ck_assert_int_eq(fclose(f), 0);
 	one_program(_i);
+	OK(unlink("no-interpreter"));
 }
 END_TEST
 
@@ -324,6 +372,20 @@ START_TEST(addresses_that_are_refused)
 		"processes://1?program=/a&program=/b",
 		"processes://1?speed=9",
 	};
+	static const struct {
+		const char *uri, *why;
+		evc_status st;
+	} none[] = {
+		{ "processes://1?program=/no/such/program",
+		  "/no/such/program cannot be executed: No such file",
+		  -EVC_NOT_FOUND },
+		{ "processes://1?program=/dev/null",
+		  "/dev/null cannot be executed: Permission denied",
+		  -EVC_PERMISSION_DENIED },
+		{ "processes://1?program=/usr",
+		  "/usr cannot be executed: Is a directory",
+		  -EVC_PERMISSION_DENIED },
+	};
 	struct before b = begin_test();
 	evc_coord *c = coord_of(NULL);
 	evc_cluster *cl = NULL;
@@ -332,6 +394,12 @@ START_TEST(addresses_that_are_refused)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		REFUSED(EVC_INVALID_ARGUMENT,
 			evc_cluster_open(c, bad[i], NULL, &cl));
+		ck_assert_ptr_null(cl);
+	}
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		ck_assert_int_eq(evc_cluster_open(c, none[i].uri, NULL, &cl),
+				 none[i].st);
+		HAS(evc_last_error(), none[i].why);
 		ck_assert_ptr_null(cl);
 	}
 	end_test(&b, c);
@@ -404,6 +472,7 @@ main(int argc, char **argv)
 			    N_NOT_STARTED);
 	tcase_add_loop_test(tcase, a_program_that_is_no_worker, N_NOT_STARTED,
 			    (int)(sizeof(programs) / sizeof(programs[0])));
+	tcase_add_test(tcase, the_log_hears_of_deaths_and_not_too_often);
 	tcase_add_test(tcase, a_function_goes_from_a_liar_to_others);
 	tcase_add_loop_test(tcase, a_function_goes_from_who_does_nothing, 0, 2);
 	tcase_add_test(tcase, a_table_with_mistakes);
