@@ -22,6 +22,7 @@
 #ifndef EVCOORD_POOL_H
 #define EVCOORD_POOL_H
 
+#include <evcoord/post.h>
 #include <evcoord/types.h>
 
 EVC_BEGIN_DECLS_
@@ -124,7 +125,9 @@ evc_pool_free(evc_pool *pool);
 
 /*
  * Submit a job, whose completion comes on the loop of r: a reactor of any
- * coordinator of the process.
+ * coordinator of the process.  r must stay until this returns: on the loop's
+ * thread it does; any other thread has to know that neither the loop is detached
+ * nor its coordinator freed meanwhile, or calls evc_pool_submit_to.
  *
  * Thread:    any, one at a time for a job; fastest on the loop of r, where it
  *            takes no lock while jobs of that loop are under way.
@@ -152,6 +155,22 @@ evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job);
 EVC_API EVC_MUST_USE evc_status
 evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 		     double timeout);
+
+/*
+ * The same by a handle, which outlives the loop: for threads that do not know
+ * how long that is there.  timeout <= 0: do not wait for room.
+ *
+ * Thread:    any; with a timeout > 0 any that runs no loop and is none of the
+ *            pool's.
+ * Ownership: as evc_pool_submit; loop stays the caller's.
+ * Returns:   as evc_pool_submit, with a timeout > 0 as evc_pool_submit_wait;
+ *            -EVC_NOT_FOUND when the loop was detached or destroyed, whatever
+ *            became of its coordinator.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_pool_submit_to(evc_pool *pool, evc_loop *loop, evc_job *job,
+		   double timeout);
 
 /*
  * Cancel a job.  One that has not begun does not begin, and is completed with

@@ -78,6 +78,31 @@ EVC_API evc_reactor *
 evc_loop_reactor(const evc_loop *loop);
 
 /*
+ * The same for any other thread: the reactor, which stays until evc_loop_leave.
+ * Between the two its loop cannot go, and whoever takes it down waits: so do
+ * little there, and nothing that may wait for the loop's thread.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: the coordinator's; the caller owes one evc_loop_leave.
+ * Returns:   the reactor; NULL when the loop was detached or destroyed, for NULL
+ *            and in a fork child: then nothing is owed.
+ * Since:     0.1
+ */
+EVC_API evc_reactor *
+evc_loop_enter(evc_loop *loop);
+
+/*
+ * Let it go again.
+ *
+ * Thread:    the one that has entered.
+ * Ownership: the reactor may be gone from here on.
+ * Returns:   nothing.
+ * Since:     0.1
+ */
+EVC_API void
+evc_loop_leave(evc_loop *loop);
+
+/*
  * Run fn(r, 0, arg) on the loop's thread, in its next turn.
  *
  * Thread:    any; not a signal handler.

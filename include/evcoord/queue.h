@@ -21,6 +21,7 @@
 #ifndef EVCOORD_QUEUE_H
 #define EVCOORD_QUEUE_H
 
+#include <evcoord/post.h>
 #include <evcoord/types.h>
 
 EVC_BEGIN_DECLS_
@@ -190,7 +191,8 @@ typedef void evc_queue_fn(evc_queue *queue, void *item, evc_status why,
  * loop's run and joins waiting, unless it is flagged EVC_BACKGROUND, and the
  * loop cannot be detached.  In reports it is a looper with the queue's name.
  * Several watches and threads may pop from one queue: each item goes to one of
- * them.
+ * them.  r must stay until this returns: who does not know that calls
+ * evc_queue_watch_on.
  *
  * Thread:    any; fn on the loop of r, a reactor of the queue's coordinator.
  * Ownership: arg must live until the last call.
@@ -203,6 +205,19 @@ typedef void evc_queue_fn(evc_queue *queue, void *item, evc_status why,
 EVC_API EVC_MUST_USE evc_status
 evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 		unsigned flags, evc_id *ret_id);
+
+/*
+ * The same by a handle, which outlives the loop.
+ *
+ * Thread:    any.
+ * Ownership: as evc_queue_watch; loop stays the caller's.
+ * Returns:   as evc_queue_watch; -EVC_NOT_FOUND when the loop was detached or
+ *            destroyed.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_queue_watch_on(evc_queue *queue, evc_loop *loop, evc_queue_fn *fn,
+		   void *arg, unsigned flags, evc_id *ret_id);
 
 /*
  * End a watch, without a last call: after this returned fn is not called.

@@ -308,6 +308,44 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 	}
 }
 
+/* In a loop of its own around the gate: whoever takes the loop down waits for
+   who is inside, and room may not come before that. */
+evc_status
+evc_pool_submit_to(evc_pool *pool, evc_loop *loop, evc_job *job,
+		   double timeout)
+{
+	bool waits = timeout > 0;
+	struct pool_port *full;
+	uint64_t until;
+	evc_status st;
+	evc_reactor *r;
+
+	if (isnan(timeout))
+		return refuse(-EVC_INVALID_ARGUMENT, "the time is no number");
+	st = evc__pool_check(pool, "evc_pool_submit");
+	if (st == 0 && loop == NULL)
+		st = refuse(-EVC_INVALID_ARGUMENT, "no loop");
+	if (st == 0 && waits && evc__pool_self() == pool)
+		st = refuse(-EVC_FAILED_PRECONDITION,
+			    "a thread of the pool would wait for itself");
+	if (st < 0)
+		return st;
+	until = evc__until(timeout);
+	for (;;) {
+		full = NULL;
+		r = evc_loop_enter(loop);
+		if (r == NULL)
+			return refuse(-EVC_NOT_FOUND, "the loop is gone");
+		st = submit(pool, r, job, waits, &full);
+		evc_loop_leave(loop);
+		if (full == NULL || !waits)
+			return st;
+		if (!wait_for_room(full, until))
+			return refuse(-EVC_DEADLINE_EXCEEDED,
+				      "there was no room in time");
+	}
+}
+
 /* ---- what is under way ---- */
 
 evc_status

@@ -368,6 +368,29 @@ evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 	return st;
 }
 
+evc_status
+evc_queue_watch_on(evc_queue *queue, evc_loop *loop, evc_queue_fn *fn,
+		   void *arg, unsigned flags, evc_id *ret_id)
+{
+	evc_status st = evc__queue_check(queue, __func__);
+	evc_reactor *r;
+
+	if (st < 0)
+		return st;
+	if (loop == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s: queue %s: no loop", __func__,
+				  queue->name);
+	r = evc_loop_enter(loop);
+	if (r == NULL)
+		return evc_refuse(-EVC_NOT_FOUND,
+				  "%s: queue %s: the loop is gone", __func__,
+				  queue->name);
+	st = evc_queue_watch(queue, r, fn, arg, flags, ret_id);
+	evc_loop_leave(loop);
+	return st;
+}
+
 /* Is this its loop's thread?  Before its first turn a task may say so. */
 static bool
 is_here(struct watch *w)
@@ -376,12 +399,18 @@ is_here(struct watch *w)
 					      .flags = EVC_LATE };
 	int tid = sync_load(&w->tid);
 	evc_task t = { .next_ = NULL };
+	evc_reactor *r;
 	evc_status st;
 
 	if (tid != 0)
 		return tid == evc__tid();
-	st = evc_task_begin(w->r, &t, &probe);
+	/* On another thread it may be about to go. */
+	r = evc_loop_enter(w->loop);
+	if (r == NULL)
+		return false;
+	st = evc_task_begin(r, &t, &probe);
 	evc_task_end(&t);
+	evc_loop_leave(w->loop);
 	return st == 0;
 }
 

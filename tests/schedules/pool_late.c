@@ -220,6 +220,128 @@ START_TEST(a_first_job_that_a_stop_of_its_loop_overtakes_is_refused)
 }
 END_TEST
 
+/* ---- by a handle ---- */
+
+/* A loop of a coordinator of its own, on a thread of its own; and who takes both
+   down. */
+static struct {
+	evc_coord *c;
+	evc_loop *loop;
+	evc_queue *q;
+} there;
+
+static void
+there_begin(void)
+{
+	evc_reactor *at;
+
+	there.c = new_coord(NULL);
+	OK(evc_reactor_start(there.c, "there", NULL, NULL, NULL, &at));
+	there.loop = evc_loop_of(at);
+}
+
+static evc_status
+there_goes(evc_coord *c, void *arg)
+{
+	evc_status st;
+
+	(void)arg;
+	(void)evc_request_stop(c, 0, "it goes");
+	st = evc_join(c, NULL, NULL);
+	return st == 0 ? evc_free(c) : st;
+}
+
+static evc_status
+submit_there(evc_coord *c, void *arg)
+{
+	struct thing *t = arg;
+
+	(void)c;
+	return evc_pool_submit_to(pool, there.loop, &t->job, 0);
+}
+
+/* Who submits for a loop has seen that there is no stop; and the loop goes, with
+   its reactor and its coordinator.  They stay until it has left.  Fails, with
+   the address sanitizer, when they do not. */
+START_TEST(a_submit_by_a_handle_keeps_the_loop)
+{
+	struct actor a, goes;
+	struct thing t;
+	evc_status st;
+	int h;
+
+	begin(1, 0);
+	there_begin();
+	thing_init(&t, work_now);
+	h = actor_held(&a, submit_there, there.c, &t, "lock", "submit", 1);
+	actor_begin(&goes, there_goes, there.c, NULL);
+	UNTIL(atomic_load(&goes.tid) != 0);
+	until_asleep(atomic_load(&goes.tid));
+	ck_assert(!atomic_load(&goes.done));
+	st = actor_go(&a, h);
+	ck_assert_msg(st == 0 || st == -EVC_CANCELLED || st == -EVC_NOT_FOUND,
+		      "%d", st);
+	OK(actor_end(&goes));
+	UNTIL(st != 0 || atomic_load(&t.done) == 1);
+	/* There is nothing behind the handle any more. */
+	REFUSED(EVC_NOT_FOUND, evc_pool_submit_to(pool, there.loop, &t.job,
+						  0));
+	REFUSED(EVC_NOT_FOUND, evc_pool_submit_to(pool, there.loop, &t.job,
+						  1));
+	ck_assert_ptr_null(evc_loop_enter(there.loop));
+	evc_loop_release(there.loop);
+	end();
+}
+END_TEST
+
+static void
+count_ends(evc_queue *q, void *item, evc_status why, void *arg)
+{
+	(void)q;
+	(void)why;
+	if (item == NULL)
+		atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static atomic_int n_ends;
+
+static evc_status
+watch_there(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	return evc_queue_watch_on(there.q, there.loop, count_ends, &n_ends, 0,
+				  NULL);
+}
+
+START_TEST(a_watch_by_a_handle_keeps_the_loop)
+{
+	struct actor a, goes;
+	evc_status st;
+	int h;
+
+	there_begin();
+	OK(evc_queue_new(there.c, NULL, 1, NULL, &there.q));
+	h = actor_held(&a, watch_there, there.c, NULL, "alloc", "make", 1);
+	actor_begin(&goes, there_goes, there.c, NULL);
+	UNTIL(atomic_load(&goes.tid) != 0);
+	until_asleep(atomic_load(&goes.tid));
+	ck_assert(!atomic_load(&goes.done));
+	st = actor_go(&a, h);
+	ck_assert_msg(st == 0 || st == -EVC_CANCELLED || st == -EVC_NOT_FOUND,
+		      "%d", st);
+	/* Its queue is still there, and so c is. */
+	ck_assert_int_eq(actor_end(&goes), -EVC_FAILED_PRECONDITION);
+	UNTIL(st != 0 || atomic_load(&n_ends) == 1);
+	REFUSED(EVC_NOT_FOUND,
+		evc_queue_watch_on(there.q, there.loop, count_ends, &n_ends, 0,
+				   NULL));
+	OK(evc_queue_free(there.q));
+	OK(evc_free(there.c));
+	evc_loop_release(there.loop);
+}
+END_TEST
+
 SCHEDULES_MAIN("pool_late",
 	       a_resize_is_heard_by_who_has_just_looked,
 	       a_resize_is_heard_by_who_is_on_its_way,
@@ -228,4 +350,6 @@ SCHEDULES_MAIN("pool_late",
 	       who_rings_too_late_leaves_no_post_behind,
 	       a_job_that_its_only_thread_has_not_seen_is_completed,
 	       a_wait_for_room_is_no_wait_for_a_thread,
-	       a_first_job_that_a_stop_of_its_loop_overtakes_is_refused)
+	       a_first_job_that_a_stop_of_its_loop_overtakes_is_refused,
+	       a_submit_by_a_handle_keeps_the_loop,
+	       a_watch_by_a_handle_keeps_the_loop)
