@@ -144,14 +144,15 @@ typedef struct evc_workers_opts {
 	uint64_t reserved_[8];
 } evc_workers_opts;
 
-/* How far a group is: evc_workers_info.state */
+/* How far a group is: evc_workers_info.state.  No value is one of
+   EVC_WORKER_STARTING ..., which say how far a cluster's worker is. */
 enum {
-	EVC_WORKERS_NEW = 1,      /* never started */
-	EVC_WORKERS_STARTING = 2,
-	EVC_WORKERS_RUNNING = 3,
-	EVC_WORKERS_PAUSED = 4,
-	EVC_WORKERS_STOPPING = 5, /* told; somebody may still run */
-	EVC_WORKERS_STOPPED = 6   /* all have ended; it can be started again */
+	EVC_WORKERS_NEW = 11,     /* never started */
+	EVC_WORKERS_STARTING = 12,
+	EVC_WORKERS_RUNNING = 13,
+	EVC_WORKERS_PAUSED = 14,
+	EVC_WORKERS_STOPPING = 15, /* told; somebody may still run */
+	EVC_WORKERS_STOPPED = 16  /* all have ended; it can be started again */
 };
 
 /* A worker's error, as it is kept. */

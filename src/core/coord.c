@@ -282,7 +282,7 @@ why_not(evc_coord *c, char *buf, size_t room)
 	if (join_waits(c))
 		return "a join waits";
 	if (c->n_conds > 0)
-		return "it has conditions";
+		return "it has queues or conditions";
 	if (sync_load_sc(&c->n_waiters) > 0 && !evc_should_stop(c))
 		return "a thread waits for the stop, and none was asked for";
 	if (c->n_pushed > 0)

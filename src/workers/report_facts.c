@@ -16,11 +16,11 @@ const char *
 evc__workers_state(unsigned state)
 {
 	static const char *const name[] = {
-		"?",	  "new",      "starting", "running",
-		"paused", "stopping", "stopped",
+		"new", "starting", "running", "paused", "stopping", "stopped",
 	};
+	unsigned i = state - EVC_WORKERS_NEW;
 
-	return name[state < sizeof name / sizeof name[0] ? state : 0];
+	return i < sizeof name / sizeof name[0] ? name[i] : "?";
 }
 
 const char *

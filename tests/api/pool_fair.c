@@ -119,6 +119,56 @@ START_TEST(a_job_of_another_thread_has_its_turn)
 }
 END_TEST
 
+/* ---- the order of claims ---- */
+
+#define EACH_WAY 64
+
+static atomic_int n_own_begun, n_far_begun, far_at_last_own;
+
+static evc_status
+work_own(evc_job *job)
+{
+	(void)job;
+	if (atomic_fetch_add(&n_own_begun, 1) == EACH_WAY - 1)
+		atomic_store(&far_at_last_own, atomic_load(&n_far_begun));
+	return 0;
+}
+
+static evc_status
+work_far(evc_job *job)
+{
+	(void)job;
+	atomic_fetch_add(&n_far_begun, 1);
+	return 0;
+}
+
+/* As many of the loop's own and of others stand there, and one thread: at least
+   three claims of four are of the loop's own, so these are the first to be
+   through.  Fails when three of four are of the others. */
+START_TEST(a_loops_own_jobs_come_first)
+{
+	static struct thing own[EACH_WAY], far[EACH_WAY], first;
+	int i;
+
+	pool_begin_n(1);
+	thing_init(&first, work_stay);
+	OK(evc_pool_submit(pool, evc_home(coord), &first.job));
+	UNTIL(atomic_load(&first.begun));
+	for (i = 0; i < EACH_WAY; i++) {
+		thing_init(&own[i], work_own);
+		OK(evc_pool_submit(pool, evc_home(coord), &own[i].job));
+		thing_init(&far[i], work_far);
+		OK(submit_from_afar(&far[i]));
+	}
+	atomic_store(&first.open, 1);
+	TURN_UNTIL(pool_info().n_done == 2 * EACH_WAY + 1);
+	ck_assert_int_lt(atomic_load(&far_at_last_own), EACH_WAY);
+	TURN_UNTIL(evc_pool_free(pool) == 0);
+	OK(evc_free(coord));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 /* A loop of its own with one job. */
 static evc_status
 submit_one(evc_reactor *r, void *arg)
@@ -231,6 +281,7 @@ END_TEST
 API_MAIN("pool_fair",
 	 the_room_of_a_cancelled_job_is_room,
 	 a_job_of_another_thread_has_its_turn,
+	 a_loops_own_jobs_come_first,
 	 a_job_of_another_loop_has_its_turn,
 	 a_done_may_end_its_thread,
 	 a_cancellation_does_not_end_a_done)

@@ -88,6 +88,7 @@ START_TEST(queue_keeps_its_coordinator)
 	evc_queue *q = new_queue(c, 1, 0);
 
 	REFUSED(EVC_FAILED_PRECONDITION, evc_free(c));
+	ck_assert_ptr_nonnull(strstr(evc_last_error(), "queues"));
 	drop_queue(c, q);
 }
 END_TEST

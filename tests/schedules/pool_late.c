@@ -220,6 +220,43 @@ START_TEST(a_first_job_that_a_stop_of_its_loop_overtakes_is_refused)
 }
 END_TEST
 
+/* ---- what is claimed ---- */
+
+/* One thread has claimed several jobs and stays in the first; another one is
+   about to sleep, and looks whether somebody has claimed what is not begun.  It
+   is so from the first job on to the last.  Fails when it is so for the first
+   ones alone. */
+START_TEST(who_is_about_to_sleep_finds_what_is_claimed)
+{
+	static struct thing many[100], t[8], two[2];
+	int h, i;
+
+	begin(2, 0);
+	for (i = 0; i < 2; i++)
+		put_busy(&two[i]);
+	for (i = 0; i < 100; i++)
+		OK(put(&many[i], work_now));
+	/* The first of them that comes so far. */
+	h = seam_hold("add", "evc__crowd_sleep", 1);
+	let_end(&two[0]);
+	HELD(h);
+	thing_init(&t[0], work_stay);
+	OK(evc_pool_submit(pool, r, &t[0].job));
+	for (i = 1; i < 8; i++)
+		OK(put(&t[i], work_now));
+	let_end(&two[1]);
+	UNTIL(atomic_load(&t[0].begun));
+	seam_release(h);
+	for (i = 1; i < 8; i++)
+		over(&t[i], 0);
+	let_end(&t[0]);
+	over(&t[0], 0);
+	for (i = 0; i < 100; i++)
+		over(&many[i], 0);
+	end();
+}
+END_TEST
+
 /* ---- by a handle ---- */
 
 /* A loop of a coordinator of its own, on a thread of its own; and who takes both
@@ -351,5 +388,6 @@ SCHEDULES_MAIN("pool_late",
 	       a_job_that_its_only_thread_has_not_seen_is_completed,
 	       a_wait_for_room_is_no_wait_for_a_thread,
 	       a_first_job_that_a_stop_of_its_loop_overtakes_is_refused,
+	       who_is_about_to_sleep_finds_what_is_claimed,
 	       a_submit_by_a_handle_keeps_the_loop,
 	       a_watch_by_a_handle_keeps_the_loop)
