@@ -142,9 +142,17 @@ evc__looper_flush(const struct evc__looper_who *w, struct evc__body *b,
 {
 	struct evc__tick tick;
 
-	if (!(w->flags & EVC_FLUSH) || !(b->bits & LOOPER_STARTED) ||
+	if (!(w->flags & EVC_FLUSH) ||
 	    (b->bits & (LOOPER_PAUSED | LOOPER_REMOVED)))
 		return true;
+	/* A thread may begin, and a loop may turn, when there is a stop already:
+	   that must not cost it its start, its last run and its end. */
+	if (!(b->bits & LOOPER_STARTED) && b->more != NULL &&
+	    b->more->start != NULL && !start(w, b, reported))
+		return false;
+	if (b->bits & LOOPER_PAUSED)
+		return true;
+	b->bits |= LOOPER_STARTED;
 	evc__schedule_extra(&b->schedule, &tick);
 	return run(w, b, &tick, reported);
 }

@@ -85,15 +85,6 @@ live(struct own *o, const struct evc__looper_who *w)
 		if (!on)
 			break;
 	}
-	/* A thread may begin late, when there is a stop already: that must not
-	   cost it its start, its last run and its end. */
-	if (on && (w->flags & EVC_FLUSH) &&
-	    !(o->body.bits &
-	      (LOOPER_STARTED | LOOPER_PAUSED | LOOPER_REMOVED))) {
-		on = evc__looper_serve(w, &o->body, evc__now(w->c), &reported);
-		/* Without a start that was a run. */
-		on = on && o->body.more != NULL && o->body.more->start != NULL;
-	}
 	if (on)
 		evc__looper_flush(w, &o->body, &reported);
 	evc__looper_finish(w, &o->body, reported);

@@ -80,7 +80,7 @@ START_TEST(p1_no_run_begins_on_a_loop_that_turns_after_the_stop)
 		looper_begin(&r, &l[i], intervals[i], NULL);
 		UNTIL_RUNS(&r, &l[i], 1);
 	}
-	/* Without a first run there is no last one. */
+	/* It gets its last run, which is its first one. */
 	looper_begin(&r, &fresh, INTERVAL, &flush);
 	clock_to(10);
 	for (i = 0; i < 3; i++) {
@@ -95,8 +95,7 @@ START_TEST(p1_no_run_begins_on_a_loop_that_turns_after_the_stop)
 		ck_assert_int_eq(l[i].stops, 1);
 		ck_assert_int_eq(l[i].wrong, 0);
 	}
-	ck_assert_int_eq(fresh.runs, 0);
-	ck_assert_int_eq(fresh.starts, fresh.stops);
+	looper_was(&fresh, "(r)");
 	rig_end(&r);
 }
 END_TEST
@@ -424,7 +423,27 @@ START_TEST(STRICT_SETUP_reports_what_is_refused)
 }
 END_TEST
 
+/* The loop has not turned, the thread may not have begun. */
+START_TEST(a_stop_that_comes_first_costs_it_no_last_run)
+{
+	evc_member_opts opts = { .flags = EVC_FLUSH };
+	struct looper l = { 0 };
+	struct rig r;
+
+	rig_begin(&r, _i, NULL);
+	looper_begin(&r, &l, INFINITY, &opts);
+	OK(evc_request_stop(r.c, 0, NULL));
+	OK(rig_stop(&r, NULL));
+	ck_assert_int_ge(l.n_calls, 3);
+	ck_assert_int_eq(l.calls[0], '(');
+	ck_assert_int_eq(l.calls[1], 'r');
+	ck_assert_int_eq(l.calls[l.n_calls - 1], ')');
+	rig_end(&r);
+}
+END_TEST
+
 PLACES_MAIN("looper_end",
+	    EACH_PLACE(a_stop_that_comes_first_costs_it_no_last_run),
 	    EACH_PLACE(p1_no_run_begins_after_the_stop_of_its_own),
 	    ELSEWHERE(p1_no_run_begins_after_a_stop_that_came_during_one),
 	    AT_PLACE(p1_no_run_begins_on_a_loop_that_turns_after_the_stop,
