@@ -8,7 +8,7 @@
 _Atomic unsigned evc__fork_generation;
 
 /* How many parts of the library have something to begin anew. */
-#define PARTS 8
+#define PARTS 16
 /* atomic: evc__fork_also -> a child, which has one thread */
 static _Atomic(void (*)(void)) part[PARTS];
 

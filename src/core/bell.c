@@ -62,44 +62,6 @@ evc__bell_turn(evc_reactor *r)
 	sync_unlock(&b->lock);
 }
 
-/* While it is watched for, an iteration of the loop is one of a run that a
-   callback of ours has begun. */
-static void
-watch_nested(struct evc__bell *b)
-{
-	if (ev_is_active(&b->nested))
-		return;
-	ev_prepare_start(b->loop, &b->nested);
-	ev_unref(b->loop);
-}
-
-static void
-unwatch_nested(struct evc__bell *b)
-{
-	if (!ev_is_active(&b->nested))
-		return;
-	ev_ref(b->loop);
-	ev_prepare_stop(b->loop, &b->nested);
-}
-
-/* What the stretches that we are in have taken and not done yet is for the new
-   run as well: ring for all of it once more.  What comes from now on rings by
-   itself. */
-static void
-on_nested(struct ev_loop *loop, ev_prepare *w, int revents)
-{
-	struct evc__bell *b = w->data;
-	struct evc__bell_frame *f;
-
-	(void)loop;
-	(void)revents;
-	unwatch_nested(b);
-	for (f = b->frames; f != NULL; f = f->up)
-		if (f->r != NULL)
-			evc__board_light(&f->r->at);
-	evc__bell_send(b);
-}
-
 /* Loop thread: turn all that are lit.  false: the bell is gone. */
 static bool
 turn_lit(struct evc__bell *b, struct evc__bell_frame *f)
@@ -112,7 +74,7 @@ turn_lit(struct evc__bell *b, struct evc__bell_frame *f)
 		evc__bell_pin(r);
 		sync_unlock(&b->lock);
 		f->r = r;
-		watch_nested(b);
+		evc__bell_watch_nested(b);
 		if (!evc__reactor_turn(r))
 			r = NULL;
 		if (f->gone)
@@ -135,16 +97,18 @@ on_async(struct ev_loop *loop, ev_async *w, int revents)
 
 	(void)loop;
 	(void)revents;
+	if (evc__bell_inherited(b))
+		return;
 	b->frames = &f;
 	end_leftovers(b);
 	/* Posts after the stop, which is at the highest priority. */
 	if (!turn_lit(b, &f))
 		return;
-	watch_nested(b);
+	evc__bell_watch_nested(b);
 	if (!evc__boxes_serve(b, &f))
 		return;
 	if (!watched)
-		unwatch_nested(b);
+		evc__bell_unwatch_nested(b);
 	b->frames = f.up;
 }
 
@@ -200,32 +164,6 @@ lose(struct evc__bell *b, const struct evc__bell_frame *f, bool owner)
 	}
 }
 
-/* Said at each iteration, when its events are known and none was served: so what
-   a loop is silent for is measured from where its silence began. */
-static void
-on_beat(struct ev_loop *loop, ev_check *w, int revents)
-{
-	struct evc__bell *b = w->data;
-
-	(void)revents;
-	if (sync_load_relaxed(&b->turned) == 0)
-		evc__depth_begin(b);
-	sync_store_relaxed(&b->turned, (uint64_t)(ev_now(loop) * 1e9));
-}
-
-static void
-stop_watching(struct evc__bell *b)
-{
-	struct ev_loop *loop = b->loop;
-
-	unwatch_nested(b);
-	ev_ref(loop);
-	ev_check_stop(loop, &b->beat);
-	ev_ref(loop);
-	ev_async_stop(loop, &b->async);
-	b->loop = NULL;
-}
-
 /* ev_loop_destroy under us: everything that lived there has ended. */
 static void
 on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
@@ -236,6 +174,8 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 
 	(void)loop;
 	(void)revents;
+	if (evc__bell_inherited(b))
+		return;
 	b->frames = &f;
 	sync_lock(&b->lock);
 	b->lost = true;
@@ -248,7 +188,7 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 		return;
 	end_leftovers(b);
 	/* Nobody sends any more. */
-	stop_watching(b);
+	evc__bell_unwatch(b);
 	b->frames = f.up;
 	/* The last touch of the bell: now another thread may free it. */
 	evc__reactor_left(owner);
@@ -280,30 +220,6 @@ evc__bell_abandon(struct evc__bell *b)
 	evc__reactor_left(owner);
 }
 
-/* Two watchers that keep no ev_run alive; ev_cleanup is the third by itself. */
-static void
-start_watching(struct evc__bell *b)
-{
-	struct ev_loop *loop = b->loop;
-
-	ev_async_init(&b->async, on_async);
-	ev_set_priority(&b->async, EV_MAXPRI);
-	b->async.data = b;
-	ev_async_start(loop, &b->async);
-	ev_unref(loop);
-	ev_check_init(&b->beat, on_beat);
-	ev_set_priority(&b->beat, EV_MAXPRI);
-	b->beat.data = b;
-	ev_check_start(loop, &b->beat);
-	ev_unref(loop);
-	ev_prepare_init(&b->nested, on_nested);
-	ev_set_priority(&b->nested, EV_MAXPRI);
-	b->nested.data = b;
-	/* Once now, so that libev has the room for it at a stop. */
-	watch_nested(b);
-	unwatch_nested(b);
-}
-
 struct evc__bell *
 evc__bell_new(struct ev_loop *loop)
 {
@@ -312,8 +228,10 @@ evc__bell_new(struct ev_loop *loop)
 	if (b == NULL)
 		return NULL;
 	b->tid = evc__tid();
+	b->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	b->loop = loop;
 	b->boxes_end = &b->boxes;
+	list_init(&b->stands);
 	sync_lock_init(&b->lock);
 	return b;
 }
@@ -325,7 +243,7 @@ evc__bell_start(struct evc__bell *b)
 
 	if (!descriptor_left())
 		return false;
-	start_watching(b);
+	evc__bell_watch(b, on_async);
 	/* Grow libev's list of pending events now, so that no dispatch that a
 	   stop causes allocates. */
 	ev_feed_event(loop, &b->beat, EV_CHECK);
@@ -350,7 +268,7 @@ evc__bell_stop(struct evc__bell *b)
 		return;
 	end_leftovers(b);
 	ev_cleanup_stop(b->loop, &b->cleanup);
-	stop_watching(b);
+	evc__bell_unwatch(b);
 }
 
 void
@@ -423,6 +341,9 @@ evc__bell_send(struct evc__bell *b)
 {
 	int old;
 
+	/* A fork child would ring its parent's loop. */
+	if (sync_load_relaxed(&evc__fork_generation) != b->fork_generation)
+		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	ev_async_send(b->loop, &b->async);
 	pthread_setcancelstate(old, NULL);

@@ -13,6 +13,7 @@
 #include <evcoord.h>
 
 #include "base/board.h"
+#include "base/list.h"
 
 /* A stretch on the loop's thread in which the bell may be taken away. */
 struct evc__bell_frame {
@@ -28,9 +29,18 @@ struct evc__leftover {
 	void (*end)(struct evc__leftover *l); /* loop thread */
 };
 
+/* What else of ours is on the loop: a fork child takes it off. */
+struct evc__stand {
+	struct list node;    /* in b->stands; or in none */
+	struct evc__bell *b; /* set by evc__stand_begin */
+	/* Stop its watchers, and give back what was taken for them. */
+	void (*leave)(struct evc__stand *s, struct ev_loop *loop);
+};
+
 struct evc__bell {
 	/* set at creation */
 	int tid;                 /* the loop's thread */
+	unsigned fork_generation;
 	evc_reactor *owner;      /* who attached the loop */
 	/* loop thread only; sent to by any while a reactor is told */
 	struct ev_loop *loop;
@@ -38,6 +48,9 @@ struct evc__bell {
 	ev_cleanup cleanup;
 	ev_check beat;           /* each iteration, before all else */
 	ev_prepare nested;       /* while we call others: they run the loop */
+	ev_fork forked;          /* in a child that keeps the loop */
+	struct list stands;
+	int refs;                /* taken by evc__bell_ref */
 	struct evc__bell_frame *frames;
 	unsigned n_lost;         /* of ev_depth: left by exceptions; depth.c */
 	bool shows;              /* ev_run shows on the stack */
@@ -103,5 +116,26 @@ void evc__depth_begin(struct evc__bell *b);
 unsigned evc__depth(struct evc__bell *b, const struct evc__driver *d);
 /* It is in none, whatever libev says. */
 void evc__depth_is_none(struct evc__bell *b);
+
+/* ---- bell_watch.c ---- */
+
+/* Loop thread: start the watchers, ev_cleanup aside; stop them. */
+void evc__bell_watch(struct evc__bell *b,
+		     void (*on_async)(struct ev_loop *loop, ev_async *w,
+				      int revents));
+void evc__bell_unwatch(struct evc__bell *b);
+/* Loop thread: while it is watched for, an iteration of the loop is one of a run
+   that a callback of ours has begun. */
+void evc__bell_watch_nested(struct evc__bell *b);
+void evc__bell_unwatch_nested(struct evc__bell *b);
+/* Loop thread: hold the loop's ev_run once more, or once less. */
+void evc__bell_ref(struct evc__bell *b, bool yes);
+/* Loop thread: s may have watchers on the loop from now on; or has none. */
+void evc__stand_begin(struct evc__stand *s, struct evc__bell *b);
+void evc__stand_end(struct evc__stand *s);
+/* Asked first by each callback of a watcher: is this a fork child, and the loop
+   one that it has inherited?  Then nothing of ours is on it any more.  No lock:
+   whoever had one is not there. */
+bool evc__bell_inherited(struct evc__bell *b);
 
 #endif

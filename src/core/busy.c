@@ -85,6 +85,27 @@ evc__busy_forget(evc_reactor *r)
 }
 
 void
+evc__busy_inherited(void)
+{
+	struct evc__frame *f;
+	struct evc__bell_frame *g;
+	struct evc__busy *b;
+
+	for (b = innermost; b != NULL; b = b->up) {
+		if (b->r != NULL) {
+			for (f = b->r->frames; f != NULL; f = f->up)
+				f->gone = true;
+			for (g = b->r->bell->frames; g != NULL; g = g->up)
+				g->gone = true;
+			sync_lock_init(&b->r->c->lock);
+		}
+		b->r = NULL;
+		b->mark = NULL;
+	}
+	innermost = NULL;
+}
+
+void
 evc__busy_left(void)
 {
 	innermost = NULL;

@@ -13,6 +13,12 @@ evc__chores_inside(void)
 	return inside > 0;
 }
 
+void
+evc__chores_inherited(void)
+{
+	inside = 0;
+}
+
 bool
 evc__chore_add(evc_coord *c, struct evc__chore *k)
 {
@@ -74,6 +80,9 @@ evc__chores_run(evc_coord *c)
 		sync_unlock(&c->lock);
 		inside++;
 		w = k->run(c, k);
+		/* A fork child, made in there, has no helper. */
+		if (!evc__same_process(c))
+			pthread_exit(NULL);
 		inside--;
 		wait = w < wait ? w : wait;
 		sync_lock(&c->lock);

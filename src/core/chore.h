@@ -29,6 +29,8 @@ bool evc__chore_add(evc_coord *c, struct evc__chore *k);
 void evc__chore_remove(evc_coord *c, struct evc__chore *k);
 /* Is the calling thread in one? */
 bool evc__chores_inside(void);
+/* In a fork child: it is in none. */
+void evc__chores_inherited(void);
 /* Helper thread, no lock: run all; how long to sleep then. */
 uint64_t evc__chores_run(evc_coord *c);
 

@@ -184,6 +184,7 @@ evc__coord_make(const evc_config *k, const char *func, evc_coord *parent,
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				   func);
 	}
+	evc__inherit_watch();
 	c->parent = parent;
 	if (!build(c, k)) {
 		evc__coord_destroy(c);

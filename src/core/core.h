@@ -269,6 +269,10 @@ evc__same_process(const evc_coord *c)
 	return sync_load_relaxed(&evc__fork_generation) == c->fork_generation;
 }
 
+/* Let a fork child begin anew with what its one thread was to the parent's
+   coordinators. */
+void evc__inherit_watch(void);
+
 /* ---- status.c ---- */
 
 /* Note why the calling thread's call is refused; returns the status. */
@@ -359,6 +363,8 @@ struct evc__self {
 	const struct evc__acting *acting; /* for the time of a call, or NULL */
 };
 struct evc__self *evc__self(void);
+/* In a fork child: it is nobody; where it was, it can take the lock. */
+void evc__self_inherited(void);
 /* The calling thread is this member. */
 void evc__self_is(struct evc__member *m);
 

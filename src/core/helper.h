@@ -59,6 +59,10 @@ void evc__helper_wake(struct evc__helper *h);
 
 /* ---- helper_serve.c ---- */
 
+/* In a fork child: the calling thread is none of a helper's.  It ends when it
+   has come back from the function that it has forked in. */
+void evc__helper_inherited(void);
+
 /* Tree's lock held: have a thread that leads from now on; false: none is to be
    had, and who led does so still. */
 bool evc__helper_lead(struct evc__helper *h);

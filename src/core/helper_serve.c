@@ -31,10 +31,29 @@ serving(struct evc__helper *h, uint32_t me, uint64_t since)
 		sync_store_sc(&h->tree->serving_ns, since);
 }
 
+void
+evc__helper_inherited(void)
+{
+	self_helper = NULL;
+	if (keeping != NULL)
+		*gone_with_it = true;
+	keeping = NULL;
+}
+
+/* A function has returned: in a fork child all that would follow is the
+   parent's. */
+static void
+end_in_child(const struct evc__helper *h)
+{
+	if (self_helper != h)
+		pthread_exit(NULL);
+}
+
 /* false: the client's coordinator is gone. */
 static bool
 keep(struct evc__client *k, uint64_t *ret_wait)
 {
+	struct evc__helper *h = k->h;
 	evc_coord *c = k->c;
 	bool busy, gone = false;
 
@@ -48,6 +67,7 @@ keep(struct evc__client *k, uint64_t *ret_wait)
 	keeping = c;
 	gone_with_it = &gone;
 	(void)evc__keeper_serve(c, &gone, ret_wait);
+	end_in_child(h);
 	keeping = NULL;
 	if (gone)
 		return false;
@@ -67,6 +87,7 @@ serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 	serving(h, me, sync_mono() | 1);
 	sync_unlock(&h->tree->lock);
 	evc__hooks_run(c, NULL);
+	end_in_child(h);
 	chores = evc__chores_run(c);
 	if (keep(k, &wait)) {
 		wait = chores < wait ? chores : wait;

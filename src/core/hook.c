@@ -131,6 +131,8 @@ call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 	evc__busy_begin(r, c, BUSY_HOOK, h->m.name, &busy);
 	st = evc__fn_walled(h->fn, c, h->arg);
 	evc__busy_end(&busy);
+	if (!evc__same_process(c))
+		return;
 	evc__trace_member(TRACE_RETURN, &h->m);
 	w = sync_load(&c->word);
 	/* A stop that was cleared is over: what its hook says must not stop the
@@ -169,6 +171,8 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 		h->running = evc__tid();
 		sync_unlock(&c->lock);
 		call(c, r, h);
+		if (!evc__same_process(c))
+			return; /* a fork child, made in there */
 		sync_lock(&c->lock);
 		h->running = 0;
 		/* Joins wait for it, and so may who removes it. */

@@ -144,6 +144,7 @@ struct evc__join {
 	/* loop thread only; lock as well for changes */
 	struct list here;         /* reactor->joins */
 	ev_timer timer;
+	struct evc__stand stand;
 };
 
 /* Check options. */
@@ -199,7 +200,7 @@ bool evc__joins_turn(evc_reactor *r, const struct evc__frame *f);
 void evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 		       const struct evc__frame *f);
 /* Loop thread, outside ev_run: join by running the loop. */
-void evc__join_drive(struct evc__join *j);
+bool evc__join_drive(struct evc__join *j);
 
 /* ---- join_step.c ---- */
 
@@ -214,11 +215,13 @@ struct evc__driver {
 	bool (*over)(struct evc__driver *d); /* loop thread, no lock */
 	void *arg;
 	bool stops_on_break; /* an ev_break by the application is a request */
+	struct evc__stand stand;
 	bool ended;
 	const void *frame;   /* the ev_run is inside it */
 };
-/* Loop thread, outside ev_run; the reactor hears (evc__reactor_hear). */
-void evc__drive(struct evc__driver *d);
+/* Loop thread, outside ev_run; the reactor hears (evc__reactor_hear).  false:
+   this is a fork child by now, and nothing of ours is on the loop. */
+bool evc__drive(struct evc__driver *d);
 /* Loop thread: if the ev_run of ours is over, end it. */
 void evc__driver_turn(evc_reactor *r);
 

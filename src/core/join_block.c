@@ -120,10 +120,10 @@ join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 	if (st < 0)
 		return st;
 	evc__join_begin(&j, c, o);
-	if (j.reactor != NULL)
-		evc__join_drive(&j);
-	else
+	if (j.reactor == NULL)
 		sleep_through(&j);
+	else if (!evc__join_drive(&j))
+		return evc__check(c, "evc_join");
 	return evc__join_result(&j, ret_verdict);
 }
 

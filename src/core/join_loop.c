@@ -24,7 +24,8 @@ on_timer(struct ev_loop *loop, ev_timer *t, int revents)
 
 	(void)loop;
 	(void)revents;
-	evc__bell_turn(j->reactor);
+	if (!evc__bell_inherited(j->stand.b))
+		evc__bell_turn(j->reactor);
 }
 
 static void
@@ -38,6 +39,12 @@ arm(struct evc__join *j, uint64_t wait_ns)
 	ev_timer_start(loop, &j->timer);
 }
 
+static void
+leave_loop(struct evc__stand *s, struct ev_loop *loop)
+{
+	ev_timer_stop(loop, &LIST_OF(s, struct evc__join, stand)->timer);
+}
+
 void
 evc__join_enter(struct evc__join *j)
 {
@@ -47,6 +54,8 @@ evc__join_enter(struct evc__join *j)
 	j->timer.data = j;
 	/* A join that decides should not wait behind other timers. */
 	ev_set_priority(&j->timer, EV_MAXPRI);
+	j->stand.leave = leave_loop;
+	evc__stand_begin(&j->stand, r->bell);
 	evc__reactor_hear(r, true);
 	list_append(&r->joins, &j->here);
 }
@@ -61,6 +70,7 @@ evc__join_leave(struct evc__join *j)
 	if (r->loop != NULL)
 		ev_timer_stop(r->loop, &j->timer);
 	evc__reactor_hear(r, false);
+	evc__stand_end(&j->stand);
 }
 
 WALLED_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
@@ -180,12 +190,14 @@ leave(struct evc__join **j)
 {
 	evc_coord *c = (*j)->c;
 
+	if (!evc__same_process(c))
+		return;
 	sync_lock(&c->lock);
 	evc__join_leave(*j);
 	sync_unlock(&c->lock);
 }
 
-void
+bool
 evc__join_drive(struct evc__join *j)
 {
 	struct evc__join *entered LEAVING(leave) = j;
@@ -195,7 +207,7 @@ evc__join_drive(struct evc__join *j)
 				 .stops_on_break = j->until_stop };
 
 	evc__join_enter(entered);
-	evc__drive(&d);
+	return evc__drive(&d);
 }
 
 static evc_status

@@ -31,6 +31,8 @@ end_without_result(struct evc__pthread *p)
 				  .who = p->m.name,
 				  .text = "ended without a result" };
 
+	if (!evc__same_process(p->m.c))
+		return;
 	evc__busy_left();
 	if (!evc_should_stop(p->m.c))
 		evc__request(p->m.c, &q);
@@ -66,6 +68,10 @@ thread_main(void *arg)
 	/* A cancellation from here on comes too late to change the result. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_cleanup_pop(0);
+	/* In a fork child that comes back it is the only thread: the child ends
+	   as by exit(0), and its parent's coordinator is not told. */
+	if (!evc__same_process(m->c))
+		return NULL;
 	if (!p->reports)
 		evc__member_result(m->c, m->e.id, m->name, m->e.flags, st,
 				   false);

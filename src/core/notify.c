@@ -81,6 +81,8 @@ ring_loops(evc_coord *c)
 void
 evc__ring(evc_coord *c)
 {
+	if (!evc__same_process(c))
+		return;
 	for (;; c = c->parent) {
 		ring_sleepers(c);
 		if (sync_load_sc(&c->n_loop_joins) > 0)

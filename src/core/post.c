@@ -279,6 +279,8 @@ serve(evc_loop *l, evc_reactor *r)
 	for (n = 0; !f.gone && l->todo != NULL; n++)
 		deliver(l, 0);
 	evc__busy_end(&busy);
+	if (!evc__same_process(c))
+		return false; /* a fork child, made in there */
 	if (!f.gone)
 		r->frames = f.up;
 	count_out(l, c, n, f.gone || r->n_live == 0);

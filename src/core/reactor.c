@@ -29,10 +29,10 @@ evc__reactor_hear(evc_reactor *r, bool yes)
 	sync_add(&r->listener.n_joins, d);
 	sync_add(&r->c->n_loop_joins, d);
 	if (yes) {
-		ev_ref(r->loop);
+		evc__bell_ref(r->bell, true);
 		evc__reactor_poke(r);
 	} else if (r->loop != NULL)
-		ev_unref(r->loop);
+		evc__bell_ref(r->bell, false);
 }
 
 static bool
@@ -95,7 +95,11 @@ turn(evc_reactor *r)
 	w = evc__reactor_heard(r);
 	log_errors(r);
 	evc__hooks_run(c, r);
-	evc__runners_turn(c, r);
+	/* Gone for a fork child that one of them has made. */
+	if (!f.gone)
+		evc__runners_turn(c, r);
+	if (f.gone)
+		return false;
 	/* A stop that came after the hooks were looked for has rung: its turn
 	   is the next. */
 	stopped = (w & WORD_FLAG) && same_stop(c, w);

@@ -218,6 +218,9 @@ evc__busy_leave(evc_reactor *r, struct evc__busy_part before)
 /* Who takes r away: stretches on it that the calling thread is in have lost
    it. */
 void evc__busy_forget(evc_reactor *r);
+/* In a fork child: its stretches are over.  What is still on its stack of them
+   finds the reactors gone, and can take the locks. */
+void evc__busy_inherited(void);
 /* The calling thread has left them all by pthread_exit. */
 void evc__busy_left(void);
 

@@ -59,6 +59,8 @@ end_wakers(struct guard *w)
 		return;
 	if (w->kick != NULL)
 		pthread_sigmask(SIG_SETMASK, &w->signals, NULL);
+	if (!evc__same_process(w->c))
+		return;
 	sync_lock(&w->c->lock);
 	if (w->kick != NULL)
 		evc__waker_pop(w->kick);
@@ -131,6 +133,8 @@ evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 		st = call_guarded(c, fn, arg, opts, &result, &thrown);
 	if (st < 0)
 		return st;
+	if (!evc__same_process(c))
+		return evc__check(c, __func__); /* a child, made in there */
 	if (thrown)
 		return evc__request(c, &q);
 	return evc__member_result(c, 0, name, opts != NULL ? opts->flags : 0,

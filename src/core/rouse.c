@@ -85,6 +85,9 @@ call(struct evc__waker *k, uint32_t stop)
 	k->running = evc__tid();
 	sync_unlock(&c->lock);
 	evc__call_walled(k->fn, k->arg);
+	/* A fork child, made in there, has no helper. */
+	if (!evc__same_process(c))
+		pthread_exit(NULL);
 	sync_lock(&c->lock);
 	k->running = 0;
 	if (!k->removed)

@@ -17,9 +17,12 @@
 static void
 on_prepare(struct ev_loop *loop, ev_prepare *p, int revents)
 {
+	evc_reactor *r = p->data;
+
 	(void)loop;
 	(void)revents;
-	evc__driver_turn(p->data);
+	if (!evc__bell_inherited(r->bell))
+		evc__driver_turn(r);
 }
 
 void
@@ -40,21 +43,34 @@ evc__driver_turn(evc_reactor *r)
 	}
 }
 
+static void
+leave_loop(struct evc__stand *s, struct ev_loop *loop)
+{
+	evc_reactor *r = LIST_OF(s, struct evc__driver, stand)->r;
+
+	if (ev_is_active(&r->prepare)) {
+		ev_ref(loop);
+		ev_prepare_stop(loop, &r->prepare);
+	}
+}
+
 /* Also when a watcher of the program's has thrown. */
 static void
 driven(struct evc__driver **d)
 {
+	struct evc__stand *s = &(*d)->stand;
 	evc_reactor *r = (*d)->r;
 
-	if (ev_is_active(&r->prepare)) {
-		ev_ref(r->loop);
-		ev_prepare_stop(r->loop, &r->prepare);
-	}
 	r->driver = NULL;
+	/* A fork child has nothing of ours there any more. */
+	if (evc__bell_inherited(r->bell))
+		return;
+	leave_loop(s, r->loop);
+	evc__stand_end(s);
 	evc__depth_is_none(r->bell);
 }
 
-void
+bool
 evc__drive(struct evc__driver *d)
 {
 	struct evc__driver *begun LEAVING(driven) = d;
@@ -63,13 +79,20 @@ evc__drive(struct evc__driver *d)
 	struct evc__request q = { .kind = EVC_BY_LOOP_BROKEN,
 				  .text = "ev_break by the application" };
 
+	d->stand.leave = leave_loop;
+	evc__stand_begin(&d->stand, r->bell);
 	d->frame = __builtin_frame_address(0);
 	r->driver = begun;
 	while (!d->ended) {
 		ev_run(r->loop, 0);
+		/* A fork child comes back here, too: it has a copy of this
+		   stack, and of nothing else that we could go on with. */
+		if (evc__bell_inherited(r->bell))
+			return false;
 		if (!d->ended && d->stops_on_break && !evc_should_stop(c))
 			evc__request(c, &q);
 	}
+	return true;
 }
 
 /* May the calling thread run this reactor's loop? */
@@ -113,8 +136,8 @@ run(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 		return st;
 	j.reactor = c->home;
 	evc__join_begin(&j, c, o);
-	evc__join_drive(&j);
-	return evc__join_result(&j, ret_verdict);
+	return evc__join_drive(&j) ? evc__join_result(&j, ret_verdict) :
+				     evc__check(c, "evc_run");
 }
 
 evc_status
@@ -176,15 +199,16 @@ reactor_run(evc_reactor *r)
 	struct evc__driver d = { .r = r,
 				 .over = drained,
 				 .stops_on_break = true };
+	bool ours;
 
 	evc__reactor_hear(heard, true);
-	evc__drive(&d);
+	ours = evc__drive(&d);
 	/* The turn that ended the run goes on after it, and its callbacks may
 	   begin something once more. */
-	while (!drained(&d)) {
+	while (ours && !drained(&d)) {
 		d.ended = false;
 		evc__reactor_poke(r);
-		evc__drive(&d);
+		ours = evc__drive(&d);
 	}
 }
 
@@ -205,6 +229,8 @@ evc_reactor_run(evc_reactor *r)
 	evc__stay_wait(&in, NULL);
 	reactor_run(r);
 	evc__stay_end(&in);
+	if (!evc__same_process(r->c))
+		return evc__check(r->c, __func__);
 	if (r == r->c->home)
 		return 0;
 	/* Scopes that stay have no loop from now on. */

@@ -16,6 +16,16 @@
 
 static __thread struct evc__self self;
 
+void
+evc__self_inherited(void)
+{
+	struct evc__member *m = self.member;
+
+	if (m != NULL)
+		sync_lock_init(&m->c->lock);
+	self = (struct evc__self){ .member = NULL };
+}
+
 struct evc__self *
 evc__self(void)
 {
@@ -186,7 +196,8 @@ evc__request(evc_coord *c, const struct evc__request *q)
 	int e = errno;
 	struct outcome o;
 
-	if (!keep(c))
+	/* In a fork child: what a function that comes back there has to say. */
+	if (!evc__same_process(c) || !keep(c))
 		return 0;
 	o = put(c, q);
 	if (q->code != 0 && q->by == 0) {

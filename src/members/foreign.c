@@ -22,7 +22,8 @@ foreign_main(evc_coord *c, void *arg)
 	sync_free(arg);
 	evc_wait_for_stop(c, INFINITY);
 	f.stop(f.arg);
-	return f.wait(f.arg);
+	/* A fork child, made in there, has nothing to wait for. */
+	return evc__same_process(c) ? f.wait(f.arg) : 0;
 }
 
 static evc_status

@@ -120,6 +120,8 @@ setup_exited(void *arg)
 {
 	struct start *s = arg;
 
+	if (!evc__same_process(s->c))
+		return;
 	evc__busy_end(&s->busy);
 	announce(s, -EVC_ABORTED,
 		 "evc_reactor_start: the thread has ended in its setup");
@@ -159,6 +161,8 @@ loop_main(evc_coord *c, void *arg)
 	evc__self()->member->e.flags |= (uint16_t)s->flags;
 	sync_unlock(&c->lock);
 	st = s->setup != NULL ? run_setup(s) : 0;
+	if (!evc__same_process(c))
+		return 0; /* a fork child, made in there */
 	code = evc__normal(st, &unknown);
 	s->by_setup = true;
 	evc__text_fmt(&t, "evc_reactor_start: the setup of %s returned %d",
@@ -166,7 +170,8 @@ loop_main(evc_coord *c, void *arg)
 	announce(s, -code, why);
 	if (code == 0 && lives(s))
 		st = evc_reactor_run(s->r);
-	take_down(s);
+	if (evc__same_process(c))
+		take_down(s);
 	return st;
 }
 

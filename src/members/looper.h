@@ -104,6 +104,8 @@ bool evc__looper_flush(const struct evc__looper_who *w, struct evc__body *b,
 void evc__looper_finish(const struct evc__looper_who *w, struct evc__body *b,
 			bool reported);
 /* No lock, on its own thread, which leaves in the middle of a function. */
+/* In a fork child: the calling thread is in no run. */
+void evc__loopers_inherited(void);
 void evc__looper_left(const struct evc__looper_who *w, struct evc__body *b);
 /* Does its end call something? */
 bool evc__looper_owes_stop(const struct evc__body *b);

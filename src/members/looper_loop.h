@@ -52,6 +52,7 @@ struct evc__loopers {
 	/* loop thread only, under the lock while there is a reactor */
 	ev_timer timer; /* active and ev_unref'd, or neither */
 	bool referred;  /* we hold an ev_ref */
+	struct evc__stand stand; /* while there is something of these */
 	bool fired;     /* the timer is not where we set it any more */
 	uint64_t armed; /* for when it is set */
 	uint64_t now, coarse; /* in a batch: the time, and when it was asked */

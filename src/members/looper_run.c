@@ -26,6 +26,12 @@ struct frame {
 };
 static __thread struct frame *running;
 
+void
+evc__loopers_inherited(void)
+{
+	running = NULL;
+}
+
 /* ---- its functions: no lock ---- */
 
 TICK_PATH static evc_status
@@ -71,6 +77,16 @@ policy(const struct evc__body *b)
 	return b->more != NULL ? &b->more->policy : &evc__policy_default;
 }
 
+/* The lock again.  In a fork child, made in there, it has ended without a word:
+   its lock is a new one (inherit.c). */
+TICK_PATH static void
+take_up(const struct evc__looper_who *w, struct evc__body *b)
+{
+	sync_lock(&w->c->lock);
+	if (!evc__same_process(w->c))
+		b->bits |= LOOPER_SILENT | LOOPER_REMOVED;
+}
+
 TICK_PATH static bool
 run(const struct evc__looper_who *w, struct evc__body *b,
     const struct evc__tick *tick, bool *reported)
@@ -84,7 +100,7 @@ run(const struct evc__looper_who *w, struct evc__body *b,
 	st = call(w, b->fn, b->arg);
 	running = f.up;
 	on = goes_on(w, st, reported);
-	sync_lock(&w->c->lock);
+	take_up(w, b);
 	return on;
 }
 
@@ -96,7 +112,7 @@ start(const struct evc__looper_who *w, struct evc__body *b, bool *reported)
 
 	sync_unlock(&w->c->lock);
 	on = goes_on(w, call(w, b->more->start, b->arg), reported);
-	sync_lock(&w->c->lock);
+	take_up(w, b);
 	/* Who removes itself in there hears no more. */
 	if (on && !(b->bits & LOOPER_SILENT))
 		b->bits |= LOOPER_STARTED;

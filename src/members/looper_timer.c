@@ -123,7 +123,7 @@ batch(struct evc__loopers *t)
 	t->horizon = t->now < SCHEDULE_NEVER ? t->now : t->now - 1;
 	t->depth++;
 	for (n = 0; n < SLICE && evc__heap_first_due(&t->heap) <= t->horizon &&
-		    !evc_should_stop(t->c);
+		    !evc_should_stop(t->c) && evc__same_process(t->c);
 	     n++) {
 		/* While this one runs. */
 		evc__heap_fetch_second(&t->heap);
@@ -150,14 +150,8 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)loop;
 	(void)revents;
 	/* Shut: c may be gone, and t goes with the next ring of the bell. */
-	if (!evc__gate_enter(&t->gate))
+	if (evc__bell_inherited(t->stand.b) || !evc__gate_enter(&t->gate))
 		return;
-	/* A fork child may run the loop that it has inherited. */
-	if (!evc__same_process(t->c)) {
-		timer_stop(t);
-		evc__gate_leave(&t->gate);
-		return;
-	}
 	sync_lock(&t->c->lock);
 	t->fired = true;
 	evc__busy_begin(t->reactor, t->c, BUSY_LOOPER, NULL, &busy);
@@ -204,14 +198,27 @@ refer(struct evc__loopers *t, bool yes)
 		ev_unref(t->loop);
 }
 
+static void
+leave_loop(struct evc__stand *s, struct ev_loop *loop)
+{
+	struct evc__loopers *t = LIST_OF(s, struct evc__loopers, stand);
+
+	(void)loop;
+	timer_stop(t);
+	refer(t, false);
+	evc__stand_end(s);
+}
+
 TICK_PATH void
 evc__loopers_arm(struct evc__loopers *t)
 {
 	const evc_reactor *r = t->reactor;
 	uint64_t due = evc__heap_first_due(&t->heap);
 
-	if (t->lost)
+	if (t->lost || !evc__same_process(t->c))
 		return;
+	if (list_empty(&t->stand.node))
+		evc__stand_begin(&t->stand, r->bell);
 	refer(t, r->n_loopers > r->n_loopers_background);
 	if (t->again != NULL)
 		due = 0;
@@ -243,6 +250,8 @@ evc__loopers_new(evc_reactor *r)
 	t->reactor = r;
 	ev_init(&t->timer, on_timer);
 	t->timer.data = t;
+	t->stand.leave = leave_loop;
+	list_init(&t->stand.node);
 	return t;
 }
 
@@ -272,7 +281,7 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 	struct evc__busy busy;
 	unsigned n;
 
-	(void)f; /* nobody takes r away while a looper lives on it */
+	/* Nobody takes r away while a looper lives on it. */
 	sync_lock(&c->lock);
 	if (r->loopers == NULL || r->loopers->heap.n == 0) {
 		sync_unlock(&c->lock);
@@ -285,6 +294,8 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 		if (l == NULL)
 			break;
 		stop_one(l);
+		if (f->gone) /* a fork child, made in there */
+			break;
 	}
 	evc__busy_end(&busy);
 	/* Once for all that have ended. */
@@ -292,7 +303,7 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 	if (l != NULL)
 		evc__reactor_poke(r);
 	sync_unlock(&c->lock);
-	return true;
+	return !f->gone;
 }
 
 /* ---- the end of the loop, or of the reactor ---- */
@@ -314,8 +325,7 @@ lose(struct evc__loopers *t)
 		finish(l, &w, false);
 	}
 	evc__busy_end(&busy);
-	timer_stop(t);
-	refer(t, false);
+	leave_loop(&t->stand, t->loop);
 	t->lost = true;
 	evc__ring(t->c);
 }
@@ -325,8 +335,7 @@ end(struct evc__leftover *l)
 {
 	struct evc__loopers *t = LIST_OF(l, struct evc__loopers, leftover);
 
-	timer_stop(t);
-	refer(t, false);
+	leave_loop(&t->stand, t->loop);
 	sync_free(t);
 }
 

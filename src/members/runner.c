@@ -5,9 +5,8 @@
  * Nobody's thread is theirs, so their operations are called by whoever comes by
  * at the right place: the loop that a runner is bound to, else a join.  What is
  * due stands in a few flags under the lock; the lock is given up around each
- * call, and meanwhile the record says that it is in a call: nobody else begins
- * another, and nobody takes it away.  A join of one without a loop may block for
- * ever, so it gets a thread of its own.
+ * call, and meanwhile the record says so: nobody else begins another, and nobody
+ * takes it away.  The join of one without a loop may block: it gets a thread.
  */
 #include "members/runner.h"
 
@@ -98,6 +97,8 @@ thread_joined(struct evc__runner *r, evc_status result)
 {
 	evc_coord *c = r->m.c;
 
+	if (!evc__same_process(c)) /* a fork child, made in its join */
+		return;
 	finish(r);
 	joined(r, result);
 	evc__runner_settle(r);

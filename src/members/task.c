@@ -220,7 +220,8 @@ evc_task_end(evc_task *t)
 {
 	evc_reactor *r = t != NULL ? t->reactor_ : NULL;
 
-	if (r == NULL)
+	/* A fork child's copy is nobody's. */
+	if (r == NULL || !evc__same_process(r->c))
 		return;
 	if (r->tid != evc__tid()) {
 		evc__refuse(0, "evc_task_end: another thread's loop");

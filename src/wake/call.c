@@ -28,6 +28,7 @@ struct call {
 	void (*release)(void *arg);
 	size_t stack;
 	const char *func; /* who is called by the program */
+	unsigned fork_generation;
 	char name[16];
 	/* the thread; the caller's when FINISHED stands */
 	int result;
@@ -47,6 +48,9 @@ part(struct call *k)
 static void
 hand_over(struct call *k)
 {
+	/* A fork child, made in there: the caller is not here. */
+	if (k->fork_generation != sync_load_relaxed(&evc__fork_generation))
+		return;
 	if (!(sync_or(&k->alarm.word, FINISHED) & LEFT))
 		sync_futex_wake(&k->alarm.word);
 	else if (k->release != NULL)
@@ -237,6 +241,7 @@ call(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 		k->release = o->release;
 		k->stack = o->stack;
 		k->func = func;
+		k->fork_generation = c->fork_generation;
 		evc__copy(k->name, sizeof k->name,
 			  o->name != NULL ? o->name : "call");
 		sync_store(&k->alarm.n_waiting, 1);

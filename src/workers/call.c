@@ -99,7 +99,8 @@ call_here(evc_workers *g, const char *name, evc_fn *fn)
 	(void)evc_hold_begin(g->scope, name, &late, &hold);
 	if (open)
 		evc__kick_unblock(&before);
-	if (evc_guard(g->scope, name, in_guard, &h, &nudged) < 0)
+	if (evc_guard(g->scope, name, in_guard, &h, &nudged) < 0 &&
+	    !evc__group_inherited(g))
 		(void)fn(g->scope, g);
 	if (open)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);

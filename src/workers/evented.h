@@ -59,6 +59,7 @@ struct evc__evented {
 	struct ev_idle idle;
 	struct ev_timer timer;
 	struct ev_cleanup cleanup;
+	struct ev_fork forked;
 	evc_task task;
 };
 

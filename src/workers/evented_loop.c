@@ -31,6 +31,7 @@ evc__evented_is_here(struct evc__evented *e)
 static void on_idle(struct ev_loop *ev, struct ev_idle *w, int revents);
 static void on_timer(struct ev_loop *ev, struct ev_timer *w, int revents);
 static void on_cleanup(struct ev_loop *ev, struct ev_cleanup *w, int revents);
+static void on_fork(struct ev_loop *ev, struct ev_fork *w, int revents);
 
 /* A loop with nothing else to do stays for a paused group as it does for one
    that runs: by a reference of ours. */
@@ -45,19 +46,38 @@ begin_watching(struct evc__evented *e)
 	ev_set_priority(&e->idle, EV_MINPRI);
 	ev_timer_init(&e->timer, on_timer, 0., 0.);
 	ev_cleanup_init(&e->cleanup, on_cleanup);
-	e->idle.data = e->timer.data = e->cleanup.data = e;
+	/* It counts as the reference that holds the loop. */
+	ev_fork_init(&e->forked, on_fork);
+	e->idle.data = e->timer.data = e->cleanup.data = e->forked.data = e;
 	ev_cleanup_start(e->ev, &e->cleanup);
-	ev_ref(e->ev);
+	ev_fork_start(e->ev, &e->forked);
+	return true;
+}
+
+static void
+stop_watchers(struct evc__evented *e)
+{
+	ev_idle_stop(e->ev, &e->idle);
+	ev_timer_stop(e->ev, &e->timer);
+	ev_cleanup_stop(e->ev, &e->cleanup);
+	ev_fork_stop(e->ev, &e->forked);
+}
+
+/* Is this a fork child?  Then nothing of ours is on the loop any more: the
+   workers are its parent's. */
+static bool
+inherited(struct evc__evented *e)
+{
+	if (e->fork_generation == sync_load(&evc__fork_generation))
+		return false;
+	stop_watchers(e);
 	return true;
 }
 
 static void
 end_watching(struct evc__evented *e)
 {
-	ev_idle_stop(e->ev, &e->idle);
-	ev_timer_stop(e->ev, &e->timer);
-	ev_cleanup_stop(e->ev, &e->cleanup);
-	ev_unref(e->ev);
+	stop_watchers(e);
 	evc_task_end(&e->task);
 	evc__evented_unref(e);
 }
@@ -253,6 +273,8 @@ run(struct evc__evented *e, struct evc__turn *t, uint64_t now)
 	if (t->due != 0)
 		begin_again(t->w, now);
 	next = run_once(t->w, &pause);
+	if (inherited(e))
+		return;
 	if (next == EVC__CLEAN || next == EVC__OVER) {
 		evc__turn_end(e, t, true);
 		return;
@@ -274,13 +296,7 @@ run_slice(struct evc__evented *e)
 			return;
 		run(e, t, now);
 		now = sync_mono();
-	} while (now < until);
-}
-
-static bool
-in_child(const struct evc__evented *e)
-{
-	return e->fork_generation != sync_load(&evc__fork_generation);
+	} while (now < until && !inherited(e));
 }
 
 static void
@@ -289,15 +305,19 @@ on_idle(struct ev_loop *ev, struct ev_idle *w, int revents)
 	struct evc__evented *e = w->data;
 
 	(void)revents;
-	/* In a fork child the workers are the parent's.  In a loop that a run
-	   runs there is no other run; the slice's end starts this again. */
-	if (in_child(e) || e->in_slice) {
+	if (inherited(e))
+		return;
+	/* In a loop that a run runs there is no other run; the slice's end
+	   starts this again. */
+	if (e->in_slice) {
 		ev_idle_stop(ev, w);
 		return;
 	}
 	sync_add(&e->refs, 1);
 	e->in_slice = true;
 	run_slice(e);
+	if (inherited(e))
+		return;
 	e->in_slice = false;
 	evc__evented_settle(e);
 	evc__evented_unref(e);
@@ -310,7 +330,7 @@ on_timer(struct ev_loop *ev, struct ev_timer *w, int revents)
 
 	(void)ev;
 	(void)revents;
-	if (!in_child(e))
+	if (!inherited(e))
 		evc__evented_settle(e);
 }
 
@@ -321,10 +341,18 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *w, int revents)
 
 	(void)ev;
 	(void)revents;
-	if (in_child(e))
+	if (inherited(e))
 		return;
 	watches_no_more(e);
 	lose(e);
 	end_watching(e);
+}
+
+static void
+on_fork(struct ev_loop *ev, struct ev_fork *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	(void)inherited(w->data);
 }
 

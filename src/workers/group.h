@@ -209,6 +209,8 @@ void evc__groups_release(struct evc__held *h);
 void evc__group_unhold(struct evc__held *h, unsigned i);
 /* The calling thread begins (1) or ends (-1) to walk through a registry. */
 void evc__walk(int d);
+/* In a fork child: it is in none. */
+void evc__walks_forget(void);
 /* Nobody holds a group of it that was freed; else it cannot go. */
 evc_status evc__registry_may_go(evc_registry *reg, const char *func);
 /* Was it freed, and is there only for those who hold it? */
@@ -220,6 +222,14 @@ evc_status evc__group_may_go(evc_workers *g, const char *func);
 
 /* NULL, a fork child. */
 evc_status evc__group_check(const evc_workers *g, const char *func);
+/* Asked when a function of the program has returned: is this a fork child that
+   was made in there? */
+static inline bool
+evc__group_inherited(const evc_workers *g)
+{
+	return g->fork_generation !=
+	       sync_load_relaxed(&evc__fork_generation);
+}
 /* Lock held: workers up to n, with ids of their own; false: no memory, and
    nothing was made. */
 bool evc__workers_make(evc_workers *g, unsigned n);
@@ -246,7 +256,8 @@ void evc__inside_end(evc_workers *g, const struct evc__inside *in);
 evc_workers *evc__inside_of(void);
 /* What a start, a stop, a resize and a free are refused in. */
 evc_status evc__not_inside(const char *func);
-/* The thread is about to exit the process: it is inside nothing any more. */
+/* The thread is about to exit the process, or in a fork child: it is inside
+   nothing any more. */
 void evc__inside_forget(void);
 /* Run fn(scope, g), as GROUP/what: here, with the kick signal from
    g->budget_ends on, or on a thread of its own, without waiting for it. */
@@ -349,6 +360,8 @@ enum evc__next evc__worker_run_once(struct evc__worker *w,
    to be retired, and false says that neither holds any more: it goes on.  The
    caller then ends its member, and touches it no more. */
 bool evc__worker_ended(struct evc__worker *w, bool for_good);
+/* In a fork child: the calling thread is none. */
+void evc__worker_forget(void);
 /* The worker that the calling thread is; of that group; NULL: it is none. */
 struct evc__worker *evc__worker_self(void);
 struct evc__worker *evc__worker_here(const evc_workers *group);

@@ -20,6 +20,12 @@
 static __thread unsigned walks;
 
 void
+evc__walks_forget(void)
+{
+	walks = 0;
+}
+
+void
 evc__walk(int d)
 {
 	walks += (unsigned)d;

@@ -77,6 +77,8 @@ struct evc__tally *evc__tally_new(struct evc__metrics *m);
    a loop.  Once at the begin and the end of a worker's thread; around each
    slice. */
 struct evc__tally *evc__tally_enter(struct evc__tally *t);
+/* In a fork child: it puts into none. */
+void evc__tally_forget(void);
 
 /* As evc_workers_put. */
 evc_status evc__metrics_put(struct evc__metrics *m, const char *name,

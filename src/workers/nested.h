@@ -12,11 +12,14 @@
 #include <ev.h>
 #include <stdbool.h>
 
+#include "base/fork.h"
+
 struct nested {
 	ev_prepare prepare;
 	struct ev_loop *loop; /* NULL: not begun, or ended */
 	bool (*hand_over)(void *arg); /* false: it cannot be */
 	void *arg;
+	unsigned fork_generation;
 	bool handed; /* what is left is the other's */
 };
 
@@ -38,7 +41,10 @@ nested_on_prepare(struct ev_loop *loop, ev_prepare *w, int revents)
 	(void)loop;
 	(void)revents;
 	nested_end(n);
-	n->handed = n->hand_over(n->arg);
+	/* In a fork child nobody is to have it. */
+	n->handed = n->fork_generation !=
+			    sync_load_relaxed(&evc__fork_generation) ||
+		    n->hand_over(n->arg);
 }
 
 /* Loop thread.  n stays where it is until nested_end. */
@@ -50,6 +56,7 @@ nested_begin(struct nested *n, struct ev_loop *loop,
 	n->hand_over = hand_over;
 	n->arg = arg;
 	n->handed = false;
+	n->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	ev_prepare_init(&n->prepare, nested_on_prepare);
 	n->prepare.data = n;
 	ev_prepare_start(loop, &n->prepare);

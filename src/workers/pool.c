@@ -122,6 +122,14 @@ check_opts(const evc_pool_opts *o)
 					  "evc_pool_new: %s", wrong);
 }
 
+/* In a fork child: the calling thread is none of a pool's. */
+static void
+inherited(void)
+{
+	evc__pool_forget_seat();
+	evc__pool_forget_port();
+}
+
 static void
 set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
 {
@@ -136,6 +144,7 @@ set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
 	pool->finish = o->flags & EVC_POOL_FINISH;
 	pool->number = sync_add(&n_pools, 1) + 1;
 	pool->fork_generation = sync_load_relaxed(&evc__fork_generation);
+	evc__fork_also(inherited);
 	evc__copy(pool->name, sizeof pool->name, name);
 	sync_store_relaxed(&pool->limit,
 			   o->n_threads != 0 ? o->n_threads :

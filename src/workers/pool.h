@@ -32,6 +32,7 @@
 
 #include <evcoord.h>
 
+#include "base/fork.h"
 #include "base/sync.h"
 #include "workers/pool_ring.h"
 
@@ -77,6 +78,7 @@ struct pool_port {
 	/* set at creation */
 	evc_pool *pool; /* may be gone when all is completed */
 	bool finish;    /* EVC_POOL_FINISH */
+	unsigned fork_generation;
 	/* atomic: made -> threads; the list only grows */
 	_Atomic(struct pool_port *) next;
 
@@ -126,9 +128,13 @@ struct pool_port {
 	evc_id hold; /* under lock: in the pool's scope, when apart */
 };
 
-#define PORT_AT(x, field) \
-	((struct pool_port *)(void *)((char *)(x) - \
-				      offsetof(struct pool_port, field)))
+/* Asked when a function of the program has returned: is this a fork child that
+   was made in there? */
+static inline bool
+evc__port_inherited(const struct pool_port *p)
+{
+	return p->fork_generation != sync_load_relaxed(&evc__fork_generation);
+}
 
 struct pool_seat {
 	/* set at creation */
@@ -213,6 +219,9 @@ bool evc__pool_has_work(evc_pool *pool);
 evc_status evc__pool_thread(evc_coord *c, void *seat);
 /* The pool that the calling thread is one of, or NULL. */
 evc_pool *evc__pool_self(void);
+/* In a fork child: it is one of none, and knows no port. */
+void evc__pool_forget_seat(void);
+void evc__pool_forget_port(void);
 
 /* ---- pool_port.c ---- */
 

@@ -5,6 +5,7 @@
  */
 #include "workers/pool.h"
 
+#include "base/list.h"
 #include "base/self.h"
 
 static void on_stop(evc_task *t, void *arg);
@@ -119,7 +120,7 @@ static void
 on_stop(evc_task *t, void *arg)
 {
 	(void)arg;
-	stopped(PORT_AT(t, task));
+	stopped(LIST_OF(t, struct pool_port, task));
 }
 
 /* Loop thread. */
@@ -256,7 +257,7 @@ evc__port_inactive(struct pool_port *p)
 void
 evc__port_on_wake(evc_mail *m, evc_status why)
 {
-	struct pool_port *p = PORT_AT(m, wake);
+	struct pool_port *p = LIST_OF(m, struct pool_port, wake);
 
 	/* Then the look at n_foreign: who finds this set has moved it first. */
 	sync_xchg(&p->waking, 0);

@@ -26,6 +26,12 @@ static __thread struct {
 	struct pool_port *port;
 } last;
 
+void
+evc__pool_forget_port(void)
+{
+	last.pool = 0;
+}
+
 static inline bool
 forked(const evc_pool *pool)
 {

@@ -51,6 +51,7 @@ make(evc_pool *pool)
 	sync_lock_init(&p->lock);
 	p->pool = pool;
 	p->finish = pool->finish;
+	p->fork_generation = pool->fork_generation;
 	p->mail.fn = evc__port_on_mail;
 	p->wake.fn = evc__port_on_wake;
 	p->mail.flags = p->wake.flags = EVC_LATE;

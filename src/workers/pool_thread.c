@@ -13,6 +13,12 @@
 
 static __thread struct pool_seat *sitting;
 
+void
+evc__pool_forget_seat(void)
+{
+	sitting = NULL;
+}
+
 evc_pool *
 evc__pool_self(void)
 {
@@ -195,6 +201,8 @@ run(struct pool_seat *s, evc_job *job)
 		count(&s->n_begun);
 		s->job = job;
 		result = job->work(job);
+		if (sitting == NULL)
+			return;
 		s->job = NULL;
 		count(&s->n_done);
 	}
@@ -261,6 +269,9 @@ serve(struct pool_seat *s)
 			if (s->called)
 				pass_on(s);
 			run(s, job);
+			/* In a fork child the job has ended it all. */
+			if (sitting == NULL)
+				return;
 		} else if (evc__crowd_sleep(pool)) {
 			s->called = true;
 			s->streak = 0;
@@ -296,6 +307,8 @@ lost(void *seat)
 	evc_job *job = s->job;
 
 	sync_unwound();
+	if (sitting == NULL)
+		return;
 	s->job = NULL;
 	/* NULL: it was a done, of a loop that is gone. */
 	if (job != NULL) {
@@ -321,6 +334,7 @@ evc__pool_thread(evc_coord *c, void *seat)
 	pthread_cleanup_push(lost, s);
 	serve(s);
 	pthread_cleanup_pop(0);
-	give_up_seat(s);
+	if (sitting != NULL)
+		give_up_seat(s);
 	return 0;
 }

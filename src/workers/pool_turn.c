@@ -4,6 +4,7 @@
  */
 #include "workers/pool.h"
 
+#include "base/list.h"
 #include "base/self.h"
 #include "workers/nested.h"
 
@@ -38,6 +39,14 @@ struct turn {
 	uint64_t head;      /* that box's */
 };
 
+/* What is left is another's; a fork child that was made in a done has nothing to
+   do with it. */
+static bool
+handed(const struct turn *k)
+{
+	return k->nested.handed || evc__port_inherited(k->p);
+}
+
 static void
 empty_box(struct turn *k, struct pool_box *b)
 {
@@ -53,7 +62,7 @@ empty_box(struct turn *k, struct pool_box *b)
 		if (h % 32 == 0)
 			sync_store(&b->head, h);
 		complete(k->p, job);
-		if (k->nested.handed)
+		if (handed(k))
 			return;
 	}
 	k->b = NULL;
@@ -74,7 +83,7 @@ empty_chain(struct turn *k)
 			p->todo = job;
 		}
 	}
-	for (; p->todo != NULL && k->left > 0 && !k->nested.handed; k->left--) {
+	for (; p->todo != NULL && k->left > 0 && !handed(k); k->left--) {
 		job = p->todo;
 		p->todo = job->next_;
 		complete(p, job);
@@ -104,7 +113,7 @@ empty_boxes(struct turn *k)
 	uint32_t i;
 
 	for (i = 0; i < sync_load(&p->n_boxes) && k->left > 0 &&
-		    !k->nested.handed;
+		    !handed(k);
 	     i++) {
 		struct pool_box *b = sync_load(&p->box[i]);
 
@@ -160,7 +169,7 @@ serve(struct turn *k)
 	for (;;) {
 		empty_boxes(k);
 		empty_chain(k);
-		if (k->nested.handed)
+		if (handed(k))
 			return;
 		if (k->left == 0) {
 			if (!is_gone(p)) {
@@ -201,7 +210,7 @@ evc__port_ring(struct pool_port *p)
 void
 evc__port_on_mail(evc_mail *m, evc_status why)
 {
-	struct pool_port *p = PORT_AT(m, mail);
+	struct pool_port *p = LIST_OF(m, struct pool_port, mail);
 	struct turn k = { .p = p, .left = POOL_SLICE };
 
 	if (why != 0)
@@ -210,6 +219,8 @@ evc__port_on_mail(evc_mail *m, evc_status why)
 		nested_begin(&k.nested, evc_reactor_loop(p->r), hand_over, &k);
 	serve(&k);
 	nested_end(&k.nested);
+	if (evc__port_inherited(p))
+		return;
 	evc__port_settle(p);
 	evc__port_drop(p);
 }

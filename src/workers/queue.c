@@ -7,7 +7,6 @@
  */
 #include "workers/queue.h"
 
-#include "base/fork.h"
 #include "base/room.h"
 #include "base/text.h"
 #include "workers/group.h"
@@ -20,7 +19,7 @@ evc__queue_check(const evc_queue *q, const char *func)
 {
 	if (q == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no queue", func);
-	if (q->fork_generation != sync_load(&evc__fork_generation))
+	if (evc__queue_inherited(q))
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "%s: this is a fork child, queue %s is its "
 				  "parent's",

@@ -22,6 +22,7 @@
 
 #include <evcoord.h>
 
+#include "base/fork.h"
 #include "base/list.h"
 #include "base/sync.h"
 
@@ -94,6 +95,14 @@ struct evc_queue {
 
 /* Is it one, and this process its own?  0, or refused. */
 evc_status evc__queue_check(const evc_queue *q, const char *func);
+/* Is this a fork child of who made it?  Asked when a function of the program has
+   returned. */
+static inline bool
+evc__queue_inherited(const evc_queue *q)
+{
+	return q->fork_generation !=
+	       sync_load_relaxed(&evc__fork_generation);
+}
 /* The text that belongs to a status; returns it. */
 evc_status evc__queue_refuse(const evc_queue *q, evc_status st,
 			     const char *func);

@@ -100,6 +100,8 @@ cut_off(void *arg)
 	struct feed *f = arg;
 
 	sync_unwound();
+	if (evc__queue_inherited(f->q))
+		return;
 	if (evc_should_stop(f->q->c))
 		(void)evc_queue_cancel(f->q);
 	else
@@ -128,6 +130,8 @@ feed(const struct feeder *e)
 	while (st == 0 && !is_over(f->q)) {
 		item = NULL;
 		st = f->fn(f->q, e->number, &item, f->arg);
+		if (evc__queue_inherited(f->q))
+			return 0;
 		if (item != NULL &&
 		    evc_queue_push(f->q, item, INFINITY) < 0 &&
 		    f->dropped != NULL)
@@ -173,7 +177,8 @@ run(evc_coord *c, void *arg)
 	pthread_cleanup_push(cut_off, f);
 	st = feed_unblocked(c, e);
 	pthread_cleanup_pop(0);
-	end(f, st);
+	if (!evc__queue_inherited(f->q))
+		end(f, st);
 	return st;
 }
 

@@ -10,7 +10,6 @@
  */
 #include <math.h>
 
-#include "base/fork.h"
 #include "workers/queue_ring.h"
 
 /* Looks at an empty or full ring before it sleeps.  The other side may share
@@ -262,7 +261,7 @@ static inline bool
 is_right(const evc_queue *q, const void *p, double timeout)
 {
 	return q != NULL && p != NULL && !isnan(timeout) &&
-	       q->fork_generation == sync_load_relaxed(&evc__fork_generation);
+	       !evc__queue_inherited(q);
 }
 
 evc_status

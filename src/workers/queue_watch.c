@@ -218,7 +218,7 @@ pop_some(struct watch *w, const struct nested *nested)
 		if (evc__ear_is_due(q))
 			pass_on(q);
 		w->fn(q, item, 0, w->arg);
-		if (w->over || nested->handed)
+		if (w->over || nested->handed || evc__queue_inherited(q))
 			return;
 	}
 	(void)post(w);

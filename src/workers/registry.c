@@ -11,6 +11,7 @@
 #include "base/room.h"
 #include "base/text.h"
 #include "base/unwind.h"
+#include "workers/metrics.h"
 
 #define GRACE_DEFAULT 5.0
 #define CLEAN_MOST 256
@@ -59,6 +60,17 @@ evc__registry_check(evc_registry **reg, const char *func)
 	return owner == 0 || owner == here() ? 0 : refuse_child(func);
 }
 
+/* In a fork child: the calling thread is no worker's, and in no function of a
+   group. */
+static void
+inherited(void)
+{
+	evc__worker_forget();
+	evc__inside_forget();
+	evc__walks_forget();
+	evc__tally_forget();
+}
+
 evc_status
 evc__registry_use(evc_registry **reg, const char *func)
 {
@@ -69,6 +81,7 @@ evc__registry_use(evc_registry **reg, const char *func)
 	if (!evc__fork_watch())
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				  func);
+	evc__fork_also(inherited);
 	if (sync_cas(&(*reg)->fork_generation, &owner, here()) ||
 	    owner == here())
 		return 0;

@@ -14,6 +14,12 @@
 
 static __thread struct evc__worker *self;
 
+void
+evc__worker_forget(void)
+{
+	self = NULL;
+}
+
 struct evc__worker *
 evc__worker_self(void)
 {
@@ -108,6 +114,8 @@ evc__worker_run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 	sync_store_relaxed(&w->n_runs, run);
 	sync_store_relaxed(&w->run_began, began);
 	st = call_fn(w);
+	if (evc__group_inherited(g))
+		return EVC__OVER;
 	sync_store_relaxed(&w->run_began, 0);
 	ended = sync_mono();
 	(void)evc__metrics_put(g->metrics, "worker_time",
@@ -161,6 +169,8 @@ lost(void *arg)
 	uint64_t pause;
 
 	sync_unwound();
+	if (evc__group_inherited(w->group))
+		return;
 	sync_store_relaxed(&w->run_began, 0);
 	if (!evc_should_stop(w->group->scope))
 		(void)evc__worker_failed(w, EVC_ABORTED,
@@ -245,7 +255,8 @@ work(struct evc__worker *w)
 			continue;
 		case EVC__CLEAN:
 		case EVC__OVER:
-			(void)evc__worker_ended(w, true);
+			if (!evc__group_inherited(w->group))
+				(void)evc__worker_ended(w, true);
 			return;
 		}
 	}

@@ -8,6 +8,7 @@
  */
 #include "schedules.h"
 
+#include <ev.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -129,5 +130,197 @@ START_TEST(fork_while_the_lock_of_the_signals_is_held)
 }
 END_TEST
 
+/* ---- the lock of the coordinator is held ---- */
+
+static evc_status
+hold_and_end(evc_coord *c, void *arg)
+{
+	evc_id id;
+	evc_status st = evc_hold_begin(c, "hold", NULL, &id);
+
+	(void)arg;
+	return st < 0 ? st : evc_hold_end(c, id);
+}
+
+static void
+child_begins(void)
+{
+	signal(SIGALRM, SIG_DFL);
+	alarm(20);
+}
+
+static void
+own_coordinator(struct ev_loop *loop)
+{
+	evc_coord *own = NULL;
+
+	CHILD(evc_new(loop, NULL, &own) == 0);
+	CHILD(evc_request_stop(own, 0, NULL) == 0);
+	CHILD((loop != NULL ? evc_run(own, NULL, NULL) :
+			      evc_join(own, NULL, NULL)) == 0);
+	CHILD(evc_free(own) == 0);
+}
+
+static void
+right(void)
+{
+	_exit(0);
+}
+
+struct forker {
+	struct t_gate there, go, done;
+	bool returns; /* the child comes back to the library */
+	int status;
+};
+
+static evc_status
+forks(evc_coord *c, void *arg)
+{
+	struct forker *f = arg;
+	pid_t pid;
+
+	(void)c;
+	gate_step(&f->there);
+	(void)gate_await(&f->go, 1);
+	pid = fork();
+	if (pid == 0) {
+		child_begins();
+		if (f->returns) {
+			/* What the end of the last thread is. */
+			atexit(right);
+			return 0;
+		}
+		own_coordinator(NULL);
+		right();
+	}
+	if (pid > 0)
+		(void)waitpid(pid, &f->status, 0);
+	gate_step(&f->done);
+	return 0;
+}
+
+/* Fails when the child is a member still, or tells its parent's coordinator of
+   its end. */
+static void
+fork_of_a_member(bool returns)
+{
+	static const struct place at = { "cas", "evc__alive_add", 1 };
+	struct forker f = { GATE_INIT, GATE_INIT, GATE_INIT, returns, -1 };
+	evc_coord *c = new_coord(NULL);
+	struct actor a;
+	int h;
+
+	OK(evc_thread_start(c, "forks", forks, &f, NULL, NULL));
+	/* It has had the lock itself. */
+	ck_assert(gate_await(&f.there, 1));
+	h = hold_at(&at);
+	actor_begin(&a, hold_and_end, c, NULL);
+	HELD(h);
+	gate_step(&f.go);
+	ck_assert(gate_await(&f.done, 1));
+	seam_release(h);
+	OK(actor_end(&a));
+	ck_assert_msg(f.status == 0, "the child ended with %#x",
+		      (unsigned)f.status);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_free(c));
+}
+
+START_TEST(fork_of_a_member_while_the_lock_is_held)
+{
+	fork_of_a_member(false);
+}
+END_TEST
+
+START_TEST(fork_of_a_member_that_returns_while_the_lock_is_held)
+{
+	fork_of_a_member(true);
+}
+END_TEST
+
+static void
+never(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	(void)v;
+	if (getpid() != *(pid_t *)arg)
+		_exit(2);
+}
+
+static evc_status
+never_run(evc_coord *c, void *arg)
+{
+	never(c, NULL, arg);
+	return 0;
+}
+
+static void
+keep_loop(struct ev_loop *loop, bool destroy)
+{
+	child_begins();
+	if (destroy)
+		ev_loop_destroy(loop);
+	else {
+		ev_loop_fork(loop);
+		CHILD(ev_run(loop, 0) == 0);
+		own_coordinator(loop);
+		ev_loop_destroy(loop);
+	}
+	right();
+}
+
+/* Its loop is turned by the child, or destroyed.  Fails when anything of the
+   parent's on it takes the lock, or holds ev_run. */
+static void
+fork_with_a_loop(bool destroy)
+{
+	static const struct place at = { "cas", "evc__alive_add", 1 };
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	pid_t me = getpid(), pid;
+	struct actor a;
+	int h, status = -1;
+	evc_id looper;
+
+	OK(evc_looper_start(c, "looper", 0.001, never_run, &me, NULL,
+			    &looper));
+	OK(evc_on_stop(c, "hook", never_run, &me, NULL, NULL));
+	OK(evc_join_start(c, never, &me, NULL));
+	ev_run(loop, EVRUN_NOWAIT);
+	h = hold_at(&at);
+	actor_begin(&a, hold_and_end, c, NULL);
+	HELD(h);
+	pid = fork();
+	if (pid == 0)
+		keep_loop(loop, destroy);
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	seam_release(h);
+	OK(actor_end(&a));
+	ck_assert_msg(status == 0, "the child ended with %#x",
+		      (unsigned)status);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_run(c, NULL, NULL));
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+
+START_TEST(fork_with_a_loop_that_is_turned_while_the_lock_is_held)
+{
+	fork_with_a_loop(false);
+}
+END_TEST
+
+START_TEST(fork_with_a_loop_that_is_destroyed_while_the_lock_is_held)
+{
+	fork_with_a_loop(true);
+}
+END_TEST
+
 SCHEDULES_MAIN("fork", fork_while_another_thread_stands_anywhere,
-	       fork_while_the_lock_of_the_signals_is_held)
+	       fork_while_the_lock_of_the_signals_is_held,
+	       fork_of_a_member_while_the_lock_is_held,
+	       fork_of_a_member_that_returns_while_the_lock_is_held,
+	       fork_with_a_loop_that_is_turned_while_the_lock_is_held,
+	       fork_with_a_loop_that_is_destroyed_while_the_lock_is_held)

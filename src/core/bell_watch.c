@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What of ours is on a loop: the watchers of its bell, references, and what
+ * others have there for a time.
+ *
+ * All of it is known in one place, because a fork child that keeps the loop must
+ * be rid of it, and can ask nobody: of the coordinators it has a copy that other
+ * threads may have stood in the middle of.  The lists here are the loop's thread's
+ * alone.
+ */
+#include "core/core.h"
+
+void
+evc__bell_ref(struct evc__bell *b, bool yes)
+{
+	if (b->loop == NULL)
+		return; /* a fork child has given them back */
+	b->refs += yes ? 1 : -1;
+	if (yes)
+		ev_ref(b->loop);
+	else
+		ev_unref(b->loop);
+}
+
+void
+evc__stand_begin(struct evc__stand *s, struct evc__bell *b)
+{
+	s->b = b;
+	list_append(&b->stands, &s->node);
+}
+
+void
+evc__stand_end(struct evc__stand *s)
+{
+	list_remove(&s->node);
+}
+
+/* Said at each iteration, when its events are known and none was served: so what
+   a loop is silent for is measured from where its silence began. */
+static void
+on_beat(struct ev_loop *loop, ev_check *w, int revents)
+{
+	struct evc__bell *b = w->data;
+
+	(void)revents;
+	if (evc__bell_inherited(b))
+		return;
+	if (sync_load_relaxed(&b->turned) == 0)
+		evc__depth_begin(b);
+	sync_store_relaxed(&b->turned, (uint64_t)(ev_now(loop) * 1e9));
+}
+
+/* In a child, at the loop's first turn after ev_loop_fork: before anything could
+   wait. */
+static void
+on_fork(struct ev_loop *loop, ev_fork *w, int revents)
+{
+	(void)loop;
+	(void)revents;
+	/* A loop that was attached in the child hears it, too. */
+	(void)evc__bell_inherited(w->data);
+}
+
+void
+evc__bell_watch_nested(struct evc__bell *b)
+{
+	if (ev_is_active(&b->nested))
+		return;
+	ev_prepare_start(b->loop, &b->nested);
+	ev_unref(b->loop);
+}
+
+void
+evc__bell_unwatch_nested(struct evc__bell *b)
+{
+	if (!ev_is_active(&b->nested))
+		return;
+	ev_ref(b->loop);
+	ev_prepare_stop(b->loop, &b->nested);
+}
+
+/* What the stretches that we are in have taken and not done yet is for the new
+   run as well: ring for all of it once more.  What comes from now on rings by
+   itself. */
+static void
+on_nested(struct ev_loop *loop, ev_prepare *w, int revents)
+{
+	struct evc__bell *b = w->data;
+	struct evc__bell_frame *f;
+
+	(void)loop;
+	(void)revents;
+	if (evc__bell_inherited(b))
+		return;
+	evc__bell_unwatch_nested(b);
+	for (f = b->frames; f != NULL; f = f->up)
+		if (f->r != NULL)
+			evc__board_light(&f->r->at);
+	evc__bell_send(b);
+}
+
+/* Three watchers that keep no ev_run alive; ev_cleanup is the fourth by
+   itself. */
+void
+evc__bell_watch(struct evc__bell *b,
+		void (*on_async)(struct ev_loop *loop, ev_async *w, int revents))
+{
+	struct ev_loop *loop = b->loop;
+
+	ev_async_init(&b->async, on_async);
+	ev_set_priority(&b->async, EV_MAXPRI);
+	b->async.data = b;
+	ev_async_start(loop, &b->async);
+	ev_unref(loop);
+	ev_check_init(&b->beat, on_beat);
+	ev_set_priority(&b->beat, EV_MAXPRI);
+	b->beat.data = b;
+	ev_check_start(loop, &b->beat);
+	ev_unref(loop);
+	ev_fork_init(&b->forked, on_fork);
+	b->forked.data = b;
+	ev_fork_start(loop, &b->forked);
+	ev_unref(loop);
+	ev_prepare_init(&b->nested, on_nested);
+	ev_set_priority(&b->nested, EV_MAXPRI);
+	b->nested.data = b;
+	/* Once now, so that libev has the room for it at a stop. */
+	evc__bell_watch_nested(b);
+	evc__bell_unwatch_nested(b);
+}
+
+void
+evc__bell_unwatch(struct evc__bell *b)
+{
+	struct ev_loop *loop = b->loop;
+
+	evc__bell_unwatch_nested(b);
+	ev_ref(loop);
+	ev_fork_stop(loop, &b->forked);
+	ev_ref(loop);
+	ev_check_stop(loop, &b->beat);
+	ev_ref(loop);
+	ev_async_stop(loop, &b->async);
+	b->loop = NULL;
+}
+
+/* ---- fork children ---- */
+
+bool
+evc__bell_inherited(struct evc__bell *b)
+{
+	struct ev_loop *loop = b->loop;
+	struct list *n, *tmp;
+
+	if (sync_load_relaxed(&evc__fork_generation) == b->fork_generation)
+		return false;
+	b->frames = NULL;
+	if (loop == NULL)
+		return true;
+	LIST_EACH(n, tmp, &b->stands) {
+		list_remove(n);
+		LIST_OF(n, struct evc__stand, node)
+			->leave(LIST_OF(n, struct evc__stand, node), loop);
+	}
+	while (b->refs > 0)
+		evc__bell_ref(b, false);
+	ev_cleanup_stop(loop, &b->cleanup);
+	evc__bell_unwatch(b);
+	return true;
+}
