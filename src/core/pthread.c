@@ -53,7 +53,10 @@ probe(struct evc__member *m)
 
 	if (sync_thread_join(m->thread, &ret, 0) != 0)
 		return false;
-	if (m->e.kind == EVC_REGISTERED && sync_load(&m->state) == EVC_LIVE)
+	/* Of one that the helper watches its end before the stop would have
+	   been seen, whoever comes first now. */
+	if ((m->e.kind == EVC_REGISTERED || m->watched) &&
+	    sync_load(&m->state) == EVC_LIVE)
 		p->after_stop = evc_should_stop(m->c);
 	joined(m, ret);
 	return true;

@@ -62,7 +62,41 @@ START_TEST(noticing_an_end_that_a_probe_has_seen_already)
 }
 END_TEST
 
-/* The same, and another thread, which runs, has got the place of the one that
+static evc_status
+leave_raw(evc_coord *c, void *arg)
+{
+	(void)arg;
+	evc_wait_for_stop(c, INFINITY);
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+/* A thread of ours leaves by SYS_exit after the stop, and the join sees it before
+   the helper gets to it.  Fails when that decides what its end means. */
+START_TEST(noticing_a_raw_exit_after_the_stop_by_a_probe)
+{
+	evc_member_opts o = { .flags = EVC_WATCHED };
+	evc_verdict v;
+	evc_coord *c;
+	int h;
+
+	NEEDS_PIDFDS();
+	if (t_under_asan() || t_under_tsan())
+		T_SKIP("the sanitizer cannot follow SYS_exit");
+	c = new_coord(NULL);
+	OK(evc_thread_start(c, "raw", leave_raw, NULL, &o, NULL));
+	h = seam_hold("lock", "vanished", 1);
+	OK(evc_request_stop(c, 0, "stop"));
+	HELD(h);
+	OK(evc_join(c, NULL, &v));
+	ck_assert_uint_eq(v.n_ended, 1);
+	ck_assert_uint_eq(v.n_errors, 0);
+	seam_release(h);
+	OK(evc_free(c));
+}
+END_TEST
+
+/* As above, and another thread, which runs, has got the place of the one that
    ended.  Fails when the helper does not ask the pidfd that stands there. */
 START_TEST(noticing_an_end_whose_place_is_another_threads_by_now)
 {
@@ -196,6 +230,7 @@ END_TEST
 
 SCHEDULES_MAIN("noticing", noticing_an_end_rings_the_join,
 	       noticing_an_end_that_a_probe_has_seen_already,
+	       noticing_a_raw_exit_after_the_stop_by_a_probe,
 	       noticing_an_end_whose_place_is_another_threads_by_now,
 	       noticing_an_end_before_there_is_a_pidfd,
 	       helper_loses_no_ring_before_it_sleeps,
