@@ -209,7 +209,7 @@ enum {
 	/* evc_schedule_opts.flags */
 	/* What it does to variables is done when it has succeeded, all at once
 	   and exactly once. */
-	EVC_TRANSACTIONAL = 1 << 0,
+	EVC_TRANSACTIONAL = 1 << 25,
 
 	/* evc_schedule_opts.priority */
 	EVC_PRIORITY_LEAST = -8,

@@ -35,14 +35,14 @@ enum {
 	EVC_ENGINE_ABI = 1,
 
 	/* evc_engine_ops.caps */
-	EVC_ENGINE_CALLS = 1 << 0,     /* workers share the cluster's memory */
-	EVC_ENGINE_DEADLINES = 1 << 1, /* ends a function that takes too long */
-	EVC_ENGINE_KILLS = 1 << 2,     /* can end a worker: nothing is ever
-					  given up while it runs */
-	EVC_ENGINE_VARIABLES = 1 << 3, /* keeps the variables itself: makes
-					  the updates of a transactional
-					  function before its result, which
-					  carries none, and has ask */
+	EVC_ENGINE_CALLS = 1 << 26,     /* workers share the cluster's memory */
+	EVC_ENGINE_DEADLINES = 1 << 27, /* ends a function that takes too long */
+	EVC_ENGINE_KILLS = 1 << 28,     /* can end a worker: nothing is ever
+					   given up while it runs */
+	EVC_ENGINE_VARIABLES = 1 << 29, /* keeps the variables itself: makes
+					   the updates of a transactional
+					   function before its result, which
+					   carries none, and has ask */
 
 	/* What evc_engine_sink.variable returns when the answer comes later. */
 	EVC_ENGINE_LATER = 256,

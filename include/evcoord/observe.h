@@ -29,7 +29,7 @@ enum {
 	EVC_DUMP_JSON = 2,    /* evc_report_json */
 	EVC_DUMP_METRICS = 3, /* evc_metrics */
 	/* Added to it: the stack of every thread, also before a stop. */
-	EVC_DUMP_STACKS = 1 << 8
+	EVC_DUMP_STACKS = 1 << 24
 };
 
 /*

@@ -62,7 +62,7 @@ enum {
 	/* evc_pool_opts.flags.  At a stop what is queued runs to its end;
 	   without this it is completed with EVC_CANCELLED, and only what has
 	   begun goes on. */
-	EVC_POOL_FINISH = 1 << 0
+	EVC_POOL_FINISH = 1 << 22
 };
 
 typedef struct evc_pool_opts {

@@ -31,7 +31,7 @@ typedef struct evc_queue evc_queue;
 enum {
 	/* evc_queue_opts.flags.  After a stop pops hand out what is in it
 	   before they say -EVC_CANCELLED. */
-	EVC_QUEUE_DRAIN = 1 << 0
+	EVC_QUEUE_DRAIN = 1 << 21
 };
 
 typedef struct evc_queue_opts {

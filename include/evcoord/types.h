@@ -73,18 +73,23 @@ enum {
 /* A grace of no time at all, where 0 means "inherit" (seconds). */
 #define EVC_NO_GRACE (-1.0)
 
+/*
+ * Flags.  No two of them are the same bit, whatever they are for: one that was
+ * given to the wrong call or struct is refused with -EVC_INVALID_ARGUMENT.
+ */
+
 /* evc_config.flags */
 enum {
 	/* A refused start, registration or hook also reports its error. */
-	EVC_STRICT_SETUP = 1 << 0,
+	EVC_STRICT_SETUP = 1 << 12,
 	/* No code is clean by default; the list must then be empty. */
-	EVC_NO_CLEAN_CODES = 1 << 1,
+	EVC_NO_CLEAN_CODES = 1 << 13,
 	/* The log hook also hears that a stop was asked for and that it is
 	   over. */
-	EVC_LOG_STOPS = 1 << 2,
+	EVC_LOG_STOPS = 1 << 14,
 	/* A scope alone: it has no home, whatever the parent has: its hooks and
 	   its `ended` run on the helper thread, so they need no loop to turn. */
-	EVC_NO_HOME = 1 << 3
+	EVC_NO_HOME = 1 << 15
 };
 
 /* evc_member_opts.flags, and evc_task_class.flags (EVC_LATE only) */
@@ -143,17 +148,17 @@ enum {
 /* evc_join_opts.flags */
 enum {
 	/* The join begins, then asks for the stop. */
-	EVC_JOIN_STOP_FIRST = 1 << 0,
+	EVC_JOIN_STOP_FIRST = 1 << 16,
 	/* Members alive when the grace is over make no DEADLINE_EXCEEDED. */
-	EVC_JOIN_IGNORE_LIVE = 1 << 1,
+	EVC_JOIN_IGNORE_LIVE = 1 << 17,
 	/* Refused with -EVC_FAILED_PRECONDITION before a stop. */
-	EVC_JOIN_STRICT = 1 << 2
+	EVC_JOIN_STRICT = 1 << 18
 };
 
 /* evc_signals_opts.flags */
 enum {
 	/* The third signal writes a line and leaves with _exit(128 + n). */
-	EVC_SIGNALS_THIRD_EXITS = 1 << 0
+	EVC_SIGNALS_THIRD_EXITS = 1 << 19
 };
 
 /* What a reason came from: evc_reason.kind */

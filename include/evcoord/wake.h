@@ -39,7 +39,7 @@ enum {
 enum {
 	/* Call it again and again, 1 ms doubling to 25 ms, until it is
 	   popped. */
-	EVC_CANCEL_REPEAT = 1 << 0
+	EVC_CANCEL_REPEAT = 1 << 20
 };
 
 /* A condition that hears the stop, too. */

@@ -101,7 +101,7 @@ enum {
 	   for functions that may hang with no way out.  Without this one that
 	   hangs gets the kick signal when the budget of the stop is over, and
 	   the stop goes on when it returns. */
-	EVC_WORKERS_ASIDE = 1 << 0
+	EVC_WORKERS_ASIDE = 1 << 23
 };
 
 /* When workers that fail are started again; each 0 is its own default. */

@@ -11,6 +11,9 @@
 
 #define REDIS_LIBRARY "libevcoord-redis.so.0"
 #define REDIS_USAGE "redis://HOST:PORT/NAMESPACE"
+#define ALL_CAPS \
+	(EVC_ENGINE_CALLS | EVC_ENGINE_DEADLINES | EVC_ENGINE_KILLS | \
+	 EVC_ENGINE_VARIABLES)
 
 /* evc_redis_engine of evcoord/redis.h. */
 typedef const evc_engine_ops *engine_fn(const char *scheme);
@@ -30,10 +33,12 @@ evc__engine_check(const evc_engine_ops *ops, const char *who)
 	    ((ops->caps & EVC_ENGINE_KILLS) && ops->kill == NULL) ||
 	    ((ops->caps & EVC_ENGINE_VARIABLES) && ops->ask == NULL) ||
 	    (ops->serve == NULL) != (ops->served == NULL) ||
+	    (ops->caps & ~(unsigned)ALL_CAPS) != 0 ||
 	    !ROOM_IS_ZERO(ops->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s lacks an operation, a scheme or a usage, "
-				  "or its reserved room is not zero",
+				  "has unknown caps, or its reserved room is "
+				  "not zero",
 				  who);
 	return 0;
 }

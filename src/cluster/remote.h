@@ -23,7 +23,8 @@ struct remote_more {
 	unsigned n_uses;
 };
 
-/* evc_remote.flags, beside EVC_TRANSACTIONAL */
+/* evc_remote.flags */
+#define REMOTE_TRANSACTIONAL 1
 #define REMOTE_ASKED 128 /* cancelled by name while it ran: since done_ns */
 #define REMOTE_LEFT 64   /* given up: its worker may read its inputs still */
 #define REMOTE_SEEN 32   /* admit.c: it stands among the inputs already */

@@ -184,7 +184,7 @@ evc__request_make(evc_cluster *cl, const struct request *q)
 	sync_store_relaxed(&r->refs, 2);
 	r->worker = TAG_ANY;
 	r->deaths_most = (uint8_t)(deaths < UINT8_MAX ? deaths : UINT8_MAX);
-	r->flags = (uint8_t)q->opts.flags;
+	r->flags = q->opts.flags & EVC_TRANSACTIONAL ? REMOTE_TRANSACTIONAL : 0;
 	r->args_size = (uint32_t)q->args.size;
 	r->kwargs_size = (uint32_t)q->kwargs.size;
 	if (q->args.size > 0)

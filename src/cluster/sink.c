@@ -30,7 +30,7 @@ fill_task(const evc_remote *r, evc_engine_task *t)
 	t->kwargs.size = r->kwargs_size;
 	t->kwargs.data = r->kwargs_size > 0 ? r->tail + r->args_size : NULL;
 	t->attempt = r->attempts;
-	t->flags = r->flags & EVC_TRANSACTIONAL;
+	t->flags = r->flags & REMOTE_TRANSACTIONAL ? EVC_TRANSACTIONAL : 0;
 	if (m == NULL)
 		return;
 	t->call = m->call;
@@ -279,7 +279,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	value->data = NULL;
 	value->size = 0;
 	/* Whoever has the result must find it counted. */
-	if (cluster_asks(cl) && (r->flags & EVC_TRANSACTIONAL))
+	if (cluster_asks(cl) && (r->flags & REMOTE_TRANSACTIONAL))
 		cl->kept.seen++;
 	else if (res->n_updates == 0 || cluster_asks(cl))
 		evc__variables_finished(&cl->vars, 1);

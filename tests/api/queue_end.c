@@ -126,7 +126,7 @@ START_TEST(stop_that_is_cleared_leaves_a_queue_as_it_was)
 	void *item;
 	int round;
 
-	for (flags = 0; flags <= EVC_QUEUE_DRAIN; flags++) {
+	for (flags = 0; flags <= EVC_QUEUE_DRAIN; flags += EVC_QUEUE_DRAIN) {
 		q = new_queue(c, 2, flags);
 		for (round = 0; round < 3; round++) {
 			push_now(q, 1, 2);

@@ -100,6 +100,12 @@ bites seam "in planted" $file \
 bites seam "in planted" $file \
 	'static _Atomic int p; void planted(void); void planted(void) { p = 1; }'
 
+bites flags "EVC_PLANTED is the bit of EVC_KICK" include/evcoord/wake.h \
+	'enum { EVC_PLANTED = 1 << 8 };'
+edited flags "EVC_JOIN_STRICT is the bit of EVC_NO_HOME" \
+	include/evcoord/types.h 's/\(EVC_JOIN_STRICT = 1 <<\) 18/\1 15/'
+bites flags "EVC_PLANTED" include/evcoord/types.h 'enum { EVC_PLANTED = 0x40 };'
+
 bites quiet "$file" $file 'static void p(void) { printf("x"); }'
 bites quiet "$file" $file 'static void p(void) { exit(1); }'
 bites quiet "$file" $file 'static void p(void) { fputs("x", stderr); }'

@@ -184,7 +184,7 @@ START_TEST(tables_with_mistakes_are_refused)
 	t[2].fn = NULL;
 	REFUSED(EVC_INVALID_ARGUMENT, evc__functions_check(t, 3));
 	t[2].fn = nothing;
-	t[0].flags = 1;
+	t[0].flags = EVC_TRANSACTIONAL;
 	REFUSED(EVC_INVALID_ARGUMENT, evc__functions_check(t, 3));
 	t[0].flags = 0;
 	t[0].reserved_[3] = 1;
