@@ -244,6 +244,7 @@ add_posts(struct names *a, const evc_reactor *r)
 static void
 add_tasks(struct names *a, const evc_reactor *r)
 {
+	const char *wrong = evc__tasks_wrong(r);
 	char what[64];
 	unsigned i;
 
@@ -259,7 +260,8 @@ add_tasks(struct names *a, const evc_reactor *r)
 		evc__text_add(&t, k != NULL && k->name != NULL ? k->name :
 								 "of others");
 		evc__text_add(&t, " on ");
-		add_name(a, what, r->name, deaf(a, r), n);
+		add_name(a, what, r->name,
+			 wrong[0] != '\0' ? wrong : deaf(a, r), n);
 	}
 }
 

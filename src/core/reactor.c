@@ -146,6 +146,16 @@ evc__reactor_here(const evc_coord *c, evc_reactor *preferred)
 	return found;
 }
 
+const char *
+evc__tasks_wrong(const evc_reactor *r)
+{
+	uint32_t wrong = sync_load_relaxed(&r->tasks_wrong);
+
+	return wrong & TASKS_BROKEN ? " (a task was freed or used again)" :
+	       wrong != 0	    ? " (evc_task_end on another thread)" :
+				      "";
+}
+
 unsigned
 evc__reactor_loopers(const evc_reactor *r)
 {

@@ -122,8 +122,21 @@ struct evc_reactor {
 	_Atomic uint32_t heard;
 	/* atomic, relaxed: the loop's thread -> reports */
 	_Atomic uint32_t n_tasks;
+	_Atomic uint32_t tasks_wrong; /* likewise, and whoever ends one wrongly */
 	struct evc__task_count count[TASK_CLASSES + 1];
 };
+
+/* evc_reactor.tasks_wrong: why some of its tasks may never end. */
+#define TASKS_FOREIGN 1 /* evc_task_end on another thread, which did nothing */
+#define TASKS_BROKEN 2  /* a task's memory was used for something else */
+/* In words, after the name of the loop; "". */
+const char *evc__tasks_wrong(const evc_reactor *r);
+/* Loop thread: does t stand in its list, as far as can be seen? */
+static inline bool
+evc__task_intact(const evc_reactor *r, const evc_task *t)
+{
+	return t->reactor_ == r && t->next_ != NULL && t->next_->prev_ == t;
+}
 
 evc_status evc__reactor_attach(evc_coord *c, const char *name,
 			       struct ev_loop *loop, evc_reactor **ret);

@@ -19,6 +19,15 @@
 
 WALLED_VOID(tell_one, (evc_task *t), t->class_->on_stop(t, t->class_->arg))
 
+/* Its memory was freed, or used for something else, while it was in flight: who
+   waits for it hears that.  What stands in the lists is not touched any more. */
+static void
+broken(evc_reactor *r)
+{
+	(void)sync_or(&r->tasks_wrong, TASKS_BROKEN);
+	r->cursor = &r->tasks;
+}
+
 static bool
 tell(evc_reactor *r, const struct evc__frame *f)
 {
@@ -28,7 +37,9 @@ tell(evc_reactor *r, const struct evc__frame *f)
 
 	if (r->told != stop) {
 		r->told = stop;
-		r->cursor = r->tasks.next_;
+		r->cursor = sync_load_relaxed(&r->tasks_wrong) & TASKS_BROKEN ?
+				    &r->tasks :
+				    r->tasks.next_;
 		if (r->n_live > 0)
 			evc__trace(r->c, TRACE_TELL, (uint64_t)r->tid,
 				   TRACE_LOOP, r->name, r->n_live);
@@ -43,6 +54,10 @@ tell(evc_reactor *r, const struct evc__frame *f)
 			/* Not ev_feed_event: at our priority that would come
 			   before everybody else's turn. */
 			evc__reactor_poke(r);
+			break;
+		}
+		if (!evc__task_intact(r, t)) {
+			broken(r);
 			break;
 		}
 		r->cursor = t->next_;
@@ -72,7 +87,8 @@ drop(evc_reactor *r)
 	if (r->n_live == 0)
 		return;
 	for (i = 0; i < 2; i++) {
-		for (t = heads[i]->next_; t != heads[i]; t = next) {
+		for (t = heads[i]->next_;
+		     t != heads[i] && evc__task_intact(r, t); t = next) {
 			next = t->next_;
 			t->reactor_ = NULL;
 		}
@@ -82,6 +98,7 @@ drop(evc_reactor *r)
 		sync_store_relaxed(&r->count[i].n, 0);
 	r->cursor = &r->tasks;
 	r->n_live = 0;
+	sync_store(&r->tasks_wrong, 0);
 	sync_store(&r->n_tasks, 0);
 	evc__alive_sub(r->c);
 	evc__ring(r->c);
@@ -201,11 +218,24 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 	return 0;
 }
 
+/* One beside it is in its list no more. */
+static void
+unlink_beside(evc_reactor *r, const evc_task *t)
+{
+	broken(r);
+	if (t->prev_->next_ == t)
+		t->prev_->next_ = t->next_;
+	if (t->next_->prev_ == t)
+		t->next_->prev_ = t->prev_;
+}
+
 /* The last one: inside the gate, so that c outlives the ring. */
 static void
 ended_last(evc_reactor *r)
 {
 	evc_coord *c = r->c;
+
+	sync_store_relaxed(&r->tasks_wrong, 0);
 
 	if (!evc__gate_enter(&c->gate))
 		return;
@@ -224,13 +254,17 @@ evc_task_end(evc_task *t)
 	if (r == NULL || !evc__same_process(r->c))
 		return;
 	if (r->tid != evc__tid()) {
+		(void)sync_or(&r->tasks_wrong, TASKS_FOREIGN);
 		evc__refuse(0, "evc_task_end: another thread's loop");
 		return;
 	}
 	if (r->cursor == t)
 		r->cursor = t->next_;
-	t->prev_->next_ = t->next_;
-	t->next_->prev_ = t->prev_;
+	if (__builtin_expect(t->prev_->next_ == t && t->next_->prev_ == t, 1)) {
+		t->prev_->next_ = t->next_;
+		t->next_->prev_ = t->prev_;
+	} else
+		unlink_beside(r, t);
 	add(&((struct evc__task_count *)t->count_)->n, (uint32_t)-1);
 	add(&r->n_tasks, (uint32_t)-1);
 	t->reactor_ = NULL;

@@ -62,10 +62,12 @@ add_tasks(struct keeps *k, const evc_reactor *r)
 
 		if (n == 0)
 			continue;
-		evc__text_fmt(k->t, "    %u task%s \"%s\", without a reference\n",
+		evc__text_fmt(k->t, "    %u task%s \"%s\", without a "
+				    "reference%s\n",
 			      n, plural(n),
 			      cls != NULL && cls->name != NULL ? cls->name :
-								 "of others");
+								 "of others",
+			      evc__tasks_wrong(r));
 	}
 }
 

@@ -222,6 +222,7 @@ name_task(evc_member_info *i, const evc_reactor *r, const evc_task_class *k,
 	where = evc__text_in(i->where, sizeof i->where);
 	evc__text_add(&where, "on ");
 	evc__text_add(&where, r->name);
+	evc__text_add(&where, evc__tasks_wrong(r));
 }
 
 /* The loop's own thread: one by one. */
@@ -233,7 +234,8 @@ add_own_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 	unsigned k;
 
 	for (k = 0; k < 2; k++)
-		for (t = heads[k]->next_; t != heads[k]; t = t->next_) {
+		for (t = heads[k]->next_;
+		     t != heads[k] && evc__task_intact(r, t); t = t->next_) {
 			i = next_info(s);
 			if (i == NULL)
 				return;
@@ -314,7 +316,8 @@ evc__snapshot(evc_coord *c, struct evc__snapshot *s)
 	LIST_EACH(n, tmp, &c->reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
-		if (r->tid == evc__tid() && r->loop != NULL)
+		if (r->tid == evc__tid() && r->loop != NULL &&
+		    !(sync_load_relaxed(&r->tasks_wrong) & TASKS_BROKEN))
 			add_own_tasks(s, r, round);
 		else
 			add_counted_tasks(s, r, round);
