@@ -58,7 +58,6 @@ drop(struct evc__waker *k, evc_id id)
 		sync_free(k);
 		return;
 	}
-	k->m = NULL;
 	k->id = id;
 	k->left = true;
 	evc__alive_add(c);

@@ -145,9 +145,11 @@ static void
 is_popped_at_the_end(int way, bool registered, bool stop_before)
 {
 	struct forgetful f = { .c = new_coord(NULL), .way = way };
-	atomic_int *calls = calloc(1, sizeof(*calls));
+	atomic_int *calls = calloc(1, sizeof(*calls)), after = 0;
 	evc_status want;
+	evc_id ours;
 	pthread_t t;
+	int n_before;
 
 	f.calls = calls;
 	if (registered)
@@ -164,12 +166,18 @@ is_popped_at_the_end(int way, bool registered, bool stop_before)
 	want = way == EXITS && !registered && !stop_before ? EVC_ABORTED : 0;
 	ck_assert_int_eq(evc_join(f.c, &generous, NULL), want);
 	OK(f.late);
-	memset(calls, 0xff, sizeof(*calls));
-	free(calls);
-	if (!evc_should_stop(f.c))
-		OK(evc_request_stop(f.c, 0, NULL));
-	t_sleep(MOMENT); /* a call would use what is freed */
+	/* They are called in the order of their pushes: when ours was, what was
+	   left would have been. */
+	n_before = atomic_load(calls);
+	if (evc_should_stop(f.c))
+		OK(evc_clear_stop(f.c));
+	ours = push(f.c, &after);
+	OK(evc_request_stop(f.c, 0, NULL));
+	UNTIL(atomic_load(&after) == 1);
+	ck_assert_int_eq(atomic_load(calls), n_before);
+	OK(evc_cancel_pop(f.c, ours));
 	OK(evc_free(f.c));
+	free(calls);
 }
 
 START_TEST(what_a_started_thread_left_is_popped_at_its_end)
