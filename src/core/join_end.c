@@ -59,10 +59,12 @@ evc__join_put_off(struct evc__join *j, const struct evc__view *v)
 	evc_coord *c = j->c;
 	uint64_t end = evc__deadline(v), late = v->now - end;
 	uint64_t begin = v->stop > v->start ? v->stop : v->start;
+	/* It stood still before its first wait, perhaps. */
+	uint64_t looked = j->looked_ns != 0 ? j->looked_ns : v->start;
 
 	/* A clock of the user's leaps. */
 	if (c->clock != NULL || late <= FROZEN_NS || c->put_off_ns != 0 ||
-	    j->looked_ns == 0 || j->looked_ns >= end || end <= begin)
+	    looked == 0 || looked >= end || end <= begin)
 		return false;
 	c->put_off_at = v->now;
 	c->put_off_ns = v->now +

@@ -208,7 +208,8 @@ static bool
 own_grace_over(struct child *ch)
 {
 	const evc_coord *c = ch->r.m.c;
-	uint64_t term = sync_load(&ch->term_ns), looked = ch->looked_ns;
+	uint64_t term = sync_load(&ch->term_ns);
+	uint64_t looked = ch->looked_ns != 0 ? ch->looked_ns : term;
 	uint64_t grace = evc__ns(ch->r.m.grace), now, end;
 
 	if (term == 0 || ch->r.m.grace == 0)
@@ -218,7 +219,7 @@ own_grace_over(struct child *ch)
 	if (now < end)
 		return false;
 	if (c->clock != NULL || now - end <= FROZEN_NS ||
-	    ch->put_off_ns != 0 || looked == 0 || looked >= end)
+	    ch->put_off_ns != 0 || looked >= end)
 		return true;
 	ch->put_off_ns = now + (now - end < grace ? now - end : grace);
 	return false;
