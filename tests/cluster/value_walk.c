@@ -216,19 +216,22 @@ END_TEST
 static void
 prints(const char *want, const evc_value *v)
 {
-	size_t n = strlen(want), room;
+	size_t n = strlen(want), room, cut;
 	char *text = malloc(n + 1);
 
 	ck_assert_ptr_nonnull(text);
 	ck_assert_uint_eq(evc_value_print(v, NULL, 0), n);
 	ck_assert_uint_eq(evc_value_print(v, text, n + 1), n);
 	ck_assert_str_eq(text, want);
-	/* Cut wherever the room ends. */
+	/* Cut where the room ends, but in no character. */
 	for (room = 1; room <= n && room < 100; room++) {
+		cut = room - 1;
+		while (((unsigned char)want[cut] & 0xc0) == 0x80)
+			cut--;
 		memset(text, '#', n + 1);
 		ck_assert_uint_eq(evc_value_print(v, text, room), n);
-		ck_assert_uint_eq(strlen(text), room - 1);
-		ck_assert_mem_eq(text, want, room - 1);
+		ck_assert_uint_eq(strlen(text), cut);
+		ck_assert_mem_eq(text, want, cut);
 		ck_assert_int_eq(text[room], '#');
 	}
 	free(text);
