@@ -85,8 +85,8 @@ struct deaths {
 	char text[DEATHS_KEPT][TEXT_ROOM];
 };
 
-/* Lock held: tell the log of it, at a turn of the loop. */
-void evc__death_note(evc_cluster *cl, const char *text);
+/* Lock held: tell the log of it, at a turn of the loop.  ran: in a function. */
+void evc__death_note(evc_cluster *cl, const char *text, bool ran);
 /* At a turn: the log hears of what was noted.  Returns when to look again. */
 uint64_t evc__deaths_tell(evc_cluster *cl);
 

@@ -358,7 +358,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, bool ran)
 			evc__copy(w->text, sizeof w->text, why);
 		/* At the stop they all go. */
 		if (!cl->stopping && w->text[0] != '\0')
-			evc__death_note(cl, w->text);
+			evc__death_note(cl, w->text, ran);
 		if (!w->told_kill && !cl->stopping && evc__building_is_it(w)) {
 			evc__building_blame(cl, w);
 			ran = false;
