@@ -63,7 +63,8 @@ join(evc_coord *c, uint64_t *dice)
 	static const double grace[] = { EVC_NO_GRACE, 1e-10, 1e-3, 0.03 };
 	evc_join_opts o = { .grace = grace[roll(dice, 4)],
 			    .flags = EVC_JOIN_STOP_FIRST |
-				     (unsigned)roll(dice, 2) * 2 };
+				     (chance(dice, 50) ?
+					      EVC_JOIN_IGNORE_LIVE : 0) };
 	evc_verdict v;
 	evc_status st = evc_join(c, &o, &v);
 
