@@ -27,7 +27,7 @@ begin_beside(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	b->joined = pthread_create(&b->thread, NULL, join_beside, b);
+	OK(pthread_create(&b->thread, NULL, join_beside, b));
 }
 
 /* While evc_run waits for its stop no other join closes the round: an error that

@@ -2,7 +2,7 @@
 /*
  * Each public call of libevcoord, made in a fork child with what is its
  * parent's, and how it has to answer there: the column "child" of
- * evcoord-threads(7).  tests/lint/forks.sh compares the names with the headers.
+ * evcoord-threads(7).
  */
 #ifndef TESTS_SUPPORT_FORK_CALLS_H
 #define TESTS_SUPPORT_FORK_CALLS_H
