@@ -172,14 +172,23 @@ evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 	}
 }
 
+/* Joins of this loop that were answered together with ours are delivered by a
+   turn of ours: whoever answered them has rung. */
 static bool
 is_answered(struct evc__driver *d)
 {
 	struct evc__join *j = d->arg;
+	struct list *n, *tmp;
 	bool yes;
 
 	sync_lock(&j->c->lock);
 	yes = j->answered;
+	LIST_EACH(n, tmp, &d->r->joins) {
+		struct evc__join *other = LIST_OF(n, struct evc__join, here);
+
+		if (other->answered && other->fn != NULL)
+			yes = false;
+	}
 	sync_unlock(&j->c->lock);
 	return yes;
 }

@@ -330,6 +330,73 @@ START_TEST(grace_counts_from_the_later_of_the_stop_and_the_start)
 }
 END_TEST
 
+/* ---- a run, and another join on its loop ---- */
+
+struct last {
+	struct guest g;
+	atomic_int tid, go;
+};
+
+static evc_status
+leave_last(evc_coord *c, void *arg)
+{
+	struct last *l = arg;
+
+	atomic_store(&l->tid, own_tid());
+	return stay(c, &l->g);
+}
+
+static void
+count_join(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	*(int *)arg += v->code == 0;
+}
+
+static evc_status
+run_beside_a_join(evc_coord *unused, void *arg)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop);
+	struct last *l = arg;
+	int delivered = 0;
+
+	(void)unused;
+	OK(evc_thread_start(c, "last", leave_last, l, NULL, NULL));
+	UNTIL(atomic_load(&l->go));
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_join_start(c, count_join, &delivered, NULL));
+	OK(evc_run(c, NULL, NULL));
+	ck_assert_int_eq(delivered, 1);
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+	return 0;
+}
+
+/* The last thread ends before each of the first looks of either join: between
+   the other's look and the run's, too.  Fails when the run returns before a join that it
+   has answered is delivered. */
+START_TEST(joins_that_end_with_a_run_are_delivered_by_it)
+{
+	struct actor a;
+	struct last l;
+	int h, look;
+
+	for (look = 1; look <= 8; look++) {
+		memset(&l, 0, sizeof(l));
+		actor_begin(&a, run_beside_a_join, NULL, &l);
+		UNTIL(atomic_load(&l.tid) != 0);
+		h = seam_hold("load", "evc__members_reap", look);
+		atomic_store(&l.go, 1);
+		HELD(h);
+		atomic_store(&l.g.open, 1);
+		UNTIL(syscall(SYS_tgkill, getpid(), atomic_load(&l.tid), 0) <
+		      0);
+		OK(actor_go(&a, h));
+	}
+}
+END_TEST
+
 SCHEDULES_MAIN("joins",
 	       joins_of_a_member_a_thread_and_a_loop_that_frees_at_once,
 	       joins_that_were_answered_are_waited_for_by_free,
@@ -337,4 +404,5 @@ SCHEDULES_MAIN("joins",
 	       joins_hear_of_a_stop_before_they_sleep,
 	       joins_in_a_loop_hear_a_ring,
 	       joins_of_two_members_do_not_wait_for_each_other,
-	       grace_counts_from_the_later_of_the_stop_and_the_start)
+	       grace_counts_from_the_later_of_the_stop_and_the_start,
+	       joins_that_end_with_a_run_are_delivered_by_it)

@@ -44,7 +44,12 @@
 		} \
 	} while (0)
 
-#define OK(call) ck_assert_int_eq((call), 0)
+#define OK(call) \
+	do { \
+		evc_status ok_ = (call); \
+		ck_assert_msg(ok_ == 0, "%s: %d, %s", #call, ok_, \
+			      evc_last_error()); \
+	} while (0)
 
 /* Refused with that code, and with a text that says why. */
 #define REFUSED(code, call) \
