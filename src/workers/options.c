@@ -13,22 +13,6 @@ bad(const char *func, const char *what)
 }
 
 static evc_status
-check_loggers(const evc_workers_opts *o, const char *func)
-{
-	unsigned i;
-
-	if (o->n_loggers > EVC__LOGGERS_MOST)
-		return bad(func, "too many loggers");
-	if (o->n_loggers > 0 && o->loggers == NULL)
-		return bad(func, "n_loggers without loggers");
-	for (i = 0; i < o->n_loggers; i++)
-		if (o->loggers[i].fn == NULL || !(o->loggers[i].every >= 0))
-			return bad(func, "a logger without a function, or "
-					 "with no time at all");
-	return 0;
-}
-
-static evc_status
 check_clean(const evc_workers_opts *o, const char *func)
 {
 	unsigned i;
@@ -78,8 +62,6 @@ evc__workers_check_opts(const evc_workers_opts *o, const char *func)
 	if (o->slice != 0 && o->reactor == NULL)
 		return bad(func, "a slice without a reactor");
 	st = evc__restart_check(&o->restart);
-	if (st == 0)
-		st = check_loggers(o, func);
 	if (st == 0)
 		st = check_clean(o, func);
 	if (st == 0)
