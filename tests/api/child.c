@@ -239,9 +239,7 @@ no_child(struct setting *s, pid_t pid, bool is_a_pid)
 	evc_id id = 77;
 	evc_status st = evc_child_add(s->c, "none", pid, &opts, &id);
 
-	/* What is no pid at all may be called an invalid argument. */
-	ck_assert_msg(st == -EVC_NOT_FOUND ||
-			      (!is_a_pid && st == -EVC_INVALID_ARGUMENT),
+	ck_assert_msg(st == (is_a_pid ? -EVC_NOT_FOUND : -EVC_INVALID_ARGUMENT),
 		      "pid %d: %d", (int)pid, st);
 	ck_assert_str_ne(evc_last_error(), "");
 	ck_assert_uint_eq(id, 77);
