@@ -9,7 +9,7 @@
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
 . "$(dirname -- "$0")/lib.sh"
-soon=5000 # milliseconds: "at once", on a machine with much else to do
+soon=25000 # milliseconds: within the budget, on a machine with much else to do
 
 skip() {
 	echo "SKIP dnsd.sh: $*"
@@ -409,7 +409,7 @@ end
 exec {fd}>&-
 check "exit status 124: somebody was late" test "$status" -eq 124
 check "not before the budget is over" test "$ms" -ge 1000
-check "soon after it" test "$ms" -lt 10000
+check "soon after it" test "$ms" -lt $soon
 check "the late one is named" grep -q 'client on tcp-' "$tmp/err"
 
 echo "# queries that were sent before the stop"
@@ -539,7 +539,7 @@ check "... and where, down to the thread's function" grep -q 'udp_thread' \
 end
 check "exit status 124: somebody was late" test "$status" -eq 124
 check "not before the budget is over" test "$ms" -ge 4000
-check "soon after it" test "$ms" -lt 10000
+check "soon after it" test "$ms" -lt $soon
 check "one thread is named" grep -qE 'still running: udp-[12]$' "$tmp/out"
 late=$(sed -n 's/.*still running: \(udp-[12]\)$/\1/p' "$tmp/out")
 check "... in the report, too" grep -qF "$late" "$tmp/err"
@@ -554,7 +554,7 @@ check "it is" until_true told report 'stuck on purpose'
 stop
 end
 check "exit status 124: somebody was late" test "$status" -eq 124
-check "soon after the budget is over" test "$ms" -lt 10000
+check "soon after the budget is over" test "$ms" -lt $soon
 check "it is named" grep -qE 'still running: udp-[12]$' "$tmp/out"
 check "... with where it said it is" grep -q 'stuck on purpose' "$tmp/err"
 check "its stack cannot be had, and the report says so" \

@@ -195,7 +195,7 @@ run "$bin/wordcount" -n 2 "$at/words" "$tree"
 check 'nor does a coordinator bring workers' test $status -eq 2
 
 # The stop.
-"$bin/wordcount" --nap 0.5 "$at/words" "$tree" >"$tmp/out" 2>"$tmp/err" &
+"$bin/wordcount" --nap 2 "$at/words" "$tree" >"$tmp/out" 2>"$tmp/err" &
 server=$!
 check 'it works' until_true status_of words "^coordinator +[^ ]*-$server-"
 kill -INT "$server"
@@ -212,7 +212,7 @@ check 'and leaves no coordinator' until_true status_of words '^coordinator +none
 run "$tools/evc-cluster" status "$at/words"
 check 'status: there is no coordinator' test $status -eq 3
 check 'which is said' told '^coordinator +none$'
-"$bin/wordcount" --nap 0.5 "$at/words" "$tree" >/dev/null 2>"$tmp/counting" &
+"$bin/wordcount" --nap 2 "$at/words" "$tree" >/dev/null 2>"$tmp/counting" &
 server=$!
 check 'status: how many functions wait' until_true status_of words \
 	'^functions +[1-9][0-9]* queued, [1-9][0-9]* running'
