@@ -127,25 +127,6 @@ woken(void *arg)
 	called();
 }
 
-/* The address sanitizer's own locks are not for children of busy threads: under
-   it these wait while somebody forks. */
-static bool
-careful(void)
-{
-	return t_under_asan();
-}
-
-static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;
-
-static void
-one_forks(bool yes)
-{
-	if (careful() && yes)
-		pthread_mutex_lock(&forking);
-	else if (careful())
-		pthread_mutex_unlock(&forking);
-}
-
 /* It has the locks as often as it can. */
 static evc_status
 busy(evc_coord *c, void *arg)
@@ -155,7 +136,6 @@ busy(evc_coord *c, void *arg)
 	evc_id hold, hook;
 
 	while (!evc_should_stop(c)) {
-		one_forks(true);
 		if (evc_hold_begin(c, "busy", NULL, &hold) == 0)
 			(void)evc_hold_end(c, hold);
 		(void)evc_explain(c, text, sizeof(text));
@@ -164,9 +144,6 @@ busy(evc_coord *c, void *arg)
 		evc_checkpoint("busy");
 		(void)evc_workers_put(w->group, "metric", 1, true);
 		(void)evc_queue_take(w->queue, &w->item);
-		one_forks(false);
-		if (careful())
-			t_sleep(0.0005);
 	}
 	return 0;
 }
@@ -308,14 +285,11 @@ own_coordinator(struct ev_loop *loop)
 	CHILD(evc_hold_begin(own, "hold", NULL, &hold) == 0);
 	CHILD(evc_hold_end(own, hold) == 0);
 	CHILD(evc_guard(own, "guard", note, &hooks, NULL) == 0);
-	/* The thread sanitizer allows none in a child of threads. */
-	if (!t_under_tsan())
-		CHILD(evc_thread_start(own, "thread", note, &hooks, NULL,
-				       NULL) == 0);
+	CHILD(evc_thread_start(own, "thread", note, &hooks, NULL, NULL) == 0);
 	CHILD(evc_request_stop(own, 0, "own") == 0);
 	CHILD((loop != NULL ? evc_run(own, NULL, &v) :
 			      evc_join(own, NULL, &v)) == 0);
-	CHILD(hooks == 1 + (loop != NULL) + !t_under_tsan());
+	CHILD(hooks == 2 + (loop != NULL));
 	CHILD(v.stop.by == 0);
 	CHILD(evc_free(own) == 0);
 }
@@ -421,13 +395,11 @@ do_fork(enum from from)
 {
 	pid_t pid;
 
-	one_forks(true);
 	pid = fork();
 	if (pid == 0) {
 		child(&world, from);
 		return;
 	}
-	one_forks(false);
 	status = -1;
 	if (pid > 0)
 		(void)waitpid(pid, &status, 0);
@@ -490,9 +462,6 @@ rows(enum from from)
 {
 	world_make(&world);
 	for (now = OWN; now <= EXEC; now++) {
-		/* A search for leaks, at exit, may hang there. */
-		if (now == EXIT && careful())
-			continue;
 		fork_from(from);
 		ck_assert_msg(status == 0, "%s: the child ended with %#x",
 			      then_name[now], (unsigned)status);

@@ -44,12 +44,19 @@
 		} \
 	} while (0)
 
+/* The status of the last call that was to be 0. */
+static MAYBE_UNUSED _Thread_local evc_status ok_status;
+
+static inline bool
+is_ok(evc_status st)
+{
+	ok_status = st;
+	return st == 0;
+}
+
 #define OK(call) \
-	do { \
-		evc_status ok_ = (call); \
-		ck_assert_msg(ok_ == 0, "%s: %d, %s", #call, ok_, \
-			      evc_last_error()); \
-	} while (0)
+	ck_assert_msg(is_ok(call), "%s: %d, %s", #call, ok_status, \
+		      evc_last_error())
 
 /* Refused with that code, and with a text that says why. */
 #define REFUSED(code, call) \
