@@ -89,7 +89,12 @@ enum {
 	EVC_LOG_STOPS = 1 << 14,
 	/* A scope alone: it has no home, whatever the parent has: its hooks and
 	   its `ended` run on the helper thread, so they need no loop to turn. */
-	EVC_NO_HOME = 1 << 15
+	EVC_NO_HOME = 1 << 15,
+	/* When the program has set the kick signal to be ignored, or to its
+	   default action, a kick of this coordinator sets its handler again.
+	   Without this such kicks are not sent; the log (EVC_LOG_WARNING) and
+	   the report say so. */
+	EVC_KICK_RESTORE = 1 << 30
 };
 
 /* evc_member_opts.flags, and evc_task_class.flags (EVC_LATE only) */
@@ -285,13 +290,13 @@ typedef struct evc_config {
 	unsigned max_reasons;    /* reasons kept in a round; 0 = 32, <= 254;
 				    2 at least are kept */
 	unsigned flags;          /* EVC_STRICT_SETUP, EVC_NO_CLEAN_CODES,
-				    EVC_LOG_STOPS */
+				    EVC_LOG_STOPS, EVC_KICK_RESTORE */
 	/* A code is clean if the list or this says so.  Asked by evc_new
 	   once for each of 1..255, never later. */
 	bool (*is_clean)(evc_status code, void *arg);
 	/* Gets one line for each error recorded and for each join that ends
-	   with members alive (EVC_LOG_ERROR), for each last chance and each
-	   veto (EVC_LOG_WARNING), with EVC_LOG_STOPS for each stop and its
+	   with members alive (EVC_LOG_ERROR), for each last chance, each veto
+	   and kicks that wake nobody (EVC_LOG_WARNING), with EVC_LOG_STOPS for each stop and its
 	   end (EVC_LOG_INFO).  Called by joins, by loops, by evc_clear_stop
 	   and evc_free, by the helper thread, perhaps by several threads at
 	   once; never inside a request, never under a lock; r is NULL where

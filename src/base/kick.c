@@ -74,12 +74,13 @@ on_kick(int n)
 	(void)n;
 }
 
+/* No SA_RESTART: the call that it interrupts must end. */
+static const struct sigaction kick_action = { .sa_handler = on_kick,
+					      .sa_flags = SA_ONSTACK };
+
 int
 evc__kick_install(int signo)
 {
-	/* No SA_RESTART: the call that it interrupts must end. */
-	struct sigaction sa = { .sa_handler = on_kick,
-				.sa_flags = SA_ONSTACK };
 	int n, st = -1;
 
 	sync_lock(&lock);
@@ -89,7 +90,7 @@ evc__kick_install(int signo)
 	else {
 		n = signo == 0 && is_free(SIGURG) ? SIGURG :
 						    evc__signal_free(signo);
-		if (n > 0 && evc__signal_take(n, &sa)) {
+		if (n > 0 && evc__signal_take(n, &kick_action)) {
 			sync_store(&number, n);
 			st = 0;
 		}
@@ -102,6 +103,34 @@ int
 evc__kick_signo(void)
 {
 	return sync_load(&number);
+}
+
+const char *
+evc__kick_lost(void)
+{
+	struct sigaction now;
+	int n = sync_load(&number);
+
+	if (sigaction(n, NULL, &now) != 0)
+		return NULL;
+	if (is_default(&now))
+		return "has its default action";
+	if (!(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_IGN)
+		return "is ignored";
+	return now.sa_flags & SA_RESTART ? "has a handler with SA_RESTART" :
+					   NULL;
+}
+
+void
+evc__kick_restore(void)
+{
+	struct sigaction now;
+	int n = sync_load(&number);
+
+	/* A handler of the program's is left alone. */
+	if (sigaction(n, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+	    (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN))
+		(void)sigaction(n, &kick_action, NULL);
 }
 
 void

@@ -35,7 +35,8 @@ check_config(const evc_config *k, bool scope, const char *func)
 	    evc__check_grace(k->grace, func) < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (k->flags & ~(unsigned)(EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |
-				   EVC_LOG_STOPS | EVC_NO_HOME))
+				   EVC_LOG_STOPS | EVC_NO_HOME |
+				   EVC_KICK_RESTORE))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: unknown flags %#x", func, k->flags);
 	if ((k->flags & EVC_NO_HOME) && !scope)
@@ -101,6 +102,8 @@ configure(evc_coord *c, const evc_config *k)
 							  "coord");
 	c->grace = k->grace;
 	c->flags = k->flags;
+	if (p != NULL)
+		c->flags |= p->flags & EVC_KICK_RESTORE;
 	if (k->log == NULL && p != NULL)
 		c->flags |= p->flags & EVC_LOG_STOPS;
 	c->log = k->log == NULL && p != NULL ? p->log : k->log;

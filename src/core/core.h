@@ -228,6 +228,7 @@ struct evc_coord {
 	uint64_t rung_ns[5]; /* when the present stop reached each; 0: not, or
 				the first, which is the stop itself */
 	unsigned n_kicks, n_unblocks; /* in the present stop */
+	const char *kicks_lost; /* in it: why kicks wake nobody; or NULL */
 	struct list vetoes;  /* of the present stop */
 	uint64_t last_mark;  /* the latest of those that have left; see
 				ladder.c */

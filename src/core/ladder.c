@@ -175,6 +175,7 @@ evc__ladder_forget(evc_coord *c)
 {
 	memset(c->rung_ns, 0, sizeof c->rung_ns);
 	c->n_kicks = c->n_unblocks = 0;
+	c->kicks_lost = NULL;
 	c->last_mark = 0;
 	forget_vetoes(c);
 }

@@ -114,6 +114,22 @@ busy_until(const struct evc__waker *k, uint64_t now)
 	return now + BACKOFF_MOST_NS - (coarse > moved ? coarse - moved : 0);
 }
 
+/* The program may have made something else of the signal: then it is not
+   sent, for its default action may end the process. */
+static bool
+kicks_work(evc_coord *c)
+{
+	const char *lost = evc__kick_lost();
+
+	if (lost != NULL && (c->flags & EVC_KICK_RESTORE)) {
+		evc__kick_restore();
+		lost = evc__kick_lost();
+	}
+	if (lost != NULL)
+		c->kicks_lost = lost;
+	return lost == NULL;
+}
+
 static void
 kick(struct evc__waker *k, uint32_t stop, uint64_t now)
 {
@@ -121,6 +137,10 @@ kick(struct evc__waker *k, uint32_t stop, uint64_t now)
 
 	if (until != 0) {
 		k->due = until;
+		return;
+	}
+	if (!kicks_work(k->c)) {
+		next_step(k, now);
 		return;
 	}
 	note(k, stop);
@@ -178,6 +198,7 @@ static uint64_t
 rouse(evc_coord *c, struct evc__chore *chore)
 {
 	uint64_t cap = evc__budget_end(c), wait = SYNC_FOREVER, w, t, stop, end;
+	const char *lost_before, *lost;
 	struct rungs g;
 	bool hooks = false;
 	uint32_t pass;
@@ -197,6 +218,7 @@ rouse(evc_coord *c, struct evc__chore *chore)
 	g.hooks = evc__rung_due(c, RUNG_HOOKS, stop, end);
 	g.kicks = evc__rung_due(c, RUNG_KICKS, stop, end);
 	pass = ++c->rouse_pass;
+	lost_before = c->kicks_lost;
 	/* Each one goes to the end of the list when its turn comes, so whatever
 	   comes and goes while the lock is given up, and whoever else is at it,
 	   each has one turn. */
@@ -224,7 +246,12 @@ rouse(evc_coord *c, struct evc__chore *chore)
 	/* A hook of a loop begins without a ring. */
 	if (hooks && wait > BACKOFF_MOST_NS)
 		wait = BACKOFF_MOST_NS;
+	lost = c->kicks_lost;
 	sync_unlock(&c->lock);
+	if (lost != NULL && lost_before == NULL)
+		evc_log(c, EVC_LOG_WARNING, NULL,
+			"kicks wake nobody: signal %d %s", evc__kick_signo(),
+			lost);
 	return evc__real_ns(c, wait);
 }
 

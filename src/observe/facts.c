@@ -125,6 +125,7 @@ copy_ladder(evc_coord *c, struct evc__facts *f)
 	}
 	f->n_kicks = c->n_kicks;
 	f->n_unblocks = c->n_unblocks;
+	f->kicks_lost = c->kicks_lost;
 }
 
 static unsigned

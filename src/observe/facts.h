@@ -94,6 +94,7 @@ struct evc__facts {
 	unsigned n_reasons;
 	double rung[N_RUNGS];   /* seconds since the stop; < 0: not reached */
 	unsigned n_kicks, n_unblocks;
+	const char *kicks_lost; /* why; or NULL */
 	struct evc__veto *vetoes;
 	unsigned n_vetoes;
 	struct evc__seen *members;

@@ -31,7 +31,8 @@
  *			errno, text, file, func, line
  *	ladder		object or null (no stop): told, hooks, kicks,
  *			last_chance, abandoned (number since the stop, or null:
- *			not reached), hook_calls, kick_calls
+ *			not reached), hook_calls, kick_calls, kicks_lost (why
+ *			they wake nobody, or null)
  *	vetoes		array of: id, name, granted, reason
  *	members		array of: id (0: a task), kind, name, state, where, age (or
  *			null: of tasks on another thread's loop), round, flags
@@ -110,6 +111,7 @@ add_ladder(struct evc__json *j, const struct evc__facts *f)
 	evc__json_seconds_if(j, "abandoned", f->rung[RUNG_ABANDONED]);
 	evc__json_number(j, "hook_calls", f->n_unblocks);
 	evc__json_number(j, "kick_calls", f->n_kicks);
+	evc__json_string(j, "kicks_lost", f->kicks_lost);
 	evc__json_end(j, "}");
 }
 

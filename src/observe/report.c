@@ -116,6 +116,11 @@ add_ladder(const struct part *p)
 	}
 	if (n > 0)
 		evc__text_fmt(p->t, "\n");
+	if (f->kicks_lost != NULL) {
+		begin_line(p, 0);
+		evc__text_fmt(p->t, "kicks wake nobody: signal %d %s\n",
+			      evc__kick_signo(), f->kicks_lost);
+	}
 }
 
 static bool

@@ -98,7 +98,7 @@ with_flag(int place, unsigned f)
 START_TEST(a_flag_for_something_else_is_refused)
 {
 	static const unsigned config = EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |
-				       EVC_LOG_STOPS,
+				       EVC_LOG_STOPS | EVC_KICK_RESTORE,
 			      member = (1u << 12) - 1;
 	static const unsigned its_own[] = { config,
 					    config | EVC_NO_HOME,

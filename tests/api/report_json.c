@@ -212,7 +212,7 @@ check_parts(json_t *c)
 		{ "told", "n0" },	 { "hooks", "n0" },
 		{ "kicks", "n0" },	 { "last_chance", "n0" },
 		{ "abandoned", "n0" },	 { "hook_calls", "n" },
-		{ "kick_calls", "n" },
+		{ "kick_calls", "n" },	 { "kicks_lost", "s0" },
 	};
 	static const struct field reason[] = {
 		{ "at", "n" },	 { "time", "n" },  { "kind", "s" },
