@@ -52,10 +52,11 @@ seconds(const char *text)
 {
 	char *end;
 	double d = strtod(text, &end);
+	bool help = strcmp(text, "--help") == 0;
 
 	if (end == text || *end || !(d >= 0 && d <= 86400)) {
-		fputs("usage: base [NAP [RUN]]\n", stderr);
-		exit(2);
+		fputs("usage: base [NAP [RUN]]\n", help ? stdout : stderr);
+		exit(help ? 0 : 2);
 	}
 	return d;
 }

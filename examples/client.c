@@ -75,12 +75,12 @@ struct client {
 };
 
 static _Noreturn void
-usage(void)
+usage(int status)
 {
 	fputs("usage: client make FOLDER SIZE...\n"
 	      "       client load [-c CONNECTIONS] [-s SECONDS] [-h] PORT "
-	      "SIZE...\n", stderr);
-	exit(2);
+	      "SIZE...\n", status == 0 ? stdout : stderr);
+	exit(status);
 }
 
 static _Noreturn void
@@ -97,7 +97,7 @@ number(const char *text, unsigned long most)
 	unsigned long n = strtoul(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end != 0 || n > most)
-		usage();
+		usage(2);
 	return n;
 }
 
@@ -418,8 +418,10 @@ main(int argc, char **argv)
 			make(argv[2], number(argv[i], 1UL << 32));
 		return 0;
 	}
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		usage(0);
 	if (argc < 2 || strcmp(argv[1], "load") != 0)
-		usage();
+		usage(2);
 	argc--;
 	argv++;
 	while ((opt = getopt(argc, argv, "c:s:h")) != -1) {
@@ -434,12 +436,12 @@ main(int argc, char **argv)
 			halves = true;
 			break;
 		default:
-			usage();
+			usage(2);
 		}
 	}
 	if (argc - optind < 2 || argc - optind - 1 > MAX_SIZES ||
 	    connections == 0)
-		usage();
+		usage(2);
 	port = (int)number(argv[optind++], 65535);
 	while (optind < argc)
 		know(&files[n_files++], number(argv[optind++], 1UL << 32));

@@ -316,12 +316,13 @@ use(evc_cluster *cluster)
 }
 
 static _Noreturn void
-usage(void)
+usage(int status)
 {
 	fputs("usage: cluster [threads|processes] [N]\n"
 	      "       cluster ADDRESS\n"
-	      "       cluster --worker ADDRESS [N]\n", stderr);
-	exit(2);
+	      "       cluster --worker ADDRESS [N]\n",
+	      status == 0 ? stdout : stderr);
+	exit(status);
 }
 
 /* What comes last; 2 without one. */
@@ -336,7 +337,7 @@ read_n(char **argv)
 	n = strtoul(argv[0], &end, 10);
 	if (*argv[0] < '0' || *argv[0] > '9' || *end || n < 1 || n > 256 ||
 	    argv[1] != NULL)
-		usage();
+		usage(2);
 	return (unsigned)n;
 }
 
@@ -348,7 +349,7 @@ read_uri(char *uri, size_t size, char **argv)
 
 	if (argv[0] != NULL && strstr(argv[0], "://") != NULL) {
 		if (argv[1] != NULL)
-			usage();
+			usage(2);
 		snprintf(uri, size, "%s", argv[0]);
 		return;
 	}
@@ -377,6 +378,8 @@ main(int argc, char **argv)
 		return be_worker(NULL, 0);
 	if (argc > 2 && strcmp(argv[1], "--worker") == 0)
 		return be_worker(argv[2], read_n(argv + 3));
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		usage(0);
 	read_uri(uri, sizeof(uri), argv + 1);
 	if (evc_new(NULL, NULL, &c) < 0 || evc_signals_start(c, NULL) < 0 ||
 	    evc_cluster_open(c, uri, &config, &cluster) < 0) {

@@ -87,11 +87,11 @@ work(evc_coord *c, void *arg)
 }
 
 static void
-usage(void)
+usage(int status)
 {
 	fputs("usage: coord_full [--fail=main|thread|signal|interrupt] "
-	      "[NAP [RUN]]\n", stderr);
-	exit(2);
+	      "[NAP [RUN]]\n", status == 0 ? stdout : stderr);
+	exit(status);
 }
 
 static double
@@ -101,7 +101,7 @@ seconds(const char *text)
 	double d = strtod(text, &end);
 
 	if (end == text || *end || !(d >= 0 && d <= 86400))
-		usage();
+		usage(2);
 	return d;
 }
 
@@ -110,18 +110,20 @@ parse(int argc, char **argv)
 {
 	int i = 1;
 
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		usage(0);
 	if (i < argc && strncmp(argv[i], "--fail=", 7) == 0) {
 		to_fail = argv[i++] + 7;
 		if (!fails("main") && !fails("thread") && !fails("signal") &&
 		    !fails("interrupt"))
-			usage();
+			usage(2);
 	}
 	if (i < argc)
 		nap = seconds(argv[i++]);
 	if (i < argc)
 		run = seconds(argv[i++]);
 	if (i < argc)
-		usage();
+		usage(2);
 }
 
 int

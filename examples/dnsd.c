@@ -45,13 +45,14 @@ struct options {
 };
 
 static _Noreturn void
-usage(void)
+usage(int status)
 {
 	fputs("usage: dnsd -z ZONE [-p PORT] [-u THREADS] [-t THREADS] "
 	      "[-c SOCKET]\n"
 	      "            [-b SECONDS] [--trace FILE]\n"
-	      "       dnsd -c SOCKET -x COMMAND\n", stderr);
-	exit(2);
+	      "       dnsd -c SOCKET -x COMMAND\n",
+	      status == 0 ? stdout : stderr);
+	exit(status);
 }
 
 static _Noreturn void __attribute__((format(printf, 1, 2)))
@@ -83,7 +84,7 @@ number(const char *text, double least, double most)
 	double d = strtod(text, &end);
 
 	if (*text == 0 || *end != 0 || !(d >= least && d <= most))
-		usage();
+		usage(2);
 	return d;
 }
 
@@ -92,6 +93,7 @@ parse(int argc, char **argv)
 {
 	static const struct option longer[] = {
 		{ "trace", required_argument, NULL, 'T' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct options o = { .n_udp = 2, .n_tcp = 2, .budget = 5 };
@@ -108,11 +110,12 @@ parse(int argc, char **argv)
 		case 'b': o.budget = number(optarg, 0.01, 86400); break;
 		case 'x': o.command = optarg; break;
 		case 'T': o.trace = optarg; break;
-		default: usage();
+		case 'h': usage(0);
+		default: usage(2);
 		}
 	}
 	if (optind != argc || (o.command != NULL ? o.control : o.zone) == NULL)
-		usage();
+		usage(2);
 	return o;
 }
 

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -128,6 +129,7 @@ main(int argc, char **argv)
 {
 	int set = epoll_create1(EPOLL_CLOEXEC), timer, status;
 	double run = 2;
+	bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 	char *end = "";
 	evc_verdict v;
 	evc_coord *c;
@@ -136,8 +138,8 @@ main(int argc, char **argv)
 	if (argc > 1)
 		run = strtod(argv[1], &end);
 	if (argc > 2 || *end || !(run >= 0 && run <= 86400)) {
-		fputs("usage: foreign_epoll [RUN]\n", stderr);
-		return 2;
+		fputs("usage: foreign_epoll [RUN]\n", help ? stdout : stderr);
+		return help ? 0 : 2;
 	}
 	if (set < 0 || pipe(tick_pipe) < 0)
 		die("foreign_epoll");

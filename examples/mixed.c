@@ -206,14 +206,15 @@ main(int argc, char **argv)
 	evc_status st;
 	ev_timer timer;
 	double run = 2;
+	bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 	char *end = "";
 	int status;
 
 	if (argc > 1)
 		run = strtod(argv[1], &end);
 	if (argc > 2 || *end || !(run >= 0 && run <= 86400)) {
-		fputs("usage: mixed [RUN]\n", stderr);
-		return 2;
+		fputs("usage: mixed [RUN]\n", help ? stdout : stderr);
+		return help ? 0 : 2;
 	}
 	/* Not the default loop: that one reaps all children of the process,
 	   and their exit status with them. */

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define N_LOOPS 4
@@ -102,10 +103,11 @@ number(const char *text)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
+	bool help = strcmp(text, "--help") == 0;
 
 	if (*text < '0' || *text > '9' || *end || n < 1 || n > 1000000) {
-		fputs("usage: multi_loop [COUNT]\n", stderr);
-		exit(2);
+		fputs("usage: multi_loop [COUNT]\n", help ? stdout : stderr);
+		exit(help ? 0 : 2);
 	}
 	return (unsigned)n;
 }

@@ -25,6 +25,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -131,6 +132,7 @@ main(int argc, char **argv)
 	struct looper loopers[] = { { .name = "steady" }, { .name = "slow" } };
 	evc_config cfg = { .flags = EVC_STRICT_SETUP };
 	struct ev_loop *loop = ev_default_loop(0);
+	bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 	char why[1024], *end = "";
 	evc_verdict v;
 	evc_coord *c;
@@ -140,8 +142,8 @@ main(int argc, char **argv)
 	if (argc > 1)
 		interval = strtod(argv[1], &end);
 	if (argc > 2 || *end || !(interval > 0 && interval <= 3600)) {
-		fputs("usage: periodic [INTERVAL]\n", stderr);
-		return 2;
+		fputs("usage: periodic [INTERVAL]\n", help ? stdout : stderr);
+		return help ? 0 : 2;
 	}
 	if (loop == NULL || evc_new(loop, &cfg, &c) < 0) {
 		fprintf(stderr, "periodic: %s\n", evc_last_error());

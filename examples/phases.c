@@ -221,12 +221,13 @@ main(int argc, char **argv)
 	evc_verdict v;
 	evc_coord *c;
 	evc_status st;
+	bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 	int i, status;
 
 	stuck = argc == 2 && strcmp(argv[1], "--stuck") == 0;
 	if (argc > 1 && !stuck) {
-		fputs("usage: phases [--stuck]\n", stderr);
-		return 2;
+		fputs("usage: phases [--stuck]\n", help ? stdout : stderr);
+		return help ? 0 : 2;
 	}
 	if (stuck)
 		cfg.grace = GRACE;

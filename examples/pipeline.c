@@ -271,10 +271,11 @@ queue_free(evc_queue *q)
 }
 
 static void
-usage(void)
+usage(int status)
 {
-	fputs("usage: pipeline [-j THREADS] FILE...\n", stderr);
-	exit(2);
+	fputs("usage: pipeline [-j THREADS] FILE...\n",
+	      status == 0 ? stdout : stderr);
+	exit(status);
 }
 
 int
@@ -290,16 +291,18 @@ main(int argc, char **argv)
 	bool interrupted;
 	int opt, status;
 
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		usage(0);
 	while ((opt = getopt(argc, argv, "j:")) != -1) {
 		if (opt != 'j')
-			usage();
+			usage(2);
 		n_threads = strtoul(optarg, &end, 10);
 		if (*optarg < '0' || *optarg > '9' || *end || n_threads < 1 ||
 		    n_threads > 1000)
-			usage();
+			usage(2);
 	}
 	if (optind == argc)
-		usage();
+		usage(2);
 	l.names = argv + optind;
 	l.n_names = (unsigned)(argc - optind);
 	p.kept = calloc(l.n_names, sizeof(struct item *));

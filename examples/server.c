@@ -44,11 +44,11 @@ struct options {
 };
 
 static _Noreturn void
-usage(void)
+usage(int status)
 {
 	fputs("usage: server [-p PORT] [-l LOOPS] [-g GRACE] [-a LOG] "
-	      "[--trace FILE] FOLDER\n", stderr);
-	exit(2);
+	      "[--trace FILE] FOLDER\n", status == 0 ? stdout : stderr);
+	exit(status);
 }
 
 static _Noreturn void __attribute__((format(printf, 1, 2)))
@@ -80,7 +80,7 @@ number(const char *text, double least, double most)
 	double d = strtod(text, &end);
 
 	if (*text == 0 || *end != 0 || !(d >= least && d <= most))
-		usage();
+		usage(2);
 	return d;
 }
 
@@ -89,6 +89,7 @@ parse(int argc, char **argv)
 {
 	static const struct option longer[] = {
 		{ "trace", required_argument, NULL, 'T' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct options o = { .loops = 2, .log = "/dev/null" };
@@ -112,12 +113,14 @@ parse(int argc, char **argv)
 		case 'T':
 			o.trace = optarg;
 			break;
+		case 'h':
+			usage(0);
 		default:
-			usage();
+			usage(2);
 		}
 	}
 	if (optind != argc - 1)
-		usage();
+		usage(2);
 	o.folder = argv[optind];
 	return o;
 }

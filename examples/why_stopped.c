@@ -293,6 +293,7 @@ is_wanted(const char *name, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+	bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 	bool as_told = true;
 	size_t i;
 	int arg;
@@ -301,8 +302,8 @@ main(int argc, char **argv)
 		if (is_case(argv[arg]))
 			continue;
 		fputs("usage: why_stopped [error] [queue] [block] [set-up]\n",
-		      stderr);
-		return 2;
+		      help ? stdout : stderr);
+		return help ? 0 : 2;
 	}
 	for (i = 0; i < N_CASES; i++)
 		if (is_wanted(cases[i].name, argc, argv) && !cases[i].show())

@@ -293,14 +293,16 @@ is_wanted(const char *name, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+	bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 	int i;
 
 	for (i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "basic") == 0 ||
 		    strcmp(argv[i], "groups") == 0)
 			continue;
-		fputs("usage: workers [basic] [groups]\n", stderr);
-		return 2;
+		fputs("usage: workers [basic] [groups]\n",
+		      help ? stdout : stderr);
+		return help ? 0 : 2;
 	}
 	if (is_wanted("basic", argc, argv)) {
 		show_basic();
