@@ -30,8 +30,9 @@
  * unless a checkpoint is gone on from.
  *
  * SIGINT and SIGTERM stop it: chunks that are being counted are finished and
- * saved, and the exit status is 130.  It is 1 after an error, such as a file
- * that cannot be read.
+ * saved, and the exit status is 130.  It is 1 after an error.  A file that cannot
+ * be read costs a line on standard error, the rest is counted, and the exit
+ * status is 1 then, too.
  */
 #include "wordcount.h"
 
@@ -141,7 +142,7 @@ collect(evc_job *job)
 	evc_status st = 0;
 
 	if (w->result == 0)
-		st = refused(w, words_collect(&w->words, w->cluster));
+		st = refused(w, words_collect(w));
 	/* The cluster saves at its end, too, but would tell a log alone. */
 	if (w->o->checkpoint && evc_cluster_save(w->cluster, NULL) < 0)
 		snprintf(w->unsaved, sizeof(w->unsaved), "%s",
@@ -280,8 +281,9 @@ plan(evc_job *job)
 	bool has = has_checkpoint(w);
 	evc_status st = 0;
 
-	if (w->o->address && !has)
-		st = words_forget(w->cluster);
+	/* What could not be read is tried again. */
+	if (w->o->address || has)
+		st = words_forget(w->cluster, has ? UNREAD : "");
 	if (w->o->checkpoint && st == 0)
 		st = files_compare(w->cluster, w->o->paths, w->o->n_paths);
 	if (st == -EVC_ABORTED) {
@@ -367,7 +369,7 @@ say_what(struct wordcount *w)
 
 	say(w, "%zu of %zu chunks are counted, %zu of them before; "
 	    "%u workers were lost, and %llu functions with them; %.1f s",
-	    old + (size_t)w->info.n_done, all, old, w->n_lost,
+	    old + (size_t)(w->info.n_done - w->n_unread), all, old, w->n_lost,
 	    (unsigned long long)w->info.n_lost, w->took);
 }
 
@@ -376,8 +378,14 @@ static int
 report(struct wordcount *w, evc_status st, const evc_verdict *v)
 {
 	bool is_stopped = st == 0 && v->stop.kind == EVC_BY_SIGNAL;
+	size_t i, n_unread = w->files.n_unread + w->unread.n;
 	int err;
 
+	for (i = 0; i < w->unread.n; i++)
+		say(w, "%s", w->unread.words[i].text);
+	if (n_unread > 0)
+		say(w, "%zu of the files and directories could not be read, "
+		    "and are not in the sums", n_unread);
 	bar_clear(&w->bar);
 	if (st == 0 && w->is_over && w->result == 0) {
 		err = words_print(&w->words, w->o->top);
@@ -385,7 +393,7 @@ report(struct wordcount *w, evc_status st, const evc_verdict *v)
 			say(w, "cannot write: %s", strerror(err));
 		if (w->o->is_verbose)
 			say_what(w);
-		return err ? EXIT_FAILURE : EXIT_SUCCESS;
+		return err || n_unread ? EXIT_FAILURE : EXIT_SUCCESS;
 	}
 	say(w, "%s", st < 0 ? evc_last_error() : st > 0 ? v->error.text :
 	    is_stopped ? v->stop.text : w->why);
@@ -430,6 +438,7 @@ main(int argc, char **argv)
 	if (st < 0 || v.n_stragglers)
 		_exit(EXIT_FAILURE); /* somebody still runs, and uses this */
 	words_free(&w.words);
+	words_free(&w.unread);
 	files_free(&w.files);
 	evc_pool_free(w.pool);
 	st = evc_finish(w.c, st);

@@ -57,6 +57,7 @@ struct files {
 	struct file *files;
 	struct chunk *chunks; /* left to do */
 	size_t n_files, n_chunks, n_old; /* n_old: a checkpoint has them */
+	size_t n_unread; /* files and directories that could not be read */
 };
 
 struct word {
@@ -88,7 +89,8 @@ struct wordcount {
 	char why[256];          /* it is not 0 */
 	char unsaved[256];      /* why the last checkpoint was not written */
 	evc_cluster_info info;
-	struct words words;
+	struct words words, unread;
+	uint64_t n_unread;      /* chunks */
 	double began, took;
 };
 
@@ -103,7 +105,8 @@ void options_read(struct options *o, int argc, char **argv);
 
 /* ---- wordcount_files.c ---- */
 
-/* All files in these trees; false and a line to standard error. */
+/* All files in these trees, and a line to standard error for what cannot be
+   read; false, and one as well: no memory. */
 bool files_find(struct files *f, char **paths, unsigned n_paths);
 /* A checkpoint knows what it is of: of something else its sums would be wrong,
    and this is -EVC_ABORTED. */
@@ -131,10 +134,14 @@ int count_worker(const struct options *o);
 
 /* The variable of a word is this and the word. */
 #define WORD_PREFIX "w:"
-/* From the cluster's variables. */
-evc_status words_collect(struct words *words, evc_cluster *cluster);
-/* Remove all variables: those of a run before, which a server has kept. */
-evc_status words_forget(evc_cluster *cluster);
+/* How many chunks could not be read; with ":" and more behind it, a file of
+   theirs, and why. */
+#define UNREAD "unread"
+/* From the cluster's variables: words, unread, n_unread. */
+evc_status words_collect(struct wordcount *w);
+/* Remove the variables whose names begin like this: those of a run before,
+   which a server or a checkpoint has kept. */
+evc_status words_forget(evc_cluster *cluster, const char *prefix);
 /* The most frequent ones; top 0: all, in the order of the words.  0, or an
    errno value. */
 int words_print(struct words *words, unsigned top);

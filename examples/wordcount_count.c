@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -142,21 +143,26 @@ put_done(evc_exec *x, const char *key)
 	return st;
 }
 
+/* A file that cannot be read is no error of the function's, or the rest would
+   be cancelled: its name is a variable, once for all of its chunks. */
 static evc_status
-code_of(int err)
+put_unread(evc_exec *x, const char *path, int err)
 {
-	switch (err) {
-	case ENOENT:
-		return EVC_NOT_FOUND;
-	case EACCES:
-		return EVC_PERMISSION_DENIED;
-	case ENOMEM:
-	case EMFILE:
-	case ENFILE:
-		return EVC_RESOURCE_EXHAUSTED;
-	default:
-		return EVC_DATA_LOSS;
-	}
+	uint64_t sum = 14695981039346656037u;
+	char name[KEY_ROOM], text[PATH_MAX + 100];
+	const char *p;
+	evc_value v;
+	evc_status st;
+
+	for (p = path; *p; p++)
+		sum = (sum ^ (unsigned char)*p) * 1099511628211u;
+	snprintf(name, sizeof(name), UNREAD ":%016" PRIx64, sum);
+	snprintf(text, sizeof(text), "%s: %s", path, strerror(err));
+	st = evc_pack(&v, "s", text);
+	if (st == 0)
+		st = evc_exec_variable_set(x, name, &v);
+	evc_value_free(&v);
+	return st ? st : evc_exec_variable_add(x, UNREAD, 1, NULL);
 }
 
 /* The first attempt ends here, and the worker with it, as by kill -9. */
@@ -189,14 +195,12 @@ count_in(evc_exec *x, struct counting *k)
 				     evc_last_error());
 	before = at > 0;
 	err = read_text(k, path, at - before, before + size + WORD_MOST);
-	if (err)
-		return evc_exec_fail(x, code_of(err), "%s: %s", path,
-				     strerror(err));
-	see_all(k, before, before + size < k->n ? before + size : k->n);
-	st = put_all(x, k);
+	if (err == 0)
+		see_all(k, before, before + size < k->n ? before + size : k->n);
+	st = err ? put_unread(x, path, err) : put_all(x, k);
 	if (st == 0 && kill)
 		kill_worker(x);
-	if (st == 0 && *key)
+	if (st == 0 && err == 0 && *key)
 		st = put_done(x, key);
 	if (st < 0)
 		return evc_exec_fail(x, -st, "%s", evc_last_error());

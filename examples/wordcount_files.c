@@ -9,21 +9,15 @@
 #include "wordcount.h"
 
 #include <errno.h>
-#include <ftw.h>
+#include <fts.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define DIRECTORIES_OPEN 32
-
-/* nftw(3) has no argument of ours; it is called before the loop. */
-static struct files *found;
-static unsigned tree;
-
 static bool
-add(const char *path, uint64_t size)
+add(struct files *found, const char *path, uint64_t size, unsigned tree)
 {
 	struct file *f;
 
@@ -45,46 +39,74 @@ add(const char *path, uint64_t size)
 	return true;
 }
 
-/* An errno value ends the walk. */
-static int
-visit(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static bool
+unread(struct files *found, const char *path, const char *why)
 {
-	if (type == FTW_DNR || type == FTW_NS) {
-		fprintf(stderr, "wordcount: %s: cannot be read\n", path);
-		return EACCES;
+	fprintf(stderr, "wordcount: %s: %s\n", path, why);
+	found->n_unread++;
+	return true;
+}
+
+/* What cannot be looked at costs a line, a path that is too long as well;
+   false: no memory. */
+static bool
+visit(struct files *found, const FTSENT *e, unsigned tree)
+{
+	switch (e->fts_info) {
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		return unread(found, e->fts_path, strerror(e->fts_errno));
+	case FTS_DEFAULT:
+		/* In a tree such things are passed over; here it was named. */
+		return e->fts_level > 0 ||
+		       unread(found, e->fts_path, "neither a file nor a "
+			      "directory");
+	case FTS_F:
+		return e->fts_statp->st_size == 0 ||
+		       add(found, e->fts_path,
+			   (uint64_t)e->fts_statp->st_size, tree);
+	default:
+		return true;
 	}
-	/* In a tree such things are passed over; here it was named. */
-	if (type == FTW_F && !S_ISREG(st->st_mode) && ftw->level == 0) {
-		fprintf(stderr, "wordcount: %s: neither a file nor a "
-			"directory\n", path);
-		return EINVAL;
-	}
-	if (type != FTW_F || !S_ISREG(st->st_mode) || st->st_size == 0)
-		return 0;
-	if (add(path, (uint64_t)st->st_size))
-		return 0;
-	fprintf(stderr, "wordcount: %s: %s\n", path, strerror(ENOMEM));
-	return ENOMEM;
+}
+
+/* false: no memory. */
+static bool
+walk(struct files *found, char *path, unsigned tree)
+{
+	char *paths[] = { path, NULL };
+	FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	const FTSENT *e;
+	bool ok = fts != NULL;
+
+	while (ok && (errno = 0, e = fts_read(fts)) != NULL)
+		ok = visit(found, e, tree);
+	ok = ok && errno == 0;
+	if (fts)
+		fts_close(fts);
+	return ok;
 }
 
 bool
 files_find(struct files *f, char **paths, unsigned n_paths)
 {
+	bool ok = true;
+	unsigned tree;
 	char *real;
-	int r = 0;
 
-	found = f;
-	for (tree = 0; tree < n_paths && r == 0; tree++) {
+	for (tree = 0; tree < n_paths && ok; tree++) {
 		/* Links in a tree are passed over; one that was named stands
 		   for what it leads to. */
 		real = realpath(paths[tree], NULL);
-		r = real ? nftw(real, visit, DIRECTORIES_OPEN, FTW_PHYS) : -1;
-		if (r == -1)
+		ok = real ? walk(f, real, tree) :
+			    unread(f, paths[tree], strerror(errno));
+		if (!ok)
 			fprintf(stderr, "wordcount: %s: %s\n", paths[tree],
-				strerror(errno));
+				strerror(errno ? errno : ENOMEM));
 		free(real);
 	}
-	return r == 0; /* else it was said why */
+	return ok;
 }
 
 /* A path may be longer than a name: then its end and a sum of it stand there,

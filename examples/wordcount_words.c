@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct collected {
-	struct words *words;
+	struct wordcount *w;
+	struct words *names; /* that begin with the prefix */
+	const char *prefix;
 	bool is_short; /* of memory */
 };
 
@@ -37,25 +40,38 @@ add(struct words *words, const char *text, double count)
 	return true;
 }
 
+static bool
+begins(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
 /* One variable; they come in the order of their names. */
 static bool
 collect(const char *name, const evc_value *value, void *arg)
 {
 	struct collected *c = arg;
+	char text[PATH_MAX + 100];
 	double count;
 
-	if (strncmp(name, WORD_PREFIX, strlen(WORD_PREFIX)) != 0 ||
-	    evc_unpack(value, "d", &count) < 0)
+	if (begins(name, UNREAD ":") &&
+	    evc_unpack(value, "s", text, sizeof(text)) == 0)
+		c->is_short = !add(&c->w->unread, text, 0);
+	else if (evc_unpack(value, "d", &count) < 0)
 		return true;
-	c->is_short = !add(c->words, name + strlen(WORD_PREFIX), count);
+	else if (strcmp(name, UNREAD) == 0)
+		c->w->n_unread = (uint64_t)count;
+	else if (begins(name, WORD_PREFIX))
+		c->is_short = !add(&c->w->words, name + strlen(WORD_PREFIX),
+				   count);
 	return !c->is_short;
 }
 
 evc_status
-words_collect(struct words *words, evc_cluster *cluster)
+words_collect(struct wordcount *w)
 {
-	struct collected c = { .words = words };
-	evc_status st = evc_variable_each(cluster, collect, &c);
+	struct collected c = { .w = w };
+	evc_status st = evc_variable_each(w->cluster, collect, &c);
 
 	return st == 0 && c.is_short ? -EVC_RESOURCE_EXHAUSTED : st;
 }
@@ -67,15 +83,15 @@ name_it(const char *name, const evc_value *value, void *arg)
 	struct collected *c = arg;
 
 	(void)value;
-	c->is_short = !add(c->words, name, 0);
+	c->is_short = begins(name, c->prefix) && !add(c->names, name, 0);
 	return !c->is_short;
 }
 
 evc_status
-words_forget(evc_cluster *cluster)
+words_forget(evc_cluster *cluster, const char *prefix)
 {
 	struct words names = { .n = 0 };
-	struct collected c = { .words = &names };
+	struct collected c = { .names = &names, .prefix = prefix };
 	const evc_value nil = { 0 };
 	evc_status st = evc_variable_each(cluster, name_it, &c);
 	size_t i;

@@ -172,19 +172,39 @@ rm -r "${deep%/*}"
 
 # ---- errors ------------------------------------------------------------------
 
-run --all "$tree" "$tmp/none"
-check 'what is not there is an error' same 1 /dev/null
+run --all "$tmp/none" "$tree"
+check 'what is not there is an error, and the rest is counted' \
+	same 1 "$tmp/want"
 check 'and is named' said "^wordcount: $tmp/none: No such file or directory\$"
+check 'and counted' said '^wordcount: 1 of the files and directories could not'
 mkfifo "$tmp/pipe"
-run --all "$tree" "$tmp/pipe"
-check 'so is what is no text' same 1 /dev/null
+ln -s nowhere "$tmp/dangling"
+run --all "$tmp/dangling" "$tmp/pipe" "$tree"
+check 'so is what is no text' same 1 "$tmp/want"
 check 'by its name, too' \
 	said "^wordcount: $tmp/pipe: neither a file nor a directory\$"
+check 'and a link to nothing' \
+	said "^wordcount: $tmp/dangling: No such file or directory\$"
+check 'both are counted' said '^wordcount: 2 of the files and directories'
+# Longer than a path may be: with a relative name it can be made all the same.
+(
+	name=$(printf '%0200d' 0)
+	cd "$tree/empty" || exit
+	for i in $(seq 25); do
+		mkdir "$name" && cd -P "$name" || exit
+	done
+	echo word >file
+) 2>/dev/null
+run --all "$tree"
+rm -rf "$tree/empty"
+mkdir "$tree/empty"
+check 'so is a path that is too long' same 1 "$tmp/want"
+check 'by its name' said "^wordcount: $tree/empty/0{200}/.*0: File name too long\$"
 if [ "$(id -u)" != 0 ]; then
 	mkdir -m 0 "$tmp/closed"
-	run "$tree" "$tmp/closed"
-	check 'so is a directory that cannot be read' same 1 /dev/null
-	check 'by its name' said "^wordcount: $tmp/closed: cannot be read\$"
+	run --all "$tree" "$tmp/closed"
+	check 'so is a directory that cannot be read' same 1 "$tmp/want"
+	check 'by its name' said "^wordcount: $tmp/closed: Permission denied\$"
 else
 	echo "SKIP wordcount.sh: a directory without the right to read it: root may"
 fi
@@ -208,19 +228,34 @@ has_workers() {
 	[ "$(its_processes | wc -l)" -gt "$1" ]
 }
 
-# A file that goes while the others are counted.
+# A file that goes while the others are counted; of several chunks, named once.
 mkdir "$tmp/late"
-words 6 1000 >"$tmp/late/file"
-start -n 1 --nap 0.2 "$tree/a" "$tmp/late"
-check 'it has a worker' until_true has_workers 1
-rm "$tmp/late/file"
-end
-check 'a file that is gone ends it' same 1 /dev/null
-check 'and is named' \
-	said "^wordcount: .*$tmp/late/file: No such file or directory"
-check 'it says how far it came' said \
-	'^wordcount: [0-9]+ of [0-9]+ chunks are counted, 0 of them before;'
-rm -r "$tmp/late"
+words 6 50000 >"$tmp/late/file"
+reference "$tree/a" >"$tmp/want2"
+# The file has to go before the worker comes to it, or it all begins again.
+for nap in 0.2 0.8 2; do
+	start --all -v -n 1 --nap $nap --checkpoint "$tmp/file" "$tree/a" \
+		"$tmp/late"
+	until_true has_workers 1
+	mv "$tmp/late/file" "$tmp/away"
+	end
+	same 1 "$tmp/want2" >/dev/null && break
+	mv "$tmp/away" "$tmp/late/file"
+	rm -f "$tmp/file" "$tmp/file.old"
+done
+check 'the rest of a file that is gone is counted' same 1 "$tmp/want2"
+check 'it is named' test "$(grep -cx \
+	"wordcount: $tmp/late/file: No such file or directory" "$tmp/err")" = 1
+check 'and counted' said '^wordcount: 1 of the files and directories could not'
+check 'its chunks are not' test "$(number 'wordcount: ([0-9]+) of')" -lt \
+	"$(number 'wordcount: [0-9]+ of ([0-9]+) chunks')"
+[ -e "$tmp/late/file" ] || mv "$tmp/away" "$tmp/late/file"
+reference "$tree/a" "$tmp/late" >"$tmp/want2"
+run --all -v --checkpoint "$tmp/file" "$tree/a" "$tmp/late"
+check 'where it is back, it is counted from the checkpoint on' \
+	same 0 "$tmp/want2"
+check 'and it alone' said ', [1-9][0-9]* of them before;'
+rm -rf "$tmp/late" "$tmp/file" "$tmp/file.old"
 
 # ---- workers that are killed -------------------------------------------------
 
