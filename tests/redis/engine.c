@@ -696,8 +696,8 @@ START_TEST(refused_and_nobody_heard_of_it)
 	proxy_cut(&p);
 	proxy_set(&p, PROXY_PASS);
 	hn_await(h, 2);
-	/* The second one came again, and is the same. */
-	UNTIL((hn_read(h, 10), h->n_again == 2));
+	/* The second one came again, perhaps more than once, and is the same. */
+	UNTIL((hn_read(h, 10), h->n_again >= 2));
 	ck_assert_uint_eq(h->n - h->first, 2);
 	hn_answer(h);
 	for (i = 0; i < 2; i++)

@@ -87,7 +87,8 @@ is_ok(evc_status st)
 
 #define CHILD_REFUSED(call) CHILD((call) == -EVC_FAILED_PRECONDITION)
 
-/* The main of a test program of one suite with one test case. */
+/* The main of a test program of one suite.  Each test is a case, so that one
+   alone can be run (CK_RUN_CASE). */
 #define API_MAIN(name, ...) \
 	int main(void) \
 	{ \
@@ -100,12 +101,14 @@ static inline int
 api_run(const char *name, const TTest *const *tests, size_t n)
 {
 	Suite *suite = suite_create(name);
-	TCase *tcase = tcase_create(name);
+	TCase *tcase;
 	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		tcase = tcase_create(tests[i]->name);
 		tcase_add_test(tcase, tests[i]);
-	suite_add_tcase(suite, tcase);
+		suite_add_tcase(suite, tcase);
+	}
 	return run_suite(suite);
 }
 
