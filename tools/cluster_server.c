@@ -4,6 +4,7 @@
  */
 #include "cluster_tool.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +35,18 @@ why_not(const redisContext *c)
 	return c == NULL ? "no memory" : c->errstr;
 }
 
-/* As the library says it. */
+/* As the library says it, but for what only a blocking call has. */
 static _Noreturn void
 die_of(const struct server *s, const char *why)
 {
+	int err = s->c != NULL ? s->c->err : 0;
+
+	if (err == REDIS_ERR_IO && (strstr(why, strerror(EAGAIN)) != NULL ||
+				    strstr(why, strerror(ETIMEDOUT)) != NULL))
+		die(1, "%s: did not answer for %d s", s->where, PATIENCE);
+	/* An alert of TLS has a hint of its own. */
+	if (err == REDIS_ERR_PROTOCOL && strstr(why, "\\x15") == NULL)
+		die(1, "%s: this is no Redis server: %s", s->where, why);
 	die(1, "%s: %s%s", s->where, why, evc__redis_hint(&s->address, why));
 }
 
@@ -144,12 +153,13 @@ read_version(struct server *s)
 		name = "Valkey";
 	else if (r->str != NULL)
 		at = strstr(r->str, "redis_version:");
-	if (at != NULL) {
-		at = strchr(at, ':') + 1;
-		n = strcspn(at, "\r\n");
-		snprintf(s->version, sizeof s->version, "%s %.*s", name,
-			 n < 32 ? (int)n : 32, at);
-	}
+	if (at == NULL)
+		die(1, "%s: this is no Redis server: INFO has no redis_version",
+		    s->where);
+	at = strchr(at, ':') + 1;
+	n = strcspn(at, "\r\n");
+	snprintf(s->version, sizeof s->version, "%s %.*s", name,
+		 n < 32 ? (int)n : 32, at);
 	freeReplyObject(r);
 }
 
@@ -269,7 +279,7 @@ server_try(struct server *s, const char *fmt, ...)
 	r = redisvCommand(s->c, fmt, ap);
 	va_end(ap);
 	if (r == NULL)
-		die(1, "%s: %s", s->where, s->c->errstr);
+		die_of(s, s->c->errstr);
 	return r;
 }
 

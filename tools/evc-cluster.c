@@ -10,24 +10,55 @@
  */
 #include "cluster_tool.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BATCH 500 /* keys of one UNLINK */
 
 void
 die(int status, const char *fmt, ...)
 {
+	char text[1024];
 	va_list ap;
 
 	fflush(stdout);
-	fputs("evc-cluster: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	fprintf(stderr, "evc-cluster: %s\n", plain(text));
+	exit(status);
+}
+
+/* A socket must not become the standard output of a program that was started
+   without one: to write there is an error. */
+static void
+keep_standard_places(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* All that was printed has to arrive. */
+static _Noreturn void
+leave(int status)
+{
+	bool failed = ferror(stdout);
+
+	if (fflush(stdout) != 0)
+		die(1, "cannot write: %s", strerror(errno));
+	if (failed)
+		die(1, "cannot write");
 	exit(status);
 }
 
@@ -38,7 +69,7 @@ usage(int status)
 	      "       evc-cluster clean [--force] ADDRESS\n"
 	      "ADDRESS is redis://HOST:PORT/NAMESPACE, see evc-cluster(1)\n",
 	      status == 0 ? stdout : stderr);
-	exit(status);
+	leave(status);
 }
 
 /* ---- status ---- */
@@ -57,8 +88,6 @@ status(struct server *s, bool json)
 		status_print(s, &st);
 	code = st.coordinator != NULL ? EXIT_SUCCESS : 3;
 	status_free(&st);
-	if (fflush(stdout) != 0 || ferror(stdout))
-		die(1, "cannot write");
 	return code;
 }
 
@@ -164,6 +193,9 @@ main(int argc, char **argv)
 	struct server s;
 	int opt, code;
 
+	keep_standard_places();
+	/* A pipe or connection that was closed is an error, no signal. */
+	signal(SIGPIPE, SIG_IGN);
 	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
@@ -174,7 +206,7 @@ main(int argc, char **argv)
 			break;
 		case 'V':
 			printf("evc-cluster %s\n", evc_version());
-			return EXIT_SUCCESS;
+			leave(EXIT_SUCCESS);
 		case 'h':
 			usage(0);
 		default:
@@ -190,5 +222,5 @@ main(int argc, char **argv)
 	server_open(&s, argv[optind + 1]);
 	code = is_status ? status(&s, json) : clean(&s, force);
 	server_close(&s);
-	return code;
+	leave(code);
 }

@@ -38,13 +38,14 @@ answers() {
 	ended "$1" || (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null
 }
 
+# start_server OPTION...: sets port.
 start_server() {
 	local pid try
 
 	for try in 1 2 3 4 5 6 7 8 9 10; do
 		port=$((10000 + RANDOM % 20000))
 		"$redis" --port "$port" --bind 127.0.0.1 --save '' \
-			--appendonly no --dir "$tmp" >"$tmp/redis" 2>&1 &
+			--appendonly no --dir "$tmp" "$@" >"$tmp/redis" 2>&1 &
 		pid=$!
 		others+=("$pid")
 		until_true answers "$pid"
@@ -283,6 +284,46 @@ run "$tools/evc-cluster" status "$at/words?password-file=$tmp/password"
 check 'a password that others can read' said \
 	'can be read or written by others .* 600 is needed'
 
+# Nothing takes what it prints.
+for arguments in "status $at/words" "status --json $at/words" \
+	"clean $at/nothing" --help --version; do
+	for place in '>&-' '>/dev/full'; do
+		eval "'$tools/evc-cluster' $arguments $place" 2>"$tmp/err"
+		check "evc-cluster $arguments $place" test $? -eq 1
+		check 'is said' said '^evc-cluster: cannot write: '
+	done
+done
+
+# A server that hangs, and what is none.
+kill -STOP "${others[0]}"
+for arguments in "status $at/words" "clean --force $at/words"; do
+	# shellcheck disable=SC2086 # lists of words
+	run "$tools/evc-cluster" $arguments
+	check "evc-cluster $arguments: a server hangs" test $status -eq 1
+	check 'is said' said \
+		"^evc-cluster: 127.0.0.1:$port: did not answer for 5 s\$"
+done
+kill -CONT "${others[0]}"
+# no_redis PORT WHY: at that port is none, which is said.
+no_redis() {
+	run "$tools/evc-cluster" status "redis://127.0.0.1:$1/words"
+	check 'no Redis server' same 1 /dev/null
+	check 'is said' said \
+		"^evc-cluster: 127.0.0.1:$1: this is no Redis server: $2"
+}
+first=$port
+start_server --rename-command INFO '' --rename-command ECHO INFO
+no_redis "$port" 'INFO has no redis_version$'
+port=$first
+if [ -x "$bin/server" ]; then
+	"$bin/server" "$tree" >"$tmp/http" 2>&1 &
+	others+=("$!")
+	check 'a server of HTTP' until_true grep -q 'listening on' "$tmp/http"
+	no_redis "$(sed -n 's/.*listening on .*://p' "$tmp/http")" 'Protocol error'
+else
+	echo "SKIP redis.sh: no $bin/server, so none that talks HTTP"
+fi
+
 # Nobody is there, and whoever runs it is told so.
 "$bin/wordcount" "$at/words" "$tree" >"$tmp/out" 2>"$tmp/err" &
 server=$!
@@ -504,9 +545,6 @@ for arguments in '' "$at/sums" "-n 0 $at/sums x.so" "-n 1.5 $at/sums x.so" \
 done
 
 for tool in evc-worker evc-cluster; do
-	run "$tools/$tool" --help
-	check "$tool --help" test $status -eq 0
-	check 'says how it is used' told "^usage: $tool .*ADDRESS"
 	run "$tools/$tool" --version
 	check "$tool --version" told "^$tool [0-9]+\\.[0-9]+\\.[0-9]+\$"
 done
