@@ -518,6 +518,20 @@ rs_errors(struct redis_server *s, const char *what)
 	return at != NULL ? atoi(at + strlen(name)) : 0;
 }
 
+/* How many XADD it has refused: entries for nodes, where renewals and beats,
+   which are scripts, do not count. */
+static MAYBE_UNUSED int
+rs_refused(struct redis_server *s)
+{
+	char text[16384];
+	const char *at;
+
+	rs_text(s, text, sizeof(text), "INFO commandstats");
+	at = strstr(text, "cmdstat_xadd:");
+	at = at != NULL ? strstr(at, "rejected_calls=") : NULL;
+	return at != NULL ? atoi(at + strlen("rejected_calls=")) : 0;
+}
+
 /* How many keys match; their names go to stderr when `say`. */
 static MAYBE_UNUSED size_t
 rs_keys(struct redis_server *s, const char *pattern, bool say)
