@@ -132,7 +132,7 @@ server_init(struct server *s, const struct options *o)
 	char why[256];
 
 	s->zone_file = o->zone;
-	s->zone.zone = zone_load(o->zone, why, sizeof(why));
+	s->zone.zone = zone_load(s, why, sizeof(why));
 	if (s->zone.zone == NULL)
 		die("%s", why);
 	pthread_mutex_init(&s->zone.lock, NULL);
@@ -224,6 +224,7 @@ main(int argc, char **argv)
 	struct options o = parse(argc, argv);
 	struct ev_loop *home;
 	struct server s = { .port = 0 };
+	const char *why;
 	ev_signal hup;
 	int st;
 
@@ -236,8 +237,9 @@ main(int argc, char **argv)
 	ev_signal_init(&hup, on_hup, SIGHUP);
 	hup.data = &s;
 	ev_signal_start(home, &hup);
-	if (o.control != NULL && !control_start(&s, home, o.control))
-		die("%s: %s", o.control, strerror(errno));
+	if (o.control != NULL &&
+	    (why = control_start(&s, home, o.control)) != NULL)
+		die("%s: %s", o.control, why);
 	/* stop: */
 	evc_config cfg = { .name = "dnsd", .flags = EVC_STRICT_SETUP | EVC_LOG_STOPS,
 			   .log = evc_log_stderr };

@@ -37,8 +37,11 @@ struct zone_place {
 	struct zone *zone;
 };
 
-/* Read a master file.  NULL: why says what is wrong with it. */
-struct zone *zone_load(const char *path, char *why, size_t n);
+struct server;
+
+/* Read the server's master file.  NULL: why says what is wrong with it, or that
+   a stop came. */
+struct zone *zone_load(const struct server *s, char *why, size_t n);
 /* Today's zone, held until zone_put. */
 struct zone *zone_get(struct zone_place *place);
 void zone_put(struct zone *zone);
@@ -110,8 +113,10 @@ void stuck_on_purpose(bool deaf);
 /* Have the zone read again, by the reload thread. */
 void reload_ask(struct server *s);
 
-/* Take commands at a UNIX socket, on this loop.  False: errno says why. */
-bool control_start(struct server *s, struct ev_loop *ev, const char *path);
+/* Take commands at a UNIX socket, on this loop, from this user alone; where
+   nothing is, or a socket at which nobody answers.  NULL, or why not. */
+const char *control_start(struct server *s, struct ev_loop *ev,
+			  const char *path);
 void control_stop(struct ev_loop *ev, const char *path);
 
 /* Be the other side: send one command, print what comes.  An exit status. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 struct client {
 	ev_io io;
 	struct server *server;
+	unsigned long number;     /* of those that came */
 	size_t in_len;
 	char in[256];
 	char *out;                /* the answer, or NULL: not asked yet */
@@ -31,6 +33,8 @@ struct client {
 
 static ev_io door;
 static struct client clients[CLIENTS];
+static unsigned long n_came;
+static struct stat own;           /* the socket, as we have made it */
 
 /* What tells about the coordinator: all have one form. */
 typedef size_t tell(const evc_coord *c, char *buf, size_t n);
@@ -116,7 +120,13 @@ obey(struct server *s, const char *line)
 static void
 client_close(struct ev_loop *ev, struct client *k)
 {
+	char rest[sizeof(k->in)];
+
 	ev_io_stop(ev, &k->io);
+	/* What is left unread would reset the answer. */
+	for (int i = 0; i < CLIENTS; i++)
+		if (recv(k->io.fd, rest, sizeof(rest), 0) <= 0)
+			break;
 	close(k->io.fd);
 	free(k->out);
 	k->out = NULL;
@@ -146,15 +156,17 @@ client_read(struct ev_loop *ev, struct client *k)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		client_close(ev, k); /* also a line that is too long */
+		client_close(ev, k);
 		return;
 	}
 	k->in_len += (size_t)n;
 	end = memchr(k->in, '\n', k->in_len);
-	if (end == NULL)
+	if (end == NULL && k->in_len < sizeof(k->in) - 1)
 		return;
-	*end = 0;
-	k->out = obey(k->server, k->in);
+	if (end != NULL)
+		*end = 0;
+	k->out = end != NULL ? obey(k->server, k->in)
+			     : strdup("the command is too long\n");
 	if (k->out == NULL) {
 		client_close(ev, k);
 		return;
@@ -176,21 +188,35 @@ on_client(struct ev_loop *ev, ev_io *w, UNUSED int events)
 		client_read(ev, k);
 }
 
+/* A place: when none is free that of the oldest client, one that is silent
+   before one that is answered. */
+static struct client *
+client_place(struct ev_loop *ev)
+{
+	struct client *old = clients;
+
+	for (struct client *k = clients; k < clients + CLIENTS; k++) {
+		if (k->server == NULL)
+			return k;
+		if ((k->out != NULL) != (old->out != NULL) ?
+		    k->out == NULL : k->number < old->number)
+			old = k;
+	}
+	client_close(ev, old);
+	return old;
+}
+
 static void
 on_door(struct ev_loop *ev, ev_io *w, UNUSED int events)
 {
 	int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	struct client *k = clients;
+	struct client *k;
 
 	if (fd < 0)
 		return;
-	while (k < clients + CLIENTS && k->server != NULL)
-		k++;
-	if (k == clients + CLIENTS) {
-		close(fd);
-		return;
-	}
+	k = client_place(ev);
 	k->server = w->data;
+	k->number = n_came++;
 	k->in_len = k->sent = 0;
 	ev_io_init(&k->io, on_client, fd, EV_READ);
 	k->io.data = k;
@@ -209,38 +235,73 @@ address(struct sockaddr_un *addr, const char *path)
 	return true;
 }
 
-bool
+/* Take away the socket of one that was killed.  NULL, or what there is. */
+static const char *
+clear(const char *path, const struct sockaddr_un *addr)
+{
+	struct stat st;
+	int fd, err;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? NULL : strerror(errno);
+	if (!S_ISSOCK(st.st_mode))
+		return "it is there, and is no socket";
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return strerror(errno);
+	err = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0 ?
+	      errno : 0;
+	close(fd);
+	if (err == 0 || err == EAGAIN)
+		return "somebody answers there";
+	if (err != ECONNREFUSED)
+		return strerror(err);
+	return unlink(path) < 0 ? strerror(errno) : NULL;
+}
+
+const char *
 control_start(struct server *s, struct ev_loop *ev, const char *path)
 {
 	struct sockaddr_un addr;
-	int fd;
+	const char *why;
+	mode_t mask;
+	int fd, st;
 
 	if (!address(&addr, path))
-		return false;
+		return strerror(errno);
+	why = clear(path, &addr);
+	if (why != NULL)
+		return why;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	unlink(path); /* of one that was killed */
-	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
-	    listen(fd, CLIENTS) < 0) {
-		close(fd);
-		return false;
+	mask = umask(0177); /* there are no threads yet */
+	st = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+	umask(mask);
+	if (st < 0 || listen(fd, CLIENTS) < 0 || lstat(path, &own) < 0) {
+		why = strerror(errno);
+		if (fd >= 0)
+			close(fd);
+		return why;
 	}
 	ev_io_init(&door, on_door, fd, EV_READ);
 	door.data = s;
 	ev_io_start(ev, &door);
-	return true;
+	return NULL;
 }
 
 void
 control_stop(struct ev_loop *ev, const char *path)
 {
+	struct stat st;
+
 	for (struct client *k = clients; k < clients + CLIENTS; k++)
 		if (k->server != NULL)
 			client_close(ev, k);
 	ev_io_stop(ev, &door);
-	close(door.fd);
-	unlink(path);
+	/* Somebody may have put something else there. */
+	if (lstat(path, &st) == 0 && st.st_dev == own.st_dev &&
+	    st.st_ino == own.st_ino)
+		unlink(path);
+	close(door.fd); /* last: no other file gets its inode before */
 }
 
 int
@@ -252,7 +313,9 @@ control_send(const char *path, const char *command)
 	ssize_t n = -1;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (fd >= 0 && len < (int)sizeof(buf) && address(&addr, path) &&
+	if (len >= (int)sizeof(buf))
+		errno = E2BIG;
+	else if (fd >= 0 && address(&addr, path) &&
 	    connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0 &&
 	    send(fd, buf, (size_t)len, MSG_NOSIGNAL) == len)
 		while ((n = read(fd, buf, sizeof(buf))) > 0)

@@ -23,8 +23,15 @@ static void
 reload(struct server *s)
 {
 	char why[256];
-	struct zone *zone = zone_load(s->zone_file, why, sizeof(why));
+	struct zone *zone;
 
+	/* stop: */
+	evc_checkpoint("reading the zone");
+	/* :stop */
+	zone = zone_load(s, why, sizeof(why));
+	/* stop: */
+	evc_checkpoint(NULL);
+	/* :stop */
 	if (zone == NULL) {
 		fprintf(stderr, "dnsd: not reloaded: %s\n", why);
 		return;

@@ -3,10 +3,16 @@
  * The zone: read from a master file, kept as ldns's tree of names, and handed
  * from one version to the next.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "dnsd.h"
 
@@ -73,22 +79,48 @@ zone_check(struct zone *z, char *why, size_t n)
 	return true;
 }
 
+/* Is a stop asked for?  At the start there is no coordinator yet. */
+static bool
+stops(const struct server *s)
+{
+	/* stop: */
+	return s->coord != NULL && evc_should_stop(s->coord);
+	/* :stop */
+}
+
+/* The file, or NULL: what is no regular one could block, or have no end. */
+static FILE *
+zone_open(const char *path, char *why, size_t n)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	FILE *f = NULL;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+		snprintf(why, n, "%s: it is no regular file", path);
+	else if (fd < 0 || (f = fdopen(fd, "r")) == NULL)
+		snprintf(why, n, "%s: %s", path, strerror(errno));
+	if (fd >= 0 && f == NULL)
+		close(fd);
+	return f;
+}
+
 /* All records of the file.  (ldns_dnssec_zone_new_frm_fp() would do, but it
    loses the memory of what it has read when it meets an error.) */
 static ldns_status
-read_records(FILE *f, ldns_rr_list *all, int *line)
+read_records(const struct server *s, FILE *f, ldns_rr_list *all, int *line)
 {
 	ldns_rdf *origin = NULL, *owner = NULL;
 	ldns_status st = LDNS_STATUS_OK;
 	uint32_t ttl = 3600;
 	ldns_rr *rr;
 
-	while (st == LDNS_STATUS_OK && !feof(f)) {
+	while (st == LDNS_STATUS_OK && !feof(f) && !stops(s)) {
 		st = ldns_rr_new_frm_fp_l(&rr, f, &ttl, &origin, &owner, line);
 		if (st == LDNS_STATUS_SYNTAX_EMPTY ||
 		    st == LDNS_STATUS_SYNTAX_TTL ||
 		    st == LDNS_STATUS_SYNTAX_ORIGIN) {
-			st = LDNS_STATUS_OK;
+			st = ferror(f) ? LDNS_STATUS_FILE_ERR : LDNS_STATUS_OK;
 		} else if (st == LDNS_STATUS_OK &&
 			   !ldns_rr_list_push_rr(all, rr)) {
 			ldns_rr_free(rr);
@@ -102,7 +134,7 @@ read_records(FILE *f, ldns_rr_list *all, int *line)
 
 /* Move the records into the tree, each once. */
 static ldns_status
-plant(ldns_rr_list *all, ldns_dnssec_zone *names)
+plant(const struct server *s, ldns_rr_list *all, ldns_dnssec_zone *names)
 {
 	ldns_status st = LDNS_STATUS_OK;
 	ldns_rr *rr, *last = NULL;
@@ -110,7 +142,7 @@ plant(ldns_rr_list *all, ldns_dnssec_zone *names)
 	/* From the last to the first: a set is a sorted list, and its head is
 	   where something is added at once. */
 	ldns_rr_list_sort(all);
-	while (st == LDNS_STATUS_OK &&
+	while (st == LDNS_STATUS_OK && !stops(s) &&
 	       (rr = ldns_rr_list_pop_rr(all)) != NULL) {
 		if (last != NULL && ldns_rr_compare(rr, last) == 0) {
 			ldns_rr_free(rr);
@@ -125,30 +157,30 @@ plant(ldns_rr_list *all, ldns_dnssec_zone *names)
 }
 
 struct zone *
-zone_load(const char *path, char *why, size_t n)
+zone_load(const struct server *s, char *why, size_t n)
 {
 	struct zone *z = calloc(1, sizeof(*z));
 	ldns_rr_list *all = ldns_rr_list_new();
-	FILE *f = fopen(path, "re");
+	FILE *f = zone_open(s->zone_file, why, n);
 	ldns_status st = LDNS_STATUS_MEM_ERR;
 	bool ok = false;
 	int line = 0;
 
-	if (f == NULL) {
-		snprintf(why, n, "%s: %s", path, strerror(errno));
+	if (f == NULL)
 		goto out;
-	}
 	if (z != NULL && all != NULL) {
 		z->names = ldns_dnssec_zone_new();
 		if (z->names != NULL)
-			st = read_records(f, all, &line);
+			st = read_records(s, f, all, &line);
 	}
 	if (st == LDNS_STATUS_OK)
-		st = plant(all, z->names);
-	if (st == LDNS_STATUS_OK)
+		st = plant(s, all, z->names);
+	if (stops(s))
+		snprintf(why, n, "%s:%d: a stop came", s->zone_file, line);
+	else if (st == LDNS_STATUS_OK)
 		ok = zone_check(z, why, n);
 	else
-		snprintf(why, n, "%s:%d: %s", path, line,
+		snprintf(why, n, "%s:%d: %s", s->zone_file, line,
 			 ldns_get_errorstr_by_id(st));
 out:
 	if (f != NULL)

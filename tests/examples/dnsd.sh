@@ -63,6 +63,11 @@ end() {
 	sed 's/^/    /' "$tmp/err"
 }
 
+# refuses OPTION...: dnsd that should not start; what it says is in $tmp/got.
+refuses() {
+	timeout "$limit" "$bin/dnsd" "$@" >"$tmp/got" 2>&1
+}
+
 control() {
 	"$bin/dnsd" -c "$tmp/control" -x "$1"
 }
@@ -70,6 +75,11 @@ control() {
 # told COMMAND TEXT: does the control socket's answer to it have that text?
 told() {
 	control "$1" >"$tmp/told" 2>/dev/null && grep -qF -e "$2" "$tmp/told"
+}
+
+# connected N: are so many others at the control socket?
+connected() {
+	[ "$(grep -cF "$tmp/control" /proc/net/unix)" -gt "$1" ]
 }
 
 # clients N: are so many clients connected by TCP?
@@ -344,6 +354,29 @@ check "dump json" told 'dump json' '"udp-1"'
 check "... is an object" test "$(head -c 1 "$tmp/told")" = '{'
 check "dump metrics" told 'dump metrics' '# TYPE'
 check "nonsense" told nonsense 'commands: '
+check "what is too long" told "$(printf '%0300d' 1)" 'too long'
+check "... for one message, too" told "$(printf '%04000d' 1)" 'too long'
+control "$(printf '%05000d' 1)" >"$tmp/got" 2>&1
+check "... for the one that asks" grep -q 'too long' "$tmp/got"
+check "it is for this user alone" test "$(stat -c %a "$tmp/control")" = 600
+if command -v socat >/dev/null; then
+	others=()
+	for _ in {1..16}; do
+		socat -u "UNIX-CONNECT:$tmp/control" STDOUT >"$tmp/silent" &
+		others+=($!)
+	done
+	check "16 silent clients are there" until_true connected 16
+	check "one more is answered" told why 'nobody has asked for a stop'
+	kill "${others[@]}" 2>/dev/null
+	wait "${others[@]}"
+	others=()
+else
+	echo "SKIP silent clients: no socat"
+fi
+refuses -z "$tmp/zone" -c "$tmp/control"
+check "a second server does not get it: status 1" test $? -eq 1
+check "... and why" grep -q 'control: somebody answers there' "$tmp/got"
+check "... the first one has it still" told why 'nobody has asked for a stop'
 
 echo "# SIGTERM, idle"
 stop
@@ -353,13 +386,56 @@ check "at once" test "$ms" -lt $soon
 check "no straggler" grep -q 'stop took .*: OK' "$tmp/out"
 check "the control socket is gone" test ! -e "$tmp/control"
 
-echo "# stopped by the control socket"
+echo "# stopped by the control socket, where another one was killed"
+start -b 30
+kill -KILL "$server"
+wait "$server" 2>/dev/null
+check "the one that was killed left it" test -S "$tmp/control"
 start -b 30
 began=${EPOCHREALTIME/[.,]/}
 check "it is asked" told 'stop because of the moon' 'it stops'
 end
 check "exit status 0" test "$status" -eq 0
 check "the reason is known" grep -q 'because of the moon' "$tmp/err"
+
+echo "# somebody else's file in the place of the control socket"
+start -b 30
+rm "$tmp/control"
+echo mine >"$tmp/control"
+stop
+end
+check "exit status 0" test "$status" -eq 0
+check "the file is there" grep -q mine "$tmp/control"
+refuses -z "$tmp/zone" -c "$tmp/control"
+check "no server starts on it: status 1" test $? -eq 1
+check "... and why" grep -q 'control: it is there, and is no socket' "$tmp/got"
+check "the file is there still" grep -q mine "$tmp/control"
+rm "$tmp/control"
+
+echo "# a stop while the zone is read again"
+start -b 30
+mv "$tmp/zone" "$tmp/zone.kept"
+mkfifo "$tmp/zone"
+kill -HUP "$server"
+check "a FIFO is not waited for" until_true grep -q \
+	'not reloaded: .*it is no regular file' "$tmp/err"
+stop
+end
+check "exit status 0" test "$status" -eq 0
+rm "$tmp/zone"
+cp "$tmp/zone.kept" "$tmp/zone"
+start -b 30
+{
+	cat "$tmp/zone.kept"
+	awk 'BEGIN { while (i++ < 300000) print "many" i " IN A 192.0.2.1" }'
+} >"$tmp/zone"
+kill -HUP "$server"
+check "it is reading" until_true told report 'reading the zone'
+stop
+end
+mv "$tmp/zone.kept" "$tmp/zone"
+check "exit status 0" test "$status" -eq 0
+check "the stop cuts it short" grep -q 'not reloaded: .*a stop came' "$tmp/err"
 
 echo "# 100 TCP clients that say nothing"
 start -b 30
@@ -586,6 +662,9 @@ check "... but it is said" grep -q 'nowhere/trace.svg: ' "$tmp/err"
 "$bin/dnsd" -z "$tmp/nothing" >"$tmp/got" 2>&1
 check "a zone that is not there: status 1" test $? -eq 1
 check "... and why" grep -q 'nothing: No such file' "$tmp/got"
+refuses -z "$tmp"
+check "a zone that is a folder: status 1" test $? -eq 1
+check "... and why" grep -q 'it is no regular file' "$tmp/got"
 grep -v SOA "$tmp/zone" >"$tmp/bad"
 "$bin/dnsd" -z "$tmp/bad" >"$tmp/got" 2>&1
 check "a zone without SOA: status 1" test $? -eq 1
