@@ -10,6 +10,13 @@ need man/evcoord.7 man/evc_new.3
 "${MANDOC:-mandoc}" -T lint -W warning man/*.[1-9] |
 	broken_lines "mandoc -T lint -W warning"
 
+# Tables, of which nothing is wrapped: the pages without their text.
+for page in man/*.[1-9]; do
+	awk '/^\.TS/ { open = 1 } open || /^\./; /^\.TE/ { open = 0 }' "$page" |
+		"${MANDOC:-mandoc}" -T ascii -O width=80 | sed 's/.\x08//g' |
+		awk -v page="$page" 'length > 80 { print page ": " $0 }'
+done | broken_lines "a table wider than 80 columns"
+
 # Each page that a page refers to as one of ours is there.
 sed -n 's/^\.Xr \(evc[a-z_-]*\) \([37]\).*/\1 \2/p' man/*.[1-9] | sort -u |
 while read -r name section; do
