@@ -3,7 +3,8 @@
  * wordcount - counts the words of text files, on processes that may die.
  *
  *	wordcount [-n N] [--checkpoint FILE] [--every SECONDS] [--bar]
- *	          [--top K | --all] [--kill N] [--nap SECONDS] [-v]
+ *	          [--top K | --all] [--kill N] [--nap SECONDS]
+ *	          [--wait SECONDS] [-v]
  *	          [ADDRESS] DIR...
  *	wordcount --worker [-n N] ADDRESS
  *
@@ -22,6 +23,8 @@
  *   --all         all words, in their order
  *   --kill        kill -9 N of the workers on the way, to see it survive
  *   --nap         each chunk takes so much longer, to have something to see
+ *   --wait        where there is no worker, and none can be started, give up
+ *                 after so many seconds (60)
  *   -v            say what becomes of workers, and at the end what was done
  *
  * With an ADDRESS, redis://HOST:PORT/NAMESPACE, the workers are whoever comes
@@ -321,6 +324,7 @@ open_cluster(struct wordcount *w)
 	const evc_cluster_config config = {
 		.checkpoint = w->o->checkpoint,
 		.checkpoint_every = w->o->every,
+		.worker_wait = w->o->wait,
 		.writable = writable,
 		.worker = worker_changed,
 		.arg = w,

@@ -33,7 +33,7 @@
 struct options {
 	unsigned n_workers, n_kill, top; /* top 0: all */
 	const char *checkpoint;
-	double every, nap;
+	double every, nap, wait;
 	bool bar, is_verbose;
 	const char *address;  /* of a cluster with workers of its own; NULL */
 	bool is_worker;       /* be workers there */

@@ -18,8 +18,8 @@ usage(void)
 {
 	fputs("usage: wordcount [-n N] [--checkpoint FILE] [--every SECONDS] "
 	      "[--bar]\n"
-	      "                 [--top K | --all] [--kill N] [--nap SECONDS] "
-	      "[-v]\n"
+	      "                 [--top K | --all] [--kill N] [--nap SECONDS]\n"
+	      "                 [--wait SECONDS] [-v]\n"
 	      "                 [ADDRESS] DIR...\n"
 	      "       wordcount --worker [-n N] ADDRESS\n", stderr);
 	exit(2);
@@ -57,6 +57,7 @@ options_read(struct options *o, int argc, char **argv)
 		{ "all", no_argument, NULL, 'a' },
 		{ "kill", required_argument, NULL, 'k' },
 		{ "nap", required_argument, NULL, 's' },
+		{ "wait", required_argument, NULL, 'W' },
 		{ "worker", no_argument, NULL, 'w' },
 		{ 0 }
 	};
@@ -96,6 +97,9 @@ options_read(struct options *o, int argc, char **argv)
 			break;
 		case 's':
 			o->nap = number(optarg, 0, 3600);
+			break;
+		case 'W':
+			o->wait = number(optarg, 0.01, 1e6);
 			break;
 		case 'v':
 			o->is_verbose = true;

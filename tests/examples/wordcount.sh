@@ -209,7 +209,7 @@ else
 	echo "SKIP wordcount.sh: a directory without the right to read it: root may"
 fi
 for arguments in '' '-n 0 x' '-n x x' '-n 1.5 x' '-n 257 x' '--top 0 x' \
-	'--kill x x' '--nap -1 x' '--every 0 x' '--none x'; do
+	'--kill x x' '--nap -1 x' '--every 0 x' '--wait 0 x' '--none x'; do
 	# shellcheck disable=SC2086 # lists of words
 	run $arguments
 	check "'$arguments' is wrong use" test $status -eq 2
@@ -285,6 +285,37 @@ check 'kill -9 of any of them every 0.15 s: the sums are the same' \
 # One that is killed when all is done is not missed.
 lost=$(number '; ([0-9]+) workers were lost')
 check "$lost of $killed are missed" test "$lost" -gt 0 -a "$lost" -le $killed
+
+# Their program goes, and they are killed: that is said at once, and others are
+# waited for.
+no_more_workers() {
+	local p
+
+	for p in $(its_processes); do
+		[ "$p" = "$server" ] || kill -KILL "$p" 2>/dev/null
+	done
+	grep -q "could not be started: $tmp/bin/wordcount: $1\$" "$tmp/err"
+}
+for why in 'No such file or directory' 'Permission denied'; do
+	mkdir -p "$tmp/bin"
+	cp "$bin/wordcount" "$tmp/bin/wordcount"
+	"$tmp/bin/wordcount" --all -n 2 --nap 0.5 --wait 12 "$tree" \
+		>"$tmp/out" 2>"$tmp/err" &
+	server=$!
+	until_true has_workers 1
+	case $why in
+	N*) mkdir "$tmp/bin/there" && mv "$tmp/bin/wordcount" "$tmp/bin/there" ;;
+	*) chmod a-x "$tmp/bin/wordcount" ;;
+	esac
+	check "workers without a program: $why" until_true no_more_workers "$why"
+	check 'which is said before the end' \
+		test "$(ended "$server" || echo runs)" = runs
+	end
+	check 'they are waited for, and given up' same 1 /dev/null
+	check 'with the cause in the last words' said \
+		"^wordcount: no worker for 12 s.* could not be started: .*: $why\$"
+	rm -r "$tmp/bin"
+done
 
 # ---- --checkpoint ------------------------------------------------------------
 
