@@ -11,7 +11,8 @@
  * costs a line on standard error, and the exit status is 1 then.
  *
  *   -j       so many threads; one for each processor otherwise
- *   -o       write the list to FILE, which gets its name when it is finished
+ *   -o       write the list to FILE, which gets its name when it is finished;
+ *            FILE.part until then, which is left by an error, or by kill -9
  *   --resume take over what stands in LIST, which may be FILE, and hash the
  *            rest: neither a file nor a line comes twice
  *   -v       say at the end what was done
@@ -221,14 +222,11 @@ main(int argc, char **argv)
 	is_part = l.missing || walk_where(l.walk);
 	if (is_part && l.old)
 		old_write_rest(l.old, l.out);
-	err = out_close(l.out);
 	bar_clear(&l.bar);
+	err = out_close(l.out);
 	if (o.is_verbose || l.bar.on)
 		say_what(&l, ev_time() - l.began);
-	if (err)
-		fprintf(stderr, "checksum: %s: %s\n", o.out ? o.out : "-",
-			strerror(err));
-	else if (is_part)
+	if (is_part && err == 0)
 		say_where(&l, st < 0 ? evc_last_error() :
 			  st > 0 ? v.error.text : v.stop.text, o.out);
 

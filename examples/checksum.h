@@ -110,7 +110,8 @@ int out_line(struct out *o, const uint8_t *digest, const char *path);
 int out_flush(struct out *o);
 /* Is this a file that we write, or are about to replace? */
 bool out_is(const struct out *o, const struct stat *st);
-/* Flush, and put it in the place of NAME.  o is gone. */
+/* Flush, and put it in the place of NAME.  o is gone.  An errno value, and lines
+   to standard error. */
 int out_close(struct out *o);
 
 /* ---- checksum_old.c ---- */

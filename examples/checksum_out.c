@@ -5,7 +5,8 @@
  * Each write(2) is of whole lines: whatever ends the program, no line of the
  * list is cut by a buffer.  A file is written beside the one it is to replace,
  * as NAME.part: the list that was there, from which perhaps this very run goes
- * on, stays until the new one is finished, or its first part is.
+ * on, stays until the new one is finished, or its first part is.  NAME.part is
+ * locked, so that one that was left by a kill -9 is known.
  *
  * It is the loop that writes.  A reader of a pipe that does not read holds it
  * up; so does a disk, for as long.
@@ -16,6 +17,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define BUFFER_SIZE 65536
@@ -66,7 +68,34 @@ open_part(struct out *o, const char *name)
 	if (err)
 		return err;
 	o->fd = open(o->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	return o->fd < 0 ? errno : 0;
+	if (o->fd < 0)
+		return errno;
+	(void)flock(o->fd, LOCK_EX | LOCK_NB);
+	return 0;
+}
+
+static void
+say_left(const char *part, const char *why)
+{
+	fprintf(stderr, "checksum: %s: %s\n"
+		"checksum: it is not complete: remove it; or rename it, and go "
+		"on from it with --resume\n", part, why);
+}
+
+/* NAME.part is there: who has made it? */
+static void
+say_there(const char *part)
+{
+	int fd = open(part, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 &&
+	    errno == EWOULDBLOCK)
+		fprintf(stderr, "checksum: %s: another run is writing it\n",
+			part);
+	else
+		say_left(part, "left by a run that was killed, or by an error");
+	if (fd >= 0)
+		close(fd);
 }
 
 struct out *
@@ -89,8 +118,7 @@ out_open(const char *name)
 	if (err == 0)
 		return o;
 	if (err == EEXIST)
-		fprintf(stderr, "checksum: %s: left by a run that was killed, "
-			"or one is under way\n", o->part);
+		say_there(o->part);
 	else
 		fprintf(stderr, "checksum: %s: %s\n", name ? name : "-",
 			err == EINVAL ? "not a regular file" : strerror(err));
@@ -200,11 +228,20 @@ int
 out_close(struct out *o)
 {
 	int err = out_flush(o);
+	bool is_whole;
 
 	if (close(o->fd) < 0 && err == 0)
 		err = errno;
+	is_whole = err == 0;
 	if (err == 0 && o->part && rename(o->part, o->name) < 0)
 		err = errno;
+	if (err)
+		fprintf(stderr, "checksum: %s: %s\n", o->name ? o->name : "-",
+			strerror(err));
+	if (err && o->part && is_whole)
+		fprintf(stderr, "checksum: the list is %s\n", o->part);
+	else if (err && o->part)
+		say_left(o->part, "as far as the list could be written");
 	out_free(o);
 	return err;
 }

@@ -176,6 +176,23 @@ run -o "$list" "$tree"
 check 'what another run has left is not overwritten' \
 	test "$status$(cat "$list.part")" = 1mine
 rm "$list.part" "$list"
+# A disk that is full, as far as a test can have one.
+(
+	trap '' XFSZ
+	ulimit -f 1
+	exec "$bin/checksum" -o "$tmp/list" "$tree" 2>"$tmp/err"
+)
+status=$?
+check 'a list for which there is no room is an error' test $status -eq 1
+check 'what to do is said' test "$(grep -cE \
+	-e "^checksum: $tmp/list: File too large\$" \
+	-e "^checksum: $tmp/list.part: as far as the list could be written\$" \
+	-e '^checksum: it is not complete: remove it; or rename it, and go on' \
+	"$tmp/err")" -eq 3
+mv "$tmp/list.part" "$tmp/old"
+run --resume "$tmp/old" -v "$tree"
+check 'which is done: it goes on' same 0 "$tmp/want" "$tmp/out"
+check 'from there' grep -q ' hashed, [1-9][0-9]* taken over,' "$tmp/err"
 run -o "$tree/fifo" "$tree"
 check 'nor is what is no file' test $status -eq 1 -a -p "$tree/fifo"
 "$bin/checksum" "$tree" >"$list" 2>"$tmp/err"
@@ -239,7 +256,7 @@ right() {
 }
 
 has_lines() {
-	[ "$(wc -l <"$1")" -ge "$2" ]
+	[ -e "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
 }
 
 # A file that takes a minute: those before it are in the list by then.
@@ -265,6 +282,28 @@ run -v --resume "$tmp/old" "$tree"
 cat "$tmp/err" >>"$tmp/said"
 check 'then it is completed' same 0 "$tmp/want" "$tmp/out"
 check 'nothing was hashed twice' said "$n_files" hashed
+
+# kill -9 leaves FILE.part.
+truncate -s 100G "$tree/many/big"
+start -o "$tmp/list" "$tree"
+check 'lines come to FILE.part' \
+	until_true has_lines "$tmp/list.part" "$n_before"
+"$bin/checksum" -o "$tmp/list" "$tree" 2>"$tmp/said"
+check 'another run is refused' test $? -eq 1
+check 'because of the first one' grep -qx \
+	"checksum: $tmp/list.part: another run is writing it" "$tmp/said"
+kill -KILL "$server"
+end 2>/dev/null
+rm "$tree/many/big"
+run -o "$tmp/list" "$tree"
+check 'one that was killed has left something' test $status -eq 1
+check 'what to do is said' test "$(grep -cE \
+	-e "^checksum: $tmp/list.part: left by a run that was killed, or by" \
+	-e '^checksum: it is not complete: remove it; or rename it, and go on' \
+	"$tmp/err")" -eq 2
+mv "$tmp/list.part" "$tmp/old"
+run -o "$tmp/list" --resume "$tmp/old" "$tree"
+check 'which is done: it goes on' same 0 "$tmp/want" "$tmp/list"
 
 # At any moment, until it has come to its end; a list of its own grows.
 truncate -s 300M "$tree/many/250.big"
