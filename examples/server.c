@@ -7,6 +7,10 @@
  *	GET /NAME       the file NAME of FOLDER, sent by sendfile()
  *	GET /hash/NAME  its CRC-32, Adler-32 and size
  *
+ * A NAME may have escapes like %20; with them, too, it names nothing hidden and
+ * nothing of another folder.  A request with an "Expect" and a body is answered
+ * at once, and its body is not waited for.
+ *
  * Several event loops, one in each thread, share a listening socket
  * (server_listen.c) and keep connections alive from request to request
  * (server_conn.c); one blocking thread hashes, another one writes a line for

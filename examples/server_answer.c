@@ -52,6 +52,7 @@ status_text(int status)
 	case 414: return "URI Too Long";
 	case 431: return "Request Header Fields Too Large";
 	case 503: return "Service Unavailable";
+	case 505: return "HTTP Version Not Supported";
 	default:  return "Internal Server Error";
 	}
 }

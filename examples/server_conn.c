@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -43,6 +44,10 @@ struct conn {
 	bool complete;            /* the request was read to its end */
 	bool keep;                /* the connection may outlive the answer */
 	bool head_only;
+	bool unread;              /* its body is not waited for */
+	bool in_value, expects;   /* of headers: where we are, "Expect" */
+	unsigned hosts;           /* headers "Host" */
+	char field[8];            /* the beginning of a header's name */
 	int refused;              /* status that answers it, or 0 */
 	size_t path_len;
 	char path[512];
@@ -93,16 +98,59 @@ on_url(http_parser *p, const char *at, size_t len)
 	return 0;
 }
 
+/* A name and a value may each come in several pieces. */
+static int
+on_header_field(http_parser *p, const char *at, size_t len)
+{
+	struct conn *c = p->data;
+	size_t n;
+
+	if (c->in_value)
+		c->field[0] = 0;
+	c->in_value = false;
+	/* The parser lets blanks pass: "Host : x" is one Host to some. */
+	if (memchr(at, ' ', len) != NULL)
+		c->refused = 400;
+	n = strlen(c->field);
+	if (len > sizeof(c->field) - 1 - n)
+		len = sizeof(c->field) - 1 - n;
+	memcpy(c->field + n, at, len);
+	c->field[n + len] = 0;
+	return 0;
+}
+
+static int
+on_header_value(http_parser *p, UNUSED const char *at, UNUSED size_t len)
+{
+	struct conn *c = p->data;
+
+	if (!c->in_value) {
+		c->hosts += strcasecmp(c->field, "host") == 0;
+		c->expects |= strcasecmp(c->field, "expect") == 0;
+	}
+	c->in_value = true;
+	return 0;
+}
+
 static int
 on_headers_complete(http_parser *p)
 {
 	struct conn *c = p->data;
 
 	c->head_only = p->method == HTTP_HEAD;
-	if (p->method == HTTP_GET || p->method == HTTP_HEAD)
-		return 0;
-	c->refused = 405;
-	return 1; /* its body is not waited for */
+	if (c->refused != 0)
+		return c->unread = true;
+	if (p->http_major != 1 || p->http_minor > 1)
+		c->refused = 505;
+	else if (c->hosts > 1 || (c->hosts == 0 && p->http_minor == 1))
+		c->refused = 400;
+	else if (p->method != HTTP_GET && !c->head_only)
+		c->refused = 405;
+	/* A client that asks before it sends a body gets its answer at once:
+	   no answer depends on a body. */
+	c->unread = c->refused != 0 ||
+		    (c->expects && p->flags & (F_CHUNKED | F_CONTENTLENGTH));
+	return c->unread;
 }
 
 static int
@@ -111,7 +159,7 @@ on_message_complete(http_parser *p)
 	struct conn *c = p->data;
 
 	c->complete = true;
-	c->keep = c->refused == 0 && http_should_keep_alive(p);
+	c->keep = c->refused == 0 && !c->unread && http_should_keep_alive(p);
 	/* Stop here: what follows belongs to the next request. */
 	http_parser_pause(p, 1);
 	return 0;
@@ -119,37 +167,77 @@ on_message_complete(http_parser *p)
 
 static const http_parser_settings settings = {
 	.on_url = on_url,
+	.on_header_field = on_header_field,
+	.on_header_value = on_header_value,
 	.on_headers_complete = on_headers_complete,
 	.on_message_complete = on_message_complete,
 };
 
-/* The part of the path that names a file, or NULL; "/hash/" goes first. */
-static const char *
+static int
+hex(char c)
+{
+	const char *digits = "0123456789abcdef", *at;
+
+	at = c != 0 ? strchr(digits, c | ('A' <= c && c <= 'Z' ? 32 : 0)) : NULL;
+	return at != NULL ? (int)(at - digits) : -1;
+}
+
+/* Takes the escapes out of a name of n bytes.  0, or the status that refuses
+   it. */
+static int
+unescape(char name[static NAME_SIZE], const char *from, size_t n)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		char byte = from[i];
+
+		if (byte == '%') {
+			int high = i + 2 < n ? hex(from[i + 1]) : -1;
+			int low = i + 2 < n ? hex(from[i + 2]) : -1;
+
+			if (high < 0 || low < 0)
+				return 400;
+			byte = (char)(high * 16 + low);
+			i += 2;
+		}
+		if (len == NAME_SIZE - 1)
+			return 404;
+		name[len++] = byte;
+	}
+	name[len] = 0;
+	/* Plain names only: nothing of another folder, nothing hidden. */
+	return len == 0 || *name == '.' || memchr(name, '/', len) != NULL ||
+	       memchr(name, 0, len) != NULL ? 404 : 0;
+}
+
+/* Finds the name of the file, for the job.  0, or the status that refuses it;
+   "/hash/" goes first. */
+static int
 file_name(struct conn *c, bool *ret_hash)
 {
 	struct http_parser_url url;
-	char *name = c->path;
-	bool hash;
+	const char *name = c->path;
 	size_t n;
 
 	http_parser_url_init(&url);
-	if (http_parser_parse_url(c->path, c->path_len, 0, &url) != 0 ||
-	    !(url.field_set & (1 << UF_PATH)))
-		return NULL;
+	if (http_parser_parse_url(c->path, c->path_len, 0, &url) != 0)
+		return 400;
+	/* With the host's name in front it is of http, else it begins "/". */
+	if (url.field_set & (1 << UF_SCHEMA) ?
+	    url.field_data[UF_SCHEMA].len != 4 ||
+	    strncasecmp(name, "http", 4) != 0 : *name != '/')
+		return 400;
+	if (!(url.field_set & (1 << UF_PATH)))
+		return 404;
 	name += url.field_data[UF_PATH].off + 1;
 	n = url.field_data[UF_PATH].len - 1u;
-	hash = n > 5 && memcmp(name, "hash/", 5) == 0;
-	if (hash) {
+	*ret_hash = n > 5 && memcmp(name, "hash/", 5) == 0;
+	if (*ret_hash) {
 		name += 5;
 		n -= 5;
 	}
-	/* Plain names only: nothing of another folder, nothing hidden. */
-	if (n == 0 || n >= NAME_SIZE || *name == '.' ||
-	    memchr(name, '/', n) != NULL || memchr(name, 0, n) != NULL)
-		return NULL;
-	name[n] = 0; /* on_url() left room for it */
-	*ret_hash = hash;
-	return name;
+	return unescape(c->job.name, name, n);
 }
 
 /* The answer is about to be written: will there be another one? */
@@ -210,30 +298,27 @@ on_hashed(void *arg)
 static void
 conn_answer(struct conn *c)
 {
-	const char *name = NULL;
 	bool hash = false;
 	off_t size;
 	int file;
 
 	if (c->refused == 0)
-		name = file_name(c, &hash);
-	if (hash) {
+		c->refused = file_name(c, &hash);
+	if (c->refused == 0 && hash) {
 		c->job.loop = c->sock.loop;
 		c->job.done = on_hashed;
 		c->job.arg = c;
-		strcpy(c->job.name, name);
 		c->state = HASHING;
 		if (hash_ask(&c->job))
 			return;
 		c->refused = 503;
-		name = NULL;
 	}
 	conn_decide(c);
-	if (name == NULL) {
-		conn_refuse(c, c->refused != 0 ? c->refused : 404);
+	if (c->refused != 0) {
+		conn_refuse(c, c->refused);
 		return;
 	}
-	file = file_open(server_of(c)->folder, name, &size);
+	file = file_open(server_of(c)->folder, c->job.name, &size);
 	if (file < 0)
 		conn_refuse(c, status_of(-file));
 	else
@@ -273,6 +358,9 @@ conn_begin_request(struct conn *c)
 	http_parser_init(&c->parser, HTTP_REQUEST);
 	c->parser.data = c;
 	c->complete = c->keep = c->head_only = false;
+	c->unread = c->in_value = c->expects = false;
+	c->hosts = 0;
+	c->field[0] = 0;
 	c->refused = 0;
 	c->path_len = 0;
 	c->state = READING;

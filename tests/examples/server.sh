@@ -62,7 +62,7 @@ printf 'G' >&3
 check "a byte is read" until_true at_least 1 begun
 kill -TERM "$server"
 check "the port is closed" until_true refused
-printf '%s' $'ET /1000.bin HTTP/1.1\r\n\r\nGET /4096.bin HTTP/1.1\r\n\r\n' >&3
+printf '%s' $'ET /1000.bin HTTP/1.1\r\nHost: x\r\n\r\nGET /4096.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&3
 one_of 3
 check "the first is answered, the connection kept" \
 	answer_is 1000 'Connection: keep-alive'
@@ -79,12 +79,12 @@ echo "# an answer that was begun before the stop"
 start_server -l 1 -g 600
 exec 3<>"/dev/tcp/127.0.0.1/$port"
 # Nobody has room for so much: most of it is still with the server.
-printf 'GET /30000000.bin HTTP/1.1\r\n\r\n' >&3
+printf 'GET /30000000.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&3
 check "it begins" head_of 3
 check "... and promises more" grep -q '^Connection: keep-alive' "$tmp/got"
 kill -TERM "$server"
 check "the port is closed" until_true refused
-printf 'GET /1000.bin HTTP/1.1\r\n\r\n' >&3
+printf 'GET /1000.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&3
 check "the rest comes" body_of 3
 check "... in full" answer_is 30000000 'Connection: keep-alive'
 check "what was asked meanwhile is answered, too" all_of 3
@@ -99,7 +99,7 @@ check "none cut" test "$(count cut)" = 0
 echo "# a request that meets the end of an answer begun before the stop"
 start_server -l 1 -g 600
 exec 3<>"/dev/tcp/127.0.0.1/$port"
-printf 'GET /30000000.bin HTTP/1.1\r\n\r\n' >&3
+printf 'GET /30000000.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&3
 check "it begins" head_of 3
 kill -TERM "$server"
 check "the port is closed" until_true refused
@@ -109,7 +109,7 @@ while ! at_least 1 answered && [ "$body" -gt 200000 ]; do
 done
 # The connection is idle now, but a server that closed it at once would meet
 # this with a reset, which overtakes the answer.
-printf 'GET /1000.bin HTTP/1.1\r\n\r\n' >&3
+printf 'GET /1000.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&3
 check "the rest comes" body_of 3
 check "... in full" answer_is 30000000 'Connection: keep-alive'
 check "the request is answered, too" all_of 3
@@ -123,7 +123,7 @@ check "none cut" test "$(count cut)" = 0
 echo "# a client that goes on talking after Connection: close"
 start_server -l 1 -g 600
 exec 3<>"/dev/tcp/127.0.0.1/$port"
-printf 'GET /30000000.bin HTTP/1.1\r\n' >&3
+printf 'GET /30000000.bin HTTP/1.1\r\nHost: x\r\n' >&3
 check "a byte is read" until_true at_least 1 begun
 kill -TERM "$server"
 check "the port is closed" until_true refused
@@ -148,7 +148,7 @@ start_server -l 1 -g 600
 check "the server runs" until_true at_least 0 begun
 kill -STOP "$server"
 exec 3<>"/dev/tcp/127.0.0.1/$port" 4<>"/dev/tcp/127.0.0.1/$port"
-printf 'GET /150000.bin HTTP/1.1\r\n\r\n' >&3
+printf 'GET /150000.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&3
 kill -TERM "$server"
 kill -CONT "$server"
 check "one that waits with its request is answered" all_of 3
@@ -171,7 +171,7 @@ for _ in {1..30}; do
 	fds+=("$fd")
 done
 # The last one has no chance before the stop.
-printf 'GET /150000.bin HTTP/1.1\r\n\r\n' >&"$fd"
+printf 'GET /150000.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&"$fd"
 kill -TERM "$server"
 check "the last one is answered" all_of "$fd"
 check "... in full, with Connection: close" \
