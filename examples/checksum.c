@@ -91,12 +91,12 @@ tick(evc_coord *c, void *arg)
 
 /* ---- options ---- */
 
-static void
-usage(void)
+static _Noreturn void
+usage(bool is_asked)
 {
 	fputs("usage: checksum [-j THREADS] [-o FILE] [--resume LIST] [-v] "
-	      "DIR...\n", stderr);
-	exit(2);
+	      "DIR...\n", is_asked ? stdout : stderr);
+	exit(is_asked ? 0 : 2);
 }
 
 static unsigned
@@ -106,7 +106,7 @@ number(const char *text)
 	unsigned long n = strtoul(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || n < 1 || n > 1024)
-		usage();
+		usage(false);
 	return (unsigned)n;
 }
 
@@ -114,13 +114,16 @@ static void
 read_options(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
 		{ "resume", required_argument, NULL, 'r' },
 		{ 0 }
 	};
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "j:o:v", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "hj:o:v", longs, NULL)) != -1) {
 		switch (opt) {
+		case 'h':
+			usage(true);
 		case 'j':
 			o->n_threads = number(optarg);
 			break;
@@ -134,11 +137,11 @@ read_options(struct options *o, int argc, char **argv)
 			o->is_verbose = true;
 			break;
 		default:
-			usage();
+			usage(false);
 		}
 	}
 	if (optind == argc)
-		usage();
+		usage(false);
 	o->paths = argv + optind;
 	o->n_paths = (unsigned)(argc - optind);
 }

@@ -14,15 +14,16 @@
 #include <unistd.h>
 
 static _Noreturn void
-usage(void)
+usage(bool is_asked)
 {
 	fputs("usage: wordcount [-n N] [--checkpoint FILE] [--every SECONDS] "
 	      "[--bar]\n"
 	      "                 [--top K | --all] [--kill N] [--nap SECONDS]\n"
 	      "                 [--wait SECONDS] [-v]\n"
 	      "                 [ADDRESS] DIR...\n"
-	      "       wordcount --worker [-n N] ADDRESS\n", stderr);
-	exit(2);
+	      "       wordcount --worker [-n N] ADDRESS\n",
+	      is_asked ? stdout : stderr);
+	exit(is_asked ? 0 : 2);
 }
 
 static double
@@ -32,7 +33,7 @@ number(const char *text, double least, double most)
 	double d = strtod(text, &end);
 
 	if (end == text || *end || !(d >= least && d <= most))
-		usage();
+		usage(false);
 	return d;
 }
 
@@ -42,7 +43,7 @@ whole(const char *text, double least, double most)
 	double d = number(text, least, most);
 
 	if (d != (unsigned)d)
-		usage();
+		usage(false);
 	return (unsigned)d;
 }
 
@@ -50,6 +51,7 @@ void
 options_read(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
 		{ "checkpoint", required_argument, NULL, 'c' },
 		{ "every", required_argument, NULL, 'e' },
 		{ "bar", no_argument, NULL, 'b' },
@@ -71,8 +73,10 @@ options_read(struct options *o, int argc, char **argv)
 		.every = 5,
 		.top = 10,
 	};
-	while ((opt = getopt_long(argc, argv, "n:v", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "hn:v", longs, NULL)) != -1) {
 		switch (opt) {
+		case 'h':
+			usage(true);
 		case 'n':
 			o->n_workers = whole(optarg, 1, WORKERS_MOST);
 			is_n = true;
@@ -108,7 +112,7 @@ options_read(struct options *o, int argc, char **argv)
 			o->is_worker = true;
 			break;
 		default:
-			usage();
+			usage(false);
 		}
 	}
 	if (optind < argc && strstr(argv[optind], "://") != NULL)
@@ -118,5 +122,5 @@ options_read(struct options *o, int argc, char **argv)
 	/* Workers come with an address; who joins it has no say in how many. */
 	if (o->is_worker ? !o->address || o->n_paths > 0 :
 			   o->n_paths == 0 || (o->address && is_n))
-		usage();
+		usage(false);
 }

@@ -156,6 +156,11 @@ if [ -w /dev/full ]; then
 else
 	echo "SKIP checksum.sh: a list that cannot be written: no /dev/full"
 fi
+for help in -h --help; do
+	run $help
+	check "$help is no error" test $status -eq 0 -a ! -s "$tmp/err"
+	check 'but the usage' grep -q '^usage: checksum ' "$tmp/out"
+done
 for arguments in '' '-j 0 x' '-j x x' '--resume' '-x x'; do
 	# shellcheck disable=SC2086 # lists of words
 	run $arguments

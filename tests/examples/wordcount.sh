@@ -208,6 +208,11 @@ if [ "$(id -u)" != 0 ]; then
 else
 	echo "SKIP wordcount.sh: a directory without the right to read it: root may"
 fi
+for help in -h --help; do
+	run $help
+	check "$help is no error" test $status -eq 0 -a ! -s "$tmp/err"
+	check 'but the usage' grep -q '^usage: wordcount ' "$tmp/out"
+done
 for arguments in '' '-n 0 x' '-n x x' '-n 1.5 x' '-n 257 x' '--top 0 x' \
 	'--kill x x' '--nap -1 x' '--every 0 x' '--wait 0 x' '--none x'; do
 	# shellcheck disable=SC2086 # lists of words
