@@ -11,7 +11,8 @@
  *	-u  threads that answer over UDP (2), each blocked in recvmmsg(2)
  *	-t  threads that answer over TCP (2), each with an event loop
  *	-c  a UNIX socket for commands; with -x: send one to it
- *	-b  the budget of the stop (5): it takes no longer, whoever hangs
+ *	-b  the budget of the stop (5): it takes no longer, whoever hangs; a TCP
+ *	    client that needs half of it for one query is cut
  *	--trace  write a picture of the stop, SVG
  *
  * It is made as gdnsd is, a server whose stop waits for ever when one thread
@@ -132,6 +133,7 @@ server_init(struct server *s, const struct options *o)
 	char why[256];
 
 	s->zone_file = o->zone;
+	s->limit = o->budget < 60 ? o->budget / 2 : 30;
 	s->zone.zone = zone_load(s, why, sizeof(why));
 	if (s->zone.zone == NULL)
 		die("%s", why);
@@ -189,15 +191,21 @@ say_ready(struct server *s)
 static void
 say_answered(const struct server *s)
 {
-	unsigned long udp = 0, tcp = 0;
+	unsigned long udp = 0, tcp = 0, cut = 0;
 
 	for (unsigned i = 0; i < s->n_udp; i++)
 		udp += atomic_load_explicit(&s->udp[i].answered,
 					    memory_order_relaxed);
-	for (unsigned i = 0; i < s->n_tcp; i++)
+	for (unsigned i = 0; i < s->n_tcp; i++) {
 		tcp += atomic_load_explicit(&s->tcp[i].answered,
 					    memory_order_relaxed);
-	printf("dnsd: answered: %lu by UDP, %lu by TCP\n", udp, tcp);
+		cut += atomic_load_explicit(&s->tcp[i].cut,
+					    memory_order_relaxed);
+	}
+	printf("dnsd: answered: %lu by UDP, %lu by TCP", udp, tcp);
+	if (cut > 0)
+		printf("; cut: %lu TCP clients that were too slow", cut);
+	printf("\n");
 	fflush(stdout);
 }
 

@@ -62,6 +62,7 @@ struct server {
 	const char *zone_file;
 	struct zone_place zone;
 	int port;
+	double limit;             /* seconds that one client may hold us up */
 	struct udp *udp;
 	struct tcp *tcp;
 	unsigned n_udp, n_tcp;
@@ -91,8 +92,10 @@ struct tcp {
 	struct ev_loop *ev;
 	ldns_buffer *out;         /* one answer at a time */
 	atomic_ulong answered;    /* this thread -> anybody */
+	atomic_ulong cut;         /* clients that were too slow, likewise */
 	/* stop: */
 	evc_reactor *reactor;
+	ev_tstamp until;          /* then no client is waited for; 0: no stop */
 	/* :stop */
 };
 

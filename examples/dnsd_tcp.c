@@ -8,6 +8,10 @@
  * listening socket.  A connection answers what had arrived by then, reads the
  * rest of a query of which a part had, and is closed when its client has got
  * all of it; one that is idle is closed at once.
+ *
+ * A client that is slow costs half of the budget at most: so long it may take
+ * to send a query whose first byte has come, and to take an answer; after the
+ * stop all that it still sends and takes has so long.  Then it is cut.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -15,6 +19,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/sockios.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -24,9 +29,8 @@
 
 #include "dnsd.h"
 
-#define IDLE 30.0    /* seconds without a byte, then a client is cut */
+#define IDLE 30.0    /* seconds without a query, then a client has to leave */
 #define LOOK 0.01    /* seconds between looks whether all has arrived */
-#define PATIENCE 2.0 /* seconds for a client that takes nothing any more */
 #define RETRY 0.02   /* seconds, when there is no descriptor to be had */
 #define TURN 64      /* answers, before other connections get their turn */
 #define LATE 1024    /* connections accepted after the stop: more than a queue
@@ -42,8 +46,7 @@ struct conn {
 	int fd;
 	ev_io io;
 	ev_timer timer;
-	int under_way;            /* bytes sent but not arrived, last look */
-	ev_tstamp until;          /* the end of its patience; 0: not begun */
+	ev_tstamp until;          /* then what goes on has taken too long */
 	uint8_t *out;             /* an answer with its length, or NULL */
 	size_t out_len, sent;
 	size_t in_len;
@@ -78,12 +81,36 @@ conn_free(struct conn *k)
 	free(k);
 }
 
-/* Wait for that, or for some seconds to pass. */
+/* It is idle, or something begins: so long may that take.  After the stop one
+   time is for all. */
+static void
+conn_limit(struct conn *k)
+{
+	struct tcp *tcp = k->tcp;
+	ev_tstamp now = ev_now(tcp->ev), limit = now + tcp->server->limit;
+
+	if (k->late >= 0 && tcp->until == 0)
+		tcp->until = limit;
+	if (tcp->until != 0)
+		limit = tcp->until;
+	else if (k->out == NULL && k->in_len == 0)
+		limit = now + IDLE;
+	k->until = limit;
+}
+
+/* Wait for that, or for some seconds to pass, but not for ever. */
 static enum step
 conn_wait(struct conn *k, int events, double seconds)
 {
 	struct ev_loop *ev = k->tcp->ev;
+	double left = k->until - ev_now(ev);
 
+	if (left <= 0) {
+		if (k->out != NULL || k->in_len > 0 || k->late >= 0)
+			atomic_fetch_add_explicit(&k->tcp->cut, 1,
+						  memory_order_relaxed);
+		return GONE;
+	}
 	if (!ev_is_active(&k->io) ||
 	    (k->io.events & (EV_READ | EV_WRITE)) != events) {
 		ev_io_stop(ev, &k->io);
@@ -92,7 +119,7 @@ conn_wait(struct conn *k, int events, double seconds)
 			ev_io_start(ev, &k->io);
 	}
 	ev_timer_stop(ev, &k->timer);
-	ev_timer_set(&k->timer, seconds, 0.);
+	ev_timer_set(&k->timer, seconds < left ? seconds : left, 0.);
 	ev_timer_start(ev, &k->timer);
 	return WAIT;
 }
@@ -110,12 +137,13 @@ conn_write(struct conn *k)
 			 MSG_NOSIGNAL);
 
 	if (n < 0)
-		return again() ? conn_wait(k, EV_WRITE, IDLE) : GONE;
+		return again() ? conn_wait(k, EV_WRITE, INFINITY) : GONE;
 	k->sent += (size_t)n;
 	if (k->sent < k->out_len)
 		return NEXT;
 	free(k->out);
 	k->out = NULL;
+	conn_limit(k);
 	atomic_fetch_add_explicit(&k->tcp->answered, 1, memory_order_relaxed);
 	return NEXT;
 }
@@ -152,6 +180,7 @@ conn_answer(struct conn *k, size_t query)
 	memcpy(k->out + 2, ldns_buffer_begin(k->tcp->out), n);
 	k->out_len = 2 + n;
 	k->sent = 0;
+	conn_limit(k);
 	return NEXT;
 }
 
@@ -163,15 +192,11 @@ conn_answer(struct conn *k, size_t query)
 static enum step
 conn_close(struct conn *k)
 {
-	ev_tstamp now = ev_now(k->tcp->ev);
 	int under_way = 0;
 
 	if (ioctl(k->fd, SIOCOUTQ, &under_way) < 0 || under_way == 0)
 		return GONE;
-	if (k->until == 0 || under_way != k->under_way)
-		k->until = now + PATIENCE;
-	k->under_way = under_way;
-	return now >= k->until ? GONE : conn_wait(k, 0, LOOK);
+	return conn_wait(k, 0, LOOK);
 }
 
 static enum step
@@ -195,10 +220,12 @@ conn_read(struct conn *k)
 		return conn_close(k);
 	n = recv(k->fd, k->in + k->in_len, room, 0);
 	if (n < 0)
-		return again() ? conn_wait(k, EV_READ, IDLE) : GONE;
+		return again() ? conn_wait(k, EV_READ, INFINITY) : GONE;
 	if (n == 0)
 		return GONE;
 	k->in_len += (size_t)n;
+	if (k->in_len == (size_t)n)
+		conn_limit(k);
 	/* stop: */
 	if (k->late > 0)
 		k->late -= (int)n;
@@ -215,14 +242,15 @@ conn_run(evc_task *t, UNUSED void *arg)
 	enum step step = NEXT;
 
 	/* stop: */
-	if (k->late < 0 && evc_should_stop(k->tcp->server->coord))
-		ioctl(k->fd, FIONREAD, &k->late);
+	if (k->late < 0 && evc_should_stop(k->tcp->server->coord) &&
+	    ioctl(k->fd, FIONREAD, &k->late) == 0)
+		conn_limit(k);
 	/* :stop */
 	for (int i = 0; i < TURN && step == NEXT; i++)
 		step = k->out != NULL ? conn_write(k) : conn_read(k);
 	if (step == NEXT)
-		conn_wait(k, 0, 0.); /* goes on in the loop's next turn */
-	else if (step == GONE)
+		step = conn_wait(k, 0, 0.); /* the loop's next turn goes on */
+	if (step == GONE)
 		conn_free(k);
 }
 
@@ -235,13 +263,7 @@ on_io(UNUSED struct ev_loop *ev, ev_io *w, UNUSED int events)
 static void
 on_timer(UNUSED struct ev_loop *ev, ev_timer *w, UNUSED int events)
 {
-	struct conn *k = (struct conn *)w->data;
-
-	/* Waiting for the client, and it is over? */
-	if (ev_is_active(&k->io))
-		conn_free(k);
-	else
-		conn_run(&k->task, NULL);
+	conn_run(w->data, NULL);
 }
 
 /* stop: */
@@ -262,6 +284,7 @@ conn_open(struct tcp *tcp, int fd)
 	/* stop: */
 	k->late = -1;
 	/* :stop */
+	conn_limit(k);
 	ev_io_init(&k->io, on_io, fd, EV_READ);
 	ev_timer_init(&k->timer, on_timer, 0., 0.);
 	k->io.data = k->timer.data = &k->task;
