@@ -17,8 +17,10 @@
  * each answer to the file LOG (server_worker.c).  One coordinator stops them
  * all, in phases: first nobody is accepted any more, then the connections end,
  * then the hasher, then the log.  SIGINT or SIGTERM begins that, a second one
- * cuts the grace.  SIGUSR1 prints the counts and what is alive.  Before the
- * stop a client may be as slow as it likes; after it, as slow as the grace.
+ * cuts the grace.  SIGUSR1 prints the counts and what is alive.  A client
+ * has half of the grace, and 300 s at most, to send a request and to take the
+ * next part of an answer; after the stop that is all it has.  One that is slower
+ * is cut, and counted apart.
  * --trace writes a picture of who stopped when, SVG.
  *
  * All that the stop needs stands between "stop:" and ":stop" marks, here and
@@ -148,13 +150,14 @@ report(const struct server *s, const char *open_ones)
 	   as anything else. */
 	unsigned long answered = total(s, ANSWERED);
 	unsigned long aborted = total(s, ABORTED);
+	unsigned long slow = total(s, TOO_SLOW);
 	unsigned long begun = total(s, BEGUN);
-	unsigned long open = begun - answered - aborted;
+	unsigned long open = begun - answered - aborted - slow;
 	char why[2048];
 
 	printf("server: requests: %lu begun, %lu answered, "
-	       "%lu aborted by the client, %lu %s\n",
-	       begun, answered, aborted, open, open_ones);
+	       "%lu aborted by the client, %lu too slow, %lu %s\n",
+	       begun, answered, aborted, slow, open, open_ones);
 	printf("server: connections: %lu accepted, %lu closed idle, "
 	       "%lu bytes discarded\n", total(s, CONNECTIONS),
 	       total(s, IDLE_CLOSED), total(s, DISCARDED));
@@ -258,6 +261,7 @@ main(int argc, char **argv)
 	ev_signal_init(&status, on_status, SIGUSR1);
 	status.data = &s;
 	ev_signal_start(home, &status);
+	s.patience = fmin((o.grace > 0 ? o.grace : 8) / 2, 300);
 	port = server_init(&s, &o);
 	/* stop: */
 	static const char *const names[] = { "connections", "hasher", "log" };

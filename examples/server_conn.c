@@ -16,6 +16,8 @@
  *     answers.  No byte is read from it that would not be answered.  The stop
  *     says that the time is over.
  * Either is given up when the client has taken nothing for two seconds.
+ * A client that does not send its request, or takes nothing of its answer, for
+ * the server's patience is cut; from the stop on that is all it has in total.
  */
 #include <errno.h>
 #include <http_parser.h>
@@ -56,6 +58,8 @@ struct conn {
 	ev_tstamp idle_until;     /* the end of KEEP_ALIVE */
 	int under_way;            /* bytes sent but not arrived, last look */
 	ev_tstamp until;          /* the end of PATIENCE */
+	ev_tstamp slow_until;     /* the end of the server's, in a request */
+	ev_tstamp stop_until;     /* the same from the stop on, or 0 */
 	size_t in_len;
 	char in[8192];            /* read, not parsed yet */
 };
@@ -81,7 +85,28 @@ conn_stuck(struct conn *c)
 	if (under_way != c->under_way)
 		c->until = now + PATIENCE;
 	c->under_way = under_way;
-	return now >= c->until;
+	return now >= c->until || (c->stop_until > 0 && now >= c->stop_until);
+}
+
+static void
+conn_progress(struct conn *c)
+{
+	c->slow_until = ev_now(c->sock.loop->ev) + server_of(c)->patience;
+}
+
+/* Wait for a client with a request, as long as it may take. */
+static enum step
+conn_await(struct conn *c, int events)
+{
+	ev_tstamp until = c->slow_until, left;
+
+	if (c->stop_until > 0 && c->stop_until < until)
+		until = c->stop_until;
+	left = until - ev_now(c->sock.loop->ev);
+	if (left > 0)
+		return sock_wait(&c->sock, events, left);
+	count_add(c->sock.loop, TOO_SLOW, 1);
+	return GONE;
 }
 
 static int
@@ -250,6 +275,7 @@ conn_decide(struct conn *c)
 	/* :stop */
 	if (!c->keep)
 		c->in_len = 0;
+	conn_progress(c);
 	c->state = WRITING;
 }
 
@@ -363,6 +389,7 @@ conn_begin_request(struct conn *c)
 	c->field[0] = 0;
 	c->refused = 0;
 	c->path_len = 0;
+	conn_progress(c);
 	c->state = READING;
 }
 
@@ -392,7 +419,7 @@ step_read(struct conn *c)
 			return NEXT;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return c->state == IDLE ? step_idle(c) :
-			       sock_wait(&c->sock, EV_READ, -1);
+			       conn_await(c, EV_READ);
 		if (n <= 0) {
 			if (c->state == READING)
 				count_add(c->sock.loop, ABORTED, 1);
@@ -419,11 +446,16 @@ conn_idle(struct conn *c)
 static enum step
 step_write(struct conn *c)
 {
+	const struct answer *a = &c->answer;
+	off_t before = a->off + (off_t)a->sent;
+
 	switch (answer_send(&c->answer, c->sock.fd)) {
 	case SENT_ALL:
 		break;
 	case SENT_SOME:
-		return sock_wait(&c->sock, EV_WRITE, -1);
+		if (a->off + (off_t)a->sent != before)
+			conn_progress(c);
+		return conn_await(c, EV_WRITE);
 	case SENT_NO_CLIENT:
 		count_add(c->sock.loop, ABORTED, 1);
 		return GONE;
@@ -462,6 +494,10 @@ conn_step(struct sock *s)
 {
 	struct conn *c = (struct conn *)s;
 
+	/* stop: */
+	if (c->stop_until <= 0 && evc_should_stop(server_of(c)->part[CONNS]))
+		/* :stop */
+		c->stop_until = ev_now(s->loop->ev) + server_of(c)->patience;
 	switch (c->state) {
 	case IDLE:
 	case READING:

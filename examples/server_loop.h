@@ -15,13 +15,15 @@
 
 /*
  * What a loop counts.  A request is begun when its first byte was read; it is
- * cut when in the end it is neither answered nor aborted by its client.
+ * cut when in the end it is neither answered, aborted by its client nor given
+ * up because that was too slow.
  */
 enum count {
 	CONNECTIONS, /* accepted */
 	BEGUN,       /* requests */
 	ANSWERED,    /* all bytes of the answer are with the kernel */
 	ABORTED,     /* the client left before its answer */
+	TOO_SLOW,    /* the client was slower than the server's patience */
 	IDLE_CLOSED, /* connections closed with no request on them */
 	DISCARDED,   /* bytes that came after "Connection: close" */
 	N_COUNTS
@@ -50,6 +52,7 @@ struct loop {
 struct server {
 	int folder;               /* the files are in here */
 	int listening;
+	double patience;          /* seconds for a client that is slow */
 	int log;                  /* the access log */
 	int jobs[2], lines[2];    /* pipes: to the hasher, to the log */
 	struct loop *loops;

@@ -202,6 +202,36 @@ check "one cut, and said so" test "$(count cut)" = 1
 check "the late one is named, with its phase" \
 	grep -q 'connections (phase 1)/1 task socket' "$tmp/out"
 
+# slow GRACE: three clients, one that stands in its request, one in the body of
+# it, one in the answer.
+slow() {
+	start_server -l 1 -g "$1"
+	exec 3<>"/dev/tcp/127.0.0.1/$port" 4<>"/dev/tcp/127.0.0.1/$port" \
+		5<>"/dev/tcp/127.0.0.1/$port"
+	printf 'G' >&3
+	printf 'GET /0.bin HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab' >&4
+	printf 'GET /30000000.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&5
+	check "all three are begun" until_true at_least 3 begun
+}
+
+slow_end() {
+	kill -TERM "$server"
+	end_server
+	exec 3>&- 4>&- 5>&-
+	check "they are counted apart" test "$(count 'too slow')" = 3
+	check "none cut" test "$(count cut)" = 0
+}
+
+echo "# slow clients before the stop"
+slow 4
+check "all three are cut" until_true at_least 3 'too slow'
+slow_end
+
+echo "# slow clients during the stop"
+slow 50
+slow_end
+check "exit status 0: they are no stragglers" test "$status" -eq 0
+
 echo "# a client that leaves is no cut"
 start_server -l 1 -g 600
 exec 3<>"/dev/tcp/127.0.0.1/$port"
