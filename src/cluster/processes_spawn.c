@@ -395,7 +395,7 @@ try(struct process *w)
 
 	if (error == 0)
 		return;
-	w->was_up = false;
+	w->was_up = w->of_use = false;
 	evc__process_again(w);
 	evc__text_fmt(&t, "%s could not be started: %s: %s", w->name, p->path,
 		      strerrordesc_np(error));

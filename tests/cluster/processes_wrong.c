@@ -282,6 +282,61 @@ START_TEST(the_log_hears_of_deaths_and_not_too_often)
 }
 END_TEST
 
+static atomic_uint n_failed;
+
+static void
+count_failed(int level, const char *line, const evc_reason *r, void *arg)
+{
+	const char *more = strstr(line, " more workers have died");
+
+	(void)level, (void)r, (void)arg;
+	if (strstr(line, "could not be started") != NULL)
+		atomic_fetch_add(&n_failed, 1);
+	while (more != NULL && more > line && more[-1] >= '0' &&
+	       more[-1] <= '9')
+		more--;
+	if (more != NULL)
+		atomic_fetch_add(&n_failed, (unsigned)atoi(more));
+}
+
+/* The worker had been of use before its program went. */
+START_TEST(a_program_that_goes_is_tried_less_and_less_often)
+{
+	const evc_cluster_config config = { .worker_wait = 2 };
+	const evc_config log = { .log = count_failed };
+	struct before b = begin_test();
+	double began, wait = 0.1, all = 0;
+	unsigned most = 2;
+	evc_cluster *cl;
+	evc_remote *r;
+	evc_coord *c;
+
+	if (t_under_valgrind())
+		T_SKIP("there an exec that fails is known by the exit status "
+		       "alone");
+	atomic_store(&n_failed, 0);
+	OK(evc_new(NULL, &log, &c));
+	OK(symlink(getenv("SELF"), "goes"));
+	cl = open_with(c, "processes://1?program=goes", &config);
+	r = schedule(cl, "pid");
+	OK(evc_cluster_join(cl, T_LIMIT));
+	evc_remote_free(r);
+	OK(unlink("goes"));
+	began = t_now();
+	OK(kill(pid_of(cl, 0), SIGKILL));
+	r = schedule(cl, "pid");
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	UNTIL(atomic_load(&n_failed) > 0);
+	evc_remote_free(r);
+	evc_cluster_close(cl);
+	/* 0.1 s, 0.2 s, 0.4 s ... lie between them. */
+	for (; all < t_now() - began; wait *= 2, most++)
+		all += wait;
+	ck_assert_uint_le(atomic_load(&n_failed), most);
+	end_test(&b, c);
+}
+END_TEST
+
 static void
 one_program(int i)
 {
@@ -473,6 +528,7 @@ main(int argc, char **argv)
 	tcase_add_loop_test(tcase, a_program_that_is_no_worker, N_NOT_STARTED,
 			    (int)(sizeof(programs) / sizeof(programs[0])));
 	tcase_add_test(tcase, the_log_hears_of_deaths_and_not_too_often);
+	tcase_add_test(tcase, a_program_that_goes_is_tried_less_and_less_often);
 	tcase_add_test(tcase, a_function_goes_from_a_liar_to_others);
 	tcase_add_loop_test(tcase, a_function_goes_from_who_does_nothing, 0, 2);
 	tcase_add_test(tcase, a_table_with_mistakes);
