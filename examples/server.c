@@ -151,13 +151,15 @@ report(const struct server *s, const char *open_ones)
 	unsigned long answered = total(s, ANSWERED);
 	unsigned long aborted = total(s, ABORTED);
 	unsigned long slow = total(s, TOO_SLOW);
+	unsigned long shrunk = total(s, SHRUNK);
 	unsigned long begun = total(s, BEGUN);
-	unsigned long open = begun - answered - aborted - slow;
+	unsigned long open = begun - answered - aborted - slow - shrunk;
 	char why[2048];
 
 	printf("server: requests: %lu begun, %lu answered, "
-	       "%lu aborted by the client, %lu too slow, %lu %s\n",
-	       begun, answered, aborted, slow, open, open_ones);
+	       "%lu aborted by the client, %lu too slow, "
+	       "%lu with a file that shrank, %lu %s\n",
+	       begun, answered, aborted, slow, shrunk, open, open_ones);
 	printf("server: connections: %lu accepted, %lu closed idle, "
 	       "%lu bytes discarded\n", total(s, CONNECTIONS),
 	       total(s, IDLE_CLOSED), total(s, DISCARDED));

@@ -460,6 +460,7 @@ step_write(struct conn *c)
 		count_add(c->sock.loop, ABORTED, 1);
 		return GONE;
 	case SENT_NO_FILE:
+		count_add(c->sock.loop, SHRUNK, 1);
 		return GONE;
 	}
 	count_add(c->sock.loop, ANSWERED, 1);

@@ -16,13 +16,14 @@
 /*
  * What a loop counts.  A request is begun when its first byte was read; it is
  * cut when in the end it is neither answered, aborted by its client nor given
- * up because that was too slow.
+ * up because that was too slow or the file has become shorter.
  */
 enum count {
 	CONNECTIONS, /* accepted */
 	BEGUN,       /* requests */
 	ANSWERED,    /* all bytes of the answer are with the kernel */
 	ABORTED,     /* the client left before its answer */
+	SHRUNK,      /* the file became shorter than its answer */
 	TOO_SLOW,    /* the client was slower than the server's patience */
 	IDLE_CLOSED, /* connections closed with no request on them */
 	DISCARDED,   /* bytes that came after "Connection: close" */

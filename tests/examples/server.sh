@@ -232,6 +232,22 @@ slow 50
 slow_end
 check "exit status 0: they are no stragglers" test "$status" -eq 0
 
+echo "# a file that shrinks while it is sent"
+cp "$tmp/www/30000000.bin" "$tmp/www/shrinks.bin"
+start_server -l 1 -g 600
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /shrinks.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&3
+check "it begins" head_of 3
+: >"$tmp/www/shrinks.bin"
+check "the connection ends" all_of 3
+check "... before the whole file" test "$(wc -c <"$tmp/got")" -lt 30000000
+exec 3>&-
+kill -TERM "$server"
+end_server
+check "exit status 0" test "$status" -eq 0
+check "it is counted apart" test "$(count 'with a file that shrank')" = 1
+check "none cut" test "$(count cut)" = 0
+
 echo "# a client that leaves is no cut"
 start_server -l 1 -g 600
 exec 3<>"/dev/tcp/127.0.0.1/$port"
