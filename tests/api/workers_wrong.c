@@ -141,7 +141,7 @@ START_TEST(registries_with_wrong_options)
 		{ .config = { .name = "a name that is by far too long to be a "
 				      "coordinator's" } },
 		{ .config = { .grace = NAN } },
-		{ .config = { .flags = 1u << 30 } },
+		{ .config = { .flags = 1u << 31 } },
 		{ .config = { .max_reasons = 255 } },
 		{ .config = { .reserved_ = { 1 } } }
 	};
