@@ -82,7 +82,7 @@ START_TEST(a_function_that_heeds_nothing_is_named)
 	char late[4096], report[4096];
 	evc_remote *r;
 
-	begin_shared(_i, 10, 1);
+	begin_shared(_i, 10, 5);
 	r = SCHEDULE("hang", "[]");
 	UNTIL(info_of(r).state == EVC_REMOTE_RUNNING);
 	IS(close_and_join(0.3, late, report, sizeof(late)),
