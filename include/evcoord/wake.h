@@ -202,8 +202,8 @@ evc_cancel_pop(evc_coord *c, evc_id id);
  * highest real-time signal that is.  Free is a signal whose disposition is the
  * default one.  There is one kick signal in a process; it keeps its handler
  * until the process ends.  A program that gives it another disposition itself
- * has lost its kicks, see EVC_KICK_RESTORE.  (Real-time signals queue up while a thread blocks
- * them; others do not.)
+ * has lost its kicks, see EVC_KICK_RESTORE.  (Real-time signals queue up while a
+ * thread blocks them; others do not.)
  *
  * Thread:    any.
  * Ownership: the signal is the library's.

@@ -106,31 +106,23 @@ evc__kick_signo(void)
 }
 
 const char *
-evc__kick_lost(void)
+evc__kick_lost(bool restore)
 {
+	const char *why = NULL;
 	struct sigaction now;
 	int n = sync_load(&number);
 
 	if (sigaction(n, NULL, &now) != 0)
 		return NULL;
 	if (is_default(&now))
-		return "has its default action";
-	if (!(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_IGN)
-		return "is ignored";
-	return now.sa_flags & SA_RESTART ? "has a handler with SA_RESTART" :
-					   NULL;
-}
-
-void
-evc__kick_restore(void)
-{
-	struct sigaction now;
-	int n = sync_load(&number);
-
-	/* A handler of the program's is left alone. */
-	if (sigaction(n, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
-	    (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN))
-		(void)sigaction(n, &kick_action, NULL);
+		why = "has its default action";
+	else if (!(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_IGN)
+		why = "is ignored";
+	else /* a handler of the program's is left alone */
+		return now.sa_flags & SA_RESTART ?
+			       "has a handler with SA_RESTART" :
+			       NULL;
+	return restore && sigaction(n, &kick_action, NULL) == 0 ? NULL : why;
 }
 
 void

@@ -27,10 +27,9 @@ int evc__kick_install(int signo);
 /* Its number; 0: there is none. */
 int evc__kick_signo(void);
 /* Why it would interrupt no call now, or end the process: what the program has
-   made of the signal since; NULL: it works. */
-const char *evc__kick_lost(void);
-/* Set the handler again, where the program has put none in its place. */
-void evc__kick_restore(void);
+   made of the signal since; NULL: it works.  restore: the handler is set
+   again first, where the program has put none in its place. */
+const char *evc__kick_lost(bool restore);
 /* Let the calling thread get it. */
 void evc__kick_unblock(sigset_t *ret_old);
 

@@ -119,12 +119,8 @@ busy_until(const struct evc__waker *k, uint64_t now)
 static bool
 kicks_work(evc_coord *c)
 {
-	const char *lost = evc__kick_lost();
+	const char *lost = evc__kick_lost(c->flags & EVC_KICK_RESTORE);
 
-	if (lost != NULL && (c->flags & EVC_KICK_RESTORE)) {
-		evc__kick_restore();
-		lost = evc__kick_lost();
-	}
 	if (lost != NULL)
 		c->kicks_lost = lost;
 	return lost == NULL;
