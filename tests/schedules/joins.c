@@ -332,19 +332,10 @@ END_TEST
 
 /* ---- a run, and another join on its loop ---- */
 
-struct last {
-	struct guest g;
-	atomic_int tid, go;
+struct run_beside {
+	struct named last;
+	atomic_int go;
 };
-
-static evc_status
-leave_last(evc_coord *c, void *arg)
-{
-	struct last *l = arg;
-
-	atomic_store(&l->tid, own_tid());
-	return stay(c, &l->g);
-}
 
 static void
 count_join(evc_coord *c, const evc_verdict *v, void *arg)
@@ -358,12 +349,12 @@ run_beside_a_join(evc_coord *unused, void *arg)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	struct last *l = arg;
+	struct run_beside *b = arg;
 	int delivered = 0;
 
 	(void)unused;
-	OK(evc_thread_start(c, "last", leave_last, l, NULL, NULL));
-	UNTIL(atomic_load(&l->go));
+	OK(evc_thread_start(c, "last", stay_named, &b->last, NULL, NULL));
+	UNTIL(atomic_load(&b->go));
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_join_start(c, count_join, &delivered, NULL));
 	OK(evc_run(c, NULL, NULL));
@@ -374,24 +365,24 @@ run_beside_a_join(evc_coord *unused, void *arg)
 }
 
 /* The last thread ends before each of the first looks of either join: between
-   the other's look and the run's, too.  Fails when the run returns before a join that it
-   has answered is delivered. */
+   the other's look and the run's, too.  Fails when the run returns before a
+   join that it has answered is delivered. */
 START_TEST(joins_that_end_with_a_run_are_delivered_by_it)
 {
 	struct actor a;
-	struct last l;
+	struct run_beside b;
 	int h, look;
 
 	for (look = 1; look <= 8; look++) {
-		memset(&l, 0, sizeof(l));
-		actor_begin(&a, run_beside_a_join, NULL, &l);
-		UNTIL(atomic_load(&l.tid) != 0);
+		memset(&b, 0, sizeof(b));
+		actor_begin(&a, run_beside_a_join, NULL, &b);
+		UNTIL(atomic_load(&b.last.tid) != 0);
 		h = seam_hold("load", "evc__members_reap", look);
-		atomic_store(&l.go, 1);
+		atomic_store(&b.go, 1);
 		HELD(h);
-		atomic_store(&l.g.open, 1);
-		UNTIL(syscall(SYS_tgkill, getpid(), atomic_load(&l.tid), 0) <
-		      0);
+		atomic_store(&b.last.g.open, 1);
+		UNTIL(syscall(SYS_tgkill, getpid(), atomic_load(&b.last.tid),
+			      0) < 0);
 		OK(actor_go(&a, h));
 	}
 }

@@ -7,21 +7,6 @@
 
 #include <limits.h>
 
-/* A started thread that says which one it is. */
-struct named {
-	struct guest g;
-	atomic_int tid;
-};
-
-static evc_status
-stay_named(evc_coord *c, void *arg)
-{
-	struct named *n = arg;
-
-	atomic_store(&n->tid, own_tid());
-	return stay(c, &n->g);
-}
-
 static unsigned
 state_of(evc_coord *c, evc_id id)
 {

@@ -149,6 +149,21 @@ actor_go(struct actor *a, int h)
 	return actor_end(a);
 }
 
+/* A started thread that says which one it is. */
+struct named {
+	struct guest g;
+	atomic_int tid;
+};
+
+static MAYBE_UNUSED evc_status
+stay_named(evc_coord *c, void *arg)
+{
+	struct named *n = arg;
+
+	atomic_store(&n->tid, own_tid());
+	return stay(c, &n->g);
+}
+
 /* ---- calls for actors ---- */
 
 /* A request with a code and a text. */
