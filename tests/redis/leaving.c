@@ -188,10 +188,6 @@ end_early(int rounds)
 
 START_TEST(at_any_moment)
 {
-	/* 3 of 9 runs under load; its cause is not known yet. */
-	if (t_under_tsan())
-		T_SKIP("under load a node may not hear of a signal that comes "
-		       "as it begins");
 	rig(_i, NULL);
 	end_early(40);
 	open_and_keep(2);

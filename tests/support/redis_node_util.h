@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <evcoord/worker.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -51,6 +52,9 @@ node_main(const evc_function *functions, unsigned n,
 		o = *opts;
 	if (uri == NULL)
 		return EXIT_FAILURE;
+	/* The thread sanitizer makes its list of pending signals in a thread's
+	   first blocking call, and forgets a signal that comes meanwhile. */
+	poll(NULL, 0, 0);
 	o.uri = uri + 1;
 	o.n_workers = (unsigned)atoi(getenv(NODE_VARIABLE));
 	st = evc_worker_main(functions, n, &o);
