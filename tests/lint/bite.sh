@@ -7,7 +7,7 @@
 
 copy=$tmp/copy
 mkdir "$copy" || exit 99
-cp -R Makefile.am configure.ac README bootstrap .ci m4 bench examples include \
+cp -R Makefile.am configure.ac NEWS README bootstrap .ci m4 bench examples include \
 	man src tests tools "$copy" || exit 99
 chmod -R u+w "$copy"
 EVC_TOP_SRCDIR=$copy
@@ -203,6 +203,7 @@ if (t_under_tsan())'
 bites style "$file: " $file "$(seq 450 | sed 's/.*/\/* & *\//')"
 bites style "src/core/planted.c" src/core/planted.c 'int planted;'
 edited style "bench/Makemodule.am" bench/Makemodule.am '/SPDX/d'
+edited style "NEWS:" NEWS '/evc_request_stop/{p;}'
 
 # A library with what the headers declare and one thread-local word; the lints
 # of the built library pass on it, and fail when it is spoilt.

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # A file of src/ holds one idea, so it has 450 lines at most.  Each source
-# file says under which licence it stands.
+# file says under which licence it stands.  NEWS has lines of 80 characters at
+# most and says nothing twice: a merge of two changes can leave both forms of a
+# sentence.
 . "$(dirname "$0")/common.sh"
 need src/core/coord.c Makefile.am
 
@@ -25,5 +27,17 @@ done | broken_lines "its first line is not /* SPDX-License-Identifier: BSD-2-Cla
 	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: BSD-2-Clause' ||
 		echo "$file"
 done | broken_lines "no SPDX-License-Identifier: BSD-2-Clause in the first three lines"
+
+awk 'length > 80 { print "NEWS:" NR ": more than 80 characters" }
+	{ for (i = 1; i <= NF; i++) { word[++n] = $i; line[n] = NR } }
+	END {
+		for (i = 6; i <= n; i++) {
+			six = ""
+			for (j = i - 5; j <= i; j++)
+				six = six " " word[j]
+			if (seen[six]++)
+				print "NEWS:" line[i] ": twice:" six
+		}
+	}' NEWS | broken_lines "a sentence that a merge has left in two forms?"
 
 verdict
