@@ -9,9 +9,12 @@
 #endif
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -259,22 +262,20 @@ clear(const char *path, const struct sockaddr_un *addr)
 	return unlink(path) < 0 ? strerror(errno) : NULL;
 }
 
-const char *
-control_start(struct server *s, struct ev_loop *ev, const char *path)
+/* Make the socket that s listens at.  NULL, or why there is none. */
+static const char *
+door_open(struct server *s, struct ev_loop *ev, const char *path,
+	  const struct sockaddr_un *addr)
 {
-	struct sockaddr_un addr;
-	const char *why;
+	const char *why = clear(path, addr);
 	mode_t mask;
 	int fd, st;
 
-	if (!address(&addr, path))
-		return strerror(errno);
-	why = clear(path, &addr);
 	if (why != NULL)
 		return why;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	mask = umask(0177); /* there are no threads yet */
-	st = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+	st = fd < 0 ? -1 : bind(fd, (const struct sockaddr *)addr, sizeof(*addr));
 	umask(mask);
 	if (st < 0 || listen(fd, CLIENTS) < 0 || lstat(path, &own) < 0) {
 		why = strerror(errno);
@@ -286,6 +287,29 @@ control_start(struct server *s, struct ev_loop *ev, const char *path)
 	door.data = s;
 	ev_io_start(ev, &door);
 	return NULL;
+}
+
+const char *
+control_start(struct server *s, struct ev_loop *ev, const char *path)
+{
+	struct sockaddr_un addr, folder;
+	const char *why;
+	int lock;
+
+	if (!address(&addr, path))
+		return strerror(errno);
+	/* Of two servers that start at once, where a third was killed, each
+	   could take the other's socket for the dead one: one at a time, from
+	   the look until the new socket listens. */
+	folder = addr;
+	lock = open(dirname(folder.sun_path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (lock < 0 || flock(lock, LOCK_EX) < 0)
+		why = strerror(errno);
+	else
+		why = door_open(s, ev, path, &addr);
+	if (lock >= 0)
+		close(lock);
+	return why;
 }
 
 void

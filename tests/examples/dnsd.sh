@@ -82,6 +82,15 @@ connected() {
 	[ "$(grep -cF "$tmp/control" /proc/net/unix)" -gt "$1" ]
 }
 
+# waits_for_lock PID...: does each of them wait for a lock of another one?
+waits_for_lock() {
+	local pid
+
+	for pid; do
+		grep -q -e "-> FLOCK .* $pid " /proc/locks || return
+	done
+}
+
 # clients N: are so many clients connected by TCP?
 clients() {
 	[ "$(control why | grep -oE '[0-9]+ tasks? client' |
@@ -397,6 +406,28 @@ check "it is asked" told 'stop because of the moon' 'it stops'
 end
 check "exit status 0" test "$status" -eq 0
 check "the reason is known" grep -q 'because of the moon' "$tmp/err"
+
+echo "# two at once, where another one was killed"
+start -b 30
+kill -KILL "$server"
+wait "$server" 2>/dev/null
+exec 9<"$tmp"
+flock 9
+for i in 1 2; do
+	"$bin/dnsd" -z "$tmp/zone" -c "$tmp/control" >"$tmp/out.$i" \
+		2>"$tmp/err.$i" 9<&- &
+	others+=($!)
+done
+check "each waits for the folder" until_true waits_for_lock "${others[@]}"
+exec 9<&-
+check "one gets the socket" until_true \
+	grep -q 'ready on' "$tmp/out.1" "$tmp/out.2"
+check "the other one does not" until_true \
+	grep -q 'control: somebody answers there' "$tmp/err.1" "$tmp/err.2"
+check "... the first one has it still" told stop 'it stops'
+wait "${others[@]}"
+others=()
+check "the control socket is gone" test ! -e "$tmp/control"
 
 echo "# somebody else's file in the place of the control socket"
 start -b 30
