@@ -167,7 +167,9 @@ evc_is_clean(const evc_coord *c, evc_status code);
 /*
  * Wait until a stop is asked for.
  *
- * Thread:    any; sleeps on a futex, is no cancellation point.
+ * Thread:    any; sleeps on a futex, is no cancellation point.  Inside ev_run of
+ *            a loop of c it does not wait: it answers at once, and
+ *            evc_last_error says why.
  * Ownership: nothing changes hands.
  * Returns:   true if the stop was asked for; false when timeout (seconds; <= 0
  *            does not wait, INFINITY for ever, NaN answers at once) is over

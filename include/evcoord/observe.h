@@ -185,6 +185,21 @@ EVC_API evc_status
 evc_refuse(evc_status status, const char *fmt, ...) EVC_PRINTF_(2, 3);
 
 /*
+ * For what is built on evcoord: may the calling thread wait here for something
+ * of c's?  Not inside ev_run of a loop that c has attached: the loop would wait
+ * with it.  Ask before a wait, and not before a look.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: nothing changes hands; func, the name of the call that is to wait,
+ *            begins the text of a refusal.
+ * Returns:   0; -EVC_FAILED_PRECONDITION inside such an ev_run, and in a fork
+ *            child; -EVC_INVALID_ARGUMENT without a coordinator.
+ * Since:     0.1
+ */
+EVC_API EVC_MUST_USE evc_status
+evc_may_wait(evc_coord *c, const char *func);
+
+/*
  * For what is built on evcoord: one line by c's log hook, after c's name.
  *
  * Thread:    any, with no lock held that the hook takes; not a signal handler,

@@ -146,10 +146,12 @@ evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job);
 /*
  * The same, but wait for room, timeout seconds at most.
  *
- * Thread:    any that runs no loop and is none of the pool's.
+ * Thread:    any but the pool's and r's own; not inside ev_run of a loop of the
+ *            pool's coordinator.  With a timeout <= 0, which is a look, any.
  * Ownership: as evc_pool_submit.
  * Returns:   as evc_pool_submit, but -EVC_DEADLINE_EXCEEDED when there was no
- *            room in time; -EVC_CANCELLED at a stop, at once.
+ *            room in time; -EVC_CANCELLED at a stop, at once;
+ *            -EVC_FAILED_PRECONDITION where it would wait but must not.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -160,8 +162,7 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
  * The same by a handle, which outlives the loop: for threads that do not know
  * how long that is there.  timeout <= 0: do not wait for room.
  *
- * Thread:    any; with a timeout > 0 any that runs no loop and is none of the
- *            pool's.
+ * Thread:    as evc_pool_submit_wait.
  * Ownership: as evc_pool_submit; loop stays the caller's.
  * Returns:   as evc_pool_submit, with a timeout > 0 as evc_pool_submit_wait;
  *            -EVC_NOT_FOUND when the loop was detached or destroyed, whatever

@@ -81,7 +81,8 @@ evc_queue_free(evc_queue *queue);
  * is in the middle of the pop that makes the room, and "empty" of a pop, that
  * one is in the middle of its push.
  *
- * Thread:    any; with a timeout <= 0 also a loop's.
+ * Thread:    any; with a timeout > 0 not inside ev_run of a loop of the queue's
+ *            coordinator, where it is refused whether it would wait or not.
  * Ownership: item is the queue's after 0, else still the caller's.
  * Returns:   0; -EVC_CANCELLED; -EVC_OUT_OF_RANGE when it is closed;
  *            -EVC_DEADLINE_EXCEEDED when it is full; -EVC_INVALID_ARGUMENT
@@ -157,7 +158,7 @@ evc_queue_reopen(evc_queue *queue);
  * Wait until it is empty: until everything that was in it, and all that was
  * pushed meanwhile, has been popped.
  *
- * Thread:    any that runs no loop.
+ * Thread:    as evc_queue_push.
  * Ownership: nothing changes hands.
  * Returns:   0, also after a stop when it is empty; -EVC_CANCELLED at a stop or
  *            cancel; -EVC_DEADLINE_EXCEEDED;

@@ -223,7 +223,7 @@ evc_kick_signal(int signo);
  * (NULL: nothing is), perhaps after c was freed.  The thread that is left behind
  * is no member and holds up no join.
  *
- * Thread:    any; not one that runs a loop.
+ * Thread:    any; not inside ev_run of a loop of c.
  * Ownership: arg is the caller's again after 0 and after a refusal, and
  *            release's after -EVC_CANCELLED and -EVC_DEADLINE_EXCEEDED.  name
  *            (NULL: "call") is copied: the thread's name.

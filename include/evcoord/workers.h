@@ -263,10 +263,11 @@ evc_workers_stop(evc_workers *group, const evc_join_opts *opts);
  * asking them to; and, when they have and it was stopped, call its cleanup
  * unless that was done.
  *
- * Thread:    any; a worker of the group is left out of the wait.
+ * Thread:    any; a worker of the group is left out of the wait.  Inside ev_run
+ *            of a loop of the group's coordinator a timeout above 0 is refused.
  * Ownership: nothing changes hands.
  * Returns:   true only when all have ended.  A group that was never started has
- *            none.
+ *            none.  false also for a refusal; evc_last_error says why.
  * Since:     0.1
  */
 EVC_API bool

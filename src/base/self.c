@@ -6,6 +6,7 @@
 #include "base/sync.h"
 
 __thread int evc__self_tid;
+__thread bool evc__self_has_loop;
 static __thread char self_name[16];
 /* atomic: evc__leave_open -> whoever starts a thread */
 static _Atomic int left_open;

@@ -8,6 +8,7 @@
 #define EVC_BASE_SELF_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 extern __thread int evc__self_tid
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
@@ -19,6 +20,11 @@ evc__tid(void)
 {
 	return evc__self_tid != 0 ? evc__self_tid : evc__tid_first();
 }
+
+/* Has the calling thread ever attached a loop?  One that has not is inside no
+   ev_run that matters.  Inline: queues ask before each wait. */
+extern __thread bool evc__self_has_loop
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 /* The kernel's name, as it was when first asked for or set here. */
 const char *evc__thread_name(void);

@@ -228,6 +228,7 @@ evc__bell_new(struct ev_loop *loop)
 	if (b == NULL)
 		return NULL;
 	b->tid = evc__tid();
+	evc__self_has_loop = true;
 	b->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	b->loop = loop;
 	b->boxes_end = &b->boxes;

@@ -371,6 +371,8 @@ void evc__self_is(struct evc__member *m);
 
 /* ---- wait.c ---- */
 
+/* evc_wait_for_stop, also inside ev_run. */
+bool evc__wait_for_stop(evc_coord *c, double timeout);
 void evc__wake_waiters(evc_coord *c);
 void evc__settle(evc_coord *c);
 void evc__stop_fd_close(evc_coord *c);

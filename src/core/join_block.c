@@ -99,6 +99,23 @@ evc__check_loop(const evc_coord *c, const char *func)
 	return 0;
 }
 
+evc_status
+evc_may_wait(evc_coord *c, const char *func)
+{
+	evc_status st = evc__check(c, func);
+
+	if (st < 0 || !evc__self_has_loop)
+		return st;
+	st = evc__enter(c, -EVC_FAILED_PRECONDITION, func);
+	if (st < 0)
+		return st;
+	sync_lock(&c->lock);
+	st = evc__check_loop(c, func);
+	sync_unlock(&c->lock);
+	evc__gate_leave(&c->gate);
+	return st;
+}
+
 static evc_status
 join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 {

@@ -50,13 +50,11 @@ wait_until(evc_coord *c, uint64_t until)
 }
 
 bool
-evc_wait_for_stop(evc_coord *c, double timeout)
+evc__wait_for_stop(evc_coord *c, double timeout)
 {
 	uint64_t ns, now;
 	bool stopped;
 
-	if (c == NULL)
-		return false;
 	if (evc_should_stop(c) || !(timeout > 0) || !evc__same_process(c))
 		return evc_should_stop(c);
 	if (!evc__gate_enter(&c->gate))
@@ -70,6 +68,17 @@ evc_wait_for_stop(evc_coord *c, double timeout)
 	sync_sub(&c->n_waiters, 1);
 	evc__gate_leave(&c->gate);
 	return stopped;
+}
+
+bool
+evc_wait_for_stop(evc_coord *c, double timeout)
+{
+	if (c == NULL)
+		return false;
+	if (timeout > 0 && !evc_should_stop(c) &&
+	    evc_may_wait(c, __func__) < 0)
+		return evc_should_stop(c);
+	return evc__wait_for_stop(c, timeout);
 }
 
 /*

@@ -15,7 +15,7 @@ evc_sleep(evc_coord *c, double seconds)
 		return st;
 	/* A gate of its own around that of the wait: afterwards we look at c
 	   still. */
-	if (evc_wait_for_stop(c, seconds))
+	if (evc__wait_for_stop(c, seconds))
 		st = evc__end_by_stop(__func__);
 	else if (evc__gate_is_shut(&c->gate))
 		st = evc__end_by_free(__func__);

@@ -288,6 +288,23 @@ wait_for_room(struct pool_port *p, uint64_t until)
 	return left > 0;
 }
 
+/* May the calling thread wait for room?  The pool's coordinator is the parent of
+   its scope. */
+static evc_status
+may_wait(const evc_pool *pool, double timeout, const char *func)
+{
+	evc_status st = evc__pool_check(pool, func);
+
+	if (st < 0 || !(timeout > 0))
+		return st;
+	if (evc__pool_self() == pool)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "%s: a thread of the pool would wait for "
+				  "itself",
+				  func);
+	return evc_may_wait(evc_scope_parent(pool->scope), func);
+}
+
 evc_status
 evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 		     double timeout)
@@ -298,14 +315,13 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 
 	if (isnan(timeout))
 		return refuse(-EVC_INVALID_ARGUMENT, "the time is no number");
-	if (pool != NULL && evc__pool_self() == pool)
-		return evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "evc_pool_submit_wait: a thread of the pool "
-				  "would wait for itself");
+	st = may_wait(pool, timeout, __func__);
+	if (st < 0)
+		return st;
 	until = evc__until(timeout);
 	for (;;) {
 		full = NULL;
-		st = submit(pool, r, job, true, &full);
+		st = submit(pool, r, job, timeout > 0, &full);
 		if (full == NULL)
 			return st;
 		if (!wait_for_room(full, until))
@@ -328,12 +344,9 @@ evc_pool_submit_to(evc_pool *pool, evc_loop *loop, evc_job *job,
 
 	if (isnan(timeout))
 		return refuse(-EVC_INVALID_ARGUMENT, "the time is no number");
-	st = evc__pool_check(pool, "evc_pool_submit");
+	st = may_wait(pool, timeout, __func__);
 	if (st == 0 && loop == NULL)
 		st = refuse(-EVC_INVALID_ARGUMENT, "no loop");
-	if (st == 0 && waits && evc__pool_self() == pool)
-		st = refuse(-EVC_FAILED_PRECONDITION,
-			    "a thread of the pool would wait for itself");
 	if (st < 0)
 		return st;
 	until = evc__until(timeout);

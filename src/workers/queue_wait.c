@@ -10,6 +10,7 @@
  */
 #include <math.h>
 
+#include "base/self.h"
 #include "workers/queue_ring.h"
 
 /* Looks at an empty or full ring before it sleeps.  The other side may share
@@ -241,10 +242,10 @@ try_on(struct wait *w, double timeout, const char *func)
 
 /* ---- the calls ---- */
 
-/* What it was wrongly called with; the short way has seen that something
-   was. */
+/* What a call was wrongly made with, or where; 0: nothing is wrong. */
 static evc_status
-wrong(const evc_queue *q, const void *p, const char *what, const char *func)
+check(const evc_queue *q, const void *p, const char *what, double timeout,
+      const char *func)
 {
 	evc_status st = evc__queue_check(q, func);
 
@@ -253,15 +254,19 @@ wrong(const evc_queue *q, const void *p, const char *what, const char *func)
 	if (p == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no %s", func,
 				  what);
-	return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: NaN is not a time",
-			  func);
+	if (isnan(timeout))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s: NaN is not a time", func);
+	return timeout > 0 ? evc_may_wait(q->c, func) : 0;
 }
 
+/* The short way: is there nothing for check to find? */
 static inline bool
 is_right(const evc_queue *q, const void *p, double timeout)
 {
 	return q != NULL && p != NULL && !isnan(timeout) &&
-	       !evc__queue_inherited(q);
+	       !evc__queue_inherited(q) &&
+	       !(evc__self_has_loop && timeout > 0);
 }
 
 evc_status
@@ -269,8 +274,11 @@ evc_queue_push(evc_queue *queue, void *item, double timeout)
 {
 	struct wait w = { .q = queue, .side = ROOM, .item = item };
 
-	if (RARE(!is_right(queue, item, timeout)))
-		return wrong(queue, item, "item", __func__);
+	if (RARE(!is_right(queue, item, timeout))) {
+		w.st = check(queue, item, "item", timeout, __func__);
+		if (w.st < 0)
+			return w.st;
+	}
 	w.st = ring_push(queue, item);
 	if (RARE(w.st != 0)) {
 		w.st = try_on(&w, timeout, __func__);
@@ -287,8 +295,12 @@ evc_queue_pop(evc_queue *queue, void **ret_item, double timeout)
 {
 	struct wait w = { .q = queue, .side = ITEMS };
 
-	if (RARE(!is_right(queue, ret_item, timeout)))
-		return wrong(queue, ret_item, "place for the item", __func__);
+	if (RARE(!is_right(queue, ret_item, timeout))) {
+		w.st = check(queue, ret_item, "place for the item", timeout,
+			     __func__);
+		if (w.st < 0)
+			return w.st;
+	}
 	w.st = evc__queue_pop_once(queue, &w.item, NULL);
 	if (RARE(w.st != 0)) {
 		w.st = try_on(&w, timeout, __func__);
@@ -304,12 +316,11 @@ evc_queue_pop(evc_queue *queue, void **ret_item, double timeout)
 evc_status
 evc_queue_take(evc_queue *queue, void **ret_item)
 {
-	evc_status st = evc__queue_check(queue, __func__);
+	evc_status st = check(queue, ret_item, "place for the item", 0,
+			      __func__);
 	void *item;
 	uint64_t tail;
 
-	if (st == 0 && ret_item == NULL)
-		st = wrong(queue, ret_item, "place for the item", __func__);
 	if (st < 0)
 		return st;
 	if (ring_pop(queue, &item, true, &tail, NULL) != 0)
@@ -370,9 +381,7 @@ drain(evc_queue *q, double timeout)
 evc_status
 evc_queue_drain(evc_queue *queue, double timeout)
 {
-	evc_status st = evc__queue_check(queue, __func__);
+	evc_status st = check(queue, queue, "queue", timeout, __func__);
 
-	if (st == 0 && isnan(timeout))
-		st = wrong(queue, queue, "time", __func__);
 	return st < 0 ? st : drain(queue, timeout);
 }

@@ -147,7 +147,9 @@ evc_workers_wait_finish(evc_workers *group, double timeout)
 	unsigned life;
 	bool ended;
 
-	if (evc__group_check(group, __func__) < 0)
+	if (evc__group_check(group, __func__) < 0 ||
+	    (timeout > 0 &&
+	     evc_may_wait(evc_scope_parent(group->scope), __func__) < 0))
 		return false;
 	evc__group_hold(group, &h);
 	sync_lock(&group->lock);

@@ -53,7 +53,7 @@ START_TEST(fork_while_another_thread_stands_anywhere)
 		{{"cas", "close_round", 2}, do_join, false}, /* the lock */
 		{{"store", "clear", 2}, do_clear, false}, /* the lock */
 		{{"fd_drain", "evc__settle", 1}, do_clear, false},
-		{{"add", "evc_wait_for_stop", 1}, do_wait, false},
+		{{"add", "evc__wait_for_stop", 1}, do_wait, false},
 		{{"or", "evc__gate_shut", 1}, do_free, false},
 	};
 	struct ask ask = {0, "ask"};

@@ -142,7 +142,7 @@ END_TEST
 START_TEST(a_free_of_one_that_is_not_counted_yet)
 {
 	static const struct window uncounted[] = {
-		{BY_SLEEP, {"add", "evc_wait_for_stop", 1}, false},
+		{BY_SLEEP, {"add", "evc__wait_for_stop", 1}, false},
 		{BY_WAIT_FD, {"add", "wait_counted", 1}, false},
 		{BY_POLL, {"add", "wait_counted", 1}, false},
 		{BY_CALL, {"lock", "enlist", 1}, false},

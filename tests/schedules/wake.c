@@ -29,7 +29,7 @@ waiter_end(struct waiter *w)
 START_TEST(waking_of_a_waiter_that_does_not_sleep_yet)
 {
 	static const struct place places[] = {
-		{"add", "evc_wait_for_stop", 1},
+		{"add", "evc__wait_for_stop", 1},
 		{"load", "wait_until", 1},
 		{"futex_wait", "wait_until", 1},
 	};
@@ -78,7 +78,7 @@ START_TEST(waking_by_free_of_a_waiter_that_is_not_counted_yet)
 	struct actor f;
 	int h;
 
-	h = seam_hold("add", "evc_wait_for_stop", 1);
+	h = seam_hold("add", "evc__wait_for_stop", 1);
 	waiter_begin(&w, c, INFINITY);
 	HELD(h);
 	actor_begin(&f, do_free, c, NULL);
@@ -101,7 +101,7 @@ START_TEST(waking_by_free_of_a_waiter_that_falls_asleep_meanwhile)
 	for (before = 0; before < 2; before++) {
 		evc_coord *c = new_coord(NULL);
 
-		counts = seam_hold("add", "evc_wait_for_stop", 1);
+		counts = seam_hold("add", "evc__wait_for_stop", 1);
 		shuts = seam_hold("or", "evc__gate_shut", 1);
 		waiter_begin(&w, c, INFINITY);
 		HELD(counts);

@@ -278,6 +278,7 @@ fork_refused(int st)
 	X(evc_last_error, evc_last_error() != NULL) \
 	X(evc_refuse, evc_refuse(-EVC_UNKNOWN, "no") == -EVC_UNKNOWN) \
 	X(evc_log, DONE(evc_log(w->c, EVC_LOG_INFO, NULL, "child"))) \
+	X(evc_may_wait, REF(evc_may_wait(w->c, "child"))) \
 	X(evc_status_name, strcmp(evc_status_name(0), "OK") == 0) \
 	X(evc_version, evc_version()[0] != '\0') \
 	X(evc_pool_new, REF(evc_pool_new(w->c, "p", NULL, &w->pool))) \
