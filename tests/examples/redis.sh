@@ -26,6 +26,8 @@ skip() {
 
 [ -x "$tools/evc-worker" ] ||
 	skip "no $tools/evc-worker: it is not built without hiredis"
+[ -e "$build/src/.libs/libevcoord-redis.so" ] ||
+	skip "no shared library was built, and the examples find the engine by dlopen"
 redis=''
 for program in "${REDIS_SERVER:-}" redis-server valkey-server; do
 	[ -n "$redis" ] || redis=$(command -v "${program:-none}")
@@ -468,75 +470,69 @@ main(int argc, char **argv)
 }
 END
 libs="-L$build/src/.libs -levcoord-cluster -levcoord ${LIBEV_LIBS:--lev} -lm"
-if [ -e "$build/src/.libs/libevcoord-cluster.so" ]; then
-	LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-	export LD_LIBRARY_PATH
-	# shellcheck disable=SC2086 # lists of flags
-	for object in add sub none odd long; do
-		check "$object.so is made" ${CC:-cc} $flags -shared -fPIC \
-			"$tmp/$object.c" -o "$tmp/$object.so" $libs
-	done
-	# shellcheck disable=SC2086
-	check 'so is a coordinator' ${CC:-cc} $flags "$tmp/sums.c" \
-		-o "$tmp/sums" $libs
-	# shellcheck disable=SC2086
-	check 'and one that schedules one function' ${CC:-cc} $flags \
-		"$tmp/one.c" -o "$tmp/one" $libs
-	cp "$tmp/add.so" "$tmp/more.so"
-	cd "$tmp" || exit 99
-	node "$tools/evc-worker" -n 2 -g 1 --once "$at/sums" add.so ./sub.so
-	printf '6\n2\n' >"$tmp/want"
-	run "$tmp/sums" "$at/sums"
-	check 'evc-worker runs functions of two objects' same 0 "$tmp/want"
-	check 'and ends with the cluster' until_true ended "${nodes[0]}"
-	wait "${nodes[0]}"
-	check 'with status 0' test $? -eq 0
-	nodes=()
-	check 'a worker was started' grep -qx start "$tmp/started"
-	check 'and stopped' grep -qx stop "$tmp/started"
-	run "$tools/evc-worker" "$at/sums" add.so none.so
-	check 'an object without functions is refused' test $status -eq 1
-	check 'by name' said 'none.so: it does not export evc_worker_exports'
-	run "$tools/evc-worker" "$at/sums" add.so more.so
-	check 'so are two functions of one name' test $status -eq 1
-	check 'by names' said 'more.so: function "add" is in add.so as well'
-	run "$tools/evc-worker" "$at/sums" ./nothing.so
-	check 'and an object that is not there' test $status -eq 1
-	check 'by its name' said 'nothing.so'
-	run "$tools/evc-worker" "$at/sums" add.so ./add.so
-	check 'one that is given twice' said '^evc-worker: ./add.so is given twice$'
-	echo 'no object' >text.so
-	run "$tools/evc-worker" "$at/sums" ./text.so
-	check 'a file that is none' test $status -eq 1
-	check 'is named' said '^evc-worker: ./text.so: '
-	run "$tools/evc-worker" "$at/sums" ./long.so
-	check 'a name that is too long' test $status -eq 1
-	check 'is said' said 'longer than 47 bytes'
+# shellcheck disable=SC2086 # lists of flags
+for object in add sub none odd long; do
+	check "$object.so is made" ${CC:-cc} $flags -shared -fPIC \
+		"$tmp/$object.c" -o "$tmp/$object.so" $libs
+done
+# shellcheck disable=SC2086
+check 'so is a coordinator' ${CC:-cc} $flags "$tmp/sums.c" \
+	-o "$tmp/sums" $libs
+# shellcheck disable=SC2086
+check 'and one that schedules one function' ${CC:-cc} $flags \
+	"$tmp/one.c" -o "$tmp/one" $libs
+cp "$tmp/add.so" "$tmp/more.so"
+cd "$tmp" || exit 99
+node "$tools/evc-worker" -n 2 -g 1 --once "$at/sums" add.so ./sub.so
+printf '6\n2\n' >"$tmp/want"
+run "$tmp/sums" "$at/sums"
+check 'evc-worker runs functions of two objects' same 0 "$tmp/want"
+check 'and ends with the cluster' until_true ended "${nodes[0]}"
+wait "${nodes[0]}"
+check 'with status 0' test $? -eq 0
+nodes=()
+check 'a worker was started' grep -qx start "$tmp/started"
+check 'and stopped' grep -qx stop "$tmp/started"
+run "$tools/evc-worker" "$at/sums" add.so none.so
+check 'an object without functions is refused' test $status -eq 1
+check 'by name' said 'none.so: it does not export evc_worker_exports'
+run "$tools/evc-worker" "$at/sums" add.so more.so
+check 'so are two functions of one name' test $status -eq 1
+check 'by names' said 'more.so: function "add" is in add.so as well'
+run "$tools/evc-worker" "$at/sums" ./nothing.so
+check 'and an object that is not there' test $status -eq 1
+check 'by its name' said 'nothing.so'
+run "$tools/evc-worker" "$at/sums" add.so ./add.so
+check 'one that is given twice' said '^evc-worker: ./add.so is given twice$'
+echo 'no object' >text.so
+run "$tools/evc-worker" "$at/sums" ./text.so
+check 'a file that is none' test $status -eq 1
+check 'is named' said '^evc-worker: ./text.so: '
+run "$tools/evc-worker" "$at/sums" ./long.so
+check 'a name that is too long' test $status -eq 1
+check 'is said' said 'longer than 47 bytes'
 
-	# A name with whatever is in it is one word of one line in the status.
-	node "$tools/evc-worker" -n 1 --once "$at/odd" odd.so
-	"$tmp/one" "$at/odd" "$(printf 'two words\n\033[31m')" >"$tmp/out" 2>&1 &
-	server=$!
-	check 'a name with a space, a newline and an escape' until_true status_of \
-		odd '  runs +two\\x20words\\x0a\\x1b\[31m for [0-9.]+ s$'
-	run "$tools/evc-cluster" status --json "$at/odd"
-	check 'which is itself in JSON' told \
-		'"function":"two words\\u000a\\u001b\[31m"'
-	: >"$tmp/go"
-	check 'its coordinator ends' until_true ended "$server"
-	wait "$server"
-	check 'with status 0' test $? -eq 0
-	server=''
-	# With it, and not by our signal while it does so.
-	check 'and so does the node' until_true ended "${nodes[0]}"
-	end_nodes
-	run "$tools/evc-worker" redis://127.0.0.1 add.so
-	check 'and an address without a namespace' test $status -eq 1
-	check 'which is said' said 'namespace|NAMESPACE'
-	cd "$top" || exit 99
-else
-	echo "SKIP redis.sh: evc-worker: no shared library was built"
-fi
+# A name with whatever is in it is one word of one line in the status.
+node "$tools/evc-worker" -n 1 --once "$at/odd" odd.so
+"$tmp/one" "$at/odd" "$(printf 'two words\n\033[31m')" >"$tmp/out" 2>&1 &
+server=$!
+check 'a name with a space, a newline and an escape' until_true status_of \
+	odd '  runs +two\\x20words\\x0a\\x1b\[31m for [0-9.]+ s$'
+run "$tools/evc-cluster" status --json "$at/odd"
+check 'which is itself in JSON' told \
+	'"function":"two words\\u000a\\u001b\[31m"'
+: >"$tmp/go"
+check 'its coordinator ends' until_true ended "$server"
+wait "$server"
+check 'with status 0' test $? -eq 0
+server=''
+# With it, and not by our signal while it does so.
+check 'and so does the node' until_true ended "${nodes[0]}"
+end_nodes
+run "$tools/evc-worker" redis://127.0.0.1 add.so
+check 'and an address without a namespace' test $status -eq 1
+check 'which is said' said 'namespace|NAMESPACE'
+cd "$top" || exit 99
 for arguments in '' "$at/sums" "-n 0 $at/sums x.so" "-n 1.5 $at/sums x.so" \
 	"-g x $at/sums x.so" "-n" "--none $at/sums x.so"; do
 	# shellcheck disable=SC2086 # lists of words
