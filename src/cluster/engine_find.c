@@ -18,6 +18,9 @@
 /* evc_redis_engine of evcoord/redis.h. */
 typedef const evc_engine_ops *engine_fn(const char *scheme);
 
+/* NULL when no library with it was linked; static ones are seen so alone. */
+extern engine_fn evc_redis_engine __attribute__((weak));
+
 evc_status
 evc__engine_check(const evc_engine_ops *ops, const char *who)
 {
@@ -92,8 +95,11 @@ is_scheme(const char *scheme, const char *uri)
 static engine_fn *
 redis_fn(void)
 {
-	void *library, *fn = dlsym(RTLD_DEFAULT, "evc_redis_engine");
+	void *library, *fn;
 
+	if (evc_redis_engine != NULL)
+		return evc_redis_engine;
+	fn = dlsym(RTLD_DEFAULT, "evc_redis_engine");
 	if (fn != NULL)
 		return (engine_fn *)(uintptr_t)fn;
 	library = dlopen(REDIS_LIBRARY, RTLD_NOW | RTLD_LOCAL);

@@ -44,6 +44,8 @@ redis_is_there(void)
 static inline void
 redis_begin(void)
 {
+	/* Static libraries: this call links the engine, for opens and nodes. */
+	ck_assert_ptr_nonnull(evc_redis_engine("redis"));
 	rs_start(&shared_server);
 }
 
