@@ -150,7 +150,7 @@ START_TEST(a_runner_of_a_home_loop)
 	machine_add(left.c, "machine", &m, evc_home(left.c), 0);
 	left_behind(&left, "machine");
 	ev_loop_destroy(loop);
-	t_sleep(MOMENT);
+	let_come();
 	atomic_store(&m.runs, 0);
 	UNTIL(is_freed(&left));
 	ck_assert_int_eq(t_settle_threads(left.threads), left.threads);

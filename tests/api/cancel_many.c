@@ -59,7 +59,7 @@ START_TEST(the_pop_of_an_outer_one_pops_the_inner_ones)
 		REFUSED(EVC_NOT_FOUND, evc_cancel_pop(c, id[i]));
 	OK(evc_request_stop(c, 0, NULL));
 	UNTIL(atomic_load(&calls[0]) == 1);
-	t_sleep(MOMENT);
+	let_come();
 	for (i = 1; i < 4; i++)
 		ck_assert_int_eq(atomic_load(&calls[i]), 0);
 	OK(evc_cancel_pop(c, id[0]));
@@ -223,7 +223,7 @@ START_TEST(a_jump_out_is_cleaned_up_by_an_outer_pop)
 	memset(calls, 0xff, sizeof(*calls));
 	free(calls);
 	OK(evc_request_stop(f.c, 0, NULL));
-	t_sleep(MOMENT);
+	let_come();
 	atomic_store(&f.go, 1);
 	OK(evc_join(f.c, &generous, NULL));
 	OK(f.popped);

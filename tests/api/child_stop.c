@@ -306,7 +306,7 @@ START_TEST(a_join_that_goes_on_spares_the_child)
 	OK(evc_request_stop(s.c, 0, NULL));
 	UNTIL(is_gone(s.c, l.id)); /* it obeyed; nobody's grace is over */
 	kid_was_reaped(&l);
-	t_sleep(0.1);
+	let_come();
 	ck_assert(!kid_has_ended(&k));
 	ck_assert(!atomic_load(&j.returned));
 	/* the first join whose grace is over decides */

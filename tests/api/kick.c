@@ -82,7 +82,7 @@ START_TEST(kicks_end_with_the_thread)
 		OK(pthread_create(&t[i], NULL, plain_sleeper, &next[i]));
 		UNTIL(atomic_load(&next[i].tid) != 0);
 	}
-	t_sleep(2 * MOMENT);
+	let_come();
 	for (i = 0; i < 4; i++) {
 		ck_assert_int_eq(atomic_load(&next[i].interrupted), 0);
 		ck_assert_int_eq(write(next[i].fd[1], "g", 1), 1);
@@ -188,7 +188,7 @@ START_TEST(kicks_end_with_the_guard)
 	until_asleep(atomic_load(&a.tid));
 	OK(evc_request_stop(a.c, 0, NULL));
 	UNTIL(atomic_load(&a.out));
-	t_sleep(2 * MOMENT);
+	let_come();
 	ck_assert_int_eq(write(a.fd[1], "g", 1), 1);
 	OK(pthread_join(t, NULL));
 	OK(a.status);

@@ -131,7 +131,7 @@ START_TEST(a_fraction_of_one_is_never)
 	STILL_WAITS(&j);
 	at(2.5);
 	gave_up(&j, "sleeper");
-	t_sleep(MOMENT);
+	let_come();
 	ck_assert_int_eq(atomic_load(&calls), 0);
 	ck_assert_int_eq(atomic_load(&s.interrupted), 0);
 	OK(evc_cancel_pop(c, id));

@@ -165,7 +165,7 @@ START_TEST(members_of_scopes_are_heard_of_too)
 	stop_now(c);
 	at(1.81);
 	UNTIL(atomic_load(&h.calls) >= 1);
-	t_sleep(MOMENT);
+	let_come();
 	ck_assert_uint_eq(heard_of(&h, "below")->id, id);
 	at(2.01);
 	gave_up(&j, "below");

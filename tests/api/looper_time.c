@@ -397,17 +397,17 @@ START_TEST(idle_its_thread_sleeps)
 	rig_begin(&r, _i, NULL);
 	looper_begin(&r, &l, INFINITY, NULL);
 	UNTIL_RUNS(&r, &l, 1);
-	ck_assert(stays_asleep(l.tid, MOMENT));
+	ck_assert(stays_asleep(l.tid, A_WHILE));
 	OK(evc_looper_trigger(r.c, l.id));
 	UNTIL_RUNS(&r, &l, 2);
-	ck_assert(stays_asleep(l.tid, MOMENT));
+	ck_assert(stays_asleep(l.tid, A_WHILE));
 	OK(evc_looper_set_interval(r.c, l.id, 0));
 	UNTIL_RUNS(&r, &l, 10);
 	OK(evc_member_pause(r.c, l.id));
-	ck_assert(stays_asleep(l.tid, MOMENT));
+	ck_assert(stays_asleep(l.tid, A_WHILE));
 	OK(evc_looper_set_interval(r.c, l.id, 3600));
 	OK(evc_member_resume(r.c, l.id));
-	ck_assert(stays_asleep(l.tid, MOMENT));
+	ck_assert(stays_asleep(l.tid, A_WHILE));
 	rig_end(&r);
 
 	/* Also after it woke too early, for its clock stands still: it looks

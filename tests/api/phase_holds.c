@@ -248,7 +248,7 @@ START_TEST(J5_a_member_that_joins_holds_up_no_phase)
 		id = hold(next, "held");
 		OK(evc_thread_start(of_scope ? s : c, "joins", join_above,
 				    &failed, NULL, NULL));
-		t_sleep(MOMENT); /* it may or may not have begun */
+		let_come(); /* it has begun */
 		OK(evc_request_stop(c, 0, NULL));
 		UNTIL(evc_should_stop(next));
 		OK(evc_hold_end(next, id));

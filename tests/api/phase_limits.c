@@ -200,6 +200,7 @@ START_TEST(a_limit_counts_from_its_own_turn)
 		driver_go(&d);
 		driver_stop(&d);
 		t_sleep(0.3); /* longer than b's limit */
+		t_until_quiet();
 		ck_assert(!evc_should_stop(b));
 		told = t_now();
 		OK(evc_hold_end(a, in_a));

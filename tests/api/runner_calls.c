@@ -79,7 +79,7 @@ START_TEST(done_is_heard_beside_a_report)
 		}
 		atomic_store(&w.m.done, 1);
 		OK(evc_runner_done(s.c, w.m.id, 0));
-		t_sleep(0.1);
+		let_come();
 		ck_assert_int_eq(w.m.joins, 0);
 		atomic_store(&w.g.open, 1);
 		TURN_UNTIL(&s, atomic_load(&j.returned));

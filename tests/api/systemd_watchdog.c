@@ -80,7 +80,7 @@ START_TEST(a_loop_that_does_not_turn_shows_no_life)
 	manager_begin(&m, true);
 	c = manager_told(&m, loop, NULL, &o);
 	ck_assert_int_eq(watchdogs(c), 1);
-	t_sleep(0.1);
+	let_come();
 	ck_assert_int_eq(manager_count(&m, SIGN), 0);
 	until = t_now() + T_LIMIT;
 	while (manager_count(&m, SIGN) < 3 && t_now() < until) {
@@ -89,7 +89,7 @@ START_TEST(a_loop_that_does_not_turn_shows_no_life)
 	}
 	n = manager_count(&m, SIGN);
 	ck_assert_int_ge(n, 3);
-	t_sleep(0.1);
+	let_come();
 	ck_assert_int_eq(manager_count(&m, SIGN), n);
 	OK(evc_systemd_stop(c));
 	ck_assert_int_eq(watchdogs(c), 0);
@@ -162,7 +162,7 @@ START_TEST(the_loop_that_was_named_is_the_one_that_counts)
 	atomic_store(&f.hang, 1);
 	UNTIL(atomic_load(&f.hangs));
 	n = manager_count(&m, SIGN);
-	t_sleep(0.1);
+	let_come();
 	ck_assert_int_eq(manager_count(&m, SIGN), n);
 	atomic_store(&f.hang, 0);
 	more(&m);

@@ -190,7 +190,7 @@ START_TEST(it_is_called_until_the_member_has_ended)
 	memset(l, 0xff, sizeof(*l));
 	alone = NULL;
 	free(l);
-	t_sleep(MOMENT);
+	let_come();
 	OK(evc_hold_end(c, other));
 	OK(join_end(&j));
 	ck_assert_uint_eq(j.v.n_stragglers, 0);
@@ -293,7 +293,7 @@ START_TEST(it_is_not_called_after_a_removal)
 	OK(evc_member_remove(c, id));
 	memset(l, 0xff, sizeof(*l));
 	free(l);
-	t_sleep(MOMENT);
+	let_come();
 	OK(evc_hold_end(c, hold));
 	OK(evc_join(c, &generous, NULL));
 	OK(evc_free(c));

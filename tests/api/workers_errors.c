@@ -326,7 +326,7 @@ START_TEST(the_log_hook_hears_of_an_error_and_what_it_stopped)
 	/* The group stopped, and why. */
 	SAYS("train", "stop", "shard 7");
 	/* Each error once, whoever else tells of it. */
-	t_sleep(MOMENT);
+	let_come();
 	ck_assert_int_eq(n_said("run ", "shard 7", "train/0"), 1);
 	ck_assert_int_eq(level_said("shard 7", "run "), EVC_LOG_ERROR);
 	/* One without a text. */

@@ -132,7 +132,7 @@ START_TEST(a_watchdog_that_cannot_come_back_comes_later)
 	ck_assert_uint_eq(n_members(c), 0);
 	ck_assert_int_eq(manager_count(&m, "READY=1"), 1);
 	n = manager_count(&m, "WATCHDOG=1");
-	t_sleep(0.1);
+	let_come();
 	ck_assert_int_eq(manager_count(&m, "WATCHDOG=1"), n);
 	seam_reset();
 	UNTIL(n_members(c) == 1);

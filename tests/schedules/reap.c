@@ -276,8 +276,7 @@ START_TEST(reaping_is_given_up_and_tried_again_when_destructors_hang)
 		memset(&j, 0, sizeof(j));
 		j.c = c;
 		OK(pthread_create(&j.thread, NULL, joiner_main, &j));
-		t_sleep(0.1);
-		ck_assert(!atomic_load(&j.returned));
+		NOT_YET(atomic_load(&j.returned));
 		ck_assert_uint_eq(state_of(c, id) == EVC_LIVE, 0);
 		let_go(&g);
 		UNTIL(atomic_load(&j.returned));

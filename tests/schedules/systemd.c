@@ -83,7 +83,7 @@ START_TEST(said_comes_before_the_first_status)
 	h = ask_held(&a, c, "dgram_send", "evc__manager_send");
 	/* The helper looks, too. */
 	OK(evc_on_stop(c, "hook", return_at_once, NULL, NULL, NULL));
-	t_sleep(0.1);
+	let_come();
 	ck_assert_int_eq(manager_hear(&m), 0);
 	seam_release(h);
 	OK(pthread_join(a.thread, NULL));

@@ -247,7 +247,7 @@ START_TEST(wakers_that_come_after_the_stop_are_served)
 	OK(evc_request_stop(c, 0, "stop"));
 	UNTIL(atomic_load(&early.w.out) > 0);
 	OK(evc_member_remove(c, id));
-	t_sleep(0.1);
+	let_come();
 	OK(evc_runner_add(c, "late", &ops, &late, &o, NULL));
 	UNTIL(atomic_load(&late.w.out) > 0);
 	atomic_store(&late.runs, 0);

@@ -44,6 +44,24 @@
 		} \
 	} while (0)
 
+/* Long enough for what a timer would bring about by mistake. */
+#define MOMENT 0.05
+
+/* Everybody who is on the way has come. */
+static inline void
+let_come(void)
+{
+	t_sleep(MOMENT);
+	t_until_quiet();
+}
+
+/* It is not so, and nobody is on the way to bring it about. */
+#define NOT_YET(cond) \
+	do { \
+		let_come(); \
+		ck_assert_msg(!(cond), "came true too early: %s", #cond); \
+	} while (0)
+
 /* The status of the last call that was to be 0. */
 static MAYBE_UNUSED _Thread_local evc_status ok_status;
 
@@ -448,12 +466,8 @@ make_joins_look(evc_coord *c)
 static MAYBE_UNUSED bool
 still_waits(struct joiner *j)
 {
-	int i;
-
-	for (i = 0; i < 20 && !atomic_load(&j->returned); i++) {
-		make_joins_look(j->c);
-		t_sleep(0.01);
-	}
+	make_joins_look(j->c);
+	t_until_quiet();
 	return !atomic_load(&j->returned);
 }
 

@@ -21,7 +21,7 @@
 #define INTERVAL_NS 7812500u
 
 /* Several intervals: long enough for what must not happen to have happened. */
-#define MOMENT (5 * INTERVAL)
+#define A_WHILE (5 * INTERVAL)
 
 enum place { AT_HOME, ON_THREAD, FAR_AWAY, N_PLACES };
 
@@ -212,7 +212,7 @@ rig_turn(struct rig *r)
 static MAYBE_UNUSED void
 rig_moment(struct rig *r)
 {
-	double end = t_now() + MOMENT;
+	double end = t_now() + A_WHILE;
 
 	while (t_now() < end) {
 		rig_turn(r);

@@ -17,16 +17,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Long enough for several kicks: what must not happen has had its time. */
-#define MOMENT 0.1
-
-/* It is not so, and it does not come about in a moment either. */
-#define NOT_YET(cond) \
-	do { \
-		t_sleep(MOMENT); \
-		ck_assert_msg(!(cond), "came true too early: %s", #cond); \
-	} while (0)
-
 /* ---- a thread that blocks ---- */
 
 enum kind { A_THREAD, A_REGISTERED, A_LOOPER, A_GUARD, N_KINDS };
@@ -167,10 +157,8 @@ call_nanosleep(struct sleeper *s)
 static MAYBE_UNUSED int
 call_without_end(struct sleeper *s)
 {
-	struct timespec ts = { .tv_nsec = 1000000 };
-
 	while (!atomic_load(&s->open))
-		nanosleep(&ts, NULL);
+		t_sleep(0.001);
 	return 0;
 }
 

@@ -11,16 +11,6 @@
 
 #include <ev.h>
 
-/* Long enough for what must not happen to have happened. */
-#define MOMENT 0.05
-
-/* It is not so, and it does not come about in a moment either. */
-#define NOT_YET(cond) \
-	do { \
-		t_sleep(MOMENT); \
-		ck_assert_msg(!(cond), "came true too early: %s", #cond); \
-	} while (0)
-
 /* A scope whose set-up is not finished. */
 static MAYBE_UNUSED evc_coord *
 new_scope(evc_coord *parent, const char *name, const evc_scope_opts *opts)

@@ -4,6 +4,7 @@
  * may be called in signal handlers, in any state of the library.
  */
 #include "seam.h"
+#include "support.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -35,9 +36,7 @@ static atomic_int n_places;
 static void
 nap(void)
 {
-	struct timespec ts = { 0, 50000 };
-
-	nanosleep(&ts, NULL);
+	t_sleep(0.00005); /* to t_until_quiet it rests */
 }
 
 static bool

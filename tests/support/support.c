@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -169,6 +171,118 @@ int
 t_settle_fds(int n)
 {
 	return settle(t_count_fds, n);
+}
+
+/* ---- do other threads rest? ---- */
+
+#define RESTS_IN_TEST (-2)
+
+/* A line of a file of that thread; "" when there is none. */
+static void
+task_file(int tid, const char *name, const char *key, char *buf, size_t n)
+{
+	char path[64], line[256];
+	FILE *f;
+
+	buf[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", tid, name);
+	f = fopen(path, "r");
+	if (f == NULL)
+		return;
+	while (buf[0] == '\0' && fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, key, strlen(key)) == 0)
+			snprintf(buf, n, "%s", line + strlen(key));
+	fclose(f);
+}
+
+/* A minute and more is no nap.  The thread may be gone, and its stack. */
+static bool
+is_long(unsigned long at)
+{
+	struct timespec ts = { 0 };
+	struct iovec here = { &ts, sizeof(ts) },
+		     there = { (void *)at, sizeof(ts) };
+
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) ==
+		       sizeof(ts) &&
+	       ts.tv_sec >= 60;
+}
+
+/* How often it has gone to sleep, if it rests now; else -1. */
+static long
+rests(int tid)
+{
+	unsigned long arg[3] = { 0 };
+	char line[256];
+	long call = -1;
+
+	task_file(tid, "syscall", "", line, sizeof(line));
+	if (sscanf(line, "%ld %lx %lx %lx", &call, &arg[0], &arg[1], &arg[2]) <
+	    4)
+		return -1;
+	if (call == SYS_clock_nanosleep) {
+		if (arg[1] == TIMER_ABSTIME)
+			return RESTS_IN_TEST;
+		/* The thread sanitizer has a thread that naps. */
+		if (!is_long(arg[2]) && !t_under_tsan())
+			return -1;
+	}
+	task_file(tid, "status", "State:", line, sizeof(line));
+	if (line[0] == '\0' || strchr(line, 'R') != NULL)
+		return -1;
+	task_file(tid, "status", "voluntary_ctxt_switches:", line,
+		  sizeof(line));
+	return atol(line);
+}
+
+#define MAX_TASKS 512
+
+struct quiet {
+	int n, tid[MAX_TASKS];
+	long sleeps[MAX_TASKS];
+	bool all;
+};
+
+static void
+quiet_look(struct quiet *q)
+{
+	DIR *d = opendir("/proc/self/task");
+	int own = (int)syscall(SYS_gettid);
+	struct dirent *e;
+
+	q->n = 0;
+	q->all = true;
+	while (d != NULL && q->all && q->n < MAX_TASKS && (e = readdir(d))) {
+		q->tid[q->n] = atoi(e->d_name);
+		if (e->d_name[0] == '.' || q->tid[q->n] == own)
+			continue;
+		q->sleeps[q->n] = rests(q->tid[q->n]);
+		q->all = q->sleeps[q->n++] != -1;
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
+void
+t_until_quiet(void)
+{
+	static struct quiet a, b;
+	double start = t_now();
+
+	for (;;) {
+		quiet_look(&a);
+		if (a.all && t_now() > start + 0.5)
+			return;
+		quiet_look(&b);
+		if (a.all && b.all && a.n == b.n &&
+		    memcmp(a.tid, b.tid, sizeof(a.tid[0]) * (size_t)a.n) == 0 &&
+		    memcmp(a.sleeps, b.sleeps,
+			   sizeof(a.sleeps[0]) * (size_t)a.n) == 0)
+			return;
+		if (t_now() > start + T_LIMIT)
+			ck_abort_msg("the other threads never rest");
+		t_sleep(0.0002);
+	}
 }
 
 static bool

@@ -56,6 +56,19 @@ t_settle_threads(int n);
 int
 t_settle_fds(int n);
 
+/*
+ * Wait until no other thread of this process is on its way: each one sleeps in
+ * a system call, and none has run between two looks at it.  So what the caller
+ * has set going has been done, however slow the machine is.
+ *
+ * A thread inside t_sleep rests, for the test wrote its loop; one inside a
+ * short nap of another kind does not.  A thread whose waits all last a
+ * millisecond is never seen to rest twice: after half a second, one look is
+ * enough.
+ */
+void
+t_until_quiet(void);
+
 /* Wait until that thread of this process is gone; false after T_LIMIT. */
 bool
 t_settle_gone(int tid);

@@ -9,16 +9,6 @@
 
 #include "api_util.h"
 
-/* Long enough for what must not happen to have happened. */
-#define MOMENT 0.05
-
-/* It is not so, and it does not come about in a moment either. */
-#define NOT_YET(cond) \
-	do { \
-		t_sleep(MOMENT); \
-		ck_assert_msg(!(cond), "came true too early: %s", #cond); \
-	} while (0)
-
 /* ---- what was said ---- */
 
 #define MAX_SAID 1024
