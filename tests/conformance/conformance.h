@@ -348,19 +348,18 @@ say_skip(const char *row, const struct engine *e, unsigned missing)
 		}
 }
 
-/* Which engine alone: of programs that are about one; NULL: all. */
+/* Which engine alone: of programs that are about one, or CK_RUN_SUITE says so;
+   NULL: all. */
 static const char *only_engine;
 
-/* By hand, EVC_ROW=NAME: those with this in their names alone. */
 static MAYBE_UNUSED void
 add_rows(TCase *tc, const struct row *rows, size_t n, int e, bool is_there)
 {
-	const char *row = getenv("EVC_ROW");
 	unsigned missing;
 	size_t r;
 
 	for (r = 0; r < n; r++) {
-		if (row != NULL && strstr(rows[r].name, row) == NULL)
+		if (!t_is_wanted(rows[r].test))
 			continue;
 		missing = rows[r].needs & ~engines[e].can;
 		if (!is_there) {
@@ -382,11 +381,14 @@ add_rows(TCase *tc, const struct row *rows, size_t n, int e, bool is_there)
 static MAYBE_UNUSED int
 run_rows(const char *area, const struct row *rows, size_t n)
 {
-	Suite *s = suite_create(area);
+	const char *chosen = getenv("CK_RUN_SUITE");
+	Suite *s = suite_create(chosen != NULL ? chosen : area);
 	bool is_there;
 	TCase *tc;
 	int e;
 
+	if (only_engine == NULL)
+		only_engine = chosen;
 	/* Workers that do not know that they are would run all this again, and
 	   start workers, and so on without an end. */
 	if (getenv("EVC_CONFORMANCE_RUNS") != NULL) {

@@ -52,8 +52,7 @@ held_at(int h, const char *op, const char *func)
 		      func);
 }
 
-/* The main of a program of schedules.  Each test is a case, so that one alone
-   can be run (CK_RUN_CASE); no hold outlives its test. */
+/* The main of a program of schedules.  No hold outlives its test. */
 #define SCHEDULES_MAIN(title, ...) \
 	int main(void) \
 	{ \

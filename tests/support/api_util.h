@@ -105,8 +105,7 @@ is_ok(evc_status st)
 
 #define CHILD_REFUSED(call) CHILD((call) == -EVC_FAILED_PRECONDITION)
 
-/* The main of a test program of one suite.  Each test is a case, so that one
-   alone can be run (CK_RUN_CASE). */
+/* The main of a test program of one suite. */
 #define API_MAIN(name, ...) \
 	int main(void) \
 	{ \

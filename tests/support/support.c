@@ -401,6 +401,24 @@ set_limit(void)
 	setenv("CK_DEFAULT_TIMEOUT", text, 0);
 }
 
+/* Not for check, to which it would be the name of a case. */
+static const char *only_test;
+
+__attribute__((constructor)) static void
+take_only_test(void)
+{
+	const char *name = getenv("CK_RUN_CASE");
+
+	only_test = name != NULL ? strdup(name) : NULL;
+	unsetenv("CK_RUN_CASE");
+}
+
+bool
+t_is_wanted(const TTest *test)
+{
+	return only_test == NULL || strcmp(only_test, test->name) == 0;
+}
+
 int
 run_suite(Suite *s)
 {
@@ -412,6 +430,10 @@ run_suite(Suite *s)
 		alarm(T_SUITE_LIMIT);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
+	if (only_test != NULL && srunner_ntests_run(sr) == 0) {
+		printf("no test %s was run\n", only_test);
+		failed = 1;
+	}
 	srunner_free(sr);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -136,6 +136,20 @@ t_say_skip(const char *test, const char *reason);
 int
 run_suite(Suite *s);
 
+/* CK_RUN_CASE=TEST: only that one is added, whatever its case is called.  Then a
+   suite without it fails. */
+bool
+t_is_wanted(const TTest *test);
+
+#undef tcase_add_test
+#define tcase_add_test(tc, test) tcase_add_loop_test((tc), (test), 0, 1)
+#undef tcase_add_loop_test
+#define tcase_add_loop_test(tc, test, from, to) \
+	do { \
+		if (t_is_wanted(test)) \
+			_tcase_add_test((tc), (test), 0, 0, (from), (to)); \
+	} while (0)
+
 /* For a program at whose end a coordinator lives on, as the one of the process's
    registry does.  Its helper may be a second one: a thread that has taken over
    from one that a loaded machine has held up.  The first one has ended, nobody
