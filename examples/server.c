@@ -20,7 +20,8 @@
  * cuts the grace.  SIGUSR1 prints the counts and what is alive.  A client
  * has half of the grace, and 300 s at most, to send a request and to take the
  * next part of an answer; after the stop that is all it has.  One that is slower
- * is cut, and counted apart.
+ * is cut, and counted apart.  A hash that takes longer then is answered by 503; it
+ * ends when its client leaves, too.
  * --trace writes a picture of who stopped when, SVG.
  *
  * All that the stop needs stands between "stop:" and ":stop" marks, here and

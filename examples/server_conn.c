@@ -3,6 +3,7 @@
  * A connection: the HTTP/1.1 state machine.
  *
  *	IDLE -> READING -> [HASHING] -> WRITING -> IDLE or LINGER
+ *	                      -> LEFT
  *
  * A request is begun when its first byte was read; from then on it is
  * answered, stop or no stop.  How a connection ends must not harm the answer
@@ -17,11 +18,17 @@
  *     says that the time is over.
  * Either is given up when the client has taken nothing for two seconds.
  * A client that does not send its request, or takes nothing of its answer, for
- * the server's patience is cut; from the stop on that is all it has in total.
+ * the server's patience is cut; from the stop on that is all it has in total,
+ * and a hash that is not done by then is answered by 503.  A hash is given up,
+ * too, when the client has left: it sends no more.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <errno.h>
 #include <http_parser.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +42,10 @@
 
 #define KEEP_ALIVE 60.0 /* seconds an idle connection is kept */
 #define PATIENCE 2.0    /* seconds for a client that takes nothing any more */
-#define LOOK 0.02       /* seconds between looks whether all has arrived */
+#define LOOK 0.02       /* seconds between looks whether all has arrived, or
+			   whether the client is there still */
 
-enum state { IDLE, READING, HASHING, WRITING, LINGER };
+enum state { IDLE, READING, HASHING, WRITING, LINGER, LEFT };
 
 struct conn {
 	struct sock sock;         /* first: sock's functions get only it */
@@ -46,6 +54,7 @@ struct conn {
 	bool complete;            /* the request was read to its end */
 	bool keep;                /* the connection may outlive the answer */
 	bool head_only;
+	bool left;                /* the client, while its file was hashed */
 	bool unread;              /* its body is not waited for */
 	bool in_value, expects;   /* of headers: where we are, "Expect" */
 	unsigned hosts;           /* headers "Host" */
@@ -290,6 +299,7 @@ static int
 status_of(int err)
 {
 	switch (err) {
+	case ECANCELED:
 	case EMFILE:
 	case ENFILE:
 	case ENOMEM:
@@ -309,7 +319,9 @@ on_hashed(void *arg)
 	char text[128];
 
 	conn_decide(c);
-	if (c->job.err != 0) {
+	if (c->left) {
+		c->state = LEFT;
+	} else if (c->job.err != 0) {
 		conn_refuse(c, status_of(c->job.err));
 	} else {
 		snprintf(text, sizeof(text),
@@ -334,6 +346,7 @@ conn_answer(struct conn *c)
 		c->job.loop = c->sock.loop;
 		c->job.done = on_hashed;
 		c->job.arg = c;
+		c->job.unwanted = false;
 		c->state = HASHING;
 		if (hash_ask(&c->job))
 			return;
@@ -383,7 +396,7 @@ conn_begin_request(struct conn *c)
 	count_add(c->sock.loop, BEGUN, 1);
 	http_parser_init(&c->parser, HTTP_REQUEST);
 	c->parser.data = c;
-	c->complete = c->keep = c->head_only = false;
+	c->complete = c->keep = c->head_only = c->left = false;
 	c->unread = c->in_value = c->expects = false;
 	c->hosts = 0;
 	c->field[0] = 0;
@@ -474,6 +487,19 @@ step_write(struct conn *c)
 	return NEXT;
 }
 
+/* The hasher has the job.  Does anybody still wait for it? */
+static enum step
+step_hash(struct conn *c)
+{
+	struct pollfd p = { c->sock.fd, POLLRDHUP, 0 };
+
+	c->left = poll(&p, 1, 0) > 0;
+	if (c->left || (c->stop_until > 0 &&
+			ev_now(c->sock.loop->ev) >= c->stop_until))
+		c->job.unwanted = true;
+	return sock_wait(&c->sock, 0, LOOK);
+}
+
 static enum step
 step_linger(struct conn *c)
 {
@@ -504,11 +530,13 @@ conn_step(struct sock *s)
 	case READING:
 		return step_read(c);
 	case HASHING:
-		return sock_wait(s, 0, -1);
+		return step_hash(c);
 	case WRITING:
 		return step_write(c);
 	case LINGER:
 		return step_linger(c);
+	case LEFT:
+		count_add(s->loop, ABORTED, 1);
 	}
 	return GONE;
 }

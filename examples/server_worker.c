@@ -73,7 +73,7 @@ hash_file(int folder, struct job *job)
 {
 	unsigned char *buf = malloc(CHUNK);
 	off_t size;
-	ssize_t n = -1;
+	ssize_t n = 1;
 	int fd;
 
 	job->size = 0;
@@ -83,15 +83,15 @@ hash_file(int folder, struct job *job)
 	if (fd < 0) {
 		job->err = -fd;
 	} else {
-		while ((n = read(fd, buf, CHUNK)) > 0 ||
-		       (n < 0 && errno == EINTR)) {
+		while (!job->unwanted && ((n = read(fd, buf, CHUNK)) > 0 ||
+					  (n < 0 && errno == EINTR))) {
 			if (n < 0)
 				continue;
 			job->crc = crc32(job->crc, buf, (uInt)n);
 			job->adler = adler32(job->adler, buf, (uInt)n);
 			job->size += (uint64_t)n;
 		}
-		job->err = n < 0 ? errno : 0;
+		job->err = n < 0 ? errno : n > 0 ? ECANCELED : 0;
 		close(fd);
 	}
 	free(buf);

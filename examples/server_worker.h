@@ -7,6 +7,7 @@
 #define SERVER_WORKER_H
 
 #include <evcoord.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,13 +17,16 @@
 struct loop;
 struct server;
 
-/* Hash one file; memory of whoever asks, untouched until it comes back. */
+/* Hash one file; memory of whoever asks, untouched until it comes back, but for
+   "unwanted". */
 struct job {
 	struct loop *loop;        /* where done() is to be called */
 	void (*done)(void *arg);
 	void *arg;
 	char name[NAME_SIZE];
-	int err;                  /* 0, or why the file could not be read */
+	atomic_bool unwanted;     /* set while it is with the hasher */
+	int err;                  /* 0, ECANCELED: unwanted, or why the file
+				     could not be read */
 	uint64_t size;
 	unsigned long crc, adler;
 };

@@ -55,6 +55,39 @@ end_server
 check "exit status 0" test "$status" -eq 0
 check "none cut" test "$(count cut)" = 0
 
+# begin_long_hash: on descriptor 3; of a file that takes half an hour.
+begin_long_hash() {
+	truncate -s 4T "$tmp/www/long.bin" || exit 99
+	exec 3<>"/dev/tcp/127.0.0.1/$port"
+	printf 'GET /hash/long.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&3
+	check "a long hash is begun" until_true at_least 1 begun
+}
+
+echo "# a hash whose client leaves ends, and the next one is done"
+start_server -l 1 -g 600
+begin_long_hash
+exec 3>&- 4<>"/dev/tcp/127.0.0.1/$port"
+check "it was aborted by the client" until_true at_least 1 aborted
+printf 'GET /hash/1000.bin HTTP/1.1\r\nHost: x\r\n\r\n' >&4
+kill -TERM "$server"
+check "the next one is answered" all_of 4
+check "... in full" grep -q 'bytes 1000$' "$tmp/got"
+exec 4>&-
+end_server
+check "exit status 0" test "$status" -eq 0
+
+echo "# a hash that takes longer than the stop has time is given up"
+start_server -l 1 -g 8
+begin_long_hash
+kill -TERM "$server"
+check "it is answered" all_of 3
+check "... by 503" grep -q '^HTTP/1.1 503 ' "$tmp/got"
+exec 3>&-
+end_server
+rm "$tmp/www/long.bin"
+check "exit status 0" test "$status" -eq 0
+check "none cut" test "$(count cut)" = 0
+
 echo "# two requests in one piece during the drain: both are begun"
 start_server -l 1 -g 600
 exec 3<>"/dev/tcp/127.0.0.1/$port"
