@@ -181,6 +181,16 @@ enum {
 				failed with EVC_ABORTED, untried */
 };
 
+/* How a worker has ended: evc_engine_sink.gone. */
+enum {
+	EVC_ENGINE_LEFT = 1,        /* it was told to, or its program returned
+				       in good order */
+	EVC_ENGINE_DIED = 2,        /* anything else: the log is warned */
+	EVC_ENGINE_DIED_RUNNING = 3 /* likewise, and the oldest function that it
+				       had taken may have been its death,
+				       which is counted */
+};
+
 /* Engine to cluster.  core is the one of evc_engine_env; worker is an index
    below the number of workers that the engine has announced. */
 typedef struct evc_engine_sink {
@@ -221,9 +231,10 @@ typedef struct evc_engine_sink {
 	   until it is gone. */
 	void (*fenced)(void *core, unsigned worker, const char *why);
 	/* It does not run: what it has taken begins again elsewhere.  why says
-	   what happened, and its last words.  ran: the oldest that it had taken
-	   may have been its death, which is counted. */
-	void (*gone)(void *core, unsigned worker, const char *why, bool ran);
+	   what happened, and its last words.  how: EVC_ENGINE_LEFT, _DIED,
+	   _DIED_RUNNING. */
+	void (*gone)(void *core, unsigned worker, const char *why,
+		     unsigned how);
 	/* A variable, for a function of this worker, at once, after
 	   `finished` for those with updates that it has run before.  For
 	   EVC_VARIABLE_ADD *ret_now (may be NULL) is the new value; for _GET

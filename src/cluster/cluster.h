@@ -86,7 +86,7 @@ struct deaths {
 };
 
 /* Lock held: tell the log of it, at a turn of the loop.  ran: in a function. */
-void evc__death_note(evc_cluster *cl, const char *text, bool ran);
+void evc__death_note(evc_cluster *cl, const char *text);
 /* At a turn: the log hears of what was noted.  Returns when to look again. */
 uint64_t evc__deaths_tell(evc_cluster *cl);
 
@@ -285,7 +285,7 @@ void evc__sink_worker_names(void *core, unsigned worker,
 void evc__sink_up(void *core, unsigned worker, const char *name,
 		  const char *where);
 void evc__sink_fenced(void *core, unsigned worker, const char *why);
-void evc__sink_gone(void *core, unsigned worker, const char *why, bool ran);
+void evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how);
 void evc__sink_trouble(void *core, const char *why);
 void evc__sink_counts(void *core, uint64_t *ret_queued, uint64_t *ret_running,
 		      uint64_t *ret_done);

@@ -12,23 +12,11 @@
 
 #define EVERY_NS UINT64_C(1000000000)
 
-/* A node that has left says so, and each of its workers, which was up and in no
-   function, has returned from its main. */
-static bool
-has_left(const char *text, bool ran)
-{
-	return !ran && (strstr(text, ": it has left") != NULL ||
-			(strstr(text, "ended with exit status 0") != NULL &&
-			 strstr(text, "before it was up") == NULL));
-}
-
 void
-evc__death_note(evc_cluster *cl, const char *text, bool ran)
+evc__death_note(evc_cluster *cl, const char *text)
 {
 	struct deaths *d = &cl->deaths;
 
-	if (has_left(text, ran))
-		return;
 	if (d->n < DEATHS_KEPT)
 		evc__copy(d->text[d->n++], sizeof d->text[0], text);
 	else

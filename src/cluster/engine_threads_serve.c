@@ -238,7 +238,7 @@ leave(struct seat *s)
 	evc__worker_free(s->w);
 	s->w = NULL;
 	evc_checkpoint(NULL);
-	e->sink->gone(e->core, s->index, "it has ended", false);
+	e->sink->gone(e->core, s->index, "it has ended", EVC_ENGINE_LEFT);
 	evc__threads_leave(e);
 }
 
@@ -259,7 +259,7 @@ lost(void *arg)
 	sync_store_sc(&s->holds, 0);
 	sync_unlock(&s->lock);
 	e->sink->gone(e->core, s->index, "a function has ended its thread",
-		      true);
+		      EVC_ENGINE_DIED_RUNNING);
 	evc_checkpoint(NULL);
 	while (sync_load_sc(&e->leaving) == 0)
 		sync_futex_wait(&e->leaving, 0, SYNC_FOREVER);

@@ -110,17 +110,30 @@ is_last(const struct processes *p)
 	return p->left || p->lost;
 }
 
+/* Where no function was its death. */
+static unsigned
+how_idle(const struct process *w, enum reap l, const siginfo_t *info)
+{
+	if (l == REAP_LOST || info->si_code != CLD_EXITED ||
+	    info->si_status != 0 || w->why[0] != '\0')
+		return EVC_ENGINE_DIED;
+	return w->state != PROCESS_STARTING || is_last(w->p) ? EVC_ENGINE_LEFT :
+							       EVC_ENGINE_DIED;
+}
+
 static void
 gone(struct process *w, enum reap l, const siginfo_t *info)
 {
 	struct processes *p = w->p;
 	char why[WHY_ROOM];
-	bool ran;
+	unsigned how;
 
 	evc__link_read(&w->data, true);
 	evc__process_output_close(w);
 	describe(w, l, info, why);
-	ran = w->n_taken > 0 && !w->settled && !is_lease_over(p);
+	how = w->n_taken > 0 && !w->settled && !is_lease_over(p) ?
+		      EVC_ENGINE_DIED_RUNNING :
+		      how_idle(w, l, info);
 	evc__process_deadline_stop(w);
 	ev_io_stop(p->ev, &w->end);
 	ev_timer_stop(p->ev, &w->ask);
@@ -135,7 +148,7 @@ gone(struct process *w, enum reap l, const siginfo_t *info)
 	w->n_taken = 0;
 	w->asks = false;
 	evc__process_again(w);
-	p->sink->gone(p->core, w->index, why, ran);
+	p->sink->gone(p->core, w->index, why, how);
 	if (is_last(p))
 		evc__process_over(w);
 	else

@@ -399,7 +399,7 @@ try(struct process *w)
 	evc__process_again(w);
 	evc__text_fmt(&t, "%s could not be started: %s: %s", w->name, p->path,
 		      strerrordesc_np(error));
-	p->sink->gone(p->core, w->index, why, false);
+	p->sink->gone(p->core, w->index, why, EVC_ENGINE_DIED);
 }
 
 static void

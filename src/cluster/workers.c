@@ -344,21 +344,20 @@ lose(evc_cluster *cl, evc_remote *r, bool guilty, const char *why)
 }
 
 void
-evc__sink_gone(void *core, unsigned worker, const char *why, bool ran)
+evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 {
 	evc_cluster *cl = core;
 	struct cluster_worker *w;
 	evc_remote *r;
-	bool oldest;
+	bool ran = how == EVC_ENGINE_DIED_RUNNING, oldest;
 
 	sync_lock(&cl->q.lock);
 	w = cluster_worker_at(cl, worker);
 	if (w != NULL) {
 		if (why != NULL)
 			evc__copy(w->text, sizeof w->text, why);
-		/* At the stop they all go. */
-		if (!cl->stopping && w->text[0] != '\0')
-			evc__death_note(cl, w->text, ran);
+		if (how != EVC_ENGINE_LEFT && w->text[0] != '\0')
+			evc__death_note(cl, w->text);
 		if (!w->told_kill && !cl->stopping && evc__building_is_it(w)) {
 			evc__building_blame(cl, w);
 			ran = false;

@@ -236,11 +236,11 @@ bool evc__lives_is_former(const struct redis_engine *e, const char *name,
 void evc__place_up(struct slot *s, uint32_t life,
 		   const struct frame_note *note);
 void evc__place_fenced(struct slot *s, const char *why);
-void evc__place_gone(struct slot *s, const char *why, bool ran);
+void evc__place_gone(struct slot *s, const char *why, unsigned how);
 /* When there is no memory for that, it is fenced. */
 void evc__lives_tell_to_leave(struct life *l);
 /* Nothing of it runs: its workers are gone, and it is. */
-void evc__lives_over(struct life *l, const char *why);
+void evc__lives_over(struct life *l, const char *why, unsigned how);
 /* They are members of the scope no more. */
 void evc__lives_let_go(struct redis_engine *e);
 /* The memory alone. */

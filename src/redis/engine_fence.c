@@ -58,7 +58,7 @@ evc__lives_look(struct life *l)
 	if (!l->marked && over && !l->fenced)
 		evc__lives_marked(l);
 	else if (l->marked && (over || evc__lives_is_dead(l)))
-		evc__lives_over(l, l->why);
+		evc__lives_over(l, l->why, EVC_ENGINE_DIED);
 }
 
 void

@@ -242,7 +242,11 @@ hear_end(struct life *l, const struct frame *f)
 	else {
 		if (note.number & GONE_IDLE)
 			give_back(s);
-		evc__place_gone(s, why, (note.number & GONE_RAN) != 0);
+		evc__place_gone(s, why,
+				note.number & GONE_RAN ?
+					EVC_ENGINE_DIED_RUNNING :
+				note.number & GONE_LEFT ? EVC_ENGINE_LEFT :
+							  EVC_ENGINE_DIED);
 	}
 }
 
@@ -344,7 +348,7 @@ hear_one(struct life *l, const struct frame *f)
 		break;
 	case FRAME_LEFT:
 		if (evc__frame_get_bare(f) == 0)
-			evc__lives_over(l, "it has left");
+			evc__lives_over(l, "it has left", EVC_ENGINE_LEFT);
 		else
 			garbage(l, evc_last_error());
 		break;

@@ -88,7 +88,7 @@ evc__place_fenced(struct slot *s, const char *why)
 }
 
 void
-evc__place_gone(struct slot *s, const char *why, bool ran)
+evc__place_gone(struct slot *s, const char *why, unsigned how)
 {
 	struct redis_engine *e = s->life->e;
 	unsigned i;
@@ -101,7 +101,7 @@ evc__place_gone(struct slot *s, const char *why, bool ran)
 	s->up = false;
 	s->n = 0;
 	evc__watched_stop(&s->process);
-	e->sink->gone(e->core, s->index, why, ran);
+	e->sink->gone(e->core, s->index, why, how);
 	redis_feed_soon(e);
 }
 
@@ -197,7 +197,7 @@ drop_keys(struct life *l)
 }
 
 void
-evc__lives_over(struct life *l, const char *why)
+evc__lives_over(struct life *l, const char *why, unsigned how)
 {
 	struct redis_engine *e = l->e;
 	char text[REDIS_WHY_ROOM + NODE_NAME_ROOM];
@@ -214,9 +214,12 @@ evc__lives_over(struct life *l, const char *why)
 		if (s == NULL)
 			continue;
 		if (s->up)
-			evc__place_gone(s, text, l->blames && s->n > 0);
+			evc__place_gone(s, text,
+					l->blames && s->n > 0 ?
+						EVC_ENGINE_DIED_RUNNING :
+						how);
 		else if (s->lives < 0)
-			e->sink->gone(e->core, s->index, text, false);
+			e->sink->gone(e->core, s->index, text, how);
 	}
 	drop_keys(l);
 	remember(e, l);
@@ -384,7 +387,8 @@ evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	if ((l != NULL && l->inc >= inc) || evc__lives_is_former(e, name, inc))
 		return;
 	if (l != NULL)
-		evc__lives_over(l, l->ending ? l->why : "it registered anew");
+		evc__lives_over(l, l->ending ? l->why : "it registered anew",
+				EVC_ENGINE_DIED);
 	/* It is fenced with the generation, and all that are fenced are known. */
 	if (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY)
 		return;

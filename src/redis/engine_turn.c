@@ -283,7 +283,8 @@ lose(struct redis_engine *e)
 	e->up = false;
 	while (!list_empty(&e->lives))
 		evc__lives_over(LIST_OF(e->lives.next, struct life, link),
-				"its coordinator's loop is gone");
+				"its coordinator's loop is gone",
+				EVC_ENGINE_DIED);
 }
 
 static void

@@ -79,7 +79,7 @@ on_fenced(void *core, unsigned worker, const char *why)
 }
 
 static void
-on_gone(void *core, unsigned worker, const char *why, bool ran)
+on_gone(void *core, unsigned worker, const char *why, unsigned how)
 {
 	struct slot *s = slot_of(core, worker);
 	struct life *l = s->l;
@@ -92,9 +92,11 @@ on_gone(void *core, unsigned worker, const char *why, bool ran)
 		evc__node_slot_back(s, UINT64_MAX);
 	if (s->state == SLOT_UP || s->state == SLOT_FENCED)
 		say_note(s, FRAME_GONE,
-			 s->has.n == 0 ? GONE_IDLE :
-			 ran	       ? GONE_RAN :
-					 0,
+			 (how == EVC_ENGINE_LEFT ? GONE_LEFT : 0) |
+				 (s->has.n == 0 ? GONE_IDLE :
+				  how == EVC_ENGINE_DIED_RUNNING ?
+						  GONE_RAN :
+						  0),
 			 why);
 	evc__node_ask_drop(s);
 	evc__node_slot_clear(s);

@@ -92,6 +92,7 @@
 /* The number of a FRAME_GONE. */
 #define GONE_RAN 1  /* the oldest that it had may be what has ended it */
 #define GONE_IDLE 2 /* it had none: what was on its way to it has not begun */
+#define GONE_LEFT 4 /* in good order */
 
 /*
  * The scripts.  Each answers with an array of texts whose first is a word; "ok"

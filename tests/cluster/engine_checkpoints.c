@@ -297,7 +297,7 @@ START_TEST(an_engine_that_does_not_take_it_is_down)
 	HAS(evc_last_error(), "its checkpoint was not restored: it is full");
 	ck_assert_uint_eq(hand_take(0, &t, 1), 0);
 	/* for good: a worker that comes helps nobody */
-	hand.sink->gone(hand.core, 0, "it went", false);
+	hand.sink->gone(hand.core, 0, "it went", EVC_ENGINE_DIED);
 	hand_up(0);
 	ck_assert_int_eq(evc_schedule(cl, "f", NULL, NULL, NULL, &r),
 			 EVC_UNAVAILABLE);

@@ -50,14 +50,14 @@ START_TEST(its_trouble_is_why_there_is_no_worker)
 	evc_remote_free(r);
 	/* with the last words of a worker that was there */
 	hand_up(0);
-	hand.sink->gone(hand.core, 0, "it was too hot", false);
+	hand.sink->gone(hand.core, 0, "it was too hot", EVC_ENGINE_DIED);
 	r = schedule(cl, "f");
 	raises("in use by ada; the last: it was too hot");
 	evc_remote_free(r);
 	/* it is over */
 	hand.sink->trouble(hand.core, "");
 	hand_up(0);
-	hand.sink->gone(hand.core, 0, "it was too hot", false);
+	hand.sink->gone(hand.core, 0, "it was too hot", EVC_ENGINE_DIED);
 	r = schedule(cl, "f");
 	raises("no worker for 0.05 s; the last: it was too hot");
 	evc_remote_free(r);

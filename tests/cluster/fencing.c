@@ -295,6 +295,24 @@ START_TEST(one_that_is_deaf_is_killed_after_the_grace)
 }
 END_TEST
 
+/* The worker beside it leaves as it is told, which is no death. */
+START_TEST(the_log_hears_of_one_that_is_killed_at_the_close)
+{
+	const evc_cluster_config config = { .grace = 0.2 };
+	struct before b = begin_test();
+	evc_coord *c = coord_of(NULL);
+	evc_cluster *cl = open_with(c, "processes://2", &config);
+
+	UNTIL(IS_UP(cl, 0) && IS_UP(cl, 1));
+	OK(evc_schedule_pack(cl, "deaf", NULL, NULL, "[i]", 60000));
+	UNTIL(n_deaf(cl) == 1);
+	evc_cluster_close(cl);
+	end_test(&b, c);
+	ck_assert_int_eq(n_said("was killed", NULL, NULL), 1);
+	ck_assert_int_eq(n_said("(pid ", NULL, NULL), 1);
+}
+END_TEST
+
 START_TEST(one_that_is_frozen_at_the_stop)
 {
 	const evc_cluster_config config = { .grace = 0.3, .lease = T_LIMIT };
@@ -426,6 +444,7 @@ main(int argc, char **argv)
 		a_deadline_ends_the_worker,
 		a_cancel_is_heard_at_once,
 		one_that_is_deaf_is_killed_after_the_grace,
+		the_log_hears_of_one_that_is_killed_at_the_close,
 		one_that_is_frozen_at_the_stop,
 		closed_before_anybody_is_up,
 		another_life_after_a_chdir,

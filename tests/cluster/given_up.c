@@ -107,7 +107,8 @@ START_TEST(its_inputs_stay_until_the_worker_is_gone)
 	UNTIL(state_of(r) == EVC_REMOTE_DONE);
 	evc_remote_free(r);
 	ck_assert_int_eq(atomic_load(&hand.n_forgotten), 0);
-	hand.sink->gone(hand.core, 0, "it has ended", true);
+	hand.sink->gone(hand.core, 0, "it has ended",
+			       EVC_ENGINE_DIED_RUNNING);
 	ck_assert_int_eq(atomic_load(&hand.n_forgotten), 1);
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
 	numbers_add_up();

@@ -287,16 +287,13 @@ static atomic_uint n_failed;
 static void
 count_failed(int level, const char *line, const evc_reason *r, void *arg)
 {
-	const char *more = strstr(line, " more workers have died");
+	unsigned more;
 
 	(void)level, (void)r, (void)arg;
 	if (strstr(line, "could not be started") != NULL)
 		atomic_fetch_add(&n_failed, 1);
-	while (more != NULL && more > line && more[-1] >= '0' &&
-	       more[-1] <= '9')
-		more--;
-	if (more != NULL)
-		atomic_fetch_add(&n_failed, (unsigned)atoi(more));
+	else if (sscanf(line, "%*[^:]: %u more workers have died", &more) == 1)
+		atomic_fetch_add(&n_failed, more);
 }
 
 /* The worker had been of use before its program went. */

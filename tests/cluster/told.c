@@ -127,7 +127,7 @@ START_TEST(for_a_worker_that_does_not_come)
 	/* It comes, and goes when something waits for it. */
 	hand_up(1);
 	OK(evc_schedule(cl, "f", NULL, NULL, &at, &r));
-	hand.sink->gone(hand.core, 1, "it is ill", false);
+	hand.sink->gone(hand.core, 1, "it is ill", EVC_ENGINE_DIED);
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
 	HAS(evc_last_error(), "it is ill");
 	evc_remote_free(r);

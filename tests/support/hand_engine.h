@@ -272,7 +272,8 @@ hand_end(void)
 	UNTIL(atomic_load(&hand.left));
 	hand_answer_all(-EVC_CANCELLED, "the engine leaves");
 	for (i = 0; i < hand.n; i++)
-		hand.sink->gone(hand.core, i, "the test is over", false);
+		hand.sink->gone(hand.core, i, "the test is over",
+			       EVC_ENGINE_LEFT);
 	hand.sink->closed(hand.core);
 }
 

@@ -219,13 +219,13 @@ s_fenced(void *core, unsigned worker, const char *why)
 }
 
 static void
-s_gone(void *core, unsigned worker, const char *why, bool ran)
+s_gone(void *core, unsigned worker, const char *why, unsigned how)
 {
 	(void)core;
 	(void)worker;
 	node.pid = 0;
 	node.n_gone++;
-	node.ran = ran;
+	node.ran = how == EVC_ENGINE_DIED_RUNNING;
 	snprintf(node.text, sizeof(node.text), "%s", why);
 }
 
