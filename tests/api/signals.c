@@ -289,6 +289,24 @@ START_TEST(the_third_leaves_only_when_switched_on)
 }
 END_TEST
 
+/* Nobody reads what it says. */
+START_TEST(the_third_leaves_with_a_full_pipe)
+{
+	evc_signals_opts on = { .flags = EVC_SIGNALS_THIRD_EXITS };
+	int fd[2], blocking;
+
+	OK(pipe(fd));
+	blocking = fcntl(fd[1], F_GETFL);
+	OK(fcntl(fd[1], F_SETFL, blocking | O_NONBLOCK));
+	while (write(fd[1], "x", 1) == 1)
+		;
+	OK(fcntl(fd[1], F_SETFL, blocking));
+	ck_assert_int_eq(three_signals(&on, fd[1]), 128 + SIGTERM);
+	close(fd[0]);
+	close(fd[1]);
+}
+END_TEST
+
 /* A stop by a signal, on a clock that the test moves. */
 static void
 grace_is(double configured, double budget, double expected)
@@ -338,5 +356,6 @@ API_MAIN("signals", the_first_signal_is_the_reason_of_a_clean_stop,
 	 one_coordinator_in_a_process_at_a_time,
 	 wrong_options_change_no_handler,
 	 the_third_leaves_only_when_switched_on,
+	 the_third_leaves_with_a_full_pipe,
 	 a_stop_by_signal_has_8_seconds_unless_a_grace_is_configured,
 	 or_a_budget)
