@@ -280,8 +280,12 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"  end "
 	"  at = at + 2 + m * 3 "
 	"end "
-	/* First what may be refused when the memory is used up. */
-	EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "ARGV[5]", "table.concat(parts)")
+	/* First what may be refused when the memory is used up.  Nothing is said
+	   where all results are refused: the node says what they are instead. */
+	"local said = table.concat(parts) "
+	"if said ~= '' then "
+	EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "ARGV[5]", "said")
+	"end "
 	"for name, bytes in pairs(now) do put(KEYS[4], name, bytes) end "
 	"call('HINCRBY', KEYS[5], 'finished', done) "
 	"call('HINCRBY', KEYS[5], 'changes', changes) "

@@ -467,6 +467,8 @@ START_TEST(sending)
 	   "nothing"
 	   " to add");
 	var_is("b", "\x03");
+	/* Nothing is left to be said. */
+	ck_assert_int_eq(rs_number(&s, "XLEN " EV), 4);
 	digest(before, sizeof(before));
 	/* One that was said before, on a connection that was given up. */
 	SEND("3", "late", "1", "x", "1", "1", "b", "1");
