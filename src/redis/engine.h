@@ -156,7 +156,11 @@ struct redis_engine {
 	bool deaf;                /* all are answered at once, with this: */
 	char deaf_why[REDIS_WHY_ROOM];
 
-	bool detecting;           /* engine_detect.c */
+	/* engine_detect.c */
+	bool detecting;
+	uint64_t looked_ns;       /* when leases were asked for last */
+	uint64_t stood_ns;        /* they were not for so long, a lease or */
+	uint64_t back_ns;         /* more, until then; 0: that never was */
 	unsigned n_watched;       /* processes */
 	char boot_id[64];
 	uint64_t pid_namespace;

@@ -257,8 +257,17 @@ check(struct life *l, const redisReply *lease)
 		    strtoull(space + 1, NULL, 10) > l->inc)
 			return;
 	}
-	l->blames = true;
 	heard = sync_mono() - l->beat_ns;
+	/* A node gives up when it sees no coordinator for a lease, and what it
+	   ran is not to blame. */
+	if (l->e->back_ns != 0 &&
+	    sync_mono() - l->e->back_ns < 2 * l->e->lease_ns) {
+		evc__lives_fence(l, "its lease is gone: its coordinator stood"
+				    " still, or had no server, for %.1f s",
+				 (double)l->e->stood_ns / 1e9);
+		return;
+	}
+	l->blames = true;
 	/* It renews its lease four times in a lease. */
 	if (heard >= l->e->lease_ns / 2)
 		evc__lives_fence(l, "its lease is over: nothing was heard of it"
@@ -304,6 +313,19 @@ on_leases(struct redis_client *cl, const redisReply *r, void *arg)
 	sync_free(k);
 }
 
+/* Do these looks come as they should? */
+static void
+note_look(struct redis_engine *e)
+{
+	uint64_t now = sync_mono();
+
+	if (now - e->looked_ns >= e->lease_ns) {
+		e->stood_ns = now - e->looked_ns;
+		e->back_ns = now;
+	}
+	e->looked_ns = now;
+}
+
 void
 evc__redis_detect(struct redis_engine *e)
 {
@@ -314,6 +336,8 @@ evc__redis_detect(struct redis_engine *e)
 
 	LIST_EACH(n, tmp, &e->lives)
 		count++;
+	if (!e->detecting && e->up)
+		note_look(e);
 	if (count > 0 && !e->detecting && e->up)
 		k = sync_alloc(1, sizeof *k + count * sizeof k->serials[0]);
 	if (k == NULL)

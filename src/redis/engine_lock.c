@@ -103,6 +103,7 @@ begin_generation(struct redis_engine *e, int64_t g)
 	e->g = (uint64_t)g;
 	evc__text_fmt(&t, "%" PRIu64, e->g);
 	e->phase = PHASE_LIVE;
+	e->looked_ns = sync_mono();
 	if (e->server_anew)
 		evc__redis_beats_anew(e);
 	e->server_anew = false;

@@ -299,6 +299,46 @@ END_TEST
 
 /* ---- in true words ---- */
 
+/* A process of its own stops this one, and makes of the node's keys what a node
+   does that sees no coordinator. */
+static void
+stand_still(double seconds)
+{
+	pid_t us = getpid(), pid = fork();
+	int status;
+
+	if (pid == 0) {
+		on.s.link = NULL;
+		kill(us, SIGSTOP);
+		t_sleep(seconds);
+		rs_do(&on.s, "DEL {t}:lease:a");
+		kill(us, SIGCONT);
+		_exit(0);
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+START_TEST(a_coordinator_that_stood_still)
+{
+	struct hand_node *a;
+
+	on.lease = 1;
+	begin();
+	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	UNTIL(n_up() == 1);
+	stand_still(2);
+	SAYS("node a is fenced", "its coordinator stood still", NULL);
+	ck_assert_int_eq(n_said("somebody has deleted", NULL, NULL), 0);
+	ck_assert_int_eq(n_said("nothing was heard", NULL, NULL), 0);
+	hn_free(a);
+	on.lease = 0;
+	evc_cluster_close(on.cl);
+	end();
+}
+END_TEST
+
 START_TEST(a_lease_that_is_deleted)
 {
 	struct hand_node *a;
@@ -393,5 +433,6 @@ RS_MAIN("redis/history", a_failover_and_back,
 	changes_go_back, changes_of_others_go_back,
 	an_older_file_that_is_trusted, trusted_without_a_file,
 	variables_of_a_former_run, a_variable_that_was_read,
-	variables_that_were_saved, none_were_saved, a_lease_that_is_deleted,
+	variables_that_were_saved, none_were_saved,
+	a_coordinator_that_stood_still, a_lease_that_is_deleted,
 	a_lock_that_is_lost, a_policy_that_is_changed_later, fresh)
