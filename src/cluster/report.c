@@ -222,6 +222,8 @@ look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 		evc__text_fmt(t, "\n");
 	if (n == cl->n_workers && cl->trouble[0] != '\0')
 		evc__text_fmt(t, "%s\n", cl->trouble);
+	if (n == cl->n_workers && cl->down_text[0] != '\0')
+		evc__text_fmt(t, "%s\n", cl->down_text);
 	if (n == cl->n_workers && cl->unsaved.n > 0) {
 		evc__checkpoint_describe(cl, now, t);
 		evc__text_fmt(t, "\n");

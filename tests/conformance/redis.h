@@ -14,6 +14,8 @@
 
 #define REDIS_LACKS "no server on this machine"
 
+#include <evcoord/redis.h>
+
 #include "../support/redis_util.h"
 
 enum { ADDRESSES = 16 };

@@ -78,6 +78,16 @@ works_again(void)
 
 /* ---- before it is opened ---- */
 
+/* Does the report say what is wrong with this key? */
+static bool
+is_reported(const char *key)
+{
+	char text[2048];
+
+	evc_cluster_report(on.cl, text, sizeof(text));
+	return strstr(text, key) != NULL || strstr(text, "in use") != NULL;
+}
+
 START_TEST(before_it_is_opened)
 {
 	static const char *const keys[] = { "ver", "coord", "gen", "var",
@@ -102,6 +112,8 @@ START_TEST(before_it_is_opened)
 			rig_open(&config);
 			snprintf(what, sizeof(what), "%s as a %s", keys[k],
 				 kinds[kind]);
+			if (k < 3)
+				UNTIL(is_reported(keys[k]));
 			if (k == 3)
 				UNTIL(numbers().n_up == 1);
 			st = try_one(&e);
