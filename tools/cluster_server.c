@@ -280,6 +280,9 @@ server_try(struct server *s, const char *fmt, ...)
 	va_end(ap);
 	if (r == NULL)
 		die_of(s, s->c->errstr);
+	/* A key of another type is as none; what is not allowed is not known. */
+	if (r->type == REDIS_REPLY_ERROR && strncmp(r->str, "WRONGTYPE", 9) != 0)
+		die_of(s, r->str);
 	return r;
 }
 
