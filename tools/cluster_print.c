@@ -153,7 +153,10 @@ status_print(const struct server *s, const struct status *st)
 		puts("none: evc-worker(1) is one, and what calls"
 		     " evc_worker_main(3) with this address");
 	begin_line("variables");
-	say("%lld", st->variables >= 0 ? st->variables : 0);
+	if (st->variables >= 0)
+		say("%lld", st->variables);
+	else
+		say("not known: their key is no hash");
 	if (st->changes != NULL)
 		say(", %s changes", st->changes);
 	if (st->finished != NULL)

@@ -37,8 +37,7 @@ redisReply *server_ask_words(struct server *s, int n, const char **words,
 /* "{NS}:" and the rest; the next call but seven uses its room. */
 const char *server_key(const struct server *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same, but an error is the answer: of a key of another type, of a right that
-   this user lacks. */
+/* The same, but for a key of another type the error is the answer. */
 redisReply *server_try(struct server *s, const char *fmt, ...);
 /* A string, made plain; NULL: it is none.  For free(). */
 char *server_get(struct server *s, const char *key);

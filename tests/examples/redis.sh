@@ -263,6 +263,7 @@ read -r _ <&3
 exec 3>&-
 run "$tools/evc-cluster" status "$at/junk"
 check 'garbage is no coordinator' test $status -eq 3
+check 'nor are variables' told '^variables *not known: their key is no hash'
 run "$tools/evc-cluster" clean "$at/junk"
 check 'but clean takes care' test $status -eq 1
 run "$tools/evc-cluster" clean --force "$at/junk"
@@ -274,6 +275,14 @@ run "$tools/evc-cluster" status "$at/words?user=nobody"
 check 'a user that is not there' test $status -eq 1
 check 'is not another one' said \
 	'WRONGPASS .* \(see user=, password-file= and password-env= in evcoord-red'
+# A user that may not read: nothing is said to be there, or not to be.
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+printf 'ACL SETUSER blind on nopass ~* +@all -get\r\n' >&3
+read -r _ <&3
+exec 3>&-
+run "$tools/evc-cluster" status "$at/words?user=blind"
+check 'a user that may not read' test $status -eq 1
+check 'is told so' said "NOPERM.*'get'"
 run "$tools/evc-cluster" status "$at/words?master=main"
 check 'no Sentinel' said 'this is no Sentinel, and the address has master='
 run "$tools/evc-cluster" status "$at/words?fresh=1"
