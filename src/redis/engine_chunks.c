@@ -161,6 +161,7 @@ on_chunk(struct redis_client *cl, const redisReply *r, void *arg)
 	}
 	if (r->type != REDIS_REPLY_ERROR) {
 		l->has_stream = true;
+		l->untold = l->untold && !c->control;
 		if (c->late && !c->control)
 			cancel_again(l);
 		destroy(c);
@@ -185,8 +186,16 @@ on_chunk(struct redis_client *cl, const redisReply *r, void *arg)
 	if (c->control || c->again || c->first != 0) {
 		c->waits = true;
 		c->failed = !c->again;
+		l->untold = true;
 		evc__redis_trouble(l->e, "node %s cannot be told: %s", l->name,
 				   why + strlen("redis: "));
+		/* Somebody waits for that worker's end: all of the node end
+		   with its lease, which needs no memory. */
+		if (c->kill_ns != 0 && sync_mono() - c->kill_ns >= l->e->lease_ns)
+			evc__lives_fence(l, "it could not be told for %.1f s to"
+					    " kill a worker: %s",
+					 (double)(sync_mono() - c->kill_ns) / 1e9,
+					 why + strlen("redis: "));
 		return;
 	}
 	fail(l, &c->bytes, why);
@@ -243,6 +252,10 @@ flush(struct life *l, struct parcel *p, bool control)
 	c->life = l;
 	c->seq = ++l->seq;
 	c->control = control;
+	if (control) {
+		c->kill_ns = l->kill_ns;
+		l->kill_ns = 0;
+	}
 	c->bytes = p->bytes;
 	*p = (struct parcel){ .has_slot = false };
 	list_append(&l->chunks, &c->link);

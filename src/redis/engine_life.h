@@ -61,6 +61,7 @@ struct chunk {
 	uint64_t seq;
 	struct bytes bytes;
 	bool control;       /* it is tried until it is there */
+	uint64_t kill_ns;   /* since when a kill in it waits; 0: none does */
 	bool waits;         /* for a connection, or for the next try */
 	bool again;         /* it was sent before, and may be there */
 	bool late;          /* it was, and what came behind it may be there */
@@ -105,6 +106,8 @@ struct life {
 	uint64_t beat_ns;   /* and since when */
 	/* its end */
 	bool left_told;     /* it was asked to leave */
+	uint64_t kill_ns;   /* of a kill in control, when that was asked for */
+	bool untold;        /* an order was refused, and none taken since */
 	bool blames;        /* what its workers ran may have been its death */
 	bool ending;        /* it is to be fenced, for this reason: */
 	char why[REDIS_WHY_ROOM];

@@ -111,7 +111,12 @@ void
 evc__redis_well(struct redis_engine *e)
 {
 	uint64_t now = sync_mono();
+	struct list *n, *tmp;
 
+	/* That is tried again, and is the trouble until it succeeds. */
+	LIST_EACH(n, tmp, &e->lives)
+		if (LIST_OF(n, struct life, link)->untold)
+			return;
 	if (!list_empty(&e->lives) || e->left)
 		e->alone_ns = 0;
 	else if (e->alone_ns == 0)

@@ -87,6 +87,7 @@ do_kills(struct redis_engine *e, const uint64_t *kills)
 
 		if (!(kills[i / 64] >> i % 64 & 1) || s == NULL || !s->up)
 			continue;
+		s->life->kill_ns = sync_mono();
 		if (evc__parcel_slot(&s->life->control, s) < 0 ||
 		    evc__frame_put_bare(&s->life->control.bytes,
 					FRAME_KILL) < 0)

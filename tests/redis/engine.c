@@ -673,6 +673,27 @@ START_TEST(no_memory_there)
 }
 END_TEST
 
+/* Of a worker whose function does not stop: the close waits for it, and says so
+   once. */
+START_TEST(no_memory_for_a_kill)
+{
+	struct hand_node *h;
+	evc_remote *r;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	r = schedule_add(on.cl, 1, 2);
+	(void)hn_task(h);
+	rs_do(&on.s, "CONFIG SET maxmemory 1");
+	evc_remote_free(r);
+	evc_cluster_close(on.cl);
+	SAYS("node a is fenced", "could not be told", "OOM");
+	ck_assert_int_eq(n_said("cannot be told", NULL, NULL), 1);
+	hn_free(h);
+	end();
+}
+END_TEST
+
 /* The answers are held, and then the connection goes: what was refused was
    perhaps not, and what stands behind it was taken. */
 START_TEST(refused_and_nobody_heard_of_it)
@@ -861,7 +882,7 @@ RS_MAIN("redis/engine", a_node_is_quicker_than_an_answer,
 	a_node_that_comes_when_all_is_lost, its_mark_is_gone,
 	there_can_be_no_mark, nothing_is_known_of_the_lock,
 	a_node_that_does_not_leave, the_namespace_is_in_use,
-	another_coordinator_takes_it, no_memory_there,
+	another_coordinator_takes_it, no_memory_there, no_memory_for_a_kill,
 	refused_and_nobody_heard_of_it, taken_and_nobody_heard_of_it, variables,
 	variables_after_a_predecessor,
 	cancelled_functions_come_back, no_server_at_all, no_node_at_all)
