@@ -185,6 +185,20 @@ EVC_API evc_status
 evc_refuse(evc_status status, const char *fmt, ...) EVC_PRINTF_(2, 3);
 
 /*
+ * For what is built on evcoord: a call that makes or starts something for c was
+ * refused, for the reason in evc_last_error.  With EVC_STRICT_SETUP that is an
+ * error of c's; not when a stop is the reason (EVC_CANCELLED), and not when a
+ * call below has told c of the same text.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: func, the name of the call, is static text.
+ * Returns:   status, also when it is 0 and there is nothing to report.
+ * Since:     0.1
+ */
+EVC_API evc_status
+evc_refuse_setup(evc_coord *c, const char *func, evc_status status);
+
+/*
  * For what is built on evcoord: may the calling thread wait here for something
  * of c's?  Not inside ev_run of a loop that c has attached: the loop would wait
  * with it.  Ask before a wait, and not before a look.

@@ -80,7 +80,9 @@ enum {
 
 /* evc_config.flags */
 enum {
-	/* A refused start, registration or hook also reports its error. */
+	/* A call that makes or starts something also reports its error when it
+	   is refused: of members, hooks, scopes, loops, queues, pools, groups,
+	   clusters, timelines, signals. */
 	EVC_STRICT_SETUP = 1 << 12,
 	/* No code is clean by default; the list must then be empty. */
 	EVC_NO_CLEAN_CODES = 1 << 13,

@@ -206,9 +206,9 @@ open_parsed(evc_coord *c, const char *uri, const struct cluster_uri *u,
 	return open_or_find(cl, k->name != NULL, u, ret);
 }
 
-evc_status
-evc_cluster_open(evc_coord *c, const char *uri,
-		 const evc_cluster_config *config, evc_cluster **ret_cluster)
+static evc_status
+open_cluster(evc_coord *c, const char *uri, const evc_cluster_config *config,
+	     evc_cluster **ret_cluster)
 {
 	const evc_engine_ops *ops;
 	evc_cluster_config k;
@@ -229,4 +229,12 @@ evc_cluster_open(evc_coord *c, const char *uri,
 	st = open_parsed(c, uri, &u, ops, &k, ret_cluster);
 	evc__uri_free(&u);
 	return st;
+}
+
+evc_status
+evc_cluster_open(evc_coord *c, const char *uri,
+		 const evc_cluster_config *config, evc_cluster **ret_cluster)
+{
+	return evc_refuse_setup(c, __func__,
+				open_cluster(c, uri, config, ret_cluster));
 }

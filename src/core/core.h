@@ -280,9 +280,7 @@ void evc__inherit_watch(void);
 #define evc__refuse evc_refuse
 /* The same without a format, and safe in signal handlers: "func: why". */
 evc_status evc__refuse_plain(evc_status s, const char *func, const char *why);
-/* The same for calls that set something up: with EVC_STRICT_SETUP the
-   refusal is also reported to c. */
-evc_status evc__refuse_setup(evc_coord *c, const char *func, evc_status s);
+#define evc__refuse_setup evc_refuse_setup
 /* A name of the user's: not longer than there is room for. */
 evc_status evc__check_name(const char *name, const char *func);
 /* kind: whose options; EVC_GUARD is no member. */

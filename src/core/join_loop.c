@@ -270,5 +270,7 @@ evc_join_start(evc_coord *c, evc_join_fn *fn, void *arg,
 {
 	evc_status st = evc__check(c, __func__);
 
-	return st < 0 ? st : join_start(c, fn, arg, opts);
+	if (st == 0)
+		st = join_start(c, fn, arg, opts);
+	return evc__refuse_setup(c, __func__, st);
 }

@@ -10,6 +10,8 @@
 #include "core/core.h"
 
 static __thread char last_error[160];
+/* The coordinator that has had that text as an error already. */
+static __thread const evc_coord *had_it;
 
 const char *
 evc_status_name(evc_status s)
@@ -64,22 +66,27 @@ evc_refuse(evc_status status, const char *fmt, ...)
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
 	strcpy(last_error, said);
+	had_it = NULL;
 	return status;
 }
 
 evc_status
-evc__refuse_setup(evc_coord *c, const char *func, evc_status s)
+evc_refuse_setup(evc_coord *c, const char *func, evc_status status)
 {
-	struct evc__request q = { .code = -s,
+	struct evc__request q = { .code = status < 0 ? -status : status,
 				  .kind = EVC_BY_ERROR,
 				  .text = last_error,
 				  .func = func };
 
-	/* A start refused because of a stop is what a stop is for. */
-	if (s < 0 && s != -EVC_CANCELLED && c != NULL &&
-	    evc__same_process(c) && (c->flags & EVC_STRICT_SETUP))
+	/* A start refused because of a stop is what a stop is for.  And one
+	   call may stand on another one, which has said so. */
+	if (status != 0 && q.code != EVC_CANCELLED && c != NULL &&
+	    evc__same_process(c) && (c->flags & EVC_STRICT_SETUP) &&
+	    had_it != c) {
 		evc__request(c, &q);
-	return s;
+		had_it = c;
+	}
+	return status;
 }
 
 evc_status
@@ -87,6 +94,7 @@ evc__refuse_plain(evc_status s, const char *func, const char *why)
 {
 	struct text t = evc__text_in(last_error, sizeof last_error);
 
+	had_it = NULL;
 	evc__text_add(&t, func);
 	evc__text_add(&t, ": ");
 	evc__text_add(&t, why);

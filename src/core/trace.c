@@ -277,15 +277,12 @@ start(evc_coord *c, struct evc__trace *t)
 	sync_store(&c->tree->trace, t);
 }
 
-evc_status
-evc_trace_start(evc_coord *c, size_t n_events)
+static evc_status
+switch_on(evc_coord *c, size_t n)
 {
-	evc_status st = evc__check(c, __func__);
-	size_t n = n_events != 0 ? n_events : N_DEFAULT;
 	struct evc__trace *t;
+	evc_status st = 0;
 
-	if (st < 0)
-		return st;
 	if (c->parent != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_trace_start: %s is a scope, the "
@@ -310,6 +307,16 @@ evc_trace_start(evc_coord *c, size_t n_events)
 				 n);
 	sync_unlock(&c->lock);
 	return st;
+}
+
+evc_status
+evc_trace_start(evc_coord *c, size_t n_events)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0)
+		st = switch_on(c, n_events != 0 ? n_events : N_DEFAULT);
+	return evc__refuse_setup(c, __func__, st);
 }
 
 evc_status

@@ -23,8 +23,9 @@ evc_cond_new(evc_coord *c, evc_cond **ret_cond)
 	if (st == 0 && ret_cond == NULL)
 		st = evc__refuse(-EVC_INVALID_ARGUMENT,
 				 "evc_cond_new: no place for the condition");
-	if (st == 0)
-		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
+	if (st < 0)
+		return evc__refuse_setup(c, __func__, st);
+	st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
 	cond = sync_alloc(1, sizeof *cond);
@@ -44,6 +45,7 @@ evc_cond_new(evc_coord *c, evc_cond **ret_cond)
 		*ret_cond = cond;
 	else
 		sync_free(cond);
+	evc__refuse_setup(c, __func__, st);
 	evc__gate_leave(&c->gate);
 	return st;
 }

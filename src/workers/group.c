@@ -215,6 +215,16 @@ drop(evc_workers *g)
 	sync_free(g);
 }
 
+/* What is refused is an error of the coordinator that the group would have
+   stood below. */
+static evc_status
+refuse_init(evc_registry *reg, evc_coord *parent, evc_status st)
+{
+	return evc_refuse_setup(parent != NULL ? parent :
+						 evc_registry_coord(reg),
+				"evc_workers_init", st);
+}
+
 evc_status
 evc_workers_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
 		 void *arg, const evc_workers_opts *opts,
@@ -234,16 +244,17 @@ evc_workers_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
 	if (st == 0 && parent == NULL)
 		st = evc__registry_coord(reg, &parent);
 	if (st < 0)
-		return st;
+		return refuse_init(reg, parent, st);
 	g = sync_alloc(1, sizeof *g);
 	if (g == NULL)
-		return no_memory(__func__);
+		return refuse_init(reg, parent, no_memory(__func__));
 	g->reg = reg;
 	g->fn = fn;
 	g->arg = arg;
 	copy_opts(g, name, o);
 	st = make(g, parent, o, __func__);
 	if (st < 0) {
+		refuse_init(reg, parent, st);
 		evc_free(g->scope);
 		drop(g);
 		return st;

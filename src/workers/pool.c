@@ -168,12 +168,10 @@ make_scope(evc_pool *pool, evc_coord *c)
 	return st;
 }
 
-evc_status
-evc_pool_new(evc_coord *c, const char *name, const evc_pool_opts *opts,
-	     evc_pool **ret_pool)
+static evc_status
+make(evc_coord *c, const char *name, const evc_pool_opts *o,
+     evc_pool **ret_pool)
 {
-	static const evc_pool_opts none;
-	const evc_pool_opts *o = opts != NULL ? opts : &none;
 	evc_status st = check_opts(o);
 	evc_pool *pool;
 
@@ -202,6 +200,17 @@ evc_pool_new(evc_coord *c, const char *name, const evc_pool_opts *opts,
 	}
 	*ret_pool = pool;
 	return 0;
+}
+
+evc_status
+evc_pool_new(evc_coord *c, const char *name, const evc_pool_opts *opts,
+	     evc_pool **ret_pool)
+{
+	static const evc_pool_opts none;
+
+	return evc_refuse_setup(c, __func__,
+				make(c, name, opts != NULL ? opts : &none,
+				     ret_pool));
 }
 
 static uint64_t

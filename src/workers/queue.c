@@ -126,10 +126,11 @@ evc_queue_new(evc_coord *c, const char *name, size_t capacity,
 		why = "reserved room is not zero";
 	else if (name != NULL && strlen(name) >= sizeof (*ret_queue)->name)
 		why = "its name is too long";
-	if (why != NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT, "evc_queue_new: %s",
-				  why);
-	return make(c, name, capacity, flags, ret_queue);
+	return evc_refuse_setup(
+		c, __func__,
+		why == NULL ? make(c, name, capacity, flags, ret_queue) :
+			      evc_refuse(-EVC_INVALID_ARGUMENT,
+					 "evc_queue_new: %s", why));
 }
 
 /* Lock held: who uses it still?  NULL: nobody. */

@@ -284,9 +284,9 @@ evc_queue_feed(evc_queue *queue, const char *name, unsigned n_threads,
 		why = "no function";
 	else if (opts != NULL && !ROOM_IS_ZERO(opts->reserved_))
 		why = "reserved room is not zero";
-	if (why != NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "evc_queue_feed: queue %s: %s", queue->name,
-				  why);
-	return begin(queue, name, n_threads, fn, arg, opts);
+	st = why == NULL ? begin(queue, name, n_threads, fn, arg, opts) :
+			   evc_refuse(-EVC_INVALID_ARGUMENT,
+				      "evc_queue_feed: queue %s: %s",
+				      queue->name, why);
+	return evc_refuse_setup(queue->c, __func__, st);
 }

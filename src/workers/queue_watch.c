@@ -275,16 +275,12 @@ looper_stop(evc_coord *c, void *arg)
 static evc_status
 wrong(const evc_queue *q, evc_reactor *r, evc_queue_fn *fn, unsigned flags)
 {
-	const char *why = NULL;
+	const char *why =
+		r == NULL  ? "no reactor, or no home" :
+		fn == NULL ? "no function" :
+		evc_reactor_coord(r) != q->c ? "another coordinator's reactor" :
+		flags & ~(unsigned)EVC_BACKGROUND ? "unknown flags" : NULL;
 
-	if (r == NULL)
-		why = "no reactor, or no home";
-	else if (fn == NULL)
-		why = "no function";
-	else if (evc_reactor_coord(r) != q->c)
-		why = "another coordinator's reactor";
-	else if (flags & ~(unsigned)EVC_BACKGROUND)
-		why = "unknown flags";
 	if (why != NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_queue_watch: queue %s: %s", q->name,
@@ -334,16 +330,14 @@ start(struct watch *w, unsigned flags)
 	return st;
 }
 
-evc_status
-evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
-		unsigned flags, evc_id *ret_id)
+static evc_status
+begin(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
+      unsigned flags, evc_id *ret_id)
 {
-	evc_status st = evc__queue_check(queue, __func__);
+	evc_status st = wrong(queue, r, fn, flags);
 	evc_id before = ret_id != NULL ? *ret_id : 0;
 	struct watch *w;
 
-	if (st == 0)
-		st = wrong(queue, r, fn, flags);
 	if (st < 0)
 		return st;
 	w = make(queue, r, fn, arg);
@@ -369,25 +363,34 @@ evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 }
 
 evc_status
+evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
+		unsigned flags, evc_id *ret_id)
+{
+	evc_status st = evc__queue_check(queue, __func__);
+
+	if (st < 0)
+		return st;
+	return evc_refuse_setup(queue->c, __func__,
+				begin(queue, r, fn, arg, flags, ret_id));
+}
+
+evc_status
 evc_queue_watch_on(evc_queue *queue, evc_loop *loop, evc_queue_fn *fn,
 		   void *arg, unsigned flags, evc_id *ret_id)
 {
 	evc_status st = evc__queue_check(queue, __func__);
-	evc_reactor *r;
+	evc_reactor *r = loop != NULL ? evc_loop_enter(loop) : NULL;
+	const char *why = loop != NULL ? "the loop is gone" : "no loop";
+	evc_status code = loop != NULL ? EVC_NOT_FOUND : EVC_INVALID_ARGUMENT;
 
-	if (st < 0)
-		return st;
-	if (loop == NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "%s: queue %s: no loop", __func__,
-				  queue->name);
-	r = evc_loop_enter(loop);
-	if (r == NULL)
-		return evc_refuse(-EVC_NOT_FOUND,
-				  "%s: queue %s: the loop is gone", __func__,
-				  queue->name);
-	st = evc_queue_watch(queue, r, fn, arg, flags, ret_id);
-	evc_loop_leave(loop);
+	if (st == 0 && r == NULL)
+		st = evc_refuse_setup(queue->c, __func__,
+				      evc_refuse(-code, "%s: queue %s: %s",
+						 __func__, queue->name, why));
+	if (st == 0)
+		st = evc_queue_watch(queue, r, fn, arg, flags, ret_id);
+	if (r != NULL)
+		evc_loop_leave(loop);
 	return st;
 }
 

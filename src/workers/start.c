@@ -329,21 +329,28 @@ take_back(struct evc__held *h, const char *why, const char *func)
 	(void)evc__groups_await(h, until, false, func);
 }
 
+/* *ret_last: the group that it was about at last. */
 static evc_status
-start_all(struct evc__held *h, uint32_t all, uint64_t until, const char *func)
+start_all(struct evc__held *h, uint32_t all, uint64_t until, const char *func,
+	  evc_workers **ret_last)
 {
 	evc_status st = 0;
 	unsigned i;
 
+	for (i = 0; st == 0 && i < h->n; i++) {
+		*ret_last = h->group[i].g;
+		st = choose(*ret_last, until, func, &h->group[i].ours);
+	}
 	for (i = 0; st == 0 && i < h->n; i++)
-		st = choose(h->group[i].g, until, func,
-			    &h->group[i].ours);
+		if (h->group[i].ours) {
+			*ret_last = h->group[i].g;
+			st = init(*ret_last, func);
+		}
 	for (i = 0; st == 0 && i < h->n; i++)
-		if (h->group[i].ours)
-			st = init(h->group[i].g, func);
-	for (i = 0; st == 0 && i < h->n; i++)
-		if (h->group[i].ours)
-			st = start(h->group[i].g, all, func);
+		if (h->group[i].ours) {
+			*ret_last = h->group[i].g;
+			st = start(*ret_last, all, func);
+		}
 	return st;
 }
 
@@ -368,17 +375,24 @@ begin_after_stops(const struct evc__held *h, uint64_t until, const char *func)
 }
 
 static evc_status
+refuse_start(const evc_workers *g, evc_status st, const char *func)
+{
+	return evc_refuse_setup(evc_scope_parent(g->scope), func, st);
+}
+
+static evc_status
 groups_start(struct evc__held *h, const char *func)
 {
 	uint64_t until = evc__until(evc__registry_grace(h->reg));
 	evc_status st = begin_after_stops(h, until, func);
+	evc_workers *last = h->group[0].g;
 	uint32_t all;
 	char why[192];
 
 	if (st < 0)
-		return st;
+		return refuse_start(last, st, func);
 	all = sync_load(&h->reg->stops_of_all);
-	st = start_all(h, all, until, func);
+	st = start_all(h, all, until, func, &last);
 	if (st == 0) {
 		end(h->reg);
 		return 0;
@@ -386,7 +400,7 @@ groups_start(struct evc__held *h, const char *func)
 	/* What is refused while it is taken back is not what is to be read. */
 	evc__copy(why, sizeof why, evc_last_error());
 	take_back(h, why, func);
-	return evc_refuse(st, "%s", why);
+	return refuse_start(last, evc_refuse(st, "%s", why), func);
 }
 
 evc_status
@@ -395,10 +409,11 @@ evc_workers_start(evc_workers *group)
 	evc_status st = evc__group_check(group, __func__);
 	struct evc__held h;
 
-	if (st == 0)
-		st = evc__not_inside(__func__);
 	if (st < 0)
 		return st;
+	st = evc__not_inside(__func__);
+	if (st < 0)
+		return refuse_start(group, st, __func__);
 	evc__group_hold(group, &h);
 	st = groups_start(&h, __func__);
 	evc__groups_release(&h);
@@ -416,7 +431,7 @@ evc_registry_start(evc_registry *reg)
 	if (st == 0)
 		st = evc__groups_hold(reg, NULL, &h, __func__);
 	if (st < 0)
-		return st;
+		return evc_refuse_setup(evc_registry_coord(reg), __func__, st);
 	if (h.n > 0)
 		st = groups_start(&h, __func__);
 	evc__groups_release(&h);
