@@ -83,6 +83,7 @@ enum {
  *            scheduled or fetched.
  * Returns:   0; -EVC_INVALID_ARGUMENT for a format that is none, deeper than
  *            EVC_VALUE_DEPTH, or with "v" of bytes that are no value;
+ *            -EVC_FAILED_PRECONDITION for a remote of a fork child's parent;
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */

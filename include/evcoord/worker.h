@@ -133,7 +133,7 @@ evc_exec_should_stop(const evc_exec *x);
  *
  * Thread:    the function's.
  * Ownership: nothing changes hands.
- * Returns:   true when the function should end.
+ * Returns:   true when the function should end; in a fork child at once.
  * Since:     0.1
  */
 EVC_API bool
@@ -187,7 +187,8 @@ evc_exec_get(const evc_exec *x, evc_exec_info *ret_info);
  * Ownership: name is copied; *ret_now is the new value; NULL: then a
  *            transactional function asks nobody.
  * Returns:   0; -EVC_INVALID_ARGUMENT, also for a variable that is no number;
- *            -EVC_UNAVAILABLE when the worker has lost its coordinator.
+ *            -EVC_UNAVAILABLE when the worker has lost its coordinator;
+ *            -EVC_FAILED_PRECONDITION in a fork child of the function.
  * Since:     0.1
  */
 EVC_API evc_status
@@ -336,7 +337,7 @@ typedef struct evc_worker_opts {
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   true in a worker.
+ * Returns:   true in a worker; false in a fork child of one.
  * Since:     0.1
  */
 EVC_API bool
@@ -358,7 +359,8 @@ evc_worker_is(void);
  *            opts->start failed, or EVC_UNAVAILABLE when the coordinator is
  *            gone (a SIGKILL comes soon after), or what has ended the node;
  *            -EVC_FAILED_PRECONDITION when evc_worker_is says no and there is
- *            no uri, or the coordinator is of another version;
+ *            no uri, or the coordinator is of another version, and in a fork
+ *            child that has come back from a function;
  *            -EVC_INVALID_ARGUMENT for a table with mistakes, which the
  *            coordinator is told, too, for options or an address with some, or
  *            one whose engine has no nodes; -EVC_UNIMPLEMENTED when

@@ -12,6 +12,13 @@
 
 extern _Atomic unsigned evc__fork_generation;
 
+/* Is this a fork child of the process in which it was that? */
+static inline bool
+evc__forked_since(unsigned generation)
+{
+	return sync_load_relaxed(&evc__fork_generation) != generation;
+}
+
 /* Install the fork hooks, once in a process; false: no memory. */
 bool evc__fork_watch(void);
 

@@ -12,7 +12,7 @@ evc__cluster_check(const evc_cluster *cl)
 {
 	if (cl == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "cluster is NULL");
-	if (cl->n_forks != evc__forks())
+	if (cluster_inherited(cl))
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "this is a fork child, cluster %s is its"
 				  " parent's",

@@ -39,6 +39,7 @@
 #include "base/text.h"
 #include "base/until.h"
 #include "cluster/closures.h"
+#include "cluster/on_loop.h"
 #include "cluster/variable.h"
 
 #define NAME_ROOM 48
@@ -136,7 +137,6 @@ struct evc_cluster {
 	evc_id hold;                /* of the parent's: from the last close until
 				       the scope is freed */
 	bool own_loop;              /* on a thread of its own, in the scope */
-	unsigned n_forks;           /* whose process it is */
 
 	/* ---- under the lock of names_open.c ---- */
 	struct list by_name;
@@ -227,6 +227,8 @@ struct evc_cluster {
 				       updates */
 	struct first_question *first; /* checkpoint_asked.c */
 
+	struct on_loop on;          /* also whose process it is */
+
 	/* ---- loop thread only ---- */
 	evc_mail turn;
 	struct ev_cleanup cleanup;
@@ -246,6 +248,13 @@ void evc__cluster_unref(evc_cluster *cl); /* the last one frees the memory */
 /* A call by the program: is this a cluster, and of this process (no fork
    child)?  0 or a refusal. */
 evc_status evc__cluster_check(const evc_cluster *cl);
+/* Is this a fork child, which has a copy of it?  Locks of that may be held for
+   ever: after each call of a function of the program's, which may have forked. */
+static inline bool
+cluster_inherited(const evc_cluster *cl)
+{
+	return on_loop_is_foreign(&cl->on);
+}
 /* Is this the thread of the cluster's loop? */
 bool evc__cluster_on_loop(const evc_cluster *cl);
 
@@ -272,6 +281,9 @@ void evc__turn_init(evc_cluster *cl);
 /* Have the loop look at everything that is due.  Any thread, lock held or not.
    false: the loop is gone. */
 bool evc__turn_ask(evc_cluster *cl);
+/* Fetches and joins that have their answers get them.  false: a fork child has come
+   back from one of them. */
+bool evc__turn_answers(evc_cluster *cl);
 /* On the loop: it may be destroyed from now on, nobody has to hear of it. */
 void evc__turn_unwatch(evc_cluster *cl);
 

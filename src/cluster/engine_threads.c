@@ -88,13 +88,15 @@ threads_new(const evc_engine_env *env, unsigned n)
 	if (e == NULL)
 		return NULL;
 	e->seats = sync_alloc(n, sizeof(struct seat *));
-	if (e->seats == NULL) {
+	if (e->seats == NULL || !evc__fork_watch()) {
+		sync_free(e->seats);
 		sync_free(e);
 		return NULL;
 	}
 	e->scope = env->scope;
 	e->sink = env->sink;
 	e->core = env->core;
+	e->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	e->generation = env->generation != 0 ? env->generation : sync_real();
 	sync_lock_init(&e->lock);
 	list_init(&e->lying);

@@ -17,6 +17,7 @@
 #include <evcoord.h>
 #include <evcoord/engine.h>
 
+#include "base/fork.h"
 #include "base/list.h"
 #include "base/sync.h"
 #include "cluster/worker.h"
@@ -70,6 +71,7 @@ struct threads {
 				     a program to the next */
 	unsigned n;
 	struct seat **seats;
+	unsigned fork_generation; /* whose process it is */
 
 	_Atomic uint32_t go;      /* GO_...: open -> threads, slept on */
 	_Atomic uint32_t n_live;  /* threads that may touch this; open sleeps
@@ -90,6 +92,14 @@ static inline struct threads *
 threads_of(evc_engine *engine)
 {
 	return (struct threads *)(void *)engine;
+}
+
+/* Has a function of the program's that has just returned come back in a fork child?
+   There locks may be held for ever, and the thread has nothing more to do. */
+static inline bool
+threads_inherited(const struct threads *e)
+{
+	return evc__forked_since(e->fork_generation);
 }
 
 /* ---- engine_threads_crowd.c ---- */

@@ -36,6 +36,8 @@ build(struct seat *s)
 		evc_checkpoint(def.kind == EVC_DEF_DROP ? "drops something" :
 							  "builds something");
 		code = evc__worker_define(s->w, &def, NULL, &seconds);
+		if (threads_inherited(e))
+			return true;
 		if (def.kind != EVC_DEF_DROP)
 			e->sink->built(e->core, s->index, def.id, code,
 				       seconds);
@@ -130,6 +132,8 @@ run_batch(struct seat *s, unsigned n, bool full)
 		evc__keeper_watch(s);
 	while (more) {
 		took = run_one(s, i);
+		if (threads_inherited(s->e))
+			return;
 		all += took;
 		held += took;
 		sync_lock(&s->lock);
@@ -181,7 +185,7 @@ work(struct seat *s)
 	unsigned most = s->window, n;
 	bool was_down = s->down, built = build(s);
 
-	if (evc_should_stop(e->scope))
+	if (threads_inherited(e) || evc_should_stop(e->scope))
 		return built;
 	let_come(s);
 	n = e->sink->take(e->core, s->index, s->tasks, most);
@@ -237,6 +241,8 @@ leave(struct seat *s)
 	evc_checkpoint("drops what it keeps");
 	evc__worker_free(s->w);
 	s->w = NULL;
+	if (threads_inherited(e))
+		return;
 	evc_checkpoint(NULL);
 	e->sink->gone(e->core, s->index, "it has ended", EVC_ENGINE_LEFT);
 	evc__threads_leave(e);
@@ -251,6 +257,8 @@ lost(void *arg)
 	struct threads *e = s->e;
 
 	sync_unwound();
+	if (threads_inherited(e))
+		return;
 	sync_lock(&s->lock);
 	if (s->sent < s->done)
 		evc__seat_flush(s);
@@ -273,8 +281,11 @@ serve(struct seat *s)
 	struct threads *e = s->e;
 
 	while (sync_load_sc(&e->leaving) == 0) {
-		if (work(s))
+		if (work(s)) {
+			if (threads_inherited(e))
+				return;
 			continue;
+		}
 		if (!s->down) {
 			evc_checkpoint(NULL);
 			evc__seat_lie_down(s);
@@ -303,6 +314,7 @@ evc__threads_worker(evc_coord *c, void *seat)
 	pthread_cleanup_push(lost, s);
 	serve(s);
 	pthread_cleanup_pop(0);
-	leave(s);
+	if (!threads_inherited(s->e))
+		leave(s);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include "base/fork.h"
 #include "base/text.h"
 #include "base/until.h"
 #include "cluster/head.h"
@@ -89,6 +90,23 @@ evc__exec_take(struct evc_exec *x, evc_value *to, unsigned char *small)
 	x->value = (evc_value){ 0 };
 	x->owned = false;
 	return owned;
+}
+
+/* ---- fork children ---- */
+
+bool
+evc__worker_inherited(const struct worker *w)
+{
+	return evc__forked_since(w->fork_generation);
+}
+
+evc_status
+evc__worker_check(const struct worker *w)
+{
+	if (!evc__worker_inherited(w))
+		return 0;
+	return evc_refuse(-EVC_FAILED_PRECONDITION,
+			  "this is a fork child, %s is its parent's", w->name);
 }
 
 /* ---- arguments ---- */
@@ -253,7 +271,9 @@ evc_exec_wait_for_stop(evc_exec *x, double timeout)
 	bool stop, rung;
 	evc_id id = 0;
 
-	if (evc_exec_should_stop(x) || !(timeout > 0))
+	/* In a fork child nobody would ring. */
+	if (evc_exec_should_stop(x) || !(timeout > 0) ||
+	    evc__worker_inherited(w))
 		return evc_exec_should_stop(x);
 	/* Refused when a stop stands, which the next look sees. */
 	rung = evc_cancel_push(w->env.coord, evc__worker_ring, w, 0, &id) == 0;

@@ -101,6 +101,7 @@ struct transaction {
 
 struct worker {
 	struct worker_env env;
+	unsigned fork_generation; /* whose process it is */
 	char name[NAME_SIZE];
 	struct functions functions;
 
@@ -148,6 +149,11 @@ const char *evc__exec_text(const struct evc_exec *x, evc_status code);
 /* Its value goes to *to; one that is small is copied into small, so no memory
    is needed.  true: it is of the heap, for evc_value_free. */
 bool evc__exec_take(struct evc_exec *x, evc_value *to, unsigned char *small);
+
+/* Is this a fork child of a function's?  It has a copy of all this. */
+bool evc__worker_inherited(const struct worker *w);
+/* What a function asks others for: refused there. */
+evc_status evc__worker_check(const struct worker *w);
 
 /* ---- worker.c ---- */
 

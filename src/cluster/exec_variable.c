@@ -165,7 +165,10 @@ do_now(const evc_exec *x, const evc_engine_update *u, double *ret_now,
        evc_value *ret_value)
 {
 	const struct worker_env *env = &x->w->env;
+	evc_status st = evc__worker_check(x->w);
 
+	if (st < 0)
+		return st;
 	if (env->variable == NULL)
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "%s knows no variables", x->w->name);

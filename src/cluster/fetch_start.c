@@ -182,6 +182,7 @@ evc__fetch_turn(evc_cluster *cl)
 	LIST_EACH(n, tmp, &cl->fetches)
 		left++;
 	sync_unlock(&cl->q.lock);
-	while (left-- > 0 && (k = next_due(cl)) != NULL)
+	while (left-- > 0 && !cluster_inherited(cl) &&
+	       (k = next_due(cl)) != NULL)
 		answer(k);
 }

@@ -196,7 +196,8 @@ evc__join_turn(evc_cluster *cl)
 	LIST_EACH(n, tmp, &cl->joins)
 		left++;
 	sync_unlock(&cl->q.lock);
-	while (left-- > 0 && (j = next_answered(cl, &st)) != NULL) {
+	while (left-- > 0 && !cluster_inherited(cl) &&
+	       (j = next_answered(cl, &st)) != NULL) {
 		done = *j;
 		sync_free(j);
 		call(&done, cl, st);

@@ -47,9 +47,9 @@ evc_status evc__names_enter(evc_cluster *cl, evc_cluster **ret_there);
 void evc__names_opened(evc_cluster *cl, bool open);
 /* One handle less: was it the last?  Also of a cluster without a name. */
 bool evc__names_leave(evc_cluster *cl);
-/* Which process is this: moves in a fork child.  false: no memory. */
-bool evc__forks_watch(void);
-unsigned evc__forks(void);
+/* A fork child begins with none of them, and knows that it is one.  false: no
+   memory. */
+bool evc__names_fork_watch(void);
 
 /* scope.c */
 

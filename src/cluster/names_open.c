@@ -13,7 +13,7 @@
  */
 #include "cluster/life.h"
 
-#include "base/self.h"
+#include "base/fork.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list names = { &names, &names };
@@ -23,38 +23,18 @@ static _Atomic uint32_t opened;
 
 /* ---- forks ---- */
 
-/* atomic: a fork child's first step -> its calls */
-static _Atomic unsigned n_forks;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool watching;
-
 static void
-child(void)
+inherited(void)
 {
-	sync_add(&n_forks, 1);
-	evc__self_reset();
 	sync_lock_init(&lock);
 	list_init(&names);
 }
 
-static void
-watch(void)
-{
-	watching = pthread_atfork(NULL, NULL, child) == 0;
-}
-
 bool
-evc__forks_watch(void)
+evc__names_fork_watch(void)
 {
-	pthread_once(&once, watch);
-	return watching;
-}
-
-unsigned
-evc__forks(void)
-{
-	/* Nobody else runs in a child while this moves. */
-	return sync_load_relaxed(&n_forks);
+	evc__fork_also(inherited);
+	return evc__fork_watch();
 }
 
 /* ---- names ---- */

@@ -62,13 +62,12 @@ make(evc_coord *c, const char *uri, const evc_cluster_config *config)
 		cl->config.checkpoint = copy(config->checkpoint);
 		fine = fine && cl->config.checkpoint != NULL;
 	}
-	if (!fine || !evc__forks_watch() || !init(cl)) {
+	if (!fine || !evc__names_fork_watch() || !init(cl)) {
 		free_strings(cl);
 		return NULL;
 	}
 	cl->parent = c;
 	cl->serial = sync_add(&last_serial, 1) + 1;
-	cl->n_forks = evc__forks();
 	cl->born_ns = sync_mono();
 	list_init(&cl->by_name);
 	list_init(&cl->defs);

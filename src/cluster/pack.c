@@ -88,6 +88,7 @@ ref(struct pack *k, bool per_worker)
 	evc_per_worker *p = NULL;
 	evc_remote *r = NULL;
 	unsigned char bytes[REF_BYTES];
+	evc_status st = 0;
 	uint32_t serial;
 	uint64_t id;
 
@@ -101,8 +102,13 @@ ref(struct pack *k, bool per_worker)
 					  "a remote that is NULL");
 	if (per_worker)
 		evc__per_worker_ref_of(p, &serial, &id);
-	else if (!evc__remote_ref_of(r, &serial, &id))
-		return wrong(k, -EVC_RESOURCE_EXHAUSTED, "no memory");
+	else
+		st = evc__remote_ref_of(r, &serial, &id);
+	if (st < 0)
+		return wrong(k, st,
+			     st == -EVC_FAILED_PRECONDITION ?
+				     "a remote of a fork child's parent" :
+				     "no memory");
 	evc__walk_put_ref(bytes, per_worker, serial, id);
 	grow_add(&k->to, bytes, sizeof(bytes));
 	return 0;

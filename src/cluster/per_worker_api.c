@@ -306,7 +306,8 @@ evc_per_worker_free(evc_per_worker *value)
 {
 	evc_cluster *cl;
 
-	if (value == NULL)
+	/* In a fork child the memory is a copy, which nobody needs back. */
+	if (value == NULL || cluster_inherited(value->cl))
 		return;
 	cl = value->cl;
 	sync_lock(&cl->q.lock);

@@ -134,9 +134,12 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 				  " worker: its main has to call"
 				  " evc_worker_main first");
 	p = sync_alloc(1, sizeof *p);
-	if (p == NULL)
+	if (p == NULL || !evc__fork_watch()) {
+		sync_free(p);
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "processes: no memory");
+	}
+	on_loop_init(&p->on, evc__processes_off);
 	evc__notes_init(&p->notes, env->loop, evc__processes_mail);
 	st = make(p, env);
 	if (st == 0 && !env->ranks)

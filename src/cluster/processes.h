@@ -27,6 +27,7 @@
 #include "base/until.h"
 #include "cluster/frames.h"
 #include "cluster/notes.h"
+#include "cluster/on_loop.h"
 #include "cluster/worker_kept.h"
 
 #define PROCESSES_MOST WORKERS_MOST
@@ -135,6 +136,7 @@ struct processes {
 
 	/* ---- loop thread only ---- */
 	struct ev_loop *ev;
+	struct on_loop on;
 	bool running;           /* the watchers are there */
 	bool lost;              /* the loop is being destroyed */
 	bool left;              /* leave was heard */
@@ -159,6 +161,8 @@ struct processes {
 
 /* Begins everything, too. */
 void evc__processes_mail(evc_mail *m, evc_status why);
+/* A fork child keeps the loop, or destroys it. */
+void evc__processes_off(struct on_loop *on, struct ev_loop *loop);
 /* This one will not live again; when it was the last the engine ends. */
 void evc__process_over(struct process *w);
 

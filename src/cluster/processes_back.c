@@ -41,6 +41,8 @@ on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
 	unsigned i;
 
 	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
 	for (i = 0; i < p->n; i++) {
 		struct process *w = &p->workers[i];
 

@@ -168,17 +168,23 @@ check(struct process *w)
 static void
 on_end(struct ev_loop *ev, struct ev_io *io, int events)
 {
+	struct process *w = io->data;
+
 	(void)ev;
 	(void)events;
-	check(io->data);
+	if (!on_loop_inherited(&w->p->on))
+		check(w);
 }
 
 static void
 on_ask(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
+	struct process *w = timer->data;
+
 	(void)ev;
 	(void)events;
-	check(timer->data);
+	if (!on_loop_inherited(&w->p->on))
+		check(w);
 }
 
 void

@@ -116,6 +116,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
 	p->tick_ns = now;
 	/* Who has not turned for so long has perhaps been stopped together with
 	   the workers: they get their time anew. */
@@ -200,6 +202,8 @@ evc__process_overdue(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
 	/* It may have come to its end while this loop was busy, and the next
 	   one have begun. */
 	evc__link_read(&w->data, true);

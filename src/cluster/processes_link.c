@@ -135,6 +135,8 @@ on_io(struct ev_loop *ev, struct ev_io *io, int events)
 	struct process *w = l->w;
 
 	(void)ev;
+	if (on_loop_inherited(&w->p->on))
+		return;
 	if (events & EV_WRITE)
 		evc__link_flush(l);
 	if (events & EV_READ)

@@ -69,6 +69,8 @@ on_output(struct ev_loop *ev, struct ev_io *io, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&w->p->on))
+		return;
 	for (i = 0; i < READS_MOST && read_some(w); i++)
 		;
 }

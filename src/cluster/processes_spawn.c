@@ -405,9 +405,12 @@ try(struct process *w)
 static void
 on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
+	struct processes *p = timer->data;
+
 	(void)ev;
 	(void)events;
-	evc__processes_spawn(timer->data);
+	if (!on_loop_inherited(&p->on))
+		evc__processes_spawn(p);
 }
 
 void

@@ -118,6 +118,8 @@ on_grace(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
 	for (i = 0; i < p->n; i++) {
 		if (!is_alive(&p->workers[i]))
 			continue;
@@ -160,6 +162,38 @@ do_leave(struct processes *p)
 
 /* ---- the end ---- */
 
+/* But for the cleanup. */
+static void
+stop_timers(struct processes *p)
+{
+	ev_timer_stop(p->ev, &p->lease);
+	ev_timer_stop(p->ev, &p->spawn);
+	ev_timer_stop(p->ev, &p->grace);
+	ev_timer_stop(p->ev, &p->back);
+}
+
+void
+evc__processes_off(struct on_loop *on, struct ev_loop *loop)
+{
+	struct processes *p = LIST_OF(on, struct processes, on);
+	unsigned i;
+
+	stop_timers(p);
+	ev_cleanup_stop(loop, &p->cleanup);
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		evc__process_deadline_stop(w);
+		if (w->pid == 0)
+			continue;
+		ev_io_stop(loop, &w->end);
+		ev_timer_stop(loop, &w->ask);
+		ev_io_stop(loop, &w->data.io);
+		ev_io_stop(loop, &w->control.io);
+		ev_io_stop(loop, &w->output.io);
+	}
+}
+
 static void
 finish(struct processes *p)
 {
@@ -170,11 +204,9 @@ finish(struct processes *p)
 	if (!evc__notes_shut(&p->notes))
 		return;
 	if (p->running) {
-		ev_timer_stop(p->ev, &p->lease);
-		ev_timer_stop(p->ev, &p->spawn);
-		ev_timer_stop(p->ev, &p->grace);
-		ev_timer_stop(p->ev, &p->back);
+		stop_timers(p);
 		ev_cleanup_stop(p->ev, &p->cleanup);
+		on_loop_end(&p->on);
 		evc_task_end(&p->task);
 	}
 	/* p may be freed from here on. */
@@ -220,6 +252,8 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
 	lose(p);
 	finish(p);
 }
@@ -238,6 +272,7 @@ begin(struct processes *p)
 	    evc_task_begin(p->reactor, &p->task, &task_class) < 0)
 		return false;
 	p->running = true;
+	on_loop_begin(&p->on, p->ev);
 	ev_init(&p->spawn, NULL);
 	ev_init(&p->grace, NULL);
 	evc__processes_back_init(p);

@@ -113,16 +113,14 @@ evc_remote_free(evc_remote *r)
 {
 	evc_cluster *cl;
 
-	if (r == NULL || sync_sub(&r->refs, 1) != 1)
+	/* In a fork child the memory is a copy, which nobody needs back. */
+	if (r == NULL || cluster_inherited(r->cl) ||
+	    sync_sub(&r->refs, 1) != 1)
 		return;
 	/* The last one; a look-up by id that comes now finds a count of 0 and
 	   leaves it alone. */
 	cl = r->cl;
 	if (sync_load(&r->named) || is_kept(r)) {
-		/* In a fork child the lock may be held for ever, and the memory
-		   is a copy. */
-		if (cl->n_forks != evc__forks())
-			return;
 		sync_lock(&cl->q.lock);
 		forget(r);
 		sync_unlock(&cl->q.lock);

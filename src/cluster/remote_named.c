@@ -68,7 +68,7 @@ table_of(evc_cluster *cl)
 	return cl->named = t;
 }
 
-bool
+evc_status
 evc__remote_ref_of(evc_remote *r, uint32_t *ret_serial, uint64_t *ret_id)
 {
 	evc_cluster *cl = r->cl;
@@ -76,6 +76,8 @@ evc__remote_ref_of(evc_remote *r, uint32_t *ret_serial, uint64_t *ret_id)
 	struct entry *e, **to;
 	bool done;
 
+	if (cluster_inherited(cl))
+		return -EVC_FAILED_PRECONDITION;
 	sync_lock(&cl->q.lock);
 	done = sync_load_relaxed(&r->named);
 	if (!done && (t = table_of(cl)) != NULL &&
@@ -93,7 +95,7 @@ evc__remote_ref_of(evc_remote *r, uint32_t *ret_serial, uint64_t *ret_id)
 	sync_unlock(&cl->q.lock);
 	*ret_serial = cl->serial;
 	*ret_id = r->id;
-	return done;
+	return done ? 0 : -EVC_RESOURCE_EXHAUSTED;
 }
 
 evc_remote *

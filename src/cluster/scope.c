@@ -48,8 +48,8 @@ free_scope(evc_cluster *cl)
 	if (evc_free(cl->scope) < 0)
 		return false;
 	/* On a loop that is gone they have had no turn. */
-	evc__fetch_turn(cl);
-	evc__join_turn(cl);
+	if (!evc__turn_answers(cl))
+		return true;
 	/* The last touch of the parent: a join of it goes on, and may free
 	   it. */
 	if (cl->hold != 0)

@@ -109,6 +109,8 @@ tell_workers(evc_cluster *cl)
 		if (!is_one)
 			return;
 		call_worker(cl, &info);
+		if (cluster_inherited(cl))
+			return;
 	}
 }
 
@@ -151,6 +153,8 @@ on_timer(struct ev_loop *loop, ev_timer *t, int revents)
 	evc_cluster *cl = t->data;
 
 	(void)revents;
+	if (on_loop_inherited(&cl->on))
+		return;
 	/* libev has stopped it, and taken a reference that we had taken. */
 	ev_ref(loop);
 	cl->timer_on = false;
@@ -203,6 +207,9 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *cleanup, int revents)
 	evc_cluster *cl = cleanup->data;
 
 	(void)revents;
+	if (on_loop_inherited(&cl->on))
+		return;
+	on_loop_end(&cl->on);
 	ev_cleanup_stop(loop, cleanup);
 	sync_lock(&cl->q.lock);
 	cl->watched = NULL;
@@ -216,13 +223,16 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *cleanup, int revents)
 static void
 watch(evc_cluster *cl, struct ev_loop *loop)
 {
-	if (cl->watched != NULL || cl->own_loop || cl->engine == NULL || cl->over ||
+	if (cl->watched != NULL || cl->engine == NULL || cl->over ||
 	    cl->looks_again)
+		return;
+	on_loop_begin(&cl->on, loop);
+	cl->watched = loop;
+	if (cl->own_loop)
 		return;
 	ev_cleanup_init(&cl->cleanup, on_cleanup);
 	cl->cleanup.data = cl;
 	ev_cleanup_start(loop, &cl->cleanup);
-	cl->watched = loop;
 }
 
 void
@@ -230,15 +240,39 @@ evc__turn_unwatch(evc_cluster *cl)
 {
 	struct ev_loop *loop;
 
+	/* That goes with its thread. */
+	if (cl->own_loop)
+		return;
 	sync_lock(&cl->q.lock);
 	loop = cl->watched;
 	cl->watched = NULL;
 	sync_unlock(&cl->q.lock);
-	if (loop != NULL)
-		ev_cleanup_stop(loop, &cl->cleanup);
+	if (loop == NULL)
+		return;
+	ev_cleanup_stop(loop, &cl->cleanup);
+	on_loop_end(&cl->on);
+}
+
+static void
+leave(struct on_loop *on, struct ev_loop *loop)
+{
+	evc_cluster *cl = LIST_OF(on, evc_cluster, on);
+
+	set_timer(cl, loop, SYNC_FOREVER);
+	hold_loop(cl, loop, false);
+	ev_cleanup_stop(loop, &cl->cleanup);
 }
 
 /* ---- the turn ---- */
+
+bool
+evc__turn_answers(evc_cluster *cl)
+{
+	evc__fetch_turn(cl);
+	if (!cluster_inherited(cl))
+		evc__join_turn(cl);
+	return !cluster_inherited(cl);
+}
 
 static void
 turn(evc_cluster *cl)
@@ -260,9 +294,13 @@ turn(evc_cluster *cl)
 	due = evc__deaths_tell(cl);
 	next = due < next ? due : next;
 	tell_workers(cl);
-	tell_writable(cl);
-	evc__fetch_turn(cl);
-	evc__join_turn(cl);
+	if (!cluster_inherited(cl))
+		tell_writable(cl);
+	if (!cluster_inherited(cl))
+		(void)evc__turn_answers(cl);
+	/* One of these may have forked. */
+	if (on_loop_inherited(&cl->on))
+		return;
 
 	sync_lock(&cl->q.lock);
 	closed = cl->closed && cl->engine != NULL;
@@ -289,9 +327,8 @@ on_mail(evc_mail *m, evc_status why)
 	(void)sync_xchg(&cl->turn_asked, 0);
 	if (why != 0) {
 		/* The loop is gone.  Who has its answer gets it here. */
-		evc__fetch_turn(cl);
-		evc__join_turn(cl);
-		evc__scope_adrift(cl);
+		if (evc__turn_answers(cl))
+			evc__scope_adrift(cl);
 		return;
 	}
 	if (sync_load_relaxed(&cl->loop_tid) == 0)
@@ -304,6 +341,7 @@ evc__turn_init(evc_cluster *cl)
 {
 	cl->turn.fn = on_mail;
 	cl->turn.flags = EVC_LATE;
+	on_loop_init(&cl->on, leave);
 	cl->retry_due_ns = SYNC_FOREVER;
 }
 

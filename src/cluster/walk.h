@@ -49,9 +49,12 @@ evc_status evc__walk_splice(const evc_value *value,
 					    evc_value *ret, void *arg),
 			    void *arg, evc_value *ret_value);
 
-/* What stands for these in a value.  A remote can be named from then on; false:
-   no memory.  (remote_named.c, per_worker.c) */
-bool evc__remote_ref_of(evc_remote *r, uint32_t *ret_serial, uint64_t *ret_id);
+/* What stands for these in a value.  A remote can be named from then on, unless
+   there is no memory for it (-EVC_RESOURCE_EXHAUSTED), or this is a fork child of
+   its process (-EVC_FAILED_PRECONDITION, both without a text).
+   (remote_named.c, per_worker.c) */
+evc_status evc__remote_ref_of(evc_remote *r, uint32_t *ret_serial,
+			      uint64_t *ret_id);
 void evc__per_worker_ref_of(const evc_per_worker *p, uint32_t *ret_serial,
 			    uint64_t *ret_id);
 

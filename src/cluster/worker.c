@@ -9,6 +9,7 @@
 
 #include <evcoord/wake.h>
 
+#include "base/fork.h"
 #include "base/text.h"
 #include "cluster/exec.h"
 
@@ -21,9 +22,11 @@ evc__worker_new(const struct worker_env *env, struct worker **ret)
 	struct text t;
 	evc_status st;
 
-	if (w == NULL)
+	if (w == NULL || !evc__fork_watch()) {
+		sync_free(w);
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "no memory for a worker");
+	}
 	w->env = *env;
 	t = evc__text_in(w->name, sizeof w->name);
 	if (env->name != NULL)
@@ -39,6 +42,7 @@ evc__worker_new(const struct worker_env *env, struct worker **ret)
 	}
 	list_init(&w->locals);
 	sync_lock_init(&w->lock);
+	w->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	*ret = w;
 	return 0;
 }
@@ -188,7 +192,8 @@ evc__worker_is_cancelled(struct worker *w, uint64_t n)
 	/* Acquire, with the operations above: what was done before the cancel
 	   is seen.  Not more: whoever sleeps has the bell. */
 	return n <= sync_load(&w->cancel_upto) ||
-	       (sync_load(&w->n_ones) > 0 && is_one(w, n, false));
+	       (sync_load(&w->n_ones) > 0 && !evc__worker_inherited(w) &&
+		is_one(w, n, false));
 }
 
 /* ---- run ---- */

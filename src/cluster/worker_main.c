@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/room.h"
 
 #define WELCOME_MOST 4096
@@ -55,6 +56,12 @@ read_variable(struct start *ret)
 	return true;
 }
 
+static void
+inherited(void)
+{
+	sync_store(&is_worker, 0);
+}
+
 bool
 evc_worker_is(void)
 {
@@ -81,6 +88,9 @@ take_over(struct worker_process *p)
 				  " is of version %d, and only %d is known "
 				  "here",
 				  s.protocol, WORKER_PROTOCOL);
+	if (!evc__fork_watch())
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "evc_worker_main: no memory");
 	p->data = s.data;
 	p->control = s.control;
 	if (sync_fd_cloexec(p->data) < 0 || sync_fd_cloexec(p->control) < 0)
@@ -88,6 +98,7 @@ take_over(struct worker_process *p)
 				  "evc_worker_main: the streams of "
 				  WORKER_VARIABLE " are not there");
 	sync_store(&is_worker, 1);
+	evc__fork_also(inherited);
 	unsetenv(WORKER_VARIABLE);
 	/* Asked for first: a parent that dies in between is not missed. */
 	if (sync_parent_death(SIGKILL) < 0 || getppid() != s.parent) {
@@ -166,6 +177,14 @@ make(struct worker_process *p, const struct frame_welcome *welcome)
 
 /* ---- between the beginning and the end ---- */
 
+/* A function of the program's may have forked, and come back in the child.  The
+   streams are the parent's there, and whatever the worker keeps. */
+static bool
+is_inherited(const struct worker_process *p)
+{
+	return evc__forked_since(p->fork_generation);
+}
+
 static evc_status
 start_program(struct worker_process *p, const evc_worker_opts *o)
 {
@@ -174,7 +193,7 @@ start_program(struct worker_process *p, const evc_worker_opts *o)
 				0;
 	evc_reason why;
 
-	if (st == 0)
+	if (st == 0 || is_inherited(p))
 		return 0;
 	st = st < 0 ? -st : st;
 	st = st > 255 ? EVC_UNKNOWN : st;
@@ -192,6 +211,15 @@ serve(struct worker_process *p)
 				 p->n_functions) < 0)
 		return fail(p, -EVC_RESOURCE_EXHAUSTED, evc_last_error());
 	return evc__worker_serve(p);
+}
+
+static evc_status
+refuse_child(struct worker_process *p)
+{
+	sync_fd_close(p->data);
+	sync_fd_close(p->control);
+	return evc_refuse(-EVC_FAILED_PRECONDITION,
+			  "evc_worker_main: this is a fork child of the worker");
 }
 
 static void
@@ -227,6 +255,8 @@ lost(void *arg)
 	struct worker_process *p = arg;
 
 	sync_unwound();
+	if (is_inherited(p))
+		return;
 	evc_log(p->coord, EVC_LOG_ERROR, NULL,
 		"a function has ended the thread of this worker");
 	evc_request_stop(p->coord, EVC_ABORTED,
@@ -267,12 +297,14 @@ live(struct worker_process *p, const evc_worker_opts *o)
 	}
 	if (st == 0)
 		st = start_program(p, o);
-	if (st != 0)
+	if (st != 0 || is_inherited(p))
 		return st;
 	st = serve_guarded(p);
+	if (is_inherited(p))
+		return st;
 	/* What it keeps goes before what the program has made for it. */
 	evc__worker_free(evc__worker_take(p));
-	if (o != NULL && o->stop != NULL)
+	if (o != NULL && o->stop != NULL && !is_inherited(p))
 		o->stop(p->coord, o->arg);
 	return st;
 }
@@ -292,6 +324,7 @@ evc_worker_main(const evc_function *functions, unsigned n,
 				  "zeroed");
 	if (opts != NULL && opts->uri != NULL && !evc_worker_is())
 		return evc__worker_node(functions, n, opts);
+	p.fork_generation = sync_load_relaxed(&evc__fork_generation);
 	st = take_over(&p);
 	if (st > 0) {
 		/* If it is there after all. */
@@ -302,6 +335,8 @@ evc_worker_main(const evc_function *functions, unsigned n,
 		return st;
 	sync_lock_init(&p.lock);
 	st = live(&p, opts);
+	if (is_inherited(&p))
+		return refuse_child(&p);
 	end(&p);
 	return st;
 }

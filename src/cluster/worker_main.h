@@ -24,6 +24,7 @@ struct speed;
 struct worker_process {
 	/* ---- set before the control thread ---- */
 	evc_coord *coord;
+	unsigned fork_generation; /* whose process it is */
 	int data, control;
 	size_t max_frame;
 

@@ -4,6 +4,8 @@
  */
 #include "cluster/worker_main.h"
 
+#include "base/fork.h"
+
 #define OUT_MOST ((size_t)64 << 10) /* bytes of results that wait */
 #define WAIT_MOST 0.001             /* seconds that a result waits, roughly */
 
@@ -212,6 +214,8 @@ evc__worker_serve(struct worker_process *p)
 			fine = serve_def(p, &f);
 		else if (f.type == FRAME_FORGET)
 			fine = serve_forget(p, &f);
+		if (evc__forked_since(p->fork_generation))
+			return 0; /* whoever has called this finds it, too */
 		if (!fine && !p->gone)
 			evc_log(p->coord, EVC_LOG_ERROR, NULL,
 				"this worker cannot go on: %s",

@@ -267,6 +267,8 @@ on_again(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&cl->on))
+		return;
 	if (cl->lost)
 		take_down(cl);
 	else if (cl->state == CLIENT_FOUND)
@@ -292,6 +294,8 @@ on_limit(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&cl->on))
+		return;
 	if (cl->lookup == NULL) {
 		evc__client_lost(cl, "no answer");
 		return;
@@ -313,6 +317,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&cl->on))
+		return;
 	/* This process has slept itself: what has come meanwhile stands behind
 	   this timer. */
 	if ((double)(now - cl->ticked) > patience / 2 * 1e9)
@@ -339,6 +345,19 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 /* ---- for the others ---- */
 
 static void
+leave(struct on_loop *on, struct ev_loop *loop)
+{
+	struct redis_client *cl = LIST_OF(on, struct redis_client, on);
+
+	ev_timer_stop(loop, &cl->again);
+	ev_timer_stop(loop, &cl->limit);
+	ev_timer_stop(loop, &cl->tick);
+	evc__link_off(&cl->links[REDIS_SAY], loop);
+	evc__link_off(&cl->links[REDIS_LISTEN], loop);
+	evc__link_off(&cl->ask, loop);
+}
+
+static void
 link_init(struct link *l, struct redis_client *cl)
 {
 	l->cl = cl;
@@ -351,7 +370,7 @@ evc__redis_client_new(const struct redis_client_env *env)
 	struct redis_client *cl = sync_alloc(1, sizeof *cl);
 	struct ev_loop *ev = evc_reactor_loop(env->reactor);
 
-	if (cl == NULL || ev == NULL) {
+	if (cl == NULL || ev == NULL || !evc__fork_watch()) {
 		sync_free(cl);
 		return NULL;
 	}
@@ -364,6 +383,8 @@ evc__redis_client_new(const struct redis_client_env *env)
 	ev_timer_init(&cl->again, on_again, 0, 0);
 	ev_timer_init(&cl->limit, on_limit, 0, 0);
 	ev_timer_init(&cl->tick, on_tick, 0, env->patience / TICKS);
+	on_loop_init(&cl->on, leave);
+	on_loop_begin(&cl->on, ev);
 	cl->again.data = cl->limit.data = cl->tick.data = cl;
 	plan(cl, 0);
 	return cl;
@@ -377,6 +398,7 @@ evc__redis_client_free(struct redis_client *cl)
 	cl->state = CLIENT_WAITS;
 	close_all(cl);
 	ev_timer_stop(cl->ev, &cl->again);
+	on_loop_end(&cl->on);
 #ifdef HAVE_HIREDIS_SSL
 	evc__client_tls_free(cl);
 #endif

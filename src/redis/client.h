@@ -16,6 +16,8 @@
 #ifndef EVC_REDIS_CLIENT_H
 #define EVC_REDIS_CLIENT_H
 
+#include "base/list.h"
+#include "cluster/on_loop.h"
 #include "redis/redis.h"
 
 #define RUN_ROOM     64
@@ -83,6 +85,7 @@ struct numbers {
 struct redis_client {
 	struct redis_client_env env;
 	struct ev_loop *ev;
+	struct on_loop on;
 	enum client_state state;
 	struct link links[2];  /* by enum redis_which */
 	struct link ask;       /* to a Sentinel */
@@ -156,6 +159,8 @@ client_is_promoted(const struct redis_client *cl, const char *data,
 bool evc__link_connect(struct link *l, const char *host, unsigned port);
 /* Take it down; what was said stays without an answer. */
 void evc__client_link_close(struct link *l);
+/* A fork child keeps the loop, or destroys it. */
+void evc__link_off(struct link *l, struct ev_loop *loop);
 /* Nothing was heard for so long that this is none any more. */
 bool evc__link_is_silent(const struct link *l, uint64_t now, double patience);
 

@@ -60,6 +60,8 @@ on_readable(struct ev_loop *ev, struct ev_io *io, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&l->cl->on))
+		return;
 	if (is_unasked(l))
 		evc__client_lost(l->cl, "it has said more than it was asked");
 	/* It is closed in the loop's next turn. */
@@ -89,6 +91,8 @@ on_writable(struct ev_loop *ev, struct ev_io *io, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&l->cl->on))
+		return;
 	/* There is room again: the other end takes what is large, however slowly. */
 	if (l->full)
 		l->heard = sync_mono_coarse();
@@ -210,6 +214,17 @@ evc__client_link_close(struct link *l)
 	l->ac = NULL;
 	ac->data = NULL;
 	redisAsyncFree(ac);
+}
+
+void
+evc__link_off(struct link *l, struct ev_loop *loop)
+{
+	redisLibevEvents *e = l->ac != NULL ? l->ac->ev.data : NULL;
+
+	if (e == NULL)
+		return;
+	ev_io_stop(loop, &e->rev);
+	ev_io_stop(loop, &e->wev);
 }
 
 /* ---- how it is ---- */

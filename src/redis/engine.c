@@ -63,6 +63,7 @@ init(struct redis_engine *e, const evc_engine_env *env)
 {
 	struct text t = evc__text_in(e->where, sizeof e->where);
 
+	on_loop_init(&e->on, evc__redis_off);
 	e->scope = env->scope;
 	e->reactor = env->reactor;
 	e->loop = env->loop;
@@ -106,7 +107,7 @@ evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 				  "redis: a lease is %.1f to %.0f seconds, and "
 				  "not %g",
 				  LEASE_LEAST, LEASE_MOST, env->lease);
-	e = sync_alloc(1, sizeof *e);
+	e = evc__fork_watch() ? sync_alloc(1, sizeof *e) : NULL;
 	if (e == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "redis: no memory");
 	st = evc__redis_address(env->uri, env->place, env->options,

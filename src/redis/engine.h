@@ -26,6 +26,7 @@
 
 #include "base/until.h"
 #include "cluster/notes.h"
+#include "cluster/on_loop.h"
 #include "redis/engine_life.h"
 
 #define WHERE_ROOM 128
@@ -85,6 +86,7 @@ struct redis_engine {
 	/* ---- the loop's thread only ---- */
 	struct ev_loop *ev;
 	struct redis_client *client;
+	struct on_loop on;
 	bool running, lost, left, ended;
 	evc_task task;
 	struct ev_cleanup cleanup;
@@ -170,6 +172,8 @@ struct redis_engine {
 /* ---- engine_turn.c ---- */
 
 void evc__redis_mail(evc_mail *m, evc_status why);
+/* A fork child keeps the loop, or destroys it. */
+void evc__redis_off(struct on_loop *on, struct ev_loop *loop);
 /* Have workers fed before the loop sleeps. */
 static inline void
 redis_feed_soon(struct redis_engine *e)
@@ -330,6 +334,8 @@ void evc__lives_read_note(struct life *l, const char *text);
 /* Look for the end of a worker, whose parent is known. */
 void evc__place_watch(struct slot *s, pid_t pid);
 void evc__watched_stop(struct watched *w);
+/* All of them, in a fork child. */
+void evc__lives_unwatch(struct redis_engine *e);
 /* Are they, and the node, proven to be dead? */
 bool evc__lives_is_dead(const struct life *l);
 /* Its last renewal, as the server has it; "": none. */

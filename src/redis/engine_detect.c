@@ -85,6 +85,8 @@ on_end(struct ev_loop *ev, struct ev_io *io, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&w->e->on))
+		return;
 	w->dead = true;
 	ev_io_stop(w->e->ev, &w->io);
 	if (w != &l->process) {
@@ -105,6 +107,22 @@ evc__watched_stop(struct watched *w)
 	sync_fd_close(w->pidfd);
 	w->pidfd = -1;
 	w->e->n_watched--;
+}
+
+void
+evc__lives_unwatch(struct redis_engine *e)
+{
+	struct list *n, *tmp;
+	unsigned i;
+
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		evc__watched_stop(&l->process);
+		for (i = 0; i < l->n_slots; i++)
+			if (l->slots[i] != NULL)
+				evc__watched_stop(&l->slots[i]->process);
+	}
 }
 
 /* false: it cannot be. */

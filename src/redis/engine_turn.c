@@ -140,6 +140,8 @@ on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&e->on))
+		return;
 	look_at_grace(e, now);
 	LIST_EACH(n, tmp, &e->lives) {
 		struct life *l = LIST_OF(n, struct life, link);
@@ -190,6 +192,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&e->on))
+		return;
 	/* Due, too, but the timer is for whatever is next. */
 	look_at_grace(e, sync_mono());
 	evc__redis_lock_tick(e, sync_mono());
@@ -209,6 +213,8 @@ on_prepare(struct ev_loop *ev, struct ev_prepare *prepare, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&e->on))
+		return;
 	if (!e->want_feed)
 		return;
 	e->want_feed = false;
@@ -245,6 +251,25 @@ evc__redis_look_at_end(struct redis_engine *e)
 }
 
 static void
+stop_watchers(struct redis_engine *e)
+{
+	ev_timer_stop(e->ev, &e->tick);
+	ev_timer_stop(e->ev, &e->due);
+	ev_prepare_stop(e->ev, &e->prepare);
+	ev_cleanup_stop(e->ev, &e->cleanup);
+}
+
+void
+evc__redis_off(struct on_loop *on, struct ev_loop *loop)
+{
+	struct redis_engine *e = LIST_OF(on, struct redis_engine, on);
+
+	(void)loop;
+	stop_watchers(e);
+	evc__lives_unwatch(e);
+}
+
+static void
 finish(struct redis_engine *e)
 {
 	const evc_engine_sink *sink = e->sink;
@@ -257,10 +282,8 @@ finish(struct redis_engine *e)
 	evc__redis_client_free(e->client);
 	e->client = NULL;
 	if (e->running) {
-		ev_timer_stop(e->ev, &e->tick);
-		ev_timer_stop(e->ev, &e->due);
-		ev_prepare_stop(e->ev, &e->prepare);
-		ev_cleanup_stop(e->ev, &e->cleanup);
+		stop_watchers(e);
+		on_loop_end(&e->on);
 		evc_task_end(&e->task);
 	}
 	evc__lives_let_go(e);
@@ -295,6 +318,8 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 
 	(void)ev;
 	(void)events;
+	if (on_loop_inherited(&e->on))
+		return;
 	if (!e->ended)
 		lose(e);
 	finish(e);
@@ -344,6 +369,7 @@ begin(struct redis_engine *e)
 	ev_prepare_init(&e->prepare, on_prepare);
 	ev_cleanup_init(&e->cleanup, on_cleanup);
 	e->tick.data = e->due.data = e->prepare.data = e->cleanup.data = e;
+	on_loop_begin(&e->on, e->ev);
 	ev_timer_start(e->ev, &e->tick);
 	ev_prepare_start(e->ev, &e->prepare);
 	ev_cleanup_start(e->ev, &e->cleanup);

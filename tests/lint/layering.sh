@@ -8,7 +8,7 @@
 #	  signals, observe        ev.h; never each other
 #	workers, cluster        base, their own room, the public headers, ev.h
 #	redis                   the same, and of cluster what is named below:
-#				  bytes alone, and notes
+#				  bytes alone, notes and on_loop
 #	include/evcoord         public headers alone, never ev.h
 #	examples, bench,        public headers alone, and files of their own
 #	  tests/api, tests/seeds  or of tests/support, seam.h aside
@@ -35,7 +35,7 @@ includes $(cat "$tmp/src") | awk '
 		may["redis"] = " base redis "
 		also["redis"] = " cluster/frames.h cluster/frames_bytes.h" \
 			" cluster/frames_parts.h cluster/head.h" \
-			" cluster/notes.h cluster/walk.h" \
+			" cluster/notes.h cluster/on_loop.h cluster/walk.h" \
 			" cluster/worker_kept.h "
 	}
 	{

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fork children of a program with a cluster, as a table, on each engine: the child
+ * of a plain thread, of a member's, of a callback of the cluster, of a function; in
+ * it all public calls with what is the parent's (fork_cluster_calls.h); and then
+ * what a child may want: clusters of its own, the loop that it has inherited, that
+ * loop's end, exit, exec.  Threads of the parent hold the cluster's locks meanwhile
+ * as often as they can, and its workers live on.
+ *
+ * A child says on stderr what was not as it should be, and leaves with 1 or 3; an
+ * alarm ends one that hangs.
+ */
+#include "../support/fork_cluster_calls.h"
+#include "functions.h"
+
+#include <fcntl.h>
+
+enum from { PLAIN, MEMBER, CALLBACK };
+enum then { OWN, LOOP, DESTROY, EXIT, EXEC };
+
+static const char *const then_name[] = { "own", "loop", "destroy", "exit",
+					 "exec" };
+
+static struct world world;
+static bool in_child;
+static unsigned strayed; /* functions of the parent's that the child called */
+static enum then now;    /* what the next child does */
+static int status;       /* what came of it */
+static bool old_fd[1024];
+static char saved_at[200];
+static atomic_int over;
+
+static void
+called(void)
+{
+	if (in_child)
+		strayed++;
+}
+
+static void
+begin_child(void)
+{
+	sigset_t none;
+
+	in_child = true;
+	/* A member's thread has its signals blocked. */
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	signal(SIGALRM, SIG_DFL);
+	alarm((unsigned)T_LIMIT * 2);
+}
+
+/* ---- functions of the workers ---- */
+
+/* What a child of a function does then. */
+enum { RETURNS, EXITS, ENDS_THREAD };
+
+/* [what, PAD]: fork, and say how the child has ended. */
+static evc_status
+fn_fork(evc_exec *x, void *arg)
+{
+	struct world w = { .x = x };
+	int what, pad, st = -1;
+	pid_t pid;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[ii]", &what, &pad) < 0)
+		return EVC_INVALID_ARGUMENT;
+	pid = fork();
+	if (pid == 0) {
+		begin_child();
+		CHILD(evc_pack(&w.args, "[ii]", 1, 2) == 0);
+		FORK_CHECK(fork_exec_call, &w);
+		CHILD(!evc_worker_is());
+		if (what == EXITS)
+			exit(0);
+		if (what == ENDS_THREAD)
+			pthread_exit(NULL);
+		return evc_exec_return(x, "i", -1);
+	}
+	if (pid > 0)
+		(void)waitpid(pid, &st, 0);
+	return evc_exec_return(x, "i", st);
+}
+
+/* [n] -> n; never in a child */
+static evc_status
+fn_mark(evc_exec *x, void *arg)
+{
+	int n = 0;
+
+	(void)arg;
+	if (in_child)
+		_exit(4);
+	(void)evc_exec_unpack(x, "[i]", &n);
+	return evc_exec_return(x, "i", n);
+}
+
+static const evc_function functions[] = {
+	{ .name = "add", .fn = fn_add },
+	{ .name = "nap", .fn = fn_nap },
+	{ .name = "fork", .fn = fn_fork },
+	{ .name = "mark", .fn = fn_mark },
+};
+
+/* ---- what lives in the parent ---- */
+
+static void
+worker_changed(evc_cluster *cl, const evc_cluster_worker_info *info, void *arg)
+{
+	(void)cl;
+	(void)info;
+	(void)arg;
+	called();
+}
+
+static void
+joined(evc_cluster *cl, evc_status st, void *arg)
+{
+	(void)cl;
+	(void)st;
+	(void)arg;
+	called();
+}
+
+static void
+fetched(evc_cluster *cl, evc_status st, const evc_value *value, void *arg)
+{
+	(void)cl;
+	(void)st;
+	(void)value;
+	(void)arg;
+	called();
+}
+
+/* It has the locks as often as it can. */
+static void *
+busy(void *arg)
+{
+	evc_remote_info remote;
+	evc_cluster_info i;
+	evc_reason reason;
+	char text[1000];
+
+	(void)arg;
+	while (!atomic_load(&over)) {
+		(void)evc_cluster_get(world.cl, &i);
+		(void)evc_cluster_report(world.cl, text, sizeof(text));
+		(void)evc_cluster_error_get(world.cl, 0, &reason);
+		(void)evc_remote_get(world.runs, &remote);
+	}
+	return NULL;
+}
+
+static evc_remote *
+turn_for(evc_remote *r)
+{
+	TURN_UNTIL(info_of(r).state == EVC_REMOTE_DONE);
+	return r;
+}
+
+static void
+remove_saved(void)
+{
+	(void)unlink(saved_at);
+}
+
+static pthread_t busy_thread[2];
+
+static void
+world_make(int i)
+{
+	evc_cluster_config config = { .functions = table,
+				      .n_functions = n_table,
+				      .worker = worker_changed,
+				      .checkpoint_every = INFINITY,
+				      .grace = 1 };
+	struct world *w = &world;
+	int k;
+
+	also_at_end = remove_saved;
+	for (k = 0; k < 1024; k++)
+		old_fd[k] = fcntl(k, F_GETFD) >= 0;
+	snprintf(saved_at, sizeof(saved_at), "%s/fork-%d",
+		 getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp",
+		 (int)getpid());
+	choose(i, 2);
+	/* An engine that keeps the variables may be asked for the first save at
+	   any time; the others save at the end alone, when told so. */
+	if (!can(STORE))
+		config.checkpoint = saved_at;
+	w->cl = begin_on_loop(i, 2, &config);
+	w->c = on.c;
+	TURN_UNTIL(numbers().n_up == 2);
+	OK(evc_pack(&w->args, "[ii]", 1, 2));
+	OK(evc_per_worker_value(w->cl, "v", "add", &w->args, &w->value));
+	OK(evc_per_worker_dataset_of(w->cl, "d", &w->args, NULL, &w->dataset));
+	OK(evc_per_worker_iterator(w->dataset, &w->iterator));
+	w->done = turn_for(SCHEDULE("add", "[ii]", 1, 2));
+	w->runs = SCHEDULE("nap", "[d]", 1000.0);
+	TURN_UNTIL(info_of(w->runs).state == EVC_REMOTE_RUNNING);
+	/* Those wait on the loop: for ever, and for its next turn. */
+	OK(evc_cluster_join_start(w->cl, joined, NULL));
+	OK(evc_fetch_start(w->cl, &w->args, fetched, NULL));
+	atomic_store(&over, 0);
+	for (k = 0; k < 2; k++)
+		OK(pthread_create(&busy_thread[k], NULL, busy, NULL));
+}
+
+/* All is as it was, and goes on. */
+static void
+world_is_well(void)
+{
+	struct world *w = &world;
+
+	ck_assert_int_eq(info_of(w->runs).state, EVC_REMOTE_RUNNING);
+	IS(take_number(turn_for(SCHEDULE("add", "[ii]", 3, 4))), 7);
+	ck_assert_uint_eq(numbers().n_up, 2);
+	ck_assert_uint_eq(numbers().n_lost, 0);
+	ck_assert_uint_eq(numbers().n_cancelled, 0);
+	ck_assert_int_lt(access(saved_at, F_OK), 0);
+}
+
+static void
+world_end(void)
+{
+	struct world *w = &world;
+	int k;
+
+	atomic_store(&over, 1);
+	for (k = 0; k < 2; k++)
+		OK(pthread_join(busy_thread[k], NULL));
+	OK(evc_remote_cancel(w->runs));
+	turn_for(w->runs);
+	evc_per_worker_free(w->iterator);
+	evc_per_worker_free(w->dataset);
+	evc_per_worker_free(w->value);
+	evc_remote_free(w->done);
+	evc_remote_free(w->runs);
+	evc_value_free(&w->args);
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+}
+
+/* ---- what a child does ---- */
+
+static void
+use_own(evc_coord *c, const char *uri, unsigned nodes)
+{
+	evc_cluster_config config = { .functions = table,
+				      .n_functions = n_table };
+	evc_remote *r = NULL;
+	evc_cluster *cl;
+	int64_t sum = 0;
+	evc_value v;
+
+	CHILD(evc_cluster_open(c, uri, &config, &cl) == 0);
+	(void)redis_needs_nodes(uri, nodes, nodes);
+	CHILD(evc_schedule_pack(cl, "add", NULL, &r, "[ii]", 20, 3) == 0);
+	CHILD(evc_remote_fetch(r, T_LIMIT, &v) == 0);
+	CHILD(evc_unpack(&v, "I", &sum) == 0);
+	CHILD(sum == 23);
+	evc_remote_free(r);
+	CHILD(evc_cluster_close(cl) == 0);
+}
+
+/* Clusters of the child's own: beside a loop that is given they have one of
+   their own. */
+static void
+own_clusters(void)
+{
+	evc_coord *c = NULL;
+	evc_verdict v;
+	char uri[200];
+
+	CHILD(evc_new(NULL, NULL, &c) == 0);
+	use_own(c, "threads://2", 0);
+	use_own(c, "processes://1", 0);
+	if (can(FINDS)) {
+		redis.n = 0;
+		redis_another("", uri, sizeof(uri));
+		use_own(c, uri, 1);
+		node_end(redis.at[0].node);
+	}
+	CHILD(evc_request_stop(c, 0, "own") == 0);
+	CHILD(evc_join(c, NULL, &v) == 0);
+	CHILD(evc_free(c) == 0);
+}
+
+static void
+on_timer(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	(void)loop;
+	(void)revents;
+	++*(int *)t->data;
+}
+
+/* Nothing of the parent's keeps it, or is called. */
+static void
+turn_loop(void)
+{
+	ev_timer t;
+	int n = 0;
+
+	CHILD(ev_run(on.loop, 0) == 0);
+	ev_timer_init(&t, on_timer, 0.01, 0);
+	t.data = &n;
+	ev_timer_start(on.loop, &t);
+	CHILD(ev_run(on.loop, 0) == 0);
+	CHILD(n == 1);
+	CHILD(strayed == 0);
+}
+
+/* What the libraries have opened is closed by an exec. */
+static void
+no_fd_is_left(void)
+{
+	int i, flags;
+
+	for (i = 3; i < 1024; i++) {
+		flags = fcntl(i, F_GETFD);
+		if (flags >= 0 && !old_fd[i] && !(flags & FD_CLOEXEC)) {
+			fprintf(stderr, "descriptor %d is inherited\n", i);
+			_exit(1);
+		}
+	}
+}
+
+static void
+do_then(void)
+{
+	switch (now) {
+	case OWN:
+		own_clusters();
+		break;
+	case LOOP:
+		ev_loop_fork(on.loop);
+		turn_loop();
+		own_clusters();
+		FORK_CHECK(fork_cluster_call, &world);
+		ev_loop_destroy(on.loop);
+		break;
+	case DESTROY:
+		ev_loop_destroy(on.loop);
+		break;
+	case EXIT:
+		exit(0);
+	case EXEC:
+		no_fd_is_left();
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(9);
+	}
+	CHILD(strayed == 0);
+	_exit(0);
+}
+
+/* ---- who forks ---- */
+
+static void
+do_fork(enum from from)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		begin_child();
+		FORK_CHECK(fork_cluster_call, &world);
+		/* What is to become of a loop comes outside its callbacks. */
+		if (from != CALLBACK || (now != LOOP && now != DESTROY))
+			do_then();
+		return;
+	}
+	status = -1;
+	if (pid > 0)
+		(void)waitpid(pid, &status, 0);
+}
+
+static void *
+plain_thread(void *arg)
+{
+	(void)arg;
+	do_fork(PLAIN);
+	return NULL;
+}
+
+static evc_status
+member_thread(evc_coord *c, void *arg)
+{
+	(void)c;
+	do_fork(MEMBER);
+	atomic_store((atomic_int *)arg, 1);
+	return 0;
+}
+
+static void
+fork_in_callback(evc_cluster *cl, evc_status st, const evc_value *value,
+		 void *arg)
+{
+	(void)cl;
+	(void)st;
+	(void)value;
+	(void)arg;
+	do_fork(CALLBACK);
+	ev_break(on.loop, EVBREAK_ALL);
+}
+
+static void
+fork_from(enum from from)
+{
+	atomic_int forked = 0;
+	pthread_t t;
+
+	switch (from) {
+	case PLAIN:
+		OK(pthread_create(&t, NULL, plain_thread, NULL));
+		OK(pthread_join(t, NULL));
+		break;
+	case MEMBER:
+		OK(evc_thread_start(on.c, "forks", member_thread, &forked, NULL,
+				    NULL));
+		UNTIL(atomic_load(&forked));
+		break;
+	case CALLBACK:
+		/* The second one is due in the same turn. */
+		OK(evc_fetch_start(on.cl, &world.args, fork_in_callback, NULL));
+		OK(evc_fetch_start(on.cl, &world.args, fetched, NULL));
+		ev_run(on.loop, 0);
+		if (in_child)
+			do_then();
+		break;
+	}
+}
+
+static void
+rows_from(int i, enum from from)
+{
+	world_make(i);
+	for (now = OWN; now <= EXEC; now++) {
+		fork_from(from);
+		ck_assert_msg(status == 0, "%s: the child ended with %#x",
+			      then_name[now], (unsigned)status);
+		world_is_well();
+	}
+	world_end();
+}
+
+START_TEST(the_child_of_a_plain_thread)
+{
+	rows_from(_i, PLAIN);
+}
+END_TEST
+
+START_TEST(the_child_of_a_member)
+{
+	rows_from(_i, MEMBER);
+}
+END_TEST
+
+START_TEST(the_child_of_a_callback)
+{
+	rows_from(_i, CALLBACK);
+}
+END_TEST
+
+/* Its child runs none of what stands behind it, and says nothing. */
+static void
+function_forks(int what, int expected)
+{
+	evc_remote *forks, *behind[8];
+	int k;
+
+	forks = SCHEDULE("fork", "[ii]", what, 0);
+	for (k = 0; k < 8; k++)
+		behind[k] = SCHEDULE("mark", "[i]", k);
+	IS(take_number(turn_for(forks)), expected);
+	for (k = 0; k < 8; k++)
+		IS(take_number(turn_for(behind[k])), k);
+}
+
+START_TEST(the_child_of_a_function)
+{
+	world_make(_i);
+	/* A worker that is a thread ends there; one that is a process has
+	   main's answer to a refusal. */
+	function_forks(RETURNS, can(CALLS) ? 0 : EXIT_FAILURE << 8);
+	world_is_well();
+	function_forks(EXITS, 0);
+	world_is_well();
+	function_forks(ENDS_THREAD, 0);
+	world_is_well();
+	world_end();
+}
+END_TEST
+
+CONFORMANCE_MAIN("fork", functions, ROW(the_child_of_a_plain_thread),
+		 ROW(the_child_of_a_member), ROW(the_child_of_a_callback),
+		 ROW(the_child_of_a_function))
