@@ -106,6 +106,17 @@ edited flags "EVC_JOIN_STRICT is the bit of EVC_NO_HOME" \
 	include/evcoord/types.h 's/\(EVC_JOIN_STRICT = 1 <<\) 18/\1 15/'
 bites flags "EVC_PLANTED" include/evcoord/types.h 'enum { EVC_PLANTED = 0x40 };'
 
+bites forks evc_planted include/evcoord/worker.h 'EVC_API void evc_planted(void);'
+edited forks evc_call_with tests/support/fork_calls.h \
+	'/X(evc_call_with,/,/evc_call_with(/d'
+edited forks evc_planted tests/support/fork_calls.h \
+	's/X(evc_finish, /X(evc_planted, true) \/* why *\/ \\\
+	&/'
+edited forks evc_fetch tests/support/fork_cluster_calls.h \
+	's/X(evc_fetch_start,/X(evc_fetch,/'
+edited forks "evc_finish" tests/support/fork_calls.h \
+	's/X(evc_finish, .*/X(evc_finish, true) \\/'
+
 bites quiet "$file" $file 'static void p(void) { printf("x"); }'
 bites quiet "$file" $file 'static void p(void) { exit(1); }'
 bites quiet "$file" $file 'static void p(void) { fputs("x", stderr); }'

@@ -7,7 +7,7 @@
 #ifndef TESTS_SUPPORT_FORK_CALLS_H
 #define TESTS_SUPPORT_FORK_CALLS_H
 
-#include "api_util.h"
+#include "fork_util.h"
 
 #include <signal.h>
 
@@ -44,14 +44,6 @@ struct world {
 };
 
 /* ---- functions that are never called ---- */
-
-#define NEVER fork_never()
-static inline void
-fork_never(void)
-{
-	fprintf(stderr, "a function of a refused call was called\n");
-	_exit(2);
-}
 
 static MAYBE_UNUSED evc_status
 never_fn(evc_coord *c, void *arg)
@@ -192,15 +184,6 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 
 /* ---- how they answer ---- */
 
-static MAYBE_UNUSED bool
-fork_refused(int st)
-{
-	return st == -EVC_FAILED_PRECONDITION &&
-	       evc_last_error()[0] != '\0';
-}
-
-#define REF(call) fork_refused(call)
-#define DONE(call) ((call), true)
 /* A text that says that this is a fork child. */
 #define SAYS(call) \
 	((call) > 0 && (strstr(w->text, "child") != NULL || \
@@ -287,6 +270,10 @@ fork_refused(int st)
 	  REF(evc_pool_submit(w->pool, w->home, &w->fresh_job))) \
 	X(evc_pool_submit_wait, \
 	  REF(evc_pool_submit_wait(w->pool, w->home, &w->fresh_job, 1e9))) \
+	X(evc_pool_submit_to, \
+	  REF(evc_pool_submit_to(w->pool, w->handle, &w->fresh_job, 0)) && \
+		  REF(evc_pool_submit_to(w->pool, w->handle, &w->fresh_job, \
+					 1e9))) \
 	X(evc_job_cancel, REF(evc_job_cancel(&w->queued))) \
 	X(evc_job_should_stop, !evc_job_should_stop(&w->running)) \
 	X(evc_pool_resize, REF(evc_pool_resize(w->pool, 2))) \
@@ -295,6 +282,9 @@ fork_refused(int st)
 	X(evc_loop_of, DONE(evc_loop_release(evc_loop_of(w->home)))) \
 	X(evc_loop_release, DONE(evc_loop_release(NULL))) \
 	X(evc_loop_reactor, evc_loop_reactor(w->handle) == w->home) \
+	X(evc_loop_enter, evc_loop_enter(w->handle) == NULL && \
+			  fork_refused(-EVC_FAILED_PRECONDITION)) \
+	X(evc_loop_leave, true) /* nothing was entered */ \
 	X(evc_post, REF(evc_post(w->handle, never_posted, NULL))) \
 	X(evc_post_mail, REF(evc_post_mail(w->handle, &w->fresh_mail))) \
 	X(evc_queue_new, REF(evc_queue_new(w->c, "q", 4, NULL, &w->queue))) \
@@ -310,6 +300,9 @@ fork_refused(int st)
 	X(evc_queue_watch, \
 	  REF(evc_queue_watch(w->queue, w->home, never_item, NULL, 0, \
 			      &w->id))) \
+	X(evc_queue_watch_on, \
+	  REF(evc_queue_watch_on(w->queue, w->handle, never_item, NULL, 0, \
+				 &w->id))) \
 	X(evc_queue_unwatch, REF(evc_queue_unwatch(w->queue, w->watch))) \
 	X(evc_queue_feed, \
 	  REF(evc_queue_feed(w->queue, "f", 1, never_feed, NULL, NULL))) \
@@ -369,6 +362,8 @@ fork_refused(int st)
 	  evc_kick_signal(SIGRTMIN + 8) != -EVC_FAILED_PRECONDITION) \
 	X(evc_call, \
 	  REF(evc_call(w->c, "c", never_int, NULL, NULL, INFINITY, NULL))) \
+	X(evc_call_with, \
+	  REF(evc_call_with(w->c, never_int, NULL, INFINITY, NULL, NULL))) \
 	X(evc_workers_init, \
 	  REF(evc_workers_init(w->reg, "g", never_worker, NULL, NULL, NULL, \
 			       NULL))) \
@@ -430,18 +425,10 @@ fork_own_registry(void)
 	       evc_registry_free(own) == 0;
 }
 
-#define FORK_FUNCTION(name, ...) \
-	static bool fork_##name(struct world *w) \
-	{ \
-		(void)w; \
-		return (__VA_ARGS__); \
-	}
 FORK_CALLS(FORK_FUNCTION)
 
-#define FORK_ROW(name, ...) { #name, fork_##name },
-static const struct {
-	const char *name;
-	bool (*is_right)(struct world *w);
-} fork_call[] MAYBE_UNUSED = { FORK_CALLS(FORK_ROW) };
+static const struct fork_row fork_call[] MAYBE_UNUSED = {
+	FORK_CALLS(FORK_ROW)
+};
 
 #endif
