@@ -260,6 +260,8 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_log_syslog, true) /* it writes to the system's log */ \
 	X(evc_last_error, evc_last_error() != NULL) \
 	X(evc_refuse, evc_refuse(-EVC_UNKNOWN, "no") == -EVC_UNKNOWN) \
+	X(evc_refuse_setup, \
+	  evc_refuse_setup(w->c, "child", -EVC_UNKNOWN) == -EVC_UNKNOWN) \
 	X(evc_log, DONE(evc_log(w->c, EVC_LOG_INFO, NULL, "child"))) \
 	X(evc_may_wait, REF(evc_may_wait(w->c, "child"))) \
 	X(evc_status_name, strcmp(evc_status_name(0), "OK") == 0) \
