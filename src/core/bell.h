@@ -53,7 +53,6 @@ struct evc__bell {
 	int refs;                /* taken by evc__bell_ref */
 	struct evc__bell_frame *frames;
 	unsigned n_lost;         /* of ev_depth: left by exceptions; depth.c */
-	bool shows;              /* ev_run shows on the stack */
 	/* atomic, relaxed: the loop's thread -> reports */
 	_Atomic uint64_t turned; /* ev_now of the present iteration, in
 				    nanoseconds; 0: the loop has not run yet */
@@ -109,8 +108,8 @@ void evc__bell_leave_behind(evc_reactor *r, struct evc__leftover *l);
 /* ---- depth.c; loop thread ---- */
 
 struct evc__driver;
-/* In the loop's first iteration. */
-void evc__depth_begin(struct evc__bell *b);
+/* Before a loop is attached. */
+void evc__depth_watch(void);
 /* How many ev_runs of the loop the thread is in; d, which is not NULL inside an
    ev_run of ours: that one and those inside it. */
 unsigned evc__depth(struct evc__bell *b, const struct evc__driver *d);

@@ -45,8 +45,6 @@ on_beat(struct ev_loop *loop, ev_check *w, int revents)
 	(void)revents;
 	if (evc__bell_inherited(b))
 		return;
-	if (sync_load_relaxed(&b->turned) == 0)
-		evc__depth_begin(b);
 	sync_store_relaxed(&b->turned, (uint64_t)(ev_now(loop) * 1e9));
 }
 
@@ -107,6 +105,7 @@ evc__bell_watch(struct evc__bell *b,
 {
 	struct ev_loop *loop = b->loop;
 
+	evc__depth_watch();
 	ev_async_init(&b->async, on_async);
 	ev_set_priority(&b->async, EV_MAXPRI);
 	b->async.data = b;

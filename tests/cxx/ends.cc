@@ -3,10 +3,12 @@
 // Functions that we call must not throw.  One that does ends the program by
 // std::terminate, where it throws: with its frame in place, and not in one that
 // is gone, though somebody further out would catch it.  The name of a case is
-// the argument.
+// the argument; with a second one the function forks, and throws in both processes.
 #include <ev.h>
 #include <evcoord.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +28,7 @@
 namespace {
 
 volatile bool in_place;
+bool forks;
 
 struct local {
 	local() { in_place = true; }
@@ -36,7 +39,13 @@ struct local {
 fail()
 {
 	local l;
+	int status = -1;
+	pid_t pid;
 
+	if (forks && (pid = fork()) != 0) {
+		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+		CHECK(status == 0);
+	}
 	throw std::runtime_error("thrown");
 }
 
@@ -352,6 +361,7 @@ main(int argc, char **argv)
 		if (argc < 2)
 			std::puts(k.name);
 		else if (std::strcmp(argv[1], k.name) == 0) {
+			forks = argc > 2;
 			loop = ev_loop_new(EVFLAG_AUTO);
 			CHECK(evc_new(loop, 0, &c) == 0);
 			try {

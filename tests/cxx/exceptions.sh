@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Programs in C++ that throw, compiled as a user would and run case by case:
-# exceptions that may leave a call of ours (leaves.cc), and those of functions
-# that we call, which end the program where they are thrown (ends.cc).
+# exceptions that may leave a call of ours (leaves.cc), in a fork child, too
+# (forks.cc), and those of functions that we call, which end the program where they
+# are thrown (ends.cc).
 . "$(dirname "$0")/../lint/common.sh"
 
 [ -n "$CXX" ] || skip "no C++ compiler"
@@ -23,14 +24,22 @@ else
 	libs=$lib/libevcoord.a
 fi
 
-for program in leaves ends; do
+# try PROGRAM ARGUMENT...
+try() {
+	of=$1
+	shift
+	${EVC_TIMEOUT:+$EVC_TIMEOUT -s KILL 120} "$tmp/$of" "$@" ||
+		broken "$of $*: status $?"
+}
+
+for program in leaves forks ends; do
 	need tests/cxx/$program.cc
 	# shellcheck disable=SC2086
 	$CXX $flags tests/cxx/$program.cc -o "$tmp/$program" \
 		$libs ${LIBEV_LIBS:--lev} -lm || exit 1
 	for case in $("$tmp/$program"); do
-		${EVC_TIMEOUT:+$EVC_TIMEOUT -s KILL 120} "$tmp/$program" "$case" ||
-			broken "$program $case: status $?"
+		try $program "$case"
+		[ $program != ends ] || try $program "$case" fork
 	done
 done
 verdict

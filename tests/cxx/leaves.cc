@@ -189,6 +189,53 @@ plain_ev_run()
 	ev_loop_destroy(loop);
 }
 
+// Also when that was before the loop was ours.
+void
+before_the_attach()
+{
+	struct ev_loop *loop = new_loop();
+	evc_coord *c;
+
+	{
+		thrower t(loop, 1);
+
+		CHECK(catches([&] {
+			      if (t.left > 0)
+				      ev_run(loop, 0);
+		      }) == 1);
+		CHECK(ev_depth(loop) == 1);
+		c = t.c = new_coord(loop);
+		CHECK(evc_run(c, nullptr, nullptr) == 0);
+	}
+	CHECK(evc_clear_stop(c) == 0);
+	CHECK(evc_join(c, nullptr, nullptr) == 0);
+	CHECK(evc_free(c) == 0);
+	ev_loop_destroy(loop);
+}
+
+// One that is attached inside ev_run is inside.
+void
+attached_inside()
+{
+	struct ev_loop *loop = new_loop();
+
+	{
+		thrower t(loop, 0);
+
+		t.before = [](thrower *me) {
+			me->c = new_coord(me->loop);
+			CHECK(evc_run(me->c, nullptr, nullptr) ==
+			      -EVC_FAILED_PRECONDITION);
+			ev_timer_stop(me->loop, &me->timer);
+			return true;
+		};
+		ev_run(loop, 0);
+		CHECK(evc_join(t.c, nullptr, nullptr) == 0);
+		CHECK(evc_free(t.c) == 0);
+	}
+	ev_loop_destroy(loop);
+}
+
 // And inside it is still inside.
 void
 refused_inside()
@@ -417,6 +464,8 @@ const struct {
 	{ "join", join },
 	{ "reactor_run", reactor_run },
 	{ "plain_ev_run", plain_ev_run },
+	{ "before_the_attach", before_the_attach },
+	{ "attached_inside", attached_inside },
 	{ "refused_inside", refused_inside },
 	{ "nested", nested },
 	{ "two_loops", two_loops },
