@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/kick.h"
 
-#include "base/sync.h"
+#include "base/fork.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* atomic: who installs it (lock) -> who kicks */
@@ -78,11 +78,21 @@ on_kick(int n)
 static const struct sigaction kick_action = { .sa_handler = on_kick,
 					      .sa_flags = SA_ONSTACK };
 
+/* In a fork child nobody has it. */
+static void
+fork_reset(void)
+{
+	sync_lock_init(&lock);
+}
+
 int
 evc__kick_install(int signo)
 {
 	int n, st = -1;
 
+	if (!evc__fork_watch())
+		return -1;
+	evc__fork_also(fork_reset);
 	sync_lock(&lock);
 	n = sync_load(&number);
 	if (n != 0)

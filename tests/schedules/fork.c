@@ -130,6 +130,43 @@ START_TEST(fork_while_the_lock_of_the_signals_is_held)
 }
 END_TEST
 
+static evc_status
+do_kick_signal(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	return evc_kick_signal(SIGUSR2);
+}
+
+/* Fails when the child does not get a fresh one. */
+START_TEST(fork_while_the_lock_of_the_kick_signal_is_held)
+{
+	evc_coord *c = new_coord(NULL);
+	struct actor a;
+	int h, status;
+	pid_t pid;
+
+	h = seam_hold("store", "evc__kick_install", 1);
+	actor_begin(&a, do_kick_signal, c, NULL);
+	HELD(h);
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGALRM, SIG_DFL);
+		alarm(20);
+		/* The handler is there, and nobody has said so. */
+		CHILD(evc_kick_signal(SIGUSR2) == -EVC_ALREADY_EXISTS);
+		CHILD(evc_kick_signal(SIGRTMIN + 8) == 0);
+		_exit(0);
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	seam_release(h);
+	OK(actor_end(&a));
+	OK(evc_free(c));
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 /* ---- the lock of the coordinator is held ---- */
 
 static evc_status
@@ -320,6 +357,7 @@ END_TEST
 
 SCHEDULES_MAIN("fork", fork_while_another_thread_stands_anywhere,
 	       fork_while_the_lock_of_the_signals_is_held,
+	       fork_while_the_lock_of_the_kick_signal_is_held,
 	       fork_of_a_member_while_the_lock_is_held,
 	       fork_of_a_member_that_returns_while_the_lock_is_held,
 	       fork_with_a_loop_that_is_turned_while_the_lock_is_held,
