@@ -374,11 +374,35 @@ do_fork(enum from from)
 		(void)waitpid(pid, &status, 0);
 }
 
+/* libcheck has a lock, which nobody may hold at the fork: from the first until the
+   second the test's thread asserts nothing. */
+static atomic_int may_fork, forked;
+
+static void
+fork_when_allowed(enum from from)
+{
+	while (!atomic_load(&may_fork))
+		t_sleep(0.0005);
+	do_fork(from);
+	atomic_store(&forked, 1);
+}
+
+static void
+await_fork(void)
+{
+	double until = t_now() + 3 * T_LIMIT;
+
+	atomic_store(&may_fork, 1);
+	while (!atomic_load(&forked) && t_now() < until)
+		t_sleep(0.0005);
+	ck_assert_int_eq(atomic_load(&forked), 1);
+}
+
 static void *
 plain_thread(void *arg)
 {
 	(void)arg;
-	do_fork(PLAIN);
+	fork_when_allowed(PLAIN);
 	return NULL;
 }
 
@@ -386,8 +410,8 @@ static evc_status
 member_thread(evc_coord *c, void *arg)
 {
 	(void)c;
-	do_fork(MEMBER);
-	atomic_store((atomic_int *)arg, 1);
+	(void)arg;
+	fork_when_allowed(MEMBER);
 	return 0;
 }
 
@@ -406,18 +430,20 @@ fork_in_callback(evc_cluster *cl, evc_status st, const evc_value *value,
 static void
 fork_from(enum from from)
 {
-	atomic_int forked = 0;
 	pthread_t t;
 
+	atomic_store(&may_fork, 0);
+	atomic_store(&forked, 0);
 	switch (from) {
 	case PLAIN:
 		OK(pthread_create(&t, NULL, plain_thread, NULL));
+		await_fork();
 		OK(pthread_join(t, NULL));
 		break;
 	case MEMBER:
-		OK(evc_thread_start(on.c, "forks", member_thread, &forked, NULL,
+		OK(evc_thread_start(on.c, "forks", member_thread, NULL, NULL,
 				    NULL));
-		UNTIL(atomic_load(&forked));
+		await_fork();
 		break;
 	case CALLBACK:
 		/* The second one is due in the same turn. */
