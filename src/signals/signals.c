@@ -111,7 +111,7 @@ third(int n)
 	evc__text_add(&t, " while stopping: leaving at once\n");
 	/* A pipe that nobody reads, or a terminal that was stopped, must not
 	   hold it up. */
-	if (poll(&line, 1, 0) == 1)
+	if (sync_ppoll(&line, 1, 0) == 1)
 		(void)!write(exit_fd, buf, t.len);
 	_exit(128 + n);
 }

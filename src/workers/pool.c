@@ -169,8 +169,8 @@ make_scope(evc_pool *pool, evc_coord *c)
 }
 
 static evc_status
-make(evc_coord *c, const char *name, const evc_pool_opts *o,
-     evc_pool **ret_pool)
+make_pool(evc_coord *c, const char *name, const evc_pool_opts *o,
+	  evc_pool **ret_pool)
 {
 	evc_status st = check_opts(o);
 	evc_pool *pool;
@@ -209,8 +209,8 @@ evc_pool_new(evc_coord *c, const char *name, const evc_pool_opts *opts,
 	static const evc_pool_opts none;
 
 	return evc_refuse_setup(c, __func__,
-				make(c, name, opts != NULL ? opts : &none,
-				     ret_pool));
+				make_pool(c, name, opts != NULL ? opts : &none,
+					  ret_pool));
 }
 
 static uint64_t

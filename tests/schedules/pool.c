@@ -548,7 +548,7 @@ START_TEST(without_memory_it_is_refused_or_goes_another_way)
 	int i;
 
 	begin(1, 0);
-	seam_fail("alloc", "evc_pool_new", 1, ENOMEM);
+	seam_fail("alloc", "make_pool", 1, ENOMEM);
 	REFUSED(EVC_RESOURCE_EXHAUSTED, evc_pool_new(coord, NULL, NULL, &none));
 	/* The port, its two rings, the first seat. */
 	for (i = 0; i < 4; i++) {
