@@ -381,8 +381,10 @@ main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
 		usage(0);
 	read_uri(uri, sizeof(uri), argv + 1);
-	if (evc_new(NULL, NULL, &c) < 0 || evc_signals_start(c, NULL) < 0 ||
-	    evc_cluster_open(c, uri, &config, &cluster) < 0) {
+	if (evc_new(NULL, NULL, &c) < 0 ||
+	    evc_cluster_open(c, uri, &config, &cluster) < 0 ||
+	    /* Last: a stop refuses what begins after it. */
+	    evc_signals_start(c, NULL) < 0) {
 		fprintf(stderr, "cluster: %s\n", evc_last_error());
 		return EXIT_FAILURE;
 	}

@@ -143,8 +143,10 @@ main(int argc, char **argv)
 	}
 	if (set < 0 || pipe(tick_pipe) < 0)
 		die("foreign_epoll");
-	if (evc_new(NULL, NULL, &c) < 0 || evc_signals_start(c, NULL) < 0 ||
-	    evc_thread_start(c, "worker", work, NULL, NULL, NULL) < 0) {
+	if (evc_new(NULL, NULL, &c) < 0 ||
+	    evc_thread_start(c, "worker", work, NULL, NULL, NULL) < 0 ||
+	    /* Last: a stop refuses what begins after it. */
+	    evc_signals_start(c, NULL) < 0) {
 		fprintf(stderr, "foreign_epoll: %s\n", evc_last_error());
 		return EXIT_FAILURE;
 	}

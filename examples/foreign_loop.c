@@ -34,8 +34,9 @@ main(void)
 	evc_coord *c;
 	char buf[512];
 
-	if (evc_new(NULL, NULL, &c) < 0 || evc_signals_start(c, NULL) < 0 ||
-	    evc_thread_start(c, "worker", work, "worker: done", NULL, NULL) < 0)
+	if (evc_new(NULL, NULL, &c) < 0 ||
+	    evc_thread_start(c, "worker", work, "worker: done", NULL, NULL) < 0 ||
+	    evc_signals_start(c, NULL) < 0)
 		return 1;
 	p[1] = (struct pollfd){ .fd = evc_stop_fd(c), .events = POLLIN };
 	p[2] = (struct pollfd){ .fd = evc_join_fd(c), .events = POLLIN };

@@ -220,7 +220,7 @@ main(int argc, char **argv)
 	   and their exit status with them. */
 	loop = ev_loop_new(EVFLAG_AUTO);
 	if (loop == NULL || evc_new(loop, &cfg, &c) < 0 ||
-	    evc_signals_start(c, NULL) < 0 || !start(c, scope)) {
+	    !start(c, scope) || evc_signals_start(c, NULL) < 0) {
 		fprintf(stderr, "mixed: %s\n", evc_last_error());
 		fflush(stdout);
 		_exit(EXIT_FAILURE); /* threads may run */

@@ -358,8 +358,9 @@ start(struct wordcount *w, struct ev_loop *loop)
 	    evc_pool_new(w->c, "variables", &one, &w->pool) == 0 &&
 	    (!w->bar.on || evc_looper_start(w->c, "bar", TICK, tick, w,
 					    &beside, NULL) == 0) &&
-	    evc_signals_start(w->c, NULL) == 0 &&
-	    submit(w, plan, planned) == 0)
+	    submit(w, plan, planned) == 0 &&
+	    /* Last: from here on a stop may refuse what begins. */
+	    evc_signals_start(w->c, NULL) == 0)
 		return true;
 	say(w, "%s", evc_last_error());
 	return false;

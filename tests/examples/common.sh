@@ -7,6 +7,8 @@
 # are compared with what is expected, in which the parts that differ from run
 # to run stand as capital words.
 
+. "$(dirname "$0")/hears.sh"
+
 examples=${EVC_EXAMPLES:-examples}
 expected=$(dirname "$0")/expected
 failed=0

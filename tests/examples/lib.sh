@@ -10,6 +10,7 @@
 # conditions, $limit seconds at most.
 
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 99
+. "$here/hears.sh"
 # shellcheck disable=SC2034 # for the tests
 bin=${EVC_EXAMPLES:-$here/../../build/examples}
 limit=60

@@ -201,6 +201,7 @@ check 'nor does a coordinator bring workers' test $status -eq 2
 "$bin/wordcount" --nap 2 "$at/words" "$tree" >"$tmp/out" 2>"$tmp/err" &
 server=$!
 check 'it works' until_true status_of words "^coordinator +[^ ]*-$server-"
+check 'and hears signals' until_true hears "$server"
 kill -INT "$server"
 check 'SIGINT ends it' until_true ended "$server"
 wait "$server"

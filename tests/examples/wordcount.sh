@@ -384,7 +384,7 @@ check 'both damaged are refused' same 1 /dev/null
 rm -f "$tmp/file" "$tmp/file.old"
 start --all -v --checkpoint "$tmp/file" -n 2 --nap 0.2 "$tree"
 check 'workers come' until_true has_workers 2
-sleep 0.5
+check 'and it hears signals' until_true hears "$server"
 kill -INT "$server"
 end
 check 'SIGINT ends it' same 130 /dev/null
