@@ -13,6 +13,8 @@
 #include "cluster/frames.h"
 #include "redis/protocol.h"
 
+#include <evcoord/redis.h>
+
 #define HAND_NS "hand"
 #define HAND_SLOTS 16
 #define HAND_FRAME ((size_t)16 << 20)
@@ -67,6 +69,8 @@ hand_node(struct hand *h, const char *options, unsigned n_workers)
 {
 	char uri[200];
 
+	/* Static libraries: this call links the engine, for the node. */
+	ck_assert_ptr_nonnull(evc_redis_engine("redis"));
 	h->pid = node_start(rs_uri(&h->s, HAND_NS, options, uri, sizeof(uri)),
 			    n_workers);
 }
