@@ -75,7 +75,8 @@ evc_join_start(evc_coord *c, evc_join_fn *fn, void *arg,
  * A join in steps, for programs whose main loop is not libev's: looks once and
  * never blocks.  The first step begins the join; it goes on until one answers.
  * Its grace counts from the stop.  There is one such join at a time; later
- * steps take their opts from the first.
+ * steps take their opts from the first.  A stop hook that is due on a loop of the
+ * calling thread keeps it waiting: turn that loop between the steps.
  *
  * Thread:    any, one at a time.
  * Ownership: *ret_verdict is the caller's, filled when the result is >= 0;

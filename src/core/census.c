@@ -6,6 +6,7 @@
  * it; a change that matters is followed by a ring, and then they are read anew.
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/text.h"
 #include "core/keeper.h"
@@ -32,10 +33,10 @@ counts(const evc_coord *c, const struct evc__member *m,
 static bool
 hook_counts(const evc_coord *c, const struct evc__hook *h, int not_of)
 {
-	if (not_of != 0 && (h->running == not_of ||
-			    (h->reactor != NULL ?
-				     h->reactor->tid == not_of :
-				     evc__helper_is_self(c))))
+	if (not_of != 0 && h->running == abs(not_of))
+		return false;
+	if (not_of > 0 && (h->reactor != NULL ? h->reactor->tid == not_of :
+						evc__helper_is_self(c)))
 		return false;
 	return evc__hook_pending(h, sync_load(&c->word));
 }
@@ -141,7 +142,7 @@ count_below(struct evc__census *k, const struct look *l, evc_coord *c,
 			continue;
 		sync_lock(&s->lock);
 		count_own(k, l, s);
-		if (l->hooks && evc__keeper_due(s, l->not_of))
+		if (l->hooks && evc__keeper_due(s, abs(l->not_of)))
 			one(k, 1, false, 0);
 		enough = (until_foreground && k->foreground > 0) ||
 			 count_below(k, l, s, until_foreground);
@@ -340,7 +341,7 @@ add_below(struct names *a, evc_coord *c)
 		}
 		evc__text_add(&t, "/");
 		add_own(a, s);
-		if (a->l->hooks && evc__keeper_due(s, a->l->not_of))
+		if (a->l->hooks && evc__keeper_due(s, abs(a->l->not_of)))
 			add_name(a, "", "ended", "", 1);
 		add_below(a, s);
 		a->path[len] = '\0';

@@ -158,7 +158,7 @@ void evc__join_begin(struct evc__join *j, evc_coord *c,
 bool evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns);
 /* Lock held: off the list. */
 void evc__join_end(struct evc__join *j);
-/* Lock held: whose hooks the join leaves out. */
+/* Lock held: whose hooks the join leaves out, as for evc__census. */
 int evc__hooks_not_of(const struct evc__join *j);
 
 /* ---- join_end.c; lock held ---- */

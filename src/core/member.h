@@ -177,7 +177,9 @@ struct evc__census {
 	double longest;      /* the longest own grace; INFINITY: one has none */
 };
 /* Lock held.  self and, if it is one, members that join are left out; hooks
-   count only when hooks is set, and not those of thread hooks_not_of. */
+   count only when hooks is set, and not those of thread hooks_not_of, which
+   waits; of a thread that goes on, -hooks_not_of, only the one that it is in is
+   left out. */
 struct evc__census evc__census(evc_coord *c, const struct evc__member *self,
 			       bool hooks, int hooks_not_of);
 /* Lock held: "a, b, c (+n more)" into buf; returns how many they are. */

@@ -4,11 +4,15 @@
  */
 #include "core/join.h"
 
+#include "base/self.h"
 #include "base/text.h"
 
 int
 evc__hooks_not_of(const struct evc__join *j)
 {
+	/* A step returns, and its thread may turn its loops then. */
+	if (j->stepped)
+		return -evc__tid();
 	return j->reactor == NULL ? j->tid : 0;
 }
 

@@ -370,6 +370,136 @@ START_TEST(the_second_round_has_a_join_of_its_own)
 }
 END_TEST
 
+/* ---- stop hooks ---- */
+
+static evc_status
+count_call(evc_coord *c, void *arg)
+{
+	(void)c;
+	++*(int *)arg;
+	return 0;
+}
+
+/* Where a hook's loop belongs to the thread that steps. */
+enum place { AT_HOME, BESIDE, IN_A_SCOPE, PLACES };
+
+static evc_coord *
+place_hook(struct ev_loop *loop, enum place place, int *n_calls,
+	   evc_coord **ret_scope)
+{
+	evc_coord *c = new_coord(place == AT_HOME ? loop : NULL), *owner = c;
+	evc_member_opts opts = { 0 };
+
+	*ret_scope = NULL;
+	if (place == IN_A_SCOPE) {
+		OK(evc_scope_new(c, "scope", NULL, ret_scope));
+		owner = *ret_scope;
+	}
+	if (place != AT_HOME)
+		OK(evc_reactor_attach(owner, "loop", loop, &opts.reactor));
+	OK(evc_on_stop(owner, "the-hook", count_call, n_calls, &opts, NULL));
+	if (*ret_scope != NULL)
+		OK(evc_scope_ready(*ret_scope));
+	return c;
+}
+
+START_TEST(a_hook_on_a_loop_of_this_thread_is_waited_for)
+{
+	evc_join_opts for_ever = { .grace = INFINITY };
+	struct ev_loop *loop;
+	evc_coord *c, *scope;
+	int n_calls, place, i, fd;
+
+	for (place = 0; place < PLACES; place++) {
+		n_calls = 0;
+		loop = ev_loop_new(0);
+		c = place_hook(loop, (enum place)place, &n_calls, &scope);
+		fd = evc_join_fd(c);
+		OK(evc_request_stop(c, 0, NULL));
+		/* Nobody else can turn the loop: it is not called meanwhile. */
+		for (i = 0; i < 5; i++)
+			ck_assert(isinf(pending(c, &for_ever)));
+		ck_assert_int_eq(n_calls, 0);
+		ck_assert(!evc_joined(c));
+		ev_run(loop, EVRUN_NOWAIT);
+		ck_assert_int_eq(n_calls, 1);
+		ck_assert(readable(fd));
+		OK(evc_join_step(c, NULL, NULL, NULL));
+		if (scope != NULL)
+			OK(evc_free(scope));
+		OK(evc_free(c));
+		ev_loop_destroy(loop);
+	}
+}
+END_TEST
+
+START_TEST(a_hook_whose_loop_does_not_turn_is_late_by_name)
+{
+	evc_join_opts opts = { .grace = 0.05 };
+	struct ev_loop *loop;
+	evc_coord *c, *scope;
+	int n_calls, place;
+	evc_verdict v;
+
+	for (place = 0; place < PLACES; place++) {
+		n_calls = 0;
+		loop = ev_loop_new(0);
+		c = place_hook(loop, (enum place)place, &n_calls, &scope);
+		OK(evc_request_stop(c, 0, NULL));
+		ck_assert_int_eq(step_through(c, &opts, &v),
+				 EVC_DEADLINE_EXCEEDED);
+		ck_assert_uint_eq(v.n_stragglers, 1);
+		HAS(v.error.text, "hook the-hook (loop silent)");
+		ck_assert_int_eq(n_calls, 0);
+		if (scope != NULL)
+			OK(evc_free(scope));
+		OK(evc_free(c));
+		ev_loop_destroy(loop);
+	}
+}
+END_TEST
+
+START_TEST(without_a_loop_a_hook_is_waited_for)
+{
+	evc_coord *c = new_coord(NULL);
+	struct guest g = { 0 };
+
+	OK(evc_on_stop(c, "the-hook", stay, &g, NULL, NULL));
+	OK(evc_request_stop(c, 0, NULL));
+	UNTIL(atomic_load(&g.in));
+	pending(c, NULL);
+	atomic_store(&g.open, 1);
+	OK(step_through(c, NULL, NULL));
+	OK(evc_free(c));
+}
+END_TEST
+
+static evc_status
+step_inside(evc_coord *c, void *arg)
+{
+	*(evc_status *)arg = evc_join_step(c, NULL, NULL, NULL);
+	return 0;
+}
+
+START_TEST(a_hook_that_steps_leaves_out_itself_and_no_other)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_status first = 77, second = 77;
+	evc_coord *c = new_coord(loop);
+
+	OK(evc_on_stop(c, "first", step_inside, &first, NULL, NULL));
+	OK(evc_on_stop(c, "second", step_inside, &second, NULL, NULL));
+	OK(evc_request_stop(c, 0, NULL));
+	pending(c, NULL);
+	ev_run(loop, EVRUN_NOWAIT);
+	ck_assert_int_eq(first, EVC_PENDING); /* the second is still due */
+	OK(second);
+	OK(evc_join_step(c, NULL, NULL, NULL));
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 START_TEST(wrong_use_is_refused)
 {
 	struct ev_loop *loop = ev_loop_new(0);
@@ -445,5 +575,9 @@ API_MAIN("join_step", nothing_alive_is_answered_by_the_first_step,
 	 STOP_FIRST_STRICT_and_IGNORE_LIVE,
 	 only_BACKGROUND_members_left_ends_in_a_stop,
 	 an_error_is_the_verdict_and_stays_it,
-	 the_second_round_has_a_join_of_its_own, wrong_use_is_refused,
+	 the_second_round_has_a_join_of_its_own,
+	 a_hook_on_a_loop_of_this_thread_is_waited_for,
+	 a_hook_whose_loop_does_not_turn_is_late_by_name,
+	 without_a_loop_a_hook_is_waited_for,
+	 a_hook_that_steps_leaves_out_itself_and_no_other, wrong_use_is_refused,
 	 L5_a_fork_child_is_refused)

@@ -111,6 +111,33 @@ START_TEST(N3_stop_hooks)
 }
 END_TEST
 
+static evc_status
+note_call(evc_coord *c, void *arg)
+{
+	(void)c;
+	++*(int *)arg;
+	return 0;
+}
+
+START_TEST(N3_but_not_a_hook_of_a_scopes_loop_that_the_join_holds_up)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct tree t = tree_make(NULL);
+	evc_member_opts opts = { 0 };
+	int n_calls = 0;
+
+	OK(evc_reactor_attach(t.s, "loop", loop, &opts.reactor));
+	OK(evc_on_stop(t.s, "hook", note_call, &n_calls, &opts, NULL));
+	OK(evc_request_stop(t.c, 0, NULL));
+	OK(evc_join(t.c, NULL, NULL)); /* it blocks: t.c has no loop */
+	ck_assert_int_eq(n_calls, 0);
+	ev_run(loop, EVRUN_NOWAIT);
+	ck_assert_int_eq(n_calls, 1);
+	tree_free(&t);
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 /* Nobody joins the scope: the parent's join is the one that has to. */
 START_TEST(N3_threads_that_ended_and_were_joined_by_nobody)
 {
@@ -389,6 +416,7 @@ END_TEST
 
 API_MAIN("scope_join", N3_threads_and_registered_threads,
 	 N3_holds_and_holds_of_scopes_between, N3_tasks, N3_stop_hooks,
+	 N3_but_not_a_hook_of_a_scopes_loop_that_the_join_holds_up,
 	 N3_threads_that_ended_and_were_joined_by_nobody,
 	 N3_the_end_of_a_scope_wakes_the_join_that_runs_a_loop,
 	 N3_a_run_does_not_end_before_the_scopes_were_told,
