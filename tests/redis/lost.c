@@ -4,7 +4,7 @@
  * without, has no memory left, becomes a replica, forbids a command, forgets its
  * scripts.  What was promised holds until then, and what is said is true.
  *
- * Rows F09, F17 and F18, whose parameter servers are the server here.
+ * Rows F09, F12 and F17 to F19, whose parameter servers are the server here.
  */
 #include "rows.h"
 
@@ -112,6 +112,53 @@ START_TEST(F18_testScheduleRaisesUnavailableErrorAtPsFailure)
 	rs_start(rg.server);
 	t_sleep(0.2);
 	it_stays_unavailable();
+}
+END_TEST
+
+/* A worker is being replaced when the server goes: it is the server that is
+   said, and a join does not wait for the worker. */
+START_TEST(F12_testPSFailureWhileRecoveryFromWokerFailure)
+{
+	evc_remote *r[10];
+	pid_t pids[2];
+	evc_reason e;
+	int i;
+
+	begin_with_server(_i, SHORT_LEASE, NULL, false);
+	for (i = 0; i < 10; i++)
+		r[i] = SCHEDULE("hang", "[]");
+	UNTIL(numbers().n_running == 2);
+	ck_assert_uint_eq(workers_of(0, pids, 2), 2);
+	OK(kill(pids[0], SIGKILL));
+	rs_kill(rg.server);
+	IS(join(), EVC_UNAVAILABLE);
+	OK(evc_cluster_error_get(on.cl, 0, &e));
+	HAS(e.text, "127.0.0.1");
+	ck_assert(all_over(pids, 2));
+	all_are_unavailable(r, 10);
+	it_stays_unavailable();
+	for (i = 0; i < 10; i++)
+		evc_remote_free(r[i]);
+}
+END_TEST
+
+/* For whichever worker a function is. */
+START_TEST(F19_testWorkerExecutionAfterPsFailureRaisesExpectedError)
+{
+	char name[2][48];
+	unsigned i;
+
+	begin_with_server(_i, SHORT_LEASE, NULL, false);
+	for (i = 0; i < 2; i++)
+		snprintf(name[i], sizeof(name[i]), "%s", worker(i).name);
+	rs_kill(rg.server);
+	becomes_unavailable();
+	for (i = 0; i < 2; i++) {
+		evc_schedule_opts o = { .worker = name[i] };
+
+		IS(evc_schedule_pack(on.cl, "add", &o, NULL, "[ii]", 1, 2),
+		   EVC_UNAVAILABLE);
+	}
 }
 END_TEST
 
@@ -593,8 +640,10 @@ static const evc_function functions[] = { ROW_FUNCTIONS };
 
 REDIS_ROWS("redis: the server is lost", functions,
 	   ROW(F09_testPSPreemptionErrorType),
+	   ROW(F12_testPSFailureWhileRecoveryFromWokerFailure),
 	   ROW(F17_testJoinRaisesUnavailableErrorAtPsFailure),
 	   ROW(F18_testScheduleRaisesUnavailableErrorAtPsFailure),
+	   ROW(F19_testWorkerExecutionAfterPsFailureRaisesExpectedError),
 	   ROW(restarted_without_variables_of_functions),
 	   ROW(restarted_without_variables_that_functions_read),
 	   ROW(never_there),
