@@ -94,6 +94,57 @@ extract() {
 	broken_lines "examples of $1" <"$tmp/complaints"
 }
 
+# try_synopsis PAGE: as a program that declares all of it once more, which the
+# compiler takes only if it is the same.  What is a macro is declared as well.
+try_synopsis() {
+	awk -v page="$1" '
+	function word(	w, n) {
+		sub(/^ +/, "", rest)
+		if (rest ~ /^"/) {
+			n = index(substr(rest, 2), "\"")
+			w = substr(rest, 2, n - 1)
+			rest = substr(rest, n + 2)
+		} else {
+			match(rest, /^[^ ]*/)
+			w = substr(rest, 1, RLENGTH)
+			rest = substr(rest, RLENGTH + 1)
+		}
+		return w
+	}
+	function take_args(	w) {
+		while ((w = word()) != "")
+			args = args (args == "" ? "" : ", ") w
+	}
+	function declare() {
+		if (n++ == 0)
+			print "#include <evcoord.h>\n" \
+				"#include <evcoord/cluster.h>\n" \
+				"#include <evcoord/engine.h>\n" \
+				"#include <evcoord/redis.h>\n" \
+				"#include <evcoord/worker.h>"
+		printf "#undef %s\n#line %d \"%s\"\n%s %s(%s);\n", name, FNR,
+			page, type, name, args == "" ? "void" : args
+	}
+	/^\.Sh / { inside = $2 == "SYNOPSIS" }
+	!inside { next }
+	{ rest = substr($0, 5) }
+	/^\.Ft / { type = rest }
+	/^\.Fo / { name = word(); args = "" }
+	/^\.Fa / { take_args() }
+	/^\.Fc/ { declare() }
+	/^\.Fn / { name = word(); args = ""; take_args(); declare() }
+	' "$1" >"$tmp/synopsis.c"
+	[ -s "$tmp/synopsis.c" ] || return
+	# shellcheck disable=SC2086 # lists of flags
+	if ${CC:-cc} $flags -fsyntax-only "$tmp/synopsis.c" >"$tmp/said" 2>&1
+	then
+		echo "ok $1, $(grep -c '^#line' "$tmp/synopsis.c") declarations"
+	else
+		broken "$1: its SYNOPSIS is not what the headers declare:"
+		cat "$tmp/said"
+	fi
+}
+
 # build_program FILE.c NAME: the program FILE
 build_program() {
 	libs_of=$libs
@@ -186,6 +237,7 @@ for page in ${EVC_MANUAL:-man/*.[1-9] README}; do
 		done
 		continue
 	fi
+	try_synopsis "$page"
 	extract "$page"
 	for source in "$tmp/${page##*/}".*.c; do
 		[ ! -e "$source" ] || try_program "$source"
