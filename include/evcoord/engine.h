@@ -256,7 +256,8 @@ typedef struct evc_engine_sink {
 	void (*closed)(void *core);
 	/* In place of `names`, where workers do not all have the same: what
 	   this one can run from its next `up` on; nothing else is handed to
-	   it.  Other names are not refused: they wait for a worker that has
+	   it, nor what uses per-worker values that something else builds.
+	   Other names are not refused: they wait for a worker that has
 	   them, for config.worker_wait. */
 	void (*worker_names)(void *core, unsigned worker,
 			     const char *const *functions, unsigned n);

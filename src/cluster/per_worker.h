@@ -32,6 +32,8 @@ struct evc_per_worker {
 	unsigned deaths;         /* workers that were lost while they built it */
 	bool given_up;           /* too many: it is not built any more */
 	evc_engine_def def;      /* what it points to stands in tail */
+	/* What it is built by; NULL: nothing of that kind. */
+	const struct cluster_name *function, *map;
 	evc_per_worker *dataset; /* of an iterator: a reference */
 	char tail[];
 };

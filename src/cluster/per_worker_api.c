@@ -141,13 +141,10 @@ make(const evc_engine_def *d)
 /* ---- into the cluster: lock held ---- */
 
 static evc_status
-check_function(evc_cluster *cl, const char *function)
+check_function(evc_cluster *cl, const char *function,
+	       const struct cluster_name **ret)
 {
-	const struct cluster_name *name;
-
-	if (function == NULL)
-		return 0;
-	return evc__name_checked(cl, function, &name);
+	return function != NULL ? evc__name_checked(cl, function, ret) : 0;
 }
 
 static evc_status
@@ -158,9 +155,9 @@ add(evc_cluster *cl, evc_per_worker *p, evc_per_worker *dataset)
 	if (cl->stopping)
 		st = evc_refuse(-EVC_CANCELLED, "the cluster was stopped");
 	if (st == 0)
-		st = check_function(cl, p->def.function);
+		st = check_function(cl, p->def.function, &p->function);
 	if (st == 0)
-		st = check_function(cl, p->def.map);
+		st = check_function(cl, p->def.map, &p->map);
 	if (st < 0)
 		return st;
 	if (dataset != NULL) {

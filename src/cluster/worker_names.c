@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Workers that do not have the same functions: each is given those alone that it
- * has.  One that no worker has waits for a worker, as if there were none.
+ * has, and whose per-worker values it can build.  One that no worker can run
+ * waits for a worker, as if there were none.
  *
  * What a worker cannot run it passes by, but only so far: what stands in front is
  * taken by others, or ends, so it comes nearer.  All under the lock.
@@ -10,13 +11,58 @@
 
 #define LOOK_MOST 1024
 
+typedef bool name_fn(const struct cluster_name *name, void *arg);
+
+/* All names that a worker has to have for r: its own, and those that the
+   per-worker values among its arguments are built by.  fn returning false ends
+   it. */
+static void
+each_name(const evc_remote *r, name_fn *fn, void *arg)
+{
+	const evc_per_worker *p;
+	unsigned i;
+
+	if (r->function != NULL && !fn(r->function, arg))
+		return;
+	for (i = 0; r->more != NULL && i < r->more->n_uses; i++)
+		for (p = r->more->uses[i]; p != NULL; p = p->dataset)
+			if ((p->function != NULL && !fn(p->function, arg)) ||
+			    (p->map != NULL && !fn(p->map, arg)))
+				return;
+}
+
+struct lack {
+	uint32_t worker;
+	const struct cluster_name *name;
+};
+
+static bool
+note_lack(const struct cluster_name *name, void *arg)
+{
+	struct lack *l = arg;
+
+	if (name->has[l->worker / 64] >> l->worker % 64 & 1)
+		return true;
+	l->name = name;
+	return false;
+}
+
+/* The first name that this worker would have to have for r; NULL: it has all. */
+static const struct cluster_name *
+lacks(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
+{
+	struct lack l = { .worker = worker };
+
+	if (worker < NAME_WORKERS && worker < cl->n_workers &&
+	    cl->workers[worker]->tells)
+		each_name(r, note_lack, &l);
+	return l.name;
+}
+
 static bool
 has(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
 {
-	if (r->function == NULL || worker >= NAME_WORKERS ||
-	    worker >= cl->n_workers || !cl->workers[worker]->tells)
-		return true;
-	return r->function->has[worker / 64] >> worker % 64 & 1;
+	return lacks(cl, r, worker) == NULL;
 }
 
 static bool
@@ -73,7 +119,7 @@ evc__sink_worker_names(void *core, unsigned worker,
 	evc__cluster_unlock(cl);
 }
 
-/* ---- one that no worker has ---- */
+/* ---- one that no worker can run ---- */
 
 /* Somebody is up who could run it. */
 static bool
@@ -108,20 +154,49 @@ missing_in(const evc_cluster *cl, const struct closure_line *line)
 	return NULL;
 }
 
+static bool
+note_loss(const struct cluster_name *name, void *arg)
+{
+	uint64_t *since = arg;
+
+	if (name->lost_ns > *since)
+		*since = name->lost_ns;
+	return true;
+}
+
 static uint64_t
 missing_since(const evc_cluster *cl, const evc_remote *r)
 {
 	uint64_t since = r->queued_ns;
 	unsigned i;
 
-	if (r->function->lost_ns > since)
-		since = r->function->lost_ns;
+	each_name(r, note_loss, &since);
 	for (i = 0; i < cl->n_workers; i++)
 		if (cl->workers[i]->state != EVC_WORKER_UP &&
 		    has(cl, r, i) && cl->workers[i]->down_ns > since &&
 		    cl->workers[i]->lives > 0)
 			since = cl->workers[i]->down_ns;
 	return since;
+}
+
+/* The name that all lack who might run it; NULL: one this, one that. */
+static const struct cluster_name *
+missing_name(const evc_cluster *cl, const evc_remote *r)
+{
+	const struct cluster_name *name = NULL, *other;
+	unsigned i;
+
+	if (r->closure.tag != TAG_ANY)
+		return lacks(cl, r, r->closure.tag);
+	for (i = 0; i < cl->n_workers; i++) {
+		if (cl->workers[i]->state != EVC_WORKER_UP)
+			continue;
+		other = lacks(cl, r, i);
+		if (name != NULL && other != name)
+			return NULL;
+		name = other;
+	}
+	return name != NULL ? name : r->function;
 }
 
 static void
@@ -132,12 +207,19 @@ give_up(evc_cluster *cl, evc_remote *r)
 			     .raise = true };
 	char text[TEXT_ROOM];
 	struct text t = evc__text_in(text, sizeof text);
+	const struct cluster_name *name = missing_name(cl, r);
 	uint32_t tag = r->closure.tag;
 
-	evc__text_fmt(&t, "%s%s a function called \"%s\" for %g s",
+	evc__text_fmt(&t, "%s%s ",
 		      tag == TAG_ANY ? "no worker" : cl->workers[tag]->name,
-		      tag == TAG_ANY ? " has had" : " has not had",
-		      r->function->name, cl->config.worker_wait);
+		      tag == TAG_ANY ? " has had" : " has not had");
+	if (name != NULL)
+		evc__text_fmt(&t, "a function called \"%s\"", name->name);
+	else
+		evc__text_add(&t, "both a function and what builds its values");
+	if (name != NULL && name != r->function)
+		evc__text_add(&t, ", which builds a value among its arguments,");
+	evc__text_fmt(&t, " for %g s", cl->config.worker_wait);
 	o.text = text;
 	evc__remote_fails(r, &o);
 	evc__end_all(cl);

@@ -142,6 +142,47 @@ START_TEST(for_a_worker_that_does_not_come)
 }
 END_TEST
 
+/* One worker has the function, another one what builds its value: neither is given
+   it, and each is given what it can run. */
+START_TEST(no_worker_has_both)
+{
+	static const char *const f = "f", *const g = "g";
+	evc_engine_ops ops = hand_ops;
+	const evc_engine_ops *const engines[] = { &ops };
+	evc_cluster_config k = { .worker_wait = 0.1,
+				 .engines = engines,
+				 .n_engines = 1 };
+	evc_per_worker *p;
+	evc_engine_task t;
+	evc_remote *r;
+
+	ops.open = hand_open_silent;
+	c = new_coord(NULL);
+	cl = open_with(c, "hand://2", &k);
+	hand.sink->worker_names(hand.core, 0, &f, 1);
+	hand.sink->worker_names(hand.core, 1, &g, 1);
+	OK(evc_per_worker_value(cl, "p", "g", NULL, &p));
+	hand_up(0);
+	hand_up(1);
+	OK(evc_schedule_pack(cl, "f", NULL, &r, "[w]", p));
+	ck_assert_uint_eq(hand_take(0, &t, 1), 0);
+	ck_assert_uint_eq(hand_take(1, &t, 1), 0);
+	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
+	HAS(evc_last_error(), "no worker has had both a function and what "
+			      "builds its values for 0.1 s");
+	evc_remote_free(r);
+	OK(evc_schedule_pack(cl, "g", NULL, &r, "[w]", p));
+	ck_assert_uint_eq(hand_take(0, &t, 1), 0);
+	ck_assert_uint_eq(hand_take(1, &t, 1), 1);
+	hand_finish(1, &t, 0, NULL);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	evc_remote_free(r);
+	evc_per_worker_free(p);
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+END_TEST
+
 /* There is no room, and would be none for ever. */
 START_TEST(what_is_wrong_waits_for_nothing)
 {
@@ -364,7 +405,7 @@ END_TEST
 
 API_MAIN("told", a_schedule_that_fails_at_once_ends_a_join,
 	 worker_wait_begins_anew, for_a_worker_that_does_not_come,
-	 what_is_wrong_waits_for_nothing, an_engine_that_talks_nonsense,
+	 no_worker_has_both, what_is_wrong_waits_for_nothing, an_engine_that_talks_nonsense,
 	 a_function_does_not_wait_for_room,
 	 a_function_does_not_wait_for_an_error,
 	 writable_when_there_is_room,

@@ -335,6 +335,54 @@ fn_new(evc_exec *x, void *arg)
 	return evc_exec_return(x, "i", 42);
 }
 
+/* [value or iterator] -> what it is, or gives */
+static evc_status
+fn_use(evc_exec *x, void *arg)
+{
+	evc_value v = { NULL, 0 };
+	evc_local *l;
+	int64_t n;
+	evc_status st;
+
+	(void)arg;
+	if (evc_exec_unpack(x, "[w]", &l) < 0)
+		return EVC_INVALID_ARGUMENT;
+	if (evc_unpack(evc_local_value(l), "I", &n) == 0)
+		return evc_exec_return(x, "I", n);
+	st = evc_exec_next(x, l, &v);
+	if (st == 0)
+		st = evc_unpack(&v, "I", &n);
+	return st == 0 ? evc_exec_return(x, "I", n) :
+			 evc_exec_fail(x, EVC_INTERNAL, "%s", evc_last_error());
+}
+
+/* What "new" builds, or maps, on the workers that have it. */
+struct news {
+	evc_per_worker *value, *dataset, *iterator;
+};
+
+static struct news
+news(void)
+{
+	evc_dataset_opts o = { .map = "new", .repeat = UINT64_MAX };
+	evc_value elements = PACKED("[i]", 7);
+	struct news n;
+
+	OK(evc_per_worker_value(on.cl, "n", "new", NULL, &n.value));
+	OK(evc_per_worker_dataset_of(on.cl, "d", &elements, &o, &n.dataset));
+	OK(evc_per_worker_iterator(n.dataset, &n.iterator));
+	evc_value_free(&elements);
+	return n;
+}
+
+static void
+news_free(struct news *n)
+{
+	evc_per_worker_free(n->iterator);
+	evc_per_worker_free(n->dataset);
+	evc_per_worker_free(n->value);
+}
+
 static void
 rig_old_node(unsigned n_workers)
 {
@@ -413,8 +461,103 @@ START_TEST(what_nobody_has_ends_by_name)
 }
 END_TEST
 
+/* So do those go that all have, with a value that only new ones can build. */
+START_TEST(values_are_used_where_they_can_be_built)
+{
+	evc_schedule_opts urgent = { .priority = 1 };
+	evc_remote *r[600];
+	unsigned i, n_old = 0;
+	struct news n;
+
+	rig(_i, NULL);
+	rig_old_node(1);
+	for (i = 0; i < 3; i++)
+		rig_node(1);
+	rig_open(NULL);
+	n = news();
+	for (i = 0; i < 600; i++)
+		r[i] = i % 3 == 0 ? SCHEDULE("nap", "[d]", 0.0005) :
+				    SCHEDULE_WITH(&urgent, "use", "[w]",
+						  i % 3 == 1 ? n.value :
+							       n.iterator);
+	for (i = 0; i < 600; i++)
+		if (i % 3 == 0)
+			evc_remote_free(r[i]);
+		else
+			IS(take_number(r[i]), 42);
+	OK(join());
+	for (i = 0; i < 4; i++)
+		n_old += worker(i).n_done > 0;
+	ck_assert_uint_eq(n_old, 4);
+	news_free(&n);
+}
+END_TEST
+
+/* They wait for a worker that can build them, and for no longer than others. */
+START_TEST(values_that_nobody_can_build_end_by_name)
+{
+	evc_cluster_config config = { .worker_wait = 0.4 };
+	evc_schedule_opts at = { .worker = "worker 0" };
+	evc_remote *r;
+	struct news n;
+
+	rig(_i, NULL);
+	rig_old_node(2);
+	rig_open(&config);
+	n = news();
+	r = SCHEDULE("use", "[w]", n.value);
+	IS(code_of(r), EVC_UNAVAILABLE);
+	HAS(info_of(r).text, "no worker has had a function called \"new\", "
+			     "which builds a value among its arguments");
+	evc_remote_free(r);
+	IS(join(), EVC_UNAVAILABLE);
+	r = SCHEDULE_WITH(&at, "use", "[w]", n.iterator);
+	IS(code_of(r), EVC_UNAVAILABLE);
+	HAS(info_of(r).text, "worker 0 has not had a function called \"new\"");
+	evc_remote_free(r);
+	IS(join(), EVC_UNAVAILABLE);
+	/* One that comes runs what waits, each with its values. */
+	rig_node(1);
+	rig_all_up();
+	IS(take_number(SCHEDULE("use", "[w]", n.value)), 42);
+	IS(take_number(SCHEDULE("use", "[w]", n.iterator)), 42);
+	OK(join());
+	news_free(&n);
+}
+END_TEST
+
+/* One for each worker, also for the one that cannot run it: which ends, too. */
+START_TEST(once_on_all_with_an_old_one_among_them)
+{
+	evc_cluster_config config = { .worker_wait = 1 };
+	unsigned i, n = 4, n_missing = 0;
+	evc_remote *r[4];
+
+	rig(_i, NULL);
+	rig_old_node(1);
+	for (i = 0; i < 3; i++)
+		rig_node(1);
+	rig_open(&config);
+	OK(evc_schedule_all(on.cl, "new", NULL, NULL, NULL, r, &n));
+	ck_assert_uint_eq(n, 4);
+	IS(join(), EVC_UNAVAILABLE);
+	for (i = 0; i < 4; i++) {
+		if (code_of(r[i]) == EVC_UNAVAILABLE) {
+			HAS(info_of(r[i]).text, "has not had a function");
+			n_missing++;
+			evc_remote_free(r[i]);
+		} else {
+			IS(take_number(r[i]), 42);
+		}
+	}
+	ck_assert_uint_eq(n_missing, 1);
+	OK(join());
+}
+END_TEST
+
 static const evc_function functions[] = {
 	ROW_FUNCTIONS, { .name = "token", .fn = fn_token },
+	{ .name = "use", .fn = fn_use },
 	{ .name = "new", .fn = fn_new } /* the last */
 };
 
@@ -428,4 +571,7 @@ REDIS_ROWS("redis: workers", functions, ROW(workers_of_two_nodes),
 	   ROW(large_values_travel_between_nodes),
 	   ROW(large_values_outlive_their_node), ROW(two_hundred_workers),
 	   ROW(old_nodes_get_what_they_have), ROW(a_new_node_runs_what_waits),
+	   ROW(values_are_used_where_they_can_be_built),
+	   ROW(values_that_nobody_can_build_end_by_name),
+	   ROW(once_on_all_with_an_old_one_among_them),
 	   ROW(what_nobody_has_ends_by_name))
