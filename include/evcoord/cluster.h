@@ -25,9 +25,10 @@
  * What was raised comes back > 0; < 0 is a refusal of that very call.  No code
  * is a clean one here, and no function's error is a stop of anything.
  *
- * A cluster is a scope of its coordinator, and ends with it.  Calls that wait
- * are for threads; on the thread of the cluster's loop they are refused with
- * -EVC_FAILED_PRECONDITION.
+ * A cluster is a scope of its coordinator, and ends with it; the log hook of that
+ * hears of workers that die, checkpoints that fail, servers that lose something,
+ * and errors that no call can raise any more.  Calls that wait are for threads; on
+ * the thread of the cluster's loop they are refused with -EVC_FAILED_PRECONDITION.
  */
 #ifndef EVCOORD_CLUSTER_H
 #define EVCOORD_CLUSTER_H
@@ -179,7 +180,8 @@ evc_cluster_open(evc_coord *c, const char *uri,
  * itself when all has ended.  One that a stop has ended is closed, too.
  *
  * The last save of the checkpoint comes after this; when that fails, it is an error
- * in the coordinator's verdict.
+ * in the coordinator's verdict.  An error of a function that comes after this is
+ * a line in the coordinator's log.
  *
  * Thread:    any.
  * Ownership: cluster is gone for the caller, whatever this returns; remotes are

@@ -184,6 +184,7 @@ struct evc_cluster {
 	bool let_go;                /* the last handle is gone */
 	bool undone;                /* it could not be opened */
 	unsigned n_waiting;         /* fetches on the loop that are not due */
+	unsigned n_said;            /* errors that the last close knew of */
 	uint64_t alone_ns;          /* since when functions wait and there is
 				       no worker; 0: that is not so */
 	uint64_t asked_ns;          /* since when what runs is asked to stop, */
@@ -255,6 +256,9 @@ cluster_inherited(const evc_cluster *cl)
 {
 	return on_loop_is_foreign(&cl->on);
 }
+/* It was closed, and all has ended: errors that the close could not know of go to
+   the log. */
+void evc__cluster_tell_rest(evc_cluster *cl);
 /* Is this the thread of the cluster's loop? */
 bool evc__cluster_on_loop(const evc_cluster *cl);
 

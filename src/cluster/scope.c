@@ -45,6 +45,7 @@ free_scope(evc_cluster *cl)
 {
 	if (!evc__gate_is_shut(&cl->loop_gate))
 		evc__gate_close(&cl->loop_gate);
+	evc__cluster_tell_rest(cl);
 	if (evc_free(cl->scope) < 0)
 		return false;
 	/* On a loop that is gone they have had no turn. */

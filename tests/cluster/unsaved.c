@@ -6,6 +6,7 @@
  */
 #include "../support/cluster_util.h"
 
+#include <evcoord/observe.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -28,26 +29,54 @@ f_wait_for(evc_exec *x, void *arg)
 	return 0;
 }
 
-static atomic_int go;
+/* Waits until it is asked to stop, and then fails. */
+static evc_status
+f_end_badly(evc_exec *x, void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+	while (!evc_exec_should_stop(x))
+		t_sleep(0.001);
+	return evc_exec_fail(x, EVC_DATA_LOSS, "it was half done");
+}
+
+static atomic_int go, n_bad;
 static const evc_function table[] = {
 	{ .name = "fail", .fn = f_too_many },
 	{ .name = "wait", .fn = f_wait_for, .arg = &go },
+	{ .name = "end badly", .fn = f_end_badly, .arg = &n_bad },
 };
+
+/* What the log hook was told as an error: how often, and the last one. */
+static atomic_int n_logged;
+static char logged[512];
+
+static void
+keep_errors(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)r, (void)arg;
+	if (level != EVC_LOG_ERROR)
+		return;
+	snprintf(logged, sizeof logged, "%s", line);
+	atomic_fetch_add(&n_logged, 1);
+}
 
 static void
 begin(double every)
 {
 	evc_cluster_config config = { .functions = table,
-				      .n_functions = 2,
+				      .n_functions = 3,
 				      .checkpoint = path,
 				      .checkpoint_every = every };
+	const evc_config above = { .log = keep_errors };
 
 	snprintf(folder, sizeof folder, "/tmp/evc-unsaved-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	snprintf(away, sizeof away, "%s-away", folder);
 	snprintf(path, sizeof path, "%s/state", folder);
 	atomic_store(&go, 0);
-	OK(evc_new(NULL, NULL, &c));
+	atomic_store(&n_bad, 0);
+	atomic_store(&n_logged, 0);
+	OK(evc_new(NULL, &above, &c));
 	OK(evc_cluster_open(c, "threads://2", &config, &cl));
 }
 
@@ -187,9 +216,48 @@ START_TEST(the_close_says_an_error_that_nobody_took)
 	OK(evc_cluster_close(cl));
 	OK(evc_cluster_close(NULL));
 	OK(end(NULL));
+	/* What was raised, and what the close has said, is no line more. */
+	ck_assert_int_eq(atomic_load(&n_logged), 0);
+}
+END_TEST
+
+/* It comes when all have gone: the log of the coordinator hears of it. */
+START_TEST(the_log_hears_of_an_error_that_comes_after_the_close)
+{
+	int i;
+
+	begin(INFINITY);
+	for (i = 0; i < 2; i++)
+		OK(evc_schedule(cl, "end badly", NULL, NULL, NULL, NULL));
+	UNTIL(atomic_load(&n_bad) == 2);
+	OK(evc_cluster_close(cl));
+	OK(end(NULL));
+	ck_assert_int_eq(atomic_load(&n_logged), 2);
+	HAS(logged, "after the close: end badly on worker ");
+	HAS(logged, "DATA_LOSS: it was half done");
+}
+END_TEST
+
+/* The stop of the coordinator ends it, and the close comes behind: one of both
+   says it. */
+START_TEST(the_close_says_an_error_that_a_stop_has_left)
+{
+	evc_join_opts o = { .grace = T_LIMIT };
+
+	begin(INFINITY);
+	OK(evc_schedule(cl, "end badly", NULL, NULL, NULL, NULL));
+	UNTIL(atomic_load(&n_bad) == 1);
+	evc_request_stop(c, 0, NULL);
+	OK(evc_join(c, &o, NULL));
+	ck_assert_int_eq(evc_cluster_close(cl), EVC_DATA_LOSS);
+	HAS(evc_last_error(), "half done");
+	OK(end(NULL));
+	ck_assert_int_eq(atomic_load(&n_logged), 0);
 }
 END_TEST
 
 API_MAIN("unsaved", it_is_said_as_long_as_it_lasts, the_close_says_it,
 	 the_last_save_is_in_the_verdict, a_full_disk,
-	 the_close_says_an_error_that_nobody_took)
+	 the_close_says_an_error_that_nobody_took,
+	 the_log_hears_of_an_error_that_comes_after_the_close,
+	 the_close_says_an_error_that_a_stop_has_left)
