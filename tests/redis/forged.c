@@ -131,6 +131,40 @@ START_TEST(the_cluster_is_closed)
 }
 END_TEST
 
+/* Init, the coordinator itself, who has started it, groups of processes, and
+   numbers that no process has: as a node, and as its worker. */
+START_TEST(whatever_pid_it_says)
+{
+	const int pids[] = { 1, getpid(), getppid(), 0, -getpid(),
+			     INT_MIN, INT_MAX };
+	struct hand_node *h, *b;
+	char where[200], name[32];
+	unsigned i, k;
+
+	begin();
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	UNTIL(n_up() == 1);
+	for (i = 0; i < sizeof(pids) / sizeof(pids[0]); i++)
+		for (k = 0; k < 2; k++) {
+			snprintf(name, sizeof(name), "a%u-%u", i, k);
+			h = hn_new(&on.s, "t", name, 1);
+			hn_is_process(h, getpid());
+			snprintf(where, sizeof(where), "here %d%s",
+				 k == 0 ? getpid() : pids[i],
+				 strchr(strchr(h->where, ' ') + 1, ' '));
+			snprintf(h->where, sizeof(h->where), "%s", where);
+			hn_register(h, 300);
+			hn_slot(h, 0, 1);
+			hn_note(h, FRAME_UP, (uint64_t)(int64_t)pids[i], "x");
+			hn_send(h);
+			SAYS(name, "is fenced", NULL);
+			UNTIL(n_up() == 1);
+			hn_free(h);
+		}
+	end_with(b);
+}
+END_TEST
+
 static void
 turn(struct ev_loop *loop)
 {
@@ -276,5 +310,5 @@ START_TEST(a_name_is_one_word)
 END_TEST
 
 RS_MAIN("redis/forged", its_lease_is_over, it_sends_garbage, it_registers_anew,
-	the_cluster_is_closed, the_loop_is_destroyed, few_descriptors,
-	a_result_that_is_no_value, a_name_is_one_word)
+	the_cluster_is_closed, whatever_pid_it_says, the_loop_is_destroyed,
+	few_descriptors, a_result_that_is_no_value, a_name_is_one_word)
