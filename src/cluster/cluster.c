@@ -54,6 +54,7 @@ untold(evc_cluster *cl)
 {
 	char buf[TEXT_ROOM + 64] = "";
 	struct text t = evc__text_in(buf, sizeof buf);
+	const evc_reason *r;
 	evc_status st = 0;
 
 	sync_lock(&cl->q.lock);
@@ -61,8 +62,10 @@ untold(evc_cluster *cl)
 		st = cl->unsaved.code;
 		evc__checkpoint_describe(cl, sync_mono(), &t);
 	} else if (cl->q.n_errors > 0) {
-		st = cl->q.errors[0].code;
-		evc__text_add(&t, cl->q.errors[0].text);
+		r = &cl->q.errors[0];
+		st = r->code;
+		evc__text_fmt(&t, "%s%s%s", r->func,
+			      r->func[0] != '\0' ? ": " : "", r->text);
 	}
 	cl->n_said = cl->q.n_errors;
 	sync_unlock(&cl->q.lock);

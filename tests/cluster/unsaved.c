@@ -206,7 +206,7 @@ START_TEST(the_close_says_an_error_that_nobody_took)
 	OK(evc_schedule(cl, "fail", NULL, NULL, NULL, NULL));
 	UNTIL(numbers().n_failed == 1);
 	ck_assert_int_eq(evc_cluster_close(cl), EVC_OUT_OF_RANGE);
-	HAS(evc_last_error(), "one too many");
+	HAS(evc_last_error(), "fail: one too many");
 	/* An error of a function is none of the coordinator. */
 	OK(end(NULL));
 
