@@ -30,6 +30,7 @@
 #include "redis/engine_life.h"
 
 #define WHERE_ROOM 128
+#define TROUBLES_LOGGED 4
 
 enum engine_phase {
 	PHASE_AWAY,     /* no connection */
@@ -95,6 +96,9 @@ struct redis_engine {
 	bool want_feed, alone_told; /* trouble says that no node is there */
 	uint64_t cancelled_upto;
 	char trouble[REDIS_WHY_ROOM];
+	/* What the log has heard of since there was no trouble. */
+	char troubles[TROUBLES_LOGGED][REDIS_WHY_ROOM];
+	unsigned n_troubles;
 	uint64_t alone_ns;        /* since when no node is there; 0: one is */
 
 	/* engine_lock.c, engine_restart.c */

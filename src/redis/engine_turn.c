@@ -20,6 +20,18 @@ evc__redis_trouble_is(struct redis_engine *e, const char *why)
 		e->sink->trouble(e->core, why);
 }
 
+/* What is tried again and again may fail in turns. */
+static bool
+is_logged(const struct redis_engine *e, const char *why)
+{
+	unsigned i;
+
+	for (i = 0; i < TROUBLES_LOGGED; i++)
+		if (strcmp(e->troubles[i], why) == 0)
+			return true;
+	return false;
+}
+
 void
 evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 {
@@ -30,8 +42,13 @@ evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	if (strcmp(why, e->trouble) != 0 && why[0] != '\0')
+	if (why[0] == '\0') {
+		memset(e->troubles, 0, sizeof e->troubles);
+	} else if (strcmp(why, e->trouble) != 0 && !is_logged(e, why)) {
+		evc__copy(e->troubles[e->n_troubles++ % TROUBLES_LOGGED],
+			  sizeof e->troubles[0], why);
 		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", why);
+	}
 	evc__redis_trouble_is(e, why);
 }
 

@@ -300,6 +300,39 @@ START_TEST(away_is_said_once)
 }
 END_TEST
 
+/* What the server refuses is tried again and again, in turns, and each of it is
+   said once: until it was well in between. */
+START_TEST(what_is_refused_is_said_once)
+{
+	char text[2000];
+	int i;
+
+	rig(_i, &(struct rig_opts){ .own = true });
+	log_begin();
+	logged_node(1);
+	open_and_keep(8);
+	works();
+	for (i = 1; i <= 2; i++) {
+		rs_do(rg.server, "ACL SETUSER default -xread -evalsha");
+		UNTIL(coord_said("cannot be read: NOPERM") == i);
+		UNTIL(coord_said("the lock of the namespace") == i);
+		/* It reads again at each tick, and renews its lock every two
+		   seconds. */
+		t_sleep(2.5);
+		ck_assert_int_eq(coord_said("cannot be read: NOPERM"), i);
+		ck_assert_int_eq(coord_said("the lock of the namespace"), i);
+		rs_do(rg.server, "ACL SETUSER default +xread +evalsha");
+		works();
+		UNTIL((evc_cluster_report(on.cl, text, sizeof(text)),
+		       strstr(text, "NOPERM") == NULL));
+	}
+	OK(join());
+	ends_well(0, 5);
+	log_end();
+	rs_unlink(rg.server);
+}
+END_TEST
+
 /* What it has done is told when the server is back in time. */
 START_TEST(stopped_while_the_server_is_away)
 {
@@ -494,6 +527,7 @@ limit(void)
 REDIS_ROWS("redis: leaving", functions, ROW(at_any_moment),
 	   ROW(nobody_warns_of_what_is_in_good_order),
 	   ROW(a_death_is_warned_of), ROW(away_is_said_once),
+	   ROW(what_is_refused_is_said_once),
 	   ROW(stopped_while_the_server_is_away),
 	   ROW(stopped_and_the_server_does_not_come),
 	   ROW(stopped_behind_a_partition),
