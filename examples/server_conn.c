@@ -103,15 +103,23 @@ conn_progress(struct conn *c)
 	c->slow_until = ev_now(c->sock.loop->ev) + server_of(c)->patience;
 }
 
+/* Seconds that a client has still, negative when it had them. */
+static ev_tstamp
+conn_left(const struct conn *c)
+{
+	ev_tstamp until = c->state == IDLE ? c->idle_until : c->slow_until;
+
+	if (c->stop_until > 0 && c->stop_until < until)
+		until = c->stop_until;
+	return until - ev_now(c->sock.loop->ev);
+}
+
 /* Wait for a client with a request, as long as it may take. */
 static enum step
 conn_await(struct conn *c, int events)
 {
-	ev_tstamp until = c->slow_until, left;
+	ev_tstamp left = conn_left(c);
 
-	if (c->stop_until > 0 && c->stop_until < until)
-		until = c->stop_until;
-	left = until - ev_now(c->sock.loop->ev);
 	if (left > 0)
 		return sock_wait(&c->sock, events, left);
 	count_add(c->sock.loop, TOO_SLOW, 1);
@@ -282,6 +290,9 @@ conn_decide(struct conn *c)
 	/* No, unless bytes of a next request were read. */
 	c->keep &= c->in_len > 0 || !evc_should_stop(server_of(c)->part[CONNS]);
 	/* :stop */
+	/* Whoever goes on and on has the stop's time like others. */
+	if (c->stop_until > 0 && conn_left(c) <= 0)
+		c->keep = false;
 	if (!c->keep)
 		c->in_len = 0;
 	conn_progress(c);
@@ -421,6 +432,13 @@ step_idle(struct conn *c)
 	return GONE;
 }
 
+/* There is nothing to read, or no time for it. */
+static enum step
+step_read_none(struct conn *c)
+{
+	return c->state == IDLE ? step_idle(c) : conn_await(c, EV_READ);
+}
+
 static enum step
 step_read(struct conn *c)
 {
@@ -431,8 +449,7 @@ step_read(struct conn *c)
 		if (n < 0 && errno == EINTR)
 			return NEXT;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return c->state == IDLE ? step_idle(c) :
-			       conn_await(c, EV_READ);
+			return step_read_none(c);
 		if (n <= 0) {
 			if (c->state == READING)
 				count_add(c->sock.loop, ABORTED, 1);
@@ -444,7 +461,10 @@ step_read(struct conn *c)
 		conn_begin_request(c);
 	if (c->state == READING)
 		conn_parse(c);
-	return NEXT;
+	/* Whoever never stops sending has no more time than others. */
+	if (c->state > READING || conn_left(c) > 0)
+		return NEXT;
+	return step_read_none(c);
 }
 
 /* For the client there is nothing to wait for: next comes a request. */

@@ -265,6 +265,52 @@ slow 50
 slow_end
 check "exit status 0: they are no stragglers" test "$status" -eq 0
 
+# flood BYTES: a client that sends them, and a line's end, again and again, and
+# takes whatever it is sent.
+flood() {
+	exec {fd}<>"/dev/tcp/127.0.0.1/$port"
+	printf '%s' "${2-}" >&"$fd"
+	cat <&"$fd" >/dev/null 2>&1 &
+	others+=($!)
+	yes "$1" >&"$fd" 2>/dev/null &
+	others+=($!)
+	exec {fd}>&-
+}
+
+# crowded N: has each of the server's N connections sent 64 KB that are not read?
+crowded() {
+	[ "$(awk -v port="$(printf ':%04X' "$port")" '
+		substr($2, 9) == port && $4 == "01" {
+			split($5, queue, ":")
+			n += length(queue[2]) == 8 && queue[2] > "0000FFFF"
+		}
+		END { print n + 0 }' /proc/net/tcp)" -eq "$1" ]
+}
+
+echo "# clients that never stop sending"
+start_server -l 1 -g 10
+get=$'GET /0.bin HTTP/1.1\r\nHost: x\r\n' # 30 bytes; with an empty line 32
+# They are begun while it stands still: so what it reads at once never ends
+# where a request does, and there is always more.
+kill -STOP "$server"
+for _ in 1 2 3; do
+	flood "$get"$'\r' $'\r\n'
+	flood $'\r'
+	flood $'1\r\na\r' "$get"$'Transfer-Encoding: chunked\r\n\r\n'
+done
+check "all have sent more than it reads" until_true crowded 9
+kill -CONT "$server"
+check "it answers" until_true at_least 300 answered
+kill -TERM "$server"
+end_server
+kill "${others[@]}" 2>/dev/null
+wait "${others[@]}" 2>/dev/null
+others=()
+check "exit status 0: they are no stragglers" test "$status" -eq 0
+check "none cut" test "$(count cut)" = 0
+check "those that did not end their request are counted apart" \
+	test "$(count 'too slow')" = 3
+
 echo "# a file that shrinks while it is sent"
 cp "$tmp/www/30000000.bin" "$tmp/www/shrinks.bin"
 start_server -l 1 -g 600
