@@ -23,6 +23,9 @@
 #include "dnsd.h"
 
 #define CLIENTS 16 /* at once */
+#define RETRY 0.1  /* seconds, when there is no descriptor to be had, or somebody
+		      else has the lock of the folder */
+#define TRIES 100  /* for that lock */
 
 struct client {
 	ev_io io;
@@ -35,6 +38,9 @@ struct client {
 };
 
 static ev_io door;
+static ev_timer later;
+static int spare = -1;            /* a descriptor that is given up for a client
+				     when TCP's have all others */
 static struct client clients[CLIENTS];
 static unsigned long n_came;
 static struct stat own;           /* the socket, as we have made it */
@@ -130,7 +136,10 @@ client_close(struct ev_loop *ev, struct client *k)
 	for (int i = 0; i < CLIENTS; i++)
 		if (recv(k->io.fd, rest, sizeof(rest), 0) <= 0)
 			break;
-	close(k->io.fd);
+	if (spare >= 0)
+		close(k->io.fd);
+	else
+		spare = dup3(door.fd, k->io.fd, O_CLOEXEC);
 	free(k->out);
 	k->out = NULL;
 	k->server = NULL; /* this place is free */
@@ -168,8 +177,9 @@ client_read(struct ev_loop *ev, struct client *k)
 		return;
 	if (end != NULL)
 		*end = 0;
-	k->out = end != NULL ? obey(k->server, k->in)
-			     : strdup("the command is too long\n");
+	/* With a 0 byte in it, it is none. */
+	k->out = end == NULL ? strdup("the command is too long\n") :
+		 obey(k->server, k->in + strlen(k->in) == end ? k->in : "");
 	if (k->out == NULL) {
 		client_close(ev, k);
 		return;
@@ -191,32 +201,66 @@ on_client(struct ev_loop *ev, ev_io *w, UNUSED int events)
 		client_read(ev, k);
 }
 
-/* A place: when none is free that of the oldest client, one that is silent
-   before one that is answered. */
+/* The oldest client, one that is silent before one that is answered; NULL: there
+   is none. */
+static struct client *
+client_oldest(void)
+{
+	struct client *old = NULL;
+
+	for (struct client *k = clients; k < clients + CLIENTS; k++)
+		if (k->server != NULL &&
+		    (old == NULL || ((k->out != NULL) != (old->out != NULL) ?
+				     k->out == NULL : k->number < old->number)))
+			old = k;
+	return old;
+}
+
+/* A place: when none is free that of the oldest client. */
 static struct client *
 client_place(struct ev_loop *ev)
 {
-	struct client *old = clients;
+	struct client *k = clients;
 
-	for (struct client *k = clients; k < clients + CLIENTS; k++) {
-		if (k->server == NULL)
-			return k;
-		if ((k->out != NULL) != (old->out != NULL) ?
-		    k->out == NULL : k->number < old->number)
-			old = k;
+	while (k < clients + CLIENTS && k->server != NULL)
+		k++;
+	if (k == clients + CLIENTS) {
+		k = client_oldest();
+		client_close(ev, k);
 	}
-	client_close(ev, old);
-	return old;
+	return k;
+}
+
+/* Accept one, be it by what the oldest has.  -1: nobody is there, or there is no
+   descriptor. */
+static int
+accept_one(struct ev_loop *ev)
+{
+	int fd = accept4(door.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0 || errno != EMFILE)
+		return fd;
+	if (spare < 0 && client_oldest() != NULL)
+		client_close(ev, client_oldest());
+	if (spare >= 0)
+		close(spare);
+	spare = -1;
+	return accept4(door.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
 static void
 on_door(struct ev_loop *ev, ev_io *w, UNUSED int events)
 {
-	int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = accept_one(ev);
 	struct client *k;
 
-	if (fd < 0)
+	if (fd < 0) {
+		/* The socket may stay readable: do not spin on it. */
+		ev_io_stop(ev, &door);
+		ev_timer_set(&later, RETRY, 0.);
+		ev_timer_start(ev, &later);
 		return;
+	}
 	k = client_place(ev);
 	k->server = w->data;
 	k->number = n_came++;
@@ -224,6 +268,14 @@ on_door(struct ev_loop *ev, ev_io *w, UNUSED int events)
 	ev_io_init(&k->io, on_client, fd, EV_READ);
 	k->io.data = k;
 	ev_io_start(ev, &k->io);
+}
+
+static void
+on_later(struct ev_loop *ev, UNUSED ev_timer *w, UNUSED int events)
+{
+	if (spare < 0)
+		spare = dup(door.fd);
+	ev_io_start(ev, &door);
 }
 
 static bool
@@ -283,10 +335,32 @@ door_open(struct server *s, struct ev_loop *ev, const char *path,
 			close(fd);
 		return why;
 	}
+	spare = dup(fd);
+	ev_timer_init(&later, on_later, 0., 0.);
 	ev_io_init(&door, on_door, fd, EV_READ);
 	door.data = s;
 	ev_io_start(ev, &door);
 	return NULL;
+}
+
+/* The lock of a folder, or -1 and errno.  Whoever may read the folder can have it
+   for ever: so it is not waited for that long. */
+static int
+folder_lock(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+
+	for (int i = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (errno == EWOULDBLOCK && i < TRIES) {
+			ev_sleep(RETRY);
+			continue;
+		}
+		err = errno;
+		close(fd);
+		fd = -1;
+		errno = err;
+	}
+	return fd;
 }
 
 const char *
@@ -302,13 +376,12 @@ control_start(struct server *s, struct ev_loop *ev, const char *path)
 	   could take the other's socket for the dead one: one at a time, from
 	   the look until the new socket listens. */
 	folder = addr;
-	lock = open(dirname(folder.sun_path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (lock < 0 || flock(lock, LOCK_EX) < 0)
-		why = strerror(errno);
-	else
-		why = door_open(s, ev, path, &addr);
-	if (lock >= 0)
-		close(lock);
+	lock = folder_lock(dirname(folder.sun_path));
+	if (lock < 0)
+		return errno == EWOULDBLOCK ? "its folder is locked" :
+		       strerror(errno);
+	why = door_open(s, ev, path, &addr);
+	close(lock);
 	return why;
 }
 
@@ -321,10 +394,12 @@ control_stop(struct ev_loop *ev, const char *path)
 		if (k->server != NULL)
 			client_close(ev, k);
 	ev_io_stop(ev, &door);
+	ev_timer_stop(ev, &later);
 	/* Somebody may have put something else there. */
 	if (lstat(path, &st) == 0 && st.st_dev == own.st_dev &&
 	    st.st_ino == own.st_ino)
 		unlink(path);
+	close(spare);
 	close(door.fd); /* last: no other file gets its inode before */
 }
 

@@ -90,19 +90,29 @@ stops(const struct server *s)
 
 /* The file, or NULL: what is no regular one could block, or have no end. */
 static FILE *
-zone_open(const char *path, char *why, size_t n)
+zone_open(const char *path, struct stat *ret, char *why, size_t n)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
 	FILE *f = NULL;
 
-	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+	if (fd >= 0 && fstat(fd, ret) == 0 && !S_ISREG(ret->st_mode))
 		snprintf(why, n, "%s: it is no regular file", path);
 	else if (fd < 0 || (f = fdopen(fd, "r")) == NULL)
 		snprintf(why, n, "%s: %s", path, strerror(errno));
 	if (fd >= 0 && f == NULL)
 		close(fd);
 	return f;
+}
+
+/* Has somebody written to it meanwhile?  Then nobody knows what was read. */
+static bool
+has_changed(FILE *f, const struct stat *was)
+{
+	struct stat now;
+
+	return fstat(fileno(f), &now) < 0 || now.st_size != was->st_size ||
+	       now.st_mtim.tv_sec != was->st_mtim.tv_sec ||
+	       now.st_mtim.tv_nsec != was->st_mtim.tv_nsec;
 }
 
 /* All records of the file.  (ldns_dnssec_zone_new_frm_fp() would do, but it
@@ -161,9 +171,10 @@ zone_load(const struct server *s, char *why, size_t n)
 {
 	struct zone *z = calloc(1, sizeof(*z));
 	ldns_rr_list *all = ldns_rr_list_new();
-	FILE *f = zone_open(s->zone_file, why, n);
+	struct stat was;
+	FILE *f = zone_open(s->zone_file, &was, why, n);
 	ldns_status st = LDNS_STATUS_MEM_ERR;
-	bool ok = false;
+	bool ok = false, changed = false;
 	int line = 0;
 
 	if (f == NULL)
@@ -172,11 +183,15 @@ zone_load(const struct server *s, char *why, size_t n)
 		z->names = ldns_dnssec_zone_new();
 		if (z->names != NULL)
 			st = read_records(s, f, all, &line);
+		changed = has_changed(f, &was);
 	}
-	if (st == LDNS_STATUS_OK)
+	if (st == LDNS_STATUS_OK && !changed)
 		st = plant(s, all, z->names);
 	if (stops(s))
 		snprintf(why, n, "%s:%d: a stop came", s->zone_file, line);
+	else if (changed)
+		snprintf(why, n, "%s: it changed while it was read",
+			 s->zone_file);
 	else if (st == LDNS_STATUS_OK)
 		ok = zone_check(z, why, n);
 	else

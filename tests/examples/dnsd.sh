@@ -82,12 +82,14 @@ connected() {
 	[ "$(grep -cF "$tmp/control" /proc/net/unix)" -gt "$1" ]
 }
 
-# waits_for_lock PID...: does each of them wait for a lock of another one?
-waits_for_lock() {
+# waits_for_folder PID...: does each of them have the folder of the control socket
+# open, which it has to lock?
+waits_for_folder() {
 	local pid
 
 	for pid; do
-		grep -q -e "-> FLOCK .* $pid " /proc/locks || return
+		find -L "/proc/$pid/fd" -samefile "$tmp" 2>/dev/null |
+			grep -q . || return
 	done
 }
 
@@ -95,6 +97,18 @@ waits_for_lock() {
 clients() {
 	[ "$(control why | grep -oE '[0-9]+ tasks? client' |
 		awk '{ n += $1 } END { print n + 0 }')" = "$1" ]
+}
+
+# Does the server notice that somebody writes to the zone while it reads it?
+writes_to() {
+	echo >>"$tmp/zone"
+	kill -HUP "$server"
+	grep -q 'not reloaded: .*it changed while it was read' "$tmp/err"
+}
+
+# full N: has the server N descriptors, all that it may have?
+full() {
+	[ "$(find "/proc/$server/fd" -type l | wc -l)" -ge "$1" ]
 }
 
 # Does nobody accept at the port any more?
@@ -367,6 +381,12 @@ check "what is too long" told "$(printf '%0300d' 1)" 'too long'
 check "... for one message, too" told "$(printf '%04000d' 1)" 'too long'
 control "$(printf '%05000d' 1)" >"$tmp/got" 2>&1
 check "... for the one that asks" grep -q 'too long' "$tmp/got"
+if command -v socat >/dev/null; then
+	printf 'why\0x\n' | socat -t "$limit" - "UNIX-CONNECT:$tmp/control" \
+		>"$tmp/got"
+	check "with a 0 byte in it a command is none" \
+		grep -q 'commands: ' "$tmp/got"
+fi
 check "it is for this user alone" test "$(stat -c %a "$tmp/control")" = 600
 if command -v socat >/dev/null; then
 	others=()
@@ -418,7 +438,7 @@ for i in 1 2; do
 		2>"$tmp/err.$i" 9<&- &
 	others+=($!)
 done
-check "each waits for the folder" until_true waits_for_lock "${others[@]}"
+check "each waits for the folder" until_true waits_for_folder "${others[@]}"
 exec 9<&-
 check "one gets the socket" until_true \
 	grep -q 'ready on' "$tmp/out.1" "$tmp/out.2"
@@ -428,6 +448,14 @@ check "... the first one has it still" told stop 'it stops'
 wait "${others[@]}"
 others=()
 check "the control socket is gone" test ! -e "$tmp/control"
+
+echo "# somebody else has the folder locked"
+exec 9<"$tmp"
+flock 9
+refuses -z "$tmp/zone" -c "$tmp/control"
+check "a server does not wait for ever: status 1" test $? -eq 1
+check "... and why" grep -q 'control: its folder is locked' "$tmp/got"
+exec 9<&-
 
 echo "# somebody else's file in the place of the control socket"
 start -b 30
@@ -462,6 +490,8 @@ start -b 30
 } >"$tmp/zone"
 kill -HUP "$server"
 check "it is reading" until_true told report 'reading the zone'
+check "what somebody writes to meanwhile is not taken" until_true writes_to
+check "it is read again" until_true told report 'reading the zone'
 stop
 end
 mv "$tmp/zone.kept" "$tmp/zone"
@@ -560,6 +590,26 @@ for fd in "${fds[@]}"; do
 	exec {fd}>&-
 done
 end
+check "exit status 0" test "$status" -eq 0
+
+echo "# the control socket, where TCP clients have all descriptors"
+descriptors=32 start -b 50 -u 1 -t 1
+fds=()
+for _ in {1..40}; do
+	open_one
+	fds+=("$fd")
+done
+check "there is none left" until_true full 32
+# Idle ones are sent away after 30 s: it must not need that.
+for again in '' ' again' ' and again'; do
+	check "it answers all the same$again" timeout 15 \
+		"$bin/dnsd" -c "$tmp/control" -x why
+done
+stop
+end
+for fd in "${fds[@]}"; do
+	exec {fd}>&-
+done
 check "exit status 0" test "$status" -eq 0
 
 echo "# queries that come while it stops"
