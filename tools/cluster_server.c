@@ -5,9 +5,11 @@
 #include "cluster_tool.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #ifdef HAVE_HIREDIS_SSL
 #include <hiredis/hiredis_ssl.h>
 #endif
@@ -15,6 +17,37 @@
 #include "cluster/cluster.h"
 
 #define PATIENCE 5 /* seconds */
+
+static char too_late[320]; /* what is said then */
+
+static void
+on_alarm(int signal)
+{
+	ssize_t n = write(STDERR_FILENO, too_late, strlen(too_late));
+
+	(void)signal;
+	(void)n;
+	_exit(1);
+}
+
+/* A server that sends a byte now and then makes no read time out: so each answer
+   has its time as a whole, until no_deadline(). */
+static void
+deadline(const struct server *s)
+{
+	snprintf(too_late, sizeof too_late,
+		 "evc-cluster: %s: did not answer for %d s\n", s->where,
+		 PATIENCE);
+	plain(too_late);
+	signal(SIGALRM, on_alarm);
+	alarm(PATIENCE);
+}
+
+static void
+no_deadline(void)
+{
+	alarm(0);
+}
 
 static redisContext *
 connect_to(const struct redis_place *at)
@@ -79,12 +112,15 @@ start_tls(const struct server *s, redisContext *c)
 static redisReply *
 ask_sentinel(const struct server *s, redisContext *to)
 {
-	redisReply *r;
+	redisReply *r = NULL;
 
-	if (to == NULL || to->err || (s->address.tls && !start_tls(s, to)))
+	if (to == NULL || to->err)
 		return NULL;
-	r = redisCommand(to, "SENTINEL get-master-addr-by-name %s",
-			 s->address.master);
+	deadline(s);
+	if (!s->address.tls || start_tls(s, to))
+		r = redisCommand(to, "SENTINEL get-master-addr-by-name %s",
+				 s->address.master);
+	no_deadline();
 	if (r != NULL && r->type == REDIS_REPLY_ERROR &&
 	    strncmp(r->str, "ERR unknown command", 19) == 0)
 		die(1, "%s: this is no Sentinel, and the address has master=",
@@ -211,8 +247,10 @@ server_open(struct server *s, const char *uri)
 					   connect_to(&s->address.at);
 	if (s->c == NULL || s->c->err)
 		die_of(s, why_not(s->c));
+	deadline(s);
 	if (s->address.tls && !start_tls(s, s->c))
 		die_of(s, s->c->errstr);
+	no_deadline();
 	log_in(s);
 	read_version(s);
 }
@@ -224,12 +262,20 @@ server_close(struct server *s)
 	evc__redis_address_free(&s->address);
 }
 
+/* What came before the deadline. */
+static redisReply *
+received(struct server *s, redisReply *r)
+{
+	no_deadline();
+	if (r == NULL)
+		die_of(s, s->c->errstr);
+	return r;
+}
+
 static redisReply *
 checked(struct server *s, redisReply *r)
 {
-	if (r == NULL)
-		die_of(s, s->c->errstr);
-	if (r->type == REDIS_REPLY_ERROR)
+	if (received(s, r)->type == REDIS_REPLY_ERROR)
 		die_of(s, r->str);
 	return r;
 }
@@ -240,6 +286,7 @@ server_ask(struct server *s, const char *fmt, ...)
 	redisReply *r;
 	va_list ap;
 
+	deadline(s);
 	va_start(ap, fmt);
 	r = redisvCommand(s->c, fmt, ap);
 	va_end(ap);
@@ -250,6 +297,7 @@ redisReply *
 server_ask_words(struct server *s, int n, const char **words,
 		 const size_t *sizes)
 {
+	deadline(s);
 	return checked(s, redisCommandArgv(s->c, n, words, sizes));
 }
 
@@ -275,11 +323,11 @@ server_try(struct server *s, const char *fmt, ...)
 	redisReply *r;
 	va_list ap;
 
+	deadline(s);
 	va_start(ap, fmt);
 	r = redisvCommand(s->c, fmt, ap);
 	va_end(ap);
-	if (r == NULL)
-		die_of(s, s->c->errstr);
+	received(s, r);
 	/* A key of another type is as none; what is not allowed is not known. */
 	if (r->type == REDIS_REPLY_ERROR && strncmp(r->str, "WRONGTYPE", 9) != 0)
 		die_of(s, r->str);

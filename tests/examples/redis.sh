@@ -316,6 +316,25 @@ for arguments in "status $at/words" "clean --force $at/words"; do
 		"^evc-cluster: 127.0.0.1:$port: did not answer for 5 s\$"
 done
 kill -CONT "${others[0]}"
+first=$port
+if command -v socat >/dev/null; then
+	echo "printf '\$1000\r\n'; while sleep 0.5; do printf 1; done" \
+		>"$tmp/dribble"
+	socat -d -d TCP-LISTEN:0,bind=127.0.0.1,fork "EXEC:sh $tmp/dribble" \
+		2>"$tmp/socat" &
+	others+=("$!")
+	check 'a server that sends a byte now and then' \
+		until_true grep -q ' listening on ' "$tmp/socat"
+	port=$(sed -n 's/.* listening on .*://p' "$tmp/socat")
+	run timeout "$limit" "$tools/evc-cluster" status \
+		"redis://127.0.0.1:$port/words"
+	check 'is not waited for' same 1 /dev/null
+	check 'which is said' said \
+		"^evc-cluster: 127.0.0.1:$port: did not answer for 5 s\$"
+	port=$first
+else
+	echo "SKIP redis.sh: a server that sends a byte now and then: no socat"
+fi
 # no_redis PORT WHY: at that port is none, which is said.
 no_redis() {
 	run "$tools/evc-cluster" status "redis://127.0.0.1:$1/words"
@@ -323,7 +342,6 @@ no_redis() {
 	check 'is said' said \
 		"^evc-cluster: 127.0.0.1:$1: this is no Redis server: $2"
 }
-first=$port
 start_server --rename-command INFO '' --rename-command ECHO INFO
 no_redis "$port" 'INFO has no redis_version$'
 port=$first
