@@ -181,7 +181,6 @@ start(evc_coord *c, evc_coord *scope[])
 	evc_reactor_start(scope[LOOPS], "loop-2", set_up_loop, NULL, NULL,
 			  NULL);
 	start_threads(scope[THREADS]);
-	start_child(scope[PROCESSES]);
 	for (i = 0; i < N_SCOPES; i++)
 		evc_scope_ready(scope[i]);
 	return true;
@@ -225,6 +224,9 @@ main(int argc, char **argv)
 		fflush(stdout);
 		_exit(EXIT_FAILURE); /* threads may run */
 	}
+	/* A process outlives a signal that ends this one: so it is started when
+	   signals are stops. */
+	start_child(scope[PROCESSES]);
 	ev_timer_init(&timer, on_timer, run, 0.);
 	timer.data = c;
 	ev_timer_start(loop, &timer);

@@ -70,6 +70,20 @@ if [ -z "$child" ]; then
 elif grep -qs sleep "/proc/$child/comm"; then
 	fail "the child $child runs"
 fi
+# A signal at whatever moment, in the set-up or after it, leaves no process.
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	for delay in 0 0.00$((i % 10)) 0.0$i; do
+		EVC_MIXED_TEST=$$ "$examples/mixed" 1 >/dev/null 2>&1 &
+		sleep $delay
+		kill -TERM $! 2>/dev/null
+		wait $! 2>/dev/null
+	done
+done
+for child in $(grep -lsz "^EVC_MIXED_TEST=$$\$" /proc/[0-9]*/environ |
+	tr -dc '0-9\n'); do
+	fail "the process $child is left by a signal"
+	kill -KILL "$child"
+done
 [ $failed -ne 0 ] || echo "ok mixed"
 try 2 mixed-usage mixed -1
 try 2 mixed-usage mixed 1 2
