@@ -9,12 +9,14 @@
 #include "wordcount.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fts.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool
 add(struct files *found, const char *path, uint64_t size, unsigned tree)
@@ -47,6 +49,22 @@ unread(struct files *found, const char *path, const char *why)
 	return true;
 }
 
+/* It has no bytes: but has it none, and may it be read?  Files of the kernel have
+   some all the same. */
+static bool
+empty(struct files *found, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), err;
+	char byte;
+	ssize_t n = fd < 0 ? -1 : read(fd, &byte, 1);
+
+	err = errno;
+	if (fd >= 0)
+		close(fd);
+	return n == 0 || unread(found, path, n < 0 ? strerror(err) :
+				"its size is not known");
+}
+
 /* What cannot be looked at costs a line, a path that is too long as well;
    false: no memory. */
 static bool
@@ -63,7 +81,8 @@ visit(struct files *found, const FTSENT *e, unsigned tree)
 		       unread(found, e->fts_path, "neither a file nor a "
 			      "directory");
 	case FTS_F:
-		return e->fts_statp->st_size == 0 ||
+		return e->fts_statp->st_size == 0 ?
+		       empty(found, e->fts_path) :
 		       add(found, e->fts_path,
 			   (uint64_t)e->fts_statp->st_size, tree);
 	default:

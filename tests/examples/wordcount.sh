@@ -186,6 +186,13 @@ check 'by its name, too' \
 check 'and a link to nothing' \
 	said "^wordcount: $tmp/dangling: No such file or directory\$"
 check 'both are counted' said '^wordcount: 2 of the files and directories'
+# Nobody may read the first one, not even root; both say that they have no bytes.
+run --all /proc/self/mem /proc/version "$tree"
+check 'so is a file that cannot be read, though it seems to be empty' \
+	same 1 "$tmp/want"
+check 'by its name' said "^wordcount: /proc/[0-9]*/mem: Input/output error\$"
+check 'and one that only seems to be' \
+	said "^wordcount: /proc/version: its size is not known\$"
 # Longer than a path may be: with a relative name it can be made all the same.
 (
 	name=$(printf '%0200d' 0)
