@@ -213,7 +213,9 @@ say_answered(const struct server *s)
 static void
 write_trace(const evc_coord *c, const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	/* O_NONBLOCK: a FIFO that nobody reads must not hold up the end. */
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC,
+		      0666);
 
 	if (fd < 0)
 		fprintf(stderr, "dnsd: %s: %s\n", path, strerror(errno));

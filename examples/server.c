@@ -182,7 +182,9 @@ on_status(UNUSED struct ev_loop *ev, ev_signal *w, UNUSED int events)
 static void
 write_trace(const evc_coord *c, const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	/* O_NONBLOCK: a FIFO that nobody reads must not hold up the end. */
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC,
+		      0666);
 
 	if (fd < 0 || evc_trace_write(c, fd, EVC_TRACE_SVG) < 0)
 		fprintf(stderr, "server: %s: the timeline is not written\n",

@@ -763,6 +763,12 @@ stop
 end
 check "a timeline that cannot be written is no error" test "$status" -eq 0
 check "... but it is said" grep -q 'nowhere/trace.svg: ' "$tmp/err"
+mkfifo "$tmp/nobody"
+start -b 30 --trace "$tmp/nobody"
+stop
+end
+check "nor is one that nobody would read" test "$status" -eq 0
+check "... but it is said" grep -q 'nobody: ' "$tmp/err"
 "$bin/dnsd" -z "$tmp/nothing" >"$tmp/got" 2>&1
 check "a zone that is not there: status 1" test $? -eq 1
 check "... and why" grep -q 'nothing: No such file' "$tmp/got"

@@ -339,6 +339,14 @@ check "exit status 0" test "$status" -eq 0
 check "aborted" test "$(count aborted)" = 1
 check "none cut" test "$(count cut)" = 0
 
+echo "# a timeline that nobody would read"
+mkfifo "$tmp/nobody"
+start_server -l 1 -g 600 --trace "$tmp/nobody"
+kill -TERM "$server"
+end_server
+check "exit status 0" test "$status" -eq 0
+check "it is said" grep -q 'nobody: the timeline is not written' "$tmp/err"
+
 echo "# under load"
 start_server -l 2 -g 600 -a "$tmp/log"
 rm -f "$tmp/got"
