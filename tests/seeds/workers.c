@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tests that parallel_workers has to pass itself.  Each keeps the name it
- * has there, and uses the process's registry, as its users do.  Behind them
- * what its users miss: a stop of blocked workers in one budget, errors that can
- * be read back, a second start.
+ * The tests that parallel_workers, and data_workers beside it, have to pass
+ * themselves.  Each keeps the name it has there, and uses the process's
+ * registry, as its users do.  Behind them what its users miss: a stop of blocked
+ * workers in one budget, errors that can be read back, a second start.
  */
 #include "../support/workers_util.h"
 
@@ -185,6 +185,42 @@ START_TEST(W03_testParallelWorkersShutdownFun)
 }
 END_TEST
 
+/* A number and what belongs to it, always together. */
+static evc_status
+push_pair(evc_workers *group, unsigned id, void *arg)
+{
+	struct job *j = arg;
+	uintptr_t n = (uintptr_t)atomic_fetch_add(&j->runs, 1) % 1000 + 1;
+
+	(void)group;
+	(void)id;
+	return -evc_queue_push(j->queue, (void *)(n << 16 | 3 * n), INFINITY);
+}
+
+static bool
+is_a_pair(uintptr_t item)
+{
+	return (item & 0xffff) == 3 * (item >> 16) && item != 0;
+}
+
+START_TEST(W04_testNonParallelModel)
+{
+	evc_workers_opts o = { .n_threads = 2, .shutdown = close_queue };
+	struct job j = { 0 };
+
+	begin(0, NULL);
+	j.queue = new_queue(32);
+	OK(evc_workers_init(NULL, "unittest", push_pair, &j, &o, &j.group,
+			    NULL));
+	OK(evc_registry_start(NULL));
+	UNTIL(atomic_load(&j.runs) >= 33);
+	take(j.queue, 500, is_a_pair);
+	OK(evc_registry_stop(NULL, NULL));
+	free_groups();
+	free_queue(j.queue);
+}
+END_TEST
+
 static evc_queue *of_scope;
 
 static evc_status
@@ -245,6 +281,48 @@ beat(evc_workers *group, unsigned id, void *arg)
 
 /* "init_workers will be called for each GPU.  Note that the 'coordinator'
    returned by the function is same each time." */
+static evc_status
+push_next(evc_workers *group, unsigned id, void *arg)
+{
+	struct job *j = arg;
+
+	(void)group;
+	(void)id;
+	return -evc_queue_push(j->queue,
+			       (void *)(uintptr_t)(atomic_fetch_add(&j->runs,
+								    1) + 1),
+			       INFINITY);
+}
+
+/* Two groups, for training and for validation, whose queues have one name: each
+   gets its own, and in order. */
+START_TEST(W06_testInputOrder)
+{
+	evc_workers_opts o = { .n_threads = 1, .shutdown = close_queue };
+	struct job j[2] = { { .queue = NULL }, { .queue = NULL } };
+	void *item = NULL;
+	int i, k;
+
+	begin(0, NULL);
+	for (i = 0; i < 2; i++) {
+		j[i].queue = new_queue(4);
+		atomic_store(&j[i].runs, 1000 * i);
+		OK(evc_workers_init(NULL, i == 0 ? "train" : "test", push_next,
+				    &j[i], &o, &j[i].group, NULL));
+	}
+	OK(evc_registry_start(NULL));
+	for (k = 1; k <= 20; k++)
+		for (i = 0; i < 2; i++) {
+			OK(evc_queue_pop(j[i].queue, &item, T_LIMIT));
+			ck_assert_int_eq((int)(uintptr_t)item, 1000 * i + k);
+		}
+	OK(evc_registry_stop(NULL, NULL));
+	free_groups();
+	for (i = 0; i < 2; i++)
+		free_queue(j[i].queue);
+}
+END_TEST
+
 START_TEST(each_init_adds_a_group_and_returns_the_same_registry)
 {
 	evc_registry *reg[3] = { NULL, NULL, NULL };
@@ -376,13 +454,15 @@ static Suite *
 workers_suite(void)
 {
 	Suite *s = suite_create("parallel_workers");
-	TCase *tc = tcase_create("W01..W05 and cures");
+	TCase *tc = tcase_create("W01..W06 and cures");
 
 	tcase_add_checked_fixture(tc, count_before, end_and_count_but_one);
 	tcase_add_test(tc, W01_testParallelWorkers);
 	tcase_add_test(tc, W02_testParallelWorkersInitFun);
 	tcase_add_test(tc, W03_testParallelWorkersShutdownFun);
+	tcase_add_test(tc, W04_testNonParallelModel);
 	tcase_add_loop_test(tc, W05_testRNNInput, 0, 2);
+	tcase_add_test(tc, W06_testInputOrder);
 	tcase_add_test(tc,
 		       each_init_adds_a_group_and_returns_the_same_registry);
 	tcase_add_test(tc, blocked_workers_share_one_budget);
