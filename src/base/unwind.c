@@ -20,6 +20,18 @@ evc__wall(int version, _Unwind_Action actions, _Unwind_Exception_Class class_,
 					    _URC_CONTINUE_UNWIND;
 }
 
+/* For a thread that ends there is no such search: what ends its unwinding makes
+   the C library call abort. */
+_Unwind_Reason_Code
+evc__shut_wall(int version, _Unwind_Action actions,
+	       _Unwind_Exception_Class class_, struct _Unwind_Exception *e,
+	       struct _Unwind_Context *x)
+{
+	return actions & _UA_FORCE_UNWIND ?
+		       _URC_FATAL_PHASE2_ERROR :
+		       evc__wall(version, actions, class_, e, x);
+}
+
 /* A call that exceptions end in.  C cannot say where it goes on after one: so
    setjmp says it, as with the cleanup handlers of pthread_exit. */
 struct catcher {
@@ -109,13 +121,21 @@ evc__call_walled(void (*fn)(void *arg), void *arg)
 	call(fn, arg);
 }
 
-WALLED(int, call_fn, (int (*fn)(struct evc_coord *, void *),
-		      struct evc_coord *c, void *arg),
-       fn(c, arg))
+SHUT_VOID(call_shut, (void (*fn)(void *), void *arg), fn(arg))
+
+void
+evc__call_shut(void (*fn)(void *arg), void *arg)
+{
+	call_shut(fn, arg);
+}
+
+SHUT(int, call_fn, (int (*fn)(struct evc_coord *, void *),
+		    struct evc_coord *c, void *arg),
+     fn(c, arg))
 
 int
-evc__fn_walled(int (*fn)(struct evc_coord *c, void *arg), struct evc_coord *c,
-	       void *arg)
+evc__fn_shut(int (*fn)(struct evc_coord *c, void *arg), struct evc_coord *c,
+	     void *arg)
 {
 	return call_fn(fn, c, arg);
 }

@@ -11,6 +11,10 @@
  * an exception may pass, what is linked into a frame is undone by a function
  * that stands LEAVING its variable.
  *
+ * A thread that ends has no handler to look for.  Where its loop or the helper
+ * would be left in the middle of something, the wall is a SHUT one: pthread_exit
+ * comes no further, and calls abort.
+ *
  * Walls are there on amd64 and arm64; elsewhere exceptions go through.
  */
 #ifndef EVC_BASE_UNWIND_H
@@ -28,6 +32,11 @@
 _Unwind_Reason_Code
 evc__wall(int version, _Unwind_Action actions, _Unwind_Exception_Class class_,
 	  struct _Unwind_Exception *e, struct _Unwind_Context *x)
+	__attribute__((visibility("hidden")));
+_Unwind_Reason_Code
+evc__shut_wall(int version, _Unwind_Action actions,
+	       _Unwind_Exception_Class class_, struct _Unwind_Exception *e,
+	       struct _Unwind_Context *x)
 	__attribute__((visibility("hidden")));
 #ifdef __aarch64__
 #define WALL_SYMBOL_ "S"
@@ -57,29 +66,38 @@ evc__wall(int version, _Unwind_Action actions, _Unwind_Exception_Class class_,
 #define NO_JUMP() __asm__ volatile("" : : : "memory")
 
 /* Define a static function that makes this call of a function of the user's,
-   and lets no exception out. */
-#define WALLED(type, name, params, call) \
+   and lets no exception out; SHUT: nor the thread's end. */
+#define WALLED_BY_(wall, type, name, params, call) \
 	WALL_ATTRIBUTES_ static type name params \
 	{ \
 		type result_; \
-		UNWOUND_BY(evc__wall); \
+		UNWOUND_BY(wall); \
 		result_ = call; \
 		NO_JUMP(); \
 		return result_; \
 	}
-#define WALLED_VOID(name, params, call) \
+#define WALLED_VOID_BY_(wall, name, params, call) \
 	WALL_ATTRIBUTES_ static void name params \
 	{ \
-		UNWOUND_BY(evc__wall); \
+		UNWOUND_BY(wall); \
 		call; \
 		NO_JUMP(); \
 	}
+#define WALLED(type, name, params, call) \
+	WALLED_BY_(evc__wall, type, name, params, call)
+#define WALLED_VOID(name, params, call) \
+	WALLED_VOID_BY_(evc__wall, name, params, call)
+#define SHUT(type, name, params, call) \
+	WALLED_BY_(evc__shut_wall, type, name, params, call)
+#define SHUT_VOID(name, params, call) \
+	WALLED_VOID_BY_(evc__shut_wall, name, params, call)
 
 /* The commonest of these calls. */
 struct evc_coord;
 void evc__call_walled(void (*fn)(void *arg), void *arg);
-int evc__fn_walled(int (*fn)(struct evc_coord *c, void *arg),
-		   struct evc_coord *c, void *arg);
+void evc__call_shut(void (*fn)(void *arg), void *arg);
+int evc__fn_shut(int (*fn)(struct evc_coord *c, void *arg),
+		 struct evc_coord *c, void *arg);
 /* Call fn(c, arg).  false: an exception has left it, and ends here.  (Not
    pthread_exit, nor a cancellation: they go on.) */
 bool evc__fn_catching(int (*fn)(struct evc_coord *c, void *arg),

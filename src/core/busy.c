@@ -34,6 +34,7 @@ evc__busy_begin(evc_reactor *r, const evc_coord *c, enum evc__busy_kind kind,
 
 	if (r == NULL && innermost != NULL)
 		r = innermost->r;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &keep->cancel);
 	keep->up = innermost;
 	keep->r = r;
 	keep->mark = self->mark;
@@ -58,6 +59,7 @@ evc__busy_end(struct evc__busy *keep)
 
 	innermost = keep->up;
 	evc__self()->mark = keep->mark;
+	pthread_setcancelstate(keep->cancel, NULL);
 	if (r == NULL)
 		return;
 	sync_store_relaxed(&r->mark.text, keep->text);

@@ -129,7 +129,7 @@ call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 		evc__reactor_heard(r);
 	evc__trace_member(TRACE_CALL, &h->m);
 	evc__busy_begin(r, c, BUSY_HOOK, h->m.name, &busy);
-	st = evc__fn_walled(h->fn, c, h->arg);
+	st = evc__fn_shut(h->fn, c, h->arg);
 	evc__busy_end(&busy);
 	if (!evc__same_process(c))
 		return;

@@ -73,9 +73,9 @@ evc__join_leave(struct evc__join *j)
 	evc__stand_end(&j->stand);
 }
 
-WALLED_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
-		   void *arg),
-	    fn(c, v, arg))
+SHUT_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
+		 void *arg),
+	  fn(c, v, arg))
 
 /* Loop thread, lock held on entry and given up: the answer to its callback.
    Nothing of c is touched afterwards: the callback may have freed it. */

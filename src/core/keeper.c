@@ -27,9 +27,9 @@ wanted(const evc_coord *c, const struct evc__keeper *k)
 	return sync_load_sc(&c->drain_end) != 0;
 }
 
-WALLED_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
-		   void *arg),
-	    fn(c, v, arg))
+SHUT_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
+		 void *arg),
+	  fn(c, v, arg))
 
 /* Its join is answered; no lock.  The last touch of c: ended may free it. */
 static void

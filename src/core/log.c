@@ -9,9 +9,20 @@
 #include "base/text.h"
 #include "base/unwind.h"
 
-WALLED_VOID(say, (evc_coord *c, int level, const char *line,
-		  const evc_reason *r),
-	    c->log(level, line, r, c->log_arg))
+SHUT_VOID(call, (evc_coord *c, int level, const char *line,
+		 const evc_reason *r),
+	  c->log(level, line, r, c->log_arg))
+
+/* The hook may write, and so be where a cancellation is waited for. */
+static void
+say(evc_coord *c, int level, const char *line, const evc_reason *r)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	call(c, level, line, r);
+	pthread_setcancelstate(old, NULL);
+}
 
 /* Lock held: the oldest error the hook has not heard of. */
 static bool

@@ -250,7 +250,7 @@ take(evc_loop *l)
 	l->todo_end = end;
 }
 
-WALLED_VOID(call, (evc_mail *m, evc_status why), m->fn(m, why))
+SHUT_VOID(call, (evc_mail *m, evc_status why), m->fn(m, why))
 
 static void
 deliver(evc_loop *l, evc_status why)

@@ -194,12 +194,13 @@ struct evc__busy {
 	const char *text;     /* what r's own said */
 	const char *name;
 	uint32_t kind;
+	int cancel;           /* whether the thread could be cancelled */
 };
 
 /* Loop thread: a callback of c's begins on r (NULL: on the reactor that this
    thread is turning, if it is); checkpoints speak for that one.  name: what it
    is called; it must be valid for whoever holds c's lock until
-   evc__busy_end.  They nest. */
+   evc__busy_end.  They nest.  The thread cannot be cancelled meanwhile. */
 void evc__busy_begin(evc_reactor *r, const evc_coord *c,
 		     enum evc__busy_kind kind, const char *name,
 		     struct evc__busy *keep);

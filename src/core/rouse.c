@@ -84,7 +84,7 @@ call(struct evc__waker *k, uint32_t stop)
 	c->stats.unblocks++;
 	k->running = evc__tid();
 	sync_unlock(&c->lock);
-	evc__call_walled(k->fn, k->arg);
+	evc__call_shut(k->fn, k->arg);
 	/* A fork child, made in there, has no helper. */
 	if (!evc__same_process(c))
 		pthread_exit(NULL);

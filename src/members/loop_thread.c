@@ -142,6 +142,28 @@ run_setup(struct start *s)
 	return st;
 }
 
+/* A watcher of the program's has left by pthread_exit: the loop goes all the
+   same, and takes with it what lives there. */
+static void
+run_exited(void *arg)
+{
+	struct start *s = arg;
+
+	if (evc__same_process(s->c))
+		take_down(s);
+}
+
+static evc_status
+run_loop(struct start *s)
+{
+	evc_status st;
+
+	pthread_cleanup_push(run_exited, s);
+	st = evc_reactor_run(s->r);
+	pthread_cleanup_pop(0);
+	return st;
+}
+
 static evc_status
 loop_main(evc_coord *c, void *arg)
 {
@@ -169,7 +191,7 @@ loop_main(evc_coord *c, void *arg)
 		      s->name, st);
 	announce(s, -code, why);
 	if (code == 0 && lives(s))
-		st = evc_reactor_run(s->r);
+		st = run_loop(s);
 	if (evc__same_process(c))
 		take_down(s);
 	return st;

@@ -50,7 +50,8 @@ call(const struct evc__looper_who *w, evc_fn *fn, void *arg)
 		busy = evc__busy_enter(w->reactor, w->name);
 	}
 	evc__trace(w->c, TRACE_CALL, w->id, EVC_LOOPER, w->name, 0);
-	st = evc__fn_walled(fn, w->c, arg);
+	/* There it may end that thread, and nothing stands further out. */
+	st = w->reactor != NULL ? evc__fn_shut(fn, w->c, arg) : fn(w->c, arg);
 	evc__trace(w->c, TRACE_RETURN, w->id, EVC_LOOPER, w->name, 0);
 	if (w->reactor != NULL)
 		evc__busy_leave(w->reactor, busy);

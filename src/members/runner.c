@@ -181,10 +181,10 @@ next_call(const struct evc__runner *r, bool probe)
 	return probe ? RUNNER_ASKED : RUNNER_IDLE;
 }
 
-WALLED(bool, call_is_running, (const struct evc__runner *r),
-       r->ops->is_running(r->arg))
-WALLED(evc_status, call_join, (const struct evc__runner *r),
-       r->ops->join(r->arg))
+SHUT(bool, call_is_running, (const struct evc__runner *r),
+     r->ops->is_running(r->arg))
+SHUT(evc_status, call_join, (const struct evc__runner *r),
+     r->ops->join(r->arg))
 WALLED_VOID(call_describe, (const struct evc__runner *r, char *buf, size_t n),
 	    r->ops->describe(buf, n, r->arg))
 
@@ -205,7 +205,7 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 	evc__runner_trace(TRACE_CALL, r, what);
 	switch (what) {
 	case RUNNER_STOPPED:
-		evc__call_walled(r->ops->stop, r->arg);
+		evc__call_shut(r->ops->stop, r->arg);
 		evc__runner_trace(TRACE_RETURN, r, what);
 		finish(r);
 		break;

@@ -17,7 +17,7 @@
 /* Tasks told in one go; then other watchers have their turn. */
 #define SLICE 4096
 
-WALLED_VOID(tell_one, (evc_task *t), t->class_->on_stop(t, t->class_->arg))
+SHUT_VOID(tell_one, (evc_task *t), t->class_->on_stop(t, t->class_->arg))
 
 /* Its memory was freed, or used for something else, while it was in flight: who
    waits for it hears that.  What stands in the lists is not touched any more. */

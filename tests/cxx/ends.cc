@@ -83,6 +83,15 @@ evc_coord *c;
 void looper() { CHECK(evc_looper_start(c, "l", 0.001, fn, 0, 0, 0) == 0); }
 
 void
+looper_own()
+{
+	evc_member_opts o{};
+
+	o.flags = EVC_OWN_THREAD;
+	CHECK(evc_looper_start(c, "l", 0.001, fn, 0, &o, 0) == 0);
+}
+
+void
 looper_hook(bool first)
 {
 	evc_member_opts o{};
@@ -340,8 +349,8 @@ const struct {
 	const char *name;
 	void (*fn)();
 } cases[] = {
-	CASE(looper), CASE(looper_start), CASE(looper_stop), CASE(hook),
-	CASE(on_stop), CASE(post), CASE(plain_loop), CASE(post_to_nobody),
+	CASE(looper), CASE(looper_own), CASE(looper_start), CASE(looper_stop),
+	CASE(hook), CASE(on_stop), CASE(post), CASE(plain_loop), CASE(post_to_nobody),
 	CASE(join_done), CASE(ended), CASE(logs), CASE(clock_of_a_join),
 	CASE(runner_is_running), CASE(runner_stop), CASE(runner_join),
 	CASE(runner_of_a_join), CASE(thread), CASE(reactor), CASE(call),
