@@ -109,6 +109,9 @@ START_TEST(STOP_ALL_stops_every_group_of_its_registry)
 	r = info_of(a.group).stop;
 	ck_assert_str_eq(r.who, "train/2");
 	HAS(r.text, "worker train/2 has failed");
+	/* Nobody's line of source. */
+	ck_assert_int_eq(r.line, 0);
+	ck_assert_str_eq(r.file, "");
 	/* All can be started again. */
 	atomic_store(&k.open, 0);
 	OK(evc_registry_start(reg));
