@@ -2,7 +2,9 @@
 /*
  * What ten thousand scopes below one coordinator with a loop take: bytes, with
  * more and fewer reasons kept, descriptors and threads, and the nanoseconds of
- * making, stopping, clearing and freeing each.
+ * making, stopping, clearing and freeing each.  And the nanoseconds of each of
+ * ten thousand stop hooks, from the request until the join returned: all of one
+ * coordinator, and one in each scope.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +84,50 @@ measure(const char *what, unsigned max_reasons)
 	bench_goal(metric, "growth", (double)threads, "threads", 0);
 }
 
+static unsigned n_called;
+
+static evc_status
+called(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	n_called++;
+	return 0;
+}
+
+static void
+measure_hooks(const char *what, bool apart)
+{
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	evc_coord *c;
+	unsigned i;
+	uint64_t t0;
+
+	bench_must(evc_new(loop, NULL, &c), "evc_new");
+	for (i = 0; i < MANY; i++) {
+		scopes[i] = c;
+		if (apart) {
+			bench_must(evc_scope_new(c, "bench", NULL, &scopes[i]),
+				   "evc_scope_new");
+			bench_must(evc_scope_ready(scopes[i]),
+				   "evc_scope_ready");
+		}
+		bench_must(evc_on_stop(scopes[i], "bench", called, NULL, NULL,
+				       NULL), "evc_on_stop");
+	}
+	n_called = 0;
+	t0 = bench_now();
+	(void)evc_request_stop(c, 0, "bench");
+	bench_must(evc_join(c, NULL, NULL), "evc_join");
+	show(what, "stop", each(t0), "ns-each");
+	if (n_called != MANY)
+		bench_must(-EVC_INTERNAL, "a hook that was not called once");
+	for (i = 0; apart && i < MANY; i++)
+		bench_must(evc_free(scopes[i]), "evc_free");
+	bench_must(evc_free(c), "evc_free");
+	ev_loop_destroy(loop);
+}
+
 void
 bench_scopes(void)
 {
@@ -92,4 +138,6 @@ bench_scopes(void)
 	measure("default", 0);
 	measure("2-reasons", 2);
 	measure("32-reasons", 32);
+	measure_hooks("hooks-of-one", false);
+	measure_hooks("hook-in-each", true);
 }

@@ -53,6 +53,7 @@ reactor_new(evc_coord *c, const char *name)
 		return NULL;
 	}
 	r->listener.tell = tell;
+	r->listener.joins = true;
 	r->c = c;
 	r->mark.c = c;
 	evc__copy(r->name, sizeof r->name, name);
@@ -75,7 +76,7 @@ enlist(evc_reactor *r)
 	sync_lock(&c->lock);
 	if (r->loop == NULL)
 		why = "the loop was destroyed";
-	else if (!evc__board_room(&c->listeners))
+	else if (!evc__board_room(&c->listeners[LISTENS_JOINS]))
 		why = "no memory for a listener";
 	else if (r->owner && !evc__bell_start(r->bell))
 		why = "no descriptor for the loop's wake-up";

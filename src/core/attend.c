@@ -73,10 +73,10 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 		return any;
 	if (mode != RUNG)
 		light_scopes(c);
-	while ((l = evc__board_next(&c->listeners, &at)) != NULL) {
+	while ((l = evc__board_next(&c->listeners[LISTENS_SCOPE], &at)) != NULL) {
 		evc_coord *s = l->scope;
 
-		if (l->tell != NULL || !evc__gate_enter(&s->gate))
+		if (!evc__gate_enter(&s->gate))
 			continue;
 		sync_unlock(&c->lock);
 		sync_lock(&s->lock);

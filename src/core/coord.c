@@ -121,7 +121,10 @@ configure(evc_coord *c, const evc_config *k)
 void
 evc__coord_destroy(evc_coord *c)
 {
-	evc__board_free(&c->listeners);
+	unsigned i;
+
+	for (i = 0; i < LISTENER_KINDS; i++)
+		evc__board_free(&c->listeners[i]);
 	evc__stop_fd_close(c);
 	sync_lock_destroy(&c->lock);
 	if (c->parent == NULL && c->tree != NULL) {

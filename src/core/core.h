@@ -161,7 +161,7 @@ struct evc_coord {
 	_Atomic uint32_t n_listeners;
 	_Atomic uint32_t n_loop_joins;
 	_Atomic uint32_t n_hooks; /* changed under the lock */
-	struct board listeners;
+	struct board listeners[LISTENER_KINDS];
 	/* atomic: joins in progress, the library's own aside -> requests */
 	_Atomic uint32_t n_driving;
 

@@ -92,6 +92,7 @@ become_client(evc_coord *c, struct evc__helper *h)
 	k->c = c;
 	k->h = h;
 	k->listener.tell = tell;
+	k->listener.joins = true;
 	list_init(&k->waiting);
 	sync_lock(&c->tree->lock);
 	in = evc__board_add(&h->clients, k, &k->at);

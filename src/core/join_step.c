@@ -40,6 +40,7 @@ step_of(evc_coord *c)
 	if (s == NULL)
 		return NULL;
 	s->listener.tell = tell;
+	s->listener.joins = true;
 	s->fd = -1;
 	list_init(&s->j.node);
 	return c->step = s;

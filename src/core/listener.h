@@ -22,8 +22,13 @@ struct evc__listener {
 	/* How many joins (or runs) on it want to hear every ring.
 	   Atomic: the loop's thread -> whoever rings. */
 	_Atomic uint32_t n_joins;
+	bool joins; /* joins may be there: else nobody looks at n_joins */
 	struct board_place at; /* lock: where it stands */
 };
+
+/* In this order they are told.  Each kind has a table of its own, because a ring
+   is for the first one alone, and of the others there may be thousands. */
+enum { LISTENS_JOINS, LISTENS_STOP, LISTENS_SCOPE, LISTENER_KINDS };
 
 /* ---- notify.c ---- */
 

@@ -25,17 +25,34 @@ cancel_off(void)
 /* Where a walk stands in one coordinator. */
 struct level {
 	evc_coord *c;
+	unsigned kind; /* LISTENER_KINDS: it is through */
 	struct board_chunk *k;
 	unsigned i;
 	uint32_t stop; /* the number of the stop that is told */
 };
+
+static void
+set_out(struct level *v, unsigned kind)
+{
+	v->kind = kind;
+	v->k = kind < LISTENER_KINDS ?
+		       sync_load_sc(&v->c->listeners[kind].first) :
+		       NULL;
+	v->i = 0;
+}
 
 static struct evc__listener *
 next_listener(struct level *v)
 {
 	struct evc__listener *l;
 
-	while (v->k != NULL) {
+	for (;;) {
+		if (v->k == NULL) {
+			if (v->kind == LISTENER_KINDS)
+				return NULL;
+			set_out(v, v->kind + 1);
+			continue;
+		}
 		if (v->i == v->k->n) {
 			v->k = sync_load_sc(&v->k->next);
 			v->i = 0;
@@ -46,7 +63,6 @@ next_listener(struct level *v)
 		if (l != NULL)
 			return l;
 	}
-	return NULL;
 }
 
 /* ---- the ring ---- */
@@ -70,9 +86,9 @@ ring_loops(evc_coord *c)
 	int old = cancel_off();
 
 	evc__walk_enter(&c->walkers);
-	v.k = sync_load_sc(&c->listeners.first);
-	while ((l = next_listener(&v)) != NULL)
-		if (l->tell != NULL && sync_load_sc(&l->n_joins) > 0)
+	set_out(&v, LISTENS_JOINS);
+	while ((l = next_listener(&v)) != NULL && v.kind == LISTENS_JOINS)
+		if (sync_load_sc(&l->n_joins) > 0)
 			l->tell(l);
 	evc__walk_leave(&c->walkers);
 	pthread_setcancelstate(old, NULL);
@@ -104,8 +120,7 @@ enter(struct level *v, evc_coord *c)
 	uint64_t w = sync_load_sc(&c->word);
 
 	v->c = c;
-	v->k = NULL;
-	v->i = 0;
+	set_out(v, LISTENER_KINDS);
 	v->stop = WORD_STOP_NUMBER(w);
 	if (!(w & WORD_FLAG) || sync_load_sc(&c->mark) == v->stop)
 		return false;
@@ -120,7 +135,7 @@ enter(struct level *v, evc_coord *c)
 	w = sync_load_sc(&c->word);
 	if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == v->stop &&
 	    sync_load_sc(&c->mark) != v->stop)
-		v->k = sync_load_sc(&c->listeners.first);
+		set_out(v, LISTENS_JOINS);
 	return true;
 }
 
@@ -187,7 +202,8 @@ walk_down(evc_coord *c, bool drain)
 	int old = cancel_off();
 
 	evc__walk_enter(&c->walkers);
-	*v = (struct level){ .c = c, .k = sync_load_sc(&c->listeners.first) };
+	*v = (struct level){ .c = c };
+	set_out(v, LISTENS_JOINS);
 	for (;;) {
 		l = next_listener(v);
 		if (l == NULL) {
@@ -206,7 +222,7 @@ walk_down(evc_coord *c, bool drain)
 				sync_or(&l->scope->word, WORD_DRAIN);
 			*++v = (struct level){ .c = l->scope };
 			evc__walk_enter(&v->c->walkers);
-			v->k = sync_load_sc(&v->c->listeners.first);
+			set_out(v, LISTENS_JOINS);
 		} else if (drain ||
 			   (v != level && sync_load_sc(&l->n_joins) > 0))
 			l->tell(l);
@@ -229,12 +245,20 @@ evc__ring_below(evc_coord *c)
 
 /* ---- the table ---- */
 
+static struct board *
+board_of(evc_coord *c, const struct evc__listener *l)
+{
+	return &c->listeners[l->tell == NULL ? LISTENS_SCOPE :
+			     l->joins	     ? LISTENS_JOINS :
+					       LISTENS_STOP];
+}
+
 bool
 evc__listen(evc_coord *c, struct evc__listener *l)
 {
 	/* Counted first: who finds nobody counted goes no further. */
 	sync_add(&c->n_listeners, 1);
-	if (evc__board_add(&c->listeners, l, &l->at))
+	if (evc__board_add(board_of(c, l), l, &l->at))
 		return true;
 	sync_sub(&c->n_listeners, 1);
 	return false;
@@ -245,7 +269,7 @@ evc__unlisten(evc_coord *c, struct evc__listener *l)
 {
 	if (l->at.k == NULL)
 		return;
-	evc__board_remove(&c->listeners, &l->at);
+	evc__board_remove(board_of(c, l), &l->at);
 	sync_sub(&c->n_listeners, 1);
 	evc__walk_quiet(&c->walkers);
 }

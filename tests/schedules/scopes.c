@@ -206,9 +206,53 @@ START_TEST(N1_a_scope_that_is_cleared_under_a_stopped_parent_stays_stopped)
 }
 END_TEST
 
+static void
+no_answer(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	(void)v;
+	(void)arg;
+}
+
+/* What happens in one scope of many goes up to the loop that joins, and passes by
+   no other scope, and by nobody who waits for the stop alone: else ten thousand
+   hooks of as many scopes are quadratic, and so are queues. */
+START_TEST(a_ring_goes_to_joins_alone)
+{
+	enum { MANY = 300 };
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = new_coord(loop), *s[MANY];
+	evc_cond *cond[MANY];
+	evc_id id = 0;
+	int h, i, n;
+
+	for (i = 0; i < MANY; i++) {
+		OK(evc_scope_new(c, "scope", NULL, &s[i]));
+		OK(evc_scope_ready(s[i]));
+		OK(evc_cond_new(c, &cond[i]));
+	}
+	OK(evc_hold_begin(s[MANY - 1], "hold", NULL, &id));
+	OK(evc_join_start(c, no_answer, NULL, NULL));
+	h = seam_hold("load", "next_listener", 1000000);
+	n = seam_arrivals(h);
+	OK(evc_hold_end(s[MANY - 1], id));
+	n = seam_arrivals(h) - n;
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_lt(n, MANY);
+	ev_run(loop, 0);
+	for (i = 0; i < MANY; i++) {
+		OK(evc_cond_free(cond[i]));
+		OK(evc_free(s[i]));
+	}
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 SCHEDULES_MAIN("scopes",
 	       N1_a_second_request_tells_all_while_the_first_is_frozen,
 	       N1_waiters_below_are_woken_while_the_first_is_frozen,
 	       N1_a_scope_that_is_made_while_the_stop_comes_is_told,
 	       N1_a_scope_that_is_cleared_while_the_stop_comes_is_asked_anew,
-	       N1_a_scope_that_is_cleared_under_a_stopped_parent_stays_stopped)
+	       N1_a_scope_that_is_cleared_under_a_stopped_parent_stays_stopped,
+	       a_ring_goes_to_joins_alone)

@@ -401,7 +401,7 @@ START_TEST(walk_that_holds_a_loop_that_is_being_detached)
 	OK(evc_join_start(c, ignore_verdict, NULL, NULL));
 	actor_begin(&d, attach_and_leave, c, &o);
 	ck_assert(gate_await(&o.attached, 1));
-	h = seam_hold_others("load", "ring_loops", 3);
+	h = seam_hold_others("load", "ring_loops", 2);
 	OK(evc_thread_start(c, "ends", return_at_once, NULL, NULL, NULL));
 	HELD(h);
 	gate_step(&o.leave);
