@@ -307,6 +307,8 @@ bench_task_memory(void);
 void
 bench_join(void);
 void
+bench_stacks(void);
+void
 bench_notice(void);
 void
 bench_notice_polled(void);

@@ -54,6 +54,7 @@ static const struct group {
 	{ "task", bench_task_cost, "task begin and end" },
 	{ "memory", bench_task_memory, "a million tasks" },
 	{ "join", bench_join, "last end until the join returned" },
+	{ "stacks", bench_stacks, "start and join at three sizes of stacks" },
 	{ "notice", bench_notice, "a registered thread's end, by pidfd" },
 	{ "polled", bench_notice_polled, "the same without a pidfd" },
 	{ "idle", bench_idle, "wake-ups of a program that waits" },
