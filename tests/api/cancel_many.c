@@ -195,6 +195,31 @@ START_TEST(what_a_registered_thread_left_is_popped_at_its_end)
 END_TEST
 
 static evc_status
+push_elsewhere(evc_coord *c, void *arg)
+{
+	struct forgetful *f = arg;
+	evc_id id = 0;
+
+	(void)c;
+	return evc_cancel_push(f->c, count_call, f->calls, 0, &id);
+}
+
+/* Of another coordinator, too, which never hears of that thread. */
+START_TEST(what_it_left_for_another_coordinator_is_popped_too)
+{
+	atomic_int calls = 0;
+	struct forgetful f = { .c = new_coord(NULL), .calls = &calls };
+	evc_coord *c = new_coord(NULL);
+
+	OK(evc_thread_start(c, "forgets", push_elsewhere, &f, NULL, NULL));
+	OK(evc_join(c, &generous, NULL));
+	OK(evc_free(f.c));
+	OK(evc_free(c));
+	ck_assert_int_eq(atomic_load(&calls), 0);
+}
+END_TEST
+
+static evc_status
 jump_and_push_again(evc_coord *c, void *arg)
 {
 	struct forgetful *f = arg;
@@ -366,6 +391,8 @@ main(void)
 	tcase_add_loop_test(
 		t, what_a_registered_thread_left_is_popped_at_its_end, 0,
 		N_FORGETS);
+	tcase_add_test(t,
+		       what_it_left_for_another_coordinator_is_popped_too);
 	tcase_add_test(t, a_jump_out_is_cleaned_up_by_an_outer_pop);
 	tcase_add_test(t, it_stands_for_any_thread);
 	tcase_add_test(
