@@ -215,6 +215,7 @@ evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value);
  * Thread:    the function's.
  * Ownership: *ret_value is the caller's, for evc_value_free.
  * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT; -EVC_UNAVAILABLE;
+ *            -EVC_DATA_LOSS when what an engine keeps is no value;
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */

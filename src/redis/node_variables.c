@@ -116,8 +116,9 @@ read_answer(const struct question *q, const redisReply *r,
 	if (q->op == EVC_VARIABLE_ADD)
 		return read_number(bytes, n, &ret->now) ? 0 : refuse(q, "");
 	if (!evc__walk_is_value(&v, 0))
-		return evc_refuse(-EVC_UNAVAILABLE,
-				  "variable %s is garbage: no value", q->name);
+		return evc_refuse(-EVC_DATA_LOSS,
+				  "variable %s holds what is no value",
+				  q->name);
 	ret->value = v;
 	return 0;
 }

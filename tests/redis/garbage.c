@@ -433,6 +433,7 @@ START_TEST(variables_that_are_too_deep)
 	evc_cluster_config config = { .checkpoint = path,
 				      .checkpoint_every = 0.01 };
 	evc_status st, want;
+	evc_remote *r;
 	evc_value v;
 	size_t i;
 	int fd = mkstemp(path);
@@ -456,6 +457,13 @@ START_TEST(variables_that_are_too_deep)
 		if (st < 0)
 			HAS(evc_last_error(), "variable x holds");
 		evc_value_free(&v);
+		/* A worker reads the same. */
+		r = SCHEDULE("read", "[s]", "x");
+		IS(code_of(r), -want);
+		if (want < 0)
+			HAS(info_of(r).text, "variable x holds");
+		evc_remote_free(r);
+		IS(join(), -want);
 		/* As the one does that comes by itself meanwhile. */
 		if (want < 0)
 			UNTIL(numbers().n_unsaved > 0);

@@ -331,13 +331,14 @@ fn_read(evc_exec *x, void *arg)
 {
 	evc_value v = { NULL, 0 };
 	char name[64];
+	evc_status st;
 
 	(void)arg;
 	if (evc_exec_unpack(x, "[s]", name, sizeof(name)) < 0)
 		return EVC_INVALID_ARGUMENT;
-	if (evc_exec_variable_get(x, name, &v) < 0)
-		return evc_exec_fail(x, EVC_UNAVAILABLE, "%s",
-				     evc_last_error());
+	st = evc_exec_variable_get(x, name, &v);
+	if (st < 0)
+		return evc_exec_fail(x, -st, "%s", evc_last_error());
 	evc_value_free(&v);
 	return evc_exec_return(x, "i", 1);
 }
