@@ -84,8 +84,12 @@ read_all(evc_coord *c, int fd, struct item *it)
 				return -1;
 			it->data = more;
 		}
+		if (evc_should_stop(c)) {
+			errno = EINTR;
+			return -1;
+		}
 		n = read(fd, it->data + it->size, room - it->size);
-		if (n < 0 && errno == EINTR && !evc_should_stop(c))
+		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return (int)n;
@@ -117,8 +121,8 @@ read_next(evc_queue *queue, unsigned number, void **ret_item, void *arg)
 		if (fd >= 0)
 			close(fd);
 		item_free(it);
-		/* It was kicked out of a call that blocks (EVC_KICK): that is
-		   no error. */
+		/* It was in the middle of it, or kicked out of a call that
+		   blocks (EVC_KICK): that is no error. */
 		if (err == EINTR && evc_should_stop(l->c))
 			return EVC_CANCELLED;
 		return evc_fail(l->c, EVC_NOT_FOUND, err, "cannot read %s: %s",
@@ -162,8 +166,13 @@ sum_next(evc_queue *queue, unsigned number, void **ret_item, void *arg)
 	if (st < 0)
 		return st;
 	it = popped;
-	for (i = 0; i < it->size; i++)
+	for (i = 0; i < it->size; i++) {
+		if (i % 65536 == 0 && evc_should_stop(l->c)) {
+			item_free(it);
+			return EVC_CANCELLED;
+		}
 		crc = crc_byte(crc, it->data[i]);
+	}
 	for (i = it->size; i > 0; i >>= 8)
 		crc = crc_byte(crc, i & 0xff);
 	it->sum = ~crc;

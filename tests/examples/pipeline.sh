@@ -131,6 +131,17 @@ case " ${EVC_SANITIZERS-} " in
 	while_all_wait ;;
 esac
 
+# reads NAME: does it read that file?
+reads() {
+	[ -n "$(find "/proc/$server/fd" -lname "$1" 2>/dev/null)" ]
+}
+
+start "${files[@]:0:50}" /dev/urandom
+check 'a file that has no end is read' until_true reads /dev/urandom
+kill -INT "$server"
+end
+check 'a stop ends that' first 130 'SIGINT from pid'
+
 # Before it is the program it is a copy of the shell, which a SIGINT ends.
 begun() {
 	case $(readlink "/proc/$1/exe") in
