@@ -2,7 +2,7 @@
 /*
  * foreign_loop - a program whose main loop is a poll() of its own.
  *
- *	foreign_loop
+ *	foreign_loop <INPUT
  *
  * It reads its input, while a thread works.  The end of the input asks for the
  * stop; so does SIGTERM, or an error of the thread.  Two descriptors in the
@@ -15,6 +15,7 @@
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static evc_status
@@ -25,7 +26,7 @@ work(evc_coord *c, void *arg)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	struct pollfd p[3] = { { .fd = 0, .events = POLLIN } };
 	evc_status st = EVC_PENDING;
@@ -34,10 +35,18 @@ main(void)
 	evc_coord *c;
 	char buf[512];
 
+	if (argc > 1) {
+		int help = strcmp(argv[1], "--help") == 0;
+
+		dprintf(help ? 1 : 2, "usage: foreign_loop <INPUT\n");
+		return help ? 0 : 2;
+	}
 	if (evc_new(NULL, NULL, &c) < 0 ||
 	    evc_thread_start(c, "worker", work, "worker: done", NULL, NULL) < 0 ||
-	    evc_signals_start(c, NULL) < 0)
+	    evc_signals_start(c, NULL) < 0) {
+		dprintf(2, "foreign_loop: %s\n", evc_last_error());
 		return 1;
+	}
 	p[1] = (struct pollfd){ .fd = evc_stop_fd(c), .events = POLLIN };
 	p[2] = (struct pollfd){ .fd = evc_join_fd(c), .events = POLLIN };
 	while (st == EVC_PENDING) {

@@ -51,10 +51,10 @@ try 2 foreign_epoll-usage foreign_epoll soon
 n=$(awk -f "$(dirname "$0")/../lint/strip.awk" \
 	"$(dirname "$0")/../../examples/foreign_loop.c" |
 	sed 's/^[^:]*:[0-9]*://' | grep -c '[^[:space:]]')
-if [ "$n" -gt 0 ] && [ "$n" -le 41 ]; then
+if [ "$n" -gt 0 ] && [ "$n" -le 50 ]; then
 	echo "ok foreign_loop.c has $n lines"
 else
-	echo "FAIL foreign_loop.c has $n lines of code, 41 are allowed"
+	echo "FAIL foreign_loop.c has $n lines of code, 50 are allowed"
 	failed=1
 fi
 
