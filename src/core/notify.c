@@ -42,17 +42,11 @@ set_out(struct level *v, unsigned kind)
 }
 
 static struct evc__listener *
-next_listener(struct level *v)
+next_of_kind(struct level *v)
 {
 	struct evc__listener *l;
 
-	for (;;) {
-		if (v->k == NULL) {
-			if (v->kind == LISTENER_KINDS)
-				return NULL;
-			set_out(v, v->kind + 1);
-			continue;
-		}
+	while (v->k != NULL) {
 		if (v->i == v->k->n) {
 			v->k = sync_load_sc(&v->k->next);
 			v->i = 0;
@@ -63,6 +57,17 @@ next_listener(struct level *v)
 		if (l != NULL)
 			return l;
 	}
+	return NULL;
+}
+
+static struct evc__listener *
+next_listener(struct level *v)
+{
+	struct evc__listener *l = NULL;
+
+	while (v->kind < LISTENER_KINDS && (l = next_of_kind(v)) == NULL)
+		set_out(v, v->kind + 1);
+	return l;
 }
 
 /* ---- the ring ---- */
@@ -87,7 +92,7 @@ ring_loops(evc_coord *c)
 
 	evc__walk_enter(&c->walkers);
 	set_out(&v, LISTENS_JOINS);
-	while ((l = next_listener(&v)) != NULL && v.kind == LISTENS_JOINS)
+	while ((l = next_of_kind(&v)) != NULL)
 		if (sync_load_sc(&l->n_joins) > 0)
 			l->tell(l);
 	evc__walk_leave(&c->walkers);

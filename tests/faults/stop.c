@@ -247,7 +247,7 @@ START_TEST(S4_a_requester_cancelled_in_the_middle_of_the_walk)
 
 	listen_all(&l);
 	atomic_store(&went_on, 0);
-	held = seam_hold("load", "next_listener", 1);
+	held = seam_hold("load", "next_of_kind", 1);
 	t = spawn(ask_with_a_cancellation_pending, l.c);
 	ck_assert(seam_await(held));
 	ck_assert_int_eq(pthread_cancel(t), 0);

@@ -249,7 +249,7 @@ START_TEST(joins_in_a_loop_hear_a_ring)
 	OK(evc_hold_begin(c, "hold", NULL, &id));
 	OK(evc_join_start(c, free_at_once, &t, NULL));
 	ev_run(t.loop, EVRUN_NOWAIT); /* it has looked, and waits */
-	h = seam_hold("load", "next_listener", 1);
+	h = seam_hold("load", "next_of_kind", 1);
 	actor_begin(&a, do_hold_end, c, &id);
 	HELD(h);
 	seam_release(h);

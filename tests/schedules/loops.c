@@ -41,8 +41,8 @@ START_TEST(telling_is_done_once_for_each_stop_though_two_walk)
 {
 	static const struct place places[] = {
 		{"load", "enter", 1},
-		{"load", "next_listener", 1},
-		{"load", "next_listener", 2},
+		{"load", "next_of_kind", 1},
+		{"load", "next_of_kind", 2},
 		{"store", "leave", 1},
 	};
 	struct ask win = {0, "winner"};

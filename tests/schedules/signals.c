@@ -170,7 +170,7 @@ static const struct place handling[] = {
 	{"cas", "count", 1},
 	{"load", "record", 1},
 	{"cas", "record", 1},
-	{"load", "next_listener", 1}, /* before it tells a loop */
+	{"load", "next_of_kind", 1}, /* before it tells a loop */
 	{"store", "leave", 1},
 };
 

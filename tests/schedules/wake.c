@@ -342,7 +342,7 @@ START_TEST(walk_of_the_old_stop_is_over_before_the_new_round)
 	int h;
 
 	OK(evc_on_stop(c, "hook", count_hook, &told, NULL, NULL));
-	h = seam_hold("load", "next_listener", 1);
+	h = seam_hold("load", "next_of_kind", 1);
 	actor_begin(&a, do_request, c, &stop);
 	HELD(h);
 	actor_begin(&k, do_clear, c, NULL);
@@ -374,7 +374,7 @@ START_TEST(walk_before_a_loop_that_is_being_detached_or_destroyed)
 
 		actor_begin(&d, attach_and_leave, c, &o);
 		ck_assert(gate_await(&o.attached, 1));
-		h = seam_hold("load", "next_listener", 1);
+		h = seam_hold("load", "next_of_kind", 1);
 		actor_begin(&a, do_request, c, &stop);
 		HELD(h);
 		gate_step(&o.leave);
