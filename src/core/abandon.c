@@ -39,7 +39,8 @@ in_use(evc_coord *c)
 	return false;
 }
 
-/* Lock held. */
+/* Lock held.  A scope without a home is a layer's, a pool's or a group's, whose
+   handle the program still has: it goes when that is freed. */
 static bool
 any_in_use(evc_coord *c)
 {
@@ -52,7 +53,7 @@ any_in_use(evc_coord *c)
 		if (yes)
 			break;
 		sync_lock(&s->lock);
-		yes = any_in_use(s);
+		yes = s->no_home || any_in_use(s);
 		sync_unlock(&s->lock);
 	}
 	return yes;

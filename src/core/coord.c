@@ -68,6 +68,9 @@ set_clean(evc_coord *c, evc_status code)
 	c->clean[code / 64] |= UINT64_C(1) << (code % 64);
 }
 
+WALLED(bool, call_is_clean, (const evc_config *k, evc_status code),
+       k->is_clean(code, k->arg))
+
 static void
 configure_clean(evc_coord *c, const evc_config *k)
 {
@@ -87,7 +90,7 @@ configure_clean(evc_coord *c, const evc_config *k)
 		set_clean(c, EVC_OUT_OF_RANGE);
 	/* Asked once, here: a request may come in a signal handler. */
 	for (code = 1; k->is_clean != NULL && code <= 255; code++)
-		if (k->is_clean(code, k->arg))
+		if (call_is_clean(k, code))
 			set_clean(c, code);
 }
 

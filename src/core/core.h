@@ -126,6 +126,7 @@ struct evc_coord {
 	evc_coord *parent;       /* NULL: a root */
 	struct evc__tree *tree;
 	unsigned depth, on_error;
+	bool no_home;            /* EVC_NO_HOME */
 	uint32_t number;         /* in the tree; the root is 1 */
 	int phase;
 	struct evc__listener up; /* in the parent's table */

@@ -257,6 +257,7 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 		return evc__refuse_setup(parent, __func__, st);
 	s->phase = o->phase;
 	s->on_error = o->on_error;
+	s->no_home = (o->config.flags & EVC_NO_HOME) != 0;
 	s->up.scope = s;
 	st = settle_in(s, o);
 	if (st < 0) {

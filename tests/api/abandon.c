@@ -341,6 +341,93 @@ START_TEST(without_a_stop_for_a_scope_and_beside_a_join_it_is_refused)
 }
 END_TEST
 
+static evc_status
+no_work(evc_workers *group, unsigned id, void *arg)
+{
+	(void)group;
+	(void)id;
+	(void)arg;
+	return 0;
+}
+
+enum handle { POOL, GROUP, STARTED_GROUP, QUEUE, CONDITION, SCOPE };
+
+/* What has a handle of the program's still is used after the last straggler has
+   ended, and goes when it is freed; then all goes. */
+static void
+waits_until_freed(enum handle h)
+{
+	evc_workers_opts o = { .n_threads = 1 };
+	evc_scope_opts homeless = { .config.flags = EVC_NO_HOME };
+	evc_workers *group = NULL;
+	evc_queue *queue = NULL;
+	evc_pool *pool = NULL;
+	evc_cond *cond = NULL;
+	evc_coord *scope = NULL;
+	evc_pool_info info;
+	struct late l = { 0 };
+	struct left left;
+
+	left_begin(&left, NULL, NULL);
+	o.coord = left.c;
+	if (h == POOL)
+		OK(evc_pool_new(left.c, NULL, NULL, &pool));
+	if (h == GROUP || h == STARTED_GROUP)
+		OK(evc_workers_init(NULL, "group", no_work, NULL, &o, &group,
+				    NULL));
+	if (h == STARTED_GROUP)
+		OK(evc_workers_start(group));
+	if (h == QUEUE)
+		OK(evc_queue_new(left.c, NULL, 4, NULL, &queue));
+	if (h == CONDITION)
+		OK(evc_cond_new(left.c, &cond));
+	if (h == SCOPE) {
+		OK(evc_scope_new(left.c, "scope", &homeless, &scope));
+		OK(evc_scope_ready(scope));
+	}
+	OK(evc_thread_start(left.c, "late", come_back_late, &l, NULL, NULL));
+	UNTIL(atomic_load(&l.in));
+	left_behind(&left, "late");
+	atomic_store(&l.open, 1);
+	UNTIL(atomic_load(&l.done));
+	t_until_quiet();
+	ck_assert(!is_freed(&left));
+	if (pool != NULL)
+		OK(evc_pool_get(pool, &info));
+	OK(evc_pool_free(pool));
+	OK(evc_workers_free(group));
+	OK(evc_queue_free(queue));
+	OK(evc_cond_free(cond));
+	OK(evc_free(scope));
+	late_end(&l, &left, 1);
+}
+
+START_TEST(a_pool_waits_until_it_is_freed)
+{
+	waits_until_freed(POOL);
+}
+END_TEST
+
+START_TEST(a_group_waits_until_it_is_freed)
+{
+	waits_until_freed(GROUP);
+	waits_until_freed(STARTED_GROUP);
+}
+END_TEST
+
+START_TEST(a_queue_and_a_condition_wait_until_they_are_freed)
+{
+	waits_until_freed(QUEUE);
+	waits_until_freed(CONDITION);
+}
+END_TEST
+
+START_TEST(a_scope_without_a_home_waits_until_it_is_freed)
+{
+	waits_until_freed(SCOPE);
+}
+END_TEST
+
 START_TEST(a_child_process)
 {
 	struct kid k = kid_born(TERM_IGNORED, 0, 0);
@@ -367,4 +454,7 @@ API_MAIN("abandon", with_nobody_alive_it_is_free, a_thread,
 	 a_straggler_is_still_unblocked_and_kicked,
 	 inside_a_callback_it_is_refused,
 	 without_a_stop_for_a_scope_and_beside_a_join_it_is_refused,
-	 a_child_process)
+	 a_child_process, a_pool_waits_until_it_is_freed,
+	 a_group_waits_until_it_is_freed,
+	 a_queue_and_a_condition_wait_until_they_are_freed,
+	 a_scope_without_a_home_waits_until_it_is_freed)

@@ -174,6 +174,23 @@ logs()
 	(void)!evc_join(d, 0, 0);
 }
 
+bool
+clean(evc_status, void *)
+{
+	fail();
+	return true;
+}
+
+void
+is_clean()
+{
+	evc_config k{};
+	evc_coord *d;
+
+	k.is_clean = clean;
+	(void)!evc_new(0, &k, &d);
+}
+
 void
 clock_of_a_join()
 {
@@ -351,7 +368,8 @@ const struct {
 } cases[] = {
 	CASE(looper), CASE(looper_own), CASE(looper_start), CASE(looper_stop),
 	CASE(hook), CASE(on_stop), CASE(post), CASE(plain_loop), CASE(post_to_nobody),
-	CASE(join_done), CASE(ended), CASE(logs), CASE(clock_of_a_join),
+	CASE(join_done), CASE(ended), CASE(logs), CASE(is_clean),
+	CASE(clock_of_a_join),
 	CASE(runner_is_running), CASE(runner_stop), CASE(runner_join),
 	CASE(runner_of_a_join), CASE(thread), CASE(reactor), CASE(call),
 	CASE(call_release), CASE(unblock), CASE(cancel_hook), CASE(pool_work),
