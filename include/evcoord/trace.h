@@ -52,7 +52,8 @@ evc_trace_stop(evc_coord *c);
  * Thread:    any; not a signal handler.
  * Ownership: fd is the caller's and stays open.
  * Returns:   0; -EVC_NOT_FOUND when nothing was ever recorded;
- *            -EVC_UNAVAILABLE when fd cannot be written;
+ *            -EVC_UNAVAILABLE when fd cannot be written, or takes nothing
+ *            for a second;
  *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */

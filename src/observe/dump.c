@@ -10,11 +10,6 @@
 #include "base/text.h"
 #include "observe/write_out.h"
 
-/* A pipe that is not full takes so much at once without blocking. */
-#define PIECE ((size_t)PIPE_BUF)
-/* How long to wait for a reader that takes nothing. */
-#define PATIENCE_NS UINT64_C(1000000000)
-
 static void
 write_as(struct text *t, unsigned form, const struct evc__facts *f)
 {
@@ -24,38 +19,6 @@ write_as(struct text *t, unsigned form, const struct evc__facts *f)
 		evc__json_write(t, f);
 	else
 		evc__metrics_write(t, f);
-}
-
-/*
- * In pieces, each when there is room for it: a descriptor that blocks must not
- * block us for ever.  On the helper thread, which has stops to drive, the
- * patience is for all of it.
- */
-static evc_status
-write_pieces(int fd, const char *buf, size_t n, bool helper)
-{
-	uint64_t now = sync_mono(), end = now + PATIENCE_NS;
-	evc_status st = 0;
-	size_t k;
-
-	while (st == 0 && n > 0 && now < end) {
-		k = 0;
-		errno = 0;
-		if (sync_fd_writable(fd, (int)((end - now) / 1000000) + 1)) {
-			k = n < PIECE ? n : PIECE;
-			st = evc__write_out(fd, buf, k);
-		} else if (errno != EINTR)
-			break;
-		buf += k;
-		n -= k;
-		now = sync_mono();
-		if (!helper && k > 0)
-			end = now + PATIENCE_NS;
-	}
-	if (st == 0 && n > 0)
-		st = evc__refuse(-EVC_UNAVAILABLE,
-				 "descriptor %d takes nothing", fd);
-	return st;
 }
 
 static evc_status
@@ -97,9 +60,10 @@ evc_dump(const evc_coord *c, int fd, unsigned format)
 	if (buf != NULL) {
 		t = evc__text_in(buf, length.len + 1);
 		write_as(&t, form, &f);
-		st = write_pieces(fd, buf,
-				  t.len < length.len ? t.len : length.len,
-				  evc__helper_is_self(c));
+		/* The helper thread has stops to drive. */
+		st = evc__write_out(fd, buf,
+				    t.len < length.len ? t.len : length.len,
+				    evc__helper_is_self(c));
 	} else
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				 "evc_dump: no memory for %zu bytes",

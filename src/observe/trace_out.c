@@ -27,7 +27,7 @@ static void
 flush(struct out *o)
 {
 	if (o->st == 0)
-		o->st = evc__write_out(o->fd, o->buf, o->n);
+		o->st = evc__write_out(o->fd, o->buf, o->n, false);
 	o->n = 0;
 }
 

@@ -2,13 +2,16 @@
 /*
  * Text to a descriptor of the caller's.
  */
+#include <limits.h>
 #include <signal.h>
 
 #include "core/core.h"
 #include "observe/write_out.h"
 
-/* For one that does not block and is full: a second, then it has no reader. */
-#define PATIENCE_MS 1000u
+/* A pipe that is not full takes so much at once without blocking. */
+#define PIECE ((size_t)PIPE_BUF)
+/* For one that is full: then it has no reader. */
+#define PATIENCE_NS UINT64_C(1000000000)
 #define ONCE_MS 200
 
 /*
@@ -48,48 +51,60 @@ unguard(const struct pipe_guard *g, bool broken)
 	pthread_setcancelstate(g->cancel, NULL);
 }
 
-/* 0 or an errno value. */
+/*
+ * In pieces, each when there is room for it: a descriptor that blocks must not
+ * block us for ever.  0, or an errno value, EAGAIN when the patience is over.
+ */
 static int
-put(int fd, const char *buf, size_t n)
+put(int fd, const char *buf, size_t n, bool in_all)
 {
-	uint64_t until = 0, now;
+	uint64_t now = sync_mono(), end = now + PATIENCE_NS;
+	ssize_t k;
 
 	while (n > 0) {
-		ssize_t k = sync_fd_put(fd, buf, n);
-		int e = errno;
-
-		if (k > 0) {
-			buf += k;
-			n -= (size_t)k;
-			until = 0;
-		} else if (k == 0)
+		errno = 0;
+		if (!sync_fd_writable(fd, (int)((end - now) / 1000000) + 1) &&
+		    (now = sync_mono()) >= end)
+			return EAGAIN;
+		if (errno == EINTR)
+			continue;
+		/* What has failed does not block, and says why. */
+		k = sync_fd_put(fd, buf, n < PIECE ? n : PIECE);
+		if (k == 0)
 			return EIO;
-		else if (e == EAGAIN) {
-			now = sync_mono() / 1000000;
-			if (until == 0)
-				until = now + PATIENCE_MS;
-			if (now >= until)
-				return e;
-			(void)sync_fd_writable(fd, (int)(until - now));
-		} else if (e != EINTR)
-			return e;
+		if (k < 0 && errno != EAGAIN && errno != EINTR)
+			return errno;
+		now = sync_mono();
+		if (k < 0 && now >= end)
+			return EAGAIN;
+		if (k < 0)
+			continue;
+		buf += k;
+		n -= (size_t)k;
+		if (!in_all)
+			end = now + PATIENCE_NS;
+		else if (n > 0 && now >= end)
+			return EAGAIN;
 	}
 	return 0;
 }
 
 evc_status
-evc__write_out(int fd, const char *buf, size_t n)
+evc__write_out(int fd, const char *buf, size_t n, bool in_all)
 {
 	struct pipe_guard g;
 	char why[64];
 	int e, saved = errno;
 
 	guard(&g);
-	e = put(fd, buf, n);
+	e = put(fd, buf, n, in_all);
 	unguard(&g, e == EPIPE);
 	errno = saved;
 	if (e == 0)
 		return 0;
+	if (e == EAGAIN)
+		return evc__refuse(-EVC_UNAVAILABLE,
+				   "descriptor %d takes nothing", fd);
 	return evc__refuse(-EVC_UNAVAILABLE,
 			   "descriptor %d cannot be written: %s", fd,
 			   strerror_r(e, why, sizeof why));

@@ -124,6 +124,21 @@ START_TEST(a_full_pipe_that_does_not_block)
 }
 END_TEST
 
+/* Nobody reads: a second is all that it costs. */
+START_TEST(a_full_pipe_that_blocks)
+{
+	evc_coord *c = recorded();
+	int fds[2];
+
+	OK(pipe2(fds, O_CLOEXEC));
+	REFUSED(EVC_UNAVAILABLE, evc_trace_write(c, fds[1], format[_i]));
+	HAS(evc_last_error(), "takes nothing");
+	close(fds[0]);
+	close(fds[1]);
+	OK(evc_free(c));
+}
+END_TEST
+
 /* ---- a reader that takes its time ---- */
 
 struct reader {
@@ -214,6 +229,7 @@ main(void)
 	tcase_add_loop_test(tc, a_pipe_without_a_reader, 0, 2);
 	tcase_add_loop_test(tc, a_pending_sigpipe_stays, 0, 2);
 	tcase_add_loop_test(tc, a_full_pipe_that_does_not_block, 0, 2);
+	tcase_add_loop_test(tc, a_full_pipe_that_blocks, 0, 2);
 	tcase_add_loop_test(tc, a_slow_reader_gets_all_of_it, 0, 4);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
