@@ -148,12 +148,24 @@ struct search {
 	bool whole; /* the end was seen, and is no frame without tables */
 };
 
+/* Where the stack of the first thread begins.  A program that was linked with
+   -static has no table for it, and NULL stands for it in most others. */
+extern void _start(void) __attribute__((weak));
+#define START_LENGTH 64u
+
+static bool
+is_end(uintptr_t ip)
+{
+	return ip == 0 ||
+	       (_start != NULL && ip - (uintptr_t)_start < START_LENGTH);
+}
+
 static _Unwind_Reason_Code
 see(struct _Unwind_Context *x, void *arg)
 {
 	struct search *s = arg;
 
-	s->whole = _Unwind_GetIP(x) == 0 ||
+	s->whole = is_end(_Unwind_GetIP(x)) ||
 		   (s->outer != 0 && _Unwind_GetCFA(x) > s->outer);
 	if (s->whole)
 		return _URC_NORMAL_STOP;

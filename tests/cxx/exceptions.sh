@@ -32,11 +32,29 @@ try() {
 		broken "$of $*: status $?"
 }
 
-for program in leaves forks ends; do
-	need tests/cxx/$program.cc
+# build PROGRAM NAME LIBRARY...
+build() {
+	need "tests/cxx/$1.cc"
+	from=$1 to=$2
+	shift 2
 	# shellcheck disable=SC2086
-	$CXX $flags tests/cxx/$program.cc -o "$tmp/$program" \
-		$libs ${LIBEV_LIBS:--lev} -lm || exit 1
+	$CXX $flags "tests/cxx/$from.cc" -o "$tmp/$to" "$@" \
+		${LIBEV_LIBS:--lev} -lm || exit 1
+}
+
+programs="leaves forks ends"
+for program in $programs; do
+	# shellcheck disable=SC2086
+	build $program $program $libs
+done
+# A program without shared libraries, where the machine has the others.
+if [ -z "$EVC_SANITIZERS" ] && [ -e "$lib/libevcoord.a" ] &&
+	echo 'int main() {}' | $CXX -static -x c++ - -o "$tmp/none" \
+		${LIBEV_LIBS:--lev} -lm 2>/dev/null; then
+	build leaves static_leaves -static "$lib/libevcoord.a"
+	programs="$programs static_leaves"
+fi
+for program in $programs; do
 	for case in $("$tmp/$program"); do
 		try $program "$case"
 		[ $program != ends ] || try $program "$case" fork
