@@ -92,8 +92,8 @@ evc_request_stop_at(evc_coord *c, evc_status code, const char *text,
  */
 EVC_API evc_status
 evc_request_stop(evc_coord *c, evc_status code, const char *text);
-#define evc_request_stop(c, code, text) \
-	evc_request_stop_at((c), (code), (text), __FILE__, __LINE__, __func__)
+#define evc_request_stop(...) \
+	evc_request_stop_at(__VA_ARGS__, __FILE__, __LINE__, __func__)
 
 /*
  * Report an error and ask for the stop: code, errno value and a formatted

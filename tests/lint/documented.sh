@@ -44,6 +44,13 @@ sort -u "$tmp/names" | comm -13 - "$tmp/declared" |
 sort -u "$tmp/names" | comm -23 - "$tmp/declared" |
 	broken_lines "in the NAME of a page, but no public function"
 
+# The calls of the first library.
+api_names $(ls include/evcoord.h include/evcoord/*.h | grep -vE \
+	'/(cluster|engine|redis|value|worker)\.h$') |
+	while read -r name; do
+		grep -q "^$name	" man/evcoord-threads.7 || echo "$name"
+	done | broken_lines "without a row in the table of evcoord-threads(7)"
+
 # What man finds: pages and stubs, each name once, leading to where it stands.
 {
 	awk '$1 == $2' "$tmp/named"
