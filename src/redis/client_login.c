@@ -274,7 +274,7 @@ static const char may[] =
 	"  {'exists', key}, {'type', key}, {'pexpire', key, '1'}, "
 	"  {'xadd', key, '*', 'a', 'b'}, {'hget', key, 'a'}, "
 	"  {'hset', key, 'a', 'b'}, {'hdel', key, 'a'}, "
-	"  {'hincrby', key, 'a', '1'}} "
+	"  {'hincrby', key, 'a', '1'}, {'hlen', key}} "
 	"for i, one in ipairs(all) do "
 	"  if not redis.acl_check_cmd(unpack(one)) then "
 	"    return redis.error_reply('NOPERM the user needs +' .. one[1] "

@@ -114,7 +114,7 @@ struct redis_engine {
 	char why_restart[REDIS_WHY_ROOM]; /* the generation is over */
 	bool counting, counted;   /* after it: what became of the variables */
 	uint64_t changes;         /* of variables, as the server said last */
-	bool changes_lost;        /* there were more, and some are in use */
+	const char *fewer;        /* than there were, of which some are in use */
 	unsigned refresh_soon;    /* ticks: keys that are new have no end yet */
 	bool variables_used;      /* in this cluster */
 	uint64_t leave_ns;        /* when it was asked for */
@@ -232,7 +232,7 @@ uint64_t evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns);
 void evc__redis_restart(struct redis_engine *e, const char *why);
 /* So many changes of variables the server has counted.  false: some of those in
    use are lost, and the generation is over. */
-bool evc__redis_changes(struct redis_engine *e, int64_t n);
+bool evc__redis_changes(struct redis_engine *e, int64_t n, bool gone);
 /* Go on with it when all lives are read up to their marks. */
 void evc__redis_restart_go_on(struct redis_engine *e);
 

@@ -152,7 +152,7 @@ on_take(struct redis_client *cl, const redisReply *r, void *arg)
 		/* What was changed before is nothing of this cluster's. */
 		if (e->g == 0)
 			e->changes = (uint64_t)changes;
-		if (evc__redis_changes(e, changes))
+		if (evc__redis_changes(e, changes, false))
 			begin_generation(e, g);
 		return;
 	}
@@ -204,7 +204,7 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
 	evc__args_text(&a, PROTOCOL_VERSION);
 	evc__args_fmt(&a, "%" PRIu64, e->least);
-	evc__args_text(&a, e->address.fresh && e->g == 0 ? "1" : "0");
+	evc__args_text(&a, e->g != 0 ? "" : e->address.fresh ? "1" : "0");
 	e->taking = evc__redis_script(e->client, SCRIPT_TAKE, 5, on_take, e,
 				      &a);
 }
@@ -257,7 +257,7 @@ static void
 on_lock(struct redis_client *cl, const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
-	const char *word = evc__reply_word(r), *to;
+	const char *word = evc__reply_word(r), *to, *gone;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
 	int64_t changes;
@@ -268,13 +268,16 @@ on_lock(struct redis_client *cl, const redisReply *r, void *arg)
 	if (r == NULL || (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY))
 		return;
 	if (word != NULL && strcmp(word, "ok") == 0) {
+		gone = evc__reply_bytes(r, 2, &n);
 		if (evc__reply_number(r, 1, &changes) &&
-		    !evc__redis_changes(e, changes))
+		    !evc__redis_changes(e, changes,
+					gone != NULL && gone[0] != '\0'))
 			return;
 		if (e->phase == PHASE_AWAY)
 			resume(e);
 		else
 			evc__redis_well(e);
+		evc__redis_questions(e);
 		return;
 	}
 	to = evc__reply_bytes(r, 1, &n);
@@ -302,10 +305,12 @@ evc__redis_lock_again(struct redis_engine *e)
 	evc__args_key(&a, &e->address, "coord");
 	evc__args_key(&a, &e->address, "gen");
 	evc__args_key(&a, &e->address, "count");
+	evc__args_key(&a, &e->address, "var");
 	evc__args_text(&a, e->id);
 	evc__args_text(&a, e->g_text);
 	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
-	e->locking = evc__redis_script(e->client, SCRIPT_LOCK, 3, on_lock, e,
+	evc__args_text(&a, e->variables_used ? "1" : "0");
+	e->locking = evc__redis_script(e->client, SCRIPT_LOCK, 4, on_lock, e,
 				       &a);
 }
 
@@ -342,31 +347,6 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 		evc__lives_marked(l);
 	}
 	evc__redis_look_at_end(e);
-}
-
-static void
-on_release(struct redis_client *cl, const redisReply *r, void *arg)
-{
-	struct redis_engine *e = arg;
-
-	(void)cl;
-	(void)r;
-	evc__redis_end(e);
-}
-
-void
-evc__redis_release(struct redis_engine *e)
-{
-	struct redis_args a = { 0 };
-	unsigned n;
-
-	e->phase = PHASE_RELEASING;
-	evc__args_key(&a, &e->address, "coord");
-	n = 1 + evc__redis_last_keys(e, &a);
-	evc__args_text(&a, e->id);
-	if (!evc__redis_script(e->client, SCRIPT_RELEASE, n, on_release, e,
-			       &a))
-		evc__redis_end(e);
 }
 
 /* ---- connections ---- */

@@ -2,7 +2,8 @@
 /*
  * The generation is over: the server was restarted, or was a replica, and may have
  * lost what came last, or the lock was lost to nobody.  Proof of a loss is that the
- * server has counted fewer changes of variables than it had.
+ * server has counted fewer changes of variables than it had, or has fewer of them
+ * than there were after the last change that it has counted.
  *
  * All lives are fenced, and what they have said until then is read, if it is
  * there still: functions that have ended need not run again.  Then a greater
@@ -71,28 +72,34 @@ on_changes(struct redis_client *cl, const redisReply *r, void *arg)
 	e->counted = true;
 	(void)evc__redis_changes(e, r->type == REDIS_REPLY_STRING ?
 					    strtoll(r->str, NULL, 10) :
-					    0);
+					    0,
+				 false);
 	evc__redis_restart_go_on(e);
 }
 
 bool
-evc__redis_changes(struct redis_engine *e, int64_t n)
+evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
 {
 	uint64_t is = n > 0 ? (uint64_t)n : 0;
 
-	if (is < e->changes && e->variables_used && !e->changes_lost) {
-		e->changes_lost = true;
+	gone = gone && is >= e->changes;
+	if ((is < e->changes || gone) && e->variables_used &&
+	    e->fewer == NULL) {
+		e->fewer = gone ? "variables" : "changes";
 		evc_log(e->scope, EVC_LOG_ERROR, NULL,
 			"redis: of %" PRIu64 " changes of variables the server"
-			" at %s has %" PRIu64,
-			e->changes, e->where, is);
+			" at %s has %" PRIu64 "%s",
+			e->changes, e->where, is,
+			gone ? ", and has fewer variables than after the last"
+			       " one" :
+			       "");
 		e->changes = is;
 		e->server_anew = true;
 		evc__redis_restart(e, "the server has lost what it had");
 	}
 	e->variables_used |= is > e->changes;
 	e->changes = is;
-	return !e->changes_lost;
+	return e->fewer == NULL;
 }
 
 /* What the program or its functions have used may be older than it was.  Then this
@@ -100,11 +107,11 @@ evc__redis_changes(struct redis_engine *e, int64_t n)
 static bool
 variables_are_lost(struct redis_engine *e)
 {
-	if (e->changes_lost)
+	if (e->fewer != NULL)
 		evc__redis_lose(e, false,
 				"%s, and variables are lost: the server at %s "
-				"has fewer changes than it had",
-				e->why_restart, e->where);
+				"has fewer %s than it had",
+				e->why_restart, e->where, e->fewer);
 	else if (e->server_anew && e->variables_used && !e->address.trust_aof)
 		evc__redis_lose(e, false,
 				"%s, and variables may be lost: those of %s "

@@ -87,3 +87,30 @@ evc__unlinks_free(struct redis_engine *e)
 	while (!list_empty(&e->unlinking))
 		destroy(LIST_OF(e->unlinking.next, struct unlinking, link));
 }
+
+/* ---- with the lock ---- */
+
+static void
+on_release(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+
+	(void)cl;
+	(void)r;
+	evc__redis_end(e);
+}
+
+void
+evc__redis_release(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+	unsigned n;
+
+	e->phase = PHASE_RELEASING;
+	evc__args_key(&a, &e->address, "coord");
+	n = 1 + evc__redis_last_keys(e, &a);
+	evc__args_text(&a, e->id);
+	if (!evc__redis_script(e->client, SCRIPT_RELEASE, n, on_release, e,
+			       &a))
+		evc__redis_end(e);
+}

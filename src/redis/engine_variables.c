@@ -257,9 +257,10 @@ on_answer(struct redis_client *cl, const redisReply *r, void *arg)
 	e->question_sent = false;
 	if (r == NULL)
 		return; /* again when there is a connection */
-	if (word != NULL && strcmp(word, "fenced") == 0) {
-		/* Somebody else is the coordinator, or nobody: that is seen to,
-		   and then it is asked again. */
+	if (word != NULL &&
+	    (strcmp(word, "fenced") == 0 || strcmp(word, "gone") == 0)) {
+		/* Somebody else is the coordinator, or nobody, or variables are
+		   lost: that is seen to, and then it is asked again. */
 		e->question_doubt = false;
 		evc__redis_lock_again(e);
 		return;

@@ -147,6 +147,9 @@ judge(struct parcel *p, const redisReply *r)
 	word = evc__reply_word(r);
 	if (word != NULL && strcmp(word, "fenced") == 0)
 		evc__node_life_end(p->l, "was fenced: its lease is over");
+	else if (word != NULL && strcmp(word, "gone") == 0)
+		evc__node_life_end(p->l, "was refused: the server has lost"
+					 " variables");
 	else if (word == NULL || strcmp(word, "ok") != 0 ||
 		 (p->kind == PARCEL_DEALS && !evc__node_deals_done(p, r)))
 		evc__node_life_end(p->l, "was answered with garbage");

@@ -79,6 +79,9 @@ refuse(const struct question *q, const char *word)
 	if (strcmp(word, "fenced") == 0)
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "the lease of this node is over");
+	if (strcmp(word, "gone") == 0)
+		return evc_refuse(-EVC_UNAVAILABLE,
+				  "the server has lost variables");
 	return evc_refuse(-EVC_UNAVAILABLE, "an answer that nobody expects");
 }
 

@@ -11,7 +11,8 @@
  *     {NS}:gen            string  the generation G, which grows
  *     {NS}:lease:NODE     string  "G INC"; gone when the node's lease is
  *     {NS}:var            hash    name -> MessagePack bytes
- *     {NS}:count          hash    finished, changes: of the variables
+ *     {NS}:count          hash    finished, changes: of the variables; names: "C
+ *                                 N", as many there were after the change C
  *     {NS}:G:opts         string  "LEASE_MS MAX_FRAME"
  *     {NS}:G:ev           stream  all nodes -> coordinator
  *     {NS}:G:to:NODE.INC  stream  coordinator -> that life of a node
@@ -109,11 +110,15 @@
 enum redis_script {
 	/* Become the coordinator: KEYS coord gen ver count var; ARGV id px version
 	   least fresh.  fresh 1: with a new generation the two last keys are
-	   deleted.  ok G CHANGES (G greater than least, and no new one where that
+	   deleted; 0: what var has then is all that there is; empty: the same
+	   cluster goes on.  ok G CHANGES (G greater than least, and no new one where that
 	   id has one that is) | taken ID PTTL | version V */
 	SCRIPT_TAKE,
-	/* Stay it: KEYS coord gen count; ARGV id G px.
-	   ok CHANGES | lost ID ("": nobody's; another one's: nobody works for G
+	/* Stay it: KEYS coord gen count var; ARGV id G px used.  GONE is "gone"
+	   when var has fewer names than after the last change, else empty; with
+	   used 0 that is forgotten.  In SEND, VARIABLE and ALL "gone" stands for
+	   all that they would have done.
+	   ok CHANGES GONE | lost ID ("": nobody's; another one's: nobody works for G
 	   any more) */
 	SCRIPT_LOCK,
 	/* Be it no more: KEYS coord [others]; ARGV id.  If it is ours, coord and
@@ -139,7 +144,7 @@ enum redis_script {
 	   text, op 2 sets (no bytes, or nil: removes).  A result whose updates
 	   cannot be made has none of them and is left out, so each frame has a
 	   FRAME_SLOT of its own before it.  The same seq again: the same answer.
-	   ok [INDEX WHY]... (of those) | fenced */
+	   ok [INDEX WHY]... (of those) | gone | fenced */
 	SCRIPT_SEND,
 	/* One operation: KEYS gen OWNER var count seqs; ARGV G OWNER-VALUE asker
 	   seq op name a b.  OWNER: the node's lease or coord, which has to have
@@ -147,11 +152,11 @@ enum redis_script {
 	   expected) and set (b).  The same asker and seq again: the same answer;
 	   a smaller one, here and in SEND and REPLACE: an error, nothing is done.
 	   ok VALUE (its bytes; of 1 and 3) | none | other | number (it is none) |
-	   fenced */
+	   gone | fenced */
 	SCRIPT_VARIABLE,
 	/* All variables: KEYS gen coord var count; ARGV G id what ("counts": no
 	   NAMEs, else "all").
-	   ok FINISHED CHANGES [NAME VALUE]... | fenced */
+	   ok FINISHED CHANGES [NAME VALUE]... | gone | fenced */
 	SCRIPT_ALL,
 	/* These in place of all: KEYS gen coord var count seqs; ARGV G id seq
 	   finished [name value]...  ok | fenced */

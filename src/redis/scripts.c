@@ -40,6 +40,21 @@ const char evc__script_head[] =
 	"  end "
 	"  return nil, two "
 	"end "
+	/* How many variables there are after a change of ours, which the count of
+	   changes says.  Whoever changes them otherwise and counts it is none that
+	   has lost some. */
+	"local function count(key, var, n) "
+	"  local changes = call('HINCRBY', key, 'changes', n) "
+	"  call('HSET', key, 'names', "
+	"    string.format('%.0f', changes) .. ' ' .. call('HLEN', var)) "
+	"end "
+	"local function are_gone(key, var) "
+	"  local changes, names = string.match(call('HGET', key, 'names') or '', "
+	"    '^(%d+) (%d+)$') "
+	"  return names and call('HGET', key, 'changes') == changes "
+	"    and not wrong(var, 'hash') "
+	"    and call('HLEN', var) < tonumber(names) "
+	"end "
 	/* Of a connection that was given up, what was said there may come still, after
 	   it was said again, and more.  Nobody waits for what this returns. */
 	"local function is_late(key, last, seq) "
@@ -151,6 +166,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	/* Said before, and this one comes late or its answer was lost. */
 	"local again = is and whole(old) > tonumber(ARGV[4]) "
 	"local fresh = ARGV[5] == '1' and not again "
+	"local first = ARGV[5] == '0' and not again "
 	"local two = {'0', '0'} "
 	"if not fresh then "
 	"  bad = wrong(KEYS[4], 'hash') "
@@ -165,6 +181,10 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"end "
 	"call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
 	"if fresh then call('DEL', KEYS[4], KEYS[5]) end "
+	/* What somebody has deleted before is no loss of this cluster's. */
+	"if first and call('TYPE', KEYS[5]).ok == 'hash' then "
+	"  count(KEYS[4], KEYS[5], 0) "
+	"elseif first then call('HDEL', KEYS[4], 'names') end "
 	"return {'ok', old, two[2]} " },
 [SCRIPT_LOCK] = { "lock",
 	"local bad = all_right({'string', 'string', 'hash'}) "
@@ -181,7 +201,9 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"local bad, two = counts(KEYS[3]) "
 	"if bad then return bad end "
 	"call('PEXPIRE', KEYS[1], ARGV[3]) "
-	"return {'ok', two[2]} " },
+	"local gone = are_gone(KEYS[3], KEYS[4]) "
+	"if gone and ARGV[4] == '0' then call('HDEL', KEYS[3], 'names') end "
+	"return {'ok', two[2], gone and 'gone' or ''} " },
 [SCRIPT_RELEASE] = { "release",
 	"local bad = wrong(KEYS[1], 'string') "
 	"if bad then return bad end "
@@ -251,6 +273,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"if before then return before end "
 	"bad = counts(KEYS[5]) "
 	"if bad then return bad end "
+	"if are_gone(KEYS[5], KEYS[4]) then return {'gone'} end "
 	"local now, answer, parts = {}, {'ok'}, {ARGV[6]} "
 	"local at, done, changes = 8, 0, 0 "
 	"for i = 1, tonumber(ARGV[7]) do "
@@ -288,7 +311,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"end "
 	"for name, bytes in pairs(now) do put(KEYS[4], name, bytes) end "
 	"call('HINCRBY', KEYS[5], 'finished', done) "
-	"call('HINCRBY', KEYS[5], 'changes', changes) "
+	"count(KEYS[5], KEYS[4], changes) "
 	"make('HSET', KEYS[6], asker, cmsgpack.pack({ARGV[5], answer})) "
 	"return answer " },
 [SCRIPT_VARIABLE] = { "variable",
@@ -298,6 +321,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"local asker, seq, op, name, a, b = unpack(ARGV, 3, 8) "
 	"local is = value(call('HGET', KEYS[3], name)) "
 	"if op == '3' then "
+	"  if are_gone(KEYS[4], KEYS[3]) then return {'gone'} end "
 	"  if is == '' then return {'none'} end "
 	"  return {'ok', is} "
 	"end "
@@ -305,6 +329,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"if before then return before end "
 	"bad = counts(KEYS[4]) "
 	"if bad then return bad end "
+	"if are_gone(KEYS[4], KEYS[3]) then return {'gone'} end "
 	"local answer = {'ok'} "
 	"if op == '1' then "
 	"  local x, by = is == '' and 0 or number(is), addend(a) "
@@ -318,7 +343,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"  if is_equal(is, value(a)) then put(KEYS[3], name, value(b)) "
 	"  else answer = {'other'} end "
 	"else return redis.error_reply('GARBAGE op') end "
-	"if answer[1] == 'ok' then call('HINCRBY', KEYS[4], 'changes', 1) end "
+	"if answer[1] == 'ok' then count(KEYS[4], KEYS[3], 1) end "
 	"make('HSET', KEYS[5], asker, cmsgpack.pack({seq, answer})) "
 	"return answer " },
 [SCRIPT_ALL] = { "all",
@@ -327,6 +352,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	OURS
 	"local bad, two = counts(KEYS[4]) "
 	"if bad then return bad end "
+	"if are_gone(KEYS[4], KEYS[3]) then return {'gone'} end "
 	"local answer = {'ok', two[1], two[2]} "
 	"if ARGV[3] == 'counts' then return answer end "
 	"local all = call('HGETALL', KEYS[3]) "
@@ -343,7 +369,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"call('UNLINK', KEYS[3]) "
 	"for i = 5, #ARGV, 2 do put(KEYS[3], ARGV[i], value(ARGV[i + 1])) end "
 	"call('HSET', KEYS[4], 'finished', ARGV[4]) "
-	"call('HINCRBY', KEYS[4], 'changes', 1) "
+	"count(KEYS[4], KEYS[3], 1) "
 	"make('HSET', KEYS[5], 'replace', ARGV[3]) "
 	"return {'ok'} " },
 [SCRIPT_KEEP] = { "keep",

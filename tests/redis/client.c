@@ -430,7 +430,7 @@ START_TEST(a_user_without_script_load)
 	rs_option(&w.s, "user default off");
 	rs_option(&w.s, "user joe on >secret " LEAST
 			" +pttl +pexpire +del +exists +xadd +hget +hset"
-			" +hdel +hincrby +type");
+			" +hdel +hlen +hincrby +type");
 	snprintf(w.s.password, sizeof(w.s.password), "x");
 	world_open(&w);
 	w.s.port = rs_free_port();

@@ -206,6 +206,96 @@ START_TEST(changes_of_others_go_back)
 }
 END_TEST
 
+/* ---- fewer variables ---- */
+
+START_TEST(variables_that_are_deleted)
+{
+	begin();
+	add(5);
+	rs_do(&on.s, "DEL {t}:var");
+	ends_with("variables are lost", "fewer variables");
+}
+END_TEST
+
+START_TEST(one_of_two_is_deleted)
+{
+	begin();
+	add(1);
+	OK(evc_variable_add(on.cl, "y", 1, NULL));
+	rs_do(&on.s, "HDEL {t}:var x");
+	ends_with("variables are lost", "fewer variables");
+}
+END_TEST
+
+/* Whoever changes or reads them next hears of it, before the lock is renewed. */
+static void
+deleted_and_used(bool is_read)
+{
+	evc_value v = { 0 };
+
+	on.lease = 60;
+	begin();
+	add(5);
+	rs_do(&on.s, "DEL {t}:var");
+	if (is_read)
+		REFUSED(EVC_UNAVAILABLE, evc_variable_get(on.cl, "x", &v));
+	else
+		REFUSED(EVC_UNAVAILABLE,
+			evc_variable_add(on.cl, "x", 1, NULL));
+	ck_assert_int_eq(rs_number(&on.s, "EXISTS {t}:var"), 0);
+	on.lease = 0;
+	ends_with("variables are lost", "fewer variables");
+}
+
+START_TEST(variables_that_are_deleted_and_made_anew)
+{
+	deleted_and_used(false);
+}
+END_TEST
+
+START_TEST(variables_that_are_deleted_and_read)
+{
+	deleted_and_used(true);
+}
+END_TEST
+
+/* Nothing is lost that the program itself takes away. */
+START_TEST(variables_that_are_removed)
+{
+	evc_value none = { 0 };
+
+	begin();
+	add(1);
+	OK(evc_variable_set(on.cl, "x", &none));
+	ck_assert_int_eq(rs_number(&on.s, "EXISTS {t}:var"), 0);
+	t_sleep(LEASE / 2);
+	add(1);
+	goes_on();
+}
+END_TEST
+
+/* Nor what a former run has left and nobody has used since. */
+START_TEST(variables_of_a_former_run_are_deleted)
+{
+	begin();
+	add(1);
+	evc_cluster_close(on.cl);
+	end_cluster();
+	open_at("");
+	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
+	rs_do(&on.s, "DEL {t}:var");
+	UNTIL(rs_number(&on.s, "HEXISTS {t}:count names") == 0);
+	add(1);
+	evc_cluster_close(on.cl);
+	end_cluster();
+	rs_do(&on.s, "DEL {t}:var");
+	rs_unlink(&on.s);
+	open_at("");
+	add(1);
+	goes_on();
+}
+END_TEST
+
 /* Whoever says that nothing can be lost is believed, until it is. */
 START_TEST(an_older_file_that_is_trusted)
 {
@@ -430,7 +520,10 @@ END_TEST
 RS_MAIN("redis/history", a_failover_and_back,
 	a_failover_and_back_with_as_many_changes, a_replica_for_a_moment,
 	a_replica_for_a_moment_without_variables, a_first_replica,
-	changes_go_back, changes_of_others_go_back,
+	changes_go_back, changes_of_others_go_back, variables_that_are_deleted,
+	one_of_two_is_deleted, variables_that_are_deleted_and_made_anew,
+	variables_that_are_deleted_and_read, variables_that_are_removed,
+	variables_of_a_former_run_are_deleted,
 	an_older_file_that_is_trusted, trusted_without_a_file,
 	variables_of_a_former_run, a_variable_that_was_read,
 	variables_that_were_saved, none_were_saved,

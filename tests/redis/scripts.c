@@ -237,23 +237,23 @@ START_TEST(staying)
 {
 	begin();
 	take("x");
-	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "1", "90000");
-	IS("ok|0");
+	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "x", "1", "90000", "1");
+	IS("ok|0|");
 	ck_assert_int_gt(rs_number(&s, "PTTL " COORD), 70000);
 	rs_do(&s, "HSET " COUNT " changes 12");
-	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "1", "90000");
-	IS("ok|12");
-	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "2", "90000");
+	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "x", "1", "90000", "1");
+	IS("ok|12|");
+	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "x", "2", "90000", "1");
 	IS("lost|x");
-	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "y", "2", "90000");
+	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "y", "2", "90000", "1");
 	IS("lost|x");
 	ck_assert_int_eq(rs_number(&s, "GET " GEN), 1);
 	/* Its generation is over with it. */
-	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "y", "1", "90000");
+	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "y", "1", "90000", "1");
 	IS("lost|x");
 	ck_assert_int_eq(rs_number(&s, "GET " GEN), 2);
 	rs_do(&s, "DEL " COORD);
-	RUN(SCRIPT_LOCK, 3, COORD, GEN, COUNT, "x", "2", "90000");
+	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "x", "2", "90000", "1");
 	IS("lost|");
 	ck_assert_int_eq(rs_number(&s, "EXISTS " COORD), 0);
 	ck_assert_int_eq(rs_number(&s, "GET " GEN), 2);
@@ -592,6 +592,42 @@ START_TEST(single_operations)
 }
 END_TEST
 
+/* Somebody has deleted variables: nothing is changed until the coordinator knows
+   of it, who says that they are in use. */
+START_TEST(variables_that_are_gone)
+{
+	char before[64], after[64];
+
+	begin_all();
+	SEND("1", "two", "1", "x", "2", "2", "a", "\x05", "2", "b", "\x06");
+	rs_do(&s, "HDEL " VAR " b");
+	digest(before, sizeof(before));
+	SEND("2", "one", "1", "x", "1", "1", "a", "1");
+	IS("gone");
+	VARIABLE("1", "1", "1", "");
+	IS("gone");
+	VARIABLE("1", "3", "", "");
+	IS("gone");
+	RUN(SCRIPT_ALL, 4, GEN, COORD, VAR, COUNT, "1", "x", "counts");
+	IS("gone");
+	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "x", "1", "90000", "1");
+	IS("ok|1|gone");
+	ck_assert_str_eq(digest(after, sizeof(after)), before);
+	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "x", "1", "90000", "0");
+	IS("ok|1|gone");
+	SEND("2", "one", "1", "x", "1", "1", "a", "1");
+	IS("ok");
+	/* Another version's, which does not say how many there are. */
+	rs_do(&s, "DEL " VAR);
+	rs_do(&s, "HINCRBY " COUNT " changes 1");
+	SEND("3", "one", "1", "x", "1", "1", "a", "1");
+	IS("ok");
+	RUN(SCRIPT_LOCK, 4, COORD, GEN, COUNT, VAR, "x", "1", "90000", "1");
+	IS("ok|4|");
+	end();
+}
+END_TEST
+
 START_TEST(all_of_them)
 {
 	begin_all();
@@ -894,7 +930,7 @@ run_each(enum redis_script i)
 		take("x");
 		break;
 	case SCRIPT_LOCK:
-		RUN(i, 3, COORD, GEN, COUNT, "x", "1", "60000");
+		RUN(i, 4, COORD, GEN, COUNT, VAR, "x", "1", "60000", "1");
 		break;
 	case SCRIPT_RELEASE:
 		RUN(i, 3, COORD, EV, SEQS, "x");
@@ -1087,7 +1123,8 @@ START_TEST(a_replica)
 }
 END_TEST
 
-RS_MAIN("redis/scripts", taking, taking_it_fresh, staying, releasing, a_life, fencing, sending,
-	sending_is_refused, single_operations, all_of_them, sums_are_the_same,
+RS_MAIN("redis/scripts", taking, taking_it_fresh, staying, releasing, a_life,
+	fencing, sending, sending_is_refused, single_operations,
+	variables_that_are_gone, all_of_them, sums_are_the_same,
 	comparisons_are_the_same, keeping, other_types, other_contents,
 	without_memory, a_replica)
