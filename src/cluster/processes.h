@@ -112,6 +112,11 @@ struct process {
 		size_t n_line;
 		char words[WORDS_ROOM]; /* a ring: the last it has said */
 		uint64_t n_words;
+		/* from life to life: what the log was told in this second */
+		uint64_t second_ns;
+		unsigned n_said;
+		uint64_t n_left_out;
+		struct ev_timer rest; /* while some were left out */
 	} output;
 	/* from life to life */
 	uint64_t due_ns, backoff_ns;

@@ -3,12 +3,62 @@
  * What workers print: standard output and standard error of each come by one
  * pipe.  Whole lines go to the log; the last bytes are kept, because what a
  * program says before it dies is often why.
+ *
+ * One that does not stop printing must not fill the disk by the log: of each
+ * worker a second has so many lines, and one more that counts the rest.
  */
 #include "cluster/processes.h"
 
+#include <inttypes.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define LINES_MOST 100  /* in one */
 #define READ_ROOM 4096
 #define READS_MOST 16   /* in one turn */
 #define READS_AT_END 256
+
+static void
+say_rest(struct process *w)
+{
+	uint64_t n = w->output.n_left_out;
+
+	w->output.n_left_out = 0;
+	ev_timer_stop(w->p->ev, &w->output.rest);
+	if (n > 0)
+		evc_log(w->p->scope, EVC_LOG_WARNING, NULL,
+			"%s: %" PRIu64 " more lines were left out", w->name, n);
+}
+
+static void
+on_rest(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct process *w = timer->data;
+
+	(void)ev;
+	(void)events;
+	if (!on_loop_inherited(&w->p->on))
+		say_rest(w);
+}
+
+/* true: the log has had as many as a second may have. */
+static bool
+is_too_much(struct process *w)
+{
+	uint64_t now = sync_mono();
+
+	if (w->output.second_ns == 0 || now - w->output.second_ns > SECOND_NS) {
+		say_rest(w);
+		w->output.second_ns = now;
+		w->output.n_said = 0;
+	}
+	if (w->output.n_said < LINES_MOST) {
+		w->output.n_said++;
+		return false;
+	}
+	if (w->output.n_left_out++ == 0)
+		ev_timer_start(w->p->ev, &w->output.rest);
+	return true;
+}
 
 static void
 say(struct process *w)
@@ -17,7 +67,7 @@ say(struct process *w)
 
 	w->output.n_line = 0;
 	/* Empty lines are for the eye. */
-	if (n > 0)
+	if (n > 0 && !is_too_much(w))
 		evc_log(w->p->scope, EVC_LOG_INFO, NULL, "%s: %.*s", w->name,
 			(int)n, w->output.line);
 }
@@ -84,6 +134,8 @@ evc__process_output_open(struct process *w, int fd)
 	sync_fd_nonblock(fd);
 	ev_io_init(&w->output.io, on_output, fd, EV_READ);
 	w->output.io.data = w;
+	ev_timer_init(&w->output.rest, on_rest, 1., 0.);
+	w->output.rest.data = w;
 	ev_io_start(w->p->ev, &w->output.io);
 }
 
@@ -98,6 +150,7 @@ evc__process_output_close(struct process *w)
 	for (i = 0; i < READS_AT_END && read_some(w); i++)
 		;
 	say(w);
+	say_rest(w);
 	ev_io_stop(w->p->ev, &w->output.io);
 	sync_fd_close(w->output.fd);
 	w->output.fd = -1;

@@ -282,6 +282,48 @@ START_TEST(the_log_hears_of_deaths_and_not_too_often)
 }
 END_TEST
 
+#define PRINTED 5000
+
+static atomic_uint n_lines, n_left_out;
+
+static void
+count_lines(int level, const char *line, const evc_reason *r, void *arg)
+{
+	const char *last = strrchr(line, ':');
+	unsigned n;
+	int end = 0;
+
+	(void)r, (void)arg;
+	if (last == NULL || sscanf(last, ": %u%n", &n, &end) != 1)
+		return;
+	if (level == EVC_LOG_INFO && last[end] == '\0')
+		atomic_fetch_add(&n_lines, 1);
+	else if (strcmp(last + end, " more lines were left out") == 0)
+		atomic_fetch_add(&n_left_out, n);
+}
+
+/* It prints without end, dies, and does so again. */
+START_TEST(the_log_does_not_hear_all_that_a_worker_prints)
+{
+	const evc_config log = { .log = count_lines };
+	struct before b = begin_test();
+	double began = t_now();
+	evc_cluster *cl;
+	evc_coord *c;
+
+	OK(evc_new(NULL, &log, &c));
+	atomic_store(&n_lines, 0);
+	atomic_store(&n_left_out, 0);
+	cl = open_with(c, "processes://1?program=/usr/bin/seq&arg=5000", NULL);
+	UNTIL(atomic_load(&n_lines) + atomic_load(&n_left_out) >= 2 * PRINTED);
+	ck_assert_uint_ge(atomic_load(&n_lines), 100);
+	ck_assert_double_le(atomic_load(&n_lines),
+			    100 * (1 + (t_now() - began)));
+	evc_cluster_close(cl);
+	end_test(&b, c);
+}
+END_TEST
+
 static atomic_uint n_failed;
 
 static void
@@ -525,6 +567,7 @@ main(int argc, char **argv)
 	tcase_add_loop_test(tcase, a_program_that_is_no_worker, N_NOT_STARTED,
 			    (int)(sizeof(programs) / sizeof(programs[0])));
 	tcase_add_test(tcase, the_log_hears_of_deaths_and_not_too_often);
+	tcase_add_test(tcase, the_log_does_not_hear_all_that_a_worker_prints);
 	tcase_add_test(tcase, a_program_that_goes_is_tried_less_and_less_often);
 	tcase_add_test(tcase, a_function_goes_from_a_liar_to_others);
 	tcase_add_loop_test(tcase, a_function_goes_from_who_does_nothing, 0, 2);
