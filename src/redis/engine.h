@@ -114,6 +114,7 @@ struct redis_engine {
 	char why_restart[REDIS_WHY_ROOM]; /* the generation is over */
 	bool counting, counted;   /* after it: what became of the variables */
 	uint64_t changes;         /* of variables, as the server said last */
+	bool no_memory;           /* the server's is used up, and it was told */
 	const char *fewer;        /* than there were, of which some are in use */
 	unsigned refresh_soon;    /* ticks: keys that are new have no end yet */
 	bool variables_used;      /* in this cluster */

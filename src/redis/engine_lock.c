@@ -32,16 +32,26 @@ evc__redis_to_key(const struct life *l, struct redis_args *a)
 		      l->name, l->inc);
 }
 
-void
-evc__redis_to_ends(struct life *l)
+/* What says first that the server's memory is used up, when nothing else is to be
+   said there. */
+static void
+on_refreshed(struct redis_client *cl, const redisReply *r, void *arg)
 {
-	struct redis_args a = { 0 };
+	struct redis_engine *e = arg;
+	bool none = r != NULL && evc__reply_is_error(r, "OOM");
 
-	evc__args_text(&a, "PEXPIRE");
-	evc__redis_to_key(l, &a);
-	evc__args_fmt(&a, "%llu",
-		      (unsigned long long)KEYS_PX(redis_ms(l->e->lease_ns)));
-	evc__redis_send(l->e->client, REDIS_SAY, NULL, NULL, &a);
+	(void)cl;
+	if (r == NULL || none == e->no_memory ||
+	    (!none && r->type == REDIS_REPLY_ERROR))
+		return;
+	e->no_memory = none;
+	if (none)
+		evc_log(e->scope, EVC_LOG_WARNING, NULL,
+			"redis: the server at %s has no memory left: %s",
+			e->where, r->str);
+	else
+		evc_log(e->scope, EVC_LOG_INFO, NULL,
+			"redis: the server at %s has memory again", e->where);
 }
 
 /* The options of this generation, written anew so that they cannot be lost for
@@ -60,7 +70,7 @@ refresh(struct redis_engine *e)
 	evc__args_fmt(&a, "%llu %zu", redis_ms(e->lease_ns), e->max_frame);
 	evc__args_text(&a, "PX");
 	evc__args_fmt(&a, "%llu", px);
-	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	evc__redis_send(e->client, REDIS_SAY, on_refreshed, e, &a);
 	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
 		a = (struct redis_args){ 0 };
 		evc__args_text(&a, "PEXPIRE");

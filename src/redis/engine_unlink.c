@@ -88,6 +88,18 @@ evc__unlinks_free(struct redis_engine *e)
 		destroy(LIST_OF(e->unlinking.next, struct unlinking, link));
 }
 
+void
+evc__redis_to_ends(struct life *l)
+{
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "PEXPIRE");
+	evc__redis_to_key(l, &a);
+	evc__args_fmt(&a, "%llu",
+		      (unsigned long long)KEYS_PX(redis_ms(l->e->lease_ns)));
+	evc__redis_send(l->e->client, REDIS_SAY, NULL, NULL, &a);
+}
+
 /* ---- with the lock ---- */
 
 static void

@@ -489,6 +489,22 @@ START_TEST(a_policy_that_is_changed_later)
 }
 END_TEST
 
+/* Nothing is to be said to the server, but the lock's renewals. */
+START_TEST(memory_that_is_used_up)
+{
+	begin();
+	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
+	rs_do(&on.s, "CONFIG SET maxmemory 1");
+	SAYS("no memory left: OOM", NULL, NULL);
+	t_sleep(LEASE);
+	ck_assert_int_eq(n_said("no memory left", NULL, NULL), 1);
+	ck_assert_int_eq(n_said("has memory again", NULL, NULL), 0);
+	rs_do(&on.s, "CONFIG SET maxmemory 0");
+	SAYS("has memory again", NULL, NULL);
+	goes_on();
+}
+END_TEST
+
 /* ---- fresh ---- */
 
 START_TEST(fresh)
@@ -528,4 +544,5 @@ RS_MAIN("redis/history", a_failover_and_back,
 	variables_of_a_former_run, a_variable_that_was_read,
 	variables_that_were_saved, none_were_saved,
 	a_coordinator_that_stood_still, a_lease_that_is_deleted,
-	a_lock_that_is_lost, a_policy_that_is_changed_later, fresh)
+	a_lock_that_is_lost, a_policy_that_is_changed_later,
+	memory_that_is_used_up, fresh)
