@@ -143,6 +143,13 @@ status_print(const struct server *s, const struct status *st)
 	if (st->version != NULL)
 		say(", protocol %s", st->version);
 	putchar('\n');
+	if (s->policy[0] != '\0' && strcmp(s->policy, "noeviction") != 0) {
+		begin_line("server");
+		say("its maxmemory-policy is %s: coordinator and nodes need"
+		    " noeviction",
+		    s->policy);
+		putchar('\n');
+	}
 	print_coordinator(st);
 	print_functions(st);
 	begin_line("nodes");
@@ -257,6 +264,8 @@ json_all(struct evc__json *j, const struct server *s, const struct status *st)
 	evc__json_string(j, "namespace", s->address.ns);
 	evc__json_string(j, "server", s->where);
 	evc__json_string(j, "server_version", s->version);
+	evc__json_string(j, "maxmemory_policy",
+			 s->policy[0] != '\0' ? s->policy : NULL);
 	json_digits(j, "protocol", st->version);
 	evc__json_string(j, "coordinator", st->coordinator);
 	json_digits(j, "generation", st->generation);

@@ -199,6 +199,21 @@ read_version(struct server *s)
 	freeReplyObject(r);
 }
 
+static void
+read_policy(struct server *s)
+{
+	static const char name[] = "maxmemory_policy:";
+	redisReply *r = server_ask(s, "INFO memory");
+	const char *at = r->str != NULL ? strstr(r->str, name) : NULL;
+
+	if (at != NULL) {
+		at += sizeof name - 1;
+		snprintf(s->policy, sizeof s->policy, "%.*s",
+			 (int)strcspn(at, "\r\n"), at);
+	}
+	freeReplyObject(r);
+}
+
 /* As evc_cluster_open does it. */
 static void
 check_options(char *const *options)
@@ -253,6 +268,7 @@ server_open(struct server *s, const char *uri)
 	no_deadline();
 	log_in(s);
 	read_version(s);
+	read_policy(s);
 }
 
 void

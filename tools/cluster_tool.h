@@ -24,6 +24,7 @@ struct server {
 	redisContext *c;
 	char where[256];   /* its address */
 	char version[64];  /* "Redis 7.0.15" */
+	char policy[32];   /* maxmemory-policy; "": not known */
 };
 
 /* Ends the program, with what was wrong, when it cannot be had. */

@@ -252,8 +252,20 @@ for arguments in '' "status" "state $at/words" "status --force $at/words" \
 	run "$tools/evc-cluster" $arguments
 	check "evc-cluster $arguments: wrong use" test $status -eq 2
 done
-# Keys in which there is something else.
 exec 3<>"/dev/tcp/127.0.0.1/$port"
+run "$tools/evc-cluster" status "$at/words"
+check 'status: nothing about a server that keeps all' \
+	test -z "$(grep '^server ' "$tmp/out")"
+printf 'CONFIG SET maxmemory-policy allkeys-lru\r\n' >&3
+read -r _ <&3
+run "$tools/evc-cluster" status "$at/words"
+check 'status: a policy that evicts' told \
+	'^server +its maxmemory-policy is allkeys-lru: '
+run "$tools/evc-cluster" status --json "$at/words"
+check 'and as JSON' told '"maxmemory_policy":"allkeys-lru"'
+printf 'CONFIG SET maxmemory-policy noeviction\r\n' >&3
+read -r _ <&3
+# Keys in which there is something else.
 for key in ver coord gen var count 7:state 7:runs; do
 	printf 'LPUSH {junk}:%s x\r\n' $key >&3
 	read -r _ <&3
