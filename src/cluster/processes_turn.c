@@ -191,6 +191,7 @@ evc__processes_off(struct on_loop *on, struct ev_loop *loop)
 		ev_io_stop(loop, &w->data.io);
 		ev_io_stop(loop, &w->control.io);
 		ev_io_stop(loop, &w->output.io);
+		ev_timer_stop(loop, &w->output.rest);
 	}
 }
 

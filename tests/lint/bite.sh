@@ -155,6 +155,7 @@ edited documented "no comment says Thread:" include/evcoord/join.h \
 edited documented "evc_free" man/evc_new.3 '/^\.Nm evc_free/d'
 edited documented "evc_free" man/stubs '/^evc_free/d'
 bites documented "evc_nothing" man/stubs 'evc_nothing evc_new'
+edited documented "evc_free" man/evcoord-threads.7 '/^evc_free\t/d'
 
 if command -v "${MANDOC:-mandoc}" >/dev/null; then
 	bites mandoc "evc_new.3" man/evc_new.3 '.Zz'
