@@ -116,10 +116,11 @@ evc_veto(evc_coord *c, evc_id id, double seconds, const char *reason,
  * with it works on, and the last of them to end frees it, all scopes below and
  * all that belongs to it.  What the program has to free itself keeps it as well,
  * until that is freed: a pool, a worker group, a queue, a condition, a scope with
- * EVC_NO_HOME; and so does a cancel hook of a thread that is no member.  The calling thread's loops are let go: what lives on
- * them ends without a call (runners are asked by the helper thread from then
- * on), and they may be destroyed.  Signal handlers that belong to c are restored
- * at once.  When nobody is alive this is evc_free.
+ * EVC_NO_HOME; and so does a cancel hook of a thread that is no member.  The
+ * calling thread's loops are let go: what lives on them ends without a call
+ * (runners are asked by the helper thread from then on), and they may be
+ * destroyed.  Signal handlers that belong to c are restored at once.  When nobody
+ * is alive this is evc_free.
  *
  * Thread:    any; with a home, that loop's thread, outside ev_run.
  * Ownership: c, its reactors and its scopes, but for those with EVC_NO_HOME, are

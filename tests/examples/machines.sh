@@ -8,31 +8,12 @@
 # one is killed, the network of the other one fails; the sums are exact.
 #
 # For root alone, and with ip(8) and unshare(1); else it says so and ends with 77.
-# shellcheck disable=SC2154 # bin, tmp, failures, others: lib.sh
+# shellcheck disable=SC2154 # bin, tmp, failures, others, redis, tools: lib.sh, redis_lib.sh
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
 . "$(dirname -- "$0")/lib.sh"
+. "$here/redis_lib.sh"
 
-tools=${EVC_TOOLS:-$bin/../tools}
-build=${EVC_TOP_BUILDDIR:-$bin/..}
-# A sanitizer's dlopen does not look where the library that calls it would.
-export LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export LC_ALL=C
-
-skip() {
-	echo "SKIP machines.sh: $*"
-	exit 77
-}
-
-[ -x "$tools/evc-cluster" ] ||
-	skip "no $tools/evc-cluster: it is not built without hiredis"
-[ -e "$build/src/.libs/libevcoord-redis.so" ] ||
-	skip "no shared library was built, and the examples find the engine by dlopen"
-redis=''
-for program in "${REDIS_SERVER:-}" redis-server valkey-server; do
-	[ -n "$redis" ] || redis=$(command -v "${program:-none}")
-done
-[ -n "$redis" ] || skip "no redis-server (Debian: redis-server)"
 [ "$(id -u)" = 0 ] || skip 'it needs root, for network namespaces'
 command -v ip >/dev/null || skip 'no ip (Debian: iproute2)'
 command -v unshare >/dev/null || skip 'no unshare (Debian: util-linux)'

@@ -6,33 +6,14 @@
 # evc-worker with shared objects; evc-cluster; the five lines of README; the demo.
 #
 # The tools are in EVC_TOOLS (default: beside the folder of the examples).
-# shellcheck disable=SC2154 # bin, tmp, failures, server: lib.sh
+# shellcheck disable=SC2154 # bin, tmp, failures, server, redis, tools: lib.sh, redis_lib.sh
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
 . "$(dirname -- "$0")/lib.sh"
+. "$here/redis_lib.sh"
 
 top=${EVC_TOP_SRCDIR:-$here/../..}
-tools=${EVC_TOOLS:-$bin/../tools}
-build=${EVC_TOP_BUILDDIR:-$bin/..}
 expected=$here/expected
-# A sanitizer's dlopen does not look where the library that calls it would.
-export LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export LC_ALL=C
-
-skip() {
-	echo "SKIP redis.sh: $*"
-	exit 77
-}
-
-[ -x "$tools/evc-worker" ] ||
-	skip "no $tools/evc-worker: it is not built without hiredis"
-[ -e "$build/src/.libs/libevcoord-redis.so" ] ||
-	skip "no shared library was built, and the examples find the engine by dlopen"
-redis=''
-for program in "${REDIS_SERVER:-}" redis-server valkey-server; do
-	[ -n "$redis" ] || redis=$(command -v "${program:-none}")
-done
-[ -n "$redis" ] || skip "no redis-server (Debian: redis-server)"
 
 # ---- a server, and what works with it --------------------------------------------
 

@@ -4,33 +4,14 @@
 # stunnel.sh - a cluster over Redis and TLS where hiredis has none: with stunnel on
 # both sides, as evcoord-redis(7) shows it.  Certificate and both configurations are
 # the page's own; ports and paths are the test's.
-# shellcheck disable=SC2154 # bin, tmp, failures, others: lib.sh
+# shellcheck disable=SC2154 # bin, tmp, failures, others, redis, tools: lib.sh, redis_lib.sh
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
 . "$(dirname -- "$0")/lib.sh"
+. "$here/redis_lib.sh"
 
 top=${EVC_TOP_SRCDIR:-$here/../..}
-tools=${EVC_TOOLS:-$bin/../tools}
-build=${EVC_TOP_BUILDDIR:-$bin/..}
 page=$top/man/evcoord-redis.7
-# A sanitizer's dlopen does not look where the library that calls it would.
-export LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export LC_ALL=C
-
-skip() {
-	echo "SKIP stunnel.sh: $*"
-	exit 77
-}
-
-[ -x "$tools/evc-cluster" ] ||
-	skip "no $tools/evc-cluster: it is not built without hiredis"
-[ -e "$build/src/.libs/libevcoord-redis.so" ] ||
-	skip "no shared library was built, and the examples find the engine by dlopen"
-redis=''
-for program in "${REDIS_SERVER:-}" redis-server valkey-server; do
-	[ -n "$redis" ] || redis=$(command -v "${program:-none}")
-done
-[ -n "$redis" ] || skip "no redis-server (Debian: redis-server)"
 stunnel=$(command -v stunnel4 || command -v stunnel) ||
 	skip "no stunnel (Debian: stunnel4)"
 command -v openssl >/dev/null || skip "no openssl (Debian: openssl)"
