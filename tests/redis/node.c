@@ -70,9 +70,9 @@ START_TEST(runs)
 	for (i = 2; i < 502; i++)
 		ck_assert_int_eq(hand_number(&h, i), 2 * (int)i);
 	/* One that fails. */
-	hand_run(&h, 1, 600, "fails", 7);
+	hand_run(&h, 1, 10000, "fails", 7);
 	{
-		struct frame_result r = hand_result(&h, 600);
+		struct frame_result r = hand_result(&h, 10000);
 
 		ck_assert_int_eq(r.r.code, 7);
 		ck_assert_str_eq(r.r.text, "as it was told to");
@@ -98,6 +98,20 @@ feed_as(struct hand *h, unsigned to, unsigned first)
 	bytes_take(&h->out, h->out.n);
 }
 
+/* It has run, or has waited for too long and comes back. */
+static void
+answers(struct hand *h, uint64_t n)
+{
+	struct frame_result r = hand_result(h, n);
+	int64_t is = 0;
+
+	if (r.r.took < 0)
+		return;
+	OK(r.r.code);
+	OK(evc_unpack(&r.r.value, "I", &is));
+	ck_assert_int_eq(is, 2 * (int64_t)n);
+}
+
 START_TEST(hears_once_what_is_sent_again)
 {
 	struct hand h;
@@ -115,17 +129,16 @@ START_TEST(hears_once_what_is_sent_again)
 	feed_as(&h, 12, 7); /* the same as 3 */
 	feed_as(&h, 13, 9);
 	feed_as(&h, 14, 0);
-	ck_assert_int_eq(hand_number(&h, 14), 28);
-	for (i = 1; i < 14; i++)
+	for (i = 1; i <= 14; i++)
 		if (strchr("\2\3\4\6\10\11\14", (int)i) == NULL)
-			ck_assert_int_eq(hand_number(&h, i), 2 * (int)i);
+			answers(&h, i);
 	for (i = 0; i < (unsigned)h.n_heard; i++)
 		ck_assert(h.heard[i].type != FRAME_RESULT ||
 			  h.heard[i].used);
 	/* More of them than anybody remembers: then this life is over. */
 	for (i = 0; i <= 70; i++)
 		feed_as(&h, 20 + i * 2, 0);
-	ck_assert_int_eq(hand_number(&h, 160), 320);
+	answers(&h, 160);
 	feed_as(&h, 200, 19);
 	hand_await_node(&h, 1);
 	ck_assert_uint_eq(h.inc, 2);
@@ -286,8 +299,8 @@ START_TEST(builds)
 	d = (evc_engine_def){ .id = 5, .kind = EVC_DEF_DROP };
 	OK(evc__frame_put_def(&h.out, HAND_FRAME, &d));
 	hand_feed(&h);
-	hand_run(&h, 0, 3, "twice", 3);
-	ck_assert_int_eq(hand_number(&h, 3), 6);
+	hand_run(&h, 0, 100, "twice", 3);
+	ck_assert_int_eq(hand_number(&h, 100), 6);
 	hand_end(&h);
 }
 END_TEST
@@ -404,30 +417,30 @@ START_TEST(transactions)
 	}
 	ck_assert_int_eq(rs_number(&h.s, "HGET {" HAND_NS "}:count finished"),
 			 100);
-	hand_run(&h, 0, 500, "count", 0);
-	ck_assert_int_eq(hand_number(&h, 500), 5050);
+	hand_run(&h, 0, 10000, "count", 0);
+	ck_assert_int_eq(hand_number(&h, 10000), 5050);
 	/* One that cannot be made has none, and has failed; the others
 	   count. */
 	rs_do(&h.s, "HSET {" HAND_NS "}:var sum %b", "\xa1x", (size_t)2);
-	hand_put(&h, 0, 600, "adds", EVC_TRANSACTIONAL, 1);
-	hand_put(&h, 1, 601, "sets", EVC_TRANSACTIONAL, 7);
+	hand_put(&h, 0, 20000, "adds", EVC_TRANSACTIONAL, 1);
+	hand_put(&h, 1, 20001, "sets", EVC_TRANSACTIONAL, 7);
 	hand_feed(&h);
-	r = hand_result(&h, 600);
+	r = hand_result(&h, 20000);
 	ck_assert_int_eq(r.r.code, EVC_INVALID_ARGUMENT);
 	HAS(r.r.text, "no number");
-	ck_assert_int_eq(hand_result(&h, 601).r.code, 0);
+	ck_assert_int_eq(hand_result(&h, 20001).r.code, 0);
 	ck_assert_int_eq(rs_number(&h.s, "HGET {" HAND_NS "}:count finished"),
 			 101);
 	/* Without any they do as well. */
 	rs_do(&h.s, "DEL {" HAND_NS "}:var");
 	rs_do(&h.s, "SADD {" HAND_NS "}:var garbage");
-	hand_put(&h, 0, 700, "adds", EVC_TRANSACTIONAL, 1);
+	hand_put(&h, 0, 30000, "adds", EVC_TRANSACTIONAL, 1);
 	hand_feed(&h);
-	r = hand_result(&h, 700);
+	r = hand_result(&h, 30000);
 	ck_assert_int_eq(r.r.code, EVC_FAILED_PRECONDITION);
 	HAS(r.r.text, "GARBAGE");
-	hand_run(&h, 0, 701, "twice", 1);
-	ck_assert_int_eq(hand_number(&h, 701), 2);
+	hand_run(&h, 0, 30001, "twice", 1);
+	ck_assert_int_eq(hand_number(&h, 30001), 2);
 	hand_end(&h);
 }
 END_TEST
