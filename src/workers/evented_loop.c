@@ -273,8 +273,11 @@ run(struct evc__evented *e, struct evc__turn *t, uint64_t now)
 	if (t->due != 0)
 		begin_again(t->w, now);
 	next = run_once(t->w, &pause);
-	if (inherited(e))
+	if (inherited(e)) {
+		/* It stands in no list: this frame alone has it. */
+		sync_free(t);
 		return;
+	}
 	if (next == EVC__CLEAN || next == EVC__OVER) {
 		evc__turn_end(e, t, true);
 		return;

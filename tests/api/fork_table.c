@@ -353,10 +353,14 @@ no_fd_is_left(void)
 static void
 do_then(struct world *w)
 {
+	struct ev_loop *own_loop;
+
 	switch (now) {
 	case OWN:
 		own_coordinator(NULL);
-		own_coordinator(ev_loop_new(0));
+		own_loop = ev_loop_new(0);
+		own_coordinator(own_loop);
+		ev_loop_destroy(own_loop);
 		break;
 	case LOOP:
 		keep_loop(w);
