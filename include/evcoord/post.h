@@ -96,7 +96,7 @@ evc_loop_enter(evc_loop *loop);
  *
  * Thread:    the one that has entered.
  * Ownership: the reactor may be gone from here on.
- * Returns:   nothing.
+ * Returns:   nothing; NULL is nobody.
  * Since:     0.1
  */
 EVC_API void

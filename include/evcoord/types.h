@@ -108,8 +108,8 @@ enum {
 	EVC_END_STOPS = 1 << 1,
 	/* May begin after the stop. */
 	EVC_LATE = 1 << 2,
-	/* A started thread: watched by a pidfd, so that even a raw SYS_exit
-	   is seen at once. */
+	/* A started thread, also that of a looper: watched by a pidfd, so that
+	   even a raw SYS_exit is seen at once. */
 	EVC_WATCHED = 1 << 3,
 	/* A looper: on a thread of its own instead of a loop. */
 	EVC_OWN_THREAD = 1 << 4,

@@ -146,7 +146,8 @@ evc_cond_broadcast(evc_cond *cond);
  *
  * Thread:    any that holds mutex.
  * Ownership: mutex and arg are the caller's.
- * Returns:   0; -EVC_CANCELLED at a stop, also when is_true holds;
+ * Returns:   0; -EVC_CANCELLED at a stop, also when is_true holds by then; a
+ *            stop that comes while is_true says so is the next wait's;
  *            -EVC_DEADLINE_EXCEEDED when timeout seconds are over and it does
  *            not; -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION.
  * Since:     0.1

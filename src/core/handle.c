@@ -30,5 +30,6 @@ evc_loop_enter(evc_loop *loop)
 void
 evc_loop_leave(evc_loop *loop)
 {
-	evc__gate_leave(&loop->gate);
+	if (loop != NULL)
+		evc__gate_leave(&loop->gate);
 }

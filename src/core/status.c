@@ -156,8 +156,10 @@ evc__check_opts(const evc_member_opts *o, unsigned kind, const char *func)
 {
 	const unsigned looper = EVC_OWN_THREAD | EVC_PAUSED | EVC_FLUSH;
 	const unsigned named = (1u << 9) - 1;
-	bool thread = kind == EVC_THREAD || kind == EVC_REGISTERED ||
-		      kind == EVC_GUARD;
+	bool started = kind == EVC_THREAD ||
+		       (kind == EVC_LOOPER && o != NULL &&
+			(o->flags & EVC_OWN_THREAD));
+	bool thread = started || kind == EVC_REGISTERED || kind == EVC_GUARD;
 
 	if (o == NULL)
 		return 0;
@@ -182,10 +184,13 @@ evc__check_opts(const evc_member_opts *o, unsigned kind, const char *func)
 	if (kind != EVC_HOOK && (o->flags & EVC_ON_DRAIN))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: EVC_ON_DRAIN is for hooks", func);
-	if ((o->flags & EVC_KICK) && !thread &&
-	    !(kind == EVC_LOOPER && (o->flags & EVC_OWN_THREAD)))
+	if ((o->flags & EVC_KICK) && !thread)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: EVC_KICK is for members with a thread",
+				   func);
+	if ((o->flags & EVC_WATCHED) && !started)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: EVC_WATCHED is for started threads",
 				   func);
 	return 0;
 }

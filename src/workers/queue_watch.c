@@ -273,6 +273,12 @@ looper_stop(evc_coord *c, void *arg)
 /* ---- the calls ---- */
 
 static evc_status
+refuse(const evc_queue *q, evc_status st, const char *why)
+{
+	return evc_refuse(st, "evc_queue_watch: queue %s: %s", q->name, why);
+}
+
+static evc_status
 wrong(const evc_queue *q, evc_reactor *r, evc_queue_fn *fn, unsigned flags)
 {
 	const char *why =
@@ -281,11 +287,7 @@ wrong(const evc_queue *q, evc_reactor *r, evc_queue_fn *fn, unsigned flags)
 		evc_reactor_coord(r) != q->c ? "another coordinator's reactor" :
 		flags & ~(unsigned)EVC_BACKGROUND ? "unknown flags" : NULL;
 
-	if (why != NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "evc_queue_watch: queue %s: %s", q->name,
-				  why);
-	return 0;
+	return why != NULL ? refuse(q, -EVC_INVALID_ARGUMENT, why) : 0;
 }
 
 static struct watch *
@@ -327,7 +329,7 @@ start(struct watch *w, unsigned flags)
 				      w, &o, &w->looper);
 	w->over = st < 0;
 	sync_unlock(&w->making);
-	return st;
+	return st < 0 ? refuse(w->q, st, evc_last_error()) : 0;
 }
 
 static evc_status
@@ -342,8 +344,7 @@ begin(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 		return st;
 	w = make(queue, r, fn, arg);
 	if (w == NULL)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "evc_queue_watch: no memory");
+		return refuse(queue, -EVC_RESOURCE_EXHAUSTED, "no memory");
 	sync_lock(&queue->lock);
 	list_append(&queue->watches, &w->node);
 	w->id = ++queue->last_watch;
@@ -385,8 +386,7 @@ evc_queue_watch_on(evc_queue *queue, evc_loop *loop, evc_queue_fn *fn,
 
 	if (st == 0 && r == NULL)
 		st = evc_refuse_setup(queue->c, __func__,
-				      evc_refuse(-code, "%s: queue %s: %s",
-						 __func__, queue->name, why));
+				      refuse(queue, -code, why));
 	if (st == 0)
 		st = evc_queue_watch(queue, r, fn, arg, flags, ret_id);
 	if (r != NULL)

@@ -99,15 +99,17 @@ START_TEST(a_flag_for_something_else_is_refused)
 {
 	static const unsigned config = EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |
 				       EVC_LOG_STOPS | EVC_KICK_RESTORE,
-			      member = (1u << 12) - 1;
+			      member = EVC_BACKGROUND | EVC_END_STOPS |
+				       EVC_LATE;
 	static const unsigned its_own[] = { config,
 					    config | EVC_NO_HOME,
+					    member | EVC_WATCHED | EVC_KICK,
+					    member | EVC_OWN_THREAD |
+						    EVC_PAUSED | EVC_FLUSH,
 					    member,
-					    member,
-					    member,
-					    member,
-					    member,
-					    member,
+					    member | EVC_ON_DRAIN,
+					    member | EVC_KICK,
+					    member | EVC_KICK,
 					    EVC_JOIN_STOP_FIRST |
 						    EVC_JOIN_IGNORE_LIVE |
 						    EVC_JOIN_STRICT,

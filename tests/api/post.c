@@ -239,6 +239,7 @@ START_TEST(a_handle_outlives_its_loop_and_its_coordinator)
 	ck_assert_int_eq(s.n + s.n_cancelled, 1);
 	evc_loop_release(l);
 	evc_loop_release(NULL);
+	evc_loop_leave(NULL);
 	ck_assert_ptr_null(evc_loop_of(NULL));
 }
 END_TEST

@@ -731,6 +731,7 @@ START_TEST(watch_refuses_what_is_wrong)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_unwatch(NULL, 1));
 	OK(evc_request_stop(p.c, 0, "stop"));
 	REFUSED(EVC_CANCELLED, evc_queue_watch(p.q, r, see, &s, 0, &id));
+	HAS(evc_last_error(), "evc_queue_watch: queue ");
 	ck_assert_uint_eq(id, 77);
 	OK(evc_join(p.c, NULL, NULL));
 	ck_assert_int_eq(atomic_load(&s.ends), 0);
