@@ -209,7 +209,8 @@ START_TEST(the_greatest_numbers)
 	evc_remote *r;
 
 	begin();
-	h = hn_begin(&on.s, "t", "a", 0xffff, LONG_MS);
+	h = hn_new(&on.s, "t", "a", 0xffff);
+	hn_register(h, LONG_MS);
 	SAYS("node a is fenced", "garbage", "workers");
 	h->n_slots = 3;
 	hn_register(h, LONG_MS);
