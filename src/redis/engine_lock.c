@@ -319,7 +319,10 @@ evc__redis_lock_again(struct redis_engine *e)
 	evc__args_text(&a, e->id);
 	evc__args_text(&a, e->g_text);
 	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
-	evc__args_text(&a, e->variables_used ? "1" : "0");
+	if (e->variables_used)
+		evc__args_text(&a, "");
+	else
+		evc__args_fmt(&a, "%" PRIu64, e->changes);
 	e->locking = evc__redis_script(e->client, SCRIPT_LOCK, 4, on_lock, e,
 				       &a);
 }

@@ -83,6 +83,7 @@ evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
 	uint64_t is = n > 0 ? (uint64_t)n : 0;
 
 	gone = gone && is >= e->changes;
+	e->variables_used |= gone || is > e->changes;
 	if ((is < e->changes || gone) && e->variables_used &&
 	    e->fewer == NULL) {
 		e->fewer = gone ? "variables" : "changes";
@@ -97,7 +98,6 @@ evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
 		e->server_anew = true;
 		evc__redis_restart(e, "the server has lost what it had");
 	}
-	e->variables_used |= is > e->changes;
 	e->changes = is;
 	return e->fewer == NULL;
 }

@@ -261,9 +261,11 @@ evc__redis_look_at_end(struct redis_engine *e)
 	if (!e->left || !list_empty(&e->lives) || e->lost ||
 	    e->phase == PHASE_RELEASING)
 		return;
-	if (e->g != 0 && e->up && e->phase == PHASE_LIVE)
+	if (e->taking)
+		return; /* a generation that is its own is deleted at its end */
+	if (e->g != 0 && e->up && e->phase != PHASE_AWAY)
 		evc__redis_release(e);
-	else if (!e->taking)
+	else
 		evc__redis_end(e);
 }
 

@@ -114,15 +114,16 @@ enum redis_script {
 	   cluster goes on.  ok G CHANGES (G greater than least, and no new one where that
 	   id has one that is) | taken ID PTTL | version V */
 	SCRIPT_TAKE,
-	/* Stay it: KEYS coord gen count var; ARGV id G px used.  GONE is "gone"
-	   when var has fewer names than after the last change, else empty; with
-	   used 0 that is forgotten.  In SEND, VARIABLE and ALL "gone" stands for
-	   all that they would have done.
+	/* Stay it: KEYS coord gen count var; ARGV id G px base.  GONE is "gone"
+	   when var has fewer names than after the last change, else empty.  With
+	   CHANGES equal to base that is forgotten, and empty: nobody of this
+	   cluster has used a variable; base is empty when somebody has.  In SEND,
+	   VARIABLE and ALL "gone" stands for all that they would have done.
 	   ok CHANGES GONE | lost ID ("": nobody's; another one's: nobody works for G
 	   any more) */
 	SCRIPT_LOCK,
-	/* Be it no more: KEYS coord [others]; ARGV id.  If it is ours, coord and
-	   all others are deleted.  ok | lost */
+	/* Be it no more: KEYS coord [of its generation]; ARGV id.  What is of that
+	   generation is deleted, and coord, if it is ours.  ok | lost */
 	SCRIPT_RELEASE,
 	/* Fence a life of a node: KEYS gen lease ev beat; ARGV G "G INC" node
 	   inc.  ok BEAT ID-OF-THE-MARK | gen.  BEAT: "" if it is not there */

@@ -202,14 +202,18 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"if bad then return bad end "
 	"call('PEXPIRE', KEYS[1], ARGV[3]) "
 	"local gone = are_gone(KEYS[3], KEYS[4]) "
-	"if gone and ARGV[4] == '0' then call('HDEL', KEYS[3], 'names') end "
+	/* Nobody of this cluster's had any. */
+	"if gone and two[2] == ARGV[4] then "
+	"  gone = call('HDEL', KEYS[3], 'names') == 0 "
+	"end "
 	"return {'ok', two[2], gone and 'gone' or ''} " },
 [SCRIPT_RELEASE] = { "release",
 	"local bad = wrong(KEYS[1], 'string') "
 	"if bad then return bad end "
-	"if call('GET', KEYS[1]) ~= ARGV[1] then return {'lost'} end "
-	"for i, key in ipairs(KEYS) do call('UNLINK', key) end "
-	"return {'ok'} " },
+	"local ours = call('GET', KEYS[1]) == ARGV[1] "
+	"if ours then call('UNLINK', KEYS[1]) end "
+	"for i = 2, #KEYS do call('UNLINK', KEYS[i]) end "
+	"return {ours and 'ok' or 'lost'} " },
 [SCRIPT_FENCE] = { "fence",
 	"local bad = all_right({'string', 'string', 'stream'}) "
 	"if bad then return bad end "

@@ -27,8 +27,7 @@ ends_with(const char *a, const char *b)
 	HAS(e.text, b);
 	rs_free(&other);
 	evc_cluster_close(on.cl);
-	end_cluster();
-	rs_free(&on.s);
+	end();
 }
 
 /* It has not ended, and works. */
@@ -296,6 +295,29 @@ START_TEST(variables_of_a_former_run_are_deleted)
 }
 END_TEST
 
+/* What the server says of that may come when one is used already: it was said
+   before that. */
+START_TEST(variables_of_a_former_run_are_deleted_before_a_use)
+{
+	struct proxy p;
+
+	begin();
+	add(1);
+	evc_cluster_close(on.cl);
+	end_cluster();
+	on.lease = 2;
+	p = open_by_proxy(100);
+	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
+	rs_do(&on.s, "DEL {t}:var");
+	UNTIL(rs_number(&on.s, "HEXISTS {t}:count names") == 0);
+	add(1);
+	ck_assert_int_eq(n_said("lost", NULL, NULL), 0);
+	goes_on();
+	proxy_end(&p);
+	on.lease = 0;
+}
+END_TEST
+
 /* Whoever says that nothing can be lost is believed, until it is. */
 START_TEST(an_older_file_that_is_trusted)
 {
@@ -540,6 +562,7 @@ RS_MAIN("redis/history", a_failover_and_back,
 	one_of_two_is_deleted, variables_that_are_deleted_and_made_anew,
 	variables_that_are_deleted_and_read, variables_that_are_removed,
 	variables_of_a_former_run_are_deleted,
+	variables_of_a_former_run_are_deleted_before_a_use,
 	an_older_file_that_is_trusted, trusted_without_a_file,
 	variables_of_a_former_run, a_variable_that_was_read,
 	variables_that_were_saved, none_were_saved,

@@ -94,7 +94,8 @@ end(void)
 	end_cluster();
 	fine = rs_keys(&on.s, "*", false) ==
 	       rs_keys(&on.s, "{t}:[vgc][eao][rnu]*", false);
-	ck_assert_msg(fine, "a key is left: %zu", rs_keys(&on.s, "*", true));
+	ck_assert_msg(fine, "a key is left: %zu; it was said:\n%s",
+		      rs_keys(&on.s, "*", true), all_said());
 	ck_assert_uint_eq(rs_keys(&on.s, "{t}:coord", true), 0);
 	rs_free(&on.s);
 }
@@ -110,23 +111,28 @@ end_with(struct hand_node *h)
 	end();
 }
 
-/* By a proxy that takes so many ms each way, and nobody is impatient. */
+/* By a proxy that takes so many ms each way. */
 static MAYBE_UNUSED struct proxy
-begin_with_proxy(int delay)
+open_by_proxy(int delay)
 {
-	struct proxy p;
-	int port;
+	int port = on.s.port;
+	struct proxy p = proxy_start((unsigned)port);
 
-	rs_start(&on.s);
-	port = on.s.port;
-	p = proxy_start((unsigned)port);
 	atomic_store(&p.shared->delay, delay);
 	on.s.port = (int)p.port;
-	if (on.lease == 0)
-		on.lease = 20;
 	open_at("");
 	on.s.port = port;
 	return p;
+}
+
+/* The same with a server, and nobody is impatient. */
+static MAYBE_UNUSED struct proxy
+begin_with_proxy(int delay)
+{
+	rs_start(&on.s);
+	if (on.lease == 0)
+		on.lease = 20;
+	return open_by_proxy(delay);
 }
 
 static MAYBE_UNUSED void
