@@ -461,6 +461,8 @@ START_TEST(feed_keeps_its_queue)
 	struct source s = { .items = 1 };
 
 	OK(evc_queue_feed(q, "feeder", 1, wait_until_open, &s, NULL));
+	/* A feeder that finds its queue closed does not call its function. */
+	UNTIL(atomic_load(&s.calls) == 1);
 	REFUSED(EVC_FAILED_PRECONDITION, evc_queue_free(q));
 	HAS(evc_last_error(), "fed");
 	REFUSED(EVC_FAILED_PRECONDITION, evc_queue_reopen(q));
