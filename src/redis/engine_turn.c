@@ -262,7 +262,7 @@ evc__redis_look_at_end(struct redis_engine *e)
 	    e->phase == PHASE_RELEASING)
 		return;
 	if (e->taking)
-		return; /* a generation that is its own is deleted at its end */
+		return; /* its answer comes back to this */
 	if (e->g != 0 && e->up && e->phase != PHASE_AWAY)
 		evc__redis_release(e);
 	else

@@ -406,6 +406,7 @@ hand_number(struct hand *h, uint64_t n)
 {
 	struct frame_result r;
 	int64_t is = 0;
+	struct put p;
 	size_t i;
 
 	while ((r = hand_result(h, n)).r.took < 0) {
@@ -413,9 +414,9 @@ hand_number(struct hand *h, uint64_t n)
 			;
 		ck_assert_msg(i < h->n_puts, "%llu has come back",
 			      (unsigned long long)n);
+		p = h->puts[i]; /* they may move */
 		n = h->newest + 1;
-		hand_put(h, h->puts[i].slot, n, h->puts[i].function,
-			 h->puts[i].flags, h->puts[i].a);
+		hand_put(h, p.slot, n, p.function, p.flags, p.a);
 		hand_feed(h);
 	}
 	ck_assert_msg(r.r.code == 0, "%llu has failed: %d, %s",
