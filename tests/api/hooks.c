@@ -359,7 +359,7 @@ count_call(evc_coord *c, void *arg)
 static void
 many_hooks(struct ev_loop *loop)
 {
-	const int N = t_under_tsan() ? 20000 : 200000;
+	const int N = t_under_tsan() || t_under_valgrind() ? 20000 : 200000;
 	evc_coord *c = new_coord(loop);
 	int i, n = 0;
 
