@@ -341,6 +341,11 @@ START_TEST(J5_several_evented_joins_each_with_its_own_grace)
 }
 END_TEST
 
+ON_TIMER(on_later)
+{
+	late_fired++;
+}
+
 START_TEST(an_evented_join_never_breaks_the_applications_loop)
 {
 	struct ev_loop *loop = setup();
@@ -351,7 +356,7 @@ START_TEST(an_evented_join_never_breaks_the_applications_loop)
 	OK(evc_thread_start(coord, "obeys", obey, NULL, NULL, NULL));
 	OK(start_join(&a, 0));
 	after(loop, &t, 0.01, on_request);
-	after(loop, &u, 0.3, on_late);
+	after(loop, &u, 0.3, on_later);
 	ev_run(loop, 0);
 	ck_assert_int_eq(a.called, 1);
 	ck_assert_int_eq(late_fired, 1); /* it went on until then */
