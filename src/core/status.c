@@ -156,13 +156,13 @@ evc__check_opts(const evc_member_opts *o, unsigned kind, const char *func)
 {
 	const unsigned looper = EVC_OWN_THREAD | EVC_PAUSED | EVC_FLUSH;
 	const unsigned named = (1u << 9) - 1;
-	bool started = kind == EVC_THREAD ||
-		       (kind == EVC_LOOPER && o != NULL &&
-			(o->flags & EVC_OWN_THREAD));
-	bool thread = started || kind == EVC_REGISTERED || kind == EVC_GUARD;
+	bool started, thread;
 
 	if (o == NULL)
 		return 0;
+	started = kind == EVC_THREAD ||
+		  (kind == EVC_LOOPER && (o->flags & EVC_OWN_THREAD));
+	thread = started || kind == EVC_REGISTERED || kind == EVC_GUARD;
 	if (evc__check_room(o->reserved_, func) < 0 ||
 	    evc__check_grace(o->grace, func) < 0)
 		return -EVC_INVALID_ARGUMENT;

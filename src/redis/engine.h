@@ -231,8 +231,9 @@ uint64_t evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns);
 /* engine_restart.c */
 /* The generation is over, and its data perhaps gone. */
 void evc__redis_restart(struct redis_engine *e, const char *why);
-/* So many changes of variables the server has counted.  false: some of those in
-   use are lost, and the generation is over. */
+/* The server has counted n changes of variables; gone: it has fewer variables than
+   after the last of them.  false: some of those in use are lost, and the generation
+   is over. */
 bool evc__redis_changes(struct redis_engine *e, int64_t n, bool gone);
 /* Go on with it when all lives are read up to their marks. */
 void evc__redis_restart_go_on(struct redis_engine *e);

@@ -150,8 +150,7 @@ END_TEST
 /* ---- what is said of it ---- */
 
 /* There a function fails at the first death; here it does if it is told to.  It
-   is the worker that is named, and no server.  nth: counted from
-   1 in a test. */
+   is the worker that is named, and no server.  nth: counted from 1 in a test. */
 static void
 says_that_a_worker_died(int nth)
 {
