@@ -15,9 +15,9 @@
 #include "base/gate.h"
 #include "base/list.h"
 #include "base/sync.h"
-#include "core/listener.h"
-#include "core/member.h"
-#include "core/reactor.h"
+#include "core/stop/listener.h"
+#include "core/member/member.h"
+#include "core/loop/reactor.h"
 
 /*
  * The word.  Low half: flags, and the number of stops that were cleared; high

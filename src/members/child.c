@@ -12,7 +12,7 @@
 
 #include "base/reap.h"
 #include "base/text.h"
-#include "core/join.h"
+#include "core/join/join.h"
 
 #define NOT_IN UINT64_MAX
 

@@ -2,7 +2,7 @@
 /*
  * Holds: members that are nothing but counted.
  */
-#include "core/ladder.h"
+#include "core/wake/ladder.h"
 
 static evc_status
 begin(evc_coord *c, struct evc__member *m, const evc_member_opts *o,

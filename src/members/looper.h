@@ -11,7 +11,7 @@
 #define EVC_MEMBERS_LOOPER_H
 
 #include "core/core.h"
-#include "core/ladder.h"
+#include "core/wake/ladder.h"
 #include "members/schedule.h"
 
 /* What is going on with it: evc__body.bits. */

@@ -7,7 +7,7 @@
  */
 #include "members/looper_loop.h"
 
-#include "core/trace.h"
+#include "core/status/trace.h"
 
 #include "base/self.h"
 

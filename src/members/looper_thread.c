@@ -11,7 +11,7 @@
  * One that was created paused is an entry with an id, on a list of its own;
  * its thread comes with the first resume.
  */
-#include "core/join.h"
+#include "core/join/join.h"
 #include "members/looper.h"
 
 struct own {

@@ -17,7 +17,7 @@
 #include "members/looper_loop.h"
 
 #include "base/self.h"
-#include "core/join.h"
+#include "core/join/join.h"
 
 /* Served in one go; then other watchers have their turn. */
 #define SLICE 4096

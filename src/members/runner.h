@@ -6,8 +6,8 @@
 #ifndef EVC_MEMBERS_RUNNER_H
 #define EVC_MEMBERS_RUNNER_H
 
-#include "core/ladder.h"
-#include "core/trace.h"
+#include "core/wake/ladder.h"
+#include "core/status/trace.h"
 
 struct evc__runner;
 

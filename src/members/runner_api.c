@@ -5,8 +5,8 @@
 #include "members/runner.h"
 
 #include "base/self.h"
-#include "core/join.h"
-#include "core/scope.h"
+#include "core/join/join.h"
+#include "core/join/scope.h"
 
 /* ---- begin ---- */
 

@@ -12,7 +12,7 @@
 #include "base/self.h"
 #include "base/unwind.h"
 #include "core/core.h"
-#include "core/trace.h"
+#include "core/status/trace.h"
 
 /* Tasks told in one go; then other watchers have their turn. */
 #define SLICE 4096

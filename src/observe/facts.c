@@ -7,8 +7,8 @@
 #include "base/prometheus.h"
 #include "base/self.h"
 #include "base/text.h"
-#include "core/join.h"
-#include "core/scope.h"
+#include "core/join/join.h"
+#include "core/join/scope.h"
 
 /* ---- names ---- */
 

@@ -16,7 +16,7 @@
 
 #include "base/proc.h"
 #include "base/stack.h"
-#include "core/ladder.h"
+#include "core/wake/ladder.h"
 
 /* What to look at. */
 enum {

@@ -11,7 +11,7 @@
 #include "observe/observe.h"
 
 #include "base/self.h"
-#include "core/join.h"
+#include "core/join/join.h"
 
 /* Names of many are cut. */
 #define NAMES_MOST 8

@@ -5,8 +5,8 @@
 #include "base/self.h"
 #include "base/text.h"
 #include "base/unwind.h"
-#include "core/post.h"
-#include "core/scope.h"
+#include "core/loop/post.h"
+#include "core/join/scope.h"
 #include "observe/facts.h"
 
 /* Lock held.  What is common to loopers on a loop and on their own thread. */

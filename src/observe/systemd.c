@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "core/join.h"
+#include "core/join/join.h"
 
 #define STATUS_EVERY 0.25
 #define EXTEND 5.0

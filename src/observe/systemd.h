@@ -10,7 +10,7 @@
 
 #include <sys/un.h>
 
-#include "core/chore.h"
+#include "core/helper/chore.h"
 
 #include "base/text.h"
 

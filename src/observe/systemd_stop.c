@@ -9,9 +9,9 @@
  */
 #include "observe/systemd.h"
 
-#include "core/join.h"
-#include "core/ladder.h"
-#include "core/scope.h"
+#include "core/join/join.h"
+#include "core/wake/ladder.h"
+#include "core/join/scope.h"
 
 /* When the thread that tells of the stop has not got to its end yet. */
 #define RETRY_NS UINT64_C(1000000)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "core/ladder.h"
+#include "core/wake/ladder.h"
 
 /* ---- records ---- */
 

@@ -5,7 +5,7 @@
 #ifndef EVC_OBSERVE_TRACE_LANES_H
 #define EVC_OBSERVE_TRACE_LANES_H
 
-#include "core/trace.h"
+#include "core/status/trace.h"
 
 /* A stop of one coordinator. */
 struct evc__stop {

@@ -2,7 +2,7 @@
 /*
  * The stops of a timeline, and what they make of each lane.
  */
-#include "core/ladder.h"
+#include "core/wake/ladder.h"
 #include "observe/trace_lanes.h"
 
 /* ---- stops ---- */

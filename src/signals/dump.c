@@ -13,7 +13,7 @@
 
 #include "base/kick.h"
 #include "base/stack.h"
-#include "core/chore.h"
+#include "core/helper/chore.h"
 #include "signals/signals.h"
 
 /* What is to be written where; one that was replaced on the helper thread stays,

@@ -10,7 +10,7 @@
 
 #include "base/self.h"
 #include "base/text.h"
-#include "core/join.h"
+#include "core/join/join.h"
 #include "signals/signals.h"
 
 #define SHORT_GRACE 1.0

@@ -6,7 +6,7 @@
 #ifndef EVC_WAKE_ALARM_H
 #define EVC_WAKE_ALARM_H
 
-#include "core/join.h"
+#include "core/join/join.h"
 
 /*
  * An alarm.  No lost wake-up: who waits counts itself, reads the word, then

@@ -8,7 +8,7 @@
  * what it has pushed; the list that the helper goes through is the
  * coordinator's.
  */
-#include "core/join.h"
+#include "core/join/join.h"
 
 static evc_status
 push(evc_coord *c, void (*fn)(void *arg), void *arg, unsigned flags,

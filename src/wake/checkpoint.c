@@ -2,7 +2,7 @@
 /*
  * Saying where one is.
  */
-#include "core/ladder.h"
+#include "core/wake/ladder.h"
 
 void
 evc_checkpoint(const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The choice of the kick signal; kicks themselves are sent by core/rouse.c.
+ * The choice of the kick signal; kicks themselves are sent by core/wake/rouse.c.
  */
 #include "base/kick.h"
 #include "core/core.h"

@@ -3,9 +3,9 @@
  * evc_ladder_set, and the last chance: a chore of the coordinator whose ladder
  * it is, which tells of the members of scopes that have none of their own, too.
  */
-#include "core/chore.h"
-#include "core/join.h"
-#include "core/scope.h"
+#include "core/helper/chore.h"
+#include "core/join/join.h"
+#include "core/join/scope.h"
 
 #include "base/text.h"
 

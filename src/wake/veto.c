@@ -2,8 +2,8 @@
 /*
  * evc_veto: more time, once.
  */
-#include "core/join.h"
-#include "core/trace.h"
+#include "core/join/join.h"
+#include "core/status/trace.h"
 
 #include "base/text.h"
 

@@ -65,7 +65,7 @@ restore() {
 	fi
 }
 
-file=src/core/stop.c
+file=src/core/stop/stop.c
 need $file src/members/thread.c examples/server.c examples/dnsd.h \
 	man/evc_new.3
 

@@ -12,7 +12,8 @@
 #	include/evcoord         public headers alone, never ev.h
 #	examples, bench,        public headers alone, and files of their own
 #	  tests/api, tests/seeds  or of tests/support, seam.h aside
-# Private headers are always named with their room: "room/file.h".
+# Private headers are always named with their room: "room/file.h", or
+# "room/part/file.h" where a room has parts.
 . "$(dirname "$0")/common.sh"
 need src/base src/core include/evcoord.h tests/api examples
 
@@ -60,7 +61,7 @@ includes $(cat "$tmp/src") | awk '
 		}
 		if ($3 ~ /^</)
 			next
-		if (file !~ /^[a-z]+\/[a-z0-9_]+\.h$/) {
+		if (file !~ /^[a-z]+(\/[a-z]+)?\/[a-z0-9_]+\.h$/) {
 			bad("a private header is named as \"room/file.h\"")
 			next
 		}

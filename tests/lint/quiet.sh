@@ -3,7 +3,7 @@
 #
 # The library prints nothing, never ends the process, and leaves signal
 # handlers and the application's ev_run alone.  What is allowed, and where:
-#	ev_break		src/core/run.c, src/core/join_loop.c: only for
+#	ev_break		src/core/join/run.c, src/core/join/loop.c: only for
 #				the ev_run that they began themselves
 #	_exit, sigaction,	src/signals/signals.c: the third signal, switched
 #	raise, write,		on by name, and its line, to standard error
@@ -23,7 +23,7 @@
 #				under which it was told to run: who goes on is
 #				not the only one any more that runs its function
 . "$(dirname "$0")/common.sh"
-need src/core/run.c src/signals/signals.c
+need src/core/join/run.c src/signals/signals.c
 
 find src -name '*.[ch]' | sort >"$tmp/files"
 code $(cat "$tmp/files") |
@@ -34,7 +34,7 @@ awk -F: '
 		word = $0
 		sub(/^[^:]*:[0-9]+:/, "", word)
 	}
-	$1 ~ /^src\/core\/(run|join_loop)\.c$/ && word ~ /ev_break/ { next }
+	$1 ~ /^src\/core\/join\/(run|loop)\.c$/ && word ~ /ev_break/ { next }
 	$1 ~ /^src\/base\/(kick|stack)\.c$/ && word ~ /sigaction[ \t]*\(/ { next }
 	$1 == "src/signals/dump.c" && word ~ /(sigaction|raise)[ \t]*\(/ { next }
 	$1 == "src/signals/signals.c" && word ~ /(_exit|sigaction|raise|write)[ \t]*\(/ { next }

@@ -7,7 +7,7 @@
 # to _Atomic objects - by the compiler: in a build with the seam each atomic
 # operation that it generates has one call of evc__seam beside it.
 . "$(dirname "$0")/common.sh"
-need src/base/sync.h src/core/coord.c
+need src/base/sync.h src/core/life/coord.c
 
 # EVC_SEAM_IN: this folder alone, for what compiles all of it again and again.
 find "${EVC_SEAM_IN:-src}" -name '*.[ch]' ! -path src/base/sync.h \

@@ -6,7 +6,7 @@
 # most and says nothing twice: a merge of two changes can leave both forms of a
 # sentence.
 . "$(dirname "$0")/common.sh"
-need src/core/coord.c Makefile.am
+need src/core/life/coord.c Makefile.am
 
 find src -name '*.[ch]' -exec wc -l {} + |
 	awk '$2 != "total" && $1 > 450 { print $2 ": " $1 " lines" }' |

@@ -5,7 +5,7 @@
  */
 #include "schedules.h"
 
-#include "core/reactor.h"
+#include "core/loop/reactor.h"
 
 /* ---- waking ---- */
 

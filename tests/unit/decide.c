@@ -18,7 +18,7 @@
 
 #include "../support/support.h"
 
-#include "core/join.h"
+#include "core/join/join.h"
 #include "histories.h"
 
 #define HISTORIES 1000

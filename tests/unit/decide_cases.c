@@ -7,7 +7,7 @@
 
 #include "../support/support.h"
 
-#include "core/join.h"
+#include "core/join/join.h"
 
 #define MS UINT64_C(1000000)
 #define SEC UINT64_C(1000000000)

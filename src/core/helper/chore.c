@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Chores of the helper thread: all of a coordinator's are run whenever it is
+ * served, and each says how long that may take until the next time.
+ */
+#include "core/helper/chore.h"
+
+static __thread unsigned inside;
+
+bool
+evc__chores_inside(void)
+{
+	return inside > 0;
+}
+
+void
+evc__chores_inherited(void)
+{
+	inside = 0;
+}
+
+bool
+evc__chore_add(evc_coord *c, struct evc__chore *k)
+{
+	if (!evc__helper_need(c, false))
+		return false;
+	if (list_empty(&k->node))
+		list_append(&c->chores, &k->node);
+	evc__helper_ring(c);
+	return true;
+}
+
+void
+evc__chore_remove(evc_coord *c, struct evc__chore *k)
+{
+	uint32_t seq;
+
+	list_remove(&k->node);
+	sync_add(&c->n_sleepers, 1);
+	for (;;) {
+		/* Before the look: its end rings. */
+		seq = sync_load_sc(&c->join_seq);
+		if (k->running == 0)
+			break;
+		sync_unlock(&c->lock);
+		sync_futex_wait(&c->join_seq, seq, SYNC_FOREVER);
+		sync_lock(&c->lock);
+	}
+	sync_sub(&c->n_sleepers, 1);
+}
+
+/* Lock held: one that was not run in this pass. */
+static struct evc__chore *
+next_of(evc_coord *c, uint32_t pass)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->chores) {
+		struct evc__chore *k = LIST_OF(n, struct evc__chore, node);
+
+		if ((int32_t)(k->pass - pass) < 0 &&
+		    (k->running == 0 || k->again))
+			return k;
+	}
+	return NULL;
+}
+
+uint64_t
+evc__chores_run(evc_coord *c)
+{
+	uint64_t wait = SYNC_FOREVER, w;
+	struct evc__chore *k;
+	uint32_t pass;
+
+	sync_lock(&c->lock);
+	pass = ++c->chore_pass;
+	while ((k = next_of(c, pass)) != NULL) {
+		k->pass = pass;
+		k->running++;
+		sync_unlock(&c->lock);
+		inside++;
+		w = k->run(c, k);
+		/* A fork child, made in there, has no helper. */
+		if (!evc__same_process(c))
+			pthread_exit(NULL);
+		inside--;
+		wait = w < wait ? w : wait;
+		sync_lock(&c->lock);
+		k->running--;
+		if (list_empty(&k->node)) /* it was removed meanwhile */
+			evc__ring(c);
+	}
+	sync_unlock(&c->lock);
+	return wait;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The helper thread, one for a whole tree of coordinators: watches pidfds, runs
+ * stop hooks that have no loop, does chores, keeps the keepers that have no
+ * loop.
+ *
+ * Made at the first need and never at a stop, when there may be nothing to make
+ * it of.  With descriptors it sleeps in epoll_wait, on the pidfds and an eventfd
+ * of its own; without, on a futex.  The coordinators that it serves are its
+ * clients: each stands in its own table of listeners, whose tell() lights the
+ * client on the helper's board.
+ */
+#include "core/helper/helper.h"
+
+/* Any thread, signal-safe. */
+void
+evc__helper_wake(struct evc__helper *h)
+{
+	int event;
+
+	sync_add(&h->seq, 1);
+	/* Both, because it may just be changing from one sleep to the
+	   other. */
+	sync_futex_wake(&h->seq);
+	event = sync_load_sc(&h->event);
+	if (event >= 0)
+		sync_fd_write(event);
+}
+
+static void
+tell(struct evc__listener *l)
+{
+	struct evc__client *k = (struct evc__client *)l;
+
+	evc__board_light(&k->at);
+	evc__helper_wake(k->h);
+}
+
+/* ---- its making ---- */
+
+/* Tree's lock held. */
+static struct evc__helper *
+start(struct evc__tree *tree)
+{
+	struct evc__helper *h = sync_alloc(1, sizeof *h);
+
+	if (h == NULL)
+		return NULL;
+	h->tree = tree;
+	list_init(&h->waiting);
+	sync_store(&h->epoll, -1);
+	sync_store(&h->event, -1);
+	if (!evc__helper_lead(h)) {
+		sync_free(h);
+		return NULL;
+	}
+	sync_store(&tree->has_helper, true);
+	return tree->helper = h;
+}
+
+/* Tree's lock held. */
+static bool
+make_descriptors(struct evc__helper *h)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int epoll = sync_epoll(), event;
+
+	if (epoll < 0)
+		return false;
+	event = sync_eventfd();
+	if (event < 0 || sync_epoll_add(epoll, event, &ev) < 0) {
+		if (event >= 0)
+			sync_fd_close(event);
+		sync_fd_close(epoll);
+		return false;
+	}
+	sync_store_sc(&h->event, event);
+	sync_store_sc(&h->epoll, epoll);
+	evc__helper_wake(h);
+	return true;
+}
+
+/* Lock of c held. */
+static bool
+become_client(evc_coord *c, struct evc__helper *h)
+{
+	struct evc__client *k = sync_alloc(1, sizeof *k);
+	bool in;
+
+	if (k == NULL)
+		return false;
+	k->c = c;
+	k->h = h;
+	k->listener.tell = tell;
+	k->listener.joins = true;
+	list_init(&k->waiting);
+	sync_lock(&c->tree->lock);
+	in = evc__board_add(&h->clients, k, &k->at);
+	sync_unlock(&c->tree->lock);
+	if (in && evc__listen(c, &k->listener)) {
+		c->client = k;
+		return true;
+	}
+	sync_lock(&c->tree->lock);
+	if (in)
+		evc__board_remove(&h->clients, &k->at);
+	sync_unlock(&c->tree->lock);
+	sync_free(k);
+	return false;
+}
+
+bool
+evc__helper_need(evc_coord *c, bool fds)
+{
+	struct evc__helper *h;
+	bool had;
+
+	sync_lock(&c->tree->lock);
+	h = c->tree->helper != NULL ? c->tree->helper : start(c->tree);
+	had = h != NULL && (!fds || sync_load(&h->epoll) >= 0 ||
+			    make_descriptors(h));
+	sync_unlock(&c->tree->lock);
+	return had && (c->client != NULL || become_client(c, h));
+}
+
+/* ---- what it watches; lock of c held ---- */
+
+bool
+evc__helper_watch(evc_coord *c, struct evc__member *m)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	struct evc__helper *h;
+	bool in;
+
+	if (!evc__helper_need(c, true))
+		return false;
+	sync_lock(&c->tree->lock);
+	h = c->tree->helper;
+	in = evc__board_add(&h->watched, m, &m->watch);
+	if (in) {
+		ev.data.ptr = &m->watch.k->slot[m->watch.i];
+		in = sync_epoll_add(sync_load(&h->epoll), m->pidfd, &ev) == 0;
+		if (!in)
+			evc__board_remove(&h->watched, &m->watch);
+	}
+	sync_unlock(&c->tree->lock);
+	m->watched = in;
+	return in;
+}
+
+void
+evc__helper_unwatch(evc_coord *c, struct evc__member *m)
+{
+	struct evc__helper *h;
+
+	if (m->watched) {
+		sync_lock(&c->tree->lock);
+		h = c->tree->helper;
+		sync_epoll_del(sync_load(&h->epoll), m->pidfd);
+		evc__board_remove(&h->watched, &m->watch);
+		sync_unlock(&c->tree->lock);
+	}
+	m->watched = false;
+	if (m->pidfd >= 0)
+		sync_fd_close(m->pidfd);
+	m->pidfd = -1;
+}
+
+/* ---- for others ---- */
+
+void
+evc__helper_ring(evc_coord *c)
+{
+	if (c->client != NULL)
+		tell(&c->client->listener);
+}
+
+void
+evc__helper_hear(evc_coord *c, bool yes)
+{
+	uint32_t d = yes ? 1 : (uint32_t)-1;
+
+	sync_add(&c->client->listener.n_joins, d);
+	sync_add(&c->n_loop_joins, d);
+	if (yes)
+		tell(&c->client->listener);
+}
+
+void
+evc__helper_farewell(evc_coord *c)
+{
+	sync_lock(&c->tree->lock);
+	sync_store(&c->tree->helper->last, c);
+	sync_unlock(&c->tree->lock);
+}
+
+void
+evc__helper_end(evc_coord *c)
+{
+	struct evc__client *k = c->client;
+	struct evc__helper *h;
+
+	sync_lock(&c->tree->lock);
+	h = c->tree->helper;
+	sync_unlock(&c->tree->lock);
+	if (k != NULL) {
+		sync_lock(&c->lock);
+		evc__unlisten(c, &k->listener);
+		c->client = NULL;
+		sync_unlock(&c->lock);
+		sync_lock(&c->tree->lock);
+		evc__board_remove(&h->clients, &k->at);
+		list_remove(&k->waiting);
+		sync_unlock(&c->tree->lock);
+		sync_free(k);
+	}
+	if (c->parent != NULL || h == NULL)
+		return;
+	sync_store_sc(&h->quit, true);
+	evc__helper_wake(h);
+	evc__helper_join(h);
+	if (sync_load(&h->epoll) >= 0) {
+		sync_fd_close(sync_load(&h->epoll));
+		sync_fd_close(sync_load(&h->event));
+	}
+	evc__board_free(&h->clients);
+	evc__board_free(&h->watched);
+	c->tree->helper = NULL;
+	/* It frees itself when it is through with c. */
+	if (sync_load(&h->last) == NULL)
+		sync_free(h);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_join: by running the loop of the calling thread, or by sleeping on the
+ * futex; the latter never touches libev.
+ */
+#include "core/join/join.h"
+
+#include "base/self.h"
+#include "base/unwind.h"
+
+void
+evc__stay_wait(struct evc__stay *in, evc_coord *c)
+{
+	in->c = c;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &in->cancel);
+	evc__member_waits(true);
+	in->waiting = true;
+}
+
+evc_status
+evc__stay_begin(struct evc__stay *in, evc_coord *c, const char *func)
+{
+	evc_status st = evc__check(c, func);
+
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, func);
+	if (st == 0)
+		evc__stay_wait(in, c);
+	return st;
+}
+
+void
+evc__stay_end(struct evc__stay *in)
+{
+	if (!in->waiting)
+		return;
+	in->waiting = false;
+	evc__member_waits(false);
+	if (in->c != NULL)
+		evc__gate_leave(&in->c->gate);
+	pthread_setcancelstate(in->cancel, NULL);
+}
+
+/* No lock: look; true: answered, and off the list. */
+static bool
+look(struct evc__join *j, uint64_t *ret_wait_ns)
+{
+	evc_coord *c = j->c;
+	bool answered;
+
+	evc__log_errors(c);
+	sync_lock(&c->lock);
+	answered = evc__join_look(j, ret_wait_ns);
+	if (answered)
+		evc__join_end(j);
+	sync_unlock(&c->lock);
+	return answered;
+}
+
+static void
+sleep_through(struct evc__join *j)
+{
+	evc_coord *c = j->c;
+	uint64_t wait_ns;
+	uint32_t seq;
+	bool answered;
+
+	/* Look uncounted first: what this look itself changes rings nobody. */
+	while (!look(j, &wait_ns)) {
+		/* Counted before the look that decides to sleep: whoever
+		   changes something afterwards moves join_seq, and the sleep
+		   returns at once. */
+		sync_add(&c->n_sleepers, 1);
+		seq = sync_load_sc(&c->join_seq);
+		answered = look(j, &wait_ns);
+		if (!answered)
+			sync_futex_wait(&c->join_seq, seq, wait_ns);
+		sync_sub(&c->n_sleepers, 1);
+		if (answered)
+			break;
+	}
+}
+
+evc_status
+evc__check_loop(const evc_coord *c, const char *func)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->reactors) {
+		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		if (r->tid == evc__tid() && r->loop != NULL &&
+		    evc__depth(r->bell, NULL) > 0)
+			return evc__refuse(-EVC_FAILED_PRECONDITION,
+					   "%s: inside ev_run of loop %s it "
+					   "would deadlock",
+					   func, r->name);
+	}
+	return 0;
+}
+
+evc_status
+evc_may_wait(evc_coord *c, const char *func)
+{
+	evc_status st = evc__check(c, func);
+
+	if (st < 0 || !evc__self_has_loop)
+		return st;
+	st = evc__enter(c, -EVC_FAILED_PRECONDITION, func);
+	if (st < 0)
+		return st;
+	sync_lock(&c->lock);
+	st = evc__check_loop(c, func);
+	sync_unlock(&c->lock);
+	evc__gate_leave(&c->gate);
+	return st;
+}
+
+static evc_status
+join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
+{
+	struct evc__join j = { .reap_ns = BACKOFF_MOST_NS };
+	evc_reactor *want = o != NULL ? o->reactor : NULL;
+	evc_status st = evc__join_check(c, o, "evc_join");
+
+	if (st < 0)
+		return st;
+	sync_lock(&c->lock);
+	st = evc__check_loop(c, "evc_join");
+	j.reactor = evc__reactor_here(c, want);
+	if (st == 0 && want != NULL && j.reactor != want)
+		st = evc__refuse(-EVC_FAILED_PRECONDITION,
+				 "evc_join: another thread's loop");
+	sync_unlock(&c->lock);
+	if (st == 0)
+		st = evc__adopt_list(c, o);
+	if (st < 0)
+		return st;
+	evc__join_begin(&j, c, o);
+	if (j.reactor == NULL)
+		sleep_through(&j);
+	else if (!evc__join_drive(&j))
+		return evc__check(c, "evc_join");
+	return evc__join_result(&j, ret_verdict);
+}
+
+evc_status
+evc_join(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
+{
+	struct evc__stay in LEAVING(evc__stay_end) = { .c = NULL };
+	evc_status st = evc__stay_begin(&in, c, __func__);
+
+	return st < 0 ? st : join(c, opts, ret_verdict);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The drain: take nothing new, finish what you have.
+ *
+ * A bit of the word, which the question reads together with the flag.  Any join
+ * in progress turns it into a stop when nobody is left or its limit is over; the
+ * keeper is there in case that there is none.  Scopes below get the bit alone:
+ * their stop comes from above.
+ */
+#include "core/join/keeper.h"
+#include "core/join/scope.h"
+#include "core/status/trace.h"
+
+#include <math.h>
+
+#include "base/self.h"
+#include "base/text.h"
+
+/* Who asked first, for the stop that it becomes. */
+struct evc__drain {
+	int tid;
+	evc_id by;
+	double limit;
+	char who[48], text[128];
+};
+
+bool
+evc_should_drain(const evc_coord *c)
+{
+	return sync_load(&c->word) & (WORD_FLAG | WORD_DRAIN);
+}
+
+static void
+sign(evc_coord *c, struct evc__drain *d, double limit, const char *text)
+{
+	const struct evc__member *m = evc__member_self(c);
+
+	d->tid = evc__tid();
+	d->by = m != NULL ? m->e.id : 0;
+	d->limit = limit;
+	evc__copy(d->who, sizeof d->who,
+		  m != NULL ? m->name : evc__thread_name());
+	evc__copy(d->text, sizeof d->text, text);
+}
+
+/* Lock held.  The first one is remembered; a later one can only bring the end
+   nearer. */
+static evc_status
+note(evc_coord *c, double limit, const char *text)
+{
+	uint64_t end = evc__after(evc__now(c), evc__ns(limit));
+	uint64_t old = sync_load(&c->drain_end);
+
+	if (!evc__keeper_need(c) ||
+	    (c->drain == NULL &&
+	     (c->drain = sync_alloc(1, sizeof *c->drain)) == NULL))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_request_drain: nobody to keep its "
+				   "limit");
+	if (old == 0)
+		sign(c, c->drain, limit, text);
+	else if (end < old)
+		c->drain->limit = limit;
+	/* 0 would be "none". */
+	if (old == 0 || end < old)
+		sync_store_sc(&c->drain_end, end | (end == 0));
+	sync_or(&c->word, WORD_DRAIN);
+	evc__trace(c, TRACE_DRAIN, 0, TRACE_COORD, text, evc__ns(limit));
+	return 0;
+}
+
+/* Inside the gate: what comes of it may make c's owner free it. */
+static evc_status
+request_drain(evc_coord *c, double limit, const char *text)
+{
+	evc_status st = 0;
+	bool stopped;
+
+	sync_lock(&c->lock);
+	stopped = evc_should_stop(c);
+	if (!stopped)
+		st = note(c, limit, text);
+	sync_unlock(&c->lock);
+	if (stopped || st < 0)
+		return st;
+	evc__tell_drain(c);
+	if (!(limit > 0)) {
+		/* Nobody has to find out that it is over. */
+		sync_lock(&c->lock);
+		if (!evc_should_stop(c) && c->drain != NULL)
+			evc__drain_ask(c);
+		sync_unlock(&c->lock);
+	}
+	return 0;
+}
+
+evc_status
+evc_request_drain(evc_coord *c, double limit, const char *text)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st < 0)
+		return st;
+	if (isnan(limit))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_request_drain: the limit is no time");
+	st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
+	if (st < 0)
+		return st;
+	st = request_drain(c, limit, text);
+	evc__gate_leave(&c->gate);
+	return st;
+}
+
+void
+evc__drain_ask(evc_coord *c)
+{
+	char buf[sizeof((evc_reason *)0)->text];
+	struct text t = evc__text_in(buf, sizeof buf);
+	const struct evc__drain *d = c->drain;
+	struct evc__request q = { .kind = EVC_BY_REQUEST,
+				  .tid = d->tid,
+				  .by = d->by,
+				  .who = d->who,
+				  .text = buf,
+				  .func = "evc_request_drain" };
+
+	if (evc__now(c) >= sync_load(&c->drain_end))
+		evc__text_fmt(&t, "the limit of a drain, %g s, is over",
+			      d->limit);
+	else
+		evc__text_add(&t, "a drain has finished");
+	if (d->text[0] != '\0') {
+		evc__text_add(&t, ": ");
+		evc__text_add(&t, d->text);
+	}
+	evc__request(c, &q);
+}
+
+void
+evc__drain_forget(evc_coord *c)
+{
+	sync_store_sc(&c->drain_end, 0);
+	sync_free(c->drain);
+	c->drain = NULL;
+}

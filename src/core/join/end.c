@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a join does about the end of its time: before it, and when it is there.
+ */
+#include "core/join/join.h"
+#include "core/join/scope.h"
+
+/* What the kernel may need to take a killed process down. */
+#define KILLED_NS (10 * BACKOFF_MOST_NS)
+
+bool
+evc__join_hurry(struct evc__join *j, const struct evc__view *v,
+		uint64_t *wait_ns)
+{
+	uint64_t end = evc__deadline(v), at;
+
+	if (j->internal || v->alive == 0 || end == SYNC_FOREVER ||
+	    !sync_load_sc(&j->c->tree->phased))
+		return false;
+	at = end > BACKOFF_MOST_NS ? end - BACKOFF_MOST_NS : 0;
+	if (v->now < at) {
+		*wait_ns = at - v->now < *wait_ns ? at - v->now : *wait_ns;
+		return false;
+	}
+	if (!evc__phases_hurry(j->c))
+		return false;
+	j->hurried = true;
+	return true;
+}
+
+bool
+evc__join_force(struct evc__join *j, uint64_t *ret_wait_ns)
+{
+	uint64_t now;
+
+	if (!j->forced) {
+		j->forced = true;
+		if (evc__force_all(j->c))
+			j->end_ns = sync_mono() + KILLED_NS;
+	}
+	now = j->end_ns != 0 ? sync_mono() : 0;
+	if (now < j->end_ns) {
+		*ret_wait_ns = j->end_ns - now;
+		return true;
+	}
+	/* What was told on our own loop may stand behind us in this turn, in
+	   which our timer and a ring make us look. */
+	if ((j->end_ns == 0 && !j->hurried) || j->reactor == NULL ||
+	    j->late_looks == 2)
+		return false;
+	j->late_looks++;
+	*ret_wait_ns = 0;
+	return true;
+}
+
+bool
+evc__join_put_off(struct evc__join *j, const struct evc__view *v)
+{
+	evc_coord *c = j->c;
+	uint64_t end = evc__deadline(v), late = v->now - end;
+	uint64_t begin = v->stop > v->start ? v->stop : v->start;
+	/* It stood still before its first wait, perhaps. */
+	uint64_t looked = j->looked_ns != 0 ? j->looked_ns : v->start;
+
+	/* A clock of the user's leaps. */
+	if (c->clock != NULL || late <= FROZEN_NS || c->put_off_ns != 0 ||
+	    looked == 0 || looked >= end || end <= begin)
+		return false;
+	c->put_off_at = v->now;
+	c->put_off_ns = v->now +
+			(late < end - begin ? late : end - begin);
+	return true;
+}

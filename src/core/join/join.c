@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a join does next.  Pure: everything comes in by the arguments, so a test
+ * drives it with a scripted clock.
+ *
+ * The grace counts from the later of the stop and the start of the join.  A
+ * second signal cuts it: then it counts from the later of that signal and the
+ * start.  A budget of the whole stop counts from the request alone; progress and
+ * vetoes may move the end, up to the hard one, which a second signal overrules.
+ * Members with a grace of their own are late when it is over, never
+ * later than the join's; while one is alive that is not late, the join goes on.
+ */
+#include "core/join/join.h"
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t
+sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t
+evc__deadline(const struct evc__view *v)
+{
+	uint64_t grace = sooner(evc__ns(v->grace), evc__ns(v->longest));
+	uint64_t end;
+
+	if (v->stop == 0)
+		return SYNC_FOREVER;
+	end = evc__after(later(v->stop, v->start), grace);
+	if (v->more.budget != 0)
+		end = sooner(end, v->more.budget);
+	if (v->more.hard != 0)
+		end = later(end, sooner(v->more.hard,
+					later(evc__after(end, v->more.veto),
+					      v->more.progress)));
+	if (v->hurry != 0)
+		end = sooner(end, evc__after(later(v->hurry, v->start),
+					v->hurry_grace));
+	if (v->cap != 0)
+		end = sooner(end, v->cap);
+	return later(end, v->put_off);
+}
+
+/* A drain becomes a stop when nobody is left who finishes something. */
+static bool
+drained(const struct evc__view *v)
+{
+	return v->drain != 0 && v->stop == 0 &&
+	       (v->foreground == 0 || v->now >= v->drain);
+}
+
+struct evc__decision
+evc__decide(const struct evc__view *v, struct evc__backoff *b)
+{
+	struct evc__decision d = { EVC__WAIT, SYNC_FOREVER };
+	uint64_t end = evc__deadline(v);
+	/* Then nothing is decided; but who has rung is joined. */
+	bool held = v->until_stop && v->stop == 0;
+
+	if (drained(v)) {
+		d.next = EVC__ASK;
+		return d;
+	}
+	if (!held && v->alive == 0) {
+		d.next = EVC__EMPTY;
+		return d;
+	}
+	if (v->now >= end) {
+		d.next = EVC__LATE;
+		return d;
+	}
+	if (!held && v->stop == 0 && v->foreground == 0) {
+		d.next = EVC__ASK;
+		return d;
+	}
+	if (v->drain != 0 && v->stop == 0)
+		end = sooner(end, v->drain);
+	if (end != SYNC_FOREVER)
+		d.wait_ns = end - v->now;
+	if (!v->probes) {
+		b->step = 0;
+		return d;
+	}
+	if (b->step == 0) {
+		/* Look at once, then after 1, 2, 4 ... 25, 25 ms. */
+		b->step = BACKOFF_FIRST_NS;
+		b->due = evc__after(v->now, b->step);
+		d.next = EVC__PROBE;
+	} else if (v->now >= b->due) {
+		b->step = sooner(b->step * 2, BACKOFF_MOST_NS);
+		b->due = evc__after(v->now, b->step);
+		d.next = EVC__PROBE;
+	} else
+		d.wait_ns = sooner(d.wait_ns, b->due - v->now);
+	return d;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A join in progress, whatever drives it: it looks, it is answered.
+ *
+ * A join that finds nothing alive closes the round and answers all that wait; a
+ * join whose grace is over, and a member's own join, answer for themselves
+ * alone.
+ */
+#include "core/join/keeper.h"
+#include "core/join/scope.h"
+#include "core/status/trace.h"
+
+#include <math.h>
+
+#include "base/self.h"
+#include "base/text.h"
+
+#define ALL_JOIN_FLAGS \
+	(EVC_JOIN_STOP_FIRST | EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT)
+
+evc_status
+evc__join_check(evc_coord *c, const evc_join_opts *o, const char *func)
+{
+	if (o == NULL)
+		return 0;
+	if (evc__check_room(o->reserved_, func) < 0 ||
+	    evc__check_grace(o->grace, func) < 0)
+		return -EVC_INVALID_ARGUMENT;
+	if (o->flags & ~(unsigned)ALL_JOIN_FLAGS)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: unknown flags %#x", func,
+				   o->flags & ~(unsigned)ALL_JOIN_FLAGS);
+	if (o->n_threads > 0 && o->threads == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: n_threads without threads", func);
+	if (o->reactor != NULL && o->reactor->c != c)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: another coordinator's reactor", func);
+	if ((o->flags & EVC_JOIN_STRICT) && !evc_should_stop(c) &&
+	    !(o->flags & EVC_JOIN_STOP_FIRST))
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "%s: no stop was asked for", func);
+	return 0;
+}
+
+void
+evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
+{
+	struct evc__request q = { .text = "a join that stops first",
+				  .func = "EVC_JOIN_STOP_FIRST" };
+	uint64_t w;
+
+	j->c = c;
+	if (o != NULL)
+		j->opts = *o;
+	j->tid = evc__tid();
+	j->start_ns = evc__now(c);
+	list_init(&j->here);
+	sync_lock(&c->lock);
+	j->self = j->internal ? NULL : evc__member_self_below(c);
+	j->self_here = j->self != NULL && j->self->c == c;
+	if (j->self_here)
+		j->self->n_joining++;
+	list_append(&c->joins, &j->node);
+	/* Counted before the stop is asked for, or looked for: whoever asks
+	   from here on leaves the later phases to us. */
+	if (!j->internal) {
+		sync_add(&c->n_driving, 1);
+		evc__trace(c, TRACE_JOIN, (uint64_t)j->tid, TRACE_JOINER,
+			   "join", 0);
+	}
+	/* evc_run holds a join open: a round that was closed before it began
+	   must not hand errors back while it runs. */
+	w = sync_load_sc(&c->word);
+	while (j->until_stop && (w & WORD_JOINED) && !(w & WORD_FLAG))
+		if (sync_cas(&c->word, &w, w & ~WORD_JOINED))
+			break;
+	/* Joins below keep to the time of those above. */
+	if ((w & WORD_FLAG) && !list_empty(&c->scopes))
+		evc__ring_below(c);
+	sync_unlock(&c->lock);
+	if (j->opts.flags & EVC_JOIN_STOP_FIRST)
+		evc__request(c, &q);
+}
+
+void
+evc__join_end(struct evc__join *j)
+{
+	evc_coord *c = j->c;
+
+	if (list_empty(&j->node))
+		return;
+	list_remove(&j->node);
+	if (j->self_here)
+		j->self->n_joining--;
+	if (j->internal)
+		return;
+	/* Counted out first, then a look at the flag: who asks for a stop sets
+	   the flag, then looks at the count. */
+	sync_sub(&c->n_driving, 1);
+	evc__phases_tell_all(c);
+}
+
+evc_status
+evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
+{
+	evc__log_errors(j->c);
+	if (!j->internal)
+		evc__log_late(j->c, &j->verdict,
+			      j->opts.flags & EVC_JOIN_IGNORE_LIVE);
+	if (ret_verdict != NULL)
+		*ret_verdict = j->verdict;
+	return j->result;
+}
+
+/* ---- lock held ---- */
+
+static void
+answer(struct evc__join *j, const evc_verdict *v)
+{
+	evc_coord *c = j->c;
+
+	j->verdict = *v;
+	j->result = v->code;
+	j->answered = true;
+	if (j->internal)
+		return;
+	evc__trace(c, TRACE_VERDICT, (uint64_t)j->tid, (unsigned)v->code,
+		   "join", v->n_stragglers);
+	sync_store(&c->joined_mark,
+		   WORD_STOPS(sync_load(&c->word)) + 1);
+}
+
+/* A run that waits for its stop holds the round open. */
+static bool
+held_open(evc_coord *c, uint64_t w)
+{
+	struct list *n, *tmp;
+
+	if (w & WORD_FLAG)
+		return false;
+	LIST_EACH(n, tmp, &c->joins)
+		if (LIST_OF(n, struct evc__join, node)->until_stop &&
+		    !LIST_OF(n, struct evc__join, node)->internal)
+			return true;
+	return false;
+}
+
+/* A join that left somebody out - itself, a hook of its own thread - speaks for
+   itself alone, and so does one beside a run that waits for its stop. */
+static bool
+for_itself(struct evc__join *j, uint64_t w)
+{
+	return j->self != NULL || j->internal || held_open(j->c, w) ||
+	       evc__census(j->c, NULL, (w & WORD_FLAG) != 0, 0).alive > 0;
+}
+
+/*
+ * Close the round, if nothing came in since it was found empty: set CLOSING,
+ * look at the count once more, swap.  Whatever begins adds to the count first
+ * and takes CLOSING away afterwards; an error or a request changes the word; in
+ * each case the second CAS fails.
+ */
+static bool
+close_round(struct evc__join *j, uint64_t w)
+{
+	evc_coord *c = j->c;
+	struct list *n, *tmp;
+	uint64_t closed;
+
+	if (!sync_cas(&c->word, &w, w | WORD_CLOSING))
+		return false;
+	w |= WORD_CLOSING;
+	if (sync_load_sc(&c->alive) != 0) {
+		sync_and(&c->word, ~WORD_CLOSING);
+		return false;
+	}
+	closed = (w & ~WORD_CLOSING) | WORD_JOINED;
+	if (!sync_cas(&c->word, &w, closed))
+		return false;
+	if (closed & WORD_FLAG)
+		evc__dormant_drop(c);
+	evc__verdict_fill(j, closed, &c->verdict, 0);
+	if ((closed & WORD_FLAG) && c->rung_ns[RUNG_ABANDONED] == 0)
+		evc__took(c, c->verdict.took);
+	LIST_EACH(n, tmp, &c->joins) {
+		struct evc__join *other = LIST_OF(n, struct evc__join, node);
+
+		if (!other->answered && !other->internal)
+			answer(other, &c->verdict);
+	}
+	evc__ring(c);
+	return true;
+}
+
+/* All that the decision depends on. */
+static struct evc__view
+view_of(struct evc__join *j, uint64_t w)
+{
+	evc_coord *c = j->c;
+	uint64_t stop = evc__stop_time(c, w);
+	uint64_t start = j->stepped ? 0 : j->start_ns;
+	struct evc__census k =
+		evc__census(c, j->self, (w & (WORD_FLAG | WORD_DRAIN)) != 0,
+			    evc__hooks_not_of(j));
+	struct evc__view v = {
+		.now = evc__now(c),
+		.start = start,
+		.cap = j->cap_ns != SYNC_FOREVER ? j->cap_ns : 0,
+		.drain = w & WORD_DRAIN ? sync_load(&c->drain_end) : 0,
+		.stop = stop,
+		.grace = evc__grace(c, j->opts.grace, w),
+		.longest = k.longest,
+		.alive = k.alive,
+		.foreground = k.foreground,
+		.until_stop = j->until_stop,
+	};
+
+	if (stop != 0) {
+		v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
+		v.hurry_grace = sync_load(&c->hurry_grace_ns);
+		v.more = evc__extension(c, stop);
+		v.put_off = evc__put_off(c, v.hurry);
+		v.probes = c->n_threads > 0 || c->n_runners > 0 ||
+			   sync_load(&c->n_live_scopes) > 0 ||
+			   (!j->internal && sync_load(&c->tree->has_helper));
+	} else if (j->until_stop && v.drain == 0)
+		/* It looks for no end that cannot ring; but who has rung it
+		   joins, if not at once. */
+		v.probes = c->n_lingering > 0 ||
+			   sync_load(&c->n_lingering_below) > 0;
+	else
+		v.probes = c->n_probed > 0 ||
+			   sync_load(&c->n_probed_below) > 0;
+	return v;
+}
+
+/* Only background members are left, or nobody finishes anything. */
+static void
+ask(struct evc__join *j, const struct evc__view *v)
+{
+	struct evc__request q = { .kind = EVC_BY_EMPTY,
+				  .text = "only background members are left" };
+
+	if (v->drain != 0)
+		evc__drain_ask(j->c);
+	else
+		evc__request(j->c, &q);
+}
+
+/* Whoever is alive now has used up what there was. */
+static void
+abandon(struct evc__join *j, const evc_verdict *v)
+{
+	evc_coord *c = j->c;
+
+	if (j->internal)
+		return;
+	c->stats.stragglers += v->n_stragglers;
+	if (v->stop.kind != 0 && evc__rung_reached(c, RUNG_ABANDONED))
+		evc__took(c, v->took);
+}
+
+/* Look once.  true: the state may have changed, look again. */
+static bool
+look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
+{
+	evc_coord *c = j->c;
+	uint64_t w = sync_load_sc(&c->word), phase_ns = SYNC_FOREVER;
+	struct evc__view v;
+	struct evc__decision d;
+	evc_verdict verdict;
+
+	/* Until all scopes were told, what they are still to do does not
+	   show: complete the walk, should somebody be in the middle of it. */
+	if ((w & WORD_FLAG) && sync_load_sc(&c->mark) != WORD_STOP_NUMBER(w))
+		evc__tell_all(c);
+	/* Before the look: what is told now may be alive in it. */
+	if (!j->internal)
+		phase_ns = evc__phases_drive(c);
+	v = view_of(j, w);
+	if (v.stop != 0 && !j->internal)
+		evc__helper_relieve(c);
+	if (v.stop != 0 && !j->stop_seen) {
+		j->stop_seen = true;
+		j->backoff.step = 0;
+	}
+	/* The keeper of a drain has done its work. */
+	if (j->internal && v.stop != 0 && !evc__keeper_tells(c)) {
+		evc__verdict_fill(j, w, &verdict, 0);
+		answer(j, &verdict);
+		return true;
+	}
+	if (v.stop != 0 && evc__join_hurry(j, &v, &phase_ns))
+		return true;
+	d = evc__decide(&v, &j->backoff);
+	if (phase_ns < d.wait_ns)
+		d.wait_ns = phase_ns;
+	*ret_wait_ns = evc__real_ns(c, d.wait_ns);
+	/* Who has ended is neither late nor left in the background, noticed or
+	   not. */
+	if ((d.next == EVC__ASK || d.next == EVC__LATE) && !*last_probe) {
+		*last_probe = true;
+		evc__probe_all(c);
+		return true;
+	}
+	switch (d.next) {
+	case EVC__WAIT:
+		j->looked_ns = v.now;
+		return false;
+	case EVC__PROBE:
+		evc__probe_all(c);
+		return true;
+	case EVC__ASK:
+		ask(j, &v);
+		return true;
+	case EVC__EMPTY:
+		if (!for_itself(j, w)) {
+			/* Not closed: something just came in, or has not
+			   quite left. */
+			*ret_wait_ns = BACKOFF_FIRST_NS;
+			return close_round(j, w) ||
+			       sync_load_sc(&c->word) != w;
+		}
+		/* Or somebody came in between the two looks. */
+		if (view_of(j, w).alive > 0)
+			return true;
+		evc__verdict_fill(j, w, &verdict, 0);
+		answer(j, &verdict);
+		return true;
+	case EVC__LATE:
+		if (evc__join_put_off(j, &v))
+			return true;
+		if (evc__join_force(j, ret_wait_ns))
+			return false;
+		if (!j->internal)
+			c->spent_ns = v.now;
+		evc__verdict_fill(j, w, &verdict, v.alive);
+		abandon(j, &verdict);
+		answer(j, &verdict);
+		return true;
+	}
+	return false;
+}
+
+bool
+evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
+{
+	evc_coord *c = j->c;
+	bool last_probe = false;
+	uint64_t w;
+
+	if (c->parent != NULL) {
+		/* Locks go down only. */
+		sync_unlock(&c->lock);
+		j->cap_ns = evc__budget_end(c);
+		sync_lock(&c->lock);
+	}
+	for (;;) {
+		if (j->answered)
+			return true;
+		if (evc__members_reap(c, j->reap_ns) ||
+		    evc__attend(c, j->reap_ns))
+			continue;
+		w = sync_load_sc(&c->word);
+		if ((w & WORD_JOINED) && (!j->until_stop || (w & WORD_FLAG)) &&
+		    !j->internal) {
+			if (w & WORD_FLAG)
+				evc__dormant_drop(c);
+			answer(j, &c->verdict);
+		} else if (!look(j, &last_probe, ret_wait_ns))
+			return false;
+	}
+}
+
+bool
+evc_joined(const evc_coord *c)
+{
+	return c != NULL && sync_load(&c->joined_mark) ==
+				    WORD_STOPS(sync_load(&c->word)) + 1;
+}

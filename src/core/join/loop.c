@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joins on a running loop: an ev_timer is the alarm, the reactor's ev_async the
+ * ring; the result goes to a callback, or ends an ev_run of ours.
+ *
+ * A timer counts from the loop's idea of now, which is stale after a long
+ * callback, so it may fire early: then the join looks, decides to wait, and the
+ * timer is armed again.
+ */
+#include "core/join/keeper.h"
+
+#include "base/self.h"
+#include "base/text.h"
+#include "base/unwind.h"
+
+/* A timer is always set, if only for some day: its place in libev's heap is
+   then there when a stop needs it. */
+#define FAR 1e6
+
+static void
+on_timer(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	struct evc__join *j = t->data;
+
+	(void)loop;
+	(void)revents;
+	if (!evc__bell_inherited(j->stand.b))
+		evc__bell_turn(j->reactor);
+}
+
+static void
+arm(struct evc__join *j, uint64_t wait_ns)
+{
+	struct ev_loop *loop = j->reactor->loop;
+	double wait = wait_ns == SYNC_FOREVER ? FAR : (double)wait_ns / 1e9;
+
+	ev_timer_stop(loop, &j->timer);
+	ev_timer_set(&j->timer, wait < FAR ? wait : FAR, 0.);
+	ev_timer_start(loop, &j->timer);
+}
+
+static void
+leave_loop(struct evc__stand *s, struct ev_loop *loop)
+{
+	ev_timer_stop(loop, &LIST_OF(s, struct evc__join, stand)->timer);
+}
+
+void
+evc__join_enter(struct evc__join *j)
+{
+	evc_reactor *r = j->reactor;
+
+	ev_init(&j->timer, on_timer);
+	j->timer.data = j;
+	/* A join that decides should not wait behind other timers. */
+	ev_set_priority(&j->timer, EV_MAXPRI);
+	j->stand.leave = leave_loop;
+	evc__stand_begin(&j->stand, r->bell);
+	evc__reactor_hear(r, true);
+	list_append(&r->joins, &j->here);
+}
+
+void
+evc__join_leave(struct evc__join *j)
+{
+	evc_reactor *r = j->reactor;
+
+	list_remove(&j->here);
+	evc__join_end(j);
+	if (r->loop != NULL)
+		ev_timer_stop(r->loop, &j->timer);
+	evc__reactor_hear(r, false);
+	evc__stand_end(&j->stand);
+}
+
+SHUT_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
+		 void *arg),
+	  fn(c, v, arg))
+
+/* Loop thread, lock held on entry and given up: the answer to its callback.
+   Nothing of c is touched afterwards: the callback may have freed it. */
+static void
+deliver(struct evc__join *j)
+{
+	evc_coord *c = j->c;
+	evc_join_fn *fn = j->fn;
+	evc_reactor *r = j->reactor;
+	void *arg = j->arg;
+	bool internal = j->internal;
+	struct evc__busy busy;
+	evc_verdict v;
+
+	evc__join_leave(j);
+	sync_unlock(&c->lock);
+	evc__busy_begin(r, c, internal ? BUSY_ENDED : BUSY_JOIN, c->name,
+			&busy);
+	evc__join_result(j, &v);
+	if (!internal)
+		sync_free(j);
+	call(fn, c, &v, arg);
+	evc__busy_end(&busy);
+}
+
+bool
+evc__joins_turn(evc_reactor *r, const struct evc__frame *f)
+{
+	evc_coord *c = r->c;
+	struct list *n, *tmp;
+	uint64_t wait_ns;
+	bool answered, internal;
+
+again:
+	if (list_empty(&r->joins))
+		return true;
+	sync_lock(&c->lock);
+	LIST_EACH(n, tmp, &r->joins) {
+		struct evc__join *j = LIST_OF(n, struct evc__join, here);
+
+		/* A runner that it calls may run this loop. */
+		if (j->looking)
+			continue;
+		j->looking = true;
+		answered = evc__join_look(j, &wait_ns);
+		j->looking = false;
+		tmp = n->next;
+		if (!answered)
+			arm(j, wait_ns);
+		else if (j->fn != NULL) {
+			internal = j->internal;
+			deliver(j);
+			if (f->gone)
+				return false;
+			if (internal)
+				evc__keeper_called(c);
+			goto again; /* it may have changed the list */
+		}
+	}
+	sync_unlock(&c->lock);
+	return true;
+}
+
+void
+evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
+		  const struct evc__frame *f)
+{
+	evc_coord *c = r->c;
+	struct list *n, *tmp;
+	bool internal;
+
+	LIST_EACH(n, tmp, &r->joins)
+		ev_timer_stop(loop, &LIST_OF(n, struct evc__join, here)->timer);
+	while (!f->gone && !list_empty(&r->joins)) {
+		struct evc__join *j =
+			LIST_OF(r->joins.next, struct evc__join, here);
+
+		sync_lock(&c->lock);
+		if (!j->answered) {
+			memset(&j->verdict, 0, sizeof j->verdict);
+			j->verdict.code = EVC_CANCELLED;
+			j->verdict.error.code = EVC_CANCELLED;
+			j->verdict.round =
+				WORD_ROUND(sync_load(&c->word));
+			evc__copy(j->verdict.error.text,
+				  sizeof j->verdict.error.text,
+				  "the loop was destroyed");
+			j->answered = true;
+		}
+		internal = j->internal;
+		deliver(j);
+		if (internal && !f->gone)
+			evc__keeper_called(c);
+	}
+}
+
+/* Joins of this loop that were answered together with ours are delivered by a
+   turn of ours: whoever answered them has rung. */
+static bool
+is_answered(struct evc__driver *d)
+{
+	struct evc__join *j = d->arg;
+	struct list *n, *tmp;
+	bool yes;
+
+	sync_lock(&j->c->lock);
+	yes = j->answered;
+	LIST_EACH(n, tmp, &d->r->joins) {
+		struct evc__join *other = LIST_OF(n, struct evc__join, here);
+
+		if (other->answered && other->fn != NULL)
+			yes = false;
+	}
+	sync_unlock(&j->c->lock);
+	return yes;
+}
+
+/* Also when a watcher of the program's has thrown. */
+static void
+leave(struct evc__join **j)
+{
+	evc_coord *c = (*j)->c;
+
+	if (!evc__same_process(c))
+		return;
+	sync_lock(&c->lock);
+	evc__join_leave(*j);
+	sync_unlock(&c->lock);
+}
+
+bool
+evc__join_drive(struct evc__join *j)
+{
+	struct evc__join *entered LEAVING(leave) = j;
+	struct evc__driver d = { .r = j->reactor,
+				 .over = is_answered,
+				 .arg = j,
+				 .stops_on_break = j->until_stop };
+
+	evc__join_enter(entered);
+	return evc__drive(&d);
+}
+
+static evc_status
+join_start(evc_coord *c, evc_join_fn *fn, void *arg, const evc_join_opts *o)
+{
+	evc_reactor *r = o != NULL ? o->reactor : NULL;
+	evc_status st = evc__join_check(c, o, "evc_join_start");
+	struct evc__join *j;
+
+	if (st < 0)
+		return st;
+	sync_lock(&c->lock);
+	if (r == NULL)
+		r = evc__reactor_here(c, NULL);
+	if (r == NULL)
+		r = c->home;
+	sync_unlock(&c->lock);
+	if (fn == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_join_start: no function");
+	if (r == NULL)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_join_start: no loop to run in");
+	st = evc__reactor_usable(r, "evc_join_start");
+	if (st < 0)
+		return st;
+	if (r->tid != evc__tid())
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_join_start: another thread's loop");
+	j = sync_alloc(1, sizeof *j);
+	if (j == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_join_start: no memory");
+	st = evc__adopt_list(c, o);
+	if (st < 0) {
+		sync_free(j);
+		return st;
+	}
+	j->fn = fn;
+	j->arg = arg;
+	j->reactor = r;
+	j->reap_ns = BACKOFF_FIRST_NS;
+	evc__join_begin(j, c, o);
+	evc__join_enter(j);
+	return 0;
+}
+
+evc_status
+evc_join_start(evc_coord *c, evc_join_fn *fn, void *arg,
+	       const evc_join_opts *opts)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0)
+		st = join_start(c, fn, arg, opts);
+	return evc__refuse_setup(c, __func__, st);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The order of a stop.
+ *
+ * Scopes with phase 0 are told by the request itself; the later ones here, by
+ * the joins in progress, whenever they look: a phase has its turn when all that
+ * was to end before it has ended, or has had the time that its scope's grace
+ * gives it.  All under the lock of the coordinator whose scopes they are.
+ */
+#include "core/join/keeper.h"
+#include "core/loop/post.h"
+#include "core/join/scope.h"
+#include "core/status/trace.h"
+
+#include <limits.h>
+
+/* Lock held: does something of c's own, scopes aside, hold up what comes later?
+   Members that wait for others do not, or they would wait for each other; hooks
+   do. */
+static bool
+own_busy(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	if (c->held)
+		return true;
+	LIST_EACH(n, tmp, &c->members) {
+		const struct evc__member *m =
+			LIST_OF(n, struct evc__member, node);
+
+		if (m->n_joining == 0 && m->n_waits == 0)
+			return true;
+	}
+	LIST_EACH(n, tmp, &c->reactors) {
+		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		if (sync_load(&r->n_tasks) > 0 || r->n_loopers > 0 ||
+		    sync_load_sc(&r->box->n) > 0 ||
+		    evc__hooks_due(c, r))
+			return true;
+	}
+	return evc__hooks_due(c, NULL);
+}
+
+/* The same for a scope, and all below it. */
+static bool
+scope_busy(evc_coord *s)
+{
+	struct list *n, *tmp;
+	bool busy;
+
+	if (sync_load_sc(&s->alive) == 0 && sync_load_sc(&s->n_hooks) == 0 &&
+	    sync_load_sc(&s->n_hooks_below) == 0 &&
+	    sync_load(&s->keeper) == NULL)
+		return false;
+	sync_lock(&s->lock);
+	busy = own_busy(s) || evc__keeper_due(s, 0);
+	if (!busy)
+		LIST_EACH(n, tmp, &s->scopes)
+			busy = busy || scope_busy(SCOPE_OF(n));
+	sync_unlock(&s->lock);
+	return busy;
+}
+
+/* How long s may hold up the phases after its own. */
+static uint64_t
+limit_left(evc_coord *s, uint64_t now)
+{
+	uint64_t end, stop;
+
+	if (!scope_busy(s))
+		return 0;
+	if (s->grace == 0)
+		return SYNC_FOREVER;
+	sync_lock(&s->lock);
+	stop = evc__stop_time(s, sync_load_sc(&s->word));
+	sync_unlock(&s->lock);
+	end = evc__after(stop, evc__ns(s->grace));
+	if (end == SYNC_FOREVER)
+		return end;
+	return end > now ? end - now : 0;
+}
+
+/* How long the phase `next` has to wait. */
+static uint64_t
+wait_for(evc_coord *c, int next, uint64_t now)
+{
+	uint64_t most = 0, left;
+	struct list *n, *tmp;
+
+	if (own_busy(c))
+		return SYNC_FOREVER;
+	LIST_EACH(n, tmp, &c->scopes) {
+		if (SCOPE_OF(n)->phase >= next)
+			continue;
+		left = limit_left(SCOPE_OF(n), now);
+		most = left > most ? left : most;
+	}
+	return most;
+}
+
+/* false: it was told. */
+static bool
+tell_phase(evc_coord *c, int phase, uint32_t stop)
+{
+	struct list *n, *tmp;
+	bool any = false;
+
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+
+		if (s->phase > phase || sync_load_sc(&s->told) == stop)
+			continue;
+		evc__scope_tell(s);
+		any = true;
+	}
+	if (any)
+		evc__trace(c, TRACE_PHASE, 0, TRACE_COORD, NULL,
+			   (uint64_t)phase);
+	return any;
+}
+
+static uint64_t
+drive(evc_coord *c)
+{
+	uint64_t w = sync_load_sc(&c->word), wait;
+	uint32_t stop = WORD_STOP_NUMBER(w);
+	struct list *n, *tmp;
+	int next, reached;
+	bool untold;
+
+	if (!(w & WORD_FLAG) || c->n_phased == 0 || c->phases_done == stop)
+		return SYNC_FOREVER;
+	for (;;) {
+		next = INT_MAX;
+		reached = 0;
+		untold = false;
+		LIST_EACH(n, tmp, &c->scopes) {
+			evc_coord *s = SCOPE_OF(n);
+
+			if (sync_load_sc(&s->told) != stop) {
+				untold = true;
+				next = s->phase < next ? s->phase : next;
+			} else if (s->phase > reached)
+				reached = s->phase;
+		}
+		if (!untold) {
+			c->phases_done = stop;
+			return SYNC_FOREVER;
+		}
+		/* One that came behind a phase that was told waits for
+		   nobody. */
+		wait = next <= reached ? 0 : wait_for(c, next, evc__now(c));
+		if (wait > 0)
+			return wait;
+		(void)tell_phase(c, next, stop);
+	}
+}
+
+uint64_t
+evc__phases_drive(evc_coord *c)
+{
+	uint64_t wait, below;
+	struct list *n, *tmp;
+
+	if (!sync_load_sc(&c->tree->phased))
+		return SYNC_FOREVER;
+	wait = drive(c);
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+
+		/* Stopped or not: one below it may be. */
+		sync_lock(&s->lock);
+		below = evc__phases_drive(s);
+		sync_unlock(&s->lock);
+		wait = below < wait ? below : wait;
+	}
+	return wait;
+}
+
+/* All that were not told, at any depth, unless a join there drives them.  false:
+   there were none. */
+static bool
+tell_rest(evc_coord *c)
+{
+	uint64_t w = sync_load_sc(&c->word);
+	struct list *n, *tmp;
+	bool any = false;
+
+	if ((w & WORD_FLAG) && c->n_phased > 0)
+		any = tell_phase(c, INT_MAX, WORD_STOP_NUMBER(w));
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+
+		if (sync_load_sc(&s->n_driving) > 0)
+			continue;
+		sync_lock(&s->lock);
+		any |= tell_rest(s);
+		sync_unlock(&s->lock);
+	}
+	return any;
+}
+
+bool
+evc__phases_hurry(evc_coord *c)
+{
+	return sync_load_sc(&c->tree->phased) &&
+	       sync_load_sc(&c->n_driving) <= 1 && !evc__driven(c->parent) &&
+	       tell_rest(c);
+}
+
+void
+evc__phases_tell_all(evc_coord *c)
+{
+	if (sync_load_sc(&c->tree->phased) && !evc__driven(c))
+		(void)tell_rest(c);
+}

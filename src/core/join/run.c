@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An ev_run of ours: evc_run, evc_reactor_run, and evc_join on a loop's thread.
+ *
+ * ev_break ends the innermost ev_run of a loop, whoever began it.  So ours is
+ * broken only at depth 1, which is ours because it began at depth 0; when an
+ * application's ev_run is nested in it, an ev_prepare waits until that is over.
+ * It also breaks once more when an ev_run that comes later, but before ours has
+ * ended, has taken the break back: each does so as it begins.
+ */
+#include "core/join/keeper.h"
+#include "core/loop/post.h"
+
+#include "base/self.h"
+#include "base/unwind.h"
+
+static void
+on_prepare(struct ev_loop *loop, ev_prepare *p, int revents)
+{
+	evc_reactor *r = p->data;
+
+	(void)loop;
+	(void)revents;
+	if (!evc__bell_inherited(r->bell))
+		evc__driver_turn(r);
+}
+
+void
+evc__driver_turn(evc_reactor *r)
+{
+	struct evc__driver *d = r->driver;
+
+	if (d == NULL || (!d->ended && !d->over(d)))
+		return;
+	d->ended = true;
+	if (evc__depth(r->bell, d) == 1)
+		ev_break(r->loop, EVBREAK_ONE);
+	if (!ev_is_active(&r->prepare)) {
+		ev_prepare_init(&r->prepare, on_prepare);
+		r->prepare.data = r;
+		ev_prepare_start(r->loop, &r->prepare);
+		ev_unref(r->loop);
+	}
+}
+
+static void
+leave_loop(struct evc__stand *s, struct ev_loop *loop)
+{
+	evc_reactor *r = LIST_OF(s, struct evc__driver, stand)->r;
+
+	if (ev_is_active(&r->prepare)) {
+		ev_ref(loop);
+		ev_prepare_stop(loop, &r->prepare);
+	}
+}
+
+/* Also when a watcher of the program's has thrown. */
+static void
+driven(struct evc__driver **d)
+{
+	struct evc__stand *s = &(*d)->stand;
+	evc_reactor *r = (*d)->r;
+
+	r->driver = NULL;
+	/* A fork child has nothing of ours there any more. */
+	if (evc__bell_inherited(r->bell))
+		return;
+	leave_loop(s, r->loop);
+	evc__stand_end(s);
+	evc__depth_is_none(r->bell);
+}
+
+bool
+evc__drive(struct evc__driver *d)
+{
+	struct evc__driver *begun LEAVING(driven) = d;
+	evc_reactor *r = d->r;
+	evc_coord *c = r->c;
+	struct evc__request q = { .kind = EVC_BY_LOOP_BROKEN,
+				  .text = "ev_break by the application" };
+
+	d->stand.leave = leave_loop;
+	evc__stand_begin(&d->stand, r->bell);
+	d->frame = __builtin_frame_address(0);
+	r->driver = begun;
+	while (!d->ended) {
+		ev_run(r->loop, 0);
+		/* A fork child comes back here, too: it has a copy of this
+		   stack, and of nothing else that we could go on with. */
+		if (evc__bell_inherited(r->bell))
+			return false;
+		if (!d->ended && d->stops_on_break && !evc_should_stop(c))
+			evc__request(c, &q);
+	}
+	return true;
+}
+
+/* May the calling thread run this reactor's loop? */
+static evc_status
+may_run(const evc_reactor *r, const char *func)
+{
+	evc_status st = evc__reactor_usable(r, func);
+
+	if (st < 0)
+		return st;
+	if (r->tid != evc__tid())
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "%s: another thread's loop", func);
+	if (evc__depth(r->bell, NULL) > 0)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "%s: inside ev_run of loop %s it would "
+				   "deadlock",
+				   func, r->name);
+	return 0;
+}
+
+static evc_status
+run(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
+{
+	struct evc__join j = { .until_stop = true,
+			       .reap_ns = BACKOFF_FIRST_NS };
+	evc_status st = evc__join_check(c, o, "evc_run");
+
+	if (st == 0 && c->home == NULL)
+		st = evc__refuse(-EVC_FAILED_PRECONDITION,
+				 "evc_run: no home loop");
+	if (st == 0 && o != NULL && o->reactor != NULL &&
+	    o->reactor != c->home)
+		st = evc__refuse(-EVC_INVALID_ARGUMENT,
+				 "evc_run: runs the home loop only");
+	if (st == 0)
+		st = may_run(c->home, "evc_run");
+	if (st == 0)
+		st = evc__adopt_list(c, o);
+	if (st < 0)
+		return st;
+	j.reactor = c->home;
+	evc__join_begin(&j, c, o);
+	return evc__join_drive(&j) ? evc__join_result(&j, ret_verdict) :
+				     evc__check(c, "evc_run");
+}
+
+evc_status
+evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
+{
+	struct evc__stay in LEAVING(evc__stay_end) = { .c = NULL };
+	evc_status st = evc__stay_begin(&in, c, __func__);
+
+	return st < 0 ? st : run(c, opts, ret_verdict);
+}
+
+/* No lock: is there something left to do on r? */
+static bool
+busy(evc_reactor *r)
+{
+	evc_coord *c = r->c;
+	bool yes;
+
+	if (r->n_live > 0 || !list_empty(&r->joins) ||
+	    sync_load_sc(&r->box->n) > 0)
+		return true;
+	/* A scope whose phase is to come. */
+	if (!evc_should_stop(c) && (sync_load_sc(&c->alive) > 0 ||
+				    sync_load_sc(&c->n_hooks) > 0 ||
+				    sync_load(&c->keeper) != NULL))
+		return true;
+	sync_lock(&c->lock);
+	yes = r->n_loopers > 0 || r->n_runners > 0 || evc__hooks_due(c, r) ||
+	      (r == c->home && evc__keeper_due(c, evc__tid()));
+	sync_unlock(&c->lock);
+	return yes;
+}
+
+/* The stop is there and nothing of this loop is left, here and in the scopes
+   that live on it. */
+static bool
+drained(struct evc__driver *d)
+{
+	evc_coord *c = d->r->c;
+
+	if (!evc_should_stop(c))
+		return false;
+	/* Somebody may be in the middle of telling the scopes. */
+	evc__tell_all(c);
+	return !evc__bell_any(d->r->bell, busy);
+}
+
+/* Also when a watcher of the program's has thrown. */
+static void
+reactor_ran(evc_reactor **r)
+{
+	evc__reactor_hear(*r, false);
+}
+
+static void
+reactor_run(evc_reactor *r)
+{
+	evc_reactor *heard LEAVING(reactor_ran) = r;
+	struct evc__driver d = { .r = r,
+				 .over = drained,
+				 .stops_on_break = true };
+	bool ours;
+
+	evc__reactor_hear(heard, true);
+	ours = evc__drive(&d);
+	/* The turn that ended the run goes on after it, and its callbacks may
+	   begin something once more. */
+	while (ours && !drained(&d)) {
+		d.ended = false;
+		evc__reactor_poke(r);
+		ours = evc__drive(&d);
+	}
+}
+
+evc_status
+evc_reactor_run(evc_reactor *r)
+{
+	struct evc__stay in LEAVING(evc__stay_end) = { .c = NULL };
+	evc_status st;
+
+	if (r == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_reactor_run: no reactor");
+	st = evc__check(r->c, __func__);
+	if (st == 0)
+		st = may_run(r, __func__);
+	if (st < 0)
+		return st;
+	evc__stay_wait(&in, NULL);
+	reactor_run(r);
+	evc__stay_end(&in);
+	if (!evc__same_process(r->c))
+		return evc__check(r->c, __func__);
+	if (r == r->c->home)
+		return 0;
+	/* Scopes that stay have no loop from now on. */
+	evc__bell_strand(r);
+	return evc_reactor_detach(r);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A coordinator as a member of another.
+ *
+ * Down goes the stop: the parent's walk finds the scope in its table and asks it
+ * with code OK, kind EVC_BY_PARENT; `told` keeps the number of the parent's stop
+ * that was handed down, `own` that of a stop of the scope that somebody else
+ * asked for as well.  Up go errors, rings, and the count of what is alive; none
+ * of these takes a lock.
+ */
+#include "core/join/scope.h"
+
+#include "base/text.h"
+#include "core/join/keeper.h"
+#include "core/status/trace.h"
+
+bool
+evc__driven(const evc_coord *c)
+{
+	for (; c != NULL; c = c->parent)
+		if (sync_load_sc(&c->n_driving) > 0)
+			return true;
+	return false;
+}
+
+/* Record the parent's stop; told is set afterwards, so that whoever reads it
+   finds the stop recorded.  A stop of its own stays, with ours beside it. */
+static void
+hand_down(evc_coord *s, uint32_t stop)
+{
+	char buf[64];
+	struct text t = evc__text_in(buf, sizeof buf);
+	struct evc__request q = { .kind = EVC_BY_PARENT,
+				  .who = s->parent->name,
+				  .text = buf };
+	bool error;
+
+	evc__text_add(&t, "the stop of ");
+	evc__text_add(&t, s->parent->name);
+	/* A clear of the scope between the two would neither be undone by us,
+	   nor follow what it does not see in told: so look again. */
+	while (!(sync_load_sc(&s->word) & WORD_FLAG) ||
+	       sync_load_sc(&s->told) != stop) {
+		evc__request_record(s, &q, &error);
+		sync_store_sc(&s->told, stop);
+	}
+}
+
+bool
+evc__scope_ask(evc_coord *s, uint32_t stop)
+{
+	/* The flag of the parent is set, then we look for joins; a join that
+	   leaves counts itself out, then looks at the flag: one of us tells. */
+	if (s->phase > 0 && sync_load_sc(&s->told) != stop &&
+	    evc__driven(s->parent))
+		return false;
+	hand_down(s, stop);
+	return true;
+}
+
+void
+evc__scope_tell(evc_coord *s)
+{
+	uint64_t w = sync_load_sc(&s->parent->word);
+
+	if (!(w & WORD_FLAG))
+		return;
+	hand_down(s, WORD_STOP_NUMBER(w));
+	evc__tell_all(s);
+}
+
+void
+evc__scope_follow(evc_coord *s)
+{
+	uint64_t w = sync_load_sc(&s->parent->word);
+
+	if ((w & WORD_DRAIN) && !(sync_or(&s->word, WORD_DRAIN) & WORD_DRAIN))
+		evc__tell_drain(s);
+	/* A clear of the parent that has been here already starts again, or
+	   has swapped the word: then nobody is asked. */
+	if ((w & WORD_FLAG) && sync_load_sc(&s->told) == WORD_STOP_NUMBER(w)) {
+		sync_and(&s->parent->word, ~WORD_CLOSING);
+		evc__scope_tell(s);
+	}
+}
+
+void
+evc__scopes_follow(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->scopes)
+		evc__scope_follow(SCOPE_OF(n));
+}
+
+void
+evc__scope_error(evc_coord *c, const struct evc__request *q)
+{
+	const struct evc__member *m = evc__self()->member;
+	struct evc__request up = *q;
+	bool error = true;
+
+	/* What was said stays as it was, and who said it; but the numbers of
+	   members are each coordinator's own. */
+	if (up.who == NULL && m != NULL)
+		up.who = m->name;
+	up.by = 0;
+	up.kind = EVC_BY_ERROR;
+	up.stop = 0;
+	for (; error && c->parent != NULL && c->on_error != EVC_ON_ERROR_IGNORE;
+	     c = c->parent) {
+		up.report |= c->on_error == EVC_ON_ERROR_REPORT;
+		evc__request_record(c->parent, &up, &error);
+		if (up.report)
+			evc__ring(c->parent);
+		else
+			evc__tell_all(c->parent);
+	}
+}
+
+/* ---- life ---- */
+
+/* Stand in the parent's register, alive because held; the stop and the drain
+   that there are come at once. */
+static evc_status
+enrol(evc_coord *s)
+{
+	evc_coord *p = s->parent;
+	uint64_t w;
+
+	sync_lock(&p->lock);
+	if (!evc__listen(p, &s->up)) {
+		sync_unlock(&p->lock);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_scope_new: no memory");
+	}
+	list_append(&p->scopes, &s->sibling);
+	p->n_phased += s->phase > 0;
+	/* Its `ended` is waited for by joins above, as hooks are. */
+	if (evc__keeper_tells(s))
+		evc__hooks_count_above(s, 1);
+	if (s->phase > 0)
+		sync_store_sc(&s->tree->phased, true);
+	s->held = true;
+	evc__trace(s, TRACE_BEGIN, 0, EVC_SCOPE, s->name, p->number);
+	evc__alive_add(s);
+	/* In the table first, then look. */
+	w = sync_load_sc(&p->word);
+	if (w & WORD_DRAIN)
+		sync_or(&s->word, WORD_DRAIN);
+	if (w & WORD_FLAG) {
+		p->phases_done = 0;
+		if (s->phase == 0 || !evc__driven(p))
+			evc__scope_tell(s);
+		else
+			evc__phases_drive(p);
+	}
+	evc__ring(s);
+	sync_unlock(&p->lock);
+	return 0;
+}
+
+void
+evc__scope_leave(evc_coord *s)
+{
+	evc_coord *p = s->parent;
+	/* Once s is off the list nothing but its gate keeps the parent; while
+	   it stands there, that gate is open. */
+	bool kept = evc__gate_enter(&p->gate);
+
+	evc__trace(s, TRACE_END, 0, EVC_SCOPE, s->name, p->number);
+	sync_lock(&p->lock);
+	evc__unlisten(p, &s->up);
+	list_remove(&s->sibling);
+	p->n_phased -= s->phase > 0;
+	if (evc__keeper_tells(s))
+		evc__hooks_count_above(s, (uint32_t)-1);
+	sync_unlock(&p->lock);
+	/* A phase that it held up may have its turn. */
+	evc__ring(p);
+	if (kept)
+		evc__gate_leave(&p->gate);
+}
+
+static evc_status
+check(const evc_coord *parent, const evc_scope_opts *o)
+{
+	const evc_coord *a;
+
+	if (evc__check_room(o->reserved_, "evc_scope_new") < 0)
+		return -EVC_INVALID_ARGUMENT;
+	if (o->phase < 0)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_scope_new: phase %d is before the first",
+				   o->phase);
+	if (o->on_error > EVC_ON_ERROR_IGNORE)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_scope_new: unknown on_error %u",
+				   o->on_error);
+	if (o->config.clock != NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_scope_new: the clock is the parent's");
+	if (o->home != NULL && (o->config.flags & EVC_NO_HOME))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_scope_new: a home, and EVC_NO_HOME");
+	for (a = parent; o->home != NULL && a != o->home->c; a = a->parent)
+		if (a == NULL)
+			return evc__refuse(-EVC_INVALID_ARGUMENT,
+					   "evc_scope_new: the reactor is "
+					   "neither the parent's nor of one "
+					   "above");
+	if (parent->depth + 1 > EVC__DEPTH_MOST)
+		return evc__refuse(-EVC_OUT_OF_RANGE,
+				   "evc_scope_new: more than %d deep",
+				   EVC__DEPTH_MOST);
+	return 0;
+}
+
+/* Its own part is made: a home, a keeper for `ended`, a place in the parent. */
+static evc_status
+settle_in(evc_coord *s, const evc_scope_opts *o)
+{
+	evc_reactor *with = o->home != NULL ? o->home : s->parent->home;
+	evc_status st = 0;
+
+	if (with != NULL && !(o->config.flags & EVC_NO_HOME))
+		st = evc__reactor_share(s, "home", with, &s->home);
+	if (st == 0 && o->ended != NULL)
+		st = evc__keeper_for(s, o->ended, o->arg);
+	if (st == 0)
+		st = enrol(s);
+	return st;
+}
+
+evc_status
+evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
+	      evc_coord **ret_scope)
+{
+	static const evc_scope_opts none;
+	const evc_scope_opts *o = opts != NULL ? opts : &none;
+	evc_config k = o->config;
+	evc_status st = evc__check(parent, __func__);
+	evc_coord *s;
+
+	if (st < 0)
+		return st;
+	if (ret_scope == NULL)
+		st = evc__refuse(-EVC_INVALID_ARGUMENT,
+				 "evc_scope_new: no place for the scope");
+	if (st == 0)
+		st = check(parent, o);
+	if (name != NULL && name[0] != '\0')
+		k.name = name;
+	if (st == 0)
+		st = evc__coord_make(&k, __func__, parent, &s);
+	if (st < 0)
+		return evc__refuse_setup(parent, __func__, st);
+	s->phase = o->phase;
+	s->on_error = o->on_error;
+	s->no_home = (o->config.flags & EVC_NO_HOME) != 0;
+	s->up.scope = s;
+	st = settle_in(s, o);
+	if (st < 0) {
+		/* A thread of the helper may be in it already. */
+		evc__gate_close(&s->gate);
+		evc__keeper_drop(s);
+		evc__helper_end(s);
+		if (s->home != NULL)
+			evc__reactor_release(s->home);
+		evc__coord_destroy(s);
+		return evc__refuse_setup(parent, __func__, st);
+	}
+	*ret_scope = s;
+	return 0;
+}
+
+evc_status
+evc_scope_ready(evc_coord *scope)
+{
+	evc_status st = evc__check(scope, __func__);
+
+	if (st < 0)
+		return st;
+	if (!evc__gate_enter(&scope->gate))
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_scope_ready: it is being freed");
+	sync_lock(&scope->lock);
+	if (!scope->held)
+		st = evc__refuse(-EVC_FAILED_PRECONDITION,
+				 "evc_scope_ready: %s is %s", scope->name,
+				 scope->parent != NULL ? "ready" : "no scope");
+	else {
+		scope->held = false;
+		evc__alive_sub(scope);
+		evc__ring(scope);
+	}
+	sync_unlock(&scope->lock);
+	evc__gate_leave(&scope->gate);
+	return st;
+}
+
+evc_coord *
+evc_scope_parent(const evc_coord *scope)
+{
+	return scope != NULL ? scope->parent : NULL;
+}
+
+evc_coord **
+evc__scopes_keep(evc_coord *c, unsigned *ret_n)
+{
+	evc_coord **s = NULL;
+	unsigned n = 0, i = 0;
+	struct list *l, *tmp;
+
+	sync_lock(&c->lock);
+	LIST_EACH(l, tmp, &c->scopes)
+		n++;
+	if (n > 0)
+		s = sync_alloc(n, sizeof *s);
+	LIST_EACH(l, tmp, &c->scopes)
+		if (s != NULL && evc__gate_enter(&SCOPE_OF(l)->gate))
+			s[i++] = SCOPE_OF(l);
+	sync_unlock(&c->lock);
+	*ret_n = s != NULL ? i : n;
+	return s;
+}
+
+void
+evc__scopes_give_back(evc_coord **s, unsigned n)
+{
+	while (s != NULL && n > 0)
+		evc__gate_leave(&s[--n]->gate);
+	sync_free(s);
+}

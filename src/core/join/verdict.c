@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a join answers: the first error of the round, or who is late.
+ */
+#include "core/join/join.h"
+
+#include "base/self.h"
+#include "base/text.h"
+
+int
+evc__hooks_not_of(const struct evc__join *j)
+{
+	/* A step returns, and its thread may turn its loops then. */
+	if (j->stepped)
+		return -evc__tid();
+	return j->reactor == NULL ? j->tid : 0;
+}
+
+void
+evc__verdict_fill(struct evc__join *j, uint64_t w, evc_verdict *v,
+		  unsigned alive)
+{
+	evc_coord *c = j->c;
+	uint64_t from = evc__stop_time(c, w), now;
+	char names[160], text[sizeof v->error.text];
+	struct text t;
+	unsigned n;
+
+	memset(v, 0, sizeof *v);
+	v->round = WORD_ROUND(w);
+	v->n_ended = c->n_ended + sync_load(&c->n_ended_below);
+	v->n_errors = evc__n_errors(c, w);
+	v->n_stragglers = alive;
+	from = from != 0 ? from : j->start_ns;
+	now = evc__now(c);
+	/* A clock of the user's may go back. */
+	v->took = now > from ? (double)(now - from) / 1e9 : 0;
+	if (w & WORD_FLAG &&
+	    !evc__reason_copy(c, WORD_WIN_SLOT(w), w, &v->stop)) {
+		v->stop.code = (evc_status)(w >> 32 & 255);
+		v->stop.kind = EVC_BY_REQUEST;
+		v->stop.round = v->round;
+		v->stop.mono_ns = evc__stop_time(c, w);
+	}
+	v->code = WORD_ERR_CODE(w);
+	if (v->code != 0 &&
+	    !evc__reason_copy(c, WORD_ERR_SLOT(w), w, &v->error)) {
+		v->error.code = v->code;
+		v->error.kind = EVC_BY_ERROR;
+		v->error.round = v->round;
+	}
+	if (alive == 0)
+		return;
+	if (v->code == 0 && !(j->opts.flags & EVC_JOIN_IGNORE_LIVE))
+		v->code = EVC_DEADLINE_EXCEEDED;
+	if (v->error.code == 0) {
+		v->error.code = v->code;
+		v->error.round = v->round;
+	}
+	n = evc__names(c, j->self, (w & WORD_FLAG) != 0, evc__hooks_not_of(j),
+		       names, sizeof names);
+	v->n_stragglers = n > 0 ? n : alive;
+	/* Names matter most: the error's own text gives way. */
+	t = evc__text_in(text, sizeof text);
+	if (v->error.text[0] != '\0') {
+		evc__text_fmt(&t, "%.*s; late: ",
+			      (int)(sizeof text - strlen(names) - 9),
+			      v->error.text);
+	} else
+		evc__text_add(&t, "still running: ");
+	evc__text_add(&t, names);
+	memcpy(v->error.text, text, sizeof text);
+}
+
+void
+evc__verdict_now(evc_coord *c, uint64_t w, evc_verdict *v)
+{
+	struct evc__join j = { .c = c };
+
+	evc__verdict_fill(&j, w, v, 0);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_abandon: the owner leaves, the stragglers stay.
+ *
+ * The loops of the calling thread are given up as if they had been destroyed:
+ * what lived on them has ended, and the reactors stay as empty shells that can
+ * be asked.  From then on the helper thread is the owner.  It waits as a join
+ * would, hears every ring, looks at those who cannot ring, and when nobody is
+ * left it takes everything down, the scopes first, and ends itself.
+ */
+#include "core/helper/chore.h"
+#include "core/join/join.h"
+#include "core/join/keeper.h"
+#include "core/join/scope.h"
+
+#include "base/self.h"
+
+/* ---- when is it over; helper thread ---- */
+
+/* Lock held: does c, scopes aside, belong to somebody still? */
+static bool
+in_use(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	if (sync_load_sc(&c->alive) > 0 || c->n_pushed > 0 || c->n_conds > 0 ||
+	    evc__keeper_due(c, 0))
+		return true;
+	LIST_EACH(n, tmp, &c->joins)
+		if (!LIST_OF(n, struct evc__join, node)->internal)
+			return true;
+	/* The loop of a thread that is no member. */
+	LIST_EACH(n, tmp, &c->reactors) {
+		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		if (r->loop != NULL || r->leaving)
+			return true;
+	}
+	return false;
+}
+
+/* Lock held.  A scope without a home is a layer's, a pool's or a group's, whose
+   handle the program still has: it goes when that is freed. */
+static bool
+any_in_use(evc_coord *c)
+{
+	struct list *n, *tmp;
+	bool yes = in_use(c);
+
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+
+		if (yes)
+			break;
+		sync_lock(&s->lock);
+		yes = s->no_home || any_in_use(s);
+		sync_unlock(&s->lock);
+	}
+	return yes;
+}
+
+static uint64_t
+run(evc_coord *c, struct evc__chore *k)
+{
+	bool used;
+
+	(void)k;
+	sync_lock(&c->lock);
+	while (evc__members_reap(c, BACKOFF_FIRST_NS) ||
+	       evc__attend(c, BACKOFF_FIRST_NS))
+		;
+	evc__probe_all(c);
+	used = any_in_use(c);
+	sync_unlock(&c->lock);
+	if (used)
+		return BACKOFF_MOST_NS;
+	evc__helper_farewell(c);
+	return SYNC_FOREVER;
+}
+
+void
+evc__abandoned_end(evc_coord *c)
+{
+	while (!list_empty(&c->scopes))
+		evc__abandoned_end(SCOPE_OF(c->scopes.next));
+	evc__coord_take_down(c);
+}
+
+/* ---- the leave ---- */
+
+/* Lock held: why it may not be abandoned here and now. */
+static const char *
+why_not(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	if (!evc_should_stop(c))
+		return "no stop was asked for";
+	if (sync_load(&c->abandoned))
+		return "it was abandoned before";
+	if (c->home != NULL && c->home->loop != NULL &&
+	    c->home->tid != evc__tid())
+		return "the home is another thread's loop";
+	LIST_EACH(n, tmp, &c->reactors) {
+		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		if (r->tid == evc__tid() && r->loop != NULL &&
+		    (r->frames != NULL || r->driver != NULL ||
+		     evc__depth(r->bell, NULL) > 0))
+			return "inside ev_run of one of its loops";
+	}
+	/* After the loops: one that was left by longjmp took its join along. */
+	LIST_EACH(n, tmp, &c->joins) {
+		struct evc__join *j = LIST_OF(n, struct evc__join, node);
+
+		if (!j->internal && !j->answered && j->self == NULL)
+			return "a join is under way";
+	}
+	return NULL;
+}
+
+/* Lock held: a loop of the calling thread that it has attached, or NULL. */
+static evc_reactor *
+next_loop(const evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->reactors) {
+		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		if (r->owner && r->tid == evc__tid() && r->loop != NULL)
+			return r;
+	}
+	return NULL;
+}
+
+/* Scopes first: what shares a watcher goes with its owner. */
+static void
+leave_loops(evc_coord *c)
+{
+	evc_reactor *r;
+	evc_coord **s;
+	unsigned n, i;
+
+	s = evc__scopes_keep(c, &n);
+	for (i = 0; s != NULL && i < n; i++)
+		leave_loops(s[i]);
+	evc__scopes_give_back(s, n);
+	for (;;) {
+		sync_lock(&c->lock);
+		r = next_loop(c);
+		sync_unlock(&c->lock);
+		if (r == NULL)
+			return;
+		evc__bell_abandon(r->bell);
+	}
+}
+
+/* Lock held: all that can fail. */
+static evc_status
+hand_over(evc_coord *c)
+{
+	const char *why = why_not(c);
+	struct evc__chore *o;
+
+	if (why != NULL)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_abandon: %s", why);
+	o = sync_alloc(1, sizeof *o);
+	if (o != NULL) {
+		o->run = run;
+		list_init(&o->node);
+	}
+	if (o == NULL || !evc__helper_need(c, false)) {
+		sync_free(o);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_abandon: no memory or no helper "
+				   "thread");
+	}
+	c->owner = o;
+	sync_store(&c->abandoned, true);
+	return 0;
+}
+
+evc_status
+evc_abandon(evc_coord *c)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st < 0)
+		return st;
+	if (c->parent != NULL || evc__helper_is_self(c))
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_abandon: %s", c->parent != NULL ?
+				   "a scope: its parent may be abandoned" :
+				   "inside a callback on the helper thread");
+	if (evc_should_stop(c) && evc_free(c) == 0)
+		return 0;
+	sync_lock(&c->lock);
+	st = hand_over(c);
+	sync_unlock(&c->lock);
+	if (st < 0)
+		return st;
+	/* Handlers first.  The messages to a service manager go on. */
+	evc__coord_release_handlers(c);
+	leave_loops(c);
+	/* The gate keeps it until we have left, whoever ends meanwhile. */
+	(void)evc__gate_enter(&c->gate);
+	sync_lock(&c->lock);
+	/* Every ring from now on, and a first look at once. */
+	(void)evc__chore_add(c, c->owner);
+	evc__helper_hear(c, true);
+	sync_unlock(&c->lock);
+	/* No join does it from now on. */
+	evc__helper_relieve(c);
+	evc__gate_leave(&c->gate);
+	return 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_clear_stop: the end of a round and the beginning of the next.
+ *
+ * CLOSING makes everything that comes in meanwhile show: a begin, a
+ * registration or a request takes it away, and the CAS that swaps the word then
+ * fails.  The walk of the old stop is completed and all walkers have left
+ * before the word changes, so nothing of it reaches into the new round.
+ */
+#include "core/join/keeper.h"
+#include "core/join/scope.h"
+#include "core/status/trace.h"
+
+#include "base/text.h"
+
+static evc_status clear(evc_coord *c, bool from_above);
+
+/* Lock held.  Is a join waiting that has no answer yet? */
+static bool
+join_waits(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->joins) {
+		const struct evc__join *j = LIST_OF(n, struct evc__join, node);
+
+		if (!j->answered && !j->internal)
+			return true;
+	}
+	return false;
+}
+
+static void
+forget_stop(evc_coord *c)
+{
+	evc__hurry_forget(c, WORD_STOPS(sync_load(&c->word)));
+	c->n_ended = 0;
+	sync_store(&c->n_ended_below, 0);
+	c->seen_ns = 0;
+	c->spent_ns = 0;
+	c->put_off_ns = c->put_off_at = 0;
+	c->lost_logged = 0;
+	evc__ladder_forget(c);
+}
+
+/* Without a stop the round's number stays: who waits for a stop must not think
+   that one has been and gone.  What is taken back is the mark that it was
+   joined, what scopes have reported, and a drain. */
+static bool
+clear_unstopped(evc_coord *c, uint64_t w)
+{
+	uint64_t next = w & ~(WORD_JOINED | WORD_DRAIN | WORD_CLOSING |
+			      WORD_ERR(255, 255));
+
+	if (!sync_cas(&c->word, &w, next))
+		return false;
+	if (WORD_ERR_CODE(w) != 0) {
+		evc__reports_forget(c, w);
+		sync_store_sc(&c->errors, 0);
+		c->lost_logged = 0;
+	}
+	evc__slots_forget_late(c);
+	if (w & WORD_DRAIN) {
+		evc__drained_hooks_forget(c, WORD_STOPS(w));
+		evc__keeper_cancel(c);
+		/* Who hands the drain down looks at the word first. */
+		evc__walk_quiet(&c->walkers);
+	}
+	return true;
+}
+
+/* Lock of c held: stops that the scopes below only inherited go with ours; one
+   of their own stays.  Nothing lives in them.  < 0: one has come to life. */
+static evc_status
+clear_scopes(evc_coord *c)
+{
+	struct list *n, *tmp;
+	evc_status st = 0;
+
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+		uint64_t w;
+
+		sync_lock(&s->lock);
+		w = sync_load_sc(&s->word);
+		/* One that is being freed has parts no more, and no round
+		   that matters. */
+		if (s->dying)
+			w = 0;
+		if (w & WORD_FLAG) {
+			if (sync_load_sc(&s->own) != WORD_STOP_NUMBER(w))
+				st = clear(s, true);
+		} else if ((w & WORD_DRAIN) &&
+			   sync_load_sc(&s->drain_end) == 0) {
+			sync_and(&s->word, ~WORD_DRAIN);
+			evc__drained_hooks_forget(s, WORD_STOPS(w));
+			clear_scopes(s);
+		}
+		sync_unlock(&s->lock);
+		if (st < 0)
+			break;
+	}
+	return st;
+}
+
+/* Lock held: is somebody alive, the caller aside? */
+static evc_status
+anybody(evc_coord *c)
+{
+	const struct evc__member *me = evc__member_self_below(c);
+	const evc_coord *a = me != NULL ? me->c : c;
+	char names[96];
+
+	/* The counts, not the lists: who begins adds to them before it looks
+	   for CLOSING.  Between a caller below and c each counts one. */
+	while (a != c && sync_load_sc(&a->alive) <= 1)
+		a = a->parent;
+	if (a == c &&
+	    sync_load_sc(&c->alive) <= (unsigned)(me != NULL) + c->held)
+		return 0;
+	evc__names(c, me, false, 0, names, sizeof names);
+	return evc__refuse(-EVC_FAILED_PRECONDITION,
+			   "evc_clear_stop: still alive: %s", names);
+}
+
+/* Lock held. */
+static evc_status
+clear(evc_coord *c, bool from_above)
+{
+	uint64_t w, next;
+	evc_status st;
+
+	for (;;) {
+		w = sync_load_sc(&c->word);
+		if (!(w & WORD_FLAG)) {
+			st = w & WORD_DRAIN ? anybody(c) : 0;
+			if (st < 0)
+				return st;
+			if (!clear_unstopped(c, w))
+				continue;
+			if (w & WORD_DRAIN)
+				clear_scopes(c);
+			break;
+		}
+		if (join_waits(c))
+			return evc__refuse(-EVC_FAILED_PRECONDITION,
+					   "evc_clear_stop: a join waits");
+		evc__tell_all(c);
+		if (!sync_cas(&c->word, &w, w | WORD_CLOSING))
+			continue;
+		w |= WORD_CLOSING;
+		st = anybody(c);
+		if (st == 0) {
+			evc__walk_quiet(&c->walkers);
+			/* Who sleeps on the stop descriptor was woken by it,
+			   and must have looked before it is drained.  Who
+			   comes now finds the flag, and does not stay. */
+			evc__walk_quiet(&c->pollers);
+			st = clear_scopes(c);
+		}
+		if (st == 0) {
+			evc__keeper_clearing(c, w);
+			next = (uint64_t)((WORD_STOPS(w) + 1) &
+					  WORD_STOPS_MASK)
+			       << 4;
+			/* Looked at after CLOSING: a request of its own that
+			   came meanwhile keeps the stop. */
+			if (from_above &&
+			    sync_load_sc(&c->own) == WORD_STOP_NUMBER(w)) {
+				sync_and(&c->word, ~WORD_CLOSING);
+				evc__scopes_follow(c);
+				return 0;
+			}
+			/* Before the swap: a request that it overtakes asks
+			   who has cleared. */
+			sync_store_sc(&c->swept,
+				      from_above ? WORD_STOP_NUMBER(w) : 0);
+			if (sync_cas(&c->word, &w, next))
+				break;
+		} else
+			sync_and(&c->word, ~WORD_CLOSING);
+		/* Scopes that were cleared already have our stop still. */
+		evc__scopes_follow(c);
+		if (st < 0)
+			return st;
+	}
+	sync_store(&c->joined_mark, 0);
+	if (w & WORD_FLAG) {
+		evc__trace(c, TRACE_CLEAR, 0, TRACE_COORD, NULL, 0);
+		evc__dormant_drop(c);
+		forget_stop(c);
+		evc__keeper_cleared(c, WORD_STOP_NUMBER(w));
+	}
+	if (w & (WORD_FLAG | WORD_DRAIN))
+		evc__drain_forget(c);
+	/* Waiters of the old stop see that its number has moved; the stop
+	   descriptor must not stay readable. */
+	if (w & WORD_FLAG)
+		evc__settle(c);
+	/* What is above is stopped still. */
+	if (!from_above && c->parent != NULL)
+		evc__scope_follow(c);
+	return 0;
+}
+
+evc_status
+evc_clear_stop(evc_coord *c)
+{
+	evc_status st = evc__check(c, __func__);
+
+	/* Its end may be told, and c be freed there, while we return. */
+	if (st == 0)
+		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
+	if (st < 0)
+		return st;
+	evc__log_errors(c);
+	sync_lock(&c->lock);
+	/* Those that have ended but were not joined yet do not live. */
+	evc__members_refresh(c);
+	st = clear(c, false);
+	sync_unlock(&c->lock);
+	evc__gate_leave(&c->gate);
+	return st;
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The life of a coordinator.
+ */
+#include "base/self.h"
+#include "base/text.h"
+#include "base/unwind.h"
+#include "core/helper/chore.h"
+#include "core/join/keeper.h"
+#include "core/join/scope.h"
+#include "core/status/trace.h"
+
+#define REASONS_DEFAULT 32
+#define REASONS_SCOPE 8
+#define REASONS_MOST 254
+
+_Static_assert(offsetof(struct evc_coord, word) == 0,
+	       "evcoord/coord.h reads the word at offset 0");
+_Static_assert(sizeof(evc_task) <= 64, "a task is 64 bytes for ever");
+
+WALLED(uint64_t, ask, (const evc_coord *c), c->clock(c->clock_arg))
+
+uint64_t
+evc__now(const evc_coord *c)
+{
+	return c->clock != NULL ? ask(c) : sync_mono();
+}
+
+static evc_status
+check_config(const evc_config *k, bool scope, const char *func)
+{
+	unsigned i;
+
+	if (evc__check_room(k->reserved_, func) < 0 ||
+	    evc__check_grace(k->grace, func) < 0)
+		return -EVC_INVALID_ARGUMENT;
+	if (k->flags & ~(unsigned)(EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |
+				   EVC_LOG_STOPS | EVC_NO_HOME |
+				   EVC_KICK_RESTORE))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: unknown flags %#x", func, k->flags);
+	if ((k->flags & EVC_NO_HOME) && !scope)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: EVC_NO_HOME is for scopes", func);
+	if (k->max_reasons > REASONS_MOST)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: max_reasons is %d at most", func,
+				   REASONS_MOST);
+	if (k->n_clean > 0 && k->clean == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: n_clean without clean", func);
+	if (k->n_clean > 0 && (k->flags & EVC_NO_CLEAN_CODES))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: a list of clean codes, and "
+				   "EVC_NO_CLEAN_CODES",
+				   func);
+	for (i = 0; i < k->n_clean; i++)
+		if (k->clean[i] < 0 || k->clean[i] > 255)
+			return evc__refuse(-EVC_INVALID_ARGUMENT,
+					   "%s: clean code %d is none", func,
+					   k->clean[i]);
+	return evc__check_name(k->name, func);
+}
+
+static void
+set_clean(evc_coord *c, evc_status code)
+{
+	c->clean[code / 64] |= UINT64_C(1) << (code % 64);
+}
+
+WALLED(bool, call_is_clean, (const evc_config *k, evc_status code),
+       k->is_clean(code, k->arg))
+
+static void
+configure_clean(evc_coord *c, const evc_config *k)
+{
+	bool said = k->n_clean > 0 || (k->flags & EVC_NO_CLEAN_CODES) ||
+		    k->is_clean != NULL;
+	evc_status code;
+	unsigned i;
+
+	if (!said && c->parent != NULL) {
+		memcpy(c->clean, c->parent->clean, sizeof c->clean);
+		return;
+	}
+	set_clean(c, EVC_OK);
+	for (i = 0; i < k->n_clean; i++)
+		set_clean(c, k->clean[i]);
+	if (k->n_clean == 0 && !(k->flags & EVC_NO_CLEAN_CODES))
+		set_clean(c, EVC_OUT_OF_RANGE);
+	/* Asked once, here: a request may come in a signal handler. */
+	for (code = 1; k->is_clean != NULL && code <= 255; code++)
+		if (call_is_clean(k, code))
+			set_clean(c, code);
+}
+
+static void
+configure(evc_coord *c, const evc_config *k)
+{
+	const evc_coord *p = c->parent;
+
+	evc__copy(c->name, sizeof c->name,
+		  k->name != NULL && k->name[0] != '\0' ? k->name :
+		  p != NULL				? "scope" :
+							  "coord");
+	c->grace = k->grace;
+	c->flags = k->flags;
+	if (p != NULL)
+		c->flags |= p->flags & EVC_KICK_RESTORE;
+	if (k->log == NULL && p != NULL)
+		c->flags |= p->flags & EVC_LOG_STOPS;
+	c->log = k->log == NULL && p != NULL ? p->log : k->log;
+	c->log_arg = k->log == NULL && p != NULL ? p->log_arg : k->arg;
+	c->clock = p != NULL ? p->clock : k->clock;
+	c->clock_arg = p != NULL ? p->clock_arg : k->arg;
+	c->n_slots = k->max_reasons != 0 ? k->max_reasons :
+		     p != NULL		 ? REASONS_SCOPE :
+					   REASONS_DEFAULT;
+	if (c->n_slots < 2)
+		c->n_slots = 2;
+	configure_clean(c, k);
+}
+
+void
+evc__coord_destroy(evc_coord *c)
+{
+	unsigned i;
+
+	for (i = 0; i < LISTENER_KINDS; i++)
+		evc__board_free(&c->listeners[i]);
+	evc__stop_fd_close(c);
+	sync_lock_destroy(&c->lock);
+	if (c->parent == NULL && c->tree != NULL) {
+		evc__trace_free(c->tree);
+		sync_lock_destroy(&c->tree->lock);
+		sync_free(c->tree);
+	}
+	sync_free(sync_load(&c->keeper));
+	evc__ladder_free(c);
+	sync_free(c->drain);
+	sync_free(c->id_table);
+	sync_free(c->slot);
+	sync_free((void *)c->slot_word);
+	sync_free(c);
+}
+
+static bool
+build(evc_coord *c, const evc_config *k)
+{
+	configure(c, k);
+	c->fork_generation = sync_load(&evc__fork_generation);
+	sync_store(&c->stop_fd, -1);
+	sync_lock_init(&c->lock);
+	list_init(&c->sibling);
+	list_init(&c->members);
+	list_init(&c->hooks);
+	list_init(&c->reactors);
+	list_init(&c->joins);
+	list_init(&c->scopes);
+	list_init(&c->dormant);
+	list_init(&c->chores);
+	list_init(&c->wakers);
+	list_init(&c->echoes);
+	list_init(&c->vetoes);
+	c->ready_ns = evc__now(c);
+	if (c->parent != NULL) {
+		c->depth = c->parent->depth + 1;
+		c->tree = c->parent->tree;
+	} else {
+		c->tree = sync_alloc(1, sizeof *c->tree);
+		if (c->tree != NULL)
+			sync_lock_init(&c->tree->lock);
+	}
+	if (c->tree != NULL)
+		c->number = sync_add(&c->tree->n_coords, 1) + 1;
+	c->slot_word = sync_alloc(c->n_slots, sizeof *c->slot_word);
+	c->slot = sync_alloc(c->n_slots, sizeof *c->slot);
+	return c->tree != NULL && c->slot_word != NULL && c->slot != NULL;
+}
+
+evc_status
+evc__coord_make(const evc_config *k, const char *func, evc_coord *parent,
+		evc_coord **ret_c)
+{
+	evc_status st = check_config(k, parent != NULL, func);
+	evc_coord *c;
+
+	if (st < 0)
+		return st;
+	c = sync_alloc_aligned(_Alignof(struct evc_coord), sizeof *c);
+	if (c == NULL || !evc__fork_watch()) {
+		sync_free(c);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				   func);
+	}
+	evc__inherit_watch();
+	c->parent = parent;
+	if (!build(c, k)) {
+		evc__coord_destroy(c);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				   func);
+	}
+	*ret_c = c;
+	return 0;
+}
+
+evc_status
+evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c)
+{
+	static const evc_config none;
+	evc_status st;
+	evc_coord *c;
+
+	if (ret_c == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_new: no place for the coordinator");
+	st = evc__coord_make(cfg != NULL ? cfg : &none, __func__, NULL, &c);
+	if (st == 0 && home != NULL) {
+		st = evc__reactor_attach(c, "home", home, &c->home);
+		if (st < 0)
+			evc__coord_destroy(c);
+	}
+	if (st == 0)
+		*ret_c = c;
+	return st;
+}
+
+/* Lock held.  Blocking joins that are answered only have to leave the gate. */
+static bool
+join_waits(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->joins) {
+		struct evc__join *j = LIST_OF(n, struct evc__join, node);
+
+		if (!j->internal && (!j->answered || j->reactor != NULL))
+			return true;
+	}
+	return false;
+}
+
+/* Lock held: is the calling thread in a hook of c? */
+static bool
+inside_hook(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->hooks)
+		if (HOOK_OF(n)->running == evc__tid())
+			return true;
+	/* The root cannot end the thread that it is on, and a chore is not over
+	   yet. */
+	return evc__helper_is_self(c) &&
+	       (c->parent == NULL || evc__chores_inside());
+}
+
+/* Lock held: what another thread is about to do on its loop, or NULL. */
+static const char *
+on_other_loop(evc_reactor *r)
+{
+	if (r->tid == evc__tid() || (r->loop == NULL && !r->leaving))
+		return NULL;
+	/* One that shares another's watchers is waited for. */
+	return r->owner || r->leaving ? "another thread's loop is attached: " :
+					NULL;
+}
+
+/* Lock held: why c may not be freed now, in buf perhaps; NULL: it may. */
+static const char *
+why_not(evc_coord *c, char *buf, size_t room)
+{
+	char names[96];
+	struct text t = evc__text_in(buf, room);
+	struct list *n, *tmp;
+
+	if (!list_empty(&c->scopes)) {
+		evc__text_add(&t, "it has scopes: ");
+		LIST_EACH(n, tmp, &c->scopes) {
+			evc__text_add(&t, SCOPE_OF(n)->name);
+			evc__text_add(&t, tmp != &c->scopes ? ", " : "");
+		}
+		return buf;
+	}
+	/* A scope that is held may be given up. */
+	if (sync_load_sc(&c->alive) > c->held &&
+	    evc__names(c, NULL, false, 0, names, sizeof names) > 0) {
+		evc__text_add(&t, "still alive: ");
+		evc__text_add(&t, names);
+		return buf;
+	}
+	if (join_waits(c))
+		return "a join waits";
+	if (c->n_conds > 0)
+		return "it has queues or conditions";
+	if (sync_load_sc(&c->n_waiters) > 0 && !evc_should_stop(c))
+		return "a thread waits for the stop, and none was asked for";
+	if (c->n_pushed > 0)
+		return "a thread has a cancel hook pushed";
+	if (inside_hook(c))
+		return "inside a stop hook";
+	LIST_EACH(n, tmp, &c->reactors) {
+		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+		const char *why = on_other_loop(r);
+
+		if (why != NULL) {
+			evc__text_add(&t, why);
+			evc__text_add(&t, r->name);
+			return buf;
+		}
+		if (r->driver != NULL)
+			return "its loop is being run";
+	}
+	return evc__keeper_why_not(c);
+}
+
+void
+evc__coord_release_handlers(evc_coord *c)
+{
+	if (c->release_signals != NULL)
+		c->release_signals(c);
+	if (c->release_dump != NULL)
+		c->release_dump(c);
+}
+
+void
+evc__coord_take_down(evc_coord *c)
+{
+	/* Handlers first: they could ask for a stop. */
+	evc__coord_release_handlers(c);
+	if (c->release_systemd != NULL)
+		c->release_systemd(c);
+	/* Ends, joins and waits that are just returning on other threads - or
+	   that were about to sleep: those see that the word has changed, and
+	   then that the gate is shut.  Above, joins come in by the gate as
+	   well; the helper may be in a call that has led here. */
+	evc__gate_shut(&c->gate);
+	sync_or(&c->word, WORD_CLOSING);
+	evc__wake_waiters(c);
+	if (evc__helper_let_go(c))
+		evc__gate_leave(&c->gate);
+	evc__gate_close(&c->gate);
+	/* The helper before the hooks: it may be running one. */
+	evc__helper_end(c);
+	evc__keeper_drop(c);
+	evc__step_drop(c);
+	sync_lock(&c->lock);
+	evc__dormant_drop(c);
+	sync_unlock(&c->lock);
+	while (!list_empty(&c->reactors))
+		evc__reactor_release(
+			LIST_OF(c->reactors.next, evc_reactor, node));
+	sync_lock(&c->lock);
+	evc__hooks_drop(c, NULL);
+	/* Threads that rang between the two looks of evc_free: joined by the
+	   second one, and still in the chain. */
+	evc__members_reap(c, 0);
+	if (c->held)
+		evc__alive_sub(c);
+	sync_unlock(&c->lock);
+	if (c->parent != NULL)
+		evc__scope_leave(c);
+	evc__coord_destroy(c);
+}
+
+evc_status
+evc_free(evc_coord *c)
+{
+	evc_status st;
+	const char *why;
+	char buf[128];
+
+	if (c == NULL)
+		return 0;
+	st = evc__check(c, __func__);
+	if (st < 0)
+		return st;
+	evc__log_end(c);
+	sync_lock(&c->lock);
+	evc__members_refresh(c);
+	why = why_not(c, buf, sizeof buf);
+	c->dying = why == NULL;
+	sync_unlock(&c->lock);
+	if (why != NULL)
+		return evc__refuse(-EVC_FAILED_PRECONDITION, "evc_free: %s",
+				   why);
+	/* The last of them may have ended since the first look. */
+	evc__log_end(c);
+	evc__coord_take_down(c);
+	return 0;
+}
+
+#define EXIT_LATE 124 /* what timeout(1) says */
+
+int
+evc_finish(evc_coord *c, evc_status result)
+{
+	/* An error may carry that code as well; it is not lateness. */
+	bool error = c != NULL && WORD_ERR_CODE(sync_load(&c->word)) != 0;
+
+	evc_free(c);
+	if (result == 0)
+		return 0;
+	return result == EVC_DEADLINE_EXCEEDED && !error ? EXIT_LATE : 1;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The log hook's lines.  Never called by a request: joins, loops, evc_clear_stop
+ * and evc_free pass on what has come in since the last time, without a lock.
+ */
+#include "core/join/join.h"
+#include "core/wake/ladder.h"
+
+#include "base/text.h"
+#include "base/unwind.h"
+
+SHUT_VOID(call, (evc_coord *c, int level, const char *line,
+		 const evc_reason *r),
+	  c->log(level, line, r, c->log_arg))
+
+/* The hook may write, and so be where a cancellation is waited for. */
+static void
+say(evc_coord *c, int level, const char *line, const evc_reason *r)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	call(c, level, line, r);
+	pthread_setcancelstate(old, NULL);
+}
+
+/* Lock held: the oldest error the hook has not heard of. */
+static bool
+next_error(evc_coord *c, evc_reason *ret)
+{
+	uint64_t w = sync_load(&c->word);
+	unsigned i, oldest = NO_SLOT;
+
+	for (i = 0; i < c->n_slots; i++)
+		if (evc__reason_peek(c, i, w) != NULL && !c->slot[i].logged &&
+		    evc__reason_is_error(c, i, w) &&
+		    (oldest == NO_SLOT || evc__reason_before(c, i, oldest)))
+			oldest = i;
+	if (oldest == NO_SLOT)
+		return false;
+	c->slot[oldest].logged = true;
+	return evc__reason_copy(c, oldest, w, ret);
+}
+
+/* "CODE (n): text: errno's meaning; by "who" (tid n) at file:line in func" */
+static void
+add_reason(struct text *t, const evc_reason *r)
+{
+	evc__text_fmt(t, "%s (%d)", evc_status_name(r->code), r->code);
+	if (r->text[0] != '\0')
+		evc__text_fmt(t, ": %s", r->text);
+	if (r->err != 0)
+		evc__text_fmt(t, ": %s", strerrordesc_np(r->err) != NULL ?
+						  strerrordesc_np(r->err) :
+						  "unknown errno value");
+	evc__text_fmt(t, "; by \"%s\" (tid %d)", r->who, r->tid);
+	if (r->file[0] != '\0')
+		evc__text_fmt(t, " at %s:%d", r->file, r->line);
+	if (r->func[0] != '\0')
+		evc__text_fmt(t, " in %s", r->func);
+}
+
+static void
+log_error(evc_coord *c, const evc_reason *r)
+{
+	char line[512];
+	struct text t = evc__lines_in(line, sizeof line);
+
+	evc__text_fmt(&t, "%s: error ", c->name);
+	add_reason(&t, r);
+	say(c, EVC_LOG_ERROR, line, r);
+}
+
+/* Errors that found no slot have no line of their own. */
+static void
+log_lost(evc_coord *c, unsigned lost)
+{
+	char line[128];
+	struct text t = evc__lines_in(line, sizeof line);
+
+	evc__text_fmt(&t, "%s: %u more errors, without room for their texts",
+		      c->name, lost);
+	say(c, EVC_LOG_ERROR, line, NULL);
+}
+
+/* What is new of errors. */
+static void
+log_errors(evc_coord *c)
+{
+	unsigned lost, i;
+	uint64_t w = sync_load(&c->word);
+	evc_reason r;
+	bool found;
+
+	/* Errors make the word's code or, handed back late, none: a closed
+	   round is looked through as well. */
+	if (WORD_ERR_CODE(w) == 0 && !(w & WORD_JOINED))
+		return;
+	do {
+		sync_lock(&c->lock);
+		found = next_error(c, &r);
+		sync_unlock(&c->lock);
+		if (found)
+			log_error(c, &r);
+	} while (found);
+	sync_lock(&c->lock);
+	w = sync_load(&c->word);
+	lost = evc__n_errors(c, w);
+	for (i = 0; i < c->n_slots; i++)
+		if (lost > 0 && evc__reason_peek(c, i, w) != NULL &&
+		    evc__reason_is_error(c, i, w) && !evc__reason_late(c, i))
+			lost--;
+	found = lost > c->lost_logged;
+	c->lost_logged = found ? lost : c->lost_logged;
+	sync_unlock(&c->lock);
+	if (found)
+		log_lost(c, lost);
+}
+
+/* ---- the stop ---- */
+
+/* The number of the stop that stands, or 0. */
+static uint32_t
+present(uint64_t w)
+{
+	return w & WORD_FLAG ? WORD_STOP_NUMBER(w) : 0;
+}
+
+static void
+log_begun(evc_coord *c, uint64_t w, const evc_reason *r)
+{
+	char line[512];
+	struct text t = evc__lines_in(line, sizeof line);
+	evc_status code = (evc_status)(w >> 32 & 255);
+
+	evc__text_fmt(&t, "%s: a stop was asked for: ", c->name);
+	if (r != NULL)
+		add_reason(&t, r);
+	else
+		evc__text_fmt(&t, "%s (%d)", evc_status_name(code), code);
+	say(c, EVC_LOG_INFO, line, r);
+}
+
+static void
+log_line(evc_coord *c, int level, const char *text)
+{
+	char line[128];
+	struct text t = evc__lines_in(line, sizeof line);
+
+	evc__text_fmt(&t, "%s: %s", c->name, text);
+	say(c, level, line, NULL);
+}
+
+/* That it has begun; and before that, of one that was cleared and had no end to
+   tell, just that. */
+static void
+log_begin(evc_coord *c)
+{
+	bool cleared, begun, has;
+	uint32_t n, last;
+	evc_reason r;
+	uint64_t w;
+
+	n = present(sync_load(&c->word));
+	last = sync_load(&c->begun_logged);
+	if ((n == 0 || n == last) &&
+	    (n == last || last == sync_load(&c->over_logged)))
+		return;
+	sync_lock(&c->lock);
+	w = sync_load(&c->word);
+	n = present(w);
+	last = sync_load(&c->begun_logged);
+	cleared = n != last && last != sync_load(&c->over_logged);
+	begun = n != 0 && n != last;
+	has = begun && evc__reason_copy(c, WORD_WIN_SLOT(w), w, &r);
+	if (cleared)
+		sync_store(&c->over_logged, last);
+	if (begun)
+		sync_store(&c->begun_logged, n);
+	/* Whoever handed it down tells of it. */
+	if (has && r.kind == EVC_BY_PARENT) {
+		sync_store(&c->over_logged, n);
+		begun = false;
+	}
+	sync_unlock(&c->lock);
+	if (cleared)
+		log_line(c, EVC_LOG_INFO, "the stop was cleared");
+	if (begun)
+		log_begun(c, w, has ? &r : NULL);
+}
+
+/* Lock held, given up meanwhile: is nobody left, not even a hook? */
+static bool
+all_gone(evc_coord *c)
+{
+	evc__members_refresh(c);
+	return evc__census(c, NULL, true, 0).alive == 0;
+}
+
+/* That it is over: a join has closed the round; or, looked at now, nobody is
+   left. */
+static void
+log_over(evc_coord *c, bool look)
+{
+	uint64_t w = sync_load(&c->word);
+	char text[96];
+	struct text t = evc__text_in(text, sizeof text);
+	evc_verdict v;
+	uint32_t n = present(w);
+	bool over;
+
+	if (n == 0 || n == sync_load(&c->over_logged) ||
+	    !(look || (w & WORD_JOINED)))
+		return;
+	sync_lock(&c->lock);
+	if (look)
+		look = all_gone(c);
+	w = sync_load(&c->word);
+	n = present(w);
+	over = n != 0 && n == sync_load(&c->begun_logged) &&
+	       n != sync_load(&c->over_logged) &&
+	       (look || (w & WORD_JOINED));
+	if (over)
+		sync_store(&c->over_logged, n);
+	if (over && (w & WORD_JOINED))
+		v = c->verdict;
+	else if (over)
+		evc__verdict_now(c, w, &v);
+	sync_unlock(&c->lock);
+	if (!over)
+		return;
+	evc__text_fmt(&t, "stopped after %.3f s, %u member%s ended", v.took,
+		      v.n_ended, v.n_ended == 1 ? "" : "s");
+	log_line(c, EVC_LOG_INFO, text);
+}
+
+void
+evc__log_errors(evc_coord *c)
+{
+	if (c->log == NULL)
+		return;
+	if (c->flags & EVC_LOG_STOPS)
+		log_begin(c);
+	log_errors(c);
+	if (c->flags & EVC_LOG_STOPS)
+		log_over(c, false);
+}
+
+void
+evc__log_end(evc_coord *c)
+{
+	evc__log_errors(c);
+	if (c->log != NULL && (c->flags & EVC_LOG_STOPS))
+		log_over(c, true);
+}
+
+void
+evc__log_rung(evc_coord *c, unsigned rung, const char *names)
+{
+	static const char *const what[N_RUNGS] = {
+		[RUNG_TOLD] = "told of the stop",
+		[RUNG_HOOKS] = "woken by cancel hooks",
+		[RUNG_KICKS] = "kicked",
+		[RUNG_LAST_CHANCE] = "a last chance before the end of the stop",
+		[RUNG_ABANDONED] = "abandoned, the time of the stop is over",
+	};
+	char line[512];
+	struct text t = evc__lines_in(line, sizeof line);
+
+	if (c->log == NULL || rung >= N_RUNGS)
+		return;
+	evc__log_errors(c);
+	evc__text_fmt(&t, "%s: %s: %s", c->name, what[rung], names);
+	say(c, EVC_LOG_WARNING, line, NULL);
+}
+
+void
+evc__log_veto(evc_coord *c, const char *name, double granted,
+	      const char *reason)
+{
+	char line[320];
+	struct text t = evc__lines_in(line, sizeof line);
+
+	if (c->log == NULL)
+		return;
+	evc__log_errors(c);
+	evc__text_fmt(&t, "%s: %s has asked for more time, %.3f s granted",
+		      c->name, name, granted);
+	if (reason != NULL && reason[0] != '\0')
+		evc__text_fmt(&t, ": %s", reason);
+	say(c, EVC_LOG_WARNING, line, NULL);
+}
+
+void
+evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
+{
+	char line[320];
+	struct text t = evc__lines_in(line, sizeof line);
+
+	if (c->log == NULL || v->n_stragglers == 0)
+		return;
+	evc__text_fmt(&t, "%s: a join ended after %.3f s with %u still alive: ",
+		      c->name, v->took, v->n_stragglers);
+	evc__text_add(&t, v->error.text);
+	say(c, ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, line, &v->error);
+}
+
+void
+evc__log_hook(evc_coord *c, const char *name, evc_status st)
+{
+	char line[192];
+	struct text t = evc__lines_in(line, sizeof line);
+
+	if (c->log == NULL || st == 0)
+		return;
+	evc__text_fmt(&t, "%s: hook %s ended with %s (%d) after its stop was "
+			  "cleared",
+		      c->name, name, evc_status_name(st), st);
+	say(c, EVC_LOG_ERROR, line, NULL);
+}
+
+void
+evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
+{
+	char line[512];
+	struct text t = evc__lines_in(line, sizeof line);
+	va_list ap;
+
+	if (c == NULL || c->log == NULL)
+		return;
+	evc__text_fmt(&t, "%s: ", c->name);
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	say(c, level, line, r);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How loops come and go: attach, share, detach, and loops that are destroyed.
+ *
+ * A ring before the watcher was started is lost, so attach starts it, stands in
+ * the table, and then looks at the word.
+ */
+#include "core/join/keeper.h"
+#include "core/loop/post.h"
+
+#include "base/self.h"
+#include "base/text.h"
+
+/* Any thread, inside the walkers. */
+static void
+tell(struct evc__listener *l)
+{
+	evc__bell_ring((evc_reactor *)l);
+}
+
+/* ---- coming ---- */
+
+/* Lock held. */
+static evc_reactor *
+find(const evc_coord *c, const struct ev_loop *loop)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->reactors)
+		if (LIST_OF(n, evc_reactor, node)->loop == loop)
+			return LIST_OF(n, evc_reactor, node);
+	return NULL;
+}
+
+static void
+reactor_free(evc_reactor *r)
+{
+	if (r != NULL)
+		evc__box_drop(r->box);
+	sync_free(r);
+}
+
+static evc_reactor *
+reactor_new(evc_coord *c, const char *name)
+{
+	evc_reactor *r = sync_alloc(1, sizeof *r);
+
+	if (r == NULL)
+		return NULL;
+	r->box = evc__box_new(r);
+	if (r->box == NULL) {
+		sync_free(r);
+		return NULL;
+	}
+	r->listener.tell = tell;
+	r->listener.joins = true;
+	r->c = c;
+	r->mark.c = c;
+	evc__copy(r->name, sizeof r->name, name);
+	list_init(&r->node);
+	list_init(&r->joins);
+	r->tasks.next_ = r->tasks.prev_ = &r->tasks;
+	r->late.next_ = r->late.prev_ = &r->late;
+	r->cursor = &r->tasks;
+	return r;
+}
+
+/* Stand in c's table and list, on its bell; with a bell of its own the loop is
+   watched from now on.  All that can fail comes before the loop is touched. */
+static evc_status
+enlist(evc_reactor *r)
+{
+	evc_coord *c = r->c;
+	const char *why = NULL;
+
+	sync_lock(&c->lock);
+	if (r->loop == NULL)
+		why = "the loop was destroyed";
+	else if (!evc__board_room(&c->listeners[LISTENS_JOINS]))
+		why = "no memory for a listener";
+	else if (r->owner && !evc__bell_start(r->bell))
+		why = "no descriptor for the loop's wake-up";
+	else {
+		evc__listen(c, &r->listener); /* there is room */
+		list_append(&c->reactors, &r->node);
+	}
+	sync_unlock(&c->lock);
+	if (why != NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s", why);
+	/* In the table first, then look: a stop that came before is not
+	   missed, one that comes from here on tells us. */
+	if (sync_load_sc(&c->word) & (WORD_FLAG | WORD_DRAIN))
+		evc__reactor_poke(r);
+	return 0;
+}
+
+/* r goes on b and into the table, or is freed. */
+static evc_status
+settle_on(evc_reactor *r, struct evc__bell *b, evc_reactor **ret)
+{
+	evc_status st;
+
+	if (!evc__bell_join(b, r)) {
+		st = evc__refuse(b->lost ? -EVC_FAILED_PRECONDITION :
+					   -EVC_RESOURCE_EXHAUSTED,
+				 b->lost ? "the loop was destroyed" :
+					   "no memory for a reactor");
+		if (r->owner)
+			evc__bell_free(b);
+		reactor_free(r);
+		return st;
+	}
+	st = enlist(r);
+	if (st < 0) {
+		evc__bell_leave(r);
+		reactor_free(r);
+		return st;
+	}
+	if (r->owner)
+		*ret = r;
+	return 0;
+}
+
+evc_status
+evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
+		    evc_reactor **ret)
+{
+	struct evc__bell *b;
+	evc_reactor *r;
+
+	sync_lock(&c->lock);
+	r = find(c, loop);
+	sync_unlock(&c->lock);
+	if (r != NULL)
+		return evc__refuse(-EVC_ALREADY_EXISTS,
+				   "this loop is attached as %s", r->name);
+	r = reactor_new(c, name);
+	b = r != NULL ? evc__bell_new(loop) : NULL;
+	if (b == NULL) {
+		reactor_free(r);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "no memory for a reactor");
+	}
+	r->owner = true;
+	return settle_on(r, b, ret);
+}
+
+evc_status
+evc__reactor_share(evc_coord *c, const char *name, evc_reactor *with,
+		   evc_reactor **ret)
+{
+	evc_reactor *r = reactor_new(c, name);
+	evc_status st;
+
+	if (r == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "no memory for a reactor");
+	/* Before it is on the bell: from then on its loop may turn it, on
+	   another thread, and look whether it is the home. */
+	*ret = r;
+	st = settle_on(r, with->bell, ret);
+	if (st < 0)
+		*ret = NULL;
+	return st;
+}
+
+evc_status
+evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
+		   evc_reactor **ret_reactor)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0 && (loop == NULL || ret_reactor == NULL))
+		st = evc__refuse(-EVC_INVALID_ARGUMENT,
+				 "evc_reactor_attach: no loop, or no place for "
+				 "the reactor");
+	if (st == 0)
+		st = evc__check_name(name, __func__);
+	if (st == 0)
+		st = evc__reactor_attach(c, name != NULL ? name : "loop", loop,
+					 ret_reactor);
+	return evc__refuse_setup(c, __func__, st);
+}
+
+/* ---- going ---- */
+
+bool
+evc__reactor_lost(evc_reactor *r)
+{
+	evc_coord *c = r->c;
+	struct evc__frame f = { r->frames, false };
+	struct ev_loop *loop = r->loop;
+
+	sync_lock(&c->lock);
+	evc__unlisten(c, &r->listener);
+	evc__hooks_drop(c, r);
+	if (c->runners != NULL)
+		c->runners->orphan(c, r);
+	r->loop = NULL;
+	/* Until we are done, no other thread may free c. */
+	r->leaving = true;
+	sync_unlock(&c->lock);
+	evc__box_shut(r->box);
+	r->frames = &f;
+	evc__box_empty(r->box, c);
+	if (f.gone)
+		return false;
+	if (r->task_ops != NULL)
+		r->task_ops->drop(r);
+	if (r->looper_ops != NULL)
+		r->looper_ops->drop(r);
+	evc__joins_cancel(r, loop, &f);
+	if (f.gone)
+		return false;
+	r->frames = f.up;
+	if (!r->owner)
+		evc__reactor_left(r);
+	return true;
+}
+
+void
+evc__reactor_left(evc_reactor *r)
+{
+	evc_coord *c = r->c;
+
+	sync_lock(&c->lock);
+	r->leaving = false;
+	sync_unlock(&c->lock);
+}
+
+void
+evc__reactor_release(evc_reactor *r)
+{
+	evc_coord *c = r->c;
+	struct evc__frame *f;
+
+	evc__box_shut(r->box);
+	sync_lock(&c->lock);
+	if (r->loop != NULL)
+		evc__unlisten(c, &r->listener);
+	evc__hooks_drop(c, r);
+	if (c->runners != NULL)
+		c->runners->orphan(c, r);
+	list_remove(&r->node);
+	evc__mark_leaves(c, &r->mark);
+	sync_unlock(&c->lock);
+	if (r->looper_ops != NULL)
+		r->looper_ops->drop(r); /* those that never started */
+	evc__busy_forget(r);
+	if (r->owner)
+		evc__bell_stop(r->bell);
+	evc__bell_leave(r);
+	/* A thread that is not the loop's has waited until there are none. */
+	for (f = r->frames; f != NULL; f = f->up)
+		f->gone = true;
+	/* c is being freed then, and looked at from above. */
+	sync_lock(&c->lock);
+	if (c->home == r)
+		c->home = NULL;
+	sync_unlock(&c->lock);
+	evc__box_empty(r->box, c);
+	reactor_free(r);
+}
+
+evc_status
+evc_reactor_detach(evc_reactor *r)
+{
+	evc_status st;
+	const char *why = NULL;
+
+	if (r == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_reactor_detach: no reactor");
+	st = evc__check(r->c, __func__);
+	if (st < 0)
+		return st;
+	if (r->tid != evc__tid())
+		why = "another thread's loop";
+	else if (r == r->c->home)
+		why = "the home stays until evc_free";
+	else if (r->frames != NULL)
+		why = "inside one of its own callbacks";
+	else if (r->n_live > 0)
+		why = "it has live tasks";
+	else if (evc__reactor_loopers(r) > 0)
+		why = "it has live loopers";
+	else if (!list_empty(&r->joins) || r->driver != NULL)
+		why = "a join runs on it";
+	else if (evc__bell_shared(r->bell))
+		why = "scopes live on it";
+	if (why != NULL)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_reactor_detach: %s", why);
+	evc__reactor_release(r);
+	return 0;
+}

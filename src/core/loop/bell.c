@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/core.h"
+#include "core/loop/post.h"
+
+#include "base/self.h"
+
+/* libev aborts when it finds no descriptor for the loop's wake-up: look first
+   whether there is one. */
+static bool
+descriptor_left(void)
+{
+	int fd = sync_eventfd();
+
+	if (fd < 0)
+		return false;
+	sync_fd_close(fd);
+	return true;
+}
+
+void
+evc__bell_pin(evc_reactor *r)
+{
+	sync_add(&r->turning, 1);
+}
+
+void
+evc__bell_unpin(evc_reactor *r)
+{
+	if (sync_sub(&r->turning, 1) == 1 && r->awaited)
+		sync_futex_wake(&r->turning);
+}
+
+/* Loop thread. */
+static void
+end_leftovers(struct evc__bell *b)
+{
+	struct evc__leftover *l, *next;
+
+	sync_lock(&b->lock);
+	l = b->leftovers;
+	b->leftovers = NULL;
+	sync_unlock(&b->lock);
+	for (; l != NULL; l = next) {
+		next = l->next;
+		l->end(l);
+	}
+}
+
+void
+evc__bell_turn(evc_reactor *r)
+{
+	struct evc__bell *b = r->bell;
+
+	sync_lock(&b->lock);
+	evc__bell_pin(r);
+	sync_unlock(&b->lock);
+	if (!evc__reactor_turn(r))
+		return;
+	/* Still there, and so is the bell. */
+	sync_lock(&b->lock);
+	evc__bell_unpin(r);
+	sync_unlock(&b->lock);
+}
+
+/* Loop thread: turn all that are lit.  false: the bell is gone. */
+static bool
+turn_lit(struct evc__bell *b, struct evc__bell_frame *f)
+{
+	struct board_cursor at = { NULL, 0 };
+	evc_reactor *r;
+
+	sync_lock(&b->lock);
+	while ((r = evc__board_next(&b->board, &at)) != NULL) {
+		evc__bell_pin(r);
+		sync_unlock(&b->lock);
+		f->r = r;
+		evc__bell_watch_nested(b);
+		if (!evc__reactor_turn(r))
+			r = NULL;
+		if (f->gone)
+			return false;
+		f->r = NULL;
+		sync_lock(&b->lock);
+		if (r != NULL)
+			evc__bell_unpin(r);
+	}
+	sync_unlock(&b->lock);
+	return true;
+}
+
+static void
+on_async(struct ev_loop *loop, ev_async *w, int revents)
+{
+	struct evc__bell *b = w->data;
+	struct evc__bell_frame f = { b->frames, false, NULL };
+	bool watched = ev_is_active(&b->nested);
+
+	(void)loop;
+	(void)revents;
+	if (evc__bell_inherited(b))
+		return;
+	b->frames = &f;
+	end_leftovers(b);
+	/* Posts after the stop, which is at the highest priority. */
+	if (!turn_lit(b, &f))
+		return;
+	evc__bell_watch_nested(b);
+	if (!evc__boxes_serve(b, &f))
+		return;
+	if (!watched)
+		evc__bell_unwatch_nested(b);
+	b->frames = f.up;
+}
+
+/* Loop thread: the reactor after *at on the board, pinned, and the one before
+   it, unless it is gone, let go. */
+static evc_reactor *
+next_on(struct evc__bell *b, struct board_place *at, evc_reactor *before)
+{
+	evc_reactor *r = NULL;
+
+	sync_lock(&b->lock);
+	if (before != NULL)
+		evc__bell_unpin(before);
+	while (at->k != NULL && r == NULL)
+		if (at->i < at->k->n) {
+			r = sync_load(&at->k->slot[at->i]);
+			at->i++;
+		} else {
+			at->k = sync_load(&at->k->next);
+			at->i = 0;
+		}
+	if (r != NULL)
+		evc__bell_pin(r);
+	sync_unlock(&b->lock);
+	return r;
+}
+
+bool
+evc__bell_any(struct evc__bell *b, bool (*fn)(evc_reactor *r))
+{
+	struct board_place at = { sync_load(&b->board.first), 0 };
+	evc_reactor *r = NULL;
+	bool any = false;
+
+	while ((r = next_on(b, &at, r)) != NULL)
+		any = any || fn(r);
+	return any;
+}
+
+/* Loop thread: the loop is gone for all, or for all but the owner. */
+static void
+lose(struct evc__bell *b, const struct evc__bell_frame *f, bool owner)
+{
+	struct board_place at = { sync_load(&b->board.first), 0 };
+	evc_reactor *r = NULL;
+
+	while ((r = next_on(b, &at, r)) != NULL) {
+		if (r->owner == owner && r->loop != NULL &&
+		    !evc__reactor_lost(r))
+			r = NULL;
+		if (f->gone)
+			return;
+	}
+}
+
+/* ev_loop_destroy under us: everything that lived there has ended. */
+static void
+on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
+{
+	struct evc__bell *b = w->data;
+	struct evc__bell_frame f = { b->frames, false, NULL };
+	evc_reactor *owner = b->owner;
+
+	(void)loop;
+	(void)revents;
+	if (evc__bell_inherited(b))
+		return;
+	b->frames = &f;
+	sync_lock(&b->lock);
+	b->lost = true;
+	sync_unlock(&b->lock);
+	/* The owner last: its coordinator outlives the others'. */
+	lose(b, &f, false);
+	if (!f.gone)
+		lose(b, &f, true);
+	if (f.gone)
+		return;
+	end_leftovers(b);
+	/* Nobody sends any more. */
+	evc__bell_unwatch(b);
+	b->frames = f.up;
+	/* The last touch of the bell: now another thread may free it. */
+	evc__reactor_left(owner);
+}
+
+void
+evc__bell_strand(evc_reactor *owner)
+{
+	struct evc__bell *b = owner->bell;
+	struct evc__bell_frame f = { b->frames, false, NULL };
+
+	b->frames = &f;
+	sync_lock(&b->lock);
+	b->lost = true;
+	sync_unlock(&b->lock);
+	lose(b, &f, false);
+	if (!f.gone)
+		b->frames = f.up;
+}
+
+void
+evc__bell_abandon(struct evc__bell *b)
+{
+	evc_reactor *owner = b->owner;
+
+	evc__bell_strand(owner);
+	(void)evc__reactor_lost(owner);
+	evc__bell_stop(b);
+	evc__reactor_left(owner);
+}
+
+struct evc__bell *
+evc__bell_new(struct ev_loop *loop)
+{
+	struct evc__bell *b = sync_alloc(1, sizeof *b);
+
+	if (b == NULL)
+		return NULL;
+	b->tid = evc__tid();
+	evc__self_has_loop = true;
+	b->fork_generation = sync_load_relaxed(&evc__fork_generation);
+	b->loop = loop;
+	b->boxes_end = &b->boxes;
+	list_init(&b->stands);
+	sync_lock_init(&b->lock);
+	return b;
+}
+
+bool
+evc__bell_start(struct evc__bell *b)
+{
+	struct ev_loop *loop = b->loop;
+
+	if (!descriptor_left())
+		return false;
+	evc__bell_watch(b, on_async);
+	/* Grow libev's list of pending events now, so that no dispatch that a
+	   stop causes allocates. */
+	ev_feed_event(loop, &b->beat, EV_CHECK);
+	ev_feed_event(loop, &b->async, EV_ASYNC);
+	ev_clear_pending(loop, &b->async);
+	ev_clear_pending(loop, &b->beat);
+	ev_cleanup_init(&b->cleanup, on_cleanup);
+	b->cleanup.data = b;
+	ev_cleanup_start(loop, &b->cleanup);
+	return true;
+}
+
+void
+evc__bell_stop(struct evc__bell *b)
+{
+	struct evc__bell_frame *f;
+
+	for (f = b->frames; f != NULL; f = f->up)
+		f->gone = true;
+	b->frames = NULL;
+	if (b->loop == NULL)
+		return;
+	end_leftovers(b);
+	ev_cleanup_stop(b->loop, &b->cleanup);
+	evc__bell_unwatch(b);
+}
+
+void
+evc__bell_free(struct evc__bell *b)
+{
+	evc__boxes_drop(b);
+	evc__board_free(&b->board);
+	sync_lock_destroy(&b->lock);
+	sync_free(b);
+}
+
+bool
+evc__bell_join(struct evc__bell *b, evc_reactor *r)
+{
+	bool in;
+
+	sync_lock(&b->lock);
+	in = !b->lost && evc__board_add(&b->board, r, &r->at);
+	if (in) {
+		r->bell = b;
+		b->owner = r->owner ? r : b->owner;
+		r->loop = b->loop;
+		r->tid = b->tid;
+		b->n++;
+	}
+	sync_unlock(&b->lock);
+	return in;
+}
+
+void
+evc__bell_leave(evc_reactor *r)
+{
+	struct evc__bell *b = r->bell;
+	struct evc__bell_frame *f;
+	uint32_t n;
+	bool last;
+
+	sync_lock(&b->lock);
+	while (b->tid != evc__tid() && (n = sync_load_sc(&r->turning)) > 0) {
+		r->awaited = true;
+		sync_unlock(&b->lock);
+		sync_futex_wait(&r->turning, n, SYNC_FOREVER);
+		sync_lock(&b->lock);
+	}
+	/* Stretches of another thread have let go of it. */
+	for (f = b->tid == evc__tid() ? b->frames : NULL; f != NULL; f = f->up)
+		f->r = f->r == r ? NULL : f->r;
+	/* Not before: a turn that is under way may ring it once more. */
+	evc__board_remove(&b->board, &r->at);
+	r->box->r = NULL;
+	last = --b->n == 0;
+	sync_unlock(&b->lock);
+	if (last)
+		evc__bell_free(b);
+}
+
+bool
+evc__bell_shared(struct evc__bell *b)
+{
+	bool yes;
+
+	sync_lock(&b->lock);
+	yes = b->n > 1 && !b->lost;
+	sync_unlock(&b->lock);
+	return yes;
+}
+
+void
+evc__bell_send(struct evc__bell *b)
+{
+	int old;
+
+	/* A fork child would ring its parent's loop. */
+	if (sync_load_relaxed(&evc__fork_generation) != b->fork_generation)
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	ev_async_send(b->loop, &b->async);
+	pthread_setcancelstate(old, NULL);
+}
+
+void
+evc__bell_ring(evc_reactor *r)
+{
+	evc__board_light(&r->at);
+	evc__bell_send(r->bell);
+}
+
+void
+evc__bell_leave_behind(evc_reactor *r, struct evc__leftover *l)
+{
+	struct evc__bell *b = r->bell;
+
+	sync_lock(&b->lock);
+	l->next = b->leftovers;
+	b->leftovers = l;
+	sync_unlock(&b->lock);
+	evc__bell_send(b);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posts: a function to be run on a loop's thread.
+ *
+ * Who posts pushes onto the box's chain, and who finds that empty puts the box
+ * into the bell's list and sends the bell's ev_async.  The loop takes the list,
+ * and with each box in it, in the same breath, its chain: a chain is taken for
+ * no other reason, so a box is never put into a list that it stands in.  What
+ * was taken stands in the bell's queue of boxes until it is called, where a loop
+ * that is run inside a post finds what is left.
+ *
+ * A post counts as alive from before it stands in the chain until its function
+ * has returned: no join is over in between.  The gate keeps the reactor, and
+ * with it bell and coordinator, for those who post; nothing of the user's runs
+ * inside it.
+ */
+#include "core/loop/post.h"
+
+#include "base/room.h"
+#include "base/unwind.h"
+#include "core/core.h"
+
+void
+evc__box_drop(evc_loop *l)
+{
+	if (l != NULL && sync_sub(&l->refs, 1) == 1)
+		sync_free(l);
+}
+
+evc_loop *
+evc__box_new(evc_reactor *r)
+{
+	evc_loop *l = sync_alloc(1, sizeof *l);
+
+	if (l == NULL)
+		return NULL;
+	sync_store_relaxed(&l->refs, 1);
+	l->r = r;
+	l->todo_end = &l->todo;
+	return l;
+}
+
+evc_loop *
+evc_loop_of(evc_reactor *r)
+{
+	if (r == NULL)
+		return NULL;
+	sync_add(&r->box->refs, 1);
+	return r->box;
+}
+
+void
+evc_loop_release(evc_loop *loop)
+{
+	evc__box_drop(loop);
+}
+
+evc_reactor *
+evc_loop_reactor(const evc_loop *loop)
+{
+	/* Shut by this thread: no order is needed to see that. */
+	return loop == NULL || evc__gate_is_shut((struct gate *)&loop->gate) ?
+		       NULL :
+		       loop->r;
+}
+
+/* ---- to the loop ---- */
+
+static void
+push(evc_loop *l, evc_mail *m)
+{
+	struct evc__bell *b = l->r->bell;
+	evc_mail *first = sync_load(&l->in);
+	evc_loop *lit;
+
+	do
+		m->next_ = first;
+	while (!sync_cas(&l->in, &first, m));
+	/* Whoever takes the chain from now on may have called m: only first is
+	   ours to look at. */
+	if (first != NULL)
+		return;
+	sync_add(&l->refs, 1);
+	lit = sync_load(&b->lit);
+	do
+		l->lit_next = lit;
+	while (!sync_cas(&b->lit, &lit, l));
+	evc__bell_send(b);
+}
+
+/* One more.  While there are some, c counts one as alive: from before the first
+   is there until after the last has gone. */
+static void
+count_in(evc_loop *l, evc_coord *c)
+{
+	uint32_t n = sync_load_sc(&l->n);
+
+	for (;;) {
+		if (n > 0) {
+			if (sync_cas(&l->n, &n, n + 1))
+				return;
+			continue;
+		}
+		evc__alive_add(c);
+		if (sync_cas(&l->n, &n, 1))
+			return;
+		/* Somebody else was first, and has counted it. */
+		evc__alive_sub(c);
+	}
+}
+
+/* So many have returned; until now c has stayed, because it was alive in them,
+   and inside its gate it outlives the ring.  No ring when tasks live on the
+   loop: they keep everybody waiting, and will. */
+static void
+count_out(evc_loop *l, evc_coord *c, uint32_t n, bool ring)
+{
+	bool kept;
+
+	if (n == 0)
+		return;
+	kept = evc__gate_enter(&c->gate);
+	if (sync_sub(&l->n, n) == n) {
+		evc__alive_sub(c);
+		if (ring)
+			evc__ring(c);
+	}
+	if (kept)
+		evc__gate_leave(&c->gate);
+}
+
+/* Inside the gate, so that r and c stay. */
+static const char *
+post(evc_loop *l, evc_mail *m, evc_status *ret)
+{
+	evc_coord *c = l->r->c;
+	bool late = m->flags & EVC_LATE;
+
+	*ret = -EVC_CANCELLED;
+	if (!late && evc_should_stop(c))
+		return "a stop was asked for";
+	*ret = -EVC_ALREADY_EXISTS;
+	if (sync_xchg((_Atomic uint32_t *)&m->posted_, 1) != 0)
+		return "it is posted already";
+	/* Counted, then the stop: a join that has not seen us comes before us,
+	   and then we see its stop. */
+	count_in(l, c);
+	if (late || !(sync_load_sc(&c->word) & WORD_FLAG)) {
+		push(l, m);
+		*ret = 0;
+		return NULL;
+	}
+	sync_store((_Atomic uint32_t *)&m->posted_, 0);
+	count_out(l, c, 1, true);
+	*ret = -EVC_CANCELLED;
+	return "a stop was asked for";
+}
+
+static evc_status
+try(evc_loop *l, evc_mail *m, const char *func)
+{
+	const char *why;
+	evc_status st;
+
+	if (l == NULL || m == NULL || m->fn == NULL ||
+	    (m->flags & ~(unsigned)EVC_LATE) || !ROOM_IS_ZERO(m->reserved_))
+		return evc__refuse_plain(-EVC_INVALID_ARGUMENT, func,
+					 "no loop, no function, unknown "
+					 "flags, or a mail that was not "
+					 "zeroed");
+	/* In a fork child the gate may be one of the parent's threads'. */
+	if (!evc__gate_enter(&l->gate))
+		return evc__refuse_plain(-EVC_NOT_FOUND, func,
+					 "the loop is gone");
+	if (evc__same_process(l->r->c))
+		why = post(l, m, &st);
+	else {
+		st = -EVC_FAILED_PRECONDITION;
+		why = "this is a fork child, the loop is its parent's";
+	}
+	evc__gate_leave(&l->gate);
+	return st < 0 ? evc__refuse_plain(st, func, why) : 0;
+}
+
+evc_status
+evc_post_mail(evc_loop *loop, evc_mail *m)
+{
+	return try(loop, m, __func__);
+}
+
+/* A post in memory of ours. */
+struct post {
+	evc_mail mail; /* first */
+	evc_loop *loop; /* stays while the mail is posted */
+	evc_post_fn *fn;
+	void *arg;
+};
+
+static void
+run_call(evc_mail *m, evc_status why)
+{
+	struct post k = *(struct post *)m;
+
+	sync_free(m);
+	k.fn(why == 0 ? k.loop->r : NULL, why, k.arg);
+}
+
+evc_status
+evc_post(evc_loop *loop, evc_post_fn *fn, void *arg)
+{
+	struct post *k;
+	evc_status st;
+
+	if (loop == NULL || fn == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_post: no loop, or no function");
+	k = sync_alloc(1, sizeof *k);
+	if (k == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_post: no memory");
+	k->mail.fn = run_call;
+	k->loop = loop;
+	k->fn = fn;
+	k->arg = arg;
+	st = try(loop, &k->mail, __func__);
+	if (st < 0)
+		sync_free(k);
+	return st;
+}
+
+/* ---- on the loop ---- */
+
+/* The chain has the latest first. */
+static void
+take(evc_loop *l)
+{
+	evc_mail *m = sync_xchg(&l->in, NULL), *first = NULL, *next;
+	evc_mail **end = &first;
+
+	for (; m != NULL; m = next) {
+		next = m->next_;
+		if (first == NULL)
+			end = &m->next_;
+		m->next_ = first;
+		first = m;
+	}
+	if (first == NULL)
+		return;
+	*l->todo_end = first;
+	l->todo_end = end;
+}
+
+SHUT_VOID(call, (evc_mail *m, evc_status why), m->fn(m, why))
+
+static void
+deliver(evc_loop *l, evc_status why)
+{
+	evc_mail *m = l->todo;
+
+	l->todo = m->next_;
+	if (l->todo == NULL)
+		l->todo_end = &l->todo;
+	sync_store((_Atomic uint32_t *)&m->posted_, 0);
+	call(m, why);
+}
+
+/* What is posted meanwhile comes in the next turn, or in a loop that is run
+   inside one of these.  false: r is gone. */
+static bool
+serve(evc_loop *l, evc_reactor *r)
+{
+	struct evc__frame f = { r->frames, false };
+	evc_coord *c = r->c;
+	struct evc__busy busy;
+	uint32_t n;
+
+	r->frames = &f;
+	evc__busy_begin(r, c, BUSY_POST, NULL, &busy);
+	for (n = 0; !f.gone && l->todo != NULL; n++)
+		deliver(l, 0);
+	evc__busy_end(&busy);
+	if (!evc__same_process(c))
+		return false; /* a fork child, made in there */
+	if (!f.gone)
+		r->frames = f.up;
+	count_out(l, c, n, f.gone || r->n_live == 0);
+	return !f.gone;
+}
+
+/* Loop thread, b's lock held: all that has come. */
+static void
+collect(struct evc__bell *b)
+{
+	evc_loop *l = sync_load(&b->lit) != NULL ? sync_xchg(&b->lit, NULL) :
+						   NULL;
+	evc_loop *first = NULL, *next;
+
+	for (; l != NULL; l = next) {
+		next = l->lit_next;
+		l->lit_next = first;
+		first = l;
+	}
+	for (l = first; l != NULL; l = next) {
+		/* Before its chain is taken: then it may be lit anew. */
+		next = l->lit_next;
+		if (l->r != NULL)
+			take(l);
+		if (l->r == NULL || l->queued) {
+			evc__box_drop(l);
+			continue;
+		}
+		l->queued = true;
+		l->next = NULL;
+		*b->boxes_end = l;
+		b->boxes_end = &l->next;
+	}
+}
+
+/* Loop thread, b's lock held: the first of the boxes leaves. */
+static void
+dequeue(struct evc__bell *b)
+{
+	evc_loop *l = b->boxes;
+
+	b->boxes = l->next;
+	if (b->boxes == NULL)
+		b->boxes_end = &b->boxes;
+	l->queued = false;
+	evc__box_drop(l);
+}
+
+/* Likewise: the first one with something in it, held, and its reactor pinned. */
+static evc_loop *
+next_box(struct evc__bell *b)
+{
+	evc_loop *l;
+
+	while ((l = b->boxes) != NULL && (l->r == NULL || l->todo == NULL))
+		dequeue(b);
+	if (l != NULL) {
+		sync_add(&l->refs, 1);
+		evc__bell_pin(l->r);
+	}
+	return l;
+}
+
+bool
+evc__boxes_serve(struct evc__bell *b, const struct evc__bell_frame *f)
+{
+	evc_reactor *r;
+	evc_loop *l;
+	bool stays;
+
+	sync_lock(&b->lock);
+	collect(b);
+	while ((l = next_box(b)) != NULL) {
+		r = l->r;
+		sync_unlock(&b->lock);
+		stays = serve(l, r);
+		evc__box_drop(l);
+		if (f->gone)
+			return false;
+		sync_lock(&b->lock);
+		if (stays)
+			evc__bell_unpin(r);
+	}
+	sync_unlock(&b->lock);
+	return true;
+}
+
+void
+evc__boxes_drop(struct evc__bell *b)
+{
+	evc_loop *l = sync_load(&b->lit), *next;
+
+	for (; l != NULL; l = next) {
+		next = l->lit_next;
+		evc__box_drop(l);
+	}
+	while (b->boxes != NULL)
+		dequeue(b);
+}
+
+void
+evc__box_shut(evc_loop *l)
+{
+	if (!evc__gate_is_shut(&l->gate))
+		evc__gate_close(&l->gate);
+}
+
+void
+evc__box_empty(evc_loop *l, evc_coord *c)
+{
+	uint32_t n;
+
+	take(l);
+	for (n = 0; l->todo != NULL; n++)
+		deliver(l, EVC_CANCELLED);
+	count_out(l, c, n, true);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Registered threads: pthreads of the program's own that the coordinator joins.
+ * Here in core, and not with the members, because a join takes a list of them.
+ */
+#include "core/join/join.h"
+#include "core/wake/ladder.h"
+
+#include "base/kick.h"
+#include "base/text.h"
+
+/* 1 yes, 0 no.  When it cannot be found out, it counts as joinable. */
+static int
+detached(pthread_t t)
+{
+	pthread_attr_t attr;
+	int state = PTHREAD_CREATE_JOINABLE;
+
+	if (t == 0)
+		return 1; /* no thread at all */
+	if (pthread_getattr_np(t, &attr) != 0)
+		return 0;
+	pthread_attr_getdetachstate(&attr, &state);
+	pthread_attr_destroy(&attr);
+	return state == PTHREAD_CREATE_DETACHED;
+}
+
+/* Lock held.  *ret_busy: it is being joined at this moment. */
+static struct evc__member *
+find(const evc_coord *c, pthread_t t, bool *ret_busy)
+{
+	struct list *n, *tmp;
+
+	*ret_busy = false;
+	LIST_EACH(n, tmp, &c->members) {
+		struct evc__member *m = LIST_OF(n, struct evc__member, node);
+
+		if (!evc__is_thread(m) || !pthread_equal(m->thread, t))
+			continue;
+		if (sync_load(&m->state) != EVC_REAPING)
+			return m;
+		*ret_busy = true;
+	}
+	return NULL;
+}
+
+static struct evc__member *
+make(evc_coord *c, const char *name, pthread_t t, const evc_member_opts *o)
+{
+	char kernel[48] = "";
+	struct evc__member *m;
+
+	if (name == NULL || name[0] == '\0') {
+		pthread_getname_np(t, kernel, sizeof kernel);
+		name = kernel;
+	}
+	m = evc__member_new(c, sizeof(struct evc__pthread), EVC_REGISTERED,
+			    name, o);
+	if (m == NULL)
+		return NULL;
+	m->ops = &evc__pthread_ops;
+	m->thread = t;
+	m->tid = evc__pthread_tid(t);
+	return m;
+}
+
+/* Lock held: if m is the calling thread, that knows it from now on. */
+static void
+is_self(struct evc__member *m)
+{
+	struct evc__self *self = evc__self();
+
+	if (!pthread_equal(m->thread, pthread_self()))
+		return;
+	if (self->member == NULL)
+		evc__self_is(m);
+	if (m->kick != NULL)
+		evc__kick_unblock(NULL);
+}
+
+/* Lock held, given up while t's former owner is being joined.  m is used or
+   freed.  Returns the entry, which may be an older one, or NULL. */
+static struct evc__member *
+adopt(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
+{
+	struct evc__member *old;
+	bool busy;
+	uint32_t seq;
+
+	/* A pthread_t is used again as soon as its thread was joined: while a
+	   join of an equal one is under way, t may be the old thread or a new
+	   one.  The end of that join rings. */
+	sync_add(&c->n_sleepers, 1);
+	for (;;) {
+		seq = sync_load_sc(&c->join_seq);
+		old = find(c, m->thread, &busy);
+		if (old != NULL || !busy)
+			break;
+		sync_unlock(&c->lock);
+		sync_futex_wait(&c->join_seq, seq, BACKOFF_FIRST_NS);
+		sync_lock(&c->lock);
+	}
+	sync_sub(&c->n_sleepers, 1);
+	if (old != NULL) {
+		sync_free(m);
+		is_self(old);
+		return old;
+	}
+	if (evc__wakers_add(m, o, NULL, "evc_register_thread") < 0 ||
+	    evc__member_add(c, m) < 0) {
+		evc__wakers_drop(m);
+		sync_free(m);
+		return NULL;
+	}
+	is_self(m);
+	if (!evc__pthread_watch(m))
+		evc__member_probed(m, true);
+	if (m->name[0] == '\0') {
+		struct text name = evc__text_in(m->name, sizeof m->name);
+
+		evc__text_add(&name, "thread ");
+		evc__text_int(&name, m->tid);
+	}
+	/* A join that waits has one more to wait for. */
+	evc__ring(c);
+	return m;
+}
+
+evc_status
+evc__adopt_list(evc_coord *c, const evc_join_opts *o)
+{
+	unsigned n = o != NULL ? o->n_threads : 0, i;
+	struct evc__member **made;
+	evc_status st = 0;
+
+	if (n == 0)
+		return 0;
+	for (i = 0; i < n; i++)
+		if (detached(o->threads[i]))
+			return evc__refuse(-EVC_INVALID_ARGUMENT,
+					   "thread %u of the list is none, or detached",
+					   i);
+	/* All memory first: a list is taken whole or not at all. */
+	made = sync_alloc(n, sizeof *made);
+	for (i = 0; made != NULL && i < n; i++) {
+		made[i] = make(c, NULL, o->threads[i], NULL);
+		if (made[i] == NULL)
+			break;
+	}
+	sync_lock(&c->lock);
+	if (made == NULL || i < n || !evc__id_room(c, n)) {
+		while (made != NULL && i > 0)
+			sync_free(made[--i]);
+		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				 "no memory for the list of threads");
+	}
+	for (i = 0; st == 0 && i < n; i++)
+		adopt(c, made[i], NULL);
+	sync_unlock(&c->lock);
+	sync_free(made);
+	return st;
+}
+
+static evc_status
+register_thread(evc_coord *c, const char *name, pthread_t t,
+		const evc_member_opts *o, evc_id *ret_id)
+{
+	evc_status st = evc__check_name(name, "evc_register_thread");
+	struct evc__member *m;
+
+	if (st == 0)
+		st = evc__check_opts(o, EVC_REGISTERED, "evc_register_thread");
+	if (st < 0)
+		return st;
+	if (detached(t))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_register_thread: no thread, or one that "
+				   "is detached");
+	m = make(c, name, t, o);
+	if (m == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_register_thread: no memory");
+	sync_lock(&c->lock);
+	m = adopt(c, m, o);
+	if (m != NULL && ret_id != NULL)
+		*ret_id = m->e.id;
+	sync_unlock(&c->lock);
+	return m != NULL ? 0 : -EVC_RESOURCE_EXHAUSTED;
+}
+
+evc_status
+evc_register_thread(evc_coord *c, const char *name, pthread_t t,
+		    const evc_member_opts *opts, evc_id *ret_id)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0)
+		st = register_thread(c, name, t, opts, ret_id);
+	return evc__refuse_setup(c, __func__, st);
+}

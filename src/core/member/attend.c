@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a join does for what lives below its coordinator: it reaps in the scopes
+ * that have rung, and looks at all that cannot ring.  And who tells how a stop
+ * gets on, joined or not, does that for threads alone.
+ *
+ * A scope that rings lights itself on its parent's board, and so on up to the
+ * root; so a join with ten thousand scopes below visits those that have rung.
+ * While it is in one, with no other lock held, that scope's gate keeps it.
+ */
+#include "core/join/scope.h"
+
+enum mode { RUNG, PROBE, FORCE, THREADS };
+
+static bool attend(evc_coord *c, enum mode mode, uint64_t reap_ns);
+
+/* Lock of s held, given up meanwhile. */
+static bool
+visit(evc_coord *s, enum mode mode, uint64_t reap_ns)
+{
+	while (evc__members_reap(s, reap_ns))
+		;
+	if (mode != RUNG)
+		evc__members_probe(s);
+	return attend(s, mode, reap_ns);
+}
+
+/* Loops look for themselves. */
+static void
+probe_loops(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->reactors) {
+		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		sync_store_sc(&r->probe_runners, true);
+		evc__reactor_poke(r);
+	}
+}
+
+static bool
+attend_runners(evc_coord *c, enum mode mode)
+{
+	if (c->n_runners == 0 || mode == THREADS)
+		return false;
+	if (mode == FORCE)
+		return c->runners->force(c);
+	if (mode == PROBE)
+		probe_loops(c);
+	return c->runners->attend(c, NULL, mode == PROBE);
+}
+
+static void
+light_scopes(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->scopes)
+		if (sync_load_sc(&SCOPE_OF(n)->alive) > 0)
+			evc__board_light(&SCOPE_OF(n)->up.at);
+}
+
+/* true: the lock was given up; FORCE: force was used. */
+static bool
+attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
+{
+	struct board_cursor at = { NULL, 0 };
+	bool any = attend_runners(c, mode);
+	struct evc__listener *l;
+
+	if (list_empty(&c->scopes))
+		return any;
+	if (mode != RUNG)
+		light_scopes(c);
+	while ((l = evc__board_next(&c->listeners[LISTENS_SCOPE], &at)) != NULL) {
+		evc_coord *s = l->scope;
+
+		if (!evc__gate_enter(&s->gate))
+			continue;
+		sync_unlock(&c->lock);
+		sync_lock(&s->lock);
+		any |= visit(s, mode, reap_ns) || mode != FORCE;
+		sync_unlock(&s->lock);
+		evc__gate_leave(&s->gate);
+		sync_lock(&c->lock);
+	}
+	/* Those that have rung may have done so for a runner. */
+	if (mode == THREADS)
+		light_scopes(c);
+	return any;
+}
+
+bool
+evc__attend(evc_coord *c, uint64_t reap_ns)
+{
+	return attend(c, RUNG, reap_ns);
+}
+
+bool
+evc__probe_all(evc_coord *c)
+{
+	evc__members_probe(c);
+	return attend(c, PROBE, 0);
+}
+
+void
+evc__bury_threads(evc_coord *c, uint64_t reap_ns)
+{
+	evc__members_reap(c, reap_ns);
+	evc__members_probe(c);
+	attend(c, THREADS, 0);
+}
+
+bool
+evc__force_all(evc_coord *c)
+{
+	return attend(c, FORCE, 0);
+}
+
+void
+evc__runners_turn(evc_coord *c, evc_reactor *r)
+{
+	bool probe = sync_xchg(&r->probe_runners, false);
+
+	sync_lock(&c->lock);
+	if (c->n_runners > 0)
+		c->runners->attend(c, r, probe);
+	sync_unlock(&c->lock);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who keeps a join waiting: how many, how long they may take, their names.
+ *
+ * All under the lock.  The numbers of tasks are written by their loops without
+ * it; a change that matters is followed by a ring, and then they are read anew.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "core/join/keeper.h"
+#include "core/loop/post.h"
+#include "core/join/scope.h"
+
+/* Does m keep a join of c waiting that member self began? */
+static bool
+counts(const evc_coord *c, const struct evc__member *m,
+       const struct evc__member *self)
+{
+	struct list *n, *tmp;
+
+	if (self == NULL || m == self)
+		return self == NULL;
+	if (m->c == c)
+		return m->n_joining == 0;
+	LIST_EACH(n, tmp, &c->joins)
+		if (LIST_OF(n, struct evc__join, node)->self == m)
+			return false;
+	return true;
+}
+
+static bool
+hook_counts(const evc_coord *c, const struct evc__hook *h, int not_of)
+{
+	if (not_of != 0 && h->running == abs(not_of))
+		return false;
+	if (not_of > 0 && (h->reactor != NULL ? h->reactor->tid == not_of :
+						evc__helper_is_self(c)))
+		return false;
+	return evc__hook_pending(h, sync_load(&c->word));
+}
+
+/* What a look at one coordinator is about. */
+struct look {
+	const evc_coord *top; /* whose join it is */
+	const struct evc__member *self;
+	bool hooks;
+	int not_of;
+};
+
+/* grace: seconds after which these are late; 0: as long as the join has. */
+static void
+one(struct evc__census *k, unsigned many, bool background, double grace)
+{
+	double g = grace == 0 ? INFINITY : grace;
+
+	if (many == 0)
+		return;
+	k->alive += many;
+	k->foreground += background ? 0 : many;
+	k->longest = g > k->longest ? g : k->longest;
+}
+
+static void
+count_looper(const struct evc__looper_view *v, void *arg)
+{
+	if (v->alive)
+		one(arg, 1, v->e->flags & EVC_BACKGROUND, v->grace);
+}
+
+static void
+count_reactor(struct evc__census *k, const evc_reactor *r)
+{
+	one(k, sync_load(&r->n_tasks), false, 0);
+	one(k, sync_load_sc(&r->box->n), false, 0);
+	if (r->n_loopers_own_grace > 0) {
+		r->looper_ops->each(r, count_looper, k);
+		return;
+	}
+	one(k, r->n_loopers_background, true, 0);
+	one(k, r->n_loopers - r->n_loopers_background, false, 0);
+}
+
+static void
+count_hooks(struct evc__census *k, const struct look *l, const evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->hooks)
+		if (hook_counts(c, HOOK_OF(n), l->not_of))
+			one(k, 1, false, HOOK_OF(n)->m.grace);
+}
+
+/* All of c itself, without what lives below. */
+static void
+count_own(struct evc__census *k, const struct look *l, const evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	if (l->self == NULL && c->n_own_grace == 0) {
+		one(k, c->n_background, true, 0);
+		one(k, c->n_members - c->n_background, false, 0);
+	} else
+		LIST_EACH(n, tmp, &c->members) {
+			const struct evc__member *m =
+				LIST_OF(n, struct evc__member, node);
+
+			if (counts(l->top, m, l->self))
+				one(k, 1, m->e.flags & EVC_BACKGROUND,
+				    m->grace);
+		}
+	one(k, c->held, false, 0);
+	one(k, c->n_echoes, false, 0);
+	LIST_EACH(n, tmp, &c->reactors)
+		count_reactor(k, LIST_OF(n, evc_reactor, node));
+	if (l->hooks)
+		count_hooks(k, l, c);
+}
+
+static bool
+nothing_to_call(evc_coord *s)
+{
+	return sync_load_sc(&s->n_hooks) == 0 &&
+	       sync_load_sc(&s->n_hooks_below) == 0 &&
+	       sync_load(&s->keeper) == NULL;
+}
+
+/* Lock of c held; true: all that the caller wanted to know is known. */
+static bool
+count_below(struct evc__census *k, const struct look *l, evc_coord *c,
+	    bool until_foreground)
+{
+	struct list *n, *tmp;
+	bool enough = false;
+
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+
+		if (sync_load_sc(&s->alive) == 0 &&
+		    (!l->hooks || nothing_to_call(s)))
+			continue;
+		sync_lock(&s->lock);
+		count_own(k, l, s);
+		if (l->hooks && evc__keeper_due(s, abs(l->not_of)))
+			one(k, 1, false, 0);
+		enough = (until_foreground && k->foreground > 0) ||
+			 count_below(k, l, s, until_foreground);
+		sync_unlock(&s->lock);
+		if (enough)
+			break;
+	}
+	return enough;
+}
+
+struct evc__census
+evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
+	    int hooks_not_of)
+{
+	struct look l = { c, self, hooks, hooks_not_of };
+	struct evc__census k = { 0, 0, 0 }, below = { 0, 0, 0 };
+	unsigned n_live;
+
+	/* A loop shows its number of tasks before it moves this. */
+	(void)sync_load_sc(&c->alive);
+	count_own(&k, &l, c);
+	if (list_empty(&c->scopes))
+		return k;
+	/* Each scope in which something lives is in the count; they are gone
+	   through only when more must be known: whose grace is the longest,
+	   who is left out, whether a hook is due, and if nobody else is,
+	   whether somebody there is in the foreground. */
+	if (self != NULL || sync_load_sc(&c->tree->own_grace) ||
+	    (hooks && sync_load_sc(&c->n_hooks_below) > 0)) {
+		count_below(&k, &l, c, false);
+		return k;
+	}
+	n_live = sync_load_sc(&c->n_live_scopes);
+	one(&k, n_live, true, 0);
+	if (k.foreground == 0 && n_live > 0) {
+		count_below(&below, &l, c, true);
+		/* Nobody there: somebody is just leaving, and will ring. */
+		k.foreground = below.alive > 0 ? below.foreground : 1;
+	}
+	return k;
+}
+
+/* ---- names ---- */
+
+struct names {
+	struct text t;
+	size_t room;
+	unsigned n, cut;
+	const struct look *l;
+	char path[96]; /* "scope/" of those around */
+	uint64_t word;
+};
+
+static void
+add_name(struct names *a, const char *prefix, const char *name,
+	 const char *suffix, unsigned many)
+{
+	char one_name[224];
+	struct text o = evc__lines_in(one_name, sizeof one_name);
+
+	evc__text_add(&o, a->n > 0 ? ", " : "");
+	evc__text_add(&o, a->path);
+	evc__text_add(&o, prefix);
+	evc__text_add(&o, name);
+	evc__text_add(&o, suffix);
+	a->n += many;
+	/* Keep room for the note of how many were cut. */
+	if (a->cut > 0 || a->t.len + o.len + sizeof " (+4294967295 more)" >
+				  a->room)
+		a->cut += many;
+	else
+		evc__text_add(&a->t, one_name);
+}
+
+/* A loop that does not turn is why its members are late. */
+static const char *
+deaf(const struct names *a, const evc_reactor *r)
+{
+	return (a->word & WORD_FLAG) &&
+			       sync_load(&r->heard) !=
+				       WORD_STOP_NUMBER(a->word) ?
+		       " (loop silent)" :
+		       "";
+}
+
+static void
+add_posts(struct names *a, const evc_reactor *r)
+{
+	uint32_t n = sync_load_sc(&r->box->n);
+	char what[64];
+	struct text t = evc__text_in(what, sizeof what);
+
+	if (n == 0)
+		return;
+	evc__text_int(&t, n);
+	evc__text_add(&t, n == 1 ? " post on " : " posts on ");
+	add_name(a, what, r->name, deaf(a, r), n);
+}
+
+static void
+add_tasks(struct names *a, const evc_reactor *r)
+{
+	const char *wrong = evc__tasks_wrong(r);
+	char what[64];
+	unsigned i;
+
+	for (i = 0; i <= TASK_CLASSES; i++) {
+		const evc_task_class *k = sync_load(&r->count[i].cls);
+		uint32_t n = sync_load(&r->count[i].n);
+		struct text t = evc__text_in(what, sizeof what);
+
+		if (n == 0)
+			continue;
+		evc__text_int(&t, n);
+		evc__text_add(&t, n == 1 ? " task " : " tasks ");
+		evc__text_add(&t, k != NULL && k->name != NULL ? k->name :
+								 "of others");
+		evc__text_add(&t, " on ");
+		add_name(a, what, r->name,
+			 wrong[0] != '\0' ? wrong : deaf(a, r), n);
+	}
+}
+
+struct looper_names {
+	struct names *a;
+	const evc_reactor *r;
+};
+
+static void
+add_looper(const struct evc__looper_view *v, void *arg)
+{
+	struct looper_names *n = arg;
+
+	if (v->alive)
+		add_name(n->a, "", v->name, deaf(n->a, n->r), 1);
+}
+
+static void
+add_own(struct names *a, evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	a->word = sync_load_sc(&c->word);
+	LIST_EACH(n, tmp, &c->members) {
+		struct evc__member *m = LIST_OF(n, struct evc__member, node);
+
+		if (counts(a->l->top, m, a->l->self))
+			add_name(a, "", m->name, "", 1);
+	}
+	if (c->held)
+		add_name(a, "", "set-up not finished", "", 1);
+	if (c->n_echoes > 0)
+		add_name(a, "", "unblock of a member that has ended", "",
+			 c->n_echoes);
+	LIST_EACH(n, tmp, &c->reactors) {
+		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+		struct looper_names l = { a, r };
+
+		add_tasks(a, r);
+		add_posts(a, r);
+		if (r->n_loopers > 0)
+			r->looper_ops->each(r, add_looper, &l);
+	}
+	if (a->l->hooks)
+		LIST_EACH(n, tmp, &c->hooks) {
+			const struct evc__hook *h = HOOK_OF(n);
+
+			if (hook_counts(c, h, a->l->not_of))
+				add_name(a, "hook ", h->m.name,
+					 h->reactor != NULL ?
+						 deaf(a, h->reactor) :
+						 "",
+					 1);
+		}
+}
+
+static void
+add_below(struct names *a, evc_coord *c)
+{
+	size_t len = strlen(a->path);
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+		struct text t;
+
+		if (sync_load_sc(&s->alive) == 0 && nothing_to_call(s))
+			continue;
+		sync_lock(&s->lock);
+		t = evc__text_in(a->path + len, sizeof a->path - len);
+		evc__text_add(&t, s->name);
+		if (c->n_phased > 0) {
+			evc__text_add(&t, " (phase ");
+			evc__text_int(&t, s->phase);
+			evc__text_add(&t, ")");
+		}
+		evc__text_add(&t, "/");
+		add_own(a, s);
+		if (a->l->hooks && evc__keeper_due(s, abs(a->l->not_of)))
+			add_name(a, "", "ended", "", 1);
+		add_below(a, s);
+		a->path[len] = '\0';
+		sync_unlock(&s->lock);
+	}
+}
+
+unsigned
+evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
+	   int hooks_not_of, char *buf, size_t room)
+{
+	struct look l = { c, self, hooks, hooks_not_of };
+	struct names a = { .t = evc__text_in(buf, room),
+			   .room = room,
+			   .l = &l };
+
+	add_own(&a, c);
+	add_below(&a, c);
+	if (a.cut > 0) {
+		evc__text_add(&a.t, " (+");
+		evc__text_int(&a.t, a.cut);
+		evc__text_add(&a.t, " more)");
+	}
+	return a.n;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stop hooks: functions that are called once for each stop.
+ *
+ * Each hook remembers the number of the last stop it was called for; it is due
+ * while that differs from the number of stops there have been.  So a stop that
+ * came before the hook was added is not missed, nor one that was cleared before
+ * the loop turned.
+ */
+#include "core/join/join.h"
+#include "core/status/trace.h"
+
+#include "base/reported.h"
+#include "base/self.h"
+#include "base/unwind.h"
+
+/* The number that h was called for once it has been.  A drain counts as the
+   stop that it becomes for those that asked for it. */
+static uint32_t
+number(const struct evc__hook *h, uint64_t w)
+{
+	if ((h->m.e.flags & EVC_ON_DRAIN) && (w & WORD_DRAIN))
+		w |= WORD_FLAG;
+	return WORD_STOP_NUMBER(w);
+}
+
+bool
+evc__hook_pending(const struct evc__hook *h, uint64_t w)
+{
+	return h->running != 0 || (!h->removed && h->told != number(h, w));
+}
+
+/* Lock held: the helper's come one after the other, also when its first thread
+   hangs in one of them. */
+static bool
+one_runs(const evc_coord *c, const evc_reactor *r)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->hooks)
+		if (HOOK_OF(n)->reactor == r && HOOK_OF(n)->running != 0)
+			return true;
+	return false;
+}
+
+/* Lock held: the first that is due on r, from *at on, which is moved there. */
+static struct evc__hook *
+next_due(evc_coord *c, const evc_reactor *r, uint64_t w, struct list **at)
+{
+	for (; *at != &c->hooks; *at = (*at)->next) {
+		struct evc__hook *h = HOOK_OF(*at);
+
+		if (h->reactor == r && h->running == 0 && !h->removed &&
+		    h->told != number(h, w))
+			return h;
+	}
+	return NULL;
+}
+
+void
+evc__drained_hooks_forget(evc_coord *c, uint32_t stops)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->hooks) {
+		struct evc__hook *h = HOOK_OF(n);
+
+		if (h->told == ((stops + 1) & WORD_STOPS_MASK))
+			h->told = stops;
+	}
+}
+
+bool
+evc__hooks_due(evc_coord *c, const evc_reactor *r)
+{
+	struct list *n, *tmp;
+	uint64_t w = sync_load(&c->word);
+
+	LIST_EACH(n, tmp, &c->hooks) {
+		struct evc__hook *h = HOOK_OF(n);
+
+		if (h->reactor == r && evc__hook_pending(h, w))
+			return true;
+	}
+	return false;
+}
+
+void
+evc__hooks_count_above(evc_coord *c, uint32_t d)
+{
+	while ((c = c->parent) != NULL)
+		sync_add(&c->n_hooks_below, d);
+}
+
+/* Lock held. */
+static void
+hooks_count(evc_coord *c, uint32_t d)
+{
+	sync_add(&c->n_hooks, d);
+	evc__hooks_count_above(c, d);
+}
+
+/* Lock held.  One that runs stays until it has returned: joins wait for it. */
+static void
+forget(struct evc__hook *h)
+{
+	evc_coord *c = h->m.c;
+
+	h->removed = true;
+	if (h->running != 0)
+		return;
+	hooks_count(c, (uint32_t)-1);
+	evc__member_unlink(&h->m);
+	sync_free(h);
+	evc__ring(c);
+}
+
+/* No lock, but it is marked as running: call it once. */
+static void
+call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
+{
+	struct evc__busy busy;
+	evc_status st;
+	uint64_t w;
+
+	evc__reported_forget();
+	/* Its stop may have come after the turn began. */
+	if (r != NULL)
+		evc__reactor_heard(r);
+	evc__trace_member(TRACE_CALL, &h->m);
+	evc__busy_begin(r, c, BUSY_HOOK, h->m.name, &busy);
+	st = evc__fn_shut(h->fn, c, h->arg);
+	evc__busy_end(&busy);
+	if (!evc__same_process(c))
+		return;
+	evc__trace_member(TRACE_RETURN, &h->m);
+	w = sync_load(&c->word);
+	/* A stop that was cleared is over: what its hook says must not stop the
+	   new round. */
+	if ((w & (WORD_FLAG | WORD_DRAIN)) && number(h, w) == h->told)
+		evc__member_result(c, h->m.e.id, h->m.name, 0, st, false);
+	else
+		evc__log_hook(c, h->m.name, st);
+}
+
+void
+evc__hooks_run(evc_coord *c, evc_reactor *r)
+{
+	struct list *at = &c->hooks;
+	uint64_t w, seen = 0;
+	struct evc__hook *h;
+
+	if (sync_load_sc(&c->n_hooks) == 0)
+		return;
+	sync_lock(&c->lock);
+	if (r == NULL && one_runs(c, r)) {
+		sync_unlock(&c->lock);
+		return;
+	}
+	for (;;) {
+		/* Those before the last one are due again only in another
+		   stop: so ten thousand of them are gone through once. */
+		w = sync_load(&c->word) & ~(WORD_CLOSING | WORD_JOINED);
+		if (at == &c->hooks || w != seen)
+			at = c->hooks.next;
+		seen = w;
+		h = next_due(c, r, w, &at);
+		if (h == NULL)
+			break;
+		h->told = (h->told + 1) & WORD_STOPS_MASK;
+		h->running = evc__tid();
+		sync_unlock(&c->lock);
+		call(c, r, h);
+		if (!evc__same_process(c))
+			return; /* a fork child, made in there */
+		sync_lock(&c->lock);
+		h->running = 0;
+		/* Joins wait for it, and so may who removes it. */
+		if (h->removed) {
+			at = at->next;
+			forget(h);
+		} else
+			evc__ring(c);
+	}
+	sync_unlock(&c->lock);
+}
+
+void
+evc__hooks_drop(evc_coord *c, const evc_reactor *r)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->hooks) {
+		struct evc__hook *h = HOOK_OF(n);
+
+		if (h->reactor == r)
+			forget(h);
+	}
+}
+
+/* Lock held. */
+static int
+hook_remove(struct evc__member *m)
+{
+	struct evc__hook *h = LIST_OF(m, struct evc__hook, m);
+
+	if (h->removed)
+		return evc__refuse_removal(m->e.id);
+	/* Its return rings. */
+	if (h->running != 0 && h->running != evc__tid())
+		return 1;
+	forget(h);
+	return 0;
+}
+
+static const struct evc__member_ops hook_ops = { .remove = hook_remove };
+
+/* Lock held. */
+static evc_status
+place(evc_coord *c, struct evc__hook *h, const evc_member_opts *o)
+{
+	evc_status st = h->reactor != NULL ?
+				evc__reactor_usable(h->reactor, "evc_on_stop") :
+				0;
+
+	if (st < 0)
+		return st;
+	/* The helper is made now, not at the stop: then there may be no
+	   memory for it. */
+	if (h->reactor == NULL && !evc__helper_need(c, false))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_on_stop: no helper thread");
+	h->told = WORD_STOPS(sync_load(&c->word));
+	st = evc__wakers_add(&h->m, o, h->arg, "evc_on_stop");
+	if (st == 0)
+		st = evc__member_add(c, &h->m);
+	if (st < 0) {
+		evc__wakers_drop(&h->m);
+		return st;
+	}
+	/* Count, then look: a stop from here on tells the loop or the helper;
+	   one before is seen here. */
+	hooks_count(c, 1);
+	if (sync_load_sc(&c->word) & (WORD_FLAG | WORD_DRAIN)) {
+		if (h->reactor != NULL)
+			evc__reactor_poke(h->reactor);
+		else
+			evc__helper_ring(c);
+		evc__reopen(c);
+		evc__ring(c);
+	}
+	return 0;
+}
+
+static evc_status
+on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
+	const evc_member_opts *o, evc_id *ret_id)
+{
+	struct evc__hook *h;
+	evc_status st;
+	evc_id id;
+
+	if (fn == NULL)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_on_stop: no function");
+	st = evc__check_name(name, "evc_on_stop");
+	if (st == 0)
+		st = evc__check_opts(o, EVC_HOOK, "evc_on_stop");
+	if (st < 0)
+		return st;
+	if (o != NULL && o->reactor != NULL && o->reactor->c != c)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_on_stop: another coordinator's "
+				   "reactor");
+	h = (struct evc__hook *)evc__member_new(
+		c, sizeof *h, EVC_HOOK, name != NULL ? name : "stop hook", o);
+	if (h == NULL)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_on_stop: no memory");
+	h->m.ops = &hook_ops;
+	h->fn = fn;
+	h->arg = arg;
+	h->reactor = o != NULL && o->reactor != NULL ? o->reactor : c->home;
+	h->m.e.flags |= EVC_BACKGROUND;
+	sync_lock(&c->lock);
+	st = place(c, h, o);
+	id = h->m.e.id;
+	if (st == 0 && ret_id != NULL)
+		*ret_id = id;
+	sync_unlock(&c->lock);
+	if (st < 0)
+		sync_free(h);
+	return st;
+}
+
+evc_status
+evc_on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
+	    const evc_member_opts *opts, evc_id *ret_id)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0)
+		st = on_stop(c, name, fn, arg, opts, ret_id);
+	return evc__refuse_setup(c, __func__, st);
+}

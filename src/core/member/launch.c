@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The launch of a thread that is the coordinator's own, and what such a thread
+ * does before and after its function: for every kind of member that has one.
+ */
+#include <limits.h>
+
+#include "base/kick.h"
+#include "base/self.h"
+#include "base/spawn.h"
+#include "base/tls.h"
+#include "core/wake/ladder.h"
+
+/* The last thing a started thread does with the coordinator: from DONE on only
+   its join keeps the record alive, and that waits for the thread. */
+static void
+end(struct evc__pthread *p)
+{
+	p->has_result = true;
+	evc__wakers_end();
+	evc__member_done(&p->m);
+}
+
+/* Not inlined: the stack is this function's own only now. */
+static __attribute__((noinline)) void
+end_without_result(struct evc__pthread *p)
+{
+	struct evc__request q = { .code = EVC_ABORTED,
+				  .kind = EVC_BY_MEMBER_END,
+				  .by = p->m.e.id,
+				  .who = p->m.name,
+				  .text = "ended without a result" };
+
+	if (!evc__same_process(p->m.c))
+		return;
+	evc__busy_left();
+	if (!evc_should_stop(p->m.c))
+		evc__request(p->m.c, &q);
+	end(p);
+}
+
+/* pthread_exit or cancellation. */
+static void
+ended_without_result(void *arg)
+{
+	sync_unwound();
+	end_without_result(arg);
+}
+
+static void *
+thread_main(void *arg)
+{
+	struct evc__pthread *p = arg;
+	struct evc__member *m = &p->m;
+	evc_status st;
+	int old;
+
+	/* Not before we stand in the register: an error reported at once must
+	   not meet a round that is closed still. */
+	sync_lock(&m->c->lock);
+	sync_unlock(&m->c->lock);
+	evc__thread_rename(m->name);
+	evc__self_is(m);
+	if (m->e.flags & EVC_KICK)
+		evc__kick_unblock(NULL);
+	pthread_cleanup_push(ended_without_result, p);
+	st = p->fn(m->c, p->arg);
+	/* A cancellation from here on comes too late to change the result. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	pthread_cleanup_pop(0);
+	/* In a fork child that comes back it is the only thread: the child ends
+	   as by exit(0), and its parent's coordinator is not told. */
+	if (!evc__same_process(m->c))
+		return NULL;
+	if (!p->reports)
+		evc__member_result(m->c, m->e.id, m->name, m->e.flags, st,
+				   false);
+	end(p);
+	return NULL;
+}
+
+evc_status
+evc__launch_check(size_t stack, const char *func)
+{
+	pthread_attr_t attr;
+	bool good;
+
+	if (stack == 0)
+		return 0;
+	pthread_attr_init(&attr);
+	good = stack >= (size_t)PTHREAD_STACK_MIN &&
+	       pthread_attr_setstacksize(&attr, evc__stack_with_tls(stack)) ==
+		       0;
+	pthread_attr_destroy(&attr);
+	return good ? 0 :
+		      evc__refuse(-EVC_INVALID_ARGUMENT,
+				  "%s: a stack of %zu bytes is too small",
+				  func, stack);
+}
+
+static int
+create(struct evc__pthread *p, size_t stack)
+{
+	struct evc__spawn s;
+	int e;
+
+	evc__spawn_begin(&s, stack, false);
+	e = sync_thread_create(&p->m.thread, &s.attr, thread_main, p);
+	evc__spawn_end(&s);
+	return e;
+}
+
+evc_status
+evc__launch(evc_coord *c, struct evc__pthread *p, size_t stack,
+	    const char *func)
+{
+	struct evc__member *m = &p->m;
+	bool listed = m->e.id != 0;
+	int e;
+
+	if (!listed && !evc__id_room(c, 1))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				   func);
+	if (!listed)
+		m->e.id = c->last_id + 1;
+	e = create(p, stack);
+	if (e != 0) {
+		if (!listed)
+			m->e.id = 0;
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "%s: no thread: %s", func, strerror(e));
+	}
+	if (listed)
+		evc__member_enter(c, m);
+	else
+		evc__member_add(c, m); /* has its room: cannot fail */
+	m->tid = evc__pthread_tid(m->thread);
+	if ((m->e.flags & EVC_WATCHED) && !evc__pthread_watch(m))
+		evc__member_probed(m, true);
+	/* A join that waits has one more to wait for. */
+	evc__ring(c);
+	return 0;
+}

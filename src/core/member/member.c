@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The register: who must have ended before the program may.
+ *
+ * A thread's end is one atomic step on its own state, then a push on the chain
+ * c->done, then a ring; whoever joins takes the whole chain and reaps it.  Only
+ * one can claim a record (DONE -> REAPING), so each thread is joined once.  The
+ * lock guards the lists; it is given up for the one thing that may block, the
+ * join of an ended thread, and the claimed record stays ours meanwhile.
+ */
+#include "base/text.h"
+#include "core/join/join.h"
+#include "core/join/scope.h"
+#include "core/status/trace.h"
+
+/* ---- what is alive ---- */
+
+void
+evc__alive_add(evc_coord *c)
+{
+	uint32_t n = sync_load_sc(&c->alive);
+
+	/* Add, then read the word; who closes sets CLOSING, then reads the
+	   count: at least one of the two sees the other.  From 0 a scope first
+	   counts in its parent: a join above never finds nothing alive while
+	   something lives here. */
+	for (;;) {
+		if (n > 0 || c->parent == NULL) {
+			if (sync_cas(&c->alive, &n, n + 1))
+				break;
+			continue;
+		}
+		sync_add(&c->parent->n_live_scopes, 1);
+		evc__alive_add(c->parent);
+		if (sync_cas(&c->alive, &n, 1))
+			break;
+		/* Somebody else was first, and has counted it. */
+		sync_sub(&c->parent->n_live_scopes, 1);
+		evc__alive_sub(c->parent);
+	}
+	evc__reopen(c);
+}
+
+void
+evc__reopen(evc_coord *c)
+{
+	uint64_t w = sync_load_sc(&c->word);
+
+	while (w & (WORD_CLOSING | WORD_JOINED))
+		if (sync_cas(&c->word, &w, w & ~(WORD_CLOSING | WORD_JOINED)))
+			break;
+}
+
+void
+evc__alive_sub(evc_coord *c)
+{
+	/* Down in the other order.  Whoever calls this keeps c, and so what is
+	   above it, and rings afterwards. */
+	while (sync_sub(&c->alive, 1) == 1 && c->parent != NULL) {
+		c = c->parent;
+		sync_sub(&c->n_live_scopes, 1);
+	}
+}
+
+/* ---- entries ---- */
+
+struct evc__member *
+evc__member_new(evc_coord *c, size_t size, unsigned kind, const char *name,
+		const evc_member_opts *o)
+{
+	struct evc__member *m = sync_alloc(1, size);
+
+	if (m == NULL)
+		return NULL;
+	m->c = c;
+	m->e.kind = (uint8_t)kind;
+	m->e.flags = o != NULL ? (uint16_t)o->flags : 0;
+	m->grace = o != NULL ? o->grace : 0;
+	m->mark.c = c;
+	m->since_ns = evc__now(c);
+	m->pidfd = -1;
+	list_init(&m->node);
+	evc__copy(m->name, sizeof m->name, name);
+	sync_store(&m->state, EVC_LIVE);
+	return m;
+}
+
+evc_status
+evc__member_add(evc_coord *c, struct evc__member *m)
+{
+	if (!evc__id_room(c, 1))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "no memory for the register");
+	evc__id_add(c, &m->e);
+	if (m->e.kind == EVC_HOOK) {
+		list_append(&c->hooks, &m->node);
+		evc__trace_member(TRACE_BEGIN, m);
+	} else
+		evc__member_enter(c, m);
+	return 0;
+}
+
+void
+evc__member_enter(evc_coord *c, struct evc__member *m)
+{
+	evc__trace_member(TRACE_BEGIN, m);
+	list_append(&c->members, &m->node);
+	c->n_members++;
+	c->n_threads += evc__is_thread(m);
+	c->n_runners += m->e.kind == EVC_RUNNER;
+	c->n_own_grace += m->grace != 0;
+	if (m->grace != 0)
+		sync_store_sc(&c->tree->own_grace, true);
+	c->n_background += (m->e.flags & EVC_BACKGROUND) != 0;
+	evc__alive_add(c);
+}
+
+/* Lock held: it has rung, but its thread does not get to its end. */
+static void
+lingers(struct evc__member *m, bool yes)
+{
+	evc_coord *c = m->c;
+	unsigned d = (unsigned)yes - (unsigned)m->lingers;
+
+	m->lingers = yes;
+	c->n_lingering += d;
+	while (d != 0 && (c = c->parent) != NULL)
+		sync_add(&c->n_lingering_below, d);
+}
+
+/* Out of table and list; memory stays while it stands in c->done. */
+void
+evc__member_unlink(struct evc__member *m)
+{
+	evc_coord *c = m->c;
+	struct list *n, *tmp;
+
+	/* It left an evented join behind, on a loop that runs no more. */
+	if (m->n_joining > 0)
+		LIST_EACH(n, tmp, &c->joins) {
+			struct evc__join *j = LIST_OF(n, struct evc__join, node);
+
+			if (j->self == m) {
+				j->self = NULL;
+				j->self_here = false;
+			}
+		}
+	evc__wakers_drop(m);
+	evc__mark_leaves(c, &m->mark);
+	evc__trace_member(TRACE_REAPED, m);
+	evc__id_remove(c, &m->e);
+	list_remove(&m->node);
+	sync_store(&m->state, EVC_REAPED);
+	if (m->e.kind != EVC_HOOK) {
+		evc__member_probed(m, false);
+		lingers(m, false);
+		c->n_members--;
+		c->n_threads -= evc__is_thread(m);
+		c->n_runners -= m->e.kind == EVC_RUNNER;
+		c->n_own_grace -= m->grace != 0;
+		c->n_background -= (m->e.flags & EVC_BACKGROUND) != 0;
+	}
+	if (m->ops != NULL && m->ops->release != NULL)
+		m->ops->release(m);
+}
+
+void
+evc__member_gone(struct evc__member *m)
+{
+	evc_coord *c = m->c;
+
+	if (m->e.kind == EVC_REGISTERED)
+		evc__reasons_sign(c, m);
+	if (evc__is_thread(m))
+		evc__wakers_left(m);
+	evc__member_unlink(m);
+	evc__ended_add(c);
+	evc__alive_sub(c);
+	if (!m->queued)
+		sync_free(m);
+	evc__ring(c);
+}
+
+void
+evc__member_waits(bool yes)
+{
+	struct evc__member *m = evc__self()->member;
+	evc_coord *c;
+
+	if (m == NULL)
+		return;
+	c = m->c;
+	sync_lock(&c->lock);
+	m->n_waits += yes ? 1 : (unsigned)-1;
+	sync_unlock(&c->lock);
+	/* Phases above may have their turn. */
+	if (yes)
+		evc__ring(c);
+}
+
+void
+evc__ended_add(evc_coord *c)
+{
+	c->n_ended++;
+	while ((c = c->parent) != NULL)
+		sync_add(&c->n_ended_below, 1);
+}
+
+void
+evc__ended_at_once(evc_coord *c)
+{
+	/* Alive for a moment, as any other: that is what opens a round. */
+	evc__alive_add(c);
+	evc__ended_add(c);
+	evc__alive_sub(c);
+	evc__ring(c);
+}
+
+void
+evc__member_probed(struct evc__member *m, bool yes)
+{
+	evc_coord *c = m->c;
+	unsigned d = (unsigned)yes - (unsigned)m->probed;
+
+	m->probed = yes;
+	c->n_probed += d;
+	while (d != 0 && (c = c->parent) != NULL)
+		sync_add(&c->n_probed_below, d);
+}
+
+/* Lock held.  Registered by somebody else: only the register knows. */
+static struct evc__member *
+registered_self(const evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->members) {
+		struct evc__member *m = LIST_OF(n, struct evc__member, node);
+
+		if (m->e.kind == EVC_REGISTERED &&
+		    sync_load(&m->state) == EVC_LIVE &&
+		    pthread_equal(m->thread, pthread_self()))
+			return m;
+	}
+	return NULL;
+}
+
+struct evc__member *
+evc__member_self(const evc_coord *c)
+{
+	struct evc__member *m = evc__self()->member;
+
+	return m != NULL && m->c == c ? m : registered_self(c);
+}
+
+struct evc__member *
+evc__member_self_below(evc_coord *c)
+{
+	struct evc__member *m = evc__self()->member;
+	struct list *n, *tmp;
+	const evc_coord *a;
+
+	for (a = m != NULL ? m->c : NULL; a != NULL; a = a->parent)
+		if (a == c)
+			return m;
+	m = registered_self(c);
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = LIST_OF(n, evc_coord, sibling);
+
+		if (m != NULL)
+			break;
+		if (sync_load_sc(&s->alive) == 0)
+			continue;
+		sync_lock(&s->lock);
+		m = evc__member_self_below(s);
+		sync_unlock(&s->lock);
+	}
+	return m;
+}
+
+/* ---- ends ---- */
+
+void
+evc__member_done(struct evc__member *m)
+{
+	evc_coord *c = m->c;
+	struct evc__member *head;
+
+	evc__trace_member(TRACE_END, m);
+	/* Before the step: who joins it before the chain is taken leaves the
+	   record to who takes the chain. */
+	m->queued = true;
+	sync_store(&m->state, EVC_DONE);
+	head = sync_load(&c->done);
+	do
+		m->done_next = head;
+	while (!sync_cas(&c->done, &head, m));
+	evc__ring(c);
+}
+
+/* Lock held, given up for the join itself.  false: it hangs. */
+static bool
+reap(struct evc__member *m, uint64_t ns)
+{
+	uint32_t done = EVC_DONE;
+	evc_coord *c = m->c;
+	bool joined;
+
+	/* A probe may have joined it while it stood in the chain. */
+	if (!sync_cas(&m->state, &done, EVC_REAPING)) {
+		sync_free(m);
+		return true;
+	}
+	sync_unlock(&c->lock);
+	joined = m->ops->reap(m, ns);
+	sync_lock(&c->lock);
+	m->queued = false;
+	if (joined) {
+		evc__member_gone(m);
+		return true;
+	}
+	/* Its destructors take their time: look again on the back-off. */
+	sync_store(&m->state, EVC_DONE);
+	evc__member_probed(m, true);
+	lingers(m, true);
+	evc__ring(c);
+	return false;
+}
+
+bool
+evc__members_reap(evc_coord *c, uint64_t ns)
+{
+	struct evc__member *m, *next, *in_order = NULL;
+
+	if (sync_load_sc(&c->done) == NULL)
+		return false;
+	for (m = sync_xchg(&c->done, NULL); m != NULL; m = next) {
+		next = m->done_next;
+		m->done_next = in_order;
+		in_order = m;
+	}
+	for (m = in_order; m != NULL; m = next) {
+		next = m->done_next;
+		/* One that hangs has used up the time for all. */
+		if (!reap(m, ns))
+			ns = 0;
+	}
+	return true;
+}
+
+/* How long a thread whose function has returned may take to be gone, where an
+   answer depends on it. */
+#define GOING_NS UINT64_C(1000000000)
+
+void
+evc__members_refresh(evc_coord *c)
+{
+	evc__members_reap(c, GOING_NS);
+	evc__probe_all(c);
+}
+
+void
+evc__members_probe(evc_coord *c)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->members) {
+		struct evc__member *m = LIST_OF(n, struct evc__member, node);
+		uint32_t s = sync_load(&m->state);
+
+		if (evc__is_thread(m) && (s == EVC_LIVE || s == EVC_DONE) &&
+		    m->ops->probe(m))
+			evc__member_gone(m);
+	}
+}

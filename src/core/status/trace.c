@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The timeline's ring.
+ *
+ * Whoever notes something takes the next number, and with it the slot at that
+ * number modulo the size.  A slot's first word says what stands in it: 2k + 1
+ * while event k is being written, 2k + 2 when it is there.  A writer makes it
+ * odd by a CAS from a smaller, even value; where that fails, a newer event is
+ * there already, or somebody has been held up in the middle of an older one:
+ * then the event is given up, and counts as lost.  So nobody ever waits, and a
+ * writer that was overtaken by a whole round of the ring spoils nothing.
+ *
+ * A reader copies a slot and then looks whether its first word has changed.
+ * The words between are stored with release and loaded with acquire: who sees
+ * one of a later event sees the odd word that came before it.
+ */
+#include "core/status/trace.h"
+
+#include "base/self.h"
+
+#define N_DEFAULT 4096u
+#define N_MOST ((size_t)1 << 24)
+
+enum {
+	W_SEQ,
+	W_NS,
+	W_ID,
+	W_ARG,
+	W_WHERE, /* tid << 32 | coordinator */
+	W_WHAT,  /* kind << 8 | what */
+	W_NAME,
+	W_MORE = W_NAME + TRACE_NAME / 8,
+	N_WORDS = W_MORE + TRACE_MORE / 8
+};
+
+struct slot {
+	/* atomic: writers among themselves, and -> readers */
+	_Atomic uint64_t word[N_WORDS];
+};
+_Static_assert(sizeof(struct slot) == 128, "evcoord/trace.h says so");
+
+struct evc__trace {
+	struct evc__trace *before; /* root's lock: another one, of another
+				      size; all stay until the root goes */
+	uint32_t n;                /* set at creation */
+	/* atomic: evc_trace_start -> readers */
+	_Atomic uint64_t since, first; /* when it began, and with what number */
+	/* atomic: writers among themselves */
+	_Alignas(128) _Atomic uint64_t next;
+	struct slot slot[];
+};
+
+/* ---- writing ---- */
+
+static void
+put(struct evc__trace *t, const uint64_t *word)
+{
+	uint64_t k = sync_add(&t->next, 1), seen;
+	struct slot *s = &t->slot[k % t->n];
+	unsigned i;
+
+	seen = sync_load_relaxed(&s->word[W_SEQ]);
+	if ((seen & 1) || seen > 2 * k ||
+	    !sync_cas(&s->word[W_SEQ], &seen, 2 * k + 1))
+		return;
+	for (i = W_SEQ + 1; i < N_WORDS; i++)
+		sync_store(&s->word[i], word[i]);
+	sync_store(&s->word[W_SEQ], 2 * k + 2);
+}
+
+static void
+put_text(uint64_t *word, size_t room, const char *s)
+{
+	memset(word, 0, room);
+	if (s != NULL)
+		memcpy(word, s, strnlen(s, room - 1));
+}
+
+void
+evc__trace_put(const evc_coord *c, const struct evc__note *n)
+{
+	/* The partner of start(): what stands in the ring is seen. */
+	struct evc__trace *t = sync_load(&c->tree->trace);
+	uint64_t word[N_WORDS];
+	int tid;
+
+	/* A fork child has nothing to add: it has a copy of its own. */
+	if (t == NULL || !evc__same_process(c))
+		return;
+	tid = n->tid != 0 ? n->tid : evc__tid();
+	word[W_NS] = n->ns != 0 ? n->ns : sync_mono();
+	word[W_ID] = n->id;
+	word[W_ARG] = n->arg;
+	word[W_WHERE] = (uint64_t)(uint32_t)tid << 32 | c->number;
+	word[W_WHAT] = (uint64_t)n->kind << 8 | n->what;
+	put_text(&word[W_NAME], TRACE_NAME, n->name);
+	put_text(&word[W_MORE], TRACE_MORE, n->more);
+	put(t, word);
+}
+
+void
+evc__trace_put_member(enum evc__trace_what what, const struct evc__member *m)
+{
+	bool over = what == TRACE_END || what == TRACE_REAPED;
+	struct evc__note n = {
+		.what = what,
+		.kind = m->e.kind,
+		.id = m->e.id,
+		.tid = m->tid,
+		.name = m->name,
+	};
+
+	if (over && m->c->clock == NULL)
+		n.arg = m->since_ns;
+	if (over)
+		n.more = sync_load_relaxed(&m->mark.text);
+	evc__trace_put(m->c, &n);
+}
+
+void
+evc__trace_put_request(const evc_coord *c, const struct evc__request *q,
+		       uint64_t ns, uint64_t arg)
+{
+	const struct evc__member *m = evc__self()->member;
+	const struct evc__acting *as = evc__self()->acting;
+	struct evc__note n = {
+		.what = TRACE_REQUEST,
+		.ns = ns,
+		.kind = q->kind,
+		.id = q->by,
+		.arg = arg,
+		.tid = q->tid,
+		.name = q->text,
+		.more = q->who,
+	};
+
+	/* Signed as the reason is. */
+	if (as != NULL && as->c != c)
+		as = NULL;
+	if (n.kind == 0)
+		n.kind = evc__is_clean(c,
+				       TRACE_ASKED_WON(arg) ? 0 : WORD_FLAG,
+				       q->code) ?
+				 EVC_BY_REQUEST :
+				 EVC_BY_ERROR;
+	if (n.id == 0 && as != NULL)
+		n.id = as->id;
+	else if (n.id == 0 && m != NULL && m->c == c)
+		n.id = m->e.id;
+	if (n.more == NULL)
+		n.more = as != NULL ? as->name :
+			 m != NULL  ? m->name :
+				      evc__thread_name();
+	evc__trace_put(c, &n);
+}
+
+void
+evc__trace_put_heard(const evc_reactor *r)
+{
+	uint64_t w = sync_load(&r->c->word);
+
+	if ((w & WORD_FLAG) &&
+	    sync_load_relaxed(&r->heard) != WORD_STOP_NUMBER(w))
+		evc__trace(r->c, TRACE_HEARD, (uint64_t)r->tid, TRACE_LOOP,
+			   r->name, r->owner);
+}
+
+void
+evc__trace_put_awake(const evc_coord *c)
+{
+	const struct evc__member *m = evc__self()->member;
+	bool ours = m != NULL && m->c == c;
+	struct evc__note n = {
+		.what = TRACE_AWAKE,
+		.kind = ours ? m->e.kind : TRACE_WAITER,
+		.id = ours ? m->e.id : (uint64_t)evc__tid(),
+		.name = m != NULL ? m->name : evc__thread_name(),
+	};
+
+	evc__trace_put(c, &n);
+}
+
+/* ---- reading ---- */
+
+struct evc__trace *
+evc__trace_last(const evc_coord *c)
+{
+	return sync_load(&c->tree->recorded);
+}
+
+size_t
+evc__trace_room(const struct evc__trace *t)
+{
+	return t->n;
+}
+
+uint64_t
+evc__trace_since(const struct evc__trace *t)
+{
+	return sync_load(&t->since);
+}
+
+/* false: nothing is there, or it is being written. */
+static bool
+get(struct slot *s, struct evc__record *to)
+{
+	uint64_t word[N_WORDS];
+	unsigned i;
+
+	for (i = 0; i < N_WORDS; i++)
+		word[i] = sync_load(&s->word[i]);
+	if (word[W_SEQ] == 0 || (word[W_SEQ] & 1) ||
+	    sync_load_relaxed(&s->word[W_SEQ]) != word[W_SEQ])
+		return false;
+	to->number = word[W_SEQ] / 2 - 1;
+	to->ns = word[W_NS];
+	to->id = word[W_ID];
+	to->arg = word[W_ARG];
+	to->coord = (uint32_t)word[W_WHERE];
+	to->tid = (int)(word[W_WHERE] >> 32);
+	to->what = (uint8_t)word[W_WHAT];
+	to->kind = (uint8_t)(word[W_WHAT] >> 8);
+	memcpy(to->name, &word[W_NAME], TRACE_NAME);
+	memcpy(to->more, &word[W_MORE], TRACE_MORE);
+	return true;
+}
+
+size_t
+evc__trace_read(struct evc__trace *t, struct evc__record *to,
+		uint64_t *ret_lost)
+{
+	uint64_t first = sync_load(&t->first), end, all;
+	size_t n = 0, i;
+
+	for (i = 0; i < t->n; i++)
+		n += get(&t->slot[i], &to[n]) && to[n].number >= first;
+	/* After the reading: of what it found each has had its number. */
+	end = sync_load(&t->next);
+	all = end > first ? end - first : 0;
+	*ret_lost = all > n ? all - n : 0;
+	return n;
+}
+
+/* ---- on and off ---- */
+
+/* Lock held: one of this size that is there already.  What late writers put
+   into it still has numbers from before. */
+static struct evc__trace *
+find(const evc_coord *c, size_t n)
+{
+	struct evc__trace *t = c->tree->rings;
+
+	while (t != NULL && t->n != n)
+		t = t->before;
+	return t;
+}
+
+static struct evc__trace *
+make(size_t n)
+{
+	struct evc__trace *t = sync_alloc_aligned(
+		_Alignof(struct evc__trace), sizeof *t + n * sizeof t->slot[0]);
+
+	if (t != NULL)
+		t->n = (uint32_t)n;
+	return t;
+}
+
+/* Lock held. */
+static void
+start(evc_coord *c, struct evc__trace *t)
+{
+	sync_store(&t->since, sync_mono());
+	sync_store(&t->first, sync_load(&t->next));
+	sync_store(&c->tree->recorded, t);
+	/* The partner of evc__trace_put. */
+	sync_store(&c->tree->trace, t);
+}
+
+static evc_status
+switch_on(evc_coord *c, size_t n)
+{
+	struct evc__trace *t;
+	evc_status st = 0;
+
+	if (c->parent != NULL)
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_trace_start: %s is a scope, the "
+				   "timeline is that of all",
+				   c->name);
+	if (n > N_MOST)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_trace_start: 2^24 events at most");
+	sync_lock(&c->lock);
+	if (sync_load(&c->tree->trace) != NULL)
+		st = evc__refuse(-EVC_ALREADY_EXISTS,
+				 "evc_trace_start: it is on");
+	else if ((t = find(c, n)) != NULL)
+		start(c, t);
+	else if ((t = make(n)) != NULL) {
+		t->before = c->tree->rings;
+		c->tree->rings = t;
+		start(c, t);
+	} else
+		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				 "evc_trace_start: no memory for %zu events",
+				 n);
+	sync_unlock(&c->lock);
+	return st;
+}
+
+evc_status
+evc_trace_start(evc_coord *c, size_t n_events)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0)
+		st = switch_on(c, n_events != 0 ? n_events : N_DEFAULT);
+	return evc__refuse_setup(c, __func__, st);
+}
+
+evc_status
+evc_trace_stop(evc_coord *c)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st < 0)
+		return st;
+	sync_lock(&c->lock);
+	if (c->parent != NULL || sync_load(&c->tree->trace) == NULL)
+		st = evc__refuse(-EVC_NOT_FOUND, "evc_trace_stop: %s",
+				 c->parent != NULL ?
+					 "the timeline is not this scope's" :
+					 "it is not on");
+	else
+		sync_store(&c->tree->trace, NULL);
+	sync_unlock(&c->lock);
+	return st;
+}
+
+void
+evc__trace_free(struct evc__tree *tree)
+{
+	struct evc__trace *t, *before;
+
+	for (t = tree->rings; t != NULL; t = before) {
+		before = t->before;
+		sync_free(t);
+	}
+}

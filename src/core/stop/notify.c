@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Telling: the walk over the listeners and down the scopes, and the ring that
+ * joins hear.
+ *
+ * Listeners stand in slots that are written under the lock and read without.
+ * Who leaves writes NULL into its slot and waits for a moment without walkers;
+ * afterwards nobody can be on the way to it.  A walk is signal-safe: it takes no
+ * lock, and goes down without recursion, on a stack of its own of bounded depth.
+ */
+#include "core/join/scope.h"
+
+/* ev_async_send writes to a descriptor, and that write is a cancellation point:
+   a thread cancelled there would leave libev's "pending" mark set, and no later
+   send would wake the loop. */
+static int
+cancel_off(void)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	return old;
+}
+
+/* Where a walk stands in one coordinator. */
+struct level {
+	evc_coord *c;
+	unsigned kind; /* LISTENER_KINDS: it is through */
+	struct board_chunk *k;
+	unsigned i;
+	uint32_t stop; /* the number of the stop that is told */
+};
+
+static void
+set_out(struct level *v, unsigned kind)
+{
+	v->kind = kind;
+	v->k = kind < LISTENER_KINDS ?
+		       sync_load_sc(&v->c->listeners[kind].first) :
+		       NULL;
+	v->i = 0;
+}
+
+static struct evc__listener *
+next_of_kind(struct level *v)
+{
+	struct evc__listener *l;
+
+	while (v->k != NULL) {
+		if (v->i == v->k->n) {
+			v->k = sync_load_sc(&v->k->next);
+			v->i = 0;
+			continue;
+		}
+		l = sync_load_sc(&v->k->slot[v->i]);
+		v->i++;
+		if (l != NULL)
+			return l;
+	}
+	return NULL;
+}
+
+static struct evc__listener *
+next_listener(struct level *v)
+{
+	struct evc__listener *l = NULL;
+
+	while (v->kind < LISTENER_KINDS && (l = next_of_kind(v)) == NULL)
+		set_out(v, v->kind + 1);
+	return l;
+}
+
+/* ---- the ring ---- */
+
+static void
+ring_sleepers(evc_coord *c)
+{
+	/* A join counts itself, then looks at the state; we changed the state,
+	   then look at the count. */
+	if (sync_load_sc(&c->n_sleepers) > 0) {
+		sync_add(&c->join_seq, 1);
+		sync_futex_wake(&c->join_seq);
+	}
+}
+
+static void
+ring_loops(evc_coord *c)
+{
+	struct level v = { .c = c };
+	struct evc__listener *l;
+	int old = cancel_off();
+
+	evc__walk_enter(&c->walkers);
+	set_out(&v, LISTENS_JOINS);
+	while ((l = next_of_kind(&v)) != NULL)
+		if (sync_load_sc(&l->n_joins) > 0)
+			l->tell(l);
+	evc__walk_leave(&c->walkers);
+	pthread_setcancelstate(old, NULL);
+}
+
+void
+evc__ring(evc_coord *c)
+{
+	if (!evc__same_process(c))
+		return;
+	for (;; c = c->parent) {
+		ring_sleepers(c);
+		if (sync_load_sc(&c->n_loop_joins) > 0)
+			ring_loops(c);
+		if (c->parent == NULL)
+			return;
+		/* First lit, then the ring: the join above that it wakes finds
+		   us. */
+		evc__board_light(&c->up.at);
+	}
+}
+
+/* ---- the stop ---- */
+
+/* Begin the walk of c's stop; false: it has none, or its walk is complete. */
+static bool
+enter(struct level *v, evc_coord *c)
+{
+	uint64_t w = sync_load_sc(&c->word);
+
+	v->c = c;
+	set_out(v, LISTENER_KINDS);
+	v->stop = WORD_STOP_NUMBER(w);
+	if (!(w & WORD_FLAG) || sync_load_sc(&c->mark) == v->stop)
+		return false;
+	evc__wake_waiters(c);
+	ring_sleepers(c);
+	if (sync_load_sc(&c->n_listeners) == 0) {
+		sync_store_sc(&c->mark, v->stop);
+		return false;
+	}
+	evc__walk_enter(&c->walkers);
+	/* Inside: a clear waits for us from here on. */
+	w = sync_load_sc(&c->word);
+	if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == v->stop &&
+	    sync_load_sc(&c->mark) != v->stop)
+		set_out(v, LISTENS_JOINS);
+	return true;
+}
+
+static void
+leave(struct level *v)
+{
+	evc__walk_leave(&v->c->walkers);
+	/* Late, after a clear, this names an old stop and says nothing of the
+	   present one; at worst that one is walked once more. */
+	sync_store_sc(&v->c->mark, v->stop);
+}
+
+/* Above c, joins in progress drive its phases and keep its budget. */
+static void
+ring_above(evc_coord *c)
+{
+	if (c->parent != NULL) {
+		evc__board_light(&c->up.at);
+		evc__ring(c->parent);
+	}
+}
+
+void
+evc__tell_all(evc_coord *c)
+{
+	struct level level[EVC__DEPTH_MOST + 1], *v = level;
+	struct evc__listener *l;
+	int old;
+
+	if (!enter(v, c)) {
+		if (c->parent != NULL && evc_should_stop(c))
+			ring_above(c);
+		return;
+	}
+	old = cancel_off();
+	for (;;) {
+		l = next_listener(v);
+		if (l == NULL) {
+			leave(v);
+			if (v == level)
+				break;
+			v--;
+		} else if (l->tell != NULL)
+			l->tell(l);
+		/* Whoever walked it all meanwhile told the scopes too. */
+		else if (sync_load_sc(&v->c->mark) != v->stop &&
+			 evc__scope_ask(l->scope, v->stop) &&
+			 enter(v + 1, l->scope))
+			v++;
+	}
+	pthread_setcancelstate(old, NULL);
+	ring_above(c);
+}
+
+/* ---- the drain, and what changes for all below: there is no mark ---- */
+
+/* Tell all listeners, here and below, of a drain; or ring, below c alone, those
+   who hear every ring. */
+static void
+walk_down(evc_coord *c, bool drain)
+{
+	struct level level[EVC__DEPTH_MOST + 1], *v = level;
+	struct evc__listener *l;
+	int old = cancel_off();
+
+	evc__walk_enter(&c->walkers);
+	*v = (struct level){ .c = c };
+	set_out(v, LISTENS_JOINS);
+	for (;;) {
+		l = next_listener(v);
+		if (l == NULL) {
+			evc__walk_leave(&v->c->walkers);
+			if (v == level)
+				break;
+			ring_sleepers(v->c);
+			v--;
+		} else if (l->tell == NULL) {
+			/* Taken back meanwhile: a clear waits for us, and then
+			   takes back what we have handed down. */
+			if (drain && !(sync_load_sc(&v->c->word) &
+				       (WORD_DRAIN | WORD_FLAG)))
+				continue;
+			if (drain)
+				sync_or(&l->scope->word, WORD_DRAIN);
+			*++v = (struct level){ .c = l->scope };
+			evc__walk_enter(&v->c->walkers);
+			set_out(v, LISTENS_JOINS);
+		} else if (drain ||
+			   (v != level && sync_load_sc(&l->n_joins) > 0))
+			l->tell(l);
+	}
+	pthread_setcancelstate(old, NULL);
+}
+
+void
+evc__tell_drain(evc_coord *c)
+{
+	walk_down(c, true);
+	evc__ring(c);
+}
+
+void
+evc__ring_below(evc_coord *c)
+{
+	walk_down(c, false);
+}
+
+/* ---- the table ---- */
+
+static struct board *
+board_of(evc_coord *c, const struct evc__listener *l)
+{
+	return &c->listeners[l->tell == NULL ? LISTENS_SCOPE :
+			     l->joins	     ? LISTENS_JOINS :
+					       LISTENS_STOP];
+}
+
+bool
+evc__listen(evc_coord *c, struct evc__listener *l)
+{
+	/* Counted first: who finds nobody counted goes no further. */
+	sync_add(&c->n_listeners, 1);
+	if (evc__board_add(board_of(c, l), l, &l->at))
+		return true;
+	sync_sub(&c->n_listeners, 1);
+	return false;
+}
+
+void
+evc__unlisten(evc_coord *c, struct evc__listener *l)
+{
+	if (l->at.k == NULL)
+		return;
+	evc__board_remove(board_of(c, l), &l->at);
+	sync_sub(&c->n_listeners, 1);
+	evc__walk_quiet(&c->walkers);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The request of a stop.
+ *
+ * Takes no lock, allocates nothing, keeps errno, is no cancellation point: safe
+ * in any thread and any signal handler.  A slot is claimed, filled and
+ * published first, then the CAS on the word wins or not: so a winner is never
+ * without its reason.  The first error is set by CAS too, also when the flag
+ * stands already: so the CAS that closes a round cannot miss one.
+ */
+#include "base/reported.h"
+#include "base/text.h"
+#include "core/wake/ladder.h"
+#include "core/join/scope.h"
+#include "core/status/trace.h"
+
+static __thread struct evc__self self;
+
+void
+evc__self_inherited(void)
+{
+	struct evc__member *m = self.member;
+
+	if (m != NULL)
+		sync_lock_init(&m->c->lock);
+	self = (struct evc__self){ .member = NULL };
+}
+
+struct evc__self *
+evc__self(void)
+{
+	return &self;
+}
+
+void
+evc__self_is(struct evc__member *m)
+{
+	self.member = m;
+	self.mark = &m->mark;
+}
+
+/* What came of a request. */
+struct outcome {
+	evc_status st; /* 0, or the code handed back */
+	bool tell;     /* everybody is to be told */
+	bool error;    /* it counts as an error of the round */
+	bool again;    /* nothing was done; it is to be made anew */
+};
+
+/* The word with the request in it. */
+static uint64_t
+with(uint64_t w, const struct evc__request *q, unsigned slot, bool error)
+{
+	/* Who closes a round starts again when something came in. */
+	uint64_t next = w & ~WORD_CLOSING;
+
+	if (!(w & WORD_FLAG) && !q->report)
+		next |= WORD_FLAG | WORD_WIN(q->code, slot);
+	if (error && WORD_ERR_CODE(w) == 0)
+		next |= WORD_ERR(q->code, slot);
+	return next;
+}
+
+/* Cleared meanwhile: this request came before the clear, and must not stop the
+   new round.  But a clear of the parent would have left it alone: then it came
+   after. */
+static struct outcome
+stale(evc_coord *c, const struct evc__request *q, uint64_t w, bool error)
+{
+	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report &&
+	    sync_load_sc(&c->swept) == WORD_STOPS(w))
+		return (struct outcome){ .again = true };
+	return (struct outcome){ .st = error ? q->code : 0 };
+}
+
+/* Note that the stop with this number is one that somebody but the parent asked
+   for; a mark of a later stop stays. */
+static void
+mark_own(evc_coord *c, uint32_t stop)
+{
+	uint32_t old = sync_load_sc(&c->own);
+
+	while (((stop - old) & WORD_STOPS_MASK) < WORD_STOPS_MASK / 2)
+		if (sync_cas(&c->own, &old, stop))
+			break;
+}
+
+/* An error is none when it is how a member heard the stop: the call that it was
+   woken out of has failed. */
+static bool
+is_error(const evc_coord *c, uint64_t w, const struct evc__request *q)
+{
+	if (evc__is_clean(c, w, q->code))
+		return false;
+	return !((w & WORD_FLAG) && q->tid == 0 &&
+		 (q->err == EINTR || q->err == ECANCELED ||
+		  q->err == ESHUTDOWN) &&
+		 evc__roused(c, WORD_STOP_NUMBER(w)));
+}
+
+static struct outcome
+record(evc_coord *c, const struct evc__request *q)
+{
+	uint64_t w = sync_load(&c->word), next;
+	uint32_t stops = WORD_STOPS(w);
+	uint64_t at = evc__trace_now(c);
+	bool error = is_error(c, w, q);
+	bool late = error && (w & WORD_JOINED);
+	unsigned slot;
+
+	if ((q->stop != 0 && ((stops + 1) & WORD_STOPS_MASK) != q->stop) ||
+	    (q->report && !error))
+		return (struct outcome){ 0 };
+	/* Set before the word is looked at again: a clear from above sets
+	   CLOSING, then looks here. */
+	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report &&
+	    !late) {
+		mark_own(c, (stops + 1) & WORD_STOPS_MASK);
+		w = sync_load_sc(&c->word);
+		if (WORD_STOPS(w) != stops)
+			return stale(c, q, w, error);
+	}
+	/* A report leaves alone what is kept for a winner. */
+	slot = evc__slot_claim(c, q->report ? w | WORD_FLAG : w, error, late);
+	if (slot != NO_SLOT) {
+		evc__slot_fill(c, slot, w, error, q);
+		evc__slot_publish(c, slot, w, late);
+	}
+	if (late)
+		return (struct outcome){ .st = q->code };
+	do {
+		if (WORD_STOPS(w) != stops)
+			return stale(c, q, w, error);
+		error = is_error(c, w, q);
+		if (error && (w & WORD_JOINED)) {
+			evc__slot_late(c, slot, w);
+			return (struct outcome){ .st = q->code };
+		}
+		next = with(w, q, slot, error);
+	} while (next != w && !sync_cas(&c->word, &w, next));
+	evc__trace_request(c, q, at,
+			   TRACE_ASKED(q->code, (next ^ w) & WORD_FLAG,
+				       WORD_STOP_NUMBER(next)));
+	if (error && (WORD_ERR_CODE(w) != 0)) {
+		/* Not the first, so no CAS of ours stands against the one
+		   that closes: count it, then look whether that one came. */
+		evc__error_count(c, next);
+		w = sync_load_sc(&c->word);
+		if (WORD_STOPS(w) != stops || (w & WORD_JOINED))
+			return (struct outcome){ .st = q->code };
+	}
+	if (q->report && slot != NO_SLOT)
+		sync_store(&c->slot[slot].reported, true);
+	return (struct outcome){ .tell = !q->report, .error = error };
+}
+
+static struct outcome
+put(evc_coord *c, const struct evc__request *q)
+{
+	struct outcome o;
+
+	do
+		o = record(c, q);
+	while (o.again);
+	return o;
+}
+
+evc_status
+evc__request_record(evc_coord *c, const struct evc__request *q,
+		    bool *ret_error)
+{
+	struct outcome o = put(c, q);
+
+	*ret_error = o.error;
+	return o.st;
+}
+
+/* The last touch of a scope is to leave its gate: what it was asked for may make
+   its owner free it while we are still telling. */
+static bool
+keep(evc_coord *c)
+{
+	return c->parent == NULL || evc__gate_enter(&c->gate);
+}
+
+static void
+let_go(evc_coord *c)
+{
+	if (c->parent != NULL)
+		evc__gate_leave(&c->gate);
+}
+
+evc_status
+evc__request(evc_coord *c, const struct evc__request *q)
+{
+	int e = errno;
+	struct outcome o;
+
+	/* In a fork child: what a function that comes back there has to say. */
+	if (!evc__same_process(c) || !keep(c))
+		return 0;
+	o = put(c, q);
+	if (q->code != 0 && q->by == 0) {
+		evc__reported.to = c;
+		evc__reported.stops = WORD_STOPS(sync_load(&c->word));
+		evc__reported.code = q->code;
+		evc__reported.handed_back = o.st > 0;
+	}
+	/* Winner or not: the winner may be frozen after its CAS. */
+	if (o.tell)
+		evc__tell_all(c);
+	if (o.error && c->parent != NULL)
+		evc__scope_error(c, q);
+	let_go(c);
+	errno = e;
+	return o.st;
+}
+
+/* A request with a text and a code as the caller gave them. */
+static evc_status
+ask(evc_coord *c, evc_status code, int err, const char *text, const char *file,
+    int line, const char *func, evc_status *ret_code)
+{
+	struct evc__request q = { .err = err,
+				  .file = file,
+				  .line = line,
+				  .func = func };
+	char buf[sizeof((evc_reason *)0)->text];
+	bool unknown;
+
+	q.code = evc__normal(code, &unknown);
+	q.text = text;
+	if (unknown) {
+		struct text t = evc__text_in(buf, sizeof buf);
+
+		evc__text_add(&t, "code ");
+		evc__text_int(&t, code);
+		evc__text_add(&t, " is none: ");
+		evc__text_add(&t, text != NULL ? text : "");
+		q.text = buf;
+	}
+	*ret_code = q.code;
+	return evc__request(c, &q);
+}
+
+evc_status
+evc_request_stop_at(evc_coord *c, evc_status code, const char *text,
+		    const char *file, int line, const char *func)
+{
+	evc_status st = evc__check(c, "evc_request_stop"), as;
+
+	return st < 0 ? st : ask(c, code, 0, text, file, line, func, &as);
+}
+
+static evc_status
+vfail(evc_coord *c, evc_status code, int err, const char *file, int line,
+      const char *func, const char *fmt, va_list ap)
+{
+	char buf[sizeof((evc_reason *)0)->text];
+	struct text t = evc__text_in(buf, sizeof buf);
+	evc_status st = evc__check(c, "evc_fail"), as;
+	int e = errno;
+
+	if (st < 0)
+		return st;
+	if (code == 0) {
+		code = EVC_UNKNOWN;
+		evc__text_add(&t, "failed with code OK: ");
+	}
+	if (fmt != NULL)
+		evc__text_vfmt(&t, fmt, ap);
+	ask(c, code, err, buf, file, line, func, &as);
+	errno = e;
+	return as;
+}
+
+evc_status
+evc_fail_at(evc_coord *c, evc_status code, int err, const char *file,
+	    int line, const char *func, const char *fmt, ...)
+{
+	va_list ap;
+	evc_status st;
+
+	va_start(ap, fmt);
+	st = vfail(c, code, err, file, line, func, fmt, ap);
+	va_end(ap);
+	return st;
+}
+
+/* The macros of these names add a place; the symbols serve other languages. */
+#undef evc_request_stop
+evc_status
+evc_request_stop(evc_coord *c, evc_status code, const char *text)
+{
+	return evc_request_stop_at(c, code, text, NULL, 0, NULL);
+}
+
+#undef evc_fail
+evc_status
+evc_fail(evc_coord *c, evc_status code, int err, const char *fmt, ...)
+{
+	va_list ap;
+	evc_status st;
+
+	va_start(ap, fmt);
+	st = vfail(c, code, err, NULL, 0, NULL, fmt, ap);
+	va_end(ap);
+	return st;
+}
+
+bool
+evc_should_stop(const evc_coord *c)
+{
+	return sync_load(&c->word) & WORD_FLAG;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads that wait for the stop: on the futex in the word's low half, or on
+ * the stop descriptor.
+ *
+ * No lost wake-up: a waiter counts itself, then looks at the word; a requester
+ * sets the word, then looks at the count; all four sequentially consistent, so
+ * at least one sees the other.  A waiter is released by the flag, or by the
+ * number of stops having moved since it came: then a stop has been and gone.
+ */
+#include <math.h>
+
+#include "core/join/join.h"
+#include "core/status/trace.h"
+
+static const volatile void *
+low_half(const evc_coord *c)
+{
+	const char *p = (const char *)&c->word;
+
+	return p + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0);
+}
+
+void
+evc__wake_waiters(evc_coord *c)
+{
+	if (sync_load_sc(&c->n_waiters) > 0)
+		sync_futex_wake(low_half(c));
+	evc__settle(c);
+}
+
+static bool
+wait_until(evc_coord *c, uint64_t until)
+{
+	uint64_t w = sync_load_sc(&c->word), now;
+	uint32_t stops = WORD_STOPS(w);
+
+	for (;;) {
+		if ((w & WORD_FLAG) || WORD_STOPS(w) != stops)
+			return true;
+		now = until == SYNC_FOREVER ? 0 : evc__now(c);
+		if (now >= until || evc__gate_is_shut(&c->gate))
+			return false;
+		sync_futex_wait(low_half(c), (uint32_t)w,
+				until == SYNC_FOREVER ?
+					until :
+					evc__real_ns(c, until - now));
+		w = sync_load_sc(&c->word);
+	}
+}
+
+bool
+evc__wait_for_stop(evc_coord *c, double timeout)
+{
+	uint64_t ns, now;
+	bool stopped;
+
+	if (evc_should_stop(c) || !(timeout > 0) || !evc__same_process(c))
+		return evc_should_stop(c);
+	if (!evc__gate_enter(&c->gate))
+		return evc_should_stop(c);
+	ns = evc__ns(timeout);
+	now = ns == SYNC_FOREVER ? 0 : evc__now(c);
+	sync_add(&c->n_waiters, 1);
+	stopped = wait_until(c, now + ns >= ns ? now + ns : SYNC_FOREVER);
+	if (stopped)
+		evc__trace_awake(c);
+	sync_sub(&c->n_waiters, 1);
+	evc__gate_leave(&c->gate);
+	return stopped;
+}
+
+bool
+evc_wait_for_stop(evc_coord *c, double timeout)
+{
+	if (c == NULL)
+		return false;
+	if (timeout > 0 && !evc_should_stop(c) &&
+	    evc_may_wait(c, __func__) < 0)
+		return evc_should_stop(c);
+	return evc__wait_for_stop(c, timeout);
+}
+
+/*
+ * Make the descriptor agree with the flag; once c is being freed it is readable
+ * in any case, for those who sleep on it inside the gate.  Called after every
+ * change of these and after the descriptor was made; whoever was held between
+ * its look and its write looks again afterwards, so the last one to touch it
+ * leaves it right.
+ */
+void
+evc__settle(evc_coord *c)
+{
+	int fd;
+	uint64_t seen, now;
+	bool shut;
+
+	if (sync_load_sc(&c->stop_fd) < 0 || !evc__gate_enter(&c->fd_gate))
+		return;
+	fd = sync_load(&c->stop_fd);
+	now = sync_load_sc(&c->word);
+	do {
+		seen = now;
+		shut = evc__gate_is_shut(&c->gate);
+		if ((seen & WORD_FLAG) || shut)
+			sync_fd_write(fd);
+		else
+			sync_fd_drain(fd);
+		now = sync_load_sc(&c->word);
+	} while ((now & WORD_FLAG) != (seen & WORD_FLAG) ||
+		 WORD_STOPS(now) != WORD_STOPS(seen) ||
+		 evc__gate_is_shut(&c->gate) != shut);
+	evc__gate_leave(&c->fd_gate);
+}
+
+int
+evc_stop_fd(evc_coord *c)
+{
+	evc_status st = evc__check(c, __func__);
+	int fd, none = -1;
+
+	if (st < 0)
+		return st;
+	fd = sync_load(&c->stop_fd);
+	if (fd >= 0) {
+		/* Whoever made it may not have got to it yet. */
+		if (evc_should_stop(c))
+			evc__settle(c);
+		return fd;
+	}
+	fd = sync_eventfd();
+	if (fd < 0)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_stop_fd: no descriptor: %s",
+				   strerror(errno));
+	if (!sync_cas(&c->stop_fd, &none, fd)) {
+		sync_fd_close(fd);
+		fd = none;
+	}
+	/* A stop that came before the descriptor stood there. */
+	evc__settle(c);
+	return fd;
+}
+
+void
+evc__stop_fd_close(evc_coord *c)
+{
+	/* Nobody may write into what this number means next. */
+	evc__gate_close(&c->fd_gate);
+	if (sync_load(&c->stop_fd) >= 0)
+		sync_fd_close(sync_load(&c->stop_fd));
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How long a stop may take: the grace that holds, and the deadline that a scope
+ * inherits from what is above it.
+ */
+#include "core/join/join.h"
+#include "core/wake/ladder.h"
+#include "core/join/scope.h"
+
+#include <math.h>
+
+#define SIGNAL_GRACE 8.0
+#define DEFAULT_GRACE 120.0
+
+uint64_t
+evc__stop_time(evc_coord *c, uint64_t w)
+{
+	const evc_reason *r;
+
+	if (!(w & WORD_FLAG))
+		return 0;
+	r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
+	if (r != NULL)
+		return r->mono_ns != 0 ? r->mono_ns : 1;
+	if (c->seen_ns == 0)
+		c->seen_ns = evc__now(c) | 1; /* 0 would be "no stop" */
+	return c->seen_ns;
+}
+
+double
+evc__grace(evc_coord *c, double asked, uint64_t w)
+{
+	const evc_reason *r = NULL;
+	const evc_coord *a;
+	double g = asked, budget;
+
+	for (a = c; a != NULL && g == 0; a = a->parent)
+		g = a->grace;
+	if (g == EVC_NO_GRACE)
+		return 0;
+	if (g != 0)
+		return g;
+	/* Who said how long a stop may last, and no grace, means that. */
+	budget = evc__ladder(c)->budget;
+	if (budget > 0)
+		return budget;
+	/* Service managers kill after 10 s, or after 90. */
+	if (w & WORD_FLAG)
+		r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
+	return r != NULL && r->kind == EVC_BY_SIGNAL ? SIGNAL_GRACE :
+						       DEFAULT_GRACE;
+}
+
+uint64_t
+evc__own_end(evc_coord *c)
+{
+	uint64_t w = sync_load_sc(&c->word), end = 0, e;
+	struct evc__view v = { .stop = evc__stop_time(c, w),
+			       .longest = INFINITY };
+	struct list *n, *tmp;
+
+	if (v.stop == 0)
+		return SYNC_FOREVER;
+	v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
+	v.hurry_grace = sync_load(&c->hurry_grace_ns);
+	v.more = evc__extension(c, v.stop);
+	v.put_off = evc__put_off(c, v.hurry);
+	LIST_EACH(n, tmp, &c->joins) {
+		struct evc__join *j = LIST_OF(n, struct evc__join, node);
+
+		if (j->internal || j->answered)
+			continue;
+		v.start = j->stepped ? 0 : j->start_ns;
+		v.grace = evc__grace(c, j->opts.grace, w);
+		e = evc__deadline(&v);
+		end = e > end ? e : end;
+	}
+	/* When the last one has given up, nothing is left for those below. */
+	end = end != 0 ? end : c->spent_ns;
+	if (end != 0)
+		return end;
+	v.start = 0;
+	v.grace = evc__grace(c, 0, w);
+	return evc__deadline(&v);
+}
+
+uint64_t
+evc__budget_end(evc_coord *c)
+{
+	uint64_t end = SYNC_FOREVER, e;
+	evc_coord *p;
+
+	for (p = c->parent; p != NULL; p = p->parent) {
+		sync_lock(&p->lock);
+		e = evc__own_end(p);
+		sync_unlock(&p->lock);
+		end = e < end ? e : end;
+	}
+	return end;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ladder of a stop: when each rung is due, and what moves the end.
+ */
+#include "core/join/join.h"
+#include "core/wake/ladder.h"
+#include "core/join/scope.h"
+#include "core/status/trace.h"
+
+#define LAST_CHANCE 0.9
+
+const double evc__took_bounds[TOOK_BUCKETS] = { 0.001, 0.01, 0.1, 0.5, 1,
+						5,     10,   30,  120 };
+
+const evc_ladder_opts *
+evc__ladder(const evc_coord *c)
+{
+	static const evc_ladder_opts none;
+	const struct evc__ladder *l = NULL;
+
+	for (; c != NULL && l == NULL; c = c->parent)
+		l = sync_load(&c->ladder);
+	return l != NULL ? &l->o : &none;
+}
+
+uint64_t
+evc__rung_due(const evc_coord *c, enum evc__rung r, uint64_t stop, uint64_t end)
+{
+	const evc_ladder_opts *o = evc__ladder(c);
+	double part = r == RUNG_HOOKS ? o->hooks :
+		      r == RUNG_KICKS ? o->kicks :
+		      o->last_chance == 0 ? LAST_CHANCE :
+					    o->last_chance;
+	uint64_t first = stop, due;
+
+	/* A thread that heard the stop by itself, or by a hook, is not to be
+	   kicked out of what it does about it: so a moment after the hooks. */
+	if (r == RUNG_KICKS) {
+		due = evc__rung_due(c, RUNG_HOOKS, stop, end);
+		first = evc__after(due != SYNC_FOREVER ? due : stop,
+				   BACKOFF_FIRST_NS);
+	}
+	if (part == 0)
+		return first;
+	if (part >= 1 || end == SYNC_FOREVER)
+		return SYNC_FOREVER;
+	due = stop + (end > stop ? (uint64_t)((double)(end - stop) * part) : 0);
+	return due > first ? due : first;
+}
+
+_Static_assert(sizeof ((evc_coord *)0)->rung_ns ==
+	       N_RUNGS * sizeof ((evc_coord *)0)->rung_ns[0], "one for each");
+
+bool
+evc__rung_reached(evc_coord *c, enum evc__rung r)
+{
+	if (c->rung_ns[r] != 0)
+		return false;
+	c->rung_ns[r] = evc__now(c) | 1;
+	evc__trace(c, TRACE_RUNG, 0, TRACE_COORD, NULL, r);
+	return true;
+}
+
+/* ---- who gets on ---- */
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void
+evc__mark_leaves(evc_coord *c, const struct evc__mark *m)
+{
+	c->last_mark = later(c->last_mark, sync_load_relaxed(&m->ns));
+}
+
+/* Lock held: when somebody in c, or below it, said last that it gets on, as
+   marks count; 0: nobody did.  What one said who has ended since then counts,
+   for those who wait for what it has done. */
+static uint64_t
+last_mark(evc_coord *c)
+{
+	uint64_t last = c->last_mark;
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->members) {
+		const struct evc__member *m =
+			LIST_OF(n, struct evc__member, node);
+
+		last = later(last, sync_load_relaxed(&m->mark.ns));
+	}
+	LIST_EACH(n, tmp, &c->reactors) {
+		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		last = later(last, sync_load_relaxed(&r->mark.ns));
+	}
+	LIST_EACH(n, tmp, &c->scopes) {
+		evc_coord *s = SCOPE_OF(n);
+
+		sync_lock(&s->lock);
+		last = later(last, last_mark(s));
+		sync_unlock(&s->lock);
+	}
+	return last;
+}
+
+/* Lock held: the end that progress gives; 0: there was none since the stop. */
+static uint64_t
+progress_end(evc_coord *c, const evc_ladder_opts *o, uint64_t stop)
+{
+	uint64_t mark = last_mark(c), age, now;
+
+	if (mark == 0)
+		return 0;
+	age = evc__mark_now(c);
+	age = age > mark ? age - mark : 0;
+	now = evc__now(c);
+	/* What was said before the stop says nothing of it. */
+	if (now < age || now - age <= stop)
+		return 0;
+	return evc__after(now - age, evc__ns(o->step));
+}
+
+struct evc__extension
+evc__extension(evc_coord *c, uint64_t stop)
+{
+	const evc_ladder_opts *o = evc__ladder(c);
+	struct evc__extension e = { 0 };
+	struct list *n, *tmp;
+
+	if (stop == 0)
+		return e;
+	if (o->budget > 0)
+		e.budget = evc__after(stop, evc__ns(o->budget));
+	if (!(o->hard_end > 0))
+		return e;
+	e.hard = evc__after(stop, evc__ns(o->hard_end));
+	LIST_EACH(n, tmp, &c->vetoes)
+		e.veto = evc__after(e.veto,
+				    LIST_OF(n, struct evc__veto, node)->ns);
+	if (o->step > 0)
+		e.progress = progress_end(c, o, stop);
+	return e;
+}
+
+/* ---- the end of a stop ---- */
+
+void
+evc__took(evc_coord *c, double seconds)
+{
+	unsigned i = 0;
+
+	while (i < TOOK_BUCKETS && seconds > evc__took_bounds[i])
+		i++;
+	c->stats.took[i]++;
+	c->stats.took_sum += seconds;
+	c->stats.stops++;
+}
+
+static void
+forget_vetoes(evc_coord *c)
+{
+	while (!list_empty(&c->vetoes)) {
+		struct evc__veto *v =
+			LIST_OF(c->vetoes.next, struct evc__veto, node);
+
+		list_remove(&v->node);
+		sync_free(v);
+	}
+}
+
+void
+evc__ladder_forget(evc_coord *c)
+{
+	memset(c->rung_ns, 0, sizeof c->rung_ns);
+	c->n_kicks = c->n_unblocks = 0;
+	c->kicks_lost = NULL;
+	c->last_mark = 0;
+	forget_vetoes(c);
+}
+
+void
+evc__ladder_free(evc_coord *c)
+{
+	struct evc__ladder *l = sync_load(&c->ladder), *before;
+
+	for (; l != NULL; l = before) {
+		before = l->before;
+		sync_free(l);
+	}
+	forget_vetoes(c);
+	sync_free(c->rouse);
+	sync_free(c->last_chance);
+	sync_free(c->owner);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waking those who cannot hear: cancel hooks, unblock and kicks, by the helper
+ * thread, from a stop on.
+ *
+ * A waker runs when it is due and its member is LIVE; both are looked at under
+ * the lock.  A function is called without it, and `running` says so meanwhile:
+ * who takes the waker away waits for that, or leaves the memory to the helper.
+ * A kick is sent under the lock: a LIVE thread was not joined, and whoever joins
+ * one needs the lock first.
+ *
+ * One kick may come between a thread's last look at the flag and its system
+ * call, and is lost there.  So it is repeated, on a back-off, for as long as the
+ * thread lives.  A thread that says that it gets on (evc_checkpoint) is left
+ * alone for a moment: what it writes now is not to be cut short.
+ */
+#include "core/helper/chore.h"
+#include "core/join/join.h"
+#include "core/wake/ladder.h"
+#include "core/join/scope.h"
+#include "core/status/trace.h"
+
+#include "base/kick.h"
+#include "base/self.h"
+#include "base/unwind.h"
+
+/* A second signal, a veto, a join may move the end meanwhile. */
+#define LOOK_NS (100 * UINT64_C(1000000))
+
+/* ---- what is woken; lock held ---- */
+
+/* Is there somebody to be woken by k? */
+static bool
+wanted(const struct evc__waker *k)
+{
+	const struct evc__member *m = k->m;
+
+	if (k->running || k->idle)
+		return false;
+	if (m == NULL)
+		return true;
+	if (sync_load(&m->state) != EVC_LIVE)
+		return false;
+	/* A looper whose thread is still to come. */
+	if (m->e.kind == EVC_LOOPER && m->tid == 0)
+		return false;
+	if (m->e.kind == EVC_HOOK)
+		return LIST_OF(m, const struct evc__hook, m)->running != 0;
+	return k->fn != NULL || m->tid != 0;
+}
+
+static void
+note(struct evc__waker *k, uint32_t stop)
+{
+	k->calls++;
+	/* The 1st, 2nd, 4th, 8th: many who are deaf must not drive out of the
+	   timeline what they are deaf to. */
+	if ((k->calls & (k->calls - 1)) == 0)
+		evc__trace(k->c, k->fn != NULL ? TRACE_UNBLOCK : TRACE_KICK,
+			   k->m != NULL ? k->m->e.id : k->id,
+			   k->m != NULL ? k->m->e.kind : TRACE_COORD,
+			   k->m != NULL ? k->m->name : NULL, k->calls);
+	sync_store(&k->roused, stop);
+	if (k->m != NULL)
+		sync_store(&k->m->roused, stop);
+}
+
+static void
+next_step(struct evc__waker *k, uint64_t now)
+{
+	k->step = k->step == 0			   ? BACKOFF_FIRST_NS :
+		  k->step * 2 < BACKOFF_MOST_NS ? k->step * 2 :
+						     BACKOFF_MOST_NS;
+	k->due = k->repeat ? evc__after(now, k->step) : SYNC_FOREVER;
+}
+
+static void
+call(struct evc__waker *k, uint32_t stop)
+{
+	evc_coord *c = k->c;
+
+	note(k, stop);
+	c->n_unblocks++;
+	c->stats.unblocks++;
+	k->running = evc__tid();
+	sync_unlock(&c->lock);
+	evc__call_shut(k->fn, k->arg);
+	/* A fork child, made in there, has no helper. */
+	if (!evc__same_process(c))
+		pthread_exit(NULL);
+	sync_lock(&c->lock);
+	k->running = 0;
+	if (!k->removed)
+		return;
+	if (k->left) {
+		list_remove(&k->node);
+		c->n_echoes--;
+		sync_free(k);
+		evc__alive_sub(c);
+	}
+	/* Somebody may wait for its return. */
+	evc__ring(c);
+}
+
+/* When a thread that gets on may be kicked again; 0: now. */
+static uint64_t
+busy_until(const struct evc__waker *k, uint64_t now)
+{
+	uint64_t moved = k->m != NULL ? sync_load_relaxed(&k->m->mark.ns) : 0;
+	uint64_t coarse = moved != 0 ? evc__mark_now(k->c) : 0;
+
+	if (moved == 0 || coarse >= moved + BACKOFF_MOST_NS)
+		return 0;
+	return now + BACKOFF_MOST_NS - (coarse > moved ? coarse - moved : 0);
+}
+
+/* The program may have made something else of the signal: then it is not
+   sent, for its default action may end the process. */
+static bool
+kicks_work(evc_coord *c)
+{
+	const char *lost = evc__kick_lost(c->flags & EVC_KICK_RESTORE);
+
+	if (lost != NULL)
+		c->kicks_lost = lost;
+	return lost == NULL;
+}
+
+static void
+kick(struct evc__waker *k, uint32_t stop, uint64_t now)
+{
+	uint64_t until = busy_until(k, now);
+
+	if (until != 0) {
+		k->due = until;
+		return;
+	}
+	if (!kicks_work(k->c)) {
+		next_step(k, now);
+		return;
+	}
+	note(k, stop);
+	k->c->n_kicks++;
+	k->c->stats.kicks++;
+	sync_thread_signal(k->m != NULL ? k->m->thread : k->thread,
+			   evc__kick_signo());
+	next_step(k, now);
+}
+
+/* ---- the chore ---- */
+
+/* How the rungs of a stop stand at one look. */
+struct rungs {
+	uint32_t stop;
+	uint64_t now;
+	uint64_t hooks, kicks; /* when they are due */
+};
+
+/* Lock held, given up while k runs; how long until its next turn. */
+static uint64_t
+turn(struct evc__waker *k, const struct rungs *g)
+{
+	uint64_t from = k->fn != NULL ? g->hooks : g->kicks;
+	evc_coord *c = k->c;
+
+	if (k->stop != g->stop) {
+		k->stop = g->stop;
+		k->step = 0;
+		k->due = 0;
+		k->calls = 0;
+	}
+	/* Called already, and once was enough. */
+	if (k->due == SYNC_FOREVER)
+		return SYNC_FOREVER;
+	/* The rung is asked anew each time: its stop's end may move, and tells
+	   nobody here. */
+	if (from > g->now)
+		return from - g->now < LOOK_NS ? from - g->now : LOOK_NS;
+	if (k->due > g->now)
+		return k->due - g->now;
+	evc__rung_reached(c, k->fn != NULL ? RUNG_HOOKS : RUNG_KICKS);
+	if (k->fn == NULL) {
+		kick(k, g->stop, g->now);
+		return k->due - g->now;
+	}
+	next_step(k, g->now);
+	/* The last touch of k: its memory may go meanwhile. */
+	from = k->due;
+	call(k, g->stop);
+	return from != SYNC_FOREVER ? from - g->now : from;
+}
+
+static uint64_t
+rouse(evc_coord *c, struct evc__chore *chore)
+{
+	uint64_t cap = evc__budget_end(c), wait = SYNC_FOREVER, w, t, stop, end;
+	const char *lost_before, *lost;
+	struct rungs g;
+	bool hooks = false;
+	uint32_t pass;
+
+	(void)chore;
+	sync_lock(&c->lock);
+	w = sync_load_sc(&c->word);
+	stop = evc__stop_time(c, w);
+	if (stop == 0) {
+		sync_unlock(&c->lock);
+		return SYNC_FOREVER;
+	}
+	end = evc__own_end(c);
+	end = cap < end ? cap : end;
+	g.stop = WORD_STOP_NUMBER(w);
+	g.now = evc__now(c);
+	g.hooks = evc__rung_due(c, RUNG_HOOKS, stop, end);
+	g.kicks = evc__rung_due(c, RUNG_KICKS, stop, end);
+	pass = ++c->rouse_pass;
+	lost_before = c->kicks_lost;
+	/* Each one goes to the end of the list when its turn comes, so whatever
+	   comes and goes while the lock is given up, and whoever else is at it,
+	   each has one turn. */
+	while (!list_empty(&c->wakers)) {
+		struct evc__waker *k =
+			LIST_OF(c->wakers.next, struct evc__waker, node);
+
+		if ((int32_t)(k->pass - pass) >= 0)
+			break;
+		/* While a function ran the stop may have been cleared. */
+		w = sync_load_sc(&c->word);
+		if (!(w & WORD_FLAG) || WORD_STOP_NUMBER(w) != g.stop) {
+			wait = 0;
+			break;
+		}
+		k->pass = pass;
+		list_remove(&k->node);
+		list_append(&c->wakers, &k->node);
+		hooks |= k->m != NULL && k->m->e.kind == EVC_HOOK;
+		if (!wanted(k))
+			continue;
+		t = turn(k, &g);
+		wait = t < wait ? t : wait;
+	}
+	/* A hook of a loop begins without a ring. */
+	if (hooks && wait > BACKOFF_MOST_NS)
+		wait = BACKOFF_MOST_NS;
+	lost = c->kicks_lost;
+	sync_unlock(&c->lock);
+	if (lost != NULL && lost_before == NULL)
+		evc_log(c, EVC_LOG_WARNING, NULL,
+			"kicks wake nobody: signal %d %s", evc__kick_signo(),
+			lost);
+	return evc__real_ns(c, wait);
+}
+
+bool
+evc__rouse_need(evc_coord *c)
+{
+	if (c->rouse == NULL) {
+		c->rouse = sync_alloc(1, sizeof *c->rouse);
+		if (c->rouse == NULL)
+			return false;
+		c->rouse->run = rouse;
+		c->rouse->again = true;
+		list_init(&c->rouse->node);
+		if (evc__chore_add(c, c->rouse))
+			return true;
+		sync_free(c->rouse);
+		c->rouse = NULL;
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Wakers: the records of who is to be woken how.
+ *
+ * A member's go with it; what a thread pushed for a stretch of code it pops
+ * itself, and its end pops what it has left.  A function that runs at that
+ * moment on the helper thread is waited for by who pops; in a member's place it
+ * counts as alive until it has returned, so that a join that is over means that
+ * nothing is called any more.
+ */
+#include "core/join/join.h"
+
+#include "base/kick.h"
+#include "base/self.h"
+
+struct evc__waker *
+evc__waker_add(evc_coord *c, void (*fn)(void *arg), void *arg, bool repeat)
+{
+	struct evc__waker *k;
+
+	if (!evc__rouse_need(c))
+		return NULL;
+	k = sync_alloc(1, sizeof *k);
+	if (k == NULL)
+		return NULL;
+	k->c = c;
+	k->fn = fn;
+	k->arg = arg;
+	k->repeat = repeat || fn == NULL;
+	k->thread = pthread_self();
+	list_append(&c->wakers, &k->node);
+	/* In the list first, then the look: a stop that comes from here on rings
+	   the helper. */
+	if (evc_should_stop(c))
+		evc__helper_ring(c);
+	return k;
+}
+
+/* Never called again. */
+static void
+close_waker(struct evc__waker *k)
+{
+	k->removed = true;
+	list_remove(&k->node);
+}
+
+/* Lock held: its member is about to go. */
+static void
+drop(struct evc__waker *k, evc_id id)
+{
+	evc_coord *c;
+
+	if (k == NULL)
+		return;
+	c = k->c;
+	close_waker(k);
+	if (!k->running) {
+		sync_free(k);
+		return;
+	}
+	k->id = id;
+	k->left = true;
+	evc__alive_add(c);
+	c->n_echoes++;
+	list_append(&c->echoes, &k->node);
+}
+
+void
+evc__waker_remove(struct evc__waker *k)
+{
+	evc_coord *c = k->c;
+	uint32_t seq;
+
+	close_waker(k);
+	sync_add(&c->n_sleepers, 1);
+	for (;;) {
+		seq = sync_load_sc(&c->join_seq);
+		if (!k->running)
+			break;
+		sync_unlock(&c->lock);
+		sync_futex_wait(&c->join_seq, seq, SYNC_FOREVER);
+		sync_lock(&c->lock);
+	}
+	sync_sub(&c->n_sleepers, 1);
+	sync_free(k);
+}
+
+struct evc__waker *
+evc__waker_push(evc_coord *c, void (*fn)(void *arg), void *arg, bool repeat)
+{
+	struct evc__waker *k = evc__waker_add(c, fn, arg, repeat);
+	struct evc__self *self = evc__self();
+
+	if (k == NULL)
+		return NULL;
+	k->tid = evc__tid();
+	k->outer = self->pushed;
+	self->pushed = k;
+	c->n_pushed++;
+	return k;
+}
+
+void
+evc__waker_pop(struct evc__waker *k)
+{
+	struct evc__self *self = evc__self();
+	struct evc__waker **p = &self->pushed;
+
+	while (*p != k)
+		p = &(*p)->outer;
+	*p = k->outer;
+	/* What this thread reports now may still be how it was woken. */
+	if (sync_load(&k->roused) != 0) {
+		self->roused_in = k->c;
+		self->roused_stop = sync_load(&k->roused);
+	}
+	k->c->n_pushed--;
+	evc__waker_remove(k);
+}
+
+void
+evc__self_keep(struct evc__self *to)
+{
+	const struct evc__self *self = evc__self();
+
+	to->pushed = self->pushed;
+	to->roused_in = self->roused_in;
+	to->roused_stop = self->roused_stop;
+}
+
+void
+evc__wakers_left(const struct evc__member *m)
+{
+	evc_coord *c = m->c;
+	struct list *n, *tmp;
+
+	if (c->n_pushed == 0)
+		return;
+	LIST_EACH(n, tmp, &c->wakers) {
+		struct evc__waker *k = LIST_OF(n, struct evc__waker, node);
+
+		if (k->tid == 0 || k->tid != m->tid ||
+		    !pthread_equal(k->thread, m->thread))
+			continue;
+		c->n_pushed--;
+		drop(k, 0);
+	}
+}
+
+void
+evc__wakers_end(void)
+{
+	struct evc__self *self = evc__self();
+	struct evc__waker *k;
+	evc_coord *c;
+
+	while ((k = self->pushed) != NULL) {
+		c = k->c;
+		self->pushed = k->outer;
+		/* A fork child's are its parent's. */
+		if (!evc__same_process(c))
+			continue;
+		sync_lock(&c->lock);
+		c->n_pushed--;
+		drop(k, 0);
+		sync_unlock(&c->lock);
+	}
+}
+
+evc_status
+evc__wakers_add(struct evc__member *m, const evc_member_opts *o, void *arg,
+		const char *func)
+{
+	bool kicks = o != NULL && (o->flags & EVC_KICK), none = false;
+
+	if (kicks && evc__kick_install(0) < 0)
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "%s: no signal is free for kicks", func);
+	if (kicks) {
+		m->kick = evc__waker_add(m->c, NULL, NULL, true);
+		none = m->kick == NULL;
+	}
+	if (o != NULL && o->unblock != NULL && !none) {
+		m->unblock = evc__waker_add(m->c, o->unblock, arg, true);
+		none = m->unblock == NULL;
+	}
+	if (m->kick != NULL)
+		m->kick->m = m;
+	if (m->unblock != NULL)
+		m->unblock->m = m;
+	if (!none)
+		return 0;
+	evc__wakers_drop(m);
+	return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+			   "%s: no memory or no helper thread to wake it with",
+			   func);
+}
+
+void
+evc__wakers_drop(struct evc__member *m)
+{
+	drop(m->kick, m->e.id);
+	drop(m->unblock, m->e.id);
+	m->kick = m->unblock = NULL;
+}
+
+void
+evc__waker_leave(struct evc__waker *k, evc_id id)
+{
+	drop(k, id);
+}
+
+bool
+evc__echoes(const evc_coord *c, evc_id id)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->echoes)
+		if (LIST_OF(n, const struct evc__waker, node)->id == id)
+			return LIST_OF(n, const struct evc__waker, node)
+				       ->running != evc__tid();
+	return false;
+}
+
+void
+evc__wakers_count(const struct evc__member *m, unsigned *ret_unblocks,
+		  unsigned *ret_kicks)
+{
+	uint32_t stop = WORD_STOP_NUMBER(sync_load(&m->c->word));
+	const struct evc__waker *u = m->unblock, *k = m->kick;
+
+	*ret_unblocks = u != NULL && u->stop == stop ? u->calls : 0;
+	*ret_kicks = k != NULL && k->stop == stop ? k->calls : 0;
+}
+
+bool
+evc__roused(const evc_coord *c, uint32_t stop)
+{
+	const struct evc__self *self = evc__self();
+	const struct evc__waker *k;
+
+	if (self->member != NULL && self->member->c == c &&
+	    sync_load(&self->member->roused) == stop)
+		return true;
+	for (k = self->pushed; k != NULL; k = k->outer)
+		if (k->c == c && sync_load(&k->roused) == stop)
+			return true;
+	return self->roused_in == c && self->roused_stop == stop;
+}
