@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-#include "redis/redis.h"
+#include "redis/client/redis.h"
 
 _Noreturn void die(int status, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

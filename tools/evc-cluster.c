@@ -6,7 +6,7 @@
  *	evc-cluster clean [--force] ADDRESS
  *
  * It reads what the coordinator and its nodes leave in Redis, see
- * redis/protocol.h, and is no part of the cluster: nobody notices it.
+ * redis/client/protocol.h, and is no part of the cluster: nobody notices it.
  */
 #include "cluster_tool.h"
 

@@ -73,8 +73,8 @@ bites layering "base knows no libev" src/base/list.h '#include <ev.h>'
 bites layering "base knows no coordinator" src/base/list.h '#include <evcoord.h>'
 bites layering "may not include" $file '#include "members/thread.h"'
 bites layering "may not include" src/members/thread.c '#include "signals/signals.h"'
-bites layering "may not include" src/redis/reply.c '#include "cluster/cluster.h"'
-bites layering "may not include" src/cluster/walk.c '#include "redis/redis.h"'
+bites layering "may not include" src/redis/client/reply.c '#include "cluster/cluster.h"'
+bites layering "may not include" src/cluster/walk.c '#include "redis/client/redis.h"'
 bites layering "is named as" $file '#include "core.h"'
 mkdir "$copy/src/other"
 bites layering "stands in no line" src/other/other.c '#include <errno.h>'
@@ -126,7 +126,7 @@ bites quiet "$file" $file 'static void p(void) { assert(0); }'
 bites quiet "$file" $file 'static void p(void) { syslog(3, "x"); }'
 bites quiet "$file" $file 'static void p(void) { put(STDERR_FILENO, "x"); }'
 
-bites quiet "engine_detect.c" src/redis/engine_detect.c \
+bites quiet "detect.c" src/redis/engine/detect.c \
 	'static void p(int fd) { (void)sync_pidfd_signal(fd, 9); }'
 bites quiet "worker_link.c" src/cluster/worker_link.c \
 	'static void p(void) { sync_pid_signal(1, 9); }'

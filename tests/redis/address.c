@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#include "redis/redis.h"
+#include "redis/client/redis.h"
 
 #define SECRET "open-sesame"
 

@@ -5,7 +5,7 @@
  */
 #include "../support/redis_client_util.h"
 #include "../support/seam.h"
-#include "redis/client.h"
+#include "redis/client/client.h"
 
 static bool
 say_take(struct world *w, const char *id)

@@ -9,7 +9,7 @@
 
 #include "cluster/variable.h"
 #include "cluster/walk.h"
-#include "redis/redis.h"
+#include "redis/client/redis.h"
 
 #define COORD "{n}:coord"
 #define GEN   "{n}:gen"

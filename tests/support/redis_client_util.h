@@ -8,7 +8,7 @@
 
 #include "redis_util.h"
 
-#include "redis/redis.h"
+#include "redis/client/redis.h"
 
 struct world {
 	struct ev_loop *ev;

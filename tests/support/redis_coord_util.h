@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_REDIS_COORD_UTIL_H
 #define TESTS_SUPPORT_REDIS_COORD_UTIL_H
 
-#include "redis/redis.h"
+#include "redis/client/redis.h"
 
 #include <evcoord/redis.h>
 

@@ -11,7 +11,7 @@
 #include "redis_util.h"
 
 #include "cluster/frames.h"
-#include "redis/protocol.h"
+#include "redis/client/protocol.h"
 
 #include <evcoord/redis.h>
 

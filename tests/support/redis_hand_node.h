@@ -8,7 +8,7 @@
 #define TESTS_SUPPORT_REDIS_HAND_NODE_H
 
 #include "cluster/frames.h"
-#include "redis/redis.h"
+#include "redis/client/redis.h"
 
 #include "redis_util.h"
 

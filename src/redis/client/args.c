@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A command's words: some point into bytes of the caller's, others were written
+ * here, one behind the other.  The latter may move until the command is whole,
+ * so they have no address before: that is what evc__args_seal gives them.
+ */
+#include <stdio.h>
+
+#include "redis/client/redis.h"
+
+#define WORDS_FIRST 16
+#define BYTES_FIRST 256
+
+/* Room for n elements of that size where `used` are: *p is moved when it has to
+   grow.  false: no memory. */
+static bool
+grow(void *p, size_t size, size_t used, size_t n, size_t *room, size_t first)
+{
+	size_t more = *room > 0 ? *room * 2 : first;
+	void *old, *fresh;
+
+	if (n <= *room)
+		return true;
+	if (more < n)
+		more = n;
+	fresh = sync_alloc(more, size);
+	if (fresh == NULL)
+		return false;
+	memcpy(&old, p, sizeof old);
+	if (used > 0)
+		memcpy(fresh, old, used * size);
+	sync_free(old);
+	memcpy(p, &fresh, sizeof fresh);
+	*room = more;
+	return true;
+}
+
+/* at NULL: what stands next in numbers. */
+static void
+add(struct redis_args *a, const char *at, size_t n)
+{
+	size_t used = (size_t)a->n, room = (size_t)a->room,
+	       len_room = (size_t)a->room;
+
+	if (a->failed ||
+	    !grow(&a->argv, sizeof *a->argv, used, used + 1, &room,
+		  WORDS_FIRST) ||
+	    !grow(&a->len, sizeof *a->len, used, used + 1, &len_room,
+		  WORDS_FIRST)) {
+		/* One of the two may have grown: nothing is added any more, so
+		   that does not matter. */
+		a->failed = true;
+		return;
+	}
+	a->room = (int)room;
+	a->argv[a->n] = at;
+	a->len[a->n++] = n;
+}
+
+void
+evc__args_add(struct redis_args *a, const void *bytes, size_t n)
+{
+	add(a, n > 0 ? bytes : "", n);
+}
+
+void
+evc__args_text(struct redis_args *a, const char *text)
+{
+	evc__args_add(a, text, strlen(text));
+}
+
+/* Format behind what was written here before: how much that is; without a word
+   of its own yet. */
+static size_t
+put(struct redis_args *a, const char *fmt, va_list ap)
+{
+	char none[1];
+	va_list again;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(none, sizeof none, fmt, again);
+	va_end(again);
+	if (n < 0 ||
+	    !grow(&a->numbers, 1, a->n_numbers, a->n_numbers + (size_t)n + 1,
+		  &a->numbers_room, BYTES_FIRST)) {
+		a->failed = true;
+		return 0;
+	}
+	(void)vsnprintf(a->numbers + a->n_numbers, (size_t)n + 1, fmt, ap);
+	a->n_numbers += (size_t)n;
+	return (size_t)n;
+}
+
+static size_t __attribute__((format(printf, 2, 3)))
+put_fmt(struct redis_args *a, const char *fmt, ...)
+{
+	va_list ap;
+	size_t n;
+
+	va_start(ap, fmt);
+	n = put(a, fmt, ap);
+	va_end(ap);
+	return n;
+}
+
+void
+evc__args_fmt(struct redis_args *a, const char *fmt, ...)
+{
+	va_list ap;
+	size_t n;
+
+	va_start(ap, fmt);
+	n = put(a, fmt, ap);
+	va_end(ap);
+	add(a, NULL, n);
+}
+
+void
+evc__args_key(struct redis_args *a, const struct redis_address *at,
+	      const char *fmt, ...)
+{
+	size_t n = put_fmt(a, "{%s}:", at->ns);
+	va_list ap;
+
+	va_start(ap, fmt);
+	n += put(a, fmt, ap);
+	va_end(ap);
+	add(a, NULL, n);
+}
+
+void
+evc__args_seal(struct redis_args *a)
+{
+	const char *next = a->numbers;
+	int i;
+
+	for (i = 0; i < a->n && !a->failed; i++)
+		if (a->argv[i] == NULL) {
+			a->argv[i] = next;
+			next += a->len[i];
+		}
+}
+
+void
+evc__args_free(struct redis_args *a)
+{
+	sync_free(a->argv);
+	sync_free(a->len);
+	sync_free(a->numbers);
+	*a = (struct redis_args){ .n = 0 };
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The client's life: find the server, log in on two connections, be up; when
+ * anything goes wrong take both down and begin anew, later and later.
+ *
+ *     waits -> (asks a Sentinel) -> looks up the name -> logs in -> up
+ *       ^                                                           |
+ *       +------------------------- lost ----------------------------+
+ */
+#include "redis/client/client.h"
+
+#define BACK_OFF_FIRST 0.05
+#define BACK_OFF_MOST  1.0
+#define TICKS          4 /* in what it has patience for */
+
+/* ---- going down ---- */
+
+static void
+plan(struct redis_client *cl, double seconds)
+{
+	ev_timer_stop(cl->ev, &cl->again);
+	ev_now_update(cl->ev);
+	ev_timer_set(&cl->again, seconds, 0);
+	ev_timer_start(cl->ev, &cl->again);
+}
+
+void
+evc__client_soon(struct redis_client *cl)
+{
+	plan(cl, 0);
+}
+
+void
+evc__client_lost(struct redis_client *cl, const char *fmt, ...)
+{
+	struct text t;
+	va_list ap;
+
+	/* What came first says why. */
+	if (cl->lost)
+		return;
+	cl->lost = true;
+	cl->refused = false;
+	t = evc__text_in(cl->why, sizeof cl->why);
+	evc__text_fmt(&t, "%s: ", cl->place);
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	if (cl->run[0] == '\0' &&
+	    (cl->state == CLIENT_ASKS || cl->state == CLIENT_LOGS_IN))
+		evc__text_add(&t, evc__redis_hint(cl->env.address, cl->why));
+	plan(cl, 0);
+}
+
+/* Once while it is away, however often it is tried and whatever comes of that;
+   but a server that is there says why it will not have us. */
+static void
+say_away(struct redis_client *cl)
+{
+	if (cl->meant ||
+	    (cl->away && (!cl->refused || strcmp(cl->why, cl->said) == 0)))
+		return;
+	cl->away = true;
+	evc__copy(cl->said, sizeof cl->said, cl->why);
+	evc_log(cl->env.scope, EVC_LOG_WARNING, NULL,
+		"redis: there is no connection: %s", cl->why);
+}
+
+/* The last thing that the caller does: the client may be gone then. */
+static void
+tell(struct redis_client *cl, bool was_up)
+{
+	if (!was_up && cl->told && strcmp(cl->why, cl->told_why) == 0)
+		return;
+	cl->told = true;
+	evc__copy(cl->told_why, sizeof cl->told_why, cl->why);
+	say_away(cl);
+	cl->meant = false;
+	cl->env.down(cl, cl->told_why, cl->env.arg);
+}
+
+static void
+close_all(struct redis_client *cl)
+{
+	ev_timer_stop(cl->ev, &cl->tick);
+	ev_timer_stop(cl->ev, &cl->limit);
+	evc__lookup_drop(cl);
+	evc__client_link_close(&cl->links[REDIS_SAY]);
+	evc__client_link_close(&cl->links[REDIS_LISTEN]);
+	evc__client_link_close(&cl->ask);
+	/* While it is lost nothing new can be said. */
+	cl->lost = true;
+	evc__link_answer_none(&cl->links[REDIS_SAY]);
+	evc__link_answer_none(&cl->links[REDIS_LISTEN]);
+	evc__link_answer_none(&cl->ask);
+	cl->lost = false;
+}
+
+/* Some Sentinel has not been asked yet. */
+static bool
+asks_on(struct redis_client *cl)
+{
+	if (cl->state != CLIENT_ASKS)
+		return false;
+	if (++cl->asked < cl->env.address->n_sentinels)
+		return true;
+	cl->asked = 0;
+	return false;
+}
+
+static void
+take_down(struct redis_client *cl)
+{
+	bool was_up = cl->was_up, asks = asks_on(cl);
+
+	cl->state = CLIENT_WAITS;
+	cl->was_up = false;
+	close_all(cl);
+	if (asks) {
+		plan(cl, 0);
+		return;
+	}
+	plan(cl, cl->back_off);
+	cl->back_off *= 2;
+	if (cl->back_off > BACK_OFF_MOST)
+		cl->back_off = BACK_OFF_MOST;
+	tell(cl, was_up);
+}
+
+/* ---- coming up ---- */
+
+static void
+connect_both(struct redis_client *cl, const char *host, unsigned port)
+{
+	unsigned i;
+
+	cl->state = CLIENT_LOGS_IN;
+	evc__client_limit(cl, cl->env.patience);
+	for (i = 0; i < 2; i++) {
+		if (!evc__link_connect(&cl->links[i], host, port))
+			return;
+		evc__login_begin(&cl->links[i]);
+	}
+}
+
+void
+evc__client_place(struct redis_client *cl, const char *host, unsigned port)
+{
+	struct text t = evc__text_in(cl->place, sizeof cl->place);
+
+	evc__text_add(&t, host);
+	if (port != 0)
+		evc__text_fmt(&t, ":%u", port);
+}
+
+void
+evc__client_look(struct redis_client *cl, const char *host, unsigned port)
+{
+	cl->state = CLIENT_LOOKS;
+	evc__client_place(cl, host, port);
+	if (port == 0)
+		connect_both(cl, host, 0);
+	else
+		evc__lookup_begin(cl, host, port);
+}
+
+void
+evc__client_found(struct redis_client *cl, const struct numbers *at,
+		  const char *why)
+{
+	const char *number;
+
+	if (at->n == 0) {
+		evc__client_lost(cl, "%s", why);
+		return;
+	}
+	number = at->text[cl->tries++ % at->n];
+	if (cl->state == CLIENT_ASKS)
+		evc__sentinel_ask(cl, number);
+	else
+		connect_both(cl, number, cl->lookup_port);
+}
+
+static void
+try(struct redis_client *cl)
+{
+	const struct redis_address *at = cl->env.address;
+
+	if (at->master != NULL)
+		evc__sentinel_begin(cl);
+	else
+		evc__client_look(cl, at->at.host, at->at.port);
+}
+
+/* What has become of the server since the last time?  NULL: it is the same. */
+static const char *
+what_is_new(const struct redis_client *cl, const struct link *say)
+{
+	if (strcmp(cl->run, say->run) != 0)
+		return cl->env.address->master != NULL ?
+			       "another server is the master, or it was "
+			       "restarted" :
+			       "the server was restarted";
+	if (cl->was_replica ||
+	    client_is_promoted(cl, say->data, say->data_before))
+		return "the server was a replica meanwhile";
+	return NULL;
+}
+
+const char *
+evc__redis_client_anew(const struct redis_client *cl)
+{
+	return cl->anew;
+}
+
+/* The last thing that the caller does. */
+static void
+come_up(struct redis_client *cl)
+{
+	const char *run = cl->links[REDIS_SAY].run;
+	bool same;
+	struct text t = { cl->server, sizeof cl->server, strlen(cl->server),
+			  false };
+
+	evc__text_fmt(&t, ", run %.8s", run);
+	cl->anew = what_is_new(cl, &cl->links[REDIS_SAY]);
+	same = cl->anew == NULL;
+	cl->was_replica = false;
+	evc__copy(cl->run, sizeof cl->run, run);
+	evc__copy(cl->data, sizeof cl->data, cl->links[REDIS_SAY].data);
+	cl->state = CLIENT_UP;
+	cl->was_up = true;
+	cl->told = false;
+	cl->back_off = BACK_OFF_FIRST;
+	cl->tries = cl->tries > 0 ? cl->tries - 1 : 0;
+	cl->asked = 0;
+	cl->looked = cl->ticked = sync_mono_coarse();
+	ev_timer_stop(cl->ev, &cl->limit);
+	ev_timer_again(cl->ev, &cl->tick);
+	if (cl->away || !same)
+		evc_log(cl->env.scope, EVC_LOG_INFO, NULL,
+			"redis: connected to %s: %s", cl->place, cl->server);
+	cl->away = false;
+	cl->env.up(cl, same, cl->env.arg);
+}
+
+void
+evc__client_logged_in(struct redis_client *cl)
+{
+	const struct link *say = &cl->links[REDIS_SAY],
+			  *listen = &cl->links[REDIS_LISTEN];
+
+	if (say->at < say->n_steps || listen->at < listen->n_steps)
+		return;
+	if (strcmp(say->run, listen->run) != 0)
+		evc__client_lost(cl, "two connections lead to two servers");
+	else
+		come_up(cl);
+}
+
+/* ---- the timers ---- */
+
+static void
+on_again(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct redis_client *cl = timer->data;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&cl->on))
+		return;
+	if (cl->lost)
+		take_down(cl);
+	else if (cl->state == CLIENT_FOUND)
+		evc__sentinel_found(cl);
+	else
+		try(cl);
+}
+
+void
+evc__client_limit(struct redis_client *cl, double seconds)
+{
+	ev_timer_stop(cl->ev, &cl->limit);
+	ev_now_update(cl->ev);
+	ev_timer_set(&cl->limit, seconds, 0);
+	ev_timer_start(cl->ev, &cl->limit);
+}
+
+static void
+on_limit(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct redis_client *cl = timer->data;
+	struct text t;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&cl->on))
+		return;
+	if (cl->lookup == NULL) {
+		evc__client_lost(cl, "no answer");
+		return;
+	}
+	/* Whoever looks it up cannot be told to stop: it is waited for. */
+	t = evc__text_in(cl->why, sizeof cl->why);
+	evc__text_fmt(&t, "%s: its name is still being looked up", cl->place);
+	tell(cl, false);
+}
+
+static void
+on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct redis_client *cl = timer->data;
+	struct redis_args a = { .n = 0 };
+	uint64_t now = sync_mono_coarse();
+	double patience = cl->env.patience;
+	struct link *l;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&cl->on))
+		return;
+	/* This process has slept itself: what has come meanwhile stands behind
+	   this timer. */
+	if ((double)(now - cl->ticked) > patience / 2 * 1e9)
+		for (l = cl->links; l < cl->links + 2; l++)
+			l->heard = now;
+	cl->ticked = now;
+	for (l = cl->links; l < cl->links + 2; l++)
+		if (evc__link_is_silent(l, now, patience)) {
+			evc__client_lost(cl, "no answer for %.2g s", patience);
+			return;
+		}
+	l = &cl->links[REDIS_SAY];
+	if (cl->env.look_again > 0 &&
+	    (double)(now - cl->looked) > cl->env.look_again * 1e9) {
+		cl->looked = now;
+		evc__login_look(l);
+	}
+	if (l->first != NULL)
+		return;
+	evc__args_text(&a, "PING");
+	(void)evc__link_say(l, NULL, NULL, &a);
+}
+
+/* ---- for the others ---- */
+
+static void
+leave(struct on_loop *on, struct ev_loop *loop)
+{
+	struct redis_client *cl = LIST_OF(on, struct redis_client, on);
+
+	ev_timer_stop(loop, &cl->again);
+	ev_timer_stop(loop, &cl->limit);
+	ev_timer_stop(loop, &cl->tick);
+	evc__link_off(&cl->links[REDIS_SAY], loop);
+	evc__link_off(&cl->links[REDIS_LISTEN], loop);
+	evc__link_off(&cl->ask, loop);
+}
+
+static void
+link_init(struct link *l, struct redis_client *cl)
+{
+	l->cl = cl;
+	l->last = &l->first;
+}
+
+struct redis_client *
+evc__redis_client_new(const struct redis_client_env *env)
+{
+	struct redis_client *cl = sync_alloc(1, sizeof *cl);
+	struct ev_loop *ev = evc_reactor_loop(env->reactor);
+
+	if (cl == NULL || ev == NULL || !evc__fork_watch()) {
+		sync_free(cl);
+		return NULL;
+	}
+	cl->env = *env;
+	cl->ev = ev;
+	cl->back_off = BACK_OFF_FIRST;
+	link_init(&cl->links[REDIS_SAY], cl);
+	link_init(&cl->links[REDIS_LISTEN], cl);
+	link_init(&cl->ask, cl);
+	ev_timer_init(&cl->again, on_again, 0, 0);
+	ev_timer_init(&cl->limit, on_limit, 0, 0);
+	ev_timer_init(&cl->tick, on_tick, 0, env->patience / TICKS);
+	on_loop_init(&cl->on, leave);
+	on_loop_begin(&cl->on, ev);
+	cl->again.data = cl->limit.data = cl->tick.data = cl;
+	plan(cl, 0);
+	return cl;
+}
+
+void
+evc__redis_client_free(struct redis_client *cl)
+{
+	if (cl == NULL)
+		return;
+	cl->state = CLIENT_WAITS;
+	close_all(cl);
+	ev_timer_stop(cl->ev, &cl->again);
+	on_loop_end(&cl->on);
+#ifdef HAVE_HIREDIS_SSL
+	evc__client_tls_free(cl);
+#endif
+	sync_free(cl->master);
+	sync_free(cl);
+}
+
+void
+evc__redis_client_reset(struct redis_client *cl, const char *why)
+{
+	/* Else it begins anew in any case. */
+	if (cl->state == CLIENT_WAITS || cl->lost)
+		return;
+	cl->meant = true;
+	evc__client_lost(cl, "%s", why);
+}
+
+bool
+evc__redis_client_is_up(const struct redis_client *cl)
+{
+	return cl != NULL && cl->state == CLIENT_UP && !cl->lost;
+}
+
+bool
+evc__redis_send(struct redis_client *cl, enum redis_which which,
+		redis_reply_fn *fn, void *arg, struct redis_args *a)
+{
+	if (evc__redis_client_is_up(cl))
+		return evc__link_say(&cl->links[which], fn, arg, a);
+	evc__args_free(a);
+	return false;
+}

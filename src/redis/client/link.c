@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One connection: a context of hiredis on the client's loop.
+ *
+ * hiredis frees it by itself when it breaks, from deep inside; that is only noted
+ * here, and what was said on it is answered when the client takes both down.
+ *
+ * hiredis writes with plain calls, which raise SIGPIPE when the other end is
+ * gone; so it does that with the signal blocked, and one that was raised is taken
+ * back.
+ */
+#include <hiredis/adapters/libev.h>
+#include <hiredis/sds.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+
+#include "redis/client/client.h"
+
+/* ---- the descriptor's events ---- */
+
+/* With SIGPIPE blocked.  The context may be gone when fn returns. */
+static void
+without_sigpipe(void (*fn)(redisAsyncContext *ac), redisAsyncContext *ac)
+{
+	const struct timespec at_once = { 0, 0 };
+	const struct link *l = ac->data;
+	sigset_t pipe, old;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, &old);
+	fn(ac);
+	if (sigismember(&old, SIGPIPE) == 1)
+		return;
+	/* It was not blocked before, so none was pending then. */
+	if (l->ac == NULL)
+		while (sigtimedwait(&pipe, NULL, &at_once) < 0 &&
+		       errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* While nothing was asked?  hiredis takes that for a mistake of its own, and ends
+   the process, unless it is an error.  TLS has things to say of its own. */
+static bool
+is_unasked(const struct link *l)
+{
+	char c;
+
+	return l->first == NULL && !l->cl->env.address->tls &&
+	       sync_recv_peek(l->ac->c.fd, &c, 1) == 1 && c != '-';
+}
+
+static void
+on_readable(struct ev_loop *ev, struct ev_io *io, int events)
+{
+	redisLibevEvents *e = io->data;
+	struct link *l = e->context->data;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&l->cl->on))
+		return;
+	if (is_unasked(l))
+		evc__client_lost(l->cl, "it has said more than it was asked");
+	/* It is closed in the loop's next turn. */
+	if (l->cl->lost)
+		return;
+	l->heard = sync_mono_coarse();
+	/* By TLS a read may write, too. */
+	if (l->cl->env.address->tls)
+		without_sigpipe(redisAsyncHandleRead, e->context);
+	else
+		redisAsyncHandleRead(e->context);
+}
+
+static size_t
+unsent(const struct link *l)
+{
+	const redisAsyncContext *ac = l->ac;
+
+	return ac != NULL && ac->c.obuf != NULL ? sdslen(ac->c.obuf) : 0;
+}
+
+static void
+on_writable(struct ev_loop *ev, struct ev_io *io, int events)
+{
+	redisLibevEvents *e = io->data;
+	struct link *l = e->context->data;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&l->cl->on))
+		return;
+	/* There is room again: the other end takes what is large, however slowly. */
+	if (l->full)
+		l->heard = sync_mono_coarse();
+	without_sigpipe(redisAsyncHandleWrite, e->context);
+	l->full = unsent(l) > 0;
+}
+
+/* ---- its beginning and end ---- */
+
+/* What hiredis says about it; by TLS that may be how errno was. */
+static const char *
+why_ended(const redisAsyncContext *ac, bool tls)
+{
+	const char *why = ac->c.errstr;
+
+	if (ac->c.err == 0 || why[0] == '\0')
+		return "the connection was closed";
+	return tls && strcmp(why, strerror(0)) == 0 ? "TLS failed" : why;
+}
+
+/* hiredis frees it when this has returned. */
+static void
+on_end(const redisAsyncContext *ac, int status)
+{
+	struct link *l = ac->data;
+
+	(void)status;
+	if (l == NULL)
+		return;
+	l->ac = NULL;
+	evc__client_lost(l->cl, "%s",
+			 why_ended(ac, l->cl->env.address->tls));
+}
+
+static void
+on_connect(const redisAsyncContext *ac, int status)
+{
+	struct link *l = ac->data;
+
+	if (status != REDIS_OK)
+		on_end(ac, status);
+	else if (l != NULL)
+		l->heard = sync_mono_coarse();
+}
+
+/* Have the kernel look whether the other end is there, too: while one waits for
+   an answer there is nothing to be said. */
+static void
+set_up_socket(int fd, bool tcp, double patience)
+{
+	int on = 1, seconds = patience > 4 ? (int)(patience / 4) : 1,
+	    probes = 3, ms = patience < 1e6 ? (int)(patience * 1000) : 0;
+
+	/* Programs that are started meanwhile must not keep it open. */
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if (!tcp)
+		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds,
+			 sizeof seconds);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds,
+			 sizeof seconds);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+}
+
+static bool
+attach(struct link *l)
+{
+	redisAsyncContext *ac = l->ac;
+	redisLibevEvents *e;
+
+	if (redisLibevAttach(l->cl->ev, ac) != REDIS_OK)
+		return false;
+	e = ac->ev.data;
+	ev_set_cb(&e->rev, on_readable);
+	ev_set_cb(&e->wev, on_writable);
+	return redisAsyncSetDisconnectCallback(ac, on_end) == REDIS_OK &&
+	       redisAsyncSetConnectCallback(ac, on_connect) == REDIS_OK;
+}
+
+bool
+evc__link_connect(struct link *l, const char *host, unsigned port)
+{
+	struct redis_client *cl = l->cl;
+	redisAsyncContext *ac = port == 0 ? redisAsyncConnectUnix(host)
+					  : redisAsyncConnect(host, (int)port);
+
+	l->heard = sync_mono_coarse();
+	l->full = false;
+	l->n_steps = l->at = 0;
+	l->run[0] = '\0';
+	if (ac == NULL || ac->err != 0) {
+		evc__client_lost(cl, "%s",
+				 ac == NULL ? "no memory" : ac->c.errstr);
+		if (ac != NULL)
+			redisAsyncFree(ac);
+		return false;
+	}
+	set_up_socket(ac->c.fd, port != 0, cl->env.patience);
+	ac->data = l;
+	l->ac = ac;
+#ifdef HAVE_HIREDIS_SSL
+	if (cl->env.address->tls && !evc__client_tls(l))
+		return false;
+#endif
+	if (!attach(l))
+		evc__client_lost(cl, "no memory");
+	return !cl->lost;
+}
+
+void
+evc__client_link_close(struct link *l)
+{
+	redisAsyncContext *ac = l->ac;
+
+	if (ac == NULL)
+		return;
+	l->ac = NULL;
+	ac->data = NULL;
+	redisAsyncFree(ac);
+}
+
+void
+evc__link_off(struct link *l, struct ev_loop *loop)
+{
+	redisLibevEvents *e = l->ac != NULL ? l->ac->ev.data : NULL;
+
+	if (e == NULL)
+		return;
+	ev_io_stop(loop, &e->rev);
+	ev_io_stop(loop, &e->wev);
+}
+
+/* ---- how it is ---- */
+
+bool
+evc__link_is_silent(const struct link *l, uint64_t now, double patience)
+{
+	double wait = patience;
+
+	if (l->first == NULL)
+		return false;
+	if (l->first->blocks < 0)
+		return false;
+	wait += l->first->blocks;
+	return now > l->heard && (double)(now - l->heard) > wait * 1e9;
+}
+
+size_t
+evc__redis_client_backlog(const struct redis_client *cl, enum redis_which which)
+{
+	return unsent(&cl->links[which]);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is said first on a connection, all at once: who we are, and how the server
+ * is.  Only a server that can be used is logged in to: one that evicts nothing,
+ * because leases are keys, and takes writes.
+ */
+#include <stdio.h>
+
+#include "redis/client/client.h"
+
+/* ---- INFO ---- */
+
+/* The value of a line, cut to fit; "": it has none. */
+static void
+info(const char *text, const char *name, char *buf, size_t room)
+{
+	size_t n = strlen(name);
+	const char *at = text;
+
+	buf[0] = '\0';
+	while (at != NULL) {
+		if (strncmp(at, name, n) == 0 && at[n] == ':') {
+			at += n + 1;
+			n = strcspn(at, "\r\n");
+			evc__copy(buf, n + 1 < room ? n + 1 : room, at);
+			return;
+		}
+		at = strchr(at, '\n');
+		if (at != NULL)
+			at++;
+	}
+}
+
+/* A replica has the data of another server, or will have it. */
+static bool
+is_master(struct redis_client *cl, const char *text)
+{
+	char value[RUN_ROOM], run[RUN_ROOM];
+
+	info(text, "role", value, sizeof value);
+	if (strcmp(value, "master") == 0)
+		return true;
+	info(text, "run_id", run, sizeof run);
+	cl->was_replica |= strcmp(run, cl->run) == 0;
+	evc__client_lost(cl,
+			 "the server is a replica (its role is \"%s\"), and a"
+			 " master is needed",
+			 value);
+	return false;
+}
+
+/* Can it be used?  If not, says why. */
+static bool
+is_fit(struct redis_client *cl, const char *text)
+{
+	char version[32], value[32];
+
+	info(text, "redis_version", version, sizeof version);
+	if (version[0] == '\0') {
+		evc__client_lost(cl, "this is no Redis: INFO has no version");
+		return false;
+	}
+	if (strtoul(version, NULL, 10) < 7) {
+		evc__client_lost(cl, "Redis 7 or later is needed, not %s",
+				 version);
+		return false;
+	}
+	info(text, "redis_mode", value, sizeof value);
+	if (strcmp(value, "sentinel") == 0) {
+		evc__client_lost(cl, "this is a Sentinel: the address needs"
+				     " master=NAME");
+		return false;
+	}
+	info(text, "loading", value, sizeof value);
+	if (strcmp(value, "1") == 0) {
+		evc__client_lost(cl, "the server is loading its data");
+		return false;
+	}
+	if (!is_master(cl, text))
+		return false;
+	info(text, "maxmemory_policy", value, sizeof value);
+	if (strcmp(value, "noeviction") != 0) {
+		evc__client_lost(cl,
+				 "the server needs maxmemory-policy"
+				 " noeviction, not %s",
+				 value);
+		return false;
+	}
+	info(text, "aof_enabled", value, sizeof value);
+	if (cl->env.address->trust_aof && strcmp(value, "1") != 0) {
+		evc__client_lost(cl,
+				 "the address says trust-aof=1, and the server"
+				 " has appendonly no");
+		return false;
+	}
+	return true;
+}
+
+static void
+name_server(struct redis_client *cl, const char *text)
+{
+	char version[32], kind[16];
+
+	info(text, "server_name", kind, sizeof kind);
+	info(text,
+	     strcmp(kind, "valkey") == 0 ? "valkey_version" : "redis_version",
+	     version, sizeof version);
+	(void)snprintf(cl->server, sizeof cl->server, "%s %s",
+		       strcmp(kind, "valkey") == 0 ? "Valkey" : "Redis",
+		       version);
+}
+
+static void
+take_info(struct link *l, const redisReply *r)
+{
+	if (r->type != REDIS_REPLY_STRING || r->str == NULL)
+		evc__client_lost(l->cl, "this is no Redis: INFO is no text");
+	else if (is_fit(l->cl, r->str)) {
+		name_server(l->cl, r->str);
+		info(r->str, "run_id", l->run, sizeof l->run);
+		info(r->str, "master_replid", l->data, sizeof l->data);
+		info(r->str, "master_replid2", l->data_before,
+		     sizeof l->data_before);
+		if (l->run[0] == '\0')
+			evc__client_lost(l->cl, "INFO has no run_id");
+	}
+}
+
+/* ---- the answers ---- */
+
+/* Where it is refused, each script is said whole. */
+static void
+take_script(struct redis_client *cl, unsigned script, const redisReply *r)
+{
+	char *sha = cl->sha[script];
+
+	sha[0] = '\0';
+	if (r->type == REDIS_REPLY_STRING &&
+	    r->len + 1 == sizeof cl->sha[script])
+		memcpy(sha, r->str, sizeof cl->sha[script]);
+}
+
+/* A name is not needed; but one who may not come in hears that instead of his first
+   answer, whatever it is to. */
+static bool
+is_refusal(unsigned step, const redisReply *r)
+{
+	return r->type == REDIS_REPLY_ERROR &&
+	       (step != LOGIN_NAME || (!evc__reply_is_error(r, "NOPERM") &&
+				       !evc__reply_is_error(r, "ERR unknown")));
+}
+
+static void
+on_step(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct link *l = arg;
+	bool was_lost = cl->lost;
+	unsigned step;
+
+	/* It has gone, and that was said. */
+	if (r == NULL)
+		return;
+	step = l->steps[l->at++];
+	if (step >= LOGIN_SCRIPT)
+		take_script(cl, step - LOGIN_SCRIPT, r);
+	else if (evc__reply_is_error(r, "MOVED "))
+		/* MOVED SLOT HOST:PORT */
+		evc__client_lost(cl,
+				 "this node of a Redis Cluster has not the"
+				 " keys of that namespace: %s",
+				 r->str);
+	else if (is_refusal(step, r))
+		evc__client_lost(cl, "%s", r->str);
+	else if (step == LOGIN_INFO)
+		take_info(l, r);
+	if (l->at == l->n_steps && !cl->lost)
+		evc__client_logged_in(cl);
+	cl->refused |= cl->lost && !was_lost;
+}
+
+static void
+on_look(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	char data[RUN_ROOM], before[RUN_ROOM];
+
+	(void)arg;
+	if (r == NULL || r->type != REDIS_REPLY_STRING)
+		return;
+	if (!is_fit(cl, r->str)) {
+		cl->refused = true;
+		return;
+	}
+	info(r->str, "master_replid", data, sizeof data);
+	info(r->str, "master_replid2", before, sizeof before);
+	if (client_is_promoted(cl, data, before))
+		evc__client_lost(cl, "the server was a replica meanwhile");
+}
+
+/* ---- what is said ---- */
+
+static bool
+say(struct link *l, unsigned step, struct redis_args *a)
+{
+	l->steps[l->n_steps++] = step;
+	return evc__link_say(l, on_step, l, a);
+}
+
+static bool
+say_info(struct link *l)
+{
+	struct redis_args a = { .n = 0 };
+
+	evc__args_text(&a, "INFO");
+	return say(l, LOGIN_INFO, &a);
+}
+
+static bool
+say_who(struct link *l)
+{
+	const struct redis_address *at = l->cl->env.address;
+	struct redis_args a = { .n = 0 };
+	bool said = true;
+
+	if (at->password != NULL || at->user != NULL) {
+		evc__args_text(&a, "AUTH");
+		if (at->user != NULL)
+			evc__args_text(&a, at->user);
+		/* There are users without one. */
+		evc__args_text(&a, at->password != NULL ? at->password : "");
+		said = say(l, LOGIN_AUTH, &a);
+	}
+	if (said && at->database != 0) {
+		evc__args_text(&a, "SELECT");
+		evc__args_fmt(&a, "%u", at->database);
+		said = say(l, LOGIN_SELECT, &a);
+	}
+	if (!said)
+		return false;
+	evc__args_text(&a, "CLIENT");
+	evc__args_text(&a, "SETNAME");
+	evc__args_text(&a, l->cl->env.who);
+	return say(l, LOGIN_NAME, &a);
+}
+
+static bool
+say_scripts(struct link *l)
+{
+	struct redis_args a = { .n = 0 };
+	char *text;
+	size_t n;
+	unsigned i;
+	bool said = true;
+
+	for (i = 0; said && i < SCRIPTS; i++) {
+		n = strlen(evc__script_head) + strlen(evc__scripts[i].text);
+		text = sync_alloc(1, n + 1);
+		if (text == NULL)
+			return false;
+		(void)snprintf(text, n + 1, "%s%s", evc__script_head,
+			       evc__scripts[i].text);
+		evc__args_text(&a, "SCRIPT");
+		evc__args_text(&a, "LOAD");
+		evc__args_add(&a, text, n);
+		said = say(l, LOGIN_SCRIPT + i, &a);
+		sync_free(text);
+	}
+	return said;
+}
+
+/* May the user do what the scripts do?  Else one of them could stop half-way. */
+static const char may[] =
+	"local key = KEYS[1] "
+	"local all = {{'get', key}, {'set', key, 'x'}, {'del', key}, "
+	"  {'exists', key}, {'type', key}, {'pexpire', key, '1'}, "
+	"  {'xadd', key, '*', 'a', 'b'}, {'hget', key, 'a'}, "
+	"  {'hset', key, 'a', 'b'}, {'hdel', key, 'a'}, "
+	"  {'hincrby', key, 'a', '1'}, {'hlen', key}} "
+	"for i, one in ipairs(all) do "
+	"  if not redis.acl_check_cmd(unpack(one)) then "
+	"    return redis.error_reply('NOPERM the user needs +' .. one[1] "
+	"      .. ' ~' .. key) "
+	"  end "
+	"end "
+	"return {'ok'} ";
+
+static bool
+say_try(struct link *l)
+{
+	struct redis_args a = { .n = 0 };
+
+	evc__args_text(&a, "EVAL");
+	evc__args_add(&a, may, sizeof may - 1);
+	evc__args_text(&a, "1");
+	evc__args_key(&a, l->cl->env.address, "var");
+	return say(l, LOGIN_TRY, &a);
+}
+
+void
+evc__login_begin(struct link *l)
+{
+	struct redis_client *cl = l->cl;
+	bool said = say_who(l) && say_info(l);
+
+	if (said && l == &cl->links[REDIS_SAY])
+		said = say_try(l) && say_scripts(l);
+	if (!said)
+		evc__client_lost(cl, "no memory");
+}
+
+void
+evc__login_look(struct link *l)
+{
+	struct redis_args a = { .n = 0 };
+
+	evc__args_text(&a, "INFO");
+	(void)evc__link_say(l, on_look, NULL, &a);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A host's name becomes a number.  That may take long and cannot be told to stop,
+ * so it is done by a thread, which posts what it has found; the client may be
+ * gone by then.
+ *
+ * Two hold what was found: the client, and the thread or its mail.  Only the
+ * loop's thread looks at who wants it.
+ */
+#include <netdb.h>
+#include <netinet/in.h>
+
+#include "redis/client/client.h"
+
+struct lookup {
+	_Atomic uint32_t held; /* atomic: by how many; the last one frees it */
+	struct redis_client *cl; /* the loop's; NULL: nobody wants it */
+	evc_loop *loop;
+	evc_mail mail;
+	struct numbers found;
+	char why[REDIS_WHY_ROOM];
+	char host[];
+};
+
+static void
+drop(struct lookup *lk)
+{
+	if (sync_sub(&lk->held, 1) > 1)
+		return;
+	evc_loop_release(lk->loop);
+	sync_free(lk);
+}
+
+/* ---- any thread ---- */
+
+static void
+take_numbers(const struct addrinfo *ai, struct numbers *ret)
+{
+	for (; ai != NULL && ret->n < NUMBERS_MOST; ai = ai->ai_next)
+		if (getnameinfo(ai->ai_addr, ai->ai_addrlen, ret->text[ret->n],
+				NUMBER_ROOM, NULL, 0, NI_NUMERICHOST) == 0)
+			ret->n++;
+}
+
+/* 0, or what gai_strerror knows. */
+static int
+look_up(const char *host, int flags, struct numbers *ret)
+{
+	struct addrinfo want = { .ai_socktype = SOCK_STREAM,
+				 .ai_flags = flags },
+			*ai;
+	int e = getaddrinfo(host, NULL, &want, &ai);
+
+	ret->n = 0;
+	if (e != 0)
+		return e;
+	take_numbers(ai, ret);
+	freeaddrinfo(ai);
+	return ret->n > 0 ? 0 : EAI_NONAME;
+}
+
+static evc_status
+lookup_main(evc_coord *c, void *arg)
+{
+	struct lookup *lk = arg;
+	struct text t = evc__text_in(lk->why, sizeof lk->why);
+	int e = look_up(lk->host, 0, &lk->found);
+
+	(void)c;
+	if (e != 0)
+		evc__text_fmt(&t, "its name is not known: %s", gai_strerror(e));
+	/* If it is refused the loop is gone, and the client with it. */
+	if (evc_post_mail(lk->loop, &lk->mail) < 0)
+		drop(lk);
+	return 0;
+}
+
+/* ---- the loop ---- */
+
+static void
+on_found(evc_mail *m, evc_status why)
+{
+	struct lookup *lk =
+		(struct lookup *)((char *)m - offsetof(struct lookup, mail));
+	struct redis_client *cl = why == 0 ? lk->cl : NULL;
+
+	if (cl != NULL) {
+		cl->lookup = NULL;
+		drop(lk);
+		evc__client_found(cl, &lk->found, lk->why);
+	}
+	drop(lk);
+}
+
+static struct lookup *
+lookup_new(struct redis_client *cl, const char *host)
+{
+	size_t n = strlen(host) + 1;
+	struct lookup *lk = sync_alloc(1, sizeof *lk + n);
+
+	if (lk == NULL)
+		return NULL;
+	memcpy(lk->host, host, n);
+	sync_store(&lk->held, 2);
+	lk->cl = cl;
+	lk->loop = evc_loop_of(cl->env.reactor);
+	lk->mail.fn = on_found;
+	lk->mail.flags = EVC_LATE;
+	return lk;
+}
+
+static void
+begin_thread(struct redis_client *cl, const char *host)
+{
+	const evc_member_opts opts = { .flags = EVC_LATE | EVC_BACKGROUND };
+	struct lookup *lk = lookup_new(cl, host);
+
+	if (lk == NULL) {
+		evc__client_lost(cl, "no memory");
+		return;
+	}
+	if (evc_thread_start(cl->env.scope, "redis lookup", lookup_main, lk,
+			     &opts, NULL) < 0) {
+		drop(lk);
+		drop(lk);
+		evc__client_lost(cl, "its name cannot be looked up: %s",
+				 evc_last_error());
+		return;
+	}
+	cl->lookup = lk;
+}
+
+void
+evc__lookup_begin(struct redis_client *cl, const char *host, unsigned port)
+{
+	struct numbers found;
+
+	cl->lookup_port = port;
+	evc__client_limit(cl, cl->env.patience);
+	if (look_up(host, AI_NUMERICHOST, &found) == 0)
+		evc__client_found(cl, &found, "");
+	else
+		begin_thread(cl, host);
+}
+
+void
+evc__lookup_drop(struct redis_client *cl)
+{
+	struct lookup *lk = cl->lookup;
+
+	if (lk == NULL)
+		return;
+	cl->lookup = NULL;
+	lk->cl = NULL;
+	drop(lk);
+}

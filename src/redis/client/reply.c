@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Answers, which are not trusted: whoever reads one says what it should be, and
+ * hears whether it is that.  A number may come as one or as its text, a text as a
+ * bulk or as a status.
+ */
+#include "redis/client/redis.h"
+
+static bool
+is_bytes(const redisReply *r)
+{
+	return r != NULL && r->str != NULL &&
+	       (r->type == REDIS_REPLY_STRING || r->type == REDIS_REPLY_STATUS);
+}
+
+static const redisReply *
+element(const redisReply *r, size_t i)
+{
+	return r != NULL && r->type == REDIS_REPLY_ARRAY && i < r->elements
+		       ? r->element[i]
+		       : NULL;
+}
+
+const char *
+evc__reply_word(const redisReply *r)
+{
+	const redisReply *e = element(r, 0);
+
+	/* With a 0 byte in it, it is no word. */
+	return is_bytes(e) && strlen(e->str) == e->len ? e->str : NULL;
+}
+
+const char *
+evc__reply_bytes(const redisReply *r, size_t i, size_t *ret_n)
+{
+	const redisReply *e = element(r, i);
+
+	if (!is_bytes(e))
+		return NULL;
+	*ret_n = e->len;
+	return e->str;
+}
+
+bool
+evc__reply_is_plain(const char *s, size_t n, bool blanks)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c < ' ' || c > '~' || (c == ' ' && !blanks))
+			return false;
+	}
+	return true;
+}
+
+bool
+evc__reply_number(const redisReply *r, size_t i, int64_t *ret)
+{
+	const redisReply *e = element(r, i);
+	char *end;
+	long long n;
+
+	if (e != NULL && e->type == REDIS_REPLY_INTEGER) {
+		*ret = e->integer;
+		return true;
+	}
+	/* strtoll would skip what stands before a number. */
+	if (!is_bytes(e) || e->len == 0 || e->len > 20 ||
+	    !(e->str[0] == '-' || (e->str[0] >= '0' && e->str[0] <= '9')))
+		return false;
+	errno = 0;
+	n = strtoll(e->str, &end, 10);
+	if (errno != 0 || end != e->str + e->len || end[-1] == '-')
+		return false;
+	*ret = n;
+	return true;
+}
+
+const char *
+evc__reply_field(const redisReply *entry, const char *name, size_t *ret_n)
+{
+	const redisReply *fields = element(entry, 1), *e;
+	size_t i, n = strlen(name);
+
+	if (fields == NULL || fields->type != REDIS_REPLY_ARRAY)
+		return NULL;
+	for (i = 0; i + 1 < fields->elements; i += 2) {
+		e = fields->element[i];
+		if (is_bytes(e) && e->len == n && memcmp(e->str, name, n) == 0)
+			return evc__reply_bytes(fields, i + 1, ret_n);
+	}
+	return NULL;
+}
+
+void
+evc__reply_why(const redisReply *r, struct text *t)
+{
+	if (r == NULL)
+		evc__text_add(t, "the connection was lost");
+	else if (r->type == REDIS_REPLY_ERROR && r->str != NULL)
+		evc__text_add(t, r->str);
+	else
+		evc__text_add(t, "an answer that nobody expects");
+}
+
+bool
+evc__reply_is_error(const redisReply *r, const char *prefix)
+{
+	return r != NULL && r->type == REDIS_REPLY_ERROR && r->str != NULL &&
+	       strncmp(r->str, prefix, strlen(prefix)) == 0;
+}

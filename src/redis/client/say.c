@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What was said on a connection and has no answer yet, in its order.
+ *
+ * A script is said by the sum of its text; its command is kept until it was
+ * answered, because a server that was told to forget its scripts wants the text.
+ */
+#include <stdio.h>
+
+#include "redis/client/client.h"
+
+static void
+said_free(struct said *s)
+{
+	if (s->command != NULL)
+		redisFreeCommand(s->command);
+	sync_free(s);
+}
+
+static void
+append(struct link *l, struct said *s)
+{
+	s->next = NULL;
+	*l->last = s;
+	l->last = &s->next;
+}
+
+/* Those of one connection are answered in their order. */
+static struct said *
+take_first(struct link *l)
+{
+	struct said *s = l->first;
+
+	l->first = s->next;
+	if (l->first == NULL)
+		l->last = &l->first;
+	return s;
+}
+
+static void
+answer(struct link *l, struct said *s, const redisReply *r)
+{
+	if (s->fn != NULL)
+		s->fn(l->cl, r, s->arg);
+	said_free(s);
+}
+
+void
+evc__link_answer_none(struct link *l)
+{
+	while (l->first != NULL)
+		answer(l, take_first(l), NULL);
+}
+
+static void on_reply(redisAsyncContext *ac, void *reply, void *arg);
+
+/* The server does not know that script any more: once more, whole, from where
+   its keys are counted. */
+static bool
+say_whole(struct link *l, struct said *s)
+{
+	const char *text = evc__scripts[s->script].text;
+	char head[96];
+	size_t n_text = strlen(evc__script_head) + strlen(text), n_head, n;
+	unsigned words;
+	char *to;
+	bool said;
+
+	/* "*WORDS", then EVAL and the text in place of EVALSHA and the sum. */
+	words = (unsigned)strtoul(s->command + 1, NULL, 10);
+	n_head = (size_t)snprintf(head, sizeof head,
+				  "*%u\r\n$4\r\nEVAL\r\n$%zu\r\n", words,
+				  n_text);
+	n = n_head + n_text + 2 + s->n - s->keys_at;
+	to = sync_alloc(1, n + 1);
+	if (to == NULL)
+		return false;
+	(void)snprintf(to, n + 1, "%s%s%s\r\n", head, evc__script_head, text);
+	memcpy(to + n - (s->n - s->keys_at), s->command + s->keys_at,
+	       s->n - s->keys_at);
+	said = redisAsyncFormattedCommand(l->ac, on_reply, s, to, n) ==
+	       REDIS_OK;
+	sync_free(to);
+	return said;
+}
+
+/* What stands behind the last answer was not asked for.  hiredis takes that for a
+   mistake of its own, and ends the process: it must not see it. */
+static bool
+is_too_much(struct link *l, redisReader *r)
+{
+	if (!l->cl->lost && l->first->next == NULL && r->pos < r->len)
+		evc__client_lost(l->cl, "it has said more than it was asked");
+	if (l->cl->lost)
+		r->pos = r->len;
+	return l->cl->lost;
+}
+
+static void
+on_reply(redisAsyncContext *ac, void *reply, void *arg)
+{
+	struct link *l = ac->data;
+	struct said *s = arg;
+
+	/* When it goes, hiredis answers all; who has said it hears of that
+	   later. */
+	if (l == NULL || reply == NULL || is_too_much(l, ac->c.reader))
+		return;
+	/* What it has, and will have, is another server's: nothing of this is
+	   an answer. */
+	if (evc__reply_is_error(reply, "READONLY")) {
+		l->cl->was_replica = true;
+		evc__client_lost(l->cl, "the server is a replica now");
+		return;
+	}
+	(void)take_first(l);
+	if (s->by_sha && evc__reply_is_error(reply, "NOSCRIPT") &&
+	    say_whole(l, s)) {
+		s->by_sha = false;
+		append(l, s);
+		return;
+	}
+	answer(l, s, reply);
+}
+
+/* Frees command, unless it is to be kept for s. */
+static bool
+say(struct link *l, struct said *s, char *command, int n, bool keep)
+{
+	bool said = n > 0 && l->ac != NULL && !l->cl->lost &&
+		    redisAsyncFormattedCommand(l->ac, on_reply, s, command,
+					       (size_t)n) == REDIS_OK;
+
+	if (n > 0 && (!keep || !said))
+		redisFreeCommand(command);
+	if (!said) {
+		sync_free(s);
+		return false;
+	}
+	if (keep) {
+		s->command = command;
+		s->n = (size_t)n;
+	}
+	/* From now on it is waited for. */
+	if (l->first == NULL)
+		l->heard = sync_mono_coarse();
+	append(l, s);
+	return true;
+}
+
+/* How long may it wait, by its own words? */
+static double
+blocks(const struct redis_args *a)
+{
+	double ms = 0;
+	int i;
+
+	for (i = 1; i + 1 < a->n && i < 8; i++)
+		if (a->len[i] == 5 && memcmp(a->argv[i], "BLOCK", 5) == 0 &&
+		    a->len[i + 1] < 16) {
+			char text[16] = "";
+
+			memcpy(text, a->argv[i + 1], a->len[i + 1]);
+			ms = strtod(text, NULL);
+			return ms > 0 ? ms / 1000 : -1;
+		}
+	return 0;
+}
+
+static struct said *
+said_new(redis_reply_fn *fn, void *arg)
+{
+	struct said *s = sync_alloc(1, sizeof *s);
+
+	if (s != NULL) {
+		s->fn = fn;
+		s->arg = arg;
+	}
+	return s;
+}
+
+bool
+evc__link_say(struct link *l, redis_reply_fn *fn, void *arg,
+	      struct redis_args *a)
+{
+	struct said *s = a->failed ? NULL : said_new(fn, arg);
+	char *command = NULL;
+	int n;
+
+	if (s != NULL) {
+		evc__args_seal(a);
+		s->blocks = blocks(a);
+		n = redisFormatCommandArgv(&command, a->n, a->argv, a->len);
+	}
+	if (s == NULL || !say(l, s, command, n, false)) {
+		evc__args_free(a);
+		return false;
+	}
+	evc__args_free(a);
+	return true;
+}
+
+/* ---- scripts ---- */
+
+/* The command of a script: args behind its two first words and the number of
+   keys; < 0: no memory. */
+static int
+script_command(const struct redis_client *cl, enum redis_script script,
+	       unsigned n_keys, struct redis_args *a, struct said *s,
+	       char **ret)
+{
+	const char *sha = cl->sha[script];
+	struct redis_args whole = { .n = 0 };
+	char *text = NULL;
+	size_t n_text =
+		strlen(evc__script_head) + strlen(evc__scripts[script].text);
+	int i, n = -1;
+
+	s->script = script;
+	s->by_sha = sha[0] != '\0';
+	evc__args_text(&whole, s->by_sha ? "EVALSHA" : "EVAL");
+	if (s->by_sha)
+		evc__args_text(&whole, sha);
+	else if ((text = sync_alloc(1, n_text + 1)) != NULL) {
+		(void)snprintf(text, n_text + 1, "%s%s", evc__script_head,
+			       evc__scripts[script].text);
+		evc__args_add(&whole, text, n_text);
+	} else
+		whole.failed = true;
+	evc__args_fmt(&whole, "%u", n_keys);
+	evc__args_seal(a);
+	for (i = 0; i < a->n; i++)
+		evc__args_add(&whole, a->argv[i], a->len[i]);
+	evc__args_seal(&whole);
+	if (!whole.failed)
+		n = redisFormatCommandArgv(ret, whole.n, whole.argv, whole.len);
+	evc__args_free(&whole);
+	sync_free(text);
+	return n;
+}
+
+bool
+evc__redis_script(struct redis_client *cl, enum redis_script script,
+		  unsigned n_keys, redis_reply_fn *fn, void *arg,
+		  struct redis_args *a)
+{
+	struct link *l = &cl->links[REDIS_SAY];
+	struct said *s = a->failed || !evc__redis_client_is_up(cl)
+				 ? NULL
+				 : said_new(fn, arg);
+	char *command = NULL, count[16];
+	int n = -1;
+	bool said;
+
+	if (s != NULL)
+		n = script_command(cl, script, n_keys, a, s, &command);
+	if (n > 0) {
+		/* "*N\r\n$7\r\nEVALSHA\r\n$40\r\n", 40 bytes, "\r\n". */
+		s->keys_at = (size_t)snprintf(count, sizeof count, "*%d\r\n",
+					      a->n + 3) +
+			     13 + 5 + 42;
+	}
+	evc__args_free(a);
+	if (s == NULL)
+		return false;
+	said = say(l, s, command, n, s->by_sha);
+	return said;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The scripts, as protocol.h promises them.  The server runs each of them whole
+ * or, when it meets garbage, before it has changed anything.
+ *
+ * Numbers are doubles on both sides: a sum made here is the sum that the
+ * coordinator's own memory would have made, and is written as it writes it: a
+ * whole number as one, if it is below 2^53.
+ */
+#include "redis/client/redis.h"
+
+const char evc__script_head[] =
+	"local call = redis.call "
+	/* Of another type?  Then what to return. */
+	"local function wrong(key, type) "
+	"  local is = call('TYPE', key).ok "
+	"  if is ~= type and is ~= 'none' then "
+	"    return redis.error_reply('GARBAGE ' .. key .. ': it is a ' .. is "
+	"      .. ', not a ' .. type) "
+	"  end "
+	"end "
+	"local function garbage(key, why) "
+	"  return redis.error_reply('GARBAGE ' .. key .. ': ' .. why) "
+	"end "
+	"local function all_right(types) "
+	"  for i, type in ipairs(types) do "
+	"    local bad = wrong(KEYS[i], type) "
+	"    if bad then return bad end "
+	"  end "
+	"end "
+	"local function whole(text) "
+	"  return #text <= 15 and string.match(text, '^%d+$') and tonumber(text) "
+	"end "
+	/* The two counts of the variables, if they are any. */
+	"local function counts(key) "
+	"  local two = {'finished', 'changes'} "
+	"  for i = 1, 2 do "
+	"    two[i] = call('HGET', key, two[i]) or '0' "
+	"    if not whole(two[i]) then return garbage(key, 'it has no counts') end "
+	"  end "
+	"  return nil, two "
+	"end "
+	/* How many variables there are after a change of ours, which the count of
+	   changes says.  Whoever changes them otherwise and counts it is none that
+	   has lost some. */
+	"local function count(key, var, n) "
+	"  local changes = call('HINCRBY', key, 'changes', n) "
+	"  call('HSET', key, 'names', "
+	"    string.format('%.0f', changes) .. ' ' .. call('HLEN', var)) "
+	"end "
+	"local function are_gone(key, var) "
+	"  local changes, names = string.match(call('HGET', key, 'names') or '', "
+	"    '^(%d+) (%d+)$') "
+	"  return names and call('HGET', key, 'changes') == changes "
+	"    and not wrong(var, 'hash') "
+	"    and call('HLEN', var) < tonumber(names) "
+	"end "
+	/* Of a connection that was given up, what was said there may come still, after
+	   it was said again, and more.  Nobody waits for what this returns. */
+	"local function is_late(key, last, seq) "
+	"  if (tonumber(last) or 0) > tonumber(seq) then "
+	"    return garbage(key, 'it has a later answer') "
+	"  end "
+	"end "
+	/* What was answered last, if it was to this. */
+	"local function answered(key, asker, seq) "
+	"  local old = call('HGET', key, asker) "
+	"  if not old then return end "
+	"  local fine, last = pcall(cmsgpack.unpack, old) "
+	"  if not fine or type(last) ~= 'table' then "
+	"    return garbage(key, 'what it has is no answer') "
+	"  end "
+	"  if last[1] == seq then return last[2] end "
+	"  return is_late(key, last[1], seq) "
+	"end "
+	/* nil has two spellings; here it has no bytes. */
+	"local function value(bytes) "
+	"  return bytes and bytes ~= '\\192' and bytes or '' "
+	"end "
+	"local function is_whole(x) "
+	"  return x > -9007199254740992 and x < 9007199254740992 "
+	"    and x == math.floor(x) "
+	"end "
+	/* A variable's bytes as a number; nil: it is none. */
+	"local function number(bytes) "
+	"  local first, size = string.byte(bytes), 1 "
+	"  if not first then return nil end "
+	"  if first >= 0xcc and first <= 0xd3 then size = 1 + 2 ^ (first % 4) "
+	"  elseif first == 0xca then size = 5 "
+	"  elseif first == 0xcb then size = 9 "
+	"  elseif first > 0x7f and first < 0xe0 then return nil end "
+	"  if #bytes ~= size then return nil end "
+	"  if first == 0xcb then return (struct.unpack('>d', bytes, 2)) end "
+	"  if first == 0xca then return (struct.unpack('>f', bytes, 2)) end "
+	/* Not as a signed one. */
+	"  if first == 0xcf then "
+	"    return struct.unpack('>I4', bytes, 2) * 2 ^ 32 "
+	"      + struct.unpack('>I4', bytes, 6) "
+	"  end "
+	"  return (cmsgpack.unpack(bytes)) "
+	"end "
+	/* The same for a number written in any way, and exactly: as a double two of
+	   64 bits could be equal that are not. */
+	"local function exactly(bytes) "
+	"  local first, x = string.byte(bytes), number(bytes) "
+	"  if not x or x ~= x then return nil end "
+	"  if first == 0xcf and string.byte(bytes, 2) > 0x7f then "
+	"    return 'vast' .. string.sub(bytes, 2) "
+	"  end "
+	"  if first == 0xcf or first == 0xd3 then return string.sub(bytes, 2) end "
+	"  if x == math.floor(x) then "
+	"    if x >= -2 ^ 63 and x < 2 ^ 63 then return struct.pack('>i8', x) end "
+	"    if x >= 2 ^ 63 and x < 2 ^ 64 then "
+	"      return 'vast' .. struct.pack('>I8', x) "
+	"    end "
+	"  end "
+	"  return 'broken' .. struct.pack('>d', x) "
+	"end "
+	"local function is_equal(a, b) "
+	"  if a == b then return true end "
+	"  local x = exactly(a) "
+	"  return x and x == exactly(b) "
+	"end "
+	"local function bytes_of(x) "
+	"  if is_whole(x) then return cmsgpack.pack(x) end "
+	"  return '\\203' .. struct.pack('>d', x) "
+	"end "
+	/* What is to be added; nil: nothing that can be. */
+	"local function addend(text) "
+	"  local x = tonumber(text) "
+	"  if x and x > -math.huge and x < math.huge then return x end "
+	"end "
+	"local function put(key, name, bytes) "
+	"  if bytes == '' then call('HDEL', key, name) "
+	"  else call('HSET', key, name, bytes) end "
+	"end "
+	/* A command that may make this key of a generation.  The coordinator sees
+	   to it that it ends, but may be gone: then after ten of the longest
+	   leases. */
+	"local function make(command, key, ...) "
+	"  local is_new = call('EXISTS', key) == 0 "
+	"  local answer = call(command, key, ...) "
+	"  if is_new then call('PEXPIRE', key, '864000000') end "
+	"  return answer "
+	"end ";
+
+#define OURS \
+	"if call('GET', KEYS[1]) ~= ARGV[1] or call('GET', KEYS[2]) ~= ARGV[2] " \
+	"then return {'fenced'} end "
+#define EVENT(key, w, i, s, d) \
+	"make('XADD', " key ", '*', 'w', " w ", 'i', " i ", 's', " s ", 'd', " d ") "
+
+/* clang-format off */
+const struct redis_script_text evc__scripts[SCRIPTS] = {
+[SCRIPT_TAKE] = { "take",
+	"local bad = all_right({'string', 'string', 'string'}) "
+	"if bad then return bad end "
+	"local version = call('GET', KEYS[3]) "
+	"if version and version ~= ARGV[3] then return {'version', version} end "
+	"local is = call('GET', KEYS[1]) "
+	"if is and is ~= ARGV[1] then "
+	"  return {'taken', is, tostring(call('PTTL', KEYS[1]))} "
+	"end "
+	"local old = call('GET', KEYS[2]) or '0' "
+	"if not whole(old) then return garbage(KEYS[2], 'it is no number') end "
+	/* Said before, and this one comes late or its answer was lost. */
+	"local again = is and whole(old) > tonumber(ARGV[4]) "
+	"local fresh = ARGV[5] == '1' and not again "
+	"local first = ARGV[5] == '0' and not again "
+	"local two = {'0', '0'} "
+	"if not fresh then "
+	"  bad = wrong(KEYS[4], 'hash') "
+	"  if bad then return bad end "
+	"  bad, two = counts(KEYS[4]) "
+	"  if bad then return bad end "
+	"end "
+	"if not again then "
+	"  old = string.format('%.0f', math.max(whole(old), tonumber(ARGV[4])) + 1) "
+	"  call('SET', KEYS[3], ARGV[3]) "
+	"  call('SET', KEYS[2], old) "
+	"end "
+	"call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
+	"if fresh then call('DEL', KEYS[4], KEYS[5]) end "
+	/* What somebody has deleted before is no loss of this cluster's. */
+	"if first and call('TYPE', KEYS[5]).ok == 'hash' then "
+	"  count(KEYS[4], KEYS[5], 0) "
+	"elseif first then call('HDEL', KEYS[4], 'names') end "
+	"return {'ok', old, two[2]} " },
+[SCRIPT_LOCK] = { "lock",
+	"local bad = all_right({'string', 'string', 'hash'}) "
+	"if bad then return bad end "
+	"local is = call('GET', KEYS[1]) or '' "
+	"local is_ours = call('GET', KEYS[2]) == ARGV[2] "
+	/* Written by hand, as whoever takes it begins a generation: nodes would go
+	   on in ours.  Deleted first, as FENCE does, for want of memory. */
+	"if is_ours and is ~= '' and is ~= ARGV[1] then "
+	"  call('DEL', KEYS[2]) "
+	"  call('SET', KEYS[2], string.format('%.0f', tonumber(ARGV[2]) + 1)) "
+	"end "
+	"if is ~= ARGV[1] or not is_ours then return {'lost', is} end "
+	"local bad, two = counts(KEYS[3]) "
+	"if bad then return bad end "
+	"call('PEXPIRE', KEYS[1], ARGV[3]) "
+	"local gone = are_gone(KEYS[3], KEYS[4]) "
+	/* Nobody of this cluster's had any. */
+	"if gone and two[2] == ARGV[4] then "
+	"  gone = call('HDEL', KEYS[3], 'names') == 0 "
+	"end "
+	"return {'ok', two[2], gone and 'gone' or ''} " },
+[SCRIPT_RELEASE] = { "release",
+	"local bad = wrong(KEYS[1], 'string') "
+	"if bad then return bad end "
+	"local ours = call('GET', KEYS[1]) == ARGV[1] "
+	"if ours then call('UNLINK', KEYS[1]) end "
+	"for i = 2, #KEYS do call('UNLINK', KEYS[i]) end "
+	"return {ours and 'ok' or 'lost'} " },
+[SCRIPT_FENCE] = { "fence",
+	"local bad = all_right({'string', 'string', 'stream'}) "
+	"if bad then return bad end "
+	"if call('GET', KEYS[1]) ~= ARGV[1] then return {'gen'} end "
+	"local is = call('GET', KEYS[2]) "
+	"local beat = call('TYPE', KEYS[4]).ok == 'string' "
+	"  and call('GET', KEYS[4]) or '' "
+	/* Also when there is none: a script whose first write needs no memory may
+	   use some afterwards, when there is no more for others. */
+	"if is == ARGV[2] or not is then call('DEL', KEYS[2]) end "
+	"local id = " EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "'fence'", "''")
+	"return {'ok', beat, id} " },
+[SCRIPT_REGISTER] = { "register",
+	"local bad = all_right({'string', 'string', 'string', 'stream'}) "
+	"if bad then return bad end "
+	"if call('GET', KEYS[2]) ~= ARGV[1] or call('EXISTS', KEYS[1]) == 0 then "
+	"  return {'no'} "
+	"end "
+	/* One that comes late, on a connection that was given up: the life that
+	   follows it has this lease, and runs for as long as it says. */
+	"local is = call('GET', KEYS[3]) or '' "
+	"local inc = string.match(is, '^' .. ARGV[1] .. ' (%d+)$') "
+	"if inc and tonumber(inc) > tonumber(ARGV[5]) then return {'no'} end "
+	"call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3]) "
+	EVENT("KEYS[4]", "ARGV[4]", "ARGV[5]", "'0'", "ARGV[6]")
+	"return {'ok'} " },
+[SCRIPT_RENEW] = { "renew",
+	"local bad = all_right({'string', 'string', 'string'}) "
+	"if bad then return bad end "
+	"if call('GET', KEYS[2]) ~= ARGV[1] then "
+	"  return {'fenced', 'there is another generation'} "
+	"end "
+	"if call('GET', KEYS[3]) ~= ARGV[2] then "
+	"  return {'fenced', 'its lease is over'} "
+	"end "
+	"if call('EXISTS', KEYS[1]) == 0 then return {'alone'} end "
+	"call('PEXPIRE', KEYS[3], ARGV[3]) "
+	/* Whatever it was. */
+	"call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5]) "
+	/* For people: whatever else it is, no node ends for that. */
+	"local is = call('TYPE', KEYS[5]).ok "
+	"if ARGV[7] ~= '' and (is == 'hash' or is == 'none') then "
+	"  call('HSET', KEYS[5], ARGV[6], ARGV[7]) "
+	"  call('PEXPIRE', KEYS[5], ARGV[5]) "
+	"end "
+	"return {'ok'} " },
+[SCRIPT_LEAVE] = { "leave",
+	"local bad = all_right({'string', 'stream'}) "
+	"if bad then return bad end "
+	"if call('GET', KEYS[1]) ~= ARGV[1] then return {'fenced'} end "
+	"call('DEL', KEYS[1]) "
+	EVENT("KEYS[2]", "ARGV[2]", "ARGV[3]", "ARGV[4]", "ARGV[5]")
+	"return {'ok'} " },
+[SCRIPT_SEND] = { "send",
+	"local bad = all_right({'string', 'string', 'stream', 'hash', 'hash', "
+	"  'hash'}) "
+	"if bad then return bad end "
+	OURS
+	"local asker = ARGV[3] .. '.' .. ARGV[4] "
+	"local before = answered(KEYS[6], asker, ARGV[5]) "
+	"if before then return before end "
+	"bad = counts(KEYS[5]) "
+	"if bad then return bad end "
+	"if are_gone(KEYS[5], KEYS[4]) then return {'gone'} end "
+	"local now, answer, parts = {}, {'ok'}, {ARGV[6]} "
+	"local at, done, changes = 8, 0, 0 "
+	"for i = 1, tonumber(ARGV[7]) do "
+	"  local mine, why, m = {}, nil, tonumber(ARGV[at + 1]) "
+	"  for k = 1, m do "
+	"    local u = at + 2 + (k - 1) * 3 "
+	"    local op, name, to = ARGV[u], ARGV[u + 1], ARGV[u + 2] "
+	"    if op == '1' then "
+	"      local is = mine[name] or now[name] "
+	"        or value(call('HGET', KEYS[4], name)) "
+	"      local x, by = is == '' and 0 or number(is), addend(to) "
+	"      if x and by then mine[name] = bytes_of(x + by) "
+	"      elseif x then why = why or 'variable ' .. name .. ': ' .. to "
+	"        .. ' is nothing to add' "
+	"      else why = why or 'variable ' .. name .. ' is no number' end "
+	"    elseif op == '2' then mine[name] = value(to) "
+	"    else return redis.error_reply('GARBAGE op') end "
+	"  end "
+	"  if why then "
+	"    answer[#answer + 1] = tostring(i - 1) "
+	"    answer[#answer + 1] = why "
+	"  else "
+	"    for name, bytes in pairs(mine) do now[name] = bytes end "
+	"    parts[#parts + 1] = ARGV[at] "
+	"    done = done + 1 "
+	"    if m > 0 then changes = changes + 1 end "
+	"  end "
+	"  at = at + 2 + m * 3 "
+	"end "
+	/* First what may be refused when the memory is used up.  Nothing is said
+	   where all results are refused: the node says what they are instead. */
+	"local said = table.concat(parts) "
+	"if said ~= '' then "
+	EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "ARGV[5]", "said")
+	"end "
+	"for name, bytes in pairs(now) do put(KEYS[4], name, bytes) end "
+	"call('HINCRBY', KEYS[5], 'finished', done) "
+	"count(KEYS[5], KEYS[4], changes) "
+	"make('HSET', KEYS[6], asker, cmsgpack.pack({ARGV[5], answer})) "
+	"return answer " },
+[SCRIPT_VARIABLE] = { "variable",
+	"local bad = all_right({'string', 'string', 'hash', 'hash', 'hash'}) "
+	"if bad then return bad end "
+	OURS
+	"local asker, seq, op, name, a, b = unpack(ARGV, 3, 8) "
+	"local is = value(call('HGET', KEYS[3], name)) "
+	"if op == '3' then "
+	"  if are_gone(KEYS[4], KEYS[3]) then return {'gone'} end "
+	"  if is == '' then return {'none'} end "
+	"  return {'ok', is} "
+	"end "
+	"local before = answered(KEYS[5], asker, seq) "
+	"if before then return before end "
+	"bad = counts(KEYS[4]) "
+	"if bad then return bad end "
+	"if are_gone(KEYS[4], KEYS[3]) then return {'gone'} end "
+	"local answer = {'ok'} "
+	"if op == '1' then "
+	"  local x, by = is == '' and 0 or number(is), addend(a) "
+	"  if not by then return redis.error_reply('GARBAGE number') end "
+	"  if x then "
+	"    answer[2] = bytes_of(x + by) "
+	"    put(KEYS[3], name, answer[2]) "
+	"  else answer = {'number'} end "
+	"elseif op == '2' then put(KEYS[3], name, value(a)) "
+	"elseif op == '4' then "
+	"  if is_equal(is, value(a)) then put(KEYS[3], name, value(b)) "
+	"  else answer = {'other'} end "
+	"else return redis.error_reply('GARBAGE op') end "
+	"if answer[1] == 'ok' then count(KEYS[4], KEYS[3], 1) end "
+	"make('HSET', KEYS[5], asker, cmsgpack.pack({seq, answer})) "
+	"return answer " },
+[SCRIPT_ALL] = { "all",
+	"local bad = all_right({'string', 'string', 'hash', 'hash'}) "
+	"if bad then return bad end "
+	OURS
+	"local bad, two = counts(KEYS[4]) "
+	"if bad then return bad end "
+	"if are_gone(KEYS[4], KEYS[3]) then return {'gone'} end "
+	"local answer = {'ok', two[1], two[2]} "
+	"if ARGV[3] == 'counts' then return answer end "
+	"local all = call('HGETALL', KEYS[3]) "
+	"for i = 1, #all do answer[3 + i] = all[i] end "
+	"return answer " },
+[SCRIPT_REPLACE] = { "replace",
+	"local bad = all_right({'string', 'string', 'hash', 'hash', 'hash'}) "
+	"if bad then return bad end "
+	OURS
+	"local old = call('HGET', KEYS[5], 'replace') "
+	"if old == ARGV[3] then return {'ok'} end "
+	"bad = is_late(KEYS[5], old, ARGV[3]) or counts(KEYS[4]) "
+	"if bad then return bad end "
+	"call('UNLINK', KEYS[3]) "
+	"for i = 5, #ARGV, 2 do put(KEYS[3], ARGV[i], value(ARGV[i + 1])) end "
+	"call('HSET', KEYS[4], 'finished', ARGV[4]) "
+	"count(KEYS[4], KEYS[3], 1) "
+	"make('HSET', KEYS[5], 'replace', ARGV[3]) "
+	"return {'ok'} " },
+[SCRIPT_KEEP] = { "keep",
+	"local bad = all_right({'string', 'string'}) "
+	"if bad then return bad end "
+	OURS
+	"call('SET', KEYS[3], ARGV[4], 'PX', ARGV[3]) "
+	"return {'ok'} " },
+};
+/* clang-format on */

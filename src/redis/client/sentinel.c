@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sentinels know which server is the master.  They are asked in turn, each by a
+ * short connection, until one answers; what it says is tried, and the server
+ * itself has to say that it is the master (client_login.c).
+ */
+#include "redis/client/client.h"
+
+#define ASK_LIMIT 1.0 /* seconds for one Sentinel; then the next one */
+
+static void
+on_master(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	size_t n_host;
+	const char *host = evc__reply_bytes(r, 0, &n_host);
+	int64_t port;
+	struct text t;
+	char why[REDIS_WHY_ROOM];
+
+	(void)arg;
+	if (r == NULL)
+		return;
+	if (r->type == REDIS_REPLY_NIL) {
+		evc__client_lost(cl, "this Sentinel knows no master \"%s\"",
+				 cl->env.address->master);
+		return;
+	}
+	if (evc__reply_is_error(r, "ERR unknown command")) {
+		evc__client_lost(cl, "this is no Sentinel, and the address has"
+				     " master=");
+		return;
+	}
+	if (host == NULL || n_host == 0 || memchr(host, '\0', n_host) != NULL ||
+	    !evc__reply_number(r, 1, &port) || port < 1 || port > 65535) {
+		t = evc__text_in(why, sizeof why);
+		evc__reply_why(r, &t);
+		evc__client_lost(cl, "%s", why);
+		return;
+	}
+	sync_free(cl->master);
+	cl->master = sync_alloc(1, n_host + 1);
+	if (cl->master == NULL) {
+		evc__client_lost(cl, "no memory");
+		return;
+	}
+	memcpy(cl->master, host, n_host);
+	cl->master_port = (unsigned)port;
+	cl->asked = 0;
+	/* Not from within its answer: this connection is to be closed first. */
+	cl->state = CLIENT_FOUND;
+	evc__client_soon(cl);
+}
+
+void
+evc__sentinel_found(struct redis_client *cl)
+{
+	evc__client_link_close(&cl->ask);
+	evc__link_answer_none(&cl->ask);
+	evc__client_look(cl, cl->master, cl->master_port);
+}
+
+void
+evc__sentinel_ask(struct redis_client *cl, const char *number)
+{
+	struct redis_args a = { .n = 0 };
+
+	evc__client_limit(cl, ASK_LIMIT);
+	if (!evc__link_connect(&cl->ask, number, cl->lookup_port))
+		return;
+	evc__args_text(&a, "SENTINEL");
+	evc__args_text(&a, "get-master-addr-by-name");
+	evc__args_text(&a, cl->env.address->master);
+	if (!evc__link_say(&cl->ask, on_master, NULL, &a))
+		evc__client_lost(cl, "no memory");
+}
+
+void
+evc__sentinel_begin(struct redis_client *cl)
+{
+	const struct redis_address *at = cl->env.address;
+	const struct redis_place *one =
+		&at->sentinels[cl->sentinel++ % at->n_sentinels];
+
+	cl->state = CLIENT_ASKS;
+	evc__client_place(cl, one->host, one->port);
+	evc__lookup_begin(cl, one->host, one->port);
+}

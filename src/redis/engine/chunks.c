@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Chunks: frames on their way into the stream of a node, each an entry of it.
+ *
+ * One is kept until Redis has said that it is there.  When it says that it is
+ * not - no memory, no right - the functions in it fail with what it says, as a
+ * function does whose arguments are too large; what is about functions that run
+ * (cancels, kills) is tried again, with a new number, until it is there.
+ *
+ * When the connection goes before the answer it is sent again with its old
+ * number, and refused if that was there - or one behind it, while this one had
+ * been refused for want of memory.  So then it goes once more, with a new number
+ * that says which one was its first: the node knows whether it has had that.
+ * What may be there is tried until it is: it does not fail.
+ *
+ * So a function may come behind the order that cancels it.  One for many holds
+ * for what comes later, too; one for a single function is given again.
+ */
+#include "redis/engine/engine.h"
+
+#include <inttypes.h>
+
+evc_status
+evc__parcel_slot(struct parcel *p, const struct slot *s)
+{
+	uint64_t slot = (uint64_t)s->at << 32 | (uint32_t)s->lives;
+	evc_status st;
+
+	if (p->has_slot && p->slot == slot)
+		return 0;
+	st = evc__frame_put_number(&p->bytes, FRAME_SLOT, slot);
+	p->has_slot = st == 0;
+	p->slot = slot;
+	return st;
+}
+
+/* ---- orders ---- */
+
+void
+evc__place_cancel_one(struct slot *s, struct given *g)
+{
+	struct parcel *p = &s->life->control;
+
+	g->asked = true;
+	if (evc__parcel_slot(p, s) == 0)
+		(void)evc__frame_put_number(&p->bytes, FRAME_CANCEL_ONE, g->n);
+	redis_feed_soon(s->life->e);
+}
+
+/* Something came late: what it is about was perhaps told before. */
+static void
+cancel_again(struct life *l)
+{
+	unsigned i, k;
+
+	for (i = 0; i < l->n_slots; i++) {
+		struct slot *s = l->slots[i];
+
+		for (k = 0; s != NULL && s->up && k < s->n; k++)
+			if (slot_given(s, k)->asked)
+				evc__place_cancel_one(s, slot_given(s, k));
+	}
+}
+
+/* ---- it is not there ---- */
+
+static void
+fail_task(struct slot *s, const struct frame *f, const char *why)
+{
+	struct redis_engine *e = s->life->e;
+	evc_engine_result r = { .code = EVC_RESOURCE_EXHAUSTED,
+				.kind = EVC_FAILED_FUNCTION,
+				.text = why };
+	evc_engine_task t;
+	unsigned i;
+
+	if (evc__frame_get_task(f, &t) < 0)
+		return;
+	sync_free((void *)t.inputs);
+	r.n = t.n;
+	if (evc__place_find(s, t.n, &i) == NULL)
+		return;
+	evc__place_ended_one(s, i, 0);
+	e->sink->finished(e->core, s->index, &r, 1);
+}
+
+static void
+fail_def(struct slot *s, const struct frame *f)
+{
+	struct redis_engine *e = s->life->e;
+	evc_engine_def d;
+
+	if (evc__frame_get_def(f, &d) == 0 && d.kind != EVC_DEF_DROP)
+		e->sink->built(e->core, s->index, d.id,
+			       EVC_RESOURCE_EXHAUSTED, 0);
+}
+
+/* What is in it was not sent. */
+static void
+fail(struct life *l, const struct bytes *b, const char *why)
+{
+	struct redis_engine *e = l->e;
+	struct slot *s = NULL;
+	uint64_t slot;
+	struct frame f;
+	size_t at;
+
+	evc__redis_tell(e);
+	for (at = 0; at < b->n; at += f.whole) {
+		if (evc__frame_next(bytes_behind(b, at), b->n - at, e->max_frame,
+				    &f) <= 0)
+			return;
+		if (f.type == FRAME_SLOT &&
+		    evc__frame_get_number(&f, &slot) == 0)
+			s = slot >> 32 < l->n_slots ? l->slots[slot >> 32] :
+						      NULL;
+		else if (s == NULL || !s->up || s->lives != (uint32_t)slot)
+			continue;
+		else if (f.type == FRAME_TASK)
+			fail_task(s, &f, why);
+		else if (f.type == FRAME_DEF)
+			fail_def(s, &f);
+	}
+	redis_feed_soon(e);
+}
+
+/* ---- chunks ---- */
+
+static void
+destroy(struct chunk *c)
+{
+	if (c->life != NULL)
+		list_remove(&c->link);
+	bytes_free(&c->bytes);
+	sync_free(c);
+}
+
+/* Its number, or a greater one, is there. */
+static bool
+is_passed(const redisReply *r)
+{
+	return strstr(r->str, "equal or smaller") != NULL;
+}
+
+static void
+on_chunk(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct chunk *c = arg;
+	struct life *l = c->life;
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+
+	(void)cl;
+	if (l == NULL) {
+		destroy(c);
+		return;
+	}
+	if (r == NULL) {
+		c->waits = c->again = true;
+		return;
+	}
+	if (r->type != REDIS_REPLY_ERROR) {
+		l->has_stream = true;
+		l->untold = l->untold && !c->control;
+		if (c->late && !c->control)
+			cancel_again(l);
+		destroy(c);
+		return;
+	}
+	if (c->again && is_passed(r)) {
+		c->waits = c->failed = true;
+		c->again = false;
+		c->first = c->first != 0 ? c->first : c->seq;
+		return;
+	}
+	evc__text_add(&t, "redis: ");
+	evc__reply_why(r, &t);
+	if (evc__reply_is_error(r, "WRONGTYPE") || is_passed(r)) {
+		/* Nothing goes to that life any more; the next one has a stream
+		   of its own. */
+		destroy(c);
+		evc__lives_fence(l, "somebody else has written into its "
+				    "stream");
+		return;
+	}
+	if (c->control || c->again || c->first != 0) {
+		c->waits = true;
+		c->failed = !c->again;
+		l->untold = true;
+		evc__redis_trouble(l->e, "node %s cannot be told: %s", l->name,
+				   why + strlen("redis: "));
+		/* Somebody waits for that worker's end: all of the node end
+		   with its lease, which needs no memory. */
+		if (c->kill_ns != 0 && sync_mono() - c->kill_ns >= l->e->lease_ns)
+			evc__lives_fence(l, "it could not be told for %.1f s to"
+					    " kill a worker: %s",
+					 (double)(sync_mono() - c->kill_ns) / 1e9,
+					 why + strlen("redis: "));
+		return;
+	}
+	fail(l, &c->bytes, why);
+	destroy(c);
+}
+
+static void
+send_chunk(struct chunk *c)
+{
+	struct life *l = c->life;
+	struct redis_engine *e = l->e;
+	struct redis_args a = { 0 };
+
+	c->waits = true;
+	if (!e->up || (e->phase != PHASE_LIVE && e->phase != PHASE_RESTART))
+		return;
+	evc__args_text(&a, "XADD");
+	evc__redis_to_key(l, &a);
+	evc__args_fmt(&a, "%" PRIu64 "-1", c->seq);
+	evc__args_text(&a, "d");
+	evc__args_add(&a, bytes_at(&c->bytes), c->bytes.n);
+	if (c->first != 0) {
+		evc__args_text(&a, "o");
+		evc__args_fmt(&a, "%" PRIu64, c->first);
+	}
+	c->waits = !evc__redis_send(e->client, REDIS_SAY, on_chunk, c, &a);
+	/* It may have made the stream. */
+	if (!l->has_stream)
+		evc__redis_to_ends(l);
+}
+
+static void
+flush(struct life *l, struct parcel *p, bool control)
+{
+	struct chunk *c;
+
+	if (p->bytes.n == 0)
+		return;
+	/* Nothing is of use to it any more, and its stream is to be gone. */
+	if (l->marked) {
+		bytes_free(&p->bytes);
+		p->has_slot = false;
+		return;
+	}
+	c = sync_alloc(1, sizeof *c);
+	if (c == NULL && control)
+		return; /* the next time */
+	if (c == NULL) {
+		fail(l, &p->bytes, "there is no memory to send it");
+		bytes_free(&p->bytes);
+		p->has_slot = false;
+		return;
+	}
+	c->life = l;
+	c->seq = ++l->seq;
+	c->control = control;
+	if (control) {
+		c->kill_ns = l->kill_ns;
+		l->kill_ns = 0;
+	}
+	c->bytes = p->bytes;
+	*p = (struct parcel){ .has_slot = false };
+	list_append(&l->chunks, &c->link);
+	send_chunk(c);
+}
+
+void
+evc__lives_flush(struct life *l)
+{
+	flush(l, &l->data, false);
+	flush(l, &l->control, true);
+}
+
+void
+evc__redis_flush(struct redis_engine *e)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &e->lives)
+		evc__lives_flush(LIST_OF(n, struct life, link));
+}
+
+/* Those that failed get numbers behind all others, so they go last. */
+static void
+again(struct life *l)
+{
+	struct list *n, *tmp, *last = l->chunks.prev;
+	struct chunk *c;
+
+	LIST_EACH(n, tmp, &l->chunks) {
+		c = LIST_OF(n, struct chunk, link);
+		if (c->waits && !c->failed) {
+			c->late = true;
+			send_chunk(c);
+		}
+	}
+	LIST_EACH(n, tmp, &l->chunks) {
+		c = LIST_OF(n, struct chunk, link);
+		if (c->waits && c->failed) {
+			list_remove(&c->link);
+			list_append(&l->chunks, &c->link);
+			c->seq = ++l->seq;
+			c->failed = false;
+			c->late = true;
+			send_chunk(c);
+		}
+		if (n == last)
+			break;
+	}
+}
+
+void
+evc__redis_chunks_again(struct redis_engine *e)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		if (!list_empty(&l->chunks))
+			again(l);
+	}
+}
+
+void
+evc__lives_chunks_drop(struct life *l)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &l->chunks) {
+		struct chunk *c = LIST_OF(n, struct chunk, link);
+
+		if (c->waits) {
+			destroy(c);
+			continue;
+		}
+		/* Its answer will free it. */
+		list_remove(&c->link);
+		c->life = NULL;
+	}
+}

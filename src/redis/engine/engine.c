@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine "redis", from the outside.
+ */
+#include "redis/engine/engine.h"
+
+#include <evcoord/redis.h>
+#include <inttypes.h>
+
+/* Seconds.  What is done for a lease is done 20 times a second at most; and nodes
+   take no longer one. */
+#define LEASE_LEAST 0.1
+#define LEASE_MOST 86400.
+
+_Static_assert(offsetof(struct redis_engine, notes) == 0, "see notes.h");
+
+static struct redis_engine *
+of(evc_engine *engine)
+{
+	return (struct redis_engine *)(void *)engine;
+}
+
+static void
+op_close(evc_engine *engine)
+{
+	struct redis_engine *e = of(engine);
+
+	if (e == NULL)
+		return;
+	evc__redis_questions_end(e, "the cluster is closed");
+	evc__redis_client_free(e->client);
+	evc__lives_free(e);
+	evc__unlinks_free(e);
+	evc__events_free(e);
+	evc__values_free(e);
+	evc__redis_address_free(&e->address);
+	evc__notes_destroy(&e->notes);
+	sync_lock_destroy(&e->asking);
+	sync_free(e->state);
+	sync_free(e->slots);
+	sync_free(e);
+}
+
+/* Nobody else has it, also not this process a second time. */
+static void
+make_id(struct redis_engine *e)
+{
+	struct text t = evc__text_in(e->id, sizeof e->id);
+	char *dot;
+
+	if (gethostname(e->host, sizeof e->host) < 0 || e->host[0] == '\0')
+		evc__copy(e->host, sizeof e->host, "localhost");
+	e->host[sizeof e->host - 1] = '\0';
+	for (dot = e->host; *dot != '\0'; dot++)
+		if (*dot <= ' ' || *dot == 0x7f)
+			*dot = '_';
+	evc__text_fmt(&t, "%s-%d-%" PRIx64, e->host, (int)getpid(),
+		      sync_real() ^ (uintptr_t)e >> 4);
+}
+
+static void
+init(struct redis_engine *e, const evc_engine_env *env)
+{
+	struct text t = evc__text_in(e->where, sizeof e->where);
+
+	on_loop_init(&e->on, evc__redis_off);
+	e->scope = env->scope;
+	e->reactor = env->reactor;
+	e->loop = env->loop;
+	e->sink = env->sink;
+	e->core = env->core;
+	e->lease_ns = evc__ns(env->lease);
+	e->grace_ns = evc__ns(env->grace);
+	e->max_frame = env->max_frame < UINT32_MAX ? env->max_frame :
+						     UINT32_MAX - 1;
+	evc__redis_address_name(&e->address, &t);
+	make_id(e);
+	list_init(&e->lives);
+	list_init(&e->held);
+	list_init(&e->unlinking);
+	e->asked_end = &e->asked;
+	e->queue_end = &e->queue;
+	evc__copy(e->last, sizeof e->last, "0-0");
+	evc__redis_detect_init(e);
+}
+
+/* A member of the scope, so that it is named when it stays. */
+static evc_status
+hold(struct redis_engine *e)
+{
+	const evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
+	char name[48];
+	struct text t = evc__text_in(name, sizeof name);
+
+	evc__text_fmt(&t, "redis %s", e->address.ns);
+	return evc_hold_begin(e->scope, name, &late, &e->hold);
+}
+
+evc_status
+evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
+{
+	struct redis_engine *e;
+	evc_status st;
+
+	if (!(env->lease >= LEASE_LEAST && env->lease <= LEASE_MOST))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "redis: a lease is %.1f to %.0f seconds, and "
+				  "not %g",
+				  LEASE_LEAST, LEASE_MOST, env->lease);
+	e = evc__fork_watch() ? sync_alloc(1, sizeof *e) : NULL;
+	if (e == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "redis: no memory");
+	st = evc__redis_address(env->uri, env->place, env->options,
+				&e->address);
+	if (st < 0) {
+		sync_free(e);
+		return st;
+	}
+	sync_lock_init(&e->asking);
+	evc__notes_init(&e->notes, env->loop, evc__redis_mail);
+	init(e, env);
+	e->slots = sync_alloc(WORKERS_MOST, sizeof(struct slot *));
+	st = e->slots != NULL ? hold(e) :
+				evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+					   "redis: no memory");
+	if (st == 0) {
+		/* Before the loop can say anything. */
+		*ret_engine = (evc_engine *)(void *)e;
+		st = evc__notes_ring(&e->notes);
+	}
+	if (st < 0) {
+		if (e->hold != 0)
+			evc_hold_end(e->scope, e->hold);
+		op_close((evc_engine *)(void *)e);
+	}
+	return st;
+}
+
+#define OPS(scheme_, usage_) \
+	{ \
+		.abi = EVC_ENGINE_ABI, \
+		.caps = EVC_ENGINE_DEADLINES | EVC_ENGINE_KILLS | \
+			EVC_ENGINE_VARIABLES, \
+		.scheme = (scheme_), .usage = (usage_), \
+		.options = evc__redis_options, .open = evc__redis_open, \
+		.wake = evc__notes_wake, .cancel = evc__notes_cancel, \
+		.cancel_one = evc__notes_cancel_one, .kill = evc__notes_kill, \
+		.forget = evc__notes_forget, .leave = evc__notes_leave, \
+		.close = op_close, \
+		.ask = evc__redis_ask, .serve = evc__redis_serve, \
+		.served = evc__redis_served, \
+	}
+
+static const evc_engine_ops engines[] = {
+	OPS("redis", "redis://HOST:PORT/NAMESPACE"),
+	OPS("rediss", "rediss://HOST:PORT/NAMESPACE"),
+	OPS("unix", "unix:///PATH/TO/SOCKET/NAMESPACE"),
+};
+
+const evc_engine_ops *
+evc_redis_engine(const char *scheme)
+{
+	size_t i;
+
+	if (scheme == NULL)
+		return NULL;
+	for (i = 0; i < sizeof engines / sizeof engines[0]; i++)
+		if (strcmp(engines[i].scheme, scheme) == 0)
+			return &engines[i];
+	return NULL;
+}

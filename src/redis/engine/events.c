@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events: the stream of what nodes say, read entry by entry.
+ *
+ * A result whose value stands under a key of its own waits for that, and all
+ * that comes behind it is copied and waits, too: so their order stays.
+ */
+#include "redis/engine/engine.h"
+
+#include <inttypes.h>
+
+#define COUNT_MOST "1000"
+#define FENCE UINT64_MAX /* in place of a number: a mark */
+#define TRIM_EACH 1000
+
+void
+evc__redis_garbage(struct redis_engine *e, const char *node, const char *what)
+{
+	const unsigned most = sizeof e->logged / sizeof e->logged[0];
+	unsigned i;
+
+	for (i = 0; i < most && i < e->n_logged; i++)
+		if (strcmp(e->logged[i], node) == 0)
+			return;
+	evc__copy(e->logged[e->n_logged++ % most], sizeof e->logged[0], node);
+	evc_log(e->scope, EVC_LOG_WARNING, NULL,
+		"redis: what %s has sent is dropped: %s", node, what);
+}
+
+/* ---- one entry ---- */
+
+/* A number of digits alone, and nothing else. */
+static bool
+field_number(const redisReply *fields, const char *name, uint64_t *ret)
+{
+	char text[24];
+	size_t n;
+	const char *s = evc__reply_field(fields, name, &n);
+	char *end;
+
+	if (s == NULL || n == 0 || n >= sizeof text || *s < '0' || *s > '9')
+		return false;
+	memcpy(text, s, n);
+	text[n] = '\0';
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return *end == '\0' && end == text + n && errno == 0;
+}
+
+/* What is in an entry; NULL: all is well, else what is wrong with it. */
+static const char *
+parse(const redisReply *entry, struct event *ret)
+{
+	const char *s;
+	size_t n;
+
+	*ret = (struct event){ .seq = 0 };
+	s = evc__reply_field(entry, "w", &n);
+	if (s == NULL || n == 0 || n >= sizeof ret->node ||
+	    !evc__reply_is_plain(s, n, false))
+		return "an entry that names no node";
+	memcpy(ret->node, s, n);
+	if (!field_number(entry, "i", &ret->inc))
+		return "an entry without the number of a life";
+	s = evc__reply_field(entry, "s", &n);
+	if (s != NULL && n == 5 && memcmp(s, "fence", 5) == 0)
+		ret->seq = FENCE;
+	else if (!field_number(entry, "s", &ret->seq) || ret->seq == FENCE)
+		return "an entry without a number";
+	ret->fence = ret->seq == FENCE;
+	s = evc__reply_field(entry, "d", &ret->n);
+	if (s == NULL || (ret->n == 0 && !ret->fence))
+		return "an entry without frames";
+	ret->frames = (const unsigned char *)s;
+	return NULL;
+}
+
+/* A number that it cannot have come to?  If that were believed, all that the node
+   itself says would have been seen.  After its mark was asked for, a server may
+   have forgotten some. */
+static bool
+is_far(const struct life *l, uint64_t seq)
+{
+	return seq > l->seen && seq - l->seen > UNANSWERED && !l->ending;
+}
+
+/* Was it read before?  Else it is now. */
+static bool
+was_seen(struct life *l, uint64_t seq)
+{
+	uint64_t back;
+
+	if (seq > l->seen) {
+		back = seq - l->seen;
+		l->seen_bits = back < 64 ? l->seen_bits << back : 0;
+		l->seen_bits |= 1;
+		l->seen = seq;
+		return false;
+	}
+	back = l->seen - seq;
+	if (back >= 64 || (l->seen_bits >> back & 1))
+		return true;
+	l->seen_bits |= UINT64_C(1) << back;
+	return false;
+}
+
+static struct life *
+life_of(struct redis_engine *e, const struct event *ev)
+{
+	struct life *l = evc__lives_find(e, ev->node);
+
+	if (l != NULL && l->inc == ev->inc)
+		return l->marked ? NULL : l;
+	if (l == NULL && !ev->fence && e->phase == PHASE_LIVE &&
+	    !evc__lives_is_former(e, ev->node, ev->inc))
+		evc__redis_garbage(e, ev->node,
+				   "it is not registered, or not any more");
+	return NULL;
+}
+
+/* How much of its frames is done with. */
+static size_t
+serve(struct redis_engine *e, const struct event *ev)
+{
+	struct life *l;
+
+	if (ev->seq == 0 && !ev->fence) {
+		evc__redis_tell(e);
+		evc__lives_begin(e, ev->node, ev->inc, ev->frames, ev->n);
+		return ev->n;
+	}
+	l = life_of(e, ev);
+	if (l == NULL)
+		return ev->n;
+	if (ev->fence) {
+		/* Somebody else's would be one without a reason. */
+		if (l->ending)
+			evc__lives_marked(l);
+		else
+			evc__lives_fence(l, "somebody has fenced it");
+		return ev->n;
+	}
+	if (!ev->rest && is_far(l, ev->seq)) {
+		evc__redis_garbage(e, ev->node, "an entry out of all order");
+		evc__lives_fence(l, "it sent garbage: an entry out of all "
+				    "order");
+		return ev->n;
+	}
+	if (!ev->rest && was_seen(l, ev->seq))
+		return ev->n;
+	return evc__redis_hear(l, ev->frames, ev->n, ev->rest);
+}
+
+/* ---- those that wait ---- */
+
+/* What is left of it from there on. */
+static void
+hold(struct redis_engine *e, const struct event *ev, size_t from, bool rest)
+{
+	struct event *copy = sync_alloc(1, sizeof *copy + ev->n - from);
+
+	if (copy == NULL) {
+		struct life *l = evc__lives_find(e, ev->node);
+
+		/* Without it nothing is known of that node any more. */
+		if (l != NULL)
+			evc__lives_fence(l, "there is no memory for what it "
+					   "has sent");
+		return;
+	}
+	*copy = *ev;
+	copy->rest = rest;
+	copy->n = ev->n - from;
+	if (copy->n > 0)
+		memcpy(copy->bytes, ev->frames + from, copy->n);
+	copy->frames = copy->bytes;
+	list_append(&e->held, &copy->link);
+}
+
+/* Those that were fenced, and whose mark has been read. */
+static void
+look_at_marks(struct redis_engine *e)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		if (l->fenced && !l->marked && l->g == e->g &&
+		    evc__id_is_upto(l->mark, e->last))
+			evc__lives_marked(l);
+	}
+}
+
+void
+evc__redis_read_on(struct redis_engine *e)
+{
+	struct event *ev;
+	size_t done;
+
+	while (e->waits == NULL && !list_empty(&e->held)) {
+		ev = LIST_OF(e->held.next, struct event, link);
+		done = serve(e, ev);
+		evc__redis_tell(e);
+		if (e->waits != NULL) {
+			ev->frames += done;
+			ev->n -= done;
+			ev->rest = true;
+			return;
+		}
+		list_remove(&ev->link);
+		sync_free(ev);
+	}
+	if (e->waits == NULL) {
+		look_at_marks(e);
+		evc__redis_read(e);
+	}
+	redis_feed_soon(e);
+}
+
+/* ---- reading ---- */
+
+static void
+take_entry(struct redis_engine *e, const redisReply *entry)
+{
+	struct event ev;
+	const char *wrong, *id;
+	size_t n, done;
+
+	if (entry->type != REDIS_REPLY_ARRAY ||
+	    (id = evc__reply_bytes(entry, 0, &n)) == NULL || n >= ID_ROOM)
+		return;
+	evc__copy(e->last, sizeof e->last, id);
+	e->n_untrimmed++;
+	if (evc__reply_field(entry, EVENT_BEGUN, &n) != NULL)
+		return;
+	wrong = parse(entry, &ev);
+	if (wrong != NULL) {
+		evc__redis_garbage(e, ev.node[0] != '\0' ? ev.node : "somebody",
+				   wrong);
+		return;
+	}
+	if (e->waits != NULL || !list_empty(&e->held)) {
+		hold(e, &ev, 0, false);
+		return;
+	}
+	done = serve(e, &ev);
+	if (e->waits != NULL && done < ev.n)
+		hold(e, &ev, done, true);
+}
+
+static void
+on_events(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+	const redisReply *entries;
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+	size_t i;
+
+	(void)cl;
+	e->reading = false;
+	if (r == NULL || e->ended)
+		return;
+	if (r->type == REDIS_REPLY_ERROR) {
+		evc__reply_why(r, &t);
+		evc__redis_trouble(e, "what nodes say cannot be read: %s",
+				   why);
+		/* Else again at the next tick. */
+		if (e->phase == PHASE_LIVE && e->reading_g == e->g &&
+		    evc__reply_is_error(r, "WRONGTYPE"))
+			evc__redis_restart(e, "the stream of its events was "
+					      "replaced by something else");
+		return;
+	}
+	if (r->type == REDIS_REPLY_ARRAY && r->elements == 1 &&
+	    r->element[0]->type == REDIS_REPLY_ARRAY &&
+	    r->element[0]->elements == 2 && e->reading_g == e->g) {
+		entries = r->element[0]->element[1];
+		for (i = 0; entries->type == REDIS_REPLY_ARRAY &&
+			    i < entries->elements;
+		     i++)
+			take_entry(e, entries->element[i]);
+		evc__redis_tell(e);
+		if (e->waits == NULL)
+			look_at_marks(e);
+		if (e->n_untrimmed >= TRIM_EACH)
+			evc__redis_trim(e);
+		redis_feed_soon(e);
+	}
+	evc__redis_read(e);
+}
+
+void
+evc__redis_read(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+	uint64_t block = redis_ms(e->lease_ns / 4);
+
+	if (e->reading || !e->up || e->waits != NULL ||
+	    !list_empty(&e->held) ||
+	    (e->phase != PHASE_LIVE && e->phase != PHASE_RESTART))
+		return;
+	evc__args_text(&a, "XREAD");
+	evc__args_text(&a, "COUNT");
+	evc__args_text(&a, COUNT_MOST);
+	evc__args_text(&a, "BLOCK");
+	/* So that something is heard on this connection, too. */
+	evc__args_fmt(&a, "%llu",
+		      (unsigned long long)(block < 50 ? 50 : block));
+	evc__args_text(&a, "STREAMS");
+	evc__redis_own_key(e, &a, "ev");
+	evc__args_text(&a, e->last);
+	e->reading_g = e->g;
+	e->reading = evc__redis_send(e->client, REDIS_LISTEN, on_events, e,
+				     &a);
+}
+
+void
+evc__redis_trim(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+
+	if (e->n_untrimmed == 0 || !e->up)
+		return;
+	e->n_untrimmed = 0;
+	evc__args_text(&a, "XTRIM");
+	evc__redis_own_key(e, &a, "ev");
+	evc__args_text(&a, "MINID");
+	evc__args_text(&a, e->last);
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+}
+
+void
+evc__events_free(struct redis_engine *e)
+{
+	while (!list_empty(&e->held)) {
+		struct event *ev = LIST_OF(e->held.next, struct event, link);
+
+		list_remove(&ev->link);
+		sync_free(ev);
+	}
+	if (e->waits != NULL && e->waits->sent)
+		e->waits->dropped = true;
+	else
+		sync_free(e->waits);
+	e->waits = NULL;
+	e->results.n = 0;
+	e->hearing = NULL;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What workers are given.
+ *
+ * A worker has a window: so many functions may be under way to it and back.
+ * It is 1 until functions prove to be quick, and then as wide as what it runs
+ * while others come.  What waits there behind one that takes its time comes
+ * back, and then it is one by one until that one has ended.
+ */
+#include "redis/engine/engine.h"
+
+#define AHEAD	0.005 /* seconds of work that are under way at most */
+#define BATCH	32
+#define PARCEL_MOST ((size_t)1 << 20)
+#define BACKLOG_MOST ((size_t)32 << 20)
+#define REST_NS UINT64_C(20000000)
+
+/* ---- what it was given ---- */
+
+struct given *
+evc__place_find(struct slot *s, uint64_t n, unsigned *ret_i)
+{
+	unsigned i;
+
+	/* Mostly it is the first: workers run what they take in order. */
+	for (i = 0; i < s->n; i++) {
+		struct given *g = slot_given(s, i);
+
+		if (g->n != n)
+			continue;
+		if (ret_i != NULL)
+			*ret_i = i;
+		return g;
+	}
+	return NULL;
+}
+
+static void
+measure(struct slot *s, double took)
+{
+	double most;
+
+	s->average += (took - s->average) / 8;
+	most = s->average > AHEAD / WINDOW_MOST ? 1 + AHEAD / s->average :
+						  WINDOW_MOST;
+	if (s->window < WINDOW_MOST)
+		s->window *= 2;
+	if (s->window > most)
+		s->window = (unsigned)most;
+}
+
+static void
+came_back(struct slot *s, uint64_t n)
+{
+	struct redis_engine *e = s->life->e;
+
+	if (n <= e->cancelled_upto)
+		return;
+	s->window = 1;
+	/* It has none and takes none: it is perhaps at its end, or builds. */
+	if (s->n > 0)
+		return;
+	s->rest_ns = evc__until_ns(REST_NS);
+	evc__redis_due(e, s->rest_ns);
+}
+
+void
+evc__place_ended_one(struct slot *s, unsigned i, double took)
+{
+	uint64_t n = slot_given(s, i)->n;
+
+	s->life->bytes -= slot_given(s, i)->size;
+	if (i == 0) {
+		s->first = (s->first + 1) % WINDOW_MOST;
+	} else {
+		for (; i + 1 < s->n; i++)
+			*slot_given(s, i) = *slot_given(s, i + 1);
+	}
+	s->n--;
+	if (took >= 0)
+		measure(s, took);
+	else
+		came_back(s, n);
+}
+
+/* ---- is there room? ---- */
+
+static bool
+is_there(const struct slot *s)
+{
+	return s->up && !s->fenced && !s->life->ending && !s->life->left_told;
+}
+
+static unsigned
+room(const struct slot *s)
+{
+	const struct redis_engine *e = s->life->e;
+
+	if (!is_there(s) || s->n >= s->window ||
+	    s->life->bytes >= NODE_BYTES_MOST ||
+	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
+		return 0;
+	if (s->rest_ns != 0 && evc__left_ns(s->rest_ns) > 0)
+		return 0;
+	return s->window - s->n;
+}
+
+/* ---- to build ---- */
+
+static void
+build(struct slot *s)
+{
+	struct life *l = s->life;
+	struct redis_engine *e = l->e;
+	evc_engine_def d;
+
+	while (e->sink->defs(e->core, s->index, &d)) {
+		if ((evc__parcel_slot(&l->data, s) < 0 ||
+		     evc__frame_put_def(&l->data.bytes, e->max_frame, &d) <
+			     0) &&
+		    d.kind != EVC_DEF_DROP)
+			e->sink->built(e->core, s->index, d.id,
+				       EVC_RESOURCE_EXHAUSTED, 0);
+		if (l->data.bytes.n >= PARCEL_MOST)
+			evc__lives_flush(l);
+	}
+}
+
+/* ---- to run ---- */
+
+/* It cannot be sent: that is its outcome. */
+static void
+refuse(struct slot *s, const evc_engine_task *t)
+{
+	struct redis_engine *e = s->life->e;
+	evc_engine_result r = { .n = t->n,
+				.code = EVC_RESOURCE_EXHAUSTED,
+				.kind = EVC_FAILED_FUNCTION,
+				.text = evc_last_error() };
+
+	e->sink->finished(e->core, s->index, &r, 1);
+}
+
+static evc_status
+put(struct slot *s, const evc_engine_task *t)
+{
+	struct life *l = s->life;
+	bool few[16], *by_key = NULL;
+	evc_status st = evc__parcel_slot(&l->data, s);
+	unsigned i;
+
+	if (t->n_inputs > 0) {
+		by_key = t->n_inputs <= sizeof few ?
+				 few :
+				 sync_alloc(t->n_inputs, sizeof *by_key);
+		/* Without memory for that they are sent. */
+		for (i = 0; by_key != NULL && i < t->n_inputs; i++)
+			by_key[i] = evc__redis_put_input(l, &t->inputs[i]);
+	}
+	if (st == 0)
+		st = evc__frame_put_task(&l->data.bytes, l->e->max_frame, t,
+					 by_key);
+	if (by_key != few)
+		sync_free(by_key);
+	return st;
+}
+
+/* false: there is nothing for it. */
+static bool
+take(struct slot *s, unsigned most)
+{
+	struct life *l = s->life;
+	struct redis_engine *e = l->e;
+	evc_engine_task tasks[BATCH];
+	unsigned i, n;
+
+	n = e->sink->take(e->core, s->index, tasks,
+			  most < BATCH ? most : BATCH);
+	for (i = 0; i < n; i++) {
+		size_t before = l->data.bytes.n;
+		struct given *g;
+
+		if (put(s, &tasks[i]) < 0) {
+			refuse(s, &tasks[i]);
+			continue;
+		}
+		e->variables_used |= (tasks[i].flags & EVC_TRANSACTIONAL) != 0;
+		g = slot_given(s, s->n++);
+		g->n = tasks[i].n;
+		g->id = tasks[i].id;
+		g->asked = false;
+		g->size = l->data.bytes.n - before;
+		l->bytes += g->size;
+		if (l->data.bytes.n >= PARCEL_MOST)
+			evc__lives_flush(l);
+	}
+	return n > 0;
+}
+
+void
+evc__redis_feed(struct redis_engine *e)
+{
+	unsigned i;
+
+	if (e->phase != PHASE_LIVE || e->left || e->ended ||
+	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
+		return;
+	/* One for each that has none, and then the others: if they are few and
+	   long they should not all go to the first. */
+	for (i = 0; i < e->n_slots; i++) {
+		struct slot *s = e->slots[(e->next + i) % e->n_slots];
+
+		if (s == NULL || !is_there(s))
+			continue;
+		build(s);
+		if (s->n == 0 && s->window > 1 && room(s) > 0)
+			take(s, 1);
+	}
+	for (i = 0; i < e->n_slots; i++) {
+		struct slot *s = e->slots[(e->next + i) % e->n_slots];
+
+		while (s != NULL && room(s) > 0 && take(s, room(s)))
+			;
+	}
+	if (e->n_slots > 0)
+		e->next = (e->next + 1) % e->n_slots;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What nodes say: the frames of one entry.
+ *
+ * Nothing of it is believed.  A node that says what it cannot have to say is
+ * fenced, and named with what it was; what it has said before the mark of that,
+ * and can be read, counts.
+ */
+#include "cluster/walk.h"
+#include "redis/engine/engine.h"
+
+void
+evc__redis_tell(struct redis_engine *e)
+{
+	struct results *b = &e->results;
+	unsigned n = b->n;
+
+	b->n = 0;
+	if (n > 0)
+		e->sink->finished(e->core, b->of->index, b->r, n);
+}
+
+static void
+garbage(struct life *l, const char *what)
+{
+	char text[REDIS_WHY_ROOM];
+
+	evc__copy(text, sizeof text, what);
+	evc__redis_tell(l->e);
+	evc__redis_garbage(l->e, l->name, text);
+	evc__lives_fence(l, "it sent garbage: %s", text);
+}
+
+/* The worker that is spoken of; NULL with *ret_fine: that life of it is over,
+   and without: garbage.  up: it has to be. */
+static struct slot *
+slot_of(struct life *l, bool up, bool *ret_fine)
+{
+	struct redis_engine *e = l->e;
+	struct slot *s = NULL;
+
+	*ret_fine = false;
+	if (!e->whole_node && e->slot_at < l->n_slots)
+		s = l->slots[e->slot_at];
+	if (s == NULL) {
+		garbage(l, "something of a worker that it does not have");
+		return NULL;
+	}
+	if (e->slot_life > s->lives && up) {
+		garbage(l, "something of a worker that is not up");
+		return NULL;
+	}
+	*ret_fine = true;
+	return e->slot_life < s->lives ||
+			       (e->slot_life == s->lives && !s->up) ?
+		       NULL :
+		       s;
+}
+
+/* ---- results ---- */
+
+/* It counts: r is one of those that the worker was given. */
+static void
+settle(struct slot *s, unsigned i, const struct frame_result *said)
+{
+	struct redis_engine *e = s->life->e;
+	struct results *b = &e->results;
+
+	if (said->kept)
+		evc__redis_keep(s->life, slot_given(s, i)->id,
+				said->r.value.size, false);
+	evc__place_ended_one(s, i, said->r.took);
+	if (b->n > 0 && b->of != s)
+		evc__redis_tell(e);
+	b->of = s;
+	b->r[b->n++] = said->r;
+	if (b->n == RESULTS)
+		evc__redis_tell(e);
+}
+
+/* The value of this one has to be fetched first. */
+static void
+wait_for_value(struct slot *s, const struct frame *f, uint64_t id)
+{
+	struct redis_engine *e = s->life->e;
+	struct value_wait *w = sync_alloc(1, sizeof *w + f->whole);
+
+	if (w == NULL) {
+		garbage(s->life, "a value that there is no memory for");
+		return;
+	}
+	evc__redis_tell(e);
+	w->e = e;
+	w->life = s->life;
+	w->at = s->at;
+	w->slot_life = (uint32_t)s->lives;
+	w->id = id;
+	w->n = f->whole;
+	memcpy(w->frame, f->body - FRAME_HEAD, f->whole);
+	e->waits = w;
+	evc__redis_get_value(e);
+}
+
+static void
+hear_result(struct life *l, const struct frame *f)
+{
+	struct redis_engine *e = l->e;
+	struct frame_result said;
+	bool by_key = e->by_key, fine;
+	struct slot *s;
+	unsigned i;
+
+	e->by_key = false;
+	if (evc__frame_get_result(f, &said) < 0) {
+		garbage(l, evc_last_error());
+		return;
+	}
+	sync_free((void *)said.r.updates);
+	s = slot_of(l, true, &fine);
+	if (s == NULL)
+		return;
+	if (said.r.n_updates > 0)
+		garbage(l, "a result with updates, which it has to make");
+	else if (evc__place_find(s, said.r.n, &i) == NULL)
+		garbage(l, "the result of a function that it does not have");
+	else if (by_key && slot_given(s, i)->id != e->value_id)
+		garbage(l, "the value of another function");
+	else if (by_key)
+		wait_for_value(s, f, e->value_id);
+	else
+		settle(s, i, &said);
+}
+
+/* Redis does not have its value: the function has run, and its updates are
+   perhaps made, so it does not run again. */
+static void
+lose_value(struct frame_result *said, const char *what)
+{
+	said->r.code = EVC_DATA_LOSS;
+	said->r.kind = EVC_FAILED_FUNCTION;
+	said->r.text = what;
+	said->r.value = (evc_value){ 0 };
+	said->kept = false;
+}
+
+void
+evc__redis_hear_value(struct value_wait *w, const evc_value *v)
+{
+	struct redis_engine *e = w->e;
+	struct life *l = w->life;
+	struct frame_result said;
+	struct frame f;
+	struct slot *s;
+	unsigned i;
+
+	if (l == NULL ||
+	    evc__frame_next(w->frame, w->n, e->max_frame, &f) <= 0 ||
+	    evc__frame_get_result(&f, &said) < 0)
+		return;
+	s = l->slots[w->at];
+	if (!s->up || s->lives != w->slot_life ||
+	    evc__place_find(s, said.r.n, &i) == NULL)
+		return;
+	if (v != NULL)
+		evc__redis_keep(l, w->id, v->size, true);
+	if (v == NULL)
+		lose_value(&said, "its result was kept in Redis and is not "
+				  "there any more");
+	else if (v->size > e->max_frame ||
+		 evc__value_walk(v->data, v->size, NULL, NULL) < 0)
+		lose_value(&said, "its result was kept in Redis, and what is "
+				  "there is no value");
+	else
+		said.r.value = *v;
+	said.kept = false;
+	settle(s, i, &said);
+	evc__redis_tell(e);
+}
+
+/* ---- workers ---- */
+
+static void
+hear_up(struct life *l, const struct frame *f)
+{
+	struct frame_note note;
+	bool fine;
+	struct slot *s = slot_of(l, false, &fine);
+
+	if (!fine)
+		return;
+	if (evc__frame_get_note(f, &note) < 0)
+		garbage(l, evc_last_error());
+	else if (!evc__reply_is_plain(note.text, strlen(note.text), true))
+		garbage(l, "a place that cannot be printed");
+	else if (s != NULL && s->up)
+		garbage(l, "a worker that is up already");
+	else if (s != NULL)
+		evc__place_up(s, l->e->slot_life, &note);
+}
+
+/* They have not begun; the youngest first: each goes to the front of the
+   queue. */
+static void
+give_back(struct slot *s)
+{
+	unsigned i;
+
+	for (i = s->n; i-- > 0;) {
+		const struct frame_result said = {
+			.r = { .n = slot_given(s, i)->n,
+			       .code = EVC_CANCELLED,
+			       .kind = EVC_FAILED_FUNCTION,
+			       .took = -1 },
+		};
+
+		settle(s, i, &said);
+	}
+	evc__redis_tell(s->life->e);
+}
+
+/* FRAME_FENCED and FRAME_GONE. */
+static void
+hear_end(struct life *l, const struct frame *f)
+{
+	char why[REDIS_WHY_ROOM * 2];
+	struct text t = evc__text_in(why, sizeof why);
+	struct frame_note note;
+	bool fine;
+	struct slot *s;
+
+	if (evc__frame_get_note(f, &note) < 0) {
+		garbage(l, evc_last_error());
+		return;
+	}
+	s = slot_of(l, false, &fine);
+	if (s == NULL || !s->up)
+		return;
+	evc__text_fmt(&t, "%s%s%s", l->host, l->host[0] != '\0' ? ": " : "",
+		      note.text);
+	if (f->type == FRAME_FENCED)
+		evc__place_fenced(s, why);
+	else {
+		if (note.number & GONE_IDLE)
+			give_back(s);
+		evc__place_gone(s, why,
+				note.number & GONE_RAN ?
+					EVC_ENGINE_DIED_RUNNING :
+				note.number & GONE_LEFT ? EVC_ENGINE_LEFT :
+							  EVC_ENGINE_DIED);
+	}
+}
+
+static void
+hear_built(struct life *l, const struct frame *f)
+{
+	struct frame_built said;
+	bool fine;
+	struct slot *s;
+
+	if (evc__frame_get_built(f, &said) < 0) {
+		garbage(l, evc_last_error());
+		return;
+	}
+	s = slot_of(l, true, &fine);
+	if (s != NULL)
+		l->e->sink->built(l->e->core, s->index, said.id, said.code,
+				  said.seconds);
+}
+
+static void
+hear_overdue(struct life *l, uint64_t n)
+{
+	bool fine;
+	struct slot *s = slot_of(l, true, &fine);
+
+	if (s == NULL)
+		return;
+	if (evc__place_find(s, n, NULL) == NULL)
+		garbage(l, "a deadline of a function that it does not have");
+	else
+		l->e->sink->overdue(l->e->core, s->index, n);
+}
+
+/* ---- all of it ---- */
+
+static void
+hear_slot(struct redis_engine *e, uint64_t number)
+{
+	e->whole_node = false;
+	e->slot_at = (unsigned)(number >> 32);
+	e->slot_life = (uint32_t)number;
+}
+
+/* Those that say a number and nothing else. */
+static void
+hear_number(struct life *l, const struct frame *f)
+{
+	struct redis_engine *e = l->e;
+	uint64_t number;
+
+	if (evc__frame_get_number(f, &number) < 0) {
+		garbage(l, evc_last_error());
+		return;
+	}
+	if (f->type == FRAME_SLOT)
+		hear_slot(e, number);
+	else if (f->type == FRAME_OVERDUE)
+		hear_overdue(l, number);
+	else if (f->type == FRAME_FORGET)
+		evc__redis_value_missing(e, number);
+	else {
+		e->by_key = true;
+		e->value_id = number;
+	}
+}
+
+static void
+hear_one(struct life *l, const struct frame *f)
+{
+	struct redis_engine *e = l->e;
+
+	if (f->type == FRAME_RESULT) {
+		hear_result(l, f);
+		return;
+	}
+	/* What is told comes in the order in which it was said. */
+	if (f->type != FRAME_SLOT && f->type != FRAME_VALUE)
+		evc__redis_tell(e);
+	switch (f->type) {
+	case FRAME_SLOT:
+	case FRAME_VALUE:
+	case FRAME_OVERDUE:
+	case FRAME_FORGET:
+		hear_number(l, f);
+		break;
+	case FRAME_UP:
+		hear_up(l, f);
+		break;
+	case FRAME_FENCED:
+	case FRAME_GONE:
+		hear_end(l, f);
+		break;
+	case FRAME_BUILT:
+		hear_built(l, f);
+		break;
+	case FRAME_VARIABLE:
+		e->variables_used = true;
+		break;
+	case FRAME_LEFT:
+		if (evc__frame_get_bare(f) == 0)
+			evc__lives_over(l, "it has left", EVC_ENGINE_LEFT);
+		else
+			garbage(l, evc_last_error());
+		break;
+	default:
+		garbage(l, "a frame that is for nodes alone");
+	}
+}
+
+size_t
+evc__redis_hear(struct life *l, const unsigned char *p, size_t n, bool is_rest)
+{
+	struct redis_engine *e = l->e;
+	bool was_ending = l->ending;
+	struct frame f;
+	size_t at = 0;
+	int got;
+
+	e->hearing = l;
+	if (!is_rest) {
+		e->whole_node = true;
+		e->by_key = false;
+	}
+	while (at < n) {
+		got = evc__frame_next(p + at, n - at, e->max_frame, &f);
+		if (got <= 0) {
+			garbage(l, got < 0 ? evc_last_error() : "a cut frame");
+			break;
+		}
+		at += f.whole;
+		hear_one(l, &f);
+		if (e->hearing != l || (l->ending && !was_ending))
+			break;
+		if (e->waits != NULL) {
+			e->hearing = NULL;
+			return at;
+		}
+	}
+	e->hearing = NULL;
+	return n;
+}

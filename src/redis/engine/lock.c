@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who is the coordinator of a namespace: a key with a lease, which is taken and
+ * renewed, and a generation, which is a new one each time that it is taken.
+ *
+ *     AWAY --up--> TAKING --ok--> LIVE --down--> AWAY --up, LOCK ok--> LIVE
+ *                                  |               |
+ *                                  +--lost, or another run of the server
+ *                                  |               |
+ *                                  |            RESTART --TAKE ok--> LIVE
+ *                            another one's
+ *                                  |
+ *                                LOST --leases over--> DOWN
+ */
+#include "redis/engine/engine.h"
+
+#include <inttypes.h>
+
+/* ---- keys ---- */
+
+void
+evc__redis_own_key(struct redis_engine *e, struct redis_args *a,
+		   const char *name)
+{
+	evc__args_key(a, &e->address, "%s:%s", e->g_text, name);
+}
+
+void
+evc__redis_to_key(const struct life *l, struct redis_args *a)
+{
+	evc__args_key(a, &l->e->address, "%" PRIu64 ":to:%s.%" PRIu64, l->g,
+		      l->name, l->inc);
+}
+
+/* What says first that the server's memory is used up, when nothing else is to be
+   said there. */
+static void
+on_refreshed(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+	bool none = r != NULL && evc__reply_is_error(r, "OOM");
+
+	(void)cl;
+	if (r == NULL || none == e->no_memory ||
+	    (!none && r->type == REDIS_REPLY_ERROR))
+		return;
+	e->no_memory = none;
+	if (none)
+		evc_log(e->scope, EVC_LOG_WARNING, NULL,
+			"redis: the server at %s has no memory left: %s",
+			e->where, r->str);
+	else
+		evc_log(e->scope, EVC_LOG_INFO, NULL,
+			"redis: the server at %s has memory again", e->where);
+}
+
+/* The options of this generation, written anew so that they cannot be lost for
+   long; and all its keys are kept. */
+static void
+refresh(struct redis_engine *e)
+{
+	static const char *const names[] = { "ev", "seqs", "runs" };
+	unsigned long long px = KEYS_PX(redis_ms(e->lease_ns));
+	struct redis_args a = { 0 };
+	struct list *n, *tmp;
+	size_t i;
+
+	evc__args_text(&a, "SET");
+	evc__redis_own_key(e, &a, "opts");
+	evc__args_fmt(&a, "%llu %zu", redis_ms(e->lease_ns), e->max_frame);
+	evc__args_text(&a, "PX");
+	evc__args_fmt(&a, "%llu", px);
+	evc__redis_send(e->client, REDIS_SAY, on_refreshed, e, &a);
+	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+		a = (struct redis_args){ 0 };
+		evc__args_text(&a, "PEXPIRE");
+		evc__redis_own_key(e, &a, names[i]);
+		evc__args_fmt(&a, "%llu", px);
+		evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	}
+	LIST_EACH(n, tmp, &e->lives)
+		evc__redis_to_ends(LIST_OF(n, struct life, link));
+}
+
+/* Those that others write into are made here, so that refresh() can see to it
+   that they end.  A node may have registered by now: nothing is trimmed. */
+static void
+create(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "XADD");
+	evc__redis_own_key(e, &a, "ev");
+	evc__args_text(&a, "*");
+	evc__args_text(&a, EVENT_BEGUN);
+	evc__args_text(&a, "");
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	a = (struct redis_args){ 0 };
+	evc__args_text(&a, "HSET");
+	evc__redis_own_key(e, &a, "seqs");
+	evc__args_text(&a, "");
+	evc__args_text(&a, "");
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+}
+
+/* ---- become it ---- */
+
+static void
+begin_generation(struct redis_engine *e, int64_t g)
+{
+	struct text t = evc__text_in(e->g_text, sizeof e->g_text);
+
+	e->g = (uint64_t)g;
+	evc__text_fmt(&t, "%" PRIu64, e->g);
+	e->phase = PHASE_LIVE;
+	e->looked_ns = sync_mono();
+	if (e->server_anew)
+		evc__redis_beats_anew(e);
+	e->server_anew = false;
+	evc__events_free(e);
+	evc__copy(e->last, sizeof e->last, "0-0");
+	create(e);
+	refresh(e);
+	evc__redis_state_write(e);
+	evc_log(e->scope, EVC_LOG_INFO, NULL,
+		"redis: coordinator of the namespace %s at %s, generation %s",
+		e->address.ns, e->where, e->g_text);
+	evc__redis_well(e);
+	evc__redis_read(e);
+	evc__redis_questions(e);
+	evc__redis_look_at_end(e);
+}
+
+static void
+taken_by(struct redis_engine *e, const char *who)
+{
+	evc__redis_lose(e, false,
+			"another coordinator, %.100s, has taken the namespace "
+			"%s",
+			who, e->address.ns);
+}
+
+static void
+on_take(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+	const char *word = evc__reply_word(r), *who;
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+	int64_t g, changes;
+	size_t n;
+
+	(void)cl;
+	e->taking = false;
+	if (e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
+		evc__redis_look_at_end(e);
+	if (r == NULL || e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
+		return;
+	if (word != NULL && strcmp(word, "ok") == 0 &&
+	    evc__reply_number(r, 1, &g) && g > 0 &&
+	    evc__reply_number(r, 2, &changes)) {
+		/* What was changed before is nothing of this cluster's. */
+		if (e->g == 0)
+			e->changes = (uint64_t)changes;
+		if (evc__redis_changes(e, changes, false))
+			begin_generation(e, g);
+		return;
+	}
+	who = word != NULL ? evc__reply_bytes(r, 1, &n) : NULL;
+	if (who != NULL && strcmp(word, "version") == 0) {
+		evc__redis_lose(e, false,
+				"the namespace %s is of version \"%.40s\" of "
+				"the protocol, and only version %s is known "
+				"here",
+				e->address.ns, who, PROTOCOL_VERSION);
+		return;
+	}
+	if (who != NULL && strcmp(word, "taken") == 0 && e->g != 0) {
+		taken_by(e, who);
+		return;
+	}
+	if (who != NULL && strcmp(word, "taken") == 0)
+		evc__redis_trouble(e, "the namespace %s is in use by %.100s",
+				   e->address.ns, who);
+	else {
+		evc__reply_why(r, &t);
+		evc__redis_trouble(e, "the namespace %s cannot be taken: %s",
+				   e->address.ns, why);
+	}
+	evc__redis_look_at_end(e);
+}
+
+void
+evc__redis_take(struct redis_engine *e, uint64_t least)
+{
+	struct redis_args a = { 0 };
+
+	if (e->taking || !e->up)
+		return;
+	/* Generations grow also where all data was deleted, and nodes have seen
+	   some.  Asked again, it is the same: there may be one by now. */
+	if (e->least <= least) {
+		e->least = sync_real() / 1000000;
+		if (e->least < least)
+			e->least = least;
+	}
+	e->lock_ns = sync_mono();
+	evc__args_key(&a, &e->address, "coord");
+	evc__args_key(&a, &e->address, "gen");
+	evc__args_key(&a, &e->address, "ver");
+	evc__args_key(&a, &e->address, "count");
+	evc__args_key(&a, &e->address, "var");
+	evc__args_text(&a, e->id);
+	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
+	evc__args_text(&a, PROTOCOL_VERSION);
+	evc__args_fmt(&a, "%" PRIu64, e->least);
+	evc__args_text(&a, e->g != 0 ? "" : e->address.fresh ? "1" : "0");
+	e->taking = evc__redis_script(e->client, SCRIPT_TAKE, 5, on_take, e,
+				      &a);
+}
+
+/* ---- stay it ---- */
+
+/* The connection was lost, and all is as it was. */
+static void
+resume(struct redis_engine *e)
+{
+	e->phase = PHASE_LIVE;
+	evc__redis_well(e);
+	evc__redis_go_on(e);
+}
+
+static void
+on_generation(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+
+	(void)cl;
+	e->locking = false;
+	if (r == NULL || r->type == REDIS_REPLY_ERROR ||
+	    (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY))
+		return; /* asked again with the lock */
+	/* Else the data is as it was, and nothing is lost but the lock. */
+	if (r->type != REDIS_REPLY_STRING || strcmp(r->str, e->g_text) != 0)
+		e->server_anew = true;
+	evc__redis_restart(e, e->server_anew ? "the data is gone" :
+					       "the coordinator has lost its "
+					       "lock");
+}
+
+static void
+lock_is_lost(struct redis_engine *e, const char *to)
+{
+	struct redis_args a = { 0 };
+
+	if (to[0] != '\0' && strcmp(to, e->id) != 0) {
+		taken_by(e, to);
+		return;
+	}
+	evc__args_text(&a, "GET");
+	evc__args_key(&a, &e->address, "gen");
+	e->locking =
+		evc__redis_send(e->client, REDIS_SAY, on_generation, e, &a);
+}
+
+static void
+on_lock(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+	const char *word = evc__reply_word(r), *to, *gone;
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+	int64_t changes;
+	size_t n;
+
+	(void)cl;
+	e->locking = false;
+	if (r == NULL || (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY))
+		return;
+	if (word != NULL && strcmp(word, "ok") == 0) {
+		gone = evc__reply_bytes(r, 2, &n);
+		if (evc__reply_number(r, 1, &changes) &&
+		    !evc__redis_changes(e, changes,
+					gone != NULL && gone[0] != '\0'))
+			return;
+		if (e->phase == PHASE_AWAY)
+			resume(e);
+		else
+			evc__redis_well(e);
+		evc__redis_questions(e);
+		return;
+	}
+	to = evc__reply_bytes(r, 1, &n);
+	if (word != NULL && strcmp(word, "lost") == 0 && to != NULL) {
+		lock_is_lost(e, to);
+		return;
+	}
+	/* Nothing says that another one has it.  What is said meanwhile is refused
+	   one by one, and leases are looked at. */
+	if (e->phase == PHASE_AWAY)
+		resume(e);
+	evc__reply_why(r, &t);
+	evc__redis_trouble(e, "the lock of the namespace %s: %s",
+			   e->address.ns, why);
+}
+
+void
+evc__redis_lock_again(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+
+	if (e->locking || !e->up)
+		return;
+	e->lock_ns = sync_mono();
+	evc__args_key(&a, &e->address, "coord");
+	evc__args_key(&a, &e->address, "gen");
+	evc__args_key(&a, &e->address, "count");
+	evc__args_key(&a, &e->address, "var");
+	evc__args_text(&a, e->id);
+	evc__args_text(&a, e->g_text);
+	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
+	if (e->variables_used)
+		evc__args_text(&a, "");
+	else
+		evc__args_fmt(&a, "%" PRIu64, e->changes);
+	e->locking = evc__redis_script(e->client, SCRIPT_LOCK, 4, on_lock, e,
+				       &a);
+}
+
+/* ---- be it no more ---- */
+
+void
+evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
+		...)
+{
+	struct text t = evc__text_in(e->why_down, sizeof e->why_down);
+	uint64_t now = sync_mono();
+	struct list *n, *tmp;
+	va_list ap;
+
+	if (e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
+		return;
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	evc_log(e->scope, EVC_LOG_ERROR, NULL, "redis: %s", e->why_down);
+	e->phase = PHASE_LOST;
+	evc__redis_questions_end(e, e->why_down);
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		if (leases_are_over)
+			l->gone_ns = now;
+		else if (l->gone_ns == 0)
+			l->gone_ns = evc__redis_over_ns(now, e->lease_ns);
+		evc__redis_due(e, l->gone_ns);
+		l->ending = true;
+		if (l->why[0] == '\0')
+			evc__copy(l->why, sizeof l->why, e->why_down);
+		evc__lives_marked(l);
+	}
+	evc__redis_look_at_end(e);
+}
+
+/* ---- connections ---- */
+
+void
+evc__redis_up(struct redis_client *cl, bool same, void *arg)
+{
+	struct redis_engine *e = arg;
+
+	e->up = true;
+	e->away_ns = 0;
+	evc__redis_unlink_again(e);
+	if (e->phase != PHASE_AWAY && e->phase != PHASE_RESTART)
+		return;
+	if (e->g == 0) {
+		e->phase = PHASE_TAKING;
+		if (e->left)
+			evc__redis_look_at_end(e);
+		else
+			evc__redis_take(e, 0);
+		return;
+	}
+	e->server_anew |= !same;
+	if (!same)
+		evc__redis_restart(e, evc__redis_client_anew(cl));
+	else if (e->phase == PHASE_RESTART)
+		evc__redis_restart(e, e->why_restart);
+	else
+		evc__redis_lock_again(e);
+}
+
+void
+evc__redis_down(struct redis_client *cl, const char *why, void *arg)
+{
+	struct redis_engine *e = arg;
+	char text[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+
+	(void)cl;
+	e->up = false;
+	if (e->away_ns == 0)
+		e->away_ns = sync_mono();
+	if (e->phase == PHASE_LIVE || e->phase == PHASE_TAKING)
+		e->phase = PHASE_AWAY;
+	if (e->phase == PHASE_AWAY || e->phase == PHASE_RESTART) {
+		evc__text_fmt(&t, "there is no connection: %s", why);
+		evc__redis_trouble_is(e, text);
+	}
+	evc__redis_questions_again(e, false);
+	evc__redis_look_at_end(e);
+}
+
+void
+evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
+{
+	if (e->g != 0 && !e->up && e->away_ns != 0 &&
+	    now - e->away_ns > e->lease_ns * 3 &&
+	    (e->phase == PHASE_AWAY || e->phase == PHASE_RESTART)) {
+		evc__redis_lose(e, true,
+				"there was no connection for %.1f s: %s",
+				(double)(now - e->away_ns) / 1e9, e->trouble);
+		return;
+	}
+	if (e->phase == PHASE_LIVE && e->up && e->refresh_soon > 0) {
+		e->refresh_soon--;
+		refresh(e);
+	}
+	if (now - e->lock_ns + 1000000 < e->lease_ns / 4 || !e->up)
+		return;
+	if (e->phase == PHASE_TAKING)
+		evc__redis_take(e, e->g);
+	else if (e->phase == PHASE_RESTART)
+		evc__redis_restart_go_on(e);
+	else if (e->phase == PHASE_AWAY && e->g != 0)
+		evc__redis_lock_again(e);
+	else if (e->phase == PHASE_LIVE) {
+		evc__redis_lock_again(e);
+		e->refresh_soon = 1;
+		evc__redis_state_write(e);
+	}
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lives of nodes and of their workers.
+ *
+ * A worker of the cluster is a place: it is taken by a worker of a node, and
+ * free again for another one when the life of that node is over.
+ */
+#include "redis/engine/engine.h"
+
+#include <inttypes.h>
+
+/* ---- which there are ---- */
+
+struct life *
+evc__lives_find(struct redis_engine *e, const char *name)
+{
+	struct list *n;
+
+	for (n = e->lives.next; n != &e->lives; n = n->next) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		if (strcmp(l->name, name) == 0)
+			return l;
+	}
+	return NULL;
+}
+
+bool
+evc__lives_is_former(const struct redis_engine *e, const char *name,
+		    uint64_t inc)
+{
+	const unsigned most = sizeof e->former / sizeof e->former[0];
+	unsigned i;
+
+	for (i = 0; i < most && i < e->n_former; i++)
+		if (e->former[i].inc >= inc &&
+		    strcmp(e->former[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static void
+remember(struct redis_engine *e, const struct life *l)
+{
+	const unsigned most = sizeof e->former / sizeof e->former[0];
+	unsigned i;
+
+	for (i = 0; i < most && i < e->n_former; i++)
+		if (strcmp(e->former[i].name, l->name) == 0) {
+			e->former[i].inc = l->inc;
+			return;
+		}
+	i = e->n_former++ % most;
+	evc__copy(e->former[i].name, sizeof e->former[i].name, l->name);
+	e->former[i].inc = l->inc;
+}
+
+/* ---- workers ---- */
+
+void
+evc__place_up(struct slot *s, uint32_t life, const struct frame_note *note)
+{
+	struct redis_engine *e = s->life->e;
+	char where[WHERE_ROOM];
+
+	s->up = true;
+	s->fenced = false;
+	s->lives = life;
+	s->first = s->n = 0;
+	s->window = 1;
+	s->average = 0;
+	s->rest_ns = 0;
+	evc__place_watch(s, note->number < INT_MAX ? (pid_t)note->number : 0);
+	evc__copy(where, sizeof where, note->text);
+	e->sink->up(e->core, s->index, NULL, where);
+	redis_feed_soon(e);
+}
+
+void
+evc__place_fenced(struct slot *s, const char *why)
+{
+	struct redis_engine *e = s->life->e;
+
+	if (!s->up || s->fenced)
+		return;
+	s->fenced = true;
+	e->sink->fenced(e->core, s->index, why);
+}
+
+void
+evc__place_gone(struct slot *s, const char *why, unsigned how)
+{
+	struct redis_engine *e = s->life->e;
+	unsigned i;
+
+	if (!s->up)
+		return;
+	evc__place_values_drop(s);
+	for (i = 0; i < s->n; i++)
+		s->life->bytes -= slot_given(s, i)->size;
+	s->up = false;
+	s->n = 0;
+	evc__watched_stop(&s->process);
+	e->sink->gone(e->core, s->index, why, how);
+	redis_feed_soon(e);
+}
+
+/* ---- a life ends ---- */
+
+void
+evc__lives_tell_to_leave(struct life *l)
+{
+	l->left_told = true;
+	if (evc__frame_put_bare(&l->control.bytes, FRAME_LEAVE) < 0)
+		evc__lives_fence(l, "it could not be told to leave");
+}
+
+static void
+free_slots(struct life *l)
+{
+	unsigned i;
+
+	for (i = 0; i < l->n_slots; i++)
+		if (l->slots[i] != NULL) {
+			l->e->slots[l->slots[i]->index] = NULL;
+			evc__watched_stop(&l->slots[i]->process);
+			sync_free(l->slots[i]);
+		}
+	sync_free(l->slots);
+}
+
+/* A member of the scope for each node, so that one that stays is named. */
+static void
+hold(struct life *l)
+{
+	const evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
+	char name[NODE_NAME_ROOM + 8];
+	struct text t = evc__text_in(name, sizeof name);
+
+	evc__text_fmt(&t, "node %s", l->name);
+	/* Without memory for it it is not named. */
+	(void)evc_hold_begin(l->e->scope, name, &late, &l->hold);
+}
+
+static void
+let_go(struct life *l)
+{
+	if (l->hold != 0)
+		evc_hold_end(l->e->scope, l->hold);
+	l->hold = 0;
+}
+
+void
+evc__lives_let_go(struct redis_engine *e)
+{
+	struct list *n;
+
+	for (n = e->lives.next; n != &e->lives; n = n->next)
+		let_go(LIST_OF(n, struct life, link));
+}
+
+static void
+destroy(struct life *l)
+{
+	let_go(l);
+	evc__lives_chunks_drop(l);
+	evc__lives_values_drop(l);
+	evc__watched_stop(&l->process);
+	free_slots(l);
+	bytes_free(&l->data.bytes);
+	bytes_free(&l->control.bytes);
+	list_remove(&l->link);
+	sync_free(l);
+}
+
+/* Its stream, and what it was answered last: what it may still ask for is
+   refused, without its lease. */
+static void
+drop_keys(struct life *l)
+{
+	struct redis_engine *e = l->e;
+	struct redis_args a = { 0 }, seqs = { 0 };
+	unsigned i;
+
+	if (l->g != e->g)
+		return; /* the restart has done that */
+	evc__args_text(&a, "UNLINK");
+	evc__redis_to_key(l, &a);
+	evc__redis_beat_key(l, &a);
+	evc__redis_unlink(e, &a);
+	evc__args_text(&seqs, "HDEL");
+	evc__redis_own_key(e, &seqs, "seqs");
+	evc__args_fmt(&seqs, "%s.%" PRIu64, l->name, l->inc);
+	for (i = 0; i < l->n_slots; i++)
+		evc__args_fmt(&seqs, "%s.%" PRIu64 ".%u", l->name, l->inc, i);
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &seqs);
+}
+
+void
+evc__lives_over(struct life *l, const char *why, unsigned how)
+{
+	struct redis_engine *e = l->e;
+	char text[REDIS_WHY_ROOM + NODE_NAME_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+	unsigned i;
+
+	evc__redis_tell(e);
+	evc__text_fmt(&t, "node %s: %s", l->name, why);
+	evc_log(e->scope, EVC_LOG_INFO, NULL, "redis: life %" PRIu64
+		" is over of %s", l->inc, text);
+	for (i = 0; i < l->n_slots; i++) {
+		struct slot *s = l->slots[i];
+
+		if (s == NULL)
+			continue;
+		if (s->up)
+			evc__place_gone(s, text,
+					l->blames && s->n > 0 ?
+						EVC_ENGINE_DIED_RUNNING :
+						how);
+		else if (s->lives < 0)
+			e->sink->gone(e->core, s->index, text, how);
+	}
+	drop_keys(l);
+	remember(e, l);
+	if (e->hearing == l)
+		e->hearing = NULL;
+	if (e->waits != NULL && e->waits->life == l)
+		e->waits->life = NULL;
+	if (l->fence != NULL)
+		l->fence->life = NULL;
+	destroy(l);
+	evc__redis_restart_go_on(e);
+	evc__redis_look_at_end(e);
+}
+
+void
+evc__lives_free(struct redis_engine *e)
+{
+	while (!list_empty(&e->lives))
+		destroy(LIST_OF(e->lives.next, struct life, link));
+}
+
+/* ---- a life begins ---- */
+
+static evc_status
+make_slot(struct life *l, unsigned at)
+{
+	struct redis_engine *e = l->e;
+	struct slot *s;
+	unsigned i;
+
+	for (i = 0; i < e->n_slots && e->slots[i] != NULL; i++)
+		;
+	if (i == WORKERS_MOST)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "there are %d workers already, and more are "
+				  "too many",
+				  WORKERS_MOST);
+	s = sync_alloc(1, sizeof *s);
+	if (s == NULL ||
+	    (i == e->n_slots && !e->sink->workers(e->core, i + 1))) {
+		sync_free(s);
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "there is no memory for its workers");
+	}
+	s->life = l;
+	s->at = at;
+	s->index = i;
+	s->lives = -1;
+	s->process.pidfd = -1;
+	e->slots[i] = l->slots[at] = s;
+	if (i == e->n_slots)
+		e->n_slots++;
+	return 0;
+}
+
+static evc_status
+make_slots(struct life *l, uint64_t n)
+{
+	evc_status st = 0;
+	unsigned i;
+
+	if (n == 0 || n > WORKERS_MOST)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%" PRIu64 " workers, and 1 to %d can be", n,
+				  WORKERS_MOST);
+	l->slots = sync_alloc((size_t)n, sizeof(struct slot *));
+	if (l->slots == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "there is no memory for its workers");
+	l->n_slots = (unsigned)n;
+	for (i = 0; i < l->n_slots && st == 0; i++)
+		st = make_slot(l, i);
+	return st;
+}
+
+/* FRAME_NODE and FRAME_HELLO, and nothing else. */
+static evc_status
+read_registration(struct life *l, const unsigned char *p, size_t n)
+{
+	struct redis_engine *e = l->e;
+	struct frame node, hello;
+	struct frame_note note;
+	const char **names;
+	unsigned n_names, i;
+	evc_status st;
+
+	if (evc__frame_next(p, n, e->max_frame, &node) <= 0 ||
+	    node.type != FRAME_NODE ||
+	    evc__frame_next(p + node.whole, n - node.whole, e->max_frame,
+			    &hello) <= 0 ||
+	    hello.type != FRAME_HELLO || node.whole + hello.whole != n)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "a registration that is none");
+	st = evc__frame_get_note(&node, &note);
+	if (st == 0 && !evc__reply_is_plain(note.text, strlen(note.text), true))
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"a place that cannot be printed");
+	if (st == 0)
+		st = evc__frame_get_hello(&hello, &names, &n_names);
+	if (st < 0)
+		return st;
+	evc__lives_read_note(l, note.text);
+	st = make_slots(l, note.number);
+	for (i = 0; st == 0 && i < l->n_slots; i++)
+		e->sink->worker_names(e->core, l->slots[i]->index, names,
+				      n_names);
+	sync_free(names);
+	return st;
+}
+
+/* Its workers are not started before they know which of the cluster's they are. */
+static void
+tell_ranks(struct life *l)
+{
+	evc_status st = 0;
+	unsigned i;
+
+	for (i = 0; i < l->n_slots && st == 0; i++)
+		st = evc__frame_put_number(&l->control.bytes, FRAME_RANK,
+					   (uint64_t)i << 32 |
+						   l->slots[i]->index);
+	if (st < 0)
+		evc__lives_fence(l, "its workers could not be told who they "
+				    "are");
+	redis_feed_soon(l->e);
+}
+
+static struct life *
+make(struct redis_engine *e, const char *name, uint64_t inc)
+{
+	struct life *l = sync_alloc(1, sizeof *l);
+
+	if (l == NULL)
+		return NULL;
+	l->e = e;
+	evc__copy(l->name, sizeof l->name, name);
+	l->inc = inc;
+	l->g = e->g;
+	l->serial = ++e->n_lives;
+	l->process.pidfd = -1;
+	l->beat_ns = sync_mono();
+	list_init(&l->chunks);
+	list_append(&e->lives, &l->link);
+	hold(l);
+	return l;
+}
+
+/* So that it ends, and registers anew. */
+static void
+drop_lease(struct redis_engine *e, const char *name)
+{
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "DEL");
+	evc__args_key(&a, &e->address, "lease:%s", name);
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+}
+
+void
+evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
+		const unsigned char *frames, size_t n)
+{
+	struct life *l = evc__lives_find(e, name);
+
+	if ((l != NULL && l->inc >= inc) || evc__lives_is_former(e, name, inc))
+		return;
+	if (l != NULL)
+		evc__lives_over(l, l->ending ? l->why : "it registered anew",
+				EVC_ENGINE_DIED);
+	/* It is fenced with the generation, and all that are fenced are known. */
+	if (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY)
+		return;
+	l = make(e, name, inc);
+	e->refresh_soon = 6;
+	if (l == NULL) {
+		evc__redis_garbage(e, name, "no memory for it");
+		drop_lease(e, name);
+		return;
+	}
+	if (read_registration(l, frames, n) < 0) {
+		evc__redis_garbage(e, name, evc_last_error());
+		evc__lives_fence(l, "it sent garbage: %s", evc_last_error());
+		return;
+	}
+	evc_log(e->scope, EVC_LOG_INFO, NULL,
+		"redis: node %s is there, with %u workers", name, l->n_slots);
+	evc__redis_look_alone(e);
+	tell_ranks(l);
+	if (e->left)
+		evc__lives_tell_to_leave(l);
+}

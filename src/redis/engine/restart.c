@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The generation is over: the server was restarted, or was a replica, and may have
+ * lost what came last, or the lock was lost to nobody.  Proof of a loss is that the
+ * server has counted fewer changes of variables than it had, or has fewer of them
+ * than there were after the last change that it has counted.
+ *
+ * All lives are fenced, and what they have said until then is read, if it is
+ * there still: functions that have ended need not run again.  Then a greater
+ * generation is taken, in which nodes register anew.
+ */
+#include "redis/engine/engine.h"
+
+#include <inttypes.h>
+
+static bool
+all_are_read(const struct redis_engine *e)
+{
+	const struct list *n;
+
+	for (n = e->lives.next; n != &e->lives; n = n->next) {
+		const struct life *l = LIST_OF(n, struct life, link);
+
+		/* Also when it is over: later nobody would ask. */
+		if (!l->marked || l->gone_ns == 0)
+			return false;
+	}
+	return true;
+}
+
+/* What the old generation has left, if it is there still. */
+static void
+clear_away(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+	struct list *n, *tmp;
+	unsigned i;
+
+	evc__args_text(&a, "UNLINK");
+	(void)evc__redis_last_keys(e, &a);
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		evc__redis_to_key(l, &a);
+		evc__redis_beat_key(l, &a);
+		for (i = 0; i < l->n_slots; i++)
+			if (l->slots[i] != NULL)
+				evc__place_last_keys(l->slots[i], &a);
+		evc__lives_chunks_drop(l);
+	}
+	evc__redis_unlink(e, &a);
+	sync_free(e->state);
+	e->state = NULL;
+}
+
+static void
+on_changes(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+
+	(void)cl;
+	e->counting = false;
+	if (r == NULL)
+		return;
+	if (r->type == REDIS_REPLY_ERROR) {
+		evc__reply_why(r, &t);
+		evc__redis_trouble(e, "the counts of the variables: %s", why);
+		return; /* again with the next step */
+	}
+	e->counted = true;
+	(void)evc__redis_changes(e, r->type == REDIS_REPLY_STRING ?
+					    strtoll(r->str, NULL, 10) :
+					    0,
+				 false);
+	evc__redis_restart_go_on(e);
+}
+
+bool
+evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
+{
+	uint64_t is = n > 0 ? (uint64_t)n : 0;
+
+	gone = gone && is >= e->changes;
+	e->variables_used |= gone || is > e->changes;
+	if ((is < e->changes || gone) && e->variables_used &&
+	    e->fewer == NULL) {
+		e->fewer = gone ? "variables" : "changes";
+		evc_log(e->scope, EVC_LOG_ERROR, NULL,
+			"redis: of %" PRIu64 " changes of variables the server"
+			" at %s has %" PRIu64 "%s",
+			e->changes, e->where, is,
+			gone ? ", and has fewer variables than after the last"
+			       " one" :
+			       "");
+		e->changes = is;
+		e->server_anew = true;
+		evc__redis_restart(e, "the server has lost what it had");
+	}
+	e->changes = is;
+	return e->fewer == NULL;
+}
+
+/* What the program or its functions have used may be older than it was.  Then this
+   is the end. */
+static bool
+variables_are_lost(struct redis_engine *e)
+{
+	if (e->fewer != NULL)
+		evc__redis_lose(e, false,
+				"%s, and variables are lost: the server at %s "
+				"has fewer %s than it had",
+				e->why_restart, e->where, e->fewer);
+	else if (e->server_anew && e->variables_used && !e->address.trust_aof)
+		evc__redis_lose(e, false,
+				"%s, and variables may be lost: those of %s "
+				"(the option trust-aof says that none are)",
+				e->why_restart, e->where);
+	else
+		return false;
+	return true;
+}
+
+/* Has anything become of the variables, since the lock was renewed last? */
+static void
+count_changes(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+
+	if (e->counting || e->counted || !e->up)
+		return;
+	evc__args_text(&a, "HGET");
+	evc__args_key(&a, &e->address, "count");
+	evc__args_text(&a, "changes");
+	e->counting = evc__redis_send(e->client, REDIS_SAY, on_changes, e, &a);
+}
+
+void
+evc__redis_restart_go_on(struct redis_engine *e)
+{
+	if (e->phase != PHASE_RESTART || !e->up || e->taking)
+		return;
+	count_changes(e);
+	if (!all_are_read(e)) {
+		evc__redis_read(e);
+		return;
+	}
+	if (!e->counted)
+		return;
+	if (variables_are_lost(e))
+		return;
+	clear_away(e);
+	evc__redis_questions_again(e, true);
+	evc__redis_take(e, e->g);
+}
+
+void
+evc__redis_restart(struct redis_engine *e, const char *why)
+{
+	struct list *n, *tmp;
+
+	e->phase = PHASE_RESTART;
+	e->counted = false;
+	if (why != e->why_restart)
+		evc__copy(e->why_restart, sizeof e->why_restart, why);
+	evc__redis_trouble(e, "%s: workers of %s register anew", why,
+			   e->address.ns);
+	LIST_EACH(n, tmp, &e->lives)
+		evc__lives_fence(LIST_OF(n, struct life, link), "%s", why);
+	evc__redis_fence_all(e);
+	evc__redis_get_value(e);
+	evc__redis_restart_go_on(e);
+}

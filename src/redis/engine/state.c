@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * {NS}:G:state, how it goes, for people and evc-cluster: lines of a name and
+ * what belongs to it, separated by spaces.  New names may come.
+ *
+ *     coordinator ID       whose value {NS}:coord has
+ *     host HOST
+ *     pid PID
+ *     generation G
+ *     lease SECONDS
+ *     max_frame BYTES
+ *     workers N            that are up
+ *     queued N             functions that wait at the coordinator
+ *     running N            that were given to workers
+ *     done N               that have ended
+ *     node NAME INC HOST PID WORKERS UP GIVEN BYTES STATE
+ *                          for each node: of how many workers so many are up,
+ *                          functions it was given, with so many bytes; STATE is
+ *                          live, leaving or fenced
+ *
+ * Written together with the lock's renewal when it has changed.
+ */
+#include "redis/engine/engine.h"
+
+#include <inttypes.h>
+
+#define HEAD_ROOM 1024
+#define LINE_ROOM 512
+#define ALONE_NS UINT64_C(2000000000) /* nodes look once in a second */
+
+static const char *
+state_of(const struct life *l)
+{
+	if (l->ending)
+		return "fenced";
+	return l->left_told ? "leaving" : "live";
+}
+
+static void
+add_node(struct text *t, const struct life *l)
+{
+	unsigned i, up = 0, given = 0;
+
+	for (i = 0; i < l->n_slots; i++)
+		if (l->slots[i] != NULL && l->slots[i]->up) {
+			up++;
+			given += l->slots[i]->n;
+		}
+	evc__text_fmt(t, "node %s %" PRIu64 " %s %d %u %u %u %zu %s\n",
+		      l->name, l->inc, l->host[0] != '\0' ? l->host : "-",
+		      (int)l->process.pid, l->n_slots, up, given, l->bytes,
+		      state_of(l));
+}
+
+static void
+add_head(struct text *t, struct redis_engine *e)
+{
+	uint64_t queued = 0, running = 0, done = 0;
+	unsigned i, up = 0;
+
+	for (i = 0; i < e->n_slots; i++)
+		up += e->slots[i] != NULL && e->slots[i]->up;
+	if (e->sink->counts != NULL)
+		e->sink->counts(e->core, &queued, &running, &done);
+	evc__text_fmt(t, "coordinator %s\nhost %s\npid %d\ngeneration %s\n",
+		      e->id, e->host, (int)getpid(), e->g_text);
+	evc__text_fmt(t, "lease %.3f\nmax_frame %zu\nworkers %u\n",
+		      (double)e->lease_ns / 1e9, e->max_frame, up);
+	evc__text_fmt(t,
+		      "queued %" PRIu64 "\nrunning %" PRIu64 "\ndone %" PRIu64
+		      "\n",
+		      queued, running, done);
+}
+
+void
+evc__redis_state_write(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+	struct list *n, *tmp;
+	size_t room = HEAD_ROOM;
+	struct text t;
+	char *now;
+
+	LIST_EACH(n, tmp, &e->lives)
+		room += LINE_ROOM;
+	now = sync_alloc(1, room);
+	if (now == NULL)
+		return;
+	t = evc__text_in(now, room);
+	add_head(&t, e);
+	LIST_EACH(n, tmp, &e->lives)
+		add_node(&t, LIST_OF(n, struct life, link));
+	evc__args_text(&a, e->state != NULL && strcmp(e->state, now) == 0 ?
+				   "PEXPIRE" :
+				   "SET");
+	evc__redis_own_key(e, &a, "state");
+	if (e->state == NULL || strcmp(e->state, now) != 0) {
+		evc__args_text(&a, now);
+		evc__args_text(&a, "PX");
+	}
+	evc__args_fmt(&a, "%llu",
+		      (unsigned long long)KEYS_PX(redis_ms(e->lease_ns)));
+	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+	sync_free(e->state);
+	e->state = now;
+}
+
+/* ---- whether anybody is there ---- */
+
+void
+evc__redis_well(struct redis_engine *e)
+{
+	uint64_t now = sync_mono();
+	struct list *n, *tmp;
+
+	/* That is tried again, and is the trouble until it succeeds. */
+	LIST_EACH(n, tmp, &e->lives)
+		if (LIST_OF(n, struct life, link)->untold)
+			return;
+	if (!list_empty(&e->lives) || e->left)
+		e->alone_ns = 0;
+	else if (e->alone_ns == 0)
+		e->alone_ns = now;
+	if (e->alone_ns == 0 || now - e->alone_ns < ALONE_NS) {
+		evc__redis_trouble(e, "%s", "");
+		return;
+	}
+	evc__redis_trouble(e, "no node is there: start evc-worker(1), or what"
+			      " calls evc_worker_main(3), for the namespace %s"
+			      " at %s",
+			   e->address.ns, e->where);
+	e->alone_told = true;
+}
+
+void
+evc__redis_look_alone(struct redis_engine *e)
+{
+	if (e->phase == PHASE_LIVE && e->up &&
+	    (e->trouble[0] == '\0' || e->alone_told))
+		evc__redis_well(e);
+}

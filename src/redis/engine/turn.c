@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Turns of the loop: what was asked for, from the first mail to the end; a
+ * tick for all that has to be looked at again and again; and, before the loop
+ * sleeps, feeding, so that what comes together goes out as one.
+ */
+#include "redis/engine/engine.h"
+
+#define TICK_LEAST 0.05
+#define TICK_MOST  0.25
+
+void
+evc__redis_trouble_is(struct redis_engine *e, const char *why)
+{
+	if (strcmp(why, e->trouble) == 0)
+		return;
+	evc__copy(e->trouble, sizeof e->trouble, why);
+	e->alone_told = false;
+	if (e->sink->trouble != NULL)
+		e->sink->trouble(e->core, why);
+}
+
+/* What is tried again and again may fail in turns. */
+static bool
+is_logged(const struct redis_engine *e, const char *why)
+{
+	unsigned i;
+
+	for (i = 0; i < TROUBLES_LOGGED; i++)
+		if (strcmp(e->troubles[i], why) == 0)
+			return true;
+	return false;
+}
+
+void
+evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
+{
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+	va_list ap;
+
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	if (why[0] == '\0') {
+		memset(e->troubles, 0, sizeof e->troubles);
+	} else if (strcmp(why, e->trouble) != 0 && !is_logged(e, why)) {
+		evc__copy(e->troubles[e->n_troubles++ % TROUBLES_LOGGED],
+			  sizeof e->troubles[0], why);
+		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", why);
+	}
+	evc__redis_trouble_is(e, why);
+}
+
+/* ---- what was asked for ---- */
+
+static struct slot *
+slot_at(struct redis_engine *e, uint64_t index)
+{
+	return index < e->n_slots ? e->slots[index] : NULL;
+}
+
+static void
+do_cancel(struct redis_engine *e, uint64_t upto)
+{
+	struct list *n, *tmp;
+
+	if (upto <= e->cancelled_upto)
+		return;
+	e->cancelled_upto = upto;
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		/* Then it waits for its end: nothing is lost. */
+		if (l->bytes > 0 && !l->ending)
+			(void)evc__frame_put_number(&l->control.bytes,
+						    FRAME_CANCEL, upto);
+	}
+}
+
+static void
+do_ones(struct redis_engine *e, const uint64_t *ones, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < n; i += 2) {
+		struct slot *s = slot_at(e, ones[i]);
+		struct given *g = s != NULL ?
+					  evc__place_find(s, ones[i + 1], NULL) :
+					  NULL;
+
+		if (g != NULL)
+			evc__place_cancel_one(s, g);
+	}
+}
+
+static void
+do_kills(struct redis_engine *e, const uint64_t *kills)
+{
+	unsigned i;
+
+	for (i = 0; i < e->n_slots; i++) {
+		struct slot *s = e->slots[i];
+
+		if (!(kills[i / 64] >> i % 64 & 1) || s == NULL || !s->up)
+			continue;
+		s->life->kill_ns = sync_mono();
+		if (evc__parcel_slot(&s->life->control, s) < 0 ||
+		    evc__frame_put_bare(&s->life->control.bytes,
+					FRAME_KILL) < 0)
+			evc__lives_fence(s->life, "it could not be told to "
+						 "kill a worker");
+	}
+}
+
+static void
+do_leave(struct redis_engine *e)
+{
+	struct list *n, *tmp;
+
+	if (!e->left) {
+		e->left = true;
+		e->leave_ns = sync_mono();
+		evc__redis_due(e, evc__after(e->leave_ns, e->grace_ns));
+	}
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		if (!l->left_told && !l->ending)
+			evc__lives_tell_to_leave(l);
+	}
+	evc__redis_look_at_end(e);
+}
+
+/* ---- what is due ---- */
+
+static void
+look_at_grace(struct redis_engine *e, uint64_t now)
+{
+	struct list *n, *tmp;
+
+	if (!e->left || e->grace_ns == SYNC_FOREVER ||
+	    now < evc__after(e->leave_ns, e->grace_ns))
+		return;
+	LIST_EACH(n, tmp, &e->lives)
+		evc__lives_fence(LIST_OF(n, struct life, link),
+				"it did not leave within %.1f s",
+				(double)e->grace_ns / 1e9);
+}
+
+static void
+on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct redis_engine *e = timer->data;
+	uint64_t now = sync_mono();
+	struct list *n, *tmp;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&e->on))
+		return;
+	look_at_grace(e, now);
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		if (l->gone_ns != 0 && now < l->gone_ns)
+			evc__redis_due(e, l->gone_ns);
+		else
+			evc__lives_look(l);
+	}
+	redis_feed_soon(e); /* those that had a rest */
+}
+
+void
+evc__redis_due(struct redis_engine *e, uint64_t mono_ns)
+{
+	uint64_t left = evc__left_ns(mono_ns);
+	double after = (double)left / 1e9 + 0.0005;
+
+	if (mono_ns == SYNC_FOREVER || !e->running)
+		return;
+	if (ev_is_active(&e->due) &&
+	    ev_timer_remaining(e->ev, &e->due) <= after)
+		return;
+	ev_timer_stop(e->ev, &e->due);
+	ev_now_update(e->ev);
+	ev_timer_set(&e->due, after, 0.);
+	ev_timer_start(e->ev, &e->due);
+}
+
+void
+evc__redis_go_on(struct redis_engine *e)
+{
+	if (e->phase == PHASE_LIVE)
+		evc__redis_questions(e);
+	if (e->phase == PHASE_LIVE || e->phase == PHASE_RESTART) {
+		evc__redis_fence_all(e);
+		evc__redis_chunks_again(e);
+		evc__redis_get_value(e);
+		evc__redis_read(e);
+	}
+	redis_feed_soon(e);
+}
+
+static void
+on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct redis_engine *e = timer->data;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&e->on))
+		return;
+	/* Due, too, but the timer is for whatever is next. */
+	look_at_grace(e, sync_mono());
+	evc__redis_lock_tick(e, sync_mono());
+	evc__redis_questions_tick(e, sync_mono());
+	evc__redis_look_alone(e);
+	if (e->phase == PHASE_LIVE) {
+		evc__redis_detect(e);
+		evc__redis_trim(e);
+	}
+	evc__redis_go_on(e);
+}
+
+static void
+on_prepare(struct ev_loop *ev, struct ev_prepare *prepare, int events)
+{
+	struct redis_engine *e = prepare->data;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&e->on))
+		return;
+	if (!e->want_feed)
+		return;
+	e->want_feed = false;
+	evc__redis_feed(e);
+	evc__redis_flush(e);
+}
+
+/* ---- the end ---- */
+
+void
+evc__redis_end(struct redis_engine *e)
+{
+	if (e->ended)
+		return;
+	e->ended = true;
+	/* From the mail: whoever has called this has e still in hand. */
+	(void)evc__notes_ring(&e->notes);
+}
+
+void
+evc__redis_look_at_end(struct redis_engine *e)
+{
+	if (e->phase == PHASE_LOST && list_empty(&e->lives)) {
+		e->phase = PHASE_DOWN;
+		e->sink->down(e->core, e->why_down);
+	}
+	if (!e->left || !list_empty(&e->lives) || e->lost ||
+	    e->phase == PHASE_RELEASING)
+		return;
+	if (e->taking)
+		return; /* its answer comes back to this */
+	if (e->g != 0 && e->up && e->phase != PHASE_AWAY)
+		evc__redis_release(e);
+	else
+		evc__redis_end(e);
+}
+
+static void
+stop_watchers(struct redis_engine *e)
+{
+	ev_timer_stop(e->ev, &e->tick);
+	ev_timer_stop(e->ev, &e->due);
+	ev_prepare_stop(e->ev, &e->prepare);
+	ev_cleanup_stop(e->ev, &e->cleanup);
+}
+
+void
+evc__redis_off(struct on_loop *on, struct ev_loop *loop)
+{
+	struct redis_engine *e = LIST_OF(on, struct redis_engine, on);
+
+	(void)loop;
+	stop_watchers(e);
+	evc__lives_unwatch(e);
+}
+
+static void
+finish(struct redis_engine *e)
+{
+	const evc_engine_sink *sink = e->sink;
+	void *core = e->core;
+
+	/* A mail that is on its way comes back to this. */
+	if (!evc__notes_shut(&e->notes))
+		return;
+	evc__redis_questions_end(e, "the cluster is closed");
+	evc__redis_client_free(e->client);
+	e->client = NULL;
+	if (e->running) {
+		stop_watchers(e);
+		on_loop_end(&e->on);
+		evc_task_end(&e->task);
+	}
+	evc__lives_let_go(e);
+	if (e->hold != 0)
+		evc_hold_end(e->scope, e->hold);
+	e->hold = 0;
+	/* e may be freed from here on. */
+	sink->closed(core);
+}
+
+/* The loop is being destroyed, or was before anything began.  What runs ends
+   when its lease is over. */
+static void
+lose(struct redis_engine *e)
+{
+	e->lost = e->ended = true;
+	e->phase = PHASE_DOWN;
+	e->sink->down(e->core, "the loop of the cluster was destroyed");
+	evc__redis_client_free(e->client);
+	e->client = NULL;
+	e->up = false;
+	while (!list_empty(&e->lives))
+		evc__lives_over(LIST_OF(e->lives.next, struct life, link),
+				"its coordinator's loop is gone",
+				EVC_ENGINE_DIED);
+}
+
+static void
+on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
+{
+	struct redis_engine *e = cleanup->data;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&e->on))
+		return;
+	if (!e->ended)
+		lose(e);
+	finish(e);
+}
+
+/* ---- the mail ---- */
+
+static evc_task_class task_class = { .name = "cluster redis",
+				     .flags = EVC_LATE };
+
+static bool
+begin_client(struct redis_engine *e)
+{
+	double patience = (double)e->lease_ns / 2e9;
+	const struct redis_client_env env = {
+		.scope = e->scope,
+		.reactor = e->reactor,
+		.loop = e->loop,
+		.address = &e->address,
+		.patience = patience < 0.2 ? 0.2 : patience,
+		.look_again = (double)e->lease_ns / 1e9,
+		.who = "evcoord-coordinator",
+		.up = evc__redis_up,
+		.down = evc__redis_down,
+		.arg = e,
+	};
+
+	e->client = evc__redis_client_new(&env);
+	return e->client != NULL;
+}
+
+/* The first one. */
+static bool
+begin(struct redis_engine *e)
+{
+	double every = (double)e->lease_ns / 8e9;
+
+	e->ev = evc_reactor_loop(e->reactor);
+	if (e->ev == NULL ||
+	    evc_task_begin(e->reactor, &e->task, &task_class) < 0)
+		return false;
+	e->running = true;
+	every = every < TICK_LEAST ? TICK_LEAST : every;
+	every = every > TICK_MOST ? TICK_MOST : every;
+	ev_timer_init(&e->tick, on_tick, every, every);
+	ev_init(&e->due, on_due);
+	ev_prepare_init(&e->prepare, on_prepare);
+	ev_cleanup_init(&e->cleanup, on_cleanup);
+	e->tick.data = e->due.data = e->prepare.data = e->cleanup.data = e;
+	on_loop_begin(&e->on, e->ev);
+	ev_timer_start(e->ev, &e->tick);
+	ev_prepare_start(e->ev, &e->prepare);
+	ev_cleanup_start(e->ev, &e->cleanup);
+	return begin_client(e);
+}
+
+static void
+serve(struct redis_engine *e, const struct asked *now)
+{
+	do_cancel(e, now->cancel_upto);
+	do_ones(e, now->ones, now->n_ones);
+	do_kills(e, now->kills);
+	evc__redis_forgets(e, now->forgets, now->n_forgets);
+	evc__redis_questions(e);
+	notes_look(&e->notes);
+	redis_feed_soon(e);
+	if (now->leave)
+		do_leave(e);
+}
+
+void
+evc__redis_mail(evc_mail *m, evc_status why)
+{
+	struct redis_engine *e = LIST_OF(m, struct redis_engine, notes.mail);
+	struct asked now = evc__notes_asked(&e->notes);
+	bool first = !e->running;
+
+	if (why == 0 && !e->ended && (!first || begin(e)))
+		serve(e, &now);
+	else if (!e->ended)
+		lose(e);
+	evc__asked_free(&now);
+	/* Last of all: e is gone after it. */
+	if (e->ended)
+		finish(e);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Keys that nobody needs any more.  The order to delete them may be lost with the
+ * connection, so it is given again with the next one, until it was answered.
+ *
+ * An order may come late, and twice: no such key is ever made again, as it has the
+ * number of a generation, of a life, or of a value that was forgotten.
+ */
+#include "redis/engine/engine.h"
+
+struct unlinking {
+	struct list link;
+	struct redis_engine *e;
+	struct redis_args a;
+	bool waits;          /* for a connection */
+};
+
+static void
+destroy(struct unlinking *u)
+{
+	list_remove(&u->link);
+	evc__args_free(&u->a);
+	sync_free(u);
+}
+
+static void
+on_unlinked(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct unlinking *u = arg;
+
+	(void)cl;
+	if (r != NULL)
+		destroy(u);
+	else
+		u->waits = true;
+}
+
+static void
+order(struct unlinking *u)
+{
+	struct redis_args a = { 0 };
+	int i;
+
+	/* What is said is freed with that. */
+	for (i = 0; i < u->a.n; i++)
+		evc__args_add(&a, u->a.argv[i], u->a.len[i]);
+	u->waits = !evc__redis_send(u->e->client, REDIS_SAY, on_unlinked, u,
+				    &a);
+}
+
+void
+evc__redis_unlink(struct redis_engine *e, struct redis_args *keys)
+{
+	struct unlinking *u = NULL;
+
+	if (!keys->failed && keys->n > 1)
+		u = sync_alloc(1, sizeof *u);
+	if (u == NULL) {
+		/* Without memory for it they end by themselves. */
+		evc__args_free(keys);
+		return;
+	}
+	evc__args_seal(keys);
+	u->e = e;
+	u->a = *keys;
+	*keys = (struct redis_args){ 0 };
+	list_append(&e->unlinking, &u->link);
+	order(u);
+}
+
+void
+evc__redis_unlink_again(struct redis_engine *e)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &e->unlinking) {
+		struct unlinking *u = LIST_OF(n, struct unlinking, link);
+
+		if (u->waits)
+			order(u);
+	}
+}
+
+void
+evc__unlinks_free(struct redis_engine *e)
+{
+	while (!list_empty(&e->unlinking))
+		destroy(LIST_OF(e->unlinking.next, struct unlinking, link));
+}
+
+void
+evc__redis_to_ends(struct life *l)
+{
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "PEXPIRE");
+	evc__redis_to_key(l, &a);
+	evc__args_fmt(&a, "%llu",
+		      (unsigned long long)KEYS_PX(redis_ms(l->e->lease_ns)));
+	evc__redis_send(l->e->client, REDIS_SAY, NULL, NULL, &a);
+}
+
+/* ---- with the lock ---- */
+
+static void
+on_release(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+
+	(void)cl;
+	(void)r;
+	evc__redis_end(e);
+}
+
+void
+evc__redis_release(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+	unsigned n;
+
+	e->phase = PHASE_RELEASING;
+	evc__args_key(&a, &e->address, "coord");
+	n = 1 + evc__redis_last_keys(e, &a);
+	evc__args_text(&a, e->id);
+	if (!evc__redis_script(e->client, SCRIPT_RELEASE, n, on_release, e,
+			       &a))
+		evc__redis_end(e);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Large values: an input or a result of VALUE_LEAST bytes or more stands under
+ * a key of its own, once, however many functions are given it.
+ *
+ * e->values knows which are there and since when: such a key ends by itself,
+ * so one that is half as old is set anew.  l->kept knows which values a node
+ * may have, under keys or in its workers: it is told to forget them.
+ */
+#include "redis/engine/engine.h"
+
+#include <inttypes.h>
+
+#define KEPT_LEAST KEEP_LEAST
+
+/* ---- which are there ---- */
+
+void
+evc__redis_value_key(struct redis_engine *e, struct redis_args *a, uint64_t id)
+{
+	evc__args_key(a, &e->address, "%s:v:%" PRIu64, e->g_text, id);
+}
+
+static void
+drop(struct redis_engine *e, struct kept *k, uint64_t id)
+{
+	if (evc__kept_drop(k, id))
+		sync_sub(&e->notes.n_kept, 1);
+}
+
+unsigned
+evc__redis_last_keys(struct redis_engine *e, struct redis_args *a)
+{
+	static const char *const names[] = { "opts", "ev", "seqs", "state",
+					     "runs" };
+	unsigned n;
+
+	for (n = 0; n < sizeof names / sizeof names[0]; n++)
+		evc__redis_own_key(e, a, names[n]);
+	for (; e->values.n > 0; n++) {
+		uint64_t id = evc__kept_oldest(&e->values);
+
+		evc__redis_value_key(e, a, id);
+		drop(e, &e->values, id);
+	}
+	return n;
+}
+
+/* age: ns since it was set.  false: no memory, and it is not known. */
+static bool
+note_key(struct redis_engine *e, uint64_t id, uint64_t age)
+{
+	uint64_t *since = sync_alloc(1, sizeof *since);
+
+	if (since == NULL)
+		return false;
+	*since = sync_mono() - age;
+	drop(e, &e->values, id);
+	/* -> forget(): before the result is told */
+	sync_add(&e->notes.n_kept, 1);
+	if (evc__kept_add(&e->values, id,
+			  (evc_value){ since, sizeof *since }))
+		return true;
+	sync_sub(&e->notes.n_kept, 1);
+	sync_free(since);
+	return false;
+}
+
+/* It may be there or not: who needs it sets it anew, and in the end it is
+   deleted. */
+static void
+doubt(struct redis_engine *e, uint64_t id)
+{
+	(void)note_key(e, id, VALUE_PX * UINT64_C(1000000));
+}
+
+static bool
+is_there(const struct redis_engine *e, uint64_t id)
+{
+	const evc_value *v = evc__kept_find(&e->values, id);
+	uint64_t since;
+
+	if (v == NULL)
+		return false;
+	memcpy(&since, v->data, sizeof since);
+	return sync_mono() - since < VALUE_PX * UINT64_C(1000000) / 2;
+}
+
+void
+evc__redis_keep(struct life *l, uint64_t id, size_t size, bool by_key)
+{
+	struct redis_engine *e = l->e;
+
+	if (by_key && !is_there(e, id))
+		note_key(e, id, 0);
+	if (size < KEPT_LEAST || evc__kept_find(&l->kept, id) != NULL ||
+	    !evc__kept_add(&l->kept, id, (evc_value){ NULL, size }))
+		return;
+	sync_add(&e->notes.n_kept, 1);
+	/* What a node has is bounded there, too. */
+	while (l->kept.bytes > KEEP_MOST * (l->n_slots + 1))
+		drop(e, &l->kept, evc__kept_oldest(&l->kept));
+}
+
+void
+evc__redis_value_missing(struct redis_engine *e, uint64_t id)
+{
+	drop(e, &e->values, id);
+}
+
+/* ---- inputs ---- */
+
+struct set {
+	struct redis_engine *e;
+	uint64_t id;
+};
+
+static void
+on_set(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct set *s = arg;
+
+	(void)cl;
+	if (r == NULL || r->type == REDIS_REPLY_ERROR)
+		doubt(s->e, s->id);
+	sync_free(s);
+}
+
+static bool
+set(struct redis_engine *e, const evc_engine_input *in)
+{
+	struct redis_args a = { 0 };
+	struct set *s = sync_alloc(1, sizeof *s);
+
+	if (s == NULL || !note_key(e, in->id, 0)) {
+		sync_free(s);
+		return false;
+	}
+	s->e = e;
+	s->id = in->id;
+	evc__args_text(&a, "SET");
+	evc__redis_value_key(e, &a, in->id);
+	evc__args_add(&a, in->value.data, in->value.size);
+	evc__args_text(&a, "PX");
+	evc__args_fmt(&a, "%d", VALUE_PX);
+	if (evc__redis_send(e->client, REDIS_SAY, on_set, s, &a))
+		return true;
+	drop(e, &e->values, in->id);
+	sync_free(s);
+	return false;
+}
+
+bool
+evc__redis_put_input(struct life *l, const evc_engine_input *in)
+{
+	if (in->value.size < VALUE_LEAST ||
+	    (!is_there(l->e, in->id) && !set(l->e, in)))
+		return false;
+	evc__redis_keep(l, in->id, in->value.size, false);
+	return true;
+}
+
+/* ---- results ---- */
+
+/* A server that says this may have it still. */
+static bool
+is_for_now(const redisReply *r)
+{
+	return evc__reply_is_error(r, "BUSY ") ||
+	       evc__reply_is_error(r, "LOADING ") ||
+	       evc__reply_is_error(r, "CLUSTERDOWN ") ||
+	       evc__reply_is_error(r, "TRYAGAIN ");
+}
+
+static void
+on_value(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct value_wait *w = arg;
+	struct redis_engine *e = w->e;
+	evc_value v;
+
+	(void)cl;
+	w->sent = false;
+	if (w->dropped) {
+		sync_free(w);
+		return;
+	}
+	/* Again when there is a connection, or at the next tick. */
+	if (r == NULL || is_for_now(r))
+		return;
+	if (r->type == REDIS_REPLY_ERROR)
+		evc__redis_garbage(
+			e, w->life != NULL ? w->life->name : "somebody",
+			r->str);
+	v = (evc_value){ r->str, r->len };
+	e->waits = NULL;
+	evc__redis_hear_value(w, r->type == REDIS_REPLY_STRING && r->len > 0 ?
+					 &v :
+					 NULL);
+	sync_free(w);
+	evc__redis_read_on(e);
+}
+
+void
+evc__redis_get_value(struct redis_engine *e)
+{
+	struct value_wait *w = e->waits;
+	struct redis_args a = { 0 };
+
+	if (w == NULL || w->sent || !e->up)
+		return;
+	evc__args_text(&a, "GET");
+	evc__redis_value_key(e, &a, w->id);
+	w->sent = evc__redis_send(e->client, REDIS_SAY, on_value, w, &a);
+}
+
+/* ---- forgotten ---- */
+
+void
+evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
+{
+	struct redis_args a = { 0 };
+	struct list *at, *tmp;
+	size_t i;
+
+	evc__args_text(&a, "UNLINK");
+	for (i = 0; i < n; i++) {
+		if (evc__kept_find(&e->values, ids[i]) != NULL) {
+			evc__redis_value_key(e, &a, ids[i]);
+			drop(e, &e->values, ids[i]);
+		}
+		LIST_EACH(at, tmp, &e->lives) {
+			struct life *l = LIST_OF(at, struct life, link);
+
+			if (evc__kept_find(&l->kept, ids[i]) == NULL)
+				continue;
+			drop(e, &l->kept, ids[i]);
+			/* Without memory others take its room there. */
+			(void)evc__frame_put_number(&l->control.bytes,
+						    FRAME_FORGET, ids[i]);
+		}
+	}
+	evc__redis_unlink(e, &a);
+}
+
+/* ---- results that nobody will ask for ---- */
+
+void
+evc__place_last_keys(struct slot *s, struct redis_args *a)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n; i++)
+		evc__redis_value_key(s->life->e, a, slot_given(s, i)->id);
+}
+
+struct dropped {
+	struct redis_engine *e;
+	unsigned n;
+	uint64_t ids[];
+};
+
+static void
+on_dropped(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct dropped *d = arg;
+	unsigned i;
+
+	(void)cl;
+	for (i = 0; i < d->n && r == NULL; i++)
+		doubt(d->e, d->ids[i]);
+	sync_free(d);
+}
+
+/* Said once: its functions run again elsewhere, and then their values have these
+   keys. */
+void
+evc__place_values_drop(struct slot *s)
+{
+	struct redis_engine *e = s->life->e;
+	struct redis_args a = { 0 };
+	struct dropped *d;
+
+	if (s->n == 0 || s->life->g != e->g)
+		return; /* the restart has done that */
+	d = sync_alloc(1, sizeof *d + s->n * sizeof d->ids[0]);
+	if (d == NULL)
+		return; /* they end by themselves */
+	d->e = e;
+	for (d->n = 0; d->n < s->n; d->n++)
+		d->ids[d->n] = slot_given(s, d->n)->id;
+	evc__args_text(&a, "UNLINK");
+	evc__place_last_keys(s, &a);
+	if (!evc__redis_send(e->client, REDIS_SAY, on_dropped, d, &a))
+		on_dropped(NULL, NULL, d);
+}
+
+void
+evc__lives_values_drop(struct life *l)
+{
+	sync_sub(&l->e->notes.n_kept, (uint32_t)l->kept.n);
+	evc__kept_clear(&l->kept);
+}
+
+void
+evc__values_free(struct redis_engine *e)
+{
+	evc__kept_clear(&e->values);
+}

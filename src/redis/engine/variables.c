@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the program asks of the variables, which are Redis's.
+ *
+ * One question is on its way at a time, with a number of its own: when the
+ * connection goes before the answer, the same number is asked again and gets
+ * the same answer, however often it is asked.
+ */
+#include "redis/engine/engine.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "cluster/walk.h"
+
+static struct redis_engine *
+of(evc_engine *engine)
+{
+	return (struct redis_engine *)(void *)engine;
+}
+
+static void
+answer(evc_engine_question *q, evc_status status, const char *text)
+{
+	evc_engine_answer a = { .status = status, .text = text };
+
+	q->done(q, &a);
+}
+
+/* ---- any thread ---- */
+
+void
+evc__redis_ask(evc_engine *engine, evc_engine_question *q)
+{
+	struct redis_engine *e = of(engine);
+
+	q->next = NULL;
+	sync_lock(&e->asking);
+	*e->asked_end = q;
+	e->asked_end = &q->next;
+	sync_unlock(&e->asking);
+	/* Where there is no loop any more the engine's end answers. */
+	(void)evc__notes_ring(&e->notes);
+}
+
+/* ---- the question ---- */
+
+static const char *const op_number[] = {
+	[EVC_VARIABLE_ADD] = "1",
+	[EVC_VARIABLE_SET] = "2",
+	[EVC_VARIABLE_GET] = "3",
+	[EVC_VARIABLE_COMPARE_SET] = "4",
+};
+
+static bool
+is_all(unsigned op)
+{
+	return op == EVC_VARIABLE_ALL || op == EVC_VARIABLE_COUNTS;
+}
+
+/* Nil is no bytes there: it removes. */
+static void
+add_value(struct redis_args *a, const evc_value *v)
+{
+	if (evc_value_type(v) == EVC_VALUE_NIL)
+		evc__args_add(a, "", 0);
+	else
+		evc__args_add(a, v->data, v->size);
+}
+
+static void
+add_op(struct redis_engine *e, struct redis_args *a,
+       const evc_engine_update *u)
+{
+	evc__args_text(a, "coord");
+	evc__args_fmt(a, "%" PRIu64, e->question_seq);
+	evc__args_text(a, op_number[u->op]);
+	evc__args_text(a, u->name);
+	if (u->op == EVC_VARIABLE_ADD) {
+		evc__args_fmt(a, "%.17g", u->by);
+		evc__args_text(a, "");
+	} else if (u->op == EVC_VARIABLE_COMPARE_SET) {
+		add_value(a, &u->expected);
+		add_value(a, &u->value);
+	} else {
+		add_value(a, &u->value);
+		evc__args_text(a, "");
+	}
+}
+
+static void
+add_entries(struct redis_engine *e, struct redis_args *a,
+	    const evc_engine_question *q)
+{
+	size_t i;
+
+	evc__args_fmt(a, "%" PRIu64, e->question_seq);
+	evc__args_fmt(a, "%" PRIu64, q->finished);
+	for (i = 0; i < q->n_entries; i++) {
+		if (evc_value_type(&q->entries[i].value) == EVC_VALUE_NIL)
+			continue;
+		evc__args_text(a, q->entries[i].name);
+		evc__args_add(a, q->entries[i].value.data,
+			      q->entries[i].value.size);
+	}
+}
+
+/* ---- the answer ---- */
+
+/* A name and its bytes, or what stands in their place. */
+static evc_status
+check_value(const char *name, const evc_value *v)
+{
+	char why[128] = "no bytes";
+
+	if (v->size > 0 && evc__value_walk(v->data, v->size, NULL, NULL) == 0)
+		return 0;
+	if (v->size > 0)
+		evc__copy(why, sizeof why, evc_last_error());
+	return evc_refuse(-EVC_DATA_LOSS,
+			  "variable %.100s holds what is no value: %s", name,
+			  why);
+}
+
+static void
+answer_ok(const evc_engine_update *u, const redisReply *r,
+	  evc_engine_answer *a)
+{
+	size_t n = 0;
+	const char *bytes = evc__reply_bytes(r, 1, &n);
+	int64_t whole;
+
+	if (u->op != EVC_VARIABLE_ADD && u->op != EVC_VARIABLE_GET)
+		return;
+	a->value = (evc_value){ bytes, bytes != NULL ? n : 0 };
+	a->status = check_value(u->name, &a->value);
+	if (a->status < 0 || u->op == EVC_VARIABLE_GET)
+		return;
+	if (evc_unpack(&a->value, "I", &whole) == 0)
+		a->now = (double)whole;
+	else if (evc_unpack(&a->value, "d", &a->now) < 0)
+		a->status = evc_refuse(-EVC_DATA_LOSS,
+				       "variable %.100s is no number now",
+				       u->name);
+	a->value = (evc_value){ 0 };
+}
+
+static void
+answer_word(const evc_engine_update *u, const char *word, const redisReply *r,
+	    evc_engine_answer *a)
+{
+	if (strcmp(word, "ok") == 0)
+		answer_ok(u, r, a);
+	else if (strcmp(word, "none") == 0)
+		a->status = evc_refuse(-EVC_NOT_FOUND,
+				       "there is no variable %s", u->name);
+	else if (strcmp(word, "other") == 0)
+		a->status = evc_refuse(-EVC_ABORTED,
+				       "variable %s is not what was expected",
+				       u->name);
+	else if (strcmp(word, "number") == 0)
+		a->status = evc_refuse(-EVC_INVALID_ARGUMENT,
+				       "variable %s is no number", u->name);
+	else
+		a->status = evc_refuse(-EVC_INTERNAL,
+				       "redis: an answer that nobody expects");
+	if (a->status < 0)
+		a->text = evc_last_error();
+}
+
+static evc_engine_entry *
+read_entries(const redisReply *r, evc_engine_answer *a)
+{
+	evc_engine_entry *entries;
+	int64_t finished, changes;
+	size_t i, n, n_value;
+	const char *bytes;
+
+	if (r->elements < 3 || r->elements % 2 == 0 ||
+	    !evc__reply_number(r, 1, &finished) ||
+	    !evc__reply_number(r, 2, &changes)) {
+		a->status = evc_refuse(-EVC_DATA_LOSS,
+				       "redis: the counts of the variables "
+				       "are no numbers");
+		return NULL;
+	}
+	a->finished = (uint64_t)finished;
+	a->changes = (uint64_t)changes;
+	a->n_entries = (r->elements - 3) / 2;
+	entries = sync_alloc(a->n_entries + 1, sizeof *entries);
+	if (entries == NULL)
+		a->status = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				       "no memory for the variables");
+	for (i = 0; i < a->n_entries && a->status == 0; i++) {
+		entries[i].name = evc__reply_bytes(r, 3 + i * 2, &n);
+		bytes = evc__reply_bytes(r, 4 + i * 2, &n_value);
+		if (entries[i].name == NULL || bytes == NULL ||
+		    n == 0 || n > 255 || strlen(entries[i].name) != n) {
+			a->status = evc_refuse(-EVC_DATA_LOSS,
+					       "redis: a variable whose name "
+					       "is none");
+			break;
+		}
+		entries[i].value = (evc_value){ bytes, n_value };
+		a->status = check_value(entries[i].name, &entries[i].value);
+	}
+	a->entries = entries;
+	return entries;
+}
+
+static void
+answer_all(struct redis_engine *e, evc_engine_question *q, const redisReply *r)
+{
+	evc_engine_answer a = { .status = 0 };
+	evc_engine_entry *entries = read_entries(r, &a);
+
+	e->variables_used |= a.n_entries > 0;
+	if (a.status < 0) {
+		a.n_entries = 0;
+		a.entries = NULL;
+		a.text = evc_last_error();
+	}
+	q->done(q, &a);
+	sync_free(entries);
+}
+
+static void
+answer_error(evc_engine_question *q, const redisReply *r)
+{
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+	evc_status st = -EVC_INTERNAL;
+
+	evc__text_add(&t, "redis: ");
+	evc__reply_why(r, &t);
+	if (evc__reply_is_error(r, "GARBAGE"))
+		st = -EVC_DATA_LOSS;
+	else if (evc__reply_is_error(r, "OOM") ||
+		 evc__reply_is_error(r, "READONLY") ||
+		 evc__reply_is_error(r, "NOPERM") ||
+		 evc__reply_is_error(r, "MISCONF"))
+		st = -EVC_RESOURCE_EXHAUSTED;
+	answer(q, st, why);
+}
+
+static void
+on_answer(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+	evc_engine_question *q = e->question;
+	const char *word = evc__reply_word(r);
+	evc_engine_answer a = { .status = 0 };
+
+	(void)cl;
+	if (!e->question_sent)
+		return; /* of one that was answered without it */
+	e->question_sent = false;
+	if (r == NULL)
+		return; /* again when there is a connection */
+	if (word != NULL &&
+	    (strcmp(word, "fenced") == 0 || strcmp(word, "gone") == 0)) {
+		/* Somebody else is the coordinator, or nobody, or variables are
+		   lost: that is seen to, and then it is asked again. */
+		e->question_doubt = false;
+		evc__redis_lock_again(e);
+		return;
+	}
+	e->question = NULL;
+	e->question_doubt = false;
+	if (word == NULL) {
+		answer_error(q, r);
+	} else if (is_all(q->update.op)) {
+		answer_all(e, q, r);
+	} else if (q->update.op == EVC_VARIABLE_REPLACE) {
+		answer(q, 0, NULL);
+	} else {
+		answer_word(&q->update, word, r, &a);
+		q->done(q, &a);
+	}
+	evc__redis_questions(e);
+}
+
+/* ---- sending ---- */
+
+static bool
+ask(struct redis_engine *e, const evc_engine_question *q)
+{
+	struct redis_args a = { 0 };
+	unsigned op = q->update.op;
+
+	evc__args_key(&a, &e->address, "gen");
+	evc__args_key(&a, &e->address, "coord");
+	evc__args_key(&a, &e->address, "var");
+	evc__args_key(&a, &e->address, "count");
+	if (!is_all(op))
+		evc__redis_own_key(e, &a, "seqs");
+	evc__args_text(&a, e->g_text);
+	evc__args_text(&a, e->id);
+	if (is_all(op)) {
+		evc__args_text(&a, op == EVC_VARIABLE_ALL ? "all" : "counts");
+		return evc__redis_script(e->client, SCRIPT_ALL, 4, on_answer,
+					 e, &a);
+	}
+	if (op == EVC_VARIABLE_REPLACE) {
+		add_entries(e, &a, q);
+		return evc__redis_script(e->client, SCRIPT_REPLACE, 5,
+					 on_answer, e, &a);
+	}
+	add_op(e, &a, &q->update);
+	return evc__redis_script(e->client, SCRIPT_VARIABLE, 5, on_answer, e,
+				 &a);
+}
+
+static evc_status
+check(const evc_engine_question *q)
+{
+	unsigned op = q->update.op;
+
+	if (op < EVC_VARIABLE_ADD || op > EVC_VARIABLE_COUNTS)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "there is no operation %u of variables", op);
+	if (op == EVC_VARIABLE_ADD && !isfinite(q->update.by))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s: %g is nothing to add",
+				  q->update.name, q->update.by);
+	return 0;
+}
+
+/* From those that other threads have brought. */
+static void
+fetch(struct redis_engine *e)
+{
+	sync_lock(&e->asking);
+	*e->queue_end = e->asked;
+	if (e->asked != NULL)
+		e->queue_end = e->asked_end;
+	e->asked = NULL;
+	e->asked_end = &e->asked;
+	sync_unlock(&e->asking);
+}
+
+static evc_engine_question *
+next(struct redis_engine *e)
+{
+	evc_engine_question *q = e->queue;
+
+	if (q == NULL)
+		return NULL;
+	e->queue = q->next;
+	if (e->queue == NULL)
+		e->queue_end = &e->queue;
+	return q;
+}
+
+void
+evc__redis_questions(struct redis_engine *e)
+{
+	fetch(e);
+	if (e->deaf)
+		evc__redis_questions_end(e, e->deaf_why);
+	while (e->question == NULL && e->queue != NULL) {
+		evc_engine_question *q = next(e);
+
+		if (check(q) < 0) {
+			answer(q, -EVC_INVALID_ARGUMENT, evc_last_error());
+			continue;
+		}
+		e->question = q;
+		e->question_seq++;
+		e->variables_used |= !is_all(q->update.op);
+	}
+	if (e->question == NULL || e->question_sent ||
+	    e->phase != PHASE_LIVE || !e->up)
+		return;
+	e->question_sent = ask(e, e->question);
+	e->question_doubt |= e->question_sent;
+}
+
+void
+evc__redis_questions_again(struct redis_engine *e, bool anew)
+{
+	evc_engine_question *q = e->question;
+	char why[REDIS_WHY_ROOM + 64];
+	struct text t = evc__text_in(why, sizeof why);
+
+	e->question_sent = false;
+	/* Nobody knows any more what was answered in that generation. */
+	if (!anew || q == NULL || !e->question_doubt ||
+	    q->update.op == EVC_VARIABLE_GET || is_all(q->update.op))
+		return;
+	e->question = NULL;
+	evc__text_fmt(&t, "%s: nobody knows whether the change was made",
+		      e->why_restart);
+	answer(q, -EVC_UNAVAILABLE, why);
+}
+
+static void
+answer_all_waiting(struct redis_engine *e, const char *why)
+{
+	evc_engine_question *q = e->question;
+
+	e->question = NULL;
+	e->question_sent = false;
+	if (q != NULL)
+		answer(q, -EVC_UNAVAILABLE, why);
+	while ((q = next(e)) != NULL)
+		answer(q, -EVC_UNAVAILABLE, why);
+}
+
+void
+evc__redis_questions_tick(struct redis_engine *e, uint64_t now)
+{
+	if (e->g != 0 || (e->question == NULL && e->queue == NULL))
+		e->question_ns = 0;
+	else if (e->question_ns == 0)
+		e->question_ns = now;
+	else if (now - e->question_ns > 2 * e->lease_ns)
+		answer_all_waiting(e, e->trouble);
+}
+
+void
+evc__redis_questions_end(struct redis_engine *e, const char *why)
+{
+	e->deaf = true;
+	if (why != e->deaf_why)
+		evc__copy(e->deaf_why, sizeof e->deaf_why, why);
+	fetch(e);
+	answer_all_waiting(e, e->deaf_why);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Results of transactional functions: the server makes their updates and tells
+ * the coordinator, or does nothing of it.
+ *
+ * One whose updates cannot be made is told anew, as a function that has failed.
+ */
+#include "redis/node/node.h"
+
+#define DEALS_MOST 64
+#define DEALS_BYTES ((size_t)1 << 20)
+
+/* ---- one ---- */
+
+static void
+drop(struct deal *d)
+{
+	bytes_free(&d->frame);
+	bytes_free(&d->updates);
+	bytes_free(&d->lengths);
+	sync_free(d);
+}
+
+void
+evc__node_deals_free(struct parcel *p)
+{
+	struct deal *d;
+
+	while ((d = p->deals) != NULL) {
+		p->deals = d->next;
+		p->l->slots[d->slot].n_deals--;
+		drop(d);
+	}
+	p->last_deal = NULL;
+	p->n_deals = 0;
+}
+
+static bool
+put_word(struct deal *d, const void *bytes, size_t n)
+{
+	return bytes_put(&d->updates, bytes, n) &&
+	       bytes_put(&d->lengths, &n, sizeof n);
+}
+
+static bool
+put_update(struct deal *d, const evc_engine_update *u)
+{
+	char by[40];
+	struct text t = evc__text_in(by, sizeof by);
+
+	if (u->op == EVC_VARIABLE_ADD) {
+		evc__text_fmt(&t, "%.17g", u->by);
+		return put_word(d, "1", 1) &&
+		       put_word(d, u->name, strlen(u->name)) &&
+		       put_word(d, by, strlen(by));
+	}
+	return put_word(d, "2", 1) && put_word(d, u->name, strlen(u->name)) &&
+	       put_word(d, u->value.data, u->value.size);
+}
+
+/* Its frame, which stands for itself. */
+static bool
+put_frame(struct deal *d, const evc_engine_result *r, bool by_key, uint64_t id)
+{
+	struct frame_result f = { .r = *r };
+
+	f.r.updates = NULL;
+	f.r.n_updates = 0;
+	if (by_key)
+		f.r.value = (evc_value){ NULL, 0 };
+	return evc__node_tell_slot(&d->frame, d->slot, d->number) &&
+	       (!by_key ||
+		evc__frame_put_number(&d->frame, FRAME_VALUE, id) == 0) &&
+	       evc__frame_put_result(&d->frame, UINT32_MAX, &f) == 0;
+}
+
+static struct deal *
+make(const struct slot *s, const struct work *w, const evc_engine_result *r,
+     bool by_key)
+{
+	struct deal *d = sync_alloc(1, sizeof *d);
+	bool fine;
+	unsigned i;
+
+	if (d == NULL)
+		return NULL;
+	d->slot = s->index;
+	d->number = s->number;
+	d->n = r->n;
+	d->took = r->took;
+	fine = put_frame(d, r, by_key, w->task.id);
+	for (i = 0; fine && i < r->n_updates; i++)
+		fine = put_update(d, &r->updates[i]);
+	d->n_updates = r->n_updates;
+	if (fine)
+		return d;
+	drop(d);
+	return NULL;
+}
+
+/* ---- those of one parcel ---- */
+
+static bool
+has_room(const struct parcel *p)
+{
+	const struct deal *d;
+	size_t n = p->frames.n;
+
+	if (p->kind == PARCEL_VALUE || p->seq != 0 || p->n_deals >= DEALS_MOST)
+		return false;
+	for (d = p->deals; d != NULL; d = d->next)
+		n += d->frame.n + d->updates.n;
+	return n < DEALS_BYTES;
+}
+
+void
+evc__node_tell_deal(struct slot *s, const struct work *w,
+		    const evc_engine_result *r, bool by_key)
+{
+	struct life *l = s->l;
+	struct deal *d = make(s, w, r, by_key);
+	struct parcel *p = l->last;
+
+	if (d == NULL) {
+		evc__node_life_no_memory(l);
+		return;
+	}
+	/* One of plain frames that was not sent takes it up. */
+	if (p == NULL || !has_room(p))
+		p = evc__node_parcel_add(l, PARCEL_DEALS);
+	if (p == NULL) {
+		drop(d);
+		return;
+	}
+	p->kind = PARCEL_DEALS;
+	if (p->last_deal != NULL)
+		p->last_deal->next = d;
+	else
+		p->deals = d;
+	p->last_deal = d;
+	p->n_deals++;
+	s->n_deals++;
+}
+
+static void
+add_deal(struct redis_args *a, const struct deal *d)
+{
+	const size_t *length =
+		(const size_t *)(const void *)bytes_at(&d->lengths);
+	const unsigned char *at = bytes_at(&d->updates);
+	unsigned i;
+
+	evc__args_add(a, bytes_at(&d->frame), d->frame.n);
+	evc__args_fmt(a, "%u", d->n_updates);
+	for (i = 0; i < d->n_updates * 3; i++) {
+		evc__args_add(a, at, length[i]);
+		at += length[i];
+	}
+}
+
+bool
+evc__node_deals_send(struct parcel *p, redis_reply_fn *fn)
+{
+	struct life *l = p->l;
+	struct node *n = l->node;
+	struct redis_args a = { 0 };
+	const struct deal *d;
+
+	evc__args_key(&a, &n->address, "gen");
+	evc__args_key(&a, &n->address, "lease:%s", n->name);
+	evc__node_life_key(l, &a, "ev");
+	evc__args_key(&a, &n->address, "var");
+	evc__args_key(&a, &n->address, "count");
+	evc__node_life_key(l, &a, "seqs");
+	evc__args_text(&a, l->gen);
+	evc__args_text(&a, l->stamp);
+	evc__args_text(&a, n->name);
+	evc__node_life_inc(l, &a);
+	evc__args_fmt(&a, "%llu", (unsigned long long)p->seq);
+	evc__args_add(&a, bytes_at(&p->frames), p->frames.n);
+	evc__args_fmt(&a, "%u", p->n_deals);
+	for (d = p->deals; d != NULL; d = d->next)
+		add_deal(&a, d);
+	return evc__node_life_script(l, SCRIPT_SEND, 6, fn, p, &a);
+}
+
+/* ---- what came of it ---- */
+
+/* Put as a result that has failed. */
+static bool
+put_failed(struct bytes *b, const struct deal *d, evc_status code,
+	   const char *why)
+{
+	const struct frame_result f = {
+		.r = { .n = d->n,
+		       .code = code,
+		       .kind = EVC_FAILED_FUNCTION,
+		       .text = why,
+		       .took = d->took },
+	};
+
+	return evc__frame_put_result(b, UINT32_MAX, &f) == 0;
+}
+
+static void
+fail_one(struct parcel *p, const struct deal *d, const char *why)
+{
+	struct life *l = p->l;
+	const struct slot then = { .index = d->slot, .number = d->number };
+	struct bytes *b = evc__node_tell(l, &then);
+
+	if (b != NULL && !put_failed(b, d, EVC_INVALID_ARGUMENT, why))
+		evc__node_life_no_memory(l);
+}
+
+bool
+evc__node_deals_done(struct parcel *p, const redisReply *r)
+{
+	size_t i, n;
+
+	for (i = 1; i < r->elements; i += 2) {
+		const char *why = evc__reply_bytes(r, i + 1, &n);
+		const struct deal *d = p->deals;
+		int64_t at;
+
+		if (why == NULL || !evc__reply_number(r, i, &at) || at < 0 ||
+		    at >= (int64_t)p->n_deals)
+			return false;
+		while (at-- > 0)
+			d = d->next;
+		fail_one(p, d, why);
+	}
+	return true;
+}
+
+void
+evc__node_deals_fail(struct parcel *p, const redisReply *r)
+{
+	struct life *l = p->l;
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+	const struct deal *d;
+
+	evc__reply_why(r, &t);
+	for (d = p->deals; d != NULL; d = d->next)
+		if (!evc__node_tell_slot(&p->frames, d->slot, d->number) ||
+		    !put_failed(&p->frames, d, EVC_FAILED_PRECONDITION, why)) {
+			evc__node_life_no_memory(l);
+			return;
+		}
+	evc__node_deals_free(p);
+	/* Its number was not used. */
+	p->kind = PARCEL_PLAIN;
+	p->at = NOWHERE;
+}

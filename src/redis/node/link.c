@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Looking for a coordinator: one that has the lock, a generation and options
+ * that say how long leases are; later and later as long as there is none.
+ */
+#include "redis/node/node.h"
+
+#define WAIT_FIRST 0.05
+#define WAIT_MOST 1.
+#define LEASE_LEAST 20 /* ms */
+#define LEASE_MOST 86400000
+
+static void
+look_in(struct node *n, double wait)
+{
+	ev_timer_stop(n->ev, &n->look);
+	ev_now_update(n->ev);
+	ev_timer_set(&n->look, wait, 0.);
+	ev_timer_start(n->ev, &n->look);
+}
+
+void
+evc__node_look_later(struct node *n)
+{
+	n->wait = n->wait < WAIT_FIRST ? WAIT_FIRST : n->wait * 2;
+	if (n->wait > WAIT_MOST)
+		n->wait = WAIT_MOST;
+	look_in(n, n->wait);
+}
+
+/* ---- the options of its generation ---- */
+
+/* "LEASE_MS MAX_FRAME" */
+static bool
+read_opts(const redisReply *r, long *ret_lease_ms, size_t *ret_max_frame)
+{
+	unsigned long long lease, frame;
+	char *end;
+
+	if (r->type != REDIS_REPLY_STRING || r->len > 40 || r->str[0] < '0' ||
+	    r->str[0] > '9')
+		return false;
+	errno = 0;
+	lease = strtoull(r->str, &end, 10);
+	if (errno != 0 || *end != ' ' || end[1] < '0' || end[1] > '9')
+		return false;
+	frame = strtoull(end + 1, &end, 10);
+	if (errno != 0 || *end != '\0' || lease < LEASE_LEAST ||
+	    lease > LEASE_MOST || frame == 0 || frame > UINT32_MAX)
+		return false;
+	*ret_lease_ms = (long)lease;
+	*ret_max_frame = (size_t)frame;
+	return true;
+}
+
+static void
+on_opts(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct node *n = arg;
+	size_t max_frame;
+	long lease_ms;
+
+	(void)cl;
+	n->asked = false;
+	if (n->over || r == NULL)
+		return;
+	if (read_opts(r, &lease_ms, &max_frame)) {
+		if (!evc__node_life_begin(n, lease_ms, max_frame) && !n->over)
+			evc__node_look_later(n);
+		return;
+	}
+	/* It may not have come to writing them yet. */
+	if (r->type != REDIS_REPLY_NIL) {
+		char why[REDIS_WHY_ROOM];
+		struct text t = evc__text_in(why, sizeof why);
+
+		evc__reply_why(r, &t);
+		evc__node_say(n, EVC_LOG_ERROR,
+			      "cannot read the options of generation %s: %s",
+			      n->gen,
+			      r->type == REDIS_REPLY_ERROR ? why : "garbage");
+	}
+	evc__node_look_later(n);
+}
+
+static void
+ask_opts(struct node *n)
+{
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "GET");
+	evc__args_key(&a, &n->address, "%s:opts", n->gen);
+	n->asked = evc__redis_send(n->client, REDIS_SAY, on_opts, n, &a);
+	if (!n->asked)
+		evc__node_look_later(n);
+}
+
+/* ---- is there one? ---- */
+
+static bool
+is_number(const char *s, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && s[i] >= '0' && s[i] <= '9'; i++)
+		;
+	return n > 0 && n < sizeof((struct node *)NULL)->gen && i == n;
+}
+
+/* ver, gen, coord.  false: not one for this node. */
+static bool
+read_found(struct node *n, const redisReply *r)
+{
+	size_t n_ver, n_gen, n_coord;
+	const char *ver = evc__reply_bytes(r, 0, &n_ver);
+	const char *gen = evc__reply_bytes(r, 1, &n_gen);
+	const char *coord = evc__reply_bytes(r, 2, &n_coord);
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+
+	if (r->type != REDIS_REPLY_ARRAY || r->elements != 3) {
+		evc__reply_why(r, &t);
+		evc__node_say(n, EVC_LOG_ERROR,
+			      "cannot look for a coordinator: %s", why);
+		return false;
+	}
+	if (ver != NULL && (n_ver != strlen(PROTOCOL_VERSION) ||
+			    memcmp(ver, PROTOCOL_VERSION, n_ver) != 0)) {
+		evc__node_say(n, EVC_LOG_ERROR,
+			      "waits: the namespace %s is of another version "
+			      "than %s",
+			      n->address.ns, PROTOCOL_VERSION);
+		return false;
+	}
+	if (gen != NULL && !is_number(gen, n_gen)) {
+		evc__node_say(n, EVC_LOG_ERROR,
+			      "waits: the generation of the namespace %s is "
+			      "garbage",
+			      n->address.ns);
+		return false;
+	}
+	if (gen == NULL || coord == NULL ||
+	    (strlen(n->left) == n_gen && memcmp(gen, n->left, n_gen) == 0)) {
+		evc__node_say(n, EVC_LOG_INFO, "waits for a coordinator");
+		return false;
+	}
+	memcpy(n->gen, gen, n_gen);
+	n->gen[n_gen] = '\0';
+	return true;
+}
+
+static void
+on_found(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct node *n = arg;
+
+	(void)cl;
+	n->asked = false;
+	if (n->over || r == NULL)
+		return;
+	if (read_found(n, r))
+		ask_opts(n);
+	else
+		evc__node_look_later(n);
+}
+
+static void
+on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct node *n = timer->data;
+	struct redis_args a = { 0 };
+
+	(void)ev;
+	(void)events;
+	/* `up` looks again. */
+	if (n->over || n->life != NULL || n->asked ||
+	    !evc__redis_client_is_up(n->client))
+		return;
+	evc__args_text(&a, "MGET");
+	evc__args_key(&a, &n->address, "ver");
+	evc__args_key(&a, &n->address, "gen");
+	evc__args_key(&a, &n->address, "coord");
+	n->asked = evc__redis_send(n->client, REDIS_SAY, on_found, n, &a);
+	if (!n->asked)
+		evc__node_look_later(n);
+}
+
+void
+evc__node_look_init(struct node *n)
+{
+	ev_init(&n->look, on_look);
+	n->look.data = n;
+}
+
+/* ---- the connections ---- */
+
+void
+evc__node_up(struct redis_client *cl, bool same, void *arg)
+{
+	struct node *n = arg;
+
+	(void)cl;
+	(void)same;
+	if (n->life == NULL) {
+		if (!ev_is_active(&n->look) && !n->asked) {
+			n->wait = 0;
+			look_in(n, 0.);
+		}
+	} else if (life_says(n->life)) {
+		/* Whether it is the same server or not: what counts is whether
+		   the lease is there. */
+		evc__node_lease_renew(n->life);
+	}
+}
+
+void
+evc__node_down(struct redis_client *cl, const char *why, void *arg)
+{
+	struct node *n = arg;
+	struct life *l = n->life;
+
+	(void)cl;
+	(void)why; /* the log has it */
+	if (l == NULL || l->state == LIFE_OVER)
+		return;
+	l->linked = false;
+	evc__node_send_lost(l);
+	if (l->state == LIFE_JOINING)
+		evc__node_life_end(l,
+				   "was not registered before its connection "
+				   "was lost");
+}

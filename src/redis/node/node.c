@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The node, from its first word to its last.
+ *
+ * All that happens on the loop in one turn is looked at once before the loop
+ * sleeps: then what there is to say is sent, and what is over is freed - never
+ * within a call of the client or of the engine.
+ */
+#include "redis/node/node.h"
+
+#define PATIENCE 3. /* seconds without any answer of the server */
+#define STAYED 5. /* seconds of a life, then the next one begins soon */
+
+void
+evc__node_say(struct node *n, int level, const char *fmt, ...)
+{
+	char said[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(said, sizeof said);
+	va_list ap;
+
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	if (strcmp(said, n->said) == 0)
+		return;
+	evc__copy(n->said, sizeof n->said, said);
+	evc_log(n->scope, level, NULL, "redis: node %s %s", n->name, said);
+}
+
+/* ---- the end ---- */
+
+static void
+stop_watchers(struct node *n)
+{
+	if (!n->running)
+		return;
+	n->running = false;
+	ev_timer_stop(n->ev, &n->look);
+	ev_prepare_stop(n->ev, &n->turn);
+	ev_cleanup_stop(n->ev, &n->cleanup);
+}
+
+static void
+finish(struct node *n)
+{
+	stop_watchers(n);
+	evc__redis_client_free(n->client);
+	n->client = NULL;
+	if (!n->stopping && !n->lost)
+		(void)evc_request_stop(n->scope, 0, "the node has ended");
+	/* The loop may end from here on. */
+	evc_task_end(&n->task);
+}
+
+void
+evc__node_over(struct node *n, evc_status status)
+{
+	n->over = true;
+	if (n->status == 0)
+		n->status = status;
+	if (n->life != NULL)
+		evc__node_life_leave(n->life);
+}
+
+static void
+on_stop(evc_task *t, void *arg)
+{
+	struct node *n = LIST_OF(t, struct node, task);
+
+	(void)arg;
+	n->stopping = true;
+	evc__node_over(n, 0);
+}
+
+/* The engine's own watcher ends the workers. */
+static void
+on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
+{
+	struct node *n = cleanup->data;
+
+	(void)ev;
+	(void)events;
+	n->lost = n->over = true;
+	if (n->status == 0)
+		n->status = EVC_CANCELLED;
+	if (n->life != NULL)
+		evc__node_life_end(n->life, "has lost its loop");
+	finish(n);
+	/* Else by the engine's last call. */
+	if (n->life != NULL && n->life->engine == NULL) {
+		evc__node_life_free(n->life);
+		n->life = NULL;
+	}
+}
+
+/* ---- one turn ---- */
+
+static void
+turn_life(struct node *n, struct life *l)
+{
+	if (life_says(l) && evc__node_lease_is_over(l))
+		evc__node_life_end(l, "has lost its lease");
+	if (life_says(l))
+		evc__node_send(l);
+	if (l->state == LIFE_SAYING)
+		evc__node_life_last_word(l);
+	if (l->state != LIFE_OVER)
+		return;
+	/* The next one begins with new connections: on these one an answer of
+	   this life could come for a while. */
+	if (n->over) {
+		evc__redis_client_free(n->client);
+		n->client = NULL;
+	} else if (!l->reset && l->pending > 0)
+		evc__redis_client_reset(n->client, "a life of the node ended");
+	l->reset = true;
+	if (l->pending > 0)
+		return;
+	/* Those that end at once should not follow each other at once. */
+	if (ev_now(n->ev) - l->begun > STAYED)
+		n->wait = 0;
+	evc__node_life_free(l);
+	n->life = NULL;
+	if (!n->over)
+		evc__node_look_later(n);
+}
+
+static void
+on_turn(struct ev_loop *ev, struct ev_prepare *prepare, int events)
+{
+	struct node *n = prepare->data;
+
+	(void)ev;
+	(void)events;
+	if (n->life != NULL)
+		turn_life(n, n->life);
+	if (n->life == NULL && n->over)
+		finish(n);
+}
+
+/* ---- from outside ---- */
+
+static void
+drop(struct node *n)
+{
+	evc__node_who_free(n);
+	evc__redis_address_free(&n->address);
+	sync_free(n);
+}
+
+static evc_status
+fill(struct node *n, const evc_engine_node_env *env)
+{
+	struct text place = evc__text_in(n->place, sizeof n->place);
+	struct text uri = evc__text_in(n->uri, sizeof n->uri);
+
+	n->scope = env->scope;
+	n->reactor = env->reactor;
+	n->loop = env->loop;
+	n->ops = env->workers;
+	n->functions = env->functions;
+	n->n_functions = env->n_functions;
+	n->n_workers = env->n_workers;
+	n->grace = env->grace;
+	evc__text_fmt(&place, "%u", n->n_workers);
+	evc__text_fmt(&uri, "%s://%u", n->ops->scheme, n->n_workers);
+	return evc__node_who(n);
+}
+
+/* What only the node has to know reaches no worker, and nothing that a worker
+   starts. */
+static void
+hide_password(const char *const *options)
+{
+	static const char name[] = "password-env=";
+
+	for (; options != NULL && *options != NULL; options++)
+		if (strncmp(*options, name, sizeof name - 1) == 0)
+			unsetenv(*options + sizeof name - 1);
+}
+
+static evc_status
+begin(struct node *n)
+{
+	static const evc_task_class task_class = { .name = "redis node",
+						   .on_stop = on_stop };
+	const struct redis_client_env env = {
+		.scope = n->scope,
+		.reactor = n->reactor,
+		.loop = n->loop,
+		.address = &n->address,
+		.patience = PATIENCE,
+		.who = "evcoord-node",
+		.up = evc__node_up,
+		.down = evc__node_down,
+		.arg = n,
+	};
+	evc_status st;
+
+	n->ev = evc_reactor_loop(n->reactor);
+	if (n->ev == NULL)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "redis: there is no loop for the node");
+	st = evc_task_begin(n->reactor, &n->task, &task_class);
+	if (st < 0)
+		return st;
+	n->client = evc__redis_client_new(&env);
+	if (n->client == NULL) {
+		evc_task_end(&n->task);
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "redis: no memory for a node");
+	}
+	evc__node_look_init(n);
+	ev_prepare_init(&n->turn, on_turn);
+	n->turn.data = n;
+	ev_prepare_start(n->ev, &n->turn);
+	ev_cleanup_init(&n->cleanup, on_cleanup);
+	n->cleanup.data = n;
+	ev_cleanup_start(n->ev, &n->cleanup);
+	n->running = true;
+	return 0;
+}
+
+evc_status
+evc__redis_serve(const evc_engine_node_env *env, evc_engine_node **ret_node)
+{
+	struct node *n = sync_alloc(1, sizeof *n);
+	evc_status st;
+
+	if (n == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "redis: no memory for a node");
+	st = evc__redis_address(env->uri, env->place, env->options,
+				&n->address);
+	if (st < 0) {
+		sync_free(n);
+		return st;
+	}
+	st = n->address.fresh ?
+		     evc_refuse(-EVC_INVALID_ARGUMENT,
+				"option fresh is for an address that is opened,"
+				" which removes the variables: a node has none "
+				"to remove") :
+		     fill(n, env);
+	if (st == 0)
+		st = begin(n);
+	if (st < 0) {
+		drop(n);
+		return st;
+	}
+	hide_password(env->options);
+	*ret_node = (evc_engine_node *)(void *)n;
+	return 0;
+}
+
+evc_status
+evc__redis_served(evc_engine_node *node)
+{
+	struct node *n = (struct node *)(void *)node;
+	evc_status st;
+
+	if (n == NULL)
+		return 0;
+	st = n->status;
+	drop(n);
+	return st;
+}

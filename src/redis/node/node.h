@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The node: one process of a machine, whose workers are processes that the
+ * engine "processes" carries.  It is the core of that engine, and runs nothing
+ * itself, so its loop never waits for anything.
+ *
+ *     {NS}:G:to:NODE.INC --> node_hear.c --> queues of the slots (node_slot.c)
+ *                                                 |  ^ node_values.c
+ *                                                 v  |
+ *                                       node_sink.c <--> the engine's workers
+ *                                                 |
+ *     {NS}:G:ev <-- node_send.c, node_deals.c <---+--> node_variables.c
+ *
+ * A node looks for a coordinator (node_link.c), and for each one that it finds
+ * it has a life: an instance of the engine, a lease that is renewed
+ * (node_lease.c), and an end (node_end.c).  Whoever registers says that of his
+ * former lives nothing runs.
+ *
+ * Everything here is of the loop's thread.
+ *
+ * {NS}:G:runs has for each NODE a text, for people; a line for each worker, its
+ * words separated by one space:
+ *
+ *     WORKER PID STATE FUNCTION N SINCE
+ *
+ * WORKER its number in the cluster; PID 0 where there is no process; STATE idle, runs, starting
+ * or gone; FUNCTION its name, "-" where it runs none; N how many functions it
+ * has, with those that wait behind that one; SINCE ms since 1970, when that
+ * began.  It is written with a renewal of the lease, if it has changed.
+ */
+#ifndef EVC_REDIS_NODE_H
+#define EVC_REDIS_NODE_H
+
+#include "base/list.h"
+#include "base/until.h"
+#include "cluster/frames.h"
+#include "redis/client/redis.h"
+
+#define NODE_TEXT_ROOM 320
+
+struct node; /* is the evc_engine_node */
+struct life;
+
+/* ---- what is to be done: node_slot.c ---- */
+
+/* An entry of the stream; what came in it points into it. */
+struct entry {
+	unsigned refs;
+	size_t n;
+	unsigned char bytes[];
+};
+
+/* A function, or something to build or to drop. */
+struct work {
+	struct work *next;
+	struct entry *entry;
+	bool is_def;
+	union {
+		evc_engine_task task; /* inputs: allocated */
+		evc_engine_def def;
+	};
+	struct value **values; /* of its inputs, those that have come by key;
+				  NULL: none has */
+};
+
+struct queue {
+	struct work *first, *last;
+	unsigned n;
+};
+
+enum slot_state {
+	SLOT_STARTING, /* or it will be started again */
+	SLOT_UP,
+	SLOT_FENCED,
+	SLOT_GONE
+};
+
+/* A worker, from life to life. */
+struct slot {
+	struct life *l;
+	unsigned index;
+	unsigned rank;       /* its number in the cluster, */
+	bool ranked;         /* if that was told */
+	enum slot_state state;
+	uint32_t number;     /* of its life */
+	long pid;            /* 0: none */
+	struct queue waits;  /* what came; functions and defs in their order */
+	struct queue has;    /* functions that the engine has taken */
+	struct queue builds; /* defs that it has taken */
+	struct work *drop;   /* one that needs no answer; until the next */
+	uint64_t newest;     /* of the functions that came */
+	double moved;        /* ev_now: one has ended, or the first was taken */
+	double since;        /* the same, for people */
+	struct question *question;
+	uint64_t n_asked;
+	unsigned n_deals;    /* its transactional results without an answer of
+				the server: its questions wait for these */
+};
+
+/* ---- what is told: node_send.c ---- */
+
+enum parcel_kind {
+	PARCEL_PLAIN, /* an entry of ev */
+	PARCEL_DEALS, /* the same, with updates of variables */
+	PARCEL_VALUE  /* a value, set before the entry that needs it */
+};
+
+/* The result of a transactional function. */
+struct deal {
+	struct deal *next;
+	unsigned slot;
+	uint32_t number;
+	uint64_t n;
+	double took;
+	struct bytes frame;
+	struct bytes updates;  /* op name value: their bytes, and */
+	struct bytes lengths;  /* size_t, of each of them */
+	unsigned n_updates;
+};
+
+struct parcel {
+	struct parcel *next;
+	struct life *l;
+	enum parcel_kind kind;
+	bool sent;
+	uint64_t seq;        /* 0: it was never sent */
+	struct bytes frames;
+	uint64_t at;         /* which worker the last of them is about */
+	struct deal *deals, *last_deal;
+	unsigned n_deals;
+	uint64_t id;         /* of the value */
+	evc_value value;
+};
+
+#define NOWHERE UINT64_MAX /* parcel.at: about none */
+
+/* ---- what has not come: node_gaps.c ---- */
+
+#define GAPS 64
+
+/* Numbers of entries that were passed by, in ranges; those up to `lost` are not
+   known any more. */
+struct gaps {
+	struct {
+		uint64_t from, to;
+	} at[GAPS];
+	unsigned n;
+	uint64_t lost;
+};
+
+void evc__node_gaps_add(struct gaps *g, uint64_t from, uint64_t to);
+/* It comes now: 1; it has come before: 0; nobody knows: -1. */
+int evc__node_gaps_fill(struct gaps *g, uint64_t number);
+
+/* ---- a life ---- */
+
+enum life_state {
+	LIFE_JOINING, /* it registers */
+	LIFE_LIVE,
+	LIFE_LEAVING, /* what runs may end */
+	LIFE_SAYING,  /* nothing runs; what there is to say is said */
+	LIFE_ENDING,  /* what runs is killed, nothing is said any more */
+	LIFE_OVER
+};
+
+#define VALUE_BUCKETS 256
+
+struct life {
+	struct node *node;
+	enum life_state state;
+	char gen[24];
+	uint64_t inc;
+	char stamp[48];         /* "GEN INC" */
+	uint64_t lease_ns;
+	long lease_ms;
+	size_t max_frame;
+	evc_engine *engine;     /* NULL: it is not there any more */
+	struct slot *slots;
+	double begun;           /* ev_now */
+	unsigned pending;       /* answers that will come */
+	bool linked;            /* the connections are there, and the lease is
+				   ours */
+	bool reset;             /* its last answers were asked for */
+	/* node_lease.c */
+	uint64_t sent_ns;       /* of a renewal without its answer; 0: none */
+	uint64_t deadline_ns;   /* 0: none yet */
+	bool alone;
+	uint64_t beat;          /* renewals, so far */
+	struct ev_timer renew, deadline;
+	char *runs;             /* as it was written last */
+	/* node_hear.c */
+	bool reading;
+	uint64_t heard;         /* the last entry's number */
+	struct gaps gaps;       /* those before it that never came */
+	uint64_t trimmed;
+	size_t heard_bytes;     /* since it was trimmed */
+	uint64_t cancelled;     /* functions up to this one are */
+	struct ev_timer back;
+	/* node_send.c */
+	struct parcel *first, *last, *next; /* next: to be sent */
+	unsigned under_way;
+	uint64_t seq;
+	bool refused;           /* by the server: tried again after a while */
+	bool used;              /* variables are, which was told */
+	struct ev_timer again;
+	bool leave_sent;
+	uint64_t say_by_ns;     /* SAYING: what is refused then is not said */
+	/* node_values.c */
+	struct value *values[VALUE_BUCKETS];
+	struct list ages;
+	size_t value_bytes;
+};
+
+/* ---- the node ---- */
+
+struct node {
+	evc_coord *scope;
+	evc_reactor *reactor;
+	evc_loop *loop;
+	const evc_engine_ops *ops;
+	const evc_function *functions;
+	unsigned n_functions, n_workers;
+	double grace;
+	struct redis_address address;
+	char place[16], uri[32];  /* of the workers' engine */
+	char **options;           /* the same; NULL at the end */
+	char host[72], name[NODE_NAME_ROOM];
+	char where[NODE_TEXT_ROOM]; /* of FRAME_NODE */
+	struct redis_client *client;
+	struct ev_loop *ev;
+	evc_task task;            /* keeps the loop turning, hears the stop */
+	struct ev_prepare turn;
+	struct ev_cleanup cleanup;
+	bool running;             /* the watchers are there */
+	bool stopping;            /* the program's stop */
+	bool over;                /* no life comes any more */
+	bool lost;                /* the loop is being destroyed */
+	evc_status status;
+	struct life *life;        /* NULL: it looks for a coordinator */
+	uint64_t inc;
+	/* node_link.c */
+	struct ev_timer look;
+	bool asked;               /* and there is no answer yet */
+	double wait;              /* until it looks again */
+	char gen[24];             /* of the coordinator that it has found */
+	char left[24];            /* the generation that it was to leave */
+	char said[REDIS_WHY_ROOM]; /* last, to the log */
+};
+
+/* ---- node.c ---- */
+
+/* To the log, when it is something else than the last time. */
+void evc__node_say(struct node *n, int level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* It ends, with that status, when its life is over. */
+void evc__node_over(struct node *n, evc_status status);
+
+/* ---- node_who.c ---- */
+
+/* Its name and where it is; the options of the workers' engine.  0, or
+   refused. */
+evc_status evc__node_who(struct node *n);
+void evc__node_who_free(struct node *n);
+
+/* ---- node_link.c ---- */
+
+void evc__node_up(struct redis_client *cl, bool same, void *arg);
+void evc__node_down(struct redis_client *cl, const char *why, void *arg);
+void evc__node_look_init(struct node *n);
+/* Look for a coordinator, after a while that grows. */
+void evc__node_look_later(struct node *n);
+
+/* ---- node_life.c ---- */
+
+/* Begin one: node->gen, and these of its options.  false: it was not to be. */
+bool evc__node_life_begin(struct node *n, long lease_ms, size_t max_frame);
+/* The connections are there again, and the lease is ours: go on. */
+void evc__node_life_resume(struct life *l);
+/* It is over, all answers have come, and there is no engine. */
+void evc__node_life_free(struct life *l);
+/* Arguments of a script or a command. */
+void evc__node_life_key(const struct life *l, struct redis_args *a,
+			const char *what);
+void evc__node_life_inc(const struct life *l, struct redis_args *a);
+/* Send for this life: its answer is counted.  false: not sent. */
+bool evc__node_life_send(struct life *l, enum redis_which which,
+			 redis_reply_fn *fn, void *arg, struct redis_args *a);
+bool evc__node_life_script(struct life *l, enum redis_script script,
+			   unsigned n_keys, redis_reply_fn *fn, void *arg,
+			   struct redis_args *a);
+
+/* ---- node_lease.c ---- */
+
+void evc__node_lease_init(struct life *l);
+void evc__node_lease_stop(struct life *l);
+/* Renewed, or given, by something that was sent then. */
+void evc__node_lease_until(struct life *l, uint64_t sent_ns);
+void evc__node_lease_renew(struct life *l);
+/* Over, though nobody has said it: this process was stopped. */
+bool evc__node_lease_is_over(const struct life *l);
+
+/* ---- node_runs.c ---- */
+
+/* To be written with a renewal; "": nothing has changed since the last time. */
+const char *evc__node_runs_new(struct life *l);
+/* That was not written. */
+void evc__node_runs_lost(struct life *l);
+
+/* ---- node_end.c ---- */
+
+/* At once: what runs is killed, and nothing more is said. */
+void evc__node_life_end(struct life *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same, for want of memory. */
+void evc__node_life_no_memory(struct life *l);
+/* What runs may end, within the node's grace. */
+void evc__node_life_leave(struct life *l);
+/* The engine has closed. */
+void evc__node_life_closed(struct life *l);
+/* Nothing is left to be said: leave the coordinator, too. */
+void evc__node_life_last_word(struct life *l);
+
+/* ---- node_hear.c ---- */
+
+void evc__node_hear(struct life *l);
+void evc__node_hear_trim(struct life *l);
+
+/* ---- node_slot.c ---- */
+
+void evc__node_queue_add(struct queue *q, struct work *w);
+/* It has come. */
+void evc__node_slot_add(struct slot *s, struct work *w);
+struct work *evc__node_slot_first(struct queue *q);
+/* The function with that number, or the def with that id; NULL: it is not
+   there. */
+struct work *evc__node_slot_take(struct queue *q, bool is_def, uint64_t n);
+void evc__node_work_free(struct life *l, struct work *w);
+void evc__node_slot_clear(struct slot *s);
+/* Functions that wait there, up to that one, or that one alone, are given
+   back. */
+void evc__node_slot_back(struct slot *s, uint64_t upto);
+void evc__node_slot_back_one(struct slot *s, uint64_t n);
+void evc__node_slots_back_init(struct life *l);
+void evc__node_slots_back_watch(struct life *l);
+
+/* ---- node_sink.c ---- */
+
+extern const evc_engine_sink evc__node_sink;
+
+/* ---- node_send.c ---- */
+
+void evc__node_send_init(struct life *l);
+/* Where a frame about this worker (NULL: about the node) is to be put: behind
+   the others.  NULL: no memory, and the life ends. */
+struct bytes *evc__node_tell(struct life *l, const struct slot *s);
+/* Which worker what follows is about.  false: no memory. */
+bool evc__node_tell_slot(struct bytes *b, unsigned slot, uint32_t number);
+/* A parcel behind the others.  NULL: no memory, and the life ends. */
+struct parcel *evc__node_parcel_add(struct life *l, enum parcel_kind kind);
+void evc__node_parcel_free(struct parcel *p);
+/* A value of a result that follows; it is copied. */
+void evc__node_tell_value(struct life *l, uint64_t id, const evc_value *value);
+/* Send what can be sent. */
+void evc__node_send(struct life *l);
+/* The connection is gone: nothing is on its way any more. */
+void evc__node_send_lost(struct life *l);
+void evc__node_send_stop(struct life *l);
+
+/* ---- node_deals.c ---- */
+
+/* The result of a transactional function. */
+void evc__node_tell_deal(struct slot *s, const struct work *w,
+		   const evc_engine_result *r, bool by_key);
+bool evc__node_deals_send(struct parcel *p, redis_reply_fn *fn);
+/* It was carried out: those that could not be made are told anew.  false: no
+   answer to it; garbage. */
+bool evc__node_deals_done(struct parcel *p, const redisReply *r);
+/* They cannot be made, and that is their outcome. */
+void evc__node_deals_fail(struct parcel *p, const redisReply *r);
+void evc__node_deals_free(struct parcel *p);
+
+/* ---- node_values.c ---- */
+
+enum value_state {
+	VALUE_ASKED,
+	VALUE_THERE,
+	VALUE_BAD
+};
+
+struct value {
+	struct value *next;
+	struct list age;
+	struct life *l;
+	uint64_t id;
+	unsigned refs;
+	bool known;   /* it stands in the table */
+	bool sent;    /* its question is under way */
+	enum value_state state;
+	bool missing; /* BAD: it is not there, or something else */
+	evc_value value;
+	char why[REDIS_WHY_ROOM];
+};
+
+void evc__node_values_init(struct life *l);
+/* An input by key: for evc__node_value_drop.  NULL: no memory. */
+struct value *evc__node_value_get(struct life *l, uint64_t id);
+void evc__node_value_drop(struct value *v);
+/* One that was made here. */
+void evc__node_value_keep(struct life *l, uint64_t id, const evc_value *value);
+void evc__node_value_forget(struct life *l, uint64_t id);
+/* Ask again for those that were not answered. */
+void evc__node_values_resume(struct life *l);
+void evc__node_values_clear(struct life *l);
+
+/* ---- node_variables.c ---- */
+
+/* As evc_engine_sink.variable. */
+evc_status evc__node_ask(struct slot *s, const evc_engine_update *u);
+/* Nobody waits for it any more. */
+void evc__node_ask_drop(struct slot *s);
+/* Send the questions that are not under way and need not wait. */
+void evc__node_ask_resume(struct life *l);
+
+/* ---- small things ---- */
+
+static inline bool
+life_says(const struct life *l)
+{
+	return l->state < LIFE_ENDING;
+}
+
+#endif

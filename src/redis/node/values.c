@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Values that have a key of their own: inputs are read before a function is
+ * given to a worker, and stay for a while, as do results that were made here.
+ */
+#include "redis/node/node.h"
+
+#include "cluster/walk.h"
+
+#define VALUES_MOST ((size_t)64 << 20) /* bytes of those that nobody uses */
+
+void
+evc__node_values_init(struct life *l)
+{
+	list_init(&l->ages);
+}
+
+/* ---- the table ---- */
+
+static struct value **
+place_of(struct life *l, uint64_t id)
+{
+	struct value **at = &l->values[id % VALUE_BUCKETS];
+
+	while (*at != NULL && (*at)->id != id)
+		at = &(*at)->next;
+	return at;
+}
+
+static void
+drop(struct value *v)
+{
+	v->l->value_bytes -= v->value.size;
+	list_remove(&v->age);
+	evc_value_free(&v->value);
+	sync_free(v);
+}
+
+static void
+drop_if_unused(struct value *v)
+{
+	if (!v->known && !v->sent && v->refs == 0)
+		drop(v);
+}
+
+/* Nobody finds it any more. */
+static void
+take_out(struct value *v)
+{
+	if (v->known)
+		*place_of(v->l, v->id) = v->next;
+	v->known = false;
+	drop_if_unused(v);
+}
+
+static struct value *
+add(struct life *l, uint64_t id)
+{
+	struct value *v = sync_alloc(1, sizeof *v);
+
+	if (v == NULL)
+		return NULL;
+	v->l = l;
+	v->id = id;
+	v->known = true;
+	*place_of(l, id) = v;
+	list_append(&l->ages, &v->age);
+	return v;
+}
+
+/* The oldest first, of those that nobody uses. */
+static void
+make_room(struct life *l)
+{
+	struct list *at, *tmp;
+
+	if (l->value_bytes <= VALUES_MOST)
+		return;
+	LIST_EACH(at, tmp, &l->ages)
+	{
+		struct value *v = LIST_OF(at, struct value, age);
+
+		if (l->value_bytes <= VALUES_MOST)
+			return;
+		if (v->refs == 0 && v->state == VALUE_THERE && !v->sent)
+			take_out(v);
+	}
+}
+
+void
+evc__node_values_clear(struct life *l)
+{
+	struct list *at, *tmp;
+
+	LIST_EACH(at, tmp, &l->ages)
+	drop(LIST_OF(at, struct value, age));
+}
+
+/* ---- read ---- */
+
+/* v is not found any more, so that who asks next asks the server. */
+static void
+say_bad(struct value *v, bool missing, const char *why)
+{
+	struct text t = evc__text_in(v->why, sizeof v->why);
+
+	evc__text_fmt(&t, "an input, which is kept in %s:v:%llu, %s", v->l->gen,
+		      (unsigned long long)v->id, why);
+	v->state = VALUE_BAD;
+	v->missing = missing;
+	take_out(v);
+}
+
+static void
+fill(struct value *v, const redisReply *r)
+{
+	const evc_value is = { r->str, r->len };
+
+	if (r->len == 0 || evc__value_walk(r->str, r->len, NULL, NULL) < 0) {
+		say_bad(v, true, "is garbage");
+		return;
+	}
+	if (evc_value_copy(&v->value, &is) < 0) {
+		say_bad(v, false, "has no memory here");
+		return;
+	}
+	v->l->value_bytes += v->value.size;
+	v->state = VALUE_THERE;
+}
+
+static void
+on_value(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct value *v = arg;
+	struct life *l = v->l;
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+
+	(void)cl;
+	l->pending--;
+	v->sent = false;
+	if (r == NULL || !life_says(l)) {
+		drop_if_unused(v);
+		return;
+	}
+	/* v may be gone after each of these. */
+	if (r->type == REDIS_REPLY_STRING)
+		fill(v, r);
+	else if (r->type == REDIS_REPLY_NIL)
+		say_bad(v, true, "is not there any more");
+	else {
+		evc__reply_why(r, &t);
+		say_bad(v, evc__reply_is_error(r, "WRONGTYPE"), why);
+	}
+	make_room(l);
+	if (l->engine != NULL)
+		l->node->ops->wake(l->engine, EVC_ENGINE_ANY);
+}
+
+static void
+ask(struct value *v)
+{
+	struct life *l = v->l;
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "GET");
+	evc__args_key(&a, &l->node->address, "%s:v:%llu", l->gen,
+		      (unsigned long long)v->id);
+	v->sent = evc__node_life_send(l, REDIS_SAY, on_value, v, &a);
+	/* Else nobody would ask again before the connection is a new one. */
+	if (!v->sent && evc__redis_client_is_up(l->node->client))
+		evc__node_life_no_memory(l);
+}
+
+struct value *
+evc__node_value_get(struct life *l, uint64_t id)
+{
+	struct value *v = *place_of(l, id);
+
+	if (v == NULL) {
+		v = add(l, id);
+		if (v == NULL)
+			return NULL;
+		ask(v);
+	}
+	v->refs++;
+	return v;
+}
+
+void
+evc__node_value_drop(struct value *v)
+{
+	if (v == NULL)
+		return;
+	v->refs--;
+	if (v->known && v->refs == 0)
+		make_room(v->l);
+	else
+		drop_if_unused(v);
+}
+
+void
+evc__node_value_keep(struct life *l, uint64_t id, const evc_value *value)
+{
+	struct value *v;
+
+	if (*place_of(l, id) != NULL)
+		return;
+	v = add(l, id);
+	if (v == NULL)
+		return;
+	/* Without memory it is read when it is needed. */
+	if (evc_value_copy(&v->value, value) < 0) {
+		take_out(v);
+		return;
+	}
+	v->state = VALUE_THERE;
+	l->value_bytes += v->value.size;
+	make_room(l);
+}
+
+void
+evc__node_value_forget(struct life *l, uint64_t id)
+{
+	struct value *v = *place_of(l, id);
+
+	if (v != NULL)
+		take_out(v);
+}
+
+void
+evc__node_values_resume(struct life *l)
+{
+	struct list *at, *tmp;
+
+	LIST_EACH(at, tmp, &l->ages)
+	{
+		struct value *v = LIST_OF(at, struct value, age);
+
+		if (v->state == VALUE_ASKED && !v->sent)
+			ask(v);
+	}
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a function asks of a variable goes to the server, and its answer back to
+ * the worker, which waits for it.  The question is not sent before the server has
+ * made the updates of functions that the same worker has run before.  It is asked
+ * again after a lost connection, with its number: the server answers what it has
+ * answered, and does it once.
+ */
+#include "redis/node/node.h"
+
+#include <math.h>
+
+#include "cluster/head.h"
+
+struct question {
+	struct life *l;
+	struct slot *s; /* NULL: nobody waits for the answer any more */
+	uint64_t seq;
+	unsigned op;
+	bool sent;
+	char by[40];
+	evc_value a, b;
+	char name[];
+};
+
+static void
+drop(struct question *q)
+{
+	evc_value_free(&q->a);
+	evc_value_free(&q->b);
+	sync_free(q);
+}
+
+void
+evc__node_ask_drop(struct slot *s)
+{
+	struct question *q = s->question;
+
+	s->question = NULL;
+	if (q == NULL)
+		return;
+	q->s = NULL;
+	if (!q->sent)
+		drop(q);
+}
+
+/* ---- answers ---- */
+
+static bool
+read_number(const char *bytes, size_t n, double *ret)
+{
+	struct head h;
+
+	if (evc__head((const unsigned char *)bytes, n, &h) != HEAD_FINE ||
+	    h.size != n)
+		return false;
+	if (h.type == EVC_VALUE_DOUBLE)
+		*ret = h.d;
+	else if (h.type == EVC_VALUE_INTEGER)
+		*ret = h.negative ? (double)h.i : (double)h.u;
+	else
+		return false;
+	return true;
+}
+
+static evc_status
+refuse(const struct question *q, const char *word)
+{
+	if (strcmp(word, "none") == 0)
+		return evc_refuse(-EVC_NOT_FOUND, "there is no variable %s",
+				  q->name);
+	if (strcmp(word, "other") == 0)
+		return evc_refuse(-EVC_ABORTED,
+				  "variable %s is not what was expected",
+				  q->name);
+	if (strcmp(word, "number") == 0)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s is no number", q->name);
+	if (strcmp(word, "fenced") == 0)
+		return evc_refuse(-EVC_UNAVAILABLE,
+				  "the lease of this node is over");
+	if (strcmp(word, "gone") == 0)
+		return evc_refuse(-EVC_UNAVAILABLE,
+				  "the server has lost variables");
+	return evc_refuse(-EVC_UNAVAILABLE, "an answer that nobody expects");
+}
+
+static evc_status
+read_error(const redisReply *r)
+{
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+
+	evc__reply_why(r, &t);
+	return evc_refuse(evc__reply_is_error(r, "OOM")
+				  ? -EVC_RESOURCE_EXHAUSTED
+				  : -EVC_UNAVAILABLE,
+			  "%s", why);
+}
+
+static evc_status
+read_answer(const struct question *q, const redisReply *r,
+	    evc_engine_answer *ret)
+{
+	const char *word = evc__reply_word(r), *bytes;
+	evc_value v = { 0 };
+	size_t n;
+
+	if (word == NULL)
+		return read_error(r);
+	if (strcmp(word, "ok") != 0)
+		return refuse(q, word);
+	if (q->op != EVC_VARIABLE_ADD && q->op != EVC_VARIABLE_GET)
+		return 0;
+	bytes = evc__reply_bytes(r, 1, &n);
+	if (bytes == NULL)
+		return refuse(q, "");
+	v = (evc_value){ bytes, n };
+	if (q->op == EVC_VARIABLE_ADD)
+		return read_number(bytes, n, &ret->now) ? 0 : refuse(q, "");
+	if (!evc__walk_is_value(&v, 0))
+		return evc_refuse(-EVC_DATA_LOSS,
+				  "variable %s holds what is no value",
+				  q->name);
+	ret->value = v;
+	return 0;
+}
+
+static void
+on_answer(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct question *q = arg;
+	struct life *l = q->l;
+	struct slot *s = q->s;
+	evc_engine_answer a = { .status = 0 };
+
+	(void)cl;
+	l->pending--;
+	q->sent = false;
+	/* Asked again when the connection is there again. */
+	if (r == NULL && s != NULL)
+		return;
+	if (s != NULL)
+		s->question = NULL;
+	if (r != NULL && s != NULL && l->engine != NULL) {
+		a.status = read_answer(q, r, &a);
+		a.text = a.status < 0 ? evc_last_error() : NULL;
+		l->node->ops->answer(l->engine, s->index, &a);
+	}
+	drop(q);
+}
+
+/* ---- questions ---- */
+
+static void
+ask(struct question *q)
+{
+	struct life *l = q->l;
+	struct node *n = l->node;
+	struct redis_args a = { 0 };
+
+	evc__args_key(&a, &n->address, "gen");
+	evc__args_key(&a, &n->address, "lease:%s", n->name);
+	evc__args_key(&a, &n->address, "var");
+	evc__args_key(&a, &n->address, "count");
+	evc__node_life_key(l, &a, "seqs");
+	evc__args_text(&a, l->gen);
+	evc__args_text(&a, l->stamp);
+	evc__args_fmt(&a, "%s.%llu.%u", n->name, (unsigned long long)l->inc,
+		      q->s->index);
+	evc__args_fmt(&a, "%llu", (unsigned long long)q->seq);
+	evc__args_fmt(&a, "%u", q->op);
+	evc__args_text(&a, q->name);
+	if (q->op == EVC_VARIABLE_ADD)
+		evc__args_text(&a, q->by);
+	else
+		evc__args_add(&a, q->a.data, q->a.size);
+	evc__args_add(&a, q->b.data, q->b.size);
+	q->sent =
+		evc__node_life_script(l, SCRIPT_VARIABLE, 5, on_answer, q, &a);
+	/* Else nobody would ask again before the connection is a new one. */
+	if (!q->sent && evc__redis_client_is_up(n->client))
+		evc__node_life_no_memory(l);
+}
+
+/* SET: a is the value; COMPARE_SET: a is what is expected, b the value. */
+static bool
+fill(struct question *q, const evc_engine_update *u)
+{
+	struct text t = evc__text_in(q->by, sizeof q->by);
+
+	q->op = u->op;
+	strcpy(q->name, u->name);
+	if (u->op == EVC_VARIABLE_ADD)
+		evc__text_fmt(&t, "%.17g", u->by);
+	else if (u->op == EVC_VARIABLE_SET)
+		return evc_value_copy(&q->a, &u->value) == 0;
+	else if (u->op == EVC_VARIABLE_COMPARE_SET)
+		return evc_value_copy(&q->a, &u->expected) == 0 &&
+		       evc_value_copy(&q->b, &u->value) == 0;
+	return true;
+}
+
+/* Once in a life, before the result of whoever it was: the coordinator has to know
+   that a server that is started again may have lost something. */
+static void
+tell_of_use(struct slot *s, const evc_engine_update *u)
+{
+	const evc_engine_update of = { .op = EVC_VARIABLE_GET,
+				       .name = u->name };
+	struct bytes *b = evc__node_tell(s->l, s);
+
+	if (b != NULL && evc__frame_put_variable(b, s->l->max_frame, &of) == 0)
+		s->l->used = true;
+}
+
+evc_status
+evc__node_ask(struct slot *s, const evc_engine_update *u)
+{
+	struct life *l = s->l;
+	struct question *q;
+
+	if (!life_says(l) || s->question != NULL)
+		return evc_refuse(-EVC_UNAVAILABLE,
+				  "this node has lost its coordinator");
+	if (u->name == NULL || u->name[0] == '\0')
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "a variable has to have a name");
+	if (u->op == EVC_VARIABLE_ADD && !isfinite(u->by))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s: %g is nothing to add", u->name,
+				  u->by);
+	q = sync_alloc(1, sizeof *q + strlen(u->name) + 1);
+	if (q == NULL || !fill(q, u)) {
+		if (q != NULL)
+			drop(q);
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "no memory to ask for variable %s", u->name);
+	}
+	q->l = l;
+	q->s = s;
+	q->seq = ++s->n_asked;
+	s->question = q;
+	if (!l->used)
+		tell_of_use(s, u);
+	if (l->linked && s->n_deals == 0)
+		ask(q);
+	return EVC_ENGINE_LATER;
+}
+
+void
+evc__node_ask_resume(struct life *l)
+{
+	unsigned i;
+
+	for (i = 0; l->linked && i < l->node->n_workers; i++) {
+		struct slot *s = &l->slots[i];
+
+		if (s->question != NULL && !s->question->sent &&
+		    s->n_deals == 0)
+			ask(s->question);
+	}
+}
