@@ -14,7 +14,7 @@
 #include <hiredis/hiredis_ssl.h>
 #endif
 
-#include "cluster/cluster.h"
+#include "wire/uri.h"
 
 #define PATIENCE 5 /* seconds */
 

@@ -10,8 +10,8 @@
 #include <evcoord.h>
 #include <evcoord/value.h>
 
-#include "cluster/head.h"
-#include "cluster/walk.h"
+#include "wire/head.h"
+#include "wire/walk.h"
 
 /* ---- made-up values ---- */
 

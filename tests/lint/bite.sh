@@ -73,8 +73,8 @@ bites layering "base knows no libev" src/base/list.h '#include <ev.h>'
 bites layering "base knows no coordinator" src/base/list.h '#include <evcoord.h>'
 bites layering "may not include" $file '#include "members/thread.h"'
 bites layering "may not include" src/members/thread.c '#include "signals/signals.h"'
-bites layering "may not include" src/redis/client/reply.c '#include "cluster/cluster.h"'
-bites layering "may not include" src/cluster/walk.c '#include "redis/client/redis.h"'
+bites layering "may not include" src/redis/client/reply.c '#include "cluster/core/cluster.h"'
+bites layering "may not include" src/wire/walk.c '#include "redis/client/redis.h"'
 bites layering "is named as" $file '#include "core.h"'
 mkdir "$copy/src/other"
 bites layering "stands in no line" src/other/other.c '#include <errno.h>'
@@ -128,7 +128,7 @@ bites quiet "$file" $file 'static void p(void) { put(STDERR_FILENO, "x"); }'
 
 bites quiet "detect.c" src/redis/engine/detect.c \
 	'static void p(int fd) { (void)sync_pidfd_signal(fd, 9); }'
-bites quiet "worker_link.c" src/cluster/worker_link.c \
+bites quiet "link.c" src/cluster/worker/link.c \
 	'static void p(void) { sync_pid_signal(1, 9); }'
 bites quiet "reap.c" src/base/reap.c \
 	'static int p(timer_t *t) { return sync_end_timer(t); }'
@@ -142,7 +142,7 @@ bites bounds "way[MOST_OF_IT]" $file \
 		way[i] = i;
 	return n;
 }'
-edited bounds "left[EVC_VALUE_DEPTH]" src/cluster/walk.c \
+edited bounds "left[EVC_VALUE_DEPTH]" src/wire/walk.c \
 	's/depth >= EVC_VALUE_DEPTH/depth >= w->most/'
 
 bites headers "unused" include/evcoord/join.h 'static int p;'

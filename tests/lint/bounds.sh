@@ -6,7 +6,7 @@
 # too.  A bound that stands somewhere else alone, with another name, is one day
 # another one: then a caller's number, or a peer's, walks beyond the end.
 . "$(dirname "$0")/common.sh"
-need src/cluster/walk.c
+need src/wire/walk.c
 
 code $(find src -name '*.[ch]' | sort) | awk '
 # Does s say the word w?

@@ -18,7 +18,7 @@
 #				the stack signal, asked for by name or EVC_KICK
 #	sync_pid_signal,	src/base/reap.c: to child processes
 #	  sync_pidfd_signal
-#	sync_pid_signal,	src/cluster/worker_control.c: a process that was
+#	sync_pid_signal,	src/cluster/worker/control.c: a process that was
 #	  sync_end_timer	started as a worker ends when the lease is over
 #				under which it was told to run: who goes on is
 #				not the only one any more that runs its function
@@ -42,7 +42,7 @@ awk -F: '
 	$1 == "src/observe/log_ready.c" && word ~ /syslog[ \t]*\(|STDERR_FILENO/ { next }
 	$1 ~ /^src\/base\/sync_(fd|spawn)\.h$/ && word ~ /define sync_/ { next }
 	$1 == "src/base/reap.c" && word ~ /sync_pid(fd)?_signal[ \t]*\(/ { next }
-	$1 == "src/cluster/worker_control.c" && word ~ /sync_(end_timer|pid_signal)[ \t]*\(/ { next }
+	$1 == "src/cluster/worker/control.c" && word ~ /sync_(end_timer|pid_signal)[ \t]*\(/ { next }
 	# A field or a function pointer of that name is no call of libc.
 	word ~ /(->|\.)(error|kill|raise|signal|warn)[ \t]*\(/ { next }
 	{ print }' "$tmp/hits" | broken_lines "the library must not"

@@ -7,8 +7,8 @@
  */
 #include "../support/redis_util.h"
 
-#include "cluster/variable.h"
-#include "cluster/walk.h"
+#include "cluster/variables/variable.h"
+#include "wire/walk.h"
 #include "redis/client/redis.h"
 
 #define COORD "{n}:coord"

@@ -3,7 +3,7 @@
  * What the coordinator makes for a node it deletes when the node is over, however
  * connections and generations go: each of these ends with a look at what is left.
  */
-#include "cluster/worker_kept.h"
+#include "engine/kept.h"
 
 #include "support/redis_coord_util.h"
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_FRAMES_UTIL_H
 #define TESTS_SUPPORT_FRAMES_UTIL_H
 
-#include "cluster/frames.h"
+#include "wire/frames.h"
 
 #define FRAMES_MOST ((size_t)1 << 20)
 

@@ -10,7 +10,7 @@
 #include "redis_node_util.h"
 #include "redis_util.h"
 
-#include "cluster/frames.h"
+#include "wire/frames.h"
 #include "redis/client/protocol.h"
 
 #include <evcoord/redis.h>

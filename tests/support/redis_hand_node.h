@@ -7,7 +7,7 @@
 #ifndef TESTS_SUPPORT_REDIS_HAND_NODE_H
 #define TESTS_SUPPORT_REDIS_HAND_NODE_H
 
-#include "cluster/frames.h"
+#include "wire/frames.h"
 #include "redis/client/redis.h"
 
 #include "redis_util.h"

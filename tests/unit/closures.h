@@ -10,7 +10,7 @@
 #include "support/seam.h"
 
 #include "base/until.h"
-#include "cluster/closures.h"
+#include "cluster/core/closures.h"
 
 #define MANY 1000000
 

@@ -7,7 +7,7 @@
 #include "../support/api_util.h"
 #include "../support/frames_util.h"
 
-#include "cluster/frames_parts.h"
+#include "wire/frames_parts.h"
 
 #define VALUE(s) ((evc_value){ (s), sizeof(s) - 1 })
 

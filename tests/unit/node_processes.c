@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 
 #include "base/sync.h"
-#include "cluster/cluster.h"
-#include "cluster/frames.h"
+#include "cluster/core/cluster.h"
+#include "wire/frames.h"
 
 #define VALUE(s) ((evc_value){ (s), sizeof(s) - 1 })
 #define MS UINT64_C(1000000)

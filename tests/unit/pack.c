@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <math.h>
 
-#include "cluster/head.h"
+#include "wire/head.h"
 
 #define SAME(v, s) \
 	do { \

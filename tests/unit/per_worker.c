@@ -8,8 +8,8 @@
  */
 #include "../support/api_util.h"
 
-#include "cluster/cluster.h"
-#include "cluster/walk.h"
+#include "cluster/core/cluster.h"
+#include "wire/walk.h"
 
 #define HISTORIES 20000
 #define STEPS     120

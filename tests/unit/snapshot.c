@@ -9,7 +9,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "cluster/snapshot.h"
+#include "cluster/snapshot/snapshot.h"
 
 static char folder[64], path[96], old[96];
 

@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 
-#include "cluster/snapshot.h"
+#include "cluster/snapshot/snapshot.h"
 
 #define NOW UINT64_C(0)
 #define SOON UINT64_C(20000000)

@@ -7,8 +7,8 @@
 #include "../support/api_util.h"
 #include "support/seam.h"
 
-#include "cluster/head.h"
-#include "cluster/walk.h"
+#include "wire/head.h"
+#include "wire/walk.h"
 
 #define DEPTH EVC_VALUE_DEPTH
 #define BIG 100000

@@ -6,7 +6,7 @@
 #include "../support/api_util.h"
 #include "support/seam.h"
 
-#include "cluster/cluster.h"
+#include "wire/uri.h"
 
 /* A parsed address that has to be one. */
 static struct cluster_uri

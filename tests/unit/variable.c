@@ -7,8 +7,8 @@
 #include "../support/api_util.h"
 #include "support/seam.h"
 
-#include "cluster/variable.h"
-#include "cluster/walk.h"
+#include "cluster/variables/variable.h"
+#include "wire/walk.h"
 
 static struct variables vars;
 

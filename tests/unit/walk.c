@@ -8,9 +8,9 @@
 #include "../support/api_util.h"
 #include "support/seam.h"
 
-#include "cluster/grow.h"
-#include "cluster/head.h"
-#include "cluster/walk.h"
+#include "wire/grow.h"
+#include "wire/head.h"
+#include "wire/walk.h"
 
 #define DEPTH EVC_VALUE_DEPTH
 

@@ -10,8 +10,8 @@
 
 #include <evcoord/engine.h>
 
-#include "cluster/variable.h"
-#include "cluster/worker.h"
+#include "cluster/variables/variable.h"
+#include "cluster/worker/worker.h"
 
 struct bench {
 	evc_coord *c;

@@ -17,7 +17,7 @@
 #define EVC_REDIS_CLIENT_H
 
 #include "base/list.h"
-#include "cluster/on_loop.h"
+#include "engine/on_loop.h"
 #include "redis/client/redis.h"
 
 #define RUN_ROOM     64

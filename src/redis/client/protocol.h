@@ -42,7 +42,7 @@
  *                                          perhaps never there; dropped if it was
  * A node trims its own stream up to what it has read, the coordinator ev.
  *
- * FRAMES are those of cluster/frames.h.  FRAME_SLOT says which of the node's
+ * FRAMES are those of wire/frames.h.  FRAME_SLOT says which of the node's
  * workers, and which life of that one, those that follow are about:
  *
  *     to a node           RANK (of the whole node; for each of its workers,

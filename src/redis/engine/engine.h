@@ -25,8 +25,8 @@
 #define EVC_REDIS_ENGINE_H
 
 #include "base/until.h"
-#include "cluster/notes.h"
-#include "cluster/on_loop.h"
+#include "engine/notes.h"
+#include "engine/on_loop.h"
 #include "redis/engine/life.h"
 
 #define WHERE_ROOM 128

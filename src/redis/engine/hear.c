@@ -6,7 +6,7 @@
  * fenced, and named with what it was; what it has said before the mark of that,
  * and can be read, counts.
  */
-#include "cluster/walk.h"
+#include "wire/walk.h"
 #include "redis/engine/engine.h"
 
 void

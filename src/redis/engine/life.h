@@ -7,8 +7,8 @@
 #define EVC_REDIS_ENGINE_LIFE_H
 
 #include "base/list.h"
-#include "cluster/frames.h"
-#include "cluster/worker_kept.h"
+#include "wire/frames.h"
+#include "engine/kept.h"
 #include "redis/client/redis.h"
 
 #define WINDOW_MOST 256

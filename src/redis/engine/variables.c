@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "cluster/walk.h"
+#include "wire/walk.h"
 
 static struct redis_engine *
 of(evc_engine *engine)

@@ -33,7 +33,7 @@
 
 #include "base/list.h"
 #include "base/until.h"
-#include "cluster/frames.h"
+#include "wire/frames.h"
 #include "redis/client/redis.h"
 
 #define NODE_TEXT_ROOM 320

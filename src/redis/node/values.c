@@ -5,7 +5,7 @@
  */
 #include "redis/node/node.h"
 
-#include "cluster/walk.h"
+#include "wire/walk.h"
 
 #define VALUES_MOST ((size_t)64 << 20) /* bytes of those that nobody uses */
 

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "cluster/head.h"
+#include "wire/head.h"
 
 struct question {
 	struct life *l;

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Under the lock: from a checked call to a place in the queue.  What its
+ * arguments name is looked up, and kept until the outcome.
+ */
+#include "cluster/core/request.h"
+
+#include "cluster/worker/worker.h"
+
+/* ---- what its arguments name ---- */
+
+static evc_status
+take_ref(evc_cluster *cl, const struct walk_ref *ref, struct remote_more *m)
+{
+	evc_per_worker *p;
+	evc_remote *in;
+
+	if (ref->serial != cl->serial)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "a %s of another cluster stands among the"
+				  " arguments",
+				  ref->per_worker ? "per-worker value" :
+						    "remote");
+	if (ref->per_worker) {
+		p = evc__per_worker_find(cl, ref->id);
+		if (p != NULL) {
+			evc__per_worker_ref(p);
+			m->uses[m->n_uses++] = p;
+			return 0;
+		}
+	} else {
+		in = evc__remote_find(cl, ref->id);
+		if (in != NULL && (in->flags & REMOTE_SEEN))
+			return 0;
+		if (in != NULL && evc__remote_hold(in)) {
+			in->flags |= REMOTE_SEEN;
+			m->inputs[m->n_inputs++] = in;
+			return 0;
+		}
+	}
+	return evc_refuse(-EVC_INVALID_ARGUMENT,
+			  "a %s among the arguments is not there any more",
+			  ref->per_worker ? "per-worker value" : "remote");
+}
+
+/* Each input once, in the order of the arguments. */
+static evc_status
+take_refs(evc_cluster *cl, const struct ref_list *refs, struct remote_more *m)
+{
+	evc_status st = 0;
+	unsigned i;
+
+	for (i = 0; st == 0 && i < refs->n; i++)
+		st = take_ref(cl, &refs->at[i], m);
+	for (i = 0; m != NULL && i < m->n_inputs; i++)
+		m->inputs[i]->flags &= (uint8_t)~REMOTE_SEEN;
+	return st;
+}
+
+/* One edge from each input that has no outcome yet.  They come first of all:
+   once accepted it cannot be taken back. */
+static bool
+make_edges(evc_remote *r, struct cluster_edge **ret)
+{
+	struct remote_more *m = r->more;
+	struct cluster_edge *e;
+	unsigned i;
+
+	*ret = NULL;
+	for (i = 0; m != NULL && i < m->n_inputs; i++) {
+		if (sync_load(&m->inputs[i]->done))
+			continue;
+		e = sync_alloc(1, sizeof *e);
+		if (e == NULL)
+			return false;
+		e->next = *ret;
+		*ret = e;
+		m->n_missing++;
+	}
+	return true;
+}
+
+static void
+free_edges(struct cluster_edge *e)
+{
+	struct cluster_edge *next;
+
+	for (; e != NULL; e = next) {
+		next = e->next;
+		sync_free(e);
+	}
+}
+
+static void
+put_edges(evc_remote *r, struct cluster_edge *e)
+{
+	struct remote_more *m = r->more;
+	struct cluster_edge *next;
+	unsigned i = 0;
+
+	for (; e != NULL; e = next) {
+		next = e->next;
+		while (sync_load(&m->inputs[i]->done))
+			i++;
+		e->waits = r;
+		sync_add(&r->refs, 1);
+		e->next = m->inputs[i]->edges;
+		m->inputs[i++]->edges = e;
+	}
+}
+
+static void
+drop_refs(evc_remote *r)
+{
+	struct remote_more *m = r->more;
+
+	if (m == NULL)
+		return;
+	while (m->n_inputs > 0)
+		evc__remote_drop(m->inputs[--m->n_inputs]);
+	while (m->n_uses > 0)
+		evc__per_worker_unref(m->uses[--m->n_uses]);
+	m->n_missing = 0;
+}
+
+/* ---- in ---- */
+
+/* The first of its inputs that has failed; NULL: none has. */
+static evc_remote *
+failed_input(const evc_remote *r)
+{
+	unsigned i;
+
+	for (i = 0; r->more != NULL && i < r->more->n_inputs; i++)
+		if (sync_load(&r->more->inputs[i]->done) &&
+		    r->more->inputs[i]->code != 0)
+			return r->more->inputs[i];
+	return NULL;
+}
+
+static void
+fail_by(evc_remote *r, const evc_remote *in)
+{
+	struct outcome o = evc__remote_passes(in);
+	evc_cluster *cl = r->cl;
+	evc_reason reason;
+
+	if (o.raise) {
+		evc__remote_reason(r, &o, &reason);
+		evc__closures_note(&cl->q, &reason);
+		evc__end_all(cl);
+	}
+	evc__remote_settle(r, &o);
+}
+
+static void
+let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
+{
+	const evc_remote *in = failed_input(r);
+
+	r->id = ++cl->last_id;
+	cl->count.scheduled++;
+	if (in != NULL) {
+		free_edges(edges);
+		fail_by(r, in);
+		/* Its error may have left nothing to wait for. */
+		evc__tell(cl);
+		return;
+	}
+	if (edges != NULL) {
+		put_edges(r, edges);
+		evc__closures_put(&cl->q, &r->closure, true);
+		return;
+	}
+	if (r->more != NULL)
+		evc__remote_fill(r->more);
+	/* The first that waits: it has its whole time. */
+	if (cl->q.n_held + cl->q.n_queued == 0)
+		cl->alone_ns = 0;
+	evc__closures_put(&cl->q, &r->closure, false);
+	if ((cl->n_up == 0 && cl->alone_ns == 0) ||
+	    (r->closure.tag != TAG_ANY &&
+	     cl->workers[r->closure.tag]->state != EVC_WORKER_UP))
+		evc__turn_ask(cl);
+	evc__names_note(cl, r);
+	evc__wake(cl, r->closure.tag == TAG_ANY ? EVC_ENGINE_ANY :
+						  (int)r->closure.tag);
+}
+
+/* Wait for n places.  0; > 0: raised; < 0: refused. */
+static evc_status
+await_room(evc_cluster *cl, unsigned n, double wait)
+{
+	uint64_t until = 0;
+	bool on_loop;
+	evc_status st;
+
+	for (;;) {
+		/* The stop may not have reached the loop yet. */
+		if (cl->stopping || evc_should_stop(cl->scope))
+			return evc_refuse(-EVC_CANCELLED,
+					  "the cluster was stopped");
+		if (cl->unavailable)
+			evc__note_unavailable(cl);
+		st = evc__closures_may_put(&cl->q, n);
+		if (st != EVC_PENDING) {
+			if (st > 0)
+				evc__say_raised(cl);
+			return st;
+		}
+		if (n > cl->q.most)
+			return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+					  "%u functions are more than"
+					  " max_queued",
+					  n);
+		if (until == 0)
+			until = wait == 0 ? SYNC_FOREVER : evc__until(wait);
+		on_loop = evc__cluster_on_loop(cl);
+		if (on_loop && !cl->want_writable) {
+			cl->want_writable = true;
+			/* It holds the loop. */
+			evc__turn_ask(cl);
+		}
+		/* A function would wait for itself to end. */
+		if (on_loop || wait < 0 || evc__exec_of == cl ||
+		    !evc__closures_await_room(&cl->q, until))
+			return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+					  cl->q.failed ?
+						  "an error is to be raised, and"
+						  " functions still run" :
+						  "the queue is full");
+	}
+}
+
+static evc_status
+find_worker(const evc_cluster *cl, const char *name, uint32_t *ret)
+{
+	unsigned i;
+
+	for (i = 0; i < cl->n_workers; i++)
+		if (strcmp(cl->workers[i]->name, name) == 0) {
+			*ret = i;
+			return 0;
+		}
+	return evc_refuse(-EVC_INVALID_ARGUMENT,
+			  "there is no worker called \"%.47s\"", name);
+}
+
+/* The function and the worker that it names. */
+static evc_status
+look_up(evc_cluster *cl, const struct request *q,
+	const struct cluster_name **ret_name, uint32_t *ret_tag)
+{
+	evc_status st = 0;
+
+	if (q->call == NULL)
+		st = evc__name_checked(cl, q->name, ret_name);
+	if (st == 0 && q->opts.worker != NULL)
+		st = find_worker(cl, q->opts.worker, ret_tag);
+	return st;
+}
+
+evc_status
+evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
+	   bool each_worker)
+{
+	const struct cluster_name *name = NULL;
+	struct cluster_edge *edges = NULL;
+	uint32_t tag = TAG_ANY;
+	evc_status st;
+	unsigned j;
+
+	/* What is wrong waits for nothing. */
+	st = look_up(cl, q, &name, &tag);
+	if (st == 0)
+		st = await_room(cl, n, q->opts.wait);
+	/* Meanwhile a worker may have told its names. */
+	if (st == 0 && name != NULL && cl->names_known && !name->known)
+		st = look_up(cl, q, &name, &tag);
+	if (st != 0)
+		return st;
+	for (j = 0; st == 0 && j < n; j++)
+		st = take_refs(cl, &q->refs, r[j]->more);
+	for (j = 0; st == 0 && j < n; j++) {
+		r[j]->function = name;
+		r[j]->closure.tag = each_worker ? j : tag;
+		if (!make_edges(r[j], &edges)) {
+			free_edges(edges);
+			st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+		} else {
+			/* Kept there until all are sure. */
+			r[j]->edges = edges;
+		}
+	}
+	if (st == 0) {
+		for (j = 0; j < n; j++) {
+			edges = r[j]->edges;
+			r[j]->edges = NULL;
+			let_in(cl, r[j], edges);
+		}
+		return 0;
+	}
+	for (j = 0; j < n; j++) {
+		free_edges(r[j]->edges);
+		r[j]->edges = NULL;
+		drop_refs(r[j]);
+	}
+	return st;
+}

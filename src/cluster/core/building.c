@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What workers build: which of it they have been given and not answered for.  A
+ * worker that is lost with that is lost by the build, not by the function that it
+ * was given behind it; and a build that takes one worker after the other with it
+ * is given up, so that only those who use it fail.
+ *
+ * A worker builds and runs in the order in which it was given things, so the
+ * oldest of both is what it is in.
+ *
+ * All under the lock.
+ */
+#include "cluster/core/cluster.h"
+
+void
+evc__building_begins(evc_cluster *cl, struct cluster_worker *w,
+		     const evc_engine_def *def)
+{
+	if (def->kind == EVC_DEF_DROP)
+		return;
+	if (w->n_building++ > 0)
+		return;
+	w->building = def->id;
+	w->building_behind = cl->q.last_n;
+	w->building_ns = sync_mono();
+}
+
+void
+evc__building_ends(evc_cluster *cl, struct cluster_worker *w, uint64_t id)
+{
+	const evc_per_worker *next;
+
+	if (w->n_building == 0)
+		return;
+	w->building = 0;
+	w->building_ns = sync_mono();
+	if (--w->n_building == 0)
+		return;
+	/* Dropped meanwhile: then nobody knows its name, and nobody is
+	   blamed. */
+	next = evc__per_worker_after(cl, id);
+	if (next != NULL)
+		w->building = next->def.id;
+}
+
+void
+evc__building_forget(struct cluster_worker *w)
+{
+	w->n_building = 0;
+	w->building = 0;
+}
+
+/* Is it in a build: has it run all that it was given before? */
+bool
+evc__building_is_it(const struct cluster_worker *w)
+{
+	const struct closure *oldest;
+
+	if (w->n_building == 0)
+		return false;
+	if (list_empty(&w->running))
+		return true;
+	oldest = LIST_OF(w->running.next, struct closure, link);
+	return oldest->n > w->building_behind;
+}
+
+void
+evc__building_blame(evc_cluster *cl, struct cluster_worker *w)
+{
+	evc_per_worker *p = evc__per_worker_by_id(cl, w->building);
+	unsigned most = cl->config.deaths;
+
+	if (p != NULL && ++p->deaths >= most && most < UINT8_MAX)
+		p->given_up = true;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When variables go to a file and come back: by a call, every so often, and at
+ * the end.
+ *
+ * Saves come one after the other, from the look at the variables to the file's
+ * place: else an older state could take the place of a newer one.  The lock for
+ * that is held by who waits for the disk, or for an engine that keeps the
+ * variables, and by nobody else.
+ */
+#include "cluster/core/cluster.h"
+
+#include <math.h>
+
+#include "cluster/core/variable_ask.h"
+
+static bool
+is_checkpoint(const evc_cluster *cl, const char *path)
+{
+	return cl->config.checkpoint != NULL &&
+	       strcmp(path, cl->config.checkpoint) == 0;
+}
+
+/* All of them, packed, unless that is what `saved` says already: then *ret is of
+   no bytes. */
+static evc_status
+pack_ours(struct variables *v, bool if_changed, evc_value *ret,
+	  uint64_t *ret_changes)
+{
+	if (if_changed && evc__variables_n_changes(v) == v->saved)
+		return 0;
+	return evc__variables_pack(v, ret, ret_changes);
+}
+
+/* The same of those that the engine keeps. */
+static evc_status
+pack_kept(evc_cluster *cl, bool if_changed, evc_value *ret,
+	  uint64_t *ret_changes)
+{
+	struct variables all;
+	evc_status st;
+
+	if (!evc__variables_init(&all))
+		return evc__variable_no_memory();
+	st = evc__kept_all(cl, &all, ret_changes);
+	/* Both grow. */
+	*ret_changes += all.finished;
+	if (st == 0 && !(if_changed && *ret_changes == cl->vars.saved))
+		st = evc__variables_pack(&all, ret, NULL);
+	evc__variables_destroy(&all);
+	return st;
+}
+
+/* In place of the checkpoint, something that never had what stands there? */
+static evc_status
+check_first(evc_cluster *cl)
+{
+	bool over;
+
+	sync_lock(&cl->q.lock);
+	over = evc__first_is_over(cl);
+	sync_unlock(&cl->q.lock);
+	return over ? 0 :
+		      evc_refuse(-EVC_UNAVAILABLE,
+				 "the engine has not got what stands in %s",
+				 cl->config.checkpoint);
+}
+
+/* It has succeeded, or there was nothing new; or it has failed: for who asks how
+   it goes. */
+static void
+note(evc_cluster *cl, evc_status st)
+{
+	sync_lock(&cl->q.lock);
+	if (st < 0) {
+		cl->unsaved.n++;
+		cl->unsaved.code = -st;
+		evc__copy(cl->unsaved.text, sizeof cl->unsaved.text,
+			  evc_last_error());
+	} else {
+		cl->unsaved.n = 0;
+		cl->unsaved.code = 0;
+		cl->unsaved.saved_ns = sync_mono();
+	}
+	sync_unlock(&cl->q.lock);
+}
+
+double
+evc__checkpoint_unsaved(const evc_cluster *cl, uint64_t now)
+{
+	uint64_t since = cl->unsaved.saved_ns;
+
+	if (since == 0)
+		since = cl->born_ns;
+	return cl->unsaved.n == 0 || now <= since ?
+		       0 : (double)(now - since) / 1e9;
+}
+
+void
+evc__checkpoint_describe(const evc_cluster *cl, uint64_t now, struct text *t)
+{
+	if (cl->unsaved.n > 0)
+		evc__text_fmt(t, "no checkpoint for %.1f s: %s",
+			      evc__checkpoint_unsaved(cl, now),
+			      cl->unsaved.text);
+}
+
+/* if_changed: only if it is not what stands there already. */
+static evc_status
+save(evc_cluster *cl, const char *path, bool if_changed)
+{
+	struct variables *v = &cl->vars;
+	evc_value packed = { NULL, 0 };
+	uint64_t changes = 0;
+	evc_status st;
+
+	sync_lock(&v->saving);
+	if (cluster_asks(cl)) {
+		st = pack_kept(cl, if_changed, &packed, &changes);
+		if (st == 0 && is_checkpoint(cl, path))
+			st = check_first(cl);
+	} else {
+		st = pack_ours(v, if_changed, &packed, &changes);
+	}
+	if (st == 0 && packed.size > 0) {
+		st = evc__snapshot_write(path, &packed);
+		if (st == 0 && is_checkpoint(cl, path))
+			v->saved = changes;
+	}
+	if (is_checkpoint(cl, path))
+		note(cl, st);
+	sync_unlock(&v->saving);
+	evc_value_free(&packed);
+	return st;
+}
+
+static evc_status
+unpack(evc_cluster *cl, const evc_value *packed, bool at_open)
+{
+	struct variables all;
+	evc_status st;
+
+	/* At the opening there is no engine yet, and they wait for it here. */
+	if (!cluster_asks(cl) || at_open)
+		return evc__variables_unpack(&cl->vars, packed);
+	if (!evc__variables_init(&all))
+		return evc__variable_no_memory();
+	st = evc__variables_unpack(&all, packed);
+	if (st == 0)
+		st = evc__kept_replace(cl, &all);
+	evc__variables_destroy(&all);
+	return st;
+}
+
+static evc_status
+load(evc_cluster *cl, const char *path, bool at_open, bool *ret_old)
+{
+	char why[TEXT_ROOM];
+	evc_value packed;
+	evc_status st = evc__snapshot_read(path, &packed, ret_old);
+
+	if (st < 0)
+		return st;
+	st = unpack(cl, &packed, at_open);
+	evc_value_free(&packed);
+	if (st == -EVC_INVALID_ARGUMENT) {
+		evc__copy(why, sizeof why, evc_last_error());
+		st = evc_refuse(-EVC_DATA_LOSS, "%s%s holds no variables: %s",
+				path, *ret_old ? ".old" : "", why);
+	}
+	if (st == 0 && *ret_old)
+		evc_log(cl->scope, EVC_LOG_WARNING, NULL,
+			"%s is damaged or not there: %s.old was loaded", path,
+			path);
+	return st;
+}
+
+/* ---- every so often ---- */
+
+static void
+log_it(evc_cluster *cl)
+{
+	evc_log(cl->scope, EVC_LOG_WARNING, NULL, "no checkpoint: %s",
+		evc_last_error());
+}
+
+static evc_status
+run(evc_coord *c, void *arg)
+{
+	evc_cluster *cl = arg;
+	evc_status st = 0;
+	bool begun;
+
+	(void)c;
+	sync_lock(&cl->q.lock);
+	begun = cl->engine != NULL && evc__first_is_over(cl);
+	sync_unlock(&cl->q.lock);
+	/* Before that nothing is new. */
+	if (begun)
+		st = save(cl, cl->config.checkpoint, true);
+	if (st < 0)
+		log_it(cl);
+	return 0;
+}
+
+evc_status
+evc__checkpoint_open(evc_cluster *cl)
+{
+	/* A member: the memory stays as long as it waits for its disk. */
+	const evc_member_opts opts = {
+		.flags = EVC_OWN_THREAD | EVC_BACKGROUND,
+	};
+	bool old = false;
+	evc_status st;
+	evc_id id;
+
+	if (cl->config.checkpoint == NULL)
+		return 0;
+	st = load(cl, cl->config.checkpoint, true, &old);
+	if (st == 0 && cluster_asks(cl))
+		st = evc__first_question(cl);
+	if (st < 0 && st != -EVC_NOT_FOUND)
+		return st;
+	evc__snapshot_clean(cl->config.checkpoint);
+	/* One that came from the old file is to be written again. */
+	if (cluster_asks(cl))
+		cl->vars.saved = UINT64_MAX;
+	else if (!old)
+		cl->vars.saved = evc__variables_n_changes(&cl->vars);
+	if (isinf(cl->config.checkpoint_every))
+		return 0;
+	return evc_looper_start(cl->scope, "checkpoint",
+				cl->config.checkpoint_every, run, cl, &opts,
+				&id);
+}
+
+/* Nobody is left who could try again: the parent's verdict has it. */
+void
+evc__checkpoint_lost(evc_cluster *cl, evc_status st)
+{
+	char why[TEXT_ROOM];
+
+	evc__copy(why, sizeof why, evc_last_error());
+	log_it(cl);
+	(void)(evc_fail)(cl->scope, -st, 0, "no checkpoint: %s", why);
+}
+
+void
+evc__checkpoint_last(evc_cluster *cl)
+{
+	evc_status st = save(cl, cl->config.checkpoint, true);
+
+	if (st < 0)
+		evc__checkpoint_lost(cl, st);
+}
+
+/* ---- by a call ---- */
+
+static evc_status
+check(const evc_cluster *cl, const char **path)
+{
+	evc_status st = evc__cluster_check(cl);
+
+	if (st < 0)
+		return st;
+	if (*path == NULL)
+		*path = cl->config.checkpoint;
+	if (*path == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "there is no path, and the cluster has no "
+				  "checkpoint");
+	/* Before it waits for others that save. */
+	return cluster_asks(cl) ? evc__kept_refuse_here(cl) : 0;
+}
+
+evc_status
+evc_cluster_save(evc_cluster *cluster, const char *path)
+{
+	evc_status st = check(cluster, &path);
+
+	return st < 0 ? st : save(cluster, path, false);
+}
+
+evc_status
+evc_cluster_restore(evc_cluster *cluster, const char *path)
+{
+	evc_status st = check(cluster, &path);
+	bool old;
+
+	return st < 0 ? st : load(cluster, path, false, &old);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a cluster is to be opened with: checks and defaults.
+ */
+#include "cluster/core/life.h"
+
+#include <math.h>
+
+#include "cluster/core/retry.h"
+#include "cluster/worker/worker.h"
+
+#define MAX_QUEUED 262144
+#define WORKER_WAIT 60.0
+#define GRACE 10.0
+#define LEASE 5.0
+#define DEATHS 3
+#define MAX_FRAME ((size_t)64 << 20)
+#define CHECKPOINT_EVERY 30.0
+
+/* ---- the config ---- */
+
+static bool
+is_time(double seconds)
+{
+	return seconds >= 0; /* and no NaN */
+}
+
+static evc_status
+refuse(const char *what)
+{
+	return evc_refuse(-EVC_INVALID_ARGUMENT, "evc_cluster_open: %s", what);
+}
+
+static evc_status
+check_engines(const evc_cluster_config *k)
+{
+	char which[24];
+	struct text t;
+	evc_status st = 0;
+	unsigned i;
+
+	if (k->n_engines > 0 && k->engines == NULL)
+		return refuse("engines is NULL, n_engines is not 0");
+	for (i = 0; st == 0 && i < k->n_engines; i++) {
+		t = evc__text_in(which, sizeof which);
+		evc__text_fmt(&t, "engine %u", i);
+		st = evc__engine_check(k->engines[i], which);
+	}
+	return st;
+}
+
+static evc_status
+check(const evc_cluster_config *k)
+{
+	evc_status st;
+
+	if (k->name != NULL && strlen(k->name) >= NAME_ROOM)
+		return refuse("a name has 47 bytes at most");
+	if (!is_time(k->worker_wait) || !is_time(k->lease) ||
+	    !is_time(k->checkpoint_every))
+		return refuse("worker_wait, lease and checkpoint_every are"
+			      " seconds, >= 0");
+	if (!is_time(k->grace) && k->grace != EVC_NO_GRACE)
+		return refuse("grace is seconds, >= 0, or EVC_NO_GRACE");
+	if (k->flags != 0 || !ROOM_IS_ZERO(k->reserved_))
+		return refuse("flags or reserved room is not zero");
+	st = evc__retry_check(&k->retry);
+	if (st == 0)
+		st = evc__functions_check(k->functions, k->n_functions);
+	return st == 0 ? check_engines(k) : st;
+}
+
+evc_status
+evc__config_fill(const evc_cluster_config *config, evc_cluster_config *ret)
+{
+	static const evc_cluster_config none;
+	evc_status st;
+
+	if (config == NULL)
+		config = &none;
+	st = check(config);
+	if (st < 0)
+		return st;
+	*ret = *config;
+	if (ret->name != NULL && ret->name[0] == '\0')
+		ret->name = NULL;
+	if (ret->checkpoint != NULL && ret->checkpoint[0] == '\0')
+		ret->checkpoint = NULL;
+	if (ret->max_queued == 0)
+		ret->max_queued = MAX_QUEUED;
+	if (ret->worker_wait == 0)
+		ret->worker_wait = WORKER_WAIT;
+	if (ret->grace == 0)
+		ret->grace = GRACE;
+	if (ret->lease == 0)
+		ret->lease = LEASE;
+	if (ret->deaths == 0)
+		ret->deaths = DEATHS;
+	if (ret->max_frame == 0)
+		ret->max_frame = MAX_FRAME;
+	if (ret->checkpoint_every == 0)
+		ret->checkpoint_every = CHECKPOINT_EVERY;
+	return 0;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who serves an address: an engine that the program has given, one of ours, or
+ * the one of libevcoord-redis, which is a library of its own, because not
+ * everybody wants what it stands on.  It is there when the program is linked
+ * with it, or when the system has it: so no program need be built anew for it.
+ */
+#include <dlfcn.h>
+
+#include "cluster/core/life.h"
+
+#define REDIS_LIBRARY "libevcoord-redis.so.0"
+#define REDIS_USAGE "redis://HOST:PORT/NAMESPACE"
+#define ALL_CAPS \
+	(EVC_ENGINE_CALLS | EVC_ENGINE_DEADLINES | EVC_ENGINE_KILLS | \
+	 EVC_ENGINE_VARIABLES)
+
+/* evc_redis_engine of evcoord/redis.h. */
+typedef const evc_engine_ops *engine_fn(const char *scheme);
+
+/* NULL when no library with it was linked; static ones are seen so alone. */
+extern engine_fn evc_redis_engine __attribute__((weak));
+
+evc_status
+evc__engine_check(const evc_engine_ops *ops, const char *who)
+{
+	if (ops == NULL || ops->abi != EVC_ENGINE_ABI)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s is NULL or of another release: abi %u, "
+				  "not %u",
+				  who, ops != NULL ? ops->abi : 0,
+				  EVC_ENGINE_ABI);
+	if (ops->scheme == NULL || ops->usage == NULL || ops->open == NULL ||
+	    ops->close == NULL || ops->wake == NULL || ops->cancel == NULL ||
+	    ops->cancel_one == NULL || ops->leave == NULL ||
+	    ((ops->caps & EVC_ENGINE_KILLS) && ops->kill == NULL) ||
+	    ((ops->caps & EVC_ENGINE_VARIABLES) && ops->ask == NULL) ||
+	    (ops->serve == NULL) != (ops->served == NULL) ||
+	    (ops->caps & ~(unsigned)ALL_CAPS) != 0 ||
+	    !ROOM_IS_ZERO(ops->reserved_))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s lacks an operation, a scheme or a usage, "
+				  "has unknown caps, or its reserved room is "
+				  "not zero",
+				  who);
+	return 0;
+}
+
+/* ---- those that are here ---- */
+
+static const evc_engine_ops *const ours[] = {
+	&evc__engine_threads,
+	&evc__engine_processes,
+};
+
+#define N_OURS (sizeof ours / sizeof ours[0])
+
+/* The program's come first: they may stand in place of one of ours. */
+static const evc_engine_ops *
+engine_at(const evc_cluster_config *k, size_t i)
+{
+	if (i < k->n_engines)
+		return k->engines[i];
+	i -= k->n_engines;
+	return i < N_OURS ? ours[i] : NULL;
+}
+
+static evc_status
+refuse_scheme(const evc_cluster_config *k, const char *uri)
+{
+	const evc_engine_ops *ops;
+	char known[120];
+	struct text t = evc__text_in(known, sizeof known);
+	size_t i;
+
+	for (i = 0; (ops = engine_at(k, i)) != NULL; i++)
+		evc__text_fmt(&t, "%s, ", ops->usage);
+	evc__text_add(&t, REDIS_USAGE);
+	return evc_refuse(-EVC_INVALID_ARGUMENT,
+			  "nobody serves \"%.24s\": there are %s", uri, known);
+}
+
+/* Does uri begin with this and "://"? */
+static bool
+is_scheme(const char *scheme, const char *uri)
+{
+	size_t n = strlen(scheme);
+
+	return strncmp(uri, scheme, n) == 0 && strncmp(uri + n, "://", 3) == 0;
+}
+
+/* ---- the one that may be elsewhere ---- */
+
+/* The library stays once it is there: what it has opened may be anywhere. */
+static engine_fn *
+redis_fn(void)
+{
+	void *library, *fn;
+
+	if (evc_redis_engine != NULL)
+		return evc_redis_engine;
+	fn = dlsym(RTLD_DEFAULT, "evc_redis_engine");
+	if (fn != NULL)
+		return (engine_fn *)(uintptr_t)fn;
+	library = dlopen(REDIS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (library != NULL)
+		fn = dlsym(library, "evc_redis_engine");
+	return (engine_fn *)(uintptr_t)fn;
+}
+
+static evc_status
+find_redis(const char *scheme, const evc_engine_ops **ret)
+{
+	engine_fn *find = redis_fn();
+
+	*ret = NULL;
+	if (find == NULL)
+		return evc_refuse(-EVC_UNIMPLEMENTED,
+				  "%s:// is served by " REDIS_LIBRARY
+				  ", which is not installed and not linked",
+				  scheme);
+	*ret = find(scheme);
+	if (*ret == NULL)
+		return evc_refuse(-EVC_UNIMPLEMENTED,
+				  REDIS_LIBRARY " was built without %s://",
+				  scheme);
+	return evc__engine_check(*ret, REDIS_LIBRARY);
+}
+
+/* ---- the search ---- */
+
+evc_status
+evc__engine_find(const evc_cluster_config *config, const char *uri,
+		 const evc_engine_ops **ret)
+{
+	static const char *const of_redis[] = { "redis", "rediss", "unix" };
+	size_t i;
+
+	for (i = 0; (*ret = engine_at(config, i)) != NULL; i++)
+		if (is_scheme((*ret)->scheme, uri))
+			return 0;
+	for (i = 0; i < sizeof of_redis / sizeof of_redis[0]; i++)
+		if (is_scheme(of_redis[i], uri))
+			return find_redis(of_redis[i], ret);
+	return refuse_scheme(config, uri);
+}
+
+/* ---- options ---- */
+
+static bool
+knows(const evc_engine_ops *ops, const char *option, size_t n)
+{
+	size_t i;
+
+	for (i = 0; ops->options != NULL && ops->options[i] != NULL; i++)
+		if (strlen(ops->options[i]) == n &&
+		    memcmp(ops->options[i], option, n) == 0)
+			return true;
+	return false;
+}
+
+evc_status
+evc__engine_knows(const evc_engine_ops *ops, const struct cluster_uri *u)
+{
+	size_t i;
+
+	for (i = 0; u->options[i] != NULL; i++) {
+		size_t n = strcspn(u->options[i], "=");
+
+		if (!knows(ops, u->options[i], n))
+			return evc_refuse(-EVC_INVALID_ARGUMENT,
+					  "%s has no option \"%.*s\": it is %s",
+					  ops->scheme, n < 40 ? (int)n : 40,
+					  u->options[i], ops->usage);
+	}
+	return 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fetches that wait: for one remote, or for all that stand in a value.
+ *
+ * Remotes are waited for in the order of the value, so that the first that has
+ * failed in that order decides, and what stands behind it is not waited for.
+ */
+#include "cluster/core/fetch.h"
+
+#include <math.h>
+
+/* ---- one remote ---- */
+
+/* false: not before then. */
+static bool
+await_done(evc_remote *r, uint64_t until)
+{
+	uint64_t left = 1;
+
+	/* Counted first, then the look; who settles it stores done, and then
+	   looks whether somebody sleeps. */
+	sync_add(&r->sleepers, 1);
+	while (sync_load_sc(&r->done) == 0 &&
+	       (left = evc__left_ns(until)) > 0)
+		sync_futex_wait(&r->done, 0, left);
+	sync_sub(&r->sleepers, 1);
+	return left > 0;
+}
+
+/* What it waits for: its own worker, or what runs instead of it. */
+static evc_status
+refuse_late(const evc_remote *r)
+{
+	evc_cluster *cl = r->cl;
+	uint64_t now = sync_mono();
+	char buf[160];
+	struct text t = evc__text_in(buf, sizeof buf);
+
+	evc__text_fmt(&t, "%s has no outcome yet; ",
+		      r->function != NULL ? r->function->name : "call");
+	sync_lock(&cl->q.lock);
+	if (r->closure.where == CLOSURE_TAKEN)
+		evc__worker_describe(cl->workers[r->worker], now, &t);
+	else
+		evc__cluster_describe(cl, now, &t);
+	sync_unlock(&cl->q.lock);
+	return evc_refuse(-EVC_DEADLINE_EXCEEDED, "%s", buf);
+}
+
+/* May this thread sleep until the cluster has done something? */
+static evc_status
+check_thread(const evc_cluster *cl, const char *instead)
+{
+	evc_status st = evc__cluster_check(cl);
+
+	if (st == 0 && evc__cluster_on_loop(cl))
+		st = evc_refuse(-EVC_FAILED_PRECONDITION,
+				"this is the thread of the cluster's loop; %s"
+				" is for that",
+				instead);
+	return st;
+}
+
+evc_status
+evc__remote_outcome(evc_remote *r, evc_value *ret)
+{
+	static const evc_value nil;
+
+	evc__remote_count_fetch(r);
+	if (ret != NULL)
+		*ret = r->code == 0 ? r->value : nil;
+	if (r->code == 0)
+		return 0;
+	return evc_refuse(r->code, "%s%s%s",
+			  r->function != NULL ? r->function->name : "call",
+			  r->text != NULL ? ": " : "",
+			  r->text != NULL ? r->text : "");
+}
+
+evc_status
+evc_remote_fetch(evc_remote *r, double timeout, evc_value *ret_value)
+{
+	evc_status st;
+
+	if (r == NULL || isnan(timeout))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "evc_remote_fetch: %s",
+				  r == NULL ? "remote is NULL" :
+					      "timeout is no number");
+	if (sync_load(&r->done) == 0) {
+		st = check_thread(r->cl, "evc_fetch_start");
+		if (st < 0)
+			return st;
+		if (!await_done(r, evc__until(timeout)))
+			return refuse_late(r);
+	}
+	return evc__remote_outcome(r, ret_value);
+}
+
+/* ---- what stands in a value ---- */
+
+static evc_status
+await_all(const struct fetched *f, double timeout)
+{
+	uint64_t until = 0;
+	evc_status st;
+	size_t i;
+
+	for (i = 0; i < f->n; i++) {
+		evc_remote *r = f->remotes[i];
+
+		if (sync_load(&r->done) == 0) {
+			st = until == 0 ? check_thread(r->cl,
+						       "evc_fetch_start") :
+					  0;
+			if (st < 0)
+				return st;
+			if (until == 0)
+				until = evc__until(timeout);
+			if (!await_done(r, until))
+				return refuse_late(r);
+		}
+		if (r->code != 0)
+			break;
+	}
+	return 0;
+}
+
+evc_status
+evc_fetch(evc_cluster *cl, const evc_value *value, double timeout,
+	  evc_value *ret_value)
+{
+	evc_status st = evc__cluster_check(cl);
+	struct fetched f;
+
+	if (st < 0)
+		return st;
+	if (ret_value == NULL || isnan(timeout))
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "evc_fetch: %s",
+				  ret_value == NULL ? "ret_value is NULL" :
+						      "timeout is no number");
+	st = evc__fetched_find(cl, value, &f);
+	if (st < 0)
+		return st;
+	st = await_all(&f, timeout);
+	if (st == 0)
+		st = evc__fetched_take(&f, value, ret_value);
+	evc__fetched_drop(cl, &f);
+	return st;
+}

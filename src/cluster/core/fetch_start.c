@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fetches on the loop.
+ *
+ * One waits at one remote at a time, the first in the order of the value that
+ * has no outcome: an edge there tells it.  When it is due no edge leads to it
+ * any more.
+ */
+#include "cluster/core/fetch.h"
+
+#include "base/unwind.h"
+
+struct cluster_fetch {
+	struct list link; /* cl->fetches, when it is due */
+	evc_cluster *cl;
+	evc_fetch_fn *fn;
+	void *arg;
+	evc_value value;
+	struct fetched f;
+	/* under the lock */
+	size_t at;        /* all before it have their results */
+	struct cluster_edge *spare; /* as many as it may need still */
+};
+
+static void
+destroy(struct cluster_fetch *k)
+{
+	struct cluster_edge *next;
+
+	for (; k->spare != NULL; k->spare = next) {
+		next = k->spare->next;
+		sync_free(k->spare);
+	}
+	evc_value_free(&k->value);
+	evc__fetched_drop(k->cl, &k->f);
+	sync_free(k);
+}
+
+/* Lock held: to the next one that has no outcome, or it is due. */
+static void
+advance(struct cluster_fetch *k)
+{
+	struct cluster_edge *e;
+	evc_remote *r = NULL;
+
+	for (; k->at < k->f.n; k->at++) {
+		r = k->f.remotes[k->at];
+		if (sync_load(&r->done) == 0 || r->code != 0)
+			break;
+	}
+	if (k->at < k->f.n && sync_load(&r->done) == 0) {
+		e = k->spare;
+		k->spare = e->next;
+		e->waits = NULL;
+		e->fetches = k;
+		e->next = r->edges;
+		r->edges = e;
+		return;
+	}
+	k->cl->n_waiting--;
+	list_append(&k->cl->fetches, &k->link);
+	(void)evc__turn_ask(k->cl);
+}
+
+void
+evc__fetch_tell(struct cluster_fetch *k)
+{
+	advance(k);
+}
+
+/* ---- begin ---- */
+
+/* false: no memory. */
+static bool
+make_edges(struct cluster_fetch *k)
+{
+	struct cluster_edge *e;
+	size_t i;
+
+	for (i = 0; i < k->f.n; i++) {
+		if (sync_load(&k->f.remotes[i]->done))
+			continue;
+		e = sync_alloc(1, sizeof *e);
+		if (e == NULL)
+			return false;
+		e->next = k->spare;
+		k->spare = e;
+	}
+	return true;
+}
+
+static evc_status
+fill(struct cluster_fetch *k, const evc_value *value)
+{
+	evc_status st = evc__fetched_find(k->cl, value, &k->f);
+
+	if (st == 0 && value != NULL)
+		st = evc_value_copy(&k->value, value);
+	if (st == 0 && !make_edges(k))
+		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+	return st;
+}
+
+evc_status
+evc_fetch_start(evc_cluster *cl, const evc_value *value, evc_fetch_fn *fn,
+		void *arg)
+{
+	evc_status st = evc__cluster_check(cl);
+	struct cluster_fetch *k;
+
+	if (st == 0 && fn == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_fetch_start: fn is NULL");
+	if (st < 0)
+		return st;
+	k = sync_alloc(1, sizeof *k);
+	if (k == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+	list_init(&k->link);
+	k->cl = cl;
+	k->fn = fn;
+	k->arg = arg;
+	st = fill(k, value);
+	if (st == 0) {
+		sync_lock(&cl->q.lock);
+		/* Asked for before anybody counts on it; and once more when it
+		   is due. */
+		if (evc__turn_ask(cl)) {
+			cl->n_waiting++;
+			advance(k);
+		} else {
+			st = evc_refuse(-EVC_FAILED_PRECONDITION,
+					"evc_fetch_start: the loop is gone");
+		}
+		sync_unlock(&cl->q.lock);
+	}
+	if (st < 0)
+		destroy(k);
+	return st;
+}
+
+/* ---- end ---- */
+
+WALLED_VOID(call, (const struct cluster_fetch *k, evc_status st,
+		   const evc_value *value),
+	    k->fn(k->cl, st, value, k->arg))
+
+static void
+answer(struct cluster_fetch *k)
+{
+	evc_value value = { NULL, 0 };
+	evc_status st = evc__fetched_take(&k->f, &k->value, &value);
+
+	call(k, st, &value);
+	evc_value_free(&value);
+	destroy(k);
+}
+
+static struct cluster_fetch *
+next_due(evc_cluster *cl)
+{
+	struct list *n = NULL;
+
+	sync_lock(&cl->q.lock);
+	if (!list_empty(&cl->fetches)) {
+		n = cl->fetches.next;
+		list_remove(n);
+	}
+	sync_unlock(&cl->q.lock);
+	return n != NULL ? LIST_OF(n, struct cluster_fetch, link) : NULL;
+}
+
+void
+evc__fetch_turn(evc_cluster *cl)
+{
+	struct cluster_fetch *k;
+	struct list *n, *tmp;
+	size_t left = 0;
+
+	/* Those that are due by what these calls do have the next turn. */
+	sync_lock(&cl->q.lock);
+	LIST_EACH(n, tmp, &cl->fetches)
+		left++;
+	sync_unlock(&cl->q.lock);
+	while (left-- > 0 && !cluster_inherited(cl) &&
+	       (k = next_due(cl)) != NULL)
+		answer(k);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The numbers of a cluster and of its workers.
+ */
+#include "cluster/core/cluster.h"
+
+#define SECOND UINT64_C(1000000000)
+#define PLACES \
+	(sizeof((evc_cluster *)0)->count.per_second / \
+	 sizeof((evc_cluster *)0)->count.per_second[0])
+
+/* ---- workers ---- */
+
+/* The oldest that it has, one that was given up included; NULL: none. */
+static const evc_remote *
+oldest(const struct cluster_worker *w)
+{
+	const struct list *of = !list_empty(&w->given_up) ? &w->given_up :
+							    &w->running;
+
+	return list_empty(of) ? NULL :
+				LIST_OF(of->next, evc_remote, closure.link);
+}
+
+void
+evc__worker_info(const struct cluster_worker *w, uint64_t now,
+		 evc_cluster_worker_info *ret)
+{
+	const evc_remote *r = oldest(w);
+
+	memset(ret, 0, sizeof *ret);
+	ret->index = w->index;
+	ret->state = w->state;
+	ret->lives = w->lives;
+	ret->n_running = w->n_running + w->n_given_up;
+	ret->n_done = w->n_done;
+	ret->since = (double)(now - w->since_ns) / 1e9;
+	ret->busy = r != NULL ? (double)(now - w->moved_ns) / 1e9 : -1;
+	evc__copy(ret->name, sizeof ret->name, w->name);
+	evc__copy(ret->where, sizeof ret->where, w->where);
+	evc__copy(ret->text, sizeof ret->text, w->text);
+	if (r != NULL)
+		evc__copy(ret->function, sizeof ret->function,
+			  r->function != NULL ? r->function->name : "call");
+}
+
+evc_status
+evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
+		       evc_cluster_worker_info *ret_info)
+{
+	evc_cluster *cl = (evc_cluster *)cluster;
+	evc_status st = evc__cluster_check(cl);
+
+	if (st == 0 && ret_info == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_cluster_worker_get: ret_info is NULL");
+	if (st < 0)
+		return st;
+	sync_lock(&cl->q.lock);
+	if (index < cl->n_workers)
+		evc__worker_info(cl->workers[index], sync_mono(), ret_info);
+	else
+		st = evc_refuse(-EVC_NOT_FOUND, "there are %u workers",
+				cl->n_workers);
+	sync_unlock(&cl->q.lock);
+	return st;
+}
+
+/* ---- the cluster ---- */
+
+/* Lock held: functions that succeed a second, in the last seconds that the ring
+   knows of, or since the cluster was opened. */
+static double
+rate(const evc_cluster *cl, uint64_t now)
+{
+	uint64_t second = now / SECOND, s, from, n = 0, begin;
+
+	from = second >= PLACES - 1 ? second - (PLACES - 1) : 0;
+	begin = from * SECOND > cl->born_ns ? from * SECOND : cl->born_ns;
+	/* A second that nothing was counted in is not in the ring. */
+	for (s = from; s <= second && s <= cl->count.second; s++)
+		n += cl->count.per_second[s % PLACES];
+	return now > begin ? (double)n * 1e9 / (double)(now - begin) : 0;
+}
+
+void
+evc__sink_counts(void *core, uint64_t *ret_queued, uint64_t *ret_running,
+		 uint64_t *ret_done)
+{
+	evc_cluster *cl = core;
+
+	sync_lock(&cl->q.lock);
+	*ret_queued = cl->q.n_held + cl->q.n_queued;
+	*ret_running = cl->q.n_taken;
+	*ret_done = cl->count.done + cl->count.failed + cl->count.cancelled;
+	sync_unlock(&cl->q.lock);
+}
+
+evc_status
+evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info)
+{
+	evc_cluster *cl = (evc_cluster *)cluster;
+	evc_status st = evc__cluster_check(cl);
+	evc_cluster_info *i = ret_info;
+	uint64_t now;
+
+	if (st == 0 && i == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_cluster_get: ret_info is NULL");
+	if (st < 0)
+		return st;
+	memset(i, 0, sizeof *i);
+	evc__copy(i->engine, sizeof i->engine, cl->ops->scheme);
+	sync_lock(&cl->q.lock);
+	now = sync_mono();
+	i->n_workers = cl->n_workers;
+	i->n_up = cl->n_up;
+	i->n_queued = cl->q.n_held + cl->q.n_queued;
+	i->n_running = cl->q.n_taken;
+	i->n_scheduled = cl->count.scheduled;
+	i->n_done = cl->count.done;
+	i->n_failed = cl->count.failed;
+	i->n_cancelled = cl->count.cancelled;
+	i->n_executions = cl->count.executions;
+	i->n_late = cl->count.late;
+	i->n_lost = cl->count.lost;
+	i->n_retries = cl->count.retries;
+	i->n_fetches = sync_load_relaxed(&cl->n_fetches);
+	i->n_builds = cl->count.builds;
+	i->build_time = cl->count.build_time;
+	i->run_time = cl->count.run_time;
+	i->rate = rate(cl, now);
+	i->n_unsaved = cl->unsaved.n;
+	i->unsaved = evc__checkpoint_unsaved(cl, now);
+	i->age = (double)(now - cl->born_ns) / 1e9;
+	sync_unlock(&cl->q.lock);
+	return 0;
+}

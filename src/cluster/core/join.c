@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joins: wait until nothing is queued and nothing runs, and raise what is to be
+ * raised.
+ */
+#include "cluster/core/cluster.h"
+
+#include <math.h>
+
+#include "base/unwind.h"
+#include "cluster/worker/worker.h"
+
+__thread const void *evc__exec_of
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+void
+evc__say_raised(evc_cluster *cl)
+{
+	const evc_reason *r = &cl->q.raised[0];
+
+	(void)evc_refuse(r->code, "%s%s%s", r->func,
+			 r->func[0] != '\0' ? ": " : "", r->text);
+	/* Whoever else waits for that may go on. */
+	evc__tell(cl);
+}
+
+/* Lock held: what a join would answer now, and an error is raised by that;
+   EVC_PENDING: it has to wait. */
+static evc_status
+answer(evc_cluster *cl)
+{
+	evc_status st;
+
+	/* As long as it lasts it is raised anew. */
+	if (cl->unavailable && !cl->stopping)
+		evc__note_unavailable(cl);
+	st = evc__closures_done(&cl->q);
+	if (st > 0)
+		evc__say_raised(cl);
+	if (st == 0 && cl->lost_by_stop) {
+		cl->lost_by_stop = false;
+		st = evc_refuse(-EVC_CANCELLED,
+				"the stop of %s has cancelled functions",
+				cl->name);
+	}
+	return st;
+}
+
+/* ---- waiting ---- */
+
+static evc_status
+late(const evc_cluster *cl)
+{
+	char buf[160];
+	struct text t = evc__text_in(buf, sizeof buf);
+
+	evc__cluster_describe(cl, sync_mono(), &t);
+	return evc_refuse(-EVC_DEADLINE_EXCEEDED, "%s", buf);
+}
+
+/* Lock held, given up meanwhile. */
+static evc_status
+await(evc_cluster *cl, uint64_t until)
+{
+	evc_status st;
+
+	while ((st = answer(cl)) == EVC_PENDING)
+		if (!evc__closures_await_quiet(&cl->q, until))
+			return late(cl);
+	return st;
+}
+
+evc_status
+evc_cluster_join(evc_cluster *cl, double timeout)
+{
+	evc_status st = evc__cluster_check(cl);
+
+	if (st < 0)
+		return st;
+	if (isnan(timeout))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "evc_cluster_join: timeout is no number");
+	if (evc__cluster_on_loop(cl))
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_cluster_join: this is the thread of the"
+				  " cluster's loop; evc_cluster_join_start is"
+				  " for that");
+	if (evc__exec_of == cl)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_cluster_join: in a function of the"
+				  " cluster, which it would wait for");
+	/* Another thread may close it meanwhile, which ends the wait. */
+	evc__cluster_ref(cl);
+	sync_lock(&cl->q.lock);
+	st = await(cl, evc__until(timeout));
+	evc__cluster_unlock(cl);
+	evc__cluster_unref(cl);
+	return st;
+}
+
+evc_status
+evc_cluster_done(evc_cluster *cl, bool *ret_done)
+{
+	evc_status st = evc__cluster_check(cl);
+
+	if (st == 0 && ret_done == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_cluster_done: ret_done is NULL");
+	if (st < 0)
+		return st;
+	sync_lock(&cl->q.lock);
+	st = answer(cl);
+	evc__cluster_unlock(cl);
+	*ret_done = st != EVC_PENDING;
+	return st != EVC_PENDING ? st : 0;
+}
+
+/* ---- on the loop ---- */
+
+/* Lock held: it was not answered yet, and will not be. */
+static bool
+take_back(evc_cluster *cl, const struct cluster_join *j)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &cl->joins)
+		if (LIST_OF(n, struct cluster_join, link) == j) {
+			list_remove(n);
+			return true;
+		}
+	return false;
+}
+
+evc_status
+evc_cluster_join_start(evc_cluster *cl, evc_cluster_fn *fn, void *arg)
+{
+	evc_status st = evc__cluster_check(cl);
+	struct cluster_join *j;
+
+	if (st == 0 && fn == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_cluster_join_start: fn is NULL");
+	if (st < 0)
+		return st;
+	j = sync_alloc(1, sizeof *j);
+	if (j == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+	j->fn = fn;
+	j->arg = arg;
+	sync_lock(&cl->q.lock);
+	list_append(&cl->joins, &j->link);
+	/* Under the lock: so it cannot have been answered when this says that
+	   there is no loop. */
+	if (!evc__turn_ask(cl) && take_back(cl, j))
+		st = evc_refuse(-EVC_FAILED_PRECONDITION,
+				"evc_cluster_join_start: the loop is gone");
+	sync_unlock(&cl->q.lock);
+	if (st < 0)
+		sync_free(j);
+	return st;
+}
+
+/* The first of them, with its answer; NULL: there is none that has one. */
+static struct cluster_join *
+next_answered(evc_cluster *cl, evc_status *ret)
+{
+	struct cluster_join *j = NULL;
+
+	sync_lock(&cl->q.lock);
+	if (!list_empty(&cl->joins)) {
+		*ret = answer(cl);
+		if (*ret != EVC_PENDING) {
+			j = LIST_OF(cl->joins.next, struct cluster_join, link);
+			list_remove(&j->link);
+		}
+	}
+	evc__cluster_unlock(cl);
+	return j;
+}
+
+WALLED_VOID(call, (const struct cluster_join *j, evc_cluster *cl,
+		   evc_status st),
+	    j->fn(cl, st, j->arg))
+
+void
+evc__join_turn(evc_cluster *cl)
+{
+	struct cluster_join *j, done;
+	struct list *n, *tmp;
+	unsigned left = 0;
+	evc_status st;
+
+	/* Those that are begun meanwhile have the next turn, or one that begins
+	   itself anew would never end. */
+	sync_lock(&cl->q.lock);
+	LIST_EACH(n, tmp, &cl->joins)
+		left++;
+	sync_unlock(&cl->q.lock);
+	while (left-- > 0 && !cluster_inherited(cl) &&
+	       (j = next_answered(cl, &st)) != NULL) {
+		done = *j;
+		sync_free(j);
+		call(&done, cl, st);
+	}
+}
+
+/* ---- what was raised ---- */
+
+evc_status
+evc_cluster_error_get(const evc_cluster *cluster, unsigned index,
+		      evc_reason *ret_reason)
+{
+	evc_cluster *cl = (evc_cluster *)cluster;
+	evc_status st = evc__cluster_check(cl);
+
+	if (st == 0 && ret_reason == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_cluster_error_get: ret_reason is NULL");
+	if (st < 0)
+		return st;
+	sync_lock(&cl->q.lock);
+	if (index < cl->q.n_raised)
+		*ret_reason = cl->q.raised[index];
+	else
+		st = evc_refuse(-EVC_NOT_FOUND, "%u errors were raised",
+				cl->q.n_raised);
+	sync_unlock(&cl->q.lock);
+	return st;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The clusters of this process that have names: opened twice with the same
+ * coordinator and address, it is the same object, which counts.
+ *
+ * A name is taken before its cluster is open, so that a second thread waits for
+ * the first instead of opening another one.  Handles of all clusters are
+ * counted under this lock, which stands above the clusters' own: one that was
+ * found has a handle still, and so a scope.
+ *
+ * In a fork child the lock may be held by a thread that is not there: the list
+ * begins anew, and clusters of the parent are refused by number.
+ */
+#include "cluster/core/life.h"
+
+#include "base/fork.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list names = { &names, &names };
+/* atomic: moves under the lock when one that was being opened is open, or is
+   not; slept on */
+static _Atomic uint32_t opened;
+
+/* ---- forks ---- */
+
+static void
+inherited(void)
+{
+	sync_lock_init(&lock);
+	list_init(&names);
+}
+
+bool
+evc__names_fork_watch(void)
+{
+	evc__fork_also(inherited);
+	return evc__fork_watch();
+}
+
+/* ---- names ---- */
+
+static evc_cluster *
+find(const evc_cluster *like)
+{
+	struct list *n, *tmp;
+	evc_cluster *cl;
+
+	LIST_EACH(n, tmp, &names) {
+		cl = LIST_OF(n, evc_cluster, by_name);
+		if (cl->parent == like->parent &&
+		    strcmp(cl->name, like->name) == 0)
+			return cl;
+	}
+	return NULL;
+}
+
+/* Its stop was seen, or is about to be: this one is not found any more. */
+static bool
+is_stopping(evc_cluster *cl)
+{
+	bool yes = evc_should_stop(cl->scope);
+
+	sync_lock(&cl->q.lock);
+	/* It stays closed when its scope's stop was taken back. */
+	yes |= cl->stopping || cl->closed;
+	sync_unlock(&cl->q.lock);
+	return yes;
+}
+
+/* Lock held, given up meanwhile. */
+static evc_status
+enter(evc_cluster *cl, evc_cluster **ret_there)
+{
+	evc_cluster *there;
+
+	for (;;) {
+		there = find(cl);
+		if (there == NULL) {
+			list_append(&names, &cl->by_name);
+			cl->is_opening = true;
+			return 0;
+		}
+		if (there->is_opening) {
+			evc__await_change(&lock, &opened, SYNC_FOREVER);
+			continue;
+		}
+		if (is_stopping(there)) {
+			list_remove(&there->by_name);
+			continue;
+		}
+		if (strcmp(there->uri, cl->uri) != 0)
+			return evc_refuse(-EVC_ALREADY_EXISTS,
+					  "\"%s\" is open as %.70s", cl->name,
+					  there->uri);
+		sync_add(&there->handles, 1);
+		*ret_there = there;
+		return 0;
+	}
+}
+
+evc_status
+evc__names_enter(evc_cluster *cl, evc_cluster **ret_there)
+{
+	evc_status st;
+
+	*ret_there = NULL;
+	sync_lock(&lock);
+	st = enter(cl, ret_there);
+	sync_unlock(&lock);
+	return st;
+}
+
+void
+evc__names_opened(evc_cluster *cl, bool open)
+{
+	sync_lock(&lock);
+	if (!open)
+		list_remove(&cl->by_name);
+	if (cl->is_opening) {
+		cl->is_opening = false;
+		sync_add(&opened, 1);
+		sync_futex_wake(&opened);
+	}
+	sync_unlock(&lock);
+}
+
+bool
+evc__names_leave(evc_cluster *cl)
+{
+	bool last;
+
+	sync_lock(&lock);
+	last = sync_sub(&cl->handles, 1) == 1;
+	if (last)
+		list_remove(&cl->by_name);
+	sync_unlock(&lock);
+	return last;
+}

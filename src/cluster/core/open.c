@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Opening a cluster: all that can be refused is looked at first, then the
+ * scope, the checkpoint and the engine come, each of which is undone when the
+ * next one does not.
+ */
+#include "cluster/core/life.h"
+
+/* atomic: counts the clusters of the process; nothing else hangs on it */
+static _Atomic uint32_t last_serial;
+
+/* ---- the memory ---- */
+
+static char *
+copy(const char *s)
+{
+	size_t n = strlen(s) + 1;
+	char *to = sync_alloc(1, n);
+
+	if (to != NULL)
+		memcpy(to, s, n);
+	return to;
+}
+
+/* A second step, because these two are destroyed in pairs with it. */
+static bool
+init(evc_cluster *cl)
+{
+	if (!evc__closures_init(&cl->q, cl->config.max_queued,
+				evc__closure_cancelled))
+		return false;
+	if (evc__variables_init(&cl->vars))
+		return true;
+	evc__closures_destroy(&cl->q);
+	return false;
+}
+
+static void
+free_strings(evc_cluster *cl)
+{
+	sync_free(cl->uri);
+	sync_free((char *)cl->config.checkpoint);
+	sync_free(cl);
+}
+
+/* The config's strings become its own. */
+static evc_cluster *
+make(evc_coord *c, const char *uri, const evc_cluster_config *config)
+{
+	evc_cluster *cl = sync_alloc(1, sizeof *cl);
+	bool fine;
+
+	if (cl == NULL)
+		return NULL;
+	cl->config = *config;
+	evc__copy(cl->name, sizeof cl->name,
+		  config->name != NULL ? config->name : "cluster");
+	cl->config.name = cl->name;
+	cl->uri = copy(uri);
+	fine = cl->uri != NULL;
+	if (config->checkpoint != NULL) {
+		cl->config.checkpoint = copy(config->checkpoint);
+		fine = fine && cl->config.checkpoint != NULL;
+	}
+	if (!fine || !evc__names_fork_watch() || !init(cl)) {
+		free_strings(cl);
+		return NULL;
+	}
+	cl->parent = c;
+	cl->serial = sync_add(&last_serial, 1) + 1;
+	cl->born_ns = sync_mono();
+	list_init(&cl->by_name);
+	list_init(&cl->defs);
+	list_init(&cl->joins);
+	list_init(&cl->fetches);
+	evc__turn_init(cl);
+	sync_store_relaxed(&cl->handles, 1);
+	sync_store_relaxed(&cl->refs, 1);
+	return cl;
+}
+
+static void
+destroy(evc_cluster *cl)
+{
+	struct cluster_name *n, *next;
+	unsigned i;
+
+	evc__per_workers_destroy(cl);
+	evc__remotes_destroy(cl);
+	evc__first_forget(cl);
+	for (i = 0; i < cl->n_workers; i++)
+		sync_free(cl->workers[i]);
+	sync_free(cl->workers);
+	for (i = 0; i < NAME_BUCKETS; i++)
+		for (n = cl->names[i]; n != NULL; n = next) {
+			next = n->next;
+			sync_free(n);
+		}
+	evc__variables_destroy(&cl->vars);
+	evc__closures_destroy(&cl->q);
+	evc_loop_release(cl->loop);
+	free_strings(cl);
+}
+
+void
+evc__cluster_ref(evc_cluster *cl)
+{
+	sync_add(&cl->refs, 1);
+}
+
+void
+evc__cluster_unref(evc_cluster *cl)
+{
+	/* What the others have done to it is seen by who destroys it. */
+	if (sync_sub(&cl->refs, 1) == 1)
+		destroy(cl);
+}
+
+/* ---- opening ---- */
+
+static evc_status
+open_engine(evc_cluster *cl, const struct cluster_uri *u)
+{
+	const evc_cluster_config *k = &cl->config;
+	evc_engine_env env = {
+		.scope = cl->scope,
+		.reactor = cl->reactor,
+		.loop = cl->loop,
+		.uri = cl->uri,
+		.place = u->place,
+		.options = (const char *const *)u->options,
+		.functions = k->functions,
+		.n_functions = k->n_functions,
+		.lease = k->lease,
+		.grace = k->grace,
+		.max_frame = k->max_frame,
+		.sink = &evc__sink,
+		.core = cl,
+	};
+	evc_engine *engine = NULL;
+	evc_status st = (*cl->ops->open)(&env, &engine);
+
+	if (st == 0)
+		evc__scope_opened(cl, engine);
+	return st > 0 ? -st : st;
+}
+
+/* On refusal the scope is gone, or goes. */
+static evc_status
+begin(evc_cluster *cl, const struct cluster_uri *u)
+{
+	evc_status st = evc__scope_begin(cl);
+
+	if (st < 0)
+		return st;
+	st = evc__checkpoint_open(cl);
+	if (st == 0)
+		st = open_engine(cl, u);
+	if (st == 0)
+		evc__first_ask(cl);
+	if (st < 0)
+		evc__scope_undo(cl);
+	return st;
+}
+
+/* cl has its name, or another one had it first. */
+static evc_status
+open_or_find(evc_cluster *cl, bool named, const struct cluster_uri *u,
+	     evc_cluster **ret)
+{
+	evc_cluster *there = NULL;
+	evc_status st = named ? evc__names_enter(cl, &there) : 0;
+
+	if (st == 0 && there == NULL) {
+		st = begin(cl, u);
+		evc__names_opened(cl, st == 0);
+		if (st == 0) {
+			*ret = cl;
+			return 0;
+		}
+	}
+	if (st == 0)
+		*ret = there;
+	evc__cluster_unref(cl);
+	return st;
+}
+
+static evc_status
+open_parsed(evc_coord *c, const char *uri, const struct cluster_uri *u,
+	    const evc_engine_ops *ops, const evc_cluster_config *k,
+	    evc_cluster **ret)
+{
+	evc_status st = evc__engine_knows(ops, u);
+	evc_cluster *cl;
+
+	if (st < 0)
+		return st;
+	if (evc_should_stop(c))
+		return evc_refuse(-EVC_CANCELLED,
+				  "evc_cluster_open: a stop was asked for");
+	cl = make(c, uri, k);
+	if (cl == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+	cl->ops = ops;
+	return open_or_find(cl, k->name != NULL, u, ret);
+}
+
+static evc_status
+open_cluster(evc_coord *c, const char *uri, const evc_cluster_config *config,
+	     evc_cluster **ret_cluster)
+{
+	const evc_engine_ops *ops;
+	evc_cluster_config k;
+	struct cluster_uri u;
+	evc_status st;
+
+	if (c == NULL || uri == NULL || ret_cluster == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "evc_cluster_open: no coordinator, no address"
+				  " or no place for the cluster");
+	st = evc__config_fill(config, &k);
+	if (st == 0)
+		st = evc__engine_find(&k, uri, &ops);
+	if (st == 0)
+		st = evc__uri_parse(uri, &u);
+	if (st < 0)
+		return st;
+	st = open_parsed(c, uri, &u, ops, &k, ret_cluster);
+	evc__uri_free(&u);
+	return st;
+}
+
+evc_status
+evc_cluster_open(evc_coord *c, const char *uri,
+		 const evc_cluster_config *config, evc_cluster **ret_cluster)
+{
+	return evc_refuse_setup(c, __func__,
+				open_cluster(c, uri, config, ret_cluster));
+}

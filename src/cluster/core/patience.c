@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How long things may take: a function that was asked to stop, a cluster without
+ * workers.  What is over is ended here, so that no join hangs; turn.c asks, with
+ * a timer.  And the stop, which begins such a wait.
+ *
+ * All under the lock.
+ */
+#include "cluster/core/cluster.h"
+
+/* ---- a function that was asked to stop ---- */
+
+void
+evc__stop_running(evc_cluster *cl)
+{
+	if (cl->q.n_taken == 0)
+		return;
+	if (cl->asked_upto < cl->q.cancel_upto) {
+		cl->asked_upto = cl->q.cancel_upto;
+		cl->asked_ns = sync_mono();
+		if (cl->engine != NULL && !cl->left)
+			cl->ops->cancel(cl->engine, cl->q.cancel_upto);
+		evc__turn_ask(cl);
+	}
+}
+
+void
+evc__end_all(evc_cluster *cl)
+{
+	evc__closures_cancel(&cl->q);
+	evc__stop_running(cl);
+}
+
+/* Since when it is asked to stop; 0: it is not. */
+static uint64_t
+asked_since(const evc_cluster *cl, const evc_remote *r)
+{
+	uint64_t all = r->closure.n <= cl->asked_upto ? cl->asked_ns : 0;
+	uint64_t alone = (r->flags & REMOTE_ASKED) ? r->done_ns : 0;
+
+	if (all == 0 || alone == 0)
+		return all + alone;
+	return all < alone ? all : alone;
+}
+
+/* It never returns, as far as we know: it has its outcome, the worker keeps it.
+   What was taken after it and cannot begin, is cancelled with it. */
+static void
+leave_behind(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
+	     bool hangs)
+{
+	struct outcome o = { .code = EVC_CANCELLED,
+			     .kind = EVC_FAILED_CANCEL,
+			     .text = "it was cancelled before it began" };
+	char text[TEXT_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+
+	list_remove(&r->closure.link);
+	w->n_running--;
+	if (hangs) {
+		evc__text_fmt(&t, "%s on %s has not returned %g s after it was"
+				  " asked to stop",
+			      r->function != NULL ? r->function->name : "call",
+			      w->name, cl->config.grace > 0 ?
+					       cl->config.grace : 0);
+		o.code = EVC_UNAVAILABLE;
+		o.kind = EVC_FAILED_WORKER;
+		o.text = text;
+		o.raise = true;
+		evc__copy(w->text, sizeof w->text, text);
+	}
+	/* For the worker, which looks at its arguments and inputs still. */
+	sync_add(&r->refs, 1);
+	r->flags |= REMOTE_LEFT;
+	evc__sink_error(cl, r, &o);
+	list_append(&w->given_up, &r->closure.link);
+	w->n_given_up++;
+}
+
+static uint64_t
+give_up_in(evc_cluster *cl, struct cluster_worker *w, uint64_t now)
+{
+	uint64_t grace = evc__ns(cl->config.grace), since, due;
+	evc_remote *r;
+	bool hangs;
+
+	for (hangs = true; !list_empty(&w->running); hangs = false) {
+		r = LIST_OF(w->running.next, evc_remote, closure.link);
+		since = asked_since(cl, r);
+		if (since == 0)
+			return SYNC_FOREVER;
+		due = evc__after(since, grace);
+		if (due > now)
+			return due;
+		if (cl->ops->caps & EVC_ENGINE_KILLS) {
+			if (!w->told_kill)
+				cl->ops->kill(cl->engine, w->index);
+			w->told_kill = true;
+			return SYNC_FOREVER;
+		}
+		leave_behind(cl, w, r, hangs && w->n_given_up == 0);
+		if (w->state == EVC_WORKER_UP)
+			evc__worker_hangs(cl, w);
+	}
+	return SYNC_FOREVER;
+}
+
+uint64_t
+evc__give_up(evc_cluster *cl, uint64_t now)
+{
+	uint64_t soonest = SYNC_FOREVER, due;
+	unsigned i;
+
+	if (cl->engine == NULL)
+		return soonest;
+	for (i = 0; i < cl->n_workers; i++)
+		if (cl->workers[i]->state == EVC_WORKER_UP ||
+		    cl->workers[i]->state == EVC_WORKER_HUNG) {
+			due = give_up_in(cl, cl->workers[i], now);
+			soonest = due < soonest ? due : soonest;
+		}
+	evc__tell(cl);
+	return soonest;
+}
+
+/* ---- no worker ---- */
+
+/* Why functions wait, as the engine says, comes first: it is what can be
+   helped. */
+static void
+put_no_worker(const evc_cluster *cl, struct text *t)
+{
+	const char *last = evc__last_words(cl);
+
+	evc__text_fmt(t, "no worker for %g s", cl->config.worker_wait);
+	if (cl->trouble[0] != '\0')
+		evc__text_fmt(t, ": %s", cl->trouble);
+	if (last != NULL || cl->trouble[0] == '\0')
+		evc__text_fmt(t, "; the last: %s",
+			      last != NULL ? last : "none ever was");
+}
+
+void
+evc__note_unavailable(evc_cluster *cl)
+{
+	evc_reason r = { .code = EVC_UNAVAILABLE, .kind = EVC_BY_ERROR };
+	struct text t = evc__text_in(r.text, sizeof r.text);
+
+	if (cl->q.failed)
+		return;
+	r.mono_ns = sync_mono();
+	r.real_ns = sync_real();
+	if (cl->down_text[0] != '\0')
+		evc__text_add(&t, cl->down_text);
+	else
+		put_no_worker(cl, &t);
+	evc__closures_note(&cl->q, &r);
+	evc__end_all(cl);
+}
+
+/* For this worker alone, which does not come: all of them fail. */
+static void
+give_up_own(evc_cluster *cl, const struct cluster_worker *w)
+{
+	struct outcome o = { .code = EVC_UNAVAILABLE,
+			     .kind = EVC_FAILED_WORKER,
+			     .raise = true };
+	struct closure *c;
+	char text[TEXT_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+
+	evc__text_fmt(&t, "%s was not there for %g s%s%s%s%s", w->name,
+		      cl->config.worker_wait,
+		      cl->trouble[0] != '\0' ? ": " : "", cl->trouble,
+		      w->text[0] != '\0' ? ": " : "", w->text);
+	o.text = text;
+	while ((c = evc__closures_own(&cl->q, w->index)) != NULL)
+		evc__remote_fails(REMOTE_OF(c), &o);
+	evc__end_all(cl);
+	evc__tell(cl);
+}
+
+/* There are workers, but functions may be for another one. */
+static uint64_t
+mind_own(evc_cluster *cl, uint64_t now)
+{
+	uint64_t soonest = SYNC_FOREVER, since, due;
+	const struct cluster_worker *w;
+	const struct closure *c;
+	unsigned i;
+
+	soonest = evc__mind_names(cl, now);
+	for (i = 0; i < cl->n_workers && !cl->q.failed; i++) {
+		w = cl->workers[i];
+		if (w->state == EVC_WORKER_UP ||
+		    (c = evc__closures_own(&cl->q, i)) == NULL)
+			continue;
+		since = REMOTE_OF(c)->queued_ns;
+		since = w->down_ns > since ? w->down_ns : since;
+		due = evc__after(since, evc__ns(cl->config.worker_wait));
+		if (due <= now)
+			give_up_own(cl, w);
+		else if (due < soonest)
+			soonest = due;
+	}
+	return soonest;
+}
+
+uint64_t
+evc__mind_workers(evc_cluster *cl, uint64_t now)
+{
+	uint64_t due;
+
+	if (cl->n_up > 0 || cl->unavailable || cl->stopping ||
+	    cl->q.n_held + cl->q.n_queued == 0) {
+		cl->alone_ns = 0;
+		return cl->n_up > 0 && !cl->stopping ? mind_own(cl, now) :
+						       SYNC_FOREVER;
+	}
+	if (cl->alone_ns == 0)
+		cl->alone_ns = now;
+	due = evc__after(cl->alone_ns, evc__ns(cl->config.worker_wait));
+	if (due > now)
+		return due;
+	cl->unavailable = true;
+	evc__note_unavailable(cl);
+	evc__tell(cl);
+	return SYNC_FOREVER;
+}
+
+/* ---- the stop ---- */
+
+void
+evc__stop_all(evc_cluster *cl)
+{
+	if (cl->stopping)
+		return;
+	cl->stopping = true;
+	evc__closures_stop(&cl->q);
+	evc__stop_running(cl);
+	evc__tell(cl);
+}
+
+void
+evc__leave_if_idle(evc_cluster *cl)
+{
+	if (!cl->stopping || cl->left || cl->engine == NULL ||
+	    cl->q.n_taken > 0 || !evc__last_save_is_over(cl))
+		return;
+	/* Who is just asking it something comes back here. */
+	cl->kept.over = true;
+	if (cl->kept.n_asking > 0)
+		return;
+	cl->left = true;
+	cl->ops->leave(cl->engine);
+}

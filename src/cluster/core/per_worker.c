@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The list of what each worker is to build and to drop; see per_worker.h.
+ *
+ * Lock held, all of it but evc__per_worker_ref_of.
+ */
+#include "cluster/core/cluster.h"
+
+#include "wire/walk.h"
+
+#define ENTRY(n) LIST_OF(n, evc_per_worker, link)
+
+static bool
+lives(const struct cluster_worker *w)
+{
+	return w->defs_seen != DEFS_ALL &&
+	       (w->state == EVC_WORKER_UP || w->state == EVC_WORKER_HUNG);
+}
+
+static void
+wake_all(evc_cluster *cl)
+{
+	unsigned i;
+
+	/* Each: to wake any would be enough for a function only. */
+	for (i = 0; i < cl->n_workers; i++)
+		if (lives(cl->workers[i]))
+			evc__wake(cl, (int)i);
+}
+
+static void
+to_the_end(evc_cluster *cl, evc_per_worker *p)
+{
+	/* The next even number: of two entries they differ by two at least. */
+	cl->last_id = (cl->last_id | 1) + 1;
+	p->seq = cl->last_id;
+	list_append(&cl->defs, &p->link);
+}
+
+/* How far the worker is that lives and is the furthest behind. */
+static uint64_t
+seen_by_all(const evc_cluster *cl)
+{
+	uint64_t least = DEFS_ALL;
+	unsigned i;
+
+	for (i = 0; i < cl->n_workers; i++)
+		if (lives(cl->workers[i]) && cl->workers[i]->defs_seen < least)
+			least = cl->workers[i]->defs_seen;
+	return least;
+}
+
+static bool
+seen_by_some(const evc_cluster *cl, uint64_t seq)
+{
+	unsigned i;
+
+	for (i = 0; i < cl->n_workers; i++)
+		if (lives(cl->workers[i]) && cl->workers[i]->defs_seen > seq)
+			return true;
+	return false;
+}
+
+/* Free the dropped ones that no worker has to see or reads. */
+static void
+sweep(evc_cluster *cl)
+{
+	uint64_t seen = seen_by_all(cl);
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &cl->defs)
+	{
+		if (ENTRY(n)->seq + 2 > seen)
+			break;
+		if (ENTRY(n)->dropped) {
+			list_remove(n);
+			sync_free(ENTRY(n));
+		}
+	}
+}
+
+/* Free a drop if all that have what is dropped have seen it: of the others,
+   each was at its definition or before when that left the list. */
+static void
+sweep_one(evc_cluster *cl, evc_per_worker *p)
+{
+	unsigned i;
+
+	for (i = 0; i < cl->n_workers; i++)
+		if (lives(cl->workers[i]) &&
+		    cl->workers[i]->defs_seen > p->was &&
+		    cl->workers[i]->defs_seen < p->seq + 2)
+			return;
+	list_remove(&p->link);
+	sync_free(p);
+}
+
+static void
+drop(evc_per_worker *p)
+{
+	evc_cluster *cl = p->cl;
+	evc_per_worker *dataset = p->dataset;
+	bool seen = seen_by_some(cl, p->seq);
+
+	p->dropped = true;
+	p->named = false;
+	p->dataset = NULL;
+	list_remove(&p->link);
+	if (seen) {
+		p->was = p->seq;
+		to_the_end(cl, p);
+		wake_all(cl);
+	} else {
+		sync_free(p);
+	}
+	/* Behind it, so that workers free an iterator before its dataset. */
+	if (dataset != NULL)
+		evc__per_worker_unref(dataset);
+}
+
+/* ---- what the cluster asks ---- */
+
+void
+evc__per_worker_add(evc_cluster *cl, evc_per_worker *p)
+{
+	p->cl = cl;
+	p->refs = 1;
+	p->named = true;
+	p->def.id = ++cl->last_id;
+	to_the_end(cl, p);
+	wake_all(cl);
+}
+
+evc_per_worker *
+evc__per_worker_by_id(evc_cluster *cl, uint64_t id)
+{
+	struct list *n;
+
+	/* The latest are used the most.  One that is not dropped is older than
+	   its place. */
+	for (n = cl->defs.prev; n != &cl->defs; n = n->prev) {
+		if (ENTRY(n)->def.id == id)
+			return ENTRY(n)->dropped ? NULL : ENTRY(n);
+		if (ENTRY(n)->seq < id)
+			break;
+	}
+	return NULL;
+}
+
+evc_per_worker *
+evc__per_worker_find(evc_cluster *cl, uint64_t id)
+{
+	evc_per_worker *p = evc__per_worker_by_id(cl, id);
+
+	return p != NULL && p->named ? p : NULL;
+}
+
+evc_per_worker *
+evc__per_worker_after(evc_cluster *cl, uint64_t id)
+{
+	evc_per_worker *p = evc__per_worker_by_id(cl, id);
+	struct list *n;
+
+	for (n = p != NULL ? p->link.next : &cl->defs; n != &cl->defs;
+	     n = n->next)
+		if (!ENTRY(n)->dropped)
+			return ENTRY(n);
+	return NULL;
+}
+
+void
+evc__per_worker_ref(evc_per_worker *p)
+{
+	p->refs++;
+}
+
+void
+evc__per_worker_unref(evc_per_worker *p)
+{
+	if (--p->refs == 0)
+		drop(p);
+}
+
+void
+evc__per_worker_ref_of(const evc_per_worker *p, uint32_t *ret_serial,
+		       uint64_t *ret_id)
+{
+	*ret_serial = p->cl->serial;
+	*ret_id = p->def.id;
+}
+
+void
+evc__per_workers_destroy(evc_cluster *cl)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &cl->defs)
+	sync_free(ENTRY(n));
+	list_init(&cl->defs);
+}
+
+/* ---- what workers see ---- */
+
+/* The first entry that it was not given yet; the head: there is none. */
+static struct list *
+not_seen(const evc_cluster *cl, const struct cluster_worker *w)
+{
+	const struct list *n = &cl->defs;
+
+	/* From the end: mostly there is none, or one. */
+	if (w->defs_seen > 0)
+		while (n->prev != &cl->defs &&
+		       ENTRY(n->prev)->seq >= w->defs_seen)
+			n = n->prev;
+	else
+		n = n->next;
+	return (struct list *)(uintptr_t)n;
+}
+
+static void
+fill(const evc_per_worker *p, evc_engine_def *ret)
+{
+	*ret = p->def;
+	if (p->dropped)
+		*ret = (evc_engine_def){ .id = p->def.id,
+					 .kind = EVC_DEF_DROP,
+					 .name = p->def.name };
+	else if (p->given_up)
+		ret->kind = EVC_DEF_GIVEN_UP;
+}
+
+bool
+evc__per_worker_next_def(evc_cluster *cl, struct cluster_worker *w,
+			 evc_engine_def *ret)
+{
+	bool dropped = false;
+	struct list *n, *before;
+
+	if (w->defs_seen == DEFS_ALL || list_empty(&cl->defs))
+		return false;
+	n = not_seen(cl, w);
+	/* What it had is not read any more. */
+	if (w->defs_seen & 1) {
+		before = n->prev;
+		dropped = before != &cl->defs && ENTRY(before)->dropped;
+		w->defs_seen++;
+		if (dropped)
+			sweep_one(cl, ENTRY(before));
+	}
+	while (n != &cl->defs && ENTRY(n)->dropped &&
+	       ENTRY(n)->seq <= w->defs_born) {
+		w->defs_seen = ENTRY(n)->seq + 2;
+		dropped = true;
+		n = n->next;
+	}
+	if (n != &cl->defs) {
+		w->defs_seen = ENTRY(n)->seq + 1;
+		fill(ENTRY(n), ret);
+	}
+	if (dropped)
+		sweep(cl);
+	return n != &cl->defs;
+}
+
+bool
+evc__per_worker_is_ready(const evc_cluster *cl, const struct cluster_worker *w)
+{
+	return list_empty(&cl->defs) ||
+	       ENTRY(cl->defs.prev)->seq < w->defs_seen;
+}
+
+void
+evc__per_worker_life(evc_cluster *cl, struct cluster_worker *w, bool begins)
+{
+	w->defs_seen = begins ? 0 : DEFS_ALL;
+	w->defs_born = cl->last_id;
+	if (!begins)
+		sweep(cl);
+}

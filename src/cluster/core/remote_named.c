@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Remotes by their ids: those that have been packed into a value.
+ *
+ * A value names a remote without keeping it, so the look-up may find that it is
+ * gone, and never touches what is.  Most remotes stand in no value, and cost
+ * nothing here.
+ */
+#include "cluster/core/cluster.h"
+#include "wire/walk.h"
+
+struct entry {
+	struct entry *next;
+	evc_remote *r;
+};
+
+struct remote_table {
+	struct entry **buckets;
+	size_t n_buckets, n; /* the first is a power of two */
+};
+
+static struct entry **
+bucket_of(struct remote_table *t, uint64_t id)
+{
+	/* Ids count up: their low bits spread them evenly. */
+	return &t->buckets[id & (t->n_buckets - 1)];
+}
+
+static void
+grow(struct remote_table *t)
+{
+	struct entry **old = t->buckets, *e, *next, **to;
+	size_t i, n = t->n_buckets;
+
+	t->buckets = sync_alloc(n * 2, sizeof *t->buckets);
+	if (t->buckets == NULL) {
+		/* Then the chains get longer. */
+		t->buckets = old;
+		return;
+	}
+	t->n_buckets = n * 2;
+	for (i = 0; i < n; i++)
+		for (e = old[i]; e != NULL; e = next) {
+			next = e->next;
+			to = bucket_of(t, e->r->id);
+			e->next = *to;
+			*to = e;
+		}
+	sync_free(old);
+}
+
+static struct remote_table *
+table_of(evc_cluster *cl)
+{
+	struct remote_table *t = cl->named;
+
+	if (t != NULL)
+		return t;
+	t = sync_alloc(1, sizeof *t);
+	if (t == NULL)
+		return NULL;
+	t->n_buckets = 64;
+	t->buckets = sync_alloc(t->n_buckets, sizeof *t->buckets);
+	if (t->buckets == NULL) {
+		sync_free(t);
+		return NULL;
+	}
+	return cl->named = t;
+}
+
+evc_status
+evc__remote_ref_of(evc_remote *r, uint32_t *ret_serial, uint64_t *ret_id)
+{
+	evc_cluster *cl = r->cl;
+	struct remote_table *t;
+	struct entry *e, **to;
+	bool done;
+
+	if (cluster_inherited(cl))
+		return -EVC_FAILED_PRECONDITION;
+	sync_lock(&cl->q.lock);
+	done = sync_load_relaxed(&r->named);
+	if (!done && (t = table_of(cl)) != NULL &&
+	    (e = sync_alloc(1, sizeof *e)) != NULL) {
+		if (t->n >= t->n_buckets)
+			grow(t);
+		e->r = r;
+		to = bucket_of(t, r->id);
+		e->next = *to;
+		*to = e;
+		t->n++;
+		sync_store(&r->named, 1);
+		done = true;
+	}
+	sync_unlock(&cl->q.lock);
+	*ret_serial = cl->serial;
+	*ret_id = r->id;
+	return done ? 0 : -EVC_RESOURCE_EXHAUSTED;
+}
+
+evc_remote *
+evc__remote_find(evc_cluster *cl, uint64_t id)
+{
+	struct entry *e;
+
+	if (cl->named == NULL)
+		return NULL;
+	for (e = *bucket_of(cl->named, id); e != NULL; e = e->next)
+		if (e->r->id == id)
+			return e->r;
+	return NULL;
+}
+
+void
+evc__remote_unname(evc_remote *r)
+{
+	struct remote_table *t = r->cl->named;
+	struct entry **at, *e;
+
+	if (!sync_load_relaxed(&r->named))
+		return;
+	for (at = bucket_of(t, r->id); (e = *at)->r != r; at = &e->next)
+		;
+	*at = e->next;
+	sync_free(e);
+	t->n--;
+	sync_store(&r->named, 0);
+}
+
+void
+evc__remotes_destroy(evc_cluster *cl)
+{
+	/* Each remote has kept the cluster, so none is left in here. */
+	if (cl->named != NULL) {
+		sync_free(cl->named->buckets);
+		sync_free(cl->named);
+	}
+}

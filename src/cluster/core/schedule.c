@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The calls that schedule a function.
+ */
+#include "cluster/core/request.h"
+
+/* ---- names ---- */
+
+static struct cluster_name **
+place_of(evc_cluster *cl, const char *name)
+{
+	unsigned hash = 5381;
+
+	for (; *name != '\0'; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return &cl->names[hash % NAME_BUCKETS];
+}
+
+static struct cluster_name *
+find(evc_cluster *cl, const char *name)
+{
+	struct cluster_name *n = *place_of(cl, name);
+
+	while (n != NULL && strcmp(n->name, name) != 0)
+		n = n->next;
+	return n;
+}
+
+struct cluster_name *
+evc__name(evc_cluster *cl, const char *name)
+{
+	struct cluster_name **at = place_of(cl, name);
+	struct cluster_name *n = find(cl, name);
+
+	if (n != NULL)
+		return n;
+	n = sync_alloc(1, sizeof *n);
+	if (n != NULL) {
+		evc__copy(n->name, sizeof n->name, name);
+		n->next = *at;
+		*at = n;
+	}
+	return n;
+}
+
+evc_status
+evc__name_checked(evc_cluster *cl, const char *name,
+		  const struct cluster_name **ret)
+{
+	/* What is refused leaves nothing behind. */
+	const struct cluster_name *n = cl->names_known ? find(cl, name) :
+							 evc__name(cl, name);
+
+	if (cl->names_known && (n == NULL || !n->known))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "no worker has a function called \"%s\"",
+				  name);
+	if (n == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+	*ret = n;
+	return 0;
+}
+
+/* ---- the calls ---- */
+
+static evc_status
+schedule(evc_cluster *cl, struct request *q, const evc_value *args,
+	 const evc_value *kwargs, const evc_schedule_opts *opts,
+	 evc_remote **ret)
+{
+	evc_status st = evc__request_check(cl, q, args, kwargs, opts);
+	evc_remote *r = NULL;
+
+	if (st == 0 && (r = evc__request_make(cl, q)) == NULL)
+		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+	if (st == 0) {
+		sync_lock(&cl->q.lock);
+		st = evc__admit(cl, q, &r, 1, false);
+		evc__cluster_unlock(cl);
+		if (st != 0)
+			evc__request_unmake(r);
+		else if (ret != NULL)
+			*ret = r;
+		else
+			evc_remote_free(r);
+	}
+	evc__request_free(q);
+	return st;
+}
+
+evc_status
+evc_schedule(evc_cluster *cl, const char *function, const evc_value *args,
+	     const evc_value *kwargs, const evc_schedule_opts *opts,
+	     evc_remote **ret_remote)
+{
+	struct request q = { .name = function };
+
+	return schedule(cl, &q, args, kwargs, opts, ret_remote);
+}
+
+evc_status
+evc_schedule_pack(evc_cluster *cl, const char *function,
+		  const evc_schedule_opts *opts, evc_remote **ret_remote,
+		  const char *format, ...)
+{
+	evc_value args = { NULL, 0 };
+	evc_status st;
+	va_list ap;
+
+	va_start(ap, format);
+	st = evc__pack(&args, true, format, ap);
+	va_end(ap);
+	if (st < 0)
+		return st;
+	st = evc_schedule(cl, function, &args, NULL, opts, ret_remote);
+	evc_value_free(&args);
+	return st;
+}
+
+evc_status
+evc_schedule_call(evc_cluster *cl, evc_exec_fn *fn, void *arg,
+		  const evc_value *args, const evc_value *kwargs,
+		  const evc_schedule_opts *opts, evc_remote **ret_remote)
+{
+	struct request q = { .call = fn, .arg = arg };
+	evc_status st = evc__cluster_check(cl);
+
+	if (st < 0)
+		return st;
+	if (fn == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "evc_schedule_call: fn is NULL");
+	if (!(cl->ops->caps & EVC_ENGINE_CALLS))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "the workers of %s share no memory with this"
+				  " program: schedule a function of theirs by"
+				  " its name",
+				  cl->ops->scheme);
+	return schedule(cl, &q, args, kwargs, opts, ret_remote);
+}
+
+/* ---- once on every worker ---- */
+
+static void
+free_all(evc_remote **r, unsigned n)
+{
+	while (n > 0)
+		evc_remote_free(r[--n]);
+}
+
+static evc_status
+on_all(evc_cluster *cl, struct request *q, evc_remote **r, unsigned n)
+{
+	evc_status st;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		r[i] = evc__request_make(cl, q);
+		if (r[i] == NULL)
+			break;
+	}
+	st = i < n ? evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory") : 0;
+	if (st == 0) {
+		sync_lock(&cl->q.lock);
+		st = evc__admit(cl, q, r, n, true);
+		evc__cluster_unlock(cl);
+	}
+	if (st != 0)
+		while (i > 0)
+			evc__request_unmake(r[--i]);
+	return st;
+}
+
+evc_status
+evc_schedule_all(evc_cluster *cl, const char *function, const evc_value *args,
+		 const evc_value *kwargs, const evc_schedule_opts *opts,
+		 evc_remote **ret_remotes, unsigned *n)
+{
+	struct request q = { .name = function };
+	evc_status st = evc__request_check(cl, &q, args, kwargs, opts);
+	evc_remote **r = NULL;
+	unsigned count = 0;
+
+	if (st == 0 && q.opts.worker != NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_schedule_all: opts->worker is not NULL");
+	if (st == 0 && ret_remotes != NULL && n == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_schedule_all: n is NULL");
+	if (st == 0) {
+		sync_lock(&cl->q.lock);
+		count = cl->n_workers;
+		sync_unlock(&cl->q.lock);
+		if (ret_remotes != NULL && *n < count)
+			st = evc_refuse(-EVC_OUT_OF_RANGE,
+					"there is room for %u of %u remotes",
+					*n, count);
+	}
+	if (st == 0 && (r = sync_alloc(count, sizeof(evc_remote *))) == NULL)
+		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+	if (st == 0)
+		st = on_all(cl, &q, r, count);
+	if (st == 0) {
+		if (ret_remotes != NULL)
+			memcpy(ret_remotes, r, count * sizeof(evc_remote *));
+		else
+			free_all(r, count);
+		if (n != NULL)
+			*n = count;
+	}
+	sync_free(r);
+	evc__request_free(&q);
+	return st;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Outcomes: a remote gets its one, and everybody who waits for it hears of it -
+ * threads, fetches, and functions that have it among their arguments, whose own
+ * outcome may follow from that.
+ *
+ * All under the lock.
+ */
+#include "cluster/core/cluster.h"
+
+void
+evc__remote_reason(const evc_remote *r, const struct outcome *o,
+		   evc_reason *ret)
+{
+	const evc_cluster *cl = r->cl;
+
+	memset(ret, 0, sizeof *ret);
+	ret->code = o->code;
+	ret->kind = EVC_BY_ERROR;
+	ret->mono_ns = sync_mono();
+	ret->real_ns = sync_real();
+	ret->by = r->id;
+	if (r->worker != TAG_ANY)
+		evc__copy(ret->who, sizeof ret->who,
+			  cl->workers[r->worker]->name);
+	evc__copy(ret->func, sizeof ret->func,
+		  r->function != NULL ? r->function->name : "call");
+	evc__copy(ret->text, sizeof ret->text, o->text);
+}
+
+static char *
+text_copy(const char *text)
+{
+	size_t n;
+	char *s;
+
+	if (text == NULL || text[0] == '\0')
+		return NULL;
+	n = strnlen(text, TEXT_ROOM - 1);
+	s = sync_alloc(1, n + 1);
+	/* Without memory the code has to say it all. */
+	if (s != NULL)
+		memcpy(s, text, n);
+	return s;
+}
+
+static void
+count(evc_cluster *cl, const struct outcome *o)
+{
+	if (o->code == 0)
+		cl->count.done++;
+	else if (o->kind == EVC_FAILED_CANCEL || o->kind == EVC_FAILED_CLUSTER)
+		cl->count.cancelled++;
+	else
+		cl->count.failed++;
+	if (o->kind == EVC_FAILED_CANCEL && cl->stopping)
+		cl->lost_by_stop = true;
+}
+
+void
+evc__remote_let_go(evc_remote *r)
+{
+	struct remote_more *m = r->more;
+	unsigned i;
+
+	if (m == NULL)
+		return;
+	for (i = 0; i < m->n_inputs; i++)
+		evc__remote_drop(m->inputs[i]);
+	for (i = 0; i < m->n_uses; i++)
+		evc__per_worker_unref(m->uses[i]);
+	m->n_inputs = m->n_uses = 0;
+}
+
+void
+evc__remote_fill(struct remote_more *m)
+{
+	unsigned i;
+
+	for (i = 0; i < m->n_inputs; i++) {
+		m->values[i].id = m->inputs[i]->id;
+		m->values[i].value = m->inputs[i]->value;
+	}
+}
+
+/* All inputs have come: it may run. */
+static void
+complete(evc_remote *r)
+{
+	evc__remote_fill(r->more);
+	evc__closures_release(&r->cl->q, &r->closure);
+	evc__names_note(r->cl, r);
+	evc__wake(r->cl, r->closure.tag == TAG_ANY ? EVC_ENGINE_ANY :
+						     (int)r->closure.tag);
+}
+
+/* What has failed, and is to pass that on: a list by evc_remote.more_garbage,
+   as none of them can be in cl->garbage while the cluster has it. */
+struct chain {
+	evc_remote *first;
+};
+
+static void
+settle_one(evc_remote *r, const struct outcome *o, struct chain *chain)
+{
+	evc_cluster *cl = r->cl;
+
+	r->code = (uint8_t)o->code;
+	r->kind = (uint8_t)o->kind;
+	r->value = o->value;
+	r->text = text_copy(o->text);
+	r->done_ns = o->now_ns != 0 ? o->now_ns : sync_mono();
+	count(cl, o);
+	/* Who wants to sleep counts itself and then looks at done; here it is
+	   the other way round, both sequentially consistent: one of the two
+	   sees the other. */
+	sync_store_sc(&r->done, 1);
+	if (sync_load_sc(&r->sleepers) > 0)
+		sync_futex_wake(&r->done);
+	r->more_garbage = chain->first;
+	chain->first = r;
+}
+
+struct outcome
+evc__remote_passes(const evc_remote *r)
+{
+	bool cancelled = r->kind == EVC_FAILED_CANCEL ||
+			 r->kind == EVC_FAILED_CLUSTER;
+
+	return (struct outcome){ .code = r->code,
+				 .kind = cancelled ? r->kind :
+						     EVC_FAILED_REMOTE,
+				 .text = r->text,
+				 .raise = !cancelled };
+}
+
+/* d has had r, which is settled, among its arguments. */
+static void
+pass_on(evc_remote *r, evc_remote *d, bool raise, struct chain *chain)
+{
+	struct outcome o;
+	evc_reason reason;
+
+	if (d->closure.where != CLOSURE_HELD)
+		return;
+	if (r->code == 0) {
+		if (--d->more->n_missing == 0)
+			complete(d);
+		return;
+	}
+	o = evc__remote_passes(r);
+	evc__closures_out(&r->cl->q, &d->closure);
+	if (raise) {
+		evc__remote_reason(d, &o, &reason);
+		evc__closures_note(&r->cl->q, &reason);
+	}
+	settle_one(d, &o, chain);
+}
+
+void
+evc__remote_settle(evc_remote *r, const struct outcome *o)
+{
+	struct chain chain = { NULL };
+	struct cluster_edge *e, *next;
+
+	settle_one(r, o, &chain);
+	while ((r = chain.first) != NULL) {
+		chain.first = r->more_garbage;
+		e = r->edges;
+		r->edges = NULL;
+		for (; e != NULL; e = next) {
+			next = e->next;
+			if (e->fetches != NULL) {
+				evc__fetch_tell(e->fetches);
+			} else {
+				pass_on(r, e->waits, o->raise, &chain);
+				evc__remote_drop(e->waits);
+			}
+			sync_free(e);
+		}
+		if (!(r->flags & REMOTE_LEFT))
+			evc__remote_let_go(r);
+		/* The cluster's own reference. */
+		evc__remote_drop(r);
+	}
+}
+
+void
+evc__remote_fails(evc_remote *r, const struct outcome *o)
+{
+	evc_reason reason;
+
+	evc__remote_reason(r, o, &reason);
+	evc__closures_out(&r->cl->q, &r->closure);
+	evc__closures_note(&r->cl->q, &reason);
+	evc__remote_settle(r, o);
+}
+
+void
+evc__closure_cancelled(struct closures *q, struct closure *c)
+{
+	struct outcome o = { .code = EVC_CANCELLED, .kind = EVC_FAILED_CANCEL };
+	evc_cluster *cl = LIST_OF(q, evc_cluster, q);
+
+	if (cl->stopping) {
+		o.text = "the cluster was stopped";
+	} else if (cl->unavailable) {
+		o.kind = EVC_FAILED_CLUSTER;
+		o.text = "there is no worker: reschedule";
+	} else {
+		o.text = "another function has failed: reschedule";
+	}
+	evc__remote_settle(REMOTE_OF(c), &o);
+}

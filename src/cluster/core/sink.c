@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What engines tell the cluster, and ask of it.
+ *
+ * Any thread of an engine; each call takes the lock once, however many functions
+ * it is about.
+ */
+#include "cluster/core/cluster.h"
+
+#include <math.h>
+
+#include "cluster/core/retry.h"
+#include "cluster/core/variable_ask.h"
+
+#define CHUNK 64
+
+/* ---- functions go out ---- */
+
+static void
+fill_task(const evc_remote *r, evc_engine_task *t)
+{
+	const struct remote_more *m = r->more;
+
+	memset(t, 0, sizeof *t);
+	t->n = r->closure.n;
+	t->id = r->id;
+	t->function = r->function != NULL ? r->function->name : "call";
+	t->args.size = r->args_size;
+	t->args.data = r->args_size > 0 ? r->tail : NULL;
+	t->kwargs.size = r->kwargs_size;
+	t->kwargs.data = r->kwargs_size > 0 ? r->tail + r->args_size : NULL;
+	t->attempt = r->attempts;
+	t->flags = r->flags & REMOTE_TRANSACTIONAL ? EVC_TRANSACTIONAL : 0;
+	if (m == NULL)
+		return;
+	t->call = m->call;
+	t->call_arg = m->call_arg;
+	t->deadline = m->deadline;
+	t->inputs = m->values;
+	t->n_inputs = m->n_inputs;
+}
+
+static unsigned
+take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
+{
+	evc_cluster *cl = core;
+	struct closure *taken[CHUNK];
+	struct cluster_worker *w;
+	unsigned i, n = 0;
+	evc_remote *r;
+
+	sync_lock(&cl->q.lock);
+	w = cluster_worker_at(cl, worker);
+	if (w != NULL && w->state == EVC_WORKER_UP &&
+	    evc__closures_has(&cl->q, worker) &&
+	    evc__per_worker_is_ready(cl, w) && evc__first_is_over(cl))
+		n = evc__closures_take(&cl->q, worker, taken,
+				       most < CHUNK ? most : CHUNK);
+	if (n > 0 && w->n_running == 0)
+		w->moved_ns = sync_mono();
+	for (i = 0; i < n; i++) {
+		r = REMOTE_OF(taken[i]);
+		r->worker = worker;
+		if (r->attempts < UINT16_MAX)
+			r->attempts++;
+		list_append(&w->running, &r->closure.link);
+		fill_task(r, &tasks[i]);
+	}
+	if (n > 0) {
+		w->n_running += n;
+		if (cl->want_writable)
+			evc__turn_ask(cl);
+	}
+	sync_unlock(&cl->q.lock);
+	return n;
+}
+
+/* Seconds as an engine says them. */
+static void
+add_time(double *to, double seconds)
+{
+	if (seconds > 0 && isfinite(seconds))
+		*to += seconds;
+}
+
+static bool
+defs(void *core, unsigned worker, evc_engine_def *ret_def)
+{
+	evc_cluster *cl = core;
+	struct cluster_worker *w;
+	bool more;
+
+	sync_lock(&cl->q.lock);
+	w = cluster_worker_at(cl, worker);
+	more = w != NULL && evc__per_worker_next_def(cl, w, ret_def);
+	if (more)
+		evc__building_begins(cl, w, ret_def);
+	evc__cluster_unlock(cl);
+	return more;
+}
+
+static void
+built(void *core, unsigned worker, uint64_t id, evc_status code, double seconds)
+{
+	evc_cluster *cl = core;
+	struct cluster_worker *w;
+
+	sync_lock(&cl->q.lock);
+	w = cluster_worker_at(cl, worker);
+	if (w != NULL)
+		evc__building_ends(cl, w, id);
+	if (code == 0)
+		cl->count.builds++;
+	add_time(&cl->count.build_time, seconds);
+	sync_unlock(&cl->q.lock);
+}
+
+/* ---- results come in ---- */
+
+static evc_remote *
+find(const struct list *of, uint64_t n)
+{
+	const struct list *at;
+
+	/* Mostly it is the first: workers run what they take in order. */
+	for (at = of->next; at != of; at = at->next)
+		if (LIST_OF(at, struct closure, link)->n == n)
+			return LIST_OF(at, evc_remote, closure.link);
+	return NULL;
+}
+
+/* It is not this worker's any more. */
+static void
+take_back(struct cluster_worker *w, evc_remote *r, uint64_t now)
+{
+	list_remove(&r->closure.link);
+	w->n_running--;
+	w->moved_ns = now;
+}
+
+/* A result of one that was given up, or of a worker that is fenced. */
+static void
+late(evc_cluster *cl, struct cluster_worker *w, uint64_t n)
+{
+	evc_remote *r = find(&w->given_up, n);
+
+	cl->count.executions++;
+	cl->count.late++;
+	if (r == NULL)
+		return;
+	list_remove(&r->closure.link);
+	evc__remote_let_go(r);
+	evc__remote_drop(r);
+	if (--w->n_given_up == 0 && w->state == EVC_WORKER_HUNG)
+		evc__worker_back(cl, w);
+}
+
+/* Functions may see the stop of the scope before the cluster has heard of it. */
+static bool
+is_stopped(const evc_cluster *cl)
+{
+	return cl->stopping || evc_should_stop(cl->scope);
+}
+
+static void
+settle_cancelled(evc_cluster *cl, evc_remote *r, const char *text)
+{
+	struct outcome o = { .code = EVC_CANCELLED,
+			     .kind = EVC_FAILED_CANCEL,
+			     .text = text };
+
+	if (is_stopped(cl))
+		cl->lost_by_stop = true;
+	evc__remote_settle(r, &o);
+}
+
+void
+evc__sink_error(evc_cluster *cl, evc_remote *r, const struct outcome *o)
+{
+	evc_reason reason;
+
+	if (o->raise) {
+		evc__remote_reason(r, o, &reason);
+		evc__closures_note(&cl->q, &reason);
+		evc__stop_running(cl);
+	}
+	/* First what depends on it, then whatever else is cancelled. */
+	sync_add(&r->refs, 1);
+	evc__remote_settle(r, o);
+	evc__closures_finish(&cl->q, &r->closure);
+	evc__remote_drop(r);
+}
+
+/* The attempt has failed: it may be run again. */
+static bool
+tries_again(evc_cluster *cl, evc_remote *r, evc_status code, uint64_t now)
+{
+	uint64_t wait;
+
+	if (r->more == NULL || (r->flags & REMOTE_ASKED) || cl->q.failed ||
+	    cl->q.stopped ||
+	    !evc__retry_next(&r->more->retry, r->more->retries, code, &wait))
+		return false;
+	r->more->retries++;
+	r->more->due_ns = evc__after(now, wait);
+	cl->count.retries++;
+	evc__closures_back(&cl->q, &r->closure, true);
+	evc__turn_ask(cl);
+	return true;
+}
+
+static void
+failed(evc_cluster *cl, evc_remote *r, evc_status code, unsigned kind,
+       const char *text, bool asked, uint64_t now)
+{
+	struct outcome o = { .code = code, .kind = kind, .text = text };
+
+	if (tries_again(cl, r, code, now))
+		return;
+	/* One that was asked to stop and says CANCELLED has obeyed. */
+	if (asked && code == EVC_CANCELLED) {
+		o.kind = EVC_FAILED_CANCEL;
+		if (text == NULL || text[0] == '\0')
+			o.text = "it was asked to stop";
+		if (is_stopped(cl))
+			cl->lost_by_stop = true;
+	} else {
+		o.raise = !(r->flags & REMOTE_ASKED);
+	}
+	evc__sink_error(cl, r, &o);
+}
+
+/* *value is taken over, or left as it is. */
+static void
+finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
+	   const evc_engine_result *res, evc_value *value, uint64_t now)
+{
+	struct outcome o = { .now_ns = now };
+	evc_status code = res->code, st;
+	unsigned kind = res->kind;
+	const char *text = res->text;
+	bool asked = (r->flags & REMOTE_ASKED) ||
+		     r->closure.n <= cl->q.cancel_upto ||
+		     evc_should_stop(cl->scope);
+
+	take_back(w, r, now);
+	if (res->took < 0) {
+		/* It has not begun. */
+		r->attempts--;
+		if (r->flags & REMOTE_ASKED) {
+			evc__closures_finish(&cl->q, &r->closure);
+			settle_cancelled(cl, r, "it was cancelled");
+		} else {
+			evc__closures_back(&cl->q, &r->closure, false);
+		}
+		return;
+	}
+	if (code < 0 || code > UINT8_MAX)
+		code = EVC_UNKNOWN;
+	if (code != 0 && kind != EVC_FAILED_INPUT)
+		kind = EVC_FAILED_FUNCTION;
+	w->n_done++;
+	cl->count.executions++;
+	add_time(&cl->count.run_time, res->took);
+	if (code == 0 && res->n_updates > 0 && !cluster_asks(cl)) {
+		st = evc__variables_commit(&cl->vars, res->updates,
+					   res->n_updates);
+		if (st < 0) {
+			code = -st;
+			kind = EVC_FAILED_FUNCTION;
+			text = evc_last_error();
+		}
+	}
+	if (code != 0) {
+		failed(cl, r, code, kind, text, asked, now);
+		return;
+	}
+	o.value = *value;
+	value->data = NULL;
+	value->size = 0;
+	/* Whoever has the result must find it counted. */
+	if (cluster_asks(cl) && (r->flags & REMOTE_TRANSACTIONAL))
+		cl->kept.seen++;
+	else if (res->n_updates == 0 || cluster_asks(cl))
+		evc__variables_finished(&cl->vars, 1);
+	/* Settled, it may be gone: the program has perhaps dropped it. */
+	evc__closures_finish(&cl->q, &r->closure);
+	evc__remote_settle(r, &o);
+}
+
+static void
+count_rate(evc_cluster *cl, unsigned n, uint64_t now)
+{
+	const uint64_t places = sizeof cl->count.per_second /
+				sizeof cl->count.per_second[0];
+	uint64_t second = now / 1000000000u;
+
+	while (cl->count.second < second) {
+		if (cl->count.second + places < second)
+			cl->count.second = second - places;
+		cl->count.per_second[++cl->count.second % places] = 0;
+	}
+	cl->count.per_second[second % places] += n;
+}
+
+static void
+finish_chunk(evc_cluster *cl, unsigned worker, const evc_engine_result *res,
+	     evc_value *values, unsigned n)
+{
+	struct cluster_worker *w;
+	uint64_t now, before;
+	unsigned i;
+	evc_remote *r;
+
+	sync_lock(&cl->q.lock);
+	w = cluster_worker_at(cl, worker);
+	now = sync_mono();
+	before = cl->count.done;
+	for (i = 0; w != NULL && i < n; i++) {
+		r = w->state == EVC_WORKER_FENCED ||
+				    w->state == EVC_WORKER_GONE ?
+			    NULL :
+			    find(&w->running, res[i].n);
+		if (r == NULL)
+			late(cl, w, res[i].n);
+		else
+			finish_one(cl, w, r, &res[i], &values[i], now);
+	}
+	count_rate(cl, (unsigned)(cl->count.done - before), now);
+	evc__tell(cl);
+	evc__cluster_unlock(cl);
+	for (i = 0; i < n; i++)
+		evc_value_free(&values[i]);
+}
+
+static void
+finished(void *core, unsigned worker, const evc_engine_result *results,
+	 unsigned n)
+{
+	evc_cluster *cl = core;
+	evc_value values[CHUNK];
+	evc_engine_result failed_copy;
+	unsigned i, k;
+
+	for (; n > 0; n -= k, results += k) {
+		k = n < CHUNK ? n : CHUNK;
+		memset(values, 0, k * sizeof values[0]);
+		for (i = 0; i < k; i++) {
+			if (results[i].value.size == 0 ||
+			    evc_value_copy(&values[i], &results[i].value) == 0)
+				continue;
+			/* No memory, or no value: then that is its outcome;
+			   first what came before it. */
+			break;
+		}
+		if (i == 0) {
+			failed_copy = results[0];
+			failed_copy.code = EVC_RESOURCE_EXHAUSTED;
+			failed_copy.kind = EVC_FAILED_FUNCTION;
+			failed_copy.text = "its result could not be kept";
+			failed_copy.n_updates = 0;
+			failed_copy.value = (evc_value){ NULL, 0 };
+			k = 1;
+			finish_chunk(cl, worker, &failed_copy, values, 1);
+			continue;
+		}
+		k = i;
+		finish_chunk(cl, worker, results, values, k);
+	}
+}
+
+static void
+overdue(void *core, unsigned worker, uint64_t n)
+{
+	evc_cluster *cl = core;
+	struct cluster_worker *w;
+	char text[TEXT_ROOM];
+	evc_remote *r;
+
+	sync_lock(&cl->q.lock);
+	w = cluster_worker_at(cl, worker);
+	r = w != NULL && w->state == EVC_WORKER_UP ? find(&w->running, n) :
+						     NULL;
+	if (r != NULL) {
+		struct text t = evc__text_in(text, sizeof text);
+
+		evc__text_fmt(&t, "it took longer than its deadline of %g s on"
+				  " %s, which was ended for that",
+			      r->more != NULL ? r->more->deadline : 0, w->name);
+		take_back(w, r, sync_mono());
+		evc__building_forget(w);
+		/* First that: it runs still, so nothing may be raised. */
+		evc__worker_fence(cl, w, text);
+		failed(cl, r, EVC_DEADLINE_EXCEEDED, EVC_FAILED_WORKER, text,
+		       false, w->moved_ns);
+	}
+	evc__tell(cl);
+	evc__cluster_unlock(cl);
+}
+
+/* ---- variables ---- */
+
+static evc_status
+variable(void *core, unsigned worker, const evc_engine_update *u,
+	 double *ret_now, evc_value *ret_value)
+{
+	evc_cluster *cl = core;
+
+	(void)worker;
+	if (cluster_asks(cl))
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "the engine keeps the variables itself");
+	return evc__variable_do(&cl->vars, u, ret_now, ret_value);
+}
+
+const evc_engine_sink evc__sink = {
+	.abi = EVC_ENGINE_ABI,
+	.workers = evc__sink_workers,
+	.names = evc__sink_names,
+	.up = evc__sink_up,
+	.defs = defs,
+	.built = built,
+	.take = take,
+	.finished = finished,
+	.overdue = overdue,
+	.fenced = evc__sink_fenced,
+	.gone = evc__sink_gone,
+	.variable = variable,
+	.trouble = evc__sink_trouble,
+	.counts = evc__sink_counts,
+	.down = evc__sink_down,
+	.closed = evc__sink_closed,
+	.worker_names = evc__sink_worker_names,
+};

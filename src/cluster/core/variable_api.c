@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The program's calls for variables.
+ */
+#include "cluster/core/variable_ask.h"
+
+#include "base/unwind.h"
+
+/* Here, or by the engine that keeps them. */
+static evc_status
+perform(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
+	evc_value *ret_value)
+{
+	return cluster_asks(cl) ?
+		       evc__kept_do(cl, u, ret_now, ret_value) :
+		       evc__variable_do(&cl->vars, u, ret_now, ret_value);
+}
+
+/* One that changes a variable to value. */
+static evc_status
+change(evc_cluster *cl, evc_engine_update *u, const evc_value *value)
+{
+	evc_status st = evc__cluster_check(cl);
+
+	if (st < 0)
+		return st;
+	if (value == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "there is no value (nil is one of no bytes)");
+	u->value = *value;
+	return perform(cl, u, NULL, NULL);
+}
+
+evc_status
+evc_variable_add(evc_cluster *cluster, const char *name, double by,
+		 double *ret_now)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_ADD,
+				.name = name,
+				.by = by };
+	evc_status st = evc__cluster_check(cluster);
+
+	return st < 0 ? st : perform(cluster, &u, ret_now, NULL);
+}
+
+evc_status
+evc_variable_set(evc_cluster *cluster, const char *name, const evc_value *value)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_SET, .name = name };
+
+	return change(cluster, &u, value);
+}
+
+evc_status
+evc_variable_get(evc_cluster *cluster, const char *name, evc_value *ret_value)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
+	evc_status st = evc__cluster_check(cluster);
+
+	return st < 0 ? st : perform(cluster, &u, NULL, ret_value);
+}
+
+evc_status
+evc_variable_compare_set(evc_cluster *cluster, const char *name,
+			 const evc_value *expected, const evc_value *value)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_COMPARE_SET, .name = name };
+
+	if (expected != NULL)
+		u.expected = *expected;
+	return change(cluster, &u, value);
+}
+
+static evc_status
+list_all(evc_cluster *cl, struct variable_list *ret)
+{
+	struct variables all;
+	uint64_t changes;
+	evc_status st;
+
+	if (!cluster_asks(cl))
+		return evc__variables_list(&cl->vars, ret);
+	if (!evc__variables_init(&all))
+		return evc__variable_no_memory();
+	st = evc__kept_all(cl, &all, &changes);
+	if (st == 0)
+		st = evc__variables_list(&all, ret);
+	evc__variables_destroy(&all);
+	return st;
+}
+
+WALLED(bool, see, (evc_variable_fn *fn, const evc_engine_entry *e, void *arg),
+       fn(e->name, &e->value, arg))
+
+evc_status
+evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg)
+{
+	struct variable_list l;
+	size_t i;
+	evc_status st = evc__cluster_check(cluster);
+
+	if (st < 0)
+		return st;
+	if (fn == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "there is no function to call");
+	st = list_all(cluster, &l);
+	if (st < 0)
+		return st;
+	for (i = 0; i < l.n; i++)
+		if (!see(fn, &l.entries[i], arg))
+			break;
+	evc__variables_list_free(&l);
+	return 0;
+}
+
+uint64_t
+evc_cluster_finished(const evc_cluster *cluster)
+{
+	/* Its locks are no part of what is read. */
+	evc_cluster *cl = (evc_cluster *)(uintptr_t)cluster;
+
+	if (evc__cluster_check(cl) < 0)
+		return 0;
+	return cluster_asks(cl) ? evc__kept_n_finished(cl) :
+				  evc__variables_n_finished(&cl->vars);
+}

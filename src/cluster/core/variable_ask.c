@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The variables of a cluster whose engine keeps them: each call is a question
+ * to the engine, and waits for its answer.
+ *
+ * The answer comes on the cluster's loop, so nobody may wait for it there.
+ * Questions end with `leave`: none is asked from then on, because it is not
+ * called while somebody is about to ask one, and the engine answers what is open
+ * before its last word.  So nobody is left waiting, and none reaches an engine
+ * that is closed.
+ *
+ * How many functions have finished is known in two parts: those without updates
+ * are counted here, transactional ones by the engine, beside their updates.
+ * Where it cannot be asked, its part is what it has said last, and what has come
+ * in since.
+ */
+#include "cluster/core/variable_ask.h"
+
+#include <evcoord/value.h>
+
+struct asker {
+	evc_engine_question q;
+	evc_cluster *cl;
+	/* what the answer was: written by `done`, read when `answered` says so */
+	evc_status status;
+	char why[TEXT_ROOM];
+	double now;
+	evc_value value;
+	struct variables *all;  /* of EVC_VARIABLE_ALL: put here */
+	uint64_t finished, changes;
+	/* atomic: done -> the asker */
+	_Atomic uint32_t answered;
+};
+
+/* ---- what the engine has said of functions that have finished ---- */
+
+/* Lock held. */
+static void
+note_finished(evc_cluster *cl, uint64_t n)
+{
+	uint64_t base = n - cl->kept.seen;
+
+	/* Some of those that it has counted may not have come in yet, so the
+	   least is the best. */
+	if (!cl->kept.known || (int64_t)(base - cl->kept.base) < 0)
+		cl->kept.base = base;
+	if (n > cl->kept.least)
+		cl->kept.least = n;
+	cl->kept.known = true;
+}
+
+void
+evc__kept_replaced(evc_cluster *cl, uint64_t finished)
+{
+	sync_lock(&cl->q.lock);
+	cl->kept.known = false;
+	cl->kept.least = 0;
+	note_finished(cl, finished);
+	sync_unlock(&cl->q.lock);
+}
+
+/* What it would say now, as far as that is known. */
+static uint64_t
+guess_finished(evc_cluster *cl)
+{
+	uint64_t n;
+
+	sync_lock(&cl->q.lock);
+	n = cl->kept.base + cl->kept.seen;
+	if (n < cl->kept.least)
+		n = cl->kept.least;
+	sync_unlock(&cl->q.lock);
+	return n;
+}
+
+/* ---- answers ---- */
+
+/* What an engine hands out came from elsewhere: it is looked at as what a
+   program sets. */
+static evc_status
+take_all(struct variables *to, const evc_engine_answer *a)
+{
+	evc_status st = 0;
+	size_t i;
+
+	for (i = 0; st == 0 && i < a->n_entries; i++) {
+		evc_engine_update u = { .op = EVC_VARIABLE_SET,
+					.name = a->entries[i].name,
+					.value = a->entries[i].value };
+
+		st = evc__variable_do(to, &u, NULL, NULL);
+	}
+	return st;
+}
+
+static evc_status
+take_answer(struct asker *k, const evc_engine_answer *a)
+{
+	evc_status st = 0;
+
+	k->now = a->now;
+	k->finished = a->finished;
+	k->changes = a->changes;
+	if (k->q.update.op == EVC_VARIABLE_GET)
+		st = evc_value_copy(&k->value, &a->value);
+	else if (k->q.update.op == EVC_VARIABLE_ALL)
+		st = take_all(k->all, a);
+	if (st == 0 || st == -EVC_RESOURCE_EXHAUSTED)
+		return st;
+	evc__copy(k->why, sizeof k->why, evc_last_error());
+	return evc_refuse(-EVC_DATA_LOSS, "what the engine keeps is damaged: %s",
+			  k->why);
+}
+
+static void
+done(evc_engine_question *q, const evc_engine_answer *a)
+{
+	struct asker *k = q->arg;
+
+	if (a->status != 0) {
+		k->status = a->status < 0 ? a->status : -a->status;
+		evc__copy(k->why, sizeof k->why, a->text);
+	} else {
+		k->status = take_answer(k, a);
+		if (k->status < 0)
+			evc__copy(k->why, sizeof k->why, evc_last_error());
+		else if (q->update.op == EVC_VARIABLE_ALL ||
+			 q->update.op == EVC_VARIABLE_COUNTS) {
+			sync_lock(&k->cl->q.lock);
+			note_finished(k->cl, a->finished);
+			sync_unlock(&k->cl->q.lock);
+		}
+	}
+	/* From here on it is the asker's, which may be gone. */
+	sync_store_sc(&k->answered, 1);
+	sync_futex_wake(&k->answered);
+}
+
+/* ---- questions ---- */
+
+bool
+evc__kept_ask(evc_cluster *cl, evc_engine_question *q)
+{
+	evc_engine *engine;
+
+	sync_lock(&cl->q.lock);
+	engine = cl->left || cl->closed || cl->kept.over ? NULL : cl->engine;
+	if (engine != NULL)
+		cl->kept.n_asking++;
+	sync_unlock(&cl->q.lock);
+	if (engine == NULL)
+		return false;
+	cl->ops->ask(engine, q);
+	sync_lock(&cl->q.lock);
+	cl->kept.n_asking--;
+	evc__leave_if_idle(cl);
+	evc__cluster_unlock(cl);
+	return true;
+}
+
+evc_status
+evc__kept_refuse_here(const evc_cluster *cl)
+{
+	if (!evc__cluster_on_loop(cl))
+		return 0;
+	return evc_refuse(-EVC_FAILED_PRECONDITION,
+			  "the variables of %s are kept elsewhere: on the "
+			  "cluster's loop nobody can wait for them",
+			  cl->name);
+}
+
+static evc_status
+ask(evc_cluster *cl, struct asker *k)
+{
+	evc_status st = evc__kept_refuse_here(cl);
+
+	if (st < 0)
+		return st;
+	k->cl = cl;
+	k->q.done = done;
+	k->q.arg = k;
+	if (!evc__kept_ask(cl, &k->q))
+		return evc_refuse(-EVC_CANCELLED,
+				  "cluster %s has ended: its variables are "
+				  "kept elsewhere",
+				  cl->name);
+	while (sync_load_sc(&k->answered) == 0)
+		sync_futex_wait(&k->answered, 0, SYNC_FOREVER);
+	if (k->status < 0)
+		return evc_refuse(k->status, "%s",
+				  k->why[0] != '\0' ? k->why :
+						      "the engine says no more");
+	return 0;
+}
+
+/* nil has two spellings, and one of them goes on. */
+static void
+spell_nil(evc_value *v)
+{
+	if (evc_value_type(v) == EVC_VALUE_NIL)
+		*v = (evc_value){ NULL, 0 };
+}
+
+evc_status
+evc__kept_do(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
+	     evc_value *ret_value)
+{
+	struct asker k = { .q.update = *u };
+	evc_status st = evc__variable_check(u);
+
+	if (st == 0 && u->op == EVC_VARIABLE_GET && ret_value == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"there is no place for the value");
+	if (st < 0)
+		return st;
+	if (ret_value != NULL)
+		*ret_value = (evc_value){ NULL, 0 };
+	spell_nil(&k.q.update.value);
+	spell_nil(&k.q.update.expected);
+	st = ask(cl, &k);
+	if (st < 0)
+		return st;
+	if (ret_now != NULL)
+		*ret_now = k.now;
+	if (ret_value != NULL)
+		*ret_value = k.value;
+	return 0;
+}
+
+evc_status
+evc__kept_all(evc_cluster *cl, struct variables *to, uint64_t *ret_changes)
+{
+	struct asker k = { .q.update.op = EVC_VARIABLE_ALL, .all = to };
+	/* Before the question: what those have done is in the answer. */
+	uint64_t plain = evc__variables_n_finished(&cl->vars);
+	evc_status st = ask(cl, &k);
+
+	if (st < 0)
+		return st;
+	to->finished = plain + k.finished;
+	*ret_changes = k.changes;
+	return 0;
+}
+
+evc_status
+evc__kept_replace(evc_cluster *cl, struct variables *by)
+{
+	struct asker k = { .q.update.op = EVC_VARIABLE_REPLACE };
+	uint64_t plain = evc__variables_n_finished(&cl->vars);
+	struct variable_list l;
+	evc_status st = evc__variables_list(by, &l);
+
+	if (st < 0)
+		return st;
+	k.q.entries = l.entries;
+	k.q.n_entries = l.n;
+	k.q.finished = l.finished;
+	st = ask(cl, &k);
+	if (st == 0) {
+		/* They stand in that number now, or do not count any more. */
+		evc__variables_finished(&cl->vars, -plain);
+		evc__kept_replaced(cl, l.finished);
+	}
+	evc__variables_list_free(&l);
+	return st;
+}
+
+uint64_t
+evc__kept_n_finished(evc_cluster *cl)
+{
+	struct asker k = { .q.update.op = EVC_VARIABLE_COUNTS };
+	uint64_t plain;
+	char why[TEXT_ROOM];
+
+	/* A refusal is nothing to the caller. */
+	evc__copy(why, sizeof why, evc_last_error());
+	if (ask(cl, &k) < 0)
+		k.finished = guess_finished(cl);
+	(void)evc_refuse(0, "%s", why);
+	plain = evc__variables_n_finished(&cl->vars);
+	return plain + k.finished;
+}

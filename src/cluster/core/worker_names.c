@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Workers that do not have the same functions: each is given those alone that it
+ * has, and whose per-worker values it can build.  One that no worker can run
+ * waits for a worker, as if there were none.
+ *
+ * What a worker cannot run it passes by, but only so far: what stands in front is
+ * taken by others, or ends, so it comes nearer.  All under the lock.
+ */
+#include "cluster/core/cluster.h"
+
+#define LOOK_MOST 1024
+
+typedef bool name_fn(const struct cluster_name *name, void *arg);
+
+/* All names that a worker has to have for r: its own, and those that the
+   per-worker values among its arguments are built by.  fn returning false ends
+   it. */
+static void
+each_name(const evc_remote *r, name_fn *fn, void *arg)
+{
+	const evc_per_worker *p;
+	unsigned i;
+
+	if (r->function != NULL && !fn(r->function, arg))
+		return;
+	for (i = 0; r->more != NULL && i < r->more->n_uses; i++)
+		for (p = r->more->uses[i]; p != NULL; p = p->dataset)
+			if ((p->function != NULL && !fn(p->function, arg)) ||
+			    (p->map != NULL && !fn(p->map, arg)))
+				return;
+}
+
+struct lack {
+	uint32_t worker;
+	const struct cluster_name *name;
+};
+
+static bool
+note_lack(const struct cluster_name *name, void *arg)
+{
+	struct lack *l = arg;
+
+	if (name->has[l->worker / 64] >> l->worker % 64 & 1)
+		return true;
+	l->name = name;
+	return false;
+}
+
+/* The first name that this worker would have to have for r; NULL: it has all. */
+static const struct cluster_name *
+lacks(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
+{
+	struct lack l = { .worker = worker };
+
+	if (worker < NAME_WORKERS && worker < cl->n_workers &&
+	    cl->workers[worker]->tells)
+		each_name(r, note_lack, &l);
+	return l.name;
+}
+
+static bool
+has(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
+{
+	return lacks(cl, r, worker) == NULL;
+}
+
+static bool
+fits(const struct closures *q, const struct closure *c, uint32_t worker)
+{
+	return has(LIST_OF(q, evc_cluster, q), REMOTE_OF(c), worker);
+}
+
+/* What a former worker of this place had counts no more. */
+static void
+forget(evc_cluster *cl, unsigned worker)
+{
+	uint64_t bit = UINT64_C(1) << worker % 64, now = sync_mono();
+	struct cluster_name *n;
+	unsigned i;
+
+	for (i = 0; i < NAME_BUCKETS; i++)
+		for (n = cl->names[i]; n != NULL; n = n->next)
+			if (n->has[worker / 64] & bit) {
+				n->has[worker / 64] &= ~bit;
+				n->lost_ns = now;
+			}
+}
+
+void
+evc__sink_worker_names(void *core, unsigned worker,
+		       const char *const *functions, unsigned n)
+{
+	evc_cluster *cl = core;
+	struct cluster_worker *w;
+	struct cluster_name *name;
+	bool all = true;
+	unsigned i;
+
+	sync_lock(&cl->q.lock);
+	w = cluster_worker_at(cl, worker);
+	if (w != NULL && worker < NAME_WORKERS) {
+		forget(cl, worker);
+		for (i = 0; i < n; i++) {
+			if (strlen(functions[i]) >= NAME_ROOM)
+				continue;
+			name = evc__name(cl, functions[i]);
+			if (name != NULL)
+				name->has[worker / 64] |= UINT64_C(1)
+							  << worker % 64;
+			all &= name != NULL;
+		}
+		/* With one that could not be kept it is given all, and says what
+		   it does not know. */
+		w->tells = all;
+		cl->q.fits = fits;
+		evc__turn_ask(cl);
+	}
+	evc__cluster_unlock(cl);
+}
+
+/* ---- one that no worker can run ---- */
+
+/* Somebody is up who could run it. */
+static bool
+somebody_has(const evc_cluster *cl, const evc_remote *r)
+{
+	uint32_t tag = r->closure.tag;
+	unsigned i;
+
+	if (tag != TAG_ANY)
+		return has(cl, r, tag);
+	for (i = 0; i < cl->n_workers; i++)
+		if (cl->workers[i]->state == EVC_WORKER_UP && has(cl, r, i))
+			return true;
+	return false;
+}
+
+static evc_remote *
+missing_in(const evc_cluster *cl, const struct closure_line *line)
+{
+	const struct list *n;
+	unsigned i, looks = 0;
+
+	for (i = 0; i < PRIORITIES; i++)
+		for (n = line->at[i].next; n != &line->at[i]; n = n->next) {
+			evc_remote *r = LIST_OF(n, evc_remote, closure.link);
+
+			if (!somebody_has(cl, r))
+				return r;
+			if (++looks == LOOK_MOST)
+				return NULL;
+		}
+	return NULL;
+}
+
+static bool
+note_loss(const struct cluster_name *name, void *arg)
+{
+	uint64_t *since = arg;
+
+	if (name->lost_ns > *since)
+		*since = name->lost_ns;
+	return true;
+}
+
+static uint64_t
+missing_since(const evc_cluster *cl, const evc_remote *r)
+{
+	uint64_t since = r->queued_ns;
+	unsigned i;
+
+	each_name(r, note_loss, &since);
+	for (i = 0; i < cl->n_workers; i++)
+		if (cl->workers[i]->state != EVC_WORKER_UP &&
+		    has(cl, r, i) && cl->workers[i]->down_ns > since &&
+		    cl->workers[i]->lives > 0)
+			since = cl->workers[i]->down_ns;
+	return since;
+}
+
+/* The name that all lack who might run it; NULL: one this, one that. */
+static const struct cluster_name *
+missing_name(const evc_cluster *cl, const evc_remote *r)
+{
+	const struct cluster_name *name = NULL, *other;
+	unsigned i;
+
+	if (r->closure.tag != TAG_ANY)
+		return lacks(cl, r, r->closure.tag);
+	for (i = 0; i < cl->n_workers; i++) {
+		if (cl->workers[i]->state != EVC_WORKER_UP)
+			continue;
+		other = lacks(cl, r, i);
+		if (name != NULL && other != name)
+			return NULL;
+		name = other;
+	}
+	return name != NULL ? name : r->function;
+}
+
+static void
+give_up(evc_cluster *cl, evc_remote *r)
+{
+	struct outcome o = { .code = EVC_UNAVAILABLE,
+			     .kind = EVC_FAILED_WORKER,
+			     .raise = true };
+	char text[TEXT_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+	const struct cluster_name *name = missing_name(cl, r);
+	uint32_t tag = r->closure.tag;
+
+	evc__text_fmt(&t, "%s%s ",
+		      tag == TAG_ANY ? "no worker" : cl->workers[tag]->name,
+		      tag == TAG_ANY ? " has had" : " has not had");
+	if (name != NULL)
+		evc__text_fmt(&t, "a function called \"%s\"", name->name);
+	else
+		evc__text_add(&t, "both a function and what builds its values");
+	if (name != NULL && name != r->function)
+		evc__text_add(&t, ", which builds a value among its arguments,");
+	evc__text_fmt(&t, " for %g s", cl->config.worker_wait);
+	o.text = text;
+	evc__remote_fails(r, &o);
+	evc__end_all(cl);
+	evc__tell(cl);
+}
+
+uint64_t
+evc__mind_names(evc_cluster *cl, uint64_t now)
+{
+	evc_remote *r;
+	uint64_t due;
+	unsigned i;
+
+	if (cl->q.fits == NULL || cl->q.failed || cl->q.n_queued == 0)
+		return SYNC_FOREVER;
+	r = missing_in(cl, &cl->q.common);
+	for (i = 0; i < cl->n_workers && r == NULL; i++)
+		if (cl->workers[i]->state == EVC_WORKER_UP)
+			r = missing_in(cl, cl->q.own[i]);
+	/* What stands behind many others is looked at when they are gone. */
+	if (r == NULL)
+		return cl->q.n_queued < LOOK_MOST ?
+			       SYNC_FOREVER :
+			       evc__after(now, UINT64_C(500000000));
+	due = evc__after(missing_since(cl, r),
+			 evc__ns(cl->config.worker_wait));
+	if (due > now)
+		return due;
+	give_up(cl, r);
+	return SYNC_FOREVER;
+}
+
+void
+evc__names_note(evc_cluster *cl, const evc_remote *r)
+{
+	if (cl->q.fits != NULL && !somebody_has(cl, r))
+		evc__turn_ask(cl);
+}

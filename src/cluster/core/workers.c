@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The lives of workers: what engines say about them, and what becomes of the
+ * functions that one has taken with it.
+ */
+#include "cluster/core/cluster.h"
+
+/* ---- what others wait for ---- */
+
+void
+evc__wake(evc_cluster *cl, int worker)
+{
+	/* While it is being opened the engine is not known yet: it looks when
+	   it is. */
+	if (cl->engine != NULL && !cl->left)
+		cl->ops->wake(cl->engine, worker);
+}
+
+void
+evc__tell(evc_cluster *cl)
+{
+	bool answer = cl->q.failed ? cl->q.n_taken == 0 :
+				     closures_is_idle(&cl->q);
+
+	if (!list_empty(&cl->fetches) || cl->want_writable ||
+	    (answer && !list_empty(&cl->joins)) ||
+	    (cl->n_up == 0 && cl->alone_ns == 0 &&
+	     !closures_is_idle(&cl->q)))
+		evc__turn_ask(cl);
+	if (cl->stopping)
+		evc__leave_if_idle(cl);
+}
+
+static void
+set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
+{
+	unsigned last = sizeof w->events / sizeof w->events[0] - 1;
+
+	if (w->state == EVC_WORKER_UP) {
+		cl->n_up--;
+		w->down_ns = sync_mono();
+	}
+	if (w->state == EVC_WORKER_FENCED)
+		cl->q.n_unsettled--;
+	w->state = state;
+	w->since_ns = sync_mono();
+	if (state == EVC_WORKER_UP) {
+		cl->n_up++;
+		cl->alone_ns = 0;
+		/* What is down stays down, whoever came up late. */
+		cl->unavailable = cl->down_text[0] != '\0';
+	}
+	if (state == EVC_WORKER_FENCED)
+		cl->q.n_unsettled++;
+	/* What is for it alone waits for so long and no longer. */
+	if (state != EVC_WORKER_UP && cl->q.fits != NULL)
+		evc__turn_ask(cl);
+	if (state != EVC_WORKER_UP &&
+	    evc__closures_own(&cl->q, w->index) != NULL)
+		evc__turn_ask(cl);
+	if (state == EVC_WORKER_STARTING || cl->config.worker == NULL)
+		return;
+	/* With more than fit the latest one is told. */
+	w->events[w->n_events < last ? w->n_events++ : last].state = state;
+	evc__turn_ask(cl);
+}
+
+void
+evc__worker_hangs(evc_cluster *cl, struct cluster_worker *w)
+{
+	set_state(cl, w, EVC_WORKER_HUNG);
+}
+
+void
+evc__worker_back(evc_cluster *cl, struct cluster_worker *w)
+{
+	set_state(cl, w, EVC_WORKER_UP);
+}
+
+const char *
+evc__last_words(const evc_cluster *cl)
+{
+	const struct cluster_worker *w, *last = NULL;
+	unsigned i;
+
+	for (i = 0; i < cl->n_workers; i++) {
+		w = cl->workers[i];
+		if (w->text[0] != '\0' &&
+		    (last == NULL || w->since_ns > last->since_ns))
+			last = w;
+	}
+	return last != NULL ? last->text : NULL;
+}
+
+/* ---- there are workers ---- */
+
+static struct cluster_worker *
+make(unsigned index)
+{
+	struct cluster_worker *w = sync_alloc(1, sizeof *w);
+	struct text t;
+
+	if (w == NULL)
+		return NULL;
+	w->index = index;
+	w->state = EVC_WORKER_STARTING;
+	w->since_ns = w->down_ns = sync_mono();
+	list_init(&w->running);
+	list_init(&w->given_up);
+	t = evc__text_in(w->name, sizeof w->name);
+	evc__text_fmt(&t, "worker %u", index);
+	return w;
+}
+
+bool
+evc__sink_workers(void *core, unsigned n)
+{
+	evc_cluster *cl = core;
+	struct cluster_worker **all;
+	bool fits = true;
+
+	sync_lock(&cl->q.lock);
+	if (n > cl->n_workers) {
+		all = sync_alloc(n, sizeof(struct cluster_worker *));
+		fits = all != NULL && evc__closures_tags(&cl->q, n);
+		if (fits) {
+			if (cl->n_workers > 0)
+				memcpy(all, cl->workers,
+				       cl->n_workers * sizeof all[0]);
+			sync_free(cl->workers);
+			cl->workers = all;
+			while (cl->n_workers < n &&
+			       (all[cl->n_workers] = make(cl->n_workers)))
+				cl->n_workers++;
+			fits = cl->n_workers == n;
+		} else {
+			sync_free(all);
+		}
+	}
+	sync_unlock(&cl->q.lock);
+	return fits;
+}
+
+static bool
+is_unknown(const evc_remote *r)
+{
+	return r->function != NULL && !r->function->known;
+}
+
+static void
+refuse_one(evc_remote *r)
+{
+	struct outcome o = { .code = EVC_INVALID_ARGUMENT,
+			     .kind = EVC_FAILED_FUNCTION,
+			     .text = "no worker has a function of this name",
+			     .raise = true };
+
+	evc__remote_fails(r, &o);
+}
+
+/* Nobody waits in these for what stands in them, so an end takes no other one
+   out. */
+static void
+refuse_in_line(struct closure_line *line)
+{
+	struct list *n, *tmp;
+	evc_remote *r;
+	unsigned i;
+
+	for (i = 0; i < PRIORITIES; i++)
+		LIST_EACH(n, tmp, &line->at[i]) {
+			r = LIST_OF(n, evc_remote, closure.link);
+			if (is_unknown(r))
+				refuse_one(r);
+		}
+}
+
+/* Here it may, so each look is a new one. */
+static evc_remote *
+unknown_held(const evc_cluster *cl)
+{
+	const struct list *n;
+	evc_remote *r;
+
+	for (n = cl->q.held.next; n != &cl->q.held; n = n->next) {
+		r = LIST_OF(n, evc_remote, closure.link);
+		if (is_unknown(r))
+			return r;
+	}
+	return NULL;
+}
+
+/* The first worker has told its names: those that were scheduled before and
+   have others end.  Their error cancels all others that are queued. */
+static void
+refuse_unknown(evc_cluster *cl)
+{
+	evc_remote *r;
+	unsigned i;
+
+	refuse_in_line(&cl->q.common);
+	for (i = 0; i < cl->q.n_own; i++)
+		refuse_in_line(cl->q.own[i]);
+	while ((r = unknown_held(cl)) != NULL)
+		refuse_one(r);
+	if (!cl->q.failed)
+		return;
+	evc__end_all(cl);
+}
+
+void
+evc__sink_names(void *core, const char *const *functions, unsigned n)
+{
+	evc_cluster *cl = core;
+	struct cluster_name *name;
+	bool all = true;
+	unsigned i;
+
+	sync_lock(&cl->q.lock);
+	for (i = 0; i < n; i++) {
+		if (strlen(functions[i]) >= NAME_ROOM)
+			continue;
+		name = evc__name(cl, functions[i]);
+		if (name != NULL)
+			name->known = true;
+		all &= name != NULL;
+	}
+	/* With one that could not be kept nobody is refused: then the workers
+	   say what they do not know. */
+	if (all && !cl->names_known) {
+		cl->names_known = true;
+		refuse_unknown(cl);
+	}
+	evc__tell(cl);
+	evc__cluster_unlock(cl);
+}
+
+void
+evc__sink_up(void *core, unsigned worker, const char *name, const char *where)
+{
+	evc_cluster *cl = core;
+	struct cluster_worker *w;
+
+	sync_lock(&cl->q.lock);
+	w = cluster_worker_at(cl, worker);
+	if (w != NULL && (w->state == EVC_WORKER_STARTING ||
+			  w->state == EVC_WORKER_GONE)) {
+		if (name != NULL)
+			evc__copy(w->name, sizeof w->name, name);
+		evc__copy(w->where, sizeof w->where, where);
+		w->lives++;
+		w->told_kill = false;
+		evc__building_forget(w);
+		set_state(cl, w, EVC_WORKER_UP);
+		evc__per_worker_life(cl, w, true);
+	}
+	evc__tell(cl);
+	evc__cluster_unlock(cl);
+}
+
+/* ---- and they go ---- */
+
+void
+evc__worker_fence(evc_cluster *cl, struct cluster_worker *w, const char *why)
+{
+	evc__copy(w->text, sizeof w->text, why);
+	if (w->state != EVC_WORKER_UP && w->state != EVC_WORKER_HUNG)
+		return;
+	set_state(cl, w, EVC_WORKER_FENCED);
+	evc__per_worker_life(cl, w, false);
+}
+
+void
+evc__sink_fenced(void *core, unsigned worker, const char *why)
+{
+	evc_cluster *cl = core;
+	struct cluster_worker *w;
+
+	sync_lock(&cl->q.lock);
+	w = cluster_worker_at(cl, worker);
+	if (w != NULL)
+		evc__worker_fence(cl, w, why);
+	evc__tell(cl);
+	evc__cluster_unlock(cl);
+}
+
+/* The beginning says what has happened to it, the end what it said last: of a
+   text that is too long the middle can be spared. */
+static void
+add_ends(struct text *t, const char *why)
+{
+	static const char gap[] = "...";
+	size_t room = t->room - t->len - 1, head;
+	const char *tail;
+
+	if (strlen(why) <= room || room < sizeof gap) {
+		evc__text_add(t, why);
+		return;
+	}
+	head = (room - strlen(gap)) / 2;
+	tail = evc__end_of(why, room - strlen(gap) - head);
+	/* No half of a letter. */
+	while (head > 0 && ((unsigned char)why[head] & 0xc0) == 0x80)
+		head--;
+	evc__text_fmt(t, "%.*s%s%s", (int)head, why, gap, tail);
+}
+
+static void
+poison(evc_cluster *cl, evc_remote *r, const char *why)
+{
+	struct outcome o = { .code = EVC_ABORTED,
+			     .kind = EVC_FAILED_WORKER,
+			     .raise = !(r->flags & REMOTE_ASKED) };
+	char text[TEXT_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+
+	evc__text_fmt(&t, "%s has taken %u worker%s with it; the last: ",
+		      r->function != NULL ? r->function->name : "call",
+		      r->deaths, r->deaths == 1 ? "" : "s");
+	add_ends(&t, why);
+	o.text = text;
+	evc__sink_error(cl, r, &o);
+}
+
+/* What was taken by a worker that is gone. */
+static void
+lose(evc_cluster *cl, evc_remote *r, bool guilty, const char *why)
+{
+	struct outcome o = { .code = EVC_CANCELLED,
+			     .kind = EVC_FAILED_CANCEL,
+			     .text = "it was cancelled" };
+
+	list_remove(&r->closure.link);
+	cl->count.lost++;
+	if (guilty && r->deaths < UINT16_MAX)
+		r->deaths++;
+	if (r->flags & REMOTE_ASKED)
+		evc__sink_error(cl, r, &o);
+	else if (guilty && r->deaths >= r->deaths_most &&
+		 r->deaths_most < UINT8_MAX)
+		poison(cl, r, why);
+	else
+		evc__closures_back(&cl->q, &r->closure, false);
+}
+
+void
+evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
+{
+	evc_cluster *cl = core;
+	struct cluster_worker *w;
+	evc_remote *r;
+	bool ran = how == EVC_ENGINE_DIED_RUNNING, oldest;
+
+	sync_lock(&cl->q.lock);
+	w = cluster_worker_at(cl, worker);
+	if (w != NULL) {
+		if (why != NULL)
+			evc__copy(w->text, sizeof w->text, why);
+		if (how != EVC_ENGINE_LEFT && w->text[0] != '\0')
+			evc__death_note(cl, w->text);
+		if (!w->told_kill && !cl->stopping && evc__building_is_it(w)) {
+			evc__building_blame(cl, w);
+			ran = false;
+		}
+		evc__building_forget(w);
+		/* The youngest first: each goes before all that are queued, so
+		   the oldest is the next to be taken. */
+		while (!list_empty(&w->running)) {
+			r = LIST_OF(w->running.prev, evc_remote, closure.link);
+			oldest = w->running.next == w->running.prev;
+			lose(cl, r, ran && oldest, w->text);
+		}
+		w->n_running = 0;
+		while (!list_empty(&w->given_up)) {
+			r = LIST_OF(w->given_up.next, evc_remote, closure.link);
+			list_remove(&r->closure.link);
+			evc__remote_let_go(r);
+			evc__remote_drop(r);
+		}
+		w->n_given_up = 0;
+		if (w->state == EVC_WORKER_UP || w->state == EVC_WORKER_HUNG)
+			evc__per_worker_life(cl, w, false);
+		set_state(cl, w, EVC_WORKER_GONE);
+		/* Only now may be raised what waited for it. */
+		evc__closures_ring(&cl->q);
+		evc__wake(cl, EVC_ENGINE_ANY);
+	}
+	evc__tell(cl);
+	evc__cluster_unlock(cl);
+}
+
+/* ---- the engine as a whole ---- */
+
+void
+evc__sink_trouble(void *core, const char *why)
+{
+	evc_cluster *cl = core;
+
+	sync_lock(&cl->q.lock);
+	evc__copy(cl->trouble, sizeof cl->trouble, why);
+	sync_unlock(&cl->q.lock);
+}
+
+void
+evc__sink_down(void *core, const char *why)
+{
+	evc_cluster *cl = core;
+
+	sync_lock(&cl->q.lock);
+	evc__copy(cl->down_text, sizeof cl->down_text,
+		  why != NULL && why[0] != '\0' ? why : "the engine is down");
+	cl->unavailable = true;
+	evc__note_unavailable(cl);
+	evc__tell(cl);
+	evc__cluster_unlock(cl);
+}
+
+void
+evc__sink_closed(void *core)
+{
+	evc_cluster *cl = core;
+
+	sync_lock(&cl->q.lock);
+	cl->closed = true;
+	evc__turn_ask(cl);
+	evc__cluster_unlock(cl);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Functions that wait in a worker behind another one that takes its time are
+ * taken back, so that they can run elsewhere: they might even be what that one
+ * waits for.
+ *
+ * The worker's control thread decides, under a lock that each function there
+ * begins under: an attempt has begun, or is the cluster's again.
+ */
+#include "cluster/processes/processes.h"
+
+#define EVERY 0.01   /* seconds between two looks */
+#define PATIENCE 0.01
+#define BATCH 32
+
+/* Also when the clock was set back: nobody knows for how long it has then. */
+static bool
+has_waited(const struct process *w, double now)
+{
+	return w->state == PROCESS_UP && w->n_taken > 1 && w->back_upto == 0 &&
+	       (now - w->moved > PATIENCE || now < w->moved);
+}
+
+static void
+ask(struct process *w)
+{
+	const struct taken *last = process_taken(w, w->n_taken - 1);
+
+	if (evc__frame_put_number(&w->control.out, FRAME_BACK, last->n) < 0)
+		return; /* then the next time */
+	w->back_upto = last->n;
+	w->window = 1;
+	evc__link_flush(&w->control);
+}
+
+static void
+on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct processes *p = timer->data;
+	bool any = false;
+	unsigned i;
+
+	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		/* This loop may be the one that is late. */
+		if (has_waited(w, ev_now(ev))) {
+			evc__link_read(&w->data, false);
+			if (has_waited(w, ev_now(ev)))
+				ask(w);
+			evc__process_feed(w);
+		}
+		any |= w->state == PROCESS_UP && w->n_taken > 1;
+	}
+	if (!any)
+		ev_timer_stop(ev, timer);
+}
+
+void
+evc__processes_back_init(struct processes *p)
+{
+	ev_timer_init(&p->back, on_look, EVERY, EVERY);
+	p->back.data = p;
+}
+
+void
+evc__processes_back_watch(struct processes *p)
+{
+	if (!ev_is_active(&p->back))
+		ev_timer_again(p->ev, &p->back);
+}
+
+bool
+evc__process_gave_back(struct process *w, const struct frame_backed *f)
+{
+	struct processes *p = w->p;
+	evc_engine_result r[BATCH];
+	const struct taken *last;
+	unsigned n = 0;
+
+	if (w->back_upto == 0 || f->upto != w->back_upto)
+		return false;
+	w->back_upto = 0;
+	/* The youngest first: each goes to the front of the queue. */
+	while (w->n_taken > 0) {
+		last = process_taken(w, w->n_taken - 1);
+		if (last->n <= f->begun)
+			break;
+		w->n_taken--;
+		r[n++] = (evc_engine_result){ .n = last->n,
+					      .code = EVC_CANCELLED,
+					      .kind = EVC_FAILED_FUNCTION,
+					      .took = -1 };
+		if (n == BATCH) {
+			p->sink->finished(p->core, w->index, r, n);
+			n = 0;
+		}
+	}
+	if (n > 0)
+		p->sink->finished(p->core, w->index, r, n);
+	evc__processes_feed(p);
+	return true;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How workers end.
+ *
+ * Only the kernel proves that a process does not run: its pidfd says so at once.
+ * Where there are none (Linux before 5.3, valgrind) it is asked again and again.
+ *
+ * What a worker has written until then is read to the end first, unless it was
+ * fenced: results that are there count.
+ */
+#include "cluster/processes/processes.h"
+
+#include "base/reap.h"
+
+#define NAP_NS UINT64_C(2000000)
+#define ASK_EVERY 0.025 /* seconds, without a pidfd */
+
+/* ---- in words ---- */
+
+static bool
+is_lease_over(const struct processes *p)
+{
+	return p->until_ns != 0 && sync_mono() >= p->until_ns;
+}
+
+/* Its lease may be what has ended it. */
+static void
+add_lease(struct text *t, const struct process *w)
+{
+	const struct processes *p = w->p;
+
+	if (is_lease_over(p))
+		evc__text_add(t, ": the lease was over");
+	else if (p->until_ns != 0 && w->ping_ns != 0)
+		evc__text_fmt(t, ": it gave no sign of life for %.1f s",
+			      (double)(sync_mono() - w->ping_ns) / 1e9);
+}
+
+static void
+add_status(struct text *t, const struct process *w, enum reap l,
+	   const siginfo_t *info)
+{
+	const char *name;
+
+	if (l == REAP_LOST) {
+		evc__text_add(t, "ended, and somebody else has reaped it");
+		return;
+	}
+	if (info->si_code == CLD_EXITED) {
+		evc__text_fmt(t, "ended with exit status %d", info->si_status);
+		return;
+	}
+	name = sigabbrev_np(info->si_status);
+	evc__text_fmt(t, "was killed by signal %d", info->si_status);
+	if (name != NULL)
+		evc__text_fmt(t, " (SIG%s)", name);
+	if (info->si_code == CLD_DUMPED)
+		evc__text_add(t, " (core dumped)");
+	if (info->si_status == SIGKILL)
+		add_lease(t, w);
+}
+
+/* "worker 2 (pid 17) was killed by signal 11 (SIGSEGV); its last words: ..." */
+static void
+describe(const struct process *w, enum reap l, const siginfo_t *info, char *why)
+{
+	struct text t = evc__text_in(why, WHY_ROOM);
+
+	evc__text_fmt(&t, "%s (pid %d) ", w->name, (int)w->pid);
+	if (w->why[0] != '\0')
+		evc__text_add(&t, w->why);
+	else
+		add_status(&t, w, l, info);
+	if (w->state == PROCESS_STARTING && w->why[0] == '\0')
+		evc__text_add(&t, " before it was up");
+	evc__process_words(w, &t);
+}
+
+/* ---- fence ---- */
+
+void
+evc__process_fence(struct process *w, const char *fmt, ...)
+{
+	struct text t = evc__text_in(w->why, sizeof w->why);
+	struct processes *p = w->p;
+	char why[WHY_ROOM];
+	bool was_up = w->state == PROCESS_UP;
+	va_list ap;
+
+	if (w->state != PROCESS_STARTING && w->state != PROCESS_UP)
+		return;
+	w->state = PROCESS_FENCED;
+	evc__process_deadline_stop(w);
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	t = evc__text_in(why, sizeof why);
+	evc__text_fmt(&t, "%s (pid %d) %s", w->name, (int)w->pid, w->why);
+	if (was_up)
+		p->sink->fenced(p->core, w->index, why);
+	evc__reap_signal(w->pidfd, w->pid, SIGKILL);
+}
+
+/* ---- gone ---- */
+
+/* Is this life the last one? */
+static bool
+is_last(const struct processes *p)
+{
+	return p->left || p->lost;
+}
+
+/* Where no function was its death. */
+static unsigned
+how_idle(const struct process *w, enum reap l, const siginfo_t *info)
+{
+	if (l == REAP_LOST || info->si_code != CLD_EXITED ||
+	    info->si_status != 0 || w->why[0] != '\0')
+		return EVC_ENGINE_DIED;
+	return w->state != PROCESS_STARTING || is_last(w->p) ? EVC_ENGINE_LEFT :
+							       EVC_ENGINE_DIED;
+}
+
+static void
+gone(struct process *w, enum reap l, const siginfo_t *info)
+{
+	struct processes *p = w->p;
+	char why[WHY_ROOM];
+	unsigned how;
+
+	evc__link_read(&w->data, true);
+	evc__process_output_close(w);
+	describe(w, l, info, why);
+	how = w->n_taken > 0 && !w->settled && !is_lease_over(p) ?
+		      EVC_ENGINE_DIED_RUNNING :
+		      how_idle(w, l, info);
+	evc__process_deadline_stop(w);
+	ev_io_stop(p->ev, &w->end);
+	ev_timer_stop(p->ev, &w->ask);
+	if (w->pidfd >= 0)
+		sync_fd_close(w->pidfd);
+	w->pidfd = -1;
+	w->pid = 0;
+	evc__link_close(&w->data);
+	evc__link_close(&w->control);
+	sync_sub(&p->notes.n_kept, (uint32_t)w->kept.n);
+	evc__kept_clear(&w->kept);
+	w->n_taken = 0;
+	w->asks = false;
+	evc__process_again(w);
+	p->sink->gone(p->core, w->index, why, how);
+	if (is_last(p))
+		evc__process_over(w);
+	else
+		evc__processes_spawn(p);
+}
+
+static void
+check(struct process *w)
+{
+	siginfo_t info;
+	enum reap l = evc__reap(w->pidfd, w->pid, &info);
+
+	if (l != REAP_RUNS)
+		gone(w, l, &info);
+}
+
+static void
+on_end(struct ev_loop *ev, struct ev_io *io, int events)
+{
+	struct process *w = io->data;
+
+	(void)ev;
+	(void)events;
+	if (!on_loop_inherited(&w->p->on))
+		check(w);
+}
+
+static void
+on_ask(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct process *w = timer->data;
+
+	(void)ev;
+	(void)events;
+	if (!on_loop_inherited(&w->p->on))
+		check(w);
+}
+
+void
+evc__process_end_watch(struct process *w)
+{
+	ev_io_init(&w->end, on_end, w->pidfd, EV_READ);
+	ev_timer_init(&w->ask, on_ask, ASK_EVERY, ASK_EVERY);
+	w->end.data = w->ask.data = w;
+	if (w->pidfd >= 0)
+		ev_io_start(w->p->ev, &w->end);
+	else
+		ev_timer_start(w->p->ev, &w->ask);
+}
+
+void
+evc__process_end_now(struct process *w, uint64_t until)
+{
+	uint32_t nobody = 0;
+	enum reap l;
+	siginfo_t info;
+
+	if (w->pid == 0) {
+		evc__process_over(w);
+		return;
+	}
+	evc__process_fence(w, "was killed: its coordinator's loop is gone");
+	while ((l = evc__reap(w->pidfd, w->pid, &info)) == REAP_RUNS &&
+	       evc__left_ns(until) > 0)
+		sync_futex_wait(&nobody, 0, NAP_NS);
+	gone(w, l == REAP_RUNS ? REAP_LOST : l, &info);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What workers are given.
+ *
+ * A worker has a window: so many functions it may have taken.  It is 1 until
+ * functions prove to be quick, and then as wide as a few milliseconds of work:
+ * what waits in a worker behind another function waits for that alone, while
+ * others may be idle.  (What waits too long is taken back: processes_back.c.)
+ *
+ * What is built and dropped goes the same way, so it is done before the
+ * functions that come behind it: nobody waits for an answer.
+ */
+#include "cluster/processes/processes.h"
+
+#define QUICK 0.001        /* seconds: what takes longer is given one by one */
+#define AHEAD 0.004        /* seconds of work that a window holds at most */
+#define BATCH 32
+#define OUT_MOST ((size_t)1 << 20) /* bytes that wait to be written, roughly */
+
+static bool
+is_there(const struct process *w)
+{
+	return w->state == PROCESS_UP && !w->leaving && !w->data.ended;
+}
+
+/* ---- the window ---- */
+
+static unsigned
+room(const struct process *w)
+{
+	return w->n_taken < w->window && w->data.out.n < OUT_MOST &&
+			       w->back_upto == 0 ?
+		       w->window - w->n_taken :
+		       0;
+}
+
+static void
+measure(struct process *w, double took)
+{
+	double most;
+
+	w->average += (took - w->average) / 8;
+	if (w->average >= QUICK || took >= QUICK * 10) {
+		w->window = 1;
+		return;
+	}
+	most = w->average > AHEAD / WINDOW_MOST ? AHEAD / w->average :
+						  WINDOW_MOST;
+	if (w->window < WINDOW_MOST)
+		w->window *= 2;
+	if (w->window > most)
+		w->window = (unsigned)most;
+}
+
+void
+evc__process_ended_one(struct process *w, double took)
+{
+	evc__process_deadline_stop(w);
+	w->first_taken = (w->first_taken + 1) % WINDOW_MOST;
+	w->n_taken--;
+	w->moved = ev_now(w->p->ev);
+	if (took >= 0)
+		measure(w, took);
+}
+
+/* ---- to build ---- */
+
+/* What is to be built may be large, and the worker busy for long: what cannot be
+   written yet stays with the cluster, where it may be dropped again. */
+static bool
+can_write(struct process *w)
+{
+	if (is_there(w) && w->data.out.n >= OUT_MOST)
+		evc__link_flush(&w->data);
+	return is_there(w) && w->data.out.n < OUT_MOST;
+}
+
+static void
+build(struct process *w)
+{
+	struct processes *p = w->p;
+	evc_engine_def d;
+
+	while (can_write(w) && p->sink->defs(p->core, w->index, &d))
+		if (evc__frame_put_def(&w->data.out, p->max_frame, &d) < 0 &&
+		    d.kind != EVC_DEF_DROP)
+			p->sink->built(p->core, w->index, d.id,
+				       EVC_RESOURCE_EXHAUSTED, 0);
+}
+
+/* ---- to run ---- */
+
+/* It cannot be sent: that is its outcome. */
+static void
+refuse(struct process *w, const evc_engine_task *t)
+{
+	struct processes *p = w->p;
+	evc_engine_result r = { .n = t->n,
+				.code = EVC_RESOURCE_EXHAUSTED,
+				.kind = EVC_FAILED_FUNCTION,
+				.text = evc_last_error() };
+
+	p->sink->finished(p->core, w->index, &r, 1);
+}
+
+static evc_status
+put(struct process *w, const evc_engine_task *t)
+{
+	size_t max_frame = w->p->max_frame;
+	bool few[16], *is_kept = NULL;
+	evc_status st;
+	unsigned i;
+
+	if (t->n_inputs > 0 && w->kept.n > 0) {
+		is_kept = t->n_inputs <= sizeof few ?
+				  few :
+				  sync_alloc(t->n_inputs, sizeof *is_kept);
+		/* Without memory for that they are sent. */
+		for (i = 0; is_kept != NULL && i < t->n_inputs; i++)
+			is_kept[i] = evc__kept_find(&w->kept,
+						    t->inputs[i].id) != NULL;
+	}
+	st = evc__frame_put_task(&w->data.out, max_frame, t, is_kept);
+	if (is_kept != few)
+		sync_free(is_kept);
+	return st;
+}
+
+/* false: there is nothing for it. */
+static bool
+take(struct process *w, unsigned most)
+{
+	struct processes *p = w->p;
+	evc_engine_task tasks[BATCH];
+	unsigned i, n;
+
+	n = p->sink->take(p->core, w->index, tasks, most < BATCH ? most : BATCH);
+	if (n > 0 && w->n_taken == 0)
+		w->moved = ev_now(p->ev);
+	for (i = 0; i < n; i++) {
+		struct taken *t;
+
+		if (put(w, &tasks[i]) < 0) {
+			refuse(w, &tasks[i]);
+			continue;
+		}
+		t = process_taken(w, w->n_taken++);
+		t->n = tasks[i].n;
+		t->id = tasks[i].id;
+		t->deadline = tasks[i].deadline;
+		t->asked = false;
+	}
+	if (w->n_taken > 1)
+		evc__processes_back_watch(p);
+	return n > 0;
+}
+
+void
+evc__process_feed(struct process *w)
+{
+	if (is_there(w)) {
+		build(w);
+		while (room(w) > 0 && take(w, room(w)))
+			;
+	}
+	/* Answers, too, which have no need of more to do. */
+	if (w->data.fd >= 0)
+		evc__link_flush(&w->data);
+}
+
+void
+evc__processes_feed(struct processes *p)
+{
+	unsigned i;
+
+	if (p->left)
+		return;
+	/* One for each that has none, and then the others: if they are few and
+	   long they should not all go to the first. */
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[(p->next + i) % p->n];
+
+		if (!is_there(w) || w->n_taken > 0 || w->window == 1 ||
+		    room(w) == 0)
+			continue;
+		build(w);
+		take(w, 1);
+	}
+	for (i = 0; i < p->n; i++)
+		evc__process_feed(&p->workers[(p->next + i) % p->n]);
+	p->next = (p->next + 1) % p->n;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What workers say.
+ *
+ * Nothing of it is believed: a worker that says what it cannot have to say is
+ * fenced, and named with what it was.  What it said before that counts.
+ */
+#include "cluster/processes/processes.h"
+
+#define BATCH 64
+
+/* Results that were read and are not told yet: they point into what was read. */
+struct batch {
+	evc_engine_result r[BATCH];
+	unsigned n;
+};
+
+static void
+tell(struct process *w, struct batch *b)
+{
+	if (b->n > 0)
+		w->p->sink->finished(w->p->core, w->index, b->r, b->n);
+	b->n = 0;
+}
+
+static void
+garbage(struct process *w, const char *what)
+{
+	evc__process_fence(w, "sent garbage: %s", what);
+}
+
+/* ---- it comes ---- */
+
+static void
+hear_hello(struct process *w, const struct frame *f)
+{
+	struct processes *p = w->p;
+	const char **names;
+	char where[32];
+	struct text t = evc__text_in(where, sizeof where);
+	unsigned n;
+
+	if (evc__frame_get_hello(f, &names, &n) < 0) {
+		garbage(w, evc_last_error());
+		return;
+	}
+	if (w->state != PROCESS_STARTING) {
+		sync_free(names);
+		garbage(w, "a second hello");
+		return;
+	}
+	w->state = PROCESS_UP;
+	w->was_up = w->talks = true;
+	w->window = 1;
+	w->average = 0;
+	evc__text_fmt(&t, "pid %d", (int)w->pid);
+	p->sink->names(p->core, names, n);
+	sync_free(names);
+	p->sink->up(p->core, w->index, NULL, where);
+}
+
+/* It will end by itself. */
+static void
+hear_failed(struct process *w, const struct frame *f)
+{
+	struct frame_failed said;
+	struct text t = evc__text_in(w->why, sizeof w->why);
+
+	if (evc__frame_get_failed(f, &said) < 0) {
+		garbage(w, evc_last_error());
+		return;
+	}
+	evc__text_fmt(&t, "could not be a worker: %s (%s)",
+		      said.text[0] != '\0' ? said.text : "it said no more",
+		      evc_status_name(said.code));
+}
+
+/* ---- functions ---- */
+
+static void
+hear_begun(struct process *w, const struct frame *f)
+{
+	const struct taken *t = process_taken(w, 0);
+	uint64_t n;
+
+	if (evc__frame_get_number(f, &n) < 0)
+		garbage(w, evc_last_error());
+	else if (w->n_taken == 0 || t->n != n || t->deadline <= 0 || w->begun)
+		garbage(w, "the begin of a function that it does not have");
+	else
+		evc__process_begun(w);
+}
+
+/* What is too much for it, the oldest first. */
+static void
+keep(struct process *w, uint64_t id, size_t size)
+{
+	struct notes *notes = &w->p->notes;
+
+	/* Without memory it is forgotten at once. */
+	if (!evc__kept_add(&w->kept, id, (evc_value){ NULL, size })) {
+		evc__frame_put_number(&w->data.out, FRAME_FORGET, id);
+		return;
+	}
+	/* -> forget(): before the result is told */
+	sync_add(&notes->n_kept, 1);
+	while (w->kept.bytes > KEEP_MOST) {
+		id = evc__kept_oldest(&w->kept);
+		evc__kept_drop(&w->kept, id);
+		sync_sub(&notes->n_kept, 1);
+		evc__frame_put_number(&w->data.out, FRAME_FORGET, id);
+	}
+}
+
+static void
+hear_result(struct process *w, const struct frame *f, struct batch *b)
+{
+	const struct taken *t = process_taken(w, 0);
+	struct frame_result said;
+
+	if (evc__frame_get_result(f, &said) < 0) {
+		tell(w, b);
+		garbage(w, evc_last_error());
+		return;
+	}
+	if (w->n_taken == 0 || t->n != said.r.n) {
+		tell(w, b);
+		garbage(w, "the result of a function that it does not have");
+	} else if (said.r.took < 0 && !t->asked &&
+		   t->n > w->p->cancelled_upto) {
+		/* It would be given to it again, and so on. */
+		tell(w, b);
+		garbage(w, "a function back that it was to run");
+	} else {
+		if (said.kept)
+			keep(w, t->id, said.r.value.size);
+		w->of_use |= said.r.took >= 0;
+		evc__process_ended_one(w, said.r.took);
+		b->r[b->n++] = said.r;
+		/* Its updates stay until they are told. */
+		if (b->n == BATCH || said.r.n_updates > 0)
+			tell(w, b);
+	}
+	sync_free((void *)said.r.updates);
+}
+
+static void
+hear_built(struct process *w, const struct frame *f)
+{
+	struct frame_built said;
+
+	if (evc__frame_get_built(f, &said) < 0)
+		garbage(w, evc_last_error());
+	else
+		w->p->sink->built(w->p->core, w->index, said.id, said.code,
+				  said.seconds);
+}
+
+/* ---- variables ---- */
+
+/* The answer to its question. */
+static void
+reply_to(struct process *w, struct frame_reply *reply)
+{
+	struct bytes *out = &w->data.out;
+	size_t most = w->p->max_frame;
+
+	if (reply->status > 0)
+		reply->status = -reply->status;
+	if (evc__frame_put_reply(out, most, reply) < 0) {
+		struct frame_reply no = { .status = -EVC_RESOURCE_EXHAUSTED,
+					  .text = evc_last_error() };
+
+		if (evc__frame_put_reply(out, most, &no) < 0)
+			evc__process_fence(w, "could not be answered: %s",
+					   evc_last_error());
+	}
+	w->asks = false;
+	w->answered = w->data.sent + out->n;
+}
+
+static void
+hear_variable(struct process *w, const struct frame *f)
+{
+	struct processes *p = w->p;
+	struct frame_reply reply = { 0 };
+	evc_engine_update u;
+
+	if (evc__frame_get_variable(f, &u) < 0) {
+		garbage(w, evc_last_error());
+		return;
+	}
+	/* Or answers that nobody reads would fill our memory. */
+	if (w->asks || w->data.sent < w->answered) {
+		garbage(w, "a question before it has read the last answer");
+		return;
+	}
+	w->asks = true;
+	reply.status = p->sink->variable(
+		p->core, w->index, &u,
+		u.op == EVC_VARIABLE_ADD ? &reply.now : NULL,
+		u.op == EVC_VARIABLE_GET ? &reply.value : NULL);
+	if (reply.status == EVC_ENGINE_LATER)
+		return;
+	reply.text = reply.status != 0 ? evc_last_error() : NULL;
+	reply_to(w, &reply);
+	evc_value_free(&reply.value);
+}
+
+void
+evc__process_answer(struct process *w, const evc_engine_answer *a)
+{
+	struct frame_reply reply = { .status = a->status,
+				     .now = a->now,
+				     .value = a->value,
+				     .text = a->text };
+
+	/* Its life is over, or it has its answer. */
+	if (!w->asks || w->state != PROCESS_UP)
+		return;
+	reply_to(w, &reply);
+	evc__link_flush(&w->data);
+}
+
+/* ---- all of it ---- */
+
+static void
+hear_control(struct process *w, const struct frame *f)
+{
+	struct frame_backed backed;
+	bool fine = false;
+
+	w->talks = true;
+	if (f->type == FRAME_PONG)
+		fine = evc__frame_get_bare(f) == 0;
+	else if (f->type == FRAME_BACKED && w->state == PROCESS_UP)
+		fine = evc__frame_get_backed(f, &backed) == 0 &&
+		       evc__process_gave_back(w, &backed);
+	if (!fine)
+		garbage(w, "what is no answer");
+}
+
+static void
+hear_one(struct link *l, const struct frame *f, struct batch *b)
+{
+	struct process *w = l->w;
+	bool control = l == &w->control;
+
+	if (control) {
+		hear_control(w, f);
+		return;
+	}
+	if (f->type == FRAME_RESULT) {
+		hear_result(w, f, b);
+		return;
+	}
+	/* What is told comes in the order in which it was said. */
+	tell(w, b);
+	if (f->type == FRAME_HELLO)
+		hear_hello(w, f);
+	else if (f->type == FRAME_FAILED && w->state == PROCESS_STARTING)
+		hear_failed(w, f);
+	else if (w->state != PROCESS_UP)
+		garbage(w, "something before its hello");
+	else if (f->type == FRAME_BEGUN)
+		hear_begun(w, f);
+	else if (f->type == FRAME_BUILT)
+		hear_built(w, f);
+	else if (f->type == FRAME_VARIABLE)
+		hear_variable(w, f);
+	else
+		garbage(w, "a frame that is for workers alone");
+}
+
+size_t
+evc__process_hear(struct link *l, const unsigned char *p, size_t n)
+{
+	struct process *w = l->w;
+	struct batch b = { .n = 0 };
+	struct frame f;
+	size_t at = 0;
+	int got = 1;
+
+	while (got > 0 && w->state != PROCESS_FENCED) {
+		got = evc__frame_next(p + at, n - at, w->p->max_frame, &f);
+		if (got > 0) {
+			hear_one(l, &f, &b);
+			at += f.whole;
+		}
+	}
+	/* Before a fence, which would drop them. */
+	tell(w, &b);
+	if (got < 0)
+		garbage(w, evc_last_error());
+	return w->state == PROCESS_FENCED ? n : at;
+}

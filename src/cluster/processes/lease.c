@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Leases: a worker that gives no sign of life for so long is lost, though its
+ * process is there - stopped, or swapped out, or hung in the kernel.
+ *
+ * One timer for all asks each of them by its control stream, which a thread of
+ * the worker's reads, whatever its function does.  Everything that a worker
+ * sends counts as an answer.
+ *
+ * Where the engine stands under a lease itself, workers are told when that is
+ * over, and end by then whatever becomes of us.
+ *
+ * And deadlines of functions, which are a timer of each worker: one function
+ * runs there at a time.
+ */
+#include "cluster/processes/processes.h"
+
+/* What it takes until a program has come to evc_worker_main, at most. */
+#define START_NS UINT64_C(60000000000)
+/* And from the end of its streams to the end of the process. */
+#define EXIT_NS UINT64_C(10000000000)
+
+static void
+ask(struct process *w, uint64_t now)
+{
+	if (evc__frame_put_bare(&w->control.out, FRAME_PING) < 0)
+		return; /* then the next time */
+	evc__link_flush(&w->control);
+	w->ping_ns = now;
+}
+
+static bool
+is_closed(const struct process *w)
+{
+	return w->data.ended || w->control.ended;
+}
+
+/* It completes nothing more, whatever else it says, and should end. */
+static void
+look_at_end(struct process *w, uint64_t now)
+{
+	uint64_t limit = w->p->lease_ns;
+	char why[WHY_ROOM];
+
+	if (w->closed_ns == 0)
+		w->closed_ns = now;
+	/* It may take its time, unless functions wait for that. */
+	if (w->n_taken == 0 && limit < EXIT_NS)
+		limit = EXIT_NS;
+	if (now - w->closed_ns < limit)
+		return;
+	evc__link_read(&w->data, true);
+	if (w->state == PROCESS_FENCED)
+		return;
+	/* It has perhaps said why. */
+	evc__copy(why, sizeof why, w->why);
+	if (why[0] != '\0')
+		evc__process_fence(w, "%s", why);
+	else
+		evc__process_fence(w,
+				   "closed its streams, did not end within "
+				   "%.1f s and was killed",
+				   (double)limit / 1e9);
+}
+
+static void
+look(struct process *w, uint64_t now)
+{
+	struct processes *p = w->p;
+	uint64_t limit = p->lease_ns;
+
+	if (is_closed(w)) {
+		look_at_end(w, now);
+		return;
+	}
+	if (w->ping_ns == 0) {
+		ask(w, now);
+		return;
+	}
+	/* Nobody reads there before evc_worker_main. */
+	if (!w->talks && limit < START_NS)
+		limit = START_NS;
+	if (now - w->ping_ns < limit)
+		return;
+	/* It may have answered while this loop was busy elsewhere. */
+	evc__link_read(&w->data, true);
+	evc__link_read(&w->control, true);
+	if (w->ping_ns == 0 || w->state == PROCESS_FENCED)
+		return;
+	if (w->talks)
+		evc__process_fence(w,
+				   "gave no sign of life for %.1f s (its "
+				   "lease is %.1f s) and was killed",
+				   (double)(now - w->ping_ns) / 1e9,
+				   (double)p->lease_ns / 1e9);
+	else
+		evc__process_fence(w,
+				   "did not call evc_worker_main within %.0f "
+				   "s and was killed",
+				   (double)limit / 1e9);
+}
+
+static void
+give_time(uint64_t *since, uint64_t more, uint64_t now)
+{
+	if (*since != 0)
+		*since += more < now - *since ? more : now - *since;
+}
+
+static void
+on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct processes *p = timer->data;
+	uint64_t now = sync_mono(), late = now - p->tick_ns;
+	unsigned i;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
+	p->tick_ns = now;
+	/* Who has not turned for so long has perhaps been stopped together with
+	   the workers: they get their time anew. */
+	late = late > p->lease_ns / 2 ? late : 0;
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		if (w->state != PROCESS_STARTING && w->state != PROCESS_UP)
+			continue;
+		give_time(&w->ping_ns, late, now);
+		give_time(&w->closed_ns, late, now);
+		look(w, now);
+	}
+}
+
+void
+evc__processes_lease_start(struct processes *p)
+{
+	double every = (double)p->lease_ns / 4e9;
+
+	p->tick_ns = sync_mono();
+	ev_timer_init(&p->lease, on_tick, every, every);
+	p->lease.data = p;
+	ev_timer_start(p->ev, &p->lease);
+}
+
+/* ---- the end of our own lease ---- */
+
+/* Without memory it hears of the next one, or ends too soon. */
+void
+evc__process_until(struct process *w)
+{
+	struct processes *p = w->p;
+
+	if (p->until_ns != 0 &&
+	    evc__frame_put_number(&w->control.out, FRAME_UNTIL, p->until_ns) ==
+		    0)
+		evc__link_flush(&w->control);
+}
+
+void
+evc__processes_until(struct processes *p, uint64_t mono_ns)
+{
+	unsigned i;
+
+	if (mono_ns <= p->until_ns)
+		return;
+	p->until_ns = mono_ns;
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		if ((w->state == PROCESS_STARTING || w->state == PROCESS_UP) &&
+		    !is_closed(w))
+			evc__process_until(w);
+	}
+}
+
+/* ---- deadlines ---- */
+
+void
+evc__process_begun(struct process *w)
+{
+	w->begun = true;
+	ev_timer_set(&w->deadline, process_taken(w, 0)->deadline, 0.);
+	ev_now_update(w->p->ev);
+	ev_timer_start(w->p->ev, &w->deadline);
+}
+
+void
+evc__process_deadline_stop(struct process *w)
+{
+	if (w->begun)
+		ev_timer_stop(w->p->ev, &w->deadline);
+	w->begun = false;
+}
+
+void
+evc__process_overdue(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct process *w = timer->data;
+	struct processes *p = w->p;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
+	/* It may have come to its end while this loop was busy, and the next
+	   one have begun. */
+	evc__link_read(&w->data, true);
+	if (!w->begun || ev_is_active(timer) || w->state != PROCESS_UP)
+		return;
+	p->sink->overdue(p->core, w->index, process_taken(w, 0)->n);
+	w->settled = true;
+	evc__process_fence(w, "was killed: its function took longer than its "
+			      "deadline");
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The streams to a worker.
+ *
+ * What is read goes to a piece of memory that all share, and only the beginning
+ * of a frame that is not there yet is copied to the link's own.  What is written
+ * is put behind the other bytes by whoever has something to say, and sent by
+ * one call when that is all.
+ */
+#include "cluster/processes/processes.h"
+
+#define READS_MOST 4 /* in one turn; others have one, too */
+
+static void
+watch(struct link *l, int events)
+{
+	struct processes *p = l->w->p;
+
+	if (l->events == events)
+		return;
+	ev_io_stop(p->ev, &l->io);
+	ev_io_set(&l->io, l->fd, events);
+	if (events != 0)
+		ev_io_start(p->ev, &l->io);
+	l->events = events;
+}
+
+/* Its other end is closed: what there is to say about that the pidfd says. */
+static void
+ended(struct link *l)
+{
+	l->ended = true;
+	bytes_free(&l->out);
+	watch(l, 0);
+}
+
+void
+evc__link_flush(struct link *l)
+{
+	while (l->out.n > 0 && !l->ended) {
+		ssize_t n = sync_send(l->fd, bytes_at(&l->out), l->out.n);
+
+		if (n >= 0) {
+			bytes_take(&l->out, (size_t)n);
+			l->sent += (uint64_t)n;
+		} else if (errno == EAGAIN || errno == ENOBUFS ||
+			 errno == ENOMEM) {
+			watch(l, EV_READ | EV_WRITE);
+			return;
+		} else if (errno != EINTR)
+			ended(l);
+	}
+	if (!l->ended)
+		watch(l, EV_READ);
+}
+
+/* How much is to be read behind a frame that has begun. */
+static size_t
+wanted(const struct link *l)
+{
+	struct frame f;
+	size_t more = 4096;
+
+	if (evc__frame_next(bytes_at(&l->in), l->in.n, l->w->p->max_frame,
+			    &f) == 0 &&
+	    f.whole - l->in.n > more)
+		more = f.whole - l->in.n;
+	return more;
+}
+
+static void
+no_memory(struct link *l)
+{
+	evc__process_fence(l->w, "could not be heard: no memory for what it "
+				 "sends");
+	bytes_free(&l->in);
+}
+
+/* One read.  How much was there for it, and how much there was room for; false:
+   nothing more to read. */
+static bool
+read_once(struct link *l, bool *ret_full)
+{
+	struct process *w = l->w;
+	unsigned char *to = w->p->scratch;
+	bool begun = l->in.n > 0;
+	size_t room = SCRATCH, used;
+	ssize_t n;
+
+	if (begun) {
+		to = bytes_room(&l->in, wanted(l));
+		if (to == NULL) {
+			no_memory(l);
+			return false;
+		}
+		room = l->in.room - l->in.from - l->in.n;
+	}
+	do
+		n = sync_recv(l->fd, to, room);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0) {
+		if (n == 0 || errno != EAGAIN)
+			ended(l);
+		return false;
+	}
+	*ret_full = (size_t)n == room;
+	process_lives(w);
+	if (begun) {
+		l->in.n += (size_t)n;
+		bytes_take(&l->in,
+			   evc__process_hear(l, bytes_at(&l->in), l->in.n));
+		return true;
+	}
+	used = evc__process_hear(l, to, (size_t)n);
+	if (!bytes_put(&l->in, to + used, (size_t)n - used))
+		no_memory(l);
+	return true;
+}
+
+void
+evc__link_read(struct link *l, bool to_the_end)
+{
+	unsigned reads = 0;
+	bool full = false;
+
+	while (l->fd >= 0 && !l->ended && read_once(l, &full))
+		if (!to_the_end && (!full || ++reads == READS_MOST))
+			break;
+}
+
+static void
+on_io(struct ev_loop *ev, struct ev_io *io, int events)
+{
+	struct link *l = io->data;
+	struct process *w = l->w;
+
+	(void)ev;
+	if (on_loop_inherited(&w->p->on))
+		return;
+	if (events & EV_WRITE)
+		evc__link_flush(l);
+	if (events & EV_READ)
+		evc__link_read(l, false);
+	evc__process_feed(w);
+}
+
+void
+evc__link_open(struct link *l, struct process *w, int fd)
+{
+	*l = (struct link){ .w = w, .fd = fd };
+	ev_io_init(&l->io, on_io, fd, EV_READ);
+	l->io.data = l;
+	watch(l, EV_READ);
+}
+
+void
+evc__link_close(struct link *l)
+{
+	if (l->fd < 0)
+		return;
+	watch(l, 0);
+	sync_fd_close(l->fd);
+	l->fd = -1;
+	bytes_free(&l->in);
+	bytes_free(&l->out);
+}

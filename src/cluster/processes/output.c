@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What workers print: standard output and standard error of each come by one
+ * pipe.  Whole lines go to the log; the last bytes are kept, because what a
+ * program says before it dies is often why.
+ *
+ * One that does not stop printing must not fill the disk by the log: of each
+ * worker a second has so many lines, and one more that counts the rest.
+ */
+#include "cluster/processes/processes.h"
+
+#include <inttypes.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define LINES_MOST 100  /* in one */
+#define READ_ROOM 4096
+#define READS_MOST 16   /* in one turn */
+#define READS_AT_END 256
+
+static void
+say_rest(struct process *w)
+{
+	uint64_t n = w->output.n_left_out;
+
+	w->output.n_left_out = 0;
+	ev_timer_stop(w->p->ev, &w->output.rest);
+	if (n > 0)
+		evc_log(w->p->scope, EVC_LOG_WARNING, NULL,
+			"%s: %" PRIu64 " more lines were left out", w->name, n);
+}
+
+static void
+on_rest(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct process *w = timer->data;
+
+	(void)ev;
+	(void)events;
+	if (!on_loop_inherited(&w->p->on))
+		say_rest(w);
+}
+
+/* true: the log has had as many as a second may have. */
+static bool
+is_too_much(struct process *w)
+{
+	uint64_t now = sync_mono();
+
+	if (w->output.second_ns == 0 || now - w->output.second_ns > SECOND_NS) {
+		say_rest(w);
+		w->output.second_ns = now;
+		w->output.n_said = 0;
+	}
+	if (w->output.n_said < LINES_MOST) {
+		w->output.n_said++;
+		return false;
+	}
+	if (w->output.n_left_out++ == 0)
+		ev_timer_start(w->p->ev, &w->output.rest);
+	return true;
+}
+
+static void
+say(struct process *w)
+{
+	size_t n = w->output.n_line;
+
+	w->output.n_line = 0;
+	/* Empty lines are for the eye. */
+	if (n > 0 && !is_too_much(w))
+		evc_log(w->p->scope, EVC_LOG_INFO, NULL, "%s: %.*s", w->name,
+			(int)n, w->output.line);
+}
+
+static void
+hear(struct process *w, const char *bytes, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		char c = bytes[i];
+
+		w->output.words[w->output.n_words++ % WORDS_ROOM] = c;
+		if (c == '\n') {
+			say(w);
+			continue;
+		}
+		if (c == '\r')
+			continue;
+		if (w->output.n_line == LINE_ROOM)
+			say(w);
+		w->output.line[w->output.n_line++] =
+			(unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
+	}
+}
+
+/* false: nothing more to read. */
+static bool
+read_some(struct process *w)
+{
+	char buf[READ_ROOM];
+	ssize_t n;
+
+	do
+		n = sync_fd_read(w->output.fd, buf, sizeof buf);
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		hear(w, buf, (size_t)n);
+	if (n == 0 || (n < 0 && errno != EAGAIN))
+		ev_io_stop(w->p->ev, &w->output.io);
+	return n > 0;
+}
+
+static void
+on_output(struct ev_loop *ev, struct ev_io *io, int events)
+{
+	struct process *w = io->data;
+	unsigned i;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&w->p->on))
+		return;
+	for (i = 0; i < READS_MOST && read_some(w); i++)
+		;
+}
+
+void
+evc__process_output_open(struct process *w, int fd)
+{
+	w->output.fd = fd;
+	w->output.n_line = 0;
+	w->output.n_words = 0;
+	sync_fd_nonblock(fd);
+	ev_io_init(&w->output.io, on_output, fd, EV_READ);
+	w->output.io.data = w;
+	ev_timer_init(&w->output.rest, on_rest, 1., 0.);
+	w->output.rest.data = w;
+	ev_io_start(w->p->ev, &w->output.io);
+}
+
+void
+evc__process_output_close(struct process *w)
+{
+	unsigned i;
+
+	if (w->output.fd < 0)
+		return;
+	/* A child of its may go on for ever. */
+	for (i = 0; i < READS_AT_END && read_some(w); i++)
+		;
+	say(w);
+	say_rest(w);
+	ev_io_stop(w->p->ev, &w->output.io);
+	sync_fd_close(w->output.fd);
+	w->output.fd = -1;
+}
+
+void
+evc__process_words(const struct process *w, struct text *t)
+{
+	static const char before[] = "; its last words: ";
+	char words[WORDS_ROOM + 1];
+	size_t n = 0, most;
+	uint64_t i;
+
+	i = w->output.n_words > WORDS_ROOM ? w->output.n_words - WORDS_ROOM : 0;
+	for (; i < w->output.n_words; i++) {
+		char c = w->output.words[i % WORDS_ROOM];
+
+		c = (unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
+		/* Ends of lines and blanks: one of them. */
+		if (c != ' ' || (n > 0 && words[n - 1] != ' '))
+			words[n++] = c;
+	}
+	while (n > 0 && words[n - 1] == ' ')
+		n--;
+	words[n] = '\0';
+	if (n == 0 || t->len + sizeof before >= t->room)
+		return;
+	/* Of many the last. */
+	most = t->room - t->len - sizeof before;
+	evc__text_add(t, before);
+	evc__text_add(t, evc__end_of(words, most));
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine "processes", from the outside.
+ */
+#include "cluster/processes/processes.h"
+
+#include "base/cpus.h"
+#include "cluster/core/cluster.h"
+#include "cluster/worker/main.h"
+
+_Static_assert(offsetof(struct processes, notes) == 0, "see notes.h");
+
+static struct processes *
+of(evc_engine *engine)
+{
+	return (struct processes *)(void *)engine;
+}
+
+static void
+op_close(evc_engine *engine)
+{
+	struct processes *p = of(engine);
+	unsigned i;
+
+	if (p == NULL)
+		return;
+	for (i = 0; i < p->n && p->workers != NULL; i++)
+		evc__kept_clear(&p->workers[i].kept);
+	evc__processes_program_free(p);
+	sync_free(p->workers);
+	sync_free(p->scratch);
+	evc__notes_destroy(&p->notes);
+	sync_free(p);
+}
+
+/* A member of the scope, so that one that stays is named.  What keeps its joins
+   waiting is the cluster itself, on every engine. */
+static evc_status
+rank(struct process *w, unsigned index)
+{
+	const evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
+	struct text t = evc__text_in(w->name, sizeof w->name);
+
+	w->rank = index;
+	w->ranked = true;
+	evc__text_fmt(&t, "worker %u", index);
+	return evc_hold_begin(w->p->scope, w->name, &late, &w->hold);
+}
+
+/* In memory alone. */
+static evc_status
+make_workers(struct processes *p)
+{
+	unsigned i;
+
+	p->workers = sync_alloc(p->n, sizeof *p->workers);
+	p->scratch = sync_alloc(1, SCRATCH);
+	if (p->workers == NULL || p->scratch == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "processes: no memory for %u workers", p->n);
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		w->p = p;
+		w->index = i;
+		w->pidfd = w->data.fd = w->control.fd = w->output.fd = -1;
+		ev_init(&w->deadline, evc__process_overdue);
+		w->deadline.data = w;
+	}
+	return 0;
+}
+
+/* Each has the number that it has here, unless the cluster's is told. */
+static evc_status
+rank_all(struct processes *p)
+{
+	evc_status st = 0;
+	unsigned i;
+
+	for (i = 0; i < p->n && st == 0; i++)
+		st = rank(&p->workers[i], i);
+	return st;
+}
+
+static void
+let_go(struct processes *p)
+{
+	unsigned i;
+
+	for (i = 0; i < p->n && p->workers != NULL; i++)
+		if (p->workers[i].hold != 0)
+			evc_hold_end(p->scope, p->workers[i].hold);
+}
+
+static evc_status
+make(struct processes *p, const evc_engine_env *env)
+{
+	evc_status st;
+
+	if (!evc__uri_number(env->place, PROCESSES_MOST, &p->n))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "processes://%s: the number of processes is "
+				  "1 to %d, or left out",
+				  env->place, PROCESSES_MOST);
+	if (p->n == 0)
+		p->n = evc__cpus(PROCESSES_MOST);
+	p->scope = env->scope;
+	p->reactor = env->reactor;
+	p->loop = env->loop;
+	p->sink = env->sink;
+	p->core = env->core;
+	p->lease_ns = evc__ns(env->lease);
+	p->grace_ns = evc__ns(env->grace);
+	/* Of a program that goes on after a crash the greater one. */
+	p->generation = env->generation != 0 ? env->generation : sync_real();
+	p->max_frame = env->max_frame < UINT32_MAX ? env->max_frame :
+						     UINT32_MAX - 1;
+	st = evc__processes_program(p, env->options);
+	if (st == 0)
+		st = make_workers(p);
+	return st;
+}
+
+static evc_status
+op_open(const evc_engine_env *env, evc_engine **ret_engine)
+{
+	struct processes *p;
+	evc_status st;
+
+	/* Or each of our workers would start workers, and each of those... */
+	if (getenv(WORKER_VARIABLE) != NULL)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "processes: this process was started as a"
+				  " worker: its main has to call"
+				  " evc_worker_main first");
+	p = sync_alloc(1, sizeof *p);
+	if (p == NULL || !evc__fork_watch()) {
+		sync_free(p);
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "processes: no memory");
+	}
+	on_loop_init(&p->on, evc__processes_off);
+	evc__notes_init(&p->notes, env->loop, evc__processes_mail);
+	st = make(p, env);
+	if (st == 0 && !env->ranks)
+		st = rank_all(p);
+	if (st == 0 && !env->sink->workers(env->core, p->n))
+		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				"processes: no memory for %u workers", p->n);
+	if (st == 0) {
+		/* Before the loop can say anything. */
+		*ret_engine = (evc_engine *)(void *)p;
+		st = evc__notes_ring(&p->notes);
+	}
+	if (st < 0) {
+		let_go(p);
+		op_close((evc_engine *)(void *)p);
+	}
+	return st;
+}
+
+/* ---- the loop's thread ---- */
+
+static void
+op_answer(evc_engine *engine, unsigned worker, const evc_engine_answer *a)
+{
+	struct processes *p = of(engine);
+
+	if (worker < p->n)
+		evc__process_answer(&p->workers[worker], a);
+}
+
+static void
+op_rank(evc_engine *engine, unsigned worker, unsigned index)
+{
+	struct processes *p = of(engine);
+	struct process *w = worker < p->n ? &p->workers[worker] : NULL;
+	evc_status st;
+
+	if (w == NULL || w->ranked || w->state != PROCESS_WAITS)
+		return;
+	/* Without memory for the member one that stays is not named. */
+	st = rank(w, index);
+	(void)st;
+	if (p->running)
+		evc__processes_spawn(p);
+}
+
+static void
+op_until(evc_engine *engine, uint64_t mono_ns)
+{
+	evc__processes_until(of(engine), mono_ns);
+}
+
+static const char *const options[] = { "program", "arg", NULL };
+
+const evc_engine_ops evc__engine_processes = {
+	.abi = EVC_ENGINE_ABI,
+	.caps = EVC_ENGINE_DEADLINES | EVC_ENGINE_KILLS,
+	.scheme = "processes",
+	.usage = "processes://N?program=PATH&arg=A",
+	.options = options,
+	.open = op_open,
+	.wake = evc__notes_wake,
+	.cancel = evc__notes_cancel,
+	.cancel_one = evc__notes_cancel_one,
+	.kill = evc__notes_kill,
+	.forget = evc__notes_forget,
+	.leave = evc__notes_leave,
+	.close = op_close,
+	.answer = op_answer,
+	.until = op_until,
+	.rank = op_rank,
+};

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Starting workers, by posix_spawn: a fork of a program with threads could not
+ * go on to do anything.
+ *
+ * A worker finds its two streams by their numbers, which stand in its
+ * environment with the id of this process.  It has a process group of its own,
+ * so that the SIGINT of a terminal does not reach it, no signal blocked or
+ * ignored, and nothing of ours open but these streams and its output.
+ */
+#include "cluster/processes/processes.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cluster/core/cluster.h"
+#include "cluster/worker/main.h"
+
+#define APART_NS UINT64_C(2000000)       /* between two starts */
+#define BACKOFF_FIRST_NS UINT64_C(100000000)
+#define BACKOFF_MOST_NS UINT64_C(5000000000)
+#define STAYED_NS UINT64_C(10000000000)  /* then it begins with the first */
+#define AT_ONCE 4                        /* starts in one turn of the loop */
+
+/* ---- the program ---- */
+
+/* This one, by its name if that is still what runs here. */
+static char *
+own_path(void)
+{
+	static const char link[] = "/proc/self/exe", gone[] = " (deleted)";
+	char path[PATH_MAX];
+	ssize_t n = readlink(link, path, sizeof path - 1);
+	const char *use = link;
+	size_t tail = sizeof gone - 1;
+	char *copy;
+
+	if (n > 0) {
+		path[n] = '\0';
+		if ((size_t)n <= tail ||
+		    strcmp(path + (size_t)n - tail, gone) != 0)
+			use = path;
+	}
+	copy = sync_alloc(1, strlen(use) + 1);
+	if (copy != NULL)
+		strcpy(copy, use);
+	return copy;
+}
+
+static char *
+copy_of(const char *s)
+{
+	char *copy = sync_alloc(1, strlen(s) + 1);
+
+	return copy != NULL ? strcpy(copy, s) : NULL;
+}
+
+/* As it is from here: later the program may be elsewhere. */
+static char *
+path_of(const char *program)
+{
+	char here[PATH_MAX + 1], *path;
+	size_t n = 0;
+
+	if (program[0] != '/' && getcwd(here, PATH_MAX) != NULL) {
+		n = strlen(here);
+		here[n++] = '/';
+	}
+	path = sync_alloc(1, n + strlen(program) + 1);
+	if (path != NULL) {
+		memcpy(path, here, n);
+		strcpy(path + n, program);
+	}
+	return path;
+}
+
+/* A program that cannot be executed now is no program: said at the open, and not
+   when worker_wait is over. */
+static evc_status
+check_program(const char *path)
+{
+	struct stat s;
+	int err = stat(path, &s) < 0 ? errno : S_ISDIR(s.st_mode) ? EISDIR :
+		  access(path, X_OK) < 0 ? errno : 0;
+
+	if (err == 0)
+		return 0;
+	return evc_refuse(err == ENOENT ? -EVC_NOT_FOUND :
+			  err == EACCES || err == EISDIR ?
+					  -EVC_PERMISSION_DENIED :
+					  -EVC_FAILED_PRECONDITION,
+			  "processes: the program %s cannot be executed: %s",
+			  path, strerror(err));
+}
+
+static evc_status
+no_memory(void)
+{
+	return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "processes: no memory");
+}
+
+/* As it is now: who changes it later does that on another thread, perhaps, than
+   the one that starts workers.  The first is left for our own. */
+static bool
+copy_environment(struct processes *p)
+{
+	size_t n = 0, i, at = 1;
+
+	while (environ != NULL && environ[n] != NULL)
+		n++;
+	p->environment = sync_alloc(n + 2, sizeof *p->environment);
+	for (i = 0; p->environment != NULL && i < n; i++) {
+		p->environment[at] = copy_of(environ[i]);
+		if (p->environment[at++] == NULL)
+			return false;
+	}
+	return p->environment != NULL;
+}
+
+static void
+free_strings(char **list)
+{
+	for (; list != NULL && *list != NULL; list++)
+		sync_free(*list);
+}
+
+evc_status
+evc__processes_program(struct processes *p, const char *const *options)
+{
+	const char *program = evc__uri_option(options, "program", 0);
+	unsigned n = 0, i;
+	evc_status st;
+
+	if (evc__uri_option(options, "program", 1) != NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "processes: more than one program");
+	if (program != NULL && program[0] == '\0')
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "processes: the program has no name");
+	while (evc__uri_option(options, "arg", n) != NULL)
+		n++;
+	p->path = program != NULL ? path_of(program) : own_path();
+	p->argv = sync_alloc(n + 2, sizeof *p->argv);
+	if (p->path == NULL || p->argv == NULL)
+		return no_memory();
+	st = program != NULL ? check_program(p->path) : 0;
+	if (st < 0)
+		return st;
+	for (i = 0; i <= n; i++) {
+		p->argv[i] = copy_of(i == 0 ? p->path :
+					      evc__uri_option(options, "arg",
+							      i - 1));
+		if (p->argv[i] == NULL)
+			return no_memory();
+	}
+	return copy_environment(p) ? 0 : no_memory();
+}
+
+void
+evc__processes_program_free(struct processes *p)
+{
+	free_strings(p->argv);
+	if (p->environment != NULL)
+		free_strings(p->environment + 1);
+	sync_free(p->argv);
+	sync_free(p->environment);
+	sync_free(p->path);
+}
+
+/* ---- descriptors ---- */
+
+/* What a worker is given, and our ends of it. */
+struct ends {
+	int data[2], control[2], output[2]; /* ours is the first */
+};
+
+/* What they are there, behind the output; nothing else of ours is open: a
+   connection, or a file that somebody has locked, would stay so. */
+#define DATA_THERE 3
+#define CONTROL_THERE 4
+#define CLOSED_FROM 5
+
+/* Out of the way of those. */
+static int
+fd_above(int fd)
+{
+	int other;
+
+	if (fd >= CLOSED_FROM)
+		return fd;
+	other = sync_fd_above(fd, CLOSED_FROM);
+	sync_fd_close(fd);
+	return other;
+}
+
+static bool
+both_above(int fds[2])
+{
+	fds[0] = fd_above(fds[0]);
+	fds[1] = fd_above(fds[1]);
+	return fds[0] >= 0 && fds[1] >= 0;
+}
+
+static void
+close_ends(struct ends *e, bool ours)
+{
+	int *pair[3] = { e->data, e->control, e->output };
+	unsigned i;
+
+	for (i = 0; i < 3; i++) {
+		if (ours && pair[i][0] >= 0)
+			sync_fd_close(pair[i][0]);
+		if (pair[i][1] >= 0)
+			sync_fd_close(pair[i][1]);
+		pair[i][1] = -1;
+	}
+}
+
+/* 0 or an errno value; what was opened is in *e. */
+static int
+open_ends(struct ends *e)
+{
+	int *pair[3] = { e->data, e->control, e->output };
+	unsigned i;
+
+	*e = (struct ends){ { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	for (i = 0; i < 3; i++)
+		if ((i < 2 ? sync_socketpair(pair[i]) : sync_pipe(pair[i])) <
+			    0 ||
+		    !both_above(pair[i]))
+			return errno;
+	return 0;
+}
+
+/* ---- the call ---- */
+
+struct plan {
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	char variable[96]; /* of the environment */
+};
+
+static void
+drop_plan(struct plan *plan)
+{
+	posix_spawn_file_actions_destroy(&plan->actions);
+	posix_spawnattr_destroy(&plan->attr);
+}
+
+static void
+name_streams(struct plan *plan)
+{
+	struct text t = evc__text_in(plan->variable, sizeof plan->variable);
+
+	evc__text_fmt(&t, WORKER_VARIABLE "=%d %d %d %d", WORKER_PROTOCOL,
+		      DATA_THERE, CONTROL_THERE, (int)getpid());
+}
+
+/* 0 or an errno value. */
+static int
+make_plan(struct plan *plan, const struct ends *e)
+{
+	posix_spawn_file_actions_t *a = &plan->actions;
+	const short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+			    POSIX_SPAWN_SETSIGMASK;
+	sigset_t all, none;
+	int error;
+
+	name_streams(plan);
+	if (posix_spawn_file_actions_init(a) != 0)
+		return ENOMEM;
+	if (posix_spawnattr_init(&plan->attr) != 0) {
+		posix_spawn_file_actions_destroy(a);
+		return ENOMEM;
+	}
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawnattr_setsigdefault(&plan->attr, &all);
+	posix_spawnattr_setsigmask(&plan->attr, &none);
+	posix_spawnattr_setpgroup(&plan->attr, 0);
+	posix_spawnattr_setflags(&plan->attr, flags);
+	error = posix_spawn_file_actions_addopen(a, 0, "/dev/null", O_RDONLY,
+						 0);
+	if (error == 0)
+		error = posix_spawn_file_actions_adddup2(a, e->output[1], 1);
+	if (error == 0)
+		error = posix_spawn_file_actions_adddup2(a, e->output[1], 2);
+	if (error == 0)
+		error = posix_spawn_file_actions_adddup2(a, e->data[1],
+							 DATA_THERE);
+	if (error == 0)
+		error = posix_spawn_file_actions_adddup2(a, e->control[1],
+							 CONTROL_THERE);
+	if (error == 0)
+		error = posix_spawn_file_actions_addclosefrom_np(a,
+								 CLOSED_FROM);
+	if (error != 0)
+		drop_plan(plan);
+	return error;
+}
+
+static int
+call(struct process *w, struct plan *plan)
+{
+	struct processes *p = w->p;
+	int error;
+	pid_t pid;
+
+	p->environment[0] = plan->variable;
+	error = sync_spawn(&pid, p->path, &plan->actions, &plan->attr, p->argv,
+			   p->environment);
+	p->environment[0] = NULL;
+	if (error != 0)
+		return error;
+	w->pid = pid;
+	/* Without one it is asked for by its number. */
+	w->pidfd = sync_pidfd_process(pid);
+	return 0;
+}
+
+/* ---- a life begins ---- */
+
+static void
+begin(struct process *w, struct ends *e)
+{
+	struct processes *p = w->p;
+	struct frame_welcome hello = { .index = w->rank,
+				       .generation = p->generation,
+				       .max_frame = p->max_frame,
+				       .name = w->name };
+
+	w->state = PROCESS_STARTING;
+	w->born_ns = sync_mono();
+	w->ping_ns = w->closed_ns = w->answered = 0;
+	w->was_up = w->talks = w->leaving = w->settled = w->begun = false;
+	w->of_use = w->asks = false;
+	w->why[0] = '\0';
+	w->n_taken = w->first_taken = 0;
+	w->back_upto = 0;
+	evc__link_open(&w->data, w, e->data[0]);
+	evc__link_open(&w->control, w, e->control[0]);
+	evc__process_output_open(w, e->output[0]);
+	evc__process_end_watch(w);
+	/* In front of whatever else is said there. */
+	evc__process_until(w);
+	if (evc__frame_put_welcome(&w->data.out, p->max_frame, &hello) < 0)
+		evc__process_fence(w, "could not be welcomed: %s",
+				   evc_last_error());
+	evc__link_flush(&w->data);
+}
+
+/* 0 or an errno value. */
+static int
+start(struct process *w)
+{
+	struct ends e;
+	struct plan plan;
+	int error = open_ends(&e);
+
+	if (error == 0)
+		error = make_plan(&plan, &e);
+	if (error == 0) {
+		error = call(w, &plan);
+		drop_plan(&plan);
+	}
+	close_ends(&e, error != 0);
+	if (error == 0)
+		begin(w, &e);
+	return error;
+}
+
+void
+evc__process_again(struct process *w)
+{
+	uint64_t now = sync_mono(), *wait = &w->backoff_ns;
+
+	/* Functions may be what ends it, each time another one: it came
+	   forward. */
+	if (w->of_use || (w->was_up && now - w->born_ns >= STAYED_NS))
+		*wait = 0;
+	*wait = *wait == 0 ? BACKOFF_FIRST_NS : *wait * 2;
+	if (*wait > BACKOFF_MOST_NS)
+		*wait = BACKOFF_MOST_NS;
+	w->state = PROCESS_WAITS;
+	w->due_ns = now + *wait;
+}
+
+static void
+try(struct process *w)
+{
+	struct processes *p = w->p;
+	char why[WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+	int error = start(w);
+
+	if (error == 0)
+		return;
+	w->was_up = w->of_use = false;
+	evc__process_again(w);
+	evc__text_fmt(&t, "%s could not be started: %s: %s", w->name, p->path,
+		      strerrordesc_np(error));
+	p->sink->gone(p->core, w->index, why, EVC_ENGINE_DIED);
+}
+
+static void
+on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct processes *p = timer->data;
+
+	(void)ev;
+	(void)events;
+	if (!on_loop_inherited(&p->on))
+		evc__processes_spawn(p);
+}
+
+void
+evc__processes_spawn(struct processes *p)
+{
+	uint64_t now = sync_mono(), next = SYNC_FOREVER;
+	unsigned i, n = 0;
+
+	if (p->left || p->lost)
+		return;
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		if (w->state != PROCESS_WAITS || !w->ranked)
+			continue;
+		/* 0: never started yet. */
+		if (w->due_ns == 0)
+			w->due_ns = now + i * APART_NS;
+		if (w->due_ns <= now && n < AT_ONCE) {
+			n++;
+			try(w);
+		}
+		if (w->state == PROCESS_WAITS && w->due_ns < next)
+			next = w->due_ns;
+	}
+	ev_timer_stop(p->ev, &p->spawn);
+	if (next == SYNC_FOREVER)
+		return;
+	ev_now_update(p->ev);
+	ev_timer_init(&p->spawn, on_due,
+		      next > now ? (double)(next - now) / 1e9 : 0., 0.);
+	p->spawn.data = p;
+	ev_timer_start(p->ev, &p->spawn);
+}

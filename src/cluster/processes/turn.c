@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the engine does on the loop when it was asked to, from the first mail to
+ * the end.
+ */
+#include "cluster/processes/processes.h"
+
+#define KILLED_NS UINT64_C(1000000000) /* how long the end of the loop waits */
+
+static bool
+is_alive(const struct process *w)
+{
+	return w->state == PROCESS_STARTING || w->state == PROCESS_UP;
+}
+
+static void
+say(struct process *w, enum frame_type type, uint64_t number)
+{
+	if (evc__frame_put_number(&w->control.out, type, number) < 0)
+		evc__process_fence(w, "could not be told to stop: %s",
+				   evc_last_error());
+	else
+		evc__link_flush(&w->control);
+}
+
+static void
+do_cancel(struct processes *p, uint64_t upto)
+{
+	unsigned i;
+
+	if (upto <= p->cancelled_upto)
+		return;
+	p->cancelled_upto = upto;
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		if (is_alive(w) && w->n_taken > 0 &&
+		    process_taken(w, 0)->n <= upto)
+			say(w, FRAME_CANCEL, upto);
+	}
+}
+
+/* NULL: it does not have that one. */
+static struct taken *
+taken_at(struct process *w, uint64_t n)
+{
+	unsigned i;
+
+	for (i = 0; i < w->n_taken; i++) {
+		struct taken *t = process_taken(w, i);
+
+		if (t->n == n)
+			return t;
+	}
+	return NULL;
+}
+
+static void
+do_ones(struct processes *p, const uint64_t *ones, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < n; i += 2) {
+		struct process *w = ones[i] < p->n ? &p->workers[ones[i]] :
+						     NULL;
+		struct taken *t = w != NULL && is_alive(w) ?
+					  taken_at(w, ones[i + 1]) :
+					  NULL;
+
+		if (t == NULL)
+			continue;
+		t->asked = true;
+		say(w, FRAME_CANCEL_ONE, t->n);
+	}
+}
+
+static void
+do_forgets(struct processes *p, const uint64_t *ids, size_t n)
+{
+	unsigned i;
+	size_t k;
+
+	for (i = 0; i < p->n; i++)
+		for (k = 0; k < n && p->workers[i].kept.n > 0; k++) {
+			struct process *w = &p->workers[i];
+
+			if (!evc__kept_drop(&w->kept, ids[k]))
+				continue;
+			sync_sub(&p->notes.n_kept, 1);
+			evc__frame_put_number(&w->data.out, FRAME_FORGET,
+					      ids[k]);
+		}
+}
+
+static void
+do_kills(struct processes *p, const uint64_t *kills)
+{
+	unsigned i;
+
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		if (!(kills[i / 64] >> i % 64 & 1) || !is_alive(w))
+			continue;
+		/* It may have come to its end just now. */
+		evc__link_read(&w->data, true);
+		w->settled = true;
+		evc__process_fence(w, "was killed: its function did not stop "
+				      "when it was asked to");
+	}
+}
+
+static void
+on_grace(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct processes *p = timer->data;
+	unsigned i;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
+	for (i = 0; i < p->n; i++) {
+		if (!is_alive(&p->workers[i]))
+			continue;
+		evc__link_read(&p->workers[i].data, true);
+		evc__process_fence(&p->workers[i],
+				   "was killed: it did not end within %.1f s",
+				   (double)p->grace_ns / 1e9);
+	}
+}
+
+static void
+do_leave(struct processes *p)
+{
+	unsigned i;
+
+	if (p->left)
+		return;
+	p->left = true;
+	ev_timer_stop(p->ev, &p->spawn);
+	if (p->grace_ns != SYNC_FOREVER) {
+		ev_now_update(p->ev);
+		ev_timer_init(&p->grace, on_grace, (double)p->grace_ns / 1e9,
+			      0.);
+		p->grace.data = p;
+		ev_timer_start(p->ev, &p->grace);
+	}
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		if (is_alive(w)) {
+			w->leaving = true;
+			if (evc__frame_put_bare(&w->data.out, FRAME_LEAVE) < 0)
+				evc__process_fence(w, "was killed: %s",
+						   evc_last_error());
+			evc__link_flush(&w->data);
+		} else if (w->state == PROCESS_WAITS)
+			evc__process_over(w);
+	}
+}
+
+/* ---- the end ---- */
+
+/* But for the cleanup. */
+static void
+stop_timers(struct processes *p)
+{
+	ev_timer_stop(p->ev, &p->lease);
+	ev_timer_stop(p->ev, &p->spawn);
+	ev_timer_stop(p->ev, &p->grace);
+	ev_timer_stop(p->ev, &p->back);
+}
+
+void
+evc__processes_off(struct on_loop *on, struct ev_loop *loop)
+{
+	struct processes *p = LIST_OF(on, struct processes, on);
+	unsigned i;
+
+	stop_timers(p);
+	ev_cleanup_stop(loop, &p->cleanup);
+	for (i = 0; i < p->n; i++) {
+		struct process *w = &p->workers[i];
+
+		evc__process_deadline_stop(w);
+		if (w->pid == 0)
+			continue;
+		ev_io_stop(loop, &w->end);
+		ev_timer_stop(loop, &w->ask);
+		ev_io_stop(loop, &w->data.io);
+		ev_io_stop(loop, &w->control.io);
+		ev_io_stop(loop, &w->output.io);
+		ev_timer_stop(loop, &w->output.rest);
+	}
+}
+
+static void
+finish(struct processes *p)
+{
+	const evc_engine_sink *sink = p->sink;
+	void *core = p->core;
+
+	/* A mail that is on its way comes back to this. */
+	if (!evc__notes_shut(&p->notes))
+		return;
+	if (p->running) {
+		stop_timers(p);
+		ev_cleanup_stop(p->ev, &p->cleanup);
+		on_loop_end(&p->on);
+		evc_task_end(&p->task);
+	}
+	/* p may be freed from here on. */
+	sink->closed(core);
+}
+
+void
+evc__process_over(struct process *w)
+{
+	struct processes *p = w->p;
+	unsigned i;
+
+	w->state = PROCESS_OVER;
+	if (w->hold != 0)
+		evc_hold_end(p->scope, w->hold);
+	w->hold = 0;
+	for (i = 0; i < p->n; i++)
+		if (p->workers[i].state != PROCESS_OVER)
+			return;
+	p->ended = true;
+	/* From the mail: whoever has called this has p still in hand. */
+	evc__notes_ring(&p->notes);
+}
+
+/* The loop is being destroyed, or was before anything began. */
+static void
+lose(struct processes *p)
+{
+	uint64_t until = evc__until_ns(KILLED_NS);
+	unsigned i;
+
+	p->lost = true;
+	p->sink->down(p->core, "the loop of the cluster was destroyed");
+	for (i = 0; i < p->n; i++)
+		if (p->workers[i].state != PROCESS_OVER)
+			evc__process_end_now(&p->workers[i], until);
+}
+
+static void
+on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
+{
+	struct processes *p = cleanup->data;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&p->on))
+		return;
+	lose(p);
+	finish(p);
+}
+
+/* ---- the mail ---- */
+
+static evc_task_class task_class = { .name = "cluster processes",
+				     .flags = EVC_LATE };
+
+/* The first one. */
+static bool
+begin(struct processes *p)
+{
+	p->ev = evc_reactor_loop(p->reactor);
+	if (p->ev == NULL ||
+	    evc_task_begin(p->reactor, &p->task, &task_class) < 0)
+		return false;
+	p->running = true;
+	on_loop_begin(&p->on, p->ev);
+	ev_init(&p->spawn, NULL);
+	ev_init(&p->grace, NULL);
+	evc__processes_back_init(p);
+	ev_cleanup_init(&p->cleanup, on_cleanup);
+	p->cleanup.data = p;
+	ev_cleanup_start(p->ev, &p->cleanup);
+	evc__processes_lease_start(p);
+	return true;
+}
+
+static void
+serve(struct processes *p, const struct asked *now)
+{
+	do_cancel(p, now->cancel_upto);
+	do_ones(p, now->ones, now->n_ones);
+	do_kills(p, now->kills);
+	do_forgets(p, now->forgets, now->n_forgets);
+	if (now->leave)
+		do_leave(p);
+	notes_look(&p->notes);
+	evc__processes_feed(p);
+}
+
+void
+evc__processes_mail(evc_mail *m, evc_status why)
+{
+	struct processes *p = LIST_OF(m, struct processes, notes.mail);
+	struct asked now = evc__notes_asked(&p->notes);
+	bool first = !p->running;
+
+	if (why == 0 && !p->lost && (!first || begin(p))) {
+		serve(p, &now);
+		if (first)
+			evc__processes_spawn(p);
+	} else if (!p->running)
+		lose(p);
+	evc__asked_free(&now);
+	/* Last of all: p is gone after it. */
+	if (p->ended)
+		finish(p);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A value from a file: one in which a single bit is wrong is none.
+ */
+#include <evcoord.h>
+
+#include "wire/head.h"
+#include "cluster/snapshot/snapshot.h"
+
+static evc_status
+damaged(const char *path, const char *how)
+{
+	return evc_refuse(-EVC_DATA_LOSS, "%s is damaged: %s", path, how);
+}
+
+/* How much there was, or -1 and errno. */
+static ssize_t
+get_all(int fd, void *bytes, size_t n)
+{
+	char *at = bytes;
+	size_t got = 0;
+	ssize_t k;
+
+	while (got < n) {
+		k = sync_fd_read(fd, at + got, n - got);
+		if (k == 0)
+			break;
+		if (k > 0)
+			got += (size_t)k;
+		else if (errno != EINTR)
+			return -1;
+	}
+	return (ssize_t)got;
+}
+
+static evc_status
+cannot_read(const char *path)
+{
+	if (errno == EIO)
+		return damaged(path, "the disk cannot read it");
+	return evc__snapshot_refuse(path, "cannot be read", errno);
+}
+
+/* n: the bytes behind the head.  Its body is what comes out. */
+static evc_status
+read_body(int fd, const char *path, const unsigned char *head, uint64_t n,
+	  evc_value *ret)
+{
+	char more, *bytes;
+	evc_value body;
+	ssize_t got;
+	evc_status st;
+
+	if (memcmp(head, SNAPSHOT_MAGIC, VERSION_AT) != 0)
+		return damaged(path, "its first bytes are not those of one");
+	if (head_number(head + VERSION_AT, LENGTH_AT - VERSION_AT) !=
+	    SNAPSHOT_VERSION)
+		return damaged(path, "its version is unknown");
+	if (head_number(head + LENGTH_AT, CRC_AT - LENGTH_AT) != n ||
+	    n >= SIZE_MAX / 2)
+		return damaged(path, "its length is another one");
+	bytes = sync_alloc(1, n > 0 ? (size_t)n : 1);
+	if (bytes == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory for %s",
+				  path);
+	body = (evc_value){ bytes, (size_t)n };
+	got = get_all(fd, bytes, body.size);
+	if (got < 0 || (uint64_t)got < n)
+		st = got < 0 ? cannot_read(path)
+			     : damaged(path, "it became shorter");
+	else if (get_all(fd, &more, 1) != 0)
+		st = damaged(path, "it became longer");
+	else if (evc__snapshot_crc(head, &body) !=
+		 head_number(head + CRC_AT, HEAD_SIZE - CRC_AT))
+		st = damaged(path, "its checksum is another one");
+	else {
+		*ret = body;
+		return 0;
+	}
+	sync_free(bytes);
+	return st;
+}
+
+static evc_status
+read_open(int fd, const char *path, evc_value *ret)
+{
+	unsigned char head[HEAD_SIZE];
+	struct stat st;
+	ssize_t got;
+
+	if (sync_fd_stat(fd, &st) < 0)
+		return cannot_read(path);
+	if (!S_ISREG(st.st_mode))
+		return evc__snapshot_no_file(path);
+	got = get_all(fd, head, sizeof head);
+	if (got < 0)
+		return cannot_read(path);
+	if ((size_t)got < sizeof head || st.st_size < HEAD_SIZE)
+		return damaged(path, "it is too short");
+	return read_body(fd, path, head, (uint64_t)st.st_size - HEAD_SIZE, ret);
+}
+
+static evc_status
+read_one(const char *path, evc_value *ret)
+{
+	int fd = sync_file_open(path);
+	evc_status st;
+
+	if (fd < 0)
+		return cannot_read(path);
+	st = read_open(fd, path, ret);
+	sync_fd_close(fd);
+	return st;
+}
+
+evc_status
+evc__snapshot_read(const char *path, evc_value *ret_value, bool *ret_old)
+{
+	evc_status st = evc__snapshot_check_path(path), first;
+	char *old;
+
+	*ret_value = (evc_value){ NULL, 0 };
+	if (ret_old != NULL)
+		*ret_old = false;
+	if (st < 0)
+		return st;
+	first = read_one(path, ret_value);
+	if (first != -EVC_NOT_FOUND && first != -EVC_DATA_LOSS)
+		return first;
+	old = evc__snapshot_joined(path, strlen(path), ".old");
+	if (old == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "no memory for a name");
+	st = read_one(old, ret_value);
+	sync_free(old);
+	if (st == 0 && ret_old != NULL)
+		*ret_old = true;
+	if (st != -EVC_NOT_FOUND && st != -EVC_DATA_LOSS)
+		return st;
+	if (first == -EVC_NOT_FOUND && st == -EVC_NOT_FOUND)
+		return evc_refuse(st, "there is no file %s", path);
+	return evc_refuse(-EVC_DATA_LOSS, "%s is %s, and %s.old is %s", path,
+			  first == -EVC_NOT_FOUND ? "not there" : "damaged",
+			  path, st == -EVC_NOT_FOUND ? "not there" : "damaged");
+}

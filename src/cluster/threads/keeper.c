@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The keeper: looks, a thousand times a second, at what workers have taken and
+ * not begun, or done and not told, while there is such a thing; else it sleeps.
+ *
+ * A worker that has not moved between two looks is in a function that takes its
+ * time: then what it holds is given back, and told.  While others have nothing to
+ * do, what is older than a look is given back in any case.
+ */
+#include "cluster/threads/threads.h"
+
+#define LOOK_NS UINT64_C(1000000)
+/* So many looks find nothing before it sleeps: in a stream of short functions
+   that is hardly ever. */
+#define LOOKS 20
+
+void
+evc__keeper_ring(struct threads *e)
+{
+	sync_add(&e->keeper_bell, 1);
+	sync_futex_wake(&e->keeper_bell);
+}
+
+void
+evc__keeper_watch(struct seat *s)
+{
+	/* First this, then the look; the keeper says that it sleeps, then looks
+	   at this: one of the two sees the other. */
+	sync_store_sc(&s->holds, 1);
+	if (sync_load_sc(&s->e->keeper_sleeps) != 0)
+		evc__keeper_ring(s->e);
+}
+
+/* true: something was given back. */
+static bool
+look_at(struct seat *s)
+{
+	bool old, stuck, back = false;
+
+	sync_lock(&s->lock);
+	old = s->batch == s->seen_batch;
+	stuck = old && s->next == s->seen_next;
+	if (stuck && s->sent < s->done)
+		evc__seat_flush(s);
+	if (s->next < s->end &&
+	    (stuck || (old && sync_load_sc(&s->e->n_lying) > 0))) {
+		evc__seat_give_back(s);
+		s->hurried = true;
+		back = true;
+	}
+	s->seen_batch = s->batch;
+	s->seen_next = s->next;
+	sync_unlock(&s->lock);
+	return back;
+}
+
+/* false: nobody holds anything. */
+static bool
+look(struct threads *e)
+{
+	bool some = false, back = false;
+	unsigned i;
+
+	for (i = 0; i < e->n; i++)
+		if (sync_load_sc(&e->seats[i]->holds) != 0) {
+			some = true;
+			back |= look_at(e->seats[i]);
+		}
+	if (back)
+		evc__threads_wake(e, EVC_ENGINE_ANY);
+	return some;
+}
+
+/* Until some seat holds something, or the end. */
+static void
+sleep_until_rung(struct threads *e)
+{
+	uint32_t seen = sync_load_sc(&e->keeper_bell);
+
+	sync_store_sc(&e->keeper_sleeps, 1);
+	if (!look(e) && sync_load_sc(&e->leaving) == 0)
+		sync_futex_wait(&e->keeper_bell, seen, SYNC_FOREVER);
+	sync_store_sc(&e->keeper_sleeps, 0);
+}
+
+evc_status
+evc__threads_keeper(evc_coord *c, void *arg)
+{
+	struct threads *e = arg;
+	unsigned empty = LOOKS;
+	uint32_t seen;
+
+	(void)c;
+	if (!evc__threads_may_go(e))
+		return 0;
+	while (sync_load_sc(&e->leaving) == 0) {
+		if (empty >= LOOKS)
+			sleep_until_rung(e);
+		seen = sync_load_sc(&e->keeper_bell);
+		if (sync_load_sc(&e->leaving) != 0)
+			break;
+		sync_futex_wait(&e->keeper_bell, seen, LOOK_NS);
+		empty = look(e) ? 0 : empty + 1;
+	}
+	evc__threads_leave(e);
+	return 0;
+}

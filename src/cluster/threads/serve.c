@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a worker that is a thread does, from its first word to its last.
+ */
+#include <evcoord/ladder.h>
+
+#include "base/self.h"
+#include "base/text.h"
+#include "cluster/threads/threads.h"
+
+/* Results that are older than this are told before the next function. */
+#define HELD_MOST 0.001
+
+/* ---- build ---- */
+
+/* What is to be built and dropped here.  false: nothing. */
+static bool
+build(struct seat *s)
+{
+	struct threads *e = s->e;
+	evc_engine_def def;
+	evc_status code;
+	double seconds;
+	bool any = false;
+
+	while (e->sink->defs(e->core, s->index, &def)) {
+		any = true;
+		/* It will not be there for others who queue something. */
+		if (s->down)
+			evc__seat_get_up(s);
+		if (s->called) {
+			s->called = false;
+			evc__threads_wake(e, EVC_ENGINE_ANY);
+		}
+		/* Its name is not static. */
+		evc_checkpoint(def.kind == EVC_DEF_DROP ? "drops something" :
+							  "builds something");
+		code = evc__worker_define(s->w, &def, NULL, &seconds);
+		if (threads_inherited(e))
+			return true;
+		if (def.kind != EVC_DEF_DROP)
+			e->sink->built(e->core, s->index, def.id, code,
+				       seconds);
+	}
+	if (any)
+		evc__worker_done(s->w);
+	return any;
+}
+
+/* ---- a batch ---- */
+
+void
+evc__seat_flush(struct seat *s)
+{
+	s->e->sink->finished(s->e->core, s->index, s->results + s->sent,
+			     s->done - s->sent);
+	s->sent = s->done;
+}
+
+void
+evc__seat_give_back(struct seat *s)
+{
+	evc_engine_result back[sizeof s->tasks / sizeof s->tasks[0]];
+	unsigned i, n = 0;
+
+	/* The latest first: each goes before all that stand in the queue. */
+	for (i = s->end; i > s->next; i--)
+		back[n++] = (evc_engine_result){
+			.n = s->tasks[i - 1].n,
+			.code = EVC_CANCELLED,
+			.kind = EVC_FAILED_FUNCTION,
+			.took = -1,
+		};
+	s->end = s->next;
+	s->e->sink->finished(s->e->core, s->index, back, n);
+}
+
+/* Lock held: the next to run.  false: that was all. */
+static bool
+begin_next(struct seat *s, unsigned *ret)
+{
+	/* After the stop nothing begins; the cluster cancels what it has. */
+	if (s->next < s->end && evc_should_stop(s->e->scope))
+		evc__seat_give_back(s);
+	if (s->next >= s->end)
+		return false;
+	*ret = s->next++;
+	return true;
+}
+
+static double
+run_one(struct seat *s, unsigned i)
+{
+	evc_checkpoint(s->tasks[i].function);
+	evc__worker_run(s->w, &s->tasks[i], &s->results[i]);
+	return s->results[i].took > 0 ? s->results[i].took : 0;
+}
+
+_Static_assert((BATCH_MOST & (BATCH_MOST - 1)) == 0, "twice as many end there");
+
+/* How many to take the next time: twice as many, while there are as many, and
+   they are so short that all of them are over within a look of the keeper's. */
+static void
+adapt(struct seat *s, unsigned n, bool full, double took)
+{
+	if (s->hurried)
+		s->window = 1;
+	else if (took > HELD_MOST)
+		s->window = n > 1 ? n / 2 : 1;
+	else if (full && s->window < BATCH_MOST)
+		s->window *= 2;
+	else if (!full && s->window > 1)
+		s->window /= 2;
+}
+
+static void
+run_batch(struct seat *s, unsigned n, bool full)
+{
+	double held = 0, all = 0, took;
+	unsigned i;
+	bool more;
+
+	sync_lock(&s->lock);
+	s->batch++;
+	s->next = s->sent = s->done = 0;
+	s->end = n;
+	s->hurried = false;
+	more = begin_next(s, &i);
+	sync_unlock(&s->lock);
+	/* One alone is nothing that anybody could wait for. */
+	if (n > 1)
+		evc__keeper_watch(s);
+	while (more) {
+		took = run_one(s, i);
+		if (threads_inherited(s->e))
+			return;
+		all += took;
+		held += took;
+		sync_lock(&s->lock);
+		s->done = i + 1;
+		more = begin_next(s, &i);
+		if (!more || held > HELD_MOST) {
+			evc__seat_flush(s);
+			evc__worker_rests(s->w);
+			held = 0;
+		}
+		sync_unlock(&s->lock);
+	}
+	if (n > 1)
+		sync_store_sc(&s->holds, 0);
+	evc__worker_done(s->w);
+	adapt(s, n, full, all);
+}
+
+static inline void
+breathe(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+#define BREATHS 32
+
+/* A thread that works as fast as functions come would take each of them, and the
+   lock, right out of the hands of whoever schedules them.  So it lets a few come
+   together, for about a microsecond; not the first time after it has slept, so
+   that single functions do not wait. */
+static void
+let_come(struct seat *s)
+{
+	int i;
+
+	for (i = 0; s->ahead && i < BREATHS; i++)
+		breathe();
+	s->ahead = false;
+}
+
+static bool
+work(struct seat *s)
+{
+	struct threads *e = s->e;
+	unsigned most = s->window, n;
+	bool was_down = s->down, built = build(s);
+
+	if (threads_inherited(e) || evc_should_stop(e->scope))
+		return built;
+	let_come(s);
+	n = e->sink->take(e->core, s->index, s->tasks, most);
+	if (n == 0)
+		return built;
+	if (s->down)
+		evc__seat_get_up(s);
+	if (s->called) {
+		s->called = false;
+		if (n == most || was_down)
+			evc__threads_wake(e, EVC_ENGINE_ANY);
+	}
+	run_batch(s, n, n == most);
+	s->ahead = n < most;
+	return true;
+}
+
+/* ---- life ---- */
+
+bool
+evc__threads_may_go(struct threads *e)
+{
+	uint32_t go;
+
+	while ((go = sync_load(&e->go)) == GO_WAIT)
+		sync_futex_wait(&e->go, GO_WAIT, SYNC_FOREVER);
+	if (go == GO_SERVE)
+		return true;
+	/* After this the engine may be gone, woken or not: a wake-up of a word
+	   that is not there any more wakes nobody. */
+	if (sync_sub(&e->n_live, 1) == 1)
+		sync_futex_wake(&e->n_live);
+	return false;
+}
+
+void
+evc__threads_leave(struct threads *e)
+{
+	const evc_engine_sink *sink = e->sink;
+	void *core = e->core;
+
+	/* Whoever is not the last one touches nothing afterwards; nor does the
+	   last one after its last word. */
+	if (sync_sub(&e->n_live, 1) == 1)
+		sink->closed(core);
+}
+
+static void
+leave(struct seat *s)
+{
+	struct threads *e = s->e;
+
+	evc_checkpoint("drops what it keeps");
+	evc__worker_free(s->w);
+	s->w = NULL;
+	if (threads_inherited(e))
+		return;
+	evc_checkpoint(NULL);
+	e->sink->gone(e->core, s->index, "it has ended", EVC_ENGINE_LEFT);
+	evc__threads_leave(e);
+}
+
+/* A function has ended the thread.  What is left of it waits for the end: ended
+   by now it would be an error of the scope. */
+static void
+lost(void *arg)
+{
+	struct seat *s = arg;
+	struct threads *e = s->e;
+
+	sync_unwound();
+	if (threads_inherited(e))
+		return;
+	sync_lock(&s->lock);
+	if (s->sent < s->done)
+		evc__seat_flush(s);
+	/* The rest begins again elsewhere. */
+	s->end = s->next;
+	sync_store_sc(&s->holds, 0);
+	sync_unlock(&s->lock);
+	e->sink->gone(e->core, s->index, "a function has ended its thread",
+		      EVC_ENGINE_DIED_RUNNING);
+	evc_checkpoint(NULL);
+	while (sync_load_sc(&e->leaving) == 0)
+		sync_futex_wait(&e->leaving, 0, SYNC_FOREVER);
+	leave(s);
+}
+
+/* Not inlined: its variables must not stand beside a cleanup handler's. */
+static __attribute__((noinline)) void
+serve(struct seat *s)
+{
+	struct threads *e = s->e;
+
+	while (sync_load_sc(&e->leaving) == 0) {
+		if (work(s)) {
+			if (threads_inherited(e))
+				return;
+			continue;
+		}
+		if (!s->down) {
+			evc_checkpoint(NULL);
+			evc__seat_lie_down(s);
+		} else {
+			evc__seat_sleep(s);
+		}
+	}
+	if (s->down)
+		evc__seat_get_up(s);
+}
+
+evc_status
+evc__threads_worker(evc_coord *c, void *seat)
+{
+	struct seat *s = seat;
+	char where[32];
+	struct text t = evc__text_in(where, sizeof where);
+
+	(void)c;
+	if (!evc__threads_may_go(s->e))
+		return 0;
+	evc__exec_of = s->e->core;
+	evc__text_add(&t, "tid ");
+	evc__text_int(&t, evc__tid());
+	s->e->sink->up(s->e->core, s->index, NULL, where);
+	pthread_cleanup_push(lost, s);
+	serve(s);
+	pthread_cleanup_pop(0);
+	if (!threads_inherited(s->e))
+		leave(s);
+	return 0;
+}

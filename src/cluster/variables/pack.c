@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * All variables at one moment: as a list, and as one value for a file.
+ *
+ * The lock is held while they are copied, and no longer: they are sorted and
+ * written without it, because functions end under it.
+ */
+#include <evcoord.h>
+
+#include "wire/head.h"
+#include "cluster/variables/table.h"
+
+static int
+by_name(const void *a, const void *b)
+{
+	const evc_engine_entry *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static char *
+put(char *to, const void *bytes, size_t n)
+{
+	memcpy(to, bytes, n);
+	return to + n;
+}
+
+/* Lock held. */
+static evc_status
+copy_all(struct variables *v, struct variable_list *ret)
+{
+	const struct variable *x;
+	evc_engine_entry *e;
+	size_t i, size = 0;
+	evc_value is;
+	char *to;
+
+	for (i = 0; i < v->n_buckets; i++)
+		for (x = v->buckets[i]; x != NULL; x = x->next)
+			size += strlen(x->name) + 1 + x->is.size;
+	ret->finished = v->finished;
+	ret->changes = v->changes;
+	if (v->n == 0)
+		return 0;
+	ret->entries = sync_alloc(v->n, sizeof *ret->entries);
+	ret->tail = sync_alloc(1, size);
+	if (ret->entries == NULL || ret->tail == NULL)
+		return evc__variable_no_memory();
+	e = ret->entries;
+	to = ret->tail;
+	for (i = 0; i < v->n_buckets; i++)
+		for (x = v->buckets[i]; x != NULL; x = x->next, e++) {
+			is = content_value(&x->is);
+			e->name = to;
+			to = put(to, x->name, strlen(x->name) + 1);
+			e->value = (evc_value){ to, is.size };
+			to = put(to, is.data, is.size);
+		}
+	ret->n = v->n;
+	return 0;
+}
+
+evc_status
+evc__variables_list(struct variables *v, struct variable_list *ret)
+{
+	evc_status st;
+
+	*ret = (struct variable_list){ .n = 0 };
+	sync_lock(&v->lock);
+	st = copy_all(v, ret);
+	sync_unlock(&v->lock);
+	if (st < 0)
+		evc__variables_list_free(ret);
+	else if (ret->n > 0)
+		qsort(ret->entries, ret->n, sizeof *ret->entries, by_name);
+	return st;
+}
+
+void
+evc__variables_list_free(struct variable_list *l)
+{
+	sync_free(l->entries);
+	sync_free(l->tail);
+	*l = (struct variable_list){ .n = 0 };
+}
+
+/* ---- to bytes ---- */
+
+static char *
+put_head(char *to, unsigned type, size_t n)
+{
+	unsigned char head[HEAD_MOST];
+
+	return put(to, head, evc__put_length(head, type, (uint32_t)n));
+}
+
+static size_t
+packed_most(const struct variable_list *l)
+{
+	size_t i, n = 3 * HEAD_MOST;
+
+	for (i = 0; i < l->n; i++)
+		n += 2 * HEAD_MOST + strlen(l->entries[i].name) +
+		     l->entries[i].value.size;
+	return n;
+}
+
+evc_status
+evc__variables_pack(struct variables *v, evc_value *ret, uint64_t *ret_changes)
+{
+	struct variable_list l;
+	unsigned char number[HEAD_MOST];
+	const evc_engine_entry *e;
+	char *bytes, *to;
+	size_t i;
+	evc_status st = evc__variables_list(v, &l);
+
+	*ret = (evc_value){ NULL, 0 };
+	if (st < 0)
+		return st;
+	bytes = to = sync_alloc(1, packed_most(&l));
+	if (bytes == NULL) {
+		evc__variables_list_free(&l);
+		return evc__variable_no_memory();
+	}
+	to = put_head(to, EVC_VALUE_ARRAY, 2);
+	to = put(to, number, evc__put_unsigned(number, l.finished));
+	to = put_head(to, EVC_VALUE_MAP, l.n);
+	for (i = 0; i < l.n; i++) {
+		e = &l.entries[i];
+		to = put_head(to, EVC_VALUE_STRING, strlen(e->name));
+		to = put(to, e->name, strlen(e->name));
+		to = put_head(to, EVC_VALUE_BINARY, e->value.size);
+		to = put(to, e->value.data, e->value.size);
+	}
+	*ret = (evc_value){ bytes, (size_t)(to - bytes) };
+	if (ret_changes != NULL)
+		*ret_changes = l.changes;
+	evc__variables_list_free(&l);
+	return 0;
+}
+
+/* ---- and back ---- */
+
+/* One entry of the map, into a table that nobody else sees. */
+static evc_status
+unpack_one(struct variables *v, const evc_value *key, const evc_value *element)
+{
+	char name[VARIABLE_NAME_MOST + 1];
+	evc_engine_update u = { .op = EVC_VARIABLE_SET, .name = name };
+	const char *s;
+	const void *bytes;
+	size_t len, n;
+	evc_status st;
+
+	st = evc_unpack(key, "S", &s, &len);
+	if (st == 0)
+		st = evc_unpack(element, "B", &bytes, &n);
+	if (st < 0)
+		return st;
+	if (len == 0 || len >= sizeof name || memchr(s, 0, len) != NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "there is no such name of a variable");
+	memcpy(name, s, len);
+	name[len] = '\0';
+	if (evc__variable_find(v, name) != NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s stands there twice", name);
+	u.value = (evc_value){ bytes, n };
+	st = evc__variable_do(v, &u, NULL, NULL);
+	if (st == 0 && evc__variable_find(v, name) == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "variable %s is nil",
+				  name);
+	return st;
+}
+
+/* Of what came from elsewhere each status is about that, but for one. */
+static evc_status
+about_the_value(evc_status st)
+{
+	return st == 0 || st == -EVC_RESOURCE_EXHAUSTED ? st
+							: -EVC_INVALID_ARGUMENT;
+}
+
+static evc_status
+unpack_all(struct variables *v, const evc_value *value)
+{
+	evc_value map, key, element;
+	size_t at = 0;
+	evc_status st = evc__value_walk(value->data, value->size, NULL, NULL);
+
+	if (st == 0)
+		st = evc_unpack(value, "[Uv]", &v->finished, &map);
+	if (st < 0)
+		return st;
+	if (evc_value_type(&map) != EVC_VALUE_MAP)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "the variables are no map");
+	while (st == 0 && evc_value_next(&map, &at, &key, &element))
+		st = unpack_one(v, &key, &element);
+	return st;
+}
+
+evc_status
+evc__variables_unpack(struct variables *v, const evc_value *value)
+{
+	struct variables fresh;
+	evc_status st;
+
+	if (!evc__variables_init(&fresh))
+		return evc__variable_no_memory();
+	st = unpack_all(&fresh, value);
+	if (st == 0)
+		evc__variables_replace(v, &fresh);
+	evc__variables_destroy(&fresh);
+	return about_the_value(st);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What can be done to variables.
+ *
+ * An operation replaces what a variable is, and keeps what it was until it is
+ * sure of all: so several at once are made, or none, and to undo them takes no
+ * memory.
+ */
+#include <evcoord.h>
+#include <math.h>
+
+#include "cluster/variables/table.h"
+#include "wire/walk.h"
+
+#define HELD_FEW 8
+
+/* What one was before an operation. */
+struct held {
+	struct variable *of;
+	struct content was;
+};
+
+/* ---- what is refused ---- */
+
+static evc_status
+check_name(const char *name)
+{
+	if (name == NULL || name[0] == '\0')
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "a variable has to have a name");
+	if (strnlen(name, VARIABLE_NAME_MOST + 1) > VARIABLE_NAME_MOST)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "the name of a variable has %d bytes at most",
+				  VARIABLE_NAME_MOST);
+	return 0;
+}
+
+static evc_status
+check_by(const char *name, double by)
+{
+	return isfinite(by) ? 0 :
+			      evc_refuse(-EVC_INVALID_ARGUMENT,
+					 "variable %s: %g is nothing to add",
+					 name, by);
+}
+
+evc_status
+evc__variable_check(const evc_engine_update *u)
+{
+	evc_status st = check_name(u->name);
+
+	if (st == 0 && u->op == EVC_VARIABLE_ADD)
+		st = check_by(u->name, u->by);
+	if (st == 0 && u->op == EVC_VARIABLE_COMPARE_SET)
+		st = evc__value_walk(u->expected.data, u->expected.size, NULL,
+				     NULL);
+	if (st == 0 &&
+	    (u->op == EVC_VARIABLE_SET || u->op == EVC_VARIABLE_COMPARE_SET))
+		st = evc__content_check(u->name, &u->value);
+	return st;
+}
+
+/* ---- lock held ---- */
+
+static evc_status
+replace(struct variables *v, const char *name, struct content *by,
+	struct held *ret)
+{
+	struct variable *x = evc__variable_make(v, name);
+
+	if (x == NULL) {
+		sync_free(by->big);
+		return evc__variable_no_memory();
+	}
+	*ret = (struct held){ x, x->is };
+	x->is = *by;
+	x->n_held++;
+	return 0;
+}
+
+static evc_status
+add(struct variables *v, const char *name, double by, struct held *ret)
+{
+	struct variable *x = evc__variable_find(v, name);
+	struct content sum;
+	evc_status st = check_by(name, by);
+
+	if (st < 0)
+		return st;
+	if (x != NULL && x->is.size > 0 && !x->is.is_number)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s is no number", name);
+	evc__content_of_number(
+		x != NULL && x->is.size > 0 ? x->is.number + by : by, &sum);
+	return replace(v, name, &sum, ret);
+}
+
+static evc_status
+set(struct variables *v, const char *name, const evc_value *value,
+    struct held *ret)
+{
+	struct content c;
+	evc_status st = evc__content_make(name, value, &c);
+
+	return st < 0 ? st : replace(v, name, &c, ret);
+}
+
+static evc_status
+compare_set(struct variables *v, const evc_engine_update *u, struct held *ret)
+{
+	struct variable *x = evc__variable_find(v, u->name);
+	evc_value is =
+		x != NULL ? content_value(&x->is) : (evc_value){ NULL, 0 };
+	evc_status st =
+		evc__value_walk(u->expected.data, u->expected.size, NULL, NULL);
+
+	if (st < 0)
+		return st;
+	if (!evc__value_is_equal(&is, &u->expected))
+		return evc_refuse(-EVC_ABORTED,
+				  "variable %s is not what was expected",
+				  u->name);
+	return set(v, u->name, &u->value, ret);
+}
+
+static void
+forget(struct variables *v, struct held *h)
+{
+	sync_free(h->was.big);
+	h->of->n_held--;
+	evc__variable_remove_if_gone(v, h->of);
+}
+
+static void
+undo(struct variables *v, struct held *h)
+{
+	sync_free(h->of->is.big);
+	h->of->is = h->was;
+	h->of->n_held--;
+	evc__variable_remove_if_gone(v, h->of);
+}
+
+static evc_status
+get(struct variables *v, const char *name, evc_value *ret)
+{
+	struct variable *x = evc__variable_find(v, name);
+	void *copy;
+
+	if (ret == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "there is no place for the value");
+	*ret = (evc_value){ NULL, 0 };
+	if (x == NULL || x->is.size == 0)
+		return evc_refuse(-EVC_NOT_FOUND, "there is no variable %s",
+				  name);
+	copy = sync_alloc(1, x->is.size);
+	if (copy == NULL)
+		return evc__variable_no_memory();
+	memcpy(copy, content_value(&x->is).data, x->is.size);
+	*ret = (evc_value){ copy, x->is.size };
+	return 0;
+}
+
+/* ---- lock not held ---- */
+
+evc_status
+evc__variable_do(struct variables *v, const evc_engine_update *u,
+		 double *ret_now, evc_value *ret_value)
+{
+	struct held h = { .of = NULL };
+	evc_status st = check_name(u->name);
+
+	if (st < 0)
+		return st;
+	sync_lock(&v->lock);
+	switch (u->op) {
+	case EVC_VARIABLE_ADD:
+		st = add(v, u->name, u->by, &h);
+		if (st == 0 && ret_now != NULL)
+			*ret_now = h.of->is.number;
+		break;
+	case EVC_VARIABLE_SET:
+		st = set(v, u->name, &u->value, &h);
+		break;
+	case EVC_VARIABLE_GET:
+		st = get(v, u->name, ret_value);
+		break;
+	case EVC_VARIABLE_COMPARE_SET:
+		st = compare_set(v, u, &h);
+		break;
+	default:
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"%u is nothing that is done to a variable",
+				u->op);
+	}
+	if (h.of != NULL) {
+		forget(v, &h);
+		v->changes++;
+	}
+	sync_unlock(&v->lock);
+	return st;
+}
+
+static evc_status
+update(struct variables *v, const evc_engine_update *u, struct held *ret)
+{
+	evc_status st = check_name(u->name);
+
+	if (st < 0)
+		return st;
+	if (u->op == EVC_VARIABLE_ADD)
+		return add(v, u->name, u->by, ret);
+	if (u->op == EVC_VARIABLE_SET)
+		return set(v, u->name, &u->value, ret);
+	return evc_refuse(-EVC_INVALID_ARGUMENT,
+			  "variable %s: %u is no update of a transaction",
+			  u->name, u->op);
+}
+
+evc_status
+evc__variables_commit(struct variables *v, const evc_engine_update *updates,
+		      unsigned n)
+{
+	struct held few[HELD_FEW], *held = few;
+	evc_status st = 0;
+	unsigned i;
+
+	if (n > HELD_FEW) {
+		held = sync_alloc(n, sizeof *held);
+		if (held == NULL)
+			return evc__variable_no_memory();
+	}
+	sync_lock(&v->lock);
+	for (i = 0; i < n; i++) {
+		st = update(v, &updates[i], &held[i]);
+		if (st < 0)
+			break;
+	}
+	if (st < 0) {
+		/* What came later was made of what came before. */
+		while (i > 0)
+			undo(v, &held[--i]);
+	} else {
+		while (i > 0)
+			forget(v, &held[--i]);
+		v->finished++;
+		v->changes++;
+	}
+	sync_unlock(&v->lock);
+	if (held != few)
+		sync_free(held);
+	return st;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control stream of a worker process, read by a thread of its own: so pings
+ * are answered and cancels heard while a function runs.
+ *
+ * It may say until when this worker has any right to run.  That is left to a
+ * timer of the kernel's, which ends the process: neither a function, whatever it
+ * blocks, nor a SIGSTOP holds it up, and no thread of ours has to get its turn.
+ */
+#include "cluster/worker/main.h"
+
+#include <math.h>
+#include <signal.h>
+
+#include "base/until.h"
+
+#define NO_MORE 64 /* bytes: more has no frame of this stream */
+
+/* ---- the end of the functions ---- */
+
+struct worker *
+evc__worker_take(struct worker_process *p)
+{
+	struct worker *w;
+
+	sync_lock(&p->lock);
+	w = p->w;
+	p->w = NULL;
+	sync_unlock(&p->lock);
+	return w;
+}
+
+/* A cancel may come when there is nothing to cancel any more. */
+static void
+cancel(struct worker_process *p, bool one, uint64_t n)
+{
+	sync_lock(&p->lock);
+	if (p->w != NULL && one)
+		evc__worker_cancel_one(p->w, n);
+	else if (p->w != NULL)
+		evc__worker_cancel(p->w, n);
+	sync_unlock(&p->lock);
+}
+
+/* ---- what is taken back ---- */
+
+bool
+evc__worker_begin(struct worker_process *p, uint64_t n)
+{
+	bool yes;
+
+	sync_lock(&p->lock);
+	yes = n > p->back_upto;
+	if (yes)
+		p->begun = n;
+	sync_unlock(&p->lock);
+	return yes;
+}
+
+static struct frame_backed
+take_back(struct worker_process *p, uint64_t upto)
+{
+	struct frame_backed said = { .upto = upto };
+
+	sync_lock(&p->lock);
+	if (upto > p->back_upto)
+		p->back_upto = upto;
+	said.begun = p->begun;
+	sync_unlock(&p->lock);
+	return said;
+}
+
+/* ---- the end by the clock ---- */
+
+/* The time that was told last, by the clock that goes on while the machine
+   sleeps: others do not wait for that.  That one is asked first, so that what
+   comes in between makes the end too early and not too late. */
+static uint64_t
+end_by_boot(const struct worker_process *p)
+{
+	uint64_t boot = sync_boot(), left = evc__left_ns(p->until_ns);
+
+	return evc__after(boot, left);
+}
+
+/* Without a timer nobody could promise the end: then it is now. */
+static void
+set_timer(struct worker_process *p)
+{
+	if (p->until_ns <= p->set_ns)
+		return;
+	if ((p->set_ns == 0 && sync_end_timer(&p->timer) < 0) ||
+	    sync_end_timer_set(p->timer, end_by_boot(p)) < 0) {
+		evc_log(p->coord, EVC_LOG_ERROR, NULL,
+			"no timer for the end of this worker: %s",
+			strerrordesc_np(errno));
+		sync_pid_signal(getpid(), SIGKILL);
+	}
+	p->set_ns = p->until_ns;
+}
+
+/* No function runs any more, and what the program does then is its own. */
+static void
+drop_timer(struct worker_process *p)
+{
+	if (p->set_ns != 0)
+		sync_end_timer_free(p->timer);
+}
+
+/* ---- frames ---- */
+
+/* false: the other end is gone. */
+static bool
+answer(struct worker_process *p, struct bytes *out)
+{
+	while (out->n > 0) {
+		ssize_t n = sync_send_wait(p->control, bytes_at(out), out->n);
+
+		if (n >= 0)
+			bytes_take(out, (size_t)n);
+		else if (errno != EINTR)
+			return false;
+	}
+	return true;
+}
+
+/* false: the other end is gone, or says what nobody knows. */
+static bool
+hear(struct worker_process *p, const struct frame *f, struct bytes *out)
+{
+	struct frame_backed said;
+	uint64_t n;
+
+	if (f->type == FRAME_PING)
+		return evc__frame_put_bare(out, FRAME_PONG) == 0 &&
+		       answer(p, out);
+	if (evc__frame_get_number(f, &n) < 0)
+		return false;
+	if (f->type == FRAME_CANCEL)
+		cancel(p, false, n);
+	else if (f->type == FRAME_CANCEL_ONE)
+		cancel(p, true, n);
+	else if (f->type == FRAME_UNTIL && n > p->until_ns)
+		p->until_ns = n;
+	else if (f->type == FRAME_BACK) {
+		said = take_back(p, n);
+		return evc__frame_put_backed(out, &said) == 0 &&
+		       answer(p, out);
+	}
+	return true;
+}
+
+/* Until the end of the stream. */
+static void
+listen_to(struct worker_process *p, struct bytes *in, struct bytes *out)
+{
+	struct frame f;
+	unsigned char *to;
+	unsigned events;
+	bool told = false;
+	ssize_t n;
+	int got;
+
+	for (;;) {
+		/* A stop that the program has asked for ends the worker: who
+		   waits for functions hears that there are none. */
+		if (!told && evc_wait_fd(p->coord, p->control, EVC_READ,
+					 INFINITY, &events) < 0) {
+			told = true;
+			sync_shutdown(p->data, SHUT_RD);
+		}
+		to = bytes_room(in, 1024);
+		if (to == NULL)
+			return;
+		n = sync_recv_wait(p->control, to, 1024);
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return;
+		in->n += n > 0 ? (size_t)n : 0;
+		while ((got = evc__frame_next(bytes_at(in), in->n, NO_MORE,
+					      &f)) > 0) {
+			if (!hear(p, &f, out))
+				return;
+			bytes_take(in, f.whole);
+		}
+		if (got < 0)
+			return;
+		/* What came while this process was starting, or stopped, may be
+		   over, and a later one stand behind it. */
+		if (!sync_fd_readable(p->control))
+			set_timer(p);
+	}
+}
+
+static evc_status
+control_main(evc_coord *c, void *arg)
+{
+	struct worker_process *p = arg;
+	struct bytes in = { 0 }, out = { 0 };
+
+	listen_to(p, &in, &out);
+	bytes_free(&in);
+	bytes_free(&out);
+	if (sync_load_sc(&p->leaving) != 0) {
+		drop_timer(p);
+		return 0;
+	}
+	set_timer(p);
+	/* Its parent's death kills this process in a moment. */
+	cancel(p, false, UINT64_MAX);
+	evc_request_stop(c, EVC_UNAVAILABLE, "the coordinator is gone");
+	sync_shutdown(p->data, SHUT_RD);
+	return 0;
+}
+
+evc_status
+evc__worker_control_start(struct worker_process *p)
+{
+	const evc_member_opts opts = { .flags = EVC_LATE };
+
+	return evc_thread_start(p->coord, "control", control_main, p, &opts,
+				NULL);
+}
+
+void
+evc__worker_control_end(struct worker_process *p)
+{
+	/* -> control_main */
+	sync_store_sc(&p->leaving, 1);
+	sync_shutdown(p->control, SHUT_RDWR);
+}

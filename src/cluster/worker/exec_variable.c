@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The cluster's variables from inside a function.
+ *
+ * What a plain function does to them is done at once.  What a transactional one
+ * does is noted, one note for each name, and shown to the function itself as if
+ * it were done; it goes out with the result.
+ */
+#include <math.h>
+
+#include "cluster/worker/exec.h"
+
+/* ---- notes ---- */
+
+static void
+drop_notes(struct transaction *tx)
+{
+	uint32_t i;
+
+	for (i = 0; i < tx->n; i++)
+		sync_free(tx->all[i].is.big);
+	if (tx->n > 0)
+		memset(tx->slots, 0, 2 * tx->room * sizeof *tx->slots);
+	tx->n = 0;
+}
+
+void
+evc__transaction_drop(struct worker *w)
+{
+	drop_notes(&w->tx);
+}
+
+void
+evc__transaction_destroy(struct worker *w)
+{
+	drop_notes(&w->tx);
+	sync_free(w->tx.all);
+	sync_free(w->tx.slots);
+}
+
+/* The slot of this name, or the free one where it belongs. */
+static uint32_t *
+slot_of(const struct transaction *tx, const char *name, uint32_t hash)
+{
+	uint32_t mask = 2 * tx->room - 1, at = hash & mask, i;
+
+	while ((i = tx->slots[at]) != 0 &&
+	       (tx->all[i - 1].hash != hash ||
+		strcmp(tx->all[i - 1].name, name) != 0))
+		at = (at + 1) & mask;
+	return &tx->slots[at];
+}
+
+/* NULL: it has not touched this one. */
+static struct pending *
+find(const struct transaction *tx, const char *name)
+{
+	uint32_t i;
+
+	if (tx->n == 0)
+		return NULL;
+	i = *slot_of(tx, name, name_hash(name));
+	return i != 0 ? &tx->all[i - 1] : NULL;
+}
+
+static bool
+grow(struct transaction *tx)
+{
+	uint32_t room = tx->room > 0 ? tx->room * 2 : 8, i;
+	struct pending *all = sync_alloc(room, sizeof *all);
+	uint32_t *slots = sync_alloc(2 * (size_t)room, sizeof *slots);
+
+	if (all == NULL || slots == NULL) {
+		sync_free(all);
+		sync_free(slots);
+		return false;
+	}
+	if (tx->n > 0)
+		memcpy(all, tx->all, tx->n * sizeof *all);
+	sync_free(tx->all);
+	sync_free(tx->slots);
+	tx->all = all;
+	tx->slots = slots;
+	tx->room = room;
+	for (i = 0; i < tx->n; i++)
+		*slot_of(tx, all[i].name, all[i].hash) = i + 1;
+	return true;
+}
+
+static evc_status
+no_memory(void)
+{
+	return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+			  "no memory for what a function does to a variable");
+}
+
+/* A note for this name, of an addition of nothing; NULL: no memory. */
+static struct pending *
+note(struct worker *w, const char *name)
+{
+	struct transaction *tx = &w->tx;
+	struct pending *p;
+
+	if (tx->n == tx->room && !grow(tx))
+		return NULL;
+	p = &tx->all[tx->n];
+	*p = (struct pending){ .hash = name_hash(name) };
+	p->name = arena_copy(&w->arena, name, strlen(name) + 1);
+	if (p->name == NULL)
+		return NULL;
+	*slot_of(tx, name, p->hash) = ++tx->n;
+	return p;
+}
+
+bool
+evc__transaction_take(struct worker *w, evc_engine_result *ret)
+{
+	struct transaction *tx = &w->tx;
+	evc_engine_update *all, *u;
+	const struct pending *p;
+	evc_value v;
+
+	if (tx->n == 0)
+		return true;
+	all = arena_take(&w->arena, tx->n * sizeof *all);
+	if (all == NULL)
+		return false;
+	for (p = tx->all, u = all; u < all + tx->n; p++, u++) {
+		*u = (evc_engine_update){
+			.op = p->set ? EVC_VARIABLE_SET : EVC_VARIABLE_ADD,
+			.name = p->name,
+			.by = p->by,
+		};
+		v = content_value(&p->is);
+		if (v.size == 0)
+			continue;
+		u->value.size = v.size;
+		u->value.data = arena_copy(&w->arena, v.data, v.size);
+		if (u->value.data == NULL)
+			return false;
+	}
+	ret->updates = all;
+	ret->n_updates = tx->n;
+	return true;
+}
+
+/* ---- at once ---- */
+
+static evc_status
+check(const evc_exec *x, const char *name)
+{
+	if (x == NULL || name == NULL || *name == '\0')
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "a variable has to have a name, and a "
+				  "function that asks for it");
+	if (strnlen(name, VARIABLE_NAME_MOST + 1) > VARIABLE_NAME_MOST)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "the name of a variable has %d bytes at most",
+				  VARIABLE_NAME_MOST);
+	return 0;
+}
+
+static evc_status
+do_now(const evc_exec *x, const evc_engine_update *u, double *ret_now,
+       evc_value *ret_value)
+{
+	const struct worker_env *env = &x->w->env;
+	evc_status st = evc__worker_check(x->w);
+
+	if (st < 0)
+		return st;
+	if (env->variable == NULL)
+		return evc_refuse(-EVC_UNAVAILABLE,
+				  "%s knows no variables", x->w->name);
+	return env->variable(env->arg, u, ret_now, ret_value);
+}
+
+static evc_status
+get_now(const evc_exec *x, const char *name, evc_value *ret)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
+
+	*ret = (evc_value){ 0 };
+	return do_now(x, &u, NULL, ret);
+}
+
+/* What an addition would make of a variable as it is. */
+static evc_status
+sum_now(const evc_exec *x, const char *name, double by, struct content *ret)
+{
+	struct content is = { .size = 0 };
+	evc_value v;
+	evc_status st = get_now(x, name, &v);
+
+	if (st == 0)
+		st = evc__content_make(name, &v, &is);
+	else if (st == -EVC_NOT_FOUND)
+		st = 0;
+	evc_value_free(&v);
+	if (st < 0)
+		return st;
+	sync_free(is.big);
+	if (is.size > 0 && !is.is_number)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s is no number", name);
+	evc__content_of_number(is.size > 0 ? is.number + by : by, ret);
+	return 0;
+}
+
+/* ---- noted ---- */
+
+static evc_status
+add_noted(evc_exec *x, const char *name, double by, double *ret_now)
+{
+	struct pending *p = find(&x->w->tx, name);
+	double before = p != NULL ? p->by : 0;
+	struct content sum;
+	evc_status st;
+
+	if (!isfinite(by))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s: %g is nothing to add", name,
+				  by);
+	if (p != NULL && p->set) {
+		if (p->is.size > 0 && !p->is.is_number)
+			return evc_refuse(-EVC_INVALID_ARGUMENT,
+					  "variable %s is no number", name);
+		evc__content_of_number(p->is.size > 0 ? p->is.number + by : by,
+				       &sum);
+		sync_free(p->is.big);
+		p->is = sum;
+		if (ret_now != NULL)
+			*ret_now = sum.number;
+		return 0;
+	}
+	/* All that it adds is one addition in the end. */
+	if (!isfinite(before + by))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "variable %s: %g and %g are too much to add",
+				  name, before, by);
+	if (ret_now != NULL) {
+		st = sum_now(x, name, before + by, &sum);
+		if (st < 0)
+			return st;
+	}
+	if (p == NULL)
+		p = note(x->w, name);
+	if (p == NULL)
+		return no_memory();
+	p->by = before + by;
+	if (ret_now != NULL)
+		*ret_now = sum.number;
+	return 0;
+}
+
+static evc_status
+set_noted(evc_exec *x, const char *name, const evc_value *value)
+{
+	struct pending *p = find(&x->w->tx, name);
+	struct content is;
+	evc_status st = evc__content_make(name, value, &is);
+
+	if (st < 0)
+		return st;
+	if (p == NULL)
+		p = note(x->w, name);
+	if (p == NULL) {
+		sync_free(is.big);
+		return no_memory();
+	}
+	sync_free(p->is.big);
+	p->set = true;
+	p->by = 0;
+	p->is = is;
+	return 0;
+}
+
+static evc_status
+get_noted(evc_exec *x, const char *name, evc_value *ret)
+{
+	const struct pending *p = find(&x->w->tx, name);
+	struct content sum;
+	evc_value v;
+	evc_status st;
+
+	if (p == NULL)
+		return get_now(x, name, ret);
+	if (!p->set) {
+		st = sum_now(x, name, p->by, &sum);
+		if (st < 0)
+			return st;
+		v = content_value(&sum);
+		return evc_value_copy(ret, &v);
+	}
+	v = content_value(&p->is);
+	if (v.size == 0)
+		return evc_refuse(-EVC_NOT_FOUND, "there is no variable %s",
+				  name);
+	return evc_value_copy(ret, &v);
+}
+
+/* ---- the calls ---- */
+
+evc_status
+evc_exec_variable_add(evc_exec *x, const char *name, double by, double *ret_now)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_ADD, .name = name,
+				.by = by };
+	evc_status st = check(x, name);
+
+	if (st < 0)
+		return st;
+	return x->transactional ? add_noted(x, name, by, ret_now) :
+				  do_now(x, &u, ret_now, NULL);
+}
+
+evc_status
+evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_SET, .name = name };
+	evc_status st = check(x, name);
+
+	if (st < 0)
+		return st;
+	if (value == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "evc_exec_variable_set: there is no value "
+				  "(nil is one of no bytes)");
+	u.value = *value;
+	return x->transactional ? set_noted(x, name, value) :
+				  do_now(x, &u, NULL, NULL);
+}
+
+evc_status
+evc_exec_variable_get(evc_exec *x, const char *name, evc_value *ret_value)
+{
+	evc_status st = check(x, name);
+
+	if (st < 0)
+		return st;
+	if (ret_value == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "evc_exec_variable_get: there is no place for "
+				  "the value");
+	*ret_value = (evc_value){ 0 };
+	return x->transactional ? get_noted(x, name, ret_value) :
+				  get_now(x, name, ret_value);
+}
+
+evc_status
+evc_exec_variable_compare_set(evc_exec *x, const char *name,
+			      const evc_value *expected,
+			      const evc_value *value)
+{
+	evc_engine_update u = { .op = EVC_VARIABLE_COMPARE_SET,
+				.name = name };
+	evc_status st = check(x, name);
+
+	if (st < 0)
+		return st;
+	if (x->transactional)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_exec_variable_compare_set: not in a "
+				  "transactional function, whose updates are "
+				  "made later");
+	if (value == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "evc_exec_variable_compare_set: there is no "
+				  "value (nil is one of no bytes)");
+	u.value = *value;
+	if (expected != NULL)
+		u.expected = *expected;
+	return do_now(x, &u, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Functions by name: open addressing, half of the slots free at least.
+ */
+#include "cluster/worker/functions.h"
+
+#include <evcoord.h>
+#include <string.h>
+
+#include "base/room.h"
+#include "base/sync.h"
+#include "cluster/worker/worker.h"
+
+#define NAME_ROOM 48
+#define MOST (1u << 24)
+
+static evc_status
+check(const evc_function *f, unsigned i)
+{
+	if (f->name == NULL || *f->name == '\0')
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "function %u of the table has no name", i);
+	if (strnlen(f->name, NAME_ROOM) == NAME_ROOM)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "the name of function %u, \"%.48s...\", is "
+				  "longer than 47 bytes",
+				  i, f->name);
+	if (f->fn == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "function \"%s\" has no fn", f->name);
+	if (f->flags != 0 || !ROOM_IS_ZERO(f->reserved_))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "function \"%s\": flags and reserved_ must "
+				  "be 0",
+				  f->name);
+	return 0;
+}
+
+evc_status
+evc__functions_init(struct functions *t, const evc_function *table, unsigned n)
+{
+	uint32_t room = 8, at;
+	evc_status st = 0;
+	unsigned i;
+
+	t->slots = NULL;
+	t->mask = 0;
+	if ((table == NULL && n > 0) || n > MOST)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%u functions in %s", n,
+				  table == NULL ? "no table" : "one table");
+	while (room / 2 < n)
+		room *= 2;
+	t->slots = sync_alloc(room, sizeof *t->slots);
+	if (t->slots == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "no memory for %u functions", n);
+	t->mask = room - 1;
+	for (i = 0; st == 0 && i < n; i++) {
+		st = check(&table[i], i);
+		if (st < 0)
+			break;
+		at = name_hash(table[i].name) & t->mask;
+		while (t->slots[at] != NULL &&
+		       strcmp(t->slots[at]->name, table[i].name) != 0)
+			at = (at + 1) & t->mask;
+		if (t->slots[at] != NULL)
+			st = evc_refuse(-EVC_INVALID_ARGUMENT,
+					"function \"%s\" is twice in the table",
+					table[i].name);
+		t->slots[at] = &table[i];
+	}
+	if (st < 0)
+		evc__functions_destroy(t);
+	return st;
+}
+
+void
+evc__functions_destroy(struct functions *t)
+{
+	sync_free(t->slots);
+	t->slots = NULL;
+}
+
+const evc_function *
+evc__functions_find(const struct functions *t, const char *name)
+{
+	uint32_t at = name_hash(name) & t->mask;
+
+	while (t->slots[at] != NULL && strcmp(t->slots[at]->name, name) != 0)
+		at = (at + 1) & t->mask;
+	return t->slots[at];
+}
+
+evc_status
+evc__functions_check(const evc_function *functions, unsigned n)
+{
+	struct functions t;
+	evc_status st = evc__functions_init(&t, functions, n);
+
+	if (st == 0)
+		evc__functions_destroy(&t);
+	return st;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The data stream of a worker process, read and written by the thread of the
+ * functions, which sleeps in the read: nobody stands between a frame and the
+ * function that it is about.
+ *
+ * A function that runs has its arguments in the frame, where it stands.  When it
+ * asks for something meanwhile and has to read on, what comes goes to other
+ * memory, and the frame's own is retired until the function is over.
+ */
+#include "cluster/worker/main.h"
+
+#define READ_LEAST ((size_t)16 << 10)
+
+bool
+evc__worker_flush(struct worker_process *p)
+{
+	while (p->out.n > 0 && !p->gone) {
+		ssize_t n = sync_send_wait(p->data, bytes_at(&p->out),
+					   p->out.n);
+
+		if (n >= 0)
+			bytes_take(&p->out, (size_t)n);
+		else if (errno != EINTR)
+			p->gone = true;
+	}
+	p->unsent = 0;
+	return !p->gone;
+}
+
+/* 1: more is there; 0: the end; < 0: refused. */
+static int
+read_more(struct worker_process *p, size_t least)
+{
+	unsigned char *to;
+	ssize_t n;
+
+	if (!evc__worker_flush(p))
+		return 0;
+	if (least < READ_LEAST)
+		least = READ_LEAST;
+	to = bytes_room(&p->in, least);
+	if (to == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "no memory for a frame");
+	do
+		n = sync_recv_wait(p->data, to,
+				   p->in.room - p->in.from - p->in.n);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return 0;
+	p->in.n += (size_t)n;
+	return 1;
+}
+
+/* The first whole frame from there on. */
+static int
+wait_frame(struct worker_process *p, size_t at, struct frame *ret)
+{
+	int got;
+
+	for (;;) {
+		got = evc__frame_next(bytes_behind(&p->in, at), p->in.n - at,
+				      p->max_frame, ret);
+		if (got != 0)
+			return got;
+		got = read_more(p, ret->whole - (p->in.n - at));
+		if (got <= 0)
+			return got;
+	}
+}
+
+int
+evc__worker_next(struct worker_process *p, struct frame *ret)
+{
+	int got = wait_frame(p, 0, ret);
+
+	p->current = got > 0 ? ret->whole : 0;
+	p->scanned = 0;
+	return got;
+}
+
+void
+evc__worker_used(struct worker_process *p)
+{
+	if (p->retired.p != NULL)
+		bytes_free(&p->retired);
+	else
+		bytes_take(&p->in, p->current);
+	p->current = 0;
+}
+
+/* What stands behind the frame in use goes elsewhere.  false: no memory. */
+static bool
+retire(struct worker_process *p)
+{
+	struct bytes rest = { 0 };
+
+	if (p->retired.p != NULL)
+		return true;
+	/* Some room in any case: no bytes at all would be no memory. */
+	if (bytes_room(&rest, READ_LEAST) == NULL ||
+	    !bytes_put(&rest, bytes_behind(&p->in, p->current),
+		       p->in.n - p->current)) {
+		bytes_free(&rest);
+		return false;
+	}
+	p->retired = p->in;
+	p->in = rest;
+	return true;
+}
+
+int
+evc__worker_await(struct worker_process *p, unsigned type, struct frame *ret)
+{
+	int got;
+
+	if (!retire(p))
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "no memory for an answer");
+	for (;;) {
+		got = wait_frame(p, p->scanned, ret);
+		if (got <= 0 || ret->type == type)
+			return got;
+		p->scanned += ret->whole;
+	}
+}
+
+void
+evc__worker_erase(struct worker_process *p, const struct frame *f)
+{
+	unsigned char *at = bytes_behind(&p->in, p->scanned);
+
+	memmove(at, at + f->whole, p->in.n - p->scanned - f->whole);
+	p->in.n -= f->whole;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The program of workers that are processes.
+ *
+ * The coordinator's death ends a worker in two ways: the kernel kills it when
+ * the thread that has started it is no more, and its streams end.
+ */
+#include "cluster/worker/main.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/fork.h"
+#include "base/room.h"
+
+#define WELCOME_MOST 4096
+
+/* Of the process: evc_worker_main has taken the variable out of the environment,
+   so that no child of this worker's takes itself for one.
+   atomic: main -> whoever asks */
+static _Atomic uint32_t is_worker;
+
+struct start {
+	int protocol, data, control;
+	pid_t parent;
+};
+
+static bool
+read_number(const char **at, int *ret)
+{
+	char *end;
+	long n = strtol(*at, &end, 10);
+
+	if (end == *at || n < 0 || n > INT_MAX || (*end != ' ' && *end != '\0'))
+		return false;
+	*at = end;
+	*ret = (int)n;
+	return true;
+}
+
+/* false: there is no such variable. */
+static bool
+read_variable(struct start *ret)
+{
+	const char *at = getenv(WORKER_VARIABLE);
+	int parent = 0;
+
+	memset(ret, 0, sizeof *ret);
+	if (at == NULL)
+		return false;
+	if (!read_number(&at, &ret->protocol) ||
+	    !read_number(&at, &ret->data) ||
+	    !read_number(&at, &ret->control) || !read_number(&at, &parent))
+		ret->protocol = 0;
+	ret->parent = parent;
+	return true;
+}
+
+static void
+inherited(void)
+{
+	sync_store(&is_worker, 0);
+}
+
+bool
+evc_worker_is(void)
+{
+	struct start s;
+
+	return sync_load(&is_worker) != 0 || read_variable(&s);
+}
+
+/* ---- the beginning ---- */
+
+/* 0; > 0: the coordinator is gone already; < 0. */
+static evc_status
+take_over(struct worker_process *p)
+{
+	struct start s;
+
+	if (!read_variable(&s))
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_worker_main: this process was not "
+				  "started as a worker");
+	if (s.protocol != WORKER_PROTOCOL)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_worker_main: " WORKER_VARIABLE
+				  " is of version %d, and only %d is known "
+				  "here",
+				  s.protocol, WORKER_PROTOCOL);
+	if (!evc__fork_watch())
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "evc_worker_main: no memory");
+	p->data = s.data;
+	p->control = s.control;
+	if (sync_fd_cloexec(p->data) < 0 || sync_fd_cloexec(p->control) < 0)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_worker_main: the streams of "
+				  WORKER_VARIABLE " are not there");
+	sync_store(&is_worker, 1);
+	evc__fork_also(inherited);
+	unsetenv(WORKER_VARIABLE);
+	/* Asked for first: a parent that dies in between is not missed. */
+	if (sync_parent_death(SIGKILL) < 0 || getppid() != s.parent) {
+		evc_refuse(-EVC_UNAVAILABLE,
+			   "evc_worker_main: the coordinator is gone, or it "
+			   "has started a script that did not exec this");
+		return EVC_UNAVAILABLE;
+	}
+	return 0;
+}
+
+/* Tell the coordinator why not.  Returns st. */
+static evc_status
+fail(struct worker_process *p, evc_status st, const char *text)
+{
+	struct frame_failed f = { .code = st < 0 ? -st : st, .text = text };
+
+	if (f.code > 255)
+		f.code = EVC_UNKNOWN;
+	if (evc__frame_put_failed(&p->out, WELCOME_MOST, &f) == 0)
+		evc__worker_flush(p);
+	return st;
+}
+
+/* The first frame. */
+static evc_status
+read_welcome(struct worker_process *p, struct frame_welcome *ret)
+{
+	struct frame f;
+	int got = evc__worker_next(p, &f);
+
+	if (got == 0) {
+		evc_refuse(-EVC_UNAVAILABLE,
+			   "evc_worker_main: the coordinator is gone");
+		return EVC_UNAVAILABLE;
+	}
+	if (got > 0 && f.type != FRAME_WELCOME)
+		got = evc_refuse(-EVC_INVALID_ARGUMENT,
+				 "something before its welcome");
+	if (got > 0)
+		got = evc__frame_get_welcome(&f, ret);
+	if (got < 0)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_worker_main: the coordinator sent %s",
+				  strdupa(evc_last_error()));
+	return 0;
+}
+
+static evc_status
+make(struct worker_process *p, const struct frame_welcome *welcome)
+{
+	const evc_config config = { .name = welcome->name,
+				    .log = evc_log_stderr };
+	struct worker_env env = { .functions = p->functions,
+				  .n_functions = p->n_functions,
+				  .index = welcome->index,
+				  .name = welcome->name,
+				  .generation = welcome->generation,
+				  .variable = evc__worker_variable,
+				  .kept = evc__worker_kept,
+				  .arg = p };
+	evc_status st = evc_new(NULL, &config, &p->coord);
+
+	if (st < 0)
+		return st;
+	env.coord = p->coord;
+	p->max_frame = (size_t)welcome->max_frame;
+	if (!evc__speeds_init(p))
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "evc_worker_main: no memory");
+	st = evc__worker_new(&env, &p->w);
+	if (st == 0)
+		st = evc__worker_control_start(p);
+	return st;
+}
+
+/* ---- between the beginning and the end ---- */
+
+/* A function of the program's may have forked, and come back in the child.  The
+   streams are the parent's there, and whatever the worker keeps. */
+static bool
+is_inherited(const struct worker_process *p)
+{
+	return evc__forked_since(p->fork_generation);
+}
+
+static evc_status
+start_program(struct worker_process *p, const evc_worker_opts *o)
+{
+	evc_status st = o != NULL && o->start != NULL ?
+				o->start(p->coord, o->arg) :
+				0;
+	evc_reason why;
+
+	if (st == 0 || is_inherited(p))
+		return 0;
+	st = st < 0 ? -st : st;
+	st = st > 255 ? EVC_UNKNOWN : st;
+	/* It may have said more. */
+	if (evc_raise_requested(p->coord, &why) == st && why.text[0] != '\0')
+		return fail(p, st, why.text);
+	return fail(p, st, "the start of its evc_worker_opts has failed");
+}
+
+static evc_status
+serve(struct worker_process *p)
+{
+	/* In front of whatever else it says. */
+	if (evc__frame_put_hello(&p->out, p->max_frame, p->functions,
+				 p->n_functions) < 0)
+		return fail(p, -EVC_RESOURCE_EXHAUSTED, evc_last_error());
+	return evc__worker_serve(p);
+}
+
+static evc_status
+refuse_child(struct worker_process *p)
+{
+	sync_fd_close(p->data);
+	sync_fd_close(p->control);
+	return evc_refuse(-EVC_FAILED_PRECONDITION,
+			  "evc_worker_main: this is a fork child of the worker");
+}
+
+static void
+end(struct worker_process *p)
+{
+	evc_verdict v;
+	evc_status late;
+
+	if (p->coord != NULL) {
+		evc_request_stop(p->coord, 0, "the worker ends");
+		evc__worker_control_end(p);
+		/* Who does not end is ended by the cluster. */
+		late = evc_join(p->coord, NULL, &v);
+		(void)late;
+	}
+	evc__worker_free(evc__worker_take(p));
+	(void)evc_free(p->coord);
+	evc__speeds_free(p);
+	evc__kept_clear(&p->kept);
+	bytes_free(&p->in);
+	bytes_free(&p->retired);
+	bytes_free(&p->out);
+	sync_lock_destroy(&p->lock);
+	sync_fd_close(p->data);
+	sync_fd_close(p->control);
+}
+
+/* A function has ended the main thread.  The process goes on as long as there
+   is another thread, and would look alive: so that one is ended here. */
+static void
+lost(void *arg)
+{
+	struct worker_process *p = arg;
+
+	sync_unwound();
+	if (is_inherited(p))
+		return;
+	evc_log(p->coord, EVC_LOG_ERROR, NULL,
+		"a function has ended the thread of this worker");
+	evc_request_stop(p->coord, EVC_ABORTED,
+			 "a function has ended its thread");
+	sync_shutdown(p->data, SHUT_RDWR);
+	evc__worker_control_end(p);
+}
+
+/* Not inlined: its variables must not stand beside a cleanup handler's. */
+static __attribute__((noinline)) evc_status
+serve_guarded(struct worker_process *p)
+{
+	evc_status st;
+
+	pthread_cleanup_push(lost, p);
+	st = serve(p);
+	pthread_cleanup_pop(0);
+	return st;
+}
+
+/* 0, > 0 or refused: all that has been made is freed by end(). */
+static evc_status
+live(struct worker_process *p, const evc_worker_opts *o)
+{
+	struct frame_welcome welcome;
+	evc_status st = evc__functions_check(p->functions, p->n_functions);
+
+	if (st < 0)
+		return fail(p, st, evc_last_error());
+	st = read_welcome(p, &welcome);
+	if (st < 0)
+		return fail(p, st, evc_last_error());
+	if (st == 0) {
+		st = make(p, &welcome);
+		evc__worker_used(p);
+		if (st < 0)
+			return fail(p, st, evc_last_error());
+	}
+	if (st == 0)
+		st = start_program(p, o);
+	if (st != 0 || is_inherited(p))
+		return st;
+	st = serve_guarded(p);
+	if (is_inherited(p))
+		return st;
+	/* What it keeps goes before what the program has made for it. */
+	evc__worker_free(evc__worker_take(p));
+	if (o != NULL && o->stop != NULL && !is_inherited(p))
+		o->stop(p->coord, o->arg);
+	return st;
+}
+
+evc_status
+evc_worker_main(const evc_function *functions, unsigned n,
+		const evc_worker_opts *opts)
+{
+	struct worker_process p = { .functions = functions,
+				    .n_functions = n,
+				    .max_frame = WELCOME_MOST };
+	evc_status st;
+
+	if (opts != NULL && !ROOM_IS_ZERO(opts->reserved_))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "evc_worker_main: options that were not "
+				  "zeroed");
+	if (opts != NULL && opts->uri != NULL && !evc_worker_is())
+		return evc__worker_node(functions, n, opts);
+	p.fork_generation = sync_load_relaxed(&evc__fork_generation);
+	st = take_over(&p);
+	if (st > 0) {
+		/* If it is there after all. */
+		fail(&p, st, evc_last_error());
+		bytes_free(&p.out);
+	}
+	if (st != 0)
+		return st;
+	sync_lock_init(&p.lock);
+	st = live(&p, opts);
+	if (is_inherited(&p))
+		return refuse_child(&p);
+	end(&p);
+	return st;
+}

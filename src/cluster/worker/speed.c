@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How long functions take.
+ *
+ * Results of quick functions are sent together.  One that is done must not wait,
+ * though, behind another that takes its time - or that ends the worker, who then
+ * would be thought to have died of the first.  So before a function that was
+ * not quick up to now, or is called for the first time, everything is sent.
+ */
+#include "cluster/worker/main.h"
+
+#define QUICK 0.0001 /* seconds */
+
+struct speed {
+	const char *name;
+	double average; /* < 0: it never came to its end */
+};
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct speed *s = a, *t = b;
+
+	return strcmp(s->name, t->name);
+}
+
+bool
+evc__speeds_init(struct worker_process *p)
+{
+	unsigned i;
+
+	p->speeds = sync_alloc(p->n_functions + 1, sizeof *p->speeds);
+	if (p->speeds == NULL)
+		return false;
+	for (i = 0; i < p->n_functions; i++) {
+		p->speeds[i].name = p->functions[i].name;
+		p->speeds[i].average = -1;
+	}
+	if (p->n_functions > 1)
+		qsort(p->speeds, p->n_functions, sizeof *p->speeds, compare);
+	return true;
+}
+
+void
+evc__speeds_free(struct worker_process *p)
+{
+	sync_free(p->speeds);
+	p->speeds = NULL;
+}
+
+struct speed *
+evc__speed_of(struct worker_process *p, const char *function)
+{
+	const struct speed key = { .name = function };
+
+	return p->n_functions > 0 ?
+		       bsearch(&key, p->speeds, p->n_functions,
+			       sizeof *p->speeds, compare) :
+		       NULL;
+}
+
+bool
+evc__speed_is_quick(const struct speed *s)
+{
+	return s != NULL && s->average >= 0 && s->average < QUICK;
+}
+
+void
+evc__speed_add(struct speed *s, double took)
+{
+	if (s == NULL || took < 0)
+		return;
+	if (s->average < 0)
+		s->average = took;
+	s->average += (took - s->average) / 8;
+}

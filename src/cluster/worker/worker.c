@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A worker: its life, one task after the other, and the ways to stop them.
+ *
+ * A tiny function costs a look at the clock and a look-up of its name; no memory
+ * is asked for.
+ */
+#include "cluster/worker/worker.h"
+
+#include <evcoord/wake.h>
+
+#include "base/fork.h"
+#include "base/text.h"
+#include "cluster/worker/exec.h"
+
+/* ---- life ---- */
+
+evc_status
+evc__worker_new(const struct worker_env *env, struct worker **ret)
+{
+	struct worker *w = sync_alloc_aligned(64, sizeof *w);
+	struct text t;
+	evc_status st;
+
+	if (w == NULL || !evc__fork_watch()) {
+		sync_free(w);
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "no memory for a worker");
+	}
+	w->env = *env;
+	t = evc__text_in(w->name, sizeof w->name);
+	if (env->name != NULL)
+		evc__text_add(&t, env->name);
+	else
+		evc__text_fmt(&t, "worker %u", env->index);
+	w->env.name = w->name;
+	st = evc__functions_init(&w->functions, env->functions,
+				 env->n_functions);
+	if (st < 0) {
+		sync_free(w);
+		return st;
+	}
+	list_init(&w->locals);
+	sync_lock_init(&w->lock);
+	w->fork_generation = sync_load_relaxed(&evc__fork_generation);
+	*ret = w;
+	return 0;
+}
+
+static void
+drop_spliced(struct worker *w)
+{
+	if (w->spliced) {
+		evc_value_free(&w->exec.args);
+		evc_value_free(&w->exec.kwargs);
+	}
+	w->spliced = false;
+}
+
+/* A function, or a build, that has ended its thread has not come to its end. */
+static void
+abandon(struct worker *w)
+{
+	drop_spliced(w);
+	evc__exec_end(&w->exec);
+	if (w->building != NULL)
+		evc__local_abandon(w->building);
+}
+
+void
+evc__worker_free(struct worker *w)
+{
+	if (w == NULL)
+		return;
+	abandon(w);
+	evc__locals_destroy(w);
+	evc__transaction_destroy(w);
+	arena_empty(&w->arena, 0);
+	evc__functions_destroy(&w->functions);
+	sync_lock_destroy(&w->lock);
+	sync_free(w->ones);
+	sync_free(w);
+}
+
+void
+evc__worker_done(struct worker *w)
+{
+	arena_empty(&w->arena, ARENA_KEPT);
+	w->ended = 0;
+}
+
+void
+evc__worker_rests(struct worker *w)
+{
+	w->ended = 0;
+}
+
+unsigned
+evc__worker_n_kept(const struct worker *w)
+{
+	return w->n_kept;
+}
+
+/* ---- cancel ---- */
+
+void
+evc__worker_ring(void *arg)
+{
+	struct worker *w = arg;
+
+	/* What was changed, then the bell, then the look for sleepers; a
+	   sleeper counts itself, then looks at the bell, then at what may have
+	   changed (evc_exec_wait_for_stop): one of the two sees the other. */
+	sync_add(&w->bell, 1);
+	if (sync_load_sc(&w->sleepers) > 0)
+		sync_futex_wake(&w->bell);
+}
+
+void
+evc__worker_cancel(struct worker *w, uint64_t upto)
+{
+	uint64_t old = sync_load_sc(&w->cancel_upto);
+
+	do
+		if (old >= upto)
+			return;
+	while (!sync_cas(&w->cancel_upto, &old, upto));
+	evc__worker_ring(w);
+}
+
+/* Lock held. */
+static bool
+one_more(struct worker *w, uint64_t n)
+{
+	uint32_t used = sync_load_relaxed(&w->n_ones);
+	uint32_t room = w->ones_room > 0 ? w->ones_room * 2 : 16;
+	uint64_t *more;
+
+	if (used == w->ones_room) {
+		more = sync_alloc(room, sizeof *more);
+		if (more == NULL)
+			return false;
+		if (used > 0)
+			memcpy(more, w->ones, used * sizeof *more);
+		sync_free(w->ones);
+		w->ones = more;
+		w->ones_room = room;
+	}
+	w->ones[used] = n;
+	sync_store_sc(&w->n_ones, used + 1);
+	return true;
+}
+
+void
+evc__worker_cancel_one(struct worker *w, uint64_t n)
+{
+	bool added;
+
+	sync_lock(&w->lock);
+	/* Without memory for it the function runs to its end, as with a cancel
+	   that came too late. */
+	added = one_more(w, n);
+	sync_unlock(&w->lock);
+	if (added)
+		evc__worker_ring(w);
+}
+
+/* There are single cancels: is this one meant?  forget: those before it are
+   over. */
+static bool
+is_one(struct worker *w, uint64_t n, bool forget)
+{
+	uint32_t i, left = 0, used;
+	bool found = false;
+
+	sync_lock(&w->lock);
+	used = sync_load_relaxed(&w->n_ones);
+	for (i = 0; i < used; i++) {
+		found |= w->ones[i] == n;
+		if (!forget || w->ones[i] >= n)
+			w->ones[left++] = w->ones[i];
+	}
+	if (left != used)
+		sync_store_sc(&w->n_ones, left);
+	sync_unlock(&w->lock);
+	return found;
+}
+
+bool
+evc__worker_is_cancelled(struct worker *w, uint64_t n)
+{
+	/* Acquire, with the operations above: what was done before the cancel
+	   is seen.  Not more: whoever sleeps has the bell. */
+	return n <= sync_load(&w->cancel_upto) ||
+	       (sync_load(&w->n_ones) > 0 && !evc__worker_inherited(w) &&
+		is_one(w, n, false));
+}
+
+/* ---- run ---- */
+
+static void
+fail(struct worker *w, evc_engine_result *ret, evc_status code, unsigned kind,
+     const char *text)
+{
+	ret->code = code;
+	ret->kind = kind;
+	ret->value = (evc_value){ 0 };
+	/* Without memory for it there is no text. */
+	ret->text = *text != '\0' ?
+			    arena_copy(&w->arena, text, strlen(text) + 1) :
+			    NULL;
+}
+
+static void
+no_memory(struct worker *w, evc_engine_result *ret, const char *what)
+{
+	char text[TEXT_SIZE];
+	struct text t = evc__text_in(text, sizeof text);
+
+	evc__text_fmt(&t, "%s: no memory for %s", w->name, what);
+	fail(w, ret, EVC_RESOURCE_EXHAUSTED, EVC_FAILED_FUNCTION, text);
+}
+
+struct splice {
+	struct worker *w;
+	const evc_engine_task *task;
+	const evc_engine_input **by_id; /* NULL: there are few */
+	uint64_t missing;               /* one that is not here; 0 */
+};
+
+#define FEW 8
+
+static int
+compare_ids(const void *a, const void *b)
+{
+	uint64_t x = (*(const evc_engine_input *const *)a)->id;
+	uint64_t y = (*(const evc_engine_input *const *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+static const evc_engine_input *
+find_input(const struct splice *s, uint64_t id)
+{
+	unsigned i, low = 0, high = s->task->n_inputs;
+
+	if (s->by_id == NULL) {
+		for (i = 0; i < high; i++)
+			if (s->task->inputs[i].id == id)
+				return &s->task->inputs[i];
+		return NULL;
+	}
+	while (low < high) {
+		i = low + (high - low) / 2;
+		if (s->by_id[i]->id == id)
+			return s->by_id[i];
+		if (s->by_id[i]->id < id)
+			low = i + 1;
+		else
+			high = i;
+	}
+	return NULL;
+}
+
+static bool
+resolve(const struct walk_ref *r, evc_value *ret, void *arg)
+{
+	struct splice *s = arg;
+	const struct worker_env *env = &s->w->env;
+	const evc_engine_input *in;
+
+	if (r->per_worker)
+		return false;
+	in = find_input(s, r->id);
+	if (in != NULL && in->value.size > 0) {
+		*ret = in->value;
+		return true;
+	}
+	if (in != NULL && env->kept != NULL &&
+	    env->kept(env->arg, r->id, ret))
+		return true;
+	s->missing = r->id;
+	return false;
+}
+
+/* The arguments with the results of remotes in their places; both are of the
+   heap then.  0, or the result is filled. */
+static evc_status
+put_inputs(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
+       evc_engine_result *ret)
+{
+	struct splice s = { .w = w, .task = task };
+	char text[TEXT_SIZE];
+	struct text t = evc__text_in(text, sizeof text);
+	unsigned i, n = task->n_inputs;
+	evc_status st = 0;
+
+	x->args = x->kwargs = (evc_value){ 0 };
+	if (n > FEW) {
+		s.by_id = sync_alloc(n, sizeof(*s.by_id));
+		if (s.by_id == NULL) {
+			no_memory(w, ret, "inputs");
+			return ret->code;
+		}
+		for (i = 0; i < n; i++)
+			s.by_id[i] = &task->inputs[i];
+		qsort(s.by_id, n, sizeof(*s.by_id), compare_ids);
+	}
+	if (task->args.size > 0)
+		st = evc__walk_splice(&task->args, resolve, &s, &x->args);
+	if (st == 0 && task->kwargs.size > 0)
+		st = evc__walk_splice(&task->kwargs, resolve, &s, &x->kwargs);
+	sync_free(s.by_id);
+	if (st == 0 && s.missing == 0)
+		return 0;
+	evc_value_free(&x->args);
+	evc_value_free(&x->kwargs);
+	if (st < 0)
+		evc__text_fmt(&t, "%s", evc_last_error());
+	else
+		evc__text_fmt(&t, "%s has no result of remote %llu", w->name,
+			      (unsigned long long)s.missing);
+	fail(w, ret, st < 0 ? -st : EVC_INTERNAL, EVC_FAILED_FUNCTION, text);
+	return ret->code;
+}
+
+/* What it has returned, made to stay. */
+static void
+succeed(struct worker *w, struct evc_exec *x, evc_engine_result *ret)
+{
+	if (x->transactional && !evc__transaction_take(w, ret)) {
+		no_memory(w, ret, "the updates of a function");
+		return;
+	}
+	if (x->value.size == 0)
+		return;
+	ret->value = x->value;
+	if (x->owned) {
+		if (arena_own(&w->arena, &x->value)) {
+			x->owned = false;
+			return;
+		}
+	} else {
+		ret->value.data = arena_copy(&w->arena, x->value.data,
+					     x->value.size);
+		if (ret->value.data != NULL)
+			return;
+	}
+	ret->updates = NULL;
+	ret->n_updates = 0;
+	no_memory(w, ret, "a result");
+}
+
+static void
+call(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
+     evc_exec_fn *fn, void *arg, evc_engine_result *ret)
+{
+	const char *text = NULL;
+	evc_status code;
+
+	if (task->n_inputs > 0) {
+		if (put_inputs(w, x, task, ret) != 0)
+			return;
+		w->spliced = true;
+	}
+	if (w->n_failed > 0 || w->forgot) {
+		code = evc__local_failed_input(w, &x->args, &x->kwargs, &text);
+		if (code > 0) {
+			ret->code = code;
+			ret->kind = EVC_FAILED_INPUT;
+			ret->text = text;
+			goto out;
+		}
+	}
+	code = evc__exec_call(x, fn, arg);
+	if (code == 0)
+		succeed(w, x, ret);
+	else
+		fail(w, ret, code, EVC_FAILED_FUNCTION,
+		     evc__exec_text(x, code));
+	if (x->transactional)
+		evc__transaction_drop(w);
+	evc__exec_end(x);
+out:
+	drop_spliced(w);
+}
+
+static evc_exec_fn *
+look_up(struct worker *w, const evc_engine_task *task, void **ret_arg,
+	evc_engine_result *ret)
+{
+	char text[TEXT_SIZE];
+	struct text t = evc__text_in(text, sizeof text);
+	const evc_function *f;
+
+	if (task->call != NULL) {
+		*ret_arg = task->call_arg;
+		return task->call;
+	}
+	f = evc__functions_find(&w->functions, task->function);
+	if (f != NULL) {
+		*ret_arg = f->arg;
+		return f->fn;
+	}
+	evc__text_fmt(&t, "%s has no function \"%s\"", w->name, task->function);
+	fail(w, ret, EVC_INVALID_ARGUMENT, EVC_FAILED_FUNCTION, text);
+	return NULL;
+}
+
+void
+evc__worker_run(struct worker *w, const evc_engine_task *task,
+		evc_engine_result *ret)
+{
+	struct evc_exec *x = &w->exec;
+	uint64_t begin;
+	evc_exec_fn *fn;
+	void *arg;
+
+	*ret = (evc_engine_result){ .n = task->n };
+	if (task->n <= sync_load(&w->cancel_upto) ||
+	    (sync_load(&w->n_ones) > 0 && is_one(w, task->n, true))) {
+		ret->code = EVC_CANCELLED;
+		ret->kind = EVC_FAILED_FUNCTION;
+		ret->took = -1;
+		return;
+	}
+	begin = w->ended != 0 ? w->ended : sync_mono();
+	fn = look_up(w, task, &arg, ret);
+	if (fn != NULL) {
+		evc__exec_begin(x, w, NULL,
+				task->call != NULL ? "call" : task->function);
+		x->n = task->n;
+		x->attempt = task->attempt;
+		x->transactional = (task->flags & EVC_TRANSACTIONAL) != 0;
+		x->args = task->args;
+		x->kwargs = task->kwargs;
+		call(w, x, task, fn, arg, ret);
+	}
+	w->ended = sync_mono();
+	ret->took = (double)(w->ended - begin) / 1e9;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Notes: what any thread asks of an engine, under the cluster's lock, until the
+ * loop reads it.  One mail is on its way at a time.
+ */
+#include "engine/notes.h"
+
+void
+evc__notes_init(struct notes *n, evc_loop *loop,
+		void (*fn)(evc_mail *m, evc_status why))
+{
+	sync_lock_init(&n->lock);
+	n->loop = loop;
+	n->mail.fn = fn;
+	n->mail.flags = EVC_LATE;
+}
+
+void
+evc__notes_destroy(struct notes *n)
+{
+	evc__asked_free(&n->asked);
+	sync_lock_destroy(&n->lock);
+}
+
+/* ---- any thread ---- */
+
+static struct notes *
+of(evc_engine *engine)
+{
+	return (struct notes *)(void *)engine;
+}
+
+/* Lock held.  Without a loop there is nobody to do anything. */
+static evc_status
+ring(struct notes *n)
+{
+	evc_status st;
+
+	if (n->posted || n->shut)
+		return 0;
+	st = evc_post_mail(n->loop, &n->mail);
+	n->posted = st == 0;
+	return st;
+}
+
+evc_status
+evc__notes_ring(struct notes *n)
+{
+	evc_status st;
+
+	sync_lock(&n->lock);
+	st = ring(n);
+	sync_unlock(&n->lock);
+	return st;
+}
+
+void
+evc__notes_wake(evc_engine *engine, int worker)
+{
+	struct notes *n = of(engine);
+
+	/* What any of them may take, this one may; and to look costs little. */
+	(void)worker;
+	if (sync_xchg(&n->wake, 1) == 0)
+		evc__notes_ring(n);
+}
+
+void
+evc__notes_cancel(evc_engine *engine, uint64_t upto)
+{
+	struct notes *n = of(engine);
+
+	sync_lock(&n->lock);
+	if (upto > n->asked.cancel_upto)
+		n->asked.cancel_upto = upto;
+	ring(n);
+	sync_unlock(&n->lock);
+}
+
+/* Room for n more; false: no memory. */
+static bool
+more_room(uint64_t **at, size_t used, size_t *room, size_t n)
+{
+	size_t want = *room != 0 ? *room * 2 : 64;
+	uint64_t *p;
+
+	if (used + n <= *room)
+		return true;
+	p = sync_alloc(want, sizeof *p);
+	if (p == NULL)
+		return false;
+	if (used > 0)
+		memcpy(p, *at, used * sizeof *p);
+	sync_free(*at);
+	*at = p;
+	*room = want;
+	return true;
+}
+
+void
+evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
+{
+	struct notes *notes = of(engine);
+	struct asked *a = &notes->asked;
+
+	sync_lock(&notes->lock);
+	if (more_room(&a->ones, a->n_ones, &a->ones_room, 2)) {
+		a->ones[a->n_ones++] = worker;
+		a->ones[a->n_ones++] = n;
+	}
+	ring(notes);
+	sync_unlock(&notes->lock);
+}
+
+void
+evc__notes_kill(evc_engine *engine, unsigned worker)
+{
+	struct notes *n = of(engine);
+
+	sync_lock(&n->lock);
+	if (worker < WORKERS_MOST)
+		n->asked.kills[worker / 64] |= UINT64_C(1) << worker % 64;
+	ring(n);
+	sync_unlock(&n->lock);
+}
+
+void
+evc__notes_forget(evc_engine *engine, uint64_t id)
+{
+	struct notes *n = of(engine);
+	struct asked *a = &n->asked;
+
+	/* The usual case.  <- the loop, which raises it before it tells the
+	   result, and so before anybody can know that it is not needed. */
+	if (sync_load_sc(&n->n_kept) == 0)
+		return;
+	sync_lock(&n->lock);
+	/* Without memory it is forgotten when others have taken its room. */
+	if (more_room(&a->forgets, a->n_forgets, &a->forgets_room, 1))
+		a->forgets[a->n_forgets++] = id;
+	ring(n);
+	sync_unlock(&n->lock);
+}
+
+void
+evc__notes_leave(evc_engine *engine)
+{
+	struct notes *n = of(engine);
+
+	sync_lock(&n->lock);
+	n->asked.leave = true;
+	ring(n);
+	sync_unlock(&n->lock);
+}
+
+/* ---- the loop ---- */
+
+struct asked
+evc__notes_asked(struct notes *n)
+{
+	struct asked now;
+
+	sync_lock(&n->lock);
+	now = n->asked;
+	n->asked = (struct asked){ .leave = now.leave,
+				   .cancel_upto = now.cancel_upto };
+	n->posted = false;
+	sync_unlock(&n->lock);
+	return now;
+}
+
+void
+evc__asked_free(struct asked *a)
+{
+	sync_free(a->ones);
+	sync_free(a->forgets);
+	a->ones = a->forgets = NULL;
+}
+
+bool
+evc__notes_shut(struct notes *n)
+{
+	bool shut;
+
+	sync_lock(&n->lock);
+	shut = !n->posted;
+	n->shut = shut;
+	sync_unlock(&n->lock);
+	return shut;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What frames are made of: numbers, texts, values.  Included by frames*.c.
+ */
+#ifndef EVC_CLUSTER_FRAMES_PARTS_H
+#define EVC_CLUSTER_FRAMES_PARTS_H
+
+#include "wire/frames.h"
+#include "wire/walk.h"
+
+#define TEXT_MOST 65534
+
+/* "task" */
+const char *evc__frame_name(unsigned type);
+
+/* ---- network order ---- */
+
+static inline uint64_t
+parts_number(const unsigned char *p, unsigned n)
+{
+	uint64_t v = 0;
+
+	while (n-- > 0)
+		v = v << 8 | *p++;
+	return v;
+}
+
+static inline void
+parts_put_number(unsigned char *p, unsigned n, uint64_t v)
+{
+	while (n-- > 0) {
+		p[n] = (unsigned char)v;
+		v >>= 8;
+	}
+}
+
+/* ---- writing: into room that is there ---- */
+
+struct parts_out {
+	unsigned char *at;
+};
+
+/* A frame whose body will have just so many bytes.  what: for the text of the
+   refusal. */
+evc_status evc__parts_begin(struct parts_out *o, struct bytes *b,
+			    size_t max_frame, enum frame_type type,
+			    uint64_t size, const char *what);
+
+/* How long a text is on its way; a long one is cut. */
+static inline size_t
+text_length(const char *s)
+{
+	return s != NULL ? strnlen(s, TEXT_MOST) : 0;
+}
+
+static inline uint64_t
+text_size(const char *s)
+{
+	return 3 + (uint64_t)text_length(s);
+}
+
+static inline uint64_t
+value_size(const evc_value *v)
+{
+	return 4 + (uint64_t)v->size;
+}
+
+static inline void
+out_number(struct parts_out *o, unsigned n, uint64_t v)
+{
+	parts_put_number(o->at, n, v);
+	o->at += n;
+}
+
+static inline void
+out_double(struct parts_out *o, double d)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &d, sizeof bits);
+	out_number(o, 8, bits);
+}
+
+static inline void
+out_bytes(struct parts_out *o, const void *p, size_t n)
+{
+	if (n > 0)
+		memcpy(o->at, p, n);
+	o->at += n;
+}
+
+static inline void
+out_text(struct parts_out *o, const char *s)
+{
+	size_t n = text_length(s);
+
+	out_number(o, 2, n);
+	out_bytes(o, s, n);
+	*o->at++ = 0;
+}
+
+static inline void
+out_value(struct parts_out *o, const evc_value *v)
+{
+	out_number(o, 4, v->size);
+	out_bytes(o, v->data, v->size);
+}
+
+/* ---- reading ---- */
+
+struct parts_in {
+	const unsigned char *at;
+	size_t left;
+	unsigned type;
+	const char *wrong; /* the first thing that was; all that is read from
+			      then on is 0 */
+};
+
+static inline struct parts_in
+parts_in_of(const struct frame *f)
+{
+	return (struct parts_in){ .at = f->body,
+				  .left = f->size,
+				  .type = f->type };
+}
+
+uint64_t in_number(struct parts_in *in, unsigned n);
+double in_double(struct parts_in *in);
+/* "" when something is wrong. */
+const char *in_text(struct parts_in *in, size_t most);
+/* A value of no bytes is { NULL, 0 }. */
+evc_value in_value(struct parts_in *in);
+/* Was all as it should, and is nothing left?  0, or refused. */
+evc_status evc__parts_end(const struct parts_in *in);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/walk.h"
+
+#include <evcoord.h>
+
+#include "wire/format.h"
+#include "wire/grow.h"
+#include "wire/head.h"
+
+struct pack {
+	const char *format, *at;
+	va_list ap;
+	bool refs;
+	unsigned depth;
+	struct grow to;
+};
+
+static evc_status
+wrong(const struct pack *k, evc_status status, const char *why)
+{
+	return evc__format_refuse(status, k->format, k->at, why);
+}
+
+/* A string or binary data: a head can announce no more than 32 bits. */
+static evc_status
+bytes(struct pack *k, unsigned type, const void *p, size_t n)
+{
+	bool is_text = type == EVC_VALUE_STRING;
+	unsigned char head[HEAD_MOST];
+
+	if (p == NULL && n > 0)
+		return wrong(k, -EVC_INVALID_ARGUMENT,
+			     is_text ? "a string at NULL" :
+				       "binary data at NULL");
+	if ((uint64_t)n > UINT32_MAX)
+		return wrong(k, -EVC_RESOURCE_EXHAUSTED,
+			     is_text ? "a string of 4 GiB or more" :
+				       "binary data of 4 GiB or more");
+	grow_add(&k->to, head, evc__put_length(head, type, (uint32_t)n));
+	grow_add(&k->to, p, n);
+	return 0;
+}
+
+static evc_status
+text(struct pack *k, const char *s, size_t n)
+{
+	return bytes(k, EVC_VALUE_STRING, s, n);
+}
+
+static bool
+found(const struct walk_ref *r, void *arg)
+{
+	(void)r;
+	*(bool *)arg = true;
+	return false;
+}
+
+static evc_status
+value(struct pack *k, const evc_value *v)
+{
+	bool has_ref = false;
+	evc_status st;
+
+	if (v == NULL) {
+		grow_add(&k->to, &evc__nil, 1);
+		return 0;
+	}
+	if (!evc__walk_is_value(v, k->depth)) {
+		/* Its own fault, or is it only too deep here? */
+		st = evc__value_walk(v->data, v->size, NULL, NULL);
+		return st != 0 ? st : wrong(k, -EVC_INVALID_ARGUMENT,
+					    "this value is too deep here");
+	}
+	if (!k->refs && v->size > 0) {
+		st = evc__value_walk(v->data, v->size, found, &has_ref);
+		if (st == 0 && has_ref)
+			return wrong(k, -EVC_INVALID_ARGUMENT,
+				     "a remote or a per-worker value cannot "
+				     "stand here");
+	}
+	grow_add(&k->to, value_begin(v), value_size(v));
+	return 0;
+}
+
+static evc_status
+ref(struct pack *k, bool per_worker)
+{
+	evc_per_worker *p = NULL;
+	evc_remote *r = NULL;
+	unsigned char bytes[REF_BYTES];
+	evc_status st = 0;
+	uint32_t serial;
+	uint64_t id;
+
+	if (per_worker)
+		p = va_arg(k->ap, evc_per_worker *);
+	else
+		r = va_arg(k->ap, evc_remote *);
+	if (p == NULL && r == NULL)
+		return wrong(k, -EVC_INVALID_ARGUMENT,
+			     per_worker ? "a per-worker value that is NULL" :
+					  "a remote that is NULL");
+	if (per_worker)
+		evc__per_worker_ref_of(p, &serial, &id);
+	else
+		st = evc__remote_ref_of(r, &serial, &id);
+	if (st < 0)
+		return wrong(k, st,
+			     st == -EVC_FAILED_PRECONDITION ?
+				     "a remote of a fork child's parent" :
+				     "no memory");
+	evc__walk_put_ref(bytes, per_worker, serial, id);
+	grow_add(&k->to, bytes, sizeof(bytes));
+	return 0;
+}
+
+static evc_status pack_one(struct pack *k);
+
+static evc_status
+key(struct pack *k)
+{
+	struct format_key f;
+	const char *behind = evc__format_key(k->at, &f);
+	evc_status st = 0;
+
+	if (f.given) {
+		f.word = va_arg(k->ap, const char *);
+		if (f.word == NULL)
+			return wrong(k, -EVC_INVALID_ARGUMENT,
+				     "a key that is NULL");
+		f.n = strlen(f.word);
+	}
+	st = text(k, f.word, f.n);
+	k->at = behind;
+	return st;
+}
+
+static evc_status
+inside(struct pack *k)
+{
+	bool map = *k->at == '{', more;
+	size_t n = evc__format_count(k->at, &more);
+	unsigned char head[HEAD_MOST];
+	evc_status st = 0;
+
+	if ((uint64_t)n > UINT32_MAX)
+		return wrong(k, -EVC_RESOURCE_EXHAUSTED, "too many");
+	grow_add(&k->to, head,
+		 evc__put_length(head,
+				 map ? EVC_VALUE_MAP : EVC_VALUE_ARRAY,
+				 (uint32_t)n));
+	k->at++;
+	k->depth++;
+	for (; n > 0 && st == 0; n--) {
+		k->at = format_next(k->at);
+		if (map)
+			st = key(k);
+		if (st == 0)
+			st = pack_one(k);
+	}
+	k->depth--;
+	k->at = format_next(k->at);
+	if (st == 0)
+		k->at++;
+	return st;
+}
+
+size_t
+evc__put_letter(unsigned char to[static HEAD_MOST], char letter, va_list *ap)
+{
+	switch (letter) {
+	case 'n':
+		return evc__put_nil(to);
+	case 'b':
+		return evc__put_bool(to, va_arg(*ap, int) != 0);
+	case 'i':
+		return evc__put_signed(to, va_arg(*ap, int));
+	case 'u':
+		return evc__put_unsigned(to, va_arg(*ap, unsigned));
+	case 'I':
+		return evc__put_signed(to, va_arg(*ap, int64_t));
+	case 'U':
+		return evc__put_unsigned(to, va_arg(*ap, uint64_t));
+	case 'd':
+		return evc__put_double(to, va_arg(*ap, double));
+	default:
+		return 0;
+	}
+}
+
+static evc_status
+letter(struct pack *k)
+{
+	unsigned char small[HEAD_MOST];
+	const char *s;
+	const void *p;
+
+	switch (*k->at) {
+	case 's':
+		s = va_arg(k->ap, const char *);
+		return s != NULL ? text(k, s, strlen(s)) : value(k, NULL);
+	case 'S':
+		s = va_arg(k->ap, const char *);
+		return text(k, s, va_arg(k->ap, size_t));
+	case 'B':
+		p = va_arg(k->ap, const void *);
+		return bytes(k, EVC_VALUE_BINARY, p, va_arg(k->ap, size_t));
+	case 'v':
+		return value(k, va_arg(k->ap, const evc_value *));
+	case 'r':
+		return ref(k, false);
+	case 'w':
+		return ref(k, true);
+	default:
+		grow_add(&k->to, small,
+			 evc__put_letter(small, *k->at, &k->ap));
+		return 0;
+	}
+}
+
+static evc_status
+pack_one(struct pack *k)
+{
+	evc_status st;
+
+	k->at = format_next(k->at);
+	if (*k->at == '[' || *k->at == '{')
+		return inside(k);
+	st = letter(k);
+	if (st == 0)
+		k->at++;
+	return st;
+}
+
+evc_status
+evc__pack(evc_value *ret_value, bool refs, const char *format, va_list ap)
+{
+	struct pack k;
+	evc_status st;
+
+	if (ret_value == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "there is no place for the value");
+	st = evc__format_check(format,
+			       FORMAT_PACK | (refs ? FORMAT_REFS : 0));
+	if (st != 0)
+		return st;
+	k.format = k.at = format;
+	k.refs = refs;
+	k.depth = 0;
+	grow_init(&k.to);
+	va_copy(k.ap, ap);
+	if (*format_next(format) != '\0')
+		st = pack_one(&k);
+	va_end(k.ap);
+	if (st != 0)
+		grow_drop(&k.to);
+	else if (!grow_take(&k.to, ret_value))
+		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				"no memory for a value");
+	return st;
+}
+
+evc_status
+evc_pack(evc_value *ret_value, const char *format, ...)
+{
+	evc_status st;
+	va_list ap;
+
+	va_start(ap, format);
+	st = evc__pack(ret_value, true, format, ap);
+	va_end(ap);
+	return st;
+}
