@@ -79,7 +79,7 @@ bites layering "is named as" $file '#include "core.h"'
 mkdir "$copy/src/other"
 bites layering "stands in no line" src/other/other.c '#include <errno.h>'
 bites layering "no event library" include/evcoord/types.h '#include <ev.h>'
-bites layering "only public headers" tests/api/stop.c '#include "base/list.h"'
+bites layering "only public headers" tests/api/core/stop/stop.c '#include "base/list.h"'
 
 printf '%s\n' '/* malloc(1), atomic_load */ // clock_gettime()' \
 	'static const char planted[] = "malloc(1) \" eventfd(0)";' \
@@ -208,7 +208,7 @@ bites listed "src/core/planted.c" src/core/planted.c ''
 bites listed "tests/api/planted.c" tests/api/planted.c ''
 bites listed "tests/api/nothing:nothing" tests/sanitizer-exclusions \
 	'thread tests/api/nothing:nothing because'
-bites listed "thread tests/api/stop:planted" tests/api/stop.c \
+bites listed "thread tests/api/core/stop/stop:planted" tests/api/core/stop/stop.c \
 	'START_TEST(planted)
 if (t_under_tsan())'
 

@@ -2,7 +2,7 @@
 /*
  * What the tests of the timeline share: to have it written, and to find in it
  * lanes and events.  The JSON form has an event on each line; that it is JSON
- * is for tests/api/trace_json.c to show.
+ * is for tests/api/observe/trace_json.c to show.
  */
 #ifndef TESTS_SUPPORT_TRACE_UTIL_H
 #define TESTS_SUPPORT_TRACE_UTIL_H

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fork children, as a table: the child of a plain thread, of a member's, of a
+ * callback; in it all public calls with what is the parent's (fork_calls.h);
+ * and then what a child may want: a coordinator of its own, the loop that it has
+ * inherited, that loop's end, exit, exec.  Everything lives in the parent
+ * meanwhile, and threads of it hold the locks as often as they can.
+ *
+ * A child says on stderr what was not as it should be, and leaves with 1; an
+ * alarm ends one that hangs.
+ */
+#include "../../../support/fork_calls.h"
+
+#include <ev.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+enum from { PLAIN, MEMBER, CALLBACK };
+enum then { OWN, LOOP, DESTROY, EXIT, EXEC };
+
+static const char *const then_name[] = { "own", "loop", "destroy", "exit",
+					 "exec" };
+
+static struct world world;
+static bool in_child;
+static unsigned strayed; /* functions of the parent's that the child called */
+static enum then now;    /* what the next child does */
+static int status;       /* what came of it */
+static bool old_fd[1024];
+
+static void
+called(void)
+{
+	if (in_child)
+		strayed++;
+}
+
+/* ---- what lives in the parent ---- */
+
+static evc_status
+count_fn(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	called();
+	return 0;
+}
+
+static void
+task_on_stop(evc_task *t, void *arg)
+{
+	(void)arg;
+	called();
+	evc_task_end(t);
+}
+
+static const evc_task_class task_class = { .name = "task",
+					   .on_stop = task_on_stop };
+
+static void
+answered(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	(void)v;
+	(void)arg;
+	called();
+}
+
+static void
+mailed(evc_mail *m, evc_status why)
+{
+	(void)m;
+	(void)why;
+	called();
+}
+
+static void
+popped(evc_queue *q, void *item, evc_status why, void *arg)
+{
+	(void)q;
+	(void)item;
+	(void)why;
+	(void)arg;
+	called();
+}
+
+static evc_status
+beat(evc_workers *g, unsigned id, void *arg)
+{
+	(void)g;
+	(void)id;
+	(void)arg;
+	called();
+	t_sleep(0.0005);
+	return 0;
+}
+
+static evc_status
+work(evc_job *job)
+{
+	while (!evc_job_should_stop(job))
+		t_sleep(0.001);
+	return 0;
+}
+
+static void
+done(evc_job *job, evc_status result)
+{
+	(void)job;
+	(void)result;
+	called();
+}
+
+static bool
+runs(void *arg)
+{
+	called();
+	return !evc_should_stop(((struct world *)arg)->c);
+}
+
+static const evc_runner_ops runner_ops = { .is_running = runs };
+
+static void
+woken(void *arg)
+{
+	(void)arg;
+	called();
+}
+
+/* It has the locks as often as it can. */
+static evc_status
+busy(evc_coord *c, void *arg)
+{
+	struct world *w = arg;
+	char text[2048];
+	evc_id hold, hook;
+
+	while (!evc_should_stop(c)) {
+		if (evc_hold_begin(c, "busy", NULL, &hold) == 0)
+			(void)evc_hold_end(c, hold);
+		(void)evc_explain(c, text, sizeof(text));
+		if (evc_cancel_push(c, woken, NULL, 0, &hook) == 0)
+			(void)evc_cancel_pop(c, hook);
+		evc_checkpoint("busy");
+		(void)evc_workers_put(w->group, "metric", 1, true);
+		(void)evc_queue_take(w->queue, &w->item);
+	}
+	return 0;
+}
+
+static void
+world_make(struct world *w)
+{
+	evc_workers_opts o = { .n_threads = 2 };
+	evc_member_opts own = { .flags = EVC_OWN_THREAD };
+	evc_pool_opts pool = { .n_threads = 1 };
+	evc_signals_opts signals = { .stop = { SIGUSR1 } };
+	int i;
+
+	for (i = 0; i < 1024; i++)
+		old_fd[i] = fcntl(i, F_GETFD) >= 0;
+	memset(w, 0, sizeof(*w));
+	pthread_mutex_init(&w->mutex, NULL);
+	w->self = pthread_self();
+	w->loop = ev_loop_new(0);
+	w->other_loop = ev_loop_new(0);
+	w->third_loop = ev_loop_new(0);
+	w->c = new_coord(w->loop);
+	w->home = evc_home(w->c);
+	w->handle = evc_loop_of(w->home);
+	OK(evc_signals_start(w->c, &signals));
+	OK(evc_reactor_attach(w->c, "other", w->other_loop, &w->other));
+	OK(evc_scope_new(w->c, "scope", NULL, &w->scope));
+	OK(evc_hold_begin(w->scope, "of the scope", NULL, &w->hold));
+	OK(evc_scope_ready(w->scope));
+	OK(evc_hold_begin(w->c, "hold", NULL, &w->hold));
+	OK(evc_on_stop(w->c, "hook", count_fn, w, NULL, &w->hook));
+	OK(evc_looper_start(w->c, "looper", 0.001, count_fn, w, NULL,
+			    &w->looper));
+	OK(evc_looper_start(w->c, "own", 0.001, count_fn, w, &own,
+			    &w->own_looper));
+	OK(evc_task_begin(w->home, &w->task, &task_class));
+	OK(evc_runner_add(w->c, "runner", &runner_ops, w, NULL, &w->runner));
+	OK(evc_cond_new(w->c, &w->cond));
+	OK(evc_queue_new(w->c, "queue", 16, NULL, &w->queue));
+	OK(evc_queue_watch(w->queue, w->home, popped, w, 0, &w->watch));
+	OK(evc_pool_new(w->c, "pool", &pool, &w->pool));
+	w->running.work = w->queued.work = work;
+	w->running.done = w->queued.done = done;
+	w->fresh_job.work = never_work;
+	w->fresh_mail.fn = never_mailed;
+	w->mail.fn = mailed;
+	OK(evc_pool_submit(w->pool, w->home, &w->running));
+	OK(evc_registry_new(NULL, &w->reg));
+	o.coord = w->c;
+	OK(evc_workers_init(w->reg, "threads", beat, w, &o, &w->group, NULL));
+	o.reactor = w->home;
+	OK(evc_workers_init(w->reg, "evented", beat, w, &o, &w->evented,
+			    NULL));
+	OK(evc_registry_start(w->reg));
+	OK(evc_join_start(w->c, answered, w, NULL));
+	for (i = 0; i < 2; i++)
+		OK(evc_thread_start(w->c, "busy", busy, w, NULL, NULL));
+	OK(evc_pool_submit(w->pool, w->home, &w->queued));
+	OK(evc_queue_push(w->queue, w, 0));
+	OK(evc_post_mail(w->handle, &w->mail));
+	ev_run(w->loop, EVRUN_NOWAIT);
+	/* Something is always on its way to the loop. */
+	OK(evc_post_mail(w->handle, &w->mail));
+	OK(evc_queue_push(w->queue, w, 0));
+}
+
+static void
+world_end(struct world *w)
+{
+	evc_join_opts o = { .grace = T_LIMIT };
+	evc_status st;
+	evc_verdict v;
+
+	ck_assert(!evc_should_stop(w->c));
+	ck_assert_int_ne(w->task.reactor_ != NULL, 0);
+	OK(evc_member_get(w->c, w->hold, &w->info));
+	OK(evc_hold_end(w->c, w->hold));
+	OK(evc_member_get(w->scope, 1, &w->info));
+	OK(evc_hold_end(w->scope, 1));
+	OK(evc_request_stop(w->c, 0, "the parent goes on"));
+	st = evc_run(w->c, &o, &v);
+	(void)evc_report(w->c, w->text, sizeof(w->text));
+	ck_assert_msg(st == 0, "%d: %s", st, w->text);
+	ck_assert_str_eq(v.stop.text, "the parent goes on");
+	ck_assert_uint_eq(v.n_stragglers, 0);
+	ck_assert_uint_eq(v.n_errors, 0);
+	OK(evc_workers_free(w->evented));
+	OK(evc_workers_free(w->group));
+	OK(evc_registry_free(w->reg));
+	OK(evc_pool_free(w->pool));
+	while (evc_queue_take(w->queue, &w->item) == 0)
+		;
+	OK(evc_queue_free(w->queue));
+	OK(evc_cond_free(w->cond));
+	OK(evc_free(w->scope));
+	OK(evc_reactor_detach(w->other));
+	evc_loop_release(w->handle);
+	OK(evc_free(w->c));
+	ev_loop_destroy(w->loop);
+	ev_loop_destroy(w->other_loop);
+	ev_loop_destroy(w->third_loop);
+}
+
+/* ---- what a child does ---- */
+
+static void
+all_calls(struct world *w)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(fork_call) / sizeof(fork_call[0]); i++)
+		if (!fork_call[i].is_right(w)) {
+			fprintf(stderr, "%s: %s; %.200s\n",
+				fork_call[i].name, evc_last_error(), w->text);
+			_exit(1);
+		}
+}
+
+static evc_status
+note(evc_coord *c, void *arg)
+{
+	(void)c;
+	++*(int *)arg;
+	return 0;
+}
+
+/* A coordinator of the child's own, with or without a loop. */
+static void
+own_coordinator(struct ev_loop *loop)
+{
+	evc_coord *own = NULL;
+	evc_id hold = 0;
+	evc_verdict v;
+	int hooks = 0;
+
+	CHILD(evc_new(loop, NULL, &own) == 0);
+	if (loop != NULL)
+		CHILD(evc_on_stop(own, "hook", note, &hooks, NULL, NULL) == 0);
+	CHILD(evc_hold_begin(own, "hold", NULL, &hold) == 0);
+	CHILD(evc_hold_end(own, hold) == 0);
+	CHILD(evc_guard(own, "guard", note, &hooks, NULL) == 0);
+	CHILD(evc_thread_start(own, "thread", note, &hooks, NULL, NULL) == 0);
+	CHILD(evc_request_stop(own, 0, "own") == 0);
+	CHILD((loop != NULL ? evc_run(own, NULL, &v) :
+			      evc_join(own, NULL, &v)) == 0);
+	CHILD(hooks == 2 + (loop != NULL));
+	CHILD(v.stop.by == 0);
+	CHILD(evc_free(own) == 0);
+}
+
+static void
+on_timer(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	(void)loop;
+	(void)revents;
+	++*(int *)t->data;
+}
+
+static void
+turn_loop(struct ev_loop *loop)
+{
+	ev_timer t;
+	int n = 0;
+
+	/* Nothing of the child's: then it has nothing to wait for. */
+	CHILD(ev_run(loop, 0) == 0);
+	ev_timer_init(&t, on_timer, 0.01, 0);
+	t.data = &n;
+	ev_timer_start(loop, &t);
+	CHILD(ev_run(loop, 0) == 0);
+	CHILD(n == 1);
+	CHILD(strayed == 0);
+}
+
+static void
+keep_loop(struct world *w)
+{
+	ev_loop_fork(w->loop);
+	turn_loop(w->loop);
+	own_coordinator(w->loop);
+	turn_loop(w->loop);
+	own_coordinator(w->loop);
+	all_calls(w);
+	ev_loop_destroy(w->loop);
+	/* One that was not turned before it. */
+	ev_loop_fork(w->other_loop);
+	ev_loop_destroy(w->other_loop);
+}
+
+/* What the library has opened is closed by an exec. */
+static void
+no_fd_is_left(void)
+{
+	int i, flags;
+
+	for (i = 3; i < 1024; i++) {
+		flags = fcntl(i, F_GETFD);
+		if (flags < 0 || old_fd[i])
+			continue;
+		if (!(flags & FD_CLOEXEC)) {
+			fprintf(stderr, "descriptor %d is inherited\n", i);
+			_exit(1);
+		}
+	}
+}
+
+static void
+do_then(struct world *w)
+{
+	struct ev_loop *own_loop;
+
+	switch (now) {
+	case OWN:
+		own_coordinator(NULL);
+		own_loop = ev_loop_new(0);
+		own_coordinator(own_loop);
+		ev_loop_destroy(own_loop);
+		break;
+	case LOOP:
+		keep_loop(w);
+		break;
+	case DESTROY:
+		ev_loop_destroy(w->loop);
+		ev_loop_destroy(w->other_loop);
+		break;
+	case EXIT:
+		exit(0);
+	case EXEC:
+		no_fd_is_left();
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(9);
+	}
+	CHILD(strayed == 0);
+	_exit(0);
+}
+
+static void
+child(struct world *w, enum from from)
+{
+	in_child = true;
+	signal(SIGALRM, SIG_DFL);
+	alarm((unsigned)T_LIMIT * 2);
+	all_calls(w);
+	/* What is to become of a loop comes outside its callbacks. */
+	if (from != CALLBACK || (now != LOOP && now != DESTROY))
+		do_then(w);
+}
+
+/* ---- who forks ---- */
+
+static void
+do_fork(enum from from)
+{
+	pid_t pid;
+
+	pid = fork();
+	if (pid == 0) {
+		child(&world, from);
+		return;
+	}
+	status = -1;
+	if (pid > 0)
+		(void)waitpid(pid, &status, 0);
+}
+
+static void *
+plain_thread(void *arg)
+{
+	(void)arg;
+	do_fork(PLAIN);
+	return NULL;
+}
+
+static evc_status
+member_thread(evc_coord *c, void *arg)
+{
+	(void)c;
+	do_fork(MEMBER);
+	atomic_store((atomic_int *)arg, 1);
+	return 0;
+}
+
+static void
+posted(evc_reactor *r, evc_status why, void *arg)
+{
+	(void)why;
+	(void)arg;
+	do_fork(CALLBACK);
+	ev_break(evc_reactor_loop(r), EVBREAK_ALL);
+}
+
+static void
+fork_from(enum from from)
+{
+	struct world *w = &world;
+	atomic_int over = 0;
+	pthread_t t;
+
+	switch (from) {
+	case PLAIN:
+		OK(pthread_create(&t, NULL, plain_thread, NULL));
+		OK(pthread_join(t, NULL));
+		break;
+	case MEMBER:
+		OK(evc_thread_start(w->c, "forks", member_thread, &over, NULL,
+				    NULL));
+		UNTIL(atomic_load(&over));
+		break;
+	case CALLBACK:
+		OK(evc_post(w->handle, posted, w));
+		ev_run(w->loop, 0);
+		if (in_child)
+			do_then(w);
+		break;
+	}
+}
+
+static void
+rows(enum from from)
+{
+	world_make(&world);
+	for (now = OWN; now <= EXEC; now++) {
+		fork_from(from);
+		ck_assert_msg(status == 0, "%s: the child ended with %#x",
+			      then_name[now], (unsigned)status);
+	}
+	world_end(&world);
+}
+
+START_TEST(L5_the_child_of_a_plain_thread)
+{
+	rows(PLAIN);
+}
+END_TEST
+
+START_TEST(L5_the_child_of_a_member)
+{
+	rows(MEMBER);
+}
+END_TEST
+
+START_TEST(L5_the_child_of_a_callback)
+{
+	rows(CALLBACK);
+}
+END_TEST
+
+API_MAIN("fork_table", L5_the_child_of_a_plain_thread,
+	 L5_the_child_of_a_member, L5_the_child_of_a_callback)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the library calls on a member's behalf does not return - a cancel hook,
+ * an unblock, the last chance: the helper thread sits in it, and the join ends
+ * on time all the same.
+ */
+#include "../../../support/rouse_util.h"
+
+/* What is on time: far below what a hang would take. */
+#define ON_TIME 10.0
+
+static evc_verdict
+late_join(evc_coord *c)
+{
+	evc_join_opts brief = { .grace = 0.3 };
+	double start = t_now();
+	evc_verdict v;
+
+	OK(evc_request_stop(c, 0, "the stop"));
+	ck_assert_int_eq(evc_join(c, &brief, &v), EVC_DEADLINE_EXCEEDED);
+	ck_assert_double_lt(t_now() - start, ON_TIME);
+	ck_assert_double_lt(v.took, ON_TIME);
+	return v;
+}
+
+static void
+all_well_after(evc_coord *c)
+{
+	ends_at_last(c);
+	OK(evc_free(c));
+}
+
+static void
+sit(void *arg)
+{
+	stay(NULL, arg);
+}
+
+static evc_status
+wait_for_pop(evc_coord *c, void *arg)
+{
+	struct guest *g = arg;
+	evc_id id = 0;
+
+	if (evc_cancel_push(c, sit, g, 0, &id) != 0)
+		return EVC_INTERNAL;
+	evc_wait_for_stop(c, INFINITY);
+	while (!atomic_load(&g->in))
+		t_sleep(0.001);
+	return evc_cancel_pop(c, id) == 0 ? 0 : EVC_INTERNAL;
+}
+
+START_TEST(one_whose_cancel_hook_blocks)
+{
+	evc_coord *c = new_coord(NULL);
+	struct guest g = { 0 };
+	evc_verdict v;
+
+	OK(evc_thread_start(c, "popper", wait_for_pop, &g, NULL, NULL));
+	t_sleep(0.05);
+	v = late_join(c);
+	names_one(&v, "popper");
+	atomic_store(&g.open, 1);
+	all_well_after(c);
+}
+END_TEST
+
+START_TEST(one_whose_unblock_blocks)
+{
+	evc_member_opts o = { .unblock = sit };
+	evc_coord *c = new_coord(NULL);
+	struct guest g = { 0 };
+	evc_verdict v;
+
+	OK(evc_thread_start(c, "stays", stay, &g, &o, NULL));
+	v = late_join(c);
+	names_one(&v, "stays");
+	atomic_store(&g.open, 1);
+	all_well_after(c);
+}
+END_TEST
+
+static void
+sit_at_last(evc_coord *c, const evc_member_info *m, void *arg)
+{
+	(void)c;
+	(void)m;
+	stay(NULL, arg);
+}
+
+START_TEST(a_last_chance_that_blocks)
+{
+	evc_coord *c = new_coord(NULL);
+	struct guest g = { 0 }, last = { 0 };
+	evc_ladder_opts o = { .budget = 0.3,
+			      .last_chance = 0.1,
+			      .on_last_chance = sit_at_last,
+			      .arg = &last };
+	evc_verdict v;
+
+	OK(evc_ladder_set(c, &o));
+	OK(evc_thread_start(c, "stays", stay, &g, NULL, NULL));
+	v = late_join(c);
+	names_one(&v, "stays");
+	UNTIL(atomic_load(&last.in));
+	atomic_store(&g.open, 1);
+	atomic_store(&last.open, 1);
+	all_well_after(c);
+}
+END_TEST
+
+API_MAIN("misbehave_calls", one_whose_cancel_hook_blocks,
+	 one_whose_unblock_blocks, a_last_chance_that_blocks)

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What goes on beside a start, a stop or a walk of worker groups: log hooks
+ * that ask for something themselves, another thread's start, a free, a fork.
+ */
+#include "../../support/workers_util.h"
+
+#include <ev.h>
+#include <sys/wait.h>
+
+/* ---- log hooks ---- */
+
+struct meddler {
+	const char *line; /* at this one ... */
+	evc_workers *group;
+	evc_status resized, paused;
+	bool ended;
+	atomic_int n;
+};
+
+static void
+meddle(int level, const char *line, const evc_reason *r, void *arg)
+{
+	struct meddler *m = arg;
+
+	(void)level;
+	(void)r;
+	if (strstr(line, m->line) == NULL || atomic_fetch_add(&m->n, 1) > 0)
+		return;
+	m->resized = evc_workers_resize(m->group, 3);
+	m->paused = evc_workers_pause(m->group);
+	m->ended = evc_workers_wait_finish(m->group, INFINITY);
+}
+
+static evc_registry *
+meddled_registry(struct meddler *m)
+{
+	evc_registry_opts o = { .grace = T_LIMIT,
+				.config.log = meddle,
+				.config.arg = m };
+	evc_registry *reg;
+
+	OK(evc_registry_new(&o, &reg));
+	return reg;
+}
+
+START_TEST(the_log_hook_of_a_start_does_not_wait_for_it)
+{
+	struct meddler m = { .line = "not started" };
+	struct crew k = { .init_says = EVC_INTERNAL };
+	evc_registry *reg = meddled_registry(&m);
+
+	m.group = crew_add(reg, "train", &k, 2, NULL);
+	ck_assert_int_eq(evc_workers_start(k.group), EVC_INTERNAL);
+	ck_assert_int_eq(atomic_load(&m.n), 1);
+	ck_assert_int_eq(m.resized, -EVC_FAILED_PRECONDITION);
+	ck_assert_int_eq(m.paused, -EVC_FAILED_PRECONDITION);
+	ck_assert_uint_eq(info_of(k.group).n_threads, 2);
+	end_registry(reg);
+}
+END_TEST
+
+/* It is the thread that is to call shutdown and cleanup. */
+START_TEST(the_log_hook_of_a_stop_does_not_wait_for_it)
+{
+	static const char *const lines[] = { "stops: ", "all workers have" };
+	struct meddler m = { .line = lines[_i] };
+	struct crew k = { 0 };
+	evc_registry *reg = meddled_registry(&m);
+
+	m.group = crew_add(reg, "train", &k, 2, NULL);
+	OK(evc_workers_start(k.group));
+	UNTIL(atomic_load(&k.runs) > 2);
+	OK(evc_workers_stop(k.group, NULL));
+	ck_assert_int_eq(atomic_load(&m.n), 1);
+	ck_assert_int_eq(m.resized, -EVC_FAILED_PRECONDITION);
+	CALLED(&k, 1, 1, 1, 1, 1);
+	end_registry(reg);
+}
+END_TEST
+
+/* ---- a start beside a stop ---- */
+
+struct stop {
+	evc_workers *group;
+	evc_status result;
+};
+
+static void *
+stop_main(void *arg)
+{
+	struct stop *s = arg;
+
+	s->result = evc_workers_stop(s->group, NULL);
+	return NULL;
+}
+
+static void *
+open_later(void *arg)
+{
+	struct crew *k = arg;
+
+	t_sleep(MOMENT);
+	atomic_store(&k->open, 1);
+	return NULL;
+}
+
+/* First the stop, then the start, though its workers live when it is called. */
+START_TEST(a_start_waits_for_a_stop_that_waits)
+{
+	evc_registry *reg = new_registry(T_LIMIT);
+	struct crew k = { .run = crew_stay };
+	struct stop s = { .result = -1 };
+	pthread_t stops, opens;
+
+	s.group = crew_add(reg, "train", &k, 2, NULL);
+	OK(evc_workers_start(k.group));
+	UNTIL(atomic_load(&k.in) == 2);
+	OK(pthread_create(&stops, NULL, stop_main, &s));
+	SAYS("train", "waiting for", NULL);
+	OK(pthread_create(&opens, NULL, open_later, &k));
+	OK(evc_workers_start(k.group));
+	OK(pthread_join(stops, NULL));
+	OK(pthread_join(opens, NULL));
+	OK(s.result);
+	ck_assert(evc_workers_is_active(k.group));
+	ck_assert_uint_eq(info_of(k.group).n_starts, 2);
+	end_registry(reg);
+	CALLED(&k, 2, 2, 2, 2, 2);
+}
+END_TEST
+
+static void
+shut_slowly(evc_workers *group, void *arg)
+{
+	struct crew *k = arg;
+
+	crew_shutdown(group, arg);
+	while (!atomic_load(&k->open))
+		t_sleep(0.001);
+}
+
+/* The helper thread, which is to see to it, is in another group's function. */
+START_TEST(what_was_asked_to_stop_does_not_run)
+{
+	evc_workers_opts o = { .shutdown = shut_slowly };
+	evc_registry *reg = new_registry(T_LIMIT);
+	struct crew a = { 0 }, b = { 0 };
+
+	crew_add(reg, "a", &a, 1, &o);
+	crew_add(reg, "b", &b, 1, NULL);
+	OK(evc_registry_start(reg));
+	OK(evc_request_stop(evc_workers_scope(a.group), 0, "now"));
+	UNTIL(atomic_load(&a.n_shutdown) == 1);
+	OK(evc_request_stop(evc_workers_scope(b.group), 0, "now"));
+	ck_assert(!evc_workers_is_active(b.group));
+	ck_assert_uint_eq(info_of(b.group).state, EVC_WORKERS_STOPPING);
+	ck_assert_int_eq(atomic_load(&b.n_shutdown), 0);
+	atomic_store(&a.open, 1);
+	end_registry(reg);
+}
+END_TEST
+
+/* ---- walks ---- */
+
+struct freeing {
+	evc_registry *reg;
+	evc_status result;
+	int n;
+};
+
+static bool
+free_registry(evc_workers *group, void *arg)
+{
+	struct freeing *f = arg;
+
+	(void)group;
+	f->n++;
+	f->result = evc_registry_free(f->reg);
+	return true;
+}
+
+/* Its groups have another coordinator: that of its own keeps nothing there. */
+START_TEST(a_registry_is_not_freed_in_its_own_walk)
+{
+	struct freeing f = { .reg = new_registry(0) };
+	struct crew a = { 0 }, b = { 0 };
+	evc_workers_opts o = { 0 };
+	evc_coord *c;
+
+	OK(evc_new(NULL, NULL, &c));
+	o.coord = c;
+	crew_add(f.reg, "a", &a, 1, &o);
+	crew_add(f.reg, "b", &b, 1, &o);
+	OK(evc_registry_each(f.reg, free_registry, &f));
+	ck_assert_int_eq(f.n, 1);
+	ck_assert_int_eq(f.result, -EVC_FAILED_PRECONDITION);
+	ck_assert_uint_eq(evc_registry_ids(f.reg, NULL, 0), 0);
+	OK(evc_registry_free(f.reg));
+	OK(evc_free(c));
+}
+END_TEST
+
+/* ---- a worker that forks ---- */
+
+static evc_status
+fork_once(evc_workers *group, unsigned id, void *arg)
+{
+	int *status = arg;
+	char text[512];
+	pid_t pid;
+
+	(void)id;
+	evc_workers_put(group, "x", 1, false);
+	pid = fork();
+	if (pid == 0) {
+		alarm(10);
+		CHILD_REFUSED(evc_workers_put(group, "x", 1, false));
+		evc_registry_metrics(evc_workers_registry(group), text,
+				     sizeof(text));
+		CHILD(text[0] == '#' && text[strlen(text) - 1] == '\n');
+		_exit(0);
+	}
+	waitpid(pid, status, 0);
+	return EVC_OUT_OF_RANGE;
+}
+
+START_TEST(in_the_fork_child_of_a_worker_puts_are_refused)
+{
+	evc_workers_opts o = { .n_threads = 1 };
+	evc_registry *reg = new_registry(0);
+	evc_workers *g;
+	int status = -1;
+
+	OK(evc_workers_init(reg, "f", fork_once, &status, &o, &g, NULL));
+	OK(evc_workers_start(g));
+	ck_assert(evc_workers_wait_finish(g, T_LIMIT));
+	ck_assert_int_eq(status, 0);
+	ck_assert_double_eq(evc_workers_metric(g, "x"), 1);
+	end_registry(reg);
+}
+END_TEST
+
+/* ---- loggers ---- */
+
+static atomic_int n_inside, n_calls, n_most;
+
+static evc_status
+slow_logger(evc_workers *group, const evc_metric *m, unsigned n, void *arg)
+{
+	int in = atomic_fetch_add(&n_inside, 1) + 1;
+
+	(void)group;
+	(void)m;
+	(void)n;
+	(void)arg;
+	if (in > atomic_load(&n_most))
+		atomic_store(&n_most, in);
+	t_sleep(0.02);
+	atomic_fetch_sub(&n_inside, 1);
+	atomic_fetch_add(&n_calls, 1);
+	return 0;
+}
+
+/* However long it takes. */
+START_TEST(a_logger_with_an_interval_is_not_called_twice_at_once)
+{
+	evc_logger l = { .fn = slow_logger, .every = 0.001 };
+	evc_workers_opts o = { .loggers = &l, .n_loggers = 1 };
+	evc_registry *reg = new_registry(0);
+	struct crew k = { 0 };
+
+	crew_add(reg, "train", &k, 4, &o);
+	OK(evc_registry_start(reg));
+	UNTIL(atomic_load(&n_calls) > 5);
+	end_registry(reg);
+	ck_assert_int_eq(atomic_load(&n_most), 1);
+}
+END_TEST
+
+/* ---- a loop that is gone ---- */
+
+START_TEST(without_its_loop_a_group_has_stopped_and_cannot_start)
+{
+	struct ev_loop *ev = ev_loop_new(0);
+	evc_workers_opts o = { 0 };
+	evc_registry *reg = new_registry(0);
+	struct crew k = { 0 };
+	evc_worker_error e;
+	evc_coord *c;
+
+	OK(evc_new(NULL, NULL, &c));
+	o.coord = c;
+	OK(evc_reactor_attach(c, NULL, ev, &o.reactor));
+	crew_add(reg, "train", &k, 2, &o);
+	OK(evc_workers_start(k.group));
+	ev_loop_destroy(ev);
+	UNTIL(info_of(k.group).state == EVC_WORKERS_STOPPED);
+	ck_assert_int_eq(info_of(k.group).stop.code, EVC_ABORTED);
+	REFUSED(EVC_NOT_FOUND, evc_workers_error_get(k.group, 0, &e));
+	REFUSED(EVC_NOT_FOUND, evc_workers_start(k.group));
+	HAS(evc_last_error(), "evc_workers_start: the loop of train is gone");
+	OK(evc_registry_free(reg));
+	OK(evc_request_stop(c, 0, "over"));
+	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_ABORTED);
+	OK(evc_free(c));
+}
+END_TEST
+
+/* ---- reports ---- */
+
+static evc_status
+fail_at_once(evc_workers *group, unsigned id, void *arg)
+{
+	(void)arg;
+	return evc_workers_fail(group, EVC_DATA_LOSS, 0, "shard %u", id);
+}
+
+START_TEST(what_an_error_is_about_is_said_once)
+{
+	evc_workers_opts o = { .n_threads = 1 };
+	evc_registry *reg = new_registry(0);
+	evc_workers *g;
+	char text[4096];
+	const char *line;
+
+	OK(evc_workers_init(reg, "f", fail_at_once, NULL, &o, &g, NULL));
+	OK(evc_workers_start(g));
+	ck_assert(evc_workers_wait_finish(g, T_LIMIT));
+	evc_registry_report(reg, text, sizeof(text));
+	line = strstr(text, "worker 0, start 1, run 1: error DATA_LOSS (15)");
+	ck_assert_msg(line != NULL, "%s", text);
+	HAS(line, " ago: shard 0");
+	end_registry(reg);
+}
+END_TEST
+
+START_TEST(groups_with_names_like_numbers_are_told_apart)
+{
+	evc_registry *reg = new_registry(0);
+	struct crew k[3] = { { 0 } };
+	char text[8192];
+
+	crew_add(reg, "train", &k[0], 1, NULL);
+	crew_add(reg, "train", &k[1], 1, NULL);
+	crew_add(reg, "train#2", &k[2], 1, NULL);
+	evc_registry_metrics(reg, text, sizeof(text));
+	HAS(text, "_threads{group=\"train\"} 1");
+	HAS(text, "_threads{group=\"train#2\"} 1");
+	HAS(text, "_threads{group=\"train#2#1\"} 1");
+	OK(evc_registry_free(reg));
+}
+END_TEST
+
+static Suite *
+beside_suite(void)
+{
+	Suite *s = suite_create("workers_beside");
+	TCase *tc = tcase_create("workers_beside");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, the_log_hook_of_a_start_does_not_wait_for_it);
+	tcase_add_loop_test(tc, the_log_hook_of_a_stop_does_not_wait_for_it, 0,
+			    2);
+	tcase_add_test(tc, a_start_waits_for_a_stop_that_waits);
+	tcase_add_test(tc, what_was_asked_to_stop_does_not_run);
+	tcase_add_test(tc, a_registry_is_not_freed_in_its_own_walk);
+	tcase_add_test(tc, in_the_fork_child_of_a_worker_puts_are_refused);
+	tcase_add_test(
+		tc, a_logger_with_an_interval_is_not_called_twice_at_once);
+	tcase_add_test(tc,
+		       without_its_loop_a_group_has_stopped_and_cannot_start);
+	tcase_add_test(tc, what_an_error_is_about_is_said_once);
+	tcase_add_test(tc, groups_with_names_like_numbers_are_told_apart);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int
+main(void)
+{
+	return run_suite(beside_suite());
+}

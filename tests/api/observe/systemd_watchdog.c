@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * WATCHDOG=1: while a loop turns, and during a stop; asked for by the options or
+ * by the environment, and then only when that is meant for this process.
+ */
+#include "../../support/systemd_util.h"
+
+#include <ev.h>
+
+#define SIGN "WATCHDOG=1"
+
+struct seen {
+	int n;
+	unsigned flags;
+};
+
+static bool
+look(const evc_member_info *m, void *arg)
+{
+	struct seen *s = arg;
+
+	if (m->kind == EVC_LOOPER && strcmp(m->name, "watchdog") == 0) {
+		s->n++;
+		s->flags = m->flags;
+	}
+	return true;
+}
+
+/* How many loopers of that name there are. */
+static int
+watchdogs(evc_coord *c)
+{
+	struct seen s = { 0 };
+
+	OK(evc_member_each(c, look, &s));
+	ck_assert(s.n == 0 || (s.flags & EVC_BACKGROUND));
+	return s.n;
+}
+
+/* Some more of them come. */
+static void
+more(struct manager *m)
+{
+	int before = manager_count(m, SIGN);
+
+	UNTIL(manager_count(m, SIGN) >= before + 3);
+}
+
+START_TEST(a_thread_of_its_own_without_a_loop)
+{
+	evc_systemd_opts o = { .watchdog = 0.01 };
+	int threads = t_count_threads();
+	struct manager m;
+	evc_coord *c;
+
+	manager_begin(&m, _i);
+	c = manager_told(&m, NULL, NULL, &o);
+	ck_assert_int_eq(watchdogs(c), 1);
+	more(&m);
+	/* It is in nobody's way, but c cannot go under it. */
+	REFUSED(EVC_FAILED_PRECONDITION, evc_free(c));
+	HAS(evc_last_error(), "watchdog");
+	OK(evc_systemd_stop(c));
+	ck_assert_int_eq(watchdogs(c), 0);
+	OK(evc_free(c));
+	ck_assert_int_eq(t_settle_threads(threads), threads);
+	manager_end(&m);
+}
+END_TEST
+
+START_TEST(a_loop_that_does_not_turn_shows_no_life)
+{
+	evc_systemd_opts o = { .watchdog = 0.01 };
+	struct ev_loop *loop = ev_loop_new(0);
+	struct manager m;
+	double until;
+	evc_coord *c;
+	int n;
+
+	manager_begin(&m, true);
+	c = manager_told(&m, loop, NULL, &o);
+	ck_assert_int_eq(watchdogs(c), 1);
+	let_come();
+	ck_assert_int_eq(manager_count(&m, SIGN), 0);
+	until = t_now() + T_LIMIT;
+	while (manager_count(&m, SIGN) < 3 && t_now() < until) {
+		ev_run(loop, EVRUN_NOWAIT);
+		t_sleep(0.001);
+	}
+	n = manager_count(&m, SIGN);
+	ck_assert_int_ge(n, 3);
+	let_come();
+	ck_assert_int_eq(manager_count(&m, SIGN), n);
+	OK(evc_systemd_stop(c));
+	ck_assert_int_eq(watchdogs(c), 0);
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+	manager_end(&m);
+}
+END_TEST
+
+/* Another thread's loop, which hangs in a callback when it is told to. */
+struct far {
+	evc_coord *c;
+	_Atomic(evc_reactor *) r;
+	ev_timer timer;
+	atomic_int hang, hangs;
+	evc_status status;
+};
+
+static void
+tick(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct far *f = w->data;
+
+	(void)loop;
+	(void)revents;
+	while (atomic_load(&f->hang)) {
+		atomic_store(&f->hangs, 1);
+		t_sleep(0.001);
+	}
+	atomic_store(&f->hangs, 0);
+}
+
+static void *
+far_main(void *arg)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct far *f = arg;
+	evc_reactor *r = NULL;
+
+	if (evc_reactor_attach(f->c, "far", loop, &r) != 0)
+		return NULL;
+	ev_timer_init(&f->timer, tick, 0, 0.005);
+	f->timer.data = f;
+	ev_timer_start(loop, &f->timer);
+	atomic_store(&f->r, r);
+	f->status = evc_reactor_run(r);
+	ev_timer_stop(loop, &f->timer);
+	ev_loop_destroy(loop);
+	return NULL;
+}
+
+START_TEST(the_loop_that_was_named_is_the_one_that_counts)
+{
+	evc_systemd_opts o = { .watchdog = 0.01 };
+	struct ev_loop *home = ev_loop_new(0);
+	struct far f = { 0 };
+	struct manager m;
+	pthread_t t;
+	evc_coord *c;
+	int n;
+
+	manager_begin(&m, true);
+	o.socket = m.name;
+	f.c = c = new_coord(home);
+	OK(pthread_create(&t, NULL, far_main, &f));
+	UNTIL(atomic_load(&f.r) != NULL);
+	o.reactor = atomic_load(&f.r);
+	OK(evc_systemd_start(c, &o));
+	more(&m);
+	atomic_store(&f.hang, 1);
+	UNTIL(atomic_load(&f.hangs));
+	n = manager_count(&m, SIGN);
+	let_come();
+	ck_assert_int_eq(manager_count(&m, SIGN), n);
+	atomic_store(&f.hang, 0);
+	more(&m);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(pthread_join(t, NULL));
+	OK(f.status);
+	OK(evc_run(c, NULL, NULL));
+	OK(evc_free(c));
+	ev_loop_destroy(home);
+	manager_end(&m);
+}
+END_TEST
+
+START_TEST(during_a_stop_it_goes_on)
+{
+	evc_systemd_opts o = { .watchdog = 0.01, .status_every = 1000 };
+	struct ev_loop *loop = _i ? ev_loop_new(0) : NULL;
+	struct manager m;
+	evc_coord *c;
+	evc_id id = 0;
+
+	manager_begin(&m, true);
+	c = manager_told(&m, loop, NULL, &o);
+	OK(evc_hold_begin(c, "hold", NULL, &id));
+	OK(evc_request_stop(c, 0, NULL));
+	/* With a loop that does not turn, too. */
+	more(&m);
+	OK(evc_hold_end(c, id));
+	OK(_i ? evc_run(c, NULL, NULL) : evc_join(c, NULL, NULL));
+	ck_assert_int_eq(watchdogs(c), 0);
+	more(&m);
+	OK(evc_free(c));
+	if (_i)
+		ev_loop_destroy(loop);
+	manager_end(&m);
+}
+END_TEST
+
+START_TEST(after_a_clear_there_is_one_again)
+{
+	evc_systemd_opts o = { .watchdog = 0.01 };
+	struct manager m;
+	evc_coord *c;
+	int i;
+
+	manager_begin(&m, true);
+	c = manager_told(&m, NULL, NULL, &o);
+	for (i = 1; i <= 3; i++) {
+		more(&m);
+		OK(evc_request_stop(c, 0, NULL));
+		OK(evc_join(c, NULL, NULL));
+		OK(evc_clear_stop(c));
+		UNTIL(watchdogs(c) == 1);
+		ck_assert_int_eq(manager_count(&m, "STOPPING=1"), i);
+		UNTIL(manager_count(&m, "READY=1") == i);
+	}
+	more(&m);
+	ck_assert_int_eq(watchdogs(c), 1);
+	OK(evc_systemd_stop(c));
+	OK(evc_free(c));
+	manager_end(&m);
+}
+END_TEST
+
+START_TEST(started_while_a_stop_stands_it_comes_with_the_clear)
+{
+	evc_systemd_opts o = { .watchdog = 0.01 };
+	struct manager m;
+	evc_coord *c = new_coord(NULL);
+
+	manager_begin(&m, true);
+	o.socket = m.name;
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_systemd_start(c, &o));
+	ck_assert_int_eq(watchdogs(c), 0);
+	more(&m);
+	OK(evc_join(c, NULL, NULL));
+	OK(evc_clear_stop(c));
+	UNTIL(watchdogs(c) == 1);
+	more(&m);
+	OK(evc_systemd_stop(c));
+	OK(evc_free(c));
+	manager_end(&m);
+}
+END_TEST
+
+START_TEST(it_keeps_no_join_waiting)
+{
+	evc_systemd_opts o = { .watchdog = 0.01 };
+	struct manager m;
+	evc_verdict v;
+	evc_coord *c;
+
+	manager_begin(&m, true);
+	c = manager_told(&m, NULL, NULL, &o);
+	OK(evc_join(c, NULL, &v));
+	ck_assert_uint_eq(v.stop.kind, EVC_BY_EMPTY);
+	ck_assert_int_eq(manager_count(&m, "STOPPING=1"), 1);
+	OK(evc_free(c));
+	manager_end(&m);
+}
+END_TEST
+
+/* ---- the environment ---- */
+
+struct environment {
+	const char *usec, *pid; /* pid: "" is ours */
+	double opts;
+	bool watches;
+};
+
+static const struct environment environments[] = {
+	{ NULL, NULL, 0, false },
+	{ "20000", NULL, 0, true },
+	{ "20000", "", 0, true },
+	{ "20000", "1", 0, false }, /* somebody else's */
+	{ "20000", "", -1, false },
+	{ NULL, NULL, 0.01, true },
+	{ "20000", "1", 0.01, true }, /* the options are meant for us */
+	{ "0", NULL, 0, false },
+	{ "", NULL, 0, false },
+	{ "-20000", NULL, 0, false },
+	{ "20000s", NULL, 0, false },
+	{ "99999999999999999999999", NULL, 0, false },
+	{ "20000", "", 0, true },
+	{ "20000", "x", 0, false },
+};
+
+static void
+set(const char *name, const char *value)
+{
+	if (value != NULL)
+		OK(setenv(name, value, 1));
+	else
+		unsetenv(name);
+}
+
+START_TEST(the_environment_asks_for_it)
+{
+	const struct environment *e = &environments[_i];
+	evc_systemd_opts o = { .watchdog = e->opts };
+	struct manager m;
+	evc_coord *c = new_coord(NULL);
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	set("WATCHDOG_USEC", e->usec);
+	set("WATCHDOG_PID", e->pid != NULL && e->pid[0] == '\0' ? pid : e->pid);
+	manager_begin(&m, true);
+	o.socket = m.name;
+	errno = 77;
+	OK(evc_systemd_start(c, &o));
+	ck_assert_int_eq(watchdogs(c), e->watches);
+	if (e->watches)
+		more(&m);
+	OK(evc_systemd_stop(c));
+	OK(evc_free(c));
+	ck_assert(e->watches || manager_hear(&m) == 0);
+	manager_end(&m);
+	set("WATCHDOG_USEC", NULL);
+	set("WATCHDOG_PID", NULL);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *suite = suite_create("systemd_watchdog");
+	TCase *tcase = tcase_create("systemd_watchdog");
+
+	tcase_add_loop_test(tcase, a_thread_of_its_own_without_a_loop, 0, 2);
+	tcase_add_test(tcase, a_loop_that_does_not_turn_shows_no_life);
+	tcase_add_test(tcase, the_loop_that_was_named_is_the_one_that_counts);
+	tcase_add_loop_test(tcase, during_a_stop_it_goes_on, 0, 2);
+	tcase_add_test(tcase, after_a_clear_there_is_one_again);
+	tcase_add_test(tcase,
+		       started_while_a_stop_stands_it_comes_with_the_clear);
+	tcase_add_test(tcase, it_keeps_no_join_waiting);
+	tcase_add_loop_test(tcase, the_environment_asks_for_it, 0,
+			    (int)(sizeof(environments) /
+				  sizeof(environments[0])));
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
