@@ -75,6 +75,12 @@ bites layering "may not include" $file '#include "members/thread.h"'
 bites layering "may not include" src/members/thread.c '#include "signals/signals.h"'
 bites layering "may not include" src/redis/client/reply.c '#include "cluster/core/cluster.h"'
 bites layering "may not include" src/wire/walk.c '#include "redis/client/redis.h"'
+# What is called is seen in the objects of the build as it is.
+EVC_TOP_BUILDDIR=$build
+bites layering "not called any more" tests/lint/wrong-way \
+	'core/stop/stop core/join/join evc__nothing'
+edited layering "calls the wrong way" tests/lint/wrong-way '2d'
+EVC_TOP_BUILDDIR=$tmp/build
 bites layering "is named as" $file '#include "core.h"'
 mkdir "$copy/src/other"
 bites layering "stands in no line" src/other/other.c '#include <errno.h>'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Who may include what:
+# What each room may include:
 #	base                    base; never ev.h, never evcoord/
 #	core                    base, core, the public headers, ev.h
 #	members, wake,          base, core, their own room, the public headers,
@@ -84,5 +84,162 @@ includes $(cat "$tmp/outside") | awk '
 		    file ~ /(^|\/)(base|core|members|wake|signals|observe|workers|wire|engine|cluster|redis)\//)
 			print $1 ":" $2 ": " file ": only public headers here"
 	}' | broken_lines "users of the public headers"
+
+# What each room and part of a room may call, by the symbols of the objects: each
+# line calls the lines above it, and none below it; rooms on one line call each
+# other by public calls alone.  From workers on, libraries and rooms stand on the public calls: of
+# core to observe they call those alone.  The calls the wrong way that are left
+# stand in tests/lint/wrong-way, as CALLER CALLED SYMBOL; a call that is gone goes
+# there, too.
+cat >"$tmp/order" <<'END'
+base
+core/status
+core/stop
+core/helper
+core/wake
+core/member
+core/log
+core/loop
+core/join
+core/life
+members wake signals observe
+workers
+wire
+engine
+cluster/variables
+cluster/snapshot
+cluster/core
+cluster/worker
+cluster/threads cluster/processes
+redis/client
+redis/engine
+redis/node
+END
+
+# The files of a room that call each other in a circle, at most.
+cat >"$tmp/cycles" <<'END'
+base 1
+core 43
+members 4
+wake 1
+signals 2
+observe 2
+workers 16
+wire 1
+engine 1
+cluster 36
+redis 14
+END
+
+find src -name '*.c' | sort | while read -r file; do
+	dir=${file%/*}
+	name=${file##*/}
+	for object in "$build/$dir"/.libs/lib*_la-"${name%.c}".o \
+	    "$build/$dir"/lib*_la-"${name%.c}".o; do
+		[ -e "$object" ] || continue
+		echo "${file%.c} $object"
+		break
+	done
+done >"$tmp/objects"
+if [ -s "$tmp/objects" ]; then
+	# shellcheck disable=SC2046
+	${NM:-nm} -A $(sed 's/^[^ ]* //' "$tmp/objects") >"$tmp/symbols" ||
+		exit 99
+	awk '
+	FILENAME == ARGV[1] { of[$2] = substr($1, 5); next }
+	{
+		object = $1
+		sub(/:.*/, "", object)
+		file = of[object]
+		if ($(NF - 1) == "U")
+			uses[++n] = file " " $NF
+		else if ($(NF - 1) ~ /[TDBRVWC]/)
+			at[$NF] = file
+	}
+	END {
+		for (i = 1; i <= n; i++) {
+			split(uses[i], u, " ")
+			if ((u[2] in at) && at[u[2]] != u[1])
+				print u[1], at[u[2]], u[2]
+		}
+	}' "$tmp/objects" "$tmp/symbols" | sort -u >"$tmp/calls"
+
+	awk '
+	function room(file) { sub(/\/[^\/]*$/, "", file); return file }
+	FILENAME == ARGV[1] {
+		for (i = 1; i <= NF; i++)
+			rank[$i] = NR
+		if ($1 == "workers")
+			public = NR
+		if ($1 == "core/status")
+			inner = NR
+		next
+	}
+	{
+		from = room($1)
+		to = room($2)
+		if (!(from in rank) || !(to in rank))
+			print $0 ": a room that stands in no line of the table"
+		else if (from == to)
+			next
+		else if (rank[to] > rank[from] ||
+			 (rank[to] == rank[from] && $3 ~ /^evc__/))
+			print
+		else if (rank[from] >= public && rank[to] < public &&
+			 rank[to] >= inner && $3 ~ /^evc__/)
+			print
+	}' "$tmp/order" "$tmp/calls" | sort >"$tmp/wrong"
+	grep -v '^#' tests/lint/wrong-way | sort >"$tmp/known"
+	comm -23 "$tmp/wrong" "$tmp/known" | broken_lines "calls the wrong way"
+	comm -13 "$tmp/wrong" "$tmp/known" |
+		broken_lines "in tests/lint/wrong-way, but not called any more"
+
+	awk '
+	function room(file) { sub(/\/.*/, "", file); return file }
+	FILENAME == ARGV[1] { most[$1] = $2; next }
+	room($1) == room($2) {
+		next_of[$1] = next_of[$1] " " $2
+		files[$1]; files[$2]
+	}
+	# Which files are reached from this one: in reach.
+	function follow(from,    queue, i, n, m, k, to) {
+		n = split(next_of[from], queue, " ")
+		for (i = 1; i <= n; i++)
+			reach[from, queue[i]]
+		for (i = 1; i <= n; i++) {
+			m = split(next_of[queue[i]], to, " ")
+			for (k = 1; k <= m; k++)
+				if (!((from, to[k]) in reach)) {
+					reach[from, to[k]]
+					queue[++n] = to[k]
+				}
+		}
+	}
+	END {
+		for (f in files)
+			follow(f)
+		for (f in files) {
+			r = room(f)
+			n = 0
+			with = ""
+			for (g in files)
+				if ((f, g) in reach && (g, f) in reach) {
+					n++
+					with = with " " g
+				}
+			if (n > largest[r] + 0) {
+				largest[r] = n
+				circle[r] = with
+			}
+			if (!(r in most))
+				print r ": stands in no line of the table"
+		}
+		for (r in most)
+			if (largest[r] + 0 > most[r])
+				print r ": " largest[r] " files call each" \
+					" other in a circle, and " most[r] \
+					" may:" circle[r]
+	}' "$tmp/cycles" "$tmp/calls" | sort -u | broken_lines "circles"
+fi
 
 verdict
