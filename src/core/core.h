@@ -65,8 +65,30 @@ struct evc__ladder;
 struct evc__systemd;
 struct evc__trace;
 
+/*
+ * What lower parts of core have done by the parts above them; one table, in
+ * life/coord.c.
+ */
+struct evc__upper {
+	/* loop/hook.c, helper thread: run the stop hooks without a loop. */
+	void (*run_hooks)(evc_coord *c, evc_reactor *r);
+	/* join/keeper.c, helper thread: keep the join of a coordinator without
+	   a home. */
+	bool (*serve)(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns);
+	/* life/abandon.c, helper thread: nobody is left in an abandoned root. */
+	void (*end_abandoned)(evc_coord *c);
+	/* join/rouse.c, helper thread: wake members that cannot hear. */
+	uint64_t (*rouse)(evc_coord *c, struct evc__chore *k);
+	/* join/turn.c, loop thread: do what is due.  false: r is gone. */
+	bool (*turn)(evc_reactor *r);
+	/* join/loop.c, loop thread: the loop is gone, answer its joins. */
+	void (*cancel_joins)(evc_reactor *r, struct ev_loop *loop,
+			     const struct evc__frame *f);
+};
+
 /* What all coordinators of a tree share; in its root. */
 struct evc__tree {
+	const struct evc__upper *upper; /* set at creation */
 	/* A leaf: nothing but bells and gates are under it. */
 	pthread_mutex_t lock;
 	struct evc__helper *helper; /* lock; one for all */
@@ -277,6 +299,9 @@ void evc__inherit_watch(void);
 
 /* ---- status.c ---- */
 
+/* Has c not had the text of evc_last_error as an error of its own?  From now on,
+   it has. */
+bool evc__refusal_is_new(const evc_coord *c);
 /* Note why the calling thread's call is refused; returns the status. */
 #define evc__refuse evc_refuse
 /* The same without a format, and safe in signal handlers: "func: why". */
@@ -406,8 +431,12 @@ bool evc__helper_let_go(evc_coord *c);
 /* Tell the log hook what it has not heard of: that a stop was asked for, errors,
    that the stop is over.  No lock. */
 void evc__log_errors(evc_coord *c);
-/* The same, of a round that no join has closed, either: the stop is over when
-   nobody is alive. */
+/* Lock held: is the end of w's stop still to be told?  From now on, not. */
+bool evc__log_over_due(evc_coord *c, uint64_t w);
+/* The stop is over, as v says. */
+void evc__log_over(evc_coord *c, const evc_verdict *v);
+/* join/verdict.c: evc__log_errors, also for a round that no join has closed: its
+   stop is over when nobody is alive. */
 void evc__log_end(evc_coord *c);
 /* What a hook said of a stop that was cleared. */
 void evc__log_hook(evc_coord *c, const char *name, evc_status st);

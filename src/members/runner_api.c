@@ -6,7 +6,6 @@
 
 #include "base/self.h"
 #include "core/join/join.h"
-#include "core/join/scope.h"
 
 /* ---- begin ---- */
 

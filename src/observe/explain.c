@@ -4,7 +4,7 @@
  */
 #include "observe/observe.h"
 
-#include "core/join/scope.h"
+#include "core/join/join.h"
 
 /* "2026-01-31T12:00:00.123Z" */
 static void

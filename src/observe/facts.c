@@ -8,7 +8,7 @@
 #include "base/self.h"
 #include "base/text.h"
 #include "core/join/join.h"
-#include "core/join/scope.h"
+#include "core/life/scope.h"
 
 /* ---- names ---- */
 

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/unwind.h"
 #include "core/loop/post.h"
-#include "core/join/scope.h"
+#include "core/join/join.h"
 #include "observe/facts.h"
 
 /* Lock held.  What is common to loopers on a loop and on their own thread. */

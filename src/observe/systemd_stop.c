@@ -11,7 +11,6 @@
 
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
-#include "core/join/scope.h"
 
 /* When the thread that tells of the stop has not got to its end yet. */
 #define RETRY_NS UINT64_C(1000000)

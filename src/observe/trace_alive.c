@@ -3,7 +3,7 @@
  * Who is alive when the timeline is written: their beginnings may have left the
  * ring, or have come before it.
  */
-#include "core/join/scope.h"
+#include "core/join/join.h"
 #include "observe/trace_lanes.h"
 
 struct walk {

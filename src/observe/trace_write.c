@@ -5,6 +5,18 @@
 #include "observe/trace_lanes.h"
 #include "observe/trace_out.h"
 
+#define N_DEFAULT 4096u
+
+evc_status
+evc_trace_start(evc_coord *c, size_t n_events)
+{
+	evc_status st = evc__check(c, __func__);
+
+	if (st == 0)
+		st = evc__trace_start(c, n_events != 0 ? n_events : N_DEFAULT);
+	return evc__refuse_setup(c, __func__, st);
+}
+
 evc_status
 evc_trace_write(const evc_coord *c, int fd, unsigned format)
 {

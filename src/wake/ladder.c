@@ -5,7 +5,7 @@
  */
 #include "core/helper/chore.h"
 #include "core/join/join.h"
-#include "core/join/scope.h"
+#include "core/life/scope.h"
 
 #include "base/text.h"
 

@@ -119,7 +119,7 @@ END
 # The files of a room that call each other in a circle, at most.
 cat >"$tmp/cycles" <<'END'
 base 1
-core 43
+core 6
 members 4
 wake 1
 signals 2

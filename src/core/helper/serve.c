@@ -66,7 +66,7 @@ keep(struct evc__client *k, uint64_t *ret_wait)
 		return true; /* one of us hangs there */
 	keeping = c;
 	gone_with_it = &gone;
-	(void)evc__keeper_serve(c, &gone, ret_wait);
+	(void)h->tree->upper->serve(c, &gone, ret_wait);
 	end_in_child(h);
 	keeping = NULL;
 	if (gone)
@@ -86,7 +86,7 @@ serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 
 	serving(h, me, sync_mono() | 1);
 	sync_unlock(&h->tree->lock);
-	evc__hooks_run(c, NULL);
+	h->tree->upper->run_hooks(c, NULL);
 	end_in_child(h);
 	chores = evc__chores_run(c);
 	if (keep(k, &wait)) {
@@ -216,7 +216,7 @@ helper_main(void *arg)
 		last = sync_load(&h->last);
 		if (last != NULL) {
 			pthread_detach(pthread_self());
-			evc__abandoned_end(last);
+			h->tree->upper->end_abandoned(last);
 			sync_free(h);
 			return NULL;
 		}

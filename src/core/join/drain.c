@@ -8,7 +8,7 @@
  * their stop comes from above.
  */
 #include "core/join/keeper.h"
-#include "core/join/scope.h"
+#include "core/join/join.h"
 #include "core/status/trace.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
  * What a join does about the end of its time: before it, and when it is there.
  */
 #include "core/join/join.h"
-#include "core/join/scope.h"
 
 /* What the kernel may need to take a killed process down. */
 #define KILLED_NS (10 * BACKOFF_MOST_NS)

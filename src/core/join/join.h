@@ -8,6 +8,7 @@
 
 #include "base/until.h"
 #include "core/core.h"
+#include "core/stop/scopes.h"
 #include "core/wake/ladder.h"
 
 #define BACKOFF_FIRST_NS UINT64_C(1000000)
@@ -207,6 +208,11 @@ bool evc__join_drive(struct evc__join *j);
 /* Nobody else can reach c: the descriptor goes. */
 void evc__step_drop(evc_coord *c);
 
+/* ---- turn.c ---- */
+
+/* Loop thread: do what is due on r; false: r is gone. */
+bool evc__turn(evc_reactor *r);
+
 /* ---- run.c ---- */
 
 /* An ev_run of ours: over says when it may be broken. */
@@ -224,5 +230,46 @@ struct evc__driver {
 bool evc__drive(struct evc__driver *d);
 /* Loop thread: if the ev_run of ours is over, end it. */
 void evc__driver_turn(evc_reactor *r);
+
+/* ---- phases.c ---- */
+
+/* Lock held: tell the phases whose turn it is.  Returns when to look again, in
+   nanoseconds of c's clock; SYNC_FOREVER: when something rings. */
+uint64_t evc__phases_drive(evc_coord *c);
+/* Lock held: the time of the last join is nearly over: tell what was not told.
+   false: there was nothing. */
+bool evc__phases_hurry(evc_coord *c);
+/* Lock held: the last join leaves: likewise. */
+void evc__phases_tell_all(evc_coord *c);
+
+/* ---- attend.c: what joins and loops do for what lives below ---- */
+
+/* Lock held, given up meanwhile: reap, and drive phases, in the scopes that
+   have rung, and do what is due for runners.  true: the lock was given up. */
+bool evc__attend(evc_coord *c, uint64_t reap_ns);
+/* Lock held, given up meanwhile: look at all that cannot ring, here and below.
+   true: the lock was given up. */
+bool evc__probe_all(evc_coord *c);
+/* Lock held, given up meanwhile: threads that have ended are members no more,
+   here and below, though nobody joins.  Runners wait for who does. */
+void evc__bury_threads(evc_coord *c, uint64_t reap_ns);
+/* Lock held, given up meanwhile: the grace is over: use force where there is
+   some.  true: somebody may end within a moment. */
+bool evc__force_all(evc_coord *c);
+/* Loop thread, no lock: the runners of its loop. */
+void evc__runners_turn(evc_coord *c, evc_reactor *r);
+
+/* ---- budget.c ---- */
+
+/* No lock: when what is above c ends its patience with c; SYNC_FOREVER: never,
+   or it was not stopped. */
+uint64_t evc__budget_end(evc_coord *c);
+
+/* ---- drain.c; lock held ---- */
+
+/* Ask for the stop that the drain becomes. */
+void evc__drain_ask(evc_coord *c);
+/* It is over, or taken back. */
+void evc__drain_forget(evc_coord *c);
 
 #endif

@@ -7,7 +7,7 @@
  * alone.
  */
 #include "core/join/keeper.h"
-#include "core/join/scope.h"
+#include "core/join/join.h"
 #include "core/status/trace.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
  */
 #include "core/join/keeper.h"
 #include "core/loop/post.h"
-#include "core/join/scope.h"
+#include "core/join/join.h"
 #include "core/status/trace.h"
 
 #include <limits.h>

@@ -79,3 +79,29 @@ evc__verdict_now(evc_coord *c, uint64_t w, evc_verdict *v)
 
 	evc__verdict_fill(&j, w, v, 0);
 }
+
+void
+evc__log_end(evc_coord *c)
+{
+	uint64_t w = sync_load(&c->word);
+	evc_verdict v;
+	bool over;
+
+	evc__log_errors(c);
+	if (c->log == NULL || !(c->flags & EVC_LOG_STOPS) || !(w & WORD_FLAG) ||
+	    sync_load(&c->over_logged) == WORD_STOP_NUMBER(w))
+		return;
+	sync_lock(&c->lock);
+	/* Those that have ended but were not joined yet do not live. */
+	evc__members_refresh(c);
+	over = evc__census(c, NULL, true, 0).alive == 0;
+	w = sync_load(&c->word);
+	over = (over || (w & WORD_JOINED)) && evc__log_over_due(c, w);
+	if (over && (w & WORD_JOINED))
+		v = c->verdict;
+	else if (over)
+		evc__verdict_now(c, w, &v);
+	sync_unlock(&c->lock);
+	if (over)
+		evc__log_over(c, &v);
+}

@@ -10,8 +10,8 @@
  */
 #include "core/helper/chore.h"
 #include "core/join/join.h"
+#include "core/life/scope.h"
 #include "core/join/keeper.h"
-#include "core/join/scope.h"
 
 #include "base/self.h"
 

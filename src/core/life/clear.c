@@ -8,7 +8,7 @@
  * before the word changes, so nothing of it reaches into the new round.
  */
 #include "core/join/keeper.h"
-#include "core/join/scope.h"
+#include "core/join/join.h"
 #include "core/status/trace.h"
 
 #include "base/text.h"

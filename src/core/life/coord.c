@@ -7,7 +7,8 @@
 #include "base/unwind.h"
 #include "core/helper/chore.h"
 #include "core/join/keeper.h"
-#include "core/join/scope.h"
+#include "core/join/join.h"
+#include "core/life/scope.h"
 #include "core/status/trace.h"
 
 #define REASONS_DEFAULT 32
@@ -17,14 +18,6 @@
 _Static_assert(offsetof(struct evc_coord, word) == 0,
 	       "evcoord/coord.h reads the word at offset 0");
 _Static_assert(sizeof(evc_task) <= 64, "a task is 64 bytes for ever");
-
-WALLED(uint64_t, ask, (const evc_coord *c), c->clock(c->clock_arg))
-
-uint64_t
-evc__now(const evc_coord *c)
-{
-	return c->clock != NULL ? ask(c) : sync_mono();
-}
 
 static evc_status
 check_config(const evc_config *k, bool scope, const char *func)
@@ -144,6 +137,15 @@ evc__coord_destroy(evc_coord *c)
 	sync_free(c);
 }
 
+static const struct evc__upper upper = {
+	.run_hooks = evc__hooks_run,
+	.serve = evc__keeper_serve,
+	.end_abandoned = evc__abandoned_end,
+	.rouse = evc__rouse,
+	.turn = evc__turn,
+	.cancel_joins = evc__joins_cancel,
+};
+
 static bool
 build(evc_coord *c, const evc_config *k)
 {
@@ -168,8 +170,10 @@ build(evc_coord *c, const evc_config *k)
 		c->tree = c->parent->tree;
 	} else {
 		c->tree = sync_alloc(1, sizeof *c->tree);
-		if (c->tree != NULL)
+		if (c->tree != NULL) {
+			c->tree->upper = &upper;
 			sync_lock_init(&c->tree->lock);
+		}
 	}
 	if (c->tree != NULL)
 		c->number = sync_add(&c->tree->n_coords, 1) + 1;

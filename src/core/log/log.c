@@ -189,49 +189,48 @@ log_begin(evc_coord *c)
 		log_begun(c, w, has ? &r : NULL);
 }
 
-/* Lock held, given up meanwhile: is nobody left, not even a hook? */
-static bool
-all_gone(evc_coord *c)
+bool
+evc__log_over_due(evc_coord *c, uint64_t w)
 {
-	evc__members_refresh(c);
-	return evc__census(c, NULL, true, 0).alive == 0;
+	uint32_t n = present(w);
+
+	if (n == 0 || n != sync_load(&c->begun_logged) ||
+	    n == sync_load(&c->over_logged))
+		return false;
+	sync_store(&c->over_logged, n);
+	return true;
 }
 
-/* That it is over: a join has closed the round; or, looked at now, nobody is
-   left. */
-static void
-log_over(evc_coord *c, bool look)
+void
+evc__log_over(evc_coord *c, const evc_verdict *v)
 {
-	uint64_t w = sync_load(&c->word);
 	char text[96];
 	struct text t = evc__text_in(text, sizeof text);
+
+	evc__text_fmt(&t, "stopped after %.3f s, %u member%s ended", v->took,
+		      v->n_ended, v->n_ended == 1 ? "" : "s");
+	log_line(c, EVC_LOG_INFO, text);
+}
+
+/* A join has closed the round. */
+static void
+log_closed(evc_coord *c)
+{
+	uint64_t w = sync_load(&c->word);
 	evc_verdict v;
-	uint32_t n = present(w);
 	bool over;
 
-	if (n == 0 || n == sync_load(&c->over_logged) ||
-	    !(look || (w & WORD_JOINED)))
+	if (present(w) == 0 || present(w) == sync_load(&c->over_logged) ||
+	    !(w & WORD_JOINED))
 		return;
 	sync_lock(&c->lock);
-	if (look)
-		look = all_gone(c);
 	w = sync_load(&c->word);
-	n = present(w);
-	over = n != 0 && n == sync_load(&c->begun_logged) &&
-	       n != sync_load(&c->over_logged) &&
-	       (look || (w & WORD_JOINED));
+	over = (w & WORD_JOINED) && evc__log_over_due(c, w);
 	if (over)
-		sync_store(&c->over_logged, n);
-	if (over && (w & WORD_JOINED))
 		v = c->verdict;
-	else if (over)
-		evc__verdict_now(c, w, &v);
 	sync_unlock(&c->lock);
-	if (!over)
-		return;
-	evc__text_fmt(&t, "stopped after %.3f s, %u member%s ended", v.took,
-		      v.n_ended, v.n_ended == 1 ? "" : "s");
-	log_line(c, EVC_LOG_INFO, text);
+	if (over)
+		evc__log_over(c, &v);
 }
 
 void
@@ -243,15 +242,7 @@ evc__log_errors(evc_coord *c)
 		log_begin(c);
 	log_errors(c);
 	if (c->flags & EVC_LOG_STOPS)
-		log_over(c, false);
-}
-
-void
-evc__log_end(evc_coord *c)
-{
-	evc__log_errors(c);
-	if (c->log != NULL && (c->flags & EVC_LOG_STOPS))
-		log_over(c, true);
+		log_closed(c);
 }
 
 void

@@ -209,7 +209,7 @@ evc__reactor_lost(evc_reactor *r)
 		r->task_ops->drop(r);
 	if (r->looper_ops != NULL)
 		r->looper_ops->drop(r);
-	evc__joins_cancel(r, loop, &f);
+	c->tree->upper->cancel_joins(r, loop, &f);
 	if (f.gone)
 		return false;
 	r->frames = f.up;

@@ -54,7 +54,7 @@ evc__bell_turn(evc_reactor *r)
 	sync_lock(&b->lock);
 	evc__bell_pin(r);
 	sync_unlock(&b->lock);
-	if (!evc__reactor_turn(r))
+	if (!r->c->tree->upper->turn(r))
 		return;
 	/* Still there, and so is the bell. */
 	sync_lock(&b->lock);
@@ -75,7 +75,7 @@ turn_lit(struct evc__bell *b, struct evc__bell_frame *f)
 		sync_unlock(&b->lock);
 		f->r = r;
 		evc__bell_watch_nested(b);
-		if (!evc__reactor_turn(r))
+		if (!r->c->tree->upper->turn(r))
 			r = NULL;
 		if (f->gone)
 			return false;

@@ -3,11 +3,11 @@
  * Reactors: a loop as one coordinator knows it.
  *
  * The watcher is a doorbell (bell.c): what a ring means stands in the
- * coordinator's word and lists, and evc__reactor_turn does whatever they ask
- * for.  How loops come and go stands in attach.c.
+ * coordinator's word and lists, and evc__turn does whatever they ask for.
+ *  How loops come and go stands in attach.c.
  */
 #include "core/join/keeper.h"
-#include "core/join/scope.h"
+#include "core/join/join.h"
 #include "core/status/trace.h"
 
 #include "base/self.h"
@@ -35,43 +35,6 @@ evc__reactor_hear(evc_reactor *r, bool yes)
 		evc__bell_ref(r->bell, false);
 }
 
-static bool
-loopers_turn(evc_reactor *r, const struct evc__frame *f, bool stopped)
-{
-	const struct evc__looper_ops *ops;
-
-	/* The first one may just be coming, from another thread. */
-	sync_lock(&r->c->lock);
-	ops = r->looper_ops;
-	sync_unlock(&r->c->lock);
-	if (ops == NULL)
-		return true;
-	if (stopped && !ops->stop(r, f))
-		return false;
-	ops->turn(r);
-	return true;
-}
-
-static void
-log_errors(evc_reactor *r)
-{
-	struct evc__busy busy;
-
-	if (r->c->log == NULL)
-		return;
-	evc__busy_begin(r, r->c, BUSY_LOG, NULL, &busy);
-	evc__log_errors(r->c);
-	evc__busy_end(&busy);
-}
-
-static bool
-same_stop(const evc_coord *c, uint64_t w)
-{
-	uint64_t now = sync_load(&c->word);
-
-	return (now & WORD_FLAG) && WORD_STOPS(now) == WORD_STOPS(w);
-}
-
 uint64_t
 evc__reactor_heard(evc_reactor *r)
 {
@@ -81,51 +44,6 @@ evc__reactor_heard(evc_reactor *r)
 	w = sync_load(&r->c->word);
 	sync_store(&r->heard, WORD_STOP_NUMBER(w));
 	return w;
-}
-
-static bool
-turn(evc_reactor *r)
-{
-	struct evc__frame f = { r->frames, false };
-	evc_coord *c = r->c;
-	bool stopped;
-	uint64_t w;
-
-	r->frames = &f;
-	w = evc__reactor_heard(r);
-	log_errors(r);
-	evc__hooks_run(c, r);
-	/* Gone for a fork child that one of them has made. */
-	if (!f.gone)
-		evc__runners_turn(c, r);
-	if (f.gone)
-		return false;
-	/* A stop that came after the hooks were looked for has rung: its turn
-	   is the next. */
-	stopped = (w & WORD_FLAG) && same_stop(c, w);
-	if (stopped && r->task_ops != NULL && !r->task_ops->tell(r, &f))
-		return false;
-	if (!loopers_turn(r, &f, stopped))
-		return false;
-	if (r == c->home && !evc__keeper_turn(c, &f))
-		return false;
-	if (!evc__joins_turn(r, &f))
-		return false;
-	evc__driver_turn(r);
-	r->frames = f.up;
-	return true;
-}
-
-bool
-evc__reactor_turn(evc_reactor *r)
-{
-	struct evc__busy busy;
-	bool stays;
-
-	evc__busy_begin(r, r->c, BUSY_TURN, NULL, &busy);
-	stays = turn(r);
-	evc__busy_end(&busy);
-	return stays;
 }
 
 evc_reactor *

@@ -156,9 +156,6 @@ void evc__reactor_poke(evc_reactor *r);
 /* Loop thread: for a join or a run, hear every ring and keep the loop running,
    and begin with a look; or do so no more. */
 void evc__reactor_hear(evc_reactor *r, bool yes);
-/* Loop thread: hooks, tasks, joins - whatever the state asks for.  false: the
-   reactor is gone. */
-bool evc__reactor_turn(evc_reactor *r);
 /* Loop thread: note, for reports, which stop it has heard of; the word. */
 uint64_t evc__reactor_heard(evc_reactor *r);
 /* Lock held: a reactor whose loop the calling thread runs, or NULL. */

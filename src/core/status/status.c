@@ -7,6 +7,7 @@
 
 #include "base/room.h"
 #include "base/text.h"
+#include "base/unwind.h"
 #include "core/core.h"
 
 static __thread char last_error[160];
@@ -70,23 +71,13 @@ evc_refuse(evc_status status, const char *fmt, ...)
 	return status;
 }
 
-evc_status
-evc_refuse_setup(evc_coord *c, const char *func, evc_status status)
+bool
+evc__refusal_is_new(const evc_coord *c)
 {
-	struct evc__request q = { .code = status < 0 ? -status : status,
-				  .kind = EVC_BY_ERROR,
-				  .text = last_error,
-				  .func = func };
+	bool is_new = had_it != c;
 
-	/* A start refused because of a stop is what a stop is for.  And one
-	   call may stand on another one, which has said so. */
-	if (status != 0 && q.code != EVC_CANCELLED && c != NULL &&
-	    evc__same_process(c) && (c->flags & EVC_STRICT_SETUP) &&
-	    had_it != c) {
-		evc__request(c, &q);
-		had_it = c;
-	}
-	return status;
+	had_it = c;
+	return is_new;
 }
 
 evc_status
@@ -202,4 +193,32 @@ evc__normal(evc_status code, bool *ret_unknown)
 
 	*ret_unknown = u > 255;
 	return u > 255 ? EVC_UNKNOWN : (evc_status)u;
+}
+
+bool
+evc__is_clean(const evc_coord *c, uint64_t w, evc_status code)
+{
+	/* After the stop, CANCELLED means that somebody obeyed. */
+	if (code == EVC_CANCELLED && (w & WORD_FLAG))
+		return true;
+	return c->clean[code / 64] >> (code % 64) & 1;
+}
+
+bool
+evc_is_clean(const evc_coord *c, evc_status code)
+{
+	bool unknown;
+
+	code = evc__normal(code, &unknown);
+	return !unknown && evc__is_clean(c, sync_load(&c->word), code);
+}
+
+/* ---- the clock ---- */
+
+WALLED(uint64_t, call_clock, (const evc_coord *c), c->clock(c->clock_arg))
+
+uint64_t
+evc__now(const evc_coord *c)
+{
+	return c->clock != NULL ? call_clock(c) : sync_mono();
 }

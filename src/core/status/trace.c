@@ -18,7 +18,6 @@
 
 #include "base/self.h"
 
-#define N_DEFAULT 4096u
 #define N_MOST ((size_t)1 << 24)
 
 enum {
@@ -277,8 +276,8 @@ start(evc_coord *c, struct evc__trace *t)
 	sync_store(&c->tree->trace, t);
 }
 
-static evc_status
-switch_on(evc_coord *c, size_t n)
+evc_status
+evc__trace_start(evc_coord *c, size_t n)
 {
 	struct evc__trace *t;
 	evc_status st = 0;
@@ -307,16 +306,6 @@ switch_on(evc_coord *c, size_t n)
 				 n);
 	sync_unlock(&c->lock);
 	return st;
-}
-
-evc_status
-evc_trace_start(evc_coord *c, size_t n_events)
-{
-	evc_status st = evc__check(c, __func__);
-
-	if (st == 0)
-		st = switch_on(c, n_events != 0 ? n_events : N_DEFAULT);
-	return evc__refuse_setup(c, __func__, st);
 }
 
 evc_status

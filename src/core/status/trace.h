@@ -156,6 +156,9 @@ evc__trace_awake(const evc_coord *c)
 		evc__trace_put_awake(c);
 }
 
+/* No lock: have a ring for n events, and write in it from now on. */
+evc_status evc__trace_start(evc_coord *c, size_t n);
+
 /* ---- to read it ---- */
 
 struct evc__record {

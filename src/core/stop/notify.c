@@ -8,7 +8,7 @@
  * afterwards nobody can be on the way to it.  A walk is signal-safe: it takes no
  * lock, and goes down without recursion, on a stack of its own of bounded depth.
  */
-#include "core/join/scope.h"
+#include "core/stop/scopes.h"
 
 /* ev_async_send writes to a descriptor, and that write is a cancellation point:
    a thread cancelled there would leave libev's "pending" mark set, and no later

@@ -22,24 +22,6 @@ enum slot_state { FREE, CLAIMED, READY, LATE };
 #define SLOT_STATE(s) ((s) & 3)
 #define SLOT_STOPS(s) ((s) >> 2)
 
-bool
-evc__is_clean(const evc_coord *c, uint64_t w, evc_status code)
-{
-	/* After the stop, CANCELLED means that somebody obeyed. */
-	if (code == EVC_CANCELLED && (w & WORD_FLAG))
-		return true;
-	return c->clean[code / 64] >> (code % 64) & 1;
-}
-
-bool
-evc_is_clean(const evc_coord *c, evc_status code)
-{
-	bool unknown;
-
-	code = evc__normal(code, &unknown);
-	return !unknown && evc__is_clean(c, sync_load(&c->word), code);
-}
-
 static bool
 older(uint32_t slot, uint32_t stops)
 {

@@ -11,33 +11,8 @@
 #include "base/reported.h"
 #include "base/text.h"
 #include "core/wake/ladder.h"
-#include "core/join/scope.h"
+#include "core/stop/scopes.h"
 #include "core/status/trace.h"
-
-static __thread struct evc__self self;
-
-void
-evc__self_inherited(void)
-{
-	struct evc__member *m = self.member;
-
-	if (m != NULL)
-		sync_lock_init(&m->c->lock);
-	self = (struct evc__self){ .member = NULL };
-}
-
-struct evc__self *
-evc__self(void)
-{
-	return &self;
-}
-
-void
-evc__self_is(struct evc__member *m)
-{
-	self.member = m;
-	self.mark = &m->mark;
-}
 
 /* What came of a request. */
 struct outcome {
@@ -306,6 +281,23 @@ evc_fail(evc_coord *c, evc_status code, int err, const char *fmt, ...)
 	st = vfail(c, code, err, NULL, 0, NULL, fmt, ap);
 	va_end(ap);
 	return st;
+}
+
+evc_status
+evc_refuse_setup(evc_coord *c, const char *func, evc_status status)
+{
+	struct evc__request q = { .code = status < 0 ? -status : status,
+				  .kind = EVC_BY_ERROR,
+				  .text = evc_last_error(),
+				  .func = func };
+
+	/* A start refused because of a stop is what a stop is for.  And one
+	   call may stand on another one, which has said so. */
+	if (status != 0 && q.code != EVC_CANCELLED && c != NULL &&
+	    evc__same_process(c) && (c->flags & EVC_STRICT_SETUP) &&
+	    evc__refusal_is_new(c))
+		evc__request(c, &q);
+	return status;
 }
 
 bool

@@ -70,17 +70,6 @@ evc__wait_for_stop(evc_coord *c, double timeout)
 	return stopped;
 }
 
-bool
-evc_wait_for_stop(evc_coord *c, double timeout)
-{
-	if (c == NULL)
-		return false;
-	if (timeout > 0 && !evc_should_stop(c) &&
-	    evc_may_wait(c, __func__) < 0)
-		return evc_should_stop(c);
-	return evc__wait_for_stop(c, timeout);
-}
-
 /*
  * Make the descriptor agree with the flag; once c is being freed it is readable
  * in any case, for those who sleep on it inside the gate.  Called after every

@@ -4,7 +4,6 @@
  */
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
-#include "core/join/scope.h"
 #include "core/status/trace.h"
 
 #define LAST_CHANCE 0.9

@@ -68,8 +68,8 @@ struct evc__veto {
 
 /* ---- rouse.c ---- */
 
-/* Lock held: somebody goes through c's wakers; false: no memory, no helper. */
-bool evc__rouse_need(evc_coord *c);
+/* Helper thread: go through c's wakers; when to do so again. */
+uint64_t evc__rouse(evc_coord *c, struct evc__chore *chore);
 
 /* ---- waker.c; lock held ---- */
 

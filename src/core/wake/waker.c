@@ -8,17 +8,39 @@
  * counts as alive until it has returned, so that a join that is over means that
  * nothing is called any more.
  */
-#include "core/join/join.h"
+#include "core/helper/chore.h"
+#include "core/wake/ladder.h"
 
 #include "base/kick.h"
 #include "base/self.h"
+
+/* Lock held: have somebody go through the wakers at a stop; false: no memory, no
+   helper. */
+static bool
+rouse_need(evc_coord *c)
+{
+	if (c->rouse == NULL) {
+		c->rouse = sync_alloc(1, sizeof *c->rouse);
+		if (c->rouse == NULL)
+			return false;
+		c->rouse->run = c->tree->upper->rouse;
+		c->rouse->again = true;
+		list_init(&c->rouse->node);
+		if (evc__chore_add(c, c->rouse))
+			return true;
+		sync_free(c->rouse);
+		c->rouse = NULL;
+		return false;
+	}
+	return true;
+}
 
 struct evc__waker *
 evc__waker_add(evc_coord *c, void (*fn)(void *arg), void *arg, bool repeat)
 {
 	struct evc__waker *k;
 
-	if (!evc__rouse_need(c))
+	if (!rouse_need(c))
 		return NULL;
 	k = sync_alloc(1, sizeof *k);
 	if (k == NULL)
@@ -231,19 +253,4 @@ evc__wakers_count(const struct evc__member *m, unsigned *ret_unblocks,
 
 	*ret_unblocks = u != NULL && u->stop == stop ? u->calls : 0;
 	*ret_kicks = k != NULL && k->stop == stop ? k->calls : 0;
-}
-
-bool
-evc__roused(const evc_coord *c, uint32_t stop)
-{
-	const struct evc__self *self = evc__self();
-	const struct evc__waker *k;
-
-	if (self->member != NULL && self->member->c == c &&
-	    sync_load(&self->member->roused) == stop)
-		return true;
-	for (k = self->pushed; k != NULL; k = k->outer)
-		if (k->c == c && sync_load(&k->roused) == stop)
-			return true;
-	return self->roused_in == c && self->roused_stop == stop;
 }

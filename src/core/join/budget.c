@@ -5,7 +5,6 @@
  */
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
-#include "core/join/scope.h"
 
 #include <math.h>
 

@@ -8,7 +8,7 @@
  * root; so a join with ten thousand scopes below visits those that have rung.
  * While it is in one, with no other lock held, that scope's gate keeps it.
  */
-#include "core/join/scope.h"
+#include "core/join/join.h"
 
 enum mode { RUNG, PROBE, FORCE, THREADS };
 
@@ -102,6 +102,17 @@ evc__probe_all(evc_coord *c)
 {
 	evc__members_probe(c);
 	return attend(c, PROBE, 0);
+}
+
+/* How long a thread whose function has returned may take to be gone, where an
+   answer depends on it. */
+#define GOING_NS UINT64_C(1000000000)
+
+void
+evc__members_refresh(evc_coord *c)
+{
+	evc__members_reap(c, GOING_NS);
+	evc__probe_all(c);
 }
 
 void

@@ -17,7 +17,6 @@
 #include "core/helper/chore.h"
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
-#include "core/join/scope.h"
 #include "core/status/trace.h"
 
 #include "base/kick.h"
@@ -190,8 +189,8 @@ turn(struct evc__waker *k, const struct rungs *g)
 	return from != SYNC_FOREVER ? from - g->now : from;
 }
 
-static uint64_t
-rouse(evc_coord *c, struct evc__chore *chore)
+uint64_t
+evc__rouse(evc_coord *c, struct evc__chore *chore)
 {
 	uint64_t cap = evc__budget_end(c), wait = SYNC_FOREVER, w, t, stop, end;
 	const char *lost_before, *lost;
@@ -249,23 +248,4 @@ rouse(evc_coord *c, struct evc__chore *chore)
 			"kicks wake nobody: signal %d %s", evc__kick_signo(),
 			lost);
 	return evc__real_ns(c, wait);
-}
-
-bool
-evc__rouse_need(evc_coord *c)
-{
-	if (c->rouse == NULL) {
-		c->rouse = sync_alloc(1, sizeof *c->rouse);
-		if (c->rouse == NULL)
-			return false;
-		c->rouse->run = rouse;
-		c->rouse->again = true;
-		list_init(&c->rouse->node);
-		if (evc__chore_add(c, c->rouse))
-			return true;
-		sync_free(c->rouse);
-		c->rouse = NULL;
-		return false;
-	}
-	return true;
 }

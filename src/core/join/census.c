@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "core/join/keeper.h"
 #include "core/loop/post.h"
-#include "core/join/scope.h"
+#include "core/join/join.h"
 
 /* Does m keep a join of c waiting that member self began? */
 static bool

@@ -8,115 +8,12 @@
  * asked for as well.  Up go errors, rings, and the count of what is alive; none
  * of these takes a lock.
  */
-#include "core/join/scope.h"
+#include "core/join/join.h"
+#include "core/life/scope.h"
 
 #include "base/text.h"
 #include "core/join/keeper.h"
 #include "core/status/trace.h"
-
-bool
-evc__driven(const evc_coord *c)
-{
-	for (; c != NULL; c = c->parent)
-		if (sync_load_sc(&c->n_driving) > 0)
-			return true;
-	return false;
-}
-
-/* Record the parent's stop; told is set afterwards, so that whoever reads it
-   finds the stop recorded.  A stop of its own stays, with ours beside it. */
-static void
-hand_down(evc_coord *s, uint32_t stop)
-{
-	char buf[64];
-	struct text t = evc__text_in(buf, sizeof buf);
-	struct evc__request q = { .kind = EVC_BY_PARENT,
-				  .who = s->parent->name,
-				  .text = buf };
-	bool error;
-
-	evc__text_add(&t, "the stop of ");
-	evc__text_add(&t, s->parent->name);
-	/* A clear of the scope between the two would neither be undone by us,
-	   nor follow what it does not see in told: so look again. */
-	while (!(sync_load_sc(&s->word) & WORD_FLAG) ||
-	       sync_load_sc(&s->told) != stop) {
-		evc__request_record(s, &q, &error);
-		sync_store_sc(&s->told, stop);
-	}
-}
-
-bool
-evc__scope_ask(evc_coord *s, uint32_t stop)
-{
-	/* The flag of the parent is set, then we look for joins; a join that
-	   leaves counts itself out, then looks at the flag: one of us tells. */
-	if (s->phase > 0 && sync_load_sc(&s->told) != stop &&
-	    evc__driven(s->parent))
-		return false;
-	hand_down(s, stop);
-	return true;
-}
-
-void
-evc__scope_tell(evc_coord *s)
-{
-	uint64_t w = sync_load_sc(&s->parent->word);
-
-	if (!(w & WORD_FLAG))
-		return;
-	hand_down(s, WORD_STOP_NUMBER(w));
-	evc__tell_all(s);
-}
-
-void
-evc__scope_follow(evc_coord *s)
-{
-	uint64_t w = sync_load_sc(&s->parent->word);
-
-	if ((w & WORD_DRAIN) && !(sync_or(&s->word, WORD_DRAIN) & WORD_DRAIN))
-		evc__tell_drain(s);
-	/* A clear of the parent that has been here already starts again, or
-	   has swapped the word: then nobody is asked. */
-	if ((w & WORD_FLAG) && sync_load_sc(&s->told) == WORD_STOP_NUMBER(w)) {
-		sync_and(&s->parent->word, ~WORD_CLOSING);
-		evc__scope_tell(s);
-	}
-}
-
-void
-evc__scopes_follow(evc_coord *c)
-{
-	struct list *n, *tmp;
-
-	LIST_EACH(n, tmp, &c->scopes)
-		evc__scope_follow(SCOPE_OF(n));
-}
-
-void
-evc__scope_error(evc_coord *c, const struct evc__request *q)
-{
-	const struct evc__member *m = evc__self()->member;
-	struct evc__request up = *q;
-	bool error = true;
-
-	/* What was said stays as it was, and who said it; but the numbers of
-	   members are each coordinator's own. */
-	if (up.who == NULL && m != NULL)
-		up.who = m->name;
-	up.by = 0;
-	up.kind = EVC_BY_ERROR;
-	up.stop = 0;
-	for (; error && c->parent != NULL && c->on_error != EVC_ON_ERROR_IGNORE;
-	     c = c->parent) {
-		up.report |= c->on_error == EVC_ON_ERROR_REPORT;
-		evc__request_record(c->parent, &up, &error);
-		if (up.report)
-			evc__ring(c->parent);
-		else
-			evc__tell_all(c->parent);
-	}
-}
 
 /* ---- life ---- */
 

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The turn of a loop for one coordinator: hooks, runners, tasks, loopers, joins -
+ * whatever the word and the lists ask for.
+ *
+ * Called by: loop/bell.c, through the table struct evc__upper.
+ * Locks: none held; each part takes the coordinator's.
+ */
+#include "core/join/keeper.h"
+#include "core/join/join.h"
+
+static bool
+loopers_turn(evc_reactor *r, const struct evc__frame *f, bool stopped)
+{
+	const struct evc__looper_ops *ops;
+
+	/* The first one may just be coming, from another thread. */
+	sync_lock(&r->c->lock);
+	ops = r->looper_ops;
+	sync_unlock(&r->c->lock);
+	if (ops == NULL)
+		return true;
+	if (stopped && !ops->stop(r, f))
+		return false;
+	ops->turn(r);
+	return true;
+}
+
+static void
+log_errors(evc_reactor *r)
+{
+	struct evc__busy busy;
+
+	if (r->c->log == NULL)
+		return;
+	evc__busy_begin(r, r->c, BUSY_LOG, NULL, &busy);
+	evc__log_errors(r->c);
+	evc__busy_end(&busy);
+}
+
+static bool
+same_stop(const evc_coord *c, uint64_t w)
+{
+	uint64_t now = sync_load(&c->word);
+
+	return (now & WORD_FLAG) && WORD_STOPS(now) == WORD_STOPS(w);
+}
+
+static bool
+turn(evc_reactor *r)
+{
+	struct evc__frame f = { r->frames, false };
+	evc_coord *c = r->c;
+	bool stopped;
+	uint64_t w;
+
+	r->frames = &f;
+	w = evc__reactor_heard(r);
+	log_errors(r);
+	evc__hooks_run(c, r);
+	/* Gone for a fork child that one of them has made. */
+	if (!f.gone)
+		evc__runners_turn(c, r);
+	if (f.gone)
+		return false;
+	/* A stop that came after the hooks were looked for has rung: its turn
+	   is the next. */
+	stopped = (w & WORD_FLAG) && same_stop(c, w);
+	if (stopped && r->task_ops != NULL && !r->task_ops->tell(r, &f))
+		return false;
+	if (!loopers_turn(r, &f, stopped))
+		return false;
+	if (r == c->home && !evc__keeper_turn(c, &f))
+		return false;
+	if (!evc__joins_turn(r, &f))
+		return false;
+	evc__driver_turn(r);
+	r->frames = f.up;
+	return true;
+}
+
+bool
+evc__turn(evc_reactor *r)
+{
+	struct evc__busy busy;
+	bool stays;
+
+	evc__busy_begin(r, r->c, BUSY_TURN, NULL, &busy);
+	stays = turn(r);
+	evc__busy_end(&busy);
+	return stays;
+}

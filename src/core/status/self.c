@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the calling thread is to coordinators: the member that it is, the cancel
+ * hooks that it has pushed, the last call of one.
+ *
+ * Called by: requests, waits, the register, the wakers, reports.
+ * Locks: none; all of it is thread-local.
+ */
+#include "core/core.h"
+#include "core/wake/ladder.h"
+
+static __thread struct evc__self self;
+
+void
+evc__self_inherited(void)
+{
+	struct evc__member *m = self.member;
+
+	if (m != NULL)
+		sync_lock_init(&m->c->lock);
+	self = (struct evc__self){ .member = NULL };
+}
+
+struct evc__self *
+evc__self(void)
+{
+	return &self;
+}
+
+void
+evc__self_is(struct evc__member *m)
+{
+	self.member = m;
+	self.mark = &m->mark;
+}
+
+bool
+evc__roused(const evc_coord *c, uint32_t stop)
+{
+	const struct evc__waker *k;
+
+	if (self.member != NULL && self.member->c == c &&
+	    sync_load(&self.member->roused) == stop)
+		return true;
+	for (k = self.pushed; k != NULL; k = k->outer)
+		if (k->c == c && sync_load(&k->roused) == stop)
+			return true;
+	return self.roused_in == c && self.roused_stop == stop;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The count of what is alive in a coordinator, and in the scopes below it.
+ *
+ * Called by: the register, tasks, loopers, posts, wakers and scopes, for each
+ * begin and each end.
+ * Locks: none.
+ */
+#include "core/core.h"
+
+void
+evc__alive_add(evc_coord *c)
+{
+	uint32_t n = sync_load_sc(&c->alive);
+
+	/* Add, then read the word; who closes sets CLOSING, then reads the
+	   count: at least one of the two sees the other.  From 0 a scope first
+	   counts in its parent: a join above never finds nothing alive while
+	   something lives here. */
+	for (;;) {
+		if (n > 0 || c->parent == NULL) {
+			if (sync_cas(&c->alive, &n, n + 1))
+				break;
+			continue;
+		}
+		sync_add(&c->parent->n_live_scopes, 1);
+		evc__alive_add(c->parent);
+		if (sync_cas(&c->alive, &n, 1))
+			break;
+		/* Somebody else was first, and has counted it. */
+		sync_sub(&c->parent->n_live_scopes, 1);
+		evc__alive_sub(c->parent);
+	}
+	evc__reopen(c);
+}
+
+void
+evc__reopen(evc_coord *c)
+{
+	uint64_t w = sync_load_sc(&c->word);
+
+	while (w & (WORD_CLOSING | WORD_JOINED))
+		if (sync_cas(&c->word, &w, w & ~(WORD_CLOSING | WORD_JOINED)))
+			break;
+}
+
+void
+evc__alive_sub(evc_coord *c)
+{
+	/* Down in the other order.  Whoever calls this keeps c, and so what is
+	   above it, and rings afterwards. */
+	while (sync_sub(&c->alive, 1) == 1 && c->parent != NULL) {
+		c = c->parent;
+		sync_sub(&c->n_live_scopes, 1);
+	}
+}
