@@ -12,6 +12,7 @@
 
 #include "base/reap.h"
 #include "base/text.h"
+#include "core/core.h"
 #include "core/join/join.h"
 
 #define NOT_IN UINT64_MAX
@@ -27,7 +28,8 @@ struct child {
 	_Atomic uint64_t term_ns;
 	/* lock */
 	bool killed; /* by us, at the end of the grace */
-	uint64_t looked_ns;  /* when its own grace was looked at last; 0: never */
+	uint64_t
+		looked_ns; /* when its own grace was looked at last; 0: never */
 	uint64_t put_off_ns; /* to when the end of that was put off; 0: not */
 };
 
@@ -80,8 +82,10 @@ add_status(struct text *t, const struct child *ch, const siginfo_t *i)
 		evc__text_add(t, "ended with exit status ");
 		evc__text_int(t, i->si_status);
 	} else if (ch->killed && i->si_status == SIGKILL) {
-		evc__text_add(t, "ignored SIGTERM and was killed (SIGKILL) at the end "
-				 "of the grace");
+		evc__text_add(
+			t,
+			"ignored SIGTERM and was killed (SIGKILL) at the end "
+			"of the grace");
 	} else {
 		evc__text_add(t, "was killed by ");
 		evc__text_add(t, name != NULL ? "SIG" : "signal ");
@@ -218,7 +222,7 @@ own_grace_over(struct child *ch)
 	end = ch->put_off_ns != 0 ? ch->put_off_ns : evc__after(term, grace);
 	if (now < end)
 		return false;
-	if (c->clock != NULL || now - end <= FROZEN_NS ||
+	if (c->status.clock != NULL || now - end <= FROZEN_NS ||
 	    ch->put_off_ns != 0 || looked >= end)
 		return true;
 	ch->put_off_ns = now + (now - end < grace ? now - end : grace);

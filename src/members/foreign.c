@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "core/core.h"
 #include "members/thread.h"
 
 struct foreign {

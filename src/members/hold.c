@@ -2,6 +2,7 @@
 /*
  * Holds: members that are nothing but counted.
  */
+#include "core/core.h"
 #include "core/wake/ladder.h"
 
 static evc_status
@@ -90,6 +91,6 @@ evc_hold_end(evc_coord *c, evc_id id)
 	if (st < 0)
 		return st;
 	st = end(c, id);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }

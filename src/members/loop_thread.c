@@ -7,6 +7,7 @@
  */
 #include <ev.h>
 
+#include "core/core.h"
 #include "base/self.h"
 #include "base/text.h"
 #include "members/thread.h"
@@ -57,7 +58,7 @@ lives(const struct start *s)
 	bool yes = false;
 
 	sync_lock(&c->lock);
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		yes |= r == s->r && r->tid == s->tid && r->loop != NULL;
@@ -268,6 +269,6 @@ evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
 				 __func__);
 	if (!reported)
 		evc__refuse_setup(c, __func__, st);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }

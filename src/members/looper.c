@@ -2,6 +2,7 @@
 /*
  * Loopers: the calls.
  */
+#include "core/core.h"
 #include "members/looper.h"
 
 /* ---- the start ---- */
@@ -74,7 +75,8 @@ static evc_status
 looper_start(evc_coord *c, const char *name, double interval, evc_fn *fn,
 	     void *arg, const evc_member_opts *o, evc_id *ret_id)
 {
-	evc_reactor *r = o != NULL && o->reactor != NULL ? o->reactor : c->home;
+	evc_reactor *r =
+		o != NULL && o->reactor != NULL ? o->reactor : c->loop.home;
 	evc_status st = check(c, name, interval, fn, o);
 
 	if (st < 0)
@@ -82,9 +84,9 @@ looper_start(evc_coord *c, const char *name, double interval, evc_fn *fn,
 	if (name == NULL || name[0] == '\0')
 		name = "looper";
 	sync_lock(&c->lock);
-	if (c->looper_ops == NULL)
-		list_init(&c->dormant);
-	c->looper_ops = &evc__looper_ops;
+	if (c->member.looper_ops == NULL)
+		list_init(&c->member.dormant);
+	c->member.looper_ops = &evc__looper_ops;
 	sync_unlock(&c->lock);
 	if (o != NULL && (o->flags & EVC_OWN_THREAD))
 		return evc__own_looper_start(c, name, interval, fn, arg, o,

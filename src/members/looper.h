@@ -11,7 +11,6 @@
 #define EVC_MEMBERS_LOOPER_H
 
 #include "core/core.h"
-#include "core/wake/ladder.h"
 #include "members/schedule.h"
 
 /* What is going on with it: evc__body.bits. */

@@ -9,6 +9,7 @@
  * looper is found by its number in chunks that never move.  Four children to a
  * node.
  */
+#include "core/core.h"
 #include "members/looper_loop.h"
 
 #define CHILDREN 4u

@@ -7,6 +7,7 @@
  */
 #include "members/looper_loop.h"
 
+#include "core/core.h"
 #include "core/status/trace.h"
 
 #include "base/self.h"
@@ -152,11 +153,11 @@ room(evc_reactor *r, const char *name)
 static void
 pass(evc_coord *c, const evc_member_opts *o, evc_id *ret_id)
 {
-	c->last_id++;
+	c->member.ids.last++;
 	if (!(o->flags & EVC_PAUSED))
 		evc__ended_at_once(c);
 	if (ret_id != NULL)
-		*ret_id = c->last_id;
+		*ret_id = c->member.ids.last;
 }
 
 /* Lock held: number it, and let it begin. */
@@ -168,7 +169,7 @@ enter(struct evc__looper *l, evc_id *ret_id)
 
 	/* Before the loop's thread can see it. */
 	if (ret_id != NULL)
-		*ret_id = c->last_id + 1;
+		*ret_id = c->member.ids.last + 1;
 	evc__id_add(c, &l->e);
 	l->since_ns = evc__now(c);
 	evc__looper_begin(&l->body, l->e.id, l->since_ns);
@@ -271,13 +272,13 @@ evc__loop_looper_end(struct evc__looper *l)
 	evc_coord *c = r->c;
 
 	evc__trace(c, TRACE_REAPED, l->e.id, EVC_LOOPER, l->name->text,
-		   c->clock == NULL ? l->since_ns : 0);
+		   c->status.clock == NULL ? l->since_ns : 0);
 	evc__id_remove(c, &l->e);
 	r->n_loopers_background -= (l->e.flags & EVC_BACKGROUND) != 0;
 	r->n_loopers_own_grace -= l->body.more != NULL &&
 				  l->body.more->grace != 0;
 	r->n_loopers--;
-	c->stats.missed += l->body.schedule.missed;
+	c->wake.stats.missed += l->body.schedule.missed;
 	leave(l);
 	evc__ended_add(c);
 	evc__alive_sub(c);

@@ -15,6 +15,7 @@
 
 #include "base/reported.h"
 #include "base/unwind.h"
+#include "core/core.h"
 #include "core/status/trace.h"
 
 /* A run that the calling thread is in. */

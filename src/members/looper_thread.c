@@ -11,6 +11,7 @@
  * One that was created paused is an entry with an id, on a list of its own;
  * its thread comes with the first resume.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 #include "members/looper.h"
 
@@ -153,7 +154,7 @@ static void
 own_release(struct evc__member *m)
 {
 	evc__pthread_ops.release(m);
-	m->c->stats.missed += of(&m->e)->body.schedule.missed;
+	m->c->wake.stats.missed += of(&m->e)->body.schedule.missed;
 	evc__unlisten(m->c, &of(&m->e)->listener);
 }
 
@@ -217,7 +218,7 @@ lie_dormant(struct own *o)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_looper_start: no memory");
 	evc__id_add(c, &o->p.m.e);
-	list_append(&c->dormant, &o->p.m.node);
+	list_append(&c->member.dormant, &o->p.m.node);
 	return 0;
 }
 
@@ -230,7 +231,7 @@ evc__own_looper_wake(struct evc__entry *e)
 	list_remove(&o->p.m.node);
 	st = launch(o, "evc_member_resume");
 	if (st < 0)
-		list_append(&o->p.m.c->dormant, &o->p.m.node);
+		list_append(&o->p.m.c->member.dormant, &o->p.m.node);
 	return st;
 }
 
@@ -241,7 +242,8 @@ start(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 	evc_coord *c = o->p.m.c;
 	bool dormant = o->body.bits & LOOPER_DORMANT;
 	bool stopped = evc_should_stop(c);
-	evc_id id = c->last_id + 1, before = ret_id != NULL ? *ret_id : 0;
+	evc_id id = c->member.ids.last + 1,
+	       before = ret_id != NULL ? *ret_id : 0;
 	evc_status st;
 
 	if (stopped && !(o->p.m.e.flags & EVC_LATE))
@@ -251,7 +253,7 @@ start(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 	if (ret_id != NULL)
 		*ret_id = id;
 	if (stopped) {
-		c->last_id = id;
+		c->member.ids.last = id;
 		if (!dormant)
 			evc__ended_at_once(c);
 		return 1;

@@ -17,6 +17,7 @@
 #include "members/looper_loop.h"
 
 #include "base/self.h"
+#include "core/core.h"
 #include "core/join/join.h"
 
 /* Served in one go; then other watchers have their turn. */
@@ -58,7 +59,7 @@ now_in_batch(struct evc__loopers *t, const struct evc__looper *l, unsigned nth)
 	if (nth == 0)
 		return t->now;
 	/* A grid that moves begins where the run does, and not before. */
-	if (t->c->clock == NULL &&
+	if (t->c->status.clock == NULL &&
 	    (more == NULL || more->policy.missed != EVC_MISSED_DELAY)) {
 		coarse = sync_mono_coarse();
 		if (nth % PRECISE != 1 && coarse == t->coarse)
@@ -84,7 +85,8 @@ serve(struct evc__loopers *t, struct evc__looper *l, unsigned nth)
 	l->body.bits |= LOOPER_RUNNING;
 	w.taken = taken;
 	on = !(l->body.bits & LOOPER_REMOVED) &&
-	     evc__looper_serve(&w, &l->body, now_in_batch(t, l, nth), &reported);
+	     evc__looper_serve(&w, &l->body, now_in_batch(t, l, nth),
+			       &reported);
 	if (!on) {
 		finish(l, &w, reported);
 		evc__ring(w.c);

@@ -58,11 +58,11 @@ evc__runner_await(struct evc__runner *r, uint64_t ns)
 	r->wanted = true;
 	/* Counted and read before the lock is given up, under which the call
 	   returns. */
-	sync_add(&c->n_sleepers, 1);
-	seq = sync_load_sc(&c->join_seq);
+	sync_add(&c->stop.n_sleepers, 1);
+	seq = sync_load_sc(&c->stop.join_seq);
 	sync_unlock(&c->lock);
-	sync_futex_wait(&c->join_seq, seq, ns);
-	sync_sub(&c->n_sleepers, 1);
+	sync_futex_wait(&c->stop.join_seq, seq, ns);
+	sync_sub(&c->stop.n_sleepers, 1);
 	sync_lock(&c->lock);
 }
 
@@ -103,7 +103,7 @@ thread_joined(struct evc__runner *r, evc_status result)
 	joined(r, result);
 	evc__runner_settle(r);
 	sync_unlock(&c->lock);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 }
 
 /* pthread_exit, with the meaning it has in a started thread. */
@@ -147,7 +147,7 @@ join_on_a_thread(struct evc__runner *r)
 	int e;
 
 	/* It stays in the gate until it no longer needs c. */
-	if (!evc__gate_enter(&c->gate))
+	if (!evc__gate_enter(&c->life.gate))
 		return false;
 	r->call = RUNNER_JOINED;
 	r->caller = 0;
@@ -156,7 +156,7 @@ join_on_a_thread(struct evc__runner *r)
 	evc__spawn_end(&s);
 	if (e != 0) {
 		r->call = RUNNER_IDLE;
-		evc__gate_leave(&c->gate);
+		evc__gate_leave(&c->life.gate);
 	}
 	return e == 0;
 }
@@ -271,7 +271,7 @@ attend(evc_coord *c, evc_reactor *on, bool probe)
 	struct list *n, *next;
 	bool changed = false;
 
-	for (n = c->runner_list.next; n != &c->runner_list; n = next) {
+	for (n = c->member.runners.next; n != &c->member.runners; n = next) {
 		struct evc__runner *r = RUNNER_OF(n);
 
 		if (r->own != NULL)
@@ -293,7 +293,7 @@ force(evc_coord *c)
 	struct list *n, *tmp;
 	bool yes = false;
 
-	LIST_EACH(n, tmp, &c->runner_list)
+	LIST_EACH(n, tmp, &c->member.runners)
 		if (RUNNER_OF(n)->own != NULL)
 			yes |= RUNNER_OF(n)->own->force(RUNNER_OF(n));
 	return yes;
@@ -304,7 +304,7 @@ orphan(evc_coord *c, evc_reactor *from)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->runner_list)
+	LIST_EACH(n, tmp, &c->member.runners)
 		if (RUNNER_OF(n)->reactor == from)
 			RUNNER_OF(n)->reactor = NULL;
 	if (from->n_runners > 0)
@@ -424,7 +424,7 @@ evc__runner_enter(evc_coord *c, struct evc__runner *r,
 	/* Joined on a loop only where that was asked for by name: a join that
 	   blocks would hang it. */
 	r->bound = o != NULL && o->reactor != NULL;
-	r->reactor = r->bound ? o->reactor : c->home;
+	r->reactor = r->bound ? o->reactor : c->loop.home;
 	if (r->reactor != NULL) {
 		st = evc__reactor_usable(r->reactor, func);
 		if (st < 0)
@@ -437,11 +437,11 @@ evc__runner_enter(evc_coord *c, struct evc__runner *r,
 		evc__wakers_drop(&r->m);
 		return st;
 	}
-	if (c->runners == NULL) {
-		list_init(&c->runner_list);
-		c->runners = &driver;
+	if (c->member.driver == NULL) {
+		list_init(&c->member.runners);
+		c->member.driver = &driver;
 	}
-	list_append(&c->runner_list, &r->all);
+	list_append(&c->member.runners, &r->all);
 	if (r->own != NULL)
 		r->reactor = NULL; /* whoever comes by will do */
 	else if (r->reactor != NULL)

@@ -6,7 +6,7 @@
 #ifndef EVC_MEMBERS_RUNNER_H
 #define EVC_MEMBERS_RUNNER_H
 
-#include "core/wake/ladder.h"
+#include "core/core.h"
 #include "core/status/trace.h"
 
 struct evc__runner;

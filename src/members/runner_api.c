@@ -5,6 +5,7 @@
 #include "members/runner.h"
 
 #include "base/self.h"
+#include "core/core.h"
 #include "core/join/join.h"
 
 /* ---- begin ---- */
@@ -122,7 +123,7 @@ evc_runner_done(evc_coord *c, evc_id id, evc_status result)
 	sync_lock(&c->lock);
 	st = runner_done(c, id, result);
 	sync_unlock(&c->lock);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }
 
@@ -140,10 +141,10 @@ may_ask(const struct evc__runner *r)
 static void
 ask_runners(evc_coord *c)
 {
-	struct list *n = c->runner_list.next, *next;
+	struct list *n = c->member.runners.next, *next;
 	evc_id asked = 0; /* they stand in the order of their ids */
 
-	for (; n != &c->runner_list; n = next) {
+	for (; n != &c->member.runners; n = next) {
 		struct evc__runner *r = RUNNER_OF(n);
 
 		next = n->next;
@@ -158,7 +159,7 @@ ask_runners(evc_coord *c)
 		if (r->call == RUNNER_ASKED && r->caller != evc__tid()) {
 			/* What that call says may be older than ours. */
 			evc__runner_await(r, SYNC_FOREVER);
-			next = c->runner_list.next;
+			next = c->member.runners.next;
 			continue;
 		}
 		asked = r->m.e.id;
@@ -181,13 +182,14 @@ ask_all(evc_coord *c)
 	/* Not evc__members_refresh: that joins runners, too. */
 	evc__members_reap(c, BACKOFF_MOST_NS);
 	evc__members_probe(c);
-	if (c->runners != NULL)
+	if (c->member.driver != NULL)
 		ask_runners(c);
 	for (n = c->scopes.next; n != &c->scopes; n = next) {
 		evc_coord *s = SCOPE_OF(n);
 
 		next = n->next;
-		if (sync_load_sc(&s->alive) == 0 || !evc__gate_enter(&s->gate))
+		if (sync_load_sc(&s->stop.alive) == 0 ||
+		    !evc__gate_enter(&s->life.gate))
 			continue;
 		sync_unlock(&c->lock);
 		sync_lock(&s->lock);
@@ -196,7 +198,7 @@ ask_all(evc_coord *c)
 		sync_lock(&c->lock);
 		/* Who frees it leaves the list when its gate is empty. */
 		next = n->next;
-		evc__gate_leave(&s->gate);
+		evc__gate_leave(&s->life.gate);
 	}
 }
 
@@ -207,19 +209,19 @@ nothing_runs(evc_coord *c)
 	struct list *n, *tmp;
 	uint32_t stopped = 0;
 
-	if (c->runners != NULL)
-		LIST_EACH(n, tmp, &c->runner_list)
+	if (c->member.driver != NULL)
+		LIST_EACH(n, tmp, &c->member.runners)
 			stopped += RUNNER_OF(n)->ended || RUNNER_OF(n)->over;
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
-		if (sync_load_sc(&s->alive) == 0)
+		if (sync_load_sc(&s->stop.alive) == 0)
 			continue;
 		sync_lock(&s->lock);
 		stopped += nothing_runs(s);
 		sync_unlock(&s->lock);
 	}
-	return sync_load_sc(&c->alive) == stopped;
+	return sync_load_sc(&c->stop.alive) == stopped;
 }
 
 bool
@@ -231,12 +233,12 @@ evc_all_stopped(const evc_coord *c)
 	if (c == NULL)
 		return false;
 	/* A question: it has an answer in a fork child, too. */
-	if (!evc__same_process(c) || !evc__gate_enter(&me->gate))
-		return sync_load_sc(&me->alive) == 0;
+	if (!evc__same_process(c) || !evc__gate_enter(&me->life.gate))
+		return sync_load_sc(&me->stop.alive) == 0;
 	sync_lock(&me->lock);
 	ask_all(me);
 	yes = nothing_runs(me);
 	sync_unlock(&me->lock);
-	evc__gate_leave(&me->gate);
+	evc__gate_leave(&me->life.gate);
 	return yes;
 }

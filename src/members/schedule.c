@@ -9,6 +9,7 @@
  * division, so a clock that jumps over a year costs as much as one that ticks.
  * A clock that goes back makes the next boundary further away, and that is all.
  */
+#include "core/core.h"
 #include "members/schedule.h"
 
 #include <evcoord/types.h>

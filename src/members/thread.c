@@ -2,6 +2,7 @@
 /*
  * Started threads: the coordinator's own.
  */
+#include "core/core.h"
 #include "members/thread.h"
 
 static evc_status
@@ -22,7 +23,7 @@ start(evc_coord *c, struct evc__pthread *p, void *user,
 	/* Set before the thread can run, put back if it does not. */
 	if (ret_id != NULL) {
 		before = *ret_id;
-		*ret_id = c->last_id + 1;
+		*ret_id = c->member.ids.last + 1;
 	}
 	st = evc__wakers_add(&p->m, o, user, func);
 	if (st == 0)

@@ -5,7 +5,7 @@
 #ifndef EVC_MEMBERS_THREAD_H
 #define EVC_MEMBERS_THREAD_H
 
-#include "core/wake/ladder.h"
+#include "core/core.h"
 
 /* evc_thread_start as a part of func, which is named where it is refused, and
    without a report of that; user: what opts.unblock gets. */

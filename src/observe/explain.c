@@ -4,6 +4,7 @@
  */
 #include "observe/observe.h"
 
+#include "core/core.h"
 #include "core/join/join.h"
 
 /* "2026-01-31T12:00:00.123Z" */

@@ -7,6 +7,7 @@
 #include "base/prometheus.h"
 #include "base/self.h"
 #include "base/text.h"
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
 
@@ -116,16 +117,16 @@ copy_ladder(evc_coord *c, struct evc__facts *f)
 
 	f->stop_age = stop != 0 ? ((double)f->now - (double)stop) / 1e9 : -1;
 	for (i = 0; i < N_RUNGS; i++) {
-		uint64_t at = i == RUNG_TOLD ? stop : c->rung_ns[i];
+		uint64_t at = i == RUNG_TOLD ? stop : c->wake.rung_ns[i];
 
 		f->rung[i] = -1;
 		if (stop == 0 || at == 0)
 			continue;
 		f->rung[i] = at > stop ? (double)(at - stop) / 1e9 : 0;
 	}
-	f->n_kicks = c->n_kicks;
-	f->n_unblocks = c->n_unblocks;
-	f->kicks_lost = c->kicks_lost;
+	f->n_kicks = c->wake.n_kicks;
+	f->n_unblocks = c->wake.n_unblocks;
+	f->kicks_lost = c->wake.kicks_lost;
 }
 
 static unsigned
@@ -142,7 +143,7 @@ length(const struct list *head)
 static void
 copy_vetoes(evc_coord *c, struct evc__facts *f)
 {
-	unsigned many = length(&c->vetoes);
+	unsigned many = length(&c->wake.vetoes);
 	struct list *n, *tmp;
 
 	if (many == 0)
@@ -152,7 +153,7 @@ copy_vetoes(evc_coord *c, struct evc__facts *f)
 		f->lost_vetoes = many;
 		return;
 	}
-	LIST_EACH(n, tmp, &c->vetoes)
+	LIST_EACH(n, tmp, &c->wake.vetoes)
 		f->vetoes[f->n_vetoes++] = *LIST_OF(n, struct evc__veto, node);
 }
 
@@ -183,7 +184,7 @@ copy_loop(evc_reactor *r, uint64_t w, struct evc__facts_loop *l)
 static void
 copy_loops(evc_coord *c, struct evc__facts *f)
 {
-	unsigned many = length(&c->reactors);
+	unsigned many = length(&c->loop.reactors);
 	struct list *n, *tmp;
 
 	if (many == 0)
@@ -193,7 +194,7 @@ copy_loops(evc_coord *c, struct evc__facts *f)
 		f->lost_loops = many;
 		return;
 	}
-	LIST_EACH(n, tmp, &c->reactors)
+	LIST_EACH(n, tmp, &c->loop.reactors)
 		copy_loop(LIST_OF(n, evc_reactor, node), f->word,
 			  &f->loops[f->n_loops++]);
 }
@@ -213,10 +214,10 @@ copy_counters(evc_coord *c, struct evc__facts *f)
 {
 	f->word = sync_load(&c->word);
 	f->now = evc__now(c);
-	f->n_ended = c->n_ended;
+	f->n_ended = c->member.n_ended;
 	f->n_errors = evc__n_errors(c, f->word);
-	f->held = c->held;
-	f->stats = c->stats;
+	f->held = c->life.held;
+	f->stats = c->wake.stats;
 	f->n_scopes = length(&c->scopes);
 }
 
@@ -303,7 +304,7 @@ take_scopes(evc_coord *c, struct evc__facts *f)
 			k++;
 		} else
 			f->lost_scopes++;
-		evc__gate_leave(&below[i]->gate);
+		evc__gate_leave(&below[i]->life.gate);
 	}
 	/* The same memory: as many pointers, of another kind. */
 	all = (struct evc__facts **)(void *)below;
@@ -337,10 +338,10 @@ take(evc_coord *c, struct evc__facts *f)
 
 	memcpy(f->name, c->name, sizeof f->name);
 	f->scope = c->parent != NULL;
-	f->phase = c->phase;
+	f->phase = c->join.phase;
 	if (f->scope) {
 		sync_lock(&c->parent->lock);
-		f->phased = c->parent->n_phased > 0;
+		f->phased = c->parent->join.n_phased > 0;
 		sync_unlock(&c->parent->lock);
 	}
 	sync_lock(&c->lock);

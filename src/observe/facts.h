@@ -16,7 +16,7 @@
 
 #include "base/proc.h"
 #include "base/stack.h"
-#include "core/wake/ladder.h"
+#include "core/core.h"
 
 /* What to look at. */
 enum {

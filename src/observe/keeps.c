@@ -11,6 +11,7 @@
 #include "observe/observe.h"
 
 #include "base/self.h"
+#include "core/core.h"
 #include "core/join/join.h"
 
 /* Names of many are cut. */
@@ -102,7 +103,7 @@ add_hooks(struct keeps *k, const evc_reactor *r)
 	struct names a = { k->t, 0 };
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &r->c->hooks) {
+	LIST_EACH(n, tmp, &r->c->loop.hooks) {
 		const struct evc__hook *h = HOOK_OF(n);
 
 		if (h->reactor != r || !evc__hook_pending(h, w))
@@ -121,7 +122,7 @@ add_joins(struct keeps *k, const evc_reactor *r)
 	unsigned joins = 0, internal = 0, timers = 0, heard;
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &r->c->joins) {
+	LIST_EACH(n, tmp, &r->c->join.all) {
 		const struct evc__join *j = LIST_OF(n, struct evc__join, node);
 
 		if (j->reactor != r)
@@ -197,8 +198,9 @@ add_others(struct keeps *k, evc_reactor *r)
 	n = b->n - 1;
 	sync_unlock(&b->lock);
 	if (n > 0)
-		evc__text_fmt(k->t, "  %u more reactor%s on this loop: only its "
-				    "own thread may look at them\n",
+		evc__text_fmt(k->t,
+			      "  %u more reactor%s on this loop: only its "
+			      "own thread may look at them\n",
 			      n, plural(n));
 }
 
@@ -213,9 +215,10 @@ add_head(struct keeps *k, const evc_reactor *r)
 		      r->tid, c->parent != NULL ? "scope" : "coordinator",
 		      c->name);
 	if (!k->here) {
-		evc__text_fmt(k->t, "asked on another thread, so its depth, its "
-				    "pending events and its timers are not "
-				    "known\n");
+		evc__text_fmt(k->t,
+			      "asked on another thread, so its depth, its "
+			      "pending events and its timers are not "
+			      "known\n");
 		return;
 	}
 	evc__text_fmt(k->t, "iteration %u, ev_run depth %u, %u event%s "
@@ -230,11 +233,13 @@ add_watchers(struct keeps *k, const evc_reactor *r)
 {
 	evc__text_add(k->t, "  1 ev_async, 1 ev_check, 1 ev_cleanup");
 	if (k->here && ev_is_active(&r->prepare))
-		evc__text_add(k->t, ", 1 ev_prepare (an ev_run of ours is over, "
-				    "and waits for the one inside it)");
+		evc__text_add(k->t,
+			      ", 1 ev_prepare (an ev_run of ours is over, "
+			      "and waits for the one inside it)");
 	if (k->here && ev_is_active(&r->bell->nested))
-		evc__text_add(k->t, ", 1 ev_prepare (until the callback that we "
-				    "are in returns)");
+		evc__text_add(k->t,
+			      ", 1 ev_prepare (until the callback that we "
+			      "are in returns)");
 	evc__text_fmt(k->t, ": none of them keeps ev_run running\n");
 }
 
@@ -283,8 +288,9 @@ explain(struct text *t, evc_reactor *r)
 	there = r->loop != NULL;
 	sync_unlock(&r->c->lock);
 	if (!there) {
-		evc__text_fmt(t, "loop \"%s\" (tid %d) was destroyed: nothing of "
-				 "evcoord is on it\n",
+		evc__text_fmt(t,
+			      "loop \"%s\" (tid %d) was destroyed: nothing of "
+			      "evcoord is on it\n",
 			      r->name, r->tid);
 		return;
 	}

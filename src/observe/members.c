@@ -5,6 +5,7 @@
 #include "base/self.h"
 #include "base/text.h"
 #include "base/unwind.h"
+#include "core/core.h"
 #include "core/loop/post.h"
 #include "core/join/join.h"
 #include "observe/facts.h"
@@ -16,7 +17,7 @@ describe_looper(const evc_coord *c, const struct evc__entry *e, uint64_t now,
 {
 	struct evc__looper_view v = { .state = "" };
 
-	c->looper_ops->view(e, &v);
+	c->member.looper_ops->view(e, &v);
 	to->state = to->state != 0 ? to->state : EVC_LIVE;
 	to->age = (double)(now - v.since_ns) / 1e9;
 	to->ticks = v.ticks;
@@ -77,7 +78,7 @@ void
 evc__describe_runner(evc_coord *c, evc_member_info *i)
 {
 	if (i->kind == EVC_RUNNER)
-		c->runners->describe(c, i->id, i->where, sizeof i->where);
+		c->member.driver->describe(c, i->id, i->where, sizeof i->where);
 }
 
 evc_status
@@ -167,10 +168,10 @@ add_entries(struct evc__snapshot *s)
 	const evc_coord *c = s->c;
 	struct list *n, *tmp;
 
-	add_list(s, &c->members);
-	add_list(s, &c->dormant);
-	add_list(s, &c->hooks);
-	LIST_EACH(n, tmp, &c->reactors) {
+	add_list(s, &c->member.all);
+	add_list(s, &c->member.dormant);
+	add_list(s, &c->loop.hooks);
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (r->looper_ops != NULL)
@@ -191,16 +192,16 @@ add_scope(struct evc__snapshot *s, evc_coord *below)
 	i->kind = EVC_SCOPE;
 	i->state = EVC_LIVE;
 	i->round = WORD_ROUND(sync_load(&s->c->word));
-	i->age = (double)(s->now - below->ready_ns) / 1e9;
+	i->age = (double)(s->now - below->life.ready_ns) / 1e9;
 	memcpy(i->name, below->name, sizeof i->name);
 	where = evc__text_in(i->where, sizeof i->where);
-	if (s->c->n_phased > 0) {
+	if (s->c->join.n_phased > 0) {
 		evc__text_add(&where, "phase ");
-		evc__text_int(&where, below->phase);
+		evc__text_int(&where, below->join.phase);
 	}
 	sync_lock(&below->lock);
 	i->ticks = evc__names(below, NULL, false, 0, NULL, 0);
-	if (below->held) {
+	if (below->life.held) {
 		evc__text_add(&where, where.len > 0 ? ", " : "");
 		evc__text_add(&where, "set-up not finished");
 	}
@@ -284,12 +285,12 @@ add_posts(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 static unsigned
 room_needed(const evc_coord *c)
 {
-	unsigned n = c->n_entries;
+	unsigned n = c->member.ids.n_entries;
 	struct list *l, *tmp;
 
 	LIST_EACH(l, tmp, &c->scopes)
 		n++;
-	LIST_EACH(l, tmp, &c->reactors) {
+	LIST_EACH(l, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(l, evc_reactor, node);
 
 		n += 1 + (r->tid == evc__tid() ? r->n_live : TASK_CLASSES + 1);
@@ -313,7 +314,7 @@ evc__snapshot(evc_coord *c, struct evc__snapshot *s)
 	add_entries(s);
 	LIST_EACH(n, tmp, &c->scopes)
 		add_scope(s, SCOPE_OF(n));
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (r->tid == evc__tid() && r->loop != NULL &&

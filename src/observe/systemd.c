@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "core/core.h"
 #include "core/join/join.h"
 
 #define STATUS_EVERY 0.25
@@ -124,7 +125,7 @@ tells(evc_coord *c)
 	bool yes;
 
 	sync_lock(&c->lock);
-	yes = c->systemd != NULL;
+	yes = c->life.systemd != NULL;
 	sync_unlock(&c->lock);
 	return yes;
 }
@@ -161,7 +162,7 @@ make(evc_coord *c, const evc_systemd_opts *o, const char *name,
 	sd->status_ns = every > BACKOFF_FIRST_NS ? every : BACKOFF_FIRST_NS;
 	sd->extend = o->extend == 0 ? EXTEND : o->extend;
 	sd->watchdog = interval(o);
-	sd->reactor = o->reactor != NULL ? o->reactor : c->home;
+	sd->reactor = o->reactor != NULL ? o->reactor : c->loop.home;
 	*ret = sd;
 	return 0;
 }
@@ -181,7 +182,7 @@ enrol(struct evc__systemd *sd)
 {
 	evc_coord *c = sd->c;
 
-	if (c->systemd != NULL)
+	if (c->life.systemd != NULL)
 		return refuse_second(c);
 	if (!evc__listen(c, &sd->listener))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -191,8 +192,8 @@ enrol(struct evc__systemd *sd)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_systemd_start: no helper thread");
 	}
-	c->systemd = sd;
-	c->release_systemd = release;
+	c->life.systemd = sd;
+	c->life.release_systemd = release;
 	/* In the table first, then a look. */
 	evc__systemd_tell(&sd->listener);
 	return 0;
@@ -203,12 +204,12 @@ enrol(struct evc__systemd *sd)
 static struct evc__systemd *
 withdraw(evc_coord *c)
 {
-	struct evc__systemd *sd = c->systemd;
+	struct evc__systemd *sd = c->life.systemd;
 
 	if (sd == NULL)
 		return NULL;
-	c->systemd = NULL;
-	c->release_systemd = NULL;
+	c->life.systemd = NULL;
+	c->life.release_systemd = NULL;
 	evc__chore_remove(c, &sd->chore);
 	evc__unlisten(c, &sd->listener);
 	return sd;
@@ -271,10 +272,10 @@ say(evc_coord *c, const char *lines, size_t n, const char *func)
 
 	/* The lock keeps it; a datagram never blocks. */
 	sync_lock(&c->lock);
-	if (c->systemd == NULL)
+	if (c->life.systemd == NULL)
 		st = evc__refuse(-EVC_NOT_FOUND, "%s: %s tells nobody", func,
 				 c->name);
-	else if (!evc__manager_send(&c->systemd->manager, lines, n))
+	else if (!evc__manager_send(&c->life.systemd->manager, lines, n))
 		st = evc__refuse(-EVC_UNAVAILABLE, "%s: %s", func,
 				 strerrordesc_np(errno) != NULL ?
 					 strerrordesc_np(errno) :

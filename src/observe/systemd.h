@@ -10,6 +10,7 @@
 
 #include <sys/un.h>
 
+#include "core/core.h"
 #include "core/helper/chore.h"
 
 #include "base/text.h"

@@ -9,6 +9,7 @@
  */
 #include "observe/systemd.h"
 
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
 
@@ -74,7 +75,7 @@ vetoes(const evc_coord *c)
 	struct list *n, *tmp;
 	double sum = 0;
 
-	LIST_EACH(n, tmp, &c->vetoes)
+	LIST_EACH(n, tmp, &c->wake.vetoes)
 		sum += LIST_OF(n, struct evc__veto, node)->granted;
 	return sum;
 }
@@ -85,14 +86,14 @@ all_marks(struct evc__progress *p, evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	marks(p, &c->members);
-	marks(p, &c->hooks);
-	LIST_EACH(n, tmp, &c->reactors)
+	marks(p, &c->member.all);
+	marks(p, &c->loop.hooks);
+	LIST_EACH(n, tmp, &c->loop.reactors)
 		newest(p, &LIST_OF(n, evc_reactor, node)->mark);
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
-		if (sync_load_sc(&s->alive) == 0)
+		if (sync_load_sc(&s->stop.alive) == 0)
 			continue;
 		sync_lock(&s->lock);
 		all_marks(p, s);
@@ -133,7 +134,7 @@ look(struct evc__systemd *sd, struct evc__progress *p, char *status,
 	sync_lock(&c->lock);
 	/* Who has ended is not left, though nobody joins yet.  A join in
 	   progress does this itself, with more patience for each. */
-	if (sync_load_sc(&c->n_driving) == 0)
+	if (sync_load_sc(&c->stop.n_driving) == 0)
 		evc__bury_threads(c, BACKOFF_FIRST_NS);
 	w = sync_load_sc(&c->word);
 	if (!(w & WORD_FLAG) || WORD_STOP_NUMBER(w) != sd->stop) {
@@ -151,7 +152,8 @@ look(struct evc__systemd *sd, struct evc__progress *p, char *status,
 	/* The end of our own looper is nobody's progress. */
 	ours = sd->looper != 0 && evc__id_find(c, sd->looper) != NULL;
 	*p = (struct evc__progress){
-		.ended = c->n_ended + sync_load(&c->n_ended_below) + ours,
+		.ended = c->member.n_ended +
+			 sync_load(&c->member.n_ended_below) + ours,
 		.left = left - ours,
 		.granted = vetoes(c),
 	};

@@ -3,6 +3,7 @@
  * Who is alive when the timeline is written: their beginnings may have left the
  * ring, or have come before it.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 #include "observe/trace_lanes.h"
 
@@ -39,7 +40,7 @@ add(struct walk *k, unsigned kind, uint64_t id, const char *name,
 static uint64_t
 since(const evc_coord *c, uint64_t ns)
 {
-	return c->clock == NULL ? ns : 0;
+	return c->status.clock == NULL ? ns : 0;
 }
 
 static void
@@ -77,9 +78,9 @@ walk(struct walk *k)
 
 	add(k, EVC_SCOPE, 0, c->name, NULL, 0,
 	    c->parent != NULL ? c->parent->number : 0);
-	add_list(k, &c->members);
-	add_list(k, &c->hooks);
-	LIST_EACH(n, tmp, &c->reactors) {
+	add_list(k, &c->member.all);
+	add_list(k, &c->loop.hooks);
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		/* Those that share another's loop are heard of only when

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "core/core.h"
 #include "core/wake/ladder.h"
 
 /* ---- records ---- */

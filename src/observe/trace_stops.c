@@ -2,6 +2,7 @@
 /*
  * The stops of a timeline, and what they make of each lane.
  */
+#include "core/core.h"
 #include "core/wake/ladder.h"
 #include "observe/trace_lanes.h"
 

@@ -13,6 +13,7 @@
 
 #include "base/kick.h"
 #include "base/stack.h"
+#include "core/core.h"
 #include "core/helper/chore.h"
 #include "signals/signals.h"
 
@@ -234,10 +235,11 @@ check(int n, int fd, unsigned format)
 				   "stop",
 				   n);
 	if (n == evc__kick_signo() || n == evc__stack_signal())
-		return evc__refuse(-EVC_ALREADY_EXISTS,
-				   "evc_dump_signal: signal %d is the library's "
-				   "own",
-				   n);
+		return evc__refuse(
+			-EVC_ALREADY_EXISTS,
+			"evc_dump_signal: signal %d is the library's "
+			"own",
+			n);
 	return 0;
 }
 
@@ -306,7 +308,7 @@ begin(evc_coord *c, int n, int fd, unsigned format, struct dump **ret_old)
 				   "thread");
 	*ret_old = standing;
 	standing = d;
-	c->release_dump = release_for_free;
+	c->life.release_dump = release_for_free;
 	move_to(c, n);
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "base/self.h"
 #include "base/text.h"
+#include "core/core.h"
 #include "core/join/join.h"
 #include "signals/signals.h"
 
@@ -80,10 +81,12 @@ ask(evc_coord *c, int n, const siginfo_t *info, unsigned many, uint32_t stop)
 {
 	char buf[96];
 	struct text t = evc__text_in(buf, sizeof buf);
-	struct evc__request q = { .kind = EVC_BY_SIGNAL,
-				  .text = buf,
-				  /* A second one is for the stop of the first. */
-				  .stop = many > 1 ? stop : 0 };
+	struct evc__request q = {
+		.kind = EVC_BY_SIGNAL,
+		.text = buf,
+		/* A second one is for the stop of the first. */
+		.stop = many > 1 ? stop : 0
+	};
 
 	name_signal(&t, n);
 	/* The kernel tells the sender of what a process sent. */
@@ -182,7 +185,7 @@ release(evc_coord *c)
 	restore(n_signo);
 	sync_store_sc(&owner, NULL);
 	evc__walk_quiet(&inside);
-	c->release_signals = NULL;
+	c->life.release_signals = NULL;
 }
 
 static void
@@ -246,7 +249,7 @@ install(evc_coord *c, const evc_signals_opts *o)
 					   "evc_signals_start: signal %d asks "
 					   "for a dump",
 					   signo[i]);
-	sync_store(&c->hurry_grace_ns,
+	sync_store(&c->wake.hurry_grace_ns,
 		   evc__ns(o->short_grace == 0 ? SHORT_GRACE : o->short_grace));
 	third_exits = o->flags & EVC_SIGNALS_THIRD_EXITS;
 	exit_fd = o->exit_fd != 0 ? o->exit_fd : STDERR_FILENO;
@@ -266,7 +269,7 @@ install(evc_coord *c, const evc_signals_opts *o)
 			evc__walk_quiet(&inside);
 			return st;
 		}
-	c->release_signals = release_for_free;
+	c->life.release_signals = release_for_free;
 	return 0;
 }
 

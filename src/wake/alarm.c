@@ -2,6 +2,7 @@
 /*
  * What the waits of this room share; see alarm.h.
  */
+#include "core/core.h"
 #include "wake/alarm.h"
 
 #include <math.h>

@@ -9,6 +9,7 @@
  * frees it.  The listener in it is the caller's, which takes it out of the
  * table before it leaves: the thread knows no coordinator.
  */
+#include "core/core.h"
 #include "base/self.h"
 #include "base/spawn.h"
 #include "base/text.h"
@@ -127,13 +128,13 @@ enlist(evc_coord *c, struct call *k)
 
 	sync_lock(&c->lock);
 	st = evc__check_loop(c, k->func);
-	if (st == 0 && c->dying)
+	if (st == 0 && c->life.dying)
 		st = evc__end_by_free(k->func);
 	if (st == 0 && !evc__alarm_set(c, &k->alarm))
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				 "%s: no memory", k->func);
 	if (st == 0)
-		sync_add(&c->n_waiters, 1);
+		sync_add(&c->stop.n_waiters, 1);
 	sync_unlock(&c->lock);
 	return st;
 }
@@ -143,7 +144,7 @@ strike(evc_coord *c, struct call *k)
 {
 	sync_lock(&c->lock);
 	evc__unlisten(c, &k->alarm.listener);
-	sync_sub(&c->n_waiters, 1);
+	sync_sub(&c->stop.n_waiters, 1);
 	sync_unlock(&c->lock);
 }
 
@@ -178,8 +179,8 @@ begin(evc_coord *c, struct call *k, uint32_t stops)
 	if (e == 0)
 		return 0;
 	strike(c, k);
-	return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no thread: %s", k->func,
-			   strerror(e));
+	return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no thread: %s",
+			   k->func, strerror(e));
 }
 
 static evc_status
@@ -241,7 +242,7 @@ call(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 		k->release = o->release;
 		k->stack = o->stack;
 		k->func = func;
-		k->fork_generation = c->fork_generation;
+		k->fork_generation = c->life.fork_generation;
 		evc__copy(k->name, sizeof k->name,
 			  o->name != NULL ? o->name : "call");
 		sync_store(&k->alarm.n_waiting, 1);
@@ -249,7 +250,7 @@ call(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 	} else
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				 func);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	pthread_setcancelstate(old, NULL);
 	return st;
 }

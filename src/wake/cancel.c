@@ -8,6 +8,7 @@
  * what it has pushed; the list that the helper goes through is the
  * coordinator's.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 
 static evc_status
@@ -27,7 +28,7 @@ push(evc_coord *c, void (*fn)(void *arg), void *arg, unsigned flags,
 	else
 		k = evc__waker_push(c, fn, arg, flags & EVC_CANCEL_REPEAT);
 	if (k != NULL)
-		*ret_id = k->id = ++c->last_id;
+		*ret_id = k->id = ++c->member.ids.last;
 	else if (st == 0)
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				 "evc_cancel_push: no memory or no helper "
@@ -55,7 +56,7 @@ evc_cancel_push(evc_coord *c, void (*fn)(void *arg), void *arg,
 	if (st < 0)
 		return st;
 	st = push(c, fn, arg, flags, ret_id);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }
 
@@ -95,11 +96,11 @@ evc_cancel_pop(evc_coord *c, evc_id id)
 		of = inner->c;
 		/* The gate, because c may be freed the moment its last record
 		   is gone; whoever freed it before had none of ours. */
-		(void)evc__gate_enter(&of->gate);
+		(void)evc__gate_enter(&of->life.gate);
 		sync_lock(&of->lock);
 		evc__waker_pop(inner);
 		sync_unlock(&of->lock);
-		evc__gate_leave(&of->gate);
+		evc__gate_leave(&of->life.gate);
 	} while (!last);
 	return 0;
 }

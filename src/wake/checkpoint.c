@@ -2,6 +2,7 @@
 /*
  * Saying where one is.
  */
+#include "core/core.h"
 #include "core/wake/ladder.h"
 
 void

@@ -6,6 +6,7 @@
  * waits the condition is not: so a wait keeps c by being counted in the alarm,
  * and its last touch is that it counts itself out.
  */
+#include "core/core.h"
 #include "base/unwind.h"
 #include "wake/alarm.h"
 
@@ -31,14 +32,14 @@ evc_cond_new(evc_coord *c, evc_cond **ret_cond)
 	cond = sync_alloc(1, sizeof *cond);
 	sync_lock(&c->lock);
 	/* evc_free has counted them. */
-	if (c->dying)
+	if (c->life.dying)
 		st = evc__end_by_free(__func__);
 	else if (cond == NULL || !evc__alarm_set(c, &cond->alarm))
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				 "evc_cond_new: no memory");
 	else {
 		cond->c = c;
-		c->n_conds++;
+		c->life.n_conds++;
 	}
 	sync_unlock(&c->lock);
 	if (st == 0)
@@ -46,7 +47,7 @@ evc_cond_new(evc_coord *c, evc_cond **ret_cond)
 	else
 		sync_free(cond);
 	evc__refuse_setup(c, __func__, st);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }
 
@@ -72,12 +73,12 @@ evc_cond_free(evc_cond *cond)
 				 sync_load_sc(&cond->alarm.n_waiting));
 	else {
 		evc__unlisten(c, &cond->alarm.listener);
-		c->n_conds--;
+		c->life.n_conds--;
 	}
 	sync_unlock(&c->lock);
 	if (st == 0)
 		sync_free(cond);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }
 

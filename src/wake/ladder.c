@@ -3,6 +3,7 @@
  * evc_ladder_set, and the last chance: a chore of the coordinator whose ladder
  * it is, which tells of the members of scopes that have none of their own, too.
  */
+#include "core/core.h"
 #include "core/helper/chore.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
@@ -82,8 +83,8 @@ tell_all(evc_coord *c, const evc_ladder_opts *o, uint32_t stop)
 		evc_member_each(c, call, &t);
 	s = evc__scopes_keep(c, &n);
 	for (i = 0; s != NULL && i < n; i++)
-		if (sync_load(&s[i]->ladder) == NULL &&
-		    sync_load_sc(&s[i]->alive) > 0)
+		if (sync_load(&s[i]->wake.ladder) == NULL &&
+		    sync_load_sc(&s[i]->stop.alive) > 0)
 			tell_all(s[i], o,
 				 WORD_STOP_NUMBER(sync_load(&s[i]->word)));
 	evc__scopes_give_back(s, n);
@@ -153,7 +154,7 @@ set(evc_coord *c, struct evc__ladder *l)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_ladder_set: a stop was asked for");
 	}
-	if (c->last_chance == NULL) {
+	if (c->wake.last_chance == NULL) {
 		last = sync_alloc(1, sizeof *last);
 		if (last != NULL) {
 			last->chore.run = run;
@@ -166,12 +167,12 @@ set(evc_coord *c, struct evc__ladder *l)
 					   "evc_ladder_set: no memory or no "
 					   "helper thread");
 		}
-		c->last_chance = &last->chore;
+		c->wake.last_chance = &last->chore;
 	}
 	/* Joins and the helper read it without the lock: the one before stays
 	   as long as c. */
-	l->before = sync_load(&c->ladder);
-	sync_store(&c->ladder, l);
+	l->before = sync_load(&c->wake.ladder);
+	sync_store(&c->wake.ladder, l);
 	evc__ring(c);
 	return 0;
 }

@@ -2,6 +2,7 @@
 /*
  * evc_sleep: a wait for the stop that has its time.
  */
+#include "core/core.h"
 #include "wake/alarm.h"
 
 evc_status
@@ -17,8 +18,8 @@ evc_sleep(evc_coord *c, double seconds)
 	   still. */
 	if (evc__wait_for_stop(c, seconds))
 		st = evc__end_by_stop(__func__);
-	else if (evc__gate_is_shut(&c->gate))
+	else if (evc__gate_is_shut(&c->life.gate))
 		st = evc__end_by_free(__func__);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }

@@ -2,6 +2,7 @@
 /*
  * evc_veto: more time, once.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
 
@@ -27,7 +28,7 @@ name_of(evc_coord *c, evc_id *id)
 		return NULL;
 	if (!e->light)
 		return LIST_OF(e, struct evc__member, e)->name;
-	c->looper_ops->view(e, &v);
+	c->member.looper_ops->view(e, &v);
 	return v.name;
 }
 
@@ -37,7 +38,7 @@ asked_before(const evc_coord *c, evc_id id)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->vetoes)
+	LIST_EACH(n, tmp, &c->wake.vetoes)
 		if (LIST_OF(n, struct evc__veto, node)->id == id)
 			return true;
 	return false;
@@ -80,7 +81,7 @@ veto(evc_coord *c, struct evc__veto *v, double seconds)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_veto: there is nothing to extend");
 	evc__copy(v->name, sizeof v->name, name);
-	list_append(&c->vetoes, &v->node);
+	list_append(&c->wake.vetoes, &v->node);
 	evc__trace(c, TRACE_VETO, v->id, evc__id_find(c, v->id)->kind,
 		   v->reason, evc__ns(v->granted));
 	return 0;
@@ -100,7 +101,7 @@ hand_up(evc_coord *c, const struct evc__veto *v)
 		copy->id = 0;
 		sync_lock(&c->lock);
 		if (sync_load_sc(&c->word) & WORD_FLAG)
-			list_append(&c->vetoes, &copy->node);
+			list_append(&c->wake.vetoes, &copy->node);
 		else
 			sync_free(copy);
 		sync_unlock(&c->lock);
@@ -123,7 +124,7 @@ evc_veto(evc_coord *c, evc_id id, double seconds, const char *reason,
 		return st;
 	v = sync_alloc(1, sizeof *v);
 	if (v == NULL) {
-		evc__gate_leave(&c->gate);
+		evc__gate_leave(&c->life.gate);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_veto: no memory");
 	}
@@ -144,6 +145,6 @@ evc_veto(evc_coord *c, evc_id id, double seconds, const char *reason,
 		if (ret_granted != NULL)
 			*ret_granted = told.granted;
 	}
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }

@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 
+#include "core/core.h"
 #include "wake/alarm.h"
 
 #define SLICE_NS UINT64_C(25000000)
@@ -42,7 +43,7 @@ prepare(struct poller *p)
 	p->stop_fd = evc_stop_fd(p->c);
 	if (p->stop_fd < 0)
 		return;
-	evc__walk_enter(&p->c->pollers);
+	evc__walk_enter(&p->c->stop.pollers);
 	p->counted = true;
 }
 
@@ -95,7 +96,7 @@ wait_ready(struct poller *p)
 		/* Counted, then the look; see above. */
 		if (evc__stop_came(p->c, p->stops))
 			return evc__end_by_stop(p->func);
-		if (evc__gate_is_shut(&p->c->gate))
+		if (evc__gate_is_shut(&p->c->life.gate))
 			return evc__end_by_free(p->func);
 		n = poll_once(p, evc__real_ns(p->c, rest));
 		/* A stop wins over what is ready. */
@@ -119,12 +120,12 @@ wait_counted(struct poller *p)
 
 	/* For evc_free, which is refused while we wait for nothing that was
 	   asked for. */
-	sync_add(&c->n_waiters, 1);
+	sync_add(&c->stop.n_waiters, 1);
 	n = wait_ready(p);
 	if (p->counted)
-		evc__walk_leave(&c->pollers);
-	sync_sub(&c->n_waiters, 1);
-	evc__gate_leave(&c->gate);
+		evc__walk_leave(&c->stop.pollers);
+	sync_sub(&c->stop.n_waiters, 1);
+	evc__gate_leave(&c->life.gate);
 	return n;
 }
 
@@ -212,7 +213,7 @@ evc_poll(evc_coord *c, struct pollfd *fds, size_t n_fds, double timeout,
 	if (n_fds > FEW)
 		all = sync_alloc(n_fds + 1, sizeof *all);
 	if (all == NULL) {
-		evc__gate_leave(&c->gate);
+		evc__gate_leave(&c->life.gate);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_poll: no memory");
 	}

@@ -15,20 +15,20 @@ static const evc_task_class work = {"work", NULL, NULL, EVC_LATE};
 static void
 counts_are(struct tree *t, unsigned n)
 {
-	ck_assert_uint_eq(sync_load(&t->node[LEAF]->alive), n);
-	ck_assert_uint_eq(sync_load(&t->node[LEFT]->alive), n > 0);
-	ck_assert_uint_eq(sync_load(&t->node[LEFT]->n_live_scopes), n > 0);
-	ck_assert_uint_eq(sync_load(&t->node[ROOT]->alive), n > 0);
-	ck_assert_uint_eq(sync_load(&t->node[ROOT]->n_live_scopes), n > 0);
-	ck_assert_uint_eq(sync_load(&t->node[RIGHT]->alive), 0);
+	ck_assert_uint_eq(sync_load(&t->node[LEAF]->stop.alive), n);
+	ck_assert_uint_eq(sync_load(&t->node[LEFT]->stop.alive), n > 0);
+	ck_assert_uint_eq(sync_load(&t->node[LEFT]->stop.n_live_scopes), n > 0);
+	ck_assert_uint_eq(sync_load(&t->node[ROOT]->stop.alive), n > 0);
+	ck_assert_uint_eq(sync_load(&t->node[ROOT]->stop.n_live_scopes), n > 0);
+	ck_assert_uint_eq(sync_load(&t->node[RIGHT]->stop.alive), 0);
 }
 
 /* What lives in LEAF is seen from above, wherever somebody else stands. */
 static void
 is_seen_above(struct tree *t)
 {
-	ck_assert_msg(sync_load(&t->node[LEFT]->alive) > 0 &&
-			      sync_load(&t->node[ROOT]->alive) > 0,
+	ck_assert_msg(sync_load(&t->node[LEFT]->stop.alive) > 0 &&
+			      sync_load(&t->node[ROOT]->stop.alive) > 0,
 		      "something lives in a scope, and nothing above");
 }
 
@@ -132,7 +132,8 @@ START_TEST(N3_counts_of_two_scopes_do_not_mix)
 					  t.node[LEAF], &id);
 			OK(evc_task_begin(evc_home(t.node[RIGHT]), &task,
 					  &work));
-			ck_assert_uint_gt(sync_load(&t.node[ROOT]->alive), 0);
+			ck_assert_uint_gt(sync_load(&t.node[ROOT]->stop.alive),
+					  0);
 			evc_task_end(&task);
 			OK(step_end(&one));
 			counts_are(&t, !ends);

@@ -27,9 +27,10 @@ in_hand(struct tree *t)
 {
 	evc_coord *leaf = t->node[LEAF];
 
-	return sync_load(&t->node[LEFT]->walkers.n) > 1 ||
-	       sync_load(&leaf->gate.n) > 1 ||
-	       (leaf->home != NULL && sync_load(&leaf->home->turning) > 0);
+	return sync_load(&t->node[LEFT]->stop.walkers.n) > 1 ||
+	       sync_load(&leaf->life.gate.n) > 1 ||
+	       (leaf->loop.home != NULL &&
+		sync_load(&leaf->loop.home->turning) > 0);
 }
 
 /* Somebody stands; LEAF is freed.  Then it is let go. */

@@ -3,6 +3,7 @@
  * Chores of the helper thread: all of a coordinator's are run whenever it is
  * served, and each says how long that may take until the next time.
  */
+#include "core/core.h"
 #include "core/helper/chore.h"
 
 static __thread unsigned inside;
@@ -25,7 +26,7 @@ evc__chore_add(evc_coord *c, struct evc__chore *k)
 	if (!evc__helper_need(c, false))
 		return false;
 	if (list_empty(&k->node))
-		list_append(&c->chores, &k->node);
+		list_append(&c->helper.chores, &k->node);
 	evc__helper_ring(c);
 	return true;
 }
@@ -36,17 +37,17 @@ evc__chore_remove(evc_coord *c, struct evc__chore *k)
 	uint32_t seq;
 
 	list_remove(&k->node);
-	sync_add(&c->n_sleepers, 1);
+	sync_add(&c->stop.n_sleepers, 1);
 	for (;;) {
 		/* Before the look: its end rings. */
-		seq = sync_load_sc(&c->join_seq);
+		seq = sync_load_sc(&c->stop.join_seq);
 		if (k->running == 0)
 			break;
 		sync_unlock(&c->lock);
-		sync_futex_wait(&c->join_seq, seq, SYNC_FOREVER);
+		sync_futex_wait(&c->stop.join_seq, seq, SYNC_FOREVER);
 		sync_lock(&c->lock);
 	}
-	sync_sub(&c->n_sleepers, 1);
+	sync_sub(&c->stop.n_sleepers, 1);
 }
 
 /* Lock held: one that was not run in this pass. */
@@ -55,7 +56,7 @@ next_of(evc_coord *c, uint32_t pass)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->chores) {
+	LIST_EACH(n, tmp, &c->helper.chores) {
 		struct evc__chore *k = LIST_OF(n, struct evc__chore, node);
 
 		if ((int32_t)(k->pass - pass) < 0 &&
@@ -73,7 +74,7 @@ evc__chores_run(evc_coord *c)
 	uint32_t pass;
 
 	sync_lock(&c->lock);
-	pass = ++c->chore_pass;
+	pass = ++c->helper.chore_pass;
 	while ((k = next_of(c, pass)) != NULL) {
 		k->pass = pass;
 		k->running++;

@@ -6,7 +6,10 @@
 #ifndef EVC_CORE_CHORE_H
 #define EVC_CORE_CHORE_H
 
-#include "core/core.h"
+#include <evcoord.h>
+
+#include "base/list.h"
+#include "base/sync.h"
 
 struct evc__chore {
 	/* set at creation: on the helper thread, no lock, c kept by its gate.

@@ -10,7 +10,8 @@
  * clients: each stands in its own table of listeners, whose tell() lights the
  * client on the helper's board.
  */
-#include "core/helper/helper.h"
+#include "core/core.h"
+#include "core/helper/threads.h"
 
 /* Any thread, signal-safe. */
 void
@@ -98,7 +99,7 @@ become_client(evc_coord *c, struct evc__helper *h)
 	in = evc__board_add(&h->clients, k, &k->at);
 	sync_unlock(&c->tree->lock);
 	if (in && evc__listen(c, &k->listener)) {
-		c->client = k;
+		c->helper.client = k;
 		return true;
 	}
 	sync_lock(&c->tree->lock);
@@ -120,7 +121,7 @@ evc__helper_need(evc_coord *c, bool fds)
 	had = h != NULL && (!fds || sync_load(&h->epoll) >= 0 ||
 			    make_descriptors(h));
 	sync_unlock(&c->tree->lock);
-	return had && (c->client != NULL || become_client(c, h));
+	return had && (c->helper.client != NULL || become_client(c, h));
 }
 
 /* ---- what it watches; lock of c held ---- */
@@ -171,8 +172,8 @@ evc__helper_unwatch(evc_coord *c, struct evc__member *m)
 void
 evc__helper_ring(evc_coord *c)
 {
-	if (c->client != NULL)
-		tell(&c->client->listener);
+	if (c->helper.client != NULL)
+		tell(&c->helper.client->listener);
 }
 
 void
@@ -180,10 +181,10 @@ evc__helper_hear(evc_coord *c, bool yes)
 {
 	uint32_t d = yes ? 1 : (uint32_t)-1;
 
-	sync_add(&c->client->listener.n_joins, d);
-	sync_add(&c->n_loop_joins, d);
+	sync_add(&c->helper.client->listener.n_joins, d);
+	sync_add(&c->stop.n_loop_joins, d);
 	if (yes)
-		tell(&c->client->listener);
+		tell(&c->helper.client->listener);
 }
 
 void
@@ -197,7 +198,7 @@ evc__helper_farewell(evc_coord *c)
 void
 evc__helper_end(evc_coord *c)
 {
-	struct evc__client *k = c->client;
+	struct evc__client *k = c->helper.client;
 	struct evc__helper *h;
 
 	sync_lock(&c->tree->lock);
@@ -206,7 +207,7 @@ evc__helper_end(evc_coord *c)
 	if (k != NULL) {
 		sync_lock(&c->lock);
 		evc__unlisten(c, &k->listener);
-		c->client = NULL;
+		c->helper.client = NULL;
 		sync_unlock(&c->lock);
 		sync_lock(&c->tree->lock);
 		evc__board_remove(&h->clients, &k->at);

@@ -10,8 +10,9 @@
  * hung finishes what it has begun when its function returns, and ends.  Hooks of
  * one coordinator still come one after the other.
  */
+#include "core/core.h"
 #include "core/helper/chore.h"
-#include "core/helper/helper.h"
+#include "core/helper/threads.h"
 #include "core/join/keeper.h"
 
 #include "base/self.h"
@@ -105,7 +106,7 @@ serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 			}
 		}
 		sync_unlock(&h->tree->lock);
-		evc__gate_leave(&c->gate);
+		evc__gate_leave(&c->life.gate);
 	}
 	sync_lock(&h->tree->lock);
 	serving(h, me, 0);
@@ -128,7 +129,7 @@ serve_all(struct evc__helper *h, uint32_t me)
 			evc__board_light(&k->at);
 	}
 	while ((k = evc__board_next(&h->clients, &at)) != NULL)
-		if (evc__gate_enter(&k->c->gate))
+		if (evc__gate_enter(&k->c->life.gate))
 			serve(h, k, me);
 	now = list_empty(&h->waiting) ? 0 : sync_mono();
 	LIST_EACH(n, tmp, &h->waiting) {
@@ -154,7 +155,7 @@ vanished(struct evc__helper *h, _Atomic(void *) *place)
 	sync_lock(&h->tree->lock);
 	m = sync_load(place);
 	c = m != NULL ? m->c : NULL;
-	if (c != NULL && !evc__gate_enter(&c->gate))
+	if (c != NULL && !evc__gate_enter(&c->life.gate))
 		c = NULL;
 	sync_unlock(&h->tree->lock);
 	if (c == NULL)
@@ -167,7 +168,7 @@ vanished(struct evc__helper *h, _Atomic(void *) *place)
 	if (same && sync_fd_readable(m->pidfd))
 		m->ops->vanished(m);
 	sync_unlock(&c->lock);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 }
 
 static void

@@ -8,6 +8,7 @@
  * root; so a join with ten thousand scopes below visits those that have rung.
  * While it is in one, with no other lock held, that scope's gate keeps it.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 
 enum mode { RUNG, PROBE, FORCE, THREADS };
@@ -31,7 +32,7 @@ probe_loops(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		sync_store_sc(&r->probe_runners, true);
@@ -42,13 +43,13 @@ probe_loops(evc_coord *c)
 static bool
 attend_runners(evc_coord *c, enum mode mode)
 {
-	if (c->n_runners == 0 || mode == THREADS)
+	if (c->member.n_runners == 0 || mode == THREADS)
 		return false;
 	if (mode == FORCE)
-		return c->runners->force(c);
+		return c->member.driver->force(c);
 	if (mode == PROBE)
 		probe_loops(c);
-	return c->runners->attend(c, NULL, mode == PROBE);
+	return c->member.driver->attend(c, NULL, mode == PROBE);
 }
 
 static void
@@ -57,8 +58,8 @@ light_scopes(evc_coord *c)
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->scopes)
-		if (sync_load_sc(&SCOPE_OF(n)->alive) > 0)
-			evc__board_light(&SCOPE_OF(n)->up.at);
+		if (sync_load_sc(&SCOPE_OF(n)->stop.alive) > 0)
+			evc__board_light(&SCOPE_OF(n)->stop.up.at);
 }
 
 /* true: the lock was given up; FORCE: force was used. */
@@ -73,16 +74,17 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 		return any;
 	if (mode != RUNG)
 		light_scopes(c);
-	while ((l = evc__board_next(&c->listeners[LISTENS_SCOPE], &at)) != NULL) {
+	while ((l = evc__board_next(&c->stop.listeners[LISTENS_SCOPE], &at)) !=
+	       NULL) {
 		evc_coord *s = l->scope;
 
-		if (!evc__gate_enter(&s->gate))
+		if (!evc__gate_enter(&s->life.gate))
 			continue;
 		sync_unlock(&c->lock);
 		sync_lock(&s->lock);
 		any |= visit(s, mode, reap_ns) || mode != FORCE;
 		sync_unlock(&s->lock);
-		evc__gate_leave(&s->gate);
+		evc__gate_leave(&s->life.gate);
 		sync_lock(&c->lock);
 	}
 	/* Those that have rung may have done so for a runner. */
@@ -135,7 +137,7 @@ evc__runners_turn(evc_coord *c, evc_reactor *r)
 	bool probe = sync_xchg(&r->probe_runners, false);
 
 	sync_lock(&c->lock);
-	if (c->n_runners > 0)
-		c->runners->attend(c, r, probe);
+	if (c->member.n_runners > 0)
+		c->member.driver->attend(c, r, probe);
 	sync_unlock(&c->lock);
 }

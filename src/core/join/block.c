@@ -3,6 +3,7 @@
  * evc_join: by running the loop of the calling thread, or by sleeping on the
  * futex; the latter never touches libev.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 
 #include "base/self.h"
@@ -37,12 +38,12 @@ sleep_through(struct evc__join *j)
 		/* Counted before the look that decides to sleep: whoever
 		   changes something afterwards moves join_seq, and the sleep
 		   returns at once. */
-		sync_add(&c->n_sleepers, 1);
-		seq = sync_load_sc(&c->join_seq);
+		sync_add(&c->stop.n_sleepers, 1);
+		seq = sync_load_sc(&c->stop.join_seq);
 		answered = look(j, &wait_ns);
 		if (!answered)
-			sync_futex_wait(&c->join_seq, seq, wait_ns);
-		sync_sub(&c->n_sleepers, 1);
+			sync_futex_wait(&c->stop.join_seq, seq, wait_ns);
+		sync_sub(&c->stop.n_sleepers, 1);
 		if (answered)
 			break;
 	}

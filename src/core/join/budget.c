@@ -3,6 +3,7 @@
  * How long a stop may take: the grace that holds, and the deadline that a scope
  * inherits from what is above it.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
 
@@ -21,9 +22,9 @@ evc__stop_time(evc_coord *c, uint64_t w)
 	r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
 	if (r != NULL)
 		return r->mono_ns != 0 ? r->mono_ns : 1;
-	if (c->seen_ns == 0)
-		c->seen_ns = evc__now(c) | 1; /* 0 would be "no stop" */
-	return c->seen_ns;
+	if (c->join.seen_ns == 0)
+		c->join.seen_ns = evc__now(c) | 1; /* 0 would be "no stop" */
+	return c->join.seen_ns;
 }
 
 double
@@ -34,7 +35,7 @@ evc__grace(evc_coord *c, double asked, uint64_t w)
 	double g = asked, budget;
 
 	for (a = c; a != NULL && g == 0; a = a->parent)
-		g = a->grace;
+		g = a->join.grace;
 	if (g == EVC_NO_GRACE)
 		return 0;
 	if (g != 0)
@@ -61,10 +62,10 @@ evc__own_end(evc_coord *c)
 	if (v.stop == 0)
 		return SYNC_FOREVER;
 	v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
-	v.hurry_grace = sync_load(&c->hurry_grace_ns);
+	v.hurry_grace = sync_load(&c->wake.hurry_grace_ns);
 	v.more = evc__extension(c, v.stop);
 	v.put_off = evc__put_off(c, v.hurry);
-	LIST_EACH(n, tmp, &c->joins) {
+	LIST_EACH(n, tmp, &c->join.all) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, node);
 
 		if (j->internal || j->answered)
@@ -75,7 +76,7 @@ evc__own_end(evc_coord *c)
 		end = e > end ? e : end;
 	}
 	/* When the last one has given up, nothing is left for those below. */
-	end = end != 0 ? end : c->spent_ns;
+	end = end != 0 ? end : c->join.spent_ns;
 	if (end != 0)
 		return end;
 	v.start = 0;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "core/core.h"
 #include "core/join/keeper.h"
 #include "core/loop/post.h"
 #include "core/join/join.h"
@@ -24,7 +25,7 @@ counts(const evc_coord *c, const struct evc__member *m,
 		return self == NULL;
 	if (m->c == c)
 		return m->n_joining == 0;
-	LIST_EACH(n, tmp, &c->joins)
+	LIST_EACH(n, tmp, &c->join.all)
 		if (LIST_OF(n, struct evc__join, node)->self == m)
 			return false;
 	return true;
@@ -87,7 +88,7 @@ count_hooks(struct evc__census *k, const struct look *l, const evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->hooks)
+	LIST_EACH(n, tmp, &c->loop.hooks)
 		if (hook_counts(c, HOOK_OF(n), l->not_of))
 			one(k, 1, false, HOOK_OF(n)->m.grace);
 }
@@ -98,11 +99,11 @@ count_own(struct evc__census *k, const struct look *l, const evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	if (l->self == NULL && c->n_own_grace == 0) {
-		one(k, c->n_background, true, 0);
-		one(k, c->n_members - c->n_background, false, 0);
+	if (l->self == NULL && c->member.n_own_grace == 0) {
+		one(k, c->member.n_background, true, 0);
+		one(k, c->member.n - c->member.n_background, false, 0);
 	} else
-		LIST_EACH(n, tmp, &c->members) {
+		LIST_EACH(n, tmp, &c->member.all) {
 			const struct evc__member *m =
 				LIST_OF(n, struct evc__member, node);
 
@@ -110,9 +111,9 @@ count_own(struct evc__census *k, const struct look *l, const evc_coord *c)
 				one(k, 1, m->e.flags & EVC_BACKGROUND,
 				    m->grace);
 		}
-	one(k, c->held, false, 0);
-	one(k, c->n_echoes, false, 0);
-	LIST_EACH(n, tmp, &c->reactors)
+	one(k, c->life.held, false, 0);
+	one(k, c->wake.n_echoes, false, 0);
+	LIST_EACH(n, tmp, &c->loop.reactors)
 		count_reactor(k, LIST_OF(n, evc_reactor, node));
 	if (l->hooks)
 		count_hooks(k, l, c);
@@ -121,9 +122,9 @@ count_own(struct evc__census *k, const struct look *l, const evc_coord *c)
 static bool
 nothing_to_call(evc_coord *s)
 {
-	return sync_load_sc(&s->n_hooks) == 0 &&
-	       sync_load_sc(&s->n_hooks_below) == 0 &&
-	       sync_load(&s->keeper) == NULL;
+	return sync_load_sc(&s->loop.n_hooks) == 0 &&
+	       sync_load_sc(&s->loop.n_hooks_below) == 0 &&
+	       sync_load(&s->join.keeper) == NULL;
 }
 
 /* Lock of c held; true: all that the caller wanted to know is known. */
@@ -137,7 +138,7 @@ count_below(struct evc__census *k, const struct look *l, evc_coord *c,
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
-		if (sync_load_sc(&s->alive) == 0 &&
+		if (sync_load_sc(&s->stop.alive) == 0 &&
 		    (!l->hooks || nothing_to_call(s)))
 			continue;
 		sync_lock(&s->lock);
@@ -162,7 +163,7 @@ evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
 	unsigned n_live;
 
 	/* A loop shows its number of tasks before it moves this. */
-	(void)sync_load_sc(&c->alive);
+	(void)sync_load_sc(&c->stop.alive);
 	count_own(&k, &l, c);
 	if (list_empty(&c->scopes))
 		return k;
@@ -171,11 +172,11 @@ evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
 	   who is left out, whether a hook is due, and if nobody else is,
 	   whether somebody there is in the foreground. */
 	if (self != NULL || sync_load_sc(&c->tree->own_grace) ||
-	    (hooks && sync_load_sc(&c->n_hooks_below) > 0)) {
+	    (hooks && sync_load_sc(&c->loop.n_hooks_below) > 0)) {
 		count_below(&k, &l, c, false);
 		return k;
 	}
-	n_live = sync_load_sc(&c->n_live_scopes);
+	n_live = sync_load_sc(&c->stop.n_live_scopes);
 	one(&k, n_live, true, 0);
 	if (k.foreground == 0 && n_live > 0) {
 		count_below(&below, &l, c, true);
@@ -286,18 +287,18 @@ add_own(struct names *a, evc_coord *c)
 	struct list *n, *tmp;
 
 	a->word = sync_load_sc(&c->word);
-	LIST_EACH(n, tmp, &c->members) {
+	LIST_EACH(n, tmp, &c->member.all) {
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
 		if (counts(a->l->top, m, a->l->self))
 			add_name(a, "", m->name, "", 1);
 	}
-	if (c->held)
+	if (c->life.held)
 		add_name(a, "", "set-up not finished", "", 1);
-	if (c->n_echoes > 0)
+	if (c->wake.n_echoes > 0)
 		add_name(a, "", "unblock of a member that has ended", "",
-			 c->n_echoes);
-	LIST_EACH(n, tmp, &c->reactors) {
+			 c->wake.n_echoes);
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 		struct looper_names l = { a, r };
 
@@ -307,7 +308,7 @@ add_own(struct names *a, evc_coord *c)
 			r->looper_ops->each(r, add_looper, &l);
 	}
 	if (a->l->hooks)
-		LIST_EACH(n, tmp, &c->hooks) {
+		LIST_EACH(n, tmp, &c->loop.hooks) {
 			const struct evc__hook *h = HOOK_OF(n);
 
 			if (hook_counts(c, h, a->l->not_of))
@@ -329,14 +330,14 @@ add_below(struct names *a, evc_coord *c)
 		evc_coord *s = SCOPE_OF(n);
 		struct text t;
 
-		if (sync_load_sc(&s->alive) == 0 && nothing_to_call(s))
+		if (sync_load_sc(&s->stop.alive) == 0 && nothing_to_call(s))
 			continue;
 		sync_lock(&s->lock);
 		t = evc__text_in(a->path + len, sizeof a->path - len);
 		evc__text_add(&t, s->name);
-		if (c->n_phased > 0) {
+		if (c->join.n_phased > 0) {
 			evc__text_add(&t, " (phase ");
-			evc__text_int(&t, s->phase);
+			evc__text_int(&t, s->join.phase);
 			evc__text_add(&t, ")");
 		}
 		evc__text_add(&t, "/");

@@ -7,6 +7,7 @@
  * keeper is there in case that there is none.  Scopes below get the bit alone:
  * their stop comes from above.
  */
+#include "core/core.h"
 #include "core/join/keeper.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
@@ -49,21 +50,21 @@ static evc_status
 note(evc_coord *c, double limit, const char *text)
 {
 	uint64_t end = evc__after(evc__now(c), evc__ns(limit));
-	uint64_t old = sync_load(&c->drain_end);
+	uint64_t old = sync_load(&c->join.drain_end);
 
 	if (!evc__keeper_need(c) ||
-	    (c->drain == NULL &&
-	     (c->drain = sync_alloc(1, sizeof *c->drain)) == NULL))
+	    (c->join.drain == NULL &&
+	     (c->join.drain = sync_alloc(1, sizeof *c->join.drain)) == NULL))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_request_drain: nobody to keep its "
 				   "limit");
 	if (old == 0)
-		sign(c, c->drain, limit, text);
+		sign(c, c->join.drain, limit, text);
 	else if (end < old)
-		c->drain->limit = limit;
+		c->join.drain->limit = limit;
 	/* 0 would be "none". */
 	if (old == 0 || end < old)
-		sync_store_sc(&c->drain_end, end | (end == 0));
+		sync_store_sc(&c->join.drain_end, end | (end == 0));
 	sync_or(&c->word, WORD_DRAIN);
 	evc__trace(c, TRACE_DRAIN, 0, TRACE_COORD, text, evc__ns(limit));
 	return 0;
@@ -87,7 +88,7 @@ request_drain(evc_coord *c, double limit, const char *text)
 	if (!(limit > 0)) {
 		/* Nobody has to find out that it is over. */
 		sync_lock(&c->lock);
-		if (!evc_should_stop(c) && c->drain != NULL)
+		if (!evc_should_stop(c) && c->join.drain != NULL)
 			evc__drain_ask(c);
 		sync_unlock(&c->lock);
 	}
@@ -108,7 +109,7 @@ evc_request_drain(evc_coord *c, double limit, const char *text)
 	if (st < 0)
 		return st;
 	st = request_drain(c, limit, text);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }
 
@@ -117,7 +118,7 @@ evc__drain_ask(evc_coord *c)
 {
 	char buf[sizeof((evc_reason *)0)->text];
 	struct text t = evc__text_in(buf, sizeof buf);
-	const struct evc__drain *d = c->drain;
+	const struct evc__drain *d = c->join.drain;
 	struct evc__request q = { .kind = EVC_BY_REQUEST,
 				  .tid = d->tid,
 				  .by = d->by,
@@ -125,7 +126,7 @@ evc__drain_ask(evc_coord *c)
 				  .text = buf,
 				  .func = "evc_request_drain" };
 
-	if (evc__now(c) >= sync_load(&c->drain_end))
+	if (evc__now(c) >= sync_load(&c->join.drain_end))
 		evc__text_fmt(&t, "the limit of a drain, %g s, is over",
 			      d->limit);
 	else
@@ -140,7 +141,7 @@ evc__drain_ask(evc_coord *c)
 void
 evc__drain_forget(evc_coord *c)
 {
-	sync_store_sc(&c->drain_end, 0);
-	sync_free(c->drain);
-	c->drain = NULL;
+	sync_store_sc(&c->join.drain_end, 0);
+	sync_free(c->join.drain);
+	c->join.drain = NULL;
 }

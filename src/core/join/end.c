@@ -2,6 +2,7 @@
 /*
  * What a join does about the end of its time: before it, and when it is there.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 
 /* What the kernel may need to take a killed process down. */
@@ -62,11 +63,12 @@ evc__join_put_off(struct evc__join *j, const struct evc__view *v)
 	uint64_t looked = j->looked_ns != 0 ? j->looked_ns : v->start;
 
 	/* A clock of the user's leaps. */
-	if (c->clock != NULL || late <= FROZEN_NS || c->put_off_ns != 0 ||
-	    looked == 0 || looked >= end || end <= begin)
+	if (c->status.clock != NULL || late <= FROZEN_NS ||
+	    c->join.put_off_ns != 0 || looked == 0 || looked >= end ||
+	    end <= begin)
 		return false;
-	c->put_off_at = v->now;
-	c->put_off_ns = v->now +
+	c->join.put_off_at = v->now;
+	c->join.put_off_ns = v->now +
 			(late < end - begin ? late : end - begin);
 	return true;
 }

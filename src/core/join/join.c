@@ -10,6 +10,7 @@
  * Members with a grace of their own are late when it is over, never
  * later than the join's; while one is alive that is not late, the join goes on.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 
 static uint64_t

@@ -11,8 +11,6 @@
 #include "core/stop/scopes.h"
 #include "core/wake/ladder.h"
 
-#define BACKOFF_FIRST_NS UINT64_C(1000000)
-#define BACKOFF_MOST_NS UINT64_C(25000000)
 /* A wait that ends later by more than that: nothing ran meanwhile. */
 #define FROZEN_NS UINT64_C(100000000)
 
@@ -35,7 +33,7 @@ struct evc__view {
 	uint64_t cap;         /* the deadline from above; 0: there is none */
 	uint64_t put_off;     /* not before, because nobody ran; 0: no matter */
 	struct evc__extension more; /* see ladder.h */
-	uint64_t drain;       /* when a drain becomes a stop; 0: there is none */
+	uint64_t drain; /* when a drain becomes a stop; 0: there is none */
 	double longest;       /* the longest own grace of who is alive */
 	unsigned alive;       /* who keeps this join waiting */
 	unsigned foreground;  /* those of them that are not in the background */
@@ -60,16 +58,6 @@ struct evc__decision evc__decide(const struct evc__view *v,
 				 struct evc__backoff *b);
 /* When the grace is over. */
 uint64_t evc__deadline(const struct evc__view *v);
-/* How long to sleep in real time for that long by c's clock: nobody tells us
-   when a clock of the user's jumps, so look at it now and then. */
-static inline uint64_t
-evc__real_ns(const evc_coord *c, uint64_t ns)
-{
-	return c->clock != NULL && ns != SYNC_FOREVER && ns > BACKOFF_MOST_NS ?
-		       BACKOFF_MOST_NS :
-		       ns;
-}
-
 /* ---- join_block.c ---- */
 
 /* A call in which the calling thread waits or runs a loop: no cancellation
@@ -100,7 +88,7 @@ uint64_t evc__stop_time(evc_coord *c, uint64_t w);
 static inline uint64_t
 evc__put_off(const evc_coord *c, uint64_t hurry)
 {
-	return hurry > c->put_off_at ? 0 : c->put_off_ns;
+	return hurry > c->join.put_off_at ? 0 : c->join.put_off_ns;
 }
 /* The grace of a join that asked for so much, resolved. */
 double evc__grace(evc_coord *c, double asked, uint64_t w);
@@ -185,6 +173,9 @@ void evc__verdict_fill(struct evc__join *j, uint64_t w, evc_verdict *v,
 		       unsigned alive);
 /* Lock held, nothing is alive: what a join would answer. */
 void evc__verdict_now(evc_coord *c, uint64_t w, evc_verdict *v);
+/* No lock: evc__log_errors, also for a round that no join has closed: the stop of
+   such a round is over when nobody is alive. */
+void evc__log_end(evc_coord *c);
 /* No lock: tell the log, hand out the verdict. */
 evc_status evc__join_result(const struct evc__join *j,
 			    evc_verdict *ret_verdict);

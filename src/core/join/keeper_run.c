@@ -7,6 +7,7 @@
  * by the helper thread, and looks and decides as any join does; but it closes no
  * round, drives no phases, and nobody has to wait for it.
  */
+#include "core/core.h"
 #include "core/join/keeper.h"
 
 #include "base/self.h"
@@ -20,11 +21,11 @@ wanted(const evc_coord *c, const struct evc__keeper *k)
 {
 	uint64_t w = sync_load_sc(&c->word);
 
-	if (k->active || c->dying)
+	if (k->active || c->life.dying)
 		return false;
 	if (w & WORD_FLAG)
 		return k->ended != NULL && k->done != WORD_STOP_NUMBER(w);
-	return sync_load_sc(&c->drain_end) != 0;
+	return sync_load_sc(&c->join.drain_end) != 0;
 }
 
 SHUT_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
@@ -68,7 +69,7 @@ deliver_cleared(evc_coord *c, struct evc__keeper *k)
 	k->calling = evc__tid();
 	v = k->cleared;
 	sync_unlock(&c->lock);
-	evc__busy_begin(c->home, c, BUSY_ENDED, c->name, &busy);
+	evc__busy_begin(c->loop.home, c, BUSY_ENDED, c->name, &busy);
 	call(k->ended, c, &v, k->arg);
 	evc__busy_end(&busy);
 	return true;
@@ -84,12 +85,12 @@ begin(evc_coord *c, struct evc__keeper *k)
 	k->active = true;
 	j->internal = true;
 	j->until_stop = true;
-	j->reactor = c->home;
+	j->reactor = c->loop.home;
 	j->fn = finished;
 	j->arg = k;
 	sync_unlock(&c->lock);
 	evc__join_begin(j, c, NULL);
-	if (c->home != NULL)
+	if (c->loop.home != NULL)
 		evc__join_enter(j);
 	sync_lock(&c->lock);
 }
@@ -97,7 +98,7 @@ begin(evc_coord *c, struct evc__keeper *k)
 bool
 evc__keeper_turn(evc_coord *c, const struct evc__frame *f)
 {
-	struct evc__keeper *k = sync_load(&c->keeper);
+	struct evc__keeper *k = sync_load(&c->join.keeper);
 
 	if (k == NULL)
 		return true;
@@ -117,11 +118,11 @@ evc__keeper_turn(evc_coord *c, const struct evc__frame *f)
 bool
 evc__keeper_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
 {
-	struct evc__keeper *k = sync_load(&c->keeper);
+	struct evc__keeper *k = sync_load(&c->join.keeper);
 	evc_verdict v;
 
 	*ret_wait_ns = SYNC_FOREVER;
-	if (k == NULL || c->home != NULL)
+	if (k == NULL || c->loop.home != NULL)
 		return true;
 	evc__log_errors(c);
 	sync_lock(&c->lock);
@@ -154,7 +155,7 @@ evc__keeper_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
 void
 evc__keeper_clearing(evc_coord *c, uint64_t w)
 {
-	struct evc__keeper *k = sync_load(&c->keeper);
+	struct evc__keeper *k = sync_load(&c->join.keeper);
 
 	if (k != NULL && k->ended != NULL && k->done != WORD_STOP_NUMBER(w))
 		evc__verdict_now(c, w, &k->cleared);
@@ -163,7 +164,7 @@ evc__keeper_clearing(evc_coord *c, uint64_t w)
 void
 evc__keeper_cleared(evc_coord *c, uint32_t stop)
 {
-	struct evc__keeper *k = sync_load(&c->keeper);
+	struct evc__keeper *k = sync_load(&c->join.keeper);
 
 	if (k == NULL)
 		return;
@@ -181,12 +182,12 @@ evc__keeper_cleared(evc_coord *c, uint32_t stop)
 void
 evc__keeper_drop(evc_coord *c)
 {
-	struct evc__keeper *k = sync_load(&c->keeper);
+	struct evc__keeper *k = sync_load(&c->join.keeper);
 
 	if (k == NULL)
 		return;
 	sync_lock(&c->lock);
-	if (k->active && c->home != NULL)
+	if (k->active && c->loop.home != NULL)
 		evc__join_leave(&k->j);
 	else if (k->active)
 		evc__join_end(&k->j);

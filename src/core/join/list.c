@@ -6,6 +6,7 @@
  * join whose grace is over, and a member's own join, answer for themselves
  * alone.
  */
+#include "core/core.h"
 #include "core/join/keeper.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
@@ -61,11 +62,11 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 	j->self_here = j->self != NULL && j->self->c == c;
 	if (j->self_here)
 		j->self->n_joining++;
-	list_append(&c->joins, &j->node);
+	list_append(&c->join.all, &j->node);
 	/* Counted before the stop is asked for, or looked for: whoever asks
 	   from here on leaves the later phases to us. */
 	if (!j->internal) {
-		sync_add(&c->n_driving, 1);
+		sync_add(&c->stop.n_driving, 1);
 		evc__trace(c, TRACE_JOIN, (uint64_t)j->tid, TRACE_JOINER,
 			   "join", 0);
 	}
@@ -97,7 +98,7 @@ evc__join_end(struct evc__join *j)
 		return;
 	/* Counted out first, then a look at the flag: who asks for a stop sets
 	   the flag, then looks at the count. */
-	sync_sub(&c->n_driving, 1);
+	sync_sub(&c->stop.n_driving, 1);
 	evc__phases_tell_all(c);
 }
 
@@ -127,7 +128,7 @@ answer(struct evc__join *j, const evc_verdict *v)
 		return;
 	evc__trace(c, TRACE_VERDICT, (uint64_t)j->tid, (unsigned)v->code,
 		   "join", v->n_stragglers);
-	sync_store(&c->joined_mark,
+	sync_store(&c->join.returned,
 		   WORD_STOPS(sync_load(&c->word)) + 1);
 }
 
@@ -139,7 +140,7 @@ held_open(evc_coord *c, uint64_t w)
 
 	if (w & WORD_FLAG)
 		return false;
-	LIST_EACH(n, tmp, &c->joins)
+	LIST_EACH(n, tmp, &c->join.all)
 		if (LIST_OF(n, struct evc__join, node)->until_stop &&
 		    !LIST_OF(n, struct evc__join, node)->internal)
 			return true;
@@ -171,7 +172,7 @@ close_round(struct evc__join *j, uint64_t w)
 	if (!sync_cas(&c->word, &w, w | WORD_CLOSING))
 		return false;
 	w |= WORD_CLOSING;
-	if (sync_load_sc(&c->alive) != 0) {
+	if (sync_load_sc(&c->stop.alive) != 0) {
 		sync_and(&c->word, ~WORD_CLOSING);
 		return false;
 	}
@@ -180,14 +181,14 @@ close_round(struct evc__join *j, uint64_t w)
 		return false;
 	if (closed & WORD_FLAG)
 		evc__dormant_drop(c);
-	evc__verdict_fill(j, closed, &c->verdict, 0);
-	if ((closed & WORD_FLAG) && c->rung_ns[RUNG_ABANDONED] == 0)
-		evc__took(c, c->verdict.took);
-	LIST_EACH(n, tmp, &c->joins) {
+	evc__verdict_fill(j, closed, &c->join.verdict, 0);
+	if ((closed & WORD_FLAG) && c->wake.rung_ns[RUNG_ABANDONED] == 0)
+		evc__took(c, c->join.verdict.took);
+	LIST_EACH(n, tmp, &c->join.all) {
 		struct evc__join *other = LIST_OF(n, struct evc__join, node);
 
 		if (!other->answered && !other->internal)
-			answer(other, &c->verdict);
+			answer(other, &c->join.verdict);
 	}
 	evc__ring(c);
 	return true;
@@ -207,7 +208,7 @@ view_of(struct evc__join *j, uint64_t w)
 		.now = evc__now(c),
 		.start = start,
 		.cap = j->cap_ns != SYNC_FOREVER ? j->cap_ns : 0,
-		.drain = w & WORD_DRAIN ? sync_load(&c->drain_end) : 0,
+		.drain = w & WORD_DRAIN ? sync_load(&c->join.drain_end) : 0,
 		.stop = stop,
 		.grace = evc__grace(c, j->opts.grace, w),
 		.longest = k.longest,
@@ -218,20 +219,20 @@ view_of(struct evc__join *j, uint64_t w)
 
 	if (stop != 0) {
 		v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
-		v.hurry_grace = sync_load(&c->hurry_grace_ns);
+		v.hurry_grace = sync_load(&c->wake.hurry_grace_ns);
 		v.more = evc__extension(c, stop);
 		v.put_off = evc__put_off(c, v.hurry);
-		v.probes = c->n_threads > 0 || c->n_runners > 0 ||
-			   sync_load(&c->n_live_scopes) > 0 ||
+		v.probes = c->member.n_threads > 0 || c->member.n_runners > 0 ||
+			   sync_load(&c->stop.n_live_scopes) > 0 ||
 			   (!j->internal && sync_load(&c->tree->has_helper));
 	} else if (j->until_stop && v.drain == 0)
 		/* It looks for no end that cannot ring; but who has rung it
 		   joins, if not at once. */
-		v.probes = c->n_lingering > 0 ||
-			   sync_load(&c->n_lingering_below) > 0;
+		v.probes = c->member.n_lingering > 0 ||
+			   sync_load(&c->member.n_lingering_below) > 0;
 	else
-		v.probes = c->n_probed > 0 ||
-			   sync_load(&c->n_probed_below) > 0;
+		v.probes = c->member.n_probed > 0 ||
+			   sync_load(&c->member.n_probed_below) > 0;
 	return v;
 }
 
@@ -256,7 +257,7 @@ abandon(struct evc__join *j, const evc_verdict *v)
 
 	if (j->internal)
 		return;
-	c->stats.stragglers += v->n_stragglers;
+	c->wake.stats.stragglers += v->n_stragglers;
 	if (v->stop.kind != 0 && evc__rung_reached(c, RUNG_ABANDONED))
 		evc__took(c, v->took);
 }
@@ -273,7 +274,8 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 
 	/* Until all scopes were told, what they are still to do does not
 	   show: complete the walk, should somebody be in the middle of it. */
-	if ((w & WORD_FLAG) && sync_load_sc(&c->mark) != WORD_STOP_NUMBER(w))
+	if ((w & WORD_FLAG) &&
+	    sync_load_sc(&c->stop.mark) != WORD_STOP_NUMBER(w))
 		evc__tell_all(c);
 	/* Before the look: what is told now may be alive in it. */
 	if (!j->internal)
@@ -334,7 +336,7 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		if (evc__join_force(j, ret_wait_ns))
 			return false;
 		if (!j->internal)
-			c->spent_ns = v.now;
+			c->join.spent_ns = v.now;
 		evc__verdict_fill(j, w, &verdict, v.alive);
 		abandon(j, &verdict);
 		answer(j, &verdict);
@@ -367,7 +369,7 @@ evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
 		    !j->internal) {
 			if (w & WORD_FLAG)
 				evc__dormant_drop(c);
-			answer(j, &c->verdict);
+			answer(j, &c->join.verdict);
 		} else if (!look(j, &last_probe, ret_wait_ns))
 			return false;
 	}
@@ -376,6 +378,6 @@ evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
 bool
 evc_joined(const evc_coord *c)
 {
-	return c != NULL && sync_load(&c->joined_mark) ==
+	return c != NULL && sync_load(&c->join.returned) ==
 				    WORD_STOPS(sync_load(&c->word)) + 1;
 }

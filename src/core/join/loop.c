@@ -7,6 +7,7 @@
  * callback, so it may fire early: then the join looks, decides to wait, and the
  * timer is armed again.
  */
+#include "core/core.h"
 #include "core/join/keeper.h"
 
 #include "base/self.h"
@@ -232,7 +233,7 @@ join_start(evc_coord *c, evc_join_fn *fn, void *arg, const evc_join_opts *o)
 	if (r == NULL)
 		r = evc__reactor_here(c, NULL);
 	if (r == NULL)
-		r = c->home;
+		r = c->loop.home;
 	sync_unlock(&c->lock);
 	if (fn == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,

@@ -7,6 +7,7 @@
  * was to end before it has ended, or has had the time that its scope's grace
  * gives it.  All under the lock of the coordinator whose scopes they are.
  */
+#include "core/core.h"
 #include "core/join/keeper.h"
 #include "core/loop/post.h"
 #include "core/join/join.h"
@@ -22,16 +23,16 @@ own_busy(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	if (c->held)
+	if (c->life.held)
 		return true;
-	LIST_EACH(n, tmp, &c->members) {
+	LIST_EACH(n, tmp, &c->member.all) {
 		const struct evc__member *m =
 			LIST_OF(n, struct evc__member, node);
 
 		if (m->n_joining == 0 && m->n_waits == 0)
 			return true;
 	}
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (sync_load(&r->n_tasks) > 0 || r->n_loopers > 0 ||
@@ -49,9 +50,10 @@ scope_busy(evc_coord *s)
 	struct list *n, *tmp;
 	bool busy;
 
-	if (sync_load_sc(&s->alive) == 0 && sync_load_sc(&s->n_hooks) == 0 &&
-	    sync_load_sc(&s->n_hooks_below) == 0 &&
-	    sync_load(&s->keeper) == NULL)
+	if (sync_load_sc(&s->stop.alive) == 0 &&
+	    sync_load_sc(&s->loop.n_hooks) == 0 &&
+	    sync_load_sc(&s->loop.n_hooks_below) == 0 &&
+	    sync_load(&s->join.keeper) == NULL)
 		return false;
 	sync_lock(&s->lock);
 	busy = own_busy(s) || evc__keeper_due(s, 0);
@@ -70,12 +72,12 @@ limit_left(evc_coord *s, uint64_t now)
 
 	if (!scope_busy(s))
 		return 0;
-	if (s->grace == 0)
+	if (s->join.grace == 0)
 		return SYNC_FOREVER;
 	sync_lock(&s->lock);
 	stop = evc__stop_time(s, sync_load_sc(&s->word));
 	sync_unlock(&s->lock);
-	end = evc__after(stop, evc__ns(s->grace));
+	end = evc__after(stop, evc__ns(s->join.grace));
 	if (end == SYNC_FOREVER)
 		return end;
 	return end > now ? end - now : 0;
@@ -91,7 +93,7 @@ wait_for(evc_coord *c, int next, uint64_t now)
 	if (own_busy(c))
 		return SYNC_FOREVER;
 	LIST_EACH(n, tmp, &c->scopes) {
-		if (SCOPE_OF(n)->phase >= next)
+		if (SCOPE_OF(n)->join.phase >= next)
 			continue;
 		left = limit_left(SCOPE_OF(n), now);
 		most = left > most ? left : most;
@@ -109,7 +111,8 @@ tell_phase(evc_coord *c, int phase, uint32_t stop)
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
-		if (s->phase > phase || sync_load_sc(&s->told) == stop)
+		if (s->join.phase > phase ||
+		    sync_load_sc(&s->stop.told) == stop)
 			continue;
 		evc__scope_tell(s);
 		any = true;
@@ -129,7 +132,8 @@ drive(evc_coord *c)
 	int next, reached;
 	bool untold;
 
-	if (!(w & WORD_FLAG) || c->n_phased == 0 || c->phases_done == stop)
+	if (!(w & WORD_FLAG) || c->join.n_phased == 0 ||
+	    c->join.phases_done == stop)
 		return SYNC_FOREVER;
 	for (;;) {
 		next = INT_MAX;
@@ -138,14 +142,15 @@ drive(evc_coord *c)
 		LIST_EACH(n, tmp, &c->scopes) {
 			evc_coord *s = SCOPE_OF(n);
 
-			if (sync_load_sc(&s->told) != stop) {
+			if (sync_load_sc(&s->stop.told) != stop) {
 				untold = true;
-				next = s->phase < next ? s->phase : next;
-			} else if (s->phase > reached)
-				reached = s->phase;
+				next = s->join.phase < next ? s->join.phase
+							    : next;
+			} else if (s->join.phase > reached)
+				reached = s->join.phase;
 		}
 		if (!untold) {
-			c->phases_done = stop;
+			c->join.phases_done = stop;
 			return SYNC_FOREVER;
 		}
 		/* One that came behind a phase that was told waits for
@@ -187,12 +192,12 @@ tell_rest(evc_coord *c)
 	struct list *n, *tmp;
 	bool any = false;
 
-	if ((w & WORD_FLAG) && c->n_phased > 0)
+	if ((w & WORD_FLAG) && c->join.n_phased > 0)
 		any = tell_phase(c, INT_MAX, WORD_STOP_NUMBER(w));
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
-		if (sync_load_sc(&s->n_driving) > 0)
+		if (sync_load_sc(&s->stop.n_driving) > 0)
 			continue;
 		sync_lock(&s->lock);
 		any |= tell_rest(s);
@@ -205,8 +210,8 @@ bool
 evc__phases_hurry(evc_coord *c)
 {
 	return sync_load_sc(&c->tree->phased) &&
-	       sync_load_sc(&c->n_driving) <= 1 && !evc__driven(c->parent) &&
-	       tell_rest(c);
+	       sync_load_sc(&c->stop.n_driving) <= 1 &&
+	       !evc__driven(c->parent) && tell_rest(c);
 }
 
 void

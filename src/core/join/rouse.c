@@ -14,6 +14,7 @@
  * thread lives.  A thread that says that it gets on (evc_checkpoint) is left
  * alone for a moment: what it writes now is not to be cut short.
  */
+#include "core/core.h"
 #include "core/helper/chore.h"
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
@@ -79,8 +80,8 @@ call(struct evc__waker *k, uint32_t stop)
 	evc_coord *c = k->c;
 
 	note(k, stop);
-	c->n_unblocks++;
-	c->stats.unblocks++;
+	c->wake.n_unblocks++;
+	c->wake.stats.unblocks++;
 	k->running = evc__tid();
 	sync_unlock(&c->lock);
 	evc__call_shut(k->fn, k->arg);
@@ -93,7 +94,7 @@ call(struct evc__waker *k, uint32_t stop)
 		return;
 	if (k->left) {
 		list_remove(&k->node);
-		c->n_echoes--;
+		c->wake.n_echoes--;
 		sync_free(k);
 		evc__alive_sub(c);
 	}
@@ -121,7 +122,7 @@ kicks_work(evc_coord *c)
 	const char *lost = evc__kick_lost(c->flags & EVC_KICK_RESTORE);
 
 	if (lost != NULL)
-		c->kicks_lost = lost;
+		c->wake.kicks_lost = lost;
 	return lost == NULL;
 }
 
@@ -139,8 +140,8 @@ kick(struct evc__waker *k, uint32_t stop, uint64_t now)
 		return;
 	}
 	note(k, stop);
-	k->c->n_kicks++;
-	k->c->stats.kicks++;
+	k->c->wake.n_kicks++;
+	k->c->wake.stats.kicks++;
 	sync_thread_signal(k->m != NULL ? k->m->thread : k->thread,
 			   evc__kick_signo());
 	next_step(k, now);
@@ -212,14 +213,14 @@ evc__rouse(evc_coord *c, struct evc__chore *chore)
 	g.now = evc__now(c);
 	g.hooks = evc__rung_due(c, RUNG_HOOKS, stop, end);
 	g.kicks = evc__rung_due(c, RUNG_KICKS, stop, end);
-	pass = ++c->rouse_pass;
-	lost_before = c->kicks_lost;
+	pass = ++c->wake.rouse_pass;
+	lost_before = c->wake.kicks_lost;
 	/* Each one goes to the end of the list when its turn comes, so whatever
 	   comes and goes while the lock is given up, and whoever else is at it,
 	   each has one turn. */
-	while (!list_empty(&c->wakers)) {
+	while (!list_empty(&c->wake.wakers)) {
 		struct evc__waker *k =
-			LIST_OF(c->wakers.next, struct evc__waker, node);
+			LIST_OF(c->wake.wakers.next, struct evc__waker, node);
 
 		if ((int32_t)(k->pass - pass) >= 0)
 			break;
@@ -231,7 +232,7 @@ evc__rouse(evc_coord *c, struct evc__chore *chore)
 		}
 		k->pass = pass;
 		list_remove(&k->node);
-		list_append(&c->wakers, &k->node);
+		list_append(&c->wake.wakers, &k->node);
 		hooks |= k->m != NULL && k->m->e.kind == EVC_HOOK;
 		if (!wanted(k))
 			continue;
@@ -241,7 +242,7 @@ evc__rouse(evc_coord *c, struct evc__chore *chore)
 	/* A hook of a loop begins without a ring. */
 	if (hooks && wait > BACKOFF_MOST_NS)
 		wait = BACKOFF_MOST_NS;
-	lost = c->kicks_lost;
+	lost = c->wake.kicks_lost;
 	sync_unlock(&c->lock);
 	if (lost != NULL && lost_before == NULL)
 		evc_log(c, EVC_LOG_WARNING, NULL,

@@ -8,6 +8,7 @@
  * It also breaks once more when an ev_run that comes later, but before ours has
  * ended, has taken the break back: each does so as it begins.
  */
+#include "core/core.h"
 #include "core/join/keeper.h"
 #include "core/loop/post.h"
 
@@ -121,20 +122,20 @@ run(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 			       .reap_ns = BACKOFF_FIRST_NS };
 	evc_status st = evc__join_check(c, o, "evc_run");
 
-	if (st == 0 && c->home == NULL)
+	if (st == 0 && c->loop.home == NULL)
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,
 				 "evc_run: no home loop");
 	if (st == 0 && o != NULL && o->reactor != NULL &&
-	    o->reactor != c->home)
+	    o->reactor != c->loop.home)
 		st = evc__refuse(-EVC_INVALID_ARGUMENT,
 				 "evc_run: runs the home loop only");
 	if (st == 0)
-		st = may_run(c->home, "evc_run");
+		st = may_run(c->loop.home, "evc_run");
 	if (st == 0)
 		st = evc__adopt_list(c, o);
 	if (st < 0)
 		return st;
-	j.reactor = c->home;
+	j.reactor = c->loop.home;
 	evc__join_begin(&j, c, o);
 	return evc__join_drive(&j) ? evc__join_result(&j, ret_verdict) :
 				     evc__check(c, "evc_run");
@@ -160,13 +161,13 @@ busy(evc_reactor *r)
 	    sync_load_sc(&r->box->n) > 0)
 		return true;
 	/* A scope whose phase is to come. */
-	if (!evc_should_stop(c) && (sync_load_sc(&c->alive) > 0 ||
-				    sync_load_sc(&c->n_hooks) > 0 ||
-				    sync_load(&c->keeper) != NULL))
+	if (!evc_should_stop(c) && (sync_load_sc(&c->stop.alive) > 0 ||
+				    sync_load_sc(&c->loop.n_hooks) > 0 ||
+				    sync_load(&c->join.keeper) != NULL))
 		return true;
 	sync_lock(&c->lock);
 	yes = r->n_loopers > 0 || r->n_runners > 0 || evc__hooks_due(c, r) ||
-	      (r == c->home && evc__keeper_due(c, evc__tid()));
+	      (r == c->loop.home && evc__keeper_due(c, evc__tid()));
 	sync_unlock(&c->lock);
 	return yes;
 }
@@ -231,7 +232,7 @@ evc_reactor_run(evc_reactor *r)
 	evc__stay_end(&in);
 	if (!evc__same_process(r->c))
 		return evc__check(r->c, __func__);
-	if (r == r->c->home)
+	if (r == r->c->loop.home)
 		return 0;
 	/* Scopes that stay have no loop from now on. */
 	evc__bell_strand(r);

@@ -6,6 +6,7 @@
  * Called by: joins, runs, waits of wake/ and of the rooms above.
  * Locks: the coordinator's, for a look at its loops.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 
 #include "base/self.h"
@@ -39,7 +40,7 @@ evc__stay_end(struct evc__stay *in)
 	in->waiting = false;
 	evc__member_waits(false);
 	if (in->c != NULL)
-		evc__gate_leave(&in->c->gate);
+		evc__gate_leave(&in->c->life.gate);
 	pthread_setcancelstate(in->cancel, NULL);
 }
 
@@ -48,7 +49,7 @@ evc__check_loop(const evc_coord *c, const char *func)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (r->tid == evc__tid() && r->loop != NULL &&
@@ -74,7 +75,7 @@ evc_may_wait(evc_coord *c, const char *func)
 	sync_lock(&c->lock);
 	st = evc__check_loop(c, func);
 	sync_unlock(&c->lock);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }
 

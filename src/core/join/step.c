@@ -6,6 +6,7 @@
  * every ring while the join is in progress.  A step makes it unreadable first
  * and looks then: what changes after the look rings, and so writes to it again.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ tell(struct evc__listener *l)
 static struct evc__step *
 step_of(evc_coord *c)
 {
-	struct evc__step *s = c->step;
+	struct evc__step *s = c->join.step;
 
 	if (s != NULL)
 		return s;
@@ -43,7 +44,7 @@ step_of(evc_coord *c)
 	s->listener.joins = true;
 	s->fd = -1;
 	list_init(&s->j.node);
-	return c->step = s;
+	return c->join.step = s;
 }
 
 /* Lock held: hear every ring, or no more. */
@@ -53,7 +54,7 @@ hear(evc_coord *c, struct evc__step *s, bool yes)
 	uint32_t d = yes ? 1 : (uint32_t)-1;
 
 	sync_add(&s->listener.n_joins, d);
-	sync_add(&c->n_loop_joins, d);
+	sync_add(&c->stop.n_loop_joins, d);
 }
 
 int
@@ -191,7 +192,7 @@ evc_join_step(evc_coord *c, const evc_join_opts *opts, double *ret_wait,
 		return st;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	st = step(c, opts, ret_wait, ret_verdict);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	pthread_setcancelstate(old, NULL);
 	return st;
 }
@@ -199,13 +200,13 @@ evc_join_step(evc_coord *c, const evc_join_opts *opts, double *ret_wait,
 void
 evc__step_drop(evc_coord *c)
 {
-	struct evc__step *s = c->step;
+	struct evc__step *s = c->join.step;
 
 	if (s == NULL)
 		return;
 	sync_lock(&c->lock);
 	evc__unlisten(c, &s->listener);
-	c->step = NULL;
+	c->join.step = NULL;
 	sync_unlock(&c->lock);
 	if (s->fd >= 0)
 		sync_fd_close(s->fd);

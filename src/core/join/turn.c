@@ -6,6 +6,7 @@
  * Called by: loop/bell.c, through the table struct evc__upper.
  * Locks: none held; each part takes the coordinator's.
  */
+#include "core/core.h"
 #include "core/join/keeper.h"
 #include "core/join/join.h"
 
@@ -31,7 +32,7 @@ log_errors(evc_reactor *r)
 {
 	struct evc__busy busy;
 
-	if (r->c->log == NULL)
+	if (r->c->log.fn == NULL)
 		return;
 	evc__busy_begin(r, r->c, BUSY_LOG, NULL, &busy);
 	evc__log_errors(r->c);
@@ -70,7 +71,7 @@ turn(evc_reactor *r)
 		return false;
 	if (!loopers_turn(r, &f, stopped))
 		return false;
-	if (r == c->home && !evc__keeper_turn(c, &f))
+	if (r == c->loop.home && !evc__keeper_turn(c, &f))
 		return false;
 	if (!evc__joins_turn(r, &f))
 		return false;

@@ -2,6 +2,7 @@
 /*
  * What a join answers: the first error of the round, or who is late.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 
 #include "base/self.h"
@@ -28,7 +29,7 @@ evc__verdict_fill(struct evc__join *j, uint64_t w, evc_verdict *v,
 
 	memset(v, 0, sizeof *v);
 	v->round = WORD_ROUND(w);
-	v->n_ended = c->n_ended + sync_load(&c->n_ended_below);
+	v->n_ended = c->member.n_ended + sync_load(&c->member.n_ended_below);
 	v->n_errors = evc__n_errors(c, w);
 	v->n_stragglers = alive;
 	from = from != 0 ? from : j->start_ns;
@@ -88,8 +89,8 @@ evc__log_end(evc_coord *c)
 	bool over;
 
 	evc__log_errors(c);
-	if (c->log == NULL || !(c->flags & EVC_LOG_STOPS) || !(w & WORD_FLAG) ||
-	    sync_load(&c->over_logged) == WORD_STOP_NUMBER(w))
+	if (c->log.fn == NULL || !(c->flags & EVC_LOG_STOPS) ||
+	    !(w & WORD_FLAG) || sync_load(&c->log.over) == WORD_STOP_NUMBER(w))
 		return;
 	sync_lock(&c->lock);
 	/* Those that have ended but were not joined yet do not live. */
@@ -98,7 +99,7 @@ evc__log_end(evc_coord *c)
 	w = sync_load(&c->word);
 	over = (over || (w & WORD_JOINED)) && evc__log_over_due(c, w);
 	if (over && (w & WORD_JOINED))
-		v = c->verdict;
+		v = c->join.verdict;
 	else if (over)
 		evc__verdict_now(c, w, &v);
 	sync_unlock(&c->lock);

@@ -8,6 +8,7 @@
  * would, hears every ring, looks at those who cannot ring, and when nobody is
  * left it takes everything down, the scopes first, and ends itself.
  */
+#include "core/core.h"
 #include "core/helper/chore.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
@@ -23,14 +24,14 @@ in_use(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	if (sync_load_sc(&c->alive) > 0 || c->n_pushed > 0 || c->n_conds > 0 ||
-	    evc__keeper_due(c, 0))
+	if (sync_load_sc(&c->stop.alive) > 0 || c->wake.n_pushed > 0 ||
+	    c->life.n_conds > 0 || evc__keeper_due(c, 0))
 		return true;
-	LIST_EACH(n, tmp, &c->joins)
+	LIST_EACH(n, tmp, &c->join.all)
 		if (!LIST_OF(n, struct evc__join, node)->internal)
 			return true;
 	/* The loop of a thread that is no member. */
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (r->loop != NULL || r->leaving)
@@ -53,7 +54,7 @@ any_in_use(evc_coord *c)
 		if (yes)
 			break;
 		sync_lock(&s->lock);
-		yes = s->no_home || any_in_use(s);
+		yes = s->loop.no_home || any_in_use(s);
 		sync_unlock(&s->lock);
 	}
 	return yes;
@@ -96,12 +97,12 @@ why_not(evc_coord *c)
 
 	if (!evc_should_stop(c))
 		return "no stop was asked for";
-	if (sync_load(&c->abandoned))
+	if (sync_load(&c->life.abandoned))
 		return "it was abandoned before";
-	if (c->home != NULL && c->home->loop != NULL &&
-	    c->home->tid != evc__tid())
+	if (c->loop.home != NULL && c->loop.home->loop != NULL &&
+	    c->loop.home->tid != evc__tid())
 		return "the home is another thread's loop";
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (r->tid == evc__tid() && r->loop != NULL &&
@@ -110,7 +111,7 @@ why_not(evc_coord *c)
 			return "inside ev_run of one of its loops";
 	}
 	/* After the loops: one that was left by longjmp took its join along. */
-	LIST_EACH(n, tmp, &c->joins) {
+	LIST_EACH(n, tmp, &c->join.all) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, node);
 
 		if (!j->internal && !j->answered && j->self == NULL)
@@ -125,7 +126,7 @@ next_loop(const evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (r->owner && r->tid == evc__tid() && r->loop != NULL)
@@ -177,8 +178,8 @@ hand_over(evc_coord *c)
 				   "evc_abandon: no memory or no helper "
 				   "thread");
 	}
-	c->owner = o;
-	sync_store(&c->abandoned, true);
+	c->life.owner = o;
+	sync_store(&c->life.abandoned, true);
 	return 0;
 }
 
@@ -205,14 +206,14 @@ evc_abandon(evc_coord *c)
 	evc__coord_release_handlers(c);
 	leave_loops(c);
 	/* The gate keeps it until we have left, whoever ends meanwhile. */
-	(void)evc__gate_enter(&c->gate);
+	(void)evc__gate_enter(&c->life.gate);
 	sync_lock(&c->lock);
 	/* Every ring from now on, and a first look at once. */
-	(void)evc__chore_add(c, c->owner);
+	(void)evc__chore_add(c, c->life.owner);
 	evc__helper_hear(c, true);
 	sync_unlock(&c->lock);
 	/* No join does it from now on. */
 	evc__helper_relieve(c);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return 0;
 }

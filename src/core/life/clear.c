@@ -7,6 +7,7 @@
  * fails.  The walk of the old stop is completed and all walkers have left
  * before the word changes, so nothing of it reaches into the new round.
  */
+#include "core/core.h"
 #include "core/join/keeper.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
@@ -21,7 +22,7 @@ join_waits(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->joins) {
+	LIST_EACH(n, tmp, &c->join.all) {
 		const struct evc__join *j = LIST_OF(n, struct evc__join, node);
 
 		if (!j->answered && !j->internal)
@@ -34,12 +35,12 @@ static void
 forget_stop(evc_coord *c)
 {
 	evc__hurry_forget(c, WORD_STOPS(sync_load(&c->word)));
-	c->n_ended = 0;
-	sync_store(&c->n_ended_below, 0);
-	c->seen_ns = 0;
-	c->spent_ns = 0;
-	c->put_off_ns = c->put_off_at = 0;
-	c->lost_logged = 0;
+	c->member.n_ended = 0;
+	sync_store(&c->member.n_ended_below, 0);
+	c->join.seen_ns = 0;
+	c->join.spent_ns = 0;
+	c->join.put_off_ns = c->join.put_off_at = 0;
+	c->log.n_lost = 0;
 	evc__ladder_forget(c);
 }
 
@@ -56,15 +57,15 @@ clear_unstopped(evc_coord *c, uint64_t w)
 		return false;
 	if (WORD_ERR_CODE(w) != 0) {
 		evc__reports_forget(c, w);
-		sync_store_sc(&c->errors, 0);
-		c->lost_logged = 0;
+		sync_store_sc(&c->stop.errors, 0);
+		c->log.n_lost = 0;
 	}
 	evc__slots_forget_late(c);
 	if (w & WORD_DRAIN) {
 		evc__drained_hooks_forget(c, WORD_STOPS(w));
 		evc__keeper_cancel(c);
 		/* Who hands the drain down looks at the word first. */
-		evc__walk_quiet(&c->walkers);
+		evc__walk_quiet(&c->stop.walkers);
 	}
 	return true;
 }
@@ -85,13 +86,13 @@ clear_scopes(evc_coord *c)
 		w = sync_load_sc(&s->word);
 		/* One that is being freed has parts no more, and no round
 		   that matters. */
-		if (s->dying)
+		if (s->life.dying)
 			w = 0;
 		if (w & WORD_FLAG) {
-			if (sync_load_sc(&s->own) != WORD_STOP_NUMBER(w))
+			if (sync_load_sc(&s->stop.own) != WORD_STOP_NUMBER(w))
 				st = clear(s, true);
 		} else if ((w & WORD_DRAIN) &&
-			   sync_load_sc(&s->drain_end) == 0) {
+			   sync_load_sc(&s->join.drain_end) == 0) {
 			sync_and(&s->word, ~WORD_DRAIN);
 			evc__drained_hooks_forget(s, WORD_STOPS(w));
 			clear_scopes(s);
@@ -113,10 +114,10 @@ anybody(evc_coord *c)
 
 	/* The counts, not the lists: who begins adds to them before it looks
 	   for CLOSING.  Between a caller below and c each counts one. */
-	while (a != c && sync_load_sc(&a->alive) <= 1)
+	while (a != c && sync_load_sc(&a->stop.alive) <= 1)
 		a = a->parent;
-	if (a == c &&
-	    sync_load_sc(&c->alive) <= (unsigned)(me != NULL) + c->held)
+	if (a == c && sync_load_sc(&c->stop.alive) <=
+			      (unsigned)(me != NULL) + c->life.held)
 		return 0;
 	evc__names(c, me, false, 0, names, sizeof names);
 	return evc__refuse(-EVC_FAILED_PRECONDITION,
@@ -151,11 +152,11 @@ clear(evc_coord *c, bool from_above)
 		w |= WORD_CLOSING;
 		st = anybody(c);
 		if (st == 0) {
-			evc__walk_quiet(&c->walkers);
+			evc__walk_quiet(&c->stop.walkers);
 			/* Who sleeps on the stop descriptor was woken by it,
 			   and must have looked before it is drained.  Who
 			   comes now finds the flag, and does not stay. */
-			evc__walk_quiet(&c->pollers);
+			evc__walk_quiet(&c->stop.pollers);
 			st = clear_scopes(c);
 		}
 		if (st == 0) {
@@ -166,14 +167,14 @@ clear(evc_coord *c, bool from_above)
 			/* Looked at after CLOSING: a request of its own that
 			   came meanwhile keeps the stop. */
 			if (from_above &&
-			    sync_load_sc(&c->own) == WORD_STOP_NUMBER(w)) {
+			    sync_load_sc(&c->stop.own) == WORD_STOP_NUMBER(w)) {
 				sync_and(&c->word, ~WORD_CLOSING);
 				evc__scopes_follow(c);
 				return 0;
 			}
 			/* Before the swap: a request that it overtakes asks
 			   who has cleared. */
-			sync_store_sc(&c->swept,
+			sync_store_sc(&c->stop.swept,
 				      from_above ? WORD_STOP_NUMBER(w) : 0);
 			if (sync_cas(&c->word, &w, next))
 				break;
@@ -184,7 +185,7 @@ clear(evc_coord *c, bool from_above)
 		if (st < 0)
 			return st;
 	}
-	sync_store(&c->joined_mark, 0);
+	sync_store(&c->join.returned, 0);
 	if (w & WORD_FLAG) {
 		evc__trace(c, TRACE_CLEAR, 0, TRACE_COORD, NULL, 0);
 		evc__dormant_drop(c);
@@ -219,6 +220,6 @@ evc_clear_stop(evc_coord *c)
 	evc__members_refresh(c);
 	st = clear(c, false);
 	sync_unlock(&c->lock);
-	evc__gate_leave(&c->gate);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }

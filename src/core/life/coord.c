@@ -5,6 +5,7 @@
 #include "base/self.h"
 #include "base/text.h"
 #include "base/unwind.h"
+#include "core/core.h"
 #include "core/helper/chore.h"
 #include "core/join/keeper.h"
 #include "core/join/join.h"
@@ -58,7 +59,7 @@ check_config(const evc_config *k, bool scope, const char *func)
 static void
 set_clean(evc_coord *c, evc_status code)
 {
-	c->clean[code / 64] |= UINT64_C(1) << (code % 64);
+	c->status.clean[code / 64] |= UINT64_C(1) << (code % 64);
 }
 
 WALLED(bool, call_is_clean, (const evc_config *k, evc_status code),
@@ -73,7 +74,8 @@ configure_clean(evc_coord *c, const evc_config *k)
 	unsigned i;
 
 	if (!said && c->parent != NULL) {
-		memcpy(c->clean, c->parent->clean, sizeof c->clean);
+		memcpy(c->status.clean, c->parent->status.clean,
+		       sizeof c->status.clean);
 		return;
 	}
 	set_clean(c, EVC_OK);
@@ -96,21 +98,21 @@ configure(evc_coord *c, const evc_config *k)
 		  k->name != NULL && k->name[0] != '\0' ? k->name :
 		  p != NULL				? "scope" :
 							  "coord");
-	c->grace = k->grace;
+	c->join.grace = k->grace;
 	c->flags = k->flags;
 	if (p != NULL)
 		c->flags |= p->flags & EVC_KICK_RESTORE;
 	if (k->log == NULL && p != NULL)
 		c->flags |= p->flags & EVC_LOG_STOPS;
-	c->log = k->log == NULL && p != NULL ? p->log : k->log;
-	c->log_arg = k->log == NULL && p != NULL ? p->log_arg : k->arg;
-	c->clock = p != NULL ? p->clock : k->clock;
-	c->clock_arg = p != NULL ? p->clock_arg : k->arg;
-	c->n_slots = k->max_reasons != 0 ? k->max_reasons :
+	c->log.fn = k->log == NULL && p != NULL ? p->log.fn : k->log;
+	c->log.arg = k->log == NULL && p != NULL ? p->log.arg : k->arg;
+	c->status.clock = p != NULL ? p->status.clock : k->clock;
+	c->status.clock_arg = p != NULL ? p->status.clock_arg : k->arg;
+	c->stop.n_slots = k->max_reasons != 0 ? k->max_reasons :
 		     p != NULL		 ? REASONS_SCOPE :
 					   REASONS_DEFAULT;
-	if (c->n_slots < 2)
-		c->n_slots = 2;
+	if (c->stop.n_slots < 2)
+		c->stop.n_slots = 2;
 	configure_clean(c, k);
 }
 
@@ -120,7 +122,7 @@ evc__coord_destroy(evc_coord *c)
 	unsigned i;
 
 	for (i = 0; i < LISTENER_KINDS; i++)
-		evc__board_free(&c->listeners[i]);
+		evc__board_free(&c->stop.listeners[i]);
 	evc__stop_fd_close(c);
 	sync_lock_destroy(&c->lock);
 	if (c->parent == NULL && c->tree != NULL) {
@@ -128,12 +130,12 @@ evc__coord_destroy(evc_coord *c)
 		sync_lock_destroy(&c->tree->lock);
 		sync_free(c->tree);
 	}
-	sync_free(sync_load(&c->keeper));
+	sync_free(sync_load(&c->join.keeper));
 	evc__ladder_free(c);
-	sync_free(c->drain);
-	sync_free(c->id_table);
-	sync_free(c->slot);
-	sync_free((void *)c->slot_word);
+	sync_free(c->join.drain);
+	sync_free(c->member.ids.table);
+	sync_free(c->stop.slot);
+	sync_free((void *)c->stop.slot_word);
 	sync_free(c);
 }
 
@@ -150,21 +152,21 @@ static bool
 build(evc_coord *c, const evc_config *k)
 {
 	configure(c, k);
-	c->fork_generation = sync_load(&evc__fork_generation);
-	sync_store(&c->stop_fd, -1);
+	c->life.fork_generation = sync_load(&evc__fork_generation);
+	sync_store(&c->stop.fd, -1);
 	sync_lock_init(&c->lock);
 	list_init(&c->sibling);
-	list_init(&c->members);
-	list_init(&c->hooks);
-	list_init(&c->reactors);
-	list_init(&c->joins);
+	list_init(&c->member.all);
+	list_init(&c->loop.hooks);
+	list_init(&c->loop.reactors);
+	list_init(&c->join.all);
 	list_init(&c->scopes);
-	list_init(&c->dormant);
-	list_init(&c->chores);
-	list_init(&c->wakers);
-	list_init(&c->echoes);
-	list_init(&c->vetoes);
-	c->ready_ns = evc__now(c);
+	list_init(&c->member.dormant);
+	list_init(&c->helper.chores);
+	list_init(&c->wake.wakers);
+	list_init(&c->wake.echoes);
+	list_init(&c->wake.vetoes);
+	c->life.ready_ns = evc__now(c);
 	if (c->parent != NULL) {
 		c->depth = c->parent->depth + 1;
 		c->tree = c->parent->tree;
@@ -177,9 +179,11 @@ build(evc_coord *c, const evc_config *k)
 	}
 	if (c->tree != NULL)
 		c->number = sync_add(&c->tree->n_coords, 1) + 1;
-	c->slot_word = sync_alloc(c->n_slots, sizeof *c->slot_word);
-	c->slot = sync_alloc(c->n_slots, sizeof *c->slot);
-	return c->tree != NULL && c->slot_word != NULL && c->slot != NULL;
+	c->stop.slot_word =
+		sync_alloc(c->stop.n_slots, sizeof *c->stop.slot_word);
+	c->stop.slot = sync_alloc(c->stop.n_slots, sizeof *c->stop.slot);
+	return c->tree != NULL && c->stop.slot_word != NULL &&
+	       c->stop.slot != NULL;
 }
 
 evc_status
@@ -220,7 +224,7 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c)
 				   "evc_new: no place for the coordinator");
 	st = evc__coord_make(cfg != NULL ? cfg : &none, __func__, NULL, &c);
 	if (st == 0 && home != NULL) {
-		st = evc__reactor_attach(c, "home", home, &c->home);
+		st = evc__reactor_attach(c, "home", home, &c->loop.home);
 		if (st < 0)
 			evc__coord_destroy(c);
 	}
@@ -235,7 +239,7 @@ join_waits(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->joins) {
+	LIST_EACH(n, tmp, &c->join.all) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, node);
 
 		if (!j->internal && (!j->answered || j->reactor != NULL))
@@ -250,7 +254,7 @@ inside_hook(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->hooks)
+	LIST_EACH(n, tmp, &c->loop.hooks)
 		if (HOOK_OF(n)->running == evc__tid())
 			return true;
 	/* The root cannot end the thread that it is on, and a chore is not over
@@ -287,7 +291,7 @@ why_not(evc_coord *c, char *buf, size_t room)
 		return buf;
 	}
 	/* A scope that is held may be given up. */
-	if (sync_load_sc(&c->alive) > c->held &&
+	if (sync_load_sc(&c->stop.alive) > c->life.held &&
 	    evc__names(c, NULL, false, 0, names, sizeof names) > 0) {
 		evc__text_add(&t, "still alive: ");
 		evc__text_add(&t, names);
@@ -295,15 +299,15 @@ why_not(evc_coord *c, char *buf, size_t room)
 	}
 	if (join_waits(c))
 		return "a join waits";
-	if (c->n_conds > 0)
+	if (c->life.n_conds > 0)
 		return "it has queues or conditions";
-	if (sync_load_sc(&c->n_waiters) > 0 && !evc_should_stop(c))
+	if (sync_load_sc(&c->stop.n_waiters) > 0 && !evc_should_stop(c))
 		return "a thread waits for the stop, and none was asked for";
-	if (c->n_pushed > 0)
+	if (c->wake.n_pushed > 0)
 		return "a thread has a cancel hook pushed";
 	if (inside_hook(c))
 		return "inside a stop hook";
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 		const char *why = on_other_loop(r);
 
@@ -321,10 +325,10 @@ why_not(evc_coord *c, char *buf, size_t room)
 void
 evc__coord_release_handlers(evc_coord *c)
 {
-	if (c->release_signals != NULL)
-		c->release_signals(c);
-	if (c->release_dump != NULL)
-		c->release_dump(c);
+	if (c->life.release_signals != NULL)
+		c->life.release_signals(c);
+	if (c->life.release_dump != NULL)
+		c->life.release_dump(c);
 }
 
 void
@@ -332,18 +336,18 @@ evc__coord_take_down(evc_coord *c)
 {
 	/* Handlers first: they could ask for a stop. */
 	evc__coord_release_handlers(c);
-	if (c->release_systemd != NULL)
-		c->release_systemd(c);
+	if (c->life.release_systemd != NULL)
+		c->life.release_systemd(c);
 	/* Ends, joins and waits that are just returning on other threads - or
 	   that were about to sleep: those see that the word has changed, and
 	   then that the gate is shut.  Above, joins come in by the gate as
 	   well; the helper may be in a call that has led here. */
-	evc__gate_shut(&c->gate);
+	evc__gate_shut(&c->life.gate);
 	sync_or(&c->word, WORD_CLOSING);
 	evc__wake_waiters(c);
 	if (evc__helper_let_go(c))
-		evc__gate_leave(&c->gate);
-	evc__gate_close(&c->gate);
+		evc__gate_leave(&c->life.gate);
+	evc__gate_close(&c->life.gate);
 	/* The helper before the hooks: it may be running one. */
 	evc__helper_end(c);
 	evc__keeper_drop(c);
@@ -351,15 +355,15 @@ evc__coord_take_down(evc_coord *c)
 	sync_lock(&c->lock);
 	evc__dormant_drop(c);
 	sync_unlock(&c->lock);
-	while (!list_empty(&c->reactors))
+	while (!list_empty(&c->loop.reactors))
 		evc__reactor_release(
-			LIST_OF(c->reactors.next, evc_reactor, node));
+			LIST_OF(c->loop.reactors.next, evc_reactor, node));
 	sync_lock(&c->lock);
 	evc__hooks_drop(c, NULL);
 	/* Threads that rang between the two looks of evc_free: joined by the
 	   second one, and still in the chain. */
 	evc__members_reap(c, 0);
-	if (c->held)
+	if (c->life.held)
 		evc__alive_sub(c);
 	sync_unlock(&c->lock);
 	if (c->parent != NULL)
@@ -383,7 +387,7 @@ evc_free(evc_coord *c)
 	sync_lock(&c->lock);
 	evc__members_refresh(c);
 	why = why_not(c, buf, sizeof buf);
-	c->dying = why == NULL;
+	c->life.dying = why == NULL;
 	sync_unlock(&c->lock);
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION, "evc_free: %s",

@@ -10,8 +10,9 @@
  * nobody has.  Nothing else of the parent's is looked at: other threads may have
  * stood in the middle of it.
  */
+#include "core/core.h"
 #include "core/helper/chore.h"
-#include "core/helper/helper.h"
+#include "core/helper/threads.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

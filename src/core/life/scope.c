@@ -8,6 +8,7 @@
  * asked for as well.  Up go errors, rings, and the count of what is alive; none
  * of these takes a lock.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
 
@@ -26,19 +27,19 @@ enrol(evc_coord *s)
 	uint64_t w;
 
 	sync_lock(&p->lock);
-	if (!evc__listen(p, &s->up)) {
+	if (!evc__listen(p, &s->stop.up)) {
 		sync_unlock(&p->lock);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_scope_new: no memory");
 	}
 	list_append(&p->scopes, &s->sibling);
-	p->n_phased += s->phase > 0;
+	p->join.n_phased += s->join.phase > 0;
 	/* Its `ended` is waited for by joins above, as hooks are. */
 	if (evc__keeper_tells(s))
 		evc__hooks_count_above(s, 1);
-	if (s->phase > 0)
+	if (s->join.phase > 0)
 		sync_store_sc(&s->tree->phased, true);
-	s->held = true;
+	s->life.held = true;
 	evc__trace(s, TRACE_BEGIN, 0, EVC_SCOPE, s->name, p->number);
 	evc__alive_add(s);
 	/* In the table first, then look. */
@@ -46,8 +47,8 @@ enrol(evc_coord *s)
 	if (w & WORD_DRAIN)
 		sync_or(&s->word, WORD_DRAIN);
 	if (w & WORD_FLAG) {
-		p->phases_done = 0;
-		if (s->phase == 0 || !evc__driven(p))
+		p->join.phases_done = 0;
+		if (s->join.phase == 0 || !evc__driven(p))
 			evc__scope_tell(s);
 		else
 			evc__phases_drive(p);
@@ -63,20 +64,20 @@ evc__scope_leave(evc_coord *s)
 	evc_coord *p = s->parent;
 	/* Once s is off the list nothing but its gate keeps the parent; while
 	   it stands there, that gate is open. */
-	bool kept = evc__gate_enter(&p->gate);
+	bool kept = evc__gate_enter(&p->life.gate);
 
 	evc__trace(s, TRACE_END, 0, EVC_SCOPE, s->name, p->number);
 	sync_lock(&p->lock);
-	evc__unlisten(p, &s->up);
+	evc__unlisten(p, &s->stop.up);
 	list_remove(&s->sibling);
-	p->n_phased -= s->phase > 0;
+	p->join.n_phased -= s->join.phase > 0;
 	if (evc__keeper_tells(s))
 		evc__hooks_count_above(s, (uint32_t)-1);
 	sync_unlock(&p->lock);
 	/* A phase that it held up may have its turn. */
 	evc__ring(p);
 	if (kept)
-		evc__gate_leave(&p->gate);
+		evc__gate_leave(&p->life.gate);
 }
 
 static evc_status
@@ -87,9 +88,10 @@ check(const evc_coord *parent, const evc_scope_opts *o)
 	if (evc__check_room(o->reserved_, "evc_scope_new") < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (o->phase < 0)
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_scope_new: phase %d is before the first",
-				   o->phase);
+		return evc__refuse(
+			-EVC_INVALID_ARGUMENT,
+			"evc_scope_new: phase %d is before the first",
+			o->phase);
 	if (o->on_error > EVC_ON_ERROR_IGNORE)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_scope_new: unknown on_error %u",
@@ -117,11 +119,11 @@ check(const evc_coord *parent, const evc_scope_opts *o)
 static evc_status
 settle_in(evc_coord *s, const evc_scope_opts *o)
 {
-	evc_reactor *with = o->home != NULL ? o->home : s->parent->home;
+	evc_reactor *with = o->home != NULL ? o->home : s->parent->loop.home;
 	evc_status st = 0;
 
 	if (with != NULL && !(o->config.flags & EVC_NO_HOME))
-		st = evc__reactor_share(s, "home", with, &s->home);
+		st = evc__reactor_share(s, "home", with, &s->loop.home);
 	if (st == 0 && o->ended != NULL)
 		st = evc__keeper_for(s, o->ended, o->arg);
 	if (st == 0)
@@ -152,18 +154,18 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 		st = evc__coord_make(&k, __func__, parent, &s);
 	if (st < 0)
 		return evc__refuse_setup(parent, __func__, st);
-	s->phase = o->phase;
-	s->on_error = o->on_error;
-	s->no_home = (o->config.flags & EVC_NO_HOME) != 0;
-	s->up.scope = s;
+	s->join.phase = o->phase;
+	s->stop.on_error = o->on_error;
+	s->loop.no_home = (o->config.flags & EVC_NO_HOME) != 0;
+	s->stop.up.scope = s;
 	st = settle_in(s, o);
 	if (st < 0) {
 		/* A thread of the helper may be in it already. */
-		evc__gate_close(&s->gate);
+		evc__gate_close(&s->life.gate);
 		evc__keeper_drop(s);
 		evc__helper_end(s);
-		if (s->home != NULL)
-			evc__reactor_release(s->home);
+		if (s->loop.home != NULL)
+			evc__reactor_release(s->loop.home);
 		evc__coord_destroy(s);
 		return evc__refuse_setup(parent, __func__, st);
 	}
@@ -178,21 +180,21 @@ evc_scope_ready(evc_coord *scope)
 
 	if (st < 0)
 		return st;
-	if (!evc__gate_enter(&scope->gate))
+	if (!evc__gate_enter(&scope->life.gate))
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_scope_ready: it is being freed");
 	sync_lock(&scope->lock);
-	if (!scope->held)
+	if (!scope->life.held)
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,
 				 "evc_scope_ready: %s is %s", scope->name,
 				 scope->parent != NULL ? "ready" : "no scope");
 	else {
-		scope->held = false;
+		scope->life.held = false;
 		evc__alive_sub(scope);
 		evc__ring(scope);
 	}
 	sync_unlock(&scope->lock);
-	evc__gate_leave(&scope->gate);
+	evc__gate_leave(&scope->life.gate);
 	return st;
 }
 
@@ -215,7 +217,7 @@ evc__scopes_keep(evc_coord *c, unsigned *ret_n)
 	if (n > 0)
 		s = sync_alloc(n, sizeof *s);
 	LIST_EACH(l, tmp, &c->scopes)
-		if (s != NULL && evc__gate_enter(&SCOPE_OF(l)->gate))
+		if (s != NULL && evc__gate_enter(&SCOPE_OF(l)->life.gate))
 			s[i++] = SCOPE_OF(l);
 	sync_unlock(&c->lock);
 	*ret_n = s != NULL ? i : n;
@@ -226,6 +228,6 @@ void
 evc__scopes_give_back(evc_coord **s, unsigned n)
 {
 	while (s != NULL && n > 0)
-		evc__gate_leave(&s[--n]->gate);
+		evc__gate_leave(&s[--n]->life.gate);
 	sync_free(s);
 }

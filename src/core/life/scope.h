@@ -14,4 +14,9 @@ void evc__scopes_give_back(evc_coord **s, unsigned n);
 /* No lock: take it out of its parent. */
 void evc__scope_leave(evc_coord *s);
 
+/* ---- abandon.c ---- */
+
+/* Helper thread: take c and the scopes below it down. */
+void evc__abandoned_end(evc_coord *c);
+
 #endif

@@ -3,6 +3,7 @@
  * The log hook's lines.  Never called by a request: joins, loops, evc_clear_stop
  * and evc_free pass on what has come in since the last time, without a lock.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
 
@@ -11,7 +12,7 @@
 
 SHUT_VOID(call, (evc_coord *c, int level, const char *line,
 		 const evc_reason *r),
-	  c->log(level, line, r, c->log_arg))
+	  c->log.fn(level, line, r, c->log.arg))
 
 /* The hook may write, and so be where a cancellation is waited for. */
 static void
@@ -31,14 +32,14 @@ next_error(evc_coord *c, evc_reason *ret)
 	uint64_t w = sync_load(&c->word);
 	unsigned i, oldest = NO_SLOT;
 
-	for (i = 0; i < c->n_slots; i++)
-		if (evc__reason_peek(c, i, w) != NULL && !c->slot[i].logged &&
-		    evc__reason_is_error(c, i, w) &&
+	for (i = 0; i < c->stop.n_slots; i++)
+		if (evc__reason_peek(c, i, w) != NULL &&
+		    !c->stop.slot[i].logged && evc__reason_is_error(c, i, w) &&
 		    (oldest == NO_SLOT || evc__reason_before(c, i, oldest)))
 			oldest = i;
 	if (oldest == NO_SLOT)
 		return false;
-	c->slot[oldest].logged = true;
+	c->stop.slot[oldest].logged = true;
 	return evc__reason_copy(c, oldest, w, ret);
 }
 
@@ -106,12 +107,12 @@ log_errors(evc_coord *c)
 	sync_lock(&c->lock);
 	w = sync_load(&c->word);
 	lost = evc__n_errors(c, w);
-	for (i = 0; i < c->n_slots; i++)
+	for (i = 0; i < c->stop.n_slots; i++)
 		if (lost > 0 && evc__reason_peek(c, i, w) != NULL &&
 		    evc__reason_is_error(c, i, w) && !evc__reason_late(c, i))
 			lost--;
-	found = lost > c->lost_logged;
-	c->lost_logged = found ? lost : c->lost_logged;
+	found = lost > c->log.n_lost;
+	c->log.n_lost = found ? lost : c->log.n_lost;
 	sync_unlock(&c->lock);
 	if (found)
 		log_lost(c, lost);
@@ -162,24 +163,24 @@ log_begin(evc_coord *c)
 	uint64_t w;
 
 	n = present(sync_load(&c->word));
-	last = sync_load(&c->begun_logged);
+	last = sync_load(&c->log.begun);
 	if ((n == 0 || n == last) &&
-	    (n == last || last == sync_load(&c->over_logged)))
+	    (n == last || last == sync_load(&c->log.over)))
 		return;
 	sync_lock(&c->lock);
 	w = sync_load(&c->word);
 	n = present(w);
-	last = sync_load(&c->begun_logged);
-	cleared = n != last && last != sync_load(&c->over_logged);
+	last = sync_load(&c->log.begun);
+	cleared = n != last && last != sync_load(&c->log.over);
 	begun = n != 0 && n != last;
 	has = begun && evc__reason_copy(c, WORD_WIN_SLOT(w), w, &r);
 	if (cleared)
-		sync_store(&c->over_logged, last);
+		sync_store(&c->log.over, last);
 	if (begun)
-		sync_store(&c->begun_logged, n);
+		sync_store(&c->log.begun, n);
 	/* Whoever handed it down tells of it. */
 	if (has && r.kind == EVC_BY_PARENT) {
-		sync_store(&c->over_logged, n);
+		sync_store(&c->log.over, n);
 		begun = false;
 	}
 	sync_unlock(&c->lock);
@@ -194,10 +195,10 @@ evc__log_over_due(evc_coord *c, uint64_t w)
 {
 	uint32_t n = present(w);
 
-	if (n == 0 || n != sync_load(&c->begun_logged) ||
-	    n == sync_load(&c->over_logged))
+	if (n == 0 || n != sync_load(&c->log.begun) ||
+	    n == sync_load(&c->log.over))
 		return false;
-	sync_store(&c->over_logged, n);
+	sync_store(&c->log.over, n);
 	return true;
 }
 
@@ -220,14 +221,14 @@ log_closed(evc_coord *c)
 	evc_verdict v;
 	bool over;
 
-	if (present(w) == 0 || present(w) == sync_load(&c->over_logged) ||
+	if (present(w) == 0 || present(w) == sync_load(&c->log.over) ||
 	    !(w & WORD_JOINED))
 		return;
 	sync_lock(&c->lock);
 	w = sync_load(&c->word);
 	over = (w & WORD_JOINED) && evc__log_over_due(c, w);
 	if (over)
-		v = c->verdict;
+		v = c->join.verdict;
 	sync_unlock(&c->lock);
 	if (over)
 		evc__log_over(c, &v);
@@ -236,7 +237,7 @@ log_closed(evc_coord *c)
 void
 evc__log_errors(evc_coord *c)
 {
-	if (c->log == NULL)
+	if (c->log.fn == NULL)
 		return;
 	if (c->flags & EVC_LOG_STOPS)
 		log_begin(c);
@@ -258,7 +259,7 @@ evc__log_rung(evc_coord *c, unsigned rung, const char *names)
 	char line[512];
 	struct text t = evc__lines_in(line, sizeof line);
 
-	if (c->log == NULL || rung >= N_RUNGS)
+	if (c->log.fn == NULL || rung >= N_RUNGS)
 		return;
 	evc__log_errors(c);
 	evc__text_fmt(&t, "%s: %s: %s", c->name, what[rung], names);
@@ -272,7 +273,7 @@ evc__log_veto(evc_coord *c, const char *name, double granted,
 	char line[320];
 	struct text t = evc__lines_in(line, sizeof line);
 
-	if (c->log == NULL)
+	if (c->log.fn == NULL)
 		return;
 	evc__log_errors(c);
 	evc__text_fmt(&t, "%s: %s has asked for more time, %.3f s granted",
@@ -288,7 +289,7 @@ evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 	char line[320];
 	struct text t = evc__lines_in(line, sizeof line);
 
-	if (c->log == NULL || v->n_stragglers == 0)
+	if (c->log.fn == NULL || v->n_stragglers == 0)
 		return;
 	evc__text_fmt(&t, "%s: a join ended after %.3f s with %u still alive: ",
 		      c->name, v->took, v->n_stragglers);
@@ -302,7 +303,7 @@ evc__log_hook(evc_coord *c, const char *name, evc_status st)
 	char line[192];
 	struct text t = evc__lines_in(line, sizeof line);
 
-	if (c->log == NULL || st == 0)
+	if (c->log.fn == NULL || st == 0)
 		return;
 	evc__text_fmt(&t, "%s: hook %s ended with %s (%d) after its stop was "
 			  "cleared",
@@ -317,7 +318,7 @@ evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
 	struct text t = evc__lines_in(line, sizeof line);
 	va_list ap;
 
-	if (c == NULL || c->log == NULL)
+	if (c == NULL || c->log.fn == NULL)
 		return;
 	evc__text_fmt(&t, "%s: ", c->name);
 	va_start(ap, fmt);

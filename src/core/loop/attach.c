@@ -5,6 +5,7 @@
  * A ring before the watcher was started is lost, so attach starts it, stands in
  * the table, and then looks at the word.
  */
+#include "core/core.h"
 #include "core/join/keeper.h"
 #include "core/loop/post.h"
 
@@ -26,7 +27,7 @@ find(const evc_coord *c, const struct ev_loop *loop)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->reactors)
+	LIST_EACH(n, tmp, &c->loop.reactors)
 		if (LIST_OF(n, evc_reactor, node)->loop == loop)
 			return LIST_OF(n, evc_reactor, node);
 	return NULL;
@@ -76,13 +77,13 @@ enlist(evc_reactor *r)
 	sync_lock(&c->lock);
 	if (r->loop == NULL)
 		why = "the loop was destroyed";
-	else if (!evc__board_room(&c->listeners[LISTENS_JOINS]))
+	else if (!evc__board_room(&c->stop.listeners[LISTENS_JOINS]))
 		why = "no memory for a listener";
 	else if (r->owner && !evc__bell_start(r->bell))
 		why = "no descriptor for the loop's wake-up";
 	else {
 		evc__listen(c, &r->listener); /* there is room */
-		list_append(&c->reactors, &r->node);
+		list_append(&c->loop.reactors, &r->node);
 	}
 	sync_unlock(&c->lock);
 	if (why != NULL)
@@ -194,8 +195,8 @@ evc__reactor_lost(evc_reactor *r)
 	sync_lock(&c->lock);
 	evc__unlisten(c, &r->listener);
 	evc__hooks_drop(c, r);
-	if (c->runners != NULL)
-		c->runners->orphan(c, r);
+	if (c->member.driver != NULL)
+		c->member.driver->orphan(c, r);
 	r->loop = NULL;
 	/* Until we are done, no other thread may free c. */
 	r->leaving = true;
@@ -239,8 +240,8 @@ evc__reactor_release(evc_reactor *r)
 	if (r->loop != NULL)
 		evc__unlisten(c, &r->listener);
 	evc__hooks_drop(c, r);
-	if (c->runners != NULL)
-		c->runners->orphan(c, r);
+	if (c->member.driver != NULL)
+		c->member.driver->orphan(c, r);
 	list_remove(&r->node);
 	evc__mark_leaves(c, &r->mark);
 	sync_unlock(&c->lock);
@@ -255,8 +256,8 @@ evc__reactor_release(evc_reactor *r)
 		f->gone = true;
 	/* c is being freed then, and looked at from above. */
 	sync_lock(&c->lock);
-	if (c->home == r)
-		c->home = NULL;
+	if (c->loop.home == r)
+		c->loop.home = NULL;
 	sync_unlock(&c->lock);
 	evc__box_empty(r->box, c);
 	reactor_free(r);
@@ -276,7 +277,7 @@ evc_reactor_detach(evc_reactor *r)
 		return st;
 	if (r->tid != evc__tid())
 		why = "another thread's loop";
-	else if (r == r->c->home)
+	else if (r == r->c->loop.home)
 		why = "the home stays until evc_free";
 	else if (r->frames != NULL)
 		why = "inside one of its own callbacks";

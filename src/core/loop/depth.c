@@ -8,6 +8,7 @@
  * expected.  Whether ev_run shows there, a loop of our own tells before the first
  * one is attached: that one may have been left by an exception already.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 
 #include "base/unwind.h"

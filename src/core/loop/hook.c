@@ -7,6 +7,7 @@
  * came before the hook was added is not missed, nor one that was cleared before
  * the loop turned.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
 
@@ -37,7 +38,7 @@ one_runs(const evc_coord *c, const evc_reactor *r)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->hooks)
+	LIST_EACH(n, tmp, &c->loop.hooks)
 		if (HOOK_OF(n)->reactor == r && HOOK_OF(n)->running != 0)
 			return true;
 	return false;
@@ -47,7 +48,7 @@ one_runs(const evc_coord *c, const evc_reactor *r)
 static struct evc__hook *
 next_due(evc_coord *c, const evc_reactor *r, uint64_t w, struct list **at)
 {
-	for (; *at != &c->hooks; *at = (*at)->next) {
+	for (; *at != &c->loop.hooks; *at = (*at)->next) {
 		struct evc__hook *h = HOOK_OF(*at);
 
 		if (h->reactor == r && h->running == 0 && !h->removed &&
@@ -62,7 +63,7 @@ evc__drained_hooks_forget(evc_coord *c, uint32_t stops)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->hooks) {
+	LIST_EACH(n, tmp, &c->loop.hooks) {
 		struct evc__hook *h = HOOK_OF(n);
 
 		if (h->told == ((stops + 1) & WORD_STOPS_MASK))
@@ -76,7 +77,7 @@ evc__hooks_due(evc_coord *c, const evc_reactor *r)
 	struct list *n, *tmp;
 	uint64_t w = sync_load(&c->word);
 
-	LIST_EACH(n, tmp, &c->hooks) {
+	LIST_EACH(n, tmp, &c->loop.hooks) {
 		struct evc__hook *h = HOOK_OF(n);
 
 		if (h->reactor == r && evc__hook_pending(h, w))
@@ -89,14 +90,14 @@ void
 evc__hooks_count_above(evc_coord *c, uint32_t d)
 {
 	while ((c = c->parent) != NULL)
-		sync_add(&c->n_hooks_below, d);
+		sync_add(&c->loop.n_hooks_below, d);
 }
 
 /* Lock held. */
 static void
 hooks_count(evc_coord *c, uint32_t d)
 {
-	sync_add(&c->n_hooks, d);
+	sync_add(&c->loop.n_hooks, d);
 	evc__hooks_count_above(c, d);
 }
 
@@ -146,11 +147,11 @@ call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 void
 evc__hooks_run(evc_coord *c, evc_reactor *r)
 {
-	struct list *at = &c->hooks;
+	struct list *at = &c->loop.hooks;
 	uint64_t w, seen = 0;
 	struct evc__hook *h;
 
-	if (sync_load_sc(&c->n_hooks) == 0)
+	if (sync_load_sc(&c->loop.n_hooks) == 0)
 		return;
 	sync_lock(&c->lock);
 	if (r == NULL && one_runs(c, r)) {
@@ -161,8 +162,8 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 		/* Those before the last one are due again only in another
 		   stop: so ten thousand of them are gone through once. */
 		w = sync_load(&c->word) & ~(WORD_CLOSING | WORD_JOINED);
-		if (at == &c->hooks || w != seen)
-			at = c->hooks.next;
+		if (at == &c->loop.hooks || w != seen)
+			at = c->loop.hooks.next;
 		seen = w;
 		h = next_due(c, r, w, &at);
 		if (h == NULL)
@@ -190,7 +191,7 @@ evc__hooks_drop(evc_coord *c, const evc_reactor *r)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->hooks) {
+	LIST_EACH(n, tmp, &c->loop.hooks) {
 		struct evc__hook *h = HOOK_OF(n);
 
 		if (h->reactor == r)
@@ -280,7 +281,8 @@ on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	h->m.ops = &hook_ops;
 	h->fn = fn;
 	h->arg = arg;
-	h->reactor = o != NULL && o->reactor != NULL ? o->reactor : c->home;
+	h->reactor =
+		o != NULL && o->reactor != NULL ? o->reactor : c->loop.home;
 	h->m.e.flags |= EVC_BACKGROUND;
 	sync_lock(&c->lock);
 	st = place(c, h, o);

@@ -119,14 +119,14 @@ count_out(evc_loop *l, evc_coord *c, uint32_t n, bool ring)
 
 	if (n == 0)
 		return;
-	kept = evc__gate_enter(&c->gate);
+	kept = evc__gate_enter(&c->life.gate);
 	if (sync_sub(&l->n, n) == n) {
 		evc__alive_sub(c);
 		if (ring)
 			evc__ring(c);
 	}
 	if (kept)
-		evc__gate_leave(&c->gate);
+		evc__gate_leave(&c->life.gate);
 }
 
 /* Inside the gate, so that r and c stay. */

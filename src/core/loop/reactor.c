@@ -6,6 +6,7 @@
  * coordinator's word and lists, and evc__turn does whatever they ask for.
  *  How loops come and go stands in attach.c.
  */
+#include "core/core.h"
 #include "core/join/keeper.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
@@ -27,7 +28,7 @@ evc__reactor_hear(evc_reactor *r, bool yes)
 
 	/* Heard first: the look that follows misses nothing. */
 	sync_add(&r->listener.n_joins, d);
-	sync_add(&r->c->n_loop_joins, d);
+	sync_add(&r->c->stop.n_loop_joins, d);
 	if (yes) {
 		evc__bell_ref(r->bell, true);
 		evc__reactor_poke(r);
@@ -52,11 +53,11 @@ evc__reactor_here(const evc_coord *c, evc_reactor *preferred)
 	evc_reactor *r, *found = NULL;
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		r = LIST_OF(n, evc_reactor, node);
 		if (r->tid != evc__tid() || r->loop == NULL)
 			continue;
-		if (r == preferred || (preferred == NULL && r == c->home))
+		if (r == preferred || (preferred == NULL && r == c->loop.home))
 			return r;
 		if (preferred == NULL && found == NULL)
 			found = r;
@@ -97,7 +98,7 @@ evc__reactor_usable(const evc_reactor *r, const char *func)
 evc_reactor *
 evc_home(const evc_coord *c)
 {
-	return c != NULL ? c->home : NULL;
+	return c != NULL ? c->loop.home : NULL;
 }
 
 struct ev_loop *

@@ -72,6 +72,17 @@ struct evc__looper_ops {
 		     void *arg);
 };
 
+/* The part of a coordinator. */
+struct evc__coord_loop {
+	evc_reactor *home;   /* lock; set at creation, until its loop goes */
+	bool no_home;        /* set at creation: EVC_NO_HOME */
+	/* lock */
+	struct list reactors;
+	struct list hooks;
+	_Atomic uint32_t n_hooks; /* changed under the lock */
+	_Atomic uint32_t n_hooks_below;
+};
+
 struct evc_reactor {
 	struct evc__listener listener; /* first: tell() gets it */
 	/* set at creation */
@@ -122,7 +133,8 @@ struct evc_reactor {
 	_Atomic uint32_t heard;
 	/* atomic, relaxed: the loop's thread -> reports */
 	_Atomic uint32_t n_tasks;
-	_Atomic uint32_t tasks_wrong; /* likewise, and whoever ends one wrongly */
+	_Atomic uint32_t
+		tasks_wrong; /* likewise, and whoever ends one wrongly */
 	struct evc__task_count count[TASK_CLASSES + 1];
 };
 

@@ -3,6 +3,7 @@
  * Registered threads: pthreads of the program's own that the coordinator joins.
  * Here in core, and not with the members, because a join takes a list of them.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
 
@@ -32,7 +33,7 @@ find(const evc_coord *c, pthread_t t, bool *ret_busy)
 	struct list *n, *tmp;
 
 	*ret_busy = false;
-	LIST_EACH(n, tmp, &c->members) {
+	LIST_EACH(n, tmp, &c->member.all) {
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
 		if (!evc__is_thread(m) || !pthread_equal(m->thread, t))
@@ -90,17 +91,17 @@ adopt(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
 	/* A pthread_t is used again as soon as its thread was joined: while a
 	   join of an equal one is under way, t may be the old thread or a new
 	   one.  The end of that join rings. */
-	sync_add(&c->n_sleepers, 1);
+	sync_add(&c->stop.n_sleepers, 1);
 	for (;;) {
-		seq = sync_load_sc(&c->join_seq);
+		seq = sync_load_sc(&c->stop.join_seq);
 		old = find(c, m->thread, &busy);
 		if (old != NULL || !busy)
 			break;
 		sync_unlock(&c->lock);
-		sync_futex_wait(&c->join_seq, seq, BACKOFF_FIRST_NS);
+		sync_futex_wait(&c->stop.join_seq, seq, BACKOFF_FIRST_NS);
 		sync_lock(&c->lock);
 	}
-	sync_sub(&c->n_sleepers, 1);
+	sync_sub(&c->stop.n_sleepers, 1);
 	if (old != NULL) {
 		sync_free(m);
 		is_self(old);
@@ -137,9 +138,10 @@ evc__adopt_list(evc_coord *c, const evc_join_opts *o)
 		return 0;
 	for (i = 0; i < n; i++)
 		if (detached(o->threads[i]))
-			return evc__refuse(-EVC_INVALID_ARGUMENT,
-					   "thread %u of the list is none, or detached",
-					   i);
+			return evc__refuse(
+				-EVC_INVALID_ARGUMENT,
+				"thread %u of the list is none, or detached",
+				i);
 	/* All memory first: a list is taken whole or not at all. */
 	made = sync_alloc(n, sizeof *made);
 	for (i = 0; made != NULL && i < n; i++) {
@@ -173,9 +175,10 @@ register_thread(evc_coord *c, const char *name, pthread_t t,
 	if (st < 0)
 		return st;
 	if (detached(t))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_register_thread: no thread, or one that "
-				   "is detached");
+		return evc__refuse(
+			-EVC_INVALID_ARGUMENT,
+			"evc_register_thread: no thread, or one that "
+			"is detached");
 	m = make(c, name, t, o);
 	if (m == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,

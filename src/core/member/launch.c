@@ -9,6 +9,7 @@
 #include "base/self.h"
 #include "base/spawn.h"
 #include "base/tls.h"
+#include "core/core.h"
 #include "core/wake/ladder.h"
 
 /* The last thing a started thread does with the coordinator: from DONE on only
@@ -122,7 +123,7 @@ evc__launch(evc_coord *c, struct evc__pthread *p, size_t stack,
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				   func);
 	if (!listed)
-		m->e.id = c->last_id + 1;
+		m->e.id = c->member.ids.last + 1;
 	e = create(p, stack);
 	if (e != 0) {
 		if (!listed)

@@ -9,6 +9,7 @@
  * join of an ended thread, and the claimed record stays ours meanwhile.
  */
 #include "base/text.h"
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
 
@@ -43,7 +44,7 @@ evc__member_add(evc_coord *c, struct evc__member *m)
 				   "no memory for the register");
 	evc__id_add(c, &m->e);
 	if (m->e.kind == EVC_HOOK) {
-		list_append(&c->hooks, &m->node);
+		list_append(&c->loop.hooks, &m->node);
 		evc__trace_member(TRACE_BEGIN, m);
 	} else
 		evc__member_enter(c, m);
@@ -54,14 +55,14 @@ void
 evc__member_enter(evc_coord *c, struct evc__member *m)
 {
 	evc__trace_member(TRACE_BEGIN, m);
-	list_append(&c->members, &m->node);
-	c->n_members++;
-	c->n_threads += evc__is_thread(m);
-	c->n_runners += m->e.kind == EVC_RUNNER;
-	c->n_own_grace += m->grace != 0;
+	list_append(&c->member.all, &m->node);
+	c->member.n++;
+	c->member.n_threads += evc__is_thread(m);
+	c->member.n_runners += m->e.kind == EVC_RUNNER;
+	c->member.n_own_grace += m->grace != 0;
 	if (m->grace != 0)
 		sync_store_sc(&c->tree->own_grace, true);
-	c->n_background += (m->e.flags & EVC_BACKGROUND) != 0;
+	c->member.n_background += (m->e.flags & EVC_BACKGROUND) != 0;
 	evc__alive_add(c);
 }
 
@@ -73,9 +74,9 @@ lingers(struct evc__member *m, bool yes)
 	unsigned d = (unsigned)yes - (unsigned)m->lingers;
 
 	m->lingers = yes;
-	c->n_lingering += d;
+	c->member.n_lingering += d;
 	while (d != 0 && (c = c->parent) != NULL)
-		sync_add(&c->n_lingering_below, d);
+		sync_add(&c->member.n_lingering_below, d);
 }
 
 /* Out of table and list; memory stays while it stands in c->done. */
@@ -87,8 +88,9 @@ evc__member_unlink(struct evc__member *m)
 
 	/* It left an evented join behind, on a loop that runs no more. */
 	if (m->n_joining > 0)
-		LIST_EACH(n, tmp, &c->joins) {
-			struct evc__join *j = LIST_OF(n, struct evc__join, node);
+		LIST_EACH(n, tmp, &c->join.all) {
+			struct evc__join *j =
+				LIST_OF(n, struct evc__join, node);
 
 			if (j->self == m) {
 				j->self = NULL;
@@ -104,11 +106,11 @@ evc__member_unlink(struct evc__member *m)
 	if (m->e.kind != EVC_HOOK) {
 		evc__member_probed(m, false);
 		lingers(m, false);
-		c->n_members--;
-		c->n_threads -= evc__is_thread(m);
-		c->n_runners -= m->e.kind == EVC_RUNNER;
-		c->n_own_grace -= m->grace != 0;
-		c->n_background -= (m->e.flags & EVC_BACKGROUND) != 0;
+		c->member.n--;
+		c->member.n_threads -= evc__is_thread(m);
+		c->member.n_runners -= m->e.kind == EVC_RUNNER;
+		c->member.n_own_grace -= m->grace != 0;
+		c->member.n_background -= (m->e.flags & EVC_BACKGROUND) != 0;
 	}
 	if (m->ops != NULL && m->ops->release != NULL)
 		m->ops->release(m);
@@ -151,9 +153,9 @@ evc__member_waits(bool yes)
 void
 evc__ended_add(evc_coord *c)
 {
-	c->n_ended++;
+	c->member.n_ended++;
 	while ((c = c->parent) != NULL)
-		sync_add(&c->n_ended_below, 1);
+		sync_add(&c->member.n_ended_below, 1);
 }
 
 void
@@ -173,9 +175,9 @@ evc__member_probed(struct evc__member *m, bool yes)
 	unsigned d = (unsigned)yes - (unsigned)m->probed;
 
 	m->probed = yes;
-	c->n_probed += d;
+	c->member.n_probed += d;
 	while (d != 0 && (c = c->parent) != NULL)
-		sync_add(&c->n_probed_below, d);
+		sync_add(&c->member.n_probed_below, d);
 }
 
 /* Lock held.  Registered by somebody else: only the register knows. */
@@ -184,7 +186,7 @@ registered_self(const evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->members) {
+	LIST_EACH(n, tmp, &c->member.all) {
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
 		if (m->e.kind == EVC_REGISTERED &&
@@ -219,7 +221,7 @@ evc__member_self_below(evc_coord *c)
 
 		if (m != NULL)
 			break;
-		if (sync_load_sc(&s->alive) == 0)
+		if (sync_load_sc(&s->stop.alive) == 0)
 			continue;
 		sync_lock(&s->lock);
 		m = evc__member_self_below(s);
@@ -241,10 +243,10 @@ evc__member_done(struct evc__member *m)
 	   record to who takes the chain. */
 	m->queued = true;
 	sync_store(&m->state, EVC_DONE);
-	head = sync_load(&c->done);
+	head = sync_load(&c->member.done);
 	do
 		m->done_next = head;
-	while (!sync_cas(&c->done, &head, m));
+	while (!sync_cas(&c->member.done, &head, m));
 	evc__ring(c);
 }
 
@@ -282,9 +284,9 @@ evc__members_reap(evc_coord *c, uint64_t ns)
 {
 	struct evc__member *m, *next, *in_order = NULL;
 
-	if (sync_load_sc(&c->done) == NULL)
+	if (sync_load_sc(&c->member.done) == NULL)
 		return false;
-	for (m = sync_xchg(&c->done, NULL); m != NULL; m = next) {
+	for (m = sync_xchg(&c->member.done, NULL); m != NULL; m = next) {
 		next = m->done_next;
 		m->done_next = in_order;
 		in_order = m;
@@ -303,7 +305,7 @@ evc__members_probe(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->members) {
+	LIST_EACH(n, tmp, &c->member.all) {
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 		uint32_t s = sync_load(&m->state);
 

@@ -11,6 +11,7 @@
 #include "base/board.h"
 #include "base/list.h"
 #include "base/sync.h"
+#include "core/status/status.h"
 
 struct evc__member;
 
@@ -27,6 +28,29 @@ struct evc__entry {
 		       else is a struct evc__member */
 	/* lock */
 	struct evc__entry *by_id; /* chain of the id table */
+};
+
+struct evc__looper_ops;
+struct evc__runner_driver;
+
+/* The part of a coordinator. */
+struct evc__coord_member {
+	/* lock */
+	struct evc__ids ids;
+	struct list all;     /* threads, holds, runners; by id */
+	struct list dormant; /* loopers with a thread of their own to come, that
+				were created paused; made by the first looper */
+	struct list runners; /* by members/; made by the first one */
+	unsigned n;          /* entries of all */
+	unsigned n_threads, n_probed, n_own_grace, n_background; /* of them */
+	unsigned n_lingering, n_runners; /* likewise */
+	unsigned n_ended;    /* in this round, tasks aside */
+	const struct evc__runner_driver *driver; /* set by the first runner */
+	const struct evc__looper_ops *looper_ops; /* set by the first looper */
+	/* atomic chain of threads that have ended; see member.c */
+	_Atomic(struct evc__member *) done;
+	/* atomic: in the scopes below, at any depth */
+	_Atomic uint32_t n_probed_below, n_lingering_below, n_ended_below;
 };
 
 /* ---- ids.c: the table of ids; lock held ---- */

@@ -10,6 +10,7 @@
  *
  * Those that were only created, and never started, go at the end of a round.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
 
@@ -28,7 +29,7 @@ try_remove(evc_coord *c, struct evc__entry *e, bool waited)
 	struct evc__member *m;
 
 	if (e->light)
-		return c->looper_ops->remove(e);
+		return c->member.looper_ops->remove(e);
 	m = LIST_OF(e, struct evc__member, e);
 	if (m->ops == NULL || m->ops->remove == NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
@@ -56,7 +57,7 @@ remove_waiting(evc_coord *c, evc_id id)
 
 	for (;;) {
 		/* Before the look: what changes after it moves this. */
-		seq = sync_load_sc(&c->join_seq);
+		seq = sync_load_sc(&c->stop.join_seq);
 		e = evc__id_find(c, id);
 		if (e == NULL && !waited)
 			return evc__refuse_removal(id);
@@ -68,7 +69,7 @@ remove_waiting(evc_coord *c, evc_id id)
 			return st;
 		waited = true;
 		sync_unlock(&c->lock);
-		sync_futex_wait(&c->join_seq, seq, SYNC_FOREVER);
+		sync_futex_wait(&c->stop.join_seq, seq, SYNC_FOREVER);
 		sync_lock(&c->lock);
 	}
 }
@@ -82,12 +83,12 @@ evc_member_remove(evc_coord *c, evc_id id)
 		st = evc__enter(c, -EVC_NOT_FOUND, __func__);
 	if (st < 0)
 		return st;
-	sync_add(&c->n_sleepers, 1);
+	sync_add(&c->stop.n_sleepers, 1);
 	sync_lock(&c->lock);
 	st = remove_waiting(c, id);
 	sync_unlock(&c->lock);
-	sync_sub(&c->n_sleepers, 1);
-	evc__gate_leave(&c->gate);
+	sync_sub(&c->stop.n_sleepers, 1);
+	evc__gate_leave(&c->life.gate);
 	return st;
 }
 
@@ -96,9 +97,9 @@ evc__dormant_drop(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	if (c->looper_ops == NULL)
+	if (c->member.looper_ops == NULL)
 		return;
-	LIST_EACH(n, tmp, &c->dormant) {
+	LIST_EACH(n, tmp, &c->member.dormant) {
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
 		evc__ended_add(c);
@@ -107,7 +108,7 @@ evc__dormant_drop(evc_coord *c)
 		list_remove(&m->node);
 		sync_free(m);
 	}
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (r->looper_ops != NULL)

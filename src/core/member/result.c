@@ -8,6 +8,7 @@
 #include "base/reported.h"
 #include "base/text.h"
 #include "base/unwind.h"
+#include "core/core.h"
 #include "core/wake/ladder.h"
 
 evc_status

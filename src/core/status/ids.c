@@ -8,32 +8,34 @@
 static struct evc__entry **
 bucket(const evc_coord *c, evc_id id)
 {
-	return &c->id_table[id & (c->id_buckets - 1)];
+	return &c->member.ids.table[id & (c->member.ids.n_buckets - 1)];
 }
 
 bool
 evc__id_room(evc_coord *c, unsigned more)
 {
-	unsigned n = c->id_buckets != 0 ? c->id_buckets : 8, i;
+	unsigned n = c->member.ids.n_buckets != 0 ? c->member.ids.n_buckets : 8,
+		 i;
 	struct evc__entry **table, *e, *next;
 
 	/* Two in a bucket are found as fast, and halve what the table takes. */
-	while (n * 2 < c->n_entries + more)
+	while (n * 2 < c->member.ids.n_entries + more)
 		n *= 2;
-	if (n == c->id_buckets)
+	if (n == c->member.ids.n_buckets)
 		return true;
 	table = sync_alloc(n, sizeof *table);
 	if (table == NULL)
-		return c->id_buckets != 0; /* longer chains do as well */
-	for (i = 0; i < c->id_buckets; i++)
-		for (e = c->id_table[i]; e != NULL; e = next) {
+		return c->member.ids.n_buckets !=
+		       0; /* longer chains do as well */
+	for (i = 0; i < c->member.ids.n_buckets; i++)
+		for (e = c->member.ids.table[i]; e != NULL; e = next) {
 			next = e->by_id;
 			e->by_id = table[e->id & (n - 1)];
 			table[e->id & (n - 1)] = e;
 		}
-	sync_free(c->id_table);
-	c->id_table = table;
-	c->id_buckets = n;
+	sync_free(c->member.ids.table);
+	c->member.ids.table = table;
+	c->member.ids.n_buckets = n;
 	return true;
 }
 
@@ -43,13 +45,13 @@ evc__id_add(evc_coord *c, struct evc__entry *e)
 	struct evc__entry **b;
 
 	if (e->id == 0) /* else: numbered by who starts it */
-		e->id = c->last_id + 1;
-	c->last_id = e->id;
+		e->id = c->member.ids.last + 1;
+	c->member.ids.last = e->id;
 	e->round = WORD_ROUND(sync_load(&c->word));
 	b = bucket(c, e->id);
 	e->by_id = *b;
 	*b = e;
-	c->n_entries++;
+	c->member.ids.n_entries++;
 }
 
 void
@@ -60,7 +62,7 @@ evc__id_remove(evc_coord *c, struct evc__entry *e)
 	while (*p != e)
 		p = &(*p)->by_id;
 	*p = e->by_id;
-	c->n_entries--;
+	c->member.ids.n_entries--;
 }
 
 struct evc__entry *
@@ -68,7 +70,7 @@ evc__id_find(const evc_coord *c, evc_id id)
 {
 	struct evc__entry *e = NULL;
 
-	if (id != 0 && c->id_buckets != 0)
+	if (id != 0 && c->member.ids.n_buckets != 0)
 		e = *bucket(c, id);
 	while (e != NULL && e->id != id)
 		e = e->by_id;

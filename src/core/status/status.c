@@ -109,7 +109,7 @@ evc__check(const evc_coord *c, const char *func)
 evc_status
 evc__enter(evc_coord *c, evc_status refused, const char *func)
 {
-	if (evc__gate_enter(&c->gate))
+	if (evc__gate_enter(&c->life.gate))
 		return 0;
 	return evc__refuse(refused, "%s: the coordinator is being freed",
 			   func);
@@ -201,7 +201,7 @@ evc__is_clean(const evc_coord *c, uint64_t w, evc_status code)
 	/* After the stop, CANCELLED means that somebody obeyed. */
 	if (code == EVC_CANCELLED && (w & WORD_FLAG))
 		return true;
-	return c->clean[code / 64] >> (code % 64) & 1;
+	return c->status.clean[code / 64] >> (code % 64) & 1;
 }
 
 bool
@@ -215,10 +215,20 @@ evc_is_clean(const evc_coord *c, evc_status code)
 
 /* ---- the clock ---- */
 
-WALLED(uint64_t, call_clock, (const evc_coord *c), c->clock(c->clock_arg))
+WALLED(uint64_t, call_clock, (const evc_coord *c),
+       c->status.clock(c->status.clock_arg))
 
 uint64_t
 evc__now(const evc_coord *c)
 {
-	return c->clock != NULL ? call_clock(c) : sync_mono();
+	return c->status.clock != NULL ? call_clock(c) : sync_mono();
+}
+
+uint64_t
+evc__real_ns(const evc_coord *c, uint64_t ns)
+{
+	return c->status.clock != NULL && ns != SYNC_FOREVER &&
+			       ns > BACKOFF_MOST_NS
+		       ? BACKOFF_MOST_NS
+		       : ns;
 }

@@ -14,6 +14,7 @@
  * The words between are stored with release and loaded with acquire: who sees
  * one of a later event sees the odd word that came before it.
  */
+#include "core/core.h"
 #include "core/status/trace.h"
 
 #include "base/self.h"
@@ -109,7 +110,7 @@ evc__trace_put_member(enum evc__trace_what what, const struct evc__member *m)
 		.name = m->name,
 	};
 
-	if (over && m->c->clock == NULL)
+	if (over && m->c->status.clock == NULL)
 		n.arg = m->since_ns;
 	if (over)
 		n.more = sync_load_relaxed(&m->mark.text);

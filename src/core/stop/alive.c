@@ -11,7 +11,7 @@
 void
 evc__alive_add(evc_coord *c)
 {
-	uint32_t n = sync_load_sc(&c->alive);
+	uint32_t n = sync_load_sc(&c->stop.alive);
 
 	/* Add, then read the word; who closes sets CLOSING, then reads the
 	   count: at least one of the two sees the other.  From 0 a scope first
@@ -19,16 +19,16 @@ evc__alive_add(evc_coord *c)
 	   something lives here. */
 	for (;;) {
 		if (n > 0 || c->parent == NULL) {
-			if (sync_cas(&c->alive, &n, n + 1))
+			if (sync_cas(&c->stop.alive, &n, n + 1))
 				break;
 			continue;
 		}
-		sync_add(&c->parent->n_live_scopes, 1);
+		sync_add(&c->parent->stop.n_live_scopes, 1);
 		evc__alive_add(c->parent);
-		if (sync_cas(&c->alive, &n, 1))
+		if (sync_cas(&c->stop.alive, &n, 1))
 			break;
 		/* Somebody else was first, and has counted it. */
-		sync_sub(&c->parent->n_live_scopes, 1);
+		sync_sub(&c->parent->stop.n_live_scopes, 1);
 		evc__alive_sub(c->parent);
 	}
 	evc__reopen(c);
@@ -49,8 +49,8 @@ evc__alive_sub(evc_coord *c)
 {
 	/* Down in the other order.  Whoever calls this keeps c, and so what is
 	   above it, and rings afterwards. */
-	while (sync_sub(&c->alive, 1) == 1 && c->parent != NULL) {
+	while (sync_sub(&c->stop.alive, 1) == 1 && c->parent != NULL) {
 		c = c->parent;
-		sync_sub(&c->n_live_scopes, 1);
+		sync_sub(&c->stop.n_live_scopes, 1);
 	}
 }

@@ -8,6 +8,7 @@
  * afterwards nobody can be on the way to it.  A walk is signal-safe: it takes no
  * lock, and goes down without recursion, on a stack of its own of bounded depth.
  */
+#include "core/core.h"
 #include "core/stop/scopes.h"
 
 /* ev_async_send writes to a descriptor, and that write is a cancellation point:
@@ -36,7 +37,7 @@ set_out(struct level *v, unsigned kind)
 {
 	v->kind = kind;
 	v->k = kind < LISTENER_KINDS ?
-		       sync_load_sc(&v->c->listeners[kind].first) :
+		       sync_load_sc(&v->c->stop.listeners[kind].first) :
 		       NULL;
 	v->i = 0;
 }
@@ -77,9 +78,9 @@ ring_sleepers(evc_coord *c)
 {
 	/* A join counts itself, then looks at the state; we changed the state,
 	   then look at the count. */
-	if (sync_load_sc(&c->n_sleepers) > 0) {
-		sync_add(&c->join_seq, 1);
-		sync_futex_wake(&c->join_seq);
+	if (sync_load_sc(&c->stop.n_sleepers) > 0) {
+		sync_add(&c->stop.join_seq, 1);
+		sync_futex_wake(&c->stop.join_seq);
 	}
 }
 
@@ -90,12 +91,12 @@ ring_loops(evc_coord *c)
 	struct evc__listener *l;
 	int old = cancel_off();
 
-	evc__walk_enter(&c->walkers);
+	evc__walk_enter(&c->stop.walkers);
 	set_out(&v, LISTENS_JOINS);
 	while ((l = next_of_kind(&v)) != NULL)
 		if (sync_load_sc(&l->n_joins) > 0)
 			l->tell(l);
-	evc__walk_leave(&c->walkers);
+	evc__walk_leave(&c->stop.walkers);
 	pthread_setcancelstate(old, NULL);
 }
 
@@ -106,13 +107,13 @@ evc__ring(evc_coord *c)
 		return;
 	for (;; c = c->parent) {
 		ring_sleepers(c);
-		if (sync_load_sc(&c->n_loop_joins) > 0)
+		if (sync_load_sc(&c->stop.n_loop_joins) > 0)
 			ring_loops(c);
 		if (c->parent == NULL)
 			return;
 		/* First lit, then the ring: the join above that it wakes finds
 		   us. */
-		evc__board_light(&c->up.at);
+		evc__board_light(&c->stop.up.at);
 	}
 }
 
@@ -127,19 +128,19 @@ enter(struct level *v, evc_coord *c)
 	v->c = c;
 	set_out(v, LISTENER_KINDS);
 	v->stop = WORD_STOP_NUMBER(w);
-	if (!(w & WORD_FLAG) || sync_load_sc(&c->mark) == v->stop)
+	if (!(w & WORD_FLAG) || sync_load_sc(&c->stop.mark) == v->stop)
 		return false;
 	evc__wake_waiters(c);
 	ring_sleepers(c);
-	if (sync_load_sc(&c->n_listeners) == 0) {
-		sync_store_sc(&c->mark, v->stop);
+	if (sync_load_sc(&c->stop.n_listeners) == 0) {
+		sync_store_sc(&c->stop.mark, v->stop);
 		return false;
 	}
-	evc__walk_enter(&c->walkers);
+	evc__walk_enter(&c->stop.walkers);
 	/* Inside: a clear waits for us from here on. */
 	w = sync_load_sc(&c->word);
 	if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == v->stop &&
-	    sync_load_sc(&c->mark) != v->stop)
+	    sync_load_sc(&c->stop.mark) != v->stop)
 		set_out(v, LISTENS_JOINS);
 	return true;
 }
@@ -147,10 +148,10 @@ enter(struct level *v, evc_coord *c)
 static void
 leave(struct level *v)
 {
-	evc__walk_leave(&v->c->walkers);
+	evc__walk_leave(&v->c->stop.walkers);
 	/* Late, after a clear, this names an old stop and says nothing of the
 	   present one; at worst that one is walked once more. */
-	sync_store_sc(&v->c->mark, v->stop);
+	sync_store_sc(&v->c->stop.mark, v->stop);
 }
 
 /* Above c, joins in progress drive its phases and keep its budget. */
@@ -158,7 +159,7 @@ static void
 ring_above(evc_coord *c)
 {
 	if (c->parent != NULL) {
-		evc__board_light(&c->up.at);
+		evc__board_light(&c->stop.up.at);
 		evc__ring(c->parent);
 	}
 }
@@ -186,7 +187,7 @@ evc__tell_all(evc_coord *c)
 		} else if (l->tell != NULL)
 			l->tell(l);
 		/* Whoever walked it all meanwhile told the scopes too. */
-		else if (sync_load_sc(&v->c->mark) != v->stop &&
+		else if (sync_load_sc(&v->c->stop.mark) != v->stop &&
 			 evc__scope_ask(l->scope, v->stop) &&
 			 enter(v + 1, l->scope))
 			v++;
@@ -206,13 +207,13 @@ walk_down(evc_coord *c, bool drain)
 	struct evc__listener *l;
 	int old = cancel_off();
 
-	evc__walk_enter(&c->walkers);
+	evc__walk_enter(&c->stop.walkers);
 	*v = (struct level){ .c = c };
 	set_out(v, LISTENS_JOINS);
 	for (;;) {
 		l = next_listener(v);
 		if (l == NULL) {
-			evc__walk_leave(&v->c->walkers);
+			evc__walk_leave(&v->c->stop.walkers);
 			if (v == level)
 				break;
 			ring_sleepers(v->c);
@@ -226,7 +227,7 @@ walk_down(evc_coord *c, bool drain)
 			if (drain)
 				sync_or(&l->scope->word, WORD_DRAIN);
 			*++v = (struct level){ .c = l->scope };
-			evc__walk_enter(&v->c->walkers);
+			evc__walk_enter(&v->c->stop.walkers);
 			set_out(v, LISTENS_JOINS);
 		} else if (drain ||
 			   (v != level && sync_load_sc(&l->n_joins) > 0))
@@ -253,7 +254,7 @@ evc__ring_below(evc_coord *c)
 static struct board *
 board_of(evc_coord *c, const struct evc__listener *l)
 {
-	return &c->listeners[l->tell == NULL ? LISTENS_SCOPE :
+	return &c->stop.listeners[l->tell == NULL ? LISTENS_SCOPE :
 			     l->joins	     ? LISTENS_JOINS :
 					       LISTENS_STOP];
 }
@@ -262,10 +263,10 @@ bool
 evc__listen(evc_coord *c, struct evc__listener *l)
 {
 	/* Counted first: who finds nobody counted goes no further. */
-	sync_add(&c->n_listeners, 1);
+	sync_add(&c->stop.n_listeners, 1);
 	if (evc__board_add(board_of(c, l), l, &l->at))
 		return true;
-	sync_sub(&c->n_listeners, 1);
+	sync_sub(&c->stop.n_listeners, 1);
 	return false;
 }
 
@@ -275,6 +276,6 @@ evc__unlisten(evc_coord *c, struct evc__listener *l)
 	if (l->at.k == NULL)
 		return;
 	evc__board_remove(board_of(c, l), &l->at);
-	sync_sub(&c->n_listeners, 1);
-	evc__walk_quiet(&c->walkers);
+	sync_sub(&c->stop.n_listeners, 1);
+	evc__walk_quiet(&c->stop.walkers);
 }

@@ -33,21 +33,22 @@ older(uint32_t slot, uint32_t stops)
 static bool
 claim(evc_coord *c, unsigned slot, uint64_t w)
 {
-	uint32_t old = sync_load(&c->slot_word[slot]);
+	uint32_t old = sync_load(&c->stop.slot_word[slot]);
 
 	/* Reasons of a round that was cleared have no reader any more: readers
 	   hold the lock, and so did who swapped the word that we have read. */
 	if (SLOT_STATE(old) == CLAIMED ||
 	    (SLOT_STATE(old) != FREE && !older(old, WORD_STOPS(w))))
 		return false;
-	return sync_cas(&c->slot_word[slot], &old,
+	return sync_cas(&c->stop.slot_word[slot], &old,
 			SLOT(CLAIMED, WORD_STOPS(w)));
 }
 
 unsigned
 evc__slot_claim(evc_coord *c, uint64_t w, bool error, bool late)
 {
-	unsigned end = error ? c->n_slots : 2 + (c->n_slots - 2) / 2, i;
+	unsigned end = error ? c->stop.n_slots : 2 + (c->stop.n_slots - 2) / 2,
+		 i;
 
 	if (!late && !(w & WORD_FLAG) && claim(c, 0, w))
 		return 0;
@@ -68,7 +69,7 @@ void
 evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 	       const struct evc__request *q)
 {
-	struct evc__slot *s = &c->slot[slot];
+	struct evc__slot *s = &c->stop.slot[slot];
 	const struct evc__member *m = evc__self()->member;
 	const struct evc__acting *as = evc__self()->acting;
 	const char *who = q->who;
@@ -91,7 +92,7 @@ evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 		r->kind = error ? EVC_BY_ERROR : EVC_BY_REQUEST;
 	r->round = WORD_ROUND(w);
 	r->mono_ns = evc__now(c);
-	s->seq = sync_add(&c->arrivals, 1);
+	s->seq = sync_add(&c->stop.arrivals, 1);
 	r->real_ns = sync_real();
 	r->by = q->by;
 	if (r->by == 0 && as != NULL)
@@ -113,7 +114,7 @@ evc__slot_publish(evc_coord *c, unsigned slot, uint64_t w, bool late)
 {
 	/* Release: the reason is whole before anybody may read it.  Only its
 	   own writer moves a CLAIMED slot, so a plain store does. */
-	sync_store(&c->slot_word[slot],
+	sync_store(&c->stop.slot_word[slot],
 		   SLOT(late ? LATE : READY, WORD_STOPS(w)));
 }
 
@@ -123,7 +124,7 @@ evc__slot_late(evc_coord *c, unsigned slot, uint64_t w)
 	uint32_t ready = SLOT(READY, WORD_STOPS(w));
 
 	if (slot != NO_SLOT)
-		(void)sync_cas(&c->slot_word[slot], &ready,
+		(void)sync_cas(&c->stop.slot_word[slot], &ready,
 			       SLOT(LATE, WORD_STOPS(w)));
 }
 
@@ -133,16 +134,16 @@ evc__slots_forget_late(evc_coord *c)
 	uint32_t late = SLOT(LATE, WORD_STOPS(sync_load(&c->word))), seen;
 	unsigned i;
 
-	for (i = 0; i < c->n_slots; i++) {
+	for (i = 0; i < c->stop.n_slots; i++) {
 		seen = late;
-		(void)sync_cas(&c->slot_word[i], &seen, SLOT(FREE, 0));
+		(void)sync_cas(&c->stop.slot_word[i], &seen, SLOT(FREE, 0));
 	}
 }
 
 static bool
 readable(const evc_coord *c, unsigned slot, uint64_t w)
 {
-	uint32_t s = sync_load(&c->slot_word[slot]);
+	uint32_t s = sync_load(&c->stop.slot_word[slot]);
 
 	return s == SLOT(READY, WORD_STOPS(w)) ||
 	       s == SLOT(LATE, WORD_STOPS(w));
@@ -151,7 +152,7 @@ readable(const evc_coord *c, unsigned slot, uint64_t w)
 const evc_reason *
 evc__reason_peek(const evc_coord *c, unsigned slot, uint64_t w)
 {
-	return slot != NO_SLOT && readable(c, slot, w) ? &c->slot[slot].r :
+	return slot != NO_SLOT && readable(c, slot, w) ? &c->stop.slot[slot].r :
 							 NULL;
 }
 
@@ -163,10 +164,10 @@ evc__reports_forget(evc_coord *c, uint64_t w)
 
 	/* Not one that stands before its CAS on the word: it may come into
 	   the word after this. */
-	for (i = 0; i < c->n_slots; i++) {
+	for (i = 0; i < c->stop.n_slots; i++) {
 		ready = SLOT(READY, WORD_STOPS(w));
-		if (sync_load(&c->slot[i].reported))
-			(void)sync_cas(&c->slot_word[i], &ready,
+		if (sync_load(&c->stop.slot[i].reported))
+			(void)sync_cas(&c->stop.slot_word[i], &ready,
 				       SLOT(FREE, 0));
 	}
 }
@@ -174,7 +175,7 @@ evc__reports_forget(evc_coord *c, uint64_t w)
 bool
 evc__reason_before(const evc_coord *c, unsigned a, unsigned b)
 {
-	const struct evc__slot *x = &c->slot[a], *y = &c->slot[b];
+	const struct evc__slot *x = &c->stop.slot[a], *y = &c->stop.slot[b];
 
 	return x->r.mono_ns < y->r.mono_ns ||
 	       (x->r.mono_ns == y->r.mono_ns &&
@@ -184,7 +185,7 @@ evc__reason_before(const evc_coord *c, unsigned a, unsigned b)
 bool
 evc__reason_late(const evc_coord *c, unsigned slot)
 {
-	return SLOT_STATE(sync_load(&c->slot_word[slot])) == LATE;
+	return SLOT_STATE(sync_load(&c->stop.slot_word[slot])) == LATE;
 }
 
 /* A thread that somebody else registered does not know that it is a member when
@@ -208,11 +209,11 @@ evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 
 	if (slot == NO_SLOT || !readable(c, slot, w))
 		return false;
-	if (c->slot[slot].r.by == 0)
-		LIST_EACH(n, tmp, &c->members)
-			sign(&c->slot[slot],
+	if (c->stop.slot[slot].r.by == 0)
+		LIST_EACH(n, tmp, &c->member.all)
+			sign(&c->stop.slot[slot],
 			     LIST_OF(n, struct evc__member, node));
-	*ret = c->slot[slot].r;
+	*ret = c->stop.slot[slot].r;
 	if (ret->kind == EVC_BY_ERROR && !evc__reason_is_error(c, slot, w))
 		ret->kind = EVC_BY_REQUEST;
 	return true;
@@ -223,11 +224,11 @@ evc__reason_is_error(const evc_coord *c, unsigned slot, uint64_t w)
 {
 	/* CANCELLED is an error only as the request that won; it may have been
 	   written before another one did. */
-	if (c->slot[slot].r.code == EVC_CANCELLED && (w & WORD_FLAG) &&
+	if (c->stop.slot[slot].r.code == EVC_CANCELLED && (w & WORD_FLAG) &&
 	    !evc__reason_late(c, slot))
-		return c->slot[slot].error && WORD_ERR_CODE(w) != 0 &&
+		return c->stop.slot[slot].error && WORD_ERR_CODE(w) != 0 &&
 		       WORD_ERR_SLOT(w) == slot;
-	return c->slot[slot].error;
+	return c->stop.slot[slot].error;
 }
 
 void
@@ -236,16 +237,16 @@ evc__reasons_sign(evc_coord *c, const struct evc__member *m)
 	uint64_t w = sync_load(&c->word);
 	unsigned i;
 
-	for (i = 0; i < c->n_slots; i++)
+	for (i = 0; i < c->stop.n_slots; i++)
 		if (readable(c, i, w))
-			sign(&c->slot[i], m);
+			sign(&c->stop.slot[i], m);
 }
 
 /* Errors beside the one in the word: counted for the round of w alone. */
 void
 evc__error_count(evc_coord *c, uint64_t w)
 {
-	uint64_t old = sync_load(&c->errors), next;
+	uint64_t old = sync_load(&c->stop.errors), next;
 	uint32_t stops = WORD_STOPS(w), newer;
 
 	do {
@@ -258,7 +259,7 @@ evc__error_count(evc_coord *c, uint64_t w)
 			return; /* our round is over */
 		else
 			next = (uint64_t)stops << 32 | 1;
-	} while (!sync_cas(&c->errors, &old, next));
+	} while (!sync_cas(&c->stop.errors, &old, next));
 }
 
 unsigned
@@ -266,7 +267,7 @@ evc__n_errors(const evc_coord *c, uint64_t w)
 {
 	/* Who counts an error then looks whether the round was closed; who
 	   closes it then looks at the count. */
-	uint64_t n = sync_load_sc(&c->errors);
+	uint64_t n = sync_load_sc(&c->stop.errors);
 
 	return (WORD_ERR_CODE(w) != 0) +
 	       ((uint32_t)(n >> 32) == WORD_STOPS(w) ? (unsigned)n : 0);
@@ -304,10 +305,10 @@ nth(const evc_coord *c, uint64_t w, unsigned index)
 
 	if (win != NO_SLOT && index-- == 0)
 		return win;
-	for (i = 0; i < c->n_slots; i++) {
+	for (i = 0; i < c->stop.n_slots; i++) {
 		if (i == win || !readable(c, i, w))
 			continue;
-		for (before = j = 0; j < c->n_slots; j++)
+		for (before = j = 0; j < c->stop.n_slots; j++)
 			if (j != win && j != i && readable(c, j, w))
 				before += evc__reason_before(c, j, i);
 		if (before == index)

@@ -11,13 +11,14 @@
  * Locks: none, but where a function says so.
  */
 #include "base/text.h"
+#include "core/core.h"
 #include "core/stop/scopes.h"
 
 bool
 evc__driven(const evc_coord *c)
 {
 	for (; c != NULL; c = c->parent)
-		if (sync_load_sc(&c->n_driving) > 0)
+		if (sync_load_sc(&c->stop.n_driving) > 0)
 			return true;
 	return false;
 }
@@ -39,9 +40,9 @@ hand_down(evc_coord *s, uint32_t stop)
 	/* A clear of the scope between the two would neither be undone by us,
 	   nor follow what it does not see in told: so look again. */
 	while (!(sync_load_sc(&s->word) & WORD_FLAG) ||
-	       sync_load_sc(&s->told) != stop) {
+	       sync_load_sc(&s->stop.told) != stop) {
 		evc__request_record(s, &q, &error);
-		sync_store_sc(&s->told, stop);
+		sync_store_sc(&s->stop.told, stop);
 	}
 }
 
@@ -50,7 +51,7 @@ evc__scope_ask(evc_coord *s, uint32_t stop)
 {
 	/* The flag of the parent is set, then we look for joins; a join that
 	   leaves counts itself out, then looks at the flag: one of us tells. */
-	if (s->phase > 0 && sync_load_sc(&s->told) != stop &&
+	if (s->join.phase > 0 && sync_load_sc(&s->stop.told) != stop &&
 	    evc__driven(s->parent))
 		return false;
 	hand_down(s, stop);
@@ -77,7 +78,8 @@ evc__scope_follow(evc_coord *s)
 		evc__tell_drain(s);
 	/* A clear of the parent that has been here already starts again, or
 	   has swapped the word: then nobody is asked. */
-	if ((w & WORD_FLAG) && sync_load_sc(&s->told) == WORD_STOP_NUMBER(w)) {
+	if ((w & WORD_FLAG) &&
+	    sync_load_sc(&s->stop.told) == WORD_STOP_NUMBER(w)) {
 		sync_and(&s->parent->word, ~WORD_CLOSING);
 		evc__scope_tell(s);
 	}
@@ -106,9 +108,10 @@ evc__scope_error(evc_coord *c, const struct evc__request *q)
 	up.by = 0;
 	up.kind = EVC_BY_ERROR;
 	up.stop = 0;
-	for (; error && c->parent != NULL && c->on_error != EVC_ON_ERROR_IGNORE;
+	for (; error && c->parent != NULL &&
+	       c->stop.on_error != EVC_ON_ERROR_IGNORE;
 	     c = c->parent) {
-		up.report |= c->on_error == EVC_ON_ERROR_REPORT;
+		up.report |= c->stop.on_error == EVC_ON_ERROR_REPORT;
 		evc__request_record(c->parent, &up, &error);
 		if (up.report)
 			evc__ring(c->parent);

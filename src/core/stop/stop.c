@@ -10,6 +10,7 @@
  */
 #include "base/reported.h"
 #include "base/text.h"
+#include "core/core.h"
 #include "core/wake/ladder.h"
 #include "core/stop/scopes.h"
 #include "core/status/trace.h"
@@ -43,7 +44,7 @@ static struct outcome
 stale(evc_coord *c, const struct evc__request *q, uint64_t w, bool error)
 {
 	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report &&
-	    sync_load_sc(&c->swept) == WORD_STOPS(w))
+	    sync_load_sc(&c->stop.swept) == WORD_STOPS(w))
 		return (struct outcome){ .again = true };
 	return (struct outcome){ .st = error ? q->code : 0 };
 }
@@ -53,10 +54,10 @@ stale(evc_coord *c, const struct evc__request *q, uint64_t w, bool error)
 static void
 mark_own(evc_coord *c, uint32_t stop)
 {
-	uint32_t old = sync_load_sc(&c->own);
+	uint32_t old = sync_load_sc(&c->stop.own);
 
 	while (((stop - old) & WORD_STOPS_MASK) < WORD_STOPS_MASK / 2)
-		if (sync_cas(&c->own, &old, stop))
+		if (sync_cas(&c->stop.own, &old, stop))
 			break;
 }
 
@@ -125,7 +126,7 @@ record(evc_coord *c, const struct evc__request *q)
 			return (struct outcome){ .st = q->code };
 	}
 	if (q->report && slot != NO_SLOT)
-		sync_store(&c->slot[slot].reported, true);
+		sync_store(&c->stop.slot[slot].reported, true);
 	return (struct outcome){ .tell = !q->report, .error = error };
 }
 
@@ -155,14 +156,14 @@ evc__request_record(evc_coord *c, const struct evc__request *q,
 static bool
 keep(evc_coord *c)
 {
-	return c->parent == NULL || evc__gate_enter(&c->gate);
+	return c->parent == NULL || evc__gate_enter(&c->life.gate);
 }
 
 static void
 let_go(evc_coord *c)
 {
 	if (c->parent != NULL)
-		evc__gate_leave(&c->gate);
+		evc__gate_leave(&c->life.gate);
 }
 
 evc_status

@@ -10,6 +10,7 @@
  */
 #include <math.h>
 
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
 
@@ -24,7 +25,7 @@ low_half(const evc_coord *c)
 void
 evc__wake_waiters(evc_coord *c)
 {
-	if (sync_load_sc(&c->n_waiters) > 0)
+	if (sync_load_sc(&c->stop.n_waiters) > 0)
 		sync_futex_wake(low_half(c));
 	evc__settle(c);
 }
@@ -39,7 +40,7 @@ wait_until(evc_coord *c, uint64_t until)
 		if ((w & WORD_FLAG) || WORD_STOPS(w) != stops)
 			return true;
 		now = until == SYNC_FOREVER ? 0 : evc__now(c);
-		if (now >= until || evc__gate_is_shut(&c->gate))
+		if (now >= until || evc__gate_is_shut(&c->life.gate))
 			return false;
 		sync_futex_wait(low_half(c), (uint32_t)w,
 				until == SYNC_FOREVER ?
@@ -57,16 +58,16 @@ evc__wait_for_stop(evc_coord *c, double timeout)
 
 	if (evc_should_stop(c) || !(timeout > 0) || !evc__same_process(c))
 		return evc_should_stop(c);
-	if (!evc__gate_enter(&c->gate))
+	if (!evc__gate_enter(&c->life.gate))
 		return evc_should_stop(c);
 	ns = evc__ns(timeout);
 	now = ns == SYNC_FOREVER ? 0 : evc__now(c);
-	sync_add(&c->n_waiters, 1);
+	sync_add(&c->stop.n_waiters, 1);
 	stopped = wait_until(c, now + ns >= ns ? now + ns : SYNC_FOREVER);
 	if (stopped)
 		evc__trace_awake(c);
-	sync_sub(&c->n_waiters, 1);
-	evc__gate_leave(&c->gate);
+	sync_sub(&c->stop.n_waiters, 1);
+	evc__gate_leave(&c->life.gate);
 	return stopped;
 }
 
@@ -84,13 +85,13 @@ evc__settle(evc_coord *c)
 	uint64_t seen, now;
 	bool shut;
 
-	if (sync_load_sc(&c->stop_fd) < 0 || !evc__gate_enter(&c->fd_gate))
+	if (sync_load_sc(&c->stop.fd) < 0 || !evc__gate_enter(&c->stop.fd_gate))
 		return;
-	fd = sync_load(&c->stop_fd);
+	fd = sync_load(&c->stop.fd);
 	now = sync_load_sc(&c->word);
 	do {
 		seen = now;
-		shut = evc__gate_is_shut(&c->gate);
+		shut = evc__gate_is_shut(&c->life.gate);
 		if ((seen & WORD_FLAG) || shut)
 			sync_fd_write(fd);
 		else
@@ -98,8 +99,8 @@ evc__settle(evc_coord *c)
 		now = sync_load_sc(&c->word);
 	} while ((now & WORD_FLAG) != (seen & WORD_FLAG) ||
 		 WORD_STOPS(now) != WORD_STOPS(seen) ||
-		 evc__gate_is_shut(&c->gate) != shut);
-	evc__gate_leave(&c->fd_gate);
+		 evc__gate_is_shut(&c->life.gate) != shut);
+	evc__gate_leave(&c->stop.fd_gate);
 }
 
 int
@@ -110,7 +111,7 @@ evc_stop_fd(evc_coord *c)
 
 	if (st < 0)
 		return st;
-	fd = sync_load(&c->stop_fd);
+	fd = sync_load(&c->stop.fd);
 	if (fd >= 0) {
 		/* Whoever made it may not have got to it yet. */
 		if (evc_should_stop(c))
@@ -122,7 +123,7 @@ evc_stop_fd(evc_coord *c)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_stop_fd: no descriptor: %s",
 				   strerror(errno));
-	if (!sync_cas(&c->stop_fd, &none, fd)) {
+	if (!sync_cas(&c->stop.fd, &none, fd)) {
 		sync_fd_close(fd);
 		fd = none;
 	}
@@ -135,7 +136,7 @@ void
 evc__stop_fd_close(evc_coord *c)
 {
 	/* Nobody may write into what this number means next. */
-	evc__gate_close(&c->fd_gate);
-	if (sync_load(&c->stop_fd) >= 0)
-		sync_fd_close(sync_load(&c->stop_fd));
+	evc__gate_close(&c->stop.fd_gate);
+	if (sync_load(&c->stop.fd) >= 0)
+		sync_fd_close(sync_load(&c->stop.fd));
 }

@@ -2,6 +2,7 @@
 /*
  * The ladder of a stop: when each rung is due, and what moves the end.
  */
+#include "core/core.h"
 #include "core/join/join.h"
 #include "core/wake/ladder.h"
 #include "core/status/trace.h"
@@ -18,7 +19,7 @@ evc__ladder(const evc_coord *c)
 	const struct evc__ladder *l = NULL;
 
 	for (; c != NULL && l == NULL; c = c->parent)
-		l = sync_load(&c->ladder);
+		l = sync_load(&c->wake.ladder);
 	return l != NULL ? &l->o : &none;
 }
 
@@ -47,15 +48,16 @@ evc__rung_due(const evc_coord *c, enum evc__rung r, uint64_t stop, uint64_t end)
 	return due > first ? due : first;
 }
 
-_Static_assert(sizeof ((evc_coord *)0)->rung_ns ==
-	       N_RUNGS * sizeof ((evc_coord *)0)->rung_ns[0], "one for each");
+_Static_assert(sizeof((evc_coord *)0)->wake.rung_ns ==
+		       N_RUNGS * sizeof((evc_coord *)0)->wake.rung_ns[0],
+	       "one for each");
 
 bool
 evc__rung_reached(evc_coord *c, enum evc__rung r)
 {
-	if (c->rung_ns[r] != 0)
+	if (c->wake.rung_ns[r] != 0)
 		return false;
-	c->rung_ns[r] = evc__now(c) | 1;
+	c->wake.rung_ns[r] = evc__now(c) | 1;
 	evc__trace(c, TRACE_RUNG, 0, TRACE_COORD, NULL, r);
 	return true;
 }
@@ -71,7 +73,7 @@ later(uint64_t a, uint64_t b)
 void
 evc__mark_leaves(evc_coord *c, const struct evc__mark *m)
 {
-	c->last_mark = later(c->last_mark, sync_load_relaxed(&m->ns));
+	c->wake.last_mark = later(c->wake.last_mark, sync_load_relaxed(&m->ns));
 }
 
 /* Lock held: when somebody in c, or below it, said last that it gets on, as
@@ -80,16 +82,16 @@ evc__mark_leaves(evc_coord *c, const struct evc__mark *m)
 static uint64_t
 last_mark(evc_coord *c)
 {
-	uint64_t last = c->last_mark;
+	uint64_t last = c->wake.last_mark;
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->members) {
+	LIST_EACH(n, tmp, &c->member.all) {
 		const struct evc__member *m =
 			LIST_OF(n, struct evc__member, node);
 
 		last = later(last, sync_load_relaxed(&m->mark.ns));
 	}
-	LIST_EACH(n, tmp, &c->reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors) {
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		last = later(last, sync_load_relaxed(&r->mark.ns));
@@ -135,7 +137,7 @@ evc__extension(evc_coord *c, uint64_t stop)
 	if (!(o->hard_end > 0))
 		return e;
 	e.hard = evc__after(stop, evc__ns(o->hard_end));
-	LIST_EACH(n, tmp, &c->vetoes)
+	LIST_EACH(n, tmp, &c->wake.vetoes)
 		e.veto = evc__after(e.veto,
 				    LIST_OF(n, struct evc__veto, node)->ns);
 	if (o->step > 0)
@@ -152,17 +154,17 @@ evc__took(evc_coord *c, double seconds)
 
 	while (i < TOOK_BUCKETS && seconds > evc__took_bounds[i])
 		i++;
-	c->stats.took[i]++;
-	c->stats.took_sum += seconds;
-	c->stats.stops++;
+	c->wake.stats.took[i]++;
+	c->wake.stats.took_sum += seconds;
+	c->wake.stats.stops++;
 }
 
 static void
 forget_vetoes(evc_coord *c)
 {
-	while (!list_empty(&c->vetoes)) {
+	while (!list_empty(&c->wake.vetoes)) {
 		struct evc__veto *v =
-			LIST_OF(c->vetoes.next, struct evc__veto, node);
+			LIST_OF(c->wake.vetoes.next, struct evc__veto, node);
 
 		list_remove(&v->node);
 		sync_free(v);
@@ -172,24 +174,24 @@ forget_vetoes(evc_coord *c)
 void
 evc__ladder_forget(evc_coord *c)
 {
-	memset(c->rung_ns, 0, sizeof c->rung_ns);
-	c->n_kicks = c->n_unblocks = 0;
-	c->kicks_lost = NULL;
-	c->last_mark = 0;
+	memset(c->wake.rung_ns, 0, sizeof c->wake.rung_ns);
+	c->wake.n_kicks = c->wake.n_unblocks = 0;
+	c->wake.kicks_lost = NULL;
+	c->wake.last_mark = 0;
 	forget_vetoes(c);
 }
 
 void
 evc__ladder_free(evc_coord *c)
 {
-	struct evc__ladder *l = sync_load(&c->ladder), *before;
+	struct evc__ladder *l = sync_load(&c->wake.ladder), *before;
 
 	for (; l != NULL; l = before) {
 		before = l->before;
 		sync_free(l);
 	}
 	forget_vetoes(c);
-	sync_free(c->rouse);
-	sync_free(c->last_chance);
-	sync_free(c->owner);
+	sync_free(c->wake.rouse);
+	sync_free(c->wake.last_chance);
+	sync_free(c->life.owner);
 }

@@ -9,7 +9,28 @@
 #ifndef EVC_CORE_LADDER_H
 #define EVC_CORE_LADDER_H
 
-#include "core/core.h"
+#include <evcoord.h>
+
+#include "base/list.h"
+#include "base/sync.h"
+
+struct evc__chore;
+struct evc__mark;
+struct evc__member;
+struct evc__self;
+
+/* What has happened since a coordinator was made; its lock. */
+#define TOOK_BUCKETS 9
+struct evc__stats {
+	uint64_t stops;     /* that a join has ended, or that were cleared */
+	uint64_t kicks, unblocks;
+	uint64_t stragglers; /* named by joins, each join's once */
+	uint64_t missed;    /* runs of loopers that have ended */
+	uint64_t took[TOOK_BUCKETS + 1]; /* stops by how long they took */
+	double took_sum;
+};
+/* Seconds: took[i] counts those up to it, the last one all others. */
+extern const double evc__took_bounds[TOOK_BUCKETS];
 
 /* Rungs, in their order: c->rung_ns[]. */
 enum evc__rung {
@@ -30,7 +51,8 @@ struct evc__ladder {
 struct evc__waker {
 	/* set at creation */
 	evc_coord *c;
-	struct evc__member *m; /* whose; NULL: of a thread or a looper that is no
+	struct evc__member
+		*m; /* whose; NULL: of a thread or a looper that is no
 				  struct evc__member */
 	void (*fn)(void *arg); /* NULL: kick */
 	void *arg;
@@ -54,6 +76,30 @@ struct evc__waker {
 	/* atomic: the helper -> its thread: the number of the stop in which it
 	   was called last */
 	_Atomic uint32_t roused;
+};
+
+/* The part of a coordinator. */
+struct evc__coord_wake {
+	/* lock */
+	struct list wakers;  /* of members and of stretches of code */
+	struct list echoes;  /* wakers that run, whose members are gone */
+	unsigned n_echoes, n_pushed;
+	struct evc__chore *rouse;
+	uint32_t rouse_pass;
+	struct evc__chore *last_chance; /* or NULL */
+	uint64_t rung_ns[N_RUNGS]; /* when the present stop reached each; 0:
+				      not, or the first, which is the stop */
+	unsigned n_kicks, n_unblocks; /* in the present stop */
+	const char *kicks_lost; /* in it: why kicks wake nobody; or NULL */
+	struct list vetoes;  /* of the present stop */
+	uint64_t last_mark;  /* the latest of those that have left; see
+				ladder.c */
+	struct evc__stats stats;
+	/* atomic: evc_ladder_set -> anybody; NULL: that of the parent */
+	_Atomic(struct evc__ladder *) ladder;
+	/* atomic: signal handlers -> joins: a second signal; see hurry.c */
+	_Atomic uint64_t hurry;
+	_Atomic uint64_t hurry_grace_ns;
 };
 
 /* More time, asked for once in a stop; c->vetoes. */
@@ -106,9 +152,6 @@ bool evc__echoes(const evc_coord *c, evc_id id);
 /* How often was m unblocked and kicked in the present stop? */
 void evc__wakers_count(const struct evc__member *m, unsigned *ret_unblocks,
 		       unsigned *ret_kicks);
-/* No lock, the calling thread: it was kicked, unblocked or its cancel hook was
-   called in the stop of c with this number. */
-bool evc__roused(const evc_coord *c, uint32_t stop);
 
 /* ---- ladder.c ---- */
 
@@ -136,13 +179,13 @@ void evc__ladder_free(evc_coord *c);
 /* Lock held: a stop is over that took so many seconds. */
 void evc__took(evc_coord *c, double seconds);
 
-/* ---- checkpoint: set by what runs on a thread ---- */
+/* ---- hurry.c ---- */
 
-/* Coarse nanoseconds as marks count them: c's own clock, if it has one. */
-static inline uint64_t
-evc__mark_now(const evc_coord *c)
-{
-	return c->clock != NULL ? c->clock(c->clock_arg) : sync_mono_coarse();
-}
+/* Signal-safe: cut the grace of the joins of the stop with this number. */
+void evc__hurry(evc_coord *c, uint32_t stop);
+/* That stop was cleared. */
+void evc__hurry_forget(evc_coord *c, uint32_t stop);
+/* When that was, or 0. */
+uint64_t evc__hurried(const evc_coord *c, uint32_t stop);
 
 #endif

@@ -8,6 +8,7 @@
  * counts as alive until it has returned, so that a join that is over means that
  * nothing is called any more.
  */
+#include "core/core.h"
 #include "core/helper/chore.h"
 #include "core/wake/ladder.h"
 
@@ -19,17 +20,17 @@
 static bool
 rouse_need(evc_coord *c)
 {
-	if (c->rouse == NULL) {
-		c->rouse = sync_alloc(1, sizeof *c->rouse);
-		if (c->rouse == NULL)
+	if (c->wake.rouse == NULL) {
+		c->wake.rouse = sync_alloc(1, sizeof *c->wake.rouse);
+		if (c->wake.rouse == NULL)
 			return false;
-		c->rouse->run = c->tree->upper->rouse;
-		c->rouse->again = true;
-		list_init(&c->rouse->node);
-		if (evc__chore_add(c, c->rouse))
+		c->wake.rouse->run = c->tree->upper->rouse;
+		c->wake.rouse->again = true;
+		list_init(&c->wake.rouse->node);
+		if (evc__chore_add(c, c->wake.rouse))
 			return true;
-		sync_free(c->rouse);
-		c->rouse = NULL;
+		sync_free(c->wake.rouse);
+		c->wake.rouse = NULL;
 		return false;
 	}
 	return true;
@@ -50,7 +51,7 @@ evc__waker_add(evc_coord *c, void (*fn)(void *arg), void *arg, bool repeat)
 	k->arg = arg;
 	k->repeat = repeat || fn == NULL;
 	k->thread = pthread_self();
-	list_append(&c->wakers, &k->node);
+	list_append(&c->wake.wakers, &k->node);
 	/* In the list first, then the look: a stop that comes from here on rings
 	   the helper. */
 	if (evc_should_stop(c))
@@ -83,8 +84,8 @@ drop(struct evc__waker *k, evc_id id)
 	k->id = id;
 	k->left = true;
 	evc__alive_add(c);
-	c->n_echoes++;
-	list_append(&c->echoes, &k->node);
+	c->wake.n_echoes++;
+	list_append(&c->wake.echoes, &k->node);
 }
 
 void
@@ -94,16 +95,16 @@ evc__waker_remove(struct evc__waker *k)
 	uint32_t seq;
 
 	close_waker(k);
-	sync_add(&c->n_sleepers, 1);
+	sync_add(&c->stop.n_sleepers, 1);
 	for (;;) {
-		seq = sync_load_sc(&c->join_seq);
+		seq = sync_load_sc(&c->stop.join_seq);
 		if (!k->running)
 			break;
 		sync_unlock(&c->lock);
-		sync_futex_wait(&c->join_seq, seq, SYNC_FOREVER);
+		sync_futex_wait(&c->stop.join_seq, seq, SYNC_FOREVER);
 		sync_lock(&c->lock);
 	}
-	sync_sub(&c->n_sleepers, 1);
+	sync_sub(&c->stop.n_sleepers, 1);
 	sync_free(k);
 }
 
@@ -118,7 +119,7 @@ evc__waker_push(evc_coord *c, void (*fn)(void *arg), void *arg, bool repeat)
 	k->tid = evc__tid();
 	k->outer = self->pushed;
 	self->pushed = k;
-	c->n_pushed++;
+	c->wake.n_pushed++;
 	return k;
 }
 
@@ -136,7 +137,7 @@ evc__waker_pop(struct evc__waker *k)
 		self->roused_in = k->c;
 		self->roused_stop = sync_load(&k->roused);
 	}
-	k->c->n_pushed--;
+	k->c->wake.n_pushed--;
 	evc__waker_remove(k);
 }
 
@@ -156,15 +157,15 @@ evc__wakers_left(const struct evc__member *m)
 	evc_coord *c = m->c;
 	struct list *n, *tmp;
 
-	if (c->n_pushed == 0)
+	if (c->wake.n_pushed == 0)
 		return;
-	LIST_EACH(n, tmp, &c->wakers) {
+	LIST_EACH(n, tmp, &c->wake.wakers) {
 		struct evc__waker *k = LIST_OF(n, struct evc__waker, node);
 
 		if (k->tid == 0 || k->tid != m->tid ||
 		    !pthread_equal(k->thread, m->thread))
 			continue;
-		c->n_pushed--;
+		c->wake.n_pushed--;
 		drop(k, 0);
 	}
 }
@@ -183,7 +184,7 @@ evc__wakers_end(void)
 		if (!evc__same_process(c))
 			continue;
 		sync_lock(&c->lock);
-		c->n_pushed--;
+		c->wake.n_pushed--;
 		drop(k, 0);
 		sync_unlock(&c->lock);
 	}
@@ -237,7 +238,7 @@ evc__echoes(const evc_coord *c, evc_id id)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->echoes)
+	LIST_EACH(n, tmp, &c->wake.echoes)
 		if (LIST_OF(n, const struct evc__waker, node)->id == id)
 			return LIST_OF(n, const struct evc__waker, node)
 				       ->running != evc__tid();

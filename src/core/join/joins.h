@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a coordinator keeps for its joins; join.h has what a join is.
+ */
+#ifndef EVC_CORE_JOINS_H
+#define EVC_CORE_JOINS_H
+
+#include <evcoord.h>
+
+#include "base/list.h"
+#include "base/sync.h"
+
+#define BACKOFF_FIRST_NS UINT64_C(1000000)
+#define BACKOFF_MOST_NS UINT64_C(25000000)
+
+struct evc__drain;
+struct evc__keeper;
+struct evc__step;
+
+/* The part of a coordinator. */
+struct evc__coord_join {
+	double grace;        /* set at creation: 0 = none configured */
+	int phase;           /* set at creation: of a scope */
+	/* lock */
+	struct list all;     /* the joins in progress; see join.h */
+	unsigned n_phased;   /* of the scopes, those with a phase */
+	uint32_t phases_done; /* stop number of which all were told */
+	struct evc__drain *drain; /* see drain.c */
+	struct evc__step *step;   /* see step.c */
+	uint64_t spent_ns;   /* when a join of this stop gave up; 0: none did */
+	uint64_t put_off_ns; /* its end was put off to then; 0: it was not, */
+	uint64_t put_off_at; /* at that time */
+	uint64_t seen_ns;    /* when a stop without a slot was first seen */
+	evc_verdict verdict; /* of the closed round */
+	_Atomic(struct evc__keeper *) keeper; /* see keeper.c */
+	/* atomic: any requester -> joins: when a drain becomes a stop; 0: none
+	   was asked for here */
+	_Atomic uint64_t drain_end;
+	/* atomic: stop number + 1 of the round that a join returned from */
+	_Atomic uint32_t returned;
+};
+
+#endif

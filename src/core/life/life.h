@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The life of a coordinator: made, freed, abandoned.
+ */
+#ifndef EVC_CORE_LIFE_H
+#define EVC_CORE_LIFE_H
+
+#include <evcoord.h>
+
+#include "base/gate.h"
+#include "base/sync.h"
+
+struct evc__chore;
+struct evc__systemd;
+
+/* The part of a coordinator. */
+struct evc__coord_life {
+	unsigned fork_generation; /* set at creation */
+	struct gate gate;    /* around ends, joins, waits */
+	/* lock */
+	bool held;           /* evc_scope_ready has not been called */
+	bool dying;          /* evc_free goes on to the end */
+	uint64_t ready_ns;   /* when it was made, for its age */
+	unsigned n_conds;    /* made and not freed; see wake/cond.c */
+	struct evc__chore *owner; /* set by evc_abandon */
+	struct evc__systemd *systemd;
+	/* set by rooms above; called when c goes, before its parts do */
+	void (*release_signals)(evc_coord *c);
+	void (*release_dump)(evc_coord *c);
+	void (*release_systemd)(evc_coord *c);
+	/* atomic: evc_abandon -> the helper: it frees c when nobody is alive */
+	_Atomic bool abandoned;
+};
+
+/* ---- coord.c ---- */
+
+evc_status evc__coord_make(const evc_config *k, const char *func,
+			   evc_coord *parent, evc_coord **ret_c);
+void evc__coord_destroy(evc_coord *c);
+/* Nobody else but those inside the gate, and the helper, can reach c: take it
+   down and free it. */
+void evc__coord_take_down(evc_coord *c);
+/* The signal handlers that belong to c go. */
+void evc__coord_release_handlers(evc_coord *c);
+
+/* Let a fork child begin anew with what its one thread was to the parent's
+   coordinators. */
+void evc__inherit_watch(void);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lines for the log hook.
+ */
+#ifndef EVC_CORE_LOG_H
+#define EVC_CORE_LOG_H
+
+#include <evcoord.h>
+
+#include "base/sync.h"
+
+/* The part of a coordinator. */
+struct evc__coord_log {
+	/* set at creation */
+	void (*fn)(int level, const char *line, const evc_reason *r, void *arg);
+	void *arg;
+	/* lock */
+	unsigned n_lost; /* errors without a slot that were told */
+	/* atomic, changed under the lock: numbers of the last stops whose begin,
+	   whose end was told */
+	_Atomic uint32_t begun, over;
+};
+
+/* Tell the log hook what it has not heard of: that a stop was asked for, errors,
+   that the stop is over.  No lock. */
+void evc__log_errors(evc_coord *c);
+/* Lock held: is the end of w's stop still to be told?  From now on, not. */
+bool evc__log_over_due(evc_coord *c, uint64_t w);
+/* The stop is over, as v says. */
+void evc__log_over(evc_coord *c, const evc_verdict *v);
+/* What a hook said of a stop that was cleared. */
+void evc__log_hook(evc_coord *c, const char *name, evc_status st);
+void evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored);
+/* A rung of ladder.h was reached, with these still alive; somebody has asked for
+   more time.  No lock. */
+void evc__log_rung(evc_coord *c, unsigned rung, const char *names);
+void evc__log_veto(evc_coord *c, const char *name, double granted,
+		   const char *reason);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The request of a stop, its reasons, who is told, and who waits for it.
+ */
+#ifndef EVC_CORE_STOP_H
+#define EVC_CORE_STOP_H
+
+#include <evcoord.h>
+
+#include "base/gate.h"
+#include "base/sync.h"
+#include "core/stop/listener.h"
+
+/* A kept reason: the text apart from its slot word, which is its lock. */
+struct evc__slot {
+	evc_reason r;
+	uint32_t seq; /* in the order of arrival, as far as times are equal */
+	bool error;  /* not clean when it came */
+	bool named;  /* who is not the thread's own name */
+	bool logged; /* lock */
+	/* atomic: a scope's report, once the word has it -> clear */
+	_Atomic bool reported;
+};
+
+
+/* The part of a coordinator. */
+struct evc__coord_stop {
+	/* set at creation */
+	unsigned n_slots;
+	_Atomic uint32_t *slot_word; /* partner: slot[]; see reason.c */
+	struct evc__slot *slot;
+	unsigned on_error;       /* of a scope: what its errors do above */
+	struct evc__listener up; /* of a scope: in the parent's table */
+
+	/* atomic: any requester -> joins */
+	_Atomic uint32_t arrivals; /* numbers the reasons */
+	_Atomic uint64_t errors; /* (stops << 32 | n): errors not in the word */
+	_Atomic uint32_t mark;   /* stop number whose walk is complete */
+	_Atomic uint32_t own;    /* stop number somebody but the parent asked
+				    for */
+	_Atomic uint32_t told;   /* the parent's stop number that was told */
+	_Atomic uint32_t swept;  /* stop number that a clear of the parent has
+				    ended, or tries to */
+
+	/* atomic: who sleeps -> who wakes; see wait.c */
+	_Atomic uint32_t n_waiters;  /* for the stop: on the word, in wake/ */
+	_Atomic uint32_t join_seq;   /* moves before each wake of joins */
+	_Atomic uint32_t n_sleepers; /* on join_seq */
+	_Atomic int fd;              /* -1: not made yet */
+	struct gate fd_gate;         /* around uses of fd */
+	struct walkers pollers;      /* waits by fd; see wake/wait_fd.c */
+
+	/* listeners; see notify.c */
+	struct walkers walkers;
+	_Atomic uint32_t n_listeners;
+	_Atomic uint32_t n_loop_joins;
+	struct board listeners[LISTENER_KINDS];
+	/* atomic: joins in progress, the library's own aside -> requests */
+	_Atomic uint32_t n_driving;
+
+	/* atomic: threads and holds one each, a reactor with tasks one, a
+	   looper one, a scope that is held or in which something lives one */
+	_Atomic uint32_t alive;
+	_Atomic uint32_t n_live_scopes; /* of them */
+};
+
+struct evc__request {
+	evc_status code; /* 0..255 */
+	int err;
+	unsigned kind;   /* 0: EVC_BY_REQUEST or EVC_BY_ERROR */
+	int tid;         /* 0: the calling thread's */
+	bool report;     /* an error that asks for no stop */
+	evc_id by;       /* 0: the calling thread's member, if it is one */
+	const char *who; /* NULL: the calling thread's name */
+	const char *text, *file, *func;
+	int line;
+	uint32_t stop; /* not 0: it is for the stop with this number alone */
+};
+
+/* Ask for the stop; signal-safe.  0, or the code handed back. */
+evc_status evc__request(evc_coord *c, const struct evc__request *q);
+/* The same, but tell nobody yet. */
+evc_status evc__request_record(evc_coord *c, const struct evc__request *q,
+			       bool *ret_error);
+
+/* Lock held: the reason in a slot as it stands, if it is of the round of w,
+   else NULL. */
+const evc_reason *evc__reason_peek(const evc_coord *c, unsigned slot,
+				   uint64_t w);
+/* Lock held, round r of w: copy the reason in a slot, if it is there. */
+bool evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
+		      evc_reason *ret);
+/* Lock held: m is about to leave the register; reasons that its thread gave
+   keep its id and name. */
+void evc__reasons_sign(evc_coord *c, const struct evc__member *m);
+/* Lock held: is the reason an error of its round? */
+bool evc__reason_is_error(const evc_coord *c, unsigned slot, uint64_t w);
+/* Lock held: did the one in slot a come before the one in slot b? */
+bool evc__reason_before(const evc_coord *c, unsigned a, unsigned b);
+/* Lock held: did it come after the round was closed? */
+bool evc__reason_late(const evc_coord *c, unsigned slot);
+unsigned evc__n_errors(const evc_coord *c, uint64_t w);
+/* Slots, for stop.c. */
+unsigned evc__slot_claim(evc_coord *c, uint64_t w, bool error, bool late);
+void evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
+		    const struct evc__request *q);
+void evc__slot_publish(evc_coord *c, unsigned slot, uint64_t w, bool late);
+/* It was published as READY, but its round was closed. */
+void evc__slot_late(evc_coord *c, unsigned slot, uint64_t w);
+void evc__slots_forget_late(evc_coord *c); /* lock held */
+/* Lock held: a round without a stop is over: what scopes have reported. */
+void evc__reports_forget(evc_coord *c, uint64_t w);
+void evc__error_count(evc_coord *c, uint64_t w);
+
+/* ---- wait.c ---- */
+
+/* evc_wait_for_stop, also inside ev_run. */
+bool evc__wait_for_stop(evc_coord *c, double timeout);
+void evc__wake_waiters(evc_coord *c);
+void evc__settle(evc_coord *c);
+void evc__stop_fd_close(evc_coord *c);
+
+#endif
