@@ -13,7 +13,7 @@
 #include <sched.h>
 
 #include "../support/queue_util.h"
-#include "workers/queue.h"
+#include "queue/queue.h"
 
 #define POPS 8
 #define WATCHES 2

@@ -10,7 +10,7 @@
 #include "../support/api_util.h"
 #include "support/seam.h"
 
-#include "workers/metrics.h"
+#include "group/metrics.h"
 
 static struct evc__metrics *m;
 

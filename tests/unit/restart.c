@@ -15,7 +15,7 @@
 #include "support/seam.h"
 
 #include "unit/histories.h"
-#include "workers/restart.h"
+#include "group/restart.h"
 
 #define HISTORIES 100000
 #define STEPS 40

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calling the functions of a group: init, shutdown and those of state.
+ *
+ * The thread that is in one of them is marked: there it may not start, stop,
+ * resize or free.  Those that a stop calls may hang.  So while one runs
+ * the scope shows it by its name, and from the end of the stop's budget on its
+ * thread gets the kick signal again and again; or it has a thread of its own,
+ * EVC_WORKERS_ASIDE, and whoever stops leaves it behind.
+ */
+#include "group/group.h"
+
+#include "base/kick.h"
+#include "base/self.h"
+#include "base/text.h"
+
+static __thread evc_workers *inside;
+
+void
+evc__inside_begin(evc_workers *g, struct evc__inside *in)
+{
+	in->was = inside;
+	inside = g;
+	sync_lock(&g->lock);
+	g->inside_tid = evc__tid();
+	sync_unlock(&g->lock);
+}
+
+void
+evc__inside_end(evc_workers *g, const struct evc__inside *in)
+{
+	inside = in->was;
+	sync_lock(&g->lock);
+	g->inside_tid = 0;
+	sync_unlock(&g->lock);
+}
+
+evc_workers *
+evc__inside_of(void)
+{
+	return inside;
+}
+
+void
+evc__inside_forget(void)
+{
+	inside = NULL;
+}
+
+evc_status
+evc__not_inside(const char *func)
+{
+	if (inside == NULL)
+		return 0;
+	return evc_refuse(-EVC_FAILED_PRECONDITION,
+			  "%s: inside a function of %s", func, inside->name);
+}
+
+/* ---- here ---- */
+
+struct here {
+	evc_workers *g;
+	evc_fn *fn;
+	int tid;
+};
+
+/* The helper thread, again and again while fn runs. */
+static void
+nudge(void *arg)
+{
+	const struct here *h = arg;
+
+	if (evc__kick_signo() != 0 &&
+	    sync_mono() >= sync_load(&h->g->budget_ends))
+		(void)sync_tid_signal(h->tid, evc__kick_signo());
+}
+
+static evc_status
+in_guard(evc_coord *scope, void *arg)
+{
+	const struct here *h = arg;
+
+	return h->fn(scope, h->g);
+}
+
+static void
+call_here(evc_workers *g, const char *name, evc_fn *fn)
+{
+	struct here h = { g, fn, evc__tid() };
+	evc_member_opts nudged = { .unblock = nudge };
+	evc_member_opts late = { .flags = EVC_LATE };
+	sigset_t before;
+	evc_id hold = 0;
+	bool open = evc__kick_signo() != 0;
+	uint64_t until = sync_load(&g->budget_ends);
+
+	/* Joins wait for it, and reports name it.  Without memory for that it
+	   is called all the same. */
+	(void)evc_hold_begin(g->scope, name, &late, &hold);
+	if (open)
+		evc__kick_unblock(&before);
+	if (evc_guard(g->scope, name, in_guard, &h, &nudged) < 0 &&
+	    !evc__group_inherited(g))
+		(void)fn(g->scope, g);
+	if (open)
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (sync_mono() >= until)
+		evc_log(g->scope, EVC_LOG_WARNING, NULL,
+			"%s was not over when the time of the stop was", name);
+	if (hold != 0)
+		(void)evc_hold_end(g->scope, hold);
+}
+
+void
+evc__group_call(evc_workers *g, const char *what, evc_fn *fn)
+{
+	evc_member_opts late = { .flags = EVC_LATE };
+	char name[48];
+	struct text t = evc__text_in(name, sizeof name);
+
+	evc__text_add(&t, g->name);
+	evc__text_add(&t, "/");
+	evc__text_add(&t, what);
+	if ((g->opts.flags & EVC_WORKERS_ASIDE) &&
+	    evc_thread_start(g->scope, name, fn, g, &late, NULL) == 0)
+		return;
+	call_here(g, name, fn);
+}

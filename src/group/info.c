@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A group and its workers as others see them.
+ */
+#include "group/group.h"
+
+#include "base/text.h"
+
+bool
+evc_workers_is_active(const evc_workers *group)
+{
+	return group != NULL && !evc_should_stop(group->scope);
+}
+
+evc_coord *
+evc_workers_scope(const evc_workers *group)
+{
+	return group != NULL ? group->scope : NULL;
+}
+
+evc_registry *
+evc_workers_registry(const evc_workers *group)
+{
+	return group != NULL ? group->reg : NULL;
+}
+
+/* Lock held. */
+static void
+count_workers(const evc_workers *g, evc_workers_info *i)
+{
+	unsigned n;
+
+	for (n = 0; n < g->n_workers; n++) {
+		const struct evc__worker *w = g->worker[n];
+
+		i->n_runs += sync_load_relaxed(&w->n_runs);
+		i->n_restarts += sync_load_relaxed(&w->n_restarts);
+	}
+}
+
+static unsigned
+state_of(const evc_workers *g)
+{
+	if (g->state != EVC_WORKERS_RUNNING)
+		return g->state;
+	/* As evc_workers_is_active says: the hook is due. */
+	if (evc_should_stop(g->scope))
+		return EVC_WORKERS_STOPPING;
+	return sync_load(&g->paused) ? EVC_WORKERS_PAUSED :
+				       EVC_WORKERS_RUNNING;
+}
+
+/* Lock held: why it stopped last, or stops. */
+static evc_reason
+stop_of(const evc_workers *g)
+{
+	evc_reason r = g->stop, now;
+
+	/* Asked for, and the hook is due; it may have been taken back since. */
+	if (g->state == EVC_WORKERS_RUNNING && evc_should_stop(g->scope) &&
+	    evc_reason_get(g->scope, 0, &now) == 0)
+		r = now;
+	return r;
+}
+
+static evc_status
+no_place(const char *func)
+{
+	return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no place for the result",
+			  func);
+}
+
+evc_status
+evc_workers_get(const evc_workers *group, evc_workers_info *ret_info)
+{
+	evc_workers *g = (evc_workers *)group;
+	evc_status st = evc__group_check(g, __func__);
+
+	if (st < 0)
+		return st;
+	if (ret_info == NULL)
+		return no_place(__func__);
+	memset(ret_info, 0, sizeof *ret_info);
+	sync_lock(&g->lock);
+	evc__copy(ret_info->name, sizeof ret_info->name, g->name);
+	ret_info->state = state_of(g);
+	ret_info->n_threads = g->n_threads;
+	ret_info->n_live = g->n_live;
+	ret_info->n_starts = g->n_starts;
+	ret_info->n_errors = g->n_errors;
+	ret_info->stop = stop_of(g);
+	count_workers(g, ret_info);
+	sync_unlock(&g->lock);
+	return 0;
+}
+
+/* Lock held. */
+static void
+describe(const struct evc__worker *w, evc_worker_info *i)
+{
+	uint64_t began = sync_load_relaxed(&w->run_began);
+	uint64_t now = sync_mono();
+
+	i->id = w->id;
+	i->live = w->live;
+	i->retired = sync_load_relaxed(&w->retire);
+	i->running = began != 0;
+	/* It may have begun after we have looked at the clock. */
+	i->run_time = began != 0 && now > began ? (double)(now - began) / 1e9 :
+						  0;
+	i->n_runs = sync_load_relaxed(&w->n_runs);
+	i->n_errors = sync_load_relaxed(&w->n_errors);
+	i->n_restarts = sync_load_relaxed(&w->n_restarts);
+}
+
+evc_status
+evc_workers_worker_get(const evc_workers *group, unsigned index,
+		       evc_worker_info *ret_info)
+{
+	evc_workers *g = (evc_workers *)group;
+	evc_status st = evc__group_check(g, __func__);
+
+	if (st < 0)
+		return st;
+	if (ret_info == NULL)
+		return no_place(__func__);
+	sync_lock(&g->lock);
+	if (index >= g->n_workers)
+		st = evc_refuse(-EVC_NOT_FOUND, "%s: %s has %u workers",
+				__func__, g->name, g->n_workers);
+	else {
+		memset(ret_info, 0, sizeof *ret_info);
+		describe(g->worker[index], ret_info);
+	}
+	sync_unlock(&g->lock);
+	return st;
+}
+
+evc_status
+evc_workers_error_get(const evc_workers *group, unsigned index,
+		      evc_worker_error *ret_error)
+{
+	evc_workers *g = (evc_workers *)group;
+	evc_status st = evc__group_check(g, __func__);
+	uint64_t oldest;
+
+	if (st < 0)
+		return st;
+	if (ret_error == NULL)
+		return no_place(__func__);
+	sync_lock(&g->lock);
+	oldest = g->n_errors > EVC__ERRORS_KEPT ?
+			 g->n_errors - EVC__ERRORS_KEPT :
+			 0;
+	if (index >= g->n_errors - oldest || g->error == NULL)
+		st = evc_refuse(-EVC_NOT_FOUND, "%s: %s has no error %u",
+				__func__, g->name, index);
+	else {
+		const struct evc__error *e =
+			&g->error[(oldest + index) % EVC__ERRORS_KEPT];
+
+		memset(ret_error, 0, sizeof *ret_error);
+		ret_error->id = e->id;
+		ret_error->start = e->start;
+		ret_error->run = e->run;
+		ret_error->reason = e->reason;
+	}
+	sync_unlock(&g->lock);
+	return st;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How many workers a group has, and whether they go on: resize, pause, resume,
+ * ids.
+ *
+ * Of the workers that a group has ever made, in the order of their ids, the
+ * first n_threads are those it is to have; the others are retired, and come
+ * back in the same order.
+ */
+#include "group/group.h"
+
+/* Take its lock, when nobody starts the group.  A thread inside a function of a
+   group's, and a log hook of the start, do not wait: the start waits for them. */
+static void
+lock_started(evc_workers *g)
+{
+	bool waits = evc__inside_of() == NULL && !evc__starts(g->reg);
+
+	sync_lock(&g->lock);
+	while (waits && g->state == EVC_WORKERS_STARTING) {
+		sync_unlock(&g->lock);
+		evc__worker_waits(true);
+		sync_lock(&g->lock);
+		while (g->state == EVC_WORKERS_STARTING)
+			(void)evc__group_wait(g, SYNC_FOREVER);
+		sync_unlock(&g->lock);
+		evc__worker_waits(false);
+		sync_lock(&g->lock);
+	}
+}
+
+/* ---- resize ---- */
+
+/* Lock held: who waits between two runs is to look up. */
+static void
+wake(evc_workers *g)
+{
+	evc_cond_broadcast(g->cond);
+	if (g->evented != NULL)
+		evc__evented_wake(g);
+	evc__group_changed(g);
+}
+
+/* Lock held. */
+static void
+retire(evc_workers *g, unsigned first, unsigned end, bool yes)
+{
+	unsigned i;
+
+	for (i = first; i < end; i++)
+		sync_store(&g->worker[i]->retire, yes);
+}
+
+/* Lock held: all from first on, up to end, or none of them.  Each comes to life
+   retired, so that none of them runs before there are all: to end it would need
+   the lock, and by then it is retired no more. */
+static evc_status
+call_in(evc_workers *g, unsigned first, unsigned end, const char *func)
+{
+	evc_status st = 0;
+	unsigned i;
+
+	retire(g, first, end, true);
+	for (i = first; st == 0 && i < end; i++) {
+		struct evc__worker *w = g->worker[i];
+
+		if (!w->live && !w->done)
+			st = evc__worker_spawn(g, w, func);
+	}
+	if (st == 0)
+		retire(g, first, end, false);
+	return st;
+}
+
+static evc_status
+is_stopping(const evc_workers *g, const char *func)
+{
+	return evc_refuse(-EVC_FAILED_PRECONDITION,
+			  "%s: %s is being started or stopped", func, g->name);
+}
+
+/* Lock held. */
+static evc_status
+resize(evc_workers *g, unsigned n, const char *func)
+{
+	bool runs = g->state == EVC_WORKERS_RUNNING;
+	evc_status st = 0;
+
+	if (g->state == EVC_WORKERS_STOPPING ||
+	    g->state == EVC_WORKERS_STARTING ||
+	    (runs && evc_should_stop(g->scope)))
+		return is_stopping(g, func);
+	if (!evc__workers_make(g, n))
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "%s: no memory for %u workers", func, n);
+	if (n < g->n_threads)
+		retire(g, n, g->n_threads, true);
+	else if (runs)
+		st = call_in(g, g->n_threads, n, func);
+	else
+		retire(g, g->n_threads, n, false);
+	/* Else those that have come leave again. */
+	if (st == 0)
+		g->n_threads = n;
+	wake(g);
+	/* A stop that has just been asked for. */
+	return st == -EVC_CANCELLED ? is_stopping(g, func) : st;
+}
+
+evc_status
+evc_workers_resize(evc_workers *group, unsigned n_threads)
+{
+	evc_status st = evc__group_check(group, __func__);
+
+	if (st < 0)
+		return st;
+	if (n_threads == 0 || n_threads > EVC__WORKERS_MOST)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s: %u workers, not 1 to %d", __func__,
+				  n_threads, EVC__WORKERS_MOST);
+	st = evc__not_inside(__func__);
+	if (st < 0)
+		return st;
+	lock_started(group);
+	st = resize(group, n_threads, __func__);
+	sync_unlock(&group->lock);
+	return st;
+}
+
+/* ---- pause ---- */
+
+static evc_status
+pause_or_resume(evc_workers *g, bool paused, const char *func)
+{
+	evc_status st = evc__group_check(g, func);
+
+	if (st < 0)
+		return st;
+	lock_started(g);
+	if (g->state != EVC_WORKERS_RUNNING || evc_should_stop(g->scope))
+		st = evc_refuse(-EVC_FAILED_PRECONDITION, "%s: %s does not run",
+				func, g->name);
+	else if (sync_load(&g->paused) != paused) {
+		sync_store(&g->paused, paused);
+		wake(g);
+	}
+	sync_unlock(&g->lock);
+	return st;
+}
+
+evc_status
+evc_workers_pause(evc_workers *group)
+{
+	return pause_or_resume(group, true, __func__);
+}
+
+evc_status
+evc_workers_resume(evc_workers *group)
+{
+	return pause_or_resume(group, false, __func__);
+}
+
+/* ---- ids ---- */
+
+size_t
+evc_workers_ids(const evc_workers *group, unsigned *ids, size_t n)
+{
+	evc_workers *g = (evc_workers *)group;
+	size_t i, have;
+
+	if (evc__group_check(g, __func__) < 0)
+		return 0;
+	sync_lock(&g->lock);
+	have = g->n_threads < g->n_workers ? g->n_threads : g->n_workers;
+	for (i = 0; ids != NULL && i < n && i < have; i++)
+		ids[i] = g->worker[i]->id;
+	sync_unlock(&g->lock);
+	return have;
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The start of groups: init of each in turn, then of each state.start and its
+ * workers; what has begun is taken back in reverse when one of them fails.
+ *
+ * One thread at a time starts groups of a registry.  It holds no lock meanwhile,
+ * only the mark that it does, and waits for no worker before it has given that
+ * up: so workers may wait for it.
+ */
+#include "group/group.h"
+
+#include "base/self.h"
+#include "base/text.h"
+#include "base/unwind.h"
+
+/* ---- one at a time ---- */
+
+bool
+evc__start_awaited(evc_registry *reg, uint64_t until_ns)
+{
+	while (reg->starting && reg->starter != evc__tid())
+		if (!evc__await_change(&reg->lock, &reg->changed, until_ns))
+			return false;
+	return true;
+}
+
+bool
+evc__starts(evc_registry *reg)
+{
+	bool ours;
+
+	sync_lock(&reg->lock);
+	ours = reg->starting && reg->starter == evc__tid();
+	sync_unlock(&reg->lock);
+	return ours;
+}
+
+static evc_status
+begin(evc_registry *reg, const char *func)
+{
+	bool again;
+
+	sync_lock(&reg->lock);
+	(void)evc__start_awaited(reg, SYNC_FOREVER);
+	/* A log hook that is called by a start. */
+	again = reg->starting;
+	reg->starting = true;
+	reg->starter = evc__tid();
+	sync_unlock(&reg->lock);
+	return again ? evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "%s: this thread starts groups already",
+				  func) :
+		       0;
+}
+
+static void
+end(evc_registry *reg)
+{
+	sync_lock(&reg->lock);
+	reg->starting = false;
+	sync_add(&reg->changed, 1);
+	sync_unlock(&reg->lock);
+	sync_futex_wake(&reg->changed);
+}
+
+/* ---- which ones ---- */
+
+/* Lock held: nobody but its own stop can be about it. */
+static void
+to_rest(evc_workers *g)
+{
+	g->state = g->n_starts > 0 ? EVC_WORKERS_STOPPED : EVC_WORKERS_NEW;
+	evc__group_changed(g);
+}
+
+/* It is to be started, by us; *ret_ours false: it runs. */
+static evc_status
+choose(evc_workers *g, uint64_t until, const char *func, bool *ret_ours)
+{
+	char names[160];
+	struct text t = evc__text_in(names, sizeof names);
+	unsigned live, state;
+	bool joined;
+
+	*ret_ours = false;
+	sync_lock(&g->lock);
+	state = g->state;
+	live = g->n_live;
+	(void)evc__group_names(g, &t, EVC__EVERYBODY);
+	sync_unlock(&g->lock);
+	if (state == EVC_WORKERS_RUNNING && !evc_should_stop(g->scope))
+		return 0;
+	if (live > 0)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "%s: workers of the last start of %s live "
+				  "still: %s",
+				  func, g->name, names);
+	/* Somebody may be about to finish its stop. */
+	if (!evc__group_settle(g, until))
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "%s: %s is being stopped", func, g->name);
+	if (evc_should_stop(evc_scope_parent(g->scope)))
+		return evc_refuse(-EVC_CANCELLED,
+				  "%s: the coordinator above %s is stopped",
+				  func, g->name);
+	sync_lock(&g->lock);
+	/* Joins of its last stop are over, but may not have returned. */
+	while (g->n_joining > 0 && evc__group_wait(g, until))
+		continue;
+	joined = g->n_joining == 0;
+	/* One that was freed since we hold it is none of the registry's. */
+	*ret_ours = joined && !g->doomed;
+	if (*ret_ours) {
+		g->state = EVC_WORKERS_STARTING;
+		g->life++;
+	}
+	sync_unlock(&g->lock);
+	return joined ? 0 :
+			evc_refuse(-EVC_FAILED_PRECONDITION,
+				   "%s: the stop of %s is not over", func,
+				   g->name);
+}
+
+/* ---- one group ---- */
+
+static evc_status
+failed(evc_workers *g, evc_status st, const char *what, const char *func)
+{
+	evc_log(g->scope, EVC_LOG_ERROR, NULL, "not started: %s returned %s",
+		what, evc_status_name(st));
+	return evc_refuse(st, "%s: %s of %s returned %s", func, what, g->name,
+			  evc_status_name(st));
+}
+
+WALLED(evc_status, call_init, (evc_workers *g),
+       g->opts.init(g, g->reg, g->arg))
+WALLED(evc_status, call_start, (evc_workers *g),
+       g->opts.state.start(g->opts.state.arg))
+
+static evc_status
+init(evc_workers *g, const char *func)
+{
+	struct evc__inside in;
+	evc_status st = 0;
+
+	if (g->opts.init != NULL) {
+		evc__inside_begin(g, &in);
+		st = evc__code_of(call_init(g));
+		evc__inside_end(g, &in);
+	}
+	if (st != 0)
+		return failed(g, st, "init", func);
+	sync_lock(&g->lock);
+	g->init_done = true;
+	sync_unlock(&g->lock);
+	return 0;
+}
+
+static evc_status
+start_state(evc_workers *g, const char *func)
+{
+	struct evc__inside in;
+	evc_status st = 0;
+
+	if (g->opts.state.start != NULL) {
+		evc__inside_begin(g, &in);
+		st = evc__code_of(call_start(g));
+		evc__inside_end(g, &in);
+	}
+	if (st != 0)
+		return failed(g, st, "state.start", func);
+	sync_lock(&g->lock);
+	g->state_begun = true;
+	g->cleanup_due = true;
+	sync_unlock(&g->lock);
+	return 0;
+}
+
+/* Take the stop of its scope back.  all: how often an error had stopped all
+   groups when the start began. */
+static evc_status
+open_scope(evc_workers *g, uint32_t all, const char *func)
+{
+	evc_status st;
+
+	/* Threads of the last start may still be on their way out. */
+	(void)evc__group_tails(g);
+	st = g->cond == NULL ? evc_cond_new(g->scope, &g->cond) : 0;
+	if (st == 0)
+		st = evc_clear_stop(g->scope);
+	if (st < 0)
+		return st;
+	if (evc_should_stop(g->scope))
+		return evc_refuse(-EVC_CANCELLED, "%s: %s was stopped "
+						  "meanwhile",
+				  func, g->name);
+	if (sync_load(&g->reg->stops_of_all) != all)
+		return evc_refuse(-EVC_CANCELLED,
+				  "%s: an error of another group has stopped "
+				  "all",
+				  func);
+	return 0;
+}
+
+static void
+unblock(void *arg)
+{
+	const struct evc__worker *w = arg;
+
+	w->group->opts.member.unblock(w->group->arg);
+}
+
+evc_status
+evc__worker_spawn(evc_workers *g, struct evc__worker *w, const char *func)
+{
+	evc_member_opts o = g->opts.member;
+	evc_status st;
+
+	if (o.unblock != NULL)
+		o.unblock = unblock;
+	w->live = true;
+	w->fresh = true;
+	w->done = false;
+	w->restarts = false;
+	w->restart = (struct evc__restart_own){ 0 };
+	g->n_live++;
+	st = g->evented != NULL ?
+		     evc__evented_add(g, w, func) :
+		     evc_thread_start(g->scope, w->name, evc__worker_main, w,
+				      &o, &w->member);
+	if (st < 0) {
+		w->live = false;
+		g->n_live--;
+	}
+	return st;
+}
+
+/* All under the lock: no worker gets to its end before the last one is there, and
+   so none takes itself for the last.  *ret_asked: a stop came while it was
+   STARTING, and the hook, if it was called, has found nothing to do; what comes
+   after that is the hook's. */
+static evc_status
+spawn_all(evc_workers *g, const char *func, bool *ret_asked)
+{
+	evc_status st = 0;
+	unsigned i;
+
+	sync_lock(&g->lock);
+	g->n_starts++;
+	evc__restart_forget(&g->restarts);
+	sync_store(&g->paused, false);
+	for (i = 0; i < g->n_workers; i++) {
+		g->worker[i]->done = false;
+		sync_store(&g->worker[i]->retire, i >= g->n_threads);
+	}
+	for (i = 0; st == 0 && i < g->n_threads; i++)
+		st = evc__worker_spawn(g, g->worker[i], func);
+	if (st == 0) {
+		g->state = EVC_WORKERS_RUNNING;
+		evc__group_changed(g);
+	}
+	*ret_asked = evc_should_stop(g->scope);
+	sync_unlock(&g->lock);
+	return st;
+}
+
+static evc_status
+start(evc_workers *g, uint32_t all, const char *func)
+{
+	evc_status st = open_scope(g, all, func);
+	bool asked = false;
+
+	if (st == 0)
+		st = start_state(g, func);
+	if (st == 0)
+		st = spawn_all(g, func, &asked);
+	if (st == 0 && asked)
+		(void)evc__group_on_stop(g->scope, g);
+	return st;
+}
+
+/* ---- all of them ---- */
+
+static void
+reverse(struct evc__held *h)
+{
+	unsigned i;
+
+	for (i = 0; i < h->n / 2; i++) {
+		struct evc__held_group g = h->group[i];
+
+		h->group[i] = h->group[h->n - 1 - i];
+		h->group[h->n - 1 - i] = g;
+	}
+}
+
+/* Those that are ours go back, the last one first; gives up the start. */
+static void
+take_back(struct evc__held *h, const char *why, const char *func)
+{
+	uint64_t until = evc__until(evc__registry_grace(h->reg));
+	char text[192];
+	struct text t = evc__text_in(text, sizeof text);
+	unsigned i;
+
+	evc__text_fmt(&t, "taken back: %s", why);
+	reverse(h);
+	for (i = 0; i < h->n; i++) {
+		evc_workers *g = h->group[i].g;
+
+		if (!h->group[i].ours)
+			continue;
+		sync_lock(&g->lock);
+		if (g->state == EVC_WORKERS_STARTING && !g->init_done) {
+			to_rest(g);
+			h->group[i].ours = false;
+		}
+		sync_unlock(&g->lock);
+		if (!h->group[i].ours)
+			continue;
+		evc__group_claim(&h->group[i], true, text);
+		if (h->group[i].ours)
+			evc__group_tell(&h->group[i], text);
+	}
+	for (i = 0; i < h->n; i++)
+		if (h->group[i].ours)
+			evc__group_shut_down(h->group[i].g, until);
+	end(h->reg);
+	(void)evc__groups_await(h, until, false, func);
+}
+
+/* *ret_last: the group that it was about at last. */
+static evc_status
+start_all(struct evc__held *h, uint32_t all, uint64_t until, const char *func,
+	  evc_workers **ret_last)
+{
+	evc_status st = 0;
+	unsigned i;
+
+	for (i = 0; st == 0 && i < h->n; i++) {
+		*ret_last = h->group[i].g;
+		st = choose(*ret_last, until, func, &h->group[i].ours);
+	}
+	for (i = 0; st == 0 && i < h->n; i++)
+		if (h->group[i].ours) {
+			*ret_last = h->group[i].g;
+			st = init(*ret_last, func);
+		}
+	for (i = 0; st == 0 && i < h->n; i++)
+		if (h->group[i].ours) {
+			*ret_last = h->group[i].g;
+			st = start(*ret_last, all, func);
+		}
+	return st;
+}
+
+/* Stops that are under way come first; they are waited for before the start is
+   ours, because others wait for that. */
+static evc_status
+begin_after_stops(const struct evc__held *h, uint64_t until, const char *func)
+{
+	bool in_time, again;
+	evc_status st;
+
+	evc__worker_waits(true);
+	do {
+		in_time = evc__starts(h->reg) || evc__stops_awaited(h, until);
+		st = begin(h->reg, func);
+		again = st == 0 && in_time && !evc__stops_awaited(h, 0);
+		if (again)
+			end(h->reg);
+	} while (again);
+	evc__worker_waits(false);
+	return st;
+}
+
+static evc_status
+refuse_start(const evc_workers *g, evc_status st, const char *func)
+{
+	return evc_refuse_setup(evc_scope_parent(g->scope), func, st);
+}
+
+static evc_status
+groups_start(struct evc__held *h, const char *func)
+{
+	uint64_t until = evc__until(evc__registry_grace(h->reg));
+	evc_status st = begin_after_stops(h, until, func);
+	evc_workers *last = h->group[0].g;
+	uint32_t all;
+	char why[192];
+
+	if (st < 0)
+		return refuse_start(last, st, func);
+	all = sync_load(&h->reg->stops_of_all);
+	st = start_all(h, all, until, func, &last);
+	if (st == 0) {
+		end(h->reg);
+		return 0;
+	}
+	/* What is refused while it is taken back is not what is to be read. */
+	evc__copy(why, sizeof why, evc_last_error());
+	take_back(h, why, func);
+	return refuse_start(last, evc_refuse(st, "%s", why), func);
+}
+
+evc_status
+evc_workers_start(evc_workers *group)
+{
+	evc_status st = evc__group_check(group, __func__);
+	struct evc__held h;
+
+	if (st < 0)
+		return st;
+	st = evc__not_inside(__func__);
+	if (st < 0)
+		return refuse_start(group, st, __func__);
+	evc__group_hold(group, &h);
+	st = groups_start(&h, __func__);
+	evc__groups_release(&h);
+	return st;
+}
+
+evc_status
+evc_registry_start(evc_registry *reg)
+{
+	evc_status st = evc__registry_check(&reg, __func__);
+	struct evc__held h;
+
+	if (st == 0)
+		st = evc__not_inside(__func__);
+	if (st == 0)
+		st = evc__groups_hold(reg, NULL, &h, __func__);
+	if (st < 0)
+		return evc_refuse_setup(evc_registry_coord(reg), __func__, st);
+	if (h.n > 0)
+		st = groups_start(&h, __func__);
+	evc__groups_release(&h);
+	return st;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stop of a group: whose turn it is to call shutdown, state.stop and
+ * cleanup.
+ *
+ * Whoever moves the state from RUNNING to STOPPING, under the lock, calls the
+ * first two: a thread that stops the group, or the scope's stop hook, when
+ * somebody has asked the scope itself.  Whoever finds it STOPPING with nobody
+ * alive and nobody in a function calls the third, and then it is STOPPED: those
+ * who wait for the group, or `ended` of the scope.  All of them look when they
+ * are done with their own part, so the last one finds it.
+ */
+#include "group/group.h"
+
+#include "base/self.h"
+#include "base/unwind.h"
+
+/* ---- claims ---- */
+
+/* The scope has a stop of its own, whatever it has inherited: a clear of what is
+   above leaves that alone. */
+static void
+ask(evc_workers *g, const char *text)
+{
+	evc_reason r;
+
+	if (text == NULL && evc_reason_get(g->scope, 0, &r) == 0 &&
+	    r.kind == EVC_BY_PARENT)
+		text = "it stays stopped";
+	if (text != NULL)
+		(void)evc_request_stop_at(g->scope, 0, text, NULL, 0, NULL);
+}
+
+/* Say why.  unborn: it had no worker yet, and its scope may stand stopped since
+   the last time. */
+static void
+told(evc_workers *g, const char *unborn)
+{
+	evc_reason r;
+
+	if (unborn != NULL) {
+		evc_log(g->scope, EVC_LOG_INFO, NULL, "stops: %s", unborn);
+		return;
+	}
+	sync_lock(&g->lock);
+	r = g->stop;
+	sync_unlock(&g->lock);
+	evc_log(g->scope, EVC_LOG_INFO, &r, "stops: %s%s%s, by \"%s\"",
+		r.code != 0 ? evc_status_name(r.code) : "",
+		r.code != 0 ? ": " : "", r.text, r.who);
+	if (g->evented != NULL)
+		evc__evented_stop(g);
+}
+
+/* Lock held: who sees that it stops sees why. */
+static void
+claim(evc_workers *g)
+{
+	g->state = EVC_WORKERS_STOPPING;
+	g->shutting = true;
+	/* Its log hook, and functions of groups before it, cannot wait for what
+	   comes after them. */
+	g->inside_tid = evc__tid();
+	sync_store(&g->paused, false);
+	evc__group_changed(g);
+}
+
+/* Lock held: its workers hear of it; a request takes no lock of ours. */
+static void
+claim_born(evc_workers *g, const char *text)
+{
+	evc_reason r = { .kind = EVC_BY_REQUEST };
+
+	ask(g, text);
+	(void)evc_reason_get(g->scope, 0, &r);
+	g->stop = r;
+	claim(g);
+}
+
+void
+evc__group_claim(struct evc__held_group *h, bool starting, const char *text)
+{
+	evc_workers *g = h->g;
+
+	sync_lock(&g->lock);
+	h->unborn = starting && g->state == EVC_WORKERS_STARTING;
+	h->ours = h->unborn || g->state == EVC_WORKERS_RUNNING;
+	if (h->unborn)
+		claim(g);
+	else if (h->ours)
+		claim_born(g, text);
+	h->awaits = g->state == EVC_WORKERS_STOPPING;
+	h->life = g->life;
+	g->n_awaiting += h->awaits;
+	sync_unlock(&g->lock);
+}
+
+void
+evc__group_tell(struct evc__held_group *h, const char *text)
+{
+	if (h->unborn)
+		ask(h->g, text);
+	told(h->g, h->unborn ? text : NULL);
+}
+
+/* For the hook: only if the scope was asked to stop. */
+static bool
+claim_asked(evc_workers *g)
+{
+	bool mine;
+
+	sync_lock(&g->lock);
+	mine = g->state == EVC_WORKERS_RUNNING && evc_should_stop(g->scope);
+	if (mine)
+		claim_born(g, NULL);
+	sync_unlock(&g->lock);
+	if (mine)
+		told(g, NULL);
+	return mine;
+}
+
+/* ---- shutdown ---- */
+
+WALLED_VOID(call_shutdown, (evc_workers *g), g->opts.shutdown(g, g->arg))
+
+static evc_status
+shut_down(evc_coord *scope, void *group)
+{
+	evc_workers *g = group;
+	struct evc__inside in;
+	bool init, state;
+
+	(void)scope;
+	sync_lock(&g->lock);
+	init = g->init_done;
+	state = g->state_begun;
+	g->init_done = false;
+	g->state_begun = false;
+	sync_unlock(&g->lock);
+	evc__inside_begin(g, &in);
+	if (init && g->opts.shutdown != NULL)
+		call_shutdown(g);
+	if (state && g->opts.state.stop != NULL)
+		evc__call_walled(g->opts.state.stop, g->opts.state.arg);
+	evc__inside_end(g, &in);
+	sync_lock(&g->lock);
+	g->shutting = false;
+	evc__group_changed(g);
+	sync_unlock(&g->lock);
+	if (g->opts.flags & EVC_WORKERS_ASIDE)
+		(void)evc__group_settle(g, 0);
+	return 0;
+}
+
+void
+evc__group_shut_down(evc_workers *g, uint64_t until_ns)
+{
+	sync_store(&g->budget_ends, until_ns);
+	/* Perhaps another thread's. */
+	sync_lock(&g->lock);
+	g->inside_tid = 0;
+	sync_unlock(&g->lock);
+	if (g->opts.shutdown == NULL && g->opts.state.stop == NULL)
+		(void)shut_down(g->scope, g);
+	else
+		evc__group_call(g, "shutdown", shut_down);
+}
+
+/* ---- cleanup ---- */
+
+static evc_status
+clean_up(evc_coord *scope, void *group)
+{
+	evc_workers *g = group;
+	struct evc__inside in;
+	bool due;
+
+	(void)scope;
+	sync_lock(&g->lock);
+	due = g->cleanup_due;
+	g->cleanup_due = false;
+	sync_unlock(&g->lock);
+	if (due && g->opts.state.cleanup != NULL) {
+		evc__inside_begin(g, &in);
+		evc__call_walled(g->opts.state.cleanup, g->opts.state.arg);
+		evc__inside_end(g, &in);
+	}
+	sync_lock(&g->lock);
+	g->cleaning = false;
+	g->state = g->n_starts > 0 ? EVC_WORKERS_STOPPED : EVC_WORKERS_NEW;
+	evc__group_changed(g);
+	sync_unlock(&g->lock);
+	return 0;
+}
+
+/* Lock held, given up meanwhile. */
+static void
+finish(evc_workers *g, uint64_t until_ns)
+{
+	g->cleaning = true;
+	g->inside_tid = evc__tid();
+	sync_unlock(&g->lock);
+	evc_log(g->scope, EVC_LOG_INFO, NULL, "all workers have ended");
+	sync_lock(&g->lock);
+	g->inside_tid = 0;
+	sync_unlock(&g->lock);
+	sync_store(&g->budget_ends,
+		   until_ns != 0 ? until_ns :
+				   evc__until(evc__registry_grace(g->reg)));
+	if (g->opts.state.cleanup == NULL)
+		(void)clean_up(g->scope, g);
+	else
+		evc__group_call(g, "cleanup", clean_up);
+	sync_lock(&g->lock);
+}
+
+bool
+evc__group_rests(const evc_workers *g)
+{
+	return g->state == EVC_WORKERS_NEW || g->state == EVC_WORKERS_STOPPED;
+}
+
+/* Lock held: does somebody see to it that it comes to rest? */
+static bool
+on_its_way(const evc_workers *g)
+{
+	if (g->n_live > 0 || g->inside_tid == evc__tid())
+		return false;
+	/* Asked to stop, and the hook is due. */
+	return g->state == EVC_WORKERS_STOPPING ||
+	       (g->state == EVC_WORKERS_RUNNING && evc_should_stop(g->scope));
+}
+
+bool
+evc__group_settle(evc_workers *g, uint64_t until_ns)
+{
+	bool rests, in_time = true;
+
+	sync_lock(&g->lock);
+	while (!evc__group_rests(g) && on_its_way(g) && in_time) {
+		if (g->state == EVC_WORKERS_STOPPING && !g->shutting &&
+		    !g->cleaning)
+			finish(g, until_ns);
+		else
+			in_time = evc__group_wait(g, until_ns);
+	}
+	rests = evc__group_rests(g);
+	sync_unlock(&g->lock);
+	return rests;
+}
+
+/* ---- what the scope calls ---- */
+
+evc_status
+evc__group_on_stop(evc_coord *scope, void *group)
+{
+	evc_workers *g = group;
+
+	(void)scope;
+	if (claim_asked(g)) {
+		evc__group_shut_down(
+			g, evc__until(evc__registry_grace(g->reg)));
+		(void)evc__group_settle(g, 0);
+	}
+	return 0;
+}
+
+void
+evc__group_on_ended(evc_coord *scope, const evc_verdict *v, void *group)
+{
+	evc_workers *g = group;
+	bool awaited;
+
+	(void)scope;
+	(void)v;
+	evc__group_bury(g);
+	/* Who stops it cleans up: as many groups, in their order. */
+	sync_lock(&g->lock);
+	awaited = g->n_awaiting > 0;
+	sync_unlock(&g->lock);
+	if (!awaited)
+		(void)evc__group_settle(g, 0);
+}

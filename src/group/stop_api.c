@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_registry_stop, _stop_name, evc_workers_stop and _wait_finish: tell all,
+ * shut them down in turn, wait for all, in one budget.
+ */
+#include "group/group.h"
+
+#include "base/room.h"
+
+/* The first error since the groups were started, or 0. */
+static evc_status
+first_error(const struct evc__held *h, const char *func)
+{
+	evc_reason r, first = { .code = 0 };
+	unsigned i;
+
+	for (i = 0; i < h->n; i++)
+		if (evc_raise_requested(h->group[i].g->scope, &r) > 0 &&
+		    (first.code == 0 || r.mono_ns < first.mono_ns))
+			first = r;
+	if (first.code == 0)
+		return 0;
+	return evc_refuse(first.code, "%s: %s: %s", func, first.who,
+			  first.text);
+}
+
+evc_status
+evc__groups_stop(struct evc__held *h, const char *text, uint64_t until_ns,
+		 bool exiting, const char *func)
+{
+	evc_status st;
+	bool in_time;
+	unsigned i;
+
+	/* All claims in one breath, with no start between: so a start comes
+	   before this stop or after it. */
+	evc__worker_waits(true);
+	sync_lock(&h->reg->lock);
+	in_time = evc__start_awaited(h->reg, until_ns);
+	for (i = 0; i < h->n; i++)
+		evc__group_claim(&h->group[i], false, text);
+	sync_unlock(&h->reg->lock);
+	evc__worker_waits(false);
+	for (i = 0; i < h->n; i++)
+		if (h->group[i].ours)
+			evc__group_tell(&h->group[i], text);
+	for (i = 0; i < h->n; i++)
+		if (h->group[i].ours)
+			evc__group_shut_down(h->group[i].g, until_ns);
+	st = evc__groups_await(h, until_ns, exiting, func);
+	/* What ran already was stopped all the same. */
+	if (st == 0 && !in_time)
+		st = evc_refuse(EVC_DEADLINE_EXCEEDED,
+				"%s: another thread is still starting groups",
+				func);
+	return st == 0 ? first_error(h, func) : st;
+}
+
+/* When is the budget over? */
+static evc_status
+budget(const evc_registry *reg, const evc_join_opts *o, const char *func,
+       uint64_t *ret_until)
+{
+	double grace = o != NULL ? o->grace : 0;
+	evc_status st = evc__grace_check(grace, func);
+
+	if (st < 0)
+		return st;
+	if (o != NULL && (o->reactor != NULL || o->threads != NULL ||
+			  o->n_threads != 0 || o->flags != 0))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s: only grace may be set", func);
+	if (o != NULL && !ROOM_IS_ZERO(o->reserved_))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s: reserved room is not 0", func);
+	if (grace == 0)
+		grace = evc__registry_grace(reg);
+	*ret_until = evc__until(grace);
+	return 0;
+}
+
+static evc_status
+stop(evc_registry *reg, const char *name, const evc_join_opts *o,
+     const char *func)
+{
+	evc_status st = evc__registry_check(&reg, func);
+	uint64_t until = 0;
+	struct evc__held h;
+
+	if (st == 0)
+		st = evc__not_inside(func);
+	if (st == 0)
+		st = budget(reg, o, func, &until);
+	if (st == 0)
+		st = evc__groups_hold(reg, name, &h, func);
+	if (st < 0)
+		return st;
+	if (h.n > 0)
+		st = evc__groups_stop(&h, func, until, false, func);
+	else if (name != NULL)
+		st = evc_refuse(-EVC_NOT_FOUND, "%s: no group named %s", func,
+				name);
+	evc__groups_release(&h);
+	return st;
+}
+
+evc_status
+evc_registry_stop(evc_registry *reg, const evc_join_opts *opts)
+{
+	return stop(reg, NULL, opts, __func__);
+}
+
+evc_status
+evc_registry_stop_name(evc_registry *reg, const char *name,
+		       const evc_join_opts *opts)
+{
+	if (name == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no name",
+				  __func__);
+	return stop(reg, name, opts, __func__);
+}
+
+evc_status
+evc_workers_stop(evc_workers *group, const evc_join_opts *opts)
+{
+	evc_status st = evc__group_check(group, __func__);
+	uint64_t until = 0;
+	struct evc__held h;
+
+	if (st == 0)
+		st = evc__not_inside(__func__);
+	if (st == 0)
+		st = budget(group->reg, opts, __func__, &until);
+	if (st < 0)
+		return st;
+	evc__group_hold(group, &h);
+	st = evc__groups_stop(&h, __func__, until, false, __func__);
+	evc__groups_release(&h);
+	return st;
+}
+
+bool
+evc_workers_wait_finish(evc_workers *group, double timeout)
+{
+	uint64_t until = evc__until(timeout);
+	struct evc__held h;
+	unsigned life;
+	bool ended;
+
+	if (evc__group_check(group, __func__) < 0 ||
+	    (timeout > 0 &&
+	     evc_may_wait(evc_scope_parent(group->scope), __func__) < 0))
+		return false;
+	evc__group_hold(group, &h);
+	sync_lock(&group->lock);
+	life = group->life;
+	sync_unlock(&group->lock);
+	evc__worker_waits(true);
+	ended = evc__group_wait_for(group, life, evc__whom(), until);
+	(void)evc__group_settle(group, until);
+	ended = evc__group_calls_over(group, life, until) && ended;
+	evc__worker_waits(false);
+	evc__groups_release(&h);
+	return ended;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The job pool: its life, its stop, its numbers.
+ */
+#include "pool/pool.h"
+
+#include <math.h>
+#include <limits.h>
+
+#include "base/cpus.h"
+#include "base/fork.h"
+#include "base/room.h"
+#include "base/text.h"
+#include "base/until.h"
+
+#define CAPACITY 65536u
+#define CAPACITY_MOST (1u << 24)
+
+static _Atomic uint64_t n_pools; /* atomic: makers -> makers */
+
+evc_status
+evc__pool_check(const evc_pool *pool, const char *func)
+{
+	if (pool == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no pool", func);
+	if (sync_load_relaxed(&evc__fork_generation) != pool->fork_generation)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "%s: this is a fork child, the pool is its "
+				  "parent's",
+				  func);
+	return 0;
+}
+
+/* ---- the stop ---- */
+
+/* Lock held. */
+static void
+close_pool(evc_pool *pool)
+{
+	struct pool_port *p;
+
+	/* Marked, then swept: who submits puts the job in and then looks at the
+	   mark. */
+	sync_or(&pool->crowd, CROWD_CLOSED);
+	if (!evc_should_stop(pool->scope)) {
+		/* It was taken back in between: what is submitted now belongs
+		   to the new round. */
+		sync_and(&pool->crowd, ~CROWD_CLOSED);
+		return;
+	}
+	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next)) {
+		if (!pool->finish)
+			evc__port_sweep(p);
+		evc__ring_room(&p->foreign);
+	}
+	evc__crowd_wake_all(pool);
+}
+
+static void
+ring_all(evc_pool *pool)
+{
+	struct pool_port *p;
+
+	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
+		if (sync_load_sc(&p->chain) != NULL)
+			evc__port_ring(p);
+}
+
+/* On the helper thread; a join that has seen the stop waits for it. */
+static evc_status
+on_stop(evc_coord *c, void *arg)
+{
+	evc_pool *pool = arg;
+
+	(void)c;
+	sync_lock(&pool->lock);
+	close_pool(pool);
+	sync_unlock(&pool->lock);
+	ring_all(pool);
+	return 0;
+}
+
+void
+evc__pool_deserted(evc_pool *pool)
+{
+	struct pool_port *p;
+	evc_status st = 0;
+
+	sync_lock(&pool->lock);
+	if (evc__pool_has_work(pool))
+		st = evc__crowd_first(pool);
+	for (p = sync_load(&pool->ports); st < 0 && p != NULL;
+	     p = sync_load(&p->next))
+		evc__port_sweep(p);
+	sync_unlock(&pool->lock);
+	ring_all(pool);
+}
+
+/* ---- life ---- */
+
+static evc_status
+check_opts(const evc_pool_opts *o)
+{
+	const char *wrong = NULL;
+
+	if (!ROOM_IS_ZERO(o->reserved_))
+		wrong = "reserved_ must be 0";
+	if (o->n_threads > POOL_THREADS_MOST)
+		wrong = "more than 1024 threads";
+	else if (o->capacity > CAPACITY_MOST)
+		wrong = "a capacity of more than 2^24";
+	else if (isnan(o->idle) || o->idle < 0)
+		wrong = "idle is no time";
+	else if (o->flags & ~(unsigned)EVC_POOL_FINISH)
+		wrong = "unknown flags";
+	else if (o->thread_flags & ~(unsigned)EVC_KICK)
+		wrong = "unknown thread_flags";
+	else if (o->stack != 0 && o->stack < (size_t)PTHREAD_STACK_MIN)
+		wrong = "the stack is too small";
+	return wrong == NULL ? 0 :
+			       evc_refuse(-EVC_INVALID_ARGUMENT,
+					  "evc_pool_new: %s", wrong);
+}
+
+/* In a fork child: the calling thread is none of a pool's. */
+static void
+inherited(void)
+{
+	evc__pool_forget_seat();
+	evc__pool_forget_port();
+}
+
+static void
+set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
+{
+	uint64_t want = o->capacity != 0 ? o->capacity : CAPACITY, size = 1;
+
+	while (size < want)
+		size *= 2;
+	pool->capacity = size;
+	pool->idle_ns = o->idle > 0 ? evc__ns(o->idle) : SYNC_FOREVER;
+	pool->stack = o->stack;
+	pool->thread_flags = o->thread_flags;
+	pool->finish = o->flags & EVC_POOL_FINISH;
+	pool->number = sync_add(&n_pools, 1) + 1;
+	pool->fork_generation = sync_load_relaxed(&evc__fork_generation);
+	evc__fork_also(inherited);
+	evc__copy(pool->name, sizeof pool->name, name);
+	sync_store_relaxed(&pool->limit,
+			   o->n_threads != 0 ? o->n_threads :
+					       evc__cpus(POOL_THREADS_MOST));
+	sync_lock_init(&pool->lock);
+}
+
+static evc_status
+make_scope(evc_pool *pool, evc_coord *c)
+{
+	evc_scope_opts o = { .config.flags = EVC_NO_HOME };
+	evc_status st = evc_scope_new(c, pool->name, &o, &pool->scope);
+
+	if (st < 0)
+		return st;
+	st = evc_on_stop(pool->scope, pool->name, on_stop, pool, NULL, NULL);
+	if (st < 0)
+		evc_free(pool->scope);
+	else
+		evc_scope_ready(pool->scope);
+	return st;
+}
+
+static evc_status
+make_pool(evc_coord *c, const char *name, const evc_pool_opts *o,
+	  evc_pool **ret_pool)
+{
+	evc_status st = check_opts(o);
+	evc_pool *pool;
+
+	if (name == NULL || name[0] == '\0')
+		name = "pool";
+	if (st == 0 && (c == NULL || ret_pool == NULL ||
+			strlen(name) >= sizeof pool->name))
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_pool_new: no coordinator, no place for "
+				"the pool, or a name too long");
+	if (st == 0 && evc_should_stop(c))
+		st = evc_refuse(-EVC_CANCELLED,
+				"evc_pool_new: a stop was asked for");
+	if (st < 0)
+		return st;
+	pool = sync_alloc_aligned(POOL_LINE, sizeof *pool);
+	if (pool == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "evc_pool_new: no memory");
+	set_up(pool, name, o);
+	st = make_scope(pool, c);
+	if (st < 0) {
+		sync_lock_destroy(&pool->lock);
+		sync_free(pool);
+		return st;
+	}
+	*ret_pool = pool;
+	return 0;
+}
+
+evc_status
+evc_pool_new(evc_coord *c, const char *name, const evc_pool_opts *opts,
+	     evc_pool **ret_pool)
+{
+	static const evc_pool_opts none;
+
+	return evc_refuse_setup(c, __func__,
+				make_pool(c, name, opts != NULL ? opts : &none,
+					  ret_pool));
+}
+
+static uint64_t
+open_jobs(evc_pool *pool)
+{
+	struct pool_port *p;
+	uint64_t n = 0;
+
+	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
+		n += sync_load(&p->n_own) + sync_load_sc(&p->n_foreign);
+	return n;
+}
+
+static void
+destroy(evc_pool *pool)
+{
+	struct pool_port *p, *next;
+	uint32_t i;
+
+	for (p = sync_load(&pool->ports); p != NULL; p = next) {
+		next = sync_load(&p->next);
+		evc__port_orphan(p);
+	}
+	for (i = 0; i < sync_load(&pool->n_seats); i++)
+		sync_free(sync_load(&pool->seat[i]));
+	sync_lock_destroy(&pool->lock);
+	sync_free(pool);
+}
+
+evc_status
+evc_pool_free(evc_pool *pool)
+{
+	evc_join_opts o = { .grace = INFINITY };
+	struct pool_port *p;
+	evc_status st;
+	uint64_t n;
+
+	if (pool == NULL)
+		return 0;
+	st = evc__pool_check(pool, __func__);
+	if (st < 0)
+		return st;
+	if (evc__pool_self() == pool)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_pool_free: on a thread of the pool");
+	n = open_jobs(pool);
+	if (n > 0)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "evc_pool_free: %llu jobs are not completed",
+				  (unsigned long long)n);
+	/* Their loops may still be on the way out of the last done. */
+	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
+		evc__port_release_hold(p);
+	evc_request_stop(pool->scope, 0, "the pool is freed");
+	st = evc_join(pool->scope, &o, NULL);
+	if (st >= 0)
+		st = evc_free(pool->scope);
+	if (st >= 0)
+		destroy(pool);
+	return st < 0 ? st : 0;
+}
+
+/* ---- on the way ---- */
+
+evc_status
+evc_pool_resize(evc_pool *pool, unsigned n_threads)
+{
+	evc_status st = evc__pool_check(pool, __func__);
+
+	if (st < 0)
+		return st;
+	if (n_threads == 0 || n_threads > POOL_THREADS_MOST)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "evc_pool_resize: %u threads", n_threads);
+	sync_lock(&pool->lock);
+	sync_store_sc(&pool->limit, n_threads);
+	sync_store_sc(&pool->shrink, 1);
+	evc__crowd_wake_all(pool);
+	if (evc__pool_has_work(pool))
+		evc__crowd_call(pool, true);
+	sync_unlock(&pool->lock);
+	return 0;
+}
+
+evc_status
+evc_pool_get(const evc_pool *pool, evc_pool_info *ret_info)
+{
+	evc_pool *of = (evc_pool *)(uintptr_t)pool; /* only read */
+	evc_status st = evc__pool_check(pool, __func__);
+	evc_pool_info i = { 0 };
+	uint64_t begun = 0, w;
+	struct pool_port *p;
+	uint32_t k, n;
+
+	if (st == 0 && ret_info == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT,
+				"evc_pool_get: no place for the answer");
+	if (st < 0)
+		return st;
+	/* What comes later in a job's life is read first: so no number becomes
+	   less than 0. */
+	n = sync_load(&of->n_seats);
+	for (k = 0; k < n; k++) {
+		struct pool_seat *s = sync_load(&of->seat[k]);
+
+		i.n_done += sync_load(&s->n_done);
+		begun += sync_load(&s->n_begun);
+		i.n_cancelled += sync_load(&s->n_cancelled);
+	}
+	for (p = sync_load(&of->ports); p != NULL; p = sync_load(&p->next)) {
+		i.n_cancelled += sync_load(&p->n_cancelled);
+		i.n_submitted += sync_load(&p->n_own_submitted) +
+				 sync_load(&p->n_foreign_submitted);
+	}
+	w = sync_load_sc(&of->crowd);
+	i.n_threads = sync_load_relaxed(&of->limit);
+	i.n_live = N_LIVE(w);
+	i.n_idle = N_IDLE(w);
+	i.n_running = begun - i.n_done;
+	if (i.n_submitted > begun + i.n_cancelled)
+		i.n_queued = i.n_submitted - begun - i.n_cancelled;
+	*ret_info = i;
+	return 0;
+}
+
+evc_coord *
+evc_pool_scope(const evc_pool *pool)
+{
+	return pool != NULL ? pool->scope : NULL;
+}

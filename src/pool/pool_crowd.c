@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The threads of a pool as a crowd: who sleeps, who is on its way, how many
+ * there are.  All of it is one word, so that a submit looks at one thing.
+ *
+ * No call is lost:
+ *   - who brings work shows it first and looks at the word then; who goes to
+ *     sleep counts itself as idle first and looks for work then;
+ *   - who finds CROWD_WAKING set leaves it to the one on its way, which takes
+ *     the mark away first and looks for work then;
+ *   - the mark that is for sleepers is taken by one of them, and none of them
+ *     leaves by another way while it stands.
+ */
+#include "pool/pool.h"
+
+#include "base/text.h"
+#include "base/until.h"
+
+/* After a thread could not be had it is not tried again for so long, unless
+   there is none at all. */
+#define FAILED_NS UINT64_C(100000000)
+
+/* A sleeper is called, and has not come yet. */
+#define CALLED(w) (((w) & (CROWD_WAKING | CROWD_STARTING)) == CROWD_WAKING)
+
+static bool
+failed_lately(evc_pool *pool)
+{
+	uint64_t at = sync_load_relaxed(&pool->failed_at);
+
+	return at != 0 && sync_mono_coarse() - at < FAILED_NS;
+}
+
+/* Lock held. */
+static struct pool_seat *
+free_seat(evc_pool *pool)
+{
+	uint32_t i, n = sync_load_relaxed(&pool->n_seats);
+	struct pool_seat *s;
+
+	for (i = 0; i < n; i++) {
+		s = sync_load_relaxed(&pool->seat[i]);
+		if (!s->taken)
+			return s;
+	}
+	if (n == POOL_SEATS)
+		return NULL;
+	s = sync_alloc_aligned(POOL_LINE, sizeof *s);
+	if (s == NULL)
+		return NULL;
+	s->pool = pool;
+	s->index = n;
+	sync_store(&pool->seat[n], s);
+	sync_store(&pool->n_seats, n + 1);
+	return s;
+}
+
+/* Lock held. */
+static evc_status
+start_thread(evc_pool *pool)
+{
+	struct pool_seat *s = free_seat(pool);
+	evc_member_opts o = {
+		.stack = pool->stack,
+		/* What is queued is to be finished. */
+		.flags = EVC_BACKGROUND | pool->thread_flags |
+			 (pool->finish ? EVC_LATE : 0),
+	};
+	char name[48];
+	struct text t = evc__text_in(name, sizeof name - 5);
+	evc_status st;
+
+	if (s == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "the pool has no memory for a thread");
+	evc__text_add(&t, pool->name);
+	t = evc__text_in(name + strlen(name), 6);
+	evc__text_add(&t, "/");
+	evc__text_int(&t, s->index);
+	s->taken = true;
+	st = evc_thread_start(pool->scope, name, evc__pool_thread, s, &o, NULL);
+	if (st < 0)
+		s->taken = false;
+	return st;
+}
+
+/* Lock held, and CROWD_WAKING and CROWD_STARTING are set. */
+static evc_status
+start(evc_pool *pool)
+{
+	evc_status st = start_thread(pool);
+	uint64_t now;
+
+	if (st == 0)
+		return 0;
+	now = sync_mono_coarse();
+	/* At a stop it is no lack of threads. */
+	if (st != -EVC_CANCELLED)
+		sync_store_relaxed(&pool->failed_at, now != 0 ? now : 1);
+	sync_and(&pool->crowd, ~(CROWD_WAKING | CROWD_STARTING));
+	/* Who relied on the one that does not come, while a thread went to
+	   sleep. */
+	if (N_LIVE(sync_load_sc(&pool->crowd)) > 0 && evc__pool_has_work(pool))
+		evc__crowd_call(pool, true);
+	return st;
+}
+
+static bool
+may_start(evc_pool *pool, uint64_t w)
+{
+	/* At a stop a new thread would be refused, also before the pool is
+	   closed. */
+	if (!pool->finish &&
+	    ((w & CROWD_CLOSED) || evc_should_stop(pool->scope)))
+		return false;
+	return N_LIVE(w) < sync_load_relaxed(&pool->limit) &&
+	       !failed_lately(pool);
+}
+
+void
+evc__crowd_call(evc_pool *pool, bool locked)
+{
+	uint64_t w = sync_load_sc(&pool->crowd), next;
+
+	do {
+		if (w & CROWD_WAKING)
+			return;
+		if (N_IDLE(w) > 0)
+			next = (w - CROWD_IDLE) | CROWD_WAKING;
+		else if (may_start(pool, w))
+			next = w | CROWD_WAKING | CROWD_STARTING;
+		else
+			return;
+	} while (!sync_cas(&pool->crowd, &w, next));
+	if (!(next & CROWD_STARTING)) {
+		sync_add(&pool->bell, 1);
+		sync_futex_wake_n(&pool->bell, 1);
+		return;
+	}
+	if (!locked)
+		sync_lock(&pool->lock);
+	(void)start(pool);
+	if (!locked)
+		sync_unlock(&pool->lock);
+}
+
+evc_status
+evc__crowd_first(evc_pool *pool)
+{
+	uint64_t w = sync_load_sc(&pool->crowd);
+
+	/* Started under the lock, so it will come. */
+	do
+		if (N_LIVE(w) > 0 || (w & CROWD_STARTING))
+			return 0;
+	while (!sync_cas(&pool->crowd, &w, w | CROWD_WAKING | CROWD_STARTING));
+	return start(pool);
+}
+
+void
+evc__crowd_wake_all(evc_pool *pool)
+{
+	sync_add(&pool->bell, 1);
+	sync_futex_wake(&pool->bell);
+}
+
+void
+evc__crowd_enter(evc_pool *pool)
+{
+	uint64_t w = sync_load_sc(&pool->crowd);
+
+	while (!sync_cas(&pool->crowd, &w,
+			 (w + CROWD_LIVE) & ~(CROWD_WAKING | CROWD_STARTING)))
+		;
+	/* It was made fewer while this one was on its way. */
+	if (N_LIVE(w) + 1 > sync_load_sc(&pool->limit))
+		sync_store_sc(&pool->shrink, 1);
+}
+
+void
+evc__crowd_leave(evc_pool *pool)
+{
+	sync_sub(&pool->crowd, CROWD_LIVE);
+}
+
+bool
+evc__crowd_shrink(evc_pool *pool)
+{
+	uint64_t w = sync_load_sc(&pool->crowd);
+
+	do
+		if (N_LIVE(w) <= sync_load_sc(&pool->limit)) {
+			/* First the mark, then the look: who makes it fewer
+			   says how many and sets the mark then. */
+			sync_store_sc(&pool->shrink, 0);
+			w = sync_load_sc(&pool->crowd);
+			if (N_LIVE(w) <= sync_load_sc(&pool->limit))
+				return false;
+			sync_store_sc(&pool->shrink, 1);
+		}
+	while (!sync_cas(&pool->crowd, &w, w - CROWD_LIVE));
+	return true;
+}
+
+static bool
+has_claimed(const struct pool_seat *s)
+{
+	struct pool_ring *r = sync_load(&s->ring);
+	uint64_t at = sync_load(&s->at), end = sync_load(&s->end);
+
+	/* The three may be of two claims: then their thread is awake, and the
+	   jobs of the second were in the ring when we looked there, or came
+	   later and with a call of their own. */
+	if (r == NULL || end - at > POOL_BATCH)
+		return false;
+	for (; at < end; at++)
+		if (sync_load_sc(&r->slot[at & r->mask]) != NULL)
+			return true;
+	return false;
+}
+
+static bool
+has_queued(struct pool_ring *r)
+{
+	return sync_load_sc(&r->head) < sync_load_sc(&r->tail);
+}
+
+bool
+evc__pool_has_work(evc_pool *pool)
+{
+	struct pool_port *p;
+	uint32_t i, n;
+
+	for (p = sync_load_sc(&pool->ports); p != NULL;
+	     p = sync_load_sc(&p->next))
+		if (has_queued(&p->own) || has_queued(&p->foreign))
+			return true;
+	n = sync_load_sc(&pool->n_seats);
+	for (i = 0; i < n; i++)
+		if (has_claimed(sync_load(&pool->seat[i])))
+			return true;
+	return false;
+}
+
+/* An idle thread goes to work, or ends.  false: the word has changed. */
+static bool
+get_up(evc_pool *pool, uint64_t w, bool end)
+{
+	/* Called: then it is counted as idle no more. */
+	uint64_t next = CALLED(w) ? w & ~CROWD_WAKING : w - CROWD_IDLE;
+
+	return sync_cas(&pool->crowd, &w, end ? next - CROWD_LIVE : next);
+}
+
+static bool
+too_many(evc_pool *pool, uint64_t w)
+{
+	return sync_load_sc(&pool->shrink) != 0 &&
+	       N_LIVE(w) > sync_load_sc(&pool->limit);
+}
+
+bool
+evc__crowd_sleep(evc_pool *pool)
+{
+	uint64_t left = SYNC_FOREVER, until, w;
+	uint32_t seen;
+	bool work;
+
+	sync_add(&pool->crowd, CROWD_IDLE);
+	until = evc__until_ns(pool->idle_ns);
+	for (;;) {
+		/* Before the looks: a call after them moves it. */
+		seen = sync_load_sc(&pool->bell);
+		w = sync_load_sc(&pool->crowd);
+		work = CALLED(w) || evc__pool_has_work(pool);
+		if (work || left == 0 || (w & CROWD_CLOSED) ||
+		    too_many(pool, w)) {
+			if (get_up(pool, w, !work))
+				return work;
+			continue;
+		}
+		left = evc__left_ns(until);
+		if (left > 0)
+			sync_futex_wait(&pool->bell, seen, left);
+	}
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Submit and cancel.
+ *
+ * A loop that has jobs under way submits without a lock: the thread remembers
+ * which port it used last, and a port whose `active` is this very thread cannot
+ * be taken away from it.  Everything else goes by the pool's lock.
+ *
+ * A job is put into its ring, and then the word of the crowd is read: it says
+ * whether somebody has to be called, and whether the pool was closed in the
+ * meantime.  Who closes it marks the word first and sweeps the rings then.
+ */
+#include "pool/pool.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/fork.h"
+#include "base/self.h"
+#include "base/until.h"
+
+/* The port that the thread submitted to last; pool is a number that is never
+   used twice. */
+static __thread struct {
+	uint64_t pool;
+	struct pool_port *port;
+} last;
+
+void
+evc__pool_forget_port(void)
+{
+	last.pool = 0;
+}
+
+static inline bool
+forked(const evc_pool *pool)
+{
+	return sync_load_relaxed(&evc__fork_generation) !=
+	       pool->fork_generation;
+}
+
+static evc_status
+refuse(evc_status st, const char *why)
+{
+	return evc_refuse(st, "evc_pool_submit: %s", why);
+}
+
+/* ---- the two rings ---- */
+
+static void
+prepare(struct pool_port *p, evc_job *job, uint32_t state)
+{
+	job->port_ = p;
+	sync_store_relaxed(JOB_STATE(job), state);
+}
+
+/* Does somebody have to do something about a job that was put in? */
+static inline bool
+unheard(const evc_pool *pool, const struct pool_port *p, uint64_t w)
+{
+	if (w & CROWD_CLOSED || N_LIVE(w) == 0 || sync_load_sc(&p->ending) != 0)
+		return true;
+	return !(w & CROWD_WAKING) &&
+	       (N_IDLE(w) > 0 || N_LIVE(w) < sync_load_relaxed(&pool->limit));
+}
+
+/* Lock held, the job stands in its ring: see to it that it is heard, or < 0: it
+   has to be taken back. */
+static evc_status
+hear(evc_pool *pool, struct pool_port *p)
+{
+	uint64_t w = sync_load_sc(&pool->crowd);
+
+	/* A new round has begun. */
+	if ((w & CROWD_CLOSED) && !evc_should_stop(pool->scope))
+		w = sync_and(&pool->crowd, ~CROWD_CLOSED) & ~CROWD_CLOSED;
+	if ((w & CROWD_CLOSED) || sync_load_sc(&p->ending) != 0)
+		return refuse(-EVC_CANCELLED, "a stop was asked for");
+	/* One that comes up after that look finds the job by itself. */
+	if (N_LIVE(w) == 0)
+		return evc__crowd_first(pool);
+	evc__crowd_call(pool, true);
+	return 0;
+}
+
+/* false: somebody has it, and so it was accepted.  Nobody puts another one there
+   meanwhile. */
+static bool
+take_back(struct pool_ring *r, uint64_t slot, evc_job *job)
+{
+	if (!ring_withdraw(r, slot, job))
+		return false;
+	sync_store_relaxed(JOB_STATE(job), 0);
+	return true;
+}
+
+static evc_status
+put_own(evc_pool *pool, struct pool_port *p, evc_job *job, bool locked)
+{
+	evc_status st = 0;
+	uint64_t slot;
+
+	if (__builtin_expect(sync_load_relaxed(JOB_STATE(job)) != 0, 0))
+		return refuse(-EVC_ALREADY_EXISTS, "the job is not completed");
+	prepare(p, job, JOB_QUEUED);
+	/* Counted before anybody can complete it. */
+	sync_store_relaxed(&p->n_own, sync_load_relaxed(&p->n_own) + 1);
+	slot = ring_put(&p->own, job);
+	if (__builtin_expect(slot == 0, 0)) {
+		sync_store_relaxed(JOB_STATE(job), 0);
+		st = refuse(-EVC_RESOURCE_EXHAUSTED, "there is no room");
+	} else if (unheard(pool, p, sync_load_sc(&pool->crowd))) {
+		if (!locked)
+			sync_lock(&pool->lock);
+		st = hear(pool, p);
+		if (!locked)
+			sync_unlock(&pool->lock);
+		if (st < 0 && !take_back(&p->own, slot, job))
+			st = 0;
+	}
+	if (st < 0)
+		sync_store(&p->n_own, sync_load_relaxed(&p->n_own) - 1);
+	else
+		sync_store_relaxed(&p->n_own_submitted,
+				   sync_load_relaxed(&p->n_own_submitted) + 1);
+	return st;
+}
+
+/* Lock held, by a thread that is not the loop's. */
+static evc_status
+put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job,
+	    struct pool_port **ret_full)
+{
+	uint32_t none = 0;
+	uint64_t slot;
+	evc_status st;
+
+	if (!sync_cas(JOB_STATE(job), &none, JOB_QUEUED | JOB_FOREIGN))
+		return refuse(-EVC_ALREADY_EXISTS, "the job is not completed");
+	st = evc__port_expect(p);
+	if (st < 0) {
+		sync_store_relaxed(JOB_STATE(job), 0);
+		return st;
+	}
+	job->port_ = p;
+	slot = ring_put(&p->foreign, job);
+	if (slot == 0) {
+		sync_store_relaxed(JOB_STATE(job), 0);
+		st = refuse(-EVC_RESOURCE_EXHAUSTED, "there is no room");
+		*ret_full = p;
+	} else {
+		st = hear(pool, p);
+		if (st < 0 && !take_back(&p->foreign, slot, job))
+			st = 0;
+	}
+	if (st < 0)
+		evc__port_unexpect(p);
+	else
+		sync_add(&p->n_foreign_submitted, 1);
+	return st;
+}
+
+/* ---- which one ---- */
+
+/* Lock held: does the calling thread run the loop of p?  Then the task is
+   there. */
+static evc_status
+own_loop(struct pool_port *p, bool *ret_own)
+{
+	int tid = sync_load_relaxed(&p->tid);
+	char said[256];
+	evc_status st;
+
+	*ret_own = tid == evc__tid();
+	if (tid != 0 && !*ret_own)
+		return 0;
+	/* Asked for the first time, a refusal is an answer and no error. */
+	snprintf(said, sizeof said, "%s", evc_last_error());
+	st = evc__port_activate(p);
+	if (st == 0)
+		*ret_own = true;
+	else if (*ret_own && st == -EVC_FAILED_PRECONDITION)
+		return refuse(-EVC_NOT_FOUND, "the loop is gone");
+	else if (st != -EVC_FAILED_PRECONDITION)
+		return st;
+	else
+		evc_refuse(0, "%s", said);
+	return 0;
+}
+
+/* Lock held. */
+static evc_status
+submit_locked(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
+	      struct pool_port **ret_full)
+{
+	struct pool_port *p;
+	evc_status st;
+	bool own;
+
+	p = evc__port_of(pool, r, &st);
+	if (p == NULL)
+		return st;
+	st = own_loop(p, &own);
+	if (st < 0)
+		return st;
+	if (!own)
+		return put_foreign(pool, p, job, ret_full);
+	st = waits ? evc_refuse(-EVC_FAILED_PRECONDITION,
+				"evc_pool_submit_wait: a loop cannot wait") :
+		     put_own(pool, p, job, true);
+	last.pool = pool->number;
+	last.port = p;
+	evc__port_settle(p);
+	return st;
+}
+
+static evc_status
+check(const evc_pool *pool, const evc_reactor *r, const evc_job *job)
+{
+	evc_status st = evc__pool_check(pool, "evc_pool_submit");
+
+	if (st < 0)
+		return st;
+	if (r == NULL || job == NULL || job->work == NULL)
+		return refuse(-EVC_INVALID_ARGUMENT,
+			      "no loop, no job, or one without work");
+	if (job->reserved_[0] != 0)
+		return refuse(-EVC_INVALID_ARGUMENT,
+			      "the job was not zeroed");
+	return 0;
+}
+
+static evc_status
+submit(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
+       struct pool_port **ret_full)
+{
+	evc_status st = check(pool, r, job);
+
+	if (st < 0)
+		return st;
+	if (evc_should_stop(pool->scope) ||
+	    evc_should_stop(evc_reactor_coord(r)))
+		return refuse(-EVC_CANCELLED, "a stop was asked for");
+	sync_lock(&pool->lock);
+	st = submit_locked(pool, r, job, waits, ret_full);
+	sync_unlock(&pool->lock);
+	return st;
+}
+
+evc_status
+evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job)
+{
+	struct pool_port *p = last.port, *full;
+
+	if (__builtin_expect(pool == NULL || last.pool != pool->number ||
+				     sync_load_relaxed(&p->active) !=
+					     evc__tid() ||
+				     p->r != r || p->task.reactor_ == NULL ||
+				     job == NULL || job->work == NULL ||
+				     job->reserved_[0] != 0 || forked(pool) ||
+				     evc_should_stop(pool->scope) ||
+				     evc_should_stop(p->c),
+			     0))
+		return submit(pool, r, job, false, &full);
+	return put_own(pool, p, job, false);
+}
+
+/* ---- with patience ---- */
+
+/* false: it is not worth it. */
+static bool
+wait_for_room(struct pool_port *p, uint64_t until)
+{
+	struct pool_ring *ring = &p->foreign;
+	uint32_t seen = sync_load_sc(&ring->room);
+	uint64_t at, left;
+
+	/* First said, then looked: who empties a slot looks afterwards. */
+	sync_store_sc(&ring->waiting, 1);
+	at = sync_load_sc(&ring->tail);
+	if (sync_load_sc(&ring->holes) != 0 ||
+	    ring_free_slot(ring, &at) != NULL ||
+	    sync_load_sc(&p->ending) != 0)
+		return true;
+	left = evc__left_ns(until);
+	if (left > 0)
+		sync_futex_wait(&ring->room, seen, left);
+	return left > 0;
+}
+
+/* May the calling thread wait for room?  The pool's coordinator is the parent of
+   its scope. */
+static evc_status
+may_wait(const evc_pool *pool, double timeout, const char *func)
+{
+	evc_status st = evc__pool_check(pool, func);
+
+	if (st < 0 || !(timeout > 0))
+		return st;
+	if (evc__pool_self() == pool)
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "%s: a thread of the pool would wait for "
+				  "itself",
+				  func);
+	return evc_may_wait(evc_scope_parent(pool->scope), func);
+}
+
+evc_status
+evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
+		     double timeout)
+{
+	struct pool_port *full = NULL;
+	uint64_t until;
+	evc_status st;
+
+	if (isnan(timeout))
+		return refuse(-EVC_INVALID_ARGUMENT, "the time is no number");
+	st = may_wait(pool, timeout, __func__);
+	if (st < 0)
+		return st;
+	until = evc__until(timeout);
+	for (;;) {
+		full = NULL;
+		st = submit(pool, r, job, timeout > 0, &full);
+		if (full == NULL)
+			return st;
+		if (!wait_for_room(full, until))
+			return refuse(-EVC_DEADLINE_EXCEEDED,
+				      "there was no room in time");
+	}
+}
+
+/* In a loop of its own around the gate: whoever takes the loop down waits for
+   who is inside, and room may not come before that. */
+evc_status
+evc_pool_submit_to(evc_pool *pool, evc_loop *loop, evc_job *job,
+		   double timeout)
+{
+	bool waits = timeout > 0;
+	struct pool_port *full;
+	uint64_t until;
+	evc_status st;
+	evc_reactor *r;
+
+	if (isnan(timeout))
+		return refuse(-EVC_INVALID_ARGUMENT, "the time is no number");
+	st = may_wait(pool, timeout, __func__);
+	if (st == 0 && loop == NULL)
+		st = refuse(-EVC_INVALID_ARGUMENT, "no loop");
+	if (st < 0)
+		return st;
+	until = evc__until(timeout);
+	for (;;) {
+		full = NULL;
+		r = evc_loop_enter(loop);
+		if (r == NULL)
+			return refuse(-EVC_NOT_FOUND, "the loop is gone");
+		st = submit(pool, r, job, waits, &full);
+		evc_loop_leave(loop);
+		if (full == NULL || !waits)
+			return st;
+		if (!wait_for_room(full, until))
+			return refuse(-EVC_DEADLINE_EXCEEDED,
+				      "there was no room in time");
+	}
+}
+
+/* ---- what is under way ---- */
+
+evc_status
+evc_job_cancel(evc_job *job)
+{
+	struct pool_port *p;
+	uint32_t s;
+
+	if (job == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "evc_job_cancel: no job");
+	s = sync_load(JOB_STATE(job));
+	if (!(s & JOB_QUEUED))
+		return evc_refuse(-EVC_NOT_FOUND,
+				  "evc_job_cancel: it is in no pool, or over");
+	p = job->port_;
+	if (forked(p->pool))
+		return evc__pool_check(p->pool, "evc_job_cancel");
+	if (ring_withdraw(s & JOB_FOREIGN ? &p->foreign : &p->own, job->slot_,
+			  job)) {
+		/* The loop may complete it, and done free the pool, before we
+		   are through with the port. */
+		sync_add(&p->refs, 1);
+		sync_add(&p->n_cancelled, 1);
+		evc__port_finish(p, NULL, job, EVC_CANCELLED);
+		evc__port_drop(p);
+		return 0;
+	}
+	/* Not one that has been completed meanwhile: it may be submitted
+	   again. */
+	while (s & JOB_QUEUED)
+		if (sync_cas(JOB_STATE(job), &s, s | JOB_CANCELLED))
+			return 0;
+	return evc_refuse(-EVC_NOT_FOUND, "evc_job_cancel: it is over");
+}
+
+bool
+evc_job_should_stop(const evc_job *job)
+{
+	const struct pool_port *p;
+	uint32_t s;
+
+	if (job == NULL)
+		return false;
+	s = sync_load((_Atomic uint32_t *)(void *)(uintptr_t)&job->state_);
+	if (!(s & JOB_QUEUED))
+		return false;
+	p = job->port_;
+	return (s & JOB_CANCELLED) || (sync_load(&p->ending) & PORT_GONE) ||
+	       (!p->finish && (sync_load(&p->ending) != 0 ||
+			       evc_should_stop(p->pool->scope)));
+}

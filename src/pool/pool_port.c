@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ports of a pool: which one belongs to which loop, and for how long.
+ *
+ * A port is bound to a loop while jobs of it are under way; afterwards it stays
+ * bound until another loop needs one.  So there are as many ports as loops have
+ * had jobs at the same time, however many loops come and go.  The handle that a
+ * port keeps tells a reactor from another one at the same address.
+ */
+#include "pool/pool.h"
+
+#include "base/self.h"
+
+/* Nothing is under way: the pool's is the only reference; and no thread is about
+   to ring, for one that is holds `rung`. */
+static bool
+take_idle(struct pool_port *p)
+{
+	if (sync_load_sc(&p->refs) != 1 ||
+	    (sync_load(&p->ending) & PORT_GONE) ||
+	    sync_xchg(&p->rung, 1) != 0)
+		return false;
+	/* Somebody may have rung in between, and found that the loop is gone:
+	   then he has a reference until he is through. */
+	if (sync_load_sc(&p->refs) == 1 &&
+	    !(sync_load(&p->ending) & PORT_GONE))
+		return true;
+	sync_store_sc(&p->rung, 0);
+	return false;
+}
+
+/* Does a join of the pool's parent hear of what lives in c? */
+static bool
+hears_of(const evc_pool *pool, const evc_coord *c)
+{
+	const evc_coord *parent = evc_scope_parent(pool->scope);
+
+	for (; c != NULL; c = evc_scope_parent(c))
+		if (c == parent)
+			return true;
+	return false;
+}
+
+static struct pool_port *
+make(evc_pool *pool)
+{
+	struct pool_port *p = sync_alloc_aligned(POOL_LINE, sizeof *p);
+
+	if (p == NULL)
+		return NULL;
+	sync_lock_init(&p->lock);
+	p->pool = pool;
+	p->finish = pool->finish;
+	p->fork_generation = pool->fork_generation;
+	p->mail.fn = evc__port_on_mail;
+	p->wake.fn = evc__port_on_wake;
+	p->mail.flags = p->wake.flags = EVC_LATE;
+	/* Until it is bound. */
+	sync_store_relaxed(&p->rung, 1);
+	sync_store_relaxed(&p->refs, 1);
+	if (!evc__ring_init(&p->own, pool->capacity) ||
+	    !evc__ring_init(&p->foreign, pool->capacity)) {
+		evc__port_drop(p);
+		return NULL;
+	}
+	sync_store_relaxed(&p->next, sync_load_relaxed(&pool->ports));
+	sync_store_sc(&pool->ports, p);
+	return p;
+}
+
+static void
+bind_to(struct pool_port *p, evc_reactor *r, evc_loop *loop)
+{
+	evc_loop_release(p->loop);
+	p->r = r;
+	p->loop = loop;
+	p->c = evc_reactor_coord(r);
+	p->apart = !hears_of(p->pool, p->c);
+	sync_store_relaxed(&p->tid, 0);
+	sync_store_relaxed(&p->ending, 0);
+	/* Whoever takes it next sees the new loop. */
+	sync_store_sc(&p->rung, 0);
+}
+
+struct pool_port *
+evc__port_of(evc_pool *pool, evc_reactor *r, evc_status *ret_st)
+{
+	evc_loop *loop = evc_loop_of(r);
+	struct pool_port *p, *idle = NULL;
+
+	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
+		if (p->r == r && p->loop == loop)
+			break;
+	if (p != NULL) {
+		evc_loop_release(loop);
+		*ret_st = 0;
+		if (sync_load(&p->ending) & PORT_GONE)
+			*ret_st = evc_refuse(-EVC_NOT_FOUND,
+					     "evc_pool_submit: the loop is "
+					     "gone");
+		return *ret_st < 0 ? NULL : p;
+	}
+	for (p = sync_load(&pool->ports); p != NULL && idle == NULL;
+	     p = sync_load(&p->next))
+		if (take_idle(p))
+			idle = p;
+	p = idle != NULL ? idle : make(pool);
+	if (p == NULL) {
+		evc_loop_release(loop);
+		*ret_st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				     "evc_pool_submit: no memory for a loop's "
+				     "jobs");
+		return NULL;
+	}
+	bind_to(p, r, loop);
+	return p;
+}
+
+void
+evc__port_drop(struct pool_port *p)
+{
+	uint32_t i;
+
+	if (sync_sub(&p->refs, 1) != 1)
+		return;
+	for (i = 0; i < POOL_BOXES; i++)
+		sync_free(sync_load_relaxed(&p->box[i]));
+	evc__ring_fini(&p->own);
+	evc__ring_fini(&p->foreign);
+	evc_loop_release(p->loop);
+	sync_lock_destroy(&p->lock);
+	sync_free(p);
+}
+
+void
+evc__port_orphan(struct pool_port *p)
+{
+	static _Atomic uint32_t never;
+
+	evc__port_release_hold(p);
+	if ((sync_load(&p->ending) & PORT_GONE) &&
+	    sync_load(&p->active) != 0) {
+		/* Its thread is about to drop the task, unless it is this one. */
+		if (sync_load(&p->active) == evc__tid())
+			evc_task_end(&p->task);
+		while (sync_load((_Atomic(evc_reactor *) *)(void *)
+				 &p->task.reactor_) != NULL)
+			sync_futex_wait(&never, 0, 1000000);
+		evc__port_inactive(p);
+	}
+	evc__port_drop(p);
+}

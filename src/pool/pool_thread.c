@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a thread of a pool does: its own claim, then the rings, then what others
+ * have claimed and not begun; then it sleeps.
+ *
+ * While there is no end of work in the rings it looks at what others have claimed
+ * now and then, one at a time: a claim that has not moved since the last time
+ * belongs to a thread that is blocked in a job, and comes before new work.
+ */
+#include "pool/pool.h"
+
+#include <math.h>
+
+static __thread struct pool_seat *sitting;
+
+void
+evc__pool_forget_seat(void)
+{
+	sitting = NULL;
+}
+
+evc_pool *
+evc__pool_self(void)
+{
+	return sitting != NULL ? sitting->pool : NULL;
+}
+
+/* What the thread itself claimed. */
+static evc_job *
+from_claim(struct pool_seat *s)
+{
+	struct pool_ring *r = sync_load_relaxed(&s->ring);
+	uint64_t at = sync_load_relaxed(&s->at);
+	uint64_t end = sync_load_relaxed(&s->end);
+	evc_job *job = NULL;
+
+	for (; job == NULL && at < end; at++) {
+		/* Only guessed at: it may be taken, or freed. */
+		__builtin_prefetch(sync_load_relaxed(
+			&r->slot[(at + 2) & r->mask]));
+		job = ring_take(r, at);
+		sync_store_relaxed(&s->at, at + 1);
+	}
+	return job;
+}
+
+/* How many of n to claim: a part that leaves something for the others, but
+   small ones only get in each other's way. */
+static uint64_t
+share(const evc_pool *pool, uint64_t n)
+{
+	uint64_t part = n / (2 * (uint64_t)sync_load_relaxed(&pool->limit));
+
+	if (part > POOL_BATCH)
+		return POOL_BATCH;
+	if (part >= POOL_BATCH_LEAST)
+		return part;
+	return n < POOL_BATCH_LEAST ? n : POOL_BATCH_LEAST;
+}
+
+static evc_job *
+claim(struct pool_seat *s, struct pool_ring *r)
+{
+	uint64_t h = sync_load_sc(&r->head), t, n;
+	evc_job *job = NULL;
+
+	while (job == NULL) {
+		t = sync_load_sc(&r->tail);
+		if (h >= t)
+			return NULL;
+		n = share(s->pool, t - h);
+		/* Published before it is claimed, so that nobody who sees the
+		   claim misses it.  If it fails it names what somebody else has
+		   claimed, and that does no harm. */
+		/* Release: so that who finds it here finds it made. */
+		sync_store(&s->ring, r);
+		sync_store_relaxed(&s->end, h);
+		sync_store_relaxed(&s->at, h);
+		sync_store_relaxed(&s->end, h + n);
+		if (!sync_cas(&r->head, &h, h + n))
+			continue;
+		s->claims++;
+		s->streak++;
+		s->ahead = n == t - h && n < POOL_BATCH_LEAST;
+		h += n;
+		job = from_claim(s);
+	}
+	return job;
+}
+
+/* So many claims in a row may be of the same ring while there is work in
+   others: none is passed over for ever. */
+#define FAIR 4
+
+static evc_job *
+from_port(struct pool_seat *s, struct pool_port *p)
+{
+	bool foreign = sync_load_sc(&p->foreign.tail) != 0;
+	bool first = foreign && s->claims % FAIR == FAIR - 1;
+	evc_job *job = claim(s, first ? &p->foreign : &p->own);
+
+	if (job == NULL && foreign)
+		job = claim(s, first ? &p->own : &p->foreign);
+	return job;
+}
+
+static evc_job *
+from_ports(struct pool_seat *s)
+{
+	struct pool_port *p, *begin = s->hint;
+	evc_job *job = NULL;
+
+	/* From where there was work last to the end, then from the start. */
+	if (begin != NULL && s->claims % FAIR == 0)
+		begin = sync_load_sc(&begin->next);
+	for (p = begin; job == NULL && p != NULL; p = sync_load_sc(&p->next)) {
+		s->hint = p;
+		job = from_port(s, p);
+	}
+	if (job != NULL)
+		return job;
+	for (p = sync_load_sc(&s->pool->ports); job == NULL && p != begin;
+	     p = sync_load_sc(&p->next)) {
+		s->hint = p;
+		job = from_port(s, p);
+	}
+	return job;
+}
+
+static evc_job *
+steal_from(const struct pool_seat *o)
+{
+	struct pool_ring *r = sync_load(&o->ring);
+	uint64_t at = sync_load(&o->at), end = sync_load(&o->end);
+	evc_job *job = NULL;
+
+	if (r == NULL || end - at > POOL_BATCH)
+		return NULL;
+	while (job == NULL && at < end)
+		job = ring_take(r, at++);
+	return job;
+}
+
+static evc_job *
+steal(struct pool_seat *s)
+{
+	uint32_t i, n = sync_load_sc(&s->pool->n_seats);
+	evc_job *job = NULL;
+
+	for (i = 1; job == NULL && i < n; i++)
+		job = steal_from(
+			sync_load(&s->pool->seat[(s->index + i) % n]));
+	return job;
+}
+
+/* Has the claim of the one it watches come to a standstill? */
+static evc_job *
+from_stuck(struct pool_seat *s)
+{
+	uint64_t now = sync_mono_coarse(), at;
+	struct pool_seat *o;
+	evc_job *job = NULL;
+
+	if (now == s->looked_ns)
+		return NULL;
+	o = sync_load(&s->pool->seat[s->watched]);
+	at = sync_load(&o->at);
+	if (o != s && at == s->watched_at)
+		job = steal_from(o);
+	/* After one such job there may be the next at once. */
+	if (job != NULL)
+		return job;
+	s->looked_ns = now;
+	if (o == s || at == s->watched_at || at >= sync_load(&o->end)) {
+		s->watched = (s->watched + 1) %
+			     sync_load(&s->pool->n_seats);
+		o = sync_load(&s->pool->seat[s->watched]);
+		at = sync_load(&o->at);
+	}
+	s->watched_at = at;
+	return NULL;
+}
+
+static void
+count(_Atomic uint64_t *n)
+{
+	/* One writer. */
+	sync_store_relaxed(n, sync_load_relaxed(n) + 1);
+}
+
+static void
+run(struct pool_seat *s, evc_job *job)
+{
+	struct pool_port *p = job->port_;
+	evc_status result = EVC_CANCELLED;
+
+	if ((sync_load(&p->ending) | evc_should_stop(s->pool->scope)) != 0 &&
+	    (!p->finish || (sync_load(&p->ending) & PORT_GONE))) {
+		count(&s->n_cancelled);
+	} else {
+		count(&s->n_begun);
+		s->job = job;
+		result = job->work(job);
+		if (sitting == NULL)
+			return;
+		s->job = NULL;
+		count(&s->n_done);
+	}
+	evc__port_finish(p, s, job, result);
+}
+
+static inline void
+breathe(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+#define BREATHS 16
+
+/* A thread that works as fast as jobs come would take each of them right out of
+   the loop's hands, and every cache line of the ring with it.  So it lets a few
+   come together, for less than a microsecond; not the first time after it has
+   slept, so that single jobs, and a loop that needs the same cpu, do not wait. */
+static void
+let_come(struct pool_seat *s)
+{
+	int i;
+
+	for (i = 0; s->ahead && s->streak > 1 && i < BREATHS; i++)
+		breathe();
+	s->ahead = false;
+}
+
+/* It was called, and has found a job, in which it may stay.  Whoever submitted
+   meanwhile has relied on it: if there is more, in any ring or claim, it calls
+   the next. */
+static void
+pass_on(struct pool_seat *s)
+{
+	s->called = false;
+	if (evc__pool_has_work(s->pool))
+		evc__crowd_call(s->pool, false);
+}
+
+static void
+serve(struct pool_seat *s)
+{
+	evc_pool *pool = s->pool;
+	evc_job *job;
+
+	for (;;) {
+		if (sync_load_relaxed(&pool->shrink) != 0 &&
+		    evc__crowd_shrink(pool))
+			return;
+		job = from_stuck(s);
+		if (job == NULL)
+			job = from_claim(s);
+		if (job == NULL) {
+			let_come(s);
+			job = from_ports(s);
+		}
+		if (job == NULL)
+			job = steal(s);
+		if (job != NULL) {
+			if (s->called)
+				pass_on(s);
+			run(s, job);
+			/* In a fork child the job has ended it all. */
+			if (sitting == NULL)
+				return;
+		} else if (evc__crowd_sleep(pool)) {
+			s->called = true;
+			s->streak = 0;
+		} else
+			return;
+	}
+}
+
+static void
+give_up_seat(struct pool_seat *s)
+{
+	evc_pool *pool = s->pool;
+
+	sitting = NULL;
+	sync_lock(&pool->lock);
+	s->taken = false;
+	sync_unlock(&pool->lock);
+	/* What it has claimed and not begun; and whoever relied on it may have
+	   found that no thread can be had. */
+	if (N_LIVE(sync_load_sc(&pool->crowd)) == 0)
+		evc__pool_deserted(pool);
+	else if (evc__pool_has_work(pool))
+		evc__crowd_call(pool, false);
+}
+
+/* The work of a job has ended the thread.  Left by now it would be an error that
+   stops the pool; so what is left of it stays until the stop. */
+static void
+lost(void *seat)
+{
+	struct pool_seat *s = seat;
+	evc_pool *pool = s->pool;
+	evc_job *job = s->job;
+
+	sync_unwound();
+	if (sitting == NULL)
+		return;
+	s->job = NULL;
+	/* NULL: it was a done, of a loop that is gone. */
+	if (job != NULL) {
+		count(&s->n_done);
+		evc__port_finish(job->port_, s, job, EVC_ABORTED);
+	}
+	evc__crowd_leave(pool);
+	give_up_seat(s);
+	evc__pool_deserted(pool);
+	evc_wait_for_stop(pool->scope, INFINITY);
+}
+
+evc_status
+evc__pool_thread(evc_coord *c, void *seat)
+{
+	struct pool_seat *s = seat;
+
+	(void)c;
+	sitting = s;
+	s->called = true;
+	s->streak = 0;
+	evc__crowd_enter(s->pool);
+	pthread_cleanup_push(lost, s);
+	serve(s);
+	pthread_cleanup_pop(0);
+	if (sitting != NULL)
+		give_up_seat(s);
+	return 0;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completions on the loop: in turns, by whoever has the right to ring.
+ */
+#include "pool/pool.h"
+
+#include "base/list.h"
+#include "base/self.h"
+#include "queue/nested.h"
+
+static bool
+is_gone(struct pool_port *p)
+{
+	return sync_load(&p->ending) & PORT_GONE;
+}
+
+static void
+complete(struct pool_port *p, evc_job *job)
+{
+	void (*done)(evc_job *, evc_status) = job->done;
+	evc_status result = is_gone(p) ? EVC_CANCELLED : job->result_;
+
+	/* Counted out before: done may free the pool. */
+	if (sync_load_relaxed(JOB_STATE(job)) & JOB_FOREIGN)
+		sync_sub(&p->n_foreign, 1);
+	else
+		sync_store(&p->n_own, sync_load_relaxed(&p->n_own) - 1);
+	sync_store_relaxed(JOB_STATE(job), 0);
+	if (done != NULL)
+		done(job, result);
+}
+
+/* The completions of one turn. */
+struct turn {
+	struct nested nested;
+	struct pool_port *p;
+	unsigned left;      /* so many more */
+	struct pool_box *b; /* of which one is being completed; NULL: of none */
+	uint64_t head;      /* that box's */
+};
+
+/* What is left is another's; a fork child that was made in a done has nothing to
+   do with it. */
+static bool
+handed(const struct turn *k)
+{
+	return k->nested.handed || evc__port_inherited(k->p);
+}
+
+static void
+empty_box(struct turn *k, struct pool_box *b)
+{
+	uint64_t h = sync_load_relaxed(&b->head), t = sync_load_sc(&b->tail);
+
+	k->b = b;
+	for (; h != t && k->left > 0; k->left--) {
+		evc_job *job = b->slot[h % POOL_BOX];
+
+		if (h + 4 < t)
+			__builtin_prefetch(b->slot[(h + 4) % POOL_BOX], 1);
+		k->head = ++h;
+		if (h % 32 == 0)
+			sync_store(&b->head, h);
+		complete(k->p, job);
+		if (handed(k))
+			return;
+	}
+	k->b = NULL;
+	sync_store(&b->head, h);
+}
+
+static void
+empty_chain(struct turn *k)
+{
+	struct pool_port *p = k->p;
+	evc_job *job, *next, *chain;
+
+	if (sync_load_sc(&p->chain) != NULL && p->todo == NULL) {
+		chain = sync_xchg(&p->chain, NULL);
+		for (job = chain; job != NULL; job = next) {
+			next = job->next_;
+			job->next_ = p->todo;
+			p->todo = job;
+		}
+	}
+	for (; p->todo != NULL && k->left > 0 && !handed(k); k->left--) {
+		job = p->todo;
+		p->todo = job->next_;
+		complete(p, job);
+	}
+}
+
+/* Has anything come? */
+static bool
+any(struct pool_port *p)
+{
+	uint32_t i, n = sync_load_sc(&p->n_boxes);
+
+	for (i = 0; i < n; i++) {
+		struct pool_box *b = sync_load_sc(&p->box[i]);
+
+		if (b != NULL &&
+		    sync_load_relaxed(&b->head) != sync_load_sc(&b->tail))
+			return true;
+	}
+	return sync_load_sc(&p->chain) != NULL;
+}
+
+static void
+empty_boxes(struct turn *k)
+{
+	struct pool_port *p = k->p;
+	uint32_t i;
+
+	for (i = 0; i < sync_load(&p->n_boxes) && k->left > 0 &&
+		    !handed(k);
+	     i++) {
+		struct pool_box *b = sync_load(&p->box[i]);
+
+		if (b != NULL)
+			empty_box(k, b);
+	}
+}
+
+/* For who has rung: hand that to the loop.  The mail has a reference; if there
+   is no loop it is the caller's. */
+static bool
+post(struct pool_port *p)
+{
+	sync_add(&p->refs, 1);
+	return evc_post_mail(p->loop, &p->mail) == 0;
+}
+
+/* For who has rung: is there nothing, and is the right given back? */
+static bool
+give_back(struct pool_port *p)
+{
+	if (any(p))
+		return false;
+	/* First the right, then the look: who comes in between takes it, or we
+	   take it again. */
+	sync_xchg(&p->rung, 0);
+	return !any(p) || sync_xchg(&p->rung, 1) != 0;
+}
+
+/* A done runs the loop: the right to ring goes to a mail that comes in there,
+   and with it all that is left. */
+static bool
+hand_over(void *arg)
+{
+	struct turn *k = arg;
+
+	if (!post(k->p)) {
+		sync_sub(&k->p->refs, 1);
+		return false;
+	}
+	if (k->b != NULL)
+		sync_store(&k->b->head, k->head);
+	return true;
+}
+
+/* For who has rung: complete what is over, a slice of it at most, and give the
+   right back, or hand it on to the loop's next turn. */
+static void
+serve(struct turn *k)
+{
+	struct pool_port *p = k->p;
+
+	for (;;) {
+		empty_boxes(k);
+		empty_chain(k);
+		if (handed(k))
+			return;
+		if (k->left == 0) {
+			if (!is_gone(p)) {
+				if (post(p))
+					return;
+				sync_sub(&p->refs, 1);
+				evc__port_lost(p);
+			}
+			k->left = POOL_SLICE;
+		} else if (give_back(p)) {
+			return;
+		}
+	}
+}
+
+void
+evc__port_ring(struct pool_port *p)
+{
+	struct turn k = { .p = p, .left = POOL_SLICE };
+	int old;
+
+	if (sync_load_sc(&p->rung) != 0 || sync_xchg(&p->rung, 1) != 0)
+		return;
+	/* Who comes late, when the loop has completed it all, posts no mail: it
+	   could come when the pool and its last job are long gone. */
+	if (give_back(p) || post(p))
+		return;
+	evc__port_lost(p);
+	/* A cancellation in a done would end the thread with the right to ring,
+	   and what else is over would stay. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	serve(&k);
+	pthread_setcancelstate(old, NULL);
+	evc__port_release_hold(p);
+	evc__port_drop(p);
+}
+
+void
+evc__port_on_mail(evc_mail *m, evc_status why)
+{
+	struct pool_port *p = LIST_OF(m, struct pool_port, mail);
+	struct turn k = { .p = p, .left = POOL_SLICE };
+
+	if (why != 0)
+		evc__port_lost(p);
+	else
+		nested_begin(&k.nested, evc_reactor_loop(p->r), hand_over, &k);
+	serve(&k);
+	nested_end(&k.nested);
+	if (evc__port_inherited(p))
+		return;
+	evc__port_settle(p);
+	evc__port_drop(p);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Feeders: threads that call a function again and again and push what it gives
+ * them.
+ *
+ * They are threads of the coordinator, so that what one ends with is judged
+ * there as every thread's result is.  What the queue hears of it comes before
+ * that: the last one at its end closes it, one with an error cancels it, or a
+ * pop could take the end of a feeder that has failed for the end of input.  The
+ * error itself comes before the cancel: a thread may return what its pop then
+ * says, and that must not be the first error.
+ */
+#include <math.h>
+
+#include "base/reported.h"
+#include "base/room.h"
+#include "base/self.h"
+#include "base/text.h"
+#include "queue/queue_ring.h"
+
+#define MOST_FEEDERS 65536u
+
+enum { WAIT, GO, BACK };
+
+struct feed;
+struct feeder {
+	struct feed *f;
+	unsigned number;
+};
+
+struct feed {
+	evc_queue *q;
+	evc_feed_fn *fn;
+	void *arg;
+	void (*dropped)(void *item, void *arg);
+	void (*unblock)(void *arg);
+	/* atomic: who starts them -> feeders, which sleep on it */
+	_Atomic uint32_t state;
+	/* atomic: who starts them, feeders -> who frees it */
+	_Atomic uint32_t refs;
+	struct feeder feeder[];
+};
+
+static void
+drop(struct feed *f, uint32_t n)
+{
+	if (sync_sub(&f->refs, n) == n)
+		sync_free(f);
+}
+
+/* ---- how they end ---- */
+
+/* n feeders less: nobody opens it again before it was closed. */
+static void
+leave(evc_queue *q, unsigned n, bool at_end, bool cut)
+{
+	sync_lock(&q->lock);
+	q->at_end |= at_end;
+	q->cut_off |= cut;
+	q->n_feeders -= n;
+	if (q->n_feeders == 0 && q->at_end && !q->cut_off)
+		evc__queue_close(q);
+	sync_unlock(&q->lock);
+}
+
+static void
+fail(evc_queue *q, evc_status st, const char *text)
+{
+	/* From here on it is reported, if it was not yet: the thread's result,
+	   which says so again, adds nothing. */
+	if (!evc__just_reported(q->c, st))
+		(void)(evc_request_stop)(q->c, st, text);
+	(void)evc_queue_cancel(q);
+}
+
+static void
+end(struct feed *f, evc_status st)
+{
+	evc_queue *q = f->q;
+	bool obeys = st == EVC_CANCELLED && evc_should_stop(q->c);
+	bool clean = st != 0 && !obeys && evc_is_clean(q->c, st);
+
+	if (st != 0 && !clean && !obeys) {
+		char text[64];
+		struct text t = evc__text_in(text, sizeof text);
+
+		evc__text_fmt(&t, "ended with %s", evc_status_name(st));
+		if (st > EVC_UNAUTHENTICATED)
+			evc__text_fmt(&t, " %d", st);
+		fail(q, st, text);
+	}
+	leave(q, 1, clean, !clean);
+	drop(f, 1);
+}
+
+/* pthread_exit, or a cancellation, in fn: an error. */
+static void
+cut_off(void *arg)
+{
+	struct feed *f = arg;
+
+	sync_unwound();
+	if (evc__queue_inherited(f->q))
+		return;
+	if (evc_should_stop(f->q->c))
+		(void)evc_queue_cancel(f->q);
+	else
+		fail(f->q, EVC_ABORTED, "ended without a result");
+	leave(f->q, 1, false, true);
+	drop(f, 1);
+}
+
+/* ---- what they do ---- */
+
+static bool
+is_over(evc_queue *q)
+{
+	return evc_should_stop(q->c) ||
+	       (sync_load(&q->tail) & (RING_CLOSED | RING_CANCELLED));
+}
+
+/* What fn says; 0: it was cut off. */
+static evc_status
+feed(const struct feeder *e)
+{
+	const struct feed *f = e->f;
+	evc_status st = 0;
+	void *item;
+
+	while (st == 0 && !is_over(f->q)) {
+		item = NULL;
+		st = f->fn(f->q, e->number, &item, f->arg);
+		if (evc__queue_inherited(f->q))
+			return 0;
+		if (item != NULL &&
+		    evc_queue_push(f->q, item, INFINITY) < 0 &&
+		    f->dropped != NULL)
+			f->dropped(item, f->arg);
+	}
+	/* The least number has no positive. */
+	if (st < -255 || st > 255)
+		return EVC_UNKNOWN;
+	return st < 0 ? -st : st;
+}
+
+/* As evc_member_opts.unblock, but with the caller's arg. */
+static evc_status
+feed_unblocked(evc_coord *c, const struct feeder *e)
+{
+	const struct feed *f = e->f;
+	evc_status st = 0;
+	evc_id id;
+
+	if (f->unblock == NULL)
+		return feed(e);
+	st = evc_cancel_push(c, f->unblock, f->arg, EVC_CANCEL_REPEAT, &id);
+	if (st < 0)
+		return -st;
+	st = feed(e);
+	(void)evc_cancel_pop(c, id);
+	return st;
+}
+
+static evc_status
+run(evc_coord *c, void *arg)
+{
+	const struct feeder *e = arg;
+	struct feed *f = e->f;
+	evc_status st;
+
+	while (sync_load(&f->state) == WAIT)
+		sync_futex_wait(&f->state, WAIT, SYNC_FOREVER);
+	if (sync_load(&f->state) == BACK) {
+		drop(f, 1);
+		return 0;
+	}
+	pthread_cleanup_push(cut_off, f);
+	st = feed_unblocked(c, e);
+	pthread_cleanup_pop(0);
+	if (!evc__queue_inherited(f->q))
+		end(f, st);
+	return st;
+}
+
+/* ---- how they begin ---- */
+
+/* How many of them there are now, and why no more. */
+static unsigned
+start(struct feed *f, const char *name, unsigned n, const evc_member_opts *o,
+      evc_status *ret)
+{
+	/* A queue's name may leave no room for the number. */
+	int most = name != NULL ? INT_MAX : 41;
+	char text[64];
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		struct text t = evc__text_in(text, sizeof text);
+
+		f->feeder[i].f = f;
+		f->feeder[i].number = i;
+		evc__text_fmt(&t, "%.*s/%u", most,
+			      name != NULL ? name : f->q->name, i);
+		*ret = evc_thread_start(f->q->c, text, run, &f->feeder[i], o,
+					NULL);
+		if (*ret < 0)
+			break;
+	}
+	return i;
+}
+
+/* Those that it will have count from now on. */
+static evc_status
+announce(evc_queue *q, unsigned n)
+{
+	evc_status st = 0;
+	uint64_t tail;
+
+	sync_lock(&q->lock);
+	tail = sync_load(&q->tail);
+	if (evc_should_stop(q->c) || (tail & RING_CANCELLED))
+		st = -EVC_CANCELLED;
+	else if (tail & RING_CLOSED)
+		st = -EVC_OUT_OF_RANGE;
+	else {
+		if (q->n_feeders == 0)
+			q->at_end = q->cut_off = false;
+		q->n_feeders += n;
+	}
+	sync_unlock(&q->lock);
+	return st < 0 ? evc__queue_refuse(q, st, "evc_queue_feed") : 0;
+}
+
+static evc_status
+begin(evc_queue *q, const char *name, unsigned n, evc_feed_fn *fn, void *arg,
+      const evc_feed_opts *opts)
+{
+	evc_member_opts o = { .flags = 0 };
+	unsigned started = 0;
+	struct feed *f;
+	evc_status st;
+
+	f = sync_alloc(1, sizeof *f + n * sizeof f->feeder[0]);
+	if (f == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				  "evc_queue_feed: no memory");
+	f->q = q;
+	f->fn = fn;
+	f->arg = arg;
+	if (opts != NULL) {
+		o = opts->member;
+		f->dropped = opts->dropped;
+		f->unblock = o.unblock;
+		o.unblock = NULL;
+	}
+	sync_store_relaxed(&f->refs, n + 1);
+	st = announce(q, n);
+	if (st == 0) {
+		/* All of them, or none. */
+		started = start(f, name, n, &o, &st);
+		if (st < 0)
+			leave(q, n, false, false);
+		sync_store(&f->state, st < 0 ? BACK : GO);
+		sync_futex_wake(&f->state);
+	}
+	drop(f, n + 1 - started);
+	return st;
+}
+
+evc_status
+evc_queue_feed(evc_queue *queue, const char *name, unsigned n_threads,
+	       evc_feed_fn *fn, void *arg, const evc_feed_opts *opts)
+{
+	evc_status st = evc__queue_check(queue, __func__);
+	const char *why = NULL;
+
+	if (st < 0)
+		return st;
+	if (n_threads == 0)
+		why = "0 threads";
+	else if (n_threads > MOST_FEEDERS)
+		why = "too many threads";
+	else if (fn == NULL)
+		why = "no function";
+	else if (opts != NULL && !ROOM_IS_ZERO(opts->reserved_))
+		why = "reserved room is not zero";
+	st = why == NULL ? begin(queue, name, n_threads, fn, arg, opts) :
+			   evc_refuse(-EVC_INVALID_ARGUMENT,
+				      "evc_queue_feed: queue %s: %s",
+				      queue->name, why);
+	return evc_refuse_setup(queue->c, __func__, st);
+}

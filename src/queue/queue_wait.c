@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Push, pop and drain: the short way, which takes no lock, and the wait.
+ *
+ * Who waits looks under the lock, as the condition of evc_wait_until: that
+ * hears the stop and knows the time.  Sending for a sleeper is a number,
+ * n_sent, and a signal; whichever sleeper comes first takes one off the number
+ * and looks.  evc_wait_until looks a last time before it says that the time is
+ * over, so nobody leaves for that while it was sent for.
+ */
+#include <math.h>
+
+#include "base/self.h"
+#include "queue/queue_ring.h"
+
+/* Looks at an empty or full ring before it sleeps.  The other side may share
+   our cpu, so they are few. */
+#define SPINS 30
+/* A push that was taken off its cpu between its two steps, when nothing wakes
+   us after it: look again so often. */
+#define NAP_NS 100000u
+
+struct wait {
+	evc_queue *q;
+	unsigned side;
+	void *item;
+	int st;
+	bool counted; /* among those in wanted, or sent for */
+	struct evc__ear ear;
+};
+
+/* ---- who wakes ---- */
+
+bool
+evc__queue_send(evc_queue *q, unsigned side)
+{
+	struct evc__side *s = &q->side[side];
+
+	/* Threads and loops in turn. */
+	if (side == ITEMS && q->n_armed > 0 &&
+	    (s->n_idle == 0 || (q->fair++ & 1)) && evc__watch_send(q))
+		return false;
+	if (s->n_idle == 0)
+		return false;
+	s->n_idle--;
+	s->n_sent++;
+	sync_sub(&q->wanted[side], 1);
+	return true;
+}
+
+void
+evc__queue_pass_on(evc_queue *q, unsigned side)
+{
+	/* Who was sent for an item may have found the push before it
+	   unfinished, and sleep again; when that is finished it sends for one
+	   alone.  And a watch may be ended while its mail is on the way. */
+	if (side == ITEMS)
+		evc__ears_tell(q);
+	if (sync_load_sc(&q->wanted[side]) % DRAINER > 0 &&
+	    ring_is_ready(q, side) && evc__queue_send(q, side))
+		evc_cond_signal(q->side[side].cond);
+}
+
+static void
+send_for(evc_queue *q, unsigned side)
+{
+	bool signals;
+
+	sync_lock(&q->lock);
+	signals = evc__queue_send(q, side);
+	sync_unlock(&q->lock);
+	if (signals)
+		evc_cond_signal(q->side[side].cond);
+}
+
+void
+evc__queue_pushed(evc_queue *q)
+{
+	send_for(q, ITEMS);
+}
+
+void
+evc__queue_popped(evc_queue *q)
+{
+	uint32_t n = sync_load_sc(&q->wanted[ROOM]);
+
+	if (n % DRAINER > 0)
+		send_for(q, ROOM);
+	if (n >= DRAINER && ring_is_empty(q))
+		evc_cond_broadcast(q->drained);
+}
+
+void
+evc__queue_tell_all(evc_queue *q)
+{
+	unsigned i;
+
+	for (i = 0; i < SIDES; i++)
+		evc_cond_broadcast(q->side[i].cond);
+	evc_cond_broadcast(q->drained);
+	evc__watch_send_all(q);
+}
+
+/* ---- who waits; lock held ---- */
+
+static int
+look_once(struct wait *w)
+{
+	evc_queue *q = w->q;
+	int st;
+
+	if (w->side == ITEMS) {
+		evc__ear_waits(q, &w->ear);
+		st = evc__queue_pop_once(q, &w->item, &w->ear);
+		if (st > 0)
+			evc__ear_sleeps(q, &w->ear);
+		return st;
+	}
+	if (sync_load(&w->ear.cancelled))
+		return -EVC_CANCELLED;
+	return sync_load(&w->ear.end) != EAR_OPEN ? -EVC_OUT_OF_RANGE :
+						    ring_push(q, w->item);
+}
+
+static void
+uncount(struct wait *w)
+{
+	struct evc__side *s = &w->q->side[w->side];
+
+	w->counted = false;
+	if (s->n_sent > 0) {
+		s->n_sent--;
+		return;
+	}
+	s->n_idle--;
+	sync_sub(&w->q->wanted[w->side], 1);
+}
+
+/* For evc_wait_until: first before it sleeps, then whenever it is up. */
+static bool
+look(void *arg)
+{
+	struct wait *w = arg;
+	struct evc__side *s = &w->q->side[w->side];
+
+	if (w->side == ITEMS)
+		evc__ears_tell(w->q);
+	if (w->counted && s->n_sent > 0)
+		uncount(w);
+	/* Counted, then the second look: see queue.h. */
+	if (!w->counted) {
+		w->counted = true;
+		s->n_idle++;
+		sync_add(&w->q->wanted[w->side], 1);
+	}
+	w->st = look_once(w);
+	return w->st <= 0;
+}
+
+/* After a stop pops hand out the rest.  No condition sleeps while a stop
+   stands, so a push that is between its two steps is waited for in naps. */
+static int
+pop_rest(struct wait *w, double timeout)
+{
+	evc_queue *q = w->q;
+	_Atomic uint32_t nothing = 0;
+	int st;
+
+	for (;;) {
+		st = evc__queue_pop_once(q, &w->item, &w->ear);
+		if (st == RING_EMPTY) /* the stop was taken back */
+			return -EVC_CANCELLED;
+		if (st != RING_BUSY)
+			return st;
+		if (!(timeout > 0))
+			return -EVC_DEADLINE_EXCEEDED;
+		sync_futex_wait(&nothing, 0, NAP_NS);
+		timeout -= NAP_NS / 1e9;
+	}
+}
+
+static int
+wait_for(struct wait *w, double timeout, const char *func)
+{
+	evc_queue *q = w->q;
+	struct evc__side *s = &q->side[w->side];
+	int st;
+
+	sync_lock(&q->lock);
+	s->n_in++;
+	evc__ear_open(q, &w->ear);
+	st = evc_wait_until(s->cond, &q->lock, look, w, timeout);
+	if (st == 0)
+		st = w->st;
+	if (w->counted)
+		uncount(w);
+	if (st == -EVC_CANCELLED && w->side == ITEMS &&
+	    (q->flags & EVC_QUEUE_DRAIN)) {
+		sync_unlock(&q->lock);
+		st = pop_rest(w, timeout);
+		sync_lock(&q->lock);
+	}
+	list_remove(&w->ear.node);
+	evc__queue_pass_on(q, w->side);
+	if (st < 0)
+		evc__queue_refuse(q, st, func);
+	/* One that got nothing may find the queue freed from here on. */
+	s->n_in--;
+	sync_unlock(&q->lock);
+	return st;
+}
+
+/* The looks before the sleep; > 0: it may sleep. */
+static int
+spin(struct wait *w)
+{
+	unsigned i;
+	int st = RING_FULL;
+
+	for (i = 0; i < SPINS && st > 0; i++)
+		st = w->side == ROOM ? ring_push(w->q, w->item) :
+				       evc__queue_pop_once(w->q, &w->item,
+							   NULL);
+	return st;
+}
+
+/* The first look got nothing: w->st says why.  0: now it has, or refused. */
+static evc_status
+try_on(struct wait *w, double timeout, const char *func)
+{
+	if (w->st > 0 && timeout > 0) {
+		w->st = spin(w);
+		if (w->st > 0)
+			return wait_for(w, timeout, func);
+	}
+	if (w->st == 0)
+		return 0;
+	return evc__queue_refuse(w->q,
+				 w->st > 0 ? -EVC_DEADLINE_EXCEEDED : w->st,
+				 func);
+}
+
+/* ---- the calls ---- */
+
+/* What a call was wrongly made with, or where; 0: nothing is wrong. */
+static evc_status
+check(const evc_queue *q, const void *p, const char *what, double timeout,
+      const char *func)
+{
+	evc_status st = evc__queue_check(q, func);
+
+	if (st < 0)
+		return st;
+	if (p == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no %s", func,
+				  what);
+	if (isnan(timeout))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s: NaN is not a time", func);
+	return timeout > 0 ? evc_may_wait(q->c, func) : 0;
+}
+
+/* The short way: is there nothing for check to find? */
+static inline bool
+is_right(const evc_queue *q, const void *p, double timeout)
+{
+	return q != NULL && p != NULL && !isnan(timeout) &&
+	       !evc__queue_inherited(q) &&
+	       !(evc__self_has_loop && timeout > 0);
+}
+
+evc_status
+evc_queue_push(evc_queue *queue, void *item, double timeout)
+{
+	struct wait w = { .q = queue, .side = ROOM, .item = item };
+
+	if (RARE(!is_right(queue, item, timeout))) {
+		w.st = check(queue, item, "item", timeout, __func__);
+		if (w.st < 0)
+			return w.st;
+	}
+	w.st = ring_push(queue, item);
+	if (RARE(w.st != 0)) {
+		w.st = try_on(&w, timeout, __func__);
+		if (w.st < 0)
+			return w.st;
+	}
+	if (RARE(sync_load_sc(&queue->wanted[ITEMS]) > 0))
+		evc__queue_pushed(queue);
+	return 0;
+}
+
+evc_status
+evc_queue_pop(evc_queue *queue, void **ret_item, double timeout)
+{
+	struct wait w = { .q = queue, .side = ITEMS };
+
+	if (RARE(!is_right(queue, ret_item, timeout))) {
+		w.st = check(queue, ret_item, "place for the item", timeout,
+			     __func__);
+		if (w.st < 0)
+			return w.st;
+	}
+	w.st = evc__queue_pop_once(queue, &w.item, NULL);
+	if (RARE(w.st != 0)) {
+		w.st = try_on(&w, timeout, __func__);
+		if (w.st < 0)
+			return w.st;
+	}
+	*ret_item = w.item;
+	if (RARE(sync_load_sc(&queue->wanted[ROOM]) > 0))
+		evc__queue_popped(queue);
+	return 0;
+}
+
+evc_status
+evc_queue_take(evc_queue *queue, void **ret_item)
+{
+	evc_status st = check(queue, ret_item, "place for the item", 0,
+			      __func__);
+	void *item;
+	uint64_t tail;
+
+	if (st < 0)
+		return st;
+	if (ring_pop(queue, &item, true, &tail, NULL) != 0)
+		return evc_refuse(-EVC_NOT_FOUND,
+				  "evc_queue_take: queue %s is empty",
+				  queue->name);
+	*ret_item = item;
+	if (sync_load_sc(&queue->wanted[ROOM]) > 0)
+		evc__queue_popped(queue);
+	return 0;
+}
+
+/* ---- until it is empty ---- */
+
+struct drain {
+	evc_queue *q;
+	struct evc__ear ear;
+};
+
+static bool
+is_drained(void *arg)
+{
+	const struct drain *d = arg;
+
+	return ring_is_empty(d->q) || sync_load(&d->ear.cancelled);
+}
+
+static evc_status
+drain(evc_queue *q, double timeout)
+{
+	struct drain d = { .q = q };
+	evc_status st;
+
+	sync_lock(&q->lock);
+	evc__ear_open(q, &d.ear);
+	q->n_draining++;
+	/* Counted, then the look of evc_wait_until; who pops looks at the
+	   count. */
+	sync_add(&q->wanted[ROOM], DRAINER);
+	st = sync_load_sc(&q->tail) & RING_CANCELLED ?
+		     -EVC_CANCELLED :
+		     evc_wait_until(q->drained, &q->lock, is_drained, &d,
+				    timeout);
+	sync_sub(&q->wanted[ROOM], DRAINER);
+	list_remove(&d.ear.node);
+	/* Empty is empty, whatever else came. */
+	if (ring_is_empty(q))
+		st = 0;
+	else if (st == 0)
+		st = -EVC_CANCELLED;
+	if (st < 0)
+		evc__queue_refuse(q, st, "evc_queue_drain");
+	q->n_draining--;
+	sync_unlock(&q->lock);
+	return st;
+}
+
+evc_status
+evc_queue_drain(evc_queue *queue, double timeout)
+{
+	evc_status st = check(queue, queue, "queue", timeout, __func__);
+
+	return st < 0 ? st : drain(queue, timeout);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Watches: pops on a loop.
+ *
+ * A watch that found nothing is armed: it stands beside the threads that wait
+ * for items, and who sends for it posts its one mail.  The mail's function, a
+ * turn, does all the rest: it pops, arms, and makes the last call.  While it is
+ * armed a looper that runs but once stands for it, for two things: it keeps the
+ * loop and the joins waiting, and its opts.stop says on the loop that the stop
+ * has come, or that the loop goes.  Only one that has run is told so; until
+ * then, and after a stop, the mail alone keeps them.
+ */
+#include <math.h>
+
+#include "base/self.h"
+#include "queue/nested.h"
+#include "queue/queue_ring.h"
+
+/* Items in one turn; then other watchers have theirs. */
+#define SLICE 64
+
+struct watch {
+	evc_mail mail; /* first */
+	/* atomic: who makes it, its being there, its mail while that is posted
+	   -> who frees it */
+	_Atomic uint32_t refs;
+	pthread_mutex_t making; /* its first turn waits for who makes it */
+	evc_queue *q;           /* until it is over */
+	evc_coord *c;
+	evc_reactor *r;         /* likewise */
+	evc_loop *loop;
+	evc_queue_fn *fn;
+	void *arg;
+	evc_id id, looper;
+	struct evc__ear ear;
+	struct list node, armed; /* the queue's lock */
+	bool is_armed;           /* likewise */
+	/* atomic: its turns -> who wants to end it; 0: it had none yet */
+	_Atomic int tid;
+	/* loop thread */
+	bool over;  /* fn is not called any more */
+	bool owed;  /* the looper has run, and its opts.stop will be called */
+	bool alone; /* the stop has come, or the loop goes: no looper left */
+	bool stop_drops; /* it was lost: opts.stop still comes */
+};
+
+static void
+drop(struct watch *w)
+{
+	if (sync_sub(&w->refs, 1) > 1)
+		return;
+	evc_loop_release(w->loop);
+	sync_lock_destroy(&w->making);
+	sync_free(w);
+}
+
+/* Any thread: let it have a turn. */
+static evc_status
+post(struct watch *w)
+{
+	evc_status st;
+
+	sync_add(&w->refs, 1);
+	st = evc_post_mail(w->loop, &w->mail);
+	if (st < 0)
+		drop(w); /* never the last one: the caller's is there */
+	return st == -EVC_ALREADY_EXISTS ? 0 : st;
+}
+
+/* ---- who wakes it; lock held ---- */
+
+static void
+disarm(struct watch *w)
+{
+	if (!w->is_armed)
+		return;
+	w->is_armed = false;
+	list_remove(&w->armed);
+	w->q->n_armed--;
+	sync_sub(&w->q->wanted[ITEMS], 1);
+}
+
+bool
+evc__watch_send(evc_queue *q)
+{
+	while (!list_empty(&q->armed)) {
+		struct watch *w = LIST_OF(q->armed.next, struct watch, armed);
+
+		disarm(w);
+		/* One whose loop goes ends by itself. */
+		if (post(w) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+evc__watch_send_all(evc_queue *q)
+{
+	while (evc__watch_send(q))
+		;
+}
+
+/* ---- its end; loop thread ---- */
+
+/* Out of the queue.  As a thread that leaves: it may have been sent for. */
+static void
+leave(struct watch *w)
+{
+	evc_queue *q = w->q;
+
+	sync_lock(&q->lock);
+	disarm(w);
+	list_remove(&w->node);
+	list_remove(&w->ear.node);
+	evc__queue_pass_on(q, ITEMS);
+	sync_unlock(&q->lock);
+}
+
+/* It is over, and with it its looper; that of a loop that is being lost has its
+   opts.stop called still, if it has run. */
+static void
+end(struct watch *w, bool lost)
+{
+	w->over = true;
+	w->stop_drops = lost && w->owed;
+	if (w->stop_drops)
+		return;
+	if (!lost && !w->alone)
+		(void)evc_member_remove(w->c, w->looper);
+	drop(w);
+}
+
+static void
+last_call(struct watch *w, evc_status why, bool lost)
+{
+	evc_queue_fn *fn = w->fn;
+	evc_queue *q = w->q;
+	void *arg = w->arg;
+
+	leave(w);
+	end(w, lost);
+	/* The queue may be freed in it. */
+	fn(q, NULL, why, arg);
+}
+
+/* ---- its turn; loop thread ---- */
+
+/* Nothing is there: > 0, it waits; else what has come meanwhile. */
+static int
+arm(struct watch *w, void **ret_item)
+{
+	evc_queue *q = w->q;
+	int st;
+
+	sync_lock(&q->lock);
+	evc__ears_tell(q);
+	w->is_armed = true;
+	list_append(&q->armed, &w->armed);
+	q->n_armed++;
+	/* Counted, then the second look; see queue.h. */
+	sync_add(&q->wanted[ITEMS], 1);
+	evc__ear_waits(q, &w->ear);
+	st = evc__queue_pop_once(q, ret_item, &w->ear);
+	if (st <= 0)
+		disarm(w);
+	else
+		evc__ear_sleeps(q, &w->ear);
+	sync_unlock(&q->lock);
+	return st;
+}
+
+/* Before its looper has run, and after a stop, it is not armed: nothing but its
+   mail keeps the loop, or hears of the stop, then. */
+static int
+look(struct watch *w, void **ret_item)
+{
+	int st = evc__queue_pop_once(w->q, ret_item, &w->ear);
+
+	return st <= 0 || !w->owed ? st : arm(w, ret_item);
+}
+
+/* fn runs the loop: what is left is for a turn in there. */
+static bool
+hand_over(void *arg)
+{
+	return post(arg) == 0;
+}
+
+static void
+pass_on(evc_queue *q)
+{
+	sync_lock(&q->lock);
+	evc__ears_tell(q);
+	sync_unlock(&q->lock);
+}
+
+static void
+pop_some(struct watch *w, const struct nested *nested)
+{
+	evc_queue *q = w->q;
+	unsigned n;
+	void *item;
+	int st;
+
+	for (n = 0; n < SLICE; n++) {
+		st = look(w, &item);
+		if (st < 0)
+			last_call(w, -st, false);
+		if (st < 0 || (st > 0 && w->owed))
+			return;
+		if (st > 0) /* it looks again in the next turn */
+			break;
+		if (sync_load_sc(&q->wanted[ROOM]) > 0)
+			evc__queue_popped(q);
+		/* Others may wait for the end that was behind it, and fn may
+		   take its time. */
+		if (evc__ear_is_due(q))
+			pass_on(q);
+		w->fn(q, item, 0, w->arg);
+		if (w->over || nested->handed || evc__queue_inherited(q))
+			return;
+	}
+	(void)post(w);
+}
+
+static void
+turn(evc_mail *m, evc_status why)
+{
+	struct watch *w = (struct watch *)m;
+	struct nested nested;
+
+	sync_lock(&w->making);
+	sync_unlock(&w->making);
+	sync_store(&w->tid, evc__tid());
+	if (!w->over && why != 0)
+		last_call(w, EVC_CANCELLED, true);
+	else if (!w->over) {
+		nested_begin(&nested, evc_reactor_loop(w->r), hand_over, w);
+		pop_some(w, &nested);
+		nested_end(&nested);
+	}
+	drop(w); /* the mail's */
+}
+
+/* ---- its looper ---- */
+
+static evc_status
+looper_run(evc_coord *c, void *arg)
+{
+	struct watch *w = arg;
+
+	(void)c;
+	w->owed = true;
+	return 0;
+}
+
+static evc_status
+looper_stop(evc_coord *c, void *arg)
+{
+	struct watch *w = arg;
+
+	(void)c;
+	w->owed = false;
+	w->alone = true;
+	if (w->stop_drops)
+		drop(w);
+	else if (!w->over && post(w) < 0)
+		last_call(w, EVC_CANCELLED, true);
+	return 0;
+}
+
+/* ---- the calls ---- */
+
+static evc_status
+refuse(const evc_queue *q, evc_status st, const char *why)
+{
+	return evc_refuse(st, "evc_queue_watch: queue %s: %s", q->name, why);
+}
+
+static evc_status
+wrong(const evc_queue *q, evc_reactor *r, evc_queue_fn *fn, unsigned flags)
+{
+	const char *why =
+		r == NULL  ? "no reactor, or no home" :
+		fn == NULL ? "no function" :
+		evc_reactor_coord(r) != q->c ? "another coordinator's reactor" :
+		flags & ~(unsigned)EVC_BACKGROUND ? "unknown flags" : NULL;
+
+	return why != NULL ? refuse(q, -EVC_INVALID_ARGUMENT, why) : 0;
+}
+
+static struct watch *
+make(evc_queue *q, evc_reactor *r, evc_queue_fn *fn, void *arg)
+{
+	struct watch *w = sync_alloc(1, sizeof *w);
+
+	if (w == NULL)
+		return NULL;
+	w->mail.fn = turn;
+	sync_store_relaxed(&w->refs, 2);
+	sync_lock_init(&w->making);
+	w->q = q;
+	w->c = q->c;
+	w->r = r;
+	w->loop = evc_loop_of(r);
+	w->fn = fn;
+	w->arg = arg;
+	list_init(&w->node);
+	list_init(&w->armed);
+	return w;
+}
+
+/* The mail first: it says what becomes of the loop before the looper can.  This
+   one is refused after a stop, its later ones are not. */
+static evc_status
+start(struct watch *w, unsigned flags)
+{
+	evc_member_opts o = { .reactor = w->r,
+			      .flags = flags,
+			      .stop = looper_stop };
+	evc_status st;
+
+	sync_lock(&w->making);
+	st = post(w);
+	w->mail.flags = EVC_LATE;
+	if (st == 0)
+		st = evc_looper_start(w->c, w->q->name, INFINITY, looper_run,
+				      w, &o, &w->looper);
+	w->over = st < 0;
+	sync_unlock(&w->making);
+	return st < 0 ? refuse(w->q, st, evc_last_error()) : 0;
+}
+
+static evc_status
+begin(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
+      unsigned flags, evc_id *ret_id)
+{
+	evc_status st = wrong(queue, r, fn, flags);
+	evc_id before = ret_id != NULL ? *ret_id : 0;
+	struct watch *w;
+
+	if (st < 0)
+		return st;
+	w = make(queue, r, fn, arg);
+	if (w == NULL)
+		return refuse(queue, -EVC_RESOURCE_EXHAUSTED, "no memory");
+	sync_lock(&queue->lock);
+	list_append(&queue->watches, &w->node);
+	w->id = ++queue->last_watch;
+	evc__ear_open(queue, &w->ear);
+	if (ret_id != NULL) /* before fn is called */
+		*ret_id = w->id;
+	sync_unlock(&queue->lock);
+	st = start(w, flags);
+	if (st < 0) {
+		if (ret_id != NULL)
+			*ret_id = before;
+		leave(w);
+		drop(w);
+	}
+	drop(w);
+	return st;
+}
+
+evc_status
+evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
+		unsigned flags, evc_id *ret_id)
+{
+	evc_status st = evc__queue_check(queue, __func__);
+
+	if (st < 0)
+		return st;
+	return evc_refuse_setup(queue->c, __func__,
+				begin(queue, r, fn, arg, flags, ret_id));
+}
+
+evc_status
+evc_queue_watch_on(evc_queue *queue, evc_loop *loop, evc_queue_fn *fn,
+		   void *arg, unsigned flags, evc_id *ret_id)
+{
+	evc_status st = evc__queue_check(queue, __func__);
+	evc_reactor *r = loop != NULL ? evc_loop_enter(loop) : NULL;
+	const char *why = loop != NULL ? "the loop is gone" : "no loop";
+	evc_status code = loop != NULL ? EVC_NOT_FOUND : EVC_INVALID_ARGUMENT;
+
+	if (st == 0 && r == NULL)
+		st = evc_refuse_setup(queue->c, __func__,
+				      refuse(queue, -code, why));
+	if (st == 0)
+		st = evc_queue_watch(queue, r, fn, arg, flags, ret_id);
+	if (r != NULL)
+		evc_loop_leave(loop);
+	return st;
+}
+
+/* Is this its loop's thread?  Before its first turn a task may say so. */
+static bool
+is_here(struct watch *w)
+{
+	static const evc_task_class probe = { .name = "watch",
+					      .flags = EVC_LATE };
+	int tid = sync_load(&w->tid);
+	evc_task t = { .next_ = NULL };
+	evc_reactor *r;
+	evc_status st;
+
+	if (tid != 0)
+		return tid == evc__tid();
+	/* On another thread it may be about to go. */
+	r = evc_loop_enter(w->loop);
+	if (r == NULL)
+		return false;
+	st = evc_task_begin(r, &t, &probe);
+	evc_task_end(&t);
+	evc_loop_leave(w->loop);
+	return st == 0;
+}
+
+evc_status
+evc_queue_unwatch(evc_queue *queue, evc_id id)
+{
+	evc_status st = evc__queue_check(queue, __func__);
+	struct watch *w = NULL;
+	struct list *n, *tmp;
+
+	if (st < 0)
+		return st;
+	sync_lock(&queue->lock);
+	LIST_EACH(n, tmp, &queue->watches)
+		if (LIST_OF(n, struct watch, node)->id == id)
+			w = LIST_OF(n, struct watch, node);
+	if (w != NULL)
+		sync_add(&w->refs, 1);
+	sync_unlock(&queue->lock);
+	if (w == NULL)
+		return evc_refuse(-EVC_NOT_FOUND,
+				  "evc_queue_unwatch: queue %s has no watch "
+				  "%llu",
+				  queue->name, (unsigned long long)id);
+	if (!is_here(w))
+		st = evc_refuse(-EVC_FAILED_PRECONDITION,
+				"evc_queue_unwatch: another thread's loop");
+	else {
+		leave(w);
+		end(w, false);
+	}
+	drop(w);
+	return st;
+}
