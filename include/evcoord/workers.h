@@ -127,13 +127,6 @@ typedef struct evc_workers_opts {
 	evc_workers_state state;
 	const evc_logger *loggers; /* copied */
 	unsigned n_loggers;        /* at most 16 */
-	/* A loop instead of threads: the runs of all workers are slices of its
-	   idle time, one after the other, each slice `slice` seconds long (0 =
-	   0.001) or one run.  Of the parent, or of a coordinator above.  When
-	   the loop is destroyed the group stops, with EVC_ABORTED, which is no
-	   worker's error. */
-	evc_reactor *reactor;
-	double slice;
 	/* Of the threads: stack, grace, flags (EVC_KICK, EVC_WATCHED), unblock
 	   (called with the arg of the group); nothing else. */
 	evc_member_opts member;
@@ -167,7 +160,7 @@ typedef struct evc_worker_error {
 /* A worker in numbers; of one moment, each by itself. */
 typedef struct evc_worker_info {
 	unsigned id;
-	bool live;           /* its thread is there, or its turn on the loop */
+	bool live;           /* its thread is there */
 	bool running;        /* it is in a run: for run_time seconds already */
 	bool retired;        /* the group was resized to fewer */
 	double run_time;
@@ -237,11 +230,10 @@ evc_workers_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
  *            returned; -EVC_CANCELLED while its parent is stopped, and for a
  *            stop that comes before all its threads are there;
  *            -EVC_RESOURCE_EXHAUSTED when not all threads can be had: then none
- *            runs and it was shut down again; -EVC_NOT_FOUND when its loop is
- *            gone; -EVC_FAILED_PRECONDITION while workers of its last start
- *            still run, inside its own functions, or in a fork child;
- *            -EVC_INVALID_ARGUMENT.  A call that stops it is waited for, as
- *            long as a stop waits (not by its own workers).
+ *            runs and it was shut down again; -EVC_FAILED_PRECONDITION while
+ *            workers of its last start still run, inside its own functions,
+ *            or in a fork child; -EVC_INVALID_ARGUMENT.  A call that stops it
+ *            is waited for, as long as a stop waits (not by its own workers).
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status

@@ -44,7 +44,7 @@ said(const evc_workers *g, evc_status code, evc_reason *ret)
 	evc_reason r;
 	unsigned i;
 
-	/* The latest: on a loop all workers have one thread. */
+	/* The latest: this thread may have had others before. */
 	for (i = 0; evc_reason_get(g->scope, i, &r) == 0; i++)
 		if (r.tid == evc__tid() && r.code == code) {
 			*ret = r;
@@ -70,9 +70,6 @@ describe(struct failure *f, evc_status returned, const char *more)
 	const evc_reason *r = &f->w->said;
 	struct text t = evc__text_in(f->text, sizeof f->text);
 
-	/* Reasons are signed by the thread: on a loop that is not enough. */
-	if (f->w->group->evented != NULL)
-		evc__text_fmt(&t, "%s, ", f->w->name);
 	evc__text_fmt(&t, "run %llu: ", (unsigned long long)f->run);
 	if (f->lost)
 		evc__text_add(&t, "its thread was ended in it");

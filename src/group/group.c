@@ -185,8 +185,6 @@ make(evc_workers *g, evc_coord *parent, const evc_workers_opts *o,
 
 	if (st == 0)
 		st = make_scope(g, parent);
-	if (st == 0 && o->reactor != NULL)
-		st = evc__evented_new(g, func);
 	/* For functions that hang at a stop.  Without a free signal they are
 	   not kicked. */
 	if (st == 0 && calls && !(o->flags & EVC_WORKERS_ASIDE))
@@ -202,8 +200,6 @@ drop(evc_workers *g)
 {
 	unsigned i;
 
-	if (g->evented != NULL)
-		evc__evented_drop(g);
 	for (i = 0; i < g->n_workers; i++)
 		sync_free(g->worker[i]);
 	sync_free(g->worker);

@@ -31,7 +31,6 @@ struct text;         /* base/text.h */
 struct evc__tally;   /* metrics.h */
 struct evc__metrics; /* metrics.h */
 struct evc__loggers; /* loggers.h */
-struct evc__evented; /* evented.c */
 struct evc__error;
 
 /*
@@ -46,12 +45,12 @@ struct evc__worker {
 	struct evc__tally *tally; /* its share of the metrics */
 
 	/* the group's lock */
-	bool live;      /* it has a thread, or its turn on the loop */
+	bool live;      /* it has a thread */
 	bool fresh;     /* it has had no run since; its own once it runs */
 	bool done;      /* it has ended by itself in this start of the group */
 	unsigned n_waits; /* calls of its that wait for groups to end: meanwhile
 			     no other worker waits for it */
-	evc_id member;    /* its thread, or hold, in the scope; 0: none */
+	evc_id member;    /* its thread in the scope; 0: none */
 
 	/* atomic: resize (lock held) -> the worker, between two runs */
 	_Atomic bool retire;
@@ -86,7 +85,6 @@ struct evc_workers {
 	evc_id hook;           /* the stop hook that shuts it down */
 	struct evc__metrics *metrics;
 	struct evc__loggers *loggers;   /* NULL: none */
-	struct evc__evented *evented;   /* NULL: it has threads */
 
 	/* registry's lock */
 	struct list node;
@@ -265,10 +263,9 @@ void evc__group_call(evc_workers *g, const char *what, evc_fn *fn);
 
 /* ---- start.c ---- */
 
-/* Lock held: give a worker its thread, or its turn on the loop.  It is live from
-   then on; when it fails it is as before. */
-evc_status evc__worker_spawn(evc_workers *g, struct evc__worker *w,
-			     const char *func);
+/* Lock held: give a worker its thread.  It is live from then on; when it fails
+   it is as before. */
+evc_status evc__worker_spawn(evc_workers *g, struct evc__worker *w);
 /* Registry's lock held, given up meanwhile: wait until nobody starts groups there,
    the calling thread aside; false: the time is over. */
 bool evc__start_awaited(evc_registry *reg, uint64_t until_ns);
@@ -351,15 +348,6 @@ enum evc__next {
 	EVC__OVER = 3   /* none: it heard the stop, or its error has asked for
 			   one */
 };
-/* One run of a worker, on the calling thread: the function, its metrics, its
-   error, the loggers.  *ret_pause_ns is set with EVC__LATER. */
-enum evc__next evc__worker_run_once(struct evc__worker *w,
-				    uint64_t *ret_pause_ns);
-/* The worker lives no more in this start of the group; the last one stops it.
-   for_good: after EVC__CLEAN and EVC__OVER; else at a stop, or because it was
-   to be retired, and false says that neither holds any more: it goes on.  The
-   caller then ends its member, and touches it no more. */
-bool evc__worker_ended(struct evc__worker *w, bool for_good);
 /* In a fork child: the calling thread is none. */
 void evc__worker_forget(void);
 /* The worker that the calling thread is; of that group; NULL: it is none. */
@@ -387,22 +375,6 @@ enum evc__next evc__worker_failed(struct evc__worker *w, evc_status returned,
 evc_status evc__code_of(evc_status returned);
 /* Is it 0 or one of the group's clean codes? */
 bool evc__group_is_clean(const evc_workers *g, evc_status code);
-
-/* ---- evented.c: groups on a loop ---- */
-
-/* At evc_workers_init, when opts.reactor is set: sets g->evented; and at the
-   end, when the scope is gone. */
-evc_status evc__evented_new(evc_workers *g, const char *func);
-void evc__evented_drop(evc_workers *g);
-/* Lock held, by evc__worker_spawn, which has counted it live: w has its turns
-   on the loop from now on. */
-evc_status evc__evented_add(evc_workers *g, struct evc__worker *w,
-			    const char *func);
-/* No lock; the scope has been asked to stop: end the workers, at once when this
-   is the loop's thread. */
-void evc__evented_stop(evc_workers *g);
-/* Lock held: pause, resume or retire has changed something. */
-void evc__evented_wake(evc_workers *g);
 
 /* ---- atexit.c ---- */
 

@@ -73,9 +73,7 @@ void evc__metrics_free(struct evc__metrics *m);
 struct evc__tally *evc__tally_new(struct evc__metrics *m);
 
 /* From now on the calling thread puts into t (NULL: into none).  Returns whose
-   it was before: a loop may run slices of several groups, and a worker may run
-   a loop.  Once at the begin and the end of a worker's thread; around each
-   slice. */
+   it was before. */
 struct evc__tally *evc__tally_enter(struct evc__tally *t);
 /* In a fork child: it puts into none. */
 void evc__tally_forget(void);

@@ -57,10 +57,6 @@ evc__workers_check_opts(const evc_workers_opts *o, const char *func)
 		return bad(func, "unknown flags");
 	if (o->on_error > EVC_WORKERS_RESTART)
 		return bad(func, "unknown on_error");
-	if (!(o->slice >= 0))
-		return bad(func, "a slice that is no time");
-	if (o->slice != 0 && o->reactor == NULL)
-		return bad(func, "a slice without a reactor");
 	st = evc__restart_check(&o->restart);
 	if (st == 0)
 		st = check_clean(o, func);

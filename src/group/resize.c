@@ -36,8 +36,6 @@ static void
 wake(evc_workers *g)
 {
 	evc_cond_broadcast(g->cond);
-	if (g->evented != NULL)
-		evc__evented_wake(g);
 	evc__group_changed(g);
 }
 
@@ -55,7 +53,7 @@ retire(evc_workers *g, unsigned first, unsigned end, bool yes)
    retired, so that none of them runs before there are all: to end it would need
    the lock, and by then it is retired no more. */
 static evc_status
-call_in(evc_workers *g, unsigned first, unsigned end, const char *func)
+call_in(evc_workers *g, unsigned first, unsigned end)
 {
 	evc_status st = 0;
 	unsigned i;
@@ -65,7 +63,7 @@ call_in(evc_workers *g, unsigned first, unsigned end, const char *func)
 		struct evc__worker *w = g->worker[i];
 
 		if (!w->live && !w->done)
-			st = evc__worker_spawn(g, w, func);
+			st = evc__worker_spawn(g, w);
 	}
 	if (st == 0)
 		retire(g, first, end, false);
@@ -96,7 +94,7 @@ resize(evc_workers *g, unsigned n, const char *func)
 	if (n < g->n_threads)
 		retire(g, n, g->n_threads, true);
 	else if (runs)
-		st = call_in(g, g->n_threads, n, func);
+		st = call_in(g, g->n_threads, n);
 	else
 		retire(g, g->n_threads, n, false);
 	/* Else those that have come leave again. */

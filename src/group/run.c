@@ -88,20 +88,19 @@ judge(struct evc__worker *w, evc_status returned, uint64_t run,
 WALLED(evc_status, call_fn, (struct evc__worker *w),
        w->group->fn(w->group, w->id, w->group->arg))
 
-enum evc__next
-evc__worker_run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
+/* *ret_pause_ns is set with EVC__LATER. */
+static enum evc__next
+run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 {
 	evc_workers *g = w->group;
-	struct evc__worker *was = self;
-	struct evc__tally *tally;
-	uint64_t began, ended;
+	uint64_t began, now;
 	uint64_t run = sync_load_relaxed(&w->n_runs) + 1;
 	enum evc__next next;
 	evc_status st;
 
 	if (w->fresh && !await_others(w))
 		return EVC__OVER;
-	tally = evc__tally_enter(w->tally);
+	(void)evc__tally_enter(w->tally);
 	w->said.code = 0;
 	w->heard = false;
 	if (w->restarts)
@@ -117,23 +116,26 @@ evc__worker_run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 	if (evc__group_inherited(g))
 		return EVC__OVER;
 	sync_store_relaxed(&w->run_began, 0);
-	ended = sync_mono();
+	now = sync_mono();
 	(void)evc__metrics_put(g->metrics, "worker_time",
-			       (double)(ended - began) / 1e9, true);
+			       (double)(now - began) / 1e9, true);
 	/* The error before the loggers: what it stops should not wait for
 	   them. */
 	next = judge(w, st, run, ret_pause_ns);
 	if (g->loggers != NULL)
-		evc__loggers_run(w, ended);
-	self = was;
-	(void)evc__tally_enter(tally);
+		evc__loggers_run(w, now);
+	self = NULL;
+	(void)evc__tally_enter(NULL);
 	return next;
 }
 
 /* ---- the end ---- */
 
-bool
-evc__worker_ended(struct evc__worker *w, bool for_good)
+/* The worker lives no more in this start of the group; the last one stops it.
+   for_good: after EVC__CLEAN and EVC__OVER; else at a stop, or because it was
+   to be retired, and false says that neither holds any more: it goes on. */
+static bool
+ended(struct evc__worker *w, bool for_good)
 {
 	evc_workers *g = w->group;
 	bool last;
@@ -176,7 +178,7 @@ lost(void *arg)
 		(void)evc__worker_failed(w, EVC_ABORTED,
 					 sync_load_relaxed(&w->n_runs), true,
 					 &pause);
-	(void)evc__worker_ended(w, true);
+	(void)ended(w, true);
 	self = NULL;
 	(void)evc__tally_enter(NULL);
 }
@@ -222,7 +224,7 @@ next_run(struct evc__worker *w)
 		   lock. */
 		if ((evc_should_stop(g->scope) ||
 		     sync_load_relaxed(&w->retire)) &&
-		    evc__worker_ended(w, false))
+		    ended(w, false))
 			return false;
 		if (!sync_load_relaxed(&g->paused))
 			return true;
@@ -247,7 +249,7 @@ work(struct evc__worker *w)
 	uint64_t pause_ns = 0;
 
 	while (next_run(w)) {
-		switch (evc__worker_run_once(w, &pause_ns)) {
+		switch (run_once(w, &pause_ns)) {
 		case EVC__AGAIN:
 			continue;
 		case EVC__LATER:
@@ -256,7 +258,7 @@ work(struct evc__worker *w)
 		case EVC__CLEAN:
 		case EVC__OVER:
 			if (!evc__group_inherited(w->group))
-				(void)evc__worker_ended(w, true);
+				(void)ended(w, true);
 			return;
 		}
 	}

@@ -211,7 +211,7 @@ unblock(void *arg)
 }
 
 evc_status
-evc__worker_spawn(evc_workers *g, struct evc__worker *w, const char *func)
+evc__worker_spawn(evc_workers *g, struct evc__worker *w)
 {
 	evc_member_opts o = g->opts.member;
 	evc_status st;
@@ -224,10 +224,8 @@ evc__worker_spawn(evc_workers *g, struct evc__worker *w, const char *func)
 	w->restarts = false;
 	w->restart = (struct evc__restart_own){ 0 };
 	g->n_live++;
-	st = g->evented != NULL ?
-		     evc__evented_add(g, w, func) :
-		     evc_thread_start(g->scope, w->name, evc__worker_main, w,
-				      &o, &w->member);
+	st = evc_thread_start(g->scope, w->name, evc__worker_main, w, &o,
+			      &w->member);
 	if (st < 0) {
 		w->live = false;
 		g->n_live--;
@@ -240,7 +238,7 @@ evc__worker_spawn(evc_workers *g, struct evc__worker *w, const char *func)
    STARTING, and the hook, if it was called, has found nothing to do; what comes
    after that is the hook's. */
 static evc_status
-spawn_all(evc_workers *g, const char *func, bool *ret_asked)
+spawn_all(evc_workers *g, bool *ret_asked)
 {
 	evc_status st = 0;
 	unsigned i;
@@ -254,7 +252,7 @@ spawn_all(evc_workers *g, const char *func, bool *ret_asked)
 		sync_store(&g->worker[i]->retire, i >= g->n_threads);
 	}
 	for (i = 0; st == 0 && i < g->n_threads; i++)
-		st = evc__worker_spawn(g, g->worker[i], func);
+		st = evc__worker_spawn(g, g->worker[i]);
 	if (st == 0) {
 		g->state = EVC_WORKERS_RUNNING;
 		evc__group_changed(g);
@@ -273,7 +271,7 @@ start(evc_workers *g, uint32_t all, const char *func)
 	if (st == 0)
 		st = start_state(g, func);
 	if (st == 0)
-		st = spawn_all(g, func, &asked);
+		st = spawn_all(g, &asked);
 	if (st == 0 && asked)
 		(void)evc__group_on_stop(g->scope, g);
 	return st;

@@ -48,8 +48,6 @@ told(evc_workers *g, const char *unborn)
 	evc_log(g->scope, EVC_LOG_INFO, &r, "stops: %s%s%s, by \"%s\"",
 		r.code != 0 ? evc_status_name(r.code) : "",
 		r.code != 0 ? ": " : "", r.text, r.who);
-	if (g->evented != NULL)
-		evc__evented_stop(g);
 }
 
 /* Lock held: who sees that it stops sees why. */

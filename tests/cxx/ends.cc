@@ -72,6 +72,11 @@ evc_status no_work(evc_job *) { return 0; }
 void done(evc_job *, evc_status) { fail(); }
 void popped(evc_queue *, void *, evc_status, void *) { fail(); }
 evc_status worker(evc_workers *, unsigned, void *) { fail(); }
+evc_status
+sleeper(evc_workers *g, unsigned, void *)
+{
+	return evc_sleep(evc_workers_scope(g), 1e6) < 0 ? EVC_CANCELLED : 0;
+}
 evc_status init(evc_workers *, evc_registry *, void *) { fail(); }
 void shut_down(evc_workers *, void *) { fail(); }
 bool see(const evc_member_info *, void *) { fail(); }
@@ -299,21 +304,19 @@ group(evc_workers_opts &o)
 	evc_workers *g;
 
 	o.coord = c;
-	CHECK(evc_workers_init(0, "g", worker, 0, &o, &g, 0) == 0);
+	CHECK(evc_workers_init(0, "g", sleeper, 0, &o, &g, 0) == 0);
 	(void)!evc_workers_start(g);
 	evc_workers_stop(g, 0);
 }
 
 void
-workers_on_a_loop()
+workers()
 {
-	evc_workers_opts o{};
 	evc_workers *g;
 
-	o.coord = c;
-	o.reactor = evc_home(c);
-	CHECK(evc_workers_init(0, "g", worker, 0, &o, &g, 0) == 0);
+	CHECK(evc_workers_init(0, "g", worker, 0, 0, &g, 0) == 0);
 	CHECK(evc_workers_start(g) == 0);
+	evc_workers_wait_finish(g, 60);
 }
 
 void
@@ -339,7 +342,6 @@ workers_shutdown()
 {
 	evc_workers_opts o{};
 
-	o.reactor = evc_home(c);
 	o.shutdown = shut_down;
 	group(o);
 }
@@ -349,7 +351,6 @@ workers_state_stop()
 {
 	evc_workers_opts o{};
 
-	o.reactor = evc_home(c);
 	o.state.stop = with_arg;
 	group(o);
 }
@@ -373,7 +374,7 @@ const struct {
 	CASE(runner_is_running), CASE(runner_stop), CASE(runner_join),
 	CASE(runner_of_a_join), CASE(thread), CASE(reactor), CASE(call),
 	CASE(call_release), CASE(unblock), CASE(cancel_hook), CASE(pool_work),
-	CASE(pool_done), CASE(queue_watch), CASE(workers_on_a_loop),
+	CASE(pool_done), CASE(queue_watch), CASE(workers),
 	CASE(workers_init), CASE(workers_start), CASE(workers_shutdown),
 	CASE(workers_state_stop), CASE(each),
 };

@@ -42,7 +42,6 @@ struct team {
 	const char *name;
 	unsigned number;       /* of this group: never used twice; 0 none */
 	evc_coord *coord;
-	evc_reactor *reactor;
 	unsigned on_error;
 	atomic_int phase, inside;
 	bool was_started;      /* of phase's calls, which are one at a time */
@@ -221,8 +220,7 @@ team_run(evc_workers *group, unsigned id, void *arg)
 	atomic_fetch_add(&t->runs, 1);
 	MUST(evc_workers_put(group, "ones", 1, true) == 0);
 	atomic_fetch_add(&t->puts, 1);
-	if (t->reactor == NULL)
-		evc_sleep(evc_workers_scope(group), roll_any(400) / 1e6);
+	evc_sleep(evc_workers_scope(group), roll_any(400) / 1e6);
 	if (!atomic_load(&calm)) {
 		unsigned n = roll_any(1000);
 
@@ -264,7 +262,6 @@ team_make(struct team *t, uint64_t *dice)
 {
 	evc_logger logger = { .fn = team_log, .arg = t, .every = 0.01 };
 	evc_workers_opts o = { .coord = t->coord,
-			       .reactor = t->reactor,
 			       .n_threads = 1 + roll(dice, MOST),
 			       .on_error = t->on_error,
 			       .restart = { .first = 0.0005, .most = 0.002,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Twenty worker groups that eight threads start, stop, resize, pause, look at,
- * free and make anew at random, while their workers fail, end and meddle, some
- * on threads and some on a loop.  Now and then one of the eight has all for
- * itself, and compares: who runs, how many, with which ids, and that every run,
- * error and count is there.  It goes on until each kind of thing has happened.
+ * free and make anew at random, while their workers fail, end and meddle.  Now
+ * and then one of the eight has all for itself, and compares: who runs, how many,
+ * with which ids, and that every run, error and count is there.  It goes on until
+ * each kind of thing has happened.
  *
  *	workers [SECONDS]    else EVC_STRESS_SECONDS, else 10
  *	EVC_SEED=n           throws other dice
@@ -356,7 +356,7 @@ watch(void *arg)
 /* ---- all of it ---- */
 
 static void
-prepare(evc_coord *c, evc_reactor *r, uint64_t seed)
+prepare(evc_coord *c, uint64_t seed)
 {
 	uint64_t dice = seed * 5 | 1;
 	evc_registry_opts o = { .grace = 60 };
@@ -373,7 +373,6 @@ prepare(evc_coord *c, evc_reactor *r, uint64_t seed)
 		pthread_rwlock_init(&teams[i].lock, &attr);
 		teams[i].name = i % 3 == 0 ? "a" : "b";
 		teams[i].coord = i >= N_TEAMS - 4 ? c : NULL;
-		teams[i].reactor = i >= N_TEAMS - 2 ? r : NULL;
 		teams[i].on_error = i == 0	 ? EVC_WORKERS_STOP_ALL :
 				    i % 4 == 1 ? EVC_WORKERS_RESTART :
 						   EVC_WORKERS_STOP_GROUP;
@@ -416,14 +415,12 @@ main(int argc, char **argv)
 	uint64_t seed = seed_env ? strtoull(seed_env, NULL, 0) : 20260103;
 	int threads = t_count_threads(), fds = t_count_fds(), i;
 	atomic_bool dog_off = false;
-	evc_reactor *r = NULL;
 	evc_coord *c = NULL;
 	evc_verdict v;
 	pthread_t dog;
 
 	MUST(evc_new(NULL, NULL, &c) == 0);
-	MUST(evc_reactor_start(c, "loop", NULL, NULL, NULL, &r) == 0);
-	prepare(c, r, seed);
+	prepare(c, seed);
 	begin = t_now();
 	for (i = 0; i < N_THREADS; i++)
 		MUST(pthread_create(&workers[i].thread, NULL, work,

@@ -25,7 +25,7 @@ struct world {
 	evc_pool *pool;
 	evc_job running, queued, fresh_job;
 	evc_registry *reg;
-	evc_workers *group, *evented;
+	evc_workers *group;
 	pthread_mutex_t mutex;
 	pthread_t self;
 	/* Room for answers that a refused call leaves alone. */
@@ -370,15 +370,14 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	  REF(evc_workers_init(w->reg, "g", never_worker, NULL, NULL, NULL, \
 			       NULL))) \
 	X(evc_workers_start, REF(evc_workers_start(w->group))) \
-	X(evc_workers_stop, REF(evc_workers_stop(w->group, NULL)) && \
-			    REF(evc_workers_stop(w->evented, NULL))) \
+	X(evc_workers_stop, REF(evc_workers_stop(w->group, NULL))) \
 	X(evc_workers_wait_finish, \
 	  !evc_workers_wait_finish(w->group, INFINITY)) \
 	X(evc_workers_is_active, evc_workers_is_active(w->group)) \
 	X(evc_workers_ids, evc_workers_ids(w->group, NULL, 0) == 0) \
 	X(evc_workers_resize, REF(evc_workers_resize(w->group, 3))) \
-	X(evc_workers_pause, REF(evc_workers_pause(w->evented))) \
-	X(evc_workers_resume, REF(evc_workers_resume(w->evented))) \
+	X(evc_workers_pause, REF(evc_workers_pause(w->group))) \
+	X(evc_workers_resume, REF(evc_workers_resume(w->group))) \
 	X(evc_workers_free, REF(evc_workers_free(w->group))) \
 	X(evc_workers_get, REF(evc_workers_get(w->group, &w->group_info))) \
 	X(evc_workers_worker_get, \

@@ -5,7 +5,6 @@
  */
 #include "../../support/workers_util.h"
 
-#include <ev.h>
 #include <sys/wait.h>
 
 /* ---- log hooks ---- */
@@ -278,35 +277,6 @@ START_TEST(a_logger_with_an_interval_is_not_called_twice_at_once)
 }
 END_TEST
 
-/* ---- a loop that is gone ---- */
-
-START_TEST(without_its_loop_a_group_has_stopped_and_cannot_start)
-{
-	struct ev_loop *ev = ev_loop_new(0);
-	evc_workers_opts o = { 0 };
-	evc_registry *reg = new_registry(0);
-	struct crew k = { 0 };
-	evc_worker_error e;
-	evc_coord *c;
-
-	OK(evc_new(NULL, NULL, &c));
-	o.coord = c;
-	OK(evc_reactor_attach(c, NULL, ev, &o.reactor));
-	crew_add(reg, "train", &k, 2, &o);
-	OK(evc_workers_start(k.group));
-	ev_loop_destroy(ev);
-	UNTIL(info_of(k.group).state == EVC_WORKERS_STOPPED);
-	ck_assert_int_eq(info_of(k.group).stop.code, EVC_ABORTED);
-	REFUSED(EVC_NOT_FOUND, evc_workers_error_get(k.group, 0, &e));
-	REFUSED(EVC_NOT_FOUND, evc_workers_start(k.group));
-	HAS(evc_last_error(), "evc_workers_start: the loop of train is gone");
-	OK(evc_registry_free(reg));
-	OK(evc_request_stop(c, 0, "over"));
-	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_ABORTED);
-	OK(evc_free(c));
-}
-END_TEST
-
 /* ---- reports ---- */
 
 static evc_status
@@ -368,8 +338,6 @@ beside_suite(void)
 	tcase_add_test(tc, in_the_fork_child_of_a_worker_puts_are_refused);
 	tcase_add_test(
 		tc, a_logger_with_an_interval_is_not_called_twice_at_once);
-	tcase_add_test(tc,
-		       without_its_loop_a_group_has_stopped_and_cannot_start);
 	tcase_add_test(tc, what_an_error_is_about_is_said_once);
 	tcase_add_test(tc, groups_with_names_like_numbers_are_told_apart);
 	suite_add_tcase(s, tc);

@@ -96,8 +96,6 @@ START_TEST(options_that_mean_nothing)
 		{ .loggers = &nan_, .n_loggers = 1 },
 		{ .loggers = many, .n_loggers = 17 },
 		{ .n_clean = 1 },
-		{ .slice = -1 },
-		{ .slice = NAN },
 		{ .member = { .flags = EVC_OWN_THREAD } },
 		{ .member = { .flags = EVC_PAUSED } },
 		{ .member = { .flags = EVC_FLUSH } },

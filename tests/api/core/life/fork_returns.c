@@ -375,27 +375,6 @@ worker(evc_workers *g, unsigned id, void *arg)
 	return 0;
 }
 
-/* With its functions guarded, and without. */
-START_TEST(from_a_worker_on_a_loop)
-{
-	evc_workers_opts o = { .n_threads = 2 };
-	evc_registry *reg;
-	evc_workers *g;
-
-	begin(true);
-	o.coord = coord;
-	o.reactor = evc_home(coord);
-	o.member.flags = _i == 1 ? EVC_KICK : 0;
-	OK(evc_registry_new(NULL, &reg));
-	OK(evc_workers_init(reg, "group", worker, NULL, &o, &g, NULL));
-	OK(evc_workers_start(g));
-	run();
-	OK(evc_workers_free(g));
-	OK(evc_registry_free(reg));
-	end();
-}
-END_TEST
-
 START_TEST(of_evc_join_and_evc_reactor_run)
 {
 	evc_reactor *r;
@@ -717,7 +696,6 @@ main(void)
 	tcase_add_test(tc, from_ended_of_a_scope);
 	tcase_add_test(tc, from_the_watch_of_a_queue);
 	tcase_add_test(tc, from_the_end_of_a_job);
-	tcase_add_loop_test(tc, from_a_worker_on_a_loop, 0, 2);
 	tcase_add_loop_test(tc, of_evc_join_and_evc_reactor_run, 0, 2);
 	tcase_add_test(tc, from_a_thread);
 	tcase_add_test(tc, from_a_thread_by_pthread_exit);

@@ -194,9 +194,6 @@ world_make(struct world *w)
 	OK(evc_registry_new(NULL, &w->reg));
 	o.coord = w->c;
 	OK(evc_workers_init(w->reg, "threads", beat, w, &o, &w->group, NULL));
-	o.reactor = w->home;
-	OK(evc_workers_init(w->reg, "evented", beat, w, &o, &w->evented,
-			    NULL));
 	OK(evc_registry_start(w->reg));
 	OK(evc_join_start(w->c, answered, w, NULL));
 	for (i = 0; i < 2; i++)
@@ -230,7 +227,6 @@ world_end(struct world *w)
 	ck_assert_str_eq(v.stop.text, "the parent goes on");
 	ck_assert_uint_eq(v.n_stragglers, 0);
 	ck_assert_uint_eq(v.n_errors, 0);
-	OK(evc_workers_free(w->evented));
 	OK(evc_workers_free(w->group));
 	OK(evc_registry_free(w->reg));
 	OK(evc_pool_free(w->pool));
