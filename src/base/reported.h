@@ -4,6 +4,10 @@
  * function of any member that returns this very code says nothing new: the
  * report has a text and a place, and the result adds nothing to it.  This is
  * the one place where that rule stands.
+ *
+ * The flag heard_stop says that a queue has told the thread of the stop of the
+ * queue's coordinator.  A worker of a group may then return EVC_CANCELLED
+ * without an error, also when the group has another coordinator.
  */
 #ifndef EVC_BASE_REPORTED_H
 #define EVC_BASE_REPORTED_H
@@ -17,6 +21,7 @@ struct evc__reported {
 	uint32_t stops; /* how many stops that had had */
 	int code;
 	bool handed_back; /* the report came after the round was closed */
+	bool heard_stop;  /* see above; a worker clears it before each run */
 };
 
 extern __thread struct evc__reported evc__reported

@@ -65,7 +65,6 @@ struct evc__worker {
 	/* its own */
 	evc_reason said; /* by evc_workers_fail in this run; code 0: nothing */
 	bool restarts;   /* the next run is one after an error */
-	bool heard;      /* in this run: the stop of a queue's coordinator */
 };
 
 /*
@@ -353,9 +352,6 @@ void evc__worker_forget(void);
 /* The worker that the calling thread is; of that group; NULL: it is none. */
 struct evc__worker *evc__worker_self(void);
 struct evc__worker *evc__worker_here(const evc_workers *group);
-/* The calling thread, if it is a worker in a run, has been told by a call on
-   something of another coordinator that this one is stopped. */
-void evc__worker_heard(void);
 /* The thread of a worker. */
 evc_status evc__worker_main(evc_coord *scope, void *worker);
 

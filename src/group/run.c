@@ -32,13 +32,6 @@ evc__worker_here(const evc_workers *group)
 	return self != NULL && self->group == group ? self : NULL;
 }
 
-void
-evc__worker_heard(void)
-{
-	if (self != NULL)
-		self->heard = true;
-}
-
 /* ---- one run ---- */
 
 /* Who starts workers holds the lock until all of them are there: the first ones
@@ -80,7 +73,8 @@ judge(struct evc__worker *w, evc_status returned, uint64_t run,
 	if (evc__group_is_clean(g, code))
 		return EVC__CLEAN;
 	/* What it waits on may be another coordinator's than the group. */
-	if (code == EVC_CANCELLED && (w->heard || is_stopped(g->scope)))
+	if (code == EVC_CANCELLED &&
+	    (evc__reported.heard_stop || is_stopped(g->scope)))
 		return EVC__OVER;
 	return evc__worker_failed(w, returned, run, false, ret_pause_ns);
 }
@@ -102,11 +96,11 @@ run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 		return EVC__OVER;
 	(void)evc__tally_enter(w->tally);
 	w->said.code = 0;
-	w->heard = false;
 	if (w->restarts)
 		sync_add(&w->n_restarts, 1);
 	w->restarts = false;
 	evc__reported_forget();
+	evc__reported.heard_stop = false;
 	began = sync_mono();
 	self = w;
 	/* Each by itself, for whoever looks; we alone write. */

@@ -7,9 +7,9 @@
  */
 #include "queue/queue.h"
 
+#include "base/reported.h"
 #include "base/room.h"
 #include "base/text.h"
-#include "group/group.h"
 #include "queue/queue_ring.h"
 
 #define MOST (UINT64_C(1) << 30)
@@ -33,7 +33,7 @@ evc__queue_refuse(const evc_queue *q, evc_status st, const char *func)
 	const char *why = "it is closed";
 
 	if (st == -EVC_CANCELLED && evc_should_stop(q->c)) {
-		evc__worker_heard();
+		evc__reported.heard_stop = true;
 		why = "a stop was asked for";
 	} else if (st == -EVC_CANCELLED)
 		why = "it was cancelled";

@@ -40,7 +40,6 @@ includes $(cat "$tmp/src") | awk '
 		may["engine"] = " base wire engine "
 		may["cluster"] = " base wire engine cluster "
 		may["redis"] = " base wire engine redis "
-		also["queue"] = " group/group.h "
 		also["pool"] = " queue/nested.h "
 	}
 	{
