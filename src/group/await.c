@@ -13,21 +13,6 @@
 #include "base/self.h"
 #include "base/text.h"
 
-/* ---- changes of a group ---- */
-
-void
-evc__group_changed(evc_workers *g)
-{
-	sync_add(&g->changed, 1);
-	sync_futex_wake(&g->changed);
-}
-
-bool
-evc__group_wait(evc_workers *g, uint64_t until_ns)
-{
-	return evc__await_change(&g->lock, &g->changed, until_ns);
-}
-
 void
 evc__group_bury(evc_workers *g)
 {

@@ -295,15 +295,3 @@ evc__group_destroy(evc_workers *g)
 		drop(g);
 	return st;
 }
-
-evc_status
-evc__group_check(const evc_workers *g, const char *func)
-{
-	if (g == NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no group", func);
-	if (g->fork_generation == sync_load(&evc__fork_generation))
-		return 0;
-	return evc_refuse(-EVC_FAILED_PRECONDITION,
-			  "%s: %s is another process's, a fork ago", func,
-			  g->name);
-}

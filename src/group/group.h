@@ -215,10 +215,19 @@ bool evc__group_doomed(evc_workers *g);
 /* May it be freed: it does not run, and no worker lives? */
 evc_status evc__group_may_go(evc_workers *g, const char *func);
 
+/* ---- state.c ---- */
+
+/* Refused: no group, or this is a fork child of the group's process. */
+evc_status evc__group_check(const evc_workers *g, const char *func);
+/* Lock held: something has changed that others wait for. */
+void evc__group_changed(evc_workers *g);
+/* Lock held, given up meanwhile: wait for such a change; false: time is over. */
+bool evc__group_wait(evc_workers *g, uint64_t until_ns);
+/* Lock held: the group does not run, and no call has anything to do with it. */
+bool evc__group_rests(const evc_workers *g);
+
 /* ---- group.c ---- */
 
-/* NULL, a fork child. */
-evc_status evc__group_check(const evc_workers *g, const char *func);
 /* Asked when a function of the program has returned: is this a fork child that
    was made in there? */
 static inline bool
@@ -286,18 +295,12 @@ void evc__group_shut_down(evc_workers *g, uint64_t until_ns);
 /* If it is stopping and nobody lives: clean up, and it is stopped.  Waits until
    then for others who are at it.  true: it does not run any more. */
 bool evc__group_settle(evc_workers *g, uint64_t until_ns);
-/* Lock held: it does not run, and nobody has anything to do with it. */
-bool evc__group_rests(const evc_workers *g);
 /* The hook and the `ended` of a group's scope; helper thread. */
 evc_status evc__group_on_stop(evc_coord *scope, void *group);
 void evc__group_on_ended(evc_coord *scope, const evc_verdict *v, void *group);
 
 /* ---- await.c: waiting for groups ---- */
 
-/* Something that others wait for has changed; lock held. */
-void evc__group_changed(evc_workers *g);
-/* Lock held, given up meanwhile: wait for such a change; false: time is over. */
-bool evc__group_wait(evc_workers *g, uint64_t until_ns);
 enum evc__who {
 	EVC__NOBODY = 0,
 	EVC__AWAITED = 1,  /* but the calling worker, and those who wait for

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many workers a group has, and whether they go on: resize, pause, resume,
- * ids.
+ * How many workers a group has, and whether they go on: resize, pause, resume.
  *
  * Of the workers that a group has ever made, in the order of their ids, the
  * first n_threads are those it is to have; the others are retired, and come
@@ -156,22 +155,4 @@ evc_status
 evc_workers_resume(evc_workers *group)
 {
 	return pause_or_resume(group, false, __func__);
-}
-
-/* ---- ids ---- */
-
-size_t
-evc_workers_ids(const evc_workers *group, unsigned *ids, size_t n)
-{
-	evc_workers *g = (evc_workers *)group;
-	size_t i, have;
-
-	if (evc__group_check(g, __func__) < 0)
-		return 0;
-	sync_lock(&g->lock);
-	have = g->n_threads < g->n_workers ? g->n_threads : g->n_workers;
-	for (i = 0; ids != NULL && i < n && i < have; i++)
-		ids[i] = g->worker[i]->id;
-	sync_unlock(&g->lock);
-	return have;
 }

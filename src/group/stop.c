@@ -212,12 +212,6 @@ finish(evc_workers *g, uint64_t until_ns)
 	sync_lock(&g->lock);
 }
 
-bool
-evc__group_rests(const evc_workers *g)
-{
-	return g->state == EVC_WORKERS_NEW || g->state == EVC_WORKERS_STOPPED;
-}
-
 /* Lock held: does somebody see to it that it comes to rest? */
 static bool
 on_its_way(const evc_workers *g)

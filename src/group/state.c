@@ -1,10 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A group and its workers as others see them.
+ * The state of a group: how its changes are told and awaited, and what others
+ * see of the group and its workers.  Each public function here takes the group's
+ * lock and copies; the functions for the rest of the room expect it to be held.
  */
 #include "group/group.h"
 
 #include "base/text.h"
+
+evc_status
+evc__group_check(const evc_workers *g, const char *func)
+{
+	if (g == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no group", func);
+	if (g->fork_generation == sync_load(&evc__fork_generation))
+		return 0;
+	return evc_refuse(-EVC_FAILED_PRECONDITION,
+			  "%s: %s is another process's, a fork ago", func,
+			  g->name);
+}
+
+/* ---- changes ---- */
+
+void
+evc__group_changed(evc_workers *g)
+{
+	sync_add(&g->changed, 1);
+	sync_futex_wake(&g->changed);
+}
+
+bool
+evc__group_wait(evc_workers *g, uint64_t until_ns)
+{
+	return evc__await_change(&g->lock, &g->changed, until_ns);
+}
+
+bool
+evc__group_rests(const evc_workers *g)
+{
+	return g->state == EVC_WORKERS_NEW || g->state == EVC_WORKERS_STOPPED;
+}
+
+/* ---- what others see ---- */
 
 bool
 evc_workers_is_active(const evc_workers *group)
@@ -167,4 +204,20 @@ evc_workers_error_get(const evc_workers *group, unsigned index,
 	}
 	sync_unlock(&g->lock);
 	return st;
+}
+
+size_t
+evc_workers_ids(const evc_workers *group, unsigned *ids, size_t n)
+{
+	evc_workers *g = (evc_workers *)group;
+	size_t i, have;
+
+	if (evc__group_check(g, __func__) < 0)
+		return 0;
+	sync_lock(&g->lock);
+	have = g->n_threads < g->n_workers ? g->n_threads : g->n_workers;
+	for (i = 0; ids != NULL && i < n && i < have; i++)
+		ids[i] = g->worker[i]->id;
+	sync_unlock(&g->lock);
+	return have;
 }
