@@ -13,31 +13,6 @@
 #include "base/self.h"
 #include "base/text.h"
 
-void
-evc__group_bury(evc_workers *g)
-{
-	evc_member_info m;
-	unsigned i;
-
-	sync_lock(&g->lock);
-	for (i = 0; i < g->n_workers && g->n_live > 0; i++) {
-		struct evc__worker *w = g->worker[i];
-
-		/* One that ends as it should is counted out before its member
-		   is. */
-		if (!w->live || w->member == 0 ||
-		    (evc_member_get(g->scope, w->member, &m) == 0 &&
-		     m.state == EVC_LIVE))
-			continue;
-		w->live = false;
-		w->member = 0;
-		sync_store_relaxed(&w->run_began, 0);
-		g->n_live--;
-	}
-	evc__group_changed(g);
-	sync_unlock(&g->lock);
-}
-
 /* ---- who is waited for ---- */
 
 /* Lock held. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calling the functions of a group: init, shutdown and those of state.
+ * Who the calling thread is to groups: one of their workers, or a thread in one
+ * of their functions; and how init, shutdown and the functions of state are
+ * called.
  *
  * The thread that is in one of them is marked: there it may not start, stop,
  * resize or free.  Those that a stop calls may hang.  So while one runs
@@ -14,7 +16,26 @@
 #include "base/self.h"
 #include "base/text.h"
 
+static __thread struct evc__worker *self;
 static __thread evc_workers *inside;
+
+void
+evc__worker_set_self(struct evc__worker *w)
+{
+	self = w;
+}
+
+struct evc__worker *
+evc__worker_self(void)
+{
+	return self;
+}
+
+struct evc__worker *
+evc__worker_here(const evc_workers *group)
+{
+	return self != NULL && self->group == group ? self : NULL;
+}
 
 void
 evc__inside_begin(evc_workers *g, struct evc__inside *in)

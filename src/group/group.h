@@ -250,7 +250,14 @@ evc_status evc__group_tails(evc_workers *g);
 
 evc_status evc__workers_check_opts(const evc_workers_opts *o, const char *func);
 
-/* ---- call.c: who is in which function of a group's ---- */
+/* ---- call.c: who the calling thread is ---- */
+
+/* The calling thread is that worker, in a run; NULL: it is none. */
+void evc__worker_set_self(struct evc__worker *w);
+/* The worker that the calling thread is, of any group or of that one; NULL: it
+   is none. */
+struct evc__worker *evc__worker_self(void);
+struct evc__worker *evc__worker_here(const evc_workers *group);
 
 /* Around each call of init, shutdown and the functions of state. */
 struct evc__inside {
@@ -295,6 +302,9 @@ void evc__group_shut_down(evc_workers *g, uint64_t until_ns);
 /* If it is stopping and nobody lives: clean up, and it is stopped.  Waits until
    then for others who are at it.  true: it does not run any more. */
 bool evc__group_settle(evc_workers *g, uint64_t until_ns);
+/* Count out threads that have ended without a word, which nothing but the scope
+   knows. */
+void evc__group_bury(evc_workers *g);
 /* The hook and the `ended` of a group's scope; helper thread. */
 evc_status evc__group_on_stop(evc_coord *scope, void *group);
 void evc__group_on_ended(evc_coord *scope, const evc_verdict *v, void *group);
@@ -325,9 +335,6 @@ unsigned evc__group_names(const evc_workers *g, struct text *t,
 /* The calling thread, if it is a worker, waits for groups to end, or does so no
    more. */
 void evc__worker_waits(bool yes);
-/* Count out threads that have ended without a word, which nothing but the scope
-   knows. */
-void evc__group_bury(evc_workers *g);
 /* Wait for groups that were told to stop; 0, or EVC_DEADLINE_EXCEEDED with the
    names of who lives. */
 evc_status evc__groups_await(struct evc__held *h, uint64_t until_ns,
@@ -350,11 +357,6 @@ enum evc__next {
 	EVC__OVER = 3   /* none: it heard the stop, or its error has asked for
 			   one */
 };
-/* In a fork child: the calling thread is none. */
-void evc__worker_forget(void);
-/* The worker that the calling thread is; of that group; NULL: it is none. */
-struct evc__worker *evc__worker_self(void);
-struct evc__worker *evc__worker_here(const evc_workers *group);
 /* The thread of a worker. */
 evc_status evc__worker_main(evc_coord *scope, void *worker);
 

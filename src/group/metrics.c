@@ -33,12 +33,6 @@ evc__tally_enter(struct evc__tally *t)
 	return before;
 }
 
-void
-evc__tally_forget(void)
-{
-	mine = NULL;
-}
-
 /* ---- life ---- */
 
 /* m->lock held, or m is nobody else's yet. */

@@ -75,8 +75,6 @@ struct evc__tally *evc__tally_new(struct evc__metrics *m);
 /* From now on the calling thread puts into t (NULL: into none).  Returns whose
    it was before. */
 struct evc__tally *evc__tally_enter(struct evc__tally *t);
-/* In a fork child: it puts into none. */
-void evc__tally_forget(void);
 
 /* As evc_workers_put. */
 evc_status evc__metrics_put(struct evc__metrics *m, const char *name,

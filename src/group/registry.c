@@ -65,10 +65,10 @@ evc__registry_check(evc_registry **reg, const char *func)
 static void
 inherited(void)
 {
-	evc__worker_forget();
+	evc__worker_set_self(NULL);
 	evc__inside_forget();
 	evc__walks_forget();
-	evc__tally_forget();
+	(void)evc__tally_enter(NULL);
 }
 
 evc_status

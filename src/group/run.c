@@ -12,26 +12,6 @@
 #include "group/loggers.h"
 #include "group/metrics.h"
 
-static __thread struct evc__worker *self;
-
-void
-evc__worker_forget(void)
-{
-	self = NULL;
-}
-
-struct evc__worker *
-evc__worker_self(void)
-{
-	return self;
-}
-
-struct evc__worker *
-evc__worker_here(const evc_workers *group)
-{
-	return self != NULL && self->group == group ? self : NULL;
-}
-
 /* ---- one run ---- */
 
 /* Who starts workers holds the lock until all of them are there: the first ones
@@ -102,7 +82,7 @@ run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 	evc__reported_forget();
 	evc__reported.heard_stop = false;
 	began = sync_mono();
-	self = w;
+	evc__worker_set_self(w);
 	/* Each by itself, for whoever looks; we alone write. */
 	sync_store_relaxed(&w->n_runs, run);
 	sync_store_relaxed(&w->run_began, began);
@@ -118,7 +98,7 @@ run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 	next = judge(w, st, run, ret_pause_ns);
 	if (g->loggers != NULL)
 		evc__loggers_run(w, now);
-	self = NULL;
+	evc__worker_set_self(NULL);
 	(void)evc__tally_enter(NULL);
 	return next;
 }
@@ -173,7 +153,7 @@ lost(void *arg)
 					 sync_load_relaxed(&w->n_runs), true,
 					 &pause);
 	(void)ended(w, true);
-	self = NULL;
+	evc__worker_set_self(NULL);
 	(void)evc__tally_enter(NULL);
 }
 
