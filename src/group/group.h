@@ -81,7 +81,6 @@ struct evc_workers {
 	unsigned fork_generation;
 	evc_status clean[EVC__CLEAN_MOST]; /* n_clean of them */
 	unsigned n_clean;
-	evc_id hook;           /* the stop hook that shuts it down */
 	struct evc__metrics *metrics;
 	struct evc__loggers *loggers;   /* NULL: none */
 
@@ -167,6 +166,8 @@ evc_status evc__registry_use(evc_registry **reg, const char *func);
 bool evc__registry_used(const evc_registry *reg);
 /* Its coordinator, made now if there is none. */
 evc_status evc__registry_coord(evc_registry *reg, evc_coord **ret_c);
+/* Free the registry's own memory; it has no groups, and no coordinator. */
+void evc__registry_drop(evc_registry *reg);
 /* How long a stop waits when it is not told. */
 double evc__registry_grace(const evc_registry *reg);
 /* May a grace be that: seconds, or EVC_NO_GRACE? */
@@ -202,18 +203,8 @@ evc_status evc__groups_hold(evc_registry *reg, const char *name,
 			    struct evc__held *ret, const char *func);
 void evc__group_hold(evc_workers *g, struct evc__held *ret);
 void evc__groups_release(struct evc__held *h);
-/* One of them; its place is empty then. */
-void evc__group_unhold(struct evc__held *h, unsigned i);
-/* The calling thread begins (1) or ends (-1) to walk through a registry. */
-void evc__walk(int d);
-/* In a fork child: it is in none. */
+/* In a fork child: the calling thread walks through no registry. */
 void evc__walks_forget(void);
-/* Nobody holds a group of it that was freed; else it cannot go. */
-evc_status evc__registry_may_go(evc_registry *reg, const char *func);
-/* Was it freed, and is there only for those who hold it? */
-bool evc__group_doomed(evc_workers *g);
-/* May it be freed: it does not run, and no worker lives? */
-evc_status evc__group_may_go(evc_workers *g, const char *func);
 
 /* ---- state.c ---- */
 
@@ -239,16 +230,15 @@ evc__group_inherited(const evc_workers *g)
 /* Lock held: workers up to n, with ids of their own; false: no memory, and
    nothing was made. */
 bool evc__workers_make(evc_workers *g, unsigned n);
+/* Free what evc_workers_init has made, the scope aside; parts of it may not be
+   there. */
+void evc__group_drop(evc_workers *g);
 /* Nobody holds it, and it does not run: free it.  Refused when its scope cannot
    be freed. */
 evc_status evc__group_destroy(evc_workers *g);
 /* It is stopped and nobody lives: wait, a second at most, until its threads are
    gone from the scope. */
 evc_status evc__group_tails(evc_workers *g);
-
-/* ---- options.c ---- */
-
-evc_status evc__workers_check_opts(const evc_workers_opts *o, const char *func);
 
 /* ---- call.c: who the calling thread is ---- */
 

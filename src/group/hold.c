@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who holds a group, and who frees it.
+ * Who holds groups, and how groups and registries are freed.
  *
  * Walks, starts and stops work on groups that they hold; they take no lock while
  * they call functions of the user's, and one of those may free a group.  Then it
@@ -10,6 +10,7 @@
 #include "group/group.h"
 
 #include "base/text.h"
+#include "base/unwind.h"
 
 /* How long a free waits for others to let go.  One inside a walk does not wait
    at all: it may be its own, and two that free what the other one walks through
@@ -23,12 +24,6 @@ void
 evc__walks_forget(void)
 {
 	walks = 0;
-}
-
-void
-evc__walk(int d)
-{
-	walks += (unsigned)d;
 }
 
 evc_status
@@ -100,8 +95,8 @@ let_go(evc_registry *reg)
 	sync_add(&reg->changed, 1);
 }
 
-void
-evc__group_unhold(struct evc__held *h, unsigned i)
+static void
+unhold(struct evc__held *h, unsigned i)
 {
 	evc_registry *reg = h->reg;
 	evc_workers *g = h->group[i].g;
@@ -132,14 +127,14 @@ evc__groups_release(struct evc__held *h)
 	unsigned i;
 
 	for (i = 0; i < h->n; i++)
-		evc__group_unhold(h, i);
+		unhold(h, i);
 	if (h->group != h->few)
 		sync_free(h->group);
 	h->n = 0;
 }
 
-bool
-evc__group_doomed(evc_workers *g)
+static bool
+is_doomed(evc_workers *g)
 {
 	bool doomed;
 
@@ -149,8 +144,8 @@ evc__group_doomed(evc_workers *g)
 	return doomed;
 }
 
-evc_status
-evc__group_may_go(evc_workers *g, const char *func)
+static evc_status
+group_may_go(evc_workers *g, const char *func)
 {
 	uint64_t until = evc__until(evc__registry_grace(g->reg));
 	char names[160];
@@ -196,8 +191,8 @@ nobody_holds(evc_registry *reg, const unsigned *count)
 	return *count == 0;
 }
 
-evc_status
-evc__registry_may_go(evc_registry *reg, const char *func)
+static evc_status
+registry_may_go(evc_registry *reg, const char *func)
 {
 	bool free_now;
 
@@ -241,7 +236,7 @@ evc_workers_free(evc_workers *group)
 	if (st == 0)
 		st = evc__not_inside(__func__);
 	if (st == 0)
-		st = evc__group_may_go(group, __func__);
+		st = group_may_go(group, __func__);
 	if (st == 0)
 		st = take_out(group, &free_now, __func__);
 	if (st < 0 || !free_now)
@@ -250,4 +245,82 @@ evc_workers_free(evc_workers *group)
 	if (st < 0)
 		put_back(group);
 	return st;
+}
+
+/* ---- registries ---- */
+
+WALLED(bool, see, (evc_workers_each_fn *fn, evc_workers *g, void *arg),
+       fn(g, arg))
+
+evc_status
+evc_registry_each(evc_registry *reg, evc_workers_each_fn *fn, void *arg)
+{
+	evc_status st = evc__registry_check(&reg, __func__);
+	struct evc__held h;
+	bool more = true;
+	unsigned i;
+
+	if (st == 0 && fn == NULL)
+		st = evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no function",
+				__func__);
+	if (st == 0)
+		st = evc__groups_hold(reg, NULL, &h, __func__);
+	if (st < 0)
+		return st;
+	/* One that was freed in the walk is there still, but not to be seen. */
+	walks++;
+	for (i = 0; i < h.n && more; i++)
+		if (!is_doomed(h.group[i].g))
+			more = see(fn, h.group[i].g, arg);
+	walks--;
+	evc__groups_release(&h);
+	return 0;
+}
+
+static evc_status
+free_groups(evc_registry *reg, const char *func)
+{
+	struct evc__held h;
+	evc_status st = evc__groups_hold(reg, NULL, &h, func);
+	unsigned i, n;
+
+	if (st < 0)
+		return st;
+	/* All or none: look at each first. */
+	for (i = 0; st == 0 && i < h.n; i++)
+		st = group_may_go(h.group[i].g, func);
+	n = h.n;
+	for (i = 0; st == 0 && i < n; i++) {
+		evc_workers *g = h.group[i].g;
+
+		unhold(&h, i);
+		st = evc_workers_free(g);
+	}
+	evc__groups_release(&h);
+	return st;
+}
+
+evc_status
+evc_registry_free(evc_registry *reg)
+{
+	evc_status st;
+
+	if (reg == NULL)
+		return 0;
+	st = evc__registry_check(&reg, __func__);
+	if (st == 0)
+		st = evc__not_inside(__func__);
+	if (st == 0 && reg == evc_registry_default())
+		st = evc_refuse(-EVC_FAILED_PRECONDITION,
+				"%s: it is the process's", __func__);
+	if (st == 0)
+		st = free_groups(reg, __func__);
+	if (st == 0)
+		st = registry_may_go(reg, __func__);
+	if (st == 0)
+		st = evc_free(reg->coord);
+	if (st < 0)
+		return st;
+	evc__registry_drop(reg);
+	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registries: lists of groups, one for the process and others made by name.
+ * Registries: lists of groups, one for the process and others that the program
+ * makes; how they are configured, and their coordinators.
  *
  * That of the process is a static object.  It belongs to the process that first
  * configures it or adds a group; in a fork child of that one every call is
@@ -10,8 +11,6 @@
 
 #include "base/room.h"
 #include "base/text.h"
-#include "base/unwind.h"
-#include "group/metrics.h"
 
 #define GRACE_DEFAULT 5.0
 #define CLEAN_MOST 256
@@ -60,17 +59,6 @@ evc__registry_check(evc_registry **reg, const char *func)
 	return owner == 0 || owner == here() ? 0 : refuse_child(func);
 }
 
-/* In a fork child: the calling thread is no worker's, and in no function of a
-   group. */
-static void
-inherited(void)
-{
-	evc__worker_set_self(NULL);
-	evc__inside_forget();
-	evc__walks_forget();
-	(void)evc__tally_enter(NULL);
-}
-
 evc_status
 evc__registry_use(evc_registry **reg, const char *func)
 {
@@ -81,7 +69,6 @@ evc__registry_use(evc_registry **reg, const char *func)
 	if (!evc__fork_watch())
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				  func);
-	evc__fork_also(inherited);
 	if (sync_cas(&(*reg)->fork_generation, &owner, here()) ||
 	    owner == here())
 		return 0;
@@ -159,6 +146,14 @@ configure(evc_registry *reg, const evc_registry_opts *o, const char *func)
 	return 0;
 }
 
+void
+evc__registry_drop(evc_registry *reg)
+{
+	sync_free(reg->clean);
+	sync_lock_destroy(&reg->lock);
+	sync_free(reg);
+}
+
 evc_status
 evc_registry_new(const evc_registry_opts *opts, evc_registry **ret_registry)
 {
@@ -186,9 +181,7 @@ evc_registry_new(const evc_registry_opts *opts, evc_registry **ret_registry)
 		*ret_registry = reg;
 		return 0;
 	}
-	sync_free(reg->clean);
-	sync_lock_destroy(&reg->lock);
-	sync_free(reg);
+	evc__registry_drop(reg);
 	return st;
 }
 
@@ -258,8 +251,6 @@ evc__registry_coord(evc_registry *reg, evc_coord **ret_c)
 	return 0;
 }
 
-/* ---- all groups ---- */
-
 size_t
 evc_registry_ids(const evc_registry *const_reg, unsigned *ids, size_t n)
 {
@@ -278,84 +269,4 @@ evc_registry_ids(const evc_registry *const_reg, unsigned *ids, size_t n)
 	}
 	sync_unlock(&reg->lock);
 	return all;
-}
-
-WALLED(bool, see, (evc_workers_each_fn *fn, evc_workers *g, void *arg),
-       fn(g, arg))
-
-evc_status
-evc_registry_each(evc_registry *reg, evc_workers_each_fn *fn, void *arg)
-{
-	evc_status st = evc__registry_check(&reg, __func__);
-	struct evc__held h;
-	bool more = true;
-	unsigned i;
-
-	if (st == 0 && fn == NULL)
-		st = evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no function",
-				__func__);
-	if (st == 0)
-		st = evc__groups_hold(reg, NULL, &h, __func__);
-	if (st < 0)
-		return st;
-	/* One that was freed in the walk is there still, but not to be seen. */
-	evc__walk(1);
-	for (i = 0; i < h.n && more; i++)
-		if (!evc__group_doomed(h.group[i].g))
-			more = see(fn, h.group[i].g, arg);
-	evc__walk(-1);
-	evc__groups_release(&h);
-	return 0;
-}
-
-/* ---- its end ---- */
-
-static evc_status
-free_groups(evc_registry *reg, const char *func)
-{
-	struct evc__held h;
-	evc_status st = evc__groups_hold(reg, NULL, &h, func);
-	unsigned i, n;
-
-	if (st < 0)
-		return st;
-	/* All or none: look at each first. */
-	for (i = 0; st == 0 && i < h.n; i++)
-		st = evc__group_may_go(h.group[i].g, func);
-	n = h.n;
-	for (i = 0; st == 0 && i < n; i++) {
-		evc_workers *g = h.group[i].g;
-
-		evc__group_unhold(&h, i);
-		st = evc_workers_free(g);
-	}
-	evc__groups_release(&h);
-	return st;
-}
-
-evc_status
-evc_registry_free(evc_registry *reg)
-{
-	evc_status st;
-
-	if (reg == NULL)
-		return 0;
-	st = evc__registry_check(&reg, __func__);
-	if (st == 0)
-		st = evc__not_inside(__func__);
-	if (st == 0 && reg == &the_process)
-		st = evc_refuse(-EVC_FAILED_PRECONDITION,
-				"%s: it is the process's", __func__);
-	if (st == 0)
-		st = free_groups(reg, __func__);
-	if (st == 0)
-		st = evc__registry_may_go(reg, __func__);
-	if (st == 0)
-		st = evc_free(reg->coord);
-	if (st < 0)
-		return st;
-	sync_free(reg->clean);
-	sync_lock_destroy(&reg->lock);
-	sync_free(reg);
-	return 0;
 }

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The beginning of a group: evc_workers_init looks at what it was given, and
+ * makes the group with its scope, which stands stopped from the first moment,
+ * and the hook that shuts the group down.
+ */
+#include "group/group.h"
+
+#include <math.h>
+
+#include "base/kick.h"
+#include "base/room.h"
+#include "base/text.h"
+#include "group/loggers.h"
+#include "group/metrics.h"
+
+#define NAME_DEFAULT "train"
+#define THREADS_DEFAULT 2
+/* Reasons that its scope keeps in a round: errors of several workers, and the
+   requests that come with them. */
+#define REASONS 64
+
+/* ---- what was given ---- */
+
+static evc_status
+bad(const char *func, const char *what)
+{
+	return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: %s", func, what);
+}
+
+static evc_status
+check_clean(const evc_workers_opts *o, const char *func)
+{
+	unsigned i;
+
+	if (o->n_clean > EVC__CLEAN_MOST)
+		return bad(func, "more clean codes than there are codes");
+	if (o->n_clean > 0 && o->clean == NULL)
+		return bad(func, "n_clean without clean");
+	for (i = 0; i < o->n_clean; i++)
+		if (o->clean[i] < 0 || o->clean[i] > 255)
+			return bad(func, "a clean code outside 0..255");
+	return 0;
+}
+
+/* What stands for other kinds of members says nothing of a worker. */
+static evc_status
+check_member(const evc_member_opts *m, const char *func)
+{
+	if (!ROOM_IS_ZERO(m->reserved_))
+		return bad(func, "reserved room of member is not 0");
+	if (m->flags & ~(unsigned)(EVC_KICK | EVC_WATCHED))
+		return bad(func, "member.flags: only EVC_KICK and "
+				 "EVC_WATCHED");
+	if (m->reactor != NULL || m->missed != 0 || m->start != NULL ||
+	    m->stop != NULL || m->jitter != 0)
+		return bad(func, "member: what stands for loopers and hooks");
+	if (!evc__is_grace(m->grace))
+		return bad(func, "member.grace is no time");
+	return 0;
+}
+
+static evc_status
+check_opts(const evc_workers_opts *o, const char *func)
+{
+	evc_status st;
+
+	if (!ROOM_IS_ZERO(o->reserved_))
+		return bad(func, "reserved room is not 0");
+	if (o->n_threads > EVC__WORKERS_MOST)
+		return bad(func, "more than 4096 threads");
+	if (o->flags & ~(unsigned)EVC_WORKERS_ASIDE)
+		return bad(func, "unknown flags");
+	if (o->on_error > EVC_WORKERS_RESTART)
+		return bad(func, "unknown on_error");
+	st = evc__restart_check(&o->restart);
+	if (st == 0)
+		st = check_clean(o, func);
+	if (st == 0)
+		st = check_member(&o->member, func);
+	return st;
+}
+
+static evc_status
+check(const char *name, evc_worker_fn *fn, const evc_workers_opts *o,
+      const char *func)
+{
+	if (fn == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no function",
+				  func);
+	if (strlen(name) >= sizeof((evc_workers *)0)->name)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s: the name %.40s... is too long", func,
+				  name);
+	return check_opts(o, func);
+}
+
+/* ---- the group ---- */
+
+static evc_status
+no_memory(const char *func)
+{
+	return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory", func);
+}
+
+/* What was given, copied. */
+static void
+copy_opts(evc_workers *g, const char *name, const evc_workers_opts *o)
+{
+	evc__copy(g->name, sizeof g->name, name);
+	g->opts = *o;
+	g->n_threads = o->n_threads != 0 ? o->n_threads : THREADS_DEFAULT;
+	/* Its own list, also by default: what the coordinator above takes as
+	   clean says nothing of its workers. */
+	if (o->n_clean > 0)
+		memcpy(g->clean, o->clean, o->n_clean * sizeof *o->clean);
+	else
+		g->clean[0] = EVC_OUT_OF_RANGE;
+	g->n_clean = o->n_clean > 0 ? o->n_clean : 1;
+	g->opts.clean = g->clean;
+	g->opts.n_clean = g->n_clean;
+	g->opts.loggers = NULL;
+}
+
+static evc_status
+make_parts(evc_workers *g, const evc_workers_opts *o, const char *func)
+{
+	sync_lock_init(&g->lock);
+	list_init(&g->node);
+	g->state = EVC_WORKERS_NEW;
+	g->fork_generation = sync_load(&evc__fork_generation);
+	g->metrics = evc__metrics_new();
+	if (g->metrics == NULL)
+		return no_memory(func);
+	return evc__loggers_new(o->loggers, o->n_loggers, &g->loggers);
+}
+
+/* The scope: held until all is there, stopped with a request of our own, which
+   evc_clear_stop of what is above leaves alone. */
+static evc_status
+make_scope(evc_workers *g, evc_coord *parent)
+{
+	evc_scope_opts s = { .on_error = EVC_ON_ERROR_REPORT,
+			     .ended = evc__group_on_ended,
+			     .arg = g };
+	char hook[48];
+	struct text t = evc__text_in(hook, sizeof hook);
+	evc_status st;
+
+	/* Without an end of its own, so that `ended`, which cleans up, comes
+	   when the last worker has ended, however late. */
+	s.config.grace = INFINITY;
+	s.config.flags = EVC_NO_HOME;
+	s.config.clean = g->clean;
+	s.config.n_clean = g->n_clean;
+	s.config.max_reasons = REASONS;
+	st = evc_scope_new(parent, g->name, &s, &g->scope);
+	if (st < 0)
+		return st;
+	(void)evc_request_stop_at(g->scope, 0, "not started", NULL, 0, NULL);
+	evc__text_add(&t, g->name);
+	evc__text_add(&t, "/shutdown");
+	return evc_on_stop(g->scope, hook, evc__group_on_stop, g, NULL, NULL);
+}
+
+static evc_status
+make(evc_workers *g, evc_coord *parent, const evc_workers_opts *o,
+     const char *func)
+{
+	bool calls = o->shutdown != NULL || o->state.stop != NULL ||
+		     o->state.cleanup != NULL;
+	evc_status st = make_parts(g, o, func);
+
+	if (st == 0)
+		st = make_scope(g, parent);
+	/* For functions that hang at a stop.  Without a free signal they are
+	   not kicked. */
+	if (st == 0 && calls && !(o->flags & EVC_WORKERS_ASIDE))
+		(void)evc__kick_install(0);
+	if (st == 0 && !evc__workers_make(g, g->n_threads))
+		st = no_memory(func);
+	return st;
+}
+
+/* What is refused is an error of the coordinator that the group would have
+   stood below. */
+static evc_status
+refuse_init(evc_registry *reg, evc_coord *parent, evc_status st)
+{
+	return evc_refuse_setup(parent != NULL ? parent :
+						 evc_registry_coord(reg),
+				"evc_workers_init", st);
+}
+
+/* In a fork child: the calling thread is no worker, and in no function of a
+   group. */
+static void
+inherited(void)
+{
+	evc__worker_set_self(NULL);
+	evc__inside_forget();
+	evc__walks_forget();
+	(void)evc__tally_enter(NULL);
+}
+
+evc_status
+evc_workers_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
+		 void *arg, const evc_workers_opts *opts,
+		 evc_workers **ret_group, evc_registry **ret_registry)
+{
+	static const evc_workers_opts none;
+	const evc_workers_opts *o = opts != NULL ? opts : &none;
+	evc_coord *parent = o->coord;
+	evc_workers *g;
+	evc_status st;
+
+	if (name == NULL || name[0] == '\0')
+		name = NAME_DEFAULT;
+	st = check(name, fn, o, __func__);
+	if (st == 0)
+		st = evc__registry_use(&reg, __func__);
+	if (st == 0 && parent == NULL)
+		st = evc__registry_coord(reg, &parent);
+	if (st < 0)
+		return refuse_init(reg, parent, st);
+	g = sync_alloc(1, sizeof *g);
+	if (g == NULL)
+		return refuse_init(reg, parent, no_memory(__func__));
+	evc__fork_also(inherited);
+	g->reg = reg;
+	g->fn = fn;
+	g->arg = arg;
+	copy_opts(g, name, o);
+	st = make(g, parent, o, __func__);
+	if (st < 0) {
+		refuse_init(reg, parent, st);
+		evc_free(g->scope);
+		evc__group_drop(g);
+		return st;
+	}
+	sync_lock(&reg->lock);
+	list_append(&reg->groups, &g->node);
+	sync_unlock(&reg->lock);
+	if (ret_group != NULL)
+		*ret_group = g;
+	if (ret_registry != NULL)
+		*ret_registry = reg;
+	if (reg == evc_registry_default())
+		evc__atexit_register();
+	evc_scope_ready(g->scope);
+	return 0;
+}
