@@ -18,19 +18,6 @@
 
 static _Atomic uint64_t n_pools; /* atomic: makers -> makers */
 
-evc_status
-evc__pool_check(const evc_pool *pool, const char *func)
-{
-	if (pool == NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no pool", func);
-	if (sync_load_relaxed(&evc__fork_generation) != pool->fork_generation)
-		return evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "%s: this is a fork child, the pool is its "
-				  "parent's",
-				  func);
-	return 0;
-}
-
 /* ---- the stop ---- */
 
 /* Lock held. */
@@ -56,16 +43,6 @@ close_pool(evc_pool *pool)
 	evc__crowd_wake_all(pool);
 }
 
-static void
-ring_all(evc_pool *pool)
-{
-	struct pool_port *p;
-
-	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
-		if (sync_load_sc(&p->chain) != NULL)
-			evc__port_ring(p);
-}
-
 /* On the helper thread; a join that has seen the stop waits for it. */
 static evc_status
 on_stop(evc_coord *c, void *arg)
@@ -76,24 +53,8 @@ on_stop(evc_coord *c, void *arg)
 	sync_lock(&pool->lock);
 	close_pool(pool);
 	sync_unlock(&pool->lock);
-	ring_all(pool);
+	evc__ports_ring(pool);
 	return 0;
-}
-
-void
-evc__pool_deserted(evc_pool *pool)
-{
-	struct pool_port *p;
-	evc_status st = 0;
-
-	sync_lock(&pool->lock);
-	if (evc__pool_has_work(pool))
-		st = evc__crowd_first(pool);
-	for (p = sync_load(&pool->ports); st < 0 && p != NULL;
-	     p = sync_load(&p->next))
-		evc__port_sweep(p);
-	sync_unlock(&pool->lock);
-	ring_all(pool);
 }
 
 /* ---- life ---- */
@@ -142,6 +103,7 @@ set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
 	pool->stack = o->stack;
 	pool->thread_flags = o->thread_flags;
 	pool->finish = o->flags & EVC_POOL_FINISH;
+	pool->thread_main = evc__pool_thread;
 	pool->number = sync_add(&n_pools, 1) + 1;
 	pool->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	evc__fork_also(inherited);

@@ -136,6 +136,16 @@ evc__port_inherited(const struct pool_port *p)
 	return p->fork_generation != sync_load_relaxed(&evc__fork_generation);
 }
 
+/* The job has its result; it is on its way to done. */
+static inline void
+evc__job_over(evc_job *job, evc_status result)
+{
+	uint32_t s = sync_load_relaxed(JOB_STATE(job));
+
+	job->result_ = result;
+	sync_store(JOB_STATE(job), JOB_OVER | (s & JOB_FOREIGN));
+}
+
 struct pool_seat {
 	/* set at creation */
 	evc_pool *pool;
@@ -168,6 +178,7 @@ struct evc_pool {
 	size_t stack;
 	unsigned thread_flags;
 	bool finish;
+	evc_fn *thread_main; /* of each thread, called with its seat */
 	char name[48];
 	/* atomic: resize -> threads, submitters */
 	_Atomic uint32_t limit;
@@ -186,14 +197,6 @@ struct evc_pool {
 
 	_Alignas(POOL_LINE) pthread_mutex_t lock;
 };
-
-/* ---- pool.c ---- */
-
-/* May it be used, here? */
-evc_status evc__pool_check(const evc_pool *pool, const char *func);
-/* No thread is left, perhaps: if none can be had, nothing of what is queued can
-   begin. */
-void evc__pool_deserted(evc_pool *pool);
 
 /* ---- pool_crowd.c ---- */
 
@@ -219,8 +222,14 @@ bool evc__pool_has_work(evc_pool *pool);
 evc_status evc__pool_thread(evc_coord *c, void *seat);
 /* The pool that the calling thread is one of, or NULL. */
 evc_pool *evc__pool_self(void);
-/* In a fork child: it is one of none, and knows no port. */
+/* In a fork child: the calling thread is one of no pool. */
 void evc__pool_forget_seat(void);
+
+/* ---- pool_job.c ---- */
+
+/* Refused: no pool, or this is a fork child of the pool's process. */
+evc_status evc__pool_check(const evc_pool *pool, const char *func);
+/* In a fork child: the calling thread has submitted to no port. */
 void evc__pool_forget_port(void);
 
 /* ---- pool_port.c ---- */
@@ -230,8 +239,29 @@ struct pool_port *evc__port_of(evc_pool *pool, evc_reactor *r,
 			       evc_status *ret_st);
 /* One reference less. */
 void evc__port_drop(struct pool_port *p);
+/* Into the chain: jobs that are over, first to last. */
+void evc__port_push(struct pool_port *p, evc_job *first, evc_job *last);
+/* Take out what has not begun: over with EVC_CANCELLED.  Then ring. */
+void evc__port_sweep(struct pool_port *p);
+/* The loop is gone, or going. */
+void evc__port_lost(struct pool_port *p);
+/* A port that is apart: hold the pool's scope; let go of that, if all is
+   completed. */
+evc_status evc__port_take_hold(struct pool_port *p);
+void evc__port_release_hold(struct pool_port *p);
+/* Loop thread: it may be that all is completed. */
+void evc__port_settle(struct pool_port *p);
+/* The task has ended. */
+void evc__port_inactive(struct pool_port *p);
 /* The pool is about to go, all is completed and no thread is left. */
 void evc__port_orphan(struct pool_port *p);
+
+/* ---- pool_turn.c ---- */
+
+/* Let the loop see what is over; if it is gone, complete it here. */
+void evc__port_ring(struct pool_port *p);
+/* Ring for all ports whose chain has jobs. */
+void evc__ports_ring(evc_pool *pool);
 
 /* ---- pool_done.c ---- */
 
@@ -246,20 +276,5 @@ void evc__port_unexpect(struct pool_port *p);
 /* A job is over: seat is that of the calling thread, or NULL. */
 void evc__port_finish(struct pool_port *p, struct pool_seat *seat,
 		      evc_job *job, evc_status result);
-/* Take out what has not begun: over with EVC_CANCELLED.  Then ring. */
-void evc__port_sweep(struct pool_port *p);
-/* Let the loop see what is over; if it is gone, complete it here. */
-void evc__port_ring(struct pool_port *p);
-/* Its loop is gone, or going. */
-void evc__port_lost(struct pool_port *p);
-/* Loop thread: it may be that all is completed. */
-void evc__port_settle(struct pool_port *p);
-/* The task has ended. */
-void evc__port_inactive(struct pool_port *p);
-/* The two mails' functions. */
-void evc__port_on_mail(evc_mail *m, evc_status why);
-void evc__port_on_wake(evc_mail *m, evc_status why);
-/* Let go of the hold, if all is completed. */
-void evc__port_release_hold(struct pool_port *p);
 
 #endif

@@ -78,7 +78,8 @@ start_thread(evc_pool *pool)
 	evc__text_add(&t, "/");
 	evc__text_int(&t, s->index);
 	s->taken = true;
-	st = evc_thread_start(pool->scope, name, evc__pool_thread, s, &o, NULL);
+	st = evc_thread_start(pool->scope, name, pool->thread_main, s, &o,
+			      NULL);
 	if (st < 0)
 		s->taken = false;
 	return st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the threads back to the loop: what is over, and what keeps the loop's run
- * and all joins waiting until it is completed; see pool_turn.c.
+ * From the threads back to the loop: a job is over; and the task that keeps the
+ * loop's run waiting until all jobs are completed, which pool_turn.c does.
  */
 #include "pool/pool.h"
 
@@ -15,27 +15,6 @@ static const evc_task_class jobs_class = {
 	.on_stop = on_stop,
 	.flags = EVC_LATE,
 };
-
-/* ---- what is over ---- */
-
-static void
-over(evc_job *job, evc_status result)
-{
-	uint32_t s = sync_load_relaxed(JOB_STATE(job));
-
-	job->result_ = result;
-	sync_store(JOB_STATE(job), JOB_OVER | (s & JOB_FOREIGN));
-}
-
-static void
-push(struct pool_port *p, evc_job *first, evc_job *last)
-{
-	evc_job *next = sync_load_relaxed(&p->chain);
-
-	do
-		last->next_ = next;
-	while (!sync_cas(&p->chain, &next, first));
-}
 
 /* The thread's own box; NULL: it goes without. */
 static struct pool_box *
@@ -66,41 +45,11 @@ evc__port_finish(struct pool_port *p, struct pool_seat *seat, evc_job *job,
 {
 	struct pool_box *b = box_of(p, seat);
 
-	over(job, result);
+	evc__job_over(job, result);
 	/* The job is the loop's from here on. */
 	if (b == NULL || !box_put(b, job))
-		push(p, job, job);
+		evc__port_push(p, job, job);
 	evc__port_ring(p);
-}
-
-void
-evc__port_sweep(struct pool_port *p)
-{
-	struct pool_ring *rings[2] = { &p->own, &p->foreign };
-	evc_job *first, *last, *job;
-	uint64_t n;
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		first = evc__ring_sweep(rings[i], &n);
-		if (first == NULL)
-			continue;
-		for (job = last = first; job != NULL; job = job->next_) {
-			over(job, EVC_CANCELLED);
-			last = job;
-		}
-		sync_add(&p->n_cancelled, n);
-		push(p, first, last);
-	}
-}
-
-/* ---- what keeps others waiting ---- */
-
-void
-evc__port_lost(struct pool_port *p)
-{
-	sync_or(&p->ending, PORT_GONE);
-	evc__port_sweep(p);
 }
 
 static void
@@ -137,33 +86,6 @@ begin_task(struct pool_port *p)
 	return 0;
 }
 
-static evc_status
-take_hold(struct pool_port *p)
-{
-	evc_member_opts late = { .flags = EVC_LATE };
-	evc_status st = 0;
-
-	sync_lock(&p->lock);
-	if (p->hold == 0)
-		st = evc_hold_begin(p->pool->scope, "jobs", &late, &p->hold);
-	sync_unlock(&p->lock);
-	return st;
-}
-
-void
-evc__port_release_hold(struct pool_port *p)
-{
-	if (!p->apart)
-		return;
-	sync_lock(&p->lock);
-	if (p->hold != 0 && sync_load_sc(&p->n_foreign) == 0 &&
-	    sync_load_relaxed(&p->n_own) == 0) {
-		evc_hold_end(p->pool->scope, p->hold);
-		p->hold = 0;
-	}
-	sync_unlock(&p->lock);
-}
-
 evc_status
 evc__port_activate(struct pool_port *p)
 {
@@ -177,7 +99,7 @@ evc__port_activate(struct pool_port *p)
 	if (st < 0)
 		return st;
 	if (p->apart)
-		st = take_hold(p);
+		st = evc__port_take_hold(p);
 	if (st < 0) {
 		evc__port_settle(p);
 		return st;
@@ -191,71 +113,8 @@ evc__port_activate(struct pool_port *p)
 	return st;
 }
 
-/* Let the loop look at n_foreign: it moves first. */
-static evc_status
-wake(struct pool_port *p)
-{
-	evc_status st;
-
-	if (sync_xchg(&p->waking, 1) != 0)
-		return 0;
-	sync_add(&p->refs, 1);
-	st = evc_post_mail(p->loop, &p->wake);
-	if (st < 0) {
-		sync_store(&p->waking, 0);
-		sync_sub(&p->refs, 1);
-	}
-	return st;
-}
-
-evc_status
-evc__port_expect(struct pool_port *p)
-{
-	evc_status st = 0;
-
-	if (sync_load_sc(&p->n_foreign) == 0 && sync_load_sc(&p->active) == 0)
-		sync_and(&p->ending, ~(uint32_t)PORT_STOPPED);
-	/* While it is not 0 the task does not end. */
-	if (sync_add(&p->n_foreign, 1) == 0)
-		st = wake(p);
-	if (st == 0 && p->apart)
-		st = take_hold(p);
-	if (st < 0)
-		sync_sub(&p->n_foreign, 1);
-	return st;
-}
-
-void
-evc__port_unexpect(struct pool_port *p)
-{
-	/* The loop may have begun the task for it. */
-	if (sync_sub(&p->n_foreign, 1) == 1)
-		(void)wake(p);
-}
-
-void
-evc__port_settle(struct pool_port *p)
-{
-	if (sync_load_relaxed(&p->n_own) != 0 ||
-	    sync_load_sc(&p->n_foreign) != 0)
-		return;
-	evc__port_release_hold(p);
-	if (sync_load_relaxed(&p->active) != evc__tid())
-		return;
-	evc_task_end(&p->task);
-	evc__port_inactive(p);
-}
-
-void
-evc__port_inactive(struct pool_port *p)
-{
-	/* Not the last reference: the caller has one. */
-	if (sync_xchg(&p->active, 0) != 0)
-		sync_sub(&p->refs, 1);
-}
-
-void
-evc__port_on_wake(evc_mail *m, evc_status why)
+static void
+on_wake(evc_mail *m, evc_status why)
 {
 	struct pool_port *p = LIST_OF(m, struct pool_port, wake);
 
@@ -275,4 +134,47 @@ evc__port_on_wake(evc_mail *m, evc_status why)
 	}
 	evc__port_settle(p);
 	evc__port_drop(p);
+}
+
+/* Let the loop look at n_foreign: it moves first. */
+static evc_status
+wake(struct pool_port *p)
+{
+	evc_status st;
+
+	if (sync_xchg(&p->waking, 1) != 0)
+		return 0;
+	sync_add(&p->refs, 1);
+	p->wake.fn = on_wake;
+	st = evc_post_mail(p->loop, &p->wake);
+	if (st < 0) {
+		sync_store(&p->waking, 0);
+		sync_sub(&p->refs, 1);
+	}
+	return st;
+}
+
+evc_status
+evc__port_expect(struct pool_port *p)
+{
+	evc_status st = 0;
+
+	if (sync_load_sc(&p->n_foreign) == 0 && sync_load_sc(&p->active) == 0)
+		sync_and(&p->ending, ~(uint32_t)PORT_STOPPED);
+	/* While it is not 0 the task does not end. */
+	if (sync_add(&p->n_foreign, 1) == 0)
+		st = wake(p);
+	if (st == 0 && p->apart)
+		st = evc__port_take_hold(p);
+	if (st < 0)
+		sync_sub(&p->n_foreign, 1);
+	return st;
+}
+
+void
+evc__port_unexpect(struct pool_port *p)
+{
+	/* The loop may have begun the task for it. */
+	if (sync_sub(&p->n_foreign, 1) == 1)
+		(void)wake(p);
 }

@@ -39,6 +39,19 @@ forked(const evc_pool *pool)
 	       pool->fork_generation;
 }
 
+evc_status
+evc__pool_check(const evc_pool *pool, const char *func)
+{
+	if (pool == NULL)
+		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no pool", func);
+	if (forked(pool))
+		return evc_refuse(-EVC_FAILED_PRECONDITION,
+				  "%s: this is a fork child, the pool is its "
+				  "parent's",
+				  func);
+	return 0;
+}
+
 static evc_status
 refuse(evc_status st, const char *why)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ports of a pool: which one belongs to which loop, and for how long.
+ * The ports of a pool: which one belongs to which loop, and for how long; how a
+ * port is emptied, and what keeps joins waiting for it.
  *
  * A port is bound to a loop while jobs of it are under way; afterwards it stays
  * bound until another loop needs one.  So there are as many ports as loops have
@@ -52,8 +53,6 @@ make(evc_pool *pool)
 	p->pool = pool;
 	p->finish = pool->finish;
 	p->fork_generation = pool->fork_generation;
-	p->mail.fn = evc__port_on_mail;
-	p->wake.fn = evc__port_on_wake;
 	p->mail.flags = p->wake.flags = EVC_LATE;
 	/* Until it is bound. */
 	sync_store_relaxed(&p->rung, 1);
@@ -131,6 +130,98 @@ evc__port_drop(struct pool_port *p)
 	sync_lock_destroy(&p->lock);
 	sync_free(p);
 }
+
+/* ---- what has not begun, and what is over ---- */
+
+void
+evc__port_push(struct pool_port *p, evc_job *first, evc_job *last)
+{
+	evc_job *next = sync_load_relaxed(&p->chain);
+
+	do
+		last->next_ = next;
+	while (!sync_cas(&p->chain, &next, first));
+}
+
+void
+evc__port_sweep(struct pool_port *p)
+{
+	struct pool_ring *rings[2] = { &p->own, &p->foreign };
+	evc_job *first, *last, *job;
+	uint64_t n;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		first = evc__ring_sweep(rings[i], &n);
+		if (first == NULL)
+			continue;
+		for (job = last = first; job != NULL; job = job->next_) {
+			evc__job_over(job, EVC_CANCELLED);
+			last = job;
+		}
+		sync_add(&p->n_cancelled, n);
+		evc__port_push(p, first, last);
+	}
+}
+
+void
+evc__port_lost(struct pool_port *p)
+{
+	sync_or(&p->ending, PORT_GONE);
+	evc__port_sweep(p);
+}
+
+/* ---- what keeps joins waiting ---- */
+
+evc_status
+evc__port_take_hold(struct pool_port *p)
+{
+	evc_member_opts late = { .flags = EVC_LATE };
+	evc_status st = 0;
+
+	sync_lock(&p->lock);
+	if (p->hold == 0)
+		st = evc_hold_begin(p->pool->scope, "jobs", &late, &p->hold);
+	sync_unlock(&p->lock);
+	return st;
+}
+
+void
+evc__port_release_hold(struct pool_port *p)
+{
+	if (!p->apart)
+		return;
+	sync_lock(&p->lock);
+	if (p->hold != 0 && sync_load_sc(&p->n_foreign) == 0 &&
+	    sync_load_relaxed(&p->n_own) == 0) {
+		evc_hold_end(p->pool->scope, p->hold);
+		p->hold = 0;
+	}
+	sync_unlock(&p->lock);
+}
+
+void
+evc__port_settle(struct pool_port *p)
+{
+	if (sync_load_relaxed(&p->n_own) != 0 ||
+	    sync_load_sc(&p->n_foreign) != 0)
+		return;
+	evc__port_release_hold(p);
+	if (sync_load_relaxed(&p->active) != evc__tid())
+		return;
+	evc_task_end(&p->task);
+	evc__port_inactive(p);
+}
+
+void
+evc__port_inactive(struct pool_port *p)
+{
+	/* Not the last reference: the caller has one. */
+	if (sync_xchg(&p->active, 0) != 0)
+		sync_sub(&p->refs, 1);
+}
+
+/* ---- the end of the pool ---- */
 
 void
 evc__port_orphan(struct pool_port *p)

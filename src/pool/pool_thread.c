@@ -280,6 +280,24 @@ serve(struct pool_seat *s)
 	}
 }
 
+/* No thread is left, perhaps: if none can be had, nothing of what is queued can
+   begin. */
+static void
+deserted(evc_pool *pool)
+{
+	struct pool_port *p;
+	evc_status st = 0;
+
+	sync_lock(&pool->lock);
+	if (evc__pool_has_work(pool))
+		st = evc__crowd_first(pool);
+	for (p = sync_load(&pool->ports); st < 0 && p != NULL;
+	     p = sync_load(&p->next))
+		evc__port_sweep(p);
+	sync_unlock(&pool->lock);
+	evc__ports_ring(pool);
+}
+
 static void
 give_up_seat(struct pool_seat *s)
 {
@@ -292,7 +310,7 @@ give_up_seat(struct pool_seat *s)
 	/* What it has claimed and not begun; and whoever relied on it may have
 	   found that no thread can be had. */
 	if (N_LIVE(sync_load_sc(&pool->crowd)) == 0)
-		evc__pool_deserted(pool);
+		deserted(pool);
 	else if (evc__pool_has_work(pool))
 		evc__crowd_call(pool, false);
 }
@@ -317,7 +335,7 @@ lost(void *seat)
 	}
 	evc__crowd_leave(pool);
 	give_up_seat(s);
-	evc__pool_deserted(pool);
+	deserted(pool);
 	evc_wait_for_stop(pool->scope, INFINITY);
 }
 

@@ -122,12 +122,15 @@ empty_boxes(struct turn *k)
 	}
 }
 
+static void on_mail(evc_mail *m, evc_status why);
+
 /* For who has rung: hand that to the loop.  The mail has a reference; if there
    is no loop it is the caller's. */
 static bool
 post(struct pool_port *p)
 {
 	sync_add(&p->refs, 1);
+	p->mail.fn = on_mail;
 	return evc_post_mail(p->loop, &p->mail) == 0;
 }
 
@@ -207,8 +210,8 @@ evc__port_ring(struct pool_port *p)
 	evc__port_drop(p);
 }
 
-void
-evc__port_on_mail(evc_mail *m, evc_status why)
+static void
+on_mail(evc_mail *m, evc_status why)
 {
 	struct pool_port *p = LIST_OF(m, struct pool_port, mail);
 	struct turn k = { .p = p, .left = POOL_SLICE };
@@ -223,4 +226,14 @@ evc__port_on_mail(evc_mail *m, evc_status why)
 		return;
 	evc__port_settle(p);
 	evc__port_drop(p);
+}
+
+void
+evc__ports_ring(evc_pool *pool)
+{
+	struct pool_port *p;
+
+	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
+		if (sync_load_sc(&p->chain) != NULL)
+			evc__port_ring(p);
 }

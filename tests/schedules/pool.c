@@ -283,7 +283,7 @@ START_TEST(a_join_waits_before_the_loop_has_heard_of_the_job)
 	int h;
 
 	begin_with(&until_empty);
-	h = put_held(&t, work_now, "xchg", "evc__port_on_wake", 1);
+	h = put_held(&t, work_now, "xchg", "on_wake", 1);
 	UNTIL(pool_info().n_done == 1);
 	OK(evc_request_stop(coord, 0, "enough"));
 	ck_assert_int_eq(evc_join(coord, &brief, NULL), EVC_DEADLINE_EXCEEDED);
@@ -305,7 +305,7 @@ START_TEST(a_thread_does_not_take_itself_for_the_loops)
 	int h, s;
 
 	begin(2, 0);
-	h = put_held(&t, work_stay, "xchg", "evc__port_on_wake", 1);
+	h = put_held(&t, work_stay, "xchg", "on_wake", 1);
 	s = actor_held(&a, do_submit_wait, NULL, &u, "load",
 		       "evc__port_activate", 1);
 	seam_release(h);
