@@ -7,40 +7,11 @@
  */
 #include "queue/queue.h"
 
-#include "base/reported.h"
 #include "base/room.h"
 #include "base/text.h"
 #include "queue/queue_ring.h"
 
 #define MOST (UINT64_C(1) << 30)
-
-evc_status
-evc__queue_check(const evc_queue *q, const char *func)
-{
-	if (q == NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no queue", func);
-	if (evc__queue_inherited(q))
-		return evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "%s: this is a fork child, queue %s is its "
-				  "parent's",
-				  func, q->name);
-	return 0;
-}
-
-evc_status
-evc__queue_refuse(const evc_queue *q, evc_status st, const char *func)
-{
-	const char *why = "it is closed";
-
-	if (st == -EVC_CANCELLED && evc_should_stop(q->c)) {
-		evc__reported.heard_stop = true;
-		why = "a stop was asked for";
-	} else if (st == -EVC_CANCELLED)
-		why = "it was cancelled";
-	else if (st == -EVC_DEADLINE_EXCEEDED)
-		why = "the time is over";
-	return evc_refuse(st, "%s: queue %s: %s", func, q->name, why);
-}
 
 /* ---- how they come and go ---- */
 
@@ -206,120 +177,6 @@ evc_queue_get(const evc_queue *queue, evc_queue_info *ret_info)
 	return 0;
 }
 
-/* ---- their state ---- */
-
-evc_status
-evc__queue_barred(evc_queue *q, uint64_t *pos)
-{
-	uint64_t was = *pos;
-
-	if ((was & RING_CANCELLED) || evc_should_stop(q->c))
-		return -EVC_CANCELLED;
-	if (was & RING_CLOSED)
-		return -EVC_OUT_OF_RANGE;
-	/* Sealed for a stop that was taken back since.  In a step of its own,
-	   so that the stop is asked for anew behind it: a pop that sealed it
-	   again meanwhile has swapped tail, and this fails or comes first. */
-	if (sync_cas(&q->tail, pos, was & ~RING_SEALED))
-		*pos = was & ~RING_SEALED;
-	return 0;
-}
-
-int
-evc__queue_pop_once(evc_queue *q, void **ret_item, const struct evc__ear *ear)
-{
-	uint64_t tail, now;
-	int st;
-
-	for (;;) {
-		st = ring_pop(q, ret_item, false, &tail, ear);
-		if (st == RING_END)
-			return sync_load(&ear->cancelled) ? -EVC_CANCELLED :
-							    -EVC_OUT_OF_RANGE;
-		if (st != RING_EMPTY)
-			return st;
-		if (!evc_should_stop(q->c))
-			return tail & RING_CLOSED ? -EVC_OUT_OF_RANGE :
-						    RING_EMPTY;
-		if (!(q->flags & EVC_QUEUE_DRAIN))
-			return -EVC_CANCELLED;
-		/* Nothing may go in behind our back: a push that has read tail
-		   before fails to swap it, and then sees the stop.  A swap of
-		   ours, not a look, also when the flag is there: a push that
-		   takes it away reads what we wrote, and what we have seen. */
-		now = sync_or(&q->tail, RING_SEALED);
-		if (((now ^ tail) & RING_POS) == 0)
-			return -EVC_CANCELLED;
-	}
-}
-
-/* ---- who hears of it; lock held ---- */
-
-void
-evc__ear_open(evc_queue *q, struct evc__ear *ear)
-{
-	sync_store_relaxed(&ear->cancelled, false);
-	sync_store_relaxed(&ear->end, EAR_OPEN);
-	list_append(&q->ears, &ear->node);
-}
-
-/* All who wait; the first end that one misses is its own, a cancel comes before
-   it. */
-static void
-hear(evc_queue *q, uint64_t end, bool cancelled)
-{
-	struct evc__ear *ear;
-	struct list *n, *tmp;
-
-	LIST_EACH(n, tmp, &q->ears) {
-		ear = LIST_OF(n, struct evc__ear, node);
-		if (cancelled)
-			sync_store(&ear->cancelled, true);
-		if (cancelled || sync_load_relaxed(&ear->end) == EAR_OPEN)
-			sync_store(&ear->end, end);
-	}
-}
-
-void
-evc__ear_waits(evc_queue *q, struct evc__ear *ear)
-{
-	uint64_t tail = sync_load_sc(&q->tail);
-
-	/* Who comes to a closed queue may have to wait as well, for a push that
-	   was in time.  Nothing moves tail before it is opened again. */
-	if ((tail & RING_CLOSED) && sync_load_relaxed(&ear->end) == EAR_OPEN)
-		sync_store(&ear->end, tail & RING_POS);
-}
-
-void
-evc__ear_sleeps(evc_queue *q, const struct evc__ear *ear)
-{
-	uint64_t end = sync_load_relaxed(&ear->end);
-
-	if (end < sync_load_relaxed(&q->next_end))
-		sync_store(&q->next_end, end);
-}
-
-bool
-evc__ear_is_due(evc_queue *q)
-{
-	uint64_t next = sync_load(&q->next_end);
-
-	return RARE(next != EAR_OPEN) &&
-	       (sync_load_sc(&q->head) & RING_POS) >= next;
-}
-
-void
-evc__ears_tell(evc_queue *q)
-{
-	if (!evc__ear_is_due(q))
-		return;
-	/* Those whose end is another one sleep again, and say so. */
-	sync_store(&q->next_end, EAR_OPEN);
-	evc_cond_broadcast(q->side[ITEMS].cond);
-	evc__watch_send_all(q);
-}
-
 /* ---- the two ends ---- */
 
 void
@@ -329,8 +186,7 @@ evc__queue_close(evc_queue *q)
 
 	if (was & RING_CLOSED)
 		return;
-	hear(q, was & RING_POS, false);
-	evc__queue_tell_all(q);
+	evc__queue_end(q, was & RING_POS, false);
 }
 
 evc_status
@@ -356,8 +212,7 @@ evc_queue_cancel(evc_queue *queue)
 	sync_lock(&queue->lock);
 	if (!(sync_or(&queue->tail, RING_CANCELLED) & RING_CANCELLED)) {
 		sync_or(&queue->head, RING_CANCELLED);
-		hear(queue, 0, true);
-		evc__queue_tell_all(queue);
+		evc__queue_end(queue, 0, true);
 	}
 	sync_unlock(&queue->lock);
 	return 0;

@@ -9,7 +9,7 @@
  * the two sees the other.  A count is taken back by who sends for a sleeper,
  * not by the sleeper when it gets up: until it has, the next ones need not send
  * for it again.  Whoever was sent for and leaves sends for the next one while
- * there is something to be had; see queue_wait.c.
+ * there is something to be had; see queue_wake.c.
  *
  * No lost end: whoever waits has an ear in the queue, into which a close writes
  * the position where the input ends.  What lies before it may still be on its
@@ -93,6 +93,38 @@ struct evc_queue {
 	bool at_end, cut_off; /* one of them has ended so, or otherwise */
 };
 
+/* A loop that pops; see queue_watch.c. */
+struct evc__watch {
+	evc_mail mail; /* first */
+	/* atomic: the maker, the watch itself, its mail while that is posted
+	   -> the last of them frees it */
+	_Atomic uint32_t refs;
+	pthread_mutex_t making; /* the first turn waits for the maker */
+	/* set at creation */
+	evc_queue *q;   /* valid until the watch is over */
+	evc_coord *c;
+	evc_reactor *r; /* valid until the watch is over */
+	evc_loop *loop;
+	evc_queue_fn *fn;
+	void *arg;
+	evc_id id, looper;
+	/* the queue's lock */
+	struct evc__ear ear;
+	struct list node;  /* in the queue's watches */
+	struct list armed; /* in the queue's armed, while is_armed */
+	bool is_armed;     /* the watch waits for an item */
+	/* atomic: the thread of its turns -> who wants to end it; 0: it had
+	   none yet */
+	_Atomic int tid;
+	/* loop thread */
+	bool over;  /* fn is not called any more */
+	bool owed;  /* the looper has run, and its opts.stop will be called */
+	bool alone; /* the stop has come, or the loop goes: no looper left */
+	bool stop_drops; /* the watch was lost: opts.stop still comes */
+};
+
+/* ---- queue_wake.c ---- */
+
 /* Is it one, and this process its own?  0, or refused. */
 evc_status evc__queue_check(const evc_queue *q, const char *func);
 /* Is this a fork child of who made it?  Asked when a function of the program has
@@ -126,27 +158,28 @@ bool evc__ear_is_due(evc_queue *q);
 /* Lock held: if so, wake all of them. */
 void evc__ears_tell(evc_queue *q);
 
-/* Lock held. */
-void evc__queue_close(evc_queue *q);
-
-/* ---- queue_wait.c ---- */
+/* Lock held: the input ends before that position, or a cancel has come.  All
+   waits hear of it and are woken; the first end that a wait misses is its own, a
+   cancel comes before it. */
+void evc__queue_end(evc_queue *q, uint64_t end, bool cancelled);
 
 /* Something was pushed or popped, and somebody wants it. */
 void evc__queue_pushed(evc_queue *q);
 void evc__queue_popped(evc_queue *q);
-/* Lock held: send for one of those who wait; true: signal its condition. */
-bool evc__queue_send(evc_queue *q, unsigned side);
 /* Lock held, by who waited there and leaves: send for the next one if there is
    something to be had. */
 void evc__queue_pass_on(evc_queue *q, unsigned side);
-/* Lock held: wake all who wait. */
-void evc__queue_tell_all(evc_queue *q);
 
-/* ---- queue_watch.c ---- */
+/* Any thread: let the watch have a turn. */
+evc_status evc__watch_post(struct evc__watch *w);
+/* Lock held: the watch waits for no item. */
+void evc__watch_disarm(struct evc__watch *w);
+/* One reference less. */
+void evc__watch_drop(struct evc__watch *w);
 
-/* Lock held: send for the watch that waits longest; false: there is none. */
-bool evc__watch_send(evc_queue *q);
-/* Lock held: send for all. */
-void evc__watch_send_all(evc_queue *q);
+/* ---- queue.c ---- */
+
+/* Lock held. */
+void evc__queue_close(evc_queue *q);
 
 #endif

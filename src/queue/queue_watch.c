@@ -19,98 +19,16 @@
 /* Items in one turn; then other watchers have theirs. */
 #define SLICE 64
 
-struct watch {
-	evc_mail mail; /* first */
-	/* atomic: who makes it, its being there, its mail while that is posted
-	   -> who frees it */
-	_Atomic uint32_t refs;
-	pthread_mutex_t making; /* its first turn waits for who makes it */
-	evc_queue *q;           /* until it is over */
-	evc_coord *c;
-	evc_reactor *r;         /* likewise */
-	evc_loop *loop;
-	evc_queue_fn *fn;
-	void *arg;
-	evc_id id, looper;
-	struct evc__ear ear;
-	struct list node, armed; /* the queue's lock */
-	bool is_armed;           /* likewise */
-	/* atomic: its turns -> who wants to end it; 0: it had none yet */
-	_Atomic int tid;
-	/* loop thread */
-	bool over;  /* fn is not called any more */
-	bool owed;  /* the looper has run, and its opts.stop will be called */
-	bool alone; /* the stop has come, or the loop goes: no looper left */
-	bool stop_drops; /* it was lost: opts.stop still comes */
-};
-
-static void
-drop(struct watch *w)
-{
-	if (sync_sub(&w->refs, 1) > 1)
-		return;
-	evc_loop_release(w->loop);
-	sync_lock_destroy(&w->making);
-	sync_free(w);
-}
-
-/* Any thread: let it have a turn. */
-static evc_status
-post(struct watch *w)
-{
-	evc_status st;
-
-	sync_add(&w->refs, 1);
-	st = evc_post_mail(w->loop, &w->mail);
-	if (st < 0)
-		drop(w); /* never the last one: the caller's is there */
-	return st == -EVC_ALREADY_EXISTS ? 0 : st;
-}
-
-/* ---- who wakes it; lock held ---- */
-
-static void
-disarm(struct watch *w)
-{
-	if (!w->is_armed)
-		return;
-	w->is_armed = false;
-	list_remove(&w->armed);
-	w->q->n_armed--;
-	sync_sub(&w->q->wanted[ITEMS], 1);
-}
-
-bool
-evc__watch_send(evc_queue *q)
-{
-	while (!list_empty(&q->armed)) {
-		struct watch *w = LIST_OF(q->armed.next, struct watch, armed);
-
-		disarm(w);
-		/* One whose loop goes ends by itself. */
-		if (post(w) == 0)
-			return true;
-	}
-	return false;
-}
-
-void
-evc__watch_send_all(evc_queue *q)
-{
-	while (evc__watch_send(q))
-		;
-}
-
 /* ---- its end; loop thread ---- */
 
 /* Out of the queue.  As a thread that leaves: it may have been sent for. */
 static void
-leave(struct watch *w)
+leave(struct evc__watch *w)
 {
 	evc_queue *q = w->q;
 
 	sync_lock(&q->lock);
-	disarm(w);
+	evc__watch_disarm(w);
 	list_remove(&w->node);
 	list_remove(&w->ear.node);
 	evc__queue_pass_on(q, ITEMS);
@@ -120,7 +38,7 @@ leave(struct watch *w)
 /* It is over, and with it its looper; that of a loop that is being lost has its
    opts.stop called still, if it has run. */
 static void
-end(struct watch *w, bool lost)
+end(struct evc__watch *w, bool lost)
 {
 	w->over = true;
 	w->stop_drops = lost && w->owed;
@@ -128,11 +46,11 @@ end(struct watch *w, bool lost)
 		return;
 	if (!lost && !w->alone)
 		(void)evc_member_remove(w->c, w->looper);
-	drop(w);
+	evc__watch_drop(w);
 }
 
 static void
-last_call(struct watch *w, evc_status why, bool lost)
+last_call(struct evc__watch *w, evc_status why, bool lost)
 {
 	evc_queue_fn *fn = w->fn;
 	evc_queue *q = w->q;
@@ -148,7 +66,7 @@ last_call(struct watch *w, evc_status why, bool lost)
 
 /* Nothing is there: > 0, it waits; else what has come meanwhile. */
 static int
-arm(struct watch *w, void **ret_item)
+arm(struct evc__watch *w, void **ret_item)
 {
 	evc_queue *q = w->q;
 	int st;
@@ -163,7 +81,7 @@ arm(struct watch *w, void **ret_item)
 	evc__ear_waits(q, &w->ear);
 	st = evc__queue_pop_once(q, ret_item, &w->ear);
 	if (st <= 0)
-		disarm(w);
+		evc__watch_disarm(w);
 	else
 		evc__ear_sleeps(q, &w->ear);
 	sync_unlock(&q->lock);
@@ -173,7 +91,7 @@ arm(struct watch *w, void **ret_item)
 /* Before its looper has run, and after a stop, it is not armed: nothing but its
    mail keeps the loop, or hears of the stop, then. */
 static int
-look(struct watch *w, void **ret_item)
+look(struct evc__watch *w, void **ret_item)
 {
 	int st = evc__queue_pop_once(w->q, ret_item, &w->ear);
 
@@ -184,7 +102,7 @@ look(struct watch *w, void **ret_item)
 static bool
 hand_over(void *arg)
 {
-	return post(arg) == 0;
+	return evc__watch_post(arg) == 0;
 }
 
 static void
@@ -196,7 +114,7 @@ pass_on(evc_queue *q)
 }
 
 static void
-pop_some(struct watch *w, const struct nested *nested)
+pop_some(struct evc__watch *w, const struct nested *nested)
 {
 	evc_queue *q = w->q;
 	unsigned n;
@@ -221,13 +139,13 @@ pop_some(struct watch *w, const struct nested *nested)
 		if (w->over || nested->handed || evc__queue_inherited(q))
 			return;
 	}
-	(void)post(w);
+	(void)evc__watch_post(w);
 }
 
 static void
 turn(evc_mail *m, evc_status why)
 {
-	struct watch *w = (struct watch *)m;
+	struct evc__watch *w = (struct evc__watch *)m;
 	struct nested nested;
 
 	sync_lock(&w->making);
@@ -240,7 +158,7 @@ turn(evc_mail *m, evc_status why)
 		pop_some(w, &nested);
 		nested_end(&nested);
 	}
-	drop(w); /* the mail's */
+	evc__watch_drop(w); /* the mail's */
 }
 
 /* ---- its looper ---- */
@@ -248,7 +166,7 @@ turn(evc_mail *m, evc_status why)
 static evc_status
 looper_run(evc_coord *c, void *arg)
 {
-	struct watch *w = arg;
+	struct evc__watch *w = arg;
 
 	(void)c;
 	w->owed = true;
@@ -258,14 +176,14 @@ looper_run(evc_coord *c, void *arg)
 static evc_status
 looper_stop(evc_coord *c, void *arg)
 {
-	struct watch *w = arg;
+	struct evc__watch *w = arg;
 
 	(void)c;
 	w->owed = false;
 	w->alone = true;
 	if (w->stop_drops)
-		drop(w);
-	else if (!w->over && post(w) < 0)
+		evc__watch_drop(w);
+	else if (!w->over && evc__watch_post(w) < 0)
 		last_call(w, EVC_CANCELLED, true);
 	return 0;
 }
@@ -290,10 +208,10 @@ wrong(const evc_queue *q, evc_reactor *r, evc_queue_fn *fn, unsigned flags)
 	return why != NULL ? refuse(q, -EVC_INVALID_ARGUMENT, why) : 0;
 }
 
-static struct watch *
+static struct evc__watch *
 make(evc_queue *q, evc_reactor *r, evc_queue_fn *fn, void *arg)
 {
-	struct watch *w = sync_alloc(1, sizeof *w);
+	struct evc__watch *w = sync_alloc(1, sizeof *w);
 
 	if (w == NULL)
 		return NULL;
@@ -314,7 +232,7 @@ make(evc_queue *q, evc_reactor *r, evc_queue_fn *fn, void *arg)
 /* The mail first: it says what becomes of the loop before the looper can.  This
    one is refused after a stop, its later ones are not. */
 static evc_status
-start(struct watch *w, unsigned flags)
+start(struct evc__watch *w, unsigned flags)
 {
 	evc_member_opts o = { .reactor = w->r,
 			      .flags = flags,
@@ -322,7 +240,7 @@ start(struct watch *w, unsigned flags)
 	evc_status st;
 
 	sync_lock(&w->making);
-	st = post(w);
+	st = evc__watch_post(w);
 	w->mail.flags = EVC_LATE;
 	if (st == 0)
 		st = evc_looper_start(w->c, w->q->name, INFINITY, looper_run,
@@ -338,7 +256,7 @@ begin(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 {
 	evc_status st = wrong(queue, r, fn, flags);
 	evc_id before = ret_id != NULL ? *ret_id : 0;
-	struct watch *w;
+	struct evc__watch *w;
 
 	if (st < 0)
 		return st;
@@ -357,9 +275,9 @@ begin(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 		if (ret_id != NULL)
 			*ret_id = before;
 		leave(w);
-		drop(w);
+		evc__watch_drop(w);
 	}
-	drop(w);
+	evc__watch_drop(w);
 	return st;
 }
 
@@ -396,7 +314,7 @@ evc_queue_watch_on(evc_queue *queue, evc_loop *loop, evc_queue_fn *fn,
 
 /* Is this its loop's thread?  Before its first turn a task may say so. */
 static bool
-is_here(struct watch *w)
+is_here(struct evc__watch *w)
 {
 	static const evc_task_class probe = { .name = "watch",
 					      .flags = EVC_LATE };
@@ -421,15 +339,15 @@ evc_status
 evc_queue_unwatch(evc_queue *queue, evc_id id)
 {
 	evc_status st = evc__queue_check(queue, __func__);
-	struct watch *w = NULL;
+	struct evc__watch *w = NULL;
 	struct list *n, *tmp;
 
 	if (st < 0)
 		return st;
 	sync_lock(&queue->lock);
 	LIST_EACH(n, tmp, &queue->watches)
-		if (LIST_OF(n, struct watch, node)->id == id)
-			w = LIST_OF(n, struct watch, node);
+		if (LIST_OF(n, struct evc__watch, node)->id == id)
+			w = LIST_OF(n, struct evc__watch, node);
 	if (w != NULL)
 		sync_add(&w->refs, 1);
 	sync_unlock(&queue->lock);
@@ -445,6 +363,6 @@ evc_queue_unwatch(evc_queue *queue, evc_id id)
 		leave(w);
 		end(w, false);
 	}
-	drop(w);
+	evc__watch_drop(w);
 	return st;
 }
