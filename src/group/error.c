@@ -28,7 +28,7 @@ evc__group_is_clean(const evc_workers *g, evc_status code)
 {
 	unsigned i;
 
-	for (i = 0; i < g->n_clean; i++)
+	for (i = 0; i < g->opts.n_clean; i++)
 		if (g->clean[i] == code)
 			return true;
 	return code == 0;

@@ -116,9 +116,8 @@ copy_opts(evc_workers *g, const char *name, const evc_workers_opts *o)
 		memcpy(g->clean, o->clean, o->n_clean * sizeof *o->clean);
 	else
 		g->clean[0] = EVC_OUT_OF_RANGE;
-	g->n_clean = o->n_clean > 0 ? o->n_clean : 1;
 	g->opts.clean = g->clean;
-	g->opts.n_clean = g->n_clean;
+	g->opts.n_clean = o->n_clean > 0 ? o->n_clean : 1;
 	g->opts.loggers = NULL;
 }
 
@@ -152,7 +151,7 @@ make_scope(evc_workers *g, evc_coord *parent)
 	s.config.grace = INFINITY;
 	s.config.flags = EVC_NO_HOME;
 	s.config.clean = g->clean;
-	s.config.n_clean = g->n_clean;
+	s.config.n_clean = g->opts.n_clean;
 	s.config.max_reasons = REASONS;
 	st = evc_scope_new(parent, g->name, &s, &g->scope);
 	if (st < 0)

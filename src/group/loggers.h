@@ -3,8 +3,8 @@
  * External loggers of a group: called with all metrics by the worker that has
  * just run.
  */
-#ifndef EVC_WORKERS_LOGGERS_H
-#define EVC_WORKERS_LOGGERS_H
+#ifndef EVC_GROUP_LOGGERS_H
+#define EVC_GROUP_LOGGERS_H
 
 #include <evcoord.h>
 

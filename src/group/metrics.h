@@ -8,8 +8,8 @@
  * is of another epoch counts as empty: so it is one store, and no sum can be
  * half of the time before it.
  */
-#ifndef EVC_WORKERS_METRICS_H
-#define EVC_WORKERS_METRICS_H
+#ifndef EVC_GROUP_METRICS_H
+#define EVC_GROUP_METRICS_H
 
 #include <evcoord.h>
 

@@ -3,8 +3,8 @@
  * What reports of a registry show, taken by the public calls, so that each of
  * them is of one moment and no lock is held while text is written.
  */
-#ifndef EVC_WORKERS_REPORT_H
-#define EVC_WORKERS_REPORT_H
+#ifndef EVC_GROUP_REPORT_H
+#define EVC_GROUP_REPORT_H
 
 #include <evcoord.h>
 

@@ -2,8 +2,8 @@
 /*
  * When a worker that has failed begins again.  Pure: no clock, no thread.
  */
-#ifndef EVC_WORKERS_RESTART_H
-#define EVC_WORKERS_RESTART_H
+#ifndef EVC_GROUP_RESTART_H
+#define EVC_GROUP_RESTART_H
 
 #include <evcoord.h>
 

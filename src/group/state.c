@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The state of a group: how its changes are told and awaited, and what others
- * see of the group and its workers.  Each public function here takes the group's
- * lock and copies; the functions for the rest of the room expect it to be held.
+ * see of the group and its workers.  The public functions take the group's lock
+ * and copy; the rest of the room calls the others with the lock held.
  */
 #include "group/group.h"
 

@@ -27,8 +27,8 @@
  * Locks: the pool's, then a port's; under the pool's threads are started and
  * mails are posted.  Nothing of the user's runs under either.
  */
-#ifndef EVC_WORKERS_POOL_H
-#define EVC_WORKERS_POOL_H
+#ifndef EVC_POOL_POOL_H
+#define EVC_POOL_POOL_H
 
 #include <evcoord.h>
 

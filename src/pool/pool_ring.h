@@ -17,8 +17,8 @@
  *
  * A box carries jobs that are over from one thread to the loop.
  */
-#ifndef EVC_WORKERS_POOL_RING_H
-#define EVC_WORKERS_POOL_RING_H
+#ifndef EVC_POOL_POOL_RING_H
+#define EVC_POOL_POOL_RING_H
 
 #include <evcoord.h>
 

@@ -6,8 +6,8 @@
  * so around the calls.  While they last, an iteration of the loop is one of a run
  * inside them, and what is left is handed over to that run.
  */
-#ifndef EVC_WORKERS_NESTED_H
-#define EVC_WORKERS_NESTED_H
+#ifndef EVC_QUEUE_NESTED_H
+#define EVC_QUEUE_NESTED_H
 
 #include <ev.h>
 #include <stdbool.h>

@@ -17,8 +17,8 @@
  * with the lock and finds that position reached wakes all of them.  Somebody
  * does come by: the push that was on its way sends for one who waits.
  */
-#ifndef EVC_WORKERS_QUEUE_H
-#define EVC_WORKERS_QUEUE_H
+#ifndef EVC_QUEUE_QUEUE_H
+#define EVC_QUEUE_QUEUE_H
 
 #include <evcoord.h>
 

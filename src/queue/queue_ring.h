@@ -15,8 +15,8 @@
  * end is a flag in the word of tail, so every push is either counted in what
  * the flag was set on, or finds the flag.
  */
-#ifndef EVC_WORKERS_QUEUE_RING_H
-#define EVC_WORKERS_QUEUE_RING_H
+#ifndef EVC_QUEUE_QUEUE_RING_H
+#define EVC_QUEUE_QUEUE_RING_H
 
 #include "queue/queue.h"
 
