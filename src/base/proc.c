@@ -7,14 +7,14 @@
 #include "base/text.h"
 
 /* A call that threads block in, or spend their time in. */
-struct call {
+struct syscall_name {
 	long number;
 	const char *name;
 };
 
 /* Those that not every machine has stand in #ifdef. */
 #define CALL(name) { __NR_##name, #name }
-static const struct call calls[] = {
+static const struct syscall_name calls[] = {
 	CALL(read),
 	CALL(readv),
 	CALL(pread64),

@@ -142,7 +142,7 @@ evc__fn_shut(int (*fn)(struct evc_coord *c, void *arg), struct evc_coord *c,
 
 /* ---- who called whom ---- */
 
-struct search {
+struct frame_search {
 	uintptr_t fn, outer;
 	int n;
 	bool whole; /* the end was seen, and is no frame without tables */
@@ -163,7 +163,7 @@ is_end(uintptr_t ip)
 static _Unwind_Reason_Code
 see(struct _Unwind_Context *x, void *arg)
 {
-	struct search *s = arg;
+	struct frame_search *s = arg;
 
 	s->whole = is_end(_Unwind_GetIP(x)) ||
 		   (s->outer != 0 && _Unwind_GetCFA(x) > s->outer);
@@ -176,7 +176,8 @@ see(struct _Unwind_Context *x, void *arg)
 int
 evc__calls_of(void (*fn)(void), const void *outer)
 {
-	struct search s = { .fn = (uintptr_t)fn, .outer = (uintptr_t)outer };
+	struct frame_search s = { .fn = (uintptr_t)fn,
+				  .outer = (uintptr_t)outer };
 
 	(void)_Unwind_Backtrace(see, &s);
 	return s.whole ? s.n : -1;

@@ -130,7 +130,7 @@ take_metrics(evc_workers *g, struct evc__group_facts *f)
 
 /* ---- all of them ---- */
 
-struct walk {
+struct registry_walk {
 	struct evc__registry_facts *f;
 	bool with_errors;
 };
@@ -138,7 +138,7 @@ struct walk {
 static bool
 take_group(evc_workers *g, void *arg)
 {
-	struct walk *k = arg;
+	struct registry_walk *k = arg;
 	struct evc__registry_facts *f = k->f;
 	struct evc__group_facts *new;
 	void *all = f->group;
@@ -167,7 +167,7 @@ evc_status
 evc__registry_facts(evc_registry *reg, bool with_errors,
 		    struct evc__registry_facts *ret)
 {
-	struct walk k = { ret, with_errors };
+	struct registry_walk k = { ret, with_errors };
 	char before[256];
 	evc_status st;
 

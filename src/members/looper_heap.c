@@ -39,7 +39,7 @@ chunks(uint32_t loopers)
 
 /* ---- the heap ---- */
 
-struct slot {
+struct heap_entry {
 	uint64_t due;
 	uint32_t who;
 };
@@ -63,21 +63,21 @@ end(const struct evc__heap *h)
 }
 
 TICK_PATH static void
-put(struct evc__heap *h, uint32_t at, struct slot s)
+put(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
 	h->due[at] = s.due;
 	h->who[at] = s.who;
 	h->place[s.who] = at;
 }
 
-TICK_PATH static struct slot
+TICK_PATH static struct heap_entry
 get(const struct evc__heap *h, uint32_t at)
 {
-	return (struct slot){ h->due[at], h->who[at] };
+	return (struct heap_entry){ h->due[at], h->who[at] };
 }
 
 TICK_PATH static void
-up(struct evc__heap *h, uint32_t at, struct slot s)
+up(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
 	while (at > HEAP_FIRST && h->due[parent(at)] > s.due) {
 		put(h, at, get(h, parent(at)));
@@ -98,7 +98,7 @@ earliest(const struct evc__heap *h, uint32_t child)
 }
 
 TICK_PATH static void
-down(struct evc__heap *h, uint32_t at, struct slot s)
+down(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
 	uint32_t child;
 
@@ -114,7 +114,7 @@ down(struct evc__heap *h, uint32_t at, struct slot s)
 
 /* Put s where at is free. */
 TICK_PATH static void
-settle(struct evc__heap *h, uint32_t at, struct slot s)
+settle(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
 	if (at > HEAP_FIRST && h->due[parent(at)] > s.due)
 		up(h, at, s);
@@ -150,7 +150,7 @@ TICK_PATH void
 evc__heap_set(struct evc__heap *h, struct evc__looper *l, uint64_t due)
 {
 	settle(h, h->place[l->body.number],
-	       (struct slot){ due, l->body.number });
+	       (struct heap_entry){ due, l->body.number });
 }
 
 /* ---- memory ---- */
@@ -218,7 +218,7 @@ evc__heap_new(struct evc__heap *h)
 		l = numbered(h, h->made++);
 	l->body.number = number;
 	h->n++;
-	put(h, end(h) - 1, (struct slot){ SCHEDULE_NEVER, number });
+	put(h, end(h) - 1, (struct heap_entry){ SCHEDULE_NEVER, number });
 	return l;
 }
 

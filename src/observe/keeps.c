@@ -35,13 +35,13 @@ plural(unsigned n)
 	return n == 1 ? "" : "s";
 }
 
-struct names {
+struct name_list {
 	struct text *t;
 	unsigned n;
 };
 
 static void
-add_name(struct names *a, const char *name)
+add_name(struct name_list *a, const char *name)
 {
 	if (a->n < NAMES_MOST)
 		evc__text_fmt(a->t, "%s \"%s\"", a->n > 0 ? "," : ":", name);
@@ -81,7 +81,7 @@ add_looper(const struct evc__looper_view *v, void *arg)
 static void
 add_loopers(struct keeps *k, const evc_reactor *r)
 {
-	struct names a = { k->t, 0 };
+	struct name_list a = { k->t, 0 };
 	bool holds = r->n_loopers > r->n_loopers_background;
 
 	if (r->n_loopers == 0)
@@ -100,7 +100,7 @@ static void
 add_hooks(struct keeps *k, const evc_reactor *r)
 {
 	uint64_t w = sync_load(&r->c->word);
-	struct names a = { k->t, 0 };
+	struct name_list a = { k->t, 0 };
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &r->c->loop.hooks) {

@@ -26,7 +26,7 @@
 /* ---- what a join does with it ---- */
 
 struct run {
-	enum evc__next answer; /* EVC__EMPTY, EVC__LATE; EVC__WAIT: none */
+	enum evc__join_action answer; /* EVC__EMPTY, EVC__LATE; EVC__WAIT: none */
 	uint64_t at;
 	uint64_t stop; /* the one that counted, asked for or not */
 	bool asked;
@@ -225,7 +225,7 @@ struct world {
 };
 
 struct truth {
-	enum evc__next answer;
+	enum evc__join_action answer;
 	uint64_t at;
 	uint64_t deserted; /* when only the background was left, unstopped */
 };

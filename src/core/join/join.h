@@ -41,7 +41,7 @@ struct evc__view {
 	bool probes;          /* somebody alive cannot ring */
 };
 
-enum evc__next {
+enum evc__join_action {
 	EVC__WAIT,  /* sleep wait_ns at most, or until rung */
 	EVC__PROBE, /* look at those who cannot ring, then decide again */
 	EVC__ASK,   /* only background members are left: ask for the stop */
@@ -50,7 +50,7 @@ enum evc__next {
 };
 
 struct evc__decision {
-	enum evc__next next;
+	enum evc__join_action next;
 	uint64_t wait_ns; /* SYNC_FOREVER: until rung */
 };
 
