@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_sleep: a wait for the stop that has its time.
+ * evc_sleep: a sleep of a given length, which a stop ends early.
+ * Called by: the program, on any thread.
+ * Locks: none; the coordinator's gate keeps it alive during the sleep.
  */
 #include "core/core.h"
 #include "wake/alarm.h"
@@ -14,8 +16,7 @@ evc_sleep(evc_coord *c, double seconds)
 		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
-	/* A gate of its own around that of the wait: afterwards we look at c
-	   still. */
+	/* c is read after the wait, which enters the gate for itself alone. */
 	if (evc__wait_for_stop(c, seconds))
 		st = evc__end_by_stop(__func__);
 	else if (evc__gate_is_shut(&c->life.gate))

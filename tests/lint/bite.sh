@@ -223,6 +223,38 @@ bites style "src/core/planted.c" src/core/planted.c 'int planted;'
 edited style "bench/Makemodule.am" bench/Makemodule.am '/SPDX/d'
 edited style "NEWS:" NEWS '/evc_request_stop/{p;}'
 
+bites tags "text is defined in src/base/text.h" $file 'struct text { int n; };'
+bites tags "text is defined in src/base/text.h" src/cluster/walk.c 'enum text
+{ PLANTED };'
+bites tags "text is defined in src/base/text.h" src/redis/reply.c \
+	'typedef union text { int n; } planted;'
+printf '%s\n' 'struct planted { int n; };' >>"$copy/src/cluster/walk.c"
+printf '%s\n' 'struct planted { int n; };' >>"$copy/src/redis/reply.c"
+passes tags
+restore src/cluster/walk.c
+restore src/redis/reply.c
+
+bites heads "src/core/planted.c" src/core/planted.c 'int planted;'
+bites heads "src/core/planted.c" tests/lint/heads.todo src/core/planted.c
+headed=src/wake/sleep.c
+need $headed
+bites heads $headed tests/lint/heads.todo $headed
+edited heads $headed $headed '/^ \* Called by:/d'
+edited heads $headed $headed 's/^ \* Locks:/ * Of locks:/'
+edited heads $headed $headed '2s/$/ Sleeping./'
+edited heads $headed $headed "2s/\$/\\
+$(seq 14 | sed 's/.*/ * .\\/')
+ *\\
+&/"
+
+printf '%s\n' "static const char planted[] = \"$(seq 999 | sed 's/.*/who it/' |
+	tr '\n' ' ')\";" >>"$copy/$file"
+passes words
+restore $file
+bites words "who, whom, whose, whoever: " $file \
+	"/* $(seq 2000 | sed 's/.*/Whose/') */"
+bites words "it, that, one, what: " $file "/* $(seq 9999 | sed 's/.*/What/') */"
+
 # A library with what the headers declare and one thread-local word; the lints
 # of the built library pass on it, and fail when it is spoilt.
 # shellcheck disable=SC2046

@@ -53,6 +53,11 @@ code() {
 	awk -f "$lint/strip.awk" "$@"
 }
 
+# comments FILE...: lines FILE:LINE:TEXT of the text in comments alone.
+comments() {
+	awk -v comments=1 -f "$lint/strip.awk" "$@"
+}
+
 # words LIST: a pattern for any of these (alternatives of grep -E) as a whole
 # word; callers append what has to follow.
 words() {

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Prints C sources as FILE:LINE:TEXT, without comments and without what stands
-# between quotes.  The name of an included file is no string: it stays.
+# between quotes.  The name of an included file is no string: it stays.  With
+# -v comments=1 only the text of the comments is printed.
 
 FNR == 1 { inside = 0 }
 
 {
 	line = $0
 	out = ""
-	if (line ~ /^[ \t]*#[ \t]*include[ \t]*"/ && !inside) {
+	said = ""
+	if (line ~ /^[ \t]*#[ \t]*include[ \t]*"/ && !inside && !comments) {
 		sub(/\/\*.*/, "", line)
 		print FILENAME ":" FNR ":" line
 		next
@@ -16,6 +18,7 @@ FNR == 1 { inside = 0 }
 	while (line != "") {
 		if (inside) {
 			at = index(line, "*/")
+			said = said (at ? substr(line, 1, at - 1) : line) " "
 			if (!at)
 				break
 			line = substr(line, at + 2)
@@ -30,8 +33,10 @@ FNR == 1 { inside = 0 }
 		mark = substr(line, RSTART, RLENGTH)
 		out = out substr(line, 1, RSTART - 1)
 		line = substr(line, RSTART + RLENGTH)
-		if (mark == "//")
+		if (mark == "//") {
+			said = said line
 			break
+		}
 		if (mark == "/*") {
 			inside = 1
 			continue
@@ -45,5 +50,8 @@ FNR == 1 { inside = 0 }
 			line = ""
 		out = out mark mark
 	}
-	print FILENAME ":" FNR ":" out
+	if (!comments)
+		print FILENAME ":" FNR ":" out
+	else if (said ~ /[^ \t]/)
+		print FILENAME ":" FNR ":" said
 }
