@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A board: a growing table of items that any thread may light, and whose lit
+ * items a reader visits.
+ * Called by: core.  Loops, joins and the helper thread find waiting work there.
+ * Locks: the owner's lock for each call, but none to light an item: chunks are
+ * only added, and each has its lights in one atomic word.
+ */
 #include "base/board.h"
 
 /* Most boards have few items, some have thousands. */
@@ -16,7 +23,7 @@ chunk_new(unsigned n)
 	return k;
 }
 
-/* A free slot; room is made for it.  false: no memory. */
+/* Find a free slot, or make one.  false: no memory. */
 static bool
 find_free(struct board *b, struct board_place *ret)
 {
@@ -71,7 +78,7 @@ evc__board_remove(struct board *b, struct board_place *p)
 
 	sync_store_sc(&p->k->slot[p->i], NULL);
 	sync_and(&p->k->lit, ~(UINT64_C(1) << p->i));
-	/* It may stand before the one that is open. */
+	/* A search for a free slot begins at the first chunk that has one. */
 	for (k = sync_load(&b->first); k != b->open; k = sync_load(&k->next))
 		if (k == p->k) {
 			b->open = k;
@@ -111,8 +118,8 @@ evc__board_next(struct board *b, struct board_cursor *at)
 		i = (unsigned)__builtin_ctzll(lit);
 		bit = UINT64_C(1) << i;
 		at->ahead = ~(bit | (bit - 1));
-		/* Put out before the item is looked at: whoever lights it from
-		   here on lights it for the next pass. */
+		/* The light goes out before the item is read: a thread that
+		   lights the item from here on does so for the next pass. */
 		if (!(sync_and(&at->k->lit, ~bit) & bit))
 			continue;
 		item = sync_load(&at->k->slot[i]);

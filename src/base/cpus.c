@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The number of cpus.
+ * The number of processors that the calling thread may use.
+ * Called by: pools and cluster engines, for their number of threads.
+ * Locks: none.
  */
 #include "base/cpus.h"
 
@@ -15,7 +17,7 @@ evc__cpus(unsigned most)
 
 	if (sched_getaffinity(0, sizeof set, &set) == 0)
 		n = CPU_COUNT(&set);
-	/* A machine with more than fit into the set. */
+	/* The machine has more processors than fit into the set. */
 	if (n <= 0)
 		n = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	if (n <= 0)

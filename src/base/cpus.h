@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many cpus the calling thread may use: for who makes as many threads.
+ * The number of processors that the calling thread may use, as a default for
+ * the number of threads to start.
  */
 #ifndef EVC_BASE_CPUS_H
 #define EVC_BASE_CPUS_H

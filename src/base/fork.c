@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fork children: a counter that each child raises, and functions that give each
+ * part of the library a fresh start in the child.
+ * Called by: every part with state of the process, when its use begins; the C
+ * library, around each fork().
+ * Locks: none; `part` is filled by CAS, and the child has one thread.
+ */
 #include "base/fork.h"
 
 #include <signal.h>
@@ -7,7 +14,7 @@
 
 _Atomic unsigned evc__fork_generation;
 
-/* How many parts of the library have something to begin anew. */
+/* Parts of the library that have a reset function, at most. */
 #define PARTS 16
 /* atomic: evc__fork_also -> a child, which has one thread */
 static _Atomic(void (*)(void)) part[PARTS];
@@ -15,7 +22,7 @@ static _Atomic(void (*)(void)) part[PARTS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool watching;
 
-/* The mask of the thread that forks; each may fork at the same time. */
+/* The signal mask of the thread that forks. */
 static __thread sigset_t mask;
 
 static void
@@ -61,7 +68,7 @@ evc__fork_also(void (*reset)(void))
 	void (*there)(void);
 	unsigned i;
 
-	/* One step each, so that no child finds a part half added. */
+	/* One CAS adds a function, so no child finds half of an entry. */
 	for (i = 0; i < PARTS; i++) {
 		there = NULL;
 		if (sync_cas(&part[i], &there, reset) || there == reset)

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two counters of the threads inside some code: a gate, which closes once and
+ * for good, and walkers: a thread can wait for a moment without any.  See
+ * gate.h.
+ * Called by: core, members, wake, signals, observe and cluster, around the use
+ * of objects that another thread may free.
+ * Locks: none; each counter is one atomic word, on which its waiter sleeps.
+ */
 #include "base/gate.h"
 
 bool
@@ -13,8 +21,8 @@ evc__gate_enter(struct gate *g)
 void
 evc__gate_leave(struct gate *g)
 {
-	/* The wake names an address that may be gone by now: at worst a
-	   stranger who sleeps there looks once more. */
+	/* The memory of the gate may be freed by now: at worst the wake reaches
+	   another sleeper at this address, which reads its word once more. */
 	if (sync_sub(&g->n, 2) == 3)
 		sync_futex_wake(&g->n);
 }
@@ -53,8 +61,8 @@ evc__walk_leave(struct walkers *w)
 {
 	uint32_t n = sync_load_relaxed(&w->n), next;
 
-	/* Who leaves last takes the mark away: the moment without walkers is
-	   then on record, however many enter before the waiter looks. */
+	/* The last walker clears the waiter's bit: the moment without walkers
+	   stays visible, however many enter before the waiter looks. */
 	do
 		next = n == 3 ? 0 : n - 2;
 	while (!sync_cas(&w->n, &n, next));

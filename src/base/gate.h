@@ -17,17 +17,17 @@ struct gate {
 	_Atomic uint32_t n;
 };
 
-/* false: it is closed, and the caller is not inside. */
+/* false: the gate is closed, and the caller is not inside. */
 bool evc__gate_enter(struct gate *g);
 
-/* The last touch: what the gate guards may be freed the moment this ran. */
+/* The guarded object may be freed as soon as the last thread has left. */
 void evc__gate_leave(struct gate *g);
 
-/* Shut it: nobody comes in from now on. */
+/* From now on no thread enters. */
 void evc__gate_shut(struct gate *g);
 bool evc__gate_is_shut(struct gate *g);
 
-/* Shut it and wait until nobody is inside.  Once. */
+/* Shut the gate and wait until no thread is inside.  Once. */
 void evc__gate_close(struct gate *g);
 
 struct walkers {

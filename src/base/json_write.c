@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes JSON into a text buffer.
+ * Called by: the reports and metrics of observe, workers, cluster and tools.
+ * Locks: none; the buffer is the caller's.
+ */
 #include "base/json_write.h"
 
 #include <string.h>
@@ -21,7 +26,7 @@ evc__text_seconds(struct text *t, double s)
 		evc__text_add(t, "-");
 		s = -s;
 	}
-	/* Three hundred years; and NaN is not below that. */
+	/* At most three hundred years; NaN becomes so many, too. */
 	if (!(s < 1e10))
 		s = 1e10;
 	ns = (uint64_t)(s * 1e9 + 0.5);
@@ -53,7 +58,6 @@ quoted(struct text *t, const char *s)
 	evc__text_add(t, "\"");
 }
 
-/* What stands before a value; key is NULL in arrays. */
 void
 evc__json_key(struct evc__json *j, const char *name)
 {
@@ -87,7 +91,6 @@ evc__json_null(struct evc__json *j, const char *name)
 	evc__text_add(j->t, "null");
 }
 
-/* NULL is null. */
 void
 evc__json_string(struct evc__json *j, const char *name, const char *s)
 {
@@ -106,7 +109,6 @@ evc__json_number(struct evc__json *j, const char *name, uint64_t v)
 	evc__text_fmt(j->t, "%llu", (unsigned long long)v);
 }
 
-/* A number where it applies. */
 void
 evc__json_number_if(struct evc__json *j, const char *name, bool applies,
 		    uint64_t v)
@@ -131,7 +133,6 @@ evc__json_seconds(struct evc__json *j, const char *name, double s)
 	evc__text_seconds(j->t, s);
 }
 
-/* < 0: it does not apply. */
 void
 evc__json_seconds_if(struct evc__json *j, const char *name, double s)
 {
@@ -148,7 +149,6 @@ evc__json_boolean(struct evc__json *j, const char *name, bool v)
 	evc__text_add(j->t, v ? "true" : "false");
 }
 
-/* "" is null. */
 void
 evc__json_string_if(struct evc__json *j, const char *name, const char *s)
 {

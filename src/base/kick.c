@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kick signal, whose handler does nothing, so that a system call ends with
+ * EINTR; and the choice of a signal that is not in use.
+ * Called by: core and wake, to interrupt blocked threads; stack.c and signals,
+ * for a signal of their own; observe, to report a lost handler.
+ * Locks: `lock` for the installation; `number` is atomic.
+ */
 #include "base/kick.h"
 
 #include "base/fork.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* atomic: who installs it (lock) -> who kicks */
+/* atomic: evc__kick_install, under lock -> every thread that kicks */
 static _Atomic int number;
 
 bool
@@ -19,8 +26,7 @@ evc__signal_usable(int signo)
 	case SIGILL:
 		return false;
 	}
-	/* Between the classic signals and SIGRTMIN stand those of the C
-	   library's own. */
+	/* The C library uses the signals from 32 to SIGRTMIN - 1 itself. */
 	return signo >= 1 && signo <= SIGRTMAX &&
 	       (signo < 32 || signo >= SIGRTMIN);
 }
@@ -49,7 +55,7 @@ evc__signal_take(int signo, const struct sigaction *sa)
 		return false;
 	if (is_default(&before))
 		return true;
-	/* Somebody has taken it at this very moment. */
+	/* Another handler was set between the check and the call. */
 	sigaction(signo, &before, NULL);
 	return false;
 }
@@ -67,18 +73,18 @@ evc__signal_free(int wanted)
 	return -1;
 }
 
-/* It is the interruption that counts. */
+/* The interruption is the whole effect. */
 static void
 on_kick(int n)
 {
 	(void)n;
 }
 
-/* No SA_RESTART: the call that it interrupts must end. */
+/* Without SA_RESTART, so that the interrupted call ends. */
 static const struct sigaction kick_action = { .sa_handler = on_kick,
 					      .sa_flags = SA_ONSTACK };
 
-/* In a fork child nobody has it. */
+/* In a fork child no thread holds the lock. */
 static void
 fork_reset(void)
 {
@@ -128,7 +134,7 @@ evc__kick_lost(bool restore)
 		why = "has its default action";
 	else if (!(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_IGN)
 		why = "is ignored";
-	else /* a handler of the program's is left alone */
+	else /* a handler of the program stays */
 		return now.sa_flags & SA_RESTART ?
 			       "has a handler with SA_RESTART" :
 			       NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kick signal: a signal whose handler does nothing, so that the system call
- * of the thread that gets it ends with EINTR.
+ * The kick signal: its handler does nothing, so the system call of the thread
+ * that gets the signal ends with EINTR.
  *
- * Process-wide, because a signal's handler is: it is installed when the program
- * asks for kicks, by name or by the first EVC_KICK, and stays.
+ * The signal belongs to the process, as handlers do: the first request for
+ * kicks (by number, or by EVC_KICK) installs the handler, which stays.
  */
 #ifndef EVC_BASE_KICK_H
 #define EVC_BASE_KICK_H
@@ -12,25 +12,26 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* The number of a signal that nobody uses: wanted, or for 0 the highest such
-   real-time signal (SIGRTMAX, which belongs to valgrind, aside); -1: it is not
-   free, or cannot be had. */
+/* The number of a signal without a handler: wanted, or for 0 the highest such
+   real-time signal below SIGRTMAX, which belongs to valgrind.  -1: wanted has a
+   handler or cannot be caught, or no signal is left. */
 int evc__signal_free(int wanted);
-/* Set its handler, unless it has one. */
+/* Set the handler of a signal that has none. */
 bool evc__signal_take(int signo, const struct sigaction *sa);
-/* Can it be caught, and is it none that every thread needs? */
+/* Can the signal be caught?  Not those of faults. */
 bool evc__signal_usable(int signo);
 
-/* Have a kick signal: signo, or any for 0.  0: there is one now; -1: signo is
-   taken, or another one was chosen, or none is left. */
+/* Install the handler for signo, or for 0 choose a signal.  0: installed, now
+   or before; -1: signo is in use, another signal was chosen, or none is
+   left. */
 int evc__kick_install(int signo);
-/* Its number; 0: there is none. */
+/* The number of the kick signal; 0: none is installed. */
 int evc__kick_signo(void);
-/* Why it would interrupt no call now, or end the process: what the program has
-   made of the signal since; NULL: it works.  restore: the handler is set
-   again first, where the program has put none in its place. */
+/* Why a kick would interrupt no call, or end the process: the program has
+   changed the handler since.  NULL: kicks work.  restore: set the handler
+   again, unless the program has set its own. */
 const char *evc__kick_lost(bool restore);
-/* Let the calling thread get it. */
+/* Unblock the kick signal in the calling thread. */
 void evc__kick_unblock(sigset_t *ret_old);
 
 #endif

@@ -15,7 +15,7 @@ struct list {
 #define LIST_OF(node, type, field) \
 	((type *)(void *)((char *)(node) - offsetof(type, field)))
 
-/* Walk; the element n may be removed meanwhile, no other. */
+/* Visit each element; the loop may remove the element n, no other. */
 #define LIST_EACH(n, tmp, head) \
 	for ((n) = (head)->next; (n) != (head) && ((tmp) = (n)->next, 1); \
 	     (n) = (tmp))
@@ -41,7 +41,7 @@ list_append(struct list *head, struct list *n)
 	head->prev = n;
 }
 
-/* Afterwards n is an empty list of its own: removing it again is harmless. */
+/* n becomes an empty list, so a second removal is harmless. */
 static inline void
 list_remove(struct list *n)
 {

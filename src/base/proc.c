@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads /proc for a thread of this process: its state, signals, system call and
+ * stack pointer.
+ * Called by: the reports of observe; stack.c, before a signal is sent.
+ * Locks: none.
+ */
 #include "base/proc.h"
 
 #include <stddef.h>
@@ -6,13 +12,13 @@
 #include "base/sync.h"
 #include "base/text.h"
 
-/* A call that threads block in, or spend their time in. */
+/* A system call in which threads block or spend time. */
 struct syscall_name {
 	long number;
 	const char *name;
 };
 
-/* Those that not every machine has stand in #ifdef. */
+/* Calls that some machines do not have stand in #ifdef. */
 #define CALL(name) { __NR_##name, #name }
 static const struct syscall_name calls[] = {
 	CALL(read),
@@ -137,8 +143,8 @@ static const struct syscall_name calls[] = {
 #endif
 };
 
-/* The file of that thread into buf, ended by a 0 byte; false: it cannot be
-   read. */
+/* Read a file of the thread into buf, with a 0 byte at the end.  false: it
+   cannot be read. */
 static bool
 file_in(char *buf, size_t room, int tid, const char *name)
 {
@@ -164,7 +170,7 @@ file_in(char *buf, size_t room, int tid, const char *name)
 	return n >= 0 && len > 0;
 }
 
-/* What stands behind "\nkey:\t", or NULL. */
+/* The text after "\nkey:\t", or NULL. */
 static const char *
 field(const char *status, const char *key)
 {
@@ -197,7 +203,7 @@ read_status(int tid, struct evc__proc *p)
 	return true;
 }
 
-/* Kernels say "0" for a thread that runs, and where they say nothing. */
+/* "0": the thread runs, or the kernel hides the function. */
 static void
 read_wchan(int tid, struct evc__proc *p)
 {
@@ -209,8 +215,8 @@ read_wchan(int tid, struct evc__proc *p)
 	evc__copy(p->wchan, sizeof p->wchan, buf);
 }
 
-/* "running", or "-1 SP PC" outside a call, or the number of the call, its
-   arguments, SP and PC. */
+/* The file has "running", or "-1 SP PC" outside a call, or the number of the
+   call, its arguments, SP and PC. */
 static void
 read_syscall(int tid, struct evc__proc *p)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes metrics in the text format of Prometheus.
+ * Called by: the metrics of observe and workers.
+ * Locks: none; the buffer is the caller's.
+ */
 #include "base/prometheus.h"
 
 #include <string.h>
@@ -44,8 +49,8 @@ evc__prometheus_escaped(struct text *t, const char *s)
 		n = evc__utf8(s, &v);
 		memcpy(part, s, n);
 		part[n] = '\0';
-		/* A byte that is no UTF-8 with its number, and what stands for
-		   it twice: different texts stay different. */
+		/* A byte that is no UTF-8 becomes U+FFFD and its number, and
+		   U+FFFD itself is doubled: different texts stay different. */
 		if (n == 0)
 			evc__text_fmt(t, REPLACEMENT "%02x", (unsigned char)*s);
 		else if (v == 0xfffd)

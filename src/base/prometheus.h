@@ -10,16 +10,16 @@
 
 #include "base/text.h"
 
-/* What stands before the samples of one name: evcoord_ROOM_NAME, or, without a
-   room, evcoord_NAME. */
+/* The HELP and TYPE lines of the metric evcoord_ROOM_NAME, or evcoord_NAME for
+   a room of NULL. */
 void evc__prometheus_head(struct text *t, const char *room, const char *name,
 			  const char *type, const char *help);
-/* Does it end as if it were the second of its name?  Then also the first one is
-   numbered. */
+/* Does the name end in "#" and a number, as a repeated name does?  Then the
+   first of these names is numbered, too. */
 bool evc__is_numbered(const char *name);
-/* The value of a label: UTF-8, and different for different s. */
+/* The value of a label, in UTF-8; different texts stay different. */
 void evc__prometheus_escaped(struct text *t, const char *s);
-/* What readers skip and people see; it has no end of a line in it. */
+/* A comment, without a line end in the text. */
 void evc__prometheus_comment(struct text *t, const char *said);
 /* The end of a sample with a whole number. */
 void evc__prometheus_whole(struct text *t, uint64_t v);

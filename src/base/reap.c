@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether a child runs, and how it ended.
+ * Asks the kernel whether a child process runs and how it ended, reaps and
+ * signals the child.
+ * Called by: members, for child processes; the cluster engine "processes".
+ * Locks: none; the caller lets one thread at a time reap a child.
  */
 #include "base/reap.h"
 
@@ -28,8 +31,8 @@ look(int pidfd, pid_t pid, siginfo_t *ret, int flags)
 	return errno == EINTR || errno == EAGAIN ? REAP_RUNS : REAP_LOST;
 }
 
-/* Somebody else has reaped it.  The kernel shows the status a moment after it is
-   no child any more: two milliseconds at most are given to that. */
+/* Another waiter has reaped the child.  The kernel shows the status a moment
+   later, so the call asks again for up to two milliseconds. */
 static enum reap
 ask_pidfd(int pidfd, siginfo_t *ret)
 {

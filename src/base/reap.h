@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The end of a child process, asked of the kernel.
+ * The end of a child process, as the kernel tells.
  *
- * A pidfd names the child for good, so signals go through it and never to a
- * stranger who got the number; where there is none (Linux before 5.3, valgrind)
- * the number has to do, while the kernel says that it is a child of ours.
+ * A pidfd names the child for good, so a signal through a pidfd never reaches a
+ * later process with the same pid.  Without a pidfd (Linux before 5.3,
+ * valgrind) the pid is used, as long as the kernel still knows this child.
  *
- * Somebody else may reap it first: libev's default loop reaps whatever it can
- * get.  Newer kernels keep the status with the pidfd; else it is lost.
+ * Other code may reap the child first: libev's default loop reaps every child.
+ * Newer kernels keep the status with the pidfd; else the status is lost.
  */
 #ifndef EVC_BASE_REAP_H
 #define EVC_BASE_REAP_H
@@ -18,13 +18,13 @@
 enum reap {
 	REAP_RUNS,
 	REAP_ENDED, /* si_code and si_status are filled in */
-	REAP_LOST   /* it is no child of ours (any more), and its status is gone */
+	REAP_LOST   /* no child of this process, and the status is gone */
 };
 
 /* Never blocks; pidfd may be -1. */
 enum reap evc__reap_look(int pidfd, pid_t pid, siginfo_t *ret);
-/* The same, and if it has ended it is reaped.  Where somebody else has done that,
-   this may take two milliseconds. */
+/* The same, and a child that has ended is reaped.  May take two milliseconds if
+   other code has reaped the child. */
 enum reap evc__reap(int pidfd, pid_t pid, siginfo_t *ret);
 /* Signal-safe. */
 void evc__reap_signal(int pidfd, pid_t pid, int sig);

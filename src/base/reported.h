@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The last code that a thread has reported, and to which coordinator.  A
- * function of any member that returns this very code says nothing new: the
- * report has a text and a place, and the result adds nothing to it.  This is
- * the one place where that rule stands.
+ * The last error code that a thread has reported, and its coordinator.  A
+ * member's function that returns this code says nothing new: the report has the
+ * text and the place already.  No other file decides this.
  *
  * The flag heard_stop says that a queue has told the thread of the stop of the
  * queue's coordinator.  A worker of a group may then return EVC_CANCELLED
@@ -18,7 +17,7 @@
 
 struct evc__reported {
 	const void *to; /* the coordinator; NULL: nothing was reported */
-	uint32_t stops; /* how many stops that had had */
+	uint32_t stops; /* stops of the coordinator before the report */
 	int code;
 	bool handed_back; /* the report came after the round was closed */
 	bool heard_stop;  /* see above; a worker clears it before each run */
@@ -27,16 +26,16 @@ struct evc__reported {
 extern __thread struct evc__reported evc__reported
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-/* Before a function of a member's is called: what it reports itself counts, and
-   not what others have reported on this thread. */
+/* Called before a member's function, for which reports of earlier functions on
+   this thread do not count. */
 static inline void
 evc__reported_forget(void)
 {
 	evc__reported.to = NULL;
 }
 
-/* Has the calling thread just reported that code there?  In a round that
-   lasts: while a member of it lives. */
+/* Has the calling thread just reported this code to that coordinator?  Called
+   while a member of the round is alive, so that the round lasts. */
 static inline bool
 evc__just_reported(const void *to, int code)
 {

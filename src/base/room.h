@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reserved room at the end of a public struct.  It must be zero, so that a
- * later release may give it a meaning that older programs have not set.
+ * Reserved fields at the end of a public struct.  They must be zero, so that a
+ * later release may use them.
  */
 #ifndef EVC_BASE_ROOM_H
 #define EVC_BASE_ROOM_H
@@ -19,7 +19,7 @@ evc__room_is_zero(const uint64_t *room, size_t n)
 	return true;
 }
 
-/* room is the array itself, no pointer to it. */
+/* room is the array itself, not a pointer. */
 #define ROOM_IS_ZERO(room) \
 	evc__room_is_zero((room), sizeof(room) / sizeof((room)[0]))
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is the calling thread: its kernel id and name, read once and kept in
- * thread-local storage of the initial-exec kind, so that a signal handler may
- * ask and no allocation can hide behind it.
+ * The calling thread: its kernel id and name, read once and kept in
+ * thread-local storage.  The storage is initial-exec, so the first access
+ * allocates nothing and is safe in a signal handler.
  */
 #ifndef EVC_BASE_SELF_H
 #define EVC_BASE_SELF_H
@@ -14,32 +14,32 @@ extern __thread int evc__self_tid
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 int evc__tid_first(void);
 
-/* Inline: each begin and end of a task asks. */
+/* Inline: called at each begin and end of a task. */
 static inline int
 evc__tid(void)
 {
 	return evc__self_tid != 0 ? evc__self_tid : evc__tid_first();
 }
 
-/* Has the calling thread ever attached a loop?  One that has not is inside no
-   ev_run that matters.  Inline: queues ask before each wait. */
+/* Has the calling thread ever attached a loop?  If not, the thread is inside no
+   ev_run of an attached loop.  A variable: queues read it before each wait. */
 extern __thread bool evc__self_has_loop
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-/* The kernel's name, as it was when first asked for or set here. */
+/* The thread's name, as set here, or as the kernel had it at the first call. */
 const char *evc__thread_name(void);
 
-/* Name the calling thread; cut to what the kernel takes. */
+/* Name the calling thread; a long name is cut, as the kernel does. */
 void evc__thread_rename(const char *name);
 
-/* Block all signals in the calling thread, for a thread it is about to start:
-   they are the program's own threads', but for those that a fault in that very
-   thread raises, and the one that is left open. */
+/* Block signals in the calling thread before it starts another thread, which
+   inherits the mask: signals belong to the program's threads.  Those of faults
+   and that of evc__leave_open stay open. */
 void evc__block_signals(sigset_t *ret_old);
-/* Leave this one open from now on. */
+/* Leave this signal open from now on. */
 void evc__leave_open(int signo);
 
-/* In a fork child: ask the kernel anew. */
+/* In a fork child: ask the kernel again. */
 void evc__self_reset(void);
 
 #endif

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The attributes and the signal mask of a new thread of the library.
+ * Called by: core, members and wake, around each creation of a thread.
+ * Locks: none.
+ */
 #include "base/spawn.h"
 
 #include "base/self.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stands around the creation of each of our threads: a stack that has room
- * for thread-local data as well, and signals that are not its affair.
+ * The creation of a thread of the library: a stack with extra room for
+ * thread-local data, and blocked signals.
  */
 #ifndef EVC_BASE_SPAWN_H
 #define EVC_BASE_SPAWN_H
@@ -16,8 +16,8 @@ struct evc__spawn {
 	sigset_t before;
 };
 
-/* What is created until the end has a stack of so many bytes (0: the system's
-   default) and blocks signals, as evc__block_signals says. */
+/* A thread created before evc__spawn_end has a stack of so many bytes (0: the
+   system's default) and blocks the signals of evc__block_signals. */
 void evc__spawn_begin(struct evc__spawn *s, size_t stack, bool detached);
 void evc__spawn_end(struct evc__spawn *s);
 

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks by signal.  Who asks puts the question into a mailbox, sends the
- * signal, and sleeps on the mailbox; the handler, on the thread that was asked,
- * answers into it.
- *
- * It stands here, with state that belongs to the process and not to a
- * coordinator, because the handler does: as kick.c.
- *
- * An answer may come late, when nobody waits any more, or another question
- * stands in the mailbox.  So the mailbox is static, and its state carries the
- * number of the question: the handler notes the stack in its own frame, where
- * it may take its time, then claims the mailbox by a CAS from the very state
- * that it found, and copies.  Whoever gives up takes the question back by a CAS
- * from the same state: one of the two succeeds.
+ * The stack of another thread, by signal: the asker puts a question into a
+ * static mailbox, sends the signal and sleeps; the handler answers on the asked
+ * thread.  An answer may come late, after the asker has given up or put in
+ * another question.  So the state of the mailbox carries the number of the
+ * question: the handler notes the stack in its own frame, claims the mailbox by
+ * a CAS from the state that it found, and copies; an asker that gives up takes
+ * the question back by a CAS from the same state.  One of the two succeeds.
+ * Called by: observe, for the stacks in reports, and to choose the signal.
+ * Locks: `askers`, for one question at a time; `installers`; box.state is
+ * atomic.
  */
 #include "base/stack.h"
 
@@ -39,14 +36,13 @@
 #define backtrace(raw, n) ((void)(raw), 0)
 #endif
 
-/* The handler, and how the kernel came to it, stand above the thread's own. */
+/* Frames of the handler and the kernel above the thread's own, at most. */
 #define ABOVE 4
-/* Where no context says where the thread stood: the handler, its trampoline. */
+/* The same, if the context does not show the interrupted frame. */
 #define ABOVE_LIKELY 2
 
-/* How much of its stack an asked thread has left at least, in bytes: for the
-   unwinding, and beside that for what the kernel puts there for a handler, where
-   it does not say. */
+/* Bytes of stack that an asked thread must have left: for the unwinding, and
+   for the kernel's signal frame, if AT_MINSIGSTKSZ is not known. */
 #define ROOM ((size_t)8 << 10)
 #define FRAME ((size_t)4 << 10)
 static const char too_little[] = "it has too little stack left";
@@ -55,10 +51,10 @@ static const char too_little[] = "it has too little stack left";
 #define AT_MINSIGSTKSZ 51
 #endif
 
-/* How often, a millisecond apart, a thread is looked at that no signal reaches:
-   many are in disk sleep, or block signals, only for a moment.  One that blocks
-   them and runs is looked at for as long as there is time: it may be on its way
-   out of this very handler, and wait for a processor. */
+/* How often, a millisecond apart, a thread is examined that no signal reaches:
+   disk sleep and blocked signals often last a moment only.  A running thread
+   that blocks signals is examined until the time is over: it may be about to
+   leave this handler, and wait for a processor. */
 #define LOOKS 3
 #define LOOK_NS UINT64_C(1000000)
 
@@ -67,24 +63,24 @@ enum phase { IDLE, ASKED, ANSWERING, ANSWERED };
 #define WITH_PHASE(state, phase) (((state) & ~UINT32_C(3)) | (phase))
 
 static struct {
-	/* atomic: who asks -> the handler -> who asks, who sleeps on it: the
-	   number of the question, and how far that is */
+	/* atomic: the asker, who sleeps on it <-> the handler: number and
+	   phase of the question */
 	_Atomic uint32_t state;
-	_Atomic int tid; /* who is asked; set before ASKED */
-	/* written between ANSWERING and ANSWERED by the handler, read after
-	   ANSWERED by who asked */
-	bool cramped; /* there is no room to unwind it */
+	_Atomic int tid; /* the asked thread; set before ASKED */
+	/* written by the handler between ANSWERING and ANSWERED, read by the
+	   asker after ANSWERED */
+	bool cramped; /* too little stack is left to unwind */
 	unsigned n;
 	void *frame[EVC__STACK_MOST];
 } box;
 
-/* One asks at a time.  A leaf; no handler takes it. */
+/* For one question at a time.  A leaf; no handler takes this lock. */
 static pthread_mutex_t askers = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t installers = PTHREAD_MUTEX_INITIALIZER;
-/* atomic: evc__stack_install, under installers -> everybody */
+/* atomic: evc__stack_install, under installers -> all threads */
 static _Atomic int number;
 
-/* Where the thread stood when the signal came; NULL: it cannot be told. */
+/* The instruction that the signal interrupted; NULL: not known. */
 static void *
 interrupted_at(const void *context)
 {
@@ -104,9 +100,9 @@ interrupted_at(const void *context)
 #endif
 }
 
-/* What belongs to the thread: from first on, or, where that is not found, from
-   the skip-th.  All but the first are return addresses: one back lies in the
-   call. */
+/* Copy the thread's own frames: from `first` on, or if that is missing, from
+   the skip-th.  All but the first are return addresses; an address less by 1
+   lies in the call. */
 static unsigned
 trim(void **to, unsigned most, void *const *raw, int n, void *first, int skip)
 {
@@ -115,7 +111,7 @@ trim(void **to, unsigned most, void *const *raw, int n, void *first, int skip)
 
 	for (i = 0; i < n && raw[i] != first; i++)
 		;
-	/* Not unwound as far as that: then at least where it stands. */
+	/* The unwinding did not come so far: at least the place is known. */
 	if (i == n && first != NULL && most > 0)
 		to[len++] = first;
 	else if (i == n)
@@ -125,8 +121,8 @@ trim(void **to, unsigned most, void *const *raw, int n, void *first, int skip)
 	return len;
 }
 
-/* Are there so many bytes of stack below sp?  The first thread's grows, so it
-   has not all of its own yet. */
+/* Are there n bytes of stack below sp?  The stack of the first thread grows, so
+   it cannot be probed. */
 static bool
 is_room(int tid, uintptr_t sp, size_t n)
 {
@@ -135,14 +131,14 @@ is_room(int tid, uintptr_t sp, size_t n)
 
 	if (tid == getpid())
 		return true;
-	/* In the guard page, or at the next thread's, nothing can be read. */
+	/* A guard page cannot be read. */
 	for (p = sp - n; p < sp; p += 4096)
 		if (sync_peek(&byte, p, 1) < 0 && errno == EFAULT)
 			return false;
 	return true;
 }
 
-/* The same for the handler itself, which may be on a stack for signals. */
+/* The same for the handler, which may run on a signal stack. */
 static bool
 is_room_here(const void *context)
 {
@@ -183,10 +179,9 @@ on_ask(int signo, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* ---- who asks ---- */
+/* ---- the asker ---- */
 
-/* Sleep until the mailbox is not in this phase any more; false: the time is
-   over. */
+/* Sleep until the mailbox leaves this phase.  false: the time is over. */
 static bool
 await_not(enum phase phase, uint64_t until)
 {
@@ -202,8 +197,8 @@ await_not(enum phase phase, uint64_t until)
 	return true;
 }
 
-/* Put a question in.  No handler touches a mailbox that is neither ASKED nor
-   ANSWERING, and no other asker is there. */
+/* Put a question into the mailbox, with askers held.  A handler touches the
+   mailbox in the phases ASKED and ANSWERING only. */
 static uint32_t
 question(int tid)
 {
@@ -215,7 +210,7 @@ question(int tid)
 	return state;
 }
 
-/* Take it back.  false: it is being answered, or was. */
+/* Take the question back.  false: the answer has begun. */
 static bool
 take_back(uint32_t state)
 {
@@ -230,7 +225,7 @@ ask(int tid, void **frames, unsigned most, uint64_t ns, const char **ret_why)
 	uint32_t state;
 	unsigned n;
 
-	/* Somebody who was asked before stands in the middle of his answer. */
+	/* A handler that was asked before is still copying its answer. */
 	if (!await_not(ANSWERING, until)) {
 		*ret_why = "another thread is still answering";
 		return 0;
@@ -256,7 +251,7 @@ ask(int tid, void **frames, unsigned most, uint64_t ns, const char **ret_why)
 	return n;
 }
 
-/* What the kernel puts on a stack for a handler. */
+/* The size of the kernel's signal frame. */
 static size_t
 frame_size(void)
 {
@@ -265,7 +260,7 @@ frame_size(void)
 	return n > FRAME ? n : FRAME;
 }
 
-/* Why no signal will be handled by that thread now; NULL: one may be. */
+/* Why the thread cannot handle a signal now; NULL: it probably can. */
 static const char *
 out_of_reach(int tid, uint64_t until)
 {
@@ -276,7 +271,7 @@ out_of_reach(int tid, uint64_t until)
 	unsigned i;
 
 	for (i = 0;; i++) {
-		/* Nothing known: it will be seen. */
+		/* Nothing is known: the question is worth a try. */
 		if (!evc__proc_read(tid, &p))
 			return NULL;
 		if (p.state == 'Z' || p.state == 'X')
@@ -297,7 +292,7 @@ out_of_reach(int tid, uint64_t until)
 	}
 }
 
-/* The calling thread's own, from its caller on: a return address as well. */
+/* The stack of the calling thread, from `caller`, a return address, on. */
 static unsigned
 own(void **frames, unsigned most, void *caller)
 {
@@ -333,7 +328,8 @@ evc__stack_take(int tid, void **frames, unsigned most, uint64_t ns,
 
 /* ---- the signal ---- */
 
-/* In a fork child: whoever asked, installed or answered is the parent's. */
+/* In a fork child: askers, installers and handlers were the parent's
+   threads. */
 static void
 fork_reset(void)
 {
@@ -354,9 +350,9 @@ install(int signo)
 
 	if (n <= 0)
 		return EEXIST;
-	/* The first one loads libgcc, and allocates. */
+	/* The first call loads libgcc, and allocates. */
 	(void)backtrace(raw, 2);
-	/* Nothing comes between, but for what a fault in here would raise. */
+	/* The handler blocks all signals but those of faults. */
 	sigfillset(&sa.sa_mask);
 	sigdelset(&sa.sa_mask, SIGSEGV);
 	sigdelset(&sa.sa_mask, SIGBUS);

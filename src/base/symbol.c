@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses as text.
- *
- * dladdr(3) would do it, under a lock that a thread which hangs in dlopen holds
- * for ever; and who writes a report must not hang with it.  So the module comes
- * from _dl_find_object, which takes none, and the function from the symbols that
- * the module exports.  But without that lock the module may be unloaded at any
- * moment: all of its memory is read as another process's would be, by
- * sync_peek, where what is gone is an error and no fault.
+ * Code addresses as text, for stacks in reports.  dladdr(3) takes a lock, which
+ * a thread that hangs in dlopen holds for ever; so the module comes from
+ * _dl_find_object, without a lock, and the function from the symbols that the
+ * module exports.  Without the lock a module may be unloaded at any moment: its
+ * memory is read by sync_peek, where missing memory is an error and no fault.
+ * Called by: observe, for stacks in reports.
+ * Locks: none.
  */
 #include "base/stack.h"
 
@@ -18,14 +17,14 @@
 #include "base/sync.h"
 #include "base/text.h"
 
-/* How many symbols, or words of a hash table, are copied at once. */
+/* Symbols, or words of a hash table, copied at once. */
 #define AT_ONCE 64
-/* More than any table of a sound module has. */
+/* No table of an intact module is so large. */
 #define TOO_MANY (UINT32_C(1) << 24)
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 
-/* Copy a whole object; false: it cannot be read. */
+/* Copy a whole object.  false: its memory cannot be read. */
 static bool
 peek(void *to, uintptr_t from, size_t n)
 {
@@ -40,10 +39,10 @@ peek_text(char *to, size_t room, uintptr_t from)
 	to[n > 0 ? n : 0] = '\0';
 }
 
-/* What is read of a module. */
+/* The tables of a module. */
 struct module {
-	uintptr_t bias; /* added to the addresses in its file */
-	uintptr_t names, symbols, hash; /* 0: there are none */
+	uintptr_t bias; /* memory address less address in the file */
+	uintptr_t names, symbols, hash; /* 0: missing */
 	char path[128];
 };
 
@@ -63,7 +62,7 @@ find(const void *frame, struct module *m)
 	peek_text(m->path, sizeof m->path, (uintptr_t)map.l_name);
 	at = (uintptr_t)map.l_ld;
 	for (; peek(&d, at, sizeof d) && d.d_tag != DT_NULL; at += sizeof d) {
-		/* The dynamic linker adds the bias, but not everywhere. */
+		/* The dynamic linker adds the bias on some machines only. */
 		uintptr_t p = d.d_un.d_ptr + (d.d_un.d_ptr < m->bias ? m->bias :
 								       0);
 
@@ -77,7 +76,7 @@ find(const void *frame, struct module *m)
 	return true;
 }
 
-/* Behind the number of the last symbol of the chain that i stands in. */
+/* The number after the last symbol of the chain that has symbol i. */
 static uint32_t
 chain_end(uintptr_t chains, uint32_t offset, uint32_t i)
 {
@@ -91,8 +90,7 @@ chain_end(uintptr_t chains, uint32_t offset, uint32_t i)
 	return 0;
 }
 
-/* Which symbols the module exports: those from *ret_first on, up to the one
-   returned. */
+/* The symbols that the module exports: from *ret_first to before the result. */
 static uint32_t
 exported(const struct module *m, uint32_t *ret_first)
 {
@@ -121,7 +119,7 @@ exported(const struct module *m, uint32_t *ret_first)
 static bool
 covers(const ElfW(Sym) *s, uintptr_t addr)
 {
-	/* The same for both sizes of ELF. */
+	/* 32-bit and 64-bit ELF have the same types. */
 	unsigned type = ELF64_ST_TYPE(s->st_info);
 
 	return (type == STT_FUNC || type == STT_GNU_IFUNC) &&
@@ -129,8 +127,8 @@ covers(const ElfW(Sym) *s, uintptr_t addr)
 	       addr - s->st_value < s->st_size;
 }
 
-/* The function that an address of the file lies in; false: none is known.  Of
-   several names for one the first that does not begin with "_". */
+/* The name and start of the function at an address of the file.  false: not
+   known.  Of several names, the first without "_" at its beginning. */
 static bool
 function(const struct module *m, uintptr_t addr, char *name, size_t room,
 	 uintptr_t *ret_start)
@@ -156,7 +154,7 @@ function(const struct module *m, uintptr_t addr, char *name, size_t room,
 	return found;
 }
 
-/* The program itself has no path there. */
+/* The path of the program itself, which the dynamic linker leaves empty. */
 static void
 own_path(char *path, size_t room)
 {

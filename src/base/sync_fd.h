@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The part of the seam that has to do with descriptors, sockets and child
- * processes; included by base/sync.h alone, whose rules hold.
+ * The part of the seam for descriptors, sockets and child processes.  Only
+ * base/sync.h includes this file; the rules there hold.
  */
 #ifndef EVC_BASE_SYNC_FD_H
 #define EVC_BASE_SYNC_FD_H
@@ -46,7 +46,7 @@ sync_fd_close_(int fd)
 #define sync_epoll() \
 	(SEAM_FAILS("epoll") ? -1 : epoll_create1(EPOLL_CLOEXEC))
 
-/* Of what is watched for reading. */
+/* Descriptors watched for reading. */
 #define sync_epoll_add(epoll, fd, ev) \
 	(SEAM_FAILS("epoll_add") ? \
 		 -1 : \
@@ -63,7 +63,7 @@ sync_epoll_wait_(int epoll, struct epoll_event *ev, int n, uint64_t ns)
 				  (int)((ns + 999999) / 1000000));
 }
 
-/* ns: at most so long, rounded up to milliseconds. */
+/* Wait ns at most, rounded up to milliseconds. */
 #define sync_epoll_wait(epoll, ev, n, ns) \
 	((void)SEAM("epoll_wait"), \
 	 sync_epoll_wait_((epoll), (ev), (n), (ns)))
@@ -85,13 +85,13 @@ sync_fd_readable_(int fd)
 		 -1 : \
 		 (int)syscall(SYS_openat, AT_FDCWD, (path), \
 			      O_RDONLY | O_CLOEXEC))
-/* What is there, 0 at the end, or -1 and errno. */
+/* Number of bytes, 0 at the end, or -1 and errno. */
 #define sync_fd_read(fd, buf, n) \
 	(SEAM_FAILS("fd_read") ? \
 		 -1 : \
 		 (ssize_t)syscall(SYS_read, (fd), (buf), (n)))
 
-/* For text: how much was written, or -1 and errno. */
+/* For text: number of bytes written, or -1 and errno. */
 #define sync_fd_put(fd, buf, n) \
 	(SEAM_FAILS("fd_put") ? \
 		 -1 : \
@@ -109,19 +109,19 @@ sync_fd_writable_(int fd, int ms)
 	return n == 1 && (p.revents & POLLOUT);
 }
 
-/* Wait for it, ms milliseconds at most, or until a signal comes. */
+/* Wait until fd is writable, ms milliseconds at most, or until a signal. */
 #define sync_fd_writable(fd, ms) \
 	((void)SEAM("fd_writable"), sync_fd_writable_((fd), (ms)))
 
 /* ---- datagrams to a socket in the file system: signal-safe but for the
    first ---- */
 
-/* A socket to send them from, or -1 and errno. */
+/* A socket to send from, or -1 and errno. */
 #define sync_dgram() \
 	(SEAM_FAILS("dgram") ? \
 		 -1 : \
 		 socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0))
-/* Never blocks, raises no signal: how much was sent, or -1 and errno. */
+/* Never blocks, raises no signal: bytes sent, or -1 and errno. */
 #define sync_dgram_send(fd, buf, n, to, to_len) \
 	(SEAM_FAILS("dgram_send") ? \
 		 -1 : \
@@ -166,13 +166,13 @@ sync_ppoll_(struct pollfd *fds, size_t n, uint64_t ns)
 #ifndef SYS_pidfd_send_signal
 #define SYS_pidfd_send_signal 424
 #endif
-/* What the kernel tells of a process by its pidfd (Linux 6.13); one that knows
-   more fills in this much of it. */
+/* The kernel's answer about a process by pidfd (Linux 6.13); later kernels,
+   which know more fields, fill in these alone. */
 struct sync_pidfd_info {
-	uint64_t mask; /* asked for; then: what was filled in */
+	uint64_t mask; /* the wanted fields; then: those filled in */
 	uint64_t cgroup;
 	uint32_t pid, tgid, ppid, ids[8];
-	int32_t exit_code; /* as wait(2) tells it (Linux 6.15) */
+	int32_t exit_code; /* as by wait(2) (Linux 6.15) */
 };
 #define SYNC_PIDFD_INFO_EXIT UINT64_C(8)
 #define SYNC_PIDFD_GET_INFO _IOWR(0xff, 11, struct sync_pidfd_info)
@@ -182,7 +182,7 @@ struct sync_pidfd_info {
 	(SEAM_FAILS("pidfd") ? -1 : \
 				     (int)syscall(SYS_pidfd_open, (pid), 0))
 #define SYNC_P_PIDFD 3
-/* Without blocking: 0 and info, whose si_pid is 0 when it runs still; or -1 and
+/* Without blocking: 0 and info, with si_pid 0 for a child that runs; or -1 and
    errno.  type: P_PID or SYNC_P_PIDFD; flags: WNOWAIT, or 0. */
 #define sync_waitid(type, id, info, flags) \
 	(SEAM_FAILS("waitid") ? \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The part of the seam that has to do with files and their names; included by
- * base/sync.h alone, whose rules hold.  Reading, writing and closing stand in
+ * The part of the seam for files and their names.  Only base/sync.h includes
+ * this file; the rules there hold.  Reading, writing and closing stand in
  * sync_fd.h.
  */
 #ifndef EVC_BASE_SYNC_FILE_H
@@ -13,7 +13,7 @@
 
 /* Each: a descriptor, or 0, or -1 and errno; none is a cancellation point. */
 
-/* A new file for writing: there is none of this name.  mode: less the umask. */
+/* A new file for writing; the name is not in use.  mode: less the umask. */
 #define sync_file_create(path, mode) \
 	(SEAM_FAILS("file_create") ? \
 		 -1 : \
@@ -21,7 +21,7 @@
 			      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | \
 				      O_CLOEXEC, \
 			      (mode)))
-/* A file to be locked, made if there is none; nothing else is done to it. */
+/* A file to be locked; a missing file is made, a present one left as it is. */
 #define sync_lock_open(path) \
 	(SEAM_FAILS("lock_open") ? \
 		 -1 : \
@@ -29,13 +29,13 @@
 			      O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | \
 				      O_NOFOLLOW | O_CLOEXEC, \
 			      0666))
-/* Lock it, until it is closed or the process ends, however that ends; does not
-   wait for another one that has it: EWOULDBLOCK. */
+/* Lock the file until it is closed or the process ends in any way.  Does not
+   wait: EWOULDBLOCK if another descriptor has the lock. */
 #define sync_file_lock(fd) \
 	(SEAM_FAILS("file_lock") ? \
 		 -1 : \
 		 (int)syscall(SYS_flock, (fd), LOCK_EX | LOCK_NB))
-/* For reading; what is no file does not hold up who opens it. */
+/* For reading; does not block on a pipe or a device. */
 #define sync_file_open(path) \
 	(SEAM_FAILS("file_open") ? \
 		 -1 : \
@@ -51,15 +51,15 @@
 	(SEAM_FAILS("fsync") ? -1 : (int)syscall(SYS_fsync, (fd)))
 #define sync_fd_stat(fd, st) \
 	(SEAM_FAILS("fd_stat") ? -1 : fstat((fd), (st)))
-/* Of a symbolic link: what that is. */
+/* Of a symbolic link itself, not of its target. */
 #define sync_path_stat(path, st) \
 	(SEAM_FAILS("path_stat") ? -1 : lstat((path), (st)))
 #define sync_link(from, to) (SEAM_FAILS("link") ? -1 : link((from), (to)))
 #define sync_rename(from, to) \
 	(SEAM_FAILS("rename") ? -1 : rename((from), (to)))
-/* To clean up: there is nothing to be done if it fails. */
+/* For cleaning up: a failure changes nothing. */
 #define sync_unlink(path) ((void)SEAM("unlink"), (void)unlink(path))
-/* What tells this thread's files from those of all others of the machine. */
+/* A number for file names, unique among the threads of the machine. */
 #define sync_file_owner() ((long)syscall(SYS_gettid))
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The part of the seam that has to do with processes that are started, and with
- * the sockets and pipes between them and us; included by base/sync.h alone,
- * whose rules hold.
+ * The part of the seam for starting processes, and for the sockets and pipes to
+ * them.  Only base/sync.h includes this file; the rules there hold.
  */
 #ifndef EVC_BASE_SYNC_SPAWN_H
 #define EVC_BASE_SYNC_SPAWN_H
@@ -22,7 +21,7 @@
 	(SEAM_FAILS("fd_above") ? \
 		 -1 : \
 		 fcntl((fd), F_DUPFD_CLOEXEC, (least)))
-/* Of one end of a pipe, or of a descriptor that was inherited. */
+/* For an end of a pipe, or for an inherited descriptor. */
 #define sync_fd_nonblock(fd) \
 	((void)SEAM("fd_nonblock"), \
 	 (void)fcntl((fd), F_SETFL, fcntl((fd), F_GETFL) | O_NONBLOCK))
@@ -30,15 +29,15 @@
 #define sync_fd_cloexec(fd) \
 	(SEAM_FAILS("fd_cloexec") ? -1 : fcntl((fd), F_SETFD, FD_CLOEXEC))
 
-/* Bare system calls: no cancellation points, and no signal for a stream whose
-   other end is gone.  How much it was, 0 at the end, or -1 and errno; the first
-   three never wait. */
+/* Bare system calls: no cancellation points, and no signal if the other end is
+   gone.  Number of bytes, 0 at the end, or -1 and errno; the first three never
+   wait. */
 #define sync_recv(fd, buf, n) \
 	(SEAM_FAILS("recv") ? \
 		 -1 : \
 		 (ssize_t)syscall(SYS_recvfrom, (fd), (buf), (n), \
 				  MSG_DONTWAIT, NULL, NULL))
-/* What comes next, which stays to be read. */
+/* The next bytes, which stay to be read. */
 #define sync_recv_peek(fd, buf, n) \
 	(SEAM_FAILS("recv_peek") ? \
 		 -1 : \
@@ -69,8 +68,8 @@
 		 errno : \
 		 posix_spawn((pid), (path), (actions), (attr), (argv), \
 			     (envp)))
-/* This process gets sig when the thread that started it ends: 0, or -1 and
-   errno. */
+/* Have sig sent to this process at the end of the thread that started it: 0, or
+   -1 and errno. */
 #define sync_parent_death(sig) \
 	(SEAM_FAILS("parent_death") ? -1 : prctl(PR_SET_PDEATHSIG, (sig)))
 
@@ -95,8 +94,8 @@ sync_end_timer_set_(timer_t timer, uint64_t boot_ns)
 	return timer_settime(timer, TIMER_ABSTIME, &at, NULL);
 }
 
-/* When it is over the kernel sends us SIGKILL, which nothing in the process holds
-   up, and not a SIGSTOP either.  No child inherits it.  0, or -1 and errno. */
+/* At its time the kernel sends this process SIGKILL, even if the process is
+   stopped.  No child inherits the timer.  0, or -1 and errno. */
 #define sync_end_timer(ret) \
 	(SEAM_FAILS("end_timer") ? -1 : sync_end_timer_(ret))
 /* boot_ns: of sync_boot(), never 0. */

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Text in a buffer of fixed size; see text.h.
+ * Called by: all rooms, for messages, reports and formats.
+ * Locks: none; the buffer is the caller's.
+ */
 #include "base/text.h"
 
 #include <stdio.h>
@@ -6,7 +11,7 @@
 
 #include "base/utf8.h"
 
-/* The longest part of a line that is formatted at once. */
+/* Bytes of a line formatted at once, at most. */
 #define PART_MOST 1024
 
 struct text
@@ -28,7 +33,7 @@ evc__lines_in(char *buf, size_t room)
 	return t;
 }
 
-/* What was cut shows no half of a character. */
+/* Remove half of a character at the end of a cut text. */
 static void
 cut(struct text *t)
 {
@@ -36,7 +41,7 @@ cut(struct text *t)
 		t->buf[evc__utf8_cut(t->buf, t->room - 1)] = '\0';
 }
 
-/* All of it or nothing, and then nothing more. */
+/* Add all n bytes, or none of them and nothing afterwards. */
 static void
 put(struct text *t, const char *s, size_t n)
 {
@@ -58,7 +63,7 @@ put_code(struct text *t, unsigned char b)
 	put(t, code, code[1] == 'x' ? 4 : 2);
 }
 
-/* For people: whatever was said stays within its line. */
+/* For people: s stays within its line, whatever its bytes. */
 static void
 put_clean(struct text *t, const char *s)
 {
@@ -111,7 +116,7 @@ evc__text_int(struct text *t, int64_t v)
 	evc__text_add(t, digits + i);
 }
 
-/* The end of a line stands at the end of fmt, and nowhere else. */
+/* A line ends at the end of fmt only. */
 static void
 lines_vfmt(struct text *t, const char *fmt, va_list ap)
 {

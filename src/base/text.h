@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Text built into a buffer of fixed size: what does not fit is counted and
- * dropped, and the result is always ended by a 0 byte.  Names and texts are the
- * program's, or come from anywhere: texts for people are built as lines, the
- * formats of machines have functions of their own (json_write.h, prometheus.h,
- * observe/trace_out.h, observe/systemd.h), and nothing else writes them.
+ * Text built into a buffer of fixed size: bytes that do not fit are counted and
+ * dropped, and a 0 byte ends the result.  Names and texts may come from
+ * anywhere, so text for people is built as lines, and each machine format has a
+ * writer of its own (json_write.h, prometheus.h, observe/trace_out.h,
+ * observe/systemd.h).
  */
 #ifndef EVC_BASE_TEXT_H
 #define EVC_BASE_TEXT_H
@@ -17,13 +17,13 @@
 struct text {
 	char *buf;
 	size_t room; /* with the 0 byte */
-	size_t len;  /* of the whole text, whatever fitted */
+	size_t len;  /* of the whole text, with the dropped bytes */
 	bool lines;  /* for people: see evc__lines_in */
 };
 
 struct text evc__text_in(char *buf, size_t room);
-/* The same for people: controls, ends of lines and bytes that are no UTF-8 are
-   shown as \n, \x1b.  A line ends with a \n at the end of a format alone. */
+/* The same for people: controls, line ends and bytes that are no UTF-8 appear
+   as \n, \x1b.  Only a \n at the end of a format ends a line. */
 struct text evc__lines_in(char *buf, size_t room);
 
 /* These two take no lock and are safe in signal handlers. */
@@ -37,9 +37,9 @@ void evc__text_vfmt(struct text *t, const char *fmt, va_list ap)
 
 /* Copy s, cut to fit; NULL is empty.  Safe in signal handlers. */
 void evc__copy(char *to, size_t room, const char *s);
-/* The same, but a long one keeps its end. */
+/* The same, but a long text keeps its end. */
 void evc__copy_end(char *to, size_t room, const char *s);
-/* The last bytes of s, `most` of them and no half of a letter before. */
+/* The last bytes of s, `most` at most, without half of a character first. */
 const char *evc__end_of(const char *s, size_t most);
 
 #endif

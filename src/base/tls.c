@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bytes that thread-local data takes from the stack of a new thread.
+ * Called by: spawn.c and core, for each new thread with a stack size of its
+ * own.
+ * Locks: none of ours; dl_iterate_phdr takes the dynamic linker's.
+ */
 #include "base/tls.h"
 
 #include <link.h>
@@ -24,6 +30,6 @@ evc__stack_with_tls(size_t stack)
 
 	dl_iterate_phdr(add, &sum);
 	sum = (sum + 4095) & ~(size_t)4095;
-	/* What is too much to add to is too much to be had. */
+	/* On overflow the size stays, which no system can provide either. */
 	return stack + sum > stack ? stack + sum : stack;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Until when; see until.h.
+ * Points of time from seconds, and the time left until them; see until.h.
+ * Called by: all rooms, before each wait with a limit.
+ * Locks: none; evc__await_change releases the caller's lock while it sleeps.
  */
 #include "base/until.h"
 
@@ -13,7 +15,7 @@ evc__ns(double seconds)
 		return 0;
 	if (seconds >= 9e9)
 		return SYNC_FOREVER;
-	/* A denormal-small time is no time, but it is honoured as one. */
+	/* Less than a nanosecond becomes 0. */
 	return (uint64_t)(seconds * 1e9);
 }
 
@@ -57,8 +59,8 @@ evc__left(uint64_t until)
 bool
 evc__await_change(pthread_mutex_t *lock, _Atomic uint32_t *word, uint64_t until)
 {
-	/* Who changes it holds the lock, which orders this; after the unlock
-	   the kernel compares. */
+	/* The word changes under the lock, so relaxed is enough; after the
+	   unlock the kernel compares. */
 	uint32_t seen = sync_load_relaxed(word);
 	uint64_t left = evc__left_ns(until);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Until when: seconds that a caller gives become a point of time, and that
- * becomes what is left for a sleep.
+ * Deadlines: the seconds of a caller become a point of time, from which each
+ * sleep computes the time left.
  *
- * All in nanoseconds, of the monotonic clock unless another one is passed in.
- * SYNC_FOREVER is never as a point of time, and for ever as a length of one, as
- * sync_futex_wait takes it: so a wait without an end needs no case of its own.
+ * All times are nanoseconds of the monotonic clock, unless the caller passes
+ * another clock's.  SYNC_FOREVER means "never" as a point of time and "for
+ * ever" as a length, as for sync_futex_wait: an endless wait needs no extra
+ * case.
  */
 #ifndef EVC_BASE_UNTIL_H
 #define EVC_BASE_UNTIL_H
@@ -14,19 +15,19 @@
 
 /* Seconds to nanoseconds: negative is 0, too much is SYNC_FOREVER. */
 uint64_t evc__ns(double seconds);
-/* t + ns, SYNC_FOREVER when that is too much. */
+/* t + ns; SYNC_FOREVER on overflow. */
 uint64_t evc__after(uint64_t t, uint64_t ns);
 
-/* So long from now: when is that? */
+/* The point of time so far from now. */
 uint64_t evc__until_ns(uint64_t ns);
 uint64_t evc__until(double seconds);
-/* What is left until then; 0: it is over. */
+/* The time left; 0: over. */
 uint64_t evc__left_ns(uint64_t until);
 double evc__left(uint64_t until);
 
-/* Lock held, given up meanwhile: sleep until *word, which changes under that
-   lock alone, has changed, or until then.  false: the time is over, and nobody
-   has slept. */
+/* Sleep until *word, which changes under the lock only, has changed, or the
+   time is over.  The lock is held, and released during the sleep.  false: the
+   time was over before any sleep. */
 bool evc__await_change(pthread_mutex_t *lock, _Atomic uint32_t *word,
 		       uint64_t until);
 

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Walls for exceptions and for the end of a thread, around calls of the
+ * program's functions; see unwind.h.  Also counts the calls of a function on
+ * the stack.
+ * Called by: all rooms that call a function of the program's.
+ * Locks: none; `innermost` is thread-local.
+ */
 #include "base/unwind.h"
 
 #include <setjmp.h>
@@ -6,8 +13,8 @@
 
 #if EVC__HAVE_WALLS
 
-/* "Something has gone wrong" in the search for a handler is what makes a throw
-   call std::terminate where it stands. */
+/* An error in the search for a handler makes a throw call std::terminate, with
+   the stack still in place. */
 _Unwind_Reason_Code
 evc__wall(int version, _Unwind_Action actions, _Unwind_Exception_Class class_,
 	  struct _Unwind_Exception *e, struct _Unwind_Context *x)
@@ -20,8 +27,8 @@ evc__wall(int version, _Unwind_Action actions, _Unwind_Exception_Class class_,
 					    _URC_CONTINUE_UNWIND;
 }
 
-/* For a thread that ends there is no such search: what ends its unwinding makes
-   the C library call abort. */
+/* The end of a thread has no such search: an error in the unwinding makes the C
+   library call abort. */
 _Unwind_Reason_Code
 evc__shut_wall(int version, _Unwind_Action actions,
 	       _Unwind_Exception_Class class_, struct _Unwind_Exception *e,
@@ -32,8 +39,8 @@ evc__shut_wall(int version, _Unwind_Action actions,
 		       evc__wall(version, actions, class_, e, x);
 }
 
-/* A call that exceptions end in.  C cannot say where it goes on after one: so
-   setjmp says it, as with the cleanup handlers of pthread_exit. */
+/* A call that catches exceptions.  C has no landing pad, so the thread goes on
+   by longjmp, as with the cleanup handlers of pthread_exit. */
 struct catcher {
 	struct catcher *up;
 	struct _Unwind_Exception *caught;
@@ -59,7 +66,7 @@ catch(int version, _Unwind_Action actions, _Unwind_Exception_Class class_,
 	longjmp(k->env, 1);
 }
 
-/* Where the program has C++: that counts the exceptions in flight. */
+/* The C++ runtime, if the program has one, counts the exceptions in flight. */
 extern void *__cxa_begin_catch(void *e) __attribute__((weak));
 extern void __cxa_end_catch(void) __attribute__((weak));
 
@@ -140,16 +147,16 @@ evc__fn_shut(int (*fn)(struct evc_coord *c, void *arg), struct evc_coord *c,
 	return call_fn(fn, c, arg);
 }
 
-/* ---- who called whom ---- */
+/* ---- calls on the stack ---- */
 
 struct frame_search {
 	uintptr_t fn, outer;
 	int n;
-	bool whole; /* the end was seen, and is no frame without tables */
+	bool whole; /* the outermost frame was reached */
 };
 
-/* Where the stack of the first thread begins.  A program that was linked with
-   -static has no table for it, and NULL stands for it in most others. */
+/* The outermost function of the first thread.  A static program has no unwind
+   table for it; in most other programs the weak symbol is NULL. */
 extern void _start(void) __attribute__((weak));
 #define START_LENGTH 64u
 

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks that are unwound under us: by an exception of C++ (or whatever else
- * throws by way of libgcc), by pthread_exit and by cancellation.
+ * Frames of the library that are unwound: by an exception of C++ (or any throw
+ * by way of libgcc), by pthread_exit and by cancellation.
  *
- * An exception first looks for its handler, and leaves the stack as it is
- * meanwhile; only then are the frames left, one by one.  In most calls of a
- * function of the user's it must find none, because our lists lead into the
- * frames that it would leave: these calls are WALLED, the search ends at the
- * wall, and the throw calls std::terminate with everything in place.  Where
- * an exception may pass, what is linked into a frame is undone by a function
- * that stands LEAVING its variable.
+ * A throw has two phases: a search for a handler, with the stack intact, and
+ * the unwinding, frame by frame.  In most calls of a program's function the
+ * search must fail, because lists of the library lead into the frames: such a
+ * call is WALLED, the search ends at the wall, and the throw calls
+ * std::terminate with the stack intact.  Where an exception may pass, a
+ * variable that is linked into a list is marked LEAVING, with the function that
+ * unlinks the variable.
  *
- * A thread that ends has no handler to look for.  Where its loop or the helper
- * would be left in the middle of something, the wall is a SHUT one: pthread_exit
- * comes no further, and calls abort.
+ * The end of a thread has no search phase.  Where a loop or the helper thread
+ * must not be left half-way, the wall is SHUT: pthread_exit calls abort there.
  *
- * Walls are there on amd64 and arm64; elsewhere exceptions go through.
+ * Walls exist on amd64 and arm64; elsewhere exceptions pass.
  */
 #ifndef EVC_BASE_UNWIND_H
 #define EVC_BASE_UNWIND_H
@@ -24,7 +23,7 @@
 #include <stddef.h>
 #include <unwind.h>
 
-/* fn(&variable) is called when its block is left, in whichever way. */
+/* fn(&variable) is called when the block is left in any way. */
 #define LEAVING(fn) __attribute__((__cleanup__(fn)))
 
 #if defined __LP64__ && (defined __x86_64__ || defined __aarch64__)
@@ -43,7 +42,7 @@ evc__shut_wall(int version, _Unwind_Action actions,
 #else
 #define WALL_SYMBOL_ "i"
 #endif
-/* The function that this stands in has that personality: who unwinds asks it. */
+/* Give the function this personality, which decides during an unwinding. */
 #define UNWOUND_BY(personality) \
 	__asm__ volatile(".cfi_personality 0x1b, %c0" \
 			 : : WALL_SYMBOL_(personality))
@@ -52,8 +51,8 @@ evc__shut_wall(int version, _Unwind_Action actions,
 #define UNWOUND_BY(personality) ((void)0)
 #endif
 
-/* Such a function has one call, which is no jump, and nothing else: the compiler
-   has no reason to give it a personality, or a second part. */
+/* A walled function has one call, which is no jump, and nothing else: so the
+   compiler adds no personality and no second part. */
 #if defined __has_attribute
 #if __has_attribute(disable_sanitizer_instrumentation)
 #define WALL_ATTRIBUTES_ \
@@ -65,8 +64,8 @@ evc__shut_wall(int version, _Unwind_Action actions,
 #endif
 #define NO_JUMP() __asm__ volatile("" : : : "memory")
 
-/* Define a static function that makes this call of a function of the user's,
-   and lets no exception out; SHUT: nor the thread's end. */
+/* Define a static function that calls a program's function and lets no
+   exception out; SHUT: nor the end of the thread. */
 #define WALLED_BY_(wall, type, name, params, call) \
 	WALL_ATTRIBUTES_ static type name params \
 	{ \
@@ -92,19 +91,19 @@ evc__shut_wall(int version, _Unwind_Action actions,
 #define SHUT_VOID(name, params, call) \
 	WALLED_VOID_BY_(evc__shut_wall, name, params, call)
 
-/* The commonest of these calls. */
+/* The most common walled calls. */
 struct evc_coord;
 void evc__call_walled(void (*fn)(void *arg), void *arg);
 void evc__call_shut(void (*fn)(void *arg), void *arg);
 int evc__fn_shut(int (*fn)(struct evc_coord *c, void *arg),
 		 struct evc_coord *c, void *arg);
-/* Call fn(c, arg).  false: an exception has left it, and ends here.  (Not
-   pthread_exit, nor a cancellation: they go on.) */
+/* Call fn(c, arg).  false: an exception has left fn, and ends here.
+   (pthread_exit and a cancellation go on.) */
 bool evc__fn_catching(int (*fn)(struct evc_coord *c, void *arg),
 		      struct evc_coord *c, void *arg, int *ret_result);
 
-/* How many calls of fn the calling thread is in, those above the frame at
-   `outer` alone (NULL: all).  < 0: that cannot be told. */
+/* The number of calls of fn on the calling thread's stack, above the frame at
+   `outer` (NULL: on the whole stack).  < 0: not known. */
 int evc__calls_of(void (*fn)(void), const void *outer);
 
 #endif

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Checks UTF-8 characters.
+ * Called by: the writers of text and of machine formats.
+ * Locks: none.
+ */
 #include "base/utf8.h"
 
 size_t
@@ -22,7 +27,7 @@ evc__utf8(const char *s, uint32_t *ret)
 			return 0;
 		v = v << 6 | (u[i] & 0x3f);
 	}
-	/* Longer than it need be; beyond the end; half of a UTF-16 pair. */
+	/* Too long an encoding, no character, or half of a UTF-16 pair. */
 	if (v < least[n] || v > 0x10ffff || (v >= 0xd800 && v <= 0xdfff))
 		return 0;
 	*ret = v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Characters of texts that anybody may have written.
+ * UTF-8 characters of untrusted text.
  */
 #ifndef EVC_BASE_UTF8_H
 #define EVC_BASE_UTF8_H
@@ -9,14 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many bytes the character at s has, which is not at the end of its text;
-   0: it is no UTF-8. */
+/* The bytes of the character at s, which is not the final 0 byte; 0: no
+   UTF-8. */
 size_t evc__utf8(const char *s, uint32_t *ret);
-/* A text was cut after n bytes: how many are left without half a character at
-   its end. */
+/* The length of a text that was cut after n bytes, without half of a character
+   at its end. */
 size_t evc__utf8_cut(const char *s, size_t n);
-/* Can people read it?  Not what a terminal obeys, what begins a line, or what
-   turns the direction of those around. */
+/* Is the character visible?  Not controls, line separators, or marks that
+   change the direction of text. */
 bool evc__utf8_visible(uint32_t v);
 
 #endif
