@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Child processes as runners.
- *
- * A pidfd says when one has ended, so that SIGCHLD and its handlers stay the
- * program's.  Who asks for the stop sends the SIGTERM: it never blocks, and no
- * loop has to turn for it.
+ * Child processes as members.  A pidfd reports the end of a child, so SIGCHLD
+ * and its handlers stay the program's.  The thread that requests a stop sends
+ * SIGTERM itself: the signal never blocks, and no loop has to turn.
+ * Called by: the program, to add a child; the joins, which reap; any requester
+ * of a stop, by the table of listeners.
+ * Locks: the coordinator's lock; term_ns is atomic.
  */
 #include "members/runner.h"
 
@@ -12,7 +13,6 @@
 
 #include "base/reap.h"
 #include "base/text.h"
-#include "core/core.h"
 #include "core/join/join.h"
 
 #define NOT_IN UINT64_MAX
@@ -21,16 +21,14 @@ struct child {
 	struct evc__runner r; /* first */
 	/* set at creation */
 	struct evc__listener listener;
-	pid_t pid; /* r.m.pidfd is its pidfd: closed when nobody tells us any
-		      more */
-	/* atomic: who tells us of the stop -> who looks at our grace; when the
-	   SIGTERM was sent, 0: not yet, NOT_IN: not before it is a member */
+	pid_t pid; /* r.m.pidfd is closed after the listener has left */
+	/* atomic: requesters -> joins; the time of the SIGTERM, 0: not sent,
+	   NOT_IN: the child is no member yet */
 	_Atomic uint64_t term_ns;
 	/* lock */
-	bool killed; /* by us, at the end of the grace */
-	uint64_t
-		looked_ns; /* when its own grace was looked at last; 0: never */
-	uint64_t put_off_ns; /* to when the end of that was put off; 0: not */
+	bool killed; /* by the library, at the end of the grace */
+	uint64_t looked_ns;  /* last check of the child's grace; 0: none yet */
+	uint64_t put_off_ns; /* later end of the child's grace; 0: unchanged */
 };
 
 static struct child *
@@ -57,7 +55,7 @@ terminate(struct child *ch)
 	if (!sync_cas(&ch->term_ns, &not_yet, evc__now(ch->r.m.c) | 1))
 		return;
 	send_signal(ch, SIGTERM);
-	send_signal(ch, SIGCONT); /* one that is stopped would not see it */
+	send_signal(ch, SIGCONT); /* for a child that is stopped */
 }
 
 static void
@@ -70,7 +68,7 @@ tell(struct evc__listener *l)
 		terminate(ch);
 }
 
-/* ---- its end: lock held ---- */
+/* ---- the end of a child: lock held ---- */
 
 /* "was killed by SIGSEGV" */
 static void
@@ -110,8 +108,8 @@ meaning(const struct child *ch, enum reap s, const siginfo_t *i)
 		return told || evc_should_stop(ch->r.m.c) ? 0 : EVC_UNKNOWN;
 	if (i->si_code == CLD_EXITED && i->si_status == 0)
 		return 0;
-	/* It has obeyed, or a shell says so; a terminal's SIGINT comes to all
-	   at once. */
+	/* The child, or the shell around it, has obeyed.  SIGINT: a terminal
+	   sends this signal to the children, too. */
 	signo = i->si_code == CLD_EXITED ? i->si_status - 128 : i->si_status;
 	if (told && (signo == SIGTERM || signo == SIGINT))
 		return 0;
@@ -141,14 +139,14 @@ conclude(struct child *ch, enum reap s, const siginfo_t *i)
 	else
 		evc__text_add(&t, "its exit status is lost: somebody else "
 				  "has reaped it");
-	/* The request first: once nothing is alive the round may close. */
+	/* First, because the round may close without a live member. */
 	if (!evc__is_clean(c, sync_load(&c->word), q.code) ||
 	    (m->e.flags & EVC_END_STOPS))
 		evc__request(c, &q);
 	ch->r.ended = ch->r.over = true;
 }
 
-/* Has it ended?  Then take its status: it is joined. */
+/* Reap the child if it has ended.  true: reaped, and so joined. */
 static bool
 reap(struct child *ch)
 {
@@ -168,7 +166,7 @@ vanished(struct evc__member *m)
 	if (reap(ch))
 		evc__runner_settle(&ch->r);
 	else {
-		/* A debugger is holding it back. */
+		/* A debugger still holds the child. */
 		evc__unlisten(m->c, &ch->listener);
 		evc__helper_unwatch(m->c, m);
 		evc__member_probed(m, true);
@@ -181,7 +179,7 @@ release(struct evc__member *m)
 	struct child *ch = LIST_OF(m, struct child, r.m);
 
 	list_remove(&ch->r.all);
-	/* Then nobody tells us any more, and the pidfd may go. */
+	/* Without the listener no thread uses the pidfd any more. */
 	evc__unlisten(m->c, &ch->listener);
 	evc__helper_unwatch(m->c, m);
 }
@@ -192,9 +190,9 @@ static const struct evc__member_ops member_ops = {
 	.remove = evc__runner_remove,
 };
 
-/* ---- as a runner: lock held ---- */
+/* ---- the operations of a runner: lock held ---- */
 
-/* Each join that comes to its end gives it a moment, whoever killed it. */
+/* true: the child was killed, and each join gives its end a moment. */
 static bool
 force(struct evc__runner *r)
 {
@@ -206,8 +204,9 @@ force(struct evc__runner *r)
 	return !r->over;
 }
 
-/* Is its own grace over?  Time goes on only while somebody looks.  It is frozen
-   with us, as a rule: then it gets what a join gets. */
+/* Is the child's own grace over?  A long gap between two checks means that this
+   process was frozen, and so was the child: then the end is put off once, as
+   for a join. */
 static bool
 own_grace_over(struct child *ch)
 {
@@ -238,7 +237,7 @@ attend(struct evc__runner *r, bool probe)
 		return false;
 	if (evc_should_stop(r->m.c)) {
 		terminate(ch);
-		/* The end of its own grace does not ring either. */
+		/* The end of the grace wakes no join, so joins have to ask. */
 		if (r->m.grace != 0 && !r->m.probed)
 			evc__member_probed(&r->m, true);
 	}
@@ -273,7 +272,7 @@ static const struct evc__runner_own own = {
 	.describe = describe,
 };
 
-/* ---- adding one ---- */
+/* ---- adding a child ---- */
 
 static evc_status
 enter(evc_coord *c, struct child *ch, const evc_member_opts *o)
@@ -284,7 +283,7 @@ enter(evc_coord *c, struct child *ch, const evc_member_opts *o)
 	evc_status st;
 
 	m->pidfd = sync_pidfd_process(ch->pid);
-	/* Asked by the pidfd: the number may change hands. */
+	/* The question goes by the pidfd, for a pid may be used again. */
 	if (evc__reap_look(m->pidfd, ch->pid, &info) == REAP_LOST)
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "%s: %d is no child of this process", func,
@@ -300,8 +299,7 @@ enter(evc_coord *c, struct child *ch, const evc_member_opts *o)
 	}
 	if (m->pidfd < 0 || !evc__helper_watch(c, m))
 		evc__member_probed(m, true);
-	/* In the table first, then look: a stop that came before is not
-	   missed. */
+	/* The listener was added before this check, so no stop is missed. */
 	sync_store_sc(&ch->term_ns, 0);
 	if (sync_load_sc(&c->word) & WORD_FLAG)
 		terminate(ch);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Another library's loop, server or pool: a started thread that waits for the
- * stop and passes it on.
+ * Another library's loop, server or pool as a member: a thread of the
+ * coordinator waits for the stop, calls the library's stop function, then its
+ * wait function.
+ * Called by: the program.
+ * Locks: none; evc__thread_start takes the coordinator's lock.
  */
 #include <math.h>
 
@@ -19,11 +22,11 @@ foreign_main(evc_coord *c, void *arg)
 {
 	struct foreign f = *(struct foreign *)arg;
 
-	/* Now, because what follows may leave by pthread_exit. */
+	/* Freed first, because the functions below may call pthread_exit. */
 	sync_free(arg);
 	evc_wait_for_stop(c, INFINITY);
 	f.stop(f.arg);
-	/* A fork child, made in there, has nothing to wait for. */
+	/* A fork child, made in stop, has nothing to wait for. */
 	return evc__same_process(c) ? f.wait(f.arg) : 0;
 }
 
@@ -39,7 +42,7 @@ foreign_add(evc_coord *c, const char *name, const struct foreign *what,
 	if (what->stop == NULL || what->wait == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: no stop, or no wait", func);
-	/* Its thread is in another library's hands: no kicks. */
+	/* As for a runner: no kicks, for the thread runs another library. */
 	st = evc__check_opts(opts, EVC_RUNNER, func);
 	if (st < 0)
 		return st;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Holds: members that are nothing but counted.
+ * Holds: members without a thread or a function, which keep the joins waiting
+ * until evc_hold_end.
+ * Called by: the program, on any thread.
+ * Locks: the coordinator's lock.
  */
 #include "core/core.h"
 #include "core/wake/ladder.h"
@@ -56,7 +59,7 @@ evc_hold_begin(evc_coord *c, const char *name, const evc_member_opts *opts,
 	return evc__refuse_setup(c, __func__, st);
 }
 
-/* Inside the gate, so that c outlives the ring. */
+/* Inside the gate, so that c outlives the wake of the joins. */
 static evc_status
 end(evc_coord *c, evc_id id)
 {
@@ -73,7 +76,7 @@ end(evc_coord *c, evc_id id)
 	}
 	flags = m->e.flags;
 	memcpy(name, m->name, sizeof name);
-	/* The request first: once nothing is alive the round may close. */
+	/* First, because the round may close without a live member. */
 	if (flags & EVC_END_STOPS)
 		evc__member_result(c, id, name, flags, 0, false);
 	evc__member_gone(m);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A loop on a thread of its own.
- *
- * The thread does it all; who started it waits for one word in a record that
- * both share, and the last of them frees.
+ * A loop on a thread of its own.  The thread makes the loop, calls the
+ * program's setup, runs and destroys the loop; its starter sleeps until the
+ * setup is over.
+ * Called by: the program (evc_reactor_start).
+ * Locks: the coordinator's lock for flags and the list of reactors; `ready` and
+ * `users` of struct start are atomic, and the last user frees the struct.
  */
 #include <ev.h>
 
@@ -17,18 +19,18 @@ struct start {
 	evc_coord *c;
 	evc_reactor_fn *setup;
 	void *arg;
-	unsigned flags;   /* that the thread takes on when it has its loop */
+	unsigned flags;   /* set for the thread when the loop is made */
 	char name[48];
-	/* written by the thread before ready, read by its starter afterwards;
-	   the loop is the thread's alone */
+	/* written by the thread before ready, read by the starter afterwards;
+	   loop: only the thread uses this field */
 	struct ev_loop *loop;
 	evc_reactor *r;
 	int tid;
-	evc_status st;    /* < 0: the call is refused with it */
-	bool by_setup;    /* it is what setup returned */
+	evc_status st;    /* < 0: the starter refuses the call with this */
+	bool by_setup;    /* st is the result of setup */
 	char why[160];
 	struct evc__busy busy; /* while setup runs */
-	/* atomic: the thread -> its starter, who sleeps on it */
+	/* atomic: the thread -> the starter, which sleeps on ready */
 	_Atomic uint32_t ready;
 	_Atomic uint32_t users;
 };
@@ -49,7 +51,7 @@ announce(struct start *s, evc_status st, const char *why)
 	sync_futex_wake(&s->ready);
 }
 
-/* Lock not held.  Is the reactor there still? */
+/* Lock not held.  Does the reactor still exist? */
 static bool
 lives(const struct start *s)
 {
@@ -69,9 +71,8 @@ lives(const struct start *s)
 
 /* ---- the thread ---- */
 
-/* libev ends the process when it finds no descriptor for a loop's wake-up, and
-   does without epoll when there is none for that: look whether there are
-   two. */
+/* Are two descriptors left?  libev ends the process without a descriptor for
+   the loop's wake-up, and does without epoll if there is no second one. */
 static bool
 descriptors_left(void)
 {
@@ -108,7 +109,7 @@ make_loop(struct start *s)
 static void
 take_down(struct start *s)
 {
-	/* What setup has left on it ends with the loop. */
+	/* Watchers of setup end with the loop. */
 	if (lives(s))
 		(void)evc_reactor_detach(s->r);
 	ev_loop_destroy(s->loop);
@@ -134,7 +135,7 @@ run_setup(struct start *s)
 {
 	evc_status st;
 
-	/* Not s->name: that goes without the lock. */
+	/* The reactor's name, because s may be freed without the lock. */
 	evc__busy_begin(s->r, s->c, BUSY_SETUP, s->r->name, &s->busy);
 	pthread_cleanup_push(setup_exited, s);
 	st = s->setup(s->r, s->arg);
@@ -143,8 +144,8 @@ run_setup(struct start *s)
 	return st;
 }
 
-/* A watcher of the program's has left by pthread_exit: the loop goes all the
-   same, and takes with it what lives there. */
+/* A callback of the program has called pthread_exit: the loop is destroyed all
+   the same, and the members on it end. */
 static void
 run_exited(void *arg)
 {
@@ -175,7 +176,7 @@ loop_main(evc_coord *c, void *arg)
 	bool unknown;
 
 	if (st < 0) {
-		/* The call is refused: then nothing has ended, either. */
+		/* The call is refused, and no member has ended. */
 		announce(s, st, evc_last_error());
 		let_go(s);
 		return 0;
@@ -185,7 +186,7 @@ loop_main(evc_coord *c, void *arg)
 	sync_unlock(&c->lock);
 	st = s->setup != NULL ? run_setup(s) : 0;
 	if (!evc__same_process(c))
-		return 0; /* a fork child, made in there */
+		return 0; /* a fork child, made in setup */
 	code = evc__normal(st, &unknown);
 	s->by_setup = true;
 	evc__text_fmt(&t, "evc_reactor_start: the setup of %s returned %d",
@@ -198,9 +199,9 @@ loop_main(evc_coord *c, void *arg)
 	return st;
 }
 
-/* ---- who starts it ---- */
+/* ---- the starter ---- */
 
-/* What setup returned is the thread's result, and reported as such. */
+/* A result of setup is reported as the thread's result, not by the starter. */
 static evc_status
 await(struct start *s, evc_reactor **ret_reactor, bool *ret_reported)
 {
@@ -209,7 +210,7 @@ await(struct start *s, evc_reactor **ret_reactor, bool *ret_reported)
 	*ret_reported = s->by_setup;
 	if (s->st < 0)
 		return evc__refuse(s->st, "%s", s->why);
-	/* A stop may have come and gone through it meanwhile. */
+	/* A stop may have ended the thread meanwhile. */
 	if (ret_reactor != NULL)
 		*ret_reactor = lives(s) ? s->r : NULL;
 	return 0;
@@ -227,7 +228,7 @@ reactor_start(evc_coord *c, const char *name, struct start *s,
 
 	if (opts != NULL)
 		o = *opts;
-	/* A thread that finds no loop must not stop all by its end. */
+	/* A thread that gets no loop must not request a stop by its end. */
 	s->flags = o.flags & EVC_END_STOPS;
 	o.flags &= ~(unsigned)EVC_END_STOPS;
 	if (name == NULL || name[0] == '\0')
@@ -253,7 +254,7 @@ evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
 	bool reported = false;
 	struct start *s;
 
-	/* The thread may be joined, and c freed, before we have returned. */
+	/* The new thread may be joined, and c freed, during the call. */
 	if (st == 0)
 		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loopers: the calls.
+ * Loopers: functions that the library calls at an interval.  Here are the calls
+ * of the program for both kinds, on a loop and on a thread of its own.
+ * Called by: the program, on any thread; core and observe, by evc__looper_ops.
+ * Locks: the coordinator's lock.
  */
 #include "core/core.h"
 #include "members/looper.h"
@@ -120,8 +123,8 @@ changed(struct evc__entry *e)
 		evc__own_looper_changed(e);
 }
 
-/* Lock held: the looper with that id; NULL, and st: why there is none, or why
-   it cannot be changed now.  other: what another kind of member is. */
+/* Lock held: find a looper by id.  NULL, and *st: no looper has the id, or a
+   stop was requested.  other: the status for a member of another kind. */
 static struct evc__body *
 find(evc_coord *c, evc_id id, evc_status other, const char *func,
      struct evc__entry **ret_e, evc_status *st)
@@ -209,7 +212,7 @@ evc_member_pause(evc_coord *c, evc_id id)
 	b = find(c, id, -EVC_FAILED_PRECONDITION, __func__, &e, &st);
 	if (b != NULL && !(b->bits & (LOOPER_DORMANT | LOOPER_PAUSED))) {
 		b->bits |= LOOPER_PAUSED;
-		/* With the resume comes a run anyway. */
+		/* A resume begins with a run anyway. */
 		b->bits &= ~(uint32_t)LOOPER_TRIGGERED;
 		changed(e);
 	}

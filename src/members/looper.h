@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loopers from the inside: what those on a loop and those on a thread of their
- * own have in common, and what each kind does for the calls.
+ * Loopers: the common part of loopers on a loop and loopers on a thread of
+ * their own, and the functions of each kind.
  *
- * All state of a looper is guarded by its coordinator's lock, which is given up
- * around its functions.  Only the loop's thread, or its own, calls them; what
- * others want - a pause, a removal - they write down, and wake that thread.
+ * The coordinator's lock guards all state of a looper, and is released around
+ * the looper's functions.  The serving thread, the loop's or the looper's own,
+ * calls these functions alone; another thread notes a pause or a removal in the
+ * bits, and wakes the serving thread.
  */
 #ifndef EVC_MEMBERS_LOOPER_H
 #define EVC_MEMBERS_LOOPER_H
@@ -13,35 +14,35 @@
 #include "core/core.h"
 #include "members/schedule.h"
 
-/* What is going on with it: evc__body.bits. */
+/* The state of a looper: evc__body.bits. */
 enum {
-	/* Created paused and not resumed yet: not alive. */
+	/* Created paused and never resumed: not counted as alive. */
 	LOOPER_DORMANT = 1 << 0,
 	LOOPER_PAUSED = 1 << 1,
-	/* A run that uses up no boundary is wanted. */
+	/* An extra run, at no boundary, was requested. */
 	LOOPER_TRIGGERED = 1 << 2,
-	/* One of its functions is running. */
+	/* One of the looper's functions is running. */
 	LOOPER_RUNNING = 1 << 3,
-	/* opts.start has succeeded, or there was none and it has run: opts.stop
-	   is owed. */
+	/* opts.start has succeeded, or without opts.start a run has begun:
+	   opts.stop must be called. */
 	LOOPER_STARTED = 1 << 4,
-	/* opts.stop was called, or is being called. */
+	/* The call of opts.stop has begun. */
 	LOOPER_STOPPED = 1 << 5,
-	/* No run begins any more: it was removed. */
+	/* Removed: no run begins any more. */
 	LOOPER_REMOVED = 1 << 6,
-	/* By itself, so nothing of it is called any more. */
+	/* Removed by itself, or ended: no function is called any more. */
 	LOOPER_SILENT = 1 << 7,
-	/* On a loop: its place in the heap does not say when it is due. */
+	/* On a loop: the place in the heap is out of date. */
 	LOOPER_ADRIFT = 1 << 8,
-	/* On a loop: due again in the next iteration. */
+	/* On a loop: due again in the loop's next iteration. */
 	LOOPER_AGAIN = 1 << 9
 };
 
-/* What most loopers do without. */
+/* Options that most loopers do not use. */
 struct evc__looper_more {
 	evc_fn *start, *stop;
 	struct evc__policy policy;
-	double grace; /* on a loop: its own */
+	double grace; /* the looper's own; on a loop only */
 	struct evc__waker *unblock; /* on a loop; or NULL */
 };
 
@@ -53,7 +54,7 @@ struct evc__body {
 	/* lock */
 	struct evc__schedule schedule;
 	uint32_t bits;
-	uint32_t number; /* on a loop: in its heap; set at creation */
+	uint32_t number; /* on a loop: number in the heap; set at creation */
 };
 
 /* Lock held: for reports. */
@@ -63,15 +64,15 @@ evc__looper_state(const struct evc__body *b)
 	return b->bits & (LOOPER_DORMANT | LOOPER_PAUSED) ? "paused" : "";
 }
 
-/* Who it is, for what its functions report. */
+/* The identity of a looper, for reports of its functions. */
 struct evc__looper_who {
 	evc_coord *c;
 	evc_id id;
 	const char *name;
 	unsigned flags;
-	evc_reactor *reactor; /* NULL: it has a thread of its own; who calls its
-				 functions stands in a BUSY_LOOPER on it */
-	/* Lock held: it was taken for a run; or NULL. */
+	evc_reactor *reactor; /* NULL: on a thread of its own; else a caller of
+				 functions is BUSY_LOOPER on this reactor */
+	/* Called under the lock when a run is due, before the run; or NULL. */
 	void (*taken)(struct evc__body *b);
 };
 
@@ -79,7 +80,7 @@ struct evc__looper_who {
 
 extern const struct evc__looper_ops evc__looper_ops;
 
-/* Does it need a struct evc__looper_more? */
+/* Do the options need a struct evc__looper_more? */
 bool evc__looper_needs_more(const evc_member_opts *o);
 void evc__looper_body(struct evc__body *b, double interval, evc_fn *fn,
 		      void *arg, const evc_member_opts *o,
@@ -87,28 +88,28 @@ void evc__looper_body(struct evc__body *b, double interval, evc_fn *fn,
 
 /* ---- looper_run.c ---- */
 
-/* Lock held: the id is known, it begins now. */
+/* Lock held: begin the schedule now; the id is known. */
 void evc__looper_begin(struct evc__body *b, evc_id id, uint64_t now);
-/* Lock held: when it is to be served, pauses and triggers included. */
+/* Lock held: the time of the next service, with pauses and triggers. */
 uint64_t evc__looper_due(const struct evc__body *b);
-/* Its own thread or its loop's; lock held, given up around its functions, it is
-   due: start it if that was not done, and run it.  false: that was its end;
-   *reported: it has said why. */
+/* Serving thread; lock held, released around the functions; the looper is due:
+   call opts.start if that is still to be done, and run.  false: the looper
+   ends; *reported: a function has reported the reason. */
 bool evc__looper_serve(const struct evc__looper_who *w, struct evc__body *b,
 		       uint64_t now, bool *reported);
 /* The same for the last run at the stop. */
 bool evc__looper_flush(const struct evc__looper_who *w, struct evc__body *b,
 		       bool *reported);
-/* The same for its end: opts.stop if it is owed, and what its end means. */
+/* The same at the end: call opts.stop if due, and report the result. */
 void evc__looper_finish(const struct evc__looper_who *w, struct evc__body *b,
 			bool reported);
-/* No lock, on its own thread, which leaves in the middle of a function. */
 /* In a fork child: the calling thread is in no run. */
 void evc__loopers_inherited(void);
+/* No lock: the looper's own thread ends inside one of the functions. */
 void evc__looper_left(const struct evc__looper_who *w, struct evc__body *b);
-/* Does its end call something? */
+/* Must opts.stop be called at the end? */
 bool evc__looper_owes_stop(const struct evc__body *b);
-/* Lock held, by itself, inside one of its functions. */
+/* Lock held: the looper removes itself inside one of its functions. */
 void evc__looper_remove_self(const struct evc__looper_who *w,
 			     struct evc__body *b);
 
@@ -119,15 +120,15 @@ evc_status evc__loop_looper_start(evc_reactor *r, const char *name,
 				  const evc_member_opts *o, evc_id *ret_id);
 /* Lock held. */
 struct evc__body *evc__loop_looper_body(struct evc__entry *e);
-/* Lock held: its bits or its schedule have changed. */
+/* Lock held: the bits or the schedule have changed. */
 void evc__loop_looper_changed(struct evc__entry *e);
-/* Lock held: it was dormant. */
+/* Lock held: the first resume of a dormant looper. */
 evc_status evc__loop_looper_wake(struct evc__entry *e);
 /* Lock held. */
 void evc__loop_looper_view(const struct evc__entry *e,
 			   struct evc__looper_view *v);
 int evc__loop_looper_remove(struct evc__entry *e);
-/* struct evc__looper_ops. */
+/* The operations of struct evc__looper_ops. */
 bool evc__loopers_stop(evc_reactor *r, const struct evc__frame *f);
 void evc__loopers_drop(evc_reactor *r);
 void evc__loopers_turn(evc_reactor *r);
@@ -136,12 +137,12 @@ void evc__loopers_each(const evc_reactor *r,
 		       void (*fn)(const struct evc__looper_view *v, void *arg),
 		       void *arg);
 
-/* ---- looper_thread.c: on a thread of its own; likewise ---- */
+/* ---- looper_thread.c: the same on a thread of its own ---- */
 
 evc_status evc__own_looper_start(evc_coord *c, const char *name,
 				 double interval, evc_fn *fn, void *arg,
 				 const evc_member_opts *o, evc_id *ret_id);
-/* NULL: it has ended, and was not joined yet. */
+/* NULL: the looper has ended, and is still to be joined. */
 struct evc__body *evc__own_looper_body(struct evc__entry *e);
 void evc__own_looper_changed(struct evc__entry *e);
 evc_status evc__own_looper_wake(struct evc__entry *e);

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loopers of one loop: their memory, and a heap of when they are due.
- *
- * A tick moves one entry from the top of the heap to its bottom, past eight
- * others or so when there are a hundred thousand.  If that touched each of
- * those loopers, it would wait for memory most of the time.  So the heap moves
- * numbers: times, numbers and places stand in dense arrays of their own, and a
- * looper is found by its number in chunks that never move.  Four children to a
- * node.
+ * The loopers of a loop: their memory, and a heap by due time.  A tick moves an
+ * entry from the top of the heap to the bottom, past about eight others among a
+ * hundred thousand; touching each of these loopers would wait for memory.  So
+ * due times, numbers and places stand in dense arrays, and a number leads to a
+ * looper in chunks that never move.  A heap node has four children.
+ * Called by: looper_loop.c and looper_timer.c.
+ * Locks: the coordinator's lock.
  */
 #include "core/core.h"
 #include "members/looper_loop.h"
 
 #define CHILDREN 4u
 #define LINE 64
-/* Loopers in a chunk; the first one is small, for most have few. */
+/* Loopers in a chunk; the first chunk is small, for most loops have few. */
 #define CHUNK 64u
 #define FIRST_CHUNK 4u
 
@@ -112,7 +111,7 @@ down(struct evc__heap *h, uint32_t at, struct heap_entry s)
 	put(h, at, s);
 }
 
-/* Put s where at is free. */
+/* Put s into the free place `at`, or where s belongs from there. */
 TICK_PATH static void
 settle(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
@@ -155,7 +154,7 @@ evc__heap_set(struct evc__heap *h, struct evc__looper *l, uint64_t due)
 
 /* ---- memory ---- */
 
-/* The four arrays in one block. */
+/* Make room in the four arrays, which share a block. */
 static bool
 grow(struct evc__heap *h, uint32_t room)
 {
@@ -191,7 +190,7 @@ evc__heap_room(struct evc__heap *h)
 
 	if (h->free != NULL)
 		return true;
-	/* By a little: there may be a hundred thousand. */
+	/* In small steps: there may be a hundred thousand. */
 	if (h->made == h->room && !grow(h, h->room + h->room / 16 + 8))
 		return false;
 	chunk = &h->chunk[chunks(h->made + 1) - 1];
@@ -232,7 +231,7 @@ evc__heap_delete(struct evc__heap *h, struct evc__looper *l)
 		settle(h, at, get(h, end(h)));
 	l->again = h->free;
 	h->free = l;
-	/* All at once, when many have gone. */
+	/* The memory goes with the last looper, unless it is small. */
 	if (h->n == 0 && h->made > FIRST_CHUNK)
 		evc__heap_free(h);
 }

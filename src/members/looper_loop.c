@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loopers on a loop: how they come, change, and go.
- *
- * Any thread may change the heap, under the lock; then the loop's thread sets
- * the timer, at once or in the turn that it is poked for.
+ * Loopers on a loop: their start, changes and end.  Any thread changes the
+ * heap; then the loop's thread sets the timer, at once or in a turn it is woken
+ * for.
+ * Called by: looper.c, for the program's calls; looper_timer.c; core and
+ * observe, by evc__looper_ops.
+ * Locks: the coordinator's lock.
  */
 #include "members/looper_loop.h"
 
@@ -43,7 +45,7 @@ name_get(struct evc__loopers *t, const char *text)
 {
 	struct evc__looper_name *n = t->last_name;
 
-	/* Many at once mostly have one name. */
+	/* Loopers that are started together mostly share a name. */
 	if (n == NULL || strcmp(n->text, text) != 0) {
 		n = sync_alloc(1, sizeof *n + strlen(text) + 1);
 		if (n == NULL)
@@ -99,9 +101,9 @@ evc__loop_looper_changed(struct evc__entry *e)
 		evc__reactor_poke(r);
 }
 
-/* ---- how they come ---- */
+/* ---- the start ---- */
 
-/* It is counted before what is alive moves: who sees that sees this. */
+/* The reactor's counts change before `alive`, by which they become visible. */
 static void
 count(struct evc__looper *l)
 {
@@ -115,7 +117,7 @@ count(struct evc__looper *l)
 	if (r->n_loopers_own_grace > 0)
 		sync_store_sc(&r->c->tree->own_grace, true);
 	evc__alive_add(r->c);
-	/* A join that waits has one more to wait for. */
+	/* A waiting join has to see the new member. */
 	evc__ring(r->c);
 }
 
@@ -135,21 +137,21 @@ evc__loop_looper_wake(struct evc__entry *e)
 	return 0;
 }
 
-/* Lock held: all that may fail for want of memory; NULL: it did. */
+/* Lock held: allocate all that a looper needs.  NULL: no memory. */
 static struct evc__looper_name *
 room(evc_reactor *r, const char *name)
 {
 	if (r->loopers == NULL)
 		r->loopers = evc__loopers_new(r);
 	if (r->loopers != NULL)
-		r->looper_ops = &evc__looper_ops; /* who frees it */
+		r->looper_ops = &evc__looper_ops; /* frees r->loopers */
 	if (r->loopers == NULL || !evc__id_room(r->c, 1) ||
 	    !evc__heap_room(&r->loopers->heap))
 		return NULL;
 	return name_get(r->loopers, name);
 }
 
-/* Lock held: it has come and gone. */
+/* Lock held: count a looper that begins and ends during a stop. */
 static void
 pass(evc_coord *c, const evc_member_opts *o, evc_id *ret_id)
 {
@@ -160,14 +162,14 @@ pass(evc_coord *c, const evc_member_opts *o, evc_id *ret_id)
 		*ret_id = c->member.ids.last;
 }
 
-/* Lock held: number it, and let it begin. */
+/* Lock held: give the looper its id, and begin. */
 static void
 enter(struct evc__looper *l, evc_id *ret_id)
 {
 	evc_reactor *r = evc__looper_reactor(l);
 	evc_coord *c = r->c;
 
-	/* Before the loop's thread can see it. */
+	/* Before the loop's thread can see the looper. */
 	if (ret_id != NULL)
 		*ret_id = c->member.ids.last + 1;
 	evc__id_add(c, &l->e);
@@ -211,7 +213,7 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 					   "evc_looper_start: no memory");
 	}
 	sync_lock(&r->c->lock);
-	/* Asked once: it may come at any moment. */
+	/* Read once, because a stop may come at any moment. */
 	stopped = evc_should_stop(r->c);
 	st = may_start(r, stopped, o);
 	starts = st == 0 && !stopped;
@@ -244,9 +246,9 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 	return st;
 }
 
-/* ---- how they go ---- */
+/* ---- the end ---- */
 
-/* Out of heap and chain, and freed. */
+/* Take the looper from heap and chain, and free its memory. */
 static void
 leave(struct evc__looper *l)
 {
@@ -300,7 +302,7 @@ evc__loop_looper_next(const struct evc__loopers *t, uint32_t with,
 {
 	uint32_t i;
 
-	/* From the end: the last one leaves the heap at once. */
+	/* From the end, where a removal moves no other looper. */
 	for (i = t->heap.n; i-- > 0;) {
 		struct evc__looper *l = evc__heap_at(&t->heap, i);
 
@@ -323,7 +325,7 @@ evc__loopers_forget(evc_reactor *r)
 	}
 }
 
-/* ---- by evc_member_remove ---- */
+/* ---- evc_member_remove ---- */
 
 /* On the loop's thread. */
 static int
@@ -334,8 +336,7 @@ remove_here(struct evc__looper *l)
 	if (l->body.bits & LOOPER_SILENT)
 		return evc__refuse_removal(l->e.id);
 	if (l->body.bits & LOOPER_RUNNING) {
-		/* Inside one of its functions: it goes when that has
-		   returned. */
+		/* The looper's function is on the stack, and ends first. */
 		evc__looper_remove_self(&w, &l->body);
 		return 0;
 	}
@@ -368,7 +369,7 @@ evc__loop_looper_remove(struct evc__entry *e)
 	}
 	if ((l->body.bits & LOOPER_RUNNING) ||
 	    evc__looper_owes_stop(&l->body)) {
-		/* Its loop does it, and rings. */
+		/* The loop's thread removes the looper, and wakes the joins. */
 		l->body.bits |= LOOPER_REMOVED;
 		evc__loop_looper_place(l);
 		evc__reactor_poke(r);
@@ -378,7 +379,7 @@ evc__loop_looper_remove(struct evc__entry *e)
 	evc__looper_finish(&w, &l->body, false);
 	evc__loop_looper_end(l);
 	evc__ring(w.c);
-	/* It may have been the one that the timer is set for. */
+	/* The timer may be set for this looper. */
 	evc__reactor_poke(r);
 	return 0;
 }

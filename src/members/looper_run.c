@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a looper does, wherever it lives: its functions are called in the right
- * order, each outside the lock, and what they return is reported.
- *
- *	opts.start, once	before the first run
- *	fn			at each boundary, until it does not return 0
- *	fn			once more with EVC_FLUSH, when the stop ends it
- *	opts.stop, once		when opts.start has succeeded
- *
- * No run begins when the stop was seen, nor when the looper is paused or was
- * removed: looked at under the lock, just before.
+ * The life of a looper of either kind: the order in which its functions are
+ * called (without the lock), and the report of their results.
+ *     opts.start, once    before the first run
+ *     fn                  at each boundary, until a result is not 0
+ *     fn                  once more with EVC_FLUSH, when a stop ends the looper
+ *     opts.stop, once     when opts.start has succeeded
+ * No run begins after a stop, or while the looper is paused, or after a
+ * removal: the state is checked under the lock just before each run.
+ * Called by: looper_timer.c and looper_thread.c; the program (evc_looper_tick).
+ * Locks: the coordinator's lock; `running` is thread-local.
  */
 #include "members/looper.h"
 
@@ -18,7 +18,7 @@
 #include "core/core.h"
 #include "core/status/trace.h"
 
-/* A run that the calling thread is in. */
+/* A run on the calling thread's stack. */
 struct frame {
 	struct frame *up;
 	const evc_coord *c;
@@ -33,7 +33,7 @@ evc__loopers_inherited(void)
 	running = NULL;
 }
 
-/* ---- its functions: no lock ---- */
+/* ---- the functions: no lock ---- */
 
 TICK_PATH static evc_status
 call(const struct evc__looper_who *w, evc_fn *fn, void *arg)
@@ -45,13 +45,13 @@ call(const struct evc__looper_who *w, evc_fn *fn, void *arg)
 	evc_status st;
 
 	evc__reported_forget();
-	/* On a thread of its own that thread's member says who it is. */
+	/* On a thread of its own, the member of the thread names the looper. */
 	if (w->reactor != NULL) {
 		self->acting = &as;
 		busy = evc__busy_enter(w->reactor, w->name);
 	}
 	evc__trace(w->c, TRACE_CALL, w->id, EVC_LOOPER, w->name, 0);
-	/* There it may end that thread, and nothing stands further out. */
+	/* A thread of its own may end in fn: no loop is left half-way. */
 	st = w->reactor != NULL ? evc__fn_shut(fn, w->c, arg) : fn(w->c, arg);
 	evc__trace(w->c, TRACE_RETURN, w->id, EVC_LOOPER, w->name, 0);
 	if (w->reactor != NULL)
@@ -60,7 +60,7 @@ call(const struct evc__looper_who *w, evc_fn *fn, void *arg)
 	return st;
 }
 
-/* What st means; true: nothing, it goes on. */
+/* Report a result.  true: st is 0, and the looper goes on. */
 TICK_PATH static bool
 goes_on(const struct evc__looper_who *w, evc_status st, bool *reported)
 {
@@ -71,7 +71,7 @@ goes_on(const struct evc__looper_who *w, evc_status st, bool *reported)
 	return false;
 }
 
-/* ---- its life: lock held, given up around its functions ---- */
+/* ---- the life: lock held, released around the functions ---- */
 
 TICK_PATH static const struct evc__policy *
 policy(const struct evc__body *b)
@@ -79,8 +79,8 @@ policy(const struct evc__body *b)
 	return b->more != NULL ? &b->more->policy : &evc__policy_default;
 }
 
-/* The lock again.  In a fork child, made in there, it has ended without a word:
-   its lock is a new one (inherit.c). */
+/* Take the lock again.  In a fork child, made in a function, the looper has
+   ended silently, and the lock is a new one (inherit.c). */
 TICK_PATH static void
 take_up(const struct evc__looper_who *w, struct evc__body *b)
 {
@@ -106,7 +106,7 @@ run(const struct evc__looper_who *w, struct evc__body *b,
 	return on;
 }
 
-/* opts.start, which there is. */
+/* Call opts.start, which is not NULL. */
 static bool
 start(const struct evc__looper_who *w, struct evc__body *b, bool *reported)
 {
@@ -115,7 +115,7 @@ start(const struct evc__looper_who *w, struct evc__body *b, bool *reported)
 	sync_unlock(&w->c->lock);
 	on = goes_on(w, call(w, b->more->start, b->arg), reported);
 	take_up(w, b);
-	/* Who removes itself in there hears no more. */
+	/* A looper that removes itself in opts.start has ended. */
 	if (on && !(b->bits & LOOPER_SILENT))
 		b->bits |= LOOPER_STARTED;
 	return on && !(b->bits & LOOPER_REMOVED);
@@ -141,7 +141,7 @@ evc__looper_serve(const struct evc__looper_who *w, struct evc__body *b,
 	    b->more->start != NULL) {
 		if (!start(w, b, reported))
 			return false;
-		/* It may have taken long. */
+		/* opts.start may have taken long. */
 		if ((b->bits & LOOPER_PAUSED) || evc_should_stop(w->c))
 			return true;
 		now = evc__now(w->c);
@@ -163,8 +163,8 @@ evc__looper_flush(const struct evc__looper_who *w, struct evc__body *b,
 	if (!(w->flags & EVC_FLUSH) ||
 	    (b->bits & (LOOPER_PAUSED | LOOPER_REMOVED)))
 		return true;
-	/* A thread may begin, and a loop may turn, when there is a stop already:
-	   that must not cost it its start, its last run and its end. */
+	/* The stop may come before the first turn of the thread or the loop:
+	   the looper still has its start, its last run and its end. */
 	if (!(b->bits & LOOPER_STARTED) && b->more != NULL &&
 	    b->more->start != NULL && !start(w, b, reported))
 		return false;
@@ -197,8 +197,8 @@ evc__looper_finish(const struct evc__looper_who *w, struct evc__body *b,
 		st = call(w, b->more->stop, b->arg);
 		sync_lock(&w->c->lock);
 	}
-	/* One that was removed, or whose loop was lost, ends without a result
-	   of its own.  At the stop there is nothing left to ask for. */
+	/* A removal, or the loss of the loop, gives no result.  During a stop
+	   the end requests no stop. */
 	if (reported || evc_should_stop(w->c))
 		flags &= ~(unsigned)EVC_END_STOPS;
 	evc__member_result(w->c, w->id, w->name, flags, st, false);
@@ -215,7 +215,7 @@ evc__looper_remove_self(const struct evc__looper_who *w, struct evc__body *b)
 void
 evc__looper_left(const struct evc__looper_who *w, struct evc__body *b)
 {
-	running = NULL; /* what it leads to is gone */
+	running = NULL; /* the frames are gone */
 	sync_lock(&w->c->lock);
 	evc__looper_finish(w, b, true);
 	b->bits |= LOOPER_SILENT;
@@ -243,7 +243,7 @@ evc_looper_tick(const evc_coord *c, evc_id *ret_id, uint64_t *ret_missed,
 
 	if (st < 0)
 		return st;
-	/* Runs nest where one runs its loop; the innermost of c counts. */
+	/* Runs nest where a run runs its loop; the innermost of c counts. */
 	while (f != NULL && f->c != c)
 		f = f->up;
 	if (f == NULL)

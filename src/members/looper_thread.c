@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loopers with a thread of their own.
- *
- * The thread sleeps on a word of its own until its next run is due.  It reads
- * the word, then looks at its state and at the coordinator's, and sleeps only
- * while the word is what it was; who changes the state moves the word
- * afterwards, and the stop does so by the coordinator's table of listeners.  So
- * a change is either seen by the look or ends the sleep.
- *
- * One that was created paused is an entry with an id, on a list of its own;
- * its thread comes with the first resume.
+ * Loopers with a thread of their own.  The thread sleeps on a word until its
+ * next run is due: it reads the word, checks its state and the coordinator's,
+ * and sleeps only while the word is unchanged.  A change of state, or the stop
+ * by the table of listeners, is made before the word moves: so the check sees
+ * the change, or the change ends the sleep.  A looper created paused has an id
+ * and no thread until the first resume.
+ * Called by: looper.c, for the program's calls; core, by own_ops.
+ * Locks: the coordinator's lock; `word` is atomic.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -21,10 +19,10 @@ struct own {
 	struct evc__listener listener;
 	struct evc__looper_more more;
 	size_t stack;
-	/* atomic: who changes something -> the thread, which sleeps on it */
+	/* atomic: wake -> the thread, which sleeps on word */
 	_Atomic uint32_t word;
 
-	struct evc__body body; /* lock, as said there */
+	struct evc__body body; /* lock */
 };
 
 static struct own *
@@ -38,8 +36,8 @@ of(struct evc__entry *e)
 static void
 wake(struct own *o)
 {
-	/* The state has changed before this; the thread reads the word before
-	   it looks at the state. */
+	/* The state has changed before; the thread reads the word before the
+	   state. */
 	sync_add(&o->word, 1);
 	sync_futex_wake(&o->word);
 }
@@ -51,7 +49,7 @@ tell(struct evc__listener *l)
 	wake(LIST_OF(l, struct own, listener));
 }
 
-/* Lock held, given up meanwhile: until it may be due, or something changed. */
+/* Sleep ns, or until the word is not seq.  Lock held, released meanwhile. */
 static void
 nap(struct own *o, uint64_t ns, uint32_t seq)
 {
@@ -62,7 +60,7 @@ nap(struct own *o, uint64_t ns, uint32_t seq)
 	sync_lock(&c->lock);
 }
 
-/* Lock held, given up around its functions. */
+/* Lock held, released around the functions. */
 static void
 live(struct own *o, const struct evc__looper_who *w)
 {
@@ -102,7 +100,7 @@ who(const struct own *o)
 	};
 }
 
-/* pthread_exit or cancellation, inside one of its functions. */
+/* pthread_exit or cancellation inside one of the functions. */
 static void
 left(void *arg)
 {
@@ -124,13 +122,13 @@ own_main(evc_coord *c, void *arg)
 	pthread_cleanup_push(left, o);
 	live(o, &w);
 	pthread_cleanup_pop(0);
-	/* It ends from here on, and hears nothing more. */
+	/* From here on no function is called. */
 	o->body.bits |= LOOPER_SILENT;
 	sync_unlock(&c->lock);
 	return 0;
 }
 
-/* ---- what the register asks; a thread like any, but for its listener ---- */
+/* ---- the operations of a member: as any thread, but for the listener ---- */
 
 static bool
 own_probe(struct evc__member *m)
@@ -177,7 +175,7 @@ own_remove(struct evc__member *m)
 		evc__looper_remove_self(&w, &o->body);
 		return 0;
 	}
-	/* Its thread does it, and its end rings. */
+	/* The thread removes the looper, and its end wakes the joins. */
 	o->body.bits |= LOOPER_REMOVED;
 	wake(o);
 	return 1;
@@ -191,9 +189,9 @@ static const struct evc__member_ops own_ops = {
 	.remove = own_remove,
 };
 
-/* ---- its start; lock held ---- */
+/* ---- the start; lock held ---- */
 
-/* In the table first: a stop from here on wakes it, one before it sees. */
+/* The listener comes first: from then on a stop wakes the thread. */
 static evc_status
 launch(struct own *o, const char *func)
 {
@@ -235,7 +233,7 @@ evc__own_looper_wake(struct evc__entry *e)
 	return st;
 }
 
-/* 1: it has come and gone. */
+/* 1: begun and ended during a stop. */
 static evc_status
 start(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 {
@@ -249,7 +247,7 @@ start(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 	if (stopped && !(o->p.m.e.flags & EVC_LATE))
 		return evc__refuse(-EVC_CANCELLED,
 				   "evc_looper_start: a stop was asked for");
-	/* Set before the thread can run, put back if there is none. */
+	/* Set before the thread can run, restored if there is none. */
 	if (ret_id != NULL)
 		*ret_id = id;
 	if (stopped) {

@@ -1,44 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loopers on a loop: the timer, the runs, and the stop.
- *
- * One ev_timer stands for the first that is due; while nothing is due nothing
- * wakes.  When it fires, all that was due at that moment is run, 4096 at most,
- * each once: what is due again at once waits for the loop's next iteration, so
- * other watchers are served between.
- *
- * libev re-arms the timer by itself before it calls us, for its next iteration:
- * so when a run runs the loop in turn, the others are served in there.
- *
- * An active timer keeps ev_run from returning.  Ours does so for as long as a
- * looper in the foreground is alive, due or not, and never for others: hence it
- * is always ev_unref'd, and the ev_ref is kept apart.
+ * The ev_timer of the loopers on a loop.  The timer is set for the first due
+ * looper, and a batch runs all that were due when it fired, each once, 4096 at
+ * most: then other watchers have their turn.  libev re-arms the timer before
+ * the callback, so a run that runs the loop serves the other loopers.  An
+ * active timer keeps ev_run going; only foreground loopers may do that, so the
+ * timer is always ev_unref'd, and an ev_ref is held for them.
+ * Called by: the loop's thread; core, at a stop and a detach; looper_loop.c.
+ * Locks: the coordinator's lock, and the gate around the callback.
  */
 #include "members/looper_loop.h"
 
 #include "base/self.h"
-#include "core/core.h"
 #include "core/join/join.h"
 
-/* Served in one go; then other watchers have their turn. */
+/* Runs in a batch; then other watchers have their turn. */
 #define SLICE 4096
-/* Every so often a run of a batch looks at the clock itself. */
+/* Every so many runs of a batch read the precise clock. */
 #define PRECISE 8
-/* A timer is set for a million seconds at most, and then again. */
+/* The longest time of the timer in seconds; then it is set again. */
 #define FAR 1e6
-/* Not zero, so that libev re-arms it; no clock of its will tell. */
+/* Not 0, so that libev re-arms the timer; too short to matter. */
 #define AT_ONCE 1e-9
 
-/* ---- runs; lock held, given up around them ---- */
+/* ---- runs; lock held, released around them ---- */
 
-/* It was taken for a run: where it goes then is known before it begins. */
+/* Called before a run, which has used up its boundary. */
 TICK_PATH static void
 taken(struct evc__body *b)
 {
 	evc__loop_looper_place(LIST_OF(b, struct evc__looper, body));
 }
 
-/* Its end, with what its functions have to say. */
+/* End a looper: call opts.stop, report, remove. */
 static void
 finish(struct evc__looper *l, const struct evc__looper_who *w, bool reported)
 {
@@ -47,9 +41,9 @@ finish(struct evc__looper *l, const struct evc__looper_who *w, bool reported)
 	evc__loop_looper_end(l);
 }
 
-/* The time, for the next run of a batch: asked for where it may matter, because
-   a look at the clock costs as much as all the rest of a run.  So it is behind
-   by a few short runs, or by the coarse clock's few milliseconds. */
+/* The time for the next run of a batch.  Reading the clock costs as much as the
+   rest of a run, so the time may lag a few short runs behind, or the few
+   milliseconds of the coarse clock. */
 TICK_PATH static uint64_t
 now_in_batch(struct evc__loopers *t, const struct evc__looper *l, unsigned nth)
 {
@@ -58,7 +52,7 @@ now_in_batch(struct evc__loopers *t, const struct evc__looper *l, unsigned nth)
 
 	if (nth == 0)
 		return t->now;
-	/* A grid that moves begins where the run does, and not before. */
+	/* A moving grid needs the precise begin of the run. */
 	if (t->c->status.clock == NULL &&
 	    (more == NULL || more->policy.missed != EVC_MISSED_DELAY)) {
 		coarse = sync_mono_coarse();
@@ -75,8 +69,8 @@ serve(struct evc__loopers *t, struct evc__looper *l, unsigned nth)
 	struct evc__looper_who w = evc__loop_looper_who(l);
 	bool reported = false, on;
 
-	/* Until it is placed anew; and due inside its own run it has to wait
-	   for the end of that. */
+	/* A looper that is due inside its own run waits for the end of that
+	   run. */
 	l->body.bits |= LOOPER_ADRIFT;
 	if (l->body.bits & LOOPER_RUNNING) {
 		evc__heap_set(&t->heap, l, SCHEDULE_NEVER);
@@ -95,12 +89,12 @@ serve(struct evc__loopers *t, struct evc__looper *l, unsigned nth)
 	l->body.bits &= ~(uint32_t)LOOPER_RUNNING;
 	if (l->body.bits & LOOPER_ADRIFT)
 		evc__loop_looper_place(l);
-	/* The stop has passed it by. */
+	/* evc__loopers_stop leaves running loopers out. */
 	if (evc_should_stop(w.c))
 		evc__reactor_poke(evc__looper_reactor(l));
 }
 
-/* Those that were due again in the last batch. */
+/* Put back the loopers that were due again in the last batch. */
 TICK_PATH static void
 place_again(struct evc__loopers *t)
 {
@@ -127,7 +121,7 @@ batch(struct evc__loopers *t)
 	for (n = 0; n < SLICE && evc__heap_first_due(&t->heap) <= t->horizon &&
 		    !evc_should_stop(t->c) && evc__same_process(t->c);
 	     n++) {
-		/* While this one runs. */
+		/* The second comes from memory during this run. */
 		evc__heap_fetch_second(&t->heap);
 		serve(t, evc__heap_at(&t->heap, 0), n);
 	}
@@ -151,7 +145,7 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	/* Shut: c may be gone, and t goes with the next ring of the bell. */
+	/* Gate shut: c may be freed, and the loop's thread will free t. */
 	if (evc__bell_inherited(t->stand.b) || !evc__gate_enter(&t->gate))
 		return;
 	sync_lock(&t->c->lock);
@@ -174,9 +168,9 @@ timer_set(struct evc__loopers *t, uint64_t due)
 
 	if (due > now) {
 		wait += (double)evc__real_ns(t->c, due - now) / 1e9;
-		/* It counts from the loop's idea of now, which is stale after
-		   a long callback; asked after our own clock, so that it never
-		   fires too early. */
+		/* The timer counts from the loop's time, which is stale after a
+		   long callback.  The update comes after evc__now, so that the
+		   timer never fires early. */
 		ev_now_update(t->loop);
 	}
 	if (!ev_is_active(&t->timer))
@@ -224,7 +218,7 @@ evc__loopers_arm(struct evc__loopers *t)
 	refer(t, r->n_loopers > r->n_loopers_background);
 	if (t->again != NULL)
 		due = 0;
-	/* From the stop on the reactor's turns do what is left. */
+	/* After a stop the reactor's turns end the loopers. */
 	if (due == SCHEDULE_NEVER || evc_should_stop(t->c))
 		timer_stop(t);
 	else if (!ev_is_active(&t->timer) || t->fired || t->armed != due)
@@ -259,7 +253,7 @@ evc__loopers_new(evc_reactor *r)
 
 /* ---- the stop ---- */
 
-/* Lock held, given up around its functions. */
+/* Lock held, released around the functions. */
 static void
 stop_one(struct evc__looper *l)
 {
@@ -283,7 +277,7 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 	struct evc__busy busy;
 	unsigned n;
 
-	/* Nobody takes r away while a looper lives on it. */
+	/* r stays attached while a looper lives on it. */
 	sync_lock(&c->lock);
 	if (r->loopers == NULL || r->loopers->heap.n == 0) {
 		sync_unlock(&c->lock);
@@ -291,16 +285,16 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 	}
 	evc__busy_begin(r, c, BUSY_LOOPER, NULL, &busy);
 	for (n = 0; n < SLICE; n++) {
-		/* Who runs looks at the stop when the run is over. */
+		/* A running looper sees the stop at the end of the run. */
 		l = evc__loop_looper_next(r->loopers, 0, LOOPER_RUNNING);
 		if (l == NULL)
 			break;
 		stop_one(l);
-		if (f->gone) /* a fork child, made in there */
+		if (f->gone) /* a fork child, made in a function */
 			break;
 	}
 	evc__busy_end(&busy);
-	/* Once for all that have ended. */
+	/* One wake for all loopers that have ended. */
 	evc__ring(c);
 	if (l != NULL)
 		evc__reactor_poke(r);
@@ -310,9 +304,9 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 
 /* ---- the end of the loop, or of the reactor ---- */
 
-/* Lock held, given up around calls.  The loop was destroyed: they have ended,
-   and are told by their stop hook alone.  Those that were never alive stay, so
-   that a resume says why they cannot be. */
+/* Lock held, released around calls: the loop was destroyed.  The loopers end,
+   and opts.stop is called.  Dormant loopers stay, so that a resume can say why
+   it fails. */
 static void
 lose(struct evc__loopers *t)
 {
@@ -341,7 +335,7 @@ end(struct evc__leftover *l)
 	sync_free(t);
 }
 
-/* Lock held: nothing lives on r any more, and r goes. */
+/* Lock held: r has no live loopers, and is detached. */
 static void
 let_go(evc_reactor *r, bool here)
 {
@@ -351,8 +345,8 @@ let_go(evc_reactor *r, bool here)
 	r->loopers = NULL;
 	evc__heap_free(&t->heap);
 	t->leftover.end = end;
-	/* The timer is the loop thread's; where there is no loop any more it
-	   was stopped. */
+	/* Only the loop's thread may stop the timer; without a loop the timer
+	   was stopped before. */
 	if (here || r->loop == NULL)
 		end(&t->leftover);
 	else
@@ -369,8 +363,8 @@ evc__loopers_drop(evc_reactor *r)
 	sync_lock(&c->lock);
 	t = r->loopers;
 	if (t != NULL && !here) {
-		/* The timer's callback must not meet a coordinator that is
-		   gone; it takes the lock. */
+		/* Wait for the timer's callback, which takes the lock and uses
+		   c. */
 		sync_unlock(&c->lock);
 		evc__gate_close(&t->gate);
 		sync_lock(&c->lock);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runners: members that a table of operations describes.
- *
- * Nobody's thread is theirs, so their operations are called by whoever comes by
- * at the right place: the loop that a runner is bound to, else a join.  What is
- * due stands in a few flags under the lock; the lock is given up around each
- * call, and meanwhile the record says so: nobody else begins another, and nobody
- * takes it away.  The join of one without a loop may block: it gets a thread.
+ * Runners: members that a table of operations describes.  A runner has no
+ * thread: the operations are called on the loop that the runner is bound to,
+ * else by a join.  Flags under the lock say what is due.  The lock is released
+ * around each call, and r->call excludes a second call and a removal.
+ * Called by: core, for joins and loops, by `driver`; child.c and runner_api.c.
+ * Locks: the coordinator's lock.
  */
 #include "members/runner.h"
 
@@ -16,11 +15,11 @@
 #include "base/text.h"
 #include "base/unwind.h"
 
-#define QUESTION_NS UINT64_C(10000000) /* for how long a report waits */
+#define QUESTION_NS UINT64_C(10000000) /* the longest wait of a report */
 
 /* ---- a call of an operation ---- */
 
-/* Lock held, and given up. */
+/* Note the call and release the lock. */
 static void
 begin(struct evc__runner *r, enum evc__runner_call call)
 {
@@ -37,7 +36,7 @@ evc__runner_wake(struct evc__runner *r)
 		evc__reactor_poke(r->reactor);
 }
 
-/* The lock is taken again. */
+/* Take the lock again; the call has returned. */
 static void
 finish(struct evc__runner *r)
 {
@@ -56,8 +55,7 @@ evc__runner_await(struct evc__runner *r, uint64_t ns)
 	uint32_t seq;
 
 	r->wanted = true;
-	/* Counted and read before the lock is given up, under which the call
-	   returns. */
+	/* Before the lock is released: the end of the call needs the lock. */
 	sync_add(&c->stop.n_sleepers, 1);
 	seq = sync_load_sc(&c->stop.join_seq);
 	sync_unlock(&c->lock);
@@ -73,17 +71,17 @@ evc__runner_settle(struct evc__runner *r)
 		evc__member_gone(&r->m);
 }
 
-/* ---- its join ---- */
+/* ---- the join of a runner ---- */
 
-/* Lock held: join has returned.  What it means is asked for first: once nothing
-   is alive the round may close. */
+/* Lock held: the operation join has returned.  The result comes first, because
+   the round may close without a live member. */
 static void
 joined(struct evc__runner *r, evc_status result)
 {
 	struct evc__member *m = &r->m;
 	unsigned flags = m->e.flags;
 
-	if (r->over) /* it was removed meanwhile */
+	if (r->over) /* removed during the call */
 		return;
 	if (r->said)
 		flags &= ~(unsigned)EVC_END_STOPS;
@@ -91,13 +89,13 @@ joined(struct evc__runner *r, evc_status result)
 	r->over = true;
 }
 
-/* The last thing its thread does with the coordinator. */
+/* The last use of the coordinator on the thread of the join. */
 static void
 thread_joined(struct evc__runner *r, evc_status result)
 {
 	evc_coord *c = r->m.c;
 
-	if (!evc__same_process(c)) /* a fork child, made in its join */
+	if (!evc__same_process(c)) /* a fork child, made in join */
 		return;
 	finish(r);
 	joined(r, result);
@@ -106,7 +104,7 @@ thread_joined(struct evc__runner *r, evc_status result)
 	evc__gate_leave(&c->life.gate);
 }
 
-/* pthread_exit, with the meaning it has in a started thread. */
+/* pthread_exit means the same as in a started thread. */
 static void
 thread_exited(void *arg)
 {
@@ -122,7 +120,7 @@ join_main(void *arg)
 	evc_status result;
 	int old;
 
-	/* Who made us holds the lock. */
+	/* The creator holds the lock until the record is complete. */
 	sync_lock(&r->m.c->lock);
 	r->caller = evc__tid();
 	sync_unlock(&r->m.c->lock);
@@ -137,7 +135,7 @@ join_main(void *arg)
 	return NULL;
 }
 
-/* Lock held.  false: there is no thread to be had. */
+/* Lock held.  false: no thread could be started. */
 static bool
 join_on_a_thread(struct evc__runner *r)
 {
@@ -146,7 +144,7 @@ join_on_a_thread(struct evc__runner *r)
 	pthread_t t;
 	int e;
 
-	/* It stays in the gate until it no longer needs c. */
+	/* The thread leaves the gate after its last use of c. */
 	if (!evc__gate_enter(&c->life.gate))
 		return false;
 	r->call = RUNNER_JOINED;
@@ -161,7 +159,7 @@ join_on_a_thread(struct evc__runner *r)
 	return e == 0;
 }
 
-/* ---- what is due ---- */
+/* ---- the due operations ---- */
 
 void
 evc__runner_ended(struct evc__runner *r)
@@ -197,10 +195,10 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 	evc_status result;
 	bool runs;
 
-	/* What the calling thread has reported stays that. */
+	/* The reports of the calling thread are restored at the end. */
 	evc__reported_forget();
 	begin(r, what);
-	/* Its reactor is the one that this thread is turning, or none. */
+	/* NULL: the reactor that this thread is turning, if any. */
 	evc__busy_begin(NULL, r->m.c, BUSY_RUNNER, r->m.name, &busy);
 	evc__runner_trace(TRACE_CALL, r, what);
 	switch (what) {
@@ -229,8 +227,8 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 	evc__reported = reported;
 }
 
-/* Lock held, given up around calls: do all that is due.  true: it was given up,
-   or something has changed. */
+/* Lock held, released around calls: call all due operations.  true: the lock
+   was released, or the runner has changed. */
 static bool
 serve(struct evc__runner *r, const evc_reactor *on, bool probe)
 {
@@ -242,13 +240,13 @@ serve(struct evc__runner *r, const evc_reactor *on, bool probe)
 		if (what == RUNNER_IDLE)
 			break;
 		if (r->call != RUNNER_IDLE) {
-			/* Who is in the call may be about to leave: one that
-			   only looks or tells will not go on with this. */
+			/* The thread in the call may not come back to this
+			   runner: wake the joins after the call. */
 			r->wanted = r->wanted || what != RUNNER_ASKED;
 			break;
 		}
 		changed = true;
-		/* Its stop may have ended it. */
+		/* The stop operation may have ended the runner. */
 		probe = what == RUNNER_STOPPED;
 		if (what == RUNNER_STOPPED)
 			r->told = true;
@@ -278,14 +276,14 @@ attend(evc_coord *c, evc_reactor *on, bool probe)
 			changed |= r->own->attend(r, probe);
 		else
 			changed |= serve(r, on, probe);
-		/* It is here still: nobody but us lets it go until now. */
+		/* r exists until evc__runner_settle below. */
 		next = n->next;
 		evc__runner_settle(r);
 	}
 	return changed;
 }
 
-/* ---- what else joins and loops ask for ---- */
+/* ---- the other calls of joins and loops ---- */
 
 static bool
 force(evc_coord *c)
@@ -312,7 +310,7 @@ orphan(evc_coord *c, evc_reactor *from)
 	from->n_runners = 0;
 }
 
-/* Lock held, given up around the call. */
+/* Lock held, released around the call. */
 static void
 describe_one(struct evc__runner *r, char *buf, size_t n)
 {
@@ -366,7 +364,7 @@ describe(evc_coord *c, evc_id id, char *buf, size_t n)
 	buf[0] = '\0';
 	sync_lock(&c->lock);
 	r = find(c, id);
-	/* A question is over in a moment, or should be. */
+	/* is_running should return in a moment. */
 	if (r != NULL && r->call == RUNNER_ASKED && r->caller != evc__tid()) {
 		evc__runner_await(r, QUESTION_NS);
 		r = find(c, id);
@@ -421,8 +419,8 @@ evc__runner_enter(evc_coord *c, struct evc__runner *r,
 {
 	evc_status st;
 
-	/* Joined on a loop only where that was asked for by name: a join that
-	   blocks would hang it. */
+	/* Joined on a loop only if the caller named the reactor: a join that
+	   blocks would hang the loop. */
 	r->bound = o != NULL && o->reactor != NULL;
 	r->reactor = r->bound ? o->reactor : c->loop.home;
 	if (r->reactor != NULL) {
@@ -443,7 +441,7 @@ evc__runner_enter(evc_coord *c, struct evc__runner *r,
 	}
 	list_append(&c->member.runners, &r->all);
 	if (r->own != NULL)
-		r->reactor = NULL; /* whoever comes by will do */
+		r->reactor = NULL; /* any join serves it */
 	else if (r->reactor != NULL)
 		r->reactor->n_runners++;
 	return 0;

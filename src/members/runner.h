@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runners from the inside: those that the program describes, and those that the
- * library brings.
+ * Runners: the program's, described by evc_runner_ops, and the library's own.
  */
 #ifndef EVC_MEMBERS_RUNNER_H
 #define EVC_MEMBERS_RUNNER_H
@@ -11,20 +10,20 @@
 
 struct evc__runner;
 
-/* What a runner of the library's own does.  Lock held; never blocks, calls
-   nothing of the program's, and so is called by whoever comes by. */
+/* The operations of the library's own runners.  Lock held; they never block and
+   call no function of the program's, so any thread may call them. */
 struct evc__runner_own {
-	/* Do what is due, with probe also look whether it runs.  true:
-	   something has changed. */
+	/* Do all that is due, and with probe check for the end.  true: the
+	   runner has changed. */
 	bool (*attend)(struct evc__runner *r, bool probe);
-	/* The grace of a join is over.  true: it may end within a moment. */
+	/* The grace of a join is over.  true: the end may come in a moment. */
 	bool (*force)(struct evc__runner *r);
-	/* Look, and change nothing. */
+	/* Changes nothing. */
 	bool (*is_running)(struct evc__runner *r);
 	void (*describe)(const struct evc__runner *r, char *buf, size_t n);
 };
 
-/* Which of its operations is being called. */
+/* The operation that is being called. */
 enum evc__runner_call {
 	RUNNER_IDLE,
 	RUNNER_ASKED,
@@ -36,27 +35,27 @@ enum evc__runner_call {
 struct evc__runner {
 	struct evc__member m; /* first */
 	/* set at creation */
-	const evc_runner_ops *ops; /* NULL: own is set instead */
-	evc_runner_ops copy;       /* what ops points to */
-	bool bound;                /* to a reactor that the caller named */
+	const evc_runner_ops *ops; /* the program's; or NULL, with own set */
+	evc_runner_ops copy;       /* ops points here */
+	bool bound;                /* the program named the reactor */
 	void *arg;
 	const struct evc__runner_own *own;
 
 	/* lock */
 	struct list all;      /* c->runner_list */
-	evc_reactor *reactor; /* NULL: whoever joins calls it */
-	/* One call at a time; the record stays until it has returned. */
+	evc_reactor *reactor; /* NULL: any join calls the operations */
+	/* One call at a time; the record stays until the call returns. */
 	enum evc__runner_call call;
 	int caller;  /* thread id; 0: a thread that is about to begin */
-	bool wanted; /* somebody waits for that call to return */
-	bool told;   /* of the stop */
+	bool wanted; /* a thread waits for the call to return */
+	bool told;   /* the stop operation was called */
 	bool said;   /* evc_runner_done was called */
-	bool ended;  /* it runs no more */
-	bool over;   /* joined, or given up: gone once nobody is in a call */
+	bool ended;  /* not running any more */
+	bool over;   /* joined or removed: freed when no call is left */
 };
 #define RUNNER_OF(n) LIST_OF(n, struct evc__runner, all)
 
-/* A call of it, but not of questions: joins ask many. */
+/* Trace a call, but not is_running, which joins call often. */
 static inline void
 evc__runner_trace(enum evc__trace_what what, const struct evc__runner *r,
 		  enum evc__runner_call call)
@@ -68,23 +67,23 @@ evc__runner_trace(enum evc__trace_what what, const struct evc__runner *r,
 
 /* ---- runner.c; lock held ---- */
 
-/* Call one of its operations, with the lock given up: not its describe. */
+/* Call an operation, not describe, with the lock released. */
 void evc__runner_call(struct evc__runner *r, enum evc__runner_call what);
-/* It runs no more. */
+/* The runner does not run any more. */
 void evc__runner_ended(struct evc__runner *r);
-/* Let somebody look who can call it. */
+/* Wake a thread that can call the operations. */
 void evc__runner_wake(struct evc__runner *r);
-/* Another thread is in a call of it: wait until that has returned, ns at most,
-   with the lock given up.  r may be gone then; something else may have rung. */
+/* Another thread is in a call: wait for its return, ns at most, with the lock
+   released.  Afterwards r may be freed, or the call may still be going on. */
 void evc__runner_await(struct evc__runner *r, uint64_t ns);
-/* Let it go if it is over and nobody is in a call of it. */
+/* Free r if it is over and no call is left. */
 void evc__runner_settle(struct evc__runner *r);
-/* Give it up.  0: done; 1: wait for a ring and try again; < 0: refused. */
+/* Remove r.  0: done; 1: wait for a wake and try again; < 0: refused. */
 int evc__runner_remove(struct evc__member *m);
-/* Put it in; < 0: it could not be, and is still the caller's. */
+/* Register r.  < 0: refused, and r is still the caller's. */
 evc_status evc__runner_enter(evc_coord *c, struct evc__runner *r,
 			     const evc_member_opts *o, const char *func);
-/* No lock: the checks that all kinds of runners share. */
+/* No lock: the checks for all kinds of runners. */
 evc_status evc__runner_check(evc_coord *c, const char *name,
 			     const evc_member_opts *o, const char *func);
 

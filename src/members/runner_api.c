@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runners as the program adds them, ends them and asks for them.
+ * Runners: evc_runner_add, evc_runner_done and evc_all_stopped.
+ * Called by: the program, on any thread.
+ * Locks: the coordinator's lock, released around calls of the program's
+ * functions; below a coordinator's lock those of its scopes.
  */
 #include "members/runner.h"
 
 #include "base/self.h"
-#include "core/core.h"
 #include "core/join/join.h"
 
 /* ---- begin ---- */
@@ -55,8 +57,8 @@ runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
 		if (ret_id != NULL)
 			*ret_id = r->m.e.id;
 		evc__member_probed(&r->m, true);
-		/* A join that waits has one more to wait for; and the stop may
-		   be there already. */
+		/* A waiting join has to see the new member, and a stop may
+		   have come before. */
 		evc__runner_wake(r);
 	}
 	sync_unlock(&c->lock);
@@ -93,12 +95,12 @@ runner_done(evc_coord *c, evc_id id, evc_status result)
 				   "evc_runner_done: no runner %llu",
 				   (unsigned long long)id);
 	r->said = true;
-	/* The request first: once nothing is alive the round may close. */
+	/* First, because the round may close without a live member. */
 	st = evc__member_result(c, id, m->name, m->e.flags, result, false);
 	if (!r->ended)
 		evc__runner_ended(r);
 	if (r->call != RUNNER_IDLE) {
-		/* Whoever is in that call may not go on with the join. */
+		/* The thread in the call may not go on to the join. */
 		r->wanted = true;
 		return st;
 	}
@@ -115,7 +117,7 @@ evc_runner_done(evc_coord *c, evc_id id, evc_status result)
 {
 	evc_status st = evc__check(c, __func__);
 
-	/* Inside the gate, so that c outlives the ring. */
+	/* Inside the gate, so that c outlives the wake of the joins. */
 	if (st == 0)
 		st = evc__enter(c, -EVC_NOT_FOUND, __func__);
 	if (st < 0)
@@ -129,7 +131,7 @@ evc_runner_done(evc_coord *c, evc_id id, evc_status result)
 
 /* ---- has everything stopped? ---- */
 
-/* May the calling thread ask whether it runs? */
+/* May the calling thread call is_running? */
 static bool
 may_ask(const struct evc__runner *r)
 {
@@ -137,12 +139,12 @@ may_ask(const struct evc__runner *r)
 	       (r->reactor->tid == evc__tid() && r->reactor->loop != NULL);
 }
 
-/* Lock held, given up around calls: ask each runner once. */
+/* Lock held, released around calls: ask each runner once. */
 static void
 ask_runners(evc_coord *c)
 {
 	struct list *n = c->member.runners.next, *next;
-	evc_id asked = 0; /* they stand in the order of their ids */
+	evc_id asked = 0; /* the list is in the order of the ids */
 
 	for (; n != &c->member.runners; n = next) {
 		struct evc__runner *r = RUNNER_OF(n);
@@ -157,7 +159,7 @@ ask_runners(evc_coord *c)
 		if (!may_ask(r))
 			continue;
 		if (r->call == RUNNER_ASKED && r->caller != evc__tid()) {
-			/* What that call says may be older than ours. */
+			/* The answer of that call may be out of date. */
 			evc__runner_await(r, SYNC_FOREVER);
 			next = c->member.runners.next;
 			continue;
@@ -173,7 +175,7 @@ ask_runners(evc_coord *c)
 	}
 }
 
-/* Lock held, given up meanwhile: in c and the scopes below. */
+/* Lock held, released meanwhile: ask in c and the scopes below. */
 static void
 ask_all(evc_coord *c)
 {
@@ -196,13 +198,13 @@ ask_all(evc_coord *c)
 		ask_all(s);
 		sync_unlock(&s->lock);
 		sync_lock(&c->lock);
-		/* Who frees it leaves the list when its gate is empty. */
+		/* A freed scope leaves the list after its gate is empty. */
 		next = n->next;
 		evc__gate_leave(&s->life.gate);
 	}
 }
 
-/* Lock held: what has ended counts as alive until it is joined. */
+/* Lock held: members count as alive until they are joined. */
 static bool
 nothing_runs(evc_coord *c)
 {
@@ -232,7 +234,7 @@ evc_all_stopped(const evc_coord *c)
 
 	if (c == NULL)
 		return false;
-	/* A question: it has an answer in a fork child, too. */
+	/* A fork child gets an answer, too. */
 	if (!evc__same_process(c) || !evc__gate_enter(&me->life.gate))
 		return sync_load_sc(&me->stop.alive) == 0;
 	sync_lock(&me->lock);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arithmetic of boundaries.
- *
- * An interval is split into whole nanoseconds and the rest of one.  The whole
- * part times k is exact, and the rest is smaller than 1, so k times it is off
- * by far less than a nanosecond for any k that a program gets to; and as
- * nothing is added up, nothing drifts.  How many boundaries have passed is a
- * division, so a clock that jumps over a year costs as much as one that ticks.
- * A clock that goes back makes the next boundary further away, and that is all.
+ * The arithmetic of a looper's boundaries.  An interval is split into whole
+ * nanoseconds and a rest.  The whole part times k is exact; the rest times k is
+ * off by far less than a nanosecond; nothing is added up, so nothing drifts.
+ * The number of passed boundaries is a division, so a clock that jumps over a
+ * year costs as much as a tick.  A clock that goes back delays the next
+ * boundary.
+ * Called by: the loopers.
+ * Locks: none; all data is the caller's.
  */
 #include "core/core.h"
 #include "members/schedule.h"
@@ -15,9 +15,9 @@
 #include <evcoord/types.h>
 #include <math.h>
 
-/* No clock can tell boundaries apart that are closer: back to back. */
+/* No clock separates closer boundaries: such runs are back to back. */
 #define CLOSEST 1e-9
-/* About 584 years: then it is for ever. */
+/* About 584 years; more is for ever. */
 #define MOST_NS 1.8e19
 #define AT_MOST 0x10000u
 
@@ -55,22 +55,22 @@ evc__schedule_boundary(const struct evc__schedule *s, uint64_t k)
 	whole = (uint64_t)ns;
 	if (__builtin_mul_overflow(k, whole, &offset))
 		return SCHEDULE_NEVER;
-	/* To the nearest: a millisecond is no whole number of nanoseconds to a
-	   double, but as good as one. */
+	/* Rounded, because a double may miss a whole number of nanoseconds by
+	   a little. */
 	offset = plus(offset,
 		      (uint64_t)((double)k * (ns - (double)whole) + 0.5));
 	return plus(s->start, offset);
 }
 
-/* A number that looks random, the same for the same seed, grid and boundary:
-   0 <= it < 1. */
+/* A pseudo-random number in [0, 1), the same for the same seed, grid and
+   boundary. */
 static double
 shift(const struct evc__schedule *s, const struct evc__policy *p, uint64_t k)
 {
 	uint64_t x = p->seed * UINT64_C(0x9e3779b97f4a7c15) + s->start;
 
-	/* The start is in it, so that the same looper of a thousand programs
-	   comes at a thousand different times. */
+	/* With the start: the same looper of a thousand programs runs at a
+	   thousand different times. */
 	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93) + k;
 	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
 	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
@@ -90,7 +90,7 @@ evc__schedule_run(const struct evc__schedule *s, const struct evc__policy *p,
 	later = shift(s, p, k) * p->jitter * s->interval * 1e9;
 	next = evc__schedule_boundary(s, k + 1);
 	run = later < MOST_NS ? plus(b, (uint64_t)later) : SCHEDULE_NEVER;
-	/* Rounded up or down: never past the next boundary. */
+	/* Never past the next boundary, however rounded. */
 	return run < next ? run : next;
 }
 
@@ -102,7 +102,7 @@ evc__schedule_due(const struct evc__schedule *s, const struct evc__policy *p)
 	return evc__schedule_run(s, p, s->k);
 }
 
-/* The last boundary whose run is due; the one at s->k is. */
+/* The last boundary with a due run; the run at s->k is due. */
 TICK_PATH static uint64_t
 latest_due(const struct evc__schedule *s, const struct evc__policy *p,
 	   uint64_t now)
@@ -110,12 +110,12 @@ latest_due(const struct evc__schedule *s, const struct evc__policy *p,
 	double n;
 	uint64_t k, i;
 
-	/* Mostly in time. */
+	/* The common case: in time. */
 	if (isinf(s->interval) || now <= s->start ||
 	    evc__schedule_run(s, p, s->k + 1) > now)
 		return s->k;
-	/* Divided in floating point it may be off by one, and with more
-	   boundaries than a double counts by a few: look at the neighbours. */
+	/* A division of doubles may be off by 1, or by a few for a k beyond
+	   their precision: check the neighbours. */
 	n = (double)(now - s->start) / (s->interval * 1e9);
 	k = (uint64_t)(n < MOST_NS ? n : MOST_NS);
 	for (i = 0; i < 4 && evc__schedule_run(s, p, k + 1) <= now; i++)
@@ -125,7 +125,7 @@ latest_due(const struct evc__schedule *s, const struct evc__policy *p,
 	return k > s->k ? k : s->k;
 }
 
-/* How many of the boundaries that are due may have a run. */
+/* The most runs for the due boundaries. */
 TICK_PATH static uint64_t
 most_runs(const struct evc__policy *p)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When a looper is to run.  Pure: no clock, no thread, no libev; every time
- * comes in as an argument, in nanoseconds of a monotonic clock.
+ * The times of a looper's runs.  Pure: no clock, no thread, no libev; all times
+ * are arguments, in nanoseconds of a monotonic clock.
  *
  * Boundary k is start + k * interval.  A boundary is used up by its run, or
- * given up as missed; none is used twice.  What comes anew with resume and with
- * a change of the interval is the grid: boundaries of the old one that had
- * passed without a run are forgotten, they count neither as runs nor as missed.
+ * given up as missed; none is used twice.  A resume or a change of the interval
+ * begins a new grid: passed boundaries of the old grid without a run are
+ * forgotten, and count neither as runs nor as missed.
  */
 #ifndef EVC_MEMBERS_SCHEDULE_H
 #define EVC_MEMBERS_SCHEDULE_H
@@ -16,19 +16,19 @@
 
 #define SCHEDULE_NEVER UINT64_MAX
 
-/* What a tick goes through is kept together in memory: after a second of sleep
-   each line of it that is apart is one more to wait for. */
+/* Functions of a tick stand together in memory: after a second of sleep each
+   separate cache line costs a wait. */
 #define TICK_PATH __attribute__((hot))
 
 struct evc__schedule {
 	double interval; /* seconds: 0 back to back, INFINITY boundary 0 only */
 	uint64_t start;  /* boundary 0 */
 	uint64_t k;      /* the first boundary that is not used up */
-	uint64_t ticks;  /* runs in its life, of whatever kind */
-	uint64_t missed; /* boundaries given up in its life */
+	uint64_t ticks;  /* all runs, of any kind */
+	uint64_t missed; /* all boundaries given up */
 };
 
-/* What most loopers leave as it is. */
+/* Options that most loopers leave at their defaults. */
 struct evc__policy {
 	unsigned missed; /* EVC_MISSED_..., or at most n */
 	double jitter;   /* of the interval, 0..1 */
@@ -36,13 +36,13 @@ struct evc__policy {
 };
 extern const struct evc__policy evc__policy_default;
 
-/* What a run is about. */
+/* The facts of a run. */
 struct evc__tick {
 	uint64_t missed; /* boundaries given up since the run before */
-	uint64_t late;   /* nanoseconds after its boundary */
+	uint64_t late;   /* nanoseconds after the boundary */
 };
 
-/* Is it one of those that opts.missed may hold? */
+/* Is this a valid value of opts.missed? */
 bool evc__policy_valid(unsigned missed);
 
 /* Boundary 0 is now: a start, or a resume. */
@@ -51,17 +51,17 @@ void evc__schedule_begin(struct evc__schedule *s, uint64_t now);
 void evc__schedule_change(struct evc__schedule *s, double interval,
 			  uint64_t now);
 
-/* When the next run is due; SCHEDULE_NEVER: by itself never. */
+/* The time of the next run; SCHEDULE_NEVER: none without a trigger. */
 uint64_t evc__schedule_due(const struct evc__schedule *s,
 			   const struct evc__policy *p);
-/* Use up boundaries for a run at now, as the policy says.  false: none is due,
-   and nothing has changed. */
+/* Use up boundaries for a run at now, by the policy.  false: no run is due, and
+   nothing has changed. */
 bool evc__schedule_take(struct evc__schedule *s, const struct evc__policy *p,
 			uint64_t now, struct evc__tick *ret);
 /* A run that uses up no boundary: a triggered one, or the last one. */
 void evc__schedule_extra(struct evc__schedule *s, struct evc__tick *ret);
 
-/* When boundary k is, and its run. */
+/* The time of boundary k, and of its run. */
 uint64_t evc__schedule_boundary(const struct evc__schedule *s, uint64_t k);
 uint64_t evc__schedule_run(const struct evc__schedule *s,
 			   const struct evc__policy *p, uint64_t k);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tasks: pieces of work in flight on a loop, in memory of the caller.
- *
- * Begin and end touch the loop's own lists and counters only; the coordinator's
- * count of what is alive moves when a loop's first task begins and its last one
- * ends.  The stop is told by a walk with a cursor in the reactor: it is moved on
- * before each call, and by evc_task_end of the task it stands on, so that any
- * task may be ended and freed meanwhile.  Tasks begun after the stop stand in a
- * list of their own, which is never told.
+ * Tasks: work in flight on a loop, in memory of the caller.  Begin and end
+ * touch only the loop's lists and counters; the coordinator's count of live
+ * members moves with a loop's first and last task.  A cursor in the reactor
+ * walks the tasks to tell the stop: it moves on before each call, and when its
+ * task ends, so any task may be ended and freed meanwhile.  Tasks begun after
+ * the stop have a list of their own, which the walk leaves out.
+ * Called by: the program, on the loop's thread; core, by `ops`.
+ * Locks: none; the lists are the loop thread's, the counters atomic.
  */
 #include "base/self.h"
 #include "base/unwind.h"
 #include "core/core.h"
 #include "core/status/trace.h"
 
-/* Tasks told in one go; then other watchers have their turn. */
+/* Tasks told in a turn; then other watchers have their turn. */
 #define SLICE 4096
 
 SHUT_VOID(tell_one, (evc_task *t), t->class_->on_stop(t, t->class_->arg))
 
-/* Its memory was freed, or used for something else, while it was in flight: who
-   waits for it hears that.  What stands in the lists is not touched any more. */
+/* The memory of a task in flight was freed or used for something else: joins
+   report this.  The lists are not walked any more. */
 static void
 broken(evc_reactor *r)
 {
@@ -51,8 +51,8 @@ tell(evc_reactor *r, const struct evc__frame *f)
 		evc_task *t = r->cursor;
 
 		if (n == SLICE) {
-			/* Not ev_feed_event: at our priority that would come
-			   before everybody else's turn. */
+			/* Not ev_feed_event, which would leave no turn to
+			   watchers of lower priority. */
 			evc__reactor_poke(r);
 			break;
 		}
@@ -63,7 +63,7 @@ tell(evc_reactor *r, const struct evc__frame *f)
 		r->cursor = t->next_;
 		if (t->class_->on_stop == NULL)
 			continue;
-		/* A class is static, and so, like it, its name. */
+		/* A class and its name are static. */
 		evc__busy_enter(r, t->class_->name);
 		tell_one(t);
 		if (f->gone)
@@ -106,8 +106,8 @@ drop(evc_reactor *r)
 
 static const struct evc__task_ops ops = { .tell = tell, .drop = drop };
 
-/* The counter of a class on this loop; the last one is for all that find no
-   place. */
+/* The counter of a class on this loop; the last counter is for all classes
+   beyond TASK_CLASSES. */
 static struct evc__task_count *
 count_of(evc_reactor *r, const evc_task_class *cls)
 {
@@ -130,7 +130,7 @@ count_of(evc_reactor *r, const evc_task_class *cls)
 static void
 add(_Atomic uint32_t *n, uint32_t d)
 {
-	/* One writer, the loop's thread. */
+	/* Only the loop's thread writes. */
 	sync_store_relaxed(n, sync_load_relaxed(n) + d);
 }
 
@@ -174,7 +174,7 @@ append(evc_task *head, evc_task *t)
 	head->prev_ = t;
 }
 
-/* t is the only one. */
+/* t is the only task. */
 static void
 requeue(evc_reactor *r, evc_task *t)
 {
@@ -206,19 +206,19 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 	t->since_ = ev_now(r->loop);
 	t->count_ = r->last_class == cls ? r->last_count : count_of(r, cls);
 	add(&((struct evc__task_count *)t->count_)->n, 1);
-	/* Shown before it is counted: who sees the count sees the number. */
+	/* n_tasks changes before `alive`, by which it becomes visible. */
 	add(&r->n_tasks, 1);
 	if (r->n_live++ == 0) {
 		evc__alive_add(r->c);
-		/* While nothing was counted, the stop may have been cleared:
-		   then it is no late task, but one of the new round. */
+		/* Before the count, the stop may have been cleared: then the
+		   task belongs to the new round and is not late. */
 		if (WORD_STOPS(sync_load(&r->c->word)) != WORD_STOPS(w))
 			requeue(r, t);
 	}
 	return 0;
 }
 
-/* One beside it is in its list no more. */
+/* A neighbour was overwritten: unlink t where the links are intact. */
 static void
 unlink_beside(evc_reactor *r, const evc_task *t)
 {
@@ -229,7 +229,7 @@ unlink_beside(evc_reactor *r, const evc_task *t)
 		t->next_->prev_ = t->prev_;
 }
 
-/* The last one: inside the gate, so that c outlives the ring. */
+/* The last task: inside the gate, so that c outlives the wake of the joins. */
 static void
 ended_last(evc_reactor *r)
 {
@@ -250,7 +250,7 @@ evc_task_end(evc_task *t)
 {
 	evc_reactor *r = t != NULL ? t->reactor_ : NULL;
 
-	/* A fork child's copy is nobody's. */
+	/* In a fork child the task has no loop. */
 	if (r == NULL || !evc__same_process(r->c))
 		return;
 	if (r->tid != evc__tid()) {

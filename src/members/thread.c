@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Started threads: the coordinator's own.
+ * Started threads: threads that the coordinator creates, and that its joins
+ * join.
+ * Called by: the program; foreign.c and loop_thread.c.
+ * Locks: the coordinator's lock.
  */
 #include "core/core.h"
 #include "members/thread.h"
@@ -20,7 +23,7 @@ start(evc_coord *c, struct evc__pthread *p, void *user,
 		return evc__refuse(-EVC_CANCELLED, "%s: a stop was asked for",
 				   func);
 	}
-	/* Set before the thread can run, put back if it does not. */
+	/* Set before the thread can run, restored if it is not started. */
 	if (ret_id != NULL) {
 		before = *ret_id;
 		*ret_id = c->member.ids.last + 1;

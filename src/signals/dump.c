@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A signal that has a report written.
- *
- * The handler only says so and rings the helper thread, which writes it as one
- * of its chores: nothing that a report does is safe in a handler.  Several
- * signals that come before it does are one report.
- *
- * One owner in a process.  A handler runs inside `inside`; who takes the owner
- * away waits for a moment without handlers.
+ * A signal on which a report is written.  The handler sets a flag and wakes the
+ * helper thread, which writes the report as a job: no part of a report is safe
+ * in a handler.  Signals that come before the job runs share a report.  At most
+ * one coordinator of the process owns the signal.
+ * Called by: the program (evc_dump_signal); the kernel (on_signal); the helper
+ * thread (run); core, when the owner is freed.
+ * Locks: `lock`; the coordinator's lock for struct dump.off.  `owner` and
+ * `asked` are atomic; `inside` counts the running handlers.
  */
 #include <signal.h>
 
@@ -17,15 +17,16 @@
 #include "core/helper/chore.h"
 #include "signals/signals.h"
 
-/* What is to be written where; one that was replaced on the helper thread stays,
-   off, until its coordinator goes, because the helper may be in it. */
+/* A job that writes reports.  A job that was replaced on the helper thread
+   stays, with `off` set, until its coordinator is freed: the helper may be
+   inside. */
 struct dump {
-	struct evc__chore chore; /* first: run() gets it */
+	struct evc__chore chore; /* first: the argument of run() */
 	evc_coord *c;            /* set at creation */
 	int fd;
 	unsigned format;
 	bool off;                /* lock of c */
-	struct dump *next;       /* our lock */
+	struct dump *next;       /* `lock` */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,7 +37,7 @@ static _Atomic bool asked;
 
 /* lock */
 static struct dump *standing, *retired;
-/* lock; read by handlers while the owner stands */
+/* lock; read by handlers while there is an owner */
 static int signo;
 static struct sigaction former;
 
@@ -51,8 +52,8 @@ on_signal(int n)
 	evc__walk_enter(&inside);
 	c = sync_load_sc(&owner);
 	if (c != NULL && !evc__same_process(c)) {
-		/* A fork child, which has inherited it alone: what would have
-		   happened without us. */
+		/* A fork child inherits the handler only: do as without the
+		   library. */
 		sigaction(n, &former, NULL);
 		raise(n);
 	} else if (c != NULL) {
@@ -90,25 +91,25 @@ run(evc_coord *c, struct evc__chore *k)
 	sync_lock(&c->lock);
 	off = d->off;
 	sync_unlock(&c->lock);
-	/* Said before it is written: a signal that comes meanwhile gets a
-	   report of its own. */
+	/* Cleared before the report: a signal during the report gets another
+	   report. */
 	if (!off && sync_xchg(&asked, false))
 		(void)evc_dump(c, d->fd, d->format);
 	return SYNC_FOREVER;
 }
 
-/* ---- its coming and going ---- */
+/* ---- the handler's begin and end ---- */
 
-/* Lock held: the handler there was. */
+/* Lock held: set the former handler again. */
 static void
 restore(void)
 {
-	/* Somebody may have put one over ours: leave that. */
+	/* A later handler of the program stays. */
 	if (is_ours(signo))
 		sigaction(signo, &former, NULL);
 }
 
-/* Lock held: no handler of ours does anything from now on. */
+/* Lock held: on_signal does nothing from now on. */
 static void
 disarm(void)
 {
@@ -118,8 +119,8 @@ disarm(void)
 	signo = 0;
 }
 
-/* No lock: it writes nothing more; by the helper thread itself that is not to
-   be waited for. */
+/* No lock: d writes no further report.  On the helper thread, which may be
+   inside d, d is kept for later. */
 static void
 retire(struct dump *d)
 {
@@ -141,7 +142,7 @@ retire(struct dump *d)
 	sync_unlock(&lock);
 }
 
-/* Lock held: those of c that were kept. */
+/* Lock held: take the kept jobs of c from the list. */
 static struct dump *
 take_retired(const evc_coord *c)
 {
@@ -159,7 +160,7 @@ take_retired(const evc_coord *c)
 	return all;
 }
 
-/* c goes: on the helper thread only when that is not in a chore of ours. */
+/* c is freed; on the helper thread only outside of these jobs. */
 static void
 release_for_free(evc_coord *c)
 {
@@ -186,8 +187,7 @@ release_for_free(evc_coord *c)
 	}
 }
 
-/* In a fork child: whoever was in a handler, or had the lock, is the
-   parent's. */
+/* In a fork child: handlers and lock holders were the parent's threads. */
 static void
 fork_reset(void)
 {
@@ -196,7 +196,7 @@ fork_reset(void)
 	sync_lock_init(&lock);
 }
 
-/* Lock held, in a fork child: what its parent had. */
+/* Lock held, in a fork child: free the parent's jobs. */
 static void
 forget_parents(void)
 {
@@ -265,8 +265,8 @@ dump_new(evc_coord *c, int fd, unsigned format)
 	return NULL;
 }
 
-/* Lock held: n, which can be had, gets our handler, and what had it before gets
-   its own back. */
+/* Lock held: set the handler for n, and restore that of the signal used
+   before. */
 static void
 move_to(evc_coord *c, int n)
 {
@@ -278,7 +278,7 @@ move_to(evc_coord *c, int n)
 			return;
 		disarm();
 	}
-	/* Before the handler: it finds its owner. */
+	/* The owner is set first, for the handler. */
 	sigaction(n, NULL, &former);
 	signo = n;
 	sync_store(&asked, false);
@@ -287,7 +287,7 @@ move_to(evc_coord *c, int n)
 	sigaction(n, &sa, NULL);
 }
 
-/* Lock held; *ret_old: what it replaces. */
+/* Lock held; *ret_old: the replaced job. */
 static evc_status
 begin(evc_coord *c, int n, int fd, unsigned format, struct dump **ret_old)
 {

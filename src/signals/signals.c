@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signals that ask for the stop: a handler of our own, not ev_signal, so that it
- * works with a stuck loop or none, and leaves the former handlers restorable.
- *
- * One owner in a process.  A handler runs inside `inside`; who takes the owner
- * away waits for a moment without handlers, so c may be freed afterwards.
+ * Signals that request the stop.  A handler of the library, not ev_signal: so a
+ * stuck or missing loop does not matter, and the former handlers can be
+ * restored.  At most one coordinator of the process owns the signals.
+ * Called by: the program; the kernel (on_signal); core, when the owner is
+ * freed.
+ * Locks: `lock`; `owner` and `seen` are atomic.  `inside` counts the running
+ * handlers: a release waits for a moment without any, then c may be freed.
  */
 #include <signal.h>
 
+#include "core/core.h"
 #include "base/self.h"
 #include "base/text.h"
-#include "core/core.h"
 #include "core/join/join.h"
 #include "signals/signals.h"
 
@@ -21,7 +23,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(evc_coord *) owner;
 static struct walkers inside;
 
-/* lock; read by handlers while the owner stands */
+/* lock; read by handlers while there is an owner */
 static int signo[N_STOP];
 static unsigned n_signo;
 static struct sigaction former[N_STOP];
@@ -32,8 +34,8 @@ static int exit_fd;
    signals seen in that round) */
 static _Atomic uint64_t seen;
 
-/* Signal handler: how many stop signals this round has had, with this one, and
-   the number of the stop that the first of them asks for. */
+/* Signal handler: count the stop signals of the round, this signal included.
+   *ret_stop: the number of the stop that the first of them requests. */
 static unsigned
 count(const evc_coord *c, uint32_t *ret_stop)
 {
@@ -42,7 +44,7 @@ count(const evc_coord *c, uint32_t *ret_stop)
 
 	do {
 		old = sync_load(&seen);
-		/* After `seen`: a round found there is not newer than this. */
+		/* Read after `seen`, so a round in `seen` is not newer. */
 		round = WORD_STOPS(sync_load_sc(&c->word));
 		if ((uint32_t)(old >> 32) == round)
 			next = old + 1;
@@ -75,21 +77,19 @@ name_signal(struct text *t, int n)
 	}
 }
 
-/* Ask for the stop; a second time the reason says that the grace is cut. */
+/* Request the stop; the reason of a second signal names the cut grace. */
 static void
 ask(evc_coord *c, int n, const siginfo_t *info, unsigned many, uint32_t stop)
 {
 	char buf[96];
 	struct text t = evc__text_in(buf, sizeof buf);
-	struct evc__request q = {
-		.kind = EVC_BY_SIGNAL,
-		.text = buf,
-		/* A second one is for the stop of the first. */
-		.stop = many > 1 ? stop : 0
-	};
+	struct evc__request q = { .kind = EVC_BY_SIGNAL,
+				  .text = buf,
+				  /* A second signal is for the first's stop. */
+				  .stop = many > 1 ? stop : 0 };
 
 	name_signal(&t, n);
-	/* The kernel tells the sender of what a process sent. */
+	/* <= 0: the signal comes from a process, which the kernel names. */
 	if (info->si_code <= 0) {
 		evc__text_add(&t, " from pid ");
 		evc__text_int(&t, info->si_pid);
@@ -112,15 +112,14 @@ third(int n)
 	evc__text_add(&t, "evcoord: a third ");
 	name_signal(&t, n);
 	evc__text_add(&t, " while stopping: leaving at once\n");
-	/* A pipe that nobody reads, or a terminal that was stopped, must not
-	   hold it up. */
+	/* A full pipe or a stopped terminal must not delay the exit. */
 	if (sync_ppoll(&line, 1, 0) == 1)
 		(void)!write(exit_fd, buf, t.len);
 	_exit(128 + n);
 }
 
-/* A fork child inherits the handler, but not the coordinator: it does what
-   would have happened without us. */
+/* A fork child inherits the handler, but not the coordinator: do as without the
+   library. */
 static void
 as_before(int n)
 {
@@ -167,12 +166,12 @@ evc__signals_has(int n)
 	       now.sa_sigaction == on_signal;
 }
 
-/* Lock held: the handlers there were, for the first n of ours. */
+/* Lock held: restore the former handlers of the first n signals. */
 static void
 restore(unsigned n)
 {
 	while (n-- > 0) {
-		/* Somebody may have put one over ours: leave that. */
+		/* A later handler of the program stays. */
 		if (evc__signals_has(signo[n]))
 			sigaction(signo[n], &former[n], NULL);
 	}
@@ -255,7 +254,7 @@ install(evc_coord *c, const evc_signals_opts *o)
 	exit_fd = o->exit_fd != 0 ? o->exit_fd : STDERR_FILENO;
 	sync_store(&seen, 0);
 	sigfillset(&sa.sa_mask);
-	/* Before the handlers: the first one finds its owner. */
+	/* The owner is set first, for the handlers. */
 	sync_store_sc(&owner, c);
 	for (i = 0; i < n_signo; i++)
 		if (sigaction(signo[i], &sa, &former[i]) < 0) {
@@ -273,8 +272,7 @@ install(evc_coord *c, const evc_signals_opts *o)
 	return 0;
 }
 
-/* In a fork child: whoever was in a handler, or had the lock, is the
-   parent's. */
+/* In a fork child: handlers and lock holders were the parent's threads. */
 static void
 fork_reset(void)
 {
@@ -297,7 +295,7 @@ start(evc_coord *c, const evc_signals_opts *o)
 	evc__fork_also(fork_reset);
 	sync_lock(&lock);
 	now = sync_load(&owner);
-	/* A fork child that makes a coordinator of its own takes them over. */
+	/* A coordinator of a fork child takes the signals over. */
 	if (now != NULL && !evc__same_process(now)) {
 		restore(n_signo);
 		now = NULL;

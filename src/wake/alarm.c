@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the waits of this room share; see alarm.h.
+ * The common part of the waits in this room: an alarm, a futex word that a stop
+ * moves; deadlines; the refusals of a wait.  See alarm.h.
+ * Called by: the other files of this room; a requester of a stop (tell).
+ * Locks: the coordinator's lock to set an alarm; word and n_waiting are atomic.
  */
 #include "core/core.h"
 #include "wake/alarm.h"
@@ -10,14 +13,14 @@
 void
 evc__alarm_ring(struct evc__alarm *a, int n)
 {
-	/* The count first.  Who counts itself after this look finds what has
-	   changed; who was counted before is woken here, or reads the word
-	   after it was moved, or finds it moved when it is about to sleep. */
+	/* The count is read first.  A waiter that counts itself later finds
+	   the change.  A waiter counted before is woken here, or reads the
+	   moved word, or finds the word moved when it is about to sleep. */
 	bool wake = sync_load_sc(&a->n_waiting) > 0;
 
 	sync_add(&a->word, ALARM_STEP);
-	/* From here on it is an address and no more: at worst a stranger who
-	   sleeps there looks once more. */
+	/* The alarm may be freed by now: at worst the wake reaches another
+	   sleeper at this address, which reads its word once more. */
 	if (wake)
 		sync_futex_wake_n(&a->word, n);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * evc_call: a function that may hang, on a thread that can be left behind.
- *
- * Caller and thread share one block, and the word of its alarm says how it
- * stands: FINISHED is set by the thread when the function has ended, LEFT by
- * the caller when it will wait no longer; arg belongs to the one who comes
- * second.  GONE is set by each when it needs the block no more; the second one
- * frees it.  The listener in it is the caller's, which takes it out of the
- * table before it leaves: the thread knows no coordinator.
+ * Caller and thread share a block; the bits of its alarm's word are the state.
+ * FINISHED: the function has ended.  LEFT: the caller waits no longer; the
+ * second of the two owns arg.  GONE: one side needs the block no more; the
+ * second side frees it.  The listener is the caller's: the thread knows no
+ * coordinator.
+ * Called by: the program.
+ * Locks: the coordinator's lock for the listener; the word is atomic.
  */
 #include "core/core.h"
 #include "base/self.h"
@@ -28,15 +28,15 @@ struct call {
 	void *arg;
 	void (*release)(void *arg);
 	size_t stack;
-	const char *func; /* who is called by the program */
+	const char *func; /* the public call */
 	unsigned fork_generation;
 	char name[16];
-	/* the thread; the caller's when FINISHED stands */
+	/* the thread's; the caller's after FINISHED */
 	int result;
 	bool returned;
 };
 
-/* The last touch of one of the two. */
+/* The last use of the block by a side. */
 static void
 part(struct call *k)
 {
@@ -49,7 +49,7 @@ part(struct call *k)
 static void
 hand_over(struct call *k)
 {
-	/* A fork child, made in there: the caller is not here. */
+	/* A fork child, made in fn, has no caller. */
 	if (k->fork_generation != sync_load_relaxed(&evc__fork_generation))
 		return;
 	if (!(sync_or(&k->alarm.word, FINISHED) & LEFT))
@@ -76,7 +76,7 @@ call_main(void *arg)
 	evc__thread_rename(k->name);
 	pthread_cleanup_push(left_without_result, k);
 	k->result = k->fn(k->arg);
-	/* From here on it comes too late to change anything. */
+	/* A cancellation comes too late from here on. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	k->returned = true;
 	pthread_cleanup_pop(0);
@@ -99,15 +99,15 @@ create(struct call *k)
 
 /* ---- the caller ---- */
 
-/* FINISHED, or why it is not waited for any longer: -code. */
+/* FINISHED, or the reason for an end of the wait: -code. */
 static evc_status
 wait_finished(evc_coord *c, struct call *k, uint32_t stops, uint64_t until)
 {
 	uint32_t seen;
 
 	for (;;) {
-		/* The word, then the stop: one that comes after the look has
-		   moved the word when we sleep. */
+		/* The word is read before the stop: a later stop moves the
+		   word, and so ends the sleep. */
 		seen = sync_load_sc(&k->alarm.word);
 		if (seen & FINISHED)
 			return FINISHED;
@@ -119,8 +119,8 @@ wait_finished(evc_coord *c, struct call *k, uint32_t stops, uint64_t until)
 	}
 }
 
-/* Counted among those who wait for the stop, and in the table: evc_free has
-   seen us, or we see it. */
+/* Count the caller as a waiter and add the listener, unless evc_free has begun:
+   an evc_free that begins later sees the count. */
 static evc_status
 enlist(evc_coord *c, struct call *k)
 {
@@ -148,7 +148,7 @@ strike(evc_coord *c, struct call *k)
 	sync_unlock(&c->lock);
 }
 
-/* FINISHED was there before LEFT. */
+/* FINISHED was set before LEFT. */
 static evc_status
 take_result(const struct call *k, int *ret_result)
 {
@@ -160,7 +160,7 @@ take_result(const struct call *k, int *ret_result)
 	return 0;
 }
 
-/* Have the thread made.  < 0: there is none, and the block is the caller's. */
+/* Start the thread.  < 0: no thread, and the block is the caller's. */
 static evc_status
 begin(evc_coord *c, struct call *k, uint32_t stops)
 {
@@ -196,7 +196,7 @@ run(evc_coord *c, struct call *k, double timeout, int *ret_result)
 	}
 	st = wait_finished(c, k, stops, until);
 	strike(c, k);
-	/* It may finish after our last look, but before this. */
+	/* The function may end between the last check and LEFT. */
 	if (st == FINISHED || (sync_or(&k->alarm.word, LEFT) & FINISHED))
 		st = take_result(k, ret_result);
 	part(k);
@@ -233,7 +233,7 @@ call(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 		st = evc__enter(c, -EVC_FAILED_PRECONDITION, func);
 	if (st < 0)
 		return st;
-	/* release may have a cancellation point, and we are counted. */
+	/* A cancellation inside release would leave the waiter counted. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	k = sync_alloc(1, sizeof *k);
 	if (k != NULL) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cancel hooks: how to wake a thread out of a stretch of code.
- *
- * The record is the library's, not the stack's: a thread that leaves the
- * stretch by longjmp leaves no trap behind, and the next pop outside of it, or
- * its end, takes away what it left.  Its own thread alone sees the chain of
- * what it has pushed; the list that the helper goes through is the
- * coordinator's.
+ * Cancel hooks: functions that wake a thread out of a stretch of code at a
+ * stop.  The record is the library's: a thread that leaves the stretch by
+ * longjmp leaves no dangling pointer, and the next pop outside, or the thread's
+ * end, removes the record.  The chain of records is the thread's own; the list
+ * that the helper thread walks is the coordinator's.
+ * Called by: the program.
+ * Locks: the coordinator's lock for the list; the chain is thread-local.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -22,7 +22,7 @@ push(evc_coord *c, void (*fn)(void *arg), void *arg, unsigned flags,
 	if (evc_should_stop(c))
 		st = evc__refuse(-EVC_CANCELLED,
 				 "evc_cancel_push: a stop was asked for");
-	else if (evc__helper_is_self(c)) /* where no pop is possible */
+	else if (evc__helper_is_self(c)) /* no pop is possible there */
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,
 				 "evc_cancel_push: on the helper thread");
 	else
@@ -60,7 +60,7 @@ evc_cancel_push(evc_coord *c, void (*fn)(void *arg), void *arg,
 	return st;
 }
 
-/* The record that the calling thread has pushed under that number. */
+/* The calling thread's record with this id. */
 static struct evc__waker *
 find(const evc_coord *c, evc_id id)
 {
@@ -94,8 +94,8 @@ evc_cancel_pop(evc_coord *c, evc_id id)
 		inner = evc__self()->pushed;
 		last = inner == k;
 		of = inner->c;
-		/* The gate, because c may be freed the moment its last record
-		   is gone; whoever freed it before had none of ours. */
+		/* The gate, because another thread may free the coordinator
+		   after its last record is gone, but not before. */
 		(void)evc__gate_enter(&of->life.gate);
 		sync_lock(&of->lock);
 		evc__waker_pop(inner);

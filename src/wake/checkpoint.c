@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Saying where one is.
+ * Progress texts: a member says how far its work is, for reports and joins.
+ * Called by: the program, on a member's thread.
+ * Locks: none to write, the mark has two relaxed atomics; the coordinator's
+ * lock to find a member.
  */
 #include "core/core.h"
 #include "core/wake/ladder.h"
@@ -12,8 +15,8 @@ evc_checkpoint(const char *text)
 
 	if (m == NULL)
 		return;
-	/* Relaxed, and in no order: a report that meets the new text with the
-	   old time is right within a moment. */
+	/* Relaxed, without an order: a report may show the new text with the
+	   old time for a moment. */
 	sync_store_relaxed(&m->text, text);
 	sync_store_relaxed(&m->ns, evc__mark_now(m->c));
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Conditions that hear the stop: an alarm that also evc_cond_signal rings.
- *
- * While a condition is there its coordinator is not freed, and while somebody
- * waits the condition is not: so a wait keeps c by being counted in the alarm,
- * and its last touch is that it counts itself out.
+ * Conditions that a stop ends, too: an alarm that evc_cond_signal also rings.
+ * A coordinator is not freed while a condition exists, and a condition not
+ * while a thread waits.  So a wait keeps both by its count in the alarm, and
+ * its last access is to leave the count.
+ * Called by: the program.
+ * Locks: the coordinator's lock for the listener and n_conds; the program's
+ * mutex.
  */
-#include "core/core.h"
 #include "base/unwind.h"
 #include "wake/alarm.h"
 
@@ -31,7 +32,7 @@ evc_cond_new(evc_coord *c, evc_cond **ret_cond)
 		return st;
 	cond = sync_alloc(1, sizeof *cond);
 	sync_lock(&c->lock);
-	/* evc_free has counted them. */
+	/* evc_free has counted the conditions. */
 	if (c->life.dying)
 		st = evc__end_by_free(__func__);
 	else if (cond == NULL || !evc__alarm_set(c, &cond->alarm))
@@ -61,7 +62,7 @@ evc_cond_free(evc_cond *cond)
 		return 0;
 	c = cond->c;
 	st = evc__check(c, __func__);
-	/* c may be freed the moment it has no condition. */
+	/* c may be freed as soon as its last condition is gone. */
 	if (st == 0)
 		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
@@ -96,7 +97,7 @@ evc_cond_broadcast(evc_cond *cond)
 		evc__alarm_ring(&cond->alarm, INT_MAX);
 }
 
-/* The mutex is held, and given up for each sleep. */
+/* The mutex is held, and released for each sleep. */
 static evc_status
 wait_true(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
 	  void *arg, double timeout)
@@ -107,9 +108,9 @@ wait_true(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
 	bool woken = false;
 
 	for (;;) {
-		/* The word, then the stop, then what the mutex guards, then
-		   the mutex is given up: a stop or a signal that comes after
-		   one of these looks has moved the word when we sleep. */
+		/* The word is read before the stop and the condition are
+		   checked, and the mutex released last: a stop or a signal
+		   after a check moves the word, and so ends the sleep. */
 		seen = sync_load_sc(&cond->alarm.word);
 		if (evc__stop_came(c, stops))
 			return evc__end_by_stop("evc_wait_until");
@@ -123,14 +124,13 @@ wait_true(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
 	}
 }
 
-/* is_true may have a cancellation point: who is cancelled there would be counted
-   for ever. */
+/* A cancellation inside is_true would leave the waiter counted for ever. */
 struct counted {
 	evc_cond *cond;
 	int cancel; /* the state before */
 };
 
-/* Also when is_true has thrown. */
+/* Runs also if is_true throws. */
 static void
 count_out(struct counted *k)
 {
@@ -145,8 +145,8 @@ wait_counted(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
 	struct counted k LEAVING(count_out) = { cond, 0 };
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &k.cancel);
-	/* Counted with the mutex held: who changes what it guards afterwards,
-	   and signals, finds us. */
+	/* Counted with the mutex held: a thread that changes the condition
+	   afterwards, and signals, finds the waiter. */
 	sync_add(&cond->alarm.n_waiting, 1);
 	return wait_true(cond, mutex, is_true, arg, timeout);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The choice of the kick signal; kicks themselves are sent by core/wake/rouse.c.
+ * The choice of the kick signal.  core sends the kicks.
+ * Called by: the program.
+ * Locks: none; base/kick.c has its own.
  */
 #include "base/kick.h"
 #include "core/core.h"

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_ladder_set, and the last chance: a chore of the coordinator whose ladder
- * it is, which tells of the members of scopes that have none of their own, too.
+ * evc_ladder_set, and the last chance: a helper job that logs and reports,
+ * shortly before the end of a stop, the live members of a coordinator and of
+ * its scopes without a ladder.
+ * Called by: the program; the helper thread (run).
+ * Locks: the coordinator's lock, not held around on_last_chance; c->ladder is
+ * atomic.
  */
 #include "core/core.h"
 #include "core/helper/chore.h"
@@ -14,11 +18,11 @@
 #define LOOK_NS (100 * UINT64_C(1000000))
 
 struct last_chance {
-	struct evc__chore chore; /* first: run() gets it */
-	uint32_t told;           /* helper only: stop number */
+	struct evc__chore chore; /* first: the argument of run() */
+	uint32_t told;           /* helper only: number of the last stop */
 };
 
-/* ---- who is told ---- */
+/* ---- the report ---- */
 
 struct telling {
 	const evc_ladder_opts *o;
@@ -28,7 +32,7 @@ struct telling {
 	char buf[160];
 };
 
-/* Neither hooks, nor scopes, whose members are told of. */
+/* Not hooks, and not scopes, which report their members. */
 static bool
 is_told_of(const evc_member_info *m)
 {
@@ -53,14 +57,14 @@ call(const evc_member_info *m, void *arg)
 {
 	struct telling *t = arg;
 
-	/* It may have ended while others were called for. */
+	/* The member may have ended during the calls for others. */
 	if (is_told_of(m) &&
 	    (m->id == 0 || evc_member_get(t->c, m->id, NULL) == 0))
 		t->o->on_last_chance(t->c, m, t->o->arg);
 	return true;
 }
 
-/* No lock, c kept by its gate; of c's stop with that number. */
+/* No lock, inside c's gate: report for c's stop with this number. */
 static void
 tell_all(evc_coord *c, const evc_ladder_opts *o, uint32_t stop)
 {
@@ -169,8 +173,8 @@ set(evc_coord *c, struct evc__ladder *l)
 		}
 		c->wake.last_chance = &last->chore;
 	}
-	/* Joins and the helper read it without the lock: the one before stays
-	   as long as c. */
+	/* Joins and the helper read c->ladder without the lock, so the former
+	   ladder stays as long as c. */
 	l->before = sync_load(&c->wake.ladder);
 	sync_store(&c->wake.ladder, l);
 	evc__ring(c);

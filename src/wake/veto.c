@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_veto: more time, once.
+ * evc_veto: a member asks once for more time during a stop.
+ * Called by: the program.
+ * Locks: the coordinator's lock, then that of each parent, one at a time.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -10,7 +12,7 @@
 
 #include <math.h>
 
-/* Lock held: m's or the looper's name; NULL: there is no such member. */
+/* Lock held: the member's name; NULL: no such member. */
 static const char *
 name_of(evc_coord *c, evc_id *id)
 {
@@ -44,8 +46,8 @@ asked_before(const evc_coord *c, evc_id id)
 	return false;
 }
 
-/* Lock held: as much of `seconds` as there is between the end as it stands, or
-   now when that is over, and the hard one. */
+/* Lock held: grant as much of `seconds` as fits between the present end, or now
+   if later, and the hard end. */
 static void
 grant(evc_coord *c, struct evc__veto *v, uint64_t stop, double seconds)
 {
@@ -87,7 +89,7 @@ veto(evc_coord *c, struct evc__veto *v, double seconds)
 	return 0;
 }
 
-/* What is above c ends later by as much, as far as its own hard end lets it. */
+/* Extend the stops of c's parents, each up to its hard end. */
 static void
 hand_up(evc_coord *c, const struct evc__veto *v)
 {
@@ -96,7 +98,7 @@ hand_up(evc_coord *c, const struct evc__veto *v)
 	for (c = c->parent; c != NULL; c = c->parent) {
 		copy = sync_alloc(1, sizeof *copy);
 		if (copy == NULL)
-			return; /* it ends sooner then, as its grace says */
+			return; /* the parents keep their end */
 		*copy = *v;
 		copy->id = 0;
 		sync_lock(&c->lock);
@@ -138,7 +140,7 @@ evc_veto(evc_coord *c, evc_id id, double seconds, const char *reason,
 		sync_free(v);
 	else {
 		hand_up(c, &told);
-		/* Joins sleep until the end that was. */
+		/* Joins sleep until the former end. */
 		evc__ring(c);
 		evc__ring_below(c);
 		evc__log_veto(c, told.name, told.granted, told.reason);

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_wait_fd and evc_poll: sleep in poll(2) on the caller's descriptors and on
- * the coordinator's stop descriptor; where there is none to be had, for a slice
- * of time, and look.
- *
- * A descriptor is a level, not a memory: a stop that is cleared at once makes
- * it readable and drains it again, and who was woken by it sleeps on if it is
- * drained before its poll has looked once more.  So who sleeps on it is counted
- * (c->pollers), before it looks at the word; and evc_clear_stop waits, while
- * the flag stands, for a moment when nobody is.  Who looked before the flag
- * stood and is counted after it finds the flag with its second look, and
- * leaves.
+ * evc_wait_fd and evc_poll: poll(2) on the caller's descriptors and the stop
+ * descriptor; without a stop descriptor, in slices of time with a check of the
+ * stop.  A descriptor has no memory: a stop that is cleared at once drains the
+ * descriptor again, and a woken poller may find nothing.  So a poller counts
+ * itself in c->pollers before it checks the word, and evc_clear_stop, with the
+ * flag still set, waits for a moment without pollers.  A poller that is counted
+ * later finds the flag.
+ * Called by: the program.
+ * Locks: none; pollers is atomic, and the gate keeps the coordinator.
  */
 #include <errno.h>
 
-#include "core/core.h"
 #include "wake/alarm.h"
 
 #define SLICE_NS UINT64_C(25000000)
@@ -23,18 +20,18 @@
 struct poller {
 	/* set at creation */
 	evc_coord *c;
-	struct pollfd *fds; /* the caller's n, and room for ours behind them */
+	struct pollfd *fds; /* the caller's n, then room for the stop's */
 	size_t n;
 	uint64_t until;
 	const char *func;
-	uint32_t stops; /* had been when it began */
-	/* Number of the stop descriptor; -1: it is done without. */
+	uint32_t stops; /* number of stops at the begin */
+	/* The stop descriptor; -1: wait in slices. */
 	int stop_fd;
 	bool counted; /* in c->pollers */
-	bool crowded; /* there is no room for one more descriptor */
+	bool crowded; /* poll takes no further descriptor */
 };
 
-/* Have the stop descriptor and be counted, if that can be. */
+/* Get the stop descriptor, and count the poller. */
 static void
 prepare(struct poller *p)
 {
@@ -47,8 +44,8 @@ prepare(struct poller *p)
 	p->counted = true;
 }
 
-/* poll(2) once, for so long at most: how many of the caller's have something to
-   say, or -errno. */
+/* poll(2) once, ns at most: the number of ready descriptors of the caller, or
+   -errno. */
 static int
 poll_once(struct poller *p, uint64_t ns)
 {
@@ -62,7 +59,7 @@ poll_once(struct poller *p, uint64_t ns)
 		ns = SLICE_NS;
 	n = sync_ppoll(p->fds, p->n + ours, ns);
 	if (n < 0 && errno == EINVAL && ours) {
-		/* More than RLIMIT_NOFILE, perhaps by ours alone. */
+		/* Perhaps the stop descriptor alone exceeds RLIMIT_NOFILE. */
 		p->crowded = true;
 		p->stop_fd = -1;
 		return -EINTR;
@@ -78,7 +75,7 @@ refuse_poll(const struct poller *p, int e)
 			   "%s: %s", p->func, strerror(e));
 }
 
-/* > 0: so many have something to say; else how it ended. */
+/* > 0: number of ready descriptors; else the reason of the end. */
 static int
 wait_ready(struct poller *p)
 {
@@ -90,16 +87,16 @@ wait_ready(struct poller *p)
 	for (;;) {
 		now = p->until == SYNC_FOREVER ? 0 : evc__now(p->c);
 		rest = p->until > now ? p->until - now : 0;
-		/* Who only looks needs no descriptor. */
+		/* A check without waiting needs no stop descriptor. */
 		if (rest > 0)
 			prepare(p);
-		/* Counted, then the look; see above. */
+		/* The poller is counted before this check; see the head. */
 		if (evc__stop_came(p->c, p->stops))
 			return evc__end_by_stop(p->func);
 		if (evc__gate_is_shut(&p->c->life.gate))
 			return evc__end_by_free(p->func);
 		n = poll_once(p, evc__real_ns(p->c, rest));
-		/* A stop wins over what is ready. */
+		/* A stop wins over ready descriptors. */
 		if (evc__stop_came(p->c, p->stops))
 			return evc__end_by_stop(p->func);
 		if (n > 0)
@@ -118,8 +115,8 @@ wait_counted(struct poller *p)
 	evc_coord *c = p->c;
 	int n;
 
-	/* For evc_free, which is refused while we wait for nothing that was
-	   asked for. */
+	/* For evc_free, which is refused while threads wait for a stop that
+	   was not requested. */
 	sync_add(&c->stop.n_waiters, 1);
 	n = wait_ready(p);
 	if (p->counted)
@@ -184,7 +181,7 @@ evc_wait_fd(evc_coord *c, int fd, unsigned events, double timeout,
 	if (r & POLLNVAL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_wait_fd: %d is closed", fd);
-	/* The next read or write says what has gone wrong. */
+	/* After an error the next read or write gives the reason. */
 	if (r & (POLLIN | POLLERR | POLLHUP))
 		got |= EVC_READ;
 	if (r & (POLLOUT | POLLERR | POLLHUP))
