@@ -116,7 +116,7 @@ static void
 keep(const struct failure *f)
 {
 	evc_workers *g = f->w->group;
-	struct evc__error *e;
+	evc_worker_error *e;
 
 	sync_add(&f->w->n_errors, 1);
 	sync_lock(&g->lock);

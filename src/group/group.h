@@ -31,7 +31,6 @@ struct text;         /* base/text.h */
 struct evc__tally;   /* metrics.h */
 struct evc__metrics; /* metrics.h */
 struct evc__loggers; /* loggers.h */
-struct evc__error;
 
 /*
  * A worker: made once, it keeps its id and its counts for ever, whatever
@@ -130,7 +129,7 @@ struct evc_workers {
 	struct evc__restart_state restarts; /* of all workers */
 
 	/* ---- the errors; lock ---- */
-	struct evc__error *error; /* ring of EVC__ERRORS_KEPT; NULL: none */
+	evc_worker_error *error; /* ring of EVC__ERRORS_KEPT; NULL: none */
 	uint64_t n_errors;  /* errors that ever were */
 };
 
@@ -336,12 +335,6 @@ void evc__walks_forget(void);
 
 /* ---- error.c ---- */
 
-/* An error as it is kept. */
-struct evc__error {
-	unsigned id, start;
-	uint64_t run;
-	evc_reason reason;
-};
 /* What comes after a run of a worker. */
 enum evc__next {
 	EVC__AGAIN = 0, /* the next run */

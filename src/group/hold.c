@@ -75,16 +75,23 @@ evc__group_hold(evc_workers *g, struct evc__held *ret)
 	ret->n = 1;
 }
 
-/* Back into the list it has left: its scope cannot be freed. */
-static void
-put_back(evc_workers *g)
+/* Free a group that has left the list; back into it when its scope cannot be
+   freed. */
+static evc_status
+destroy(evc_workers *g)
 {
-	sync_lock(&g->reg->lock);
+	evc_registry *reg = g->reg;
+	evc_status st = evc__group_destroy(g);
+
+	if (st == 0)
+		return 0;
+	sync_lock(&reg->lock);
 	sync_lock(&g->lock);
 	g->doomed = false;
 	sync_unlock(&g->lock);
-	list_append(&g->reg->groups, &g->node);
-	sync_unlock(&g->reg->lock);
+	list_append(&reg->groups, &g->node);
+	sync_unlock(&reg->lock);
+	return st;
 }
 
 /* Registry's lock held. */
@@ -111,8 +118,7 @@ unhold(struct evc__held *h, unsigned i)
 		let_go(reg);
 	sync_unlock(&reg->lock);
 	if (last) {
-		if (evc__group_destroy(g) < 0)
-			put_back(g);
+		(void)destroy(g);
 		/* Only now is the registry not needed any more. */
 		sync_lock(&reg->lock);
 		let_go(reg);
@@ -239,12 +245,7 @@ evc_workers_free(evc_workers *group)
 		st = group_may_go(group, __func__);
 	if (st == 0)
 		st = take_out(group, &free_now, __func__);
-	if (st < 0 || !free_now)
-		return st;
-	st = evc__group_destroy(group);
-	if (st < 0)
-		put_back(group);
-	return st;
+	return st < 0 || !free_now ? st : destroy(group);
 }
 
 /* ---- registries ---- */

@@ -61,10 +61,17 @@ check_member(const evc_member_opts *m, const char *func)
 }
 
 static evc_status
-check_opts(const evc_workers_opts *o, const char *func)
+check(const char *name, evc_worker_fn *fn, const evc_workers_opts *o,
+      const char *func)
 {
 	evc_status st;
 
+	if (fn == NULL)
+		return bad(func, "no function");
+	if (strlen(name) >= sizeof((evc_workers *)0)->name)
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "%s: the name %.40s... is too long", func,
+				  name);
 	if (!ROOM_IS_ZERO(o->reserved_))
 		return bad(func, "reserved room is not 0");
 	if (o->n_threads > EVC__WORKERS_MOST)
@@ -79,20 +86,6 @@ check_opts(const evc_workers_opts *o, const char *func)
 	if (st == 0)
 		st = check_member(&o->member, func);
 	return st;
-}
-
-static evc_status
-check(const char *name, evc_worker_fn *fn, const evc_workers_opts *o,
-      const char *func)
-{
-	if (fn == NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no function",
-				  func);
-	if (strlen(name) >= sizeof((evc_workers *)0)->name)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "%s: the name %.40s... is too long", func,
-				  name);
-	return check_opts(o, func);
 }
 
 /* ---- the group ---- */

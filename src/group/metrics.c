@@ -195,7 +195,7 @@ names(struct evc__metrics *m, const char *name, bool count, bool locked,
 	w->count = count ? evc__metrics_find(m, w->counter) : -1;
 	if (w->value >= 0 && (!count || w->count >= 0))
 		return 0;
-	if (m->fork_generation != sync_load(&evc__fork_generation))
+	if (evc__forked_since(m->fork_generation))
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "evc_workers_put: this is a fork child, the "
 				  "group is its parent's");
@@ -320,7 +320,7 @@ evc_workers_put(evc_workers *group, const char *name, double value, bool count)
 
 	/* A worker that forks is still one in the child. */
 	if (group != NULL && t != NULL && t->of == group->metrics &&
-	    group->fork_generation == sync_load_relaxed(&evc__fork_generation))
+	    !evc__group_inherited(group))
 		return put(t, name, value, count, false);
 	st = evc__group_check(group, __func__);
 	return st < 0 ? st : put_shared(group->metrics, name, value, count);

@@ -13,7 +13,6 @@
 #include "base/text.h"
 
 #define GRACE_DEFAULT 5.0
-#define CLEAN_MOST 256
 
 static evc_registry the_process = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -99,7 +98,7 @@ try_config(const evc_config *k, const char *func)
 	evc_coord *c;
 	evc_status st;
 
-	if (k->n_clean > CLEAN_MOST)
+	if (k->n_clean > EVC__CLEAN_MOST)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: more clean codes than there are codes",
 				  func);

@@ -96,8 +96,7 @@ run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 	/* The error before the loggers: what it stops should not wait for
 	   them. */
 	next = judge(w, st, run, ret_pause_ns);
-	if (g->loggers != NULL)
-		evc__loggers_run(w, now);
+	evc__loggers_run(w, now);
 	evc__worker_set_self(NULL);
 	(void)evc__tally_enter(NULL);
 	return next;

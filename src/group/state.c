@@ -13,7 +13,7 @@ evc__group_check(const evc_workers *g, const char *func)
 {
 	if (g == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no group", func);
-	if (g->fork_generation == sync_load(&evc__fork_generation))
+	if (!evc__group_inherited(g))
 		return 0;
 	return evc_refuse(-EVC_FAILED_PRECONDITION,
 			  "%s: %s is another process's, a fork ago", func,
@@ -192,16 +192,8 @@ evc_workers_error_get(const evc_workers *group, unsigned index,
 	if (index >= g->n_errors - oldest || g->error == NULL)
 		st = evc_refuse(-EVC_NOT_FOUND, "%s: %s has no error %u",
 				__func__, g->name, index);
-	else {
-		const struct evc__error *e =
-			&g->error[(oldest + index) % EVC__ERRORS_KEPT];
-
-		memset(ret_error, 0, sizeof *ret_error);
-		ret_error->id = e->id;
-		ret_error->start = e->start;
-		ret_error->run = e->run;
-		ret_error->reason = e->reason;
-	}
+	else
+		*ret_error = g->error[(oldest + index) % EVC__ERRORS_KEPT];
 	sync_unlock(&g->lock);
 	return st;
 }

@@ -103,7 +103,7 @@ set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
 	pool->stack = o->stack;
 	pool->thread_flags = o->thread_flags;
 	pool->finish = o->flags & EVC_POOL_FINISH;
-	pool->thread_main = evc__pool_thread;
+	pool->body = evc__pool_thread;
 	pool->number = sync_add(&n_pools, 1) + 1;
 	pool->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	evc__fork_also(inherited);

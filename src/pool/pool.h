@@ -133,7 +133,7 @@ struct pool_port {
 static inline bool
 evc__port_inherited(const struct pool_port *p)
 {
-	return p->fork_generation != sync_load_relaxed(&evc__fork_generation);
+	return evc__forked_since(p->fork_generation);
 }
 
 /* The job has its result; it is on its way to done. */
@@ -178,7 +178,7 @@ struct evc_pool {
 	size_t stack;
 	unsigned thread_flags;
 	bool finish;
-	evc_fn *thread_main; /* of each thread, called with its seat */
+	evc_fn *body; /* of each thread, called with its seat */
 	char name[48];
 	/* atomic: resize -> threads, submitters */
 	_Atomic uint32_t limit;
@@ -251,8 +251,6 @@ evc_status evc__port_take_hold(struct pool_port *p);
 void evc__port_release_hold(struct pool_port *p);
 /* Loop thread: it may be that all is completed. */
 void evc__port_settle(struct pool_port *p);
-/* The task has ended. */
-void evc__port_inactive(struct pool_port *p);
 /* The pool is about to go, all is completed and no thread is left. */
 void evc__port_orphan(struct pool_port *p);
 

@@ -78,8 +78,7 @@ start_thread(evc_pool *pool)
 	evc__text_add(&t, "/");
 	evc__text_int(&t, s->index);
 	s->taken = true;
-	st = evc_thread_start(pool->scope, name, pool->thread_main, s, &o,
-			      NULL);
+	st = evc_thread_start(pool->scope, name, pool->body, s, &o, NULL);
 	if (st < 0)
 		s->taken = false;
 	return st;

@@ -35,8 +35,7 @@ evc__pool_forget_port(void)
 static inline bool
 forked(const evc_pool *pool)
 {
-	return sync_load_relaxed(&evc__fork_generation) !=
-	       pool->fork_generation;
+	return evc__forked_since(pool->fork_generation);
 }
 
 evc_status

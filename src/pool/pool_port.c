@@ -200,6 +200,15 @@ evc__port_release_hold(struct pool_port *p)
 	sync_unlock(&p->lock);
 }
 
+/* The task has ended. */
+static void
+inactive(struct pool_port *p)
+{
+	/* Not the last reference: the caller has one. */
+	if (sync_xchg(&p->active, 0) != 0)
+		sync_sub(&p->refs, 1);
+}
+
 void
 evc__port_settle(struct pool_port *p)
 {
@@ -210,15 +219,7 @@ evc__port_settle(struct pool_port *p)
 	if (sync_load_relaxed(&p->active) != evc__tid())
 		return;
 	evc_task_end(&p->task);
-	evc__port_inactive(p);
-}
-
-void
-evc__port_inactive(struct pool_port *p)
-{
-	/* Not the last reference: the caller has one. */
-	if (sync_xchg(&p->active, 0) != 0)
-		sync_sub(&p->refs, 1);
+	inactive(p);
 }
 
 /* ---- the end of the pool ---- */
@@ -237,7 +238,7 @@ evc__port_orphan(struct pool_port *p)
 		while (sync_load((_Atomic(evc_reactor *) *)(void *)
 				 &p->task.reactor_) != NULL)
 			sync_futex_wait(&never, 0, 1000000);
-		evc__port_inactive(p);
+		inactive(p);
 	}
 	evc__port_drop(p);
 }

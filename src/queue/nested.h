@@ -42,8 +42,7 @@ nested_on_prepare(struct ev_loop *loop, ev_prepare *w, int revents)
 	(void)revents;
 	nested_end(n);
 	/* In a fork child nobody is to have it. */
-	n->handed = n->fork_generation !=
-			    sync_load_relaxed(&evc__fork_generation) ||
+	n->handed = evc__forked_since(n->fork_generation) ||
 		    n->hand_over(n->arg);
 }
 

@@ -132,8 +132,7 @@ evc_status evc__queue_check(const evc_queue *q, const char *func);
 static inline bool
 evc__queue_inherited(const evc_queue *q)
 {
-	return q->fork_generation !=
-	       sync_load_relaxed(&evc__fork_generation);
+	return evc__forked_since(q->fork_generation);
 }
 /* The text that belongs to a status; returns it. */
 evc_status evc__queue_refuse(const evc_queue *q, evc_status st,
