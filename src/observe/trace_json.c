@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline in Chrome's trace format, for chrome://tracing, Perfetto and
- * whatever else reads it.
+ * The timeline in Chrome's trace format, for trace viewers and other programs.
+ * evcoord-trace(3) describes each field.
  *
  * A lane is a "thread" of that format, with a number of its own.  Slices of one
  * lane have to nest there, and a call may have begun before the stop: so calls
@@ -50,31 +50,10 @@ at(struct json *j, const char *cat, uint64_t ns)
 	evc__out_us(j->o, offset(j, ns));
 }
 
-/* An event with a length; the caller ends it. */
-static void
-slice(struct json *j, const char *cat, const char *name, uint64_t from,
-      uint64_t to)
-{
-	begin(j, "X", name);
-	at(j, cat, from);
-	evc__out_add(j->o, ",\"dur\":");
-	evc__out_us(j->o, offset(j, to) - offset(j, from));
-}
-
-/* One without. */
-static void
-instant(struct json *j, const char *cat, const char *scope, const char *name,
-	uint64_t ns)
-{
-	begin(j, "i", name);
-	evc__out_fmt(j->o, ",\"s\":\"%s\"", scope);
-	at(j, cat, ns);
-}
-
 static void
 number(struct json *j, const char *key, uint64_t v)
 {
-	evc__out_fmt(j->o, "\"%s\":%llu", key, (unsigned long long)v);
+	evc__out_fmt(j->o, ",\"%s\":%llu", key, (unsigned long long)v);
 }
 
 static void
@@ -84,12 +63,31 @@ string(struct json *j, const char *key, const char *s)
 	evc__out_json(j->o, s);
 }
 
-/* ,"args":{"ns":N */
+/* An event with a length, and the first of its args; the caller adds more of
+   them and ends it. */
 static void
-args(struct json *j, uint64_t ns)
+slice(struct json *j, const char *cat, const char *name, uint64_t from,
+      uint64_t to)
 {
-	evc__out_add(j->o, ",\"args\":{");
-	number(j, "ns", ns);
+	begin(j, "X", name);
+	at(j, cat, from);
+	evc__out_add(j->o, ",\"dur\":");
+	evc__out_us(j->o, offset(j, to) - offset(j, from));
+	evc__out_fmt(j->o, ",\"args\":{\"ns\":%llu",
+		     (unsigned long long)from);
+	number(j, "to_ns", to);
+}
+
+/* An event without a length, likewise. */
+static void
+instant(struct json *j, const char *cat, const char *scope, const char *name,
+	uint64_t ns)
+{
+	begin(j, "i", name);
+	evc__out_fmt(j->o, ",\"s\":\"%s\"", scope);
+	at(j, cat, ns);
+	evc__out_fmt(j->o, ",\"args\":{\"ns\":%llu",
+		     (unsigned long long)ns);
 }
 
 static void
@@ -100,20 +98,27 @@ end(struct json *j)
 
 /* ---- what a lane is called ---- */
 
+/* Begin a lane: its name for viewers, and the parts of the name for programs;
+   of is the number of the lane that it belongs to, 0: none. */
 static void
-name_lane(struct json *j, const char *name, const char *what,
-	  const struct evc__group *g)
+name_lane(struct json *j, const char *name, const char *kind,
+	  const struct evc__group *g, unsigned of, uint64_t id)
 {
 	char path[PATH_ROOM], text[PATH_ROOM + 96];
 	struct text t = evc__text_in(text, sizeof text);
 
 	evc__group_path(g, path, sizeof path);
-	evc__text_fmt(&t, "%s (%s, %s)", name, what, path);
+	evc__text_fmt(&t, "%s (%s, %s)", name[0] != '\0' ? name : "?", kind,
+		      path);
 	j->lane++;
 	begin(j, "M", "thread_name");
 	evc__out_add(j->o, ",\"args\":{\"name\":");
 	evc__out_json(j->o, text);
-	evc__out_add(j->o, "}}");
+	string(j, "label", name);
+	string(j, "kind", kind);
+	number(j, "of", of);
+	number(j, "id", id);
+	end(j);
 	begin(j, "M", "thread_sort_index");
 	evc__out_fmt(j->o, ",\"args\":{\"sort_index\":%u}}", j->lane);
 }
@@ -132,8 +137,6 @@ request(struct json *j, const struct evc__group *g, const struct evc__record *r)
 	/* The stop of all is a line through all lanes. */
 	instant(j, "request", won && g->parent == NULL ? "g" : "t",
 		won ? "stop" : "request", r->ns);
-	args(j, r->ns);
-	evc__out_add(j->o, ",");
 	number(j, "code", (uint64_t)TRACE_ASKED_CODE(r->arg));
 	string(j, "status", evc_status_name(TRACE_ASKED_CODE(r->arg)));
 	string(j, "by", by[r->kind < sizeof by / sizeof by[0] ? r->kind : 0]);
@@ -179,24 +182,26 @@ own_event(struct json *j, const struct evc__group *g,
 		return; /* its beginning and end are those of the lane */
 	}
 	instant(j, "stop", "t", text, r->ns);
-	args(j, r->ns);
 	if (r->name[0] != '\0')
 		string(j, "text", r->name);
 	end(j);
 }
 
 static void
-group(struct json *j, const struct evc__group *g)
+group(struct json *j, struct evc__group *g)
 {
 	size_t i;
 
-	name_lane(j, g->name, g->parent != NULL ? "scope" : "coordinator", g);
+	name_lane(j, g->name, g->parent != NULL ? "scope" : "coordinator", g,
+		  g->parent != NULL ? g->parent->lane : 0, g->number);
+	g->lane = j->lane;
 	for (i = g->first_stop; i < g->first_stop + g->n_stops; i++) {
 		const struct evc__stop *s = &j->t->stop[i];
 
 		slice(j, "stop", "stopping", s->from,
 		      s->over < s->to ? s->over : s->to);
-		args(j, s->from);
+		if (s->to != j->t->now)
+			number(j, "cleared_ns", s->to);
 		end(j);
 	}
 	for (i = g->first; i < g->first + g->n_own; i++)
@@ -221,7 +226,6 @@ add_part(enum evc__part what, uint64_t from, uint64_t to, void *arg)
 		return;
 	slice(j, "state", j->l->kind == TRACE_JOINER ? "join" : name[what],
 	      from, to);
-	args(j, from);
 	end(j);
 }
 
@@ -231,20 +235,16 @@ life(struct json *j, const struct evc__lane *l)
 	uint64_t to = l->reaped > l->end ? l->reaped : l->end;
 
 	slice(j, "member", l->name, l->begin, to);
-	args(j, l->begin);
-	evc__out_add(j->o, ",");
 	number(j, "id", l->id);
 	string(j, "kind", evc__lane_kind(l->kind));
 	string(j, "scope", l->group->name);
 	string(j, "state", l->alive ? "alive" : "ended");
-	if (!l->alive) {
-		evc__out_add(j->o, ",");
+	if (l->kind == TRACE_LOOP && !l->loop)
+		evc__out_add(j->o, ",\"shared\":true");
+	if (!l->alive)
 		number(j, "end_ns", l->end);
-	}
-	if (l->tid != 0) {
-		evc__out_add(j->o, ",");
+	if (l->tid != 0)
 		number(j, "tid", (uint64_t)l->tid);
-	}
 	if (l->last[0] != '\0')
 		string(j, "checkpoint", l->last);
 	end(j);
@@ -281,19 +281,14 @@ lane_instant(struct json *j, const struct evc__record *r)
 	if (name == NULL)
 		return;
 	instant(j, "event", "t", name, r->ns);
-	args(j, r->ns);
 	if (r->what == TRACE_VERDICT) {
 		string(j, "code", evc_status_name((evc_status)r->kind));
-		evc__out_add(j->o, ",");
 		number(j, "stragglers", r->arg);
 	} else if (r->what == TRACE_VETO) {
 		string(j, "reason", r->name);
-		evc__out_add(j->o, ",");
 		number(j, "granted_ns", r->arg);
-	} else if (r->what == TRACE_KICK || r->what == TRACE_UNBLOCK) {
-		evc__out_add(j->o, ",");
+	} else if (r->what == TRACE_KICK || r->what == TRACE_UNBLOCK)
 		number(j, "times", r->arg);
-	}
 	end(j);
 }
 
@@ -327,11 +322,8 @@ call(struct json *j, const struct evc__lane *l, size_t i)
 	      r->arg <= TRACE_REAP  ? of[r->arg] :
 				      "call",
 	      r->ns, k < l->n ? l->rec[k].ns : j->t->now);
-	args(j, r->ns);
-	if (r->what == TRACE_TELL) {
-		evc__out_add(j->o, ",");
+	if (r->what == TRACE_TELL)
 		number(j, "tasks", r->arg);
-	}
 	if (k == l->n)
 		evc__out_add(j->o, ",\"in_progress\":true");
 	end(j);
@@ -343,8 +335,8 @@ lane(struct json *j, const struct evc__lane *l)
 	bool calls = false;
 	size_t i;
 
-	name_lane(j, l->name[0] != '\0' ? l->name : "?",
-		  evc__lane_kind(l->kind), l->group);
+	name_lane(j, l->name, evc__lane_kind(l->kind), l->group,
+		  l->group->lane, l->id);
 	j->l = l;
 	if (l->kind < TRACE_JOINER)
 		life(j, l);
@@ -355,26 +347,28 @@ lane(struct json *j, const struct evc__lane *l)
 	}
 	if (!calls)
 		return;
-	name_lane(j, l->name[0] != '\0' ? l->name : "?", "its calls",
-		  l->group);
+	name_lane(j, l->name, "its calls", l->group, j->lane, l->id);
 	for (i = 0; i < l->n; i++)
 		if (begins_call(&l->rec[i]))
 			call(j, l, i);
 }
 
 void
-evc__trace_json(struct out *o, const struct evc__timeline *t)
+evc__trace_json(struct out *o, struct evc__timeline *t)
 {
 	struct json j = { .o = o, .t = t, .pid = (int)getpid() };
-	const struct evc__group *g;
+	struct evc__group *g;
 	size_t i;
 
 	evc__out_add(o, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{");
 	evc__out_fmt(o, "\"writer\":\"evcoord %s\",\"clock\":\"CLOCK_MONOTONIC\"",
 		     evc_version());
-	evc__out_fmt(o, ",\"zero_ns\":%llu,\"written_ns\":%llu,\"lost\":%llu",
-		     (unsigned long long)t->since, (unsigned long long)t->now,
-		     (unsigned long long)t->lost);
+	number(&j, "zero_ns", t->since);
+	number(&j, "written_ns", t->now);
+	/* The wall clock may have been set meanwhile: this is what the clock of
+	   now would have said. */
+	number(&j, "zero_real_ns", sync_real() - (sync_mono() - t->since));
+	number(&j, "lost", t->lost);
 	evc__out_add(o, "},\n\"traceEvents\":[");
 	begin(&j, "M", "process_name");
 	evc__out_add(o, ",\"args\":{\"name\":");

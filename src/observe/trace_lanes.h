@@ -28,6 +28,7 @@ struct evc__group {
 					member */
 	size_t first_stop, n_stops;
 	size_t first_lane, n_lanes;  /* by their ends, the latest first */
+	unsigned lane;               /* the number of its own, in the JSON */
 };
 
 struct evc__lane {
@@ -104,7 +105,8 @@ void evc__lane_parts(const struct evc__timeline *t, const struct evc__lane *l,
 /* ---- trace_json.c, trace_svg.c ---- */
 
 struct out;
-void evc__trace_json(struct out *o, const struct evc__timeline *t);
+/* It numbers the lanes of t. */
+void evc__trace_json(struct out *o, struct evc__timeline *t);
 void evc__trace_svg(struct out *o, const struct evc__timeline *t);
 
 #endif

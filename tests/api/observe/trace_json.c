@@ -91,6 +91,49 @@ nest(const struct slice *s, size_t n)
 		}
 }
 
+static json_t *
+name_of_lane(const json_t *events, long long lane)
+{
+	json_t *e;
+	size_t i;
+
+	json_array_foreach (events, i, e)
+		if (whole(e, "tid") == lane &&
+		    strcmp(str(e, "name"), "thread_name") == 0)
+			return json_object_get(e, "args");
+	ck_abort_msg("lane %lld has no name", lane);
+	return NULL;
+}
+
+/* Each lane but the first belongs to one before it: calls to the lane of their
+   member, all others to a coordinator. */
+static void
+check_name(const json_t *events, long long lane)
+{
+	const json_t *args = name_of_lane(events, lane);
+	long long of = whole(args, "of");
+	const char *kind = str(args, "kind"), *above;
+
+	ck_assert_int_ge(whole(args, "id"), 0);
+	ck_assert_int_eq(strncmp(str(args, "name"), str(args, "label"),
+				 strlen(str(args, "label"))), 0);
+	if (lane == 1) {
+		ck_assert_str_eq(kind, "coordinator");
+		ck_assert_int_eq(of, 0);
+		return;
+	}
+	ck_assert(of > 0 && of < lane);
+	above = str(name_of_lane(events, of), "kind");
+	if (strcmp(kind, "its calls") == 0) {
+		ck_assert_int_eq(of, lane - 1);
+		ck_assert_str_eq(str(name_of_lane(events, of), "label"),
+				 str(args, "label"));
+	} else
+		ck_assert_msg(strcmp(above, "coordinator") == 0 ||
+				      strcmp(above, "scope") == 0,
+			      "lane %lld stands in a %s", lane, above);
+}
+
 static void
 check_lane(const json_t *events, long long lane, bool *ret_any)
 {
@@ -113,6 +156,8 @@ check_lane(const json_t *events, long long lane, bool *ret_any)
 	}
 	ck_assert_msg(!any || named_lane || lane == 0, "lane %lld has no name",
 		      lane);
+	if (named_lane)
+		check_name(events, lane);
 	nest(slice, n);
 	*ret_any = any;
 }
@@ -121,14 +166,20 @@ static void
 check_all(const json_t *all)
 {
 	const json_t *events = json_object_get(all, "traceEvents");
-	long long lane = 0, zero;
+	const json_t *other = json_object_get(all, "otherData");
+	long long lane = 0, zero, to;
 	bool any = true;
 	json_t *e;
 	size_t i;
 
 	ck_assert_str_eq(str(all, "displayTimeUnit"), "ns");
 	ck_assert(json_is_array(events));
-	zero = whole(json_object_get(all, "otherData"), "zero_ns");
+	zero = whole(other, "zero_ns");
+	ck_assert_int_le(zero, whole(other, "written_ns"));
+	ck_assert_int_ge(whole(other, "lost"), 0);
+	/* The timeline began a moment ago. */
+	ck_assert_int_le(llabs(whole(other, "zero_real_ns") / 1000000000 -
+			       (long long)time(NULL)), 3600);
 	json_array_foreach (events, i, e) {
 		const char *ph = str(e, "ph");
 		const json_t *args = json_object_get(e, "args");
@@ -140,8 +191,14 @@ check_all(const json_t *all)
 		ck_assert(strcmp(ph, "X") == 0 || strcmp(ph, "i") == 0);
 		ck_assert(num(e, "ts") >= 0);
 		str(e, "cat");
-		if (*ph == 'X')
+		if (*ph == 'X') {
 			ck_assert(num(e, "dur") >= 0);
+			to = whole(args, "to_ns");
+			ck_assert_int_ge(to, whole(args, "ns"));
+			ck_assert(fabs((double)(to - zero) -
+				       (num(e, "ts") + num(e, "dur")) *
+					       1000) < 0.5);
+		}
 		/* Microseconds, with their nanoseconds. */
 		if (whole(args, "ns") > zero)
 			ck_assert(fabs((double)(whole(args, "ns") - zero) -
@@ -243,6 +300,71 @@ START_TEST(any_name_comes_through)
 }
 END_TEST
 
+/* What a picture is drawn from, and no viewer asks for. */
+START_TEST(a_stop_that_was_cleared_says_when)
+{
+	evc_coord *c = new_coord(NULL);
+	json_t *all, *e, *events;
+	size_t i;
+
+	OK(evc_trace_start(c, 0));
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_clear_stop(c));
+	OK(evc_request_stop(c, 0, NULL));
+	all = parsed(c);
+	check_all(all);
+	events = json_object_get(all, "traceEvents");
+	e = named(events, "stopping", 0);
+	ck_assert_ptr_nonnull(e);
+	ck_assert_int_eq(whole(json_object_get(e, "args"), "cleared_ns"),
+			 whole(json_object_get(named(events, "clear", 0),
+					       "args"), "ns"));
+	/* The second one stands still. */
+	for (i = 0; json_array_get(events, i) != e; i++)
+		;
+	e = named(events, "stopping", i + 1);
+	ck_assert_ptr_nonnull(e);
+	ck_assert_ptr_null(json_object_get(json_object_get(e, "args"),
+					   "cleared_ns"));
+	json_decref(all);
+	OK(evc_free(c));
+}
+END_TEST
+
+START_TEST(a_loop_that_is_anothers_is_shared)
+{
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	evc_coord *c = new_coord(loop), *s;
+	json_t *all, *e, *events;
+	size_t i;
+	int loops = 0;
+
+	OK(evc_trace_start(c, 0));
+	s = ready_scope(c, "scope", NULL);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_join(c, NULL, NULL));
+	all = parsed(c);
+	check_all(all);
+	events = json_object_get(all, "traceEvents");
+	json_array_foreach (events, i, e) {
+		const json_t *args = json_object_get(e, "args");
+		const json_t *kind = json_object_get(args, "kind");
+
+		if (strcmp(str(e, "ph"), "X") != 0 || kind == NULL ||
+		    strcmp(str(args, "kind"), "loop") != 0)
+			continue;
+		ck_assert_int_eq(json_is_true(json_object_get(args, "shared")),
+				 strcmp(str(args, "scope"), "scope") == 0);
+		loops++;
+	}
+	ck_assert_int_eq(loops, 2);
+	json_decref(all);
+	OK(evc_free(s));
+	OK(evc_free(c));
+	ev_loop_destroy(loop);
+}
+END_TEST
+
 START_TEST(an_empty_timeline_is_json_too)
 {
 	evc_coord *c = new_coord(NULL);
@@ -288,6 +410,8 @@ main(void)
 	tcase_add_test(tc, each_event_is_one_of_the_format);
 	tcase_add_loop_test(tc, any_name_comes_through, 0,
 			    (int)(sizeof(names) / sizeof(names[0])));
+	tcase_add_test(tc, a_stop_that_was_cleared_says_when);
+	tcase_add_test(tc, a_loop_that_is_anothers_is_shared);
 	tcase_add_test(tc, an_empty_timeline_is_json_too);
 	tcase_add_test(tc, another_library_reads_it);
 	suite_add_tcase(suite, tc);
