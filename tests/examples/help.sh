@@ -26,7 +26,7 @@ for program in $(sed -n 's/^examples_\([a-z_]*\)_SOURCES.*/\1/p' \
 	"$top/examples/Makemodule.am"); do
 	[ ! -x "$bin/$program" ] || check "$program --help" helps "$bin/$program"
 done
-for program in evc-cluster evc-worker; do
+for program in evc-cluster evc-trace evc-worker; do
 	[ ! -x "$tools/$program" ] ||
 		check "$program --help" helps "$tools/$program"
 done

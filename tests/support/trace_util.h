@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of the timeline share: to have it written, and to find in it
- * lanes and events.  The JSON form has an event on each line; that it is JSON
- * is for tests/api/observe/trace_json.c to show.
+ * What the tests of the timeline share: to have it written, to have it drawn by
+ * evc-trace, and to find in it lanes and events.  The JSON has an event on each
+ * line; that it is JSON is for tests/api/observe/trace_json.c to show.
  */
 #ifndef TESTS_SUPPORT_TRACE_UTIL_H
 #define TESTS_SUPPORT_TRACE_UTIL_H
@@ -52,7 +52,58 @@ traced(const evc_coord *c, unsigned format)
 	return text;
 }
 
-/* ---- what stands in the JSON form ---- */
+/* ---- the picture of it ---- */
+
+/* The tool that draws; NULL: it was not built. */
+static MAYBE_UNUSED const char *
+trace_tool(void)
+{
+	static char path[1024];
+	const char *build = getenv("EVC_TOP_BUILDDIR");
+
+	snprintf(path, sizeof(path), "%s/tools/evc-trace",
+		 build != NULL ? build : ".");
+	return access(path, X_OK) == 0 ? path : NULL;
+}
+
+/* A file with the picture of c; to be unlinked. */
+static MAYBE_UNUSED void
+draw(const evc_coord *c, char path[64])
+{
+	char line[2048];
+	int fd;
+
+	strcpy(path, "/tmp/evc-trace-XXXXXX");
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	OK(evc_trace_write(c, fd, EVC_TRACE_JSON));
+	close(fd);
+	snprintf(line, sizeof(line), "'%s' -o %s %s", trace_tool(), path, path);
+	ck_assert_msg(system(line) == 0, "%s", line);
+}
+
+/* The picture of c; to be freed.  NULL: there is no tool that draws, and so it
+   was said of the test. */
+static MAYBE_UNUSED char *
+drawn(const evc_coord *c, const char *test)
+{
+	char path[64], *text;
+	FILE *f;
+
+	if (trace_tool() == NULL) {
+		t_say_skip(test, "evc-trace is not built without jansson");
+		return NULL;
+	}
+	draw(c, path);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(f);
+	text = all_of(f);
+	fclose(f);
+	unlink(path);
+	return text;
+}
+
+/* ---- what stands in the JSON ---- */
 
 /* The number of the lane with that name, which ends with " (kind, path)"; 0:
    there is none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline as a picture: rendered by rsvg-convert, and read by an XML parser
- * for its lanes and their times.
+ * The timeline as a picture, drawn by evc-trace: rendered by rsvg-convert, and
+ * read by an XML parser for its lanes and their times.
  */
 #include "../../support/trace_util.h"
 #include "../../support/scope_util.h"
@@ -26,19 +26,6 @@ static const char *
 xmllint(void)
 {
 	return tool("XMLLINT", "xmllint");
-}
-
-/* A file with the picture of c; to be unlinked. */
-static void
-draw(const evc_coord *c, char *path)
-{
-	int fd;
-
-	strcpy(path, "/tmp/evc-trace-XXXXXX");
-	fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	OK(evc_trace_write(c, fd, EVC_TRACE_SVG));
-	close(fd);
 }
 
 /* What xmllint answers to an XPath expression. */
@@ -380,9 +367,16 @@ END_TEST
 int
 main(void)
 {
-	Suite *suite = suite_create("trace_svg");
-	TCase *tc = tcase_create("trace_svg");
+	Suite *suite;
+	TCase *tc;
 
+	if (trace_tool() == NULL) {
+		puts("SKIP tests/api/trace_svg: evc-trace is not built without "
+		     "jansson");
+		return 77;
+	}
+	suite = suite_create("trace_svg");
+	tc = tcase_create("trace_svg");
 	tcase_add_test(tc, a_picture_is_rendered);
 	tcase_add_test(tc, lanes_and_times_of_a_stop_with_one_who_is_late);
 	tcase_add_test(tc, lanes_end_in_their_order);

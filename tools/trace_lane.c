@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One lane of the picture; trace_draw.c calls it for each.
+ *
+ * A lane says by data- attributes what it shows, in nanoseconds of the
+ * monotonic clock, so that a program can read the picture as well.
+ */
+#include "trace_tool.h"
+
+struct bars {
+	const struct picture *p;
+	const struct lane *l;
+	int y;       /* of the bar */
+	double end;  /* how far the bars reach */
+	double told; /* where they begin to say "stop"; 0: nowhere */
+	bool late;   /* a join has given up the member */
+};
+
+/* ---- bars ---- */
+
+static void
+bar(struct bars *b, const char *class, long long from, long long to, int inset)
+{
+	const struct picture *p = b->p;
+	bool on = p->unfinished && to == p->t->now &&
+		  (b->l->alive || b->l->kind == JOIN);
+	double x = x_of(p, from), end = x_of(p, on ? p->to : to);
+
+	if (to < p->from || from > p->to)
+		return;
+	/* A moment is to be seen as well. */
+	if (end < x + 1)
+		end = x + 1;
+	printf("<rect class=\"%s\" data-from=\"%lld\" data-to=\"%lld\" "
+	       "x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>",
+	       class, from, to, x, b->y + inset, end - x, BAR - 2 * inset);
+	b->end = end > b->end ? end : b->end;
+}
+
+/* What its member did; between the states it ran. */
+static void
+draw_states(struct bars *b)
+{
+	const struct lane *l = b->l;
+	const struct event *e;
+	long long at = l->begin;
+
+	for (e = l->ev; e < l->ev + l->n; e++) {
+		if (strcmp(e->cat, "state") != 0)
+			continue;
+		if (l->kind == MEMBER && e->ns > at)
+			bar(b, "runs", at, e->ns, 0);
+		at = e->to;
+		if (strcmp(e->name, "join") == 0)
+			bar(b, "join", e->ns, e->to, 3);
+		else if (strncmp(e->name, "ended", 5) == 0)
+			bar(b, "ended", e->ns, e->to, 4);
+		else {
+			bar(b, strcmp(e->name, "late") == 0 ? "late" :
+			       b->late			    ? "after too-long" :
+							      "after",
+			    e->ns, e->to, 0);
+			b->told = b->told > 0 ? b->told : x_of(b->p, e->ns);
+		}
+	}
+	if (l->kind == MEMBER && l->end > at)
+		bar(b, "runs", at, l->end, 0);
+}
+
+/* What its functions took, and what was done to it; what would stand in the
+   same place is left out. */
+static void
+draw_events(struct bars *b)
+{
+	const struct picture *p = b->p;
+	const struct lane *l = b->l;
+	const struct event *e;
+	double x, last = 0;
+
+	for (e = l->calls->ev; e < l->calls->ev + l->calls->n; e++) {
+		x = x_of(p, e->to);
+		if (x <= last + 1 &&
+		    !json_is_true(json_object_get(e->args, "in_progress")))
+			continue;
+		bar(b, "call", e->ns, e->to, 4);
+		last = x;
+	}
+	for (e = l->ev, last = 0; e < l->ev + l->n; e++) {
+		x = x_of(p, e->ns);
+		if ((!is(e, "event", "kick") && !is(e, "event", "unblock")) ||
+		    e->ns < p->from || e->ns > p->to || x < last + 4)
+			continue;
+		printf("<path class=\"%s\" data-ns=\"%lld\" "
+		       "d=\"M%.1f %dv%d\"/>", e->name, e->ns, x, b->y + 2,
+		       BAR - 4);
+		last = x;
+	}
+}
+
+/* ---- words ---- */
+
+/* Is there room in its bar for where it said last that it was? */
+static bool
+fits(const struct bars *b)
+{
+	return b->told > 0 && b->l->last[0] != '\0' &&
+	       b->end - b->told > 16 + 7 * (double)strlen(b->l->last);
+}
+
+/* What a join was answered the last time. */
+static const char *
+answer(const struct lane *l)
+{
+	const struct event *e, *verdict = NULL;
+	long long asked = 0;
+
+	for (e = l->ev; e < l->ev + l->n; e++)
+		if (is(e, "event", "verdict"))
+			verdict = e;
+		else
+			asked = e->ns;
+	return verdict != NULL && verdict->ns > asked ?
+		       text_of(verdict->args, "code") :
+		       "waits still";
+}
+
+/* When its end came, and why it may have been so late. */
+static void
+say_end(const struct bars *b, char *buf, size_t size)
+{
+	const struct lane *l = b->l;
+	const struct event *e;
+
+	if (l->kind == JOIN)
+		append(buf, size, "%s", answer(l));
+	else if (l->alive)
+		append(buf, size, "still running");
+	else if (l->done >= b->p->zero)
+		append(buf, size, "%s", when(b->p, l->done));
+	if (l->last[0] != '\0' && l->done >= b->p->zero && !fits(b))
+		append(buf, size, ", %s", l->last);
+	for (e = l->ev; e < l->ev + l->n; e++)
+		if (is(e, "event", "veto"))
+			append(buf, size, ", veto: %s",
+			       text_of(e->args, "reason"));
+}
+
+/* At most n characters, of which the last one says that there were more. */
+static void
+shorten(char *s, int n)
+{
+	char *cut = s;
+
+	for (; *s != '\0'; s++) {
+		if (((unsigned char)*s & 0xc0) == 0x80)
+			continue;
+		if (n-- == 0) {
+			strcpy(cut, "\xe2\x80\xa6");
+			return;
+		}
+		cut = s;
+	}
+}
+
+/* ---- all of it ---- */
+
+static void
+begin(const struct bars *b)
+{
+	const struct picture *p = b->p;
+	const struct lane *l = b->l;
+	bool is_member = l->kind == MEMBER || l->kind == HOOK;
+
+	printf("<g class=\"lane\" data-name=\"%s\" data-scope=\"%s\"",
+	       xml(l->name), xml(l->of->name));
+	printf(" data-kind=\"%s\" data-id=\"%lld\" data-begin=\"%lld\"",
+	       xml(l->kind_name), l->id, l->begin);
+	if (l->alive)
+		printf(" data-alive=\"1\"");
+	else if (is_member)
+		printf(" data-end=\"%lld\"", l->end);
+	if (l->kind == LOOP || l->kind == HOOK)
+		printf(" data-done=\"%lld\"", l->done);
+	printf("><title>%s: %s", xml(l->name), xml(l->kind_name));
+	if (is_member)
+		printf(" %lld", l->id);
+	if (l->tid != 0)
+		printf(", tid %lld", l->tid);
+	printf(", %s to %s", when(p, l->begin),
+	       l->alive ? "now" : when(p, l->done));
+	if (l->last[0] != '\0')
+		printf(", last said: %s", xml(l->last));
+	printf("</title><text class=\"name%s\" x=\"30\" y=\"%d\">%s"
+	       "<tspan class=\"kind\" dx=\"6\">%s</tspan></text>",
+	       b->late ? " was-late" : "", b->y + 10, xml(l->name),
+	       xml(l->kind_name));
+}
+
+void
+lane_draw(const struct picture *p, const struct lane *l, int y)
+{
+	struct bars b = { .p = p, .l = l, .y = y + (ROW - BAR) / 2 };
+	const struct event *e;
+	char end[96 + 4] = "";
+
+	for (e = l->ev; e < l->ev + l->n; e++)
+		b.late |= is(e, "state", "late");
+	begin(&b);
+	if (l->kind == LOOP)
+		printf("<path class=\"quiet\" d=\"M%d %dh%d\"/>", PLOT_X,
+		       b.y + BAR / 2, PLOT_W);
+	draw_states(&b);
+	draw_events(&b);
+	if (fits(&b))
+		printf("<text class=\"inside\" x=\"%.1f\" y=\"%d\">%s</text>",
+		       b.told + 6, b.y + 10, xml(l->last));
+	say_end(&b, end, sizeof end - 4);
+	shorten(end, (WIDTH - 14 - (int)b.end) / 7);
+	if (end[0] != '\0' && b.end > 0)
+		printf("<text class=\"end%s\" x=\"%.1f\" y=\"%d\">%s</text>",
+		       b.late ? " was-late" : "", b.end + 5, b.y + 10,
+		       xml(end));
+	printf("</g>\n");
+}
