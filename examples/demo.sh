@@ -7,7 +7,8 @@
 # Needs the built examples `server` and `client`.  Their folder is the first
 # argument, else the environment variable EVC_EXAMPLES, else build/examples
 # beside the folder of this script.  wrk and curl are used when they are there,
-# and so is the example `wordcount`.
+# and so are the example `wordcount` and, in ../tools beside the examples or in
+# EVC_TOOLS, evc-trace.
 #
 # It writes files into a temporary folder, serves them on a free port of
 # 127.0.0.1, and loads the server with
@@ -25,10 +26,11 @@
 # are killed with kill -9 in the middle of it; the sums are compared with those
 # of tr, sort and uniq.
 #
-# Beside what is printed here there are two files when it is over, in the folder
+# Beside what is printed here there are three files when it is over, in the folder
 # EVC_DEMO_DIR (default: the current one): demo-report.txt, what the server and
-# the clients said, and demo-timeline.svg, the stop as a picture: a lane for
-# each thread, loop and scope, and the request as a line through all of them.
+# the clients said; demo-timeline.json, the timeline of the stop; and
+# demo-timeline.svg, what evc-trace draws of it: a lane for each thread, loop and
+# scope, and the request as a line through all of them.
 #
 # Exit status: 0; 1 if one request was cut, or if counts do not agree.
 
@@ -36,9 +38,11 @@ set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
 bin=${1:-${EVC_EXAMPLES:-$here/../build/examples}}
+tools=${EVC_TOOLS:-$bin/../tools}
 kept=$(CDPATH='' cd -- "${EVC_DEMO_DIR:-.}" && pwd) || exit 1
 report=$kept/demo-report.txt
-timeline=$kept/demo-timeline.svg
+timeline=$kept/demo-timeline.json
+picture=$kept/demo-timeline.svg
 small='0 1000 4096 20000 150000'
 big=31457280
 pids=''
@@ -139,7 +143,7 @@ done
 echo
 echo "== server"
 : >"$tmp/server"
-rm -f "$report" "$timeline"
+rm -f "$report" "$timeline" "$picture"
 "$bin/server" -l 2 -g 30 -a "$tmp/log" --trace "$timeline" "$tmp/www" \
 	>"$tmp/server" 2>"$tmp/server.err" &
 server=$!
@@ -303,13 +307,15 @@ fi
 		"received whole $received, cut $cut"
 	cat "$tmp/said"
 } >"$report" || fail "$report cannot be written"
-case $(tail -c 8 "$timeline" 2>/dev/null) in
-*"</svg>"*) ;;
-*) fail "there is no timeline in $timeline" ;;
-esac
+[ -s "$timeline" ] || fail "there is no timeline in $timeline"
+if [ ! -x "$tools/evc-trace" ]; then
+	picture="$timeline (no $tools/evc-trace, which would draw it)"
+elif ! "$tools/evc-trace" -o "$picture" "$timeline"; then
+	fail "$timeline cannot be drawn"
+fi
 echo
 [ $failed -eq 0 ] && echo "demo: no request was cut"
 [ $failed -eq 0 ] && [ -s "$tmp/said" ] && echo "demo: no word is missing"
 echo "demo: the report:   $report"
-echo "demo: the timeline: $timeline"
+echo "demo: the timeline: $picture"
 exit $failed

@@ -13,7 +13,7 @@
  *	-c  a UNIX socket for commands; with -x: send one to it
  *	-b  the budget of the stop (5): it takes no longer, whoever hangs; a TCP
  *	    client that needs half of it for one query is cut
- *	--trace  write a picture of the stop, SVG
+ *	--trace  write the timeline of the stop; evc-trace(1) draws it
  *
  * It is made as gdnsd is, a server whose stop waits for ever when one thread
  * hangs; try it with the command "stick".  SIGTERM or SIGINT stop it, or the
@@ -209,7 +209,7 @@ say_answered(const struct server *s)
 	fflush(stdout);
 }
 
-/* The picture of it all. */
+/* The timeline of it all. */
 static void
 write_trace(const evc_coord *c, const char *path)
 {
@@ -219,7 +219,7 @@ write_trace(const evc_coord *c, const char *path)
 
 	if (fd < 0)
 		fprintf(stderr, "dnsd: %s: %s\n", path, strerror(errno));
-	else if (evc_trace_write(c, fd, EVC_TRACE_SVG) < 0)
+	else if (evc_trace_write(c, fd, EVC_TRACE_JSON) < 0)
 		fprintf(stderr, "dnsd: %s: the timeline is not written\n",
 			path);
 	else

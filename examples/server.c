@@ -22,7 +22,7 @@
  * next part of an answer; after the stop that is all it has.  One that is slower
  * is cut, and counted apart.  A hash that takes longer then is answered by 503; it
  * ends when its client leaves, too.
- * --trace writes a picture of who stopped when, SVG.
+ * --trace writes the timeline of who stopped when; evc-trace(1) draws it.
  *
  * All that the stop needs stands between "stop:" and ":stop" marks, here and
  * in the other files.  The rest would be the same in a server that is killed.
@@ -178,7 +178,7 @@ on_status(UNUSED struct ev_loop *ev, ev_signal *w, UNUSED int events)
 	report(w->data, "under way");
 }
 
-/* The picture of it all. */
+/* The timeline of it all. */
 static void
 write_trace(const evc_coord *c, const char *path)
 {
@@ -186,7 +186,7 @@ write_trace(const evc_coord *c, const char *path)
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC,
 		      0666);
 
-	if (fd < 0 || evc_trace_write(c, fd, EVC_TRACE_SVG) < 0)
+	if (fd < 0 || evc_trace_write(c, fd, EVC_TRACE_JSON) < 0)
 		fprintf(stderr, "server: %s: the timeline is not written\n",
 			path);
 	if (fd >= 0)

@@ -708,7 +708,7 @@ check "exit status 0" test "$status" -eq 0
 check "both are counted" grep -q 'cut: 2 TCP clients' "$tmp/out"
 
 echo "# a thread that is stuck"
-left_behind -b 4 -u 2 --trace "$tmp/stuck.svg"
+left_behind -b 4 -u 2 --trace "$tmp/stuck.json"
 check "it is asked to" told stick 'will be stuck'
 check "it is" until_true told report 'stuck on purpose'
 stop
@@ -741,28 +741,41 @@ check "its stack cannot be had, and the report says so" \
 	grep -q 'not available' "$tmp/err"
 
 echo "# the timeline"
-check "it was written" test -s "$tmp/stuck.svg"
-check "... is one picture" test "$(grep -c '<svg' "$tmp/stuck.svg")" = 1
-check "... to its end" test "$(tail -c 7 "$tmp/stuck.svg")" = '</svg>'
+check "it was written" test -s "$tmp/stuck.json"
+check "... to its end" test "$(tail -n 1 "$tmp/stuck.json")" = ']}'
 for name in udp-1 udp-2 tcp-1 tcp-2 reload; do
-	check "... with $name" grep -q "$name" "$tmp/stuck.svg"
+	check "... with $name" grep -q "\"label\":\"$name\"" "$tmp/stuck.json"
 done
-if command -v rsvg-convert >/dev/null; then
-	check "... that can be drawn" rsvg-convert -o "$tmp/stuck.png" \
-		"$tmp/stuck.svg"
+tool=${EVC_TOOLS:-$bin/../tools}/evc-trace
+if [ -x "$tool" ]; then
+	check "... evc-trace draws it" "$tool" -o "$tmp/stuck.svg" \
+		"$tmp/stuck.json"
+	check "... as one picture" \
+		test "$(grep -c '<svg' "$tmp/stuck.svg")" = 1
+	check "... to its end" test "$(tail -c 7 "$tmp/stuck.svg")" = '</svg>'
+	for name in udp-1 udp-2 tcp-1 tcp-2 reload; do
+		check "... with $name" grep -q "$name" "$tmp/stuck.svg"
+	done
+	if command -v rsvg-convert >/dev/null; then
+		check "... that can be rendered" rsvg-convert \
+			-o "$tmp/stuck.png" "$tmp/stuck.svg"
+	else
+		echo "SKIP rendering the timeline: no rsvg-convert"
+	fi
 else
-	echo "SKIP drawing the timeline: no rsvg-convert"
+	echo "SKIP drawing the timeline: no $tool: it is not built without" \
+		"jansson"
 fi
 
 echo "# what it refuses"
-start -b 30 --trace "$tmp/nowhere/trace.svg"
+start -b 30 --trace "$tmp/nowhere/trace.json"
 "$bin/dnsd" -z "$tmp/zone" -p "$port" >"$tmp/got" 2>&1
 check "a port that is taken: status 1" test $? -eq 1
 check "... and why" grep -q "port $port: Address already in use" "$tmp/got"
 stop
 end
 check "a timeline that cannot be written is no error" test "$status" -eq 0
-check "... but it is said" grep -q 'nowhere/trace.svg: ' "$tmp/err"
+check "... but it is said" grep -q 'nowhere/trace.json: ' "$tmp/err"
 mkfifo "$tmp/nobody"
 start -b 30 --trace "$tmp/nobody"
 stop
