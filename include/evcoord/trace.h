@@ -11,10 +11,8 @@ EVC_BEGIN_DECLS_
 
 /* How evc_trace_write writes. */
 enum {
-	EVC_TRACE_JSON = 1, /* Chrome's trace format: any trace viewer */
-	EVC_TRACE_SVG = 2   /* one picture that needs nothing else: lanes are
-			       members, colours are states, the stop is a
-			       line */
+	EVC_TRACE_JSON = 1 /* Chrome's trace format: trace viewers read it, and
+			      evc-trace(1) draws it */
 };
 
 /*

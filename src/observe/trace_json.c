@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline in Chrome's trace format, for trace viewers and other programs.
- * evcoord-trace(3) describes each field.
+ * The timeline in Chrome's trace format, for trace viewers and for evc-trace(1),
+ * which draws it.  evcoord-trace(3) describes each field.
  *
  * A lane is a "thread" of that format, with a number of its own.  Slices of one
  * lane have to nest there, and a call may have begun before the stop: so calls
@@ -21,7 +21,6 @@ struct json {
 	int pid;
 	unsigned lane;  /* the one that is being written */
 	bool any;       /* an event stands there already */
-	const struct evc__lane *l;
 };
 
 /* ---- events ---- */
@@ -214,18 +213,14 @@ static void
 add_part(enum evc__part what, uint64_t from, uint64_t to, void *arg)
 {
 	static const char *const name[] = {
-		[PART_RUNS] = "runs",
+		[PART_JOIN] = "join",
 		[PART_AFTER] = "after the stop",
 		[PART_LATE] = "late",
 		[PART_ENDED] = "ended, not joined yet",
 	};
 	struct json *j = arg;
 
-	/* That is its own slice. */
-	if (what == PART_RUNS && j->l->kind != TRACE_JOINER)
-		return;
-	slice(j, "state", j->l->kind == TRACE_JOINER ? "join" : name[what],
-	      from, to);
+	slice(j, "state", name[what], from, to);
 	end(j);
 }
 
@@ -337,7 +332,6 @@ lane(struct json *j, const struct evc__lane *l)
 
 	name_lane(j, l->name, evc__lane_kind(l->kind), l->group,
 		  l->group->lane, l->id);
-	j->l = l;
 	if (l->kind < TRACE_JOINER)
 		life(j, l);
 	evc__lane_parts(j->t, l, add_part, j);

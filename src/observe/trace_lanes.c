@@ -199,16 +199,6 @@ make_groups(struct evc__timeline *t)
 		if (g->parent == NULL)
 			g->parent = t->group;
 	}
-	/* From behind, so that scopes stand in the order of their making. */
-	while (g-- > t->group) {
-		if (g->parent == NULL)
-			continue;
-		g->beside = g->parent->below;
-		g->parent->below = g;
-	}
-	/* Parents are older. */
-	for (g = t->group; g < t->group + t->n_groups; g++)
-		g->depth = g->parent != NULL ? g->parent->depth + 1 : 0;
 	return true;
 }
 

@@ -20,9 +20,7 @@ struct evc__stop {
 struct evc__group {
 	uint32_t number, above;      /* above: the number of its parent */
 	struct evc__group *parent; /* NULL: the root */
-	struct evc__group *below, *beside; /* the first scope; the next one */
 	char name[TRACE_NAME];
-	unsigned depth;
 	size_t first, n;             /* its records */
 	size_t n_own;                /* of them, the first: what concerns no
 					member */
@@ -59,9 +57,10 @@ struct evc__timeline {
 	size_t n_stops;
 };
 
-/* What a lane's member was doing. */
+/* What a lane's member was doing; before a stop, where nothing is said of it, it
+   ran. */
 enum evc__part {
-	PART_RUNS,  /* before a stop */
+	PART_JOIN,  /* a join waits */
 	PART_AFTER, /* told, or about to be */
 	PART_LATE,  /* after a join gave up */
 	PART_ENDED  /* it has ended, and is not joined yet */
@@ -91,22 +90,14 @@ bool evc__timeline_alive(struct evc__timeline *t, const evc_coord *c);
 
 /* Find the stops of all groups; false: no memory. */
 bool evc__timeline_stops(struct evc__timeline *t);
-/* The stop of g that stood at that time, or NULL. */
-struct evc__stop *evc__stop_at(const struct evc__timeline *t,
-			       const struct evc__group *g, uint64_t ns);
-/* The one that the picture is about: the last one of the root, or else of any;
-   NULL: there was none. */
-const struct evc__stop *evc__stop_shown(const struct evc__timeline *t,
-					const struct evc__group **ret_of);
 /* Each part of a lane, in order. */
 void evc__lane_parts(const struct evc__timeline *t, const struct evc__lane *l,
 		     evc__part_fn *fn, void *arg);
 
-/* ---- trace_json.c, trace_svg.c ---- */
+/* ---- trace_json.c ---- */
 
 struct out;
 /* It numbers the lanes of t. */
 void evc__trace_json(struct out *o, struct evc__timeline *t);
-void evc__trace_svg(struct out *o, const struct evc__timeline *t);
 
 #endif

@@ -2,8 +2,7 @@
 /*
  * Text of any length to a descriptor, in pieces.
  *
- * Names and texts are the user's: bytes that are no UTF-8, and characters that
- * the format cannot hold, become U+FFFD.
+ * Names and texts are the user's: bytes that are no UTF-8 become U+FFFD.
  */
 #include "observe/trace_out.h"
 
@@ -73,64 +72,23 @@ evc__out_us(struct out *o, uint64_t ns)
 		     (unsigned long long)(ns % 1000));
 }
 
-/* The next character of *s, which is not at its end. */
-static uint32_t
-next(const char **s, const char **ret_bytes, size_t *ret_n)
-{
-	uint32_t v = REPLACEMENT;
-
-	*ret_bytes = *s;
-	*ret_n = evc__utf8(*s, &v);
-	*s += *ret_n > 0 ? *ret_n : 1;
-	return v;
-}
-
 void
 evc__out_json(struct out *o, const char *s)
 {
-	const char *bytes;
-	size_t n;
-
 	add(o, "\"", 1);
 	while (*s != '\0') {
-		uint32_t v = next(&s, &bytes, &n);
+		uint32_t v = REPLACEMENT;
+		size_t n = evc__utf8(s, &v);
 
 		if (v == '"' || v == '\\')
 			add(o, "\\", 1);
 		if (v < 0x20 || v == 0x7f || n == 0)
 			evc__out_fmt(o, "\\u%04x", (unsigned)v);
 		else
-			add(o, bytes, n);
+			add(o, s, n);
+		s += n > 0 ? n : 1;
 	}
 	add(o, "\"", 1);
-}
-
-/* XML has no characters for most controls, escaped or not. */
-static bool
-in_xml(uint32_t v)
-{
-	return v == '\t' || v == '\n' || v == '\r' ||
-	       (v >= 0x20 && (v < 0x7f || v > 0x9f) && v != 0xfffe &&
-		v != 0xffff);
-}
-
-void
-evc__out_xml(struct out *o, const char *s)
-{
-	const char *bytes;
-	size_t n;
-
-	while (*s != '\0') {
-		uint32_t v = next(&s, &bytes, &n);
-
-		if (n == 0 || !in_xml(v))
-			evc__out_add(o, "\xef\xbf\xbd");
-		else if (v < 0x20 || v == '&' || v == '<' || v == '>' ||
-			 v == '"' || v == '\'')
-			evc__out_fmt(o, "&#%u;", (unsigned)v);
-		else
-			add(o, bytes, n);
-	}
 }
 
 evc_status

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Text of any length to a descriptor, in pieces: what both forms of the
- * timeline are written with.
+ * Text of any length to a descriptor, in pieces: what the timeline is written
+ * with.
  *
  * Numbers are printed as whole ones, so that no locale gets a comma in.
  */
@@ -26,8 +26,6 @@ void evc__out_fmt(struct out *o, const char *fmt, ...)
 void evc__out_us(struct out *o, uint64_t ns);
 /* A string in quotes; the user's text, which may be anything. */
 void evc__out_json(struct out *o, const char *s);
-/* The user's text in an element or in an attribute, without the quotes. */
-void evc__out_xml(struct out *o, const char *s);
 evc_status evc__out_end(struct out *o);
 
 #endif

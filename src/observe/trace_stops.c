@@ -47,9 +47,9 @@ sooner(uint64_t *t, uint64_t ns)
 		*t = ns;
 }
 
-struct evc__stop *
-evc__stop_at(const struct evc__timeline *t, const struct evc__group *g,
-	     uint64_t ns)
+/* The stop of g that stood at that time, or NULL. */
+static struct evc__stop *
+stop_at(const struct evc__timeline *t, const struct evc__group *g, uint64_t ns)
 {
 	size_t lo = g->first_stop, hi = lo + g->n_stops;
 
@@ -81,7 +81,7 @@ read_ends(struct evc__timeline *t, const struct evc__group *g)
 
 		if (r->what != TRACE_VERDICT && !rung)
 			continue;
-		s = evc__stop_at(t, g, r->ns);
+		s = stop_at(t, g, r->ns);
 		if (s == NULL)
 			continue;
 		if (r->what == TRACE_VERDICT && r->arg == 0)
@@ -99,8 +99,7 @@ inherit(struct evc__timeline *t, const struct evc__group *g)
 
 	for (i = g->first_stop; i < g->first_stop + g->n_stops; i++) {
 		struct evc__stop *s = &t->stop[i];
-		const struct evc__stop *up =
-			evc__stop_at(t, g->parent, s->from);
+		const struct evc__stop *up = stop_at(t, g->parent, s->from);
 
 		if (up == NULL)
 			continue;
@@ -127,28 +126,6 @@ evc__timeline_stops(struct evc__timeline *t)
 			inherit(t, g);
 	}
 	return true;
-}
-
-const struct evc__stop *
-evc__stop_shown(const struct evc__timeline *t,
-		const struct evc__group **ret_of)
-{
-	const struct evc__stop *s = NULL, *last;
-	const struct evc__group *g;
-
-	*ret_of = t->group;
-	for (g = t->group; g < t->group + t->n_groups; g++) {
-		if (g->n_stops == 0)
-			continue;
-		last = &t->stop[g->first_stop + g->n_stops - 1];
-		if (s == NULL || last->from > s->from) {
-			s = last;
-			*ret_of = g;
-		}
-		if (g->parent == NULL)
-			break;
-	}
-	return s;
 }
 
 /* ---- parts ---- */
@@ -200,23 +177,6 @@ done_with(const struct evc__lane *l, const struct evc__stop *s)
 	return done == 0 || tasks || done > to ? to : done;
 }
 
-/* Only stops ask something of it. */
-static void
-asked_parts(const struct evc__timeline *t, const struct evc__lane *l,
-	    const struct parts *p)
-{
-	const struct evc__group *g = l->group;
-	size_t i;
-
-	for (i = g->first_stop; i < g->first_stop + g->n_stops; i++) {
-		const struct evc__stop *s = &t->stop[i];
-		uint64_t from = s->from > l->begin ? s->from : l->begin;
-
-		if (from < l->end)
-			stopped(p, s, from, done_with(l, s));
-	}
-}
-
 /* Calls of joins: answered or not. */
 static void
 join_parts(const struct evc__timeline *t, const struct evc__lane *l,
@@ -231,44 +191,37 @@ join_parts(const struct evc__timeline *t, const struct evc__lane *l,
 		if (r->what == TRACE_JOIN && from == 0)
 			from = r->ns;
 		else if (r->what == TRACE_VERDICT) {
-			part(p, PART_RUNS, from != 0 ? from : t->since,
+			part(p, PART_JOIN, from != 0 ? from : t->since,
 			     r->ns);
 			from = 0;
 		}
 	}
 	if (from != 0)
-		part(p, PART_RUNS, from, t->now);
+		part(p, PART_JOIN, from, t->now);
 }
 
 void
 evc__lane_parts(const struct evc__timeline *t, const struct evc__lane *l,
 		evc__part_fn *fn, void *arg)
 {
+	/* Only stops ask something of these, and they stay. */
+	bool stays = l->kind == TRACE_LOOP || l->kind == EVC_HOOK;
 	const struct parts p = { fn, arg };
 	const struct evc__group *g = l->group;
-	uint64_t at = l->begin;
 	size_t i;
 
 	if (l->kind == TRACE_JOINER)
 		join_parts(t, l, &p);
-	else if (l->kind == TRACE_LOOP || l->kind == EVC_HOOK)
-		asked_parts(t, l, &p);
-	if (l->kind >= TRACE_LOOP || l->kind == EVC_HOOK)
+	if (l->kind >= TRACE_JOINER)
 		return;
 	for (i = g->first_stop; i < g->first_stop + g->n_stops; i++) {
 		const struct evc__stop *s = &t->stop[i];
-		uint64_t from, to = l->end < s->to ? l->end : s->to;
+		uint64_t from = s->from > l->begin ? s->from : l->begin;
+		uint64_t to = l->end < s->to ? l->end : s->to;
 
-		if (s->from >= l->end)
-			break;
-		if (s->to <= at)
-			continue;
-		part(&p, PART_RUNS, at, s->from);
-		from = s->from > at ? s->from : at;
-		stopped(&p, s, from, to);
-		at = to;
+		if (from < l->end)
+			stopped(&p, s, from, stays ? done_with(l, s) : to);
 	}
-	part(&p, PART_RUNS, at, l->end);
-	if (!l->alive && l->reaped > l->end)
+	if (!stays && !l->alive && l->reaped > l->end)
 		part(&p, PART_ENDED, l->end, l->reaped);
 }

@@ -26,7 +26,7 @@ evc_trace_write(const evc_coord *c, int fd, unsigned format)
 
 	if (st < 0)
 		return st;
-	if (format != EVC_TRACE_JSON && format != EVC_TRACE_SVG)
+	if (format != EVC_TRACE_JSON)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_trace_write: unknown format %u",
 				   format);
@@ -38,10 +38,7 @@ evc_trace_write(const evc_coord *c, int fd, unsigned format)
 				 "evc_trace_write: no memory");
 	if (st == 0) {
 		evc__out_begin(o, fd);
-		if (format == EVC_TRACE_JSON)
-			evc__trace_json(o, &t);
-		else
-			evc__trace_svg(o, &t);
+		evc__trace_json(o, &t);
 		st = evc__out_end(o);
 	}
 	sync_free(o);
