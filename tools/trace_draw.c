@@ -105,7 +105,7 @@ when(const struct picture *p, long long ns)
 	return buf;
 }
 
-/* ---- what happened, in words ---- */
+/* ---- the headline ---- */
 
 static void
 say_asked(const struct picture *p)
@@ -113,7 +113,7 @@ say_asked(const struct picture *p)
 	const struct event *e = p->of->ev;
 	const json_t *args;
 
-	/* A stop has a request that made it. */
+	/* The request that made the stop. */
 	while (e < p->of->ev + p->of->n - 1 &&
 	       !(is(e, "request", "stop") && e->ns == p->stop->ns))
 		e++;
@@ -238,8 +238,8 @@ draw_heading(const struct picture *p, const struct lane *l, int y)
 	printf("\n");
 }
 
-/* A coordinator with its members, and then its scopes.  Where the next one
-   stands. */
+/* Draw a coordinator with its members, and then its scopes; the result is the
+   place of the next one. */
 static int
 draw_coordinator(const struct picture *p, const struct lane *coord, int y)
 {
@@ -281,7 +281,7 @@ draw_marks(const struct picture *p)
 
 /* ---- below them ---- */
 
-/* What the colours mean. */
+/* The colours and their meaning. */
 static void
 draw_legend(const struct picture *p)
 {
@@ -355,7 +355,7 @@ picture_draw(const struct picture *p)
 	printf(" data-from=\"%lld\" data-to=\"%lld\" data-lost=\"%lld\" "
 	       "data-hidden=\"%u\">\n%s", p->from, p->to, p->t->lost,
 	       p->n_hidden, style);
-	/* Its own ground, whatever page it stands on. */
+	/* The picture has a ground of its own, on any page. */
 	printf("<clipPath id=\"names\"><rect x=\"0\" y=\"0\" width=\"%d\" "
 	       "height=\"%d\"/></clipPath>\n"
 	       "<rect x=\".5\" y=\".5\" width=\"%d\" height=\"%d\" rx=\"8\" "

@@ -11,8 +11,8 @@ struct bars {
 	const struct picture *p;
 	const struct lane *l;
 	int y;       /* of the bar */
-	double end;  /* how far the bars reach */
-	double told; /* where they begin to say "stop"; 0: nowhere */
+	double end;  /* of the last bar */
+	double told; /* the beginning of the first bar in a stop, or 0 */
 	bool late;   /* a join has given up the member */
 };
 
@@ -37,7 +37,7 @@ bar(struct bars *b, const char *class, long long from, long long to, int inset)
 	b->end = end > b->end ? end : b->end;
 }
 
-/* What its member did; between the states it ran. */
+/* The states of the member; between them the member ran. */
 static void
 draw_states(struct bars *b)
 {
@@ -67,8 +67,8 @@ draw_states(struct bars *b)
 		bar(b, "runs", at, l->end, 0);
 }
 
-/* What its functions took, and what was done to it; what would stand in the
-   same place is left out. */
+/* The calls of the member's functions, and its kicks.  A mark in the place of
+   the one before is left out. */
 static void
 draw_events(struct bars *b)
 {
@@ -99,7 +99,7 @@ draw_events(struct bars *b)
 
 /* ---- words ---- */
 
-/* Is there room in its bar for where it said last that it was? */
+/* Does the last checkpoint fit into the bar? */
 static bool
 fits(const struct bars *b)
 {
@@ -107,7 +107,7 @@ fits(const struct bars *b)
 	       b->end - b->told > 16 + 7 * (double)strlen(b->l->last);
 }
 
-/* What a join was answered the last time. */
+/* The last answer of a join. */
 static const char *
 answer(const struct lane *l)
 {
@@ -124,7 +124,7 @@ answer(const struct lane *l)
 		       "waits still";
 }
 
-/* When its end came, and why it may have been so late. */
+/* The words behind the bar: when the member ended, and perhaps why so late. */
 static void
 say_end(const struct bars *b, char *buf, size_t size)
 {

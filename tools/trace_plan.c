@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* About what a character of a label takes. */
+/* About the width of a character in a label. */
 #define CHAR_W 6
 
 double
@@ -18,7 +18,7 @@ x_of(const struct picture *p, long long ns)
 
 	ns = ns < p->from ? p->from : ns > p->to ? p->to : ns;
 	part = (double)(ns - p->from) / (double)(p->to - p->from);
-	/* As it is printed, so that what is compared is what is seen. */
+	/* Places are compared as they are printed: in tenths of a pixel. */
 	return PLOT_X + round(part * PLOT_W * 10) / 10;
 }
 
@@ -66,7 +66,7 @@ later(const struct picture *p, long long end, long long ns)
 	return ns > end && ns <= p->stop_to ? ns : end;
 }
 
-/* The last thing that had to do with the stop. */
+/* The last event that had to do with the stop. */
 static long long
 last_of_stop(struct picture *p)
 {
@@ -113,7 +113,7 @@ plan_time(struct picture *p)
 	before = before < span / 5 ? before : span / 5;
 	before = before > span / 20 ? before : span / 20;
 	p->from = p->zero > before ? p->zero - before : 0;
-	/* Who runs on is seen to run out of the picture. */
+	/* A member that runs on runs out of the picture. */
 	p->to = p->zero + span + span / (p->unfinished ? 9 : 40);
 }
 
@@ -135,7 +135,7 @@ by_end(const void *x, const void *y)
 	return a < b ? -1 : 1;
 }
 
-/* How high they are all together. */
+/* Choose the lanes; the result is the height of all of them. */
 static int
 plan_lanes(struct picture *p)
 {
@@ -168,7 +168,7 @@ plan_lanes(struct picture *p)
 
 /* ---- the lines through all lanes ---- */
 
-/* By time. */
+/* Add a mark; marks stand in the order of time. */
 static void
 add_mark(struct picture *p, const struct event *e, const char *class,
 	 const char *label)
@@ -184,14 +184,15 @@ add_mark(struct picture *p, const struct event *e, const char *class,
 	append(m->label, sizeof m->label, "%s", label);
 }
 
-/* Of the coordinator that the picture is about; phases and rungs of all. */
+/* The events of the coordinator that the picture is about get marks, and phases
+   and rungs of all coordinators. */
 static void
 mark_event(struct picture *p, const struct lane *l, const struct event *e)
 {
 	long long late = number_of(e->args, "stragglers");
 	char label[64];
 
-	/* Told: that is the stop. */
+	/* The first rung, "told", is the stop itself. */
 	if (is_phase_or_rung(e) && strcmp(e->name, "rung: told") != 0)
 		add_mark(p, e, *e->name == 'r' ? "rung" : "phase",
 			 e->name + (*e->name == 'r' ? 6 : 0));
@@ -209,8 +210,8 @@ mark_event(struct picture *p, const struct lane *l, const struct event *e)
 	}
 }
 
-/* Each label in the first row where it has room; one that stands there already,
-   in nearly the same place, is not said again. */
+/* Each label goes into the first row that has room.  A label that stands there
+   already, in nearly the same place, is not written again. */
 static void
 place_labels(struct picture *p)
 {

@@ -2,8 +2,8 @@
 /*
  * The JSON of evc_trace_write, as lanes; main calls it once.
  *
- * Anything may stand in the input.  What the lanes are built of is checked here;
- * the rest is read by text_of and number_of.
+ * Anything may stand in the input.  Values that lanes are built of are checked
+ * here; all others are read by text_of and number_of.
  */
 #include "trace_tool.h"
 
@@ -105,7 +105,7 @@ read_life(struct lane *l, const struct event *e)
 	l->shared = json_is_true(json_object_get(e->args, "shared"));
 }
 
-/* What its events say of the whole of it. */
+/* The events of a lane say when the member began and ended. */
 static void
 end_lane(const struct timeline *t, struct lane *l)
 {
@@ -146,7 +146,7 @@ read_event(const json_t *o, const json_t *args, size_t i, struct event *e)
 		e->to = e->ns;
 }
 
-/* Those of a lane come one after the other, its name first. */
+/* The events of a lane come one after the other, its name first. */
 static void
 read_events(struct timeline *t, const json_t *events)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the parts of evc-trace know of each other.
+ * The parts of evc-trace, and the types and calls that they share.
  *
  *   evc-trace.c     the command line
  *   trace_read.c    the JSON of evc_trace_write, as lanes
@@ -36,25 +36,25 @@ struct event {
 	const json_t *args;
 };
 
-/* COORD: a coordinator or scope; OTHER: one that no picture has, which is a
-   thread that waits for the stop, or the calls of another lane. */
+/* COORD: a coordinator or scope.  OTHER: a lane that no picture shows: of a
+   thread that waits for the stop, or of the calls of another lane. */
 enum kind { COORD, MEMBER, HOOK, LOOP, JOIN, OTHER };
 
 struct lane {
 	enum kind kind;
 	const char *kind_name; /* "thread" */
 	const char *name, *last; /* last: the last checkpoint, or "" */
-	struct lane *of;    /* its coordinator; of a scope: the one above, of the
-			       root: NULL; of calls: their lane */
-	const struct lane *calls; /* what its functions did */
-	unsigned depth;     /* of coordinators above it */
+	struct lane *of;    /* the coordinator of a member; the parent of a scope;
+			       the member of calls; NULL: the root */
+	const struct lane *calls; /* of the member's functions */
+	unsigned depth;     /* how many lanes there are above */
 	const struct event *ev;
 	size_t n;
 	const struct event *stop; /* COORD: the last one, or NULL */
 	long long id, tid;
 	long long begin, end;
-	long long gone; /* when it was accounted for: at its end, or later */
-	long long done; /* HOOK, LOOP: with the last stop; others: end */
+	long long gone; /* the member is accounted for: at its end, or later */
+	long long done; /* HOOK, LOOP: the last stop is done; others: end */
 	bool alive;     /* when the timeline was written */
 	bool shared;    /* a loop that belongs to another coordinator, too */
 	bool shown;
@@ -69,16 +69,16 @@ struct timeline {
 	struct event *event;
 };
 
-/* Read it from f, which is called name in messages; or end the program. */
+/* Read t from f, which is called name in messages; or end the program. */
 void timeline_read(struct timeline *t, FILE *f, const char *name);
-/* What stands behind the key: "" and 0 when there is nothing of use. */
+/* The value of a key: "" and 0 when there is none of use. */
 const char *text_of(const json_t *o, const char *key);
 long long number_of(const json_t *o, const char *key);
 bool is(const struct event *e, const char *cat, const char *name);
 
 /* ---- trace_plan.c ---- */
 
-/* Pixels; from left to right: names, the plot, what is said of each end. */
+/* Pixels; from left to right: names, the plot, words on each end. */
 #define WIDTH 1200
 #define PLOT_X 250
 #define PLOT_W 740
@@ -100,17 +100,17 @@ struct mark {
 	int row; /* where the label stands; -1: nowhere */
 };
 
-/* It is about one stop: a fifth of the plot shows what came before, the rest
-   goes on until the last thing that had to do with it. */
+/* A picture is about one stop: a fifth of the plot is for the time before, the
+   rest goes on until the last event that had to do with the stop. */
 struct picture {
 	struct timeline *t;
-	const struct lane *of;    /* the coordinator whose stop it is about */
+	const struct lane *of;    /* the coordinator with that stop */
 	const struct event *stop; /* NULL: there was none */
 	const struct event *verdict; /* the last one in that stop, or NULL */
 	long long stop_to;        /* its end, or now */
-	long long zero;           /* what times are told from */
-	long long from, to;       /* what the plot shows */
-	bool unfinished;          /* somebody runs on at its end */
+	long long zero;           /* times are told from here on */
+	long long from, to;       /* the time of the plot */
+	bool unfinished;          /* a member runs on at the end of the plot */
 	unsigned n_hidden, n_before, n_alive; /* lanes */
 	struct mark mark[MARKS_MOST];
 	int n_marks, mark_rows;

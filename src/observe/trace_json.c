@@ -359,8 +359,8 @@ evc__trace_json(struct out *o, struct evc__timeline *t)
 		     evc_version());
 	number(&j, "zero_ns", t->since);
 	number(&j, "written_ns", t->now);
-	/* The wall clock may have been set meanwhile: this is what the clock of
-	   now would have said. */
+	/* The wall clock may have been set since then; the number is by the
+	   clock as it is now. */
 	number(&j, "zero_real_ns", sync_real() - (sync_mono() - t->since));
 	number(&j, "lost", t->lost);
 	evc__out_add(o, "},\n\"traceEvents\":[");

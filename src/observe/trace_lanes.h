@@ -57,8 +57,7 @@ struct evc__timeline {
 	size_t n_stops;
 };
 
-/* What a lane's member was doing; before a stop, where nothing is said of it, it
-   ran. */
+/* The state of a lane's member.  Before a stop the member runs: that is none. */
 enum evc__part {
 	PART_JOIN,  /* a join waits */
 	PART_AFTER, /* told, or about to be */

@@ -204,7 +204,7 @@ void
 evc__lane_parts(const struct evc__timeline *t, const struct evc__lane *l,
 		evc__part_fn *fn, void *arg)
 {
-	/* Only stops ask something of these, and they stay. */
+	/* Loops and hooks work at a stop alone, and stay after it. */
 	bool stays = l->kind == TRACE_LOOP || l->kind == EVC_HOOK;
 	const struct parts p = { fn, arg };
 	const struct evc__group *g = l->group;
