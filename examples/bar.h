@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bar.h - a progress bar on standard error, for pipeline and checksum: one line
- * that is drawn again and again, on a terminal; on anything else nothing.
+ * bar.h - a progress bar on standard error, for pipeline, checksum and
+ * wordcount: one line that is drawn again and again, on a terminal; on anything
+ * else nothing.
  *
  * One thread at a time.
  */

@@ -49,7 +49,6 @@
 #include <unistd.h>
 
 #define TICK 0.1 /* seconds: the bar */
-#define BAR_WIDTH 60
 
 void
 say(struct wordcount *w, const char *fmt, ...)
@@ -79,10 +78,17 @@ warn(int level, const char *line, const evc_reason *r, void *arg)
 static void
 draw(struct wordcount *w)
 {
-	char line[2 * BAR_WIDTH];
+	evc_cluster_info i;
+	uint64_t n_over;
 
-	evc_cluster_bar(w->cluster, BAR_WIDTH, line, sizeof(line));
-	bar_draw(&w->bar, NAN, "%s", line);
+	if (evc_cluster_get(w->cluster, &i) < 0)
+		return;
+	n_over = i.n_done + i.n_failed + i.n_cancelled;
+	bar_draw(&w->bar,
+		 i.n_scheduled ? (double)n_over / (double)i.n_scheduled : NAN,
+		 "%llu/%llu, %llu running, %.0f/s", (unsigned long long)n_over,
+		 (unsigned long long)i.n_scheduled,
+		 (unsigned long long)i.n_running, i.rate);
 }
 
 /* A looper. */

@@ -792,20 +792,6 @@ evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
 EVC_API size_t
 evc_cluster_report(const evc_cluster *cluster, char *buf, size_t n);
 
-/*
- * A progress bar of so many columns, without an end of line: "[####....] 12/40,
- * 3 running, 51/s".  What was scheduled since it was opened is the whole.  Print
- * it after a "\r" where isatty(3) says yes.
- *
- * Thread:    any.
- * Ownership: nothing changes hands.
- * Returns:   as snprintf.
- * Since:     0.1
- */
-EVC_API size_t
-evc_cluster_bar(const evc_cluster *cluster, unsigned columns, char *buf,
-		size_t n);
-
 EVC_END_DECLS_
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a cluster says how it goes: its numbers, its workers, the report, the
- * bar, and what config.worker hears.
+ * How a cluster says how it goes: its numbers, its workers, the report, and
+ * what config.worker hears.
  */
 #include "../support/cluster_util.h"
 
@@ -328,77 +328,7 @@ START_TEST(numbers)
 }
 END_TEST
 
-/* ---- the bar ---- */
-
-static const char *
-bar(const evc_cluster *cl, unsigned columns)
-{
-	static char text[400];
-
-	ck_assert_uint_eq(evc_cluster_bar(cl, columns, text, sizeof(text)),
-			  strlen(text));
-	ck_assert_uint_le(strlen(text), columns);
-	return text;
-}
-
-static int
-count_of(const char *text, char what)
-{
-	int n = 0;
-
-	for (; *text != '\0'; text++)
-		n += *text == what;
-	return n;
-}
-
-START_TEST(the_bar)
-{
-	evc_coord *c = new_coord(NULL);
-	evc_cluster *cl = open_threads(c, "threads://2");
-	char small[8];
-	int i;
-
-	/* nothing of nothing: it is empty */
-	HAS(bar(cl, 60), "] 0/0, 0 running, 0.0/s");
-	ck_assert_int_eq(count_of(bar(cl, 60), '#'), 0);
-	ck_assert_uint_eq(strlen(bar(cl, 60)), 60);
-	for (i = 0; i < 6; i++)
-		evc_remote_free(schedule_add(cl, i, i));
-	OK(evc_cluster_join(cl, T_LIMIT));
-	/* all is over: it is full */
-	HAS(bar(cl, 80), "#] 6/6, 0 running, ");
-	ck_assert_uint_eq(strlen(bar(cl, 80)), 80);
-	for (i = 0; i < 2; i++)
-		evc_remote_free(schedule(cl, "hold"));
-	UNTIL(atomic_load(&f_in) == 2);
-	HAS(bar(cl, 80), ".] 6/8, 2 running, ");
-	i = count_of(bar(cl, 80), '#') * 2;
-	/* six of eight; the dot of the rate may be one more */
-	ck_assert_int_le(abs(i - 6 * (count_of(bar(cl, 80), '.') +
-				      i / 2) * 2 / 8), 4);
-	/* one that fails counts as over, and is told */
-	atomic_store(&f_open, 1);
-	OK(evc_cluster_join(cl, T_LIMIT));
-	evc_remote_free(schedule(cl, "fail"));
-	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_DATA_LOSS);
-	HAS(bar(cl, 80), "#] 9/9, 0 running, 1 failed, ");
-	/* too narrow for a bar, and for the words */
-	HAS(bar(cl, 30), "9/9, 0 running");
-	ck_assert_int_eq(count_of(bar(cl, 30), '#'), 0);
-	ck_assert_str_eq(bar(cl, 3), "9/9");
-	ck_assert_str_eq(bar(cl, 0), "");
-	ck_assert_ptr_null(strchr(bar(cl, 80), '\n'));
-	/* as snprintf */
-	ck_assert_uint_eq(evc_cluster_bar(cl, 80, NULL, 0), 80);
-	ck_assert_uint_eq(evc_cluster_bar(cl, 80, small, sizeof(small)), 80);
-	ck_assert_str_eq(small, "[######");
-	ck_assert_uint_eq(evc_cluster_bar(NULL, 80, small, sizeof(small)), 0);
-	evc_cluster_close(cl);
-	end_coord(c);
-}
-END_TEST
-
 API_MAIN("report", what_runs_where_and_what_is_queued,
 	 what_waits_for_its_inputs, one_that_hangs_is_named,
 	 when_all_hang_that_is_the_reason, workers,
-	 what_becomes_of_workers_is_told, numbers, the_bar)
+	 what_becomes_of_workers_is_told, numbers)

@@ -60,7 +60,6 @@ START_TEST(all_numbers_add_up)
 	evc_schedule_opts at = { .worker = "worker 0" };
 	evc_remote *gate, *r;
 	evc_cluster_info n;
-	char bar[128];
 	int i;
 
 	begin(_i, 1);
@@ -91,9 +90,6 @@ START_TEST(all_numbers_add_up)
 	ck_assert(n.run_time >= 0.049);
 	ck_assert(n.rate > 0);
 	ck_assert_uint_eq(evc_cluster_finished(on.cl), 6);
-	ck_assert_uint_gt(evc_cluster_bar(on.cl, 60, bar, sizeof(bar)), 0);
-	ck_assert_uint_le(strlen(bar), 60);
-	HAS(bar, "/7");
 	DO("fail", "[is]", EVC_ABORTED, "no");
 	IS(join(), EVC_ABORTED);
 	ck_assert_uint_eq(numbers().n_failed, 1);

@@ -428,7 +428,9 @@ check "$stops stops at random moments of $rounds runs" $all_right
 # ---- the bar -----------------------------------------------------------------
 
 run --all --bar --nap 0.02 "$tree"
-check 'with --bar there is a bar' said '\[[#.]+\] [0-9]+/[0-9]+'
+its_bar='\[#* *\] +[0-9]+%  [0-9]+/[0-9]+, [0-9]+ running, [0-9]+/s'
+check 'with --bar there is a bar' said "$its_bar"
+check 'which comes to its end' said '100%  ([0-9]+)/\1, 0 running'
 check 'and the sums are the same' same 0 "$tmp/want"
 if ! script -qec true /dev/null </dev/null >/dev/null 2>&1; then
 	echo "SKIP wordcount.sh: the bar on a terminal: no script(1) (Debian:" \
@@ -438,7 +440,7 @@ fi
 script -qec "'$bin/wordcount' --all --nap 0.02 '$tree' >'$tmp/out'" /dev/null \
 	</dev/null >"$tmp/err" 2>&1
 status=$?
-check 'on a terminal there is one, too' said '\[[#.]+\] [0-9]+/[0-9]+'
+check 'on a terminal there is one, too' said "$its_bar"
 check 'with the same sums' same 0 "$tmp/want"
 
 exit $((failures != 0))
