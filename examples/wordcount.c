@@ -271,28 +271,15 @@ writable(evc_cluster *cluster, void *arg)
 		feed(w);
 }
 
-/* Is there one to go on from?  The cluster has read it when it was opened. */
-static bool
-has_checkpoint(const struct wordcount *w)
-{
-	char old[PATH_MAX];
-
-	if (w->o->checkpoint == NULL)
-		return false;
-	snprintf(old, sizeof(old), "%s.old", w->o->checkpoint);
-	return w->is_old || access(old, F_OK) == 0;
-}
-
 static evc_status
 plan(evc_job *job)
 {
 	struct wordcount *w = job->arg;
-	bool has = has_checkpoint(w);
 	evc_status st = 0;
 
 	/* What could not be read is tried again. */
-	if (w->o->address || has)
-		st = words_forget(w->cluster, has ? UNREAD : "");
+	if (w->o->address || w->is_old)
+		st = words_forget(w->cluster, w->is_old ? UNREAD : "");
 	if (w->o->checkpoint && st == 0)
 		st = files_compare(w->cluster, w->o->paths, w->o->n_paths);
 	if (st == -EVC_ABORTED) {

@@ -682,29 +682,28 @@ evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg);
 
 /*
  * Save all variables, and the number of functions finished, to a file: whole or
- * not at all, on the disk when this returns.  The file that was there becomes
- * path.old; the new one is no more open to others than that was.
+ * not at all, on the disk when this returns.  The new file is written beside the
+ * old one, as path.tmp-..., and takes its place; it is no more open to others
+ * than the old one was.  A symbolic link is replaced, not followed.  Two writers
+ * of one file leave it whole: the last rename wins.
  *
  * Thread:    any that may wait for a disk.
  * Ownership: path is copied; NULL = config.checkpoint.
  * Returns:   0; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED (no room on the
  *            disk, too), -EVC_PERMISSION_DENIED, -EVC_NOT_FOUND (no such
- *            folder), -EVC_UNAVAILABLE for another error of the file system,
- *            or when another process has been writing it for 10 seconds.
+ *            folder), -EVC_UNAVAILABLE for another error of the file system.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
 evc_cluster_save(evc_cluster *cluster, const char *path);
 
 /*
- * Load what was saved, in place of all variables; when the file is damaged, or
- * not there, path.old.
+ * Load what was saved, in place of all variables.
  *
  * Thread:    any that may wait for a disk.
  * Ownership: as evc_cluster_save.
- * Returns:   0; -EVC_NOT_FOUND when there is neither; -EVC_DATA_LOSS when what
- *            is there is damaged: nothing was changed; else as
- *            evc_cluster_save.
+ * Returns:   0; -EVC_NOT_FOUND when there is no such file; -EVC_DATA_LOSS when
+ *            it is damaged: nothing was changed; else as evc_cluster_save.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status

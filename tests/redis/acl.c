@@ -153,14 +153,8 @@ make_files(void)
 static void
 remove_files(const struct files *f)
 {
-	char path[80];
-
 	unlink(f->password);
 	unlink(f->checkpoint);
-	snprintf(path, sizeof(path), "%s.old", f->checkpoint);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s.lock", f->checkpoint);
-	unlink(path);
 }
 
 /* Two users, and nobody else may do anything. */

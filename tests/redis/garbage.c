@@ -430,7 +430,7 @@ put_nested(const char *key, unsigned deep, bool maps)
 START_TEST(variables_that_are_too_deep)
 {
 	static const unsigned deep[] = { 31, 32, 33, 40, 63, 64, 65, 1024 };
-	char path[64] = "/tmp/evc-deep-XXXXXX", old[80], key[80];
+	char path[64] = "/tmp/evc-deep-XXXXXX", key[80];
 	evc_cluster_config config = { .checkpoint = path,
 				      .checkpoint_every = 0.01 };
 	evc_status st, want;
@@ -477,8 +477,6 @@ START_TEST(variables_that_are_too_deep)
 	rs_unlink(rg.server);
 	rig_close();
 	OK(unlink(path));
-	snprintf(old, sizeof(old), "%s.old", path);
-	(void)unlink(old);
 }
 END_TEST
 

@@ -181,7 +181,6 @@ restores_a_checkpoint(int i, bool is_gone)
 	char path[] = "/tmp/evc-redis-checkpoint-XXXXXX";
 	evc_cluster_config config = { .lease = 1.5, .checkpoint = path };
 	struct plan p = { .lease = 1.5, .checkpoint = path };
-	char old[80];
 	struct other o;
 	int fd = mkstemp(path);
 
@@ -206,14 +205,9 @@ restores_a_checkpoint(int i, bool is_gone)
 	OK(join());
 	ck_assert(variable("theirs") == 43);
 	ck_assert_uint_eq(evc_cluster_finished(on.cl), 2);
-	unlink(path);
-	snprintf(old, sizeof(old), "%s.old", path);
 	end_and_count();
 	count_before();
 	unlink(path);
-	unlink(old);
-	snprintf(old, sizeof(old), "%s.lock", path);
-	unlink(old);
 }
 
 START_TEST(a_successor_restores_a_checkpoint)

@@ -153,11 +153,11 @@ unpack(evc_cluster *cl, const evc_value *packed, bool at_open)
 }
 
 static evc_status
-load(evc_cluster *cl, const char *path, bool at_open, bool *ret_old)
+load(evc_cluster *cl, const char *path, bool at_open)
 {
 	char why[TEXT_ROOM];
 	evc_value packed;
-	evc_status st = evc__snapshot_read(path, &packed, ret_old);
+	evc_status st = evc__snapshot_read(path, &packed);
 
 	if (st < 0)
 		return st;
@@ -165,13 +165,9 @@ load(evc_cluster *cl, const char *path, bool at_open, bool *ret_old)
 	evc_value_free(&packed);
 	if (st == -EVC_INVALID_ARGUMENT) {
 		evc__copy(why, sizeof why, evc_last_error());
-		st = evc_refuse(-EVC_DATA_LOSS, "%s%s holds no variables: %s",
-				path, *ret_old ? ".old" : "", why);
+		st = evc_refuse(-EVC_DATA_LOSS, "%s holds no variables: %s",
+				path, why);
 	}
-	if (st == 0 && *ret_old)
-		evc_log(cl->scope, EVC_LOG_WARNING, NULL,
-			"%s is damaged or not there: %s.old was loaded", path,
-			path);
 	return st;
 }
 
@@ -210,23 +206,19 @@ evc__checkpoint_open(evc_cluster *cl)
 	const evc_member_opts opts = {
 		.flags = EVC_OWN_THREAD | EVC_BACKGROUND,
 	};
-	bool old = false;
 	evc_status st;
 	evc_id id;
 
 	if (cl->config.checkpoint == NULL)
 		return 0;
-	st = load(cl, cl->config.checkpoint, true, &old);
+	st = load(cl, cl->config.checkpoint, true);
 	if (st == 0 && cluster_asks(cl))
 		st = evc__first_question(cl);
 	if (st < 0 && st != -EVC_NOT_FOUND)
 		return st;
-	evc__snapshot_clean(cl->config.checkpoint);
-	/* One that came from the old file is to be written again. */
-	if (cluster_asks(cl))
-		cl->vars.saved = UINT64_MAX;
-	else if (!old)
-		cl->vars.saved = evc__variables_n_changes(&cl->vars);
+	cl->vars.saved = cluster_asks(cl) ?
+				 UINT64_MAX :
+				 evc__variables_n_changes(&cl->vars);
 	if (isinf(cl->config.checkpoint_every))
 		return 0;
 	return evc_looper_start(cl->scope, "checkpoint",
@@ -285,7 +277,6 @@ evc_status
 evc_cluster_restore(evc_cluster *cluster, const char *path)
 {
 	evc_status st = check(cluster, &path);
-	bool old;
 
-	return st < 0 ? st : load(cluster, path, false, &old);
+	return st < 0 ? st : load(cluster, path, false);
 }

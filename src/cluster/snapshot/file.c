@@ -84,19 +84,6 @@ evc__snapshot_crc(const unsigned char *head, const evc_value *body)
 	return ~crc_on(table, crc, body->data, body->size);
 }
 
-char *
-evc__snapshot_joined(const char *path, size_t n, const char *tail)
-{
-	size_t len = strlen(tail) + 1;
-	char *s = sync_alloc(1, n + len);
-
-	if (s != NULL) {
-		memcpy(s, path, n);
-		memcpy(s + n, tail, len);
-	}
-	return s;
-}
-
 evc_status
 evc__snapshot_check_path(const char *path)
 {

@@ -100,46 +100,19 @@ read_open(int fd, const char *path, evc_value *ret)
 	return read_body(fd, path, head, (uint64_t)st.st_size - HEAD_SIZE, ret);
 }
 
-static evc_status
-read_one(const char *path, evc_value *ret)
-{
-	int fd = sync_file_open(path);
-	evc_status st;
-
-	if (fd < 0)
-		return cannot_read(path);
-	st = read_open(fd, path, ret);
-	sync_fd_close(fd);
-	return st;
-}
-
 evc_status
-evc__snapshot_read(const char *path, evc_value *ret_value, bool *ret_old)
+evc__snapshot_read(const char *path, evc_value *ret_value)
 {
-	evc_status st = evc__snapshot_check_path(path), first;
-	char *old;
+	evc_status st = evc__snapshot_check_path(path);
+	int fd;
 
 	*ret_value = (evc_value){ NULL, 0 };
-	if (ret_old != NULL)
-		*ret_old = false;
 	if (st < 0)
 		return st;
-	first = read_one(path, ret_value);
-	if (first != -EVC_NOT_FOUND && first != -EVC_DATA_LOSS)
-		return first;
-	old = evc__snapshot_joined(path, strlen(path), ".old");
-	if (old == NULL)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "no memory for a name");
-	st = read_one(old, ret_value);
-	sync_free(old);
-	if (st == 0 && ret_old != NULL)
-		*ret_old = true;
-	if (st != -EVC_NOT_FOUND && st != -EVC_DATA_LOSS)
-		return st;
-	if (first == -EVC_NOT_FOUND && st == -EVC_NOT_FOUND)
-		return evc_refuse(st, "there is no file %s", path);
-	return evc_refuse(-EVC_DATA_LOSS, "%s is %s, and %s.old is %s", path,
-			  first == -EVC_NOT_FOUND ? "not there" : "damaged",
-			  path, st == -EVC_NOT_FOUND ? "not there" : "damaged");
+	fd = sync_file_open(path);
+	if (fd < 0)
+		return cannot_read(path);
+	st = read_open(fd, path, ret_value);
+	sync_fd_close(fd);
+	return st;
 }

@@ -26,23 +26,5 @@ evc_status evc__snapshot_refuse(const char *path, const char *what, int e);
 evc_status evc__snapshot_no_file(const char *path);
 /* Has it a name at all? */
 evc_status evc__snapshot_check_path(const char *path);
-/* The first n bytes, and tail; NULL: no memory. */
-char *evc__snapshot_joined(const char *path, size_t n, const char *tail);
-
-/* ---- snapshot_lock.c ---- */
-
-/* Who writes a file: one at a time. */
-struct snapshot_lock {
-	char *path; /* of the file that is locked */
-	int fd;     /* -1: this file system has no locks, */
-	long owner; /* and then: what tells our files from others'; else 0 */
-};
-
-char *evc__snapshot_lock_name(const char *path);
-/* Wait so long, at most.  0, and evc__snapshot_unlock gives it back; or
-   refused. */
-evc_status evc__snapshot_lock(struct snapshot_lock *l, const char *path,
-			      uint64_t patience_ns);
-void evc__snapshot_unlock(struct snapshot_lock *l);
 
 #endif

@@ -78,11 +78,6 @@ evc_status evc__variables_unpack(struct variables *v, const evc_value *value);
 /* snapshot*.c: such a value to a file, whole or not at all, and
    back; statuses as evc_cluster_save and _restore say. */
 evc_status evc__snapshot_write(const char *path, const evc_value *value);
-/* Clear away what writers that were killed have left beside it. */
-void evc__snapshot_clean(const char *path);
-/* ret_old (may be NULL): path was damaged, or not there, and path.old was
-   read. */
-evc_status evc__snapshot_read(const char *path, evc_value *ret_value,
-			      bool *ret_old);
+evc_status evc__snapshot_read(const char *path, evc_value *ret_value);
 
 #endif
