@@ -141,6 +141,7 @@ if [ -e "$libdir/pkgconfig/evcoord-redis.pc" ]; then
 	cat >"$tmp/use.c" <<'END'
 #include <evcoord.h>
 #include <evcoord/redis.h>
+#include <evcoord/unstable/engine.h>
 #include <stdio.h>
 
 int
@@ -173,7 +174,7 @@ END
 fi
 
 names=$(sed -n 's/^evc_\([a-z_]*\)(.*/evc_\1/p; s/^EVC_API.*[ *]\(evc_[a-z_]*\)(.*/\1/p' \
-	"$includedir"/evcoord/*.h)
+	"$includedir"/evcoord/*.h "$includedir"/evcoord/*/*.h)
 [ -n "$names" ] || die "no function was found in $includedir/evcoord"
 for name in $names; do
 	page=$mandir/man3/$name.3

@@ -40,7 +40,8 @@
 EVC_BEGIN_DECLS_
 
 typedef struct evc_cluster evc_cluster;
-struct evc_engine_ops; /* evcoord/engine.h */
+/* A transport; its members stand in evcoord/unstable/engine.h. */
+typedef struct evc_engine_ops evc_engine_ops;
 
 /*
  * What to do about a function that fails: run it again, later and later.  While
@@ -123,7 +124,7 @@ typedef struct evc_cluster_config {
 	const char *checkpoint;
 	double checkpoint_every;
 	/* Engines beside "threads" and "processes"; must live as long. */
-	const struct evc_engine_ops *const *engines;
+	const evc_engine_ops *const *engines;
 	unsigned n_engines;
 	unsigned flags;      /* 0 */
 	/* There is room again after a schedule was refused on the loop, where

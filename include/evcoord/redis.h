@@ -13,7 +13,7 @@
 #ifndef EVCOORD_REDIS_H
 #define EVCOORD_REDIS_H
 
-#include <evcoord/engine.h>
+#include <evcoord/cluster.h>
 
 EVC_BEGIN_DECLS_
 

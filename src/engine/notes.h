@@ -7,7 +7,7 @@
 #ifndef EVC_CLUSTER_NOTES_H
 #define EVC_CLUSTER_NOTES_H
 
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 #include <evcoord/post.h>
 
 #include "base/sync.h"

@@ -20,7 +20,7 @@
 #ifndef EVC_CLUSTER_FRAMES_H
 #define EVC_CLUSTER_FRAMES_H
 
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 
 #include "wire/frames_bytes.h"
 

@@ -7,7 +7,7 @@
 #include "../support/cluster_util.h"
 
 #include <ev.h>
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 #include <evcoord/redis.h>
 #include <math.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 #include <sys/wait.h>
 
 /* ---- what is refused ---- */

@@ -119,7 +119,7 @@ try_synopsis() {
 		if (n++ == 0)
 			print "#include <evcoord.h>\n" \
 				"#include <evcoord/cluster.h>\n" \
-				"#include <evcoord/engine.h>\n" \
+				"#include <evcoord/unstable/engine.h>\n" \
 				"#include <evcoord/redis.h>\n" \
 				"#include <evcoord/worker.h>"
 		printf "#undef %s\n#line %d \"%s\"\n%s %s(%s);\n", name, FNR,
@@ -148,7 +148,7 @@ try_synopsis() {
 # build_program FILE.c NAME: the program FILE
 build_program() {
 	libs_of=$libs
-	! grep -Eq '<evcoord/(cluster|engine|value|worker)\.h>' "$1" ||
+	! grep -Eq '<evcoord/(cluster|unstable/engine|value|worker)\.h>' "$1" ||
 		libs_of="-L$build/src/.libs $cluster $libs"
 	# shellcheck disable=SC2086 # lists of flags
 	${CC:-cc} $flags "$1" -o "${1%.c}" $libs_of >"$tmp/said" 2>&1 && return

@@ -85,6 +85,8 @@ bites layering "is named as" $file '#include "core.h"'
 mkdir "$copy/src/other"
 bites layering "stands in no line" src/other/other.c '#include <errno.h>'
 bites layering "no event library" include/evcoord/types.h '#include <ev.h>'
+bites layering "not in a stable header" include/evcoord/redis.h \
+	'#include <evcoord/unstable/engine.h>'
 bites layering "only public headers" tests/api/core/stop/stop.c '#include "base/list.h"'
 
 printf '%s\n' '/* malloc(1), atomic_load */ // clock_gettime()' \

@@ -64,9 +64,13 @@ words() {
 	echo "(^|[^A-Za-z0-9_])($1)"
 }
 
+public_headers() {
+	ls include/evcoord.h include/evcoord/*.h include/evcoord/*/*.h
+}
+
 # headers_of LIBRARY: its public headers.
 headers_of() {
-	for header in include/evcoord.h include/evcoord/*.h; do
+	for header in $(public_headers); do
 		case $header in
 		*/cluster.h|*/engine.h|*/value.h|*/worker.h)
 			of=libevcoord-cluster ;;

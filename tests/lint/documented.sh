@@ -8,7 +8,7 @@
 . "$(dirname "$0")/common.sh"
 need include/evcoord.h man/stubs man/evcoord.7
 
-for header in include/evcoord.h include/evcoord/*.h; do
+for header in $(public_headers); do
 	awk '
 	/^\/\*/ { comment = ""; open = 1 }
 	open { comment = comment "\n" $0 }
@@ -22,7 +22,7 @@ for header in include/evcoord.h include/evcoord/*.h; do
 	}' "$header"
 done | broken_lines "comments of public functions"
 
-api_names include/evcoord.h include/evcoord/*.h >"$tmp/declared"
+api_names $(public_headers) >"$tmp/declared"
 [ -s "$tmp/declared" ] || broken "no EVC_API declaration was found"
 
 # PAGE NAME, for each name in a NAME section.
@@ -45,7 +45,7 @@ sort -u "$tmp/names" | comm -23 - "$tmp/declared" |
 	broken_lines "in the NAME of a page, but no public function"
 
 # The calls of the first library.
-api_names $(ls include/evcoord.h include/evcoord/*.h | grep -vE \
+api_names $(public_headers | grep -vE \
 	'/(cluster|engine|redis|value|worker)\.h$') |
 	while read -r name; do
 		grep -q "^$name	" man/evcoord-threads.7 || echo "$name"

@@ -44,7 +44,7 @@ exports libevcoord EVCOORD
 
 # A declaration begins in the first column, so a name with a parenthesis there,
 # or on a line whose return type stands alone before it, is one.
-code include/evcoord.h include/evcoord/*.h | awk '
+code $(public_headers) | awk '
 	{
 		file = $0
 		sub(/:[0-9]+:.*/, "", file)

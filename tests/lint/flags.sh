@@ -6,7 +6,7 @@
 . "$(dirname "$0")/common.sh"
 need include/evcoord/types.h
 
-code include/evcoord.h include/evcoord/*.h |
+code $(public_headers) |
 	sed -n 's/^\([^:]*:[0-9]*\):.*[^A-Z_a-z]\(EVC_[A-Z_]*\) = 1u* << \([0-9]*\).*/\1 \2 \3/p' \
 		>"$tmp/flags"
 [ -s "$tmp/flags" ] || broken "no flag was found"
@@ -16,7 +16,7 @@ awk '
 	' "$tmp/flags" | broken_lines "two flags with one bit"
 
 # Another way to write one would not be seen.
-code include/evcoord.h include/evcoord/*.h |
+code $(public_headers) |
 	grep -E 'EVC_[A-Z_]+ *=.*(<<|0x)' |
 	grep -vE 'EVC_[A-Z_]+ = 1u? << [0-9]+[,]?[[:space:]]*$' |
 	broken_lines "a flag is written as NAME = 1 << N, on a line of its own"

@@ -8,7 +8,7 @@
 tables="tests/support/fork_calls.h tests/support/fork_cluster_calls.h"
 need include/evcoord.h $tables
 
-api_names include/evcoord.h include/evcoord/*.h >"$tmp/declared"
+api_names $(public_headers) >"$tmp/declared"
 [ -s "$tmp/declared" ] || broken "no EVC_API declaration was found"
 
 # NAME WHAT of each row: call, reason or nothing.

@@ -34,7 +34,7 @@ each_language() {
 	done
 }
 
-for header in include/evcoord.h include/evcoord/*.h; do
+for header in $(public_headers); do
 	name=${header#include/}
 	printf '#include <%s>\n#include <%s>\nextern int not_empty;\n' \
 		"$name" "$name" >"$tmp/t.c"

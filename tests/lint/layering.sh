@@ -11,7 +11,8 @@
 #	queue, pool, group      base, their own room, the public headers, ev.h; and
 #				  what is named below
 #	cluster, redis          likewise, and wire and engine
-#	include/evcoord         public headers alone, never ev.h
+#	include/evcoord         public headers alone, never ev.h; those in unstable
+#				  by each other only
 #	examples, bench,        public headers alone, and files of their own
 #	  tests/api, tests/seeds  or of tests/support, seam.h aside
 # Private headers are always named with their room: "room/file.h", or
@@ -75,10 +76,13 @@ includes $(cat "$tmp/src") | awk '
 			bad("src/" room " may not include src/" file)
 	}' | broken_lines "layers of src/"
 
-includes include/evcoord.h include/evcoord/*.h | awk '
+includes $(public_headers) | awk '
 	$3 ~ /^"/ { print $1 ":" $2 ": " $3 "\": public headers stand in <>" }
 	$3 ~ /ev(\+\+)?\.h$/ || $3 ~ /event/ {
 		print $1 ":" $2 ": " substr($3, 2) ": no event library here"
+	}
+	$3 ~ /\/unstable\// && $1 !~ /\/unstable\// {
+		print $1 ":" $2 ": " substr($3, 2) ": not in a stable header"
 	}' | broken_lines "public headers"
 
 find examples bench tests/api tests/seeds tests/stress -name '*.[ch]' \

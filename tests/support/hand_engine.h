@@ -8,7 +8,7 @@
 
 #include "cluster_util.h"
 
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 
 /* One at a time: there is one cluster in each test. */
 static struct {

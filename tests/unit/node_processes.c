@@ -7,7 +7,7 @@
 #include "../support/cluster_util.h"
 #include "../support/seam.h"
 
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 #include <evcoord/post.h>
 #include <evcoord/worker.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
 
 #include "../support/api_util.h"
 
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 
 #include "cluster/variables/variable.h"
 #include "cluster/worker/worker.h"

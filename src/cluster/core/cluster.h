@@ -29,7 +29,7 @@
 #include <ev.h>
 #include <evcoord.h>
 #include <evcoord/cluster.h>
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 #include <evcoord/post.h>
 
 #include "base/gate.h"

@@ -19,7 +19,7 @@
 
 #include <ev.h>
 #include <evcoord.h>
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 #include <signal.h>
 
 #include "base/sync.h"

@@ -15,7 +15,7 @@
 #define EVC_CLUSTER_ENGINE_THREADS_H
 
 #include <evcoord.h>
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 
 #include "base/fork.h"
 #include "base/list.h"

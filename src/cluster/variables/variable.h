@@ -6,7 +6,7 @@
 #ifndef EVC_CLUSTER_VARIABLE_H
 #define EVC_CLUSTER_VARIABLE_H
 
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 #include <evcoord/value.h>
 
 #include "base/sync.h"

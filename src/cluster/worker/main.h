@@ -7,7 +7,7 @@
 #define EVC_CLUSTER_WORKER_MAIN_H
 
 #include <evcoord.h>
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 
 #include "base/sync.h"
 #include "wire/frames.h"

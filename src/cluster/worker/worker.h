@@ -10,7 +10,7 @@
 #define EVC_CLUSTER_WORKER_H
 
 #include <evcoord.h>
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 
 #include "base/list.h"
 #include "base/sync.h"

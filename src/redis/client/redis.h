@@ -15,7 +15,7 @@
 
 #include <ev.h>
 #include <evcoord.h>
-#include <evcoord/engine.h>
+#include <evcoord/unstable/engine.h>
 #include <evcoord/post.h>
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>

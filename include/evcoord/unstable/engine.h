@@ -2,6 +2,9 @@
 /*
  * Engines: what carries a cluster's functions to its workers.
  *
+ * This interface may change with each release, until an engine outside this tree
+ * has been written.  No header outside of evcoord/unstable includes this one.
+ *
  * The cluster owns the queue, the outcomes, the errors and what is to be built
  * on the workers; an engine owns workers, their lives and the way to them.  It
  * pulls: when a worker has room it asks for functions (take), and the cluster
@@ -20,8 +23,8 @@
  * run), or gone at once.  What it had taken then is lost: the cluster knows and
  * needs no other word.
  */
-#ifndef EVCOORD_ENGINE_H
-#define EVCOORD_ENGINE_H
+#ifndef EVCOORD_UNSTABLE_ENGINE_H
+#define EVCOORD_UNSTABLE_ENGINE_H
 
 #include <evcoord/cluster.h>
 #include <evcoord/post.h>
@@ -29,7 +32,6 @@
 EVC_BEGIN_DECLS_
 
 typedef struct evc_engine evc_engine;
-typedef struct evc_engine_ops evc_engine_ops;
 
 enum {
 	EVC_ENGINE_ABI = 1,
