@@ -4,11 +4,11 @@
  * of their functions; and how init, shutdown and the functions of state are
  * called.
  *
- * The thread that is in one of them is marked: there it may not start, stop,
- * resize or free.  Those that a stop calls may hang.  So while one runs
- * the scope shows it by its name, and from the end of the stop's budget on its
- * thread gets the kick signal again and again; or it has a thread of its own,
- * EVC_WORKERS_ASIDE, and whoever stops leaves it behind.
+ * A thread in a function of a group is marked: there it may not start, stop,
+ * resize or free.  A function that a stop calls may hang.  So while it runs the
+ * scope shows it by its name, and from the end of the stop's budget on its thread
+ * gets the kick signal again and again; or the function has a thread of its own,
+ * EVC_WORKERS_ASIDE, and the stop leaves it behind.
  */
 #include "group/group.h"
 
