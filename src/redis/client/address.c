@@ -23,16 +23,6 @@ const char *const evc__redis_options[] = {
 	"fresh", NULL
 };
 
-evc_status
-evc__redis_copy(const char *s, size_t n, char **ret)
-{
-	*ret = sync_alloc(1, n + 1);
-	if (*ret == NULL)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
-	memcpy(*ret, s, n);
-	return 0;
-}
-
 /* ---- options ---- */
 
 /* The one with that name, the index-th of those; NULL: there is none. */

@@ -7,6 +7,16 @@
 
 #define PASSWORD_MOST 4096
 
+evc_status
+evc__redis_copy(const char *s, size_t n, char **ret)
+{
+	*ret = sync_alloc(1, n + 1);
+	if (*ret == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+	memcpy(*ret, s, n);
+	return 0;
+}
+
 static evc_status
 check_file(int fd, const char *path)
 {

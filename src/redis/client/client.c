@@ -15,43 +15,6 @@
 
 /* ---- going down ---- */
 
-static void
-plan(struct redis_client *cl, double seconds)
-{
-	ev_timer_stop(cl->ev, &cl->again);
-	ev_now_update(cl->ev);
-	ev_timer_set(&cl->again, seconds, 0);
-	ev_timer_start(cl->ev, &cl->again);
-}
-
-void
-evc__client_soon(struct redis_client *cl)
-{
-	plan(cl, 0);
-}
-
-void
-evc__client_lost(struct redis_client *cl, const char *fmt, ...)
-{
-	struct text t;
-	va_list ap;
-
-	/* What came first says why. */
-	if (cl->lost)
-		return;
-	cl->lost = true;
-	cl->refused = false;
-	t = evc__text_in(cl->why, sizeof cl->why);
-	evc__text_fmt(&t, "%s: ", cl->place);
-	va_start(ap, fmt);
-	evc__text_vfmt(&t, fmt, ap);
-	va_end(ap);
-	if (cl->run[0] == '\0' &&
-	    (cl->state == CLIENT_ASKS || cl->state == CLIENT_LOGS_IN))
-		evc__text_add(&t, evc__redis_hint(cl->env.address, cl->why));
-	plan(cl, 0);
-}
-
 /* Once while it is away, however often it is tried and whatever comes of that;
    but a server that is there says why it will not have us. */
 static void
@@ -117,10 +80,10 @@ take_down(struct redis_client *cl)
 	cl->was_up = false;
 	close_all(cl);
 	if (asks) {
-		plan(cl, 0);
+		redis_timer_in(cl->ev, &cl->again, 0);
 		return;
 	}
-	plan(cl, cl->back_off);
+	redis_timer_in(cl->ev, &cl->again, cl->back_off);
 	cl->back_off *= 2;
 	if (cl->back_off > BACK_OFF_MOST)
 		cl->back_off = BACK_OFF_MOST;
@@ -128,69 +91,6 @@ take_down(struct redis_client *cl)
 }
 
 /* ---- coming up ---- */
-
-static void
-connect_both(struct redis_client *cl, const char *host, unsigned port)
-{
-	unsigned i;
-
-	cl->state = CLIENT_LOGS_IN;
-	evc__client_limit(cl, cl->env.patience);
-	for (i = 0; i < 2; i++) {
-		if (!evc__link_connect(&cl->links[i], host, port))
-			return;
-		evc__login_begin(&cl->links[i]);
-	}
-}
-
-void
-evc__client_place(struct redis_client *cl, const char *host, unsigned port)
-{
-	struct text t = evc__text_in(cl->place, sizeof cl->place);
-
-	evc__text_add(&t, host);
-	if (port != 0)
-		evc__text_fmt(&t, ":%u", port);
-}
-
-void
-evc__client_look(struct redis_client *cl, const char *host, unsigned port)
-{
-	cl->state = CLIENT_LOOKS;
-	evc__client_place(cl, host, port);
-	if (port == 0)
-		connect_both(cl, host, 0);
-	else
-		evc__lookup_begin(cl, host, port);
-}
-
-void
-evc__client_found(struct redis_client *cl, const struct numbers *at,
-		  const char *why)
-{
-	const char *number;
-
-	if (at->n == 0) {
-		evc__client_lost(cl, "%s", why);
-		return;
-	}
-	number = at->text[cl->tries++ % at->n];
-	if (cl->state == CLIENT_ASKS)
-		evc__sentinel_ask(cl, number);
-	else
-		connect_both(cl, number, cl->lookup_port);
-}
-
-static void
-try(struct redis_client *cl)
-{
-	const struct redis_address *at = cl->env.address;
-
-	if (at->master != NULL)
-		evc__sentinel_begin(cl);
-	else
-		evc__client_look(cl, at->at.host, at->at.port);
-}
 
 /* What has become of the server since the last time?  NULL: it is the same. */
 static const char *
@@ -244,8 +144,8 @@ come_up(struct redis_client *cl)
 	cl->env.up(cl, same, cl->env.arg);
 }
 
-void
-evc__client_logged_in(struct redis_client *cl)
+static void
+on_login(struct redis_client *cl)
 {
 	const struct link *say = &cl->links[REDIS_SAY],
 			  *listen = &cl->links[REDIS_LISTEN];
@@ -256,6 +156,45 @@ evc__client_logged_in(struct redis_client *cl)
 		evc__client_lost(cl, "two connections lead to two servers");
 	else
 		come_up(cl);
+}
+
+static void
+connect_both(struct redis_client *cl, const char *number)
+{
+	unsigned i;
+
+	cl->state = CLIENT_LOGS_IN;
+	redis_timer_in(cl->ev, &cl->limit, cl->env.patience);
+	for (i = 0; i < 2; i++) {
+		if (!evc__link_connect(&cl->links[i], number,
+				       cl->lookup_port))
+			return;
+		evc__login_begin(&cl->links[i], on_login);
+	}
+}
+
+static void
+look(struct redis_client *cl, const char *host, unsigned port)
+{
+	cl->state = CLIENT_LOOKS;
+	evc__client_place(cl, host, port);
+	if (port != 0) {
+		evc__lookup_begin(cl, host, port, connect_both);
+		return;
+	}
+	cl->lookup_port = 0;
+	connect_both(cl, host);
+}
+
+static void
+try(struct redis_client *cl)
+{
+	const struct redis_address *at = cl->env.address;
+
+	if (at->master != NULL)
+		evc__sentinel_begin(cl);
+	else
+		look(cl, at->at.host, at->at.port);
 }
 
 /* ---- the timers ---- */
@@ -271,19 +210,11 @@ on_again(struct ev_loop *ev, struct ev_timer *timer, int events)
 		return;
 	if (cl->lost)
 		take_down(cl);
-	else if (cl->state == CLIENT_FOUND)
-		evc__sentinel_found(cl);
-	else
+	else if (cl->state == CLIENT_FOUND) {
+		evc__sentinel_end(cl);
+		look(cl, cl->master, cl->master_port);
+	} else
 		try(cl);
-}
-
-void
-evc__client_limit(struct redis_client *cl, double seconds)
-{
-	ev_timer_stop(cl->ev, &cl->limit);
-	ev_now_update(cl->ev);
-	ev_timer_set(&cl->limit, seconds, 0);
-	ev_timer_start(cl->ev, &cl->limit);
 }
 
 static void
@@ -386,7 +317,7 @@ evc__redis_client_new(const struct redis_client_env *env)
 	on_loop_init(&cl->on, leave);
 	on_loop_begin(&cl->on, ev);
 	cl->again.data = cl->limit.data = cl->tick.data = cl;
-	plan(cl, 0);
+	redis_timer_in(cl->ev, &cl->again, 0);
 	return cl;
 }
 
@@ -414,12 +345,6 @@ evc__redis_client_reset(struct redis_client *cl, const char *why)
 		return;
 	cl->meant = true;
 	evc__client_lost(cl, "%s", why);
-}
-
-bool
-evc__redis_client_is_up(const struct redis_client *cl)
-{
-	return cl != NULL && cl->state == CLIENT_UP && !cl->lost;
 }
 
 bool

@@ -59,6 +59,7 @@ struct link {
 	unsigned steps[LOGIN_STEPS];
 	unsigned n_steps;   /* of the login */
 	unsigned at;        /* the step that the next answer is to */
+	void (*logged_in)(struct redis_client *cl);
 	char run[RUN_ROOM]; /* of its server, */
 	char data[RUN_ROOM], data_before[RUN_ROOM]; /* and the replication
 				ids of what it has */
@@ -124,24 +125,6 @@ struct redis_client {
 
 /* ---- client.c ---- */
 
-/* Note that it cannot go on so: why, without the place before it. */
-void evc__client_lost(struct redis_client *cl, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-/* All of the login's answers are there, on one of the connections. */
-void evc__client_logged_in(struct redis_client *cl);
-/* The name of what is to be connected to next is these numbers; n 0: why. */
-void evc__client_found(struct redis_client *cl, const struct numbers *at,
-		       const char *why);
-/* The server is there, as a Sentinel says. */
-void evc__client_look(struct redis_client *cl, const char *host, unsigned port);
-/* Go on in the loop's next turn. */
-void evc__client_soon(struct redis_client *cl);
-/* This step has so much time. */
-void evc__client_limit(struct redis_client *cl, double seconds);
-/* Where that is, for texts. */
-void evc__client_place(struct redis_client *cl, const char *host,
-		       unsigned port);
-
 /* Was it a replica, since the last `up`?  One that becomes a master gets a new
    replication id, and keeps the one before; one that was a master always has a new
    one without that, when its first replica comes or the last one is long gone. */
@@ -155,6 +138,12 @@ client_is_promoted(const struct redis_client *cl, const char *data,
 
 /* ---- client_link.c ---- */
 
+/* Note that it cannot go on so: why, without the place before it. */
+void evc__client_lost(struct redis_client *cl, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Where that is, for texts. */
+void evc__client_place(struct redis_client *cl, const char *host,
+		       unsigned port);
 /* port 0: host is the path of a socket.  false: it was lost at once. */
 bool evc__link_connect(struct link *l, const char *host, unsigned port);
 /* Take it down; what was said stays without an answer. */
@@ -175,15 +164,18 @@ void evc__link_answer_none(struct link *l);
 
 /* ---- client_login.c ---- */
 
-void evc__login_begin(struct link *l);
+/* done: all answers are there. */
+void evc__login_begin(struct link *l, void (*done)(struct redis_client *cl));
 /* Ask again whether the server can be used; if not, it is lost. */
 void evc__login_look(struct link *l);
 
 /* ---- client_name.c ---- */
 
-/* evc__client_found follows, from within this or later. */
+typedef void found_fn(struct redis_client *cl, const char *number);
+/* found follows with a number of that name, from within this or later, unless the
+   client is lost by then. */
 void evc__lookup_begin(struct redis_client *cl, const char *host,
-		       unsigned port);
+		       unsigned port, found_fn *found);
 /* Nobody wants to know it any more. */
 void evc__lookup_drop(struct redis_client *cl);
 
@@ -191,10 +183,8 @@ void evc__lookup_drop(struct redis_client *cl);
 
 /* Ask the next one: its name first. */
 void evc__sentinel_begin(struct redis_client *cl);
-/* There it is. */
-void evc__sentinel_ask(struct redis_client *cl, const char *number);
-/* It has answered: to the server. */
-void evc__sentinel_found(struct redis_client *cl);
+/* It has answered. */
+void evc__sentinel_end(struct redis_client *cl);
 
 /* ---- client_tls.c ---- */
 

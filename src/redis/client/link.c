@@ -17,6 +17,46 @@
 
 #include "redis/client/client.h"
 
+/* ---- lost ---- */
+
+void
+evc__client_lost(struct redis_client *cl, const char *fmt, ...)
+{
+	struct text t;
+	va_list ap;
+
+	/* What came first says why. */
+	if (cl->lost)
+		return;
+	cl->lost = true;
+	cl->refused = false;
+	t = evc__text_in(cl->why, sizeof cl->why);
+	evc__text_fmt(&t, "%s: ", cl->place);
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	if (cl->run[0] == '\0' &&
+	    (cl->state == CLIENT_ASKS || cl->state == CLIENT_LOGS_IN))
+		evc__text_add(&t, evc__redis_hint(cl->env.address, cl->why));
+	redis_timer_in(cl->ev, &cl->again, 0);
+}
+
+void
+evc__client_place(struct redis_client *cl, const char *host, unsigned port)
+{
+	struct text t = evc__text_in(cl->place, sizeof cl->place);
+
+	evc__text_add(&t, host);
+	if (port != 0)
+		evc__text_fmt(&t, ":%u", port);
+}
+
+bool
+evc__redis_client_is_up(const struct redis_client *cl)
+{
+	return cl != NULL && cl->state == CLIENT_UP && !cl->lost;
+}
+
 /* ---- the descriptor's events ---- */
 
 /* With SIGPIPE blocked.  The context may be gone when fn returns. */

@@ -174,7 +174,7 @@ on_step(struct redis_client *cl, const redisReply *r, void *arg)
 	else if (step == LOGIN_INFO)
 		take_info(l, r);
 	if (l->at == l->n_steps && !cl->lost)
-		evc__client_logged_in(cl);
+		l->logged_in(cl);
 	cl->refused |= cl->lost && !was_lost;
 }
 
@@ -296,11 +296,13 @@ say_try(struct link *l)
 }
 
 void
-evc__login_begin(struct link *l)
+evc__login_begin(struct link *l, void (*done)(struct redis_client *cl))
 {
 	struct redis_client *cl = l->cl;
-	bool said = say_who(l) && say_info(l);
+	bool said;
 
+	l->logged_in = done;
+	said = say_who(l) && say_info(l);
 	if (said && l == &cl->links[REDIS_SAY])
 		said = say_try(l) && say_scripts(l);
 	if (!said)

@@ -17,7 +17,8 @@ struct lookup {
 	struct redis_client *cl; /* the loop's; NULL: nobody wants it */
 	evc_loop *loop;
 	evc_mail mail;
-	struct numbers found;
+	found_fn *found; /* the loop's */
+	struct numbers numbers;
 	char why[REDIS_WHY_ROOM];
 	char host[];
 };
@@ -64,7 +65,7 @@ lookup_main(evc_coord *c, void *arg)
 {
 	struct lookup *lk = arg;
 	struct text t = evc__text_in(lk->why, sizeof lk->why);
-	int e = look_up(lk->host, 0, &lk->found);
+	int e = look_up(lk->host, 0, &lk->numbers);
 
 	(void)c;
 	if (e != 0)
@@ -78,6 +79,16 @@ lookup_main(evc_coord *c, void *arg)
 /* ---- the loop ---- */
 
 static void
+tell(struct redis_client *cl, const struct numbers *at, const char *why,
+     found_fn *found)
+{
+	if (at->n == 0)
+		evc__client_lost(cl, "%s", why);
+	else
+		found(cl, at->text[cl->tries++ % at->n]);
+}
+
+static void
 on_found(evc_mail *m, evc_status why)
 {
 	struct lookup *lk =
@@ -87,13 +98,13 @@ on_found(evc_mail *m, evc_status why)
 	if (cl != NULL) {
 		cl->lookup = NULL;
 		drop(lk);
-		evc__client_found(cl, &lk->found, lk->why);
+		tell(cl, &lk->numbers, lk->why, lk->found);
 	}
 	drop(lk);
 }
 
 static struct lookup *
-lookup_new(struct redis_client *cl, const char *host)
+lookup_new(struct redis_client *cl, const char *host, found_fn *found)
 {
 	size_t n = strlen(host) + 1;
 	struct lookup *lk = sync_alloc(1, sizeof *lk + n);
@@ -103,6 +114,7 @@ lookup_new(struct redis_client *cl, const char *host)
 	memcpy(lk->host, host, n);
 	sync_store(&lk->held, 2);
 	lk->cl = cl;
+	lk->found = found;
 	lk->loop = evc_loop_of(cl->env.reactor);
 	lk->mail.fn = on_found;
 	lk->mail.flags = EVC_LATE;
@@ -110,10 +122,10 @@ lookup_new(struct redis_client *cl, const char *host)
 }
 
 static void
-begin_thread(struct redis_client *cl, const char *host)
+begin_thread(struct redis_client *cl, const char *host, found_fn *found)
 {
 	const evc_member_opts opts = { .flags = EVC_LATE | EVC_BACKGROUND };
-	struct lookup *lk = lookup_new(cl, host);
+	struct lookup *lk = lookup_new(cl, host, found);
 
 	if (lk == NULL) {
 		evc__client_lost(cl, "no memory");
@@ -131,16 +143,17 @@ begin_thread(struct redis_client *cl, const char *host)
 }
 
 void
-evc__lookup_begin(struct redis_client *cl, const char *host, unsigned port)
+evc__lookup_begin(struct redis_client *cl, const char *host, unsigned port,
+		  found_fn *found)
 {
-	struct numbers found;
+	struct numbers numbers;
 
 	cl->lookup_port = port;
-	evc__client_limit(cl, cl->env.patience);
-	if (look_up(host, AI_NUMERICHOST, &found) == 0)
-		evc__client_found(cl, &found, "");
+	redis_timer_in(cl->ev, &cl->limit, cl->env.patience);
+	if (look_up(host, AI_NUMERICHOST, &numbers) == 0)
+		tell(cl, &numbers, "", found);
 	else
-		begin_thread(cl, host);
+		begin_thread(cl, host, found);
 }
 
 void

@@ -103,6 +103,17 @@ enum redis_which { REDIS_SAY, REDIS_LISTEN };
 
 struct redis_client;
 
+/* Have that timer of a client's or of its owner's fire once, so many seconds from
+   now. */
+static inline void
+redis_timer_in(struct ev_loop *ev, struct ev_timer *timer, double seconds)
+{
+	ev_timer_stop(ev, timer);
+	ev_now_update(ev);
+	ev_timer_set(timer, seconds, 0.);
+	ev_timer_start(ev, timer);
+}
+
 /* reply NULL: the connection went before the answer came, and so the command was
    carried out or not; `down` follows.  A reply may be an error.  It is the
    client's, and gone when this returns.  Called in the order of the commands. */

@@ -48,23 +48,22 @@ on_master(struct redis_client *cl, const redisReply *r, void *arg)
 	cl->asked = 0;
 	/* Not from within its answer: this connection is to be closed first. */
 	cl->state = CLIENT_FOUND;
-	evc__client_soon(cl);
+	redis_timer_in(cl->ev, &cl->again, 0);
 }
 
 void
-evc__sentinel_found(struct redis_client *cl)
+evc__sentinel_end(struct redis_client *cl)
 {
 	evc__client_link_close(&cl->ask);
 	evc__link_answer_none(&cl->ask);
-	evc__client_look(cl, cl->master, cl->master_port);
 }
 
-void
-evc__sentinel_ask(struct redis_client *cl, const char *number)
+static void
+ask(struct redis_client *cl, const char *number)
 {
 	struct redis_args a = { .n = 0 };
 
-	evc__client_limit(cl, ASK_LIMIT);
+	redis_timer_in(cl->ev, &cl->limit, ASK_LIMIT);
 	if (!evc__link_connect(&cl->ask, number, cl->lookup_port))
 		return;
 	evc__args_text(&a, "SENTINEL");
@@ -83,5 +82,5 @@ evc__sentinel_begin(struct redis_client *cl)
 
 	cl->state = CLIENT_ASKS;
 	evc__client_place(cl, one->host, one->port);
-	evc__lookup_begin(cl, one->host, one->port);
+	evc__lookup_begin(cl, one->host, one->port, ask);
 }
