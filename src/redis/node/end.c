@@ -9,53 +9,6 @@
  */
 #include "redis/node/node.h"
 
-/* Its parts that would do something. */
-static void
-stop(struct life *l)
-{
-	unsigned i;
-
-	l->linked = false;
-	evc__node_lease_stop(l);
-	evc__node_send_stop(l);
-	ev_timer_stop(l->node->ev, &l->back);
-	for (i = 0; i < l->node->n_workers; i++)
-		evc__node_ask_drop(&l->slots[i]);
-}
-
-void
-evc__node_life_end(struct life *l, const char *fmt, ...)
-{
-	struct node *n = l->node;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
-	va_list ap;
-	unsigned i;
-
-	if (!life_says(l))
-		return;
-	va_start(ap, fmt);
-	evc__text_vfmt(&t, fmt, ap);
-	va_end(ap);
-	evc__node_say(n, EVC_LOG_WARNING, "%s%s", why,
-		      l->engine != NULL ? ": its workers are killed" : "");
-	l->state = LIFE_ENDING;
-	stop(l);
-	if (l->engine == NULL) {
-		l->state = LIFE_OVER;
-		return;
-	}
-	for (i = 0; i < n->n_workers; i++)
-		n->ops->kill(l->engine, i);
-	n->ops->leave(l->engine);
-}
-
-void
-evc__node_life_no_memory(struct life *l)
-{
-	evc__node_life_end(l, "has no memory");
-}
-
 void
 evc__node_life_leave(struct life *l)
 {
@@ -74,6 +27,37 @@ evc__node_life_leave(struct life *l)
 }
 
 void
+evc__node_over(struct node *n, evc_status status)
+{
+	n->over = true;
+	if (n->status == 0)
+		n->status = status;
+	if (n->life != NULL)
+		evc__node_life_leave(n->life);
+}
+
+void
+evc__node_life_free(struct life *l)
+{
+	struct parcel *p;
+	unsigned i;
+
+	evc__node_life_stop(l);
+	for (i = 0; i < l->node->n_workers; i++) {
+		evc__node_ask_drop(&l->slots[i]);
+		evc__node_slot_clear(&l->slots[i]);
+	}
+	while ((p = l->first) != NULL) {
+		l->first = p->next;
+		evc__node_parcel_free(p);
+	}
+	evc__node_values_clear(l);
+	evc__node_runs_lost(l);
+	sync_free(l->slots);
+	sync_free(l);
+}
+
+void
 evc__node_life_closed(struct life *l)
 {
 	struct node *n = l->node;
@@ -86,7 +70,7 @@ evc__node_life_closed(struct life *l)
 		return;
 	}
 	if (l->state != LIFE_ENDING)
-		stop(l);
+		evc__node_life_stop(l);
 	l->state = LIFE_OVER;
 	/* Nobody would look at it any more. */
 	if (n->lost && n->client == NULL) {
@@ -113,7 +97,7 @@ on_left(struct redis_client *cl, const redisReply *r, void *arg)
 	if (evc__reply_word(r) != NULL) {
 		evc__node_say(l->node, EVC_LOG_INFO, "has left generation %s",
 			      l->gen);
-		stop(l);
+		evc__node_life_stop(l);
 		l->state = LIFE_OVER;
 		return;
 	}

@@ -9,6 +9,15 @@
  */
 #include "redis/node/node.h"
 
+void
+evc__node_life_resume(struct life *l)
+{
+	evc__node_values_resume(l);
+	evc__node_ask_resume(l);
+	evc__node_hear(l);
+	evc__node_send(l);
+}
+
 static void
 on_renewed(struct redis_client *cl, const redisReply *r, void *arg)
 {
@@ -122,10 +131,7 @@ evc__node_lease_until(struct life *l, uint64_t sent_ns)
 		n->ops->until(l->engine, l->deadline_ns);
 	if (!ev_is_active(&l->renew))
 		ev_timer_again(n->ev, &l->renew);
-	ev_timer_stop(n->ev, &l->deadline);
-	ev_now_update(n->ev);
-	ev_timer_set(&l->deadline, evc__left(l->deadline_ns), 0.);
-	ev_timer_start(n->ev, &l->deadline);
+	redis_timer_in(n->ev, &l->deadline, evc__left(l->deadline_ns));
 }
 
 void
@@ -135,11 +141,4 @@ evc__node_lease_init(struct life *l)
 	l->renew.repeat = (double)l->lease_ms / 4000;
 	ev_init(&l->deadline, on_deadline);
 	l->renew.data = l->deadline.data = l;
-}
-
-void
-evc__node_lease_stop(struct life *l)
-{
-	ev_timer_stop(l->node->ev, &l->renew);
-	ev_timer_stop(l->node->ev, &l->deadline);
 }

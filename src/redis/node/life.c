@@ -8,43 +8,6 @@
  */
 #include "redis/node/node.h"
 
-/* ---- to send ---- */
-
-void
-evc__node_life_key(const struct life *l, struct redis_args *a, const char *what)
-{
-	evc__args_key(a, &l->node->address, "%s:%s", l->gen, what);
-}
-
-void
-evc__node_life_inc(const struct life *l, struct redis_args *a)
-{
-	evc__args_fmt(a, "%llu", (unsigned long long)l->inc);
-}
-
-bool
-evc__node_life_send(struct life *l, enum redis_which which, redis_reply_fn *fn,
-		    void *arg, struct redis_args *a)
-{
-	bool sent = evc__redis_send(l->node->client, which, fn, arg, a);
-
-	if (sent && fn != NULL)
-		l->pending++;
-	return sent;
-}
-
-bool
-evc__node_life_script(struct life *l, enum redis_script script, unsigned n_keys,
-		      redis_reply_fn *fn, void *arg, struct redis_args *a)
-{
-	bool sent =
-		evc__redis_script(l->node->client, script, n_keys, fn, arg, a);
-
-	if (sent && fn != NULL)
-		l->pending++;
-	return sent;
-}
-
 /* ---- to register ---- */
 
 static void
@@ -122,15 +85,6 @@ register_it(struct life *l)
 	return sent;
 }
 
-void
-evc__node_life_resume(struct life *l)
-{
-	evc__node_values_resume(l);
-	evc__node_ask_resume(l);
-	evc__node_hear(l);
-	evc__node_send(l);
-}
-
 /* ---- in memory ---- */
 
 static struct life *
@@ -165,29 +119,6 @@ make(struct node *n, long lease_ms, size_t max_frame)
 	evc__node_send_init(l);
 	evc__node_slots_back_init(l);
 	return l;
-}
-
-void
-evc__node_life_free(struct life *l)
-{
-	struct parcel *p;
-	unsigned i;
-
-	evc__node_lease_stop(l);
-	evc__node_send_stop(l);
-	ev_timer_stop(l->node->ev, &l->back);
-	for (i = 0; i < l->node->n_workers; i++) {
-		evc__node_ask_drop(&l->slots[i]);
-		evc__node_slot_clear(&l->slots[i]);
-	}
-	while ((p = l->first) != NULL) {
-		l->first = p->next;
-		evc__node_parcel_free(p);
-	}
-	evc__node_values_clear(l);
-	evc__node_runs_lost(l);
-	sync_free(l->slots);
-	sync_free(l);
 }
 
 static evc_status

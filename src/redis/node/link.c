@@ -10,22 +10,13 @@
 #define LEASE_LEAST 20 /* ms */
 #define LEASE_MOST 86400000
 
-static void
-look_in(struct node *n, double wait)
-{
-	ev_timer_stop(n->ev, &n->look);
-	ev_now_update(n->ev);
-	ev_timer_set(&n->look, wait, 0.);
-	ev_timer_start(n->ev, &n->look);
-}
-
 void
 evc__node_look_later(struct node *n)
 {
 	n->wait = n->wait < WAIT_FIRST ? WAIT_FIRST : n->wait * 2;
 	if (n->wait > WAIT_MOST)
 		n->wait = WAIT_MOST;
-	look_in(n, n->wait);
+	redis_timer_in(n->ev, &n->look, n->wait);
 }
 
 /* ---- the options of its generation ---- */
@@ -204,7 +195,7 @@ evc__node_up(struct redis_client *cl, bool same, void *arg)
 	if (n->life == NULL) {
 		if (!ev_is_active(&n->look) && !n->asked) {
 			n->wait = 0;
-			look_in(n, 0.);
+			redis_timer_in(n->ev, &n->look, 0);
 		}
 	} else if (life_says(n->life)) {
 		/* Whether it is the same server or not: what counts is whether

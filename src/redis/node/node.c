@@ -11,22 +11,6 @@
 #define PATIENCE 3. /* seconds without any answer of the server */
 #define STAYED 5. /* seconds of a life, then the next one begins soon */
 
-void
-evc__node_say(struct node *n, int level, const char *fmt, ...)
-{
-	char said[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(said, sizeof said);
-	va_list ap;
-
-	va_start(ap, fmt);
-	evc__text_vfmt(&t, fmt, ap);
-	va_end(ap);
-	if (strcmp(said, n->said) == 0)
-		return;
-	evc__copy(n->said, sizeof n->said, said);
-	evc_log(n->scope, level, NULL, "redis: node %s %s", n->name, said);
-}
-
 /* ---- the end ---- */
 
 static void
@@ -50,16 +34,6 @@ finish(struct node *n)
 		(void)evc_request_stop(n->scope, 0, "the node has ended");
 	/* The loop may end from here on. */
 	evc_task_end(&n->task);
-}
-
-void
-evc__node_over(struct node *n, evc_status status)
-{
-	n->over = true;
-	if (n->status == 0)
-		n->status = status;
-	if (n->life != NULL)
-		evc__node_life_leave(n->life);
 }
 
 static void

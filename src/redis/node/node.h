@@ -247,13 +247,28 @@ struct node {
 	char said[REDIS_WHY_ROOM]; /* last, to the log */
 };
 
-/* ---- node.c ---- */
+/* ---- session.c ---- */
 
 /* To the log, when it is something else than the last time. */
 void evc__node_say(struct node *n, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* It ends, with that status, when its life is over. */
-void evc__node_over(struct node *n, evc_status status);
+/* Arguments of a script or a command. */
+void evc__node_life_key(const struct life *l, struct redis_args *a,
+			const char *what);
+void evc__node_life_inc(const struct life *l, struct redis_args *a);
+/* Send for this life: its answer is counted.  false: not sent. */
+bool evc__node_life_send(struct life *l, enum redis_which which,
+			 redis_reply_fn *fn, void *arg, struct redis_args *a);
+bool evc__node_life_script(struct life *l, enum redis_script script,
+			   unsigned n_keys, redis_reply_fn *fn, void *arg,
+			   struct redis_args *a);
+/* At once: what runs is killed, and nothing more is said. */
+void evc__node_life_end(struct life *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same, for want of memory. */
+void evc__node_life_no_memory(struct life *l);
+/* No timer of it fires any more, and nothing is sent. */
+void evc__node_life_stop(struct life *l);
 
 /* ---- node_who.c ---- */
 
@@ -274,25 +289,12 @@ void evc__node_look_later(struct node *n);
 
 /* Begin one: node->gen, and these of its options.  false: it was not to be. */
 bool evc__node_life_begin(struct node *n, long lease_ms, size_t max_frame);
-/* The connections are there again, and the lease is ours: go on. */
-void evc__node_life_resume(struct life *l);
-/* It is over, all answers have come, and there is no engine. */
-void evc__node_life_free(struct life *l);
-/* Arguments of a script or a command. */
-void evc__node_life_key(const struct life *l, struct redis_args *a,
-			const char *what);
-void evc__node_life_inc(const struct life *l, struct redis_args *a);
-/* Send for this life: its answer is counted.  false: not sent. */
-bool evc__node_life_send(struct life *l, enum redis_which which,
-			 redis_reply_fn *fn, void *arg, struct redis_args *a);
-bool evc__node_life_script(struct life *l, enum redis_script script,
-			   unsigned n_keys, redis_reply_fn *fn, void *arg,
-			   struct redis_args *a);
 
 /* ---- node_lease.c ---- */
 
 void evc__node_lease_init(struct life *l);
-void evc__node_lease_stop(struct life *l);
+/* The connections are there again, and the lease is ours: go on. */
+void evc__node_life_resume(struct life *l);
 /* Renewed, or given, by something that was sent then. */
 void evc__node_lease_until(struct life *l, uint64_t sent_ns);
 void evc__node_lease_renew(struct life *l);
@@ -308,13 +310,12 @@ void evc__node_runs_lost(struct life *l);
 
 /* ---- node_end.c ---- */
 
-/* At once: what runs is killed, and nothing more is said. */
-void evc__node_life_end(struct life *l, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-/* The same, for want of memory. */
-void evc__node_life_no_memory(struct life *l);
 /* What runs may end, within the node's grace. */
 void evc__node_life_leave(struct life *l);
+/* It ends, with that status, when its life is over. */
+void evc__node_over(struct node *n, evc_status status);
+/* It is over, all answers have come, and there is no engine. */
+void evc__node_life_free(struct life *l);
 /* The engine has closed. */
 void evc__node_life_closed(struct life *l);
 /* Nothing is left to be said: leave the coordinator, too. */
@@ -347,9 +348,8 @@ void evc__node_slots_back_watch(struct life *l);
 
 extern const evc_engine_sink evc__node_sink;
 
-/* ---- node_send.c ---- */
+/* ---- batch.c ---- */
 
-void evc__node_send_init(struct life *l);
 /* Where a frame about this worker (NULL: about the node) is to be put: behind
    the others.  NULL: no memory, and the life ends. */
 struct bytes *evc__node_tell(struct life *l, const struct slot *s);
@@ -357,14 +357,17 @@ struct bytes *evc__node_tell(struct life *l, const struct slot *s);
 bool evc__node_tell_slot(struct bytes *b, unsigned slot, uint32_t number);
 /* A parcel behind the others.  NULL: no memory, and the life ends. */
 struct parcel *evc__node_parcel_add(struct life *l, enum parcel_kind kind);
-void evc__node_parcel_free(struct parcel *p);
 /* A value of a result that follows; it is copied. */
 void evc__node_tell_value(struct life *l, uint64_t id, const evc_value *value);
+
+/* ---- node_send.c ---- */
+
+void evc__node_send_init(struct life *l);
+void evc__node_parcel_free(struct parcel *p);
 /* Send what can be sent. */
 void evc__node_send(struct life *l);
 /* The connection is gone: nothing is on its way any more. */
 void evc__node_send_lost(struct life *l);
-void evc__node_send_stop(struct life *l);
 
 /* ---- node_deals.c ---- */
 

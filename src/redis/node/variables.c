@@ -142,7 +142,7 @@ on_answer(struct redis_client *cl, const redisReply *r, void *arg)
 		return;
 	if (s != NULL)
 		s->question = NULL;
-	if (r != NULL && s != NULL && l->engine != NULL) {
+	if (r != NULL && s != NULL && l->engine != NULL && life_says(l)) {
 		a.status = read_answer(q, r, &a);
 		a.text = a.status < 0 ? evc_last_error() : NULL;
 		l->node->ops->answer(l->engine, s->index, &a);
