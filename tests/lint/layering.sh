@@ -124,6 +124,7 @@ cluster/threads cluster/processes
 redis/client
 redis/engine
 redis/node
+redis
 END
 
 # The files of a room that call each other in a circle, at most.

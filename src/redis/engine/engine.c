@@ -4,7 +4,6 @@
  */
 #include "redis/engine/engine.h"
 
-#include <evcoord/redis.h>
 #include <inttypes.h>
 
 /* Seconds.  What is done for a lease is done 20 times a second at most; and nodes
@@ -20,8 +19,8 @@ of(evc_engine *engine)
 	return (struct redis_engine *)(void *)engine;
 }
 
-static void
-op_close(evc_engine *engine)
+void
+evc__redis_close(evc_engine *engine)
 {
 	struct redis_engine *e = of(engine);
 
@@ -131,41 +130,7 @@ evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 	if (st < 0) {
 		if (e->hold != 0)
 			evc_hold_end(e->scope, e->hold);
-		op_close((evc_engine *)(void *)e);
+		evc__redis_close((evc_engine *)(void *)e);
 	}
 	return st;
-}
-
-#define OPS(scheme_, usage_) \
-	{ \
-		.abi = EVC_ENGINE_ABI, \
-		.caps = EVC_ENGINE_DEADLINES | EVC_ENGINE_KILLS | \
-			EVC_ENGINE_VARIABLES, \
-		.scheme = (scheme_), .usage = (usage_), \
-		.options = evc__redis_options, .open = evc__redis_open, \
-		.wake = evc__notes_wake, .cancel = evc__notes_cancel, \
-		.cancel_one = evc__notes_cancel_one, .kill = evc__notes_kill, \
-		.forget = evc__notes_forget, .leave = evc__notes_leave, \
-		.close = op_close, \
-		.ask = evc__redis_ask, .serve = evc__redis_serve, \
-		.served = evc__redis_served, \
-	}
-
-static const evc_engine_ops engines[] = {
-	OPS("redis", "redis://HOST:PORT/NAMESPACE"),
-	OPS("rediss", "rediss://HOST:PORT/NAMESPACE"),
-	OPS("unix", "unix:///PATH/TO/SOCKET/NAMESPACE"),
-};
-
-const evc_engine_ops *
-evc_redis_engine(const char *scheme)
-{
-	size_t i;
-
-	if (scheme == NULL)
-		return NULL;
-	for (i = 0; i < sizeof engines / sizeof engines[0]; i++)
-		if (strcmp(engines[i].scheme, scheme) == 0)
-			return &engines[i];
-	return NULL;
 }

@@ -377,7 +377,6 @@ void evc__redis_unlink_again(struct redis_engine *e);
 void evc__unlinks_free(struct redis_engine *e);
 
 /* engine_variables.c */
-void evc__redis_ask(evc_engine *engine, evc_engine_question *q);
 /* Send what waits. */
 void evc__redis_questions(struct redis_engine *e);
 /* Before the namespace is ours nobody waits for longer than two leases: one is that
