@@ -36,8 +36,8 @@ evc__parcel_slot(struct parcel *p, const struct slot *s)
 
 /* ---- orders ---- */
 
-void
-evc__place_cancel_one(struct slot *s, struct given *g)
+static void
+cancel_one(struct slot *s, struct given *g)
 {
 	struct parcel *p = &s->life->control;
 
@@ -45,6 +45,65 @@ evc__place_cancel_one(struct slot *s, struct given *g)
 	if (evc__parcel_slot(p, s) == 0)
 		(void)evc__frame_put_number(&p->bytes, FRAME_CANCEL_ONE, g->n);
 	redis_feed_soon(s->life->e);
+}
+
+static struct slot *
+slot_at(struct redis_engine *e, uint64_t index)
+{
+	return index < e->n_slots ? e->slots[index] : NULL;
+}
+
+void
+evc__redis_cancel(struct redis_engine *e, uint64_t upto)
+{
+	struct list *n, *tmp;
+
+	if (upto <= e->cancelled_upto)
+		return;
+	e->cancelled_upto = upto;
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		/* Then it waits for its end: nothing is lost. */
+		if (l->bytes > 0 && !l->ending)
+			(void)evc__frame_put_number(&l->control.bytes,
+						    FRAME_CANCEL, upto);
+	}
+}
+
+void
+evc__redis_cancel_ones(struct redis_engine *e, const uint64_t *ones, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < n; i += 2) {
+		struct slot *s = slot_at(e, ones[i]);
+		struct given *g = s != NULL ?
+					  evc__place_find(s, ones[i + 1], NULL) :
+					  NULL;
+
+		if (g != NULL)
+			cancel_one(s, g);
+	}
+}
+
+void
+evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
+{
+	unsigned i;
+
+	for (i = 0; i < e->n_slots; i++) {
+		struct slot *s = e->slots[i];
+
+		if (!(kills[i / 64] >> i % 64 & 1) || s == NULL || !s->up)
+			continue;
+		s->life->kill_ns = sync_mono();
+		if (evc__parcel_slot(&s->life->control, s) < 0 ||
+		    evc__frame_put_bare(&s->life->control.bytes,
+					FRAME_KILL) < 0)
+			evc__lives_fence(s->life, "it could not be told to "
+						 "kill a worker");
+	}
 }
 
 /* Something came late: what it is about was perhaps told before. */
@@ -58,7 +117,7 @@ cancel_again(struct life *l)
 
 		for (k = 0; s != NULL && s->up && k < s->n; k++)
 			if (slot_given(s, k)->asked)
-				evc__place_cancel_one(s, slot_given(s, k));
+				cancel_one(s, slot_given(s, k));
 	}
 }
 

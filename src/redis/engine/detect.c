@@ -240,13 +240,6 @@ struct look {
 };
 
 void
-evc__redis_beat_key(const struct life *l, struct redis_args *a)
-{
-	evc__args_key(a, &l->e->address, "%" PRIu64 ":beat:%s.%" PRIu64, l->g,
-		      l->name, l->inc);
-}
-
-void
 evc__lives_beat(struct life *l, const char *beat)
 {
 	if (strncmp(beat, l->beat, sizeof l->beat - 1) == 0)

@@ -189,10 +189,6 @@ redis_feed_soon(struct redis_engine *e)
 void evc__redis_go_on(struct redis_engine *e);
 /* Look at what is due then. */
 void evc__redis_due(struct redis_engine *e, uint64_t mono_ns);
-/* Why functions wait; "": they do not.  _is: the log has it already. */
-void evc__redis_trouble_is(struct redis_engine *e, const char *why);
-void evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 /* Nothing more is asked of Redis: the end, in the next turn. */
 void evc__redis_end(struct redis_engine *e);
 /* When all has ended: what stays in Redis is deleted, then the end. */
@@ -200,26 +196,19 @@ void evc__redis_look_at_end(struct redis_engine *e);
 
 /* ---- engine_lock.c ---- */
 
-void evc__redis_up(struct redis_client *cl, bool same, void *arg);
-void evc__redis_down(struct redis_client *cl, const char *why, void *arg);
 /* At each tick. */
 void evc__redis_lock_tick(struct redis_engine *e, uint64_t now);
 void evc__redis_lock_again(struct redis_engine *e);
 void evc__redis_take(struct redis_engine *e, uint64_t least);
+/* The server has counted n changes of variables; gone: it has fewer variables than
+   after the last of them.  false: some of those in use are lost, and the generation
+   is over. */
+bool evc__redis_changes(struct redis_engine *e, int64_t n, bool gone);
 /* Nothing will ever come from here again; first the workers' leases have to be
    over, unless they are. */
 void evc__redis_lose(struct redis_engine *e, bool leases_are_over,
 		     const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void evc__redis_release(struct redis_engine *e);
-/* Keys of this generation: one of few, the stream to a node, a value. */
-void evc__redis_own_key(struct redis_engine *e, struct redis_args *a,
-			const char *name);
-void evc__redis_to_key(const struct life *l, struct redis_args *a);
-/* The latter ends by itself. */
-void evc__redis_to_ends(struct life *l);
-void evc__redis_value_key(struct redis_engine *e, struct redis_args *a,
-			  uint64_t id);
 static inline unsigned long long
 redis_ms(uint64_t ns)
 {
@@ -231,10 +220,6 @@ uint64_t evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns);
 /* engine_restart.c */
 /* The generation is over, and its data perhaps gone. */
 void evc__redis_restart(struct redis_engine *e, const char *why);
-/* The server has counted n changes of variables; gone: it has fewer variables than
-   after the last of them.  false: some of those in use are lost, and the generation
-   is over. */
-bool evc__redis_changes(struct redis_engine *e, int64_t n, bool gone);
 /* Go on with it when all lives are read up to their marks. */
 void evc__redis_restart_go_on(struct redis_engine *e);
 
@@ -280,9 +265,8 @@ void evc__redis_read(struct redis_engine *e);
 /* Go on behind a value that came. */
 void evc__redis_read_on(struct redis_engine *e);
 void evc__redis_trim(struct redis_engine *e);
-/* Named once, and dropped. */
-void evc__redis_garbage(struct redis_engine *e, const char *node,
-			const char *what);
+/* Ask for the value that a result waits for. */
+void evc__redis_get_value(struct redis_engine *e);
 void evc__events_free(struct redis_engine *e);
 
 /* engine_hear.c */
@@ -326,8 +310,12 @@ evc_status evc__parcel_slot(struct parcel *p, const struct slot *s);
 /* What has gathered goes out. */
 void evc__lives_flush(struct life *l);
 void evc__redis_flush(struct redis_engine *e);
-/* It alone is cancelled; it was given that. */
-void evc__place_cancel_one(struct slot *s, struct given *g);
+/* Orders of the core: functions up to that one, pairs of worker and function, and
+   a bit for each worker. */
+void evc__redis_cancel(struct redis_engine *e, uint64_t upto);
+void evc__redis_cancel_ones(struct redis_engine *e, const uint64_t *ones,
+			    size_t n);
+void evc__redis_kill(struct redis_engine *e, const uint64_t *kills);
 /* After a lost connection, or when it is time to try again. */
 void evc__redis_chunks_again(struct redis_engine *e);
 void evc__lives_chunks_drop(struct life *l);
@@ -344,8 +332,6 @@ void evc__watched_stop(struct watched *w);
 void evc__lives_unwatch(struct redis_engine *e);
 /* Are they, and the node, proven to be dead? */
 bool evc__lives_is_dead(const struct life *l);
-/* Its last renewal, as the server has it; "": none. */
-void evc__redis_beat_key(const struct life *l, struct redis_args *a);
 void evc__lives_beat(struct life *l, const char *beat);
 
 /* engine_values.c */
@@ -354,7 +340,6 @@ void evc__lives_beat(struct life *l, const char *beat);
 unsigned evc__redis_last_keys(struct redis_engine *e, struct redis_args *a);
 /* false: that input travels in the frame. */
 bool evc__redis_put_input(struct life *l, const evc_engine_input *in);
-void evc__redis_get_value(struct redis_engine *e);
 /* A value that this node may have, or that stands under a key. */
 void evc__redis_keep(struct life *l, uint64_t id, size_t size, bool by_key);
 /* The node has not found it. */
@@ -367,7 +352,17 @@ void evc__place_last_keys(struct slot *s, struct redis_args *a);
 void evc__place_values_drop(struct slot *s);
 void evc__values_free(struct redis_engine *e);
 
-/* engine_unlink.c */
+/* keys.c */
+/* Keys of this generation: one of few, the stream to a node, a value. */
+void evc__redis_own_key(struct redis_engine *e, struct redis_args *a,
+			const char *name);
+void evc__redis_to_key(const struct life *l, struct redis_args *a);
+/* The latter ends by itself. */
+void evc__redis_to_ends(struct life *l);
+void evc__redis_value_key(struct redis_engine *e, struct redis_args *a,
+			  uint64_t id);
+/* Its last renewal, as the server has it; "": none. */
+void evc__redis_beat_key(const struct life *l, struct redis_args *a);
 /* "UNLINK" and keys, which are taken over, and of which none is pointed to: they
    are deleted now, or when there is a connection. */
 void evc__redis_unlink(struct redis_engine *e, struct redis_args *keys);
@@ -388,6 +383,13 @@ void evc__redis_questions_again(struct redis_engine *e, bool anew);
 void evc__redis_questions_end(struct redis_engine *e, const char *why);
 
 /* engine_state.c */
+/* Why functions wait; "": they do not.  _is: the log has it already. */
+void evc__redis_trouble_is(struct redis_engine *e, const char *why);
+void evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Named once, and dropped. */
+void evc__redis_garbage(struct redis_engine *e, const char *node,
+			const char *what);
 void evc__redis_state_write(struct redis_engine *e);
 /* There is no trouble, but that nobody may be there. */
 void evc__redis_well(struct redis_engine *e);

@@ -13,20 +13,6 @@
 #define FENCE UINT64_MAX /* in place of a number: a mark */
 #define TRIM_EACH 1000
 
-void
-evc__redis_garbage(struct redis_engine *e, const char *node, const char *what)
-{
-	const unsigned most = sizeof e->logged / sizeof e->logged[0];
-	unsigned i;
-
-	for (i = 0; i < most && i < e->n_logged; i++)
-		if (strcmp(e->logged[i], node) == 0)
-			return;
-	evc__copy(e->logged[e->n_logged++ % most], sizeof e->logged[0], node);
-	evc_log(e->scope, EVC_LOG_WARNING, NULL,
-		"redis: what %s has sent is dropped: %s", node, what);
-}
-
 /* ---- one entry ---- */
 
 /* A number of digits alone, and nothing else. */
@@ -216,6 +202,60 @@ evc__redis_read_on(struct redis_engine *e)
 		evc__redis_read(e);
 	}
 	redis_feed_soon(e);
+}
+
+/* ---- values of results ---- */
+
+/* A server that says this may have it still. */
+static bool
+is_for_now(const redisReply *r)
+{
+	return evc__reply_is_error(r, "BUSY ") ||
+	       evc__reply_is_error(r, "LOADING ") ||
+	       evc__reply_is_error(r, "CLUSTERDOWN ") ||
+	       evc__reply_is_error(r, "TRYAGAIN ");
+}
+
+static void
+on_value(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct value_wait *w = arg;
+	struct redis_engine *e = w->e;
+	evc_value v;
+
+	(void)cl;
+	w->sent = false;
+	if (w->dropped) {
+		sync_free(w);
+		return;
+	}
+	/* Again when there is a connection, or at the next tick. */
+	if (r == NULL || is_for_now(r))
+		return;
+	if (r->type == REDIS_REPLY_ERROR)
+		evc__redis_garbage(
+			e, w->life != NULL ? w->life->name : "somebody",
+			r->str);
+	v = (evc_value){ r->str, r->len };
+	e->waits = NULL;
+	evc__redis_hear_value(w, r->type == REDIS_REPLY_STRING && r->len > 0 ?
+					 &v :
+					 NULL);
+	sync_free(w);
+	evc__redis_read_on(e);
+}
+
+void
+evc__redis_get_value(struct redis_engine *e)
+{
+	struct value_wait *w = e->waits;
+	struct redis_args a = { 0 };
+
+	if (w == NULL || w->sent || !e->up)
+		return;
+	evc__args_text(&a, "GET");
+	evc__redis_value_key(e, &a, w->id);
+	w->sent = evc__redis_send(e->client, REDIS_SAY, on_value, w, &a);
 }
 
 /* ---- reading ---- */

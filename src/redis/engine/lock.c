@@ -16,21 +16,7 @@
 
 #include <inttypes.h>
 
-/* ---- keys ---- */
-
-void
-evc__redis_own_key(struct redis_engine *e, struct redis_args *a,
-		   const char *name)
-{
-	evc__args_key(a, &e->address, "%s:%s", e->g_text, name);
-}
-
-void
-evc__redis_to_key(const struct life *l, struct redis_args *a)
-{
-	evc__args_key(a, &l->e->address, "%" PRIu64 ":to:%s.%" PRIu64, l->g,
-		      l->name, l->inc);
-}
+/* ---- keys of the generation ---- */
 
 /* What says first that the server's memory is used up, when nothing else is to be
    said there. */
@@ -101,6 +87,33 @@ create(struct redis_engine *e)
 	evc__args_text(&a, "");
 	evc__args_text(&a, "");
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
+}
+
+/* ---- what the server has counted ---- */
+
+bool
+evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
+{
+	uint64_t is = n > 0 ? (uint64_t)n : 0;
+
+	gone = gone && is >= e->changes;
+	e->variables_used |= gone || is > e->changes;
+	if ((is < e->changes || gone) && e->variables_used &&
+	    e->fewer == NULL) {
+		e->fewer = gone ? "variables" : "changes";
+		evc_log(e->scope, EVC_LOG_ERROR, NULL,
+			"redis: of %" PRIu64 " changes of variables the server"
+			" at %s has %" PRIu64 "%s",
+			e->changes, e->where, is,
+			gone ? ", and has fewer variables than after the last"
+			       " one" :
+			       "");
+		e->changes = is;
+		e->server_anew = true;
+		evc__redis_restart(e, "the server has lost what it had");
+	}
+	e->changes = is;
+	return e->fewer == NULL;
 }
 
 /* ---- become it ---- */
@@ -359,56 +372,6 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 			evc__copy(l->why, sizeof l->why, e->why_down);
 		evc__lives_marked(l);
 	}
-	evc__redis_look_at_end(e);
-}
-
-/* ---- connections ---- */
-
-void
-evc__redis_up(struct redis_client *cl, bool same, void *arg)
-{
-	struct redis_engine *e = arg;
-
-	e->up = true;
-	e->away_ns = 0;
-	evc__redis_unlink_again(e);
-	if (e->phase != PHASE_AWAY && e->phase != PHASE_RESTART)
-		return;
-	if (e->g == 0) {
-		e->phase = PHASE_TAKING;
-		if (e->left)
-			evc__redis_look_at_end(e);
-		else
-			evc__redis_take(e, 0);
-		return;
-	}
-	e->server_anew |= !same;
-	if (!same)
-		evc__redis_restart(e, evc__redis_client_anew(cl));
-	else if (e->phase == PHASE_RESTART)
-		evc__redis_restart(e, e->why_restart);
-	else
-		evc__redis_lock_again(e);
-}
-
-void
-evc__redis_down(struct redis_client *cl, const char *why, void *arg)
-{
-	struct redis_engine *e = arg;
-	char text[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(text, sizeof text);
-
-	(void)cl;
-	e->up = false;
-	if (e->away_ns == 0)
-		e->away_ns = sync_mono();
-	if (e->phase == PHASE_LIVE || e->phase == PHASE_TAKING)
-		e->phase = PHASE_AWAY;
-	if (e->phase == PHASE_AWAY || e->phase == PHASE_RESTART) {
-		evc__text_fmt(&t, "there is no connection: %s", why);
-		evc__redis_trouble_is(e, text);
-	}
-	evc__redis_questions_again(e, false);
 	evc__redis_look_at_end(e);
 }
 

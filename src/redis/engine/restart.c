@@ -77,31 +77,6 @@ on_changes(struct redis_client *cl, const redisReply *r, void *arg)
 	evc__redis_restart_go_on(e);
 }
 
-bool
-evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
-{
-	uint64_t is = n > 0 ? (uint64_t)n : 0;
-
-	gone = gone && is >= e->changes;
-	e->variables_used |= gone || is > e->changes;
-	if ((is < e->changes || gone) && e->variables_used &&
-	    e->fewer == NULL) {
-		e->fewer = gone ? "variables" : "changes";
-		evc_log(e->scope, EVC_LOG_ERROR, NULL,
-			"redis: of %" PRIu64 " changes of variables the server"
-			" at %s has %" PRIu64 "%s",
-			e->changes, e->where, is,
-			gone ? ", and has fewer variables than after the last"
-			       " one" :
-			       "");
-		e->changes = is;
-		e->server_anew = true;
-		evc__redis_restart(e, "the server has lost what it had");
-	}
-	e->changes = is;
-	return e->fewer == NULL;
-}
-
 /* What the program or its functions have used may be older than it was.  Then this
    is the end. */
 static bool

@@ -28,6 +28,67 @@
 #define LINE_ROOM 512
 #define ALONE_NS UINT64_C(2000000000) /* nodes look once in a second */
 
+/* ---- trouble ---- */
+
+void
+evc__redis_trouble_is(struct redis_engine *e, const char *why)
+{
+	if (strcmp(why, e->trouble) == 0)
+		return;
+	evc__copy(e->trouble, sizeof e->trouble, why);
+	e->alone_told = false;
+	if (e->sink->trouble != NULL)
+		e->sink->trouble(e->core, why);
+}
+
+/* What is tried again and again may fail in turns. */
+static bool
+is_logged(const struct redis_engine *e, const char *why)
+{
+	unsigned i;
+
+	for (i = 0; i < TROUBLES_LOGGED; i++)
+		if (strcmp(e->troubles[i], why) == 0)
+			return true;
+	return false;
+}
+
+void
+evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
+{
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+	va_list ap;
+
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	if (why[0] == '\0') {
+		memset(e->troubles, 0, sizeof e->troubles);
+	} else if (strcmp(why, e->trouble) != 0 && !is_logged(e, why)) {
+		evc__copy(e->troubles[e->n_troubles++ % TROUBLES_LOGGED],
+			  sizeof e->troubles[0], why);
+		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", why);
+	}
+	evc__redis_trouble_is(e, why);
+}
+
+void
+evc__redis_garbage(struct redis_engine *e, const char *node, const char *what)
+{
+	const unsigned most = sizeof e->logged / sizeof e->logged[0];
+	unsigned i;
+
+	for (i = 0; i < most && i < e->n_logged; i++)
+		if (strcmp(e->logged[i], node) == 0)
+			return;
+	evc__copy(e->logged[e->n_logged++ % most], sizeof e->logged[0], node);
+	evc_log(e->scope, EVC_LOG_WARNING, NULL,
+		"redis: what %s has sent is dropped: %s", node, what);
+}
+
+/* ---- the state ---- */
+
 static const char *
 state_of(const struct life *l)
 {

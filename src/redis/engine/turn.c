@@ -9,109 +9,7 @@
 #define TICK_LEAST 0.05
 #define TICK_MOST  0.25
 
-void
-evc__redis_trouble_is(struct redis_engine *e, const char *why)
-{
-	if (strcmp(why, e->trouble) == 0)
-		return;
-	evc__copy(e->trouble, sizeof e->trouble, why);
-	e->alone_told = false;
-	if (e->sink->trouble != NULL)
-		e->sink->trouble(e->core, why);
-}
-
-/* What is tried again and again may fail in turns. */
-static bool
-is_logged(const struct redis_engine *e, const char *why)
-{
-	unsigned i;
-
-	for (i = 0; i < TROUBLES_LOGGED; i++)
-		if (strcmp(e->troubles[i], why) == 0)
-			return true;
-	return false;
-}
-
-void
-evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
-{
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
-	va_list ap;
-
-	va_start(ap, fmt);
-	evc__text_vfmt(&t, fmt, ap);
-	va_end(ap);
-	if (why[0] == '\0') {
-		memset(e->troubles, 0, sizeof e->troubles);
-	} else if (strcmp(why, e->trouble) != 0 && !is_logged(e, why)) {
-		evc__copy(e->troubles[e->n_troubles++ % TROUBLES_LOGGED],
-			  sizeof e->troubles[0], why);
-		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", why);
-	}
-	evc__redis_trouble_is(e, why);
-}
-
 /* ---- what was asked for ---- */
-
-static struct slot *
-slot_at(struct redis_engine *e, uint64_t index)
-{
-	return index < e->n_slots ? e->slots[index] : NULL;
-}
-
-static void
-do_cancel(struct redis_engine *e, uint64_t upto)
-{
-	struct list *n, *tmp;
-
-	if (upto <= e->cancelled_upto)
-		return;
-	e->cancelled_upto = upto;
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
-
-		/* Then it waits for its end: nothing is lost. */
-		if (l->bytes > 0 && !l->ending)
-			(void)evc__frame_put_number(&l->control.bytes,
-						    FRAME_CANCEL, upto);
-	}
-}
-
-static void
-do_ones(struct redis_engine *e, const uint64_t *ones, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i + 1 < n; i += 2) {
-		struct slot *s = slot_at(e, ones[i]);
-		struct given *g = s != NULL ?
-					  evc__place_find(s, ones[i + 1], NULL) :
-					  NULL;
-
-		if (g != NULL)
-			evc__place_cancel_one(s, g);
-	}
-}
-
-static void
-do_kills(struct redis_engine *e, const uint64_t *kills)
-{
-	unsigned i;
-
-	for (i = 0; i < e->n_slots; i++) {
-		struct slot *s = e->slots[i];
-
-		if (!(kills[i / 64] >> i % 64 & 1) || s == NULL || !s->up)
-			continue;
-		s->life->kill_ns = sync_mono();
-		if (evc__parcel_slot(&s->life->control, s) < 0 ||
-		    evc__frame_put_bare(&s->life->control.bytes,
-					FRAME_KILL) < 0)
-			evc__lives_fence(s->life, "it could not be told to "
-						 "kill a worker");
-	}
-}
 
 static void
 do_leave(struct redis_engine *e)
@@ -251,6 +149,31 @@ evc__redis_end(struct redis_engine *e)
 	(void)evc__notes_ring(&e->notes);
 }
 
+static void
+on_release(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct redis_engine *e = arg;
+
+	(void)cl;
+	(void)r;
+	evc__redis_end(e);
+}
+
+static void
+release(struct redis_engine *e)
+{
+	struct redis_args a = { 0 };
+	unsigned n;
+
+	e->phase = PHASE_RELEASING;
+	evc__args_key(&a, &e->address, "coord");
+	n = 1 + evc__redis_last_keys(e, &a);
+	evc__args_text(&a, e->id);
+	if (!evc__redis_script(e->client, SCRIPT_RELEASE, n, on_release, e,
+			       &a))
+		evc__redis_end(e);
+}
+
 void
 evc__redis_look_at_end(struct redis_engine *e)
 {
@@ -264,7 +187,7 @@ evc__redis_look_at_end(struct redis_engine *e)
 	if (e->taking)
 		return; /* its answer comes back to this */
 	if (e->g != 0 && e->up && e->phase != PHASE_AWAY)
-		evc__redis_release(e);
+		release(e);
 	else
 		evc__redis_end(e);
 }
@@ -344,6 +267,56 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 	finish(e);
 }
 
+/* ---- connections ---- */
+
+static void
+on_up(struct redis_client *cl, bool same, void *arg)
+{
+	struct redis_engine *e = arg;
+
+	e->up = true;
+	e->away_ns = 0;
+	evc__redis_unlink_again(e);
+	if (e->phase != PHASE_AWAY && e->phase != PHASE_RESTART)
+		return;
+	if (e->g == 0) {
+		e->phase = PHASE_TAKING;
+		if (e->left)
+			evc__redis_look_at_end(e);
+		else
+			evc__redis_take(e, 0);
+		return;
+	}
+	e->server_anew |= !same;
+	if (!same)
+		evc__redis_restart(e, evc__redis_client_anew(cl));
+	else if (e->phase == PHASE_RESTART)
+		evc__redis_restart(e, e->why_restart);
+	else
+		evc__redis_lock_again(e);
+}
+
+static void
+on_down(struct redis_client *cl, const char *why, void *arg)
+{
+	struct redis_engine *e = arg;
+	char text[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+
+	(void)cl;
+	e->up = false;
+	if (e->away_ns == 0)
+		e->away_ns = sync_mono();
+	if (e->phase == PHASE_LIVE || e->phase == PHASE_TAKING)
+		e->phase = PHASE_AWAY;
+	if (e->phase == PHASE_AWAY || e->phase == PHASE_RESTART) {
+		evc__text_fmt(&t, "there is no connection: %s", why);
+		evc__redis_trouble_is(e, text);
+	}
+	evc__redis_questions_again(e, false);
+	evc__redis_look_at_end(e);
+}
+
 /* ---- the mail ---- */
 
 static evc_task_class task_class = { .name = "cluster redis",
@@ -361,8 +334,8 @@ begin_client(struct redis_engine *e)
 		.patience = patience < 0.2 ? 0.2 : patience,
 		.look_again = (double)e->lease_ns / 1e9,
 		.who = "evcoord-coordinator",
-		.up = evc__redis_up,
-		.down = evc__redis_down,
+		.up = on_up,
+		.down = on_down,
 		.arg = e,
 	};
 
@@ -398,9 +371,9 @@ begin(struct redis_engine *e)
 static void
 serve(struct redis_engine *e, const struct asked *now)
 {
-	do_cancel(e, now->cancel_upto);
-	do_ones(e, now->ones, now->n_ones);
-	do_kills(e, now->kills);
+	evc__redis_cancel(e, now->cancel_upto);
+	evc__redis_cancel_ones(e, now->ones, now->n_ones);
+	evc__redis_kill(e, now->kills);
 	evc__redis_forgets(e, now->forgets, now->n_forgets);
 	evc__redis_questions(e);
 	notes_look(&e->notes);

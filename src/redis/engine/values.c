@@ -15,12 +15,6 @@
 
 /* ---- which are there ---- */
 
-void
-evc__redis_value_key(struct redis_engine *e, struct redis_args *a, uint64_t id)
-{
-	evc__args_key(a, &e->address, "%s:v:%" PRIu64, e->g_text, id);
-}
-
 static void
 drop(struct redis_engine *e, struct kept *k, uint64_t id)
 {
@@ -158,60 +152,6 @@ evc__redis_put_input(struct life *l, const evc_engine_input *in)
 		return false;
 	evc__redis_keep(l, in->id, in->value.size, false);
 	return true;
-}
-
-/* ---- results ---- */
-
-/* A server that says this may have it still. */
-static bool
-is_for_now(const redisReply *r)
-{
-	return evc__reply_is_error(r, "BUSY ") ||
-	       evc__reply_is_error(r, "LOADING ") ||
-	       evc__reply_is_error(r, "CLUSTERDOWN ") ||
-	       evc__reply_is_error(r, "TRYAGAIN ");
-}
-
-static void
-on_value(struct redis_client *cl, const redisReply *r, void *arg)
-{
-	struct value_wait *w = arg;
-	struct redis_engine *e = w->e;
-	evc_value v;
-
-	(void)cl;
-	w->sent = false;
-	if (w->dropped) {
-		sync_free(w);
-		return;
-	}
-	/* Again when there is a connection, or at the next tick. */
-	if (r == NULL || is_for_now(r))
-		return;
-	if (r->type == REDIS_REPLY_ERROR)
-		evc__redis_garbage(
-			e, w->life != NULL ? w->life->name : "somebody",
-			r->str);
-	v = (evc_value){ r->str, r->len };
-	e->waits = NULL;
-	evc__redis_hear_value(w, r->type == REDIS_REPLY_STRING && r->len > 0 ?
-					 &v :
-					 NULL);
-	sync_free(w);
-	evc__redis_read_on(e);
-}
-
-void
-evc__redis_get_value(struct redis_engine *e)
-{
-	struct value_wait *w = e->waits;
-	struct redis_args a = { 0 };
-
-	if (w == NULL || w->sent || !e->up)
-		return;
-	evc__args_text(&a, "GET");
-	evc__redis_value_key(e, &a, w->id);
-	w->sent = evc__redis_send(e->client, REDIS_SAY, on_value, w, &a);
 }
 
 /* ---- forgotten ---- */

@@ -1,12 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keys that nobody needs any more.  The order to delete them may be lost with the
+ * Names of keys; and keys that nobody needs any more.  The order to delete them may be lost with the
  * connection, so it is given again with the next one, until it was answered.
  *
  * An order may come late, and twice: no such key is ever made again, as it has the
  * number of a generation, of a life, or of a value that was forgotten.
  */
 #include "redis/engine/engine.h"
+
+#include <inttypes.h>
+
+/* ---- names ---- */
+
+void
+evc__redis_own_key(struct redis_engine *e, struct redis_args *a,
+		   const char *name)
+{
+	evc__args_key(a, &e->address, "%s:%s", e->g_text, name);
+}
+
+void
+evc__redis_to_key(const struct life *l, struct redis_args *a)
+{
+	evc__args_key(a, &l->e->address, "%" PRIu64 ":to:%s.%" PRIu64, l->g,
+		      l->name, l->inc);
+}
+
+void
+evc__redis_beat_key(const struct life *l, struct redis_args *a)
+{
+	evc__args_key(a, &l->e->address, "%" PRIu64 ":beat:%s.%" PRIu64, l->g,
+		      l->name, l->inc);
+}
+
+void
+evc__redis_value_key(struct redis_engine *e, struct redis_args *a, uint64_t id)
+{
+	evc__args_key(a, &e->address, "%s:v:%" PRIu64, e->g_text, id);
+}
+
+void
+evc__redis_to_ends(struct life *l)
+{
+	struct redis_args a = { 0 };
+
+	evc__args_text(&a, "PEXPIRE");
+	evc__redis_to_key(l, &a);
+	evc__args_fmt(&a, "%llu",
+		      (unsigned long long)KEYS_PX(redis_ms(l->e->lease_ns)));
+	evc__redis_send(l->e->client, REDIS_SAY, NULL, NULL, &a);
+}
+
+/* ---- deleted ---- */
 
 struct unlinking {
 	struct list link;
@@ -86,43 +131,4 @@ evc__unlinks_free(struct redis_engine *e)
 {
 	while (!list_empty(&e->unlinking))
 		destroy(LIST_OF(e->unlinking.next, struct unlinking, link));
-}
-
-void
-evc__redis_to_ends(struct life *l)
-{
-	struct redis_args a = { 0 };
-
-	evc__args_text(&a, "PEXPIRE");
-	evc__redis_to_key(l, &a);
-	evc__args_fmt(&a, "%llu",
-		      (unsigned long long)KEYS_PX(redis_ms(l->e->lease_ns)));
-	evc__redis_send(l->e->client, REDIS_SAY, NULL, NULL, &a);
-}
-
-/* ---- with the lock ---- */
-
-static void
-on_release(struct redis_client *cl, const redisReply *r, void *arg)
-{
-	struct redis_engine *e = arg;
-
-	(void)cl;
-	(void)r;
-	evc__redis_end(e);
-}
-
-void
-evc__redis_release(struct redis_engine *e)
-{
-	struct redis_args a = { 0 };
-	unsigned n;
-
-	e->phase = PHASE_RELEASING;
-	evc__args_key(&a, &e->address, "coord");
-	n = 1 + evc__redis_last_keys(e, &a);
-	evc__args_text(&a, e->id);
-	if (!evc__redis_script(e->client, SCRIPT_RELEASE, n, on_release, e,
-			       &a))
-		evc__redis_end(e);
 }
