@@ -141,7 +141,7 @@ group 16
 wire 1
 engine 1
 cluster 36
-redis 11
+redis 1
 END
 
 find src -name '*.c' | sort | while read -r file; do

@@ -93,7 +93,7 @@ struct redis_engine {
 	struct ev_cleanup cleanup;
 	struct ev_timer tick, due;
 	struct ev_prepare prepare;
-	bool want_feed, alone_told; /* trouble says that no node is there */
+	bool want_feed, want_look, want_lock, alone_told; /* trouble says that no node is there */
 	uint64_t cancelled_upto;
 	char trouble[REDIS_WHY_ROOM];
 	/* What the log has heard of since there was no trouble. */
@@ -185,14 +185,20 @@ redis_feed_soon(struct redis_engine *e)
 {
 	e->want_feed = true;
 }
-/* With all that waits for its turn, or could not be done before. */
-void evc__redis_go_on(struct redis_engine *e);
-/* Look at what is due then. */
-void evc__redis_due(struct redis_engine *e, uint64_t mono_ns);
-/* Nothing more is asked of Redis: the end, in the next turn. */
-void evc__redis_end(struct redis_engine *e);
-/* When all has ended: what stays in Redis is deleted, then the end. */
-void evc__redis_look_at_end(struct redis_engine *e);
+/* Have all lives, the end of a generation and that of the engine looked at before
+   the loop sleeps. */
+static inline void
+redis_look_soon(struct redis_engine *e)
+{
+	e->want_look = true;
+}
+/* The lock may be another one's: it is asked for then, too. */
+static inline void
+redis_doubt_lock(struct redis_engine *e)
+{
+	e->want_lock = true;
+	redis_look_soon(e);
+}
 
 /* ---- engine_lock.c ---- */
 
@@ -214,28 +220,30 @@ redis_ms(uint64_t ns)
 {
 	return ns < UINT64_C(1000000) ? 1 : ns / 1000000;
 }
-/* When what has a lease of that length since then runs no more. */
-uint64_t evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns);
-
 /* engine_restart.c */
-/* The generation is over, and its data perhaps gone. */
-void evc__redis_restart(struct redis_engine *e, const char *why);
 /* Go on with it when all lives are read up to their marks. */
 void evc__redis_restart_go_on(struct redis_engine *e);
 
-/* ---- engine_nodes.c ---- */
+/* ---- session.c ---- */
 
 struct life *evc__lives_find(struct redis_engine *e, const char *name);
-/* A node registers. */
-void evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
-		     const unsigned char *frames, size_t n);
 /* Was it known once, with this number or a greater one? */
 bool evc__lives_is_former(const struct redis_engine *e, const char *name,
 			 uint64_t inc);
-void evc__place_up(struct slot *s, uint32_t life,
-		   const struct frame_note *note);
-void evc__place_fenced(struct slot *s, const char *why);
-void evc__place_gone(struct slot *s, const char *why, unsigned how);
+void evc__lives_remember(const struct life *l);
+/* It is to complete nothing more; why: "its lease is over". */
+void evc__lives_fence(struct life *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Look at what is due then. */
+void evc__redis_due(struct redis_engine *e, uint64_t mono_ns);
+/* When what has a lease of that length since then runs no more. */
+uint64_t evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns);
+
+/* ---- engine_nodes.c ---- */
+
+/* A node registers. */
+void evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
+		     const unsigned char *frames, size_t n);
 /* When there is no memory for that, it is fenced. */
 void evc__lives_tell_to_leave(struct life *l);
 /* Nothing of it runs: its workers are gone, and it is. */
@@ -246,13 +254,12 @@ void evc__lives_let_go(struct redis_engine *e);
 void evc__lives_free(struct redis_engine *e);
 
 /* engine_fence.c */
-/* It is to complete nothing more; why: "its lease is over". */
-void evc__lives_fence(struct life *l, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 /* Its mark was read, or there will be none. */
 void evc__lives_marked(struct life *l);
 /* All that is to be fenced and was not asked for yet. */
 void evc__redis_fence_all(struct redis_engine *e);
+/* The generation is over, and its data perhaps gone. */
+void evc__redis_restart(struct redis_engine *e, const char *why);
 /* As if all had renewed their leases now. */
 void evc__redis_beats_anew(struct redis_engine *e);
 /* Is it proven that nothing of it runs?  Then it is over. */
@@ -262,8 +269,6 @@ bool evc__id_is_upto(const char *a, const char *b);
 
 /* engine_events.c */
 void evc__redis_read(struct redis_engine *e);
-/* Go on behind a value that came. */
-void evc__redis_read_on(struct redis_engine *e);
 void evc__redis_trim(struct redis_engine *e);
 /* Ask for the value that a result waits for. */
 void evc__redis_get_value(struct redis_engine *e);
@@ -276,9 +281,6 @@ size_t evc__redis_hear(struct life *l, const unsigned char *p, size_t n,
 		       bool is_rest);
 /* The value that a result waits for; NULL: it is not there. */
 void evc__redis_hear_value(struct value_wait *w, const evc_value *v);
-/* Results that were read and not told. */
-void evc__redis_tell(struct redis_engine *e);
-
 /* A result whose value is on its way. */
 struct value_wait {
 	struct redis_engine *e;
@@ -293,6 +295,7 @@ struct value_wait {
 
 /* engine_feed.c */
 void evc__redis_feed(struct redis_engine *e);
+/* worker.c */
 /* The i-th that it was given, the oldest first. */
 static inline struct given *
 slot_given(struct slot *s, unsigned i)
@@ -303,6 +306,12 @@ slot_given(struct slot *s, unsigned i)
 struct given *evc__place_find(struct slot *s, uint64_t n, unsigned *ret_i);
 /* It has ended, and took so long (< 0: it came back). */
 void evc__place_ended_one(struct slot *s, unsigned i, double took);
+/* Results that were read and not told. */
+void evc__redis_tell(struct redis_engine *e);
+void evc__place_up(struct slot *s, uint32_t life,
+		   const struct frame_note *note);
+void evc__place_fenced(struct slot *s, const char *why);
+void evc__place_gone(struct slot *s, const char *why, unsigned how);
 
 /* engine_chunks.c */
 /* What follows is about this worker. */
@@ -320,9 +329,8 @@ void evc__redis_kill(struct redis_engine *e, const uint64_t *kills);
 void evc__redis_chunks_again(struct redis_engine *e);
 void evc__lives_chunks_drop(struct life *l);
 
-/* engine_detect.c */
+/* processes.c */
 void evc__redis_detect_init(struct redis_engine *e);
-void evc__redis_detect(struct redis_engine *e);
 /* Does `text` of a FRAME_NODE name this machine? */
 void evc__lives_read_note(struct life *l, const char *text);
 /* Look for the end of a worker, whose parent is known. */
@@ -332,6 +340,9 @@ void evc__watched_stop(struct watched *w);
 void evc__lives_unwatch(struct redis_engine *e);
 /* Are they, and the node, proven to be dead? */
 bool evc__lives_is_dead(const struct life *l);
+
+/* engine_detect.c */
+void evc__redis_detect(struct redis_engine *e);
 void evc__lives_beat(struct life *l, const char *beat);
 
 /* engine_values.c */

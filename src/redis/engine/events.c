@@ -104,11 +104,68 @@ life_of(struct redis_engine *e, const struct event *ev)
 	return NULL;
 }
 
+/* ---- values of results ---- */
+
+/* A server that says this may have it still. */
+static bool
+is_for_now(const redisReply *r)
+{
+	return evc__reply_is_error(r, "BUSY ") ||
+	       evc__reply_is_error(r, "LOADING ") ||
+	       evc__reply_is_error(r, "CLUSTERDOWN ") ||
+	       evc__reply_is_error(r, "TRYAGAIN ");
+}
+
+static void read_on(struct redis_engine *e);
+
+static void
+on_value(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct value_wait *w = arg;
+	struct redis_engine *e = w->e;
+	evc_value v;
+
+	(void)cl;
+	w->sent = false;
+	if (w->dropped) {
+		sync_free(w);
+		return;
+	}
+	/* Again when there is a connection, or at the next tick. */
+	if (r == NULL || is_for_now(r))
+		return;
+	if (r->type == REDIS_REPLY_ERROR)
+		evc__redis_garbage(
+			e, w->life != NULL ? w->life->name : "somebody",
+			r->str);
+	v = (evc_value){ r->str, r->len };
+	e->waits = NULL;
+	evc__redis_hear_value(w, r->type == REDIS_REPLY_STRING && r->len > 0 ?
+					 &v :
+					 NULL);
+	sync_free(w);
+	read_on(e);
+}
+
+void
+evc__redis_get_value(struct redis_engine *e)
+{
+	struct value_wait *w = e->waits;
+	struct redis_args a = { 0 };
+
+	if (w == NULL || w->sent || !e->up)
+		return;
+	evc__args_text(&a, "GET");
+	evc__redis_value_key(e, &a, w->id);
+	w->sent = evc__redis_send(e->client, REDIS_SAY, on_value, w, &a);
+}
+
 /* How much of its frames is done with. */
 static size_t
 serve(struct redis_engine *e, const struct event *ev)
 {
 	struct life *l;
+	size_t done;
 
 	if (ev->seq == 0 && !ev->fence) {
 		evc__redis_tell(e);
@@ -134,7 +191,9 @@ serve(struct redis_engine *e, const struct event *ev)
 	}
 	if (!ev->rest && was_seen(l, ev->seq))
 		return ev->n;
-	return evc__redis_hear(l, ev->frames, ev->n, ev->rest);
+	done = evc__redis_hear(l, ev->frames, ev->n, ev->rest);
+	evc__redis_get_value(e);
+	return done;
 }
 
 /* ---- those that wait ---- */
@@ -178,8 +237,8 @@ look_at_marks(struct redis_engine *e)
 	}
 }
 
-void
-evc__redis_read_on(struct redis_engine *e)
+static void
+read_on(struct redis_engine *e)
 {
 	struct event *ev;
 	size_t done;
@@ -202,60 +261,6 @@ evc__redis_read_on(struct redis_engine *e)
 		evc__redis_read(e);
 	}
 	redis_feed_soon(e);
-}
-
-/* ---- values of results ---- */
-
-/* A server that says this may have it still. */
-static bool
-is_for_now(const redisReply *r)
-{
-	return evc__reply_is_error(r, "BUSY ") ||
-	       evc__reply_is_error(r, "LOADING ") ||
-	       evc__reply_is_error(r, "CLUSTERDOWN ") ||
-	       evc__reply_is_error(r, "TRYAGAIN ");
-}
-
-static void
-on_value(struct redis_client *cl, const redisReply *r, void *arg)
-{
-	struct value_wait *w = arg;
-	struct redis_engine *e = w->e;
-	evc_value v;
-
-	(void)cl;
-	w->sent = false;
-	if (w->dropped) {
-		sync_free(w);
-		return;
-	}
-	/* Again when there is a connection, or at the next tick. */
-	if (r == NULL || is_for_now(r))
-		return;
-	if (r->type == REDIS_REPLY_ERROR)
-		evc__redis_garbage(
-			e, w->life != NULL ? w->life->name : "somebody",
-			r->str);
-	v = (evc_value){ r->str, r->len };
-	e->waits = NULL;
-	evc__redis_hear_value(w, r->type == REDIS_REPLY_STRING && r->len > 0 ?
-					 &v :
-					 NULL);
-	sync_free(w);
-	evc__redis_read_on(e);
-}
-
-void
-evc__redis_get_value(struct redis_engine *e)
-{
-	struct value_wait *w = e->waits;
-	struct redis_args a = { 0 };
-
-	if (w == NULL || w->sent || !e->up)
-		return;
-	evc__args_text(&a, "GET");
-	evc__redis_value_key(e, &a, w->id);
-	w->sent = evc__redis_send(e->client, REDIS_SAY, on_value, w, &a);
 }
 
 /* ---- reading ---- */

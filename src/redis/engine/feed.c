@@ -9,79 +9,9 @@
  */
 #include "redis/engine/engine.h"
 
-#define AHEAD	0.005 /* seconds of work that are under way at most */
 #define BATCH	32
 #define PARCEL_MOST ((size_t)1 << 20)
 #define BACKLOG_MOST ((size_t)32 << 20)
-#define REST_NS UINT64_C(20000000)
-
-/* ---- what it was given ---- */
-
-struct given *
-evc__place_find(struct slot *s, uint64_t n, unsigned *ret_i)
-{
-	unsigned i;
-
-	/* Mostly it is the first: workers run what they take in order. */
-	for (i = 0; i < s->n; i++) {
-		struct given *g = slot_given(s, i);
-
-		if (g->n != n)
-			continue;
-		if (ret_i != NULL)
-			*ret_i = i;
-		return g;
-	}
-	return NULL;
-}
-
-static void
-measure(struct slot *s, double took)
-{
-	double most;
-
-	s->average += (took - s->average) / 8;
-	most = s->average > AHEAD / WINDOW_MOST ? 1 + AHEAD / s->average :
-						  WINDOW_MOST;
-	if (s->window < WINDOW_MOST)
-		s->window *= 2;
-	if (s->window > most)
-		s->window = (unsigned)most;
-}
-
-static void
-came_back(struct slot *s, uint64_t n)
-{
-	struct redis_engine *e = s->life->e;
-
-	if (n <= e->cancelled_upto)
-		return;
-	s->window = 1;
-	/* It has none and takes none: it is perhaps at its end, or builds. */
-	if (s->n > 0)
-		return;
-	s->rest_ns = evc__until_ns(REST_NS);
-	evc__redis_due(e, s->rest_ns);
-}
-
-void
-evc__place_ended_one(struct slot *s, unsigned i, double took)
-{
-	uint64_t n = slot_given(s, i)->n;
-
-	s->life->bytes -= slot_given(s, i)->size;
-	if (i == 0) {
-		s->first = (s->first + 1) % WINDOW_MOST;
-	} else {
-		for (; i + 1 < s->n; i++)
-			*slot_given(s, i) = *slot_given(s, i + 1);
-	}
-	s->n--;
-	if (took >= 0)
-		measure(s, took);
-	else
-		came_back(s, n);
-}
 
 /* ---- is there room? ---- */
 

@@ -18,8 +18,6 @@
 
 #include <inttypes.h>
 
-#define MARGIN_NS UINT64_C(50000000) /* clocks do not go equally fast */
-
 /* ---- ids ---- */
 
 static bool
@@ -42,12 +40,6 @@ evc__id_is_upto(const char *a, const char *b)
 }
 
 /* ---- the end ---- */
-
-uint64_t
-evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns)
-{
-	return evc__after(since_ns, lease_ns + MARGIN_NS);
-}
 
 void
 evc__lives_look(struct life *l)
@@ -82,7 +74,7 @@ evc__lives_marked(struct life *l)
 		if (l->slots[i] != NULL)
 			evc__place_fenced(l->slots[i], text);
 	evc__lives_look(l);
-	evc__redis_restart_go_on(e);
+	redis_look_soon(e);
 }
 
 /* ---- asked of Redis ---- */
@@ -109,7 +101,7 @@ fenced(struct life *l, const char *mark)
 	    (list_empty(&e->held) && e->waits == NULL &&
 	     evc__id_is_upto(mark, e->last)))
 		evc__lives_marked(l);
-	evc__redis_restart_go_on(e);
+	redis_look_soon(e);
 }
 
 /* The server may have forgotten that they were fenced, and renewed their leases
@@ -167,7 +159,7 @@ on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 		l->beat_ns = sync_mono();
 		fenced(l, "");
 		if (e->phase == PHASE_LIVE)
-			evc__redis_lock_again(e);
+			redis_doubt_lock(e);
 		return;
 	}
 	evc__reply_why(r, &t);
@@ -209,21 +201,7 @@ ask(struct life *l)
 	}
 }
 
-void
-evc__lives_fence(struct life *l, const char *fmt, ...)
-{
-	struct text t;
-	va_list ap;
-
-	if (l->ending)
-		return;
-	l->ending = true;
-	t = evc__text_in(l->why, sizeof l->why);
-	va_start(ap, fmt);
-	evc__text_vfmt(&t, fmt, ap);
-	va_end(ap);
-	ask(l);
-}
+/* ---- all of them ---- */
 
 void
 evc__redis_fence_all(struct redis_engine *e)
@@ -236,4 +214,20 @@ evc__redis_fence_all(struct redis_engine *e)
 		if (l->ending && l->g == e->g)
 			ask(l);
 	}
+}
+
+void
+evc__redis_restart(struct redis_engine *e, const char *why)
+{
+	struct list *n, *tmp;
+
+	e->phase = PHASE_RESTART;
+	e->counted = false;
+	if (why != e->why_restart)
+		evc__copy(e->why_restart, sizeof e->why_restart, why);
+	evc__redis_trouble(e, "%s: workers of %s register anew", why,
+			   e->address.ns);
+	LIST_EACH(n, tmp, &e->lives)
+		evc__lives_fence(LIST_OF(n, struct life, link), "%s", why);
+	redis_look_soon(e);
 }

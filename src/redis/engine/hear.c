@@ -9,17 +9,6 @@
 #include "wire/walk.h"
 #include "redis/engine/engine.h"
 
-void
-evc__redis_tell(struct redis_engine *e)
-{
-	struct results *b = &e->results;
-	unsigned n = b->n;
-
-	b->n = 0;
-	if (n > 0)
-		e->sink->finished(e->core, b->of->index, b->r, n);
-}
-
 static void
 garbage(struct life *l, const char *what)
 {
@@ -98,7 +87,6 @@ wait_for_value(struct slot *s, const struct frame *f, uint64_t id)
 	w->n = f->whole;
 	memcpy(w->frame, f->body - FRAME_HEAD, f->whole);
 	e->waits = w;
-	evc__redis_get_value(e);
 }
 
 static void

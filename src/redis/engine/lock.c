@@ -139,9 +139,7 @@ begin_generation(struct redis_engine *e, int64_t g)
 		"redis: coordinator of the namespace %s at %s, generation %s",
 		e->address.ns, e->where, e->g_text);
 	evc__redis_well(e);
-	evc__redis_read(e);
-	evc__redis_questions(e);
-	evc__redis_look_at_end(e);
+	redis_look_soon(e);
 }
 
 static void
@@ -166,7 +164,7 @@ on_take(struct redis_client *cl, const redisReply *r, void *arg)
 	(void)cl;
 	e->taking = false;
 	if (e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
-		evc__redis_look_at_end(e);
+		redis_look_soon(e);
 	if (r == NULL || e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
 		return;
 	if (word != NULL && strcmp(word, "ok") == 0 &&
@@ -200,7 +198,7 @@ on_take(struct redis_client *cl, const redisReply *r, void *arg)
 		evc__redis_trouble(e, "the namespace %s cannot be taken: %s",
 				   e->address.ns, why);
 	}
-	evc__redis_look_at_end(e);
+	redis_look_soon(e);
 }
 
 void
@@ -240,7 +238,8 @@ resume(struct redis_engine *e)
 {
 	e->phase = PHASE_LIVE;
 	evc__redis_well(e);
-	evc__redis_go_on(e);
+	evc__redis_chunks_again(e);
+	redis_look_soon(e);
 }
 
 static void
@@ -372,7 +371,7 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 			evc__copy(l->why, sizeof l->why, e->why_down);
 		evc__lives_marked(l);
 	}
-	evc__redis_look_at_end(e);
+	redis_look_soon(e);
 }
 
 void
@@ -395,7 +394,7 @@ evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
 	if (e->phase == PHASE_TAKING)
 		evc__redis_take(e, e->g);
 	else if (e->phase == PHASE_RESTART)
-		evc__redis_restart_go_on(e);
+		redis_look_soon(e);
 	else if (e->phase == PHASE_AWAY && e->g != 0)
 		evc__redis_lock_again(e);
 	else if (e->phase == PHASE_LIVE) {

@@ -9,102 +9,6 @@
 
 #include <inttypes.h>
 
-/* ---- which there are ---- */
-
-struct life *
-evc__lives_find(struct redis_engine *e, const char *name)
-{
-	struct list *n;
-
-	for (n = e->lives.next; n != &e->lives; n = n->next) {
-		struct life *l = LIST_OF(n, struct life, link);
-
-		if (strcmp(l->name, name) == 0)
-			return l;
-	}
-	return NULL;
-}
-
-bool
-evc__lives_is_former(const struct redis_engine *e, const char *name,
-		    uint64_t inc)
-{
-	const unsigned most = sizeof e->former / sizeof e->former[0];
-	unsigned i;
-
-	for (i = 0; i < most && i < e->n_former; i++)
-		if (e->former[i].inc >= inc &&
-		    strcmp(e->former[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-static void
-remember(struct redis_engine *e, const struct life *l)
-{
-	const unsigned most = sizeof e->former / sizeof e->former[0];
-	unsigned i;
-
-	for (i = 0; i < most && i < e->n_former; i++)
-		if (strcmp(e->former[i].name, l->name) == 0) {
-			e->former[i].inc = l->inc;
-			return;
-		}
-	i = e->n_former++ % most;
-	evc__copy(e->former[i].name, sizeof e->former[i].name, l->name);
-	e->former[i].inc = l->inc;
-}
-
-/* ---- workers ---- */
-
-void
-evc__place_up(struct slot *s, uint32_t life, const struct frame_note *note)
-{
-	struct redis_engine *e = s->life->e;
-	char where[WHERE_ROOM];
-
-	s->up = true;
-	s->fenced = false;
-	s->lives = life;
-	s->first = s->n = 0;
-	s->window = 1;
-	s->average = 0;
-	s->rest_ns = 0;
-	evc__place_watch(s, note->number < INT_MAX ? (pid_t)note->number : 0);
-	evc__copy(where, sizeof where, note->text);
-	e->sink->up(e->core, s->index, NULL, where);
-	redis_feed_soon(e);
-}
-
-void
-evc__place_fenced(struct slot *s, const char *why)
-{
-	struct redis_engine *e = s->life->e;
-
-	if (!s->up || s->fenced)
-		return;
-	s->fenced = true;
-	e->sink->fenced(e->core, s->index, why);
-}
-
-void
-evc__place_gone(struct slot *s, const char *why, unsigned how)
-{
-	struct redis_engine *e = s->life->e;
-	unsigned i;
-
-	if (!s->up)
-		return;
-	evc__place_values_drop(s);
-	for (i = 0; i < s->n; i++)
-		s->life->bytes -= slot_given(s, i)->size;
-	s->up = false;
-	s->n = 0;
-	evc__watched_stop(&s->process);
-	e->sink->gone(e->core, s->index, why, how);
-	redis_feed_soon(e);
-}
-
 /* ---- a life ends ---- */
 
 void
@@ -222,7 +126,7 @@ evc__lives_over(struct life *l, const char *why, unsigned how)
 			e->sink->gone(e->core, s->index, text, how);
 	}
 	drop_keys(l);
-	remember(e, l);
+	evc__lives_remember(l);
 	if (e->hearing == l)
 		e->hearing = NULL;
 	if (e->waits != NULL && e->waits->life == l)
@@ -230,8 +134,7 @@ evc__lives_over(struct life *l, const char *why, unsigned how)
 	if (l->fence != NULL)
 		l->fence->life = NULL;
 	destroy(l);
-	evc__redis_restart_go_on(e);
-	evc__redis_look_at_end(e);
+	redis_look_soon(e);
 }
 
 void

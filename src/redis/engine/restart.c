@@ -117,33 +117,9 @@ evc__redis_restart_go_on(struct redis_engine *e)
 	if (e->phase != PHASE_RESTART || !e->up || e->taking)
 		return;
 	count_changes(e);
-	if (!all_are_read(e)) {
-		evc__redis_read(e);
-		return;
-	}
-	if (!e->counted)
-		return;
-	if (variables_are_lost(e))
+	if (!all_are_read(e) || !e->counted || variables_are_lost(e))
 		return;
 	clear_away(e);
 	evc__redis_questions_again(e, true);
 	evc__redis_take(e, e->g);
-}
-
-void
-evc__redis_restart(struct redis_engine *e, const char *why)
-{
-	struct list *n, *tmp;
-
-	e->phase = PHASE_RESTART;
-	e->counted = false;
-	if (why != e->why_restart)
-		evc__copy(e->why_restart, sizeof e->why_restart, why);
-	evc__redis_trouble(e, "%s: workers of %s register anew", why,
-			   e->address.ns);
-	LIST_EACH(n, tmp, &e->lives)
-		evc__lives_fence(LIST_OF(n, struct life, link), "%s", why);
-	evc__redis_fence_all(e);
-	evc__redis_get_value(e);
-	evc__redis_restart_go_on(e);
 }

@@ -2,33 +2,13 @@
 /*
  * Turns of the loop: what was asked for, from the first mail to the end; a
  * tick for all that has to be looked at again and again; and, before the loop
- * sleeps, feeding, so that what comes together goes out as one.
+ * sleeps, what a change of this turn may be the cause of, and feeding, so that
+ * what comes together goes out as one.
  */
 #include "redis/engine/engine.h"
 
 #define TICK_LEAST 0.05
 #define TICK_MOST  0.25
-
-/* ---- what was asked for ---- */
-
-static void
-do_leave(struct redis_engine *e)
-{
-	struct list *n, *tmp;
-
-	if (!e->left) {
-		e->left = true;
-		e->leave_ns = sync_mono();
-		evc__redis_due(e, evc__after(e->leave_ns, e->grace_ns));
-	}
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
-
-		if (!l->left_told && !l->ending)
-			evc__lives_tell_to_leave(l);
-	}
-	evc__redis_look_at_end(e);
-}
 
 /* ---- what is due ---- */
 
@@ -69,31 +49,13 @@ on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 	redis_feed_soon(e); /* those that had a rest */
 }
 
-void
-evc__redis_due(struct redis_engine *e, uint64_t mono_ns)
-{
-	uint64_t left = evc__left_ns(mono_ns);
-	double after = (double)left / 1e9 + 0.0005;
-
-	if (mono_ns == SYNC_FOREVER || !e->running)
-		return;
-	if (ev_is_active(&e->due) &&
-	    ev_timer_remaining(e->ev, &e->due) <= after)
-		return;
-	ev_timer_stop(e->ev, &e->due);
-	ev_now_update(e->ev);
-	ev_timer_set(&e->due, after, 0.);
-	ev_timer_start(e->ev, &e->due);
-}
-
-void
-evc__redis_go_on(struct redis_engine *e)
+static void
+go_on(struct redis_engine *e)
 {
 	if (e->phase == PHASE_LIVE)
 		evc__redis_questions(e);
 	if (e->phase == PHASE_LIVE || e->phase == PHASE_RESTART) {
 		evc__redis_fence_all(e);
-		evc__redis_chunks_again(e);
 		evc__redis_get_value(e);
 		evc__redis_read(e);
 	}
@@ -118,29 +80,15 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 		evc__redis_detect(e);
 		evc__redis_trim(e);
 	}
-	evc__redis_go_on(e);
-}
-
-static void
-on_prepare(struct ev_loop *ev, struct ev_prepare *prepare, int events)
-{
-	struct redis_engine *e = prepare->data;
-
-	(void)ev;
-	(void)events;
-	if (on_loop_inherited(&e->on))
-		return;
-	if (!e->want_feed)
-		return;
-	e->want_feed = false;
-	evc__redis_feed(e);
-	evc__redis_flush(e);
+	if (e->phase == PHASE_LIVE || e->phase == PHASE_RESTART)
+		evc__redis_chunks_again(e);
+	go_on(e);
 }
 
 /* ---- the end ---- */
 
-void
-evc__redis_end(struct redis_engine *e)
+static void
+end(struct redis_engine *e)
 {
 	if (e->ended)
 		return;
@@ -156,7 +104,7 @@ on_release(struct redis_client *cl, const redisReply *r, void *arg)
 
 	(void)cl;
 	(void)r;
-	evc__redis_end(e);
+	end(e);
 }
 
 static void
@@ -171,11 +119,11 @@ release(struct redis_engine *e)
 	evc__args_text(&a, e->id);
 	if (!evc__redis_script(e->client, SCRIPT_RELEASE, n, on_release, e,
 			       &a))
-		evc__redis_end(e);
+		end(e);
 }
 
-void
-evc__redis_look_at_end(struct redis_engine *e)
+static void
+look_at_end(struct redis_engine *e)
 {
 	if (e->phase == PHASE_LOST && list_empty(&e->lives)) {
 		e->phase = PHASE_DOWN;
@@ -189,8 +137,49 @@ evc__redis_look_at_end(struct redis_engine *e)
 	if (e->g != 0 && e->up && e->phase != PHASE_AWAY)
 		release(e);
 	else
-		evc__redis_end(e);
+		end(e);
 }
+
+/* ---- before the loop sleeps ---- */
+
+/* A change by one of these may be the cause of another. */
+static void
+look(struct redis_engine *e)
+{
+	struct list *n, *tmp;
+
+	do {
+		e->want_look = false;
+		if (e->want_lock)
+			evc__redis_lock_again(e);
+		e->want_lock = false;
+		LIST_EACH(n, tmp, &e->lives)
+			evc__lives_look(LIST_OF(n, struct life, link));
+		go_on(e);
+		evc__redis_restart_go_on(e);
+		look_at_end(e);
+	} while (e->want_look);
+}
+
+static void
+on_prepare(struct ev_loop *ev, struct ev_prepare *prepare, int events)
+{
+	struct redis_engine *e = prepare->data;
+
+	(void)ev;
+	(void)events;
+	if (on_loop_inherited(&e->on))
+		return;
+	if (e->want_look)
+		look(e);
+	if (e->want_feed) {
+		e->want_feed = false;
+		evc__redis_feed(e);
+		evc__redis_flush(e);
+	}
+}
+
+/* ---- what was lost ---- */
 
 static void
 stop_watchers(struct redis_engine *e)
@@ -282,7 +271,7 @@ on_up(struct redis_client *cl, bool same, void *arg)
 	if (e->g == 0) {
 		e->phase = PHASE_TAKING;
 		if (e->left)
-			evc__redis_look_at_end(e);
+			look_at_end(e);
 		else
 			evc__redis_take(e, 0);
 		return;
@@ -314,7 +303,7 @@ on_down(struct redis_client *cl, const char *why, void *arg)
 		evc__redis_trouble_is(e, text);
 	}
 	evc__redis_questions_again(e, false);
-	evc__redis_look_at_end(e);
+	look_at_end(e);
 }
 
 /* ---- the mail ---- */
@@ -366,6 +355,25 @@ begin(struct redis_engine *e)
 	ev_prepare_start(e->ev, &e->prepare);
 	ev_cleanup_start(e->ev, &e->cleanup);
 	return begin_client(e);
+}
+
+static void
+do_leave(struct redis_engine *e)
+{
+	struct list *n, *tmp;
+
+	if (!e->left) {
+		e->left = true;
+		e->leave_ns = sync_mono();
+		evc__redis_due(e, evc__after(e->leave_ns, e->grace_ns));
+	}
+	LIST_EACH(n, tmp, &e->lives) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		if (!l->left_told && !l->ending)
+			evc__lives_tell_to_leave(l);
+	}
+	look_at_end(e);
 }
 
 static void

@@ -262,7 +262,7 @@ on_answer(struct redis_client *cl, const redisReply *r, void *arg)
 		/* Somebody else is the coordinator, or nobody, or variables are
 		   lost: that is seen to, and then it is asked again. */
 		e->question_doubt = false;
-		evc__redis_lock_again(e);
+		redis_doubt_lock(e);
 		return;
 	}
 	e->question = NULL;

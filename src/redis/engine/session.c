@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lives of nodes: which there are, and that one is to end.
+ */
+#include "redis/engine/engine.h"
+
+#define MARGIN_NS UINT64_C(50000000) /* clocks do not go equally fast */
+
+/* ---- which there are ---- */
+
+struct life *
+evc__lives_find(struct redis_engine *e, const char *name)
+{
+	struct list *n;
+
+	for (n = e->lives.next; n != &e->lives; n = n->next) {
+		struct life *l = LIST_OF(n, struct life, link);
+
+		if (strcmp(l->name, name) == 0)
+			return l;
+	}
+	return NULL;
+}
+
+bool
+evc__lives_is_former(const struct redis_engine *e, const char *name,
+		    uint64_t inc)
+{
+	const unsigned most = sizeof e->former / sizeof e->former[0];
+	unsigned i;
+
+	for (i = 0; i < most && i < e->n_former; i++)
+		if (e->former[i].inc >= inc &&
+		    strcmp(e->former[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+void
+evc__lives_remember(const struct life *l)
+{
+	struct redis_engine *e = l->e;
+	const unsigned most = sizeof e->former / sizeof e->former[0];
+	unsigned i;
+
+	for (i = 0; i < most && i < e->n_former; i++)
+		if (strcmp(e->former[i].name, l->name) == 0) {
+			e->former[i].inc = l->inc;
+			return;
+		}
+	i = e->n_former++ % most;
+	evc__copy(e->former[i].name, sizeof e->former[i].name, l->name);
+	e->former[i].inc = l->inc;
+}
+
+/* ---- its end ---- */
+
+uint64_t
+evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns)
+{
+	return evc__after(since_ns, lease_ns + MARGIN_NS);
+}
+
+void
+evc__redis_due(struct redis_engine *e, uint64_t mono_ns)
+{
+	uint64_t left = evc__left_ns(mono_ns);
+	double after = (double)left / 1e9 + 0.0005;
+
+	if (mono_ns == SYNC_FOREVER || !e->running)
+		return;
+	if (ev_is_active(&e->due) &&
+	    ev_timer_remaining(e->ev, &e->due) <= after)
+		return;
+	redis_timer_in(e->ev, &e->due, after);
+}
+
+void
+evc__lives_fence(struct life *l, const char *fmt, ...)
+{
+	struct text t;
+	va_list ap;
+
+	if (l->ending)
+		return;
+	l->ending = true;
+	t = evc__text_in(l->why, sizeof l->why);
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	redis_look_soon(l->e);
+}
