@@ -21,36 +21,36 @@
 #include <inttypes.h>
 
 evc_status
-evc__parcel_slot(struct parcel *p, const struct slot *s)
+evc__parcel_worker(struct parcel *p, const struct remote_worker *w)
 {
-	uint64_t slot = (uint64_t)s->at << 32 | (uint32_t)s->lives;
+	uint64_t number = (uint64_t)w->at << 32 | (uint32_t)w->start;
 	evc_status st;
 
-	if (p->has_slot && p->slot == slot)
+	if (p->has_worker && p->worker == number)
 		return 0;
-	st = evc__frame_put_number(&p->bytes, FRAME_SLOT, slot);
-	p->has_slot = st == 0;
-	p->slot = slot;
+	st = evc__frame_put_number(&p->bytes, FRAME_SLOT, number);
+	p->has_worker = st == 0;
+	p->worker = number;
 	return st;
 }
 
 /* ---- orders ---- */
 
 static void
-cancel_one(struct slot *s, struct given *g)
+cancel_one(struct remote_worker *w, struct given *g)
 {
-	struct parcel *p = &s->life->control;
+	struct parcel *p = &w->life->control;
 
 	g->asked = true;
-	if (evc__parcel_slot(p, s) == 0)
+	if (evc__parcel_worker(p, w) == 0)
 		(void)evc__frame_put_number(&p->bytes, FRAME_CANCEL_ONE, g->n);
-	redis_feed_soon(s->life->e);
+	redis_feed_soon(w->life->e);
 }
 
-static struct slot *
-slot_at(struct redis_engine *e, uint64_t index)
+static struct remote_worker *
+worker_at(struct redis_engine *e, uint64_t index)
 {
-	return index < e->n_slots ? e->slots[index] : NULL;
+	return index < e->n_workers ? e->workers[index] : NULL;
 }
 
 void
@@ -77,13 +77,14 @@ evc__redis_cancel_ones(struct redis_engine *e, const uint64_t *ones, size_t n)
 	size_t i;
 
 	for (i = 0; i + 1 < n; i += 2) {
-		struct slot *s = slot_at(e, ones[i]);
-		struct given *g = s != NULL ?
-					  evc__place_find(s, ones[i + 1], NULL) :
-					  NULL;
+		struct remote_worker *w = worker_at(e, ones[i]);
+		struct given *g =
+			w != NULL
+				? evc__remote_worker_find(w, ones[i + 1], NULL)
+				: NULL;
 
 		if (g != NULL)
-			cancel_one(s, g);
+			cancel_one(w, g);
 	}
 }
 
@@ -92,17 +93,17 @@ evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
 {
 	unsigned i;
 
-	for (i = 0; i < e->n_slots; i++) {
-		struct slot *s = e->slots[i];
+	for (i = 0; i < e->n_workers; i++) {
+		struct remote_worker *w = e->workers[i];
 
-		if (!(kills[i / 64] >> i % 64 & 1) || s == NULL || !s->up)
+		if (!(kills[i / 64] >> i % 64 & 1) || w == NULL || !w->up)
 			continue;
-		s->life->kill_ns = sync_mono();
-		if (evc__parcel_slot(&s->life->control, s) < 0 ||
-		    evc__frame_put_bare(&s->life->control.bytes,
-					FRAME_KILL) < 0)
-			evc__lives_fence(s->life, "it could not be told to "
-						 "kill a worker");
+		w->life->kill_ns = sync_mono();
+		if (evc__parcel_worker(&w->life->control, w) < 0 ||
+		    evc__frame_put_bare(&w->life->control.bytes, FRAME_KILL) <
+			    0)
+			evc__lives_fence(w->life, "it could not be told to "
+						  "kill a worker");
 	}
 }
 
@@ -112,21 +113,21 @@ cancel_again(struct life *l)
 {
 	unsigned i, k;
 
-	for (i = 0; i < l->n_slots; i++) {
-		struct slot *s = l->slots[i];
+	for (i = 0; i < l->n_workers; i++) {
+		struct remote_worker *w = l->workers[i];
 
-		for (k = 0; s != NULL && s->up && k < s->n; k++)
-			if (slot_given(s, k)->asked)
-				cancel_one(s, slot_given(s, k));
+		for (k = 0; w != NULL && w->up && k < w->n; k++)
+			if (worker_given(w, k)->asked)
+				cancel_one(w, worker_given(w, k));
 	}
 }
 
 /* ---- it is not there ---- */
 
 static void
-fail_task(struct slot *s, const struct frame *f, const char *why)
+fail_task(struct remote_worker *w, const struct frame *f, const char *why)
 {
-	struct redis_engine *e = s->life->e;
+	struct redis_engine *e = w->life->e;
 	evc_engine_result r = { .code = EVC_RESOURCE_EXHAUSTED,
 				.kind = EVC_FAILED_FUNCTION,
 				.text = why };
@@ -137,21 +138,21 @@ fail_task(struct slot *s, const struct frame *f, const char *why)
 		return;
 	sync_free((void *)t.inputs);
 	r.n = t.n;
-	if (evc__place_find(s, t.n, &i) == NULL)
+	if (evc__remote_worker_find(w, t.n, &i) == NULL)
 		return;
-	evc__place_ended_one(s, i, 0);
-	e->sink->finished(e->core, s->index, &r, 1);
+	evc__remote_worker_ended_one(w, i, 0);
+	e->sink->finished(e->core, w->index, &r, 1);
 }
 
 static void
-fail_def(struct slot *s, const struct frame *f)
+fail_def(struct remote_worker *w, const struct frame *f)
 {
-	struct redis_engine *e = s->life->e;
+	struct redis_engine *e = w->life->e;
 	evc_engine_def d;
 
 	if (evc__frame_get_def(f, &d) == 0 && d.kind != EVC_DEF_DROP)
-		e->sink->built(e->core, s->index, d.id,
-			       EVC_RESOURCE_EXHAUSTED, 0);
+		e->sink->built(e->core, w->index, d.id, EVC_RESOURCE_EXHAUSTED,
+			       0);
 }
 
 /* What is in it was not sent. */
@@ -159,8 +160,8 @@ static void
 fail(struct life *l, const struct bytes *b, const char *why)
 {
 	struct redis_engine *e = l->e;
-	struct slot *s = NULL;
-	uint64_t slot;
+	struct remote_worker *w = NULL;
+	uint64_t number;
 	struct frame f;
 	size_t at;
 
@@ -170,15 +171,16 @@ fail(struct life *l, const struct bytes *b, const char *why)
 				    &f) <= 0)
 			return;
 		if (f.type == FRAME_SLOT &&
-		    evc__frame_get_number(&f, &slot) == 0)
-			s = slot >> 32 < l->n_slots ? l->slots[slot >> 32] :
-						      NULL;
-		else if (s == NULL || !s->up || s->lives != (uint32_t)slot)
+		    evc__frame_get_number(&f, &number) == 0)
+			w = number >> 32 < l->n_workers
+				    ? l->workers[number >> 32]
+				    : NULL;
+		else if (w == NULL || !w->up || w->start != (uint32_t)number)
 			continue;
 		else if (f.type == FRAME_TASK)
-			fail_task(s, &f, why);
+			fail_task(w, &f, why);
 		else if (f.type == FRAME_DEF)
-			fail_def(s, &f);
+			fail_def(w, &f);
 	}
 	redis_feed_soon(e);
 }
@@ -296,7 +298,7 @@ flush(struct life *l, struct parcel *p, bool control)
 	/* Nothing is of use to it any more, and its stream is to be gone. */
 	if (l->marked) {
 		bytes_free(&p->bytes);
-		p->has_slot = false;
+		p->has_worker = false;
 		return;
 	}
 	c = sync_alloc(1, sizeof *c);
@@ -305,7 +307,7 @@ flush(struct life *l, struct parcel *p, bool control)
 	if (c == NULL) {
 		fail(l, &p->bytes, "there is no memory to send it");
 		bytes_free(&p->bytes);
-		p->has_slot = false;
+		p->has_worker = false;
 		return;
 	}
 	c->life = l;
@@ -316,7 +318,7 @@ flush(struct life *l, struct parcel *p, bool control)
 		l->kill_ns = 0;
 	}
 	c->bytes = p->bytes;
-	*p = (struct parcel){ .has_slot = false };
+	*p = (struct parcel){ .has_worker = false };
 	list_append(&l->chunks, &c->link);
 	send_chunk(c);
 }

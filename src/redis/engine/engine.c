@@ -36,7 +36,7 @@ evc__redis_close(evc_engine *engine)
 	evc__notes_destroy(&e->notes);
 	sync_lock_destroy(&e->asking);
 	sync_free(e->state);
-	sync_free(e->slots);
+	sync_free(e->workers);
 	sync_free(e);
 }
 
@@ -118,10 +118,10 @@ evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 	sync_lock_init(&e->asking);
 	evc__notes_init(&e->notes, env->loop, evc__redis_mail);
 	init(e, env);
-	e->slots = sync_alloc(WORKERS_MOST, sizeof(struct slot *));
-	st = e->slots != NULL ? hold(e) :
-				evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-					   "redis: no memory");
+	e->workers = sync_alloc(WORKERS_MOST, sizeof(struct remote_worker *));
+	st = e->workers != NULL
+		     ? hold(e)
+		     : evc_refuse(-EVC_RESOURCE_EXHAUSTED, "redis: no memory");
 	if (st == 0) {
 		/* Before the loop can say anything. */
 		*ret_engine = (evc_engine *)(void *)e;

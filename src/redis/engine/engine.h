@@ -58,7 +58,7 @@ struct event {
    what was read. */
 #define RESULTS 64
 struct results {
-	struct slot *of;
+	struct remote_worker *of;
 	evc_engine_result r[RESULTS];
 	unsigned n;
 };
@@ -124,8 +124,8 @@ struct redis_engine {
 	/* engine_nodes.c */
 	struct list lives;
 	uint64_t n_lives;         /* there ever were */
-	unsigned n_slots;         /* places that the cluster knows */
-	struct slot **slots;      /* NULL: a free one */
+	unsigned n_workers;       /* places that the cluster knows */
+	struct remote_worker **workers; /* NULL: a free one */
 	unsigned next;            /* which is fed first */
 	struct {
 		char name[NODE_NAME_ROOM];
@@ -141,8 +141,8 @@ struct redis_engine {
 	struct list held;         /* entries that wait behind a value */
 	struct life *hearing;     /* whose entry is read */
 	bool whole_node;          /* no FRAME_SLOT was in it yet */
-	unsigned slot_at;
-	uint32_t slot_life;
+	unsigned worker_at;
+	uint32_t worker_start;
 	bool by_key;              /* the value of the result that follows is */
 	uint64_t value_id;
 	struct value_wait *waits; /* for a value; NULL: nothing does */
@@ -280,13 +280,13 @@ void evc__events_free(struct redis_engine *e);
 size_t evc__redis_hear(struct life *l, const unsigned char *p, size_t n,
 		       bool is_rest);
 /* The value that a result waits for; NULL: it is not there. */
-void evc__redis_hear_value(struct value_wait *w, const evc_value *v);
+void evc__redis_hear_value(struct value_wait *wait, const evc_value *v);
 /* A result whose value is on its way. */
 struct value_wait {
 	struct redis_engine *e;
 	struct life *life;  /* NULL: it is over */
 	unsigned at;
-	uint32_t slot_life;
+	uint32_t worker_start;
 	uint64_t id;
 	bool sent, dropped; /* nobody wants it any more */
 	size_t n;           /* its frame, whole */
@@ -298,24 +298,27 @@ void evc__redis_feed(struct redis_engine *e);
 /* worker.c */
 /* The i-th that it was given, the oldest first. */
 static inline struct given *
-slot_given(struct slot *s, unsigned i)
+worker_given(struct remote_worker *w, unsigned i)
 {
-	return &s->given[(s->first + i) % WINDOW_MOST];
+	return &w->given[(w->first + i) % WINDOW_MOST];
 }
 /* NULL: it does not have that one. */
-struct given *evc__place_find(struct slot *s, uint64_t n, unsigned *ret_i);
+struct given *evc__remote_worker_find(struct remote_worker *w, uint64_t n,
+				      unsigned *ret_i);
 /* It has ended, and took so long (< 0: it came back). */
-void evc__place_ended_one(struct slot *s, unsigned i, double took);
+void evc__remote_worker_ended_one(struct remote_worker *w, unsigned i,
+				  double took);
 /* Results that were read and not told. */
 void evc__redis_tell(struct redis_engine *e);
-void evc__place_up(struct slot *s, uint32_t life,
-		   const struct frame_note *note);
-void evc__place_fenced(struct slot *s, const char *why);
-void evc__place_gone(struct slot *s, const char *why, unsigned how);
+void evc__remote_worker_up(struct remote_worker *w, uint32_t life,
+			   const struct frame_note *note);
+void evc__remote_worker_fenced(struct remote_worker *w, const char *why);
+void evc__remote_worker_gone(struct remote_worker *w, const char *why,
+			     unsigned how);
 
 /* engine_chunks.c */
 /* What follows is about this worker. */
-evc_status evc__parcel_slot(struct parcel *p, const struct slot *s);
+evc_status evc__parcel_worker(struct parcel *p, const struct remote_worker *w);
 /* What has gathered goes out. */
 void evc__lives_flush(struct life *l);
 void evc__redis_flush(struct redis_engine *e);
@@ -334,7 +337,7 @@ void evc__redis_detect_init(struct redis_engine *e);
 /* Does `text` of a FRAME_NODE name this machine? */
 void evc__lives_read_note(struct life *l, const char *text);
 /* Look for the end of a worker, whose parent is known. */
-void evc__place_watch(struct slot *s, pid_t pid);
+void evc__remote_worker_watch(struct remote_worker *w, pid_t pid);
 void evc__watched_stop(struct watched *w);
 /* All of them, in a fork child. */
 void evc__lives_unwatch(struct redis_engine *e);
@@ -358,9 +361,10 @@ void evc__redis_value_missing(struct redis_engine *e, uint64_t id);
 void evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n);
 void evc__lives_values_drop(struct life *l);
 /* Of results that it may have left behind, as its functions have not ended. */
-void evc__place_last_keys(struct slot *s, struct redis_args *a);
+void evc__remote_worker_last_keys(struct remote_worker *w,
+				  struct redis_args *a);
 /* They are deleted. */
-void evc__place_values_drop(struct slot *s);
+void evc__remote_worker_values_drop(struct remote_worker *w);
 void evc__values_free(struct redis_engine *e);
 
 /* keys.c */

@@ -16,40 +16,40 @@
 /* ---- is there room? ---- */
 
 static bool
-is_there(const struct slot *s)
+is_there(const struct remote_worker *w)
 {
-	return s->up && !s->fenced && !s->life->ending && !s->life->left_told;
+	return w->up && !w->fenced && !w->life->ending && !w->life->left_told;
 }
 
 static unsigned
-room(const struct slot *s)
+room(const struct remote_worker *w)
 {
-	const struct redis_engine *e = s->life->e;
+	const struct redis_engine *e = w->life->e;
 
-	if (!is_there(s) || s->n >= s->window ||
-	    s->life->bytes >= NODE_BYTES_MOST ||
+	if (!is_there(w) || w->n >= w->window ||
+	    w->life->bytes >= NODE_BYTES_MOST ||
 	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
 		return 0;
-	if (s->rest_ns != 0 && evc__left_ns(s->rest_ns) > 0)
+	if (w->rest_ns != 0 && evc__left_ns(w->rest_ns) > 0)
 		return 0;
-	return s->window - s->n;
+	return w->window - w->n;
 }
 
 /* ---- to build ---- */
 
 static void
-build(struct slot *s)
+build(struct remote_worker *w)
 {
-	struct life *l = s->life;
+	struct life *l = w->life;
 	struct redis_engine *e = l->e;
 	evc_engine_def d;
 
-	while (e->sink->defs(e->core, s->index, &d)) {
-		if ((evc__parcel_slot(&l->data, s) < 0 ||
+	while (e->sink->defs(e->core, w->index, &d)) {
+		if ((evc__parcel_worker(&l->data, w) < 0 ||
 		     evc__frame_put_def(&l->data.bytes, e->max_frame, &d) <
 			     0) &&
 		    d.kind != EVC_DEF_DROP)
-			e->sink->built(e->core, s->index, d.id,
+			e->sink->built(e->core, w->index, d.id,
 				       EVC_RESOURCE_EXHAUSTED, 0);
 		if (l->data.bytes.n >= PARCEL_MOST)
 			evc__lives_flush(l);
@@ -60,23 +60,23 @@ build(struct slot *s)
 
 /* It cannot be sent: that is its outcome. */
 static void
-refuse(struct slot *s, const evc_engine_task *t)
+refuse(struct remote_worker *w, const evc_engine_task *t)
 {
-	struct redis_engine *e = s->life->e;
+	struct redis_engine *e = w->life->e;
 	evc_engine_result r = { .n = t->n,
 				.code = EVC_RESOURCE_EXHAUSTED,
 				.kind = EVC_FAILED_FUNCTION,
 				.text = evc_last_error() };
 
-	e->sink->finished(e->core, s->index, &r, 1);
+	e->sink->finished(e->core, w->index, &r, 1);
 }
 
 static evc_status
-put(struct slot *s, const evc_engine_task *t)
+put(struct remote_worker *w, const evc_engine_task *t)
 {
-	struct life *l = s->life;
+	struct life *l = w->life;
 	bool few[16], *by_key = NULL;
-	evc_status st = evc__parcel_slot(&l->data, s);
+	evc_status st = evc__parcel_worker(&l->data, w);
 	unsigned i;
 
 	if (t->n_inputs > 0) {
@@ -97,25 +97,25 @@ put(struct slot *s, const evc_engine_task *t)
 
 /* false: there is nothing for it. */
 static bool
-take(struct slot *s, unsigned most)
+take(struct remote_worker *w, unsigned most)
 {
-	struct life *l = s->life;
+	struct life *l = w->life;
 	struct redis_engine *e = l->e;
 	evc_engine_task tasks[BATCH];
 	unsigned i, n;
 
-	n = e->sink->take(e->core, s->index, tasks,
+	n = e->sink->take(e->core, w->index, tasks,
 			  most < BATCH ? most : BATCH);
 	for (i = 0; i < n; i++) {
 		size_t before = l->data.bytes.n;
 		struct given *g;
 
-		if (put(s, &tasks[i]) < 0) {
-			refuse(s, &tasks[i]);
+		if (put(w, &tasks[i]) < 0) {
+			refuse(w, &tasks[i]);
 			continue;
 		}
 		e->variables_used |= (tasks[i].flags & EVC_TRANSACTIONAL) != 0;
-		g = slot_given(s, s->n++);
+		g = worker_given(w, w->n++);
 		g->n = tasks[i].n;
 		g->id = tasks[i].id;
 		g->asked = false;
@@ -137,21 +137,23 @@ evc__redis_feed(struct redis_engine *e)
 		return;
 	/* One for each that has none, and then the others: if they are few and
 	   long they should not all go to the first. */
-	for (i = 0; i < e->n_slots; i++) {
-		struct slot *s = e->slots[(e->next + i) % e->n_slots];
+	for (i = 0; i < e->n_workers; i++) {
+		struct remote_worker *w =
+			e->workers[(e->next + i) % e->n_workers];
 
-		if (s == NULL || !is_there(s))
+		if (w == NULL || !is_there(w))
 			continue;
-		build(s);
-		if (s->n == 0 && s->window > 1 && room(s) > 0)
-			take(s, 1);
+		build(w);
+		if (w->n == 0 && w->window > 1 && room(w) > 0)
+			take(w, 1);
 	}
-	for (i = 0; i < e->n_slots; i++) {
-		struct slot *s = e->slots[(e->next + i) % e->n_slots];
+	for (i = 0; i < e->n_workers; i++) {
+		struct remote_worker *w =
+			e->workers[(e->next + i) % e->n_workers];
 
-		while (s != NULL && room(s) > 0 && take(s, room(s)))
+		while (w != NULL && room(w) > 0 && take(w, room(w)))
 			;
 	}
-	if (e->n_slots > 0)
-		e->next = (e->next + 1) % e->n_slots;
+	if (e->n_workers > 0)
+		e->next = (e->next + 1) % e->n_workers;
 }

@@ -70,9 +70,9 @@ evc__lives_marked(struct life *l)
 	evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: node %s is fenced: %s",
 		l->name, l->why);
 	evc__text_fmt(&t, "node %s: %s", l->name, l->why);
-	for (i = 0; i < l->n_slots; i++)
-		if (l->slots[i] != NULL)
-			evc__place_fenced(l->slots[i], text);
+	for (i = 0; i < l->n_workers; i++)
+		if (l->workers[i] != NULL)
+			evc__remote_worker_fenced(l->workers[i], text);
 	evc__lives_look(l);
 	redis_look_soon(e);
 }

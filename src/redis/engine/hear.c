@@ -22,46 +22,46 @@ garbage(struct life *l, const char *what)
 
 /* The worker that is spoken of; NULL with *ret_fine: that life of it is over,
    and without: garbage.  up: it has to be. */
-static struct slot *
-slot_of(struct life *l, bool up, bool *ret_fine)
+static struct remote_worker *
+worker_of(struct life *l, bool up, bool *ret_fine)
 {
 	struct redis_engine *e = l->e;
-	struct slot *s = NULL;
+	struct remote_worker *w = NULL;
 
 	*ret_fine = false;
-	if (!e->whole_node && e->slot_at < l->n_slots)
-		s = l->slots[e->slot_at];
-	if (s == NULL) {
+	if (!e->whole_node && e->worker_at < l->n_workers)
+		w = l->workers[e->worker_at];
+	if (w == NULL) {
 		garbage(l, "something of a worker that it does not have");
 		return NULL;
 	}
-	if (e->slot_life > s->lives && up) {
+	if (e->worker_start > w->start && up) {
 		garbage(l, "something of a worker that is not up");
 		return NULL;
 	}
 	*ret_fine = true;
-	return e->slot_life < s->lives ||
-			       (e->slot_life == s->lives && !s->up) ?
-		       NULL :
-		       s;
+	return e->worker_start < w->start ||
+			       (e->worker_start == w->start && !w->up)
+		       ? NULL
+		       : w;
 }
 
 /* ---- results ---- */
 
 /* It counts: r is one of those that the worker was given. */
 static void
-settle(struct slot *s, unsigned i, const struct frame_result *said)
+settle(struct remote_worker *w, unsigned i, const struct frame_result *said)
 {
-	struct redis_engine *e = s->life->e;
+	struct redis_engine *e = w->life->e;
 	struct results *b = &e->results;
 
 	if (said->kept)
-		evc__redis_keep(s->life, slot_given(s, i)->id,
+		evc__redis_keep(w->life, worker_given(w, i)->id,
 				said->r.value.size, false);
-	evc__place_ended_one(s, i, said->r.took);
-	if (b->n > 0 && b->of != s)
+	evc__remote_worker_ended_one(w, i, said->r.took);
+	if (b->n > 0 && b->of != w)
 		evc__redis_tell(e);
-	b->of = s;
+	b->of = w;
 	b->r[b->n++] = said->r;
 	if (b->n == RESULTS)
 		evc__redis_tell(e);
@@ -69,24 +69,24 @@ settle(struct slot *s, unsigned i, const struct frame_result *said)
 
 /* The value of this one has to be fetched first. */
 static void
-wait_for_value(struct slot *s, const struct frame *f, uint64_t id)
+wait_for_value(struct remote_worker *w, const struct frame *f, uint64_t id)
 {
-	struct redis_engine *e = s->life->e;
-	struct value_wait *w = sync_alloc(1, sizeof *w + f->whole);
+	struct redis_engine *e = w->life->e;
+	struct value_wait *wait = sync_alloc(1, sizeof *wait + f->whole);
 
-	if (w == NULL) {
-		garbage(s->life, "a value that there is no memory for");
+	if (wait == NULL) {
+		garbage(w->life, "a value that there is no memory for");
 		return;
 	}
 	evc__redis_tell(e);
-	w->e = e;
-	w->life = s->life;
-	w->at = s->at;
-	w->slot_life = (uint32_t)s->lives;
-	w->id = id;
-	w->n = f->whole;
-	memcpy(w->frame, f->body - FRAME_HEAD, f->whole);
-	e->waits = w;
+	wait->e = e;
+	wait->life = w->life;
+	wait->at = w->at;
+	wait->worker_start = (uint32_t)w->start;
+	wait->id = id;
+	wait->n = f->whole;
+	memcpy(wait->frame, f->body - FRAME_HEAD, f->whole);
+	e->waits = wait;
 }
 
 static void
@@ -95,7 +95,7 @@ hear_result(struct life *l, const struct frame *f)
 	struct redis_engine *e = l->e;
 	struct frame_result said;
 	bool by_key = e->by_key, fine;
-	struct slot *s;
+	struct remote_worker *w;
 	unsigned i;
 
 	e->by_key = false;
@@ -104,19 +104,19 @@ hear_result(struct life *l, const struct frame *f)
 		return;
 	}
 	sync_free((void *)said.r.updates);
-	s = slot_of(l, true, &fine);
-	if (s == NULL)
+	w = worker_of(l, true, &fine);
+	if (w == NULL)
 		return;
 	if (said.r.n_updates > 0)
 		garbage(l, "a result with updates, which it has to make");
-	else if (evc__place_find(s, said.r.n, &i) == NULL)
+	else if (evc__remote_worker_find(w, said.r.n, &i) == NULL)
 		garbage(l, "the result of a function that it does not have");
-	else if (by_key && slot_given(s, i)->id != e->value_id)
+	else if (by_key && worker_given(w, i)->id != e->value_id)
 		garbage(l, "the value of another function");
 	else if (by_key)
-		wait_for_value(s, f, e->value_id);
+		wait_for_value(w, f, e->value_id);
 	else
-		settle(s, i, &said);
+		settle(w, i, &said);
 }
 
 /* Redis does not have its value: the function has run, and its updates are
@@ -132,25 +132,25 @@ lose_value(struct frame_result *said, const char *what)
 }
 
 void
-evc__redis_hear_value(struct value_wait *w, const evc_value *v)
+evc__redis_hear_value(struct value_wait *wait, const evc_value *v)
 {
-	struct redis_engine *e = w->e;
-	struct life *l = w->life;
+	struct redis_engine *e = wait->e;
+	struct life *l = wait->life;
 	struct frame_result said;
 	struct frame f;
-	struct slot *s;
+	struct remote_worker *w;
 	unsigned i;
 
 	if (l == NULL ||
-	    evc__frame_next(w->frame, w->n, e->max_frame, &f) <= 0 ||
+	    evc__frame_next(wait->frame, wait->n, e->max_frame, &f) <= 0 ||
 	    evc__frame_get_result(&f, &said) < 0)
 		return;
-	s = l->slots[w->at];
-	if (!s->up || s->lives != w->slot_life ||
-	    evc__place_find(s, said.r.n, &i) == NULL)
+	w = l->workers[wait->at];
+	if (!w->up || w->start != wait->worker_start ||
+	    evc__remote_worker_find(w, said.r.n, &i) == NULL)
 		return;
 	if (v != NULL)
-		evc__redis_keep(l, w->id, v->size, true);
+		evc__redis_keep(l, wait->id, v->size, true);
 	if (v == NULL)
 		lose_value(&said, "its result was kept in Redis and is not "
 				  "there any more");
@@ -161,7 +161,7 @@ evc__redis_hear_value(struct value_wait *w, const evc_value *v)
 	else
 		said.r.value = *v;
 	said.kept = false;
-	settle(s, i, &said);
+	settle(w, i, &said);
 	evc__redis_tell(e);
 }
 
@@ -172,7 +172,7 @@ hear_up(struct life *l, const struct frame *f)
 {
 	struct frame_note note;
 	bool fine;
-	struct slot *s = slot_of(l, false, &fine);
+	struct remote_worker *w = worker_of(l, false, &fine);
 
 	if (!fine)
 		return;
@@ -180,30 +180,30 @@ hear_up(struct life *l, const struct frame *f)
 		garbage(l, evc_last_error());
 	else if (!evc__reply_is_plain(note.text, strlen(note.text), true))
 		garbage(l, "a place that cannot be printed");
-	else if (s != NULL && s->up)
+	else if (w != NULL && w->up)
 		garbage(l, "a worker that is up already");
-	else if (s != NULL)
-		evc__place_up(s, l->e->slot_life, &note);
+	else if (w != NULL)
+		evc__remote_worker_up(w, l->e->worker_start, &note);
 }
 
 /* They have not begun; the youngest first: each goes to the front of the
    queue. */
 static void
-give_back(struct slot *s)
+give_back(struct remote_worker *w)
 {
 	unsigned i;
 
-	for (i = s->n; i-- > 0;) {
+	for (i = w->n; i-- > 0;) {
 		const struct frame_result said = {
-			.r = { .n = slot_given(s, i)->n,
+			.r = { .n = worker_given(w, i)->n,
 			       .code = EVC_CANCELLED,
 			       .kind = EVC_FAILED_FUNCTION,
 			       .took = -1 },
 		};
 
-		settle(s, i, &said);
+		settle(w, i, &said);
 	}
-	evc__redis_tell(s->life->e);
+	evc__redis_tell(w->life->e);
 }
 
 /* FRAME_FENCED and FRAME_GONE. */
@@ -214,27 +214,27 @@ hear_end(struct life *l, const struct frame *f)
 	struct text t = evc__text_in(why, sizeof why);
 	struct frame_note note;
 	bool fine;
-	struct slot *s;
+	struct remote_worker *w;
 
 	if (evc__frame_get_note(f, &note) < 0) {
 		garbage(l, evc_last_error());
 		return;
 	}
-	s = slot_of(l, false, &fine);
-	if (s == NULL || !s->up)
+	w = worker_of(l, false, &fine);
+	if (w == NULL || !w->up)
 		return;
 	evc__text_fmt(&t, "%s%s%s", l->host, l->host[0] != '\0' ? ": " : "",
 		      note.text);
 	if (f->type == FRAME_FENCED)
-		evc__place_fenced(s, why);
+		evc__remote_worker_fenced(w, why);
 	else {
 		if (note.number & GONE_IDLE)
-			give_back(s);
-		evc__place_gone(s, why,
-				note.number & GONE_RAN ?
-					EVC_ENGINE_DIED_RUNNING :
-				note.number & GONE_LEFT ? EVC_ENGINE_LEFT :
-							  EVC_ENGINE_DIED);
+			give_back(w);
+		evc__remote_worker_gone(
+			w, why,
+			note.number & GONE_RAN    ? EVC_ENGINE_DIED_RUNNING
+			: note.number & GONE_LEFT ? EVC_ENGINE_LEFT
+						  : EVC_ENGINE_DIED);
 	}
 }
 
@@ -243,15 +243,15 @@ hear_built(struct life *l, const struct frame *f)
 {
 	struct frame_built said;
 	bool fine;
-	struct slot *s;
+	struct remote_worker *w;
 
 	if (evc__frame_get_built(f, &said) < 0) {
 		garbage(l, evc_last_error());
 		return;
 	}
-	s = slot_of(l, true, &fine);
-	if (s != NULL)
-		l->e->sink->built(l->e->core, s->index, said.id, said.code,
+	w = worker_of(l, true, &fine);
+	if (w != NULL)
+		l->e->sink->built(l->e->core, w->index, said.id, said.code,
 				  said.seconds);
 }
 
@@ -259,24 +259,24 @@ static void
 hear_overdue(struct life *l, uint64_t n)
 {
 	bool fine;
-	struct slot *s = slot_of(l, true, &fine);
+	struct remote_worker *w = worker_of(l, true, &fine);
 
-	if (s == NULL)
+	if (w == NULL)
 		return;
-	if (evc__place_find(s, n, NULL) == NULL)
+	if (evc__remote_worker_find(w, n, NULL) == NULL)
 		garbage(l, "a deadline of a function that it does not have");
 	else
-		l->e->sink->overdue(l->e->core, s->index, n);
+		l->e->sink->overdue(l->e->core, w->index, n);
 }
 
 /* ---- all of it ---- */
 
 static void
-hear_slot(struct redis_engine *e, uint64_t number)
+hear_worker(struct redis_engine *e, uint64_t number)
 {
 	e->whole_node = false;
-	e->slot_at = (unsigned)(number >> 32);
-	e->slot_life = (uint32_t)number;
+	e->worker_at = (unsigned)(number >> 32);
+	e->worker_start = (uint32_t)number;
 }
 
 /* Those that say a number and nothing else. */
@@ -291,7 +291,7 @@ hear_number(struct life *l, const struct frame *f)
 		return;
 	}
 	if (f->type == FRAME_SLOT)
-		hear_slot(e, number);
+		hear_worker(e, number);
 	else if (f->type == FRAME_OVERDUE)
 		hear_overdue(l, number);
 	else if (f->type == FRAME_FORGET)

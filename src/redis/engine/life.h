@@ -38,13 +38,13 @@ struct given {
 };
 
 /* A worker of a node. */
-struct slot {
+struct remote_worker {
 	struct life *life;
 	unsigned at;      /* among those of its node */
 	unsigned index;   /* among those of the cluster */
 	bool up;          /* functions may be given to it */
 	bool fenced;      /* the cluster was told so */
-	int64_t lives;    /* the number of its life; -1: none yet */
+	int64_t start;    /* the number of its life; -1: none yet */
 	struct watched process;
 	struct given given[WINDOW_MOST]; /* a ring, the oldest first */
 	unsigned first, n;
@@ -77,8 +77,8 @@ struct fence_wait {
 /* Frames that become a chunk, and what the last FRAME_SLOT in it said. */
 struct parcel {
 	struct bytes bytes;
-	bool has_slot;
-	uint64_t slot;
+	bool has_worker;
+	uint64_t worker;
 };
 
 struct life {
@@ -91,8 +91,8 @@ struct life {
 	char host[64];
 	struct watched process;
 	bool here;          /* on this machine, so its pids mean something */
-	unsigned n_slots;
-	struct slot **slots;
+	unsigned n_workers;
+	struct remote_worker **workers;
 	/* what comes: the greatest number seen, and which of the 64 up to it */
 	uint64_t seen, seen_bits;
 	/* what goes */

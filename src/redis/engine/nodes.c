@@ -20,17 +20,17 @@ evc__lives_tell_to_leave(struct life *l)
 }
 
 static void
-free_slots(struct life *l)
+free_workers(struct life *l)
 {
 	unsigned i;
 
-	for (i = 0; i < l->n_slots; i++)
-		if (l->slots[i] != NULL) {
-			l->e->slots[l->slots[i]->index] = NULL;
-			evc__watched_stop(&l->slots[i]->process);
-			sync_free(l->slots[i]);
+	for (i = 0; i < l->n_workers; i++)
+		if (l->workers[i] != NULL) {
+			l->e->workers[l->workers[i]->index] = NULL;
+			evc__watched_stop(&l->workers[i]->process);
+			sync_free(l->workers[i]);
 		}
-	sync_free(l->slots);
+	sync_free(l->workers);
 }
 
 /* A member of the scope for each node, so that one that stays is named. */
@@ -70,7 +70,7 @@ destroy(struct life *l)
 	evc__lives_chunks_drop(l);
 	evc__lives_values_drop(l);
 	evc__watched_stop(&l->process);
-	free_slots(l);
+	free_workers(l);
 	bytes_free(&l->data.bytes);
 	bytes_free(&l->control.bytes);
 	list_remove(&l->link);
@@ -95,7 +95,7 @@ drop_keys(struct life *l)
 	evc__args_text(&seqs, "HDEL");
 	evc__redis_own_key(e, &seqs, "seqs");
 	evc__args_fmt(&seqs, "%s.%" PRIu64, l->name, l->inc);
-	for (i = 0; i < l->n_slots; i++)
+	for (i = 0; i < l->n_workers; i++)
 		evc__args_fmt(&seqs, "%s.%" PRIu64 ".%u", l->name, l->inc, i);
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &seqs);
 }
@@ -112,18 +112,18 @@ evc__lives_over(struct life *l, const char *why, unsigned how)
 	evc__text_fmt(&t, "node %s: %s", l->name, why);
 	evc_log(e->scope, EVC_LOG_INFO, NULL, "redis: life %" PRIu64
 		" is over of %s", l->inc, text);
-	for (i = 0; i < l->n_slots; i++) {
-		struct slot *s = l->slots[i];
+	for (i = 0; i < l->n_workers; i++) {
+		struct remote_worker *w = l->workers[i];
 
-		if (s == NULL)
+		if (w == NULL)
 			continue;
-		if (s->up)
-			evc__place_gone(s, text,
-					l->blames && s->n > 0 ?
-						EVC_ENGINE_DIED_RUNNING :
-						how);
-		else if (s->lives < 0)
-			e->sink->gone(e->core, s->index, text, how);
+		if (w->up)
+			evc__remote_worker_gone(
+				w, text,
+				l->blames && w->n > 0 ? EVC_ENGINE_DIED_RUNNING
+						      : how);
+		else if (w->start < 0)
+			e->sink->gone(e->core, w->index, text, how);
 	}
 	drop_keys(l);
 	evc__lives_remember(l);
@@ -147,39 +147,39 @@ evc__lives_free(struct redis_engine *e)
 /* ---- a life begins ---- */
 
 static evc_status
-make_slot(struct life *l, unsigned at)
+make_worker(struct life *l, unsigned at)
 {
 	struct redis_engine *e = l->e;
-	struct slot *s;
+	struct remote_worker *w;
 	unsigned i;
 
-	for (i = 0; i < e->n_slots && e->slots[i] != NULL; i++)
+	for (i = 0; i < e->n_workers && e->workers[i] != NULL; i++)
 		;
 	if (i == WORKERS_MOST)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "there are %d workers already, and more are "
 				  "too many",
 				  WORKERS_MOST);
-	s = sync_alloc(1, sizeof *s);
-	if (s == NULL ||
-	    (i == e->n_slots && !e->sink->workers(e->core, i + 1))) {
-		sync_free(s);
+	w = sync_alloc(1, sizeof *w);
+	if (w == NULL ||
+	    (i == e->n_workers && !e->sink->workers(e->core, i + 1))) {
+		sync_free(w);
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "there is no memory for its workers");
 	}
-	s->life = l;
-	s->at = at;
-	s->index = i;
-	s->lives = -1;
-	s->process.pidfd = -1;
-	e->slots[i] = l->slots[at] = s;
-	if (i == e->n_slots)
-		e->n_slots++;
+	w->life = l;
+	w->at = at;
+	w->index = i;
+	w->start = -1;
+	w->process.pidfd = -1;
+	e->workers[i] = l->workers[at] = w;
+	if (i == e->n_workers)
+		e->n_workers++;
 	return 0;
 }
 
 static evc_status
-make_slots(struct life *l, uint64_t n)
+make_workers(struct life *l, uint64_t n)
 {
 	evc_status st = 0;
 	unsigned i;
@@ -188,13 +188,13 @@ make_slots(struct life *l, uint64_t n)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%" PRIu64 " workers, and 1 to %d can be", n,
 				  WORKERS_MOST);
-	l->slots = sync_alloc((size_t)n, sizeof(struct slot *));
-	if (l->slots == NULL)
+	l->workers = sync_alloc((size_t)n, sizeof(struct remote_worker *));
+	if (l->workers == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "there is no memory for its workers");
-	l->n_slots = (unsigned)n;
-	for (i = 0; i < l->n_slots && st == 0; i++)
-		st = make_slot(l, i);
+	l->n_workers = (unsigned)n;
+	for (i = 0; i < l->n_workers && st == 0; i++)
+		st = make_worker(l, i);
 	return st;
 }
 
@@ -225,9 +225,9 @@ read_registration(struct life *l, const unsigned char *p, size_t n)
 	if (st < 0)
 		return st;
 	evc__lives_read_note(l, note.text);
-	st = make_slots(l, note.number);
-	for (i = 0; st == 0 && i < l->n_slots; i++)
-		e->sink->worker_names(e->core, l->slots[i]->index, names,
+	st = make_workers(l, note.number);
+	for (i = 0; st == 0 && i < l->n_workers; i++)
+		e->sink->worker_names(e->core, l->workers[i]->index, names,
 				      n_names);
 	sync_free(names);
 	return st;
@@ -240,10 +240,10 @@ tell_ranks(struct life *l)
 	evc_status st = 0;
 	unsigned i;
 
-	for (i = 0; i < l->n_slots && st == 0; i++)
+	for (i = 0; i < l->n_workers && st == 0; i++)
 		st = evc__frame_put_number(&l->control.bytes, FRAME_RANK,
 					   (uint64_t)i << 32 |
-						   l->slots[i]->index);
+						   l->workers[i]->index);
 	if (st < 0)
 		evc__lives_fence(l, "its workers could not be told who they "
 				    "are");
@@ -308,7 +308,7 @@ evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
 		return;
 	}
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
-		"redis: node %s is there, with %u workers", name, l->n_slots);
+		"redis: node %s is there, with %u workers", name, l->n_workers);
 	evc__redis_look_alone(e);
 	tell_ranks(l);
 	if (e->left)

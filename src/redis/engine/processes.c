@@ -117,9 +117,9 @@ evc__lives_unwatch(struct redis_engine *e)
 		struct life *l = LIST_OF(n, struct life, link);
 
 		evc__watched_stop(&l->process);
-		for (i = 0; i < l->n_slots; i++)
-			if (l->slots[i] != NULL)
-				evc__watched_stop(&l->slots[i]->process);
+		for (i = 0; i < l->n_workers; i++)
+			if (l->workers[i] != NULL)
+				evc__watched_stop(&l->workers[i]->process);
 	}
 }
 
@@ -196,22 +196,22 @@ evc__lives_read_note(struct life *l, const char *text)
 }
 
 void
-evc__place_watch(struct slot *s, pid_t pid)
+evc__remote_worker_watch(struct remote_worker *w, pid_t pid)
 {
-	struct life *l = s->life;
+	struct life *l = w->life;
 	uint64_t begun;
 	pid_t parent;
 
-	evc__watched_stop(&s->process);
-	s->process = (struct watched){ .pidfd = -1, .pid = pid };
-	if (!l->here || pid <= 0 || !watch(&s->process, l, pid))
+	evc__watched_stop(&w->process);
+	w->process = (struct watched){ .pidfd = -1, .pid = pid };
+	if (!l->here || pid <= 0 || !watch(&w->process, l, pid))
 		return;
 	if (!read_stat(pid, &parent, &begun))
-		not_seen(&s->process);
+		not_seen(&w->process);
 	/* A child whose parent has died has another one: then its lease has to
 	   be waited for. */
 	else if (parent != l->process.pid)
-		evc__watched_stop(&s->process);
+		evc__watched_stop(&w->process);
 }
 
 bool
@@ -219,10 +219,10 @@ evc__lives_is_dead(const struct life *l)
 {
 	unsigned i;
 
-	for (i = 0; i < l->n_slots; i++) {
-		const struct slot *s = l->slots[i];
+	for (i = 0; i < l->n_workers; i++) {
+		const struct remote_worker *w = l->workers[i];
 
-		if (s != NULL && s->up && !s->process.dead)
+		if (w != NULL && w->up && !w->process.dead)
 			return false;
 	}
 	return true;

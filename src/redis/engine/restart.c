@@ -43,9 +43,9 @@ clear_away(struct redis_engine *e)
 
 		evc__redis_to_key(l, &a);
 		evc__redis_beat_key(l, &a);
-		for (i = 0; i < l->n_slots; i++)
-			if (l->slots[i] != NULL)
-				evc__place_last_keys(l->slots[i], &a);
+		for (i = 0; i < l->n_workers; i++)
+			if (l->workers[i] != NULL)
+				evc__remote_worker_last_keys(l->workers[i], &a);
 		evc__lives_chunks_drop(l);
 	}
 	evc__redis_unlink(e, &a);

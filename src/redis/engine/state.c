@@ -102,14 +102,14 @@ add_node(struct text *t, const struct life *l)
 {
 	unsigned i, up = 0, given = 0;
 
-	for (i = 0; i < l->n_slots; i++)
-		if (l->slots[i] != NULL && l->slots[i]->up) {
+	for (i = 0; i < l->n_workers; i++)
+		if (l->workers[i] != NULL && l->workers[i]->up) {
 			up++;
-			given += l->slots[i]->n;
+			given += l->workers[i]->n;
 		}
-	evc__text_fmt(t, "node %s %" PRIu64 " %s %d %u %u %u %zu %s\n",
-		      l->name, l->inc, l->host[0] != '\0' ? l->host : "-",
-		      (int)l->process.pid, l->n_slots, up, given, l->bytes,
+	evc__text_fmt(t, "node %s %" PRIu64 " %s %d %u %u %u %zu %s\n", l->name,
+		      l->inc, l->host[0] != '\0' ? l->host : "-",
+		      (int)l->process.pid, l->n_workers, up, given, l->bytes,
 		      state_of(l));
 }
 
@@ -119,8 +119,8 @@ add_head(struct text *t, struct redis_engine *e)
 	uint64_t queued = 0, running = 0, done = 0;
 	unsigned i, up = 0;
 
-	for (i = 0; i < e->n_slots; i++)
-		up += e->slots[i] != NULL && e->slots[i]->up;
+	for (i = 0; i < e->n_workers; i++)
+		up += e->workers[i] != NULL && e->workers[i]->up;
 	if (e->sink->counts != NULL)
 		e->sink->counts(e->core, &queued, &running, &done);
 	evc__text_fmt(t, "coordinator %s\nhost %s\npid %d\ngeneration %s\n",

@@ -92,7 +92,7 @@ evc__redis_keep(struct life *l, uint64_t id, size_t size, bool by_key)
 		return;
 	sync_add(&e->notes.n_kept, 1);
 	/* What a node has is bounded there, too. */
-	while (l->kept.bytes > KEEP_MOST * (l->n_slots + 1))
+	while (l->kept.bytes > KEEP_MOST * (l->n_workers + 1))
 		drop(e, &l->kept, evc__kept_oldest(&l->kept));
 }
 
@@ -186,12 +186,12 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 /* ---- results that nobody will ask for ---- */
 
 void
-evc__place_last_keys(struct slot *s, struct redis_args *a)
+evc__remote_worker_last_keys(struct remote_worker *w, struct redis_args *a)
 {
 	unsigned i;
 
-	for (i = 0; i < s->n; i++)
-		evc__redis_value_key(s->life->e, a, slot_given(s, i)->id);
+	for (i = 0; i < w->n; i++)
+		evc__redis_value_key(w->life->e, a, worker_given(w, i)->id);
 }
 
 struct dropped {
@@ -215,22 +215,22 @@ on_dropped(struct redis_client *cl, const redisReply *r, void *arg)
 /* Said once: its functions run again elsewhere, and then their values have these
    keys. */
 void
-evc__place_values_drop(struct slot *s)
+evc__remote_worker_values_drop(struct remote_worker *w)
 {
-	struct redis_engine *e = s->life->e;
+	struct redis_engine *e = w->life->e;
 	struct redis_args a = { 0 };
 	struct dropped *d;
 
-	if (s->n == 0 || s->life->g != e->g)
+	if (w->n == 0 || w->life->g != e->g)
 		return; /* the restart has done that */
-	d = sync_alloc(1, sizeof *d + s->n * sizeof d->ids[0]);
+	d = sync_alloc(1, sizeof *d + w->n * sizeof d->ids[0]);
 	if (d == NULL)
 		return; /* they end by themselves */
 	d->e = e;
-	for (d->n = 0; d->n < s->n; d->n++)
-		d->ids[d->n] = slot_given(s, d->n)->id;
+	for (d->n = 0; d->n < w->n; d->n++)
+		d->ids[d->n] = worker_given(w, d->n)->id;
 	evc__args_text(&a, "UNLINK");
-	evc__place_last_keys(s, &a);
+	evc__remote_worker_last_keys(w, &a);
 	if (!evc__redis_send(e->client, REDIS_SAY, on_dropped, d, &a))
 		on_dropped(NULL, NULL, d);
 }

@@ -10,13 +10,13 @@
 /* ---- what it was given ---- */
 
 struct given *
-evc__place_find(struct slot *s, uint64_t n, unsigned *ret_i)
+evc__remote_worker_find(struct remote_worker *w, uint64_t n, unsigned *ret_i)
 {
 	unsigned i;
 
 	/* Mostly it is the first: workers run what they take in order. */
-	for (i = 0; i < s->n; i++) {
-		struct given *g = slot_given(s, i);
+	for (i = 0; i < w->n; i++) {
+		struct given *g = worker_given(w, i);
 
 		if (g->n != n)
 			continue;
@@ -28,51 +28,51 @@ evc__place_find(struct slot *s, uint64_t n, unsigned *ret_i)
 }
 
 static void
-measure(struct slot *s, double took)
+measure(struct remote_worker *w, double took)
 {
 	double most;
 
-	s->average += (took - s->average) / 8;
-	most = s->average > AHEAD / WINDOW_MOST ? 1 + AHEAD / s->average :
-						  WINDOW_MOST;
-	if (s->window < WINDOW_MOST)
-		s->window *= 2;
-	if (s->window > most)
-		s->window = (unsigned)most;
+	w->average += (took - w->average) / 8;
+	most = w->average > AHEAD / WINDOW_MOST ? 1 + AHEAD / w->average
+						: WINDOW_MOST;
+	if (w->window < WINDOW_MOST)
+		w->window *= 2;
+	if (w->window > most)
+		w->window = (unsigned)most;
 }
 
 static void
-came_back(struct slot *s, uint64_t n)
+came_back(struct remote_worker *w, uint64_t n)
 {
-	struct redis_engine *e = s->life->e;
+	struct redis_engine *e = w->life->e;
 
 	if (n <= e->cancelled_upto)
 		return;
-	s->window = 1;
+	w->window = 1;
 	/* It has none and takes none: it is perhaps at its end, or builds. */
-	if (s->n > 0)
+	if (w->n > 0)
 		return;
-	s->rest_ns = evc__until_ns(REST_NS);
-	evc__redis_due(e, s->rest_ns);
+	w->rest_ns = evc__until_ns(REST_NS);
+	evc__redis_due(e, w->rest_ns);
 }
 
 void
-evc__place_ended_one(struct slot *s, unsigned i, double took)
+evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 {
-	uint64_t n = slot_given(s, i)->n;
+	uint64_t n = worker_given(w, i)->n;
 
-	s->life->bytes -= slot_given(s, i)->size;
+	w->life->bytes -= worker_given(w, i)->size;
 	if (i == 0) {
-		s->first = (s->first + 1) % WINDOW_MOST;
+		w->first = (w->first + 1) % WINDOW_MOST;
 	} else {
-		for (; i + 1 < s->n; i++)
-			*slot_given(s, i) = *slot_given(s, i + 1);
+		for (; i + 1 < w->n; i++)
+			*worker_given(w, i) = *worker_given(w, i + 1);
 	}
-	s->n--;
+	w->n--;
 	if (took >= 0)
-		measure(s, took);
+		measure(w, took);
 	else
-		came_back(s, n);
+		came_back(w, n);
 }
 
 /* ---- what the cluster is told ---- */
@@ -89,49 +89,51 @@ evc__redis_tell(struct redis_engine *e)
 }
 
 void
-evc__place_up(struct slot *s, uint32_t life, const struct frame_note *note)
+evc__remote_worker_up(struct remote_worker *w, uint32_t life,
+		      const struct frame_note *note)
 {
-	struct redis_engine *e = s->life->e;
+	struct redis_engine *e = w->life->e;
 	char where[WHERE_ROOM];
 
-	s->up = true;
-	s->fenced = false;
-	s->lives = life;
-	s->first = s->n = 0;
-	s->window = 1;
-	s->average = 0;
-	s->rest_ns = 0;
-	evc__place_watch(s, note->number < INT_MAX ? (pid_t)note->number : 0);
+	w->up = true;
+	w->fenced = false;
+	w->start = life;
+	w->first = w->n = 0;
+	w->window = 1;
+	w->average = 0;
+	w->rest_ns = 0;
+	evc__remote_worker_watch(w, note->number < INT_MAX ? (pid_t)note->number
+							   : 0);
 	evc__copy(where, sizeof where, note->text);
-	e->sink->up(e->core, s->index, NULL, where);
+	e->sink->up(e->core, w->index, NULL, where);
 	redis_feed_soon(e);
 }
 
 void
-evc__place_fenced(struct slot *s, const char *why)
+evc__remote_worker_fenced(struct remote_worker *w, const char *why)
 {
-	struct redis_engine *e = s->life->e;
+	struct redis_engine *e = w->life->e;
 
-	if (!s->up || s->fenced)
+	if (!w->up || w->fenced)
 		return;
-	s->fenced = true;
-	e->sink->fenced(e->core, s->index, why);
+	w->fenced = true;
+	e->sink->fenced(e->core, w->index, why);
 }
 
 void
-evc__place_gone(struct slot *s, const char *why, unsigned how)
+evc__remote_worker_gone(struct remote_worker *w, const char *why, unsigned how)
 {
-	struct redis_engine *e = s->life->e;
+	struct redis_engine *e = w->life->e;
 	unsigned i;
 
-	if (!s->up)
+	if (!w->up)
 		return;
-	evc__place_values_drop(s);
-	for (i = 0; i < s->n; i++)
-		s->life->bytes -= slot_given(s, i)->size;
-	s->up = false;
-	s->n = 0;
-	evc__watched_stop(&s->process);
-	e->sink->gone(e->core, s->index, why, how);
+	evc__remote_worker_values_drop(w);
+	for (i = 0; i < w->n; i++)
+		w->life->bytes -= worker_given(w, i)->size;
+	w->up = false;
+	w->n = 0;
+	evc__watched_stop(&w->process);
+	e->sink->gone(e->core, w->index, why, how);
 	redis_feed_soon(e);
 }
