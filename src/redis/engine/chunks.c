@@ -37,13 +37,14 @@ evc__parcel_worker(struct parcel *p, const struct remote_worker *w)
 /* ---- orders ---- */
 
 static void
-cancel_one(struct remote_worker *w, struct given *g)
+cancel_one(struct remote_worker *w, struct sent_call *call)
 {
 	struct parcel *p = &w->life->control;
 
-	g->asked = true;
+	call->asked = true;
 	if (evc__parcel_worker(p, w) == 0)
-		(void)evc__frame_put_number(&p->bytes, FRAME_CANCEL_ONE, g->n);
+		(void)evc__frame_put_number(&p->bytes, FRAME_CANCEL_ONE,
+					    call->n);
 	redis_feed_soon(w->life->e);
 }
 
@@ -78,13 +79,13 @@ evc__redis_cancel_ones(struct redis_engine *e, const uint64_t *ones, size_t n)
 
 	for (i = 0; i + 1 < n; i += 2) {
 		struct remote_worker *w = worker_at(e, ones[i]);
-		struct given *g =
+		struct sent_call *call =
 			w != NULL
 				? evc__remote_worker_find(w, ones[i + 1], NULL)
 				: NULL;
 
-		if (g != NULL)
-			cancel_one(w, g);
+		if (call != NULL)
+			cancel_one(w, call);
 	}
 }
 
@@ -117,8 +118,8 @@ cancel_again(struct life *l)
 		struct remote_worker *w = l->workers[i];
 
 		for (k = 0; w != NULL && w->up && k < w->n; k++)
-			if (worker_given(w, k)->asked)
-				cancel_one(w, worker_given(w, k));
+			if (worker_call(w, k)->asked)
+				cancel_one(w, worker_call(w, k));
 	}
 }
 

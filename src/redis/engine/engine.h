@@ -297,14 +297,14 @@ struct value_wait {
 void evc__redis_feed(struct redis_engine *e);
 /* worker.c */
 /* The i-th that it was given, the oldest first. */
-static inline struct given *
-worker_given(struct remote_worker *w, unsigned i)
+static inline struct sent_call *
+worker_call(struct remote_worker *w, unsigned i)
 {
-	return &w->given[(w->first + i) % WINDOW_MOST];
+	return &w->calls[(w->first + i) % WINDOW_MOST];
 }
 /* NULL: it does not have that one. */
-struct given *evc__remote_worker_find(struct remote_worker *w, uint64_t n,
-				      unsigned *ret_i);
+struct sent_call *evc__remote_worker_find(struct remote_worker *w, uint64_t n,
+					  unsigned *ret_i);
 /* It has ended, and took so long (< 0: it came back). */
 void evc__remote_worker_ended_one(struct remote_worker *w, unsigned i,
 				  double took);

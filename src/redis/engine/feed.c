@@ -108,19 +108,19 @@ take(struct remote_worker *w, unsigned most)
 			  most < BATCH ? most : BATCH);
 	for (i = 0; i < n; i++) {
 		size_t before = l->data.bytes.n;
-		struct given *g;
+		struct sent_call *call;
 
 		if (put(w, &tasks[i]) < 0) {
 			refuse(w, &tasks[i]);
 			continue;
 		}
 		e->variables_used |= (tasks[i].flags & EVC_TRANSACTIONAL) != 0;
-		g = worker_given(w, w->n++);
-		g->n = tasks[i].n;
-		g->id = tasks[i].id;
-		g->asked = false;
-		g->size = l->data.bytes.n - before;
-		l->bytes += g->size;
+		call = worker_call(w, w->n++);
+		call->n = tasks[i].n;
+		call->id = tasks[i].id;
+		call->asked = false;
+		call->size = l->data.bytes.n - before;
+		l->bytes += call->size;
 		if (l->data.bytes.n >= PARCEL_MOST)
 			evc__lives_flush(l);
 	}

@@ -56,7 +56,7 @@ settle(struct remote_worker *w, unsigned i, const struct frame_result *said)
 	struct results *b = &e->results;
 
 	if (said->kept)
-		evc__redis_keep(w->life, worker_given(w, i)->id,
+		evc__redis_keep(w->life, worker_call(w, i)->id,
 				said->r.value.size, false);
 	evc__remote_worker_ended_one(w, i, said->r.took);
 	if (b->n > 0 && b->of != w)
@@ -111,7 +111,7 @@ hear_result(struct life *l, const struct frame *f)
 		garbage(l, "a result with updates, which it has to make");
 	else if (evc__remote_worker_find(w, said.r.n, &i) == NULL)
 		garbage(l, "the result of a function that it does not have");
-	else if (by_key && worker_given(w, i)->id != e->value_id)
+	else if (by_key && worker_call(w, i)->id != e->value_id)
 		garbage(l, "the value of another function");
 	else if (by_key)
 		wait_for_value(w, f, e->value_id);
@@ -195,7 +195,7 @@ give_back(struct remote_worker *w)
 
 	for (i = w->n; i-- > 0;) {
 		const struct frame_result said = {
-			.r = { .n = worker_given(w, i)->n,
+			.r = { .n = worker_call(w, i)->n,
 			       .code = EVC_CANCELLED,
 			       .kind = EVC_FAILED_FUNCTION,
 			       .took = -1 },

@@ -31,7 +31,7 @@ struct watched {
 };
 
 /* What a worker was given, and has not said to have ended. */
-struct given {
+struct sent_call {
 	uint64_t n, id;
 	size_t size;      /* of its frame */
 	bool asked;       /* it alone was cancelled */
@@ -46,7 +46,7 @@ struct remote_worker {
 	bool fenced;      /* the cluster was told so */
 	int64_t start;    /* the number of its life; -1: none yet */
 	struct watched process;
-	struct given given[WINDOW_MOST]; /* a ring, the oldest first */
+	struct sent_call calls[WINDOW_MOST]; /* a ring, the oldest first */
 	unsigned first, n;
 	unsigned window;
 	double average;   /* seconds that a function takes, lately */

@@ -100,16 +100,16 @@ state_of(const struct life *l)
 static void
 add_node(struct text *t, const struct life *l)
 {
-	unsigned i, up = 0, given = 0;
+	unsigned i, up = 0, calls = 0;
 
 	for (i = 0; i < l->n_workers; i++)
 		if (l->workers[i] != NULL && l->workers[i]->up) {
 			up++;
-			given += l->workers[i]->n;
+			calls += l->workers[i]->n;
 		}
 	evc__text_fmt(t, "node %s %" PRIu64 " %s %d %u %u %u %zu %s\n", l->name,
 		      l->inc, l->host[0] != '\0' ? l->host : "-",
-		      (int)l->process.pid, l->n_workers, up, given, l->bytes,
+		      (int)l->process.pid, l->n_workers, up, calls, l->bytes,
 		      state_of(l));
 }
 

@@ -191,7 +191,7 @@ evc__remote_worker_last_keys(struct remote_worker *w, struct redis_args *a)
 	unsigned i;
 
 	for (i = 0; i < w->n; i++)
-		evc__redis_value_key(w->life->e, a, worker_given(w, i)->id);
+		evc__redis_value_key(w->life->e, a, worker_call(w, i)->id);
 }
 
 struct dropped {
@@ -228,7 +228,7 @@ evc__remote_worker_values_drop(struct remote_worker *w)
 		return; /* they end by themselves */
 	d->e = e;
 	for (d->n = 0; d->n < w->n; d->n++)
-		d->ids[d->n] = worker_given(w, d->n)->id;
+		d->ids[d->n] = worker_call(w, d->n)->id;
 	evc__args_text(&a, "UNLINK");
 	evc__remote_worker_last_keys(w, &a);
 	if (!evc__redis_send(e->client, REDIS_SAY, on_dropped, d, &a))

@@ -9,20 +9,20 @@
 
 /* ---- what it was given ---- */
 
-struct given *
+struct sent_call *
 evc__remote_worker_find(struct remote_worker *w, uint64_t n, unsigned *ret_i)
 {
 	unsigned i;
 
 	/* Mostly it is the first: workers run what they take in order. */
 	for (i = 0; i < w->n; i++) {
-		struct given *g = worker_given(w, i);
+		struct sent_call *call = worker_call(w, i);
 
-		if (g->n != n)
+		if (call->n != n)
 			continue;
 		if (ret_i != NULL)
 			*ret_i = i;
-		return g;
+		return call;
 	}
 	return NULL;
 }
@@ -59,14 +59,14 @@ came_back(struct remote_worker *w, uint64_t n)
 void
 evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 {
-	uint64_t n = worker_given(w, i)->n;
+	uint64_t n = worker_call(w, i)->n;
 
-	w->life->bytes -= worker_given(w, i)->size;
+	w->life->bytes -= worker_call(w, i)->size;
 	if (i == 0) {
 		w->first = (w->first + 1) % WINDOW_MOST;
 	} else {
 		for (; i + 1 < w->n; i++)
-			*worker_given(w, i) = *worker_given(w, i + 1);
+			*worker_call(w, i) = *worker_call(w, i + 1);
 	}
 	w->n--;
 	if (took >= 0)
@@ -130,7 +130,7 @@ evc__remote_worker_gone(struct remote_worker *w, const char *why, unsigned how)
 		return;
 	evc__remote_worker_values_drop(w);
 	for (i = 0; i < w->n; i++)
-		w->life->bytes -= worker_given(w, i)->size;
+		w->life->bytes -= worker_call(w, i)->size;
 	w->up = false;
 	w->n = 0;
 	evc__watched_stop(&w->process);
