@@ -21,16 +21,16 @@
 #include <inttypes.h>
 
 evc_status
-evc__parcel_worker(struct parcel *p, const struct remote_worker *w)
+evc__frame_batch_about(struct frame_batch *batch, const struct remote_worker *w)
 {
 	uint64_t number = (uint64_t)w->at << 32 | (uint32_t)w->start;
 	evc_status st;
 
-	if (p->has_worker && p->worker == number)
+	if (batch->has_worker && batch->worker == number)
 		return 0;
-	st = evc__frame_put_number(&p->bytes, FRAME_SLOT, number);
-	p->has_worker = st == 0;
-	p->worker = number;
+	st = evc__frame_put_number(&batch->bytes, FRAME_SLOT, number);
+	batch->has_worker = st == 0;
+	batch->worker = number;
 	return st;
 }
 
@@ -39,11 +39,11 @@ evc__parcel_worker(struct parcel *p, const struct remote_worker *w)
 static void
 cancel_one(struct remote_worker *w, struct sent_call *call)
 {
-	struct parcel *p = &w->life->control;
+	struct frame_batch *batch = &w->life->control;
 
 	call->asked = true;
-	if (evc__parcel_worker(p, w) == 0)
-		(void)evc__frame_put_number(&p->bytes, FRAME_CANCEL_ONE,
+	if (evc__frame_batch_about(batch, w) == 0)
+		(void)evc__frame_put_number(&batch->bytes, FRAME_CANCEL_ONE,
 					    call->n);
 	redis_feed_soon(w->life->e);
 }
@@ -100,7 +100,7 @@ evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
 		if (!(kills[i / 64] >> i % 64 & 1) || w == NULL || !w->up)
 			continue;
 		w->life->kill_ns = sync_mono();
-		if (evc__parcel_worker(&w->life->control, w) < 0 ||
+		if (evc__frame_batch_about(&w->life->control, w) < 0 ||
 		    evc__frame_put_bare(&w->life->control.bytes, FRAME_KILL) <
 			    0)
 			evc__lives_fence(w->life, "it could not be told to "
@@ -290,25 +290,25 @@ send_chunk(struct chunk *c)
 }
 
 static void
-flush(struct life *l, struct parcel *p, bool control)
+flush(struct life *l, struct frame_batch *batch, bool control)
 {
 	struct chunk *c;
 
-	if (p->bytes.n == 0)
+	if (batch->bytes.n == 0)
 		return;
 	/* Nothing is of use to it any more, and its stream is to be gone. */
 	if (l->marked) {
-		bytes_free(&p->bytes);
-		p->has_worker = false;
+		bytes_free(&batch->bytes);
+		batch->has_worker = false;
 		return;
 	}
 	c = sync_alloc(1, sizeof *c);
 	if (c == NULL && control)
 		return; /* the next time */
 	if (c == NULL) {
-		fail(l, &p->bytes, "there is no memory to send it");
-		bytes_free(&p->bytes);
-		p->has_worker = false;
+		fail(l, &batch->bytes, "there is no memory to send it");
+		bytes_free(&batch->bytes);
+		batch->has_worker = false;
 		return;
 	}
 	c->life = l;
@@ -318,8 +318,8 @@ flush(struct life *l, struct parcel *p, bool control)
 		c->kill_ns = l->kill_ns;
 		l->kill_ns = 0;
 	}
-	c->bytes = p->bytes;
-	*p = (struct parcel){ .has_worker = false };
+	c->bytes = batch->bytes;
+	*batch = (struct frame_batch){ .has_worker = false };
 	list_append(&l->chunks, &c->link);
 	send_chunk(c);
 }

@@ -318,7 +318,8 @@ void evc__remote_worker_gone(struct remote_worker *w, const char *why,
 
 /* engine_chunks.c */
 /* What follows is about this worker. */
-evc_status evc__parcel_worker(struct parcel *p, const struct remote_worker *w);
+evc_status evc__frame_batch_about(struct frame_batch *batch,
+				  const struct remote_worker *w);
 /* What has gathered goes out. */
 void evc__lives_flush(struct life *l);
 void evc__redis_flush(struct redis_engine *e);

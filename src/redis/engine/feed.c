@@ -9,8 +9,8 @@
  */
 #include "redis/engine/engine.h"
 
-#define BATCH	32
-#define PARCEL_MOST ((size_t)1 << 20)
+#define TAKE_MOST        32
+#define BATCH_BYTES_MOST ((size_t)1 << 20)
 #define BACKLOG_MOST ((size_t)32 << 20)
 
 /* ---- is there room? ---- */
@@ -45,13 +45,13 @@ build(struct remote_worker *w)
 	evc_engine_def d;
 
 	while (e->sink->defs(e->core, w->index, &d)) {
-		if ((evc__parcel_worker(&l->data, w) < 0 ||
+		if ((evc__frame_batch_about(&l->data, w) < 0 ||
 		     evc__frame_put_def(&l->data.bytes, e->max_frame, &d) <
 			     0) &&
 		    d.kind != EVC_DEF_DROP)
 			e->sink->built(e->core, w->index, d.id,
 				       EVC_RESOURCE_EXHAUSTED, 0);
-		if (l->data.bytes.n >= PARCEL_MOST)
+		if (l->data.bytes.n >= BATCH_BYTES_MOST)
 			evc__lives_flush(l);
 	}
 }
@@ -76,7 +76,7 @@ put(struct remote_worker *w, const evc_engine_task *t)
 {
 	struct life *l = w->life;
 	bool few[16], *by_key = NULL;
-	evc_status st = evc__parcel_worker(&l->data, w);
+	evc_status st = evc__frame_batch_about(&l->data, w);
 	unsigned i;
 
 	if (t->n_inputs > 0) {
@@ -101,11 +101,11 @@ take(struct remote_worker *w, unsigned most)
 {
 	struct life *l = w->life;
 	struct redis_engine *e = l->e;
-	evc_engine_task tasks[BATCH];
+	evc_engine_task tasks[TAKE_MOST];
 	unsigned i, n;
 
 	n = e->sink->take(e->core, w->index, tasks,
-			  most < BATCH ? most : BATCH);
+			  most < TAKE_MOST ? most : TAKE_MOST);
 	for (i = 0; i < n; i++) {
 		size_t before = l->data.bytes.n;
 		struct sent_call *call;
@@ -121,7 +121,7 @@ take(struct remote_worker *w, unsigned most)
 		call->asked = false;
 		call->size = l->data.bytes.n - before;
 		l->bytes += call->size;
-		if (l->data.bytes.n >= PARCEL_MOST)
+		if (l->data.bytes.n >= BATCH_BYTES_MOST)
 			evc__lives_flush(l);
 	}
 	return n > 0;

@@ -75,7 +75,7 @@ struct fence_wait {
 };
 
 /* Frames that become a chunk, and what the last FRAME_SLOT in it said. */
-struct parcel {
+struct frame_batch {
 	struct bytes bytes;
 	bool has_worker;
 	uint64_t worker;
@@ -97,7 +97,7 @@ struct life {
 	uint64_t seen, seen_bits;
 	/* what goes */
 	uint64_t seq;
-	struct parcel data, control;
+	struct frame_batch data, control;
 	struct list chunks; /* the oldest first */
 	bool has_stream;    /* one of them is there */
 	size_t bytes;       /* of functions that it was given */
