@@ -39,13 +39,13 @@ evc__frame_batch_about(struct frame_batch *batch, const struct remote_worker *w)
 static void
 cancel_one(struct remote_worker *w, struct sent_call *call)
 {
-	struct frame_batch *batch = &w->life->control;
+	struct frame_batch *batch = &w->session->control;
 
 	call->asked = true;
 	if (evc__frame_batch_about(batch, w) == 0)
 		(void)evc__frame_put_number(&batch->bytes, FRAME_CANCEL_ONE,
 					    call->n);
-	redis_feed_soon(w->life->e);
+	redis_feed_soon(w->session->e);
 }
 
 static struct remote_worker *
@@ -62,12 +62,12 @@ evc__redis_cancel(struct redis_engine *e, uint64_t upto)
 	if (upto <= e->cancelled_upto)
 		return;
 	e->cancelled_upto = upto;
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
+	LIST_EACH(n, tmp, &e->sessions) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
 		/* Then it waits for its end: nothing is lost. */
-		if (l->bytes > 0 && !l->ending)
-			(void)evc__frame_put_number(&l->control.bytes,
+		if (s->bytes > 0 && !s->ending)
+			(void)evc__frame_put_number(&s->control.bytes,
 						    FRAME_CANCEL, upto);
 	}
 }
@@ -99,23 +99,24 @@ evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
 
 		if (!(kills[i / 64] >> i % 64 & 1) || w == NULL || !w->up)
 			continue;
-		w->life->kill_ns = sync_mono();
-		if (evc__frame_batch_about(&w->life->control, w) < 0 ||
-		    evc__frame_put_bare(&w->life->control.bytes, FRAME_KILL) <
-			    0)
-			evc__lives_fence(w->life, "it could not be told to "
-						  "kill a worker");
+		w->session->kill_ns = sync_mono();
+		if (evc__frame_batch_about(&w->session->control, w) < 0 ||
+		    evc__frame_put_bare(&w->session->control.bytes,
+					FRAME_KILL) < 0)
+			evc__session_fence(w->session,
+					   "it could not be told to "
+					   "kill a worker");
 	}
 }
 
 /* Something came late: what it is about was perhaps told before. */
 static void
-cancel_again(struct life *l)
+cancel_again(struct node_session *s)
 {
 	unsigned i, k;
 
-	for (i = 0; i < l->n_workers; i++) {
-		struct remote_worker *w = l->workers[i];
+	for (i = 0; i < s->n_workers; i++) {
+		struct remote_worker *w = s->workers[i];
 
 		for (k = 0; w != NULL && w->up && k < w->n; k++)
 			if (worker_call(w, k)->asked)
@@ -128,7 +129,7 @@ cancel_again(struct life *l)
 static void
 fail_task(struct remote_worker *w, const struct frame *f, const char *why)
 {
-	struct redis_engine *e = w->life->e;
+	struct redis_engine *e = w->session->e;
 	evc_engine_result r = { .code = EVC_RESOURCE_EXHAUSTED,
 				.kind = EVC_FAILED_FUNCTION,
 				.text = why };
@@ -148,7 +149,7 @@ fail_task(struct remote_worker *w, const struct frame *f, const char *why)
 static void
 fail_def(struct remote_worker *w, const struct frame *f)
 {
-	struct redis_engine *e = w->life->e;
+	struct redis_engine *e = w->session->e;
 	evc_engine_def d;
 
 	if (evc__frame_get_def(f, &d) == 0 && d.kind != EVC_DEF_DROP)
@@ -158,9 +159,9 @@ fail_def(struct remote_worker *w, const struct frame *f)
 
 /* What is in it was not sent. */
 static void
-fail(struct life *l, const struct bytes *b, const char *why)
+fail(struct node_session *s, const struct bytes *b, const char *why)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	struct remote_worker *w = NULL;
 	uint64_t number;
 	struct frame f;
@@ -173,8 +174,8 @@ fail(struct life *l, const struct bytes *b, const char *why)
 			return;
 		if (f.type == FRAME_SLOT &&
 		    evc__frame_get_number(&f, &number) == 0)
-			w = number >> 32 < l->n_workers
-				    ? l->workers[number >> 32]
+			w = number >> 32 < s->n_workers
+				    ? s->workers[number >> 32]
 				    : NULL;
 		else if (w == NULL || !w->up || w->start != (uint32_t)number)
 			continue;
@@ -191,7 +192,7 @@ fail(struct life *l, const struct bytes *b, const char *why)
 static void
 destroy(struct chunk *c)
 {
-	if (c->life != NULL)
+	if (c->session != NULL)
 		list_remove(&c->link);
 	bytes_free(&c->bytes);
 	sync_free(c);
@@ -208,12 +209,12 @@ static void
 on_chunk(struct redis_client *cl, const redisReply *r, void *arg)
 {
 	struct chunk *c = arg;
-	struct life *l = c->life;
+	struct node_session *s = c->session;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
 
 	(void)cl;
-	if (l == NULL) {
+	if (s == NULL) {
 		destroy(c);
 		return;
 	}
@@ -222,10 +223,10 @@ on_chunk(struct redis_client *cl, const redisReply *r, void *arg)
 		return;
 	}
 	if (r->type != REDIS_REPLY_ERROR) {
-		l->has_stream = true;
-		l->untold = l->untold && !c->control;
+		s->has_stream = true;
+		s->untold = s->untold && !c->control;
 		if (c->late && !c->control)
-			cancel_again(l);
+			cancel_again(s);
 		destroy(c);
 		return;
 	}
@@ -241,41 +242,44 @@ on_chunk(struct redis_client *cl, const redisReply *r, void *arg)
 		/* Nothing goes to that life any more; the next one has a stream
 		   of its own. */
 		destroy(c);
-		evc__lives_fence(l, "somebody else has written into its "
-				    "stream");
+		evc__session_fence(s, "somebody else has written into its "
+				      "stream");
 		return;
 	}
 	if (c->control || c->again || c->first != 0) {
 		c->waits = true;
 		c->failed = !c->again;
-		l->untold = true;
-		evc__redis_trouble(l->e, "node %s cannot be told: %s", l->name,
+		s->untold = true;
+		evc__redis_trouble(s->e, "node %s cannot be told: %s", s->name,
 				   why + strlen("redis: "));
 		/* Somebody waits for that worker's end: all of the node end
 		   with its lease, which needs no memory. */
-		if (c->kill_ns != 0 && sync_mono() - c->kill_ns >= l->e->lease_ns)
-			evc__lives_fence(l, "it could not be told for %.1f s to"
-					    " kill a worker: %s",
-					 (double)(sync_mono() - c->kill_ns) / 1e9,
-					 why + strlen("redis: "));
+		if (c->kill_ns != 0 &&
+		    sync_mono() - c->kill_ns >= s->e->lease_ns)
+			evc__session_fence(s,
+					   "it could not be told for %.1f s to"
+					   " kill a worker: %s",
+					   (double)(sync_mono() - c->kill_ns) /
+						   1e9,
+					   why + strlen("redis: "));
 		return;
 	}
-	fail(l, &c->bytes, why);
+	fail(s, &c->bytes, why);
 	destroy(c);
 }
 
 static void
 send_chunk(struct chunk *c)
 {
-	struct life *l = c->life;
-	struct redis_engine *e = l->e;
+	struct node_session *s = c->session;
+	struct redis_engine *e = s->e;
 	struct redis_args a = { 0 };
 
 	c->waits = true;
 	if (!e->up || (e->phase != PHASE_LIVE && e->phase != PHASE_RESTART))
 		return;
 	evc__args_text(&a, "XADD");
-	evc__redis_to_key(l, &a);
+	evc__redis_to_key(s, &a);
 	evc__args_fmt(&a, "%" PRIu64 "-1", c->seq);
 	evc__args_text(&a, "d");
 	evc__args_add(&a, bytes_at(&c->bytes), c->bytes.n);
@@ -285,19 +289,19 @@ send_chunk(struct chunk *c)
 	}
 	c->waits = !evc__redis_send(e->client, REDIS_SAY, on_chunk, c, &a);
 	/* It may have made the stream. */
-	if (!l->has_stream)
-		evc__redis_to_ends(l);
+	if (!s->has_stream)
+		evc__redis_to_ends(s);
 }
 
 static void
-flush(struct life *l, struct frame_batch *batch, bool control)
+flush(struct node_session *s, struct frame_batch *batch, bool control)
 {
 	struct chunk *c;
 
 	if (batch->bytes.n == 0)
 		return;
 	/* Nothing is of use to it any more, and its stream is to be gone. */
-	if (l->marked) {
+	if (s->marked) {
 		bytes_free(&batch->bytes);
 		batch->has_worker = false;
 		return;
@@ -306,29 +310,29 @@ flush(struct life *l, struct frame_batch *batch, bool control)
 	if (c == NULL && control)
 		return; /* the next time */
 	if (c == NULL) {
-		fail(l, &batch->bytes, "there is no memory to send it");
+		fail(s, &batch->bytes, "there is no memory to send it");
 		bytes_free(&batch->bytes);
 		batch->has_worker = false;
 		return;
 	}
-	c->life = l;
-	c->seq = ++l->seq;
+	c->session = s;
+	c->seq = ++s->seq;
 	c->control = control;
 	if (control) {
-		c->kill_ns = l->kill_ns;
-		l->kill_ns = 0;
+		c->kill_ns = s->kill_ns;
+		s->kill_ns = 0;
 	}
 	c->bytes = batch->bytes;
 	*batch = (struct frame_batch){ .has_worker = false };
-	list_append(&l->chunks, &c->link);
+	list_append(&s->chunks, &c->link);
 	send_chunk(c);
 }
 
 void
-evc__lives_flush(struct life *l)
+evc__session_flush(struct node_session *s)
 {
-	flush(l, &l->data, false);
-	flush(l, &l->control, true);
+	flush(s, &s->data, false);
+	flush(s, &s->control, true);
 }
 
 void
@@ -336,30 +340,30 @@ evc__redis_flush(struct redis_engine *e)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &e->lives)
-		evc__lives_flush(LIST_OF(n, struct life, link));
+	LIST_EACH(n, tmp, &e->sessions)
+		evc__session_flush(LIST_OF(n, struct node_session, link));
 }
 
 /* Those that failed get numbers behind all others, so they go last. */
 static void
-again(struct life *l)
+again(struct node_session *s)
 {
-	struct list *n, *tmp, *last = l->chunks.prev;
+	struct list *n, *tmp, *last = s->chunks.prev;
 	struct chunk *c;
 
-	LIST_EACH(n, tmp, &l->chunks) {
+	LIST_EACH(n, tmp, &s->chunks) {
 		c = LIST_OF(n, struct chunk, link);
 		if (c->waits && !c->failed) {
 			c->late = true;
 			send_chunk(c);
 		}
 	}
-	LIST_EACH(n, tmp, &l->chunks) {
+	LIST_EACH(n, tmp, &s->chunks) {
 		c = LIST_OF(n, struct chunk, link);
 		if (c->waits && c->failed) {
 			list_remove(&c->link);
-			list_append(&l->chunks, &c->link);
-			c->seq = ++l->seq;
+			list_append(&s->chunks, &c->link);
+			c->seq = ++s->seq;
 			c->failed = false;
 			c->late = true;
 			send_chunk(c);
@@ -374,20 +378,20 @@ evc__redis_chunks_again(struct redis_engine *e)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
+	LIST_EACH(n, tmp, &e->sessions) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
-		if (!list_empty(&l->chunks))
-			again(l);
+		if (!list_empty(&s->chunks))
+			again(s);
 	}
 }
 
 void
-evc__lives_chunks_drop(struct life *l)
+evc__session_chunks_drop(struct node_session *s)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &l->chunks) {
+	LIST_EACH(n, tmp, &s->chunks) {
 		struct chunk *c = LIST_OF(n, struct chunk, link);
 
 		if (c->waits) {
@@ -396,6 +400,6 @@ evc__lives_chunks_drop(struct life *l)
 		}
 		/* Its answer will free it. */
 		list_remove(&c->link);
-		c->life = NULL;
+		c->session = NULL;
 	}
 }

@@ -14,62 +14,65 @@ struct look {
 };
 
 void
-evc__lives_beat(struct life *l, const char *beat)
+evc__session_beat(struct node_session *s, const char *beat)
 {
-	if (strncmp(beat, l->beat, sizeof l->beat - 1) == 0)
+	if (strncmp(beat, s->beat, sizeof s->beat - 1) == 0)
 		return;
-	evc__copy(l->beat, sizeof l->beat, beat);
-	l->beat_ns = sync_mono();
+	evc__copy(s->beat, sizeof s->beat, beat);
+	s->beat_ns = sync_mono();
 }
 
 static void
-check(struct life *l, const redisReply *lease)
+check(struct node_session *s, const redisReply *lease)
 {
 	char want[48];
 	struct text t = evc__text_in(want, sizeof want);
 	const char *space;
 	uint64_t heard;
 
-	evc__text_fmt(&t, "%s %" PRIu64, l->e->g_text, l->inc);
+	evc__text_fmt(&t, "%s %" PRIu64, s->e->g_text, s->inc);
 	if (lease->type == REDIS_REPLY_STRING) {
 		if (strcmp(lease->str, want) == 0)
 			return;
 		/* It has registered anew, and that is about to be read. */
 		space = strchr(lease->str, ' ');
 		if (space != NULL &&
-		    strncmp(lease->str, want,
-			    strlen(l->e->g_text) + 1) == 0 &&
-		    strtoull(space + 1, NULL, 10) > l->inc)
+		    strncmp(lease->str, want, strlen(s->e->g_text) + 1) == 0 &&
+		    strtoull(space + 1, NULL, 10) > s->inc)
 			return;
 	}
-	heard = sync_mono() - l->beat_ns;
+	heard = sync_mono() - s->beat_ns;
 	/* A node gives up when it sees no coordinator for a lease, and what it
 	   ran is not to blame. */
-	if (l->e->back_ns != 0 &&
-	    sync_mono() - l->e->back_ns < 2 * l->e->lease_ns) {
-		evc__lives_fence(l, "its lease is gone: its coordinator stood"
-				    " still, or had no server, for %.1f s",
-				 (double)l->e->stood_ns / 1e9);
+	if (s->e->back_ns != 0 &&
+	    sync_mono() - s->e->back_ns < 2 * s->e->lease_ns) {
+		evc__session_fence(s,
+				   "its lease is gone: its coordinator stood"
+				   " still, or had no server, for %.1f s",
+				   (double)s->e->stood_ns / 1e9);
 		return;
 	}
-	l->blames = true;
+	s->blames = true;
 	/* It renews its lease four times in a lease. */
-	if (heard >= l->e->lease_ns / 2)
-		evc__lives_fence(l, "its lease is over: nothing was heard of it"
-				    " for %.1f s",
-				 (double)heard / 1e9);
+	if (heard >= s->e->lease_ns / 2)
+		evc__session_fence(s,
+				   "its lease is over: nothing was heard of it"
+				   " for %.1f s",
+				   (double)heard / 1e9);
 	else
-		evc__lives_fence(l, "its lease is gone, %.1f s after it was"
-				    " heard of: somebody has deleted or"
-				    " replaced it, or the server's clock was set",
-				 (double)heard / 1e9);
+		evc__session_fence(
+			s,
+			"its lease is gone, %.1f s after it was"
+			" heard of: somebody has deleted or"
+			" replaced it, or the server's clock was set",
+			(double)heard / 1e9);
 }
 
 static void
-look_at(struct life *l, const redisReply *lease, const redisReply *beat)
+look_at(struct node_session *s, const redisReply *lease, const redisReply *beat)
 {
-	evc__lives_beat(l, beat->type == REDIS_REPLY_STRING ? beat->str : "");
-	check(l, lease);
+	evc__session_beat(s, beat->type == REDIS_REPLY_STRING ? beat->str : "");
+	check(s, lease);
 }
 
 static void
@@ -85,14 +88,15 @@ on_leases(struct redis_client *cl, const redisReply *r, void *arg)
 	/* Both are in the order in which lives have begun. */
 	if (r != NULL && r->type == REDIS_REPLY_ARRAY &&
 	    r->elements == 2 * k->n && e->phase == PHASE_LIVE)
-		LIST_EACH(n, tmp, &e->lives) {
-			struct life *l = LIST_OF(n, struct life, link);
+		LIST_EACH(n, tmp, &e->sessions) {
+			struct node_session *s =
+				LIST_OF(n, struct node_session, link);
 
-			while (i < k->n && k->serials[i] < l->serial)
+			while (i < k->n && k->serials[i] < s->serial)
 				i++;
-			if (i < k->n && k->serials[i] == l->serial &&
-			    !l->ending && l->g == e->g)
-				look_at(l, r->element[2 * i],
+			if (i < k->n && k->serials[i] == s->serial &&
+			    !s->ending && s->g == e->g)
+				look_at(s, r->element[2 * i],
 					r->element[2 * i + 1]);
 		}
 	sync_free(k);
@@ -119,7 +123,7 @@ evc__redis_detect(struct redis_engine *e)
 	struct list *n, *tmp;
 	unsigned count = 0;
 
-	LIST_EACH(n, tmp, &e->lives)
+	LIST_EACH(n, tmp, &e->sessions)
 		count++;
 	if (!e->detecting && e->up)
 		note_look(e);
@@ -129,12 +133,12 @@ evc__redis_detect(struct redis_engine *e)
 		return;
 	k->e = e;
 	evc__args_text(&a, "MGET");
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
+	LIST_EACH(n, tmp, &e->sessions) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
-		k->serials[k->n++] = l->serial;
-		evc__args_key(&a, &e->address, "lease:%s", l->name);
-		evc__redis_beat_key(l, &a);
+		k->serials[k->n++] = s->serial;
+		evc__args_key(&a, &e->address, "lease:%s", s->name);
+		evc__redis_beat_key(s, &a);
 	}
 	e->detecting = evc__redis_send(e->client, REDIS_SAY, on_leases, k,
 				       &a);

@@ -28,7 +28,7 @@ evc__redis_close(evc_engine *engine)
 		return;
 	evc__redis_questions_end(e, "the cluster is closed");
 	evc__redis_client_free(e->client);
-	evc__lives_free(e);
+	evc__session_free(e);
 	evc__unlinks_free(e);
 	evc__events_free(e);
 	evc__values_free(e);
@@ -74,7 +74,7 @@ init(struct redis_engine *e, const evc_engine_env *env)
 						     UINT32_MAX - 1;
 	evc__redis_address_name(&e->address, &t);
 	make_id(e);
-	list_init(&e->lives);
+	list_init(&e->sessions);
 	list_init(&e->held);
 	list_init(&e->unlinking);
 	e->asked_end = &e->asked;

@@ -27,7 +27,7 @@
 #include "base/until.h"
 #include "engine/notes.h"
 #include "engine/on_loop.h"
-#include "redis/engine/life.h"
+#include "redis/engine/session.h"
 
 #define WHERE_ROOM 128
 #define TROUBLES_LOGGED 4
@@ -122,8 +122,8 @@ struct redis_engine {
 	char why_down[REDIS_WHY_ROOM];
 
 	/* engine_nodes.c */
-	struct list lives;
-	uint64_t n_lives;         /* there ever were */
+	struct list sessions;
+	uint64_t n_sessions;      /* there ever were */
 	unsigned n_workers;       /* places that the cluster knows */
 	struct remote_worker **workers; /* NULL: a free one */
 	unsigned next;            /* which is fed first */
@@ -139,7 +139,7 @@ struct redis_engine {
 	char last[ID_ROOM];       /* the last entry that was read */
 	unsigned n_untrimmed;
 	struct list held;         /* entries that wait behind a value */
-	struct life *hearing;     /* whose entry is read */
+	struct node_session *hearing; /* whose entry is read */
 	bool whole_node;          /* no FRAME_SLOT was in it yet */
 	unsigned worker_at;
 	uint32_t worker_start;
@@ -226,13 +226,14 @@ void evc__redis_restart_go_on(struct redis_engine *e);
 
 /* ---- session.c ---- */
 
-struct life *evc__lives_find(struct redis_engine *e, const char *name);
+struct node_session *evc__session_find(struct redis_engine *e,
+				       const char *name);
 /* Was it known once, with this number or a greater one? */
-bool evc__lives_is_former(const struct redis_engine *e, const char *name,
-			 uint64_t inc);
-void evc__lives_remember(const struct life *l);
+bool evc__session_is_former(const struct redis_engine *e, const char *name,
+			    uint64_t inc);
+void evc__session_remember(const struct node_session *s);
 /* It is to complete nothing more; why: "its lease is over". */
-void evc__lives_fence(struct life *l, const char *fmt, ...)
+void evc__session_fence(struct node_session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Look at what is due then. */
 void evc__redis_due(struct redis_engine *e, uint64_t mono_ns);
@@ -242,20 +243,20 @@ uint64_t evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns);
 /* ---- engine_nodes.c ---- */
 
 /* A node registers. */
-void evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
-		     const unsigned char *frames, size_t n);
+void evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
+			const unsigned char *frames, size_t n);
 /* When there is no memory for that, it is fenced. */
-void evc__lives_tell_to_leave(struct life *l);
+void evc__session_tell_to_leave(struct node_session *s);
 /* Nothing of it runs: its workers are gone, and it is. */
-void evc__lives_over(struct life *l, const char *why, unsigned how);
+void evc__session_over(struct node_session *s, const char *why, unsigned how);
 /* They are members of the scope no more. */
-void evc__lives_let_go(struct redis_engine *e);
+void evc__session_let_go(struct redis_engine *e);
 /* The memory alone. */
-void evc__lives_free(struct redis_engine *e);
+void evc__session_free(struct redis_engine *e);
 
 /* engine_fence.c */
 /* Its mark was read, or there will be none. */
-void evc__lives_marked(struct life *l);
+void evc__session_marked(struct node_session *s);
 /* All that is to be fenced and was not asked for yet. */
 void evc__redis_fence_all(struct redis_engine *e);
 /* The generation is over, and its data perhaps gone. */
@@ -263,7 +264,7 @@ void evc__redis_restart(struct redis_engine *e, const char *why);
 /* As if all had renewed their leases now. */
 void evc__redis_beats_anew(struct redis_engine *e);
 /* Is it proven that nothing of it runs?  Then it is over. */
-void evc__lives_look(struct life *l);
+void evc__session_look(struct node_session *s);
 /* An id of a stream: is a at b or before? */
 bool evc__id_is_upto(const char *a, const char *b);
 
@@ -277,14 +278,14 @@ void evc__events_free(struct redis_engine *e);
 /* engine_hear.c */
 /* An entry of this life, or the rest of one: how much of it was done with;
    less than n, or e->waits: a value has to come first. */
-size_t evc__redis_hear(struct life *l, const unsigned char *p, size_t n,
+size_t evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n,
 		       bool is_rest);
 /* The value that a result waits for; NULL: it is not there. */
 void evc__redis_hear_value(struct value_wait *wait, const evc_value *v);
 /* A result whose value is on its way. */
 struct value_wait {
 	struct redis_engine *e;
-	struct life *life;  /* NULL: it is over */
+	struct node_session *session; /* NULL: it is over */
 	unsigned at;
 	uint32_t worker_start;
 	uint64_t id;
@@ -310,7 +311,7 @@ void evc__remote_worker_ended_one(struct remote_worker *w, unsigned i,
 				  double took);
 /* Results that were read and not told. */
 void evc__redis_tell(struct redis_engine *e);
-void evc__remote_worker_up(struct remote_worker *w, uint32_t life,
+void evc__remote_worker_up(struct remote_worker *w, uint32_t start,
 			   const struct frame_note *note);
 void evc__remote_worker_fenced(struct remote_worker *w, const char *why);
 void evc__remote_worker_gone(struct remote_worker *w, const char *why,
@@ -321,7 +322,7 @@ void evc__remote_worker_gone(struct remote_worker *w, const char *why,
 evc_status evc__frame_batch_about(struct frame_batch *batch,
 				  const struct remote_worker *w);
 /* What has gathered goes out. */
-void evc__lives_flush(struct life *l);
+void evc__session_flush(struct node_session *s);
 void evc__redis_flush(struct redis_engine *e);
 /* Orders of the core: functions up to that one, pairs of worker and function, and
    a bit for each worker. */
@@ -331,36 +332,37 @@ void evc__redis_cancel_ones(struct redis_engine *e, const uint64_t *ones,
 void evc__redis_kill(struct redis_engine *e, const uint64_t *kills);
 /* After a lost connection, or when it is time to try again. */
 void evc__redis_chunks_again(struct redis_engine *e);
-void evc__lives_chunks_drop(struct life *l);
+void evc__session_chunks_drop(struct node_session *s);
 
 /* processes.c */
 void evc__redis_detect_init(struct redis_engine *e);
 /* Does `text` of a FRAME_NODE name this machine? */
-void evc__lives_read_note(struct life *l, const char *text);
+void evc__session_read_note(struct node_session *s, const char *text);
 /* Look for the end of a worker, whose parent is known. */
 void evc__remote_worker_watch(struct remote_worker *w, pid_t pid);
 void evc__watched_stop(struct watched *w);
 /* All of them, in a fork child. */
-void evc__lives_unwatch(struct redis_engine *e);
+void evc__session_unwatch(struct redis_engine *e);
 /* Are they, and the node, proven to be dead? */
-bool evc__lives_is_dead(const struct life *l);
+bool evc__session_is_dead(const struct node_session *s);
 
 /* engine_detect.c */
 void evc__redis_detect(struct redis_engine *e);
-void evc__lives_beat(struct life *l, const char *beat);
+void evc__session_beat(struct node_session *s, const char *beat);
 
 /* engine_values.c */
 /* All keys of this generation but those of lives, to be deleted: what is known of
    values is forgotten.  How many. */
 unsigned evc__redis_last_keys(struct redis_engine *e, struct redis_args *a);
 /* false: that input travels in the frame. */
-bool evc__redis_put_input(struct life *l, const evc_engine_input *in);
+bool evc__redis_put_input(struct node_session *s, const evc_engine_input *in);
 /* A value that this node may have, or that stands under a key. */
-void evc__redis_keep(struct life *l, uint64_t id, size_t size, bool by_key);
+void evc__redis_keep(struct node_session *s, uint64_t id, size_t size,
+		     bool by_key);
 /* The node has not found it. */
 void evc__redis_value_missing(struct redis_engine *e, uint64_t id);
 void evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n);
-void evc__lives_values_drop(struct life *l);
+void evc__session_values_drop(struct node_session *s);
 /* Of results that it may have left behind, as its functions have not ended. */
 void evc__remote_worker_last_keys(struct remote_worker *w,
 				  struct redis_args *a);
@@ -372,13 +374,13 @@ void evc__values_free(struct redis_engine *e);
 /* Keys of this generation: one of few, the stream to a node, a value. */
 void evc__redis_own_key(struct redis_engine *e, struct redis_args *a,
 			const char *name);
-void evc__redis_to_key(const struct life *l, struct redis_args *a);
+void evc__redis_to_key(const struct node_session *s, struct redis_args *a);
 /* The latter ends by itself. */
-void evc__redis_to_ends(struct life *l);
+void evc__redis_to_ends(struct node_session *s);
 void evc__redis_value_key(struct redis_engine *e, struct redis_args *a,
 			  uint64_t id);
 /* Its last renewal, as the server has it; "": none. */
-void evc__redis_beat_key(const struct life *l, struct redis_args *a);
+void evc__redis_beat_key(const struct node_session *s, struct redis_args *a);
 /* "UNLINK" and keys, which are taken over, and of which none is pointed to: they
    are deleted now, or when there is a connection. */
 void evc__redis_unlink(struct redis_engine *e, struct redis_args *keys);

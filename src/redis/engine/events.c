@@ -65,40 +65,40 @@ parse(const redisReply *entry, struct event *ret)
    itself says would have been seen.  After its mark was asked for, a server may
    have forgotten some. */
 static bool
-is_far(const struct life *l, uint64_t seq)
+is_far(const struct node_session *s, uint64_t seq)
 {
-	return seq > l->seen && seq - l->seen > UNANSWERED && !l->ending;
+	return seq > s->seen && seq - s->seen > UNANSWERED && !s->ending;
 }
 
 /* Was it read before?  Else it is now. */
 static bool
-was_seen(struct life *l, uint64_t seq)
+was_seen(struct node_session *s, uint64_t seq)
 {
 	uint64_t back;
 
-	if (seq > l->seen) {
-		back = seq - l->seen;
-		l->seen_bits = back < 64 ? l->seen_bits << back : 0;
-		l->seen_bits |= 1;
-		l->seen = seq;
+	if (seq > s->seen) {
+		back = seq - s->seen;
+		s->seen_bits = back < 64 ? s->seen_bits << back : 0;
+		s->seen_bits |= 1;
+		s->seen = seq;
 		return false;
 	}
-	back = l->seen - seq;
-	if (back >= 64 || (l->seen_bits >> back & 1))
+	back = s->seen - seq;
+	if (back >= 64 || (s->seen_bits >> back & 1))
 		return true;
-	l->seen_bits |= UINT64_C(1) << back;
+	s->seen_bits |= UINT64_C(1) << back;
 	return false;
 }
 
-static struct life *
-life_of(struct redis_engine *e, const struct event *ev)
+static struct node_session *
+session_of(struct redis_engine *e, const struct event *ev)
 {
-	struct life *l = evc__lives_find(e, ev->node);
+	struct node_session *s = evc__session_find(e, ev->node);
 
-	if (l != NULL && l->inc == ev->inc)
-		return l->marked ? NULL : l;
-	if (l == NULL && !ev->fence && e->phase == PHASE_LIVE &&
-	    !evc__lives_is_former(e, ev->node, ev->inc))
+	if (s != NULL && s->inc == ev->inc)
+		return s->marked ? NULL : s;
+	if (s == NULL && !ev->fence && e->phase == PHASE_LIVE &&
+	    !evc__session_is_former(e, ev->node, ev->inc))
 		evc__redis_garbage(e, ev->node,
 				   "it is not registered, or not any more");
 	return NULL;
@@ -136,7 +136,7 @@ on_value(struct redis_client *cl, const redisReply *r, void *arg)
 		return;
 	if (r->type == REDIS_REPLY_ERROR)
 		evc__redis_garbage(
-			e, w->life != NULL ? w->life->name : "somebody",
+			e, w->session != NULL ? w->session->name : "somebody",
 			r->str);
 	v = (evc_value){ r->str, r->len };
 	e->waits = NULL;
@@ -164,34 +164,34 @@ evc__redis_get_value(struct redis_engine *e)
 static size_t
 serve(struct redis_engine *e, const struct event *ev)
 {
-	struct life *l;
+	struct node_session *s;
 	size_t done;
 
 	if (ev->seq == 0 && !ev->fence) {
 		evc__redis_tell(e);
-		evc__lives_begin(e, ev->node, ev->inc, ev->frames, ev->n);
+		evc__session_begin(e, ev->node, ev->inc, ev->frames, ev->n);
 		return ev->n;
 	}
-	l = life_of(e, ev);
-	if (l == NULL)
+	s = session_of(e, ev);
+	if (s == NULL)
 		return ev->n;
 	if (ev->fence) {
 		/* Somebody else's would be one without a reason. */
-		if (l->ending)
-			evc__lives_marked(l);
+		if (s->ending)
+			evc__session_marked(s);
 		else
-			evc__lives_fence(l, "somebody has fenced it");
+			evc__session_fence(s, "somebody has fenced it");
 		return ev->n;
 	}
-	if (!ev->rest && is_far(l, ev->seq)) {
+	if (!ev->rest && is_far(s, ev->seq)) {
 		evc__redis_garbage(e, ev->node, "an entry out of all order");
-		evc__lives_fence(l, "it sent garbage: an entry out of all "
-				    "order");
+		evc__session_fence(s, "it sent garbage: an entry out of all "
+				      "order");
 		return ev->n;
 	}
-	if (!ev->rest && was_seen(l, ev->seq))
+	if (!ev->rest && was_seen(s, ev->seq))
 		return ev->n;
-	done = evc__redis_hear(l, ev->frames, ev->n, ev->rest);
+	done = evc__redis_hear(s, ev->frames, ev->n, ev->rest);
 	evc__redis_get_value(e);
 	return done;
 }
@@ -205,12 +205,12 @@ hold(struct redis_engine *e, const struct event *ev, size_t from, bool rest)
 	struct event *copy = sync_alloc(1, sizeof *copy + ev->n - from);
 
 	if (copy == NULL) {
-		struct life *l = evc__lives_find(e, ev->node);
+		struct node_session *s = evc__session_find(e, ev->node);
 
 		/* Without it nothing is known of that node any more. */
-		if (l != NULL)
-			evc__lives_fence(l, "there is no memory for what it "
-					   "has sent");
+		if (s != NULL)
+			evc__session_fence(s, "there is no memory for what it "
+					      "has sent");
 		return;
 	}
 	*copy = *ev;
@@ -228,12 +228,12 @@ look_at_marks(struct redis_engine *e)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
+	LIST_EACH(n, tmp, &e->sessions) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
-		if (l->fenced && !l->marked && l->g == e->g &&
-		    evc__id_is_upto(l->mark, e->last))
-			evc__lives_marked(l);
+		if (s->fenced && !s->marked && s->g == e->g &&
+		    evc__id_is_upto(s->mark, e->last))
+			evc__session_marked(s);
 	}
 }
 

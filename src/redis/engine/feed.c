@@ -18,16 +18,17 @@
 static bool
 is_there(const struct remote_worker *w)
 {
-	return w->up && !w->fenced && !w->life->ending && !w->life->left_told;
+	return w->up && !w->fenced && !w->session->ending &&
+	       !w->session->left_told;
 }
 
 static unsigned
 room(const struct remote_worker *w)
 {
-	const struct redis_engine *e = w->life->e;
+	const struct redis_engine *e = w->session->e;
 
 	if (!is_there(w) || w->n >= w->window ||
-	    w->life->bytes >= NODE_BYTES_MOST ||
+	    w->session->bytes >= NODE_BYTES_MOST ||
 	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
 		return 0;
 	if (w->rest_ns != 0 && evc__left_ns(w->rest_ns) > 0)
@@ -40,19 +41,19 @@ room(const struct remote_worker *w)
 static void
 build(struct remote_worker *w)
 {
-	struct life *l = w->life;
-	struct redis_engine *e = l->e;
+	struct node_session *s = w->session;
+	struct redis_engine *e = s->e;
 	evc_engine_def d;
 
 	while (e->sink->defs(e->core, w->index, &d)) {
-		if ((evc__frame_batch_about(&l->data, w) < 0 ||
-		     evc__frame_put_def(&l->data.bytes, e->max_frame, &d) <
+		if ((evc__frame_batch_about(&s->data, w) < 0 ||
+		     evc__frame_put_def(&s->data.bytes, e->max_frame, &d) <
 			     0) &&
 		    d.kind != EVC_DEF_DROP)
 			e->sink->built(e->core, w->index, d.id,
 				       EVC_RESOURCE_EXHAUSTED, 0);
-		if (l->data.bytes.n >= BATCH_BYTES_MOST)
-			evc__lives_flush(l);
+		if (s->data.bytes.n >= BATCH_BYTES_MOST)
+			evc__session_flush(s);
 	}
 }
 
@@ -62,7 +63,7 @@ build(struct remote_worker *w)
 static void
 refuse(struct remote_worker *w, const evc_engine_task *t)
 {
-	struct redis_engine *e = w->life->e;
+	struct redis_engine *e = w->session->e;
 	evc_engine_result r = { .n = t->n,
 				.code = EVC_RESOURCE_EXHAUSTED,
 				.kind = EVC_FAILED_FUNCTION,
@@ -74,9 +75,9 @@ refuse(struct remote_worker *w, const evc_engine_task *t)
 static evc_status
 put(struct remote_worker *w, const evc_engine_task *t)
 {
-	struct life *l = w->life;
+	struct node_session *s = w->session;
 	bool few[16], *by_key = NULL;
-	evc_status st = evc__frame_batch_about(&l->data, w);
+	evc_status st = evc__frame_batch_about(&s->data, w);
 	unsigned i;
 
 	if (t->n_inputs > 0) {
@@ -85,10 +86,10 @@ put(struct remote_worker *w, const evc_engine_task *t)
 				 sync_alloc(t->n_inputs, sizeof *by_key);
 		/* Without memory for that they are sent. */
 		for (i = 0; by_key != NULL && i < t->n_inputs; i++)
-			by_key[i] = evc__redis_put_input(l, &t->inputs[i]);
+			by_key[i] = evc__redis_put_input(s, &t->inputs[i]);
 	}
 	if (st == 0)
-		st = evc__frame_put_task(&l->data.bytes, l->e->max_frame, t,
+		st = evc__frame_put_task(&s->data.bytes, s->e->max_frame, t,
 					 by_key);
 	if (by_key != few)
 		sync_free(by_key);
@@ -99,15 +100,15 @@ put(struct remote_worker *w, const evc_engine_task *t)
 static bool
 take(struct remote_worker *w, unsigned most)
 {
-	struct life *l = w->life;
-	struct redis_engine *e = l->e;
+	struct node_session *s = w->session;
+	struct redis_engine *e = s->e;
 	evc_engine_task tasks[TAKE_MOST];
 	unsigned i, n;
 
 	n = e->sink->take(e->core, w->index, tasks,
 			  most < TAKE_MOST ? most : TAKE_MOST);
 	for (i = 0; i < n; i++) {
-		size_t before = l->data.bytes.n;
+		size_t before = s->data.bytes.n;
 		struct sent_call *call;
 
 		if (put(w, &tasks[i]) < 0) {
@@ -119,10 +120,10 @@ take(struct remote_worker *w, unsigned most)
 		call->n = tasks[i].n;
 		call->id = tasks[i].id;
 		call->asked = false;
-		call->size = l->data.bytes.n - before;
-		l->bytes += call->size;
-		if (l->data.bytes.n >= BATCH_BYTES_MOST)
-			evc__lives_flush(l);
+		call->size = s->data.bytes.n - before;
+		s->bytes += call->size;
+		if (s->data.bytes.n >= BATCH_BYTES_MOST)
+			evc__session_flush(s);
 	}
 	return n > 0;
 }

@@ -42,65 +42,65 @@ evc__id_is_upto(const char *a, const char *b)
 /* ---- the end ---- */
 
 void
-evc__lives_look(struct life *l)
+evc__session_look(struct node_session *s)
 {
-	bool over = l->gone_ns != 0 && sync_mono() >= l->gone_ns;
+	bool over = s->gone_ns != 0 && sync_mono() >= s->gone_ns;
 
 	/* Nobody can leave a mark there. */
-	if (!l->marked && over && !l->fenced)
-		evc__lives_marked(l);
-	else if (l->marked && (over || evc__lives_is_dead(l)))
-		evc__lives_over(l, l->why, EVC_ENGINE_DIED);
+	if (!s->marked && over && !s->fenced)
+		evc__session_marked(s);
+	else if (s->marked && (over || evc__session_is_dead(s)))
+		evc__session_over(s, s->why, EVC_ENGINE_DIED);
 }
 
 void
-evc__lives_marked(struct life *l)
+evc__session_marked(struct node_session *s)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	char text[REDIS_WHY_ROOM + NODE_NAME_ROOM];
 	struct text t = evc__text_in(text, sizeof text);
 	unsigned i;
 
-	if (l->marked)
+	if (s->marked)
 		return;
 	evc__redis_tell(e);
-	l->marked = true;
+	s->marked = true;
 	/* Not before: one that has left in good order has said so before the
 	   mark, and its end would be no surprise. */
 	evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: node %s is fenced: %s",
-		l->name, l->why);
-	evc__text_fmt(&t, "node %s: %s", l->name, l->why);
-	for (i = 0; i < l->n_workers; i++)
-		if (l->workers[i] != NULL)
-			evc__remote_worker_fenced(l->workers[i], text);
-	evc__lives_look(l);
+		s->name, s->why);
+	evc__text_fmt(&t, "node %s: %s", s->name, s->why);
+	for (i = 0; i < s->n_workers; i++)
+		if (s->workers[i] != NULL)
+			evc__remote_worker_fenced(s->workers[i], text);
+	evc__session_look(s);
 	redis_look_soon(e);
 }
 
 /* ---- asked of Redis ---- */
 
 static void
-is_over_after(struct life *l, uint64_t since_ns, uint64_t lease_ns)
+is_over_after(struct node_session *s, uint64_t since_ns, uint64_t lease_ns)
 {
-	l->gone_ns = evc__redis_over_ns(since_ns, lease_ns);
-	evc__redis_due(l->e, l->gone_ns);
+	s->gone_ns = evc__redis_over_ns(since_ns, lease_ns);
+	evc__redis_due(s->e, s->gone_ns);
 }
 
 static void
-fenced(struct life *l, const char *mark)
+fenced(struct node_session *s, const char *mark)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 
-	l->fenced = true;
+	s->fenced = true;
 	/* It may have forgotten some renewals. */
 	if (e->server_anew)
-		l->beat_ns = sync_mono();
-	is_over_after(l, l->beat_ns, e->lease_ns);
-	evc__copy(l->mark, sizeof l->mark, mark);
+		s->beat_ns = sync_mono();
+	is_over_after(s, s->beat_ns, e->lease_ns);
+	evc__copy(s->mark, sizeof s->mark, mark);
 	if (mark[0] == '\0' ||
 	    (list_empty(&e->held) && e->waits == NULL &&
 	     evc__id_is_upto(mark, e->last)))
-		evc__lives_marked(l);
+		evc__session_marked(s);
 	redis_look_soon(e);
 }
 
@@ -112,27 +112,27 @@ evc__redis_beats_anew(struct redis_engine *e)
 	uint64_t now = sync_mono();
 	struct list *n;
 
-	for (n = e->lives.next; n != &e->lives; n = n->next) {
-		struct life *l = LIST_OF(n, struct life, link);
+	for (n = e->sessions.next; n != &e->sessions; n = n->next) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
-		l->beat_ns = now;
-		is_over_after(l, now, e->lease_ns);
+		s->beat_ns = now;
+		is_over_after(s, now, e->lease_ns);
 	}
 }
 
 /* It was to be read long ago.  It may have gone with what the server has lost, or
    by hand: then another one is left. */
 static bool
-its_mark_is_late(const struct life *l)
+its_mark_is_late(const struct node_session *s)
 {
-	return l->fenced && !l->marked && sync_mono() >= l->gone_ns;
+	return s->fenced && !s->marked && sync_mono() >= s->gone_ns;
 }
 
 static void
 on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 {
 	struct fence_wait *w = arg;
-	struct life *l = w->life;
+	struct node_session *s = w->session;
 	const char *word = evc__reply_word(r), *mark, *beat;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
@@ -140,63 +140,63 @@ on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 
 	(void)cl;
 	sync_free(w);
-	if (l == NULL)
+	if (s == NULL)
 		return;
-	l->fence = NULL;
+	s->fence = NULL;
 	if (r != NULL && word != NULL && strcmp(word, "ok") == 0 &&
 	    (beat = evc__reply_bytes(r, 1, &n)) != NULL &&
 	    (mark = evc__reply_bytes(r, 2, &n)) != NULL) {
-		evc__lives_beat(l, beat);
-		fenced(l, mark);
+		evc__session_beat(s, beat);
+		fenced(s, mark);
 		return;
 	}
 	if (r == NULL)
 		return;
 	if (word != NULL && strcmp(word, "gen") == 0) {
 		/* There is nothing any more that it could leave a mark in. */
-		struct redis_engine *e = l->e;
+		struct redis_engine *e = s->e;
 
-		l->beat_ns = sync_mono();
-		fenced(l, "");
+		s->beat_ns = sync_mono();
+		fenced(s, "");
 		if (e->phase == PHASE_LIVE)
 			redis_doubt_lock(e);
 		return;
 	}
 	evc__reply_why(r, &t);
-	evc__redis_trouble(l->e, "node %s cannot be fenced: %s", l->name, why);
+	evc__redis_trouble(s->e, "node %s cannot be fenced: %s", s->name, why);
 	/* Either its lease cannot be renewed any more, or ours cannot either,
 	   and then it ends for that. */
-	if (l->gone_ns == 0)
-		is_over_after(l, sync_mono(), l->e->lease_ns * 5 / 2);
-	else if (its_mark_is_late(l))
-		evc__lives_marked(l); /* there will be no other one */
+	if (s->gone_ns == 0)
+		is_over_after(s, sync_mono(), s->e->lease_ns * 5 / 2);
+	else if (its_mark_is_late(s))
+		evc__session_marked(s); /* there will be no other one */
 }
 
 static void
-ask(struct life *l)
+ask(struct node_session *s)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	struct redis_args a = { 0 };
 	struct fence_wait *w;
 
-	if (!e->up || (l->fenced && !its_mark_is_late(l)) || l->fence != NULL ||
+	if (!e->up || (s->fenced && !its_mark_is_late(s)) || s->fence != NULL ||
 	    (e->phase != PHASE_LIVE && e->phase != PHASE_RESTART))
 		return;
 	w = sync_alloc(1, sizeof *w);
 	if (w == NULL)
 		return; /* then at the next tick */
-	w->life = l;
+	w->session = s;
 	evc__args_key(&a, &e->address, "gen");
-	evc__args_key(&a, &e->address, "lease:%s", l->name);
+	evc__args_key(&a, &e->address, "lease:%s", s->name);
 	evc__redis_own_key(e, &a, "ev");
-	evc__redis_beat_key(l, &a);
+	evc__redis_beat_key(s, &a);
 	evc__args_text(&a, e->g_text);
-	evc__args_fmt(&a, "%s %" PRIu64, e->g_text, l->inc);
-	evc__args_text(&a, l->name);
-	evc__args_fmt(&a, "%" PRIu64, l->inc);
-	l->fence = w;
+	evc__args_fmt(&a, "%s %" PRIu64, e->g_text, s->inc);
+	evc__args_text(&a, s->name);
+	evc__args_fmt(&a, "%" PRIu64, s->inc);
+	s->fence = w;
 	if (!evc__redis_script(e->client, SCRIPT_FENCE, 4, on_fence, w, &a)) {
-		l->fence = NULL;
+		s->fence = NULL;
 		sync_free(w);
 	}
 }
@@ -208,11 +208,11 @@ evc__redis_fence_all(struct redis_engine *e)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
+	LIST_EACH(n, tmp, &e->sessions) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
-		if (l->ending && l->g == e->g)
-			ask(l);
+		if (s->ending && s->g == e->g)
+			ask(s);
 	}
 }
 
@@ -227,7 +227,8 @@ evc__redis_restart(struct redis_engine *e, const char *why)
 		evc__copy(e->why_restart, sizeof e->why_restart, why);
 	evc__redis_trouble(e, "%s: workers of %s register anew", why,
 			   e->address.ns);
-	LIST_EACH(n, tmp, &e->lives)
-		evc__lives_fence(LIST_OF(n, struct life, link), "%s", why);
+	LIST_EACH(n, tmp, &e->sessions)
+		evc__session_fence(LIST_OF(n, struct node_session, link), "%s",
+				   why);
 	redis_look_soon(e);
 }

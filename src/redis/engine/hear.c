@@ -10,33 +10,33 @@
 #include "redis/engine/engine.h"
 
 static void
-garbage(struct life *l, const char *what)
+garbage(struct node_session *s, const char *what)
 {
 	char text[REDIS_WHY_ROOM];
 
 	evc__copy(text, sizeof text, what);
-	evc__redis_tell(l->e);
-	evc__redis_garbage(l->e, l->name, text);
-	evc__lives_fence(l, "it sent garbage: %s", text);
+	evc__redis_tell(s->e);
+	evc__redis_garbage(s->e, s->name, text);
+	evc__session_fence(s, "it sent garbage: %s", text);
 }
 
 /* The worker that is spoken of; NULL with *ret_fine: that life of it is over,
    and without: garbage.  up: it has to be. */
 static struct remote_worker *
-worker_of(struct life *l, bool up, bool *ret_fine)
+worker_of(struct node_session *s, bool up, bool *ret_fine)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	struct remote_worker *w = NULL;
 
 	*ret_fine = false;
-	if (!e->whole_node && e->worker_at < l->n_workers)
-		w = l->workers[e->worker_at];
+	if (!e->whole_node && e->worker_at < s->n_workers)
+		w = s->workers[e->worker_at];
 	if (w == NULL) {
-		garbage(l, "something of a worker that it does not have");
+		garbage(s, "something of a worker that it does not have");
 		return NULL;
 	}
 	if (e->worker_start > w->start && up) {
-		garbage(l, "something of a worker that is not up");
+		garbage(s, "something of a worker that is not up");
 		return NULL;
 	}
 	*ret_fine = true;
@@ -52,11 +52,11 @@ worker_of(struct life *l, bool up, bool *ret_fine)
 static void
 settle(struct remote_worker *w, unsigned i, const struct frame_result *said)
 {
-	struct redis_engine *e = w->life->e;
+	struct redis_engine *e = w->session->e;
 	struct results *b = &e->results;
 
 	if (said->kept)
-		evc__redis_keep(w->life, worker_call(w, i)->id,
+		evc__redis_keep(w->session, worker_call(w, i)->id,
 				said->r.value.size, false);
 	evc__remote_worker_ended_one(w, i, said->r.took);
 	if (b->n > 0 && b->of != w)
@@ -71,16 +71,16 @@ settle(struct remote_worker *w, unsigned i, const struct frame_result *said)
 static void
 wait_for_value(struct remote_worker *w, const struct frame *f, uint64_t id)
 {
-	struct redis_engine *e = w->life->e;
+	struct redis_engine *e = w->session->e;
 	struct value_wait *wait = sync_alloc(1, sizeof *wait + f->whole);
 
 	if (wait == NULL) {
-		garbage(w->life, "a value that there is no memory for");
+		garbage(w->session, "a value that there is no memory for");
 		return;
 	}
 	evc__redis_tell(e);
 	wait->e = e;
-	wait->life = w->life;
+	wait->session = w->session;
 	wait->at = w->at;
 	wait->worker_start = (uint32_t)w->start;
 	wait->id = id;
@@ -90,9 +90,9 @@ wait_for_value(struct remote_worker *w, const struct frame *f, uint64_t id)
 }
 
 static void
-hear_result(struct life *l, const struct frame *f)
+hear_result(struct node_session *s, const struct frame *f)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	struct frame_result said;
 	bool by_key = e->by_key, fine;
 	struct remote_worker *w;
@@ -100,19 +100,19 @@ hear_result(struct life *l, const struct frame *f)
 
 	e->by_key = false;
 	if (evc__frame_get_result(f, &said) < 0) {
-		garbage(l, evc_last_error());
+		garbage(s, evc_last_error());
 		return;
 	}
 	sync_free((void *)said.r.updates);
-	w = worker_of(l, true, &fine);
+	w = worker_of(s, true, &fine);
 	if (w == NULL)
 		return;
 	if (said.r.n_updates > 0)
-		garbage(l, "a result with updates, which it has to make");
+		garbage(s, "a result with updates, which it has to make");
 	else if (evc__remote_worker_find(w, said.r.n, &i) == NULL)
-		garbage(l, "the result of a function that it does not have");
+		garbage(s, "the result of a function that it does not have");
 	else if (by_key && worker_call(w, i)->id != e->value_id)
-		garbage(l, "the value of another function");
+		garbage(s, "the value of another function");
 	else if (by_key)
 		wait_for_value(w, f, e->value_id);
 	else
@@ -135,22 +135,22 @@ void
 evc__redis_hear_value(struct value_wait *wait, const evc_value *v)
 {
 	struct redis_engine *e = wait->e;
-	struct life *l = wait->life;
+	struct node_session *s = wait->session;
 	struct frame_result said;
 	struct frame f;
 	struct remote_worker *w;
 	unsigned i;
 
-	if (l == NULL ||
+	if (s == NULL ||
 	    evc__frame_next(wait->frame, wait->n, e->max_frame, &f) <= 0 ||
 	    evc__frame_get_result(&f, &said) < 0)
 		return;
-	w = l->workers[wait->at];
+	w = s->workers[wait->at];
 	if (!w->up || w->start != wait->worker_start ||
 	    evc__remote_worker_find(w, said.r.n, &i) == NULL)
 		return;
 	if (v != NULL)
-		evc__redis_keep(l, wait->id, v->size, true);
+		evc__redis_keep(s, wait->id, v->size, true);
 	if (v == NULL)
 		lose_value(&said, "its result was kept in Redis and is not "
 				  "there any more");
@@ -168,22 +168,22 @@ evc__redis_hear_value(struct value_wait *wait, const evc_value *v)
 /* ---- workers ---- */
 
 static void
-hear_up(struct life *l, const struct frame *f)
+hear_up(struct node_session *s, const struct frame *f)
 {
 	struct frame_note note;
 	bool fine;
-	struct remote_worker *w = worker_of(l, false, &fine);
+	struct remote_worker *w = worker_of(s, false, &fine);
 
 	if (!fine)
 		return;
 	if (evc__frame_get_note(f, &note) < 0)
-		garbage(l, evc_last_error());
+		garbage(s, evc_last_error());
 	else if (!evc__reply_is_plain(note.text, strlen(note.text), true))
-		garbage(l, "a place that cannot be printed");
+		garbage(s, "a place that cannot be printed");
 	else if (w != NULL && w->up)
-		garbage(l, "a worker that is up already");
+		garbage(s, "a worker that is up already");
 	else if (w != NULL)
-		evc__remote_worker_up(w, l->e->worker_start, &note);
+		evc__remote_worker_up(w, s->e->worker_start, &note);
 }
 
 /* They have not begun; the youngest first: each goes to the front of the
@@ -203,12 +203,12 @@ give_back(struct remote_worker *w)
 
 		settle(w, i, &said);
 	}
-	evc__redis_tell(w->life->e);
+	evc__redis_tell(w->session->e);
 }
 
 /* FRAME_FENCED and FRAME_GONE. */
 static void
-hear_end(struct life *l, const struct frame *f)
+hear_end(struct node_session *s, const struct frame *f)
 {
 	char why[REDIS_WHY_ROOM * 2];
 	struct text t = evc__text_in(why, sizeof why);
@@ -217,13 +217,13 @@ hear_end(struct life *l, const struct frame *f)
 	struct remote_worker *w;
 
 	if (evc__frame_get_note(f, &note) < 0) {
-		garbage(l, evc_last_error());
+		garbage(s, evc_last_error());
 		return;
 	}
-	w = worker_of(l, false, &fine);
+	w = worker_of(s, false, &fine);
 	if (w == NULL || !w->up)
 		return;
-	evc__text_fmt(&t, "%s%s%s", l->host, l->host[0] != '\0' ? ": " : "",
+	evc__text_fmt(&t, "%s%s%s", s->host, s->host[0] != '\0' ? ": " : "",
 		      note.text);
 	if (f->type == FRAME_FENCED)
 		evc__remote_worker_fenced(w, why);
@@ -239,34 +239,34 @@ hear_end(struct life *l, const struct frame *f)
 }
 
 static void
-hear_built(struct life *l, const struct frame *f)
+hear_built(struct node_session *s, const struct frame *f)
 {
 	struct frame_built said;
 	bool fine;
 	struct remote_worker *w;
 
 	if (evc__frame_get_built(f, &said) < 0) {
-		garbage(l, evc_last_error());
+		garbage(s, evc_last_error());
 		return;
 	}
-	w = worker_of(l, true, &fine);
+	w = worker_of(s, true, &fine);
 	if (w != NULL)
-		l->e->sink->built(l->e->core, w->index, said.id, said.code,
+		s->e->sink->built(s->e->core, w->index, said.id, said.code,
 				  said.seconds);
 }
 
 static void
-hear_overdue(struct life *l, uint64_t n)
+hear_overdue(struct node_session *s, uint64_t n)
 {
 	bool fine;
-	struct remote_worker *w = worker_of(l, true, &fine);
+	struct remote_worker *w = worker_of(s, true, &fine);
 
 	if (w == NULL)
 		return;
 	if (evc__remote_worker_find(w, n, NULL) == NULL)
-		garbage(l, "a deadline of a function that it does not have");
+		garbage(s, "a deadline of a function that it does not have");
 	else
-		l->e->sink->overdue(l->e->core, w->index, n);
+		s->e->sink->overdue(s->e->core, w->index, n);
 }
 
 /* ---- all of it ---- */
@@ -281,19 +281,19 @@ hear_worker(struct redis_engine *e, uint64_t number)
 
 /* Those that say a number and nothing else. */
 static void
-hear_number(struct life *l, const struct frame *f)
+hear_number(struct node_session *s, const struct frame *f)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	uint64_t number;
 
 	if (evc__frame_get_number(f, &number) < 0) {
-		garbage(l, evc_last_error());
+		garbage(s, evc_last_error());
 		return;
 	}
 	if (f->type == FRAME_SLOT)
 		hear_worker(e, number);
 	else if (f->type == FRAME_OVERDUE)
-		hear_overdue(l, number);
+		hear_overdue(s, number);
 	else if (f->type == FRAME_FORGET)
 		evc__redis_value_missing(e, number);
 	else {
@@ -303,12 +303,12 @@ hear_number(struct life *l, const struct frame *f)
 }
 
 static void
-hear_one(struct life *l, const struct frame *f)
+hear_one(struct node_session *s, const struct frame *f)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 
 	if (f->type == FRAME_RESULT) {
-		hear_result(l, f);
+		hear_result(s, f);
 		return;
 	}
 	/* What is told comes in the order in which it was said. */
@@ -319,42 +319,43 @@ hear_one(struct life *l, const struct frame *f)
 	case FRAME_VALUE:
 	case FRAME_OVERDUE:
 	case FRAME_FORGET:
-		hear_number(l, f);
+		hear_number(s, f);
 		break;
 	case FRAME_UP:
-		hear_up(l, f);
+		hear_up(s, f);
 		break;
 	case FRAME_FENCED:
 	case FRAME_GONE:
-		hear_end(l, f);
+		hear_end(s, f);
 		break;
 	case FRAME_BUILT:
-		hear_built(l, f);
+		hear_built(s, f);
 		break;
 	case FRAME_VARIABLE:
 		e->variables_used = true;
 		break;
 	case FRAME_LEFT:
 		if (evc__frame_get_bare(f) == 0)
-			evc__lives_over(l, "it has left", EVC_ENGINE_LEFT);
+			evc__session_over(s, "it has left", EVC_ENGINE_LEFT);
 		else
-			garbage(l, evc_last_error());
+			garbage(s, evc_last_error());
 		break;
 	default:
-		garbage(l, "a frame that is for nodes alone");
+		garbage(s, "a frame that is for nodes alone");
 	}
 }
 
 size_t
-evc__redis_hear(struct life *l, const unsigned char *p, size_t n, bool is_rest)
+evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n,
+		bool is_rest)
 {
-	struct redis_engine *e = l->e;
-	bool was_ending = l->ending;
+	struct redis_engine *e = s->e;
+	bool was_ending = s->ending;
 	struct frame f;
 	size_t at = 0;
 	int got;
 
-	e->hearing = l;
+	e->hearing = s;
 	if (!is_rest) {
 		e->whole_node = true;
 		e->by_key = false;
@@ -362,12 +363,12 @@ evc__redis_hear(struct life *l, const unsigned char *p, size_t n, bool is_rest)
 	while (at < n) {
 		got = evc__frame_next(p + at, n - at, e->max_frame, &f);
 		if (got <= 0) {
-			garbage(l, got < 0 ? evc_last_error() : "a cut frame");
+			garbage(s, got < 0 ? evc_last_error() : "a cut frame");
 			break;
 		}
 		at += f.whole;
-		hear_one(l, &f);
-		if (e->hearing != l || (l->ending && !was_ending))
+		hear_one(s, &f);
+		if (e->hearing != s || (s->ending && !was_ending))
 			break;
 		if (e->waits != NULL) {
 			e->hearing = NULL;

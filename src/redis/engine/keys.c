@@ -20,17 +20,17 @@ evc__redis_own_key(struct redis_engine *e, struct redis_args *a,
 }
 
 void
-evc__redis_to_key(const struct life *l, struct redis_args *a)
+evc__redis_to_key(const struct node_session *s, struct redis_args *a)
 {
-	evc__args_key(a, &l->e->address, "%" PRIu64 ":to:%s.%" PRIu64, l->g,
-		      l->name, l->inc);
+	evc__args_key(a, &s->e->address, "%" PRIu64 ":to:%s.%" PRIu64, s->g,
+		      s->name, s->inc);
 }
 
 void
-evc__redis_beat_key(const struct life *l, struct redis_args *a)
+evc__redis_beat_key(const struct node_session *s, struct redis_args *a)
 {
-	evc__args_key(a, &l->e->address, "%" PRIu64 ":beat:%s.%" PRIu64, l->g,
-		      l->name, l->inc);
+	evc__args_key(a, &s->e->address, "%" PRIu64 ":beat:%s.%" PRIu64, s->g,
+		      s->name, s->inc);
 }
 
 void
@@ -40,15 +40,15 @@ evc__redis_value_key(struct redis_engine *e, struct redis_args *a, uint64_t id)
 }
 
 void
-evc__redis_to_ends(struct life *l)
+evc__redis_to_ends(struct node_session *s)
 {
 	struct redis_args a = { 0 };
 
 	evc__args_text(&a, "PEXPIRE");
-	evc__redis_to_key(l, &a);
+	evc__redis_to_key(s, &a);
 	evc__args_fmt(&a, "%llu",
-		      (unsigned long long)KEYS_PX(redis_ms(l->e->lease_ns)));
-	evc__redis_send(l->e->client, REDIS_SAY, NULL, NULL, &a);
+		      (unsigned long long)KEYS_PX(redis_ms(s->e->lease_ns)));
+	evc__redis_send(s->e->client, REDIS_SAY, NULL, NULL, &a);
 }
 
 /* ---- deleted ---- */

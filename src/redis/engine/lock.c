@@ -64,8 +64,8 @@ refresh(struct redis_engine *e)
 		evc__args_fmt(&a, "%llu", px);
 		evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 	}
-	LIST_EACH(n, tmp, &e->lives)
-		evc__redis_to_ends(LIST_OF(n, struct life, link));
+	LIST_EACH(n, tmp, &e->sessions)
+		evc__redis_to_ends(LIST_OF(n, struct node_session, link));
 }
 
 /* Those that others write into are made here, so that refresh() can see to it
@@ -358,18 +358,18 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 	evc_log(e->scope, EVC_LOG_ERROR, NULL, "redis: %s", e->why_down);
 	e->phase = PHASE_LOST;
 	evc__redis_questions_end(e, e->why_down);
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
+	LIST_EACH(n, tmp, &e->sessions) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
 		if (leases_are_over)
-			l->gone_ns = now;
-		else if (l->gone_ns == 0)
-			l->gone_ns = evc__redis_over_ns(now, e->lease_ns);
-		evc__redis_due(e, l->gone_ns);
-		l->ending = true;
-		if (l->why[0] == '\0')
-			evc__copy(l->why, sizeof l->why, e->why_down);
-		evc__lives_marked(l);
+			s->gone_ns = now;
+		else if (s->gone_ns == 0)
+			s->gone_ns = evc__redis_over_ns(now, e->lease_ns);
+		evc__redis_due(e, s->gone_ns);
+		s->ending = true;
+		if (s->why[0] == '\0')
+			evc__copy(s->why, sizeof s->why, e->why_down);
+		evc__session_marked(s);
 	}
 	redis_look_soon(e);
 }

@@ -12,144 +12,144 @@
 /* ---- a life ends ---- */
 
 void
-evc__lives_tell_to_leave(struct life *l)
+evc__session_tell_to_leave(struct node_session *s)
 {
-	l->left_told = true;
-	if (evc__frame_put_bare(&l->control.bytes, FRAME_LEAVE) < 0)
-		evc__lives_fence(l, "it could not be told to leave");
+	s->left_told = true;
+	if (evc__frame_put_bare(&s->control.bytes, FRAME_LEAVE) < 0)
+		evc__session_fence(s, "it could not be told to leave");
 }
 
 static void
-free_workers(struct life *l)
+free_workers(struct node_session *s)
 {
 	unsigned i;
 
-	for (i = 0; i < l->n_workers; i++)
-		if (l->workers[i] != NULL) {
-			l->e->workers[l->workers[i]->index] = NULL;
-			evc__watched_stop(&l->workers[i]->process);
-			sync_free(l->workers[i]);
+	for (i = 0; i < s->n_workers; i++)
+		if (s->workers[i] != NULL) {
+			s->e->workers[s->workers[i]->index] = NULL;
+			evc__watched_stop(&s->workers[i]->process);
+			sync_free(s->workers[i]);
 		}
-	sync_free(l->workers);
+	sync_free(s->workers);
 }
 
 /* A member of the scope for each node, so that one that stays is named. */
 static void
-hold(struct life *l)
+hold(struct node_session *s)
 {
 	const evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
 	char name[NODE_NAME_ROOM + 8];
 	struct text t = evc__text_in(name, sizeof name);
 
-	evc__text_fmt(&t, "node %s", l->name);
+	evc__text_fmt(&t, "node %s", s->name);
 	/* Without memory for it it is not named. */
-	(void)evc_hold_begin(l->e->scope, name, &late, &l->hold);
+	(void)evc_hold_begin(s->e->scope, name, &late, &s->hold);
 }
 
 static void
-let_go(struct life *l)
+let_go(struct node_session *s)
 {
-	if (l->hold != 0)
-		evc_hold_end(l->e->scope, l->hold);
-	l->hold = 0;
+	if (s->hold != 0)
+		evc_hold_end(s->e->scope, s->hold);
+	s->hold = 0;
 }
 
 void
-evc__lives_let_go(struct redis_engine *e)
+evc__session_let_go(struct redis_engine *e)
 {
 	struct list *n;
 
-	for (n = e->lives.next; n != &e->lives; n = n->next)
-		let_go(LIST_OF(n, struct life, link));
+	for (n = e->sessions.next; n != &e->sessions; n = n->next)
+		let_go(LIST_OF(n, struct node_session, link));
 }
 
 static void
-destroy(struct life *l)
+destroy(struct node_session *s)
 {
-	let_go(l);
-	evc__lives_chunks_drop(l);
-	evc__lives_values_drop(l);
-	evc__watched_stop(&l->process);
-	free_workers(l);
-	bytes_free(&l->data.bytes);
-	bytes_free(&l->control.bytes);
-	list_remove(&l->link);
-	sync_free(l);
+	let_go(s);
+	evc__session_chunks_drop(s);
+	evc__session_values_drop(s);
+	evc__watched_stop(&s->process);
+	free_workers(s);
+	bytes_free(&s->data.bytes);
+	bytes_free(&s->control.bytes);
+	list_remove(&s->link);
+	sync_free(s);
 }
 
 /* Its stream, and what it was answered last: what it may still ask for is
    refused, without its lease. */
 static void
-drop_keys(struct life *l)
+drop_keys(struct node_session *s)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	struct redis_args a = { 0 }, seqs = { 0 };
 	unsigned i;
 
-	if (l->g != e->g)
+	if (s->g != e->g)
 		return; /* the restart has done that */
 	evc__args_text(&a, "UNLINK");
-	evc__redis_to_key(l, &a);
-	evc__redis_beat_key(l, &a);
+	evc__redis_to_key(s, &a);
+	evc__redis_beat_key(s, &a);
 	evc__redis_unlink(e, &a);
 	evc__args_text(&seqs, "HDEL");
 	evc__redis_own_key(e, &seqs, "seqs");
-	evc__args_fmt(&seqs, "%s.%" PRIu64, l->name, l->inc);
-	for (i = 0; i < l->n_workers; i++)
-		evc__args_fmt(&seqs, "%s.%" PRIu64 ".%u", l->name, l->inc, i);
+	evc__args_fmt(&seqs, "%s.%" PRIu64, s->name, s->inc);
+	for (i = 0; i < s->n_workers; i++)
+		evc__args_fmt(&seqs, "%s.%" PRIu64 ".%u", s->name, s->inc, i);
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &seqs);
 }
 
 void
-evc__lives_over(struct life *l, const char *why, unsigned how)
+evc__session_over(struct node_session *s, const char *why, unsigned how)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	char text[REDIS_WHY_ROOM + NODE_NAME_ROOM];
 	struct text t = evc__text_in(text, sizeof text);
 	unsigned i;
 
 	evc__redis_tell(e);
-	evc__text_fmt(&t, "node %s: %s", l->name, why);
-	evc_log(e->scope, EVC_LOG_INFO, NULL, "redis: life %" PRIu64
-		" is over of %s", l->inc, text);
-	for (i = 0; i < l->n_workers; i++) {
-		struct remote_worker *w = l->workers[i];
+	evc__text_fmt(&t, "node %s: %s", s->name, why);
+	evc_log(e->scope, EVC_LOG_INFO, NULL,
+		"redis: life %" PRIu64 " is over of %s", s->inc, text);
+	for (i = 0; i < s->n_workers; i++) {
+		struct remote_worker *w = s->workers[i];
 
 		if (w == NULL)
 			continue;
 		if (w->up)
 			evc__remote_worker_gone(
 				w, text,
-				l->blames && w->n > 0 ? EVC_ENGINE_DIED_RUNNING
+				s->blames && w->n > 0 ? EVC_ENGINE_DIED_RUNNING
 						      : how);
 		else if (w->start < 0)
 			e->sink->gone(e->core, w->index, text, how);
 	}
-	drop_keys(l);
-	evc__lives_remember(l);
-	if (e->hearing == l)
+	drop_keys(s);
+	evc__session_remember(s);
+	if (e->hearing == s)
 		e->hearing = NULL;
-	if (e->waits != NULL && e->waits->life == l)
-		e->waits->life = NULL;
-	if (l->fence != NULL)
-		l->fence->life = NULL;
-	destroy(l);
+	if (e->waits != NULL && e->waits->session == s)
+		e->waits->session = NULL;
+	if (s->fence != NULL)
+		s->fence->session = NULL;
+	destroy(s);
 	redis_look_soon(e);
 }
 
 void
-evc__lives_free(struct redis_engine *e)
+evc__session_free(struct redis_engine *e)
 {
-	while (!list_empty(&e->lives))
-		destroy(LIST_OF(e->lives.next, struct life, link));
+	while (!list_empty(&e->sessions))
+		destroy(LIST_OF(e->sessions.next, struct node_session, link));
 }
 
 /* ---- a life begins ---- */
 
 static evc_status
-make_worker(struct life *l, unsigned at)
+make_worker(struct node_session *s, unsigned at)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	struct remote_worker *w;
 	unsigned i;
 
@@ -167,19 +167,19 @@ make_worker(struct life *l, unsigned at)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "there is no memory for its workers");
 	}
-	w->life = l;
+	w->session = s;
 	w->at = at;
 	w->index = i;
 	w->start = -1;
 	w->process.pidfd = -1;
-	e->workers[i] = l->workers[at] = w;
+	e->workers[i] = s->workers[at] = w;
 	if (i == e->n_workers)
 		e->n_workers++;
 	return 0;
 }
 
 static evc_status
-make_workers(struct life *l, uint64_t n)
+make_workers(struct node_session *s, uint64_t n)
 {
 	evc_status st = 0;
 	unsigned i;
@@ -188,21 +188,21 @@ make_workers(struct life *l, uint64_t n)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%" PRIu64 " workers, and 1 to %d can be", n,
 				  WORKERS_MOST);
-	l->workers = sync_alloc((size_t)n, sizeof(struct remote_worker *));
-	if (l->workers == NULL)
+	s->workers = sync_alloc((size_t)n, sizeof(struct remote_worker *));
+	if (s->workers == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "there is no memory for its workers");
-	l->n_workers = (unsigned)n;
-	for (i = 0; i < l->n_workers && st == 0; i++)
-		st = make_worker(l, i);
+	s->n_workers = (unsigned)n;
+	for (i = 0; i < s->n_workers && st == 0; i++)
+		st = make_worker(s, i);
 	return st;
 }
 
 /* FRAME_NODE and FRAME_HELLO, and nothing else. */
 static evc_status
-read_registration(struct life *l, const unsigned char *p, size_t n)
+read_registration(struct node_session *s, const unsigned char *p, size_t n)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	struct frame node, hello;
 	struct frame_note note;
 	const char **names;
@@ -224,10 +224,10 @@ read_registration(struct life *l, const unsigned char *p, size_t n)
 		st = evc__frame_get_hello(&hello, &names, &n_names);
 	if (st < 0)
 		return st;
-	evc__lives_read_note(l, note.text);
-	st = make_workers(l, note.number);
-	for (i = 0; st == 0 && i < l->n_workers; i++)
-		e->sink->worker_names(e->core, l->workers[i]->index, names,
+	evc__session_read_note(s, note.text);
+	st = make_workers(s, note.number);
+	for (i = 0; st == 0 && i < s->n_workers; i++)
+		e->sink->worker_names(e->core, s->workers[i]->index, names,
 				      n_names);
 	sync_free(names);
 	return st;
@@ -235,39 +235,39 @@ read_registration(struct life *l, const unsigned char *p, size_t n)
 
 /* Its workers are not started before they know which of the cluster's they are. */
 static void
-tell_ranks(struct life *l)
+tell_ranks(struct node_session *s)
 {
 	evc_status st = 0;
 	unsigned i;
 
-	for (i = 0; i < l->n_workers && st == 0; i++)
-		st = evc__frame_put_number(&l->control.bytes, FRAME_RANK,
+	for (i = 0; i < s->n_workers && st == 0; i++)
+		st = evc__frame_put_number(&s->control.bytes, FRAME_RANK,
 					   (uint64_t)i << 32 |
-						   l->workers[i]->index);
+						   s->workers[i]->index);
 	if (st < 0)
-		evc__lives_fence(l, "its workers could not be told who they "
-				    "are");
-	redis_feed_soon(l->e);
+		evc__session_fence(s, "its workers could not be told who they "
+				      "are");
+	redis_feed_soon(s->e);
 }
 
-static struct life *
+static struct node_session *
 make(struct redis_engine *e, const char *name, uint64_t inc)
 {
-	struct life *l = sync_alloc(1, sizeof *l);
+	struct node_session *s = sync_alloc(1, sizeof *s);
 
-	if (l == NULL)
+	if (s == NULL)
 		return NULL;
-	l->e = e;
-	evc__copy(l->name, sizeof l->name, name);
-	l->inc = inc;
-	l->g = e->g;
-	l->serial = ++e->n_lives;
-	l->process.pidfd = -1;
-	l->beat_ns = sync_mono();
-	list_init(&l->chunks);
-	list_append(&e->lives, &l->link);
-	hold(l);
-	return l;
+	s->e = e;
+	evc__copy(s->name, sizeof s->name, name);
+	s->inc = inc;
+	s->g = e->g;
+	s->serial = ++e->n_sessions;
+	s->process.pidfd = -1;
+	s->beat_ns = sync_mono();
+	list_init(&s->chunks);
+	list_append(&e->sessions, &s->link);
+	hold(s);
+	return s;
 }
 
 /* So that it ends, and registers anew. */
@@ -282,35 +282,36 @@ drop_lease(struct redis_engine *e, const char *name)
 }
 
 void
-evc__lives_begin(struct redis_engine *e, const char *name, uint64_t inc,
-		const unsigned char *frames, size_t n)
+evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
+		   const unsigned char *frames, size_t n)
 {
-	struct life *l = evc__lives_find(e, name);
+	struct node_session *s = evc__session_find(e, name);
 
-	if ((l != NULL && l->inc >= inc) || evc__lives_is_former(e, name, inc))
+	if ((s != NULL && s->inc >= inc) ||
+	    evc__session_is_former(e, name, inc))
 		return;
-	if (l != NULL)
-		evc__lives_over(l, l->ending ? l->why : "it registered anew",
-				EVC_ENGINE_DIED);
+	if (s != NULL)
+		evc__session_over(s, s->ending ? s->why : "it registered anew",
+				  EVC_ENGINE_DIED);
 	/* It is fenced with the generation, and all that are fenced are known. */
 	if (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY)
 		return;
-	l = make(e, name, inc);
+	s = make(e, name, inc);
 	e->refresh_soon = 6;
-	if (l == NULL) {
+	if (s == NULL) {
 		evc__redis_garbage(e, name, "no memory for it");
 		drop_lease(e, name);
 		return;
 	}
-	if (read_registration(l, frames, n) < 0) {
+	if (read_registration(s, frames, n) < 0) {
 		evc__redis_garbage(e, name, evc_last_error());
-		evc__lives_fence(l, "it sent garbage: %s", evc_last_error());
+		evc__session_fence(s, "it sent garbage: %s", evc_last_error());
 		return;
 	}
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
-		"redis: node %s is there, with %u workers", name, l->n_workers);
+		"redis: node %s is there, with %u workers", name, s->n_workers);
 	evc__redis_look_alone(e);
-	tell_ranks(l);
+	tell_ranks(s);
 	if (e->left)
-		evc__lives_tell_to_leave(l);
+		evc__session_tell_to_leave(s);
 }

@@ -79,7 +79,7 @@ static void
 on_end(struct ev_loop *ev, struct ev_io *io, int events)
 {
 	struct watched *w = io->data;
-	struct life *l = w->life;
+	struct node_session *s = w->session;
 
 	(void)ev;
 	(void)events;
@@ -87,12 +87,12 @@ on_end(struct ev_loop *ev, struct ev_io *io, int events)
 		return;
 	w->dead = true;
 	ev_io_stop(w->e->ev, &w->io);
-	if (w != &l->process) {
+	if (w != &s->process) {
 		redis_look_soon(w->e);
 		return;
 	}
-	l->blames = true;
-	evc__lives_fence(l, "its process (pid %d) has ended", (int)w->pid);
+	s->blames = true;
+	evc__session_fence(s, "its process (pid %d) has ended", (int)w->pid);
 }
 
 void
@@ -108,41 +108,41 @@ evc__watched_stop(struct watched *w)
 }
 
 void
-evc__lives_unwatch(struct redis_engine *e)
+evc__session_unwatch(struct redis_engine *e)
 {
 	struct list *n, *tmp;
 	unsigned i;
 
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
+	LIST_EACH(n, tmp, &e->sessions) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
-		evc__watched_stop(&l->process);
-		for (i = 0; i < l->n_workers; i++)
-			if (l->workers[i] != NULL)
-				evc__watched_stop(&l->workers[i]->process);
+		evc__watched_stop(&s->process);
+		for (i = 0; i < s->n_workers; i++)
+			if (s->workers[i] != NULL)
+				evc__watched_stop(&s->workers[i]->process);
 	}
 }
 
 /* false: it cannot be. */
 static bool
-watch(struct watched *w, struct life *l, pid_t pid)
+watch(struct watched *w, struct node_session *s, pid_t pid)
 {
-	w->e = l->e;
-	w->life = l;
+	w->e = s->e;
+	w->session = s;
 	w->pid = pid;
 	w->dead = false;
 	/* The others end with their leases. */
-	if (l->e->n_watched >= WATCHED_MOST)
+	if (s->e->n_watched >= WATCHED_MOST)
 		return false;
 	w->pidfd = sync_pidfd_process(pid);
 	if (w->pidfd < 0) {
 		w->dead = errno == ESRCH;
 		return false;
 	}
-	l->e->n_watched++;
+	s->e->n_watched++;
 	ev_io_init(&w->io, on_end, w->pidfd, EV_READ);
 	w->io.data = w;
-	ev_io_start(l->e->ev, &w->io);
+	ev_io_start(s->e->ev, &w->io);
 	return true;
 }
 
@@ -167,7 +167,7 @@ not_seen(struct watched *w)
 }
 
 void
-evc__lives_read_note(struct life *l, const char *text)
+evc__session_read_note(struct node_session *s, const char *text)
 {
 	char boot[64] = "", host[64] = "";
 	unsigned long long space = 0, start = 0;
@@ -178,49 +178,49 @@ evc__lives_read_note(struct life *l, const char *text)
 	if (sscanf(text, "%63s %d %63s %llu %llu", host, &pid, boot, &space,
 		   &start) < 2)
 		return;
-	evc__copy(l->host, sizeof l->host, host);
-	l->process.pid = pid;
-	l->here = pid > 0 && start != 0 && space != 0 &&
-		  space == l->e->pid_namespace && boot[0] != '\0' &&
-		  strcmp(boot, l->e->boot_id) == 0;
-	if (!l->here)
+	evc__copy(s->host, sizeof s->host, host);
+	s->process.pid = pid;
+	s->here = pid > 0 && start != 0 && space != 0 &&
+		  space == s->e->pid_namespace && boot[0] != '\0' &&
+		  strcmp(boot, s->e->boot_id) == 0;
+	if (!s->here)
 		return;
-	if (watch(&l->process, l, pid)) {
+	if (watch(&s->process, s, pid)) {
 		if (!read_stat(pid, &parent, &begun))
-			not_seen(&l->process);
+			not_seen(&s->process);
 		else if (begun != start)
-			not_the_one(&l->process);
+			not_the_one(&s->process);
 	}
-	if (l->process.dead)
-		evc__lives_fence(l, "its process (pid %d) has ended", pid);
+	if (s->process.dead)
+		evc__session_fence(s, "its process (pid %d) has ended", pid);
 }
 
 void
 evc__remote_worker_watch(struct remote_worker *w, pid_t pid)
 {
-	struct life *l = w->life;
+	struct node_session *s = w->session;
 	uint64_t begun;
 	pid_t parent;
 
 	evc__watched_stop(&w->process);
 	w->process = (struct watched){ .pidfd = -1, .pid = pid };
-	if (!l->here || pid <= 0 || !watch(&w->process, l, pid))
+	if (!s->here || pid <= 0 || !watch(&w->process, s, pid))
 		return;
 	if (!read_stat(pid, &parent, &begun))
 		not_seen(&w->process);
 	/* A child whose parent has died has another one: then its lease has to
 	   be waited for. */
-	else if (parent != l->process.pid)
+	else if (parent != s->process.pid)
 		evc__watched_stop(&w->process);
 }
 
 bool
-evc__lives_is_dead(const struct life *l)
+evc__session_is_dead(const struct node_session *s)
 {
 	unsigned i;
 
-	for (i = 0; i < l->n_workers; i++) {
-		const struct remote_worker *w = l->workers[i];
+	for (i = 0; i < s->n_workers; i++) {
+		const struct remote_worker *w = s->workers[i];
 
 		if (w != NULL && w->up && !w->process.dead)
 			return false;

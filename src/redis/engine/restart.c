@@ -18,11 +18,12 @@ all_are_read(const struct redis_engine *e)
 {
 	const struct list *n;
 
-	for (n = e->lives.next; n != &e->lives; n = n->next) {
-		const struct life *l = LIST_OF(n, struct life, link);
+	for (n = e->sessions.next; n != &e->sessions; n = n->next) {
+		const struct node_session *s =
+			LIST_OF(n, struct node_session, link);
 
 		/* Also when it is over: later nobody would ask. */
-		if (!l->marked || l->gone_ns == 0)
+		if (!s->marked || s->gone_ns == 0)
 			return false;
 	}
 	return true;
@@ -38,15 +39,15 @@ clear_away(struct redis_engine *e)
 
 	evc__args_text(&a, "UNLINK");
 	(void)evc__redis_last_keys(e, &a);
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
+	LIST_EACH(n, tmp, &e->sessions) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
-		evc__redis_to_key(l, &a);
-		evc__redis_beat_key(l, &a);
-		for (i = 0; i < l->n_workers; i++)
-			if (l->workers[i] != NULL)
-				evc__remote_worker_last_keys(l->workers[i], &a);
-		evc__lives_chunks_drop(l);
+		evc__redis_to_key(s, &a);
+		evc__redis_beat_key(s, &a);
+		for (i = 0; i < s->n_workers; i++)
+			if (s->workers[i] != NULL)
+				evc__remote_worker_last_keys(s->workers[i], &a);
+		evc__session_chunks_drop(s);
 	}
 	evc__redis_unlink(e, &a);
 	sync_free(e->state);

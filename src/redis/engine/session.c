@@ -8,23 +8,23 @@
 
 /* ---- which there are ---- */
 
-struct life *
-evc__lives_find(struct redis_engine *e, const char *name)
+struct node_session *
+evc__session_find(struct redis_engine *e, const char *name)
 {
 	struct list *n;
 
-	for (n = e->lives.next; n != &e->lives; n = n->next) {
-		struct life *l = LIST_OF(n, struct life, link);
+	for (n = e->sessions.next; n != &e->sessions; n = n->next) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
-		if (strcmp(l->name, name) == 0)
-			return l;
+		if (strcmp(s->name, name) == 0)
+			return s;
 	}
 	return NULL;
 }
 
 bool
-evc__lives_is_former(const struct redis_engine *e, const char *name,
-		    uint64_t inc)
+evc__session_is_former(const struct redis_engine *e, const char *name,
+		       uint64_t inc)
 {
 	const unsigned most = sizeof e->former / sizeof e->former[0];
 	unsigned i;
@@ -37,20 +37,20 @@ evc__lives_is_former(const struct redis_engine *e, const char *name,
 }
 
 void
-evc__lives_remember(const struct life *l)
+evc__session_remember(const struct node_session *s)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 	const unsigned most = sizeof e->former / sizeof e->former[0];
 	unsigned i;
 
 	for (i = 0; i < most && i < e->n_former; i++)
-		if (strcmp(e->former[i].name, l->name) == 0) {
-			e->former[i].inc = l->inc;
+		if (strcmp(e->former[i].name, s->name) == 0) {
+			e->former[i].inc = s->inc;
 			return;
 		}
 	i = e->n_former++ % most;
-	evc__copy(e->former[i].name, sizeof e->former[i].name, l->name);
-	e->former[i].inc = l->inc;
+	evc__copy(e->former[i].name, sizeof e->former[i].name, s->name);
+	e->former[i].inc = s->inc;
 }
 
 /* ---- its end ---- */
@@ -76,17 +76,17 @@ evc__redis_due(struct redis_engine *e, uint64_t mono_ns)
 }
 
 void
-evc__lives_fence(struct life *l, const char *fmt, ...)
+evc__session_fence(struct node_session *s, const char *fmt, ...)
 {
 	struct text t;
 	va_list ap;
 
-	if (l->ending)
+	if (s->ending)
 		return;
-	l->ending = true;
-	t = evc__text_in(l->why, sizeof l->why);
+	s->ending = true;
+	t = evc__text_in(s->why, sizeof s->why);
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	redis_look_soon(l->e);
+	redis_look_soon(s->e);
 }

@@ -90,27 +90,27 @@ evc__redis_garbage(struct redis_engine *e, const char *node, const char *what)
 /* ---- the state ---- */
 
 static const char *
-state_of(const struct life *l)
+state_of(const struct node_session *s)
 {
-	if (l->ending)
+	if (s->ending)
 		return "fenced";
-	return l->left_told ? "leaving" : "live";
+	return s->left_told ? "leaving" : "live";
 }
 
 static void
-add_node(struct text *t, const struct life *l)
+add_node(struct text *t, const struct node_session *s)
 {
 	unsigned i, up = 0, calls = 0;
 
-	for (i = 0; i < l->n_workers; i++)
-		if (l->workers[i] != NULL && l->workers[i]->up) {
+	for (i = 0; i < s->n_workers; i++)
+		if (s->workers[i] != NULL && s->workers[i]->up) {
 			up++;
-			calls += l->workers[i]->n;
+			calls += s->workers[i]->n;
 		}
-	evc__text_fmt(t, "node %s %" PRIu64 " %s %d %u %u %u %zu %s\n", l->name,
-		      l->inc, l->host[0] != '\0' ? l->host : "-",
-		      (int)l->process.pid, l->n_workers, up, calls, l->bytes,
-		      state_of(l));
+	evc__text_fmt(t, "node %s %" PRIu64 " %s %d %u %u %u %zu %s\n", s->name,
+		      s->inc, s->host[0] != '\0' ? s->host : "-",
+		      (int)s->process.pid, s->n_workers, up, calls, s->bytes,
+		      state_of(s));
 }
 
 static void
@@ -142,15 +142,15 @@ evc__redis_state_write(struct redis_engine *e)
 	struct text t;
 	char *now;
 
-	LIST_EACH(n, tmp, &e->lives)
+	LIST_EACH(n, tmp, &e->sessions)
 		room += LINE_ROOM;
 	now = sync_alloc(1, room);
 	if (now == NULL)
 		return;
 	t = evc__text_in(now, room);
 	add_head(&t, e);
-	LIST_EACH(n, tmp, &e->lives)
-		add_node(&t, LIST_OF(n, struct life, link));
+	LIST_EACH(n, tmp, &e->sessions)
+		add_node(&t, LIST_OF(n, struct node_session, link));
 	evc__args_text(&a, e->state != NULL && strcmp(e->state, now) == 0 ?
 				   "PEXPIRE" :
 				   "SET");
@@ -175,10 +175,10 @@ evc__redis_well(struct redis_engine *e)
 	struct list *n, *tmp;
 
 	/* That is tried again, and is the trouble until it succeeds. */
-	LIST_EACH(n, tmp, &e->lives)
-		if (LIST_OF(n, struct life, link)->untold)
+	LIST_EACH(n, tmp, &e->sessions)
+		if (LIST_OF(n, struct node_session, link)->untold)
 			return;
-	if (!list_empty(&e->lives) || e->left)
+	if (!list_empty(&e->sessions) || e->left)
 		e->alone_ns = 0;
 	else if (e->alone_ns == 0)
 		e->alone_ns = now;

@@ -20,10 +20,10 @@ look_at_grace(struct redis_engine *e, uint64_t now)
 	if (!e->left || e->grace_ns == SYNC_FOREVER ||
 	    now < evc__after(e->leave_ns, e->grace_ns))
 		return;
-	LIST_EACH(n, tmp, &e->lives)
-		evc__lives_fence(LIST_OF(n, struct life, link),
-				"it did not leave within %.1f s",
-				(double)e->grace_ns / 1e9);
+	LIST_EACH(n, tmp, &e->sessions)
+		evc__session_fence(LIST_OF(n, struct node_session, link),
+				   "it did not leave within %.1f s",
+				   (double)e->grace_ns / 1e9);
 }
 
 static void
@@ -38,13 +38,13 @@ on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 	if (on_loop_inherited(&e->on))
 		return;
 	look_at_grace(e, now);
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
+	LIST_EACH(n, tmp, &e->sessions) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
-		if (l->gone_ns != 0 && now < l->gone_ns)
-			evc__redis_due(e, l->gone_ns);
+		if (s->gone_ns != 0 && now < s->gone_ns)
+			evc__redis_due(e, s->gone_ns);
 		else
-			evc__lives_look(l);
+			evc__session_look(s);
 	}
 	redis_feed_soon(e); /* those that had a rest */
 }
@@ -125,11 +125,11 @@ release(struct redis_engine *e)
 static void
 look_at_end(struct redis_engine *e)
 {
-	if (e->phase == PHASE_LOST && list_empty(&e->lives)) {
+	if (e->phase == PHASE_LOST && list_empty(&e->sessions)) {
 		e->phase = PHASE_DOWN;
 		e->sink->down(e->core, e->why_down);
 	}
-	if (!e->left || !list_empty(&e->lives) || e->lost ||
+	if (!e->left || !list_empty(&e->sessions) || e->lost ||
 	    e->phase == PHASE_RELEASING)
 		return;
 	if (e->taking)
@@ -153,8 +153,9 @@ look(struct redis_engine *e)
 		if (e->want_lock)
 			evc__redis_lock_again(e);
 		e->want_lock = false;
-		LIST_EACH(n, tmp, &e->lives)
-			evc__lives_look(LIST_OF(n, struct life, link));
+		LIST_EACH(n, tmp, &e->sessions)
+			evc__session_look(
+				LIST_OF(n, struct node_session, link));
 		go_on(e);
 		evc__redis_restart_go_on(e);
 		look_at_end(e);
@@ -197,7 +198,7 @@ evc__redis_off(struct on_loop *on, struct ev_loop *loop)
 
 	(void)loop;
 	stop_watchers(e);
-	evc__lives_unwatch(e);
+	evc__session_unwatch(e);
 }
 
 static void
@@ -217,7 +218,7 @@ finish(struct redis_engine *e)
 		on_loop_end(&e->on);
 		evc_task_end(&e->task);
 	}
-	evc__lives_let_go(e);
+	evc__session_let_go(e);
 	if (e->hold != 0)
 		evc_hold_end(e->scope, e->hold);
 	e->hold = 0;
@@ -236,10 +237,10 @@ lose(struct redis_engine *e)
 	evc__redis_client_free(e->client);
 	e->client = NULL;
 	e->up = false;
-	while (!list_empty(&e->lives))
-		evc__lives_over(LIST_OF(e->lives.next, struct life, link),
-				"its coordinator's loop is gone",
-				EVC_ENGINE_DIED);
+	while (!list_empty(&e->sessions))
+		evc__session_over(
+			LIST_OF(e->sessions.next, struct node_session, link),
+			"its coordinator's loop is gone", EVC_ENGINE_DIED);
 }
 
 static void
@@ -367,11 +368,11 @@ do_leave(struct redis_engine *e)
 		e->leave_ns = sync_mono();
 		evc__redis_due(e, evc__after(e->leave_ns, e->grace_ns));
 	}
-	LIST_EACH(n, tmp, &e->lives) {
-		struct life *l = LIST_OF(n, struct life, link);
+	LIST_EACH(n, tmp, &e->sessions) {
+		struct node_session *s = LIST_OF(n, struct node_session, link);
 
-		if (!l->left_told && !l->ending)
-			evc__lives_tell_to_leave(l);
+		if (!s->left_told && !s->ending)
+			evc__session_tell_to_leave(s);
 	}
 	look_at_end(e);
 }

@@ -81,19 +81,19 @@ is_there(const struct redis_engine *e, uint64_t id)
 }
 
 void
-evc__redis_keep(struct life *l, uint64_t id, size_t size, bool by_key)
+evc__redis_keep(struct node_session *s, uint64_t id, size_t size, bool by_key)
 {
-	struct redis_engine *e = l->e;
+	struct redis_engine *e = s->e;
 
 	if (by_key && !is_there(e, id))
 		note_key(e, id, 0);
-	if (size < KEPT_LEAST || evc__kept_find(&l->kept, id) != NULL ||
-	    !evc__kept_add(&l->kept, id, (evc_value){ NULL, size }))
+	if (size < KEPT_LEAST || evc__kept_find(&s->kept, id) != NULL ||
+	    !evc__kept_add(&s->kept, id, (evc_value){ NULL, size }))
 		return;
 	sync_add(&e->notes.n_kept, 1);
 	/* What a node has is bounded there, too. */
-	while (l->kept.bytes > KEEP_MOST * (l->n_workers + 1))
-		drop(e, &l->kept, evc__kept_oldest(&l->kept));
+	while (s->kept.bytes > KEEP_MOST * (s->n_workers + 1))
+		drop(e, &s->kept, evc__kept_oldest(&s->kept));
 }
 
 void
@@ -145,12 +145,12 @@ set(struct redis_engine *e, const evc_engine_input *in)
 }
 
 bool
-evc__redis_put_input(struct life *l, const evc_engine_input *in)
+evc__redis_put_input(struct node_session *s, const evc_engine_input *in)
 {
 	if (in->value.size < VALUE_LEAST ||
-	    (!is_there(l->e, in->id) && !set(l->e, in)))
+	    (!is_there(s->e, in->id) && !set(s->e, in)))
 		return false;
-	evc__redis_keep(l, in->id, in->value.size, false);
+	evc__redis_keep(s, in->id, in->value.size, false);
 	return true;
 }
 
@@ -169,14 +169,15 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 			evc__redis_value_key(e, &a, ids[i]);
 			drop(e, &e->values, ids[i]);
 		}
-		LIST_EACH(at, tmp, &e->lives) {
-			struct life *l = LIST_OF(at, struct life, link);
+		LIST_EACH(at, tmp, &e->sessions) {
+			struct node_session *s =
+				LIST_OF(at, struct node_session, link);
 
-			if (evc__kept_find(&l->kept, ids[i]) == NULL)
+			if (evc__kept_find(&s->kept, ids[i]) == NULL)
 				continue;
-			drop(e, &l->kept, ids[i]);
+			drop(e, &s->kept, ids[i]);
 			/* Without memory others take its room there. */
-			(void)evc__frame_put_number(&l->control.bytes,
+			(void)evc__frame_put_number(&s->control.bytes,
 						    FRAME_FORGET, ids[i]);
 		}
 	}
@@ -191,7 +192,7 @@ evc__remote_worker_last_keys(struct remote_worker *w, struct redis_args *a)
 	unsigned i;
 
 	for (i = 0; i < w->n; i++)
-		evc__redis_value_key(w->life->e, a, worker_call(w, i)->id);
+		evc__redis_value_key(w->session->e, a, worker_call(w, i)->id);
 }
 
 struct dropped {
@@ -217,11 +218,11 @@ on_dropped(struct redis_client *cl, const redisReply *r, void *arg)
 void
 evc__remote_worker_values_drop(struct remote_worker *w)
 {
-	struct redis_engine *e = w->life->e;
+	struct redis_engine *e = w->session->e;
 	struct redis_args a = { 0 };
 	struct dropped *d;
 
-	if (w->n == 0 || w->life->g != e->g)
+	if (w->n == 0 || w->session->g != e->g)
 		return; /* the restart has done that */
 	d = sync_alloc(1, sizeof *d + w->n * sizeof d->ids[0]);
 	if (d == NULL)
@@ -236,10 +237,10 @@ evc__remote_worker_values_drop(struct remote_worker *w)
 }
 
 void
-evc__lives_values_drop(struct life *l)
+evc__session_values_drop(struct node_session *s)
 {
-	sync_sub(&l->e->notes.n_kept, (uint32_t)l->kept.n);
-	evc__kept_clear(&l->kept);
+	sync_sub(&s->e->notes.n_kept, (uint32_t)s->kept.n);
+	evc__kept_clear(&s->kept);
 }
 
 void

@@ -44,7 +44,7 @@ measure(struct remote_worker *w, double took)
 static void
 came_back(struct remote_worker *w, uint64_t n)
 {
-	struct redis_engine *e = w->life->e;
+	struct redis_engine *e = w->session->e;
 
 	if (n <= e->cancelled_upto)
 		return;
@@ -61,7 +61,7 @@ evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 {
 	uint64_t n = worker_call(w, i)->n;
 
-	w->life->bytes -= worker_call(w, i)->size;
+	w->session->bytes -= worker_call(w, i)->size;
 	if (i == 0) {
 		w->first = (w->first + 1) % WINDOW_MOST;
 	} else {
@@ -89,15 +89,15 @@ evc__redis_tell(struct redis_engine *e)
 }
 
 void
-evc__remote_worker_up(struct remote_worker *w, uint32_t life,
+evc__remote_worker_up(struct remote_worker *w, uint32_t start,
 		      const struct frame_note *note)
 {
-	struct redis_engine *e = w->life->e;
+	struct redis_engine *e = w->session->e;
 	char where[WHERE_ROOM];
 
 	w->up = true;
 	w->fenced = false;
-	w->start = life;
+	w->start = start;
 	w->first = w->n = 0;
 	w->window = 1;
 	w->average = 0;
@@ -112,7 +112,7 @@ evc__remote_worker_up(struct remote_worker *w, uint32_t life,
 void
 evc__remote_worker_fenced(struct remote_worker *w, const char *why)
 {
-	struct redis_engine *e = w->life->e;
+	struct redis_engine *e = w->session->e;
 
 	if (!w->up || w->fenced)
 		return;
@@ -123,14 +123,14 @@ evc__remote_worker_fenced(struct remote_worker *w, const char *why)
 void
 evc__remote_worker_gone(struct remote_worker *w, const char *why, unsigned how)
 {
-	struct redis_engine *e = w->life->e;
+	struct redis_engine *e = w->session->e;
 	unsigned i;
 
 	if (!w->up)
 		return;
 	evc__remote_worker_values_drop(w);
 	for (i = 0; i < w->n; i++)
-		w->life->bytes -= worker_call(w, i)->size;
+		w->session->bytes -= worker_call(w, i)->size;
 	w->up = false;
 	w->n = 0;
 	evc__watched_stop(&w->process);

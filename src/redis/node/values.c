@@ -76,8 +76,7 @@ make_room(struct life *l)
 
 	if (l->value_bytes <= VALUES_MOST)
 		return;
-	LIST_EACH(at, tmp, &l->ages)
-	{
+	LIST_EACH(at, tmp, &l->ages) {
 		struct value *v = LIST_OF(at, struct value, age);
 
 		if (l->value_bytes <= VALUES_MOST)
@@ -233,8 +232,7 @@ evc__node_values_resume(struct life *l)
 {
 	struct list *at, *tmp;
 
-	LIST_EACH(at, tmp, &l->ages)
-	{
+	LIST_EACH(at, tmp, &l->ages) {
 		struct value *v = LIST_OF(at, struct value, age);
 
 		if (v->state == VALUE_ASKED && !v->sent)

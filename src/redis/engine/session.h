@@ -3,8 +3,8 @@
  * What the coordinator knows of a life of a node: its workers and what each was
  * given, what is on its way to it, and how it ends.
  */
-#ifndef EVC_REDIS_ENGINE_LIFE_H
-#define EVC_REDIS_ENGINE_LIFE_H
+#ifndef EVC_REDIS_ENGINE_SESSION_H
+#define EVC_REDIS_ENGINE_SESSION_H
 
 #include "base/list.h"
 #include "wire/frames.h"
@@ -16,14 +16,14 @@
 #define ID_ROOM 32 /* of an entry */
 
 struct redis_engine; /* is the evc_engine */
-struct life;
+struct node_session;
 
 #define WATCHED_MOST 256 /* processes: each of them takes a descriptor */
 
 /* A process of this machine that may be watched. */
 struct watched {
 	struct redis_engine *e;
-	struct life *life;
+	struct node_session *session;
 	pid_t pid;
 	int pidfd;        /* -1: it is not watched */
 	struct ev_io io;
@@ -39,7 +39,7 @@ struct sent_call {
 
 /* A worker of a node. */
 struct remote_worker {
-	struct life *life;
+	struct node_session *session;
 	unsigned at;      /* among those of its node */
 	unsigned index;   /* among those of the cluster */
 	bool up;          /* functions may be given to it */
@@ -57,7 +57,8 @@ struct remote_worker {
    there. */
 struct chunk {
 	struct list link;
-	struct life *life;  /* NULL: it is over, the answer counts no more */
+	struct node_session
+		*session; /* NULL: it is over, the answer counts no more */
 	uint64_t seq;
 	struct bytes bytes;
 	bool control;       /* it is tried until it is there */
@@ -71,7 +72,7 @@ struct chunk {
 
 /* Who waits for the answer of a fence. */
 struct fence_wait {
-	struct life *life;  /* NULL: it is over */
+	struct node_session *session; /* NULL: it is over */
 };
 
 /* Frames that become a chunk, and what the last FRAME_SLOT in it said. */
@@ -81,7 +82,7 @@ struct frame_batch {
 	uint64_t worker;
 };
 
-struct life {
+struct node_session {
 	struct redis_engine *e;
 	struct list link;
 	char name[NODE_NAME_ROOM];
