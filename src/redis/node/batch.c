@@ -4,69 +4,69 @@
  */
 #include "redis/node/node.h"
 
-#define PARCEL_MOST ((size_t)1 << 20) /* bytes, roughly */
+#define BATCH_MOST ((size_t)1 << 20) /* bytes, roughly */
 
-struct parcel *
-evc__node_parcel_add(struct life *l, enum parcel_kind kind)
+struct event_batch *
+evc__node_batch_add(struct session *s, enum batch_kind kind)
 {
-	struct parcel *p = sync_alloc(1, sizeof *p);
+	struct event_batch *batch = sync_alloc(1, sizeof *batch);
 
-	if (p == NULL) {
-		evc__node_life_no_memory(l);
+	if (batch == NULL) {
+		evc__node_no_memory(s);
 		return NULL;
 	}
-	p->l = l;
-	p->kind = kind;
-	p->at = NOWHERE;
-	if (l->last != NULL)
-		l->last->next = p;
+	batch->session = s;
+	batch->kind = kind;
+	batch->at = NOWHERE;
+	if (s->last != NULL)
+		s->last->next = batch;
 	else
-		l->first = p;
-	l->last = p;
-	if (l->next == NULL)
-		l->next = p;
-	return p;
+		s->first = batch;
+	s->last = batch;
+	if (s->next == NULL)
+		s->next = batch;
+	return batch;
 }
 
 bool
-evc__node_tell_slot(struct bytes *b, unsigned slot, uint32_t number)
+evc__node_tell_about(struct bytes *b, unsigned worker, uint32_t number)
 {
 	return evc__frame_put_number(b, FRAME_SLOT,
-				     (uint64_t)slot << 32 | number) == 0;
+				     (uint64_t)worker << 32 | number) == 0;
 }
 
 struct bytes *
-evc__node_tell(struct life *l, const struct slot *s)
+evc__node_tell(struct session *s, const struct local_worker *w)
 {
-	struct parcel *p = l->last;
+	struct event_batch *batch = s->last;
 	uint64_t at;
 
-	if (p == NULL || p->kind != PARCEL_PLAIN || p->seq != 0 ||
-	    p->frames.n >= PARCEL_MOST)
-		p = evc__node_parcel_add(l, PARCEL_PLAIN);
-	if (p == NULL || s == NULL)
-		return p != NULL ? &p->frames : NULL;
-	at = (uint64_t)s->index << 32 | s->number;
-	if (p->at != at &&
-	    !evc__node_tell_slot(&p->frames, s->index, s->number)) {
-		evc__node_life_no_memory(l);
+	if (batch == NULL || batch->kind != BATCH_PLAIN || batch->seq != 0 ||
+	    batch->frames.n >= BATCH_MOST)
+		batch = evc__node_batch_add(s, BATCH_PLAIN);
+	if (batch == NULL || w == NULL)
+		return batch != NULL ? &batch->frames : NULL;
+	at = (uint64_t)w->index << 32 | w->number;
+	if (batch->at != at &&
+	    !evc__node_tell_about(&batch->frames, w->index, w->number)) {
+		evc__node_no_memory(s);
 		return NULL;
 	}
-	p->at = at;
-	return &p->frames;
+	batch->at = at;
+	return &batch->frames;
 }
 
 void
-evc__node_tell_value(struct life *l, uint64_t id, const evc_value *value)
+evc__node_tell_value(struct session *s, uint64_t id, const evc_value *value)
 {
-	struct parcel *p = evc__node_parcel_add(l, PARCEL_VALUE);
+	struct event_batch *batch = evc__node_batch_add(s, BATCH_VALUE);
 
-	if (p == NULL)
+	if (batch == NULL)
 		return;
-	p->id = id;
-	if (evc_value_copy(&p->value, value) < 0) {
-		evc__node_life_no_memory(l);
+	batch->id = id;
+	if (evc_value_copy(&batch->value, value) < 0) {
+		evc__node_no_memory(s);
 		return;
 	}
-	evc__node_value_keep(l, id, value);
+	evc__node_value_keep(s, id, value);
 }

@@ -22,17 +22,17 @@ drop(struct deal *d)
 }
 
 void
-evc__node_deals_free(struct parcel *p)
+evc__node_deals_free(struct event_batch *batch)
 {
 	struct deal *d;
 
-	while ((d = p->deals) != NULL) {
-		p->deals = d->next;
-		p->l->slots[d->slot].n_deals--;
+	while ((d = batch->deals) != NULL) {
+		batch->deals = d->next;
+		batch->session->workers[d->worker].n_deals--;
 		drop(d);
 	}
-	p->last_deal = NULL;
-	p->n_deals = 0;
+	batch->last_deal = NULL;
+	batch->n_deals = 0;
 }
 
 static bool
@@ -68,15 +68,15 @@ put_frame(struct deal *d, const evc_engine_result *r, bool by_key, uint64_t id)
 	f.r.n_updates = 0;
 	if (by_key)
 		f.r.value = (evc_value){ NULL, 0 };
-	return evc__node_tell_slot(&d->frame, d->slot, d->number) &&
+	return evc__node_tell_about(&d->frame, d->worker, d->number) &&
 	       (!by_key ||
 		evc__frame_put_number(&d->frame, FRAME_VALUE, id) == 0) &&
 	       evc__frame_put_result(&d->frame, UINT32_MAX, &f) == 0;
 }
 
 static struct deal *
-make(const struct slot *s, const struct work *w, const evc_engine_result *r,
-     bool by_key)
+make(const struct local_worker *w, const struct job *job,
+     const evc_engine_result *r, bool by_key)
 {
 	struct deal *d = sync_alloc(1, sizeof *d);
 	bool fine;
@@ -84,11 +84,11 @@ make(const struct slot *s, const struct work *w, const evc_engine_result *r,
 
 	if (d == NULL)
 		return NULL;
-	d->slot = s->index;
-	d->number = s->number;
+	d->worker = w->index;
+	d->number = w->number;
 	d->n = r->n;
 	d->took = r->took;
-	fine = put_frame(d, r, by_key, w->task.id);
+	fine = put_frame(d, r, by_key, job->task.id);
 	for (i = 0; fine && i < r->n_updates; i++)
 		fine = put_update(d, &r->updates[i]);
 	d->n_updates = r->n_updates;
@@ -101,45 +101,46 @@ make(const struct slot *s, const struct work *w, const evc_engine_result *r,
 /* ---- those of one parcel ---- */
 
 static bool
-has_room(const struct parcel *p)
+has_room(const struct event_batch *batch)
 {
 	const struct deal *d;
-	size_t n = p->frames.n;
+	size_t n = batch->frames.n;
 
-	if (p->kind == PARCEL_VALUE || p->seq != 0 || p->n_deals >= DEALS_MOST)
+	if (batch->kind == BATCH_VALUE || batch->seq != 0 ||
+	    batch->n_deals >= DEALS_MOST)
 		return false;
-	for (d = p->deals; d != NULL; d = d->next)
+	for (d = batch->deals; d != NULL; d = d->next)
 		n += d->frame.n + d->updates.n;
 	return n < DEALS_BYTES;
 }
 
 void
-evc__node_tell_deal(struct slot *s, const struct work *w,
+evc__node_tell_deal(struct local_worker *w, const struct job *job,
 		    const evc_engine_result *r, bool by_key)
 {
-	struct life *l = s->l;
-	struct deal *d = make(s, w, r, by_key);
-	struct parcel *p = l->last;
+	struct session *s = w->session;
+	struct deal *d = make(w, job, r, by_key);
+	struct event_batch *batch = s->last;
 
 	if (d == NULL) {
-		evc__node_life_no_memory(l);
+		evc__node_no_memory(s);
 		return;
 	}
 	/* One of plain frames that was not sent takes it up. */
-	if (p == NULL || !has_room(p))
-		p = evc__node_parcel_add(l, PARCEL_DEALS);
-	if (p == NULL) {
+	if (batch == NULL || !has_room(batch))
+		batch = evc__node_batch_add(s, BATCH_DEALS);
+	if (batch == NULL) {
 		drop(d);
 		return;
 	}
-	p->kind = PARCEL_DEALS;
-	if (p->last_deal != NULL)
-		p->last_deal->next = d;
+	batch->kind = BATCH_DEALS;
+	if (batch->last_deal != NULL)
+		batch->last_deal->next = d;
 	else
-		p->deals = d;
-	p->last_deal = d;
-	p->n_deals++;
-	s->n_deals++;
+		batch->deals = d;
+	batch->last_deal = d;
+	batch->n_deals++;
+	w->n_deals++;
 }
 
 static void
@@ -159,29 +160,29 @@ add_deal(struct redis_args *a, const struct deal *d)
 }
 
 bool
-evc__node_deals_send(struct parcel *p, redis_reply_fn *fn)
+evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn)
 {
-	struct life *l = p->l;
-	struct node *n = l->node;
+	struct session *s = batch->session;
+	struct node *n = s->node;
 	struct redis_args a = { 0 };
 	const struct deal *d;
 
 	evc__args_key(&a, &n->address, "gen");
 	evc__args_key(&a, &n->address, "lease:%s", n->name);
-	evc__node_life_key(l, &a, "ev");
+	evc__node_key(s, &a, "ev");
 	evc__args_key(&a, &n->address, "var");
 	evc__args_key(&a, &n->address, "count");
-	evc__node_life_key(l, &a, "seqs");
-	evc__args_text(&a, l->gen);
-	evc__args_text(&a, l->stamp);
+	evc__node_key(s, &a, "seqs");
+	evc__args_text(&a, s->gen);
+	evc__args_text(&a, s->stamp);
 	evc__args_text(&a, n->name);
-	evc__node_life_inc(l, &a);
-	evc__args_fmt(&a, "%llu", (unsigned long long)p->seq);
-	evc__args_add(&a, bytes_at(&p->frames), p->frames.n);
-	evc__args_fmt(&a, "%u", p->n_deals);
-	for (d = p->deals; d != NULL; d = d->next)
+	evc__node_add_inc(s, &a);
+	evc__args_fmt(&a, "%llu", (unsigned long long)batch->seq);
+	evc__args_add(&a, bytes_at(&batch->frames), batch->frames.n);
+	evc__args_fmt(&a, "%u", batch->n_deals);
+	for (d = batch->deals; d != NULL; d = d->next)
 		add_deal(&a, d);
-	return evc__node_life_script(l, SCRIPT_SEND, 6, fn, p, &a);
+	return evc__node_script(s, SCRIPT_SEND, 6, fn, batch, &a);
 }
 
 /* ---- what came of it ---- */
@@ -203,53 +204,56 @@ put_failed(struct bytes *b, const struct deal *d, evc_status code,
 }
 
 static void
-fail_one(struct parcel *p, const struct deal *d, const char *why)
+fail_one(struct event_batch *batch, const struct deal *d, const char *why)
 {
-	struct life *l = p->l;
-	const struct slot then = { .index = d->slot, .number = d->number };
-	struct bytes *b = evc__node_tell(l, &then);
+	struct session *s = batch->session;
+	const struct local_worker then = { .index = d->worker,
+					   .number = d->number };
+	struct bytes *b = evc__node_tell(s, &then);
 
 	if (b != NULL && !put_failed(b, d, EVC_INVALID_ARGUMENT, why))
-		evc__node_life_no_memory(l);
+		evc__node_no_memory(s);
 }
 
 bool
-evc__node_deals_done(struct parcel *p, const redisReply *r)
+evc__node_deals_done(struct event_batch *batch, const redisReply *r)
 {
 	size_t i, n;
 
 	for (i = 1; i < r->elements; i += 2) {
 		const char *why = evc__reply_bytes(r, i + 1, &n);
-		const struct deal *d = p->deals;
+		const struct deal *d = batch->deals;
 		int64_t at;
 
 		if (why == NULL || !evc__reply_number(r, i, &at) || at < 0 ||
-		    at >= (int64_t)p->n_deals)
+		    at >= (int64_t)batch->n_deals)
 			return false;
 		while (at-- > 0)
 			d = d->next;
-		fail_one(p, d, why);
+		fail_one(batch, d, why);
 	}
 	return true;
 }
 
 void
-evc__node_deals_fail(struct parcel *p, const redisReply *r)
+evc__node_deals_fail(struct event_batch *batch, const redisReply *r)
 {
-	struct life *l = p->l;
+	struct session *s = batch->session;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
 	const struct deal *d;
 
 	evc__reply_why(r, &t);
-	for (d = p->deals; d != NULL; d = d->next)
-		if (!evc__node_tell_slot(&p->frames, d->slot, d->number) ||
-		    !put_failed(&p->frames, d, EVC_FAILED_PRECONDITION, why)) {
-			evc__node_life_no_memory(l);
+	for (d = batch->deals; d != NULL; d = d->next)
+		if (!evc__node_tell_about(&batch->frames, d->worker,
+					  d->number) ||
+		    !put_failed(&batch->frames, d, EVC_FAILED_PRECONDITION,
+				why)) {
+			evc__node_no_memory(s);
 			return;
 		}
-	evc__node_deals_free(p);
+	evc__node_deals_free(batch);
 	/* Its number was not used. */
-	p->kind = PARCEL_PLAIN;
-	p->at = NOWHERE;
+	batch->kind = BATCH_PLAIN;
+	batch->at = NOWHERE;
 }

@@ -10,20 +10,20 @@
 #include "redis/node/node.h"
 
 void
-evc__node_life_leave(struct life *l)
+evc__node_leave(struct session *s)
 {
 	unsigned i;
 
 	/* One that registers leaves when that was answered. */
-	if (l->state != LIFE_LIVE)
+	if (s->state != SESSION_LIVE)
 		return;
-	evc__node_say(l->node, EVC_LOG_INFO, "leaves generation %s", l->gen);
-	l->state = LIFE_LEAVING;
-	for (i = 0; i < l->node->n_workers; i++)
-		evc__node_slot_back(&l->slots[i], UINT64_MAX);
+	evc__node_say(s->node, EVC_LOG_INFO, "leaves generation %s", s->gen);
+	s->state = SESSION_LEAVING;
+	for (i = 0; i < s->node->n_workers; i++)
+		evc__node_give_back(&s->workers[i], UINT64_MAX);
 	/* Those that run something end when that has; what waits there behind
 	   it comes back. */
-	l->node->ops->leave(l->engine);
+	s->node->ops->leave(s->engine);
 }
 
 void
@@ -32,50 +32,50 @@ evc__node_over(struct node *n, evc_status status)
 	n->over = true;
 	if (n->status == 0)
 		n->status = status;
-	if (n->life != NULL)
-		evc__node_life_leave(n->life);
+	if (n->session != NULL)
+		evc__node_leave(n->session);
 }
 
 void
-evc__node_life_free(struct life *l)
+evc__node_session_free(struct session *s)
 {
-	struct parcel *p;
+	struct event_batch *batch;
 	unsigned i;
 
-	evc__node_life_stop(l);
-	for (i = 0; i < l->node->n_workers; i++) {
-		evc__node_ask_drop(&l->slots[i]);
-		evc__node_slot_clear(&l->slots[i]);
+	evc__node_stop_timers(s);
+	for (i = 0; i < s->node->n_workers; i++) {
+		evc__node_ask_drop(&s->workers[i]);
+		evc__node_worker_clear(&s->workers[i]);
 	}
-	while ((p = l->first) != NULL) {
-		l->first = p->next;
-		evc__node_parcel_free(p);
+	while ((batch = s->first) != NULL) {
+		s->first = batch->next;
+		evc__node_batch_free(batch);
 	}
-	evc__node_values_clear(l);
-	evc__node_runs_lost(l);
-	sync_free(l->slots);
-	sync_free(l);
+	evc__node_values_clear(s);
+	evc__node_runs_lost(s);
+	sync_free(s->workers);
+	sync_free(s);
 }
 
 void
-evc__node_life_closed(struct life *l)
+evc__node_closed(struct session *s)
 {
-	struct node *n = l->node;
+	struct node *n = s->node;
 
-	n->ops->close(l->engine);
-	l->engine = NULL;
-	if (l->state == LIFE_LEAVING) {
-		l->state = LIFE_SAYING;
-		l->say_by_ns = evc__until_ns(l->lease_ns);
+	n->ops->close(s->engine);
+	s->engine = NULL;
+	if (s->state == SESSION_LEAVING) {
+		s->state = SESSION_SAYING;
+		s->say_by_ns = evc__until_ns(s->lease_ns);
 		return;
 	}
-	if (l->state != LIFE_ENDING)
-		evc__node_life_stop(l);
-	l->state = LIFE_OVER;
+	if (s->state != SESSION_ENDING)
+		evc__node_stop_timers(s);
+	s->state = SESSION_OVER;
 	/* Nobody would look at it any more. */
 	if (n->lost && n->client == NULL) {
-		evc__node_life_free(l);
-		n->life = NULL;
+		evc__node_session_free(s);
+		n->session = NULL;
 	}
 }
 
@@ -84,60 +84,59 @@ evc__node_life_closed(struct life *l)
 static void
 on_left(struct redis_client *cl, const redisReply *r, void *arg)
 {
-	struct life *l = arg;
+	struct session *s = arg;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
 
 	(void)cl;
-	l->pending--;
-	l->leave_sent = false;
-	if (l->state != LIFE_SAYING || r == NULL)
+	s->pending--;
+	s->leave_sent = false;
+	if (s->state != SESSION_SAYING || r == NULL)
 		return;
 	/* Fenced: it is not awaited any more. */
 	if (evc__reply_word(r) != NULL) {
-		evc__node_say(l->node, EVC_LOG_INFO, "has left generation %s",
-			      l->gen);
-		evc__node_life_stop(l);
-		l->state = LIFE_OVER;
+		evc__node_say(s->node, EVC_LOG_INFO, "has left generation %s",
+			      s->gen);
+		evc__node_stop_timers(s);
+		s->state = SESSION_OVER;
 		return;
 	}
 	evc__reply_why(r, &t);
-	evc__node_say(l->node, EVC_LOG_WARNING, "cannot leave: %s", why);
-	l->refused = true;
-	ev_timer_again(l->node->ev, &l->again);
+	evc__node_say(s->node, EVC_LOG_WARNING, "cannot leave: %s", why);
+	s->refused = true;
+	ev_timer_again(s->node->ev, &s->again);
 }
 
 void
-evc__node_life_last_word(struct life *l)
+evc__node_last_word(struct session *s)
 {
-	struct node *n = l->node;
+	struct node *n = s->node;
 	struct bytes left = { 0 };
 	struct redis_args a = { 0 }, runs = { 0 };
 
 	/* As if the server were away; but the lease is renewed. */
-	if (l->refused && evc__left_ns(l->say_by_ns) == 0) {
-		evc__node_life_end(l, "could not say what it has done");
+	if (s->refused && evc__left_ns(s->say_by_ns) == 0) {
+		evc__node_end(s, "could not say what it has done");
 		return;
 	}
-	if (!l->linked || l->first != NULL || l->refused || l->leave_sent)
+	if (!s->linked || s->first != NULL || s->refused || s->leave_sent)
 		return;
 	if (evc__frame_put_bare(&left, FRAME_LEFT) < 0) {
-		evc__node_life_no_memory(l);
+		evc__node_no_memory(s);
 		return;
 	}
 	evc__args_text(&runs, "HDEL");
-	evc__node_life_key(l, &runs, "runs");
+	evc__node_key(s, &runs, "runs");
 	evc__args_text(&runs, n->name);
 	evc__redis_send(n->client, REDIS_SAY, NULL, NULL, &runs);
 	evc__args_key(&a, &n->address, "lease:%s", n->name);
-	evc__node_life_key(l, &a, "ev");
-	evc__args_text(&a, l->stamp);
+	evc__node_key(s, &a, "ev");
+	evc__args_text(&a, s->stamp);
 	evc__args_text(&a, n->name);
-	evc__node_life_inc(l, &a);
+	evc__node_add_inc(s, &a);
 	/* If it is sent again it is the same one. */
-	evc__args_fmt(&a, "%llu", (unsigned long long)l->seq + 1);
+	evc__args_fmt(&a, "%llu", (unsigned long long)s->seq + 1);
 	evc__args_add(&a, bytes_at(&left), left.n);
-	l->leave_sent =
-		evc__node_life_script(l, SCRIPT_LEAVE, 2, on_left, l, &a);
+	s->leave_sent = evc__node_script(s, SCRIPT_LEAVE, 2, on_left, s, &a);
 	bytes_free(&left);
 }

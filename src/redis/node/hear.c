@@ -14,51 +14,52 @@
 #define TRIM_BYTES ((size_t)1 << 20)
 
 static void
-garbage(struct life *l, const char *what)
+garbage(struct session *s, const char *what)
 {
-	evc__node_life_end(l, "was sent garbage by the coordinator (%s)", what);
+	evc__node_end(s, "was sent garbage by the coordinator (%s)", what);
 }
 
 /* What the frames of one entry have in common. */
 struct hearing {
-	struct life *l;
+	struct session *session;
 	struct entry *entry;
-	struct slot *slot; /* NULL: none was named */
-	bool lives;        /* and this is its life */
+	struct local_worker *worker; /* NULL: none was named */
+	bool is_current;             /* and this is its life */
 };
 
 /* ---- functions ---- */
 
-static struct work *
+static struct job *
 make(struct hearing *h)
 {
-	struct work *w = sync_alloc(1, sizeof *w);
+	struct job *job = sync_alloc(1, sizeof *job);
 
-	if (w == NULL) {
-		evc__node_life_no_memory(h->l);
+	if (job == NULL) {
+		evc__node_no_memory(h->session);
 		return NULL;
 	}
-	w->entry = h->entry;
-	w->entry->refs++;
-	return w;
+	job->entry = h->entry;
+	job->entry->refs++;
+	return job;
 }
 
 /* Inputs that came by key.  false: no memory. */
 static bool
-get_values(struct life *l, struct work *w)
+get_values(struct session *s, struct job *job)
 {
-	evc_engine_task *t = &w->task;
+	evc_engine_task *t = &job->task;
 	unsigned i;
 
 	for (i = 0; i < t->n_inputs; i++) {
 		if (t->inputs[i].value.size > 0)
 			continue;
-		if (w->values == NULL)
-			w->values = sync_alloc(t->n_inputs, sizeof *w->values);
-		if (w->values == NULL)
+		if (job->values == NULL)
+			job->values =
+				sync_alloc(t->n_inputs, sizeof *job->values);
+		if (job->values == NULL)
 			return false;
-		w->values[i] = evc__node_value_get(l, t->inputs[i].id);
-		if (w->values[i] == NULL)
+		job->values[i] = evc__node_value_get(s, t->inputs[i].id);
+		if (job->values[i] == NULL)
 			return false;
 	}
 	return true;
@@ -67,90 +68,90 @@ get_values(struct life *l, struct work *w)
 static void
 hear_task(struct hearing *h, const struct frame *f)
 {
-	struct life *l = h->l;
-	struct work *w = make(h);
+	struct session *s = h->session;
+	struct job *job = make(h);
 	bool late;
 
-	if (w == NULL)
+	if (job == NULL)
 		return;
-	if (evc__frame_get_task(f, &w->task) < 0) {
-		w->task.inputs = NULL;
-		w->task.n_inputs = 0;
-		evc__node_work_free(l, w);
-		garbage(l, evc_last_error());
+	if (evc__frame_get_task(f, &job->task) < 0) {
+		job->task.inputs = NULL;
+		job->task.n_inputs = 0;
+		evc__node_job_free(job);
+		garbage(s, evc_last_error());
 		return;
 	}
-	if (!get_values(l, w)) {
-		evc__node_work_free(l, w);
-		evc__node_life_no_memory(l);
+	if (!get_values(s, job)) {
+		evc__node_job_free(job);
+		evc__node_no_memory(s);
 		return;
 	}
 	/* One that the server had refused at first may come behind later ones,
 	   which a worker has perhaps begun or given back, and all before them;
 	   or behind the order that cancels it.  It comes anew, as a new one. */
-	late = w->task.n <= h->slot->newest || w->task.n <= l->cancelled;
+	late = job->task.n <= h->worker->newest || job->task.n <= s->cancelled;
 	if (!late)
-		h->slot->newest = w->task.n;
-	evc__node_slot_add(h->slot, w);
-	if (late || l->state == LIFE_LEAVING)
-		evc__node_slot_back_one(h->slot, w->task.n);
+		h->worker->newest = job->task.n;
+	evc__node_worker_add(h->worker, job);
+	if (late || s->state == SESSION_LEAVING)
+		evc__node_give_back_one(h->worker, job->task.n);
 }
 
 static void
 hear_def(struct hearing *h, const struct frame *f)
 {
-	struct work *w = make(h);
+	struct job *job = make(h);
 
-	if (w == NULL)
+	if (job == NULL)
 		return;
-	w->is_def = true;
-	if (evc__frame_get_def(f, &w->def) < 0) {
-		evc__node_work_free(h->l, w);
-		garbage(h->l, evc_last_error());
+	job->is_def = true;
+	if (evc__frame_get_def(f, &job->def) < 0) {
+		evc__node_job_free(job);
+		garbage(h->session, evc_last_error());
 		return;
 	}
-	evc__node_slot_add(h->slot, w);
+	evc__node_worker_add(h->worker, job);
 }
 
 /* ---- orders ---- */
 
 static void
-cancel(struct life *l, uint64_t upto)
+cancel(struct session *s, uint64_t upto)
 {
 	unsigned i;
 
-	if (upto > l->cancelled)
-		l->cancelled = upto;
-	for (i = 0; i < l->node->n_workers; i++)
-		evc__node_slot_back(&l->slots[i], upto);
-	l->node->ops->cancel(l->engine, upto);
+	if (upto > s->cancelled)
+		s->cancelled = upto;
+	for (i = 0; i < s->node->n_workers; i++)
+		evc__node_give_back(&s->workers[i], upto);
+	s->node->ops->cancel(s->engine, upto);
 }
 
 static void
-cancel_one(struct slot *s, uint64_t n)
+cancel_one(struct local_worker *w, uint64_t n)
 {
-	struct life *l = s->l;
+	struct session *s = w->session;
 
-	evc__node_slot_back_one(s, n);
-	l->node->ops->cancel_one(l->engine, s->index, n);
+	evc__node_give_back_one(w, n);
+	s->node->ops->cancel_one(s->engine, w->index, n);
 }
 
 static void
-forget(struct life *l, uint64_t id)
+forget(struct session *s, uint64_t id)
 {
-	evc__node_value_forget(l, id);
-	if (l->node->ops->forget != NULL)
-		l->node->ops->forget(l->engine, id);
+	evc__node_value_forget(s, id);
+	if (s->node->ops->forget != NULL)
+		s->node->ops->forget(s->engine, id);
 }
 
 static void
-leave(struct life *l)
+leave(struct session *s)
 {
-	struct node *n = l->node;
+	struct node *n = s->node;
 
 	/* Not again to this one. */
-	evc__copy(n->left, sizeof n->left, l->gen);
-	evc__node_life_leave(l);
+	evc__copy(n->left, sizeof n->left, s->gen);
+	evc__node_leave(s);
 	if (n->address.once)
 		evc__node_over(n, 0);
 }
@@ -158,35 +159,35 @@ leave(struct life *l)
 /* ---- frames ---- */
 
 static bool
-hear_slot(struct hearing *h, const struct frame *f)
+hear_about(struct hearing *h, const struct frame *f)
 {
 	uint64_t at;
 
 	if (evc__frame_get_number(f, &at) < 0 ||
-	    at >> 32 >= h->l->node->n_workers)
+	    at >> 32 >= h->session->node->n_workers)
 		return false;
-	h->slot = &h->l->slots[at >> 32];
-	h->lives = h->slot->state == SLOT_UP && h->slot->number == (uint32_t)at;
+	h->worker = &h->session->workers[at >> 32];
+	h->is_current = h->worker->state == WORKER_UP &&
+			h->worker->number == (uint32_t)at;
 	return true;
 }
 
 /* Once for each of them. */
 static bool
-hear_rank(struct life *l, const struct frame *f)
+hear_rank(struct session *s, const struct frame *f)
 {
-	struct slot *s;
+	struct local_worker *w;
 	uint64_t at;
 
-	if (evc__frame_get_number(f, &at) < 0 ||
-	    at >> 32 >= l->node->n_workers)
+	if (evc__frame_get_number(f, &at) < 0 || at >> 32 >= s->node->n_workers)
 		return false;
-	s = &l->slots[at >> 32];
-	if (s->ranked)
+	w = &s->workers[at >> 32];
+	if (w->ranked)
 		return false;
-	s->ranked = true;
-	s->rank = (uint32_t)at;
-	if (l->node->ops->rank != NULL)
-		l->node->ops->rank(l->engine, s->index, s->rank);
+	w->ranked = true;
+	w->rank = (uint32_t)at;
+	if (s->node->ops->rank != NULL)
+		s->node->ops->rank(s->engine, w->index, w->rank);
 	return true;
 }
 
@@ -198,23 +199,23 @@ hear_node(struct hearing *h, const struct frame *f)
 
 	switch (f->type) {
 	case FRAME_SLOT:
-		return hear_slot(h, f);
+		return hear_about(h, f);
 	case FRAME_RANK:
-		return hear_rank(h->l, f);
+		return hear_rank(h->session, f);
 	case FRAME_CANCEL:
 		if (evc__frame_get_number(f, &number) < 0)
 			return false;
-		cancel(h->l, number);
+		cancel(h->session, number);
 		return true;
 	case FRAME_FORGET:
 		if (evc__frame_get_number(f, &number) < 0)
 			return false;
-		forget(h->l, number);
+		forget(h->session, number);
 		return true;
 	case FRAME_LEAVE:
 		if (evc__frame_get_bare(f) < 0)
 			return false;
-		leave(h->l);
+		leave(h->session);
 		return true;
 	default:
 		return false;
@@ -225,7 +226,7 @@ hear_node(struct hearing *h, const struct frame *f)
 static void
 hear_worker(struct hearing *h, const struct frame *f)
 {
-	struct life *l = h->l;
+	struct session *s = h->session;
 	uint64_t number;
 
 	if (f->type == FRAME_TASK)
@@ -233,12 +234,12 @@ hear_worker(struct hearing *h, const struct frame *f)
 	else if (f->type == FRAME_DEF)
 		hear_def(h, f);
 	else if (f->type == FRAME_KILL && evc__frame_get_bare(f) == 0)
-		l->node->ops->kill(l->engine, h->slot->index);
+		s->node->ops->kill(s->engine, h->worker->index);
 	else if (f->type == FRAME_CANCEL_ONE &&
 		 evc__frame_get_number(f, &number) == 0)
-		cancel_one(h->slot, number);
+		cancel_one(h->worker, number);
 	else
-		garbage(l, "no frame for a worker");
+		garbage(s, "no frame for a worker");
 }
 
 static void
@@ -249,33 +250,33 @@ hear_frame(struct hearing *h, const struct frame *f)
 
 	if (!of_worker) {
 		if (!hear_node(h, f))
-			garbage(h->l, "no frame for a node");
-	} else if (h->slot == NULL)
-		garbage(h->l, "something for no worker");
-	else if (h->lives)
+			garbage(h->session, "no frame for a node");
+	} else if (h->worker == NULL)
+		garbage(h->session, "something for no worker");
+	else if (h->is_current)
 		hear_worker(h, f);
 	/* Else it has died meanwhile, and the coordinator will hear of it. */
 }
 
 static bool
-is_open(const struct life *l)
+is_open(const struct session *s)
 {
-	return l->state == LIFE_LIVE || l->state == LIFE_LEAVING;
+	return s->state == SESSION_LIVE || s->state == SESSION_LEAVING;
 }
 
 static void
-hear_frames(struct life *l, struct entry *e)
+hear_frames(struct session *s, struct entry *e)
 {
-	struct hearing h = { .l = l, .entry = e };
+	struct hearing h = { .session = s, .entry = e };
 	struct frame f;
 	size_t at = 0;
 
-	while (at < e->n && is_open(l)) {
+	while (at < e->n && is_open(s)) {
 		int got = evc__frame_next(e->bytes + at, e->n - at,
-					  l->max_frame, &f);
+					  s->max_frame, &f);
 
 		if (got <= 0) {
-			garbage(l, got < 0 ? evc_last_error() : "a cut frame");
+			garbage(s, got < 0 ? evc_last_error() : "a cut frame");
 			return;
 		}
 		hear_frame(&h, &f);
@@ -301,7 +302,7 @@ read_id(const redisReply *r, uint64_t *ret)
 
 /* Has it come before, with another number?  Then it counts no more. */
 static bool
-is_new(struct life *l, const redisReply *r)
+is_new(struct session *s, const redisReply *r)
 {
 	char text[24];
 	size_t n;
@@ -312,15 +313,15 @@ is_new(struct life *l, const redisReply *r)
 		return true;
 	memcpy(text, o, n < sizeof text ? n : sizeof text - 1);
 	text[n < sizeof text ? n : sizeof text - 1] = '\0';
-	is = evc__node_gaps_fill(&l->gaps, strtoull(text, NULL, 10));
+	is = evc__node_gaps_fill(&s->gaps, strtoull(text, NULL, 10));
 	if (is < 0)
-		evc__node_life_end(l, "does not know any more whether it was "
-				      "told that before");
+		evc__node_end(s, "does not know any more whether it was "
+				 "told that before");
 	return is > 0;
 }
 
 static void
-hear_entry(struct life *l, const redisReply *r)
+hear_entry(struct session *s, const redisReply *r)
 {
 	struct entry *e;
 	const char *d;
@@ -328,36 +329,36 @@ hear_entry(struct life *l, const redisReply *r)
 	size_t n;
 
 	if (r->type != REDIS_REPLY_ARRAY || r->elements != 2 ||
-	    !read_id(r->element[0], &id) || id <= l->heard) {
-		garbage(l, "an entry without a number");
+	    !read_id(r->element[0], &id) || id <= s->heard) {
+		garbage(s, "an entry without a number");
 		return;
 	}
-	evc__node_gaps_add(&l->gaps, l->heard + 1, id - 1);
-	l->heard = id;
-	if (!is_new(l, r))
+	evc__node_gaps_add(&s->gaps, s->heard + 1, id - 1);
+	s->heard = id;
+	if (!is_new(s, r))
 		return;
 	d = evc__reply_field(r, "d", &n);
 	if (d == NULL) {
-		garbage(l, "an entry without frames");
+		garbage(s, "an entry without frames");
 		return;
 	}
 	e = sync_alloc(1, sizeof *e + n);
 	if (e == NULL) {
-		evc__node_life_no_memory(l);
+		evc__node_no_memory(s);
 		return;
 	}
 	memcpy(e->bytes, d, n);
 	e->n = n;
 	e->refs = 1;
-	l->heard_bytes += n;
-	hear_frames(l, e);
+	s->heard_bytes += n;
+	hear_frames(s, e);
 	if (--e->refs == 0)
 		sync_free(e);
 }
 
 /* An answer of XREAD: an array of the one stream and its entries. */
 static void
-hear_answer(struct life *l, const redisReply *r)
+hear_answer(struct session *s, const redisReply *r)
 {
 	const redisReply *entries;
 	size_t i;
@@ -365,52 +366,52 @@ hear_answer(struct life *l, const redisReply *r)
 	if (r->elements != 1 || r->element[0]->type != REDIS_REPLY_ARRAY ||
 	    r->element[0]->elements != 2 ||
 	    r->element[0]->element[1]->type != REDIS_REPLY_ARRAY) {
-		garbage(l, "an answer that nobody expects");
+		garbage(s, "an answer that nobody expects");
 		return;
 	}
 	entries = r->element[0]->element[1];
-	for (i = 0; i < entries->elements && is_open(l); i++)
-		hear_entry(l, entries->element[i]);
-	if (!is_open(l))
+	for (i = 0; i < entries->elements && is_open(s); i++)
+		hear_entry(s, entries->element[i]);
+	if (!is_open(s))
 		return;
-	l->node->ops->wake(l->engine, EVC_ENGINE_ANY);
-	if (l->heard - l->trimmed >= TRIM_ENTRIES ||
-	    l->heard_bytes >= TRIM_BYTES)
-		evc__node_hear_trim(l);
+	s->node->ops->wake(s->engine, EVC_ENGINE_ANY);
+	if (s->heard - s->trimmed >= TRIM_ENTRIES ||
+	    s->heard_bytes >= TRIM_BYTES)
+		evc__node_hear_trim(s);
 }
 
 static void
 on_entries(struct redis_client *cl, const redisReply *r, void *arg)
 {
-	struct life *l = arg;
+	struct session *s = arg;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
 
 	(void)cl;
-	l->pending--;
-	l->reading = false;
-	if (r == NULL || !is_open(l))
+	s->pending--;
+	s->reading = false;
+	if (r == NULL || !is_open(s))
 		return;
 	if (r->type == REDIS_REPLY_ARRAY)
-		hear_answer(l, r);
+		hear_answer(s, r);
 	else if (r->type == REDIS_REPLY_ERROR) {
 		/* It is tried again with the next renewal. */
 		evc__reply_why(r, &t);
-		evc__node_say(l->node, EVC_LOG_WARNING,
+		evc__node_say(s->node, EVC_LOG_WARNING,
 			      "cannot read its stream: %s", why);
 		return;
 	} else if (r->type != REDIS_REPLY_NIL)
-		garbage(l, "an answer that nobody expects");
-	evc__node_hear(l);
+		garbage(s, "an answer that nobody expects");
+	evc__node_hear(s);
 }
 
 void
-evc__node_hear(struct life *l)
+evc__node_hear(struct session *s)
 {
 	struct redis_args a = { 0 };
-	long block = l->lease_ms / 4;
+	long block = s->lease_ms / 4;
 
-	if (l->reading || !l->linked || !is_open(l))
+	if (s->reading || !s->linked || !is_open(s))
 		return;
 	if (block > BLOCK_MOST)
 		block = BLOCK_MOST;
@@ -420,26 +421,26 @@ evc__node_hear(struct life *l)
 	evc__args_text(&a, "BLOCK");
 	evc__args_fmt(&a, "%ld", block > 0 ? block : 1);
 	evc__args_text(&a, "STREAMS");
-	evc__args_key(&a, &l->node->address, "%s:to:%s.%llu", l->gen,
-		      l->node->name, (unsigned long long)l->inc);
-	evc__args_fmt(&a, "%llu-1", (unsigned long long)l->heard);
-	l->reading = evc__node_life_send(l, REDIS_LISTEN, on_entries, l, &a);
+	evc__args_key(&a, &s->node->address, "%s:to:%s.%llu", s->gen,
+		      s->node->name, (unsigned long long)s->inc);
+	evc__args_fmt(&a, "%llu-1", (unsigned long long)s->heard);
+	s->reading = evc__node_command(s, REDIS_LISTEN, on_entries, s, &a);
 }
 
 void
-evc__node_hear_trim(struct life *l)
+evc__node_hear_trim(struct session *s)
 {
 	struct redis_args a = { 0 };
 
-	if (l->heard == l->trimmed || !l->linked)
+	if (s->heard == s->trimmed || !s->linked)
 		return;
 	evc__args_text(&a, "XTRIM");
-	evc__args_key(&a, &l->node->address, "%s:to:%s.%llu", l->gen,
-		      l->node->name, (unsigned long long)l->inc);
+	evc__args_key(&a, &s->node->address, "%s:to:%s.%llu", s->gen,
+		      s->node->name, (unsigned long long)s->inc);
 	evc__args_text(&a, "MINID");
-	evc__args_fmt(&a, "%llu-2", (unsigned long long)l->heard);
-	if (evc__redis_send(l->node->client, REDIS_SAY, NULL, NULL, &a)) {
-		l->trimmed = l->heard;
-		l->heard_bytes = 0;
+	evc__args_fmt(&a, "%llu-2", (unsigned long long)s->heard);
+	if (evc__redis_send(s->node->client, REDIS_SAY, NULL, NULL, &a)) {
+		s->trimmed = s->heard;
+		s->heard_bytes = 0;
 	}
 }

@@ -56,7 +56,8 @@ on_opts(struct redis_client *cl, const redisReply *r, void *arg)
 	if (n->over || r == NULL)
 		return;
 	if (read_opts(r, &lease_ms, &max_frame)) {
-		if (!evc__node_life_begin(n, lease_ms, max_frame) && !n->over)
+		if (!evc__node_session_begin(n, lease_ms, max_frame) &&
+		    !n->over)
 			evc__node_look_later(n);
 		return;
 	}
@@ -164,7 +165,7 @@ on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)ev;
 	(void)events;
 	/* `up` looks again. */
-	if (n->over || n->life != NULL || n->asked ||
+	if (n->over || n->session != NULL || n->asked ||
 	    !evc__redis_client_is_up(n->client))
 		return;
 	evc__args_text(&a, "MGET");
@@ -192,15 +193,15 @@ evc__node_up(struct redis_client *cl, bool same, void *arg)
 
 	(void)cl;
 	(void)same;
-	if (n->life == NULL) {
+	if (n->session == NULL) {
 		if (!ev_is_active(&n->look) && !n->asked) {
 			n->wait = 0;
 			redis_timer_in(n->ev, &n->look, 0);
 		}
-	} else if (life_says(n->life)) {
+	} else if (session_says(n->session)) {
 		/* Whether it is the same server or not: what counts is whether
 		   the lease is there. */
-		evc__node_lease_renew(n->life);
+		evc__node_lease_renew(n->session);
 	}
 }
 
@@ -208,16 +209,15 @@ void
 evc__node_down(struct redis_client *cl, const char *why, void *arg)
 {
 	struct node *n = arg;
-	struct life *l = n->life;
+	struct session *s = n->session;
 
 	(void)cl;
 	(void)why; /* the log has it */
-	if (l == NULL || l->state == LIFE_OVER)
+	if (s == NULL || s->state == SESSION_OVER)
 		return;
-	l->linked = false;
-	evc__node_send_lost(l);
-	if (l->state == LIFE_JOINING)
-		evc__node_life_end(l,
-				   "was not registered before its connection "
-				   "was lost");
+	s->linked = false;
+	evc__node_send_lost(s);
+	if (s->state == SESSION_JOINING)
+		evc__node_end(s, "was not registered before its connection "
+				 "was lost");
 }

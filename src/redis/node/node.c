@@ -57,44 +57,44 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 	n->lost = n->over = true;
 	if (n->status == 0)
 		n->status = EVC_CANCELLED;
-	if (n->life != NULL)
-		evc__node_life_end(n->life, "has lost its loop");
+	if (n->session != NULL)
+		evc__node_end(n->session, "has lost its loop");
 	finish(n);
 	/* Else by the engine's last call. */
-	if (n->life != NULL && n->life->engine == NULL) {
-		evc__node_life_free(n->life);
-		n->life = NULL;
+	if (n->session != NULL && n->session->engine == NULL) {
+		evc__node_session_free(n->session);
+		n->session = NULL;
 	}
 }
 
 /* ---- one turn ---- */
 
 static void
-turn_life(struct node *n, struct life *l)
+turn_session(struct node *n, struct session *s)
 {
-	if (life_says(l) && evc__node_lease_is_over(l))
-		evc__node_life_end(l, "has lost its lease");
-	if (life_says(l))
-		evc__node_send(l);
-	if (l->state == LIFE_SAYING)
-		evc__node_life_last_word(l);
-	if (l->state != LIFE_OVER)
+	if (session_says(s) && evc__node_lease_is_over(s))
+		evc__node_end(s, "has lost its lease");
+	if (session_says(s))
+		evc__node_send(s);
+	if (s->state == SESSION_SAYING)
+		evc__node_last_word(s);
+	if (s->state != SESSION_OVER)
 		return;
 	/* The next one begins with new connections: on these one an answer of
 	   this life could come for a while. */
 	if (n->over) {
 		evc__redis_client_free(n->client);
 		n->client = NULL;
-	} else if (!l->reset && l->pending > 0)
+	} else if (!s->reset && s->pending > 0)
 		evc__redis_client_reset(n->client, "a life of the node ended");
-	l->reset = true;
-	if (l->pending > 0)
+	s->reset = true;
+	if (s->pending > 0)
 		return;
 	/* Those that end at once should not follow each other at once. */
-	if (ev_now(n->ev) - l->begun > STAYED)
+	if (ev_now(n->ev) - s->begun > STAYED)
 		n->wait = 0;
-	evc__node_life_free(l);
-	n->life = NULL;
+	evc__node_session_free(s);
+	n->session = NULL;
 	if (!n->over)
 		evc__node_look_later(n);
 }
@@ -106,9 +106,9 @@ on_turn(struct ev_loop *ev, struct ev_prepare *prepare, int events)
 
 	(void)ev;
 	(void)events;
-	if (n->life != NULL)
-		turn_life(n, n->life);
-	if (n->life == NULL && n->over)
+	if (n->session != NULL)
+		turn_session(n, n->session);
+	if (n->session == NULL && n->over)
 		finish(n);
 }
 

@@ -39,7 +39,7 @@
 #define NODE_TEXT_ROOM 320
 
 struct node; /* is the evc_engine_node */
-struct life;
+struct session;
 
 /* ---- what is to be done: node_slot.c ---- */
 
@@ -51,8 +51,8 @@ struct entry {
 };
 
 /* A function, or something to build or to drop. */
-struct work {
-	struct work *next;
+struct job {
+	struct job *next;
 	struct entry *entry;
 	bool is_def;
 	union {
@@ -64,30 +64,30 @@ struct work {
 };
 
 struct queue {
-	struct work *first, *last;
+	struct job *first, *last;
 	unsigned n;
 };
 
-enum slot_state {
-	SLOT_STARTING, /* or it will be started again */
-	SLOT_UP,
-	SLOT_FENCED,
-	SLOT_GONE
+enum worker_state {
+	WORKER_STARTING, /* or it will be started again */
+	WORKER_UP,
+	WORKER_FENCED,
+	WORKER_GONE
 };
 
 /* A worker, from life to life. */
-struct slot {
-	struct life *l;
+struct local_worker {
+	struct session *session;
 	unsigned index;
 	unsigned rank;       /* its number in the cluster, */
 	bool ranked;         /* if that was told */
-	enum slot_state state;
+	enum worker_state state;
 	uint32_t number;     /* of its life */
 	long pid;            /* 0: none */
 	struct queue waits;  /* what came; functions and defs in their order */
 	struct queue has;    /* functions that the engine has taken */
 	struct queue builds; /* defs that it has taken */
-	struct work *drop;   /* one that needs no answer; until the next */
+	struct job *drop;    /* one that needs no answer; until the next */
 	uint64_t newest;     /* of the functions that came */
 	double moved;        /* ev_now: one has ended, or the first was taken */
 	double since;        /* the same, for people */
@@ -99,16 +99,16 @@ struct slot {
 
 /* ---- what is told: node_send.c ---- */
 
-enum parcel_kind {
-	PARCEL_PLAIN, /* an entry of ev */
-	PARCEL_DEALS, /* the same, with updates of variables */
-	PARCEL_VALUE  /* a value, set before the entry that needs it */
+enum batch_kind {
+	BATCH_PLAIN, /* an entry of ev */
+	BATCH_DEALS, /* the same, with updates of variables */
+	BATCH_VALUE  /* a value, set before the entry that needs it */
 };
 
 /* The result of a transactional function. */
 struct deal {
 	struct deal *next;
-	unsigned slot;
+	unsigned worker;
 	uint32_t number;
 	uint64_t n;
 	double took;
@@ -118,10 +118,10 @@ struct deal {
 	unsigned n_updates;
 };
 
-struct parcel {
-	struct parcel *next;
-	struct life *l;
-	enum parcel_kind kind;
+struct event_batch {
+	struct event_batch *next;
+	struct session *session;
+	enum batch_kind kind;
 	bool sent;
 	uint64_t seq;        /* 0: it was never sent */
 	struct bytes frames;
@@ -154,20 +154,20 @@ int evc__node_gaps_fill(struct gaps *g, uint64_t number);
 
 /* ---- a life ---- */
 
-enum life_state {
-	LIFE_JOINING, /* it registers */
-	LIFE_LIVE,
-	LIFE_LEAVING, /* what runs may end */
-	LIFE_SAYING,  /* nothing runs; what there is to say is said */
-	LIFE_ENDING,  /* what runs is killed, nothing is said any more */
-	LIFE_OVER
+enum session_state {
+	SESSION_JOINING, /* it registers */
+	SESSION_LIVE,
+	SESSION_LEAVING, /* what runs may end */
+	SESSION_SAYING,  /* nothing runs; what there is to say is said */
+	SESSION_ENDING,  /* what runs is killed, nothing is said any more */
+	SESSION_OVER
 };
 
 #define VALUE_BUCKETS 256
 
-struct life {
+struct session {
 	struct node *node;
-	enum life_state state;
+	enum session_state state;
 	char gen[24];
 	uint64_t inc;
 	char stamp[48];         /* "GEN INC" */
@@ -175,7 +175,7 @@ struct life {
 	long lease_ms;
 	size_t max_frame;
 	evc_engine *engine;     /* NULL: it is not there any more */
-	struct slot *slots;
+	struct local_worker *workers;
 	double begun;           /* ev_now */
 	unsigned pending;       /* answers that will come */
 	bool linked;            /* the connections are there, and the lease is
@@ -197,7 +197,7 @@ struct life {
 	uint64_t cancelled;     /* functions up to this one are */
 	struct ev_timer back;
 	/* node_send.c */
-	struct parcel *first, *last, *next; /* next: to be sent */
+	struct event_batch *first, *last, *next; /* next: to be sent */
 	unsigned under_way;
 	uint64_t seq;
 	bool refused;           /* by the server: tried again after a while */
@@ -236,7 +236,7 @@ struct node {
 	bool over;                /* no life comes any more */
 	bool lost;                /* the loop is being destroyed */
 	evc_status status;
-	struct life *life;        /* NULL: it looks for a coordinator */
+	struct session *session; /* NULL: it looks for a coordinator */
 	uint64_t inc;
 	/* node_link.c */
 	struct ev_timer look;
@@ -253,22 +253,22 @@ struct node {
 void evc__node_say(struct node *n, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Arguments of a script or a command. */
-void evc__node_life_key(const struct life *l, struct redis_args *a,
-			const char *what);
-void evc__node_life_inc(const struct life *l, struct redis_args *a);
+void evc__node_key(const struct session *s, struct redis_args *a,
+		   const char *what);
+void evc__node_add_inc(const struct session *s, struct redis_args *a);
 /* Send for this life: its answer is counted.  false: not sent. */
-bool evc__node_life_send(struct life *l, enum redis_which which,
-			 redis_reply_fn *fn, void *arg, struct redis_args *a);
-bool evc__node_life_script(struct life *l, enum redis_script script,
-			   unsigned n_keys, redis_reply_fn *fn, void *arg,
-			   struct redis_args *a);
+bool evc__node_command(struct session *s, enum redis_which which,
+		       redis_reply_fn *fn, void *arg, struct redis_args *a);
+bool evc__node_script(struct session *s, enum redis_script script,
+		      unsigned n_keys, redis_reply_fn *fn, void *arg,
+		      struct redis_args *a);
 /* At once: what runs is killed, and nothing more is said. */
-void evc__node_life_end(struct life *l, const char *fmt, ...)
+void evc__node_end(struct session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The same, for want of memory. */
-void evc__node_life_no_memory(struct life *l);
+void evc__node_no_memory(struct session *s);
 /* No timer of it fires any more, and nothing is sent. */
-void evc__node_life_stop(struct life *l);
+void evc__node_stop_timers(struct session *s);
 
 /* ---- node_who.c ---- */
 
@@ -288,61 +288,61 @@ void evc__node_look_later(struct node *n);
 /* ---- node_life.c ---- */
 
 /* Begin one: node->gen, and these of its options.  false: it was not to be. */
-bool evc__node_life_begin(struct node *n, long lease_ms, size_t max_frame);
+bool evc__node_session_begin(struct node *n, long lease_ms, size_t max_frame);
 
 /* ---- node_lease.c ---- */
 
-void evc__node_lease_init(struct life *l);
+void evc__node_lease_init(struct session *s);
 /* The connections are there again, and the lease is ours: go on. */
-void evc__node_life_resume(struct life *l);
+void evc__node_resume(struct session *s);
 /* Renewed, or given, by something that was sent then. */
-void evc__node_lease_until(struct life *l, uint64_t sent_ns);
-void evc__node_lease_renew(struct life *l);
+void evc__node_lease_until(struct session *s, uint64_t sent_ns);
+void evc__node_lease_renew(struct session *s);
 /* Over, though nobody has said it: this process was stopped. */
-bool evc__node_lease_is_over(const struct life *l);
+bool evc__node_lease_is_over(const struct session *s);
 
 /* ---- node_runs.c ---- */
 
 /* To be written with a renewal; "": nothing has changed since the last time. */
-const char *evc__node_runs_new(struct life *l);
+const char *evc__node_runs_new(struct session *s);
 /* That was not written. */
-void evc__node_runs_lost(struct life *l);
+void evc__node_runs_lost(struct session *s);
 
 /* ---- node_end.c ---- */
 
 /* What runs may end, within the node's grace. */
-void evc__node_life_leave(struct life *l);
+void evc__node_leave(struct session *s);
 /* It ends, with that status, when its life is over. */
 void evc__node_over(struct node *n, evc_status status);
 /* It is over, all answers have come, and there is no engine. */
-void evc__node_life_free(struct life *l);
+void evc__node_session_free(struct session *s);
 /* The engine has closed. */
-void evc__node_life_closed(struct life *l);
+void evc__node_closed(struct session *s);
 /* Nothing is left to be said: leave the coordinator, too. */
-void evc__node_life_last_word(struct life *l);
+void evc__node_last_word(struct session *s);
 
 /* ---- node_hear.c ---- */
 
-void evc__node_hear(struct life *l);
-void evc__node_hear_trim(struct life *l);
+void evc__node_hear(struct session *s);
+void evc__node_hear_trim(struct session *s);
 
 /* ---- node_slot.c ---- */
 
-void evc__node_queue_add(struct queue *q, struct work *w);
+void evc__node_queue_add(struct queue *q, struct job *job);
 /* It has come. */
-void evc__node_slot_add(struct slot *s, struct work *w);
-struct work *evc__node_slot_first(struct queue *q);
+void evc__node_worker_add(struct local_worker *w, struct job *job);
+struct job *evc__node_queue_first(struct queue *q);
 /* The function with that number, or the def with that id; NULL: it is not
    there. */
-struct work *evc__node_slot_take(struct queue *q, bool is_def, uint64_t n);
-void evc__node_work_free(struct life *l, struct work *w);
-void evc__node_slot_clear(struct slot *s);
+struct job *evc__node_queue_take(struct queue *q, bool is_def, uint64_t n);
+void evc__node_job_free(struct job *job);
+void evc__node_worker_clear(struct local_worker *w);
 /* Functions that wait there, up to that one, or that one alone, are given
    back. */
-void evc__node_slot_back(struct slot *s, uint64_t upto);
-void evc__node_slot_back_one(struct slot *s, uint64_t n);
-void evc__node_slots_back_init(struct life *l);
-void evc__node_slots_back_watch(struct life *l);
+void evc__node_give_back(struct local_worker *w, uint64_t upto);
+void evc__node_give_back_one(struct local_worker *w, uint64_t n);
+void evc__node_give_back_init(struct session *s);
+void evc__node_give_back_watch(struct session *s);
 
 /* ---- node_sink.c ---- */
 
@@ -352,35 +352,37 @@ extern const evc_engine_sink evc__node_sink;
 
 /* Where a frame about this worker (NULL: about the node) is to be put: behind
    the others.  NULL: no memory, and the life ends. */
-struct bytes *evc__node_tell(struct life *l, const struct slot *s);
+struct bytes *evc__node_tell(struct session *s, const struct local_worker *w);
 /* Which worker what follows is about.  false: no memory. */
-bool evc__node_tell_slot(struct bytes *b, unsigned slot, uint32_t number);
+bool evc__node_tell_about(struct bytes *b, unsigned worker, uint32_t number);
 /* A parcel behind the others.  NULL: no memory, and the life ends. */
-struct parcel *evc__node_parcel_add(struct life *l, enum parcel_kind kind);
+struct event_batch *evc__node_batch_add(struct session *s,
+					enum batch_kind kind);
 /* A value of a result that follows; it is copied. */
-void evc__node_tell_value(struct life *l, uint64_t id, const evc_value *value);
+void evc__node_tell_value(struct session *s, uint64_t id,
+			  const evc_value *value);
 
 /* ---- node_send.c ---- */
 
-void evc__node_send_init(struct life *l);
-void evc__node_parcel_free(struct parcel *p);
+void evc__node_send_init(struct session *s);
+void evc__node_batch_free(struct event_batch *batch);
 /* Send what can be sent. */
-void evc__node_send(struct life *l);
+void evc__node_send(struct session *s);
 /* The connection is gone: nothing is on its way any more. */
-void evc__node_send_lost(struct life *l);
+void evc__node_send_lost(struct session *s);
 
 /* ---- node_deals.c ---- */
 
 /* The result of a transactional function. */
-void evc__node_tell_deal(struct slot *s, const struct work *w,
-		   const evc_engine_result *r, bool by_key);
-bool evc__node_deals_send(struct parcel *p, redis_reply_fn *fn);
+void evc__node_tell_deal(struct local_worker *w, const struct job *job,
+			 const evc_engine_result *r, bool by_key);
+bool evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn);
 /* It was carried out: those that could not be made are told anew.  false: no
    answer to it; garbage. */
-bool evc__node_deals_done(struct parcel *p, const redisReply *r);
+bool evc__node_deals_done(struct event_batch *batch, const redisReply *r);
 /* They cannot be made, and that is their outcome. */
-void evc__node_deals_fail(struct parcel *p, const redisReply *r);
-void evc__node_deals_free(struct parcel *p);
+void evc__node_deals_fail(struct event_batch *batch, const redisReply *r);
+void evc__node_deals_free(struct event_batch *batch);
 
 /* ---- node_values.c ---- */
 
@@ -393,7 +395,7 @@ enum value_state {
 struct value {
 	struct value *next;
 	struct list age;
-	struct life *l;
+	struct session *session;
 	uint64_t id;
 	unsigned refs;
 	bool known;   /* it stands in the table */
@@ -404,32 +406,33 @@ struct value {
 	char why[REDIS_WHY_ROOM];
 };
 
-void evc__node_values_init(struct life *l);
+void evc__node_values_init(struct session *s);
 /* An input by key: for evc__node_value_drop.  NULL: no memory. */
-struct value *evc__node_value_get(struct life *l, uint64_t id);
+struct value *evc__node_value_get(struct session *s, uint64_t id);
 void evc__node_value_drop(struct value *v);
 /* One that was made here. */
-void evc__node_value_keep(struct life *l, uint64_t id, const evc_value *value);
-void evc__node_value_forget(struct life *l, uint64_t id);
+void evc__node_value_keep(struct session *s, uint64_t id,
+			  const evc_value *value);
+void evc__node_value_forget(struct session *s, uint64_t id);
 /* Ask again for those that were not answered. */
-void evc__node_values_resume(struct life *l);
-void evc__node_values_clear(struct life *l);
+void evc__node_values_resume(struct session *s);
+void evc__node_values_clear(struct session *s);
 
 /* ---- node_variables.c ---- */
 
 /* As evc_engine_sink.variable. */
-evc_status evc__node_ask(struct slot *s, const evc_engine_update *u);
+evc_status evc__node_ask(struct local_worker *w, const evc_engine_update *u);
 /* Nobody waits for it any more. */
-void evc__node_ask_drop(struct slot *s);
+void evc__node_ask_drop(struct local_worker *w);
 /* Send the questions that are not under way and need not wait. */
-void evc__node_ask_resume(struct life *l);
+void evc__node_ask_resume(struct session *s);
 
 /* ---- small things ---- */
 
 static inline bool
-life_says(const struct life *l)
+session_says(const struct session *s)
 {
-	return l->state < LIFE_ENDING;
+	return s->state < SESSION_ENDING;
 }
 
 #endif

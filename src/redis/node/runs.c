@@ -7,11 +7,11 @@
 #define LINE_ROOM 288
 
 static const char *
-state_of(const struct slot *s)
+state_of(const struct local_worker *w)
 {
-	if (s->state == SLOT_UP)
-		return s->has.n > 0 ? "runs" : "idle";
-	return s->state == SLOT_STARTING ? "starting" : "gone";
+	if (w->state == WORKER_UP)
+		return w->has.n > 0 ? "runs" : "idle";
+	return w->state == WORKER_STARTING ? "starting" : "gone";
 }
 
 /* One word, whatever it is: what would end a word or a line, or do something to a
@@ -33,22 +33,22 @@ add_word(struct text *t, const char *p)
 }
 
 static void
-add_line(struct text *t, const struct slot *s)
+add_line(struct text *t, const struct local_worker *w)
 {
-	const struct work *w = s->has.first;
+	const struct job *job = w->has.first;
 
-	evc__text_fmt(t, "%u %ld %s ", s->rank, s->pid, state_of(s));
-	if (w != NULL && w->task.function != NULL)
-		add_word(t, w->task.function);
-	evc__text_fmt(t, "%s %u %lld\n", w == NULL ? "-" : "",
-		      s->has.n + s->waits.n, (long long)(s->since * 1000));
+	evc__text_fmt(t, "%u %ld %s ", w->rank, w->pid, state_of(w));
+	if (job != NULL && job->task.function != NULL)
+		add_word(t, job->task.function);
+	evc__text_fmt(t, "%s %u %lld\n", job == NULL ? "-" : "",
+		      w->has.n + w->waits.n, (long long)(w->since * 1000));
 }
 
 /* NULL: no memory. */
 static char *
-make(const struct life *l)
+make(const struct session *s)
 {
-	size_t room = (size_t)l->node->n_workers * LINE_ROOM + 1;
+	size_t room = (size_t)s->node->n_workers * LINE_ROOM + 1;
 	char *buf = sync_alloc(1, room);
 	struct text t;
 	unsigned i;
@@ -56,29 +56,29 @@ make(const struct life *l)
 	if (buf == NULL)
 		return NULL;
 	t = evc__text_in(buf, room);
-	for (i = 0; i < l->node->n_workers; i++)
-		if (l->slots[i].ranked)
-			add_line(&t, &l->slots[i]);
+	for (i = 0; i < s->node->n_workers; i++)
+		if (s->workers[i].ranked)
+			add_line(&t, &s->workers[i]);
 	return buf;
 }
 
 const char *
-evc__node_runs_new(struct life *l)
+evc__node_runs_new(struct session *s)
 {
-	char *now = make(l);
+	char *now = make(s);
 
-	if (now == NULL || (l->runs != NULL && strcmp(l->runs, now) == 0)) {
+	if (now == NULL || (s->runs != NULL && strcmp(s->runs, now) == 0)) {
 		sync_free(now);
 		return "";
 	}
-	sync_free(l->runs);
-	l->runs = now;
+	sync_free(s->runs);
+	s->runs = now;
 	return now;
 }
 
 void
-evc__node_runs_lost(struct life *l)
+evc__node_runs_lost(struct session *s)
 {
-	sync_free(l->runs);
-	l->runs = NULL;
+	sync_free(s->runs);
+	s->runs = NULL;
 }

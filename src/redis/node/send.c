@@ -22,47 +22,47 @@ _Static_assert(UNDER_WAY <= UNANSWERED, "the coordinator remembers so many");
 /* ---- answers ---- */
 
 void
-evc__node_parcel_free(struct parcel *p)
+evc__node_batch_free(struct event_batch *batch)
 {
-	evc__node_deals_free(p);
-	bytes_free(&p->frames);
-	evc_value_free(&p->value);
-	sync_free(p);
+	evc__node_deals_free(batch);
+	bytes_free(&batch->frames);
+	evc_value_free(&batch->value);
+	sync_free(batch);
 }
 
 static void
-remove_first(struct life *l)
+remove_first(struct session *s)
 {
-	struct parcel *p = l->first;
+	struct event_batch *batch = s->first;
 
-	l->first = p->next;
-	if (l->first == NULL)
-		l->last = NULL;
-	if (l->next == p)
-		l->next = p->next;
-	evc__node_parcel_free(p);
+	s->first = batch->next;
+	if (s->first == NULL)
+		s->last = NULL;
+	if (s->next == batch)
+		s->next = batch->next;
+	evc__node_batch_free(batch);
 }
 
 static void
-refused(struct parcel *p, const redisReply *r)
+refused(struct event_batch *batch, const redisReply *r)
 {
-	struct life *l = p->l;
+	struct session *s = batch->session;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
 
 	evc__reply_why(r, &t);
-	evc__node_say(l->node, EVC_LOG_ERROR,
+	evc__node_say(s->node, EVC_LOG_ERROR,
 		      "cannot tell what its functions have done: %s", why);
-	l->refused = true;
+	s->refused = true;
 	/* Nothing that comes later will make them possible. */
-	if (p->kind == PARCEL_DEALS && (evc__reply_is_error(r, "GARBAGE") ||
-					evc__reply_is_error(r, "WRONGTYPE")))
-		evc__node_deals_fail(p, r);
+	if (batch->kind == BATCH_DEALS && (evc__reply_is_error(r, "GARBAGE") ||
+					   evc__reply_is_error(r, "WRONGTYPE")))
+		evc__node_deals_fail(batch, r);
 }
 
 /* 1: it was taken; 0: refused; -1: the life is over. */
 static int
-judge(struct parcel *p, const redisReply *r)
+judge(struct event_batch *batch, const redisReply *r)
 {
 	const char *word;
 
@@ -70,161 +70,163 @@ judge(struct parcel *p, const redisReply *r)
 		return 0;
 	/* Nobody would ever read it, nor what was there. */
 	if (r->type == REDIS_REPLY_NIL) {
-		evc__node_life_end(p->l, "has nobody to tell anything: the "
-					 "stream of its events is gone");
+		evc__node_end(batch->session,
+			      "has nobody to tell anything: the "
+			      "stream of its events is gone");
 		return -1;
 	}
-	if (p->kind == PARCEL_PLAIN)
+	if (batch->kind == BATCH_PLAIN)
 		return 1;
 	word = evc__reply_word(r);
 	if (word != NULL && strcmp(word, "fenced") == 0)
-		evc__node_life_end(p->l, "was fenced: its lease is over");
+		evc__node_end(batch->session, "was fenced: its lease is over");
 	else if (word != NULL && strcmp(word, "gone") == 0)
-		evc__node_life_end(p->l, "was refused: the server has lost"
-					 " variables");
+		evc__node_end(batch->session, "was refused: the server has lost"
+					      " variables");
 	else if (word == NULL || strcmp(word, "ok") != 0 ||
-		 (p->kind == PARCEL_DEALS && !evc__node_deals_done(p, r)))
-		evc__node_life_end(p->l, "was answered with garbage");
-	return life_says(p->l) ? 1 : -1;
+		 (batch->kind == BATCH_DEALS &&
+		  !evc__node_deals_done(batch, r)))
+		evc__node_end(batch->session, "was answered with garbage");
+	return session_says(batch->session) ? 1 : -1;
 }
 
 static void
 on_sent(struct redis_client *cl, const redisReply *r, void *arg)
 {
-	struct parcel *p = arg;
-	struct life *l = p->l;
-	bool deals = p->kind == PARCEL_DEALS;
+	struct event_batch *batch = arg;
+	struct session *s = batch->session;
+	bool deals = batch->kind == BATCH_DEALS;
 	int was;
 
 	(void)cl;
-	l->pending--;
-	p->sent = false;
-	if (r == NULL || !life_says(l))
+	s->pending--;
+	batch->sent = false;
+	if (r == NULL || !session_says(s))
 		return;
-	l->under_way--;
-	was = judge(p, r);
+	s->under_way--;
+	was = judge(batch, r);
 	if (was == 0)
-		refused(p, r);
-	else if (was > 0 && p != l->first)
-		evc__node_life_end(l, "has lost the order of what it tells");
+		refused(batch, r);
+	else if (was > 0 && batch != s->first)
+		evc__node_end(s, "has lost the order of what it tells");
 	else if (was > 0)
-		remove_first(l);
+		remove_first(s);
 	/* Questions have waited for these updates. */
-	if (deals && life_says(l))
-		evc__node_ask_resume(l);
-	if (l->refused && life_says(l) && l->under_way == 0)
-		ev_timer_again(l->node->ev, &l->again);
+	if (deals && session_says(s))
+		evc__node_ask_resume(s);
+	if (s->refused && session_says(s) && s->under_way == 0)
+		ev_timer_again(s->node->ev, &s->again);
 }
 
 /* ---- to send ---- */
 
 static bool
-send_plain(struct parcel *p)
+send_plain(struct event_batch *batch)
 {
-	struct life *l = p->l;
+	struct session *s = batch->session;
 	struct redis_args a = { 0 };
 
 	evc__args_text(&a, "XADD");
-	evc__node_life_key(l, &a, "ev");
+	evc__node_key(s, &a, "ev");
 	evc__args_text(&a, "NOMKSTREAM");
 	evc__args_text(&a, "*");
 	evc__args_text(&a, "w");
-	evc__args_text(&a, l->node->name);
+	evc__args_text(&a, s->node->name);
 	evc__args_text(&a, "i");
-	evc__node_life_inc(l, &a);
+	evc__node_add_inc(s, &a);
 	evc__args_text(&a, "s");
-	evc__args_fmt(&a, "%llu", (unsigned long long)p->seq);
+	evc__args_fmt(&a, "%llu", (unsigned long long)batch->seq);
 	evc__args_text(&a, "d");
-	evc__args_add(&a, bytes_at(&p->frames), p->frames.n);
-	return evc__node_life_send(l, REDIS_SAY, on_sent, p, &a);
+	evc__args_add(&a, bytes_at(&batch->frames), batch->frames.n);
+	return evc__node_command(s, REDIS_SAY, on_sent, batch, &a);
 }
 
 static bool
-send_value(struct parcel *p)
+send_value(struct event_batch *batch)
 {
-	struct life *l = p->l;
+	struct session *s = batch->session;
 	struct redis_args a = { 0 };
 
-	evc__args_key(&a, &l->node->address, "gen");
-	evc__args_key(&a, &l->node->address, "lease:%s", l->node->name);
-	evc__args_key(&a, &l->node->address, "%s:v:%llu", l->gen,
-		      (unsigned long long)p->id);
-	evc__args_text(&a, l->gen);
-	evc__args_text(&a, l->stamp);
+	evc__args_key(&a, &s->node->address, "gen");
+	evc__args_key(&a, &s->node->address, "lease:%s", s->node->name);
+	evc__args_key(&a, &s->node->address, "%s:v:%llu", s->gen,
+		      (unsigned long long)batch->id);
+	evc__args_text(&a, s->gen);
+	evc__args_text(&a, s->stamp);
 	evc__args_fmt(&a, "%d", VALUE_PX);
-	evc__args_add(&a, p->value.data, p->value.size);
-	return evc__node_life_script(l, SCRIPT_KEEP, 3, on_sent, p, &a);
+	evc__args_add(&a, batch->value.data, batch->value.size);
+	return evc__node_script(s, SCRIPT_KEEP, 3, on_sent, batch, &a);
 }
 
 static bool
-send_one(struct parcel *p)
+send_one(struct event_batch *batch)
 {
-	if (p->kind == PARCEL_VALUE)
-		return send_value(p);
-	if (p->seq == 0)
-		p->seq = ++p->l->seq;
-	return p->kind == PARCEL_DEALS ? evc__node_deals_send(p, on_sent)
-				       : send_plain(p);
+	if (batch->kind == BATCH_VALUE)
+		return send_value(batch);
+	if (batch->seq == 0)
+		batch->seq = ++batch->session->seq;
+	return batch->kind == BATCH_DEALS ? evc__node_deals_send(batch, on_sent)
+					  : send_plain(batch);
 }
 
 static bool
-may_send(const struct life *l, const struct parcel *p)
+may_send(const struct session *s, const struct event_batch *batch)
 {
-	if (evc__redis_client_backlog(l->node->client, REDIS_SAY) >=
+	if (evc__redis_client_backlog(s->node->client, REDIS_SAY) >=
 	    BACKLOG_MOST)
 		return false;
-	return l->under_way == 0 ||
-	       (p->kind == PARCEL_PLAIN && l->first->kind == PARCEL_PLAIN &&
-		l->under_way < UNDER_WAY);
+	return s->under_way == 0 ||
+	       (batch->kind == BATCH_PLAIN && s->first->kind == BATCH_PLAIN &&
+		s->under_way < UNDER_WAY);
 }
 
 void
-evc__node_send(struct life *l)
+evc__node_send(struct session *s)
 {
-	struct parcel *p;
+	struct event_batch *batch;
 
-	while (l->linked && !l->refused && (p = l->next) != NULL &&
-	       may_send(l, p)) {
+	while (s->linked && !s->refused && (batch = s->next) != NULL &&
+	       may_send(s, batch)) {
 		/* Without memory, or with the connection just gone: then
 		   `down` follows. */
-		if (!send_one(p)) {
-			if (evc__redis_client_is_up(l->node->client))
-				evc__node_life_no_memory(l);
+		if (!send_one(batch)) {
+			if (evc__redis_client_is_up(s->node->client))
+				evc__node_no_memory(s);
 			return;
 		}
-		p->sent = true;
-		l->under_way++;
-		l->next = p->next;
+		batch->sent = true;
+		s->under_way++;
+		s->next = batch->next;
 	}
 }
 
 void
-evc__node_send_lost(struct life *l)
+evc__node_send_lost(struct session *s)
 {
-	l->under_way = 0;
-	l->next = l->first;
-	l->leave_sent = false;
+	s->under_way = 0;
+	s->next = s->first;
+	s->leave_sent = false;
 	/* Nobody waits for the answers that were missing any more. */
-	l->refused = false;
-	ev_timer_stop(l->node->ev, &l->again);
+	s->refused = false;
+	ev_timer_stop(s->node->ev, &s->again);
 }
 
 static void
 on_again(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
-	struct life *l = timer->data;
+	struct session *s = timer->data;
 
 	(void)events;
 	ev_timer_stop(ev, timer);
-	l->refused = false;
-	l->next = l->first;
-	evc__node_send(l);
+	s->refused = false;
+	s->next = s->first;
+	evc__node_send(s);
 }
 
 void
-evc__node_send_init(struct life *l)
+evc__node_send_init(struct session *s)
 {
-	ev_init(&l->again, on_again);
-	l->again.repeat = AGAIN;
-	l->again.data = l;
+	ev_init(&s->again, on_again);
+	s->again.repeat = AGAIN;
+	s->again.data = s;
 }

@@ -23,83 +23,83 @@ evc__node_say(struct node *n, int level, const char *fmt, ...)
 /* ---- to send ---- */
 
 void
-evc__node_life_key(const struct life *l, struct redis_args *a, const char *what)
+evc__node_key(const struct session *s, struct redis_args *a, const char *what)
 {
-	evc__args_key(a, &l->node->address, "%s:%s", l->gen, what);
+	evc__args_key(a, &s->node->address, "%s:%s", s->gen, what);
 }
 
 void
-evc__node_life_inc(const struct life *l, struct redis_args *a)
+evc__node_add_inc(const struct session *s, struct redis_args *a)
 {
-	evc__args_fmt(a, "%llu", (unsigned long long)l->inc);
+	evc__args_fmt(a, "%llu", (unsigned long long)s->inc);
 }
 
 bool
-evc__node_life_send(struct life *l, enum redis_which which, redis_reply_fn *fn,
-		    void *arg, struct redis_args *a)
+evc__node_command(struct session *s, enum redis_which which, redis_reply_fn *fn,
+		  void *arg, struct redis_args *a)
 {
-	bool sent = evc__redis_send(l->node->client, which, fn, arg, a);
+	bool sent = evc__redis_send(s->node->client, which, fn, arg, a);
 
 	if (sent && fn != NULL)
-		l->pending++;
+		s->pending++;
 	return sent;
 }
 
 bool
-evc__node_life_script(struct life *l, enum redis_script script, unsigned n_keys,
-		      redis_reply_fn *fn, void *arg, struct redis_args *a)
+evc__node_script(struct session *s, enum redis_script script, unsigned n_keys,
+		 redis_reply_fn *fn, void *arg, struct redis_args *a)
 {
 	bool sent =
-		evc__redis_script(l->node->client, script, n_keys, fn, arg, a);
+		evc__redis_script(s->node->client, script, n_keys, fn, arg, a);
 
 	if (sent && fn != NULL)
-		l->pending++;
+		s->pending++;
 	return sent;
 }
 
 /* ---- its end, at once ---- */
 
 void
-evc__node_life_stop(struct life *l)
+evc__node_stop_timers(struct session *s)
 {
-	struct ev_loop *ev = l->node->ev;
+	struct ev_loop *ev = s->node->ev;
 
-	l->linked = false;
-	ev_timer_stop(ev, &l->renew);
-	ev_timer_stop(ev, &l->deadline);
-	ev_timer_stop(ev, &l->again);
-	ev_timer_stop(ev, &l->back);
+	s->linked = false;
+	ev_timer_stop(ev, &s->renew);
+	ev_timer_stop(ev, &s->deadline);
+	ev_timer_stop(ev, &s->again);
+	ev_timer_stop(ev, &s->back);
 }
 
 void
-evc__node_life_end(struct life *l, const char *fmt, ...)
+evc__node_end(struct session *s, const char *fmt, ...)
 {
-	struct node *n = l->node;
+	struct node *n = s->node;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
 	va_list ap;
 	unsigned i;
 
-	if (!life_says(l))
+	if (!session_says(s))
 		return;
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
 	evc__node_say(n, EVC_LOG_WARNING, "%s%s", why,
-		      l->engine != NULL ? ": its workers are killed" : "");
-	l->state = LIFE_ENDING;
-	evc__node_life_stop(l);
-	if (l->engine == NULL) {
-		l->state = LIFE_OVER;
+		      s->engine != NULL ? ": its workers are killed" : "");
+	s->state = SESSION_ENDING;
+	evc__node_stop_timers(s);
+	if (s->engine == NULL) {
+		s->state = SESSION_OVER;
 		return;
 	}
 	for (i = 0; i < n->n_workers; i++)
-		n->ops->kill(l->engine, i);
-	n->ops->leave(l->engine);
+		n->ops->kill(s->engine, i);
+	n->ops->leave(s->engine);
 }
 
 void
-evc__node_life_no_memory(struct life *l)
+evc__node_no_memory(struct session *s)
 {
-	evc__node_life_end(l, "has no memory");
+	evc__node_end(s, "has no memory");
 }

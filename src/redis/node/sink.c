@@ -5,20 +5,20 @@
  */
 #include "redis/node/node.h"
 
-static struct slot *
-slot_of(void *core, unsigned worker)
+static struct local_worker *
+worker_of(void *core, unsigned worker)
 {
-	struct life *l = core;
+	struct session *s = core;
 
-	return &l->slots[worker];
+	return &s->workers[worker];
 }
 
 static bool
 on_workers(void *core, unsigned n)
 {
-	struct life *l = core;
+	struct session *s = core;
 
-	return n <= l->node->n_workers;
+	return n <= s->node->n_workers;
 }
 
 /* The node has told its own, and they are the same program. */
@@ -33,15 +33,15 @@ on_names(void *core, const char *const *functions, unsigned n)
 /* ---- a worker's life ---- */
 
 static void
-say_note(struct slot *s, enum frame_type type, uint64_t number,
+say_note(struct local_worker *w, enum frame_type type, uint64_t number,
 	 const char *text)
 {
 	const struct frame_note note = { .number = number, .text = text };
-	struct life *l = s->l;
-	struct bytes *b = life_says(l) ? evc__node_tell(l, s) : NULL;
+	struct session *s = w->session;
+	struct bytes *b = session_says(s) ? evc__node_tell(s, w) : NULL;
 
 	if (b != NULL && evc__frame_put_note(b, type, &note) < 0)
-		evc__node_life_no_memory(l);
+		evc__node_no_memory(s);
 }
 
 /* name: as all workers' of the engine; the coordinator finds a better one.
@@ -49,62 +49,61 @@ say_note(struct slot *s, enum frame_type type, uint64_t number,
 static void
 on_up(void *core, unsigned worker, const char *name, const char *where)
 {
-	struct slot *s = slot_of(core, worker);
-	struct node *n = s->l->node;
+	struct local_worker *w = worker_of(core, worker);
+	struct node *n = w->session->node;
 	char text[128];
 	struct text t = evc__text_in(text, sizeof text);
 	static const char pid[] = "pid ";
 
 	(void)name;
-	s->pid = strncmp(where, pid, sizeof pid - 1) == 0
+	w->pid = strncmp(where, pid, sizeof pid - 1) == 0
 			 ? strtol(where + sizeof pid - 1, NULL, 10)
 			 : 0;
-	s->state = SLOT_UP;
-	s->number++;
-	s->since = s->moved = ev_now(n->ev);
+	w->state = WORKER_UP;
+	w->number++;
+	w->since = w->moved = ev_now(n->ev);
 	evc__text_fmt(&t, "%s %s", n->host, where);
-	say_note(s, FRAME_UP, (uint64_t)s->pid, text);
+	say_note(w, FRAME_UP, (uint64_t)w->pid, text);
 }
 
 static void
 on_fenced(void *core, unsigned worker, const char *why)
 {
-	struct slot *s = slot_of(core, worker);
+	struct local_worker *w = worker_of(core, worker);
 
-	if (s->state != SLOT_UP)
+	if (w->state != WORKER_UP)
 		return;
-	evc__node_slot_back(s, UINT64_MAX);
-	s->state = SLOT_FENCED;
-	say_note(s, FRAME_FENCED, 0, why);
+	evc__node_give_back(w, UINT64_MAX);
+	w->state = WORKER_FENCED;
+	say_note(w, FRAME_FENCED, 0, why);
 }
 
 static void
 on_gone(void *core, unsigned worker, const char *why, unsigned how)
 {
-	struct slot *s = slot_of(core, worker);
-	struct life *l = s->l;
+	struct local_worker *w = worker_of(core, worker);
+	struct session *s = w->session;
 
-	if (l->state <= LIFE_LIVE)
-		evc_log(l->node->scope, EVC_LOG_WARNING, NULL,
-			"redis: node %s: %s", l->node->name, why);
+	if (s->state <= SESSION_LIVE)
+		evc_log(s->node->scope, EVC_LOG_WARNING, NULL,
+			"redis: node %s: %s", s->node->name, why);
 	/* What never was up does not end for the coordinator. */
-	if (s->state == SLOT_UP)
-		evc__node_slot_back(s, UINT64_MAX);
-	if (s->state == SLOT_UP || s->state == SLOT_FENCED)
-		say_note(s, FRAME_GONE,
+	if (w->state == WORKER_UP)
+		evc__node_give_back(w, UINT64_MAX);
+	if (w->state == WORKER_UP || w->state == WORKER_FENCED)
+		say_note(w, FRAME_GONE,
 			 (how == EVC_ENGINE_LEFT ? GONE_LEFT : 0) |
-				 (s->has.n == 0 ? GONE_IDLE :
-				  how == EVC_ENGINE_DIED_RUNNING ?
-						  GONE_RAN :
-						  0),
+				 (w->has.n == 0                    ? GONE_IDLE
+				  : how == EVC_ENGINE_DIED_RUNNING ? GONE_RAN
+								   : 0),
 			 why);
-	evc__node_ask_drop(s);
-	evc__node_slot_clear(s);
-	s->state = l->state == LIFE_LIVE || l->state == LIFE_JOINING
-			   ? SLOT_STARTING
-			   : SLOT_GONE;
-	s->pid = 0;
-	s->since = ev_now(l->node->ev);
+	evc__node_ask_drop(w);
+	evc__node_worker_clear(w);
+	w->state = s->state == SESSION_LIVE || s->state == SESSION_JOINING
+			   ? WORKER_STARTING
+			   : WORKER_GONE;
+	w->pid = 0;
+	w->since = ev_now(s->node->ev);
 }
 
 /* ---- to build ---- */
@@ -112,19 +111,19 @@ on_gone(void *core, unsigned worker, const char *why, unsigned how)
 static bool
 on_defs(void *core, unsigned worker, evc_engine_def *ret_def)
 {
-	struct slot *s = slot_of(core, worker);
-	struct work *w = s->waits.first;
+	struct local_worker *w = worker_of(core, worker);
+	struct job *job = w->waits.first;
 
-	evc__node_work_free(s->l, s->drop);
-	s->drop = NULL;
-	if (w == NULL || !w->is_def)
+	evc__node_job_free(w->drop);
+	w->drop = NULL;
+	if (job == NULL || !job->is_def)
 		return false;
-	evc__node_slot_first(&s->waits);
-	if (w->def.kind == EVC_DEF_DROP)
-		s->drop = w;
+	evc__node_queue_first(&w->waits);
+	if (job->def.kind == EVC_DEF_DROP)
+		w->drop = job;
 	else
-		evc__node_queue_add(&s->builds, w);
-	*ret_def = w->def;
+		evc__node_queue_add(&w->builds, job);
+	*ret_def = job->def;
 	return true;
 }
 
@@ -132,25 +131,26 @@ static void
 on_built(void *core, unsigned worker, uint64_t id, evc_status code,
 	 double seconds)
 {
-	struct slot *s = slot_of(core, worker);
-	struct life *l = s->l;
+	struct local_worker *w = worker_of(core, worker);
+	struct session *s = w->session;
 	const struct frame_built f = { id, code, seconds };
 	struct bytes *b;
 
-	evc__node_work_free(l, evc__node_slot_take(&s->builds, true, id));
-	b = life_says(l) ? evc__node_tell(l, s) : NULL;
+	evc__node_job_free(evc__node_queue_take(&w->builds, true, id));
+	b = session_says(s) ? evc__node_tell(s, w) : NULL;
 	if (b != NULL && evc__frame_put_built(b, &f) < 0)
-		evc__node_life_no_memory(l);
+		evc__node_no_memory(s);
 }
 
 /* ---- to run ---- */
 
 static void
-say_result(struct slot *s, const evc_engine_result *r, bool by_key, uint64_t id)
+say_result(struct local_worker *w, const evc_engine_result *r, bool by_key,
+	   uint64_t id)
 {
-	struct life *l = s->l;
+	struct session *s = w->session;
 	struct frame_result f = { .r = *r };
-	struct bytes *b = evc__node_tell(l, s);
+	struct bytes *b = evc__node_tell(s, w);
 
 	f.r.updates = NULL;
 	f.r.n_updates = 0;
@@ -159,44 +159,44 @@ say_result(struct slot *s, const evc_engine_result *r, bool by_key, uint64_t id)
 	if (b != NULL &&
 	    ((by_key && evc__frame_put_number(b, FRAME_VALUE, id) < 0) ||
 	     evc__frame_put_result(b, UINT32_MAX, &f) < 0))
-		evc__node_life_no_memory(l);
+		evc__node_no_memory(s);
 }
 
 /* An input is not to be had.  If it is not there the coordinator, which has it,
    is told so and gets the function back; else that is its outcome. */
 static void
-fail(struct slot *s, const struct work *w, const struct value *v)
+fail(struct local_worker *w, const struct job *job, const struct value *v)
 {
-	struct life *l = s->l;
-	evc_engine_result r = { .n = w->task.n,
+	struct session *s = w->session;
+	evc_engine_result r = { .n = job->task.n,
 				.code = EVC_UNAVAILABLE,
 				.kind = EVC_FAILED_INPUT,
 				.text = v->why };
 	struct bytes *b;
 
 	if (v->missing) {
-		b = evc__node_tell(l, s);
+		b = evc__node_tell(s, w);
 		if (b == NULL)
 			return;
 		if (evc__frame_put_number(b, FRAME_FORGET, v->id) < 0) {
-			evc__node_life_no_memory(l);
+			evc__node_no_memory(s);
 			return;
 		}
 		r.took = -1;
 		r.code = EVC_CANCELLED;
 	}
-	say_result(s, &r, false, 0);
+	say_result(w, &r, false, 0);
 }
 
 /* Have all of its inputs come?  -1: *ret_bad never will. */
 static int
-is_ready(const struct work *w, const struct value **ret_bad)
+is_ready(const struct job *job, const struct value **ret_bad)
 {
-	evc_engine_input *in = (evc_engine_input *)w->task.inputs;
+	evc_engine_input *in = (evc_engine_input *)job->task.inputs;
 	unsigned i;
 
-	for (i = 0; w->values != NULL && i < w->task.n_inputs; i++) {
-		const struct value *v = w->values[i];
+	for (i = 0; job->values != NULL && i < job->task.n_inputs; i++) {
+		const struct value *v = job->values[i];
 
 		if (v == NULL)
 			continue;
@@ -211,84 +211,84 @@ is_ready(const struct work *w, const struct value **ret_bad)
 static unsigned
 on_take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 {
-	struct slot *s = slot_of(core, worker);
-	struct life *l = s->l;
-	double now = ev_now(l->node->ev);
-	struct work *w;
+	struct local_worker *w = worker_of(core, worker);
+	struct session *s = w->session;
+	double now = ev_now(s->node->ev);
+	struct job *job;
 	unsigned n = 0;
 
-	if (l->state != LIFE_LIVE)
+	if (s->state != SESSION_LIVE)
 		return 0;
-	while (n < most && (w = s->waits.first) != NULL && !w->is_def) {
+	while (n < most && (job = w->waits.first) != NULL && !job->is_def) {
 		const struct value *bad;
-		int ready = is_ready(w, &bad);
+		int ready = is_ready(job, &bad);
 
 		if (ready == 0)
 			break;
-		evc__node_slot_first(&s->waits);
+		evc__node_queue_first(&w->waits);
 		if (ready < 0) {
-			fail(s, w, bad);
-			evc__node_work_free(l, w);
+			fail(w, job, bad);
+			evc__node_job_free(job);
 			continue;
 		}
-		if (s->has.n == 0)
-			s->moved = s->since = now;
-		evc__node_queue_add(&s->has, w);
-		tasks[n++] = w->task;
+		if (w->has.n == 0)
+			w->moved = w->since = now;
+		evc__node_queue_add(&w->has, job);
+		tasks[n++] = job->task;
 	}
 	/* That first, and then what stands behind it. */
-	if (s->waits.first != NULL && s->waits.first->is_def)
-		l->node->ops->wake(l->engine, (int)worker);
-	if (s->waits.n > 0)
-		evc__node_slots_back_watch(l);
+	if (w->waits.first != NULL && w->waits.first->is_def)
+		s->node->ops->wake(s->engine, (int)worker);
+	if (w->waits.n > 0)
+		evc__node_give_back_watch(s);
 	return n;
 }
 
 static void
-finished(struct slot *s, const evc_engine_result *r)
+finished(struct local_worker *w, const evc_engine_result *r)
 {
-	struct life *l = s->l;
-	struct work *w = evc__node_slot_take(&s->has, false, r->n);
+	struct session *s = w->session;
+	struct job *job = evc__node_queue_take(&w->has, false, r->n);
 	bool by_key;
 
-	s->moved = s->since = ev_now(l->node->ev);
-	if (w == NULL || !life_says(l)) {
-		evc__node_work_free(l, w);
+	w->moved = w->since = ev_now(s->node->ev);
+	if (job == NULL || !session_says(s)) {
+		evc__node_job_free(job);
 		return;
 	}
 	by_key = r->code == 0 && r->took >= 0 && r->value.size >= VALUE_LEAST;
 	if (by_key)
-		evc__node_tell_value(l, w->task.id, &r->value);
-	if (!life_says(l))
+		evc__node_tell_value(s, job->task.id, &r->value);
+	if (!session_says(s))
 		;
 	else if (r->code == 0 && r->took >= 0 &&
-		 (w->task.flags & EVC_TRANSACTIONAL))
-		evc__node_tell_deal(s, w, r, by_key);
+		 (job->task.flags & EVC_TRANSACTIONAL))
+		evc__node_tell_deal(w, job, r, by_key);
 	else
-		say_result(s, r, by_key, w->task.id);
-	evc__node_work_free(l, w);
+		say_result(w, r, by_key, job->task.id);
+	evc__node_job_free(job);
 }
 
 static void
 on_finished(void *core, unsigned worker, const evc_engine_result *results,
 	    unsigned n)
 {
-	struct slot *s = slot_of(core, worker);
+	struct local_worker *w = worker_of(core, worker);
 	unsigned i;
 
 	for (i = 0; i < n; i++)
-		finished(s, &results[i]);
+		finished(w, &results[i]);
 }
 
 static void
 on_overdue(void *core, unsigned worker, uint64_t n)
 {
-	struct slot *s = slot_of(core, worker);
-	struct life *l = s->l;
-	struct bytes *b = life_says(l) ? evc__node_tell(l, s) : NULL;
+	struct local_worker *w = worker_of(core, worker);
+	struct session *s = w->session;
+	struct bytes *b = session_says(s) ? evc__node_tell(s, w) : NULL;
 
 	if (b != NULL && evc__frame_put_number(b, FRAME_OVERDUE, n) < 0)
-		evc__node_life_no_memory(l);
+		evc__node_no_memory(s);
 }
 
 /* ---- the rest ---- */
@@ -299,7 +299,7 @@ on_variable(void *core, unsigned worker, const evc_engine_update *u,
 {
 	(void)ret_now;
 	(void)ret_value;
-	return evc__node_ask(slot_of(core, worker), u);
+	return evc__node_ask(worker_of(core, worker), u);
 }
 
 static void
@@ -320,13 +320,13 @@ on_counts(void *core, uint64_t *ret_queued, uint64_t *ret_running,
 static void
 on_down(void *core, const char *why)
 {
-	evc__node_life_end(core, "has lost its workers: %s", why);
+	evc__node_end(core, "has lost its workers: %s", why);
 }
 
 static void
 on_closed(void *core)
 {
-	evc__node_life_closed(core);
+	evc__node_closed(core);
 }
 
 const evc_engine_sink evc__node_sink = {

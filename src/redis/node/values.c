@@ -10,17 +10,17 @@
 #define VALUES_MOST ((size_t)64 << 20) /* bytes of those that nobody uses */
 
 void
-evc__node_values_init(struct life *l)
+evc__node_values_init(struct session *s)
 {
-	list_init(&l->ages);
+	list_init(&s->ages);
 }
 
 /* ---- the table ---- */
 
 static struct value **
-place_of(struct life *l, uint64_t id)
+place_of(struct session *s, uint64_t id)
 {
-	struct value **at = &l->values[id % VALUE_BUCKETS];
+	struct value **at = &s->values[id % VALUE_BUCKETS];
 
 	while (*at != NULL && (*at)->id != id)
 		at = &(*at)->next;
@@ -30,7 +30,7 @@ place_of(struct life *l, uint64_t id)
 static void
 drop(struct value *v)
 {
-	v->l->value_bytes -= v->value.size;
+	v->session->value_bytes -= v->value.size;
 	list_remove(&v->age);
 	evc_value_free(&v->value);
 	sync_free(v);
@@ -48,38 +48,38 @@ static void
 take_out(struct value *v)
 {
 	if (v->known)
-		*place_of(v->l, v->id) = v->next;
+		*place_of(v->session, v->id) = v->next;
 	v->known = false;
 	drop_if_unused(v);
 }
 
 static struct value *
-add(struct life *l, uint64_t id)
+add(struct session *s, uint64_t id)
 {
 	struct value *v = sync_alloc(1, sizeof *v);
 
 	if (v == NULL)
 		return NULL;
-	v->l = l;
+	v->session = s;
 	v->id = id;
 	v->known = true;
-	*place_of(l, id) = v;
-	list_append(&l->ages, &v->age);
+	*place_of(s, id) = v;
+	list_append(&s->ages, &v->age);
 	return v;
 }
 
 /* The oldest first, of those that nobody uses. */
 static void
-make_room(struct life *l)
+make_room(struct session *s)
 {
 	struct list *at, *tmp;
 
-	if (l->value_bytes <= VALUES_MOST)
+	if (s->value_bytes <= VALUES_MOST)
 		return;
-	LIST_EACH(at, tmp, &l->ages) {
+	LIST_EACH(at, tmp, &s->ages) {
 		struct value *v = LIST_OF(at, struct value, age);
 
-		if (l->value_bytes <= VALUES_MOST)
+		if (s->value_bytes <= VALUES_MOST)
 			return;
 		if (v->refs == 0 && v->state == VALUE_THERE && !v->sent)
 			take_out(v);
@@ -87,12 +87,12 @@ make_room(struct life *l)
 }
 
 void
-evc__node_values_clear(struct life *l)
+evc__node_values_clear(struct session *s)
 {
 	struct list *at, *tmp;
 
-	LIST_EACH(at, tmp, &l->ages)
-	drop(LIST_OF(at, struct value, age));
+	LIST_EACH(at, tmp, &s->ages)
+		drop(LIST_OF(at, struct value, age));
 }
 
 /* ---- read ---- */
@@ -103,8 +103,8 @@ say_bad(struct value *v, bool missing, const char *why)
 {
 	struct text t = evc__text_in(v->why, sizeof v->why);
 
-	evc__text_fmt(&t, "an input, which is kept in %s:v:%llu, %s", v->l->gen,
-		      (unsigned long long)v->id, why);
+	evc__text_fmt(&t, "an input, which is kept in %s:v:%llu, %s",
+		      v->session->gen, (unsigned long long)v->id, why);
 	v->state = VALUE_BAD;
 	v->missing = missing;
 	take_out(v);
@@ -123,7 +123,7 @@ fill(struct value *v, const redisReply *r)
 		say_bad(v, false, "has no memory here");
 		return;
 	}
-	v->l->value_bytes += v->value.size;
+	v->session->value_bytes += v->value.size;
 	v->state = VALUE_THERE;
 }
 
@@ -131,14 +131,14 @@ static void
 on_value(struct redis_client *cl, const redisReply *r, void *arg)
 {
 	struct value *v = arg;
-	struct life *l = v->l;
+	struct session *s = v->session;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
 
 	(void)cl;
-	l->pending--;
+	s->pending--;
 	v->sent = false;
-	if (r == NULL || !life_says(l)) {
+	if (r == NULL || !session_says(s)) {
 		drop_if_unused(v);
 		return;
 	}
@@ -151,33 +151,33 @@ on_value(struct redis_client *cl, const redisReply *r, void *arg)
 		evc__reply_why(r, &t);
 		say_bad(v, evc__reply_is_error(r, "WRONGTYPE"), why);
 	}
-	make_room(l);
-	if (l->engine != NULL)
-		l->node->ops->wake(l->engine, EVC_ENGINE_ANY);
+	make_room(s);
+	if (s->engine != NULL)
+		s->node->ops->wake(s->engine, EVC_ENGINE_ANY);
 }
 
 static void
 ask(struct value *v)
 {
-	struct life *l = v->l;
+	struct session *s = v->session;
 	struct redis_args a = { 0 };
 
 	evc__args_text(&a, "GET");
-	evc__args_key(&a, &l->node->address, "%s:v:%llu", l->gen,
+	evc__args_key(&a, &s->node->address, "%s:v:%llu", s->gen,
 		      (unsigned long long)v->id);
-	v->sent = evc__node_life_send(l, REDIS_SAY, on_value, v, &a);
+	v->sent = evc__node_command(s, REDIS_SAY, on_value, v, &a);
 	/* Else nobody would ask again before the connection is a new one. */
-	if (!v->sent && evc__redis_client_is_up(l->node->client))
-		evc__node_life_no_memory(l);
+	if (!v->sent && evc__redis_client_is_up(s->node->client))
+		evc__node_no_memory(s);
 }
 
 struct value *
-evc__node_value_get(struct life *l, uint64_t id)
+evc__node_value_get(struct session *s, uint64_t id)
 {
-	struct value *v = *place_of(l, id);
+	struct value *v = *place_of(s, id);
 
 	if (v == NULL) {
-		v = add(l, id);
+		v = add(s, id);
 		if (v == NULL)
 			return NULL;
 		ask(v);
@@ -193,19 +193,19 @@ evc__node_value_drop(struct value *v)
 		return;
 	v->refs--;
 	if (v->known && v->refs == 0)
-		make_room(v->l);
+		make_room(v->session);
 	else
 		drop_if_unused(v);
 }
 
 void
-evc__node_value_keep(struct life *l, uint64_t id, const evc_value *value)
+evc__node_value_keep(struct session *s, uint64_t id, const evc_value *value)
 {
 	struct value *v;
 
-	if (*place_of(l, id) != NULL)
+	if (*place_of(s, id) != NULL)
 		return;
-	v = add(l, id);
+	v = add(s, id);
 	if (v == NULL)
 		return;
 	/* Without memory it is read when it is needed. */
@@ -214,25 +214,25 @@ evc__node_value_keep(struct life *l, uint64_t id, const evc_value *value)
 		return;
 	}
 	v->state = VALUE_THERE;
-	l->value_bytes += v->value.size;
-	make_room(l);
+	s->value_bytes += v->value.size;
+	make_room(s);
 }
 
 void
-evc__node_value_forget(struct life *l, uint64_t id)
+evc__node_value_forget(struct session *s, uint64_t id)
 {
-	struct value *v = *place_of(l, id);
+	struct value *v = *place_of(s, id);
 
 	if (v != NULL)
 		take_out(v);
 }
 
 void
-evc__node_values_resume(struct life *l)
+evc__node_values_resume(struct session *s)
 {
 	struct list *at, *tmp;
 
-	LIST_EACH(at, tmp, &l->ages) {
+	LIST_EACH(at, tmp, &s->ages) {
 		struct value *v = LIST_OF(at, struct value, age);
 
 		if (v->state == VALUE_ASKED && !v->sent)

@@ -13,8 +13,9 @@
 #include "wire/head.h"
 
 struct question {
-	struct life *l;
-	struct slot *s; /* NULL: nobody waits for the answer any more */
+	struct session *session;
+	struct local_worker
+		*worker; /* NULL: nobody waits for the answer any more */
 	uint64_t seq;
 	unsigned op;
 	bool sent;
@@ -32,14 +33,14 @@ drop(struct question *q)
 }
 
 void
-evc__node_ask_drop(struct slot *s)
+evc__node_ask_drop(struct local_worker *w)
 {
-	struct question *q = s->question;
+	struct question *q = w->question;
 
-	s->question = NULL;
+	w->question = NULL;
 	if (q == NULL)
 		return;
-	q->s = NULL;
+	q->worker = NULL;
 	if (!q->sent)
 		drop(q);
 }
@@ -130,22 +131,22 @@ static void
 on_answer(struct redis_client *cl, const redisReply *r, void *arg)
 {
 	struct question *q = arg;
-	struct life *l = q->l;
-	struct slot *s = q->s;
+	struct session *s = q->session;
+	struct local_worker *w = q->worker;
 	evc_engine_answer a = { .status = 0 };
 
 	(void)cl;
-	l->pending--;
+	s->pending--;
 	q->sent = false;
 	/* Asked again when the connection is there again. */
-	if (r == NULL && s != NULL)
+	if (r == NULL && w != NULL)
 		return;
-	if (s != NULL)
-		s->question = NULL;
-	if (r != NULL && s != NULL && l->engine != NULL && life_says(l)) {
+	if (w != NULL)
+		w->question = NULL;
+	if (r != NULL && w != NULL && s->engine != NULL && session_says(s)) {
 		a.status = read_answer(q, r, &a);
 		a.text = a.status < 0 ? evc_last_error() : NULL;
-		l->node->ops->answer(l->engine, s->index, &a);
+		s->node->ops->answer(s->engine, w->index, &a);
 	}
 	drop(q);
 }
@@ -155,19 +156,19 @@ on_answer(struct redis_client *cl, const redisReply *r, void *arg)
 static void
 ask(struct question *q)
 {
-	struct life *l = q->l;
-	struct node *n = l->node;
+	struct session *s = q->session;
+	struct node *n = s->node;
 	struct redis_args a = { 0 };
 
 	evc__args_key(&a, &n->address, "gen");
 	evc__args_key(&a, &n->address, "lease:%s", n->name);
 	evc__args_key(&a, &n->address, "var");
 	evc__args_key(&a, &n->address, "count");
-	evc__node_life_key(l, &a, "seqs");
-	evc__args_text(&a, l->gen);
-	evc__args_text(&a, l->stamp);
-	evc__args_fmt(&a, "%s.%llu.%u", n->name, (unsigned long long)l->inc,
-		      q->s->index);
+	evc__node_key(s, &a, "seqs");
+	evc__args_text(&a, s->gen);
+	evc__args_text(&a, s->stamp);
+	evc__args_fmt(&a, "%s.%llu.%u", n->name, (unsigned long long)s->inc,
+		      q->worker->index);
 	evc__args_fmt(&a, "%llu", (unsigned long long)q->seq);
 	evc__args_fmt(&a, "%u", q->op);
 	evc__args_text(&a, q->name);
@@ -176,11 +177,10 @@ ask(struct question *q)
 	else
 		evc__args_add(&a, q->a.data, q->a.size);
 	evc__args_add(&a, q->b.data, q->b.size);
-	q->sent =
-		evc__node_life_script(l, SCRIPT_VARIABLE, 5, on_answer, q, &a);
+	q->sent = evc__node_script(s, SCRIPT_VARIABLE, 5, on_answer, q, &a);
 	/* Else nobody would ask again before the connection is a new one. */
 	if (!q->sent && evc__redis_client_is_up(n->client))
-		evc__node_life_no_memory(l);
+		evc__node_no_memory(s);
 }
 
 /* SET: a is the value; COMPARE_SET: a is what is expected, b the value. */
@@ -204,23 +204,24 @@ fill(struct question *q, const evc_engine_update *u)
 /* Once in a life, before the result of whoever it was: the coordinator has to know
    that a server that is started again may have lost something. */
 static void
-tell_of_use(struct slot *s, const evc_engine_update *u)
+tell_of_use(struct local_worker *w, const evc_engine_update *u)
 {
 	const evc_engine_update of = { .op = EVC_VARIABLE_GET,
 				       .name = u->name };
-	struct bytes *b = evc__node_tell(s->l, s);
+	struct bytes *b = evc__node_tell(w->session, w);
 
-	if (b != NULL && evc__frame_put_variable(b, s->l->max_frame, &of) == 0)
-		s->l->used = true;
+	if (b != NULL &&
+	    evc__frame_put_variable(b, w->session->max_frame, &of) == 0)
+		w->session->used = true;
 }
 
 evc_status
-evc__node_ask(struct slot *s, const evc_engine_update *u)
+evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 {
-	struct life *l = s->l;
+	struct session *s = w->session;
 	struct question *q;
 
-	if (!life_says(l) || s->question != NULL)
+	if (!session_says(s) || w->question != NULL)
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "this node has lost its coordinator");
 	if (u->name == NULL || u->name[0] == '\0')
@@ -237,27 +238,27 @@ evc__node_ask(struct slot *s, const evc_engine_update *u)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "no memory to ask for variable %s", u->name);
 	}
-	q->l = l;
-	q->s = s;
-	q->seq = ++s->n_asked;
-	s->question = q;
-	if (!l->used)
-		tell_of_use(s, u);
-	if (l->linked && s->n_deals == 0)
+	q->session = s;
+	q->worker = w;
+	q->seq = ++w->n_asked;
+	w->question = q;
+	if (!s->used)
+		tell_of_use(w, u);
+	if (s->linked && w->n_deals == 0)
 		ask(q);
 	return EVC_ENGINE_LATER;
 }
 
 void
-evc__node_ask_resume(struct life *l)
+evc__node_ask_resume(struct session *s)
 {
 	unsigned i;
 
-	for (i = 0; l->linked && i < l->node->n_workers; i++) {
-		struct slot *s = &l->slots[i];
+	for (i = 0; s->linked && i < s->node->n_workers; i++) {
+		struct local_worker *w = &s->workers[i];
 
-		if (s->question != NULL && !s->question->sent &&
-		    s->n_deals == 0)
-			ask(s->question);
+		if (w->question != NULL && !w->question->sent &&
+		    w->n_deals == 0)
+			ask(w->question);
 	}
 }

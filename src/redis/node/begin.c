@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A life of the node begins: the workers' engine is opened, and the coordinator
+ * told of it.
+ *
+ * Nothing is given to a worker before that was answered, so the first lease
+ * counts from when it was asked for.
+ */
+#include "redis/node/node.h"
+
+/* ---- to register ---- */
+
+static void
+on_registered(struct redis_client *cl, const redisReply *r, void *arg)
+{
+	struct session *s = arg;
+	const char *word;
+	char why[REDIS_WHY_ROOM];
+	struct text t = evc__text_in(why, sizeof why);
+
+	(void)cl;
+	s->pending--;
+	/* Without an answer `down` follows, and ends it. */
+	if (s->state != SESSION_JOINING || r == NULL)
+		return;
+	word = evc__reply_word(r);
+	if (word == NULL || strcmp(word, "ok") != 0) {
+		evc__reply_why(r, &t);
+		evc__node_end(s, "was not registered: %s",
+			      word != NULL ? "the coordinator has gone" : why);
+		return;
+	}
+	evc__node_say(s->node, EVC_LOG_INFO,
+		      "works for generation %s of %s (its life %llu, workers: "
+		      "%u)",
+		      s->gen, s->node->address.ns, (unsigned long long)s->inc,
+		      s->node->n_workers);
+	s->state = SESSION_LIVE;
+	s->linked = true;
+	evc__node_lease_until(s, s->sent_ns);
+	s->sent_ns = 0;
+	evc__node_resume(s);
+	if (s->node->over)
+		evc__node_leave(s);
+}
+
+static bool
+add_frames(struct session *s, struct bytes *b)
+{
+	const struct frame_note note = { .number = s->node->n_workers,
+					 .text = s->node->where };
+
+	return evc__frame_put_note(b, FRAME_NODE, &note) == 0 &&
+	       evc__frame_put_hello(b, UINT32_MAX, s->node->functions,
+				    s->node->n_functions) == 0;
+}
+
+static bool
+register_it(struct session *s)
+{
+	struct node *n = s->node;
+	struct redis_args a = { 0 };
+	struct bytes frames = { 0 };
+	bool sent;
+
+	if (!add_frames(s, &frames)) {
+		bytes_free(&frames);
+		return false;
+	}
+	evc__args_key(&a, &n->address, "coord");
+	evc__args_key(&a, &n->address, "gen");
+	evc__args_key(&a, &n->address, "lease:%s", n->name);
+	evc__node_key(s, &a, "ev");
+	evc__args_text(&a, s->gen);
+	evc__args_text(&a, s->stamp);
+	evc__args_fmt(&a, "%ld", s->lease_ms);
+	evc__args_text(&a, n->name);
+	evc__node_add_inc(s, &a);
+	evc__args_add(&a, bytes_at(&frames), frames.n);
+	s->sent_ns = sync_mono();
+	sent = evc__node_script(s, SCRIPT_REGISTER, 4, on_registered, s, &a);
+	bytes_free(&frames);
+	return sent;
+}
+
+/* ---- in memory ---- */
+
+static struct session *
+make(struct node *n, long lease_ms, size_t max_frame)
+{
+	struct session *s = sync_alloc(1, sizeof *s);
+	struct text t;
+	unsigned i;
+
+	if (s == NULL)
+		return NULL;
+	s->workers = sync_alloc(n->n_workers, sizeof *s->workers);
+	if (s->workers == NULL) {
+		sync_free(s);
+		return NULL;
+	}
+	for (i = 0; i < n->n_workers; i++) {
+		s->workers[i].session = s;
+		s->workers[i].index = i;
+	}
+	s->node = n;
+	s->inc = ++n->inc;
+	evc__copy(s->gen, sizeof s->gen, n->gen);
+	t = evc__text_in(s->stamp, sizeof s->stamp);
+	evc__text_fmt(&t, "%s %llu", s->gen, (unsigned long long)s->inc);
+	s->lease_ms = lease_ms;
+	s->lease_ns = (uint64_t)lease_ms * 1000000;
+	s->max_frame = max_frame;
+	s->begun = ev_now(n->ev);
+	evc__node_values_init(s);
+	evc__node_lease_init(s);
+	evc__node_send_init(s);
+	evc__node_give_back_init(s);
+	return s;
+}
+
+static evc_status
+open_engine(struct session *s)
+{
+	struct node *n = s->node;
+	const evc_engine_env env = {
+		.scope = n->scope,
+		.reactor = n->reactor,
+		.loop = n->loop,
+		.uri = n->uri,
+		.place = n->place,
+		.options = (const char *const *)n->options,
+		.functions = n->functions,
+		.n_functions = n->n_functions,
+		.lease = (double)s->lease_ms / 1000,
+		.grace = n->grace,
+		.max_frame = s->max_frame,
+		.sink = &evc__node_sink,
+		.core = s,
+		/* The clocks of two nodes would put attempts in no order. */
+		.generation = strtoull(s->gen, NULL, 10),
+		.ranks = n->ops->rank != NULL,
+	};
+
+	return (*n->ops->open)(&env, &s->engine);
+}
+
+bool
+evc__node_session_begin(struct node *n, long lease_ms, size_t max_frame)
+{
+	struct session *s = make(n, lease_ms, max_frame);
+	evc_status st;
+
+	if (s == NULL) {
+		evc__node_say(n, EVC_LOG_ERROR, "waits: no memory");
+		return false;
+	}
+	st = open_engine(s);
+	if (st < 0) {
+		evc__node_say(n, EVC_LOG_ERROR,
+			      "ends: its workers cannot be started: %s",
+			      evc_last_error());
+		evc__node_session_free(s);
+		evc__node_over(n, -st);
+		return false;
+	}
+	n->session = s;
+	if (!register_it(s))
+		evc__node_end(s, "could not be registered");
+	return true;
+}

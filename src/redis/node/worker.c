@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The queues of the workers: what has come for each, until its engine takes it,
+ * and what it has taken, until it has ended.
+ *
+ * What waits here behind a function that takes its time is given back: another
+ * worker may be sooner, and it may even be what that one waits for.
+ */
+#include "redis/node/node.h"
+
+#define EVERY    0.01 /* seconds between two looks */
+#define PATIENCE 0.02
+
+/* ---- queues ---- */
+
+void
+evc__node_queue_add(struct queue *q, struct job *job)
+{
+	job->next = NULL;
+	if (q->last != NULL)
+		q->last->next = job;
+	else
+		q->first = job;
+	q->last = job;
+	q->n++;
+}
+
+struct job *
+evc__node_queue_first(struct queue *q)
+{
+	struct job *job = q->first;
+
+	if (job == NULL)
+		return NULL;
+	q->first = job->next;
+	if (q->first == NULL)
+		q->last = NULL;
+	q->n--;
+	return job;
+}
+
+static bool
+is_it(const struct job *job, bool is_def, uint64_t n)
+{
+	return job->is_def == is_def &&
+	       (is_def ? job->def.id : job->task.n) == n;
+}
+
+struct job *
+evc__node_queue_take(struct queue *q, bool is_def, uint64_t n)
+{
+	struct job *job = q->first, *before = NULL;
+
+	while (job != NULL && !is_it(job, is_def, n)) {
+		before = job;
+		job = job->next;
+	}
+	if (job == NULL)
+		return NULL;
+	if (before == NULL)
+		return evc__node_queue_first(q);
+	before->next = job->next;
+	if (q->last == job)
+		q->last = before;
+	q->n--;
+	return job;
+}
+
+void
+evc__node_worker_add(struct local_worker *w, struct job *job)
+{
+	evc__node_queue_add(&w->waits, job);
+	if (w->waits.n > 1 || w->has.n > 0)
+		evc__node_give_back_watch(w->session);
+}
+
+void
+evc__node_job_free(struct job *job)
+{
+	unsigned i;
+
+	if (job == NULL)
+		return;
+	if (!job->is_def) {
+		for (i = 0; job->values != NULL && i < job->task.n_inputs; i++)
+			evc__node_value_drop(job->values[i]);
+		sync_free(job->values);
+		sync_free((void *)job->task.inputs);
+	}
+	if (--job->entry->refs == 0)
+		sync_free(job->entry);
+	sync_free(job);
+}
+
+static void
+clear(struct queue *q)
+{
+	struct job *job;
+
+	while ((job = evc__node_queue_first(q)) != NULL)
+		evc__node_job_free(job);
+}
+
+void
+evc__node_worker_clear(struct local_worker *w)
+{
+	clear(&w->waits);
+	clear(&w->has);
+	clear(&w->builds);
+	evc__node_job_free(w->drop);
+	w->drop = NULL;
+}
+
+/* ---- given back ---- */
+
+static void
+give_back(struct local_worker *w, const struct job *job)
+{
+	const struct frame_result f = {
+		.r = { .n = job->task.n,
+		       .code = EVC_CANCELLED,
+		       .kind = EVC_FAILED_FUNCTION,
+		       .took = -1 },
+	};
+	struct bytes *b =
+		session_says(w->session) ? evc__node_tell(w->session, w) : NULL;
+
+	if (b != NULL &&
+	    evc__frame_put_result(b, w->session->max_frame, &f) < 0)
+		evc__node_no_memory(w->session);
+}
+
+void
+evc__node_give_back(struct local_worker *w, uint64_t upto)
+{
+	struct job *job, *back = NULL;
+	struct queue stay = { 0 };
+
+	while ((job = evc__node_queue_first(&w->waits)) != NULL) {
+		if (job->is_def || job->task.n > upto) {
+			evc__node_queue_add(&stay, job);
+			continue;
+		}
+		/* The youngest first: each goes to the front of the
+		   coordinator's queue. */
+		job->next = back;
+		back = job;
+	}
+	w->waits = stay;
+	while ((job = back) != NULL) {
+		back = job->next;
+		give_back(w, job);
+		evc__node_job_free(job);
+	}
+}
+
+void
+evc__node_give_back_one(struct local_worker *w, uint64_t n)
+{
+	struct job *job = evc__node_queue_take(&w->waits, false, n);
+
+	if (job == NULL)
+		return;
+	give_back(w, job);
+	evc__node_job_free(job);
+}
+
+/* Also when the clock was set back: nobody knows for how long it has then. */
+static bool
+has_waited(const struct local_worker *w, double now)
+{
+	return w->state == WORKER_UP && w->waits.n > 0 && w->has.n > 0 &&
+	       (now - w->moved > PATIENCE || now < w->moved);
+}
+
+static void
+on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
+{
+	struct session *s = timer->data;
+	double now = ev_now(ev);
+	bool any = false;
+	unsigned i;
+
+	(void)events;
+	for (i = 0; i < s->node->n_workers && session_says(s); i++) {
+		struct local_worker *w = &s->workers[i];
+
+		if (has_waited(w, now))
+			evc__node_give_back(w, UINT64_MAX);
+		any |= w->waits.n > 0;
+	}
+	if (!any)
+		ev_timer_stop(ev, timer);
+}
+
+void
+evc__node_give_back_init(struct session *s)
+{
+	ev_timer_init(&s->back, on_look, EVERY, EVERY);
+	s->back.data = s;
+}
+
+void
+evc__node_give_back_watch(struct session *s)
+{
+	if (!ev_is_active(&s->back) && session_says(s))
+		ev_timer_again(s->node->ev, &s->back);
+}
