@@ -159,7 +159,7 @@ START_TEST(waits_for_a_server)
 END_TEST
 
 static void
-note_a(struct redis_client *cl, const redisReply *r, void *arg)
+note_a(const redisReply *r, void *arg)
 {
 	struct world *w = arg;
 	struct redis_args a = { .n = 0 };
@@ -167,16 +167,15 @@ note_a(struct redis_client *cl, const redisReply *r, void *arg)
 	ck_assert_ptr_null(r);
 	strcat(w->order, "a");
 	evc__args_text(&a, "PING");
-	ck_assert(!evc__redis_send(cl, REDIS_SAY, NULL, NULL, &a));
-	evc__redis_client_reset(cl, "again");
+	ck_assert(!evc__redis_send(w->cl, REDIS_SAY, NULL, NULL, &a));
+	evc__redis_client_reset(w->cl, "again");
 }
 
 static void
-note_b(struct redis_client *cl, const redisReply *r, void *arg)
+note_b(const redisReply *r, void *arg)
 {
 	struct world *w = arg;
 
-	(void)cl;
 	ck_assert_ptr_null(r);
 	ck_assert_int_eq(w->downs, 0);
 	strcat(w->order, "b");
@@ -274,14 +273,14 @@ START_TEST(a_client_that_slept_loses_nothing)
 END_TEST
 
 static void
-reset_it(struct redis_client *cl, const redisReply *r, void *arg)
+reset_it(const redisReply *r, void *arg)
 {
 	struct world *w = arg;
 
 	ck_assert_ptr_nonnull(r);
 	w->answers++;
-	evc__redis_client_reset(cl, "it shall");
-	ck_assert(!evc__redis_client_is_up(cl));
+	evc__redis_client_reset(w->cl, "it shall");
+	ck_assert(!evc__redis_client_is_up(w->cl));
 }
 
 START_TEST(reset_within_a_reply)

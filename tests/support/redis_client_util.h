@@ -56,11 +56,10 @@ on_down(struct redis_client *cl, const char *why, void *arg)
 
 /* arg: the world; what was answered. */
 static MAYBE_UNUSED void
-on_answer(struct redis_client *cl, const redisReply *r, void *arg)
+on_answer(const redisReply *r, void *arg)
 {
 	struct world *w = arg;
 
-	(void)cl;
 	w->answers++;
 	w->nones += r == NULL;
 	w->errors += r != NULL && r->type == REDIS_REPLY_ERROR;

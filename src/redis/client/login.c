@@ -151,9 +151,10 @@ is_refusal(unsigned step, const redisReply *r)
 }
 
 static void
-on_step(struct redis_client *cl, const redisReply *r, void *arg)
+on_step(const redisReply *r, void *arg)
 {
 	struct link *l = arg;
+	struct redis_client *cl = l->cl;
 	bool was_lost = cl->lost;
 	unsigned step;
 
@@ -179,11 +180,11 @@ on_step(struct redis_client *cl, const redisReply *r, void *arg)
 }
 
 static void
-on_look(struct redis_client *cl, const redisReply *r, void *arg)
+on_look(const redisReply *r, void *arg)
 {
+	struct redis_client *cl = arg;
 	char data[RUN_ROOM], before[RUN_ROOM];
 
-	(void)arg;
 	if (r == NULL || r->type != REDIS_REPLY_STRING)
 		return;
 	if (!is_fit(cl, r->str)) {
@@ -315,5 +316,5 @@ evc__login_look(struct link *l)
 	struct redis_args a = { .n = 0 };
 
 	evc__args_text(&a, "INFO");
-	(void)evc__link_say(l, on_look, NULL, &a);
+	(void)evc__link_say(l, on_look, l->cl, &a);
 }

@@ -117,8 +117,7 @@ redis_timer_in(struct ev_loop *ev, struct ev_timer *timer, double seconds)
 /* reply NULL: the connection went before the answer came, and so the command was
    carried out or not; `down` follows.  A reply may be an error.  It is the
    client's, and gone when this returns.  Called in the order of the commands. */
-typedef void redis_reply_fn(struct redis_client *cl, const redisReply *reply,
-			    void *arg);
+typedef void redis_reply_fn(const redisReply *reply, void *arg);
 
 struct redis_client_env {
 	evc_coord *scope;      /* for the log, and threads that look up names */
@@ -179,6 +178,8 @@ bool evc__redis_script(struct redis_client *cl, enum redis_script script,
 /* The word that an answer of a script begins with; NULL: it is an error, or none
    of ours. */
 const char *evc__reply_word(const redisReply *r);
+/* Is it that one? */
+bool evc__reply_is(const redisReply *r, const char *word);
 /* Element i of an array, if it is bytes: its bytes; NULL: it is not. */
 const char *evc__reply_bytes(const redisReply *r, size_t i, size_t *ret_n);
 /* Element i as a whole number, by its type or its text.  false: it is none. */
@@ -190,8 +191,8 @@ const char *evc__reply_field(const redisReply *entry, const char *name,
 /* Nothing in it that cannot be printed, and no blank unless they may be. */
 bool evc__reply_is_plain(const char *s, size_t n, bool blanks);
 /* What went wrong, for a text: the error, "the connection was lost", or "an answer
-   that nobody expects". */
-void evc__reply_why(const redisReply *r, struct text *t);
+   that nobody expects".  Valid as long as r. */
+const char *evc__reply_why(const redisReply *r);
 bool evc__reply_is_error(const redisReply *r, const char *prefix);
 
 /* ---- scripts.c: their texts ---- */

@@ -30,6 +30,14 @@ evc__reply_word(const redisReply *r)
 	return is_bytes(e) && strlen(e->str) == e->len ? e->str : NULL;
 }
 
+bool
+evc__reply_is(const redisReply *r, const char *word)
+{
+	const char *is = evc__reply_word(r);
+
+	return is != NULL && strcmp(is, word) == 0;
+}
+
 const char *
 evc__reply_bytes(const redisReply *r, size_t i, size_t *ret_n)
 {
@@ -94,15 +102,14 @@ evc__reply_field(const redisReply *entry, const char *name, size_t *ret_n)
 	return NULL;
 }
 
-void
-evc__reply_why(const redisReply *r, struct text *t)
+const char *
+evc__reply_why(const redisReply *r)
 {
 	if (r == NULL)
-		evc__text_add(t, "the connection was lost");
-	else if (r->type == REDIS_REPLY_ERROR && r->str != NULL)
-		evc__text_add(t, r->str);
-	else
-		evc__text_add(t, "an answer that nobody expects");
+		return "the connection was lost";
+	if (r->type == REDIS_REPLY_ERROR && r->str != NULL)
+		return r->str;
+	return "an answer that nobody expects";
 }
 
 bool

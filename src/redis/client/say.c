@@ -38,10 +38,10 @@ take_first(struct link *l)
 }
 
 static void
-answer(struct link *l, struct said *s, const redisReply *r)
+answer(struct said *s, const redisReply *r)
 {
 	if (s->fn != NULL)
-		s->fn(l->cl, r, s->arg);
+		s->fn(r, s->arg);
 	said_free(s);
 }
 
@@ -49,7 +49,7 @@ void
 evc__link_answer_none(struct link *l)
 {
 	while (l->first != NULL)
-		answer(l, take_first(l), NULL);
+		answer(take_first(l), NULL);
 }
 
 static void on_reply(redisAsyncContext *ac, void *reply, void *arg);
@@ -120,7 +120,7 @@ on_reply(redisAsyncContext *ac, void *reply, void *arg)
 		append(l, s);
 		return;
 	}
-	answer(l, s, reply);
+	answer(s, reply);
 }
 
 /* Frees command, unless it is to be kept for s. */

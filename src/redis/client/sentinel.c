@@ -9,15 +9,13 @@
 #define ASK_LIMIT 1.0 /* seconds for one Sentinel; then the next one */
 
 static void
-on_master(struct redis_client *cl, const redisReply *r, void *arg)
+on_master(const redisReply *r, void *arg)
 {
+	struct redis_client *cl = arg;
 	size_t n_host;
 	const char *host = evc__reply_bytes(r, 0, &n_host);
 	int64_t port;
-	struct text t;
-	char why[REDIS_WHY_ROOM];
 
-	(void)arg;
 	if (r == NULL)
 		return;
 	if (r->type == REDIS_REPLY_NIL) {
@@ -32,9 +30,7 @@ on_master(struct redis_client *cl, const redisReply *r, void *arg)
 	}
 	if (host == NULL || n_host == 0 || memchr(host, '\0', n_host) != NULL ||
 	    !evc__reply_number(r, 1, &port) || port < 1 || port > 65535) {
-		t = evc__text_in(why, sizeof why);
-		evc__reply_why(r, &t);
-		evc__client_lost(cl, "%s", why);
+		evc__client_lost(cl, "%s", evc__reply_why(r));
 		return;
 	}
 	sync_free(cl->master);
@@ -69,7 +65,7 @@ ask(struct redis_client *cl, const char *number)
 	evc__args_text(&a, "SENTINEL");
 	evc__args_text(&a, "get-master-addr-by-name");
 	evc__args_text(&a, cl->env.address->master);
-	if (!evc__link_say(&cl->ask, on_master, NULL, &a))
+	if (!evc__link_say(&cl->ask, on_master, cl, &a))
 		evc__client_lost(cl, "no memory");
 }
 

@@ -206,14 +206,13 @@ is_passed(const redisReply *r)
 }
 
 static void
-on_chunk(struct redis_client *cl, const redisReply *r, void *arg)
+on_chunk(const redisReply *r, void *arg)
 {
 	struct chunk *c = arg;
 	struct node_session *s = c->session;
 	char why[REDIS_WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
 
-	(void)cl;
 	if (s == NULL) {
 		destroy(c);
 		return;
@@ -237,7 +236,7 @@ on_chunk(struct redis_client *cl, const redisReply *r, void *arg)
 		return;
 	}
 	evc__text_add(&t, "redis: ");
-	evc__reply_why(r, &t);
+	evc__text_add(&t, evc__reply_why(r));
 	if (evc__reply_is_error(r, "WRONGTYPE") || is_passed(r)) {
 		/* Nothing goes to that life any more; the next one has a stream
 		   of its own. */

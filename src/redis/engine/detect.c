@@ -76,14 +76,13 @@ look_at(struct node_session *s, const redisReply *lease, const redisReply *beat)
 }
 
 static void
-on_leases(struct redis_client *cl, const redisReply *r, void *arg)
+on_leases(const redisReply *r, void *arg)
 {
 	struct look *k = arg;
 	struct redis_engine *e = k->e;
 	struct list *n, *tmp;
 	unsigned i = 0;
 
-	(void)cl;
 	e->detecting = false;
 	/* Both are in the order in which lives have begun. */
 	if (r != NULL && r->type == REDIS_REPLY_ARRAY &&

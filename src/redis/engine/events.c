@@ -119,13 +119,12 @@ is_for_now(const redisReply *r)
 static void read_on(struct redis_engine *e);
 
 static void
-on_value(struct redis_client *cl, const redisReply *r, void *arg)
+on_value(const redisReply *r, void *arg)
 {
 	struct value_wait *w = arg;
 	struct redis_engine *e = w->e;
 	evc_value v;
 
-	(void)cl;
 	w->sent = false;
 	if (w->dropped) {
 		sync_free(w);
@@ -295,22 +294,18 @@ take_entry(struct redis_engine *e, const redisReply *entry)
 }
 
 static void
-on_events(struct redis_client *cl, const redisReply *r, void *arg)
+on_events(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
 	const redisReply *entries;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
 	size_t i;
 
-	(void)cl;
 	e->reading = false;
 	if (r == NULL || e->ended)
 		return;
 	if (r->type == REDIS_REPLY_ERROR) {
-		evc__reply_why(r, &t);
 		evc__redis_trouble(e, "what nodes say cannot be read: %s",
-				   why);
+				   evc__reply_why(r));
 		/* Else again at the next tick. */
 		if (e->phase == PHASE_LIVE && e->reading_g == e->g &&
 		    evc__reply_is_error(r, "WRONGTYPE"))

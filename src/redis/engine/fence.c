@@ -129,21 +129,18 @@ its_mark_is_late(const struct node_session *s)
 }
 
 static void
-on_fence(struct redis_client *cl, const redisReply *r, void *arg)
+on_fence(const redisReply *r, void *arg)
 {
 	struct fence_wait *w = arg;
 	struct node_session *s = w->session;
-	const char *word = evc__reply_word(r), *mark, *beat;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
+	const char *mark, *beat;
 	size_t n;
 
-	(void)cl;
 	sync_free(w);
 	if (s == NULL)
 		return;
 	s->fence = NULL;
-	if (r != NULL && word != NULL && strcmp(word, "ok") == 0 &&
+	if (evc__reply_is(r, "ok") &&
 	    (beat = evc__reply_bytes(r, 1, &n)) != NULL &&
 	    (mark = evc__reply_bytes(r, 2, &n)) != NULL) {
 		evc__session_beat(s, beat);
@@ -152,7 +149,7 @@ on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 	}
 	if (r == NULL)
 		return;
-	if (word != NULL && strcmp(word, "gen") == 0) {
+	if (evc__reply_is(r, "gen")) {
 		/* There is nothing any more that it could leave a mark in. */
 		struct redis_engine *e = s->e;
 
@@ -162,8 +159,8 @@ on_fence(struct redis_client *cl, const redisReply *r, void *arg)
 			redis_doubt_lock(e);
 		return;
 	}
-	evc__reply_why(r, &t);
-	evc__redis_trouble(s->e, "node %s cannot be fenced: %s", s->name, why);
+	evc__redis_trouble(s->e, "node %s cannot be fenced: %s", s->name,
+			   evc__reply_why(r));
 	/* Either its lease cannot be renewed any more, or ours cannot either,
 	   and then it ends for that. */
 	if (s->gone_ns == 0)

@@ -69,11 +69,10 @@ destroy(struct unlinking *u)
 }
 
 static void
-on_unlinked(struct redis_client *cl, const redisReply *r, void *arg)
+on_unlinked(const redisReply *r, void *arg)
 {
 	struct unlinking *u = arg;
 
-	(void)cl;
 	if (r != NULL)
 		destroy(u);
 	else

@@ -21,12 +21,11 @@
 /* What says first that the server's memory is used up, when nothing else is to be
    said there. */
 static void
-on_refreshed(struct redis_client *cl, const redisReply *r, void *arg)
+on_refreshed(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
 	bool none = r != NULL && evc__reply_is_error(r, "OOM");
 
-	(void)cl;
 	if (r == NULL || none == e->no_memory ||
 	    (!none && r->type == REDIS_REPLY_ERROR))
 		return;
@@ -152,23 +151,19 @@ taken_by(struct redis_engine *e, const char *who)
 }
 
 static void
-on_take(struct redis_client *cl, const redisReply *r, void *arg)
+on_take(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
-	const char *word = evc__reply_word(r), *who;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
+	const char *who;
 	int64_t g, changes;
 	size_t n;
 
-	(void)cl;
 	e->taking = false;
 	if (e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
 		redis_look_soon(e);
 	if (r == NULL || e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
 		return;
-	if (word != NULL && strcmp(word, "ok") == 0 &&
-	    evc__reply_number(r, 1, &g) && g > 0 &&
+	if (evc__reply_is(r, "ok") && evc__reply_number(r, 1, &g) && g > 0 &&
 	    evc__reply_number(r, 2, &changes)) {
 		/* What was changed before is nothing of this cluster's. */
 		if (e->g == 0)
@@ -177,8 +172,8 @@ on_take(struct redis_client *cl, const redisReply *r, void *arg)
 			begin_generation(e, g);
 		return;
 	}
-	who = word != NULL ? evc__reply_bytes(r, 1, &n) : NULL;
-	if (who != NULL && strcmp(word, "version") == 0) {
+	who = evc__reply_bytes(r, 1, &n);
+	if (who != NULL && evc__reply_is(r, "version")) {
 		evc__redis_lose(e, false,
 				"the namespace %s is of version \"%.40s\" of "
 				"the protocol, and only version %s is known "
@@ -186,18 +181,16 @@ on_take(struct redis_client *cl, const redisReply *r, void *arg)
 				e->address.ns, who, PROTOCOL_VERSION);
 		return;
 	}
-	if (who != NULL && strcmp(word, "taken") == 0 && e->g != 0) {
+	if (who != NULL && evc__reply_is(r, "taken") && e->g != 0) {
 		taken_by(e, who);
 		return;
 	}
-	if (who != NULL && strcmp(word, "taken") == 0)
+	if (who != NULL && evc__reply_is(r, "taken"))
 		evc__redis_trouble(e, "the namespace %s is in use by %.100s",
 				   e->address.ns, who);
-	else {
-		evc__reply_why(r, &t);
+	else
 		evc__redis_trouble(e, "the namespace %s cannot be taken: %s",
-				   e->address.ns, why);
-	}
+				   e->address.ns, evc__reply_why(r));
 	redis_look_soon(e);
 }
 
@@ -243,11 +236,10 @@ resume(struct redis_engine *e)
 }
 
 static void
-on_generation(struct redis_client *cl, const redisReply *r, void *arg)
+on_generation(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
 
-	(void)cl;
 	e->locking = false;
 	if (r == NULL || r->type == REDIS_REPLY_ERROR ||
 	    (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY))
@@ -276,20 +268,17 @@ lock_is_lost(struct redis_engine *e, const char *to)
 }
 
 static void
-on_lock(struct redis_client *cl, const redisReply *r, void *arg)
+on_lock(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
-	const char *word = evc__reply_word(r), *to, *gone;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
+	const char *to, *gone;
 	int64_t changes;
 	size_t n;
 
-	(void)cl;
 	e->locking = false;
 	if (r == NULL || (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY))
 		return;
-	if (word != NULL && strcmp(word, "ok") == 0) {
+	if (evc__reply_is(r, "ok")) {
 		gone = evc__reply_bytes(r, 2, &n);
 		if (evc__reply_number(r, 1, &changes) &&
 		    !evc__redis_changes(e, changes,
@@ -303,7 +292,7 @@ on_lock(struct redis_client *cl, const redisReply *r, void *arg)
 		return;
 	}
 	to = evc__reply_bytes(r, 1, &n);
-	if (word != NULL && strcmp(word, "lost") == 0 && to != NULL) {
+	if (to != NULL && evc__reply_is(r, "lost")) {
 		lock_is_lost(e, to);
 		return;
 	}
@@ -311,9 +300,8 @@ on_lock(struct redis_client *cl, const redisReply *r, void *arg)
 	   one by one, and leases are looked at. */
 	if (e->phase == PHASE_AWAY)
 		resume(e);
-	evc__reply_why(r, &t);
-	evc__redis_trouble(e, "the lock of the namespace %s: %s",
-			   e->address.ns, why);
+	evc__redis_trouble(e, "the lock of the namespace %s: %s", e->address.ns,
+			   evc__reply_why(r));
 }
 
 void

@@ -55,19 +55,16 @@ clear_away(struct redis_engine *e)
 }
 
 static void
-on_changes(struct redis_client *cl, const redisReply *r, void *arg)
+on_changes(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
 
-	(void)cl;
 	e->counting = false;
 	if (r == NULL)
 		return;
 	if (r->type == REDIS_REPLY_ERROR) {
-		evc__reply_why(r, &t);
-		evc__redis_trouble(e, "the counts of the variables: %s", why);
+		evc__redis_trouble(e, "the counts of the variables: %s",
+				   evc__reply_why(r));
 		return; /* again with the next step */
 	}
 	e->counted = true;

@@ -98,11 +98,10 @@ end(struct redis_engine *e)
 }
 
 static void
-on_release(struct redis_client *cl, const redisReply *r, void *arg)
+on_release(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
 
-	(void)cl;
 	(void)r;
 	end(e);
 }

@@ -110,11 +110,10 @@ struct set {
 };
 
 static void
-on_set(struct redis_client *cl, const redisReply *r, void *arg)
+on_set(const redisReply *r, void *arg)
 {
 	struct set *s = arg;
 
-	(void)cl;
 	if (r == NULL || r->type == REDIS_REPLY_ERROR)
 		doubt(s->e, s->id);
 	sync_free(s);
@@ -202,12 +201,11 @@ struct dropped {
 };
 
 static void
-on_dropped(struct redis_client *cl, const redisReply *r, void *arg)
+on_dropped(const redisReply *r, void *arg)
 {
 	struct dropped *d = arg;
 	unsigned i;
 
-	(void)cl;
 	for (i = 0; i < d->n && r == NULL; i++)
 		doubt(d->e, d->ids[i]);
 	sync_free(d);
@@ -233,7 +231,7 @@ evc__remote_worker_values_drop(struct remote_worker *w)
 	evc__args_text(&a, "UNLINK");
 	evc__remote_worker_last_keys(w, &a);
 	if (!evc__redis_send(e->client, REDIS_SAY, on_dropped, d, &a))
-		on_dropped(NULL, NULL, d);
+		on_dropped(NULL, d);
 }
 
 void

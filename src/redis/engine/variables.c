@@ -232,7 +232,7 @@ answer_error(evc_engine_question *q, const redisReply *r)
 	evc_status st = -EVC_INTERNAL;
 
 	evc__text_add(&t, "redis: ");
-	evc__reply_why(r, &t);
+	evc__text_add(&t, evc__reply_why(r));
 	if (evc__reply_is_error(r, "GARBAGE"))
 		st = -EVC_DATA_LOSS;
 	else if (evc__reply_is_error(r, "OOM") ||
@@ -244,21 +244,19 @@ answer_error(evc_engine_question *q, const redisReply *r)
 }
 
 static void
-on_answer(struct redis_client *cl, const redisReply *r, void *arg)
+on_answer(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
 	evc_engine_question *q = e->question;
 	const char *word = evc__reply_word(r);
 	evc_engine_answer a = { .status = 0 };
 
-	(void)cl;
 	if (!e->question_sent)
 		return; /* of one that was answered without it */
 	e->question_sent = false;
 	if (r == NULL)
 		return; /* again when there is a connection */
-	if (word != NULL &&
-	    (strcmp(word, "fenced") == 0 || strcmp(word, "gone") == 0)) {
+	if (evc__reply_is(r, "fenced") || evc__reply_is(r, "gone")) {
 		/* Somebody else is the coordinator, or nobody, or variables are
 		   lost: that is seen to, and then it is asked again. */
 		e->question_doubt = false;

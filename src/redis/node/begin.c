@@ -11,23 +11,19 @@
 /* ---- to register ---- */
 
 static void
-on_registered(struct redis_client *cl, const redisReply *r, void *arg)
+on_registered(const redisReply *r, void *arg)
 {
 	struct session *s = arg;
-	const char *word;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
 
-	(void)cl;
 	s->pending--;
 	/* Without an answer `down` follows, and ends it. */
 	if (s->state != SESSION_JOINING || r == NULL)
 		return;
-	word = evc__reply_word(r);
-	if (word == NULL || strcmp(word, "ok") != 0) {
-		evc__reply_why(r, &t);
+	if (!evc__reply_is(r, "ok")) {
 		evc__node_end(s, "was not registered: %s",
-			      word != NULL ? "the coordinator has gone" : why);
+			      evc__reply_word(r) != NULL
+				      ? "the coordinator has gone"
+				      : evc__reply_why(r));
 		return;
 	}
 	evc__node_say(s->node, EVC_LOG_INFO,

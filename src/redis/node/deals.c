@@ -240,10 +240,9 @@ evc__node_deals_fail(struct event_batch *batch, const redisReply *r)
 {
 	struct session *s = batch->session;
 	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
 	const struct deal *d;
 
-	evc__reply_why(r, &t);
+	evc__copy(why, sizeof why, evc__reply_why(r));
 	for (d = batch->deals; d != NULL; d = d->next)
 		if (!evc__node_tell_about(&batch->frames, d->worker,
 					  d->number) ||

@@ -82,13 +82,10 @@ evc__node_closed(struct session *s)
 /* ---- the last word ---- */
 
 static void
-on_left(struct redis_client *cl, const redisReply *r, void *arg)
+on_left(const redisReply *r, void *arg)
 {
 	struct session *s = arg;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
 
-	(void)cl;
 	s->pending--;
 	s->leave_sent = false;
 	if (s->state != SESSION_SAYING || r == NULL)
@@ -101,8 +98,8 @@ on_left(struct redis_client *cl, const redisReply *r, void *arg)
 		s->state = SESSION_OVER;
 		return;
 	}
-	evc__reply_why(r, &t);
-	evc__node_say(s->node, EVC_LOG_WARNING, "cannot leave: %s", why);
+	evc__node_say(s->node, EVC_LOG_WARNING, "cannot leave: %s",
+		      evc__reply_why(r));
 	s->refused = true;
 	ev_timer_again(s->node->ev, &s->again);
 }

@@ -381,13 +381,10 @@ hear_answer(struct session *s, const redisReply *r)
 }
 
 static void
-on_entries(struct redis_client *cl, const redisReply *r, void *arg)
+on_entries(const redisReply *r, void *arg)
 {
 	struct session *s = arg;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
 
-	(void)cl;
 	s->pending--;
 	s->reading = false;
 	if (r == NULL || !is_open(s))
@@ -396,9 +393,8 @@ on_entries(struct redis_client *cl, const redisReply *r, void *arg)
 		hear_answer(s, r);
 	else if (r->type == REDIS_REPLY_ERROR) {
 		/* It is tried again with the next renewal. */
-		evc__reply_why(r, &t);
 		evc__node_say(s->node, EVC_LOG_WARNING,
-			      "cannot read its stream: %s", why);
+			      "cannot read its stream: %s", evc__reply_why(r));
 		return;
 	} else if (r->type != REDIS_REPLY_NIL)
 		garbage(s, "an answer that nobody expects");

@@ -19,26 +19,21 @@ evc__node_resume(struct session *s)
 }
 
 static void
-on_renewed(struct redis_client *cl, const redisReply *r, void *arg)
+on_renewed(const redisReply *r, void *arg)
 {
 	struct session *s = arg;
 	uint64_t sent = s->sent_ns;
-	const char *word, *why;
-	char text[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(text, sizeof text);
-	bool fine, was = s->linked;
+	const char *why;
+	bool fine = evc__reply_is(r, "ok"), was = s->linked;
 	size_t n;
 
-	(void)cl;
 	s->pending--;
 	s->sent_ns = 0;
-	word = evc__reply_word(r);
-	fine = word != NULL && strcmp(word, "ok") == 0;
 	if (!fine)
 		evc__node_runs_lost(s);
 	if (r == NULL || !session_says(s))
 		return;
-	if (word != NULL && strcmp(word, "fenced") == 0) {
+	if (evc__reply_is(r, "fenced")) {
 		why = evc__reply_bytes(r, 1, &n);
 		evc__node_end(s, "was fenced: %s",
 			      why != NULL ? why : "its lease is over");
@@ -51,17 +46,16 @@ on_renewed(struct redis_client *cl, const redisReply *r, void *arg)
 				      "works for generation %s of %s again",
 				      s->gen, s->node->address.ns);
 		s->alone = false;
-	} else if (word != NULL && strcmp(word, "alone") == 0) {
+	} else if (evc__reply_is(r, "alone")) {
 		evc__node_say(s->node, EVC_LOG_WARNING,
 			      "has lost the coordinator of generation %s",
 			      s->gen);
 		s->alone = true;
 	} else {
-		evc__reply_why(r, &t);
 		evc__node_say(s->node, EVC_LOG_ERROR,
-			      "cannot renew its lease: %s", text);
+			      "cannot renew its lease: %s", evc__reply_why(r));
 	}
-	if (word != NULL && !was) {
+	if (evc__reply_word(r) != NULL && !was) {
 		s->linked = true;
 		evc__node_resume(s);
 	}

@@ -45,13 +45,12 @@ read_opts(const redisReply *r, long *ret_lease_ms, size_t *ret_max_frame)
 }
 
 static void
-on_opts(struct redis_client *cl, const redisReply *r, void *arg)
+on_opts(const redisReply *r, void *arg)
 {
 	struct node *n = arg;
 	size_t max_frame;
 	long lease_ms;
 
-	(void)cl;
 	n->asked = false;
 	if (n->over || r == NULL)
 		return;
@@ -63,14 +62,11 @@ on_opts(struct redis_client *cl, const redisReply *r, void *arg)
 	}
 	/* It may not have come to writing them yet. */
 	if (r->type != REDIS_REPLY_NIL) {
-		char why[REDIS_WHY_ROOM];
-		struct text t = evc__text_in(why, sizeof why);
-
-		evc__reply_why(r, &t);
 		evc__node_say(n, EVC_LOG_ERROR,
 			      "cannot read the options of generation %s: %s",
 			      n->gen,
-			      r->type == REDIS_REPLY_ERROR ? why : "garbage");
+			      r->type == REDIS_REPLY_ERROR ? evc__reply_why(r)
+							   : "garbage");
 	}
 	evc__node_look_later(n);
 }
@@ -107,13 +103,11 @@ read_found(struct node *n, const redisReply *r)
 	const char *ver = evc__reply_bytes(r, 0, &n_ver);
 	const char *gen = evc__reply_bytes(r, 1, &n_gen);
 	const char *coord = evc__reply_bytes(r, 2, &n_coord);
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
 
 	if (r->type != REDIS_REPLY_ARRAY || r->elements != 3) {
-		evc__reply_why(r, &t);
 		evc__node_say(n, EVC_LOG_ERROR,
-			      "cannot look for a coordinator: %s", why);
+			      "cannot look for a coordinator: %s",
+			      evc__reply_why(r));
 		return false;
 	}
 	if (ver != NULL && (n_ver != strlen(PROTOCOL_VERSION) ||
@@ -142,11 +136,10 @@ read_found(struct node *n, const redisReply *r)
 }
 
 static void
-on_found(struct redis_client *cl, const redisReply *r, void *arg)
+on_found(const redisReply *r, void *arg)
 {
 	struct node *n = arg;
 
-	(void)cl;
 	n->asked = false;
 	if (n->over || r == NULL)
 		return;

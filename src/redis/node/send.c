@@ -47,12 +47,10 @@ static void
 refused(struct event_batch *batch, const redisReply *r)
 {
 	struct session *s = batch->session;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
 
-	evc__reply_why(r, &t);
 	evc__node_say(s->node, EVC_LOG_ERROR,
-		      "cannot tell what its functions have done: %s", why);
+		      "cannot tell what its functions have done: %s",
+		      evc__reply_why(r));
 	s->refused = true;
 	/* Nothing that comes later will make them possible. */
 	if (batch->kind == BATCH_DEALS && (evc__reply_is_error(r, "GARBAGE") ||
@@ -64,8 +62,6 @@ refused(struct event_batch *batch, const redisReply *r)
 static int
 judge(struct event_batch *batch, const redisReply *r)
 {
-	const char *word;
-
 	if (r->type == REDIS_REPLY_ERROR)
 		return 0;
 	/* Nobody would ever read it, nor what was there. */
@@ -77,28 +73,25 @@ judge(struct event_batch *batch, const redisReply *r)
 	}
 	if (batch->kind == BATCH_PLAIN)
 		return 1;
-	word = evc__reply_word(r);
-	if (word != NULL && strcmp(word, "fenced") == 0)
+	if (evc__reply_is(r, "fenced"))
 		evc__node_end(batch->session, "was fenced: its lease is over");
-	else if (word != NULL && strcmp(word, "gone") == 0)
+	else if (evc__reply_is(r, "gone"))
 		evc__node_end(batch->session, "was refused: the server has lost"
 					      " variables");
-	else if (word == NULL || strcmp(word, "ok") != 0 ||
-		 (batch->kind == BATCH_DEALS &&
-		  !evc__node_deals_done(batch, r)))
+	else if (!evc__reply_is(r, "ok") || (batch->kind == BATCH_DEALS &&
+					     !evc__node_deals_done(batch, r)))
 		evc__node_end(batch->session, "was answered with garbage");
 	return session_says(batch->session) ? 1 : -1;
 }
 
 static void
-on_sent(struct redis_client *cl, const redisReply *r, void *arg)
+on_sent(const redisReply *r, void *arg)
 {
 	struct event_batch *batch = arg;
 	struct session *s = batch->session;
 	bool deals = batch->kind == BATCH_DEALS;
 	int was;
 
-	(void)cl;
 	s->pending--;
 	batch->sent = false;
 	if (r == NULL || !session_says(s))

@@ -128,14 +128,11 @@ fill(struct value *v, const redisReply *r)
 }
 
 static void
-on_value(struct redis_client *cl, const redisReply *r, void *arg)
+on_value(const redisReply *r, void *arg)
 {
 	struct value *v = arg;
 	struct session *s = v->session;
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
 
-	(void)cl;
 	s->pending--;
 	v->sent = false;
 	if (r == NULL || !session_says(s)) {
@@ -147,10 +144,9 @@ on_value(struct redis_client *cl, const redisReply *r, void *arg)
 		fill(v, r);
 	else if (r->type == REDIS_REPLY_NIL)
 		say_bad(v, true, "is not there any more");
-	else {
-		evc__reply_why(r, &t);
-		say_bad(v, evc__reply_is_error(r, "WRONGTYPE"), why);
-	}
+	else
+		say_bad(v, evc__reply_is_error(r, "WRONGTYPE"),
+			evc__reply_why(r));
 	make_room(s);
 	if (s->engine != NULL)
 		s->node->ops->wake(s->engine, EVC_ENGINE_ANY);

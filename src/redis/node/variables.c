@@ -89,14 +89,11 @@ refuse(const struct question *q, const char *word)
 static evc_status
 read_error(const redisReply *r)
 {
-	char why[REDIS_WHY_ROOM];
-	struct text t = evc__text_in(why, sizeof why);
 
-	evc__reply_why(r, &t);
 	return evc_refuse(evc__reply_is_error(r, "OOM")
 				  ? -EVC_RESOURCE_EXHAUSTED
 				  : -EVC_UNAVAILABLE,
-			  "%s", why);
+			  "%s", evc__reply_why(r));
 }
 
 static evc_status
@@ -128,14 +125,13 @@ read_answer(const struct question *q, const redisReply *r,
 }
 
 static void
-on_answer(struct redis_client *cl, const redisReply *r, void *arg)
+on_answer(const redisReply *r, void *arg)
 {
 	struct question *q = arg;
 	struct session *s = q->session;
 	struct local_worker *w = q->worker;
 	evc_engine_answer a = { .status = 0 };
 
-	(void)cl;
 	s->pending--;
 	q->sent = false;
 	/* Asked again when the connection is there again. */
