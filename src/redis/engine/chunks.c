@@ -57,14 +57,12 @@ worker_at(struct redis_engine *e, uint64_t index)
 void
 evc__redis_cancel(struct redis_engine *e, uint64_t upto)
 {
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
 	if (upto <= e->cancelled_upto)
 		return;
 	e->cancelled_upto = upto;
-	LIST_EACH(n, tmp, &e->sessions) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		/* Then it waits for its end: nothing is lost. */
 		if (s->bytes > 0 && !s->ending)
 			(void)evc__frame_put_number(&s->control.bytes,
@@ -337,10 +335,10 @@ evc__session_flush(struct node_session *s)
 void
 evc__redis_flush(struct redis_engine *e)
 {
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
-	LIST_EACH(n, tmp, &e->sessions)
-		evc__session_flush(LIST_OF(n, struct node_session, link));
+	EACH_SESSION(s, tmp, e)
+		evc__session_flush(s);
 }
 
 /* Those that failed get numbers behind all others, so they go last. */
@@ -375,11 +373,9 @@ again(struct node_session *s)
 void
 evc__redis_chunks_again(struct redis_engine *e)
 {
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
-	LIST_EACH(n, tmp, &e->sessions) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		if (!list_empty(&s->chunks))
 			again(s);
 	}

@@ -80,17 +80,14 @@ on_leases(const redisReply *r, void *arg)
 {
 	struct look *k = arg;
 	struct redis_engine *e = k->e;
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 	unsigned i = 0;
 
 	e->detecting = false;
 	/* Both are in the order in which lives have begun. */
 	if (r != NULL && r->type == REDIS_REPLY_ARRAY &&
 	    r->elements == 2 * k->n && e->phase == PHASE_LIVE)
-		LIST_EACH(n, tmp, &e->sessions) {
-			struct node_session *s =
-				LIST_OF(n, struct node_session, link);
-
+		EACH_SESSION(s, tmp, e) {
 			while (i < k->n && k->serials[i] < s->serial)
 				i++;
 			if (i < k->n && k->serials[i] == s->serial &&
@@ -119,10 +116,10 @@ evc__redis_detect(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 	struct look *k = NULL;
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 	unsigned count = 0;
 
-	LIST_EACH(n, tmp, &e->sessions)
+	EACH_SESSION(s, tmp, e)
 		count++;
 	if (!e->detecting && e->up)
 		note_look(e);
@@ -132,9 +129,7 @@ evc__redis_detect(struct redis_engine *e)
 		return;
 	k->e = e;
 	evc__args_text(&a, "MGET");
-	LIST_EACH(n, tmp, &e->sessions) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		k->serials[k->n++] = s->serial;
 		evc__args_key(&a, &e->address, "lease:%s", s->name);
 		evc__redis_beat_key(s, &a);

@@ -174,6 +174,13 @@ struct redis_engine {
 	char *state;              /* as it was written last */
 };
 
+/* Each session; s may be freed meanwhile, no other. */
+#define EACH_SESSION(s, tmp, e) \
+	for ((s) = LIST_OF((e)->sessions.next, struct node_session, link); \
+	     &(s)->link != &(e)->sessions && \
+	     ((tmp) = LIST_OF((s)->link.next, struct node_session, link), 1); \
+	     (s) = (tmp))
+
 /* ---- engine_turn.c ---- */
 
 void evc__redis_mail(evc_mail *m, evc_status why);

@@ -225,11 +225,9 @@ hold(struct redis_engine *e, const struct event *ev, size_t from, bool rest)
 static void
 look_at_marks(struct redis_engine *e)
 {
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
-	LIST_EACH(n, tmp, &e->sessions) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		if (s->fenced && !s->marked && s->g == e->g &&
 		    evc__id_is_upto(s->mark, e->last))
 			evc__session_marked(s);

@@ -110,11 +110,9 @@ void
 evc__redis_beats_anew(struct redis_engine *e)
 {
 	uint64_t now = sync_mono();
-	struct list *n;
+	struct node_session *s, *tmp;
 
-	for (n = e->sessions.next; n != &e->sessions; n = n->next) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		s->beat_ns = now;
 		is_over_after(s, now, e->lease_ns);
 	}
@@ -203,11 +201,9 @@ ask(struct node_session *s)
 void
 evc__redis_fence_all(struct redis_engine *e)
 {
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
-	LIST_EACH(n, tmp, &e->sessions) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		if (s->ending && s->g == e->g)
 			ask(s);
 	}
@@ -216,7 +212,7 @@ evc__redis_fence_all(struct redis_engine *e)
 void
 evc__redis_restart(struct redis_engine *e, const char *why)
 {
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
 	e->phase = PHASE_RESTART;
 	e->counted = false;
@@ -224,8 +220,7 @@ evc__redis_restart(struct redis_engine *e, const char *why)
 		evc__copy(e->why_restart, sizeof e->why_restart, why);
 	evc__redis_trouble(e, "%s: workers of %s register anew", why,
 			   e->address.ns);
-	LIST_EACH(n, tmp, &e->sessions)
-		evc__session_fence(LIST_OF(n, struct node_session, link), "%s",
-				   why);
+	EACH_SESSION(s, tmp, e)
+		evc__session_fence(s, "%s", why);
 	redis_look_soon(e);
 }

@@ -47,7 +47,7 @@ refresh(struct redis_engine *e)
 	static const char *const names[] = { "ev", "seqs", "runs" };
 	unsigned long long px = KEYS_PX(redis_ms(e->lease_ns));
 	struct redis_args a = { 0 };
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 	size_t i;
 
 	evc__args_text(&a, "SET");
@@ -63,8 +63,8 @@ refresh(struct redis_engine *e)
 		evc__args_fmt(&a, "%llu", px);
 		evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 	}
-	LIST_EACH(n, tmp, &e->sessions)
-		evc__redis_to_ends(LIST_OF(n, struct node_session, link));
+	EACH_SESSION(s, tmp, e)
+		evc__redis_to_ends(s);
 }
 
 /* Those that others write into are made here, so that refresh() can see to it
@@ -335,7 +335,7 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 {
 	struct text t = evc__text_in(e->why_down, sizeof e->why_down);
 	uint64_t now = sync_mono();
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 	va_list ap;
 
 	if (e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
@@ -346,9 +346,7 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 	evc_log(e->scope, EVC_LOG_ERROR, NULL, "redis: %s", e->why_down);
 	e->phase = PHASE_LOST;
 	evc__redis_questions_end(e, e->why_down);
-	LIST_EACH(n, tmp, &e->sessions) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		if (leases_are_over)
 			s->gone_ns = now;
 		else if (s->gone_ns == 0)

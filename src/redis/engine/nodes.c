@@ -57,10 +57,10 @@ let_go(struct node_session *s)
 void
 evc__session_let_go(struct redis_engine *e)
 {
-	struct list *n;
+	struct node_session *s, *tmp;
 
-	for (n = e->sessions.next; n != &e->sessions; n = n->next)
-		let_go(LIST_OF(n, struct node_session, link));
+	EACH_SESSION(s, tmp, e)
+		let_go(s);
 }
 
 static void

@@ -110,12 +110,10 @@ evc__watched_stop(struct watched *w)
 void
 evc__session_unwatch(struct redis_engine *e)
 {
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 	unsigned i;
 
-	LIST_EACH(n, tmp, &e->sessions) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		evc__watched_stop(&s->process);
 		for (i = 0; i < s->n_workers; i++)
 			if (s->workers[i] != NULL)

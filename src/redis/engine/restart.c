@@ -16,12 +16,9 @@
 static bool
 all_are_read(const struct redis_engine *e)
 {
-	const struct list *n;
+	struct node_session *s, *tmp;
 
-	for (n = e->sessions.next; n != &e->sessions; n = n->next) {
-		const struct node_session *s =
-			LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		/* Also when it is over: later nobody would ask. */
 		if (!s->marked || s->gone_ns == 0)
 			return false;
@@ -34,14 +31,12 @@ static void
 clear_away(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 	unsigned i;
 
 	evc__args_text(&a, "UNLINK");
 	(void)evc__redis_last_keys(e, &a);
-	LIST_EACH(n, tmp, &e->sessions) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		evc__redis_to_key(s, &a);
 		evc__redis_beat_key(s, &a);
 		for (i = 0; i < s->n_workers; i++)

@@ -11,11 +11,9 @@
 struct node_session *
 evc__session_find(struct redis_engine *e, const char *name)
 {
-	struct list *n;
+	struct node_session *s, *tmp;
 
-	for (n = e->sessions.next; n != &e->sessions; n = n->next) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		if (strcmp(s->name, name) == 0)
 			return s;
 	}

@@ -137,20 +137,20 @@ void
 evc__redis_state_write(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 	size_t room = HEAD_ROOM;
 	struct text t;
 	char *now;
 
-	LIST_EACH(n, tmp, &e->sessions)
+	EACH_SESSION(s, tmp, e)
 		room += LINE_ROOM;
 	now = sync_alloc(1, room);
 	if (now == NULL)
 		return;
 	t = evc__text_in(now, room);
 	add_head(&t, e);
-	LIST_EACH(n, tmp, &e->sessions)
-		add_node(&t, LIST_OF(n, struct node_session, link));
+	EACH_SESSION(s, tmp, e)
+		add_node(&t, s);
 	evc__args_text(&a, e->state != NULL && strcmp(e->state, now) == 0 ?
 				   "PEXPIRE" :
 				   "SET");
@@ -172,11 +172,11 @@ void
 evc__redis_well(struct redis_engine *e)
 {
 	uint64_t now = sync_mono();
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
 	/* That is tried again, and is the trouble until it succeeds. */
-	LIST_EACH(n, tmp, &e->sessions)
-		if (LIST_OF(n, struct node_session, link)->untold)
+	EACH_SESSION(s, tmp, e)
+		if (s->untold)
 			return;
 	if (!list_empty(&e->sessions) || e->left)
 		e->alone_ns = 0;

@@ -15,14 +15,13 @@
 static void
 look_at_grace(struct redis_engine *e, uint64_t now)
 {
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
 	if (!e->left || e->grace_ns == SYNC_FOREVER ||
 	    now < evc__after(e->leave_ns, e->grace_ns))
 		return;
-	LIST_EACH(n, tmp, &e->sessions)
-		evc__session_fence(LIST_OF(n, struct node_session, link),
-				   "it did not leave within %.1f s",
+	EACH_SESSION(s, tmp, e)
+		evc__session_fence(s, "it did not leave within %.1f s",
 				   (double)e->grace_ns / 1e9);
 }
 
@@ -31,16 +30,14 @@ on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct redis_engine *e = timer->data;
 	uint64_t now = sync_mono();
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
 	(void)ev;
 	(void)events;
 	if (on_loop_inherited(&e->on))
 		return;
 	look_at_grace(e, now);
-	LIST_EACH(n, tmp, &e->sessions) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		if (s->gone_ns != 0 && now < s->gone_ns)
 			evc__redis_due(e, s->gone_ns);
 		else
@@ -145,16 +142,15 @@ look_at_end(struct redis_engine *e)
 static void
 look(struct redis_engine *e)
 {
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
 	do {
 		e->want_look = false;
 		if (e->want_lock)
 			evc__redis_lock_again(e);
 		e->want_lock = false;
-		LIST_EACH(n, tmp, &e->sessions)
-			evc__session_look(
-				LIST_OF(n, struct node_session, link));
+		EACH_SESSION(s, tmp, e)
+			evc__session_look(s);
 		go_on(e);
 		evc__redis_restart_go_on(e);
 		look_at_end(e);
@@ -360,16 +356,14 @@ begin(struct redis_engine *e)
 static void
 do_leave(struct redis_engine *e)
 {
-	struct list *n, *tmp;
+	struct node_session *s, *tmp;
 
 	if (!e->left) {
 		e->left = true;
 		e->leave_ns = sync_mono();
 		evc__redis_due(e, evc__after(e->leave_ns, e->grace_ns));
 	}
-	LIST_EACH(n, tmp, &e->sessions) {
-		struct node_session *s = LIST_OF(n, struct node_session, link);
-
+	EACH_SESSION(s, tmp, e) {
 		if (!s->left_told && !s->ending)
 			evc__session_tell_to_leave(s);
 	}

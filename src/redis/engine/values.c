@@ -159,7 +159,7 @@ void
 evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 {
 	struct redis_args a = { 0 };
-	struct list *at, *tmp;
+	struct node_session *s, *tmp;
 	size_t i;
 
 	evc__args_text(&a, "UNLINK");
@@ -168,10 +168,7 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 			evc__redis_value_key(e, &a, ids[i]);
 			drop(e, &e->values, ids[i]);
 		}
-		LIST_EACH(at, tmp, &e->sessions) {
-			struct node_session *s =
-				LIST_OF(at, struct node_session, link);
-
+		EACH_SESSION(s, tmp, e) {
 			if (evc__kept_find(&s->kept, ids[i]) == NULL)
 				continue;
 			drop(e, &s->kept, ids[i]);
