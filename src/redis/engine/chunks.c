@@ -51,7 +51,8 @@ cancel_one(struct remote_worker *w, struct sent_call *call)
 static struct remote_worker *
 worker_at(struct redis_engine *e, uint64_t index)
 {
-	return index < e->n_workers ? e->workers[index] : NULL;
+	return index < e->sessions.n_workers ? e->sessions.workers[index]
+					     : NULL;
 }
 
 void
@@ -59,9 +60,9 @@ evc__redis_cancel(struct redis_engine *e, uint64_t upto)
 {
 	struct node_session *s, *tmp;
 
-	if (upto <= e->cancelled_upto)
+	if (upto <= e->sessions.cancelled_upto)
 		return;
-	e->cancelled_upto = upto;
+	e->sessions.cancelled_upto = upto;
 	EACH_SESSION(s, tmp, e) {
 		/* Then it waits for its end: nothing is lost. */
 		if (s->bytes > 0 && !s->ending)
@@ -92,8 +93,8 @@ evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
 {
 	unsigned i;
 
-	for (i = 0; i < e->n_workers; i++) {
-		struct remote_worker *w = e->workers[i];
+	for (i = 0; i < e->sessions.n_workers; i++) {
+		struct remote_worker *w = e->sessions.workers[i];
 
 		if (!(kills[i / 64] >> i % 64 & 1) || w == NULL || !w->up)
 			continue;
@@ -273,7 +274,8 @@ send_chunk(struct chunk *c)
 	struct redis_args a = { 0 };
 
 	c->waits = true;
-	if (!e->up || (e->phase != PHASE_LIVE && e->phase != PHASE_RESTART))
+	if (!e->up ||
+	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
 		return;
 	evc__args_text(&a, "XADD");
 	evc__redis_to_key(s, &a);

@@ -30,26 +30,27 @@ check(struct node_session *s, const redisReply *lease)
 	const char *space;
 	uint64_t heard;
 
-	evc__text_fmt(&t, "%s %" PRIu64, s->e->g_text, s->inc);
+	evc__text_fmt(&t, "%s %" PRIu64, s->e->lock.g_text, s->inc);
 	if (lease->type == REDIS_REPLY_STRING) {
 		if (strcmp(lease->str, want) == 0)
 			return;
 		/* It has registered anew, and that is about to be read. */
 		space = strchr(lease->str, ' ');
 		if (space != NULL &&
-		    strncmp(lease->str, want, strlen(s->e->g_text) + 1) == 0 &&
+		    strncmp(lease->str, want, strlen(s->e->lock.g_text) + 1) ==
+			    0 &&
 		    strtoull(space + 1, NULL, 10) > s->inc)
 			return;
 	}
 	heard = sync_mono() - s->beat_ns;
 	/* A node gives up when it sees no coordinator for a lease, and what it
 	   ran is not to blame. */
-	if (s->e->back_ns != 0 &&
-	    sync_mono() - s->e->back_ns < 2 * s->e->lease_ns) {
+	if (s->e->detect.back_ns != 0 &&
+	    sync_mono() - s->e->detect.back_ns < 2 * s->e->lease_ns) {
 		evc__session_fence(s,
 				   "its lease is gone: its coordinator stood"
 				   " still, or had no server, for %.1f s",
-				   (double)s->e->stood_ns / 1e9);
+				   (double)s->e->detect.stood_ns / 1e9);
 		return;
 	}
 	s->blames = true;
@@ -83,15 +84,15 @@ on_leases(const redisReply *r, void *arg)
 	struct node_session *s, *tmp;
 	unsigned i = 0;
 
-	e->detecting = false;
+	e->detect.asking = false;
 	/* Both are in the order in which lives have begun. */
 	if (r != NULL && r->type == REDIS_REPLY_ARRAY &&
-	    r->elements == 2 * k->n && e->phase == PHASE_LIVE)
+	    r->elements == 2 * k->n && e->lock.phase == PHASE_LIVE)
 		EACH_SESSION(s, tmp, e) {
 			while (i < k->n && k->serials[i] < s->serial)
 				i++;
 			if (i < k->n && k->serials[i] == s->serial &&
-			    !s->ending && s->g == e->g)
+			    !s->ending && s->g == e->lock.g)
 				look_at(s, r->element[2 * i],
 					r->element[2 * i + 1]);
 		}
@@ -104,11 +105,11 @@ note_look(struct redis_engine *e)
 {
 	uint64_t now = sync_mono();
 
-	if (now - e->looked_ns >= e->lease_ns) {
-		e->stood_ns = now - e->looked_ns;
-		e->back_ns = now;
+	if (now - e->detect.looked_ns >= e->lease_ns) {
+		e->detect.stood_ns = now - e->detect.looked_ns;
+		e->detect.back_ns = now;
 	}
-	e->looked_ns = now;
+	e->detect.looked_ns = now;
 }
 
 void
@@ -121,9 +122,9 @@ evc__redis_detect(struct redis_engine *e)
 
 	EACH_SESSION(s, tmp, e)
 		count++;
-	if (!e->detecting && e->up)
+	if (!e->detect.asking && e->up)
 		note_look(e);
-	if (count > 0 && !e->detecting && e->up)
+	if (count > 0 && !e->detect.asking && e->up)
 		k = sync_alloc(1, sizeof *k + count * sizeof k->serials[0]);
 	if (k == NULL)
 		return;
@@ -134,8 +135,8 @@ evc__redis_detect(struct redis_engine *e)
 		evc__args_key(&a, &e->address, "lease:%s", s->name);
 		evc__redis_beat_key(s, &a);
 	}
-	e->detecting = evc__redis_send(e->client, REDIS_SAY, on_leases, k,
-				       &a);
-	if (!e->detecting)
+	e->detect.asking =
+		evc__redis_send(e->client, REDIS_SAY, on_leases, k, &a);
+	if (!e->detect.asking)
 		sync_free(k);
 }

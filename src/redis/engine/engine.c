@@ -34,9 +34,9 @@ evc__redis_close(evc_engine *engine)
 	evc__values_free(e);
 	evc__redis_address_free(&e->address);
 	evc__notes_destroy(&e->notes);
-	sync_lock_destroy(&e->asking);
-	sync_free(e->state);
-	sync_free(e->workers);
+	sync_lock_destroy(&e->questions.lock);
+	sync_free(e->trouble.state);
+	sync_free(e->sessions.workers);
 	sync_free(e);
 }
 
@@ -62,7 +62,7 @@ init(struct redis_engine *e, const evc_engine_env *env)
 {
 	struct text t = evc__text_in(e->where, sizeof e->where);
 
-	on_loop_init(&e->on, evc__redis_off);
+	on_loop_init(&e->turn.on, evc__redis_off);
 	e->scope = env->scope;
 	e->reactor = env->reactor;
 	e->loop = env->loop;
@@ -74,12 +74,12 @@ init(struct redis_engine *e, const evc_engine_env *env)
 						     UINT32_MAX - 1;
 	evc__redis_address_name(&e->address, &t);
 	make_id(e);
-	list_init(&e->sessions);
-	list_init(&e->held);
-	list_init(&e->unlinking);
-	e->asked_end = &e->asked;
-	e->queue_end = &e->queue;
-	evc__copy(e->last, sizeof e->last, "0-0");
+	list_init(&e->sessions.all);
+	list_init(&e->reader.held);
+	list_init(&e->values.unlinking);
+	e->questions.asked_end = &e->questions.asked;
+	e->questions.queue_end = &e->questions.queue;
+	evc__copy(e->reader.last, sizeof e->reader.last, "0-0");
 	evc__redis_detect_init(e);
 }
 
@@ -115,11 +115,12 @@ evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 		sync_free(e);
 		return st;
 	}
-	sync_lock_init(&e->asking);
+	sync_lock_init(&e->questions.lock);
 	evc__notes_init(&e->notes, env->loop, evc__redis_mail);
 	init(e, env);
-	e->workers = sync_alloc(WORKERS_MOST, sizeof(struct remote_worker *));
-	st = e->workers != NULL
+	e->sessions.workers =
+		sync_alloc(WORKERS_MOST, sizeof(struct remote_worker *));
+	st = e->sessions.workers != NULL
 		     ? hold(e)
 		     : evc_refuse(-EVC_RESOURCE_EXHAUSTED, "redis: no memory");
 	if (st == 0) {

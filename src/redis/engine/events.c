@@ -97,7 +97,7 @@ session_of(struct redis_engine *e, const struct event *ev)
 
 	if (s != NULL && s->inc == ev->inc)
 		return s->marked ? NULL : s;
-	if (s == NULL && !ev->fence && e->phase == PHASE_LIVE &&
+	if (s == NULL && !ev->fence && e->lock.phase == PHASE_LIVE &&
 	    !evc__session_is_former(e, ev->node, ev->inc))
 		evc__redis_garbage(e, ev->node,
 				   "it is not registered, or not any more");
@@ -138,7 +138,7 @@ on_value(const redisReply *r, void *arg)
 			e, w->session != NULL ? w->session->name : "somebody",
 			r->str);
 	v = (evc_value){ r->str, r->len };
-	e->waits = NULL;
+	e->reader.waits = NULL;
 	evc__redis_hear_value(w, r->type == REDIS_REPLY_STRING && r->len > 0 ?
 					 &v :
 					 NULL);
@@ -149,7 +149,7 @@ on_value(const redisReply *r, void *arg)
 void
 evc__redis_get_value(struct redis_engine *e)
 {
-	struct value_wait *w = e->waits;
+	struct value_wait *w = e->reader.waits;
 	struct redis_args a = { 0 };
 
 	if (w == NULL || w->sent || !e->up)
@@ -218,7 +218,7 @@ hold(struct redis_engine *e, const struct event *ev, size_t from, bool rest)
 	if (copy->n > 0)
 		memcpy(copy->bytes, ev->frames + from, copy->n);
 	copy->frames = copy->bytes;
-	list_append(&e->held, &copy->link);
+	list_append(&e->reader.held, &copy->link);
 }
 
 /* Those that were fenced, and whose mark has been read. */
@@ -228,8 +228,8 @@ look_at_marks(struct redis_engine *e)
 	struct node_session *s, *tmp;
 
 	EACH_SESSION(s, tmp, e) {
-		if (s->fenced && !s->marked && s->g == e->g &&
-		    evc__id_is_upto(s->mark, e->last))
+		if (s->fenced && !s->marked && s->g == e->lock.g &&
+		    evc__id_is_upto(s->mark, e->reader.last))
 			evc__session_marked(s);
 	}
 }
@@ -240,11 +240,11 @@ read_on(struct redis_engine *e)
 	struct event *ev;
 	size_t done;
 
-	while (e->waits == NULL && !list_empty(&e->held)) {
-		ev = LIST_OF(e->held.next, struct event, link);
+	while (e->reader.waits == NULL && !list_empty(&e->reader.held)) {
+		ev = LIST_OF(e->reader.held.next, struct event, link);
 		done = serve(e, ev);
 		evc__redis_tell(e);
-		if (e->waits != NULL) {
+		if (e->reader.waits != NULL) {
 			ev->frames += done;
 			ev->n -= done;
 			ev->rest = true;
@@ -253,7 +253,7 @@ read_on(struct redis_engine *e)
 		list_remove(&ev->link);
 		sync_free(ev);
 	}
-	if (e->waits == NULL) {
+	if (e->reader.waits == NULL) {
 		look_at_marks(e);
 		evc__redis_read(e);
 	}
@@ -272,8 +272,8 @@ take_entry(struct redis_engine *e, const redisReply *entry)
 	if (entry->type != REDIS_REPLY_ARRAY ||
 	    (id = evc__reply_bytes(entry, 0, &n)) == NULL || n >= ID_ROOM)
 		return;
-	evc__copy(e->last, sizeof e->last, id);
-	e->n_untrimmed++;
+	evc__copy(e->reader.last, sizeof e->reader.last, id);
+	e->reader.n_untrimmed++;
 	if (evc__reply_field(entry, EVENT_BEGUN, &n) != NULL)
 		return;
 	wrong = parse(entry, &ev);
@@ -282,12 +282,12 @@ take_entry(struct redis_engine *e, const redisReply *entry)
 				   wrong);
 		return;
 	}
-	if (e->waits != NULL || !list_empty(&e->held)) {
+	if (e->reader.waits != NULL || !list_empty(&e->reader.held)) {
 		hold(e, &ev, 0, false);
 		return;
 	}
 	done = serve(e, &ev);
-	if (e->waits != NULL && done < ev.n)
+	if (e->reader.waits != NULL && done < ev.n)
 		hold(e, &ev, done, true);
 }
 
@@ -298,14 +298,15 @@ on_events(const redisReply *r, void *arg)
 	const redisReply *entries;
 	size_t i;
 
-	e->reading = false;
-	if (r == NULL || e->ended)
+	e->reader.reading = false;
+	if (r == NULL || e->turn.ended)
 		return;
 	if (r->type == REDIS_REPLY_ERROR) {
 		evc__redis_trouble(e, "what nodes say cannot be read: %s",
 				   evc__reply_why(r));
 		/* Else again at the next tick. */
-		if (e->phase == PHASE_LIVE && e->reading_g == e->g &&
+		if (e->lock.phase == PHASE_LIVE &&
+		    e->reader.reading_g == e->lock.g &&
 		    evc__reply_is_error(r, "WRONGTYPE"))
 			evc__redis_restart(e, "the stream of its events was "
 					      "replaced by something else");
@@ -313,16 +314,16 @@ on_events(const redisReply *r, void *arg)
 	}
 	if (r->type == REDIS_REPLY_ARRAY && r->elements == 1 &&
 	    r->element[0]->type == REDIS_REPLY_ARRAY &&
-	    r->element[0]->elements == 2 && e->reading_g == e->g) {
+	    r->element[0]->elements == 2 && e->reader.reading_g == e->lock.g) {
 		entries = r->element[0]->element[1];
 		for (i = 0; entries->type == REDIS_REPLY_ARRAY &&
 			    i < entries->elements;
 		     i++)
 			take_entry(e, entries->element[i]);
 		evc__redis_tell(e);
-		if (e->waits == NULL)
+		if (e->reader.waits == NULL)
 			look_at_marks(e);
-		if (e->n_untrimmed >= TRIM_EACH)
+		if (e->reader.n_untrimmed >= TRIM_EACH)
 			evc__redis_trim(e);
 		redis_feed_soon(e);
 	}
@@ -335,9 +336,9 @@ evc__redis_read(struct redis_engine *e)
 	struct redis_args a = { 0 };
 	uint64_t block = redis_ms(e->lease_ns / 4);
 
-	if (e->reading || !e->up || e->waits != NULL ||
-	    !list_empty(&e->held) ||
-	    (e->phase != PHASE_LIVE && e->phase != PHASE_RESTART))
+	if (e->reader.reading || !e->up || e->reader.waits != NULL ||
+	    !list_empty(&e->reader.held) ||
+	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
 		return;
 	evc__args_text(&a, "XREAD");
 	evc__args_text(&a, "COUNT");
@@ -348,10 +349,10 @@ evc__redis_read(struct redis_engine *e)
 		      (unsigned long long)(block < 50 ? 50 : block));
 	evc__args_text(&a, "STREAMS");
 	evc__redis_own_key(e, &a, "ev");
-	evc__args_text(&a, e->last);
-	e->reading_g = e->g;
-	e->reading = evc__redis_send(e->client, REDIS_LISTEN, on_events, e,
-				     &a);
+	evc__args_text(&a, e->reader.last);
+	e->reader.reading_g = e->lock.g;
+	e->reader.reading =
+		evc__redis_send(e->client, REDIS_LISTEN, on_events, e, &a);
 }
 
 void
@@ -359,30 +360,31 @@ evc__redis_trim(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 
-	if (e->n_untrimmed == 0 || !e->up)
+	if (e->reader.n_untrimmed == 0 || !e->up)
 		return;
-	e->n_untrimmed = 0;
+	e->reader.n_untrimmed = 0;
 	evc__args_text(&a, "XTRIM");
 	evc__redis_own_key(e, &a, "ev");
 	evc__args_text(&a, "MINID");
-	evc__args_text(&a, e->last);
+	evc__args_text(&a, e->reader.last);
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 }
 
 void
 evc__events_free(struct redis_engine *e)
 {
-	while (!list_empty(&e->held)) {
-		struct event *ev = LIST_OF(e->held.next, struct event, link);
+	while (!list_empty(&e->reader.held)) {
+		struct event *ev =
+			LIST_OF(e->reader.held.next, struct event, link);
 
 		list_remove(&ev->link);
 		sync_free(ev);
 	}
-	if (e->waits != NULL && e->waits->sent)
-		e->waits->dropped = true;
+	if (e->reader.waits != NULL && e->reader.waits->sent)
+		e->reader.waits->dropped = true;
 	else
-		sync_free(e->waits);
-	e->waits = NULL;
-	e->results.n = 0;
-	e->hearing = NULL;
+		sync_free(e->reader.waits);
+	e->reader.waits = NULL;
+	e->reader.results.n = 0;
+	e->reader.hearing = NULL;
 }

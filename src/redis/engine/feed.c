@@ -115,7 +115,8 @@ take(struct remote_worker *w, unsigned most)
 			refuse(w, &tasks[i]);
 			continue;
 		}
-		e->variables_used |= (tasks[i].flags & EVC_TRANSACTIONAL) != 0;
+		e->lock.variables_used |=
+			(tasks[i].flags & EVC_TRANSACTIONAL) != 0;
 		call = worker_call(w, w->n++);
 		call->n = tasks[i].n;
 		call->id = tasks[i].id;
@@ -133,14 +134,15 @@ evc__redis_feed(struct redis_engine *e)
 {
 	unsigned i;
 
-	if (e->phase != PHASE_LIVE || e->left || e->ended ||
+	if (e->lock.phase != PHASE_LIVE || e->turn.left || e->turn.ended ||
 	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
 		return;
 	/* One for each that has none, and then the others: if they are few and
 	   long they should not all go to the first. */
-	for (i = 0; i < e->n_workers; i++) {
+	for (i = 0; i < e->sessions.n_workers; i++) {
 		struct remote_worker *w =
-			e->workers[(e->next + i) % e->n_workers];
+			e->sessions.workers[(e->sessions.next_fed + i) %
+					    e->sessions.n_workers];
 
 		if (w == NULL || !is_there(w))
 			continue;
@@ -148,13 +150,15 @@ evc__redis_feed(struct redis_engine *e)
 		if (w->n == 0 && w->window > 1 && room(w) > 0)
 			take(w, 1);
 	}
-	for (i = 0; i < e->n_workers; i++) {
+	for (i = 0; i < e->sessions.n_workers; i++) {
 		struct remote_worker *w =
-			e->workers[(e->next + i) % e->n_workers];
+			e->sessions.workers[(e->sessions.next_fed + i) %
+					    e->sessions.n_workers];
 
 		while (w != NULL && room(w) > 0 && take(w, room(w)))
 			;
 	}
-	if (e->n_workers > 0)
-		e->next = (e->next + 1) % e->n_workers;
+	if (e->sessions.n_workers > 0)
+		e->sessions.next_fed =
+			(e->sessions.next_fed + 1) % e->sessions.n_workers;
 }

@@ -93,13 +93,13 @@ fenced(struct node_session *s, const char *mark)
 
 	s->fenced = true;
 	/* It may have forgotten some renewals. */
-	if (e->server_anew)
+	if (e->lock.server_anew)
 		s->beat_ns = sync_mono();
 	is_over_after(s, s->beat_ns, e->lease_ns);
 	evc__copy(s->mark, sizeof s->mark, mark);
 	if (mark[0] == '\0' ||
-	    (list_empty(&e->held) && e->waits == NULL &&
-	     evc__id_is_upto(mark, e->last)))
+	    (list_empty(&e->reader.held) && e->reader.waits == NULL &&
+	     evc__id_is_upto(mark, e->reader.last)))
 		evc__session_marked(s);
 	redis_look_soon(e);
 }
@@ -153,7 +153,7 @@ on_fence(const redisReply *r, void *arg)
 
 		s->beat_ns = sync_mono();
 		fenced(s, "");
-		if (e->phase == PHASE_LIVE)
+		if (e->lock.phase == PHASE_LIVE)
 			redis_doubt_lock(e);
 		return;
 	}
@@ -175,7 +175,7 @@ ask(struct node_session *s)
 	struct fence_wait *w;
 
 	if (!e->up || (s->fenced && !its_mark_is_late(s)) || s->fence != NULL ||
-	    (e->phase != PHASE_LIVE && e->phase != PHASE_RESTART))
+	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
 		return;
 	w = sync_alloc(1, sizeof *w);
 	if (w == NULL)
@@ -185,8 +185,8 @@ ask(struct node_session *s)
 	evc__args_key(&a, &e->address, "lease:%s", s->name);
 	evc__redis_own_key(e, &a, "ev");
 	evc__redis_beat_key(s, &a);
-	evc__args_text(&a, e->g_text);
-	evc__args_fmt(&a, "%s %" PRIu64, e->g_text, s->inc);
+	evc__args_text(&a, e->lock.g_text);
+	evc__args_fmt(&a, "%s %" PRIu64, e->lock.g_text, s->inc);
 	evc__args_text(&a, s->name);
 	evc__args_fmt(&a, "%" PRIu64, s->inc);
 	s->fence = w;
@@ -204,7 +204,7 @@ evc__redis_fence_all(struct redis_engine *e)
 	struct node_session *s, *tmp;
 
 	EACH_SESSION(s, tmp, e) {
-		if (s->ending && s->g == e->g)
+		if (s->ending && s->g == e->lock.g)
 			ask(s);
 	}
 }
@@ -214,10 +214,10 @@ evc__redis_restart(struct redis_engine *e, const char *why)
 {
 	struct node_session *s, *tmp;
 
-	e->phase = PHASE_RESTART;
-	e->counted = false;
-	if (why != e->why_restart)
-		evc__copy(e->why_restart, sizeof e->why_restart, why);
+	e->lock.phase = PHASE_RESTART;
+	e->lock.counted = false;
+	if (why != e->lock.why_restart)
+		evc__copy(e->lock.why_restart, sizeof e->lock.why_restart, why);
 	evc__redis_trouble(e, "%s: workers of %s register anew", why,
 			   e->address.ns);
 	EACH_SESSION(s, tmp, e)

@@ -29,19 +29,19 @@ worker_of(struct node_session *s, bool up, bool *ret_fine)
 	struct remote_worker *w = NULL;
 
 	*ret_fine = false;
-	if (!e->whole_node && e->worker_at < s->n_workers)
-		w = s->workers[e->worker_at];
+	if (!e->reader.whole_node && e->reader.worker_at < s->n_workers)
+		w = s->workers[e->reader.worker_at];
 	if (w == NULL) {
 		garbage(s, "something of a worker that it does not have");
 		return NULL;
 	}
-	if (e->worker_start > w->start && up) {
+	if (e->reader.worker_start > w->start && up) {
 		garbage(s, "something of a worker that is not up");
 		return NULL;
 	}
 	*ret_fine = true;
-	return e->worker_start < w->start ||
-			       (e->worker_start == w->start && !w->up)
+	return e->reader.worker_start < w->start ||
+			       (e->reader.worker_start == w->start && !w->up)
 		       ? NULL
 		       : w;
 }
@@ -53,7 +53,7 @@ static void
 settle(struct remote_worker *w, unsigned i, const struct frame_result *said)
 {
 	struct redis_engine *e = w->session->e;
-	struct results *b = &e->results;
+	struct results *b = &e->reader.results;
 
 	if (said->kept)
 		evc__redis_keep(w->session, worker_call(w, i)->id,
@@ -86,7 +86,7 @@ wait_for_value(struct remote_worker *w, const struct frame *f, uint64_t id)
 	wait->id = id;
 	wait->n = f->whole;
 	memcpy(wait->frame, f->body - FRAME_HEAD, f->whole);
-	e->waits = wait;
+	e->reader.waits = wait;
 }
 
 static void
@@ -94,11 +94,11 @@ hear_result(struct node_session *s, const struct frame *f)
 {
 	struct redis_engine *e = s->e;
 	struct frame_result said;
-	bool by_key = e->by_key, fine;
+	bool by_key = e->reader.by_key, fine;
 	struct remote_worker *w;
 	unsigned i;
 
-	e->by_key = false;
+	e->reader.by_key = false;
 	if (evc__frame_get_result(f, &said) < 0) {
 		garbage(s, evc_last_error());
 		return;
@@ -111,10 +111,10 @@ hear_result(struct node_session *s, const struct frame *f)
 		garbage(s, "a result with updates, which it has to make");
 	else if (evc__remote_worker_find(w, said.r.n, &i) == NULL)
 		garbage(s, "the result of a function that it does not have");
-	else if (by_key && worker_call(w, i)->id != e->value_id)
+	else if (by_key && worker_call(w, i)->id != e->reader.value_id)
 		garbage(s, "the value of another function");
 	else if (by_key)
-		wait_for_value(w, f, e->value_id);
+		wait_for_value(w, f, e->reader.value_id);
 	else
 		settle(w, i, &said);
 }
@@ -183,7 +183,7 @@ hear_up(struct node_session *s, const struct frame *f)
 	else if (w != NULL && w->up)
 		garbage(s, "a worker that is up already");
 	else if (w != NULL)
-		evc__remote_worker_up(w, s->e->worker_start, &note);
+		evc__remote_worker_up(w, s->e->reader.worker_start, &note);
 }
 
 /* They have not begun; the youngest first: each goes to the front of the
@@ -274,9 +274,9 @@ hear_overdue(struct node_session *s, uint64_t n)
 static void
 hear_worker(struct redis_engine *e, uint64_t number)
 {
-	e->whole_node = false;
-	e->worker_at = (unsigned)(number >> 32);
-	e->worker_start = (uint32_t)number;
+	e->reader.whole_node = false;
+	e->reader.worker_at = (unsigned)(number >> 32);
+	e->reader.worker_start = (uint32_t)number;
 }
 
 /* Those that say a number and nothing else. */
@@ -297,8 +297,8 @@ hear_number(struct node_session *s, const struct frame *f)
 	else if (f->type == FRAME_FORGET)
 		evc__redis_value_missing(e, number);
 	else {
-		e->by_key = true;
-		e->value_id = number;
+		e->reader.by_key = true;
+		e->reader.value_id = number;
 	}
 }
 
@@ -332,7 +332,7 @@ hear_one(struct node_session *s, const struct frame *f)
 		hear_built(s, f);
 		break;
 	case FRAME_VARIABLE:
-		e->variables_used = true;
+		e->lock.variables_used = true;
 		break;
 	case FRAME_LEFT:
 		if (evc__frame_get_bare(f) == 0)
@@ -355,10 +355,10 @@ evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n,
 	size_t at = 0;
 	int got;
 
-	e->hearing = s;
+	e->reader.hearing = s;
 	if (!is_rest) {
-		e->whole_node = true;
-		e->by_key = false;
+		e->reader.whole_node = true;
+		e->reader.by_key = false;
 	}
 	while (at < n) {
 		got = evc__frame_next(p + at, n - at, e->max_frame, &f);
@@ -368,13 +368,13 @@ evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n,
 		}
 		at += f.whole;
 		hear_one(s, &f);
-		if (e->hearing != s || (s->ending && !was_ending))
+		if (e->reader.hearing != s || (s->ending && !was_ending))
 			break;
-		if (e->waits != NULL) {
-			e->hearing = NULL;
+		if (e->reader.waits != NULL) {
+			e->reader.hearing = NULL;
 			return at;
 		}
 	}
-	e->hearing = NULL;
+	e->reader.hearing = NULL;
 	return n;
 }

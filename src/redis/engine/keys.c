@@ -16,7 +16,7 @@ void
 evc__redis_own_key(struct redis_engine *e, struct redis_args *a,
 		   const char *name)
 {
-	evc__args_key(a, &e->address, "%s:%s", e->g_text, name);
+	evc__args_key(a, &e->address, "%s:%s", e->lock.g_text, name);
 }
 
 void
@@ -36,7 +36,7 @@ evc__redis_beat_key(const struct node_session *s, struct redis_args *a)
 void
 evc__redis_value_key(struct redis_engine *e, struct redis_args *a, uint64_t id)
 {
-	evc__args_key(a, &e->address, "%s:v:%" PRIu64, e->g_text, id);
+	evc__args_key(a, &e->address, "%s:v:%" PRIu64, e->lock.g_text, id);
 }
 
 void
@@ -108,7 +108,7 @@ evc__redis_unlink(struct redis_engine *e, struct redis_args *keys)
 	u->e = e;
 	u->a = *keys;
 	*keys = (struct redis_args){ 0 };
-	list_append(&e->unlinking, &u->link);
+	list_append(&e->values.unlinking, &u->link);
 	order(u);
 }
 
@@ -117,7 +117,7 @@ evc__redis_unlink_again(struct redis_engine *e)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &e->unlinking) {
+	LIST_EACH(n, tmp, &e->values.unlinking) {
 		struct unlinking *u = LIST_OF(n, struct unlinking, link);
 
 		if (u->waits)
@@ -128,6 +128,7 @@ evc__redis_unlink_again(struct redis_engine *e)
 void
 evc__unlinks_free(struct redis_engine *e)
 {
-	while (!list_empty(&e->unlinking))
-		destroy(LIST_OF(e->unlinking.next, struct unlinking, link));
+	while (!list_empty(&e->values.unlinking))
+		destroy(LIST_OF(e->values.unlinking.next, struct unlinking,
+				link));
 }

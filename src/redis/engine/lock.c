@@ -26,10 +26,10 @@ on_refreshed(const redisReply *r, void *arg)
 	struct redis_engine *e = arg;
 	bool none = r != NULL && evc__reply_is_error(r, "OOM");
 
-	if (r == NULL || none == e->no_memory ||
+	if (r == NULL || none == e->lock.no_memory ||
 	    (!none && r->type == REDIS_REPLY_ERROR))
 		return;
-	e->no_memory = none;
+	e->lock.no_memory = none;
 	if (none)
 		evc_log(e->scope, EVC_LOG_WARNING, NULL,
 			"redis: the server at %s has no memory left: %s",
@@ -95,24 +95,24 @@ evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
 {
 	uint64_t is = n > 0 ? (uint64_t)n : 0;
 
-	gone = gone && is >= e->changes;
-	e->variables_used |= gone || is > e->changes;
-	if ((is < e->changes || gone) && e->variables_used &&
-	    e->fewer == NULL) {
-		e->fewer = gone ? "variables" : "changes";
+	gone = gone && is >= e->lock.changes;
+	e->lock.variables_used |= gone || is > e->lock.changes;
+	if ((is < e->lock.changes || gone) && e->lock.variables_used &&
+	    e->lock.fewer == NULL) {
+		e->lock.fewer = gone ? "variables" : "changes";
 		evc_log(e->scope, EVC_LOG_ERROR, NULL,
 			"redis: of %" PRIu64 " changes of variables the server"
 			" at %s has %" PRIu64 "%s",
-			e->changes, e->where, is,
+			e->lock.changes, e->where, is,
 			gone ? ", and has fewer variables than after the last"
-			       " one" :
-			       "");
-		e->changes = is;
-		e->server_anew = true;
+			       " one"
+			     : "");
+		e->lock.changes = is;
+		e->lock.server_anew = true;
 		evc__redis_restart(e, "the server has lost what it had");
 	}
-	e->changes = is;
-	return e->fewer == NULL;
+	e->lock.changes = is;
+	return e->lock.fewer == NULL;
 }
 
 /* ---- become it ---- */
@@ -120,23 +120,23 @@ evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
 static void
 begin_generation(struct redis_engine *e, int64_t g)
 {
-	struct text t = evc__text_in(e->g_text, sizeof e->g_text);
+	struct text t = evc__text_in(e->lock.g_text, sizeof e->lock.g_text);
 
-	e->g = (uint64_t)g;
-	evc__text_fmt(&t, "%" PRIu64, e->g);
-	e->phase = PHASE_LIVE;
-	e->looked_ns = sync_mono();
-	if (e->server_anew)
+	e->lock.g = (uint64_t)g;
+	evc__text_fmt(&t, "%" PRIu64, e->lock.g);
+	e->lock.phase = PHASE_LIVE;
+	e->detect.looked_ns = sync_mono();
+	if (e->lock.server_anew)
 		evc__redis_beats_anew(e);
-	e->server_anew = false;
+	e->lock.server_anew = false;
 	evc__events_free(e);
-	evc__copy(e->last, sizeof e->last, "0-0");
+	evc__copy(e->reader.last, sizeof e->reader.last, "0-0");
 	create(e);
 	refresh(e);
 	evc__redis_state_write(e);
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
 		"redis: coordinator of the namespace %s at %s, generation %s",
-		e->address.ns, e->where, e->g_text);
+		e->address.ns, e->where, e->lock.g_text);
 	evc__redis_well(e);
 	redis_look_soon(e);
 }
@@ -158,16 +158,17 @@ on_take(const redisReply *r, void *arg)
 	int64_t g, changes;
 	size_t n;
 
-	e->taking = false;
-	if (e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
+	e->lock.taking = false;
+	if (e->lock.phase == PHASE_LOST || e->lock.phase == PHASE_DOWN)
 		redis_look_soon(e);
-	if (r == NULL || e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
+	if (r == NULL || e->lock.phase == PHASE_LOST ||
+	    e->lock.phase == PHASE_DOWN)
 		return;
 	if (evc__reply_is(r, "ok") && evc__reply_number(r, 1, &g) && g > 0 &&
 	    evc__reply_number(r, 2, &changes)) {
 		/* What was changed before is nothing of this cluster's. */
-		if (e->g == 0)
-			e->changes = (uint64_t)changes;
+		if (e->lock.g == 0)
+			e->lock.changes = (uint64_t)changes;
 		if (evc__redis_changes(e, changes, false))
 			begin_generation(e, g);
 		return;
@@ -181,7 +182,7 @@ on_take(const redisReply *r, void *arg)
 				e->address.ns, who, PROTOCOL_VERSION);
 		return;
 	}
-	if (who != NULL && evc__reply_is(r, "taken") && e->g != 0) {
+	if (who != NULL && evc__reply_is(r, "taken") && e->lock.g != 0) {
 		taken_by(e, who);
 		return;
 	}
@@ -199,16 +200,16 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 {
 	struct redis_args a = { 0 };
 
-	if (e->taking || !e->up)
+	if (e->lock.taking || !e->up)
 		return;
 	/* Generations grow also where all data was deleted, and nodes have seen
 	   some.  Asked again, it is the same: there may be one by now. */
-	if (e->least <= least) {
-		e->least = sync_real() / 1000000;
-		if (e->least < least)
-			e->least = least;
+	if (e->lock.least <= least) {
+		e->lock.least = sync_real() / 1000000;
+		if (e->lock.least < least)
+			e->lock.least = least;
 	}
-	e->lock_ns = sync_mono();
+	e->lock.asked_ns = sync_mono();
 	evc__args_key(&a, &e->address, "coord");
 	evc__args_key(&a, &e->address, "gen");
 	evc__args_key(&a, &e->address, "ver");
@@ -217,10 +218,10 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 	evc__args_text(&a, e->id);
 	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
 	evc__args_text(&a, PROTOCOL_VERSION);
-	evc__args_fmt(&a, "%" PRIu64, e->least);
-	evc__args_text(&a, e->g != 0 ? "" : e->address.fresh ? "1" : "0");
-	e->taking = evc__redis_script(e->client, SCRIPT_TAKE, 5, on_take, e,
-				      &a);
+	evc__args_fmt(&a, "%" PRIu64, e->lock.least);
+	evc__args_text(&a, e->lock.g != 0 ? "" : e->address.fresh ? "1" : "0");
+	e->lock.taking =
+		evc__redis_script(e->client, SCRIPT_TAKE, 5, on_take, e, &a);
 }
 
 /* ---- stay it ---- */
@@ -229,7 +230,7 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 static void
 resume(struct redis_engine *e)
 {
-	e->phase = PHASE_LIVE;
+	e->lock.phase = PHASE_LIVE;
 	evc__redis_well(e);
 	evc__redis_chunks_again(e);
 	redis_look_soon(e);
@@ -240,16 +241,18 @@ on_generation(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
 
-	e->locking = false;
+	e->lock.asking = false;
 	if (r == NULL || r->type == REDIS_REPLY_ERROR ||
-	    (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY))
+	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_AWAY))
 		return; /* asked again with the lock */
 	/* Else the data is as it was, and nothing is lost but the lock. */
-	if (r->type != REDIS_REPLY_STRING || strcmp(r->str, e->g_text) != 0)
-		e->server_anew = true;
-	evc__redis_restart(e, e->server_anew ? "the data is gone" :
-					       "the coordinator has lost its "
-					       "lock");
+	if (r->type != REDIS_REPLY_STRING ||
+	    strcmp(r->str, e->lock.g_text) != 0)
+		e->lock.server_anew = true;
+	evc__redis_restart(e, e->lock.server_anew
+				      ? "the data is gone"
+				      : "the coordinator has lost its "
+					"lock");
 }
 
 static void
@@ -263,7 +266,7 @@ lock_is_lost(struct redis_engine *e, const char *to)
 	}
 	evc__args_text(&a, "GET");
 	evc__args_key(&a, &e->address, "gen");
-	e->locking =
+	e->lock.asking =
 		evc__redis_send(e->client, REDIS_SAY, on_generation, e, &a);
 }
 
@@ -275,8 +278,9 @@ on_lock(const redisReply *r, void *arg)
 	int64_t changes;
 	size_t n;
 
-	e->locking = false;
-	if (r == NULL || (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY))
+	e->lock.asking = false;
+	if (r == NULL ||
+	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_AWAY))
 		return;
 	if (evc__reply_is(r, "ok")) {
 		gone = evc__reply_bytes(r, 2, &n);
@@ -284,7 +288,7 @@ on_lock(const redisReply *r, void *arg)
 		    !evc__redis_changes(e, changes,
 					gone != NULL && gone[0] != '\0'))
 			return;
-		if (e->phase == PHASE_AWAY)
+		if (e->lock.phase == PHASE_AWAY)
 			resume(e);
 		else
 			evc__redis_well(e);
@@ -298,7 +302,7 @@ on_lock(const redisReply *r, void *arg)
 	}
 	/* Nothing says that another one has it.  What is said meanwhile is refused
 	   one by one, and leases are looked at. */
-	if (e->phase == PHASE_AWAY)
+	if (e->lock.phase == PHASE_AWAY)
 		resume(e);
 	evc__redis_trouble(e, "the lock of the namespace %s: %s", e->address.ns,
 			   evc__reply_why(r));
@@ -309,22 +313,22 @@ evc__redis_lock_again(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 
-	if (e->locking || !e->up)
+	if (e->lock.asking || !e->up)
 		return;
-	e->lock_ns = sync_mono();
+	e->lock.asked_ns = sync_mono();
 	evc__args_key(&a, &e->address, "coord");
 	evc__args_key(&a, &e->address, "gen");
 	evc__args_key(&a, &e->address, "count");
 	evc__args_key(&a, &e->address, "var");
 	evc__args_text(&a, e->id);
-	evc__args_text(&a, e->g_text);
+	evc__args_text(&a, e->lock.g_text);
 	evc__args_fmt(&a, "%llu", redis_ms(e->lease_ns));
-	if (e->variables_used)
+	if (e->lock.variables_used)
 		evc__args_text(&a, "");
 	else
-		evc__args_fmt(&a, "%" PRIu64, e->changes);
-	e->locking = evc__redis_script(e->client, SCRIPT_LOCK, 4, on_lock, e,
-				       &a);
+		evc__args_fmt(&a, "%" PRIu64, e->lock.changes);
+	e->lock.asking =
+		evc__redis_script(e->client, SCRIPT_LOCK, 4, on_lock, e, &a);
 }
 
 /* ---- be it no more ---- */
@@ -333,19 +337,19 @@ void
 evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 		...)
 {
-	struct text t = evc__text_in(e->why_down, sizeof e->why_down);
+	struct text t = evc__text_in(e->lock.why_down, sizeof e->lock.why_down);
 	uint64_t now = sync_mono();
 	struct node_session *s, *tmp;
 	va_list ap;
 
-	if (e->phase == PHASE_LOST || e->phase == PHASE_DOWN)
+	if (e->lock.phase == PHASE_LOST || e->lock.phase == PHASE_DOWN)
 		return;
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	evc_log(e->scope, EVC_LOG_ERROR, NULL, "redis: %s", e->why_down);
-	e->phase = PHASE_LOST;
-	evc__redis_questions_end(e, e->why_down);
+	evc_log(e->scope, EVC_LOG_ERROR, NULL, "redis: %s", e->lock.why_down);
+	e->lock.phase = PHASE_LOST;
+	evc__redis_questions_end(e, e->lock.why_down);
 	EACH_SESSION(s, tmp, e) {
 		if (leases_are_over)
 			s->gone_ns = now;
@@ -354,7 +358,7 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 		evc__redis_due(e, s->gone_ns);
 		s->ending = true;
 		if (s->why[0] == '\0')
-			evc__copy(s->why, sizeof s->why, e->why_down);
+			evc__copy(s->why, sizeof s->why, e->lock.why_down);
 		evc__session_marked(s);
 	}
 	redis_look_soon(e);
@@ -363,29 +367,29 @@ evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,
 void
 evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
 {
-	if (e->g != 0 && !e->up && e->away_ns != 0 &&
+	if (e->lock.g != 0 && !e->up && e->away_ns != 0 &&
 	    now - e->away_ns > e->lease_ns * 3 &&
-	    (e->phase == PHASE_AWAY || e->phase == PHASE_RESTART)) {
-		evc__redis_lose(e, true,
-				"there was no connection for %.1f s: %s",
-				(double)(now - e->away_ns) / 1e9, e->trouble);
+	    (e->lock.phase == PHASE_AWAY || e->lock.phase == PHASE_RESTART)) {
+		evc__redis_lose(
+			e, true, "there was no connection for %.1f s: %s",
+			(double)(now - e->away_ns) / 1e9, e->trouble.now);
 		return;
 	}
-	if (e->phase == PHASE_LIVE && e->up && e->refresh_soon > 0) {
-		e->refresh_soon--;
+	if (e->lock.phase == PHASE_LIVE && e->up && e->lock.refresh_soon > 0) {
+		e->lock.refresh_soon--;
 		refresh(e);
 	}
-	if (now - e->lock_ns + 1000000 < e->lease_ns / 4 || !e->up)
+	if (now - e->lock.asked_ns + 1000000 < e->lease_ns / 4 || !e->up)
 		return;
-	if (e->phase == PHASE_TAKING)
-		evc__redis_take(e, e->g);
-	else if (e->phase == PHASE_RESTART)
+	if (e->lock.phase == PHASE_TAKING)
+		evc__redis_take(e, e->lock.g);
+	else if (e->lock.phase == PHASE_RESTART)
 		redis_look_soon(e);
-	else if (e->phase == PHASE_AWAY && e->g != 0)
+	else if (e->lock.phase == PHASE_AWAY && e->lock.g != 0)
 		evc__redis_lock_again(e);
-	else if (e->phase == PHASE_LIVE) {
+	else if (e->lock.phase == PHASE_LIVE) {
 		evc__redis_lock_again(e);
-		e->refresh_soon = 1;
+		e->lock.refresh_soon = 1;
 		evc__redis_state_write(e);
 	}
 }

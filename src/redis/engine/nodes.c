@@ -26,7 +26,7 @@ free_workers(struct node_session *s)
 
 	for (i = 0; i < s->n_workers; i++)
 		if (s->workers[i] != NULL) {
-			s->e->workers[s->workers[i]->index] = NULL;
+			s->e->sessions.workers[s->workers[i]->index] = NULL;
 			evc__watched_stop(&s->workers[i]->process);
 			sync_free(s->workers[i]);
 		}
@@ -86,7 +86,7 @@ drop_keys(struct node_session *s)
 	struct redis_args a = { 0 }, seqs = { 0 };
 	unsigned i;
 
-	if (s->g != e->g)
+	if (s->g != e->lock.g)
 		return; /* the restart has done that */
 	evc__args_text(&a, "UNLINK");
 	evc__redis_to_key(s, &a);
@@ -127,10 +127,10 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 	}
 	drop_keys(s);
 	evc__session_remember(s);
-	if (e->hearing == s)
-		e->hearing = NULL;
-	if (e->waits != NULL && e->waits->session == s)
-		e->waits->session = NULL;
+	if (e->reader.hearing == s)
+		e->reader.hearing = NULL;
+	if (e->reader.waits != NULL && e->reader.waits->session == s)
+		e->reader.waits->session = NULL;
 	if (s->fence != NULL)
 		s->fence->session = NULL;
 	destroy(s);
@@ -140,8 +140,9 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 void
 evc__session_free(struct redis_engine *e)
 {
-	while (!list_empty(&e->sessions))
-		destroy(LIST_OF(e->sessions.next, struct node_session, link));
+	while (!list_empty(&e->sessions.all))
+		destroy(LIST_OF(e->sessions.all.next, struct node_session,
+				link));
 }
 
 /* ---- a life begins ---- */
@@ -153,7 +154,8 @@ make_worker(struct node_session *s, unsigned at)
 	struct remote_worker *w;
 	unsigned i;
 
-	for (i = 0; i < e->n_workers && e->workers[i] != NULL; i++)
+	for (i = 0; i < e->sessions.n_workers && e->sessions.workers[i] != NULL;
+	     i++)
 		;
 	if (i == WORKERS_MOST)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -162,7 +164,7 @@ make_worker(struct node_session *s, unsigned at)
 				  WORKERS_MOST);
 	w = sync_alloc(1, sizeof *w);
 	if (w == NULL ||
-	    (i == e->n_workers && !e->sink->workers(e->core, i + 1))) {
+	    (i == e->sessions.n_workers && !e->sink->workers(e->core, i + 1))) {
 		sync_free(w);
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "there is no memory for its workers");
@@ -172,9 +174,9 @@ make_worker(struct node_session *s, unsigned at)
 	w->index = i;
 	w->start = -1;
 	w->process.pidfd = -1;
-	e->workers[i] = s->workers[at] = w;
-	if (i == e->n_workers)
-		e->n_workers++;
+	e->sessions.workers[i] = s->workers[at] = w;
+	if (i == e->sessions.n_workers)
+		e->sessions.n_workers++;
 	return 0;
 }
 
@@ -260,12 +262,12 @@ make(struct redis_engine *e, const char *name, uint64_t inc)
 	s->e = e;
 	evc__copy(s->name, sizeof s->name, name);
 	s->inc = inc;
-	s->g = e->g;
-	s->serial = ++e->n_sessions;
+	s->g = e->lock.g;
+	s->serial = ++e->sessions.n_begun;
 	s->process.pidfd = -1;
 	s->beat_ns = sync_mono();
 	list_init(&s->chunks);
-	list_append(&e->sessions, &s->link);
+	list_append(&e->sessions.all, &s->link);
 	hold(s);
 	return s;
 }
@@ -294,10 +296,10 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 		evc__session_over(s, s->ending ? s->why : "it registered anew",
 				  EVC_ENGINE_DIED);
 	/* It is fenced with the generation, and all that are fenced are known. */
-	if (e->phase != PHASE_LIVE && e->phase != PHASE_AWAY)
+	if (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_AWAY)
 		return;
 	s = make(e, name, inc);
-	e->refresh_soon = 6;
+	e->lock.refresh_soon = 6;
 	if (s == NULL) {
 		evc__redis_garbage(e, name, "no memory for it");
 		drop_lease(e, name);
@@ -312,6 +314,6 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 		"redis: node %s is there, with %u workers", name, s->n_workers);
 	evc__redis_look_alone(e);
 	tell_ranks(s);
-	if (e->left)
+	if (e->turn.left)
 		evc__session_tell_to_leave(s);
 }

@@ -38,12 +38,13 @@ evc__redis_detect_init(struct redis_engine *e)
 	ssize_t n = readlink("/proc/self/ns/pid", space, sizeof space - 1);
 	const char *digits;
 
-	if (read_file("/proc/sys/kernel/random/boot_id", e->boot_id,
-		      sizeof e->boot_id))
-		e->boot_id[strcspn(e->boot_id, "\n")] = '\0';
+	if (read_file("/proc/sys/kernel/random/boot_id", e->detect.boot_id,
+		      sizeof e->detect.boot_id))
+		e->detect.boot_id[strcspn(e->detect.boot_id, "\n")] = '\0';
 	space[n > 0 ? n : 0] = '\0';
 	digits = strchr(space, '[');
-	e->pid_namespace = digits != NULL ? strtoull(digits + 1, NULL, 10) : 0;
+	e->detect.pid_namespace =
+		digits != NULL ? strtoull(digits + 1, NULL, 10) : 0;
 }
 
 /* Of a process: its parent, and when it has begun, as /proc says it.  false:
@@ -83,7 +84,7 @@ on_end(struct ev_loop *ev, struct ev_io *io, int events)
 
 	(void)ev;
 	(void)events;
-	if (on_loop_inherited(&w->e->on))
+	if (on_loop_inherited(&w->e->turn.on))
 		return;
 	w->dead = true;
 	ev_io_stop(w->e->ev, &w->io);
@@ -104,7 +105,7 @@ evc__watched_stop(struct watched *w)
 		ev_io_stop(w->e->ev, &w->io);
 	sync_fd_close(w->pidfd);
 	w->pidfd = -1;
-	w->e->n_watched--;
+	w->e->detect.n_watched--;
 }
 
 void
@@ -130,14 +131,14 @@ watch(struct watched *w, struct node_session *s, pid_t pid)
 	w->pid = pid;
 	w->dead = false;
 	/* The others end with their leases. */
-	if (s->e->n_watched >= WATCHED_MOST)
+	if (s->e->detect.n_watched >= WATCHED_MOST)
 		return false;
 	w->pidfd = sync_pidfd_process(pid);
 	if (w->pidfd < 0) {
 		w->dead = errno == ESRCH;
 		return false;
 	}
-	s->e->n_watched++;
+	s->e->detect.n_watched++;
 	ev_io_init(&w->io, on_end, w->pidfd, EV_READ);
 	w->io.data = w;
 	ev_io_start(s->e->ev, &w->io);
@@ -179,8 +180,8 @@ evc__session_read_note(struct node_session *s, const char *text)
 	evc__copy(s->host, sizeof s->host, host);
 	s->process.pid = pid;
 	s->here = pid > 0 && start != 0 && space != 0 &&
-		  space == s->e->pid_namespace && boot[0] != '\0' &&
-		  strcmp(boot, s->e->boot_id) == 0;
+		  space == s->e->detect.pid_namespace && boot[0] != '\0' &&
+		  strcmp(boot, s->e->detect.boot_id) == 0;
 	if (!s->here)
 		return;
 	if (watch(&s->process, s, pid)) {

@@ -45,8 +45,8 @@ clear_away(struct redis_engine *e)
 		evc__session_chunks_drop(s);
 	}
 	evc__redis_unlink(e, &a);
-	sync_free(e->state);
-	e->state = NULL;
+	sync_free(e->trouble.state);
+	e->trouble.state = NULL;
 }
 
 static void
@@ -54,7 +54,7 @@ on_changes(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
 
-	e->counting = false;
+	e->lock.counting = false;
 	if (r == NULL)
 		return;
 	if (r->type == REDIS_REPLY_ERROR) {
@@ -62,7 +62,7 @@ on_changes(const redisReply *r, void *arg)
 				   evc__reply_why(r));
 		return; /* again with the next step */
 	}
-	e->counted = true;
+	e->lock.counted = true;
 	(void)evc__redis_changes(e, r->type == REDIS_REPLY_STRING ?
 					    strtoll(r->str, NULL, 10) :
 					    0,
@@ -75,16 +75,17 @@ on_changes(const redisReply *r, void *arg)
 static bool
 variables_are_lost(struct redis_engine *e)
 {
-	if (e->fewer != NULL)
+	if (e->lock.fewer != NULL)
 		evc__redis_lose(e, false,
 				"%s, and variables are lost: the server at %s "
 				"has fewer %s than it had",
-				e->why_restart, e->where, e->fewer);
-	else if (e->server_anew && e->variables_used && !e->address.trust_aof)
+				e->lock.why_restart, e->where, e->lock.fewer);
+	else if (e->lock.server_anew && e->lock.variables_used &&
+		 !e->address.trust_aof)
 		evc__redis_lose(e, false,
 				"%s, and variables may be lost: those of %s "
 				"(the option trust-aof says that none are)",
-				e->why_restart, e->where);
+				e->lock.why_restart, e->where);
 	else
 		return false;
 	return true;
@@ -96,23 +97,24 @@ count_changes(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 
-	if (e->counting || e->counted || !e->up)
+	if (e->lock.counting || e->lock.counted || !e->up)
 		return;
 	evc__args_text(&a, "HGET");
 	evc__args_key(&a, &e->address, "count");
 	evc__args_text(&a, "changes");
-	e->counting = evc__redis_send(e->client, REDIS_SAY, on_changes, e, &a);
+	e->lock.counting =
+		evc__redis_send(e->client, REDIS_SAY, on_changes, e, &a);
 }
 
 void
 evc__redis_restart_go_on(struct redis_engine *e)
 {
-	if (e->phase != PHASE_RESTART || !e->up || e->taking)
+	if (e->lock.phase != PHASE_RESTART || !e->up || e->lock.taking)
 		return;
 	count_changes(e);
-	if (!all_are_read(e) || !e->counted || variables_are_lost(e))
+	if (!all_are_read(e) || !e->lock.counted || variables_are_lost(e))
 		return;
 	clear_away(e);
 	evc__redis_questions_again(e, true);
-	evc__redis_take(e, e->g);
+	evc__redis_take(e, e->lock.g);
 }

@@ -24,12 +24,13 @@ bool
 evc__session_is_former(const struct redis_engine *e, const char *name,
 		       uint64_t inc)
 {
-	const unsigned most = sizeof e->former / sizeof e->former[0];
+	const unsigned most =
+		sizeof e->sessions.former / sizeof e->sessions.former[0];
 	unsigned i;
 
-	for (i = 0; i < most && i < e->n_former; i++)
-		if (e->former[i].inc >= inc &&
-		    strcmp(e->former[i].name, name) == 0)
+	for (i = 0; i < most && i < e->sessions.n_former; i++)
+		if (e->sessions.former[i].inc >= inc &&
+		    strcmp(e->sessions.former[i].name, name) == 0)
 			return true;
 	return false;
 }
@@ -38,17 +39,19 @@ void
 evc__session_remember(const struct node_session *s)
 {
 	struct redis_engine *e = s->e;
-	const unsigned most = sizeof e->former / sizeof e->former[0];
+	const unsigned most =
+		sizeof e->sessions.former / sizeof e->sessions.former[0];
 	unsigned i;
 
-	for (i = 0; i < most && i < e->n_former; i++)
-		if (strcmp(e->former[i].name, s->name) == 0) {
-			e->former[i].inc = s->inc;
+	for (i = 0; i < most && i < e->sessions.n_former; i++)
+		if (strcmp(e->sessions.former[i].name, s->name) == 0) {
+			e->sessions.former[i].inc = s->inc;
 			return;
 		}
-	i = e->n_former++ % most;
-	evc__copy(e->former[i].name, sizeof e->former[i].name, s->name);
-	e->former[i].inc = s->inc;
+	i = e->sessions.n_former++ % most;
+	evc__copy(e->sessions.former[i].name, sizeof e->sessions.former[i].name,
+		  s->name);
+	e->sessions.former[i].inc = s->inc;
 }
 
 /* ---- its end ---- */
@@ -65,12 +68,12 @@ evc__redis_due(struct redis_engine *e, uint64_t mono_ns)
 	uint64_t left = evc__left_ns(mono_ns);
 	double after = (double)left / 1e9 + 0.0005;
 
-	if (mono_ns == SYNC_FOREVER || !e->running)
+	if (mono_ns == SYNC_FOREVER || !e->turn.running)
 		return;
-	if (ev_is_active(&e->due) &&
-	    ev_timer_remaining(e->ev, &e->due) <= after)
+	if (ev_is_active(&e->turn.due) &&
+	    ev_timer_remaining(e->ev, &e->turn.due) <= after)
 		return;
-	redis_timer_in(e->ev, &e->due, after);
+	redis_timer_in(e->ev, &e->turn.due, after);
 }
 
 void

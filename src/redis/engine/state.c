@@ -33,10 +33,10 @@
 void
 evc__redis_trouble_is(struct redis_engine *e, const char *why)
 {
-	if (strcmp(why, e->trouble) == 0)
+	if (strcmp(why, e->trouble.now) == 0)
 		return;
-	evc__copy(e->trouble, sizeof e->trouble, why);
-	e->alone_told = false;
+	evc__copy(e->trouble.now, sizeof e->trouble.now, why);
+	e->trouble.alone_told = false;
 	if (e->sink->trouble != NULL)
 		e->sink->trouble(e->core, why);
 }
@@ -48,7 +48,7 @@ is_logged(const struct redis_engine *e, const char *why)
 	unsigned i;
 
 	for (i = 0; i < TROUBLES_LOGGED; i++)
-		if (strcmp(e->troubles[i], why) == 0)
+		if (strcmp(e->trouble.logged[i], why) == 0)
 			return true;
 	return false;
 }
@@ -64,10 +64,11 @@ evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
 	if (why[0] == '\0') {
-		memset(e->troubles, 0, sizeof e->troubles);
-	} else if (strcmp(why, e->trouble) != 0 && !is_logged(e, why)) {
-		evc__copy(e->troubles[e->n_troubles++ % TROUBLES_LOGGED],
-			  sizeof e->troubles[0], why);
+		memset(e->trouble.logged, 0, sizeof e->trouble.logged);
+	} else if (strcmp(why, e->trouble.now) != 0 && !is_logged(e, why)) {
+		evc__copy(e->trouble.logged[e->trouble.n_logged++ %
+					    TROUBLES_LOGGED],
+			  sizeof e->trouble.logged[0], why);
 		evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: %s", why);
 	}
 	evc__redis_trouble_is(e, why);
@@ -76,13 +77,15 @@ evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 void
 evc__redis_garbage(struct redis_engine *e, const char *node, const char *what)
 {
-	const unsigned most = sizeof e->logged / sizeof e->logged[0];
+	const unsigned most =
+		sizeof e->trouble.garbage_of / sizeof e->trouble.garbage_of[0];
 	unsigned i;
 
-	for (i = 0; i < most && i < e->n_logged; i++)
-		if (strcmp(e->logged[i], node) == 0)
+	for (i = 0; i < most && i < e->trouble.n_garbage; i++)
+		if (strcmp(e->trouble.garbage_of[i], node) == 0)
 			return;
-	evc__copy(e->logged[e->n_logged++ % most], sizeof e->logged[0], node);
+	evc__copy(e->trouble.garbage_of[e->trouble.n_garbage++ % most],
+		  sizeof e->trouble.garbage_of[0], node);
 	evc_log(e->scope, EVC_LOG_WARNING, NULL,
 		"redis: what %s has sent is dropped: %s", node, what);
 }
@@ -119,12 +122,13 @@ add_head(struct text *t, struct redis_engine *e)
 	uint64_t queued = 0, running = 0, done = 0;
 	unsigned i, up = 0;
 
-	for (i = 0; i < e->n_workers; i++)
-		up += e->workers[i] != NULL && e->workers[i]->up;
+	for (i = 0; i < e->sessions.n_workers; i++)
+		up += e->sessions.workers[i] != NULL &&
+		      e->sessions.workers[i]->up;
 	if (e->sink->counts != NULL)
 		e->sink->counts(e->core, &queued, &running, &done);
 	evc__text_fmt(t, "coordinator %s\nhost %s\npid %d\ngeneration %s\n",
-		      e->id, e->host, (int)getpid(), e->g_text);
+		      e->id, e->host, (int)getpid(), e->lock.g_text);
 	evc__text_fmt(t, "lease %.3f\nmax_frame %zu\nworkers %u\n",
 		      (double)e->lease_ns / 1e9, e->max_frame, up);
 	evc__text_fmt(t,
@@ -151,19 +155,20 @@ evc__redis_state_write(struct redis_engine *e)
 	add_head(&t, e);
 	EACH_SESSION(s, tmp, e)
 		add_node(&t, s);
-	evc__args_text(&a, e->state != NULL && strcmp(e->state, now) == 0 ?
-				   "PEXPIRE" :
-				   "SET");
+	evc__args_text(&a, e->trouble.state != NULL &&
+					   strcmp(e->trouble.state, now) == 0
+				   ? "PEXPIRE"
+				   : "SET");
 	evc__redis_own_key(e, &a, "state");
-	if (e->state == NULL || strcmp(e->state, now) != 0) {
+	if (e->trouble.state == NULL || strcmp(e->trouble.state, now) != 0) {
 		evc__args_text(&a, now);
 		evc__args_text(&a, "PX");
 	}
 	evc__args_fmt(&a, "%llu",
 		      (unsigned long long)KEYS_PX(redis_ms(e->lease_ns)));
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
-	sync_free(e->state);
-	e->state = now;
+	sync_free(e->trouble.state);
+	e->trouble.state = now;
 }
 
 /* ---- whether anybody is there ---- */
@@ -178,11 +183,11 @@ evc__redis_well(struct redis_engine *e)
 	EACH_SESSION(s, tmp, e)
 		if (s->untold)
 			return;
-	if (!list_empty(&e->sessions) || e->left)
-		e->alone_ns = 0;
-	else if (e->alone_ns == 0)
-		e->alone_ns = now;
-	if (e->alone_ns == 0 || now - e->alone_ns < ALONE_NS) {
+	if (!list_empty(&e->sessions.all) || e->turn.left)
+		e->trouble.alone_ns = 0;
+	else if (e->trouble.alone_ns == 0)
+		e->trouble.alone_ns = now;
+	if (e->trouble.alone_ns == 0 || now - e->trouble.alone_ns < ALONE_NS) {
 		evc__redis_trouble(e, "%s", "");
 		return;
 	}
@@ -190,13 +195,13 @@ evc__redis_well(struct redis_engine *e)
 			      " calls evc_worker_main(3), for the namespace %s"
 			      " at %s",
 			   e->address.ns, e->where);
-	e->alone_told = true;
+	e->trouble.alone_told = true;
 }
 
 void
 evc__redis_look_alone(struct redis_engine *e)
 {
-	if (e->phase == PHASE_LIVE && e->up &&
-	    (e->trouble[0] == '\0' || e->alone_told))
+	if (e->lock.phase == PHASE_LIVE && e->up &&
+	    (e->trouble.now[0] == '\0' || e->trouble.alone_told))
 		evc__redis_well(e);
 }

@@ -17,8 +17,8 @@ look_at_grace(struct redis_engine *e, uint64_t now)
 {
 	struct node_session *s, *tmp;
 
-	if (!e->left || e->grace_ns == SYNC_FOREVER ||
-	    now < evc__after(e->leave_ns, e->grace_ns))
+	if (!e->turn.left || e->grace_ns == SYNC_FOREVER ||
+	    now < evc__after(e->turn.leave_ns, e->grace_ns))
 		return;
 	EACH_SESSION(s, tmp, e)
 		evc__session_fence(s, "it did not leave within %.1f s",
@@ -34,7 +34,7 @@ on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
-	if (on_loop_inherited(&e->on))
+	if (on_loop_inherited(&e->turn.on))
 		return;
 	look_at_grace(e, now);
 	EACH_SESSION(s, tmp, e) {
@@ -49,9 +49,9 @@ on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 static void
 go_on(struct redis_engine *e)
 {
-	if (e->phase == PHASE_LIVE)
+	if (e->lock.phase == PHASE_LIVE)
 		evc__redis_questions(e);
-	if (e->phase == PHASE_LIVE || e->phase == PHASE_RESTART) {
+	if (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART) {
 		evc__redis_fence_all(e);
 		evc__redis_get_value(e);
 		evc__redis_read(e);
@@ -66,18 +66,18 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
-	if (on_loop_inherited(&e->on))
+	if (on_loop_inherited(&e->turn.on))
 		return;
 	/* Due, too, but the timer is for whatever is next. */
 	look_at_grace(e, sync_mono());
 	evc__redis_lock_tick(e, sync_mono());
 	evc__redis_questions_tick(e, sync_mono());
 	evc__redis_look_alone(e);
-	if (e->phase == PHASE_LIVE) {
+	if (e->lock.phase == PHASE_LIVE) {
 		evc__redis_detect(e);
 		evc__redis_trim(e);
 	}
-	if (e->phase == PHASE_LIVE || e->phase == PHASE_RESTART)
+	if (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART)
 		evc__redis_chunks_again(e);
 	go_on(e);
 }
@@ -87,9 +87,9 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 static void
 end(struct redis_engine *e)
 {
-	if (e->ended)
+	if (e->turn.ended)
 		return;
-	e->ended = true;
+	e->turn.ended = true;
 	/* From the mail: whoever has called this has e still in hand. */
 	(void)evc__notes_ring(&e->notes);
 }
@@ -109,7 +109,7 @@ release(struct redis_engine *e)
 	struct redis_args a = { 0 };
 	unsigned n;
 
-	e->phase = PHASE_RELEASING;
+	e->lock.phase = PHASE_RELEASING;
 	evc__args_key(&a, &e->address, "coord");
 	n = 1 + evc__redis_last_keys(e, &a);
 	evc__args_text(&a, e->id);
@@ -121,16 +121,16 @@ release(struct redis_engine *e)
 static void
 look_at_end(struct redis_engine *e)
 {
-	if (e->phase == PHASE_LOST && list_empty(&e->sessions)) {
-		e->phase = PHASE_DOWN;
-		e->sink->down(e->core, e->why_down);
+	if (e->lock.phase == PHASE_LOST && list_empty(&e->sessions.all)) {
+		e->lock.phase = PHASE_DOWN;
+		e->sink->down(e->core, e->lock.why_down);
 	}
-	if (!e->left || !list_empty(&e->sessions) || e->lost ||
-	    e->phase == PHASE_RELEASING)
+	if (!e->turn.left || !list_empty(&e->sessions.all) || e->turn.lost ||
+	    e->lock.phase == PHASE_RELEASING)
 		return;
-	if (e->taking)
+	if (e->lock.taking)
 		return; /* its answer comes back to this */
-	if (e->g != 0 && e->up && e->phase != PHASE_AWAY)
+	if (e->lock.g != 0 && e->up && e->lock.phase != PHASE_AWAY)
 		release(e);
 	else
 		end(e);
@@ -145,16 +145,16 @@ look(struct redis_engine *e)
 	struct node_session *s, *tmp;
 
 	do {
-		e->want_look = false;
-		if (e->want_lock)
+		e->turn.want_look = false;
+		if (e->turn.want_lock)
 			evc__redis_lock_again(e);
-		e->want_lock = false;
+		e->turn.want_lock = false;
 		EACH_SESSION(s, tmp, e)
 			evc__session_look(s);
 		go_on(e);
 		evc__redis_restart_go_on(e);
 		look_at_end(e);
-	} while (e->want_look);
+	} while (e->turn.want_look);
 }
 
 static void
@@ -164,12 +164,12 @@ on_prepare(struct ev_loop *ev, struct ev_prepare *prepare, int events)
 
 	(void)ev;
 	(void)events;
-	if (on_loop_inherited(&e->on))
+	if (on_loop_inherited(&e->turn.on))
 		return;
-	if (e->want_look)
+	if (e->turn.want_look)
 		look(e);
-	if (e->want_feed) {
-		e->want_feed = false;
+	if (e->turn.want_feed) {
+		e->turn.want_feed = false;
 		evc__redis_feed(e);
 		evc__redis_flush(e);
 	}
@@ -180,16 +180,16 @@ on_prepare(struct ev_loop *ev, struct ev_prepare *prepare, int events)
 static void
 stop_watchers(struct redis_engine *e)
 {
-	ev_timer_stop(e->ev, &e->tick);
-	ev_timer_stop(e->ev, &e->due);
-	ev_prepare_stop(e->ev, &e->prepare);
-	ev_cleanup_stop(e->ev, &e->cleanup);
+	ev_timer_stop(e->ev, &e->turn.tick);
+	ev_timer_stop(e->ev, &e->turn.due);
+	ev_prepare_stop(e->ev, &e->turn.prepare);
+	ev_cleanup_stop(e->ev, &e->turn.cleanup);
 }
 
 void
 evc__redis_off(struct on_loop *on, struct ev_loop *loop)
 {
-	struct redis_engine *e = LIST_OF(on, struct redis_engine, on);
+	struct redis_engine *e = LIST_OF(on, struct redis_engine, turn.on);
 
 	(void)loop;
 	stop_watchers(e);
@@ -208,10 +208,10 @@ finish(struct redis_engine *e)
 	evc__redis_questions_end(e, "the cluster is closed");
 	evc__redis_client_free(e->client);
 	e->client = NULL;
-	if (e->running) {
+	if (e->turn.running) {
 		stop_watchers(e);
-		on_loop_end(&e->on);
-		evc_task_end(&e->task);
+		on_loop_end(&e->turn.on);
+		evc_task_end(&e->turn.task);
 	}
 	evc__session_let_go(e);
 	if (e->hold != 0)
@@ -226,16 +226,17 @@ finish(struct redis_engine *e)
 static void
 lose(struct redis_engine *e)
 {
-	e->lost = e->ended = true;
-	e->phase = PHASE_DOWN;
+	e->turn.lost = e->turn.ended = true;
+	e->lock.phase = PHASE_DOWN;
 	e->sink->down(e->core, "the loop of the cluster was destroyed");
 	evc__redis_client_free(e->client);
 	e->client = NULL;
 	e->up = false;
-	while (!list_empty(&e->sessions))
-		evc__session_over(
-			LIST_OF(e->sessions.next, struct node_session, link),
-			"its coordinator's loop is gone", EVC_ENGINE_DIED);
+	while (!list_empty(&e->sessions.all))
+		evc__session_over(LIST_OF(e->sessions.all.next,
+					  struct node_session, link),
+				  "its coordinator's loop is gone",
+				  EVC_ENGINE_DIED);
 }
 
 static void
@@ -245,9 +246,9 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 
 	(void)ev;
 	(void)events;
-	if (on_loop_inherited(&e->on))
+	if (on_loop_inherited(&e->turn.on))
 		return;
-	if (!e->ended)
+	if (!e->turn.ended)
 		lose(e);
 	finish(e);
 }
@@ -262,21 +263,21 @@ on_up(struct redis_client *cl, bool same, void *arg)
 	e->up = true;
 	e->away_ns = 0;
 	evc__redis_unlink_again(e);
-	if (e->phase != PHASE_AWAY && e->phase != PHASE_RESTART)
+	if (e->lock.phase != PHASE_AWAY && e->lock.phase != PHASE_RESTART)
 		return;
-	if (e->g == 0) {
-		e->phase = PHASE_TAKING;
-		if (e->left)
+	if (e->lock.g == 0) {
+		e->lock.phase = PHASE_TAKING;
+		if (e->turn.left)
 			look_at_end(e);
 		else
 			evc__redis_take(e, 0);
 		return;
 	}
-	e->server_anew |= !same;
+	e->lock.server_anew |= !same;
 	if (!same)
 		evc__redis_restart(e, evc__redis_client_anew(cl));
-	else if (e->phase == PHASE_RESTART)
-		evc__redis_restart(e, e->why_restart);
+	else if (e->lock.phase == PHASE_RESTART)
+		evc__redis_restart(e, e->lock.why_restart);
 	else
 		evc__redis_lock_again(e);
 }
@@ -292,9 +293,9 @@ on_down(struct redis_client *cl, const char *why, void *arg)
 	e->up = false;
 	if (e->away_ns == 0)
 		e->away_ns = sync_mono();
-	if (e->phase == PHASE_LIVE || e->phase == PHASE_TAKING)
-		e->phase = PHASE_AWAY;
-	if (e->phase == PHASE_AWAY || e->phase == PHASE_RESTART) {
+	if (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_TAKING)
+		e->lock.phase = PHASE_AWAY;
+	if (e->lock.phase == PHASE_AWAY || e->lock.phase == PHASE_RESTART) {
 		evc__text_fmt(&t, "there is no connection: %s", why);
 		evc__redis_trouble_is(e, text);
 	}
@@ -336,20 +337,21 @@ begin(struct redis_engine *e)
 
 	e->ev = evc_reactor_loop(e->reactor);
 	if (e->ev == NULL ||
-	    evc_task_begin(e->reactor, &e->task, &task_class) < 0)
+	    evc_task_begin(e->reactor, &e->turn.task, &task_class) < 0)
 		return false;
-	e->running = true;
+	e->turn.running = true;
 	every = every < TICK_LEAST ? TICK_LEAST : every;
 	every = every > TICK_MOST ? TICK_MOST : every;
-	ev_timer_init(&e->tick, on_tick, every, every);
-	ev_init(&e->due, on_due);
-	ev_prepare_init(&e->prepare, on_prepare);
-	ev_cleanup_init(&e->cleanup, on_cleanup);
-	e->tick.data = e->due.data = e->prepare.data = e->cleanup.data = e;
-	on_loop_begin(&e->on, e->ev);
-	ev_timer_start(e->ev, &e->tick);
-	ev_prepare_start(e->ev, &e->prepare);
-	ev_cleanup_start(e->ev, &e->cleanup);
+	ev_timer_init(&e->turn.tick, on_tick, every, every);
+	ev_init(&e->turn.due, on_due);
+	ev_prepare_init(&e->turn.prepare, on_prepare);
+	ev_cleanup_init(&e->turn.cleanup, on_cleanup);
+	e->turn.tick.data = e->turn.due.data = e->turn.prepare.data =
+		e->turn.cleanup.data = e;
+	on_loop_begin(&e->turn.on, e->ev);
+	ev_timer_start(e->ev, &e->turn.tick);
+	ev_prepare_start(e->ev, &e->turn.prepare);
+	ev_cleanup_start(e->ev, &e->turn.cleanup);
 	return begin_client(e);
 }
 
@@ -358,10 +360,10 @@ do_leave(struct redis_engine *e)
 {
 	struct node_session *s, *tmp;
 
-	if (!e->left) {
-		e->left = true;
-		e->leave_ns = sync_mono();
-		evc__redis_due(e, evc__after(e->leave_ns, e->grace_ns));
+	if (!e->turn.left) {
+		e->turn.left = true;
+		e->turn.leave_ns = sync_mono();
+		evc__redis_due(e, evc__after(e->turn.leave_ns, e->grace_ns));
 	}
 	EACH_SESSION(s, tmp, e) {
 		if (!s->left_told && !s->ending)
@@ -389,14 +391,14 @@ evc__redis_mail(evc_mail *m, evc_status why)
 {
 	struct redis_engine *e = LIST_OF(m, struct redis_engine, notes.mail);
 	struct asked now = evc__notes_asked(&e->notes);
-	bool first = !e->running;
+	bool first = !e->turn.running;
 
-	if (why == 0 && !e->ended && (!first || begin(e)))
+	if (why == 0 && !e->turn.ended && (!first || begin(e)))
 		serve(e, &now);
-	else if (!e->ended)
+	else if (!e->turn.ended)
 		lose(e);
 	evc__asked_free(&now);
 	/* Last of all: e is gone after it. */
-	if (e->ended)
+	if (e->turn.ended)
 		finish(e);
 }

@@ -3,7 +3,7 @@
  * Large values: an input or a result of VALUE_LEAST bytes or more stands under
  * a key of its own, once, however many functions are given it.
  *
- * e->values knows which are there and since when: such a key ends by itself,
+ * e->values.set knows which are there and since when: such a key ends by itself,
  * so one that is half as old is set anew.  l->kept knows which values a node
  * may have, under keys or in its workers: it is told to forget them.
  */
@@ -31,11 +31,11 @@ evc__redis_last_keys(struct redis_engine *e, struct redis_args *a)
 
 	for (n = 0; n < sizeof names / sizeof names[0]; n++)
 		evc__redis_own_key(e, a, names[n]);
-	for (; e->values.n > 0; n++) {
-		uint64_t id = evc__kept_oldest(&e->values);
+	for (; e->values.set.n > 0; n++) {
+		uint64_t id = evc__kept_oldest(&e->values.set);
 
 		evc__redis_value_key(e, a, id);
-		drop(e, &e->values, id);
+		drop(e, &e->values.set, id);
 	}
 	return n;
 }
@@ -49,10 +49,10 @@ note_key(struct redis_engine *e, uint64_t id, uint64_t age)
 	if (since == NULL)
 		return false;
 	*since = sync_mono() - age;
-	drop(e, &e->values, id);
+	drop(e, &e->values.set, id);
 	/* -> forget(): before the result is told */
 	sync_add(&e->notes.n_kept, 1);
-	if (evc__kept_add(&e->values, id,
+	if (evc__kept_add(&e->values.set, id,
 			  (evc_value){ since, sizeof *since }))
 		return true;
 	sync_sub(&e->notes.n_kept, 1);
@@ -71,7 +71,7 @@ doubt(struct redis_engine *e, uint64_t id)
 static bool
 is_there(const struct redis_engine *e, uint64_t id)
 {
-	const evc_value *v = evc__kept_find(&e->values, id);
+	const evc_value *v = evc__kept_find(&e->values.set, id);
 	uint64_t since;
 
 	if (v == NULL)
@@ -99,7 +99,7 @@ evc__redis_keep(struct node_session *s, uint64_t id, size_t size, bool by_key)
 void
 evc__redis_value_missing(struct redis_engine *e, uint64_t id)
 {
-	drop(e, &e->values, id);
+	drop(e, &e->values.set, id);
 }
 
 /* ---- inputs ---- */
@@ -138,7 +138,7 @@ set(struct redis_engine *e, const evc_engine_input *in)
 	evc__args_fmt(&a, "%d", VALUE_PX);
 	if (evc__redis_send(e->client, REDIS_SAY, on_set, s, &a))
 		return true;
-	drop(e, &e->values, in->id);
+	drop(e, &e->values.set, in->id);
 	sync_free(s);
 	return false;
 }
@@ -164,9 +164,9 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 
 	evc__args_text(&a, "UNLINK");
 	for (i = 0; i < n; i++) {
-		if (evc__kept_find(&e->values, ids[i]) != NULL) {
+		if (evc__kept_find(&e->values.set, ids[i]) != NULL) {
 			evc__redis_value_key(e, &a, ids[i]);
-			drop(e, &e->values, ids[i]);
+			drop(e, &e->values.set, ids[i]);
 		}
 		EACH_SESSION(s, tmp, e) {
 			if (evc__kept_find(&s->kept, ids[i]) == NULL)
@@ -217,7 +217,7 @@ evc__remote_worker_values_drop(struct remote_worker *w)
 	struct redis_args a = { 0 };
 	struct dropped *d;
 
-	if (w->n == 0 || w->session->g != e->g)
+	if (w->n == 0 || w->session->g != e->lock.g)
 		return; /* the restart has done that */
 	d = sync_alloc(1, sizeof *d + w->n * sizeof d->ids[0]);
 	if (d == NULL)
@@ -241,5 +241,5 @@ evc__session_values_drop(struct node_session *s)
 void
 evc__values_free(struct redis_engine *e)
 {
-	evc__kept_clear(&e->values);
+	evc__kept_clear(&e->values.set);
 }

@@ -35,10 +35,10 @@ evc__redis_ask(evc_engine *engine, evc_engine_question *q)
 	struct redis_engine *e = of(engine);
 
 	q->next = NULL;
-	sync_lock(&e->asking);
-	*e->asked_end = q;
-	e->asked_end = &q->next;
-	sync_unlock(&e->asking);
+	sync_lock(&e->questions.lock);
+	*e->questions.asked_end = q;
+	e->questions.asked_end = &q->next;
+	sync_unlock(&e->questions.lock);
 	/* Where there is no loop any more the engine's end answers. */
 	(void)evc__notes_ring(&e->notes);
 }
@@ -73,7 +73,7 @@ add_op(struct redis_engine *e, struct redis_args *a,
        const evc_engine_update *u)
 {
 	evc__args_text(a, "coord");
-	evc__args_fmt(a, "%" PRIu64, e->question_seq);
+	evc__args_fmt(a, "%" PRIu64, e->questions.seq);
 	evc__args_text(a, op_number[u->op]);
 	evc__args_text(a, u->name);
 	if (u->op == EVC_VARIABLE_ADD) {
@@ -94,7 +94,7 @@ add_entries(struct redis_engine *e, struct redis_args *a,
 {
 	size_t i;
 
-	evc__args_fmt(a, "%" PRIu64, e->question_seq);
+	evc__args_fmt(a, "%" PRIu64, e->questions.seq);
 	evc__args_fmt(a, "%" PRIu64, q->finished);
 	for (i = 0; i < q->n_entries; i++) {
 		if (evc_value_type(&q->entries[i].value) == EVC_VALUE_NIL)
@@ -214,7 +214,7 @@ answer_all(struct redis_engine *e, evc_engine_question *q, const redisReply *r)
 	evc_engine_answer a = { .status = 0 };
 	evc_engine_entry *entries = read_entries(r, &a);
 
-	e->variables_used |= a.n_entries > 0;
+	e->lock.variables_used |= a.n_entries > 0;
 	if (a.status < 0) {
 		a.n_entries = 0;
 		a.entries = NULL;
@@ -247,24 +247,24 @@ static void
 on_answer(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
-	evc_engine_question *q = e->question;
+	evc_engine_question *q = e->questions.current;
 	const char *word = evc__reply_word(r);
 	evc_engine_answer a = { .status = 0 };
 
-	if (!e->question_sent)
+	if (!e->questions.sent)
 		return; /* of one that was answered without it */
-	e->question_sent = false;
+	e->questions.sent = false;
 	if (r == NULL)
 		return; /* again when there is a connection */
 	if (evc__reply_is(r, "fenced") || evc__reply_is(r, "gone")) {
 		/* Somebody else is the coordinator, or nobody, or variables are
 		   lost: that is seen to, and then it is asked again. */
-		e->question_doubt = false;
+		e->questions.doubt = false;
 		redis_doubt_lock(e);
 		return;
 	}
-	e->question = NULL;
-	e->question_doubt = false;
+	e->questions.current = NULL;
+	e->questions.doubt = false;
 	if (word == NULL) {
 		answer_error(q, r);
 	} else if (is_all(q->update.op)) {
@@ -292,7 +292,7 @@ ask(struct redis_engine *e, const evc_engine_question *q)
 	evc__args_key(&a, &e->address, "count");
 	if (!is_all(op))
 		evc__redis_own_key(e, &a, "seqs");
-	evc__args_text(&a, e->g_text);
+	evc__args_text(&a, e->lock.g_text);
 	evc__args_text(&a, e->id);
 	if (is_all(op)) {
 		evc__args_text(&a, op == EVC_VARIABLE_ALL ? "all" : "counts");
@@ -328,25 +328,25 @@ check(const evc_engine_question *q)
 static void
 fetch(struct redis_engine *e)
 {
-	sync_lock(&e->asking);
-	*e->queue_end = e->asked;
-	if (e->asked != NULL)
-		e->queue_end = e->asked_end;
-	e->asked = NULL;
-	e->asked_end = &e->asked;
-	sync_unlock(&e->asking);
+	sync_lock(&e->questions.lock);
+	*e->questions.queue_end = e->questions.asked;
+	if (e->questions.asked != NULL)
+		e->questions.queue_end = e->questions.asked_end;
+	e->questions.asked = NULL;
+	e->questions.asked_end = &e->questions.asked;
+	sync_unlock(&e->questions.lock);
 }
 
 static evc_engine_question *
 next(struct redis_engine *e)
 {
-	evc_engine_question *q = e->queue;
+	evc_engine_question *q = e->questions.queue;
 
 	if (q == NULL)
 		return NULL;
-	e->queue = q->next;
-	if (e->queue == NULL)
-		e->queue_end = &e->queue;
+	e->questions.queue = q->next;
+	if (e->questions.queue == NULL)
+		e->questions.queue_end = &e->questions.queue;
 	return q;
 }
 
@@ -354,51 +354,51 @@ void
 evc__redis_questions(struct redis_engine *e)
 {
 	fetch(e);
-	if (e->deaf)
-		evc__redis_questions_end(e, e->deaf_why);
-	while (e->question == NULL && e->queue != NULL) {
+	if (e->questions.deaf)
+		evc__redis_questions_end(e, e->questions.deaf_why);
+	while (e->questions.current == NULL && e->questions.queue != NULL) {
 		evc_engine_question *q = next(e);
 
 		if (check(q) < 0) {
 			answer(q, -EVC_INVALID_ARGUMENT, evc_last_error());
 			continue;
 		}
-		e->question = q;
-		e->question_seq++;
-		e->variables_used |= !is_all(q->update.op);
+		e->questions.current = q;
+		e->questions.seq++;
+		e->lock.variables_used |= !is_all(q->update.op);
 	}
-	if (e->question == NULL || e->question_sent ||
-	    e->phase != PHASE_LIVE || !e->up)
+	if (e->questions.current == NULL || e->questions.sent ||
+	    e->lock.phase != PHASE_LIVE || !e->up)
 		return;
-	e->question_sent = ask(e, e->question);
-	e->question_doubt |= e->question_sent;
+	e->questions.sent = ask(e, e->questions.current);
+	e->questions.doubt |= e->questions.sent;
 }
 
 void
 evc__redis_questions_again(struct redis_engine *e, bool anew)
 {
-	evc_engine_question *q = e->question;
+	evc_engine_question *q = e->questions.current;
 	char why[REDIS_WHY_ROOM + 64];
 	struct text t = evc__text_in(why, sizeof why);
 
-	e->question_sent = false;
+	e->questions.sent = false;
 	/* Nobody knows any more what was answered in that generation. */
-	if (!anew || q == NULL || !e->question_doubt ||
+	if (!anew || q == NULL || !e->questions.doubt ||
 	    q->update.op == EVC_VARIABLE_GET || is_all(q->update.op))
 		return;
-	e->question = NULL;
+	e->questions.current = NULL;
 	evc__text_fmt(&t, "%s: nobody knows whether the change was made",
-		      e->why_restart);
+		      e->lock.why_restart);
 	answer(q, -EVC_UNAVAILABLE, why);
 }
 
 static void
 answer_all_waiting(struct redis_engine *e, const char *why)
 {
-	evc_engine_question *q = e->question;
+	evc_engine_question *q = e->questions.current;
 
-	e->question = NULL;
-	e->question_sent = false;
+	e->questions.current = NULL;
+	e->questions.sent = false;
 	if (q != NULL)
 		answer(q, -EVC_UNAVAILABLE, why);
 	while ((q = next(e)) != NULL)
@@ -408,20 +408,22 @@ answer_all_waiting(struct redis_engine *e, const char *why)
 void
 evc__redis_questions_tick(struct redis_engine *e, uint64_t now)
 {
-	if (e->g != 0 || (e->question == NULL && e->queue == NULL))
-		e->question_ns = 0;
-	else if (e->question_ns == 0)
-		e->question_ns = now;
-	else if (now - e->question_ns > 2 * e->lease_ns)
-		answer_all_waiting(e, e->trouble);
+	if (e->lock.g != 0 ||
+	    (e->questions.current == NULL && e->questions.queue == NULL))
+		e->questions.waits_ns = 0;
+	else if (e->questions.waits_ns == 0)
+		e->questions.waits_ns = now;
+	else if (now - e->questions.waits_ns > 2 * e->lease_ns)
+		answer_all_waiting(e, e->trouble.now);
 }
 
 void
 evc__redis_questions_end(struct redis_engine *e, const char *why)
 {
-	e->deaf = true;
-	if (why != e->deaf_why)
-		evc__copy(e->deaf_why, sizeof e->deaf_why, why);
+	e->questions.deaf = true;
+	if (why != e->questions.deaf_why)
+		evc__copy(e->questions.deaf_why, sizeof e->questions.deaf_why,
+			  why);
 	fetch(e);
-	answer_all_waiting(e, e->deaf_why);
+	answer_all_waiting(e, e->questions.deaf_why);
 }

@@ -46,7 +46,7 @@ came_back(struct remote_worker *w, uint64_t n)
 {
 	struct redis_engine *e = w->session->e;
 
-	if (n <= e->cancelled_upto)
+	if (n <= e->sessions.cancelled_upto)
 		return;
 	w->window = 1;
 	/* It has none and takes none: it is perhaps at its end, or builds. */
@@ -80,7 +80,7 @@ evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 void
 evc__redis_tell(struct redis_engine *e)
 {
-	struct results *b = &e->results;
+	struct results *b = &e->reader.results;
 	unsigned n = b->n;
 
 	b->n = 0;

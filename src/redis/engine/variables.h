@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Questions of the program about variables.
+ */
+#ifndef EVC_REDIS_ENGINE_VARIABLES_H
+#define EVC_REDIS_ENGINE_VARIABLES_H
+
+#include "redis/client/redis.h"
+
+struct redis_engine;
+
+struct questions {
+	/* ---- lock ---- */
+	pthread_mutex_t lock;
+	evc_engine_question *asked, **asked_end; /* by any thread */
+
+	/* ---- loop thread only ---- */
+	evc_engine_question *current;  /* NULL: there is no question */
+	evc_engine_question *queue, **queue_end;
+	uint64_t seq;      /* number of the current question */
+	bool sent;         /* an answer is on its way */
+	bool doubt;        /* the current question may have been answered */
+	uint64_t waits_ns; /* time since which questions wait without a
+			      generation; 0: none does */
+	bool deaf;         /* all questions are refused, with deaf_why */
+	char deaf_why[REDIS_WHY_ROOM];
+};
+
+/* Send the next question, if there is one. */
+void evc__redis_questions(struct redis_engine *e);
+/* Refuse questions that have waited two leases for the first generation: one
+   lease is that of a coordinator that has died, and taking needs some time. */
+void evc__redis_questions_tick(struct redis_engine *e, uint64_t now);
+/* The connection is lost; anew: so is the generation. */
+void evc__redis_questions_again(struct redis_engine *e, bool anew);
+/* Refuse all questions from now on. */
+void evc__redis_questions_end(struct redis_engine *e, const char *why);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Workers of nodes, as the coordinator sees them, and the processes of this
+ * machine behind them.
+ */
+#ifndef EVC_REDIS_ENGINE_WORKER_H
+#define EVC_REDIS_ENGINE_WORKER_H
+
+#include "wire/frames.h"
+#include "redis/client/redis.h"
+
+#define WINDOW_MOST  256
+#define WATCHED_MOST 256 /* processes: each of them takes a descriptor */
+
+struct redis_engine; /* is the evc_engine */
+struct node_session;
+
+/* A process of a node or of a worker; a process of this machine may be watched.
+   Loop thread only. */
+struct watched {
+	struct redis_engine *e;
+	struct node_session *session;
+	pid_t pid;
+	int pidfd; /* -1: the process is not watched */
+	struct ev_io io;
+	bool dead; /* the end of the process is proven */
+};
+
+/* A function that a worker was given and has not ended.  Loop thread only. */
+struct sent_call {
+	uint64_t n, id; /* number of the function, id of its result */
+	size_t size;    /* bytes of its frame */
+	bool asked;     /* a cancel of this function alone was sent */
+};
+
+/* A worker of a node, from the node's registration on.  The first three fields
+   are set at creation, all others are for the loop thread only. */
+struct remote_worker {
+	struct node_session *session;
+	unsigned at;    /* index among the workers of the node */
+	unsigned index; /* index among the workers of the cluster */
+	bool up;        /* functions may be sent to the worker */
+	bool fenced;    /* the cluster knows that the worker is fenced */
+	int64_t start;  /* number of the worker's last start; -1: none yet */
+	struct watched process;
+	struct sent_call calls[WINDOW_MOST]; /* a ring, the oldest call first */
+	unsigned first, n; /* place of the oldest call, and number of calls */
+	unsigned window;   /* most calls at a time */
+	double average;    /* seconds of a function, recent ones count most */
+	uint64_t rest_ns;  /* no call is sent before that time; 0: no rest */
+};
+
+/* ---- worker.c ---- */
+
+/* The i-th call of a worker, the oldest first. */
+static inline struct sent_call *
+worker_call(struct remote_worker *w, unsigned i)
+{
+	return &w->calls[(w->first + i) % WINDOW_MOST];
+}
+/* NULL: the worker does not have function n. */
+struct sent_call *evc__remote_worker_find(struct remote_worker *w, uint64_t n,
+					  unsigned *ret_i);
+/* Call i has ended, after `took` seconds (< 0: the call came back). */
+void evc__remote_worker_ended_one(struct remote_worker *w, unsigned i,
+				  double took);
+/* Tell the cluster the results that were read and not told. */
+void evc__redis_tell(struct redis_engine *e);
+void evc__remote_worker_up(struct remote_worker *w, uint32_t start,
+			   const struct frame_note *note);
+void evc__remote_worker_fenced(struct remote_worker *w, const char *why);
+void evc__remote_worker_gone(struct remote_worker *w, const char *why,
+			     unsigned how);
+
+/* ---- processes.c ---- */
+
+void evc__redis_detect_init(struct redis_engine *e);
+/* Look whether `text` of a FRAME_NODE names this machine. */
+void evc__session_read_note(struct node_session *s, const char *text);
+/* Watch the process of a worker, a child of the node's process. */
+void evc__remote_worker_watch(struct remote_worker *w, pid_t pid);
+void evc__watched_stop(struct watched *w);
+/* End all watches, in a fork child. */
+void evc__session_unwatch(struct redis_engine *e);
+/* true: the ends of all workers of the session are proven. */
+bool evc__session_is_dead(const struct node_session *s);
+
+#endif
