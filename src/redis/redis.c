@@ -5,8 +5,8 @@
  */
 #include <evcoord/redis.h>
 
-#include "engine/notes.h"
-#include "redis/client/redis.h"
+#include "redis/engine/engine.h"
+#include "redis/node/node.h"
 
 #define OPS(scheme_, usage_) \
 	{ \

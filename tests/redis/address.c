@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#include "redis/client/redis.h"
+#include "redis/engine/engine.h"
 
 #define SECRET "open-sesame"
 

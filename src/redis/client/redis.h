@@ -204,13 +204,4 @@ struct redis_script_text {
 extern const char evc__script_head[];
 extern const struct redis_script_text evc__scripts[SCRIPTS];
 
-/* ---- their operations, for redis.c ---- */
-
-evc_status evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine);
-void evc__redis_close(evc_engine *engine);
-void evc__redis_ask(evc_engine *engine, evc_engine_question *q);
-evc_status evc__redis_serve(const evc_engine_node_env *env,
-			    evc_engine_node **ret_node);
-evc_status evc__redis_served(evc_engine_node *node);
-
 #endif

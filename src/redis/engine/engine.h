@@ -108,4 +108,10 @@ redis_doubt_lock(struct redis_engine *e)
 	redis_look_soon(e);
 }
 
+/* ---- engine.c, variables.c: operations of the engine ---- */
+
+evc_status evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine);
+void evc__redis_close(evc_engine *engine);
+void evc__redis_ask(evc_engine *engine, evc_engine_question *q);
+
 #endif

@@ -18,13 +18,13 @@ evc__node_batch_add(struct session *s, enum batch_kind kind)
 	batch->session = s;
 	batch->kind = kind;
 	batch->at = NOWHERE;
-	if (s->last != NULL)
-		s->last->next = batch;
+	if (s->outbox.last != NULL)
+		s->outbox.last->next = batch;
 	else
-		s->first = batch;
-	s->last = batch;
-	if (s->next == NULL)
-		s->next = batch;
+		s->outbox.first = batch;
+	s->outbox.last = batch;
+	if (s->outbox.next == NULL)
+		s->outbox.next = batch;
 	return batch;
 }
 
@@ -38,7 +38,7 @@ evc__node_tell_about(struct bytes *b, unsigned worker, uint32_t number)
 struct bytes *
 evc__node_tell(struct session *s, const struct local_worker *w)
 {
-	struct event_batch *batch = s->last;
+	struct event_batch *batch = s->outbox.last;
 	uint64_t at;
 
 	if (batch == NULL || batch->kind != BATCH_PLAIN || batch->seq != 0 ||

@@ -33,8 +33,8 @@ on_registered(const redisReply *r, void *arg)
 		      s->node->n_workers);
 	s->state = SESSION_LIVE;
 	s->linked = true;
-	evc__node_lease_until(s, s->sent_ns);
-	s->sent_ns = 0;
+	evc__node_lease_until(s, s->lease.sent_ns);
+	s->lease.sent_ns = 0;
 	evc__node_resume(s);
 	if (s->node->over)
 		evc__node_leave(s);
@@ -73,7 +73,7 @@ register_it(struct session *s)
 	evc__args_text(&a, n->name);
 	evc__node_add_inc(s, &a);
 	evc__args_add(&a, bytes_at(&frames), frames.n);
-	s->sent_ns = sync_mono();
+	s->lease.sent_ns = sync_mono();
 	sent = evc__node_script(s, SCRIPT_REGISTER, 4, on_registered, s, &a);
 	bytes_free(&frames);
 	return sent;
@@ -101,7 +101,7 @@ make(struct node *n, long lease_ms, size_t max_frame)
 	}
 	s->node = n;
 	s->inc = ++n->inc;
-	evc__copy(s->gen, sizeof s->gen, n->gen);
+	evc__copy(s->gen, sizeof s->gen, n->search.gen);
 	t = evc__text_in(s->stamp, sizeof s->stamp);
 	evc__text_fmt(&t, "%s %llu", s->gen, (unsigned long long)s->inc);
 	s->lease_ms = lease_ms;

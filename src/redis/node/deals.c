@@ -120,7 +120,7 @@ evc__node_tell_deal(struct local_worker *w, const struct job *job,
 {
 	struct session *s = w->session;
 	struct deal *d = make(w, job, r, by_key);
-	struct event_batch *batch = s->last;
+	struct event_batch *batch = s->outbox.last;
 
 	if (d == NULL) {
 		evc__node_no_memory(s);

@@ -47,8 +47,8 @@ evc__node_session_free(struct session *s)
 		evc__node_ask_drop(&s->workers[i]);
 		evc__node_worker_clear(&s->workers[i]);
 	}
-	while ((batch = s->first) != NULL) {
-		s->first = batch->next;
+	while ((batch = s->outbox.first) != NULL) {
+		s->outbox.first = batch->next;
 		evc__node_batch_free(batch);
 	}
 	evc__node_values_clear(s);
@@ -66,7 +66,7 @@ evc__node_closed(struct session *s)
 	s->engine = NULL;
 	if (s->state == SESSION_LEAVING) {
 		s->state = SESSION_SAYING;
-		s->say_by_ns = evc__until_ns(s->lease_ns);
+		s->outbox.say_by_ns = evc__until_ns(s->lease_ns);
 		return;
 	}
 	if (s->state != SESSION_ENDING)
@@ -87,7 +87,7 @@ on_left(const redisReply *r, void *arg)
 	struct session *s = arg;
 
 	s->pending--;
-	s->leave_sent = false;
+	s->outbox.leave_sent = false;
 	if (s->state != SESSION_SAYING || r == NULL)
 		return;
 	/* Fenced: it is not awaited any more. */
@@ -100,8 +100,8 @@ on_left(const redisReply *r, void *arg)
 	}
 	evc__node_say(s->node, EVC_LOG_WARNING, "cannot leave: %s",
 		      evc__reply_why(r));
-	s->refused = true;
-	ev_timer_again(s->node->ev, &s->again);
+	s->outbox.refused = true;
+	ev_timer_again(s->node->ev, &s->outbox.again);
 }
 
 void
@@ -112,11 +112,12 @@ evc__node_last_word(struct session *s)
 	struct redis_args a = { 0 }, runs = { 0 };
 
 	/* As if the server were away; but the lease is renewed. */
-	if (s->refused && evc__left_ns(s->say_by_ns) == 0) {
+	if (s->outbox.refused && evc__left_ns(s->outbox.say_by_ns) == 0) {
 		evc__node_end(s, "could not say what it has done");
 		return;
 	}
-	if (!s->linked || s->first != NULL || s->refused || s->leave_sent)
+	if (!s->linked || s->outbox.first != NULL || s->outbox.refused ||
+	    s->outbox.leave_sent)
 		return;
 	if (evc__frame_put_bare(&left, FRAME_LEFT) < 0) {
 		evc__node_no_memory(s);
@@ -132,8 +133,9 @@ evc__node_last_word(struct session *s)
 	evc__args_text(&a, n->name);
 	evc__node_add_inc(s, &a);
 	/* If it is sent again it is the same one. */
-	evc__args_fmt(&a, "%llu", (unsigned long long)s->seq + 1);
+	evc__args_fmt(&a, "%llu", (unsigned long long)s->outbox.seq + 1);
 	evc__args_add(&a, bytes_at(&left), left.n);
-	s->leave_sent = evc__node_script(s, SCRIPT_LEAVE, 2, on_left, s, &a);
+	s->outbox.leave_sent =
+		evc__node_script(s, SCRIPT_LEAVE, 2, on_left, s, &a);
 	bytes_free(&left);
 }

@@ -89,7 +89,8 @@ hear_task(struct hearing *h, const struct frame *f)
 	/* One that the server had refused at first may come behind later ones,
 	   which a worker has perhaps begun or given back, and all before them;
 	   or behind the order that cancels it.  It comes anew, as a new one. */
-	late = job->task.n <= h->worker->newest || job->task.n <= s->cancelled;
+	late = job->task.n <= h->worker->newest ||
+	       job->task.n <= s->inbox.cancelled;
 	if (!late)
 		h->worker->newest = job->task.n;
 	evc__node_worker_add(h->worker, job);
@@ -120,8 +121,8 @@ cancel(struct session *s, uint64_t upto)
 {
 	unsigned i;
 
-	if (upto > s->cancelled)
-		s->cancelled = upto;
+	if (upto > s->inbox.cancelled)
+		s->inbox.cancelled = upto;
 	for (i = 0; i < s->node->n_workers; i++)
 		evc__node_give_back(&s->workers[i], upto);
 	s->node->ops->cancel(s->engine, upto);
@@ -150,7 +151,7 @@ leave(struct session *s)
 	struct node *n = s->node;
 
 	/* Not again to this one. */
-	evc__copy(n->left, sizeof n->left, s->gen);
+	evc__copy(n->search.left, sizeof n->search.left, s->gen);
 	evc__node_leave(s);
 	if (n->address.once)
 		evc__node_over(n, 0);
@@ -313,7 +314,7 @@ is_new(struct session *s, const redisReply *r)
 		return true;
 	memcpy(text, o, n < sizeof text ? n : sizeof text - 1);
 	text[n < sizeof text ? n : sizeof text - 1] = '\0';
-	is = evc__node_gaps_fill(&s->gaps, strtoull(text, NULL, 10));
+	is = evc__node_gaps_fill(&s->inbox.gaps, strtoull(text, NULL, 10));
 	if (is < 0)
 		evc__node_end(s, "does not know any more whether it was "
 				 "told that before");
@@ -329,12 +330,12 @@ hear_entry(struct session *s, const redisReply *r)
 	size_t n;
 
 	if (r->type != REDIS_REPLY_ARRAY || r->elements != 2 ||
-	    !read_id(r->element[0], &id) || id <= s->heard) {
+	    !read_id(r->element[0], &id) || id <= s->inbox.heard) {
 		garbage(s, "an entry without a number");
 		return;
 	}
-	evc__node_gaps_add(&s->gaps, s->heard + 1, id - 1);
-	s->heard = id;
+	evc__node_gaps_add(&s->inbox.gaps, s->inbox.heard + 1, id - 1);
+	s->inbox.heard = id;
 	if (!is_new(s, r))
 		return;
 	d = evc__reply_field(r, "d", &n);
@@ -350,7 +351,7 @@ hear_entry(struct session *s, const redisReply *r)
 	memcpy(e->bytes, d, n);
 	e->n = n;
 	e->refs = 1;
-	s->heard_bytes += n;
+	s->inbox.heard_bytes += n;
 	hear_frames(s, e);
 	if (--e->refs == 0)
 		sync_free(e);
@@ -375,8 +376,8 @@ hear_answer(struct session *s, const redisReply *r)
 	if (!is_open(s))
 		return;
 	s->node->ops->wake(s->engine, EVC_ENGINE_ANY);
-	if (s->heard - s->trimmed >= TRIM_ENTRIES ||
-	    s->heard_bytes >= TRIM_BYTES)
+	if (s->inbox.heard - s->inbox.trimmed >= TRIM_ENTRIES ||
+	    s->inbox.heard_bytes >= TRIM_BYTES)
 		evc__node_hear_trim(s);
 }
 
@@ -386,7 +387,7 @@ on_entries(const redisReply *r, void *arg)
 	struct session *s = arg;
 
 	s->pending--;
-	s->reading = false;
+	s->inbox.reading = false;
 	if (r == NULL || !is_open(s))
 		return;
 	if (r->type == REDIS_REPLY_ARRAY)
@@ -407,7 +408,7 @@ evc__node_hear(struct session *s)
 	struct redis_args a = { 0 };
 	long block = s->lease_ms / 4;
 
-	if (s->reading || !s->linked || !is_open(s))
+	if (s->inbox.reading || !s->linked || !is_open(s))
 		return;
 	if (block > BLOCK_MOST)
 		block = BLOCK_MOST;
@@ -419,8 +420,9 @@ evc__node_hear(struct session *s)
 	evc__args_text(&a, "STREAMS");
 	evc__args_key(&a, &s->node->address, "%s:to:%s.%llu", s->gen,
 		      s->node->name, (unsigned long long)s->inc);
-	evc__args_fmt(&a, "%llu-1", (unsigned long long)s->heard);
-	s->reading = evc__node_command(s, REDIS_LISTEN, on_entries, s, &a);
+	evc__args_fmt(&a, "%llu-1", (unsigned long long)s->inbox.heard);
+	s->inbox.reading =
+		evc__node_command(s, REDIS_LISTEN, on_entries, s, &a);
 }
 
 void
@@ -428,15 +430,15 @@ evc__node_hear_trim(struct session *s)
 {
 	struct redis_args a = { 0 };
 
-	if (s->heard == s->trimmed || !s->linked)
+	if (s->inbox.heard == s->inbox.trimmed || !s->linked)
 		return;
 	evc__args_text(&a, "XTRIM");
 	evc__args_key(&a, &s->node->address, "%s:to:%s.%llu", s->gen,
 		      s->node->name, (unsigned long long)s->inc);
 	evc__args_text(&a, "MINID");
-	evc__args_fmt(&a, "%llu-2", (unsigned long long)s->heard);
+	evc__args_fmt(&a, "%llu-2", (unsigned long long)s->inbox.heard);
 	if (evc__redis_send(s->node->client, REDIS_SAY, NULL, NULL, &a)) {
-		s->trimmed = s->heard;
-		s->heard_bytes = 0;
+		s->inbox.trimmed = s->inbox.heard;
+		s->inbox.heard_bytes = 0;
 	}
 }

@@ -22,13 +22,13 @@ static void
 on_renewed(const redisReply *r, void *arg)
 {
 	struct session *s = arg;
-	uint64_t sent = s->sent_ns;
+	uint64_t sent = s->lease.sent_ns;
 	const char *why;
 	bool fine = evc__reply_is(r, "ok"), was = s->linked;
 	size_t n;
 
 	s->pending--;
-	s->sent_ns = 0;
+	s->lease.sent_ns = 0;
 	if (!fine)
 		evc__node_runs_lost(s);
 	if (r == NULL || !session_says(s))
@@ -41,16 +41,16 @@ on_renewed(const redisReply *r, void *arg)
 	}
 	if (fine) {
 		evc__node_lease_until(s, sent);
-		if (s->alone)
+		if (s->lease.alone)
 			evc__node_say(s->node, EVC_LOG_INFO,
 				      "works for generation %s of %s again",
 				      s->gen, s->node->address.ns);
-		s->alone = false;
+		s->lease.alone = false;
 	} else if (evc__reply_is(r, "alone")) {
 		evc__node_say(s->node, EVC_LOG_WARNING,
 			      "has lost the coordinator of generation %s",
 			      s->gen);
-		s->alone = true;
+		s->lease.alone = true;
 	} else {
 		evc__node_say(s->node, EVC_LOG_ERROR,
 			      "cannot renew its lease: %s", evc__reply_why(r));
@@ -71,7 +71,7 @@ evc__node_lease_renew(struct session *s)
 	struct redis_args a = { 0 };
 
 	/* One at a time: its time has to be known. */
-	if (s->sent_ns != 0 || !evc__redis_client_is_up(n->client))
+	if (s->lease.sent_ns != 0 || !evc__redis_client_is_up(n->client))
 		return;
 	evc__args_key(&a, &n->address, "coord");
 	evc__args_key(&a, &n->address, "gen");
@@ -82,13 +82,13 @@ evc__node_lease_renew(struct session *s)
 	evc__args_text(&a, s->gen);
 	evc__args_text(&a, s->stamp);
 	evc__args_fmt(&a, "%ld", s->lease_ms);
-	evc__args_fmt(&a, "%llu", (unsigned long long)++s->beat);
+	evc__args_fmt(&a, "%llu", (unsigned long long)++s->lease.beat);
 	evc__args_fmt(&a, "%ld", (long)KEYS_PX(s->lease_ms));
 	evc__args_text(&a, n->name);
 	evc__args_text(&a, evc__node_runs_new(s));
-	s->sent_ns = sync_mono();
+	s->lease.sent_ns = sync_mono();
 	if (!evc__node_script(s, SCRIPT_RENEW, 5, on_renewed, s, &a)) {
-		s->sent_ns = 0;
+		s->lease.sent_ns = 0;
 		evc__node_runs_lost(s);
 	}
 }
@@ -104,7 +104,7 @@ on_renew(struct ev_loop *ev, struct ev_timer *timer, int events)
 bool
 evc__node_lease_is_over(const struct session *s)
 {
-	return s->deadline_ns != 0 && sync_mono() >= s->deadline_ns;
+	return s->lease.deadline_ns != 0 && sync_mono() >= s->lease.deadline_ns;
 }
 
 static void
@@ -120,19 +120,20 @@ evc__node_lease_until(struct session *s, uint64_t sent_ns)
 {
 	struct node *n = s->node;
 
-	s->deadline_ns = sent_ns + s->lease_ns;
+	s->lease.deadline_ns = sent_ns + s->lease_ns;
 	if (n->ops->until != NULL && s->engine != NULL)
-		n->ops->until(s->engine, s->deadline_ns);
-	if (!ev_is_active(&s->renew))
-		ev_timer_again(n->ev, &s->renew);
-	redis_timer_in(n->ev, &s->deadline, evc__left(s->deadline_ns));
+		n->ops->until(s->engine, s->lease.deadline_ns);
+	if (!ev_is_active(&s->lease.renew))
+		ev_timer_again(n->ev, &s->lease.renew);
+	redis_timer_in(n->ev, &s->lease.deadline,
+		       evc__left(s->lease.deadline_ns));
 }
 
 void
 evc__node_lease_init(struct session *s)
 {
-	ev_init(&s->renew, on_renew);
-	s->renew.repeat = (double)s->lease_ms / 4000;
-	ev_init(&s->deadline, on_deadline);
-	s->renew.data = s->deadline.data = s;
+	ev_init(&s->lease.renew, on_renew);
+	s->lease.renew.repeat = (double)s->lease_ms / 4000;
+	ev_init(&s->lease.deadline, on_deadline);
+	s->lease.renew.data = s->lease.deadline.data = s;
 }

@@ -13,10 +13,11 @@
 void
 evc__node_look_later(struct node *n)
 {
-	n->wait = n->wait < WAIT_FIRST ? WAIT_FIRST : n->wait * 2;
-	if (n->wait > WAIT_MOST)
-		n->wait = WAIT_MOST;
-	redis_timer_in(n->ev, &n->look, n->wait);
+	n->search.wait =
+		n->search.wait < WAIT_FIRST ? WAIT_FIRST : n->search.wait * 2;
+	if (n->search.wait > WAIT_MOST)
+		n->search.wait = WAIT_MOST;
+	redis_timer_in(n->ev, &n->search.look, n->search.wait);
 }
 
 /* ---- the options of its generation ---- */
@@ -51,7 +52,7 @@ on_opts(const redisReply *r, void *arg)
 	size_t max_frame;
 	long lease_ms;
 
-	n->asked = false;
+	n->search.asked = false;
 	if (n->over || r == NULL)
 		return;
 	if (read_opts(r, &lease_ms, &max_frame)) {
@@ -64,7 +65,7 @@ on_opts(const redisReply *r, void *arg)
 	if (r->type != REDIS_REPLY_NIL) {
 		evc__node_say(n, EVC_LOG_ERROR,
 			      "cannot read the options of generation %s: %s",
-			      n->gen,
+			      n->search.gen,
 			      r->type == REDIS_REPLY_ERROR ? evc__reply_why(r)
 							   : "garbage");
 	}
@@ -77,9 +78,9 @@ ask_opts(struct node *n)
 	struct redis_args a = { 0 };
 
 	evc__args_text(&a, "GET");
-	evc__args_key(&a, &n->address, "%s:opts", n->gen);
-	n->asked = evc__redis_send(n->client, REDIS_SAY, on_opts, n, &a);
-	if (!n->asked)
+	evc__args_key(&a, &n->address, "%s:opts", n->search.gen);
+	n->search.asked = evc__redis_send(n->client, REDIS_SAY, on_opts, n, &a);
+	if (!n->search.asked)
 		evc__node_look_later(n);
 }
 
@@ -92,7 +93,7 @@ is_number(const char *s, size_t n)
 
 	for (i = 0; i < n && s[i] >= '0' && s[i] <= '9'; i++)
 		;
-	return n > 0 && n < sizeof((struct node *)NULL)->gen && i == n;
+	return n > 0 && n < sizeof((struct coord_search *)NULL)->gen && i == n;
 }
 
 /* ver, gen, coord.  false: not one for this node. */
@@ -126,12 +127,13 @@ read_found(struct node *n, const redisReply *r)
 		return false;
 	}
 	if (gen == NULL || coord == NULL ||
-	    (strlen(n->left) == n_gen && memcmp(gen, n->left, n_gen) == 0)) {
+	    (strlen(n->search.left) == n_gen &&
+	     memcmp(gen, n->search.left, n_gen) == 0)) {
 		evc__node_say(n, EVC_LOG_INFO, "waits for a coordinator");
 		return false;
 	}
-	memcpy(n->gen, gen, n_gen);
-	n->gen[n_gen] = '\0';
+	memcpy(n->search.gen, gen, n_gen);
+	n->search.gen[n_gen] = '\0';
 	return true;
 }
 
@@ -140,7 +142,7 @@ on_found(const redisReply *r, void *arg)
 {
 	struct node *n = arg;
 
-	n->asked = false;
+	n->search.asked = false;
 	if (n->over || r == NULL)
 		return;
 	if (read_found(n, r))
@@ -158,23 +160,24 @@ on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)ev;
 	(void)events;
 	/* `up` looks again. */
-	if (n->over || n->session != NULL || n->asked ||
+	if (n->over || n->session != NULL || n->search.asked ||
 	    !evc__redis_client_is_up(n->client))
 		return;
 	evc__args_text(&a, "MGET");
 	evc__args_key(&a, &n->address, "ver");
 	evc__args_key(&a, &n->address, "gen");
 	evc__args_key(&a, &n->address, "coord");
-	n->asked = evc__redis_send(n->client, REDIS_SAY, on_found, n, &a);
-	if (!n->asked)
+	n->search.asked =
+		evc__redis_send(n->client, REDIS_SAY, on_found, n, &a);
+	if (!n->search.asked)
 		evc__node_look_later(n);
 }
 
 void
 evc__node_look_init(struct node *n)
 {
-	ev_init(&n->look, on_look);
-	n->look.data = n;
+	ev_init(&n->search.look, on_look);
+	n->search.look.data = n;
 }
 
 /* ---- the connections ---- */
@@ -187,9 +190,9 @@ evc__node_up(struct redis_client *cl, bool same, void *arg)
 	(void)cl;
 	(void)same;
 	if (n->session == NULL) {
-		if (!ev_is_active(&n->look) && !n->asked) {
-			n->wait = 0;
-			redis_timer_in(n->ev, &n->look, 0);
+		if (!ev_is_active(&n->search.look) && !n->search.asked) {
+			n->search.wait = 0;
+			redis_timer_in(n->ev, &n->search.look, 0);
 		}
 	} else if (session_says(n->session)) {
 		/* Whether it is the same server or not: what counts is whether

@@ -19,7 +19,7 @@ stop_watchers(struct node *n)
 	if (!n->running)
 		return;
 	n->running = false;
-	ev_timer_stop(n->ev, &n->look);
+	ev_timer_stop(n->ev, &n->search.look);
 	ev_prepare_stop(n->ev, &n->turn);
 	ev_cleanup_stop(n->ev, &n->cleanup);
 }
@@ -92,7 +92,7 @@ turn_session(struct node *n, struct session *s)
 		return;
 	/* Those that end at once should not follow each other at once. */
 	if (ev_now(n->ev) - s->begun > STAYED)
-		n->wait = 0;
+		n->search.wait = 0;
 	evc__node_session_free(s);
 	n->session = NULL;
 	if (!n->over)

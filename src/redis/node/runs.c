@@ -67,18 +67,19 @@ evc__node_runs_new(struct session *s)
 {
 	char *now = make(s);
 
-	if (now == NULL || (s->runs != NULL && strcmp(s->runs, now) == 0)) {
+	if (now == NULL ||
+	    (s->lease.runs != NULL && strcmp(s->lease.runs, now) == 0)) {
 		sync_free(now);
 		return "";
 	}
-	sync_free(s->runs);
-	s->runs = now;
+	sync_free(s->lease.runs);
+	s->lease.runs = now;
 	return now;
 }
 
 void
 evc__node_runs_lost(struct session *s)
 {
-	sync_free(s->runs);
-	s->runs = NULL;
+	sync_free(s->lease.runs);
+	s->lease.runs = NULL;
 }

@@ -33,13 +33,13 @@ evc__node_batch_free(struct event_batch *batch)
 static void
 remove_first(struct session *s)
 {
-	struct event_batch *batch = s->first;
+	struct event_batch *batch = s->outbox.first;
 
-	s->first = batch->next;
-	if (s->first == NULL)
-		s->last = NULL;
-	if (s->next == batch)
-		s->next = batch->next;
+	s->outbox.first = batch->next;
+	if (s->outbox.first == NULL)
+		s->outbox.last = NULL;
+	if (s->outbox.next == batch)
+		s->outbox.next = batch->next;
 	evc__node_batch_free(batch);
 }
 
@@ -51,7 +51,7 @@ refused(struct event_batch *batch, const redisReply *r)
 	evc__node_say(s->node, EVC_LOG_ERROR,
 		      "cannot tell what its functions have done: %s",
 		      evc__reply_why(r));
-	s->refused = true;
+	s->outbox.refused = true;
 	/* Nothing that comes later will make them possible. */
 	if (batch->kind == BATCH_DEALS && (evc__reply_is_error(r, "GARBAGE") ||
 					   evc__reply_is_error(r, "WRONGTYPE")))
@@ -96,19 +96,19 @@ on_sent(const redisReply *r, void *arg)
 	batch->sent = false;
 	if (r == NULL || !session_says(s))
 		return;
-	s->under_way--;
+	s->outbox.under_way--;
 	was = judge(batch, r);
 	if (was == 0)
 		refused(batch, r);
-	else if (was > 0 && batch != s->first)
+	else if (was > 0 && batch != s->outbox.first)
 		evc__node_end(s, "has lost the order of what it tells");
 	else if (was > 0)
 		remove_first(s);
 	/* Questions have waited for these updates. */
 	if (deals && session_says(s))
 		evc__node_ask_resume(s);
-	if (s->refused && session_says(s) && s->under_way == 0)
-		ev_timer_again(s->node->ev, &s->again);
+	if (s->outbox.refused && session_says(s) && s->outbox.under_way == 0)
+		ev_timer_again(s->node->ev, &s->outbox.again);
 }
 
 /* ---- to send ---- */
@@ -157,7 +157,7 @@ send_one(struct event_batch *batch)
 	if (batch->kind == BATCH_VALUE)
 		return send_value(batch);
 	if (batch->seq == 0)
-		batch->seq = ++batch->session->seq;
+		batch->seq = ++batch->session->outbox.seq;
 	return batch->kind == BATCH_DEALS ? evc__node_deals_send(batch, on_sent)
 					  : send_plain(batch);
 }
@@ -168,9 +168,10 @@ may_send(const struct session *s, const struct event_batch *batch)
 	if (evc__redis_client_backlog(s->node->client, REDIS_SAY) >=
 	    BACKLOG_MOST)
 		return false;
-	return s->under_way == 0 ||
-	       (batch->kind == BATCH_PLAIN && s->first->kind == BATCH_PLAIN &&
-		s->under_way < UNDER_WAY);
+	return s->outbox.under_way == 0 ||
+	       (batch->kind == BATCH_PLAIN &&
+		s->outbox.first->kind == BATCH_PLAIN &&
+		s->outbox.under_way < UNDER_WAY);
 }
 
 void
@@ -178,8 +179,8 @@ evc__node_send(struct session *s)
 {
 	struct event_batch *batch;
 
-	while (s->linked && !s->refused && (batch = s->next) != NULL &&
-	       may_send(s, batch)) {
+	while (s->linked && !s->outbox.refused &&
+	       (batch = s->outbox.next) != NULL && may_send(s, batch)) {
 		/* Without memory, or with the connection just gone: then
 		   `down` follows. */
 		if (!send_one(batch)) {
@@ -188,20 +189,20 @@ evc__node_send(struct session *s)
 			return;
 		}
 		batch->sent = true;
-		s->under_way++;
-		s->next = batch->next;
+		s->outbox.under_way++;
+		s->outbox.next = batch->next;
 	}
 }
 
 void
 evc__node_send_lost(struct session *s)
 {
-	s->under_way = 0;
-	s->next = s->first;
-	s->leave_sent = false;
+	s->outbox.under_way = 0;
+	s->outbox.next = s->outbox.first;
+	s->outbox.leave_sent = false;
 	/* Nobody waits for the answers that were missing any more. */
-	s->refused = false;
-	ev_timer_stop(s->node->ev, &s->again);
+	s->outbox.refused = false;
+	ev_timer_stop(s->node->ev, &s->outbox.again);
 }
 
 static void
@@ -211,15 +212,15 @@ on_again(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)events;
 	ev_timer_stop(ev, timer);
-	s->refused = false;
-	s->next = s->first;
+	s->outbox.refused = false;
+	s->outbox.next = s->outbox.first;
 	evc__node_send(s);
 }
 
 void
 evc__node_send_init(struct session *s)
 {
-	ev_init(&s->again, on_again);
-	s->again.repeat = AGAIN;
-	s->again.data = s;
+	ev_init(&s->outbox.again, on_again);
+	s->outbox.again.repeat = AGAIN;
+	s->outbox.again.data = s;
 }

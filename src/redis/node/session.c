@@ -65,9 +65,9 @@ evc__node_stop_timers(struct session *s)
 	struct ev_loop *ev = s->node->ev;
 
 	s->linked = false;
-	ev_timer_stop(ev, &s->renew);
-	ev_timer_stop(ev, &s->deadline);
-	ev_timer_stop(ev, &s->again);
+	ev_timer_stop(ev, &s->lease.renew);
+	ev_timer_stop(ev, &s->lease.deadline);
+	ev_timer_stop(ev, &s->outbox.again);
 	ev_timer_stop(ev, &s->back);
 }
 

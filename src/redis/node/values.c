@@ -12,7 +12,7 @@
 void
 evc__node_values_init(struct session *s)
 {
-	list_init(&s->ages);
+	list_init(&s->values.ages);
 }
 
 /* ---- the table ---- */
@@ -20,7 +20,7 @@ evc__node_values_init(struct session *s)
 static struct value **
 place_of(struct session *s, uint64_t id)
 {
-	struct value **at = &s->values[id % VALUE_BUCKETS];
+	struct value **at = &s->values.buckets[id % VALUE_BUCKETS];
 
 	while (*at != NULL && (*at)->id != id)
 		at = &(*at)->next;
@@ -30,7 +30,7 @@ place_of(struct session *s, uint64_t id)
 static void
 drop(struct value *v)
 {
-	v->session->value_bytes -= v->value.size;
+	v->session->values.bytes -= v->value.size;
 	list_remove(&v->age);
 	evc_value_free(&v->value);
 	sync_free(v);
@@ -64,7 +64,7 @@ add(struct session *s, uint64_t id)
 	v->id = id;
 	v->known = true;
 	*place_of(s, id) = v;
-	list_append(&s->ages, &v->age);
+	list_append(&s->values.ages, &v->age);
 	return v;
 }
 
@@ -74,12 +74,12 @@ make_room(struct session *s)
 {
 	struct list *at, *tmp;
 
-	if (s->value_bytes <= VALUES_MOST)
+	if (s->values.bytes <= VALUES_MOST)
 		return;
-	LIST_EACH(at, tmp, &s->ages) {
+	LIST_EACH(at, tmp, &s->values.ages) {
 		struct value *v = LIST_OF(at, struct value, age);
 
-		if (s->value_bytes <= VALUES_MOST)
+		if (s->values.bytes <= VALUES_MOST)
 			return;
 		if (v->refs == 0 && v->state == VALUE_THERE && !v->sent)
 			take_out(v);
@@ -91,7 +91,7 @@ evc__node_values_clear(struct session *s)
 {
 	struct list *at, *tmp;
 
-	LIST_EACH(at, tmp, &s->ages)
+	LIST_EACH(at, tmp, &s->values.ages)
 		drop(LIST_OF(at, struct value, age));
 }
 
@@ -123,7 +123,7 @@ fill(struct value *v, const redisReply *r)
 		say_bad(v, false, "has no memory here");
 		return;
 	}
-	v->session->value_bytes += v->value.size;
+	v->session->values.bytes += v->value.size;
 	v->state = VALUE_THERE;
 }
 
@@ -210,7 +210,7 @@ evc__node_value_keep(struct session *s, uint64_t id, const evc_value *value)
 		return;
 	}
 	v->state = VALUE_THERE;
-	s->value_bytes += v->value.size;
+	s->values.bytes += v->value.size;
 	make_room(s);
 }
 
@@ -228,7 +228,7 @@ evc__node_values_resume(struct session *s)
 {
 	struct list *at, *tmp;
 
-	LIST_EACH(at, tmp, &s->ages) {
+	LIST_EACH(at, tmp, &s->values.ages) {
 		struct value *v = LIST_OF(at, struct value, age);
 
 		if (v->state == VALUE_ASKED && !v->sent)

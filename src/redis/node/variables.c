@@ -208,7 +208,7 @@ tell_of_use(struct local_worker *w, const evc_engine_update *u)
 
 	if (b != NULL &&
 	    evc__frame_put_variable(b, w->session->max_frame, &of) == 0)
-		w->session->used = true;
+		w->session->outbox.used = true;
 }
 
 evc_status
@@ -238,7 +238,7 @@ evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 	q->worker = w;
 	q->seq = ++w->n_asked;
 	w->question = q;
-	if (!s->used)
+	if (!s->outbox.used)
 		tell_of_use(w, u);
 	if (s->linked && w->n_deals == 0)
 		ask(q);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The outbox of a session: what the coordinator is told, in its order.
+ */
+#ifndef EVC_REDIS_NODE_OUTBOX_H
+#define EVC_REDIS_NODE_OUTBOX_H
+
+#include "wire/frames.h"
+#include "redis/node/worker.h"
+
+enum batch_kind {
+	BATCH_PLAIN, /* an entry of the stream of events */
+	BATCH_DEALS, /* the same, with updates of variables */
+	BATCH_VALUE  /* a value, set before the entry that needs the value */
+};
+
+/* The result of a transactional function.  Loop thread only. */
+struct deal {
+	struct deal *next;
+	unsigned worker;
+	uint32_t number; /* of the worker's start */
+	uint64_t n;      /* number of the function */
+	double took;
+	struct bytes frame;
+	struct bytes updates; /* for each update: op, name and value, as bytes */
+	struct bytes lengths; /* for each of those words: a size_t */
+	unsigned n_updates;
+};
+
+#define NOWHERE UINT64_MAX /* event_batch.at: no worker */
+
+/* Frames that become one command.  Loop thread only. */
+struct event_batch {
+	struct event_batch *next;
+	struct session *session;
+	enum batch_kind kind;
+	bool sent;
+	uint64_t seq; /* number of the entry; 0: never sent */
+	struct bytes frames;
+	uint64_t at; /* worker and start that the last frames are about */
+	struct deal *deals, *last_deal;
+	unsigned n_deals;
+	uint64_t id; /* of the value */
+	evc_value value;
+};
+
+/* Loop thread only. */
+struct outbox {
+	struct event_batch *first, *last; /* the oldest batch first */
+	struct event_batch *next; /* to be sent; NULL: all are under way */
+	unsigned under_way;       /* batches without an answer */
+	uint64_t seq;             /* number of the last entry */
+	bool refused;             /* the server refused the first batch */
+	struct ev_timer again;    /* the next try of a refused batch */
+	bool used;       /* the coordinator knows that variables are used */
+	bool leave_sent; /* an answer to LEAVE is on its way */
+	uint64_t say_by_ns; /* end of the tries, in the state SAYING */
+};
+
+/* ---- batch.c ---- */
+
+/* The frames of the last batch, to add a frame about this worker; w NULL: about
+   the node.  NULL: no memory, and the session ends. */
+struct bytes *evc__node_tell(struct session *s, const struct local_worker *w);
+/* Add a FRAME_SLOT: the frames that follow are about this start of a worker.
+   false: no memory. */
+bool evc__node_tell_about(struct bytes *b, unsigned worker, uint32_t number);
+/* Append an empty batch.  NULL: no memory, and the session ends. */
+struct event_batch *evc__node_batch_add(struct session *s,
+					enum batch_kind kind);
+/* Append the value of a result that follows; the value is copied. */
+void evc__node_tell_value(struct session *s, uint64_t id,
+			  const evc_value *value);
+
+/* ---- deals.c ---- */
+
+/* Append the result of a transactional function. */
+void evc__node_tell_deal(struct local_worker *w, const struct job *job,
+			 const evc_engine_result *r, bool by_key);
+bool evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn);
+/* The batch was carried out; results that could not be made are told anew.
+   false: r is no answer to the batch. */
+bool evc__node_deals_done(struct event_batch *batch, const redisReply *r);
+/* The batch can never be carried out: its results become failures. */
+void evc__node_deals_fail(struct event_batch *batch, const redisReply *r);
+void evc__node_deals_free(struct event_batch *batch);
+
+/* ---- send.c ---- */
+
+void evc__node_send_init(struct session *s);
+void evc__node_batch_free(struct event_batch *batch);
+/* Send the batches that can be sent. */
+void evc__node_send(struct session *s);
+/* The connection is gone: no batch is under way any more. */
+void evc__node_send_lost(struct session *s);
+
+#endif
