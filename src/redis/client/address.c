@@ -27,7 +27,7 @@ const char *const evc__redis_options[] = {
 
 /* The one with that name, the index-th of those; NULL: there is none. */
 static const char *
-option(const char *const *options, const char *name, unsigned index)
+find_option(const char *const *options, const char *name, unsigned index)
 {
 	size_t n = strlen(name);
 
@@ -42,14 +42,14 @@ option(const char *const *options, const char *name, unsigned index)
 static evc_status
 take_text(const char *const *options, const char *name, char **ret)
 {
-	const char *value = option(options, name, 0);
+	const char *value = find_option(options, name, 0);
 
 	if (value == NULL)
 		return 0;
 	if (value[0] == '\0')
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "option %s of the address is empty", name);
-	if (option(options, name, 1) != NULL)
+	if (find_option(options, name, 1) != NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "option %s stands twice in the address",
 				  name);
@@ -58,7 +58,7 @@ take_text(const char *const *options, const char *name, char **ret)
 
 /* Digits alone, and no more than `most`. */
 static bool
-number_of(const char *s, size_t n, unsigned most, unsigned *ret)
+read_digits(const char *s, size_t n, unsigned most, unsigned *ret)
 {
 	unsigned x = 0;
 	size_t i;
@@ -82,7 +82,7 @@ take_number(const char *const *options, const char *name, unsigned most,
 	evc_status st = take_text(options, name, &value);
 
 	if (st == 0 && value != NULL &&
-	    !number_of(value, strlen(value), most, ret))
+	    !read_digits(value, strlen(value), most, ret))
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,
 				"option %s of the address is a number from 0 to"
 				" %u",
@@ -126,10 +126,10 @@ take_place(const char *s, size_t n, unsigned port, struct redis_place *ret)
 		n_host = (size_t)(colon - s);
 	}
 	if (!is_host(host, n_host) ||
-	    (colon < end &&
-	     (*colon != ':' ||
-	      !number_of(colon + 1, (size_t)(end - colon - 1), 65535, &port) ||
-	      port == 0)))
+	    (colon < end && (*colon != ':' ||
+			     !read_digits(colon + 1, (size_t)(end - colon - 1),
+					  65535, &port) ||
+			     port == 0)))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "\"%.*s\" is not HOST:PORT",
 				  (int)(n < 100 ? n : 100), s);
@@ -196,7 +196,7 @@ take_sentinels(const char *const *options, struct redis_address *a)
 	evc_status st;
 
 	if (a->master == NULL)
-		return option(options, "also", 0) == NULL
+		return find_option(options, "also", 0) == NULL
 			       ? 0
 			       : evc_refuse(-EVC_INVALID_ARGUMENT,
 					    "option also names more Sentinels,"
@@ -208,7 +208,7 @@ take_sentinels(const char *const *options, struct redis_address *a)
 		return st;
 	a->sentinels[0].port = a->at.port;
 	a->n_sentinels = 1;
-	for (i = 0; (also = option(options, "also", i)) != NULL; i++) {
+	for (i = 0; (also = find_option(options, "also", i)) != NULL; i++) {
 		if (a->n_sentinels == REDIS_SENTINELS)
 			return evc_refuse(-EVC_INVALID_ARGUMENT,
 					  "the address has more than %d"
@@ -287,8 +287,8 @@ take_options(const char *const *options, struct redis_address *a)
 }
 
 static evc_status
-take_all(const char *uri, const char *place, const char *const *options,
-	 struct redis_address *a)
+take_address(const char *uri, const char *place, const char *const *options,
+	     struct redis_address *a)
 {
 	bool is_socket = strncmp(uri, "unix://", 7) == 0;
 	evc_status st;
@@ -322,7 +322,7 @@ evc__redis_address(const char *uri, const char *place,
 		   const char *const *options, struct redis_address *ret)
 {
 	struct redis_address a = { .ns = NULL };
-	evc_status st = take_all(uri, place, options, &a);
+	evc_status st = take_address(uri, place, options, &a);
 
 	if (st < 0)
 		evc__redis_address_free(&a);
@@ -350,7 +350,7 @@ evc__redis_address_free(struct redis_address *a)
 /* ---- what may be wrong with it ---- */
 
 static bool
-has_one(const char *s, const char *const *words)
+has_any_of(const char *s, const char *const *words)
 {
 	for (; *words != NULL; words++)
 		if (strstr(s, *words) != NULL)
@@ -368,7 +368,7 @@ evc__redis_hint(const struct redis_address *a, const char *why)
 					       "TLS failed",
 					       "SSL_connect failed", NULL };
 
-	if (has_one(why, users))
+	if (has_any_of(why, users))
 		return " (see user=, password-file= and password-env= in"
 		       " evcoord-redis(7))";
 	if (strstr(why, "NOPERM") != NULL)
@@ -378,19 +378,19 @@ evc__redis_hint(const struct redis_address *a, const char *why)
 	if (strstr(why, "certificate") != NULL)
 		return " (see TLS in evcoord-redis(7))";
 	if (a->tls)
-		return has_one(why, strange) ?
-			       " (is this a port for TLS? if not: redis://)" :
-			       "";
+		return has_any_of(why, strange)
+			       ? " (is this a port for TLS? if not: redis://)"
+			       : "";
 	/* An alert of TLS begins with that byte. */
 	if (strstr(why, "\\x15") != NULL)
 		return " (this seems to be a port for TLS: rediss://)";
 	if (strstr(why, "no answer") != NULL)
 		return "";
 	/* So does the server's, most often. */
-	if (strstr(why, "Protocol error") == NULL && has_one(why, strange))
+	if (strstr(why, "Protocol error") == NULL && has_any_of(why, strange))
 		return " (is this a Redis server? if it is a port for TLS:"
 		       " rediss://)";
-	return has_one(why, strange) ? " (is this a Redis server?)" : "";
+	return has_any_of(why, strange) ? " (is this a Redis server?)" : "";
 }
 
 void

@@ -14,7 +14,8 @@
 /* Room for n elements of that size where `used` are: *p is moved when it has to
    grow.  false: no memory. */
 static bool
-grow(void *p, size_t size, size_t used, size_t n, size_t *room, size_t first)
+grow_array(void *p, size_t size, size_t used, size_t n, size_t *room,
+	   size_t first)
 {
 	size_t more = *room > 0 ? *room * 2 : first;
 	void *old, *fresh;
@@ -37,16 +38,16 @@ grow(void *p, size_t size, size_t used, size_t n, size_t *room, size_t first)
 
 /* at NULL: what stands next in numbers. */
 static void
-add(struct redis_args *a, const char *at, size_t n)
+add_word(struct redis_args *a, const char *at, size_t n)
 {
 	size_t used = (size_t)a->n, room = (size_t)a->room,
 	       len_room = (size_t)a->room;
 
 	if (a->failed ||
-	    !grow(&a->argv, sizeof *a->argv, used, used + 1, &room,
-		  WORDS_FIRST) ||
-	    !grow(&a->len, sizeof *a->len, used, used + 1, &len_room,
-		  WORDS_FIRST)) {
+	    !grow_array(&a->argv, sizeof *a->argv, used, used + 1, &room,
+			WORDS_FIRST) ||
+	    !grow_array(&a->len, sizeof *a->len, used, used + 1, &len_room,
+			WORDS_FIRST)) {
 		/* One of the two may have grown: nothing is added any more, so
 		   that does not matter. */
 		a->failed = true;
@@ -60,7 +61,7 @@ add(struct redis_args *a, const char *at, size_t n)
 void
 evc__args_add(struct redis_args *a, const void *bytes, size_t n)
 {
-	add(a, n > 0 ? bytes : "", n);
+	add_word(a, n > 0 ? bytes : "", n);
 }
 
 void
@@ -72,7 +73,7 @@ evc__args_text(struct redis_args *a, const char *text)
 /* Format behind what was written here before: how much that is; without a word
    of its own yet. */
 static size_t
-put(struct redis_args *a, const char *fmt, va_list ap)
+append_vfmt(struct redis_args *a, const char *fmt, va_list ap)
 {
 	char none[1];
 	va_list again;
@@ -81,9 +82,9 @@ put(struct redis_args *a, const char *fmt, va_list ap)
 	va_copy(again, ap);
 	n = vsnprintf(none, sizeof none, fmt, again);
 	va_end(again);
-	if (n < 0 ||
-	    !grow(&a->numbers, 1, a->n_numbers, a->n_numbers + (size_t)n + 1,
-		  &a->numbers_room, BYTES_FIRST)) {
+	if (n < 0 || !grow_array(&a->numbers, 1, a->n_numbers,
+				 a->n_numbers + (size_t)n + 1, &a->numbers_room,
+				 BYTES_FIRST)) {
 		a->failed = true;
 		return 0;
 	}
@@ -93,13 +94,13 @@ put(struct redis_args *a, const char *fmt, va_list ap)
 }
 
 static size_t __attribute__((format(printf, 2, 3)))
-put_fmt(struct redis_args *a, const char *fmt, ...)
+append_fmt(struct redis_args *a, const char *fmt, ...)
 {
 	va_list ap;
 	size_t n;
 
 	va_start(ap, fmt);
-	n = put(a, fmt, ap);
+	n = append_vfmt(a, fmt, ap);
 	va_end(ap);
 	return n;
 }
@@ -111,22 +112,22 @@ evc__args_fmt(struct redis_args *a, const char *fmt, ...)
 	size_t n;
 
 	va_start(ap, fmt);
-	n = put(a, fmt, ap);
+	n = append_vfmt(a, fmt, ap);
 	va_end(ap);
-	add(a, NULL, n);
+	add_word(a, NULL, n);
 }
 
 void
 evc__args_key(struct redis_args *a, const struct redis_address *at,
 	      const char *fmt, ...)
 {
-	size_t n = put_fmt(a, "{%s}:", at->ns);
+	size_t n = append_fmt(a, "{%s}:", at->ns);
 	va_list ap;
 
 	va_start(ap, fmt);
-	n += put(a, fmt, ap);
+	n += append_vfmt(a, fmt, ap);
 	va_end(ap);
-	add(a, NULL, n);
+	add_word(a, NULL, n);
 }
 
 void

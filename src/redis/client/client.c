@@ -18,7 +18,7 @@
 /* Once while it is away, however often it is tried and whatever comes of that;
    but a server that is there says why it will not have us. */
 static void
-say_away(struct redis_client *cl)
+log_away(struct redis_client *cl)
 {
 	if (cl->meant ||
 	    (cl->away && (!cl->refused || strcmp(cl->why, cl->said) == 0)))
@@ -31,13 +31,13 @@ say_away(struct redis_client *cl)
 
 /* The last thing that the caller does: the client may be gone then. */
 static void
-tell(struct redis_client *cl, bool was_up)
+tell_down(struct redis_client *cl, bool was_up)
 {
 	if (!was_up && cl->told && strcmp(cl->why, cl->told_why) == 0)
 		return;
 	cl->told = true;
 	evc__copy(cl->told_why, sizeof cl->told_why, cl->why);
-	say_away(cl);
+	log_away(cl);
 	cl->meant = false;
 	cl->env.down(cl, cl->told_why, cl->env.arg);
 }
@@ -61,7 +61,7 @@ close_all(struct redis_client *cl)
 
 /* Some Sentinel has not been asked yet. */
 static bool
-asks_on(struct redis_client *cl)
+has_another_sentinel(struct redis_client *cl)
 {
 	if (cl->state != CLIENT_ASKS)
 		return false;
@@ -74,7 +74,7 @@ asks_on(struct redis_client *cl)
 static void
 take_down(struct redis_client *cl)
 {
-	bool was_up = cl->was_up, asks = asks_on(cl);
+	bool was_up = cl->was_up, asks = has_another_sentinel(cl);
 
 	cl->state = CLIENT_WAITS;
 	cl->was_up = false;
@@ -87,14 +87,14 @@ take_down(struct redis_client *cl)
 	cl->back_off *= 2;
 	if (cl->back_off > BACK_OFF_MOST)
 		cl->back_off = BACK_OFF_MOST;
-	tell(cl, was_up);
+	tell_down(cl, was_up);
 }
 
 /* ---- coming up ---- */
 
 /* What has become of the server since the last time?  NULL: it is the same. */
 static const char *
-what_is_new(const struct redis_client *cl, const struct link *say)
+change_of_server(const struct redis_client *cl, const struct link *say)
 {
 	if (strcmp(cl->run, say->run) != 0)
 		return cl->env.address->master != NULL ?
@@ -123,7 +123,7 @@ come_up(struct redis_client *cl)
 			  false };
 
 	evc__text_fmt(&t, ", run %.8s", run);
-	cl->anew = what_is_new(cl, &cl->links[REDIS_SAY]);
+	cl->anew = change_of_server(cl, &cl->links[REDIS_SAY]);
 	same = cl->anew == NULL;
 	cl->was_replica = false;
 	evc__copy(cl->run, sizeof cl->run, run);
@@ -174,7 +174,7 @@ connect_both(struct redis_client *cl, const char *number)
 }
 
 static void
-look(struct redis_client *cl, const char *host, unsigned port)
+look_up_server(struct redis_client *cl, const char *host, unsigned port)
 {
 	cl->state = CLIENT_LOOKS;
 	evc__client_place(cl, host, port);
@@ -187,14 +187,14 @@ look(struct redis_client *cl, const char *host, unsigned port)
 }
 
 static void
-try(struct redis_client *cl)
+try_to_connect(struct redis_client *cl)
 {
 	const struct redis_address *at = cl->env.address;
 
 	if (at->master != NULL)
 		evc__sentinel_begin(cl);
 	else
-		look(cl, at->at.host, at->at.port);
+		look_up_server(cl, at->at.host, at->at.port);
 }
 
 /* ---- the timers ---- */
@@ -212,9 +212,9 @@ on_again(struct ev_loop *ev, struct ev_timer *timer, int events)
 		take_down(cl);
 	else if (cl->state == CLIENT_FOUND) {
 		evc__sentinel_end(cl);
-		look(cl, cl->master, cl->master_port);
+		look_up_server(cl, cl->master, cl->master_port);
 	} else
-		try(cl);
+		try_to_connect(cl);
 }
 
 static void
@@ -234,7 +234,7 @@ on_limit(struct ev_loop *ev, struct ev_timer *timer, int events)
 	/* Whoever looks it up cannot be told to stop: it is waited for. */
 	t = evc__text_in(cl->why, sizeof cl->why);
 	evc__text_fmt(&t, "%s: its name is still being looked up", cl->place);
-	tell(cl, false);
+	tell_down(cl, false);
 }
 
 static void
@@ -276,7 +276,7 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 /* ---- for the others ---- */
 
 static void
-leave(struct on_loop *on, struct ev_loop *loop)
+stop_watchers(struct on_loop *on, struct ev_loop *loop)
 {
 	struct redis_client *cl = LIST_OF(on, struct redis_client, on);
 
@@ -314,7 +314,7 @@ evc__redis_client_new(const struct redis_client_env *env)
 	ev_timer_init(&cl->again, on_again, 0, 0);
 	ev_timer_init(&cl->limit, on_limit, 0, 0);
 	ev_timer_init(&cl->tick, on_tick, 0, env->patience / TICKS);
-	on_loop_init(&cl->on, leave);
+	on_loop_init(&cl->on, stop_watchers);
 	on_loop_begin(&cl->on, ev);
 	cl->again.data = cl->limit.data = cl->tick.data = cl;
 	redis_timer_in(cl->ev, &cl->again, 0);

@@ -116,7 +116,7 @@ on_readable(struct ev_loop *ev, struct ev_io *io, int events)
 }
 
 static size_t
-unsent(const struct link *l)
+unsent_bytes(const struct link *l)
 {
 	const redisAsyncContext *ac = l->ac;
 
@@ -137,7 +137,7 @@ on_writable(struct ev_loop *ev, struct ev_io *io, int events)
 	if (l->full)
 		l->heard = sync_mono_coarse();
 	without_sigpipe(redisAsyncHandleWrite, e->context);
-	l->full = unsent(l) > 0;
+	l->full = unsent_bytes(l) > 0;
 }
 
 /* ---- its beginning and end ---- */
@@ -155,7 +155,7 @@ why_ended(const redisAsyncContext *ac, bool tls)
 
 /* hiredis frees it when this has returned. */
 static void
-on_end(const redisAsyncContext *ac, int status)
+on_disconnect(const redisAsyncContext *ac, int status)
 {
 	struct link *l = ac->data;
 
@@ -173,7 +173,7 @@ on_connect(const redisAsyncContext *ac, int status)
 	struct link *l = ac->data;
 
 	if (status != REDIS_OK)
-		on_end(ac, status);
+		on_disconnect(ac, status);
 	else if (l != NULL)
 		l->heard = sync_mono_coarse();
 }
@@ -200,7 +200,7 @@ set_up_socket(int fd, bool tcp, double patience)
 }
 
 static bool
-attach(struct link *l)
+attach_to_loop(struct link *l)
 {
 	redisAsyncContext *ac = l->ac;
 	redisLibevEvents *e;
@@ -210,7 +210,7 @@ attach(struct link *l)
 	e = ac->ev.data;
 	ev_set_cb(&e->rev, on_readable);
 	ev_set_cb(&e->wev, on_writable);
-	return redisAsyncSetDisconnectCallback(ac, on_end) == REDIS_OK &&
+	return redisAsyncSetDisconnectCallback(ac, on_disconnect) == REDIS_OK &&
 	       redisAsyncSetConnectCallback(ac, on_connect) == REDIS_OK;
 }
 
@@ -239,7 +239,7 @@ evc__link_connect(struct link *l, const char *host, unsigned port)
 	if (cl->env.address->tls && !evc__client_tls(l))
 		return false;
 #endif
-	if (!attach(l))
+	if (!attach_to_loop(l))
 		evc__client_lost(cl, "no memory");
 	return !cl->lost;
 }
@@ -285,5 +285,5 @@ evc__link_is_silent(const struct link *l, uint64_t now, double patience)
 size_t
 evc__redis_client_backlog(const struct redis_client *cl, enum redis_which which)
 {
-	return unsent(&cl->links[which]);
+	return unsent_bytes(&cl->links[which]);
 }

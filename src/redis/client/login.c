@@ -12,7 +12,7 @@
 
 /* The value of a line, cut to fit; "": it has none. */
 static void
-info(const char *text, const char *name, char *buf, size_t room)
+read_info(const char *text, const char *name, char *buf, size_t room)
 {
 	size_t n = strlen(name);
 	const char *at = text;
@@ -33,14 +33,14 @@ info(const char *text, const char *name, char *buf, size_t room)
 
 /* A replica has the data of another server, or will have it. */
 static bool
-is_master(struct redis_client *cl, const char *text)
+server_is_master(struct redis_client *cl, const char *text)
 {
 	char value[RUN_ROOM], run[RUN_ROOM];
 
-	info(text, "role", value, sizeof value);
+	read_info(text, "role", value, sizeof value);
 	if (strcmp(value, "master") == 0)
 		return true;
-	info(text, "run_id", run, sizeof run);
+	read_info(text, "run_id", run, sizeof run);
 	cl->was_replica |= strcmp(run, cl->run) == 0;
 	evc__client_lost(cl,
 			 "the server is a replica (its role is \"%s\"), and a"
@@ -51,11 +51,11 @@ is_master(struct redis_client *cl, const char *text)
 
 /* Can it be used?  If not, says why. */
 static bool
-is_fit(struct redis_client *cl, const char *text)
+server_is_fit(struct redis_client *cl, const char *text)
 {
 	char version[32], value[32];
 
-	info(text, "redis_version", version, sizeof version);
+	read_info(text, "redis_version", version, sizeof version);
 	if (version[0] == '\0') {
 		evc__client_lost(cl, "this is no Redis: INFO has no version");
 		return false;
@@ -65,20 +65,20 @@ is_fit(struct redis_client *cl, const char *text)
 				 version);
 		return false;
 	}
-	info(text, "redis_mode", value, sizeof value);
+	read_info(text, "redis_mode", value, sizeof value);
 	if (strcmp(value, "sentinel") == 0) {
 		evc__client_lost(cl, "this is a Sentinel: the address needs"
 				     " master=NAME");
 		return false;
 	}
-	info(text, "loading", value, sizeof value);
+	read_info(text, "loading", value, sizeof value);
 	if (strcmp(value, "1") == 0) {
 		evc__client_lost(cl, "the server is loading its data");
 		return false;
 	}
-	if (!is_master(cl, text))
+	if (!server_is_master(cl, text))
 		return false;
-	info(text, "maxmemory_policy", value, sizeof value);
+	read_info(text, "maxmemory_policy", value, sizeof value);
 	if (strcmp(value, "noeviction") != 0) {
 		evc__client_lost(cl,
 				 "the server needs maxmemory-policy"
@@ -86,7 +86,7 @@ is_fit(struct redis_client *cl, const char *text)
 				 value);
 		return false;
 	}
-	info(text, "aof_enabled", value, sizeof value);
+	read_info(text, "aof_enabled", value, sizeof value);
 	if (cl->env.address->trust_aof && strcmp(value, "1") != 0) {
 		evc__client_lost(cl,
 				 "the address says trust-aof=1, and the server"
@@ -101,10 +101,11 @@ name_server(struct redis_client *cl, const char *text)
 {
 	char version[32], kind[16];
 
-	info(text, "server_name", kind, sizeof kind);
-	info(text,
-	     strcmp(kind, "valkey") == 0 ? "valkey_version" : "redis_version",
-	     version, sizeof version);
+	read_info(text, "server_name", kind, sizeof kind);
+	read_info(text,
+		  strcmp(kind, "valkey") == 0 ? "valkey_version"
+					      : "redis_version",
+		  version, sizeof version);
 	(void)snprintf(cl->server, sizeof cl->server, "%s %s",
 		       strcmp(kind, "valkey") == 0 ? "Valkey" : "Redis",
 		       version);
@@ -115,12 +116,12 @@ take_info(struct link *l, const redisReply *r)
 {
 	if (r->type != REDIS_REPLY_STRING || r->str == NULL)
 		evc__client_lost(l->cl, "this is no Redis: INFO is no text");
-	else if (is_fit(l->cl, r->str)) {
+	else if (server_is_fit(l->cl, r->str)) {
 		name_server(l->cl, r->str);
-		info(r->str, "run_id", l->run, sizeof l->run);
-		info(r->str, "master_replid", l->data, sizeof l->data);
-		info(r->str, "master_replid2", l->data_before,
-		     sizeof l->data_before);
+		read_info(r->str, "run_id", l->run, sizeof l->run);
+		read_info(r->str, "master_replid", l->data, sizeof l->data);
+		read_info(r->str, "master_replid2", l->data_before,
+			  sizeof l->data_before);
 		if (l->run[0] == '\0')
 			evc__client_lost(l->cl, "INFO has no run_id");
 	}
@@ -187,12 +188,12 @@ on_look(const redisReply *r, void *arg)
 
 	if (r == NULL || r->type != REDIS_REPLY_STRING)
 		return;
-	if (!is_fit(cl, r->str)) {
+	if (!server_is_fit(cl, r->str)) {
 		cl->refused = true;
 		return;
 	}
-	info(r->str, "master_replid", data, sizeof data);
-	info(r->str, "master_replid2", before, sizeof before);
+	read_info(r->str, "master_replid", data, sizeof data);
+	read_info(r->str, "master_replid2", before, sizeof before);
 	if (client_is_promoted(cl, data, before))
 		evc__client_lost(cl, "the server was a replica meanwhile");
 }
@@ -200,7 +201,7 @@ on_look(const redisReply *r, void *arg)
 /* ---- what is said ---- */
 
 static bool
-say(struct link *l, unsigned step, struct redis_args *a)
+say_step(struct link *l, unsigned step, struct redis_args *a)
 {
 	l->steps[l->n_steps++] = step;
 	return evc__link_say(l, on_step, l, a);
@@ -212,7 +213,7 @@ say_info(struct link *l)
 	struct redis_args a = { .n = 0 };
 
 	evc__args_text(&a, "INFO");
-	return say(l, LOGIN_INFO, &a);
+	return say_step(l, LOGIN_INFO, &a);
 }
 
 static bool
@@ -228,19 +229,19 @@ say_who(struct link *l)
 			evc__args_text(&a, at->user);
 		/* There are users without one. */
 		evc__args_text(&a, at->password != NULL ? at->password : "");
-		said = say(l, LOGIN_AUTH, &a);
+		said = say_step(l, LOGIN_AUTH, &a);
 	}
 	if (said && at->database != 0) {
 		evc__args_text(&a, "SELECT");
 		evc__args_fmt(&a, "%u", at->database);
-		said = say(l, LOGIN_SELECT, &a);
+		said = say_step(l, LOGIN_SELECT, &a);
 	}
 	if (!said)
 		return false;
 	evc__args_text(&a, "CLIENT");
 	evc__args_text(&a, "SETNAME");
 	evc__args_text(&a, l->cl->env.who);
-	return say(l, LOGIN_NAME, &a);
+	return say_step(l, LOGIN_NAME, &a);
 }
 
 static bool
@@ -262,7 +263,7 @@ say_scripts(struct link *l)
 		evc__args_text(&a, "SCRIPT");
 		evc__args_text(&a, "LOAD");
 		evc__args_add(&a, text, n);
-		said = say(l, LOGIN_SCRIPT + i, &a);
+		said = say_step(l, LOGIN_SCRIPT + i, &a);
 		sync_free(text);
 	}
 	return said;
@@ -293,7 +294,7 @@ say_try(struct link *l)
 	evc__args_add(&a, may, sizeof may - 1);
 	evc__args_text(&a, "1");
 	evc__args_key(&a, l->cl->env.address, "var");
-	return say(l, LOGIN_TRY, &a);
+	return say_step(l, LOGIN_TRY, &a);
 }
 
 void

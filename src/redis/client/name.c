@@ -24,7 +24,7 @@ struct lookup {
 };
 
 static void
-drop(struct lookup *lk)
+release_lookup(struct lookup *lk)
 {
 	if (sync_sub(&lk->held, 1) > 1)
 		return;
@@ -45,7 +45,7 @@ take_numbers(const struct addrinfo *ai, struct numbers *ret)
 
 /* 0, or what gai_strerror knows. */
 static int
-look_up(const char *host, int flags, struct numbers *ret)
+resolve_name(const char *host, int flags, struct numbers *ret)
 {
 	struct addrinfo want = { .ai_socktype = SOCK_STREAM,
 				 .ai_flags = flags },
@@ -65,22 +65,22 @@ lookup_main(evc_coord *c, void *arg)
 {
 	struct lookup *lk = arg;
 	struct text t = evc__text_in(lk->why, sizeof lk->why);
-	int e = look_up(lk->host, 0, &lk->numbers);
+	int e = resolve_name(lk->host, 0, &lk->numbers);
 
 	(void)c;
 	if (e != 0)
 		evc__text_fmt(&t, "its name is not known: %s", gai_strerror(e));
 	/* If it is refused the loop is gone, and the client with it. */
 	if (evc_post_mail(lk->loop, &lk->mail) < 0)
-		drop(lk);
+		release_lookup(lk);
 	return 0;
 }
 
 /* ---- the loop ---- */
 
 static void
-tell(struct redis_client *cl, const struct numbers *at, const char *why,
-     found_fn *found)
+tell_client(struct redis_client *cl, const struct numbers *at, const char *why,
+	    found_fn *found)
 {
 	if (at->n == 0)
 		evc__client_lost(cl, "%s", why);
@@ -97,14 +97,14 @@ on_found(evc_mail *m, evc_status why)
 
 	if (cl != NULL) {
 		cl->lookup = NULL;
-		drop(lk);
-		tell(cl, &lk->numbers, lk->why, lk->found);
+		release_lookup(lk);
+		tell_client(cl, &lk->numbers, lk->why, lk->found);
 	}
-	drop(lk);
+	release_lookup(lk);
 }
 
 static struct lookup *
-lookup_new(struct redis_client *cl, const char *host, found_fn *found)
+new_lookup(struct redis_client *cl, const char *host, found_fn *found)
 {
 	size_t n = strlen(host) + 1;
 	struct lookup *lk = sync_alloc(1, sizeof *lk + n);
@@ -122,10 +122,10 @@ lookup_new(struct redis_client *cl, const char *host, found_fn *found)
 }
 
 static void
-begin_thread(struct redis_client *cl, const char *host, found_fn *found)
+start_lookup_thread(struct redis_client *cl, const char *host, found_fn *found)
 {
 	const evc_member_opts opts = { .flags = EVC_LATE | EVC_BACKGROUND };
-	struct lookup *lk = lookup_new(cl, host, found);
+	struct lookup *lk = new_lookup(cl, host, found);
 
 	if (lk == NULL) {
 		evc__client_lost(cl, "no memory");
@@ -133,8 +133,8 @@ begin_thread(struct redis_client *cl, const char *host, found_fn *found)
 	}
 	if (evc_thread_start(cl->env.scope, "redis lookup", lookup_main, lk,
 			     &opts, NULL) < 0) {
-		drop(lk);
-		drop(lk);
+		release_lookup(lk);
+		release_lookup(lk);
 		evc__client_lost(cl, "its name cannot be looked up: %s",
 				 evc_last_error());
 		return;
@@ -150,10 +150,10 @@ evc__lookup_begin(struct redis_client *cl, const char *host, unsigned port,
 
 	cl->lookup_port = port;
 	redis_timer_in(cl->ev, &cl->limit, cl->env.patience);
-	if (look_up(host, AI_NUMERICHOST, &numbers) == 0)
-		tell(cl, &numbers, "", found);
+	if (resolve_name(host, AI_NUMERICHOST, &numbers) == 0)
+		tell_client(cl, &numbers, "", found);
 	else
-		begin_thread(cl, host, found);
+		start_lookup_thread(cl, host, found);
 }
 
 void
@@ -165,5 +165,5 @@ evc__lookup_drop(struct redis_client *cl)
 		return;
 	cl->lookup = NULL;
 	lk->cl = NULL;
-	drop(lk);
+	release_lookup(lk);
 }

@@ -14,7 +14,7 @@ is_bytes(const redisReply *r)
 }
 
 static const redisReply *
-element(const redisReply *r, size_t i)
+element_of(const redisReply *r, size_t i)
 {
 	return r != NULL && r->type == REDIS_REPLY_ARRAY && i < r->elements
 		       ? r->element[i]
@@ -24,7 +24,7 @@ element(const redisReply *r, size_t i)
 const char *
 evc__reply_word(const redisReply *r)
 {
-	const redisReply *e = element(r, 0);
+	const redisReply *e = element_of(r, 0);
 
 	/* With a 0 byte in it, it is no word. */
 	return is_bytes(e) && strlen(e->str) == e->len ? e->str : NULL;
@@ -41,7 +41,7 @@ evc__reply_is(const redisReply *r, const char *word)
 const char *
 evc__reply_bytes(const redisReply *r, size_t i, size_t *ret_n)
 {
-	const redisReply *e = element(r, i);
+	const redisReply *e = element_of(r, i);
 
 	if (!is_bytes(e))
 		return NULL;
@@ -66,7 +66,7 @@ evc__reply_is_plain(const char *s, size_t n, bool blanks)
 bool
 evc__reply_number(const redisReply *r, size_t i, int64_t *ret)
 {
-	const redisReply *e = element(r, i);
+	const redisReply *e = element_of(r, i);
 	char *end;
 	long long n;
 
@@ -89,7 +89,7 @@ evc__reply_number(const redisReply *r, size_t i, int64_t *ret)
 const char *
 evc__reply_field(const redisReply *entry, const char *name, size_t *ret_n)
 {
-	const redisReply *fields = element(entry, 1), *e;
+	const redisReply *fields = element_of(entry, 1), *e;
 	size_t i, n = strlen(name);
 
 	if (fields == NULL || fields->type != REDIS_REPLY_ARRAY)

@@ -10,7 +10,7 @@
 #include "redis/client/client.h"
 
 static void
-said_free(struct said *s)
+free_said(struct said *s)
 {
 	if (s->command != NULL)
 		redisFreeCommand(s->command);
@@ -18,7 +18,7 @@ said_free(struct said *s)
 }
 
 static void
-append(struct link *l, struct said *s)
+append_said(struct link *l, struct said *s)
 {
 	s->next = NULL;
 	*l->last = s;
@@ -27,7 +27,7 @@ append(struct link *l, struct said *s)
 
 /* Those of one connection are answered in their order. */
 static struct said *
-take_first(struct link *l)
+take_first_said(struct link *l)
 {
 	struct said *s = l->first;
 
@@ -38,18 +38,18 @@ take_first(struct link *l)
 }
 
 static void
-answer(struct said *s, const redisReply *r)
+answer_said(struct said *s, const redisReply *r)
 {
 	if (s->fn != NULL)
 		s->fn(r, s->arg);
-	said_free(s);
+	free_said(s);
 }
 
 void
 evc__link_answer_none(struct link *l)
 {
 	while (l->first != NULL)
-		answer(take_first(l), NULL);
+		answer_said(take_first_said(l), NULL);
 }
 
 static void on_reply(redisAsyncContext *ac, void *reply, void *arg);
@@ -87,7 +87,7 @@ say_whole(struct link *l, struct said *s)
 /* What stands behind the last answer was not asked for.  hiredis takes that for a
    mistake of its own, and ends the process: it must not see it. */
 static bool
-is_too_much(struct link *l, redisReader *r)
+has_unasked_bytes(struct link *l, redisReader *r)
 {
 	if (!l->cl->lost && l->first->next == NULL && r->pos < r->len)
 		evc__client_lost(l->cl, "it has said more than it was asked");
@@ -104,7 +104,7 @@ on_reply(redisAsyncContext *ac, void *reply, void *arg)
 
 	/* When it goes, hiredis answers all; who has said it hears of that
 	   later. */
-	if (l == NULL || reply == NULL || is_too_much(l, ac->c.reader))
+	if (l == NULL || reply == NULL || has_unasked_bytes(l, ac->c.reader))
 		return;
 	/* What it has, and will have, is another server's: nothing of this is
 	   an answer. */
@@ -113,19 +113,19 @@ on_reply(redisAsyncContext *ac, void *reply, void *arg)
 		evc__client_lost(l->cl, "the server is a replica now");
 		return;
 	}
-	(void)take_first(l);
+	(void)take_first_said(l);
 	if (s->by_sha && evc__reply_is_error(reply, "NOSCRIPT") &&
 	    say_whole(l, s)) {
 		s->by_sha = false;
-		append(l, s);
+		append_said(l, s);
 		return;
 	}
-	answer(s, reply);
+	answer_said(s, reply);
 }
 
 /* Frees command, unless it is to be kept for s. */
 static bool
-say(struct link *l, struct said *s, char *command, int n, bool keep)
+say_command(struct link *l, struct said *s, char *command, int n, bool keep)
 {
 	bool said = n > 0 && l->ac != NULL && !l->cl->lost &&
 		    redisAsyncFormattedCommand(l->ac, on_reply, s, command,
@@ -144,13 +144,13 @@ say(struct link *l, struct said *s, char *command, int n, bool keep)
 	/* From now on it is waited for. */
 	if (l->first == NULL)
 		l->heard = sync_mono_coarse();
-	append(l, s);
+	append_said(l, s);
 	return true;
 }
 
 /* How long may it wait, by its own words? */
 static double
-blocks(const struct redis_args *a)
+seconds_of_block(const struct redis_args *a)
 {
 	double ms = 0;
 	int i;
@@ -168,7 +168,7 @@ blocks(const struct redis_args *a)
 }
 
 static struct said *
-said_new(redis_reply_fn *fn, void *arg)
+new_said(redis_reply_fn *fn, void *arg)
 {
 	struct said *s = sync_alloc(1, sizeof *s);
 
@@ -183,16 +183,16 @@ bool
 evc__link_say(struct link *l, redis_reply_fn *fn, void *arg,
 	      struct redis_args *a)
 {
-	struct said *s = a->failed ? NULL : said_new(fn, arg);
+	struct said *s = a->failed ? NULL : new_said(fn, arg);
 	char *command = NULL;
 	int n;
 
 	if (s != NULL) {
 		evc__args_seal(a);
-		s->blocks = blocks(a);
+		s->blocks = seconds_of_block(a);
 		n = redisFormatCommandArgv(&command, a->n, a->argv, a->len);
 	}
-	if (s == NULL || !say(l, s, command, n, false)) {
+	if (s == NULL || !say_command(l, s, command, n, false)) {
 		evc__args_free(a);
 		return false;
 	}
@@ -247,7 +247,7 @@ evc__redis_script(struct redis_client *cl, enum redis_script script,
 	struct link *l = &cl->links[REDIS_SAY];
 	struct said *s = a->failed || !evc__redis_client_is_up(cl)
 				 ? NULL
-				 : said_new(fn, arg);
+				 : new_said(fn, arg);
 	char *command = NULL, count[16];
 	int n = -1;
 	bool said;
@@ -263,6 +263,6 @@ evc__redis_script(struct redis_client *cl, enum redis_script script,
 	evc__args_free(a);
 	if (s == NULL)
 		return false;
-	said = say(l, s, command, n, s->by_sha);
+	said = say_command(l, s, command, n, s->by_sha);
 	return said;
 }

@@ -55,7 +55,7 @@ evc__sentinel_end(struct redis_client *cl)
 }
 
 static void
-ask(struct redis_client *cl, const char *number)
+ask_sentinel(struct redis_client *cl, const char *number)
 {
 	struct redis_args a = { .n = 0 };
 
@@ -78,5 +78,5 @@ evc__sentinel_begin(struct redis_client *cl)
 
 	cl->state = CLIENT_ASKS;
 	evc__client_place(cl, one->host, one->port);
-	evc__lookup_begin(cl, one->host, one->port, ask);
+	evc__lookup_begin(cl, one->host, one->port, ask_sentinel);
 }

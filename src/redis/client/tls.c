@@ -13,7 +13,7 @@
 #include <hiredis/hiredis_ssl.h>
 
 static bool
-make_context(struct redis_client *cl)
+make_tls_context(struct redis_client *cl)
 {
 	const struct redis_address *at = cl->env.address;
 	redisSSLContextError e = REDIS_SSL_CTX_NONE;
@@ -32,7 +32,7 @@ evc__client_tls(struct link *l)
 {
 	redisContext *c = &l->ac->c;
 
-	if (!make_context(l->cl))
+	if (!make_tls_context(l->cl))
 		return false;
 	if (redisInitiateSSLWithContext(c, l->cl->tls) == REDIS_OK)
 		return true;

@@ -37,7 +37,7 @@ evc__frame_batch_about(struct frame_batch *batch, const struct remote_worker *w)
 /* ---- orders ---- */
 
 static void
-cancel_one(struct remote_worker *w, struct sent_call *call)
+send_cancel_one(struct remote_worker *w, struct sent_call *call)
 {
 	struct frame_batch *batch = &w->session->control;
 
@@ -49,7 +49,7 @@ cancel_one(struct remote_worker *w, struct sent_call *call)
 }
 
 static struct remote_worker *
-worker_at(struct redis_engine *e, uint64_t index)
+worker_by_index(struct redis_engine *e, uint64_t index)
 {
 	return index < e->sessions.n_workers ? e->sessions.workers[index]
 					     : NULL;
@@ -77,14 +77,14 @@ evc__redis_cancel_ones(struct redis_engine *e, const uint64_t *ones, size_t n)
 	size_t i;
 
 	for (i = 0; i + 1 < n; i += 2) {
-		struct remote_worker *w = worker_at(e, ones[i]);
+		struct remote_worker *w = worker_by_index(e, ones[i]);
 		struct sent_call *call =
 			w != NULL
 				? evc__remote_worker_find(w, ones[i + 1], NULL)
 				: NULL;
 
 		if (call != NULL)
-			cancel_one(w, call);
+			send_cancel_one(w, call);
 	}
 }
 
@@ -110,7 +110,7 @@ evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
 
 /* Something came late: what it is about was perhaps told before. */
 static void
-cancel_again(struct node_session *s)
+send_cancels_again(struct node_session *s)
 {
 	unsigned i, k;
 
@@ -119,7 +119,7 @@ cancel_again(struct node_session *s)
 
 		for (k = 0; w != NULL && w->up && k < w->n; k++)
 			if (worker_call(w, k)->asked)
-				cancel_one(w, worker_call(w, k));
+				send_cancel_one(w, worker_call(w, k));
 	}
 }
 
@@ -158,7 +158,7 @@ fail_def(struct remote_worker *w, const struct frame *f)
 
 /* What is in it was not sent. */
 static void
-fail(struct node_session *s, const struct bytes *b, const char *why)
+fail_frames(struct node_session *s, const struct bytes *b, const char *why)
 {
 	struct redis_engine *e = s->e;
 	struct remote_worker *w = NULL;
@@ -189,7 +189,7 @@ fail(struct node_session *s, const struct bytes *b, const char *why)
 /* ---- chunks ---- */
 
 static void
-destroy(struct chunk *c)
+free_chunk(struct chunk *c)
 {
 	if (c->session != NULL)
 		list_remove(&c->link);
@@ -199,7 +199,7 @@ destroy(struct chunk *c)
 
 /* Its number, or a greater one, is there. */
 static bool
-is_passed(const redisReply *r)
+number_is_passed(const redisReply *r)
 {
 	return strstr(r->str, "equal or smaller") != NULL;
 }
@@ -213,7 +213,7 @@ on_chunk(const redisReply *r, void *arg)
 	struct text t = evc__text_in(why, sizeof why);
 
 	if (s == NULL) {
-		destroy(c);
+		free_chunk(c);
 		return;
 	}
 	if (r == NULL) {
@@ -224,11 +224,11 @@ on_chunk(const redisReply *r, void *arg)
 		s->has_stream = true;
 		s->untold = s->untold && !c->control;
 		if (c->late && !c->control)
-			cancel_again(s);
-		destroy(c);
+			send_cancels_again(s);
+		free_chunk(c);
 		return;
 	}
-	if (c->again && is_passed(r)) {
+	if (c->again && number_is_passed(r)) {
 		c->waits = c->failed = true;
 		c->again = false;
 		c->first = c->first != 0 ? c->first : c->seq;
@@ -236,10 +236,10 @@ on_chunk(const redisReply *r, void *arg)
 	}
 	evc__text_add(&t, "redis: ");
 	evc__text_add(&t, evc__reply_why(r));
-	if (evc__reply_is_error(r, "WRONGTYPE") || is_passed(r)) {
+	if (evc__reply_is_error(r, "WRONGTYPE") || number_is_passed(r)) {
 		/* Nothing goes to that life any more; the next one has a stream
 		   of its own. */
-		destroy(c);
+		free_chunk(c);
 		evc__session_fence(s, "somebody else has written into its "
 				      "stream");
 		return;
@@ -262,8 +262,8 @@ on_chunk(const redisReply *r, void *arg)
 					   why + strlen("redis: "));
 		return;
 	}
-	fail(s, &c->bytes, why);
-	destroy(c);
+	fail_frames(s, &c->bytes, why);
+	free_chunk(c);
 }
 
 static void
@@ -293,7 +293,7 @@ send_chunk(struct chunk *c)
 }
 
 static void
-flush(struct node_session *s, struct frame_batch *batch, bool control)
+flush_batch(struct node_session *s, struct frame_batch *batch, bool control)
 {
 	struct chunk *c;
 
@@ -309,7 +309,7 @@ flush(struct node_session *s, struct frame_batch *batch, bool control)
 	if (c == NULL && control)
 		return; /* the next time */
 	if (c == NULL) {
-		fail(s, &batch->bytes, "there is no memory to send it");
+		fail_frames(s, &batch->bytes, "there is no memory to send it");
 		bytes_free(&batch->bytes);
 		batch->has_worker = false;
 		return;
@@ -330,8 +330,8 @@ flush(struct node_session *s, struct frame_batch *batch, bool control)
 void
 evc__session_flush(struct node_session *s)
 {
-	flush(s, &s->data, false);
-	flush(s, &s->control, true);
+	flush_batch(s, &s->data, false);
+	flush_batch(s, &s->control, true);
 }
 
 void
@@ -345,7 +345,7 @@ evc__redis_flush(struct redis_engine *e)
 
 /* Those that failed get numbers behind all others, so they go last. */
 static void
-again(struct node_session *s)
+send_chunks_again(struct node_session *s)
 {
 	struct list *n, *tmp, *last = s->chunks.prev;
 	struct chunk *c;
@@ -379,7 +379,7 @@ evc__redis_chunks_again(struct redis_engine *e)
 
 	EACH_SESSION(s, tmp, e) {
 		if (!list_empty(&s->chunks))
-			again(s);
+			send_chunks_again(s);
 	}
 }
 
@@ -392,7 +392,7 @@ evc__session_chunks_drop(struct node_session *s)
 		struct chunk *c = LIST_OF(n, struct chunk, link);
 
 		if (c->waits) {
-			destroy(c);
+			free_chunk(c);
 			continue;
 		}
 		/* Its answer will free it. */

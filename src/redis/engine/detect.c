@@ -23,7 +23,7 @@ evc__session_beat(struct node_session *s, const char *beat)
 }
 
 static void
-check(struct node_session *s, const redisReply *lease)
+check_lease(struct node_session *s, const redisReply *lease)
 {
 	char want[48];
 	struct text t = evc__text_in(want, sizeof want);
@@ -70,10 +70,11 @@ check(struct node_session *s, const redisReply *lease)
 }
 
 static void
-look_at(struct node_session *s, const redisReply *lease, const redisReply *beat)
+take_lease(struct node_session *s, const redisReply *lease,
+	   const redisReply *beat)
 {
 	evc__session_beat(s, beat->type == REDIS_REPLY_STRING ? beat->str : "");
-	check(s, lease);
+	check_lease(s, lease);
 }
 
 static void
@@ -93,15 +94,15 @@ on_leases(const redisReply *r, void *arg)
 				i++;
 			if (i < k->n && k->serials[i] == s->serial &&
 			    !s->ending && s->g == e->lock.g)
-				look_at(s, r->element[2 * i],
-					r->element[2 * i + 1]);
+				take_lease(s, r->element[2 * i],
+					   r->element[2 * i + 1]);
 		}
 	sync_free(k);
 }
 
 /* Do these looks come as they should? */
 static void
-note_look(struct redis_engine *e)
+note_question(struct redis_engine *e)
 {
 	uint64_t now = sync_mono();
 
@@ -123,7 +124,7 @@ evc__redis_detect(struct redis_engine *e)
 	EACH_SESSION(s, tmp, e)
 		count++;
 	if (!e->detect.asking && e->up)
-		note_look(e);
+		note_question(e);
 	if (count > 0 && !e->detect.asking && e->up)
 		k = sync_alloc(1, sizeof *k + count * sizeof k->serials[0]);
 	if (k == NULL)

@@ -14,7 +14,7 @@
 _Static_assert(offsetof(struct redis_engine, notes) == 0, "see notes.h");
 
 static struct redis_engine *
-of(evc_engine *engine)
+engine_of(evc_engine *engine)
 {
 	return (struct redis_engine *)(void *)engine;
 }
@@ -22,7 +22,7 @@ of(evc_engine *engine)
 void
 evc__redis_close(evc_engine *engine)
 {
-	struct redis_engine *e = of(engine);
+	struct redis_engine *e = engine_of(engine);
 
 	if (e == NULL)
 		return;
@@ -42,7 +42,7 @@ evc__redis_close(evc_engine *engine)
 
 /* Nobody else has it, also not this process a second time. */
 static void
-make_id(struct redis_engine *e)
+make_coordinator_id(struct redis_engine *e)
 {
 	struct text t = evc__text_in(e->id, sizeof e->id);
 	char *dot;
@@ -58,7 +58,7 @@ make_id(struct redis_engine *e)
 }
 
 static void
-init(struct redis_engine *e, const evc_engine_env *env)
+fill_engine(struct redis_engine *e, const evc_engine_env *env)
 {
 	struct text t = evc__text_in(e->where, sizeof e->where);
 
@@ -73,7 +73,7 @@ init(struct redis_engine *e, const evc_engine_env *env)
 	e->max_frame = env->max_frame < UINT32_MAX ? env->max_frame :
 						     UINT32_MAX - 1;
 	evc__redis_address_name(&e->address, &t);
-	make_id(e);
+	make_coordinator_id(e);
 	list_init(&e->sessions.all);
 	list_init(&e->reader.held);
 	list_init(&e->values.unlinking);
@@ -85,7 +85,7 @@ init(struct redis_engine *e, const evc_engine_env *env)
 
 /* A member of the scope, so that it is named when it stays. */
 static evc_status
-hold(struct redis_engine *e)
+hold_engine(struct redis_engine *e)
 {
 	const evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
 	char name[48];
@@ -117,11 +117,11 @@ evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 	}
 	sync_lock_init(&e->questions.lock);
 	evc__notes_init(&e->notes, env->loop, evc__redis_mail);
-	init(e, env);
+	fill_engine(e, env);
 	e->sessions.workers =
 		sync_alloc(WORKERS_MOST, sizeof(struct remote_worker *));
 	st = e->sessions.workers != NULL
-		     ? hold(e)
+		     ? hold_engine(e)
 		     : evc_refuse(-EVC_RESOURCE_EXHAUSTED, "redis: no memory");
 	if (st == 0) {
 		/* Before the loop can say anything. */

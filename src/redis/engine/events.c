@@ -35,7 +35,7 @@ field_number(const redisReply *fields, const char *name, uint64_t *ret)
 
 /* What is in an entry; NULL: all is well, else what is wrong with it. */
 static const char *
-parse(const redisReply *entry, struct event *ret)
+parse_entry(const redisReply *entry, struct event *ret)
 {
 	const char *s;
 	size_t n;
@@ -65,7 +65,7 @@ parse(const redisReply *entry, struct event *ret)
    itself says would have been seen.  After its mark was asked for, a server may
    have forgotten some. */
 static bool
-is_far(const struct node_session *s, uint64_t seq)
+is_out_of_order(const struct node_session *s, uint64_t seq)
 {
 	return seq > s->seen && seq - s->seen > UNANSWERED && !s->ending;
 }
@@ -108,7 +108,7 @@ session_of(struct redis_engine *e, const struct event *ev)
 
 /* A server that says this may have it still. */
 static bool
-is_for_now(const redisReply *r)
+is_temporary_error(const redisReply *r)
 {
 	return evc__reply_is_error(r, "BUSY ") ||
 	       evc__reply_is_error(r, "LOADING ") ||
@@ -116,7 +116,7 @@ is_for_now(const redisReply *r)
 	       evc__reply_is_error(r, "TRYAGAIN ");
 }
 
-static void read_on(struct redis_engine *e);
+static void serve_held(struct redis_engine *e);
 
 static void
 on_value(const redisReply *r, void *arg)
@@ -131,7 +131,7 @@ on_value(const redisReply *r, void *arg)
 		return;
 	}
 	/* Again when there is a connection, or at the next tick. */
-	if (r == NULL || is_for_now(r))
+	if (r == NULL || is_temporary_error(r))
 		return;
 	if (r->type == REDIS_REPLY_ERROR)
 		evc__redis_garbage(
@@ -143,7 +143,7 @@ on_value(const redisReply *r, void *arg)
 					 &v :
 					 NULL);
 	sync_free(w);
-	read_on(e);
+	serve_held(e);
 }
 
 void
@@ -161,7 +161,7 @@ evc__redis_get_value(struct redis_engine *e)
 
 /* How much of its frames is done with. */
 static size_t
-serve(struct redis_engine *e, const struct event *ev)
+serve_event(struct redis_engine *e, const struct event *ev)
 {
 	struct node_session *s;
 	size_t done;
@@ -182,7 +182,7 @@ serve(struct redis_engine *e, const struct event *ev)
 			evc__session_fence(s, "somebody has fenced it");
 		return ev->n;
 	}
-	if (!ev->rest && is_far(s, ev->seq)) {
+	if (!ev->rest && is_out_of_order(s, ev->seq)) {
 		evc__redis_garbage(e, ev->node, "an entry out of all order");
 		evc__session_fence(s, "it sent garbage: an entry out of all "
 				      "order");
@@ -199,7 +199,8 @@ serve(struct redis_engine *e, const struct event *ev)
 
 /* What is left of it from there on. */
 static void
-hold(struct redis_engine *e, const struct event *ev, size_t from, bool rest)
+hold_event(struct redis_engine *e, const struct event *ev, size_t from,
+	   bool rest)
 {
 	struct event *copy = sync_alloc(1, sizeof *copy + ev->n - from);
 
@@ -235,14 +236,14 @@ look_at_marks(struct redis_engine *e)
 }
 
 static void
-read_on(struct redis_engine *e)
+serve_held(struct redis_engine *e)
 {
 	struct event *ev;
 	size_t done;
 
 	while (e->reader.waits == NULL && !list_empty(&e->reader.held)) {
 		ev = LIST_OF(e->reader.held.next, struct event, link);
-		done = serve(e, ev);
+		done = serve_event(e, ev);
 		evc__redis_tell(e);
 		if (e->reader.waits != NULL) {
 			ev->frames += done;
@@ -276,19 +277,19 @@ take_entry(struct redis_engine *e, const redisReply *entry)
 	e->reader.n_untrimmed++;
 	if (evc__reply_field(entry, EVENT_BEGUN, &n) != NULL)
 		return;
-	wrong = parse(entry, &ev);
+	wrong = parse_entry(entry, &ev);
 	if (wrong != NULL) {
 		evc__redis_garbage(e, ev.node[0] != '\0' ? ev.node : "somebody",
 				   wrong);
 		return;
 	}
 	if (e->reader.waits != NULL || !list_empty(&e->reader.held)) {
-		hold(e, &ev, 0, false);
+		hold_event(e, &ev, 0, false);
 		return;
 	}
-	done = serve(e, &ev);
+	done = serve_event(e, &ev);
 	if (e->reader.waits != NULL && done < ev.n)
-		hold(e, &ev, done, true);
+		hold_event(e, &ev, done, true);
 }
 
 static void

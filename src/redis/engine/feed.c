@@ -16,18 +16,18 @@
 /* ---- is there room? ---- */
 
 static bool
-is_there(const struct remote_worker *w)
+may_be_fed(const struct remote_worker *w)
 {
 	return w->up && !w->fenced && !w->session->ending &&
 	       !w->session->left_told;
 }
 
 static unsigned
-room(const struct remote_worker *w)
+free_window(const struct remote_worker *w)
 {
 	const struct redis_engine *e = w->session->e;
 
-	if (!is_there(w) || w->n >= w->window ||
+	if (!may_be_fed(w) || w->n >= w->window ||
 	    w->session->bytes >= NODE_BYTES_MOST ||
 	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
 		return 0;
@@ -39,7 +39,7 @@ room(const struct remote_worker *w)
 /* ---- to build ---- */
 
 static void
-build(struct remote_worker *w)
+send_definitions(struct remote_worker *w)
 {
 	struct node_session *s = w->session;
 	struct redis_engine *e = s->e;
@@ -61,7 +61,7 @@ build(struct remote_worker *w)
 
 /* It cannot be sent: that is its outcome. */
 static void
-refuse(struct remote_worker *w, const evc_engine_task *t)
+refuse_task(struct remote_worker *w, const evc_engine_task *t)
 {
 	struct redis_engine *e = w->session->e;
 	evc_engine_result r = { .n = t->n,
@@ -73,7 +73,7 @@ refuse(struct remote_worker *w, const evc_engine_task *t)
 }
 
 static evc_status
-put(struct remote_worker *w, const evc_engine_task *t)
+put_task(struct remote_worker *w, const evc_engine_task *t)
 {
 	struct node_session *s = w->session;
 	bool few[16], *by_key = NULL;
@@ -98,7 +98,7 @@ put(struct remote_worker *w, const evc_engine_task *t)
 
 /* false: there is nothing for it. */
 static bool
-take(struct remote_worker *w, unsigned most)
+take_tasks(struct remote_worker *w, unsigned most)
 {
 	struct node_session *s = w->session;
 	struct redis_engine *e = s->e;
@@ -111,8 +111,8 @@ take(struct remote_worker *w, unsigned most)
 		size_t before = s->data.bytes.n;
 		struct sent_call *call;
 
-		if (put(w, &tasks[i]) < 0) {
-			refuse(w, &tasks[i]);
+		if (put_task(w, &tasks[i]) < 0) {
+			refuse_task(w, &tasks[i]);
 			continue;
 		}
 		e->lock.variables_used |=
@@ -144,18 +144,19 @@ evc__redis_feed(struct redis_engine *e)
 			e->sessions.workers[(e->sessions.next_fed + i) %
 					    e->sessions.n_workers];
 
-		if (w == NULL || !is_there(w))
+		if (w == NULL || !may_be_fed(w))
 			continue;
-		build(w);
-		if (w->n == 0 && w->window > 1 && room(w) > 0)
-			take(w, 1);
+		send_definitions(w);
+		if (w->n == 0 && w->window > 1 && free_window(w) > 0)
+			take_tasks(w, 1);
 	}
 	for (i = 0; i < e->sessions.n_workers; i++) {
 		struct remote_worker *w =
 			e->sessions.workers[(e->sessions.next_fed + i) %
 					    e->sessions.n_workers];
 
-		while (w != NULL && room(w) > 0 && take(w, room(w)))
+		while (w != NULL && free_window(w) > 0 &&
+		       take_tasks(w, free_window(w)))
 			;
 	}
 	if (e->sessions.n_workers > 0)

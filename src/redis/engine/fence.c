@@ -21,7 +21,7 @@
 /* ---- ids ---- */
 
 static bool
-id_parts(const char *id, uint64_t *ret_ms, uint64_t *ret_n)
+parse_id(const char *id, uint64_t *ret_ms, uint64_t *ret_n)
 {
 	char *end;
 
@@ -35,7 +35,7 @@ evc__id_is_upto(const char *a, const char *b)
 {
 	uint64_t a_ms, a_n, b_ms, b_n;
 
-	return id_parts(a, &a_ms, &a_n) && id_parts(b, &b_ms, &b_n) &&
+	return parse_id(a, &a_ms, &a_n) && parse_id(b, &b_ms, &b_n) &&
 	       (a_ms < b_ms || (a_ms == b_ms && a_n <= b_n));
 }
 
@@ -80,14 +80,14 @@ evc__session_marked(struct node_session *s)
 /* ---- asked of Redis ---- */
 
 static void
-is_over_after(struct node_session *s, uint64_t since_ns, uint64_t lease_ns)
+count_lease_from(struct node_session *s, uint64_t since_ns, uint64_t lease_ns)
 {
 	s->gone_ns = evc__redis_over_ns(since_ns, lease_ns);
 	evc__redis_due(s->e, s->gone_ns);
 }
 
 static void
-fenced(struct node_session *s, const char *mark)
+note_fenced(struct node_session *s, const char *mark)
 {
 	struct redis_engine *e = s->e;
 
@@ -95,7 +95,7 @@ fenced(struct node_session *s, const char *mark)
 	/* It may have forgotten some renewals. */
 	if (e->lock.server_anew)
 		s->beat_ns = sync_mono();
-	is_over_after(s, s->beat_ns, e->lease_ns);
+	count_lease_from(s, s->beat_ns, e->lease_ns);
 	evc__copy(s->mark, sizeof s->mark, mark);
 	if (mark[0] == '\0' ||
 	    (list_empty(&e->reader.held) && e->reader.waits == NULL &&
@@ -114,14 +114,14 @@ evc__redis_beats_anew(struct redis_engine *e)
 
 	EACH_SESSION(s, tmp, e) {
 		s->beat_ns = now;
-		is_over_after(s, now, e->lease_ns);
+		count_lease_from(s, now, e->lease_ns);
 	}
 }
 
 /* It was to be read long ago.  It may have gone with what the server has lost, or
    by hand: then another one is left. */
 static bool
-its_mark_is_late(const struct node_session *s)
+mark_is_late(const struct node_session *s)
 {
 	return s->fenced && !s->marked && sync_mono() >= s->gone_ns;
 }
@@ -142,7 +142,7 @@ on_fence(const redisReply *r, void *arg)
 	    (beat = evc__reply_bytes(r, 1, &n)) != NULL &&
 	    (mark = evc__reply_bytes(r, 2, &n)) != NULL) {
 		evc__session_beat(s, beat);
-		fenced(s, mark);
+		note_fenced(s, mark);
 		return;
 	}
 	if (r == NULL)
@@ -152,7 +152,7 @@ on_fence(const redisReply *r, void *arg)
 		struct redis_engine *e = s->e;
 
 		s->beat_ns = sync_mono();
-		fenced(s, "");
+		note_fenced(s, "");
 		if (e->lock.phase == PHASE_LIVE)
 			redis_doubt_lock(e);
 		return;
@@ -162,19 +162,19 @@ on_fence(const redisReply *r, void *arg)
 	/* Either its lease cannot be renewed any more, or ours cannot either,
 	   and then it ends for that. */
 	if (s->gone_ns == 0)
-		is_over_after(s, sync_mono(), s->e->lease_ns * 5 / 2);
-	else if (its_mark_is_late(s))
+		count_lease_from(s, sync_mono(), s->e->lease_ns * 5 / 2);
+	else if (mark_is_late(s))
 		evc__session_marked(s); /* there will be no other one */
 }
 
 static void
-ask(struct node_session *s)
+ask_for_fence(struct node_session *s)
 {
 	struct redis_engine *e = s->e;
 	struct redis_args a = { 0 };
 	struct fence_wait *w;
 
-	if (!e->up || (s->fenced && !its_mark_is_late(s)) || s->fence != NULL ||
+	if (!e->up || (s->fenced && !mark_is_late(s)) || s->fence != NULL ||
 	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
 		return;
 	w = sync_alloc(1, sizeof *w);
@@ -205,7 +205,7 @@ evc__redis_fence_all(struct redis_engine *e)
 
 	EACH_SESSION(s, tmp, e) {
 		if (s->ending && s->g == e->lock.g)
-			ask(s);
+			ask_for_fence(s);
 	}
 }
 

@@ -10,7 +10,7 @@
 #include "redis/engine/engine.h"
 
 static void
-garbage(struct node_session *s, const char *what)
+fence_for_garbage(struct node_session *s, const char *what)
 {
 	char text[REDIS_WHY_ROOM];
 
@@ -32,11 +32,12 @@ worker_of(struct node_session *s, bool up, bool *ret_fine)
 	if (!e->reader.whole_node && e->reader.worker_at < s->n_workers)
 		w = s->workers[e->reader.worker_at];
 	if (w == NULL) {
-		garbage(s, "something of a worker that it does not have");
+		fence_for_garbage(
+			s, "something of a worker that it does not have");
 		return NULL;
 	}
 	if (e->reader.worker_start > w->start && up) {
-		garbage(s, "something of a worker that is not up");
+		fence_for_garbage(s, "something of a worker that is not up");
 		return NULL;
 	}
 	*ret_fine = true;
@@ -50,7 +51,8 @@ worker_of(struct node_session *s, bool up, bool *ret_fine)
 
 /* It counts: r is one of those that the worker was given. */
 static void
-settle(struct remote_worker *w, unsigned i, const struct frame_result *said)
+settle_call(struct remote_worker *w, unsigned i,
+	    const struct frame_result *said)
 {
 	struct redis_engine *e = w->session->e;
 	struct results *b = &e->reader.results;
@@ -75,7 +77,8 @@ wait_for_value(struct remote_worker *w, const struct frame *f, uint64_t id)
 	struct value_wait *wait = sync_alloc(1, sizeof *wait + f->whole);
 
 	if (wait == NULL) {
-		garbage(w->session, "a value that there is no memory for");
+		fence_for_garbage(w->session,
+				  "a value that there is no memory for");
 		return;
 	}
 	evc__redis_tell(e);
@@ -100,7 +103,7 @@ hear_result(struct node_session *s, const struct frame *f)
 
 	e->reader.by_key = false;
 	if (evc__frame_get_result(f, &said) < 0) {
-		garbage(s, evc_last_error());
+		fence_for_garbage(s, evc_last_error());
 		return;
 	}
 	sync_free((void *)said.r.updates);
@@ -108,21 +111,23 @@ hear_result(struct node_session *s, const struct frame *f)
 	if (w == NULL)
 		return;
 	if (said.r.n_updates > 0)
-		garbage(s, "a result with updates, which it has to make");
+		fence_for_garbage(
+			s, "a result with updates, which it has to make");
 	else if (evc__remote_worker_find(w, said.r.n, &i) == NULL)
-		garbage(s, "the result of a function that it does not have");
+		fence_for_garbage(
+			s, "the result of a function that it does not have");
 	else if (by_key && worker_call(w, i)->id != e->reader.value_id)
-		garbage(s, "the value of another function");
+		fence_for_garbage(s, "the value of another function");
 	else if (by_key)
 		wait_for_value(w, f, e->reader.value_id);
 	else
-		settle(w, i, &said);
+		settle_call(w, i, &said);
 }
 
 /* Redis does not have its value: the function has run, and its updates are
    perhaps made, so it does not run again. */
 static void
-lose_value(struct frame_result *said, const char *what)
+make_value_lost(struct frame_result *said, const char *what)
 {
 	said->r.code = EVC_DATA_LOSS;
 	said->r.kind = EVC_FAILED_FUNCTION;
@@ -152,16 +157,18 @@ evc__redis_hear_value(struct value_wait *wait, const evc_value *v)
 	if (v != NULL)
 		evc__redis_keep(s, wait->id, v->size, true);
 	if (v == NULL)
-		lose_value(&said, "its result was kept in Redis and is not "
-				  "there any more");
+		make_value_lost(&said,
+				"its result was kept in Redis and is not "
+				"there any more");
 	else if (v->size > e->max_frame ||
 		 evc__value_walk(v->data, v->size, NULL, NULL) < 0)
-		lose_value(&said, "its result was kept in Redis, and what is "
-				  "there is no value");
+		make_value_lost(&said,
+				"its result was kept in Redis, and what is "
+				"there is no value");
 	else
 		said.r.value = *v;
 	said.kept = false;
-	settle(w, i, &said);
+	settle_call(w, i, &said);
 	evc__redis_tell(e);
 }
 
@@ -177,11 +184,11 @@ hear_up(struct node_session *s, const struct frame *f)
 	if (!fine)
 		return;
 	if (evc__frame_get_note(f, &note) < 0)
-		garbage(s, evc_last_error());
+		fence_for_garbage(s, evc_last_error());
 	else if (!evc__reply_is_plain(note.text, strlen(note.text), true))
-		garbage(s, "a place that cannot be printed");
+		fence_for_garbage(s, "a place that cannot be printed");
 	else if (w != NULL && w->up)
-		garbage(s, "a worker that is up already");
+		fence_for_garbage(s, "a worker that is up already");
 	else if (w != NULL)
 		evc__remote_worker_up(w, s->e->reader.worker_start, &note);
 }
@@ -189,7 +196,7 @@ hear_up(struct node_session *s, const struct frame *f)
 /* They have not begun; the youngest first: each goes to the front of the
    queue. */
 static void
-give_back(struct remote_worker *w)
+give_back_calls(struct remote_worker *w)
 {
 	unsigned i;
 
@@ -201,7 +208,7 @@ give_back(struct remote_worker *w)
 			       .took = -1 },
 		};
 
-		settle(w, i, &said);
+		settle_call(w, i, &said);
 	}
 	evc__redis_tell(w->session->e);
 }
@@ -217,7 +224,7 @@ hear_end(struct node_session *s, const struct frame *f)
 	struct remote_worker *w;
 
 	if (evc__frame_get_note(f, &note) < 0) {
-		garbage(s, evc_last_error());
+		fence_for_garbage(s, evc_last_error());
 		return;
 	}
 	w = worker_of(s, false, &fine);
@@ -229,7 +236,7 @@ hear_end(struct node_session *s, const struct frame *f)
 		evc__remote_worker_fenced(w, why);
 	else {
 		if (note.number & GONE_IDLE)
-			give_back(w);
+			give_back_calls(w);
 		evc__remote_worker_gone(
 			w, why,
 			note.number & GONE_RAN    ? EVC_ENGINE_DIED_RUNNING
@@ -246,7 +253,7 @@ hear_built(struct node_session *s, const struct frame *f)
 	struct remote_worker *w;
 
 	if (evc__frame_get_built(f, &said) < 0) {
-		garbage(s, evc_last_error());
+		fence_for_garbage(s, evc_last_error());
 		return;
 	}
 	w = worker_of(s, true, &fine);
@@ -264,7 +271,8 @@ hear_overdue(struct node_session *s, uint64_t n)
 	if (w == NULL)
 		return;
 	if (evc__remote_worker_find(w, n, NULL) == NULL)
-		garbage(s, "a deadline of a function that it does not have");
+		fence_for_garbage(
+			s, "a deadline of a function that it does not have");
 	else
 		s->e->sink->overdue(s->e->core, w->index, n);
 }
@@ -287,7 +295,7 @@ hear_number(struct node_session *s, const struct frame *f)
 	uint64_t number;
 
 	if (evc__frame_get_number(f, &number) < 0) {
-		garbage(s, evc_last_error());
+		fence_for_garbage(s, evc_last_error());
 		return;
 	}
 	if (f->type == FRAME_SLOT)
@@ -338,10 +346,10 @@ hear_one(struct node_session *s, const struct frame *f)
 		if (evc__frame_get_bare(f) == 0)
 			evc__session_over(s, "it has left", EVC_ENGINE_LEFT);
 		else
-			garbage(s, evc_last_error());
+			fence_for_garbage(s, evc_last_error());
 		break;
 	default:
-		garbage(s, "a frame that is for nodes alone");
+		fence_for_garbage(s, "a frame that is for nodes alone");
 	}
 }
 
@@ -363,7 +371,8 @@ evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n,
 	while (at < n) {
 		got = evc__frame_next(p + at, n - at, e->max_frame, &f);
 		if (got <= 0) {
-			garbage(s, got < 0 ? evc_last_error() : "a cut frame");
+			fence_for_garbage(s, got < 0 ? evc_last_error()
+						     : "a cut frame");
 			break;
 		}
 		at += f.whole;

@@ -61,7 +61,7 @@ struct unlinking {
 };
 
 static void
-destroy(struct unlinking *u)
+free_unlinking(struct unlinking *u)
 {
 	list_remove(&u->link);
 	evc__args_free(&u->a);
@@ -74,13 +74,13 @@ on_unlinked(const redisReply *r, void *arg)
 	struct unlinking *u = arg;
 
 	if (r != NULL)
-		destroy(u);
+		free_unlinking(u);
 	else
 		u->waits = true;
 }
 
 static void
-order(struct unlinking *u)
+send_unlinking(struct unlinking *u)
 {
 	struct redis_args a = { 0 };
 	int i;
@@ -109,7 +109,7 @@ evc__redis_unlink(struct redis_engine *e, struct redis_args *keys)
 	u->a = *keys;
 	*keys = (struct redis_args){ 0 };
 	list_append(&e->values.unlinking, &u->link);
-	order(u);
+	send_unlinking(u);
 }
 
 void
@@ -121,7 +121,7 @@ evc__redis_unlink_again(struct redis_engine *e)
 		struct unlinking *u = LIST_OF(n, struct unlinking, link);
 
 		if (u->waits)
-			order(u);
+			send_unlinking(u);
 	}
 }
 
@@ -129,6 +129,6 @@ void
 evc__unlinks_free(struct redis_engine *e)
 {
 	while (!list_empty(&e->values.unlinking))
-		destroy(LIST_OF(e->values.unlinking.next, struct unlinking,
-				link));
+		free_unlinking(LIST_OF(e->values.unlinking.next,
+				       struct unlinking, link));
 }

@@ -42,7 +42,7 @@ on_refreshed(const redisReply *r, void *arg)
 /* The options of this generation, written anew so that they cannot be lost for
    long; and all its keys are kept. */
 static void
-refresh(struct redis_engine *e)
+refresh_keys(struct redis_engine *e)
 {
 	static const char *const names[] = { "ev", "seqs", "runs" };
 	unsigned long long px = KEYS_PX(redis_ms(e->lease_ns));
@@ -70,7 +70,7 @@ refresh(struct redis_engine *e)
 /* Those that others write into are made here, so that refresh() can see to it
    that they end.  A node may have registered by now: nothing is trimmed. */
 static void
-create(struct redis_engine *e)
+create_keys(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 
@@ -131,8 +131,8 @@ begin_generation(struct redis_engine *e, int64_t g)
 	e->lock.server_anew = false;
 	evc__events_free(e);
 	evc__copy(e->reader.last, sizeof e->reader.last, "0-0");
-	create(e);
-	refresh(e);
+	create_keys(e);
+	refresh_keys(e);
 	evc__redis_state_write(e);
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
 		"redis: coordinator of the namespace %s at %s, generation %s",
@@ -142,7 +142,7 @@ begin_generation(struct redis_engine *e, int64_t g)
 }
 
 static void
-taken_by(struct redis_engine *e, const char *who)
+lose_to_other(struct redis_engine *e, const char *who)
 {
 	evc__redis_lose(e, false,
 			"another coordinator, %.100s, has taken the namespace "
@@ -183,7 +183,7 @@ on_take(const redisReply *r, void *arg)
 		return;
 	}
 	if (who != NULL && evc__reply_is(r, "taken") && e->lock.g != 0) {
-		taken_by(e, who);
+		lose_to_other(e, who);
 		return;
 	}
 	if (who != NULL && evc__reply_is(r, "taken"))
@@ -228,7 +228,7 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 
 /* The connection was lost, and all is as it was. */
 static void
-resume(struct redis_engine *e)
+resume_generation(struct redis_engine *e)
 {
 	e->lock.phase = PHASE_LIVE;
 	evc__redis_well(e);
@@ -256,12 +256,12 @@ on_generation(const redisReply *r, void *arg)
 }
 
 static void
-lock_is_lost(struct redis_engine *e, const char *to)
+ask_who_took_lock(struct redis_engine *e, const char *to)
 {
 	struct redis_args a = { 0 };
 
 	if (to[0] != '\0' && strcmp(to, e->id) != 0) {
-		taken_by(e, to);
+		lose_to_other(e, to);
 		return;
 	}
 	evc__args_text(&a, "GET");
@@ -289,7 +289,7 @@ on_lock(const redisReply *r, void *arg)
 					gone != NULL && gone[0] != '\0'))
 			return;
 		if (e->lock.phase == PHASE_AWAY)
-			resume(e);
+			resume_generation(e);
 		else
 			evc__redis_well(e);
 		evc__redis_questions(e);
@@ -297,13 +297,13 @@ on_lock(const redisReply *r, void *arg)
 	}
 	to = evc__reply_bytes(r, 1, &n);
 	if (to != NULL && evc__reply_is(r, "lost")) {
-		lock_is_lost(e, to);
+		ask_who_took_lock(e, to);
 		return;
 	}
 	/* Nothing says that another one has it.  What is said meanwhile is refused
 	   one by one, and leases are looked at. */
 	if (e->lock.phase == PHASE_AWAY)
-		resume(e);
+		resume_generation(e);
 	evc__redis_trouble(e, "the lock of the namespace %s: %s", e->address.ns,
 			   evc__reply_why(r));
 }
@@ -377,7 +377,7 @@ evc__redis_lock_tick(struct redis_engine *e, uint64_t now)
 	}
 	if (e->lock.phase == PHASE_LIVE && e->up && e->lock.refresh_soon > 0) {
 		e->lock.refresh_soon--;
-		refresh(e);
+		refresh_keys(e);
 	}
 	if (now - e->lock.asked_ns + 1000000 < e->lease_ns / 4 || !e->up)
 		return;

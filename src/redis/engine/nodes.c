@@ -35,7 +35,7 @@ free_workers(struct node_session *s)
 
 /* A member of the scope for each node, so that one that stays is named. */
 static void
-hold(struct node_session *s)
+hold_session(struct node_session *s)
 {
 	const evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
 	char name[NODE_NAME_ROOM + 8];
@@ -47,7 +47,7 @@ hold(struct node_session *s)
 }
 
 static void
-let_go(struct node_session *s)
+let_go_session(struct node_session *s)
 {
 	if (s->hold != 0)
 		evc_hold_end(s->e->scope, s->hold);
@@ -60,13 +60,13 @@ evc__session_let_go(struct redis_engine *e)
 	struct node_session *s, *tmp;
 
 	EACH_SESSION(s, tmp, e)
-		let_go(s);
+		let_go_session(s);
 }
 
 static void
-destroy(struct node_session *s)
+free_session(struct node_session *s)
 {
-	let_go(s);
+	let_go_session(s);
 	evc__session_chunks_drop(s);
 	evc__session_values_drop(s);
 	evc__watched_stop(&s->process);
@@ -80,7 +80,7 @@ destroy(struct node_session *s)
 /* Its stream, and what it was answered last: what it may still ask for is
    refused, without its lease. */
 static void
-drop_keys(struct node_session *s)
+delete_session_keys(struct node_session *s)
 {
 	struct redis_engine *e = s->e;
 	struct redis_args a = { 0 }, seqs = { 0 };
@@ -125,7 +125,7 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 		else if (w->start < 0)
 			e->sink->gone(e->core, w->index, text, how);
 	}
-	drop_keys(s);
+	delete_session_keys(s);
 	evc__session_remember(s);
 	if (e->reader.hearing == s)
 		e->reader.hearing = NULL;
@@ -133,7 +133,7 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 		e->reader.waits->session = NULL;
 	if (s->fence != NULL)
 		s->fence->session = NULL;
-	destroy(s);
+	free_session(s);
 	redis_look_soon(e);
 }
 
@@ -141,8 +141,8 @@ void
 evc__session_free(struct redis_engine *e)
 {
 	while (!list_empty(&e->sessions.all))
-		destroy(LIST_OF(e->sessions.all.next, struct node_session,
-				link));
+		free_session(LIST_OF(e->sessions.all.next, struct node_session,
+				     link));
 }
 
 /* ---- a life begins ---- */
@@ -253,7 +253,7 @@ tell_ranks(struct node_session *s)
 }
 
 static struct node_session *
-make(struct redis_engine *e, const char *name, uint64_t inc)
+new_session(struct redis_engine *e, const char *name, uint64_t inc)
 {
 	struct node_session *s = sync_alloc(1, sizeof *s);
 
@@ -268,13 +268,13 @@ make(struct redis_engine *e, const char *name, uint64_t inc)
 	s->beat_ns = sync_mono();
 	list_init(&s->chunks);
 	list_append(&e->sessions.all, &s->link);
-	hold(s);
+	hold_session(s);
 	return s;
 }
 
 /* So that it ends, and registers anew. */
 static void
-drop_lease(struct redis_engine *e, const char *name)
+delete_lease(struct redis_engine *e, const char *name)
 {
 	struct redis_args a = { 0 };
 
@@ -298,11 +298,11 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	/* It is fenced with the generation, and all that are fenced are known. */
 	if (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_AWAY)
 		return;
-	s = make(e, name, inc);
+	s = new_session(e, name, inc);
 	e->lock.refresh_soon = 6;
 	if (s == NULL) {
 		evc__redis_garbage(e, name, "no memory for it");
-		drop_lease(e, name);
+		delete_lease(e, name);
 		return;
 	}
 	if (read_registration(s, frames, n) < 0) {

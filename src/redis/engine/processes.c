@@ -20,7 +20,7 @@
 
 /* The text of a file, n - 1 bytes at most; false: it cannot be read. */
 static bool
-read_file(const char *path, char *to, size_t n)
+read_text(const char *path, char *to, size_t n)
 {
 	int fd = sync_file_open(path);
 	ssize_t got = fd >= 0 ? sync_fd_read(fd, to, n - 1) : -1;
@@ -38,7 +38,7 @@ evc__redis_detect_init(struct redis_engine *e)
 	ssize_t n = readlink("/proc/self/ns/pid", space, sizeof space - 1);
 	const char *digits;
 
-	if (read_file("/proc/sys/kernel/random/boot_id", e->detect.boot_id,
+	if (read_text("/proc/sys/kernel/random/boot_id", e->detect.boot_id,
 		      sizeof e->detect.boot_id))
 		e->detect.boot_id[strcspn(e->detect.boot_id, "\n")] = '\0';
 	space[n > 0 ? n : 0] = '\0';
@@ -59,7 +59,7 @@ read_stat(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 	const char *s;
 
 	evc__text_fmt(&t, "/proc/%d/stat", (int)pid);
-	if (!read_file(path, text, sizeof text))
+	if (!read_text(path, text, sizeof text))
 		return false;
 	/* Its name may hold anything. */
 	s = strrchr(text, ')');
@@ -77,7 +77,7 @@ read_stat(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 /* ---- processes of this machine ---- */
 
 static void
-on_end(struct ev_loop *ev, struct ev_io *io, int events)
+on_process_end(struct ev_loop *ev, struct ev_io *io, int events)
 {
 	struct watched *w = io->data;
 	struct node_session *s = w->session;
@@ -124,7 +124,7 @@ evc__session_unwatch(struct redis_engine *e)
 
 /* false: it cannot be. */
 static bool
-watch(struct watched *w, struct node_session *s, pid_t pid)
+watch_process(struct watched *w, struct node_session *s, pid_t pid)
 {
 	w->e = s->e;
 	w->session = s;
@@ -139,7 +139,7 @@ watch(struct watched *w, struct node_session *s, pid_t pid)
 		return false;
 	}
 	s->e->detect.n_watched++;
-	ev_io_init(&w->io, on_end, w->pidfd, EV_READ);
+	ev_io_init(&w->io, on_process_end, w->pidfd, EV_READ);
 	w->io.data = w;
 	ev_io_start(s->e->ev, &w->io);
 	return true;
@@ -148,7 +148,7 @@ watch(struct watched *w, struct node_session *s, pid_t pid)
 /* It cannot be the one that was meant, which has ended then, if those that read
    its number knew what they said. */
 static void
-not_the_one(struct watched *w)
+note_other_process(struct watched *w)
 {
 	evc__watched_stop(w);
 	w->dead = true;
@@ -157,10 +157,10 @@ not_the_one(struct watched *w)
 /* It has ended just now, or we cannot see it, for want of a descriptor or of the
    right to look at processes of another user: then leases have to tell. */
 static void
-not_seen(struct watched *w)
+note_unseen_process(struct watched *w)
 {
 	if (sync_fd_readable(w->pidfd))
-		not_the_one(w);
+		note_other_process(w);
 	else
 		evc__watched_stop(w);
 }
@@ -184,11 +184,11 @@ evc__session_read_note(struct node_session *s, const char *text)
 		  strcmp(boot, s->e->detect.boot_id) == 0;
 	if (!s->here)
 		return;
-	if (watch(&s->process, s, pid)) {
+	if (watch_process(&s->process, s, pid)) {
 		if (!read_stat(pid, &parent, &begun))
-			not_seen(&s->process);
+			note_unseen_process(&s->process);
 		else if (begun != start)
-			not_the_one(&s->process);
+			note_other_process(&s->process);
 	}
 	if (s->process.dead)
 		evc__session_fence(s, "its process (pid %d) has ended", pid);
@@ -203,10 +203,10 @@ evc__remote_worker_watch(struct remote_worker *w, pid_t pid)
 
 	evc__watched_stop(&w->process);
 	w->process = (struct watched){ .pidfd = -1, .pid = pid };
-	if (!s->here || pid <= 0 || !watch(&w->process, s, pid))
+	if (!s->here || pid <= 0 || !watch_process(&w->process, s, pid))
 		return;
 	if (!read_stat(pid, &parent, &begun))
-		not_seen(&w->process);
+		note_unseen_process(&w->process);
 	/* A child whose parent has died has another one: then its lease has to
 	   be waited for. */
 	else if (parent != s->process.pid)

@@ -14,7 +14,7 @@
 #include <inttypes.h>
 
 static bool
-all_are_read(const struct redis_engine *e)
+all_sessions_are_read(const struct redis_engine *e)
 {
 	struct node_session *s, *tmp;
 
@@ -28,7 +28,7 @@ all_are_read(const struct redis_engine *e)
 
 /* What the old generation has left, if it is there still. */
 static void
-clear_away(struct redis_engine *e)
+delete_generation(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 	struct node_session *s, *tmp;
@@ -112,9 +112,10 @@ evc__redis_restart_go_on(struct redis_engine *e)
 	if (e->lock.phase != PHASE_RESTART || !e->up || e->lock.taking)
 		return;
 	count_changes(e);
-	if (!all_are_read(e) || !e->lock.counted || variables_are_lost(e))
+	if (!all_sessions_are_read(e) || !e->lock.counted ||
+	    variables_are_lost(e))
 		return;
-	clear_away(e);
+	delete_generation(e);
 	evc__redis_questions_again(e, true);
 	evc__redis_take(e, e->lock.g);
 }

@@ -43,7 +43,7 @@ evc__redis_trouble_is(struct redis_engine *e, const char *why)
 
 /* What is tried again and again may fail in turns. */
 static bool
-is_logged(const struct redis_engine *e, const char *why)
+trouble_is_logged(const struct redis_engine *e, const char *why)
 {
 	unsigned i;
 
@@ -65,7 +65,8 @@ evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 	va_end(ap);
 	if (why[0] == '\0') {
 		memset(e->trouble.logged, 0, sizeof e->trouble.logged);
-	} else if (strcmp(why, e->trouble.now) != 0 && !is_logged(e, why)) {
+	} else if (strcmp(why, e->trouble.now) != 0 &&
+		   !trouble_is_logged(e, why)) {
 		evc__copy(e->trouble.logged[e->trouble.n_logged++ %
 					    TROUBLES_LOGGED],
 			  sizeof e->trouble.logged[0], why);
@@ -93,7 +94,7 @@ evc__redis_garbage(struct redis_engine *e, const char *node, const char *what)
 /* ---- the state ---- */
 
 static const char *
-state_of(const struct node_session *s)
+session_state_text(const struct node_session *s)
 {
 	if (s->ending)
 		return "fenced";
@@ -101,7 +102,7 @@ state_of(const struct node_session *s)
 }
 
 static void
-add_node(struct text *t, const struct node_session *s)
+add_node_line(struct text *t, const struct node_session *s)
 {
 	unsigned i, up = 0, calls = 0;
 
@@ -113,11 +114,11 @@ add_node(struct text *t, const struct node_session *s)
 	evc__text_fmt(t, "node %s %" PRIu64 " %s %d %u %u %u %zu %s\n", s->name,
 		      s->inc, s->host[0] != '\0' ? s->host : "-",
 		      (int)s->process.pid, s->n_workers, up, calls, s->bytes,
-		      state_of(s));
+		      session_state_text(s));
 }
 
 static void
-add_head(struct text *t, struct redis_engine *e)
+add_first_lines(struct text *t, struct redis_engine *e)
 {
 	uint64_t queued = 0, running = 0, done = 0;
 	unsigned i, up = 0;
@@ -152,9 +153,9 @@ evc__redis_state_write(struct redis_engine *e)
 	if (now == NULL)
 		return;
 	t = evc__text_in(now, room);
-	add_head(&t, e);
+	add_first_lines(&t, e);
 	EACH_SESSION(s, tmp, e)
-		add_node(&t, s);
+		add_node_line(&t, s);
 	evc__args_text(&a, e->trouble.state != NULL &&
 					   strcmp(e->trouble.state, now) == 0
 				   ? "PEXPIRE"

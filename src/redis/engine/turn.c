@@ -47,7 +47,7 @@ on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 }
 
 static void
-go_on(struct redis_engine *e)
+send_waiting(struct redis_engine *e)
 {
 	if (e->lock.phase == PHASE_LIVE)
 		evc__redis_questions(e);
@@ -79,13 +79,13 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	}
 	if (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART)
 		evc__redis_chunks_again(e);
-	go_on(e);
+	send_waiting(e);
 }
 
 /* ---- the end ---- */
 
 static void
-end(struct redis_engine *e)
+end_engine(struct redis_engine *e)
 {
 	if (e->turn.ended)
 		return;
@@ -100,11 +100,11 @@ on_release(const redisReply *r, void *arg)
 	struct redis_engine *e = arg;
 
 	(void)r;
-	end(e);
+	end_engine(e);
 }
 
 static void
-release(struct redis_engine *e)
+release_lock(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 	unsigned n;
@@ -115,7 +115,7 @@ release(struct redis_engine *e)
 	evc__args_text(&a, e->id);
 	if (!evc__redis_script(e->client, SCRIPT_RELEASE, n, on_release, e,
 			       &a))
-		end(e);
+		end_engine(e);
 }
 
 static void
@@ -131,16 +131,16 @@ look_at_end(struct redis_engine *e)
 	if (e->lock.taking)
 		return; /* its answer comes back to this */
 	if (e->lock.g != 0 && e->up && e->lock.phase != PHASE_AWAY)
-		release(e);
+		release_lock(e);
 	else
-		end(e);
+		end_engine(e);
 }
 
 /* ---- before the loop sleeps ---- */
 
 /* A change by one of these may be the cause of another. */
 static void
-look(struct redis_engine *e)
+look_at_all(struct redis_engine *e)
 {
 	struct node_session *s, *tmp;
 
@@ -151,7 +151,7 @@ look(struct redis_engine *e)
 		e->turn.want_lock = false;
 		EACH_SESSION(s, tmp, e)
 			evc__session_look(s);
-		go_on(e);
+		send_waiting(e);
 		evc__redis_restart_go_on(e);
 		look_at_end(e);
 	} while (e->turn.want_look);
@@ -167,7 +167,7 @@ on_prepare(struct ev_loop *ev, struct ev_prepare *prepare, int events)
 	if (on_loop_inherited(&e->turn.on))
 		return;
 	if (e->turn.want_look)
-		look(e);
+		look_at_all(e);
 	if (e->turn.want_feed) {
 		e->turn.want_feed = false;
 		evc__redis_feed(e);
@@ -197,7 +197,7 @@ evc__redis_off(struct on_loop *on, struct ev_loop *loop)
 }
 
 static void
-finish(struct redis_engine *e)
+finish_engine(struct redis_engine *e)
 {
 	const evc_engine_sink *sink = e->sink;
 	void *core = e->core;
@@ -224,7 +224,7 @@ finish(struct redis_engine *e)
 /* The loop is being destroyed, or was before anything began.  What runs ends
    when its lease is over. */
 static void
-lose(struct redis_engine *e)
+lose_loop(struct redis_engine *e)
 {
 	e->turn.lost = e->turn.ended = true;
 	e->lock.phase = PHASE_DOWN;
@@ -249,8 +249,8 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 	if (on_loop_inherited(&e->turn.on))
 		return;
 	if (!e->turn.ended)
-		lose(e);
-	finish(e);
+		lose_loop(e);
+	finish_engine(e);
 }
 
 /* ---- connections ---- */
@@ -331,7 +331,7 @@ begin_client(struct redis_engine *e)
 
 /* The first one. */
 static bool
-begin(struct redis_engine *e)
+begin_turns(struct redis_engine *e)
 {
 	double every = (double)e->lease_ns / 8e9;
 
@@ -356,7 +356,7 @@ begin(struct redis_engine *e)
 }
 
 static void
-do_leave(struct redis_engine *e)
+leave_cluster(struct redis_engine *e)
 {
 	struct node_session *s, *tmp;
 
@@ -373,7 +373,7 @@ do_leave(struct redis_engine *e)
 }
 
 static void
-serve(struct redis_engine *e, const struct asked *now)
+serve_asked(struct redis_engine *e, const struct asked *now)
 {
 	evc__redis_cancel(e, now->cancel_upto);
 	evc__redis_cancel_ones(e, now->ones, now->n_ones);
@@ -383,7 +383,7 @@ serve(struct redis_engine *e, const struct asked *now)
 	notes_look(&e->notes);
 	redis_feed_soon(e);
 	if (now->leave)
-		do_leave(e);
+		leave_cluster(e);
 }
 
 void
@@ -393,12 +393,12 @@ evc__redis_mail(evc_mail *m, evc_status why)
 	struct asked now = evc__notes_asked(&e->notes);
 	bool first = !e->turn.running;
 
-	if (why == 0 && !e->turn.ended && (!first || begin(e)))
-		serve(e, &now);
+	if (why == 0 && !e->turn.ended && (!first || begin_turns(e)))
+		serve_asked(e, &now);
 	else if (!e->turn.ended)
-		lose(e);
+		lose_loop(e);
 	evc__asked_free(&now);
 	/* Last of all: e is gone after it. */
 	if (e->turn.ended)
-		finish(e);
+		finish_engine(e);
 }

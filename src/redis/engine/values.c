@@ -16,7 +16,7 @@
 /* ---- which are there ---- */
 
 static void
-drop(struct redis_engine *e, struct kept *k, uint64_t id)
+drop_kept(struct redis_engine *e, struct kept *k, uint64_t id)
 {
 	if (evc__kept_drop(k, id))
 		sync_sub(&e->notes.n_kept, 1);
@@ -35,7 +35,7 @@ evc__redis_last_keys(struct redis_engine *e, struct redis_args *a)
 		uint64_t id = evc__kept_oldest(&e->values.set);
 
 		evc__redis_value_key(e, a, id);
-		drop(e, &e->values.set, id);
+		drop_kept(e, &e->values.set, id);
 	}
 	return n;
 }
@@ -49,7 +49,7 @@ note_key(struct redis_engine *e, uint64_t id, uint64_t age)
 	if (since == NULL)
 		return false;
 	*since = sync_mono() - age;
-	drop(e, &e->values.set, id);
+	drop_kept(e, &e->values.set, id);
 	/* -> forget(): before the result is told */
 	sync_add(&e->notes.n_kept, 1);
 	if (evc__kept_add(&e->values.set, id,
@@ -63,13 +63,13 @@ note_key(struct redis_engine *e, uint64_t id, uint64_t age)
 /* It may be there or not: who needs it sets it anew, and in the end it is
    deleted. */
 static void
-doubt(struct redis_engine *e, uint64_t id)
+doubt_key(struct redis_engine *e, uint64_t id)
 {
 	(void)note_key(e, id, VALUE_PX * UINT64_C(1000000));
 }
 
 static bool
-is_there(const struct redis_engine *e, uint64_t id)
+key_is_there(const struct redis_engine *e, uint64_t id)
 {
 	const evc_value *v = evc__kept_find(&e->values.set, id);
 	uint64_t since;
@@ -85,7 +85,7 @@ evc__redis_keep(struct node_session *s, uint64_t id, size_t size, bool by_key)
 {
 	struct redis_engine *e = s->e;
 
-	if (by_key && !is_there(e, id))
+	if (by_key && !key_is_there(e, id))
 		note_key(e, id, 0);
 	if (size < KEPT_LEAST || evc__kept_find(&s->kept, id) != NULL ||
 	    !evc__kept_add(&s->kept, id, (evc_value){ NULL, size }))
@@ -93,13 +93,13 @@ evc__redis_keep(struct node_session *s, uint64_t id, size_t size, bool by_key)
 	sync_add(&e->notes.n_kept, 1);
 	/* What a node has is bounded there, too. */
 	while (s->kept.bytes > KEEP_MOST * (s->n_workers + 1))
-		drop(e, &s->kept, evc__kept_oldest(&s->kept));
+		drop_kept(e, &s->kept, evc__kept_oldest(&s->kept));
 }
 
 void
 evc__redis_value_missing(struct redis_engine *e, uint64_t id)
 {
-	drop(e, &e->values.set, id);
+	drop_kept(e, &e->values.set, id);
 }
 
 /* ---- inputs ---- */
@@ -115,12 +115,12 @@ on_set(const redisReply *r, void *arg)
 	struct set *s = arg;
 
 	if (r == NULL || r->type == REDIS_REPLY_ERROR)
-		doubt(s->e, s->id);
+		doubt_key(s->e, s->id);
 	sync_free(s);
 }
 
 static bool
-set(struct redis_engine *e, const evc_engine_input *in)
+set_key(struct redis_engine *e, const evc_engine_input *in)
 {
 	struct redis_args a = { 0 };
 	struct set *s = sync_alloc(1, sizeof *s);
@@ -138,7 +138,7 @@ set(struct redis_engine *e, const evc_engine_input *in)
 	evc__args_fmt(&a, "%d", VALUE_PX);
 	if (evc__redis_send(e->client, REDIS_SAY, on_set, s, &a))
 		return true;
-	drop(e, &e->values.set, in->id);
+	drop_kept(e, &e->values.set, in->id);
 	sync_free(s);
 	return false;
 }
@@ -147,7 +147,7 @@ bool
 evc__redis_put_input(struct node_session *s, const evc_engine_input *in)
 {
 	if (in->value.size < VALUE_LEAST ||
-	    (!is_there(s->e, in->id) && !set(s->e, in)))
+	    (!key_is_there(s->e, in->id) && !set_key(s->e, in)))
 		return false;
 	evc__redis_keep(s, in->id, in->value.size, false);
 	return true;
@@ -166,12 +166,12 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 	for (i = 0; i < n; i++) {
 		if (evc__kept_find(&e->values.set, ids[i]) != NULL) {
 			evc__redis_value_key(e, &a, ids[i]);
-			drop(e, &e->values.set, ids[i]);
+			drop_kept(e, &e->values.set, ids[i]);
 		}
 		EACH_SESSION(s, tmp, e) {
 			if (evc__kept_find(&s->kept, ids[i]) == NULL)
 				continue;
-			drop(e, &s->kept, ids[i]);
+			drop_kept(e, &s->kept, ids[i]);
 			/* Without memory others take its room there. */
 			(void)evc__frame_put_number(&s->control.bytes,
 						    FRAME_FORGET, ids[i]);
@@ -204,7 +204,7 @@ on_dropped(const redisReply *r, void *arg)
 	unsigned i;
 
 	for (i = 0; i < d->n && r == NULL; i++)
-		doubt(d->e, d->ids[i]);
+		doubt_key(d->e, d->ids[i]);
 	sync_free(d);
 }
 

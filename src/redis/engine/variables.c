@@ -14,13 +14,13 @@
 #include "wire/walk.h"
 
 static struct redis_engine *
-of(evc_engine *engine)
+engine_of(evc_engine *engine)
 {
 	return (struct redis_engine *)(void *)engine;
 }
 
 static void
-answer(evc_engine_question *q, evc_status status, const char *text)
+answer_status(evc_engine_question *q, evc_status status, const char *text)
 {
 	evc_engine_answer a = { .status = status, .text = text };
 
@@ -32,7 +32,7 @@ answer(evc_engine_question *q, evc_status status, const char *text)
 void
 evc__redis_ask(evc_engine *engine, evc_engine_question *q)
 {
-	struct redis_engine *e = of(engine);
+	struct redis_engine *e = engine_of(engine);
 
 	q->next = NULL;
 	sync_lock(&e->questions.lock);
@@ -240,7 +240,7 @@ answer_error(evc_engine_question *q, const redisReply *r)
 		 evc__reply_is_error(r, "NOPERM") ||
 		 evc__reply_is_error(r, "MISCONF"))
 		st = -EVC_RESOURCE_EXHAUSTED;
-	answer(q, st, why);
+	answer_status(q, st, why);
 }
 
 static void
@@ -270,7 +270,7 @@ on_answer(const redisReply *r, void *arg)
 	} else if (is_all(q->update.op)) {
 		answer_all(e, q, r);
 	} else if (q->update.op == EVC_VARIABLE_REPLACE) {
-		answer(q, 0, NULL);
+		answer_status(q, 0, NULL);
 	} else {
 		answer_word(&q->update, word, r, &a);
 		q->done(q, &a);
@@ -281,7 +281,7 @@ on_answer(const redisReply *r, void *arg)
 /* ---- sending ---- */
 
 static bool
-ask(struct redis_engine *e, const evc_engine_question *q)
+send_question(struct redis_engine *e, const evc_engine_question *q)
 {
 	struct redis_args a = { 0 };
 	unsigned op = q->update.op;
@@ -310,7 +310,7 @@ ask(struct redis_engine *e, const evc_engine_question *q)
 }
 
 static evc_status
-check(const evc_engine_question *q)
+check_question(const evc_engine_question *q)
 {
 	unsigned op = q->update.op;
 
@@ -326,7 +326,7 @@ check(const evc_engine_question *q)
 
 /* From those that other threads have brought. */
 static void
-fetch(struct redis_engine *e)
+fetch_asked(struct redis_engine *e)
 {
 	sync_lock(&e->questions.lock);
 	*e->questions.queue_end = e->questions.asked;
@@ -338,7 +338,7 @@ fetch(struct redis_engine *e)
 }
 
 static evc_engine_question *
-next(struct redis_engine *e)
+next_question(struct redis_engine *e)
 {
 	evc_engine_question *q = e->questions.queue;
 
@@ -353,14 +353,15 @@ next(struct redis_engine *e)
 void
 evc__redis_questions(struct redis_engine *e)
 {
-	fetch(e);
+	fetch_asked(e);
 	if (e->questions.deaf)
 		evc__redis_questions_end(e, e->questions.deaf_why);
 	while (e->questions.current == NULL && e->questions.queue != NULL) {
-		evc_engine_question *q = next(e);
+		evc_engine_question *q = next_question(e);
 
-		if (check(q) < 0) {
-			answer(q, -EVC_INVALID_ARGUMENT, evc_last_error());
+		if (check_question(q) < 0) {
+			answer_status(q, -EVC_INVALID_ARGUMENT,
+				      evc_last_error());
 			continue;
 		}
 		e->questions.current = q;
@@ -370,7 +371,7 @@ evc__redis_questions(struct redis_engine *e)
 	if (e->questions.current == NULL || e->questions.sent ||
 	    e->lock.phase != PHASE_LIVE || !e->up)
 		return;
-	e->questions.sent = ask(e, e->questions.current);
+	e->questions.sent = send_question(e, e->questions.current);
 	e->questions.doubt |= e->questions.sent;
 }
 
@@ -389,7 +390,7 @@ evc__redis_questions_again(struct redis_engine *e, bool anew)
 	e->questions.current = NULL;
 	evc__text_fmt(&t, "%s: nobody knows whether the change was made",
 		      e->lock.why_restart);
-	answer(q, -EVC_UNAVAILABLE, why);
+	answer_status(q, -EVC_UNAVAILABLE, why);
 }
 
 static void
@@ -400,9 +401,9 @@ answer_all_waiting(struct redis_engine *e, const char *why)
 	e->questions.current = NULL;
 	e->questions.sent = false;
 	if (q != NULL)
-		answer(q, -EVC_UNAVAILABLE, why);
-	while ((q = next(e)) != NULL)
-		answer(q, -EVC_UNAVAILABLE, why);
+		answer_status(q, -EVC_UNAVAILABLE, why);
+	while ((q = next_question(e)) != NULL)
+		answer_status(q, -EVC_UNAVAILABLE, why);
 }
 
 void
@@ -424,6 +425,6 @@ evc__redis_questions_end(struct redis_engine *e, const char *why)
 	if (why != e->questions.deaf_why)
 		evc__copy(e->questions.deaf_why, sizeof e->questions.deaf_why,
 			  why);
-	fetch(e);
+	fetch_asked(e);
 	answer_all_waiting(e, e->questions.deaf_why);
 }

@@ -28,7 +28,7 @@ evc__remote_worker_find(struct remote_worker *w, uint64_t n, unsigned *ret_i)
 }
 
 static void
-measure(struct remote_worker *w, double took)
+measure_call(struct remote_worker *w, double took)
 {
 	double most;
 
@@ -42,7 +42,7 @@ measure(struct remote_worker *w, double took)
 }
 
 static void
-came_back(struct remote_worker *w, uint64_t n)
+note_came_back(struct remote_worker *w, uint64_t n)
 {
 	struct redis_engine *e = w->session->e;
 
@@ -70,9 +70,9 @@ evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 	}
 	w->n--;
 	if (took >= 0)
-		measure(w, took);
+		measure_call(w, took);
 	else
-		came_back(w, n);
+		note_came_back(w, n);
 }
 
 /* ---- what the cluster is told ---- */

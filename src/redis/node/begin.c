@@ -41,7 +41,7 @@ on_registered(const redisReply *r, void *arg)
 }
 
 static bool
-add_frames(struct session *s, struct bytes *b)
+add_registration(struct session *s, struct bytes *b)
 {
 	const struct frame_note note = { .number = s->node->n_workers,
 					 .text = s->node->where };
@@ -52,14 +52,14 @@ add_frames(struct session *s, struct bytes *b)
 }
 
 static bool
-register_it(struct session *s)
+register_session(struct session *s)
 {
 	struct node *n = s->node;
 	struct redis_args a = { 0 };
 	struct bytes frames = { 0 };
 	bool sent;
 
-	if (!add_frames(s, &frames)) {
+	if (!add_registration(s, &frames)) {
 		bytes_free(&frames);
 		return false;
 	}
@@ -82,7 +82,7 @@ register_it(struct session *s)
 /* ---- in memory ---- */
 
 static struct session *
-make(struct node *n, long lease_ms, size_t max_frame)
+new_session(struct node *n, long lease_ms, size_t max_frame)
 {
 	struct session *s = sync_alloc(1, sizeof *s);
 	struct text t;
@@ -144,7 +144,7 @@ open_engine(struct session *s)
 bool
 evc__node_session_begin(struct node *n, long lease_ms, size_t max_frame)
 {
-	struct session *s = make(n, lease_ms, max_frame);
+	struct session *s = new_session(n, lease_ms, max_frame);
 	evc_status st;
 
 	if (s == NULL) {
@@ -161,7 +161,7 @@ evc__node_session_begin(struct node *n, long lease_ms, size_t max_frame)
 		return false;
 	}
 	n->session = s;
-	if (!register_it(s))
+	if (!register_session(s))
 		evc__node_end(s, "could not be registered");
 	return true;
 }

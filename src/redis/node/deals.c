@@ -13,7 +13,7 @@
 /* ---- one ---- */
 
 static void
-drop(struct deal *d)
+free_deal(struct deal *d)
 {
 	bytes_free(&d->frame);
 	bytes_free(&d->updates);
@@ -29,7 +29,7 @@ evc__node_deals_free(struct event_batch *batch)
 	while ((d = batch->deals) != NULL) {
 		batch->deals = d->next;
 		batch->session->workers[d->worker].n_deals--;
-		drop(d);
+		free_deal(d);
 	}
 	batch->last_deal = NULL;
 	batch->n_deals = 0;
@@ -75,8 +75,8 @@ put_frame(struct deal *d, const evc_engine_result *r, bool by_key, uint64_t id)
 }
 
 static struct deal *
-make(const struct local_worker *w, const struct job *job,
-     const evc_engine_result *r, bool by_key)
+new_deal(const struct local_worker *w, const struct job *job,
+	 const evc_engine_result *r, bool by_key)
 {
 	struct deal *d = sync_alloc(1, sizeof *d);
 	bool fine;
@@ -94,14 +94,14 @@ make(const struct local_worker *w, const struct job *job,
 	d->n_updates = r->n_updates;
 	if (fine)
 		return d;
-	drop(d);
+	free_deal(d);
 	return NULL;
 }
 
 /* ---- those of one parcel ---- */
 
 static bool
-has_room(const struct event_batch *batch)
+has_room_for_deal(const struct event_batch *batch)
 {
 	const struct deal *d;
 	size_t n = batch->frames.n;
@@ -119,7 +119,7 @@ evc__node_tell_deal(struct local_worker *w, const struct job *job,
 		    const evc_engine_result *r, bool by_key)
 {
 	struct session *s = w->session;
-	struct deal *d = make(w, job, r, by_key);
+	struct deal *d = new_deal(w, job, r, by_key);
 	struct event_batch *batch = s->outbox.last;
 
 	if (d == NULL) {
@@ -127,10 +127,10 @@ evc__node_tell_deal(struct local_worker *w, const struct job *job,
 		return;
 	}
 	/* One of plain frames that was not sent takes it up. */
-	if (batch == NULL || !has_room(batch))
+	if (batch == NULL || !has_room_for_deal(batch))
 		batch = evc__node_batch_add(s, BATCH_DEALS);
 	if (batch == NULL) {
-		drop(d);
+		free_deal(d);
 		return;
 	}
 	batch->kind = BATCH_DEALS;

@@ -7,7 +7,7 @@
 #include "redis/node/node.h"
 
 static void
-remove_at(struct gaps *g, unsigned i)
+remove_range(struct gaps *g, unsigned i)
 {
 	for (g->n--; i < g->n; i++)
 		g->at[i] = g->at[i + 1];
@@ -22,7 +22,7 @@ evc__node_gaps_add(struct gaps *g, uint64_t from, uint64_t to)
 	if (g->n == GAPS) {
 		if (g->lost < g->at[0].to)
 			g->lost = g->at[0].to;
-		remove_at(g, 0);
+		remove_range(g, 0);
 	}
 	g->at[g->n].from = from;
 	g->at[g->n++].to = to;
@@ -44,7 +44,7 @@ evc__node_gaps_fill(struct gaps *g, uint64_t number)
 	if (g->at[i].from < number)
 		g->at[i].to = number - 1;
 	else
-		remove_at(g, i);
+		remove_range(g, i);
 	evc__node_gaps_add(g, number + 1, to);
 	return 1;
 }

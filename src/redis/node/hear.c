@@ -14,7 +14,7 @@
 #define TRIM_BYTES ((size_t)1 << 20)
 
 static void
-garbage(struct session *s, const char *what)
+end_for_garbage(struct session *s, const char *what)
 {
 	evc__node_end(s, "was sent garbage by the coordinator (%s)", what);
 }
@@ -30,7 +30,7 @@ struct hearing {
 /* ---- functions ---- */
 
 static struct job *
-make(struct hearing *h)
+new_job(struct hearing *h)
 {
 	struct job *job = sync_alloc(1, sizeof *job);
 
@@ -45,7 +45,7 @@ make(struct hearing *h)
 
 /* Inputs that came by key.  false: no memory. */
 static bool
-get_values(struct session *s, struct job *job)
+get_job_values(struct session *s, struct job *job)
 {
 	evc_engine_task *t = &job->task;
 	unsigned i;
@@ -69,7 +69,7 @@ static void
 hear_task(struct hearing *h, const struct frame *f)
 {
 	struct session *s = h->session;
-	struct job *job = make(h);
+	struct job *job = new_job(h);
 	bool late;
 
 	if (job == NULL)
@@ -78,10 +78,10 @@ hear_task(struct hearing *h, const struct frame *f)
 		job->task.inputs = NULL;
 		job->task.n_inputs = 0;
 		evc__node_job_free(job);
-		garbage(s, evc_last_error());
+		end_for_garbage(s, evc_last_error());
 		return;
 	}
-	if (!get_values(s, job)) {
+	if (!get_job_values(s, job)) {
 		evc__node_job_free(job);
 		evc__node_no_memory(s);
 		return;
@@ -101,14 +101,14 @@ hear_task(struct hearing *h, const struct frame *f)
 static void
 hear_def(struct hearing *h, const struct frame *f)
 {
-	struct job *job = make(h);
+	struct job *job = new_job(h);
 
 	if (job == NULL)
 		return;
 	job->is_def = true;
 	if (evc__frame_get_def(f, &job->def) < 0) {
 		evc__node_job_free(job);
-		garbage(h->session, evc_last_error());
+		end_for_garbage(h->session, evc_last_error());
 		return;
 	}
 	evc__node_worker_add(h->worker, job);
@@ -117,7 +117,7 @@ hear_def(struct hearing *h, const struct frame *f)
 /* ---- orders ---- */
 
 static void
-cancel(struct session *s, uint64_t upto)
+cancel_upto(struct session *s, uint64_t upto)
 {
 	unsigned i;
 
@@ -138,7 +138,7 @@ cancel_one(struct local_worker *w, uint64_t n)
 }
 
 static void
-forget(struct session *s, uint64_t id)
+forget_value(struct session *s, uint64_t id)
 {
 	evc__node_value_forget(s, id);
 	if (s->node->ops->forget != NULL)
@@ -146,7 +146,7 @@ forget(struct session *s, uint64_t id)
 }
 
 static void
-leave(struct session *s)
+leave_coordinator(struct session *s)
 {
 	struct node *n = s->node;
 
@@ -206,17 +206,17 @@ hear_node(struct hearing *h, const struct frame *f)
 	case FRAME_CANCEL:
 		if (evc__frame_get_number(f, &number) < 0)
 			return false;
-		cancel(h->session, number);
+		cancel_upto(h->session, number);
 		return true;
 	case FRAME_FORGET:
 		if (evc__frame_get_number(f, &number) < 0)
 			return false;
-		forget(h->session, number);
+		forget_value(h->session, number);
 		return true;
 	case FRAME_LEAVE:
 		if (evc__frame_get_bare(f) < 0)
 			return false;
-		leave(h->session);
+		leave_coordinator(h->session);
 		return true;
 	default:
 		return false;
@@ -240,7 +240,7 @@ hear_worker(struct hearing *h, const struct frame *f)
 		 evc__frame_get_number(f, &number) == 0)
 		cancel_one(h->worker, number);
 	else
-		garbage(s, "no frame for a worker");
+		end_for_garbage(s, "no frame for a worker");
 }
 
 static void
@@ -251,16 +251,16 @@ hear_frame(struct hearing *h, const struct frame *f)
 
 	if (!of_worker) {
 		if (!hear_node(h, f))
-			garbage(h->session, "no frame for a node");
+			end_for_garbage(h->session, "no frame for a node");
 	} else if (h->worker == NULL)
-		garbage(h->session, "something for no worker");
+		end_for_garbage(h->session, "something for no worker");
 	else if (h->is_current)
 		hear_worker(h, f);
 	/* Else it has died meanwhile, and the coordinator will hear of it. */
 }
 
 static bool
-is_open(const struct session *s)
+session_is_open(const struct session *s)
 {
 	return s->state == SESSION_LIVE || s->state == SESSION_LEAVING;
 }
@@ -272,12 +272,13 @@ hear_frames(struct session *s, struct entry *e)
 	struct frame f;
 	size_t at = 0;
 
-	while (at < e->n && is_open(s)) {
+	while (at < e->n && session_is_open(s)) {
 		int got = evc__frame_next(e->bytes + at, e->n - at,
 					  s->max_frame, &f);
 
 		if (got <= 0) {
-			garbage(s, got < 0 ? evc_last_error() : "a cut frame");
+			end_for_garbage(s, got < 0 ? evc_last_error()
+						   : "a cut frame");
 			return;
 		}
 		hear_frame(&h, &f);
@@ -303,7 +304,7 @@ read_id(const redisReply *r, uint64_t *ret)
 
 /* Has it come before, with another number?  Then it counts no more. */
 static bool
-is_new(struct session *s, const redisReply *r)
+is_new_entry(struct session *s, const redisReply *r)
 {
 	char text[24];
 	size_t n;
@@ -331,16 +332,16 @@ hear_entry(struct session *s, const redisReply *r)
 
 	if (r->type != REDIS_REPLY_ARRAY || r->elements != 2 ||
 	    !read_id(r->element[0], &id) || id <= s->inbox.heard) {
-		garbage(s, "an entry without a number");
+		end_for_garbage(s, "an entry without a number");
 		return;
 	}
 	evc__node_gaps_add(&s->inbox.gaps, s->inbox.heard + 1, id - 1);
 	s->inbox.heard = id;
-	if (!is_new(s, r))
+	if (!is_new_entry(s, r))
 		return;
 	d = evc__reply_field(r, "d", &n);
 	if (d == NULL) {
-		garbage(s, "an entry without frames");
+		end_for_garbage(s, "an entry without frames");
 		return;
 	}
 	e = sync_alloc(1, sizeof *e + n);
@@ -367,13 +368,13 @@ hear_answer(struct session *s, const redisReply *r)
 	if (r->elements != 1 || r->element[0]->type != REDIS_REPLY_ARRAY ||
 	    r->element[0]->elements != 2 ||
 	    r->element[0]->element[1]->type != REDIS_REPLY_ARRAY) {
-		garbage(s, "an answer that nobody expects");
+		end_for_garbage(s, "an answer that nobody expects");
 		return;
 	}
 	entries = r->element[0]->element[1];
-	for (i = 0; i < entries->elements && is_open(s); i++)
+	for (i = 0; i < entries->elements && session_is_open(s); i++)
 		hear_entry(s, entries->element[i]);
-	if (!is_open(s))
+	if (!session_is_open(s))
 		return;
 	s->node->ops->wake(s->engine, EVC_ENGINE_ANY);
 	if (s->inbox.heard - s->inbox.trimmed >= TRIM_ENTRIES ||
@@ -388,7 +389,7 @@ on_entries(const redisReply *r, void *arg)
 
 	s->pending--;
 	s->inbox.reading = false;
-	if (r == NULL || !is_open(s))
+	if (r == NULL || !session_is_open(s))
 		return;
 	if (r->type == REDIS_REPLY_ARRAY)
 		hear_answer(s, r);
@@ -398,7 +399,7 @@ on_entries(const redisReply *r, void *arg)
 			      "cannot read its stream: %s", evc__reply_why(r));
 		return;
 	} else if (r->type != REDIS_REPLY_NIL)
-		garbage(s, "an answer that nobody expects");
+		end_for_garbage(s, "an answer that nobody expects");
 	evc__node_hear(s);
 }
 
@@ -408,7 +409,7 @@ evc__node_hear(struct session *s)
 	struct redis_args a = { 0 };
 	long block = s->lease_ms / 4;
 
-	if (s->inbox.reading || !s->linked || !is_open(s))
+	if (s->inbox.reading || !s->linked || !session_is_open(s))
 		return;
 	if (block > BLOCK_MOST)
 		block = BLOCK_MOST;

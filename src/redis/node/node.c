@@ -25,7 +25,7 @@ stop_watchers(struct node *n)
 }
 
 static void
-finish(struct node *n)
+finish_node(struct node *n)
 {
 	stop_watchers(n);
 	evc__redis_client_free(n->client);
@@ -59,7 +59,7 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 		n->status = EVC_CANCELLED;
 	if (n->session != NULL)
 		evc__node_end(n->session, "has lost its loop");
-	finish(n);
+	finish_node(n);
 	/* Else by the engine's last call. */
 	if (n->session != NULL && n->session->engine == NULL) {
 		evc__node_session_free(n->session);
@@ -109,13 +109,13 @@ on_turn(struct ev_loop *ev, struct ev_prepare *prepare, int events)
 	if (n->session != NULL)
 		turn_session(n, n->session);
 	if (n->session == NULL && n->over)
-		finish(n);
+		finish_node(n);
 }
 
 /* ---- from outside ---- */
 
 static void
-drop(struct node *n)
+free_node(struct node *n)
 {
 	evc__node_who_free(n);
 	evc__redis_address_free(&n->address);
@@ -123,7 +123,7 @@ drop(struct node *n)
 }
 
 static evc_status
-fill(struct node *n, const evc_engine_node_env *env)
+fill_node(struct node *n, const evc_engine_node_env *env)
 {
 	struct text place = evc__text_in(n->place, sizeof n->place);
 	struct text uri = evc__text_in(n->uri, sizeof n->uri);
@@ -154,7 +154,7 @@ hide_password(const char *const *options)
 }
 
 static evc_status
-begin(struct node *n)
+begin_node(struct node *n)
 {
 	static const evc_task_class task_class = { .name = "redis node",
 						   .on_stop = on_stop };
@@ -210,16 +210,17 @@ evc__redis_serve(const evc_engine_node_env *env, evc_engine_node **ret_node)
 		sync_free(n);
 		return st;
 	}
-	st = n->address.fresh ?
-		     evc_refuse(-EVC_INVALID_ARGUMENT,
-				"option fresh is for an address that is opened,"
-				" which removes the variables: a node has none "
-				"to remove") :
-		     fill(n, env);
+	st = n->address.fresh
+		     ? evc_refuse(
+			       -EVC_INVALID_ARGUMENT,
+			       "option fresh is for an address that is opened,"
+			       " which removes the variables: a node has none "
+			       "to remove")
+		     : fill_node(n, env);
 	if (st == 0)
-		st = begin(n);
+		st = begin_node(n);
 	if (st < 0) {
-		drop(n);
+		free_node(n);
 		return st;
 	}
 	hide_password(env->options);
@@ -236,6 +237,6 @@ evc__redis_served(evc_engine_node *node)
 	if (n == NULL)
 		return 0;
 	st = n->status;
-	drop(n);
+	free_node(n);
 	return st;
 }

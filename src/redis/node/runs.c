@@ -7,7 +7,7 @@
 #define LINE_ROOM 288
 
 static const char *
-state_of(const struct local_worker *w)
+worker_state_text(const struct local_worker *w)
 {
 	if (w->state == WORKER_UP)
 		return w->has.n > 0 ? "runs" : "idle";
@@ -37,7 +37,7 @@ add_line(struct text *t, const struct local_worker *w)
 {
 	const struct job *job = w->has.first;
 
-	evc__text_fmt(t, "%u %ld %s ", w->rank, w->pid, state_of(w));
+	evc__text_fmt(t, "%u %ld %s ", w->rank, w->pid, worker_state_text(w));
 	if (job != NULL && job->task.function != NULL)
 		add_word(t, job->task.function);
 	evc__text_fmt(t, "%s %u %lld\n", job == NULL ? "-" : "",
@@ -46,7 +46,7 @@ add_line(struct text *t, const struct local_worker *w)
 
 /* NULL: no memory. */
 static char *
-make(const struct session *s)
+make_text(const struct session *s)
 {
 	size_t room = (size_t)s->node->n_workers * LINE_ROOM + 1;
 	char *buf = sync_alloc(1, room);
@@ -65,7 +65,7 @@ make(const struct session *s)
 const char *
 evc__node_runs_new(struct session *s)
 {
-	char *now = make(s);
+	char *now = make_text(s);
 
 	if (now == NULL ||
 	    (s->lease.runs != NULL && strcmp(s->lease.runs, now) == 0)) {

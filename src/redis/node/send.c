@@ -31,7 +31,7 @@ evc__node_batch_free(struct event_batch *batch)
 }
 
 static void
-remove_first(struct session *s)
+remove_first_batch(struct session *s)
 {
 	struct event_batch *batch = s->outbox.first;
 
@@ -44,7 +44,7 @@ remove_first(struct session *s)
 }
 
 static void
-refused(struct event_batch *batch, const redisReply *r)
+note_refusal(struct event_batch *batch, const redisReply *r)
 {
 	struct session *s = batch->session;
 
@@ -60,7 +60,7 @@ refused(struct event_batch *batch, const redisReply *r)
 
 /* 1: it was taken; 0: refused; -1: the life is over. */
 static int
-judge(struct event_batch *batch, const redisReply *r)
+judge_answer(struct event_batch *batch, const redisReply *r)
 {
 	if (r->type == REDIS_REPLY_ERROR)
 		return 0;
@@ -97,13 +97,13 @@ on_sent(const redisReply *r, void *arg)
 	if (r == NULL || !session_says(s))
 		return;
 	s->outbox.under_way--;
-	was = judge(batch, r);
+	was = judge_answer(batch, r);
 	if (was == 0)
-		refused(batch, r);
+		note_refusal(batch, r);
 	else if (was > 0 && batch != s->outbox.first)
 		evc__node_end(s, "has lost the order of what it tells");
 	else if (was > 0)
-		remove_first(s);
+		remove_first_batch(s);
 	/* Questions have waited for these updates. */
 	if (deals && session_says(s))
 		evc__node_ask_resume(s);
@@ -152,7 +152,7 @@ send_value(struct event_batch *batch)
 }
 
 static bool
-send_one(struct event_batch *batch)
+send_batch(struct event_batch *batch)
 {
 	if (batch->kind == BATCH_VALUE)
 		return send_value(batch);
@@ -183,7 +183,7 @@ evc__node_send(struct session *s)
 	       (batch = s->outbox.next) != NULL && may_send(s, batch)) {
 		/* Without memory, or with the connection just gone: then
 		   `down` follows. */
-		if (!send_one(batch)) {
+		if (!send_batch(batch)) {
 			if (evc__redis_client_is_up(s->node->client))
 				evc__node_no_memory(s);
 			return;

@@ -165,7 +165,8 @@ say_result(struct local_worker *w, const evc_engine_result *r, bool by_key,
 /* An input is not to be had.  If it is not there the coordinator, which has it,
    is told so and gets the function back; else that is its outcome. */
 static void
-fail(struct local_worker *w, const struct job *job, const struct value *v)
+fail_for_input(struct local_worker *w, const struct job *job,
+	       const struct value *v)
 {
 	struct session *s = w->session;
 	evc_engine_result r = { .n = job->task.n,
@@ -190,7 +191,7 @@ fail(struct local_worker *w, const struct job *job, const struct value *v)
 
 /* Have all of its inputs come?  -1: *ret_bad never will. */
 static int
-is_ready(const struct job *job, const struct value **ret_bad)
+inputs_are_ready(const struct job *job, const struct value **ret_bad)
 {
 	evc_engine_input *in = (evc_engine_input *)job->task.inputs;
 	unsigned i;
@@ -221,13 +222,13 @@ on_take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 		return 0;
 	while (n < most && (job = w->waits.first) != NULL && !job->is_def) {
 		const struct value *bad;
-		int ready = is_ready(job, &bad);
+		int ready = inputs_are_ready(job, &bad);
 
 		if (ready == 0)
 			break;
 		evc__node_queue_first(&w->waits);
 		if (ready < 0) {
-			fail(w, job, bad);
+			fail_for_input(w, job, bad);
 			evc__node_job_free(job);
 			continue;
 		}
@@ -245,7 +246,7 @@ on_take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 }
 
 static void
-finished(struct local_worker *w, const evc_engine_result *r)
+tell_finished(struct local_worker *w, const evc_engine_result *r)
 {
 	struct session *s = w->session;
 	struct job *job = evc__node_queue_take(&w->has, false, r->n);
@@ -277,7 +278,7 @@ on_finished(void *core, unsigned worker, const evc_engine_result *results,
 	unsigned i;
 
 	for (i = 0; i < n; i++)
-		finished(w, &results[i]);
+		tell_finished(w, &results[i]);
 }
 
 static void

@@ -18,7 +18,7 @@ evc__node_values_init(struct session *s)
 /* ---- the table ---- */
 
 static struct value **
-place_of(struct session *s, uint64_t id)
+place_in_table(struct session *s, uint64_t id)
 {
 	struct value **at = &s->values.buckets[id % VALUE_BUCKETS];
 
@@ -28,7 +28,7 @@ place_of(struct session *s, uint64_t id)
 }
 
 static void
-drop(struct value *v)
+free_value(struct value *v)
 {
 	v->session->values.bytes -= v->value.size;
 	list_remove(&v->age);
@@ -37,24 +37,24 @@ drop(struct value *v)
 }
 
 static void
-drop_if_unused(struct value *v)
+free_if_unused(struct value *v)
 {
 	if (!v->known && !v->sent && v->refs == 0)
-		drop(v);
+		free_value(v);
 }
 
 /* Nobody finds it any more. */
 static void
-take_out(struct value *v)
+take_out_of_table(struct value *v)
 {
 	if (v->known)
-		*place_of(v->session, v->id) = v->next;
+		*place_in_table(v->session, v->id) = v->next;
 	v->known = false;
-	drop_if_unused(v);
+	free_if_unused(v);
 }
 
 static struct value *
-add(struct session *s, uint64_t id)
+add_value(struct session *s, uint64_t id)
 {
 	struct value *v = sync_alloc(1, sizeof *v);
 
@@ -63,14 +63,14 @@ add(struct session *s, uint64_t id)
 	v->session = s;
 	v->id = id;
 	v->known = true;
-	*place_of(s, id) = v;
+	*place_in_table(s, id) = v;
 	list_append(&s->values.ages, &v->age);
 	return v;
 }
 
 /* The oldest first, of those that nobody uses. */
 static void
-make_room(struct session *s)
+drop_old_values(struct session *s)
 {
 	struct list *at, *tmp;
 
@@ -82,7 +82,7 @@ make_room(struct session *s)
 		if (s->values.bytes <= VALUES_MOST)
 			return;
 		if (v->refs == 0 && v->state == VALUE_THERE && !v->sent)
-			take_out(v);
+			take_out_of_table(v);
 	}
 }
 
@@ -92,14 +92,14 @@ evc__node_values_clear(struct session *s)
 	struct list *at, *tmp;
 
 	LIST_EACH(at, tmp, &s->values.ages)
-		drop(LIST_OF(at, struct value, age));
+		free_value(LIST_OF(at, struct value, age));
 }
 
 /* ---- read ---- */
 
 /* v is not found any more, so that who asks next asks the server. */
 static void
-say_bad(struct value *v, bool missing, const char *why)
+mark_bad(struct value *v, bool missing, const char *why)
 {
 	struct text t = evc__text_in(v->why, sizeof v->why);
 
@@ -107,20 +107,20 @@ say_bad(struct value *v, bool missing, const char *why)
 		      v->session->gen, (unsigned long long)v->id, why);
 	v->state = VALUE_BAD;
 	v->missing = missing;
-	take_out(v);
+	take_out_of_table(v);
 }
 
 static void
-fill(struct value *v, const redisReply *r)
+fill_value(struct value *v, const redisReply *r)
 {
 	const evc_value is = { r->str, r->len };
 
 	if (r->len == 0 || evc__value_walk(r->str, r->len, NULL, NULL) < 0) {
-		say_bad(v, true, "is garbage");
+		mark_bad(v, true, "is garbage");
 		return;
 	}
 	if (evc_value_copy(&v->value, &is) < 0) {
-		say_bad(v, false, "has no memory here");
+		mark_bad(v, false, "has no memory here");
 		return;
 	}
 	v->session->values.bytes += v->value.size;
@@ -136,24 +136,24 @@ on_value(const redisReply *r, void *arg)
 	s->pending--;
 	v->sent = false;
 	if (r == NULL || !session_says(s)) {
-		drop_if_unused(v);
+		free_if_unused(v);
 		return;
 	}
 	/* v may be gone after each of these. */
 	if (r->type == REDIS_REPLY_STRING)
-		fill(v, r);
+		fill_value(v, r);
 	else if (r->type == REDIS_REPLY_NIL)
-		say_bad(v, true, "is not there any more");
+		mark_bad(v, true, "is not there any more");
 	else
-		say_bad(v, evc__reply_is_error(r, "WRONGTYPE"),
-			evc__reply_why(r));
-	make_room(s);
+		mark_bad(v, evc__reply_is_error(r, "WRONGTYPE"),
+			 evc__reply_why(r));
+	drop_old_values(s);
 	if (s->engine != NULL)
 		s->node->ops->wake(s->engine, EVC_ENGINE_ANY);
 }
 
 static void
-ask(struct value *v)
+ask_for_value(struct value *v)
 {
 	struct session *s = v->session;
 	struct redis_args a = { 0 };
@@ -170,13 +170,13 @@ ask(struct value *v)
 struct value *
 evc__node_value_get(struct session *s, uint64_t id)
 {
-	struct value *v = *place_of(s, id);
+	struct value *v = *place_in_table(s, id);
 
 	if (v == NULL) {
-		v = add(s, id);
+		v = add_value(s, id);
 		if (v == NULL)
 			return NULL;
-		ask(v);
+		ask_for_value(v);
 	}
 	v->refs++;
 	return v;
@@ -189,9 +189,9 @@ evc__node_value_drop(struct value *v)
 		return;
 	v->refs--;
 	if (v->known && v->refs == 0)
-		make_room(v->session);
+		drop_old_values(v->session);
 	else
-		drop_if_unused(v);
+		free_if_unused(v);
 }
 
 void
@@ -199,28 +199,28 @@ evc__node_value_keep(struct session *s, uint64_t id, const evc_value *value)
 {
 	struct value *v;
 
-	if (*place_of(s, id) != NULL)
+	if (*place_in_table(s, id) != NULL)
 		return;
-	v = add(s, id);
+	v = add_value(s, id);
 	if (v == NULL)
 		return;
 	/* Without memory it is read when it is needed. */
 	if (evc_value_copy(&v->value, value) < 0) {
-		take_out(v);
+		take_out_of_table(v);
 		return;
 	}
 	v->state = VALUE_THERE;
 	s->values.bytes += v->value.size;
-	make_room(s);
+	drop_old_values(s);
 }
 
 void
 evc__node_value_forget(struct session *s, uint64_t id)
 {
-	struct value *v = *place_of(s, id);
+	struct value *v = *place_in_table(s, id);
 
 	if (v != NULL)
-		take_out(v);
+		take_out_of_table(v);
 }
 
 void
@@ -232,6 +232,6 @@ evc__node_values_resume(struct session *s)
 		struct value *v = LIST_OF(at, struct value, age);
 
 		if (v->state == VALUE_ASKED && !v->sent)
-			ask(v);
+			ask_for_value(v);
 	}
 }

@@ -25,7 +25,7 @@ struct question {
 };
 
 static void
-drop(struct question *q)
+free_question(struct question *q)
 {
 	evc_value_free(&q->a);
 	evc_value_free(&q->b);
@@ -42,7 +42,7 @@ evc__node_ask_drop(struct local_worker *w)
 		return;
 	q->worker = NULL;
 	if (!q->sent)
-		drop(q);
+		free_question(q);
 }
 
 /* ---- answers ---- */
@@ -65,7 +65,7 @@ read_number(const char *bytes, size_t n, double *ret)
 }
 
 static evc_status
-refuse(const struct question *q, const char *word)
+refuse_by_word(const struct question *q, const char *word)
 {
 	if (strcmp(word, "none") == 0)
 		return evc_refuse(-EVC_NOT_FOUND, "there is no variable %s",
@@ -107,15 +107,16 @@ read_answer(const struct question *q, const redisReply *r,
 	if (word == NULL)
 		return read_error(r);
 	if (strcmp(word, "ok") != 0)
-		return refuse(q, word);
+		return refuse_by_word(q, word);
 	if (q->op != EVC_VARIABLE_ADD && q->op != EVC_VARIABLE_GET)
 		return 0;
 	bytes = evc__reply_bytes(r, 1, &n);
 	if (bytes == NULL)
-		return refuse(q, "");
+		return refuse_by_word(q, "");
 	v = (evc_value){ bytes, n };
 	if (q->op == EVC_VARIABLE_ADD)
-		return read_number(bytes, n, &ret->now) ? 0 : refuse(q, "");
+		return read_number(bytes, n, &ret->now) ? 0
+							: refuse_by_word(q, "");
 	if (!evc__walk_is_value(&v, 0))
 		return evc_refuse(-EVC_DATA_LOSS,
 				  "variable %s holds what is no value",
@@ -144,13 +145,13 @@ on_answer(const redisReply *r, void *arg)
 		a.text = a.status < 0 ? evc_last_error() : NULL;
 		s->node->ops->answer(s->engine, w->index, &a);
 	}
-	drop(q);
+	free_question(q);
 }
 
 /* ---- questions ---- */
 
 static void
-ask(struct question *q)
+send_question(struct question *q)
 {
 	struct session *s = q->session;
 	struct node *n = s->node;
@@ -181,7 +182,7 @@ ask(struct question *q)
 
 /* SET: a is the value; COMPARE_SET: a is what is expected, b the value. */
 static bool
-fill(struct question *q, const evc_engine_update *u)
+fill_question(struct question *q, const evc_engine_update *u)
 {
 	struct text t = evc__text_in(q->by, sizeof q->by);
 
@@ -200,7 +201,7 @@ fill(struct question *q, const evc_engine_update *u)
 /* Once in a life, before the result of whoever it was: the coordinator has to know
    that a server that is started again may have lost something. */
 static void
-tell_of_use(struct local_worker *w, const evc_engine_update *u)
+tell_variables_used(struct local_worker *w, const evc_engine_update *u)
 {
 	const evc_engine_update of = { .op = EVC_VARIABLE_GET,
 				       .name = u->name };
@@ -228,9 +229,9 @@ evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 				  "variable %s: %g is nothing to add", u->name,
 				  u->by);
 	q = sync_alloc(1, sizeof *q + strlen(u->name) + 1);
-	if (q == NULL || !fill(q, u)) {
+	if (q == NULL || !fill_question(q, u)) {
 		if (q != NULL)
-			drop(q);
+			free_question(q);
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "no memory to ask for variable %s", u->name);
 	}
@@ -239,9 +240,9 @@ evc__node_ask(struct local_worker *w, const evc_engine_update *u)
 	q->seq = ++w->n_asked;
 	w->question = q;
 	if (!s->outbox.used)
-		tell_of_use(w, u);
+		tell_variables_used(w, u);
 	if (s->linked && w->n_deals == 0)
-		ask(q);
+		send_question(q);
 	return EVC_ENGINE_LATER;
 }
 
@@ -255,6 +256,6 @@ evc__node_ask_resume(struct session *s)
 
 		if (w->question != NULL && !w->question->sent &&
 		    w->n_deals == 0)
-			ask(w->question);
+			send_question(w->question);
 	}
 }

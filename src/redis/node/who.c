@@ -66,7 +66,7 @@ add_word(struct text *t, const char *path, unsigned skip, const char *behind)
 /* ---- who ---- */
 
 static void
-add_host(struct node *n)
+find_host(struct node *n)
 {
 	size_t i;
 
@@ -82,7 +82,7 @@ add_host(struct node *n)
 }
 
 static void
-add_name(struct node *n)
+make_name(struct node *n)
 {
 	struct text t = evc__text_in(n->name, sizeof n->name);
 	uint64_t r = 0;
@@ -101,7 +101,7 @@ add_name(struct node *n)
 
 /* "HOST PID BOOT_ID PIDNS START_TIME": see protocol.h. */
 static void
-add_where(struct node *n)
+find_place(struct node *n)
 {
 	struct text t = evc__text_in(n->where, sizeof n->where);
 	char space[64];
@@ -122,14 +122,14 @@ add_where(struct node *n)
 /* ---- the workers' program ---- */
 
 static evc_status
-no_memory(void)
+refuse_no_memory(void)
 {
 	return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 			  "redis: no memory for a node");
 }
 
 static char *
-argument(const char *s)
+make_argument(const char *s)
 {
 	static const char name[] = "arg=";
 	char *copy = sync_alloc(1, sizeof name + strlen(s));
@@ -142,7 +142,7 @@ argument(const char *s)
 }
 
 static evc_status
-add_options(struct node *n)
+find_options(struct node *n)
 {
 	size_t size = 0, at, count = 0, i = 0;
 	char *line = read_file("/proc/self/cmdline", FILE_MOST, &size);
@@ -152,26 +152,26 @@ add_options(struct node *n)
 	n->options = sync_alloc(count + 1, sizeof *n->options);
 	if (n->options == NULL) {
 		sync_free(line);
-		return no_memory();
+		return refuse_no_memory();
 	}
 	/* The first is its own name. */
 	for (at = 0; i + 1 < count; i++) {
 		at += strlen(line + at) + 1;
-		n->options[i] = argument(line + at);
+		n->options[i] = make_argument(line + at);
 		if (n->options[i] == NULL)
 			break;
 	}
 	sync_free(line);
-	return i + 1 < count ? no_memory() : 0;
+	return i + 1 < count ? refuse_no_memory() : 0;
 }
 
 evc_status
 evc__node_who(struct node *n)
 {
-	add_host(n);
-	add_name(n);
-	add_where(n);
-	return add_options(n);
+	find_host(n);
+	make_name(n);
+	find_place(n);
+	return find_options(n);
 }
 
 void

@@ -40,7 +40,7 @@ evc__node_queue_first(struct queue *q)
 }
 
 static bool
-is_it(const struct job *job, bool is_def, uint64_t n)
+is_job(const struct job *job, bool is_def, uint64_t n)
 {
 	return job->is_def == is_def &&
 	       (is_def ? job->def.id : job->task.n) == n;
@@ -51,7 +51,7 @@ evc__node_queue_take(struct queue *q, bool is_def, uint64_t n)
 {
 	struct job *job = q->first, *before = NULL;
 
-	while (job != NULL && !is_it(job, is_def, n)) {
+	while (job != NULL && !is_job(job, is_def, n)) {
 		before = job;
 		job = job->next;
 	}
@@ -93,7 +93,7 @@ evc__node_job_free(struct job *job)
 }
 
 static void
-clear(struct queue *q)
+clear_queue(struct queue *q)
 {
 	struct job *job;
 
@@ -104,9 +104,9 @@ clear(struct queue *q)
 void
 evc__node_worker_clear(struct local_worker *w)
 {
-	clear(&w->waits);
-	clear(&w->has);
-	clear(&w->builds);
+	clear_queue(&w->waits);
+	clear_queue(&w->has);
+	clear_queue(&w->builds);
 	evc__node_job_free(w->drop);
 	w->drop = NULL;
 }
@@ -114,7 +114,7 @@ evc__node_worker_clear(struct local_worker *w)
 /* ---- given back ---- */
 
 static void
-give_back(struct local_worker *w, const struct job *job)
+tell_given_back(struct local_worker *w, const struct job *job)
 {
 	const struct frame_result f = {
 		.r = { .n = job->task.n,
@@ -149,7 +149,7 @@ evc__node_give_back(struct local_worker *w, uint64_t upto)
 	w->waits = stay;
 	while ((job = back) != NULL) {
 		back = job->next;
-		give_back(w, job);
+		tell_given_back(w, job);
 		evc__node_job_free(job);
 	}
 }
@@ -161,7 +161,7 @@ evc__node_give_back_one(struct local_worker *w, uint64_t n)
 
 	if (job == NULL)
 		return;
-	give_back(w, job);
+	tell_given_back(w, job);
 	evc__node_job_free(job);
 }
 
@@ -174,7 +174,7 @@ has_waited(const struct local_worker *w, double now)
 }
 
 static void
-on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
+on_give_back(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct session *s = timer->data;
 	double now = ev_now(ev);
@@ -196,7 +196,7 @@ on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
 void
 evc__node_give_back_init(struct session *s)
 {
-	ev_timer_init(&s->back, on_look, EVERY, EVERY);
+	ev_timer_init(&s->back, on_give_back, EVERY, EVERY);
 	s->back.data = s;
 }
 
