@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine "redis" as a program sees it: its operations, of a coordinator and of
- * a node, by the scheme of an address.
+ * The operations of the engine "redis" for programs: those of a coordinator and
+ * of a node, by the scheme of an address.
+ * Called by: the program, and libevcoord-cluster by the table.
+ * Locks: none; constants.
  */
 #include <evcoord/redis.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses: redis://HOST:PORT/NAMESPACE, rediss:// likewise, and
- * unix:///PATH/TO/SOCKET/NAMESPACE, with options.
- *
- * An address stands in logs and lists of processes, so there is no password in it
- * (address_password.c says where it comes from); and no text made here says one
- * that seems to have one.
+ * Reads addresses: redis://HOST:PORT/NAMESPACE, rediss:// likewise, and
+ * unix:///PATH/TO/SOCKET/NAMESPACE, with options.  Logs and lists of processes
+ * show addresses, so an address holds no password (address_password.c finds the
+ * password), and no text made here shows a part that looks like a password.
+ * Called by: engine.c at open, node.c at serve, link.c for hints; any thread.
+ * Locks: none.
  */
 #include <sys/un.h>
 
@@ -25,7 +25,8 @@ const char *const evc__redis_options[] = {
 
 /* ---- options ---- */
 
-/* The one with that name, the index-th of those; NULL: there is none. */
+/* The value of option `name`, of the index-th option with that name.  NULL:
+   none. */
 static const char *
 find_option(const char *const *options, const char *name, unsigned index)
 {
@@ -38,7 +39,7 @@ find_option(const char *const *options, const char *name, unsigned index)
 	return NULL;
 }
 
-/* A text in *ret, or NULL without that option. */
+/* The value of an option in *ret; *ret is unchanged without the option. */
 static evc_status
 take_text(const char *const *options, const char *name, char **ret)
 {
@@ -56,7 +57,7 @@ take_text(const char *const *options, const char *name, char **ret)
 	return evc__redis_copy(value, strlen(value), ret);
 }
 
-/* Digits alone, and no more than `most`. */
+/* true: n digits, and a number up to `most`. */
 static bool
 read_digits(const char *s, size_t n, unsigned most, unsigned *ret)
 {
@@ -93,8 +94,8 @@ take_number(const char *const *options, const char *name, unsigned most,
 
 /* ---- the place ---- */
 
-/* What may stand in a name or a number of a host; what else may not is found by
-   whoever looks it up. */
+/* true: these characters may stand in a name or a number of a host.  The
+   look-up of the name finds all other errors. */
 static bool
 is_host(const char *s, size_t n)
 {
@@ -107,7 +108,7 @@ is_host(const char *s, size_t n)
 	return n > 0 && n <= HOST_MOST;
 }
 
-/* HOST, HOST:PORT, [NUMBER], [NUMBER]:PORT. */
+/* Reads HOST, HOST:PORT, [NUMBER] or [NUMBER]:PORT. */
 static evc_status
 take_place(const char *s, size_t n, unsigned port, struct redis_place *ret)
 {
@@ -362,7 +363,7 @@ const char *
 evc__redis_hint(const struct redis_address *a, const char *why)
 {
 	static const char *const users[] = { "NOAUTH", "WRONGPASS", NULL };
-	/* What a port that is for something else does. */
+	/* Errors of a port that serves another protocol. */
 	static const char *const strange[] = { "Protocol error", "closed",
 					       "reset by peer", "no answer",
 					       "TLS failed",
@@ -381,12 +382,12 @@ evc__redis_hint(const struct redis_address *a, const char *why)
 		return has_any_of(why, strange)
 			       ? " (is this a port for TLS? if not: redis://)"
 			       : "";
-	/* An alert of TLS begins with that byte. */
+	/* An alert of TLS begins with this byte. */
 	if (strstr(why, "\\x15") != NULL)
 		return " (this seems to be a port for TLS: rediss://)";
 	if (strstr(why, "no answer") != NULL)
 		return "";
-	/* So does the server's, most often. */
+	/* Most servers that are no Redis close the connection, too. */
 	if (strstr(why, "Protocol error") == NULL && has_any_of(why, strange))
 		return " (is this a Redis server? if it is a port for TLS:"
 		       " rediss://)";

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Passwords: the first line of a file that nobody but its owner can read, or a
- * variable of the environment.  No text made here says one.
+ * Reads a password: the first line of a file that only its owner can read, or a
+ * variable of the environment.  No text made here shows the password.
+ * Called by: address.c; any thread.
+ * Locks: none.
  */
 #include "redis/client/redis.h"
 
@@ -34,7 +36,7 @@ check_file(int fd, const char *path)
 	return 0;
 }
 
-/* The first line of what fd is. */
+/* Reads the first line of fd. */
 static evc_status
 read_line(int fd, const char *path, char **ret)
 {

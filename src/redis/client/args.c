@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A command's words: some point into bytes of the caller's, others were written
- * here, one behind the other.  The latter may move until the command is whole,
- * so they have no address before: that is what evc__args_seal gives them.
+ * The words of a command.  Some words point into bytes of the caller; all
+ * others are written into one buffer here.  That buffer may move until the
+ * command is whole, so evc__args_seal sets the addresses of its words at the
+ * end.
+ * Called by: all files that send a command or a script.
+ * Locks: none; the caller owns the words.
  */
 #include <stdio.h>
 
@@ -11,8 +14,8 @@
 #define WORDS_FIRST 16
 #define BYTES_FIRST 256
 
-/* Room for n elements of that size where `used` are: *p is moved when it has to
-   grow.  false: no memory. */
+/* Have room for n elements of `size` bytes; `used` elements are moved along.
+   false: no memory. */
 static bool
 grow_array(void *p, size_t size, size_t used, size_t n, size_t *room,
 	   size_t first)
@@ -36,7 +39,8 @@ grow_array(void *p, size_t size, size_t used, size_t n, size_t *room,
 	return true;
 }
 
-/* at NULL: what stands next in numbers. */
+/* Append a word. at NULL: the word stands in the buffer, behind the words
+   before. */
 static void
 add_word(struct redis_args *a, const char *at, size_t n)
 {
@@ -48,8 +52,8 @@ add_word(struct redis_args *a, const char *at, size_t n)
 			WORDS_FIRST) ||
 	    !grow_array(&a->len, sizeof *a->len, used, used + 1, &len_room,
 			WORDS_FIRST)) {
-		/* One of the two may have grown: nothing is added any more, so
-		   that does not matter. */
+		/* One of the two arrays may have grown.  Nothing is added after
+		   a failure, so the difference does no harm. */
 		a->failed = true;
 		return;
 	}
@@ -70,8 +74,8 @@ evc__args_text(struct redis_args *a, const char *text)
 	evc__args_add(a, text, strlen(text));
 }
 
-/* Format behind what was written here before: how much that is; without a word
-   of its own yet. */
+/* Append formatted bytes to the buffer, without a word of their own.  Returns
+   how many. */
 static size_t
 append_vfmt(struct redis_args *a, const char *fmt, va_list ap)
 {

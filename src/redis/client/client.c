@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client's life: find the server, log in on two connections, be up; when
- * anything goes wrong take both down and begin anew, later and later.
+ * The client: finds the server, logs in on two connections, and is up.  After
+ * any failure both connections are taken down, and the client begins anew, with
+ * a delay that grows.
  *
  *     waits -> (asks a Sentinel) -> looks up the name -> logs in -> up
  *       ^                                                           |
  *       +------------------------- lost ----------------------------+
+ *
+ * Called by: engine and node, and libev's timers.
+ * Locks: none; loop thread only.
  */
 #include "redis/client/client.h"
 
 #define BACK_OFF_FIRST 0.05
 #define BACK_OFF_MOST  1.0
-#define TICKS          4 /* in what it has patience for */
+#define TICKS          4 /* in the time of `patience` */
 
 /* ---- going down ---- */
 
-/* Once while it is away, however often it is tried and whatever comes of that;
-   but a server that is there says why it will not have us. */
+/* Log the loss of the server: once in an absence, and again when a server that
+   answers gives a new reason. */
 static void
 log_away(struct redis_client *cl)
 {
@@ -29,7 +33,7 @@ log_away(struct redis_client *cl)
 		"redis: there is no connection: %s", cl->why);
 }
 
-/* The last thing that the caller does: the client may be gone then. */
+/* The client may be freed in this call, so the caller returns afterwards. */
 static void
 tell_down(struct redis_client *cl, bool was_up)
 {
@@ -51,7 +55,7 @@ close_all(struct redis_client *cl)
 	evc__client_link_close(&cl->links[REDIS_SAY]);
 	evc__client_link_close(&cl->links[REDIS_LISTEN]);
 	evc__client_link_close(&cl->ask);
-	/* While it is lost nothing new can be said. */
+	/* A lost client sends nothing. */
 	cl->lost = true;
 	evc__link_answer_none(&cl->links[REDIS_SAY]);
 	evc__link_answer_none(&cl->links[REDIS_LISTEN]);
@@ -59,7 +63,7 @@ close_all(struct redis_client *cl)
 	cl->lost = false;
 }
 
-/* Some Sentinel has not been asked yet. */
+/* true: some Sentinel was not asked in this round. */
 static bool
 has_another_sentinel(struct redis_client *cl)
 {
@@ -92,7 +96,7 @@ take_down(struct redis_client *cl)
 
 /* ---- coming up ---- */
 
-/* What has become of the server since the last time?  NULL: it is the same. */
+/* How the server has changed since the last `up`.  NULL: not at all. */
 static const char *
 change_of_server(const struct redis_client *cl, const struct link *say)
 {
@@ -113,7 +117,7 @@ evc__redis_client_anew(const struct redis_client *cl)
 	return cl->anew;
 }
 
-/* The last thing that the caller does. */
+/* The client may be freed in this call, so the caller returns afterwards. */
 static void
 come_up(struct redis_client *cl)
 {
@@ -231,7 +235,7 @@ on_limit(struct ev_loop *ev, struct ev_timer *timer, int events)
 		evc__client_lost(cl, "no answer");
 		return;
 	}
-	/* Whoever looks it up cannot be told to stop: it is waited for. */
+	/* A look-up cannot be interrupted, so the client waits for its end. */
 	t = evc__text_in(cl->why, sizeof cl->why);
 	evc__text_fmt(&t, "%s: its name is still being looked up", cl->place);
 	tell_down(cl, false);
@@ -250,8 +254,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)events;
 	if (on_loop_inherited(&cl->on))
 		return;
-	/* This process has slept itself: what has come meanwhile stands behind
-	   this timer. */
+	/* After a sleep of this process the answers may still stand behind this
+	   timer. */
 	if ((double)(now - cl->ticked) > patience / 2 * 1e9)
 		for (l = cl->links; l < cl->links + 2; l++)
 			l->heard = now;
@@ -340,7 +344,7 @@ evc__redis_client_free(struct redis_client *cl)
 void
 evc__redis_client_reset(struct redis_client *cl, const char *why)
 {
-	/* Else it begins anew in any case. */
+	/* A client that waits or is lost begins anew in any case. */
 	if (cl->state == CLIENT_WAITS || cl->lost)
 		return;
 	cl->meant = true;

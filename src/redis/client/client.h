@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client's own: what client*.c share.
+ * Declarations for the files of the client alone.
  *
- *     client.c           its life: looking, coming up, going down, trying again
- *     client_link.c      one connection
- *     client_say.c       what was said on it and has no answer yet
- *     client_login.c     what is said first, and whether the server can be used
- *     client_name.c      a host's name becomes a number, on a thread
- *     client_sentinel.c  where the server is, when Sentinels know that
+ *     client.c           search for the server, coming up, going down
+ *     login.c            first commands, and whether the server is fit
+ *     sentinel.c         where the server is, by Sentinels
+ *     name.c             the address of a host's name, by a thread
+ *     say.c              commands without an answer
+ *     link.c             a connection, and its loss
  *
- * What goes wrong anywhere is only noted (evc__client_lost); the connections are
- * taken down in the loop's next turn, so nothing of hiredis is freed while it is
- * in use, and no reply is called from within another one.
+ * Each file calls files below itself alone.  A failure is only noted
+ * (evc__client_lost); the loop's next turn takes the connections down.  So
+ * hiredis never loses a context that is in use, and no reply is called within
+ * another reply.
  */
 #ifndef EVC_REDIS_CLIENT_H
 #define EVC_REDIS_CLIENT_H
@@ -22,16 +23,15 @@
 
 #define RUN_ROOM     64
 #define SERVER_ROOM  96
-#define NUMBERS_MOST 4 /* of one name, that are tried */
+#define NUMBERS_MOST 4 /* addresses of a name that are tried */
 #define NUMBER_ROOM  64
 
-/* A command without an answer. */
+/* A command without an answer.  Loop thread only. */
 struct said {
 	struct said *next;
-	redis_reply_fn *fn; /* NULL: nobody wants it */
+	redis_reply_fn *fn; /* NULL: the answer is not wanted */
 	void *arg;
-	/* of a script: the command, and where its number of keys begins, to say
-	   it again with the whole text */
+	/* of a script, to send the text; NULL: no script */
 	char *command;
 	size_t n, keys_at;
 	enum redis_script script;
@@ -39,50 +39,55 @@ struct said {
 	double blocks; /* seconds that an XREAD may wait; < 0: for ever */
 };
 
-/* Said by evc__login_begin, answered in that order. */
+/* The steps of a login, in the order of their commands. */
 enum login_step {
 	LOGIN_AUTH,
 	LOGIN_SELECT,
 	LOGIN_NAME,
 	LOGIN_INFO,
-	LOGIN_TRY,   /* may the user do what is needed, and here? */
-	LOGIN_SCRIPT /* and all numbers above: each of them */
+	LOGIN_TRY,   /* may the user call what the scripts call? */
+	LOGIN_SCRIPT /* first of the steps that load the scripts */
 };
 #define LOGIN_STEPS (LOGIN_SCRIPT + SCRIPTS)
 
+/* A connection. cl is set at creation, all other fields are for the loop thread
+   only. */
 struct link {
 	struct redis_client *cl;
-	redisAsyncContext *ac; /* NULL: none */
+	redisAsyncContext *ac; /* NULL: no connection */
 	struct said *first, **last;
-	uint64_t heard; /* mono: when anything came, or what had to wait went on */
-	bool full;      /* the kernel has not taken all that there is to write */
+	uint64_t heard; /* mono: last bytes that came, or last progress of a
+			   write */
+	bool full;      /* the kernel has not taken all bytes yet */
 	unsigned steps[LOGIN_STEPS];
-	unsigned n_steps;   /* of the login */
-	unsigned at;        /* the step that the next answer is to */
+	unsigned n_steps;   /* steps of this login */
+	unsigned at;        /* step of the next answer */
 	void (*logged_in)(struct redis_client *cl);
-	char run[RUN_ROOM]; /* of its server, */
-	char data[RUN_ROOM], data_before[RUN_ROOM]; /* and the replication
-				ids of what it has */
+	char run[RUN_ROOM]; /* run id of the server */
+	char data[RUN_ROOM], data_before[RUN_ROOM]; /* replication ids of the
+						       server's data */
 };
 
-/* What the client is at. */
+/* The state of a client. */
 enum client_state {
-	CLIENT_WAITS,   /* until it tries again */
-	CLIENT_ASKS,    /* a Sentinel: its name is looked up, or it was asked */
-	CLIENT_FOUND,   /* where the server is; next it */
+	CLIENT_WAITS,   /* for the time of the next try */
+	CLIENT_ASKS,    /* a Sentinel, or looks up the Sentinel's name */
+	CLIENT_FOUND,   /* the place of the server */
 	CLIENT_LOOKS,   /* up the server's name */
-	CLIENT_LOGS_IN, /* on both */
+	CLIENT_LOGS_IN, /* on both connections */
 	CLIENT_UP
 };
 
 struct lookup;
 
-/* What a name stands for. */
+/* The addresses of a name. */
 struct numbers {
 	char text[NUMBERS_MOST][NUMBER_ROOM];
 	unsigned n;
 };
 
+/* env, ev and on are set at creation, all other fields are for the loop thread
+   only. */
 struct redis_client {
 	struct redis_client_env env;
 	struct ev_loop *ev;
@@ -90,44 +95,48 @@ struct redis_client {
 	enum client_state state;
 	struct link links[2];  /* by enum redis_which */
 	struct link ask;       /* to a Sentinel */
-	struct ev_timer again; /* what to do in a later turn: see lost */
-	struct ev_timer limit; /* of one step on the way up */
-	struct ev_timer tick;  /* while it is up */
-	uint64_t ticked;       /* mono */
-	uint64_t looked;       /* mono: whether it can be used still */
+	struct ev_timer again; /* the next try, or the end of a lost
+				  connection */
+	struct ev_timer limit; /* end of the time for a step */
+	struct ev_timer tick;  /* checks while the client is up */
+	uint64_t ticked;       /* mono: last tick */
+	uint64_t looked;       /* mono: last check that the server is fit */
 	double back_off;
-	bool lost;   /* why says it; taken down in the next turn */
-	bool was_up; /* since the last `down` */
-	bool told;   /* of the text in told_why */
-	bool meant;  /* nobody's fault: it was asked to begin anew */
-	bool refused; /* why is what the server has said to our login */
-	bool away;   /* and the log has it: as it is in said */
+	bool lost;   /* `why` holds the reason; the next turn takes the
+			connections down */
+	bool was_up; /* `up` was called, and `down` was not called since */
+	bool told;   /* `down` was called with told_why */
+	bool meant;  /* the owner has asked for new connections */
+	bool refused; /* the server has refused the login, and `why` holds its
+			 text */
+	bool away;   /* the log has the loss, with the text `said` */
 	char why[REDIS_WHY_ROOM], told_why[REDIS_WHY_ROOM];
 	char said[REDIS_WHY_ROOM];
-	/* where */
-	struct lookup *lookup; /* NULL: none */
+	struct lookup *lookup; /* NULL: no look-up */
 	unsigned lookup_port;
-	unsigned tries;    /* which of a name's numbers */
-	unsigned sentinel; /* the next one to be asked */
-	unsigned asked;    /* how many of them, in this round */
-	char *master;      /* what a Sentinel has said; NULL: nothing yet */
+	unsigned tries;    /* index of the address of a name that is tried
+			      next */
+	unsigned sentinel; /* index of the Sentinel that is asked next */
+	unsigned asked;    /* Sentinels asked in this round */
+	char *master;      /* host by a Sentinel's answer; NULL: no answer
+			      yet */
 	unsigned master_port;
-	char place[NUMBER_ROOM + 200]; /* for texts */
-	/* the server */
-	char run[RUN_ROOM]; /* of the last `up`; "": there was none */
-	char data[RUN_ROOM]; /* likewise */
-	bool was_replica;    /* that very server, since then */
-	const char *anew;    /* why it is not the same any more */
+	char place[NUMBER_ROOM + 200]; /* place of this step, for texts */
+	char run[RUN_ROOM]; /* run id at the last `up`; "": no `up` yet */
+	char data[RUN_ROOM]; /* replication id at the last `up` */
+	bool was_replica;    /* that server was a replica since then */
+	const char *anew;    /* how the server has changed; NULL: not at all */
 	char server[SERVER_ROOM];
-	char sha[SCRIPTS][41]; /* "": not known there */
+	char sha[SCRIPTS][41]; /* sums of the scripts; "": not known to the
+				  server */
 	void *tls;             /* a redisSSLContext */
 };
 
 /* ---- client.c ---- */
 
-/* Was it a replica, since the last `up`?  One that becomes a master gets a new
-   replication id, and keeps the one before; one that was a master always has a new
-   one without that, when its first replica comes or the last one is long gone. */
+/* true: the server was a replica since the last `up`.  A replica that becomes a
+   master gets a new replication id and keeps the former id.  A server that was
+   a master all the time has no former id when its own changes. */
 static inline bool
 client_is_promoted(const struct redis_client *cl, const char *data,
 		   const char *before)
@@ -136,57 +145,57 @@ client_is_promoted(const struct redis_client *cl, const char *data,
 	       strcmp(cl->data, data) != 0;
 }
 
-/* ---- client_link.c ---- */
+/* ---- link.c ---- */
 
-/* Note that it cannot go on so: why, without the place before it. */
+/* Note that the connections are lost; the place stands before the text. */
 void evc__client_lost(struct redis_client *cl, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Where that is, for texts. */
+/* Set the place, for texts. */
 void evc__client_place(struct redis_client *cl, const char *host,
 		       unsigned port);
-/* port 0: host is the path of a socket.  false: it was lost at once. */
+/* port 0: host is the path of a socket. false: lost at once. */
 bool evc__link_connect(struct link *l, const char *host, unsigned port);
-/* Take it down; what was said stays without an answer. */
+/* Close the connection; its commands stay without an answer. */
 void evc__client_link_close(struct link *l);
-/* A fork child keeps the loop, or destroys it. */
+/* Stop the watchers: a fork child keeps the loop, or destroys it. */
 void evc__link_off(struct link *l, struct ev_loop *loop);
-/* Nothing was heard for so long that this is none any more. */
+/* true: the server has been silent for too long. */
 bool evc__link_is_silent(const struct link *l, uint64_t now, double patience);
 
-/* ---- client_say.c ---- */
+/* ---- say.c ---- */
 
-/* Frees what args holds; false: no connection, no memory, and fn is not
-   called. */
+/* Send the words, and free what args holds. false: no connection or no memory;
+   fn is not called. */
 bool evc__link_say(struct link *l, redis_reply_fn *fn, void *arg,
 		   struct redis_args *a);
-/* Answer with NULL what has no answer. */
+/* Answer all commands without an answer with NULL. */
 void evc__link_answer_none(struct link *l);
 
-/* ---- client_login.c ---- */
+/* ---- login.c ---- */
 
-/* done: all answers are there. */
+/* done is called when all answers are there. */
 void evc__login_begin(struct link *l, void (*done)(struct redis_client *cl));
-/* Ask again whether the server can be used; if not, it is lost. */
+/* Ask again whether the server is fit; if not, the client is lost. */
 void evc__login_look(struct link *l);
 
-/* ---- client_name.c ---- */
+/* ---- name.c ---- */
 
 typedef void found_fn(struct redis_client *cl, const char *number);
-/* found follows with a number of that name, from within this or later, unless the
-   client is lost by then. */
+/* found is called with an address of the name, within this call or later,
+   unless the client is lost first. */
 void evc__lookup_begin(struct redis_client *cl, const char *host,
 		       unsigned port, found_fn *found);
-/* Nobody wants to know it any more. */
+/* Forget the look-up. */
 void evc__lookup_drop(struct redis_client *cl);
 
-/* ---- client_sentinel.c ---- */
+/* ---- sentinel.c ---- */
 
-/* Ask the next one: its name first. */
+/* Ask the next Sentinel. */
 void evc__sentinel_begin(struct redis_client *cl);
-/* It has answered. */
+/* Close the connection to the Sentinel. */
 void evc__sentinel_end(struct redis_client *cl);
 
-/* ---- client_tls.c ---- */
+/* ---- tls.c ---- */
 
 #ifdef HAVE_HIREDIS_SSL
 bool evc__client_tls(struct link *l);

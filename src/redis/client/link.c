@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One connection: a context of hiredis on the client's loop.
- *
- * hiredis frees it by itself when it breaks, from deep inside; that is only noted
- * here, and what was said on it is answered when the client takes both down.
- *
- * hiredis writes with plain calls, which raise SIGPIPE when the other end is
- * gone; so it does that with the signal blocked, and one that was raised is taken
- * back.
+ * One connection: a context of hiredis on the client's loop. hiredis frees a
+ * broken context by itself, deep inside its calls.  So a loss is only noted
+ * here (evc__client_lost), and the client takes both connections down later.
+ * hiredis writes by plain calls, which raise SIGPIPE after a loss: the signal
+ * is blocked during a write, and a raised one is taken back.
+ * Called by: the client's other files; hiredis and libev.
+ * Locks: none; loop thread only.
  */
 #include <hiredis/adapters/libev.h>
 #include <hiredis/sds.h>
@@ -25,7 +24,7 @@ evc__client_lost(struct redis_client *cl, const char *fmt, ...)
 	struct text t;
 	va_list ap;
 
-	/* What came first says why. */
+	/* The first reason is the cause of all others. */
 	if (cl->lost)
 		return;
 	cl->lost = true;
@@ -59,7 +58,7 @@ evc__redis_client_is_up(const struct redis_client *cl)
 
 /* ---- the descriptor's events ---- */
 
-/* With SIGPIPE blocked.  The context may be gone when fn returns. */
+/* Call fn with SIGPIPE blocked. fn may free the context. */
 static void
 without_sigpipe(void (*fn)(redisAsyncContext *ac), redisAsyncContext *ac)
 {
@@ -73,7 +72,7 @@ without_sigpipe(void (*fn)(redisAsyncContext *ac), redisAsyncContext *ac)
 	fn(ac);
 	if (sigismember(&old, SIGPIPE) == 1)
 		return;
-	/* It was not blocked before, so none was pending then. */
+	/* SIGPIPE was not blocked before, so no signal was pending then. */
 	if (l->ac == NULL)
 		while (sigtimedwait(&pipe, NULL, &at_once) < 0 &&
 		       errno == EINTR)
@@ -81,8 +80,8 @@ without_sigpipe(void (*fn)(redisAsyncContext *ac), redisAsyncContext *ac)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* While nothing was asked?  hiredis takes that for a mistake of its own, and ends
-   the process, unless it is an error.  TLS has things to say of its own. */
+/* true: bytes have come without a question. hiredis ends the process then,
+   unless the bytes are an error.  A server of TLS may send records unasked. */
 static bool
 is_unasked(const struct link *l)
 {
@@ -104,11 +103,11 @@ on_readable(struct ev_loop *ev, struct ev_io *io, int events)
 		return;
 	if (is_unasked(l))
 		evc__client_lost(l->cl, "it has said more than it was asked");
-	/* It is closed in the loop's next turn. */
+	/* The loop's next turn closes the connection. */
 	if (l->cl->lost)
 		return;
 	l->heard = sync_mono_coarse();
-	/* By TLS a read may write, too. */
+	/* A read by TLS may write, too. */
 	if (l->cl->env.address->tls)
 		without_sigpipe(redisAsyncHandleRead, e->context);
 	else
@@ -133,7 +132,7 @@ on_writable(struct ev_loop *ev, struct ev_io *io, int events)
 	(void)events;
 	if (on_loop_inherited(&l->cl->on))
 		return;
-	/* There is room again: the other end takes what is large, however slowly. */
+	/* The other end makes progress with large data, however slowly. */
 	if (l->full)
 		l->heard = sync_mono_coarse();
 	without_sigpipe(redisAsyncHandleWrite, e->context);
@@ -142,7 +141,8 @@ on_writable(struct ev_loop *ev, struct ev_io *io, int events)
 
 /* ---- its beginning and end ---- */
 
-/* What hiredis says about it; by TLS that may be how errno was. */
+/* The text of hiredis about the loss.  By TLS the text may be a former
+   errno. */
 static const char *
 why_ended(const redisAsyncContext *ac, bool tls)
 {
@@ -153,7 +153,7 @@ why_ended(const redisAsyncContext *ac, bool tls)
 	return tls && strcmp(why, strerror(0)) == 0 ? "TLS failed" : why;
 }
 
-/* hiredis frees it when this has returned. */
+/* hiredis frees the context after this call. */
 static void
 on_disconnect(const redisAsyncContext *ac, int status)
 {
@@ -178,15 +178,15 @@ on_connect(const redisAsyncContext *ac, int status)
 		l->heard = sync_mono_coarse();
 }
 
-/* Have the kernel look whether the other end is there, too: while one waits for
-   an answer there is nothing to be said. */
+/* Have the kernel look for the other end: a connection that waits for an answer
+   sends nothing. */
 static void
 set_up_socket(int fd, bool tcp, double patience)
 {
 	int on = 1, seconds = patience > 4 ? (int)(patience / 4) : 1,
 	    probes = 3, ms = patience < 1e6 ? (int)(patience * 1000) : 0;
 
-	/* Programs that are started meanwhile must not keep it open. */
+	/* Programs that are started later must not keep the socket open. */
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if (!tcp)
 		return;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is said first on a connection, all at once: who we are, and how the server
- * is.  Only a server that can be used is logged in to: one that evicts nothing,
- * because leases are keys, and takes writes.
+ * The first commands on a connection, sent all at once: the user and the name
+ * of the client, and questions about the server.  A server is fit if it evicts
+ * no keys, because leases are keys, and if it is a master.
+ * Called by: client.c, and the connection's replies.
+ * Locks: none; loop thread only.
  */
 #include <stdio.h>
 
@@ -10,7 +12,7 @@
 
 /* ---- INFO ---- */
 
-/* The value of a line, cut to fit; "": it has none. */
+/* The value of a line of INFO, cut to fit; "": no such line. */
 static void
 read_info(const char *text, const char *name, char *buf, size_t room)
 {
@@ -31,7 +33,7 @@ read_info(const char *text, const char *name, char *buf, size_t room)
 	}
 }
 
-/* A replica has the data of another server, or will have it. */
+/* A replica has the data of another server, or will have them. */
 static bool
 server_is_master(struct redis_client *cl, const char *text)
 {
@@ -49,7 +51,7 @@ server_is_master(struct redis_client *cl, const char *text)
 	return false;
 }
 
-/* Can it be used?  If not, says why. */
+/* true: the server is fit; else the client is lost, with the reason. */
 static bool
 server_is_fit(struct redis_client *cl, const char *text)
 {
@@ -129,7 +131,7 @@ take_info(struct link *l, const redisReply *r)
 
 /* ---- the answers ---- */
 
-/* Where it is refused, each script is said whole. */
+/* A script that was not loaded is sent as text each time. */
 static void
 take_script(struct redis_client *cl, unsigned script, const redisReply *r)
 {
@@ -141,8 +143,8 @@ take_script(struct redis_client *cl, unsigned script, const redisReply *r)
 		memcpy(sha, r->str, sizeof cl->sha[script]);
 }
 
-/* A name is not needed; but one who may not come in hears that instead of his first
-   answer, whatever it is to. */
+/* true: the login has failed.  The name of the client is optional; but a user
+   without any right gets this error as the first answer, to any command. */
 static bool
 is_refusal(unsigned step, const redisReply *r)
 {
@@ -159,14 +161,14 @@ on_step(const redisReply *r, void *arg)
 	bool was_lost = cl->lost;
 	unsigned step;
 
-	/* It has gone, and that was said. */
+	/* The connection is lost, and the loss is noted already. */
 	if (r == NULL)
 		return;
 	step = l->steps[l->at++];
 	if (step >= LOGIN_SCRIPT)
 		take_script(cl, step - LOGIN_SCRIPT, r);
 	else if (evc__reply_is_error(r, "MOVED "))
-		/* MOVED SLOT HOST:PORT */
+		/* The text is MOVED SLOT HOST:PORT. */
 		evc__client_lost(cl,
 				 "this node of a Redis Cluster has not the"
 				 " keys of that namespace: %s",
@@ -227,7 +229,7 @@ say_who(struct link *l)
 		evc__args_text(&a, "AUTH");
 		if (at->user != NULL)
 			evc__args_text(&a, at->user);
-		/* There are users without one. */
+		/* Some users have no password. */
 		evc__args_text(&a, at->password != NULL ? at->password : "");
 		said = say_step(l, LOGIN_AUTH, &a);
 	}
@@ -269,7 +271,7 @@ say_scripts(struct link *l)
 	return said;
 }
 
-/* May the user do what the scripts do?  Else one of them could stop half-way. */
+/* A script could stop half-way if the user lacked one of these rights. */
 static const char may[] =
 	"local key = KEYS[1] "
 	"local all = {{'get', key}, {'set', key, 'x'}, {'del', key}, "

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A host's name becomes a number.  That may take long and cannot be told to stop,
- * so it is done by a thread, which posts what it has found; the client may be
- * gone by then.
- *
- * Two hold what was found: the client, and the thread or its mail.  Only the
- * loop's thread looks at who wants it.
+ * Looks up the name of a host.  A look-up may take long and cannot be
+ * interrupted, so a thread does it and posts the result; the client may be gone
+ * by then.  The result has two owners, the client and the thread or its mail,
+ * and the last owner frees it.
+ * Called by: client.c and sentinel.c.
+ * Locks: none; `held` is atomic; `cl` and `found` are for the loop thread only.
  */
 #include <netdb.h>
 #include <netinet/in.h>
@@ -13,11 +13,12 @@
 #include "redis/client/client.h"
 
 struct lookup {
-	_Atomic uint32_t held; /* atomic: by how many; the last one frees it */
-	struct redis_client *cl; /* the loop's; NULL: nobody wants it */
+	_Atomic uint32_t held; /* atomic: number of owners */
+	struct redis_client *cl; /* loop thread only; NULL: the result is not
+				    wanted */
 	evc_loop *loop;
 	evc_mail mail;
-	found_fn *found; /* the loop's */
+	found_fn *found; /* loop thread only */
 	struct numbers numbers;
 	char why[REDIS_WHY_ROOM];
 	char host[];
@@ -43,7 +44,7 @@ take_numbers(const struct addrinfo *ai, struct numbers *ret)
 			ret->n++;
 }
 
-/* 0, or what gai_strerror knows. */
+/* 0, or an error for gai_strerror. */
 static int
 resolve_name(const char *host, int flags, struct numbers *ret)
 {
@@ -70,7 +71,7 @@ lookup_main(evc_coord *c, void *arg)
 	(void)c;
 	if (e != 0)
 		evc__text_fmt(&t, "its name is not known: %s", gai_strerror(e));
-	/* If it is refused the loop is gone, and the client with it. */
+	/* The loop is gone, and so is the client. */
 	if (evc_post_mail(lk->loop, &lk->mail) < 0)
 		release_lookup(lk);
 	return 0;

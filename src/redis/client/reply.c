@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Answers, which are not trusted: whoever reads one says what it should be, and
- * hears whether it is that.  A number may come as one or as its text, a text as a
+ * Reads answers, which are not trusted: each function checks the type that its
+ * caller expects.  A number may come as a number or as a text, and a text as a
  * bulk or as a status.
+ * Called by: all files that read an answer; any thread.
+ * Locks: none.
  */
 #include "redis/client/redis.h"
 
@@ -26,7 +28,7 @@ evc__reply_word(const redisReply *r)
 {
 	const redisReply *e = element_of(r, 0);
 
-	/* With a 0 byte in it, it is no word. */
+	/* A text with a 0 byte is no word. */
 	return is_bytes(e) && strlen(e->str) == e->len ? e->str : NULL;
 }
 
@@ -74,7 +76,7 @@ evc__reply_number(const redisReply *r, size_t i, int64_t *ret)
 		*ret = e->integer;
 		return true;
 	}
-	/* strtoll would skip what stands before a number. */
+	/* strtoll would skip blanks before a number. */
 	if (!is_bytes(e) || e->len == 0 || e->len > 20 ||
 	    !(e->str[0] == '-' || (e->str[0] >= '0' && e->str[0] <= '9')))
 		return false;

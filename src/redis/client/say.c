@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What was said on a connection and has no answer yet, in its order.
- *
- * A script is said by the sum of its text; its command is kept until it was
- * answered, because a server that was told to forget its scripts wants the text.
+ * Commands without an answer, in the order in which they were sent.  A script
+ * is sent by the sum of its text.  The command is kept until the answer,
+ * because a server that has forgotten its scripts needs the text.
+ * Called by: client.c, login.c, sentinel.c; engine and node send scripts here.
+ * Locks: none; loop thread only.
  */
 #include <stdio.h>
 
@@ -25,7 +26,7 @@ append_said(struct link *l, struct said *s)
 	l->last = &s->next;
 }
 
-/* Those of one connection are answered in their order. */
+/* The answers of one connection come in the order of the commands. */
 static struct said *
 take_first_said(struct link *l)
 {
@@ -54,8 +55,7 @@ evc__link_answer_none(struct link *l)
 
 static void on_reply(redisAsyncContext *ac, void *reply, void *arg);
 
-/* The server does not know that script any more: once more, whole, from where
-   its keys are counted. */
+/* The server does not know the script: send the text, and the same keys. */
 static bool
 say_whole(struct link *l, struct said *s)
 {
@@ -84,8 +84,8 @@ say_whole(struct link *l, struct said *s)
 	return said;
 }
 
-/* What stands behind the last answer was not asked for.  hiredis takes that for a
-   mistake of its own, and ends the process: it must not see it. */
+/* true: bytes without a question stand behind the last answer. hiredis would
+   end the process if it saw those bytes. */
 static bool
 has_unasked_bytes(struct link *l, redisReader *r)
 {
@@ -102,12 +102,11 @@ on_reply(redisAsyncContext *ac, void *reply, void *arg)
 	struct link *l = ac->data;
 	struct said *s = arg;
 
-	/* When it goes, hiredis answers all; who has said it hears of that
+	/* hiredis answers all commands when a context goes; the client does so
 	   later. */
 	if (l == NULL || reply == NULL || has_unasked_bytes(l, ac->c.reader))
 		return;
-	/* What it has, and will have, is another server's: nothing of this is
-	   an answer. */
+	/* A replica has the data of another server, so no answer counts. */
 	if (evc__reply_is_error(reply, "READONLY")) {
 		l->cl->was_replica = true;
 		evc__client_lost(l->cl, "the server is a replica now");
@@ -123,7 +122,7 @@ on_reply(redisAsyncContext *ac, void *reply, void *arg)
 	answer_said(s, reply);
 }
 
-/* Frees command, unless it is to be kept for s. */
+/* Send a command, and free the command unless s keeps it. */
 static bool
 say_command(struct link *l, struct said *s, char *command, int n, bool keep)
 {
@@ -141,14 +140,14 @@ say_command(struct link *l, struct said *s, char *command, int n, bool keep)
 		s->command = command;
 		s->n = (size_t)n;
 	}
-	/* From now on it is waited for. */
+	/* The time of silence begins with the first command. */
 	if (l->first == NULL)
 		l->heard = sync_mono_coarse();
 	append_said(l, s);
 	return true;
 }
 
-/* How long may it wait, by its own words? */
+/* Seconds that the command itself may wait; < 0: for ever. */
 static double
 seconds_of_block(const struct redis_args *a)
 {
@@ -202,8 +201,8 @@ evc__link_say(struct link *l, redis_reply_fn *fn, void *arg,
 
 /* ---- scripts ---- */
 
-/* The command of a script: args behind its two first words and the number of
-   keys; < 0: no memory. */
+/* The command of a script: the words of args behind two first words and the
+   number of keys. < 0: no memory. */
 static int
 script_command(const struct redis_client *cl, enum redis_script script,
 	       unsigned n_keys, struct redis_args *a, struct said *s,

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scripts, as protocol.h promises them.  The server runs each of them whole
- * or, when it meets garbage, before it has changed anything.
- *
+ * The texts of the scripts, as protocol.h describes them.  The server runs a
+ * script whole, or stops at garbage before the script has changed anything.
  * Numbers are doubles on both sides: a sum made here is the sum that the
- * coordinator's own memory would have made, and is written as it writes it: a
- * whole number as one, if it is below 2^53.
+ * coordinator's own memory would make, written in the same way: a whole number
+ * below 2^53 as an integer.
+ * Called by: login.c loads the scripts, say.c sends them.
+ * Locks: none; constants.
  */
 #include "redis/client/redis.h"
 
 const char evc__script_head[] =
 	"local call = redis.call "
-	/* Of another type?  Then what to return. */
+	/* The error for a key of another type; nil: the type is right. */
 	"local function wrong(key, type) "
 	"  local is = call('TYPE', key).ok "
 	"  if is ~= type and is ~= 'none' then "
@@ -31,7 +32,7 @@ const char evc__script_head[] =
 	"local function whole(text) "
 	"  return #text <= 15 and string.match(text, '^%d+$') and tonumber(text) "
 	"end "
-	/* The two counts of the variables, if they are any. */
+	/* The two counts of the variables. */
 	"local function counts(key) "
 	"  local two = {'finished', 'changes'} "
 	"  for i = 1, 2 do "
@@ -40,9 +41,9 @@ const char evc__script_head[] =
 	"  end "
 	"  return nil, two "
 	"end "
-	/* How many variables there are after a change of ours, which the count of
-	   changes says.  Whoever changes them otherwise and counts it is none that
-	   has lost some. */
+	/* Note how many variables there are after a change of this cluster,
+	   together with the count of changes.  A program that changes variables
+	   and counts them otherwise is no server that has lost variables. */
 	"local function count(key, var, n) "
 	"  local changes = call('HINCRBY', key, 'changes', n) "
 	"  call('HSET', key, 'names', "
@@ -55,14 +56,15 @@ const char evc__script_head[] =
 	"    and not wrong(var, 'hash') "
 	"    and call('HLEN', var) < tonumber(names) "
 	"end "
-	/* Of a connection that was given up, what was said there may come still, after
-	   it was said again, and more.  Nobody waits for what this returns. */
+	/* A script of a former connection may come after the same script and
+	   later ones came on a new connection.  No client waits for this
+	   answer. */
 	"local function is_late(key, last, seq) "
 	"  if (tonumber(last) or 0) > tonumber(seq) then "
 	"    return garbage(key, 'it has a later answer') "
 	"  end "
 	"end "
-	/* What was answered last, if it was to this. */
+	/* The last answer, if that answer was to the same question. */
 	"local function answered(key, asker, seq) "
 	"  local old = call('HGET', key, asker) "
 	"  if not old then return end "
@@ -73,7 +75,7 @@ const char evc__script_head[] =
 	"  if last[1] == seq then return last[2] end "
 	"  return is_late(key, last[1], seq) "
 	"end "
-	/* nil has two spellings; here it has no bytes. */
+	/* nil has two spellings; here nil has no bytes. */
 	"local function value(bytes) "
 	"  return bytes and bytes ~= '\\192' and bytes or '' "
 	"end "
@@ -81,7 +83,7 @@ const char evc__script_head[] =
 	"  return x > -9007199254740992 and x < 9007199254740992 "
 	"    and x == math.floor(x) "
 	"end "
-	/* A variable's bytes as a number; nil: it is none. */
+	/* The number of a variable; nil: no number. */
 	"local function number(bytes) "
 	"  local first, size = string.byte(bytes), 1 "
 	"  if not first then return nil end "
@@ -92,15 +94,15 @@ const char evc__script_head[] =
 	"  if #bytes ~= size then return nil end "
 	"  if first == 0xcb then return (struct.unpack('>d', bytes, 2)) end "
 	"  if first == 0xca then return (struct.unpack('>f', bytes, 2)) end "
-	/* Not as a signed one. */
+	/* An unsigned number. */
 	"  if first == 0xcf then "
 	"    return struct.unpack('>I4', bytes, 2) * 2 ^ 32 "
 	"      + struct.unpack('>I4', bytes, 6) "
 	"  end "
 	"  return (cmsgpack.unpack(bytes)) "
 	"end "
-	/* The same for a number written in any way, and exactly: as a double two of
-	   64 bits could be equal that are not. */
+	/* A number as exact bytes, in any spelling: two different numbers of 64
+	   bits may be the same double. */
 	"local function exactly(bytes) "
 	"  local first, x = string.byte(bytes), number(bytes) "
 	"  if not x or x ~= x then return nil end "
@@ -125,7 +127,7 @@ const char evc__script_head[] =
 	"  if is_whole(x) then return cmsgpack.pack(x) end "
 	"  return '\\203' .. struct.pack('>d', x) "
 	"end "
-	/* What is to be added; nil: nothing that can be. */
+	/* The number to be added; nil: no number. */
 	"local function addend(text) "
 	"  local x = tonumber(text) "
 	"  if x and x > -math.huge and x < math.huge then return x end "
@@ -134,9 +136,9 @@ const char evc__script_head[] =
 	"  if bytes == '' then call('HDEL', key, name) "
 	"  else call('HSET', key, name, bytes) end "
 	"end "
-	/* A command that may make this key of a generation.  The coordinator sees
-	   to it that it ends, but may be gone: then after ten of the longest
-	   leases. */
+	/* A command that may create a key of a generation.  The coordinator
+	   limits the life of the key; without a coordinator the key ends after
+	   ten of the longest leases. */
 	"local function make(command, key, ...) "
 	"  local is_new = call('EXISTS', key) == 0 "
 	"  local answer = call(command, key, ...) "
@@ -163,7 +165,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"end "
 	"local old = call('GET', KEYS[2]) or '0' "
 	"if not whole(old) then return garbage(KEYS[2], 'it is no number') end "
-	/* Said before, and this one comes late or its answer was lost. */
+	/* The same TAKE again, late, or after a lost answer. */
 	"local again = is and whole(old) > tonumber(ARGV[4]) "
 	"local fresh = ARGV[5] == '1' and not again "
 	"local first = ARGV[5] == '0' and not again "
@@ -181,7 +183,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"end "
 	"call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
 	"if fresh then call('DEL', KEYS[4], KEYS[5]) end "
-	/* What somebody has deleted before is no loss of this cluster's. */
+	/* Variables that were deleted before are no loss of this cluster. */
 	"if first and call('TYPE', KEYS[5]).ok == 'hash' then "
 	"  count(KEYS[4], KEYS[5], 0) "
 	"elseif first then call('HDEL', KEYS[4], 'names') end "
@@ -191,8 +193,9 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"if bad then return bad end "
 	"local is = call('GET', KEYS[1]) or '' "
 	"local is_ours = call('GET', KEYS[2]) == ARGV[2] "
-	/* Written by hand, as whoever takes it begins a generation: nodes would go
-	   on in ours.  Deleted first, as FENCE does, for want of memory. */
+	/* The lock was written by hand.  As in TAKE a new generation begins, or
+	   nodes would go on in the old one.  DEL comes first, as in FENCE, for
+	   a server without memory. */
 	"if is_ours and is ~= '' and is ~= ARGV[1] then "
 	"  call('DEL', KEYS[2]) "
 	"  call('SET', KEYS[2], string.format('%.0f', tonumber(ARGV[2]) + 1)) "
@@ -202,7 +205,7 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"if bad then return bad end "
 	"call('PEXPIRE', KEYS[1], ARGV[3]) "
 	"local gone = are_gone(KEYS[3], KEYS[4]) "
-	/* Nobody of this cluster's had any. */
+	/* No program of this cluster has used a variable. */
 	"if gone and two[2] == ARGV[4] then "
 	"  gone = call('HDEL', KEYS[3], 'names') == 0 "
 	"end "
@@ -221,8 +224,8 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"local is = call('GET', KEYS[2]) "
 	"local beat = call('TYPE', KEYS[4]).ok == 'string' "
 	"  and call('GET', KEYS[4]) or '' "
-	/* Also when there is none: a script whose first write needs no memory may
-	   use some afterwards, when there is no more for others. */
+	/* DEL even without a lease: a script whose first write needs no memory
+	   may use memory afterwards, on a server that has none for others. */
 	"if is == ARGV[2] or not is then call('DEL', KEYS[2]) end "
 	"local id = " EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "'fence'", "''")
 	"return {'ok', beat, id} " },
@@ -232,8 +235,8 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"if call('GET', KEYS[2]) ~= ARGV[1] or call('EXISTS', KEYS[1]) == 0 then "
 	"  return {'no'} "
 	"end "
-	/* One that comes late, on a connection that was given up: the life that
-	   follows it has this lease, and runs for as long as it says. */
+	/* A late script of a former connection.  The lease belongs to the
+	   node's next session. */
 	"local is = call('GET', KEYS[3]) or '' "
 	"local inc = string.match(is, '^' .. ARGV[1] .. ' (%d+)$') "
 	"if inc and tonumber(inc) > tonumber(ARGV[5]) then return {'no'} end "
@@ -251,9 +254,9 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"end "
 	"if call('EXISTS', KEYS[1]) == 0 then return {'alone'} end "
 	"call('PEXPIRE', KEYS[3], ARGV[3]) "
-	/* Whatever it was. */
+	/* The key may have been of any type. */
 	"call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5]) "
-	/* For people: whatever else it is, no node ends for that. */
+	/* This text is for people, and its key may be of any type. */
 	"local is = call('TYPE', KEYS[5]).ok "
 	"if ARGV[7] ~= '' and (is == 'hash' or is == 'none') then "
 	"  call('HSET', KEYS[5], ARGV[6], ARGV[7]) "
@@ -307,8 +310,8 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"  end "
 	"  at = at + 2 + m * 3 "
 	"end "
-	/* First what may be refused when the memory is used up.  Nothing is said
-	   where all results are refused: the node says what they are instead. */
+	/* Writes that a server without memory refuses come first.  Without a
+	   result there is no event: the node sends the failures. */
 	"local said = table.concat(parts) "
 	"if said ~= '' then "
 	EVENT("KEYS[3]", "ARGV[3]", "ARGV[4]", "ARGV[5]", "said")

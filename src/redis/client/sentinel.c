@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sentinels know which server is the master.  They are asked in turn, each by a
- * short connection, until one answers; what it says is tried, and the server
- * itself has to say that it is the master (client_login.c).
+ * Asks Sentinels for the master.  The client asks them in turn, each by a short
+ * connection, until one answers.  The server itself has to confirm that it is
+ * the master (login.c).
+ * Called by: client.c, and the connection's replies.
+ * Locks: none; loop thread only.
  */
 #include "redis/client/client.h"
 
-#define ASK_LIMIT 1.0 /* seconds for one Sentinel; then the next one */
+#define ASK_LIMIT 1.0 /* seconds for a Sentinel */
 
 static void
 on_master(const redisReply *r, void *arg)
@@ -42,7 +44,7 @@ on_master(const redisReply *r, void *arg)
 	memcpy(cl->master, host, n_host);
 	cl->master_port = (unsigned)port;
 	cl->asked = 0;
-	/* Not from within its answer: this connection is to be closed first. */
+	/* The connection cannot be closed within its own reply. */
 	cl->state = CLIENT_FOUND;
 	redis_timer_in(cl->ev, &cl->again, 0);
 }

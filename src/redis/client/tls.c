@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TLS, where hiredis has it (from its version 1 on).
- *
- * The server's certificate has to be signed by `ca` (or by one that the system
- * trusts); whose it is hiredis does not look at, so `ca` should be one that signs
- * this server alone.
+ * TLS, where hiredis has TLS (from version 1 on).  The certificate of the
+ * server has to be signed by `ca`, or by an authority that the system trusts.
+ * hiredis does not compare names, so `ca` should sign this server alone.
+ * Called by: link.c; client.c at the end.
+ * Locks: none; loop thread only.
  */
 #include "redis/client/client.h"
 
@@ -49,7 +49,7 @@ evc__client_tls_free(struct redis_client *cl)
 
 #else
 
-/* A file has to have something in it. */
+/* ISO C forbids an empty file. */
 extern const char evc__client_has_no_tls[];
 const char evc__client_has_no_tls[] = "";
 
