@@ -4,7 +4,7 @@
  * unix:///PATH/TO/SOCKET/NAMESPACE, with options.  Logs and lists of processes
  * show addresses, so an address holds no password (address_password.c finds the
  * password), and no text made here shows a part that looks like a password.
- * Called by: engine.c at open, node.c at serve, link.c for hints; any thread.
+ * Called by: engine.c, node.c, link.c, and the tool evc-cluster; any thread.
  * Locks: none.
  */
 #include <sys/un.h>

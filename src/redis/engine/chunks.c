@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Chunks: frames on their way into the stream of a node, each an entry of it.
- *
- * One is kept until Redis has said that it is there.  When it says that it is
- * not - no memory, no right - the functions in it fail with what it says, as a
- * function does whose arguments are too large; what is about functions that run
- * (cancels, kills) is tried again, with a new number, until it is there.
- *
- * When the connection goes before the answer it is sent again with its old
- * number, and refused if that was there - or one behind it, while this one had
- * been refused for want of memory.  So then it goes once more, with a new number
- * that says which one was its first: the node knows whether it has had that.
- * What may be there is tried until it is: it does not fail.
- *
- * So a function may come behind the order that cancels it.  One for many holds
- * for what comes later, too; one for a single function is given again.
+ * Chunks: entries on their way into the stream of a node.  A chunk is kept
+ * until Redis has answered that the entry is there.  If Redis refuses the entry
+ * (no memory, no right), its functions fail with that text; its cancels and
+ * kills are sent again, with a new number, until the entry is there.
+ * Called by: turn.c, feed.c, nodes.c, lock.c, restart.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
+
+/*
+ * After a lost connection a chunk is sent again with its old number.  Redis
+ * refuses the number if the entry is there, but also if a later entry is there
+ * while this entry was refused for want of memory.  So the chunk is sent once
+ * more, with a new number and the number of its first try, and the node knows
+ * whether the first one came.  A chunk that may be there never fails.
+ *
+ * So a function may come behind the order that cancels it.  An order for many
+ * functions counts for later functions, too; an order for one is sent again.
+ */
 
 evc_status
 evc__frame_batch_about(struct frame_batch *batch, const struct remote_worker *w)
@@ -64,7 +66,8 @@ evc__redis_cancel(struct redis_engine *e, uint64_t upto)
 		return;
 	e->sessions.cancelled_upto = upto;
 	EACH_SESSION(s, tmp, e) {
-		/* Then it waits for its end: nothing is lost. */
+		/* Without memory the functions run to their end: none is
+		   lost. */
 		if (s->bytes > 0 && !s->ending)
 			(void)evc__frame_put_number(&s->control.bytes,
 						    FRAME_CANCEL, upto);
@@ -108,7 +111,8 @@ evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
 	}
 }
 
-/* Something came late: what it is about was perhaps told before. */
+/* A late chunk has come, and the order for its functions perhaps before: send
+   the cancels of single functions again. */
 static void
 send_cancels_again(struct node_session *s)
 {
@@ -156,7 +160,7 @@ fail_def(struct remote_worker *w, const struct frame *f)
 			       0);
 }
 
-/* What is in it was not sent. */
+/* The frames of a chunk were not sent: their functions fail. */
 static void
 fail_frames(struct node_session *s, const struct bytes *b, const char *why)
 {
@@ -197,7 +201,7 @@ free_chunk(struct chunk *c)
 	sync_free(c);
 }
 
-/* Its number, or a greater one, is there. */
+/* true: the entry with this number, or a later one, is in the stream. */
 static bool
 number_is_passed(const redisReply *r)
 {
@@ -237,8 +241,8 @@ on_chunk(const redisReply *r, void *arg)
 	evc__text_add(&t, "redis: ");
 	evc__text_add(&t, evc__reply_why(r));
 	if (evc__reply_is_error(r, "WRONGTYPE") || number_is_passed(r)) {
-		/* Nothing goes to that life any more; the next one has a stream
-		   of its own. */
+		/* Nothing goes to this session any more; the node's next
+		   session has a stream of its own. */
 		free_chunk(c);
 		evc__session_fence(s, "somebody else has written into its "
 				      "stream");
@@ -250,8 +254,8 @@ on_chunk(const redisReply *r, void *arg)
 		s->untold = true;
 		evc__redis_trouble(s->e, "node %s cannot be told: %s", s->name,
 				   why + strlen("redis: "));
-		/* Somebody waits for that worker's end: all of the node end
-		   with its lease, which needs no memory. */
+		/* The cluster waits for the end of that worker.  A fence ends
+		   the whole node with its lease, and needs no memory. */
 		if (c->kill_ns != 0 &&
 		    sync_mono() - c->kill_ns >= s->e->lease_ns)
 			evc__session_fence(s,
@@ -287,7 +291,7 @@ send_chunk(struct chunk *c)
 		evc__args_fmt(&a, "%" PRIu64, c->first);
 	}
 	c->waits = !evc__redis_send(e->client, REDIS_SAY, on_chunk, c, &a);
-	/* It may have made the stream. */
+	/* The command may have created the stream. */
 	if (!s->has_stream)
 		evc__redis_to_ends(s);
 }
@@ -299,7 +303,8 @@ flush_batch(struct node_session *s, struct frame_batch *batch, bool control)
 
 	if (batch->bytes.n == 0)
 		return;
-	/* Nothing is of use to it any more, and its stream is to be gone. */
+	/* The frames are of no use to the session, and its stream is to be
+	   deleted. */
 	if (s->marked) {
 		bytes_free(&batch->bytes);
 		batch->has_worker = false;
@@ -307,7 +312,7 @@ flush_batch(struct node_session *s, struct frame_batch *batch, bool control)
 	}
 	c = sync_alloc(1, sizeof *c);
 	if (c == NULL && control)
-		return; /* the next time */
+		return; /* sent with the next flush */
 	if (c == NULL) {
 		fail_frames(s, &batch->bytes, "there is no memory to send it");
 		bytes_free(&batch->bytes);
@@ -343,7 +348,7 @@ evc__redis_flush(struct redis_engine *e)
 		evc__session_flush(s);
 }
 
-/* Those that failed get numbers behind all others, so they go last. */
+/* Chunks that failed get the greatest numbers, so they are sent last. */
 static void
 send_chunks_again(struct node_session *s)
 {
@@ -395,7 +400,7 @@ evc__session_chunks_drop(struct node_session *s)
 			free_chunk(c);
 			continue;
 		}
-		/* Its answer will free it. */
+		/* The answer will free the chunk. */
 		list_remove(&c->link);
 		c->session = NULL;
 	}

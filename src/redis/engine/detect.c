@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Leases of nodes and their renewals, which are looked at again and again.
+ * Asks again and again for the leases of all sessions and for the numbers of
+ * their last renewals.
+ * Called by: turn.c at each tick; fence.c for a renewal.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
 
-/* What was asked for. */
+/* The argument of a question: the serial numbers of its sessions. */
 struct look {
 	struct redis_engine *e;
 	unsigned n;
@@ -34,7 +37,8 @@ check_lease(struct node_session *s, const redisReply *lease)
 	if (lease->type == REDIS_REPLY_STRING) {
 		if (strcmp(lease->str, want) == 0)
 			return;
-		/* It has registered anew, and that is about to be read. */
+		/* The node has registered anew, and the entry will be read
+		   soon. */
 		space = strchr(lease->str, ' ');
 		if (space != NULL &&
 		    strncmp(lease->str, want, strlen(s->e->lock.g_text) + 1) ==
@@ -43,8 +47,8 @@ check_lease(struct node_session *s, const redisReply *lease)
 			return;
 	}
 	heard = sync_mono() - s->beat_ns;
-	/* A node gives up when it sees no coordinator for a lease, and what it
-	   ran is not to blame. */
+	/* A node gives up when there is no coordinator for a lease; its
+	   functions are not to blame. */
 	if (s->e->detect.back_ns != 0 &&
 	    sync_mono() - s->e->detect.back_ns < 2 * s->e->lease_ns) {
 		evc__session_fence(s,
@@ -54,7 +58,7 @@ check_lease(struct node_session *s, const redisReply *lease)
 		return;
 	}
 	s->blames = true;
-	/* It renews its lease four times in a lease. */
+	/* A node renews its lease four times in a lease. */
 	if (heard >= s->e->lease_ns / 2)
 		evc__session_fence(s,
 				   "its lease is over: nothing was heard of it"
@@ -86,7 +90,7 @@ on_leases(const redisReply *r, void *arg)
 	unsigned i = 0;
 
 	e->detect.asking = false;
-	/* Both are in the order in which lives have begun. */
+	/* Answers and sessions have the same order. */
 	if (r != NULL && r->type == REDIS_REPLY_ARRAY &&
 	    r->elements == 2 * k->n && e->lock.phase == PHASE_LIVE)
 		EACH_SESSION(s, tmp, e) {
@@ -100,7 +104,7 @@ on_leases(const redisReply *r, void *arg)
 	sync_free(k);
 }
 
-/* Do these looks come as they should? */
+/* Note a gap between two questions. */
 static void
 note_question(struct redis_engine *e)
 {

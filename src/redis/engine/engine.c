@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine "redis", from the outside.
+ * Opens and closes the engine at its coordinator.
+ * Called by: the cluster, by the table of redis.c.
+ * Locks: none; no other thread has the engine yet, or any more.
  */
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
 
-/* Seconds.  What is done for a lease is done 20 times a second at most; and nodes
-   take no longer one. */
+/* Seconds.  Ticks come 20 times a second at most, and nodes accept no longer
+   lease. */
 #define LEASE_LEAST 0.1
 #define LEASE_MOST 86400.
 
@@ -40,7 +42,8 @@ evc__redis_close(evc_engine *engine)
 	sync_free(e);
 }
 
-/* Nobody else has it, also not this process a second time. */
+/* Make an id that no other coordinator has, and no other one of this
+   process. */
 static void
 make_coordinator_id(struct redis_engine *e)
 {
@@ -83,7 +86,7 @@ fill_engine(struct redis_engine *e, const evc_engine_env *env)
 	evc__redis_detect_init(e);
 }
 
-/* A member of the scope, so that it is named when it stays. */
+/* The engine is a member of the scope, which names a member that stays. */
 static evc_status
 hold_engine(struct redis_engine *e)
 {
@@ -124,7 +127,7 @@ evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 		     ? hold_engine(e)
 		     : evc_refuse(-EVC_RESOURCE_EXHAUSTED, "redis: no memory");
 	if (st == 0) {
-		/* Before the loop can say anything. */
+		/* The loop may tell the core something from here on. */
 		*ret_engine = (evc_engine *)(void *)e;
 		st = evc__notes_ring(&e->notes);
 	}

@@ -93,8 +93,8 @@ redis_feed_soon(struct redis_engine *e)
 {
 	e->turn.want_feed = true;
 }
-/* Have all sessions, the end of a generation and the end of the engine looked at
-   before the loop sleeps. */
+/* Have all sessions, the end of a generation and the end of the engine looked
+   at before the loop sleeps. */
 static inline void
 redis_look_soon(struct redis_engine *e)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events: the stream of what nodes say, read entry by entry.
- *
- * A result whose value stands under a key of its own waits for that, and all
- * that comes behind it is copied and waits, too: so their order stays.
+ * Reads the stream of events, entry by entry.  A result whose value has a key
+ * of its own waits for that value.  All entries behind the result are copied
+ * and wait, too, so their order stays.
+ * Called by: turn.c, lock.c; the connection's replies.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
 
 #define COUNT_MOST "1000"
-#define FENCE UINT64_MAX /* in place of a number: a mark */
+#define FENCE UINT64_MAX /* number of a mark */
 #define TRIM_EACH 1000
 
 /* ---- one entry ---- */
 
-/* A number of digits alone, and nothing else. */
+/* true: the field is a number, with digits alone. */
 static bool
 field_number(const redisReply *fields, const char *name, uint64_t *ret)
 {
@@ -33,7 +34,7 @@ field_number(const redisReply *fields, const char *name, uint64_t *ret)
 	return *end == '\0' && end == text + n && errno == 0;
 }
 
-/* What is in an entry; NULL: all is well, else what is wrong with it. */
+/* Read the fields of an entry.  NULL: all fields are right; else the error. */
 static const char *
 parse_entry(const redisReply *entry, struct event *ret)
 {
@@ -61,16 +62,16 @@ parse_entry(const redisReply *entry, struct event *ret)
 	return NULL;
 }
 
-/* A number that it cannot have come to?  If that were believed, all that the node
-   itself says would have been seen.  After its mark was asked for, a server may
-   have forgotten some. */
+/* true: the node cannot have reached this number.  If the entry counted, the
+   node's own entries would be dropped as old.  A session that ends may have
+   gaps, because a server may have lost entries. */
 static bool
 is_out_of_order(const struct node_session *s, uint64_t seq)
 {
 	return seq > s->seen && seq - s->seen > UNANSWERED && !s->ending;
 }
 
-/* Was it read before?  Else it is now. */
+/* true: the entry has come before; else the entry is noted. */
 static bool
 was_seen(struct node_session *s, uint64_t seq)
 {
@@ -106,7 +107,7 @@ session_of(struct redis_engine *e, const struct event *ev)
 
 /* ---- values of results ---- */
 
-/* A server that says this may have it still. */
+/* true: the server may still have the value. */
 static bool
 is_temporary_error(const redisReply *r)
 {
@@ -130,7 +131,8 @@ on_value(const redisReply *r, void *arg)
 		sync_free(w);
 		return;
 	}
-	/* Again when there is a connection, or at the next tick. */
+	/* The value is asked for again after a new `up`, or at the next
+	   tick. */
 	if (r == NULL || is_temporary_error(r))
 		return;
 	if (r->type == REDIS_REPLY_ERROR)
@@ -159,7 +161,7 @@ evc__redis_get_value(struct redis_engine *e)
 	w->sent = evc__redis_send(e->client, REDIS_SAY, on_value, w, &a);
 }
 
-/* How much of its frames is done with. */
+/* Serve an entry.  Returns how many bytes of its frames are done with. */
 static size_t
 serve_event(struct redis_engine *e, const struct event *ev)
 {
@@ -175,7 +177,7 @@ serve_event(struct redis_engine *e, const struct event *ev)
 	if (s == NULL)
 		return ev->n;
 	if (ev->fence) {
-		/* Somebody else's would be one without a reason. */
+		/* The mark of another program has no reason. */
 		if (s->ending)
 			evc__session_marked(s);
 		else
@@ -197,7 +199,7 @@ serve_event(struct redis_engine *e, const struct event *ev)
 
 /* ---- those that wait ---- */
 
-/* What is left of it from there on. */
+/* Copy the rest of an entry. */
 static void
 hold_event(struct redis_engine *e, const struct event *ev, size_t from,
 	   bool rest)
@@ -207,7 +209,7 @@ hold_event(struct redis_engine *e, const struct event *ev, size_t from,
 	if (copy == NULL) {
 		struct node_session *s = evc__session_find(e, ev->node);
 
-		/* Without it nothing is known of that node any more. */
+		/* Without this entry the state of the node is unknown. */
 		if (s != NULL)
 			evc__session_fence(s, "there is no memory for what it "
 					      "has sent");
@@ -222,7 +224,7 @@ hold_event(struct redis_engine *e, const struct event *ev, size_t from,
 	list_append(&e->reader.held, &copy->link);
 }
 
-/* Those that were fenced, and whose mark has been read. */
+/* Look for sessions whose mark was read. */
 static void
 look_at_marks(struct redis_engine *e)
 {
@@ -305,7 +307,7 @@ on_events(const redisReply *r, void *arg)
 	if (r->type == REDIS_REPLY_ERROR) {
 		evc__redis_trouble(e, "what nodes say cannot be read: %s",
 				   evc__reply_why(r));
-		/* Else again at the next tick. */
+		/* Other errors are tried again at the next tick. */
 		if (e->lock.phase == PHASE_LIVE &&
 		    e->reader.reading_g == e->lock.g &&
 		    evc__reply_is_error(r, "WRONGTYPE"))
@@ -345,7 +347,7 @@ evc__redis_read(struct redis_engine *e)
 	evc__args_text(&a, "COUNT");
 	evc__args_text(&a, COUNT_MOST);
 	evc__args_text(&a, "BLOCK");
-	/* So that something is heard on this connection, too. */
+	/* A limit, so that this connection is not silent for too long. */
 	evc__args_fmt(&a, "%llu",
 		      (unsigned long long)(block < 50 ? 50 : block));
 	evc__args_text(&a, "STREAMS");

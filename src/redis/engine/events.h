@@ -52,7 +52,8 @@ struct event_reader {
 	struct value_wait *waits; /* NULL: no result waits for its value */
 	struct results results;
 	/* the entry that is heard */
-	struct node_session *hearing; /* NULL: none is, or its session is over */
+	struct node_session *hearing; /* NULL: none is, or its session is
+					 over */
 	bool whole_node;       /* no FRAME_SLOT was in the entry yet */
 	unsigned worker_at;    /* of the last FRAME_SLOT */
 	uint32_t worker_start; /* of the last FRAME_SLOT */
@@ -72,8 +73,9 @@ void evc__events_free(struct redis_engine *e);
 
 /* ---- hear.c ---- */
 
-/* Hear the frames of an entry of this session, or the rest of an entry.  Returns
-   how many bytes are done with: n, or less when a value has to come first. */
+/* Hear the frames of an entry of this session, or the rest of an entry.
+   Returns how many bytes are done with: n, or less when a value has to come
+   first. */
 size_t evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n,
 		       bool is_rest);
 /* v is the value that the result waits for; NULL: there is none. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What workers are given.
- *
- * A worker has a window: so many functions may be under way to it and back.
- * It is 1 until functions prove to be quick, and then as wide as what it runs
- * while others come.  What waits there behind one that takes its time comes
- * back, and then it is one by one until that one has ended.
+ * Sends functions to workers.  A worker has a window: the number of functions
+ * that may be on their way to the worker and back.  The window is 1 until
+ * functions prove to be quick.  Then the window grows until it covers the time
+ * of a round trip.  Functions that wait behind a slow one come back, and the
+ * window is 1 again until the slow one has ended.
+ * Called by: turn.c, before the loop sleeps.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
@@ -59,7 +60,7 @@ send_definitions(struct remote_worker *w)
 
 /* ---- to run ---- */
 
-/* It cannot be sent: that is its outcome. */
+/* The function cannot be sent, and fails. */
 static void
 refuse_task(struct remote_worker *w, const evc_engine_task *t)
 {
@@ -84,7 +85,7 @@ put_task(struct remote_worker *w, const evc_engine_task *t)
 		by_key = t->n_inputs <= sizeof few ?
 				 few :
 				 sync_alloc(t->n_inputs, sizeof *by_key);
-		/* Without memory for that they are sent. */
+		/* Without memory for by_key all values travel in the frame. */
 		for (i = 0; by_key != NULL && i < t->n_inputs; i++)
 			by_key[i] = evc__redis_put_input(s, &t->inputs[i]);
 	}
@@ -96,7 +97,7 @@ put_task(struct remote_worker *w, const evc_engine_task *t)
 	return st;
 }
 
-/* false: there is nothing for it. */
+/* Take functions for a worker, and send them. false: there is none. */
 static bool
 take_tasks(struct remote_worker *w, unsigned most)
 {
@@ -137,8 +138,8 @@ evc__redis_feed(struct redis_engine *e)
 	if (e->lock.phase != PHASE_LIVE || e->turn.left || e->turn.ended ||
 	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
 		return;
-	/* One for each that has none, and then the others: if they are few and
-	   long they should not all go to the first. */
+	/* One function for each idle worker first, then full windows: a few
+	   long functions should not all go to the same worker. */
 	for (i = 0; i < e->sessions.n_workers; i++) {
 		struct remote_worker *w =
 			e->sessions.workers[(e->sessions.next_fed + i) %

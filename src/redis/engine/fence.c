@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How lives end that do not end by themselves.
- *
- *     fence    asked of Redis, which takes the lease away and leaves a mark
- *     fenced   it has: no renewal comes any more, so when the lease is over is
- *              known
- *     marked   all that was said before the mark is read and counts; what comes
- *              behind it does not
- *     over     its workers are proven to be dead, or the lease is over
- *
- * A lease is over so long after its last renewal, by our own clock: the server's
- * may jump, and somebody may delete a lease whose node has been told that it has
- * a whole one.  A renewal was before we saw it, so what we wait is never too short;
- * and too long by the time between two looks, at most.
+ * How a session ends that does not end by itself.
+ * Called by: turn.c, events.c, lock.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
+
+/*
+ *     fence    Redis is asked to delete the lease and to leave a mark in ev
+ *     fenced   Redis has done so: no renewal comes any more
+ *     marked   all entries before the mark are read; later ones do not count
+ *     over     the workers are proven to be dead, or the lease is over
+ *
+ * The lease is over a whole lease after its last renewal, by the coordinator's
+ * own clock: the server's clock may jump, and anybody may delete a key.  A
+ * renewal is older than its answer, so this time is never too short, and too
+ * long by the time between two questions at most.
+ */
 
 /* ---- ids ---- */
 
@@ -46,7 +48,7 @@ evc__session_look(struct node_session *s)
 {
 	bool over = s->gone_ns != 0 && sync_mono() >= s->gone_ns;
 
-	/* Nobody can leave a mark there. */
+	/* No mark can be left any more. */
 	if (!s->marked && over && !s->fenced)
 		evc__session_marked(s);
 	else if (s->marked && (over || evc__session_is_dead(s)))
@@ -65,8 +67,8 @@ evc__session_marked(struct node_session *s)
 		return;
 	evc__redis_tell(e);
 	s->marked = true;
-	/* Not before: one that has left in good order has said so before the
-	   mark, and its end would be no surprise. */
+	/* Not logged earlier, because a node that leaves in good order says so
+	   before the mark. */
 	evc_log(e->scope, EVC_LOG_WARNING, NULL, "redis: node %s is fenced: %s",
 		s->name, s->why);
 	evc__text_fmt(&t, "node %s: %s", s->name, s->why);
@@ -92,7 +94,7 @@ note_fenced(struct node_session *s, const char *mark)
 	struct redis_engine *e = s->e;
 
 	s->fenced = true;
-	/* It may have forgotten some renewals. */
+	/* The server may have forgotten some renewals. */
 	if (e->lock.server_anew)
 		s->beat_ns = sync_mono();
 	count_lease_from(s, s->beat_ns, e->lease_ns);
@@ -104,8 +106,8 @@ note_fenced(struct node_session *s, const char *mark)
 	redis_look_soon(e);
 }
 
-/* The server may have forgotten that they were fenced, and renewed their leases
-   until there was another generation. */
+/* The server may have forgotten the fences, and renewed leases until the new
+   generation. */
 void
 evc__redis_beats_anew(struct redis_engine *e)
 {
@@ -118,8 +120,8 @@ evc__redis_beats_anew(struct redis_engine *e)
 	}
 }
 
-/* It was to be read long ago.  It may have gone with what the server has lost, or
-   by hand: then another one is left. */
+/* true: the mark should have been read.  The mark may be lost with the server's
+   data, or deleted; then another mark is needed. */
 static bool
 mark_is_late(const struct node_session *s)
 {
@@ -148,7 +150,8 @@ on_fence(const redisReply *r, void *arg)
 	if (r == NULL)
 		return;
 	if (evc__reply_is(r, "gen")) {
-		/* There is nothing any more that it could leave a mark in. */
+		/* The stream of this generation is gone, and a mark cannot be
+		   left. */
 		struct redis_engine *e = s->e;
 
 		s->beat_ns = sync_mono();
@@ -159,12 +162,13 @@ on_fence(const redisReply *r, void *arg)
 	}
 	evc__redis_trouble(s->e, "node %s cannot be fenced: %s", s->name,
 			   evc__reply_why(r));
-	/* Either its lease cannot be renewed any more, or ours cannot either,
-	   and then it ends for that. */
+	/* Either the node cannot renew its lease any more, or the coordinator
+	   cannot, and the node ends for that. */
 	if (s->gone_ns == 0)
 		count_lease_from(s, sync_mono(), s->e->lease_ns * 5 / 2);
 	else if (mark_is_late(s))
-		evc__session_marked(s); /* there will be no other one */
+		evc__session_marked(s); /* the next mark would be refused,
+					   too */
 }
 
 static void
@@ -179,7 +183,7 @@ ask_for_fence(struct node_session *s)
 		return;
 	w = sync_alloc(1, sizeof *w);
 	if (w == NULL)
-		return; /* then at the next tick */
+		return; /* tried at the next tick */
 	w->session = s;
 	evc__args_key(&a, &e->address, "gen");
 	evc__args_key(&a, &e->address, "lease:%s", s->name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What nodes say: the frames of one entry.
- *
- * Nothing of it is believed.  A node that says what it cannot have to say is
- * fenced, and named with what it was; what it has said before the mark of that,
- * and can be read, counts.
+ * Hears the frames of an entry.  Frames are not trusted.  A node that sends a
+ * wrong frame is fenced, with the reason in the log; its earlier frames, and
+ * later ones before the mark that can be read, count.
+ * Called by: events.c.
+ * Locks: none; loop thread only.
  */
 #include "wire/walk.h"
 #include "redis/engine/engine.h"
@@ -20,8 +20,8 @@ fence_for_garbage(struct node_session *s, const char *what)
 	evc__session_fence(s, "it sent garbage: %s", text);
 }
 
-/* The worker that is spoken of; NULL with *ret_fine: that life of it is over,
-   and without: garbage.  up: it has to be. */
+/* The worker of the last FRAME_SLOT.  NULL with *ret_fine: that start of the
+   worker is over; NULL without: garbage. up: the worker has to be up. */
 static struct remote_worker *
 worker_of(struct node_session *s, bool up, bool *ret_fine)
 {
@@ -49,7 +49,7 @@ worker_of(struct node_session *s, bool up, bool *ret_fine)
 
 /* ---- results ---- */
 
-/* It counts: r is one of those that the worker was given. */
+/* Take a result: call i of the worker has ended. */
 static void
 settle_call(struct remote_worker *w, unsigned i,
 	    const struct frame_result *said)
@@ -69,7 +69,7 @@ settle_call(struct remote_worker *w, unsigned i,
 		evc__redis_tell(e);
 }
 
-/* The value of this one has to be fetched first. */
+/* Keep the frame of a result until its value was read. */
 static void
 wait_for_value(struct remote_worker *w, const struct frame *f, uint64_t id)
 {
@@ -124,8 +124,8 @@ hear_result(struct node_session *s, const struct frame *f)
 		settle_call(w, i, &said);
 }
 
-/* Redis does not have its value: the function has run, and its updates are
-   perhaps made, so it does not run again. */
+/* The value is lost.  The function has run and may have made its updates, so it
+   does not run again. */
 static void
 make_value_lost(struct frame_result *said, const char *what)
 {
@@ -193,8 +193,8 @@ hear_up(struct node_session *s, const struct frame *f)
 		evc__remote_worker_up(w, s->e->reader.worker_start, &note);
 }
 
-/* They have not begun; the youngest first: each goes to the front of the
-   queue. */
+/* The calls have not begun.  The youngest comes back first, because each goes
+   to the front of the queue. */
 static void
 give_back_calls(struct remote_worker *w)
 {
@@ -213,7 +213,7 @@ give_back_calls(struct remote_worker *w)
 	evc__redis_tell(w->session->e);
 }
 
-/* FRAME_FENCED and FRAME_GONE. */
+/* Hear FRAME_FENCED and FRAME_GONE. */
 static void
 hear_end(struct node_session *s, const struct frame *f)
 {
@@ -287,7 +287,7 @@ hear_worker(struct redis_engine *e, uint64_t number)
 	e->reader.worker_start = (uint32_t)number;
 }
 
-/* Those that say a number and nothing else. */
+/* Hear a frame that holds a number alone. */
 static void
 hear_number(struct node_session *s, const struct frame *f)
 {
@@ -319,7 +319,7 @@ hear_one(struct node_session *s, const struct frame *f)
 		hear_result(s, f);
 		return;
 	}
-	/* What is told comes in the order in which it was said. */
+	/* The cluster is told all in the order of the frames. */
 	if (f->type != FRAME_SLOT && f->type != FRAME_VALUE)
 		evc__redis_tell(e);
 	switch (f->type) {

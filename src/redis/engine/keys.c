@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names of keys; and keys that nobody needs any more.  The order to delete them may be lost with the
- * connection, so it is given again with the next one, until it was answered.
- *
- * An order may come late, and twice: no such key is ever made again, as it has the
- * number of a generation, of a life, or of a value that was forgotten.
+ * Names of keys, and the deletion of keys.  A deletion may be lost with the
+ * connection, so the command is sent again on the next connection until there
+ * is an answer.  A deletion may come late, and twice, and does no harm: no such
+ * key is ever made again, because its name has the number of a generation, of a
+ * session, or of a value that was forgotten.
+ * Called by: all files of the engine.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
@@ -85,7 +87,7 @@ send_unlinking(struct unlinking *u)
 	struct redis_args a = { 0 };
 	int i;
 
-	/* What is said is freed with that. */
+	/* The client frees the words of a command, so the copy is sent. */
 	for (i = 0; i < u->a.n; i++)
 		evc__args_add(&a, u->a.argv[i], u->a.len[i]);
 	u->waits = !evc__redis_send(u->e->client, REDIS_SAY, on_unlinked, u,
@@ -100,7 +102,7 @@ evc__redis_unlink(struct redis_engine *e, struct redis_args *keys)
 	if (!keys->failed && keys->n > 1)
 		u = sync_alloc(1, sizeof *u);
 	if (u == NULL) {
-		/* Without memory for it they end by themselves. */
+		/* Without memory the keys end by themselves. */
 		evc__args_free(keys);
 		return;
 	}

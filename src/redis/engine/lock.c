@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is the coordinator of a namespace: a key with a lease, which is taken and
- * renewed, and a generation, which is a new one each time that it is taken.
- *
- *     AWAY --up--> TAKING --ok--> LIVE --down--> AWAY --up, LOCK ok--> LIVE
- *                                  |               |
- *                                  +--lost, or another run of the server
- *                                  |               |
- *                                  |            RESTART --TAKE ok--> LIVE
- *                            another one's
- *                                  |
- *                                LOST --leases over--> DOWN
+ * The lock of a namespace: a key with a lease, which makes this engine the
+ * coordinator.  Each new owner of the lock begins a generation.
+ * Called by: turn.c, restart.c; the connection's replies.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
 
+/*
+ *     AWAY --up--> TAKING --ok--> LIVE --down--> AWAY --up, LOCK ok--> LIVE
+ *                                  |               |
+ *                                  +--lost, or another run of the server
+ *                                  |               |
+ *                                  |            RESTART --TAKE ok--> LIVE
+ *                            another owner
+ *                                  |
+ *                                LOST --leases over--> DOWN
+ */
+
 /* ---- keys of the generation ---- */
 
-/* What says first that the server's memory is used up, when nothing else is to be
-   said there. */
+/* The answer of this command reports first that the server has no memory
+   left. */
 static void
 on_refreshed(const redisReply *r, void *arg)
 {
@@ -39,8 +43,8 @@ on_refreshed(const redisReply *r, void *arg)
 			"redis: the server at %s has memory again", e->where);
 }
 
-/* The options of this generation, written anew so that they cannot be lost for
-   long; and all its keys are kept. */
+/* Write the options of the generation again, in case they were lost, and have
+   all keys of the generation end later. */
 static void
 refresh_keys(struct redis_engine *e)
 {
@@ -67,8 +71,8 @@ refresh_keys(struct redis_engine *e)
 		evc__redis_to_ends(s);
 }
 
-/* Those that others write into are made here, so that refresh() can see to it
-   that they end.  A node may have registered by now: nothing is trimmed. */
+/* Create the keys that others write into, so that refresh_keys can limit their
+   life.  A node may have registered by now, so nothing is trimmed. */
 static void
 create_keys(struct redis_engine *e)
 {
@@ -166,7 +170,8 @@ on_take(const redisReply *r, void *arg)
 		return;
 	if (evc__reply_is(r, "ok") && evc__reply_number(r, 1, &g) && g > 0 &&
 	    evc__reply_number(r, 2, &changes)) {
-		/* What was changed before is nothing of this cluster's. */
+		/* Changes before the first generation are not this
+		   cluster's. */
 		if (e->lock.g == 0)
 			e->lock.changes = (uint64_t)changes;
 		if (evc__redis_changes(e, changes, false))
@@ -202,8 +207,8 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 
 	if (e->lock.taking || !e->up)
 		return;
-	/* Generations grow also where all data was deleted, and nodes have seen
-	   some.  Asked again, it is the same: there may be one by now. */
+	/* Generations grow even when all data was deleted, because nodes know
+	   older ones.  A repeated TAKE asks for the same generation. */
 	if (e->lock.least <= least) {
 		e->lock.least = sync_real() / 1000000;
 		if (e->lock.least < least)
@@ -226,7 +231,7 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 
 /* ---- stay it ---- */
 
-/* The connection was lost, and all is as it was. */
+/* The connection is there again, and the lock was not lost. */
 static void
 resume_generation(struct redis_engine *e)
 {
@@ -244,8 +249,8 @@ on_generation(const redisReply *r, void *arg)
 	e->lock.asking = false;
 	if (r == NULL || r->type == REDIS_REPLY_ERROR ||
 	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_AWAY))
-		return; /* asked again with the lock */
-	/* Else the data is as it was, and nothing is lost but the lock. */
+		return; /* The next LOCK asks again. */
+	/* Without this loss the server's data is as it was. */
 	if (r->type != REDIS_REPLY_STRING ||
 	    strcmp(r->str, e->lock.g_text) != 0)
 		e->lock.server_anew = true;
@@ -300,8 +305,8 @@ on_lock(const redisReply *r, void *arg)
 		ask_who_took_lock(e, to);
 		return;
 	}
-	/* Nothing says that another one has it.  What is said meanwhile is refused
-	   one by one, and leases are looked at. */
+	/* No answer says that another coordinator has the lock.  Each command
+	   may be refused, and leases are watched. */
 	if (e->lock.phase == PHASE_AWAY)
 		resume_generation(e);
 	evc__redis_trouble(e, "the lock of the namespace %s: %s", e->address.ns,

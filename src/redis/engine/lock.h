@@ -32,7 +32,8 @@ struct coordinator_lock {
 	char why_restart[REDIS_WHY_ROOM]; /* why the generation is over */
 	char why_down[REDIS_WHY_ROOM];    /* why the engine is lost */
 	unsigned refresh_soon; /* ticks in which new keys get their end */
-	bool no_memory;       /* the log knows: the server's memory is used up */
+	bool no_memory;       /* the log knows: the server's memory is used
+				 up */
 	bool variables_used;  /* some program of this cluster uses variables */
 	uint64_t changes;     /* of variables, as the server counted last */
 	const char *fewer;    /* what the server has lost; NULL: nothing */
@@ -57,7 +58,7 @@ void evc__redis_take(struct redis_engine *e, uint64_t least);
    variables than after the last change.  false: variables in use are lost, and
    the generation is over. */
 bool evc__redis_changes(struct redis_engine *e, int64_t n, bool gone);
-/* The namespace is lost for good.  leases_are_over: no worker runs any more, and
+/* The namespace is lost for good. leases_are_over: no worker runs any more, and
    no lease has to be waited for. */
 void evc__redis_lose(struct redis_engine *e, bool leases_are_over,
 		     const char *fmt, ...)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lives of nodes and of their workers.
- *
- * A worker of the cluster is a place: it is taken by a worker of a node, and
- * free again for another one when the life of that node is over.
+ * Begins and ends sessions of nodes, and the workers in them.  A worker of the
+ * cluster is a place: a worker of a node takes the place, and leaves it at the
+ * end of the session.
+ * Called by: events.c and hear.c; fence.c; turn.c and engine.c at the end.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
@@ -33,7 +34,7 @@ free_workers(struct node_session *s)
 	sync_free(s->workers);
 }
 
-/* A member of the scope for each node, so that one that stays is named. */
+/* The node is a member of the scope, which names a member that stays. */
 static void
 hold_session(struct node_session *s)
 {
@@ -42,7 +43,7 @@ hold_session(struct node_session *s)
 	struct text t = evc__text_in(name, sizeof name);
 
 	evc__text_fmt(&t, "node %s", s->name);
-	/* Without memory for it it is not named. */
+	/* Without memory the node has no name there. */
 	(void)evc_hold_begin(s->e->scope, name, &late, &s->hold);
 }
 
@@ -77,8 +78,8 @@ free_session(struct node_session *s)
 	sync_free(s);
 }
 
-/* Its stream, and what it was answered last: what it may still ask for is
-   refused, without its lease. */
+/* Delete the stream to the node and its last answers.  Without its lease the
+   node's next questions are refused. */
 static void
 delete_session_keys(struct node_session *s)
 {
@@ -87,7 +88,7 @@ delete_session_keys(struct node_session *s)
 	unsigned i;
 
 	if (s->g != e->lock.g)
-		return; /* the restart has done that */
+		return; /* The restart has deleted the keys. */
 	evc__args_text(&a, "UNLINK");
 	evc__redis_to_key(s, &a);
 	evc__redis_beat_key(s, &a);
@@ -200,7 +201,7 @@ make_workers(struct node_session *s, uint64_t n)
 	return st;
 }
 
-/* FRAME_NODE and FRAME_HELLO, and nothing else. */
+/* Read FRAME_NODE and FRAME_HELLO, and nothing else. */
 static evc_status
 read_registration(struct node_session *s, const unsigned char *p, size_t n)
 {
@@ -235,7 +236,7 @@ read_registration(struct node_session *s, const unsigned char *p, size_t n)
 	return st;
 }
 
-/* Its workers are not started before they know which of the cluster's they are. */
+/* Tell the node the places of its workers; the node starts them afterwards. */
 static void
 tell_ranks(struct node_session *s)
 {
@@ -272,7 +273,7 @@ new_session(struct redis_engine *e, const char *name, uint64_t inc)
 	return s;
 }
 
-/* So that it ends, and registers anew. */
+/* Without its lease the node ends its session and registers anew. */
 static void
 delete_lease(struct redis_engine *e, const char *name)
 {
@@ -295,7 +296,7 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	if (s != NULL)
 		evc__session_over(s, s->ending ? s->why : "it registered anew",
 				  EVC_ENGINE_DIED);
-	/* It is fenced with the generation, and all that are fenced are known. */
+	/* The generation is over, and no session begins in it. */
 	if (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_AWAY)
 		return;
 	s = new_session(e, name, inc);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes of this very machine, of which the kernel tells at once when they have
- * ended.
+ * Watches processes of this machine: the kernel reports their ends at once.
  *
- * A pid is a process of this machine if boot and pid namespace are the same
- * (two containers share the boot), and it is the right one if it has begun
- * when its node says, or is a child of that.  It is asked for when its pidfd
- * is open: who had the number before would be another one's, and is let go.
- *
- * Every writer of the namespace can say any pid.  So the coordinator looks at a
- * process and does nothing to it; the end of a process ends the life that has said
- * its pid, and no other life; and the number of processes looked at is small.
+ * A pid means a process of this machine if boot id and pid namespace are those
+ * of this process (two containers share the boot id).  The process is the right
+ * one if its start time is the one that the node has written, or if its parent
+ * is the node.  Both are read while a pidfd is open: a former owner of the pid
+ * would not match.  Every writer of the namespace can write any pid.  So the
+ * coordinator only watches; the end of a process ends the session that has
+ * written its pid, and no other; and the number of processes is limited.
+ * Called by: nodes.c, worker.c, fence.c; turn.c in a fork child.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- what the kernel says ---- */
 
-/* The text of a file, n - 1 bytes at most; false: it cannot be read. */
+/* Read a file, n - 1 bytes at most. false: not readable. */
 static bool
 read_text(const char *path, char *to, size_t n)
 {
@@ -47,8 +47,8 @@ evc__redis_detect_init(struct redis_engine *e)
 		digits != NULL ? strtoull(digits + 1, NULL, 10) : 0;
 }
 
-/* Of a process: its parent, and when it has begun, as /proc says it.  false:
-   there is none. */
+/* Read the parent and the start time of a process from /proc. false: there is
+   no such process. */
 static bool
 read_stat(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 {
@@ -61,7 +61,7 @@ read_stat(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 	evc__text_fmt(&t, "/proc/%d/stat", (int)pid);
 	if (!read_text(path, text, sizeof text))
 		return false;
-	/* Its name may hold anything. */
+	/* The name of the process may hold any byte. */
 	s = strrchr(text, ')');
 	if (s == NULL ||
 	    sscanf(s + 1,
@@ -122,7 +122,7 @@ evc__session_unwatch(struct redis_engine *e)
 	}
 }
 
-/* false: it cannot be. */
+/* Watch a process. false: not watched. */
 static bool
 watch_process(struct watched *w, struct node_session *s, pid_t pid)
 {
@@ -130,7 +130,7 @@ watch_process(struct watched *w, struct node_session *s, pid_t pid)
 	w->session = s;
 	w->pid = pid;
 	w->dead = false;
-	/* The others end with their leases. */
+	/* All others end with their leases. */
 	if (s->e->detect.n_watched >= WATCHED_MOST)
 		return false;
 	w->pidfd = sync_pidfd_process(pid);
@@ -145,8 +145,8 @@ watch_process(struct watched *w, struct node_session *s, pid_t pid)
 	return true;
 }
 
-/* It cannot be the one that was meant, which has ended then, if those that read
-   its number knew what they said. */
+/* The process is another one, so the one that was meant has ended, if the node
+   wrote its pid correctly. */
 static void
 note_other_process(struct watched *w)
 {
@@ -154,8 +154,8 @@ note_other_process(struct watched *w)
 	w->dead = true;
 }
 
-/* It has ended just now, or we cannot see it, for want of a descriptor or of the
-   right to look at processes of another user: then leases have to tell. */
+/* The process has ended just now, or cannot be read, for want of a descriptor
+   or of a right: then its lease tells. */
 static void
 note_unseen_process(struct watched *w)
 {
@@ -207,8 +207,8 @@ evc__remote_worker_watch(struct remote_worker *w, pid_t pid)
 		return;
 	if (!read_stat(pid, &parent, &begun))
 		note_unseen_process(&w->process);
-	/* A child whose parent has died has another one: then its lease has to
-	   be waited for. */
+	/* The worker has lost its parent, and its end is not proof: its lease
+	   tells. */
 	else if (parent != s->process.pid)
 		evc__watched_stop(&w->process);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The generation is over: the server was restarted, or was a replica, and may have
- * lost what came last, or the lock was lost to nobody.  Proof of a loss is that the
- * server has counted fewer changes of variables than it had, or has fewer of them
- * than there were after the last change that it has counted.
+ * Ends a generation: the server was restarted or was a replica, and its last
+ * data may be lost; or the lock was lost to nobody.  A loss is proven if the
+ * server has counted fewer changes of variables than before, or has fewer
+ * variables than after the last change.
  *
- * All lives are fenced, and what they have said until then is read, if it is
- * there still: functions that have ended need not run again.  Then a greater
- * generation is taken, in which nodes register anew.
+ * All sessions are fenced, and their entries before the marks are read, as far
+ * as they are there, so that functions that have ended need not run again.
+ * Then a greater generation is taken, and nodes register anew.
+ * Called by: turn.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
@@ -19,14 +21,15 @@ all_sessions_are_read(const struct redis_engine *e)
 	struct node_session *s, *tmp;
 
 	EACH_SESSION(s, tmp, e) {
-		/* Also when it is over: later nobody would ask. */
+		/* gone_ns has to be known now: nothing asks for it in the next
+		   generation. */
 		if (!s->marked || s->gone_ns == 0)
 			return false;
 	}
 	return true;
 }
 
-/* What the old generation has left, if it is there still. */
+/* Delete the keys of the old generation. */
 static void
 delete_generation(struct redis_engine *e)
 {
@@ -60,7 +63,7 @@ on_changes(const redisReply *r, void *arg)
 	if (r->type == REDIS_REPLY_ERROR) {
 		evc__redis_trouble(e, "the counts of the variables: %s",
 				   evc__reply_why(r));
-		return; /* again with the next step */
+		return; /* The next look asks again. */
 	}
 	e->lock.counted = true;
 	(void)evc__redis_changes(e, r->type == REDIS_REPLY_STRING ?
@@ -70,8 +73,8 @@ on_changes(const redisReply *r, void *arg)
 	evc__redis_restart_go_on(e);
 }
 
-/* What the program or its functions have used may be older than it was.  Then this
-   is the end. */
+/* true: variables that programs have used may be older than they were, and the
+   engine is lost. */
 static bool
 variables_are_lost(struct redis_engine *e)
 {
@@ -91,7 +94,7 @@ variables_are_lost(struct redis_engine *e)
 	return true;
 }
 
-/* Has anything become of the variables, since the lock was renewed last? */
+/* Ask how many changes the server has counted since the last LOCK. */
 static void
 count_changes(struct redis_engine *e)
 {

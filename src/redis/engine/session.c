@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lives of nodes: which there are, and that one is to end.
+ * The register of sessions, and what other files note about one: its end, and
+ * the time at which the loop has to look at it.
+ * Called by: all files of the engine.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 

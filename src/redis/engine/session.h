@@ -10,11 +10,12 @@
 #include "engine/kept.h"
 #include "redis/engine/worker.h"
 
-#define NODE_BYTES_MOST ((size_t)16 << 20) /* of functions under way to a node */
+#define NODE_BYTES_MOST ((size_t)16 << 20) /* of functions under way to a
+					      node */
 #define ID_ROOM 32                         /* of the id of a stream's entry */
 
-/* Frames in one entry of a node's stream, until Redis has answered that the entry
-   is there.  Loop thread only. */
+/* Frames in one entry of a node's stream, until Redis has answered that the
+   entry is there.  Loop thread only. */
 struct chunk {
 	struct list link;
 	struct node_session *session; /* NULL: the session is over */

@@ -1,32 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * {NS}:G:state, how it goes, for people and evc-cluster: lines of a name and
- * what belongs to it, separated by spaces.  New names may come.
- *
- *     coordinator ID       whose value {NS}:coord has
- *     host HOST
- *     pid PID
- *     generation G
- *     lease SECONDS
- *     max_frame BYTES
- *     workers N            that are up
- *     queued N             functions that wait at the coordinator
- *     running N            that were given to workers
- *     done N               that have ended
- *     node NAME INC HOST PID WORKERS UP GIVEN BYTES STATE
- *                          for each node: of how many workers so many are up,
- *                          functions it was given, with so many bytes; STATE is
- *                          live, leaving or fenced
- *
- * Written together with the lock's renewal when it has changed.
+ * What people are told: troubles, lines of the log, and the key {NS}:G:state
+ * for people and evc-cluster.
+ * Called by: all files of the engine.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
 #include <inttypes.h>
 
+/*
+ * {NS}:G:state has a line for each name, its words separated by spaces; new
+ * names may be added.
+ *
+ *     coordinator ID       value of {NS}:coord
+ *     host HOST
+ *     pid PID
+ *     generation G
+ *     lease SECONDS
+ *     max_frame BYTES
+ *     workers N            workers that are up
+ *     queued N             functions that wait at the coordinator
+ *     running N            functions that workers have
+ *     done N               functions that have ended
+ *     node NAME INC HOST PID WORKERS UP GIVEN BYTES STATE
+ *                          for each node: UP of its WORKERS are up and have
+ *                          GIVEN functions of BYTES; STATE live, leaving or
+ *                          fenced
+ */
+
 #define HEAD_ROOM 1024
 #define LINE_ROOM 512
-#define ALONE_NS UINT64_C(2000000000) /* nodes look once in a second */
+#define ALONE_NS UINT64_C(2000000000) /* nodes look for a coordinator every
+					 second */
 
 /* ---- trouble ---- */
 
@@ -41,7 +47,7 @@ evc__redis_trouble_is(struct redis_engine *e, const char *why)
 		e->sink->trouble(e->core, why);
 }
 
-/* What is tried again and again may fail in turns. */
+/* Commands that are tried again may fail with several texts in turn. */
 static bool
 trouble_is_logged(const struct redis_engine *e, const char *why)
 {
@@ -180,7 +186,8 @@ evc__redis_well(struct redis_engine *e)
 	uint64_t now = sync_mono();
 	struct node_session *s, *tmp;
 
-	/* That is tried again, and is the trouble until it succeeds. */
+	/* An order that was refused is tried again, and is the trouble until
+	   then. */
 	EACH_SESSION(s, tmp, e)
 		if (s->untold)
 			return;

@@ -24,7 +24,8 @@ struct trouble {
 	char *state; /* the last value of {NS}:G:state; NULL: none */
 };
 
-/* Set why functions wait; "": they do not.  _is: the log has the text already. */
+/* Set why functions wait; "": they do not.  _is: the log has the text
+   already. */
 void evc__redis_trouble_is(struct redis_engine *e, const char *why);
 void evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

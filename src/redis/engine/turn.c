@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Turns of the loop: what was asked for, from the first mail to the end; a
- * tick for all that has to be looked at again and again; and, before the loop
- * sleeps, what a change of this turn may be the cause of, and feeding, so that
- * what comes together goes out as one.
+ * Turns of the loop: the mail with all that was asked for, from the first one
+ * to the end; a tick for checks; and, before the loop sleeps, the consequences
+ * of this turn's changes, and feeding, so that many frames go out as one entry.
+ * Called by: libev, the loop's mails, and the client.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
@@ -43,7 +44,7 @@ on_due(struct ev_loop *ev, struct ev_timer *timer, int events)
 		else
 			evc__session_look(s);
 	}
-	redis_feed_soon(e); /* those that had a rest */
+	redis_feed_soon(e); /* A worker's rest may be over. */
 }
 
 static void
@@ -68,7 +69,7 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)events;
 	if (on_loop_inherited(&e->turn.on))
 		return;
-	/* Due, too, but the timer is for whatever is next. */
+	/* The timer `due` may be set for another time. */
 	look_at_grace(e, sync_mono());
 	evc__redis_lock_tick(e, sync_mono());
 	evc__redis_questions_tick(e, sync_mono());
@@ -90,7 +91,7 @@ end_engine(struct redis_engine *e)
 	if (e->turn.ended)
 		return;
 	e->turn.ended = true;
-	/* From the mail: whoever has called this has e still in hand. */
+	/* The caller still uses e, so the mail ends the engine. */
 	(void)evc__notes_ring(&e->notes);
 }
 
@@ -129,7 +130,7 @@ look_at_end(struct redis_engine *e)
 	    e->lock.phase == PHASE_RELEASING)
 		return;
 	if (e->lock.taking)
-		return; /* its answer comes back to this */
+		return; /* The answer to TAKE looks again. */
 	if (e->lock.g != 0 && e->up && e->lock.phase != PHASE_AWAY)
 		release_lock(e);
 	else
@@ -138,7 +139,7 @@ look_at_end(struct redis_engine *e)
 
 /* ---- before the loop sleeps ---- */
 
-/* A change by one of these may be the cause of another. */
+/* A change by one of these steps may be the cause of another step. */
 static void
 look_at_all(struct redis_engine *e)
 {
@@ -202,7 +203,7 @@ finish_engine(struct redis_engine *e)
 	const evc_engine_sink *sink = e->sink;
 	void *core = e->core;
 
-	/* A mail that is on its way comes back to this. */
+	/* A mail on its way calls this function again. */
 	if (!evc__notes_shut(&e->notes))
 		return;
 	evc__redis_questions_end(e, "the cluster is closed");
@@ -217,12 +218,12 @@ finish_engine(struct redis_engine *e)
 	if (e->hold != 0)
 		evc_hold_end(e->scope, e->hold);
 	e->hold = 0;
-	/* e may be freed from here on. */
+	/* The core may free e within this call. */
 	sink->closed(core);
 }
 
-/* The loop is being destroyed, or was before anything began.  What runs ends
-   when its lease is over. */
+/* The loop is being destroyed, or was destroyed before the first mail.
+   Functions that run end with their leases. */
 static void
 lose_loop(struct redis_engine *e)
 {
@@ -329,7 +330,7 @@ begin_client(struct redis_engine *e)
 	return e->client != NULL;
 }
 
-/* The first one. */
+/* The first mail begins the turns. */
 static bool
 begin_turns(struct redis_engine *e)
 {
@@ -398,7 +399,7 @@ evc__redis_mail(evc_mail *m, evc_status why)
 	else if (!e->turn.ended)
 		lose_loop(e);
 	evc__asked_free(&now);
-	/* Last of all: e is gone after it. */
+	/* This call may free e. */
 	if (e->turn.ended)
 		finish_engine(e);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Large values: an input or a result of VALUE_LEAST bytes or more stands under
- * a key of its own, once, however many functions are given it.
+ * Keys of large values: an input or a result of VALUE_LEAST bytes or more has a
+ * key of its own, once, for all functions that need the value.
  *
- * e->values.set knows which are there and since when: such a key ends by itself,
- * so one that is half as old is set anew.  l->kept knows which values a node
- * may have, under keys or in its workers: it is told to forget them.
+ * e->values.set knows which keys there are and when they were set: a key ends
+ * by itself, so a key that is half as old is set anew. s->kept knows which
+ * values a node may have, under keys or in its workers: the node is told to
+ * forget them.
+ * Called by: feed.c, hear.c, worker.c, nodes.c, restart.c, turn.c, engine.c.
+ * Locks: none; loop thread only, but n_kept in the notes is atomic.
  */
 #include "redis/engine/engine.h"
 
@@ -40,7 +43,7 @@ evc__redis_last_keys(struct redis_engine *e, struct redis_args *a)
 	return n;
 }
 
-/* age: ns since it was set.  false: no memory, and it is not known. */
+/* Note a key that was set `age` ns ago. false: no memory. */
 static bool
 note_key(struct redis_engine *e, uint64_t id, uint64_t age)
 {
@@ -60,8 +63,8 @@ note_key(struct redis_engine *e, uint64_t id, uint64_t age)
 	return false;
 }
 
-/* It may be there or not: who needs it sets it anew, and in the end it is
-   deleted. */
+/* The key may be there or not: its next use sets the key anew, and in the end
+   the key is deleted. */
 static void
 doubt_key(struct redis_engine *e, uint64_t id)
 {
@@ -91,7 +94,7 @@ evc__redis_keep(struct node_session *s, uint64_t id, size_t size, bool by_key)
 	    !evc__kept_add(&s->kept, id, (evc_value){ NULL, size }))
 		return;
 	sync_add(&e->notes.n_kept, 1);
-	/* What a node has is bounded there, too. */
+	/* The node limits its values in the same way. */
 	while (s->kept.bytes > KEEP_MOST * (s->n_workers + 1))
 		drop_kept(e, &s->kept, evc__kept_oldest(&s->kept));
 }
@@ -172,7 +175,8 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 			if (evc__kept_find(&s->kept, ids[i]) == NULL)
 				continue;
 			drop_kept(e, &s->kept, ids[i]);
-			/* Without memory others take its room there. */
+			/* Without memory the node keeps the value until others
+			   need its room. */
 			(void)evc__frame_put_number(&s->control.bytes,
 						    FRAME_FORGET, ids[i]);
 		}
@@ -208,8 +212,8 @@ on_dropped(const redisReply *r, void *arg)
 	sync_free(d);
 }
 
-/* Said once: its functions run again elsewhere, and then their values have these
-   keys. */
+/* Delete the values of results that will not come, once: the functions run
+   elsewhere, and then their values have the same keys. */
 void
 evc__remote_worker_values_drop(struct remote_worker *w)
 {
@@ -218,10 +222,10 @@ evc__remote_worker_values_drop(struct remote_worker *w)
 	struct dropped *d;
 
 	if (w->n == 0 || w->session->g != e->lock.g)
-		return; /* the restart has done that */
+		return; /* The restart has deleted the keys. */
 	d = sync_alloc(1, sizeof *d + w->n * sizeof d->ids[0]);
 	if (d == NULL)
-		return; /* they end by themselves */
+		return; /* The keys end by themselves. */
 	d->e = e;
 	for (d->n = 0; d->n < w->n; d->n++)
 		d->ids[d->n] = worker_call(w, d->n)->id;

@@ -25,8 +25,8 @@ void evc__redis_value_key(struct redis_engine *e, struct redis_args *a,
 void evc__redis_beat_key(const struct node_session *s, struct redis_args *a);
 /* Have the stream to a node end by itself. */
 void evc__redis_to_ends(struct node_session *s);
-/* Delete `keys`, now or when there is a connection: "UNLINK" and its keys, which
-   are taken over, and of which none is pointed to. */
+/* Delete `keys`, now or when there is a connection: "UNLINK" and its keys,
+   which are taken over, and of which none is pointed to. */
 void evc__redis_unlink(struct redis_engine *e, struct redis_args *keys);
 /* Send the deletions again, as the first commands on new connections. */
 void evc__redis_unlink_again(struct redis_engine *e);

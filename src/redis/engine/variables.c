@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the program asks of the variables, which are Redis's.
- *
- * One question is on its way at a time, with a number of its own: when the
- * connection goes before the answer, the same number is asked again and gets
- * the same answer, however often it is asked.
+ * Questions of the program about variables, which stand in Redis.  One question
+ * is on its way at a time, with a number of its own.  After a lost connection
+ * the same number is asked again, and gets the same answer.
+ * Called by: evc__redis_ask by any thread; all else by turn.c, lock.c,
+ * restart.c.
+ * Locks: questions.lock for the questions of other threads.
  */
 #include "redis/engine/engine.h"
 
@@ -39,7 +40,7 @@ evc__redis_ask(evc_engine *engine, evc_engine_question *q)
 	*e->questions.asked_end = q;
 	e->questions.asked_end = &q->next;
 	sync_unlock(&e->questions.lock);
-	/* Where there is no loop any more the engine's end answers. */
+	/* Without a loop the end of the engine answers. */
 	(void)evc__notes_ring(&e->notes);
 }
 
@@ -58,7 +59,7 @@ is_all(unsigned op)
 	return op == EVC_VARIABLE_ALL || op == EVC_VARIABLE_COUNTS;
 }
 
-/* Nil is no bytes there: it removes. */
+/* Nil has no bytes there, and removes the variable. */
 static void
 add_value(struct redis_args *a, const evc_value *v)
 {
@@ -107,7 +108,7 @@ add_entries(struct redis_engine *e, struct redis_args *a,
 
 /* ---- the answer ---- */
 
-/* A name and its bytes, or what stands in their place. */
+/* Check the bytes of a variable. */
 static evc_status
 check_value(const char *name, const evc_value *v)
 {
@@ -252,13 +253,13 @@ on_answer(const redisReply *r, void *arg)
 	evc_engine_answer a = { .status = 0 };
 
 	if (!e->questions.sent)
-		return; /* of one that was answered without it */
+		return; /* The question was answered without this reply. */
 	e->questions.sent = false;
 	if (r == NULL)
-		return; /* again when there is a connection */
+		return; /* The question is sent again after a new `up`. */
 	if (evc__reply_is(r, "fenced") || evc__reply_is(r, "gone")) {
-		/* Somebody else is the coordinator, or nobody, or variables are
-		   lost: that is seen to, and then it is asked again. */
+		/* The lock is lost, or variables are: a look at the lock finds
+		   out, and then the question is sent again. */
 		e->questions.doubt = false;
 		redis_doubt_lock(e);
 		return;
@@ -324,7 +325,7 @@ check_question(const evc_engine_question *q)
 	return 0;
 }
 
-/* From those that other threads have brought. */
+/* Take the questions of other threads. */
 static void
 fetch_asked(struct redis_engine *e)
 {
@@ -383,7 +384,7 @@ evc__redis_questions_again(struct redis_engine *e, bool anew)
 	struct text t = evc__text_in(why, sizeof why);
 
 	e->questions.sent = false;
-	/* Nobody knows any more what was answered in that generation. */
+	/* The answers of the old generation are lost. */
 	if (!anew || q == NULL || !e->questions.doubt ||
 	    q->update.op == EVC_VARIABLE_GET || is_all(q->update.op))
 		return;

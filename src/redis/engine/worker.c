@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A worker of a node: what it was given, and what the cluster is told of it.
+ * A worker of a node: its calls and its window, and what the cluster is told
+ * about the worker.
+ * Called by: chunks.c, hear.c, events.c, nodes.c, fence.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
 
-#define AHEAD 0.005 /* seconds of work that are under way at most */
+#define AHEAD 0.005 /* seconds of work under way, at most */
 #define REST_NS UINT64_C(20000000)
 
 /* ---- what it was given ---- */
@@ -14,7 +17,8 @@ evc__remote_worker_find(struct remote_worker *w, uint64_t n, unsigned *ret_i)
 {
 	unsigned i;
 
-	/* Mostly it is the first: workers run what they take in order. */
+	/* Workers run their calls in order, so most searches end at the
+	   first. */
 	for (i = 0; i < w->n; i++) {
 		struct sent_call *call = worker_call(w, i);
 
@@ -49,7 +53,8 @@ note_came_back(struct remote_worker *w, uint64_t n)
 	if (n <= e->sessions.cancelled_upto)
 		return;
 	w->window = 1;
-	/* It has none and takes none: it is perhaps at its end, or builds. */
+	/* The worker has no call and takes none: the worker is at its end, or
+	   builds. */
 	if (w->n > 0)
 		return;
 	w->rest_ns = evc__until_ns(REST_NS);

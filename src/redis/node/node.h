@@ -12,9 +12,9 @@
  *     {NS}:G:ev <-- send.c, deals.c <--------+--> variables.c
  *
  * A node looks for a coordinator (link.c).  For each coordinator that the node
- * finds there is a session (begin.c): an instance of the engine, a lease that is
- * renewed (lease.c), and an end (end.c).  A registration says that nothing of the
- * node's former sessions runs.
+ * finds there is a session (begin.c): an instance of the engine, a lease that
+ * is renewed (lease.c), and an end (end.c).  A registration says that nothing
+ * of the node's former sessions runs.
  *
  * Everything here is for the loop's thread alone.
  *
@@ -23,10 +23,11 @@
  *
  *     WORKER PID STATE FUNCTION N SINCE
  *
- * WORKER number in the cluster; PID 0 without a process; STATE idle, runs, starting
- * or gone; FUNCTION name of the function that runs, or "-"; N functions that the
- * worker has, those that wait included; SINCE ms since 1970, begin of FUNCTION.
- * The text is written with a renewal of the lease, when it has changed.
+ * WORKER number in the cluster; PID 0 without a process; STATE idle, runs,
+ * starting or gone; FUNCTION name of the function that runs, or "-"; N
+ * functions that the worker has, those that wait included; SINCE ms since 1970,
+ * begin of FUNCTION.  The text is written with a renewal of the lease, when it
+ * has changed.
  */
 #ifndef EVC_REDIS_NODE_H
 #define EVC_REDIS_NODE_H
@@ -86,8 +87,8 @@ void evc__node_say(struct node *n, int level, const char *fmt, ...)
 
 /* ---- who.c ---- */
 
-/* Find the node's name and place, and the options of the workers' engine.  0, or
-   refused. */
+/* Find the node's name and place, and the options of the workers' engine.  0,
+   or refused. */
 evc_status evc__node_who(struct node *n);
 void evc__node_who_free(struct node *n);
 

@@ -22,7 +22,8 @@ struct deal {
 	uint64_t n;      /* number of the function */
 	double took;
 	struct bytes frame;
-	struct bytes updates; /* for each update: op, name and value, as bytes */
+	struct bytes updates; /* for each update: op, name and value, as
+				 bytes */
 	struct bytes lengths; /* for each of those words: a size_t */
 	unsigned n_updates;
 };

@@ -14,8 +14,8 @@ worker_state_text(const struct local_worker *w)
 	return w->state == WORKER_STARTING ? "starting" : "gone";
 }
 
-/* One word, whatever it is: what would end a word or a line, or do something to a
-   terminal, as "\xNN"; and "-" means none. */
+/* One word, whatever it is: what would end a word or a line, or do something to
+   a terminal, as "\xNN"; and "-" means none. */
 static void
 add_word(struct text *t, const char *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A session of the node: what lasts from a registration with a coordinator to its
- * end.
+ * A session of the node: what lasts from a registration with a coordinator to
+ * its end.
  */
 #ifndef EVC_REDIS_NODE_SESSION_H
 #define EVC_REDIS_NODE_SESSION_H
@@ -81,8 +81,8 @@ struct value_table {
 	size_t bytes;
 };
 
-/* The fields up to `begun` are set at creation, all others are for the loop thread
-   only. */
+/* The fields up to `begun` are set at creation, all others are for the loop
+   thread only. */
 struct session {
 	struct node *node;
 	char gen[24];   /* the coordinator's generation */
@@ -96,7 +96,8 @@ struct session {
 	enum session_state state;
 	evc_engine *engine; /* of the workers; NULL: closed */
 	unsigned pending;   /* answers that will come */
-	bool linked;        /* both connections are there, and so is the lease */
+	bool linked;        /* both connections are there, and so is the
+			       lease */
 	bool reset;         /* the last answers were asked for */
 	struct ev_timer back; /* worker.c: the next look at jobs that wait */
 	struct lease lease;
@@ -113,12 +114,12 @@ session_says(const struct session *s)
 
 /* ---- session.c ---- */
 
-/* Add a key of the generation, or the number of the session, to the arguments of
-   a script or a command. */
+/* Add a key of the generation, or the number of the session, to the arguments
+   of a script or a command. */
 void evc__node_key(const struct session *s, struct redis_args *a,
 		   const char *what);
 void evc__node_add_inc(const struct session *s, struct redis_args *a);
-/* Send a command or a script for this session, and count its answer.  false: not
+/* Send a command or a script for this session, and count its answer. false: not
    sent. */
 bool evc__node_command(struct session *s, enum redis_which which,
 		       redis_reply_fn *fn, void *arg, struct redis_args *a);

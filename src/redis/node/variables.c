@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a function asks of a variable goes to the server, and its answer back to
- * the worker, which waits for it.  The question is not sent before the server has
- * made the updates of functions that the same worker has run before.  It is asked
- * again after a lost connection, with its number: the server answers what it has
- * answered, and does it once.
+ * the worker, which waits for it.  The question is not sent before the server
+ * has made the updates of functions that the same worker has run before.  It is
+ * asked again after a lost connection, with its number: the server answers what
+ * it has answered, and does it once.
  */
 #include "redis/node/node.h"
 
@@ -198,8 +198,8 @@ fill_question(struct question *q, const evc_engine_update *u)
 	return true;
 }
 
-/* Once in a life, before the result of whoever it was: the coordinator has to know
-   that a server that is started again may have lost something. */
+/* Once in a life, before the result of whoever it was: the coordinator has to
+   know that a server that is started again may have lost something. */
 static void
 tell_variables_used(struct local_worker *w, const evc_engine_update *u)
 {

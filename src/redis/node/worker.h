@@ -70,8 +70,8 @@ struct local_worker {
 
 void evc__node_queue_add(struct queue *q, struct job *job);
 struct job *evc__node_queue_first(struct queue *q);
-/* Take the function with number n, or the definition with id n, out of the queue.
-   NULL: not found. */
+/* Take the function with number n, or the definition with id n, out of the
+   queue.  NULL: not found. */
 struct job *evc__node_queue_take(struct queue *q, bool is_def, uint64_t n);
 /* A job has come for the worker. */
 void evc__node_worker_add(struct local_worker *w, struct job *job);
