@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parcels: what there is to tell, in its order, until send.c has sent it.
+ * Batches of the outbox: what the coordinator is told, in its order, until
+ * send.c has sent the batch.
+ * Called by: deals.c, sink.c, variables.c, worker.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 

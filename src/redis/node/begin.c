@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A life of the node begins: the workers' engine is opened, and the coordinator
- * told of it.
- *
- * Nothing is given to a worker before that was answered, so the first lease
- * counts from when it was asked for.
+ * Begins a session: opens the engine of the workers, and registers the node.
+ * No worker gets a function before the answer, so the first lease counts from
+ * the time at which the registration was sent.
+ * Called by: link.c, when a coordinator was found.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -16,7 +16,8 @@ on_registered(const redisReply *r, void *arg)
 	struct session *s = arg;
 
 	s->pending--;
-	/* Without an answer `down` follows, and ends it. */
+	/* A missing answer means that `down` follows, which ends the
+	   session. */
 	if (s->state != SESSION_JOINING || r == NULL)
 		return;
 	if (!evc__reply_is(r, "ok")) {

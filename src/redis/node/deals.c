@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Results of transactional functions: the server makes their updates and tells
- * the coordinator, or does nothing of it.
- *
- * One whose updates cannot be made is told anew, as a function that has failed.
+ * Results of transactional functions.  The server makes all updates of a result
+ * and adds its event, or does nothing.  A result whose updates fail is told
+ * again, as the failure of its function.
+ * Called by: sink.c, send.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -58,7 +59,7 @@ put_update(struct deal *d, const evc_engine_update *u)
 	       put_word(d, u->value.data, u->value.size);
 }
 
-/* Its frame, which stands for itself. */
+/* Make the frame of a result, with a FRAME_SLOT of its own. */
 static bool
 put_frame(struct deal *d, const evc_engine_result *r, bool by_key, uint64_t id)
 {
@@ -126,7 +127,7 @@ evc__node_tell_deal(struct local_worker *w, const struct job *job,
 		evc__node_no_memory(s);
 		return;
 	}
-	/* One of plain frames that was not sent takes it up. */
+	/* A batch of plain frames that was not sent takes the result up. */
 	if (batch == NULL || !has_room_for_deal(batch))
 		batch = evc__node_batch_add(s, BATCH_DEALS);
 	if (batch == NULL) {
@@ -187,7 +188,7 @@ evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn)
 
 /* ---- what came of it ---- */
 
-/* Put as a result that has failed. */
+/* Add the result as a failure. */
 static bool
 put_failed(struct bytes *b, const struct deal *d, evc_status code,
 	   const char *why)
@@ -252,7 +253,7 @@ evc__node_deals_fail(struct event_batch *batch, const redisReply *r)
 			return;
 		}
 	evc__node_deals_free(batch);
-	/* Its number was not used. */
+	/* The number of the batch was not used. */
 	batch->kind = BATCH_PLAIN;
 	batch->at = NOWHERE;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a life of the node ends: at once, or so that what runs may end and is
- * told.
+ * Ends a session: at once (session.c), or so that functions that run may end
+ * and their results are told.
  *
  *     JOINING, LIVE --leave--> LEAVING --closed--> SAYING --told--> OVER
  *          \                      |                  |              ^
  *           `------- end ---------+-> ENDING --closed+--------------'
+ * Called by: node.c, hear.c, sink.c, begin.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -14,15 +16,15 @@ evc__node_leave(struct session *s)
 {
 	unsigned i;
 
-	/* One that registers leaves when that was answered. */
+	/* A session that joins leaves after the answer to its registration. */
 	if (s->state != SESSION_LIVE)
 		return;
 	evc__node_say(s->node, EVC_LOG_INFO, "leaves generation %s", s->gen);
 	s->state = SESSION_LEAVING;
 	for (i = 0; i < s->node->n_workers; i++)
 		evc__node_give_back(&s->workers[i], UINT64_MAX);
-	/* Those that run something end when that has; what waits there behind
-	   it comes back. */
+	/* Workers that run a function end afterwards; functions that wait
+	   behind it come back. */
 	s->node->ops->leave(s->engine);
 }
 
@@ -72,7 +74,7 @@ evc__node_closed(struct session *s)
 	if (s->state != SESSION_ENDING)
 		evc__node_stop_timers(s);
 	s->state = SESSION_OVER;
-	/* Nobody would look at it any more. */
+	/* No turn of the loop would free the session. */
 	if (n->lost && n->client == NULL) {
 		evc__node_session_free(s);
 		n->session = NULL;
@@ -90,7 +92,7 @@ on_left(const redisReply *r, void *arg)
 	s->outbox.leave_sent = false;
 	if (s->state != SESSION_SAYING || r == NULL)
 		return;
-	/* Fenced: it is not awaited any more. */
+	/* Either the node has left, or it was fenced and is not awaited. */
 	if (evc__reply_word(r) != NULL) {
 		evc__node_say(s->node, EVC_LOG_INFO, "has left generation %s",
 			      s->gen);
@@ -111,7 +113,7 @@ evc__node_last_word(struct session *s)
 	struct bytes left = { 0 };
 	struct redis_args a = { 0 }, runs = { 0 };
 
-	/* As if the server were away; but the lease is renewed. */
+	/* The server refuses, as if it were away, but renews the lease. */
 	if (s->outbox.refused && evc__left_ns(s->outbox.say_by_ns) == 0) {
 		evc__node_end(s, "could not say what it has done");
 		return;
@@ -132,7 +134,7 @@ evc__node_last_word(struct session *s)
 	evc__args_text(&a, s->stamp);
 	evc__args_text(&a, n->name);
 	evc__node_add_inc(s, &a);
-	/* If it is sent again it is the same one. */
+	/* The number is the same if LEAVE is sent again. */
 	evc__args_fmt(&a, "%llu", (unsigned long long)s->outbox.seq + 1);
 	evc__args_add(&a, bytes_at(&left), left.n);
 	s->outbox.leave_sent =

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Entries of the node's stream that have not come, because the server refused
- * them: the coordinator, which may not have heard of that, sends such a one
- * again with another number, and it must be heard once.
+ * them.  The coordinator may not know the refusal, and sends such an entry
+ * again with a new number; the node has to hear the entry once.
+ * Called by: hear.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -18,7 +20,8 @@ evc__node_gaps_add(struct gaps *g, uint64_t from, uint64_t to)
 {
 	if (from > to)
 		return;
-	/* The oldest goes: whoever asks for it is told so. */
+	/* The oldest range is forgotten, and a question for it is answered with
+	   -1. */
 	if (g->n == GAPS) {
 		if (g->lost < g->at[0].to)
 			g->lost = g->at[0].to;
@@ -40,7 +43,7 @@ evc__node_gaps_fill(struct gaps *g, uint64_t number)
 	if (i == g->n)
 		return number <= g->lost ? -1 : 0;
 	to = g->at[i].to;
-	/* What is left of it on both sides. */
+	/* The rest of the range, on both sides. */
 	if (g->at[i].from < number)
 		g->at[i].to = number - 1;
 	else

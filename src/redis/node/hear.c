@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the coordinator says: entries of the node's stream, whose frames go to
- * the queues of the workers that they name, or to their engine.
- *
- * Nothing of it is believed.  A coordinator that sends what it cannot have to
- * send loses this life of the node, and is told why by its end.
+ * Hears entries of the node's stream.  Their frames go to the queues of
+ * workers, or to the engine.  Frames are not trusted: a wrong frame ends the
+ * session, with the reason in the log.
+ * Called by: lease.c; the connection's replies.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
 #define BLOCK_MOST 1000  /* ms */
-#define COUNT_MOST "256" /* entries in one answer */
+#define COUNT_MOST "256" /* entries in an answer */
 #define TRIM_ENTRIES 256
 #define TRIM_BYTES ((size_t)1 << 20)
 
@@ -19,12 +19,14 @@ end_for_garbage(struct session *s, const char *what)
 	evc__node_end(s, "was sent garbage by the coordinator (%s)", what);
 }
 
-/* What the frames of one entry have in common. */
+/* The state of an entry that is heard. */
 struct hearing {
 	struct session *session;
 	struct entry *entry;
-	struct local_worker *worker; /* NULL: none was named */
-	bool is_current;             /* and this is its life */
+	struct local_worker *worker; /* of the last FRAME_SLOT; NULL: there was
+					none */
+	bool is_current;             /* the start in the last FRAME_SLOT is the
+					worker's last one */
 };
 
 /* ---- functions ---- */
@@ -43,7 +45,7 @@ new_job(struct hearing *h)
 	return job;
 }
 
-/* Inputs that came by key.  false: no memory. */
+/* Get the inputs that have keys. false: no memory. */
 static bool
 get_job_values(struct session *s, struct job *job)
 {
@@ -86,9 +88,10 @@ hear_task(struct hearing *h, const struct frame *f)
 		evc__node_no_memory(s);
 		return;
 	}
-	/* One that the server had refused at first may come behind later ones,
-	   which a worker has perhaps begun or given back, and all before them;
-	   or behind the order that cancels it.  It comes anew, as a new one. */
+	/* The server may have refused this function first.  Then it comes
+	   behind later functions, which the worker has perhaps begun, or behind
+	   its own cancel.  The coordinator sends the function again, with a new
+	   number. */
 	late = job->task.n <= h->worker->newest ||
 	       job->task.n <= s->inbox.cancelled;
 	if (!late)
@@ -150,7 +153,7 @@ leave_coordinator(struct session *s)
 {
 	struct node *n = s->node;
 
-	/* Not again to this one. */
+	/* The node does not come back to this generation. */
 	evc__copy(n->search.left, sizeof n->search.left, s->gen);
 	evc__node_leave(s);
 	if (n->address.once)
@@ -173,7 +176,7 @@ hear_about(struct hearing *h, const struct frame *f)
 	return true;
 }
 
-/* Once for each of them. */
+/* Take the rank of a worker, which comes once. */
 static bool
 hear_rank(struct session *s, const struct frame *f)
 {
@@ -192,7 +195,7 @@ hear_rank(struct session *s, const struct frame *f)
 	return true;
 }
 
-/* Of the whole node.  false: no such frame, or garbage. */
+/* Hear a frame about the whole node. false: no such frame, or garbage. */
 static bool
 hear_node(struct hearing *h, const struct frame *f)
 {
@@ -223,7 +226,7 @@ hear_node(struct hearing *h, const struct frame *f)
 	}
 }
 
-/* Of a worker. */
+/* Hear a frame about a worker. */
 static void
 hear_worker(struct hearing *h, const struct frame *f)
 {
@@ -256,7 +259,8 @@ hear_frame(struct hearing *h, const struct frame *f)
 		end_for_garbage(h->session, "something for no worker");
 	else if (h->is_current)
 		hear_worker(h, f);
-	/* Else it has died meanwhile, and the coordinator will hear of it. */
+	/* That start of the worker is over, and the coordinator will hear of
+	   its end. */
 }
 
 static bool
@@ -288,7 +292,7 @@ hear_frames(struct session *s, struct entry *e)
 
 /* ---- entries ---- */
 
-/* "SEQ-1" */
+/* Read an id: "SEQ-1". */
 static bool
 read_id(const redisReply *r, uint64_t *ret)
 {
@@ -302,7 +306,7 @@ read_id(const redisReply *r, uint64_t *ret)
 	return errno == 0 && strcmp(end, "-1") == 0;
 }
 
-/* Has it come before, with another number?  Then it counts no more. */
+/* true: the entry has not come before, with another number. */
 static bool
 is_new_entry(struct session *s, const redisReply *r)
 {
@@ -358,7 +362,7 @@ hear_entry(struct session *s, const redisReply *r)
 		sync_free(e);
 }
 
-/* An answer of XREAD: an array of the one stream and its entries. */
+/* Hear the answer of XREAD: an array of the stream and its entries. */
 static void
 hear_answer(struct session *s, const redisReply *r)
 {
@@ -394,7 +398,7 @@ on_entries(const redisReply *r, void *arg)
 	if (r->type == REDIS_REPLY_ARRAY)
 		hear_answer(s, r);
 	else if (r->type == REDIS_REPLY_ERROR) {
-		/* It is tried again with the next renewal. */
+		/* The next renewal reads again. */
 		evc__node_say(s->node, EVC_LOG_WARNING,
 			      "cannot read its stream: %s", evc__reply_why(r));
 		return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lease: what the coordinator waits for before it gives away again what
- * this node has.
- *
- * It is over so long after the renewal was SENT: the server counts from when it
- * came there.  The workers know that time, too, and end by themselves then,
- * whatever has become of the node.
+ * The lease of the node: when it is over, the coordinator gives the node's
+ * functions to others.  The lease counts from the time at which a renewal was
+ * SENT; the server counts from a later time.  The workers know the end of the
+ * lease, too, and end by themselves then, in any state of the node.
+ * Called by: begin.c, link.c, node.c; the connection's replies.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -59,7 +59,7 @@ on_renewed(const redisReply *r, void *arg)
 		s->linked = true;
 		evc__node_resume(s);
 	}
-	/* It may have been refused before. */
+	/* An earlier XREAD or XTRIM may have been refused. */
 	evc__node_hear(s);
 	evc__node_hear_trim(s);
 }
@@ -70,7 +70,7 @@ evc__node_lease_renew(struct session *s)
 	struct node *n = s->node;
 	struct redis_args a = { 0 };
 
-	/* One at a time: its time has to be known. */
+	/* One renewal at a time, because its time has to be known. */
 	if (s->lease.sent_ns != 0 || !evc__redis_client_is_up(n->client))
 		return;
 	evc__args_key(&a, &n->address, "coord");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looking for a coordinator: one that has the lock, a generation and options
- * that say how long leases are; later and later as long as there is none.
+ * Looks for a coordinator: one that has the lock, a generation, and options
+ * with the length of leases.  The time between two looks grows.
+ * Called by: node.c; the client.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -22,7 +24,7 @@ evc__node_look_later(struct node *n)
 
 /* ---- the options of its generation ---- */
 
-/* "LEASE_MS MAX_FRAME" */
+/* Read the options: "LEASE_MS MAX_FRAME". */
 static bool
 read_opts(const redisReply *r, long *ret_lease_ms, size_t *ret_max_frame)
 {
@@ -61,7 +63,7 @@ on_opts(const redisReply *r, void *arg)
 			evc__node_look_later(n);
 		return;
 	}
-	/* It may not have come to writing them yet. */
+	/* A new coordinator writes its options soon. */
 	if (r->type != REDIS_REPLY_NIL) {
 		evc__node_say(n, EVC_LOG_ERROR,
 			      "cannot read the options of generation %s: %s",
@@ -96,7 +98,7 @@ is_number(const char *s, size_t n)
 	return n > 0 && n < sizeof((struct coord_search *)NULL)->gen && i == n;
 }
 
-/* ver, gen, coord.  false: not one for this node. */
+/* Read ver, gen and coord. false: no coordinator for this node. */
 static bool
 read_found(struct node *n, const redisReply *r)
 {
@@ -159,7 +161,7 @@ on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
 
 	(void)ev;
 	(void)events;
-	/* `up` looks again. */
+	/* The next `up` looks again. */
 	if (n->over || n->session != NULL || n->search.asked ||
 	    !evc__redis_client_is_up(n->client))
 		return;
@@ -195,8 +197,7 @@ evc__node_up(struct redis_client *cl, bool same, void *arg)
 			redis_timer_in(n->ev, &n->search.look, 0);
 		}
 	} else if (session_says(n->session)) {
-		/* Whether it is the same server or not: what counts is whether
-		   the lease is there. */
+		/* The renewal finds out whether this server has the lease. */
 		evc__node_lease_renew(n->session);
 	}
 }
@@ -208,7 +209,7 @@ evc__node_down(struct redis_client *cl, const char *why, void *arg)
 	struct session *s = n->session;
 
 	(void)cl;
-	(void)why; /* the log has it */
+	(void)why; /* the log has the text */
 	if (s == NULL || s->state == SESSION_OVER)
 		return;
 	s->linked = false;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The node, from its first word to its last.
- *
- * All that happens on the loop in one turn is looked at once before the loop
- * sleeps: then what there is to say is sent, and what is over is freed - never
- * within a call of the client or of the engine.
+ * The node, from its first call to its last.  The changes of one turn of the
+ * loop are looked at once, before the loop sleeps: then the outbox is sent and
+ * a session that is over is freed, never within a call of the client or of the
+ * engine.
+ * Called by: the program's node, by the table of redis.c; libev and the client.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
 #define PATIENCE 3. /* seconds without any answer of the server */
-#define STAYED 5. /* seconds of a life, then the next one begins soon */
+#define STAYED 5. /* seconds; the end of a longer session is followed by a look
+		     at once */
 
 /* ---- the end ---- */
 
@@ -32,7 +34,7 @@ finish_node(struct node *n)
 	n->client = NULL;
 	if (!n->stopping && !n->lost)
 		(void)evc_request_stop(n->scope, 0, "the node has ended");
-	/* The loop may end from here on. */
+	/* The loop may end within this call. */
 	evc_task_end(&n->task);
 }
 
@@ -60,7 +62,7 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 	if (n->session != NULL)
 		evc__node_end(n->session, "has lost its loop");
 	finish_node(n);
-	/* Else by the engine's last call. */
+	/* A session with an engine is freed by the engine's last call. */
 	if (n->session != NULL && n->session->engine == NULL) {
 		evc__node_session_free(n->session);
 		n->session = NULL;
@@ -80,8 +82,8 @@ turn_session(struct node *n, struct session *s)
 		evc__node_last_word(s);
 	if (s->state != SESSION_OVER)
 		return;
-	/* The next one begins with new connections: on these one an answer of
-	   this life could come for a while. */
+	/* The next session begins with new connections: answers for this
+	   session may still come on the old ones. */
 	if (n->over) {
 		evc__redis_client_free(n->client);
 		n->client = NULL;
@@ -90,7 +92,7 @@ turn_session(struct node *n, struct session *s)
 	s->reset = true;
 	if (s->pending > 0)
 		return;
-	/* Those that end at once should not follow each other at once. */
+	/* Sessions that end at once follow each other with a delay. */
 	if (ev_now(n->ev) - s->begun > STAYED)
 		n->search.wait = 0;
 	evc__node_session_free(s);
@@ -141,8 +143,7 @@ fill_node(struct node *n, const evc_engine_node_env *env)
 	return evc__node_who(n);
 }
 
-/* What only the node has to know reaches no worker, and nothing that a worker
-   starts. */
+/* Hide the password from workers and from programs that they start. */
 static void
 hide_password(const char *const *options)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the node's workers run, for people: the lines that node.h describes.
+ * The functions that the workers run, for people: the lines that node.h
+ * describes.
+ * Called by: lease.c, end.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -14,8 +17,8 @@ worker_state_text(const struct local_worker *w)
 	return w->state == WORKER_STARTING ? "starting" : "gone";
 }
 
-/* One word, whatever it is: what would end a word or a line, or do something to
-   a terminal, as "\xNN"; and "-" means none. */
+/* Add a word: bytes that would end a word or a line, or control a terminal, as
+   "\xNN".  "-" means no function. */
 static void
 add_word(struct text *t, const char *p)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the node tells: parcels, which go to the coordinator's stream in their
- * order.
- *
- * A parcel grows as long as it cannot be sent: what happens in one turn of the
- * loop is one command, and under load what happens in one round trip.  Plain
- * ones follow each other without waiting for answers, a few at most; one with
- * updates, and a value, is alone on its way: its answer decides what comes.
- *
- * What the server refuses stays, and is tried again after a while.  If it has
- * taken what stood behind that, the order is lost, and with it this life.
+ * Sends the batches of the outbox, in their order.  A batch grows until it is
+ * sent: one turn of the loop is one command, and under load one round trip is.
+ * Plain batches are sent without waiting for answers, a few at most.  A batch
+ * with updates, or a value, is alone on its way, because its answer decides the
+ * next.  A batch that the server refuses is sent again after a while.  If the
+ * server has taken a later batch by then, the order is lost, and the session
+ * ends.
+ * Called by: node.c, lease.c, link.c, begin.c, end.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -52,19 +51,19 @@ note_refusal(struct event_batch *batch, const redisReply *r)
 		      "cannot tell what its functions have done: %s",
 		      evc__reply_why(r));
 	s->outbox.refused = true;
-	/* Nothing that comes later will make them possible. */
+	/* A later try would fail, too. */
 	if (batch->kind == BATCH_DEALS && (evc__reply_is_error(r, "GARBAGE") ||
 					   evc__reply_is_error(r, "WRONGTYPE")))
 		evc__node_deals_fail(batch, r);
 }
 
-/* 1: it was taken; 0: refused; -1: the life is over. */
+/* 1: taken; 0: refused; -1: the session is over. */
 static int
 judge_answer(struct event_batch *batch, const redisReply *r)
 {
 	if (r->type == REDIS_REPLY_ERROR)
 		return 0;
-	/* Nobody would ever read it, nor what was there. */
+	/* The stream is gone, with all entries that were in it. */
 	if (r->type == REDIS_REPLY_NIL) {
 		evc__node_end(batch->session,
 			      "has nobody to tell anything: the "
@@ -104,7 +103,7 @@ on_sent(const redisReply *r, void *arg)
 		evc__node_end(s, "has lost the order of what it tells");
 	else if (was > 0)
 		remove_first_batch(s);
-	/* Questions have waited for these updates. */
+	/* Questions wait for these updates. */
 	if (deals && session_says(s))
 		evc__node_ask_resume(s);
 	if (s->outbox.refused && session_says(s) && s->outbox.under_way == 0)
@@ -181,8 +180,7 @@ evc__node_send(struct session *s)
 
 	while (s->linked && !s->outbox.refused &&
 	       (batch = s->outbox.next) != NULL && may_send(s, batch)) {
-		/* Without memory, or with the connection just gone: then
-		   `down` follows. */
+		/* No memory; or the connection is lost, and `down` follows. */
 		if (!send_batch(batch)) {
 			if (evc__redis_client_is_up(s->node->client))
 				evc__node_no_memory(s);
@@ -200,7 +198,7 @@ evc__node_send_lost(struct session *s)
 	s->outbox.under_way = 0;
 	s->outbox.next = s->outbox.first;
 	s->outbox.leave_sent = false;
-	/* Nobody waits for the answers that were missing any more. */
+	/* Missing answers will not come any more. */
 	s->outbox.refused = false;
 	ev_timer_stop(s->node->ev, &s->outbox.again);
 }

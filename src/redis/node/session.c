@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all files say and ask for a life of the node, and its end at once.
+ * What all files need of a session: lines of the log, keys, commands, and the
+ * end of the session at once.
+ * Called by: all files of the node.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 

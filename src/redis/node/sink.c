@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The node as the core of the workers' engine: what its workers ask for, and
- * what they tell, which becomes frames.
+ * The node as the core of the workers' engine: gives functions to the workers,
+ * and makes frames of all that the workers tell.
+ * Called by: the engine of the workers, by the table evc__node_sink.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -21,7 +23,7 @@ on_workers(void *core, unsigned n)
 	return n <= s->node->n_workers;
 }
 
-/* The node has told its own, and they are the same program. */
+/* The workers are the same program as the node, whose names are told. */
 static void
 on_names(void *core, const char *const *functions, unsigned n)
 {
@@ -44,7 +46,7 @@ say_note(struct local_worker *w, enum frame_type type, uint64_t number,
 		evc__node_no_memory(s);
 }
 
-/* name: as all workers' of the engine; the coordinator finds a better one.
+/* The name is the same for all workers; the coordinator makes a better one.
    where: "pid 17". */
 static void
 on_up(void *core, unsigned worker, const char *name, const char *where)
@@ -87,7 +89,7 @@ on_gone(void *core, unsigned worker, const char *why, unsigned how)
 	if (s->state <= SESSION_LIVE)
 		evc_log(s->node->scope, EVC_LOG_WARNING, NULL,
 			"redis: node %s: %s", s->node->name, why);
-	/* What never was up does not end for the coordinator. */
+	/* The coordinator does not know a worker that never was up. */
 	if (w->state == WORKER_UP)
 		evc__node_give_back(w, UINT64_MAX);
 	if (w->state == WORKER_UP || w->state == WORKER_FENCED)
@@ -162,8 +164,8 @@ say_result(struct local_worker *w, const evc_engine_result *r, bool by_key,
 		evc__node_no_memory(s);
 }
 
-/* An input is not to be had.  If it is not there the coordinator, which has it,
-   is told so and gets the function back; else that is its outcome. */
+/* An input cannot be had, so the function fails.  If its key is missing, the
+   function goes back instead: the coordinator has the input. */
 static void
 fail_for_input(struct local_worker *w, const struct job *job,
 	       const struct value *v)
@@ -189,7 +191,7 @@ fail_for_input(struct local_worker *w, const struct job *job,
 	say_result(w, &r, false, 0);
 }
 
-/* Have all of its inputs come?  -1: *ret_bad never will. */
+/* 1: all inputs are there; 0: not yet; -1: *ret_bad will never come. */
 static int
 inputs_are_ready(const struct job *job, const struct value **ret_bad)
 {
@@ -237,7 +239,7 @@ on_take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 		evc__node_queue_add(&w->has, job);
 		tasks[n++] = job->task;
 	}
-	/* That first, and then what stands behind it. */
+	/* The engine builds first, and takes the next functions afterwards. */
 	if (w->waits.first != NULL && w->waits.first->is_def)
 		s->node->ops->wake(s->engine, (int)worker);
 	if (w->waits.n > 0)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Values that have a key of their own: inputs are read before a function is
- * given to a worker, and stay for a while, as do results that were made here.
+ * Values that have keys of their own.  Inputs are read before a worker gets
+ * their function, and stay for a while; so do results that were made here.
+ * Called by: hear.c, worker.c, batch.c, lease.c, begin.c, end.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
 #include "wire/walk.h"
 
-#define VALUES_MOST ((size_t)64 << 20) /* bytes of those that nobody uses */
+#define VALUES_MOST ((size_t)64 << 20) /* bytes of values without a job */
 
 void
 evc__node_values_init(struct session *s)
@@ -43,7 +45,7 @@ free_if_unused(struct value *v)
 		free_value(v);
 }
 
-/* Nobody finds it any more. */
+/* Take a value out of the table; the next look-up asks the server. */
 static void
 take_out_of_table(struct value *v)
 {
@@ -68,7 +70,7 @@ add_value(struct session *s, uint64_t id)
 	return v;
 }
 
-/* The oldest first, of those that nobody uses. */
+/* Free the oldest values without a job, until the others fit. */
 static void
 drop_old_values(struct session *s)
 {
@@ -97,7 +99,7 @@ evc__node_values_clear(struct session *s)
 
 /* ---- read ---- */
 
-/* v is not found any more, so that who asks next asks the server. */
+/* Note why a value cannot be had, and take it out of the table. */
 static void
 mark_bad(struct value *v, bool missing, const char *why)
 {
@@ -139,7 +141,7 @@ on_value(const redisReply *r, void *arg)
 		free_if_unused(v);
 		return;
 	}
-	/* v may be gone after each of these. */
+	/* Each of these may free v. */
 	if (r->type == REDIS_REPLY_STRING)
 		fill_value(v, r);
 	else if (r->type == REDIS_REPLY_NIL)
@@ -162,7 +164,7 @@ ask_for_value(struct value *v)
 	evc__args_key(&a, &s->node->address, "%s:v:%llu", s->gen,
 		      (unsigned long long)v->id);
 	v->sent = evc__node_command(s, REDIS_SAY, on_value, v, &a);
-	/* Else nobody would ask again before the connection is a new one. */
+	/* Without memory no later event would ask again. */
 	if (!v->sent && evc__redis_client_is_up(s->node->client))
 		evc__node_no_memory(s);
 }
@@ -204,7 +206,7 @@ evc__node_value_keep(struct session *s, uint64_t id, const evc_value *value)
 	v = add_value(s, id);
 	if (v == NULL)
 		return;
-	/* Without memory it is read when it is needed. */
+	/* Without memory the value is read when a job needs it. */
 	if (evc_value_copy(&v->value, value) < 0) {
 		take_out_of_table(v);
 		return;

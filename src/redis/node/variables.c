@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a function asks of a variable goes to the server, and its answer back to
- * the worker, which waits for it.  The question is not sent before the server
- * has made the updates of functions that the same worker has run before.  It is
- * asked again after a lost connection, with its number: the server answers what
- * it has answered, and does it once.
+ * Questions of functions about variables.  A question goes to the server, and
+ * its answer to the worker, which waits.  The question is sent after the
+ * updates of the worker's former functions are made.  After a lost connection
+ * the question is sent again with its number, and the server gives the same
+ * answer.
+ * Called by: sink.c, send.c, lease.c, end.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -14,8 +16,8 @@
 
 struct question {
 	struct session *session;
-	struct local_worker
-		*worker; /* NULL: nobody waits for the answer any more */
+	struct local_worker *worker; /* NULL: the answer is not wanted any
+					more */
 	uint64_t seq;
 	unsigned op;
 	bool sent;
@@ -135,7 +137,7 @@ on_answer(const redisReply *r, void *arg)
 
 	s->pending--;
 	q->sent = false;
-	/* Asked again when the connection is there again. */
+	/* The question is sent again after the next `up`. */
 	if (r == NULL && w != NULL)
 		return;
 	if (w != NULL)
@@ -175,12 +177,12 @@ send_question(struct question *q)
 		evc__args_add(&a, q->a.data, q->a.size);
 	evc__args_add(&a, q->b.data, q->b.size);
 	q->sent = evc__node_script(s, SCRIPT_VARIABLE, 5, on_answer, q, &a);
-	/* Else nobody would ask again before the connection is a new one. */
+	/* Without memory no later event would send the question. */
 	if (!q->sent && evc__redis_client_is_up(n->client))
 		evc__node_no_memory(s);
 }
 
-/* SET: a is the value; COMPARE_SET: a is what is expected, b the value. */
+/* SET: a is the value; COMPARE_SET: a is the expected value, b the value. */
 static bool
 fill_question(struct question *q, const evc_engine_update *u)
 {
@@ -198,8 +200,8 @@ fill_question(struct question *q, const evc_engine_update *u)
 	return true;
 }
 
-/* Once in a life, before the result of whoever it was: the coordinator has to
-   know that a server that is started again may have lost something. */
+/* Tell the coordinator once in a session that a variable is used, before the
+   result of the function: a restart of the server may then be a loss. */
 static void
 tell_variables_used(struct local_worker *w, const evc_engine_update *u)
 {

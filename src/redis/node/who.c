@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who the node is: its name, what proves on its own machine that it does not
- * run any more, and how its workers are started: as this very program with its
- * arguments.
+ * Finds the name of the node, its place (which proves its end to programs of
+ * the same machine), and the arguments with which its workers are started.
+ * Called by: node.c.
+ * Locks: none; any thread.
  */
 #include "redis/node/node.h"
 
@@ -10,7 +11,8 @@
 
 /* ---- small files ---- */
 
-/* All of it, with a 0 byte behind, or n bytes; NULL: it cannot be read. */
+/* Read a whole file, or `most` bytes, with a 0 byte behind.  NULL: not
+   readable. */
 static char *
 read_file(const char *path, size_t most, size_t *ret_n)
 {
@@ -40,7 +42,7 @@ read_file(const char *path, size_t most, size_t *ret_n)
 	return buf;
 }
 
-/* Its first word, or nothing. */
+/* Add the first word of a file behind `skip` words, or "-". */
 static void
 add_word(struct text *t, const char *path, unsigned skip, const char *behind)
 {
@@ -89,7 +91,8 @@ make_name(struct node *n)
 	char *bytes;
 	size_t got = 0;
 
-	/* Two that run one after the other with one pid are two. */
+	/* Two processes with the same pid, one after the other, have different
+	   names. */
 	bytes = read_file("/proc/sys/kernel/random/uuid", 64, &got);
 	if (bytes != NULL)
 		r = strtoull(bytes, NULL, 16);
@@ -99,7 +102,7 @@ make_name(struct node *n)
 		      (unsigned long long)r);
 }
 
-/* "HOST PID BOOT_ID PIDNS START_TIME": see protocol.h. */
+/* "HOST PID BOOT_ID PIDNS START_TIME" */
 static void
 find_place(struct node *n)
 {
@@ -115,7 +118,8 @@ find_place(struct node *n)
 	number = strchr(space, '[');
 	space[strcspn(space, "]")] = '\0';
 	evc__text_fmt(&t, " %s", number != NULL ? number + 1 : "-");
-	/* The 22nd of its numbers; the second one is its name in brackets. */
+	/* The start time is the 22nd number; the second one is a name in
+	   brackets. */
 	add_word(&t, "/proc/self/stat", 19, ")");
 }
 
@@ -154,7 +158,7 @@ find_options(struct node *n)
 		sync_free(line);
 		return refuse_no_memory();
 	}
-	/* The first is its own name. */
+	/* The first argument is the name of the program. */
 	for (at = 0; i + 1 < count; i++) {
 		at += strlen(line + at) + 1;
 		n->options[i] = make_argument(line + at);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queues of the workers: what has come for each, until its engine takes it,
- * and what it has taken, until it has ended.
- *
- * What waits here behind a function that takes its time is given back: another
- * worker may be sooner, and it may even be what that one waits for.
+ * The queues of the workers: jobs that the engine has not taken, and jobs that
+ * the engine has taken and not ended.  Functions that wait here behind a slow
+ * one are given back: another worker may run them sooner, and the slow one may
+ * even wait for their results.
+ * Called by: hear.c, sink.c, begin.c, end.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
@@ -141,8 +142,8 @@ evc__node_give_back(struct local_worker *w, uint64_t upto)
 			evc__node_queue_add(&stay, job);
 			continue;
 		}
-		/* The youngest first: each goes to the front of the
-		   coordinator's queue. */
+		/* The youngest is given back first, because each goes to the
+		   front of the coordinator's queue. */
 		job->next = back;
 		back = job;
 	}
@@ -165,7 +166,8 @@ evc__node_give_back_one(struct local_worker *w, uint64_t n)
 	evc__node_job_free(job);
 }
 
-/* Also when the clock was set back: nobody knows for how long it has then. */
+/* A clock that was set back says nothing about the time, and counts as
+   enough. */
 static bool
 has_waited(const struct local_worker *w, double now)
 {
