@@ -348,7 +348,7 @@ evc__redis_address_free(struct redis_address *a)
 	*a = (struct redis_address){ .ns = NULL };
 }
 
-/* ---- what may be wrong with it ---- */
+/* ---- advice for a failed login ---- */
 
 static bool
 has_any_of(const char *s, const char *const *words)

@@ -267,7 +267,7 @@ evc__link_off(struct link *l, struct ev_loop *loop)
 	ev_io_stop(loop, &e->wev);
 }
 
-/* ---- how it is ---- */
+/* ---- the state of the connection ---- */
 
 bool
 evc__link_is_silent(const struct link *l, uint64_t now, double patience)

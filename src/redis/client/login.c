@@ -200,7 +200,7 @@ on_look(const redisReply *r, void *arg)
 		evc__client_lost(cl, "the server was a replica meanwhile");
 }
 
-/* ---- what is said ---- */
+/* ---- the commands ---- */
 
 static bool
 say_step(struct link *l, unsigned step, struct redis_args *a)

@@ -148,8 +148,8 @@ enum redis_script {
 	   m, and for each of its m updates: op name value.  op 1 adds the
 	   number in the text value, op 2 sets (no bytes, or nil: removes).  A
 	   result with an update that fails has no update and no event, so each
-	   frame begins with a FRAME_SLOT of its own.  The same seq gets the same
-	   answer.
+	   frame begins with a FRAME_SLOT of its own.  The same seq gets the
+	   same answer.
 	   ok [INDEX WHY]... (results that failed) | gone | fenced */
 	SCRIPT_SEND,
 	/* An operation on a variable: KEYS gen OWNER var count seqs; ARGV G

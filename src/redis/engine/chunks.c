@@ -127,7 +127,7 @@ send_cancels_again(struct node_session *s)
 	}
 }
 
-/* ---- it is not there ---- */
+/* ---- failures ---- */
 
 static void
 fail_task(struct remote_worker *w, const struct frame *f, const char *why)

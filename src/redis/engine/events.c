@@ -14,7 +14,7 @@
 #define FENCE UINT64_MAX /* number of a mark */
 #define TRIM_EACH 1000
 
-/* ---- one entry ---- */
+/* ---- an entry ---- */
 
 /* true: the field is a number, with digits alone. */
 static bool
@@ -197,7 +197,7 @@ serve_event(struct redis_engine *e, const struct event *ev)
 	return done;
 }
 
-/* ---- those that wait ---- */
+/* ---- entries that wait ---- */
 
 /* Copy the rest of an entry. */
 static void

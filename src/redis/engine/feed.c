@@ -14,7 +14,7 @@
 #define BATCH_BYTES_MOST ((size_t)1 << 20)
 #define BACKLOG_MOST ((size_t)32 << 20)
 
-/* ---- is there room? ---- */
+/* ---- windows ---- */
 
 static bool
 may_be_fed(const struct remote_worker *w)

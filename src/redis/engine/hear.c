@@ -277,7 +277,7 @@ hear_overdue(struct node_session *s, uint64_t n)
 		s->e->sink->overdue(s->e->core, w->index, n);
 }
 
-/* ---- all of it ---- */
+/* ---- entries ---- */
 
 static void
 hear_worker(struct redis_engine *e, uint64_t number)

@@ -92,7 +92,7 @@ create_keys(struct redis_engine *e)
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
 }
 
-/* ---- what the server has counted ---- */
+/* ---- the count of changes ---- */
 
 bool
 evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
@@ -119,7 +119,7 @@ evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
 	return e->lock.fewer == NULL;
 }
 
-/* ---- become it ---- */
+/* ---- taking the lock ---- */
 
 static void
 begin_generation(struct redis_engine *e, int64_t g)
@@ -229,7 +229,7 @@ evc__redis_take(struct redis_engine *e, uint64_t least)
 		evc__redis_script(e->client, SCRIPT_TAKE, 5, on_take, e, &a);
 }
 
-/* ---- stay it ---- */
+/* ---- keeping the lock ---- */
 
 /* The connection is there again, and the lock was not lost. */
 static void
@@ -336,7 +336,7 @@ evc__redis_lock_again(struct redis_engine *e)
 		evc__redis_script(e->client, SCRIPT_LOCK, 4, on_lock, e, &a);
 }
 
-/* ---- be it no more ---- */
+/* ---- losing the lock ---- */
 
 void
 evc__redis_lose(struct redis_engine *e, bool leases_are_over, const char *fmt,

@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 
-/* ---- what the kernel says ---- */
+/* ---- /proc ---- */
 
 /* Read a file, n - 1 bytes at most. false: not readable. */
 static bool

@@ -9,7 +9,7 @@
 
 #define MARGIN_NS UINT64_C(50000000) /* clocks do not go equally fast */
 
-/* ---- which there are ---- */
+/* ---- the register ---- */
 
 struct node_session *
 evc__session_find(struct redis_engine *e, const char *name)
@@ -57,7 +57,7 @@ evc__session_remember(const struct node_session *s)
 	e->sessions.former[i].inc = s->inc;
 }
 
-/* ---- its end ---- */
+/* ---- ends of sessions ---- */
 
 uint64_t
 evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns)

@@ -178,7 +178,7 @@ evc__redis_state_write(struct redis_engine *e)
 	e->trouble.state = now;
 }
 
-/* ---- whether anybody is there ---- */
+/* ---- is a node there? ---- */
 
 void
 evc__redis_well(struct redis_engine *e)

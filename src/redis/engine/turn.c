@@ -11,7 +11,7 @@
 #define TICK_LEAST 0.05
 #define TICK_MOST  0.25
 
-/* ---- what is due ---- */
+/* ---- timers ---- */
 
 static void
 look_at_grace(struct redis_engine *e, uint64_t now)
@@ -176,7 +176,7 @@ on_prepare(struct ev_loop *ev, struct ev_prepare *prepare, int events)
 	}
 }
 
-/* ---- what was lost ---- */
+/* ---- the end of the loop ---- */
 
 static void
 stop_watchers(struct redis_engine *e)

@@ -16,7 +16,7 @@
 
 #define KEPT_LEAST KEEP_LEAST
 
-/* ---- which are there ---- */
+/* ---- the keys that were set ---- */
 
 static void
 drop_kept(struct redis_engine *e, struct kept *k, uint64_t id)
@@ -184,7 +184,7 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 	evc__redis_unlink(e, &a);
 }
 
-/* ---- results that nobody will ask for ---- */
+/* ---- values of results that are not wanted ---- */
 
 void
 evc__remote_worker_last_keys(struct remote_worker *w, struct redis_args *a)

@@ -10,7 +10,7 @@
 #define AHEAD 0.005 /* seconds of work under way, at most */
 #define REST_NS UINT64_C(20000000)
 
-/* ---- what it was given ---- */
+/* ---- calls ---- */
 
 struct sent_call *
 evc__remote_worker_find(struct remote_worker *w, uint64_t n, unsigned *ret_i)
@@ -80,7 +80,7 @@ evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 		note_came_back(w, n);
 }
 
-/* ---- what the cluster is told ---- */
+/* ---- news for the cluster ---- */
 
 void
 evc__redis_tell(struct redis_engine *e)

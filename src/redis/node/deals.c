@@ -11,7 +11,7 @@
 #define DEALS_MOST 64
 #define DEALS_BYTES ((size_t)1 << 20)
 
-/* ---- one ---- */
+/* ---- a deal ---- */
 
 static void
 free_deal(struct deal *d)
@@ -99,7 +99,7 @@ new_deal(const struct local_worker *w, const struct job *job,
 	return NULL;
 }
 
-/* ---- those of one parcel ---- */
+/* ---- the deals of a batch ---- */
 
 static bool
 has_room_for_deal(const struct event_batch *batch)
@@ -186,7 +186,7 @@ evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn)
 	return evc__node_script(s, SCRIPT_SEND, 6, fn, batch, &a);
 }
 
-/* ---- what came of it ---- */
+/* ---- answers ---- */
 
 /* Add the result as a failure. */
 static bool

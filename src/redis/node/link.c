@@ -86,7 +86,7 @@ ask_opts(struct node *n)
 		evc__node_look_later(n);
 }
 
-/* ---- is there one? ---- */
+/* ---- the search ---- */
 
 static bool
 is_number(const char *s, size_t n)

@@ -69,7 +69,7 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 	}
 }
 
-/* ---- one turn ---- */
+/* ---- turns of the loop ---- */
 
 static void
 turn_session(struct node *n, struct session *s)
@@ -119,7 +119,7 @@ on_turn(struct ev_loop *ev, struct ev_prepare *prepare, int events)
 static void
 free_node(struct node *n)
 {
-	evc__node_who_free(n);
+	evc__node_identity_free(n);
 	evc__redis_address_free(&n->address);
 	sync_free(n);
 }
@@ -140,7 +140,7 @@ fill_node(struct node *n, const evc_engine_node_env *env)
 	n->grace = env->grace;
 	evc__text_fmt(&place, "%u", n->n_workers);
 	evc__text_fmt(&uri, "%s://%u", n->ops->scheme, n->n_workers);
-	return evc__node_who(n);
+	return evc__node_identify(n);
 }
 
 /* Hide the password from workers and from programs that they start. */

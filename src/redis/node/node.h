@@ -85,12 +85,12 @@ struct node {
 void evc__node_say(struct node *n, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* ---- who.c ---- */
+/* ---- identity.c ---- */
 
 /* Find the node's name and place, and the options of the workers' engine.  0,
    or refused. */
-evc_status evc__node_who(struct node *n);
-void evc__node_who_free(struct node *n);
+evc_status evc__node_identify(struct node *n);
+void evc__node_identity_free(struct node *n);
 
 /* ---- link.c ---- */
 

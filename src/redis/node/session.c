@@ -60,7 +60,7 @@ evc__node_script(struct session *s, enum redis_script script, unsigned n_keys,
 	return sent;
 }
 
-/* ---- its end, at once ---- */
+/* ---- the end, at once ---- */
 
 void
 evc__node_stop_timers(struct session *s)

@@ -65,7 +65,7 @@ add_word(struct text *t, const char *path, unsigned skip, const char *behind)
 	sync_free(file);
 }
 
-/* ---- who ---- */
+/* ---- the name and the place ---- */
 
 static void
 find_host(struct node *n)
@@ -170,7 +170,7 @@ find_options(struct node *n)
 }
 
 evc_status
-evc__node_who(struct node *n)
+evc__node_identify(struct node *n)
 {
 	find_host(n);
 	make_name(n);
@@ -179,7 +179,7 @@ evc__node_who(struct node *n)
 }
 
 void
-evc__node_who_free(struct node *n)
+evc__node_identity_free(struct node *n)
 {
 	char **o;
 
