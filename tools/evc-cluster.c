@@ -148,7 +148,7 @@ unlink_all(struct server *s)
 			       match);
 		if (r->type != REDIS_REPLY_ARRAY || r->elements != 2 ||
 		    r->element[0]->str == NULL)
-			die(1, "%s: an answer that nobody expects", s->where);
+			die(1, "%s: an unexpected answer", s->where);
 		snprintf(cursor, sizeof cursor, "%s", r->element[0]->str);
 		n += unlink_keys(s, r->element[1]);
 		freeReplyObject(r);

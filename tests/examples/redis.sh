@@ -352,7 +352,7 @@ fi
 server=$!
 check 'status: no node' until_true status_of words '^nodes +none: evc-worker\(1\)'
 check 'which wordcount says, too' until_true grep -q \
-	'^wordcount: .*no node is there: start evc-worker(1)' "$tmp/err"
+	'^wordcount: .*no node is registered: start evc-worker(1)' "$tmp/err"
 kill -TERM "$server"
 check 'and ends' until_true ended "$server"
 wait "$server"

@@ -657,7 +657,7 @@ START_TEST(says_more_than_it_was_asked)
 		world_open(&w);
 		begin(&w, rs_uri(&w.s, "ns", "", uri, sizeof(uri)));
 		TURN(&w, w.downs == 1);
-		HAS(w.why, "it has said more than it was asked");
+		HAS(w.why, "data that no command has asked for");
 		end(&w);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);

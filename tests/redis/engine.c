@@ -515,7 +515,7 @@ fenced_unread(evc_remote **ret)
 	*ret = schedule_add(on.cl, 1, 2);
 	(void)hn_task(h);
 	rs_do(&on.s, "ACL SETUSER default -xread");
-	SAYS("what nodes say cannot be read", NULL, NULL);
+	SAYS("the entries of the nodes cannot be read", NULL, NULL);
 	n = rs_number(&on.s, "XLEN %s", ev);
 	rs_do(&on.s, "DEL {t}:lease:a");
 	UNTIL(rs_number(&on.s, "XLEN %s", ev) > n);
@@ -687,8 +687,8 @@ START_TEST(no_memory_for_a_kill)
 	rs_do(&on.s, "CONFIG SET maxmemory 1");
 	evc_remote_free(r);
 	evc_cluster_close(on.cl);
-	SAYS("node a is fenced", "could not be told", "OOM");
-	ck_assert_int_eq(n_said("cannot be told", NULL, NULL), 1);
+	SAYS("node a is fenced", "refused the order", "OOM");
+	ck_assert_int_eq(n_said("refuses orders", NULL, NULL), 1);
 	hn_free(h);
 	end();
 }
@@ -845,9 +845,9 @@ END_TEST
    start: once, and no more when there is a node. */
 START_TEST(no_node_at_all)
 {
-	const char *told = "no node is there: start evc-worker(1), or what calls"
-			   " evc_worker_main(3), for the namespace t at "
-			   "127.0.0.1:";
+	const char *told = "no node is registered: start evc-worker(1), or a "
+			   "program that calls evc_worker_main(3), for the "
+			   "namespace t at 127.0.0.1:";
 	char report[2048] = "";
 	struct hand_node *h;
 	evc_remote *r;

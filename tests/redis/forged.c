@@ -257,7 +257,7 @@ START_TEST(a_result_that_is_no_value)
 	hn_send(h);
 	ck_assert_int_eq(evc_remote_fetch(r, T_LIMIT, &v), EVC_DATA_LOSS);
 	OK(evc_remote_get(r, &info));
-	HAS(info.text, "is no value");
+	HAS(info.text, "is no valid value");
 	evc_remote_free(r);
 	ck_assert_int_eq(evc_cluster_join(on.cl, T_LIMIT), EVC_DATA_LOSS);
 	end_with(h);

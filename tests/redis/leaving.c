@@ -60,7 +60,7 @@ coord_warned_of_nothing(void)
 {
 	pthread_mutex_lock(&heard.lock);
 	ck_assert_msg(times(heard.text, "! ") ==
-			      times(heard.text, "no node is there"),
+			      times(heard.text, "no node is registered"),
 		      "%s", heard.text);
 	pthread_mutex_unlock(&heard.lock);
 }

@@ -237,7 +237,8 @@ on_limit(struct ev_loop *ev, struct ev_timer *timer, int events)
 	}
 	/* A look-up cannot be interrupted, so the client waits for its end. */
 	t = evc__text_in(cl->why, sizeof cl->why);
-	evc__text_fmt(&t, "%s: its name is still being looked up", cl->place);
+	evc__text_fmt(&t, "%s: the look-up of its name has not ended yet",
+		      cl->place);
 	tell_down(cl, false);
 }
 

@@ -102,7 +102,8 @@ on_readable(struct ev_loop *ev, struct ev_io *io, int events)
 	if (on_loop_inherited(&l->cl->on))
 		return;
 	if (is_unasked(l))
-		evc__client_lost(l->cl, "it has said more than it was asked");
+		evc__client_lost(l->cl, "the server has sent data that no "
+					"command has asked for");
 	/* The loop's next turn closes the connection. */
 	if (l->cl->lost)
 		return;

@@ -191,8 +191,8 @@ const char *evc__reply_field(const redisReply *entry, const char *name,
 			     size_t *ret_n);
 /* true: all bytes are printable, and blanks only if `blanks` allows them. */
 bool evc__reply_is_plain(const char *s, size_t n, bool blanks);
-/* The failure, for a text: the error, "the connection was lost", or "an answer
-   that nobody expects".  Valid as long as r. */
+/* The failure, for a text: the error, "the connection was lost", or "an
+   unexpected answer".  Valid as long as r. */
 const char *evc__reply_why(const redisReply *r);
 bool evc__reply_is_error(const redisReply *r, const char *prefix);
 

@@ -111,7 +111,7 @@ evc__reply_why(const redisReply *r)
 		return "the connection was lost";
 	if (r->type == REDIS_REPLY_ERROR && r->str != NULL)
 		return r->str;
-	return "an answer that nobody expects";
+	return "an unexpected answer";
 }
 
 bool

@@ -90,7 +90,8 @@ static bool
 has_unasked_bytes(struct link *l, redisReader *r)
 {
 	if (!l->cl->lost && l->first->next == NULL && r->pos < r->len)
-		evc__client_lost(l->cl, "it has said more than it was asked");
+		evc__client_lost(l->cl, "the server has sent data that no "
+					"command has asked for");
 	if (l->cl->lost)
 		r->pos = r->len;
 	return l->cl->lost;

@@ -52,8 +52,8 @@ check_lease(struct node_session *s, const redisReply *lease)
 	if (s->e->detect.back_ns != 0 &&
 	    sync_mono() - s->e->detect.back_ns < 2 * s->e->lease_ns) {
 		evc__session_fence(s,
-				   "its lease is gone: its coordinator stood"
-				   " still, or had no server, for %.1f s",
+				   "its lease is gone: the coordinator stood "
+				   "still, or had no server, for %.1f s",
 				   (double)s->e->detect.stood_ns / 1e9);
 		return;
 	}
@@ -61,15 +61,15 @@ check_lease(struct node_session *s, const redisReply *lease)
 	/* A node renews its lease four times in a lease. */
 	if (heard >= s->e->lease_ns / 2)
 		evc__session_fence(s,
-				   "its lease is over: nothing was heard of it"
-				   " for %.1f s",
+				   "its lease is over: there was no renewal "
+				   "for %.1f s",
 				   (double)heard / 1e9);
 	else
 		evc__session_fence(
 			s,
-			"its lease is gone, %.1f s after it was"
-			" heard of: somebody has deleted or"
-			" replaced it, or the server's clock was set",
+			"its lease is gone, %.1f s after a renewal: the key "
+			"was deleted or replaced, or the server's clock was "
+			"set",
 			(double)heard / 1e9);
 }
 

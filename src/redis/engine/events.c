@@ -48,7 +48,7 @@ parse_entry(const redisReply *entry, struct event *ret)
 		return "an entry that names no node";
 	memcpy(ret->node, s, n);
 	if (!field_number(entry, "i", &ret->inc))
-		return "an entry without the number of a life";
+		return "an entry without the number of a session";
 	s = evc__reply_field(entry, "s", &n);
 	if (s != NULL && n == 5 && memcmp(s, "fence", 5) == 0)
 		ret->seq = FENCE;
@@ -101,7 +101,8 @@ session_of(struct redis_engine *e, const struct event *ev)
 	if (s == NULL && !ev->fence && e->lock.phase == PHASE_LIVE &&
 	    !evc__session_is_former(e, ev->node, ev->inc))
 		evc__redis_garbage(e, ev->node,
-				   "it is not registered, or not any more");
+				   "the node is not registered, or not any "
+				   "more");
 	return NULL;
 }
 
@@ -181,13 +182,15 @@ serve_event(struct redis_engine *e, const struct event *ev)
 		if (s->ending)
 			evc__session_marked(s);
 		else
-			evc__session_fence(s, "somebody has fenced it");
+			evc__session_fence(s, "another program has fenced it");
 		return ev->n;
 	}
 	if (!ev->rest && is_out_of_order(s, ev->seq)) {
-		evc__redis_garbage(e, ev->node, "an entry out of all order");
-		evc__session_fence(s, "it sent garbage: an entry out of all "
-				      "order");
+		evc__redis_garbage(e, ev->node,
+				   "an entry whose number is "
+				   "too great");
+		evc__session_fence(s, "it sent garbage: an entry whose "
+				      "number is too great");
 		return ev->n;
 	}
 	if (!ev->rest && was_seen(s, ev->seq))
@@ -211,8 +214,8 @@ hold_event(struct redis_engine *e, const struct event *ev, size_t from,
 
 		/* Without this entry the state of the node is unknown. */
 		if (s != NULL)
-			evc__session_fence(s, "there is no memory for what it "
-					      "has sent");
+			evc__session_fence(s, "there is no memory for its "
+					      "entries");
 		return;
 	}
 	*copy = *ev;
@@ -305,14 +308,16 @@ on_events(const redisReply *r, void *arg)
 	if (r == NULL || e->turn.ended)
 		return;
 	if (r->type == REDIS_REPLY_ERROR) {
-		evc__redis_trouble(e, "what nodes say cannot be read: %s",
+		evc__redis_trouble(e,
+				   "the entries of the nodes cannot be "
+				   "read: %s",
 				   evc__reply_why(r));
 		/* Other errors are tried again at the next tick. */
 		if (e->lock.phase == PHASE_LIVE &&
 		    e->reader.reading_g == e->lock.g &&
 		    evc__reply_is_error(r, "WRONGTYPE"))
-			evc__redis_restart(e, "the stream of its events was "
-					      "replaced by something else");
+			evc__redis_restart(e, "the stream of events was "
+					      "replaced by another key");
 		return;
 	}
 	if (r->type == REDIS_REPLY_ARRAY && r->elements == 1 &&

@@ -33,11 +33,12 @@ worker_of(struct node_session *s, bool up, bool *ret_fine)
 		w = s->workers[e->reader.worker_at];
 	if (w == NULL) {
 		fence_for_garbage(
-			s, "something of a worker that it does not have");
+			s, "a frame about a worker that the node does not "
+			   "have");
 		return NULL;
 	}
 	if (e->reader.worker_start > w->start && up) {
-		fence_for_garbage(s, "something of a worker that is not up");
+		fence_for_garbage(s, "a frame about a worker that is not up");
 		return NULL;
 	}
 	*ret_fine = true;
@@ -77,8 +78,7 @@ wait_for_value(struct remote_worker *w, const struct frame *f, uint64_t id)
 	struct value_wait *wait = sync_alloc(1, sizeof *wait + f->whole);
 
 	if (wait == NULL) {
-		fence_for_garbage(w->session,
-				  "a value that there is no memory for");
+		fence_for_garbage(w->session, "there is no memory for a value");
 		return;
 	}
 	evc__redis_tell(e);
@@ -112,10 +112,11 @@ hear_result(struct node_session *s, const struct frame *f)
 		return;
 	if (said.r.n_updates > 0)
 		fence_for_garbage(
-			s, "a result with updates, which it has to make");
+			s, "a result with updates that the node has to make");
 	else if (evc__remote_worker_find(w, said.r.n, &i) == NULL)
 		fence_for_garbage(
-			s, "the result of a function that it does not have");
+			s, "the result of a function that the worker does "
+			   "not have");
 	else if (by_key && worker_call(w, i)->id != e->reader.value_id)
 		fence_for_garbage(s, "the value of another function");
 	else if (by_key)
@@ -158,13 +159,11 @@ evc__redis_hear_value(struct value_wait *wait, const evc_value *v)
 		evc__redis_keep(s, wait->id, v->size, true);
 	if (v == NULL)
 		make_value_lost(&said,
-				"its result was kept in Redis and is not "
-				"there any more");
+				"its result was kept in Redis and is gone");
 	else if (v->size > e->max_frame ||
 		 evc__value_walk(v->data, v->size, NULL, NULL) < 0)
-		make_value_lost(&said,
-				"its result was kept in Redis, and what is "
-				"there is no value");
+		make_value_lost(&said, "its result was kept in Redis and is no "
+				       "valid value any more");
 	else
 		said.r.value = *v;
 	said.kept = false;
@@ -186,7 +185,8 @@ hear_up(struct node_session *s, const struct frame *f)
 	if (evc__frame_get_note(f, &note) < 0)
 		fence_for_garbage(s, evc_last_error());
 	else if (!evc__reply_is_plain(note.text, strlen(note.text), true))
-		fence_for_garbage(s, "a place that cannot be printed");
+		fence_for_garbage(s, "a place with bytes that cannot be "
+				     "printed");
 	else if (w != NULL && w->up)
 		fence_for_garbage(s, "a worker that is up already");
 	else if (w != NULL)
@@ -272,7 +272,8 @@ hear_overdue(struct node_session *s, uint64_t n)
 		return;
 	if (evc__remote_worker_find(w, n, NULL) == NULL)
 		fence_for_garbage(
-			s, "a deadline of a function that it does not have");
+			s, "a deadline of a function that the worker does "
+			   "not have");
 	else
 		s->e->sink->overdue(s->e->core, w->index, n);
 }
@@ -349,7 +350,7 @@ hear_one(struct node_session *s, const struct frame *f)
 			fence_for_garbage(s, evc_last_error());
 		break;
 	default:
-		fence_for_garbage(s, "a frame that is for nodes alone");
+		fence_for_garbage(s, "a frame for nodes");
 	}
 }
 
@@ -372,7 +373,7 @@ evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n,
 		got = evc__frame_next(p + at, n - at, e->max_frame, &f);
 		if (got <= 0) {
 			fence_for_garbage(s, got < 0 ? evc_last_error()
-						     : "a cut frame");
+						     : "an incomplete frame");
 			break;
 		}
 		at += f.whole;

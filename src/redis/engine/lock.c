@@ -113,7 +113,7 @@ evc__redis_changes(struct redis_engine *e, int64_t n, bool gone)
 			     : "");
 		e->lock.changes = is;
 		e->lock.server_anew = true;
-		evc__redis_restart(e, "the server has lost what it had");
+		evc__redis_restart(e, "the server has lost data");
 	}
 	e->lock.changes = is;
 	return e->lock.fewer == NULL;
@@ -309,8 +309,10 @@ on_lock(const redisReply *r, void *arg)
 	   may be refused, and leases are watched. */
 	if (e->lock.phase == PHASE_AWAY)
 		resume_generation(e);
-	evc__redis_trouble(e, "the lock of the namespace %s: %s", e->address.ns,
-			   evc__reply_why(r));
+	evc__redis_trouble(e,
+			   "the lock of the namespace %s cannot be "
+			   "renewed: %s",
+			   e->address.ns, evc__reply_why(r));
 }
 
 void

@@ -17,7 +17,8 @@ evc__session_tell_to_leave(struct node_session *s)
 {
 	s->left_told = true;
 	if (evc__frame_put_bare(&s->control.bytes, FRAME_LEAVE) < 0)
-		evc__session_fence(s, "it could not be told to leave");
+		evc__session_fence(s, "there is no memory for the order to "
+				      "leave");
 }
 
 static void
@@ -112,7 +113,8 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 	evc__redis_tell(e);
 	evc__text_fmt(&t, "node %s: %s", s->name, why);
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
-		"redis: life %" PRIu64 " is over of %s", s->inc, text);
+		"redis: session %" PRIu64 " of node %s has ended: %s", s->inc,
+		s->name, why);
 	for (i = 0; i < s->n_workers; i++) {
 		struct remote_worker *w = s->workers[i];
 
@@ -160,8 +162,8 @@ make_worker(struct node_session *s, unsigned at)
 		;
 	if (i == WORKERS_MOST)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "there are %d workers already, and more are "
-				  "too many",
+				  "the cluster has %d workers already, and "
+				  "cannot have more",
 				  WORKERS_MOST);
 	w = sync_alloc(1, sizeof *w);
 	if (w == NULL ||
@@ -189,8 +191,9 @@ make_workers(struct node_session *s, uint64_t n)
 
 	if (n == 0 || n > WORKERS_MOST)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "%" PRIu64 " workers, and 1 to %d can be", n,
-				  WORKERS_MOST);
+				  "%" PRIu64 " workers, and a node has 1 to "
+				  "%d",
+				  n, WORKERS_MOST);
 	s->workers = sync_alloc((size_t)n, sizeof(struct remote_worker *));
 	if (s->workers == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -218,11 +221,11 @@ read_registration(struct node_session *s, const unsigned char *p, size_t n)
 			    &hello) <= 0 ||
 	    hello.type != FRAME_HELLO || node.whole + hello.whole != n)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "a registration that is none");
+				  "a wrong registration");
 	st = evc__frame_get_note(&node, &note);
 	if (st == 0 && !evc__reply_is_plain(note.text, strlen(note.text), true))
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"a place that cannot be printed");
+				"a place with bytes that cannot be printed");
 	if (st == 0)
 		st = evc__frame_get_hello(&hello, &names, &n_names);
 	if (st < 0)
@@ -248,8 +251,8 @@ tell_ranks(struct node_session *s)
 					   (uint64_t)i << 32 |
 						   s->workers[i]->index);
 	if (st < 0)
-		evc__session_fence(s, "its workers could not be told who they "
-				      "are");
+		evc__session_fence(s, "there is no memory for the ranks of "
+				      "its workers");
 	redis_feed_soon(s->e);
 }
 
@@ -302,7 +305,7 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	s = new_session(e, name, inc);
 	e->lock.refresh_soon = 6;
 	if (s == NULL) {
-		evc__redis_garbage(e, name, "no memory for it");
+		evc__redis_garbage(e, name, "there is no memory for the node");
 		delete_lease(e, name);
 		return;
 	}
@@ -312,7 +315,8 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 		return;
 	}
 	evc_log(e->scope, EVC_LOG_INFO, NULL,
-		"redis: node %s is there, with %u workers", name, s->n_workers);
+		"redis: node %s has registered, with %u workers", name,
+		s->n_workers);
 	evc__redis_look_alone(e);
 	tell_ranks(s);
 	if (e->turn.left)

@@ -61,7 +61,9 @@ on_changes(const redisReply *r, void *arg)
 	if (r == NULL)
 		return;
 	if (r->type == REDIS_REPLY_ERROR) {
-		evc__redis_trouble(e, "the counts of the variables: %s",
+		evc__redis_trouble(e,
+				   "the counts of the variables cannot be "
+				   "read: %s",
 				   evc__reply_why(r));
 		return; /* The next look asks again. */
 	}

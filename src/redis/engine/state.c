@@ -94,7 +94,7 @@ evc__redis_garbage(struct redis_engine *e, const char *node, const char *what)
 	evc__copy(e->trouble.garbage_of[e->trouble.n_garbage++ % most],
 		  sizeof e->trouble.garbage_of[0], node);
 	evc_log(e->scope, EVC_LOG_WARNING, NULL,
-		"redis: what %s has sent is dropped: %s", node, what);
+		"redis: an entry of %s is dropped: %s", node, what);
 }
 
 /* ---- the state ---- */
@@ -199,9 +199,10 @@ evc__redis_well(struct redis_engine *e)
 		evc__redis_trouble(e, "%s", "");
 		return;
 	}
-	evc__redis_trouble(e, "no node is there: start evc-worker(1), or what"
-			      " calls evc_worker_main(3), for the namespace %s"
-			      " at %s",
+	evc__redis_trouble(e,
+			   "no node is registered: start evc-worker(1), "
+			   "or a program that calls evc_worker_main(3), "
+			   "for the namespace %s at %s",
 			   e->address.ns, e->where);
 	e->trouble.alone_told = true;
 }

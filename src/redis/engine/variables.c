@@ -119,7 +119,7 @@ check_value(const char *name, const evc_value *v)
 	if (v->size > 0)
 		evc__copy(why, sizeof why, evc_last_error());
 	return evc_refuse(-EVC_DATA_LOSS,
-			  "variable %.100s holds what is no value: %s", name,
+			  "variable %.100s holds no valid value: %s", name,
 			  why);
 }
 
@@ -164,7 +164,7 @@ answer_word(const evc_engine_update *u, const char *word, const redisReply *r,
 				       "variable %s is no number", u->name);
 	else
 		a->status = evc_refuse(-EVC_INTERNAL,
-				       "redis: an answer that nobody expects");
+				       "redis: an unexpected answer");
 	if (a->status < 0)
 		a->text = evc_last_error();
 }
@@ -198,8 +198,8 @@ read_entries(const redisReply *r, evc_engine_answer *a)
 		if (entries[i].name == NULL || bytes == NULL ||
 		    n == 0 || n > 255 || strlen(entries[i].name) != n) {
 			a->status = evc_refuse(-EVC_DATA_LOSS,
-					       "redis: a variable whose name "
-					       "is none");
+					       "redis: a variable without a "
+					       "valid name");
 			break;
 		}
 		entries[i].value = (evc_value){ bytes, n_value };
@@ -389,7 +389,7 @@ evc__redis_questions_again(struct redis_engine *e, bool anew)
 	    q->update.op == EVC_VARIABLE_GET || is_all(q->update.op))
 		return;
 	e->questions.current = NULL;
-	evc__text_fmt(&t, "%s: nobody knows whether the change was made",
+	evc__text_fmt(&t, "%s: it is not known whether the change was made",
 		      e->lock.why_restart);
 	answer_status(q, -EVC_UNAVAILABLE, why);
 }

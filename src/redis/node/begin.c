@@ -28,7 +28,7 @@ on_registered(const redisReply *r, void *arg)
 		return;
 	}
 	evc__node_say(s->node, EVC_LOG_INFO,
-		      "works for generation %s of %s (its life %llu, workers: "
+		      "works for generation %s of %s (session %llu, workers: "
 		      "%u)",
 		      s->gen, s->node->address.ns, (unsigned long long)s->inc,
 		      s->node->n_workers);

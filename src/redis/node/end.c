@@ -115,7 +115,7 @@ evc__node_last_word(struct session *s)
 
 	/* The server refuses, as if it were away, but renews the lease. */
 	if (s->outbox.refused && evc__left_ns(s->outbox.say_by_ns) == 0) {
-		evc__node_end(s, "could not say what it has done");
+		evc__node_end(s, "could not send its last results");
 		return;
 	}
 	if (!s->linked || s->outbox.first != NULL || s->outbox.refused ||

@@ -243,7 +243,7 @@ hear_worker(struct hearing *h, const struct frame *f)
 		 evc__frame_get_number(f, &number) == 0)
 		cancel_one(h->worker, number);
 	else
-		end_for_garbage(s, "no frame for a worker");
+		end_for_garbage(s, "a wrong frame for a worker");
 }
 
 static void
@@ -254,9 +254,9 @@ hear_frame(struct hearing *h, const struct frame *f)
 
 	if (!of_worker) {
 		if (!hear_node(h, f))
-			end_for_garbage(h->session, "no frame for a node");
+			end_for_garbage(h->session, "a wrong frame for a node");
 	} else if (h->worker == NULL)
-		end_for_garbage(h->session, "something for no worker");
+		end_for_garbage(h->session, "a frame for no worker");
 	else if (h->is_current)
 		hear_worker(h, f);
 	/* That start of the worker is over, and the coordinator will hear of
@@ -282,7 +282,7 @@ hear_frames(struct session *s, struct entry *e)
 
 		if (got <= 0) {
 			end_for_garbage(s, got < 0 ? evc_last_error()
-						   : "a cut frame");
+						   : "an incomplete frame");
 			return;
 		}
 		hear_frame(&h, &f);
@@ -321,8 +321,7 @@ is_new_entry(struct session *s, const redisReply *r)
 	text[n < sizeof text ? n : sizeof text - 1] = '\0';
 	is = evc__node_gaps_fill(&s->inbox.gaps, strtoull(text, NULL, 10));
 	if (is < 0)
-		evc__node_end(s, "does not know any more whether it was "
-				 "told that before");
+		evc__node_end(s, "cannot tell whether an entry is new");
 	return is > 0;
 }
 
@@ -372,7 +371,7 @@ hear_answer(struct session *s, const redisReply *r)
 	if (r->elements != 1 || r->element[0]->type != REDIS_REPLY_ARRAY ||
 	    r->element[0]->elements != 2 ||
 	    r->element[0]->element[1]->type != REDIS_REPLY_ARRAY) {
-		end_for_garbage(s, "an answer that nobody expects");
+		end_for_garbage(s, "an unexpected answer");
 		return;
 	}
 	entries = r->element[0]->element[1];
@@ -403,7 +402,7 @@ on_entries(const redisReply *r, void *arg)
 			      "cannot read its stream: %s", evc__reply_why(r));
 		return;
 	} else if (r->type != REDIS_REPLY_NIL)
-		end_for_garbage(s, "an answer that nobody expects");
+		end_for_garbage(s, "an unexpected answer");
 	evc__node_hear(s);
 }
 

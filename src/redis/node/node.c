@@ -88,7 +88,8 @@ turn_session(struct node *n, struct session *s)
 		evc__redis_client_free(n->client);
 		n->client = NULL;
 	} else if (!s->reset && s->pending > 0)
-		evc__redis_client_reset(n->client, "a life of the node ended");
+		evc__redis_client_reset(n->client, "a session of the node "
+						   "ended");
 	s->reset = true;
 	if (s->pending > 0)
 		return;
@@ -212,11 +213,9 @@ evc__redis_serve(const evc_engine_node_env *env, evc_engine_node **ret_node)
 		return st;
 	}
 	st = n->address.fresh
-		     ? evc_refuse(
-			       -EVC_INVALID_ARGUMENT,
-			       "option fresh is for an address that is opened,"
-			       " which removes the variables: a node has none "
-			       "to remove")
+		     ? evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "option fresh is for a coordinator, which "
+				  "removes the variables, and not for a node")
 		     : fill_node(n, env);
 	if (st == 0)
 		st = begin_node(n);

@@ -47,8 +47,7 @@ note_refusal(struct event_batch *batch, const redisReply *r)
 {
 	struct session *s = batch->session;
 
-	evc__node_say(s->node, EVC_LOG_ERROR,
-		      "cannot tell what its functions have done: %s",
+	evc__node_say(s->node, EVC_LOG_ERROR, "cannot send results: %s",
 		      evc__reply_why(r));
 	s->outbox.refused = true;
 	/* A later try would fail, too. */
@@ -66,8 +65,8 @@ judge_answer(struct event_batch *batch, const redisReply *r)
 	/* The stream is gone, with all entries that were in it. */
 	if (r->type == REDIS_REPLY_NIL) {
 		evc__node_end(batch->session,
-			      "has nobody to tell anything: the "
-			      "stream of its events is gone");
+			      "cannot send results: the stream of events is "
+			      "gone");
 		return -1;
 	}
 	if (batch->kind == BATCH_PLAIN)
@@ -100,7 +99,7 @@ on_sent(const redisReply *r, void *arg)
 	if (was == 0)
 		note_refusal(batch, r);
 	else if (was > 0 && batch != s->outbox.first)
-		evc__node_end(s, "has lost the order of what it tells");
+		evc__node_end(s, "has lost the order of its results");
 	else if (was > 0)
 		remove_first_batch(s);
 	/* Questions wait for these updates. */

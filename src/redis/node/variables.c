@@ -85,7 +85,7 @@ refuse_by_word(const struct question *q, const char *word)
 	if (strcmp(word, "gone") == 0)
 		return evc_refuse(-EVC_UNAVAILABLE,
 				  "the server has lost variables");
-	return evc_refuse(-EVC_UNAVAILABLE, "an answer that nobody expects");
+	return evc_refuse(-EVC_UNAVAILABLE, "an unexpected answer");
 }
 
 static evc_status
@@ -121,8 +121,7 @@ read_answer(const struct question *q, const redisReply *r,
 							: refuse_by_word(q, "");
 	if (!evc__walk_is_value(&v, 0))
 		return evc_refuse(-EVC_DATA_LOSS,
-				  "variable %s holds what is no value",
-				  q->name);
+				  "variable %s holds no valid value", q->name);
 	ret->value = v;
 	return 0;
 }
