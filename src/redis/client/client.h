@@ -153,8 +153,11 @@ void evc__client_lost(struct redis_client *cl, const char *fmt, ...)
 /* Set the place, for texts. */
 void evc__client_place(struct redis_client *cl, const char *host,
 		       unsigned port);
-/* port 0: host is the path of a socket. false: lost at once. */
+/* port 0: host is the path of a socket.  false: lost at once. */
 bool evc__link_connect(struct link *l, const char *host, unsigned port);
+#ifdef HAVE_HIREDIS_SSL
+void evc__client_tls_free(struct redis_client *cl);
+#endif
 /* Close the connection; its commands stay without an answer. */
 void evc__client_link_close(struct link *l);
 /* Stop the watchers: a fork child keeps the loop, or destroys it. */
@@ -164,7 +167,7 @@ bool evc__link_is_silent(const struct link *l, uint64_t now, double patience);
 
 /* ---- say.c ---- */
 
-/* Send the words, and free what args holds. false: no connection or no memory;
+/* Send the words, and free what args holds.  false: no connection or no memory;
    fn is not called. */
 bool evc__link_say(struct link *l, redis_reply_fn *fn, void *arg,
 		   struct redis_args *a);
@@ -194,12 +197,5 @@ void evc__lookup_drop(struct redis_client *cl);
 void evc__sentinel_begin(struct redis_client *cl);
 /* Close the connection to the Sentinel. */
 void evc__sentinel_end(struct redis_client *cl);
-
-/* ---- tls.c ---- */
-
-#ifdef HAVE_HIREDIS_SSL
-bool evc__client_tls(struct link *l);
-void evc__client_tls_free(struct redis_client *cl);
-#endif
 
 #endif

@@ -9,6 +9,9 @@
  * Locks: none; loop thread only.
  */
 #include <hiredis/adapters/libev.h>
+#ifdef HAVE_HIREDIS_SSL
+#include <hiredis/hiredis_ssl.h>
+#endif
 #include <hiredis/sds.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -140,7 +143,7 @@ on_writable(struct ev_loop *ev, struct ev_io *io, int events)
 	l->full = unsent_bytes(l) > 0;
 }
 
-/* ---- its beginning and end ---- */
+/* ---- the socket ---- */
 
 /* The text of hiredis about the loss.  By TLS the text may be a former
    errno. */
@@ -215,6 +218,52 @@ attach_to_loop(struct link *l)
 	       redisAsyncSetConnectCallback(ac, on_connect) == REDIS_OK;
 }
 
+/* ---- TLS ---- */
+
+#ifdef HAVE_HIREDIS_SSL
+
+/* The certificate of the server has to be signed by `ca`, or by an authority
+   that the system trusts. hiredis does not compare names, so `ca` should sign
+   this server alone. */
+static bool
+make_tls_context(struct redis_client *cl)
+{
+	const struct redis_address *at = cl->env.address;
+	redisSSLContextError e = REDIS_SSL_CTX_NONE;
+
+	if (cl->tls != NULL)
+		return true;
+	cl->tls = redisCreateSSLContext(at->ca, NULL, at->cert, at->key,
+					at->tls_name, &e);
+	if (cl->tls == NULL)
+		evc__client_lost(cl, "TLS: %s", redisSSLContextGetError(e));
+	return cl->tls != NULL;
+}
+
+static bool
+begin_tls(struct link *l)
+{
+	redisContext *c = &l->ac->c;
+
+	if (!make_tls_context(l->cl))
+		return false;
+	if (redisInitiateSSLWithContext(c, l->cl->tls) == REDIS_OK)
+		return true;
+	evc__client_lost(l->cl, "TLS: %s", c->errstr);
+	return false;
+}
+
+void
+evc__client_tls_free(struct redis_client *cl)
+{
+	if (cl->tls != NULL)
+		redisFreeSSLContext(cl->tls);
+}
+
+#endif
+
+/* ---- beginning and end ---- */
+
 bool
 evc__link_connect(struct link *l, const char *host, unsigned port)
 {
@@ -237,7 +286,7 @@ evc__link_connect(struct link *l, const char *host, unsigned port)
 	ac->data = l;
 	l->ac = ac;
 #ifdef HAVE_HIREDIS_SSL
-	if (cl->env.address->tls && !evc__client_tls(l))
+	if (cl->env.address->tls && !begin_tls(l))
 		return false;
 #endif
 	if (!attach_to_loop(l))

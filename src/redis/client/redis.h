@@ -183,7 +183,7 @@ const char *evc__reply_word(const redisReply *r);
 bool evc__reply_is(const redisReply *r, const char *word);
 /* The bytes of element i of an array; NULL: no bytes. */
 const char *evc__reply_bytes(const redisReply *r, size_t i, size_t *ret_n);
-/* The whole number in element i, a number or a text. false: no number. */
+/* The whole number in element i, a number or a text.  false: no number. */
 bool evc__reply_number(const redisReply *r, size_t i, int64_t *ret);
 /* The value of field `name` of a stream's entry, which is an array of an id and
    of an array of names and values.  NULL: no such field. */

@@ -5,7 +5,24 @@
 #ifndef EVC_REDIS_ENGINE_DETECT_H
 #define EVC_REDIS_ENGINE_DETECT_H
 
-#include "redis/engine/session.h"
+#include "redis/client/redis.h"
+
+#define WATCHED_MOST 256 /* processes: each of them takes a descriptor */
+
+struct redis_engine; /* is the evc_engine */
+struct node_session;
+struct remote_worker;
+
+/* A process of a node or of a worker; a process of this machine may be watched.
+   Loop thread only. */
+struct watched {
+	struct redis_engine *e;
+	struct node_session *session;
+	pid_t pid;
+	int pidfd; /* -1: the process is not watched */
+	struct ev_io io;
+	bool dead; /* the end of the process is proven */
+};
 
 /* boot_id and pid_namespace are set at creation, all other fields are for the
    loop thread only. */
@@ -19,6 +36,17 @@ struct detection {
 	char boot_id[64];    /* of this machine; "": not known */
 	uint64_t pid_namespace; /* of this process; 0: not known */
 };
+
+void evc__redis_detect_init(struct redis_engine *e);
+/* Look whether `text` of a FRAME_NODE names this machine. */
+void evc__session_read_note(struct node_session *s, const char *text);
+/* Watch the process of a worker, a child of the node's process. */
+void evc__remote_worker_watch(struct remote_worker *w, pid_t pid);
+void evc__watched_stop(struct watched *w);
+/* End all watches, in a fork child. */
+void evc__session_unwatch(struct redis_engine *e);
+/* true: the ends of all workers of the session are proven. */
+bool evc__session_is_dead(const struct node_session *s);
 
 /* Ask for the leases of all sessions. */
 void evc__redis_detect(struct redis_engine *e);

@@ -10,10 +10,10 @@
  *     restart      an old generation is brought to its end
  *     lock         the lock of the namespace, and the generation
  *     events       entries of nodes; hear: the frames in an entry
- *     fence        how sessions end; detect: leases
+ *     fence        how sessions end
  *     nodes        sessions begin and are over
  *     feed         functions for workers; chunks: frames on their way
- *     worker, session, processes   what is known of each
+ *     worker, detect, session   what is known of each
  *     values, keys, variables, state
  *
  * Each file calls files below itself alone.

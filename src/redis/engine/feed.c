@@ -97,7 +97,7 @@ put_task(struct remote_worker *w, const evc_engine_task *t)
 	return st;
 }
 
-/* Take functions for a worker, and send them. false: there is none. */
+/* Take functions for a worker, and send them.  false: there is none. */
 static bool
 take_tasks(struct remote_worker *w, unsigned most)
 {

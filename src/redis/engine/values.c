@@ -43,7 +43,7 @@ evc__redis_last_keys(struct redis_engine *e, struct redis_args *a)
 	return n;
 }
 
-/* Note a key that was set `age` ns ago. false: no memory. */
+/* Note a key that was set `age` ns ago.  false: no memory. */
 static bool
 note_key(struct redis_engine *e, uint64_t id, uint64_t age)
 {

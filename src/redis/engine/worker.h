@@ -1,31 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Workers of nodes, as the coordinator sees them, and the processes of this
- * machine behind them.
+ * Workers of nodes, as the coordinator sees them.
  */
 #ifndef EVC_REDIS_ENGINE_WORKER_H
 #define EVC_REDIS_ENGINE_WORKER_H
 
 #include "wire/frames.h"
-#include "redis/client/redis.h"
+#include "redis/engine/detect.h"
 
 #define WINDOW_MOST  256
-#define WATCHED_MOST 256 /* processes: each of them takes a descriptor */
-
-struct redis_engine; /* is the evc_engine */
-struct node_session;
-
-/* A process of a node or of a worker; a process of this machine may be watched.
-   Loop thread only. */
-struct watched {
-	struct redis_engine *e;
-	struct node_session *session;
-	pid_t pid;
-	int pidfd; /* -1: the process is not watched */
-	struct ev_io io;
-	bool dead; /* the end of the process is proven */
-};
-
 /* A function that a worker was given and has not ended.  Loop thread only. */
 struct sent_call {
 	uint64_t n, id; /* number of the function, id of its result */
@@ -71,18 +54,5 @@ void evc__remote_worker_up(struct remote_worker *w, uint32_t start,
 void evc__remote_worker_fenced(struct remote_worker *w, const char *why);
 void evc__remote_worker_gone(struct remote_worker *w, const char *why,
 			     unsigned how);
-
-/* ---- processes.c ---- */
-
-void evc__redis_detect_init(struct redis_engine *e);
-/* Look whether `text` of a FRAME_NODE names this machine. */
-void evc__session_read_note(struct node_session *s, const char *text);
-/* Watch the process of a worker, a child of the node's process. */
-void evc__remote_worker_watch(struct remote_worker *w, pid_t pid);
-void evc__watched_stop(struct watched *w);
-/* End all watches, in a fork child. */
-void evc__session_unwatch(struct redis_engine *e);
-/* true: the ends of all workers of the session are proven. */
-bool evc__session_is_dead(const struct node_session *s);
 
 #endif

@@ -45,7 +45,7 @@ new_job(struct hearing *h)
 	return job;
 }
 
-/* Get the inputs that have keys. false: no memory. */
+/* Get the inputs that have keys.  false: no memory. */
 static bool
 get_job_values(struct session *s, struct job *job)
 {
@@ -195,7 +195,7 @@ hear_rank(struct session *s, const struct frame *f)
 	return true;
 }
 
-/* Hear a frame about the whole node. false: no such frame, or garbage. */
+/* Hear a frame about the whole node.  false: no such frame, or garbage. */
 static bool
 hear_node(struct hearing *h, const struct frame *f)
 {

@@ -98,7 +98,7 @@ is_number(const char *s, size_t n)
 	return n > 0 && n < sizeof((struct coord_search *)NULL)->gen && i == n;
 }
 
-/* Read ver, gen and coord. false: no coordinator for this node. */
+/* Read ver, gen and coord.  false: no coordinator for this node. */
 static bool
 read_found(struct node *n, const redisReply *r)
 {

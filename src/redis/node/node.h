@@ -9,7 +9,7 @@
  *                                            v  |
  *                                       sink.c <--> the engine's workers
  *                                            |
- *     {NS}:G:ev <-- send.c, deals.c <--------+--> variables.c
+ *     {NS}:G:ev <-- send.c, outbox.c <-------+--> variables.c
  *
  * A node looks for a coordinator (link.c).  For each coordinator that the node
  * finds there is a session (begin.c): an instance of the engine, a lease that

@@ -58,7 +58,7 @@ struct outbox {
 	uint64_t say_by_ns; /* end of the tries, in the state SAYING */
 };
 
-/* ---- batch.c ---- */
+/* ---- outbox.c ---- */
 
 /* The frames of the last batch, to add a frame about this worker; w NULL: about
    the node.  NULL: no memory, and the session ends. */
@@ -72,8 +72,6 @@ struct event_batch *evc__node_batch_add(struct session *s,
 /* Append the value of a result that follows; the value is copied. */
 void evc__node_tell_value(struct session *s, uint64_t id,
 			  const evc_value *value);
-
-/* ---- deals.c ---- */
 
 /* Append the result of a transactional function. */
 void evc__node_tell_deal(struct local_worker *w, const struct job *job,
