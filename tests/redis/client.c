@@ -657,7 +657,7 @@ START_TEST(says_more_than_it_was_asked)
 		world_open(&w);
 		begin(&w, rs_uri(&w.s, "ns", "", uri, sizeof(uri)));
 		TURN(&w, w.downs == 1);
-		HAS(w.why, "data that no command has asked for");
+		HAS(w.why, "the server has sent unexpected data");
 		end(&w);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);

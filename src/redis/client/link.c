@@ -105,8 +105,7 @@ on_readable(struct ev_loop *ev, struct ev_io *io, int events)
 	if (on_loop_inherited(&l->cl->on))
 		return;
 	if (is_unasked(l))
-		evc__client_lost(l->cl, "the server has sent data that no "
-					"command has asked for");
+		evc__client_lost(l->cl, "the server has sent unexpected data");
 	/* The loop's next turn closes the connection. */
 	if (l->cl->lost)
 		return;

@@ -90,8 +90,7 @@ static bool
 has_unasked_bytes(struct link *l, redisReader *r)
 {
 	if (!l->cl->lost && l->first->next == NULL && r->pos < r->len)
-		evc__client_lost(l->cl, "the server has sent data that no "
-					"command has asked for");
+		evc__client_lost(l->cl, "the server has sent unexpected data");
 	if (l->cl->lost)
 		r->pos = r->len;
 	return l->cl->lost;

@@ -106,8 +106,8 @@ evc__redis_kill(struct redis_engine *e, const uint64_t *kills)
 		    evc__frame_put_bare(&w->session->control.bytes,
 					FRAME_KILL) < 0)
 			evc__session_fence(w->session,
-					   "there is no memory for the order "
-					   "to kill a worker");
+					   "there is no memory to order a "
+					   "kill");
 	}
 }
 
@@ -252,17 +252,15 @@ on_chunk(const redisReply *r, void *arg)
 		c->waits = true;
 		c->failed = !c->again;
 		s->untold = true;
-		evc__redis_trouble(s->e,
-				   "the server refuses orders for node "
-				   "%s: %s",
+		evc__redis_trouble(s->e, "orders for node %s are refused: %s",
 				   s->name, why + strlen("redis: "));
 		/* The cluster waits for the end of that worker.  A fence ends
 		   the whole node with its lease, and needs no memory. */
 		if (c->kill_ns != 0 &&
 		    sync_mono() - c->kill_ns >= s->e->lease_ns)
 			evc__session_fence(s,
-					   "the server has refused the order "
-					   "to kill a worker for %.1f s: %s",
+					   "the order to kill a worker was "
+					   "refused for %.1f s: %s",
 					   (double)(sync_mono() - c->kill_ns) /
 						   1e9,
 					   why + strlen("redis: "));
@@ -316,9 +314,7 @@ flush_batch(struct node_session *s, struct frame_batch *batch, bool control)
 	if (c == NULL && control)
 		return; /* sent with the next flush */
 	if (c == NULL) {
-		fail_frames(s, &batch->bytes,
-			    "there is no memory to send "
-			    "the function");
+		fail_frames(s, &batch->bytes, "there is no memory to send it");
 		bytes_free(&batch->bytes);
 		batch->has_worker = false;
 		return;

@@ -186,11 +186,9 @@ serve_event(struct redis_engine *e, const struct event *ev)
 		return ev->n;
 	}
 	if (!ev->rest && is_out_of_order(s, ev->seq)) {
-		evc__redis_garbage(e, ev->node,
-				   "an entry whose number is "
-				   "too great");
-		evc__session_fence(s, "it sent garbage: an entry whose "
-				      "number is too great");
+		evc__redis_garbage(e, ev->node, "an entry with a wrong number");
+		evc__session_fence(s, "it sent garbage: an entry with a "
+				      "wrong number");
 		return ev->n;
 	}
 	if (!ev->rest && was_seen(s, ev->seq))
@@ -308,9 +306,7 @@ on_events(const redisReply *r, void *arg)
 	if (r == NULL || e->turn.ended)
 		return;
 	if (r->type == REDIS_REPLY_ERROR) {
-		evc__redis_trouble(e,
-				   "the entries of the nodes cannot be "
-				   "read: %s",
+		evc__redis_trouble(e, "entries of nodes cannot be read: %s",
 				   evc__reply_why(r));
 		/* Other errors are tried again at the next tick. */
 		if (e->lock.phase == PHASE_LIVE &&

@@ -32,9 +32,7 @@ worker_of(struct node_session *s, bool up, bool *ret_fine)
 	if (!e->reader.whole_node && e->reader.worker_at < s->n_workers)
 		w = s->workers[e->reader.worker_at];
 	if (w == NULL) {
-		fence_for_garbage(
-			s, "a frame about a worker that the node does not "
-			   "have");
+		fence_for_garbage(s, "a frame about an unknown worker");
 		return NULL;
 	}
 	if (e->reader.worker_start > w->start && up) {
@@ -114,9 +112,7 @@ hear_result(struct node_session *s, const struct frame *f)
 		fence_for_garbage(
 			s, "a result with updates that the node has to make");
 	else if (evc__remote_worker_find(w, said.r.n, &i) == NULL)
-		fence_for_garbage(
-			s, "the result of a function that the worker does "
-			   "not have");
+		fence_for_garbage(s, "the result of an unknown function");
 	else if (by_key && worker_call(w, i)->id != e->reader.value_id)
 		fence_for_garbage(s, "the value of another function");
 	else if (by_key)
@@ -162,8 +158,8 @@ evc__redis_hear_value(struct value_wait *wait, const evc_value *v)
 				"its result was kept in Redis and is gone");
 	else if (v->size > e->max_frame ||
 		 evc__value_walk(v->data, v->size, NULL, NULL) < 0)
-		make_value_lost(&said, "its result was kept in Redis and is no "
-				       "valid value any more");
+		make_value_lost(&said, "its result was kept in Redis and is "
+				       "no valid value");
 	else
 		said.r.value = *v;
 	said.kept = false;
@@ -185,8 +181,7 @@ hear_up(struct node_session *s, const struct frame *f)
 	if (evc__frame_get_note(f, &note) < 0)
 		fence_for_garbage(s, evc_last_error());
 	else if (!evc__reply_is_plain(note.text, strlen(note.text), true))
-		fence_for_garbage(s, "a place with bytes that cannot be "
-				     "printed");
+		fence_for_garbage(s, "a place that is not printable");
 	else if (w != NULL && w->up)
 		fence_for_garbage(s, "a worker that is up already");
 	else if (w != NULL)
@@ -271,9 +266,7 @@ hear_overdue(struct node_session *s, uint64_t n)
 	if (w == NULL)
 		return;
 	if (evc__remote_worker_find(w, n, NULL) == NULL)
-		fence_for_garbage(
-			s, "a deadline of a function that the worker does "
-			   "not have");
+		fence_for_garbage(s, "a deadline of an unknown function");
 	else
 		s->e->sink->overdue(s->e->core, w->index, n);
 }

@@ -17,7 +17,7 @@ evc__session_tell_to_leave(struct node_session *s)
 {
 	s->left_told = true;
 	if (evc__frame_put_bare(&s->control.bytes, FRAME_LEAVE) < 0)
-		evc__session_fence(s, "there is no memory for the order to "
+		evc__session_fence(s, "there is no memory to order it to "
 				      "leave");
 }
 
@@ -162,8 +162,8 @@ make_worker(struct node_session *s, unsigned at)
 		;
 	if (i == WORKERS_MOST)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "the cluster has %d workers already, and "
-				  "cannot have more",
+				  "the cluster has %d workers, and cannot "
+				  "have more",
 				  WORKERS_MOST);
 	w = sync_alloc(1, sizeof *w);
 	if (w == NULL ||
@@ -191,9 +191,8 @@ make_workers(struct node_session *s, uint64_t n)
 
 	if (n == 0 || n > WORKERS_MOST)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "%" PRIu64 " workers, and a node has 1 to "
-				  "%d",
-				  n, WORKERS_MOST);
+				  "%" PRIu64 " workers: a node has 1 to %d", n,
+				  WORKERS_MOST);
 	s->workers = sync_alloc((size_t)n, sizeof(struct remote_worker *));
 	if (s->workers == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -225,7 +224,7 @@ read_registration(struct node_session *s, const unsigned char *p, size_t n)
 	st = evc__frame_get_note(&node, &note);
 	if (st == 0 && !evc__reply_is_plain(note.text, strlen(note.text), true))
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"a place with bytes that cannot be printed");
+				"a place that is not printable");
 	if (st == 0)
 		st = evc__frame_get_hello(&hello, &names, &n_names);
 	if (st < 0)
@@ -251,8 +250,8 @@ tell_ranks(struct node_session *s)
 					   (uint64_t)i << 32 |
 						   s->workers[i]->index);
 	if (st < 0)
-		evc__session_fence(s, "there is no memory for the ranks of "
-				      "its workers");
+		evc__session_fence(s, "there is no memory for its workers' "
+				      "ranks");
 	redis_feed_soon(s->e);
 }
 
@@ -305,7 +304,7 @@ evc__session_begin(struct redis_engine *e, const char *name, uint64_t inc,
 	s = new_session(e, name, inc);
 	e->lock.refresh_soon = 6;
 	if (s == NULL) {
-		evc__redis_garbage(e, name, "there is no memory for the node");
+		evc__redis_garbage(e, name, "no memory for the node");
 		delete_lease(e, name);
 		return;
 	}

@@ -198,8 +198,8 @@ read_entries(const redisReply *r, evc_engine_answer *a)
 		if (entries[i].name == NULL || bytes == NULL ||
 		    n == 0 || n > 255 || strlen(entries[i].name) != n) {
 			a->status = evc_refuse(-EVC_DATA_LOSS,
-					       "redis: a variable without a "
-					       "valid name");
+					       "redis: a variable with a "
+					       "wrong name");
 			break;
 		}
 		entries[i].value = (evc_value){ bytes, n_value };
