@@ -172,8 +172,8 @@ fail_frames(struct node_session *s, const struct bytes *b, const char *why)
 
 	evc__redis_tell(e);
 	for (at = 0; at < b->n; at += f.whole) {
-		if (evc__frame_next(bytes_behind(b, at), b->n - at, e->max_frame,
-				    &f) <= 0)
+		if (evc__frame_next(bytes_behind(b, at), b->n - at,
+				    e->max_frame, &f) <= 0)
 			return;
 		if (f.type == FRAME_SLOT &&
 		    evc__frame_get_number(&f, &number) == 0)

@@ -16,7 +16,10 @@
  * is renewed (lease.c), and an end (end.c).  A registration says that nothing
  * of the node's former sessions runs.
  *
- * Everything here is for the loop's thread alone.
+ * Everything here is for the loop's thread alone.  Each file calls the files
+ * behind itself in this list alone: node, link, begin, sink, lease, hear, end,
+ * send, worker, variables, outbox, values, session; runs, gaps and identity
+ * call none.
  *
  * {NS}:G:runs has for each NODE a text, for people; a line for each worker, its
  * words separated by one space:
