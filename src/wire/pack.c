@@ -10,7 +10,7 @@
 struct pack {
 	const char *format, *at;
 	va_list ap;
-	bool refs;
+	const struct pack_refs *refs;
 	unsigned depth;
 	struct grow to;
 };
@@ -71,7 +71,7 @@ value(struct pack *k, const evc_value *v)
 		return st != 0 ? st : wrong(k, -EVC_INVALID_ARGUMENT,
 					    "this value is too deep here");
 	}
-	if (!k->refs && v->size > 0) {
+	if (k->refs == NULL && v->size > 0) {
 		st = evc__value_walk(v->data, v->size, found, &has_ref);
 		if (st == 0 && has_ref)
 			return wrong(k, -EVC_INVALID_ARGUMENT,
@@ -101,9 +101,9 @@ ref(struct pack *k, bool per_worker)
 			     per_worker ? "a per-worker value that is NULL" :
 					  "a remote that is NULL");
 	if (per_worker)
-		evc__per_worker_ref_of(p, &serial, &id);
+		k->refs->per_worker(p, &serial, &id);
 	else
-		st = evc__remote_ref_of(r, &serial, &id);
+		st = k->refs->remote(r, &serial, &id);
 	if (st < 0)
 		return wrong(k, st,
 			     st == -EVC_FAILED_PRECONDITION ?
@@ -233,7 +233,8 @@ pack_one(struct pack *k)
 }
 
 evc_status
-evc__pack(evc_value *ret_value, bool refs, const char *format, va_list ap)
+evc__pack(evc_value *ret_value, const struct pack_refs *refs,
+	  const char *format, va_list ap)
 {
 	struct pack k;
 	evc_status st;
@@ -242,7 +243,7 @@ evc__pack(evc_value *ret_value, bool refs, const char *format, va_list ap)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no place for the value");
 	st = evc__format_check(format,
-			       FORMAT_PACK | (refs ? FORMAT_REFS : 0));
+			       FORMAT_PACK | (refs != NULL ? FORMAT_REFS : 0));
 	if (st != 0)
 		return st;
 	k.format = k.at = format;
@@ -258,17 +259,5 @@ evc__pack(evc_value *ret_value, bool refs, const char *format, va_list ap)
 	else if (!grow_take(&k.to, ret_value))
 		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				"no memory for a value");
-	return st;
-}
-
-evc_status
-evc_pack(evc_value *ret_value, const char *format, ...)
-{
-	evc_status st;
-	va_list ap;
-
-	va_start(ap, format);
-	st = evc__pack(ret_value, true, format, ap);
-	va_end(ap);
 	return st;
 }

@@ -49,14 +49,15 @@ evc_status evc__walk_splice(const evc_value *value,
 					    evc_value *ret, void *arg),
 			    void *arg, evc_value *ret_value);
 
-/* What stands for these in a value.  A remote can be named from then on, unless
-   there is no memory for it (-EVC_RESOURCE_EXHAUSTED), or this is a fork child of
-   its process (-EVC_FAILED_PRECONDITION, both without a text).
-   (remote_named.c, per_worker.c) */
-evc_status evc__remote_ref_of(evc_remote *r, uint32_t *ret_serial,
-			      uint64_t *ret_id);
-void evc__per_worker_ref_of(const evc_per_worker *p, uint32_t *ret_serial,
-			    uint64_t *ret_id);
+/* The owner of remotes and per-worker values says what stands for one in a
+   value.  remote: 0, or a refusal without a text: -EVC_RESOURCE_EXHAUSTED, no
+   memory; -EVC_FAILED_PRECONDITION, a remote of a fork child's parent. */
+struct pack_refs {
+	evc_status (*remote)(evc_remote *r, uint32_t *ret_serial,
+			     uint64_t *ret_id);
+	void (*per_worker)(const evc_per_worker *p, uint32_t *ret_serial,
+			   uint64_t *ret_id);
+};
 
 /* As evc_unpack and evc_pack, for who has more to say: local gives what stands
    for a per-worker value ("w"); NULL: refused. */
@@ -66,8 +67,8 @@ struct unpack_env {
 };
 evc_status evc__unpack(const evc_value *value, const struct unpack_env *env,
 		       const char *format, va_list ap);
-/* refs: "r" and "w" are allowed. */
-evc_status evc__pack(evc_value *ret_value, bool refs, const char *format,
-		     va_list ap);
+/* refs: for "r" and "w"; NULL: neither may stand there. */
+evc_status evc__pack(evc_value *ret_value, const struct pack_refs *refs,
+		     const char *format, va_list ap);
 
 #endif

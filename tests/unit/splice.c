@@ -232,11 +232,12 @@ unpack_with(const struct unpack_env *env, const evc_value *v,
 static evc_status
 pack_with(bool refs, evc_value *ret, const char *format, ...)
 {
+	static const struct pack_refs unused;
 	evc_status st;
 	va_list ap;
 
 	va_start(ap, format);
-	st = evc__pack(ret, refs, format, ap);
+	st = evc__pack(ret, refs ? &unused : NULL, format, ap);
 	va_end(ap);
 	return st;
 }

@@ -63,6 +63,9 @@ bool evc__per_worker_is_ready(const evc_cluster *cl,
 /* It begins a life, or has none: it has to see all, or nothing. */
 void evc__per_worker_life(evc_cluster *cl, struct cluster_worker *w,
 			  bool begins);
+/* For evc__pack.  The lock is not needed. */
+void evc__per_worker_ref_of(const evc_per_worker *p, uint32_t *ret_serial,
+			    uint64_t *ret_id);
 /* The memory is about to go. */
 void evc__per_workers_destroy(evc_cluster *cl);
 

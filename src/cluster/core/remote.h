@@ -59,7 +59,8 @@ struct evc_remote {
 
 /* remote_named.c: which remote a value means */
 
-/* (evc__remote_ref_of in wire/walk.h makes it one that values can name.) */
+/* For evc__pack: a remote that it was given can be named from then on. */
+extern const struct pack_refs evc__pack_refs;
 /* Lock held: the one with this id, NULL: there is none (any more).  To keep it
    beyond the lock takes evc__remote_hold, which may find that it is going. */
 evc_remote *evc__remote_find(evc_cluster *cl, uint64_t id);

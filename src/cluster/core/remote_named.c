@@ -68,8 +68,8 @@ table_of(evc_cluster *cl)
 	return cl->named = t;
 }
 
-evc_status
-evc__remote_ref_of(evc_remote *r, uint32_t *ret_serial, uint64_t *ret_id)
+static evc_status
+ref_of(evc_remote *r, uint32_t *ret_serial, uint64_t *ret_id)
 {
 	evc_cluster *cl = r->cl;
 	struct remote_table *t;
@@ -135,4 +135,20 @@ evc__remotes_destroy(evc_cluster *cl)
 		sync_free(cl->named->buckets);
 		sync_free(cl->named);
 	}
+}
+
+/* ---- packing ---- */
+
+const struct pack_refs evc__pack_refs = { ref_of, evc__per_worker_ref_of };
+
+evc_status
+evc_pack(evc_value *ret_value, const char *format, ...)
+{
+	evc_status st;
+	va_list ap;
+
+	va_start(ap, format);
+	st = evc__pack(ret_value, &evc__pack_refs, format, ap);
+	va_end(ap);
+	return st;
 }
