@@ -121,6 +121,7 @@ cluster/snapshot
 cluster/core
 cluster/worker
 cluster/threads cluster/processes
+cluster/open
 redis/client
 redis/engine
 redis/node

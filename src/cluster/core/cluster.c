@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cluster in the hands of the program: its close, its scope, and which of its
- * calls are allowed where.
+ * A cluster as all others see it: whose it is, and whose thread its loop's is.
  */
-#include "cluster/core/life.h"
+#include "cluster/core/cluster.h"
 
 #include "base/self.h"
 
@@ -18,6 +17,20 @@ evc__cluster_check(const evc_cluster *cl)
 				  " parent's",
 				  cl->name);
 	return 0;
+}
+
+void
+evc__cluster_ref(evc_cluster *cl)
+{
+	sync_add(&cl->refs, 1);
+}
+
+void
+evc__cluster_unref(evc_cluster *cl)
+{
+	/* What the others have done to it is seen by who destroys it. */
+	if (sync_sub(&cl->refs, 1) == 1)
+		cl->destroy(cl);
 }
 
 /* Nobody has seen that thread yet: is it this one? */
@@ -48,30 +61,6 @@ evc__cluster_on_loop(const evc_cluster *cl)
 	return tid == evc__tid() && evc_loop_reactor(cl->loop) != NULL;
 }
 
-/* What the program has not heard of: no checkpoint, or an error. */
-static evc_status
-untold(evc_cluster *cl)
-{
-	char buf[TEXT_ROOM + 64] = "";
-	struct text t = evc__text_in(buf, sizeof buf);
-	const evc_reason *r;
-	evc_status st = 0;
-
-	sync_lock(&cl->q.lock);
-	if (cl->unsaved.n > 0) {
-		st = cl->unsaved.code;
-		evc__checkpoint_describe(cl, sync_mono(), &t);
-	} else if (cl->q.n_errors > 0) {
-		r = &cl->q.errors[0];
-		st = r->code;
-		evc__text_fmt(&t, "%s%s%s", r->func,
-			      r->func[0] != '\0' ? ": " : "", r->text);
-	}
-	cl->n_said = cl->q.n_errors;
-	sync_unlock(&cl->q.lock);
-	return st == 0 ? 0 : evc_refuse(st, "%s", buf);
-}
-
 void
 evc__cluster_tell_rest(evc_cluster *cl)
 {
@@ -91,26 +80,4 @@ evc__cluster_tell_rest(evc_cluster *cl)
 				r.func[0] != '\0' ? ": " : "",
 				evc_status_name(r.code), r.text);
 	} while (more && !cluster_inherited(cl));
-}
-
-evc_status
-evc_cluster_close(evc_cluster *cl)
-{
-	evc_status st = cl != NULL ? evc__cluster_check(cl) : 0;
-
-	if (cl == NULL || st < 0)
-		return st;
-	st = untold(cl);
-	if (!evc__names_leave(cl))
-		return st;
-	evc__scope_let_go(cl);
-	/* That of the handles. */
-	evc__cluster_unref(cl);
-	return st;
-}
-
-evc_coord *
-evc_cluster_scope(const evc_cluster *cl)
-{
-	return cl != NULL ? cl->scope : NULL;
 }

@@ -134,12 +134,13 @@ struct evc_cluster {
 	const evc_engine_ops *ops;
 	evc_engine *engine;
 	uint64_t born_ns;
+	void (*destroy)(evc_cluster *cl); /* open.c's: frees the memory */
 	evc_id runner;              /* the member that stands for it all */
 	evc_id hold;                /* of the parent's: from the last close until
 				       the scope is freed */
 	bool own_loop;              /* on a thread of its own, in the scope */
 
-	/* ---- under the lock of names_open.c ---- */
+	/* ---- under the lock of open/names_open.c ---- */
 	struct list by_name;
 	bool is_opening;            /* others that want it have to wait */
 

@@ -2,7 +2,7 @@
 /*
  * Remotes in the hands of the program: references, a look, a cancel.
  */
-#include "cluster/core/life.h"
+#include "cluster/core/cluster.h"
 
 /* Bytes: engines are told of results that they may have kept, at the price of
    the lock. */

@@ -19,7 +19,7 @@
  * all when the program has destroyed the loop under the cluster, where `ended` does
  * not come.
  */
-#include "cluster/core/life.h"
+#include "cluster/core/scope.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
  * Who changes something asks for a turn, which is one post however many ask.
  * Nothing wakes the loop while nothing is due.
  */
-#include "cluster/core/life.h"
+#include "cluster/core/scope.h"
 
 #include "base/self.h"
 #include "base/unwind.h"

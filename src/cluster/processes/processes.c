@@ -6,7 +6,7 @@
 
 #include "base/cpus.h"
 #include "cluster/core/cluster.h"
-#include "cluster/worker/main.h"
+#include "cluster/worker/process.h"
 
 _Static_assert(offsetof(struct processes, notes) == 0, "see notes.h");
 

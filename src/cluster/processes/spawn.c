@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cluster/core/cluster.h"
-#include "cluster/worker/main.h"
+#include "cluster/worker/process.h"
 
 #define APART_NS UINT64_C(2000000)       /* between two starts */
 #define BACKOFF_FIRST_NS UINT64_C(100000000)

@@ -7,7 +7,7 @@
  * timer of the kernel's, which ends the process: neither a function, whatever it
  * blocks, nor a SIGSTOP holds it up, and no thread of ours has to get its turn.
  */
-#include "cluster/worker/main.h"
+#include "cluster/worker/process.h"
 
 #include <math.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
  * asks for something meanwhile and has to read on, what comes goes to other
  * memory, and the frame's own is retired until the function is over.
  */
-#include "cluster/worker/main.h"
+#include "cluster/worker/process.h"
 
 #define READ_LEAST ((size_t)16 << 10)
 

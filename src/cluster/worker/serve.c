@@ -2,7 +2,7 @@
 /*
  * What a worker process does for its coordinator, one thing after the other.
  */
-#include "cluster/worker/main.h"
+#include "cluster/worker/process.h"
 
 #include "base/fork.h"
 

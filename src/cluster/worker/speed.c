@@ -7,7 +7,7 @@
  * would be thought to have died of the first.  So before a function that was
  * not quick up to now, or is called for the first time, everything is sent.
  */
-#include "cluster/worker/main.h"
+#include "cluster/worker/process.h"
 
 #define QUICK 0.0001 /* seconds */
 

@@ -11,7 +11,7 @@
  * In a fork child the lock may be held by a thread that is not there: the list
  * begins anew, and clusters of the parent are refused by number.
  */
-#include "cluster/core/life.h"
+#include "cluster/open/open.h"
 
 #include "base/fork.h"
 

@@ -2,7 +2,7 @@
 /*
  * What a cluster is to be opened with: checks and defaults.
  */
-#include "cluster/core/life.h"
+#include "cluster/open/open.h"
 
 #include <math.h>
 

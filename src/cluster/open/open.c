@@ -2,9 +2,11 @@
 /*
  * Opening a cluster: all that can be refused is looked at first, then the
  * scope, the checkpoint and the engine come, each of which is undone when the
- * next one does not.
+ * next one does not.  And its close.
  */
-#include "cluster/core/life.h"
+#include "cluster/open/open.h"
+
+#include "cluster/core/scope.h"
 
 /* atomic: counts the clusters of the process; nothing else hangs on it */
 static _Atomic uint32_t last_serial;
@@ -43,42 +45,6 @@ free_strings(evc_cluster *cl)
 	sync_free(cl);
 }
 
-/* The config's strings become its own. */
-static evc_cluster *
-make(evc_coord *c, const char *uri, const evc_cluster_config *config)
-{
-	evc_cluster *cl = sync_alloc(1, sizeof *cl);
-	bool fine;
-
-	if (cl == NULL)
-		return NULL;
-	cl->config = *config;
-	evc__copy(cl->name, sizeof cl->name,
-		  config->name != NULL ? config->name : "cluster");
-	cl->config.name = cl->name;
-	cl->uri = copy(uri);
-	fine = cl->uri != NULL;
-	if (config->checkpoint != NULL) {
-		cl->config.checkpoint = copy(config->checkpoint);
-		fine = fine && cl->config.checkpoint != NULL;
-	}
-	if (!fine || !evc__names_fork_watch() || !init(cl)) {
-		free_strings(cl);
-		return NULL;
-	}
-	cl->parent = c;
-	cl->serial = sync_add(&last_serial, 1) + 1;
-	cl->born_ns = sync_mono();
-	list_init(&cl->by_name);
-	list_init(&cl->defs);
-	list_init(&cl->joins);
-	list_init(&cl->fetches);
-	evc__turn_init(cl);
-	sync_store_relaxed(&cl->handles, 1);
-	sync_store_relaxed(&cl->refs, 1);
-	return cl;
-}
-
 static void
 destroy(evc_cluster *cl)
 {
@@ -102,18 +68,41 @@ destroy(evc_cluster *cl)
 	free_strings(cl);
 }
 
-void
-evc__cluster_ref(evc_cluster *cl)
+/* The config's strings become its own. */
+static evc_cluster *
+make(evc_coord *c, const char *uri, const evc_cluster_config *config)
 {
-	sync_add(&cl->refs, 1);
-}
+	evc_cluster *cl = sync_alloc(1, sizeof *cl);
+	bool fine;
 
-void
-evc__cluster_unref(evc_cluster *cl)
-{
-	/* What the others have done to it is seen by who destroys it. */
-	if (sync_sub(&cl->refs, 1) == 1)
-		destroy(cl);
+	if (cl == NULL)
+		return NULL;
+	cl->config = *config;
+	evc__copy(cl->name, sizeof cl->name,
+		  config->name != NULL ? config->name : "cluster");
+	cl->config.name = cl->name;
+	cl->uri = copy(uri);
+	fine = cl->uri != NULL;
+	if (config->checkpoint != NULL) {
+		cl->config.checkpoint = copy(config->checkpoint);
+		fine = fine && cl->config.checkpoint != NULL;
+	}
+	if (!fine || !evc__names_fork_watch() || !init(cl)) {
+		free_strings(cl);
+		return NULL;
+	}
+	cl->destroy = destroy;
+	cl->parent = c;
+	cl->serial = sync_add(&last_serial, 1) + 1;
+	cl->born_ns = sync_mono();
+	list_init(&cl->by_name);
+	list_init(&cl->defs);
+	list_init(&cl->joins);
+	list_init(&cl->fetches);
+	evc__turn_init(cl);
+	sync_store_relaxed(&cl->handles, 1);
+	sync_store_relaxed(&cl->refs, 1);
+	return cl;
 }
 
 /* ---- opening ---- */
@@ -236,4 +225,52 @@ evc_cluster_open(evc_coord *c, const char *uri,
 {
 	return evc_refuse_setup(c, __func__,
 				open_cluster(c, uri, config, ret_cluster));
+}
+
+/* ---- closing ---- */
+
+/* What the program has not heard of: no checkpoint, or an error. */
+static evc_status
+untold(evc_cluster *cl)
+{
+	char buf[TEXT_ROOM + 64] = "";
+	struct text t = evc__text_in(buf, sizeof buf);
+	const evc_reason *r;
+	evc_status st = 0;
+
+	sync_lock(&cl->q.lock);
+	if (cl->unsaved.n > 0) {
+		st = cl->unsaved.code;
+		evc__checkpoint_describe(cl, sync_mono(), &t);
+	} else if (cl->q.n_errors > 0) {
+		r = &cl->q.errors[0];
+		st = r->code;
+		evc__text_fmt(&t, "%s%s%s", r->func,
+			      r->func[0] != '\0' ? ": " : "", r->text);
+	}
+	cl->n_said = cl->q.n_errors;
+	sync_unlock(&cl->q.lock);
+	return st == 0 ? 0 : evc_refuse(st, "%s", buf);
+}
+
+evc_status
+evc_cluster_close(evc_cluster *cl)
+{
+	evc_status st = cl != NULL ? evc__cluster_check(cl) : 0;
+
+	if (cl == NULL || st < 0)
+		return st;
+	st = untold(cl);
+	if (!evc__names_leave(cl))
+		return st;
+	evc__scope_let_go(cl);
+	/* That of the handles. */
+	evc__cluster_unref(cl);
+	return st;
+}
+
+evc_coord *
+evc_cluster_scope(const evc_cluster *cl)
+{
+	return cl != NULL ? cl->scope : NULL;
 }

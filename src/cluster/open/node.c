@@ -11,10 +11,9 @@
 #include <math.h>
 
 #include "base/cpus.h"
-#include "cluster/core/life.h"
-#include "engine/notes.h"
+#include "cluster/open/open.h"
 #include "cluster/worker/worker.h"
-#include "cluster/worker/main.h"
+#include "engine/notes.h"
 
 #define GRACE 10.0
 /* For what comes after the grace of functions: kills, and a last word. */

@@ -5,13 +5,14 @@
  * The coordinator's death ends a worker in two ways: the kernel kills it when
  * the thread that has started it is no more, and its streams end.
  */
-#include "cluster/worker/main.h"
+#include "cluster/worker/process.h"
 
 #include <signal.h>
 #include <unistd.h>
 
 #include "base/fork.h"
 #include "base/room.h"
+#include "cluster/open/open.h"
 
 #define WELCOME_MOST 4096
 

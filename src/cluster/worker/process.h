@@ -3,8 +3,8 @@
  * A worker that is a process, from the inside: what the thread of the functions
  * and the thread of the control stream share.
  */
-#ifndef EVC_CLUSTER_WORKER_MAIN_H
-#define EVC_CLUSTER_WORKER_MAIN_H
+#ifndef EVC_CLUSTER_WORKER_PROCESS_H
+#define EVC_CLUSTER_WORKER_PROCESS_H
 
 #include <evcoord.h>
 #include <evcoord/unstable/engine.h>
@@ -60,13 +60,6 @@ struct worker_process {
 	bool gone;            /* the coordinator is */
 	struct kept kept;
 };
-
-/* ---- worker_node.c ---- */
-
-/* evc_worker_main in a process that no cluster has started: be a node of
-   opts->uri. */
-evc_status evc__worker_node(const evc_function *functions, unsigned n,
-			    const evc_worker_opts *opts);
 
 /* ---- worker_link.c ---- */
 

@@ -7,7 +7,7 @@
  */
 #include <dlfcn.h>
 
-#include "cluster/core/life.h"
+#include "cluster/open/open.h"
 
 #define REDIS_LIBRARY "libevcoord-redis.so.0"
 #define REDIS_USAGE "redis://HOST:PORT/NAMESPACE"

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a cluster begins and ends.
+ *
+ *     evc__scope_begin   a scope of the coordinator, and a loop
+ *     engine opened
+ *     evc__scope_opened  from here on the program may close it
+ *       ...              the scope's stop: all is cancelled, the engine leaves
+ *     evc__scope_closed  on the loop, the engine's last word was heard: joins
+ *                        wait for it no more
+ *     `ended`            its members have ended, too: the engine is closed
+ *     freed              by that, or by the last evc_cluster_close, whichever
+ *                        comes later
+ */
+#ifndef EVC_CLUSTER_SCOPE_H
+#define EVC_CLUSTER_SCOPE_H
+
+#include "cluster/core/cluster.h"
+
+/* 0; refused, and nothing is left of it. */
+evc_status evc__scope_begin(evc_cluster *cl);
+/* After it, when the opening fails.  The memory goes with the scope, which is
+   now, or later when its loop has turned: not the caller's any more. */
+void evc__scope_undo(evc_cluster *cl);
+void evc__scope_opened(evc_cluster *cl, evc_engine *engine);
+/* On the loop, once. */
+void evc__scope_closed(evc_cluster *cl);
+/* Lock not held.  If the program has destroyed the loop, and there was a stop:
+   nobody will call `ended`, so a thread does what that would. */
+void evc__scope_adrift(evc_cluster *cl);
+/* The last handle is gone. */
+void evc__scope_let_go(evc_cluster *cl);
+
+#endif
