@@ -61,6 +61,30 @@ evc__cluster_on_loop(const evc_cluster *cl)
 	return tid == evc__tid() && evc_loop_reactor(cl->loop) != NULL;
 }
 
+bool
+evc__turn_ask(evc_cluster *cl)
+{
+	/* Only the loop's thread sees its own look. */
+	if (evc__cluster_on_loop(cl) && cl->looking)
+		return true;
+	if (sync_xchg(&cl->turn_asked, 1) != 0)
+		return true;
+	/* A post keeps the scope, and so all of this, until it was called. */
+	if (evc_post_mail(cl->loop, &cl->turn) == 0)
+		return true;
+	sync_store(&cl->turn_asked, 0);
+	return false;
+}
+
+void
+evc__wake(evc_cluster *cl, int worker)
+{
+	/* While it is being opened the engine is not known yet: it looks when
+	   it is. */
+	if (cl->engine != NULL && !cl->left)
+		cl->ops->wake(cl->engine, worker);
+}
+
 void
 evc__cluster_tell_rest(evc_cluster *cl)
 {

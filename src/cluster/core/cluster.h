@@ -120,6 +120,7 @@ struct cluster_name {
 };
 
 #define NAME_BUCKETS 1024
+#define MISSING_LOOKS 1024
 
 struct evc_cluster {
 	/* ---- set at open ---- */
@@ -317,11 +318,16 @@ void evc__worker_fence(evc_cluster *cl, struct cluster_worker *w,
 /* A function in it was given up; and it has returned after all. */
 void evc__worker_hangs(evc_cluster *cl, struct cluster_worker *w);
 void evc__worker_back(evc_cluster *cl, struct cluster_worker *w);
-/* One that no worker has, who is up: UNAVAILABLE when worker_wait is over.
-   Returns when to look again. */
-uint64_t evc__mind_names(evc_cluster *cl, uint64_t now);
 /* This one was queued. */
 void evc__names_note(evc_cluster *cl, const evc_remote *r);
+/* The first that no worker can run who is up; NULL: none was found among the
+   first MISSING_LOOKS of each line. */
+evc_remote *evc__missing_find(const evc_cluster *cl);
+/* Since when that is so. */
+uint64_t evc__missing_since(const evc_cluster *cl, const evc_remote *r);
+/* In words: "no worker has had a function called ...". */
+void evc__missing_describe(const evc_cluster *cl, const evc_remote *r,
+			   struct text *t);
 /* Why the worker that went last has gone; NULL: none has. */
 const char *evc__last_words(const evc_cluster *cl);
 /* What runs is to be stopped, as far as it was taken up to now: remember since

@@ -62,22 +62,6 @@ check_thread(const evc_cluster *cl, const char *instead)
 }
 
 evc_status
-evc__remote_outcome(evc_remote *r, evc_value *ret)
-{
-	static const evc_value nil;
-
-	evc__remote_count_fetch(r);
-	if (ret != NULL)
-		*ret = r->code == 0 ? r->value : nil;
-	if (r->code == 0)
-		return 0;
-	return evc_refuse(r->code, "%s%s%s",
-			  r->function != NULL ? r->function->name : "call",
-			  r->text != NULL ? ": " : "",
-			  r->text != NULL ? r->text : "");
-}
-
-evc_status
 evc_remote_fetch(evc_remote *r, double timeout, evc_value *ret_value)
 {
 	evc_status st;

@@ -118,6 +118,22 @@ evc__fetched_drop(evc_cluster *cl, struct fetched *f)
 
 /* ---- and back ---- */
 
+evc_status
+evc__remote_outcome(evc_remote *r, evc_value *ret)
+{
+	static const evc_value nil;
+
+	evc__remote_count_fetch(r);
+	if (ret != NULL)
+		*ret = r->code == 0 ? r->value : nil;
+	if (r->code == 0)
+		return 0;
+	return evc_refuse(r->code, "%s%s%s",
+			  r->function != NULL ? r->function->name : "call",
+			  r->text != NULL ? ": " : "",
+			  r->text != NULL ? r->text : "");
+}
+
 struct resolving {
 	const struct fetched *f;
 	size_t next; /* they come in the order in which they were found */

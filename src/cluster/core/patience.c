@@ -180,6 +180,46 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 	evc__tell(cl);
 }
 
+/* No worker that is up can run it. */
+static void
+give_up_missing(evc_cluster *cl, evc_remote *r)
+{
+	struct outcome o = { .code = EVC_UNAVAILABLE,
+			     .kind = EVC_FAILED_WORKER,
+			     .raise = true };
+	char text[TEXT_ROOM];
+	struct text t = evc__text_in(text, sizeof text);
+
+	evc__missing_describe(cl, r, &t);
+	evc__text_fmt(&t, " for %g s", cl->config.worker_wait);
+	o.text = text;
+	evc__remote_fails(r, &o);
+	evc__end_all(cl);
+	evc__tell(cl);
+}
+
+static uint64_t
+mind_names(evc_cluster *cl, uint64_t now)
+{
+	evc_remote *r;
+	uint64_t due;
+
+	if (cl->q.fits == NULL || cl->q.failed || cl->q.n_queued == 0)
+		return SYNC_FOREVER;
+	r = evc__missing_find(cl);
+	/* What stands behind many others is looked at when they are gone. */
+	if (r == NULL)
+		return cl->q.n_queued < MISSING_LOOKS ?
+			       SYNC_FOREVER :
+			       evc__after(now, UINT64_C(500000000));
+	due = evc__after(evc__missing_since(cl, r),
+			 evc__ns(cl->config.worker_wait));
+	if (due > now)
+		return due;
+	give_up_missing(cl, r);
+	return SYNC_FOREVER;
+}
+
 /* There are workers, but functions may be for another one. */
 static uint64_t
 mind_own(evc_cluster *cl, uint64_t now)
@@ -189,7 +229,7 @@ mind_own(evc_cluster *cl, uint64_t now)
 	const struct closure *c;
 	unsigned i;
 
-	soonest = evc__mind_names(cl, now);
+	soonest = mind_names(cl, now);
 	for (i = 0; i < cl->n_workers && !cl->q.failed; i++) {
 		w = cl->workers[i];
 		if (w->state == EVC_WORKER_UP ||

@@ -111,12 +111,14 @@ void evc__closure_cancelled(struct closures *q, struct closure *c);
 void evc__remote_reason(const evc_remote *r, const struct outcome *o,
 			evc_reason *ret);
 
-/* names, schedule.c: lock held */
+/* names.c: lock held */
 
 /* The name, once for ever; NULL: no memory. */
 struct cluster_name *evc__name(evc_cluster *cl, const char *name);
 /* The same for a call that says it: 0, or refused, also when no worker has it. */
 evc_status evc__name_checked(evc_cluster *cl, const char *name,
 			     const struct cluster_name **ret);
+/* The memory is about to go. */
+void evc__names_destroy(evc_cluster *cl);
 
 #endif

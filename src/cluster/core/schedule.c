@@ -4,63 +4,6 @@
  */
 #include "cluster/core/request.h"
 
-/* ---- names ---- */
-
-static struct cluster_name **
-place_of(evc_cluster *cl, const char *name)
-{
-	unsigned hash = 5381;
-
-	for (; *name != '\0'; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return &cl->names[hash % NAME_BUCKETS];
-}
-
-static struct cluster_name *
-find(evc_cluster *cl, const char *name)
-{
-	struct cluster_name *n = *place_of(cl, name);
-
-	while (n != NULL && strcmp(n->name, name) != 0)
-		n = n->next;
-	return n;
-}
-
-struct cluster_name *
-evc__name(evc_cluster *cl, const char *name)
-{
-	struct cluster_name **at = place_of(cl, name);
-	struct cluster_name *n = find(cl, name);
-
-	if (n != NULL)
-		return n;
-	n = sync_alloc(1, sizeof *n);
-	if (n != NULL) {
-		evc__copy(n->name, sizeof n->name, name);
-		n->next = *at;
-		*at = n;
-	}
-	return n;
-}
-
-evc_status
-evc__name_checked(evc_cluster *cl, const char *name,
-		  const struct cluster_name **ret)
-{
-	/* What is refused leaves nothing behind. */
-	const struct cluster_name *n = cl->names_known ? find(cl, name) :
-							 evc__name(cl, name);
-
-	if (cl->names_known && (n == NULL || !n->known))
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "no worker has a function called \"%s\"",
-				  name);
-	if (n == NULL)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
-	*ret = n;
-	return 0;
-}
-
 /* ---- the calls ---- */
 
 static evc_status

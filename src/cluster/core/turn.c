@@ -344,18 +344,3 @@ evc__turn_init(evc_cluster *cl)
 	on_loop_init(&cl->on, leave);
 	cl->retry_due_ns = SYNC_FOREVER;
 }
-
-bool
-evc__turn_ask(evc_cluster *cl)
-{
-	/* Only the loop's thread sees its own look. */
-	if (evc__cluster_on_loop(cl) && cl->looking)
-		return true;
-	if (sync_xchg(&cl->turn_asked, 1) != 0)
-		return true;
-	/* A post keeps the scope, and so all of this, until it was called. */
-	if (evc_post_mail(cl->loop, &cl->turn) == 0)
-		return true;
-	sync_store(&cl->turn_asked, 0);
-	return false;
-}

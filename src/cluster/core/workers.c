@@ -8,15 +8,6 @@
 /* ---- what others wait for ---- */
 
 void
-evc__wake(evc_cluster *cl, int worker)
-{
-	/* While it is being opened the engine is not known yet: it looks when
-	   it is. */
-	if (cl->engine != NULL && !cl->left)
-		cl->ops->wake(cl->engine, worker);
-}
-
-void
 evc__tell(evc_cluster *cl)
 {
 	bool answer = cl->q.failed ? cl->q.n_taken == 0 :

@@ -48,7 +48,6 @@ free_strings(evc_cluster *cl)
 static void
 destroy(evc_cluster *cl)
 {
-	struct cluster_name *n, *next;
 	unsigned i;
 
 	evc__per_workers_destroy(cl);
@@ -57,11 +56,7 @@ destroy(evc_cluster *cl)
 	for (i = 0; i < cl->n_workers; i++)
 		sync_free(cl->workers[i]);
 	sync_free(cl->workers);
-	for (i = 0; i < NAME_BUCKETS; i++)
-		for (n = cl->names[i]; n != NULL; n = next) {
-			next = n->next;
-			sync_free(n);
-		}
+	evc__names_destroy(cl);
 	evc__variables_destroy(&cl->vars);
 	evc__closures_destroy(&cl->q);
 	evc_loop_release(cl->loop);

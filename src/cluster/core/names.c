@@ -9,7 +9,78 @@
  */
 #include "cluster/core/cluster.h"
 
-#define LOOK_MOST 1024
+
+/* ---- the table ---- */
+
+static struct cluster_name **
+place_of(evc_cluster *cl, const char *name)
+{
+	unsigned hash = 5381;
+
+	for (; *name != '\0'; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return &cl->names[hash % NAME_BUCKETS];
+}
+
+static struct cluster_name *
+find(evc_cluster *cl, const char *name)
+{
+	struct cluster_name *n = *place_of(cl, name);
+
+	while (n != NULL && strcmp(n->name, name) != 0)
+		n = n->next;
+	return n;
+}
+
+struct cluster_name *
+evc__name(evc_cluster *cl, const char *name)
+{
+	struct cluster_name **at = place_of(cl, name);
+	struct cluster_name *n = find(cl, name);
+
+	if (n != NULL)
+		return n;
+	n = sync_alloc(1, sizeof *n);
+	if (n != NULL) {
+		evc__copy(n->name, sizeof n->name, name);
+		n->next = *at;
+		*at = n;
+	}
+	return n;
+}
+
+evc_status
+evc__name_checked(evc_cluster *cl, const char *name,
+		  const struct cluster_name **ret)
+{
+	/* What is refused leaves nothing behind. */
+	const struct cluster_name *n = cl->names_known ? find(cl, name) :
+							 evc__name(cl, name);
+
+	if (cl->names_known && (n == NULL || !n->known))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "no worker has a function called \"%s\"",
+				  name);
+	if (n == NULL)
+		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
+	*ret = n;
+	return 0;
+}
+
+void
+evc__names_destroy(evc_cluster *cl)
+{
+	struct cluster_name *n, *next;
+	unsigned i;
+
+	for (i = 0; i < NAME_BUCKETS; i++)
+		for (n = cl->names[i]; n != NULL; n = next) {
+			next = n->next;
+			sync_free(n);
+		}
+}
+
+/* ---- which worker has what ---- */
 
 typedef bool name_fn(const struct cluster_name *name, void *arg);
 
@@ -148,7 +219,7 @@ missing_in(const evc_cluster *cl, const struct closure_line *line)
 
 			if (!somebody_has(cl, r))
 				return r;
-			if (++looks == LOOK_MOST)
+			if (++looks == MISSING_LOOKS)
 				return NULL;
 		}
 	return NULL;
@@ -164,8 +235,8 @@ note_loss(const struct cluster_name *name, void *arg)
 	return true;
 }
 
-static uint64_t
-missing_since(const evc_cluster *cl, const evc_remote *r)
+uint64_t
+evc__missing_since(const evc_cluster *cl, const evc_remote *r)
 {
 	uint64_t since = r->queued_ns;
 	unsigned i;
@@ -199,57 +270,34 @@ missing_name(const evc_cluster *cl, const evc_remote *r)
 	return name != NULL ? name : r->function;
 }
 
-static void
-give_up(evc_cluster *cl, evc_remote *r)
+void
+evc__missing_describe(const evc_cluster *cl, const evc_remote *r,
+		      struct text *t)
 {
-	struct outcome o = { .code = EVC_UNAVAILABLE,
-			     .kind = EVC_FAILED_WORKER,
-			     .raise = true };
-	char text[TEXT_ROOM];
-	struct text t = evc__text_in(text, sizeof text);
 	const struct cluster_name *name = missing_name(cl, r);
 	uint32_t tag = r->closure.tag;
 
-	evc__text_fmt(&t, "%s%s ",
+	evc__text_fmt(t, "%s%s ",
 		      tag == TAG_ANY ? "no worker" : cl->workers[tag]->name,
 		      tag == TAG_ANY ? " has had" : " has not had");
 	if (name != NULL)
-		evc__text_fmt(&t, "a function called \"%s\"", name->name);
+		evc__text_fmt(t, "a function called \"%s\"", name->name);
 	else
-		evc__text_add(&t, "both a function and what builds its values");
+		evc__text_add(t, "both a function and what builds its values");
 	if (name != NULL && name != r->function)
-		evc__text_add(&t, ", which builds a value among its arguments,");
-	evc__text_fmt(&t, " for %g s", cl->config.worker_wait);
-	o.text = text;
-	evc__remote_fails(r, &o);
-	evc__end_all(cl);
-	evc__tell(cl);
+		evc__text_add(t, ", which builds a value among its arguments,");
 }
 
-uint64_t
-evc__mind_names(evc_cluster *cl, uint64_t now)
+evc_remote *
+evc__missing_find(const evc_cluster *cl)
 {
-	evc_remote *r;
-	uint64_t due;
+	evc_remote *r = missing_in(cl, &cl->q.common);
 	unsigned i;
 
-	if (cl->q.fits == NULL || cl->q.failed || cl->q.n_queued == 0)
-		return SYNC_FOREVER;
-	r = missing_in(cl, &cl->q.common);
 	for (i = 0; i < cl->n_workers && r == NULL; i++)
 		if (cl->workers[i]->state == EVC_WORKER_UP)
 			r = missing_in(cl, cl->q.own[i]);
-	/* What stands behind many others is looked at when they are gone. */
-	if (r == NULL)
-		return cl->q.n_queued < LOOK_MOST ?
-			       SYNC_FOREVER :
-			       evc__after(now, UINT64_C(500000000));
-	due = evc__after(missing_since(cl, r),
-			 evc__ns(cl->config.worker_wait));
-	if (due > now)
-		return due;
-	give_up(cl, r);
-	return SYNC_FOREVER;
+	return r;
 }
 
 void
