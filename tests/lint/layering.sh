@@ -119,6 +119,7 @@ engine
 cluster/variables
 cluster/snapshot
 cluster/core
+cluster/calls
 cluster/worker
 cluster/threads cluster/processes
 cluster/open

@@ -58,7 +58,7 @@ check_first(evc_cluster *cl)
 	bool over;
 
 	sync_lock(&cl->q.lock);
-	over = evc__first_is_over(cl);
+	over = cl->checkpoint.first == FIRST_NONE;
 	sync_unlock(&cl->q.lock);
 	return over ? 0 :
 		      evc_refuse(-EVC_UNAVAILABLE,
@@ -73,14 +73,14 @@ note(evc_cluster *cl, evc_status st)
 {
 	sync_lock(&cl->q.lock);
 	if (st < 0) {
-		cl->unsaved.n++;
-		cl->unsaved.code = -st;
-		evc__copy(cl->unsaved.text, sizeof cl->unsaved.text,
+		cl->checkpoint.n_failed++;
+		cl->checkpoint.code = -st;
+		evc__copy(cl->checkpoint.text, sizeof cl->checkpoint.text,
 			  evc_last_error());
 	} else {
-		cl->unsaved.n = 0;
-		cl->unsaved.code = 0;
-		cl->unsaved.saved_ns = sync_mono();
+		cl->checkpoint.n_failed = 0;
+		cl->checkpoint.code = 0;
+		cl->checkpoint.saved_ns = sync_mono();
 	}
 	sync_unlock(&cl->q.lock);
 }
@@ -88,21 +88,21 @@ note(evc_cluster *cl, evc_status st)
 double
 evc__checkpoint_unsaved(const evc_cluster *cl, uint64_t now)
 {
-	uint64_t since = cl->unsaved.saved_ns;
+	uint64_t since = cl->checkpoint.saved_ns;
 
 	if (since == 0)
 		since = cl->born_ns;
-	return cl->unsaved.n == 0 || now <= since ?
+	return cl->checkpoint.n_failed == 0 || now <= since ?
 		       0 : (double)(now - since) / 1e9;
 }
 
 void
 evc__checkpoint_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 {
-	if (cl->unsaved.n > 0)
+	if (cl->checkpoint.n_failed > 0)
 		evc__text_fmt(t, "no checkpoint for %.1f s: %s",
 			      evc__checkpoint_unsaved(cl, now),
-			      cl->unsaved.text);
+			      cl->checkpoint.text);
 }
 
 /* if_changed: only if it is not what stands there already. */
@@ -189,7 +189,7 @@ run(evc_coord *c, void *arg)
 
 	(void)c;
 	sync_lock(&cl->q.lock);
-	begun = cl->engine != NULL && evc__first_is_over(cl);
+	begun = cl->engine != NULL && cl->checkpoint.first == FIRST_NONE;
 	sync_unlock(&cl->q.lock);
 	/* Before that nothing is new. */
 	if (begun)
@@ -226,9 +226,11 @@ evc__checkpoint_open(evc_cluster *cl)
 				&id);
 }
 
+/* ---- the last ---- */
+
 /* Nobody is left who could try again: the parent's verdict has it. */
-void
-evc__checkpoint_lost(evc_cluster *cl, evc_status st)
+static void
+lost(evc_cluster *cl, evc_status st)
 {
 	char why[TEXT_ROOM];
 
@@ -243,7 +245,50 @@ evc__checkpoint_last(evc_cluster *cl)
 	evc_status st = save(cl, cl->config.checkpoint, true);
 
 	if (st < 0)
-		evc__checkpoint_lost(cl, st);
+		lost(cl, st);
+}
+
+/* An engine that keeps the variables is asked for them, when nothing runs any more
+   and before it leaves: a wait for the engine and for the disk, on a thread of its
+   own. */
+static void
+last_is_over(evc_cluster *cl)
+{
+	sync_lock(&cl->q.lock);
+	cl->checkpoint.last = LAST_OVER;
+	evc__leave_if_idle(cl);
+	evc__cluster_unlock(cl);
+}
+
+static evc_status
+save_last(evc_coord *c, void *arg)
+{
+	(void)c;
+	evc__checkpoint_last(arg);
+	last_is_over(arg);
+	return 0;
+}
+
+void
+evc__checkpoint_turn(evc_cluster *cl)
+{
+	const evc_member_opts o = { .flags = EVC_LATE | EVC_BACKGROUND };
+	evc_status st;
+	bool begin;
+
+	sync_lock(&cl->q.lock);
+	begin = cl->checkpoint.last == LAST_WANTED;
+	if (begin)
+		cl->checkpoint.last = LAST_BEGUN;
+	sync_unlock(&cl->q.lock);
+	if (!begin)
+		return;
+	st = evc_thread_start(cl->scope, "last checkpoint", save_last, cl, &o,
+			      NULL);
+	if (st == 0)
+		return;
+	lost(cl, st);
+	last_is_over(cl);
 }
 
 /* ---- by a call ---- */

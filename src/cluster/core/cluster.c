@@ -84,24 +84,3 @@ evc__wake(evc_cluster *cl, int worker)
 	if (cl->engine != NULL && !cl->left)
 		cl->ops->wake(cl->engine, worker);
 }
-
-void
-evc__cluster_tell_rest(evc_cluster *cl)
-{
-	evc_reason r;
-	bool more;
-
-	do {
-		sync_lock(&cl->q.lock);
-		more = cl->n_said < cl->q.n_errors;
-		if (more)
-			r = cl->q.errors[cl->n_said++];
-		sync_unlock(&cl->q.lock);
-		if (more)
-			evc_log(cl->scope, EVC_LOG_ERROR, &r,
-				"after the close: %s%s%s%s%s: %s", r.func,
-				r.who[0] != '\0' ? " on " : "", r.who,
-				r.func[0] != '\0' ? ": " : "",
-				evc_status_name(r.code), r.text);
-	} while (more && !cluster_inherited(cl));
-}

@@ -76,6 +76,8 @@ struct cluster_worker {
 	struct { unsigned state; } events[4];
 };
 
+#include "cluster/core/checkpoint.h"
+
 /* ---- deaths, for the log ---- */
 
 #define DEATHS_KEPT 4
@@ -196,16 +198,8 @@ struct evc_cluster {
 				       good */
 	char trouble[TEXT_ROOM];    /* why functions wait at the moment, as the
 				       engine says */
-	/* Saves of the checkpoint that have failed, one after the other up to the
-	   last one: checkpoint.c. */
-	struct {
-		uint64_t n;
-		uint64_t saved_ns;  /* when the last one succeeded; 0: none */
-		evc_status code;    /* of the last one: > 0 */
-		char text[TEXT_ROOM];
-	} unsaved;
-	/* Of an engine that keeps the variables: variable_ask.c and
-	   checkpoint_asked.c. */
+	struct checkpoint checkpoint;
+	/* Of an engine that keeps the variables: variable_ask.c. */
 	struct {
 		unsigned n_asking;  /* calls of ops->ask that have not
 				       returned */
@@ -214,8 +208,6 @@ struct evc_cluster {
 		   many more the engine knows of; what it has said itself */
 		uint64_t seen, base, least;
 		bool known;         /* it has said something */
-		unsigned first;     /* the checkpoint that it is to have: */
-		unsigned last;      /* the save before it leaves: */
 	} kept;
 	struct {
 		uint64_t scheduled, done, failed, cancelled, executions, late,
@@ -229,8 +221,6 @@ struct evc_cluster {
 				       empty when the engine keeps them, but for
 				       the number of functions without
 				       updates */
-	struct first_question *first; /* checkpoint_asked.c */
-
 	struct on_loop on;          /* also whose process it is */
 
 	/* ---- loop thread only ---- */
@@ -259,9 +249,6 @@ cluster_inherited(const evc_cluster *cl)
 {
 	return on_loop_is_foreign(&cl->on);
 }
-/* It was closed, and all has ended: errors that the close could not know of go to
-   the log. */
-void evc__cluster_tell_rest(evc_cluster *cl);
 /* Is this the thread of the cluster's loop? */
 bool evc__cluster_on_loop(const evc_cluster *cl);
 
@@ -271,11 +258,6 @@ void evc__turn_init(evc_cluster *cl);
 /* Have the loop look at everything that is due.  Any thread, lock held or not.
    false: the loop is gone. */
 bool evc__turn_ask(evc_cluster *cl);
-/* Fetches and joins that have their answers get them.  false: a fork child has come
-   back from one of them. */
-bool evc__turn_answers(evc_cluster *cl);
-/* On the loop: it may be destroyed from now on, nobody has to hear of it. */
-void evc__turn_unwatch(evc_cluster *cl);
 
 /* ---- sink.c, workers.c: the engine's side; patience.c ---- */
 
@@ -308,9 +290,6 @@ void evc__tell(evc_cluster *cl);
 void evc__wake(evc_cluster *cl, int worker);
 /* No worker for too long, or no engine: raised while that lasts. */
 void evc__note_unavailable(evc_cluster *cl);
-/* One that was taken, and is in no list, has its outcome: not 0. */
-struct outcome;
-void evc__sink_error(evc_cluster *cl, evc_remote *r, const struct outcome *o);
 /* It completes nothing more, and runs perhaps: nothing is raised until it is
    gone. */
 void evc__worker_fence(evc_cluster *cl, struct cluster_worker *w,
@@ -328,8 +307,6 @@ uint64_t evc__missing_since(const evc_cluster *cl, const evc_remote *r);
 /* In words: "no worker has had a function called ...". */
 void evc__missing_describe(const evc_cluster *cl, const evc_remote *r,
 			   struct text *t);
-/* Why the worker that went last has gone; NULL: none has. */
-const char *evc__last_words(const evc_cluster *cl);
 /* What runs is to be stopped, as far as it was taken up to now: remember since
    when, tell the engine, have the loop look when the grace is over. */
 void evc__stop_running(evc_cluster *cl);
@@ -355,8 +332,9 @@ void evc__worker_describe(const struct cluster_worker *w, uint64_t now,
 
 /* Lock held: an error was raised by this call: the text for evc_last_error. */
 void evc__say_raised(evc_cluster *cl);
-/* On the loop, lock not held: evented joins that have their answer. */
-void evc__join_turn(evc_cluster *cl);
+/* On the loop, lock not held: fetches and joins that have their answers get them.
+   false: a fork child has come back from one of them. */
+bool evc__turn_answers(evc_cluster *cl);
 
 /* ---- remote.c, settle.c, schedule.c ---- */
 
@@ -394,39 +372,6 @@ void evc__building_forget(struct cluster_worker *w);
 bool evc__building_is_it(const struct cluster_worker *w);
 /* That has ended it. */
 void evc__building_blame(evc_cluster *cl, struct cluster_worker *w);
-
-/* ---- checkpoint.c ---- */
-
-/* At open, before the engine: load, and start the looper that saves.  0, or
-   refused. */
-evc_status evc__checkpoint_open(evc_cluster *cl);
-/* The last save, on the way to the end. */
-void evc__checkpoint_last(evc_cluster *cl);
-/* It could not be made, as evc_last_error says: the scope's error. */
-void evc__checkpoint_lost(evc_cluster *cl, evc_status st);
-/* Lock held: since when none was saved, in seconds; 0: the last one was. */
-double evc__checkpoint_unsaved(const evc_cluster *cl, uint64_t now);
-/* And in words; nothing when it was. */
-void evc__checkpoint_describe(const evc_cluster *cl, uint64_t now,
-			      struct text *t);
-
-/* ---- checkpoint_asked.c: of an engine that keeps the variables ---- */
-
-/* What was loaded is to be its first question: cl->vars gives it away.  0, or
-   refused. */
-evc_status evc__first_question(evc_cluster *cl);
-/* The engine is open: ask it.  Lock not held. */
-void evc__first_ask(evc_cluster *cl);
-/* It never was. */
-void evc__first_forget(evc_cluster *cl);
-/* Lock held: has the engine got what it is to have?  Before that nothing
-   runs. */
-bool evc__first_is_over(const evc_cluster *cl);
-/* Lock held: nothing runs any more, the engine is to leave: not before the last
-   save. */
-bool evc__last_save_is_over(evc_cluster *cl);
-/* On the loop, lock not held: begin it. */
-void evc__last_save_turn(evc_cluster *cl);
 
 /* ---- engines ---- */
 

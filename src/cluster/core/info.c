@@ -130,7 +130,7 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info)
 	i->build_time = cl->count.build_time;
 	i->run_time = cl->count.run_time;
 	i->rate = rate(cl, now);
-	i->n_unsaved = cl->unsaved.n;
+	i->n_unsaved = cl->checkpoint.n_failed;
 	i->unsaved = evc__checkpoint_unsaved(cl, now);
 	i->age = (double)(now - cl->born_ns) / 1e9;
 	sync_unlock(&cl->q.lock);

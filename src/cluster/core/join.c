@@ -182,8 +182,8 @@ WALLED_VOID(call, (const struct cluster_join *j, evc_cluster *cl,
 		   evc_status st),
 	    j->fn(cl, st, j->arg))
 
-void
-evc__join_turn(evc_cluster *cl)
+static void
+answer_joins(evc_cluster *cl)
 {
 	struct cluster_join *j, done;
 	struct list *n, *tmp;
@@ -202,6 +202,15 @@ evc__join_turn(evc_cluster *cl)
 		sync_free(j);
 		call(&done, cl, st);
 	}
+}
+
+bool
+evc__turn_answers(evc_cluster *cl)
+{
+	evc__fetch_turn(cl);
+	if (!cluster_inherited(cl))
+		answer_joins(cl);
+	return !cluster_inherited(cl);
 }
 
 /* ---- what was raised ---- */

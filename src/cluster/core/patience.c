@@ -10,27 +10,6 @@
 
 /* ---- a function that was asked to stop ---- */
 
-void
-evc__stop_running(evc_cluster *cl)
-{
-	if (cl->q.n_taken == 0)
-		return;
-	if (cl->asked_upto < cl->q.cancel_upto) {
-		cl->asked_upto = cl->q.cancel_upto;
-		cl->asked_ns = sync_mono();
-		if (cl->engine != NULL && !cl->left)
-			cl->ops->cancel(cl->engine, cl->q.cancel_upto);
-		evc__turn_ask(cl);
-	}
-}
-
-void
-evc__end_all(evc_cluster *cl)
-{
-	evc__closures_cancel(&cl->q);
-	evc__stop_running(cl);
-}
-
 /* Since when it is asked to stop; 0: it is not. */
 static uint64_t
 asked_since(const evc_cluster *cl, const evc_remote *r)
@@ -72,7 +51,7 @@ leave_behind(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	/* For the worker, which looks at its arguments and inputs still. */
 	sync_add(&r->refs, 1);
 	r->flags |= REMOTE_LEFT;
-	evc__sink_error(cl, r, &o);
+	evc__taken_fails(r, &o);
 	list_append(&w->given_up, &r->closure.link);
 	w->n_given_up++;
 }
@@ -125,39 +104,6 @@ evc__give_up(evc_cluster *cl, uint64_t now)
 
 /* ---- no worker ---- */
 
-/* Why functions wait, as the engine says, comes first: it is what can be
-   helped. */
-static void
-put_no_worker(const evc_cluster *cl, struct text *t)
-{
-	const char *last = evc__last_words(cl);
-
-	evc__text_fmt(t, "no worker for %g s", cl->config.worker_wait);
-	if (cl->trouble[0] != '\0')
-		evc__text_fmt(t, ": %s", cl->trouble);
-	if (last != NULL || cl->trouble[0] == '\0')
-		evc__text_fmt(t, "; the last: %s",
-			      last != NULL ? last : "none ever was");
-}
-
-void
-evc__note_unavailable(evc_cluster *cl)
-{
-	evc_reason r = { .code = EVC_UNAVAILABLE, .kind = EVC_BY_ERROR };
-	struct text t = evc__text_in(r.text, sizeof r.text);
-
-	if (cl->q.failed)
-		return;
-	r.mono_ns = sync_mono();
-	r.real_ns = sync_real();
-	if (cl->down_text[0] != '\0')
-		evc__text_add(&t, cl->down_text);
-	else
-		put_no_worker(cl, &t);
-	evc__closures_note(&cl->q, &r);
-	evc__end_all(cl);
-}
-
 /* For this worker alone, which does not come: all of them fail. */
 static void
 give_up_own(evc_cluster *cl, const struct cluster_worker *w)
@@ -175,7 +121,7 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 		      w->text[0] != '\0' ? ": " : "", w->text);
 	o.text = text;
 	while ((c = evc__closures_own(&cl->q, w->index)) != NULL)
-		evc__remote_fails(REMOTE_OF(c), &o);
+		evc__waiting_fails(REMOTE_OF(c), &o);
 	evc__end_all(cl);
 	evc__tell(cl);
 }
@@ -193,7 +139,7 @@ give_up_missing(evc_cluster *cl, evc_remote *r)
 	evc__missing_describe(cl, r, &t);
 	evc__text_fmt(&t, " for %g s", cl->config.worker_wait);
 	o.text = text;
-	evc__remote_fails(r, &o);
+	evc__waiting_fails(r, &o);
 	evc__end_all(cl);
 	evc__tell(cl);
 }
@@ -266,31 +212,4 @@ evc__mind_workers(evc_cluster *cl, uint64_t now)
 	evc__note_unavailable(cl);
 	evc__tell(cl);
 	return SYNC_FOREVER;
-}
-
-/* ---- the stop ---- */
-
-void
-evc__stop_all(evc_cluster *cl)
-{
-	if (cl->stopping)
-		return;
-	cl->stopping = true;
-	evc__closures_stop(&cl->q);
-	evc__stop_running(cl);
-	evc__tell(cl);
-}
-
-void
-evc__leave_if_idle(evc_cluster *cl)
-{
-	if (!cl->stopping || cl->left || cl->engine == NULL ||
-	    cl->q.n_taken > 0 || !evc__last_save_is_over(cl))
-		return;
-	/* Who is just asking it something comes back here. */
-	cl->kept.over = true;
-	if (cl->kept.n_asking > 0)
-		return;
-	cl->left = true;
-	cl->ops->leave(cl->engine);
 }

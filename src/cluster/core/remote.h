@@ -97,7 +97,9 @@ struct outcome {
 void evc__remote_settle(evc_remote *r, const struct outcome *o);
 /* One that waits fails with an error that is raised; what else is queued is the
    caller's to cancel. */
-void evc__remote_fails(evc_remote *r, const struct outcome *o);
+void evc__waiting_fails(evc_remote *r, const struct outcome *o);
+/* One that was taken, and is in no list, fails: o->code is not 0. */
+void evc__taken_fails(evc_remote *r, const struct outcome *o);
 /* The outcome of what has r, which has failed, among its arguments: the same
    error, never wrapped. */
 struct outcome evc__remote_passes(const evc_remote *r);

@@ -131,7 +131,7 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 	}
 	if (cl->trouble[0] != '\0')
 		evc__text_fmt(t, "%s%s", t->len > 0 ? "; " : "", cl->trouble);
-	if (cl->unsaved.n > 0 && t->len > 0)
+	if (cl->checkpoint.n_failed > 0 && t->len > 0)
 		evc__text_add(t, "; ");
 	evc__checkpoint_describe(cl, now, t);
 	if (t->len > 0)
@@ -224,7 +224,7 @@ look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 		evc__text_fmt(t, "%s\n", cl->trouble);
 	if (n == cl->n_workers && cl->down_text[0] != '\0')
 		evc__text_fmt(t, "%s\n", cl->down_text);
-	if (n == cl->n_workers && cl->unsaved.n > 0) {
+	if (n == cl->n_workers && cl->checkpoint.n_failed > 0) {
 		evc__checkpoint_describe(cl, now, t);
 		evc__text_fmt(t, "\n");
 	}

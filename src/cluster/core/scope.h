@@ -19,12 +19,23 @@
 
 /* 0; refused, and nothing is left of it. */
 evc_status evc__scope_begin(evc_cluster *cl);
-/* After it, when the opening fails.  The memory goes with the scope, which is
-   now, or later when its loop has turned: not the caller's any more. */
-void evc__scope_undo(evc_cluster *cl);
 void evc__scope_opened(evc_cluster *cl, evc_engine *engine);
+
+/* scope_end.c */
+
+/* After evc__scope_begin, when the opening fails.  The memory goes with the scope,
+   which is now, or later when its loop has turned: not the caller's any more. */
+void evc__scope_undo(evc_cluster *cl);
+/* Of the scope's options. */
+void evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *cluster);
 /* On the loop, once. */
 void evc__scope_closed(evc_cluster *cl);
+/* On the loop, lock held: hear of its destruction.  One that is the cluster's own
+   is not destroyed under it; before the engine is there another thread may end all
+   of this. */
+void evc__scope_watch(evc_cluster *cl, struct ev_loop *loop);
+/* On the loop: it may be destroyed from now on, nobody has to hear of it. */
+void evc__scope_unwatch(evc_cluster *cl);
 /* Lock not held.  If the program has destroyed the loop, and there was a stop:
    nobody will call `ended`, so a thread does what that would. */
 void evc__scope_adrift(evc_cluster *cl);

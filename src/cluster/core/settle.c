@@ -186,7 +186,7 @@ evc__remote_settle(evc_remote *r, const struct outcome *o)
 }
 
 void
-evc__remote_fails(evc_remote *r, const struct outcome *o)
+evc__waiting_fails(evc_remote *r, const struct outcome *o)
 {
 	evc_reason reason;
 
@@ -194,6 +194,24 @@ evc__remote_fails(evc_remote *r, const struct outcome *o)
 	evc__closures_out(&r->cl->q, &r->closure);
 	evc__closures_note(&r->cl->q, &reason);
 	evc__remote_settle(r, o);
+}
+
+void
+evc__taken_fails(evc_remote *r, const struct outcome *o)
+{
+	evc_cluster *cl = r->cl;
+	evc_reason reason;
+
+	if (o->raise) {
+		evc__remote_reason(r, o, &reason);
+		evc__closures_note(&cl->q, &reason);
+		evc__stop_running(cl);
+	}
+	/* First what depends on it, then whatever else is cancelled. */
+	sync_add(&r->refs, 1);
+	evc__remote_settle(r, o);
+	evc__closures_finish(&cl->q, &r->closure);
+	evc__remote_drop(r);
 }
 
 void

@@ -53,7 +53,8 @@ take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 	w = cluster_worker_at(cl, worker);
 	if (w != NULL && w->state == EVC_WORKER_UP &&
 	    evc__closures_has(&cl->q, worker) &&
-	    evc__per_worker_is_ready(cl, w) && evc__first_is_over(cl))
+	    evc__per_worker_is_ready(cl, w) &&
+	    cl->checkpoint.first == FIRST_NONE)
 		n = evc__closures_take(&cl->q, worker, taken,
 				       most < CHUNK ? most : CHUNK);
 	if (n > 0 && w->n_running == 0)
@@ -174,23 +175,6 @@ settle_cancelled(evc_cluster *cl, evc_remote *r, const char *text)
 	evc__remote_settle(r, &o);
 }
 
-void
-evc__sink_error(evc_cluster *cl, evc_remote *r, const struct outcome *o)
-{
-	evc_reason reason;
-
-	if (o->raise) {
-		evc__remote_reason(r, o, &reason);
-		evc__closures_note(&cl->q, &reason);
-		evc__stop_running(cl);
-	}
-	/* First what depends on it, then whatever else is cancelled. */
-	sync_add(&r->refs, 1);
-	evc__remote_settle(r, o);
-	evc__closures_finish(&cl->q, &r->closure);
-	evc__remote_drop(r);
-}
-
 /* The attempt has failed: it may be run again. */
 static bool
 tries_again(evc_cluster *cl, evc_remote *r, evc_status code, uint64_t now)
@@ -227,7 +211,7 @@ failed(evc_cluster *cl, evc_remote *r, evc_status code, unsigned kind,
 	} else {
 		o.raise = !(r->flags & REMOTE_ASKED);
 	}
-	evc__sink_error(cl, r, &o);
+	evc__taken_fails(r, &o);
 }
 
 /* *value is taken over, or left as it is. */

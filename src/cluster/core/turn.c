@@ -199,60 +199,6 @@ hold_loop(evc_cluster *cl, struct ev_loop *loop, bool hold)
 	cl->holds_loop = hold;
 }
 
-/* ---- the end of the loop ---- */
-
-static void
-on_cleanup(struct ev_loop *loop, ev_cleanup *cleanup, int revents)
-{
-	evc_cluster *cl = cleanup->data;
-
-	(void)revents;
-	if (on_loop_inherited(&cl->on))
-		return;
-	on_loop_end(&cl->on);
-	ev_cleanup_stop(loop, cleanup);
-	sync_lock(&cl->q.lock);
-	cl->watched = NULL;
-	cl->loop_gone = true;
-	sync_unlock(&cl->q.lock);
-	evc__scope_adrift(cl);
-}
-
-/* Lock held.  One that is the cluster's own is not destroyed under it; before the
-   engine is there another thread may end all of this. */
-static void
-watch(evc_cluster *cl, struct ev_loop *loop)
-{
-	if (cl->watched != NULL || cl->engine == NULL || cl->over ||
-	    cl->looks_again)
-		return;
-	on_loop_begin(&cl->on, loop);
-	cl->watched = loop;
-	if (cl->own_loop)
-		return;
-	ev_cleanup_init(&cl->cleanup, on_cleanup);
-	cl->cleanup.data = cl;
-	ev_cleanup_start(loop, &cl->cleanup);
-}
-
-void
-evc__turn_unwatch(evc_cluster *cl)
-{
-	struct ev_loop *loop;
-
-	/* That goes with its thread. */
-	if (cl->own_loop)
-		return;
-	sync_lock(&cl->q.lock);
-	loop = cl->watched;
-	cl->watched = NULL;
-	sync_unlock(&cl->q.lock);
-	if (loop == NULL)
-		return;
-	ev_cleanup_stop(loop, &cl->cleanup);
-	on_loop_end(&cl->on);
-}
-
 static void
 leave(struct on_loop *on, struct ev_loop *loop)
 {
@@ -265,15 +211,6 @@ leave(struct on_loop *on, struct ev_loop *loop)
 
 /* ---- the turn ---- */
 
-bool
-evc__turn_answers(evc_cluster *cl)
-{
-	evc__fetch_turn(cl);
-	if (!cluster_inherited(cl))
-		evc__join_turn(cl);
-	return !cluster_inherited(cl);
-}
-
 static void
 turn(evc_cluster *cl)
 {
@@ -282,7 +219,7 @@ turn(evc_cluster *cl)
 	bool hold, closed;
 
 	sync_lock(&cl->q.lock);
-	watch(cl, loop);
+	evc__scope_watch(cl, loop);
 	/* What this changes is seen by what follows here. */
 	cl->looking = true;
 	if (cl->engine != NULL && !cl->closed)
@@ -290,7 +227,7 @@ turn(evc_cluster *cl)
 	cl->looking = false;
 	evc__cluster_unlock(cl);
 
-	evc__last_save_turn(cl);
+	evc__checkpoint_turn(cl);
 	due = evc__deaths_tell(cl);
 	next = due < next ? due : next;
 	tell_workers(cl);

@@ -5,23 +5,6 @@
  */
 #include "cluster/core/cluster.h"
 
-/* ---- what others wait for ---- */
-
-void
-evc__tell(evc_cluster *cl)
-{
-	bool answer = cl->q.failed ? cl->q.n_taken == 0 :
-				     closures_is_idle(&cl->q);
-
-	if (!list_empty(&cl->fetches) || cl->want_writable ||
-	    (answer && !list_empty(&cl->joins)) ||
-	    (cl->n_up == 0 && cl->alone_ns == 0 &&
-	     !closures_is_idle(&cl->q)))
-		evc__turn_ask(cl);
-	if (cl->stopping)
-		evc__leave_if_idle(cl);
-}
-
 static void
 set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 {
@@ -66,21 +49,6 @@ void
 evc__worker_back(evc_cluster *cl, struct cluster_worker *w)
 {
 	set_state(cl, w, EVC_WORKER_UP);
-}
-
-const char *
-evc__last_words(const evc_cluster *cl)
-{
-	const struct cluster_worker *w, *last = NULL;
-	unsigned i;
-
-	for (i = 0; i < cl->n_workers; i++) {
-		w = cl->workers[i];
-		if (w->text[0] != '\0' &&
-		    (last == NULL || w->since_ns > last->since_ns))
-			last = w;
-	}
-	return last != NULL ? last->text : NULL;
 }
 
 /* ---- there are workers ---- */
@@ -146,7 +114,7 @@ refuse_one(evc_remote *r)
 			     .text = "no worker has a function of this name",
 			     .raise = true };
 
-	evc__remote_fails(r, &o);
+	evc__waiting_fails(r, &o);
 }
 
 /* Nobody waits in these for what stands in them, so an end takes no other one
@@ -297,7 +265,7 @@ add_ends(struct text *t, const char *why)
 }
 
 static void
-poison(evc_cluster *cl, evc_remote *r, const char *why)
+poison(evc_remote *r, const char *why)
 {
 	struct outcome o = { .code = EVC_ABORTED,
 			     .kind = EVC_FAILED_WORKER,
@@ -310,7 +278,7 @@ poison(evc_cluster *cl, evc_remote *r, const char *why)
 		      r->deaths, r->deaths == 1 ? "" : "s");
 	add_ends(&t, why);
 	o.text = text;
-	evc__sink_error(cl, r, &o);
+	evc__taken_fails(r, &o);
 }
 
 /* What was taken by a worker that is gone. */
@@ -326,10 +294,10 @@ lose(evc_cluster *cl, evc_remote *r, bool guilty, const char *why)
 	if (guilty && r->deaths < UINT16_MAX)
 		r->deaths++;
 	if (r->flags & REMOTE_ASKED)
-		evc__sink_error(cl, r, &o);
+		evc__taken_fails(r, &o);
 	else if (guilty && r->deaths >= r->deaths_most &&
 		 r->deaths_most < UINT8_MAX)
-		poison(cl, r, why);
+		poison(r, why);
 	else
 		evc__closures_back(&cl->q, &r->closure, false);
 }

@@ -234,8 +234,8 @@ untold(evc_cluster *cl)
 	evc_status st = 0;
 
 	sync_lock(&cl->q.lock);
-	if (cl->unsaved.n > 0) {
-		st = cl->unsaved.code;
+	if (cl->checkpoint.n_failed > 0) {
+		st = cl->checkpoint.code;
 		evc__checkpoint_describe(cl, sync_mono(), &t);
 	} else if (cl->q.n_errors > 0) {
 		r = &cl->q.errors[0];

@@ -2,7 +2,7 @@
 /*
  * The calls that schedule a function.
  */
-#include "cluster/core/request.h"
+#include "cluster/calls/request.h"
 
 /* ---- the calls ---- */
 

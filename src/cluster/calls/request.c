@@ -3,7 +3,7 @@
  * A call that schedules: is what it asks for sound, and a remote with copies of
  * its arguments.
  */
-#include "cluster/core/request.h"
+#include "cluster/calls/request.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * Under the lock: from a checked call to a place in the queue.  What its
  * arguments name is looked up, and kept until the outcome.
  */
-#include "cluster/core/request.h"
+#include "cluster/calls/request.h"
 
 #include "cluster/worker/worker.h"
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Checkpoints: variables go to a file, and come back when a cluster is opened.
+ * Included by cluster/core/cluster.h, which says what "lock" means at a field.
+ */
+#ifndef EVC_CLUSTER_CHECKPOINT_H
+#define EVC_CLUSTER_CHECKPOINT_H
+
+/* checkpoint.first: an engine that keeps the variables gets those of the file
+   before a function runs. */
+enum {
+	FIRST_NONE,  /* the engine has them, or there are none */
+	FIRST_OPEN,  /* the engine has not answered */
+	FIRST_FAILED /* the engine has refused them, for good */
+};
+
+/* checkpoint.last: such an engine is asked for its variables before it leaves. */
+enum {
+	LAST_NONE,
+	LAST_WANTED, /* the next turn of the loop begins the save */
+	LAST_BEGUN,
+	LAST_OVER
+};
+
+struct checkpoint {
+	/* lock: saves that failed, one after the other up to the last one */
+	uint64_t n_failed;
+	/* lock: the time of the last save that succeeded; 0: none has */
+	uint64_t saved_ns;
+	/* lock: the code and the text of the last save, if it failed */
+	evc_status code;
+	char text[TEXT_ROOM];
+	/* lock: FIRST_... */
+	unsigned first;
+	/* lock: LAST_... */
+	unsigned last;
+	/* creation: the question that gives the variables of the file to the
+	   engine; NULL: none, or it was asked */
+	struct first_question *question;
+};
+
+/* ---- checkpoint.c ---- */
+
+/* At open, before the engine: load, and start the looper that saves.  0, or
+   refused. */
+evc_status evc__checkpoint_open(evc_cluster *cl);
+/* The last save, on the way to the end. */
+void evc__checkpoint_last(evc_cluster *cl);
+/* On the loop, lock not held: begin the last save that is wanted. */
+void evc__checkpoint_turn(evc_cluster *cl);
+/* Lock held: for how many seconds no save has succeeded; 0: the last one did. */
+double evc__checkpoint_unsaved(const evc_cluster *cl, uint64_t now);
+/* The same in words; nothing when the last save succeeded. */
+void evc__checkpoint_describe(const evc_cluster *cl, uint64_t now,
+			      struct text *t);
+
+/* ---- checkpoint_first.c: an engine that keeps the variables ---- */
+
+/* What was loaded becomes the first question: cl->vars gives it away.  0, or
+   refused. */
+evc_status evc__first_question(evc_cluster *cl);
+/* The engine is open, the lock not held: ask it. */
+void evc__first_ask(evc_cluster *cl);
+/* Free a question that was never asked. */
+void evc__first_forget(evc_cluster *cl);
+
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How the scope of a cluster ends.
+ *
+ * `ended` comes when the scope was stopped and its members have ended: then the
+ * engine is closed, and the scope freed, if the program has closed the cluster;
+ * else that does it.
+ *
+ * When `ended` comes because the grace is over, members live still, such as a
+ * thread in a function that hangs, and nothing is freed: they use all of it.
+ * When the engine is closed after all, there is another look, on a thread of
+ * the parent's, which waits for those that are just ending.  Such a thread does it
+ * all when the program has destroyed the loop under the cluster, where `ended` does
+ * not come.
+ */
+#include "cluster/core/scope.h"
+
+#include <math.h>
+
+#define NAP_FIRST UINT64_C(1000000)
+#define NAP_MOST UINT64_C(100000000)
+
+/* ---- freed ---- */
+
+static void
+nap(uint64_t ns)
+{
+	_Atomic uint32_t never = 0;
+
+	sync_futex_wait(&never, 0, ns);
+}
+
+/* It was closed, and all has ended: errors that the close could not know of go to
+   the log. */
+static void
+tell_rest(evc_cluster *cl)
+{
+	evc_reason r;
+	bool more;
+
+	do {
+		sync_lock(&cl->q.lock);
+		more = cl->n_said < cl->q.n_errors;
+		if (more)
+			r = cl->q.errors[cl->n_said++];
+		sync_unlock(&cl->q.lock);
+		if (more)
+			evc_log(cl->scope, EVC_LOG_ERROR, &r,
+				"after the close: %s%s%s%s%s: %s", r.func,
+				r.who[0] != '\0' ? " on " : "", r.who,
+				r.func[0] != '\0' ? ": " : "",
+				evc_status_name(r.code), r.text);
+	} while (more && !cluster_inherited(cl));
+}
+
+/* Nobody but us has the scope any more.  false: it may not be freed yet. */
+static bool
+free_scope(evc_cluster *cl)
+{
+	if (!evc__gate_is_shut(&cl->loop_gate))
+		evc__gate_close(&cl->loop_gate);
+	tell_rest(cl);
+	if (evc_free(cl->scope) < 0)
+		return false;
+	/* On a loop that is gone they have had no turn. */
+	if (!evc__turn_answers(cl))
+		return true;
+	/* The last touch of the parent: a join of it goes on, and may free
+	   it. */
+	if (cl->hold != 0)
+		(void)evc_hold_end(cl->parent, cl->hold);
+	evc__cluster_unref(cl);
+	return true;
+}
+
+static void
+close_engine(evc_cluster *cl)
+{
+	evc_engine *engine;
+
+	sync_lock(&cl->q.lock);
+	engine = cl->engine;
+	cl->engine = NULL;
+	/* An engine whose loop is gone has not waited for `leave`. */
+	while (cl->kept.n_asking > 0) {
+		sync_unlock(&cl->q.lock);
+		nap(NAP_FIRST);
+		sync_lock(&cl->q.lock);
+	}
+	sync_unlock(&cl->q.lock);
+	if (engine != NULL)
+		cl->ops->close(engine);
+}
+
+/* All members have ended.  true: whoever asks has to free the scope. */
+static bool
+set_over(evc_cluster *cl)
+{
+	bool free_it;
+
+	close_engine(cl);
+	sync_lock(&cl->q.lock);
+	/* A later round of the scope, which has begun nothing, is over too. */
+	free_it = cl->let_go && !cl->over;
+	cl->over = true;
+	sync_unlock(&cl->q.lock);
+	return free_it;
+}
+
+/* The thread that does it may be in what this cluster has there. */
+static bool
+is_being_destroyed(evc_cluster *cl)
+{
+	bool gone;
+
+	sync_lock(&cl->q.lock);
+	gone = cl->loop_gone;
+	sync_unlock(&cl->q.lock);
+	return gone && evc_loop_reactor(cl->loop) != NULL;
+}
+
+/* On a thread of the parent's: until its members have ended. */
+static evc_status
+look_again(evc_coord *parent, void *arg)
+{
+	evc_cluster *cl = arg;
+	uint64_t ns = NAP_FIRST;
+	bool over;
+
+	(void)parent;
+	while (is_being_destroyed(cl) || !evc_all_stopped(cl->scope)) {
+		nap(ns);
+		ns = ns < NAP_MOST ? ns * 2 : ns;
+	}
+	sync_lock(&cl->q.lock);
+	over = cl->over;
+	sync_unlock(&cl->q.lock);
+	if (over || set_over(cl))
+		while (!free_scope(cl)) {
+			nap(ns);
+			ns = ns < NAP_MOST ? ns * 2 : ns;
+		}
+	return 0;
+}
+
+static void
+begin_to_look(evc_cluster *cl)
+{
+	evc_member_opts o = { .flags = EVC_LATE | EVC_BACKGROUND };
+
+	if (evc_thread_start(cl->parent, "cluster's end", look_again, cl, &o,
+			     NULL) < 0)
+		evc_log(cl->parent, EVC_LOG_ERROR, NULL,
+			"cluster %s is not freed: %s", cl->name,
+			evc_last_error());
+}
+
+/* ---- the loop is watched ---- */
+
+void
+evc__scope_unwatch(evc_cluster *cl)
+{
+	struct ev_loop *loop;
+
+	/* That goes with its thread. */
+	if (cl->own_loop)
+		return;
+	sync_lock(&cl->q.lock);
+	loop = cl->watched;
+	cl->watched = NULL;
+	sync_unlock(&cl->q.lock);
+	if (loop == NULL)
+		return;
+	ev_cleanup_stop(loop, &cl->cleanup);
+	on_loop_end(&cl->on);
+}
+
+/* `ended` has come and gone with members alive, and now the engine is closed:
+   once. */
+static void
+look_if_late(evc_cluster *cl)
+{
+	bool yes;
+
+	sync_lock(&cl->q.lock);
+	yes = cl->late && cl->closed && !cl->looks_again;
+	cl->looks_again |= yes;
+	sync_unlock(&cl->q.lock);
+	if (!yes)
+		return;
+	evc__scope_unwatch(cl);
+	begin_to_look(cl);
+}
+
+/* Lock held.  true: whoever asks has to begin to look, and until that looks nobody
+   else frees the scope. */
+static bool
+is_adrift(evc_cluster *cl)
+{
+	bool yes;
+
+	cl->loop_gone |= !cl->own_loop && cl->watched == NULL &&
+			 evc_loop_reactor(cl->loop) == NULL;
+	yes = cl->loop_gone && cl->stopping && cl->engine != NULL &&
+	      !cl->over && !cl->looks_again;
+	cl->looks_again |= yes;
+	return yes;
+}
+
+void
+evc__scope_adrift(evc_cluster *cl)
+{
+	bool yes;
+
+	sync_lock(&cl->q.lock);
+	yes = is_adrift(cl);
+	sync_unlock(&cl->q.lock);
+	if (yes)
+		begin_to_look(cl);
+}
+
+/* It should be possible; but somebody may be joining the scope, say. */
+static void
+free_or_look(evc_cluster *cl)
+{
+	if (!free_scope(cl))
+		begin_to_look(cl);
+}
+
+static void
+on_cleanup(struct ev_loop *loop, ev_cleanup *cleanup, int revents)
+{
+	evc_cluster *cl = cleanup->data;
+
+	(void)revents;
+	if (on_loop_inherited(&cl->on))
+		return;
+	on_loop_end(&cl->on);
+	ev_cleanup_stop(loop, cleanup);
+	sync_lock(&cl->q.lock);
+	cl->watched = NULL;
+	cl->loop_gone = true;
+	sync_unlock(&cl->q.lock);
+	evc__scope_adrift(cl);
+}
+
+/* Lock held.  One that is the cluster's own is not destroyed under it; before the
+   engine is there another thread may end all of this. */
+void
+evc__scope_watch(evc_cluster *cl, struct ev_loop *loop)
+{
+	if (cl->watched != NULL || cl->engine == NULL || cl->over ||
+	    cl->looks_again)
+		return;
+	on_loop_begin(&cl->on, loop);
+	cl->watched = loop;
+	if (cl->own_loop)
+		return;
+	ev_cleanup_init(&cl->cleanup, on_cleanup);
+	cl->cleanup.data = cl;
+	ev_cleanup_start(loop, &cl->cleanup);
+}
+
+/* ---- the end ---- */
+
+void
+evc__scope_closed(evc_cluster *cl)
+{
+	/* Whoever looks waits for us as well: a post is alive until it has
+	   returned. */
+	look_if_late(cl);
+	(void)evc_runner_done(cl->scope, cl->runner, 0);
+}
+
+void
+evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *arg)
+{
+	evc_cluster *cl = arg;
+	bool late, mine;
+
+	(void)scope;
+	sync_lock(&cl->q.lock);
+	/* A loop that is being destroyed calls this when a join stood there. */
+	mine = !cl->undone && !cl->looks_again;
+	late = mine && !cl->over && (!cl->closed || v->n_stragglers > 0);
+	cl->late |= late;
+	sync_unlock(&cl->q.lock);
+	if (late) {
+		look_if_late(cl);
+	} else if (mine) {
+		evc__scope_unwatch(cl);
+		if (set_over(cl))
+			free_or_look(cl);
+	}
+}
+
+void
+evc__scope_let_go(evc_cluster *cl)
+{
+	evc_member_opts o = { .flags = EVC_LATE };
+	bool free_it, look;
+
+	/* A join of the parent waits for `ended` after the parent's own stop
+	   alone.  Without memory for this it may return a moment before the
+	   scope is freed. */
+	(void)evc_hold_begin(cl->parent, cl->name, &o, &cl->hold);
+	/* Before let_go is set nobody else frees the scope. */
+	sync_lock(&cl->q.lock);
+	if (!cl->stopping)
+		evc__stop_all(cl);
+	evc__cluster_unlock(cl);
+	(void)evc_request_stop_at(cl->scope, 0, "evc_cluster_close", NULL, 0,
+				  NULL);
+	sync_lock(&cl->q.lock);
+	cl->let_go = true;
+	free_it = cl->over;
+	/* If it is neither of both, the loop's thread may free it from here on. */
+	look = is_adrift(cl);
+	sync_unlock(&cl->q.lock);
+	if (free_it)
+		free_or_look(cl);
+	else if (look)
+		begin_to_look(cl);
+}
+
+/* ---- or no beginning ---- */
+
+/* The loop's thread has to go first. */
+static void
+end_loop(evc_cluster *cl)
+{
+	evc_join_opts o = { .grace = INFINITY, .flags = EVC_JOIN_IGNORE_LIVE };
+
+	(void)evc_request_stop_at(cl->scope, 0, "evc_cluster_open", NULL, 0,
+				  NULL);
+	(void)evc_scope_ready(cl->scope);
+	/* Refused when it finds nobody, which is as good. */
+	if (evc_join(cl->scope, &o, NULL) < 0)
+		return;
+}
+
+static bool
+is_ours(const evc_member_info *m, void *arg)
+{
+	evc_id *id = arg;
+
+	if (m->kind == EVC_RUNNER || m->kind == EVC_LOOPER)
+		*id = m->id;
+	return *id == 0;
+}
+
+/* The runner, and what saves checkpoints. */
+static void
+remove_members(evc_cluster *cl)
+{
+	evc_id id;
+
+	do {
+		id = 0;
+		(void)evc_member_each(cl->scope, is_ours, &id);
+	} while (id != 0 && evc_member_remove(cl->scope, id) == 0);
+}
+
+void
+evc__scope_undo(evc_cluster *cl)
+{
+	char why[160];
+
+	evc__copy(why, sizeof why, evc_last_error());
+	sync_lock(&cl->q.lock);
+	cl->closed = cl->stopping = cl->undone = true;
+	sync_unlock(&cl->q.lock);
+	remove_members(cl);
+	if (cl->own_loop)
+		end_loop(cl);
+	/* The parent may have been stopped meanwhile, and another thread's loop
+	   be about to call `ended`. */
+	if (!free_scope(cl)) {
+		sync_lock(&cl->q.lock);
+		cl->over = cl->let_go = true;
+		sync_unlock(&cl->q.lock);
+		(void)evc_scope_ready(cl->scope);
+		begin_to_look(cl);
+	}
+	(void)evc_refuse(0, "%s", why);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What ends what runs and waits: an error, the loss of all workers, the stop; and
+ * then the engine.  Each is a change of state and a word to the engine, and goes
+ * on when the loop turns.
+ *
+ * All under the lock.
+ */
+#include "cluster/core/variable_ask.h"
+
+/* ---- the engine leaves ---- */
+
+/* Nothing runs any more, and the engine is to leave: not before the last save of
+   variables that it keeps. */
+static bool
+last_save_is_over(evc_cluster *cl)
+{
+	if (cl->config.checkpoint == NULL || !cluster_asks(cl) ||
+	    cl->checkpoint.first != FIRST_NONE)
+		return true;
+	if (cl->checkpoint.last == LAST_NONE) {
+		cl->checkpoint.last = LAST_WANTED;
+		/* Without a loop there is no answer. */
+		if (!evc__turn_ask(cl))
+			cl->checkpoint.last = LAST_OVER;
+	}
+	return cl->checkpoint.last == LAST_OVER;
+}
+
+void
+evc__leave_if_idle(evc_cluster *cl)
+{
+	if (!cl->stopping || cl->left || cl->engine == NULL ||
+	    cl->q.n_taken > 0 || !last_save_is_over(cl))
+		return;
+	/* Who is just asking it something comes back here. */
+	cl->kept.over = true;
+	if (cl->kept.n_asking > 0)
+		return;
+	cl->left = true;
+	cl->ops->leave(cl->engine);
+}
+
+void
+evc__tell(evc_cluster *cl)
+{
+	bool answer = cl->q.failed ? cl->q.n_taken == 0 :
+				     closures_is_idle(&cl->q);
+
+	if (!list_empty(&cl->fetches) || cl->want_writable ||
+	    (answer && !list_empty(&cl->joins)) ||
+	    (cl->n_up == 0 && cl->alone_ns == 0 &&
+	     !closures_is_idle(&cl->q)))
+		evc__turn_ask(cl);
+	if (cl->stopping)
+		evc__leave_if_idle(cl);
+}
+
+/* ---- what runs ---- */
+
+void
+evc__stop_running(evc_cluster *cl)
+{
+	if (cl->q.n_taken == 0)
+		return;
+	if (cl->asked_upto < cl->q.cancel_upto) {
+		cl->asked_upto = cl->q.cancel_upto;
+		cl->asked_ns = sync_mono();
+		if (cl->engine != NULL && !cl->left)
+			cl->ops->cancel(cl->engine, cl->q.cancel_upto);
+		evc__turn_ask(cl);
+	}
+}
+
+void
+evc__end_all(evc_cluster *cl)
+{
+	evc__closures_cancel(&cl->q);
+	evc__stop_running(cl);
+}
+
+/* ---- no worker ---- */
+
+/* Why the worker that went last has gone; NULL: none has. */
+static const char *
+last_words(const evc_cluster *cl)
+{
+	const struct cluster_worker *w, *last = NULL;
+	unsigned i;
+
+	for (i = 0; i < cl->n_workers; i++) {
+		w = cl->workers[i];
+		if (w->text[0] != '\0' &&
+		    (last == NULL || w->since_ns > last->since_ns))
+			last = w;
+	}
+	return last != NULL ? last->text : NULL;
+}
+
+/* Why functions wait, as the engine says, comes first: it is what can be
+   helped. */
+static void
+put_no_worker(const evc_cluster *cl, struct text *t)
+{
+	const char *last = last_words(cl);
+
+	evc__text_fmt(t, "no worker for %g s", cl->config.worker_wait);
+	if (cl->trouble[0] != '\0')
+		evc__text_fmt(t, ": %s", cl->trouble);
+	if (last != NULL || cl->trouble[0] == '\0')
+		evc__text_fmt(t, "; the last: %s",
+			      last != NULL ? last : "none ever was");
+}
+
+void
+evc__note_unavailable(evc_cluster *cl)
+{
+	evc_reason r = { .code = EVC_UNAVAILABLE, .kind = EVC_BY_ERROR };
+	struct text t = evc__text_in(r.text, sizeof r.text);
+
+	if (cl->q.failed)
+		return;
+	r.mono_ns = sync_mono();
+	r.real_ns = sync_real();
+	if (cl->down_text[0] != '\0')
+		evc__text_add(&t, cl->down_text);
+	else
+		put_no_worker(cl, &t);
+	evc__closures_note(&cl->q, &r);
+	evc__end_all(cl);
+}
+
+/* ---- the stop ---- */
+
+void
+evc__stop_all(evc_cluster *cl)
+{
+	if (cl->stopping)
+		return;
+	cl->stopping = true;
+	evc__closures_stop(&cl->q);
+	evc__stop_running(cl);
+	evc__tell(cl);
+}
