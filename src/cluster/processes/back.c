@@ -66,13 +66,6 @@ evc__processes_back_init(struct processes *p)
 	p->back.data = p;
 }
 
-void
-evc__processes_back_watch(struct processes *p)
-{
-	if (!ev_is_active(&p->back))
-		ev_timer_again(p->ev, &p->back);
-}
-
 bool
 evc__process_gave_back(struct process *w, const struct frame_backed *f)
 {

@@ -13,7 +13,6 @@
 #include "base/reap.h"
 
 #define NAP_NS UINT64_C(2000000)
-#define ASK_EVERY 0.025 /* seconds, without a pidfd */
 
 /* ---- in words ---- */
 
@@ -74,31 +73,6 @@ describe(const struct process *w, enum reap l, const siginfo_t *info, char *why)
 	if (w->state == PROCESS_STARTING && w->why[0] == '\0')
 		evc__text_add(&t, " before it was up");
 	evc__process_words(w, &t);
-}
-
-/* ---- fence ---- */
-
-void
-evc__process_fence(struct process *w, const char *fmt, ...)
-{
-	struct text t = evc__text_in(w->why, sizeof w->why);
-	struct processes *p = w->p;
-	char why[WHY_ROOM];
-	bool was_up = w->state == PROCESS_UP;
-	va_list ap;
-
-	if (w->state != PROCESS_STARTING && w->state != PROCESS_UP)
-		return;
-	w->state = PROCESS_FENCED;
-	evc__process_deadline_stop(w);
-	va_start(ap, fmt);
-	evc__text_vfmt(&t, fmt, ap);
-	va_end(ap);
-	t = evc__text_in(why, sizeof why);
-	evc__text_fmt(&t, "%s (pid %d) %s", w->name, (int)w->pid, w->why);
-	if (was_up)
-		p->sink->fenced(p->core, w->index, why);
-	evc__reap_signal(w->pidfd, w->pid, SIGKILL);
 }
 
 /* ---- gone ---- */
@@ -165,8 +139,8 @@ check(struct process *w)
 		gone(w, l, &info);
 }
 
-static void
-on_end(struct ev_loop *ev, struct ev_io *io, int events)
+void
+evc__process_on_end(struct ev_loop *ev, struct ev_io *io, int events)
 {
 	struct process *w = io->data;
 
@@ -176,8 +150,8 @@ on_end(struct ev_loop *ev, struct ev_io *io, int events)
 		check(w);
 }
 
-static void
-on_ask(struct ev_loop *ev, struct ev_timer *timer, int events)
+void
+evc__process_on_ask(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct process *w = timer->data;
 
@@ -185,18 +159,6 @@ on_ask(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)events;
 	if (!on_loop_inherited(&w->p->on))
 		check(w);
-}
-
-void
-evc__process_end_watch(struct process *w)
-{
-	ev_io_init(&w->end, on_end, w->pidfd, EV_READ);
-	ev_timer_init(&w->ask, on_ask, ASK_EVERY, ASK_EVERY);
-	w->end.data = w->ask.data = w;
-	if (w->pidfd >= 0)
-		ev_io_start(w->p->ev, &w->end);
-	else
-		ev_timer_start(w->p->ev, &w->ask);
 }
 
 void

@@ -126,6 +126,14 @@ put(struct process *w, const evc_engine_task *t)
 	return st;
 }
 
+/* One that has more than one function is looked at: back.c. */
+static void
+watch_back(struct processes *p)
+{
+	if (!ev_is_active(&p->back))
+		ev_timer_again(p->ev, &p->back);
+}
+
 /* false: there is nothing for it. */
 static bool
 take(struct process *w, unsigned most)
@@ -151,7 +159,7 @@ take(struct process *w, unsigned most)
 		t->asked = false;
 	}
 	if (w->n_taken > 1)
-		evc__processes_back_watch(p);
+		watch_back(p);
 	return n > 0;
 }
 

@@ -294,3 +294,19 @@ evc__process_hear(struct link *l, const unsigned char *p, size_t n)
 		garbage(w, evc_last_error());
 	return w->state == PROCESS_FENCED ? n : at;
 }
+
+void
+evc__process_on_io(struct ev_loop *ev, struct ev_io *io, int events)
+{
+	struct link *l = io->data;
+	struct process *w = l->w;
+
+	(void)ev;
+	if (on_loop_inherited(&w->p->on))
+		return;
+	if (events & EV_WRITE)
+		evc__link_flush(l);
+	if (events & EV_READ)
+		evc__link_read(l, false);
+	evc__process_feed(w);
+}

@@ -178,23 +178,6 @@ evc__processes_until(struct processes *p, uint64_t mono_ns)
 /* ---- deadlines ---- */
 
 void
-evc__process_begun(struct process *w)
-{
-	w->begun = true;
-	ev_timer_set(&w->deadline, process_taken(w, 0)->deadline, 0.);
-	ev_now_update(w->p->ev);
-	ev_timer_start(w->p->ev, &w->deadline);
-}
-
-void
-evc__process_deadline_stop(struct process *w)
-{
-	if (w->begun)
-		ev_timer_stop(w->p->ev, &w->deadline);
-	w->begun = false;
-}
-
-void
 evc__process_overdue(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct process *w = timer->data;

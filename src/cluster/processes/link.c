@@ -107,11 +107,10 @@ read_once(struct link *l, bool *ret_full)
 	process_lives(w);
 	if (begun) {
 		l->in.n += (size_t)n;
-		bytes_take(&l->in,
-			   evc__process_hear(l, bytes_at(&l->in), l->in.n));
+		bytes_take(&l->in, w->p->hear(l, bytes_at(&l->in), l->in.n));
 		return true;
 	}
-	used = evc__process_hear(l, to, (size_t)n);
+	used = w->p->hear(l, to, (size_t)n);
 	if (!bytes_put(&l->in, to + used, (size_t)n - used))
 		no_memory(l);
 	return true;
@@ -128,27 +127,11 @@ evc__link_read(struct link *l, bool to_the_end)
 			break;
 }
 
-static void
-on_io(struct ev_loop *ev, struct ev_io *io, int events)
-{
-	struct link *l = io->data;
-	struct process *w = l->w;
-
-	(void)ev;
-	if (on_loop_inherited(&w->p->on))
-		return;
-	if (events & EV_WRITE)
-		evc__link_flush(l);
-	if (events & EV_READ)
-		evc__link_read(l, false);
-	evc__process_feed(w);
-}
-
 void
 evc__link_open(struct link *l, struct process *w, int fd)
 {
 	*l = (struct link){ .w = w, .fd = fd };
-	ev_io_init(&l->io, on_io, fd, EV_READ);
+	ev_io_init(&l->io, w->p->on_io, fd, EV_READ);
 	l->io.data = l;
 	watch(l, EV_READ);
 }

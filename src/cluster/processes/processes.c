@@ -10,6 +10,8 @@
 
 _Static_assert(offsetof(struct processes, notes) == 0, "see notes.h");
 
+#define ASK_EVERY 0.025 /* seconds, without a pidfd */
+
 static struct processes *
 of(evc_engine *engine)
 {
@@ -65,7 +67,10 @@ make_workers(struct processes *p)
 		w->index = i;
 		w->pidfd = w->data.fd = w->control.fd = w->output.fd = -1;
 		ev_init(&w->deadline, evc__process_overdue);
-		w->deadline.data = w;
+		ev_init(&w->end, evc__process_on_end);
+		ev_timer_init(&w->ask, evc__process_on_ask, ASK_EVERY,
+			      ASK_EVERY);
+		w->deadline.data = w->end.data = w->ask.data = w;
 	}
 	return 0;
 }
@@ -115,6 +120,8 @@ make(struct processes *p, const evc_engine_env *env)
 	p->generation = env->generation != 0 ? env->generation : sync_real();
 	p->max_frame = env->max_frame < UINT32_MAX ? env->max_frame :
 						     UINT32_MAX - 1;
+	p->hear = evc__process_hear;
+	p->on_io = evc__process_on_io;
 	st = evc__processes_program(p, env->options);
 	if (st == 0)
 		st = make_workers(p);

@@ -138,6 +138,10 @@ struct processes {
 				       is set for each worker */
 	unsigned n;
 	struct process *workers;
+	/* Of a link: how many of the bytes that came are done with; something can
+	   be read or written.  (hear.c) */
+	size_t (*hear)(struct link *l, const unsigned char *p, size_t n);
+	void (*on_io)(struct ev_loop *ev, struct ev_io *io, int events);
 
 	/* ---- loop thread only ---- */
 	struct ev_loop *ev;
@@ -162,73 +166,6 @@ struct processes {
 
 #define SCRATCH ((size_t)256 << 10)
 
-/* ---- processes_turn.c ---- */
-
-/* Begins everything, too. */
-void evc__processes_mail(evc_mail *m, evc_status why);
-/* A fork child keeps the loop, or destroys it. */
-void evc__processes_off(struct on_loop *on, struct ev_loop *loop);
-/* This one will not live again; when it was the last the engine ends. */
-void evc__process_over(struct process *w);
-
-/* ---- processes_spawn.c ---- */
-
-/* Start those that are due, and see to it that the others are. */
-void evc__processes_spawn(struct processes *p);
-/* This one is to be started after a while, the longer the sooner it ended. */
-void evc__process_again(struct process *w);
-/* The path and the arguments from the options.  0, or refused. */
-evc_status evc__processes_program(struct processes *p,
-				  const char *const *options);
-void evc__processes_program_free(struct processes *p);
-
-/* ---- processes_link.c ---- */
-
-void evc__link_open(struct link *l, struct process *w, int fd);
-void evc__link_close(struct link *l);
-/* Write what can be written. */
-void evc__link_flush(struct link *l);
-/* Read what is there, once or to the end; each frame goes to
-   evc__process_hear. */
-void evc__link_read(struct link *l, bool to_the_end);
-
-/* ---- processes_hear.c ---- */
-
-/* So many bytes that came: how many are done with. */
-size_t evc__process_hear(struct link *l, const unsigned char *p, size_t n);
-/* The answer that it waits for. */
-void evc__process_answer(struct process *w, const evc_engine_answer *a);
-
-/* ---- processes_feed.c ---- */
-
-/* Give workers what there is to build and to run. */
-void evc__processes_feed(struct processes *p);
-void evc__process_feed(struct process *w);
-/* The oldest that it has taken is over, and took so long (< 0: given back). */
-void evc__process_ended_one(struct process *w, double took);
-
-/* ---- processes_back.c ---- */
-
-void evc__processes_back_init(struct processes *p);
-/* It has more than one. */
-void evc__processes_back_watch(struct processes *p);
-/* Those behind this one do not begin there.  false: nobody has asked. */
-bool evc__process_gave_back(struct process *w, const struct frame_backed *f);
-
-/* ---- processes_lease.c ---- */
-
-void evc__processes_lease_start(struct processes *p);
-/* The oldest that it has taken has begun: its deadline counts from now. */
-void evc__process_begun(struct process *w);
-void evc__process_deadline_stop(struct process *w);
-/* Its timer. */
-void evc__process_overdue(struct ev_loop *ev, struct ev_timer *timer,
-			  int events);
-/* Have workers end by themselves, later than was said before. */
-void evc__processes_until(struct processes *p, uint64_t mono_ns);
-/* This one has just been started. */
-void evc__process_until(struct process *w);
-
 /* The i-th of those it has taken, the oldest first; i is n_taken at most: the
    place of the next one. */
 static inline struct taken *
@@ -244,18 +181,35 @@ process_lives(struct process *w)
 	w->ping_ns = 0;
 }
 
-/* ---- processes_end.c ---- */
+/* ---- process.c ---- */
 
+/* The oldest that it has taken has begun: its deadline counts from now. */
+void evc__process_begun(struct process *w);
+void evc__process_deadline_stop(struct process *w);
 /* It completes nothing more: SIGKILL, and `gone` follows.  why: "sent garbage:
    ..."; a name and a pid are put before. */
 void evc__process_fence(struct process *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Have it noticed. */
-void evc__process_end_watch(struct process *w);
-/* The loop is going: kill it, and see it end here. */
-void evc__process_end_now(struct process *w, uint64_t until);
+/* This one will not live again; when it was the last the engine ends. */
+void evc__process_over(struct process *w);
 
-/* ---- processes_output.c ---- */
+/* ---- program.c ---- */
+
+/* The path and the arguments from the options.  0, or refused. */
+evc_status evc__processes_program(struct processes *p,
+				  const char *const *options);
+void evc__processes_program_free(struct processes *p);
+
+/* ---- link.c ---- */
+
+void evc__link_open(struct link *l, struct process *w, int fd);
+void evc__link_close(struct link *l);
+/* Write what can be written. */
+void evc__link_flush(struct link *l);
+/* Read what is there, once or to the end; each frame goes to p->hear. */
+void evc__link_read(struct link *l, bool to_the_end);
+
+/* ---- output.c ---- */
 
 void evc__process_output_open(struct process *w, int fd);
 /* What is there still is read and told. */
@@ -263,5 +217,60 @@ void evc__process_output_close(struct process *w);
 /* ": its last words: ..." into t, as many as there is room for; nothing if it
    has said nothing. */
 void evc__process_words(const struct process *w, struct text *t);
+
+/* ---- feed.c ---- */
+
+/* Give workers what there is to build and to run. */
+void evc__processes_feed(struct processes *p);
+void evc__process_feed(struct process *w);
+/* The oldest that it has taken is over, and took so long (< 0: given back). */
+void evc__process_ended_one(struct process *w, double took);
+
+/* ---- back.c ---- */
+
+void evc__processes_back_init(struct processes *p);
+/* Those behind this one do not begin there.  false: nobody has asked. */
+bool evc__process_gave_back(struct process *w, const struct frame_backed *f);
+
+/* ---- lease.c ---- */
+
+void evc__processes_lease_start(struct processes *p);
+/* The timer of its deadline. */
+void evc__process_overdue(struct ev_loop *ev, struct ev_timer *timer,
+			  int events);
+/* Have workers end by themselves, later than was said before. */
+void evc__processes_until(struct processes *p, uint64_t mono_ns);
+/* This one has just been started. */
+void evc__process_until(struct process *w);
+
+/* ---- hear.c ---- */
+
+size_t evc__process_hear(struct link *l, const unsigned char *p, size_t n);
+void evc__process_on_io(struct ev_loop *ev, struct ev_io *io, int events);
+/* The answer that it waits for. */
+void evc__process_answer(struct process *w, const evc_engine_answer *a);
+
+/* ---- spawn.c ---- */
+
+/* Start those that are due, and see to it that the others are. */
+void evc__processes_spawn(struct processes *p);
+/* This one is to be started after a while, the longer the sooner it ended. */
+void evc__process_again(struct process *w);
+
+/* ---- end.c ---- */
+
+/* Its pidfd says that it has ended; without one it is asked. */
+void evc__process_on_end(struct ev_loop *ev, struct ev_io *io, int events);
+void evc__process_on_ask(struct ev_loop *ev, struct ev_timer *timer,
+			 int events);
+/* The loop is going: kill it, and see it end here. */
+void evc__process_end_now(struct process *w, uint64_t until);
+
+/* ---- turn.c ---- */
+
+/* Begins everything, too. */
+void evc__processes_mail(evc_mail *m, evc_status why);
+/* A fork child keeps the loop, or destroys it. */
+void evc__processes_off(struct on_loop *on, struct ev_loop *loop);
 
 #endif

@@ -10,10 +10,8 @@
  */
 #include "cluster/processes/processes.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "cluster/core/cluster.h"
 #include "cluster/worker/process.h"
 
 #define APART_NS UINT64_C(2000000)       /* between two starts */
@@ -21,151 +19,6 @@
 #define BACKOFF_MOST_NS UINT64_C(5000000000)
 #define STAYED_NS UINT64_C(10000000000)  /* then it begins with the first */
 #define AT_ONCE 4                        /* starts in one turn of the loop */
-
-/* ---- the program ---- */
-
-/* This one, by its name if that is still what runs here. */
-static char *
-own_path(void)
-{
-	static const char link[] = "/proc/self/exe", gone[] = " (deleted)";
-	char path[PATH_MAX];
-	ssize_t n = readlink(link, path, sizeof path - 1);
-	const char *use = link;
-	size_t tail = sizeof gone - 1;
-	char *copy;
-
-	if (n > 0) {
-		path[n] = '\0';
-		if ((size_t)n <= tail ||
-		    strcmp(path + (size_t)n - tail, gone) != 0)
-			use = path;
-	}
-	copy = sync_alloc(1, strlen(use) + 1);
-	if (copy != NULL)
-		strcpy(copy, use);
-	return copy;
-}
-
-static char *
-copy_of(const char *s)
-{
-	char *copy = sync_alloc(1, strlen(s) + 1);
-
-	return copy != NULL ? strcpy(copy, s) : NULL;
-}
-
-/* As it is from here: later the program may be elsewhere. */
-static char *
-path_of(const char *program)
-{
-	char here[PATH_MAX + 1], *path;
-	size_t n = 0;
-
-	if (program[0] != '/' && getcwd(here, PATH_MAX) != NULL) {
-		n = strlen(here);
-		here[n++] = '/';
-	}
-	path = sync_alloc(1, n + strlen(program) + 1);
-	if (path != NULL) {
-		memcpy(path, here, n);
-		strcpy(path + n, program);
-	}
-	return path;
-}
-
-/* A program that cannot be executed now is no program: said at the open, and not
-   when worker_wait is over. */
-static evc_status
-check_program(const char *path)
-{
-	struct stat s;
-	int err = stat(path, &s) < 0 ? errno : S_ISDIR(s.st_mode) ? EISDIR :
-		  access(path, X_OK) < 0 ? errno : 0;
-
-	if (err == 0)
-		return 0;
-	return evc_refuse(err == ENOENT ? -EVC_NOT_FOUND :
-			  err == EACCES || err == EISDIR ?
-					  -EVC_PERMISSION_DENIED :
-					  -EVC_FAILED_PRECONDITION,
-			  "processes: the program %s cannot be executed: %s",
-			  path, strerror(err));
-}
-
-static evc_status
-no_memory(void)
-{
-	return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "processes: no memory");
-}
-
-/* As it is now: who changes it later does that on another thread, perhaps, than
-   the one that starts workers.  The first is left for our own. */
-static bool
-copy_environment(struct processes *p)
-{
-	size_t n = 0, i, at = 1;
-
-	while (environ != NULL && environ[n] != NULL)
-		n++;
-	p->environment = sync_alloc(n + 2, sizeof *p->environment);
-	for (i = 0; p->environment != NULL && i < n; i++) {
-		p->environment[at] = copy_of(environ[i]);
-		if (p->environment[at++] == NULL)
-			return false;
-	}
-	return p->environment != NULL;
-}
-
-static void
-free_strings(char **list)
-{
-	for (; list != NULL && *list != NULL; list++)
-		sync_free(*list);
-}
-
-evc_status
-evc__processes_program(struct processes *p, const char *const *options)
-{
-	const char *program = evc__uri_option(options, "program", 0);
-	unsigned n = 0, i;
-	evc_status st;
-
-	if (evc__uri_option(options, "program", 1) != NULL)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "processes: more than one program");
-	if (program != NULL && program[0] == '\0')
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "processes: the program has no name");
-	while (evc__uri_option(options, "arg", n) != NULL)
-		n++;
-	p->path = program != NULL ? path_of(program) : own_path();
-	p->argv = sync_alloc(n + 2, sizeof *p->argv);
-	if (p->path == NULL || p->argv == NULL)
-		return no_memory();
-	st = program != NULL ? check_program(p->path) : 0;
-	if (st < 0)
-		return st;
-	for (i = 0; i <= n; i++) {
-		p->argv[i] = copy_of(i == 0 ? p->path :
-					      evc__uri_option(options, "arg",
-							      i - 1));
-		if (p->argv[i] == NULL)
-			return no_memory();
-	}
-	return copy_environment(p) ? 0 : no_memory();
-}
-
-void
-evc__processes_program_free(struct processes *p)
-{
-	free_strings(p->argv);
-	if (p->environment != NULL)
-		free_strings(p->environment + 1);
-	sync_free(p->argv);
-	sync_free(p->environment);
-	sync_free(p->path);
-}
 
 /* ---- descriptors ---- */
 
@@ -320,6 +173,18 @@ call(struct process *w, struct plan *plan)
 
 /* ---- a life begins ---- */
 
+/* Have its end noticed. */
+static void
+watch_end(struct process *w)
+{
+	if (w->pidfd >= 0) {
+		ev_io_set(&w->end, w->pidfd, EV_READ);
+		ev_io_start(w->p->ev, &w->end);
+	} else {
+		ev_timer_again(w->p->ev, &w->ask);
+	}
+}
+
 static void
 begin(struct process *w, struct ends *e)
 {
@@ -340,7 +205,7 @@ begin(struct process *w, struct ends *e)
 	evc__link_open(&w->data, w, e->data[0]);
 	evc__link_open(&w->control, w, e->control[0]);
 	evc__process_output_open(w, e->output[0]);
-	evc__process_end_watch(w);
+	watch_end(w);
 	/* In front of whatever else is said there. */
 	evc__process_until(w);
 	if (evc__frame_put_welcome(&w->data.out, p->max_frame, &hello) < 0)

@@ -214,24 +214,6 @@ finish(struct processes *p)
 	sink->closed(core);
 }
 
-void
-evc__process_over(struct process *w)
-{
-	struct processes *p = w->p;
-	unsigned i;
-
-	w->state = PROCESS_OVER;
-	if (w->hold != 0)
-		evc_hold_end(p->scope, w->hold);
-	w->hold = 0;
-	for (i = 0; i < p->n; i++)
-		if (p->workers[i].state != PROCESS_OVER)
-			return;
-	p->ended = true;
-	/* From the mail: whoever has called this has p still in hand. */
-	evc__notes_ring(&p->notes);
-}
-
 /* The loop is being destroyed, or was before anything began. */
 static void
 lose(struct processes *p)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One worker as all other files here see it: the deadline of what it runs, its
+ * fence, and its last word.
+ */
+#include "cluster/processes/processes.h"
+
+#include "base/reap.h"
+
+/* ---- the deadline ---- */
+
+void
+evc__process_begun(struct process *w)
+{
+	w->begun = true;
+	ev_timer_set(&w->deadline, process_taken(w, 0)->deadline, 0.);
+	ev_now_update(w->p->ev);
+	ev_timer_start(w->p->ev, &w->deadline);
+}
+
+void
+evc__process_deadline_stop(struct process *w)
+{
+	if (w->begun)
+		ev_timer_stop(w->p->ev, &w->deadline);
+	w->begun = false;
+}
+
+/* ---- the end ---- */
+
+void
+evc__process_fence(struct process *w, const char *fmt, ...)
+{
+	struct text t = evc__text_in(w->why, sizeof w->why);
+	struct processes *p = w->p;
+	char why[WHY_ROOM];
+	bool was_up = w->state == PROCESS_UP;
+	va_list ap;
+
+	if (w->state != PROCESS_STARTING && w->state != PROCESS_UP)
+		return;
+	w->state = PROCESS_FENCED;
+	evc__process_deadline_stop(w);
+	va_start(ap, fmt);
+	evc__text_vfmt(&t, fmt, ap);
+	va_end(ap);
+	t = evc__text_in(why, sizeof why);
+	evc__text_fmt(&t, "%s (pid %d) %s", w->name, (int)w->pid, w->why);
+	if (was_up)
+		p->sink->fenced(p->core, w->index, why);
+	evc__reap_signal(w->pidfd, w->pid, SIGKILL);
+}
+
+void
+evc__process_over(struct process *w)
+{
+	struct processes *p = w->p;
+	unsigned i;
+
+	w->state = PROCESS_OVER;
+	if (w->hold != 0)
+		evc_hold_end(p->scope, w->hold);
+	w->hold = 0;
+	for (i = 0; i < p->n; i++)
+		if (p->workers[i].state != PROCESS_OVER)
+			return;
+	p->ended = true;
+	/* From the mail: whoever has called this has p still in hand. */
+	evc__notes_ring(&p->notes);
+}
