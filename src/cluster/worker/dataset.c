@@ -189,8 +189,6 @@ evc__iterator_destroy(struct evc_local *l)
 	sync_free(l->map_args);
 	l->order = NULL;
 	l->map_args = NULL;
-	evc__local_unref(l->dataset);
-	l->dataset = NULL;
 }
 
 /* ---- the next element ---- */

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "base/fork.h"
 #include "base/text.h"
 #include "base/until.h"
 #include "wire/head.h"
@@ -92,23 +91,6 @@ evc__exec_take(struct evc_exec *x, evc_value *to, unsigned char *small)
 	return owned;
 }
 
-/* ---- fork children ---- */
-
-bool
-evc__worker_inherited(const struct worker *w)
-{
-	return evc__forked_since(w->fork_generation);
-}
-
-evc_status
-evc__worker_check(const struct worker *w)
-{
-	if (!evc__worker_inherited(w))
-		return 0;
-	return evc_refuse(-EVC_FAILED_PRECONDITION,
-			  "this is a fork child, %s is its parent's", w->name);
-}
-
 /* ---- arguments ---- */
 
 const evc_value *
@@ -119,10 +101,22 @@ evc_exec_args(const evc_exec *x)
 	return x != NULL && x->args.size > 0 ? &x->args : &none;
 }
 
+/* For evc__unpack; arg is the worker. */
+static bool
+local_of_ref(const struct walk_ref *r, evc_local **ret, void *arg)
+{
+	struct evc_local *l = local_find(arg, r->id);
+
+	if (l == NULL || l->code != 0)
+		return false;
+	*ret = l;
+	return true;
+}
+
 static evc_status
 unpack(evc_exec *x, const evc_value *v, const char *format, va_list ap)
 {
-	struct unpack_env env = { evc__local_of_ref, x->w };
+	struct unpack_env env = { local_of_ref, x->w };
 
 	return evc__unpack(v, &env, format, ap);
 }

@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "base/sync.h"
-#include "cluster/core/arena.h"
+#include "cluster/worker/arena.h"
 #include "cluster/worker/functions.h"
 #include "cluster/variables/table.h"
 #include "wire/walk.h"
@@ -130,6 +130,23 @@ struct worker {
 	uint32_t ones_room;
 };
 
+static inline struct evc_local **
+local_bucket(const struct worker *w, uint64_t id)
+{
+	return (struct evc_local **)&w->buckets[id % LOCAL_BUCKETS];
+}
+
+/* NULL: nothing with this id was defined. */
+static inline struct evc_local *
+local_find(const struct worker *w, uint64_t id)
+{
+	struct evc_local *l = *local_bucket(w, id);
+
+	while (l != NULL && l->id != id)
+		l = l->next;
+	return l;
+}
+
 /* ---- exec.c ---- */
 
 /* A call on this worker, inside another one (outer NULL: in none). */
@@ -150,15 +167,17 @@ const char *evc__exec_text(const struct evc_exec *x, evc_status code);
    is needed.  true: it is of the heap, for evc_value_free. */
 bool evc__exec_take(struct evc_exec *x, evc_value *to, unsigned char *small);
 
+/* ---- cancel.c ---- */
+
 /* Is this a fork child of a function's?  It has a copy of all this. */
 bool evc__worker_inherited(const struct worker *w);
 /* What a function asks others for: refused there. */
 evc_status evc__worker_check(const struct worker *w);
-
-/* ---- worker.c ---- */
-
 /* Is this attempt to stop?  Any thread. */
 bool evc__worker_is_cancelled(struct worker *w, uint64_t n);
+/* There are single cancels: is this one meant?  forget: those before it are
+   over. */
+bool evc__worker_is_one(struct worker *w, uint64_t n, bool forget);
 /* Whoever sleeps on the bell looks again.  Any thread. */
 void evc__worker_ring(void *w);
 
@@ -173,10 +192,6 @@ void evc__transaction_destroy(struct worker *w);
 
 /* ---- local.c ---- */
 
-/* For evc__unpack; arg is the worker. */
-bool evc__local_of_ref(const struct walk_ref *r, evc_local **ret, void *arg);
-/* One reference less. */
-void evc__local_unref(struct evc_local *l);
 void evc__locals_destroy(struct worker *w);
 /* Its build has ended the thread. */
 void evc__local_abandon(struct evc_local *l);

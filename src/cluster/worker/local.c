@@ -11,35 +11,6 @@
 #include "base/until.h"
 #include "cluster/worker/exec.h"
 
-/* ---- find ---- */
-
-static struct evc_local **
-bucket(const struct worker *w, uint64_t id)
-{
-	return (struct evc_local **)&w->buckets[id % LOCAL_BUCKETS];
-}
-
-static struct evc_local *
-find(const struct worker *w, uint64_t id)
-{
-	struct evc_local *l = *bucket(w, id);
-
-	while (l != NULL && l->id != id)
-		l = l->next;
-	return l;
-}
-
-bool
-evc__local_of_ref(const struct walk_ref *r, evc_local **ret, void *arg)
-{
-	struct evc_local *l = find(arg, r->id);
-
-	if (l == NULL || l->code != 0)
-		return false;
-	*ret = l;
-	return true;
-}
-
 /* ---- what failed ---- */
 
 struct search {
@@ -57,7 +28,7 @@ look_for_failed(const struct walk_ref *r, void *arg)
 
 	if (!r->per_worker)
 		return true;
-	l = find(s->w, r->id);
+	l = local_find(s->w, r->id);
 	if (l != NULL ? l->code == 0 : !s->w->forgot)
 		return true;
 	s->found = true;
@@ -162,7 +133,7 @@ build_by_function(struct evc_local *l, const evc_engine_def *def)
 static evc_status
 build_iterator(struct evc_local *l, const evc_engine_def *def)
 {
-	struct evc_local *dataset = find(l->w, def->of);
+	struct evc_local *dataset = local_find(l->w, def->of);
 
 	if (dataset == NULL)
 		return say(l, EVC_INTERNAL, "its dataset was never built");
@@ -197,6 +168,8 @@ build(struct evc_local *l, const evc_engine_def *def)
 
 /* ---- drop ---- */
 
+static void unref(struct evc_local *l);
+
 /* What it has besides its name and its error. */
 static void
 clear(struct evc_local *l)
@@ -205,6 +178,9 @@ clear(struct evc_local *l)
 
 	if (l->kind == EVC_DEF_ITERATOR)
 		evc__iterator_destroy(l);
+	if (l->dataset != NULL)
+		unref(l->dataset);
+	l->dataset = NULL;
 	if (l->kept && free_state != NULL)
 		free_state(l->state);
 	l->kept = false;
@@ -215,8 +191,8 @@ clear(struct evc_local *l)
 	l->elements = NULL;
 }
 
-void
-evc__local_unref(struct evc_local *l)
+static void
+unref(struct evc_local *l)
 {
 	struct worker *w = l->w;
 
@@ -234,7 +210,7 @@ evc__local_unref(struct evc_local *l)
 static void
 drop(struct worker *w, uint64_t id)
 {
-	struct evc_local **at = bucket(w, id), *l;
+	struct evc_local **at = local_bucket(w, id), *l;
 
 	while (*at != NULL && (*at)->id != id)
 		at = &(*at)->next;
@@ -244,7 +220,7 @@ drop(struct worker *w, uint64_t id)
 	/* Iterators may need it still, but functions do not find it any
 	   more. */
 	*at = l->next;
-	evc__local_unref(l);
+	unref(l);
 }
 
 void
@@ -307,7 +283,7 @@ make(struct worker *w, const evc_engine_def *def)
 static evc_status
 define(struct worker *w, const evc_engine_def *def)
 {
-	struct evc_local *l = find(w, def->id);
+	struct evc_local *l = local_find(w, def->id);
 
 	w->text[0] = '\0';
 	if (def->kind == EVC_DEF_DROP) {
@@ -324,8 +300,8 @@ define(struct worker *w, const evc_engine_def *def)
 		w->building = l;
 		l->code = build(l, def);
 		w->building = NULL;
-		l->next = *bucket(w, l->id);
-		*bucket(w, l->id) = l;
+		l->next = *local_bucket(w, l->id);
+		*local_bucket(w, l->id) = l;
 		list_append(&w->locals, &l->link);
 		if (l->code == 0) {
 			w->n_kept++;

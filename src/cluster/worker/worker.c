@@ -7,8 +7,6 @@
  */
 #include "cluster/worker/worker.h"
 
-#include <evcoord/wake.h>
-
 #include "base/fork.h"
 #include "base/text.h"
 #include "cluster/worker/exec.h"
@@ -99,101 +97,6 @@ unsigned
 evc__worker_n_kept(const struct worker *w)
 {
 	return w->n_kept;
-}
-
-/* ---- cancel ---- */
-
-void
-evc__worker_ring(void *arg)
-{
-	struct worker *w = arg;
-
-	/* What was changed, then the bell, then the look for sleepers; a
-	   sleeper counts itself, then looks at the bell, then at what may have
-	   changed (evc_exec_wait_for_stop): one of the two sees the other. */
-	sync_add(&w->bell, 1);
-	if (sync_load_sc(&w->sleepers) > 0)
-		sync_futex_wake(&w->bell);
-}
-
-void
-evc__worker_cancel(struct worker *w, uint64_t upto)
-{
-	uint64_t old = sync_load_sc(&w->cancel_upto);
-
-	do
-		if (old >= upto)
-			return;
-	while (!sync_cas(&w->cancel_upto, &old, upto));
-	evc__worker_ring(w);
-}
-
-/* Lock held. */
-static bool
-one_more(struct worker *w, uint64_t n)
-{
-	uint32_t used = sync_load_relaxed(&w->n_ones);
-	uint32_t room = w->ones_room > 0 ? w->ones_room * 2 : 16;
-	uint64_t *more;
-
-	if (used == w->ones_room) {
-		more = sync_alloc(room, sizeof *more);
-		if (more == NULL)
-			return false;
-		if (used > 0)
-			memcpy(more, w->ones, used * sizeof *more);
-		sync_free(w->ones);
-		w->ones = more;
-		w->ones_room = room;
-	}
-	w->ones[used] = n;
-	sync_store_sc(&w->n_ones, used + 1);
-	return true;
-}
-
-void
-evc__worker_cancel_one(struct worker *w, uint64_t n)
-{
-	bool added;
-
-	sync_lock(&w->lock);
-	/* Without memory for it the function runs to its end, as with a cancel
-	   that came too late. */
-	added = one_more(w, n);
-	sync_unlock(&w->lock);
-	if (added)
-		evc__worker_ring(w);
-}
-
-/* There are single cancels: is this one meant?  forget: those before it are
-   over. */
-static bool
-is_one(struct worker *w, uint64_t n, bool forget)
-{
-	uint32_t i, left = 0, used;
-	bool found = false;
-
-	sync_lock(&w->lock);
-	used = sync_load_relaxed(&w->n_ones);
-	for (i = 0; i < used; i++) {
-		found |= w->ones[i] == n;
-		if (!forget || w->ones[i] >= n)
-			w->ones[left++] = w->ones[i];
-	}
-	if (left != used)
-		sync_store_sc(&w->n_ones, left);
-	sync_unlock(&w->lock);
-	return found;
-}
-
-bool
-evc__worker_is_cancelled(struct worker *w, uint64_t n)
-{
-	/* Acquire, with the operations above: what was done before the cancel
-	   is seen.  Not more: whoever sleeps has the bell. */
-	return n <= sync_load(&w->cancel_upto) ||
-	       (sync_load(&w->n_ones) > 0 && !evc__worker_inherited(w) &&
-		is_one(w, n, false));
 }
 
 /* ---- run ---- */
@@ -418,7 +321,8 @@ evc__worker_run(struct worker *w, const evc_engine_task *task,
 
 	*ret = (evc_engine_result){ .n = task->n };
 	if (task->n <= sync_load(&w->cancel_upto) ||
-	    (sync_load(&w->n_ones) > 0 && is_one(w, task->n, true))) {
+	    (sync_load(&w->n_ones) > 0 &&
+	     evc__worker_is_one(w, task->n, true))) {
 		ret->code = EVC_CANCELLED;
 		ret->kind = EVC_FAILED_FUNCTION;
 		ret->took = -1;
