@@ -108,3 +108,22 @@ evc__seat_sleep(struct seat *s)
 		sync_futex_wait(&s->bell, s->seen, SYNC_FOREVER);
 	evc__seat_get_up(s);
 }
+
+/* ---- the keeper ---- */
+
+void
+evc__keeper_ring(struct threads *e)
+{
+	sync_add(&e->keeper_bell, 1);
+	sync_futex_wake(&e->keeper_bell);
+}
+
+void
+evc__keeper_watch(struct seat *s)
+{
+	/* First this, then the look; the keeper says that it sleeps, then looks
+	   at this: one of the two sees the other. */
+	sync_store_sc(&s->holds, 1);
+	if (sync_load_sc(&s->e->keeper_sleeps) != 0)
+		evc__keeper_ring(s->e);
+}

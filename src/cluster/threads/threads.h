@@ -78,7 +78,7 @@ struct threads {
 				     on it when it has to give up */
 	_Atomic uint32_t leaving; /* leave -> threads, slept on */
 
-	/* Who sleeps; engine_threads_crowd.c says how no work is missed. */
+	/* Who sleeps; crowd.c says how no work is missed. */
 	pthread_mutex_t lock;     /* below the cluster's */
 	struct list lying;        /* the latest last: its cpu is warm */
 	_Atomic uint32_t n_lying;
@@ -102,7 +102,7 @@ threads_inherited(const struct threads *e)
 	return evc__forked_since(e->fork_generation);
 }
 
-/* ---- engine_threads_crowd.c ---- */
+/* ---- crowd.c ---- */
 
 /* There may be work for this worker, or for any.  Any thread. */
 void evc__threads_wake(struct threads *e, int worker);
@@ -113,8 +113,11 @@ void evc__seat_lie_down(struct seat *s);
 void evc__seat_get_up(struct seat *s);
 /* Sleep until it was woken. */
 void evc__seat_sleep(struct seat *s);
+/* This seat holds something now: the keeper looks at it. */
+void evc__keeper_watch(struct seat *s);
+void evc__keeper_ring(struct threads *e);
 
-/* ---- engine_threads_serve.c: members ---- */
+/* ---- serve.c: members ---- */
 
 evc_status evc__threads_worker(evc_coord *c, void *seat);
 /* Lock held: tell what is done. */
@@ -126,11 +129,8 @@ bool evc__threads_may_go(struct threads *e);
 /* The last of all: nothing here is touched any more. */
 void evc__threads_leave(struct threads *e);
 
-/* ---- engine_threads_keeper.c ---- */
+/* ---- keeper.c ---- */
 
 evc_status evc__threads_keeper(evc_coord *c, void *threads);
-/* This seat holds something now. */
-void evc__keeper_watch(struct seat *s);
-void evc__keeper_ring(struct threads *e);
 
 #endif
