@@ -137,12 +137,12 @@ members 4
 wake 1
 signals 2
 observe 2
-queue 4
-pool 4
-group 16
+queue 1
+pool 1
+group 1
 wire 1
 engine 1
-cluster 36
+cluster 1
 redis 1
 END
 
