@@ -75,12 +75,22 @@ bites layering "may not include" $file '#include "members/thread.h"'
 bites layering "may not include" src/members/thread.c '#include "signals/signals.h"'
 bites layering "may not include" src/redis/client/reply.c '#include "cluster/core/cluster.h"'
 bites layering "may not include" src/wire/walk.c '#include "redis/client/redis.h"'
-# What is called is seen in the objects of the build as it is.
-EVC_TOP_BUILDDIR=$build
-bites layering "not called any more" tests/lint/wrong-way \
-	'core/stop/stop core/join/join evc__nothing'
-edited layering "calls the wrong way" tests/lint/wrong-way '2d'
-EVC_TOP_BUILDDIR=$tmp/build
+# calls ROOM/FILE NAME CALLED: an object of that file whose function NAME calls CALLED.
+calls() {
+	mkdir -p "$tmp/build/src/${1%/*}"
+	echo "void $3(void); void $2(void); void $2(void) { $3(); }" \
+		>"$tmp/calls.c"
+	${CC:-cc} -c "$tmp/calls.c" \
+		-o "$tmp/build/src/${1%/*}/libevcoord_la-${1##*/}.o" || exit 99
+}
+calls core/stop/stop evc__low evc__high
+calls core/join/join evc__high evc__other
+finds layering "core/stop/stop core/join/join evc__high"
+calls core/stop/stop evc__low evc__other
+calls base/text evc__one evc__two
+calls base/utf8 evc__two evc__one
+finds layering "base: 2 files call each other in a circle"
+rm -r "$tmp/build/src/core" "$tmp/build/src/base"
 bites layering "is named as" $file '#include "core.h"'
 mkdir "$copy/src/other"
 bites layering "stands in no line" src/other/other.c '#include <errno.h>'

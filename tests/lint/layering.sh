@@ -97,10 +97,8 @@ includes $(cat "$tmp/outside") | awk '
 
 # What each room and part of a room may call, by the symbols of the objects: each
 # line calls the lines above it, and none below it; rooms on one line call each
-# other by public calls alone.  From queue on, libraries and rooms stand on the public calls: of
-# core to observe they call those alone.  The calls the wrong way that are left
-# stand in tests/lint/wrong-way, as CALLER CALLED SYMBOL; a call that is gone goes
-# there, too.
+# other by public calls alone.  From queue on, rooms call only what is public of
+# core to observe.
 cat >"$tmp/order" <<'END'
 base
 core/status
@@ -203,11 +201,7 @@ if [ -s "$tmp/objects" ]; then
 		else if (rank[from] >= public && rank[to] < public &&
 			 rank[to] >= inner && $3 ~ /^evc__/)
 			print
-	}' "$tmp/order" "$tmp/calls" | sort >"$tmp/wrong"
-	grep -v '^#' tests/lint/wrong-way | sort >"$tmp/known"
-	comm -23 "$tmp/wrong" "$tmp/known" | broken_lines "calls the wrong way"
-	comm -13 "$tmp/wrong" "$tmp/known" |
-		broken_lines "in tests/lint/wrong-way, but not called any more"
+	}' "$tmp/order" "$tmp/calls" | broken_lines "calls the wrong way"
 
 	awk '
 	function room(file) { sub(/\/.*/, "", file); return file }
