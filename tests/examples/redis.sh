@@ -282,7 +282,7 @@ check 'no Sentinel' said 'this is no Sentinel, and the address has master='
 run "$tools/evc-cluster" status "$at/words?fresh=1"
 check 'nothing is fresh that is not opened' said 'option fresh removes '
 run "$bin/wordcount" --worker "$at/words?fresh=1"
-check 'nor has a node' said 'option fresh is for an address that is opened'
+check 'nor has a node' said 'option fresh is for a coordinator'
 echo secret >"$tmp/password"
 chmod 644 "$tmp/password"
 run "$tools/evc-cluster" status "$at/words?password-file=$tmp/password"

@@ -309,7 +309,7 @@ START_TEST(garbage_is_named_and_dropped)
 	      (unsigned long long)h->g);
 	rs_do(&on.s, "XADD {t}:%llu:ev * w newcomer i 1 s 0 d x",
 	      (unsigned long long)h->g);
-	SAYS("what nobody has sent", NULL, NULL);
+	SAYS("an entry of nobody is dropped", NULL, NULL);
 	SAYS("node newcomer is fenced", "garbage", NULL);
 	/* What it cannot have to say. */
 	hn_slot(bad, 0, 1);
@@ -742,7 +742,7 @@ START_TEST(taken_and_nobody_heard_of_it)
 	rs_do(&on.s, "CONFIG SET maxmemory 1");
 	proxy_cut(&p);
 	proxy_set(&p, PROXY_PASS);
-	SAYS("node a cannot be told", "OOM", NULL);
+	SAYS("orders for node a are refused", "OOM", NULL);
 	rs_do(&on.s, "CONFIG SET maxmemory 0");
 	hn_answer(h);
 	ck_assert_int_eq(sum_of(r), 3);

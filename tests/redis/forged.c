@@ -124,7 +124,7 @@ START_TEST(the_cluster_is_closed)
 	h = forged("a", 1, daemon);
 	UNTIL(n_up() == 1);
 	evc_cluster_close(on.cl);
-	SAYS("is over of node a", "did not leave", NULL);
+	SAYS("of node a has ended", "did not leave", NULL);
 	daemon_end(daemon);
 	hn_free(h);
 	end();
@@ -297,7 +297,7 @@ START_TEST(a_name_is_one_word)
 	SAYS("node good is fenced", "printed", NULL);
 	hn_register(h, LONG_MS);
 	hn_up(h, 0, 1);
-	SAYS("what somebody has sent is dropped", "no node", NULL);
+	SAYS("an entry of somebody is dropped", "no node", NULL);
 	ck_assert_int_eq(n_said("\n", NULL, NULL), 0);
 	ck_assert_int_eq(n_said("\033", NULL, NULL), 0);
 	ck_assert_int_eq(n_said("\x7f", NULL, NULL), 0);

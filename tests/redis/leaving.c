@@ -241,7 +241,7 @@ START_TEST(a_death_is_warned_of)
 	rig_node(1);
 	open_and_keep(2);
 	rig_node_ends(0, SIGKILL);
-	UNTIL(coord_said("is over of node") == 1);
+	UNTIL(coord_said("redis: session ") == 1);
 	/* By its process; where the kernel does not tell, by its lease. */
 	ck_assert_int_eq(coord_said("is fenced: its "), 1);
 }

@@ -174,7 +174,7 @@ START_TEST(an_empty_event)
 	hn_result(h, &t, 3);
 	hn_send(h);
 	ck_assert_int_eq(sum_of(r), 3);
-	SAYS("what a has sent is dropped", NULL, NULL);
+	SAYS("an entry of a is dropped", NULL, NULL);
 	ck_assert_int_eq(n_said("is fenced", NULL, NULL), 0);
 	end_with(h);
 }

@@ -22,7 +22,7 @@ START_TEST(over_while_there_is_no_connection)
 	rs_do(&on.s, "DEL {t}:lease:a");
 	SAYS("node a is fenced", NULL, NULL);
 	proxy_set(&p, PROXY_REFUSE);
-	SAYS("life 1 is over of node a", NULL, NULL);
+	SAYS("session 1 of node a has ended", NULL, NULL);
 	proxy_set(&p, PROXY_PASS);
 	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
 	runs_again_on(b, r);
