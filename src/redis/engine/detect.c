@@ -114,7 +114,7 @@ evc__watched_stop(struct watched *w)
 }
 
 void
-evc__session_unwatch(struct redis_engine *e)
+evc__sessions_unwatch(struct redis_engine *e)
 {
 	struct node_session *s, *tmp;
 	unsigned i;

@@ -44,7 +44,7 @@ void evc__session_read_note(struct node_session *s, const char *text);
 void evc__remote_worker_watch(struct remote_worker *w, pid_t pid);
 void evc__watched_stop(struct watched *w);
 /* End all watches, in a fork child. */
-void evc__session_unwatch(struct redis_engine *e);
+void evc__sessions_unwatch(struct redis_engine *e);
 /* true: the ends of all workers of the session are proven. */
 bool evc__session_is_dead(const struct node_session *s);
 

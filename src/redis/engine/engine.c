@@ -30,7 +30,7 @@ evc__redis_close(evc_engine *engine)
 		return;
 	evc__redis_questions_end(e, "the cluster is closed");
 	evc__redis_client_free(e->client);
-	evc__session_free(e);
+	evc__sessions_free(e);
 	evc__unlinks_free(e);
 	evc__events_free(e);
 	evc__values_free(e);

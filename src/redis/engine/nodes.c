@@ -57,7 +57,7 @@ let_go_session(struct node_session *s)
 }
 
 void
-evc__session_let_go(struct redis_engine *e)
+evc__sessions_let_go(struct redis_engine *e)
 {
 	struct node_session *s, *tmp;
 
@@ -141,7 +141,7 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 }
 
 void
-evc__session_free(struct redis_engine *e)
+evc__sessions_free(struct redis_engine *e)
 {
 	while (!list_empty(&e->sessions.all))
 		free_session(LIST_OF(e->sessions.all.next, struct node_session,

@@ -127,9 +127,9 @@ void evc__session_tell_to_leave(struct node_session *s);
 /* End the session and its workers: nothing of the node runs. */
 void evc__session_over(struct node_session *s, const char *why, unsigned how);
 /* Take all nodes out of the scope's members. */
-void evc__session_let_go(struct redis_engine *e);
+void evc__sessions_let_go(struct redis_engine *e);
 /* Free all sessions, and tell nobody. */
-void evc__session_free(struct redis_engine *e);
+void evc__sessions_free(struct redis_engine *e);
 
 /* ---- chunks.c ---- */
 

@@ -194,7 +194,7 @@ evc__redis_off(struct on_loop *on, struct ev_loop *loop)
 
 	(void)loop;
 	stop_watchers(e);
-	evc__session_unwatch(e);
+	evc__sessions_unwatch(e);
 }
 
 static void
@@ -214,7 +214,7 @@ finish_engine(struct redis_engine *e)
 		on_loop_end(&e->turn.on);
 		evc_task_end(&e->turn.task);
 	}
-	evc__session_let_go(e);
+	evc__sessions_let_go(e);
 	if (e->hold != 0)
 		evc_hold_end(e->scope, e->hold);
 	e->hold = 0;

@@ -8,7 +8,8 @@
 #include "wire/frames.h"
 #include "redis/engine/detect.h"
 
-#define WINDOW_MOST  256
+#define WINDOW_MOST 256
+
 /* A function that a worker was given and has not ended.  Loop thread only. */
 struct sent_call {
 	uint64_t n, id; /* number of the function, id of its result */

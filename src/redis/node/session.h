@@ -119,8 +119,8 @@ session_says(const struct session *s)
 void evc__node_key(const struct session *s, struct redis_args *a,
 		   const char *what);
 void evc__node_add_inc(const struct session *s, struct redis_args *a);
-/* Send a command or a script for this session, and count its answer. false: not
-   sent. */
+/* Send a command or a script for this session, and count its answer.  false:
+   not sent. */
 bool evc__node_command(struct session *s, enum redis_which which,
 		       redis_reply_fn *fn, void *arg, struct redis_args *a);
 bool evc__node_script(struct session *s, enum redis_script script,
