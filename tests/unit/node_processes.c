@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 
 #include "base/sync.h"
-#include "cluster/core/cluster.h"
+#include "cluster/processes/processes.h"
 #include "wire/frames.h"
 
 #define VALUE(s) ((evc_value){ (s), sizeof(s) - 1 })

@@ -49,16 +49,16 @@ setup(void)
 	memset(&cl, 0, sizeof cl);
 	memset(worker, 0, sizeof worker);
 	memset(n_wakes, 0, sizeof n_wakes);
-	list_init(&cl.defs);
+	list_init(&cl.workers.defs);
 	for (i = 0; i < WORKERS; i++) {
 		worker[i].index = i;
 		worker[i].state = EVC_WORKER_STARTING;
 		pointer[i] = &worker[i];
 	}
-	cl.workers = pointer;
-	cl.n_workers = WORKERS;
-	cl.ops = &ops;
-	cl.engine = (evc_engine *)&cl;
+	cl.workers.all = pointer;
+	cl.workers.n = WORKERS;
+	cl.engine.ops = &ops;
+	cl.engine.at = (evc_engine *)&cl;
 	cl.serial = 99;
 }
 
@@ -101,7 +101,7 @@ n_entries(void)
 	unsigned n = 0;
 	struct list *at;
 
-	for (at = cl.defs.next; at != &cl.defs; at = at->next)
+	for (at = cl.workers.defs.next; at != &cl.workers.defs; at = at->next)
 		n++;
 	return n;
 }
@@ -290,11 +290,11 @@ START_TEST(after_the_engine_has_left_nobody_is_woken)
 	up(0);
 	NEXT(0, a->def.id);
 	memset(n_wakes, 0, sizeof n_wakes);
-	cl.left = true;
+	cl.engine.left = true;
 	evc__per_worker_unref(a);
 	ck_assert_uint_eq(n_wakes[0], 0);
 	gone(0);
-	cl.engine = NULL;
+	cl.engine.at = NULL;
 	evc__per_worker_unref(b);
 	ck_assert_uint_eq(n_entries(), 0);
 }

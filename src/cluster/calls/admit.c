@@ -158,7 +158,7 @@ let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 {
 	const evc_remote *in = failed_input(r);
 
-	r->id = ++cl->last_id;
+	r->id = ++cl->remotes.last_id;
 	cl->count.scheduled++;
 	if (in != NULL) {
 		free_edges(edges);
@@ -176,11 +176,11 @@ let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 		evc__remote_fill(r->more);
 	/* The first that waits: it has its whole time. */
 	if (cl->q.n_held + cl->q.n_queued == 0)
-		cl->alone_ns = 0;
+		cl->workers.alone_ns = 0;
 	evc__closures_put(&cl->q, &r->closure, false);
-	if ((cl->n_up == 0 && cl->alone_ns == 0) ||
+	if ((cl->workers.n_up == 0 && cl->workers.alone_ns == 0) ||
 	    (r->closure.tag != TAG_ANY &&
-	     cl->workers[r->closure.tag]->state != EVC_WORKER_UP))
+	     cl->workers.all[r->closure.tag]->state != EVC_WORKER_UP))
 		evc__turn_ask(cl);
 	evc__names_note(cl, r);
 	evc__wake(cl, r->closure.tag == TAG_ANY ? EVC_ENGINE_ANY :
@@ -197,10 +197,10 @@ await_room(evc_cluster *cl, unsigned n, double wait)
 
 	for (;;) {
 		/* The stop may not have reached the loop yet. */
-		if (cl->stopping || evc_should_stop(cl->scope))
+		if (cl->stop.begun || evc_should_stop(cl->scope))
 			return evc_refuse(-EVC_CANCELLED,
 					  "the cluster was stopped");
-		if (cl->unavailable)
+		if (cl->workers.unavailable)
 			evc__note_unavailable(cl);
 		st = evc__closures_may_put(&cl->q, n);
 		if (st != EVC_PENDING) {
@@ -216,8 +216,8 @@ await_room(evc_cluster *cl, unsigned n, double wait)
 		if (until == 0)
 			until = wait == 0 ? SYNC_FOREVER : evc__until(wait);
 		on_loop = evc__cluster_on_loop(cl);
-		if (on_loop && !cl->want_writable) {
-			cl->want_writable = true;
+		if (on_loop && !cl->turn.want_writable) {
+			cl->turn.want_writable = true;
 			/* It holds the loop. */
 			evc__turn_ask(cl);
 		}
@@ -237,8 +237,8 @@ find_worker(const evc_cluster *cl, const char *name, uint32_t *ret)
 {
 	unsigned i;
 
-	for (i = 0; i < cl->n_workers; i++)
-		if (strcmp(cl->workers[i]->name, name) == 0) {
+	for (i = 0; i < cl->workers.n; i++)
+		if (strcmp(cl->workers.all[i]->name, name) == 0) {
 			*ret = i;
 			return 0;
 		}
@@ -275,7 +275,7 @@ evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 	if (st == 0)
 		st = await_room(cl, n, q->opts.wait);
 	/* Meanwhile a worker may have told its names. */
-	if (st == 0 && name != NULL && cl->names_known && !name->known)
+	if (st == 0 && name != NULL && cl->names.known && !name->known)
 		st = look_up(cl, q, &name, &tag);
 	if (st != 0)
 		return st;

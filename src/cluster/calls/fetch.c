@@ -40,7 +40,7 @@ refuse_late(const evc_remote *r)
 		      r->function != NULL ? r->function->name : "call");
 	sync_lock(&cl->q.lock);
 	if (r->closure.where == CLOSURE_TAKEN)
-		evc__worker_describe(cl->workers[r->worker], now, &t);
+		evc__worker_describe(cl->workers.all[r->worker], now, &t);
 	else
 		evc__cluster_describe(cl, now, &t);
 	sync_unlock(&cl->q.lock);

@@ -152,7 +152,7 @@ add(evc_cluster *cl, evc_per_worker *p, evc_per_worker *dataset)
 {
 	evc_status st = 0;
 
-	if (cl->stopping)
+	if (cl->stop.begun)
 		st = evc_refuse(-EVC_CANCELLED, "the cluster was stopped");
 	if (st == 0)
 		st = check_function(cl, p->def.function, &p->function);

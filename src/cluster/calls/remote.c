@@ -44,7 +44,7 @@ evc_remote_get(const evc_remote *r, evc_remote_info *ret_info)
 		  r->function != NULL ? r->function->name : "call");
 	if (r->worker != TAG_ANY)
 		evc__copy(ret_info->worker, sizeof ret_info->worker,
-			  cl->workers[r->worker]->name);
+			  cl->workers.all[r->worker]->name);
 	if (ret_info->state == EVC_REMOTE_DONE) {
 		ret_info->kind = r->kind;
 		ret_info->code = r->code;
@@ -81,8 +81,8 @@ evc_remote_cancel(evc_remote *r)
 	} else if (!(r->flags & REMOTE_ASKED)) {
 		r->flags |= REMOTE_ASKED;
 		r->done_ns = sync_mono();
-		if (cl->engine != NULL)
-			cl->ops->cancel_one(cl->engine, r->worker,
+		if (cl->engine.at != NULL)
+			cl->engine.ops->cancel_one(cl->engine.at, r->worker,
 					    r->closure.n);
 		/* For the end of its grace. */
 		evc__turn_ask(cl);

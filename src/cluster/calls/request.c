@@ -79,11 +79,11 @@ check_opts(const evc_cluster *cl, const evc_schedule_opts *o)
 	    !ROOM_IS_ZERO(o->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "unknown flags, or reserved room is not zero");
-	if (o->deadline > 0 && !(cl->ops->caps & EVC_ENGINE_DEADLINES))
+	if (o->deadline > 0 && !(cl->engine.ops->caps & EVC_ENGINE_DEADLINES))
 		return evc_refuse(-EVC_UNIMPLEMENTED,
 				  "the workers of %s cannot be ended, so no"
 				  " deadline can be kept",
-				  cl->ops->scheme);
+				  cl->engine.ops->scheme);
 	return evc__retry_check(&o->retry);
 }
 

@@ -73,12 +73,12 @@ evc_schedule_call(evc_cluster *cl, evc_exec_fn *fn, void *arg,
 	if (fn == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_schedule_call: fn is NULL");
-	if (!(cl->ops->caps & EVC_ENGINE_CALLS))
+	if (!(cl->engine.ops->caps & EVC_ENGINE_CALLS))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "the workers of %s share no memory with this"
 				  " program: schedule a function of theirs by"
 				  " its name",
-				  cl->ops->scheme);
+				  cl->engine.ops->scheme);
 	return schedule(cl, &q, args, kwargs, opts, ret_remote);
 }
 
@@ -132,7 +132,7 @@ evc_schedule_all(evc_cluster *cl, const char *function, const evc_value *args,
 				"evc_schedule_all: n is NULL");
 	if (st == 0) {
 		sync_lock(&cl->q.lock);
-		count = cl->n_workers;
+		count = cl->workers.n;
 		sync_unlock(&cl->q.lock);
 		if (ret_remotes != NULL && *n < count)
 			st = evc_refuse(-EVC_OUT_OF_RANGE,

@@ -2,7 +2,7 @@
 /*
  * The program's calls for variables.
  */
-#include "cluster/core/variable_ask.h"
+#include "cluster/core/cluster.h"
 
 #include "base/unwind.h"
 

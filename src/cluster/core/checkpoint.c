@@ -12,7 +12,6 @@
 
 #include <math.h>
 
-#include "cluster/core/variable_ask.h"
 
 static bool
 is_checkpoint(const evc_cluster *cl, const char *path)
@@ -189,7 +188,7 @@ run(evc_coord *c, void *arg)
 
 	(void)c;
 	sync_lock(&cl->q.lock);
-	begun = cl->engine != NULL && cl->checkpoint.first == FIRST_NONE;
+	begun = cl->engine.at != NULL && cl->checkpoint.first == FIRST_NONE;
 	sync_unlock(&cl->q.lock);
 	/* Before that nothing is new. */
 	if (begun)

@@ -3,7 +3,7 @@
  * The checkpoint of a cluster whose engine keeps the variables is the first thing
  * that the engine is told: no function is handed out until it is there.
  */
-#include "cluster/core/variable_ask.h"
+#include "cluster/core/cluster.h"
 
 struct first_question {
 	evc_engine_question q;
@@ -27,7 +27,7 @@ first_went_well(evc_cluster *cl)
 	unsigned i;
 
 	cl->checkpoint.first = FIRST_NONE;
-	for (i = 0; i < cl->n_workers; i++)
+	for (i = 0; i < cl->workers.n; i++)
 		evc__wake(cl, (int)i);
 	evc__wake(cl, EVC_ENGINE_ANY);
 }
@@ -46,7 +46,7 @@ first_failed(evc_cluster *cl, const evc_engine_answer *a)
 	sync_lock(&cl->q.lock);
 	cl->checkpoint.first = FIRST_FAILED;
 	/* An engine that is down has said why. */
-	is_news = cl->down_text[0] == '\0' && !cl->stopping;
+	is_news = cl->engine.down[0] == '\0' && !cl->stop.begun;
 	sync_unlock(&cl->q.lock);
 	if (is_news)
 		evc__sink_down(cl, why);

@@ -39,12 +39,12 @@ is_loop_here(evc_cluster *cl)
 {
 	bool here;
 
-	if (!evc__gate_enter(&cl->loop_gate))
+	if (!evc__gate_enter(&cl->loop.gate))
 		return false;
-	here = evc_reactor_is_here(cl->reactor);
-	evc__gate_leave(&cl->loop_gate);
+	here = evc_reactor_is_here(cl->loop.reactor);
+	evc__gate_leave(&cl->loop.gate);
 	if (here)
-		sync_store(&cl->loop_tid, evc__tid());
+		sync_store(&cl->loop.tid, evc__tid());
 	return here;
 }
 
@@ -53,26 +53,26 @@ evc__cluster_on_loop(const evc_cluster *cl)
 {
 	/* Each thread compares with itself alone: it has stored what it finds,
 	   or it finds another one's. */
-	int tid = sync_load_relaxed(&cl->loop_tid);
+	int tid = sync_load_relaxed(&cl->loop.tid);
 
 	if (tid == 0)
 		return is_loop_here((evc_cluster *)cl);
 	/* The number may have another thread when its loop is gone. */
-	return tid == evc__tid() && evc_loop_reactor(cl->loop) != NULL;
+	return tid == evc__tid() && evc_loop_reactor(cl->loop.ref) != NULL;
 }
 
 bool
 evc__turn_ask(evc_cluster *cl)
 {
 	/* Only the loop's thread sees its own look. */
-	if (evc__cluster_on_loop(cl) && cl->looking)
+	if (evc__cluster_on_loop(cl) && cl->turn.looking)
 		return true;
-	if (sync_xchg(&cl->turn_asked, 1) != 0)
+	if (sync_xchg(&cl->turn.asked, 1) != 0)
 		return true;
 	/* A post keeps the scope, and so all of this, until it was called. */
-	if (evc_post_mail(cl->loop, &cl->turn) == 0)
+	if (evc_post_mail(cl->loop.ref, &cl->turn.mail) == 0)
 		return true;
-	sync_store(&cl->turn_asked, 0);
+	sync_store(&cl->turn.asked, 0);
 	return false;
 }
 
@@ -81,6 +81,6 @@ evc__wake(evc_cluster *cl, int worker)
 {
 	/* While it is being opened the engine is not known yet: it looks when
 	   it is. */
-	if (cl->engine != NULL && !cl->left)
-		cl->ops->wake(cl->engine, worker);
+	if (cl->engine.at != NULL && !cl->engine.left)
+		cl->engine.ops->wake(cl->engine.at, worker);
 }

@@ -15,7 +15,7 @@
 void
 evc__death_note(evc_cluster *cl, const char *text)
 {
-	struct deaths *d = &cl->deaths;
+	struct deaths *d = &cl->workers.deaths;
 
 	if (d->n < DEATHS_KEPT)
 		evc__copy(d->text[d->n++], sizeof d->text[0], text);
@@ -32,15 +32,15 @@ evc__deaths_tell(evc_cluster *cl)
 	unsigned i;
 
 	sync_lock(&cl->q.lock);
-	told = cl->deaths;
+	told = cl->workers.deaths;
 	/* At the stop nothing is put off: there may be no other turn. */
-	if (told.n == 0 || (told.told_ns != 0 && !cl->stopping &&
+	if (told.n == 0 || (told.told_ns != 0 && !cl->stop.begun &&
 			    now < told.told_ns + EVERY_NS)) {
 		sync_unlock(&cl->q.lock);
 		return told.n == 0 ? SYNC_FOREVER : told.told_ns + EVERY_NS;
 	}
-	cl->deaths.n = cl->deaths.n_more = 0;
-	cl->deaths.told_ns = now;
+	cl->workers.deaths.n = cl->workers.deaths.n_more = 0;
+	cl->workers.deaths.told_ns = now;
 	sync_unlock(&cl->q.lock);
 	for (i = 0; i < told.n; i++)
 		evc_log(cl->scope, EVC_LOG_WARNING, NULL, "%s", told.text[i]);

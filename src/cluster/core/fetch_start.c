@@ -11,7 +11,7 @@
 #include "base/unwind.h"
 
 struct cluster_fetch {
-	struct list link; /* cl->fetches, when it is due */
+	struct list link; /* cl->turn.fetches, when it is due */
 	evc_cluster *cl;
 	evc_fetch_fn *fn;
 	void *arg;
@@ -57,8 +57,8 @@ advance(struct cluster_fetch *k)
 		r->edges = e;
 		return;
 	}
-	k->cl->n_waiting--;
-	list_append(&k->cl->fetches, &k->link);
+	k->cl->turn.n_waiting--;
+	list_append(&k->cl->turn.fetches, &k->link);
 	(void)evc__turn_ask(k->cl);
 }
 
@@ -126,7 +126,7 @@ evc_fetch_start(evc_cluster *cl, const evc_value *value, evc_fetch_fn *fn,
 		/* Asked for before anybody counts on it; and once more when it
 		   is due. */
 		if (evc__turn_ask(cl)) {
-			cl->n_waiting++;
+			cl->turn.n_waiting++;
 			advance(k);
 		} else {
 			st = evc_refuse(-EVC_FAILED_PRECONDITION,
@@ -162,8 +162,8 @@ next_due(evc_cluster *cl)
 	struct list *n = NULL;
 
 	sync_lock(&cl->q.lock);
-	if (!list_empty(&cl->fetches)) {
-		n = cl->fetches.next;
+	if (!list_empty(&cl->turn.fetches)) {
+		n = cl->turn.fetches.next;
 		list_remove(n);
 	}
 	sync_unlock(&cl->q.lock);
@@ -179,7 +179,7 @@ evc__fetch_turn(evc_cluster *cl)
 
 	/* Those that are due by what these calls do have the next turn. */
 	sync_lock(&cl->q.lock);
-	LIST_EACH(n, tmp, &cl->fetches)
+	LIST_EACH(n, tmp, &cl->turn.fetches)
 		left++;
 	sync_unlock(&cl->q.lock);
 	while (left-- > 0 && !cluster_inherited(cl) &&

@@ -57,11 +57,11 @@ evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
 	if (st < 0)
 		return st;
 	sync_lock(&cl->q.lock);
-	if (index < cl->n_workers)
-		evc__worker_info(cl->workers[index], sync_mono(), ret_info);
+	if (index < cl->workers.n)
+		evc__worker_info(cl->workers.all[index], sync_mono(), ret_info);
 	else
 		st = evc_refuse(-EVC_NOT_FOUND, "there are %u workers",
-				cl->n_workers);
+				cl->workers.n);
 	sync_unlock(&cl->q.lock);
 	return st;
 }
@@ -110,11 +110,11 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info)
 	if (st < 0)
 		return st;
 	memset(i, 0, sizeof *i);
-	evc__copy(i->engine, sizeof i->engine, cl->ops->scheme);
+	evc__copy(i->engine, sizeof i->engine, cl->engine.ops->scheme);
 	sync_lock(&cl->q.lock);
 	now = sync_mono();
-	i->n_workers = cl->n_workers;
-	i->n_up = cl->n_up;
+	i->n_workers = cl->workers.n;
+	i->n_up = cl->workers.n_up;
 	i->n_queued = cl->q.n_held + cl->q.n_queued;
 	i->n_running = cl->q.n_taken;
 	i->n_scheduled = cl->count.scheduled;
@@ -125,7 +125,7 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info)
 	i->n_late = cl->count.late;
 	i->n_lost = cl->count.lost;
 	i->n_retries = cl->count.retries;
-	i->n_fetches = sync_load_relaxed(&cl->n_fetches);
+	i->n_fetches = sync_load_relaxed(&cl->remotes.n_fetched);
 	i->n_builds = cl->count.builds;
 	i->build_time = cl->count.build_time;
 	i->run_time = cl->count.run_time;

@@ -32,13 +32,13 @@ answer(evc_cluster *cl)
 	evc_status st;
 
 	/* As long as it lasts it is raised anew. */
-	if (cl->unavailable && !cl->stopping)
+	if (cl->workers.unavailable && !cl->stop.begun)
 		evc__note_unavailable(cl);
 	st = evc__closures_done(&cl->q);
 	if (st > 0)
 		evc__say_raised(cl);
-	if (st == 0 && cl->lost_by_stop) {
-		cl->lost_by_stop = false;
+	if (st == 0 && cl->stop.lost) {
+		cl->stop.lost = false;
 		st = evc_refuse(-EVC_CANCELLED,
 				"the stop of %s has cancelled functions",
 				cl->name);
@@ -123,7 +123,7 @@ take_back(evc_cluster *cl, const struct cluster_join *j)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &cl->joins)
+	LIST_EACH(n, tmp, &cl->turn.joins)
 		if (LIST_OF(n, struct cluster_join, link) == j) {
 			list_remove(n);
 			return true;
@@ -148,7 +148,7 @@ evc_cluster_join_start(evc_cluster *cl, evc_cluster_fn *fn, void *arg)
 	j->fn = fn;
 	j->arg = arg;
 	sync_lock(&cl->q.lock);
-	list_append(&cl->joins, &j->link);
+	list_append(&cl->turn.joins, &j->link);
 	/* Under the lock: so it cannot have been answered when this says that
 	   there is no loop. */
 	if (!evc__turn_ask(cl) && take_back(cl, j))
@@ -167,10 +167,11 @@ next_answered(evc_cluster *cl, evc_status *ret)
 	struct cluster_join *j = NULL;
 
 	sync_lock(&cl->q.lock);
-	if (!list_empty(&cl->joins)) {
+	if (!list_empty(&cl->turn.joins)) {
 		*ret = answer(cl);
 		if (*ret != EVC_PENDING) {
-			j = LIST_OF(cl->joins.next, struct cluster_join, link);
+			j = LIST_OF(cl->turn.joins.next, struct cluster_join,
+				    link);
 			list_remove(&j->link);
 		}
 	}
@@ -193,7 +194,7 @@ answer_joins(evc_cluster *cl)
 	/* Those that are begun meanwhile have the next turn, or one that begins
 	   itself anew would never end. */
 	sync_lock(&cl->q.lock);
-	LIST_EACH(n, tmp, &cl->joins)
+	LIST_EACH(n, tmp, &cl->turn.joins)
 		left++;
 	sync_unlock(&cl->q.lock);
 	while (left-- > 0 && !cluster_inherited(cl) &&

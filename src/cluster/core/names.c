@@ -19,7 +19,7 @@ place_of(evc_cluster *cl, const char *name)
 
 	for (; *name != '\0'; name++)
 		hash = hash * 33 + (unsigned char)*name;
-	return &cl->names[hash % NAME_BUCKETS];
+	return &cl->names.buckets[hash % NAME_BUCKETS];
 }
 
 static struct cluster_name *
@@ -54,10 +54,10 @@ evc__name_checked(evc_cluster *cl, const char *name,
 		  const struct cluster_name **ret)
 {
 	/* What is refused leaves nothing behind. */
-	const struct cluster_name *n = cl->names_known ? find(cl, name) :
+	const struct cluster_name *n = cl->names.known ? find(cl, name) :
 							 evc__name(cl, name);
 
-	if (cl->names_known && (n == NULL || !n->known))
+	if (cl->names.known && (n == NULL || !n->known))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "no worker has a function called \"%s\"",
 				  name);
@@ -74,7 +74,7 @@ evc__names_destroy(evc_cluster *cl)
 	unsigned i;
 
 	for (i = 0; i < NAME_BUCKETS; i++)
-		for (n = cl->names[i]; n != NULL; n = next) {
+		for (n = cl->names.buckets[i]; n != NULL; n = next) {
 			next = n->next;
 			sync_free(n);
 		}
@@ -124,8 +124,8 @@ lacks(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
 {
 	struct lack l = { .worker = worker };
 
-	if (worker < NAME_WORKERS && worker < cl->n_workers &&
-	    cl->workers[worker]->tells)
+	if (worker < NAME_WORKERS && worker < cl->workers.n &&
+	    cl->workers.all[worker]->tells)
 		each_name(r, note_lack, &l);
 	return l.name;
 }
@@ -151,7 +151,7 @@ forget(evc_cluster *cl, unsigned worker)
 	unsigned i;
 
 	for (i = 0; i < NAME_BUCKETS; i++)
-		for (n = cl->names[i]; n != NULL; n = n->next)
+		for (n = cl->names.buckets[i]; n != NULL; n = n->next)
 			if (n->has[worker / 64] & bit) {
 				n->has[worker / 64] &= ~bit;
 				n->lost_ns = now;
@@ -169,7 +169,7 @@ evc__sink_worker_names(void *core, unsigned worker,
 	unsigned i;
 
 	sync_lock(&cl->q.lock);
-	w = cluster_worker_at(cl, worker);
+	w = cluster_worker_at(&cl->workers, worker);
 	if (w != NULL && worker < NAME_WORKERS) {
 		forget(cl, worker);
 		for (i = 0; i < n; i++) {
@@ -201,8 +201,8 @@ somebody_has(const evc_cluster *cl, const evc_remote *r)
 
 	if (tag != TAG_ANY)
 		return has(cl, r, tag);
-	for (i = 0; i < cl->n_workers; i++)
-		if (cl->workers[i]->state == EVC_WORKER_UP && has(cl, r, i))
+	for (i = 0; i < cl->workers.n; i++)
+		if (cl->workers.all[i]->state == EVC_WORKER_UP && has(cl, r, i))
 			return true;
 	return false;
 }
@@ -242,11 +242,11 @@ evc__missing_since(const evc_cluster *cl, const evc_remote *r)
 	unsigned i;
 
 	each_name(r, note_loss, &since);
-	for (i = 0; i < cl->n_workers; i++)
-		if (cl->workers[i]->state != EVC_WORKER_UP &&
-		    has(cl, r, i) && cl->workers[i]->down_ns > since &&
-		    cl->workers[i]->lives > 0)
-			since = cl->workers[i]->down_ns;
+	for (i = 0; i < cl->workers.n; i++)
+		if (cl->workers.all[i]->state != EVC_WORKER_UP &&
+		    has(cl, r, i) && cl->workers.all[i]->down_ns > since &&
+		    cl->workers.all[i]->lives > 0)
+			since = cl->workers.all[i]->down_ns;
 	return since;
 }
 
@@ -259,8 +259,8 @@ missing_name(const evc_cluster *cl, const evc_remote *r)
 
 	if (r->closure.tag != TAG_ANY)
 		return lacks(cl, r, r->closure.tag);
-	for (i = 0; i < cl->n_workers; i++) {
-		if (cl->workers[i]->state != EVC_WORKER_UP)
+	for (i = 0; i < cl->workers.n; i++) {
+		if (cl->workers.all[i]->state != EVC_WORKER_UP)
 			continue;
 		other = lacks(cl, r, i);
 		if (name != NULL && other != name)
@@ -278,7 +278,7 @@ evc__missing_describe(const evc_cluster *cl, const evc_remote *r,
 	uint32_t tag = r->closure.tag;
 
 	evc__text_fmt(t, "%s%s ",
-		      tag == TAG_ANY ? "no worker" : cl->workers[tag]->name,
+		      tag == TAG_ANY ? "no worker" : cl->workers.all[tag]->name,
 		      tag == TAG_ANY ? " has had" : " has not had");
 	if (name != NULL)
 		evc__text_fmt(t, "a function called \"%s\"", name->name);
@@ -294,8 +294,8 @@ evc__missing_find(const evc_cluster *cl)
 	evc_remote *r = missing_in(cl, &cl->q.common);
 	unsigned i;
 
-	for (i = 0; i < cl->n_workers && r == NULL; i++)
-		if (cl->workers[i]->state == EVC_WORKER_UP)
+	for (i = 0; i < cl->workers.n && r == NULL; i++)
+		if (cl->workers.all[i]->state == EVC_WORKER_UP)
 			r = missing_in(cl, cl->q.own[i]);
 	return r;
 }

@@ -14,7 +14,8 @@
 static uint64_t
 asked_since(const evc_cluster *cl, const evc_remote *r)
 {
-	uint64_t all = r->closure.n <= cl->asked_upto ? cl->asked_ns : 0;
+	uint64_t all = r->closure.n <= cl->stop.asked_upto ?
+			       cl->stop.asked_ns : 0;
 	uint64_t alone = (r->flags & REMOTE_ASKED) ? r->done_ns : 0;
 
 	if (all == 0 || alone == 0)
@@ -71,9 +72,9 @@ give_up_in(evc_cluster *cl, struct cluster_worker *w, uint64_t now)
 		due = evc__after(since, grace);
 		if (due > now)
 			return due;
-		if (cl->ops->caps & EVC_ENGINE_KILLS) {
+		if (cl->engine.ops->caps & EVC_ENGINE_KILLS) {
 			if (!w->told_kill)
-				cl->ops->kill(cl->engine, w->index);
+				cl->engine.ops->kill(cl->engine.at, w->index);
 			w->told_kill = true;
 			return SYNC_FOREVER;
 		}
@@ -90,12 +91,12 @@ evc__give_up(evc_cluster *cl, uint64_t now)
 	uint64_t soonest = SYNC_FOREVER, due;
 	unsigned i;
 
-	if (cl->engine == NULL)
+	if (cl->engine.at == NULL)
 		return soonest;
-	for (i = 0; i < cl->n_workers; i++)
-		if (cl->workers[i]->state == EVC_WORKER_UP ||
-		    cl->workers[i]->state == EVC_WORKER_HUNG) {
-			due = give_up_in(cl, cl->workers[i], now);
+	for (i = 0; i < cl->workers.n; i++)
+		if (cl->workers.all[i]->state == EVC_WORKER_UP ||
+		    cl->workers.all[i]->state == EVC_WORKER_HUNG) {
+			due = give_up_in(cl, cl->workers.all[i], now);
 			soonest = due < soonest ? due : soonest;
 		}
 	evc__tell(cl);
@@ -117,7 +118,8 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 
 	evc__text_fmt(&t, "%s was not there for %g s%s%s%s%s", w->name,
 		      cl->config.worker_wait,
-		      cl->trouble[0] != '\0' ? ": " : "", cl->trouble,
+		      cl->engine.trouble[0] != '\0' ? ": " : "",
+		      cl->engine.trouble,
 		      w->text[0] != '\0' ? ": " : "", w->text);
 	o.text = text;
 	while ((c = evc__closures_own(&cl->q, w->index)) != NULL)
@@ -176,8 +178,8 @@ mind_own(evc_cluster *cl, uint64_t now)
 	unsigned i;
 
 	soonest = mind_names(cl, now);
-	for (i = 0; i < cl->n_workers && !cl->q.failed; i++) {
-		w = cl->workers[i];
+	for (i = 0; i < cl->workers.n && !cl->q.failed; i++) {
+		w = cl->workers.all[i];
 		if (w->state == EVC_WORKER_UP ||
 		    (c = evc__closures_own(&cl->q, i)) == NULL)
 			continue;
@@ -197,18 +199,18 @@ evc__mind_workers(evc_cluster *cl, uint64_t now)
 {
 	uint64_t due;
 
-	if (cl->n_up > 0 || cl->unavailable || cl->stopping ||
+	if (cl->workers.n_up > 0 || cl->workers.unavailable || cl->stop.begun ||
 	    cl->q.n_held + cl->q.n_queued == 0) {
-		cl->alone_ns = 0;
-		return cl->n_up > 0 && !cl->stopping ? mind_own(cl, now) :
-						       SYNC_FOREVER;
+		cl->workers.alone_ns = 0;
+		return cl->workers.n_up > 0 && !cl->stop.begun ?
+			       mind_own(cl, now) : SYNC_FOREVER;
 	}
-	if (cl->alone_ns == 0)
-		cl->alone_ns = now;
-	due = evc__after(cl->alone_ns, evc__ns(cl->config.worker_wait));
+	if (cl->workers.alone_ns == 0)
+		cl->workers.alone_ns = now;
+	due = evc__after(cl->workers.alone_ns, evc__ns(cl->config.worker_wait));
 	if (due > now)
 		return due;
-	cl->unavailable = true;
+	cl->workers.unavailable = true;
 	evc__note_unavailable(cl);
 	evc__tell(cl);
 	return SYNC_FOREVER;

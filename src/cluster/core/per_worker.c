@@ -23,8 +23,8 @@ wake_all(evc_cluster *cl)
 	unsigned i;
 
 	/* Each: to wake any would be enough for a function only. */
-	for (i = 0; i < cl->n_workers; i++)
-		if (lives(cl->workers[i]))
+	for (i = 0; i < cl->workers.n; i++)
+		if (lives(cl->workers.all[i]))
 			evc__wake(cl, (int)i);
 }
 
@@ -32,32 +32,38 @@ static void
 to_the_end(evc_cluster *cl, evc_per_worker *p)
 {
 	/* The next even number: of two entries they differ by two at least. */
-	cl->last_id = (cl->last_id | 1) + 1;
-	p->seq = cl->last_id;
-	list_append(&cl->defs, &p->link);
+	cl->remotes.last_id = (cl->remotes.last_id | 1) + 1;
+	p->seq = cl->remotes.last_id;
+	list_append(&cl->workers.defs, &p->link);
 }
 
 /* How far the worker is that lives and is the furthest behind. */
 static uint64_t
 seen_by_all(const evc_cluster *cl)
 {
+	const struct cluster_worker *w;
 	uint64_t least = DEFS_ALL;
 	unsigned i;
 
-	for (i = 0; i < cl->n_workers; i++)
-		if (lives(cl->workers[i]) && cl->workers[i]->defs_seen < least)
-			least = cl->workers[i]->defs_seen;
+	for (i = 0; i < cl->workers.n; i++) {
+		w = cl->workers.all[i];
+		if (lives(w) && w->defs_seen < least)
+			least = w->defs_seen;
+	}
 	return least;
 }
 
 static bool
 seen_by_some(const evc_cluster *cl, uint64_t seq)
 {
+	const struct cluster_worker *w;
 	unsigned i;
 
-	for (i = 0; i < cl->n_workers; i++)
-		if (lives(cl->workers[i]) && cl->workers[i]->defs_seen > seq)
+	for (i = 0; i < cl->workers.n; i++) {
+		w = cl->workers.all[i];
+		if (lives(w) && w->defs_seen > seq)
 			return true;
+	}
 	return false;
 }
 
@@ -68,7 +74,7 @@ sweep(evc_cluster *cl)
 	uint64_t seen = seen_by_all(cl);
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &cl->defs)
+	LIST_EACH(n, tmp, &cl->workers.defs)
 	{
 		if (ENTRY(n)->seq + 2 > seen)
 			break;
@@ -84,13 +90,15 @@ sweep(evc_cluster *cl)
 static void
 sweep_one(evc_cluster *cl, evc_per_worker *p)
 {
+	const struct cluster_worker *w;
 	unsigned i;
 
-	for (i = 0; i < cl->n_workers; i++)
-		if (lives(cl->workers[i]) &&
-		    cl->workers[i]->defs_seen > p->was &&
-		    cl->workers[i]->defs_seen < p->seq + 2)
+	for (i = 0; i < cl->workers.n; i++) {
+		w = cl->workers.all[i];
+		if (lives(w) && w->defs_seen > p->was &&
+		    w->defs_seen < p->seq + 2)
 			return;
+	}
 	list_remove(&p->link);
 	sync_free(p);
 }
@@ -126,7 +134,7 @@ evc__per_worker_add(evc_cluster *cl, evc_per_worker *p)
 	p->cl = cl;
 	p->refs = 1;
 	p->named = true;
-	p->def.id = ++cl->last_id;
+	p->def.id = ++cl->remotes.last_id;
 	to_the_end(cl, p);
 	wake_all(cl);
 }
@@ -138,7 +146,7 @@ evc__per_worker_by_id(evc_cluster *cl, uint64_t id)
 
 	/* The latest are used the most.  One that is not dropped is older than
 	   its place. */
-	for (n = cl->defs.prev; n != &cl->defs; n = n->prev) {
+	for (n = cl->workers.defs.prev; n != &cl->workers.defs; n = n->prev) {
 		if (ENTRY(n)->def.id == id)
 			return ENTRY(n)->dropped ? NULL : ENTRY(n);
 		if (ENTRY(n)->seq < id)
@@ -161,8 +169,8 @@ evc__per_worker_after(evc_cluster *cl, uint64_t id)
 	evc_per_worker *p = evc__per_worker_by_id(cl, id);
 	struct list *n;
 
-	for (n = p != NULL ? p->link.next : &cl->defs; n != &cl->defs;
-	     n = n->next)
+	for (n = p != NULL ? p->link.next : &cl->workers.defs;
+	     n != &cl->workers.defs; n = n->next)
 		if (!ENTRY(n)->dropped)
 			return ENTRY(n);
 	return NULL;
@@ -194,9 +202,9 @@ evc__per_workers_destroy(evc_cluster *cl)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &cl->defs)
+	LIST_EACH(n, tmp, &cl->workers.defs)
 	sync_free(ENTRY(n));
-	list_init(&cl->defs);
+	list_init(&cl->workers.defs);
 }
 
 /* ---- what workers see ---- */
@@ -205,11 +213,11 @@ evc__per_workers_destroy(evc_cluster *cl)
 static struct list *
 not_seen(const evc_cluster *cl, const struct cluster_worker *w)
 {
-	const struct list *n = &cl->defs;
+	const struct list *n = &cl->workers.defs;
 
 	/* From the end: mostly there is none, or one. */
 	if (w->defs_seen > 0)
-		while (n->prev != &cl->defs &&
+		while (n->prev != &cl->workers.defs &&
 		       ENTRY(n->prev)->seq >= w->defs_seen)
 			n = n->prev;
 	else
@@ -236,44 +244,44 @@ evc__per_worker_next_def(evc_cluster *cl, struct cluster_worker *w,
 	bool dropped = false;
 	struct list *n, *before;
 
-	if (w->defs_seen == DEFS_ALL || list_empty(&cl->defs))
+	if (w->defs_seen == DEFS_ALL || list_empty(&cl->workers.defs))
 		return false;
 	n = not_seen(cl, w);
 	/* What it had is not read any more. */
 	if (w->defs_seen & 1) {
 		before = n->prev;
-		dropped = before != &cl->defs && ENTRY(before)->dropped;
+		dropped = before != &cl->workers.defs && ENTRY(before)->dropped;
 		w->defs_seen++;
 		if (dropped)
 			sweep_one(cl, ENTRY(before));
 	}
-	while (n != &cl->defs && ENTRY(n)->dropped &&
+	while (n != &cl->workers.defs && ENTRY(n)->dropped &&
 	       ENTRY(n)->seq <= w->defs_born) {
 		w->defs_seen = ENTRY(n)->seq + 2;
 		dropped = true;
 		n = n->next;
 	}
-	if (n != &cl->defs) {
+	if (n != &cl->workers.defs) {
 		w->defs_seen = ENTRY(n)->seq + 1;
 		fill(ENTRY(n), ret);
 	}
 	if (dropped)
 		sweep(cl);
-	return n != &cl->defs;
+	return n != &cl->workers.defs;
 }
 
 bool
 evc__per_worker_is_ready(const evc_cluster *cl, const struct cluster_worker *w)
 {
-	return list_empty(&cl->defs) ||
-	       ENTRY(cl->defs.prev)->seq < w->defs_seen;
+	return list_empty(&cl->workers.defs) ||
+	       ENTRY(cl->workers.defs.prev)->seq < w->defs_seen;
 }
 
 void
 evc__per_worker_life(evc_cluster *cl, struct cluster_worker *w, bool begins)
 {
 	w->defs_seen = begins ? 0 : DEFS_ALL;
-	w->defs_born = cl->last_id;
+	w->defs_born = cl->remotes.last_id;
 	if (!begins)
 		sweep(cl);
 }

@@ -52,7 +52,8 @@ free_garbage(evc_remote *garbage)
 static bool
 is_kept(const evc_remote *r)
 {
-	return r->value.size >= FORGET_LEAST && r->cl->ops->forget != NULL;
+	return r->value.size >= FORGET_LEAST &&
+	       r->cl->engine.ops->forget != NULL;
 }
 
 /* Lock held: nobody will have it among its arguments any more. */
@@ -62,8 +63,8 @@ forget(evc_remote *r)
 	evc_cluster *cl = r->cl;
 
 	evc__remote_unname(r);
-	if (is_kept(r) && cl->engine != NULL && !cl->left)
-		cl->ops->forget(cl->engine, r->id);
+	if (is_kept(r) && cl->engine.at != NULL && !cl->engine.left)
+		cl->engine.ops->forget(cl->engine.at, r->id);
 }
 
 void
@@ -74,16 +75,16 @@ evc__remote_drop(evc_remote *r)
 	if (sync_sub(&r->refs, 1) != 1)
 		return;
 	forget(r);
-	r->more_garbage = r->cl->garbage;
-	r->cl->garbage = r;
+	r->more_garbage = r->cl->remotes.garbage;
+	r->cl->remotes.garbage = r;
 }
 
 void
 evc__cluster_unlock(evc_cluster *cl)
 {
-	evc_remote *garbage = cl->garbage;
+	evc_remote *garbage = cl->remotes.garbage;
 
-	cl->garbage = NULL;
+	cl->remotes.garbage = NULL;
 	sync_unlock(&cl->q.lock);
 	/* The last of them may take the cluster with it. */
 	free_garbage(garbage);
@@ -133,5 +134,5 @@ void
 evc__remote_count_fetch(evc_remote *r)
 {
 	if (sync_xchg(&r->fetched, 1) == 0)
-		sync_add(&r->cl->n_fetches, 1);
+		sync_add(&r->cl->remotes.n_fetched, 1);
 }

@@ -7,6 +7,22 @@
 #ifndef EVC_CLUSTER_REMOTE_H
 #define EVC_CLUSTER_REMOTE_H
 
+struct remotes {
+	uint64_t last_id;        /* lock: of remotes and per-worker values */
+	struct remote_table *named; /* lock: the remotes that values name, by
+				    id */
+	evc_remote *garbage;     /* lock: freed when the lock is given up */
+	_Atomic uint64_t n_fetched; /* atomic: outcomes that were handed out */
+};
+
+/* A settled remote tells a function that has it among its arguments, or a
+   fetch. */
+struct cluster_edge {
+	struct cluster_edge *next;
+	evc_remote *waits;       /* NULL: a fetch waits */
+	struct cluster_fetch *fetches;
+};
+
 /* What few of them have. */
 struct remote_more {
 	evc_exec_fn *call; /* of evc_schedule_call */
@@ -112,15 +128,5 @@ void evc__closure_cancelled(struct closures *q, struct closure *c);
 /* The reason of an error of this remote, for the queue. */
 void evc__remote_reason(const evc_remote *r, const struct outcome *o,
 			evc_reason *ret);
-
-/* names.c: lock held */
-
-/* The name, once for ever; NULL: no memory. */
-struct cluster_name *evc__name(evc_cluster *cl, const char *name);
-/* The same for a call that says it: 0, or refused, also when no worker has it. */
-evc_status evc__name_checked(evc_cluster *cl, const char *name,
-			     const struct cluster_name **ret);
-/* The memory is about to go. */
-void evc__names_destroy(evc_cluster *cl);
 
 #endif

@@ -52,7 +52,7 @@ grow(struct remote_table *t)
 static struct remote_table *
 table_of(evc_cluster *cl)
 {
-	struct remote_table *t = cl->named;
+	struct remote_table *t = cl->remotes.named;
 
 	if (t != NULL)
 		return t;
@@ -65,7 +65,7 @@ table_of(evc_cluster *cl)
 		sync_free(t);
 		return NULL;
 	}
-	return cl->named = t;
+	return cl->remotes.named = t;
 }
 
 static evc_status
@@ -103,9 +103,9 @@ evc__remote_find(evc_cluster *cl, uint64_t id)
 {
 	struct entry *e;
 
-	if (cl->named == NULL)
+	if (cl->remotes.named == NULL)
 		return NULL;
-	for (e = *bucket_of(cl->named, id); e != NULL; e = e->next)
+	for (e = *bucket_of(cl->remotes.named, id); e != NULL; e = e->next)
 		if (e->r->id == id)
 			return e->r;
 	return NULL;
@@ -114,7 +114,7 @@ evc__remote_find(evc_cluster *cl, uint64_t id)
 void
 evc__remote_unname(evc_remote *r)
 {
-	struct remote_table *t = r->cl->named;
+	struct remote_table *t = r->cl->remotes.named;
 	struct entry **at, *e;
 
 	if (!sync_load_relaxed(&r->named))
@@ -131,9 +131,9 @@ void
 evc__remotes_destroy(evc_cluster *cl)
 {
 	/* Each remote has kept the cluster, so none is left in here. */
-	if (cl->named != NULL) {
-		sync_free(cl->named->buckets);
-		sync_free(cl->named);
+	if (cl->remotes.named != NULL) {
+		sync_free(cl->remotes.named->buckets);
+		sync_free(cl->remotes.named);
 	}
 }
 

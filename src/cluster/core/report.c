@@ -60,8 +60,8 @@ put_building(const evc_cluster *cl, uint64_t now, struct text *t)
 	const evc_per_worker *p;
 	unsigned i;
 
-	for (i = 0; i < cl->n_workers; i++) {
-		w = cl->workers[i];
+	for (i = 0; i < cl->workers.n; i++) {
+		w = cl->workers.all[i];
 		if (evc__building_is_it(w) &&
 		    (longest == NULL || w->building_ns < longest->building_ns))
 			longest = w;
@@ -82,8 +82,8 @@ put_ending(const evc_cluster *cl, struct text *t)
 	const struct cluster_worker *w, *first = NULL;
 	unsigned i, n = 0;
 
-	for (i = 0; i < cl->n_workers; i++) {
-		w = cl->workers[i];
+	for (i = 0; i < cl->workers.n; i++) {
+		w = cl->workers.all[i];
 		if (w->state == EVC_WORKER_GONE)
 			continue;
 		if (n++ == 0)
@@ -104,8 +104,8 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 	const struct cluster_worker *w, *longest = NULL;
 	unsigned i, n_busy = 0, n_fenced = 0;
 
-	for (i = 0; i < cl->n_workers; i++) {
-		w = cl->workers[i];
+	for (i = 0; i < cl->workers.n; i++) {
+		w = cl->workers.all[i];
 		n_fenced += w->state == EVC_WORKER_FENCED;
 		if (!is_busy(w))
 			continue;
@@ -126,20 +126,22 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 	if (cl->q.n_held + cl->q.n_queued > 0) {
 		evc__text_add(t, t->len > 0 ? "; " : "");
 		put_queued(cl, t);
-		if (cl->n_up == 0)
+		if (cl->workers.n_up == 0)
 			evc__text_add(t, ", and no worker is up");
 	}
-	if (cl->trouble[0] != '\0')
-		evc__text_fmt(t, "%s%s", t->len > 0 ? "; " : "", cl->trouble);
+	if (cl->engine.trouble[0] != '\0')
+		evc__text_fmt(t, "%s%s", t->len > 0 ? "; " : "",
+			      cl->engine.trouble);
 	if (cl->checkpoint.n_failed > 0 && t->len > 0)
 		evc__text_add(t, "; ");
 	evc__checkpoint_describe(cl, now, t);
 	if (t->len > 0)
 		return;
 	evc__text_fmt(t, "%s, %u of %u workers up",
-		      cl->stopping ? "its workers are ending" : "nothing runs",
-		      cl->n_up, cl->n_workers);
-	if (cl->stopping)
+		      cl->stop.begun ? "its workers are ending" :
+				       "nothing runs",
+		      cl->workers.n_up, cl->workers.n);
+	if (cl->stop.begun)
 		put_ending(cl, t);
 }
 
@@ -201,8 +203,8 @@ look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 
 	sync_lock(&cl->q.lock);
 	/* Memory is asked for without the lock, and there may be more then. */
-	while (room < cl->n_workers) {
-		room = cl->n_workers;
+	while (room < cl->workers.n) {
+		room = cl->workers.n;
 		sync_unlock(&cl->q.lock);
 		sync_free(all);
 		all = sync_alloc(room, sizeof *all);
@@ -211,20 +213,20 @@ look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 			break;
 	}
 	now = sync_mono();
-	n = all != NULL ? cl->n_workers : 0;
+	n = all != NULL ? cl->workers.n : 0;
 	for (i = 0; i < n; i++)
-		evc__worker_info(cl->workers[i], now, &all[i]);
-	if (all == NULL && cl->n_workers > 0)
+		evc__worker_info(cl->workers.all[i], now, &all[i]);
+	if (all == NULL && cl->workers.n > 0)
 		evc__cluster_describe(cl, now, t);
 	else
 		put_queued(cl, t);
 	if (t->len > 0)
 		evc__text_fmt(t, "\n");
-	if (n == cl->n_workers && cl->trouble[0] != '\0')
-		evc__text_fmt(t, "%s\n", cl->trouble);
-	if (n == cl->n_workers && cl->down_text[0] != '\0')
-		evc__text_fmt(t, "%s\n", cl->down_text);
-	if (n == cl->n_workers && cl->checkpoint.n_failed > 0) {
+	if (n == cl->workers.n && cl->engine.trouble[0] != '\0')
+		evc__text_fmt(t, "%s\n", cl->engine.trouble);
+	if (n == cl->workers.n && cl->engine.down[0] != '\0')
+		evc__text_fmt(t, "%s\n", cl->engine.down);
+	if (n == cl->workers.n && cl->checkpoint.n_failed > 0) {
 		evc__checkpoint_describe(cl, now, t);
 		evc__text_fmt(t, "\n");
 	}

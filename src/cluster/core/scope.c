@@ -8,12 +8,11 @@
  * scope has a loop of its own, on a thread that is a member too; that loop turns
  * as long as the runner lives, because the runner is bound to it.
  */
-#include "cluster/core/scope.h"
 
 #include <math.h>
 
 #include "base/self.h"
-#include "cluster/core/variable_ask.h"
+#include "cluster/core/cluster.h"
 
 /* ---- the runner ---- */
 
@@ -24,7 +23,7 @@ is_running(void *arg)
 	bool closed;
 
 	sync_lock(&cl->q.lock);
-	closed = cl->closed;
+	closed = cl->engine.closed;
 	sync_unlock(&cl->q.lock);
 	return !closed;
 }
@@ -35,9 +34,9 @@ stop(void *arg)
 	evc_cluster *cl = arg;
 
 	sync_lock(&cl->q.lock);
-	if (cl->engine == NULL)
-		cl->stop_came = true;
-	else if (!cl->stopping)
+	if (cl->engine.at == NULL)
+		cl->life.stop_came = true;
+	else if (!cl->stop.begun)
 		evc__stop_all(cl);
 	evc__cluster_unlock(cl);
 	evc__scope_adrift(cl);
@@ -80,7 +79,8 @@ add_runner(evc_cluster *cl, evc_reactor *r)
 		.describe = describe,
 	};
 
-	return evc_runner_add(cl->scope, cl->name, &ops, cl, &o, &cl->runner);
+	return evc_runner_add(cl->scope, cl->name, &ops, cl, &o,
+			      &cl->life.runner);
 }
 
 /* ---- the beginning ---- */
@@ -90,21 +90,21 @@ set_up_loop(evc_reactor *r, void *arg)
 {
 	evc_cluster *cl = arg;
 
-	cl->reactor = r;
-	cl->loop = evc_loop_of(r);
+	cl->loop.reactor = r;
+	cl->loop.ref = evc_loop_of(r);
 	/* Its starter reads it after this has returned; later the callbacks of
 	   this thread do. */
-	sync_store(&cl->loop_tid, evc__tid());
+	sync_store(&cl->loop.tid, evc__tid());
 	return add_runner(cl, r);
 }
 
 static evc_status
 begin_on_home(evc_cluster *cl)
 {
-	cl->reactor = evc_home(cl->scope);
-	cl->loop = evc_loop_of(cl->reactor);
-	if (evc_reactor_is_here(cl->reactor))
-		sync_store(&cl->loop_tid, evc__tid());
+	cl->loop.reactor = evc_home(cl->scope);
+	cl->loop.ref = evc_loop_of(cl->loop.reactor);
+	if (evc_reactor_is_here(cl->loop.reactor))
+		sync_store(&cl->loop.tid, evc__tid());
 	return add_runner(cl, NULL);
 }
 
@@ -119,15 +119,15 @@ evc__scope_begin(evc_cluster *cl)
 			     .arg = cl };
 	evc_status st;
 
-	cl->own_loop = o.home == NULL && evc_home(cl->parent) == NULL;
-	if (cl->own_loop)
+	cl->loop.own = o.home == NULL && evc_home(cl->life.parent) == NULL;
+	if (cl->loop.own)
 		o.config.flags = EVC_NO_HOME;
-	st = evc_scope_new(cl->parent, cl->name, &o, &cl->scope);
+	st = evc_scope_new(cl->life.parent, cl->name, &o, &cl->scope);
 	if (st < 0)
 		return st;
 	/* Now there is something that keeps the memory. */
 	evc__cluster_ref(cl);
-	if (cl->own_loop)
+	if (cl->loop.own)
 		st = evc_reactor_start(cl->scope, "cluster loop", set_up_loop,
 				       cl, NULL, NULL);
 	else
@@ -141,8 +141,8 @@ void
 evc__scope_opened(evc_cluster *cl, evc_engine *engine)
 {
 	sync_lock(&cl->q.lock);
-	cl->engine = engine;
-	if (cl->stop_came)
+	cl->engine.at = engine;
+	if (cl->life.stop_came)
 		evc__stop_all(cl);
 	evc__cluster_unlock(cl);
 	/* It finds out whose thread the loop is. */

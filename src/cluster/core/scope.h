@@ -11,11 +11,35 @@
  *     `ended`            its members have ended, too: the engine is closed
  *     freed              by that, or by the last evc_cluster_close, whichever
  *                        comes later
+ *
+ * Included by cluster/core/cluster.h.
  */
 #ifndef EVC_CLUSTER_SCOPE_H
 #define EVC_CLUSTER_SCOPE_H
 
-#include "cluster/core/cluster.h"
+struct cluster_life {
+	evc_coord *parent;       /* creation */
+	evc_id runner;           /* creation: the scope's member that stands for
+				    the cluster */
+	evc_id hold;             /* creation, and last close: a member of the
+				    parent, from the last close until the scope
+				    is freed */
+	struct list by_name;     /* names: the list of open clusters */
+	bool is_opening;         /* names: other threads that open this name have
+				    to wait */
+	bool stop_came;          /* lock: the stop came before the engine was
+				    open */
+	bool over;               /* lock: the members have ended, the engine is
+				    closed */
+	bool late;               /* lock: members were alive when `ended` was
+				    called */
+	bool looks_again;        /* lock: a thread waits for the end of these
+				    members */
+	bool let_go;             /* lock: the last handle is gone */
+	bool undone;             /* lock: the cluster could not be opened */
+	unsigned n_told;         /* lock: errors that the last close, or the log,
+				    has heard of */
+};
 
 /* 0; refused, and nothing is left of it. */
 evc_status evc__scope_begin(evc_cluster *cl);

@@ -13,7 +13,7 @@
  * all when the program has destroyed the loop under the cluster, where `ended` does
  * not come.
  */
-#include "cluster/core/scope.h"
+#include "cluster/core/cluster.h"
 
 #include <math.h>
 
@@ -40,9 +40,9 @@ tell_rest(evc_cluster *cl)
 
 	do {
 		sync_lock(&cl->q.lock);
-		more = cl->n_said < cl->q.n_errors;
+		more = cl->life.n_told < cl->q.n_errors;
 		if (more)
-			r = cl->q.errors[cl->n_said++];
+			r = cl->q.errors[cl->life.n_told++];
 		sync_unlock(&cl->q.lock);
 		if (more)
 			evc_log(cl->scope, EVC_LOG_ERROR, &r,
@@ -57,8 +57,8 @@ tell_rest(evc_cluster *cl)
 static bool
 free_scope(evc_cluster *cl)
 {
-	if (!evc__gate_is_shut(&cl->loop_gate))
-		evc__gate_close(&cl->loop_gate);
+	if (!evc__gate_is_shut(&cl->loop.gate))
+		evc__gate_close(&cl->loop.gate);
 	tell_rest(cl);
 	if (evc_free(cl->scope) < 0)
 		return false;
@@ -67,8 +67,8 @@ free_scope(evc_cluster *cl)
 		return true;
 	/* The last touch of the parent: a join of it goes on, and may free
 	   it. */
-	if (cl->hold != 0)
-		(void)evc_hold_end(cl->parent, cl->hold);
+	if (cl->life.hold != 0)
+		(void)evc_hold_end(cl->life.parent, cl->life.hold);
 	evc__cluster_unref(cl);
 	return true;
 }
@@ -79,17 +79,17 @@ close_engine(evc_cluster *cl)
 	evc_engine *engine;
 
 	sync_lock(&cl->q.lock);
-	engine = cl->engine;
-	cl->engine = NULL;
+	engine = cl->engine.at;
+	cl->engine.at = NULL;
 	/* An engine whose loop is gone has not waited for `leave`. */
-	while (cl->kept.n_asking > 0) {
+	while (cl->asking.n > 0) {
 		sync_unlock(&cl->q.lock);
 		nap(NAP_FIRST);
 		sync_lock(&cl->q.lock);
 	}
 	sync_unlock(&cl->q.lock);
 	if (engine != NULL)
-		cl->ops->close(engine);
+		cl->engine.ops->close(engine);
 }
 
 /* All members have ended.  true: whoever asks has to free the scope. */
@@ -101,8 +101,8 @@ set_over(evc_cluster *cl)
 	close_engine(cl);
 	sync_lock(&cl->q.lock);
 	/* A later round of the scope, which has begun nothing, is over too. */
-	free_it = cl->let_go && !cl->over;
-	cl->over = true;
+	free_it = cl->life.let_go && !cl->life.over;
+	cl->life.over = true;
 	sync_unlock(&cl->q.lock);
 	return free_it;
 }
@@ -114,9 +114,9 @@ is_being_destroyed(evc_cluster *cl)
 	bool gone;
 
 	sync_lock(&cl->q.lock);
-	gone = cl->loop_gone;
+	gone = cl->loop.gone;
 	sync_unlock(&cl->q.lock);
-	return gone && evc_loop_reactor(cl->loop) != NULL;
+	return gone && evc_loop_reactor(cl->loop.ref) != NULL;
 }
 
 /* On a thread of the parent's: until its members have ended. */
@@ -133,7 +133,7 @@ look_again(evc_coord *parent, void *arg)
 		ns = ns < NAP_MOST ? ns * 2 : ns;
 	}
 	sync_lock(&cl->q.lock);
-	over = cl->over;
+	over = cl->life.over;
 	sync_unlock(&cl->q.lock);
 	if (over || set_over(cl))
 		while (!free_scope(cl)) {
@@ -148,9 +148,9 @@ begin_to_look(evc_cluster *cl)
 {
 	evc_member_opts o = { .flags = EVC_LATE | EVC_BACKGROUND };
 
-	if (evc_thread_start(cl->parent, "cluster's end", look_again, cl, &o,
-			     NULL) < 0)
-		evc_log(cl->parent, EVC_LOG_ERROR, NULL,
+	if (evc_thread_start(cl->life.parent, "cluster's end", look_again, cl,
+			     &o, NULL) < 0)
+		evc_log(cl->life.parent, EVC_LOG_ERROR, NULL,
 			"cluster %s is not freed: %s", cl->name,
 			evc_last_error());
 }
@@ -163,16 +163,16 @@ evc__scope_unwatch(evc_cluster *cl)
 	struct ev_loop *loop;
 
 	/* That goes with its thread. */
-	if (cl->own_loop)
+	if (cl->loop.own)
 		return;
 	sync_lock(&cl->q.lock);
-	loop = cl->watched;
-	cl->watched = NULL;
+	loop = cl->loop.watched;
+	cl->loop.watched = NULL;
 	sync_unlock(&cl->q.lock);
 	if (loop == NULL)
 		return;
-	ev_cleanup_stop(loop, &cl->cleanup);
-	on_loop_end(&cl->on);
+	ev_cleanup_stop(loop, &cl->loop.cleanup);
+	on_loop_end(&cl->loop.on);
 }
 
 /* `ended` has come and gone with members alive, and now the engine is closed:
@@ -183,8 +183,8 @@ look_if_late(evc_cluster *cl)
 	bool yes;
 
 	sync_lock(&cl->q.lock);
-	yes = cl->late && cl->closed && !cl->looks_again;
-	cl->looks_again |= yes;
+	yes = cl->life.late && cl->engine.closed && !cl->life.looks_again;
+	cl->life.looks_again |= yes;
 	sync_unlock(&cl->q.lock);
 	if (!yes)
 		return;
@@ -199,11 +199,11 @@ is_adrift(evc_cluster *cl)
 {
 	bool yes;
 
-	cl->loop_gone |= !cl->own_loop && cl->watched == NULL &&
-			 evc_loop_reactor(cl->loop) == NULL;
-	yes = cl->loop_gone && cl->stopping && cl->engine != NULL &&
-	      !cl->over && !cl->looks_again;
-	cl->looks_again |= yes;
+	cl->loop.gone |= !cl->loop.own && cl->loop.watched == NULL &&
+			 evc_loop_reactor(cl->loop.ref) == NULL;
+	yes = cl->loop.gone && cl->stop.begun && cl->engine.at != NULL &&
+	      !cl->life.over && !cl->life.looks_again;
+	cl->life.looks_again |= yes;
 	return yes;
 }
 
@@ -233,13 +233,13 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *cleanup, int revents)
 	evc_cluster *cl = cleanup->data;
 
 	(void)revents;
-	if (on_loop_inherited(&cl->on))
+	if (on_loop_inherited(&cl->loop.on))
 		return;
-	on_loop_end(&cl->on);
+	on_loop_end(&cl->loop.on);
 	ev_cleanup_stop(loop, cleanup);
 	sync_lock(&cl->q.lock);
-	cl->watched = NULL;
-	cl->loop_gone = true;
+	cl->loop.watched = NULL;
+	cl->loop.gone = true;
 	sync_unlock(&cl->q.lock);
 	evc__scope_adrift(cl);
 }
@@ -249,16 +249,16 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *cleanup, int revents)
 void
 evc__scope_watch(evc_cluster *cl, struct ev_loop *loop)
 {
-	if (cl->watched != NULL || cl->engine == NULL || cl->over ||
-	    cl->looks_again)
+	if (cl->loop.watched != NULL || cl->engine.at == NULL ||
+	    cl->life.over || cl->life.looks_again)
 		return;
-	on_loop_begin(&cl->on, loop);
-	cl->watched = loop;
-	if (cl->own_loop)
+	on_loop_begin(&cl->loop.on, loop);
+	cl->loop.watched = loop;
+	if (cl->loop.own)
 		return;
-	ev_cleanup_init(&cl->cleanup, on_cleanup);
-	cl->cleanup.data = cl;
-	ev_cleanup_start(loop, &cl->cleanup);
+	ev_cleanup_init(&cl->loop.cleanup, on_cleanup);
+	cl->loop.cleanup.data = cl;
+	ev_cleanup_start(loop, &cl->loop.cleanup);
 }
 
 /* ---- the end ---- */
@@ -269,7 +269,7 @@ evc__scope_closed(evc_cluster *cl)
 	/* Whoever looks waits for us as well: a post is alive until it has
 	   returned. */
 	look_if_late(cl);
-	(void)evc_runner_done(cl->scope, cl->runner, 0);
+	(void)evc_runner_done(cl->scope, cl->life.runner, 0);
 }
 
 void
@@ -281,9 +281,10 @@ evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *arg)
 	(void)scope;
 	sync_lock(&cl->q.lock);
 	/* A loop that is being destroyed calls this when a join stood there. */
-	mine = !cl->undone && !cl->looks_again;
-	late = mine && !cl->over && (!cl->closed || v->n_stragglers > 0);
-	cl->late |= late;
+	mine = !cl->life.undone && !cl->life.looks_again;
+	late = mine && !cl->life.over &&
+	       (!cl->engine.closed || v->n_stragglers > 0);
+	cl->life.late |= late;
 	sync_unlock(&cl->q.lock);
 	if (late) {
 		look_if_late(cl);
@@ -303,17 +304,17 @@ evc__scope_let_go(evc_cluster *cl)
 	/* A join of the parent waits for `ended` after the parent's own stop
 	   alone.  Without memory for this it may return a moment before the
 	   scope is freed. */
-	(void)evc_hold_begin(cl->parent, cl->name, &o, &cl->hold);
+	(void)evc_hold_begin(cl->life.parent, cl->name, &o, &cl->life.hold);
 	/* Before let_go is set nobody else frees the scope. */
 	sync_lock(&cl->q.lock);
-	if (!cl->stopping)
+	if (!cl->stop.begun)
 		evc__stop_all(cl);
 	evc__cluster_unlock(cl);
 	(void)evc_request_stop_at(cl->scope, 0, "evc_cluster_close", NULL, 0,
 				  NULL);
 	sync_lock(&cl->q.lock);
-	cl->let_go = true;
-	free_it = cl->over;
+	cl->life.let_go = true;
+	free_it = cl->life.over;
 	/* If it is neither of both, the loop's thread may free it from here on. */
 	look = is_adrift(cl);
 	sync_unlock(&cl->q.lock);
@@ -368,16 +369,16 @@ evc__scope_undo(evc_cluster *cl)
 
 	evc__copy(why, sizeof why, evc_last_error());
 	sync_lock(&cl->q.lock);
-	cl->closed = cl->stopping = cl->undone = true;
+	cl->engine.closed = cl->stop.begun = cl->life.undone = true;
 	sync_unlock(&cl->q.lock);
 	remove_members(cl);
-	if (cl->own_loop)
+	if (cl->loop.own)
 		end_loop(cl);
 	/* The parent may have been stopped meanwhile, and another thread's loop
 	   be about to call `ended`. */
 	if (!free_scope(cl)) {
 		sync_lock(&cl->q.lock);
-		cl->over = cl->let_go = true;
+		cl->life.over = cl->life.let_go = true;
 		sync_unlock(&cl->q.lock);
 		(void)evc_scope_ready(cl->scope);
 		begin_to_look(cl);

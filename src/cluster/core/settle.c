@@ -22,7 +22,7 @@ evc__remote_reason(const evc_remote *r, const struct outcome *o,
 	ret->by = r->id;
 	if (r->worker != TAG_ANY)
 		evc__copy(ret->who, sizeof ret->who,
-			  cl->workers[r->worker]->name);
+			  cl->workers.all[r->worker]->name);
 	evc__copy(ret->func, sizeof ret->func,
 		  r->function != NULL ? r->function->name : "call");
 	evc__copy(ret->text, sizeof ret->text, o->text);
@@ -53,8 +53,8 @@ count(evc_cluster *cl, const struct outcome *o)
 		cl->count.cancelled++;
 	else
 		cl->count.failed++;
-	if (o->kind == EVC_FAILED_CANCEL && cl->stopping)
-		cl->lost_by_stop = true;
+	if (o->kind == EVC_FAILED_CANCEL && cl->stop.begun)
+		cl->stop.lost = true;
 }
 
 void
@@ -95,7 +95,7 @@ complete(evc_remote *r)
 }
 
 /* What has failed, and is to pass that on: a list by evc_remote.more_garbage,
-   as none of them can be in cl->garbage while the cluster has it. */
+   as none of them can be in cl->remotes.garbage while the cluster has it. */
 struct chain {
 	evc_remote *first;
 };
@@ -220,9 +220,9 @@ evc__closure_cancelled(struct closures *q, struct closure *c)
 	struct outcome o = { .code = EVC_CANCELLED, .kind = EVC_FAILED_CANCEL };
 	evc_cluster *cl = LIST_OF(q, evc_cluster, q);
 
-	if (cl->stopping) {
+	if (cl->stop.begun) {
 		o.text = "the cluster was stopped";
-	} else if (cl->unavailable) {
+	} else if (cl->workers.unavailable) {
 		o.kind = EVC_FAILED_CLUSTER;
 		o.text = "there is no worker: reschedule";
 	} else {

@@ -10,7 +10,6 @@
 #include <math.h>
 
 #include "cluster/core/retry.h"
-#include "cluster/core/variable_ask.h"
 
 #define CHUNK 64
 
@@ -50,7 +49,7 @@ take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 	evc_remote *r;
 
 	sync_lock(&cl->q.lock);
-	w = cluster_worker_at(cl, worker);
+	w = cluster_worker_at(&cl->workers, worker);
 	if (w != NULL && w->state == EVC_WORKER_UP &&
 	    evc__closures_has(&cl->q, worker) &&
 	    evc__per_worker_is_ready(cl, w) &&
@@ -69,7 +68,7 @@ take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 	}
 	if (n > 0) {
 		w->n_running += n;
-		if (cl->want_writable)
+		if (cl->turn.want_writable)
 			evc__turn_ask(cl);
 	}
 	sync_unlock(&cl->q.lock);
@@ -92,7 +91,7 @@ defs(void *core, unsigned worker, evc_engine_def *ret_def)
 	bool more;
 
 	sync_lock(&cl->q.lock);
-	w = cluster_worker_at(cl, worker);
+	w = cluster_worker_at(&cl->workers, worker);
 	more = w != NULL && evc__per_worker_next_def(cl, w, ret_def);
 	if (more)
 		evc__building_begins(cl, w, ret_def);
@@ -107,7 +106,7 @@ built(void *core, unsigned worker, uint64_t id, evc_status code, double seconds)
 	struct cluster_worker *w;
 
 	sync_lock(&cl->q.lock);
-	w = cluster_worker_at(cl, worker);
+	w = cluster_worker_at(&cl->workers, worker);
 	if (w != NULL)
 		evc__building_ends(cl, w, id);
 	if (code == 0)
@@ -160,7 +159,7 @@ late(evc_cluster *cl, struct cluster_worker *w, uint64_t n)
 static bool
 is_stopped(const evc_cluster *cl)
 {
-	return cl->stopping || evc_should_stop(cl->scope);
+	return cl->stop.begun || evc_should_stop(cl->scope);
 }
 
 static void
@@ -171,7 +170,7 @@ settle_cancelled(evc_cluster *cl, evc_remote *r, const char *text)
 			     .text = text };
 
 	if (is_stopped(cl))
-		cl->lost_by_stop = true;
+		cl->stop.lost = true;
 	evc__remote_settle(r, &o);
 }
 
@@ -207,7 +206,7 @@ failed(evc_cluster *cl, evc_remote *r, evc_status code, unsigned kind,
 		if (text == NULL || text[0] == '\0')
 			o.text = "it was asked to stop";
 		if (is_stopped(cl))
-			cl->lost_by_stop = true;
+			cl->stop.lost = true;
 	} else {
 		o.raise = !(r->flags & REMOTE_ASKED);
 	}
@@ -264,7 +263,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	value->size = 0;
 	/* Whoever has the result must find it counted. */
 	if (cluster_asks(cl) && (r->flags & REMOTE_TRANSACTIONAL))
-		cl->kept.seen++;
+		cl->asking.seen++;
 	else if (res->n_updates == 0 || cluster_asks(cl))
 		evc__variables_finished(&cl->vars, 1);
 	/* Settled, it may be gone: the program has perhaps dropped it. */
@@ -297,7 +296,7 @@ finish_chunk(evc_cluster *cl, unsigned worker, const evc_engine_result *res,
 	evc_remote *r;
 
 	sync_lock(&cl->q.lock);
-	w = cluster_worker_at(cl, worker);
+	w = cluster_worker_at(&cl->workers, worker);
 	now = sync_mono();
 	before = cl->count.done;
 	for (i = 0; w != NULL && i < n; i++) {
@@ -362,7 +361,7 @@ overdue(void *core, unsigned worker, uint64_t n)
 	evc_remote *r;
 
 	sync_lock(&cl->q.lock);
-	w = cluster_worker_at(cl, worker);
+	w = cluster_worker_at(&cl->workers, worker);
 	r = w != NULL && w->state == EVC_WORKER_UP ? find(&w->running, n) :
 						     NULL;
 	if (r != NULL) {

@@ -6,7 +6,7 @@
  *
  * All under the lock.
  */
-#include "cluster/core/variable_ask.h"
+#include "cluster/core/cluster.h"
 
 /* ---- the engine leaves ---- */
 
@@ -30,15 +30,15 @@ last_save_is_over(evc_cluster *cl)
 void
 evc__leave_if_idle(evc_cluster *cl)
 {
-	if (!cl->stopping || cl->left || cl->engine == NULL ||
+	if (!cl->stop.begun || cl->engine.left || cl->engine.at == NULL ||
 	    cl->q.n_taken > 0 || !last_save_is_over(cl))
 		return;
 	/* Who is just asking it something comes back here. */
-	cl->kept.over = true;
-	if (cl->kept.n_asking > 0)
+	cl->asking.over = true;
+	if (cl->asking.n > 0)
 		return;
-	cl->left = true;
-	cl->ops->leave(cl->engine);
+	cl->engine.left = true;
+	cl->engine.ops->leave(cl->engine.at);
 }
 
 void
@@ -47,12 +47,12 @@ evc__tell(evc_cluster *cl)
 	bool answer = cl->q.failed ? cl->q.n_taken == 0 :
 				     closures_is_idle(&cl->q);
 
-	if (!list_empty(&cl->fetches) || cl->want_writable ||
-	    (answer && !list_empty(&cl->joins)) ||
-	    (cl->n_up == 0 && cl->alone_ns == 0 &&
+	if (!list_empty(&cl->turn.fetches) || cl->turn.want_writable ||
+	    (answer && !list_empty(&cl->turn.joins)) ||
+	    (cl->workers.n_up == 0 && cl->workers.alone_ns == 0 &&
 	     !closures_is_idle(&cl->q)))
 		evc__turn_ask(cl);
-	if (cl->stopping)
+	if (cl->stop.begun)
 		evc__leave_if_idle(cl);
 }
 
@@ -63,11 +63,12 @@ evc__stop_running(evc_cluster *cl)
 {
 	if (cl->q.n_taken == 0)
 		return;
-	if (cl->asked_upto < cl->q.cancel_upto) {
-		cl->asked_upto = cl->q.cancel_upto;
-		cl->asked_ns = sync_mono();
-		if (cl->engine != NULL && !cl->left)
-			cl->ops->cancel(cl->engine, cl->q.cancel_upto);
+	if (cl->stop.asked_upto < cl->q.cancel_upto) {
+		cl->stop.asked_upto = cl->q.cancel_upto;
+		cl->stop.asked_ns = sync_mono();
+		if (cl->engine.at != NULL && !cl->engine.left)
+			cl->engine.ops->cancel(cl->engine.at,
+					       cl->q.cancel_upto);
 		evc__turn_ask(cl);
 	}
 }
@@ -88,8 +89,8 @@ last_words(const evc_cluster *cl)
 	const struct cluster_worker *w, *last = NULL;
 	unsigned i;
 
-	for (i = 0; i < cl->n_workers; i++) {
-		w = cl->workers[i];
+	for (i = 0; i < cl->workers.n; i++) {
+		w = cl->workers.all[i];
 		if (w->text[0] != '\0' &&
 		    (last == NULL || w->since_ns > last->since_ns))
 			last = w;
@@ -105,9 +106,9 @@ put_no_worker(const evc_cluster *cl, struct text *t)
 	const char *last = last_words(cl);
 
 	evc__text_fmt(t, "no worker for %g s", cl->config.worker_wait);
-	if (cl->trouble[0] != '\0')
-		evc__text_fmt(t, ": %s", cl->trouble);
-	if (last != NULL || cl->trouble[0] == '\0')
+	if (cl->engine.trouble[0] != '\0')
+		evc__text_fmt(t, ": %s", cl->engine.trouble);
+	if (last != NULL || cl->engine.trouble[0] == '\0')
 		evc__text_fmt(t, "; the last: %s",
 			      last != NULL ? last : "none ever was");
 }
@@ -122,8 +123,8 @@ evc__note_unavailable(evc_cluster *cl)
 		return;
 	r.mono_ns = sync_mono();
 	r.real_ns = sync_real();
-	if (cl->down_text[0] != '\0')
-		evc__text_add(&t, cl->down_text);
+	if (cl->engine.down[0] != '\0')
+		evc__text_add(&t, cl->engine.down);
 	else
 		put_no_worker(cl, &t);
 	evc__closures_note(&cl->q, &r);
@@ -135,9 +136,9 @@ evc__note_unavailable(evc_cluster *cl)
 void
 evc__stop_all(evc_cluster *cl)
 {
-	if (cl->stopping)
+	if (cl->stop.begun)
 		return;
-	cl->stopping = true;
+	cl->stop.begun = true;
 	evc__closures_stop(&cl->q);
 	evc__stop_running(cl);
 	evc__tell(cl);

@@ -6,7 +6,7 @@
  * Who changes something asks for a turn, which is one post however many ask.
  * Nothing wakes the loop while nothing is due.
  */
-#include "cluster/core/scope.h"
+#include "cluster/core/cluster.h"
 
 #include "base/self.h"
 #include "base/unwind.h"
@@ -27,18 +27,19 @@ release_due(evc_cluster *cl, uint64_t now)
 	evc_remote *r;
 
 	/* Held for their inputs may be many: walk when one has come. */
-	if (cl->retries_seen == cl->count.retries && now < cl->retry_due_ns)
-		return cl->retry_due_ns;
-	cl->retries_seen = cl->count.retries;
-	cl->retry_due_ns = SYNC_FOREVER;
+	if (cl->turn.retries_seen == cl->count.retries &&
+	    now < cl->turn.retry_due_ns)
+		return cl->turn.retry_due_ns;
+	cl->turn.retries_seen = cl->count.retries;
+	cl->turn.retry_due_ns = SYNC_FOREVER;
 	LIST_EACH(n, tmp, &cl->q.held) {
 		r = LIST_OF(n, evc_remote, closure.link);
 		due = r->more->due_ns;
 		if (due == 0)
 			continue;
 		if (due > now) {
-			if (due < cl->retry_due_ns)
-				cl->retry_due_ns = due;
+			if (due < cl->turn.retry_due_ns)
+				cl->turn.retry_due_ns = due;
 			continue;
 		}
 		r->more->due_ns = 0;
@@ -48,7 +49,7 @@ release_due(evc_cluster *cl, uint64_t now)
 				      EVC_ENGINE_ANY :
 				      (int)r->closure.tag);
 	}
-	return cl->retry_due_ns;
+	return cl->turn.retry_due_ns;
 }
 
 /* Returns when to look again. */
@@ -76,8 +77,8 @@ next_event(evc_cluster *cl, evc_cluster_worker_info *ret)
 	struct cluster_worker *w;
 	unsigned i;
 
-	for (i = 0; i < cl->n_workers; i++) {
-		w = cl->workers[i];
+	for (i = 0; i < cl->workers.n; i++) {
+		w = cl->workers.all[i];
 		if (w->n_events == 0)
 			continue;
 		evc__worker_info(w, sync_mono(), ret);
@@ -121,7 +122,7 @@ is_writable(const evc_cluster *cl)
 {
 	const struct closures *q = &cl->q;
 
-	if (cl->stopping)
+	if (cl->stop.begun)
 		return true;
 	if (q->failed)
 		return q->n_taken == 0 && q->n_unsettled == 0;
@@ -137,9 +138,9 @@ tell_writable(evc_cluster *cl)
 	bool yes;
 
 	sync_lock(&cl->q.lock);
-	yes = cl->want_writable && is_writable(cl);
+	yes = cl->turn.want_writable && is_writable(cl);
 	if (yes)
-		cl->want_writable = false;
+		cl->turn.want_writable = false;
 	sync_unlock(&cl->q.lock);
 	if (yes && cl->config.writable != NULL)
 		call_writable(cl);
@@ -153,11 +154,11 @@ on_timer(struct ev_loop *loop, ev_timer *t, int revents)
 	evc_cluster *cl = t->data;
 
 	(void)revents;
-	if (on_loop_inherited(&cl->on))
+	if (on_loop_inherited(&cl->loop.on))
 		return;
 	/* libev has stopped it, and taken a reference that we had taken. */
 	ev_ref(loop);
-	cl->timer_on = false;
+	cl->turn.timer_on = false;
 	/* In a post, which keeps the scope while it runs. */
 	(void)evc__turn_ask(cl);
 }
@@ -168,10 +169,10 @@ set_timer(evc_cluster *cl, struct ev_loop *loop, uint64_t next)
 	uint64_t left;
 	double in;
 
-	if (cl->timer_on) {
+	if (cl->turn.timer_on) {
 		ev_ref(loop);
-		ev_timer_stop(loop, &cl->timer);
-		cl->timer_on = false;
+		ev_timer_stop(loop, &cl->turn.timer);
+		cl->turn.timer_on = false;
 	}
 	if (next == SYNC_FOREVER)
 		return;
@@ -179,34 +180,34 @@ set_timer(evc_cluster *cl, struct ev_loop *loop, uint64_t next)
 	in = left < (uint64_t)(FAR * 1e9) ? (double)left / 1e9 : FAR;
 	/* libev counts from the time of its last look. */
 	ev_now_update(loop);
-	ev_timer_init(&cl->timer, on_timer, in + LATER, 0);
-	cl->timer.data = cl;
-	ev_timer_start(loop, &cl->timer);
+	ev_timer_init(&cl->turn.timer, on_timer, in + LATER, 0);
+	cl->turn.timer.data = cl;
+	ev_timer_start(loop, &cl->turn.timer);
 	ev_unref(loop);
-	cl->timer_on = true;
+	cl->turn.timer_on = true;
 }
 
 /* Whoever is to be called keeps a plain ev_run from returning. */
 static void
 hold_loop(evc_cluster *cl, struct ev_loop *loop, bool hold)
 {
-	if (hold == cl->holds_loop)
+	if (hold == cl->turn.holds_loop)
 		return;
 	if (hold)
 		ev_ref(loop);
 	else
 		ev_unref(loop);
-	cl->holds_loop = hold;
+	cl->turn.holds_loop = hold;
 }
 
 static void
 leave(struct on_loop *on, struct ev_loop *loop)
 {
-	evc_cluster *cl = LIST_OF(on, evc_cluster, on);
+	evc_cluster *cl = LIST_OF(on, evc_cluster, loop.on);
 
 	set_timer(cl, loop, SYNC_FOREVER);
 	hold_loop(cl, loop, false);
-	ev_cleanup_stop(loop, &cl->cleanup);
+	ev_cleanup_stop(loop, &cl->loop.cleanup);
 }
 
 /* ---- the turn ---- */
@@ -214,17 +215,17 @@ leave(struct on_loop *on, struct ev_loop *loop)
 static void
 turn(evc_cluster *cl)
 {
-	struct ev_loop *loop = evc_reactor_loop(cl->reactor);
+	struct ev_loop *loop = evc_reactor_loop(cl->loop.reactor);
 	uint64_t next = SYNC_FOREVER, due;
 	bool hold, closed;
 
 	sync_lock(&cl->q.lock);
 	evc__scope_watch(cl, loop);
 	/* What this changes is seen by what follows here. */
-	cl->looking = true;
-	if (cl->engine != NULL && !cl->closed)
+	cl->turn.looking = true;
+	if (cl->engine.at != NULL && !cl->engine.closed)
 		next = look(cl);
-	cl->looking = false;
+	cl->turn.looking = false;
 	evc__cluster_unlock(cl);
 
 	evc__checkpoint_turn(cl);
@@ -236,19 +237,19 @@ turn(evc_cluster *cl)
 	if (!cluster_inherited(cl))
 		(void)evc__turn_answers(cl);
 	/* One of these may have forked. */
-	if (on_loop_inherited(&cl->on))
+	if (on_loop_inherited(&cl->loop.on))
 		return;
 
 	sync_lock(&cl->q.lock);
-	closed = cl->closed && cl->engine != NULL;
-	hold = cl->n_waiting > 0 || !list_empty(&cl->fetches) ||
-	       !list_empty(&cl->joins) ||
-	       (cl->want_writable && cl->config.writable != NULL);
+	closed = cl->engine.closed && cl->engine.at != NULL;
+	hold = cl->turn.n_waiting > 0 || !list_empty(&cl->turn.fetches) ||
+	       !list_empty(&cl->turn.joins) ||
+	       (cl->turn.want_writable && cl->config.writable != NULL);
 	sync_unlock(&cl->q.lock);
 	set_timer(cl, loop, closed ? SYNC_FOREVER : next);
 	hold_loop(cl, loop, hold);
-	if (closed && !cl->closed_told) {
-		cl->closed_told = true;
+	if (closed && !cl->turn.closed_told) {
+		cl->turn.closed_told = true;
 		evc__scope_closed(cl);
 	}
 }
@@ -256,28 +257,28 @@ turn(evc_cluster *cl)
 static void
 on_mail(evc_mail *m, evc_status why)
 {
-	evc_cluster *cl = LIST_OF(m, evc_cluster, turn);
+	evc_cluster *cl = LIST_OF(m, evc_cluster, turn.mail);
 
 	/* Before the look.  Who asks after this posts anew; who has asked
 	   before it and found the turn asked for is read by this exchange, and
 	   what it has changed is seen. */
-	(void)sync_xchg(&cl->turn_asked, 0);
+	(void)sync_xchg(&cl->turn.asked, 0);
 	if (why != 0) {
 		/* The loop is gone.  Who has its answer gets it here. */
 		if (evc__turn_answers(cl))
 			evc__scope_adrift(cl);
 		return;
 	}
-	if (sync_load_relaxed(&cl->loop_tid) == 0)
-		sync_store(&cl->loop_tid, evc__tid());
+	if (sync_load_relaxed(&cl->loop.tid) == 0)
+		sync_store(&cl->loop.tid, evc__tid());
 	turn(cl);
 }
 
 void
 evc__turn_init(evc_cluster *cl)
 {
-	cl->turn.fn = on_mail;
-	cl->turn.flags = EVC_LATE;
-	on_loop_init(&cl->on, leave);
-	cl->retry_due_ns = SYNC_FOREVER;
+	cl->turn.mail.fn = on_mail;
+	cl->turn.mail.flags = EVC_LATE;
+	on_loop_init(&cl->loop.on, leave);
+	cl->turn.retry_due_ns = SYNC_FOREVER;
 }

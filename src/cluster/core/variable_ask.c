@@ -14,7 +14,7 @@
  * Where it cannot be asked, its part is what it has said last, and what has come
  * in since.
  */
-#include "cluster/core/variable_ask.h"
+#include "cluster/core/cluster.h"
 
 #include <evcoord/value.h>
 
@@ -38,23 +38,23 @@ struct asker {
 static void
 note_finished(evc_cluster *cl, uint64_t n)
 {
-	uint64_t base = n - cl->kept.seen;
+	uint64_t base = n - cl->asking.seen;
 
 	/* Some of those that it has counted may not have come in yet, so the
 	   least is the best. */
-	if (!cl->kept.known || (int64_t)(base - cl->kept.base) < 0)
-		cl->kept.base = base;
-	if (n > cl->kept.least)
-		cl->kept.least = n;
-	cl->kept.known = true;
+	if (!cl->asking.known || (int64_t)(base - cl->asking.base) < 0)
+		cl->asking.base = base;
+	if (n > cl->asking.least)
+		cl->asking.least = n;
+	cl->asking.known = true;
 }
 
 void
 evc__kept_replaced(evc_cluster *cl, uint64_t finished)
 {
 	sync_lock(&cl->q.lock);
-	cl->kept.known = false;
-	cl->kept.least = 0;
+	cl->asking.known = false;
+	cl->asking.least = 0;
 	note_finished(cl, finished);
 	sync_unlock(&cl->q.lock);
 }
@@ -66,9 +66,9 @@ guess_finished(evc_cluster *cl)
 	uint64_t n;
 
 	sync_lock(&cl->q.lock);
-	n = cl->kept.base + cl->kept.seen;
-	if (n < cl->kept.least)
-		n = cl->kept.least;
+	n = cl->asking.base + cl->asking.seen;
+	if (n < cl->asking.least)
+		n = cl->asking.least;
 	sync_unlock(&cl->q.lock);
 	return n;
 }
@@ -144,15 +144,16 @@ evc__kept_ask(evc_cluster *cl, evc_engine_question *q)
 	evc_engine *engine;
 
 	sync_lock(&cl->q.lock);
-	engine = cl->left || cl->closed || cl->kept.over ? NULL : cl->engine;
+	engine = cl->engine.left || cl->engine.closed || cl->asking.over ?
+			 NULL : cl->engine.at;
 	if (engine != NULL)
-		cl->kept.n_asking++;
+		cl->asking.n++;
 	sync_unlock(&cl->q.lock);
 	if (engine == NULL)
 		return false;
-	cl->ops->ask(engine, q);
+	cl->engine.ops->ask(engine, q);
 	sync_lock(&cl->q.lock);
-	cl->kept.n_asking--;
+	cl->asking.n--;
 	evc__leave_if_idle(cl);
 	evc__cluster_unlock(cl);
 	return true;

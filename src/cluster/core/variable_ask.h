@@ -3,19 +3,22 @@
  * Variables that the engine keeps: what the calls of the program, and
  * checkpoints, ask of it.  The lock is not held in any of these; calls that wait
  * are refused on the cluster's loop, with -EVC_FAILED_PRECONDITION, and after
- * its end, with -EVC_CANCELLED.
+ * its end, with -EVC_CANCELLED.  Included by cluster/core/cluster.h.
  */
 #ifndef EVC_CLUSTER_VARIABLE_ASK_H
 #define EVC_CLUSTER_VARIABLE_ASK_H
 
-#include "cluster/core/cluster.h"
-
-/* Does its engine? */
-static inline bool
-cluster_asks(const evc_cluster *cl)
-{
-	return (cl->ops->caps & EVC_ENGINE_VARIABLES) != 0;
-}
+/* Functions that have finished: those without updates are counted in cl->vars,
+   transactional ones by the engine. */
+struct asking {
+	unsigned n;         /* lock: calls of ops->ask that have not returned */
+	bool over;          /* lock: nothing is asked any more */
+	uint64_t seen;      /* lock: transactional functions whose results came */
+	uint64_t base;      /* lock: functions that the engine has counted beside
+			       these */
+	uint64_t least;     /* lock: the engine's largest answer */
+	bool known;         /* lock: the engine has answered once */
+};
 
 /* One operation, as evc__variable_do. */
 evc_status evc__kept_do(evc_cluster *cl, const evc_engine_update *u,

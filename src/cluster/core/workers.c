@@ -11,7 +11,7 @@ set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 	unsigned last = sizeof w->events / sizeof w->events[0] - 1;
 
 	if (w->state == EVC_WORKER_UP) {
-		cl->n_up--;
+		cl->workers.n_up--;
 		w->down_ns = sync_mono();
 	}
 	if (w->state == EVC_WORKER_FENCED)
@@ -19,10 +19,10 @@ set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 	w->state = state;
 	w->since_ns = sync_mono();
 	if (state == EVC_WORKER_UP) {
-		cl->n_up++;
-		cl->alone_ns = 0;
+		cl->workers.n_up++;
+		cl->workers.alone_ns = 0;
 		/* What is down stays down, whoever came up late. */
-		cl->unavailable = cl->down_text[0] != '\0';
+		cl->workers.unavailable = cl->engine.down[0] != '\0';
 	}
 	if (state == EVC_WORKER_FENCED)
 		cl->q.n_unsettled++;
@@ -79,19 +79,19 @@ evc__sink_workers(void *core, unsigned n)
 	bool fits = true;
 
 	sync_lock(&cl->q.lock);
-	if (n > cl->n_workers) {
+	if (n > cl->workers.n) {
 		all = sync_alloc(n, sizeof(struct cluster_worker *));
 		fits = all != NULL && evc__closures_tags(&cl->q, n);
 		if (fits) {
-			if (cl->n_workers > 0)
-				memcpy(all, cl->workers,
-				       cl->n_workers * sizeof all[0]);
-			sync_free(cl->workers);
-			cl->workers = all;
-			while (cl->n_workers < n &&
-			       (all[cl->n_workers] = make(cl->n_workers)))
-				cl->n_workers++;
-			fits = cl->n_workers == n;
+			if (cl->workers.n > 0)
+				memcpy(all, cl->workers.all,
+				       cl->workers.n * sizeof all[0]);
+			sync_free(cl->workers.all);
+			cl->workers.all = all;
+			while (cl->workers.n < n &&
+			       (all[cl->workers.n] = make(cl->workers.n)))
+				cl->workers.n++;
+			fits = cl->workers.n == n;
 		} else {
 			sync_free(all);
 		}
@@ -186,8 +186,8 @@ evc__sink_names(void *core, const char *const *functions, unsigned n)
 	}
 	/* With one that could not be kept nobody is refused: then the workers
 	   say what they do not know. */
-	if (all && !cl->names_known) {
-		cl->names_known = true;
+	if (all && !cl->names.known) {
+		cl->names.known = true;
 		refuse_unknown(cl);
 	}
 	evc__tell(cl);
@@ -201,7 +201,7 @@ evc__sink_up(void *core, unsigned worker, const char *name, const char *where)
 	struct cluster_worker *w;
 
 	sync_lock(&cl->q.lock);
-	w = cluster_worker_at(cl, worker);
+	w = cluster_worker_at(&cl->workers, worker);
 	if (w != NULL && (w->state == EVC_WORKER_STARTING ||
 			  w->state == EVC_WORKER_GONE)) {
 		if (name != NULL)
@@ -236,7 +236,7 @@ evc__sink_fenced(void *core, unsigned worker, const char *why)
 	struct cluster_worker *w;
 
 	sync_lock(&cl->q.lock);
-	w = cluster_worker_at(cl, worker);
+	w = cluster_worker_at(&cl->workers, worker);
 	if (w != NULL)
 		evc__worker_fence(cl, w, why);
 	evc__tell(cl);
@@ -311,13 +311,14 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 	bool ran = how == EVC_ENGINE_DIED_RUNNING, oldest;
 
 	sync_lock(&cl->q.lock);
-	w = cluster_worker_at(cl, worker);
+	w = cluster_worker_at(&cl->workers, worker);
 	if (w != NULL) {
 		if (why != NULL)
 			evc__copy(w->text, sizeof w->text, why);
 		if (how != EVC_ENGINE_LEFT && w->text[0] != '\0')
 			evc__death_note(cl, w->text);
-		if (!w->told_kill && !cl->stopping && evc__building_is_it(w)) {
+		if (!w->told_kill && !cl->stop.begun &&
+		    evc__building_is_it(w)) {
 			evc__building_blame(cl, w);
 			ran = false;
 		}
@@ -356,7 +357,7 @@ evc__sink_trouble(void *core, const char *why)
 	evc_cluster *cl = core;
 
 	sync_lock(&cl->q.lock);
-	evc__copy(cl->trouble, sizeof cl->trouble, why);
+	evc__copy(cl->engine.trouble, sizeof cl->engine.trouble, why);
 	sync_unlock(&cl->q.lock);
 }
 
@@ -366,9 +367,9 @@ evc__sink_down(void *core, const char *why)
 	evc_cluster *cl = core;
 
 	sync_lock(&cl->q.lock);
-	evc__copy(cl->down_text, sizeof cl->down_text,
+	evc__copy(cl->engine.down, sizeof cl->engine.down,
 		  why != NULL && why[0] != '\0' ? why : "the engine is down");
-	cl->unavailable = true;
+	cl->workers.unavailable = true;
 	evc__note_unavailable(cl);
 	evc__tell(cl);
 	evc__cluster_unlock(cl);
@@ -380,7 +381,7 @@ evc__sink_closed(void *core)
 	evc_cluster *cl = core;
 
 	sync_lock(&cl->q.lock);
-	cl->closed = true;
+	cl->engine.closed = true;
 	evc__turn_ask(cl);
 	evc__cluster_unlock(cl);
 }

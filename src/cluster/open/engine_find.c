@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 
 #include "cluster/open/open.h"
+#include "cluster/processes/processes.h"
+#include "cluster/threads/threads.h"
 
 #define REDIS_LIBRARY "libevcoord-redis.so.0"
 #define REDIS_USAGE "redis://HOST:PORT/NAMESPACE"

@@ -46,8 +46,8 @@ find(const evc_cluster *like)
 	evc_cluster *cl;
 
 	LIST_EACH(n, tmp, &names) {
-		cl = LIST_OF(n, evc_cluster, by_name);
-		if (cl->parent == like->parent &&
+		cl = LIST_OF(n, evc_cluster, life.by_name);
+		if (cl->life.parent == like->life.parent &&
 		    strcmp(cl->name, like->name) == 0)
 			return cl;
 	}
@@ -62,7 +62,7 @@ is_stopping(evc_cluster *cl)
 
 	sync_lock(&cl->q.lock);
 	/* It stays closed when its scope's stop was taken back. */
-	yes |= cl->stopping || cl->closed;
+	yes |= cl->stop.begun || cl->engine.closed;
 	sync_unlock(&cl->q.lock);
 	return yes;
 }
@@ -76,16 +76,16 @@ enter(evc_cluster *cl, evc_cluster **ret_there)
 	for (;;) {
 		there = find(cl);
 		if (there == NULL) {
-			list_append(&names, &cl->by_name);
-			cl->is_opening = true;
+			list_append(&names, &cl->life.by_name);
+			cl->life.is_opening = true;
 			return 0;
 		}
-		if (there->is_opening) {
+		if (there->life.is_opening) {
 			evc__await_change(&lock, &opened, SYNC_FOREVER);
 			continue;
 		}
 		if (is_stopping(there)) {
-			list_remove(&there->by_name);
+			list_remove(&there->life.by_name);
 			continue;
 		}
 		if (strcmp(there->uri, cl->uri) != 0)
@@ -115,9 +115,9 @@ evc__names_opened(evc_cluster *cl, bool open)
 {
 	sync_lock(&lock);
 	if (!open)
-		list_remove(&cl->by_name);
-	if (cl->is_opening) {
-		cl->is_opening = false;
+		list_remove(&cl->life.by_name);
+	if (cl->life.is_opening) {
+		cl->life.is_opening = false;
 		sync_add(&opened, 1);
 		sync_futex_wake(&opened);
 	}
@@ -132,7 +132,7 @@ evc__names_leave(evc_cluster *cl)
 	sync_lock(&lock);
 	last = sync_sub(&cl->handles, 1) == 1;
 	if (last)
-		list_remove(&cl->by_name);
+		list_remove(&cl->life.by_name);
 	sync_unlock(&lock);
 	return last;
 }

@@ -12,6 +12,7 @@
 
 #include "base/cpus.h"
 #include "cluster/open/open.h"
+#include "cluster/processes/processes.h"
 #include "cluster/worker/worker.h"
 #include "engine/notes.h"
 

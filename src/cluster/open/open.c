@@ -6,7 +6,7 @@
  */
 #include "cluster/open/open.h"
 
-#include "cluster/core/scope.h"
+#include "cluster/core/cluster.h"
 
 /* atomic: counts the clusters of the process; nothing else hangs on it */
 static _Atomic uint32_t last_serial;
@@ -53,13 +53,13 @@ destroy(evc_cluster *cl)
 	evc__per_workers_destroy(cl);
 	evc__remotes_destroy(cl);
 	evc__first_forget(cl);
-	for (i = 0; i < cl->n_workers; i++)
-		sync_free(cl->workers[i]);
-	sync_free(cl->workers);
+	for (i = 0; i < cl->workers.n; i++)
+		sync_free(cl->workers.all[i]);
+	sync_free(cl->workers.all);
 	evc__names_destroy(cl);
 	evc__variables_destroy(&cl->vars);
 	evc__closures_destroy(&cl->q);
-	evc_loop_release(cl->loop);
+	evc_loop_release(cl->loop.ref);
 	free_strings(cl);
 }
 
@@ -87,13 +87,13 @@ make(evc_coord *c, const char *uri, const evc_cluster_config *config)
 		return NULL;
 	}
 	cl->destroy = destroy;
-	cl->parent = c;
+	cl->life.parent = c;
 	cl->serial = sync_add(&last_serial, 1) + 1;
 	cl->born_ns = sync_mono();
-	list_init(&cl->by_name);
-	list_init(&cl->defs);
-	list_init(&cl->joins);
-	list_init(&cl->fetches);
+	list_init(&cl->life.by_name);
+	list_init(&cl->workers.defs);
+	list_init(&cl->turn.joins);
+	list_init(&cl->turn.fetches);
 	evc__turn_init(cl);
 	sync_store_relaxed(&cl->handles, 1);
 	sync_store_relaxed(&cl->refs, 1);
@@ -108,8 +108,8 @@ open_engine(evc_cluster *cl, const struct cluster_uri *u)
 	const evc_cluster_config *k = &cl->config;
 	evc_engine_env env = {
 		.scope = cl->scope,
-		.reactor = cl->reactor,
-		.loop = cl->loop,
+		.reactor = cl->loop.reactor,
+		.loop = cl->loop.ref,
 		.uri = cl->uri,
 		.place = u->place,
 		.options = (const char *const *)u->options,
@@ -122,7 +122,7 @@ open_engine(evc_cluster *cl, const struct cluster_uri *u)
 		.core = cl,
 	};
 	evc_engine *engine = NULL;
-	evc_status st = (*cl->ops->open)(&env, &engine);
+	evc_status st = (*cl->engine.ops->open)(&env, &engine);
 
 	if (st == 0)
 		evc__scope_opened(cl, engine);
@@ -185,7 +185,7 @@ open_parsed(evc_coord *c, const char *uri, const struct cluster_uri *u,
 	cl = make(c, uri, k);
 	if (cl == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
-	cl->ops = ops;
+	cl->engine.ops = ops;
 	return open_or_find(cl, k->name != NULL, u, ret);
 }
 
@@ -243,7 +243,7 @@ untold(evc_cluster *cl)
 		evc__text_fmt(&t, "%s%s%s", r->func,
 			      r->func[0] != '\0' ? ": " : "", r->text);
 	}
-	cl->n_said = cl->q.n_errors;
+	cl->life.n_told = cl->q.n_errors;
 	sync_unlock(&cl->q.lock);
 	return st == 0 ? 0 : evc_refuse(st, "%s", buf);
 }

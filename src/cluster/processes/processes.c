@@ -5,7 +5,7 @@
 #include "cluster/processes/processes.h"
 
 #include "base/cpus.h"
-#include "cluster/core/cluster.h"
+#include "wire/uri.h"
 #include "cluster/worker/process.h"
 
 _Static_assert(offsetof(struct processes, notes) == 0, "see notes.h");

@@ -166,6 +166,8 @@ struct processes {
 
 #define SCRATCH ((size_t)256 << 10)
 
+extern const evc_engine_ops evc__engine_processes;
+
 /* The i-th of those it has taken, the oldest first; i is n_taken at most: the
    place of the next one. */
 static inline struct taken *

@@ -7,7 +7,7 @@
 
 #include "base/cpus.h"
 #include "base/text.h"
-#include "cluster/core/cluster.h"
+#include "wire/uri.h"
 
 /* A function finds the updates of all functions that its worker has run before:
    results with updates do not wait any longer. */

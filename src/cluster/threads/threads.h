@@ -88,6 +88,8 @@ struct threads {
 	_Atomic uint32_t keeper_sleeps, keeper_bell;
 };
 
+extern const evc_engine_ops evc__engine_threads;
+
 static inline struct threads *
 threads_of(evc_engine *engine)
 {

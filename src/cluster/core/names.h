@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names of functions, and the workers that have them.  Included by
+ * cluster/core/cluster.h.
+ */
+#ifndef EVC_CLUSTER_NAMES_H
+#define EVC_CLUSTER_NAMES_H
+
+#define NAME_WORKERS 1024 /* workers behind these are given all functions */
+#define NAME_BUCKETS 1024
+#define MISSING_LOOKS 1024
+
+/* One name, kept for the cluster's life.  All fields: lock. */
+struct cluster_name {
+	struct cluster_name *next;
+	bool known; /* a worker has a function of this name */
+	uint64_t has[NAME_WORKERS / 64]; /* workers that have told this name */
+	uint64_t lost_ns; /* time at which such a worker was replaced; 0: never */
+	char name[NAME_ROOM];
+};
+
+/* All fields: lock. */
+struct function_names {
+	bool known; /* a worker has told its names: other names are refused */
+	struct cluster_name *buckets[NAME_BUCKETS];
+};
+
+/* ---- names.c: lock held ---- */
+
+/* The entry of a name, made if need be; NULL: no memory. */
+struct cluster_name *evc__name(evc_cluster *cl, const char *name);
+/* The entry for a call that says the name: 0; refused also when no worker has
+   such a function. */
+evc_status evc__name_checked(evc_cluster *cl, const char *name,
+			     const struct cluster_name **ret);
+/* The memory is about to go. */
+void evc__names_destroy(evc_cluster *cl);
+/* The function r was queued. */
+void evc__names_note(evc_cluster *cl, const evc_remote *r);
+/* The first function that no worker can run that is up; NULL: none was found among
+   the first MISSING_LOOKS of each line. */
+evc_remote *evc__missing_find(const evc_cluster *cl);
+/* The time from which on no worker could run r. */
+uint64_t evc__missing_since(const evc_cluster *cl, const evc_remote *r);
+/* The same in words: "no worker has had a function called ...". */
+void evc__missing_describe(const evc_cluster *cl, const evc_remote *r,
+			   struct text *t);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Numbers, and reports in words.  Included by cluster/core/cluster.h.
+ */
+#ifndef EVC_CLUSTER_REPORT_H
+#define EVC_CLUSTER_REPORT_H
+
+/* Counts since the cluster was opened.  All fields: lock. */
+struct counts {
+	uint64_t scheduled, done, failed, cancelled;
+	uint64_t executions;     /* results that workers have sent */
+	uint64_t late;           /* results of functions that were settled before */
+	uint64_t lost;           /* functions that a worker has taken with it */
+	uint64_t retries, builds;
+	double build_time, run_time; /* seconds */
+	uint64_t per_second[8];  /* functions done in a second: a ring */
+	uint64_t second;         /* the latest second in the ring */
+};
+
+/* ---- info.c, report.c: lock held ---- */
+
+void evc__worker_info(const struct cluster_worker *w, uint64_t now,
+		      evc_cluster_worker_info *ret);
+/* "count on worker 2 (pid 7) for 3.1 s": the oldest function of a worker. */
+void evc__worker_describe(const struct cluster_worker *w, uint64_t now,
+			  struct text *t);
+/* One line: what runs the longest, how many functions run beside it, what is
+   queued. */
+void evc__cluster_describe(const evc_cluster *cl, uint64_t now,
+			   struct text *t);
+
+#endif

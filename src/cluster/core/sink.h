@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine's side of a cluster.  Included by cluster/core/cluster.h.
+ */
+#ifndef EVC_CLUSTER_SINK_H
+#define EVC_CLUSTER_SINK_H
+
+struct engine_side {
+	const evc_engine_ops *ops;  /* creation */
+	evc_engine *at;             /* lock: NULL: not open, or closed */
+	bool left;                  /* lock: ops->leave was called */
+	bool closed;                /* lock: the engine has said its last word */
+	char down[TEXT_ROOM];       /* lock: why the engine is down for good; "":
+				       the engine is not down */
+	char trouble[TEXT_ROOM];    /* lock: the engine's words for why functions
+				       wait at the moment; "": none */
+};
+
+/* What engines call: sink.c, and what it leaves to workers.c, names.c, info.c. */
+extern const evc_engine_sink evc__sink;
+bool evc__sink_workers(void *core, unsigned n);
+void evc__sink_names(void *core, const char *const *functions, unsigned n);
+void evc__sink_worker_names(void *core, unsigned worker,
+			    const char *const *functions, unsigned n);
+void evc__sink_up(void *core, unsigned worker, const char *name,
+		  const char *where);
+void evc__sink_fenced(void *core, unsigned worker, const char *why);
+void evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how);
+void evc__sink_trouble(void *core, const char *why);
+void evc__sink_counts(void *core, uint64_t *ret_queued, uint64_t *ret_running,
+		      uint64_t *ret_done);
+void evc__sink_down(void *core, const char *why);
+void evc__sink_closed(void *core);
+
+#endif
