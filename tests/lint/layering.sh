@@ -116,10 +116,10 @@ wire
 engine
 cluster/variables
 cluster/snapshot
-cluster/core
-cluster/calls
 cluster/worker
 cluster/threads cluster/processes
+cluster/core
+cluster/calls
 cluster/open
 redis/client
 redis/engine

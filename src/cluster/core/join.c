@@ -10,9 +10,6 @@
 #include "base/unwind.h"
 #include "cluster/worker/worker.h"
 
-__thread const void *evc__exec_of
-	__attribute__((visibility("hidden"), tls_model("initial-exec")));
-
 void
 evc__say_raised(evc_cluster *cl)
 {

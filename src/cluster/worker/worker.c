@@ -11,6 +11,9 @@
 #include "base/text.h"
 #include "cluster/worker/exec.h"
 
+__thread const void *evc__exec_of
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
 /* ---- life ---- */
 
 evc_status

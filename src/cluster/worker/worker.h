@@ -19,7 +19,7 @@
 struct worker;
 
 /* The sink's core of the function that this thread runs, for workers that share
-   the cluster's memory; NULL: it runs none.  (join.c has it; engines set it.) */
+   the cluster's memory; NULL: it runs none.  Engines set it. */
 extern __thread const void *evc__exec_of
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 
