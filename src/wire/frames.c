@@ -35,7 +35,7 @@ evc__frame_next(const void *bytes, size_t n, size_t max_frame,
 				  "a frame of type %u, which is none", p[3]);
 	if (n < FRAME_HEAD)
 		return 0;
-	size = parts_number(p + 4, 4);
+	size = head_number(p + 4, 4);
 	if (size > max_frame)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "a frame of %llu bytes, and %llu are the "
@@ -72,7 +72,7 @@ evc__parts_begin(struct parts_out *o, struct bytes *b, size_t max_frame,
 	p[1] = MAGIC_1;
 	p[2] = FRAME_VERSION;
 	p[3] = (unsigned char)type;
-	parts_put_number(p + 4, 4, size);
+	head_put_number(p + 4, 4, size);
 	o->at = p + FRAME_HEAD;
 	return 0;
 }
@@ -126,7 +126,7 @@ in_number(struct parts_in *in, unsigned n)
 		in->wrong = in->wrong != NULL ? in->wrong : "cut";
 		return 0;
 	}
-	v = parts_number(in->at, n);
+	v = head_number(in->at, n);
 	in->at += n;
 	in->left -= n;
 	return v;

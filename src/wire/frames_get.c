@@ -53,7 +53,7 @@ in_input(struct parts_in *in)
 {
 	evc_engine_input i = { .id = in_number(in, 8) };
 
-	if (in->left >= 4 && parts_number(in->at, 4) == KEPT)
+	if (in->left >= 4 && head_number(in->at, 4) == KEPT)
 		(void)in_number(in, 4);
 	else {
 		i.value = in_value(in);

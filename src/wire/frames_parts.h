@@ -6,33 +6,13 @@
 #define EVC_CLUSTER_FRAMES_PARTS_H
 
 #include "wire/frames.h"
+#include "wire/head.h"
 #include "wire/walk.h"
 
 #define TEXT_MOST 65534
 
 /* "task" */
 const char *evc__frame_name(unsigned type);
-
-/* ---- network order ---- */
-
-static inline uint64_t
-parts_number(const unsigned char *p, unsigned n)
-{
-	uint64_t v = 0;
-
-	while (n-- > 0)
-		v = v << 8 | *p++;
-	return v;
-}
-
-static inline void
-parts_put_number(unsigned char *p, unsigned n, uint64_t v)
-{
-	while (n-- > 0) {
-		p[n] = (unsigned char)v;
-		v >>= 8;
-	}
-}
 
 /* ---- writing: into room that is there ---- */
 
@@ -60,7 +40,7 @@ text_size(const char *s)
 }
 
 static inline uint64_t
-value_size(const evc_value *v)
+value_length(const evc_value *v)
 {
 	return 4 + (uint64_t)v->size;
 }
@@ -68,7 +48,7 @@ value_size(const evc_value *v)
 static inline void
 out_number(struct parts_out *o, unsigned n, uint64_t v)
 {
-	parts_put_number(o->at, n, v);
+	head_put_number(o->at, n, v);
 	o->at += n;
 }
 

@@ -6,8 +6,6 @@
 
 #include "wire/frames_parts.h"
 
-static const unsigned char nil = 0xc0;
-
 /* ---- to the worker ---- */
 
 evc_status
@@ -35,7 +33,7 @@ static evc_value
 input_value(const evc_engine_input *in)
 {
 	/* A value of no bytes would be one that is kept. */
-	return in->value.size > 0 ? in->value : (evc_value){ &nil, 1 };
+	return in->value.size > 0 ? in->value : (evc_value){ &evc__nil, 1 };
 }
 
 static uint64_t
@@ -75,7 +73,7 @@ evc__frame_put_task(struct bytes *b, size_t max_frame, const evc_engine_task *t,
 		    const bool *value_is_kept)
 {
 	uint64_t size = 8 + 8 + 8 + 4 + 4 + 4 + text_size(t->function) +
-			value_size(&t->args) + value_size(&t->kwargs) +
+			value_length(&t->args) + value_length(&t->kwargs) +
 			inputs_size(t, value_is_kept);
 	struct parts_out o;
 	evc_status st = evc__parts_begin(&o, b, max_frame, FRAME_TASK, size,
@@ -101,7 +99,7 @@ evc__frame_put_def(struct bytes *b, size_t max_frame, const evc_engine_def *d)
 {
 	uint64_t size = 8 + 8 + 8 + 8 + 1 + 1 + text_size(d->name) +
 			text_size(d->function) + text_size(d->map) +
-			value_size(&d->args);
+			value_length(&d->args);
 	struct parts_out o;
 	evc_status st = evc__parts_begin(&o, b, max_frame, FRAME_DEF, size,
 					 "the per-worker value");
@@ -125,7 +123,7 @@ evc_status
 evc__frame_put_reply(struct bytes *b, size_t max_frame,
 		     const struct frame_reply *r)
 {
-	uint64_t size = 4 + 8 + text_size(r->text) + value_size(&r->value);
+	uint64_t size = 4 + 8 + text_size(r->text) + value_length(&r->value);
 	struct parts_out o;
 	evc_status st = evc__parts_begin(&o, b, max_frame, FRAME_REPLY, size,
 					 "the variable");
@@ -200,8 +198,8 @@ evc__frame_put_note(struct bytes *b, enum frame_type type,
 static uint64_t
 update_size(const evc_engine_update *u)
 {
-	return 1 + 8 + text_size(u->name) + value_size(&u->value) +
-	       value_size(&u->expected);
+	return 1 + 8 + text_size(u->name) + value_length(&u->value) +
+	       value_length(&u->expected);
 }
 
 static void
@@ -225,7 +223,7 @@ evc__frame_put_result(struct bytes *b, size_t max_frame,
 	unsigned i;
 
 	size = 8 + 8 + 4 + 1 + 1 + 4 + text_size(r->text) +
-	       value_size(&r->value);
+	       value_length(&r->value);
 	for (i = 0; i < r->n_updates; i++)
 		size += update_size(&r->updates[i]);
 	st = evc__parts_begin(&o, b, max_frame, FRAME_RESULT, size,

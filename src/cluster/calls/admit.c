@@ -63,32 +63,16 @@ static bool
 make_edges(evc_remote *r, struct cluster_edge **ret)
 {
 	struct remote_more *m = r->more;
-	struct cluster_edge *e;
-	unsigned i;
+	const struct cluster_edge *e;
 
 	*ret = NULL;
-	for (i = 0; m != NULL && i < m->n_inputs; i++) {
-		if (sync_load(&m->inputs[i]->done))
-			continue;
-		e = sync_alloc(1, sizeof *e);
-		if (e == NULL)
-			return false;
-		e->next = *ret;
-		*ret = e;
+	if (m == NULL)
+		return true;
+	if (!evc__edges_make(m->inputs, m->n_inputs, ret))
+		return false;
+	for (e = *ret; e != NULL; e = e->next)
 		m->n_missing++;
-	}
 	return true;
-}
-
-static void
-free_edges(struct cluster_edge *e)
-{
-	struct cluster_edge *next;
-
-	for (; e != NULL; e = next) {
-		next = e->next;
-		sync_free(e);
-	}
 }
 
 static void
@@ -107,20 +91,6 @@ put_edges(evc_remote *r, struct cluster_edge *e)
 		e->next = m->inputs[i]->edges;
 		m->inputs[i++]->edges = e;
 	}
-}
-
-static void
-drop_refs(evc_remote *r)
-{
-	struct remote_more *m = r->more;
-
-	if (m == NULL)
-		return;
-	while (m->n_inputs > 0)
-		evc__remote_drop(m->inputs[--m->n_inputs]);
-	while (m->n_uses > 0)
-		evc__per_worker_unref(m->uses[--m->n_uses]);
-	m->n_missing = 0;
 }
 
 /* ---- in ---- */
@@ -161,7 +131,7 @@ let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 	r->id = ++cl->remotes.last_id;
 	cl->count.scheduled++;
 	if (in != NULL) {
-		free_edges(edges);
+		evc__edges_free(edges);
 		fail_by(r, in);
 		/* Its error may have left nothing to wait for. */
 		evc__tell(cl);
@@ -182,9 +152,7 @@ let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 	    (r->closure.tag != TAG_ANY &&
 	     cl->workers.all[r->closure.tag]->state != EVC_WORKER_UP))
 		evc__turn_ask(cl);
-	evc__names_note(cl, r);
-	evc__wake(cl, r->closure.tag == TAG_ANY ? EVC_ENGINE_ANY :
-						  (int)r->closure.tag);
+	evc__remote_queued(r);
 }
 
 /* Wait for n places.  0; > 0: raised; < 0: refused. */
@@ -284,13 +252,9 @@ evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 	for (j = 0; st == 0 && j < n; j++) {
 		r[j]->function = name;
 		r[j]->closure.tag = each_worker ? j : tag;
-		if (!make_edges(r[j], &edges)) {
-			free_edges(edges);
+		/* Kept there until all are sure. */
+		if (!make_edges(r[j], &r[j]->edges))
 			st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
-		} else {
-			/* Kept there until all are sure. */
-			r[j]->edges = edges;
-		}
 	}
 	if (st == 0) {
 		for (j = 0; j < n; j++) {
@@ -301,9 +265,9 @@ evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 		return 0;
 	}
 	for (j = 0; j < n; j++) {
-		free_edges(r[j]->edges);
+		evc__edges_free(r[j]->edges);
 		r[j]->edges = NULL;
-		drop_refs(r[j]);
+		evc__remote_let_go(r[j]);
 	}
 	return st;
 }

@@ -37,7 +37,7 @@ refuse_late(const evc_remote *r)
 	struct text t = evc__text_in(buf, sizeof buf);
 
 	evc__text_fmt(&t, "%s has no outcome yet; ",
-		      r->function != NULL ? r->function->name : "call");
+		      remote_name(r));
 	sync_lock(&cl->q.lock);
 	if (r->closure.where == CLOSURE_TAKEN)
 		evc__worker_describe(cl->workers.all[r->worker], now, &t);

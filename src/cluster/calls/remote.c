@@ -41,7 +41,7 @@ evc_remote_get(const evc_remote *r, evc_remote_info *ret_info)
 	ret_info->attempts = r->attempts;
 	ret_info->deaths = r->deaths;
 	evc__copy(ret_info->function, sizeof ret_info->function,
-		  r->function != NULL ? r->function->name : "call");
+		  remote_name(r));
 	if (r->worker != TAG_ANY)
 		evc__copy(ret_info->worker, sizeof ret_info->worker,
 			  cl->workers.all[r->worker]->name);

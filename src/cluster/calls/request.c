@@ -11,32 +11,6 @@
 
 /* ---- checks without the lock ---- */
 
-static bool
-collect(const struct walk_ref *ref, void *arg)
-{
-	struct request *q = arg;
-	struct walk_ref *at;
-
-	if (q->refs.n == q->refs.room) {
-		at = sync_alloc(q->refs.room * 2 + 8, sizeof *at);
-		if (at == NULL) {
-			q->refs.no_memory = true;
-			return false;
-		}
-		if (q->refs.n > 0)
-			memcpy(at, q->refs.at, q->refs.n * sizeof *at);
-		sync_free(q->refs.at);
-		q->refs.at = at;
-		q->refs.room = q->refs.room * 2 + 8;
-	}
-	q->refs.at[q->refs.n++] = *ref;
-	if (ref->per_worker)
-		q->n_uses++;
-	else
-		q->n_remotes++;
-	return true;
-}
-
 static evc_status
 take_value(struct request *q, const evc_value *v, unsigned type,
 	   const char *what, evc_value *ret)
@@ -46,11 +20,9 @@ take_value(struct request *q, const evc_value *v, unsigned type,
 
 	if (v == NULL || v->size == 0)
 		return 0;
-	st = evc__value_walk(v->data, v->size, collect, q);
+	st = evc__refs_add(&q->refs, v);
 	if (st < 0)
 		return st;
-	if (q->refs.no_memory)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
 	is = evc_value_type(v);
 	if (is != type && is != EVC_VALUE_NIL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
@@ -132,6 +104,7 @@ make_more(const evc_cluster *cl, const struct request *q,
 	const evc_retry *retry = q->opts.retry.times > 0 ? &q->opts.retry :
 							   &cl->config.retry;
 	struct remote_more *m;
+	unsigned n_uses = 0, n_remotes, i;
 
 	if (q->refs.n == 0 && q->call == NULL && !(q->opts.deadline > 0) &&
 	    retry->times == 0)
@@ -143,14 +116,17 @@ make_more(const evc_cluster *cl, const struct request *q,
 	m->call_arg = q->arg;
 	m->deadline = q->opts.deadline;
 	m->retry = *retry;
-	if (q->n_remotes > 0) {
-		m->inputs = sync_alloc(q->n_remotes, sizeof(evc_remote *));
-		m->values = sync_alloc(q->n_remotes, sizeof *m->values);
+	for (i = 0; i < q->refs.n; i++)
+		n_uses += q->refs.at[i].per_worker;
+	n_remotes = q->refs.n - n_uses;
+	if (n_remotes > 0) {
+		m->inputs = sync_alloc(n_remotes, sizeof(evc_remote *));
+		m->values = sync_alloc(n_remotes, sizeof *m->values);
 	}
-	if (q->n_uses > 0)
-		m->uses = sync_alloc(q->n_uses, sizeof(evc_per_worker *));
-	if ((q->n_remotes > 0 && (m->inputs == NULL || m->values == NULL)) ||
-	    (q->n_uses > 0 && m->uses == NULL)) {
+	if (n_uses > 0)
+		m->uses = sync_alloc(n_uses, sizeof(evc_per_worker *));
+	if ((n_remotes > 0 && (m->inputs == NULL || m->values == NULL)) ||
+	    (n_uses > 0 && m->uses == NULL)) {
 		sync_free(m->inputs);
 		sync_free(m->values);
 		sync_free(m->uses);

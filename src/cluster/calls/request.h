@@ -6,8 +6,7 @@
 #ifndef EVC_CLUSTER_REQUEST_H
 #define EVC_CLUSTER_REQUEST_H
 
-#include "cluster/core/cluster.h"
-#include "wire/walk.h"
+#include "cluster/core/fetch.h"
 
 /* What a call asks for, checked. */
 struct request {
@@ -16,12 +15,7 @@ struct request {
 	void *arg;
 	evc_value args, kwargs;
 	evc_schedule_opts opts;
-	struct ref_list {
-		struct walk_ref *at;
-		unsigned n, room;
-		bool no_memory;
-	} refs;
-	unsigned n_remotes, n_uses; /* of refs, at most */
+	struct ref_list refs;
 };
 
 /* The name or the call is set; all else is checked and filled in.  0 or a

@@ -6,6 +6,18 @@
 #define EVC_CLUSTER_FETCH_H
 
 #include "cluster/core/cluster.h"
+#include "wire/walk.h"
+
+/* The references in values, in their order. */
+struct ref_list {
+	struct walk_ref *at;
+	unsigned n, room;
+	bool no_memory;
+};
+
+/* Those in a value are added.  0, or refused; l->at is for sync_free in both
+   cases. */
+evc_status evc__refs_add(struct ref_list *l, const evc_value *v);
 
 /* In the order of the value, one for each place; a reference of each. */
 struct fetched {

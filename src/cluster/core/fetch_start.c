@@ -25,12 +25,7 @@ struct cluster_fetch {
 static void
 destroy(struct cluster_fetch *k)
 {
-	struct cluster_edge *next;
-
-	for (; k->spare != NULL; k->spare = next) {
-		next = k->spare->next;
-		sync_free(k->spare);
-	}
+	evc__edges_free(k->spare);
 	evc_value_free(&k->value);
 	evc__fetched_drop(k->cl, &k->f);
 	sync_free(k);
@@ -70,25 +65,6 @@ evc__fetch_tell(struct cluster_fetch *k)
 
 /* ---- begin ---- */
 
-/* false: no memory. */
-static bool
-make_edges(struct cluster_fetch *k)
-{
-	struct cluster_edge *e;
-	size_t i;
-
-	for (i = 0; i < k->f.n; i++) {
-		if (sync_load(&k->f.remotes[i]->done))
-			continue;
-		e = sync_alloc(1, sizeof *e);
-		if (e == NULL)
-			return false;
-		e->next = k->spare;
-		k->spare = e;
-	}
-	return true;
-}
-
 static evc_status
 fill(struct cluster_fetch *k, const evc_value *value)
 {
@@ -96,7 +72,7 @@ fill(struct cluster_fetch *k, const evc_value *value)
 
 	if (st == 0 && value != NULL)
 		st = evc_value_copy(&k->value, value);
-	if (st == 0 && !make_edges(k))
+	if (st == 0 && !evc__edges_make(k->f.remotes, k->f.n, &k->spare))
 		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
 	return st;
 }

@@ -4,71 +4,61 @@
  */
 #include "cluster/core/fetch.h"
 
-#include "wire/walk.h"
-
 /* ---- to the remotes ---- */
-
-struct ids {
-	const evc_cluster *cl;
-	uint64_t *at;
-	size_t n, room;
-	bool per_worker, foreign, no_memory;
-};
 
 static bool
 collect(const struct walk_ref *ref, void *arg)
 {
-	struct ids *ids = arg;
-	uint64_t *at;
+	struct ref_list *l = arg;
+	struct walk_ref *at;
 
-	ids->per_worker = ref->per_worker;
-	ids->foreign = !ref->per_worker && ref->serial != ids->cl->serial;
-	if (ids->per_worker || ids->foreign)
-		return false;
-	if (ids->n == ids->room) {
-		at = sync_alloc(ids->room * 2 + 8, sizeof *at);
-		ids->no_memory = at == NULL;
+	if (l->n == l->room) {
+		at = sync_alloc(l->room * 2 + 8, sizeof *at);
+		l->no_memory = at == NULL;
 		if (at == NULL)
 			return false;
-		if (ids->n > 0)
-			memcpy(at, ids->at, ids->n * sizeof *at);
-		sync_free(ids->at);
-		ids->at = at;
-		ids->room = ids->room * 2 + 8;
+		if (l->n > 0)
+			memcpy(at, l->at, l->n * sizeof *at);
+		sync_free(l->at);
+		l->at = at;
+		l->room = l->room * 2 + 8;
 	}
-	ids->at[ids->n++] = ref->id;
+	l->at[l->n++] = *ref;
 	return true;
 }
 
-static evc_status
-find_ids(const evc_value *value, struct ids *ids)
+evc_status
+evc__refs_add(struct ref_list *l, const evc_value *v)
 {
-	evc_status st = evc__value_walk(value->data, value->size, collect, ids);
+	evc_status st = evc__value_walk(v->data, v->size, collect, l);
 
-	if (st < 0)
-		return st;
-	if (ids->per_worker)
+	return st == 0 && l->no_memory ?
+		       evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory") : st;
+}
+
+static evc_status
+check(const evc_cluster *cl, const struct walk_ref *ref)
+{
+	if (ref->per_worker)
 		return evc_refuse(-EVC_UNIMPLEMENTED,
 				  "a per-worker value is on the workers alone:"
 				  " pass it to a function, by evc_schedule");
-	if (ids->foreign)
+	if (ref->serial != cl->serial)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "a remote of another cluster stands in the"
 				  " value");
-	if (ids->no_memory)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
 	return 0;
 }
 
 /* Lock held. */
 static evc_status
-hold_all(evc_cluster *cl, const struct ids *ids, struct fetched *f)
+hold_all(evc_cluster *cl, const struct ref_list *refs, struct fetched *f)
 {
 	evc_remote *r;
 	size_t i;
 
-	for (i = 0; i < ids->n; i++) {
-		r = evc__remote_find(cl, ids->at[i]);
+	for (i = 0; i < refs->n; i++) {
+		r = evc__remote_find(cl, refs->at[i].id);
 		if (r == NULL || !evc__remote_hold(r))
 			return evc_refuse(-EVC_INVALID_ARGUMENT,
 					  "a remote in the value is not there"
@@ -82,20 +72,23 @@ evc_status
 evc__fetched_find(evc_cluster *cl, const evc_value *value, struct fetched *ret)
 {
 	struct fetched f = { NULL, 0 };
-	struct ids ids = { .cl = cl };
-	evc_status st = value != NULL ? find_ids(value, &ids) : 0;
+	struct ref_list refs = { .n = 0 };
+	evc_status st = value != NULL ? evc__refs_add(&refs, value) : 0;
+	unsigned i;
 
-	if (st == 0 && ids.n > 0) {
-		f.remotes = sync_alloc(ids.n, sizeof(evc_remote *));
+	for (i = 0; st == 0 && i < refs.n; i++)
+		st = check(cl, &refs.at[i]);
+	if (st == 0 && refs.n > 0) {
+		f.remotes = sync_alloc(refs.n, sizeof(evc_remote *));
 		if (f.remotes == NULL)
 			st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
 	}
 	if (st == 0) {
 		sync_lock(&cl->q.lock);
-		st = hold_all(cl, &ids, &f);
+		st = hold_all(cl, &refs, &f);
 		sync_unlock(&cl->q.lock);
 	}
-	sync_free(ids.at);
+	sync_free(refs.at);
 	if (st < 0)
 		evc__fetched_drop(cl, &f);
 	else
@@ -129,7 +122,7 @@ evc__remote_outcome(evc_remote *r, evc_value *ret)
 	if (r->code == 0)
 		return 0;
 	return evc_refuse(r->code, "%s%s%s",
-			  r->function != NULL ? r->function->name : "call",
+			  remote_name(r),
 			  r->text != NULL ? ": " : "",
 			  r->text != NULL ? r->text : "");
 }

@@ -41,7 +41,7 @@ evc__worker_info(const struct cluster_worker *w, uint64_t now,
 	evc__copy(ret->text, sizeof ret->text, w->text);
 	if (r != NULL)
 		evc__copy(ret->function, sizeof ret->function,
-			  r->function != NULL ? r->function->name : "call");
+			  remote_name(r));
 }
 
 evc_status

@@ -9,17 +9,15 @@
  */
 #include "cluster/core/cluster.h"
 
+#include "cluster/variables/table.h"
+
 
 /* ---- the table ---- */
 
 static struct cluster_name **
 place_of(evc_cluster *cl, const char *name)
 {
-	unsigned hash = 5381;
-
-	for (; *name != '\0'; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return &cl->names.buckets[hash % NAME_BUCKETS];
+	return &cl->names.buckets[name_hash(name) % NAME_BUCKETS];
 }
 
 static struct cluster_name *

@@ -40,7 +40,7 @@ leave_behind(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	if (hangs) {
 		evc__text_fmt(&t, "%s on %s has not returned %g s after it was"
 				  " asked to stop",
-			      r->function != NULL ? r->function->name : "call",
+			      remote_name(r),
 			      w->name, cl->config.grace > 0 ?
 					       cl->config.grace : 0);
 		o.code = EVC_UNAVAILABLE;

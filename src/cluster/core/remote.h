@@ -73,6 +73,12 @@ struct evc_remote {
 
 #define REMOTE_OF(c) LIST_OF(c, evc_remote, closure)
 
+static inline const char *
+remote_name(const evc_remote *r)
+{
+	return r->function != NULL ? r->function->name : "call";
+}
+
 /* remote_named.c: which remote a value means */
 
 /* For evc__pack: a remote that it was given can be named from then on. */
@@ -96,6 +102,11 @@ void evc__cluster_unlock(evc_cluster *cl);
 /* Its outcome was handed out: count it once. */
 void evc__remote_count_fetch(evc_remote *r);
 
+/* One edge for each of these remotes that has no outcome yet, in front of *ret.
+   false: no memory, and *ret is NULL. */
+bool evc__edges_make(evc_remote *const *r, size_t n, struct cluster_edge **ret);
+void evc__edges_free(struct cluster_edge *e);
+
 /* settle.c: lock held */
 
 struct outcome {
@@ -108,6 +119,8 @@ struct outcome {
 			      among its arguments */
 };
 
+/* It was queued: a worker may take it. */
+void evc__remote_queued(evc_remote *r);
 /* Give it its outcome; tell all that wait for it, and what follows from that,
    to the end.  It is OUT of the queue already. */
 void evc__remote_settle(evc_remote *r, const struct outcome *o);

@@ -24,7 +24,7 @@ evc__remote_reason(const evc_remote *r, const struct outcome *o,
 		evc__copy(ret->who, sizeof ret->who,
 			  cl->workers.all[r->worker]->name);
 	evc__copy(ret->func, sizeof ret->func,
-		  r->function != NULL ? r->function->name : "call");
+		  remote_name(r));
 	evc__copy(ret->text, sizeof ret->text, o->text);
 }
 
@@ -83,15 +83,21 @@ evc__remote_fill(struct remote_more *m)
 	}
 }
 
+void
+evc__remote_queued(evc_remote *r)
+{
+	evc__names_note(r->cl, r);
+	evc__wake(r->cl, r->closure.tag == TAG_ANY ? EVC_ENGINE_ANY :
+						     (int)r->closure.tag);
+}
+
 /* All inputs have come: it may run. */
 static void
 complete(evc_remote *r)
 {
 	evc__remote_fill(r->more);
 	evc__closures_release(&r->cl->q, &r->closure);
-	evc__names_note(r->cl, r);
-	evc__wake(r->cl, r->closure.tag == TAG_ANY ? EVC_ENGINE_ANY :
-						     (int)r->closure.tag);
+	evc__remote_queued(r);
 }
 
 /* What has failed, and is to pass that on: a list by evc_remote.more_garbage,

@@ -23,7 +23,7 @@ fill_task(const evc_remote *r, evc_engine_task *t)
 	memset(t, 0, sizeof *t);
 	t->n = r->closure.n;
 	t->id = r->id;
-	t->function = r->function != NULL ? r->function->name : "call";
+	t->function = remote_name(r);
 	t->args.size = r->args_size;
 	t->args.data = r->args_size > 0 ? r->tail : NULL;
 	t->kwargs.size = r->kwargs_size;

@@ -44,10 +44,7 @@ release_due(evc_cluster *cl, uint64_t now)
 		}
 		r->more->due_ns = 0;
 		evc__closures_release(&cl->q, &r->closure);
-		evc__names_note(cl, r);
-		evc__wake(cl, r->closure.tag == TAG_ANY ?
-				      EVC_ENGINE_ANY :
-				      (int)r->closure.tag);
+		evc__remote_queued(r);
 	}
 	return cl->turn.retry_due_ns;
 }

@@ -217,6 +217,53 @@ evc__sink_up(void *core, unsigned worker, const char *name, const char *where)
 	evc__cluster_unlock(cl);
 }
 
+/* ---- deaths, for the log ---- */
+
+/* The engine tells of a death under the lock, where no log hook may run: the texts
+   are kept until the next turn of the loop.  A program that dies at its start dies
+   again and again, on many workers: a second has so many lines, and one more that
+   counts the rest. */
+
+#define EVERY_NS UINT64_C(1000000000)
+
+static void
+note_death(evc_cluster *cl, const char *text)
+{
+	struct deaths *d = &cl->workers.deaths;
+
+	if (d->n < DEATHS_KEPT)
+		evc__copy(d->text[d->n++], sizeof d->text[0], text);
+	else
+		d->n_more++;
+	evc__turn_ask(cl);
+}
+
+uint64_t
+evc__deaths_tell(evc_cluster *cl)
+{
+	struct deaths told;
+	uint64_t now = sync_mono();
+	unsigned i;
+
+	sync_lock(&cl->q.lock);
+	told = cl->workers.deaths;
+	/* At the stop nothing is put off: there may be no other turn. */
+	if (told.n == 0 || (told.told_ns != 0 && !cl->stop.begun &&
+			    now < told.told_ns + EVERY_NS)) {
+		sync_unlock(&cl->q.lock);
+		return told.n == 0 ? SYNC_FOREVER : told.told_ns + EVERY_NS;
+	}
+	cl->workers.deaths.n = cl->workers.deaths.n_more = 0;
+	cl->workers.deaths.told_ns = now;
+	sync_unlock(&cl->q.lock);
+	for (i = 0; i < told.n; i++)
+		evc_log(cl->scope, EVC_LOG_WARNING, NULL, "%s", told.text[i]);
+	if (told.n_more > 0)
+		evc_log(cl->scope, EVC_LOG_WARNING, NULL,
+			"%u more workers have died", told.n_more);
+	return SYNC_FOREVER;
+}
+
 /* ---- and they go ---- */
 
 void
@@ -274,7 +321,7 @@ poison(evc_remote *r, const char *why)
 	struct text t = evc__text_in(text, sizeof text);
 
 	evc__text_fmt(&t, "%s has taken %u worker%s with it; the last: ",
-		      r->function != NULL ? r->function->name : "call",
+		      remote_name(r),
 		      r->deaths, r->deaths == 1 ? "" : "s");
 	add_ends(&t, why);
 	o.text = text;
@@ -316,7 +363,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		if (why != NULL)
 			evc__copy(w->text, sizeof w->text, why);
 		if (how != EVC_ENGINE_LEFT && w->text[0] != '\0')
-			evc__death_note(cl, w->text);
+			note_death(cl, w->text);
 		if (!w->told_kill && !cl->stop.begun &&
 		    evc__building_is_it(w)) {
 			evc__building_blame(cl, w);

@@ -79,6 +79,10 @@ void evc__worker_fence(evc_cluster *cl, struct cluster_worker *w,
 void evc__worker_hangs(evc_cluster *cl, struct cluster_worker *w);
 void evc__worker_back(evc_cluster *cl, struct cluster_worker *w);
 
+/* At a turn, lock not held: the log hears of the deaths noted.  Returns the time of
+   the next look. */
+uint64_t evc__deaths_tell(evc_cluster *cl);
+
 /* ---- building.c: lock held ---- */
 
 void evc__building_begins(evc_cluster *cl, struct cluster_worker *w,
@@ -89,14 +93,6 @@ void evc__building_forget(struct cluster_worker *w);
 bool evc__building_is_it(const struct cluster_worker *w);
 /* A build has ended the worker: the build counts one more death. */
 void evc__building_blame(evc_cluster *cl, struct cluster_worker *w);
-
-/* ---- deaths.c ---- */
-
-/* Lock held: a turn of the loop tells the log of this death. */
-void evc__death_note(evc_cluster *cl, const char *text);
-/* At a turn: the log hears of the deaths noted.  Returns the time of the next
-   look. */
-uint64_t evc__deaths_tell(evc_cluster *cl);
 
 /* ---- patience.c: lock held; returns the time of the next look ---- */
 

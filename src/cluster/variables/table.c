@@ -37,16 +37,6 @@ evc__variables_destroy(struct variables *v)
 
 /* ---- lock held ---- */
 
-static uint32_t
-hash_of(const char *name)
-{
-	uint32_t h = 2166136261u;
-
-	for (; *name != '\0'; name++)
-		h = (h ^ (unsigned char)*name) * 16777619u;
-	return h ^ h >> 15;
-}
-
 static struct variable **
 place_of(struct variables *v, const char *name, uint32_t hash)
 {
@@ -81,13 +71,13 @@ grow(struct variables *v)
 struct variable *
 evc__variable_find(struct variables *v, const char *name)
 {
-	return *place_of(v, name, hash_of(name));
+	return *place_of(v, name, name_hash(name));
 }
 
 struct variable *
 evc__variable_make(struct variables *v, const char *name)
 {
-	uint32_t hash = hash_of(name);
+	uint32_t hash = name_hash(name);
 	struct variable **at = place_of(v, name, hash), *x = *at;
 	size_t len;
 

@@ -27,6 +27,17 @@ struct variable {
 	char name[];
 };
 
+/* Of a name, for tables. */
+static inline uint32_t
+name_hash(const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	while (*name != '\0')
+		h = (h ^ (unsigned char)*name++) * 16777619u;
+	return h ^ h >> 15;
+}
+
 static inline evc_value
 content_value(const struct content *c)
 {

@@ -8,6 +8,8 @@
 
 #include <evcoord/worker.h>
 
+#include "cluster/variables/table.h"
+
 struct functions {
 	const evc_function **slots; /* of the caller's table; NULL: free */
 	uint32_t mask;
@@ -22,16 +24,5 @@ void evc__functions_destroy(struct functions *t);
 /* NULL: there is none of that name. */
 const evc_function *evc__functions_find(const struct functions *t,
 					const char *name);
-
-/* Of a name, for tables. */
-static inline uint32_t
-name_hash(const char *name)
-{
-	uint32_t h = 2166136261u;
-
-	while (*name != '\0')
-		h = (h ^ (unsigned char)*name++) * 16777619u;
-	return h ^ h >> 15;
-}
 
 #endif
