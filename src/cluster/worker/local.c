@@ -13,7 +13,7 @@
 
 /* ---- what failed ---- */
 
-struct search {
+struct failed_lookup {
 	struct worker *w;
 	uint64_t id;
 	const struct evc_local *l; /* NULL: it is not even known */
@@ -23,7 +23,7 @@ struct search {
 static bool
 look_for_failed(const struct walk_ref *r, void *arg)
 {
-	struct search *s = arg;
+	struct failed_lookup *s = arg;
 	const struct evc_local *l;
 
 	if (!r->per_worker)
@@ -41,7 +41,7 @@ evc_status
 evc__local_failed_input(struct worker *w, const evc_value *args,
 			const evc_value *kwargs, const char **ret_text)
 {
-	struct search s = { .w = w };
+	struct failed_lookup s = { .w = w };
 	char text[TEXT_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 

@@ -127,7 +127,7 @@ no_memory(struct worker *w, evc_engine_result *ret, const char *what)
 	fail(w, ret, EVC_RESOURCE_EXHAUSTED, EVC_FAILED_FUNCTION, text);
 }
 
-struct inputs {
+struct input_lookup {
 	struct worker *w;
 	const evc_engine_task *task;
 	const evc_engine_input **by_id; /* NULL: there are few */
@@ -146,7 +146,7 @@ compare_ids(const void *a, const void *b)
 }
 
 static const evc_engine_input *
-find_input(const struct inputs *s, uint64_t id)
+find_input(const struct input_lookup *s, uint64_t id)
 {
 	unsigned i, low = 0, high = s->task->n_inputs;
 
@@ -171,7 +171,7 @@ find_input(const struct inputs *s, uint64_t id)
 static bool
 resolve(const struct walk_ref *r, evc_value *ret, void *arg)
 {
-	struct inputs *s = arg;
+	struct input_lookup *s = arg;
 	const struct worker_env *env = &s->w->env;
 	const evc_engine_input *in;
 
@@ -195,7 +195,7 @@ static evc_status
 put_inputs(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
        evc_engine_result *ret)
 {
-	struct inputs s = { .w = w, .task = task };
+	struct input_lookup s = { .w = w, .task = task };
 	char text[TEXT_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 	unsigned i, n = task->n_inputs;
