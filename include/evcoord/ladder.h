@@ -7,7 +7,7 @@
  *     told         at once: futex, descriptor, the loops' ev_async
  *     hooks        cancel hooks and unblock (evcoord/wake.h)
  *     kicks        a signal to the threads flagged EVC_KICK
- *     last chance  the program hears who is about to be abandoned
+ *     ending       0.9 of the budget: the log names who is alive
  *     abandoned    the budget is over: joins answer and name who is left
  * evc_report says which rungs were reached, and when.
  */
@@ -30,30 +30,22 @@ typedef struct evc_ladder_opts {
 			       grace */
 	double hooks;       /* fraction, 0..1; 0 = at once, 1 = never */
 	double kicks;       /* likewise; at the earliest 1 ms after the hooks */
-	double last_chance; /* likewise, but 0 = 0.9 */
 	double step;        /* a member that makes progress (evc_checkpoint)
 			       gets so many seconds from then on, up to the
 			       hard end; 0 = progress extends nothing */
 	double hard_end;    /* seconds from the request that neither progress
 			       nor a veto extends anything beyond; 0 = there is
 			       nothing to extend */
-	/* The last chance of a stop of c, called for each member that is
-	   alive (stop hooks aside), also in the scopes below that have no
-	   ladder of their own.
-	   Not to free a coordinator of this tree. */
-	void (*on_last_chance)(evc_coord *c, const evc_member_info *m,
-			       void *arg);
-	void *arg;          /* for on_last_chance */
 	uint64_t reserved_[8];
 } evc_ladder_opts;
 
 /*
  * Set the ladder of c, and of the scopes below it that have none of their own.
- * on_last_chance runs on the helper thread, which is made now.
+ * The helper thread, which writes the line of the rung "ending" to the log, is
+ * made now.
  *
  * Thread:    any, before a stop.
- * Ownership: opts is copied (NULL: the defaults); on_last_chance and arg must
- *            live as long as c.
+ * Ownership: opts is copied (NULL: the defaults).
  * Returns:   0; -EVC_FAILED_PRECONDITION while a stop stands;
  *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1

@@ -30,9 +30,9 @@
  *			code, code_name, who, by (a member's id or 0), tid,
  *			errno, text, file, func, line
  *	ladder		object or null (no stop): told, hooks, kicks,
- *			last_chance, abandoned (number since the stop, or null:
- *			not reached), hook_calls, kick_calls, kicks_lost (why
- *			they wake nobody, or null)
+ *			ending, abandoned (number since the stop, or null: not
+ *			reached), hook_calls, kick_calls, kicks_lost (why they
+ *			wake nobody, or null)
  *	vetoes		array of: id, name, granted, reason
  *	members		array of: id (0: a task), kind, name, state, where, age (or
  *			null: of tasks on another thread's loop), round, flags
@@ -107,7 +107,7 @@ add_ladder(struct evc__json *j, const struct evc__facts *f)
 	evc__json_seconds_if(j, "told", f->rung[RUNG_TOLD]);
 	evc__json_seconds_if(j, "hooks", f->rung[RUNG_HOOKS]);
 	evc__json_seconds_if(j, "kicks", f->rung[RUNG_KICKS]);
-	evc__json_seconds_if(j, "last_chance", f->rung[RUNG_LAST_CHANCE]);
+	evc__json_seconds_if(j, "ending", f->rung[RUNG_ENDING]);
 	evc__json_seconds_if(j, "abandoned", f->rung[RUNG_ABANDONED]);
 	evc__json_number(j, "hook_calls", f->n_unblocks);
 	evc__json_number(j, "kick_calls", f->n_kicks);

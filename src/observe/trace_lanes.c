@@ -377,7 +377,7 @@ evc__rung_name(uint64_t rung)
 		[RUNG_TOLD] = "told",
 		[RUNG_HOOKS] = "hooks",
 		[RUNG_KICKS] = "kicks",
-		[RUNG_LAST_CHANCE] = "last chance",
+		[RUNG_ENDING] = "ending",
 		[RUNG_ABANDONED] = "abandoned",
 	};
 

@@ -75,7 +75,7 @@ void evc__timeline_free(struct evc__timeline *t);
 /* Room for one more record; NULL: no memory. */
 struct evc__record *evc__timeline_add(struct evc__timeline *t);
 const char *evc__lane_kind(unsigned kind);
-/* "last chance" */
+/* "ending" */
 const char *evc__rung_name(uint64_t rung);
 /* "host / db / pool" */
 void evc__group_path(const struct evc__group *g, char *buf, size_t room);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_ladder_set, and the last chance: a helper job that logs and reports,
- * shortly before the end of a stop, the live members of a coordinator and of
- * its scopes without a ladder.
- * Called by: the program; the helper thread (run).
- * Locks: the coordinator's lock, not held around on_last_chance; c->ladder is
- * atomic.
+ * evc_ladder_set, and the line in the log that names the members alive shortly
+ * before the end of a stop.  A chore of the coordinator that has the ladder
+ * writes the line, also for the scopes below that have no ladder of their own.
+ * Called by: the program; the helper thread, for the chore.
+ * Locks: the coordinator's; c->wake.ladder is atomic.
  */
 #include "core/core.h"
 #include "core/helper/chore.h"
@@ -14,90 +13,61 @@
 
 #include "base/text.h"
 
-/* A second signal, a veto or progress may move the end meanwhile. */
+/* The chore looks at the end again so often: a second signal, more time or
+   progress may have moved the end. */
 #define LOOK_NS (100 * UINT64_C(1000000))
 
-struct last_chance {
-	struct evc__chore chore; /* first: the argument of run() */
-	uint32_t told;           /* helper only: number of the last stop */
+struct ending {
+	struct evc__chore chore; /* first: write_when_due() gets it */
+	uint32_t written;        /* helper only: number of the latest stop that
+				    has its line */
 };
 
-/* ---- the report ---- */
-
-struct telling {
-	const evc_ladder_opts *o;
-	evc_coord *c;
-	unsigned n;
-	struct text names;
-	char buf[160];
-};
-
-/* Not hooks, and not scopes, which report their members. */
+/* Stop hooks have no place in the line; nor have scopes, whose members have a
+   line of their own. */
 static bool
-is_told_of(const evc_member_info *m)
+add_name(const evc_member_info *m, void *names)
 {
-	return m->state == EVC_LIVE && m->kind != EVC_HOOK &&
-	       m->kind != EVC_SCOPE;
-}
-
-static bool
-name(const evc_member_info *m, void *arg)
-{
-	struct telling *t = arg;
-
-	if (!is_told_of(m))
-		return true;
-	evc__text_add(&t->names, t->n++ > 0 ? ", " : "");
-	evc__text_add(&t->names, m->name);
+	if (m->state == EVC_LIVE && m->kind != EVC_HOOK &&
+	    m->kind != EVC_SCOPE) {
+		evc__text_add(names, ", ");
+		evc__text_add(names, m->name);
+	}
 	return true;
 }
 
-static bool
-call(const evc_member_info *m, void *arg)
-{
-	struct telling *t = arg;
-
-	/* The member may have ended during the calls for others. */
-	if (is_told_of(m) &&
-	    (m->id == 0 || evc_member_get(t->c, m->id, NULL) == 0))
-		t->o->on_last_chance(t->c, m, t->o->arg);
-	return true;
-}
-
-/* No lock, inside c's gate: report for c's stop with this number. */
+/* No lock, c kept by its gate; for c's stop with that number. */
 static void
-tell_all(evc_coord *c, const evc_ladder_opts *o, uint32_t stop)
+write_names(evc_coord *c, uint32_t stop)
 {
-	struct telling t = { .o = o, .c = c };
+	char buf[162];
+	struct text names = evc__text_in(buf, sizeof buf);
 	unsigned n, i;
 	uint64_t w;
 	bool now;
 	evc_coord **s;
 
-	t.names = evc__text_in(t.buf, sizeof t.buf);
-	evc_member_each(c, name, &t);
+	evc_member_each(c, add_name, &names);
 	sync_lock(&c->lock);
 	w = sync_load_sc(&c->word);
-	now = t.n > 0 && (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
-	      evc__rung_reached(c, RUNG_LAST_CHANCE);
+	now = names.len > 0 && (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
+	      evc__rung_reached(c, RUNG_ENDING);
 	sync_unlock(&c->lock);
 	if (now)
-		evc__log_rung(c, RUNG_LAST_CHANCE, t.buf);
-	if (o->on_last_chance != NULL)
-		evc_member_each(c, call, &t);
+		evc__log_ending(c, buf + strlen(", "));
 	s = evc__scopes_keep(c, &n);
 	for (i = 0; s != NULL && i < n; i++)
 		if (sync_load(&s[i]->wake.ladder) == NULL &&
 		    sync_load_sc(&s[i]->stop.alive) > 0)
-			tell_all(s[i], o,
-				 WORD_STOP_NUMBER(sync_load(&s[i]->word)));
+			write_names(s[i],
+				    WORD_STOP_NUMBER(sync_load(&s[i]->word)));
 	evc__scopes_give_back(s, n);
 }
 
 static uint64_t
-run(evc_coord *c, struct evc__chore *k)
+write_when_due(evc_coord *c, struct evc__chore *k)
 {
-	struct last_chance *l = (struct last_chance *)k;
+	struct ending *e = (struct ending *)k;
 	uint64_t cap = evc__budget_end(c), w, stop, end, due, now;
 
 	sync_lock(&c->lock);
@@ -105,17 +75,17 @@ run(evc_coord *c, struct evc__chore *k)
 	stop = evc__stop_time(c, w);
 	end = evc__own_end(c);
 	end = cap < end ? cap : end;
-	due = evc__rung_due(c, RUNG_LAST_CHANCE, stop, end);
+	due = evc__rung_due(c, RUNG_ENDING, stop, end);
 	now = evc__now(c);
 	sync_unlock(&c->lock);
 	if (stop == 0 || (w & WORD_JOINED) ||
-	    l->told == WORD_STOP_NUMBER(w))
+	    e->written == WORD_STOP_NUMBER(w))
 		return SYNC_FOREVER;
 	if (now < due)
 		return evc__real_ns(c, due - now < LOOK_NS ? due - now :
 							     LOOK_NS);
-	l->told = WORD_STOP_NUMBER(w);
-	tell_all(c, evc__ladder(c), l->told);
+	e->written = WORD_STOP_NUMBER(w);
+	write_names(c, e->written);
 	return SYNC_FOREVER;
 }
 
@@ -124,22 +94,19 @@ run(evc_coord *c, struct evc__chore *k)
 static evc_status
 check(const evc_ladder_opts *o)
 {
-	const double part[] = { o->hooks, o->kicks, o->last_chance };
 	const double time[] = { o->budget, o->step, o->hard_end };
 	unsigned i;
 
 	if (evc__check_room(o->reserved_, "evc_ladder_set") < 0)
 		return -EVC_INVALID_ARGUMENT;
-	for (i = 0; i < 3; i++) {
-		if (!(part[i] >= 0 && part[i] <= 1))
-			return evc__refuse(-EVC_INVALID_ARGUMENT,
-					   "evc_ladder_set: a fraction is not "
-					   "in 0..1");
+	if (!(o->hooks >= 0 && o->hooks <= 1 && o->kicks >= 0 && o->kicks <= 1))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_ladder_set: a fraction is not in 0..1");
+	for (i = 0; i < 3; i++)
 		if (!(time[i] >= 0))
 			return evc__refuse(-EVC_INVALID_ARGUMENT,
 					   "evc_ladder_set: budget, step or "
 					   "hard_end is not a time");
-	}
 	if (o->hard_end > 0 && o->hard_end < o->budget)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_ladder_set: the hard end comes before "
@@ -151,30 +118,30 @@ check(const evc_ladder_opts *o)
 static evc_status
 set(evc_coord *c, struct evc__ladder *l)
 {
-	struct last_chance *last;
+	struct ending *e;
 
 	if (evc_should_stop(c)) {
 		sync_free(l);
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_ladder_set: a stop was asked for");
 	}
-	if (c->wake.last_chance == NULL) {
-		last = sync_alloc(1, sizeof *last);
-		if (last != NULL) {
-			last->chore.run = run;
-			list_init(&last->chore.node);
+	if (c->wake.ending == NULL) {
+		e = sync_alloc(1, sizeof *e);
+		if (e != NULL) {
+			e->chore.run = write_when_due;
+			list_init(&e->chore.node);
 		}
-		if (last == NULL || !evc__chore_add(c, &last->chore)) {
-			sync_free(last);
+		if (e == NULL || !evc__chore_add(c, &e->chore)) {
+			sync_free(e);
 			sync_free(l);
 			return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 					   "evc_ladder_set: no memory or no "
 					   "helper thread");
 		}
-		c->wake.last_chance = &last->chore;
+		c->wake.ending = &e->chore;
 	}
-	/* Joins and the helper read c->ladder without the lock, so the former
-	   ladder stays as long as c. */
+	/* Joins and the helper read it without the lock: the one before stays
+	   as long as c. */
 	l->before = sync_load(&c->wake.ladder);
 	sync_store(&c->wake.ladder, l);
 	evc__ring(c);

@@ -83,8 +83,8 @@ enum tally {
 	HOLDS, JOINS, STEPPED, LATE, LOOPS, LOOP_THREADS, TASKS, TOLD, EVENTED,
 	HOOKS, HOOK_CALLS, GUARDS, LOOPERS, RUNS, RUNNERS, CHILDREN, FOREIGN,
 	SCOPES, ROUNDS, ENDED, FREED_IN_ENDED, USED_AGAIN, REMADE, LOOKS,
-	STRETCHES, HOOKED, WOKEN, KICKED, UNBLOCKS, LAST_CHANCES, SIGNALS,
-	LIVES, TREES, FREES, N_TALLY
+	STRETCHES, HOOKED, WOKEN, KICKED, UNBLOCKS, SIGNALS, LIVES,
+	TREES, FREES, N_TALLY
 };
 static const char *const tally_name[N_TALLY] = {
 	"requests", "drains", "clears", "refused clears", "waits", "starts",
@@ -93,8 +93,7 @@ static const char *const tally_name[N_TALLY] = {
 	"hook calls", "guards", "loopers", "runs", "runners", "children",
 	"foreign", "scopes", "rounds", "ended", "freed in ended",
 	"used again in ended", "nodes made anew", "looks", "stretches",
-	"hooks called", "woken", "kicked", "unblocked", "last chances",
-	"signals", "lives",
+	"hooks called", "woken", "kicked", "unblocked", "signals", "lives",
 	"trees", "frees",
 };
 static _Atomic uint64_t tally[N_TALLY];

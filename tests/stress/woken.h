@@ -156,24 +156,14 @@ start_woken(const struct spot *p, uint64_t *dice)
 /* ---- the ladder of a tree ---- */
 
 static inline void
-last_chance(evc_coord *c, const evc_member_info *m, void *arg)
-{
-	(void)arg;
-	MUST(c != NULL && m->kind != 0 && m->name[0] != '\0');
-	count(LAST_CHANCES);
-}
-
-static inline void
 set_ladder(evc_coord *c, uint64_t *dice)
 {
 	static const double when[] = { 0, 0, 0.01, 0.1 };
 	evc_ladder_opts o = { .budget = chance(dice, 30) ? 0.08 : 0,
 			      .hooks = when[roll(dice, 4)],
 			      .kicks = when[roll(dice, 4)],
-			      .last_chance = 0.02,
 			      .step = 1e-3,
-			      .hard_end = 0.2,
-			      .on_last_chance = last_chance };
+			      .hard_end = 0.2 };
 	evc_status st = evc_ladder_set(c, &o);
 
 	MUST(st == 0 || st == -EVC_FAILED_PRECONDITION);

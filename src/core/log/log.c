@@ -247,22 +247,16 @@ evc__log_errors(evc_coord *c)
 }
 
 void
-evc__log_rung(evc_coord *c, unsigned rung, const char *names)
+evc__log_ending(evc_coord *c, const char *names)
 {
-	static const char *const what[N_RUNGS] = {
-		[RUNG_TOLD] = "told of the stop",
-		[RUNG_HOOKS] = "woken by cancel hooks",
-		[RUNG_KICKS] = "kicked",
-		[RUNG_LAST_CHANCE] = "a last chance before the end of the stop",
-		[RUNG_ABANDONED] = "abandoned, the time of the stop is over",
-	};
 	char line[512];
 	struct text t = evc__lines_in(line, sizeof line);
 
-	if (c->log.fn == NULL || rung >= N_RUNGS)
+	if (c->log.fn == NULL)
 		return;
 	evc__log_errors(c);
-	evc__text_fmt(&t, "%s: %s: %s", c->name, what[rung], names);
+	evc__text_fmt(&t, "%s: still running shortly before the end of the "
+			  "stop: %s", c->name, names);
 	say(c, EVC_LOG_WARNING, line, NULL);
 }
 

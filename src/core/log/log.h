@@ -31,9 +31,9 @@ void evc__log_over(evc_coord *c, const evc_verdict *v);
 /* What a hook said of a stop that was cleared. */
 void evc__log_hook(evc_coord *c, const char *name, evc_status st);
 void evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored);
-/* A rung of ladder.h was reached, with these still alive; somebody has asked for
-   more time.  No lock. */
-void evc__log_rung(evc_coord *c, unsigned rung, const char *names);
+/* The end of the stop is near, with these members alive.  No lock. */
+void evc__log_ending(evc_coord *c, const char *names);
+/* A member has asked for more time.  No lock. */
 void evc__log_veto(evc_coord *c, const char *name, double granted,
 		   const char *reason);
 

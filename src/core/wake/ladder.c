@@ -7,7 +7,8 @@
 #include "core/wake/ladder.h"
 #include "core/status/trace.h"
 
-#define LAST_CHANCE 0.9
+/* When the log names who is alive: this fraction of the time of a stop. */
+#define ENDING 0.9
 
 const double evc__took_bounds[TOOK_BUCKETS] = { 0.001, 0.01, 0.1, 0.5, 1,
 						5,     10,   30,  120 };
@@ -29,8 +30,7 @@ evc__rung_due(const evc_coord *c, enum evc__rung r, uint64_t stop, uint64_t end)
 	const evc_ladder_opts *o = evc__ladder(c);
 	double part = r == RUNG_HOOKS ? o->hooks :
 		      r == RUNG_KICKS ? o->kicks :
-		      o->last_chance == 0 ? LAST_CHANCE :
-					    o->last_chance;
+				       ENDING;
 	uint64_t first = stop, due;
 
 	/* A thread that heard the stop by itself, or by a hook, is not to be
@@ -192,6 +192,6 @@ evc__ladder_free(evc_coord *c)
 	}
 	forget_vetoes(c);
 	sync_free(c->wake.rouse);
-	sync_free(c->wake.last_chance);
+	sync_free(c->wake.ending);
 	sync_free(c->life.owner);
 }

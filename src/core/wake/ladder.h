@@ -37,7 +37,7 @@ enum evc__rung {
 	RUNG_TOLD,
 	RUNG_HOOKS,
 	RUNG_KICKS,
-	RUNG_LAST_CHANCE,
+	RUNG_ENDING,
 	RUNG_ABANDONED,
 	N_RUNGS
 };
@@ -86,7 +86,7 @@ struct evc__coord_wake {
 	unsigned n_echoes, n_pushed;
 	struct evc__chore *rouse;
 	uint32_t rouse_pass;
-	struct evc__chore *last_chance; /* or NULL */
+	struct evc__chore *ending; /* or NULL */
 	uint64_t rung_ns[N_RUNGS]; /* when the present stop reached each; 0:
 				      not, or the first, which is the stop */
 	unsigned n_kicks, n_unblocks; /* in the present stop */

@@ -197,7 +197,7 @@ START_TEST(each_rung_is_shown_with_its_time)
 				 .flags = EVC_KICK };
 	struct guest g = { 0 };
 	evc_coord *c = new_coord(NULL);
-	double told, hooks, kicks, chance, abandoned;
+	double told, hooks, kicks, ending, abandoned;
 	unsigned calls, signals;
 
 	OK(evc_ladder_set(c, &ladder));
@@ -207,19 +207,19 @@ START_TEST(each_rung_is_shown_with_its_time)
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert(has_rung(c, "told +0.0"));
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DEADLINE_EXCEEDED);
-	UNTIL(has_rung(c, "last chance +") && has_rung(c, "abandoned +"));
+	UNTIL(has_rung(c, "ending +") && has_rung(c, "abandoned +"));
 	ck_assert_int_eq(
 		sscanf(line_with(report(c), "ladder: ", NULL),
 		       "ladder: told +%lf s, hooks +%lf s (%u calls), "
-		       "kicks +%lf s (%u), last chance +%lf s, "
+		       "kicks +%lf s (%u), ending +%lf s, "
 		       "abandoned +%lf s",
-		       &told, &hooks, &calls, &kicks, &signals, &chance,
+		       &told, &hooks, &calls, &kicks, &signals, &ending,
 		       &abandoned),
 		7);
 	/* as the fractions say, or later */
 	ck_assert_double_ge(hooks, 0.039);
 	ck_assert_double_ge(kicks, 0.079);
-	ck_assert_double_ge(chance, 0.359);
+	ck_assert_double_ge(ending, 0.359);
 	ck_assert_double_ge(abandoned, 0.399);
 	ck_assert_uint_ge(calls, 1);
 	ck_assert_uint_ge(signals, 1);

@@ -210,7 +210,7 @@ check_parts(json_t *c)
 {
 	static const struct field ladder[] = {
 		{ "told", "n0" },	 { "hooks", "n0" },
-		{ "kicks", "n0" },	 { "last_chance", "n0" },
+		{ "kicks", "n0" },	 { "ending", "n0" },
 		{ "abandoned", "n0" },	 { "hook_calls", "n" },
 		{ "kick_calls", "n" },	 { "kicks_lost", "s0" },
 	};
@@ -492,13 +492,13 @@ START_TEST(the_ladder_and_what_it_did_to_a_member)
 	ck_assert(json_is_null(
 		at(at(coordinator(c), "ladder"), "abandoned")));
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DEADLINE_EXCEEDED);
-	UNTIL(!json_is_null(at(at(coordinator(c), "ladder"), "last_chance")) &&
+	UNTIL(!json_is_null(at(at(coordinator(c), "ladder"), "ending")) &&
 	      !json_is_null(at(at(coordinator(c), "ladder"), "abandoned")));
 	l = at(coordinator(c), "ladder");
 	ck_assert_double_ge(number_at(l, "told"), 0);
 	ck_assert_double_ge(number_at(l, "hooks"), 0);
 	ck_assert_double_ge(number_at(l, "kicks"), 0.001);
-	ck_assert_double_ge(number_at(l, "last_chance"), 0.269);
+	ck_assert_double_ge(number_at(l, "ending"), 0.269);
 	ck_assert_double_ge(number_at(l, "abandoned"), 0.299);
 	ck_assert_double_ge(number_at(l, "hook_calls"), 1);
 	ck_assert_double_ge(number_at(l, "kick_calls"), 1);

@@ -307,10 +307,9 @@ START_TEST(what_makes_no_sense_is_refused)
 		{ .budget = -INFINITY }, { .hooks = NAN },
 		{ .hooks = -0.1 }, { .hooks = 1.1 },
 		{ .kicks = NAN }, { .kicks = -0.1 },
-		{ .kicks = 1.1 }, { .last_chance = NAN },
-		{ .last_chance = -0.1 }, { .last_chance = 1.1 },
-		{ .step = NAN }, { .step = -1 },
-		{ .hard_end = NAN }, { .hard_end = -1 },
+		{ .kicks = 1.1 }, { .step = NAN },
+		{ .step = -1 }, { .hard_end = NAN },
+		{ .hard_end = -1 },
 		{ .reserved_ = { 1 } },
 		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } },
 	};

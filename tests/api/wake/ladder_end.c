@@ -1,93 +1,59 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The last rungs: the program hears who is about to be abandoned, then joins
- * answer with the names.  Each rung stands in the report, the last chance in the
- * log as well.
+ * The last rungs: at 0.9 of the budget the log names the members alive, then
+ * joins answer with the names.  Each rung stands in the report.
  */
 #include "../../support/ladder_util.h"
 
-enum { N_HEARD = 16 };
+#define ENDING "still running shortly before the end of the stop: "
 
-/* What the last chance said. */
-struct heard {
-	pthread_mutex_t lock;
-	unsigned n;
-	evc_member_info info[N_HEARD];
-	evc_coord *c[N_HEARD];
-	int tid;
-	atomic_int calls;
-	atomic_int *lets_go; /* whose gate the callback opens */
-};
-
-static void
-hear(evc_coord *c, const evc_member_info *m, void *arg)
+/* The number of such lines in the log; names: the names in the latest one. */
+static unsigned
+endings(char names[256])
 {
-	struct heard *h = arg;
+	const char *at, *line = book.text[EVC_LOG_WARNING];
+	unsigned n = 0;
 
-	pthread_mutex_lock(&h->lock);
-	if (h->n < N_HEARD) {
-		h->info[h->n] = *m;
-		h->c[h->n] = c;
+	names[0] = '\0';
+	pthread_mutex_lock(&book.lock);
+	while ((at = strstr(line, ENDING)) != NULL) {
+		line = at + strlen(ENDING);
+		snprintf(names, 256, "%.*s", (int)strcspn(line, "\n"), line);
+		n++;
 	}
-	h->n++;
-	h->tid = own_tid();
-	pthread_mutex_unlock(&h->lock);
-	atomic_fetch_add(&h->calls, 1);
-	if (h->lets_go != NULL)
-		atomic_store(h->lets_go, 1);
-}
-
-static const evc_member_info *
-heard_of(struct heard *h, const char *name)
-{
-	const evc_member_info *found = NULL;
-	unsigned i;
-
-	for (i = 0; i < h->n; i++)
-		if (strcmp(h->info[i].name, name) == 0) {
-			ck_assert_msg(found == NULL, "%s: twice", name);
-			found = &h->info[i];
-		}
-	ck_assert_msg(found != NULL, "%s: not at all", name);
-	return found;
+	pthread_mutex_unlock(&book.lock);
+	return n;
 }
 
 START_TEST(each_member_alive_is_heard_of_once)
 {
-	struct heard h = { .lock = PTHREAD_MUTEX_INITIALIZER };
-	evc_ladder_opts o = { .budget = 2,
-			      .on_last_chance = hear,
-			      .arg = &h };
+	evc_ladder_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100);
-	evc_id thread = 0, reg = 0, held = 0;
+	char names[256];
+	unsigned before = endings(names);
 	struct guest g = { 0 };
 	struct joiner j;
+	evc_id held = 0;
 	pthread_t t;
 
-	OK(evc_thread_start(c, "started", stay, &g, NULL, &thread));
+	OK(evc_thread_start(c, "started", stay, &g, NULL, NULL));
 	OK(pthread_create(&t, NULL, stay_thread, &g));
-	OK(evc_register_thread(c, "registered", t, NULL, &reg));
+	OK(evc_register_thread(c, "registered", t, NULL, NULL));
 	OK(evc_hold_begin(c, "held", NULL, &held));
 	OK(evc_thread_start(c, "obeys", obey, NULL, NULL, NULL));
 	join_begin(&j, c, 50, 0);
 	stop_now(c);
 	at(1.79);
-	NOT_YET(atomic_load(&h.calls) > 0);
+	NOT_YET(endings(names) > before);
 	at(1.81);
-	UNTIL(atomic_load(&h.calls) == 3);
+	UNTIL(endings(names) == before + 1);
+	HAS(names, "started");
+	HAS(names, "registered");
+	HAS(names, "held");
+	ck_assert_uint_eq(strlen(names), strlen("started, registered, held"));
 	at(1.99);
-	NOT_YET(atomic_load(&h.calls) > 3);
+	NOT_YET(endings(names) > before + 1);
 	STILL_WAITS(&j);
-	ck_assert_uint_eq(heard_of(&h, "started")->id, thread);
-	ck_assert_uint_eq(heard_of(&h, "started")->kind, EVC_THREAD);
-	ck_assert_uint_eq(heard_of(&h, "registered")->id, reg);
-	ck_assert_uint_eq(heard_of(&h, "registered")->kind, EVC_REGISTERED);
-	ck_assert_uint_eq(heard_of(&h, "held")->id, held);
-	ck_assert_uint_eq(heard_of(&h, "held")->kind, EVC_HOLD);
-	ck_assert_uint_eq(heard_of(&h, "held")->state, EVC_LIVE);
-	ck_assert_ptr_eq(h.c[0], c);
-	ck_assert_int_ne(h.tid, own_tid());
-	ck_assert_int_ne(h.tid, atomic_load(&j.tid));
 	at(2.01);
 	gave_up(&j, "started");
 	HAS(j.v.error.text, "registered");
@@ -97,33 +63,30 @@ START_TEST(each_member_alive_is_heard_of_once)
 	atomic_store(&g.open, 1);
 	OK(evc_hold_end(c, held));
 	ends_at_last(c);
-	ck_assert_int_eq(atomic_load(&h.calls), 3);
+	ck_assert_uint_eq(endings(names), before + 1);
 	OK(evc_free(c));
 }
 END_TEST
 
 START_TEST(the_last_chance_is_one)
 {
-	struct guest g = { 0 };
-	struct heard h = { .lock = PTHREAD_MUTEX_INITIALIZER,
-			   .lets_go = &g.open };
-	evc_ladder_opts o = { .budget = 2,
-			      .last_chance = 0.5,
-			      .on_last_chance = hear,
-			      .arg = &h };
+	evc_ladder_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100);
+	char names[256];
+	unsigned before = endings(names), i;
 	struct joiner j;
-	int i;
+	evc_id id = 0;
 
 	for (i = 1; i <= 3; i++) { /* in each stop */
-		atomic_store(&g.open, 0);
-		OK(evc_thread_start(c, "stays", stay, &g, NULL, NULL));
+		OK(evc_hold_begin(c, "stays", NULL, &id));
 		join_begin(&j, c, 50, 0);
 		stop_now(c);
-		at(0.99);
-		NOT_YET(atomic_load(&h.calls) >= i);
-		at(1.01);
-		UNTIL(atomic_load(&h.calls) == i);
+		at(1.79);
+		NOT_YET(endings(names) >= before + i);
+		at(1.81);
+		UNTIL(endings(names) == before + i);
+		ck_assert_str_eq(names, "stays");
+		OK(evc_hold_end(c, id));
 		OK(join_end(&j));
 		OK(evc_clear_stop(c));
 	}
@@ -133,28 +96,26 @@ END_TEST
 
 START_TEST(who_ends_in_time_hears_of_no_last_chance)
 {
-	struct heard h = { .lock = PTHREAD_MUTEX_INITIALIZER };
-	evc_ladder_opts o = { .budget = 2,
-			      .on_last_chance = hear,
-			      .arg = &h };
+	evc_ladder_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100);
+	char names[256];
+	unsigned before = endings(names);
 
 	OK(evc_thread_start(c, "obeys", obey, NULL, NULL, NULL));
 	stop_now(c);
 	ends_at_last(c);
 	at(3);
-	NOT_YET(atomic_load(&h.calls) > 0);
+	NOT_YET(endings(names) > before);
 	OK(evc_free(c));
 }
 END_TEST
 
 START_TEST(members_of_scopes_are_heard_of_too)
 {
-	struct heard h = { .lock = PTHREAD_MUTEX_INITIALIZER };
-	evc_ladder_opts o = { .budget = 2,
-			      .on_last_chance = hear,
-			      .arg = &h };
+	evc_ladder_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100), *low = NULL;
+	char names[256];
+	unsigned before = endings(names);
 	struct joiner j;
 	evc_id id = 0;
 
@@ -164,9 +125,11 @@ START_TEST(members_of_scopes_are_heard_of_too)
 	join_begin(&j, c, 50, 0);
 	stop_now(c);
 	at(1.81);
-	UNTIL(atomic_load(&h.calls) >= 1);
+	UNTIL(endings(names) >= before + 1);
 	let_come();
-	ck_assert_uint_eq(heard_of(&h, "below")->id, id);
+	ck_assert_uint_eq(endings(names), before + 1);
+	ck_assert_str_eq(names, "below");
+	ck_assert(book_has(EVC_LOG_WARNING, "scope: " ENDING "below\n"));
 	at(2.01);
 	gave_up(&j, "below");
 	OK(evc_hold_end(low, id));
@@ -190,7 +153,7 @@ START_TEST(each_rung_is_in_the_report_and_the_last_one_in_the_log)
 
 	OK(evc_thread_start(c, "stubborn", sleeper_live, &s, &kick, NULL));
 	OK(evc_cancel_push(c, count_call, &calls, 0, &id));
-	LACKS(report_of(c), "last chance");
+	LACKS(report_of(c), "ending");
 	LACKS(report_of(c), "abandoned");
 	join_begin(&j, c, 50, 0);
 	stop_now(c);
@@ -199,9 +162,9 @@ START_TEST(each_rung_is_in_the_report_and_the_last_one_in_the_log)
 	UNTIL_REPORT_HAS(c, "hooks");
 	at(1.01);
 	UNTIL_BEFORE(1.4, strstr(report_of(c), "kicks") != NULL);
-	LACKS(report_of(c), "last chance");
+	LACKS(report_of(c), "ending");
 	at(1.81);
-	UNTIL_REPORT_HAS(c, "last chance");
+	UNTIL_REPORT_HAS(c, "ending");
 	LACKS(report_of(c), "abandoned");
 	at(2.01);
 	gave_up(&j, "stubborn");
@@ -209,8 +172,8 @@ START_TEST(each_rung_is_in_the_report_and_the_last_one_in_the_log)
 	HAS(report_of(c), "told");
 	HAS(report_of(c), "hooks");
 	HAS(report_of(c), "kicks");
-	HAS(report_of(c), "last chance");
-	UNTIL(book_has(EVC_LOG_WARNING, "last chance"));
+	HAS(report_of(c), "ending");
+	UNTIL(book_has(EVC_LOG_WARNING, ENDING "stubborn\n"));
 	ck_assert(book_has(EVC_LOG_ERROR, "stubborn"));
 	atomic_store(&s.open, 1);
 	OK(evc_cancel_pop(c, id));

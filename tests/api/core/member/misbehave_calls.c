@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the library calls on a member's behalf does not return - a cancel hook,
- * an unblock, the last chance: the helper thread sits in it, and the join ends
- * on time all the same.
+ * an unblock: the helper thread sits in it, and the join ends on time all the
+ * same.
  */
 #include "../../../support/rouse_util.h"
 
@@ -80,34 +80,5 @@ START_TEST(one_whose_unblock_blocks)
 }
 END_TEST
 
-static void
-sit_at_last(evc_coord *c, const evc_member_info *m, void *arg)
-{
-	(void)c;
-	(void)m;
-	stay(NULL, arg);
-}
-
-START_TEST(a_last_chance_that_blocks)
-{
-	evc_coord *c = new_coord(NULL);
-	struct guest g = { 0 }, last = { 0 };
-	evc_ladder_opts o = { .budget = 0.3,
-			      .last_chance = 0.1,
-			      .on_last_chance = sit_at_last,
-			      .arg = &last };
-	evc_verdict v;
-
-	OK(evc_ladder_set(c, &o));
-	OK(evc_thread_start(c, "stays", stay, &g, NULL, NULL));
-	v = late_join(c);
-	names_one(&v, "stays");
-	UNTIL(atomic_load(&last.in));
-	atomic_store(&g.open, 1);
-	atomic_store(&last.open, 1);
-	all_well_after(c);
-}
-END_TEST
-
 API_MAIN("misbehave_calls", one_whose_cancel_hook_blocks,
-	 one_whose_unblock_blocks, a_last_chance_that_blocks)
+	 one_whose_unblock_blocks)
