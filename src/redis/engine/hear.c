@@ -32,7 +32,8 @@ worker_of(struct node_session *s, bool up, bool *ret_fine)
 	if (!e->reader.whole_node && e->reader.worker_at < s->n_workers)
 		w = s->workers[e->reader.worker_at];
 	if (w == NULL) {
-		fence_for_garbage(s, "a frame about an unknown worker");
+		fence_for_garbage(s, "a frame about a worker that it does "
+				     "not have");
 		return NULL;
 	}
 	if (e->reader.worker_start > w->start && up) {
@@ -112,7 +113,8 @@ hear_result(struct node_session *s, const struct frame *f)
 		fence_for_garbage(
 			s, "a result with updates that the node has to make");
 	else if (evc__remote_worker_find(w, said.r.n, &i) == NULL)
-		fence_for_garbage(s, "the result of an unknown function");
+		fence_for_garbage(s, "the result of a function that it does "
+				     "not have");
 	else if (by_key && worker_call(w, i)->id != e->reader.value_id)
 		fence_for_garbage(s, "the value of another function");
 	else if (by_key)
@@ -181,7 +183,7 @@ hear_up(struct node_session *s, const struct frame *f)
 	if (evc__frame_get_note(f, &note) < 0)
 		fence_for_garbage(s, evc_last_error());
 	else if (!evc__reply_is_plain(note.text, strlen(note.text), true))
-		fence_for_garbage(s, "a place that is not printable");
+		fence_for_garbage(s, "a place that cannot be printed");
 	else if (w != NULL && w->up)
 		fence_for_garbage(s, "a worker that is up already");
 	else if (w != NULL)
@@ -266,7 +268,8 @@ hear_overdue(struct node_session *s, uint64_t n)
 	if (w == NULL)
 		return;
 	if (evc__remote_worker_find(w, n, NULL) == NULL)
-		fence_for_garbage(s, "a deadline of an unknown function");
+		fence_for_garbage(s, "a deadline of a function that it does "
+				     "not have");
 	else
 		s->e->sink->overdue(s->e->core, w->index, n);
 }

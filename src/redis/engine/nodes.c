@@ -224,7 +224,7 @@ read_registration(struct node_session *s, const unsigned char *p, size_t n)
 	st = evc__frame_get_note(&node, &note);
 	if (st == 0 && !evc__reply_is_plain(note.text, strlen(note.text), true))
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"a place that is not printable");
+				"a place that cannot be printed");
 	if (st == 0)
 		st = evc__frame_get_hello(&hello, &names, &n_names);
 	if (st < 0)
