@@ -140,8 +140,8 @@ say_end(const struct bars *b, char *buf, size_t size)
 	if (l->last[0] != '\0' && l->done >= b->p->zero && !fits(b))
 		append(buf, size, ", %s", l->last);
 	for (e = l->ev; e < l->ev + l->n; e++)
-		if (is(e, "event", "veto"))
-			append(buf, size, ", veto: %s",
+		if (is(e, "event", "extend"))
+			append(buf, size, ", extended: %s",
 			       text_of(e->args, "reason"));
 }
 

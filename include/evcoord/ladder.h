@@ -33,9 +33,9 @@ typedef struct evc_ladder_opts {
 	double step;        /* a member that makes progress (evc_checkpoint)
 			       gets so many seconds from then on, up to the
 			       hard end; 0 = progress extends nothing */
-	double hard_end;    /* seconds from the request that neither progress
-			       nor a veto extends anything beyond; 0 = there is
-			       nothing to extend */
+	double hard_end;    /* seconds from the request: neither progress nor
+			       evc_extend_stop moves the end of the stop beyond;
+			       0 = nothing moves it */
 	uint64_t reserved_[8];
 } evc_ladder_opts;
 
@@ -88,7 +88,7 @@ evc_checkpoint_get(const evc_coord *c, evc_id id, const char **ret_text,
 /*
  * Ask for more time, once in a stop for each member: the end of the stop, or now
  * when that is over, moves so many seconds, up to the ladder's hard end.  A
- * second signal overrules it.
+ * second signal overrules all of that.
  *
  * Thread:    any.
  * Ownership: reason is copied, cut to fit; reports and the log show it.
@@ -100,8 +100,8 @@ evc_checkpoint_get(const evc_coord *c, evc_id id, const char **ret_text,
  * Since:     0.1
  */
 EVC_API evc_status
-evc_veto(evc_coord *c, evc_id id, double seconds, const char *reason,
-	 double *ret_granted);
+evc_extend_stop(evc_coord *c, evc_id id, double seconds, const char *reason,
+		double *ret_granted);
 
 /*
  * Leave with stragglers alive.  From now on c belongs to them: what they do

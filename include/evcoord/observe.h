@@ -36,12 +36,13 @@ enum {
  * All kept reasons, the rungs that the stop has reached, and all members alive,
  * here and in the scopes below, as text for a person.  Of each member: name,
  * id, kind, state, its last checkpoint and the age of that (of what runs on a
- * loop: the loop's, while it is in the callback), its veto, how often it was
- * unblocked and kicked.  Of a thread, while a stop stands, also what the
- * kernel says it does (state, wait channel, system call: /proc, as far as that
- * may be read) and, when evc_stack_signal was called, its stack.  Of a loop
- * that has not turned since the stop: which callback of ours it is in, or that
- * it is one of the application's, since when, and its thread's stack.
+ * loop: the loop's, while it is in the callback), the time that it was granted
+ * by evc_extend_stop, how often it was unblocked and kicked.  Of a thread,
+ * while a stop stands, also what the kernel says it does (state, wait channel,
+ * system call: /proc, as far as that may be read) and, when evc_stack_signal
+ * was called, its stack.  Of a loop that has not turned since the stop: which
+ * callback of ours it is in, or that it is one of the application's, since
+ * when, and its thread's stack.
  *
  * Thread:    any; not a signal handler.
  * Ownership: as evc_explain.

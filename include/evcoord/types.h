@@ -298,12 +298,12 @@ typedef struct evc_config {
 	bool (*is_clean)(evc_status code, void *arg);
 	/* Gets one line for each error recorded and for each join that ends
 	   with members alive (EVC_LOG_ERROR), for the members alive shortly
-	   before the end of a stop, each veto and kicks that wake nobody
-	   (EVC_LOG_WARNING), with EVC_LOG_STOPS for each stop and its end
-	   (EVC_LOG_INFO).  Called by joins, by loops, by evc_clear_stop and
-	   evc_free, by the helper thread, perhaps by several threads at once;
-	   never inside a request, never under a lock; r is NULL where no
-	   reason belongs to the line. */
+	   before the end of a stop, each call of evc_extend_stop and kicks
+	   that wake nobody (EVC_LOG_WARNING), with EVC_LOG_STOPS for each stop
+	   and its end (EVC_LOG_INFO).  Called by joins, by loops, by
+	   evc_clear_stop and evc_free, by the helper thread, perhaps by
+	   several threads at once; never inside a request, never under a lock;
+	   r is NULL where no reason belongs to the line. */
 	void (*log)(int level, const char *line, const evc_reason *r,
 		    void *arg);
 	/* A clock for tests: monotonic nanoseconds.  Must be safe in signal

@@ -141,20 +141,21 @@ length(const struct list *head)
 }
 
 static void
-copy_vetoes(evc_coord *c, struct evc__facts *f)
+copy_extensions(evc_coord *c, struct evc__facts *f)
 {
-	unsigned many = length(&c->wake.vetoes);
+	unsigned many = length(&c->wake.extensions);
 	struct list *n, *tmp;
 
 	if (many == 0)
 		return;
-	f->vetoes = sync_alloc(many, sizeof *f->vetoes);
-	if (f->vetoes == NULL) {
-		f->lost_vetoes = many;
+	f->extensions = sync_alloc(many, sizeof *f->extensions);
+	if (f->extensions == NULL) {
+		f->lost_extensions = many;
 		return;
 	}
-	LIST_EACH(n, tmp, &c->wake.vetoes)
-		f->vetoes[f->n_vetoes++] = *LIST_OF(n, struct evc__veto, node);
+	LIST_EACH(n, tmp, &c->wake.extensions)
+		f->extensions[f->n_extensions++] =
+			*LIST_OF(n, struct evc__extension, node);
 }
 
 static void
@@ -319,15 +320,15 @@ take_scopes(evc_coord *c, struct evc__facts *f)
 }
 
 static void
-find_vetoes(struct evc__facts *f)
+find_extensions(struct evc__facts *f)
 {
 	unsigned i, k;
 
 	for (i = 0; i < f->n_members; i++)
-		for (k = 0; k < f->n_vetoes; k++)
-			if (f->members[i].info.id == f->vetoes[k].id &&
-			    f->vetoes[k].id != 0)
-				f->members[i].veto = &f->vetoes[k];
+		for (k = 0; k < f->n_extensions; k++)
+			if (f->members[i].info.id == f->extensions[k].id &&
+			    f->extensions[k].id != 0)
+				f->members[i].extension = &f->extensions[k];
 }
 
 static void
@@ -347,13 +348,13 @@ take(evc_coord *c, struct evc__facts *f)
 	sync_lock(&c->lock);
 	copy_counters(c, f);
 	copy_ladder(c, f);
-	copy_vetoes(c, f);
+	copy_extensions(c, f);
 	copy_members(c, f);
 	copy_loops(c, f);
 	sync_unlock(&c->lock);
 	copy_reasons(c, f);
 	describe_runners(c, f);
-	find_vetoes(f);
+	find_extensions(f);
 	now = sync_mono_coarse();
 	for (i = 0; i < f->n_members; i++)
 		f->members[i].checkpoint_age =
@@ -394,7 +395,7 @@ evc__facts_free(struct evc__facts *f)
 	}
 	sync_free(f->members);
 	sync_free(f->loops);
-	sync_free(f->vetoes);
+	sync_free(f->extensions);
 	if (f->reasons != &f->first)
 		sync_free(f->reasons);
 }

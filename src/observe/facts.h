@@ -56,7 +56,7 @@ struct evc__seen {
 	uint64_t checkpoint_ns; /* by the coarse clock */
 	double checkpoint_age;  /* seconds */
 	unsigned unblocks, kicks; /* in the present stop */
-	const struct evc__veto *veto;     /* in its facts, or NULL */
+	const struct evc__extension *extension; /* in its facts, or NULL */
 	struct evc__facts_thread *thread; /* or NULL */
 };
 
@@ -95,8 +95,8 @@ struct evc__facts {
 	double rung[N_RUNGS];   /* seconds since the stop; < 0: not reached */
 	unsigned n_kicks, n_unblocks;
 	const char *kicks_lost; /* why; or NULL */
-	struct evc__veto *vetoes;
-	unsigned n_vetoes;
+	struct evc__extension *extensions;
+	unsigned n_extensions;
 	struct evc__seen *members;
 	unsigned n_members;
 	struct evc__facts_loop *loops;
@@ -106,7 +106,7 @@ struct evc__facts {
 	uint64_t now;           /* by c's clock */
 
 	/* for lack of memory */
-	unsigned lost_reasons, lost_vetoes, lost_loops, lost_scopes;
+	unsigned lost_reasons, lost_extensions, lost_loops, lost_scopes;
 	bool lost_members, lost_threads;
 
 	/* the first one's alone */

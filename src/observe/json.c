@@ -33,14 +33,15 @@
  *			ending, abandoned (number since the stop, or null: not
  *			reached), hook_calls, kick_calls, kicks_lost (why they
  *			wake nobody, or null)
- *	vetoes		array of: id, name, granted, reason
+ *	extensions	array of: id, name, granted, reason
  *	members		array of: id (0: a task), kind, name, state, where, age (or
  *			null: of tasks on another thread's loop), round, flags
  *			(array of strings), tid (or null), runs and
  *			missed (loopers, else null), count (of tasks that it
  *			stands for, else null), checkpoint (object with text and
- *			age, or null), unblocks, kicks, veto (object with
- *			granted and reason, or null), thread (below, or null)
+ *			age, or null), unblocks, kicks, extension (object
+ *			with granted and reason, or null), thread (below, or
+ *			null)
  *	loops		array of: name, tid, state ("turning", "busy": in a
  *			callback of ours since the stop, "silent": has not
  *			turned since it, "destroyed"), since (age of its present
@@ -50,8 +51,9 @@
  *	scopes		array of coordinators
  *	counters	object: stops, kicks, unblocks, stragglers, missed,
  *			stop_seconds
- *	lost		object: what there was no memory for: reasons, vetoes,
- *			loops, scopes (numbers), members, threads (booleans)
+ *	lost		object: what there was no memory for: reasons,
+ *			extensions, loops, scopes (numbers), members, threads
+ *			(booleans)
  * A thread, as it was looked at:
  *	tid		number
  *	state		string, as /proc has it: "S"; or null
@@ -116,17 +118,17 @@ add_ladder(struct evc__json *j, const struct evc__facts *f)
 }
 
 static void
-add_vetoes(struct evc__json *j, const struct evc__facts *f)
+add_extensions(struct evc__json *j, const struct evc__facts *f)
 {
 	unsigned i;
 
-	evc__json_begin(j, "vetoes", "[");
-	for (i = 0; i < f->n_vetoes; i++) {
+	evc__json_begin(j, "extensions", "[");
+	for (i = 0; i < f->n_extensions; i++) {
 		evc__json_begin(j, NULL, "{");
-		evc__json_number(j, "id", f->vetoes[i].id);
-		evc__json_string(j, "name", f->vetoes[i].name);
-		evc__json_seconds(j, "granted", f->vetoes[i].granted);
-		evc__json_string(j, "reason", f->vetoes[i].reason);
+		evc__json_number(j, "id", f->extensions[i].id);
+		evc__json_string(j, "name", f->extensions[i].name);
+		evc__json_seconds(j, "granted", f->extensions[i].granted);
+		evc__json_string(j, "reason", f->extensions[i].reason);
 		evc__json_end(j, "}");
 	}
 	evc__json_end(j, "]");
@@ -225,13 +227,13 @@ add_member(struct evc__json *j, const struct evc__seen *s)
 	add_checkpoint(j, s->checkpoint, s->checkpoint_age);
 	evc__json_number(j, "unblocks", s->unblocks);
 	evc__json_number(j, "kicks", s->kicks);
-	if (s->veto != NULL) {
-		evc__json_begin(j, "veto", "{");
-		evc__json_seconds(j, "granted", s->veto->granted);
-		evc__json_string(j, "reason", s->veto->reason);
+	if (s->extension != NULL) {
+		evc__json_begin(j, "extension", "{");
+		evc__json_seconds(j, "granted", s->extension->granted);
+		evc__json_string(j, "reason", s->extension->reason);
 		evc__json_end(j, "}");
 	} else
-		evc__json_null(j, "veto");
+		evc__json_null(j, "extension");
 	add_thread(j, s->thread);
 	evc__json_end(j, "}");
 }
@@ -274,7 +276,7 @@ add_counters(struct evc__json *j, const struct evc__facts *f)
 	evc__json_end(j, "}");
 	evc__json_begin(j, "lost", "{");
 	evc__json_number(j, "reasons", f->lost_reasons);
-	evc__json_number(j, "vetoes", f->lost_vetoes);
+	evc__json_number(j, "extensions", f->lost_extensions);
 	evc__json_number(j, "loops", f->lost_loops);
 	evc__json_number(j, "scopes", f->lost_scopes);
 	evc__json_boolean(j, "members", f->lost_members);
@@ -317,7 +319,7 @@ add_coord(struct evc__json *j, const char *key, const struct evc__facts *f)
 	add_head(j, f);
 	add_reasons(j, f);
 	add_ladder(j, f);
-	add_vetoes(j, f);
+	add_extensions(j, f);
 	evc__json_begin(j, "members", "[");
 	for (i = 0; i < f->n_members; i++)
 		if (f->members[i].info.kind != EVC_SCOPE)

@@ -124,41 +124,41 @@ add_ladder(const struct part *p)
 }
 
 static bool
-is_member(const struct evc__facts *f, const struct evc__veto *v)
+is_member(const struct evc__facts *f, const struct evc__extension *e)
 {
 	unsigned i;
 
 	for (i = 0; i < f->n_members; i++)
-		if (f->members[i].veto == v)
+		if (f->members[i].extension == e)
 			return true;
 	return false;
 }
 
 /* Those that no line of a member will show. */
 static void
-add_vetoes(const struct part *p)
+add_extensions(const struct part *p)
 {
 	const struct evc__facts *f = p->f;
-	const struct evc__veto *v = f->vetoes;
+	const struct evc__extension *e = f->extensions;
 	unsigned i;
 
-	for (i = 0; i < f->n_vetoes; i++, v++) {
-		if (is_member(f, v))
+	for (i = 0; i < f->n_extensions; i++, e++) {
+		if (is_member(f, e))
 			continue;
 		begin_line(p, 0);
-		evc__text_add(p->t, "veto by ");
-		if (v->id != 0)
+		evc__text_add(p->t, "extended by ");
+		if (e->id != 0)
 			evc__text_fmt(p->t, "#%llu \"%s\", which has ended",
-				      (unsigned long long)v->id, v->name);
+				      (unsigned long long)e->id, e->name);
 		else
-			evc__text_fmt(p->t, "\"%s\" of a scope", v->name);
-		evc__text_fmt(p->t, ": %.3f s more: %s\n", v->granted,
-			      v->reason);
+			evc__text_fmt(p->t, "\"%s\" of a scope", e->name);
+		evc__text_fmt(p->t, ": %.3f s more: %s\n", e->granted,
+			      e->reason);
 	}
-	if (f->lost_vetoes > 0) {
+	if (f->lost_extensions > 0) {
 		begin_line(p, 0);
-		evc__text_fmt(p->t, "no memory to list %u vetoes\n",
-			      f->lost_vetoes);
+		evc__text_fmt(p->t, "no memory to list %u extensions\n",
+			      f->lost_extensions);
 	}
 }
 
@@ -304,10 +304,10 @@ add_member(const struct part *p, const struct evc__seen *s)
 			      (unsigned long long)m->missed);
 	evc__text_fmt(p->t, "\n");
 	add_progress(p, s);
-	if (s->veto != NULL) {
+	if (s->extension != NULL) {
 		begin_line(p, 5);
-		evc__text_fmt(p->t, "veto: %.3f s more: %s\n",
-			      s->veto->granted, s->veto->reason);
+		evc__text_fmt(p->t, "extended: %.3f s more: %s\n",
+			      s->extension->granted, s->extension->reason);
 	}
 	add_thread(p, s->thread, s, s->kicks);
 }
@@ -399,7 +399,7 @@ add_part(struct text *t, const struct evc__facts *f, int indent)
 	add_head(&p);
 	add_reasons(&p);
 	add_ladder(&p);
-	add_vetoes(&p);
+	add_extensions(&p);
 	add_members(&p);
 	add_loops(&p);
 	add_counters(&p);

@@ -70,13 +70,13 @@ marks(struct evc__progress *p, const struct list *members)
 
 /* More time that was granted: the manager is to grant it, too. */
 static double
-vetoes(const evc_coord *c)
+granted(const evc_coord *c)
 {
 	struct list *n, *tmp;
 	double sum = 0;
 
-	LIST_EACH(n, tmp, &c->wake.vetoes)
-		sum += LIST_OF(n, struct evc__veto, node)->granted;
+	LIST_EACH(n, tmp, &c->wake.extensions)
+		sum += LIST_OF(n, struct evc__extension, node)->granted;
 	return sum;
 }
 
@@ -155,7 +155,7 @@ look(struct evc__systemd *sd, struct evc__progress *p, char *status,
 		.ended = c->member.n_ended +
 			 sync_load(&c->member.n_ended_below) + ours,
 		.left = left - ours,
-		.granted = vetoes(c),
+		.granted = granted(c),
 	};
 	all_marks(p, c);
 	now = evc__now(c);

@@ -259,8 +259,8 @@ instant_name(const struct evc__record *r)
 		return "unblock";
 	case TRACE_KICK:
 		return "kick";
-	case TRACE_VETO:
-		return "veto";
+	case TRACE_EXTEND:
+		return "extend";
 	case TRACE_VERDICT:
 		return "verdict";
 	default:
@@ -279,7 +279,7 @@ lane_instant(struct json *j, const struct evc__record *r)
 	if (r->what == TRACE_VERDICT) {
 		string(j, "code", evc_status_name((evc_status)r->kind));
 		number(j, "stragglers", r->arg);
-	} else if (r->what == TRACE_VETO) {
+	} else if (r->what == TRACE_EXTEND) {
 		string(j, "reason", r->name);
 		number(j, "granted_ns", r->arg);
 	} else if (r->what == TRACE_KICK || r->what == TRACE_UNBLOCK)

@@ -259,7 +259,7 @@ read_life(const struct evc__timeline *t, struct evc__lane *l)
 		if (l->kind == TRACE_LOOP)
 			l->loop |= r->what == TRACE_ALIVE ||
 				   r->what == TRACE_TELL || r->arg != 0;
-		if (r->name[0] != '\0' && r->what != TRACE_VETO)
+		if (r->name[0] != '\0' && r->what != TRACE_EXTEND)
 			l->name = r->name;
 	}
 	if (began != 0)

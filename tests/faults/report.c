@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-/* Reasons, vetoes, members, loops, scopes, threads: everything that a report
+/* Reasons, extensions, members, loops, scopes, threads: all that a report
    asks memory for. */
 struct scene {
 	struct ev_loop *loop;
@@ -35,7 +35,7 @@ scene_make(struct scene *k)
 	OK(evc_hold_begin(k->s[0], "below", NULL, &k->below));
 	OK(evc_request_stop(k->c, 0, "first-reason"));
 	OK(evc_request_stop(k->c, 0, "second-reason"));
-	OK(evc_veto(k->c, k->hold, 1, "some-veto", NULL));
+	OK(evc_extend_stop(k->c, k->hold, 1, "some-extension", NULL));
 	UNTIL(atomic_load(&k->g.in) == 1);
 }
 
@@ -102,12 +102,12 @@ START_TEST(evc_report_without_memory)
 	struct scene k;
 
 	scene_make(&k);
-	/* reasons, vetoes, members, loops, a thread, the scopes */
+	/* reasons, extensions, members, loops, a thread, the scopes */
 	ck_assert_int_ge(says_less(evc_report, k.c, "coordinator \"scene\"",
 				   excuse),
 			 8);
 	HAS(text, "second-reason");
-	HAS(text, "some-veto");
+	HAS(text, "some-extension");
 	HAS(text, "its-thread");
 	HAS(text, "loop \"home\"");
 	HAS(text, "scope-1");
@@ -118,7 +118,7 @@ END_TEST
 START_TEST(evc_report_json_without_memory)
 {
 	static const char *const excuse[] = {
-		"\"lost\":{\"reasons\":1", "\"vetoes\":1,\"loops\"",
+		"\"lost\":{\"reasons\":1", "\"extensions\":1,\"loops\"",
 		"\"loops\":1,\"scopes\"",  "\"scopes\":1,\"members\"",
 		"\"scopes\":2,\"members\"", "\"members\":true",
 		"\"threads\":true",	   NULL
@@ -134,7 +134,7 @@ START_TEST(evc_report_json_without_memory)
 }
 END_TEST
 
-/* Reasons, vetoes and loops are in no counter: what is lost of them is not
+/* Reasons, extensions and loops are in no counter: what is lost of them is not
    missed here. */
 START_TEST(evc_metrics_without_memory)
 {
@@ -166,13 +166,13 @@ START_TEST(with_no_memory_at_all_there_is_a_report)
 	HAS(text, "first-reason");
 	HAS(text, "ladder: told");
 	HAS(text, "no memory to list 1 more\n");
-	HAS(text, "no memory to list 1 vetoes\n");
+	HAS(text, "no memory to list 1 extensions\n");
 	HAS(text, "no memory to list them\n");
 	HAS(text, "no memory to list 1 loops\n");
 	HAS(text, "no memory to list 2 scopes\n");
 	evc_report_json(k.c, text, sizeof text);
 	HAS(text, "first-reason");
-	HAS(text, "\"lost\":{\"reasons\":1,\"vetoes\":1,\"loops\":1,"
+	HAS(text, "\"lost\":{\"reasons\":1,\"extensions\":1,\"loops\":1,"
 		  "\"scopes\":2,\"members\":true,");
 	evc_metrics(k.c, text, sizeof text);
 	HAS(text, "evcoord_errors{coordinator=\"scene\"} 0\n");

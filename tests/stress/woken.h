@@ -116,7 +116,7 @@ woken_live(evc_coord *c, void *arg)
 			MUST(evc_should_stop(c));
 	}
 	if (chance(&w->dice, 20))
-		(void)evc_veto(c, 0, 1e-3, "not yet", NULL);
+		(void)evc_extend_stop(c, 0, 1e-3, "not yet", NULL);
 	evc_checkpoint(chance(&w->dice, 50) ? "at the end" : NULL);
 	return 0;
 }

@@ -118,7 +118,7 @@ use_everything(evc_coord *c, struct late *l)
 			     EVC_INTERNAL);
 	LATE_MUST(l, evc_request_drain(c, 1, "late") == 0);
 	evc_checkpoint("late");
-	(void)evc_veto(c, 0, 1, "late", NULL);
+	(void)evc_extend_stop(c, 0, 1, "late", NULL);
 	LATE_MUST(l, evc_ladder_set(c, NULL) < 0);
 	LATE_MUST(l, evc_cancel_push(c, never_called, l, 0, &id) ==
 			     -EVC_CANCELLED);

@@ -221,14 +221,14 @@ START_TEST(progress_and_vetoes_move_the_end_up_to_the_hard_one)
 	v.more.progress = T0 + SEC / 2; /* sooner than the grace: no matter */
 	LATE_AT(&v, T0 + SEC);
 	v.now = T0;
-	v.more.veto = 2 * SEC;
+	v.more.asked = 2 * SEC;
 	LATE_AT(&v, T0 + 3 * SEC);
 	v.now = T0;
-	v.more.veto = 20 * SEC;
+	v.more.asked = 20 * SEC;
 	LATE_AT(&v, T0 + 5 * SEC);
 	v.now = T0;
 	v.more.budget = T0 + SEC / 2; /* what is moved is the sooner end */
-	v.more.veto = SEC;
+	v.more.asked = SEC;
 	LATE_AT(&v, T0 + SEC * 3 / 2);
 	v.now = T0;
 	v.more.hard = T0 + SEC / 4; /* a hard end shortens nothing */
@@ -242,7 +242,7 @@ START_TEST(a_second_signal_and_the_end_from_above_overrule_what_moves_the_end)
 
 	v.stop = T0;
 	v.more.hard = T0 + 50 * SEC;
-	v.more.veto = 20 * SEC;
+	v.more.asked = 20 * SEC;
 	v.more.progress = T0 + 30 * SEC;
 	v.hurry = T0 + SEC / 2;
 	v.hurry_grace = SEC / 4;

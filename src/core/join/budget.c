@@ -63,7 +63,7 @@ evc__own_end(evc_coord *c)
 		return SYNC_FOREVER;
 	v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
 	v.hurry_grace = sync_load(&c->wake.hurry_grace_ns);
-	v.more = evc__extension(c, v.stop);
+	v.more = evc__more_time(c, v.stop);
 	v.put_off = evc__put_off(c, v.hurry);
 	LIST_EACH(n, tmp, &c->join.all) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, node);

@@ -6,7 +6,8 @@
  * The grace counts from the later of the stop and the start of the join.  A
  * second signal cuts it: then it counts from the later of that signal and the
  * start.  A budget of the whole stop counts from the request alone; progress and
- * vetoes may move the end, up to the hard one, which a second signal overrules.
+ * evc_extend_stop may move the end, up to the hard one; a second signal
+ * overrules both.
  * Members with a grace of their own are late when it is over, never
  * later than the join's; while one is alive that is not late, the join goes on.
  */
@@ -38,7 +39,7 @@ evc__deadline(const struct evc__view *v)
 		end = sooner(end, v->more.budget);
 	if (v->more.hard != 0)
 		end = later(end, sooner(v->more.hard,
-					later(evc__after(end, v->more.veto),
+					later(evc__after(end, v->more.asked),
 					      v->more.progress)));
 	if (v->hurry != 0)
 		end = sooner(end, evc__after(later(v->hurry, v->start),

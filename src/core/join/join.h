@@ -32,7 +32,7 @@ struct evc__view {
 	double grace;         /* seconds, resolved: >= 0 or INFINITY */
 	uint64_t cap;         /* the deadline from above; 0: there is none */
 	uint64_t put_off;     /* not before, because nobody ran; 0: no matter */
-	struct evc__extension more; /* see ladder.h */
+	struct evc__more_time more; /* see ladder.h */
 	uint64_t drain; /* when a drain becomes a stop; 0: there is none */
 	double longest;       /* the longest own grace of who is alive */
 	unsigned alive;       /* who keeps this join waiting */

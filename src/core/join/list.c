@@ -220,7 +220,7 @@ view_of(struct evc__join *j, uint64_t w)
 	if (stop != 0) {
 		v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
 		v.hurry_grace = sync_load(&c->wake.hurry_grace_ns);
-		v.more = evc__extension(c, stop);
+		v.more = evc__more_time(c, stop);
 		v.put_off = evc__put_off(c, v.hurry);
 		v.probes = c->member.n_threads > 0 || c->member.n_runners > 0 ||
 			   sync_load(&c->stop.n_live_scopes) > 0 ||

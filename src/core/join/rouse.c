@@ -24,7 +24,7 @@
 #include "base/self.h"
 #include "base/unwind.h"
 
-/* A second signal, a veto, a join may move the end meanwhile. */
+/* A second signal, more time, a join may move the end meanwhile. */
 #define LOOK_NS (100 * UINT64_C(1000000))
 
 /* ---- what is woken; lock held ---- */

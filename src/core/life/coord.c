@@ -165,7 +165,7 @@ build(evc_coord *c, const evc_config *k)
 	list_init(&c->helper.chores);
 	list_init(&c->wake.wakers);
 	list_init(&c->wake.echoes);
-	list_init(&c->wake.vetoes);
+	list_init(&c->wake.extensions);
 	c->life.ready_ns = evc__now(c);
 	if (c->parent != NULL) {
 		c->depth = c->parent->depth + 1;

@@ -261,8 +261,8 @@ evc__log_ending(evc_coord *c, const char *names)
 }
 
 void
-evc__log_veto(evc_coord *c, const char *name, double granted,
-	      const char *reason)
+evc__log_extend(evc_coord *c, const char *name, double granted,
+		const char *reason)
 {
 	char line[320];
 	struct text t = evc__lines_in(line, sizeof line);
@@ -270,7 +270,7 @@ evc__log_veto(evc_coord *c, const char *name, double granted,
 	if (c->log.fn == NULL)
 		return;
 	evc__log_errors(c);
-	evc__text_fmt(&t, "%s: %s has asked for more time, %.3f s granted",
+	evc__text_fmt(&t, "%s: %s asked for more time, %.3f s granted",
 		      c->name, name, granted);
 	if (reason != NULL && reason[0] != '\0')
 		evc__text_fmt(&t, ": %s", reason);

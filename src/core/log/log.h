@@ -34,7 +34,7 @@ void evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored);
 /* The end of the stop is near, with these members alive.  No lock. */
 void evc__log_ending(evc_coord *c, const char *names);
 /* A member has asked for more time.  No lock. */
-void evc__log_veto(evc_coord *c, const char *name, double granted,
-		   const char *reason);
+void evc__log_extend(evc_coord *c, const char *name, double granted,
+		     const char *reason);
 
 #endif

@@ -37,7 +37,8 @@ enum evc__trace_what {
 	TRACE_UNBLOCK,  /* a waker's function was called; arg: how often so
 			   far */
 	TRACE_KICK,     /* a thread was kicked; likewise */
-	TRACE_VETO,     /* more time; name: its reason, arg: nanoseconds */
+	TRACE_EXTEND,   /* evc_extend_stop; name: its reason, arg: nanoseconds
+			   granted */
 	/* Not in the ring: alive when it was read; arg: since when. */
 	TRACE_ALIVE
 };

@@ -123,11 +123,11 @@ progress_end(evc_coord *c, const evc_ladder_opts *o, uint64_t stop)
 	return evc__after(now - age, evc__ns(o->step));
 }
 
-struct evc__extension
-evc__extension(evc_coord *c, uint64_t stop)
+struct evc__more_time
+evc__more_time(evc_coord *c, uint64_t stop)
 {
 	const evc_ladder_opts *o = evc__ladder(c);
-	struct evc__extension e = { 0 };
+	struct evc__more_time e = { 0 };
 	struct list *n, *tmp;
 
 	if (stop == 0)
@@ -137,9 +137,10 @@ evc__extension(evc_coord *c, uint64_t stop)
 	if (!(o->hard_end > 0))
 		return e;
 	e.hard = evc__after(stop, evc__ns(o->hard_end));
-	LIST_EACH(n, tmp, &c->wake.vetoes)
-		e.veto = evc__after(e.veto,
-				    LIST_OF(n, struct evc__veto, node)->ns);
+	LIST_EACH(n, tmp, &c->wake.extensions)
+		e.asked = evc__after(e.asked,
+				     LIST_OF(n, struct evc__extension,
+					     node)->ns);
 	if (o->step > 0)
 		e.progress = progress_end(c, o, stop);
 	return e;
@@ -160,14 +161,15 @@ evc__took(evc_coord *c, double seconds)
 }
 
 static void
-forget_vetoes(evc_coord *c)
+forget_extensions(evc_coord *c)
 {
-	while (!list_empty(&c->wake.vetoes)) {
-		struct evc__veto *v =
-			LIST_OF(c->wake.vetoes.next, struct evc__veto, node);
+	while (!list_empty(&c->wake.extensions)) {
+		struct evc__extension *e =
+			LIST_OF(c->wake.extensions.next, struct evc__extension,
+				node);
 
-		list_remove(&v->node);
-		sync_free(v);
+		list_remove(&e->node);
+		sync_free(e);
 	}
 }
 
@@ -178,7 +180,7 @@ evc__ladder_forget(evc_coord *c)
 	c->wake.n_kicks = c->wake.n_unblocks = 0;
 	c->wake.kicks_lost = NULL;
 	c->wake.last_mark = 0;
-	forget_vetoes(c);
+	forget_extensions(c);
 }
 
 void
@@ -190,7 +192,7 @@ evc__ladder_free(evc_coord *c)
 		before = l->before;
 		sync_free(l);
 	}
-	forget_vetoes(c);
+	forget_extensions(c);
 	sync_free(c->wake.rouse);
 	sync_free(c->wake.ending);
 	sync_free(c->life.owner);

@@ -91,7 +91,7 @@ struct evc__coord_wake {
 				      not, or the first, which is the stop */
 	unsigned n_kicks, n_unblocks; /* in the present stop */
 	const char *kicks_lost; /* in it: why kicks wake nobody; or NULL */
-	struct list vetoes;  /* of the present stop */
+	struct list extensions; /* of the present stop */
 	uint64_t last_mark;  /* the latest of those that have left; see
 				ladder.c */
 	struct evc__stats stats;
@@ -102,8 +102,8 @@ struct evc__coord_wake {
 	_Atomic uint64_t hurry_grace_ns;
 };
 
-/* More time, asked for once in a stop; c->vetoes. */
-struct evc__veto {
+/* More time that evc_extend_stop has granted; in c->wake.extensions. */
+struct evc__extension {
 	struct list node;
 	evc_id id;
 	double granted; /* from the end as it stood, or from when it was asked
@@ -158,13 +158,13 @@ void evc__wakers_count(const struct evc__member *m, unsigned *ret_unblocks,
 /* The ladder that holds for c; never NULL.  No lock needed. */
 const evc_ladder_opts *evc__ladder(const evc_coord *c);
 /* How a stop may end later than its grace says; lock held. */
-struct evc__extension {
+struct evc__more_time {
 	uint64_t budget;   /* when the budget is over; 0: there is none */
-	uint64_t veto;     /* so many nanoseconds more */
+	uint64_t asked;    /* so many nanoseconds more, by evc_extend_stop */
 	uint64_t progress; /* until then, because somebody gets on; 0: nobody */
 	uint64_t hard;     /* nothing is extended beyond; 0: nothing at all */
 };
-struct evc__extension evc__extension(evc_coord *c, uint64_t stop);
+struct evc__more_time evc__more_time(evc_coord *c, uint64_t stop);
 /* Lock held: when the rung is due, of a stop that ends then. */
 uint64_t evc__rung_due(const evc_coord *c, enum evc__rung r, uint64_t stop,
 		       uint64_t end);

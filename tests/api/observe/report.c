@@ -240,10 +240,10 @@ START_TEST(a_veto_is_shown_with_its_member_and_after_its_end)
 	OK(evc_ladder_set(c, &ladder));
 	OK(evc_hold_begin(c, "writer", NULL, &id));
 	OK(evc_request_stop(c, 0, NULL));
-	ck_assert_ptr_null(strstr(report(c), "     veto: "));
-	OK(evc_veto(c, id, 3, "flushing", &granted));
+	ck_assert_ptr_null(strstr(report(c), "     extended: "));
+	OK(evc_extend_stop(c, id, 3, "flushing", &granted));
 	ck_assert(fabs(granted - 3) < 1e-6);
-	HAS(report(c), "     veto: 3.000 s more: flushing\n");
+	HAS(report(c), "     extended: 3.000 s more: flushing\n");
 	OK(evc_hold_end(c, id));
 	HAS(report(c), "\"writer\", which has ended: 3.000 s more: flushing\n");
 	OK(evc_free(c));

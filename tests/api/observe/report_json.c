@@ -171,11 +171,11 @@ check_member(json_t *m)
 		{ "tid", "n0" },       { "runs", "n0" },
 		{ "missed", "n0" },    { "count", "n0" },
 		{ "checkpoint", "o0" }, { "unblocks", "n" },
-		{ "kicks", "n" },      { "veto", "o0" },
+		{ "kicks", "n" },      { "extension", "o0" },
 		{ "thread", "o0" },
 	};
-	static const struct field veto[] = { { "granted", "n" },
-					     { "reason", "s" } };
+	static const struct field extension[] = { { "granted", "n" },
+						  { "reason", "s" } };
 	json_t *flag;
 	size_t i;
 
@@ -183,8 +183,8 @@ check_member(json_t *m)
 	json_array_foreach(at(m, "flags"), i, flag)
 		ck_assert(json_is_string(flag));
 	check_checkpoint(at(m, "checkpoint"));
-	if (!json_is_null(at(m, "veto")))
-		FIELDS(at(m, "veto"), veto, "veto of a member");
+	if (!json_is_null(at(m, "extension")))
+		FIELDS(at(m, "extension"), extension, "extension of a member");
 	check_thread(at(m, "thread"));
 }
 
@@ -221,18 +221,18 @@ check_parts(json_t *c)
 		{ "text", "s" }, { "file", "s" },  { "func", "s" },
 		{ "line", "n" },
 	};
-	static const struct field veto[] = { { "id", "n" },
-					     { "name", "s" },
-					     { "granted", "n" },
-					     { "reason", "s" } };
+	static const struct field extension[] = { { "id", "n" },
+						  { "name", "s" },
+						  { "granted", "n" },
+						  { "reason", "s" } };
 	static const struct field counters[] = {
 		{ "stops", "n" },      { "kicks", "n" },
 		{ "unblocks", "n" },   { "stragglers", "n" },
 		{ "missed", "n" },     { "stop_seconds", "n" },
 	};
 	static const struct field lost[] = {
-		{ "reasons", "n" }, { "vetoes", "n" },	{ "loops", "n" },
-		{ "scopes", "n" },  { "members", "b" }, { "threads", "b" },
+		{ "reasons", "n" }, { "extensions", "n" }, { "loops", "n" },
+		{ "scopes", "n" },  { "members", "b" },	   { "threads", "b" },
 	};
 	json_t *v;
 	size_t i;
@@ -241,8 +241,8 @@ check_parts(json_t *c)
 		FIELDS(v, reason, "reason");
 	if (!json_is_null(at(c, "ladder")))
 		FIELDS(at(c, "ladder"), ladder, "ladder");
-	json_array_foreach(at(c, "vetoes"), i, v)
-		FIELDS(v, veto, "veto");
+	json_array_foreach(at(c, "extensions"), i, v)
+		FIELDS(v, extension, "extension");
 	json_array_foreach(at(c, "members"), i, v)
 		check_member(v);
 	json_array_foreach(at(c, "loops"), i, v)
@@ -259,7 +259,7 @@ check_coordinator(json_t *c)
 		{ "phase", "n0" },   { "round", "n" },	 { "state", "s" },
 		{ "joined", "b" },   { "set_up", "b" },	 { "ended", "n" },
 		{ "errors", "n" },   { "stop_age", "n0" }, { "reasons", "a" },
-		{ "ladder", "o0" },  { "vetoes", "a" },	 { "members", "a" },
+		{ "ladder", "o0" },  { "extensions", "a" }, { "members", "a" },
 		{ "loops", "a" },    { "scopes", "a" },	 { "counters", "o" },
 		{ "lost", "o" },
 	};
@@ -527,12 +527,12 @@ START_TEST(a_veto_with_its_member_and_by_itself)
 	OK(evc_ladder_set(c, &ladder));
 	OK(evc_hold_begin(c, "writer", NULL, &id));
 	OK(evc_request_stop(c, 0, NULL));
-	OK(evc_veto(c, id, 3, "flushing", NULL));
-	v = at(member(c, "writer"), "veto");
+	OK(evc_extend_stop(c, id, 3, "flushing", NULL));
+	v = at(member(c, "writer"), "extension");
 	ck_assert_double_lt(fabs(number_at(v, "granted") - 3), 1e-6);
 	ck_assert_str_eq(string_at(v, "reason"), "flushing");
 	OK(evc_hold_end(c, id));
-	v = json_array_get(at(coordinator(c), "vetoes"), 0);
+	v = json_array_get(at(coordinator(c), "extensions"), 0);
 	ck_assert_uint_eq((evc_id)number_at(v, "id"), id);
 	ck_assert_str_eq(string_at(v, "name"), "writer");
 	ck_assert_str_eq(string_at(v, "reason"), "flushing");

@@ -249,7 +249,7 @@ START_TEST(a_veto_asks_for_what_was_granted)
 	id = hold(c, "hold");
 	OK(evc_request_stop(c, 0, NULL));
 	begun(&m);
-	OK(evc_veto(c, id, 20, "still writing", &granted));
+	OK(evc_extend_stop(c, id, 20, "still writing", &granted));
 	ck_assert_double_eq(granted, 20);
 	UNTIL(manager_count(&m, EXTEND) == 1);
 	ck_assert_str_eq(manager_last(&m, EXTEND, text, sizeof(text)),

@@ -226,7 +226,7 @@ asks_for_more(evc_coord *c, void *arg)
 
 	(void)arg;
 	evc_wait_for_stop(c, INFINITY);
-	return evc_veto(c, 0, 0.5, "one more batch", &granted) == 0 &&
+	return evc_extend_stop(c, 0, 0.5, "one more batch", &granted) == 0 &&
 			       granted > 0.4 ?
 		       0 :
 		       EVC_INTERNAL;
@@ -245,7 +245,7 @@ START_TEST(a_veto_is_shown)
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_join(c, NULL, NULL));
 	text = traced(c, EVC_TRACE_JSON);
-	at = event_of(text, "batch (thread, coord)", "veto");
+	at = event_of(text, "batch (thread, coord)", "extend");
 	string_is(at, "reason", "one more batch");
 	ck_assert_uint_ge(number_of(at, "granted_ns"), 400000000u);
 	/* It keeps its name. */
@@ -254,7 +254,7 @@ START_TEST(a_veto_is_shown)
 	text = drawn(c, __func__);
 	/* Cut where the picture ends. */
 	if (text != NULL)
-		HAS(text, "veto: one");
+		HAS(text, "extended: one");
 	free(text);
 	OK(evc_free(c));
 }

@@ -39,7 +39,7 @@ START_TEST(more_time_holds_for_every_join)
 	OK(evc_ladder_set(c, &o));
 	driver_go(&d);
 	driver_stop(&d);
-	OK(evc_veto(c, id, 10, "needs a while", &granted));
+	OK(evc_extend_stop(c, id, 10, "needs a while", &granted));
 	ck_assert_double_eq_tol(granted, 10, 1e-3);
 	scripted_advance(5);
 	NOT_YET(driver_returned(&d));

@@ -328,11 +328,11 @@ START_TEST(progress_extends_the_grace)
 END_TEST
 
 static void
-a_second_signal(bool veto)
+a_second_signal(bool extended)
 {
 	evc_signals_opts so = { .stop = { SIGUSR1 },
 				.short_grace = EVC_NO_GRACE };
-	evc_coord *c = with_ladder(veto ? 300 : SOON, 500, 1000);
+	evc_coord *c = with_ladder(extended ? 300 : SOON, 500, 1000);
 	double granted = 0;
 	evc_id hold = 0;
 	struct joiner j;
@@ -343,8 +343,8 @@ a_second_signal(bool veto)
 	OK(evc_hold_begin(c, "held", NULL, &hold));
 	OK(raise(SIGUSR1));
 	join_begin(&j, c, 0, 0);
-	if (veto)
-		OK(evc_veto(c, hold, 500, "not yet", &granted));
+	if (extended)
+		OK(evc_extend_stop(c, hold, 500, "not yet", &granted));
 	t_sleep(1.5 * SOON);
 	ck_assert(!atomic_load(&j.returned));
 	OK(raise(SIGUSR1));

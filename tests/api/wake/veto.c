@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The veto: a member asks for more time once in a stop, gets at most what the
- * hard end leaves, and has to say why.
+ * evc_extend_stop: a member asks for more time once in a stop, gets at most
+ * what the hard end leaves, and has to say why.
  */
 #include "../../support/ladder_util.h"
 
@@ -26,7 +26,7 @@ START_TEST(the_end_of_the_stop_moves)
 	join_begin(&j, c, 50, 0);
 	stop_now(c);
 	at(1);
-	OK(evc_veto(c, id, 1.5, "the index is being written", &granted));
+	OK(evc_extend_stop(c, id, 1.5, "the index is being written", &granted));
 	ck_assert_double_eq_tol(granted, 1.5, 1e-6);
 	ends_late(c, id, "slow", &j, 3.5);
 }
@@ -42,7 +42,7 @@ START_TEST(never_beyond_the_hard_end)
 	join_begin(&j, c, 50, 0);
 	stop_now(c);
 	at(1);
-	OK(evc_veto(c, id, 1000, "very slow", &granted));
+	OK(evc_extend_stop(c, id, 1000, "very slow", &granted));
 	ck_assert_double_eq_tol(granted, 3, 1e-6);
 	ends_late(c, id, "slow", &j, 5);
 }
@@ -58,7 +58,7 @@ START_TEST(without_a_budget_the_grace_moves)
 
 	join_begin(&j, c, 0, 0);
 	stop_now(c);
-	OK(evc_veto(c, id, 10, "slow", &granted));
+	OK(evc_extend_stop(c, id, 10, "slow", &granted));
 	ck_assert_double_eq_tol(granted, 10, 1e-6);
 	ends_late(c, id, "slow", &j, 12);
 }
@@ -73,16 +73,16 @@ START_TEST(once_for_each_member)
 
 	for (i = 0; i < 2; i++) { /* and in each stop anew */
 		stop_now(c);
-		OK(evc_veto(c, first, 1, "one", &granted));
+		OK(evc_extend_stop(c, first, 1, "one", &granted));
 		granted = 77;
 		REFUSED(EVC_ALREADY_EXISTS,
-			evc_veto(c, first, 1, "two", &granted));
+			evc_extend_stop(c, first, 1, "two", &granted));
 		ck_assert_double_eq(granted, 77);
-		OK(evc_veto(c, second, 100, "three", &granted));
+		OK(evc_extend_stop(c, second, 100, "three", &granted));
 		ck_assert_double_le(granted, 3);
 		ck_assert_double_ge(granted, 1.9);
 		REFUSED(EVC_ALREADY_EXISTS,
-			evc_veto(c, second, 1, "four", NULL));
+			evc_extend_stop(c, second, 1, "four", NULL));
 		OK(evc_hold_end(c, first));
 		OK(evc_hold_end(c, second));
 		ends_at_last(c);
@@ -106,7 +106,7 @@ START_TEST(the_reason_is_in_the_report_and_in_the_log)
 	memset(reason, 'x', sizeof(reason));
 	memcpy(reason, "two shards are left", 19);
 	reason[sizeof(reason) - 1] = '\0';
-	OK(evc_veto(c, id, 1, reason, NULL));
+	OK(evc_extend_stop(c, id, 1, reason, NULL));
 	memset(reason, 'y', 20); /* it was copied */
 	UNTIL_REPORT_HAS(c, "two shards are left");
 	HAS(report_of(c), "slow");
@@ -135,7 +135,7 @@ asks(evc_coord *c, void *arg)
 	struct asker *a = arg;
 
 	(void)evc_wait_for_stop(c, INFINITY);
-	a->status = evc_veto(c, 0, 1, "I am not ready", &a->granted);
+	a->status = evc_extend_stop(c, 0, 1, "I am not ready", &a->granted);
 	atomic_store(&a->asked, 1);
 	while (!atomic_load(&a->open))
 		t_sleep(0.001);
@@ -194,9 +194,9 @@ START_TEST(a_veto_in_a_scope_moves_the_end_of_what_is_above)
 	id = hold(low, "below");
 	join_begin(&j, c, 50, 0);
 	stop_now(c);
-	OK(evc_veto(low, id, 1, "asked below", &granted));
+	OK(evc_extend_stop(low, id, 1, "asked below", &granted));
 	ck_assert_double_eq_tol(granted, 1, 1e-6);
-	REFUSED(EVC_ALREADY_EXISTS, evc_veto(low, id, 1, "again", NULL));
+	REFUSED(EVC_ALREADY_EXISTS, evc_extend_stop(low, id, 1, "again", NULL));
 	HAS(report_of(c), "asked below");
 	at(2.99);
 	STILL_WAITS(&j);
@@ -216,21 +216,26 @@ START_TEST(what_makes_no_sense_is_refused)
 	double granted = 77;
 
 	REFUSED(EVC_FAILED_PRECONDITION,
-		evc_veto(c, id, 1, "before the stop", &granted));
+		evc_extend_stop(c, id, 1, "before the stop", &granted));
 	OK(evc_request_stop(bare, 0, NULL));
 	REFUSED(EVC_FAILED_PRECONDITION,
-		evc_veto(bare, other, 1, "nothing to extend", &granted));
+		evc_extend_stop(bare, other, 1, "nothing to extend", &granted));
 	stop_now(c);
-	REFUSED(EVC_NOT_FOUND, evc_veto(c, 0, 1, "no member", &granted));
-	REFUSED(EVC_NOT_FOUND, evc_veto(c, id + 4711, 1, "nobody", &granted));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_veto(NULL, id, 1, "c", &granted));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_veto(c, id, NAN, "NaN", &granted));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_veto(c, id, -1, "back", &granted));
+	REFUSED(EVC_NOT_FOUND, evc_extend_stop(c, 0, 1, "no member", &granted));
+	REFUSED(EVC_NOT_FOUND,
+		evc_extend_stop(c, id + 4711, 1, "nobody", &granted));
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_extend_stop(NULL, id, 1, "c", &granted));
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_extend_stop(c, id, NAN, "NaN", &granted));
+	REFUSED(EVC_INVALID_ARGUMENT,
+		evc_extend_stop(c, id, -1, "back", &granted));
 	ck_assert_double_eq(granted, 77);
 	LACKS(report_of(c), "nobody");
-	OK(evc_veto(c, id, 1, "now", &granted)); /* none of them counted */
+	/* none of them counted */
+	OK(evc_extend_stop(c, id, 1, "now", &granted));
 	OK(evc_hold_end(c, id));
-	REFUSED(EVC_NOT_FOUND, evc_veto(c, id, 1, "ended", &granted));
+	REFUSED(EVC_NOT_FOUND, evc_extend_stop(c, id, 1, "ended", &granted));
 	OK(evc_hold_end(bare, other));
 	ends_at_last(c);
 	ends_at_last(bare);
@@ -247,7 +252,8 @@ START_TEST(a_veto_after_the_hard_end_gets_nothing)
 
 	stop_now(c);
 	at(6);
-	REFUSED(EVC_FAILED_PRECONDITION, evc_veto(c, id, 1, "too late", NULL));
+	REFUSED(EVC_FAILED_PRECONDITION,
+		evc_extend_stop(c, id, 1, "too late", NULL));
 	join_begin(&j, c, 50, 0);
 	gave_up(&j, "slow");
 	OK(evc_hold_end(c, id));

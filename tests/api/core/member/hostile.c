@@ -287,7 +287,7 @@ service_manager(struct all *a)
 	manager_end(m);
 }
 
-/* Told by a stop, kept, refused, vetoed, late; and at last gone. */
+/* Told by a stop, kept, refused, extended, late; and at last gone. */
 static void
 stop_and_end(struct all *a)
 {
@@ -300,7 +300,7 @@ stop_and_end(struct all *a)
 	ck_assert_int_eq(evc_fail_at(a->c, EVC_DATA_LOSS, 5, name, 1, name,
 				     "%s", name),
 			 EVC_DATA_LOSS);
-	OK(evc_veto(a->c, a->hold, 0.001, name, NULL));
+	OK(evc_extend_stop(a->c, a->hold, 0.001, name, NULL));
 	all_outputs(a);
 	ck_assert_int_eq(evc_join(a->c, &short_one, &v), EVC_DATA_LOSS);
 	ck_assert_uint_gt(v.n_stragglers, 0);

@@ -97,7 +97,7 @@ asks_for_more(evc_coord *c, void *arg)
 {
 	(void)arg;
 	evc_wait_for_stop(c, INFINITY);
-	return evc_veto(c, 0, 300, "flush", NULL);
+	return evc_extend_stop(c, 0, 300, "flush", NULL);
 }
 
 /* A scope's own stop is over, and the parent's comes later. */

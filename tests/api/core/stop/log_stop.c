@@ -317,12 +317,12 @@ START_TEST(the_last_chance_and_a_veto_are_warnings)
 	OK(evc_ladder_set(c, &ladder));
 	OK(evc_hold_begin(c, "laggard", NULL, &id));
 	OK(evc_request_stop(c, 0, NULL));
-	OK(evc_veto(c, id, 0.1, "still writing", &granted));
+	OK(evc_extend_stop(c, id, 0.1, "still writing", &granted));
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DEADLINE_EXCEEDED);
 	ck_assert_int_eq(count(&g, EVC_LOG_WARNING, "asked for more time", &l),
 			 1);
-	ck_assert_str_eq(l.text, "the-coordinator: laggard has asked for more "
-				 "time, 0.100 s granted: still writing");
+	ck_assert_str_eq(l.text, "the-coordinator: laggard asked for more time, "
+				 "0.100 s granted: still writing");
 	UNTIL(count(&g, EVC_LOG_WARNING, "still running", &l) == 1);
 	ck_assert_str_eq(l.text, "the-coordinator: still running shortly before "
 				 "the end of the stop: laggard");

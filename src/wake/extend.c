@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_veto: a member asks once for more time during a stop.
+ * evc_extend_stop: more time for a stop, once for each member.
  * Called by: the program.
  * Locks: the coordinator's lock, then that of each parent, one at a time.
  */
@@ -40,8 +40,8 @@ asked_before(const evc_coord *c, evc_id id)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->wake.vetoes)
-		if (LIST_OF(n, struct evc__veto, node)->id == id)
+	LIST_EACH(n, tmp, &c->wake.extensions)
+		if (LIST_OF(n, struct evc__extension, node)->id == id)
 			return true;
 	return false;
 }
@@ -49,61 +49,63 @@ asked_before(const evc_coord *c, evc_id id)
 /* Lock held: grant as much of `seconds` as fits between the present end, or now
    if later, and the hard end. */
 static void
-grant(evc_coord *c, struct evc__veto *v, uint64_t stop, double seconds)
+grant(evc_coord *c, struct evc__extension *e, uint64_t stop, double seconds)
 {
-	struct evc__extension e = evc__extension(c, stop);
+	struct evc__more_time more = evc__more_time(c, stop);
 	uint64_t end = evc__own_end(c), from = evc__now(c);
 	double room;
 
 	from = from > end ? from : end;
-	if (e.hard == 0 || from >= e.hard)
+	if (more.hard == 0 || from >= more.hard)
 		return;
-	room = (double)(e.hard - from) / 1e9;
-	v->granted = seconds < room ? seconds : room;
-	v->ns = from - end + evc__ns(v->granted);
+	room = (double)(more.hard - from) / 1e9;
+	e->granted = seconds < room ? seconds : room;
+	e->ns = from - end + evc__ns(e->granted);
 }
 
-/* Lock held; v is used when the result is 0. */
+/* Lock held; e is used when the result is 0. */
 static evc_status
-veto(evc_coord *c, struct evc__veto *v, double seconds)
+extend(evc_coord *c, struct evc__extension *e, double seconds)
 {
 	uint64_t stop = evc__stop_time(c, sync_load_sc(&c->word));
-	const char *name = name_of(c, &v->id);
+	const char *name = name_of(c, &e->id);
 
 	if (name == NULL)
-		return evc__refuse(-EVC_NOT_FOUND, "evc_veto: no such member");
+		return evc__refuse(-EVC_NOT_FOUND,
+				   "evc_extend_stop: no such member");
 	if (stop == 0)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_veto: no stop was asked for");
-	if (asked_before(c, v->id))
+				   "evc_extend_stop: no stop was asked for");
+	if (asked_before(c, e->id))
 		return evc__refuse(-EVC_ALREADY_EXISTS,
-				   "evc_veto: %s has asked before", name);
-	grant(c, v, stop, seconds);
-	if (v->granted == 0)
+				   "evc_extend_stop: %s has asked before", name);
+	grant(c, e, stop, seconds);
+	if (e->granted == 0)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_veto: there is nothing to extend");
-	evc__copy(v->name, sizeof v->name, name);
-	list_append(&c->wake.vetoes, &v->node);
-	evc__trace(c, TRACE_VETO, v->id, evc__id_find(c, v->id)->kind,
-		   v->reason, evc__ns(v->granted));
+				   "evc_extend_stop: there is nothing to "
+				   "extend");
+	evc__copy(e->name, sizeof e->name, name);
+	list_append(&c->wake.extensions, &e->node);
+	evc__trace(c, TRACE_EXTEND, e->id, evc__id_find(c, e->id)->kind,
+		   e->reason, evc__ns(e->granted));
 	return 0;
 }
 
 /* Extend the stops of c's parents, each up to its hard end. */
 static void
-hand_up(evc_coord *c, const struct evc__veto *v)
+hand_up(evc_coord *c, const struct evc__extension *e)
 {
-	struct evc__veto *copy;
+	struct evc__extension *copy;
 
 	for (c = c->parent; c != NULL; c = c->parent) {
 		copy = sync_alloc(1, sizeof *copy);
 		if (copy == NULL)
 			return; /* the parents keep their end */
-		*copy = *v;
+		*copy = *e;
 		copy->id = 0;
 		sync_lock(&c->lock);
 		if (sync_load_sc(&c->word) & WORD_FLAG)
-			list_append(&c->wake.vetoes, &copy->node);
+			list_append(&c->wake.extensions, &copy->node);
 		else
 			sync_free(copy);
 		sync_unlock(&c->lock);
@@ -111,41 +113,41 @@ hand_up(evc_coord *c, const struct evc__veto *v)
 }
 
 evc_status
-evc_veto(evc_coord *c, evc_id id, double seconds, const char *reason,
-	 double *ret_granted)
+evc_extend_stop(evc_coord *c, evc_id id, double seconds, const char *reason,
+		double *ret_granted)
 {
 	evc_status st = evc__check(c, __func__);
-	struct evc__veto *v, told;
+	struct evc__extension *e, copy;
 
 	if (st == 0 && !(seconds > 0))
 		st = evc__refuse(-EVC_INVALID_ARGUMENT,
-				 "evc_veto: seconds is no time");
+				 "evc_extend_stop: seconds is no time");
 	if (st == 0)
 		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
-	v = sync_alloc(1, sizeof *v);
-	if (v == NULL) {
+	e = sync_alloc(1, sizeof *e);
+	if (e == NULL) {
 		evc__gate_leave(&c->life.gate);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-				   "evc_veto: no memory");
+				   "evc_extend_stop: no memory");
 	}
-	v->id = id;
-	evc__copy(v->reason, sizeof v->reason, reason);
+	e->id = id;
+	evc__copy(e->reason, sizeof e->reason, reason);
 	sync_lock(&c->lock);
-	st = veto(c, v, seconds);
-	told = *v;
+	st = extend(c, e, seconds);
+	copy = *e;
 	sync_unlock(&c->lock);
 	if (st < 0)
-		sync_free(v);
+		sync_free(e);
 	else {
-		hand_up(c, &told);
+		hand_up(c, &copy);
 		/* Joins sleep until the former end. */
 		evc__ring(c);
 		evc__ring_below(c);
-		evc__log_veto(c, told.name, told.granted, told.reason);
+		evc__log_extend(c, copy.name, copy.granted, copy.reason);
 		if (ret_granted != NULL)
-			*ret_granted = told.granted;
+			*ret_granted = copy.granted;
 	}
 	evc__gate_leave(&c->life.gate);
 	return st;
