@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of results that a worker process keeps, by the ids of their
+ * remotes.
+ * Called by: cluster/worker, cluster/processes and redis.
+ * Locks: none; each table belongs to one thread.
+ */
 #include "engine/kept.h"
 
 #define BUCKETS 1024 /* KEEP_MOST / KEEP_LEAST is 16 times as many */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Results that a worker process keeps, so that they need not travel back to it
- * as an input: the worker has the values, the coordinator, who decides what is
- * forgotten, knows their sizes.  Both count them in this table.
+ * Results that a worker process keeps, so that they need not come back as
+ * inputs.  The worker has the values; the coordinator decides which to forget,
+ * and knows their sizes.  Both use this table.
  */
 #ifndef EVC_CLUSTER_WORKER_KEPT_H
 #define EVC_CLUSTER_WORKER_KEPT_H
@@ -12,22 +12,22 @@
 #include "base/list.h"
 #include "base/sync.h"
 
-#define KEEP_LEAST 4096              /* bytes: smaller ones are not kept */
+#define KEEP_LEAST 4096              /* bytes: smaller results are not kept */
 #define KEEP_MOST ((size_t)64 << 20) /* bytes on one worker */
 
 /* Zeroed before the first use. */
 struct kept {
 	struct kept_value **buckets;
-	struct list age; /* the oldest first; from the first one on */
+	struct list age; /* the oldest first; set by the first add */
 	size_t n, bytes;
 };
 
-/* false: no memory, or there is one with this id; value is the caller's still.
-   Else it is taken over. */
+/* false: no memory, or a value with this id is there; the value stays the
+   caller's. true: the table owns the value. */
 bool evc__kept_add(struct kept *k, uint64_t id, evc_value value);
-/* NULL: it is not there. */
+/* NULL: no value with this id. */
 const evc_value *evc__kept_find(const struct kept *k, uint64_t id);
-/* false: it is not there. */
+/* false: no value with this id. */
 bool evc__kept_drop(struct kept *k, uint64_t id);
 /* k->n > 0. */
 uint64_t evc__kept_oldest(const struct kept *k);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Notes: what any thread asks of an engine, under the cluster's lock, until the
- * loop reads it.  One mail is on its way at a time.
+ * Notes: requests of any thread to an engine, made under the cluster's lock,
+ * until the engine's loop reads them.  At most one mail is on its way.
+ * Called by: the cluster, as operations of the engines "processes" and "redis";
+ * these engines on their loops.
+ * Locks: notes.lock, below the cluster's; `wake` and `n_kept` are atomic.
  */
 #include "engine/notes.h"
 
@@ -30,7 +33,7 @@ of(evc_engine *engine)
 	return (struct notes *)(void *)engine;
 }
 
-/* Lock held.  Without a loop there is nobody to do anything. */
+/* Lock held.  Without a loop no request has any effect. */
 static evc_status
 ring(struct notes *n)
 {
@@ -59,7 +62,7 @@ evc__notes_wake(evc_engine *engine, int worker)
 {
 	struct notes *n = of(engine);
 
-	/* What any of them may take, this one may; and to look costs little. */
+	/* The engine looks at all workers; a look is cheap. */
 	(void)worker;
 	if (sync_xchg(&n->wake, 1) == 0)
 		evc__notes_ring(n);
@@ -130,12 +133,13 @@ evc__notes_forget(evc_engine *engine, uint64_t id)
 	struct notes *n = of(engine);
 	struct asked *a = &n->asked;
 
-	/* The usual case.  <- the loop, which raises it before it tells the
-	   result, and so before anybody can know that it is not needed. */
+	/* The usual case.  The loop raises n_kept before the result is told, so
+	   before anybody can know that the result is not needed. */
 	if (sync_load_sc(&n->n_kept) == 0)
 		return;
 	sync_lock(&n->lock);
-	/* Without memory it is forgotten when others have taken its room. */
+	/* Without memory the worker drops the result later, for lack of
+	   room. */
 	if (more_room(&a->forgets, a->n_forgets, &a->forgets_room, 1))
 		a->forgets[a->n_forgets++] = id;
 	ring(n);

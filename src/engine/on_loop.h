@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a cluster or an engine has on a loop, as one thing that a fork child can
- * be rid of.
+ * All watchers of a cluster or an engine on a loop, as one thing that a fork
+ * child can drop.
  *
  * A child that keeps its parent's loop, or destroys it, must serve none of the
- * parent's watchers.  So each callback asks first whether its owner was inherited;
- * the first one that finds so takes all of its owner's watchers off the loop, and
- * takes no lock.  An ev_fork, which libev calls in a child before anything else,
- * asks for those that would keep the loop waiting.
+ * parent's watchers.  So each callback asks first whether its owner was
+ * inherited.  The first callback that finds so takes all watchers of the owner
+ * off the loop, and takes no lock.  An ev_fork, which libev calls first of all
+ * in a child, asks for owners that would keep the loop waiting.
  */
 #ifndef EVC_CLUSTER_ON_LOOP_H
 #define EVC_CLUSTER_ON_LOOP_H
@@ -17,11 +17,12 @@
 #include "base/fork.h"
 
 struct on_loop {
-	unsigned fork_generation; /* whose process it is */
+	unsigned fork_generation; /* creation: the process of the owner */
 	/* ---- loop thread only ---- */
-	struct ev_loop *loop;     /* NULL: nothing of the owner's is there */
+	struct ev_loop *loop;     /* NULL: the owner has no watcher there */
 	struct ev_fork forked;
-	/* Stop all other watchers of the owner, give back its references. */
+	/* Stop all other watchers of the owner, and give back its
+	   references. */
 	void (*leave)(struct on_loop *on, struct ev_loop *loop);
 };
 
@@ -35,14 +36,14 @@ on_loop_init(struct on_loop *on,
 	on->leave = leave;
 }
 
-/* Is this a fork child of the process that has made it?  Any thread. */
+/* Is this a fork child of the owner's process?  Any thread. */
 static inline bool
 on_loop_is_foreign(const struct on_loop *on)
 {
 	return evc__forked_since(on->fork_generation);
 }
 
-/* The owner has no watcher there any more; perhaps it never had one. */
+/* The owner has no watcher on the loop any more, or never had any. */
 static inline void
 on_loop_end(struct on_loop *on)
 {
@@ -53,7 +54,8 @@ on_loop_end(struct on_loop *on)
 	on->loop = NULL;
 }
 
-/* The same, on the loop: then nothing of the owner's is there after it. */
+/* The same question on the loop: after true no watcher of the owner is
+   there. */
 static inline bool
 on_loop_inherited(struct on_loop *on)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The check of a format string, and the steps through a checked one.
+ * Called by: pack.c and unpack.c.
+ * Locks: none.
+ */
 #include "wire/format.h"
 
 #include <evcoord.h>
@@ -69,7 +74,7 @@ check_letter(struct check *k)
 	return wrong(k, text);
 }
 
-/* Behind "...": it is the last in an array. */
+/* An array ends behind "...". */
 static evc_status
 check_more(struct check *k)
 {
@@ -171,7 +176,7 @@ evc__format_check(const char *format, unsigned flags)
 	return *k.at == '\0' ? 0 : wrong(&k, "a format is one value");
 }
 
-/* Past the value at `at`. */
+/* Step over the value at `at`. */
 static const char *
 skip(const char *at)
 {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames are written in two steps: how long the body will be, then the bytes
- * into room of just that length.
+ * The heads of frames, frames of one number, and the reading of single parts.
+ * A frame is written in two steps: first the length of its body is known, then
+ * the bytes go into room of this length.
+ * Called by: cluster/processes, cluster/worker and redis for whole frames;
+ * frames_get.c and frames_put.c for parts.
+ * Locks: none.
  */
 #include "wire/frames.h"
 

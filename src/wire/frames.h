@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames: what a coordinator and its worker processes say to each other, as
+ * Frames: the messages between a coordinator and its worker processes, as
  * bytes.
  *
  *     2 bytes   magic
  *     1 byte    version
  *     1 byte    type
- *     4 bytes   how many bytes follow
+ *     4 bytes   the number of bytes that follow
  *
- * and then numbers of fixed size in network order, texts with their length
- * before and a 0 byte behind, and MessagePack values with their length before.
+ * A body consists of numbers of fixed size in network order, of texts with
+ * their length before and a 0 byte behind, and of MessagePack values with their
+ * length before.
  *
- * Nothing here trusts what it reads: every length is checked against what is
- * there, texts have one 0 byte and that at their end, values are walked.  What
- * is read points into the frame.
+ * Readers trust no byte: each length is checked against the bytes that are
+ * there, a text has its only 0 byte at its end, values are walked.  Results of
+ * a read point into the frame.
  *
  * PURE: bytes in, bytes out.
  */
@@ -26,52 +27,53 @@
 
 #define FRAME_VERSION 1
 #define FRAME_HEAD 8
-#define FRAME_NAMES_MOST 65536 /* functions of one program */
+#define FRAME_NAMES_MOST 65536 /* functions of a program */
 
 enum frame_type {
-	/* data, to the worker */
+	/* data stream, to the worker */
 	FRAME_WELCOME = 1,
 	FRAME_TASK = 2,
-	FRAME_DEF = 3,      /* build, or drop */
-	FRAME_FORGET = 4,   /* a result that it keeps */
-	FRAME_REPLY = 5,    /* of a variable */
+	FRAME_DEF = 3,      /* build a per-worker value, or drop one */
+	FRAME_FORGET = 4,   /* drop a result that the worker keeps */
+	FRAME_REPLY = 5,    /* the value of a variable */
 	FRAME_LEAVE = 6,
-	/* data, to the coordinator */
+	/* data stream, to the coordinator */
 	FRAME_HELLO = 7,
-	FRAME_FAILED = 8,   /* it cannot be a worker */
-	FRAME_BEGUN = 9,    /* of a task with a deadline */
+	FRAME_FAILED = 8,   /* the process cannot be a worker */
+	FRAME_BEGUN = 9,    /* a function with a deadline runs */
 	FRAME_RESULT = 10,
 	FRAME_BUILT = 11,
 	FRAME_VARIABLE = 12,
-	/* control, to the worker */
+	/* control stream, to the worker */
 	FRAME_PING = 13,
-	FRAME_CANCEL = 14,     /* all attempts up to a number */
+	FRAME_CANCEL = 14,     /* stop all attempts up to a number */
 	FRAME_CANCEL_ONE = 15,
-	/* control, to the coordinator */
+	/* control stream, to the coordinator */
 	FRAME_PONG = 16,
-	/* control: attempts up to a number that have not begun are not to
-	   begin any more; and which that is so of */
+	/* control stream: attempts up to a number that have not begun are taken
+	   back; the answer names them */
 	FRAME_BACK = 17,
 	FRAME_BACKED = 18,
-	/* control, to the worker: it ends at this time, unless a later one comes
-	   (CLOCK_MONOTONIC, ns) */
+	/* control stream, to the worker: the worker's end at this time
+	   (CLOCK_MONOTONIC, ns), unless a later time follows */
 	FRAME_UNTIL = 19,
-	/* between a node of another machine and the coordinator: which of its
-	   workers, and which life of that one, what follows is about */
+	/* between a node of another machine and the coordinator: the worker of
+	   the node, and its life, that the next frames are about */
 	FRAME_SLOT = 20,
 	/* to the node */
-	FRAME_KILL = 21,    /* that worker */
+	FRAME_KILL = 21,    /* kill a worker */
 	/* to the coordinator */
-	FRAME_NODE = 22,    /* a note: how many workers, what machine */
-	FRAME_UP = 23,      /* a note: its pid, where it is */
-	FRAME_VALUE = 24,   /* the value of the result that follows is kept for
-			       the remote with this id, and is not in it */
-	FRAME_OVERDUE = 25, /* an n */
-	FRAME_FENCED = 26,  /* a note: 0, why */
-	FRAME_GONE = 27,    /* a note: whether it ran something, why */
+	FRAME_NODE = 22,    /* a note: number of workers, machine */
+	FRAME_UP = 23,      /* a note: pid, place of the worker */
+	FRAME_VALUE = 24,   /* the value of the next result is kept by the node
+			       under the id of a remote, and is not in the
+			       frame */
+	FRAME_OVERDUE = 25, /* an attempt is over its deadline */
+	FRAME_FENCED = 26,  /* a note: 0, reason */
+	FRAME_GONE = 27,    /* a note: whether a function ran, reason */
 	FRAME_LEFT = 28,    /* the node leaves, and runs nothing */
-	/* to the node: which of its workers (the upper 32 bits) has which
-	   number among those of the cluster */
+	/* to the node: the lower 32 bits are the number in the cluster of the
+	   node's worker in the upper 32 bits */
 	FRAME_RANK = 29,
 	FRAME_TYPES = 30
 };
@@ -79,13 +81,13 @@ enum frame_type {
 struct frame {
 	unsigned type;
 	const unsigned char *body;
-	size_t size;  /* of the body */
-	size_t whole; /* with the head; of a frame that is not there yet, how
-			 much there has to be to know more */
+	size_t size;  /* bytes of the body */
+	size_t whole; /* bytes with the head; of an incomplete frame: the bytes
+			 needed for the next look */
 };
 
-/* What stands first in n bytes: 1 and the frame; 0: more have to come; -EVC_...
-   with a text that fits behind "it sent ": these are no frames of ours. */
+/* The first frame in n bytes: 1 and the frame; 0: more bytes have to come;
+   -EVC_... with a text that fits behind "it sent ": the bytes are no frame. */
 int evc__frame_next(const void *bytes, size_t n, size_t max_frame,
 		    struct frame *ret);
 
@@ -103,10 +105,9 @@ struct frame_failed {
 	const char *text;
 };
 
-/* A result that the worker has kept is marked. */
+/* The worker may keep a result, and marks the frame. */
 struct frame_result {
-	evc_engine_result r; /* updates: those that were read are for
-				sync_free */
+	evc_engine_result r; /* r.updates is for sync_free, if it was read */
 	bool kept;
 };
 
@@ -116,12 +117,12 @@ struct frame_built {
 	double seconds;
 };
 
-/* Of the attempts up to a number those behind another one. */
+/* Attempts up to `upto` are taken back, but for those up to `begun`. */
 struct frame_backed {
 	uint64_t begun, upto;
 };
 
-/* FRAME_NODE, _UP, _FENCED, _GONE. */
+/* The notes: FRAME_NODE, _UP, _FENCED, _GONE. */
 struct frame_note {
 	uint64_t number;
 	const char *text;
@@ -136,7 +137,7 @@ struct frame_reply {
 
 evc_status evc__frame_put_welcome(struct bytes *b, size_t max_frame,
 				  const struct frame_welcome *w);
-/* value_is_kept[i]: of input i only its id; NULL: of none. */
+/* value_is_kept[i]: input i goes with its id alone; NULL: all values go. */
 evc_status evc__frame_put_task(struct bytes *b, size_t max_frame,
 			       const evc_engine_task *t,
 			       const bool *value_is_kept);
@@ -157,8 +158,8 @@ evc_status evc__frame_put_backed(struct bytes *b,
 				 const struct frame_backed *f);
 evc_status evc__frame_put_note(struct bytes *b, enum frame_type type,
 			       const struct frame_note *note);
-/* FRAME_FORGET, _VALUE (an id), _BEGUN, _CANCEL, _CANCEL_ONE, _BACK, _OVERDUE
-   (an n), _UNTIL, _SLOT, _RANK. */
+/* Frames with an id: FRAME_FORGET, _VALUE; with the number of an attempt:
+   _BEGUN, _CANCEL, _CANCEL_ONE, _BACK, _OVERDUE; _UNTIL, _SLOT, _RANK. */
 evc_status evc__frame_put_number(struct bytes *b, enum frame_type type,
 				 uint64_t number);
 /* FRAME_LEAVE, _PING, _PONG, _KILL, _LEFT. */
@@ -169,8 +170,8 @@ evc_status evc__frame_put_bare(struct bytes *b, enum frame_type type);
 
 evc_status evc__frame_get_welcome(const struct frame *f,
 				  struct frame_welcome *ret);
-/* ret->inputs is for sync_free; one that is kept has a value of size 0, and nil
-   has one byte. */
+/* ret->inputs is for sync_free.  A kept input has a value of size 0; nil has 1
+   byte. */
 evc_status evc__frame_get_task(const struct frame *f, evc_engine_task *ret);
 evc_status evc__frame_get_def(const struct frame *f, evc_engine_def *ret);
 evc_status evc__frame_get_reply(const struct frame *f,

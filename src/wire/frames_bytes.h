@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes on their way into a stream or out of one: put at the end, taken from the
- * front.  What was taken leaves its room to what comes, so that a stream that
- * is kept up with stays in the same memory.
+ * A buffer of a stream: bytes are put at the end and taken from the front.  The
+ * room of taken bytes is used again, so a stream without a backlog stays in the
+ * same memory.
  */
 #ifndef EVC_CLUSTER_FRAMES_BYTES_H
 #define EVC_CLUSTER_FRAMES_BYTES_H
@@ -11,12 +11,12 @@
 
 struct bytes {
 	unsigned char *p;
-	size_t from, n, room; /* p[from .. from + n) are there */
+	size_t from, n, room; /* the bytes are p[from .. from + n) */
 };
 
-#define BYTES_KEPT ((size_t)64 << 10) /* memory that one that is empty keeps */
+#define BYTES_KEPT ((size_t)64 << 10) /* memory that an empty buffer keeps */
 
-/* NULL + 0 is undefined, and of no bytes there may be no memory. */
+/* NULL + 0 is undefined, and an empty buffer may have no memory. */
 static inline unsigned char *
 bytes_behind(const struct bytes *b, size_t at)
 {
@@ -36,8 +36,7 @@ bytes_free(struct bytes *b)
 	*b = (struct bytes){ 0 };
 }
 
-/* So many are to be put behind the others: where?  NULL: no memory, and nothing
-   has changed. */
+/* Room for more bytes at the end.  NULL: no memory, and nothing has changed. */
 static inline unsigned char *
 bytes_room(struct bytes *b, size_t more)
 {
@@ -48,8 +47,8 @@ bytes_room(struct bytes *b, size_t more)
 		return b->p + b->from + b->n;
 	if (more > SIZE_MAX / 4 || b->n > SIZE_MAX / 4)
 		return NULL;
-	/* Half of it at least is free then: else few bytes would be moved
-	   again and again. */
+	/* At least half of the memory is free behind the bytes then: few bytes
+	   are not moved again and again. */
 	if (b->p != NULL && b->n + more <= b->room / 2) {
 		memmove(b->p, b->p + b->from, b->n);
 		b->from = 0;
@@ -83,7 +82,7 @@ bytes_put(struct bytes *b, const void *from, size_t n)
 	return true;
 }
 
-/* The first n are done with. */
+/* Drop the first n bytes. */
 static inline void
 bytes_take(struct bytes *b, size_t n)
 {

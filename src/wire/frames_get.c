@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames, read.  How much is to be allocated follows from what is there, never
- * from a number in the frame alone.
+ * Readers of frames.  The size of each allocation follows from the bytes that
+ * are there, never from a number in the frame alone.
+ * Called by: cluster/processes, cluster/worker and redis.
+ * Locks: none.
  */
 #include <evcoord.h>
 #include <math.h>
 
 #include "wire/frames_parts.h"
 
-#define NAME_MOST 47      /* of functions and workers */
+#define NAME_MOST 47      /* bytes of a function's or a worker's name */
 #define VARIABLE_MOST 255
 
 static evc_status
@@ -143,7 +145,7 @@ evc__frame_get_reply(const struct frame *f, struct frame_reply *ret)
 
 /* ---- to the coordinator ---- */
 
-#define NAME_LEAST 4 /* one letter */
+#define NAME_LEAST 4 /* a name of one letter */
 
 evc_status
 evc__frame_get_hello(const struct frame *f, const char ***ret_names,
@@ -227,7 +229,7 @@ in_update(struct parts_in *in)
 	return u;
 }
 
-/* The rest of it. */
+/* Read the updates of a result, and the end of the frame. */
 static evc_status
 get_updates(const struct frame *f, struct parts_in *in, uint64_t n,
 	    evc_engine_update **ret)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What frames are made of: numbers, texts, values.  Included by frames*.c.
+ * Parts of frames: numbers, texts, values.  Included by frames*.c.
  */
 #ifndef EVC_CLUSTER_FRAMES_PARTS_H
 #define EVC_CLUSTER_FRAMES_PARTS_H
@@ -11,7 +11,7 @@
 
 #define TEXT_MOST 65534
 
-/* "task" */
+/* The name of a type: "task". */
 const char *evc__frame_name(unsigned type);
 
 /* ---- writing: into room that is there ---- */
@@ -20,13 +20,13 @@ struct parts_out {
 	unsigned char *at;
 };
 
-/* A frame whose body will have just so many bytes.  what: for the text of the
+/* Begin a frame with a body of `size` bytes. what: for the text of a
    refusal. */
 evc_status evc__parts_begin(struct parts_out *o, struct bytes *b,
 			    size_t max_frame, enum frame_type type,
 			    uint64_t size, const char *what);
 
-/* How long a text is on its way; a long one is cut. */
+/* Bytes of a text in a frame; a long text is cut. */
 static inline size_t
 text_length(const char *s)
 {
@@ -92,8 +92,7 @@ struct parts_in {
 	const unsigned char *at;
 	size_t left;
 	unsigned type;
-	const char *wrong; /* the first thing that was; all that is read from
-			      then on is 0 */
+	const char *wrong; /* the first mistake; all later reads give 0 */
 };
 
 static inline struct parts_in
@@ -106,11 +105,11 @@ parts_in_of(const struct frame *f)
 
 uint64_t in_number(struct parts_in *in, unsigned n);
 double in_double(struct parts_in *in);
-/* "" when something is wrong. */
+/* "" after a mistake. */
 const char *in_text(struct parts_in *in, size_t most);
 /* A value of no bytes is { NULL, 0 }. */
 evc_value in_value(struct parts_in *in);
-/* Was all as it should, and is nothing left?  0, or refused. */
+/* 0; refused: there was a mistake, or bytes are left. */
 evc_status evc__parts_end(const struct parts_in *in);
 
 #endif

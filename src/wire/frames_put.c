@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames, written.
+ * Writers of frames.
+ * Called by: cluster/processes, cluster/worker and redis.
+ * Locks: none.
  */
 #include <evcoord.h>
 
@@ -26,13 +28,13 @@ evc__frame_put_welcome(struct bytes *b, size_t max_frame,
 	return 0;
 }
 
-/* Without its value an input has a length that no value has. */
+/* An input without its value has a length that no value has. */
 #define KEPT UINT32_MAX
 
 static evc_value
 input_value(const evc_engine_input *in)
 {
-	/* A value of no bytes would be one that is kept. */
+	/* A size of 0 would mean a kept value. */
 	return in->value.size > 0 ? in->value : (evc_value){ &evc__nil, 1 };
 }
 

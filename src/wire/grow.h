@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes that become a value: the first of them stand on the stack, so that a
- * small value is one allocation of its own size.
+ * Bytes that become a value.  The first bytes stand on the stack, so a small
+ * value is one allocation of its own size.
  */
 #ifndef EVC_CLUSTER_GROW_H
 #define EVC_CLUSTER_GROW_H
@@ -13,7 +13,7 @@
 struct grow {
 	unsigned char *p;
 	size_t n, room;
-	bool failed; /* no memory: what is added is dropped from then on */
+	bool failed; /* no memory: bytes added later are dropped */
 	unsigned char first[512];
 };
 
@@ -64,7 +64,7 @@ grow_add(struct grow *g, const void *bytes, size_t n)
 	g->n += n;
 }
 
-/* What was added, as a value; false: no memory, and nothing is kept. */
+/* The bytes as a value; false: no memory, and nothing is kept. */
 static inline bool
 grow_take(struct grow *g, evc_value *ret)
 {

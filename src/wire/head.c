@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Heads of MessagePack values, read: the type, and the number of bytes or
+ * elements that follow.
+ * Called by: all readers of values in this room, and cluster/variables.
+ * Locks: none.
+ */
 #include "wire/head.h"
 
 #include <string.h>
@@ -63,7 +69,7 @@ extension(struct head *h, unsigned char type, uint64_t n)
 		  HEAD_FOREIGN;
 }
 
-/* Those whose first byte says all but what they hold. */
+/* The first byte says all but the contents. */
 static bool
 one_byte(unsigned char c, struct head *h)
 {
@@ -84,13 +90,13 @@ one_byte(unsigned char c, struct head *h)
 	return true;
 }
 
-/* The number, or the length, behind the bytes 0xc4 ... 0xdf: how long it is. */
+/* The width of the number or length behind each of the bytes 0xc4 ... 0xdf. */
 static const unsigned char behind[] = {
 	1, 2, 4,                /* binary data */
-	1, 2, 4,                /* extensions, and their type */
+	1, 2, 4,                /* extensions, with a type */
 	4, 8,                   /* floating */
 	1, 2, 4, 8, 1, 2, 4, 8, /* unsigned, signed */
-	0, 0, 0, 0, 0,          /* extensions of 1 ... 16 bytes, their type */
+	0, 0, 0, 0, 0,          /* extensions of 1 ... 16 bytes, with a type */
 	1, 2, 4,                /* strings */
 	2, 4, 2, 4              /* arrays, maps */
 };
@@ -128,7 +134,7 @@ evc__head(const unsigned char *p, size_t n, struct head *ret)
 		ret->type = EVC_VALUE_INTEGER;
 		ret->u = v;
 	} else if (p[0] <= 0xd3) {
-		/* Up to the top, and down again with its sign. */
+		/* A shift to the top and back extends the sign. */
 		v <<= 64 - 8 * width;
 		integer(ret, (int64_t)v >> (64 - 8 * width));
 	} else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The first bytes of a MessagePack value: what it is, and how many bytes or
- * elements follow.  And from there to its end.  And the other way: the same bytes
- * for what is to be written (head_put.c).
+ * The first bytes of a MessagePack value: its type, and the number of bytes or
+ * elements that follow; from there to the value's end; and the same bytes,
+ * written (head_put.c).
  *
  * PURE: bytes in, numbers out.
  */
@@ -13,14 +13,14 @@
 
 #include "wire/walk.h"
 
-/* head.type beside EVC_VALUE_...: an extension that is none of ours. */
+/* head.type beside EVC_VALUE_...: a foreign extension. */
 #define HEAD_FOREIGN 11
 
 struct head {
 	unsigned type;
-	unsigned size;     /* of the head, with the type of an extension */
-	uint64_t n;        /* elements, entries, or the bytes behind it */
-	bool negative;     /* an integer below 0: it stands in i, else in u */
+	unsigned size;     /* bytes of the head, with an extension's type */
+	uint64_t n;        /* elements, entries, or bytes behind the head */
+	bool negative;     /* an integer below 0: the number is i, else u */
 	union {
 		bool b;
 		uint64_t u;
@@ -32,7 +32,7 @@ struct head {
 
 enum head_end {
 	HEAD_FINE = 0,
-	HEAD_CUT,  /* the bytes end inside it */
+	HEAD_CUT,  /* the bytes end inside the head */
 	HEAD_NONE  /* 0xc1 begins nothing */
 };
 
@@ -47,7 +47,7 @@ head_number(const unsigned char *p, unsigned n)
 	return v;
 }
 
-/* And such bytes of a number. */
+/* Write a number as n bytes in network order. */
 static inline void
 head_put_number(unsigned char *p, unsigned n, uint64_t v)
 {
@@ -59,13 +59,13 @@ head_put_number(unsigned char *p, unsigned n, uint64_t v)
 
 enum head_end evc__head(const unsigned char *p, size_t n, struct head *ret);
 
-/* "a string", also for 0. */
+/* "a string"; a text also for 0. */
 const char *evc__type_text(unsigned type);
 
-/* What stands for a nil of no bytes. */
+/* The byte for a nil of no bytes. */
 extern const unsigned char evc__nil;
 
-/* The bytes of a value, its nil included. */
+/* The bytes of a value; a nil of no bytes has its byte. */
 static inline const unsigned char *
 value_begin(const evc_value *v)
 {
@@ -78,12 +78,11 @@ value_size(const evc_value *v)
 	return v->size > 0 ? v->size : 1;
 }
 
-/* As evc__value_walk, without a text: is it one whole value, that may stand
-   inside so many arrays and maps? */
+/* Is this one whole value, inside `outside` arrays and maps?  As
+   evc__value_walk, without a text. */
 bool evc__walk_is_value(const evc_value *value, unsigned outside);
 
-/* The size of the value that p begins with, of n bytes at most; 0: there is
-   none. */
+/* The size of the value at p, of n bytes at most; 0: no value. */
 size_t evc__walk_size(const unsigned char *p, size_t n);
 
 /* ---- writing: how many bytes were put ---- */
@@ -95,17 +94,17 @@ size_t evc__put_bool(unsigned char to[static HEAD_MOST], bool b);
 size_t evc__put_signed(unsigned char to[static HEAD_MOST], int64_t v);
 size_t evc__put_unsigned(unsigned char to[static HEAD_MOST], uint64_t v);
 size_t evc__put_double(unsigned char to[static HEAD_MOST], double d);
-/* What stands before n bytes of a string or of binary data, n elements of an
-   array, n entries of a map. */
+/* The head of a string or binary data of n bytes, of an array of n elements, of
+   a map of n entries. */
 size_t evc__put_length(unsigned char to[static HEAD_MOST], unsigned type,
 		       uint32_t n);
 
-/* What the letter of a format that takes a number, a boolean or nothing stands
-   for; 0: another letter, and nothing was put or taken.  (pack.c) */
+/* The value of a format's letter for a number, a boolean or nil; 0: another
+   letter, and no argument was taken.  (pack.c) */
 size_t evc__put_letter(unsigned char to[static HEAD_MOST], char letter,
 		       va_list *ap);
 
-/* What an extension of ours says, whose head this is. */
+/* The reference in an extension with this head. */
 void evc__walk_ref(const unsigned char *p, const struct head *h, size_t at,
 		   struct walk_ref *ret);
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The first bytes of a MessagePack value, written: each value in the shortest of
- * its forms, as the specification asks.
+ * Heads of MessagePack values, written: each value in its shortest form, as the
+ * specification asks.
+ * Called by: pack.c, cluster/variables and cluster/worker.
+ * Locks: none.
  */
 #include "wire/head.h"
 
 #include <string.h>
 
-/* A first byte, and a number of 1, 2, 4 or 8 bytes behind it. */
+/* A first byte, and a number of 1, 2, 4 or 8 bytes behind. */
 static size_t
 number(unsigned char *to, unsigned first, unsigned width, uint64_t v)
 {
@@ -66,9 +68,10 @@ evc__put_double(unsigned char to[static HEAD_MOST], double d)
 size_t
 evc__put_length(unsigned char to[static HEAD_MOST], unsigned type, uint32_t n)
 {
-	/* In the first byte up to `most`; then of 1, 2 and 4 bytes behind it. */
+	/* A length up to `most` stands in the first byte, a longer one in 1, 2
+	   or 4 bytes. */
 	static const struct {
-		unsigned char fix, most, of_1, of_2, of_4; /* 0: none */
+		unsigned char fix, most, of_1, of_2, of_4; /* 0: no such form */
 	} forms[] = {
 		[EVC_VALUE_STRING] = { 0xa0, 31, 0xd9, 0xda, 0xdb },
 		[EVC_VALUE_BINARY] = { 0, 0, 0xc4, 0xc5, 0xc6 },

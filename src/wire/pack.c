@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc__pack: a value from a format and its arguments.  The caller gives the
+ * functions that name remotes and per-worker values.
+ * Called by: cluster/core (evc_pack), cluster/calls and cluster/worker.
+ * Locks: none; the caller's functions may take the cluster's lock.
+ */
 #include "wire/walk.h"
 
 #include <evcoord.h>
@@ -21,7 +27,7 @@ wrong(const struct pack *k, evc_status status, const char *why)
 	return evc__format_refuse(status, k->format, k->at, why);
 }
 
-/* A string or binary data: a head can announce no more than 32 bits. */
+/* A string or binary data; a head has 32 bits for the length at most. */
 static evc_status
 bytes(struct pack *k, unsigned type, const void *p, size_t n)
 {
@@ -66,7 +72,7 @@ value(struct pack *k, const evc_value *v)
 		return 0;
 	}
 	if (!evc__walk_is_value(v, k->depth)) {
-		/* Its own fault, or is it only too deep here? */
+		/* The value is wrong, or too deep here only. */
 		st = evc__value_walk(v->data, v->size, NULL, NULL);
 		return st != 0 ? st : wrong(k, -EVC_INVALID_ARGUMENT,
 					    "this value is too deep here");

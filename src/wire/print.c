@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A value as text: JSON, and for what JSON has no words for, something that
- * reads well in a log: <binary 3: 010203>, <remote 7>, NaN, and keys that are
- * no strings as they are.
+ * A value as text: JSON, and where JSON has no words, a form for logs: <binary
+ * 3: 010203>, <remote 7>, NaN, and keys of any type.
+ * Called by: the program (evc_value_print).
+ * Locks: none.
  */
 #include <evcoord/value.h>
 
@@ -14,11 +15,11 @@
 #include "base/json_write.h"
 #include "wire/head.h"
 
-#define BINARY_MOST 32 /* bytes that are shown */
-#define PART 60        /* of a string, at once */
+#define BINARY_MOST 32 /* bytes shown */
+#define PART 60        /* bytes of a string that are quoted at once */
 
-/* How much of n bytes to quote at once: no 0 byte, and no end inside of a UTF-8
-   character, which has three bytes behind its first one at most. */
+/* The number of bytes to quote at once: no 0 byte, and no end inside a UTF-8
+   character, which has at most three bytes behind its first. */
 static size_t
 part_of(const char *s, size_t n)
 {
@@ -58,8 +59,8 @@ print_string(struct text *to, const char *s, size_t n)
 	evc__text_add(to, "\"");
 }
 
-/* With as few digits as read back as the same, but 15 at least; with a point in
-   every locale, and never looking like an integer. */
+/* A double with as few digits as read back the same, but at least 15; with a
+   point in every locale, and never like an integer. */
 static void
 print_double(struct text *to, double d)
 {
@@ -81,7 +82,7 @@ print_double(struct text *to, double d)
 		whole = false;
 		if (*s != 'e') {
 			*s = '.';
-			/* (A point of more than one byte.) */
+			/* (A point of several bytes.) */
 			while (strchr("0123456789", s[1]) == NULL)
 				memmove(s + 1, s + 2, strlen(s + 1));
 		}

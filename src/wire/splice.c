@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc__walk_splice: a copy of a value with other values in the places of its
+ * remotes.
+ * Called by: cluster/core for results that are fetched, cluster/worker for
+ * arguments.
+ * Locks: none.
+ */
 #include "wire/walk.h"
 
 #include <evcoord.h>
@@ -8,7 +15,7 @@
 
 struct splice {
 	const unsigned char *from;
-	size_t done; /* of these, what was copied or left out */
+	size_t done; /* bytes of `from` that were copied or left out */
 	bool (*resolve)(const struct walk_ref *r, evc_value *ret, void *arg);
 	void *arg;
 	struct grow to;
@@ -48,7 +55,7 @@ evc__walk_splice(const evc_value *value,
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "no memory for arguments and results in "
 				  "their places");
-	/* A result that was no deeper than allowed may be too deep here. */
+	/* The result of a remote may be too deep inside this value. */
 	if (st == 0 && !evc__walk_is_value(&result, 0)) {
 		evc_value_free(&result);
 		return evc_refuse(-EVC_INVALID_ARGUMENT,

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evc_unpack: the parts of a value, by a format, into the caller's arguments.
+ * Called by: the program; cluster/worker and cluster/variables.
+ * Locks: none.
+ */
 #include "wire/walk.h"
 
 #include <evcoord.h>
@@ -10,14 +15,15 @@
 #include "wire/head.h"
 
 struct unpack {
-	const char *at; /* in the format */
+	const char *at; /* place in the format */
 	va_list ap;
 	const struct unpack_env *env;
-	const unsigned char *end; /* of the value, which is one */
-	/* where in it: an element, or what a key names */
+	const unsigned char *end; /* end of the whole value */
+	/* the place in the value, for texts */
 	struct {
 		const char *key; /* NULL: an element */
-		size_t n;        /* of the key, or which element */
+		size_t n;        /* length of the key, or the element's
+				    number */
 	} path[EVC_VALUE_DEPTH];
 	unsigned depth;
 };
@@ -29,7 +35,7 @@ behind(const struct unpack *u, const unsigned char *p)
 	return p + evc__walk_size(p, (size_t)(u->end - p));
 }
 
-/* What the format asks for. */
+/* The letters of a format, and the type that each takes. */
 static const struct {
 	char letter;
 	unsigned char type;
@@ -86,7 +92,7 @@ wrong(const struct unpack *u, evc_status status, const char *fmt, ...)
 	return evc_refuse(status, "%s", text);
 }
 
-/* Is a value of this type what the letter asks for? */
+/* 0, or refused: a value of this type is not what the letter takes. */
 static evc_status
 match(const struct unpack *u, char letter, unsigned type)
 {
@@ -114,8 +120,8 @@ too_big(const struct unpack *u, const struct head *h, const char *type)
 			     (unsigned long long)h->u, type);
 }
 
-/* The same argument is taken from the list with no value, h == NULL: that of a
-   key that is missing stays as it is. */
+/* h == NULL: no value, for a key that is missing.  The argument is taken from
+   the list, and its target stays as it is. */
 static evc_status
 integer(struct unpack *u, const struct head *h, char letter)
 {
@@ -172,7 +178,7 @@ copied(struct unpack *u, const struct head *h, const unsigned char *p)
 		return wrong(u, -EVC_OUT_OF_RANGE,
 			     "a string of %llu bytes does not fit %zu with "
 			     "its 0 byte", (unsigned long long)h->n, room);
-	/* It would look shorter than it is. */
+	/* The string would look shorter. */
 	if (memchr(p + h->size, '\0', (size_t)h->n) != NULL)
 		return wrong(u, -EVC_OUT_OF_RANGE,
 			     "a string with a 0 byte inside; S can read it");
@@ -282,15 +288,15 @@ array(struct unpack *u, const struct head *h, const unsigned char *p)
 		st = unpack_one(u, p);
 	}
 	if (st != 0)
-		return st; /* with the path as it is */
+		return st; /* u->depth stays, for the text */
 	u->depth--;
 	u->at = format_next(u->at);
 	u->at = format_next(u->at + (more ? 3 : 0)) + 1;
 	return 0;
 }
 
-/* A map that is searched: each key from where the last one was found, since
-   they mostly come in order. */
+/* A map that is searched.  Each search begins behind the last find, because
+   keys mostly come in order. */
 struct map {
 	const unsigned char *first, *at;
 	uint64_t n, i;
@@ -369,8 +375,8 @@ map(struct unpack *u, const struct head *h, const unsigned char *p)
 	return 0;
 }
 
-/* By the format at u->at, which moves behind it; p NULL: there is no value, and
-   all that is to be filled stays as it is. */
+/* Read p by the format at u->at, and move u->at behind it. p == NULL: no value,
+   and all targets stay as they are. */
 static evc_status
 unpack_one(struct unpack *u, const unsigned char *p)
 {

@@ -2,9 +2,11 @@
 /*
  * Addresses of engines: SCHEME://PLACE?NAME=VALUE&NAME=VALUE.
  *
- * A byte that has a meaning here stands in a value as %XX; a plus is a plus.
+ * A byte with a meaning here stands in a value as %XX; a plus is a plus.
  *
  * PURE: text in, text out.
+ * Called by: cluster/open, the engines, tools/evc-cluster.
+ * Locks: none.
  */
 #include "wire/uri.h"
 
@@ -35,7 +37,7 @@ hex(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* n bytes of text, of their own; NULL: no memory. */
+/* A copy of n bytes of text; NULL: no memory. */
 static char *
 copy(const char *s, size_t n)
 {
@@ -52,7 +54,7 @@ no_memory(void)
 	return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
 }
 
-/* How long it is; 0: there is none before "://". */
+/* The length of the scheme; 0: no scheme before "://". */
 static size_t
 scheme_length(const char *uri)
 {
@@ -67,7 +69,7 @@ scheme_length(const char *uri)
 
 /* ---- options ---- */
 
-/* In place: what is written is never ahead of what is read.  false: a % without
+/* Decode in place: the writer is never ahead of the reader. false: a % without
    two digits, or a 0 byte, which no text can have. */
 static bool
 decode(char *s)
@@ -91,8 +93,8 @@ decode(char *s)
 	return true;
 }
 
-/* "NAME=VALUE" with a name?  A name is looked for before it is decoded, so that
-   no %3D can move its end. */
+/* "NAME=VALUE" with a name?  The search for the name comes before the decoding,
+   so that no %3D moves its end. */
 static evc_status
 check_option(char *option)
 {
@@ -119,7 +121,7 @@ take_options(const char *s, struct cluster_uri *u)
 
 	for (at = s; *at != '\0'; at++)
 		n += *at == '&';
-	/* One more ends them. */
+	/* A NULL ends the list. */
 	u->options = sync_alloc(n + 1, sizeof(char *));
 	if (u->options == NULL)
 		return no_memory();

@@ -9,17 +9,17 @@
 
 struct cluster_uri {
 	char scheme[16];
-	char *place;    /* between :// and ?; "" */
-	char **options; /* NAME=VALUE, decoded, NULL at the end */
+	char *place;    /* the text between :// and ?; or "" */
+	char **options; /* NAME=VALUE, decoded; NULL at the end */
 };
 
 /* 0, or refused with a text. */
 evc_status evc__uri_parse(const char *uri, struct cluster_uri *ret_uri);
 void evc__uri_free(struct cluster_uri *u);
-/* The value of the index-th option NAME; NULL: there is none. */
+/* The value of the index-th option NAME; NULL: no such option. */
 const char *evc__uri_option(const char *const *options, const char *name,
 			    unsigned index);
-/* A whole number of 1..most; "": 0.  false: it is none. */
+/* A whole number of 1..most; "" gives 0. false: another text. */
 bool evc__uri_number(const char *text, unsigned most, unsigned *ret);
 
 #endif

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The program's calls for values: free, check, copy, type, elements.
+ * Called by: the program, and all rooms of the cluster.
+ * Locks: none.
+ */
 #include <evcoord/value.h>
 
 #include <evcoord.h>
@@ -49,7 +54,7 @@ evc_value_copy(evc_value *ret_value, const evc_value *value)
 	return 0;
 }
 
-/* Its head, when it is a value and, all through, what it says it is. */
+/* The head of a value that is whole and sound. */
 static bool
 head_of(const evc_value *value, struct head *ret)
 {
@@ -80,7 +85,7 @@ evc_value_count(const evc_value *value)
 	return head_of(value, &h) && has_elements(&h) ? (size_t)h.n : 0;
 }
 
-/* Cut the value that stands at *at off; *at moves behind it. */
+/* Cut off the value at *at, and move *at behind it. */
 static bool
 take(const evc_value *value, size_t *at, evc_value *ret)
 {
@@ -106,8 +111,8 @@ evc_value_next(const evc_value *value, size_t *at, evc_value *ret_key,
 
 	if (value == NULL || at == NULL || value->data == NULL)
 		return false;
-	/* The first time all of it is looked at; from then on *at is inside, so
-	   its end is that of the last element. */
+	/* The first call checks the whole value.  Later *at is inside, so the
+	   end of the value is the end of its last element. */
 	if (*at == 0 ? !head_of(value, &h) :
 		       evc__head(value->data, value->size, &h) != HEAD_FINE)
 		return false;

@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The walk over a value: the check of all bytes, and a call for each reference.
+ * Called by: all rooms that read values from a wire, a file or a program.
+ * Locks: none.
+ */
 #include "wire/walk.h"
 
 #include <evcoord.h>
 
 #include "wire/head.h"
 
-/* Why a walk has ended. */
+/* The end of a walk. */
 enum end {
 	WHOLE,    /* the value is over */
-	CALLED,   /* ref did not want more */
+	CALLED,   /* `ref` wanted no more */
 	CUT,      /* the bytes end inside a head */
 	NO_HEAD,
-	TOO_LONG, /* it says that more follows than there is */
+	TOO_LONG, /* a length goes beyond the bytes */
 	TOO_DEEP,
-	FOREIGN   /* an extension that is none of ours */
+	FOREIGN   /* a foreign extension */
 };
 
 struct walk {
 	const unsigned char *p;
 	size_t n;
-	unsigned outside; /* arrays and maps that it stands in */
+	unsigned outside; /* arrays and maps around the value */
 	bool (*ref)(const struct walk_ref *r, void *arg);
 	void *arg;
-	size_t at;        /* the value that is being read begins here */
-	struct head head; /* of that */
+	size_t at;        /* begin of the value that is being read */
+	struct head head; /* head of the value at `at` */
 };
 
 void
@@ -60,8 +65,8 @@ tell(const struct walk *w)
 	return w->ref(&r, w->arg);
 }
 
-/* One value, from w->at to its end.  What is inside it is counted down, so that
-   a length costs nothing until its elements are really there. */
+/* Read one value, from w->at to its end.  `left` counts down what each array or
+   map has to give, so a length costs nothing until its elements are there. */
 static enum end
 walk(struct walk *w)
 {
@@ -80,7 +85,8 @@ walk(struct walk *w)
 			if (depth >= EVC_VALUE_DEPTH)
 				return TOO_DEEP;
 			if (items > room)
-				return TOO_LONG; /* each has a byte at least */
+				return TOO_LONG; /* each element has at least a
+						    byte */
 			w->at += h->size;
 			if (items > 0) {
 				left[depth++] = items;

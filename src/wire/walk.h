@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A walk over MessagePack bytes that trusts none of them: it reads heads, checks
- * every length against what is left, and allocates nothing.  All that is read
- * is read in this way.
+ * A walk over MessagePack bytes, without trust: heads are read, each length is
+ * checked against the bytes that are left, nothing is allocated.  Every reader
+ * of this library reads in this way.
  *
  * PURE: bytes in, numbers out.
  */
@@ -26,12 +26,12 @@ struct walk_ref {
 	bool per_worker; /* else a remote */
 	uint32_t serial;
 	uint64_t id;
-	size_t at, size; /* where its bytes stand in the value */
+	size_t at, size; /* place of the bytes in the value */
 };
 
-/* Check one whole value of n bytes with nothing behind it; a value of no bytes
-   is nil.  ref (may be NULL) is called for each reference in it; false ends the
-   walk with 0.  0, or -EVC_INVALID_ARGUMENT with a text (evc_refuse). */
+/* Check that n bytes are one whole value; a value of no bytes is nil.  `ref`
+   (may be NULL) is called for each reference; false ends the walk with 0.
+   Returns 0, or -EVC_INVALID_ARGUMENT with a text (evc_refuse). */
 evc_status evc__value_walk(const void *bytes, size_t n,
 			   bool (*ref)(const struct walk_ref *r, void *arg),
 			   void *arg);
@@ -40,18 +40,18 @@ evc_status evc__value_walk(const void *bytes, size_t n,
 void evc__walk_put_ref(unsigned char *to, bool per_worker, uint32_t serial,
 		       uint64_t id);
 
-/* A copy of a checked value with other values in the places of its remotes:
-   resolve gives the value of one (its bytes must stay during the call); one that
-   answers false stays as it is.  0; -EVC_RESOURCE_EXHAUSTED;
-   -EVC_INVALID_ARGUMENT when the result would be too deep. */
+/* A copy of a checked value with other values in the places of its remotes.
+   `resolve` gives the value of a remote, with bytes that stay during the call;
+   false leaves the remote. 0; -EVC_RESOURCE_EXHAUSTED; -EVC_INVALID_ARGUMENT:
+   the result would be too deep. */
 evc_status evc__walk_splice(const evc_value *value,
 			    bool (*resolve)(const struct walk_ref *r,
 					    evc_value *ret, void *arg),
 			    void *arg, evc_value *ret_value);
 
-/* The owner of remotes and per-worker values says what stands for one in a
-   value.  remote: 0, or a refusal without a text: -EVC_RESOURCE_EXHAUSTED, no
-   memory; -EVC_FAILED_PRECONDITION, a remote of a fork child's parent. */
+/* The numbers that stand for a remote and a per-worker value, from their owner.
+   remote: 0, or a refusal without a text: -EVC_RESOURCE_EXHAUSTED, no memory;
+   -EVC_FAILED_PRECONDITION, a remote of a fork child's parent. */
 struct pack_refs {
 	evc_status (*remote)(evc_remote *r, uint32_t *ret_serial,
 			     uint64_t *ret_id);
@@ -59,15 +59,15 @@ struct pack_refs {
 			   uint64_t *ret_id);
 };
 
-/* As evc_unpack and evc_pack, for who has more to say: local gives what stands
-   for a per-worker value ("w"); NULL: refused. */
+/* evc_unpack and evc_pack with more to say. local: the object for a per-worker
+   value ("w"); NULL: "w" is refused. */
 struct unpack_env {
 	bool (*local)(const struct walk_ref *r, evc_local **ret, void *arg);
 	void *arg;
 };
 evc_status evc__unpack(const evc_value *value, const struct unpack_env *env,
 		       const char *format, va_list ap);
-/* refs: for "r" and "w"; NULL: neither may stand there. */
+/* refs: for "r" and "w"; NULL: both are refused. */
 evc_status evc__pack(evc_value *ret_value, const struct pack_refs *refs,
 		     const char *format, va_list ap);
 
