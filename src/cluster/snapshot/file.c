@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What writing and reading a snapshot have in common; see snapshot.h.
+ * Parts that the writer and the reader of a snapshot share; see snapshot.h.
+ * Called by: snapshot.c and read.c.
+ * Locks: none.
  */
 #include "cluster/snapshot/snapshot.h"
 
@@ -48,7 +50,7 @@ evc__snapshot_no_file(const char *path)
 	return evc_refuse(-EVC_INVALID_ARGUMENT, "%s is no file", path);
 }
 
-/* What each byte adds to the CRC-32 of IEEE 802.3, which gzip has, too. */
+/* The addend of each byte to the CRC-32 of IEEE 802.3, as in gzip. */
 static void
 make_table(uint32_t table[static 256])
 {
@@ -76,7 +78,7 @@ crc_on(const uint32_t table[static 256], uint32_t crc, const void *bytes,
 uint32_t
 evc__snapshot_crc(const unsigned char *head, const evc_value *body)
 {
-	/* Beside a file that is written to the disk it costs nothing to make. */
+	/* The table costs nothing beside a write to the disk. */
 	uint32_t table[256], crc;
 
 	make_table(table);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A value from a file: one in which a single bit is wrong is none.
+ * A value from a file: a file with one wrong bit is refused.
+ * Called by: cluster/core/checkpoint.c.
+ * Locks: none.
  */
 #include <evcoord.h>
 
@@ -13,7 +15,7 @@ damaged(const char *path, const char *how)
 	return evc_refuse(-EVC_DATA_LOSS, "%s is damaged: %s", path, how);
 }
 
-/* How much there was, or -1 and errno. */
+/* The number of bytes read, or -1 and errno. */
 static ssize_t
 get_all(int fd, void *bytes, size_t n)
 {
@@ -41,7 +43,7 @@ cannot_read(const char *path)
 	return evc__snapshot_refuse(path, "cannot be read", errno);
 }
 
-/* n: the bytes behind the head.  Its body is what comes out. */
+/* n: the bytes behind the head.  The body becomes the value. */
 static evc_status
 read_body(int fd, const char *path, const unsigned char *head, uint64_t n,
 	  evc_value *ret)

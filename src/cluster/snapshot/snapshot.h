@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What writing and reading a snapshot have in common.
+ * Parts that the writer and the reader of a snapshot share.
  *
- * The file: 8 bytes that say what it is, the version (4), the length of the
- * body (8), the CRC-32 of version, length and body (4), the body; all numbers
- * in network order.
+ * The file: 8 bytes of magic, the version (4), the length of the body (8), the
+ * CRC-32 of version, length and body (4), the body; all numbers in network
+ * order.
  */
 #ifndef EVC_CLUSTER_SNAPSHOT_H
 #define EVC_CLUSTER_SNAPSHOT_H
@@ -24,7 +24,7 @@ uint32_t evc__snapshot_crc(const unsigned char *head, const evc_value *body);
 /* The refusal for an errno value. */
 evc_status evc__snapshot_refuse(const char *path, const char *what, int e);
 evc_status evc__snapshot_no_file(const char *path);
-/* Has it a name at all? */
+/* 0, or refused: the path is empty. */
 evc_status evc__snapshot_check_path(const char *path);
 
 #endif

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who sleeps of the threads, and who wakes whom.
- *
- * No work is missed:
- *   - who queues a function does so under the cluster's lock, and looks for
- *     sleepers after that; who goes to sleep counts itself as lying, and then
- *     looks for work (take), under the cluster's lock again.  If that look came
- *     before the function was queued, the lock has carried the count over to
- *     whoever queued it; else the look finds it.
- *   - who finds one on its way (waking) leaves it to that one.  That one takes
- *     the mark away and looks for work then: were the look before the function
- *     was queued, the lock would have carried over that there is no mark.
- *   - one that was woken so and finds as much as it could take wakes the next,
- *     because others have relied on it; and so it does when it is about to build
- *     something, or when it had found its work before it saw that it was woken.
- * So a burst of functions costs one system call, not one each, and none when
- * nobody sleeps.
+ * Sleep and wake-ups of the threads.  The head of threads.h says how no work is
+ * missed.
+ * Called by: serve.c, keeper.c and threads.c.
+ * Locks: threads.lock, below the cluster's; the bells and counters are atomic.
  */
 #include "cluster/threads/threads.h"
 
-/* Lock held.  It is to be woken. */
+/* Lock held.  The seat is to be woken. */
 static void
 take_off(struct seat *s)
 {
@@ -51,8 +39,8 @@ evc__threads_wake(struct threads *e, int worker)
 	if (s != NULL)
 		take_off(s);
 	sync_unlock(&e->lock);
-	/* A seat stays until the engine is closed, which is not before this
-	   call of an op, or of a thread that is not gone, has returned. */
+	/* The seat stays: the engine is closed after this call of an operation,
+	   or of a living thread, has returned. */
 	if (s != NULL)
 		sync_futex_wake_n(&s->bell, 1);
 }
@@ -121,8 +109,9 @@ evc__keeper_ring(struct threads *e)
 void
 evc__keeper_watch(struct seat *s)
 {
-	/* First this, then the look; the keeper says that it sleeps, then looks
-	   at this: one of the two sees the other. */
+	/* The mark comes first, then the look for a sleeping keeper.  The
+	   keeper says that it sleeps, then looks for marks.  So at least one
+	   side sees the other. */
 	sync_store_sc(&s->holds, 1);
 	if (sync_load_sc(&s->e->keeper_sleeps) != 0)
 		evc__keeper_ring(s->e);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The keeper: looks, a thousand times a second, at what workers have taken and
- * not begun, or done and not told, while there is such a thing; else it sleeps.
- *
- * A worker that has not moved between two looks is in a function that takes its
- * time: then what it holds is given back, and told.  While others have nothing to
- * do, what is older than a look is given back in any case.
+ * The keeper: a thread that looks, a thousand times a second, at functions that
+ * workers have taken and not begun, or finished and not told.  Without such
+ * functions the keeper sleeps.
+ * A worker without a move between two looks is in a long function: its other
+ * functions are given back, and its results told.  While a worker sleeps,
+ * functions older than a look are given back in any case.
+ * Called by: threads.c, as a thread's function.
+ * Locks: seat.lock; keeper_sleeps and keeper_bell are atomic.
  */
 #include "cluster/threads/threads.h"
 
 #define LOOK_NS UINT64_C(1000000)
-/* So many looks find nothing before it sleeps: in a stream of short functions
-   that is hardly ever. */
+/* Looks without a find before the keeper sleeps: a stream of short functions
+   lets it hardly ever sleep. */
 #define LOOKS 20
 
-/* true: something was given back. */
+/* true: functions were given back. */
 static bool
 look_at(struct seat *s)
 {
@@ -37,7 +39,7 @@ look_at(struct seat *s)
 	return back;
 }
 
-/* false: nobody holds anything. */
+/* false: no seat holds anything. */
 static bool
 look(struct threads *e)
 {
@@ -54,7 +56,7 @@ look(struct threads *e)
 	return some;
 }
 
-/* Until some seat holds something, or the end. */
+/* Until a seat holds something, or the end. */
 static void
 sleep_until_rung(struct threads *e)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a worker that is a thread does, from its first word to its last.
+ * The life of a worker that is a thread, from its first word to its last:
+ * builds, batches of functions, sleep.
+ * Called by: threads.c, as a thread's function; keeper.c.
+ * Locks: seat.lock for the batch; the sink takes the cluster's lock above it.
  */
 #include <evcoord/ladder.h>
 
@@ -8,12 +11,12 @@
 #include "base/text.h"
 #include "cluster/threads/threads.h"
 
-/* Results that are older than this are told before the next function. */
+/* Older results are told before the next function. */
 #define HELD_MOST 0.001
 
 /* ---- build ---- */
 
-/* What is to be built and dropped here.  false: nothing. */
+/* Build and drop definitions. false: there were none. */
 static bool
 build(struct seat *s)
 {
@@ -25,14 +28,14 @@ build(struct seat *s)
 
 	while (e->sink->defs(e->core, s->index, &def)) {
 		any = true;
-		/* It will not be there for others who queue something. */
+		/* Queued functions need another worker during the build. */
 		if (s->down)
 			evc__seat_get_up(s);
 		if (s->called) {
 			s->called = false;
 			evc__threads_wake(e, EVC_ENGINE_ANY);
 		}
-		/* Its name is not static. */
+		/* The name of a definition is not static. */
 		evc_checkpoint(def.kind == EVC_DEF_DROP ? "drops something" :
 							  "builds something");
 		code = evc__worker_define(s->w, &def, NULL, &seconds);
@@ -63,7 +66,7 @@ evc__seat_give_back(struct seat *s)
 	evc_engine_result back[sizeof s->tasks / sizeof s->tasks[0]];
 	unsigned i, n = 0;
 
-	/* The latest first: each goes before all that stand in the queue. */
+	/* The youngest first: each goes in front of the queue. */
 	for (i = s->end; i > s->next; i--)
 		back[n++] = (evc_engine_result){
 			.n = s->tasks[i - 1].n,
@@ -75,11 +78,11 @@ evc__seat_give_back(struct seat *s)
 	s->e->sink->finished(s->e->core, s->index, back, n);
 }
 
-/* Lock held: the next to run.  false: that was all. */
+/* Lock held: take the next function. false: the batch is at its end. */
 static bool
 begin_next(struct seat *s, unsigned *ret)
 {
-	/* After the stop nothing begins; the cluster cancels what it has. */
+	/* After the stop no function begins; the cluster cancels the others. */
 	if (s->next < s->end && evc_should_stop(s->e->scope))
 		evc__seat_give_back(s);
 	if (s->next >= s->end)
@@ -98,8 +101,8 @@ run_one(struct seat *s, unsigned i)
 
 _Static_assert((BATCH_MOST & (BATCH_MOST - 1)) == 0, "twice as many end there");
 
-/* How many to take the next time: twice as many, while there are as many, and
-   they are so short that all of them are over within a look of the keeper's. */
+/* The size of the next batch: double, while batches are full and end within a
+   look of the keeper. */
 static void
 adapt(struct seat *s, unsigned n, bool full, double took)
 {
@@ -127,7 +130,7 @@ run_batch(struct seat *s, unsigned n, bool full)
 	s->hurried = false;
 	more = begin_next(s, &i);
 	sync_unlock(&s->lock);
-	/* One alone is nothing that anybody could wait for. */
+	/* No function waits behind a single one. */
 	if (n > 1)
 		evc__keeper_watch(s);
 	while (more) {
@@ -164,10 +167,10 @@ breathe(void)
 
 #define BREATHS 32
 
-/* A thread that works as fast as functions come would take each of them, and the
-   lock, right out of the hands of whoever schedules them.  So it lets a few come
-   together, for about a microsecond; not the first time after it has slept, so
-   that single functions do not wait. */
+/* A thread as fast as the functions come would take each of them, and the lock,
+   from the hands of the thread that schedules.  So the worker lets a few
+   functions come together, for about a microsecond.  After a sleep there is no
+   such wait, for the sake of single functions. */
 static void
 let_come(struct seat *s)
 {
@@ -214,8 +217,8 @@ evc__threads_may_go(struct threads *e)
 		sync_futex_wait(&e->go, GO_WAIT, SYNC_FOREVER);
 	if (go == GO_SERVE)
 		return true;
-	/* After this the engine may be gone, woken or not: a wake-up of a word
-	   that is not there any more wakes nobody. */
+	/* The engine may be gone after the last step: a wake-up of a freed word
+	   wakes nobody. */
 	if (sync_sub(&e->n_live, 1) == 1)
 		sync_futex_wake(&e->n_live);
 	return false;
@@ -227,8 +230,8 @@ evc__threads_leave(struct threads *e)
 	const evc_engine_sink *sink = e->sink;
 	void *core = e->core;
 
-	/* Whoever is not the last one touches nothing afterwards; nor does the
-	   last one after its last word. */
+	/* A thread that is not the last touches nothing afterwards; nor does
+	   the last thread after its last word. */
 	if (sync_sub(&e->n_live, 1) == 1)
 		sink->closed(core);
 }
@@ -248,8 +251,8 @@ leave(struct seat *s)
 	evc__threads_leave(e);
 }
 
-/* A function has ended the thread.  What is left of it waits for the end: ended
-   by now it would be an error of the scope. */
+/* A function has ended the thread.  The rest of the thread waits for the end:
+   an early end would be an error of the scope. */
 static void
 lost(void *arg)
 {
@@ -262,7 +265,7 @@ lost(void *arg)
 	sync_lock(&s->lock);
 	if (s->sent < s->done)
 		evc__seat_flush(s);
-	/* The rest begins again elsewhere. */
+	/* The other functions begin again elsewhere. */
 	s->end = s->next;
 	sync_store_sc(&s->holds, 0);
 	sync_unlock(&s->lock);
@@ -274,7 +277,7 @@ lost(void *arg)
 	leave(s);
 }
 
-/* Not inlined: its variables must not stand beside a cleanup handler's. */
+/* Not inlined: local variables must not stand beside a cleanup handler's. */
 static __attribute__((noinline)) void
 serve(struct seat *s)
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine "threads": how it is opened and closed, and what the cluster tells
- * it.
+ * The engine "threads": open and close, and the operations that the cluster
+ * calls.
+ * Called by: the cluster, by evc__engine_threads.
+ * Locks: the cluster's lock is held in all operations but open and close;
+ * seat.lock in variable().
  */
 #include "cluster/threads/threads.h"
 
@@ -9,8 +12,8 @@
 #include "base/text.h"
 #include "wire/uri.h"
 
-/* A function finds the updates of all functions that its worker has run before:
-   results with updates do not wait any longer. */
+/* A function finds the updates of all functions that its worker ran before:
+   results with updates wait no longer. */
 static void
 make_updates(struct seat *s)
 {
@@ -70,7 +73,7 @@ threads_free(struct threads *e)
 	unsigned i;
 
 	for (i = 0; i < e->n; i++) {
-		/* NULL after a thread has been there. */
+		/* NULL after the thread's end. */
 		evc__worker_free(e->seats[i]->w);
 		sync_lock_destroy(&e->seats[i]->lock);
 		sync_free(e->seats[i]);
@@ -136,8 +139,8 @@ tell(const evc_engine_env *env, unsigned n)
 static evc_status
 start(struct threads *e)
 {
-	/* What keeps the joins of the cluster's scope waiting is the cluster
-	   itself, on every engine. */
+	/* The cluster itself keeps the joins of its scope waiting, on every
+	   engine. */
 	evc_member_opts o = { .flags = EVC_BACKGROUND };
 	evc_status st = 0;
 	char name[48];
@@ -161,7 +164,7 @@ start(struct threads *e)
 	return st;
 }
 
-/* Those that were started go home, and have let go of everything here. */
+/* Threads that were started go home, and have let go of the engine. */
 static void
 call_off(struct threads *e)
 {
@@ -222,8 +225,8 @@ engine_cancel(evc_engine *engine, uint64_t upto)
 	struct threads *e = threads_of(engine);
 	unsigned i;
 
-	/* After leave nothing runs, and workers are freed; both come under the
-	   cluster's lock. */
+	/* After leave no function runs, and workers are freed; leave and cancel
+	   come under the cluster's lock. */
 	for (i = 0; i < e->n && sync_load(&e->leaving) == 0; i++)
 		evc__worker_cancel(e->seats[i]->w, upto);
 }
@@ -242,8 +245,8 @@ engine_leave(evc_engine *engine)
 {
 	struct threads *e = threads_of(engine);
 
-	/* The last word of the last thread waits for the cluster's lock, so all
-	   of this is there until we are through. */
+	/* The last thread's last word waits for the cluster's lock, so the
+	   engine stays during this call. */
 	sync_store_sc(&e->leaving, 1);
 	sync_futex_wake(&e->leaving);
 	evc__threads_wake_all(e);

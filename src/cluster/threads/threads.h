@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine "threads": workers are threads of this process, each with a seat of
- * its own.
+ * The engine "threads": workers are threads of this process, each with a seat.
  *
- * A thread takes a few functions at a time when they are short, so that the
- * cluster's lock is not what it does most.  What it has taken and not begun, or
- * finished and not told, is in nobody's way: a thread of its own, the keeper,
- * looks while there is such a thing, and when the worker does not come to it
- * gives the one back and tells the other.  So a function may wait for what
- * another one does, or for what whoever has the result of another one does, as
- * if each had been taken alone.
+ * A thread takes several functions at a time while they are short, to spare the
+ * cluster's lock.  Functions taken and not begun, and results not told, must
+ * not wait behind a long function: another thread, the keeper, gives such
+ * functions back and tells such results.  So a function may wait for another
+ * function, or for a thread that waits for another result, as if each function
+ * had been taken alone.
+ *
+ * No work is missed:
+ *   - A thread that queues a function does so under the cluster's lock, and
+ *     then looks for sleepers.  A worker that goes to sleep counts itself as
+ *     lying, and then looks for work under the cluster's lock.  If this look
+ *     came before the function was queued, the lock has carried the count to
+ *     the other thread; else the look finds the function.
+ *   - While a woken worker is on its way (`waking`), no other worker is woken.
+ *     The woken worker clears the mark, and then looks for work.  If this look
+ *     came before the function was queued, the lock has carried the cleared
+ *     mark.
+ *   - A worker that was woken like this wakes the next one when its batch is
+ *     full, when a build comes first, or when the worker had found work before
+ *     the wake-up: others have relied on the wake-up.
+ * So a burst of functions costs one system call, and none when no worker
+ * sleeps.
+ *
+ * In comments `seat` is seat.lock, `lock` is threads.lock, `thread` the seat's
+ * thread alone.
  */
 #ifndef EVC_CLUSTER_ENGINE_THREADS_H
 #define EVC_CLUSTER_ENGINE_THREADS_H
@@ -25,45 +42,49 @@
 #define THREADS_MOST 1024
 #define BATCH_MOST 64
 
-/* threads.go */
+/* values of threads.go */
 enum { GO_WAIT, GO_SERVE, GO_HOME };
 
 struct seat {
-	/* set at open */
+	/* creation */
 	struct threads *e;
 	unsigned index;
-	struct worker *w;     /* freed by the thread, at its end; then NULL */
+	struct worker *w;     /* creation; the thread frees it at its end, then
+				 NULL */
 
 	/* ---- the thread's ---- */
-	unsigned window;      /* how many it takes at a time */
-	bool down;            /* it has lain down, and not got up */
-	bool called;          /* it was woken for all, and relied on */
-	bool ahead;           /* it has taken all there was, just now */
-	uint32_t seen;        /* bell, when it lay down */
+	unsigned window;      /* thread: functions to take at a time */
+	bool down;            /* thread: the seat lies down, asleep or about to
+				 sleep */
+	bool called;          /* thread: woken for any function, and relied
+				 on */
+	bool ahead;           /* thread: the last take has emptied the queue */
+	uint32_t seen;        /* thread: the bell at the time of lying down */
 
 	/* ---- the batch: under lock, which is held while the sink is told of
 	   it; without keeper only when holds is 0 ---- */
 	pthread_mutex_t lock;
-	uint64_t batch;       /* its number */
-	unsigned next, end;   /* tasks from next to end are not begun */
-	unsigned sent, done;  /* results from sent to done are not told */
-	bool hurried;         /* the keeper had to help */
-	/* the thread -> the keeper, which looks at the batch then */
+	uint64_t batch;       /* seat: number of the batch */
+	unsigned next, end;   /* seat: tasks[next..end) are not begun */
+	unsigned sent, done;  /* seat: results[sent..done) are not told */
+	bool hurried;         /* seat: the keeper had to give functions back */
+	/* atomic: thread -> keeper: the batch is to be looked at */
 	_Atomic uint32_t holds;
-	uint64_t seen_batch;  /* the keeper's: what it saw last */
+	uint64_t seen_batch;  /* keeper: the batch at its last look */
 	unsigned seen_next;
 
 	/* ---- sleep: under threads.lock ---- */
-	struct list link;     /* threads.lying, when it is lying */
-	bool lying, picked;   /* picked: it was taken off to be woken for all */
-	_Atomic uint32_t bell; /* moved under the lock, slept on */
+	struct list link;     /* lock: threads.lying */
+	bool lying, picked;   /* lock: picked: taken off to be woken for any
+				 function */
+	_Atomic uint32_t bell; /* atomic: moved under the lock, slept on */
 
 	evc_engine_task tasks[BATCH_MOST];
 	evc_engine_result results[BATCH_MOST];
 };
 
 struct threads {
-	/* set at open */
+	/* creation */
 	evc_coord *scope;
 	const evc_engine_sink *sink;
 	void *core;
@@ -71,19 +92,20 @@ struct threads {
 				     a program to the next */
 	unsigned n;
 	struct seat **seats;
-	unsigned fork_generation; /* whose process it is */
+	unsigned fork_generation; /* creation: the process of the engine */
 
-	_Atomic uint32_t go;      /* GO_...: open -> threads, slept on */
-	_Atomic uint32_t n_live;  /* threads that may touch this; open sleeps
-				     on it when it has to give up */
-	_Atomic uint32_t leaving; /* leave -> threads, slept on */
+	_Atomic uint32_t go;      /* atomic: GO_...: open -> threads, slept
+				     on */
+	_Atomic uint32_t n_live;  /* atomic: threads that may touch the engine;
+				     a failed open sleeps on it */
+	_Atomic uint32_t leaving; /* atomic: leave -> threads, slept on */
 
-	/* Who sleeps; crowd.c says how no work is missed. */
-	pthread_mutex_t lock;     /* below the cluster's */
-	struct list lying;        /* the latest last: its cpu is warm */
+	pthread_mutex_t lock;     /* below the cluster's lock */
+	struct list lying;        /* lock: sleeping seats; the latest is last,
+				     its cpu is warm */
 	_Atomic uint32_t n_lying;
-	_Atomic uint32_t waking;  /* one was woken for all, and is not there
-				     yet */
+	_Atomic uint32_t waking;  /* atomic: a worker was woken for any function
+				     and is on its way */
 
 	_Atomic uint32_t keeper_sleeps, keeper_bell;
 };
@@ -96,8 +118,8 @@ threads_of(evc_engine *engine)
 	return (struct threads *)(void *)engine;
 }
 
-/* Has a function of the program's that has just returned come back in a fork child?
-   There locks may be held for ever, and the thread has nothing more to do. */
+/* After a function of the program's: is this a fork child?  Locks may be held
+   there for ever, and the thread has nothing more to do. */
 static inline bool
 threads_inherited(const struct threads *e)
 {
@@ -106,29 +128,29 @@ threads_inherited(const struct threads *e)
 
 /* ---- crowd.c ---- */
 
-/* There may be work for this worker, or for any.  Any thread. */
+/* This worker, or any, may find work.  Any thread. */
 void evc__threads_wake(struct threads *e, int worker);
 void evc__threads_wake_all(struct threads *e);
-/* It finds no work, and will look once more before it sleeps. */
+/* The seat has found no work, and looks once more before its sleep. */
 void evc__seat_lie_down(struct seat *s);
-/* It has lain down: it works again, or has been woken. */
+/* The seat has lain down, and works again or was woken. */
 void evc__seat_get_up(struct seat *s);
-/* Sleep until it was woken. */
+/* Sleep until the seat is woken. */
 void evc__seat_sleep(struct seat *s);
-/* This seat holds something now: the keeper looks at it. */
+/* The seat holds a batch: the keeper looks at it from now on. */
 void evc__keeper_watch(struct seat *s);
 void evc__keeper_ring(struct threads *e);
 
 /* ---- serve.c: members ---- */
 
 evc_status evc__threads_worker(evc_coord *c, void *seat);
-/* Lock held: tell what is done. */
+/* Seat's lock held: tell the results. */
 void evc__seat_flush(struct seat *s);
-/* Lock held: what is not begun goes back to the queue. */
+/* Seat's lock held: functions not begun go back to the queue. */
 void evc__seat_give_back(struct seat *s);
-/* Before anything else: false: it was not opened after all. */
+/* The first call of a thread. false: the engine was not opened. */
 bool evc__threads_may_go(struct threads *e);
-/* The last of all: nothing here is touched any more. */
+/* The last call of a thread, which touches the engine no more. */
 void evc__threads_leave(struct threads *e);
 
 /* ---- keeper.c ---- */

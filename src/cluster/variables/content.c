@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a variable can be: a value with no reference in it, and which of them
- * are numbers, and equal.
+ * Contents of variables: values without references; which of them are numbers,
+ * and which are equal.
+ * Called by: this room, and cluster/worker for transactions.
+ * Locks: none.
  */
 #include <evcoord.h>
 #include <math.h>
@@ -14,12 +16,12 @@
 
 /* ---- numbers ---- */
 
-/* Exactly as it is written: a double cannot hold all of them. */
+/* A number as it was written: a double cannot hold all of them. */
 struct number {
 	enum { WHOLE, VAST, BROKEN } kind;
 	int64_t i;  /* WHOLE */
-	uint64_t u; /* VAST: above all int64_t */
-	double d;   /* BROKEN: no whole number, or one beyond both */
+	uint64_t u; /* VAST: above all of int64_t */
+	double d;   /* BROKEN: no whole number, or beyond both */
 };
 
 static bool
@@ -69,7 +71,7 @@ evc__value_is_equal(const evc_value *a, const evc_value *b)
 	if (a->size == b->size &&
 	    (a->size == 0 || memcmp(a->data, b->data, a->size) == 0))
 		return true;
-	/* It has two spellings. */
+	/* nil has two spellings. */
 	if (evc_value_type(a) == EVC_VALUE_NIL)
 		return evc_value_type(b) == EVC_VALUE_NIL;
 	return number_read(a, &x) && number_read(b, &y) &&
@@ -100,7 +102,7 @@ evc__content_check(const char *name, const evc_value *v)
 
 	if (st < 0)
 		return st;
-	/* In a checkpoint its length has 32 bits. */
+	/* A checkpoint has 32 bits for the length. */
 	if ((uint64_t)v->size > UINT32_MAX)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "variable %s: a value of 4 GiB or more",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All variables at one moment: as a list, and as one value for a file.
- *
- * The lock is held while they are copied, and no longer: they are sorted and
- * written without it, because functions end under it.
+ * All variables at one moment: as a list, and as one value for a file.  The
+ * lock is held for the copy alone, because functions end under it; the copy is
+ * sorted and written without the lock.
+ * Called by: cluster/core (checkpoint.c, variable_ask.c), cluster/calls.
+ * Locks: variables.lock.
  */
 #include <evcoord.h>
 
@@ -142,7 +143,7 @@ evc__variables_pack(struct variables *v, evc_value *ret, uint64_t *ret_changes)
 
 /* ---- and back ---- */
 
-/* One entry of the map, into a table that nobody else sees. */
+/* Read an entry of the map into a private table. */
 static evc_status
 unpack_one(struct variables *v, const evc_value *key, const evc_value *element)
 {
@@ -174,7 +175,7 @@ unpack_one(struct variables *v, const evc_value *key, const evc_value *element)
 	return st;
 }
 
-/* Of what came from elsewhere each status is about that, but for one. */
+/* Every status is about the value, but for a lack of memory. */
 static evc_status
 about_the_value(evc_status st)
 {

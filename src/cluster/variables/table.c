@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of the variables.
+ * The table of the variables, and the numbers beside it.
+ * Called by: this room, and cluster/core for the numbers.
+ * Locks: variables.lock: taken by the functions without a table's entry, needed
+ * by the others.
  */
 #include "cluster/variables/table.h"
 
@@ -48,7 +51,7 @@ place_of(struct variables *v, const char *name, uint32_t hash)
 	return p;
 }
 
-/* Without the memory it stays as it is, and is slower. */
+/* Without memory the table stays as it is, and is slower. */
 static void
 grow(struct variables *v)
 {

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside the variables: what one is, and the table they stand in.  Lock held,
- * all of it.
+ * Inside the variables: the content of a variable, and the table.  Lock held
+ * everywhere.
  */
 #ifndef EVC_CLUSTER_VARIABLE_TABLE_H
 #define EVC_CLUSTER_VARIABLE_TABLE_H
 
 #include "cluster/variables/variable.h"
 
-#define CONTENT_SMALL 16 /* bytes of a value that need no memory of their own */
+#define CONTENT_SMALL 16 /* bytes of a value without memory of its own */
 
-/* What a variable is: the bytes of a value; of none: it is not there. */
+/* The bytes of a value; of size 0: the variable is not there. */
 struct content {
 	size_t size;
-	unsigned char *big; /* NULL: they stand in small */
+	unsigned char *big; /* NULL: the bytes are in `small` */
 	unsigned char small[CONTENT_SMALL];
 	bool is_number;
-	double number;      /* then: as a double */
+	double number;      /* the number as a double, if is_number */
 };
 
 struct variable {
 	struct variable *next;
 	uint32_t hash;
-	unsigned n_held;    /* of its contents are held at the moment */
+	unsigned n_held;    /* earlier contents that an operation holds for an
+			       undo */
 	struct content is;
 	char name[];
 };
 
-/* Of a name, for tables. */
+/* The hash of a name. */
 static inline uint32_t
 name_hash(const char *name)
 {
@@ -47,21 +48,21 @@ content_value(const struct content *c)
 
 /* ---- variable_content.c ---- */
 
-/* Is this a value that a variable may have? */
+/* 0, or refused: the value may not be a variable's. */
 evc_status evc__content_check(const char *name, const evc_value *v);
-/* Of such a value; nil comes out as one of no bytes. */
+/* The content of such a value; of size 0 for nil. */
 evc_status evc__content_make(const char *name, const evc_value *v,
 			     struct content *ret);
-/* As an integer, while it is one that a double says exactly. */
+/* An integer, while a double says the number exactly. */
 void evc__content_of_number(double x, struct content *ret);
 
 /* ---- variable_table.c ---- */
 
 struct variable *evc__variable_find(struct variables *v, const char *name);
-/* The one with this name, made as one that is not there if need be; NULL: no
+/* The variable of this name, made without a content if need be; NULL: no
    memory. */
 struct variable *evc__variable_make(struct variables *v, const char *name);
-/* One that is not there, and that nobody is about to undo, goes. */
+/* A variable without a content, and without an undo to come, goes. */
 void evc__variable_remove_if_gone(struct variables *v, struct variable *x);
 
 #endif

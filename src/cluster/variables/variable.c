@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What can be done to variables.
- *
- * An operation replaces what a variable is, and keeps what it was until it is
- * sure of all: so several at once are made, or none, and to undo them takes no
- * memory.
+ * Operations on variables.  An operation replaces a content and holds the old
+ * content until all operations of its group are sure.  So several operations
+ * are made, or none, and an undo takes no memory.
+ * Called by: cluster/core (sink.c, variable_ask.c), cluster/calls.
+ * Locks: variables.lock, taken.
  */
 #include <evcoord.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 
 #define HELD_FEW 8
 
-/* What one was before an operation. */
+/* The content of a variable before an operation. */
 struct held {
 	struct variable *of;
 	struct content was;
@@ -237,7 +237,7 @@ evc__variables_commit(struct variables *v, const evc_engine_update *updates,
 			break;
 	}
 	if (st < 0) {
-		/* What came later was made of what came before. */
+		/* Later contents were made from earlier ones. */
 		while (i > 0)
 			undo(v, &held[--i]);
 	} else {
