@@ -46,7 +46,7 @@ content_value(const struct content *c)
 			    c->big != NULL ? c->big : c->small, c->size };
 }
 
-/* ---- variable_content.c ---- */
+/* ---- content.c ---- */
 
 /* 0, or refused: the value may not be a variable's. */
 evc_status evc__content_check(const char *name, const evc_value *v);
@@ -56,7 +56,7 @@ evc_status evc__content_make(const char *name, const evc_value *v,
 /* An integer, while a double says the number exactly. */
 void evc__content_of_number(double x, struct content *ret);
 
-/* ---- variable_table.c ---- */
+/* ---- table.c ---- */
 
 struct variable *evc__variable_find(struct variables *v, const char *name);
 /* The variable of this name, made without a content if need be; NULL: no

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that is given back all at once and then used again: a worker's results
- * until they are on their way.
+ * Memory that is freed all at once and used again: a worker's results until the
+ * engine has sent them.
  */
 #ifndef EVC_CLUSTER_ARENA_H
 #define EVC_CLUSTER_ARENA_H
@@ -11,7 +11,7 @@
 #include "base/sync.h"
 
 #define ARENA_CHUNK 4000
-#define ARENA_KEPT (64u << 10) /* bytes that stay when it is emptied */
+#define ARENA_KEPT (64u << 10) /* bytes that an emptied arena keeps */
 #define ARENA_ALIGN 16
 
 struct arena_chunk {
@@ -20,14 +20,14 @@ struct arena_chunk {
 	_Alignas(ARENA_ALIGN) unsigned char bytes[];
 };
 
-/* A value made elsewhere that ends with the rest. */
+/* A value of the heap that is freed with the rest. */
 struct arena_owned {
 	struct arena_owned *next;
 	evc_value value;
 };
 
 struct arena {
-	struct arena_chunk *first, *at; /* at: where there may be room */
+	struct arena_chunk *first, *at; /* at: the chunk that may have room */
 	struct arena_owned *owned;
 };
 
@@ -56,7 +56,7 @@ arena_more_(struct arena *a, size_t n)
 	return c->bytes;
 }
 
-/* NULL: no memory.  What it points to is not zeroed. */
+/* NULL: no memory.  The bytes are not zeroed. */
 static inline void *
 arena_take(struct arena *a, size_t n)
 {
@@ -83,7 +83,8 @@ arena_copy(struct arena *a, const void *bytes, size_t n)
 	return p;
 }
 
-/* Take over a value of the heap; false: no memory, it is still the caller's. */
+/* Take over a value of the heap; false: no memory, and the value stays the
+   caller's. */
 static inline bool
 arena_own(struct arena *a, const evc_value *v)
 {
@@ -97,7 +98,7 @@ arena_own(struct arena *a, const evc_value *v)
 	return true;
 }
 
-/* Everything is the arena's again; more than a little goes back. */
+/* Free all values; large chunks go back to the heap. */
 static inline void
 arena_empty(struct arena *a, size_t keep)
 {

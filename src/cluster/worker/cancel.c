@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a function is told to stop, by any thread: attempts up to a number, single
- * ones, and a bell that a function sleeps on.
+ * Requests to a function to stop, from any thread: attempts up to a number,
+ * single attempts, and a bell that a function sleeps on.
+ * Called by: the engines; exec.c and worker.c.
+ * Locks: worker.lock for the single attempts; cancel_upto, n_ones, bell and
+ * sleepers are atomic.
  */
 #include "base/fork.h"
 #include "cluster/worker/exec.h"
@@ -28,9 +31,10 @@ evc__worker_ring(void *arg)
 {
 	struct worker *w = arg;
 
-	/* What was changed, then the bell, then the look for sleepers; a
+	/* The order here: the change, the bell, the look for sleepers.  A
 	   sleeper counts itself, then looks at the bell, then at what may have
-	   changed (evc_exec_wait_for_stop): one of the two sees the other. */
+	   changed (evc_exec_wait_for_stop).  So at least one side sees the
+	   other. */
 	sync_add(&w->bell, 1);
 	if (sync_load_sc(&w->sleepers) > 0)
 		sync_futex_wake(&w->bell);
@@ -77,8 +81,8 @@ evc__worker_cancel_one(struct worker *w, uint64_t n)
 	bool added;
 
 	sync_lock(&w->lock);
-	/* Without memory for it the function runs to its end, as with a cancel
-	   that came too late. */
+	/* Without memory the function runs to its end, as after a late
+	   cancel. */
 	added = one_more(w, n);
 	sync_unlock(&w->lock);
 	if (added)
@@ -107,8 +111,8 @@ evc__worker_is_one(struct worker *w, uint64_t n, bool forget)
 bool
 evc__worker_is_cancelled(struct worker *w, uint64_t n)
 {
-	/* Acquire, with the operations above: what was done before the cancel
-	   is seen.  Not more: whoever sleeps has the bell. */
+	/* Acquire, with the operations above: work done before the cancel is
+	   seen.  No more is needed, because a sleeper has the bell. */
 	return n <= sync_load(&w->cancel_upto) ||
 	       (sync_load(&w->n_ones) > 0 && !evc__worker_inherited(w) &&
 		evc__worker_is_one(w, n, false));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control stream of a worker process, read by a thread of its own: so pings
- * are answered and cancels heard while a function runs.
- *
- * It may say until when this worker has any right to run.  That is left to a
- * timer of the kernel's, which ends the process: neither a function, whatever it
- * blocks, nor a SIGSTOP holds it up, and no thread of ours has to get its turn.
+ * The control stream of a worker process, read by another thread than the
+ * functions': pings are answered and cancels heard while a function runs.
+ * The coordinator may set a time for the end of this process.  A timer of the
+ * kernel keeps that time: neither a function, whatever signals are blocked, nor
+ * a SIGSTOP holds the timer up, and no thread has to get its turn.
+ * Called by: cluster/open/main.c and serve.c.
+ * Locks: worker_process.lock; `leaving` is atomic.
  */
 #include "cluster/worker/process.h"
 
@@ -14,7 +15,7 @@
 
 #include "base/until.h"
 
-#define NO_MORE 64 /* bytes: more has no frame of this stream */
+#define NO_MORE 64 /* bytes: longer frames do not come on this stream */
 
 /* ---- the end of the functions ---- */
 
@@ -30,7 +31,7 @@ evc__worker_take(struct worker_process *p)
 	return w;
 }
 
-/* A cancel may come when there is nothing to cancel any more. */
+/* A cancel may come after the last function. */
 static void
 cancel(struct worker_process *p, bool one, uint64_t n)
 {
@@ -72,9 +73,9 @@ take_back(struct worker_process *p, uint64_t upto)
 
 /* ---- the end by the clock ---- */
 
-/* The time that was told last, by the clock that goes on while the machine
-   sleeps: others do not wait for that.  That one is asked first, so that what
-   comes in between makes the end too early and not too late. */
+/* The end as told last, by the clock that goes on while the machine sleeps,
+   because other machines do not wait.  This clock is read first: time that
+   passes in between makes the end too early, not too late. */
 static uint64_t
 end_by_boot(const struct worker_process *p)
 {
@@ -83,7 +84,7 @@ end_by_boot(const struct worker_process *p)
 	return evc__after(boot, left);
 }
 
-/* Without a timer nobody could promise the end: then it is now. */
+/* Without a timer the end is now, because nobody could promise a later one. */
 static void
 set_timer(struct worker_process *p)
 {
@@ -99,7 +100,7 @@ set_timer(struct worker_process *p)
 	p->set_ns = p->until_ns;
 }
 
-/* No function runs any more, and what the program does then is its own. */
+/* Functions are over, and the program's own work has no limit. */
 static void
 drop_timer(struct worker_process *p)
 {
@@ -109,7 +110,7 @@ drop_timer(struct worker_process *p)
 
 /* ---- frames ---- */
 
-/* false: the other end is gone. */
+/* false: the coordinator is gone. */
 static bool
 answer(struct worker_process *p, struct bytes *out)
 {
@@ -124,7 +125,7 @@ answer(struct worker_process *p, struct bytes *out)
 	return true;
 }
 
-/* false: the other end is gone, or says what nobody knows. */
+/* false: the coordinator is gone, or the frame is unknown. */
 static bool
 hear(struct worker_process *p, const struct frame *f, struct bytes *out)
 {
@@ -162,8 +163,8 @@ listen_to(struct worker_process *p, struct bytes *in, struct bytes *out)
 	int got;
 
 	for (;;) {
-		/* A stop that the program has asked for ends the worker: who
-		   waits for functions hears that there are none. */
+		/* A stop that the program asks for ends the worker: a thread
+		   that waits for functions hears of their end. */
 		if (!told && evc_wait_fd(p->coord, p->control, EVC_READ,
 					 INFINITY, &events) < 0) {
 			told = true;
@@ -184,8 +185,8 @@ listen_to(struct worker_process *p, struct bytes *in, struct bytes *out)
 		}
 		if (got < 0)
 			return;
-		/* What came while this process was starting, or stopped, may be
-		   over, and a later one stand behind it. */
+		/* Frames that came while this process was starting, or stopped,
+		   may be out of date, with a later frame behind. */
 		if (!sync_fd_readable(p->control))
 			set_timer(p);
 	}
@@ -205,7 +206,7 @@ control_main(evc_coord *c, void *arg)
 		return 0;
 	}
 	set_timer(p);
-	/* Its parent's death kills this process in a moment. */
+	/* The parent's death kills this process in a moment. */
 	cancel(p, false, UINT64_MAX);
 	evc_request_stop(c, EVC_UNAVAILABLE, "the coordinator is gone");
 	sync_shutdown(p->data, SHUT_RD);

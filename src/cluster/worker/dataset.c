@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datasets and their iterators: of what a function has kept, and of the elements
- * of an array.
- *
- * An iterator walks through its dataset as often as that is repeated; each walk
- * is a new iterator of the function's, or the elements in a new order.  A walk
- * that gave nothing is the last one: or it would never end.
+ * Datasets and their iterators, over the state that a function has kept or over
+ * the elements of an array.
+ * An iterator walks through its dataset `repeat` times.  Each walk is a new
+ * iterator of the function, or the elements in a new order.  A walk without an
+ * element is the last, for an end to be sure.
+ * Called by: local.c; the program's functions (evc_exec_next).
+ * Locks: none; the thread of the functions.
  */
 #include "base/text.h"
 #include "cluster/worker/exec.h"
@@ -27,8 +28,8 @@ next_random(uint64_t *state)
 	return mix(*state);
 }
 
-/* What no two workers, and no two walks, begin with; with a seed, what all
-   workers begin this walk with. */
+/* The begin of a random row that no two workers and no two walks share; with a
+   seed, all workers share the row of a walk. */
 static uint64_t
 seed_of(const struct evc_local *it)
 {
@@ -52,7 +53,7 @@ shuffle(struct evc_local *it)
 	for (i = 0; i < it->dataset->n_elements; i++)
 		order[i] = i;
 	while (i > 1) {
-		/* 0..i-1, of the upper half of a random number. */
+		/* 0..i-1, from the upper half of a random number. */
 		j = (uint32_t)((next_random(&random) >> 32) * i >> 32);
 		kept = order[--i];
 		order[i] = order[j];
@@ -124,7 +125,7 @@ end_walk(struct evc_local *it)
 	it->walking = false;
 }
 
-/* Of what a function has kept; x is told why not. */
+/* Begin a walk; on a failure x gets the text. */
 static evc_status
 begin_walk(struct evc_local *it, struct evc_exec *x)
 {
@@ -206,7 +207,7 @@ next_of_array(struct evc_local *it)
 	return 0;
 }
 
-/* What a call inside x has given, or why it did not: it is over. */
+/* The end of a call inside x: take its value, or give its failure to x. */
 static evc_status
 take_current(struct evc_local *it, struct evc_exec *x, struct evc_exec *in,
 	     evc_status code)
@@ -231,7 +232,7 @@ next_of_kept(struct evc_local *it, struct evc_exec *x)
 			    evc__exec_code(of->ops.next(&in, it->iterator)));
 }
 
-/* Of this walk, or of the next one. */
+/* The next element of this walk, or of the next walk. */
 static evc_status
 next_raw(struct evc_local *it, struct evc_exec *x)
 {
@@ -239,7 +240,7 @@ next_raw(struct evc_local *it, struct evc_exec *x)
 	evc_status code;
 
 	for (;;) {
-		/* Not walking: the last attempt to begin a walk has failed. */
+		/* Not walking: the last begin of a walk has failed. */
 		code = it->walking ? 0 : begin_walk(it, x);
 		if (code != 0)
 			return code;
@@ -257,7 +258,7 @@ next_raw(struct evc_local *it, struct evc_exec *x)
 	}
 }
 
-/* What the map function makes of the current one. */
+/* Replace the current element by the map function's result. */
 static evc_status
 map(struct evc_local *it, struct evc_exec *x)
 {

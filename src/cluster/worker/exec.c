@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a function is given while it runs: its arguments, its result, who it is,
- * and whether it should stop.
+ * The calls that a running function makes: arguments, result, failure, stop,
+ * and information about the attempt.
+ * Called by: the program's functions; local.c, dataset.c and worker.c.
+ * Locks: none; bell and sleepers of the worker are atomic.
  */
 #include "cluster/worker/exec.h"
 
@@ -13,7 +15,7 @@
 #include "base/until.h"
 #include "wire/head.h"
 
-/* How long a function sleeps at a time where the stop cannot wake it. */
+/* The longest sleep of a function where the stop cannot wake it. */
 #define SLICE_NS UINT64_C(25000000)
 
 static const unsigned char no_args = 0x90, no_kwargs = 0x80;
@@ -187,7 +189,7 @@ evc_exec_return(evc_exec *x, const char *format, ...)
 	if (format == NULL)
 		return evc_exec_fail(x, EVC_INVALID_ARGUMENT,
 				     "evc_exec_return: no format");
-	/* A format may well name the value that it replaces. */
+	/* A format may name the value that is replaced. */
 	old = x->value;
 	owned = x->owned;
 	x->value = (evc_value){ 0 };
@@ -235,8 +237,7 @@ evc_exec_should_stop(const evc_exec *x)
 	       evc_should_stop(x->w->env.coord);
 }
 
-/* Sleep on the bell, which every cancel moves, and which `rung` says the stop
-   moves, too. */
+/* Sleep on the bell.  Every cancel moves the bell; rung: the stop does, too. */
 static bool
 wait_for_bell(evc_exec *x, uint64_t until, bool rung)
 {
@@ -245,7 +246,7 @@ wait_for_bell(evc_exec *x, uint64_t until, bool rung)
 	uint32_t seen;
 
 	for (;;) {
-		/* Before the look: what comes after it moves the bell. */
+		/* Before the look: a later change moves the bell. */
 		seen = sync_load_sc(&w->bell);
 		if (evc_exec_should_stop(x))
 			return true;
@@ -265,11 +266,11 @@ evc_exec_wait_for_stop(evc_exec *x, double timeout)
 	bool stop, rung;
 	evc_id id = 0;
 
-	/* In a fork child nobody would ring. */
+	/* No thread rings in a fork child. */
 	if (evc_exec_should_stop(x) || !(timeout > 0) ||
 	    evc__worker_inherited(w))
 		return evc_exec_should_stop(x);
-	/* Refused when a stop stands, which the next look sees. */
+	/* Refused after a stop, which the next look sees. */
 	rung = evc_cancel_push(w->env.coord, evc__worker_ring, w, 0, &id) == 0;
 	sync_add(&w->sleepers, 1);
 	stop = wait_for_bell(x, evc__until(timeout), rung);

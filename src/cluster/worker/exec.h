@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A worker from the inside: the call that is in progress, the calls inside it,
- * what the worker keeps, and how it is asked to stop.
+ * A worker from the inside: the running call, the calls inside it, the objects
+ * that the worker keeps, and the requests to stop.  An object is a per-worker
+ * value, a dataset or an iterator.
+ *
+ * In comments `thread` means the thread of the functions alone.
  */
 #ifndef EVC_CLUSTER_EXEC_H
 #define EVC_CLUSTER_EXEC_H
@@ -19,114 +22,121 @@
 
 #define NAME_SIZE 48
 #define TEXT_SIZE 192
-#define SMALL_SIZE 16 /* a number or a bool packed */
+#define SMALL_SIZE 16 /* bytes of a packed number or bool */
 #define LOCAL_BUCKETS 64
-/* The number of a call that no cancel of an attempt means: something is being
-   built. */
+/* evc_exec.n of a build, which no cancel of an attempt means. */
 #define N_BUILDS UINT64_MAX
 
-/* One call of one function.  Those of datasets and map functions are inside
-   another one. */
+/* One call of one function.  Calls of datasets and map functions are inside
+   another call.  All fields: thread. */
 struct evc_exec {
 	struct worker *w;
 	const char *function;
-	uint64_t n;          /* of the attempt, or N_BUILDS */
+	uint64_t n;          /* number of the attempt, or N_BUILDS */
 	unsigned attempt;
 	bool transactional;
 	evc_value args, kwargs;
-	/* What it returns: in small, or of the heap. */
+	/* The result, in `small` or of the heap (owned). */
 	evc_value value;
 	bool owned;
 	unsigned char small[SMALL_SIZE];
-	/* What it has said of its failure; it counts with that code. */
+	/* The text of a failure, valid for this code. */
 	evc_status fail_code;
 	char text[TEXT_SIZE];
-	struct evc_local *builds; /* may be kept for; NULL: nothing may */
+	struct evc_local *builds; /* the object that is built; NULL: the call
+				     may keep nothing */
 };
 
-/* Something that was built here, or could not be. */
+/* An object, built or failed.  All fields: thread. */
 struct evc_local {
 	struct list link;         /* worker.locals, the oldest first */
-	struct evc_local *next;   /* of its bucket */
+	struct evc_local *next;   /* the next object of the bucket */
 	struct worker *w;
 	uint64_t id;
 	unsigned kind;            /* EVC_DEF_... */
-	unsigned refs;            /* its definition, iterators of it */
+	unsigned refs;            /* references: the definition, and iterators
+				     of the object */
 	char name[NAME_SIZE];
-	evc_status code;          /* > 0: it could not be built, */
-	char text[TEXT_SIZE];     /* because */
+	evc_status code;          /* > 0: the build has failed with this code */
+	char text[TEXT_SIZE];     /* text of the failure */
 
-	/* what a function has kept, or returned */
+	/* the state that a function has kept, or the value that it has
+	   returned */
 	bool kept;
 	evc_keep_ops ops;
 	void *state;
-	evc_value value;          /* of a dataset of elements: their array */
+	evc_value value;          /* also: the array of a dataset of elements */
 
-	/* a dataset */
-	evc_value *elements;      /* of an array of elements: in value */
+	/* fields of a dataset */
+	evc_value *elements;      /* elements of `value`, of an array */
 	size_t n_elements;
 	const evc_function *map;
-	uint64_t walks, seed;     /* UINT64_MAX: without an end */
+	uint64_t walks, seed;     /* walks: UINT64_MAX means no end */
 	bool shuffle;
 
-	/* an iterator */
+	/* fields of an iterator */
 	struct evc_local *dataset; /* a reference */
 	bool walking, over, inside;
-	void *iterator;           /* of ops->iterate */
-	uint64_t walk, in_walk;   /* this one's number, elements it gave */
-	size_t at;                /* in elements, or in order: */
+	void *iterator;           /* from ops->iterate */
+	uint64_t walk, in_walk;   /* number of the walk; elements that the walk
+				     gave */
+	size_t at;                /* place in the elements, or in `order` */
 	uint32_t *order;
-	evc_value current;        /* what it gave last; in small, or its own */
+	evc_value current;        /* the last element; in `small`, or owned */
 	bool current_owned;
 	unsigned char small[SMALL_SIZE];
 	unsigned char *map_args;  /* [ELEMENT] */
 	size_t map_room;
 };
 
-/* What a transactional function has done to a variable. */
+/* The changes of a transactional function to a variable. */
 struct pending {
 	const char *name;  /* in the arena */
 	uint32_t hash;
-	bool set;          /* it was set; else added to: by */
+	bool set;          /* the variable was set; else `by` was added */
 	double by;
-	struct content is; /* what it was set to */
+	struct content is; /* the content that was set */
 };
 
-/* All of it: one for each name, in the order of the first touch. */
+/* One entry for each variable, in the order of the first change.  All fields:
+   thread. */
 struct transaction {
 	struct pending *all;
-	uint32_t *slots;   /* 1 + an index, by the name; twice as many */
+	uint32_t *slots;   /* 1 + the index of a name's entry; 2 * room of
+			      them */
 	uint32_t room, n;
 };
 
 struct worker {
 	struct worker_env env;
-	unsigned fork_generation; /* whose process it is */
+	unsigned fork_generation; /* creation: the process of the worker */
 	char name[NAME_SIZE];
 	struct functions functions;
 
 	struct evc_exec exec;
-	uint64_t ended;           /* when the last one has; 0: a while ago */
-	/* What a function that ends its thread leaves behind. */
-	bool spliced;             /* its arguments are of the heap */
+	uint64_t ended;           /* thread: end of the last function; 0: long
+				     ago */
+	/* thread: what a function leaves behind that ends its thread */
+	bool spliced;             /* the arguments are of the heap */
 	struct evc_local *building;
-	struct arena arena;       /* results, until evc__worker_done */
+	struct arena arena;       /* thread: results, until evc__worker_done */
 	struct transaction tx;
 
 	struct list locals;
 	struct evc_local *buckets[LOCAL_BUCKETS];
 	unsigned n_kept, n_failed;
-	bool forgot;              /* no memory to remember one that failed */
-	char text[TEXT_SIZE];     /* of the last definition */
+	bool forgot;              /* thread: a failed build was forgotten, for
+				     lack of memory */
+	char text[TEXT_SIZE];     /* thread: text of the last definition */
 
-	/* How it is told to stop: by any thread -> the function's.  On lines
-	   of their own, as functions look at them again and again. */
-	_Alignas(64) _Atomic uint64_t cancel_upto; /* grows */
-	_Atomic uint32_t n_ones;  /* how many stand in ones */
-	_Atomic uint32_t bell;    /* moved by each cancel, slept on */
+	/* Requests to stop: any thread -> thread.  On cache lines of their own,
+	   because functions look at them again and again. */
+	_Alignas(64) _Atomic uint64_t cancel_upto; /* atomic: grows */
+	_Atomic uint32_t n_ones;  /* atomic: numbers in `ones` */
+	_Atomic uint32_t bell;    /* atomic: moved by each cancel, slept on */
 	_Atomic uint32_t sleepers;
 	pthread_mutex_t lock;     /* of ones */
-	uint64_t *ones;           /* single attempts that are to stop */
+	uint64_t *ones;           /* lock: single attempts that are to stop */
 	uint32_t ones_room;
 };
 
@@ -136,7 +146,7 @@ local_bucket(const struct worker *w, uint64_t id)
 	return (struct evc_local **)&w->buckets[id % LOCAL_BUCKETS];
 }
 
-/* NULL: nothing with this id was defined. */
+/* NULL: no object with this id. */
 static inline struct evc_local *
 local_find(const struct worker *w, uint64_t id)
 {
@@ -149,62 +159,62 @@ local_find(const struct worker *w, uint64_t id)
 
 /* ---- exec.c ---- */
 
-/* A call on this worker, inside another one (outer NULL: in none). */
+/* Begin a call on this worker; outer: the call around it, or NULL. */
 void evc__exec_begin(struct evc_exec *x, struct worker *w,
 		     const struct evc_exec *outer, const char *function);
-/* What it has returned and nobody took over goes. */
+/* End a call; a result that nobody took is freed. */
 void evc__exec_end(struct evc_exec *x);
-/* Call it: 0, or its code, 1..255. */
+/* Run the function: 0, or its code, 1..255. */
 evc_status evc__exec_call(struct evc_exec *x, evc_exec_fn *fn, void *arg);
-/* 0..255 of what a function of the program's has returned. */
+/* The code, 0..255, for a status that the program's function has returned. */
 evc_status evc__exec_code(evc_status returned);
-/* Why a call inside this one failed: as if this one had said so. */
+/* Give the failure of a call inside x to x. */
 void evc__exec_inherit(struct evc_exec *x, const struct evc_exec *inner,
 		       evc_status code);
-/* What it has said of that code; "": nothing. */
+/* The text for this code; "": none. */
 const char *evc__exec_text(const struct evc_exec *x, evc_status code);
-/* Its value goes to *to; one that is small is copied into small, so no memory
-   is needed.  true: it is of the heap, for evc_value_free. */
+/* Move the result to *to; a small result is copied to `small`, without memory.
+   true: the result is of the heap, for evc_value_free. */
 bool evc__exec_take(struct evc_exec *x, evc_value *to, unsigned char *small);
 
 /* ---- cancel.c ---- */
 
-/* Is this a fork child of a function's?  It has a copy of all this. */
+/* Is this a fork child, made by a function, with a copy of the worker? */
 bool evc__worker_inherited(const struct worker *w);
-/* What a function asks others for: refused there. */
+/* 0, or refused in a fork child. */
 evc_status evc__worker_check(const struct worker *w);
 /* Is this attempt to stop?  Any thread. */
 bool evc__worker_is_cancelled(struct worker *w, uint64_t n);
-/* There are single cancels: is this one meant?  forget: those before it are
-   over. */
+/* Among the single cancels: is this attempt to stop? forget: drop cancels of
+   earlier attempts. */
 bool evc__worker_is_one(struct worker *w, uint64_t n, bool forget);
-/* Whoever sleeps on the bell looks again.  Any thread. */
+/* Wake sleepers on the bell.  Any thread. */
 void evc__worker_ring(void *w);
 
 /* ---- exec_variable.c ---- */
 
-/* What the function has done to variables, for its result; in the arena.
+/* The changes of the function to variables, for its result; in the arena.
    false: no memory. */
 bool evc__transaction_take(struct worker *w, evc_engine_result *ret);
-/* Nothing of it counts. */
+/* Drop all changes. */
 void evc__transaction_drop(struct worker *w);
 void evc__transaction_destroy(struct worker *w);
 
 /* ---- local.c ---- */
 
 void evc__locals_destroy(struct worker *w);
-/* Its build has ended the thread. */
+/* The build of this object has ended the thread. */
 void evc__local_abandon(struct evc_local *l);
-/* Is there an input among these that could not be built?  > 0: its code, and
-   *ret_text (in the arena; NULL: no memory) is the whole text. */
+/* An object among the arguments that could not be built: its code, > 0, and its
+   text in *ret_text (in the arena; NULL: no memory). 0: none. */
 evc_status evc__local_failed_input(struct worker *w, const evc_value *args,
 				   const evc_value *kwargs,
 				   const char **ret_text);
 
 /* ---- dataset.c ---- */
 
-/* What is special about these, once they were built otherwise: 0, or a code and
-   a text in l->text. */
+/* The build of a dataset and of an iterator, after the common part: 0, or a
+   code and a text in l->text. */
 evc_status evc__dataset_build(struct evc_local *l, const evc_engine_def *def);
 evc_status evc__iterator_build(struct evc_local *l, struct evc_exec *x,
 			       struct evc_local *dataset);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cluster's variables from inside a function.
- *
- * What a plain function does to them is done at once.  What a transactional one
- * does is noted, one note for each name, and shown to the function itself as if
- * it were done; it goes out with the result.
+ * The cluster's variables from inside a function.  A plain function's operation
+ * is done at once.  A transactional function's changes are noted, a note for
+ * each name; the function sees them as if they were done, and they go out with
+ * the result.
+ * Called by: the program's functions; worker.c for the notes.
+ * Locks: none; the thread of the functions.
  */
 #include <math.h>
 
@@ -38,7 +39,7 @@ evc__transaction_destroy(struct worker *w)
 	sync_free(w->tx.slots);
 }
 
-/* The slot of this name, or the free one where it belongs. */
+/* The slot of this name, or the free slot for it. */
 static uint32_t *
 slot_of(const struct transaction *tx, const char *name, uint32_t hash)
 {
@@ -51,7 +52,7 @@ slot_of(const struct transaction *tx, const char *name, uint32_t hash)
 	return &tx->slots[at];
 }
 
-/* NULL: it has not touched this one. */
+/* NULL: the function has not changed this variable. */
 static struct pending *
 find(const struct transaction *tx, const char *name)
 {
@@ -94,7 +95,7 @@ no_memory(void)
 			  "no memory for what a function does to a variable");
 }
 
-/* A note for this name, of an addition of nothing; NULL: no memory. */
+/* A new note for this name, with an addition of nothing; NULL: no memory. */
 static struct pending *
 note(struct worker *w, const char *name)
 {
@@ -184,7 +185,7 @@ get_now(const evc_exec *x, const char *name, evc_value *ret)
 	return do_now(x, &u, NULL, ret);
 }
 
-/* What an addition would make of a variable as it is. */
+/* The sum of a variable's present value and `by`. */
 static evc_status
 sum_now(const evc_exec *x, const char *name, double by, struct content *ret)
 {
@@ -233,7 +234,7 @@ add_noted(evc_exec *x, const char *name, double by, double *ret_now)
 			*ret_now = sum.number;
 		return 0;
 	}
-	/* All that it adds is one addition in the end. */
+	/* All additions become one in the end. */
 	if (!isfinite(before + by))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "variable %s: %g and %g are too much to add",

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions by name: open addressing, half of the slots free at least.
+ * Functions by name: open addressing, with at least half of the slots free.
+ * Called by: worker.c, local.c and dataset.c; the check by all rooms that take
+ * a table.
+ * Locks: none.
  */
 #include "cluster/worker/functions.h"
 

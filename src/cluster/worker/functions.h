@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A table of functions, found by their names in the same time however many they
- * are.
+ * A table of functions, found by their names in constant time.
  */
 #ifndef EVC_CLUSTER_FUNCTIONS_H
 #define EVC_CLUSTER_FUNCTIONS_H
@@ -11,17 +10,17 @@
 #include "cluster/variables/table.h"
 
 struct functions {
-	const evc_function **slots; /* of the caller's table; NULL: free */
+	const evc_function **slots; /* into the caller's table; NULL: free */
 	uint32_t mask;
 };
 
-/* 0; -EVC_INVALID_ARGUMENT for a table with mistakes, -EVC_RESOURCE_EXHAUSTED.
+/* 0; -EVC_INVALID_ARGUMENT: a mistake in the table; -EVC_RESOURCE_EXHAUSTED.
    The table must stay. */
 evc_status evc__functions_init(struct functions *t, const evc_function *table,
 			       unsigned n);
 void evc__functions_destroy(struct functions *t);
 
-/* NULL: there is none of that name. */
+/* NULL: no function of this name. */
 const evc_function *evc__functions_find(const struct functions *t,
 					const char *name);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data stream of a worker process, read and written by the thread of the
- * functions, which sleeps in the read: nobody stands between a frame and the
- * function that it is about.
- *
- * A function that runs has its arguments in the frame, where it stands.  When it
- * asks for something meanwhile and has to read on, what comes goes to other
- * memory, and the frame's own is retired until the function is over.
+ * The data stream of a worker process.  The thread of the functions reads and
+ * writes it, and sleeps in the read, so no other thread stands between a frame
+ * and its function.
+ * A running function has its arguments in the frame, in place.  If the function
+ * asks the coordinator and has to read on, later bytes go to other memory, and
+ * the frame's memory is retired until the function is over.
+ * Called by: serve.c and cluster/open/main.c.
+ * Locks: none; the thread of the functions.
  */
 #include "cluster/worker/process.h"
 
@@ -28,7 +29,7 @@ evc__worker_flush(struct worker_process *p)
 	return !p->gone;
 }
 
-/* 1: more is there; 0: the end; < 0: refused. */
+/* 1: bytes came; 0: the end; < 0: refused. */
 static int
 read_more(struct worker_process *p, size_t least)
 {
@@ -53,7 +54,7 @@ read_more(struct worker_process *p, size_t least)
 	return 1;
 }
 
-/* The first whole frame from there on. */
+/* The first whole frame from `at` on. */
 static int
 wait_frame(struct worker_process *p, size_t at, struct frame *ret)
 {
@@ -90,7 +91,7 @@ evc__worker_used(struct worker_process *p)
 	p->current = 0;
 }
 
-/* What stands behind the frame in use goes elsewhere.  false: no memory. */
+/* Move the bytes behind the frame in use to other memory. false: no memory. */
 static bool
 retire(struct worker_process *p)
 {
@@ -98,7 +99,7 @@ retire(struct worker_process *p)
 
 	if (p->retired.p != NULL)
 		return true;
-	/* Some room in any case: no bytes at all would be no memory. */
+	/* Some room in any case: NULL would mean no memory. */
 	if (bytes_room(&rest, READ_LEAST) == NULL ||
 	    !bytes_put(&rest, bytes_behind(&p->in, p->current),
 		       p->in.n - p->current)) {

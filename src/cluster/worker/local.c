@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a worker keeps: per-worker values, datasets and iterators, from their
- * definition until they are dropped.
- *
- * One that could not be built stays, too, with its error, for the functions that
- * use it.
+ * The objects that a worker keeps - per-worker values, datasets, iterators -
+ * from their definition until they are dropped.  An object that could not be
+ * built stays with its error, for the functions that use it.
+ * Called by: the engines (evc__worker_define), worker.c; the program's
+ * functions.
+ * Locks: none; the thread of the functions.
  */
 #include "base/room.h"
 #include "base/text.h"
@@ -16,7 +17,7 @@
 struct failed_lookup {
 	struct worker *w;
 	uint64_t id;
-	const struct evc_local *l; /* NULL: it is not even known */
+	const struct evc_local *l; /* NULL: the object is unknown */
 	bool found;
 };
 
@@ -115,7 +116,7 @@ build_by_function(struct evc_local *l, const evc_engine_def *def)
 	x->builds = l;
 	code = evc__exec_call(x, f->fn, f->arg);
 	if (code != 0) {
-		/* What it has kept is its own again. */
+		/* The function owns its state again. */
 		l->kept = false;
 		(void)say(l, code, evc__exec_text(x, code));
 	} else if (!l->kept) {
@@ -170,7 +171,7 @@ build(struct evc_local *l, const evc_engine_def *def)
 
 static void unref(struct evc_local *l);
 
-/* What it has besides its name and its error. */
+/* Free all but the name and the error. */
 static void
 clear(struct evc_local *l)
 {
@@ -217,8 +218,7 @@ drop(struct worker *w, uint64_t id)
 	l = *at;
 	if (l == NULL)
 		return;
-	/* Iterators may need it still, but functions do not find it any
-	   more. */
+	/* Iterators may need the object; functions find it no more. */
 	*at = l->next;
 	unref(l);
 }
@@ -226,13 +226,13 @@ drop(struct worker *w, uint64_t id)
 void
 evc__local_abandon(struct evc_local *l)
 {
-	/* What it has kept is its own again. */
+	/* The function owns its state again. */
 	l->kept = false;
 	clear(l);
 	sync_free(l);
 }
 
-/* The latest of these; NULL: there is none. */
+/* The youngest object, or iterator; NULL: none. */
 static struct evc_local *
 latest(const struct worker *w, bool iterator)
 {
@@ -250,8 +250,8 @@ evc__locals_destroy(struct worker *w)
 {
 	struct evc_local *l;
 
-	/* One that was dropped and stays for iterators has gone with the last
-	   of them. */
+	/* A dropped dataset that stayed for its iterators has gone with the
+	   last of them. */
 	while ((l = latest(w, true)) != NULL)
 		drop(w, l->id);
 	while ((l = latest(w, false)) != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A worker that is a process, from the inside: what the thread of the functions
- * and the thread of the control stream share.
+ * A worker that is a process, from the inside: the data of the thread of the
+ * functions and of the thread of the control stream.
  */
 #ifndef EVC_CLUSTER_WORKER_PROCESS_H
 #define EVC_CLUSTER_WORKER_PROCESS_H
@@ -14,8 +14,8 @@
 #include "cluster/worker/worker.h"
 #include "engine/kept.h"
 
-/* The environment of a worker: the version of what stands there, the numbers of
-   its two streams, the process that has started it. */
+/* The environment of a worker: the version, the numbers of its two streams, the
+   pid of its parent. */
 #define WORKER_VARIABLE "EVCOORD_WORKER"
 #define WORKER_PROTOCOL 1
 
@@ -24,70 +24,71 @@ struct speed;
 struct worker_process {
 	/* ---- set before the control thread ---- */
 	evc_coord *coord;
-	unsigned fork_generation; /* whose process it is */
+	unsigned fork_generation; /* the process of the worker */
 	int data, control;
 	size_t max_frame;
 
 	/* ---- shared ---- */
-	/* atomic: the thread of the functions -> control: the end of that
-	   stream is no surprise */
+	/* atomic: the thread of the functions -> control: the end of the
+	   control stream is no surprise */
 	_Atomic uint32_t leaving;
 	pthread_mutex_t lock;
-	/* lock: the thread of the functions has it, without the lock, and takes it
-	   away at its end -> control */
+	/* lock: for control, to cancel; the thread of the functions uses w
+	   without the lock, and takes it away at the end */
 	struct worker *w;
-	uint64_t begun;     /* lock: the attempt that has begun last */
-	uint64_t back_upto; /* lock: those up to here do not begin any more */
+	uint64_t begun;     /* lock: the latest attempt that has begun */
+	uint64_t back_upto; /* lock: attempts up to here do not begin any
+			       more */
 
 	/* ---- the control thread alone ---- */
-	uint64_t until_ns;  /* this process ends then; 0: it does not */
-	uint64_t set_ns;    /* and that is what the timer is set to; 0: there
-			       is none */
+	uint64_t until_ns;  /* end of this process; 0: none */
+	uint64_t set_ns;    /* the timer's setting; 0: no timer */
 	timer_t timer;
 
 	/* ---- the thread of the functions alone ---- */
 	const evc_function *functions;
 	unsigned n_functions;
 	struct bytes in;
-	struct bytes retired; /* a task that runs points into it */
-	size_t current;       /* bytes of the frame that is in use; it stands
-				 first, in in or in retired */
-	size_t scanned;       /* of in: there is no answer before that */
+	struct bytes retired; /* memory of a running task's frame */
+	size_t current;       /* bytes of the frame in use, which stands first
+				 in `in` or in `retired` */
+	size_t scanned;       /* bytes of `in` without an answer */
 	struct bytes out;
-	double unsent;        /* seconds that the functions took whose results
-				 are in out */
-	struct speed *speeds; /* of the functions, by their names */
-	bool gone;            /* the coordinator is */
+	double unsent;        /* seconds that the functions with results in
+				 `out` took */
+	struct speed *speeds; /* by names of functions */
+	bool gone;            /* the coordinator is gone */
 	struct kept kept;
 };
 
-/* ---- worker_link.c ---- */
+/* ---- link.c ---- */
 
-/* Send what is in out.  false: the coordinator is gone. */
+/* Send `out`. false: the coordinator is gone. */
 bool evc__worker_flush(struct worker_process *p);
-/* The frame that comes next, waited for: 1; 0: there is none, the stream has
-   ended; -EVC_... with a text. */
+/* Wait for the next frame: 1; 0: the stream has ended; -EVC_... with a text. */
 int evc__worker_next(struct worker_process *p, struct frame *ret);
-/* It is done with. */
+/* The frame is done with. */
 void evc__worker_used(struct worker_process *p);
-/* The first frame of that type, which others may stand before; for in the middle
-   of a function.  As evc__worker_next. */
+/* Wait for the first frame of this type, behind frames of other types: for a
+   function in the middle.  As evc__worker_next. */
 int evc__worker_await(struct worker_process *p, unsigned type,
 		      struct frame *ret);
-/* The same was read, and will not be seen again. */
+/* Remove the frame that evc__worker_await has found. */
 void evc__worker_erase(struct worker_process *p, const struct frame *f);
 
-/* ---- worker_control.c ---- */
+/* ---- control.c ---- */
 
-/* Start and end the thread of the control stream.  0, or refused. */
+/* Start and end the thread of the control stream. 0, or refused. */
 evc_status evc__worker_control_start(struct worker_process *p);
 void evc__worker_control_end(struct worker_process *p);
-/* There is nothing to run any more: it is the caller's.  NULL: there was none. */
+/* No function runs any more: the worker becomes the caller's.  NULL: there is
+   none. */
 struct worker *evc__worker_take(struct worker_process *p);
-/* Begin this attempt.  false: it was taken back, and is nobody's here. */
+/* Begin this attempt. false: the attempt was taken back, and does not run
+   here. */
 bool evc__worker_begin(struct worker_process *p, uint64_t n);
 
-/* ---- worker_serve.c ---- */
+/* ---- serve.c ---- */
 
 /* Run functions until the end: 0, or > 0. */
 evc_status evc__worker_serve(struct worker_process *p);
@@ -95,13 +96,13 @@ evc_status evc__worker_variable(void *arg, const evc_engine_update *u,
 				double *ret_now, evc_value *ret_value);
 bool evc__worker_kept(void *arg, uint64_t id, evc_value *ret_value);
 
-/* ---- worker_speed.c ---- */
+/* ---- speed.c ---- */
 
-/* How long functions take, by their names: a result is not held back while one
-   that may take long begins.  false: no memory. */
+/* Times of functions, by their names: a result is not held back while a long
+   function may begin. false: no memory. */
 bool evc__speeds_init(struct worker_process *p);
 void evc__speeds_free(struct worker_process *p);
-/* NULL: no function of that name. */
+/* NULL: no function of this name. */
 struct speed *evc__speed_of(struct worker_process *p, const char *function);
 bool evc__speed_is_quick(const struct speed *s);
 void evc__speed_add(struct speed *s, double took);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a worker process does for its coordinator, one thing after the other.
+ * The work of a worker process for its coordinator, frame by frame: functions,
+ * builds, questions for variables.
+ * Called by: cluster/open/main.c.
+ * Locks: none here; control.c takes worker_process.lock.
  */
 #include "cluster/worker/process.h"
 
@@ -65,7 +68,7 @@ evc__worker_kept(void *arg, uint64_t id, evc_value *ret_value)
 
 /* ---- functions ---- */
 
-/* What cannot be sent is an error with a text that says so. */
+/* A result that cannot be sent becomes an error with a text. */
 static bool
 put_result(struct worker_process *p, struct frame_result *f)
 {
@@ -81,8 +84,8 @@ put_result(struct worker_process *p, struct frame_result *f)
 	return evc__frame_put_result(&p->out, p->max_frame, &no) == 0;
 }
 
-/* A result that may come back as an input stays here; without memory for that
-   it does not. */
+/* A large result stays here, for it may come back as an input.  Without memory
+   it does not stay. */
 static bool
 put_kept(struct worker_process *p, uint64_t id, struct frame_result *f)
 {
@@ -179,8 +182,8 @@ serve_forget(struct worker_process *p, const struct frame *f)
 
 /* ---- all of it ---- */
 
-/* Why is there nothing more to do?  The program may have asked for the end
-   itself. */
+/* The status at the end of the stream.  The program may have asked for the
+   end. */
 static evc_status
 end(struct worker_process *p)
 {
@@ -215,7 +218,7 @@ evc__worker_serve(struct worker_process *p)
 		else if (f.type == FRAME_FORGET)
 			fine = serve_forget(p, &f);
 		if (evc__forked_since(p->fork_generation))
-			return 0; /* whoever has called this finds it, too */
+			return 0; /* the caller finds it, too */
 		if (!fine && !p->gone)
 			evc_log(p->coord, EVC_LOG_ERROR, NULL,
 				"this worker cannot go on: %s",

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long functions take.
- *
- * Results of quick functions are sent together.  One that is done must not wait,
- * though, behind another that takes its time - or that ends the worker, who then
- * would be thought to have died of the first.  So before a function that was
- * not quick up to now, or is called for the first time, everything is sent.
+ * Times of functions.  Results of quick functions are sent together.  A result
+ * must not wait behind a long function, or behind a function that ends the
+ * worker, because then the worker's death would be blamed on the first
+ * function.  So all results are sent before a function that was not quick, or
+ * is new.
+ * Called by: serve.c and cluster/open/main.c.
+ * Locks: none; the thread of the functions.
  */
 #include "cluster/worker/process.h"
 
@@ -13,7 +14,7 @@
 
 struct speed {
 	const char *name;
-	double average; /* < 0: it never came to its end */
+	double average; /* seconds; < 0: the function never came to its end */
 };
 
 static int

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A worker: its life, one task after the other, and the ways to stop them.
- *
- * A tiny function costs a look at the clock and a look-up of its name; no memory
- * is asked for.
+ * A worker: its life, and one task after the other.  A short function costs a
+ * look at the clock and a look-up of its name, and no memory.
+ * Called by: the engines "threads" and "processes", cluster/open/main.c.
+ * Locks: none; the thread of the functions.
  */
 #include "cluster/worker/worker.h"
 
@@ -58,7 +58,7 @@ drop_spliced(struct worker *w)
 	w->spliced = false;
 }
 
-/* A function, or a build, that has ended its thread has not come to its end. */
+/* A function, or a build, has ended its thread and not come to its end. */
 static void
 abandon(struct worker *w)
 {
@@ -111,7 +111,7 @@ fail(struct worker *w, evc_engine_result *ret, evc_status code, unsigned kind,
 	ret->code = code;
 	ret->kind = kind;
 	ret->value = (evc_value){ 0 };
-	/* Without memory for it there is no text. */
+	/* Without memory there is no text. */
 	ret->text = *text != '\0' ?
 			    arena_copy(&w->arena, text, strlen(text) + 1) :
 			    NULL;
@@ -130,8 +130,8 @@ no_memory(struct worker *w, evc_engine_result *ret, const char *what)
 struct input_lookup {
 	struct worker *w;
 	const evc_engine_task *task;
-	const evc_engine_input **by_id; /* NULL: there are few */
-	uint64_t missing;               /* one that is not here; 0 */
+	const evc_engine_input **by_id; /* NULL: few inputs */
+	uint64_t missing;               /* id of a missing input; 0: none */
 };
 
 #define FEW 8
@@ -189,8 +189,8 @@ resolve(const struct walk_ref *r, evc_value *ret, void *arg)
 	return false;
 }
 
-/* The arguments with the results of remotes in their places; both are of the
-   heap then.  0, or the result is filled. */
+/* The arguments with the results of remotes in their places, both of the heap.
+   0; else the result is filled. */
 static evc_status
 put_inputs(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
        evc_engine_result *ret)
@@ -230,7 +230,7 @@ put_inputs(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
 	return ret->code;
 }
 
-/* What it has returned, made to stay. */
+/* The function's value and changes, in memory that stays. */
 static void
 succeed(struct worker *w, struct evc_exec *x, evc_engine_result *ret)
 {
