@@ -36,14 +36,14 @@ struct bench_put {
 };
 
 BENCH_ALIGNED static void
-put_all(evc_workers *group, bool count)
+put_all(evc_group *group, bool count)
 {
 	evc_status st = 0;
 	unsigned i;
 
 	for (i = 0; i < PUTS; i++)
-		st |= evc_workers_put(group, "loss", 0.5, count);
-	bench_must(st, "evc_workers_put");
+		st |= evc_group_put(group, "loss", 0.5, count);
+	bench_must(st, "evc_group_put");
 }
 
 BENCH_ALIGNED static void
@@ -56,7 +56,7 @@ add_all(volatile double *to)
 }
 
 static evc_status
-put_worker(evc_workers *group, unsigned id, void *arg)
+put_worker(evc_group *group, unsigned id, void *arg)
 {
 	struct bench_put *k = arg;
 	struct putter *p = &k->by[id];
@@ -131,15 +131,15 @@ metrics(unsigned n, const int cpu[2])
 	const struct bench_side count[] = {
 		{ BENCH_OURS, sample_count, &k, 0 },
 	};
-	evc_workers_opts opts = { .n_threads = n };
+	evc_group_opts opts = { .n_threads = n };
 	struct bench_stats st;
 	evc_registry *reg;
-	evc_workers *group;
+	evc_group *group;
 	char metric[64];
 
 	bench_must(evc_registry_new(NULL, &reg), "evc_registry_new");
-	bench_must(evc_workers_init(reg, "put", put_worker, &k, &opts, &group,
-				    NULL), "evc_workers_init");
+	bench_must(evc_group_init(reg, "put", put_worker, &k, &opts, &group,
+				    NULL), "evc_group_init");
 	bench_must(evc_registry_start(reg), "evc_registry_start");
 	snprintf(metric, sizeof(metric), "workers-put-%u", n);
 	bench_compare(metric, "ns", plain, 2, 101, 5, &st);
@@ -149,8 +149,8 @@ metrics(unsigned n, const int cpu[2])
 	bench_goal(metric, "p50", st.p50, "ns", 15);
 	k.quit = true;
 	next_turn(&k);
-	if (!evc_workers_wait_finish(group, 10))
-		bench_must(-EVC_INTERNAL, "evc_workers_wait_finish");
+	if (!evc_group_wait_finish(group, 10))
+		bench_must(-EVC_INTERNAL, "evc_group_wait_finish");
 	bench_must(evc_registry_stop(reg, NULL), "evc_registry_stop");
 	bench_must(evc_registry_free(reg), "evc_registry_free");
 }
@@ -159,7 +159,7 @@ metrics(unsigned n, const int cpu[2])
 
 struct blocked {
 	evc_registry *reg;
-	evc_workers *group;
+	evc_group *group;
 	int fd[2];       /* a socket on which nothing comes */
 	uint32_t deaf;   /* main -> workers: 1 = the deaf ones may go */
 	uint32_t here;   /* workers -> main */
@@ -176,15 +176,15 @@ about_to_block(struct blocked *b, unsigned id)
 }
 
 static evc_status
-in_wait(evc_workers *group, unsigned id, void *arg)
+in_wait(evc_group *group, unsigned id, void *arg)
 {
 	about_to_block(arg, id);
-	(void)evc_sleep(evc_workers_scope(group), INFINITY);
+	(void)evc_sleep(evc_group_scope(group), INFINITY);
 	return EVC_CANCELLED;
 }
 
 static evc_status
-in_recv(evc_workers *group, unsigned id, void *arg)
+in_recv(evc_group *group, unsigned id, void *arg)
 {
 	struct blocked *b = arg;
 	char byte;
@@ -197,7 +197,7 @@ in_recv(evc_workers *group, unsigned id, void *arg)
 }
 
 static evc_status
-in_nothing(evc_workers *group, unsigned id, void *arg)
+in_nothing(evc_group *group, unsigned id, void *arg)
 {
 	struct blocked *b = arg;
 
@@ -210,7 +210,7 @@ in_nothing(evc_workers *group, unsigned id, void *arg)
 static void
 make_blocked(struct blocked *b, evc_worker_fn *fn, unsigned flags)
 {
-	evc_workers_opts opts = {
+	evc_group_opts opts = {
 		.n_threads = BLOCKED,
 		.member = { .flags = flags },
 	};
@@ -219,8 +219,8 @@ make_blocked(struct blocked *b, evc_worker_fn *fn, unsigned flags)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, b->fd) != 0)
 		bench_must_sys(errno, "socketpair");
 	bench_must(evc_registry_new(NULL, &b->reg), "evc_registry_new");
-	bench_must(evc_workers_init(b->reg, "blocked", fn, b, &opts, &b->group,
-				    NULL), "evc_workers_init");
+	bench_must(evc_group_init(b->reg, "blocked", fn, b, &opts, &b->group,
+				    NULL), "evc_group_init");
 }
 
 static void
@@ -283,8 +283,8 @@ stop_deaf(void)
 	bench_goal("workers-stop-3-deaf", "took", took, "s", BUDGET + 0.1);
 	__atomic_store_n(&b.deaf, 1, __ATOMIC_RELEASE);
 	bench_futex_wake(&b.deaf, BLOCKED);
-	if (!evc_workers_wait_finish(b.group, 10))
-		bench_must(-EVC_INTERNAL, "evc_workers_wait_finish");
+	if (!evc_group_wait_finish(b.group, 10))
+		bench_must(-EVC_INTERNAL, "evc_group_wait_finish");
 	end_blocked(&b);
 }
 

@@ -54,14 +54,14 @@ static atomic_uint n_fetched;
 /* One piece of work: it is called again and again, by several threads, until
    the group stops. */
 static evc_status
-my_worker(evc_workers *group, unsigned worker_id, void *arg)
+my_worker(evc_group *group, unsigned worker_id, void *arg)
 {
 	(void)worker_id;
 	(void)arg;
 	atomic_fetch_add(&n_fetched, 1);
 	/* Waits that hear the stop; they return -EVC_CANCELLED then, which a
 	   worker may return as it is. */
-	return evc_sleep(evc_workers_scope(group), 0.001);
+	return evc_sleep(evc_group_scope(group), 0.001);
 }
 
 /*
@@ -75,10 +75,10 @@ show_basic(void)
 
 	printf("== basic\n");
 	/* coordinator = init_workers(my_worker, worker_name="train") */
-	check(evc_workers_init(NULL, "train", my_worker, NULL, NULL, NULL,
+	check(evc_group_init(NULL, "train", my_worker, NULL, NULL, NULL,
 			       &coordinator), "init");
 	/* For a second GPU once more; it hands back the same one. */
-	check(evc_workers_init(NULL, "train", my_worker, NULL, NULL, NULL,
+	check(evc_group_init(NULL, "train", my_worker, NULL, NULL, NULL,
 			       &again), "init");
 	expect(again == coordinator, "one registry");
 
@@ -102,13 +102,13 @@ struct job {
 	atomic_uint n_batches;
 	unsigned bad_batch;     /* this one fails; 0: none */
 	atomic_uint n_logged;
-	evc_workers *group;
+	evc_group *group;
 };
 
 /* Before any thread of any group is started, so the workers find what it has
    set; at each start. */
 static evc_status
-init(evc_workers *group, evc_registry *reg, void *arg)
+init(evc_group *group, evc_registry *reg, void *arg)
 {
 	struct job *job = arg;
 
@@ -122,7 +122,7 @@ init(evc_workers *group, evc_registry *reg, void *arg)
 /* At the stop, once, when it was started.  Workers may still run: this is the
    place to close what they wait for. */
 static void
-shut_down(evc_workers *group, void *arg)
+shut_down(evc_group *group, void *arg)
 {
 	const struct job *job = arg;
 
@@ -141,25 +141,25 @@ clean_up(void *arg)
 }
 
 static evc_status
-work(evc_workers *group, unsigned id, void *arg)
+work(evc_group *group, unsigned id, void *arg)
 {
 	struct job *job = arg;
 	unsigned batch = atomic_fetch_add(&job->n_batches, 1) + 1;
 
 	(void)id;
 	if (batch == job->bad_batch)
-		return evc_fail(evc_workers_scope(group), EVC_DATA_LOSS, 0,
+		return evc_fail(evc_group_scope(group), EVC_DATA_LOSS, 0,
 				"batch %u is damaged", batch);
 	/* A metric is a sum; this one has a count beside it, so that somebody
 	   can make a mean of it. */
-	evc_workers_put(group, "loss", job->scale / batch, true);
-	return evc_sleep(evc_workers_scope(group), 0.001);
+	evc_group_put(group, "loss", job->scale / batch, true);
+	return evc_sleep(evc_group_scope(group), 0.001);
 }
 
 /* After a run, on the worker's thread, and every tenth of a second at most: all
    metrics of the group, here as one line to standard error. */
 static evc_status
-log_metrics(evc_workers *group, const evc_metric *metrics, unsigned n,
+log_metrics(evc_group *group, const evc_metric *metrics, unsigned n,
 	    void *arg)
 {
 	struct job *job = arg;
@@ -180,7 +180,7 @@ add_group(struct job *job, unsigned n_threads)
 {
 	const evc_logger logger = { .fn = log_metrics, .arg = job,
 				    .every = 0.1 };
-	const evc_workers_opts opts = {
+	const evc_group_opts opts = {
 		.n_threads = n_threads,
 		.init = init,
 		.shutdown = shut_down,
@@ -190,7 +190,7 @@ add_group(struct job *job, unsigned n_threads)
 		/* .on_error: its own group stops, which is the default. */
 	};
 
-	check(evc_workers_init(NULL, job->name, work, job, &opts, &job->group,
+	check(evc_group_init(NULL, job->name, work, job, &opts, &job->group,
 			       NULL), job->name);
 }
 
@@ -200,7 +200,7 @@ say_error(const struct job *job)
 {
 	evc_worker_error e;
 
-	check(evc_workers_error_get(job->group, 0, &e), "error");
+	check(evc_group_error_get(job->group, 0, &e), "error");
 	printf("%s: start %u: %s: %s\n", job->name, e.start,
 	       evc_status_name(e.reason.code), e.reason.text);
 }
@@ -209,7 +209,7 @@ static void
 say_metrics(const struct job *job)
 {
 	evc_metric m[16];
-	size_t n = evc_workers_metrics(job->group, m, 16);
+	size_t n = evc_group_metrics(job->group, m, 16);
 	double n_losses;
 
 	for (size_t i = 0; i < n && i < 16; i++) {
@@ -217,7 +217,7 @@ say_metrics(const struct job *job)
 		expect(m[i].value > 0, m[i].name);
 	}
 	/* By its name.  The workers go on meanwhile. */
-	n_losses = evc_workers_metric(job->group, "loss_count");
+	n_losses = evc_group_metric(job->group, "loss_count");
 	expect(n_losses <= atomic_load(&job->n_batches), "one for each batch");
 }
 
@@ -244,22 +244,22 @@ show_groups(void)
 	check(evc_registry_start(NULL), "start");
 
 	/* An error in one group is no affair of the other. */
-	expect(evc_workers_wait_finish(test.group, 20), "test ends");
+	expect(evc_group_wait_finish(test.group, 20), "test ends");
 	say_error(&test);
-	expect(evc_workers_is_active(train.group), "train goes on");
+	expect(evc_group_is_active(train.group), "train goes on");
 	let_work(&train, 20);
 	say_metrics(&train);
 
 	/* By name: all groups that have it. */
 	check(evc_registry_stop_name(NULL, "train", NULL), "stop train");
-	expect(!evc_workers_is_active(train.group), "train has stopped");
+	expect(!evc_group_is_active(train.group), "train has stopped");
 
 	/* What has stopped can be started again: the same workers with the same
 	   ids; errors and metrics stay. */
 	printf("again\n");
 	test.bad_batch = 0;
-	check(evc_workers_start(test.group), "start test");
-	check(evc_workers_start(train.group), "start train");
+	check(evc_group_start(test.group), "start test");
+	check(evc_group_start(train.group), "start train");
 	let_work(&train, 20);
 	let_work(&test, 20);
 
@@ -272,10 +272,10 @@ show_groups(void)
 
 /* Take the groups away that an example has left. */
 static bool
-free_group(evc_workers *group, void *arg)
+free_group(evc_group *group, void *arg)
 {
 	(void)arg;
-	check(evc_workers_free(group), "free");
+	check(evc_group_free(group), "free");
 	return true;
 }
 

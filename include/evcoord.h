@@ -41,7 +41,7 @@
 #include <evcoord/trace.h>
 #include <evcoord/systemd.h>
 #include <evcoord/post.h>
-#include <evcoord/workers.h>
+#include <evcoord/group.h>
 #include <evcoord/queue.h>
 #include <evcoord/pool.h>
 

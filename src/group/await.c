@@ -26,7 +26,7 @@ counts(const struct evc__worker *w, enum evc__who who)
 
 /* Lock held: a function of the group's runs, on another thread. */
 static bool
-is_busy(const evc_workers *g)
+is_busy(const evc_group *g)
 {
 	return (g->shutting || g->cleaning) && g->inside_tid != evc__tid();
 }
@@ -41,7 +41,7 @@ evc__whom(void)
 
 /* Lock held: is there anything to wait for? */
 static bool
-is_awaited(const evc_workers *g, unsigned life, enum evc__who who)
+is_awaited(const evc_group *g, unsigned life, enum evc__who who)
 {
 	unsigned i;
 
@@ -66,7 +66,7 @@ add_name(struct text *t, unsigned *n, const char *group, const char *name)
 }
 
 unsigned
-evc__group_names(const evc_workers *g, struct text *t, enum evc__who who)
+evc__group_names(const evc_group *g, struct text *t, enum evc__who who)
 {
 	unsigned i, n = t->len > 0;
 	unsigned before = n;
@@ -85,7 +85,7 @@ evc__group_names(const evc_workers *g, struct text *t, enum evc__who who)
 
 /* "train/1 is late: in run 7 since 5.012 s, tid 123, "reading" 5.010 s ago" */
 static void
-log_late(evc_workers *g, unsigned index, enum evc__who whom)
+log_late(evc_group *g, unsigned index, enum evc__who whom)
 {
 	struct evc__worker *w;
 	evc_member_info m = { .where = "" };
@@ -120,7 +120,7 @@ log_late(evc_workers *g, unsigned index, enum evc__who whom)
 }
 
 static void
-log_all_late(evc_workers *g, enum evc__who whom)
+log_all_late(evc_group *g, enum evc__who whom)
 {
 	unsigned i, n;
 
@@ -135,7 +135,7 @@ log_all_late(evc_workers *g, enum evc__who whom)
 /* ---- the wait ---- */
 
 static void
-log_wait(evc_workers *g, enum evc__who whom, uint64_t until_ns)
+log_wait(evc_group *g, enum evc__who whom, uint64_t until_ns)
 {
 	unsigned i, n = 0;
 
@@ -153,18 +153,18 @@ log_wait(evc_workers *g, enum evc__who whom, uint64_t until_ns)
 static bool
 begin_join(const struct evc__held_group *h)
 {
-	evc_workers *g = h->g;
+	evc_group *g = h->g;
 	bool stops;
 
 	sync_lock(&g->lock);
-	stops = g->state == EVC_WORKERS_STOPPING && g->life == h->life;
+	stops = g->state == EVC_GROUP_STOPPING && g->life == h->life;
 	g->n_joining += stops;
 	sync_unlock(&g->lock);
 	return stops;
 }
 
 static void
-end_join(evc_workers *g)
+end_join(evc_group *g)
 {
 	sync_lock(&g->lock);
 	g->n_joining--;
@@ -175,7 +175,7 @@ end_join(evc_workers *g)
 static void
 join(const struct evc__held_group *h, uint64_t until_ns)
 {
-	evc_workers *g = h->g;
+	evc_group *g = h->g;
 	double left = evc__left(until_ns);
 	evc_join_opts j = { .grace = left > 0 ? left : EVC_NO_GRACE,
 			    .flags = EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT };
@@ -191,7 +191,7 @@ join(const struct evc__held_group *h, uint64_t until_ns)
 /* Lock held, given up meanwhile: a worker that we did not wait for may have been
    the last one since, and somebody else cleans up after it. */
 static void
-calls_over(evc_workers *g, unsigned life, uint64_t until_ns)
+calls_over(evc_group *g, unsigned life, uint64_t until_ns)
 {
 	while (is_awaited(g, life, EVC__NOBODY) &&
 	       evc__group_wait(g, until_ns))
@@ -199,7 +199,7 @@ calls_over(evc_workers *g, unsigned life, uint64_t until_ns)
 }
 
 bool
-evc__group_calls_over(evc_workers *g, unsigned life, uint64_t until_ns)
+evc__group_calls_over(evc_group *g, unsigned life, uint64_t until_ns)
 {
 	bool over;
 
@@ -211,7 +211,7 @@ evc__group_calls_over(evc_workers *g, unsigned life, uint64_t until_ns)
 }
 
 bool
-evc__group_wait_for(evc_workers *g, unsigned life, enum evc__who who,
+evc__group_wait_for(evc_group *g, unsigned life, enum evc__who who,
 		    uint64_t until_ns)
 {
 	bool more, in_time = true;
@@ -226,14 +226,14 @@ evc__group_wait_for(evc_workers *g, unsigned life, enum evc__who who,
 /* If somebody stops it and waits for its workers, we wait with him.  false: the
    time is over. */
 static bool
-stop_awaited(evc_workers *g, uint64_t until_ns)
+stop_awaited(evc_group *g, uint64_t until_ns)
 {
 	unsigned life;
 	bool awaited;
 
 	sync_lock(&g->lock);
 	life = g->life;
-	awaited = g->state == EVC_WORKERS_STOPPING && g->n_awaiting > 0 &&
+	awaited = g->state == EVC_GROUP_STOPPING && g->n_awaiting > 0 &&
 		  evc__worker_here(g) == NULL;
 	sync_unlock(&g->lock);
 	return !awaited ||
@@ -269,7 +269,7 @@ static void
 await(const struct evc__held_group *h, uint64_t until_ns, enum evc__who whom,
       struct text *names)
 {
-	evc_workers *g = h->g;
+	evc_group *g = h->g;
 	enum evc__who who = EVC__NOBODY;
 	unsigned late = 0;
 

@@ -8,7 +8,7 @@
  * resize or free.  A function that a stop calls may hang.  So while it runs the
  * scope shows it by its name, and from the end of the stop's budget on its thread
  * gets the kick signal again and again; or the function has a thread of its own,
- * EVC_WORKERS_ASIDE, and the stop leaves it behind.
+ * EVC_GROUP_ASIDE, and the stop leaves it behind.
  */
 #include "group/group.h"
 
@@ -17,7 +17,7 @@
 #include "base/text.h"
 
 static __thread struct evc__worker *self;
-static __thread evc_workers *inside;
+static __thread evc_group *inside;
 
 void
 evc__worker_set_self(struct evc__worker *w)
@@ -32,13 +32,13 @@ evc__worker_self(void)
 }
 
 struct evc__worker *
-evc__worker_here(const evc_workers *group)
+evc__worker_here(const evc_group *group)
 {
 	return self != NULL && self->group == group ? self : NULL;
 }
 
 void
-evc__inside_begin(evc_workers *g, struct evc__inside *in)
+evc__inside_begin(evc_group *g, struct evc__inside *in)
 {
 	in->was = inside;
 	inside = g;
@@ -48,7 +48,7 @@ evc__inside_begin(evc_workers *g, struct evc__inside *in)
 }
 
 void
-evc__inside_end(evc_workers *g, const struct evc__inside *in)
+evc__inside_end(evc_group *g, const struct evc__inside *in)
 {
 	inside = in->was;
 	sync_lock(&g->lock);
@@ -56,7 +56,7 @@ evc__inside_end(evc_workers *g, const struct evc__inside *in)
 	sync_unlock(&g->lock);
 }
 
-evc_workers *
+evc_group *
 evc__inside_of(void)
 {
 	return inside;
@@ -80,7 +80,7 @@ evc__not_inside(const char *func)
 /* ---- here ---- */
 
 struct here {
-	evc_workers *g;
+	evc_group *g;
 	evc_fn *fn;
 	int tid;
 };
@@ -105,7 +105,7 @@ in_guard(evc_coord *scope, void *arg)
 }
 
 static void
-call_here(evc_workers *g, const char *name, evc_fn *fn)
+call_here(evc_group *g, const char *name, evc_fn *fn)
 {
 	struct here h = { g, fn, evc__tid() };
 	evc_member_opts nudged = { .unblock = nudge };
@@ -133,7 +133,7 @@ call_here(evc_workers *g, const char *name, evc_fn *fn)
 }
 
 void
-evc__group_call(evc_workers *g, const char *what, evc_fn *fn)
+evc__group_call(evc_group *g, const char *what, evc_fn *fn)
 {
 	evc_member_opts late = { .flags = EVC_LATE };
 	char name[48];
@@ -142,7 +142,7 @@ evc__group_call(evc_workers *g, const char *what, evc_fn *fn)
 	evc__text_add(&t, g->name);
 	evc__text_add(&t, "/");
 	evc__text_add(&t, what);
-	if ((g->opts.flags & EVC_WORKERS_ASIDE) &&
+	if ((g->opts.flags & EVC_GROUP_ASIDE) &&
 	    evc_thread_start(g->scope, name, fn, g, &late, NULL) == 0)
 		return;
 	call_here(g, name, fn);

@@ -4,7 +4,7 @@
  * its registry, or it starts that worker again.
  *
  * An error that stops is the scope's own, under the worker's name, with the run
- * in its text and what the worker has said by evc_workers_fail; so the core
+ * in its text and what the worker has said by evc_group_fail; so the core
  * explains it.  What it has said by evc_fail with the scope stands there
  * already, and gets a request beside it that says which run it was.
  */
@@ -24,7 +24,7 @@ evc__code_of(evc_status returned)
 }
 
 bool
-evc__group_is_clean(const evc_workers *g, evc_status code)
+evc__group_is_clean(const evc_group *g, evc_status code)
 {
 	unsigned i;
 
@@ -38,7 +38,7 @@ evc__group_is_clean(const evc_workers *g, evc_status code)
 
 /* The reason that the calling thread has just given, with that code. */
 static bool
-said(const evc_workers *g, evc_status code, evc_reason *ret)
+said(const evc_group *g, evc_status code, evc_reason *ret)
 {
 	bool found = false;
 	evc_reason r;
@@ -115,7 +115,7 @@ is_wake_up(int err)
 static void
 keep(const struct failure *f)
 {
-	evc_workers *g = f->w->group;
+	evc_group *g = f->w->group;
 	evc_worker_error *e;
 
 	sync_add(&f->w->n_errors, 1);
@@ -139,7 +139,7 @@ keep(const struct failure *f)
 static void
 stop_others(const struct failure *f)
 {
-	evc_workers *g = f->w->group;
+	evc_group *g = f->w->group;
 	struct evc__held h;
 	char text[96];
 	struct text t = evc__text_in(text, sizeof text);
@@ -155,13 +155,13 @@ stop_others(const struct failure *f)
 		return;
 	}
 	for (i = 0; i < h.n; i++) {
-		evc_workers *other = h.group[i].g;
+		evc_group *other = h.group[i].g;
 
 		sync_lock(&other->lock);
 		state = other->state;
 		sync_unlock(&other->lock);
-		if (other != g && (state == EVC_WORKERS_RUNNING ||
-				   state == EVC_WORKERS_STARTING))
+		if (other != g && (state == EVC_GROUP_RUNNING ||
+				   state == EVC_GROUP_STARTING))
 			(void)evc_request_stop_at(other->scope, 0, text, NULL,
 						  0, NULL);
 	}
@@ -173,10 +173,10 @@ static uint64_t
 pause_of(const struct failure *f)
 {
 	struct evc__worker *w = f->w;
-	evc_workers *g = w->group;
+	evc_group *g = w->group;
 	uint64_t now = sync_mono(), ns;
 
-	if (g->opts.on_error != EVC_WORKERS_RESTART || f->lost ||
+	if (g->opts.on_error != EVC_GROUP_RESTART || f->lost ||
 	    evc_should_stop(g->scope))
 		return EVC__RESTART_GIVE_UP;
 	sync_lock(&g->lock);
@@ -234,7 +234,7 @@ enum evc__next
 evc__worker_failed(struct evc__worker *w, evc_status returned, uint64_t run,
 		   bool lost, uint64_t *ret_pause_ns)
 {
-	evc_workers *g = w->group;
+	evc_group *g = w->group;
 	struct failure f = { .w = w,
 			     .code = evc__code_of(returned),
 			     .run = run,
@@ -258,14 +258,14 @@ evc__worker_failed(struct evc__worker *w, evc_status returned, uint64_t run,
 		if (w->said.code == f.code && is_wake_up(w->said.err) &&
 		    evc_should_stop(g->scope))
 			return EVC__OVER;
-		if (g->opts.on_error == EVC_WORKERS_RESTART && !lost &&
+		if (g->opts.on_error == EVC_GROUP_RESTART && !lost &&
 		    !evc_should_stop(g->scope))
 			more = "; it fails too often to begin again";
 		describe(&f, returned, more);
 		tell_scope(&f);
 	}
 	keep(&f);
-	if (g->opts.on_error == EVC_WORKERS_STOP_ALL)
+	if (g->opts.on_error == EVC_GROUP_STOP_ALL)
 		stop_others(&f);
 	return EVC__OVER;
 }
@@ -273,11 +273,11 @@ evc__worker_failed(struct evc__worker *w, evc_status returned, uint64_t run,
 /* ---- what a worker says ---- */
 
 evc_status
-evc_workers_fail_at(evc_workers *group, evc_status code, int err,
+evc_group_fail_at(evc_group *group, evc_status code, int err,
 		    const char *file, int line, const char *func,
 		    const char *fmt, ...)
 {
-	evc_status st = evc__group_check(group, "evc_workers_fail");
+	evc_status st = evc__group_check(group, "evc_group_fail");
 	struct evc__worker *w;
 	char buf[sizeof((evc_reason *)0)->text];
 	struct text t = evc__text_in(buf, sizeof buf);
@@ -309,9 +309,9 @@ evc_workers_fail_at(evc_workers *group, evc_status code, int err,
 }
 
 /* The macro of this name adds a place; the symbol serves other languages. */
-#undef evc_workers_fail
+#undef evc_group_fail
 evc_status
-evc_workers_fail(evc_workers *group, evc_status code, int err,
+evc_group_fail(evc_group *group, evc_status code, int err,
 		 const char *fmt, ...)
 {
 	char buf[sizeof((evc_reason *)0)->text];
@@ -322,5 +322,5 @@ evc_workers_fail(evc_workers *group, evc_status code, int err,
 	if (fmt != NULL)
 		evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	return evc_workers_fail_at(group, code, err, NULL, 0, NULL, "%s", buf);
+	return evc_group_fail_at(group, code, err, NULL, 0, NULL, "%s", buf);
 }

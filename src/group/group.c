@@ -15,7 +15,7 @@
 /* ---- its workers ---- */
 
 static struct evc__worker *
-worker_new(evc_workers *g)
+worker_new(evc_group *g)
 {
 	struct evc__worker *w = sync_alloc(1, sizeof *w);
 
@@ -42,7 +42,7 @@ worker_number(struct evc__worker *w, unsigned id)
 }
 
 static bool
-make_room(evc_workers *g, unsigned n)
+make_room(evc_group *g, unsigned n)
 {
 	struct evc__worker **more;
 
@@ -60,7 +60,7 @@ make_room(evc_workers *g, unsigned n)
 }
 
 bool
-evc__workers_make(evc_workers *g, unsigned n)
+evc__group_make(evc_group *g, unsigned n)
 {
 	unsigned i, id;
 
@@ -87,7 +87,7 @@ evc__workers_make(evc_workers *g, unsigned n)
 /* ---- its end ---- */
 
 evc_status
-evc__group_tails(evc_workers *g)
+evc__group_tails(evc_group *g)
 {
 	evc_join_opts j = { .grace = TAIL, .flags = EVC_JOIN_STRICT };
 	evc_verdict v;
@@ -96,7 +96,7 @@ evc__group_tails(evc_workers *g)
 }
 
 void
-evc__group_drop(evc_workers *g)
+evc__group_drop(evc_group *g)
 {
 	unsigned i;
 
@@ -112,7 +112,7 @@ evc__group_drop(evc_workers *g)
 }
 
 evc_status
-evc__group_destroy(evc_workers *g)
+evc__group_destroy(evc_group *g)
 {
 	evc_status st;
 

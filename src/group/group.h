@@ -38,7 +38,7 @@ struct evc__loggers; /* loggers.h */
  */
 struct evc__worker {
 	/* set at creation */
-	evc_workers *group;
+	evc_group *group;
 	unsigned id;
 	char name[48];            /* GROUP/ID */
 	struct evc__tally *tally; /* the worker's share of the metrics */
@@ -59,21 +59,21 @@ struct evc__worker {
 	_Atomic uint64_t n_runs, n_errors, n_restarts;
 
 	/* the worker's thread */
-	evc_reason said; /* by evc_workers_fail in this run; code 0: nothing */
+	evc_reason said; /* by evc_group_fail in this run; code 0: nothing */
 	bool restarts;   /* the next run is one after an error */
 };
 
 /*
  * A group.
  */
-struct evc_workers {
+struct evc_group {
 	/* set at creation */
 	evc_registry *reg;
 	evc_coord *scope;
 	char name[32];
 	evc_worker_fn *fn;
 	void *arg;
-	evc_workers_opts opts; /* without loggers */
+	evc_group_opts opts; /* without loggers */
 	evc_status clean[EVC__CLEAN_MOST]; /* what opts.clean points to */
 	struct evc__metrics *metrics;
 	struct evc__loggers *loggers; /* NULL: none */
@@ -92,7 +92,7 @@ struct evc_workers {
 			   restart */
 
 	/* ---- the state; lock ---- */
-	unsigned state;     /* EVC_WORKERS_NEW ...; PAUSED is RUNNING with
+	unsigned state;     /* EVC_GROUP_NEW ...; PAUSED is RUNNING with
 			       paused set */
 	unsigned n_starts;
 	unsigned life;      /* moves when a start begins, also one that fails:
@@ -133,7 +133,7 @@ struct evc_workers {
 	uint64_t n_errors;  /* errors that ever were */
 };
 
-#define GROUP_OF(n) LIST_OF(n, evc_workers, node)
+#define GROUP_OF(n) LIST_OF(n, evc_group, node)
 
 struct evc_registry {
 	/* set at creation, or before the first group */
@@ -173,16 +173,16 @@ void evc__worker_set_self(struct evc__worker *w);
 /* The worker that the calling thread is, of any group or of that one; NULL: it
    is none. */
 struct evc__worker *evc__worker_self(void);
-struct evc__worker *evc__worker_here(const evc_workers *group);
+struct evc__worker *evc__worker_here(const evc_group *group);
 
 /* Around each call of init, shutdown and the functions of state. */
 struct evc__inside {
-	evc_workers *was;
+	evc_group *was;
 };
-void evc__inside_begin(evc_workers *g, struct evc__inside *in);
-void evc__inside_end(evc_workers *g, const struct evc__inside *in);
+void evc__inside_begin(evc_group *g, struct evc__inside *in);
+void evc__inside_end(evc_group *g, const struct evc__inside *in);
 /* The calling thread is in a function of this group; NULL: in none. */
-evc_workers *evc__inside_of(void);
+evc_group *evc__inside_of(void);
 /* A start, a stop, a resize and a free are refused in such a function. */
 evc_status evc__not_inside(const char *func);
 /* At the exit of the process and in a fork child: the calling thread is in no
@@ -190,19 +190,19 @@ evc_status evc__not_inside(const char *func);
 void evc__inside_forget(void);
 /* Run fn(scope, g), as GROUP/what: here, with the kick signal from
    g->budget_ends on, or on a thread of its own, without waiting for it. */
-void evc__group_call(evc_workers *g, const char *what, evc_fn *fn);
+void evc__group_call(evc_group *g, const char *what, evc_fn *fn);
 
 /* ---- state.c ---- */
 
 /* Refused: no group, or this is a fork child of the group's process. */
-evc_status evc__group_check(const evc_workers *g, const char *func);
+evc_status evc__group_check(const evc_group *g, const char *func);
 /* Lock held: something has changed that others wait for. */
-void evc__group_changed(evc_workers *g);
+void evc__group_changed(evc_group *g);
 /* Lock held, given up meanwhile: wait for such a change; false: the time is
    over. */
-bool evc__group_wait(evc_workers *g, uint64_t until_ns);
+bool evc__group_wait(evc_group *g, uint64_t until_ns);
 /* Lock held: the group does not run, and no call has anything to do with it. */
-bool evc__group_rests(const evc_workers *g);
+bool evc__group_rests(const evc_group *g);
 
 /* ---- registry.c ---- */
 
@@ -234,29 +234,29 @@ evc_status evc__grace_check(double grace, const char *func);
 /* Asked when a function of the program has returned: was this fork child made
    in there? */
 static inline bool
-evc__group_inherited(const evc_workers *g)
+evc__group_inherited(const evc_group *g)
 {
 	return evc__forked_since(g->fork_generation);
 }
 /* Lock held: make workers up to n, with ids of their own; false: no memory, and
    none was made. */
-bool evc__workers_make(evc_workers *g, unsigned n);
-/* Free what evc_workers_init has made, the scope aside; parts of it may not be
+bool evc__group_make(evc_group *g, unsigned n);
+/* Free what evc_group_init has made, the scope aside; parts of it may not be
    there. */
-void evc__group_drop(evc_workers *g);
+void evc__group_drop(evc_group *g);
 /* Free a group that does not run and that nobody holds.  Refused when its scope
    cannot be freed. */
-evc_status evc__group_destroy(evc_workers *g);
+evc_status evc__group_destroy(evc_group *g);
 /* The group is stopped and no worker lives: wait, a second at most, until their
    threads have left the scope. */
-evc_status evc__group_tails(evc_workers *g);
+evc_status evc__group_tails(evc_group *g);
 
 /* ---- stop.c: the turn of shutdown, state.stop and cleanup ---- */
 
 /* Groups that are held, in the order of the registry: none of them is freed
    meanwhile. */
 struct evc__held_group {
-	evc_workers *g;
+	evc_group *g;
 	bool ours;     /* the caller starts it, or shuts it down */
 	bool unborn;   /* it is shut down and has no worker yet */
 	bool awaits;   /* the caller waits for it, counted in n_awaiting */
@@ -279,14 +279,14 @@ void evc__group_claim(struct evc__held_group *h, bool starting,
 void evc__group_tell(struct evc__held_group *h, const char *text);
 /* Call shutdown and state.stop, as far as they are due; a function that is not
    over by then gets the kick signal. */
-void evc__group_shut_down(evc_workers *g, uint64_t until_ns);
+void evc__group_shut_down(evc_group *g, uint64_t until_ns);
 /* If the group is stopping and no worker lives: clean up, and it is stopped.
    Waits until then for others who are at it.  true: the group does not run any
    more. */
-bool evc__group_settle(evc_workers *g, uint64_t until_ns);
+bool evc__group_settle(evc_group *g, uint64_t until_ns);
 /* Count out threads that have ended without a word: only the scope knows of
    their end. */
-void evc__group_bury(evc_workers *g);
+void evc__group_bury(evc_group *g);
 /* The hook and the `ended` of a group's scope; helper thread. */
 evc_status evc__group_on_stop(evc_coord *scope, void *group);
 void evc__group_on_ended(evc_coord *scope, const evc_verdict *v, void *group);
@@ -304,17 +304,17 @@ enum evc__who {
 enum evc__who evc__whom(void);
 /* Wait until these workers of that life (g->life) have ended, and no function
    of the group runs on another thread; false: the time is over. */
-bool evc__group_wait_for(evc_workers *g, unsigned life, enum evc__who who,
+bool evc__group_wait_for(evc_group *g, unsigned life, enum evc__who who,
 			 uint64_t until_ns);
 /* Wait until no function of the group runs in that life on another thread; a
    thread that is in one itself waits for none.  false: the time is over. */
-bool evc__group_calls_over(evc_workers *g, unsigned life, uint64_t until_ns);
+bool evc__group_calls_over(evc_group *g, unsigned life, uint64_t until_ns);
 /* Where another thread stops one of these groups and waits for its workers,
    wait with that thread. */
 bool evc__stops_awaited(const struct evc__held *h, uint64_t until_ns);
 /* Lock held: add the names of these workers, and of functions of the group that
    run on other threads.  Returns how many they are. */
-unsigned evc__group_names(const evc_workers *g, struct text *t,
+unsigned evc__group_names(const evc_group *g, struct text *t,
 			  enum evc__who who);
 /* The calling thread, if it is a worker, begins or ends to wait for groups. */
 void evc__worker_waits(bool yes);
@@ -328,7 +328,7 @@ evc_status evc__groups_await(struct evc__held *h, uint64_t until_ns,
 /* Hold all groups of a name (NULL: all groups), or one. */
 evc_status evc__groups_hold(evc_registry *reg, const char *name,
 			    struct evc__held *ret, const char *func);
-void evc__group_hold(evc_workers *g, struct evc__held *ret);
+void evc__group_hold(evc_group *g, struct evc__held *ret);
 void evc__groups_release(struct evc__held *h);
 /* In a fork child: the calling thread walks through no registry. */
 void evc__walks_forget(void);
@@ -351,7 +351,7 @@ enum evc__next evc__worker_failed(struct evc__worker *w, evc_status returned,
 /* What a function returned, as a code: 0..255. */
 evc_status evc__code_of(evc_status returned);
 /* Is the code 0, or a clean code of the group? */
-bool evc__group_is_clean(const evc_workers *g, evc_status code);
+bool evc__group_is_clean(const evc_group *g, evc_status code);
 
 /* ---- run.c ---- */
 
@@ -362,7 +362,7 @@ evc_status evc__worker_main(evc_coord *scope, void *worker);
 
 /* Lock held: give a worker its thread.  It is live from then on; when there is
    no thread it is as before. */
-evc_status evc__worker_spawn(evc_workers *g, struct evc__worker *w);
+evc_status evc__worker_spawn(evc_group *g, struct evc__worker *w);
 /* Registry's lock held, given up meanwhile: wait until no thread but the
    calling one starts groups there; false: the time is over. */
 bool evc__start_awaited(evc_registry *reg, uint64_t until_ns);

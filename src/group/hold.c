@@ -49,7 +49,7 @@ evc__groups_hold(evc_registry *reg, const char *name, struct evc__held *ret,
 				  func);
 	}
 	LIST_EACH(l, tmp, &reg->groups) {
-		evc_workers *g = GROUP_OF(l);
+		evc_group *g = GROUP_OF(l);
 
 		if (name != NULL && strcmp(name, g->name) != 0)
 			continue;
@@ -62,7 +62,7 @@ evc__groups_hold(evc_registry *reg, const char *name, struct evc__held *ret,
 }
 
 void
-evc__group_hold(evc_workers *g, struct evc__held *ret)
+evc__group_hold(evc_group *g, struct evc__held *ret)
 {
 	sync_lock(&g->reg->lock);
 	g->users++;
@@ -78,7 +78,7 @@ evc__group_hold(evc_workers *g, struct evc__held *ret)
 /* Free a group that has left the list; back into it when its scope cannot be
    freed. */
 static evc_status
-destroy(evc_workers *g)
+destroy(evc_group *g)
 {
 	evc_registry *reg = g->reg;
 	evc_status st = evc__group_destroy(g);
@@ -106,7 +106,7 @@ static void
 unhold(struct evc__held *h, unsigned i)
 {
 	evc_registry *reg = h->reg;
-	evc_workers *g = h->group[i].g;
+	evc_group *g = h->group[i].g;
 	bool last;
 
 	if (g == NULL)
@@ -140,7 +140,7 @@ evc__groups_release(struct evc__held *h)
 }
 
 static bool
-is_doomed(evc_workers *g)
+is_doomed(evc_group *g)
 {
 	bool doomed;
 
@@ -151,7 +151,7 @@ is_doomed(evc_workers *g)
 }
 
 static evc_status
-group_may_go(evc_workers *g, const char *func)
+group_may_go(evc_group *g, const char *func)
 {
 	uint64_t until = evc__until(evc__registry_grace(g->reg));
 	char names[160];
@@ -176,7 +176,7 @@ group_may_go(evc_workers *g, const char *func)
 
 /* Lock of the registry held: nobody starts it from now on, unless it runs. */
 static bool
-doom(evc_workers *g)
+doom(evc_group *g)
 {
 	sync_lock(&g->lock);
 	g->doomed = evc__group_rests(g);
@@ -213,7 +213,7 @@ registry_may_go(evc_registry *reg, const char *func)
 /* Off the list.  *ret_free: nobody holds it; else the last one who does frees
    it. */
 static evc_status
-take_out(evc_workers *g, bool *ret_free, const char *func)
+take_out(evc_group *g, bool *ret_free, const char *func)
 {
 	evc_registry *reg = g->reg;
 	bool doomed;
@@ -231,7 +231,7 @@ take_out(evc_workers *g, bool *ret_free, const char *func)
 }
 
 evc_status
-evc_workers_free(evc_workers *group)
+evc_group_free(evc_group *group)
 {
 	evc_status st;
 	bool free_now = false;
@@ -250,11 +250,11 @@ evc_workers_free(evc_workers *group)
 
 /* ---- registries ---- */
 
-WALLED(bool, see, (evc_workers_each_fn *fn, evc_workers *g, void *arg),
+WALLED(bool, see, (evc_group_each_fn *fn, evc_group *g, void *arg),
        fn(g, arg))
 
 evc_status
-evc_registry_each(evc_registry *reg, evc_workers_each_fn *fn, void *arg)
+evc_registry_each(evc_registry *reg, evc_group_each_fn *fn, void *arg)
 {
 	evc_status st = evc__registry_check(&reg, __func__);
 	struct evc__held h;
@@ -292,10 +292,10 @@ free_groups(evc_registry *reg, const char *func)
 		st = group_may_go(h.group[i].g, func);
 	n = h.n;
 	for (i = 0; st == 0 && i < n; i++) {
-		evc_workers *g = h.group[i].g;
+		evc_group *g = h.group[i].g;
 
 		unhold(&h, i);
-		st = evc_workers_free(g);
+		st = evc_group_free(g);
 	}
 	evc__groups_release(&h);
 	return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The beginning of a group: evc_workers_init looks at what it was given, and
+ * The beginning of a group: evc_group_init looks at what it was given, and
  * makes the group with its scope, which stands stopped from the first moment,
  * and the hook that shuts the group down.
  */
@@ -29,7 +29,7 @@ bad(const char *func, const char *what)
 }
 
 static evc_status
-check_clean(const evc_workers_opts *o, const char *func)
+check_clean(const evc_group_opts *o, const char *func)
 {
 	unsigned i;
 
@@ -61,14 +61,14 @@ check_member(const evc_member_opts *m, const char *func)
 }
 
 static evc_status
-check(const char *name, evc_worker_fn *fn, const evc_workers_opts *o,
+check(const char *name, evc_worker_fn *fn, const evc_group_opts *o,
       const char *func)
 {
 	evc_status st;
 
 	if (fn == NULL)
 		return bad(func, "no function");
-	if (strlen(name) >= sizeof((evc_workers *)0)->name)
+	if (strlen(name) >= sizeof((evc_group *)0)->name)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: the name %.40s... is too long", func,
 				  name);
@@ -76,9 +76,9 @@ check(const char *name, evc_worker_fn *fn, const evc_workers_opts *o,
 		return bad(func, "reserved room is not 0");
 	if (o->n_threads > EVC__WORKERS_MOST)
 		return bad(func, "more than 4096 threads");
-	if (o->flags & ~(unsigned)EVC_WORKERS_ASIDE)
+	if (o->flags & ~(unsigned)EVC_GROUP_ASIDE)
 		return bad(func, "unknown flags");
-	if (o->on_error > EVC_WORKERS_RESTART)
+	if (o->on_error > EVC_GROUP_RESTART)
 		return bad(func, "unknown on_error");
 	st = evc__restart_check(&o->restart);
 	if (st == 0)
@@ -98,7 +98,7 @@ no_memory(const char *func)
 
 /* What was given, copied. */
 static void
-copy_opts(evc_workers *g, const char *name, const evc_workers_opts *o)
+copy_opts(evc_group *g, const char *name, const evc_group_opts *o)
 {
 	evc__copy(g->name, sizeof g->name, name);
 	g->opts = *o;
@@ -115,11 +115,11 @@ copy_opts(evc_workers *g, const char *name, const evc_workers_opts *o)
 }
 
 static evc_status
-make_parts(evc_workers *g, const evc_workers_opts *o, const char *func)
+make_parts(evc_group *g, const evc_group_opts *o, const char *func)
 {
 	sync_lock_init(&g->lock);
 	list_init(&g->node);
-	g->state = EVC_WORKERS_NEW;
+	g->state = EVC_GROUP_NEW;
 	g->fork_generation = sync_load(&evc__fork_generation);
 	g->metrics = evc__metrics_new();
 	if (g->metrics == NULL)
@@ -130,7 +130,7 @@ make_parts(evc_workers *g, const evc_workers_opts *o, const char *func)
 /* The scope: held until all is there, stopped with a request of our own, which
    evc_clear_stop of what is above leaves alone. */
 static evc_status
-make_scope(evc_workers *g, evc_coord *parent)
+make_scope(evc_group *g, evc_coord *parent)
 {
 	evc_scope_opts s = { .on_error = EVC_ON_ERROR_REPORT,
 			     .ended = evc__group_on_ended,
@@ -156,7 +156,7 @@ make_scope(evc_workers *g, evc_coord *parent)
 }
 
 static evc_status
-make(evc_workers *g, evc_coord *parent, const evc_workers_opts *o,
+make(evc_group *g, evc_coord *parent, const evc_group_opts *o,
      const char *func)
 {
 	bool calls = o->shutdown != NULL || o->state.stop != NULL ||
@@ -167,9 +167,9 @@ make(evc_workers *g, evc_coord *parent, const evc_workers_opts *o,
 		st = make_scope(g, parent);
 	/* For functions that hang at a stop.  Without a free signal they are
 	   not kicked. */
-	if (st == 0 && calls && !(o->flags & EVC_WORKERS_ASIDE))
+	if (st == 0 && calls && !(o->flags & EVC_GROUP_ASIDE))
 		(void)evc__kick_install(0);
-	if (st == 0 && !evc__workers_make(g, g->n_threads))
+	if (st == 0 && !evc__group_make(g, g->n_threads))
 		st = no_memory(func);
 	return st;
 }
@@ -181,7 +181,7 @@ refuse_init(evc_registry *reg, evc_coord *parent, evc_status st)
 {
 	return evc_refuse_setup(parent != NULL ? parent :
 						 evc_registry_coord(reg),
-				"evc_workers_init", st);
+				"evc_group_init", st);
 }
 
 /* In a fork child: the calling thread is no worker, and in no function of a
@@ -196,14 +196,14 @@ inherited(void)
 }
 
 evc_status
-evc_workers_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
-		 void *arg, const evc_workers_opts *opts,
-		 evc_workers **ret_group, evc_registry **ret_registry)
+evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
+		 void *arg, const evc_group_opts *opts,
+		 evc_group **ret_group, evc_registry **ret_registry)
 {
-	static const evc_workers_opts none;
-	const evc_workers_opts *o = opts != NULL ? opts : &none;
+	static const evc_group_opts none;
+	const evc_group_opts *o = opts != NULL ? opts : &none;
 	evc_coord *parent = o->coord;
-	evc_workers *g;
+	evc_group *g;
 	evc_status st;
 
 	if (name == NULL || name[0] == '\0')

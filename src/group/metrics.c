@@ -161,7 +161,7 @@ add_names(struct evc__metrics *m, const char *name, bool count,
 	if (n + (value < 0) + (counter < 0) + kept_free(m, name, w) >
 	    METRIC_NAMES)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "evc_workers_put: \"%s\" would be more than "
+				  "evc_group_put: \"%s\" would be more than "
 				  "%d metrics", name, METRIC_NAMES);
 	if (value < 0) {
 		value = (int)n++;
@@ -186,7 +186,7 @@ names(struct evc__metrics *m, const char *name, bool count, bool locked,
 
 	if (n == 0 || n == METRIC_PUT_ROOM)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "evc_workers_put: no name, or one of %d "
+				  "evc_group_put: no name, or one of %d "
 				  "bytes or more", METRIC_PUT_ROOM);
 	memset(w->counter, 0, sizeof w->counter);
 	memcpy(w->counter, name, n);
@@ -197,7 +197,7 @@ names(struct evc__metrics *m, const char *name, bool count, bool locked,
 		return 0;
 	if (evc__forked_since(m->fork_generation))
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "evc_workers_put: this is a fork child, the "
+				  "evc_group_put: this is a fork child, the "
 				  "group is its parent's");
 	if (!locked)
 		sync_lock(&m->lock);
@@ -232,7 +232,7 @@ look_up(struct evc__tally *t, const char *name, bool count, bool locked,
 		counter = cell(t, w.count);
 	if (value == NULL || (count && counter == NULL))
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "evc_workers_put: no memory");
+				  "evc_group_put: no memory");
 	c->at = name;
 	c->name = t->of->name[w.value];
 	c->value = value;
@@ -313,7 +313,7 @@ evc__metrics_put(struct evc__metrics *m, const char *name, double value,
 }
 
 evc_status
-evc_workers_put(evc_workers *group, const char *name, double value, bool count)
+evc_group_put(evc_group *group, const char *name, double value, bool count)
 {
 	struct evc__tally *t = mine;
 	evc_status st;

@@ -76,11 +76,11 @@ struct evc__tally *evc__tally_new(struct evc__metrics *m);
    it was before. */
 struct evc__tally *evc__tally_enter(struct evc__tally *t);
 
-/* As evc_workers_put. */
+/* As evc_group_put. */
 evc_status evc__metrics_put(struct evc__metrics *m, const char *name,
 			    double value, bool count);
 
-/* As evc_workers_metrics, _metric, _metrics_reset. */
+/* As evc_group_metrics, _metric, _metrics_reset. */
 size_t evc__metrics_read(struct evc__metrics *m, evc_metric *to, size_t n);
 double evc__metrics_one(struct evc__metrics *m, const char *name);
 void evc__metrics_reset(struct evc__metrics *m);

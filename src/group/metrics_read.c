@@ -97,7 +97,7 @@ evc__tally_read(struct evc__tally *t, unsigned *ret_n)
 }
 
 size_t
-evc_workers_metrics(const evc_workers *group, evc_metric *metrics, size_t n)
+evc_group_metrics(const evc_group *group, evc_metric *metrics, size_t n)
 {
 	if (evc__group_check(group, __func__) < 0)
 		return 0;
@@ -105,7 +105,7 @@ evc_workers_metrics(const evc_workers *group, evc_metric *metrics, size_t n)
 }
 
 double
-evc_workers_metric(const evc_workers *group, const char *name)
+evc_group_metric(const evc_group *group, const char *name)
 {
 	if (evc__group_check(group, __func__) < 0 || name == NULL)
 		return 0;
@@ -113,7 +113,7 @@ evc_workers_metric(const evc_workers *group, const char *name)
 }
 
 evc_status
-evc_workers_metrics_reset(evc_workers *group)
+evc_group_metrics_reset(evc_group *group)
 {
 	evc_status st = evc__group_check(group, __func__);
 

@@ -44,7 +44,7 @@ add_place(struct text *t, const evc_reason *r)
 static void
 add_reason(struct text *t, const evc_reason *r, uint64_t now)
 {
-	evc__text_add(t, evc__workers_reason(r->kind));
+	evc__text_add(t, evc__group_reason(r->kind));
 	if (r->code != 0)
 		evc__text_fmt(t, " %s (%d)", evc_status_name(r->code),
 			      r->code);
@@ -61,10 +61,10 @@ add_reason(struct text *t, const evc_reason *r, uint64_t now)
 static void
 add_head(struct text *t, const struct evc__group_facts *g)
 {
-	const evc_workers_info *i = &g->info;
+	const evc_group_info *i = &g->info;
 
 	evc__text_fmt(t, "\"%s\": %s, %u of %u worker%s, ", i->name,
-		      evc__workers_state(i->state), i->n_live, i->n_threads,
+		      evc__group_state(i->state), i->n_live, i->n_threads,
 		      plural(i->n_threads));
 	add_count(t, i->n_starts, "start");
 	evc__text_add(t, ", ");

@@ -12,7 +12,7 @@
 
 /* A group. */
 struct evc__group_facts {
-	evc_workers_info info;
+	evc_group_info info;
 	unsigned same; /* so many before it have the same name */
 	evc_worker_info *worker;
 	size_t n_workers;
@@ -37,9 +37,9 @@ evc_status evc__registry_facts(evc_registry *reg, bool with_errors,
 void evc__registry_facts_free(struct evc__registry_facts *f);
 
 /* "running" */
-const char *evc__workers_state(unsigned state);
+const char *evc__group_state(unsigned state);
 /* "request" */
-const char *evc__workers_reason(unsigned kind);
+const char *evc__group_reason(unsigned kind);
 /* The fewest digits that read back as v, with a point in every locale.  Not for
    what is no number. */
 void evc__text_double(struct text *t, double v);

@@ -13,18 +13,18 @@
 /* ---- names ---- */
 
 const char *
-evc__workers_state(unsigned state)
+evc__group_state(unsigned state)
 {
 	static const char *const name[] = {
 		"new", "starting", "running", "paused", "stopping", "stopped",
 	};
-	unsigned i = state - EVC_WORKERS_NEW;
+	unsigned i = state - EVC_GROUP_NEW;
 
 	return i < sizeof name / sizeof name[0] ? name[i] : "?";
 }
 
 const char *
-evc__workers_reason(unsigned kind)
+evc__group_reason(unsigned kind)
 {
 	static const char *const name[] = {
 		"?",	  "request", "error",	    "member end",
@@ -74,14 +74,14 @@ grow(void **array, size_t n, size_t *room, size_t size)
 }
 
 static void
-take_workers(evc_workers *g, struct evc__group_facts *f)
+take_workers(evc_group *g, struct evc__group_facts *f)
 {
 	evc_worker_info w;
 	void *all = NULL;
 	size_t room = 0;
 	unsigned i;
 
-	for (i = 0; evc_workers_worker_get(g, i, &w) == 0; i++) {
+	for (i = 0; evc_group_worker_get(g, i, &w) == 0; i++) {
 		if (i == room && !grow(&all, i, &room, sizeof w)) {
 			f->lost = true;
 			break;
@@ -93,14 +93,14 @@ take_workers(evc_workers *g, struct evc__group_facts *f)
 }
 
 static void
-take_errors(evc_workers *g, struct evc__group_facts *f)
+take_errors(evc_group *g, struct evc__group_facts *f)
 {
 	evc_worker_error e;
 	void *all = NULL;
 	size_t room = 0;
 	unsigned i;
 
-	for (i = 0; evc_workers_error_get(g, i, &e) == 0; i++) {
+	for (i = 0; evc_group_error_get(g, i, &e) == 0; i++) {
 		if (i == room && !grow(&all, i, &room, sizeof e)) {
 			f->lost = true;
 			break;
@@ -112,9 +112,9 @@ take_errors(evc_workers *g, struct evc__group_facts *f)
 }
 
 static void
-take_metrics(evc_workers *g, struct evc__group_facts *f)
+take_metrics(evc_group *g, struct evc__group_facts *f)
 {
-	size_t n = evc_workers_metrics(g, NULL, 0), have;
+	size_t n = evc_group_metrics(g, NULL, 0), have;
 
 	if (n == 0)
 		return;
@@ -124,7 +124,7 @@ take_metrics(evc_workers *g, struct evc__group_facts *f)
 		return;
 	}
 	/* There may be more by now. */
-	have = evc_workers_metrics(g, f->metric, n);
+	have = evc_group_metrics(g, f->metric, n);
 	f->n_metrics = have < n ? have : n;
 }
 
@@ -136,7 +136,7 @@ struct registry_walk {
 };
 
 static bool
-take_group(evc_workers *g, void *arg)
+take_group(evc_group *g, void *arg)
 {
 	struct registry_walk *k = arg;
 	struct evc__registry_facts *f = k->f;
@@ -151,7 +151,7 @@ take_group(evc_workers *g, void *arg)
 	f->group = all;
 	new = &f->group[f->n];
 	memset(new, 0, sizeof *new);
-	if (evc_workers_get(g, &new->info) < 0)
+	if (evc_group_get(g, &new->info) < 0)
 		return true;
 	for (i = 0; i < f->n; i++)
 		new->same += strcmp(f->group[i].info.name, new->info.name) == 0;

@@ -56,7 +56,7 @@ add_reason(struct evc__json *j, const char *key, const evc_reason *r,
 	evc__text_ns(j->t, r->real_ns);
 	evc__json_key(j, "age");
 	evc__text_ns(j->t, now > r->mono_ns ? now - r->mono_ns : 0);
-	evc__json_string(j, "kind", evc__workers_reason(r->kind));
+	evc__json_string(j, "kind", evc__group_reason(r->kind));
 	evc__json_integer(j, "code", r->code);
 	evc__json_string(j, "code_name", evc_status_name(r->code));
 	evc__json_string(j, "who", r->who);
@@ -136,11 +136,11 @@ add_metrics(struct evc__json *j, const struct evc__group_facts *g)
 static void
 add_group(struct evc__json *j, const struct evc__group_facts *g, uint64_t now)
 {
-	const evc_workers_info *i = &g->info;
+	const evc_group_info *i = &g->info;
 
 	evc__json_begin(j, NULL, "{");
 	evc__json_string(j, "name", i->name);
-	evc__json_string(j, "state", evc__workers_state(i->state));
+	evc__json_string(j, "state", evc__group_state(i->state));
 	evc__json_number(j, "threads", i->n_threads);
 	evc__json_number(j, "live", i->n_live);
 	evc__json_number(j, "starts", i->n_starts);

@@ -103,9 +103,9 @@ add_states(struct text *t, const struct evc__registry_facts *f)
 	evc__prometheus_head(t, "workers", "state", "gauge",
 			     "1 for the state that the group is in.");
 	for (i = 0; i < f->n; i++)
-		for (s = EVC_WORKERS_NEW; s <= EVC_WORKERS_STOPPED; s++) {
+		for (s = EVC_GROUP_NEW; s <= EVC_GROUP_STOPPED; s++) {
 			sample(t, "state", &f->group[i]);
-			label(t, "state", evc__workers_state(s));
+			label(t, "state", evc__group_state(s));
 			evc__prometheus_whole(t, f->group[i].info.state == s);
 		}
 }
@@ -124,7 +124,7 @@ add_stops(struct text *t, const struct evc__registry_facts *f)
 		if (r->kind == 0)
 			continue;
 		sample(t, "last_stop_timestamp_seconds", &f->group[i]);
-		label(t, "kind", evc__workers_reason(r->kind));
+		label(t, "kind", evc__group_reason(r->kind));
 		label(t, "code", evc_status_name(r->code));
 		evc__text_add(t, "} ");
 		evc__text_ns(t, r->real_ns);

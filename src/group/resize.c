@@ -11,16 +11,16 @@
 /* Take its lock, when nobody starts the group.  A thread inside a function of a
    group's, and a log hook of the start, do not wait: the start waits for them. */
 static void
-lock_started(evc_workers *g)
+lock_started(evc_group *g)
 {
 	bool waits = evc__inside_of() == NULL && !evc__starts(g->reg);
 
 	sync_lock(&g->lock);
-	while (waits && g->state == EVC_WORKERS_STARTING) {
+	while (waits && g->state == EVC_GROUP_STARTING) {
 		sync_unlock(&g->lock);
 		evc__worker_waits(true);
 		sync_lock(&g->lock);
-		while (g->state == EVC_WORKERS_STARTING)
+		while (g->state == EVC_GROUP_STARTING)
 			(void)evc__group_wait(g, SYNC_FOREVER);
 		sync_unlock(&g->lock);
 		evc__worker_waits(false);
@@ -32,7 +32,7 @@ lock_started(evc_workers *g)
 
 /* Lock held: who waits between two runs is to look up. */
 static void
-wake(evc_workers *g)
+wake(evc_group *g)
 {
 	evc_cond_broadcast(g->cond);
 	evc__group_changed(g);
@@ -40,7 +40,7 @@ wake(evc_workers *g)
 
 /* Lock held. */
 static void
-retire(evc_workers *g, unsigned first, unsigned end, bool yes)
+retire(evc_group *g, unsigned first, unsigned end, bool yes)
 {
 	unsigned i;
 
@@ -52,7 +52,7 @@ retire(evc_workers *g, unsigned first, unsigned end, bool yes)
    retired, so that none of them runs before there are all: to end it would need
    the lock, and by then it is retired no more. */
 static evc_status
-call_in(evc_workers *g, unsigned first, unsigned end)
+call_in(evc_group *g, unsigned first, unsigned end)
 {
 	evc_status st = 0;
 	unsigned i;
@@ -70,7 +70,7 @@ call_in(evc_workers *g, unsigned first, unsigned end)
 }
 
 static evc_status
-is_stopping(const evc_workers *g, const char *func)
+is_stopping(const evc_group *g, const char *func)
 {
 	return evc_refuse(-EVC_FAILED_PRECONDITION,
 			  "%s: %s is being started or stopped", func, g->name);
@@ -78,16 +78,16 @@ is_stopping(const evc_workers *g, const char *func)
 
 /* Lock held. */
 static evc_status
-resize(evc_workers *g, unsigned n, const char *func)
+resize(evc_group *g, unsigned n, const char *func)
 {
-	bool runs = g->state == EVC_WORKERS_RUNNING;
+	bool runs = g->state == EVC_GROUP_RUNNING;
 	evc_status st = 0;
 
-	if (g->state == EVC_WORKERS_STOPPING ||
-	    g->state == EVC_WORKERS_STARTING ||
+	if (g->state == EVC_GROUP_STOPPING ||
+	    g->state == EVC_GROUP_STARTING ||
 	    (runs && evc_should_stop(g->scope)))
 		return is_stopping(g, func);
-	if (!evc__workers_make(g, n))
+	if (!evc__group_make(g, n))
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "%s: no memory for %u workers", func, n);
 	if (n < g->n_threads)
@@ -105,7 +105,7 @@ resize(evc_workers *g, unsigned n, const char *func)
 }
 
 evc_status
-evc_workers_resize(evc_workers *group, unsigned n_threads)
+evc_group_resize(evc_group *group, unsigned n_threads)
 {
 	evc_status st = evc__group_check(group, __func__);
 
@@ -127,14 +127,14 @@ evc_workers_resize(evc_workers *group, unsigned n_threads)
 /* ---- pause ---- */
 
 static evc_status
-pause_or_resume(evc_workers *g, bool paused, const char *func)
+pause_or_resume(evc_group *g, bool paused, const char *func)
 {
 	evc_status st = evc__group_check(g, func);
 
 	if (st < 0)
 		return st;
 	lock_started(g);
-	if (g->state != EVC_WORKERS_RUNNING || evc_should_stop(g->scope))
+	if (g->state != EVC_GROUP_RUNNING || evc_should_stop(g->scope))
 		st = evc_refuse(-EVC_FAILED_PRECONDITION, "%s: %s does not run",
 				func, g->name);
 	else if (sync_load(&g->paused) != paused) {
@@ -146,13 +146,13 @@ pause_or_resume(evc_workers *g, bool paused, const char *func)
 }
 
 evc_status
-evc_workers_pause(evc_workers *group)
+evc_group_pause(evc_group *group)
 {
 	return pause_or_resume(group, true, __func__);
 }
 
 evc_status
-evc_workers_resume(evc_workers *group)
+evc_group_resume(evc_group *group)
 {
 	return pause_or_resume(group, false, __func__);
 }

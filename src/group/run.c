@@ -20,12 +20,12 @@
 static bool
 await_others(struct evc__worker *w)
 {
-	evc_workers *g = w->group;
+	evc_group *g = w->group;
 	bool all;
 
 	sync_lock(&g->lock);
 	w->fresh = false;
-	all = g->state == EVC_WORKERS_RUNNING;
+	all = g->state == EVC_GROUP_RUNNING;
 	sync_unlock(&g->lock);
 	return all;
 }
@@ -45,7 +45,7 @@ static enum evc__next
 judge(struct evc__worker *w, evc_status returned, uint64_t run,
       uint64_t *ret_pause_ns)
 {
-	evc_workers *g = w->group;
+	evc_group *g = w->group;
 	evc_status code = evc__code_of(returned);
 
 	if (code == 0)
@@ -66,7 +66,7 @@ WALLED(evc_status, call_fn, (struct evc__worker *w),
 static enum evc__next
 run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 {
-	evc_workers *g = w->group;
+	evc_group *g = w->group;
 	uint64_t began, now;
 	uint64_t run = sync_load_relaxed(&w->n_runs) + 1;
 	enum evc__next next;
@@ -110,7 +110,7 @@ run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 static bool
 ended(struct evc__worker *w, bool for_good)
 {
-	evc_workers *g = w->group;
+	evc_group *g = w->group;
 	bool last;
 
 	sync_lock(&g->lock);
@@ -123,7 +123,7 @@ ended(struct evc__worker *w, bool for_good)
 	w->done = for_good;
 	w->member = 0;
 	g->n_live--;
-	last = g->n_live == 0 && g->state == EVC_WORKERS_RUNNING;
+	last = g->n_live == 0 && g->state == EVC_GROUP_RUNNING;
 	/* Under the lock, so that nobody adds a worker to a group that is about
 	   to stop; it takes no lock itself.  Also when what is above has been
 	   stopped: that may be cleared before the hook was called. */
@@ -179,7 +179,7 @@ is_retired(void *arg)
 static void
 rest(struct evc__worker *w, bool (*is_over)(void *arg), double seconds)
 {
-	evc_workers *g = w->group;
+	evc_group *g = w->group;
 
 	sync_lock(&g->lock);
 	(void)evc_wait_until(g->cond, &g->lock, is_over, w, seconds);
@@ -190,7 +190,7 @@ rest(struct evc__worker *w, bool (*is_over)(void *arg), double seconds)
 static bool
 next_run(struct evc__worker *w)
 {
-	evc_workers *g = w->group;
+	evc_group *g = w->group;
 
 	for (;;) {
 		/* Only hints: what they are about is looked at under the
@@ -208,7 +208,7 @@ next_run(struct evc__worker *w)
 static void
 begin_again(struct evc__worker *w, uint64_t pause_ns)
 {
-	evc_workers *g = w->group;
+	evc_group *g = w->group;
 
 	rest(w, is_retired, (double)pause_ns / 1e9);
 	sync_lock(&g->lock);

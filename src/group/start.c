@@ -67,15 +67,15 @@ end(evc_registry *reg)
 
 /* Lock held: nobody but its own stop can be about it. */
 static void
-to_rest(evc_workers *g)
+to_rest(evc_group *g)
 {
-	g->state = g->n_starts > 0 ? EVC_WORKERS_STOPPED : EVC_WORKERS_NEW;
+	g->state = g->n_starts > 0 ? EVC_GROUP_STOPPED : EVC_GROUP_NEW;
 	evc__group_changed(g);
 }
 
 /* It is to be started, by us; *ret_ours false: it runs. */
 static evc_status
-choose(evc_workers *g, uint64_t until, const char *func, bool *ret_ours)
+choose(evc_group *g, uint64_t until, const char *func, bool *ret_ours)
 {
 	char names[160];
 	struct text t = evc__text_in(names, sizeof names);
@@ -88,7 +88,7 @@ choose(evc_workers *g, uint64_t until, const char *func, bool *ret_ours)
 	live = g->n_live;
 	(void)evc__group_names(g, &t, EVC__EVERYBODY);
 	sync_unlock(&g->lock);
-	if (state == EVC_WORKERS_RUNNING && !evc_should_stop(g->scope))
+	if (state == EVC_GROUP_RUNNING && !evc_should_stop(g->scope))
 		return 0;
 	if (live > 0)
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
@@ -111,7 +111,7 @@ choose(evc_workers *g, uint64_t until, const char *func, bool *ret_ours)
 	/* One that was freed since we hold it is none of the registry's. */
 	*ret_ours = joined && !g->doomed;
 	if (*ret_ours) {
-		g->state = EVC_WORKERS_STARTING;
+		g->state = EVC_GROUP_STARTING;
 		g->life++;
 	}
 	sync_unlock(&g->lock);
@@ -124,7 +124,7 @@ choose(evc_workers *g, uint64_t until, const char *func, bool *ret_ours)
 /* ---- one group ---- */
 
 static evc_status
-failed(evc_workers *g, evc_status st, const char *what, const char *func)
+failed(evc_group *g, evc_status st, const char *what, const char *func)
 {
 	evc_log(g->scope, EVC_LOG_ERROR, NULL, "not started: %s returned %s",
 		what, evc_status_name(st));
@@ -132,13 +132,13 @@ failed(evc_workers *g, evc_status st, const char *what, const char *func)
 			  evc_status_name(st));
 }
 
-WALLED(evc_status, call_init, (evc_workers *g),
+WALLED(evc_status, call_init, (evc_group *g),
        g->opts.init(g, g->reg, g->arg))
-WALLED(evc_status, call_start, (evc_workers *g),
+WALLED(evc_status, call_start, (evc_group *g),
        g->opts.state.start(g->opts.state.arg))
 
 static evc_status
-init(evc_workers *g, const char *func)
+init(evc_group *g, const char *func)
 {
 	struct evc__inside in;
 	evc_status st = 0;
@@ -157,7 +157,7 @@ init(evc_workers *g, const char *func)
 }
 
 static evc_status
-start_state(evc_workers *g, const char *func)
+start_state(evc_group *g, const char *func)
 {
 	struct evc__inside in;
 	evc_status st = 0;
@@ -179,7 +179,7 @@ start_state(evc_workers *g, const char *func)
 /* Take the stop of its scope back.  all: how often an error had stopped all
    groups when the start began. */
 static evc_status
-open_scope(evc_workers *g, uint32_t all, const char *func)
+open_scope(evc_group *g, uint32_t all, const char *func)
 {
 	evc_status st;
 
@@ -211,7 +211,7 @@ unblock(void *arg)
 }
 
 evc_status
-evc__worker_spawn(evc_workers *g, struct evc__worker *w)
+evc__worker_spawn(evc_group *g, struct evc__worker *w)
 {
 	evc_member_opts o = g->opts.member;
 	evc_status st;
@@ -238,7 +238,7 @@ evc__worker_spawn(evc_workers *g, struct evc__worker *w)
    STARTING, and the hook, if it was called, has found nothing to do; what comes
    after that is the hook's. */
 static evc_status
-spawn_all(evc_workers *g, bool *ret_asked)
+spawn_all(evc_group *g, bool *ret_asked)
 {
 	evc_status st = 0;
 	unsigned i;
@@ -254,7 +254,7 @@ spawn_all(evc_workers *g, bool *ret_asked)
 	for (i = 0; st == 0 && i < g->n_threads; i++)
 		st = evc__worker_spawn(g, g->worker[i]);
 	if (st == 0) {
-		g->state = EVC_WORKERS_RUNNING;
+		g->state = EVC_GROUP_RUNNING;
 		evc__group_changed(g);
 	}
 	*ret_asked = evc_should_stop(g->scope);
@@ -263,7 +263,7 @@ spawn_all(evc_workers *g, bool *ret_asked)
 }
 
 static evc_status
-start(evc_workers *g, uint32_t all, const char *func)
+start(evc_group *g, uint32_t all, const char *func)
 {
 	evc_status st = open_scope(g, all, func);
 	bool asked = false;
@@ -304,12 +304,12 @@ take_back(struct evc__held *h, const char *why, const char *func)
 	evc__text_fmt(&t, "taken back: %s", why);
 	reverse(h);
 	for (i = 0; i < h->n; i++) {
-		evc_workers *g = h->group[i].g;
+		evc_group *g = h->group[i].g;
 
 		if (!h->group[i].ours)
 			continue;
 		sync_lock(&g->lock);
-		if (g->state == EVC_WORKERS_STARTING && !g->init_done) {
+		if (g->state == EVC_GROUP_STARTING && !g->init_done) {
 			to_rest(g);
 			h->group[i].ours = false;
 		}
@@ -330,7 +330,7 @@ take_back(struct evc__held *h, const char *why, const char *func)
 /* *ret_last: the group that it was about at last. */
 static evc_status
 start_all(struct evc__held *h, uint32_t all, uint64_t until, const char *func,
-	  evc_workers **ret_last)
+	  evc_group **ret_last)
 {
 	evc_status st = 0;
 	unsigned i;
@@ -373,7 +373,7 @@ begin_after_stops(const struct evc__held *h, uint64_t until, const char *func)
 }
 
 static evc_status
-refuse_start(const evc_workers *g, evc_status st, const char *func)
+refuse_start(const evc_group *g, evc_status st, const char *func)
 {
 	return evc_refuse_setup(evc_scope_parent(g->scope), func, st);
 }
@@ -383,7 +383,7 @@ groups_start(struct evc__held *h, const char *func)
 {
 	uint64_t until = evc__until(evc__registry_grace(h->reg));
 	evc_status st = begin_after_stops(h, until, func);
-	evc_workers *last = h->group[0].g;
+	evc_group *last = h->group[0].g;
 	uint32_t all;
 	char why[192];
 
@@ -402,7 +402,7 @@ groups_start(struct evc__held *h, const char *func)
 }
 
 evc_status
-evc_workers_start(evc_workers *group)
+evc_group_start(evc_group *group)
 {
 	evc_status st = evc__group_check(group, __func__);
 	struct evc__held h;

@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 evc_status
-evc__group_check(const evc_workers *g, const char *func)
+evc__group_check(const evc_group *g, const char *func)
 {
 	if (g == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no group", func);
@@ -23,47 +23,47 @@ evc__group_check(const evc_workers *g, const char *func)
 /* ---- changes ---- */
 
 void
-evc__group_changed(evc_workers *g)
+evc__group_changed(evc_group *g)
 {
 	sync_add(&g->changed, 1);
 	sync_futex_wake(&g->changed);
 }
 
 bool
-evc__group_wait(evc_workers *g, uint64_t until_ns)
+evc__group_wait(evc_group *g, uint64_t until_ns)
 {
 	return evc__await_change(&g->lock, &g->changed, until_ns);
 }
 
 bool
-evc__group_rests(const evc_workers *g)
+evc__group_rests(const evc_group *g)
 {
-	return g->state == EVC_WORKERS_NEW || g->state == EVC_WORKERS_STOPPED;
+	return g->state == EVC_GROUP_NEW || g->state == EVC_GROUP_STOPPED;
 }
 
 /* ---- what others see ---- */
 
 bool
-evc_workers_is_active(const evc_workers *group)
+evc_group_is_active(const evc_group *group)
 {
 	return group != NULL && !evc_should_stop(group->scope);
 }
 
 evc_coord *
-evc_workers_scope(const evc_workers *group)
+evc_group_scope(const evc_group *group)
 {
 	return group != NULL ? group->scope : NULL;
 }
 
 evc_registry *
-evc_workers_registry(const evc_workers *group)
+evc_group_registry(const evc_group *group)
 {
 	return group != NULL ? group->reg : NULL;
 }
 
 /* Lock held. */
 static void
-count_workers(const evc_workers *g, evc_workers_info *i)
+count_workers(const evc_group *g, evc_group_info *i)
 {
 	unsigned n;
 
@@ -76,25 +76,25 @@ count_workers(const evc_workers *g, evc_workers_info *i)
 }
 
 static unsigned
-state_of(const evc_workers *g)
+state_of(const evc_group *g)
 {
-	if (g->state != EVC_WORKERS_RUNNING)
+	if (g->state != EVC_GROUP_RUNNING)
 		return g->state;
-	/* As evc_workers_is_active says: the hook is due. */
+	/* As evc_group_is_active says: the hook is due. */
 	if (evc_should_stop(g->scope))
-		return EVC_WORKERS_STOPPING;
-	return sync_load(&g->paused) ? EVC_WORKERS_PAUSED :
-				       EVC_WORKERS_RUNNING;
+		return EVC_GROUP_STOPPING;
+	return sync_load(&g->paused) ? EVC_GROUP_PAUSED :
+				       EVC_GROUP_RUNNING;
 }
 
 /* Lock held: why it stopped last, or stops. */
 static evc_reason
-stop_of(const evc_workers *g)
+stop_of(const evc_group *g)
 {
 	evc_reason r = g->stop, now;
 
 	/* Asked for, and the hook is due; it may have been taken back since. */
-	if (g->state == EVC_WORKERS_RUNNING && evc_should_stop(g->scope) &&
+	if (g->state == EVC_GROUP_RUNNING && evc_should_stop(g->scope) &&
 	    evc_reason_get(g->scope, 0, &now) == 0)
 		r = now;
 	return r;
@@ -108,9 +108,9 @@ no_place(const char *func)
 }
 
 evc_status
-evc_workers_get(const evc_workers *group, evc_workers_info *ret_info)
+evc_group_get(const evc_group *group, evc_group_info *ret_info)
 {
-	evc_workers *g = (evc_workers *)group;
+	evc_group *g = (evc_group *)group;
 	evc_status st = evc__group_check(g, __func__);
 
 	if (st < 0)
@@ -151,10 +151,10 @@ describe(const struct evc__worker *w, evc_worker_info *i)
 }
 
 evc_status
-evc_workers_worker_get(const evc_workers *group, unsigned index,
+evc_group_worker_get(const evc_group *group, unsigned index,
 		       evc_worker_info *ret_info)
 {
-	evc_workers *g = (evc_workers *)group;
+	evc_group *g = (evc_group *)group;
 	evc_status st = evc__group_check(g, __func__);
 
 	if (st < 0)
@@ -174,10 +174,10 @@ evc_workers_worker_get(const evc_workers *group, unsigned index,
 }
 
 evc_status
-evc_workers_error_get(const evc_workers *group, unsigned index,
+evc_group_error_get(const evc_group *group, unsigned index,
 		      evc_worker_error *ret_error)
 {
-	evc_workers *g = (evc_workers *)group;
+	evc_group *g = (evc_group *)group;
 	evc_status st = evc__group_check(g, __func__);
 	uint64_t oldest;
 
@@ -199,9 +199,9 @@ evc_workers_error_get(const evc_workers *group, unsigned index,
 }
 
 size_t
-evc_workers_ids(const evc_workers *group, unsigned *ids, size_t n)
+evc_group_ids(const evc_group *group, unsigned *ids, size_t n)
 {
-	evc_workers *g = (evc_workers *)group;
+	evc_group *g = (evc_group *)group;
 	size_t i, have;
 
 	if (evc__group_check(g, __func__) < 0)

@@ -20,7 +20,7 @@
 /* The scope has a stop of its own, whatever it has inherited: a clear of what is
    above leaves that alone. */
 static void
-ask(evc_workers *g, const char *text)
+ask(evc_group *g, const char *text)
 {
 	evc_reason r;
 
@@ -34,7 +34,7 @@ ask(evc_workers *g, const char *text)
 /* Say why.  unborn: it had no worker yet, and its scope may stand stopped since
    the last time. */
 static void
-told(evc_workers *g, const char *unborn)
+told(evc_group *g, const char *unborn)
 {
 	evc_reason r;
 
@@ -52,9 +52,9 @@ told(evc_workers *g, const char *unborn)
 
 /* Lock held: who sees that it stops sees why. */
 static void
-claim(evc_workers *g)
+claim(evc_group *g)
 {
-	g->state = EVC_WORKERS_STOPPING;
+	g->state = EVC_GROUP_STOPPING;
 	g->shutting = true;
 	/* Its log hook, and functions of groups before it, cannot wait for what
 	   comes after them. */
@@ -65,7 +65,7 @@ claim(evc_workers *g)
 
 /* Lock held: its workers hear of it; a request takes no lock of ours. */
 static void
-claim_born(evc_workers *g, const char *text)
+claim_born(evc_group *g, const char *text)
 {
 	evc_reason r = { .kind = EVC_BY_REQUEST };
 
@@ -78,16 +78,16 @@ claim_born(evc_workers *g, const char *text)
 void
 evc__group_claim(struct evc__held_group *h, bool starting, const char *text)
 {
-	evc_workers *g = h->g;
+	evc_group *g = h->g;
 
 	sync_lock(&g->lock);
-	h->unborn = starting && g->state == EVC_WORKERS_STARTING;
-	h->ours = h->unborn || g->state == EVC_WORKERS_RUNNING;
+	h->unborn = starting && g->state == EVC_GROUP_STARTING;
+	h->ours = h->unborn || g->state == EVC_GROUP_RUNNING;
 	if (h->unborn)
 		claim(g);
 	else if (h->ours)
 		claim_born(g, text);
-	h->awaits = g->state == EVC_WORKERS_STOPPING;
+	h->awaits = g->state == EVC_GROUP_STOPPING;
 	h->life = g->life;
 	g->n_awaiting += h->awaits;
 	sync_unlock(&g->lock);
@@ -103,12 +103,12 @@ evc__group_tell(struct evc__held_group *h, const char *text)
 
 /* For the hook: only if the scope was asked to stop. */
 static bool
-claim_asked(evc_workers *g)
+claim_asked(evc_group *g)
 {
 	bool mine;
 
 	sync_lock(&g->lock);
-	mine = g->state == EVC_WORKERS_RUNNING && evc_should_stop(g->scope);
+	mine = g->state == EVC_GROUP_RUNNING && evc_should_stop(g->scope);
 	if (mine)
 		claim_born(g, NULL);
 	sync_unlock(&g->lock);
@@ -119,12 +119,12 @@ claim_asked(evc_workers *g)
 
 /* ---- shutdown ---- */
 
-WALLED_VOID(call_shutdown, (evc_workers *g), g->opts.shutdown(g, g->arg))
+WALLED_VOID(call_shutdown, (evc_group *g), g->opts.shutdown(g, g->arg))
 
 static evc_status
 shut_down(evc_coord *scope, void *group)
 {
-	evc_workers *g = group;
+	evc_group *g = group;
 	struct evc__inside in;
 	bool init, state;
 
@@ -145,13 +145,13 @@ shut_down(evc_coord *scope, void *group)
 	g->shutting = false;
 	evc__group_changed(g);
 	sync_unlock(&g->lock);
-	if (g->opts.flags & EVC_WORKERS_ASIDE)
+	if (g->opts.flags & EVC_GROUP_ASIDE)
 		(void)evc__group_settle(g, 0);
 	return 0;
 }
 
 void
-evc__group_shut_down(evc_workers *g, uint64_t until_ns)
+evc__group_shut_down(evc_group *g, uint64_t until_ns)
 {
 	sync_store(&g->budget_ends, until_ns);
 	/* Perhaps another thread's. */
@@ -169,7 +169,7 @@ evc__group_shut_down(evc_workers *g, uint64_t until_ns)
 static evc_status
 clean_up(evc_coord *scope, void *group)
 {
-	evc_workers *g = group;
+	evc_group *g = group;
 	struct evc__inside in;
 	bool due;
 
@@ -185,7 +185,7 @@ clean_up(evc_coord *scope, void *group)
 	}
 	sync_lock(&g->lock);
 	g->cleaning = false;
-	g->state = g->n_starts > 0 ? EVC_WORKERS_STOPPED : EVC_WORKERS_NEW;
+	g->state = g->n_starts > 0 ? EVC_GROUP_STOPPED : EVC_GROUP_NEW;
 	evc__group_changed(g);
 	sync_unlock(&g->lock);
 	return 0;
@@ -193,7 +193,7 @@ clean_up(evc_coord *scope, void *group)
 
 /* Lock held, given up meanwhile. */
 static void
-finish(evc_workers *g, uint64_t until_ns)
+finish(evc_group *g, uint64_t until_ns)
 {
 	g->cleaning = true;
 	g->inside_tid = evc__tid();
@@ -214,23 +214,23 @@ finish(evc_workers *g, uint64_t until_ns)
 
 /* Lock held: does somebody see to it that it comes to rest? */
 static bool
-on_its_way(const evc_workers *g)
+on_its_way(const evc_group *g)
 {
 	if (g->n_live > 0 || g->inside_tid == evc__tid())
 		return false;
 	/* Asked to stop, and the hook is due. */
-	return g->state == EVC_WORKERS_STOPPING ||
-	       (g->state == EVC_WORKERS_RUNNING && evc_should_stop(g->scope));
+	return g->state == EVC_GROUP_STOPPING ||
+	       (g->state == EVC_GROUP_RUNNING && evc_should_stop(g->scope));
 }
 
 bool
-evc__group_settle(evc_workers *g, uint64_t until_ns)
+evc__group_settle(evc_group *g, uint64_t until_ns)
 {
 	bool rests, in_time = true;
 
 	sync_lock(&g->lock);
 	while (!evc__group_rests(g) && on_its_way(g) && in_time) {
-		if (g->state == EVC_WORKERS_STOPPING && !g->shutting &&
+		if (g->state == EVC_GROUP_STOPPING && !g->shutting &&
 		    !g->cleaning)
 			finish(g, until_ns);
 		else
@@ -242,7 +242,7 @@ evc__group_settle(evc_workers *g, uint64_t until_ns)
 }
 
 void
-evc__group_bury(evc_workers *g)
+evc__group_bury(evc_group *g)
 {
 	evc_member_info m;
 	unsigned i;
@@ -271,7 +271,7 @@ evc__group_bury(evc_workers *g)
 evc_status
 evc__group_on_stop(evc_coord *scope, void *group)
 {
-	evc_workers *g = group;
+	evc_group *g = group;
 
 	(void)scope;
 	if (claim_asked(g)) {
@@ -285,7 +285,7 @@ evc__group_on_stop(evc_coord *scope, void *group)
 void
 evc__group_on_ended(evc_coord *scope, const evc_verdict *v, void *group)
 {
-	evc_workers *g = group;
+	evc_group *g = group;
 	bool awaited;
 
 	(void)scope;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_registry_stop, _stop_name, evc_workers_stop and _wait_finish: tell all,
+ * evc_registry_stop, _stop_name, evc_group_stop and _wait_finish: tell all,
  * shut them down in turn, wait for all, in one budget.
  */
 #include "group/group.h"
@@ -121,7 +121,7 @@ evc_registry_stop_name(evc_registry *reg, const char *name,
 }
 
 evc_status
-evc_workers_stop(evc_workers *group, const evc_join_opts *opts)
+evc_group_stop(evc_group *group, const evc_join_opts *opts)
 {
 	evc_status st = evc__group_check(group, __func__);
 	uint64_t until = 0;
@@ -140,7 +140,7 @@ evc_workers_stop(evc_workers *group, const evc_join_opts *opts)
 }
 
 bool
-evc_workers_wait_finish(evc_workers *group, double timeout)
+evc_group_wait_finish(evc_group *group, double timeout)
 {
 	uint64_t until = evc__until(timeout);
 	struct evc__held h;

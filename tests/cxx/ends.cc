@@ -71,14 +71,14 @@ evc_status work(evc_job *) { fail(); }
 evc_status no_work(evc_job *) { return 0; }
 void done(evc_job *, evc_status) { fail(); }
 void popped(evc_queue *, void *, evc_status, void *) { fail(); }
-evc_status worker(evc_workers *, unsigned, void *) { fail(); }
+evc_status worker(evc_group *, unsigned, void *) { fail(); }
 evc_status
-sleeper(evc_workers *g, unsigned, void *)
+sleeper(evc_group *g, unsigned, void *)
 {
-	return evc_sleep(evc_workers_scope(g), 1e6) < 0 ? EVC_CANCELLED : 0;
+	return evc_sleep(evc_group_scope(g), 1e6) < 0 ? EVC_CANCELLED : 0;
 }
-evc_status init(evc_workers *, evc_registry *, void *) { fail(); }
-void shut_down(evc_workers *, void *) { fail(); }
+evc_status init(evc_group *, evc_registry *, void *) { fail(); }
+void shut_down(evc_group *, void *) { fail(); }
 bool see(const evc_member_info *, void *) { fail(); }
 evc_status set_up(evc_reactor *, void *) { fail(); }
 
@@ -299,30 +299,30 @@ queue_watch()
 }
 
 void
-group(evc_workers_opts &o)
+group(evc_group_opts &o)
 {
-	evc_workers *g;
+	evc_group *g;
 
 	o.coord = c;
-	CHECK(evc_workers_init(0, "g", sleeper, 0, &o, &g, 0) == 0);
-	(void)!evc_workers_start(g);
-	evc_workers_stop(g, 0);
+	CHECK(evc_group_init(0, "g", sleeper, 0, &o, &g, 0) == 0);
+	(void)!evc_group_start(g);
+	evc_group_stop(g, 0);
 }
 
 void
 workers()
 {
-	evc_workers *g;
+	evc_group *g;
 
-	CHECK(evc_workers_init(0, "g", worker, 0, 0, &g, 0) == 0);
-	CHECK(evc_workers_start(g) == 0);
-	evc_workers_wait_finish(g, 60);
+	CHECK(evc_group_init(0, "g", worker, 0, 0, &g, 0) == 0);
+	CHECK(evc_group_start(g) == 0);
+	evc_group_wait_finish(g, 60);
 }
 
 void
 workers_init()
 {
-	evc_workers_opts o{};
+	evc_group_opts o{};
 
 	o.init = init;
 	group(o);
@@ -331,7 +331,7 @@ workers_init()
 void
 workers_start()
 {
-	evc_workers_opts o{};
+	evc_group_opts o{};
 
 	o.state.start = status;
 	group(o);
@@ -340,7 +340,7 @@ workers_start()
 void
 workers_shutdown()
 {
-	evc_workers_opts o{};
+	evc_group_opts o{};
 
 	o.shutdown = shut_down;
 	group(o);
@@ -349,7 +349,7 @@ workers_shutdown()
 void
 workers_state_stop()
 {
-	evc_workers_opts o{};
+	evc_group_opts o{};
 
 	o.state.stop = with_arg;
 	group(o);

@@ -45,7 +45,7 @@ scene_end(struct scene *s)
 /* ---- init ---- */
 
 static evc_status
-no_log(evc_workers *group, const evc_metric *m, unsigned n, void *arg)
+no_log(evc_group *group, const evc_metric *m, unsigned n, void *arg)
 {
 	(void)group;
 	(void)m;
@@ -58,7 +58,7 @@ START_TEST(each_allocation_of_an_init)
 {
 	evc_logger with[2] = { { .fn = no_log }, { .fn = no_log } };
 	static const evc_status clean[] = { 200, 201 };
-	evc_workers_opts o = { .n_threads = 3, .loggers = with, .n_loggers = 2,
+	evc_group_opts o = { .n_threads = 3, .loggers = with, .n_loggers = 2,
 			       .clean = clean, .n_clean = 2,
 			       .member = { .flags = EVC_KICK } };
 	int nth, h, failed = 0;
@@ -66,13 +66,13 @@ START_TEST(each_allocation_of_an_init)
 
 	for (nth = 1; !all; nth++) {
 		struct scene s;
-		evc_workers *group = NULL;
+		evc_group *group = NULL;
 		evc_registry *reg = NULL;
 		evc_status st;
 
 		scene_make(&s);
 		h = seam_fail("alloc", NULL, nth, ENOMEM);
-		st = evc_workers_init(s.reg, "train", crew_beat, &s.a, &o,
+		st = evc_group_init(s.reg, "train", crew_beat, &s.a, &o,
 				      &group, &reg);
 		all = seam_arrivals(h) < nth;
 		seam_reset();
@@ -145,15 +145,15 @@ each_of_a_start(const char *op, const char *func, int err, bool again,
 			OK(evc_registry_stop(s.reg, NULL));
 		}
 		h = seam_fail(op, func, nth, err);
-		st = one ? evc_workers_start(s.a.group) :
+		st = one ? evc_group_start(s.a.group) :
 			   evc_registry_start(s.reg);
 		all = seam_arrivals(h) < nth;
 		seam_reset();
 		if (st != 0) {
 			ck_assert_int_eq(st, -EVC_RESOURCE_EXHAUSTED);
 			ck_assert_str_ne(evc_last_error(), "");
-			ck_assert(!evc_workers_is_active(s.a.group));
-			ck_assert(!evc_workers_is_active(s.b.group));
+			ck_assert(!evc_group_is_active(s.a.group));
+			ck_assert(!evc_group_is_active(s.b.group));
 			ck_assert_uint_eq(info_of(s.a.group).n_live, 0);
 			ck_assert_uint_eq(info_of(s.b.group).n_live, 0);
 			ck_assert_int_eq(s.a.n_init, s.a.n_shutdown);
@@ -167,7 +167,7 @@ each_of_a_start(const char *op, const char *func, int err, bool again,
 			/* The next one works. */
 			OK(evc_registry_start(s.reg));
 		}
-		ck_assert(evc_workers_is_active(s.a.group));
+		ck_assert(evc_group_is_active(s.a.group));
 		ck_assert_uint_eq(info_of(s.a.group).n_live, 3);
 		if (!one || st != 0)
 			ck_assert_uint_eq(info_of(s.b.group).n_live, 2);
@@ -221,7 +221,7 @@ each_of_a_resize(const char *op, int err)
 		crew_add(s.reg, "a", &s.a, 2, NULL);
 		OK(evc_registry_start(s.reg));
 		h = seam_fail(op, NULL, nth, err);
-		st = evc_workers_resize(s.a.group, 5);
+		st = evc_group_resize(s.a.group, 5);
 		all = seam_arrivals(h) < nth;
 		seam_reset();
 		if (st != 0) {
@@ -230,12 +230,12 @@ each_of_a_resize(const char *op, int err)
 			ck_assert_uint_eq(info_of(s.a.group).n_threads, 2);
 			UNTIL(info_of(s.a.group).n_live == 2);
 			ids_are(s.a.group, 0, 2);
-			ck_assert(evc_workers_is_active(s.a.group));
+			ck_assert(evc_group_is_active(s.a.group));
 			failed++;
-			OK(evc_workers_resize(s.a.group, 5));
+			OK(evc_group_resize(s.a.group, 5));
 		}
 		UNTIL(info_of(s.a.group).n_live == 5);
-		ck_assert_uint_eq(evc_workers_ids(s.a.group, NULL, 0), 5);
+		ck_assert_uint_eq(evc_group_ids(s.a.group, NULL, 0), 5);
 		OK(evc_registry_stop(s.reg, NULL));
 		ck_assert_uint_eq(info_of(s.a.group).n_errors, 0);
 		scene_end(&s);
@@ -263,7 +263,7 @@ START_TEST(a_stop_without_memory_and_threads)
 	UNTIL(atomic_load(&s.a.runs) > 3 && atomic_load(&s.b.runs) > 3);
 	seam_fail_all("alloc", NULL, 1, ENOMEM);
 	seam_fail_all("thread_create", NULL, 1, EAGAIN);
-	OK(evc_workers_stop(s.a.group, NULL));
+	OK(evc_group_stop(s.a.group, NULL));
 	OK(evc_registry_stop(s.reg, NULL));
 	seam_reset();
 	CALLED(&s.a, 1, 1, 1, 1, 1);
@@ -285,12 +285,12 @@ START_TEST(an_error_without_memory)
 	UNTIL(atomic_load(&s.a.by_id[1]) > 3);
 	seam_fail_all("alloc", NULL, 1, ENOMEM);
 	atomic_store(&s.a.open, 1);
-	STATE_COMES(s.a.group, EVC_WORKERS_STOPPED);
+	STATE_COMES(s.a.group, EVC_GROUP_STOPPED);
 	UNTIL(atomic_load(&s.a.n_cleanup) == 1);
 	seam_reset();
 	ck_assert_uint_eq(info_of(s.a.group).n_errors, 1);
 	ck_assert_int_eq(
-		evc_raise_requested(evc_workers_scope(s.a.group), NULL),
+		evc_raise_requested(evc_group_scope(s.a.group), NULL),
 		EVC_DATA_LOSS);
 	atomic_store(&s.a.open, 0);
 	scene_end(&s);
@@ -298,7 +298,7 @@ START_TEST(an_error_without_memory)
 END_TEST
 
 static evc_status
-put_twice(evc_workers *group, unsigned id, void *arg)
+put_twice(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
@@ -307,11 +307,11 @@ put_twice(evc_workers *group, unsigned id, void *arg)
 		return crew_leave(k, EVC_OUT_OF_RANGE);
 	while (!atomic_load(&k->open))
 		t_sleep(0.001);
-	k->init_says = evc_workers_put(group, "bytes", 3, true);
+	k->init_says = evc_group_put(group, "bytes", 3, true);
 	atomic_store(&k->open, 2);
 	while (atomic_load(&k->open) == 2)
 		t_sleep(0.001);
-	(void)evc_workers_put(group, "bytes", 4, true);
+	(void)evc_group_put(group, "bytes", 4, true);
 	return crew_leave(k, EVC_OUT_OF_RANGE);
 }
 
@@ -332,9 +332,9 @@ START_TEST(a_metric_without_memory)
 	ck_assert_int_eq(s.a.init_says, -EVC_RESOURCE_EXHAUSTED);
 	s.a.init_says = 0;
 	atomic_store(&s.a.open, 3);
-	ck_assert(evc_workers_wait_finish(s.a.group, T_LIMIT));
-	ck_assert(evc_workers_metric(s.a.group, "bytes") == 4);
-	ck_assert(evc_workers_metric(s.a.group, "bytes_count") == 1);
+	ck_assert(evc_group_wait_finish(s.a.group, T_LIMIT));
+	ck_assert(evc_group_metric(s.a.group, "bytes") == 4);
+	ck_assert(evc_group_metric(s.a.group, "bytes_count") == 1);
 	scene_end(&s);
 }
 END_TEST

@@ -10,16 +10,16 @@
    another one stays in its shutdown until it is let go. */
 struct team {
 	evc_registry *reg;
-	evc_workers *group;
+	evc_group *group;
 	atomic_int n_starts, n_shutdowns, open;
 };
 
 static evc_status
-beat(evc_workers *group, unsigned id, void *arg)
+beat(evc_group *group, unsigned id, void *arg)
 {
 	(void)id;
 	(void)arg;
-	evc_sleep(evc_workers_scope(group), 0.001);
+	evc_sleep(evc_group_scope(group), 0.001);
 	return 0;
 }
 
@@ -32,7 +32,7 @@ start_once(void *arg)
 }
 
 static void
-stay_in_others(evc_workers *group, void *arg)
+stay_in_others(evc_group *group, void *arg)
 {
 	struct team *t = arg;
 
@@ -46,21 +46,21 @@ stay_in_others(evc_workers *group, void *arg)
 static void
 begin(struct team *t)
 {
-	evc_workers_opts o = { .n_threads = 1, .shutdown = stay_in_others };
+	evc_group_opts o = { .n_threads = 1, .shutdown = stay_in_others };
 
 	memset(t, 0, sizeof(*t));
 	o.state.start = start_once;
 	o.state.arg = t;
 	OK(evc_registry_new(NULL, &t->reg));
-	OK(evc_workers_init(t->reg, "team", beat, t, &o, &t->group, NULL));
-	OK(evc_workers_start(t->group));
+	OK(evc_group_init(t->reg, "team", beat, t, &o, &t->group, NULL));
+	OK(evc_group_start(t->group));
 }
 
 static void
 end(struct team *t)
 {
 	seam_reset();
-	OK(evc_workers_free(t->group));
+	OK(evc_group_free(t->group));
 	OK(evc_registry_free(t->reg));
 }
 
@@ -68,7 +68,7 @@ static evc_status
 do_start(evc_coord *c, void *arg)
 {
 	(void)c;
-	return evc_workers_start(arg);
+	return evc_group_start(arg);
 }
 
 static evc_status
@@ -77,14 +77,14 @@ do_stop(evc_coord *c, void *arg)
 	evc_join_opts generous = { .grace = 60 };
 
 	(void)c;
-	return evc_workers_stop(arg, &generous);
+	return evc_group_stop(arg, &generous);
 }
 
 static evc_status
 do_wait_finish(evc_coord *c, void *arg)
 {
 	(void)c;
-	return evc_workers_wait_finish(arg, 60) ? 0 : EVC_ABORTED;
+	return evc_group_wait_finish(arg, 60) ? 0 : EVC_ABORTED;
 }
 
 /* Who stands at h has seen the workers end.  A start fails, and is in its
@@ -129,7 +129,7 @@ START_TEST(who_waits_for_a_finish_sees_only_that_one)
 	h = seam_hold("lock", "evc__group_calls_over", 1);
 	actor_begin(&a, do_wait_finish, NULL, t.group);
 	actor_sleeps(&a);
-	OK(evc_workers_stop(t.group, NULL));
+	OK(evc_group_stop(t.group, NULL));
 	is_not_late(&t, &a, h);
 }
 END_TEST
@@ -140,14 +140,14 @@ END_TEST
    of "third": so it is left out of the wait. */
 static struct {
 	evc_registry *reg;
-	evc_workers *stopper, *team, *third;
+	evc_group *stopper, *team, *third;
 	bool finish;     /* wait_finish, and no stop */
 	evc_status st;   /* what the stopper's call said */
 	atomic_int go, waits, cleaning, open, done, tid;
 } rig;
 
 static evc_status
-stop_team(evc_workers *group, unsigned id, void *arg)
+stop_team(evc_group *group, unsigned id, void *arg)
 {
 	(void)group;
 	(void)id;
@@ -162,19 +162,19 @@ stop_team(evc_workers *group, unsigned id, void *arg)
 }
 
 static evc_status
-await_third(evc_workers *group, unsigned id, void *arg)
+await_third(evc_group *group, unsigned id, void *arg)
 {
-	evc_workers_info info = { .state = 0 };
+	evc_group_info info = { .state = 0 };
 
 	(void)group;
 	(void)id;
 	(void)arg;
-	while (info.state != EVC_WORKERS_RUNNING) {
+	while (info.state != EVC_GROUP_RUNNING) {
 		t_sleep(0.001);
-		(void)evc_workers_get(rig.third, &info);
+		(void)evc_group_get(rig.third, &info);
 	}
 	atomic_store(&rig.waits, 1);
-	(void)evc_workers_wait_finish(rig.third, 60);
+	(void)evc_group_wait_finish(rig.third, 60);
 	return EVC_OUT_OF_RANGE;
 }
 
@@ -192,7 +192,7 @@ clean_slowly(void *arg)
 static void
 cleanup_is_waited_for(bool finish, const char *func)
 {
-	evc_workers_opts one = { .n_threads = 1 }, slow = { .n_threads = 1 };
+	evc_group_opts one = { .n_threads = 1 }, slow = { .n_threads = 1 };
 	struct actor a;
 	int h;
 
@@ -200,11 +200,11 @@ cleanup_is_waited_for(bool finish, const char *func)
 	rig.finish = finish;
 	slow.state.cleanup = clean_slowly;
 	OK(evc_registry_new(NULL, &rig.reg));
-	OK(evc_workers_init(rig.reg, "stopper", stop_team, NULL, &one,
+	OK(evc_group_init(rig.reg, "stopper", stop_team, NULL, &one,
 			    &rig.stopper, NULL));
-	OK(evc_workers_init(rig.reg, "team", await_third, NULL, &slow,
+	OK(evc_group_init(rig.reg, "team", await_third, NULL, &slow,
 			    &rig.team, NULL));
-	OK(evc_workers_init(rig.reg, "third", beat, NULL, &one, &rig.third,
+	OK(evc_group_init(rig.reg, "third", beat, NULL, &one, &rig.third,
 			    NULL));
 	OK(evc_registry_start(rig.reg));
 	UNTIL(atomic_load(&rig.waits));
@@ -212,8 +212,8 @@ cleanup_is_waited_for(bool finish, const char *func)
 	atomic_store(&rig.go, 1);
 	HELD(h);
 	actor_begin(&a, do_stop, NULL, rig.team);
-	UNTIL(!evc_workers_is_active(rig.team));
-	OK(evc_workers_stop(rig.third, NULL));
+	UNTIL(!evc_group_is_active(rig.team));
+	OK(evc_group_stop(rig.third, NULL));
 	UNTIL(atomic_load(&rig.cleaning));
 	seam_release(h);
 	/* A wrong answer comes at once. */
@@ -244,7 +244,7 @@ static evc_status
 do_get(evc_coord *c, void *arg)
 {
 	(void)c;
-	return evc_workers_get(rig.team, arg);
+	return evc_group_get(rig.team, arg);
 }
 
 /* A stop, by a call or by its scope, has come so far; who looks at the group now
@@ -252,23 +252,23 @@ do_get(evc_coord *c, void *arg)
 static void
 says_why(bool by_scope, const char *op, const char *func)
 {
-	evc_workers_opts one = { .n_threads = 1 };
-	evc_workers_info info;
+	evc_group_opts one = { .n_threads = 1 };
+	evc_group_info info;
 	struct actor a, get;
 	int h;
 
 	OK(evc_registry_new(NULL, &rig.reg));
-	OK(evc_workers_init(rig.reg, "team", beat, NULL, &one, &rig.team,
+	OK(evc_group_init(rig.reg, "team", beat, NULL, &one, &rig.team,
 			    NULL));
-	OK(evc_workers_start(rig.team));
-	OK(evc_request_stop(evc_workers_scope(rig.team), 0, "the first"));
-	UNTIL(evc_workers_get(rig.team, &info) == 0 &&
-	      info.state == EVC_WORKERS_STOPPED);
+	OK(evc_group_start(rig.team));
+	OK(evc_request_stop(evc_group_scope(rig.team), 0, "the first"));
+	UNTIL(evc_group_get(rig.team, &info) == 0 &&
+	      info.state == EVC_GROUP_STOPPED);
 	ck_assert_str_eq(info.stop.text, "the first");
-	OK(evc_workers_start(rig.team));
+	OK(evc_group_start(rig.team));
 	h = seam_hold(op, func, 1);
 	if (by_scope)
-		OK(evc_request_stop(evc_workers_scope(rig.team), 0, "again"));
+		OK(evc_request_stop(evc_group_scope(rig.team), 0, "again"));
 	else
 		actor_begin(&a, do_stop, NULL, rig.team);
 	HELD(h);
@@ -277,9 +277,9 @@ says_why(bool by_scope, const char *op, const char *func)
 	until_asleep(atomic_load(&get.tid));
 	seam_release(h);
 	OK(actor_end(&get));
-	if (info.state != EVC_WORKERS_RUNNING)
+	if (info.state != EVC_GROUP_RUNNING)
 		ck_assert_str_eq(info.stop.text,
-				 by_scope ? "again" : "evc_workers_stop");
+				 by_scope ? "again" : "evc_group_stop");
 	if (!by_scope)
 		OK(actor_end(&a));
 	OK(evc_registry_stop(rig.reg, NULL));

@@ -58,10 +58,10 @@ end_and_count_but_one(void)
 }
 
 static bool
-free_one(evc_workers *group, void *arg)
+free_one(evc_group *group, void *arg)
 {
 	(void)arg;
-	OK(evc_workers_free(group));
+	OK(evc_group_free(group));
 	return true;
 }
 
@@ -76,13 +76,13 @@ struct job {
 	atomic_uintptr_t value; /* what workers push, if it is not 0 */
 	uintptr_t after_init;
 	atomic_int mark, runs, in, open;
-	evc_workers *group;
+	evc_group *group;
 };
 
 /* The queue is nobody's who is stopped: it is closed by the shutdown, and a
    run that finds it so has had its turn. */
 static evc_status
-push_id(evc_workers *group, unsigned id, void *arg)
+push_id(evc_group *group, unsigned id, void *arg)
 {
 	struct job *j = arg;
 	uintptr_t v = atomic_load(&j->value);
@@ -94,7 +94,7 @@ push_id(evc_workers *group, unsigned id, void *arg)
 }
 
 static void
-close_queue(evc_workers *group, void *arg)
+close_queue(evc_group *group, void *arg)
 {
 	struct job *j = arg;
 
@@ -111,14 +111,14 @@ is_id_0_or_1(uintptr_t item)
 
 START_TEST(W01_testParallelWorkers)
 {
-	evc_workers_opts o = { .shutdown = close_queue };
+	evc_group_opts o = { .shutdown = close_queue };
 	evc_registry *reg = NULL;
 	struct job j = { 0 };
 	unsigned ids[3];
 
 	begin(0, NULL);
 	j.queue = new_queue(10);
-	OK(evc_workers_init(NULL, NULL, push_id, &j, &o, &j.group, &reg));
+	OK(evc_group_init(NULL, NULL, push_id, &j, &o, &j.group, &reg));
 	ck_assert_ptr_eq(reg, evc_registry_default());
 	ck_assert_uint_eq(evc_registry_ids(reg, ids, 3), 2);
 	ck_assert_uint_eq(ids[0], 0);
@@ -126,14 +126,14 @@ START_TEST(W01_testParallelWorkers)
 	OK(evc_registry_start(reg));
 	take(j.queue, 10, is_id_0_or_1);
 	OK(evc_registry_stop(reg, NULL));
-	ck_assert(!evc_workers_is_active(j.group));
+	ck_assert(!evc_group_is_active(j.group));
 	free_groups();
 	free_queue(j.queue);
 }
 END_TEST
 
 static evc_status
-set_value(evc_workers *group, evc_registry *reg, void *arg)
+set_value(evc_group *group, evc_registry *reg, void *arg)
 {
 	struct job *j = arg;
 
@@ -152,13 +152,13 @@ is_new_value(uintptr_t item)
 
 START_TEST(W02_testParallelWorkersInitFun)
 {
-	evc_workers_opts o = { .init = set_value, .shutdown = close_queue };
+	evc_group_opts o = { .init = set_value, .shutdown = close_queue };
 	evc_registry *reg = NULL;
 	struct job j = { .value = 17, .after_init = 4711 };
 
 	begin(0, NULL);
 	j.queue = new_queue(10);
-	OK(evc_workers_init(NULL, "train", push_id, &j, &o, &j.group, &reg));
+	OK(evc_group_init(NULL, "train", push_id, &j, &o, &j.group, &reg));
 	OK(evc_registry_start(reg));
 	take(j.queue, 10, is_new_value);
 	OK(evc_registry_stop(reg, NULL));
@@ -169,13 +169,13 @@ END_TEST
 
 START_TEST(W03_testParallelWorkersShutdownFun)
 {
-	evc_workers_opts o = { .shutdown = close_queue };
+	evc_group_opts o = { .shutdown = close_queue };
 	evc_registry *reg = NULL;
 	struct job j = { 0 };
 
 	begin(0, NULL);
 	j.queue = new_queue(10);
-	OK(evc_workers_init(NULL, "train", push_id, &j, &o, &j.group, &reg));
+	OK(evc_group_init(NULL, "train", push_id, &j, &o, &j.group, &reg));
 	OK(evc_registry_start(reg));
 	ck_assert_int_eq(j.mark, 0);
 	OK(evc_registry_stop(reg, NULL));
@@ -187,7 +187,7 @@ END_TEST
 
 /* A number and what belongs to it, always together. */
 static evc_status
-push_pair(evc_workers *group, unsigned id, void *arg)
+push_pair(evc_group *group, unsigned id, void *arg)
 {
 	struct job *j = arg;
 	uintptr_t n = (uintptr_t)atomic_fetch_add(&j->runs, 1) % 1000 + 1;
@@ -205,12 +205,12 @@ is_a_pair(uintptr_t item)
 
 START_TEST(W04_testNonParallelModel)
 {
-	evc_workers_opts o = { .n_threads = 2, .shutdown = close_queue };
+	evc_group_opts o = { .n_threads = 2, .shutdown = close_queue };
 	struct job j = { 0 };
 
 	begin(0, NULL);
 	j.queue = new_queue(32);
-	OK(evc_workers_init(NULL, "unittest", push_pair, &j, &o, &j.group,
+	OK(evc_group_init(NULL, "unittest", push_pair, &j, &o, &j.group,
 			    NULL));
 	OK(evc_registry_start(NULL));
 	UNTIL(atomic_load(&j.runs) >= 33);
@@ -224,7 +224,7 @@ END_TEST
 static evc_queue *of_scope;
 
 static evc_status
-push_to_own(evc_workers *group, unsigned id, void *arg)
+push_to_own(evc_group *group, unsigned id, void *arg)
 {
 	struct job *j = arg;
 
@@ -237,7 +237,7 @@ push_to_own(evc_workers *group, unsigned id, void *arg)
    _i == 1: it is a queue of the group's scope, which knows the stop. */
 START_TEST(W05_testRNNInput)
 {
-	evc_workers_opts o = { .n_threads = 1 };
+	evc_group_opts o = { .n_threads = 1 };
 	evc_registry *reg = NULL;
 	struct job j = { 0 };
 	evc_queue_info info;
@@ -245,12 +245,12 @@ START_TEST(W05_testRNNInput)
 	begin(0, NULL);
 	if (_i == 0)
 		o.shutdown = close_queue;
-	OK(evc_workers_init(NULL, "train", _i == 0 ? push_id : push_to_own, &j,
+	OK(evc_group_init(NULL, "train", _i == 0 ? push_id : push_to_own, &j,
 			    &o, &j.group, &reg));
 	if (_i == 0)
 		j.queue = new_queue(3);
 	else
-		OK(evc_queue_new(evc_workers_scope(j.group), "items", 3, NULL,
+		OK(evc_queue_new(evc_group_scope(j.group), "items", 3, NULL,
 				 &of_scope));
 	OK(evc_registry_start(reg));
 	/* Nobody takes anything out: the one that fills it blocks. */
@@ -269,20 +269,20 @@ END_TEST
 /* ---- the rest of what it promises ---- */
 
 static evc_status
-beat(evc_workers *group, unsigned id, void *arg)
+beat(evc_group *group, unsigned id, void *arg)
 {
 	struct job *j = arg;
 
 	(void)id;
 	atomic_fetch_add(&j->runs, 1);
-	evc_sleep(evc_workers_scope(group), 0.001);
+	evc_sleep(evc_group_scope(group), 0.001);
 	return 0;
 }
 
 /* "init_workers will be called for each GPU.  Note that the 'coordinator'
    returned by the function is same each time." */
 static evc_status
-push_next(evc_workers *group, unsigned id, void *arg)
+push_next(evc_group *group, unsigned id, void *arg)
 {
 	struct job *j = arg;
 
@@ -298,7 +298,7 @@ push_next(evc_workers *group, unsigned id, void *arg)
    gets its own, and in order. */
 START_TEST(W06_testInputOrder)
 {
-	evc_workers_opts o = { .n_threads = 1, .shutdown = close_queue };
+	evc_group_opts o = { .n_threads = 1, .shutdown = close_queue };
 	struct job j[2] = { { .queue = NULL }, { .queue = NULL } };
 	void *item = NULL;
 	int i, k;
@@ -307,7 +307,7 @@ START_TEST(W06_testInputOrder)
 	for (i = 0; i < 2; i++) {
 		j[i].queue = new_queue(4);
 		atomic_store(&j[i].runs, 1000 * i);
-		OK(evc_workers_init(NULL, i == 0 ? "train" : "test", push_next,
+		OK(evc_group_init(NULL, i == 0 ? "train" : "test", push_next,
 				    &j[i], &o, &j[i].group, NULL));
 	}
 	OK(evc_registry_start(NULL));
@@ -331,11 +331,11 @@ START_TEST(each_init_adds_a_group_and_returns_the_same_registry)
 
 	begin(0, NULL);
 	for (i = 0; i < 3; i++)
-		OK(evc_workers_init(NULL, "train", beat, &j[i], NULL,
+		OK(evc_group_init(NULL, "train", beat, &j[i], NULL,
 				    &j[i].group, &reg[i]));
 	for (i = 0; i < 3; i++) {
 		ck_assert_ptr_eq(reg[i], evc_registry_default());
-		ck_assert_uint_eq(evc_workers_ids(j[i].group, ids, 8), 2);
+		ck_assert_uint_eq(evc_group_ids(j[i].group, ids, 8), 2);
 		ck_assert_uint_eq(ids[0], 2 * i);
 		ck_assert_uint_eq(ids[1], 2 * i + 1);
 	}
@@ -349,7 +349,7 @@ START_TEST(each_init_adds_a_group_and_returns_the_same_registry)
 		UNTIL(atomic_load(&j[i].runs) > 3);
 	OK(evc_registry_stop_name(NULL, "train", NULL));
 	for (i = 0; i < 3; i++)
-		ck_assert(!evc_workers_is_active(j[i].group));
+		ck_assert(!evc_group_is_active(j[i].group));
 	free_groups();
 }
 END_TEST
@@ -357,7 +357,7 @@ END_TEST
 /* ---- the cures ---- */
 
 static evc_status
-block(evc_workers *group, unsigned id, void *arg)
+block(evc_group *group, unsigned id, void *arg)
 {
 	struct job *j = arg;
 
@@ -373,7 +373,7 @@ block(evc_workers *group, unsigned id, void *arg)
    second and nine in three groups: one after the other it would be nine. */
 START_TEST(blocked_workers_share_one_budget)
 {
-	evc_workers_opts o = { .n_threads = 3 };
+	evc_group_opts o = { .n_threads = 3 };
 	evc_join_opts budget = { .grace = 1 };
 	struct job j = { 0 };
 	double took;
@@ -381,7 +381,7 @@ START_TEST(blocked_workers_share_one_budget)
 
 	begin(0, NULL);
 	for (i = 0; i < 3; i++)
-		OK(evc_workers_init(NULL, "blocked", block, &j, &o, NULL,
+		OK(evc_group_init(NULL, "blocked", block, &j, &o, NULL,
 				    NULL));
 	OK(evc_registry_start(NULL));
 	UNTIL(atomic_load(&j.in) == 9);
@@ -399,32 +399,32 @@ START_TEST(blocked_workers_share_one_budget)
 END_TEST
 
 static evc_status
-read_shard(evc_workers *group, unsigned id, void *arg)
+read_shard(evc_group *group, unsigned id, void *arg)
 {
 	(void)arg;
-	return evc_fail(evc_workers_scope(group), EVC_DATA_LOSS, EIO,
+	return evc_fail(evc_group_scope(group), EVC_DATA_LOSS, EIO,
 			"cannot read shard %u", id);
 }
 
 START_TEST(an_error_of_a_worker_can_be_read_back)
 {
-	evc_workers_opts o = { .n_threads = 1 };
-	evc_workers *group = NULL;
+	evc_group_opts o = { .n_threads = 1 };
+	evc_group *group = NULL;
 	evc_worker_error e;
 
 	begin(0, NULL);
-	OK(evc_workers_init(NULL, "reader", read_shard, NULL, &o, &group,
+	OK(evc_group_init(NULL, "reader", read_shard, NULL, &o, &group,
 			    NULL));
 	OK(evc_registry_start(NULL));
-	ck_assert(evc_workers_wait_finish(group, T_LIMIT));
-	OK(evc_workers_error_get(group, 0, &e));
+	ck_assert(evc_group_wait_finish(group, T_LIMIT));
+	OK(evc_group_error_get(group, 0, &e));
 	ck_assert_uint_eq(e.id, 0);
 	ck_assert_uint_eq(e.start, 1);
 	ck_assert_uint_eq(e.run, 1);
 	ck_assert_int_eq(e.reason.code, EVC_DATA_LOSS);
 	ck_assert_int_eq(e.reason.err, EIO);
 	ck_assert_str_eq(e.reason.text, "cannot read shard 0");
-	ck_assert_int_eq(evc_workers_error_get(group, 1, &e), -EVC_NOT_FOUND);
+	ck_assert_int_eq(evc_group_error_get(group, 1, &e), -EVC_NOT_FOUND);
 	ck_assert_int_eq(evc_registry_stop(NULL, NULL), EVC_DATA_LOSS);
 	free_groups();
 }
@@ -436,11 +436,11 @@ START_TEST(a_stopped_group_is_started_again)
 	int round, runs;
 
 	begin(0, NULL);
-	OK(evc_workers_init(NULL, "train", beat, &j, NULL, &j.group, NULL));
+	OK(evc_group_init(NULL, "train", beat, &j, NULL, &j.group, NULL));
 	for (round = 1; round <= 3; round++) {
 		runs = atomic_load(&j.runs);
 		OK(evc_registry_start(NULL));
-		ck_assert(evc_workers_is_active(j.group));
+		ck_assert(evc_group_is_active(j.group));
 		UNTIL(atomic_load(&j.runs) > runs + 3);
 		OK(evc_registry_stop(NULL, NULL));
 		ck_assert_uint_eq(info_of(j.group).n_starts, round);

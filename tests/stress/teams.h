@@ -38,7 +38,7 @@ enum phase {
 
 struct team {
 	pthread_rwlock_t lock; /* of group: to use it, to exchange it */
-	evc_workers *group;
+	evc_group *group;
 	const char *name;
 	unsigned number;       /* of this group: never used twice; 0 none */
 	evc_coord *coord;
@@ -112,7 +112,7 @@ leave_phase(struct team *t)
 #define AT(p) (1u << (p))
 
 static evc_status
-team_init(evc_workers *group, evc_registry *r, void *arg)
+team_init(evc_group *group, evc_registry *r, void *arg)
 {
 	struct team *t = arg;
 	bool fails = !atomic_load(&calm) && roll_any(50) == 0;
@@ -140,11 +140,11 @@ team_start(void *arg)
 }
 
 static void
-team_shutdown(evc_workers *group, void *arg)
+team_shutdown(evc_group *group, void *arg)
 {
 	struct team *t = arg;
 
-	MUST(!evc_workers_is_active(group));
+	MUST(!evc_group_is_active(group));
 	enter_phase(t, AT(INITED) | AT(STARTED) | AT(NO_START),
 		    t->was_started ? SHUT : IDLE);
 	leave_phase(t);
@@ -171,7 +171,7 @@ team_cleanup(void *arg)
 
 /* What a worker does to its own group, or to all. */
 static inline void
-meddle(evc_workers *group)
+meddle(evc_group *group)
 {
 	evc_join_opts some = { .grace = 0.02 };
 	evc_status st;
@@ -179,11 +179,11 @@ meddle(evc_workers *group)
 	atomic_fetch_add(&counts.by_workers, 1);
 	switch (roll_any(5)) {
 	case 0:
-		st = evc_workers_stop(group, &some);
+		st = evc_group_stop(group, &some);
 		MUST(st >= 0);
 		break;
 	case 1:
-		st = evc_workers_resize(group, 1 + roll_any(MOST));
+		st = evc_group_resize(group, 1 + roll_any(MOST));
 		MUST(st == 0 || st == -EVC_FAILED_PRECONDITION);
 		break;
 	case 2:
@@ -197,13 +197,13 @@ meddle(evc_workers *group)
 		     st == -EVC_CANCELLED || st == -EVC_FAILED_PRECONDITION);
 		break;
 	default:
-		MUST(evc_workers_free(group) == -EVC_FAILED_PRECONDITION);
+		MUST(evc_group_free(group) == -EVC_FAILED_PRECONDITION);
 		break;
 	}
 }
 
 static evc_status
-team_run(evc_workers *group, unsigned id, void *arg)
+team_run(evc_group *group, unsigned id, void *arg)
 {
 	struct team *t = arg;
 	evc_status result = 0;
@@ -218,9 +218,9 @@ team_run(evc_workers *group, unsigned id, void *arg)
 	phase = atomic_load(&t->phase);
 	MUST(phase == STARTED || phase == SHUT || phase == STOPPED);
 	atomic_fetch_add(&t->runs, 1);
-	MUST(evc_workers_put(group, "ones", 1, true) == 0);
+	MUST(evc_group_put(group, "ones", 1, true) == 0);
 	atomic_fetch_add(&t->puts, 1);
-	evc_sleep(evc_workers_scope(group), roll_any(400) / 1e6);
+	evc_sleep(evc_group_scope(group), roll_any(400) / 1e6);
 	if (!atomic_load(&calm)) {
 		unsigned n = roll_any(1000);
 
@@ -244,7 +244,7 @@ team_run(evc_workers *group, unsigned id, void *arg)
 
 /* A logger that fails now and then. */
 static evc_status
-team_log(evc_workers *group, const evc_metric *m, unsigned n, void *arg)
+team_log(evc_group *group, const evc_metric *m, unsigned n, void *arg)
 {
 	unsigned i;
 
@@ -261,7 +261,7 @@ static void
 team_make(struct team *t, uint64_t *dice)
 {
 	evc_logger logger = { .fn = team_log, .arg = t, .every = 0.01 };
-	evc_workers_opts o = { .coord = t->coord,
+	evc_group_opts o = { .coord = t->coord,
 			       .n_threads = 1 + roll(dice, MOST),
 			       .on_error = t->on_error,
 			       .restart = { .first = 0.0005, .most = 0.002,
@@ -280,13 +280,13 @@ team_make(struct team *t, uint64_t *dice)
 	if (roll(dice, 2))
 		o.member.flags = EVC_KICK;
 	if (roll(dice, 4) == 0)
-		o.flags = EVC_WORKERS_ASIDE;
+		o.flags = EVC_GROUP_ASIDE;
 	t->number = atomic_fetch_add(&number, 1) + 1;
 	atomic_store(&t->phase, IDLE);
 	atomic_store(&t->runs, 0);
 	atomic_store(&t->errors, 0);
 	atomic_store(&t->puts, 0);
-	MUST(evc_workers_init(reg, t->name, team_run, t, &o, &t->group,
+	MUST(evc_group_init(reg, t->name, team_run, t, &o, &t->group,
 			      NULL) == 0);
 }
 

@@ -31,7 +31,7 @@ team_renew(struct team *t, uint64_t *dice)
 	evc_status st;
 
 	pthread_rwlock_wrlock(&t->lock);
-	st = evc_workers_free(t->group);
+	st = evc_group_free(t->group);
 	MUST(st == 0 || st == -EVC_FAILED_PRECONDITION);
 	if (st == 0) {
 		MUST(atomic_load(&t->live) == 0);
@@ -63,27 +63,27 @@ was_stopped(evc_status st, bool waited)
 }
 
 static bool
-look_at(evc_workers *group, void *arg)
+look_at(evc_group *group, void *arg)
 {
-	evc_workers_info info;
+	evc_group_info info;
 	evc_worker_error error;
 	evc_worker_info w;
 	unsigned ids[64], i;
 	size_t n;
 
 	(void)arg;
-	MUST(evc_workers_get(group, &info) == 0);
-	MUST(info.state >= EVC_WORKERS_NEW &&
-	     info.state <= EVC_WORKERS_STOPPED);
+	MUST(evc_group_get(group, &info) == 0);
+	MUST(info.state >= EVC_GROUP_NEW &&
+	     info.state <= EVC_GROUP_STOPPED);
 	MUST(info.n_threads >= 1 && info.n_threads <= MOST);
-	n = evc_workers_ids(group, ids, 64);
+	n = evc_group_ids(group, ids, 64);
 	for (i = 1; i < n && i < 64; i++)
 		MUST(ids[i] > ids[i - 1]);
-	for (i = 0; evc_workers_worker_get(group, i, &w) == 0; i++)
+	for (i = 0; evc_group_worker_get(group, i, &w) == 0; i++)
 		MUST(w.n_errors <= w.n_runs);
-	for (i = 0; evc_workers_error_get(group, i, &error) == 0; i++)
+	for (i = 0; evc_group_error_get(group, i, &error) == 0; i++)
 		MUST(error.reason.code != 0 && error.run > 0);
-	MUST(evc_workers_metric(group, "ones") >= 0);
+	MUST(evc_group_metric(group, "ones") >= 0);
 	return true;
 }
 
@@ -118,36 +118,36 @@ use(struct worker *w, struct team *t)
 	switch (roll(dice, 10)) {
 	case 0: case 1: case 2:
 		atomic_store(&w->where, "start");
-		was_started(evc_workers_start(t->group));
+		was_started(evc_group_start(t->group));
 		break;
 	case 3:
 		atomic_store(&w->where, "stop");
-		was_stopped(evc_workers_stop(t->group, &generous), true);
+		was_stopped(evc_group_stop(t->group, &generous), true);
 		break;
 	case 4:
 		atomic_store(&w->where, "stop, no wait");
-		was_stopped(evc_workers_stop(t->group, &none), false);
+		was_stopped(evc_group_stop(t->group, &none), false);
 		break;
 	case 5:
 		atomic_store(&w->where, "request");
-		st = evc_request_stop(evc_workers_scope(t->group), 0, "a die");
+		st = evc_request_stop(evc_group_scope(t->group), 0, "a die");
 		MUST(st == 0);
 		break;
 	case 6:
 		atomic_store(&w->where, "pause");
-		st = evc_workers_pause(t->group);
+		st = evc_group_pause(t->group);
 		MUST(st == 0 || st == -EVC_FAILED_PRECONDITION);
-		st = evc_workers_resume(t->group);
+		st = evc_group_resume(t->group);
 		MUST(st == 0 || st == -EVC_FAILED_PRECONDITION);
 		break;
 	case 7:
 		atomic_store(&w->where, "wait_finish");
-		(void)evc_workers_wait_finish(t->group,
+		(void)evc_group_wait_finish(t->group,
 					      roll(dice, 1000) / 1e6);
 		break;
 	default:
 		atomic_store(&w->where, "resize");
-		st = evc_workers_resize(t->group, 1 + roll(dice, MOST));
+		st = evc_group_resize(t->group, 1 + roll(dice, MOST));
 		MUST(st == 0 || st == -EVC_FAILED_PRECONDITION);
 		atomic_fetch_add(&counts.resizes, 1);
 		break;
@@ -202,12 +202,12 @@ step(struct worker *w)
 		} \
 	} while (0)
 
-static evc_workers_info
+static evc_group_info
 info_of(struct team *t)
 {
-	evc_workers_info info;
+	evc_group_info info;
 
-	MUST(evc_workers_get(t->group, &info) == 0);
+	MUST(evc_group_get(t->group, &info) == 0);
 	return info;
 }
 
@@ -216,22 +216,22 @@ info_of(struct team *t)
 static void
 all_is_still(struct team *t)
 {
-	evc_workers_info info;
+	evc_group_info info;
 
-	COMES(info_of(t).state == EVC_WORKERS_STOPPED ||
-	      info_of(t).state == EVC_WORKERS_NEW);
+	COMES(info_of(t).state == EVC_GROUP_STOPPED ||
+	      info_of(t).state == EVC_GROUP_NEW);
 	COMES(atomic_load(&t->phase) == IDLE && atomic_load(&t->inside) == 0);
 	info = info_of(t);
-	MUST(!evc_workers_is_active(t->group));
+	MUST(!evc_group_is_active(t->group));
 	MUST(info.n_live == 0);
 	MUST(atomic_load(&t->live) == 0);
 	MUST(info.n_runs == atomic_load(&t->runs));
 	MUST(info.n_errors == atomic_load(&t->errors));
-	MUST(evc_workers_metric(t->group, "ones") ==
+	MUST(evc_group_metric(t->group, "ones") ==
 	     (double)atomic_load(&t->puts));
-	MUST(evc_workers_metric(t->group, "ones_count") ==
+	MUST(evc_group_metric(t->group, "ones_count") ==
 	     (double)atomic_load(&t->puts));
-	MUST(evc_workers_metric(t->group, "worker_time_count") ==
+	MUST(evc_group_metric(t->group, "worker_time_count") ==
 	     (double)atomic_load(&t->runs));
 }
 
@@ -242,11 +242,11 @@ all_run(struct team *t, unsigned n)
 	unsigned ids[MOST], i;
 	unsigned long runs;
 
-	MUST(evc_workers_is_active(t->group));
-	MUST(info_of(t).state == EVC_WORKERS_RUNNING);
+	MUST(evc_group_is_active(t->group));
+	MUST(info_of(t).state == EVC_GROUP_RUNNING);
 	MUST(info_of(t).n_threads == n);
 	COMES(info_of(t).n_live == n);
-	COMES(evc_workers_ids(t->group, ids, MOST) == n);
+	COMES(evc_group_ids(t->group, ids, MOST) == n);
 	for (i = 0; i < n; i++) {
 		uint32_t whose = atomic_load(&owner[ids[i]]);
 
@@ -270,14 +270,14 @@ audit(uint64_t *dice)
 		size[i] = 1 + roll(dice, MOST);
 		atomic_fetch_add(&counts.restarts,
 				 info_of(&teams[i]).n_restarts);
-		MUST(evc_workers_resize(teams[i].group, size[i]) == 0);
+		MUST(evc_group_resize(teams[i].group, size[i]) == 0);
 	}
 	MUST(evc_registry_start(reg) == 0);
 	for (i = 0; i < N_TEAMS; i++)
 		all_run(&teams[i], size[i]);
 	for (i = 0; i < N_TEAMS; i++) {
 		size[i] = 1 + roll(dice, MOST);
-		MUST(evc_workers_resize(teams[i].group, size[i]) == 0);
+		MUST(evc_group_resize(teams[i].group, size[i]) == 0);
 	}
 	was_stopped(evc_registry_stop_name(reg, name, &generous), true);
 	for (i = 0; i < N_TEAMS; i++)
@@ -373,9 +373,9 @@ prepare(evc_coord *c, uint64_t seed)
 		pthread_rwlock_init(&teams[i].lock, &attr);
 		teams[i].name = i % 3 == 0 ? "a" : "b";
 		teams[i].coord = i >= N_TEAMS - 4 ? c : NULL;
-		teams[i].on_error = i == 0	 ? EVC_WORKERS_STOP_ALL :
-				    i % 4 == 1 ? EVC_WORKERS_RESTART :
-						   EVC_WORKERS_STOP_GROUP;
+		teams[i].on_error = i == 0	 ? EVC_GROUP_STOP_ALL :
+				    i % 4 == 1 ? EVC_GROUP_RESTART :
+						   EVC_GROUP_STOP_GROUP;
 		team_make(&teams[i], &dice);
 	}
 	for (i = 0; i < N_THREADS; i++) {

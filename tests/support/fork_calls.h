@@ -25,7 +25,7 @@ struct world {
 	evc_pool *pool;
 	evc_job running, queued, fresh_job;
 	evc_registry *reg;
-	evc_workers *group;
+	evc_group *group;
 	pthread_mutex_t mutex;
 	pthread_t self;
 	/* Room for answers that a refused call leaves alone. */
@@ -34,7 +34,7 @@ struct world {
 	evc_member_info info;
 	evc_queue_info queue_info;
 	evc_pool_info pool_info;
-	evc_workers_info group_info;
+	evc_group_info group_info;
 	evc_worker_info worker_info;
 	evc_worker_error worker_error;
 	evc_metric metric;
@@ -122,7 +122,7 @@ never_each(const evc_member_info *m, void *arg)
 }
 
 static MAYBE_UNUSED bool
-never_group(evc_workers *g, void *arg)
+never_group(evc_group *g, void *arg)
 {
 	(void)g;
 	(void)arg;
@@ -160,7 +160,7 @@ never_work(evc_job *job)
 }
 
 static MAYBE_UNUSED evc_status
-never_worker(evc_workers *g, unsigned id, void *arg)
+never_worker(evc_group *g, unsigned id, void *arg)
 {
 	(void)g;
 	(void)id;
@@ -366,36 +366,36 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	  REF(evc_call(w->c, "c", never_int, NULL, NULL, INFINITY, NULL))) \
 	X(evc_call_with, \
 	  REF(evc_call_with(w->c, never_int, NULL, INFINITY, NULL, NULL))) \
-	X(evc_workers_init, \
-	  REF(evc_workers_init(w->reg, "g", never_worker, NULL, NULL, NULL, \
+	X(evc_group_init, \
+	  REF(evc_group_init(w->reg, "g", never_worker, NULL, NULL, NULL, \
 			       NULL))) \
-	X(evc_workers_start, REF(evc_workers_start(w->group))) \
-	X(evc_workers_stop, REF(evc_workers_stop(w->group, NULL))) \
-	X(evc_workers_wait_finish, \
-	  !evc_workers_wait_finish(w->group, INFINITY)) \
-	X(evc_workers_is_active, evc_workers_is_active(w->group)) \
-	X(evc_workers_ids, evc_workers_ids(w->group, NULL, 0) == 0) \
-	X(evc_workers_resize, REF(evc_workers_resize(w->group, 3))) \
-	X(evc_workers_pause, REF(evc_workers_pause(w->group))) \
-	X(evc_workers_resume, REF(evc_workers_resume(w->group))) \
-	X(evc_workers_free, REF(evc_workers_free(w->group))) \
-	X(evc_workers_get, REF(evc_workers_get(w->group, &w->group_info))) \
-	X(evc_workers_worker_get, \
-	  REF(evc_workers_worker_get(w->group, 0, &w->worker_info))) \
-	X(evc_workers_error_get, \
-	  REF(evc_workers_error_get(w->group, 0, &w->worker_error))) \
-	X(evc_workers_scope, evc_workers_scope(w->group) != NULL) \
-	X(evc_workers_fail_at, \
-	  REF(evc_workers_fail_at(w->group, EVC_INTERNAL, 0, NULL, 0, NULL, \
+	X(evc_group_start, REF(evc_group_start(w->group))) \
+	X(evc_group_stop, REF(evc_group_stop(w->group, NULL))) \
+	X(evc_group_wait_finish, \
+	  !evc_group_wait_finish(w->group, INFINITY)) \
+	X(evc_group_is_active, evc_group_is_active(w->group)) \
+	X(evc_group_ids, evc_group_ids(w->group, NULL, 0) == 0) \
+	X(evc_group_resize, REF(evc_group_resize(w->group, 3))) \
+	X(evc_group_pause, REF(evc_group_pause(w->group))) \
+	X(evc_group_resume, REF(evc_group_resume(w->group))) \
+	X(evc_group_free, REF(evc_group_free(w->group))) \
+	X(evc_group_get, REF(evc_group_get(w->group, &w->group_info))) \
+	X(evc_group_worker_get, \
+	  REF(evc_group_worker_get(w->group, 0, &w->worker_info))) \
+	X(evc_group_error_get, \
+	  REF(evc_group_error_get(w->group, 0, &w->worker_error))) \
+	X(evc_group_scope, evc_group_scope(w->group) != NULL) \
+	X(evc_group_fail_at, \
+	  REF(evc_group_fail_at(w->group, EVC_INTERNAL, 0, NULL, 0, NULL, \
 				  "no"))) \
-	X(evc_workers_fail, \
-	  REF((evc_workers_fail)(w->group, EVC_INTERNAL, 0, "no"))) \
-	X(evc_workers_registry, evc_workers_registry(w->group) == w->reg) \
-	X(evc_workers_put, REF(evc_workers_put(w->group, "m", 1, true))) \
-	X(evc_workers_metrics, \
-	  evc_workers_metrics(w->group, &w->metric, 1) == 0) \
-	X(evc_workers_metric, evc_workers_metric(w->group, "m") == 0) \
-	X(evc_workers_metrics_reset, REF(evc_workers_metrics_reset(w->group))) \
+	X(evc_group_fail, \
+	  REF((evc_group_fail)(w->group, EVC_INTERNAL, 0, "no"))) \
+	X(evc_group_registry, evc_group_registry(w->group) == w->reg) \
+	X(evc_group_put, REF(evc_group_put(w->group, "m", 1, true))) \
+	X(evc_group_metrics, \
+	  evc_group_metrics(w->group, &w->metric, 1) == 0) \
+	X(evc_group_metric, evc_group_metric(w->group, "m") == 0) \
+	X(evc_group_metrics_reset, REF(evc_group_metrics_reset(w->group))) \
 	X(evc_registry_new, true) /* with the next */ \
 	X(evc_registry_free, fork_own_registry() && \
 			     REF(evc_registry_free(w->reg))) \

@@ -176,18 +176,18 @@ struct crew {
 	void *more;
 	atomic_int open;                  /* lets go who stays */
 	const char *name;
-	evc_workers *group;
+	evc_group *group;
 	atomic_int n_init, n_start, n_shutdown, n_stop, n_cleanup;
 	atomic_int runs, in, wrong;
 	atomic_int tid[N_IDS], by_id[N_IDS];
 };
 
 static MAYBE_UNUSED evc_status
-crew_init(evc_workers *group, evc_registry *reg, void *arg)
+crew_init(evc_group *group, evc_registry *reg, void *arg)
 {
 	struct crew *k = arg;
 
-	if (evc_workers_registry(group) != reg || k->group != group)
+	if (evc_group_registry(group) != reg || k->group != group)
 		atomic_fetch_add(&k->wrong, 1);
 	atomic_fetch_add(&k->n_init, 1);
 	note(k->diary, "init", k->name);
@@ -195,13 +195,13 @@ crew_init(evc_workers *group, evc_registry *reg, void *arg)
 }
 
 static MAYBE_UNUSED void
-crew_shutdown(evc_workers *group, void *arg)
+crew_shutdown(evc_group *group, void *arg)
 {
 	struct crew *k = arg;
 
 	/* Inactive and told before its functions run. */
-	if (evc_workers_is_active(group) ||
-	    !evc_should_stop(evc_workers_scope(group)))
+	if (evc_group_is_active(group) ||
+	    !evc_should_stop(evc_group_scope(group)))
 		atomic_fetch_add(&k->wrong, 1);
 	atomic_fetch_add(&k->n_shutdown, 1);
 	note(k->diary, "shutdown", k->name);
@@ -241,7 +241,7 @@ crew_cleanup(void *arg)
 
 /* A run begins. */
 static MAYBE_UNUSED void
-crew_enter(evc_workers *group, unsigned id, struct crew *k)
+crew_enter(evc_group *group, unsigned id, struct crew *k)
 {
 	if (group != k->group)
 		atomic_fetch_add(&k->wrong, 1);
@@ -262,39 +262,39 @@ crew_leave(struct crew *k, evc_status result)
 
 /* A millisecond of work, again and again. */
 static MAYBE_UNUSED evc_status
-crew_beat(evc_workers *group, unsigned id, void *arg)
+crew_beat(evc_group *group, unsigned id, void *arg)
 {
 	crew_enter(group, id, arg);
-	evc_sleep(evc_workers_scope(group), 0.001);
+	evc_sleep(evc_group_scope(group), 0.001);
 	return crew_leave(arg, 0);
 }
 
 /* Waits for the stop, and says that it has heard it. */
 static MAYBE_UNUSED evc_status
-crew_obey(evc_workers *group, unsigned id, void *arg)
+crew_obey(evc_group *group, unsigned id, void *arg)
 {
 	crew_enter(group, id, arg);
-	evc_wait_for_stop(evc_workers_scope(group), INFINITY);
+	evc_wait_for_stop(evc_group_scope(group), INFINITY);
 	return crew_leave(arg, EVC_CANCELLED);
 }
 
 /* Stays until it is let go, stop or no stop. */
 static MAYBE_UNUSED evc_status
-crew_stay(evc_workers *group, unsigned id, void *arg)
+crew_stay(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
 	crew_enter(group, id, k);
 	while (!atomic_load(&k->open))
 		t_sleep(0.001);
-	return crew_leave(k, evc_should_stop(evc_workers_scope(group)) ?
+	return crew_leave(k, evc_should_stop(evc_group_scope(group)) ?
 				     EVC_CANCELLED :
 				     0);
 }
 
 /* Ends with what the test says, in its first run. */
 static MAYBE_UNUSED evc_status
-crew_end(evc_workers *group, unsigned id, void *arg)
+crew_end(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
@@ -304,18 +304,18 @@ crew_end(evc_workers *group, unsigned id, void *arg)
 
 /* The first worker of the group fails when open is set; others beat. */
 static MAYBE_UNUSED evc_status
-crew_fail(evc_workers *group, unsigned id, void *arg)
+crew_fail(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	unsigned first = 0;
 
 	crew_enter(group, id, k);
-	evc_workers_ids(group, &first, 1);
+	evc_group_ids(group, &first, 1);
 	if (id == first && atomic_load(&k->open))
-		return crew_leave(k, evc_fail(evc_workers_scope(group),
+		return crew_leave(k, evc_fail(evc_group_scope(group),
 					      EVC_DATA_LOSS, EIO, "shard %u",
 					      7u));
-	evc_sleep(evc_workers_scope(group), 0.001);
+	evc_sleep(evc_group_scope(group), 0.001);
 	return crew_leave(k, 0);
 }
 
@@ -346,11 +346,11 @@ end_registry(evc_registry *reg)
 }
 
 /* Fills in the functions of more, which may be NULL; more's own are kept. */
-static MAYBE_UNUSED evc_workers *
+static MAYBE_UNUSED evc_group *
 crew_add(evc_registry *reg, const char *name, struct crew *k,
-	 unsigned n_threads, const evc_workers_opts *more)
+	 unsigned n_threads, const evc_group_opts *more)
 {
-	evc_workers_opts o = { 0 };
+	evc_group_opts o = { 0 };
 	evc_registry *got = NULL;
 
 	if (more != NULL)
@@ -369,10 +369,10 @@ crew_add(evc_registry *reg, const char *name, struct crew *k,
 	if (o.state.arg == NULL)
 		o.state.arg = k;
 	k->name = name;
-	ck_assert_msg(evc_workers_init(reg, name,
+	ck_assert_msg(evc_group_init(reg, name,
 				       k->run != NULL ? k->run : crew_beat, k,
 				       &o, &k->group, &got) == 0,
-		      "evc_workers_init: %s", evc_last_error());
+		      "evc_group_init: %s", evc_last_error());
 	ck_assert_ptr_nonnull(k->group);
 	ck_assert_ptr_eq(got, reg != NULL ? reg : evc_registry_default());
 	return k->group;
@@ -389,33 +389,33 @@ crew_add(evc_registry *reg, const char *name, struct crew *k,
 		ck_assert_int_eq(atomic_load(&(k)->wrong), 0); \
 	} while (0)
 
-static MAYBE_UNUSED evc_workers_info
-info_of(const evc_workers *group)
+static MAYBE_UNUSED evc_group_info
+info_of(const evc_group *group)
 {
-	evc_workers_info info;
+	evc_group_info info;
 
 	memset(&info, 0xff, sizeof(info));
-	OK(evc_workers_get(group, &info));
+	OK(evc_group_get(group, &info));
 	return info;
 }
 
 static MAYBE_UNUSED evc_worker_info
-worker_of(const evc_workers *group, unsigned index)
+worker_of(const evc_group *group, unsigned index)
 {
 	evc_worker_info info;
 
 	memset(&info, 0xff, sizeof(info));
-	OK(evc_workers_worker_get(group, index, &info));
+	OK(evc_group_worker_get(group, index, &info));
 	return info;
 }
 
 static MAYBE_UNUSED evc_worker_error
-error_of(const evc_workers *group, unsigned index)
+error_of(const evc_group *group, unsigned index)
 {
 	evc_worker_error e;
 
 	memset(&e, 0xff, sizeof(e));
-	OK(evc_workers_error_get(group, index, &e));
+	OK(evc_group_error_get(group, index, &e));
 	return e;
 }
 
@@ -428,12 +428,12 @@ error_of(const evc_workers *group, unsigned index)
 
 /* The ids are first, first + 1, ... */
 static MAYBE_UNUSED void
-ids_are(const evc_workers *group, unsigned first, size_t n)
+ids_are(const evc_group *group, unsigned first, size_t n)
 {
 	unsigned ids[64], i;
 
-	ck_assert_uint_eq(evc_workers_ids(group, NULL, 0), n);
-	ck_assert_uint_eq(evc_workers_ids(group, ids, 64), n);
+	ck_assert_uint_eq(evc_group_ids(group, NULL, 0), n);
+	ck_assert_uint_eq(evc_group_ids(group, ids, 64), n);
 	for (i = 0; i < n; i++)
 		ck_assert_uint_eq(ids[i], first + i);
 }

@@ -11,16 +11,16 @@ START_TEST(before_its_start_a_group_does_nothing)
 {
 	evc_registry *reg = new_registry(0);
 	struct crew k = { 0 };
-	evc_workers_info info;
+	evc_group_info info;
 	evc_reason r;
 
 	ck_assert_ptr_null(evc_registry_coord(reg));
 	crew_add(reg, "train", &k, 3, NULL);
-	ck_assert(!evc_workers_is_active(k.group));
-	ck_assert(!evc_workers_is_active(NULL));
+	ck_assert(!evc_group_is_active(k.group));
+	ck_assert(!evc_group_is_active(NULL));
 	info = info_of(k.group);
 	ck_assert_str_eq(info.name, "train");
-	ck_assert_uint_eq(info.state, EVC_WORKERS_NEW);
+	ck_assert_uint_eq(info.state, EVC_GROUP_NEW);
 	ck_assert_uint_eq(info.n_threads, 3);
 	ck_assert_uint_eq(info.n_live, 0);
 	ck_assert_uint_eq(info.n_starts, 0);
@@ -28,13 +28,13 @@ START_TEST(before_its_start_a_group_does_nothing)
 	ck_assert_uint_eq(info.stop.kind, 0);
 	ids_are(k.group, 0, 3);
 	/* Its scope stands stopped. */
-	ck_assert(evc_should_stop(evc_workers_scope(k.group)));
-	OK(evc_reason_get(evc_workers_scope(k.group), 0, &r));
+	ck_assert(evc_should_stop(evc_group_scope(k.group)));
+	OK(evc_reason_get(evc_group_scope(k.group), 0, &r));
 	HAS(r.text, "not started");
-	ck_assert_ptr_eq(evc_scope_parent(evc_workers_scope(k.group)),
+	ck_assert_ptr_eq(evc_scope_parent(evc_group_scope(k.group)),
 			 evc_registry_coord(reg));
 	/* A group that was never started has nobody to wait for. */
-	ck_assert(evc_workers_wait_finish(k.group, 0));
+	ck_assert(evc_group_wait_finish(k.group, 0));
 	CALLED(&k, 0, 0, 0, 0, 0);
 	end_registry(reg);
 	CALLED(&k, 0, 0, 0, 0, 0);
@@ -48,15 +48,15 @@ START_TEST(without_a_word_it_is_two_threads_called_train)
 	struct crew k = { 0 };
 
 	OK(evc_registry_new(NULL, &reg));
-	OK(evc_workers_init(reg, NULL, crew_beat, &k, NULL, &k.group, &got));
+	OK(evc_group_init(reg, NULL, crew_beat, &k, NULL, &k.group, &got));
 	ck_assert_ptr_eq(got, reg);
-	ck_assert_ptr_eq(evc_workers_registry(k.group), reg);
-	ck_assert_ptr_null(evc_workers_registry(NULL));
-	ck_assert_ptr_null(evc_workers_scope(NULL));
+	ck_assert_ptr_eq(evc_group_registry(k.group), reg);
+	ck_assert_ptr_null(evc_group_registry(NULL));
+	ck_assert_ptr_null(evc_group_scope(NULL));
 	ck_assert_str_eq(info_of(k.group).name, "train");
 	ck_assert_uint_eq(info_of(k.group).n_threads, 2);
 	/* Results that nobody wants. */
-	OK(evc_workers_init(reg, "test", crew_beat, &k, NULL, NULL, NULL));
+	OK(evc_group_init(reg, "test", crew_beat, &k, NULL, NULL, NULL));
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.by_id[0]) > 1 && atomic_load(&k.by_id[1]) > 1);
 	UNTIL(atomic_load(&k.by_id[2]) > 1 && atomic_load(&k.by_id[3]) > 1);
@@ -69,16 +69,16 @@ START_TEST(start_runs_it_and_stop_ends_it)
 	int threads = t_count_threads(), fds = t_count_fds(), runs;
 	evc_registry *reg = new_registry(0);
 	struct crew k = { 0 };
-	evc_workers_info info;
+	evc_group_info info;
 
 	crew_add(reg, "train", &k, 3, NULL);
 	OK(evc_registry_start(reg));
-	ck_assert(evc_workers_is_active(k.group));
-	ck_assert(!evc_should_stop(evc_workers_scope(k.group)));
+	ck_assert(evc_group_is_active(k.group));
+	ck_assert(!evc_should_stop(evc_group_scope(k.group)));
 	UNTIL(atomic_load(&k.by_id[0]) > 2 && atomic_load(&k.by_id[1]) > 2 &&
 	      atomic_load(&k.by_id[2]) > 2);
 	info = info_of(k.group);
-	ck_assert_uint_eq(info.state, EVC_WORKERS_RUNNING);
+	ck_assert_uint_eq(info.state, EVC_GROUP_RUNNING);
 	ck_assert_uint_eq(info.n_live, 3);
 	ck_assert_uint_eq(info.n_starts, 1);
 	ck_assert_uint_ge(info.n_runs, 6);
@@ -86,10 +86,10 @@ START_TEST(start_runs_it_and_stop_ends_it)
 	CALLED(&k, 1, 1, 0, 0, 0);
 	OK(evc_registry_stop(reg, NULL));
 	runs = atomic_load(&k.runs);
-	ck_assert(!evc_workers_is_active(k.group));
-	ck_assert(evc_should_stop(evc_workers_scope(k.group)));
+	ck_assert(!evc_group_is_active(k.group));
+	ck_assert(evc_should_stop(evc_group_scope(k.group)));
 	info = info_of(k.group);
-	ck_assert_uint_eq(info.state, EVC_WORKERS_STOPPED);
+	ck_assert_uint_eq(info.state, EVC_GROUP_STOPPED);
 	ck_assert_uint_eq(info.n_live, 0);
 	ck_assert_uint_eq(info.n_runs, runs);
 	ck_assert_uint_eq(info.n_errors, 0);
@@ -111,18 +111,18 @@ START_TEST(one_group_is_started_and_stopped_alone)
 
 	crew_add(reg, "a", &a, 2, NULL);
 	crew_add(reg, "b", &b, 2, NULL);
-	OK(evc_workers_start(a.group));
-	OK(evc_workers_start(a.group)); /* it runs already */
+	OK(evc_group_start(a.group));
+	OK(evc_group_start(a.group)); /* it runs already */
 	UNTIL(atomic_load(&a.runs) > 2);
-	ck_assert(!evc_workers_is_active(b.group));
+	ck_assert(!evc_group_is_active(b.group));
 	CALLED(&a, 1, 1, 0, 0, 0);
 	CALLED(&b, 0, 0, 0, 0, 0);
-	OK(evc_workers_stop(b.group, NULL)); /* never started */
-	OK(evc_workers_stop(a.group, NULL));
-	OK(evc_workers_stop(a.group, NULL)); /* stopped already */
+	OK(evc_group_stop(b.group, NULL)); /* never started */
+	OK(evc_group_stop(a.group, NULL));
+	OK(evc_group_stop(a.group, NULL)); /* stopped already */
 	CALLED(&a, 1, 1, 1, 1, 1);
 	CALLED(&b, 0, 0, 0, 0, 0);
-	STATE(b.group, EVC_WORKERS_NEW);
+	STATE(b.group, EVC_GROUP_NEW);
 	ck_assert_int_eq(b.runs, 0);
 	end_registry(reg);
 }
@@ -139,13 +139,13 @@ START_TEST(it_is_started_again_and_keeps_what_it_has)
 	for (round = 1; round <= 5; round++) {
 		first = atomic_load(&k.by_id[0]);
 		second = atomic_load(&k.by_id[1]);
-		OK(round % 2 ? evc_workers_start(k.group) :
+		OK(round % 2 ? evc_group_start(k.group) :
 			       evc_registry_start(reg));
-		STATE(k.group, EVC_WORKERS_RUNNING);
-		ck_assert(!evc_should_stop(evc_workers_scope(k.group)));
+		STATE(k.group, EVC_GROUP_RUNNING);
+		ck_assert(!evc_should_stop(evc_group_scope(k.group)));
 		UNTIL(atomic_load(&k.by_id[0]) > first &&
 		      atomic_load(&k.by_id[1]) > second);
-		OK(evc_workers_stop(k.group, NULL));
+		OK(evc_group_stop(k.group, NULL));
 		CALLED(&k, round, round, round, round, round);
 		ids_are(k.group, 0, 2);
 		ck_assert_uint_eq(info_of(k.group).n_starts, round);
@@ -172,7 +172,7 @@ START_TEST(ids_count_from_0_in_each_registry_and_are_never_used_twice)
 	ids_are(b.group, 2, 3);
 	ids_are(d.group, 0, 2);
 	ck_assert_uint_eq(evc_registry_ids(reg, NULL, 0), 5);
-	OK(evc_workers_free(a.group));
+	OK(evc_group_free(a.group));
 	crew_add(reg, "c", &c, 1, NULL);
 	ids_are(c.group, 5, 1);
 	ck_assert_uint_eq(evc_registry_ids(reg, ids, 16), 4);
@@ -181,7 +181,7 @@ START_TEST(ids_count_from_0_in_each_registry_and_are_never_used_twice)
 	/* No more are stored than there is room for. */
 	ids[1] = ids[2] = 77;
 	ck_assert_uint_eq(evc_registry_ids(reg, ids, 1), 4);
-	ck_assert_uint_eq(evc_workers_ids(b.group, ids + 1, 1), 3);
+	ck_assert_uint_eq(evc_group_ids(b.group, ids + 1, 1), 3);
 	ck_assert_uint_eq(ids[1], 2);
 	ck_assert_uint_eq(ids[2], 77);
 	OK(evc_registry_start(reg));
@@ -203,7 +203,7 @@ struct names {
 };
 
 static evc_status
-tell_name(evc_workers *group, unsigned id, void *arg)
+tell_name(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	struct names *names = k->more;
@@ -238,9 +238,9 @@ START_TEST(threads_are_named_GROUP_slash_ID)
 	crew_add(reg, "train", &t, 3, NULL);
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&t.in) == 3);
-	ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
-	ck_assert(evc_workers_wait_finish(l.group, T_LIMIT));
-	OK(evc_member_each(evc_workers_scope(t.group), count_names, &n));
+	ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
+	ck_assert(evc_group_wait_finish(l.group, T_LIMIT));
+	OK(evc_member_each(evc_group_scope(t.group), count_names, &n));
 	ck_assert_uint_eq(n, 3);
 	for (i = 0; i < 3; i++)
 		ck_assert_int_ne(t.tid[3 + i], own_tid());
@@ -257,7 +257,7 @@ END_TEST
 /* ---- how workers end ---- */
 
 static evc_status
-first_ends(evc_workers *group, unsigned id, void *arg)
+first_ends(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
@@ -265,7 +265,7 @@ first_ends(evc_workers *group, unsigned id, void *arg)
 	if (id == 0)
 		return crew_leave(k, k->end_says);
 	while (!atomic_load(&k->open) &&
-	       !evc_should_stop(evc_workers_scope(group)))
+	       !evc_should_stop(evc_group_scope(group)))
 		t_sleep(0.001);
 	return crew_leave(k, k->end_says);
 }
@@ -273,7 +273,7 @@ first_ends(evc_workers *group, unsigned id, void *arg)
 START_TEST(a_clean_code_ends_that_worker_alone_the_last_one_its_group)
 {
 	static const evc_status own[] = { 200, EVC_ABORTED };
-	evc_workers_opts o = { .clean = own, .n_clean = 2 };
+	evc_group_opts o = { .clean = own, .n_clean = 2 };
 	static const evc_status codes[] = { EVC_OUT_OF_RANGE, 200, EVC_ABORTED,
 					    -EVC_OUT_OF_RANGE };
 	size_t i;
@@ -293,20 +293,20 @@ START_TEST(a_clean_code_ends_that_worker_alone_the_last_one_its_group)
 		ck_assert_uint_eq(w.id, 0);
 		ck_assert(!w.live && !w.running && !w.retired);
 		ck_assert_uint_eq(w.n_runs, 1);
-		NOT_YET(!evc_workers_is_active(k.group));
+		NOT_YET(!evc_group_is_active(k.group));
 		ck_assert_int_eq(k.by_id[0], 1);
 		atomic_store(&k.open, 1);
-		ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
-		STATE_COMES(k.group, EVC_WORKERS_STOPPED);
+		ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
+		STATE_COMES(k.group, EVC_GROUP_STOPPED);
 		UNTIL(atomic_load(&k.n_cleanup) == 1);
-		ck_assert(!evc_workers_is_active(k.group));
+		ck_assert(!evc_group_is_active(k.group));
 		CALLED(&k, 1, 1, 1, 1, 1);
 		ck_assert_uint_eq(info_of(k.group).n_errors, 0);
 		ck_assert_int_eq(
-			evc_raise_requested(evc_workers_scope(k.group), NULL),
+			evc_raise_requested(evc_group_scope(k.group), NULL),
 			0);
 		/* Its end is its own. */
-		ck_assert(evc_workers_is_active(other.group));
+		ck_assert(evc_group_is_active(other.group));
 		/* And not its last. */
 		OK(evc_registry_start(reg));
 		UNTIL(atomic_load(&k.by_id[0]) == 2);
@@ -320,14 +320,14 @@ END_TEST
 START_TEST(a_list_of_clean_codes_replaces_the_usual_one)
 {
 	static const evc_status own[] = { 200 };
-	evc_workers_opts o = { .clean = own, .n_clean = 1 };
+	evc_group_opts o = { .clean = own, .n_clean = 1 };
 	evc_registry *reg = new_registry(0);
 	struct crew k = { .run = crew_end, .end_says = EVC_OUT_OF_RANGE };
 
 	crew_add(reg, "train", &k, 1, &o);
 	OK(evc_registry_start(reg));
-	ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
-	STATE_COMES(k.group, EVC_WORKERS_STOPPED);
+	ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
+	STATE_COMES(k.group, EVC_GROUP_STOPPED);
 	ck_assert_uint_eq(info_of(k.group).n_errors, 1);
 	ck_assert_int_eq(error_of(k.group, 0).reason.code, EVC_OUT_OF_RANGE);
 	end_registry(reg);
@@ -347,8 +347,8 @@ START_TEST(CANCELLED_after_a_stop_is_obedience_and_before_it_an_error)
 	ck_assert_uint_eq(info_of(k.group).n_errors, 0);
 	ck_assert_uint_eq(info_of(k.group).n_runs, 4);
 	crew_add(reg, "early", &e, 1, NULL);
-	OK(evc_workers_start(e.group));
-	ck_assert(evc_workers_wait_finish(e.group, T_LIMIT));
+	OK(evc_group_start(e.group));
+	ck_assert(evc_group_wait_finish(e.group, T_LIMIT));
 	ck_assert_uint_eq(info_of(e.group).n_errors, 1);
 	end_registry(reg);
 }
@@ -356,7 +356,7 @@ END_TEST
 
 /* Neither of these is a return, and both are the end of a worker. */
 static evc_status
-leave_by_exit(evc_workers *group, unsigned id, void *arg)
+leave_by_exit(evc_group *group, unsigned id, void *arg)
 {
 	crew_leave(arg, (crew_enter(group, id, arg), 0));
 	pthread_exit(NULL);
@@ -369,9 +369,9 @@ START_TEST(a_worker_that_leaves_by_pthread_exit_stops_its_group)
 
 	crew_add(reg, "train", &k, 2, NULL);
 	OK(evc_registry_start(reg));
-	STATE_COMES(k.group, EVC_WORKERS_STOPPED);
+	STATE_COMES(k.group, EVC_GROUP_STOPPED);
 	ck_assert_int_eq(
-		evc_raise_requested(evc_workers_scope(k.group), NULL),
+		evc_raise_requested(evc_group_scope(k.group), NULL),
 		EVC_ABORTED);
 	end_registry(reg);
 	CALLED(&k, 1, 1, 1, 1, 1);

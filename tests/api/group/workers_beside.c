@@ -11,7 +11,7 @@
 
 struct meddler {
 	const char *line; /* at this one ... */
-	evc_workers *group;
+	evc_group *group;
 	evc_status resized, paused;
 	bool ended;
 	atomic_int n;
@@ -26,9 +26,9 @@ meddle(int level, const char *line, const evc_reason *r, void *arg)
 	(void)r;
 	if (strstr(line, m->line) == NULL || atomic_fetch_add(&m->n, 1) > 0)
 		return;
-	m->resized = evc_workers_resize(m->group, 3);
-	m->paused = evc_workers_pause(m->group);
-	m->ended = evc_workers_wait_finish(m->group, INFINITY);
+	m->resized = evc_group_resize(m->group, 3);
+	m->paused = evc_group_pause(m->group);
+	m->ended = evc_group_wait_finish(m->group, INFINITY);
 }
 
 static evc_registry *
@@ -50,7 +50,7 @@ START_TEST(the_log_hook_of_a_start_does_not_wait_for_it)
 	evc_registry *reg = meddled_registry(&m);
 
 	m.group = crew_add(reg, "train", &k, 2, NULL);
-	ck_assert_int_eq(evc_workers_start(k.group), EVC_INTERNAL);
+	ck_assert_int_eq(evc_group_start(k.group), EVC_INTERNAL);
 	ck_assert_int_eq(atomic_load(&m.n), 1);
 	ck_assert_int_eq(m.resized, -EVC_FAILED_PRECONDITION);
 	ck_assert_int_eq(m.paused, -EVC_FAILED_PRECONDITION);
@@ -68,9 +68,9 @@ START_TEST(the_log_hook_of_a_stop_does_not_wait_for_it)
 	evc_registry *reg = meddled_registry(&m);
 
 	m.group = crew_add(reg, "train", &k, 2, NULL);
-	OK(evc_workers_start(k.group));
+	OK(evc_group_start(k.group));
 	UNTIL(atomic_load(&k.runs) > 2);
-	OK(evc_workers_stop(k.group, NULL));
+	OK(evc_group_stop(k.group, NULL));
 	ck_assert_int_eq(atomic_load(&m.n), 1);
 	ck_assert_int_eq(m.resized, -EVC_FAILED_PRECONDITION);
 	CALLED(&k, 1, 1, 1, 1, 1);
@@ -81,7 +81,7 @@ END_TEST
 /* ---- a start beside a stop ---- */
 
 struct stop {
-	evc_workers *group;
+	evc_group *group;
 	evc_status result;
 };
 
@@ -90,7 +90,7 @@ stop_main(void *arg)
 {
 	struct stop *s = arg;
 
-	s->result = evc_workers_stop(s->group, NULL);
+	s->result = evc_group_stop(s->group, NULL);
 	return NULL;
 }
 
@@ -113,16 +113,16 @@ START_TEST(a_start_waits_for_a_stop_that_waits)
 	pthread_t stops, opens;
 
 	s.group = crew_add(reg, "train", &k, 2, NULL);
-	OK(evc_workers_start(k.group));
+	OK(evc_group_start(k.group));
 	UNTIL(atomic_load(&k.in) == 2);
 	OK(pthread_create(&stops, NULL, stop_main, &s));
 	SAYS("train", "waiting for", NULL);
 	OK(pthread_create(&opens, NULL, open_later, &k));
-	OK(evc_workers_start(k.group));
+	OK(evc_group_start(k.group));
 	OK(pthread_join(stops, NULL));
 	OK(pthread_join(opens, NULL));
 	OK(s.result);
-	ck_assert(evc_workers_is_active(k.group));
+	ck_assert(evc_group_is_active(k.group));
 	ck_assert_uint_eq(info_of(k.group).n_starts, 2);
 	end_registry(reg);
 	CALLED(&k, 2, 2, 2, 2, 2);
@@ -130,7 +130,7 @@ START_TEST(a_start_waits_for_a_stop_that_waits)
 END_TEST
 
 static void
-shut_slowly(evc_workers *group, void *arg)
+shut_slowly(evc_group *group, void *arg)
 {
 	struct crew *k = arg;
 
@@ -142,18 +142,18 @@ shut_slowly(evc_workers *group, void *arg)
 /* The helper thread, which is to see to it, is in another group's function. */
 START_TEST(what_was_asked_to_stop_does_not_run)
 {
-	evc_workers_opts o = { .shutdown = shut_slowly };
+	evc_group_opts o = { .shutdown = shut_slowly };
 	evc_registry *reg = new_registry(T_LIMIT);
 	struct crew a = { 0 }, b = { 0 };
 
 	crew_add(reg, "a", &a, 1, &o);
 	crew_add(reg, "b", &b, 1, NULL);
 	OK(evc_registry_start(reg));
-	OK(evc_request_stop(evc_workers_scope(a.group), 0, "now"));
+	OK(evc_request_stop(evc_group_scope(a.group), 0, "now"));
 	UNTIL(atomic_load(&a.n_shutdown) == 1);
-	OK(evc_request_stop(evc_workers_scope(b.group), 0, "now"));
-	ck_assert(!evc_workers_is_active(b.group));
-	ck_assert_uint_eq(info_of(b.group).state, EVC_WORKERS_STOPPING);
+	OK(evc_request_stop(evc_group_scope(b.group), 0, "now"));
+	ck_assert(!evc_group_is_active(b.group));
+	ck_assert_uint_eq(info_of(b.group).state, EVC_GROUP_STOPPING);
 	ck_assert_int_eq(atomic_load(&b.n_shutdown), 0);
 	atomic_store(&a.open, 1);
 	end_registry(reg);
@@ -169,7 +169,7 @@ struct freeing {
 };
 
 static bool
-free_registry(evc_workers *group, void *arg)
+free_registry(evc_group *group, void *arg)
 {
 	struct freeing *f = arg;
 
@@ -184,7 +184,7 @@ START_TEST(a_registry_is_not_freed_in_its_own_walk)
 {
 	struct freeing f = { .reg = new_registry(0) };
 	struct crew a = { 0 }, b = { 0 };
-	evc_workers_opts o = { 0 };
+	evc_group_opts o = { 0 };
 	evc_coord *c;
 
 	OK(evc_new(NULL, NULL, &c));
@@ -203,19 +203,19 @@ END_TEST
 /* ---- a worker that forks ---- */
 
 static evc_status
-fork_once(evc_workers *group, unsigned id, void *arg)
+fork_once(evc_group *group, unsigned id, void *arg)
 {
 	int *status = arg;
 	char text[512];
 	pid_t pid;
 
 	(void)id;
-	evc_workers_put(group, "x", 1, false);
+	evc_group_put(group, "x", 1, false);
 	pid = fork();
 	if (pid == 0) {
 		alarm(10);
-		CHILD_REFUSED(evc_workers_put(group, "x", 1, false));
-		evc_registry_metrics(evc_workers_registry(group), text,
+		CHILD_REFUSED(evc_group_put(group, "x", 1, false));
+		evc_registry_metrics(evc_group_registry(group), text,
 				     sizeof(text));
 		CHILD(text[0] == '#' && text[strlen(text) - 1] == '\n');
 		_exit(0);
@@ -226,16 +226,16 @@ fork_once(evc_workers *group, unsigned id, void *arg)
 
 START_TEST(in_the_fork_child_of_a_worker_puts_are_refused)
 {
-	evc_workers_opts o = { .n_threads = 1 };
+	evc_group_opts o = { .n_threads = 1 };
 	evc_registry *reg = new_registry(0);
-	evc_workers *g;
+	evc_group *g;
 	int status = -1;
 
-	OK(evc_workers_init(reg, "f", fork_once, &status, &o, &g, NULL));
-	OK(evc_workers_start(g));
-	ck_assert(evc_workers_wait_finish(g, T_LIMIT));
+	OK(evc_group_init(reg, "f", fork_once, &status, &o, &g, NULL));
+	OK(evc_group_start(g));
+	ck_assert(evc_group_wait_finish(g, T_LIMIT));
 	ck_assert_int_eq(status, 0);
-	ck_assert_double_eq(evc_workers_metric(g, "x"), 1);
+	ck_assert_double_eq(evc_group_metric(g, "x"), 1);
 	end_registry(reg);
 }
 END_TEST
@@ -245,7 +245,7 @@ END_TEST
 static atomic_int n_inside, n_calls, n_most;
 
 static evc_status
-slow_logger(evc_workers *group, const evc_metric *m, unsigned n, void *arg)
+slow_logger(evc_group *group, const evc_metric *m, unsigned n, void *arg)
 {
 	int in = atomic_fetch_add(&n_inside, 1) + 1;
 
@@ -265,7 +265,7 @@ slow_logger(evc_workers *group, const evc_metric *m, unsigned n, void *arg)
 START_TEST(a_logger_with_an_interval_is_not_called_twice_at_once)
 {
 	evc_logger l = { .fn = slow_logger, .every = 0.001 };
-	evc_workers_opts o = { .loggers = &l, .n_loggers = 1 };
+	evc_group_opts o = { .loggers = &l, .n_loggers = 1 };
 	evc_registry *reg = new_registry(0);
 	struct crew k = { 0 };
 
@@ -280,23 +280,23 @@ END_TEST
 /* ---- reports ---- */
 
 static evc_status
-fail_at_once(evc_workers *group, unsigned id, void *arg)
+fail_at_once(evc_group *group, unsigned id, void *arg)
 {
 	(void)arg;
-	return evc_workers_fail(group, EVC_DATA_LOSS, 0, "shard %u", id);
+	return evc_group_fail(group, EVC_DATA_LOSS, 0, "shard %u", id);
 }
 
 START_TEST(what_an_error_is_about_is_said_once)
 {
-	evc_workers_opts o = { .n_threads = 1 };
+	evc_group_opts o = { .n_threads = 1 };
 	evc_registry *reg = new_registry(0);
-	evc_workers *g;
+	evc_group *g;
 	char text[4096];
 	const char *line;
 
-	OK(evc_workers_init(reg, "f", fail_at_once, NULL, &o, &g, NULL));
-	OK(evc_workers_start(g));
-	ck_assert(evc_workers_wait_finish(g, T_LIMIT));
+	OK(evc_group_init(reg, "f", fail_at_once, NULL, &o, &g, NULL));
+	OK(evc_group_start(g));
+	ck_assert(evc_group_wait_finish(g, T_LIMIT));
 	evc_registry_report(reg, text, sizeof(text));
 	line = strstr(text, "worker 0, start 1, run 1: error DATA_LOSS (15)");
 	ck_assert_msg(line != NULL, "%s", text);

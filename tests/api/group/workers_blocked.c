@@ -18,7 +18,7 @@ struct blocked {
 /* ---- what they block in ---- */
 
 static evc_status
-block_in_read(evc_workers *group, unsigned id, void *arg)
+block_in_read(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	struct blocked *b = k->more;
@@ -32,7 +32,7 @@ block_in_read(evc_workers *group, unsigned id, void *arg)
 }
 
 static evc_status
-block_in_sem(evc_workers *group, unsigned id, void *arg)
+block_in_sem(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	struct blocked *b = k->more;
@@ -53,34 +53,34 @@ post_sem(void *arg)
 }
 
 static evc_status
-block_in_sleep(evc_workers *group, unsigned id, void *arg)
+block_in_sleep(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	struct blocked *b = k->more;
 
 	crew_enter(group, id, k);
-	atomic_fetch_add(&b->woken, evc_sleep(evc_workers_scope(group),
+	atomic_fetch_add(&b->woken, evc_sleep(evc_group_scope(group),
 					      INFINITY) == -EVC_CANCELLED);
 	/* Their code may be returned as it came. */
 	return crew_leave(k, -EVC_CANCELLED);
 }
 
 static evc_status
-block_in_wait_fd(evc_workers *group, unsigned id, void *arg)
+block_in_wait_fd(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	struct blocked *b = k->more;
 	evc_status st;
 
 	crew_enter(group, id, k);
-	st = evc_wait_fd(evc_workers_scope(group), b->pipe[0], EVC_READ,
+	st = evc_wait_fd(evc_group_scope(group), b->pipe[0], EVC_READ,
 			 INFINITY, NULL);
 	atomic_fetch_add(&b->woken, st == -EVC_CANCELLED);
 	return crew_leave(k, st);
 }
 
 static evc_status
-block_in_pop(evc_workers *group, unsigned id, void *arg)
+block_in_pop(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	struct blocked *b = k->more;
@@ -95,7 +95,7 @@ block_in_pop(evc_workers *group, unsigned id, void *arg)
 
 /* Full after the first. */
 static evc_status
-block_in_push(evc_workers *group, unsigned id, void *arg)
+block_in_push(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	struct blocked *b = k->more;
@@ -108,7 +108,7 @@ block_in_push(evc_workers *group, unsigned id, void *arg)
 }
 
 static void
-close_the_queue(evc_workers *group, void *arg)
+close_the_queue(evc_group *group, void *arg)
 {
 	struct crew *k = arg;
 
@@ -139,7 +139,7 @@ static const struct {
 START_TEST(what_blocks_is_woken_by_the_stop)
 {
 	evc_join_opts generous = { .grace = T_LIMIT };
-	evc_workers_opts o = { .member = { .flags = blocks[_i].flags,
+	evc_group_opts o = { .member = { .flags = blocks[_i].flags,
 					   .unblock = blocks[_i].unblock } };
 	evc_coord *apart = new_coord(NULL);
 	evc_registry *reg = new_registry(0);
@@ -156,7 +156,7 @@ START_TEST(what_blocks_is_woken_by_the_stop)
 	crew_add(reg, "train", &k, 3, &o);
 	if (blocks[_i].queue != 0)
 		OK(evc_queue_new(blocks[_i].queue == 1 ?
-					 evc_workers_scope(k.group) :
+					 evc_group_scope(k.group) :
 					 apart,
 				 "queue", 1, NULL, &b.queue));
 	for (round = 1; round <= 2; round++) {
@@ -200,7 +200,7 @@ START_TEST(what_blocks_is_woken_by_the_stop)
 END_TEST
 
 static evc_status
-read_and_fail(evc_workers *group, unsigned id, void *arg)
+read_and_fail(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	struct blocked *b = k->more;
@@ -209,7 +209,7 @@ read_and_fail(evc_workers *group, unsigned id, void *arg)
 
 	crew_enter(group, id, k);
 	if (read(b->pipe[0], &byte, 1) < 0)
-		st = evc_fail(evc_workers_scope(group), EVC_UNAVAILABLE, errno,
+		st = evc_fail(evc_group_scope(group), EVC_UNAVAILABLE, errno,
 			      "cannot read");
 	return crew_leave(k, st);
 }
@@ -217,7 +217,7 @@ read_and_fail(evc_workers *group, unsigned id, void *arg)
 /* The error that a kick makes is the stop's, not the worker's. */
 START_TEST(an_EINTR_of_one_that_was_kicked_is_no_reason)
 {
-	evc_workers_opts o = { .member = { .flags = EVC_KICK } };
+	evc_group_opts o = { .member = { .flags = EVC_KICK } };
 	evc_registry *reg = new_registry(T_LIMIT);
 	struct blocked b = { .pipe = { -1, -1 } };
 	struct crew k = { .run = read_and_fail, .more = &b };
@@ -228,7 +228,7 @@ START_TEST(an_EINTR_of_one_that_was_kicked_is_no_reason)
 	UNTIL(atomic_load(&k.in) == 1);
 	until_asleep(atomic_load(&k.tid[0]));
 	OK(evc_registry_stop(reg, NULL));
-	OK(evc_raise_requested(evc_workers_scope(k.group), NULL));
+	OK(evc_raise_requested(evc_group_scope(k.group), NULL));
 	OK(info_of(k.group).stop.code);
 	end_registry(reg);
 	close(b.pipe[0]);
@@ -239,7 +239,7 @@ END_TEST
 /* ---- those that stay ---- */
 
 static evc_status
-stay_at(evc_workers *group, unsigned id, void *arg)
+stay_at(evc_group *group, unsigned id, void *arg)
 {
 	evc_checkpoint(id == 1 ? "reading shard 7" : "writing block 12");
 	return crew_stay(group, id, arg);
@@ -268,7 +268,7 @@ who_stays_is_named(double grace)
 	SAYS("train/2", "late: in run 1", "\"writing block 12\"");
 	in_time = strstr(evc_last_error(), "good/0") == NULL;
 	/* A report says what they said last. */
-	evc_report(evc_workers_scope(k.group), text, sizeof(text));
+	evc_report(evc_group_scope(k.group), text, sizeof(text));
 	HAS(text, "train/1");
 	HAS(text, "reading shard 7");
 	HAS(text, "train/2");
@@ -295,7 +295,7 @@ END_TEST
 /* ---- shutdown functions that block ---- */
 
 static void
-block_in_shutdown(evc_workers *group, void *arg)
+block_in_shutdown(evc_group *group, void *arg)
 {
 	struct crew *k = arg;
 	struct blocked *b = k->more;
@@ -315,7 +315,7 @@ shutdown_is_named(void)
 
 START_TEST(a_shutdown_that_blocks_is_kicked_when_the_budget_is_over)
 {
-	evc_workers_opts o = { .shutdown = block_in_shutdown };
+	evc_group_opts o = { .shutdown = block_in_shutdown };
 	evc_join_opts some = { .grace = 0.1 };
 	evc_registry *reg = new_registry(0);
 	struct blocked b = { .pipe = { -1, -1 } };
@@ -333,7 +333,7 @@ START_TEST(a_shutdown_that_blocks_is_kicked_when_the_budget_is_over)
 	ck_assert_msg(shutdown_is_named(), "not named:\n%s%s", all_said(),
 		      evc_last_error());
 	/* And the stop has gone on. */
-	ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
+	ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
 	CALLED(&k, 1, 1, 1, 1, 1);
 	end_registry(reg);
 	close(b.pipe[0]);
@@ -342,7 +342,7 @@ START_TEST(a_shutdown_that_blocks_is_kicked_when_the_budget_is_over)
 END_TEST
 
 static void
-hang_in_shutdown(evc_workers *group, void *arg)
+hang_in_shutdown(evc_group *group, void *arg)
 {
 	struct crew *k = arg;
 
@@ -353,7 +353,7 @@ hang_in_shutdown(evc_workers *group, void *arg)
 
 START_TEST(ASIDE_a_shutdown_that_hangs_is_left_behind_and_named)
 {
-	evc_workers_opts o = { .flags = EVC_WORKERS_ASIDE,
+	evc_group_opts o = { .flags = EVC_GROUP_ASIDE,
 			       .shutdown = hang_in_shutdown };
 	evc_join_opts some = { .grace = 0.1 };
 	evc_registry *reg = new_registry(0.2);
@@ -366,17 +366,17 @@ START_TEST(ASIDE_a_shutdown_that_hangs_is_left_behind_and_named)
 	LATE(evc_registry_stop(reg, &some));
 	ck_assert_msg(shutdown_is_named(), "not named:\n%s%s", all_said(),
 		      evc_last_error());
-	ck_assert(!evc_workers_is_active(k.group));
+	ck_assert(!evc_group_is_active(k.group));
 	/* The others are not kept from their stop, which may be late itself. */
 	UNTIL(atomic_load(&other.n_cleanup) == 1);
 	ck_assert_int_eq(k.n_stop, 0);
 	CALLED(&other, 1, 1, 1, 1, 1);
 	/* It is there still: neither free nor start. */
-	REFUSED(EVC_FAILED_PRECONDITION, evc_workers_free(k.group));
-	REFUSED(EVC_FAILED_PRECONDITION, evc_workers_start(k.group));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_group_free(k.group));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_group_start(k.group));
 	atomic_store(&k.open, 1);
 	UNTIL(atomic_load(&k.n_stop) == 1);
-	ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
+	ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
 	end_registry(reg);
 	CALLED(&k, 1, 1, 1, 1, 1);
 }

@@ -9,7 +9,7 @@ START_TEST(an_error_stops_its_group_and_no_other)
 {
 	evc_registry *reg = new_registry(0);
 	struct crew k = { .run = crew_fail }, other = { 0 };
-	evc_workers_info info;
+	evc_group_info info;
 	evc_worker_error e;
 	unsigned run;
 
@@ -18,11 +18,11 @@ START_TEST(an_error_stops_its_group_and_no_other)
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.by_id[2]) > 4);
 	atomic_store(&k.open, 1);
-	STATE_COMES(k.group, EVC_WORKERS_STOPPED);
+	STATE_COMES(k.group, EVC_GROUP_STOPPED);
 	UNTIL(atomic_load(&k.n_cleanup) == 1);
 	CALLED(&k, 1, 1, 1, 1, 1);
 	run = (unsigned)atomic_load(&k.by_id[2]);
-	ck_assert_int_eq(evc_workers_error_get(k.group, 1, &e),
+	ck_assert_int_eq(evc_group_error_get(k.group, 1, &e),
 			 -EVC_NOT_FOUND);
 	e = error_of(k.group, 0);
 	ck_assert_uint_eq(e.id, 2);
@@ -42,15 +42,15 @@ START_TEST(an_error_stops_its_group_and_no_other)
 	ck_assert_str_eq(info.stop.who, "train/2");
 	ck_assert_uint_eq(worker_of(k.group, 0).n_errors, 1);
 	ck_assert_uint_eq(worker_of(k.group, 1).n_errors, 0);
-	ck_assert(evc_workers_is_active(other.group));
+	ck_assert(evc_group_is_active(other.group));
 	ck_assert(!evc_should_stop(evc_registry_coord(reg)));
 	/* The others were told and have obeyed: no error of theirs.  The call
 	   answers the error until that group is started again. */
-	OK(evc_workers_stop(other.group, NULL));
+	OK(evc_group_stop(other.group, NULL));
 	ck_assert_int_eq(evc_registry_stop(reg, NULL), EVC_DATA_LOSS);
 	ck_assert_str_eq(evc_last_error(),
 			 "evc_registry_stop: train/2: shard 7");
-	ck_assert_int_eq(evc_workers_stop(k.group, NULL), EVC_DATA_LOSS);
+	ck_assert_int_eq(evc_group_stop(k.group, NULL), EVC_DATA_LOSS);
 	ck_assert_uint_eq(info_of(other.group).n_errors, 0);
 	end_registry(reg);
 }
@@ -59,7 +59,7 @@ END_TEST
 START_TEST(a_coordinator_above_is_not_stopped_by_it)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_workers_opts o = { .coord = c };
+	evc_group_opts o = { .coord = c };
 	evc_registry *reg = new_registry(0);
 	struct crew k = { .run = crew_fail, .open = 1 };
 	evc_id hold = 0;
@@ -68,7 +68,7 @@ START_TEST(a_coordinator_above_is_not_stopped_by_it)
 	OK(evc_hold_begin(c, "hold", NULL, &hold));
 	crew_add(reg, "train", &k, 2, &o);
 	OK(evc_registry_start(reg));
-	STATE_COMES(k.group, EVC_WORKERS_STOPPED);
+	STATE_COMES(k.group, EVC_GROUP_STOPPED);
 	NOT_YET(evc_should_stop(c));
 	OK(evc_hold_end(c, hold));
 	end_registry(reg);
@@ -79,7 +79,7 @@ END_TEST
 
 START_TEST(STOP_ALL_stops_every_group_of_its_registry)
 {
-	evc_workers_opts all = { .on_error = EVC_WORKERS_STOP_ALL };
+	evc_group_opts all = { .on_error = EVC_GROUP_STOP_ALL };
 	evc_registry *reg = new_registry(0), *far = new_registry(0);
 	struct crew k = { .run = crew_fail }, a = { 0 }, b = { 0 }, c = { 0 },
 		    never = { 0 };
@@ -93,14 +93,14 @@ START_TEST(STOP_ALL_stops_every_group_of_its_registry)
 	OK(evc_registry_start(far));
 	crew_add(reg, "never", &never, 2, NULL);
 	/* That of another group stops that one alone still. */
-	OK(evc_request_stop(evc_workers_scope(b.group), 0, NULL));
-	STATE_COMES(b.group, EVC_WORKERS_STOPPED);
-	ck_assert(evc_workers_is_active(a.group));
+	OK(evc_request_stop(evc_group_scope(b.group), 0, NULL));
+	STATE_COMES(b.group, EVC_GROUP_STOPPED);
+	ck_assert(evc_group_is_active(a.group));
 	atomic_store(&k.open, 1);
-	STATE_COMES(k.group, EVC_WORKERS_STOPPED);
-	STATE_COMES(a.group, EVC_WORKERS_STOPPED);
+	STATE_COMES(k.group, EVC_GROUP_STOPPED);
+	STATE_COMES(a.group, EVC_GROUP_STOPPED);
 	UNTIL(atomic_load(&a.n_cleanup) == 1 && atomic_load(&k.n_cleanup) == 1);
-	ck_assert(evc_workers_is_active(c.group));
+	ck_assert(evc_group_is_active(c.group));
 	CALLED(&a, 1, 1, 1, 1, 1);
 	CALLED(&b, 1, 1, 1, 1, 1);
 	CALLED(&k, 1, 1, 1, 1, 1);
@@ -115,8 +115,8 @@ START_TEST(STOP_ALL_stops_every_group_of_its_registry)
 	/* All can be started again. */
 	atomic_store(&k.open, 0);
 	OK(evc_registry_start(reg));
-	ck_assert(evc_workers_is_active(a.group));
-	ck_assert(evc_workers_is_active(k.group));
+	ck_assert(evc_group_is_active(a.group));
+	ck_assert(evc_group_is_active(k.group));
 	end_registry(reg);
 	end_registry(far);
 }
@@ -143,7 +143,7 @@ START_TEST(a_code_that_is_returned_is_kept_with_a_text)
 
 		crew_add(reg, "train", &k, 1, NULL);
 		OK(evc_registry_start(reg));
-		STATE_COMES(k.group, EVC_WORKERS_STOPPED);
+		STATE_COMES(k.group, EVC_GROUP_STOPPED);
 		ck_assert_uint_eq(info_of(k.group).n_errors, 1);
 		e = error_of(k.group, 0);
 		ck_assert_int_eq(e.reason.code, cases[i].kept);
@@ -156,7 +156,7 @@ START_TEST(a_code_that_is_returned_is_kept_with_a_text)
 END_TEST
 
 static evc_status
-fail_together(evc_workers *group, unsigned id, void *arg)
+fail_together(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
@@ -164,7 +164,7 @@ fail_together(evc_workers *group, unsigned id, void *arg)
 	while (atomic_load(&k->in) < 4 && !atomic_load(&k->open))
 		t_sleep(0.001);
 	atomic_store(&k->open, 1);
-	return crew_leave(k, evc_fail(evc_workers_scope(group),
+	return crew_leave(k, evc_fail(evc_group_scope(group),
 				      EVC_UNAVAILABLE, 0, "of worker %u", id));
 }
 
@@ -178,7 +178,7 @@ START_TEST(all_errors_are_kept_also_those_after_the_stop)
 
 	crew_add(reg, "train", &k, 4, NULL);
 	OK(evc_registry_start(reg));
-	ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
+	ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
 	ck_assert_uint_eq(info_of(k.group).n_errors, 4);
 	for (i = 0; i < 4; i++) {
 		e = error_of(k.group, i);
@@ -192,7 +192,7 @@ START_TEST(all_errors_are_kept_also_those_after_the_stop)
 	}
 	for (i = 0; i < 4; i++)
 		ck_assert_uint_eq(seen[i], 1);
-	ck_assert_int_eq(evc_workers_error_get(k.group, 4, &e),
+	ck_assert_int_eq(evc_group_error_get(k.group, 4, &e),
 			 -EVC_NOT_FOUND);
 	end_registry(reg);
 }
@@ -200,30 +200,30 @@ END_TEST
 
 /* By which call does it say so? */
 static evc_status
-fail_with_EINTR(evc_workers *group, unsigned id, void *arg)
+fail_with_EINTR(evc_group *group, unsigned id, void *arg)
 {
 	(void)id;
-	return arg != NULL ? evc_workers_fail(group, EVC_UNAVAILABLE, EINTR,
+	return arg != NULL ? evc_group_fail(group, EVC_UNAVAILABLE, EINTR,
 					      "read") :
-			     evc_fail(evc_workers_scope(group),
+			     evc_fail(evc_group_scope(group),
 				      EVC_UNAVAILABLE, EINTR, "read");
 }
 
 /* No stop has woken it. */
 START_TEST(an_EINTR_before_any_stop_is_an_error)
 {
-	evc_workers_opts o = { .n_threads = 1 };
+	evc_group_opts o = { .n_threads = 1 };
 	evc_registry *reg = new_registry(0);
 	evc_worker_error e;
-	evc_workers *g;
+	evc_group *g;
 	int way;
 
 	for (way = 0; way < 2; way++) {
-		OK(evc_workers_init(reg, "g", fail_with_EINTR,
+		OK(evc_group_init(reg, "g", fail_with_EINTR,
 				    way > 0 ? &way : NULL, &o, &g, NULL));
-		OK(evc_workers_start(g));
-		ck_assert(evc_workers_wait_finish(g, T_LIMIT));
-		OK(evc_workers_error_get(g, 0, &e));
+		OK(evc_group_start(g));
+		ck_assert(evc_group_wait_finish(g, T_LIMIT));
+		OK(evc_group_error_get(g, 0, &e));
 		ck_assert_int_eq(e.reason.code, EVC_UNAVAILABLE);
 		ck_assert_int_eq(e.reason.err, EINTR);
 	}
@@ -240,8 +240,8 @@ START_TEST(errors_stay_over_starts)
 	crew_add(reg, "train", &k, 1, NULL);
 	for (i = 1; i <= 4; i++) {
 		OK(evc_registry_start(reg));
-		ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
-		STATE_COMES(k.group, EVC_WORKERS_STOPPED);
+		ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
+		STATE_COMES(k.group, EVC_GROUP_STOPPED);
 	}
 	for (i = 0; i < 4; i++) {
 		ck_assert_uint_eq(error_of(k.group, i).start, i + 1);
@@ -253,7 +253,7 @@ START_TEST(errors_stay_over_starts)
 END_TEST
 
 static evc_status
-fail_300_times(evc_workers *group, unsigned id, void *arg)
+fail_300_times(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
@@ -265,7 +265,7 @@ fail_300_times(evc_workers *group, unsigned id, void *arg)
 
 START_TEST(the_latest_256_are_kept_the_oldest_first)
 {
-	evc_workers_opts o = { .on_error = EVC_WORKERS_RESTART,
+	evc_group_opts o = { .on_error = EVC_GROUP_RESTART,
 			       .restart = { .first = 1e-6, .most = 1e-6,
 					    .n = 1000, .within = 1000 } };
 	evc_registry *reg = new_registry(0);
@@ -275,13 +275,13 @@ START_TEST(the_latest_256_are_kept_the_oldest_first)
 
 	crew_add(reg, "train", &k, 1, &o);
 	OK(evc_registry_start(reg));
-	ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
+	ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
 	ck_assert_uint_eq(info_of(k.group).n_errors, 300);
 	ck_assert_uint_eq(info_of(k.group).n_restarts, 300);
 	ck_assert_uint_eq(info_of(k.group).n_runs, 301);
 	for (i = 0; i < 256; i++)
 		ck_assert_uint_eq(error_of(k.group, i).run, 45 + i);
-	ck_assert_int_eq(evc_workers_error_get(k.group, 256, &e),
+	ck_assert_int_eq(evc_group_error_get(k.group, 256, &e),
 			 -EVC_NOT_FOUND);
 	end_registry(reg);
 }
@@ -299,13 +299,13 @@ START_TEST(the_cores_explanation_names_worker_run_and_error)
 	crew_add(reg, "plain", &k, 1, NULL);
 	crew_add(reg, "texts", &t, 1, NULL);
 	OK(evc_registry_start(reg));
-	STATE_COMES(k.group, EVC_WORKERS_STOPPED);
-	STATE_COMES(t.group, EVC_WORKERS_STOPPED);
-	evc_explain(evc_workers_scope(k.group), text, sizeof(text));
+	STATE_COMES(k.group, EVC_GROUP_STOPPED);
+	STATE_COMES(t.group, EVC_GROUP_STOPPED);
+	evc_explain(evc_group_scope(k.group), text, sizeof(text));
 	HAS(text, "plain/0");
 	HAS(text, "run 1");
 	HAS(text, "UNAVAILABLE");
-	evc_explain(evc_workers_scope(t.group), text, sizeof(text));
+	evc_explain(evc_group_scope(t.group), text, sizeof(text));
 	HAS(text, "texts/1");
 	HAS(text, "shard 7");
 	HAS(text, "DATA_LOSS");
@@ -324,7 +324,7 @@ START_TEST(the_log_hook_hears_of_an_error_and_what_it_stopped)
 	crew_add(reg, "train", &k, 1, NULL);
 	OK(evc_registry_start(reg));
 	atomic_store(&k.open, 1);
-	STATE_COMES(k.group, EVC_WORKERS_STOPPED);
+	STATE_COMES(k.group, EVC_GROUP_STOPPED);
 	SAYS("train/0", "shard 7", "run ");
 	/* The group stopped, and why. */
 	SAYS("train", "stop", "shard 7");
@@ -334,7 +334,7 @@ START_TEST(the_log_hook_hears_of_an_error_and_what_it_stopped)
 	ck_assert_int_eq(level_said("shard 7", "run "), EVC_LOG_ERROR);
 	/* One without a text. */
 	crew_add(reg, "plain", &r, 1, NULL);
-	OK(evc_workers_start(r.group));
+	OK(evc_group_start(r.group));
 	SAYS("plain/1", "200", "run 1");
 	end_registry(reg);
 }
@@ -391,7 +391,7 @@ START_TEST(a_group_below_a_coordinator_speaks_by_its_hook)
 {
 	evc_config cfg = { .name = "above", .log = keep_said };
 	evc_coord *c = new_coord_with(NULL, &cfg);
-	evc_workers_opts o = { .coord = c };
+	evc_group_opts o = { .coord = c };
 	evc_registry *reg = NULL;
 	struct crew k = { .run = crew_fail, .open = 1 };
 
@@ -400,7 +400,7 @@ START_TEST(a_group_below_a_coordinator_speaks_by_its_hook)
 	crew_add(reg, "train", &k, 1, &o);
 	OK(evc_registry_start(reg));
 	SAYS("train/0", "shard 7", "run 1");
-	STATE_COMES(k.group, EVC_WORKERS_STOPPED);
+	STATE_COMES(k.group, EVC_GROUP_STOPPED);
 	end_registry(reg);
 	ck_assert_int_ge(evc_join(c, NULL, NULL), 0);
 	OK(evc_free(c));

@@ -21,7 +21,7 @@ mark(char c)
 }
 
 static evc_status
-mark_init(evc_workers *group, evc_registry *r, void *arg)
+mark_init(evc_group *group, evc_registry *r, void *arg)
 {
 	(void)group;
 	(void)r;
@@ -31,7 +31,7 @@ mark_init(evc_workers *group, evc_registry *r, void *arg)
 }
 
 static void
-mark_shutdown(evc_workers *group, void *arg)
+mark_shutdown(evc_group *group, void *arg)
 {
 	(void)group;
 	(void)arg;
@@ -52,7 +52,7 @@ mark_cleanup(void *arg)
 	mark('c');
 }
 
-static const evc_workers_opts marked = { .n_threads = 2,
+static const evc_group_opts marked = { .n_threads = 2,
 					 .init = mark_init,
 					 .shutdown = mark_shutdown,
 					 .state = { .stop = mark_stop,
@@ -60,12 +60,12 @@ static const evc_workers_opts marked = { .n_threads = 2,
 
 /* In the child, which has no thread but this: a group of the process's
    registry that runs. */
-static evc_workers *
+static evc_group *
 run_group(evc_worker_fn *fn, struct crew *k)
 {
-	evc_workers *group = NULL;
+	evc_group *group = NULL;
 
-	CHILD(evc_workers_init(NULL, "train", fn, k, &marked, &group, NULL) ==
+	CHILD(evc_group_init(NULL, "train", fn, k, &marked, &group, NULL) ==
 	      0);
 	k->group = group;
 	CHILD(evc_registry_start(NULL) == 0);
@@ -137,7 +137,7 @@ exit_when_stopped(void)
 static void
 exit_never_started(void)
 {
-	CHILD(evc_workers_init(NULL, "train", crew_beat, NULL, &marked, NULL,
+	CHILD(evc_group_init(NULL, "train", crew_beat, NULL, &marked, NULL,
 			       NULL) == 0);
 	exit(7);
 }
@@ -181,14 +181,14 @@ START_TEST(it_is_bounded)
 END_TEST
 
 static evc_status
-exit_here(evc_workers *group, unsigned id, void *arg)
+exit_here(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
 	(void)id;
 	if (atomic_fetch_add(&k->runs, 1) == 4)
 		exit(7);
-	evc_sleep(evc_workers_scope(group), 0.001);
+	evc_sleep(evc_group_scope(group), 0.001);
 	return 0;
 }
 
@@ -283,7 +283,7 @@ exit_with_one_of_ones_own(void)
 	evc_registry *reg = NULL;
 
 	CHILD(evc_registry_new(NULL, &reg) == 0);
-	CHILD(evc_workers_init(reg, "train", crew_beat, &k, &marked, &k.group,
+	CHILD(evc_group_init(reg, "train", crew_beat, &k, &marked, &k.group,
 			       NULL) == 0);
 	CHILD(evc_registry_start(reg) == 0);
 	while (atomic_load(&k.runs) < 2)
@@ -313,7 +313,7 @@ exit_in_a_fork_child(void)
 	pid = fork();
 	if (pid == 0) {
 		alarm(10);
-		CHILD_REFUSED(evc_workers_init(NULL, "x", crew_beat, &k, NULL,
+		CHILD_REFUSED(evc_group_init(NULL, "x", crew_beat, &k, NULL,
 					       NULL, NULL));
 		CHILD_REFUSED(evc_registry_stop(NULL, NULL));
 		exit(5);
@@ -322,7 +322,7 @@ exit_in_a_fork_child(void)
 	CHILD(WIFEXITED(status) && WEXITSTATUS(status) == 5);
 	mark('|');
 	/* Here everything is as it was. */
-	CHILD(evc_workers_is_active(k.group));
+	CHILD(evc_group_is_active(k.group));
 	exit(7);
 }
 
@@ -339,8 +339,8 @@ START_TEST(in_a_fork_child_calls_are_refused)
 {
 	evc_registry *reg = new_registry(0);
 	struct crew k = { 0 }, other = { 0 };
-	evc_workers_info info;
-	evc_workers *none = NULL;
+	evc_group_info info;
+	evc_group *none = NULL;
 	char buf[4096];
 	unsigned ids[4];
 	int status = 0, runs;
@@ -348,30 +348,30 @@ START_TEST(in_a_fork_child_calls_are_refused)
 
 	crew_add(reg, "train", &k, 2, NULL);
 	crew_add(reg, "never", &other, 1, NULL);
-	OK(evc_workers_start(k.group));
+	OK(evc_group_start(k.group));
 	UNTIL(atomic_load(&k.runs) > 3);
 	pid = fork();
 	if (pid == 0) {
 		alarm(10);
-		CHILD_REFUSED(evc_workers_init(reg, "x", crew_beat, NULL, NULL,
+		CHILD_REFUSED(evc_group_init(reg, "x", crew_beat, NULL, NULL,
 					       &none, NULL));
 		CHILD(none == NULL);
 		CHILD_REFUSED(evc_registry_start(reg));
-		CHILD_REFUSED(evc_workers_start(other.group));
+		CHILD_REFUSED(evc_group_start(other.group));
 		CHILD_REFUSED(evc_registry_stop(reg, NULL));
 		CHILD_REFUSED(evc_registry_stop_name(reg, "train", NULL));
-		CHILD_REFUSED(evc_workers_stop(k.group, NULL));
-		CHILD_REFUSED(evc_workers_resize(k.group, 3));
-		CHILD_REFUSED(evc_workers_pause(k.group));
-		CHILD_REFUSED(evc_workers_free(k.group));
+		CHILD_REFUSED(evc_group_stop(k.group, NULL));
+		CHILD_REFUSED(evc_group_resize(k.group, 3));
+		CHILD_REFUSED(evc_group_pause(k.group));
+		CHILD_REFUSED(evc_group_free(k.group));
 		CHILD_REFUSED(evc_registry_free(reg));
 		/* Questions and waits come back, whatever they say: locks may
 		   be held for ever here. */
-		(void)evc_workers_is_active(k.group);
-		(void)evc_workers_get(k.group, &info);
-		(void)evc_workers_ids(k.group, ids, 4);
-		(void)evc_workers_metric(k.group, "worker_time");
-		(void)evc_workers_wait_finish(k.group, INFINITY);
+		(void)evc_group_is_active(k.group);
+		(void)evc_group_get(k.group, &info);
+		(void)evc_group_ids(k.group, ids, 4);
+		(void)evc_group_metric(k.group, "worker_time");
+		(void)evc_group_wait_finish(k.group, INFINITY);
 		(void)evc_registry_report(reg, buf, sizeof(buf));
 		CHILD(atomic_load(&k.n_shutdown) == 0);
 		_exit(0);
@@ -380,7 +380,7 @@ START_TEST(in_a_fork_child_calls_are_refused)
 	ck_assert_int_eq(status, 0);
 	runs = atomic_load(&k.runs);
 	UNTIL(atomic_load(&k.runs) > runs + 3);
-	ck_assert(evc_workers_is_active(k.group));
+	ck_assert(evc_group_is_active(k.group));
 	end_registry(reg);
 	CALLED(&k, 1, 1, 1, 1, 1);
 	CALLED(&other, 0, 0, 0, 0, 0);

@@ -11,7 +11,7 @@
 
 struct inside {
 	struct crew *k;
-	evc_workers *other;
+	evc_group *other;
 	atomic_int tried, wrong;
 };
 
@@ -26,33 +26,33 @@ struct inside {
 static void
 try_all(struct inside *in)
 {
-	evc_workers *own = in->k->group;
-	evc_workers_info info;
+	evc_group *own = in->k->group;
+	evc_group_info info;
 
 	if (own == NULL)
 		return;
-	MUST_REFUSE(evc_workers_start(own));
-	MUST_REFUSE(evc_workers_start(in->other));
-	MUST_REFUSE(evc_workers_stop(own, NULL));
-	MUST_REFUSE(evc_workers_stop(in->other, NULL));
-	MUST_REFUSE(evc_registry_start(evc_workers_registry(own)));
-	MUST_REFUSE(evc_registry_stop(evc_workers_registry(own), NULL));
-	MUST_REFUSE(evc_registry_stop_name(evc_workers_registry(own), "train",
+	MUST_REFUSE(evc_group_start(own));
+	MUST_REFUSE(evc_group_start(in->other));
+	MUST_REFUSE(evc_group_stop(own, NULL));
+	MUST_REFUSE(evc_group_stop(in->other, NULL));
+	MUST_REFUSE(evc_registry_start(evc_group_registry(own)));
+	MUST_REFUSE(evc_registry_stop(evc_group_registry(own), NULL));
+	MUST_REFUSE(evc_registry_stop_name(evc_group_registry(own), "train",
 					   NULL));
-	MUST_REFUSE(evc_workers_resize(own, 3));
-	MUST_REFUSE(evc_workers_free(own));
-	MUST_REFUSE(evc_registry_free(evc_workers_registry(own)));
+	MUST_REFUSE(evc_group_resize(own, 3));
+	MUST_REFUSE(evc_group_free(own));
+	MUST_REFUSE(evc_registry_free(evc_group_registry(own)));
 	/* Questions are answered. */
-	(void)evc_workers_is_active(own);
-	if (evc_workers_ids(own, NULL, 0) != 2 ||
-	    evc_workers_get(own, &info) != 0 || info.n_threads != 2 ||
-	    evc_workers_put(own, "mark", 1, false) != 0)
+	(void)evc_group_is_active(own);
+	if (evc_group_ids(own, NULL, 0) != 2 ||
+	    evc_group_get(own, &info) != 0 || info.n_threads != 2 ||
+	    evc_group_put(own, "mark", 1, false) != 0)
 		atomic_fetch_add(&in->wrong, 1);
 	atomic_fetch_add(&in->tried, 1);
 }
 
 static evc_status
-try_init(evc_workers *group, evc_registry *reg, void *arg)
+try_init(evc_group *group, evc_registry *reg, void *arg)
 {
 	(void)group;
 	(void)reg;
@@ -61,7 +61,7 @@ try_init(evc_workers *group, evc_registry *reg, void *arg)
 }
 
 static void
-try_shutdown(evc_workers *group, void *arg)
+try_shutdown(evc_group *group, void *arg)
 {
 	(void)group;
 	try_all(((struct crew *)arg)->more);
@@ -83,7 +83,7 @@ try_stop(void *arg)
 /* _i: 0 the caller's thread, 1 a thread aside, 2 the helper's. */
 START_TEST(inside_a_groups_functions_it_is_refused)
 {
-	evc_workers_opts o = { .flags = _i == 1 ? EVC_WORKERS_ASIDE : 0,
+	evc_group_opts o = { .flags = _i == 1 ? EVC_GROUP_ASIDE : 0,
 			       .init = try_init,
 			       .shutdown = try_shutdown,
 			       .state = { try_start, try_stop, try_stop,
@@ -105,7 +105,7 @@ START_TEST(inside_a_groups_functions_it_is_refused)
 			 _i == 2 ? EVC_DATA_LOSS : 0);
 	ck_assert_int_eq(in.tried, 5);
 	ck_assert_int_eq(in.wrong, 0);
-	ck_assert(evc_workers_metric(k.group, "mark") == 5);
+	ck_assert(evc_group_metric(k.group, "mark") == 5);
 	end_registry(reg);
 	CALLED(&other, 1, 1, 1, 1, 1);
 }
@@ -150,7 +150,7 @@ START_TEST(a_callback_of_a_loop_may_start_and_stop)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = _i ? new_coord(loop) : NULL;
-	evc_workers_opts o = { .coord = c };
+	evc_group_opts o = { .coord = c };
 	struct on_loop l = { .reg = new_registry(0),
 			     .result = { 77, 77, 77, 77 } };
 	struct crew k = { 0 }, b = { 0 };
@@ -165,8 +165,8 @@ START_TEST(a_callback_of_a_loop_may_start_and_stop)
 	ev_run(loop, 0);
 	for (i = 0; i < 4; i++)
 		ck_assert_int_eq(l.result[i], 0);
-	STATE(k.group, EVC_WORKERS_STOPPED);
-	STATE(b.group, EVC_WORKERS_RUNNING);
+	STATE(k.group, EVC_GROUP_STOPPED);
+	STATE(b.group, EVC_GROUP_RUNNING);
 	end_registry(l.reg);
 	CALLED(&k, 2, 2, 2, 2, 2);
 	CALLED(&b, 2, 2, 2, 2, 2);
@@ -179,7 +179,7 @@ END_TEST
 
 struct slow {
 	evc_registry *reg;
-	evc_workers *group;
+	evc_group *group;
 	int what;
 	atomic_int tid, done, result;
 };
@@ -194,9 +194,9 @@ slow_main(void *arg)
 	switch (s->what) {
 	case 0: st = evc_registry_start(s->reg); break;
 	case 1: st = evc_registry_stop(s->reg, NULL); break;
-	case 2: st = evc_workers_stop(s->group, NULL); break;
+	case 2: st = evc_group_stop(s->group, NULL); break;
 	case 3: st = evc_registry_stop_name(s->reg, "train", NULL); break;
-	default: st = evc_workers_start(s->group); break;
+	default: st = evc_group_start(s->group); break;
 	}
 	atomic_store(&s->result, st);
 	atomic_store(&s->done, 1);
@@ -204,7 +204,7 @@ slow_main(void *arg)
 }
 
 static evc_status
-slow_init(evc_workers *group, evc_registry *reg, void *arg)
+slow_init(evc_group *group, evc_registry *reg, void *arg)
 {
 	struct crew *k = arg;
 
@@ -218,7 +218,7 @@ START_TEST(who_comes_while_a_start_goes_on_waits_for_it)
 	int what;
 
 	for (what = 0; what < 5; what++) {
-		evc_workers_opts o = { .init = slow_init };
+		evc_group_opts o = { .init = slow_init };
 		evc_registry *reg = new_registry(0);
 		struct crew k = { 0 };
 		struct slow first = { .reg = reg, .what = 0 },
@@ -227,7 +227,7 @@ START_TEST(who_comes_while_a_start_goes_on_waits_for_it)
 
 		first.group = second.group = crew_add(reg, "train", &k, 2, &o);
 		OK(pthread_create(&a, NULL, slow_main, &first));
-		UNTIL(info_of(k.group).state == EVC_WORKERS_STARTING);
+		UNTIL(info_of(k.group).state == EVC_GROUP_STARTING);
 		OK(pthread_create(&b, NULL, slow_main, &second));
 		UNTIL(atomic_load(&second.tid) != 0);
 		NOT_YET(atomic_load(&second.done));
@@ -238,7 +238,7 @@ START_TEST(who_comes_while_a_start_goes_on_waits_for_it)
 		OK(first.result);
 		OK(second.result);
 		/* In this order. */
-		ck_assert_int_eq(evc_workers_is_active(k.group),
+		ck_assert_int_eq(evc_group_is_active(k.group),
 				 what == 0 || what == 4);
 		ck_assert_uint_eq(info_of(k.group).n_starts, 1);
 		end_registry(reg);
@@ -271,8 +271,8 @@ crowd_main(void *arg)
 		case 0: st = evc_registry_start(c->reg); break;
 		case 1: st = evc_registry_stop(c->reg, NULL); break;
 		case 2: st = evc_registry_stop_name(c->reg, "a", NULL); break;
-		case 3: st = evc_workers_start(k->group); break;
-		default: st = evc_workers_stop(k->group, NULL); break;
+		case 3: st = evc_group_start(k->group); break;
+		default: st = evc_group_stop(k->group, NULL); break;
 		}
 		/* A start beside a stop that waits still is refused. */
 		if (st != 0 && !(st == -EVC_FAILED_PRECONDITION &&

@@ -6,17 +6,17 @@
 #include "../../support/workers_util.h"
 
 static evc_status
-first_run(evc_workers *group, unsigned id, void *arg)
+first_run(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
 	crew_enter(group, id, k);
 	if (atomic_load(&k->by_id[id]) == 1)
 		note(k->diary, "run", k->name);
-	if (!evc_workers_is_active(group) &&
-	    !evc_should_stop(evc_workers_scope(group)))
+	if (!evc_group_is_active(group) &&
+	    !evc_should_stop(evc_group_scope(group)))
 		atomic_fetch_add(&k->wrong, 1);
-	evc_sleep(evc_workers_scope(group), 0.001);
+	evc_sleep(evc_group_scope(group), 0.001);
 	return crew_leave(k, 0);
 }
 
@@ -77,7 +77,7 @@ START_TEST(a_stop_is_shutdown_and_state_stop_of_each_then_the_wait)
 		ck_assert_int_eq(d.tid[i], own_tid());
 	/* Once: now there is nothing to stop. */
 	OK(evc_registry_stop(reg, NULL));
-	OK(evc_workers_stop(a.group, NULL));
+	OK(evc_group_stop(a.group, NULL));
 	OK(evc_registry_stop_name(reg, "b", NULL));
 	ck_assert_int_eq(d.n, 6);
 	CALLED(&a, 1, 1, 1, 1, 1);
@@ -90,7 +90,7 @@ END_TEST
 /* The shutdown function is what lets workers go, as the seed's users have it:
    it must not wait for them. */
 static void
-open_it(evc_workers *group, void *arg)
+open_it(evc_group *group, void *arg)
 {
 	struct crew *k = arg;
 
@@ -102,7 +102,7 @@ open_it(evc_workers *group, void *arg)
 
 START_TEST(shutdown_comes_before_the_wait)
 {
-	evc_workers_opts o = { .shutdown = open_it };
+	evc_group_opts o = { .shutdown = open_it };
 	evc_registry *reg = new_registry(0);
 	struct crew k = { .run = crew_stay };
 
@@ -127,19 +127,19 @@ START_TEST(cleanup_comes_only_when_all_have_ended)
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.in) == 2);
 	/* Nobody has asked it to stop: then there is nothing to clean up. */
-	ck_assert(!evc_workers_wait_finish(k.group, 0.05));
+	ck_assert(!evc_group_wait_finish(k.group, 0.05));
 	LATE(evc_registry_stop(reg, &none));
 	LATE(evc_registry_stop(reg, &some));
-	LATE(evc_workers_stop(k.group, &some));
-	ck_assert(!evc_workers_wait_finish(k.group, 0.05));
-	STATE(k.group, EVC_WORKERS_STOPPING);
+	LATE(evc_group_stop(k.group, &some));
+	ck_assert(!evc_group_wait_finish(k.group, 0.05));
+	STATE(k.group, EVC_GROUP_STOPPING);
 	ck_assert_uint_eq(info_of(k.group).n_live, 2);
 	CALLED(&k, 1, 1, 1, 1, 0);
 	atomic_store(&k.open, 1);
-	ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
-	STATE(k.group, EVC_WORKERS_STOPPED);
+	ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
+	STATE(k.group, EVC_GROUP_STOPPED);
 	CALLED(&k, 1, 1, 1, 1, 1);
-	ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
+	ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
 	OK(evc_registry_stop(reg, NULL));
 	CALLED(&k, 1, 1, 1, 1, 1);
 	DIARY(&d, "init:train start:train shutdown:train stop:train "
@@ -175,11 +175,11 @@ START_TEST(wait_finish_waits_for_what_ends_by_itself)
 	crew_add(reg, "ends", &k, 3, NULL);
 	crew_add(reg, "goes-on", &on, 1, NULL);
 	OK(evc_registry_start(reg));
-	ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
-	ck_assert(!evc_workers_wait_finish(on.group, 0));
-	ck_assert(!evc_workers_wait_finish(on.group, 0.05));
-	ck_assert(!evc_workers_wait_finish(NULL, 0));
-	ck_assert(evc_workers_is_active(on.group));
+	ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
+	ck_assert(!evc_group_wait_finish(on.group, 0));
+	ck_assert(!evc_group_wait_finish(on.group, 0.05));
+	ck_assert(!evc_group_wait_finish(NULL, 0));
+	ck_assert(evc_group_is_active(on.group));
 	UNTIL(atomic_load(&k.n_cleanup) == 1);
 	CALLED(&k, 1, 1, 1, 1, 1);
 	end_registry(reg);
@@ -234,14 +234,14 @@ START_TEST(an_error_and_a_stop_from_above_run_them_on_the_helper)
 END_TEST
 
 static evc_status
-stop_all(evc_workers *group, unsigned id, void *arg)
+stop_all(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
 	crew_enter(group, id, k);
 	while (!atomic_load(&k->open))
 		t_sleep(0.001);
-	if (evc_registry_stop(evc_workers_registry(group), NULL) != 0)
+	if (evc_registry_stop(evc_group_registry(group), NULL) != 0)
 		atomic_fetch_add(&k->wrong, 1);
 	return crew_leave(k, 0);
 }
@@ -262,7 +262,7 @@ START_TEST(a_stop_by_a_worker_runs_them_there)
 	ck_assert_int_eq(tid_of(&d, "stop:a"), atomic_load(&a.tid[0]));
 	ck_assert_int_eq(tid_of(&d, "shutdown:b"), atomic_load(&a.tid[0]));
 	ck_assert_int_eq(tid_of(&d, "cleanup:b"), atomic_load(&a.tid[0]));
-	ck_assert(evc_workers_wait_finish(a.group, T_LIMIT));
+	ck_assert(evc_group_wait_finish(a.group, T_LIMIT));
 	end_registry(reg);
 	CALLED(&a, 1, 1, 1, 1, 1);
 	CALLED(&b, 1, 1, 1, 1, 1);
@@ -271,7 +271,7 @@ END_TEST
 
 START_TEST(ASIDE_gives_them_a_thread_of_their_own)
 {
-	evc_workers_opts o = { .flags = EVC_WORKERS_ASIDE };
+	evc_group_opts o = { .flags = EVC_GROUP_ASIDE };
 	evc_registry *reg = new_registry(0);
 	struct diary d = DIARY_INIT;
 	struct crew k = { .diary = &d };
@@ -311,9 +311,9 @@ START_TEST(an_init_that_fails_starts_nothing_and_is_undone_in_reverse)
 	crew_add(reg, "e", &e, 2, NULL);
 	ck_assert_int_eq(evc_registry_start(reg), EVC_UNAVAILABLE);
 	DIARY(&d, "init:a init:b init:c shutdown:b shutdown:a");
-	ck_assert(!evc_workers_is_active(a.group));
-	ck_assert(!evc_workers_is_active(c.group));
-	ck_assert(evc_workers_is_active(runs.group));
+	ck_assert(!evc_group_is_active(a.group));
+	ck_assert(!evc_group_is_active(c.group));
+	ck_assert(evc_group_is_active(runs.group));
 	ck_assert_uint_eq(info_of(a.group).n_live, 0);
 	ck_assert_int_eq(a.runs + b.runs + c.runs + e.runs, 0);
 	/* Another time it goes well, and begins with init again. */
@@ -341,9 +341,9 @@ START_TEST(a_state_start_that_fails_stops_those_started_before)
 	crew_add(reg, "b", &b, 2, NULL);
 	crew_add(reg, "c", &c, 2, NULL);
 	ck_assert_int_eq(evc_registry_start(reg), 200);
-	ck_assert(!evc_workers_is_active(a.group));
-	ck_assert(!evc_workers_is_active(b.group));
-	ck_assert(!evc_workers_is_active(c.group));
+	ck_assert(!evc_group_is_active(a.group));
+	ck_assert(!evc_group_is_active(b.group));
+	ck_assert(!evc_group_is_active(c.group));
 	ck_assert_uint_eq(info_of(a.group).n_live, 0);
 	/* What was begun is undone, the last one first. */
 	ck_assert(strncmp(diary_text(&d),
@@ -369,17 +369,17 @@ START_TEST(a_group_that_fails_alone_is_not_started)
 	struct crew k = { .init_says = -EVC_UNAVAILABLE };
 
 	crew_add(reg, "train", &k, 2, NULL);
-	ck_assert_int_ne(evc_workers_start(k.group), 0);
-	ck_assert(!evc_workers_is_active(k.group));
+	ck_assert_int_ne(evc_group_start(k.group), 0);
+	ck_assert(!evc_group_is_active(k.group));
 	CALLED(&k, 1, 0, 0, 0, 0);
 	k.init_says = 0;
 	k.start_says = 77;
-	ck_assert_int_eq(evc_workers_start(k.group), 77);
-	ck_assert(!evc_workers_is_active(k.group));
+	ck_assert_int_eq(evc_group_start(k.group), 77);
+	ck_assert(!evc_group_is_active(k.group));
 	ck_assert_int_eq(k.runs, 0);
 	CALLED(&k, 2, 1, 1, 0, 0);
 	k.start_says = 0;
-	OK(evc_workers_start(k.group));
+	OK(evc_group_start(k.group));
 	UNTIL(atomic_load(&k.runs) > 0);
 	end_registry(reg);
 	CALLED(&k, 3, 2, 2, 1, 1);

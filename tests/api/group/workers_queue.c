@@ -13,7 +13,7 @@ struct waits {
 };
 
 static evc_status
-wait_in_queue(evc_workers *group, unsigned id, void *arg)
+wait_in_queue(evc_group *group, unsigned id, void *arg)
 {
 	struct waits *w = arg;
 	evc_status st;
@@ -31,22 +31,22 @@ wait_in_queue(evc_workers *group, unsigned id, void *arg)
 }
 
 /* The group is of a registry that knows nothing of the program's coordinator. */
-static evc_workers_info
+static evc_group_info
 ends(int what, bool cancel, evc_registry *reg)
 {
-	evc_workers_opts o = { .on_error = EVC_WORKERS_RESTART,
+	evc_group_opts o = { .on_error = EVC_GROUP_RESTART,
 			       .n_threads = 2,
 			       .restart = { .first = 0.001, .n = 3 } };
 	evc_coord *c = new_coord(NULL);
 	struct waits w = { .q = new_queue(c, 1, 0), .what = what };
-	evc_workers_info info;
-	evc_workers *group;
+	evc_group_info info;
+	evc_group *group;
 
 	if (what != BY_POPPING)
 		push_now(w.q, 1, 1);
-	OK(evc_workers_init(reg, "outside", wait_in_queue, &w, &o, &group,
+	OK(evc_group_init(reg, "outside", wait_in_queue, &w, &o, &group,
 			    NULL));
-	OK(evc_workers_start(group));
+	OK(evc_group_start(group));
 	if (what == BY_POPPING)
 		UNTIL(info_of(w.q).n_popping == 2);
 	else if (what == BY_PUSHING)
@@ -55,9 +55,9 @@ ends(int what, bool cancel, evc_registry *reg)
 		OK(evc_queue_cancel(w.q));
 	else
 		OK(evc_request_stop(c, 0, "the end"));
-	UNTIL(evc_workers_get(group, &info) == 0 &&
-	      info.state == EVC_WORKERS_STOPPED);
-	OK(evc_workers_free(group));
+	UNTIL(evc_group_get(group, &info) == 0 &&
+	      info.state == EVC_GROUP_STOPPED);
+	OK(evc_group_free(group));
 	drop_queue(c, w.q);
 	return info;
 }
@@ -65,7 +65,7 @@ ends(int what, bool cancel, evc_registry *reg)
 START_TEST(a_stop_of_the_queues_coordinator_is_no_error)
 {
 	evc_registry *own;
-	evc_workers_info info;
+	evc_group_info info;
 	int what, mine;
 
 	OK(evc_registry_new(NULL, &own));
@@ -83,7 +83,7 @@ END_TEST
 /* Nobody has stopped: then it is what the program makes of it. */
 START_TEST(a_cancel_of_the_queue_is_an_error)
 {
-	evc_workers_info info = ends(BY_POPPING, true, NULL);
+	evc_group_info info = ends(BY_POPPING, true, NULL);
 
 	ck_assert_uint_ge(info.n_errors, 4);
 	ck_assert_int_eq(info.stop.code, EVC_CANCELLED);

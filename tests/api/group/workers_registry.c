@@ -27,8 +27,8 @@ START_TEST(stop_by_name_stops_all_of_that_name)
 	CALLED(&a, 1, 1, 1, 1, 1);
 	CALLED(&c, 1, 1, 1, 1, 1);
 	CALLED(&b, 1, 1, 0, 0, 0);
-	ck_assert(evc_workers_is_active(b.group));
-	ck_assert(!evc_workers_is_active(a.group));
+	ck_assert(evc_group_is_active(b.group));
+	ck_assert(!evc_group_is_active(a.group));
 	/* They stay: so the name is known, and start starts them again. */
 	OK(evc_registry_stop_name(reg, "train", NULL));
 	OK(evc_registry_start(reg));
@@ -69,12 +69,12 @@ START_TEST(start_starts_only_what_does_not_run)
 		OK(evc_registry_start(reg));
 		ck_assert_uint_eq(info_of(k[i].group).n_starts, 1);
 	}
-	OK(evc_workers_stop(k[2].group, NULL));
+	OK(evc_group_stop(k[2].group, NULL));
 	OK(evc_registry_start(reg));
 	for (i = 0; i < 4; i++) {
 		CALLED(&k[i], 1 + (i == 2), 1 + (i == 2), i == 2, i == 2,
 		       i == 2);
-		ck_assert(evc_workers_is_active(k[i].group));
+		ck_assert(evc_group_is_active(k[i].group));
 	}
 	end_registry(reg);
 }
@@ -96,7 +96,7 @@ START_TEST(the_process_has_one_registry)
 	OK(evc_registry_configure(NULL));
 	OK(evc_registry_configure(&o)); /* the last one counts */
 	crew_add(NULL, "train", &k, 2, NULL);
-	OK(evc_workers_init(reg, "train", crew_beat, &k, NULL, NULL, &got));
+	OK(evc_group_init(reg, "train", crew_beat, &k, NULL, NULL, &got));
 	ck_assert_ptr_eq(got, reg);
 	ck_assert_ptr_eq(evc_registry_coord(NULL), evc_registry_coord(reg));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_registry_configure(&o));
@@ -193,19 +193,19 @@ START_TEST(a_stop_that_is_late_is_told_again)
 	crew_add(reg, "train", &k, 2, NULL);
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.in) == 2);
-	LATE(evc_workers_stop(k.group, &none));
+	LATE(evc_group_stop(k.group, &none));
 	HAS(evc_last_error(), "train/0");
 	HAS(evc_last_error(), "train/1");
 	/* No start while they are there. */
-	REFUSED(EVC_FAILED_PRECONDITION, evc_workers_start(k.group));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_group_start(k.group));
 	HAS(evc_last_error(), "train");
 	ck_assert_int_eq(evc_registry_start(reg), -EVC_FAILED_PRECONDITION);
 	ck_assert_int_eq(k.n_init, 1);
-	REFUSED(EVC_FAILED_PRECONDITION, evc_workers_free(k.group));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_group_free(k.group));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_registry_free(reg));
 	atomic_store(&k.open, 1);
-	ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
-	OK(evc_workers_start(k.group));
+	ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
+	OK(evc_group_start(k.group));
 	end_registry(reg);
 	CALLED(&k, 2, 2, 2, 2, 2);
 }
@@ -234,9 +234,9 @@ START_TEST(other_options_of_a_join_are_refused)
 		REFUSED(EVC_INVALID_ARGUMENT,
 			evc_registry_stop_name(reg, "train", &wrong[i]));
 		REFUSED(EVC_INVALID_ARGUMENT,
-			evc_workers_stop(k.group, &wrong[i]));
+			evc_group_stop(k.group, &wrong[i]));
 	}
-	ck_assert(evc_workers_is_active(k.group));
+	ck_assert(evc_group_is_active(k.group));
 	CALLED(&k, 1, 1, 0, 0, 0);
 	end_registry(reg);
 }
@@ -250,17 +250,17 @@ START_TEST(a_group_that_runs_is_not_freed)
 	evc_registry *reg = new_registry(0);
 	struct crew a = { 0 }, b = { 0 };
 
-	OK(evc_workers_free(NULL));
+	OK(evc_group_free(NULL));
 	OK(evc_registry_free(NULL));
 	crew_add(reg, "a", &a, 2, NULL);
 	crew_add(reg, "b", &b, 2, NULL);
 	OK(evc_registry_start(reg));
-	REFUSED(EVC_FAILED_PRECONDITION, evc_workers_free(a.group));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_group_free(a.group));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_registry_free(reg));
-	ck_assert(evc_workers_is_active(a.group));
-	OK(evc_workers_stop(a.group, NULL));
+	ck_assert(evc_group_is_active(a.group));
+	OK(evc_group_stop(a.group, NULL));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_registry_free(reg));
-	OK(evc_workers_free(a.group));
+	OK(evc_group_free(a.group));
 	ids_are(b.group, 2, 2);
 	ck_assert_uint_eq(evc_registry_ids(reg, NULL, 0), 2);
 	REFUSED(EVC_NOT_FOUND, evc_registry_stop_name(reg, "a", NULL));
@@ -277,14 +277,14 @@ END_TEST
 START_TEST(a_coordinator_is_not_freed_before_its_groups)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_workers_opts o = { .coord = c };
+	evc_group_opts o = { .coord = c };
 	evc_registry *reg = new_registry(0);
 	struct crew k = { 0 };
 
 	crew_add(reg, "train", &k, 2, &o);
 	REFUSED(EVC_FAILED_PRECONDITION, evc_free(c));
 	HAS(evc_last_error(), "train");
-	OK(evc_workers_free(k.group));
+	OK(evc_group_free(k.group));
 	OK(evc_free(c));
 	OK(evc_registry_free(reg));
 }
@@ -293,32 +293,32 @@ END_TEST
 /* ---- walks ---- */
 
 struct walk {
-	evc_workers *seen[8];
+	evc_group *seen[8];
 	int n, most;
 	bool free_them, stop_and_start, add;
 	struct crew *more;
 };
 
 static bool
-step(evc_workers *group, void *arg)
+step(evc_group *group, void *arg)
 {
 	struct walk *w = arg;
-	evc_registry *reg = evc_workers_registry(group);
+	evc_registry *reg = evc_group_registry(group);
 
 	if (w->n < 8)
 		w->seen[w->n] = group;
 	w->n++;
 	if (w->stop_and_start) {
-		OK(evc_workers_stop(group, NULL));
-		OK(evc_workers_start(group));
+		OK(evc_group_stop(group, NULL));
+		OK(evc_group_start(group));
 		OK(evc_registry_stop_name(reg, "b", NULL));
 		OK(evc_registry_start(reg));
 	}
 	if (w->add && w->n == 1)
 		crew_add(reg, "later", w->more, 1, NULL);
 	if (w->free_them) {
-		OK(evc_workers_stop(group, NULL));
-		OK(evc_workers_free(group));
+		OK(evc_group_stop(group, NULL));
+		OK(evc_group_free(group));
 		/* Out of the registry, and still there for this walk. */
 	}
 	return w->n < w->most;
@@ -346,7 +346,7 @@ START_TEST(a_walk_sees_all_in_order_and_may_do_anything)
 	OK(evc_registry_each(reg, step, &busy));
 	ck_assert_int_eq(busy.n, 4);
 	for (i = 0; i < 4; i++)
-		ck_assert(evc_workers_is_active(k[i].group));
+		ck_assert(evc_group_is_active(k[i].group));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_registry_each(reg, NULL, NULL));
 	frees.add = true;
 	frees.more = &later;
@@ -364,7 +364,7 @@ struct other_walk {
 };
 
 static bool
-walk_slowly(evc_workers *group, void *arg)
+walk_slowly(evc_group *group, void *arg)
 {
 	struct other_walk *w = arg;
 
@@ -396,8 +396,8 @@ START_TEST(what_a_walk_looks_at_is_freed_when_it_has_left_it)
 	crew_add(w.reg, "b", &b, 1, NULL);
 	OK(pthread_create(&t, NULL, walk_main, &w));
 	UNTIL(atomic_load(&w.in));
-	OK(evc_workers_free(a.group));
-	OK(evc_workers_free(b.group));
+	OK(evc_group_free(a.group));
+	OK(evc_group_free(b.group));
 	ck_assert_uint_eq(evc_registry_ids(w.reg, NULL, 0), 0);
 	atomic_store(&w.go, 1);
 	OK(pthread_join(t, NULL));

@@ -30,21 +30,21 @@ struct show {
 };
 
 static evc_status
-once_wrong(evc_workers *group, unsigned id, void *arg)
+once_wrong(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
 	crew_enter(group, id, k);
 	if (id == 0 && atomic_load(&k->by_id[0]) == 1)
 		return crew_leave(k, EVC_UNAVAILABLE);
-	evc_sleep(evc_workers_scope(group), 0.001);
+	evc_sleep(evc_group_scope(group), 0.001);
 	return crew_leave(k, 0);
 }
 
 static void
 show_make(struct show *s, const char *odd)
 {
-	evc_workers_opts again = { .on_error = EVC_WORKERS_RESTART,
+	evc_group_opts again = { .on_error = EVC_GROUP_RESTART,
 				   .restart = { .first = 0.001, .n = 10,
 						.within = 100 } };
 	evc_join_opts none = { .grace = EVC_NO_GRACE };
@@ -58,13 +58,13 @@ show_make(struct show *s, const char *odd)
 	crew_add(s->reg, odd != NULL ? odd : "train", &s->train, 3, &again);
 	crew_add(s->reg, "test", &s->test, 1, NULL);
 	crew_add(s->reg, "late", &s->late, 1, NULL);
-	OK(evc_workers_put(s->train.group, odd != NULL ? odd : "bytes", 47110,
+	OK(evc_group_put(s->train.group, odd != NULL ? odd : "bytes", 47110,
 			   true));
 	OK(evc_registry_start(s->reg));
-	STATE_COMES(s->test.group, EVC_WORKERS_STOPPED);
+	STATE_COMES(s->test.group, EVC_GROUP_STOPPED);
 	UNTIL(atomic_load(&s->train.by_id[0]) > 3);
 	UNTIL(atomic_load(&s->late.in) == 1);
-	LATE(evc_workers_stop(s->late.group, &none));
+	LATE(evc_group_stop(s->late.group, &none));
 }
 
 static void
@@ -335,8 +335,8 @@ START_TEST(no_sample_is_there_twice)
 
 	crew_add(reg, "train", &a, 2, NULL);
 	crew_add(reg, "train", &b, 2, NULL);
-	OK(evc_workers_put(a.group, "bytes", 1, true));
-	OK(evc_workers_put(b.group, "bytes", 2, true));
+	OK(evc_group_put(a.group, "bytes", 1, true));
+	OK(evc_group_put(b.group, "bytes", 2, true));
 	OK(evc_registry_start(reg));
 	text = whole(evc_registry_metrics, reg);
 	is_prometheus(text);

@@ -6,13 +6,13 @@
 
 /* How many of the first n entries live, and how many are retired. */
 static unsigned
-n_live(const evc_workers *group, unsigned *ret_retired)
+n_live(const evc_group *group, unsigned *ret_retired)
 {
 	evc_worker_info w;
 	unsigned i, live = 0;
 
 	*ret_retired = 0;
-	for (i = 0; evc_workers_worker_get(group, i, &w) == 0; i++) {
+	for (i = 0; evc_group_worker_get(group, i, &w) == 0; i++) {
 		live += w.live;
 		*ret_retired += w.retired;
 	}
@@ -28,12 +28,12 @@ START_TEST(a_group_that_runs_grows_at_once)
 	crew_add(reg, "train", &k, 2, NULL);
 	crew_add(reg, "other", &other, 2, NULL);
 	OK(evc_registry_start(reg));
-	OK(evc_workers_resize(k.group, 2)); /* as it is */
-	OK(evc_workers_resize(k.group, 5));
+	OK(evc_group_resize(k.group, 2)); /* as it is */
+	OK(evc_group_resize(k.group, 5));
 	UNTIL(atomic_load(&k.by_id[4]) > 0 && atomic_load(&k.by_id[5]) > 0 &&
 	      atomic_load(&k.by_id[6]) > 0);
 	UNTIL(atomic_load(&k.by_id[0]) > 0 && atomic_load(&k.by_id[1]) > 0);
-	ck_assert_uint_eq(evc_workers_ids(k.group, ids, 8), 5);
+	ck_assert_uint_eq(evc_group_ids(k.group, ids, 8), 5);
 	for (i = 0; i < 5; i++)
 		ck_assert_uint_eq(ids[i], i < 2 ? i : i + 2);
 	ck_assert_uint_eq(info_of(k.group).n_threads, 5);
@@ -62,12 +62,12 @@ START_TEST(it_shrinks_when_runs_are_over_and_keeps_the_ids)
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.in) == 4);
 	/* Does not wait for the runs, and ends none of them. */
-	OK(evc_workers_resize(k.group, 1));
+	OK(evc_group_resize(k.group, 1));
 	NOT_YET(info_of(k.group).n_live != 4);
 	ck_assert_int_eq(k.in, 4);
 	ck_assert_uint_eq(info_of(k.group).n_threads, 1);
-	ck_assert(evc_workers_is_active(k.group));
-	ck_assert(!evc_should_stop(evc_workers_scope(k.group)));
+	ck_assert(evc_group_is_active(k.group));
+	ck_assert(!evc_should_stop(evc_group_scope(k.group)));
 	atomic_store(&k.open, 1);
 	UNTIL(info_of(k.group).n_live == 1);
 	ck_assert_uint_eq(n_live(k.group, &retired), 1);
@@ -80,7 +80,7 @@ START_TEST(it_shrinks_when_runs_are_over_and_keeps_the_ids)
 		ck_assert_int_eq(atomic_load(&k.by_id[i]), runs[i]);
 	ids_are(k.group, 0, 1);
 	/* It grows again: these, and then new ones. */
-	OK(evc_workers_resize(k.group, 5));
+	OK(evc_group_resize(k.group, 5));
 	UNTIL(atomic_load(&k.by_id[1]) > runs[1] &&
 	      atomic_load(&k.by_id[2]) > runs[2] &&
 	      atomic_load(&k.by_id[3]) > runs[3] &&
@@ -104,8 +104,8 @@ START_TEST(it_grows_again_while_those_that_are_too_many_run)
 	crew_add(reg, "train", &k, 3, NULL);
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.in) == 3);
-	OK(evc_workers_resize(k.group, 1));
-	OK(evc_workers_resize(k.group, 3));
+	OK(evc_group_resize(k.group, 1));
+	OK(evc_group_resize(k.group, 3));
 	atomic_store(&k.open, 1);
 	UNTIL(atomic_load(&k.by_id[0]) > 5 && atomic_load(&k.by_id[1]) > 5 &&
 	      atomic_load(&k.by_id[2]) > 5);
@@ -123,20 +123,20 @@ START_TEST(a_group_that_does_not_run_has_its_size_for_the_next_start)
 	struct crew k = { 0 };
 
 	crew_add(reg, "train", &k, 2, NULL);
-	OK(evc_workers_resize(k.group, 4));
-	STATE(k.group, EVC_WORKERS_NEW);
+	OK(evc_group_resize(k.group, 4));
+	STATE(k.group, EVC_GROUP_NEW);
 	ck_assert_int_eq(k.runs, 0);
 	ids_are(k.group, 0, 4);
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.by_id[3]) > 0);
 	ck_assert_uint_eq(info_of(k.group).n_live, 4);
 	OK(evc_registry_stop(reg, NULL));
-	OK(evc_workers_resize(k.group, 1));
+	OK(evc_group_resize(k.group, 1));
 	ck_assert_uint_eq(info_of(k.group).n_threads, 1);
 	OK(evc_registry_start(reg));
 	ck_assert_uint_eq(info_of(k.group).n_live, 1);
 	OK(evc_registry_stop(reg, NULL));
-	OK(evc_workers_resize(k.group, 3));
+	OK(evc_group_resize(k.group, 3));
 	OK(evc_registry_start(reg));
 	ck_assert_uint_eq(info_of(k.group).n_live, 3);
 	ids_are(k.group, 0, 3);
@@ -151,30 +151,30 @@ START_TEST(wrong_sizes_and_wrong_times_are_refused)
 	struct crew k = { .run = crew_stay };
 
 	crew_add(reg, "train", &k, 2, NULL);
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_resize(NULL, 2));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_resize(k.group, 0));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_resize(k.group, 4097));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_resize(NULL, 2));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_resize(k.group, 0));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_resize(k.group, 4097));
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.in) == 2);
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_resize(k.group, 0));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_resize(k.group, 4097));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_resize(k.group, 0));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_resize(k.group, 4097));
 	ck_assert_uint_eq(info_of(k.group).n_threads, 2);
 	LATE(evc_registry_stop(reg, &none));
-	REFUSED(EVC_FAILED_PRECONDITION, evc_workers_resize(k.group, 3));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_group_resize(k.group, 3));
 	atomic_store(&k.open, 1);
 	end_registry(reg);
 }
 END_TEST
 
 static evc_status
-first_ends(evc_workers *group, unsigned id, void *arg)
+first_ends(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 
 	crew_enter(group, id, k);
 	if (id == 0)
 		return crew_leave(k, EVC_OUT_OF_RANGE);
-	evc_sleep(evc_workers_scope(group), 0.001);
+	evc_sleep(evc_group_scope(group), 0.001);
 	return crew_leave(k, 0);
 }
 
@@ -186,10 +186,10 @@ START_TEST(who_has_ended_by_itself_stays_ended)
 	crew_add(reg, "train", &k, 2, NULL);
 	OK(evc_registry_start(reg));
 	UNTIL(info_of(k.group).n_live == 1);
-	OK(evc_workers_resize(k.group, 3));
+	OK(evc_group_resize(k.group, 3));
 	UNTIL(atomic_load(&k.by_id[2]) > 0);
-	OK(evc_workers_resize(k.group, 2));
-	OK(evc_workers_resize(k.group, 4));
+	OK(evc_group_resize(k.group, 2));
+	OK(evc_group_resize(k.group, 4));
 	UNTIL(atomic_load(&k.by_id[3]) > 0);
 	NOT_YET(atomic_load(&k.by_id[0]) > 1);
 	/* Until the next start. */
@@ -210,8 +210,8 @@ START_TEST(up_and_down_many_times)
 	crew_add(reg, "train", &k, 1, NULL);
 	OK(evc_registry_start(reg));
 	for (i = 0; i < 100; i++)
-		OK(evc_workers_resize(k.group, 1 + (unsigned)(i * 7) % 12));
-	OK(evc_workers_resize(k.group, 6));
+		OK(evc_group_resize(k.group, 1 + (unsigned)(i * 7) % 12));
+	OK(evc_group_resize(k.group, 6));
 	UNTIL(info_of(k.group).n_live == 6);
 	ck_assert_uint_eq(n_live(k.group, &retired), 6);
 	ids_are(k.group, 0, 6);
@@ -230,15 +230,15 @@ START_TEST(in_a_pause_no_run_begins)
 	int runs;
 
 	crew_add(reg, "train", &k, 3, NULL);
-	REFUSED(EVC_FAILED_PRECONDITION, evc_workers_pause(k.group));
-	REFUSED(EVC_FAILED_PRECONDITION, evc_workers_resume(k.group));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_group_pause(k.group));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_group_resume(k.group));
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.in) == 3);
-	OK(evc_workers_resume(k.group)); /* it has not paused */
-	OK(evc_workers_pause(k.group));
-	OK(evc_workers_pause(k.group));
-	STATE(k.group, EVC_WORKERS_PAUSED);
-	ck_assert(evc_workers_is_active(k.group));
+	OK(evc_group_resume(k.group)); /* it has not paused */
+	OK(evc_group_pause(k.group));
+	OK(evc_group_pause(k.group));
+	STATE(k.group, EVC_GROUP_PAUSED);
+	ck_assert(evc_group_is_active(k.group));
 	/* Runs that are under way go on to their end. */
 	NOT_YET(atomic_load(&k.in) != 3);
 	atomic_store(&k.open, 1);
@@ -247,15 +247,15 @@ START_TEST(in_a_pause_no_run_begins)
 	ck_assert_int_eq(runs, 3);
 	NOT_YET(atomic_load(&k.runs) != runs);
 	ck_assert_uint_eq(info_of(k.group).n_live, 3);
-	OK(evc_workers_resume(k.group));
-	STATE(k.group, EVC_WORKERS_RUNNING);
+	OK(evc_group_resume(k.group));
+	STATE(k.group, EVC_GROUP_RUNNING);
 	UNTIL(atomic_load(&k.by_id[0]) > 2 && atomic_load(&k.by_id[1]) > 2 &&
 	      atomic_load(&k.by_id[2]) > 2);
 	OK(evc_registry_stop(reg, NULL));
-	REFUSED(EVC_FAILED_PRECONDITION, evc_workers_pause(k.group));
-	REFUSED(EVC_FAILED_PRECONDITION, evc_workers_resume(k.group));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_pause(NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_resume(NULL));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_group_pause(k.group));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_group_resume(k.group));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_pause(NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_resume(NULL));
 	end_registry(reg);
 }
 END_TEST
@@ -272,13 +272,13 @@ START_TEST(a_stop_is_heard_in_a_pause)
 		OK(evc_registry_start(reg));
 		runs = atomic_load(&k.runs);
 		UNTIL(atomic_load(&k.runs) > runs + 5);
-		OK(evc_workers_pause(k.group));
+		OK(evc_group_pause(k.group));
 		UNTIL(atomic_load(&k.in) == 0);
 		if (round == 2) /* from above */
-			OK(evc_request_stop(evc_workers_scope(k.group), 0,
+			OK(evc_request_stop(evc_group_scope(k.group), 0,
 					    NULL));
 		OK(evc_registry_stop(reg, NULL));
-		STATE(k.group, EVC_WORKERS_STOPPED);
+		STATE(k.group, EVC_GROUP_STOPPED);
 		CALLED(&k, round, round, round, round, round);
 		/* The next start begins without a pause. */
 	}
@@ -294,14 +294,14 @@ START_TEST(it_is_resized_in_a_pause)
 	crew_add(reg, "train", &k, 3, NULL);
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.runs) > 5);
-	OK(evc_workers_pause(k.group));
-	OK(evc_workers_resize(k.group, 5));
-	STATE(k.group, EVC_WORKERS_PAUSED);
+	OK(evc_group_pause(k.group));
+	OK(evc_group_resize(k.group, 5));
+	STATE(k.group, EVC_GROUP_PAUSED);
 	NOT_YET(atomic_load(&k.by_id[4]) > 0);
-	OK(evc_workers_resize(k.group, 2));
+	OK(evc_group_resize(k.group, 2));
 	/* No run of theirs is to be waited for. */
 	UNTIL(info_of(k.group).n_live == 2);
-	OK(evc_workers_resume(k.group));
+	OK(evc_group_resume(k.group));
 	UNTIL(atomic_load(&k.by_id[1]) > 2);
 	end_registry(reg);
 	ck_assert_int_eq(k.by_id[3] + k.by_id[4], 0);

@@ -8,7 +8,7 @@
 /* ---- inside a worker ---- */
 
 struct deed {
-	evc_status (*what)(evc_workers *group, void *arg);
+	evc_status (*what)(evc_group *group, void *arg);
 	void *arg;
 	atomic_int go, done, result, active, told;
 	char why[256];
@@ -16,7 +16,7 @@ struct deed {
 
 /* One worker of the group does it, once, when it may; others beat. */
 static evc_status
-crew_deed(evc_workers *group, unsigned id, void *arg)
+crew_deed(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	struct deed *d = k->more;
@@ -26,41 +26,41 @@ crew_deed(evc_workers *group, unsigned id, void *arg)
 	if (atomic_compare_exchange_strong(&d->go, &one, 2)) {
 		atomic_store(&d->result, d->what(group, d->arg));
 		snprintf(d->why, sizeof(d->why), "%s", evc_last_error());
-		atomic_store(&d->active, evc_workers_is_active(group));
+		atomic_store(&d->active, evc_group_is_active(group));
 		atomic_store(&d->told,
-			     evc_should_stop(evc_workers_scope(group)));
+			     evc_should_stop(evc_group_scope(group)));
 		atomic_store(&d->done, 1);
 	} else {
-		evc_sleep(evc_workers_scope(group), 0.001);
+		evc_sleep(evc_group_scope(group), 0.001);
 	}
 	return crew_leave(k, 0);
 }
 
 static evc_status
-stop_registry(evc_workers *group, void *arg)
+stop_registry(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_registry_stop(evc_workers_registry(group), NULL);
+	return evc_registry_stop(evc_group_registry(group), NULL);
 }
 
 static evc_status
-stop_own(evc_workers *group, void *arg)
+stop_own(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_workers_stop(group, NULL);
+	return evc_group_stop(group, NULL);
 }
 
 static evc_status
-stop_own_name(evc_workers *group, void *arg)
+stop_own_name(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_registry_stop_name(evc_workers_registry(group), "train",
+	return evc_registry_stop_name(evc_group_registry(group), "train",
 				      NULL);
 }
 
 START_TEST(a_worker_that_stops_is_left_out_of_the_wait)
 {
-	static evc_status (*const ways[])(evc_workers *, void *) = {
+	static evc_status (*const ways[])(evc_group *, void *) = {
 		stop_registry, stop_own, stop_own_name
 	};
 	int way;
@@ -81,9 +81,9 @@ START_TEST(a_worker_that_stops_is_left_out_of_the_wait)
 		ck_assert_int_eq(d.active, 0);
 		ck_assert_int_eq(d.told, 1);
 		/* It goes on to its end, and then nobody is left. */
-		ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
+		ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
 		CALLED(&k, 1, 1, 1, 1, 1);
-		ck_assert_int_eq(evc_workers_is_active(other.group), way != 0);
+		ck_assert_int_eq(evc_group_is_active(other.group), way != 0);
 		OK(evc_registry_stop(reg, NULL));
 		CALLED(&k, 1, 1, 1, 1, 1);
 		CALLED(&other, 1, 1, 1, 1, 1);
@@ -95,17 +95,17 @@ START_TEST(a_worker_that_stops_is_left_out_of_the_wait)
 END_TEST
 
 static evc_status
-stop_another(evc_workers *group, void *arg)
+stop_another(evc_group *group, void *arg)
 {
 	(void)group;
-	return evc_workers_stop(arg, NULL);
+	return evc_group_stop(arg, NULL);
 }
 
 static evc_status
-start_another(evc_workers *group, void *arg)
+start_another(evc_group *group, void *arg)
 {
 	(void)group;
-	return evc_workers_start(arg);
+	return evc_group_start(arg);
 }
 
 START_TEST(a_worker_stops_and_starts_another_group)
@@ -123,60 +123,60 @@ START_TEST(a_worker_stops_and_starts_another_group)
 	UNTIL(atomic_load(&d.done));
 	ck_assert_int_eq(d.result, 0);
 	ck_assert_int_eq(d.active, 1);
-	STATE(other.group, EVC_WORKERS_STOPPED);
+	STATE(other.group, EVC_GROUP_STOPPED);
 	CALLED(&other, 1, 1, 1, 1, 1);
 	d.what = start_another;
 	atomic_store(&d.done, 0);
 	atomic_store(&d.go, 1);
 	UNTIL(atomic_load(&d.done));
 	ck_assert_int_eq(d.result, 0);
-	STATE(other.group, EVC_WORKERS_RUNNING);
+	STATE(other.group, EVC_GROUP_RUNNING);
 	end_registry(reg);
 	CALLED(&other, 2, 2, 2, 2, 2);
 }
 END_TEST
 
 static evc_status
-resize_to_5(evc_workers *group, void *arg)
+resize_to_5(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_workers_resize(group, 5);
+	return evc_group_resize(group, 5);
 }
 
 static evc_status
-resize_to_1(evc_workers *group, void *arg)
+resize_to_1(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_workers_resize(group, 1);
+	return evc_group_resize(group, 1);
 }
 
 static evc_status
-start_all(evc_workers *group, void *arg)
+start_all(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_registry_start(evc_workers_registry(group));
+	return evc_registry_start(evc_group_registry(group));
 }
 
 static evc_status
-pause_and_resume(evc_workers *group, void *arg)
+pause_and_resume(evc_group *group, void *arg)
 {
 	(void)arg;
-	if (evc_workers_pause(group) != 0)
+	if (evc_group_pause(group) != 0)
 		return 66;
-	return evc_workers_resume(group);
+	return evc_group_resume(group);
 }
 
 static evc_status
-wait_finish(evc_workers *group, void *arg)
+wait_finish(evc_group *group, void *arg)
 {
 	(void)arg;
 	/* The others go on. */
-	return evc_workers_wait_finish(group, 0.02) ? 1 : 0;
+	return evc_group_wait_finish(group, 0.02) ? 1 : 0;
 }
 
 START_TEST(a_worker_resizes_starts_and_pauses_its_own)
 {
-	static evc_status (*const deeds[])(evc_workers *, void *) = {
+	static evc_status (*const deeds[])(evc_group *, void *) = {
 		resize_to_5, start_all, pause_and_resume, wait_finish,
 		resize_to_1, start_all
 	};
@@ -205,39 +205,39 @@ START_TEST(a_worker_resizes_starts_and_pauses_its_own)
 END_TEST
 
 static evc_status
-free_own(evc_workers *group, void *arg)
+free_own(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_workers_free(group);
+	return evc_group_free(group);
 }
 
 static evc_status
-free_registry(evc_workers *group, void *arg)
+free_registry(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_registry_free(evc_workers_registry(group));
+	return evc_registry_free(evc_group_registry(group));
 }
 
 /* It is stopped, and this one lives still. */
 static evc_status
-stop_and_start(evc_workers *group, void *arg)
+stop_and_start(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_workers_stop(group, NULL) == 0 ? evc_workers_start(group) :
+	return evc_group_stop(group, NULL) == 0 ? evc_group_start(group) :
 						    66;
 }
 
 static evc_status
-stop_and_free(evc_workers *group, void *arg)
+stop_and_free(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_workers_stop(group, NULL) == 0 ? evc_workers_free(group) :
+	return evc_group_stop(group, NULL) == 0 ? evc_group_free(group) :
 						    66;
 }
 
 START_TEST(a_worker_cannot_free_itself_nor_start_itself_again)
 {
-	static evc_status (*const deeds[])(evc_workers *, void *) = {
+	static evc_status (*const deeds[])(evc_group *, void *) = {
 		free_own, free_registry, stop_and_start, stop_and_free
 	};
 	size_t i;
@@ -260,13 +260,13 @@ START_TEST(a_worker_cannot_free_itself_nor_start_itself_again)
 END_TEST
 
 struct meeting {
-	evc_workers *other[4];
+	evc_group *other[4];
 	atomic_int in, result[4];
 	bool all;
 };
 
 static evc_status
-stop_each_other(evc_workers *group, unsigned id, void *arg)
+stop_each_other(evc_group *group, unsigned id, void *arg)
 {
 	struct crew *k = arg;
 	struct meeting *m = k->more;
@@ -279,13 +279,13 @@ stop_each_other(evc_workers *group, unsigned id, void *arg)
 			t_sleep(0.0001);
 		atomic_store(&m->result[id],
 			     m->all ? evc_registry_stop(
-					      evc_workers_registry(group),
+					      evc_group_registry(group),
 					      NULL) :
-				      evc_workers_stop(m->other[(id + 1) % 4],
+				      evc_group_stop(m->other[(id + 1) % 4],
 						       NULL));
 		atomic_fetch_add(&m->in, 1);
 	}
-	evc_sleep(evc_workers_scope(group), 0.001);
+	evc_sleep(evc_group_scope(group), 0.001);
 	return crew_leave(k, 0);
 }
 
@@ -319,7 +319,7 @@ END_TEST
 /* ---- inside a logger ---- */
 
 static evc_status
-logger_stops(evc_workers *group, const evc_metric *metrics, unsigned n,
+logger_stops(evc_group *group, const evc_metric *metrics, unsigned n,
 	     void *arg)
 {
 	struct deed *d = arg;
@@ -336,7 +336,7 @@ logger_stops(evc_workers *group, const evc_metric *metrics, unsigned n,
 
 START_TEST(a_logger_that_stops_is_left_out_of_the_wait)
 {
-	static evc_status (*const ways[])(evc_workers *, void *) = {
+	static evc_status (*const ways[])(evc_group *, void *) = {
 		stop_registry, stop_own, stop_own_name
 	};
 	int way;
@@ -345,7 +345,7 @@ START_TEST(a_logger_that_stops_is_left_out_of_the_wait)
 		evc_registry *reg = new_registry(0);
 		struct deed d = { .what = ways[way], .result = 77 };
 		evc_logger logger = { .fn = logger_stops, .arg = &d };
-		evc_workers_opts o = { .loggers = &logger, .n_loggers = 1 };
+		evc_group_opts o = { .loggers = &logger, .n_loggers = 1 };
 		struct crew k = { 0 };
 
 		crew_add(reg, "train", &k, 3, &o);
@@ -354,7 +354,7 @@ START_TEST(a_logger_that_stops_is_left_out_of_the_wait)
 		atomic_store(&d.go, 1);
 		UNTIL(atomic_load(&d.done));
 		ck_assert_int_eq(d.result, 0);
-		ck_assert(evc_workers_wait_finish(k.group, T_LIMIT));
+		ck_assert(evc_group_wait_finish(k.group, T_LIMIT));
 		end_registry(reg);
 		CALLED(&k, 1, 1, 1, 1, 1);
 	}

@@ -16,23 +16,23 @@ make(void)
 }
 
 static evc_status
-init_with(const char *name, evc_worker_fn *fn, const evc_workers_opts *o)
+init_with(const char *name, evc_worker_fn *fn, const evc_group_opts *o)
 {
-	evc_workers *group = (void *)&crew;
+	evc_group *group = (void *)&crew;
 	evc_registry *got = (void *)&crew;
 	evc_status st;
 
-	st = evc_workers_init(reg, name, fn, &crew, o, &group, &got);
+	st = evc_group_init(reg, name, fn, &crew, o, &group, &got);
 	if (st != 0) /* untouched */
 		ck_assert(group == (void *)&crew && got == (void *)&crew);
 	else
-		OK(evc_workers_free(group));
+		OK(evc_group_free(group));
 	return st;
 }
 
 START_TEST(a_name_a_function_and_a_number_of_threads)
 {
-	evc_workers_opts o = { .n_threads = 4097 };
+	evc_group_opts o = { .n_threads = 4097 };
 	char name[40];
 
 	make();
@@ -53,7 +53,7 @@ START_TEST(a_name_a_function_and_a_number_of_threads)
 END_TEST
 
 static evc_status
-no_log(evc_workers *group, const evc_metric *m, unsigned n, void *arg)
+no_log(evc_group *group, const evc_metric *m, unsigned n, void *arg)
 {
 	(void)group;
 	(void)m;
@@ -77,7 +77,7 @@ START_TEST(options_that_mean_nothing)
 		{ .fn = no_log }, { .fn = no_log }
 	};
 	static const evc_status clean = 12;
-	const evc_workers_opts wrong[] = {
+	const evc_group_opts wrong[] = {
 		{ .flags = 2 },
 		{ .flags = 1u << 31 },
 		{ .on_error = 3 },
@@ -108,7 +108,7 @@ START_TEST(options_that_mean_nothing)
 		{ .reserved_ = { 1 } },
 		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } }
 	};
-	evc_workers_opts fine = { .loggers = many, .n_loggers = 16,
+	evc_group_opts fine = { .loggers = many, .n_loggers = 16,
 				  .clean = &clean, .n_clean = 1 };
 	evc_status st;
 	size_t i;
@@ -164,42 +164,42 @@ START_TEST(NULL_in_every_place)
 {
 	evc_worker_error error;
 	evc_worker_info worker;
-	evc_workers_info info;
+	evc_group_info info;
 	struct crew k = { 0 };
 	evc_metric m;
 	unsigned id;
 
 	make();
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_start(NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_stop(NULL, NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_resize(NULL, 1));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_pause(NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_resume(NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_get(NULL, &info));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_worker_get(NULL, 0, &worker));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_error_get(NULL, 0, &error));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_metrics_reset(NULL));
-	ck_assert(!evc_workers_is_active(NULL));
-	ck_assert_uint_eq(evc_workers_ids(NULL, &id, 1), 0);
-	ck_assert_uint_eq(evc_workers_metrics(NULL, &m, 1), 0);
-	ck_assert(evc_workers_metric(NULL, "x") == 0);
-	ck_assert_ptr_null(evc_workers_scope(NULL));
-	ck_assert_ptr_null(evc_workers_registry(NULL));
-	OK(evc_workers_free(NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_start(NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_stop(NULL, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_resize(NULL, 1));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_pause(NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_resume(NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_get(NULL, &info));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_worker_get(NULL, 0, &worker));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_error_get(NULL, 0, &error));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_metrics_reset(NULL));
+	ck_assert(!evc_group_is_active(NULL));
+	ck_assert_uint_eq(evc_group_ids(NULL, &id, 1), 0);
+	ck_assert_uint_eq(evc_group_metrics(NULL, &m, 1), 0);
+	ck_assert(evc_group_metric(NULL, "x") == 0);
+	ck_assert_ptr_null(evc_group_scope(NULL));
+	ck_assert_ptr_null(evc_group_registry(NULL));
+	OK(evc_group_free(NULL));
 	OK(evc_registry_free(NULL));
 	crew_add(reg, "train", &k, 2, NULL);
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_get(k.group, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_get(k.group, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_workers_worker_get(k.group, 0, NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_workers_error_get(k.group, 0, NULL));
-	ck_assert(evc_workers_metric(k.group, NULL) == 0);
+		evc_group_worker_get(k.group, 0, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_error_get(k.group, 0, NULL));
+	ck_assert(evc_group_metric(k.group, NULL) == 0);
 	/* Past the end. */
-	OK(evc_workers_worker_get(k.group, 1, &worker));
+	OK(evc_group_worker_get(k.group, 1, &worker));
 	ck_assert_uint_eq(worker.id, 1);
 	memset(&worker, 0x55, sizeof(worker));
-	REFUSED(EVC_NOT_FOUND, evc_workers_worker_get(k.group, 2, &worker));
+	REFUSED(EVC_NOT_FOUND, evc_group_worker_get(k.group, 2, &worker));
 	ck_assert_uint_eq(worker.id, 0x55555555);
-	REFUSED(EVC_NOT_FOUND, evc_workers_error_get(k.group, 0, &error));
+	REFUSED(EVC_NOT_FOUND, evc_group_error_get(k.group, 0, &error));
 	end_registry(reg);
 }
 END_TEST
@@ -210,11 +210,11 @@ START_TEST(a_stop_of_what_was_never_started)
 
 	make();
 	crew_add(reg, "train", &k, 2, NULL);
-	OK(evc_workers_stop(k.group, NULL));
+	OK(evc_group_stop(k.group, NULL));
 	OK(evc_registry_stop_name(reg, "train", NULL));
 	OK(evc_registry_stop(reg, NULL));
 	CALLED(&k, 0, 0, 0, 0, 0);
-	STATE(k.group, EVC_WORKERS_NEW);
+	STATE(k.group, EVC_GROUP_NEW);
 	/* And it can be started all the same. */
 	OK(evc_registry_start(reg));
 	UNTIL(atomic_load(&k.runs) > 0);
@@ -226,24 +226,24 @@ END_TEST
 START_TEST(a_group_below_a_stopped_coordinator)
 {
 	evc_coord *c = new_coord(NULL);
-	evc_workers_opts o = { .coord = c };
+	evc_group_opts o = { .coord = c };
 	struct crew k = { 0 }, other = { 0 };
 
 	make();
 	OK(evc_request_stop(c, 0, NULL));
 	crew_add(reg, "other", &other, 1, NULL);
 	crew_add(reg, "train", &k, 2, &o);
-	REFUSED(EVC_CANCELLED, evc_workers_start(k.group));
+	REFUSED(EVC_CANCELLED, evc_group_start(k.group));
 	CALLED(&k, 0, 0, 0, 0, 0);
 	/* All or nothing: the other one does not run either. */
 	REFUSED(EVC_CANCELLED, evc_registry_start(reg));
-	ck_assert(!evc_workers_is_active(other.group));
-	ck_assert(!evc_workers_is_active(k.group));
+	ck_assert(!evc_group_is_active(other.group));
+	ck_assert(!evc_group_is_active(k.group));
 	ck_assert_int_eq(other.n_init, other.n_shutdown);
 	ck_assert_int_ge(evc_join(c, NULL, NULL), 0);
 	OK(evc_clear_stop(c));
 	OK(evc_registry_start(reg));
-	ck_assert(evc_workers_is_active(k.group));
+	ck_assert(evc_group_is_active(k.group));
 	end_registry(reg);
 	OK(evc_free(c));
 }
@@ -257,9 +257,9 @@ START_TEST(the_scope_of_a_group_is_the_groups)
 
 	make();
 	crew_add(reg, "train", &k, 2, NULL);
-	scope = evc_workers_scope(k.group);
+	scope = evc_group_scope(k.group);
 	OK(evc_registry_start(reg));
-	ck_assert_ptr_eq(evc_workers_scope(k.group), scope);
+	ck_assert_ptr_eq(evc_group_scope(k.group), scope);
 	/* Members of one's own may live in it, and are stopped with it. */
 	OK(evc_thread_start(scope, "guest", obey, NULL, NULL, NULL));
 	OK(evc_registry_stop(reg, NULL));

@@ -14,7 +14,7 @@ static atomic_size_t seen; /* of the thread that was last looked at */
 static struct ev_loop *loop;
 static evc_coord *c;
 static evc_pool *jobs;
-static evc_workers *group;
+static evc_group *group;
 
 static void
 begin(void)
@@ -32,7 +32,7 @@ end(void)
 	ck_assert_int_ge(evc_join(c, NULL, &v), 0);
 	OK(evc_pool_free(jobs));
 	if (group != NULL)
-		OK(evc_workers_free(group));
+		OK(evc_group_free(group));
 	OK(evc_free(c));
 	ev_loop_destroy(loop);
 	jobs = NULL;
@@ -109,7 +109,7 @@ work(evc_job *job)
 }
 
 static evc_status
-worker(evc_workers *g, unsigned id, void *arg)
+worker(evc_group *g, unsigned id, void *arg)
 {
 	(void)g;
 	(void)id;
@@ -178,10 +178,10 @@ pool(size_t n)
 static void
 workers(size_t n)
 {
-	evc_workers_opts o = { .coord = c, .member.stack = n };
+	evc_group_opts o = { .coord = c, .member.stack = n };
 
-	OK(evc_workers_init(NULL, "g", worker, NULL, &o, &group, NULL));
-	OK(evc_workers_start(group));
+	OK(evc_group_init(NULL, "g", worker, NULL, &o, &group, NULL));
+	OK(evc_group_start(group));
 }
 
 static const struct {

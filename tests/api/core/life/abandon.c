@@ -342,7 +342,7 @@ START_TEST(without_a_stop_for_a_scope_and_beside_a_join_it_is_refused)
 END_TEST
 
 static evc_status
-no_work(evc_workers *group, unsigned id, void *arg)
+no_work(evc_group *group, unsigned id, void *arg)
 {
 	(void)group;
 	(void)id;
@@ -357,9 +357,9 @@ enum handle { POOL, GROUP, STARTED_GROUP, QUEUE, CONDITION, SCOPE };
 static void
 waits_until_freed(enum handle h)
 {
-	evc_workers_opts o = { .n_threads = 1 };
+	evc_group_opts o = { .n_threads = 1 };
 	evc_scope_opts homeless = { .config.flags = EVC_NO_HOME };
-	evc_workers *group = NULL;
+	evc_group *group = NULL;
 	evc_queue *queue = NULL;
 	evc_pool *pool = NULL;
 	evc_cond *cond = NULL;
@@ -373,10 +373,10 @@ waits_until_freed(enum handle h)
 	if (h == POOL)
 		OK(evc_pool_new(left.c, NULL, NULL, &pool));
 	if (h == GROUP || h == STARTED_GROUP)
-		OK(evc_workers_init(NULL, "group", no_work, NULL, &o, &group,
+		OK(evc_group_init(NULL, "group", no_work, NULL, &o, &group,
 				    NULL));
 	if (h == STARTED_GROUP)
-		OK(evc_workers_start(group));
+		OK(evc_group_start(group));
 	if (h == QUEUE)
 		OK(evc_queue_new(left.c, NULL, 4, NULL, &queue));
 	if (h == CONDITION)
@@ -395,7 +395,7 @@ waits_until_freed(enum handle h)
 	if (pool != NULL)
 		OK(evc_pool_get(pool, &info));
 	OK(evc_pool_free(pool));
-	OK(evc_workers_free(group));
+	OK(evc_group_free(group));
 	OK(evc_queue_free(queue));
 	OK(evc_cond_free(cond));
 	OK(evc_free(scope));

@@ -366,7 +366,7 @@ START_TEST(from_the_end_of_a_job)
 END_TEST
 
 static evc_status
-worker(evc_workers *g, unsigned id, void *arg)
+worker(evc_group *g, unsigned id, void *arg)
 {
 	(void)g;
 	(void)id;
@@ -468,17 +468,17 @@ END_TEST
 
 START_TEST(from_a_worker)
 {
-	evc_workers_opts o = { .n_threads = 2 };
+	evc_group_opts o = { .n_threads = 2 };
 	evc_registry *reg;
-	evc_workers *g;
+	evc_group *g;
 
 	begin(false);
 	o.coord = coord;
 	OK(evc_registry_new(NULL, &reg));
-	OK(evc_workers_init(reg, "group", worker, NULL, &o, &g, NULL));
-	OK(evc_workers_start(g));
+	OK(evc_group_init(reg, "group", worker, NULL, &o, &g, NULL));
+	OK(evc_group_start(g));
 	join();
-	OK(evc_workers_free(g));
+	OK(evc_group_free(g));
 	OK(evc_registry_free(reg));
 	end();
 }

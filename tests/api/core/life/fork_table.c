@@ -85,7 +85,7 @@ popped(evc_queue *q, void *item, evc_status why, void *arg)
 }
 
 static evc_status
-beat(evc_workers *g, unsigned id, void *arg)
+beat(evc_group *g, unsigned id, void *arg)
 {
 	(void)g;
 	(void)id;
@@ -142,7 +142,7 @@ busy(evc_coord *c, void *arg)
 		if (evc_cancel_push(c, woken, NULL, 0, &hook) == 0)
 			(void)evc_cancel_pop(c, hook);
 		evc_checkpoint("busy");
-		(void)evc_workers_put(w->group, "metric", 1, true);
+		(void)evc_group_put(w->group, "metric", 1, true);
 		(void)evc_queue_take(w->queue, &w->item);
 	}
 	return 0;
@@ -151,7 +151,7 @@ busy(evc_coord *c, void *arg)
 static void
 world_make(struct world *w)
 {
-	evc_workers_opts o = { .n_threads = 2 };
+	evc_group_opts o = { .n_threads = 2 };
 	evc_member_opts own = { .flags = EVC_OWN_THREAD };
 	evc_pool_opts pool = { .n_threads = 1 };
 	evc_signals_opts signals = { .stop = { SIGUSR1 } };
@@ -193,7 +193,7 @@ world_make(struct world *w)
 	OK(evc_pool_submit(w->pool, w->home, &w->running));
 	OK(evc_registry_new(NULL, &w->reg));
 	o.coord = w->c;
-	OK(evc_workers_init(w->reg, "threads", beat, w, &o, &w->group, NULL));
+	OK(evc_group_init(w->reg, "threads", beat, w, &o, &w->group, NULL));
 	OK(evc_registry_start(w->reg));
 	OK(evc_join_start(w->c, answered, w, NULL));
 	for (i = 0; i < 2; i++)
@@ -227,7 +227,7 @@ world_end(struct world *w)
 	ck_assert_str_eq(v.stop.text, "the parent goes on");
 	ck_assert_uint_eq(v.n_stragglers, 0);
 	ck_assert_uint_eq(v.n_errors, 0);
-	OK(evc_workers_free(w->group));
+	OK(evc_group_free(w->group));
 	OK(evc_registry_free(w->reg));
 	OK(evc_pool_free(w->pool));
 	while (evc_queue_take(w->queue, &w->item) == 0)

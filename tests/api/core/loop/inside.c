@@ -39,7 +39,7 @@ static struct {
 	evc_pool *pool;
 	struct thing running, queued, fresh;
 	evc_registry *reg;
-	evc_workers *group;
+	evc_group *group;
 	evc_id hold;
 	atomic_int open;
 } w;
@@ -128,7 +128,7 @@ by_wait_finish(double timeout)
 {
 	double start = t_now();
 
-	if (evc_workers_wait_finish(w.group, timeout))
+	if (evc_group_wait_finish(w.group, timeout))
 		return 0;
 	/* It says no more than false: the time tells the two apart. */
 	return timeout > 0 && t_now() - start < SHORT ?
@@ -220,7 +220,7 @@ static const struct row {
 	{ "evc_pool_submit_wait", by_submit_wait, LATE, LATE, LATE, false },
 	{ "evc_pool_submit_to", by_submit_to, LATE, -EVC_RESOURCE_EXHAUSTED,
 	  -EVC_RESOURCE_EXHAUSTED, false },
-	{ "evc_workers_wait_finish", by_wait_finish, LATE, LATE, LATE, false },
+	{ "evc_group_wait_finish", by_wait_finish, LATE, LATE, LATE, false },
 	{ "evc_wait_for_stop", by_wait_for_stop, LATE, LATE, LATE, false },
 	{ "evc_sleep", by_sleep, LATE, LATE, LATE, true },
 	{ "evc_wait_fd", by_wait_fd, LATE, LATE, LATE, true },
@@ -233,7 +233,7 @@ static const struct row {
 /* ---- what there is to wait for ---- */
 
 static evc_status
-group_stays(evc_workers *group, unsigned id, void *arg)
+group_stays(evc_group *group, unsigned id, void *arg)
 {
 	(void)group;
 	(void)id;
@@ -286,7 +286,7 @@ static void
 world_begin(enum place at)
 {
 	evc_scope_opts alone = { .config.flags = EVC_NO_HOME };
-	evc_workers_opts o = { .n_threads = 1 };
+	evc_group_opts o = { .n_threads = 1 };
 	evc_reactor *r;
 
 	memset(&w, 0, sizeof(w));
@@ -307,9 +307,9 @@ world_begin(enum place at)
 	fill_pool();
 	OK(evc_registry_new(NULL, &w.reg));
 	o.coord = w.of;
-	OK(evc_workers_init(w.reg, "stay", group_stays, NULL, &o, &w.group,
+	OK(evc_group_init(w.reg, "stay", group_stays, NULL, &o, &w.group,
 			    NULL));
-	OK(evc_workers_start(w.group));
+	OK(evc_group_start(w.group));
 }
 
 static void

@@ -348,10 +348,10 @@ of_registry(size_t (*tell)(evc_registry *, char *, size_t), evc_registry *reg)
 }
 
 static evc_status
-fail_by_name(evc_workers *group, unsigned id, void *arg)
+fail_by_name(evc_group *group, unsigned id, void *arg)
 {
 	crew_enter(group, id, arg);
-	return crew_leave(arg, evc_fail(evc_workers_scope(group),
+	return crew_leave(arg, evc_fail(evc_group_scope(group),
 					EVC_DATA_LOSS, 0, "%s", name));
 }
 
@@ -366,10 +366,10 @@ START_TEST(of_a_registry)
 	crew_add(reg, name, &k[0], 2, NULL);
 	crew_add(reg, name, &k[1], 1, NULL);
 	crew_add(reg, "plain", &k[2], 1, NULL);
-	OK(evc_workers_put(k[1].group, name, 1, true));
-	OK(evc_workers_put(k[1].group, "plain", 2, true));
+	OK(evc_group_put(k[1].group, name, 1, true));
+	OK(evc_group_put(k[1].group, "plain", 2, true));
 	OK(evc_registry_start(reg));
-	STATE_COMES(k[0].group, EVC_WORKERS_STOPPED);
+	STATE_COMES(k[0].group, EVC_GROUP_STOPPED);
 	is_text(of_registry(evc_registry_report, reg), "report", true);
 	is_json(of_registry(evc_registry_report_json, reg), "json");
 	is_metrics(of_registry(evc_registry_metrics, reg), "metrics");

@@ -19,7 +19,7 @@ looks(evc_coord *coord, void *arg)
 }
 
 static evc_status
-works(evc_workers *group, unsigned id, void *arg)
+works(evc_group *group, unsigned id, void *arg)
 {
 	(void)group;
 	(void)id;
@@ -37,7 +37,7 @@ with_flag(int place, unsigned f)
 	evc_signals_opts signals = { .flags = f };
 	evc_queue_opts queue = { .flags = f };
 	evc_pool_opts pool = { .flags = f }, pool_threads = { .thread_flags = f };
-	evc_workers_opts workers = { .flags = f }, threads = { .member.flags = f };
+	evc_group_opts workers = { .flags = f }, threads = { .member.flags = f };
 	evc_task_class cls = { "task", NULL, NULL, f };
 	static evc_task task;
 	evc_queue *q;
@@ -74,10 +74,10 @@ with_flag(int place, unsigned f)
 	case 12:
 		return evc_pool_new(c, "p", &pool_threads, &p);
 	case 13:
-		return evc_workers_init(NULL, "w", works, NULL, &workers, NULL,
+		return evc_group_init(NULL, "w", works, NULL, &workers, NULL,
 					NULL);
 	case 14:
-		return evc_workers_init(NULL, "w", works, NULL, &threads, NULL,
+		return evc_group_init(NULL, "w", works, NULL, &threads, NULL,
 					NULL);
 	case 15:
 		return evc_cancel_push(c, free, NULL, f, &id);
@@ -117,7 +117,7 @@ START_TEST(a_flag_for_something_else_is_refused)
 					    EVC_QUEUE_DRAIN,
 					    EVC_POOL_FINISH,
 					    EVC_KICK,
-					    EVC_WORKERS_ASIDE,
+					    EVC_GROUP_ASIDE,
 					    EVC_KICK | EVC_WATCHED,
 					    EVC_CANCEL_REPEAT,
 					    EVC_DUMP_STACKS | 3,

@@ -35,11 +35,11 @@ say_feed(evc_queue *q, unsigned number, void **ret_item, void *arg)
 }
 
 static evc_status
-say_work(evc_workers *g, unsigned id, void *arg)
+say_work(evc_group *g, unsigned id, void *arg)
 {
 	(void)id;
 	(void)arg;
-	return say(evc_workers_scope(g));
+	return say(evc_group_scope(g));
 }
 
 static bool
@@ -83,7 +83,7 @@ static const char *const ways[] = { "a thread", "a looper",
 
 static evc_queue *q;
 static evc_registry *reg;
-static evc_workers *group;
+static evc_group *group;
 
 static void
 begin(int way)
@@ -91,7 +91,7 @@ begin(int way)
 	static const evc_runner_ops ops = { .is_running = is_running,
 					    .join = say_join };
 	evc_member_opts own = { .flags = EVC_OWN_THREAD };
-	evc_workers_opts w = { .coord = coord, .n_threads = 1 };
+	evc_group_opts w = { .coord = coord, .n_threads = 1 };
 	evc_reactor *r;
 
 	switch (way) {
@@ -124,9 +124,9 @@ begin(int way)
 		break;
 	default:
 		OK(evc_registry_new(NULL, &reg));
-		OK(evc_workers_init(reg, "it", say_work, NULL, &w, &group,
+		OK(evc_group_init(reg, "it", say_work, NULL, &w, &group,
 				    NULL));
-		OK(evc_workers_start(group));
+		OK(evc_group_start(group));
 		break;
 	}
 }
@@ -164,10 +164,10 @@ START_TEST(said_once_is_one_error)
 		coord = new_coord(loop);
 		q = new_queue(coord, 1, 0);
 		begin(way);
-		of = way == BY_WORKER ? evc_workers_scope(group) : coord;
+		of = way == BY_WORKER ? evc_group_scope(group) : coord;
 		if (way == BY_WORKER)
 			UNTIL(evc_should_stop(of) &&
-			      evc_workers_wait_finish(group, 0));
+			      evc_group_wait_finish(group, 0));
 		else
 			ck_assert_int_eq(evc_join(coord, NULL, &v),
 					 EVC_DATA_LOSS);

@@ -15,23 +15,23 @@ static struct {
 	evc_queue *queue;
 	evc_loop *handle;
 	evc_registry *reg;
-	evc_workers *group;
+	evc_group *group;
 	evc_status init_says;
 } w;
 
 /* ---- what is never called, or does nothing ---- */
 
 static evc_status
-worker(evc_workers *group, unsigned id, void *arg)
+worker(evc_group *group, unsigned id, void *arg)
 {
 	(void)id;
 	(void)arg;
-	evc_wait_for_stop(evc_workers_scope(group), INFINITY);
+	evc_wait_for_stop(evc_group_scope(group), INFINITY);
 	return EVC_CANCELLED;
 }
 
 static evc_status
-init(evc_workers *group, evc_registry *reg, void *arg)
+init(evc_group *group, evc_registry *reg, void *arg)
 {
 	(void)group;
 	(void)reg;
@@ -227,16 +227,16 @@ pool_new(void)
 static evc_status
 workers_init(void)
 {
-	evc_workers_opts o = { .coord = w.c };
+	evc_group_opts o = { .coord = w.c };
 
-	return evc_workers_init(w.reg, "w", NULL, NULL, &o, NULL, NULL);
+	return evc_group_init(w.reg, "w", NULL, NULL, &o, NULL, NULL);
 }
 
 static evc_status
 workers_start(void)
 {
 	w.init_says = EVC_DATA_LOSS;
-	return evc_workers_start(w.group);
+	return evc_group_start(w.group);
 }
 
 static evc_status
@@ -277,8 +277,8 @@ static const struct row {
 	{ queue_feed, "evc_queue_feed", -EVC_INVALID_ARGUMENT },
 	{ queue_feed_stack, "evc_thread_start", -EVC_RESOURCE_EXHAUSTED },
 	{ pool_new, "evc_pool_new", -EVC_INVALID_ARGUMENT },
-	{ workers_init, "evc_workers_init", -EVC_INVALID_ARGUMENT },
-	{ workers_start, "evc_workers_start", EVC_DATA_LOSS },
+	{ workers_init, "evc_group_init", -EVC_INVALID_ARGUMENT },
+	{ workers_start, "evc_group_start", EVC_DATA_LOSS },
 	{ registry_start, "evc_registry_start", EVC_UNAVAILABLE },
 };
 
@@ -288,7 +288,7 @@ static void
 world_begin(unsigned flags)
 {
 	evc_config k = { .flags = flags };
-	evc_workers_opts o = { .n_threads = 1, .init = init };
+	evc_group_opts o = { .n_threads = 1, .init = init };
 
 	memset(&w, 0, sizeof(w));
 	w.loop = ev_loop_new(0);
@@ -298,7 +298,7 @@ world_begin(unsigned flags)
 	OK(evc_queue_new(w.c, "things", 1, NULL, &w.queue));
 	OK(evc_registry_new(NULL, &w.reg));
 	o.coord = w.c;
-	OK(evc_workers_init(w.reg, "w", worker, NULL, &o, &w.group, NULL));
+	OK(evc_group_init(w.reg, "w", worker, NULL, &o, &w.group, NULL));
 	ck_assert(!evc_should_stop(w.c));
 }
 

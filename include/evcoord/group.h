@@ -7,7 +7,7 @@
  * registry is the list of groups that one call starts or stops; there is one for
  * the process (NULL stands for it), and as many of one's own as one likes.
  *
- *     evc_workers_init(NULL, "train", work, &job, NULL, &group, NULL);
+ *     evc_group_init(NULL, "train", work, &job, NULL, &group, NULL);
  *     evc_registry_start(NULL);
  *     ...
  *     evc_registry_stop(NULL, NULL);
@@ -32,15 +32,15 @@
  * stopping, resizing and freeing is refused with -EVC_FAILED_PRECONDITION.
  * While one thread starts groups, others that start or stop wait for it.
  */
-#ifndef EVCOORD_WORKERS_H
-#define EVCOORD_WORKERS_H
+#ifndef EVCOORD_GROUP_H
+#define EVCOORD_GROUP_H
 
 #include <evcoord/types.h>
 
 EVC_BEGIN_DECLS_
 
 typedef struct evc_registry evc_registry;
-typedef struct evc_workers evc_workers;
+typedef struct evc_group evc_group;
 
 /*
  * One run of a worker.  id is its own for ever in its registry.
@@ -48,15 +48,15 @@ typedef struct evc_workers evc_workers;
  * worker has ended, and its group when it was the last; EVC_CANCELLED after a
  * stop: it has obeyed, also when a queue (evcoord/queue.h) has told it in this
  * run of the stop of another coordinator, that of the queue; any other: an
- * error, see evc_workers_opts.on_error.
+ * error, see evc_group_opts.on_error.
  */
-typedef evc_status evc_worker_fn(evc_workers *group, unsigned id, void *arg);
+typedef evc_status evc_worker_fn(evc_group *group, unsigned id, void *arg);
 
 /* Before the threads of any group start; not 0: nothing is started, and the
    groups whose init was called before are shut down again in reverse. */
-typedef evc_status evc_workers_init_fn(evc_workers *group, evc_registry *reg,
+typedef evc_status evc_group_init_fn(evc_group *group, evc_registry *reg,
 				       void *arg);
-typedef void evc_workers_shutdown_fn(evc_workers *group, void *arg);
+typedef void evc_group_shutdown_fn(evc_group *group, void *arg);
 
 /* A sum that workers add to. */
 typedef struct evc_metric {
@@ -67,7 +67,7 @@ typedef struct evc_metric {
 /* An external logger: gets every metric of the group, on the thread of the
    worker that has just run.  not 0: it has failed, which the log hook is told,
    and which harms nothing. */
-typedef evc_status evc_logger_fn(evc_workers *group, const evc_metric *metrics,
+typedef evc_status evc_logger_fn(evc_group *group, const evc_metric *metrics,
 				 unsigned n_metrics, void *arg);
 typedef struct evc_logger {
 	evc_logger_fn *fn;
@@ -78,30 +78,30 @@ typedef struct evc_logger {
 } evc_logger;
 
 /* What a group has beside its workers; each may be NULL. */
-typedef struct evc_workers_state {
+typedef struct evc_group_state {
 	evc_status (*start)(void *arg); /* not 0: the group is not started, as
 					   when an init fails */
 	void (*stop)(void *arg);
 	void (*cleanup)(void *arg);
 	void *arg;
-} evc_workers_state;
+} evc_group_state;
 
-/* evc_workers_opts.on_error: what a worker's error does. */
+/* evc_group_opts.on_error: what a worker's error does. */
 enum {
-	EVC_WORKERS_STOP_GROUP = 0,
-	EVC_WORKERS_STOP_ALL = 1, /* its group, and all others of its registry */
-	EVC_WORKERS_RESTART = 2   /* that worker begins again, after a pause; as
+	EVC_GROUP_STOP_GROUP = 0,
+	EVC_GROUP_STOP_ALL = 1, /* its group, and all others of its registry */
+	EVC_GROUP_RESTART = 2   /* that worker begins again, after a pause; as
 				     often as .restart allows, then its group
 				     stops */
 };
 
-/* evc_workers_opts.flags */
+/* evc_group_opts.flags */
 enum {
 	/* shutdown, state.stop and state.cleanup run on a thread of their own:
 	   for functions that may hang with no way out.  Without this one that
 	   hangs gets the kick signal when the budget of the stop is over, and
 	   the stop goes on when it returns. */
-	EVC_WORKERS_ASIDE = 1 << 23
+	EVC_GROUP_ASIDE = 1 << 23
 };
 
 /* When workers that fail are started again; each 0 is its own default. */
@@ -115,16 +115,16 @@ typedef struct evc_restart {
 			  stops; 0 = 5, 0 = 60 */
 } evc_restart;
 
-typedef struct evc_workers_opts {
+typedef struct evc_group_opts {
 	evc_coord *coord;      /* the parent of the group's scope; NULL = the
 				  registry's own coordinator */
 	unsigned n_threads;    /* 0 = 2, at most 4096 */
-	unsigned flags;        /* EVC_WORKERS_ASIDE */
-	unsigned on_error;     /* EVC_WORKERS_STOP_GROUP ... */
+	unsigned flags;        /* EVC_GROUP_ASIDE */
+	unsigned on_error;     /* EVC_GROUP_STOP_GROUP ... */
 	evc_restart restart;
-	evc_workers_init_fn *init;         /* these two with the arg of the */
-	evc_workers_shutdown_fn *shutdown; /* group; NULL: none */
-	evc_workers_state state;
+	evc_group_init_fn *init;         /* these two with the arg of the */
+	evc_group_shutdown_fn *shutdown; /* group; NULL: none */
+	evc_group_state state;
 	const evc_logger *loggers; /* copied */
 	unsigned n_loggers;        /* at most 16 */
 	/* Of the threads: stack, grace, flags (EVC_KICK, EVC_WATCHED), unblock
@@ -135,24 +135,24 @@ typedef struct evc_workers_opts {
 	const evc_status *clean;
 	unsigned n_clean;
 	uint64_t reserved_[8];
-} evc_workers_opts;
+} evc_group_opts;
 
-/* How far a group is: evc_workers_info.state.  No value is one of
+/* How far a group is: evc_group_info.state.  No value is one of
    EVC_WORKER_STARTING ..., which say how far a cluster's worker is. */
 enum {
-	EVC_WORKERS_NEW = 11,     /* never started */
-	EVC_WORKERS_STARTING = 12,
-	EVC_WORKERS_RUNNING = 13,
-	EVC_WORKERS_PAUSED = 14,
-	EVC_WORKERS_STOPPING = 15, /* told; somebody may still run */
-	EVC_WORKERS_STOPPED = 16  /* all have ended; it can be started again */
+	EVC_GROUP_NEW = 11,     /* never started */
+	EVC_GROUP_STARTING = 12,
+	EVC_GROUP_RUNNING = 13,
+	EVC_GROUP_PAUSED = 14,
+	EVC_GROUP_STOPPING = 15, /* told; somebody may still run */
+	EVC_GROUP_STOPPED = 16  /* all have ended; it can be started again */
 };
 
 /* A worker's error, as it is kept. */
 typedef struct evc_worker_error {
 	unsigned id;       /* the worker */
 	unsigned start;    /* in which start of the group, the first is 1 */
-	uint64_t run;      /* its run, counted from 1 since evc_workers_init */
+	uint64_t run;      /* its run, counted from 1 since evc_group_init */
 	evc_reason reason; /* code, errno, text, place, when */
 	uint64_t reserved_[8];
 } evc_worker_error;
@@ -169,18 +169,18 @@ typedef struct evc_worker_info {
 } evc_worker_info;
 
 /* A group in numbers; of one moment, each by itself. */
-typedef struct evc_workers_info {
+typedef struct evc_group_info {
 	char name[32];
-	unsigned state;      /* EVC_WORKERS_NEW ... */
+	unsigned state;      /* EVC_GROUP_NEW ... */
 	unsigned n_threads;  /* it is to have */
 	unsigned n_live;     /* it has */
 	unsigned n_starts;   /* of the group */
-	uint64_t n_runs;     /* of all workers, since evc_workers_init */
+	uint64_t n_runs;     /* of all workers, since evc_group_init */
 	uint64_t n_errors;   /* of these, that failed */
 	uint64_t n_restarts; /* of workers after an error */
 	evc_reason stop;     /* why it stopped last; kind 0: it never has */
 	uint64_t reserved_[8];
-} evc_workers_info;
+} evc_group_info;
 
 /* How a registry is to be made. */
 typedef struct evc_registry_opts {
@@ -193,19 +193,19 @@ typedef struct evc_registry_opts {
 } evc_registry_opts;
 
 /* One group of a walk; false ends it. */
-typedef bool evc_workers_each_fn(evc_workers *group, void *arg);
+typedef bool evc_group_each_fn(evc_group *group, void *arg);
 
 /* ---- groups ---- */
 
 /*
  * Add a group to a registry (NULL: that of the process).  Nothing is called and
- * nothing started before evc_registry_start or evc_workers_start; until then
+ * nothing started before evc_registry_start or evc_group_start; until then
  * its scope stands stopped, with the text "not started".  The same name may be
  * given again.  The first group of the process's registry also registers what
  * evc_registry_atexit switches.
  *
  * Thread:    any.
- * Ownership: *ret_group is the registry's until evc_workers_free or
+ * Ownership: *ret_group is the registry's until evc_group_free or
  *            evc_registry_free; *ret_registry is reg, or the process's.  Both
  *            may be NULL.  name (NULL: "train") and opts are copied; arg must
  *            live as long as the group.
@@ -215,9 +215,9 @@ typedef bool evc_workers_each_fn(evc_workers *group, void *arg);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
-		 void *arg, const evc_workers_opts *opts,
-		 evc_workers **ret_group, evc_registry **ret_registry);
+evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
+		 void *arg, const evc_group_opts *opts,
+		 evc_group **ret_group, evc_registry **ret_registry);
 
 /*
  * Start one group, unless it runs: its init, state.start, then its threads.  A
@@ -237,7 +237,7 @@ evc_workers_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
-evc_workers_start(evc_workers *group);
+evc_group_start(evc_group *group);
 
 /*
  * Stop one group and wait for it, as evc_registry_stop does for all.
@@ -248,7 +248,7 @@ evc_workers_start(evc_workers *group);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_stop(evc_workers *group, const evc_join_opts *opts);
+evc_group_stop(evc_group *group, const evc_join_opts *opts);
 
 /*
  * Wait until all workers of a group have ended, timeout seconds at most, without
@@ -263,7 +263,7 @@ evc_workers_stop(evc_workers *group, const evc_join_opts *opts);
  * Since:     0.1
  */
 EVC_API bool
-evc_workers_wait_finish(evc_workers *group, double timeout);
+evc_group_wait_finish(evc_group *group, double timeout);
 
 /*
  * Does it run?  One atomic load.
@@ -275,7 +275,7 @@ evc_workers_wait_finish(evc_workers *group, double timeout);
  * Since:     0.1
  */
 EVC_API bool
-evc_workers_is_active(const evc_workers *group);
+evc_group_is_active(const evc_group *group);
 
 /*
  * The ids of its workers, in their order: those it has, or had when it was
@@ -287,7 +287,7 @@ evc_workers_is_active(const evc_workers *group);
  * Since:     0.1
  */
 EVC_API size_t
-evc_workers_ids(const evc_workers *group, unsigned *ids, size_t n);
+evc_group_ids(const evc_group *group, unsigned *ids, size_t n);
 
 /*
  * So many workers from now on; running or not.  New ones start at once; those
@@ -304,7 +304,7 @@ evc_workers_ids(const evc_workers *group, unsigned *ids, size_t n);
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
-evc_workers_resize(evc_workers *group, unsigned n_threads);
+evc_group_resize(evc_group *group, unsigned n_threads);
 
 /*
  * From now on no run begins; those that run go on to their end.  Does not wait.
@@ -317,18 +317,18 @@ evc_workers_resize(evc_workers *group, unsigned n_threads);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_pause(evc_workers *group);
+evc_group_pause(evc_group *group);
 
 /*
- * Go on after evc_workers_pause.
+ * Go on after evc_group_pause.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   as evc_workers_pause.
+ * Returns:   as evc_group_pause.
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_resume(evc_workers *group);
+evc_group_resume(evc_group *group);
 
 /*
  * Take a group out of its registry and free it.
@@ -344,7 +344,7 @@ evc_workers_resume(evc_workers *group);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_free(evc_workers *group);
+evc_group_free(evc_group *group);
 
 /*
  * A group in numbers.
@@ -356,18 +356,18 @@ evc_workers_free(evc_workers *group);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_get(const evc_workers *group, evc_workers_info *ret_info);
+evc_group_get(const evc_group *group, evc_group_info *ret_info);
 
 /*
  * One of its workers, in the order of their ids.
  *
  * Thread:    any.
  * Ownership: *ret_info is the caller's.
- * Returns:   0; -EVC_NOT_FOUND past the end; else as evc_workers_get.
+ * Returns:   0; -EVC_NOT_FOUND past the end; else as evc_group_get.
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_worker_get(const evc_workers *group, unsigned index,
+evc_group_worker_get(const evc_group *group, unsigned index,
 		       evc_worker_info *ret_info);
 
 /*
@@ -376,11 +376,11 @@ evc_workers_worker_get(const evc_workers *group, unsigned index,
  *
  * Thread:    any.
  * Ownership: *ret_error is the caller's, filled by copy.
- * Returns:   0; -EVC_NOT_FOUND past the end; else as evc_workers_get.
+ * Returns:   0; -EVC_NOT_FOUND past the end; else as evc_group_get.
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_error_get(const evc_workers *group, unsigned index,
+evc_group_error_get(const evc_group *group, unsigned index,
 		      evc_worker_error *ret_error);
 
 /*
@@ -393,17 +393,17 @@ evc_workers_error_get(const evc_workers *group, unsigned index,
  * Since:     0.1
  */
 EVC_API evc_coord *
-evc_workers_scope(const evc_workers *group);
+evc_group_scope(const evc_group *group);
 
 /*
  * What a worker says of the error that it returns: code, errno value and a
  * formatted text; the last one of a run counts, if that code is returned.
  *
- *     return evc_workers_fail(group, EVC_DATA_LOSS, errno, "shard %d", i);
+ *     return evc_group_fail(group, EVC_DATA_LOSS, errno, "shard %d", i);
  *
  * It asks for nothing: what comes of the error on_error says, when it is
  * returned.  (evc_fail with the scope stops the group at once, also with
- * EVC_WORKERS_RESTART.)  Called by anybody else it is that evc_fail.
+ * EVC_GROUP_RESTART.)  Called by anybody else it is that evc_fail.
  *
  * Thread:    any; a worker, in its run.
  * Ownership: the text is copied, cut to fit.
@@ -413,24 +413,24 @@ evc_workers_scope(const evc_workers *group);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_fail_at(evc_workers *group, evc_status code, int err,
+evc_group_fail_at(evc_group *group, evc_status code, int err,
 		    const char *file, int line, const char *func,
 		    const char *fmt, ...) EVC_PRINTF_(7, 8);
 
 /*
- * evc_workers_fail_at without a place.  In C and C++ sources the macro of the
+ * evc_group_fail_at without a place.  In C and C++ sources the macro of the
  * same name adds the place of the call.
  *
- * Thread:    as evc_workers_fail_at.
+ * Thread:    as evc_group_fail_at.
  * Ownership: the text is copied.
- * Returns:   as evc_workers_fail_at.
+ * Returns:   as evc_group_fail_at.
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_fail(evc_workers *group, evc_status code, int err,
+evc_group_fail(evc_group *group, evc_status code, int err,
 		 const char *fmt, ...) EVC_PRINTF_(4, 5);
-#define evc_workers_fail(group, code, err, ...) \
-	evc_workers_fail_at((group), (code), (err), __FILE__, __LINE__, \
+#define evc_group_fail(group, code, err, ...) \
+	evc_group_fail_at((group), (code), (err), __FILE__, __LINE__, \
 			    __func__, __VA_ARGS__)
 
 /*
@@ -442,7 +442,7 @@ evc_workers_fail(evc_workers *group, evc_status code, int err,
  * Since:     0.1
  */
 EVC_API evc_registry *
-evc_workers_registry(const evc_workers *group);
+evc_group_registry(const evc_group *group);
 
 /* ---- metrics ---- */
 
@@ -460,7 +460,7 @@ evc_workers_registry(const evc_workers *group);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_put(evc_workers *group, const char *name, double value, bool count);
+evc_group_put(evc_group *group, const char *name, double value, bool count);
 
 /*
  * The metrics of a group, summed over its workers, in the order in which they
@@ -472,7 +472,7 @@ evc_workers_put(evc_workers *group, const char *name, double value, bool count);
  * Since:     0.1
  */
 EVC_API size_t
-evc_workers_metrics(const evc_workers *group, evc_metric *metrics, size_t n);
+evc_group_metrics(const evc_group *group, evc_metric *metrics, size_t n);
 
 /*
  * One metric by its name.
@@ -483,7 +483,7 @@ evc_workers_metrics(const evc_workers *group, evc_metric *metrics, size_t n);
  * Since:     0.1
  */
 EVC_API double
-evc_workers_metric(const evc_workers *group, const char *name);
+evc_group_metric(const evc_group *group, const char *name);
 
 /*
  * All metrics of the group back to 0.  What a worker adds meanwhile counts
@@ -495,7 +495,7 @@ evc_workers_metric(const evc_workers *group, const char *name);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_workers_metrics_reset(evc_workers *group);
+evc_group_metrics_reset(evc_group *group);
 
 /* ---- registries ---- */
 
@@ -557,7 +557,7 @@ evc_registry_default(void);
  * Thread:    any; those functions run on it.
  * Ownership: nothing changes hands.
  * Returns:   0, also when there is nothing to start; > 0 what an init or a
- *            state.start returned; else as evc_workers_start.
+ *            state.start returned; else as evc_group_start.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -616,7 +616,7 @@ evc_registry_ids(const evc_registry *reg, unsigned *ids, size_t n);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_registry_each(evc_registry *reg, evc_workers_each_fn *fn, void *arg);
+evc_registry_each(evc_registry *reg, evc_group_each_fn *fn, void *arg);
 
 /*
  * The registry's own coordinator: the parent of the groups without one.
