@@ -267,7 +267,7 @@ on_timer(UNUSED struct ev_loop *ev, ev_timer *w, UNUSED int events)
 }
 
 /* stop: */
-static const evc_task_class client = { "client", conn_run, NULL, EVC_LATE };
+static const evc_task_class client = { "client", conn_run, NULL, EVC_AFTER_STOP };
 /* :stop */
 
 static void

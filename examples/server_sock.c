@@ -64,7 +64,7 @@ on_timer(UNUSED struct ev_loop *ev, ev_timer *w, UNUSED int events)
 }
 
 /* stop: */
-static const evc_task_class class = { "socket", sock_run, NULL, EVC_LATE };
+static const evc_task_class class = { "socket", sock_run, NULL, EVC_AFTER_STOP };
 /* :stop */
 
 bool

@@ -37,7 +37,7 @@ EVC_BEGIN_DECLS_
  * Thread:    any; opts.reactor may be a loop of another thread.
  * Ownership: name is copied; arg must live until the looper has ended.
  * Returns:   0 and *ret_id, set before fn can run; -EVC_CANCELLED after the
- *            stop unless flagged EVC_LATE (it then ends without a run);
+ *            stop unless flagged EVC_AFTER_STOP (it then ends without a run);
  *            -EVC_FAILED_PRECONDITION without a loop to run on, or on one that
  *            was destroyed; -EVC_INVALID_ARGUMENT for an interval that is
  *            negative or NaN; -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.

@@ -23,7 +23,7 @@ EVC_BEGIN_DECLS_
  * Ownership: name is copied; arg must live until fn returns.  The library
  *            joins the thread; nobody else may.
  * Returns:   0 and *ret_id, set before fn can run; -EVC_CANCELLED after the
- *            stop unless flagged EVC_LATE; -EVC_INVALID_ARGUMENT,
+ *            stop unless flagged EVC_AFTER_STOP; -EVC_INVALID_ARGUMENT,
  *            -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.
  * Since:     0.1
  */
@@ -77,7 +77,7 @@ evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
  * Thread:    any; another one may end it.
  * Ownership: name is copied.
  * Returns:   0 and *ret_id; -EVC_CANCELLED after the stop unless flagged
- *            EVC_LATE; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
+ *            EVC_AFTER_STOP; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
  *            -EVC_UNIMPLEMENTED.
  * Since:     0.1
  */
@@ -105,7 +105,7 @@ evc_hold_end(evc_coord *c, evc_id id);
  * Ownership: t is the caller's, zeroed before its first use, and must stay
  *            where it is until evc_task_end.  cls is static.
  * Returns:   0; -EVC_CANCELLED after the stop unless the class is flagged
- *            EVC_LATE; -EVC_ALREADY_EXISTS if it has begun;
+ *            EVC_AFTER_STOP; -EVC_ALREADY_EXISTS if it has begun;
  *            -EVC_FAILED_PRECONDITION for r == NULL (no home), on another
  *            thread, or when the loop was destroyed; -EVC_INVALID_ARGUMENT.
  * Since:     0.1

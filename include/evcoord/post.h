@@ -30,7 +30,7 @@ struct evc_mail {
 	   going, EVC_CANCELLED: do not use it.  In it the mail may be freed or
 	   posted again. */
 	void (*fn)(evc_mail *m, evc_status why);
-	unsigned flags; /* EVC_LATE: also after the stop */
+	unsigned flags; /* EVC_AFTER_STOP: also after the stop */
 	/* the library's */
 	uint32_t posted_;
 	evc_mail *next_;

@@ -72,7 +72,7 @@ evc_reactor_run(evc_reactor *r);
  *            It is set to NULL when it has gone before this returned; may be
  *            NULL itself.
  * Returns:   0 and *ret_reactor; -EVC_CANCELLED after the stop unless flagged
- *            EVC_LATE, or with the negative code of what setup returned;
+ *            EVC_AFTER_STOP, or with the negative code of what setup returned;
  *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
  *            -EVC_UNIMPLEMENTED.
  * Since:     0.1

@@ -93,7 +93,7 @@ evc_child_add(evc_coord *c, const char *name, pid_t pid,
  * Thread:    any; stop and wait are called on a thread of the library.
  * Ownership: name is copied; arg must live until wait has returned.
  * Returns:   0 and *ret_id; -EVC_CANCELLED after the stop unless flagged
- *            EVC_LATE; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
+ *            EVC_AFTER_STOP; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
  *            -EVC_UNIMPLEMENTED.
  * Since:     0.1
  */

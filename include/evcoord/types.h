@@ -99,7 +99,7 @@ enum {
 	EVC_KICK_RESTORE = 1 << 30
 };
 
-/* evc_member_opts.flags, and evc_task_class.flags (EVC_LATE only) */
+/* evc_member_opts.flags, and evc_task_class.flags (EVC_AFTER_STOP only) */
 enum {
 	/* Keeps no join waiting: when only such members are left before a
 	   stop, the join asks for the stop. */
@@ -107,7 +107,7 @@ enum {
 	/* Any end of this member stops all, a clean one too. */
 	EVC_END_STOPS = 1 << 1,
 	/* May begin after the stop. */
-	EVC_LATE = 1 << 2,
+	EVC_AFTER_STOP = 1 << 2,
 	/* A started thread, also that of a looper: watched by a pidfd, so that
 	   even a raw SYS_exit is seen at once. */
 	EVC_WATCHED = 1 << 3,
@@ -445,7 +445,7 @@ struct evc_task_class {
 	   owner asks evc_should_stop. */
 	void (*on_stop)(evc_task *t, void *arg);
 	void *arg;
-	unsigned flags;   /* EVC_LATE: may begin after the stop, and is then
+	unsigned flags;   /* EVC_AFTER_STOP: may begin after the stop, and is then
 			     never told of it */
 };
 

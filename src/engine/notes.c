@@ -15,7 +15,7 @@ evc__notes_init(struct notes *n, evc_loop *loop,
 	sync_lock_init(&n->lock);
 	n->loop = loop;
 	n->mail.fn = fn;
-	n->mail.flags = EVC_LATE;
+	n->mail.flags = EVC_AFTER_STOP;
 }
 
 void

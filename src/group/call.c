@@ -109,7 +109,7 @@ call_here(evc_group *g, const char *name, evc_fn *fn)
 {
 	struct here h = { g, fn, evc__tid() };
 	evc_member_opts nudged = { .unblock = nudge };
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	sigset_t before;
 	evc_id hold = 0;
 	bool open = evc__kick_signo() != 0;
@@ -135,7 +135,7 @@ call_here(evc_group *g, const char *name, evc_fn *fn)
 void
 evc__group_call(evc_group *g, const char *what, evc_fn *fn)
 {
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	char name[48];
 	struct text t = evc__text_in(name, sizeof name);
 

@@ -15,7 +15,7 @@ begin(evc_coord *c, struct evc__member *m, const evc_member_opts *o,
 	evc_status st = 0;
 
 	sync_lock(&c->lock);
-	if (evc_should_stop(c) && !(m->e.flags & EVC_LATE))
+	if (evc_should_stop(c) && !(m->e.flags & EVC_AFTER_STOP))
 		st = evc__refuse(-EVC_CANCELLED,
 				 "evc_hold_begin: a stop was asked for");
 	else

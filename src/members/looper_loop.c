@@ -189,7 +189,7 @@ may_start(evc_reactor *r, bool stopped, const evc_member_opts *o)
 {
 	evc_status st = evc__reactor_usable(r, "evc_looper_start");
 
-	if (st == 0 && stopped && (o == NULL || !(o->flags & EVC_LATE)))
+	if (st == 0 && stopped && (o == NULL || !(o->flags & EVC_AFTER_STOP)))
 		st = evc__refuse(-EVC_CANCELLED,
 				 "evc_looper_start: a stop was asked for");
 	return st;

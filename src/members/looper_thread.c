@@ -244,7 +244,7 @@ start(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 	       before = ret_id != NULL ? *ret_id : 0;
 	evc_status st;
 
-	if (stopped && !(o->p.m.e.flags & EVC_LATE))
+	if (stopped && !(o->p.m.e.flags & EVC_AFTER_STOP))
 		return evc__refuse(-EVC_CANCELLED,
 				   "evc_looper_start: a stop was asked for");
 	/* Set before the thread can run, restored if there is none. */

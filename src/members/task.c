@@ -148,7 +148,7 @@ why_refused(evc_reactor *r, const evc_task *t, const evc_task_class *cls)
 	if (t == NULL || cls == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_task_begin: no task, or no class");
-	if (cls->flags & ~(unsigned)EVC_LATE)
+	if (cls->flags & ~(unsigned)EVC_AFTER_STOP)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_task_begin: unknown flags %#x",
 				   cls->flags);
@@ -190,14 +190,14 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 	uint64_t w;
 
 	if (__builtin_expect(r == NULL || t == NULL || cls == NULL ||
-				     (cls->flags & ~(unsigned)EVC_LATE) ||
+				     (cls->flags & ~(unsigned)EVC_AFTER_STOP) ||
 				     r->loop == NULL || r->tid != evc__tid() ||
 				     t->reactor_ != NULL ||
 				     !evc__same_process(r->c),
 			     0))
 		return why_refused(r, t, cls);
 	w = sync_load(&r->c->word);
-	if ((w & WORD_FLAG) && !(cls->flags & EVC_LATE))
+	if ((w & WORD_FLAG) && !(cls->flags & EVC_AFTER_STOP))
 		return why_refused(r, t, cls);
 	head = w & WORD_FLAG ? &r->late : &r->tasks;
 	append(head, t);

@@ -17,7 +17,7 @@ start(evc_coord *c, struct evc__pthread *p, void *user,
 	evc_status st;
 
 	sync_lock(&c->lock);
-	if (evc_should_stop(c) && !(p->m.e.flags & EVC_LATE)) {
+	if (evc_should_stop(c) && !(p->m.e.flags & EVC_AFTER_STOP)) {
 		sync_unlock(&c->lock);
 		sync_free(p);
 		return evc__refuse(-EVC_CANCELLED, "%s: a stop was asked for",

@@ -187,7 +187,7 @@ add_flags(struct evc__json *j, unsigned flags)
 	} known[] = {
 		{ EVC_BACKGROUND, "background" },
 		{ EVC_END_STOPS, "end_stops" },
-		{ EVC_LATE, "late" },
+		{ EVC_AFTER_STOP, "late" },
 		{ EVC_WATCHED, "watched" },
 		{ EVC_OWN_THREAD, "own_thread" },
 		{ EVC_PAUSED, "paused" },

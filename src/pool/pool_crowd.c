@@ -64,7 +64,7 @@ start_thread(evc_pool *pool)
 		.stack = pool->stack,
 		/* What is queued is to be finished. */
 		.flags = EVC_BACKGROUND | pool->thread_flags |
-			 (pool->finish ? EVC_LATE : 0),
+			 (pool->finish ? EVC_AFTER_STOP : 0),
 	};
 	char name[48];
 	struct text t = evc__text_in(name, sizeof name - 5);

@@ -13,7 +13,7 @@ static void on_stop(evc_task *t, void *arg);
 static const evc_task_class jobs_class = {
 	.name = "jobs of a pool",
 	.on_stop = on_stop,
-	.flags = EVC_LATE,
+	.flags = EVC_AFTER_STOP,
 };
 
 /* The thread's own box; NULL: it goes without. */

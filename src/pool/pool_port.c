@@ -53,7 +53,7 @@ make(evc_pool *pool)
 	p->pool = pool;
 	p->finish = pool->finish;
 	p->fork_generation = pool->fork_generation;
-	p->mail.flags = p->wake.flags = EVC_LATE;
+	p->mail.flags = p->wake.flags = EVC_AFTER_STOP;
 	/* Until it is bound. */
 	sync_store_relaxed(&p->rung, 1);
 	sync_store_relaxed(&p->refs, 1);
@@ -176,7 +176,7 @@ evc__port_lost(struct pool_port *p)
 evc_status
 evc__port_take_hold(struct pool_port *p)
 {
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	evc_status st = 0;
 
 	sync_lock(&p->lock);

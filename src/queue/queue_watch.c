@@ -241,7 +241,7 @@ start(struct evc__watch *w, unsigned flags)
 
 	sync_lock(&w->making);
 	st = evc__watch_post(w);
-	w->mail.flags = EVC_LATE;
+	w->mail.flags = EVC_AFTER_STOP;
 	if (st == 0)
 		st = evc_looper_start(w->c, w->q->name, INFINITY, looper_run,
 				      w, &o, &w->looper);
@@ -317,7 +317,7 @@ static bool
 is_here(struct evc__watch *w)
 {
 	static const evc_task_class probe = { .name = "watch",
-					      .flags = EVC_LATE };
+					      .flags = EVC_AFTER_STOP };
 	int tid = sync_load(&w->tid);
 	evc_task t = { .next_ = NULL };
 	evc_reactor *r;

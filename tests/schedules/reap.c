@@ -300,7 +300,7 @@ cancelled_clear(evc_coord *c, void *arg)
    Fails when the join of a thread is a cancellation point. */
 START_TEST(reaping_is_no_cancellation_point)
 {
-	evc_member_opts late = {.flags = EVC_LATE};
+	evc_member_opts late = {.flags = EVC_AFTER_STOP};
 	evc_coord *c = new_coord(NULL);
 	evc_join_opts o = {.grace = 10};
 	struct actor a;

@@ -25,7 +25,7 @@ told(evc_task *t, void *arg)
 }
 
 static const evc_task_class soft = { "soft", told, NULL, 0 };
-static const evc_task_class late = { "late", NULL, NULL, EVC_LATE };
+static const evc_task_class late = { "late", NULL, NULL, EVC_AFTER_STOP };
 
 /* Now and then a task begins or ends; now and then somebody asks for the stop
    - again and again, for others clear it. */

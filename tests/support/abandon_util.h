@@ -99,7 +99,7 @@ never_called(void *arg)
 static MAYBE_UNUSED void
 use_everything(evc_coord *c, struct late *l)
 {
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	evc_join_opts now = { .grace = EVC_NO_GRACE };
 	evc_coord *scope = NULL;
 	char text[2000];

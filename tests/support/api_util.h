@@ -454,7 +454,7 @@ scripted_advance(double seconds)
 static MAYBE_UNUSED void
 make_joins_look(evc_coord *c)
 {
-	evc_member_opts late = { .flags = EVC_LATE | EVC_BACKGROUND };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
 	evc_id id = 0;
 
 	OK(evc_hold_begin(c, "look", &late, &id));

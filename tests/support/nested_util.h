@@ -156,7 +156,7 @@ prepare(struct actor *a)
 	switch (a->kind) {
 	case POST:
 		a->mail.fn = on_mail;
-		a->mail.flags = EVC_LATE;
+		a->mail.flags = EVC_AFTER_STOP;
 		break;
 	case TICK:
 		OK(evc_looper_start(a->c, "tick", INFINITY, on_call, a,

@@ -149,7 +149,7 @@ static MAYBE_UNUSED void
 far_start(struct setting *s)
 {
 	/* In the background: it is no part of what the test counts on. */
-	evc_member_opts opts = { .flags = EVC_BACKGROUND | EVC_LATE };
+	evc_member_opts opts = { .flags = EVC_BACKGROUND | EVC_AFTER_STOP };
 
 	s->far = NULL;
 	OK(evc_reactor_start(s->c, "far-loop", note_far_tid, &s->far_tid, &opts,

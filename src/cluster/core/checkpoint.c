@@ -271,7 +271,7 @@ save_last(evc_coord *c, void *arg)
 void
 evc__checkpoint_turn(evc_cluster *cl)
 {
-	const evc_member_opts o = { .flags = EVC_LATE | EVC_BACKGROUND };
+	const evc_member_opts o = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
 	evc_status st;
 	bool begin;
 

@@ -146,7 +146,7 @@ look_again(evc_coord *parent, void *arg)
 static void
 begin_to_look(evc_cluster *cl)
 {
-	evc_member_opts o = { .flags = EVC_LATE | EVC_BACKGROUND };
+	evc_member_opts o = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
 
 	if (evc_thread_start(cl->life.parent, "cluster's end", look_again, cl,
 			     &o, NULL) < 0)
@@ -298,7 +298,7 @@ evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *arg)
 void
 evc__scope_let_go(evc_cluster *cl)
 {
-	evc_member_opts o = { .flags = EVC_LATE };
+	evc_member_opts o = { .flags = EVC_AFTER_STOP };
 	bool free_it, look;
 
 	/* A join of the parent waits for `ended` after the parent's own stop

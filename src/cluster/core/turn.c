@@ -275,7 +275,7 @@ void
 evc__turn_init(evc_cluster *cl)
 {
 	cl->turn.mail.fn = on_mail;
-	cl->turn.mail.flags = EVC_LATE;
+	cl->turn.mail.flags = EVC_AFTER_STOP;
 	on_loop_init(&cl->loop.on, leave);
 	cl->turn.retry_due_ns = SYNC_FOREVER;
 }

@@ -244,7 +244,7 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 /* ---- the mail ---- */
 
 static evc_task_class task_class = { .name = "cluster processes",
-				     .flags = EVC_LATE };
+				     .flags = EVC_AFTER_STOP };
 
 /* The first one. */
 static bool

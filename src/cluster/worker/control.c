@@ -216,7 +216,7 @@ control_main(evc_coord *c, void *arg)
 evc_status
 evc__worker_control_start(struct worker_process *p)
 {
-	const evc_member_opts opts = { .flags = EVC_LATE };
+	const evc_member_opts opts = { .flags = EVC_AFTER_STOP };
 
 	return evc_thread_start(p->coord, "control", control_main, p, &opts,
 				NULL);

@@ -134,7 +134,7 @@ static const char *
 post(evc_loop *l, evc_mail *m, evc_status *ret)
 {
 	evc_coord *c = l->r->c;
-	bool late = m->flags & EVC_LATE;
+	bool late = m->flags & EVC_AFTER_STOP;
 
 	*ret = -EVC_CANCELLED;
 	if (!late && evc_should_stop(c))
@@ -163,7 +163,7 @@ try(evc_loop *l, evc_mail *m, const char *func)
 	evc_status st;
 
 	if (l == NULL || m == NULL || m->fn == NULL ||
-	    (m->flags & ~(unsigned)EVC_LATE) || !ROOM_IS_ZERO(m->reserved_))
+	    (m->flags & ~(unsigned)EVC_AFTER_STOP) || !ROOM_IS_ZERO(m->reserved_))
 		return evc__refuse_plain(-EVC_INVALID_ARGUMENT, func,
 					 "no loop, no function, unknown "
 					 "flags, or a mail that was not "

@@ -118,14 +118,14 @@ new_lookup(struct redis_client *cl, const char *host, found_fn *found)
 	lk->found = found;
 	lk->loop = evc_loop_of(cl->env.reactor);
 	lk->mail.fn = on_found;
-	lk->mail.flags = EVC_LATE;
+	lk->mail.flags = EVC_AFTER_STOP;
 	return lk;
 }
 
 static void
 start_lookup_thread(struct redis_client *cl, const char *host, found_fn *found)
 {
-	const evc_member_opts opts = { .flags = EVC_LATE | EVC_BACKGROUND };
+	const evc_member_opts opts = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
 	struct lookup *lk = new_lookup(cl, host, found);
 
 	if (lk == NULL) {

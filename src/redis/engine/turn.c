@@ -307,7 +307,7 @@ on_down(struct redis_client *cl, const char *why, void *arg)
 /* ---- the mail ---- */
 
 static evc_task_class task_class = { .name = "cluster redis",
-				     .flags = EVC_LATE };
+				     .flags = EVC_AFTER_STOP };
 
 static bool
 begin_client(struct redis_engine *e)

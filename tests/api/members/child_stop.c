@@ -320,7 +320,7 @@ END_TEST
 
 START_TEST(added_after_the_stop_it_is_told_and_waited_for)
 {
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	struct setting s;
 	evc_verdict v;
 	evc_id hold = 0;

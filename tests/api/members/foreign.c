@@ -198,7 +198,7 @@ END_TEST
 
 START_TEST(after_the_stop_it_is_refused_unless_LATE)
 {
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	evc_coord *c = new_coord(NULL);
 	struct pool p;
 	evc_verdict v;

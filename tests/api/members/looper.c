@@ -158,7 +158,7 @@ stay_in_run(evc_coord *c, struct looper *l, int n)
 
 START_TEST(after_the_stop_it_is_refused_or_ends_without_a_run)
 {
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	struct looper refused = { 0 }, l = { 0 };
 	struct guest g = { 0 };
 	struct looper keeper = { .body = stay_in_run, .more = &g };

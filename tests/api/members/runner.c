@@ -313,7 +313,7 @@ call_in(struct caller *k)
 	char text[2048];
 	evc_member_info info;
 	evc_id hold = 0;
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 
 	if (evc_hold_begin(k->c, "inside", &late, &hold) != 0 ||
 	    evc_hold_end(k->c, hold) != 0 ||
@@ -357,7 +357,7 @@ calling_says(char *buf, size_t n, void *arg)
 {
 	struct caller *k = arg;
 	evc_id hold = 0;
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 
 	if (evc_hold_begin(k->c, "inside", &late, &hold) != 0 ||
 	    evc_hold_end(k->c, hold) != 0)

@@ -207,7 +207,7 @@ START_TEST(added_after_the_stop_it_is_told_and_waited_for)
 	int d;
 
 	for (d = 0; d < N_DRIVES; d++) {
-		evc_member_opts late = { .flags = EVC_LATE };
+		evc_member_opts late = { .flags = EVC_AFTER_STOP };
 
 		begin_setting(&s, d, NULL);
 		memset(&m, 0, sizeof(m));

@@ -36,7 +36,7 @@ note(evc_task *t, void *arg)
 
 static const evc_task_class noted = { "noted", note, NULL, 0 };
 static const evc_task_class silent = { "silent", NULL, NULL, 0 };
-static const evc_task_class late = { "late", note, NULL, EVC_LATE };
+static const evc_task_class late = { "late", note, NULL, EVC_AFTER_STOP };
 
 static struct ev_loop *loop;
 static evc_coord *coord;

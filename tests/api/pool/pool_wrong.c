@@ -15,7 +15,7 @@ START_TEST(options_that_make_no_sense)
 		{ .idle = NAN },
 		{ .flags = 2 },
 		{ .stack = 1 },
-		{ .thread_flags = EVC_LATE },
+		{ .thread_flags = EVC_AFTER_STOP },
 		{ .thread_flags = EVC_KICK | EVC_BACKGROUND },
 		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } },
 	};

@@ -724,7 +724,7 @@ START_TEST(watch_refuses_what_is_wrong)
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_queue_watch(p.q, r, NULL, &s, 0, &id));
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_queue_watch(p.q, r, see, &s, EVC_LATE, &id));
+		evc_queue_watch(p.q, r, see, &s, EVC_AFTER_STOP, &id));
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_queue_watch(p.q, evc_home(other.c), see, &s, 0, &id));
 	REFUSED(EVC_NOT_FOUND, evc_queue_unwatch(p.q, 1));

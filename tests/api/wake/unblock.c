@@ -302,7 +302,7 @@ END_TEST
 
 START_TEST(a_member_that_begins_after_the_stop_is_unblocked_too)
 {
-	evc_member_opts o = { .unblock = unblock_arg, .flags = EVC_LATE };
+	evc_member_opts o = { .unblock = unblock_arg, .flags = EVC_AFTER_STOP };
 	struct lodger l = { .ends_at = 2 };
 	evc_coord *c = new_coord(NULL);
 

@@ -107,7 +107,7 @@ END_TEST
 START_TEST(J2_after_the_stop_only_what_runs_already_comes_in)
 {
 	evc_config cfg = { .flags = EVC_STRICT_SETUP };
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	struct guest g = { 0 };
 	struct joiner j;

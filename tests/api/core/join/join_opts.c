@@ -294,7 +294,7 @@ START_TEST(registering_after_the_join_reopens_the_same_round)
 	ck_assert_int_eq(evc_request_stop(c, EVC_INTERNAL, "late"),
 			 EVC_INTERNAL);
 	{
-		evc_member_opts late = { .flags = EVC_LATE };
+		evc_member_opts late = { .flags = EVC_AFTER_STOP };
 
 		OK(evc_thread_start(c, "late", stay, &g, &late, NULL));
 	}

@@ -304,7 +304,7 @@ START_TEST(born_during_the_stop_each_waits_for_its_turn)
 	for (how = 0; how < N_WAYS; how++) {
 		evc_coord *c = driver_make(&d, how), *a, *b, *same, *behind,
 			  *later;
-		evc_member_opts late = { .flags = EVC_LATE };
+		evc_member_opts late = { .flags = EVC_AFTER_STOP };
 		evc_id in_a, in_b, in_later, in_c = 0;
 
 		a = phase_scope(c, "a", 0, 0);

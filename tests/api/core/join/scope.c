@@ -265,7 +265,7 @@ END_TEST
 
 START_TEST(born_stopped_under_a_stopped_parent)
 {
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	evc_coord *c = new_coord(NULL), *s, *t;
 	struct joiner j;
 	evc_id id = 0;

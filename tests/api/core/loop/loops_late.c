@@ -297,7 +297,7 @@ destroyed_loop(bool before)
 	REFUSED(EVC_FAILED_PRECONDITION,
 		evc_looper_start(c, "l", 1, place_looper, &p,
 				 &(evc_member_opts){ .reactor = opts.reactor,
-						     .flags = EVC_LATE },
+						     .flags = EVC_AFTER_STOP },
 				 &id));
 	REFUSED(EVC_FAILED_PRECONDITION,
 		evc_runner_add(c, "r", &machine_ops, &p.m, &opts, &id));

@@ -309,7 +309,7 @@ START_TEST(after_the_stop_only_late_posts_are_accepted)
 	evc_loop *l = evc_loop_of(evc_home(c));
 	struct seen s = { 0 };
 	struct stream one = { .in_order = true };
-	struct numbered late = { { .fn = in_turn, .flags = EVC_LATE }, &one, 0 };
+	struct numbered late = { { .fn = in_turn, .flags = EVC_AFTER_STOP }, &one, 0 };
 
 	OK(evc_post(l, see, &s));
 	OK(evc_request_stop(c, 0, NULL));
@@ -329,7 +329,7 @@ START_TEST(after_the_stop_only_late_posts_are_accepted)
 }
 END_TEST
 
-/* Posts itself again until its loop refuses it, with EVC_LATE n times more. */
+/* Posts itself again until its loop refuses it, with EVC_AFTER_STOP n times more. */
 struct again {
 	evc_mail mail; /* first */
 	evc_loop *loop;
@@ -347,7 +347,7 @@ again(evc_mail *m, evc_status why)
 	if (evc_post_mail(a->loop, m) == 0)
 		return;
 	if (atomic_fetch_sub(&a->more, 1) > 0) {
-		m->flags = EVC_LATE;
+		m->flags = EVC_AFTER_STOP;
 		a->n += evc_post_mail(a->loop, m) < 0 ? 1000000 : 0;
 		m->flags = 0;
 	}

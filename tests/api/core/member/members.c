@@ -48,7 +48,7 @@ END_TEST
 
 START_TEST(holds_after_the_stop_need_LATE)
 {
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	evc_coord *c = new_coord(NULL);
 	evc_id id = 77;
 

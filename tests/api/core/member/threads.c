@@ -321,7 +321,7 @@ END_TEST
 
 START_TEST(LATE_lets_a_thread_start_after_the_stop)
 {
-	evc_member_opts late = { .flags = EVC_LATE };
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	evc_coord *c = new_coord(NULL);
 	struct guest g = { 0 };
 	evc_verdict v;

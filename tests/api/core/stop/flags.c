@@ -100,7 +100,7 @@ START_TEST(a_flag_for_something_else_is_refused)
 	static const unsigned config = EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |
 				       EVC_LOG_STOPS | EVC_KICK_RESTORE,
 			      member = EVC_BACKGROUND | EVC_END_STOPS |
-				       EVC_LATE;
+				       EVC_AFTER_STOP;
 	static const unsigned its_own[] = { config,
 					    config | EVC_NO_HOME,
 					    member | EVC_WATCHED | EVC_KICK,
@@ -123,7 +123,7 @@ START_TEST(a_flag_for_something_else_is_refused)
 					    EVC_DUMP_STACKS | 3,
 					    EVC_DUMP_STACKS | 3,
 					    3,
-					    EVC_LATE };
+					    EVC_AFTER_STOP };
 	struct ev_loop *loop = ev_loop_new(0);
 	int place, bit;
 
