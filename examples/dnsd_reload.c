@@ -56,7 +56,7 @@ reload_thread(UNUSED evc_coord *c, void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	/* stop: */
-	while (evc_wait_until(s->asked, &s->lock, asked, s, INFINITY) == 0) {
+	while (evc_cond_wait(s->asked, &s->lock, asked, s, INFINITY) == 0) {
 		/* :stop */
 		s->reload = false;
 		pthread_mutex_unlock(&s->lock);

@@ -5,7 +5,7 @@
  * A thread that waits for something hears a stop in one of four ways; in the
  * order of preference:
  *   - it waits by a call of this header: evc_sleep, evc_wait_fd, evc_poll,
- *     evc_wait_until.  Each of them returns -EVC_CANCELLED at the stop, and at
+ *     evc_cond_wait.  Each of them returns -EVC_CANCELLED at the stop, and at
  *     once while a stop stands.
  *   - it says how to wake it for a stretch of code: evc_cancel_push and
  *     evc_cancel_pop around a call that knows a way out of its own (shutdown(2)
@@ -153,7 +153,7 @@ evc_cond_broadcast(evc_cond *cond);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_wait_until(evc_cond *cond, pthread_mutex_t *mutex,
+evc_cond_wait(evc_cond *cond, pthread_mutex_t *mutex,
 	       bool (*is_true)(void *arg), void *arg, double timeout);
 
 /*

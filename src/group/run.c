@@ -182,7 +182,7 @@ rest(struct evc__worker *w, bool (*is_over)(void *arg), double seconds)
 	evc_group *g = w->group;
 
 	sync_lock(&g->lock);
-	(void)evc_wait_until(g->cond, &g->lock, is_over, w, seconds);
+	(void)evc_cond_wait(g->cond, &g->lock, is_over, w, seconds);
 	sync_unlock(&g->lock);
 }
 

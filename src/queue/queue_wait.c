@@ -2,10 +2,10 @@
 /*
  * Push, pop and drain: the short way, which takes no lock, and the wait.
  *
- * Who waits looks under the lock, as the condition of evc_wait_until: that
+ * Who waits looks under the lock, as the condition of evc_cond_wait: that
  * hears the stop and knows the time.  Sending for a sleeper is a number,
  * n_sent, and a signal; whichever sleeper comes first takes one off the number
- * and looks.  evc_wait_until looks a last time before it says that the time is
+ * and looks.  evc_cond_wait looks a last time before it says that the time is
  * over, so nobody leaves for that while it was sent for.
  */
 #include <math.h>
@@ -64,7 +64,7 @@ uncount(struct wait *w)
 	sync_sub(&w->q->wanted[w->side], 1);
 }
 
-/* For evc_wait_until: first before it sleeps, then whenever it is up. */
+/* For evc_cond_wait: first before it sleeps, then whenever it is up. */
 static bool
 look(void *arg)
 {
@@ -117,7 +117,7 @@ wait_for(struct wait *w, double timeout, const char *func)
 	sync_lock(&q->lock);
 	s->n_in++;
 	evc__ear_open(q, &w->ear);
-	st = evc_wait_until(s->cond, &q->lock, look, w, timeout);
+	st = evc_cond_wait(s->cond, &q->lock, look, w, timeout);
 	if (st == 0)
 		st = w->st;
 	if (w->counted)
@@ -285,12 +285,12 @@ drain(evc_queue *q, double timeout)
 	sync_lock(&q->lock);
 	evc__ear_open(q, &d.ear);
 	q->n_draining++;
-	/* Counted, then the look of evc_wait_until; who pops looks at the
+	/* Counted, then the look of evc_cond_wait; who pops looks at the
 	   count. */
 	sync_add(&q->wanted[ROOM], DRAINER);
 	st = sync_load_sc(&q->tail) & RING_CANCELLED ?
 		     -EVC_CANCELLED :
-		     evc_wait_until(q->drained, &q->lock, is_drained, &d,
+		     evc_cond_wait(q->drained, &q->lock, is_drained, &d,
 				    timeout);
 	sync_sub(&q->wanted[ROOM], DRAINER);
 	list_remove(&d.ear.node);

@@ -113,11 +113,11 @@ wait_true(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
 		   after a check moves the word, and so ends the sleep. */
 		seen = sync_load_sc(&cond->alarm.word);
 		if (evc__stop_came(c, stops))
-			return evc__end_by_stop("evc_wait_until");
+			return evc__end_by_stop("evc_cond_wait");
 		if (is_true != NULL ? is_true(arg) : woken)
 			return 0;
 		if (evc__wait_is_over(c, until))
-			return evc__end_by_time("evc_wait_until");
+			return evc__end_by_time("evc_cond_wait");
 		sync_unlock(mutex);
 		woken = evc__alarm_sleep(c, &cond->alarm, seen, until);
 		sync_lock(mutex);
@@ -152,14 +152,14 @@ wait_counted(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
 }
 
 evc_status
-evc_wait_until(evc_cond *cond, pthread_mutex_t *mutex,
+evc_cond_wait(evc_cond *cond, pthread_mutex_t *mutex,
 	       bool (*is_true)(void *arg), void *arg, double timeout)
 {
 	evc_status st;
 
 	if (cond == NULL || mutex == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_wait_until: no %s",
+				   "evc_cond_wait: no %s",
 				   cond == NULL ? "condition" : "mutex");
 	st = evc__check_wait(cond->c, timeout, __func__);
 	if (st < 0)

@@ -435,7 +435,7 @@ wait_until()
 	CHECK(evc_cond_new(c, &cond) == 0);
 	pthread_mutex_lock(&m);
 	if (throws([&] {
-		    CHECK(evc_wait_until(cond, &m, is_true, nullptr, 60) == 0);
+		    CHECK(evc_cond_wait(cond, &m, is_true, nullptr, 60) == 0);
 	    })) {
 		// It is held, as in the parent.
 		CHECK(pthread_mutex_trylock(&m) != 0);

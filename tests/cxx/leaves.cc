@@ -446,7 +446,7 @@ wait_until()
 	pthread_mutex_lock(&m);
 	CHECK(catches([&] {
 		      if (n++ == 0)
-			      (void)evc_wait_until(cond, &m, never, nullptr, 60);
+			      (void)evc_cond_wait(cond, &m, never, nullptr, 60);
 	      }) == 1);
 	// It is held, as when the wait returns.
 	pthread_mutex_unlock(&m);

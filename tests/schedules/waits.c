@@ -289,7 +289,7 @@ do_take(evc_coord *c, void *arg)
 
 	(void)c;
 	pthread_mutex_lock(&b->mutex);
-	st = evc_wait_until(b->cond, &b->mutex, is_full, b, INFINITY);
+	st = evc_cond_wait(b->cond, &b->mutex, is_full, b, INFINITY);
 	pthread_mutex_unlock(&b->mutex);
 	return st;
 }
@@ -381,7 +381,7 @@ do_wait_any(evc_coord *c, void *arg)
 
 	(void)c;
 	pthread_mutex_lock(&mutex);
-	st = evc_wait_until(arg, &mutex, NULL, NULL, INFINITY);
+	st = evc_cond_wait(arg, &mutex, NULL, NULL, INFINITY);
 	pthread_mutex_unlock(&mutex);
 	return st;
 }

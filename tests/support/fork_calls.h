@@ -352,9 +352,9 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_cond_free, REF(evc_cond_free(w->cond))) \
 	X(evc_cond_signal, DONE(evc_cond_signal(w->cond))) \
 	X(evc_cond_broadcast, DONE(evc_cond_broadcast(w->cond))) \
-	X(evc_wait_until, \
+	X(evc_cond_wait, \
 	  pthread_mutex_lock(&w->mutex) == 0 && \
-		  REF(evc_wait_until(w->cond, &w->mutex, never_bool, NULL, \
+		  REF(evc_cond_wait(w->cond, &w->mutex, never_bool, NULL, \
 				     INFINITY)) && \
 		  pthread_mutex_unlock(&w->mutex) == 0) \
 	X(evc_cancel_push, \

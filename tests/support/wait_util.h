@@ -86,7 +86,7 @@ wait_now(struct wait *w)
 		break;
 	case BY_UNTIL:
 		pthread_mutex_lock(&w->mutex);
-		st = evc_wait_until(w->cond, &w->mutex, never_true, NULL,
+		st = evc_cond_wait(w->cond, &w->mutex, never_true, NULL,
 				    w->timeout);
 		pthread_mutex_unlock(&w->mutex);
 		break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Conditions that hear the stop; what evc_wait_until has in common with the
+ * Conditions that hear the stop; what evc_cond_wait has in common with the
  * other waits stands in waits.c.
  */
 #include "../../support/wait_util.h"
@@ -43,7 +43,7 @@ crowd_main(void *arg)
 
 	atomic_store(&all->tid[o->i], own_tid());
 	pthread_mutex_lock(&mutex);
-	all->status[o->i] = evc_wait_until(all->cond, &mutex, NULL, NULL,
+	all->status[o->i] = evc_cond_wait(all->cond, &mutex, NULL, NULL,
 					   INFINITY);
 	pthread_mutex_unlock(&mutex);
 	atomic_fetch_add(&all->back, 1);
@@ -182,14 +182,14 @@ START_TEST(the_mutex_is_held_while_it_asks_and_when_it_returns)
 	pthread_mutex_lock(&mutex);
 	for (i = 0; i < 3; i++) {
 		f.value = true;
-		OK(evc_wait_until(cond, &mutex, fact_holds, &f, times[i]));
+		OK(evc_cond_wait(cond, &mutex, fact_holds, &f, times[i]));
 		f.value = false;
-		ck_assert_int_eq(evc_wait_until(cond, &mutex, fact_holds, &f,
+		ck_assert_int_eq(evc_cond_wait(cond, &mutex, fact_holds, &f,
 						times[i]),
 				 -EVC_DEADLINE_EXCEEDED);
 		ck_assert_int_eq(pthread_mutex_trylock(&mutex), EBUSY);
 		/* Nobody has rung. */
-		ck_assert_int_eq(evc_wait_until(cond, &mutex, NULL, NULL,
+		ck_assert_int_eq(evc_cond_wait(cond, &mutex, NULL, NULL,
 						times[i]),
 				 -EVC_DEADLINE_EXCEEDED);
 	}
@@ -198,7 +198,7 @@ START_TEST(the_mutex_is_held_while_it_asks_and_when_it_returns)
 	/* A stop wins. */
 	f.value = true;
 	for (i = 0; i < 3; i++)
-		STOPPED(evc_wait_until(cond, &mutex, fact_holds, &f, times[i]));
+		STOPPED(evc_cond_wait(cond, &mutex, fact_holds, &f, times[i]));
 	ck_assert_int_eq(pthread_mutex_trylock(&mutex), EBUSY);
 	ck_assert_int_eq(f.unlocked, 0);
 	pthread_mutex_unlock(&mutex);
@@ -216,7 +216,7 @@ START_TEST(a_signal_to_nobody_is_lost)
 	evc_cond_signal(cond);
 	evc_cond_broadcast(cond);
 	pthread_mutex_lock(&mutex);
-	ck_assert_int_eq(evc_wait_until(cond, &mutex, NULL, NULL, 0.01),
+	ck_assert_int_eq(evc_cond_wait(cond, &mutex, NULL, NULL, 0.01),
 			 -EVC_DEADLINE_EXCEEDED);
 	pthread_mutex_unlock(&mutex);
 	OK(evc_cond_free(cond));
@@ -259,7 +259,7 @@ produce(evc_coord *c, void *arg)
 	(void)c;
 	for (i = 1; i <= ITEMS; i++) {
 		pthread_mutex_lock(&mutex);
-		if (evc_wait_until(q.not_full, &mutex, has_room, &q,
+		if (evc_cond_wait(q.not_full, &mutex, has_room, &q,
 				   INFINITY) < 0) {
 			pthread_mutex_unlock(&mutex);
 			return EVC_INTERNAL;
@@ -285,7 +285,7 @@ consume(evc_coord *c, void *arg)
 	(void)arg;
 	for (;;) {
 		pthread_mutex_lock(&mutex);
-		st = evc_wait_until(q.not_empty, &mutex, has_item, &q,
+		st = evc_cond_wait(q.not_empty, &mutex, has_item, &q,
 				    INFINITY);
 		if (st == 0) {
 			q.sum += q.item[--q.n];
@@ -389,7 +389,7 @@ START_TEST(NULL_is_refused_or_nobody)
 	evc_cond_broadcast(NULL);
 	cond = new_cond(c);
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_wait_until(cond, NULL, NULL, NULL, 0));
+		evc_cond_wait(cond, NULL, NULL, NULL, 0));
 	OK(evc_cond_free(cond));
 	OK(evc_free(c));
 }
@@ -404,7 +404,7 @@ wait_and_free(void *arg)
 
 	atomic_store(&all->tid[0], own_tid());
 	pthread_mutex_lock(&mutex);
-	all->status[0] = evc_wait_until(all->cond, &mutex, NULL, NULL,
+	all->status[0] = evc_cond_wait(all->cond, &mutex, NULL, NULL,
 					INFINITY);
 	pthread_mutex_unlock(&mutex);
 	if (all->status[0] == 0)

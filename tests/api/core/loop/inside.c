@@ -193,7 +193,7 @@ by_wait_until(double timeout)
 
 	OK(evc_cond_new(w.of, &cond));
 	pthread_mutex_lock(&m);
-	st = evc_wait_until(cond, &m, never, NULL, timeout);
+	st = evc_cond_wait(cond, &m, never, NULL, timeout);
 	pthread_mutex_unlock(&m);
 	OK(evc_cond_free(cond));
 	return st;
@@ -225,7 +225,7 @@ static const struct row {
 	{ "evc_sleep", by_sleep, LATE, LATE, LATE, true },
 	{ "evc_wait_fd", by_wait_fd, LATE, LATE, LATE, true },
 	{ "evc_poll", by_poll, LATE, LATE, LATE, true },
-	{ "evc_wait_until", by_wait_until, LATE, LATE, LATE, true },
+	{ "evc_cond_wait", by_wait_until, LATE, LATE, LATE, true },
 };
 
 #define N_ROWS ((int)(sizeof(rows) / sizeof(rows[0])))

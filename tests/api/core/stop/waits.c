@@ -47,7 +47,7 @@ START_TEST(NULL_and_NaN_are_refused)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_sleep(NULL, 0));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_wait_fd(NULL, 0, EVC_READ, 0, &got));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_poll(NULL, &p, 1, 0, &got));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_wait_until(NULL, &m, NULL, NULL, 0));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_cond_wait(NULL, &m, NULL, NULL, 0));
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_call(NULL, "x", hang, NULL, hang_release, 0, &result));
 	ck_assert_uint_eq(got, 77);
@@ -395,7 +395,7 @@ START_TEST(in_a_fork_child_all_are_refused)
 		CHILD_REFUSED(evc_sleep(c, 0));
 		CHILD_REFUSED(evc_wait_fd(c, 0, EVC_READ, INFINITY, &got));
 		CHILD_REFUSED(evc_poll(c, &p, 1, INFINITY, &got));
-		CHILD_REFUSED(evc_wait_until(cond, &m, NULL, NULL, INFINITY));
+		CHILD_REFUSED(evc_cond_wait(cond, &m, NULL, NULL, INFINITY));
 		CHILD_REFUSED(evc_call(c, "x", hang, NULL, hang_release,
 				       INFINITY, &result));
 		CHILD_REFUSED(evc_cond_new(c, &other));
