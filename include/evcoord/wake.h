@@ -14,7 +14,7 @@
  *   - it is flagged EVC_KICK: then its thread gets a signal that does nothing
  *     but end the system call it is in with EINTR.
  * What has none of them, or has no way out at all (getaddrinfo(3), a disk that
- * does not answer), runs in evc_call, which leaves it behind.
+ * does not answer), runs in evc_call_detached, which leaves it behind.
  *
  * Cancel hooks, unblock and kicks are the work of the helper thread, which is
  * made when the first of them is registered.  Nothing here uses
@@ -237,29 +237,29 @@ evc_kick_signal(int signo);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_call(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
+evc_call_detached(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
 	 void (*release)(void *arg), double timeout, int *ret_result);
 
-/* How evc_call_with is to run its function. */
+/* How evc_call_detached_with is to run its function. */
 typedef struct evc_call_opts {
 	const char *name;           /* copied: the thread's; NULL = "call" */
-	void (*release)(void *arg); /* as for evc_call; NULL: nothing */
+	void (*release)(void *arg); /* as for evc_call_detached; NULL: nothing */
 	size_t stack;               /* bytes; 0 = the system's default, as for
 				       pthread_create */
 	uint64_t reserved_[8];
 } evc_call_opts;
 
 /*
- * evc_call with options.
+ * evc_call_detached with options.
  *
- * Thread:    as evc_call.
- * Ownership: as evc_call; opts (NULL: the defaults) is copied.
- * Returns:   as evc_call; -EVC_INVALID_ARGUMENT also for a stack that is too
+ * Thread:    as evc_call_detached.
+ * Ownership: as evc_call_detached; opts (NULL: the defaults) is copied.
+ * Returns:   as evc_call_detached; -EVC_INVALID_ARGUMENT also for a stack that is too
  *            small.
  * Since:     0.1
  */
 EVC_API evc_status
-evc_call_with(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
+evc_call_detached_with(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 	      const evc_call_opts *opts, int *ret_result);
 
 EVC_END_DECLS_

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_call: a function that may hang, on a thread that can be left behind.
+ * evc_call_detached: a function that may hang, on a thread that can be left behind.
  * Caller and thread share a block; the bits of its alarm's word are the state.
  * FINISHED: the function has ended.  LEFT: the caller waits no longer; the
  * second of the two owns arg.  GONE: one side needs the block no more; the
@@ -256,7 +256,7 @@ call(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 }
 
 evc_status
-evc_call(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
+evc_call_detached(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
 	 void (*release)(void *arg), double timeout, int *ret_result)
 {
 	evc_call_opts o = { .name = name, .release = release };
@@ -265,7 +265,7 @@ evc_call(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
 }
 
 evc_status
-evc_call_with(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
+evc_call_detached_with(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 	      const evc_call_opts *opts, int *ret_result)
 {
 	static const evc_call_opts defaults;

@@ -243,14 +243,14 @@ reactor()
 void
 call()
 {
-	(void)!evc_call(c, "c", number, 0, 0, 60, 0);
+	(void)!evc_call_detached(c, "c", number, 0, 0, 60, 0);
 }
 
 void
 call_release()
 {
 	evc_request_stop(c, EVC_OK, "enough");
-	(void)!evc_call(c, "c", number, 0, with_arg, 60, 0);
+	(void)!evc_call_detached(c, "c", number, 0, with_arg, 60, 0);
 }
 
 void

@@ -33,7 +33,7 @@ START_TEST(without_memory_conditions_and_calls_are_refused)
 	for (n = 1;; n++) {
 		seam_reset();
 		seam_fail("alloc", NULL, n, ENOMEM);
-		st = evc_call(c, "x", hang, &arg, hang_release, INFINITY,
+		st = evc_call_detached(c, "x", hang, &arg, hang_release, INFINITY,
 			      &result);
 		if (st == 0)
 			break;
@@ -80,12 +80,12 @@ START_TEST(without_a_thread_a_call_is_refused)
 
 	seam_fail("thread_create", "create", 1, EAGAIN);
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
-		evc_call(c, "x", hang, &arg, hang_release, INFINITY, &result));
+		evc_call_detached(c, "x", hang, &arg, hang_release, INFINITY, &result));
 	ck_assert_int_eq(result, 77);
 	ck_assert_int_eq(atomic_load(&hang_begun), 0);
 	ck_assert_int_eq(atomic_load(&hang_released), 0);
 	atomic_store(&hang_open, 1);
-	OK(evc_call(c, "x", hang, &arg, hang_release, INFINITY, &result));
+	OK(evc_call_detached(c, "x", hang, &arg, hang_release, INFINITY, &result));
 	ck_assert_int_eq(result, 7);
 	hangs_end(0);
 	OK(evc_free(c));

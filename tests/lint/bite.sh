@@ -125,8 +125,8 @@ edited flags "EVC_JOIN_STRICT is the bit of EVC_NO_HOME" \
 bites flags "EVC_PLANTED" include/evcoord/types.h 'enum { EVC_PLANTED = 0x40 };'
 
 bites forks evc_planted include/evcoord/worker.h 'EVC_API void evc_planted(void);'
-edited forks evc_call_with tests/support/fork_calls.h \
-	'/X(evc_call_with,/,/evc_call_with(/d'
+edited forks evc_call_detached_with tests/support/fork_calls.h \
+	'/X(evc_call_detached_with,/,/evc_call_detached_with(/d'
 edited forks evc_planted tests/support/fork_calls.h \
 	's/X(evc_finish, /X(evc_planted, true) \/* why *\/ \\\
 	&/'

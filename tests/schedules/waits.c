@@ -449,7 +449,7 @@ do_call(evc_coord *c, void *arg)
 {
 	struct called *k = arg;
 
-	return evc_call(c, "x", seven, k, count_release, k->timeout,
+	return evc_call_detached(c, "x", seven, k, count_release, k->timeout,
 			&k->result);
 }
 

@@ -362,10 +362,10 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_cancel_pop, REF(evc_cancel_pop(w->c, 1))) \
 	X(evc_kick_signal, \
 	  evc_kick_signal(SIGRTMIN + 8) != -EVC_FAILED_PRECONDITION) \
-	X(evc_call, \
-	  REF(evc_call(w->c, "c", never_int, NULL, NULL, INFINITY, NULL))) \
-	X(evc_call_with, \
-	  REF(evc_call_with(w->c, never_int, NULL, INFINITY, NULL, NULL))) \
+	X(evc_call_detached, \
+	  REF(evc_call_detached(w->c, "c", never_int, NULL, NULL, INFINITY, NULL))) \
+	X(evc_call_detached_with, \
+	  REF(evc_call_detached_with(w->c, never_int, NULL, INFINITY, NULL, NULL))) \
 	X(evc_group_init, \
 	  REF(evc_group_init(w->reg, "g", never_worker, NULL, NULL, NULL, \
 			       NULL))) \

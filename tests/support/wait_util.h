@@ -13,7 +13,7 @@
 
 enum { BY_SLEEP, BY_WAIT_FD, BY_POLL, BY_UNTIL, BY_CALL, N_WAITS };
 
-/* ---- what evc_call calls: it hangs until all are let go ---- */
+/* ---- what evc_call_detached calls: it hangs until all are let go ---- */
 
 static atomic_int hang_open, hang_begun, hang_released;
 
@@ -92,7 +92,7 @@ wait_now(struct wait *w)
 		break;
 	default:
 		arg = malloc(1);
-		st = evc_call(w->c, NULL, hang, arg, hang_release, w->timeout,
+		st = evc_call_detached(w->c, NULL, hang, arg, hang_release, w->timeout,
 			      &result);
 		/* Ours again when it was refused. */
 		if (st != -EVC_CANCELLED && st != -EVC_DEADLINE_EXCEEDED)

@@ -159,9 +159,9 @@ call(size_t n)
 	evc_call_opts o = { .stack = n };
 
 	if (n != 0)
-		OK(evc_call_with(c, number, NULL, 60, &o, NULL));
+		OK(evc_call_detached_with(c, number, NULL, 60, &o, NULL));
 	else
-		OK(evc_call(c, NULL, number, NULL, NULL, 60, NULL));
+		OK(evc_call_detached(c, NULL, number, NULL, NULL, 60, NULL));
 }
 
 static void
@@ -189,7 +189,7 @@ static const struct {
 	void (*begin)(size_t stack);
 } kinds[] = {
 	{ "thread", thread },   { "looper", looper }, { "reactor", reactor },
-	{ "evc_call", call },   { "pool", pool },     { "workers", workers },
+	{ "evc_call_detached", call },   { "pool", pool },     { "workers", workers },
 };
 #define N_KINDS ((int)(sizeof kinds / sizeof *kinds))
 
@@ -251,15 +251,15 @@ START_TEST(evc_call_with_refuses_what_evc_call_does)
 
 	begin();
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_call_with(c, number, NULL, 60, &o, &result));
-	HAS(evc_last_error(), "evc_call_with: a stack of 1 bytes");
+		evc_call_detached_with(c, number, NULL, 60, &o, &result));
+	HAS(evc_last_error(), "evc_call_detached_with: a stack of 1 bytes");
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_call_with(c, number, NULL, 60, &room, &result));
+		evc_call_detached_with(c, number, NULL, 60, &room, &result));
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_call_with(c, NULL, NULL, 60, NULL, &result));
-	HAS(evc_last_error(), "evc_call_with: no function");
+		evc_call_detached_with(c, NULL, NULL, 60, NULL, &result));
+	HAS(evc_last_error(), "evc_call_detached_with: no function");
 	ck_assert_int_eq(result, 7);
-	OK(evc_call_with(c, number, NULL, 60, NULL, &result));
+	OK(evc_call_detached_with(c, number, NULL, 60, NULL, &result));
 	ck_assert_int_eq(result, 0);
 	end();
 }

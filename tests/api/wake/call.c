@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_call; what it has in common with the other waits stands in waits.c.
+ * evc_call_detached; what it has in common with the other waits stands in waits.c.
  *
  * arg is always allocated: a leak checker sees what nobody has released, and an
  * address sanitizer what was released twice.
@@ -84,7 +84,7 @@ START_TEST(the_result_is_handed_back)
 		memset(&seen, 0, sizeof(seen));
 		j = new_job(&seen, results[i]);
 		result = 77;
-		OK(evc_call(c, names[i], work, j, release, i ? INFINITY : 1e6,
+		OK(evc_call_detached(c, names[i], work, j, release, i ? INFINITY : 1e6,
 			    &result));
 		ck_assert_int_eq(result, results[i]);
 		ck_assert_int_eq(atomic_load(&seen.calls), 1);
@@ -96,7 +96,7 @@ START_TEST(the_result_is_handed_back)
 	}
 	memset(&seen, 0, sizeof(seen));
 	j = new_job(&seen, 5);
-	OK(evc_call(c, "", work, j, NULL, INFINITY, NULL));
+	OK(evc_call_detached(c, "", work, j, NULL, INFINITY, NULL));
 	free(j);
 	OK(evc_free(c));
 	ck_assert_int_eq(t_settle_threads(threads), threads);
@@ -114,11 +114,11 @@ START_TEST(wrong_use_is_refused_and_calls_nothing)
 	memset(name, 'n', 48);
 	name[48] = '\0';
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_call(c, "x", NULL, j, release, 1, &result));
+		evc_call_detached(c, "x", NULL, j, release, 1, &result));
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_call(c, name, work, j, release, 1, &result));
+		evc_call_detached(c, name, work, j, release, 1, &result));
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_call(c, "x", work, j, release, NAN, &result));
+		evc_call_detached(c, "x", work, j, release, NAN, &result));
 	ck_assert_int_eq(result, 77);
 	ck_assert_int_eq(atomic_load(&seen.calls), 0);
 	ck_assert_int_eq(atomic_load(&seen.released), 0);
@@ -141,7 +141,7 @@ call_in_loop(struct ev_loop *loop, ev_timer *t, int events)
 	(void)loop;
 	(void)t;
 	(void)events;
-	called = evc_call(on_loop, "x", work, j, release, INFINITY, NULL);
+	called = evc_call_detached(on_loop, "x", work, j, release, INFINITY, NULL);
 	free(j);
 	evc_request_stop(on_loop, 0, NULL);
 }
@@ -157,7 +157,7 @@ START_TEST(inside_ev_run_of_a_loop_it_is_refused)
 	on_loop = new_coord(loop);
 	called = 77;
 	/* Outside of it that thread may. */
-	OK(evc_call(on_loop, "x", work, j, release, INFINITY, &result));
+	OK(evc_call_detached(on_loop, "x", work, j, release, INFINITY, &result));
 	ck_assert_int_eq(result, 3);
 	ev_timer_init(&t, call_in_loop, 0., 0.);
 	ev_timer_start(loop, &t);
@@ -190,7 +190,7 @@ START_TEST(what_is_left_behind_goes_on_and_releases)
 			j = kept = new_job(&seen, 1);
 			j->open = &open;
 			ck_assert_int_eq(
-				evc_call(c, "hangs", work, j,
+				evc_call_detached(c, "hangs", work, j,
 					 with_release ? release : NULL,
 					 by_stop ? 0 : 0.02, &result),
 				-EVC_DEADLINE_EXCEEDED);
@@ -251,7 +251,7 @@ looks_up(evc_coord *c, void *arg)
 	int n = 77;
 	evc_status st;
 
-	st = evc_call(c, "look-up", look_up, arg, look_up_release, INFINITY,
+	st = evc_call_detached(c, "look-up", look_up, arg, look_up_release, INFINITY,
 		      &n);
 	return n == 77 ? st : EVC_INTERNAL;
 }
@@ -288,13 +288,13 @@ START_TEST(while_a_stop_stands_it_releases_and_calls_nothing)
 	int result = 77;
 
 	OK(evc_request_stop(c, 0, NULL));
-	STOPPED(evc_call(c, "x", work, new_job(&seen, 1), release, INFINITY,
+	STOPPED(evc_call_detached(c, "x", work, new_job(&seen, 1), release, INFINITY,
 			 &result));
 	ck_assert_int_eq(result, 77);
 	ck_assert_int_eq(atomic_load(&seen.calls), 0);
 	ck_assert_int_eq(atomic_load(&seen.released), 1);
 	ck_assert_int_eq(atomic_load(&seen.released_by), own_tid());
-	STOPPED(evc_call(c, "x", work, NULL, NULL, INFINITY, NULL));
+	STOPPED(evc_call_detached(c, "x", work, NULL, NULL, INFINITY, NULL));
 	OK(evc_free(c));
 }
 END_TEST
@@ -310,12 +310,12 @@ START_TEST(a_function_that_ends_its_thread)
 
 	j->exits = true;
 	REFUSED(EVC_FAILED_PRECONDITION,
-		evc_call(c, "x", work, j, release, INFINITY, &result));
+		evc_call_detached(c, "x", work, j, release, INFINITY, &result));
 	ck_assert_int_eq(result, 77);
 	ck_assert_int_eq(atomic_load(&seen.released), 0);
 	/* Left behind, it releases all the same. */
 	j->open = &open;
-	ck_assert_int_eq(evc_call(c, "x", work, j, release, 0, &result),
+	ck_assert_int_eq(evc_call_detached(c, "x", work, j, release, 0, &result),
 			 -EVC_DEADLINE_EXCEEDED);
 	atomic_store(&open, 1);
 	UNTIL(atomic_load(&seen.released) == 1);
@@ -362,7 +362,7 @@ START_TEST(an_end_beside_a_stop)
 		j = new_job(&seen, i);
 		result = 77;
 		atomic_store(&s.go, i);
-		st = evc_call(s.c, "x", work, j, release, INFINITY, &result);
+		st = evc_call_detached(s.c, "x", work, j, release, INFINITY, &result);
 		if (st == 0) {
 			ck_assert_int_eq(result, i);
 			free(j);

@@ -2,7 +2,7 @@
 /*
  * What a kick does not wake, and what does instead: conditions and locks, which
  * sleep on through EINTR, need a cancel hook or unblock; what has no way out is
- * named, or runs in evc_call; a thread in D state is named.  And the gap
+ * named, or runs in evc_call_detached; a thread in D state is named.  And the gap
  * between the look at the stop and the call.
  */
 #include "../../support/rouse_util.h"
@@ -210,7 +210,7 @@ ask_resolver(evc_coord *c, void *arg)
 	struct lookup *l = arg;
 	int result = 77;
 
-	l->status = evc_call(c, "resolver", look_up, l, give_back, INFINITY,
+	l->status = evc_call_detached(c, "resolver", look_up, l, give_back, INFINITY,
 			     &result);
 	atomic_store(&l->result, result);
 	return 0;

@@ -68,7 +68,7 @@ nothing_to_do(void *arg)
 static evc_status
 by_call(double timeout)
 {
-	return evc_call(w.of, "x", nothing_to_do, NULL, NULL, timeout, NULL);
+	return evc_call_detached(w.of, "x", nothing_to_do, NULL, NULL, timeout, NULL);
 }
 
 static evc_status
@@ -210,7 +210,7 @@ static const struct row {
 	bool allowed; /* inside, too */
 } rows[] = {
 	{ "evc_join", by_join, LATE, LATE, WRONG, false },
-	{ "evc_call", by_call, LATE, LATE, WRONG, false },
+	{ "evc_call_detached", by_call, LATE, LATE, WRONG, false },
 	{ "evc_queue_push", by_push, LATE, LATE, LATE, false },
 	{ "evc_queue_push", by_push_with_room, 0, 0, 0, false },
 	{ "evc_queue_pop", by_pop, LATE, LATE, LATE, false },
