@@ -273,7 +273,7 @@ queue_free(evc_queue *q)
 {
 	void *item;
 
-	while (evc_queue_take(q, &item) == 0)
+	while (evc_queue_try_pop(q, &item) == 0)
 		item_free(item);
 	if (evc_queue_free(q) < 0)
 		fprintf(stderr, "pipeline: %s\n", evc_last_error());

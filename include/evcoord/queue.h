@@ -68,7 +68,7 @@ evc_queue_new(evc_coord *c, const char *name, size_t capacity,
  *
  * Thread:    any.
  * Ownership: queue is gone after 0; NULL is fine.
- * Returns:   0; -EVC_FAILED_PRECONDITION with items in it (evc_queue_take
+ * Returns:   0; -EVC_FAILED_PRECONDITION with items in it (evc_queue_try_pop
  *            gets them), while threads wait, feeders run or a loop watches it.
  * Since:     0.1
  */
@@ -115,7 +115,7 @@ evc_queue_pop(evc_queue *queue, void **ret_item, double timeout);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_queue_take(evc_queue *queue, void **ret_item);
+evc_queue_try_pop(evc_queue *queue, void **ret_item);
 
 /*
  * The end of input.  A push that has not returned yet is in time, or is
@@ -131,7 +131,7 @@ evc_queue_close(evc_queue *queue);
 
 /*
  * Whoever waits, and comes from now on, gets -EVC_CANCELLED; items stay, for
- * evc_queue_take.
+ * evc_queue_try_pop.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.

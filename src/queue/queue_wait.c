@@ -242,7 +242,7 @@ evc_queue_pop(evc_queue *queue, void **ret_item, double timeout)
 }
 
 evc_status
-evc_queue_take(evc_queue *queue, void **ret_item)
+evc_queue_try_pop(evc_queue *queue, void **ret_item)
 {
 	evc_status st = check(queue, ret_item, "place for the item", 0,
 			      __func__);
@@ -253,7 +253,7 @@ evc_queue_take(evc_queue *queue, void **ret_item)
 		return st;
 	if (ring_pop(queue, &item, true, &tail, NULL) != 0)
 		return evc_refuse(-EVC_NOT_FOUND,
-				  "evc_queue_take: queue %s is empty",
+				  "evc_queue_try_pop: queue %s is empty",
 				  queue->name);
 	*ret_item = item;
 	if (sync_load_sc(&queue->wanted[ROOM]) > 0)

@@ -453,7 +453,7 @@ push_is_too_late(const char *func, evc_status why)
 		OK(evc_queue_close(q));
 	REFUSED(why, evc_queue_pop(q, &item, INFINITY));
 	ck_assert_int_eq(actor_go(&a, h), -why);
-	REFUSED(EVC_NOT_FOUND, evc_queue_take(q, &item));
+	REFUSED(EVC_NOT_FOUND, evc_queue_try_pop(q, &item));
 }
 
 /* It has not taken its position, but has found the queue open.  Fails when it

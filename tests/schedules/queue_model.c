@@ -266,7 +266,7 @@ check(int in_time, int n_pushed, int got_other)
 	   last one go. */
 	if (ends > 0)
 		ck_assert_int_eq(got, in_time);
-	while (evc_queue_take(q, &item) == 0) {
+	while (evc_queue_try_pop(q, &item) == 0) {
 		n[NUMBER(item)]++;
 		left++;
 	}

@@ -39,7 +39,7 @@ free_queue(evc_queue *queue)
 {
 	void *item;
 
-	while (evc_queue_take(queue, &item) == 0)
+	while (evc_queue_try_pop(queue, &item) == 0)
 		;
 	OK(evc_queue_free(queue));
 }

@@ -293,7 +293,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_queue_free, REF(evc_queue_free(w->queue))) \
 	X(evc_queue_push, REF(evc_queue_push(w->queue, w, INFINITY))) \
 	X(evc_queue_pop, REF(evc_queue_pop(w->queue, &w->item, INFINITY))) \
-	X(evc_queue_take, REF(evc_queue_take(w->queue, &w->item))) \
+	X(evc_queue_try_pop, REF(evc_queue_try_pop(w->queue, &w->item))) \
 	X(evc_queue_close, REF(evc_queue_close(w->queue))) \
 	X(evc_queue_cancel, REF(evc_queue_cancel(w->queue))) \
 	X(evc_queue_reopen, REF(evc_queue_reopen(w->queue))) \

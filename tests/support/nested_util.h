@@ -231,7 +231,7 @@ drop(struct actor *a)
 
 	if (a->q == NULL)
 		return;
-	while (evc_queue_take(a->q, &item) == 0)
+	while (evc_queue_try_pop(a->q, &item) == 0)
 		;
 	OK(evc_queue_free(a->q));
 }

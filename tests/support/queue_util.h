@@ -64,7 +64,7 @@ take_now(evc_queue *q, int first, int last)
 	int i;
 
 	for (i = first; i <= last; i++) {
-		OK(evc_queue_take(q, &item));
+		OK(evc_queue_try_pop(q, &item));
 		ck_assert_int_eq(NUMBER(item), i);
 	}
 }
@@ -75,7 +75,7 @@ drop_queue(evc_coord *c, evc_queue *q)
 {
 	void *item;
 
-	while (evc_queue_take(q, &item) == 0)
+	while (evc_queue_try_pop(q, &item) == 0)
 		;
 	OK(evc_queue_free(q));
 	OK(evc_free(c));

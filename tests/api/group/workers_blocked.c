@@ -164,7 +164,7 @@ START_TEST(what_blocks_is_woken_by_the_stop)
 		for (i = 0; i < 3; i++)
 			atomic_store(&k.tid[i], 0);
 		if (b.queue != NULL) {
-			while (evc_queue_take(b.queue, &item) == 0)
+			while (evc_queue_try_pop(b.queue, &item) == 0)
 				;
 			OK(evc_queue_reopen(b.queue));
 		}
@@ -188,7 +188,7 @@ START_TEST(what_blocks_is_woken_by_the_stop)
 		while (sem_trywait(&b.sem) == 0)
 			;
 	}
-	while (b.queue != NULL && evc_queue_take(b.queue, &item) == 0)
+	while (b.queue != NULL && evc_queue_try_pop(b.queue, &item) == 0)
 		;
 	OK(evc_queue_free(b.queue));
 	end_registry(reg);

@@ -249,7 +249,7 @@ START_TEST(queue_take_works_in_every_state)
 	take_now(q, 3, 3);
 	OK(evc_request_stop(c, 0, "stop"));
 	take_now(q, 4, 4);
-	REFUSED(EVC_NOT_FOUND, evc_queue_take(q, &item));
+	REFUSED(EVC_NOT_FOUND, evc_queue_try_pop(q, &item));
 	ck_assert_int_eq(NUMBER(item), 77);
 	drop_queue(c, q);
 }
@@ -452,8 +452,8 @@ START_TEST(queue_calls_refuse_what_is_wrong)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_pop(NULL, &item, 0));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_pop(q, NULL, 0));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_pop(q, &item, NAN));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_take(NULL, &item));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_take(q, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_try_pop(NULL, &item));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_try_pop(q, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_drain(NULL, 0));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_queue_drain(q, NAN));
 	HAS(evc_last_error(), "NaN");
@@ -484,7 +484,7 @@ START_TEST(queue_belongs_to_the_process_that_made_it)
 		CHILD(strstr(evc_last_error(), "fork") != NULL);
 		CHILD_REFUSED(evc_queue_push(q, ITEM(2), INFINITY));
 		CHILD_REFUSED(evc_queue_pop(q, &item, INFINITY));
-		CHILD_REFUSED(evc_queue_take(q, &item));
+		CHILD_REFUSED(evc_queue_try_pop(q, &item));
 		CHILD_REFUSED(evc_queue_drain(q, INFINITY));
 		CHILD_REFUSED(evc_queue_close(q));
 		CHILD_REFUSED(evc_queue_cancel(q));

@@ -370,7 +370,7 @@ START_TEST(feed_ends_at_a_stop)
 	ck_assert_uint_eq(v.n_errors, 0);
 	ck_assert_int_eq(atomic_load(&s.dropped), 2);
 	/* Each item once: in it, or dropped. */
-	for (n = 0; evc_queue_take(q, &item) == 0;)
+	for (n = 0; evc_queue_try_pop(q, &item) == 0;)
 		n += (int)NUMBER(item);
 	n += atomic_load(&s.sum_dropped);
 	ck_assert_int_eq(n, atomic_load(&s.given[0]) *
@@ -406,7 +406,7 @@ START_TEST(feed_ends_with_its_queue)
 		OK(evc_clear_stop(c));
 		OK(evc_queue_reopen(q));
 		while (info_of(q).n > 0)
-			OK(evc_queue_take(q, &(void *){ NULL }));
+			OK(evc_queue_try_pop(q, &(void *){ NULL }));
 	}
 	drop_queue(c, q);
 }

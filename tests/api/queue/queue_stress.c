@@ -126,7 +126,7 @@ consumer(void *arg)
 
 	while (!atomic_load(&w->over)) {
 		if (queue_pick(&h->seed, 50) == 0) {
-			if (evc_queue_take(w->q, &item) == 0)
+			if (evc_queue_try_pop(w->q, &item) == 0)
 				came_out(&h->order, item);
 			continue;
 		}
@@ -204,7 +204,7 @@ live(uint64_t seed, double seconds)
 		OK(pthread_join(in[i].thread, NULL));
 	for (i = 0; i < n_from; i++)
 		OK(pthread_join(from[i].thread, NULL));
-	while (evc_queue_take(w.q, &item) == 0)
+	while (evc_queue_try_pop(w.q, &item) == 0)
 		came_out(&rest, item);
 	ck_assert_int_eq(atomic_load(&w.wrong), 0);
 	for (i = 0; i < n_in; i++)
@@ -292,7 +292,7 @@ START_TEST(queue_forgets_nobody)
 		for (i = 0; i < n_from; i++)
 			OK(pthread_join(from[i].thread, NULL));
 		ck_assert_int_eq(atomic_load(&w.wrong), 0);
-		REFUSED(EVC_NOT_FOUND, evc_queue_take(w.q, &item));
+		REFUSED(EVC_NOT_FOUND, evc_queue_try_pop(w.q, &item));
 		for (i = 0; i < n_in; i++)
 			model_ends(i, in[i].pushed);
 		if (round & 1)
@@ -427,7 +427,7 @@ season(uint64_t seed)
 	OK(evc_request_stop(c, 0, "stop"));
 	ck_assert_int_eq(evc_join(c, NULL, NULL),
 			 end == 3 ? EVC_DATA_LOSS : 0);
-	for (i = 0; evc_queue_take(f.q, &item) == 0; i++)
+	for (i = 0; evc_queue_try_pop(f.q, &item) == 0; i++)
 		came_out(&rest, item);
 	/* The end of input leaves nothing. */
 	if (end == 0)

@@ -589,7 +589,7 @@ act_free(struct seen *s, evc_queue *q)
 {
 	void *item;
 
-	while (evc_queue_take(q, &item) == 0)
+	while (evc_queue_try_pop(q, &item) == 0)
 		;
 	if (evc_queue_free(q) != 0)
 		s->order = false;

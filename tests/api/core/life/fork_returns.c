@@ -319,7 +319,7 @@ START_TEST(from_the_watch_of_a_queue)
 	for (i = 0; i < 3; i++)
 		OK(evc_queue_push(q, q, 0));
 	run();
-	while (evc_queue_take(q, &(void *){ NULL }) == 0)
+	while (evc_queue_try_pop(q, &(void *){ NULL }) == 0)
 		;
 	OK(evc_queue_free(q));
 	end();

@@ -143,7 +143,7 @@ busy(evc_coord *c, void *arg)
 			(void)evc_cancel_pop(c, hook);
 		evc_checkpoint("busy");
 		(void)evc_group_put(w->group, "metric", 1, true);
-		(void)evc_queue_take(w->queue, &w->item);
+		(void)evc_queue_try_pop(w->queue, &w->item);
 	}
 	return 0;
 }
@@ -230,7 +230,7 @@ world_end(struct world *w)
 	OK(evc_group_free(w->group));
 	OK(evc_registry_free(w->reg));
 	OK(evc_pool_free(w->pool));
-	while (evc_queue_take(w->queue, &w->item) == 0)
+	while (evc_queue_try_pop(w->queue, &w->item) == 0)
 		;
 	OK(evc_queue_free(w->queue));
 	OK(evc_cond_free(w->cond));

@@ -259,7 +259,7 @@ drop_queue(evc_queue *q)
 {
 	void *item;
 
-	while (evc_queue_take(q, &item) == 0)
+	while (evc_queue_try_pop(q, &item) == 0)
 		;
 	OK(evc_queue_free(q));
 }

@@ -593,7 +593,7 @@ a_world(void)
 	OK(evc_queue_new(w.at[0].c, NULL, 16, NULL, &w.q));
 	for (i = 0; i < ROUNDS; i++)
 		a_round();
-	while (evc_queue_take(w.q, &item) == 0)
+	while (evc_queue_try_pop(w.q, &item) == 0)
 		w.popped++;
 	MODEL(w.popped == w.pushed);
 	OK(evc_queue_free(w.q));
