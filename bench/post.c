@@ -75,7 +75,7 @@ struct place {
 	struct bench_loop l;
 	evc_coord *c;
 	evc_reactor *r;
-	evc_loop *handle;
+	evc_loop_ref *handle;
 	struct box box;
 };
 

@@ -170,7 +170,7 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
-evc_pool_submit_to(evc_pool *pool, evc_loop *loop, evc_job *job,
+evc_pool_submit_to(evc_pool *pool, evc_loop_ref *loop, evc_job *job,
 		   double timeout);
 
 /*

@@ -3,7 +3,7 @@
  * Posts: run a function on a loop's thread, from anywhere.
  *
  * An evc_reactor is gone when its loop is detached, and only those that know
- * when that is may use it.  An evc_loop is a handle that outlives it: whoever
+ * when that is may use it.  An evc_loop_ref is a handle that outlives it: whoever
  * holds one may post for ever, and hears when there is no loop any more.
  *
  * Each accepted post is called exactly once, in the order of the posts of one
@@ -18,7 +18,7 @@
 
 EVC_BEGIN_DECLS_
 
-typedef struct evc_loop evc_loop;
+typedef struct evc_loop_ref evc_loop_ref;
 typedef struct evc_mail evc_mail;
 
 /*
@@ -50,7 +50,7 @@ typedef void evc_post_fn(evc_reactor *r, evc_status why, void *arg);
  * Returns:   the handle; NULL for NULL.
  * Since:     0.1
  */
-EVC_API evc_loop *
+EVC_API evc_loop_ref *
 evc_loop_of(evc_reactor *r);
 
 /*
@@ -63,7 +63,7 @@ evc_loop_of(evc_reactor *r);
  * Since:     0.1
  */
 EVC_API void
-evc_loop_release(evc_loop *loop);
+evc_loop_release(evc_loop_ref *loop);
 
 /*
  * The reactor of a handle's loop, as long as it is there.
@@ -75,7 +75,7 @@ evc_loop_release(evc_loop *loop);
  * Since:     0.1
  */
 EVC_API evc_reactor *
-evc_loop_reactor(const evc_loop *loop);
+evc_loop_reactor(const evc_loop_ref *loop);
 
 /*
  * The same for any other thread: the reactor, which stays until evc_loop_leave.
@@ -89,7 +89,7 @@ evc_loop_reactor(const evc_loop *loop);
  * Since:     0.1
  */
 EVC_API evc_reactor *
-evc_loop_enter(evc_loop *loop);
+evc_loop_enter(evc_loop_ref *loop);
 
 /*
  * Let it go again.
@@ -100,7 +100,7 @@ evc_loop_enter(evc_loop *loop);
  * Since:     0.1
  */
 EVC_API void
-evc_loop_leave(evc_loop *loop);
+evc_loop_leave(evc_loop_ref *loop);
 
 /*
  * Run fn(r, 0, arg) on the loop's thread, in its next turn.
@@ -114,7 +114,7 @@ evc_loop_leave(evc_loop *loop);
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
-evc_post(evc_loop *loop, evc_post_fn *fn, void *arg);
+evc_post(evc_loop_ref *loop, evc_post_fn *fn, void *arg);
 
 /*
  * The same with memory of the caller.
@@ -126,7 +126,7 @@ evc_post(evc_loop *loop, evc_post_fn *fn, void *arg);
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
-evc_post_mail(evc_loop *loop, evc_mail *m);
+evc_post_mail(evc_loop_ref *loop, evc_mail *m);
 
 EVC_END_DECLS_
 

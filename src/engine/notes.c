@@ -9,7 +9,7 @@
 #include "engine/notes.h"
 
 void
-evc__notes_init(struct notes *n, evc_loop *loop,
+evc__notes_init(struct notes *n, evc_loop_ref *loop,
 		void (*fn)(evc_mail *m, evc_status why))
 {
 	sync_lock_init(&n->lock);

@@ -28,7 +28,7 @@ struct asked {
 /* Between any thread and the loop.  Zeroed before evc__notes_init. */
 struct notes {
 	pthread_mutex_t lock;
-	evc_loop *loop;         /* creation: goal of the mail */
+	evc_loop_ref *loop;         /* creation: goal of the mail */
 	bool posted;            /* lock: the mail is on its way */
 	bool shut;              /* lock: the engine ends, and no mail is sent */
 	struct asked asked;     /* lock */
@@ -41,7 +41,7 @@ struct notes {
 };
 
 /* fn: the mail's function, on the loop; it calls evc__notes_asked. */
-void evc__notes_init(struct notes *n, evc_loop *loop,
+void evc__notes_init(struct notes *n, evc_loop_ref *loop,
 		     void (*fn)(evc_mail *m, evc_status why));
 void evc__notes_destroy(struct notes *n);
 

@@ -85,7 +85,7 @@ struct pool_port {
 	/* set when the port is bound to a loop: that needs the pool's lock, and
 	   nothing may be under way */
 	evc_reactor *r;
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	evc_coord *c; /* r's */
 	bool apart; /* no join of the pool's parent hears of tasks in c */
 	/* atomic: r's thread, found out there -> submitters; 0: nobody knows */

@@ -345,7 +345,7 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 /* In a loop of its own around the gate: whoever takes the loop down waits for
    who is inside, and room may not come before that. */
 evc_status
-evc_pool_submit_to(evc_pool *pool, evc_loop *loop, evc_job *job,
+evc_pool_submit_to(evc_pool *pool, evc_loop_ref *loop, evc_job *job,
 		   double timeout)
 {
 	bool waits = timeout > 0;

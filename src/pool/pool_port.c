@@ -68,7 +68,7 @@ make(evc_pool *pool)
 }
 
 static void
-bind_to(struct pool_port *p, evc_reactor *r, evc_loop *loop)
+bind_to(struct pool_port *p, evc_reactor *r, evc_loop_ref *loop)
 {
 	evc_loop_release(p->loop);
 	p->r = r;
@@ -84,7 +84,7 @@ bind_to(struct pool_port *p, evc_reactor *r, evc_loop *loop)
 struct pool_port *
 evc__port_of(evc_pool *pool, evc_reactor *r, evc_status *ret_st)
 {
-	evc_loop *loop = evc_loop_of(r);
+	evc_loop_ref *loop = evc_loop_of(r);
 	struct pool_port *p, *idle = NULL;
 
 	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))

@@ -104,7 +104,7 @@ struct evc__watch {
 	evc_queue *q;   /* valid until the watch is over */
 	evc_coord *c;
 	evc_reactor *r; /* valid until the watch is over */
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	evc_queue_fn *fn;
 	void *arg;
 	evc_id id, looper;

@@ -294,7 +294,7 @@ evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 }
 
 evc_status
-evc_queue_watch_on(evc_queue *queue, evc_loop *loop, evc_queue_fn *fn,
+evc_queue_watch_on(evc_queue *queue, evc_loop_ref *loop, evc_queue_fn *fn,
 		   void *arg, unsigned flags, evc_id *ret_id)
 {
 	evc_status st = evc__queue_check(queue, __func__);

@@ -159,7 +159,7 @@ START_TEST(a_loop_that_is_held_up_blames_nobody)
 	evc_coord *c = coord_of(NULL);
 	evc_reactor *reactor;
 	evc_cluster *cl;
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	int i;
 
 	OK(evc_reactor_start(c, "loop", NULL, NULL, NULL, &reactor));

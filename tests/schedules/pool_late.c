@@ -263,7 +263,7 @@ END_TEST
    down. */
 static struct {
 	evc_coord *c;
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	evc_queue *q;
 } there;
 

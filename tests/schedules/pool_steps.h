@@ -122,7 +122,7 @@ submit_and_say(evc_reactor *here, evc_status why, void *arg)
 static MAYBE_UNUSED void
 own_begin(struct own *o, evc_reactor *there, evc_status (*work)(evc_job *))
 {
-	evc_loop *l = evc_loop_of(there);
+	evc_loop_ref *l = evc_loop_of(there);
 
 	memset(o, 0, sizeof(*o));
 	thing_init(&o->t, work);

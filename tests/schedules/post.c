@@ -7,7 +7,7 @@
 
 struct note {
 	evc_mail mail; /* first */
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	int n, n_cancelled;
 };
 
@@ -42,7 +42,7 @@ do_detach(evc_coord *c, void *arg)
 struct own_loop {
 	struct ev_loop *loop;
 	evc_reactor *r;
-	evc_loop *handle;
+	evc_loop_ref *handle;
 	atomic_int go;
 	evc_status detached;
 };

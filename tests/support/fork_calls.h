@@ -16,7 +16,7 @@ struct world {
 	struct ev_loop *loop, *other_loop, *third_loop;
 	evc_coord *c, *scope;
 	evc_reactor *home, *other;
-	evc_loop *handle;
+	evc_loop_ref *handle;
 	evc_task task, fresh_task;
 	evc_mail mail, fresh_mail;
 	evc_id hold, hook, looper, own_looper, runner, watch;

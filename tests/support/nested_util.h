@@ -191,7 +191,7 @@ static void
 trigger(struct actor *a)
 {
 	evc_pool_info i;
-	evc_loop *l;
+	evc_loop_ref *l;
 
 	if (a->triggered)
 		return;

@@ -13,7 +13,7 @@
 struct world {
 	struct ev_loop *ev;
 	evc_coord *c;
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	struct redis_server s;
 	struct redis_address at;
 	struct redis_client *cl;

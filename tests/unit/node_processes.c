@@ -125,7 +125,7 @@ must(bool yes)
 static struct {
 	struct ev_loop *ev;
 	evc_coord *c;
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	evc_engine *engine;
 	const char *next;  /* to be taken */
 	uint64_t n_taken;

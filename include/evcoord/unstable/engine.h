@@ -270,7 +270,7 @@ typedef struct evc_engine_sink {
 typedef struct evc_engine_env {
 	evc_coord *scope;
 	evc_reactor *reactor;   /* of the cluster's loop */
-	evc_loop *loop;         /* the same, to post to */
+	evc_loop_ref *loop;         /* the same, to post to */
 	const char *uri, *place; /* the whole; what stands between :// and ? */
 	const char *const *options; /* NAME=VALUE, decoded, as they came; NULL
 				       at the end */
@@ -297,7 +297,7 @@ typedef struct evc_engine_env {
 typedef struct evc_engine_node_env {
 	evc_coord *scope;        /* its stop is the end of the node */
 	evc_reactor *reactor;    /* of the loop that the caller runs */
-	evc_loop *loop;          /* the same, to post to */
+	evc_loop_ref *loop;          /* the same, to post to */
 	const char *uri, *place; /* as in evc_engine_env */
 	const char *const *options;
 	const evc_function *functions;

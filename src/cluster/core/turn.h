@@ -7,7 +7,7 @@
 #define EVC_CLUSTER_TURN_H
 
 struct cluster_loop {
-	evc_loop *ref;           /* creation: turns are posted there; owned */
+	evc_loop_ref *ref;           /* creation: turns are posted there; owned */
 	evc_reactor *reactor;    /* creation: used by the loop's thread alone */
 	bool own;                /* creation: the loop has a thread in the scope */
 	_Atomic int tid;         /* atomic: the loop's thread, found out there; 0:

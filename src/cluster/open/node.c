@@ -30,7 +30,7 @@ struct node {
 	const evc_engine_ops *ops;
 	struct ev_loop *ev;
 	evc_coord *coord;
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	evc_engine_node *engine;
 };
 

@@ -128,7 +128,7 @@ struct processes {
 	/* ---- set at open ---- */
 	evc_coord *scope;
 	evc_reactor *reactor;
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	const evc_engine_sink *sink;
 	void *core;
 	uint64_t lease_ns, grace_ns, generation;

@@ -58,8 +58,8 @@ struct evc__bell {
 				    nanoseconds; 0: the loop has not run yet */
 	_Atomic uint32_t busy;   /* stretches of ours that its thread is in */
 	/* atomic chain: who posts -> the loop's thread: boxes with posts */
-	_Atomic(evc_loop *) lit;
-	evc_loop *boxes, **boxes_end; /* loop thread: those to be served */
+	_Atomic(evc_loop_ref *) lit;
+	evc_loop_ref *boxes, **boxes_end; /* loop thread: those to be served */
 
 	/* A leaf: nothing is locked under it. */
 	pthread_mutex_t lock;

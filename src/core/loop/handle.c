@@ -8,7 +8,7 @@
 #include "core/loop/post.h"
 
 evc_reactor *
-evc_loop_enter(evc_loop *loop)
+evc_loop_enter(evc_loop_ref *loop)
 {
 	if (loop == NULL) {
 		evc__refuse_plain(-EVC_INVALID_ARGUMENT, __func__, "no loop");
@@ -28,7 +28,7 @@ evc_loop_enter(evc_loop *loop)
 }
 
 void
-evc_loop_leave(evc_loop *loop)
+evc_loop_leave(evc_loop_ref *loop)
 {
 	if (loop != NULL)
 		evc__gate_leave(&loop->gate);

@@ -21,16 +21,16 @@
 #include "core/core.h"
 
 void
-evc__box_drop(evc_loop *l)
+evc__box_drop(evc_loop_ref *l)
 {
 	if (l != NULL && sync_sub(&l->refs, 1) == 1)
 		sync_free(l);
 }
 
-evc_loop *
+evc_loop_ref *
 evc__box_new(evc_reactor *r)
 {
-	evc_loop *l = sync_alloc(1, sizeof *l);
+	evc_loop_ref *l = sync_alloc(1, sizeof *l);
 
 	if (l == NULL)
 		return NULL;
@@ -40,7 +40,7 @@ evc__box_new(evc_reactor *r)
 	return l;
 }
 
-evc_loop *
+evc_loop_ref *
 evc_loop_of(evc_reactor *r)
 {
 	if (r == NULL)
@@ -50,13 +50,13 @@ evc_loop_of(evc_reactor *r)
 }
 
 void
-evc_loop_release(evc_loop *loop)
+evc_loop_release(evc_loop_ref *loop)
 {
 	evc__box_drop(loop);
 }
 
 evc_reactor *
-evc_loop_reactor(const evc_loop *loop)
+evc_loop_reactor(const evc_loop_ref *loop)
 {
 	/* Shut by this thread: no order is needed to see that. */
 	return loop == NULL || evc__gate_is_shut((struct gate *)&loop->gate) ?
@@ -67,11 +67,11 @@ evc_loop_reactor(const evc_loop *loop)
 /* ---- to the loop ---- */
 
 static void
-push(evc_loop *l, evc_mail *m)
+push(evc_loop_ref *l, evc_mail *m)
 {
 	struct evc__bell *b = l->r->bell;
 	evc_mail *first = sync_load(&l->in);
-	evc_loop *lit;
+	evc_loop_ref *lit;
 
 	do
 		m->next_ = first;
@@ -91,7 +91,7 @@ push(evc_loop *l, evc_mail *m)
 /* One more.  While there are some, c counts one as alive: from before the first
    is there until after the last has gone. */
 static void
-count_in(evc_loop *l, evc_coord *c)
+count_in(evc_loop_ref *l, evc_coord *c)
 {
 	uint32_t n = sync_load_sc(&l->n);
 
@@ -113,7 +113,7 @@ count_in(evc_loop *l, evc_coord *c)
    and inside its gate it outlives the ring.  No ring when tasks live on the
    loop: they keep everybody waiting, and will. */
 static void
-count_out(evc_loop *l, evc_coord *c, uint32_t n, bool ring)
+count_out(evc_loop_ref *l, evc_coord *c, uint32_t n, bool ring)
 {
 	bool kept;
 
@@ -131,7 +131,7 @@ count_out(evc_loop *l, evc_coord *c, uint32_t n, bool ring)
 
 /* Inside the gate, so that r and c stay. */
 static const char *
-post(evc_loop *l, evc_mail *m, evc_status *ret)
+post(evc_loop_ref *l, evc_mail *m, evc_status *ret)
 {
 	evc_coord *c = l->r->c;
 	bool late = m->flags & EVC_AFTER_STOP;
@@ -157,7 +157,7 @@ post(evc_loop *l, evc_mail *m, evc_status *ret)
 }
 
 static evc_status
-try(evc_loop *l, evc_mail *m, const char *func)
+try(evc_loop_ref *l, evc_mail *m, const char *func)
 {
 	const char *why;
 	evc_status st;
@@ -183,7 +183,7 @@ try(evc_loop *l, evc_mail *m, const char *func)
 }
 
 evc_status
-evc_post_mail(evc_loop *loop, evc_mail *m)
+evc_post_mail(evc_loop_ref *loop, evc_mail *m)
 {
 	return try(loop, m, __func__);
 }
@@ -191,7 +191,7 @@ evc_post_mail(evc_loop *loop, evc_mail *m)
 /* A post in memory of ours. */
 struct post {
 	evc_mail mail; /* first */
-	evc_loop *loop; /* stays while the mail is posted */
+	evc_loop_ref *loop; /* stays while the mail is posted */
 	evc_post_fn *fn;
 	void *arg;
 };
@@ -206,7 +206,7 @@ run_call(evc_mail *m, evc_status why)
 }
 
 evc_status
-evc_post(evc_loop *loop, evc_post_fn *fn, void *arg)
+evc_post(evc_loop_ref *loop, evc_post_fn *fn, void *arg)
 {
 	struct post *k;
 	evc_status st;
@@ -232,7 +232,7 @@ evc_post(evc_loop *loop, evc_post_fn *fn, void *arg)
 
 /* The chain has the latest first. */
 static void
-take(evc_loop *l)
+take(evc_loop_ref *l)
 {
 	evc_mail *m = sync_xchg(&l->in, NULL), *first = NULL, *next;
 	evc_mail **end = &first;
@@ -253,7 +253,7 @@ take(evc_loop *l)
 SHUT_VOID(call, (evc_mail *m, evc_status why), m->fn(m, why))
 
 static void
-deliver(evc_loop *l, evc_status why)
+deliver(evc_loop_ref *l, evc_status why)
 {
 	evc_mail *m = l->todo;
 
@@ -267,7 +267,7 @@ deliver(evc_loop *l, evc_status why)
 /* What is posted meanwhile comes in the next turn, or in a loop that is run
    inside one of these.  false: r is gone. */
 static bool
-serve(evc_loop *l, evc_reactor *r)
+serve(evc_loop_ref *l, evc_reactor *r)
 {
 	struct evc__frame f = { r->frames, false };
 	evc_coord *c = r->c;
@@ -291,9 +291,9 @@ serve(evc_loop *l, evc_reactor *r)
 static void
 collect(struct evc__bell *b)
 {
-	evc_loop *l = sync_load(&b->lit) != NULL ? sync_xchg(&b->lit, NULL) :
+	evc_loop_ref *l = sync_load(&b->lit) != NULL ? sync_xchg(&b->lit, NULL) :
 						   NULL;
-	evc_loop *first = NULL, *next;
+	evc_loop_ref *first = NULL, *next;
 
 	for (; l != NULL; l = next) {
 		next = l->lit_next;
@@ -320,7 +320,7 @@ collect(struct evc__bell *b)
 static void
 dequeue(struct evc__bell *b)
 {
-	evc_loop *l = b->boxes;
+	evc_loop_ref *l = b->boxes;
 
 	b->boxes = l->next;
 	if (b->boxes == NULL)
@@ -330,10 +330,10 @@ dequeue(struct evc__bell *b)
 }
 
 /* Likewise: the first one with something in it, held, and its reactor pinned. */
-static evc_loop *
+static evc_loop_ref *
 next_box(struct evc__bell *b)
 {
-	evc_loop *l;
+	evc_loop_ref *l;
 
 	while ((l = b->boxes) != NULL && (l->r == NULL || l->todo == NULL))
 		dequeue(b);
@@ -348,7 +348,7 @@ bool
 evc__boxes_serve(struct evc__bell *b, const struct evc__bell_frame *f)
 {
 	evc_reactor *r;
-	evc_loop *l;
+	evc_loop_ref *l;
 	bool stays;
 
 	sync_lock(&b->lock);
@@ -371,7 +371,7 @@ evc__boxes_serve(struct evc__bell *b, const struct evc__bell_frame *f)
 void
 evc__boxes_drop(struct evc__bell *b)
 {
-	evc_loop *l = sync_load(&b->lit), *next;
+	evc_loop_ref *l = sync_load(&b->lit), *next;
 
 	for (; l != NULL; l = next) {
 		next = l->lit_next;
@@ -382,14 +382,14 @@ evc__boxes_drop(struct evc__bell *b)
 }
 
 void
-evc__box_shut(evc_loop *l)
+evc__box_shut(evc_loop_ref *l)
 {
 	if (!evc__gate_is_shut(&l->gate))
 		evc__gate_close(&l->gate);
 }
 
 void
-evc__box_empty(evc_loop *l, evc_coord *c)
+evc__box_empty(evc_loop_ref *l, evc_coord *c)
 {
 	uint32_t n;
 

@@ -2,7 +2,7 @@
 /*
  * The letter box of a reactor: posts on their way to its loop.
  *
- * The box is what an evc_loop points to: it outlives the reactor, and its gate
+ * The box is what an evc_loop_ref points to: it outlives the reactor, and its gate
  * is shut when that goes.
  */
 #ifndef EVC_CORE_POST_H
@@ -14,7 +14,7 @@
 #include "base/sync.h"
 #include "core/loop/bell.h"
 
-struct evc_loop {
+struct evc_loop_ref {
 	/* atomic: handles, the reactor, the bell's list -> who frees it */
 	_Atomic uint32_t refs;
 	/* Around a post: while somebody is inside r is there. */
@@ -30,25 +30,25 @@ struct evc_loop {
 	   their order */
 	evc_mail *todo, **todo_end;
 	/* written by who puts it in the bell's list, read by who takes that */
-	evc_loop *lit_next;
+	evc_loop_ref *lit_next;
 	/* loop thread: among the bell's boxes; there because of todo, whoever
 	   has taken that */
-	evc_loop *next;
+	evc_loop_ref *next;
 	bool queued;
 };
 
 /* NULL: no memory. */
-evc_loop *evc__box_new(evc_reactor *r);
+evc_loop_ref *evc__box_new(evc_reactor *r);
 /* One reference less. */
-void evc__box_drop(evc_loop *l);
+void evc__box_drop(evc_loop_ref *l);
 /* Loop thread: call what is in the boxes of b's reactors.  false: b is gone. */
 bool evc__boxes_serve(struct evc__bell *b, const struct evc__bell_frame *f);
 /* No reactor is on b: let go of those that are left, which are empty. */
 void evc__boxes_drop(struct evc__bell *b);
 /* From now on nothing is posted; as often as one likes. */
-void evc__box_shut(evc_loop *l);
+void evc__box_shut(evc_loop_ref *l);
 /* It is shut, and r lost, or off its bell: what is in it is called with
    EVC_CANCELLED. */
-void evc__box_empty(evc_loop *l, evc_coord *c);
+void evc__box_empty(evc_loop_ref *l, evc_coord *c);
 
 #endif

@@ -16,7 +16,7 @@ struct lookup {
 	_Atomic uint32_t held; /* atomic: number of owners */
 	struct redis_client *cl; /* loop thread only; NULL: the result is not
 				    wanted */
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	evc_mail mail;
 	found_fn *found; /* loop thread only */
 	struct numbers numbers;

@@ -125,7 +125,7 @@ struct redis_client_env {
 	evc_coord *scope;      /* for the log, and for threads that look up
 				  names */
 	evc_reactor *reactor;
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	const struct redis_address *address; /* stays valid */
 	double patience;       /* seconds of silence until the connections are
 				  lost */

@@ -54,7 +54,7 @@ struct node {
 	/* ---- set at creation ---- */
 	evc_coord *scope;
 	evc_reactor *reactor;
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	const evc_engine_ops *ops; /* of the workers' engine */
 	const evc_function *functions;
 	unsigned n_functions, n_workers;

@@ -168,7 +168,7 @@ posted(evc_reactor *r, evc_status why, void *arg)
 
 START_TEST(from_a_post)
 {
-	evc_loop *l;
+	evc_loop_ref *l;
 	int i;
 
 	begin(true);

@@ -151,7 +151,7 @@ task(void)
 static void
 post_on(evc_reactor *reactor, evc_post_fn *f)
 {
-	evc_loop *l = evc_loop_of(reactor);
+	evc_loop_ref *l = evc_loop_of(reactor);
 
 	OK(evc_post(l, f, NULL));
 	evc_loop_release(l);

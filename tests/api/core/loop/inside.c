@@ -34,7 +34,7 @@ static struct {
 	struct ev_loop *loop, *other_loop;
 	evc_coord *c, *scope, *other, *of; /* of: whose things they are */
 	evc_reactor *far;
-	evc_loop *far_handle;
+	evc_loop_ref *far_handle;
 	evc_queue *full, *empty, *roomy;
 	evc_pool *pool;
 	struct thing running, queued, fresh;

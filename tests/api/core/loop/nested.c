@@ -11,7 +11,7 @@
 struct again {
 	evc_mail mail; /* first */
 	struct again *other;
-	evc_loop *to;
+	evc_loop_ref *to;
 	struct ev_loop *loop;
 	int depth, most, n_posted, n_called, repeats;
 };

@@ -287,7 +287,7 @@ begin_post(int at)
 {
 	struct thing *t = some(w.post, false);
 	evc_mail *m = calloc(1, sizeof(*m));
-	evc_loop *l = evc_loop_of(evc_home(w.at[at].c));
+	evc_loop_ref *l = evc_loop_of(evc_home(w.at[at].c));
 
 	m->fn = on_post;
 	if (t != NULL && evc_post_mail(l, m) == 0) {

@@ -29,7 +29,7 @@ see(evc_reactor *r, evc_status why, void *arg)
 }
 
 struct poster {
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	struct seen *seen;
 	evc_status st;
 };
@@ -89,7 +89,7 @@ struct numbered {
 };
 
 struct stream {
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	struct numbered *m;
 	int next;     /* loop thread */
 	int n_run, n_cancelled;
@@ -219,7 +219,7 @@ START_TEST(a_handle_outlives_its_loop_and_its_coordinator)
 	evc_coord *c = new_coord(NULL);
 	evc_reactor *r;
 	struct seen s = { 0 };
-	evc_loop *l;
+	evc_loop_ref *l;
 
 	OK(evc_reactor_attach(c, "loop", loop, &r));
 	l = evc_loop_of(r);
@@ -248,7 +248,7 @@ START_TEST(posts_that_a_destroyed_loop_leaves_are_called_as_not_run)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	evc_loop *l = evc_loop_of(evc_home(c));
+	evc_loop_ref *l = evc_loop_of(evc_home(c));
 	struct seen s = { 0 };
 
 	OK(evc_post(l, see, &s));
@@ -271,7 +271,7 @@ START_TEST(a_join_waits_for_a_post_and_names_it)
 	evc_verdict v;
 	struct seen s = { 0 };
 	struct joiner j;
-	evc_loop *l;
+	evc_loop_ref *l;
 
 	OK(evc_reactor_attach(c, "loop", loop, &r));
 	l = evc_loop_of(r);
@@ -306,7 +306,7 @@ START_TEST(after_the_stop_only_late_posts_are_accepted)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	evc_loop *l = evc_loop_of(evc_home(c));
+	evc_loop_ref *l = evc_loop_of(evc_home(c));
 	struct seen s = { 0 };
 	struct stream one = { .in_order = true };
 	struct numbered late = { { .fn = in_turn, .flags = EVC_AFTER_STOP }, &one, 0 };
@@ -332,7 +332,7 @@ END_TEST
 /* Posts itself again until its loop refuses it, with EVC_AFTER_STOP n times more. */
 struct again {
 	evc_mail mail; /* first */
-	evc_loop *loop;
+	evc_loop_ref *loop;
 	atomic_int n, more;
 };
 
@@ -387,7 +387,7 @@ START_TEST(a_post_to_a_scope_keeps_the_joins_above_waiting)
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop), *scope;
 	struct seen s = { 0 };
-	evc_loop *l;
+	evc_loop_ref *l;
 
 	OK(evc_scope_new(c, "scope", NULL, &scope));
 	OK(evc_scope_ready(scope));
@@ -412,7 +412,7 @@ struct inside {
 	evc_coord *c;
 	struct ev_loop *loop;
 	struct seen *seen;
-	evc_loop *l;
+	evc_loop_ref *l;
 	evc_status detached, freed, posted;
 	int n_nested;
 };
@@ -493,7 +493,7 @@ START_TEST(a_loop_run_inside_a_post_hears_of_those_behind_it)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop), *scope;
-	evc_loop *own = evc_loop_of(evc_home(c)), *below;
+	evc_loop_ref *own = evc_loop_of(evc_home(c)), *below;
 	struct seen s;
 	struct inside i;
 
@@ -544,7 +544,7 @@ START_TEST(a_post_may_free_its_memory)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	evc_loop *l = evc_loop_of(evc_home(c));
+	evc_loop_ref *l = evc_loop_of(evc_home(c));
 	int i;
 
 	for (i = 0; i < 4; i++) {
@@ -564,7 +564,7 @@ END_TEST
 
 /* ---- from a signal handler ---- */
 
-static evc_loop *signal_loop;
+static evc_loop_ref *signal_loop;
 static struct numbered signal_mail;
 
 static void
@@ -601,7 +601,7 @@ START_TEST(wrong_posts_are_refused_with_a_text)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	evc_loop *l = evc_loop_of(evc_home(c));
+	evc_loop_ref *l = evc_loop_of(evc_home(c));
 	struct stream s = { .in_order = true };
 	struct numbered m = { { .fn = in_turn }, &s, 0 };
 	evc_mail none = { 0 }, odd = { .fn = free_myself, .flags = 1u << 31 };
@@ -631,7 +631,7 @@ START_TEST(a_fork_child_cannot_post)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	evc_loop *l = evc_loop_of(evc_home(c));
+	evc_loop_ref *l = evc_loop_of(evc_home(c));
 	int status;
 	pid_t pid = fork();
 

@@ -13,7 +13,7 @@ static struct {
 	struct ev_loop *loop;
 	evc_coord *c;
 	evc_queue *queue;
-	evc_loop *handle;
+	evc_loop_ref *handle;
 	evc_registry *reg;
 	evc_group *group;
 	evc_status init_says;
