@@ -146,7 +146,7 @@ struct crowd_of_posts {
 	enum way way;
 	unsigned n; /* threads */
 	int cpu, or_cpu;
-	evc_mail *mails;
+	evc_message *mails;
 	unsigned seen; /* by the loop alone */
 	uint64_t at;   /* loop -> main, by done: the last one was called */
 	uint32_t here, go, done;
@@ -181,7 +181,7 @@ seen_post(evc_reactor *r, evc_status why, void *arg)
 static struct crowd_of_posts *mailed;
 
 static void
-seen_mail(evc_mail *m, evc_status why)
+seen_mail(evc_message *m, evc_status why)
 {
 	(void)m;
 	bench_must(-why, "a mail");
@@ -203,9 +203,9 @@ post_all(void *arg)
 		if (k->way == HAND)
 			box_post(&k->to->box, seen, k);
 		else if (k->way == MAIL)
-			bench_must(evc_post_mail(k->to->handle,
+			bench_must(evc_post_message(k->to->handle,
 						 &k->mails[p->first + i]),
-				   "evc_post_mail");
+				   "evc_post_message");
 		else
 			bench_must(evc_post(k->to->handle, seen_post, k),
 				   "evc_post");

@@ -19,26 +19,26 @@
 EVC_BEGIN_DECLS_
 
 typedef struct evc_loop_ref evc_loop_ref;
-typedef struct evc_mail evc_mail;
+typedef struct evc_message evc_message;
 
 /*
  * A post in memory of the caller, which allocates nothing.  Zeroed before its
  * first use; from an accepted post until fn is called it stays where it is.
  */
-struct evc_mail {
+struct evc_message {
 	/* Called once, on the loop's thread: why is 0; or, the loop is gone or
 	   going, EVC_CANCELLED: do not use it.  In it the mail may be freed or
 	   posted again. */
-	void (*fn)(evc_mail *m, evc_status why);
+	void (*fn)(evc_message *m, evc_status why);
 	unsigned flags; /* EVC_AFTER_STOP: also after the stop */
 	/* the library's */
 	uint32_t posted_;
-	evc_mail *next_;
+	evc_message *next_;
 	uint64_t reserved_[2];
 };
 
 /* A post of evc_post: r is the loop's reactor, or NULL when it is not run; why
-   as for evc_mail.fn. */
+   as for evc_message.fn. */
 typedef void evc_post_fn(evc_reactor *r, evc_status why, void *arg);
 
 /*
@@ -126,7 +126,7 @@ evc_post(evc_loop_ref *loop, evc_post_fn *fn, void *arg);
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
-evc_post_mail(evc_loop_ref *loop, evc_mail *m);
+evc_post_message(evc_loop_ref *loop, evc_message *m);
 
 EVC_END_DECLS_
 

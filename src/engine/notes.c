@@ -10,7 +10,7 @@
 
 void
 evc__notes_init(struct notes *n, evc_loop_ref *loop,
-		void (*fn)(evc_mail *m, evc_status why))
+		void (*fn)(evc_message *m, evc_status why))
 {
 	sync_lock_init(&n->lock);
 	n->loop = loop;
@@ -41,7 +41,7 @@ ring(struct notes *n)
 
 	if (n->posted || n->shut)
 		return 0;
-	st = evc_post_mail(n->loop, &n->mail);
+	st = evc_post_message(n->loop, &n->mail);
 	n->posted = st == 0;
 	return st;
 }

@@ -37,12 +37,12 @@ struct notes {
 	/* atomic: loop -> forget: results that workers keep; raised before the
 	   result is told, so that a later forget sees it */
 	_Atomic uint32_t n_kept;
-	evc_mail mail;          /* loop; LIST_OF(m, struct ..., notes.mail) */
+	evc_message mail;          /* loop; LIST_OF(m, struct ..., notes.mail) */
 };
 
 /* fn: the mail's function, on the loop; it calls evc__notes_asked. */
 void evc__notes_init(struct notes *n, evc_loop_ref *loop,
-		     void (*fn)(evc_mail *m, evc_status why));
+		     void (*fn)(evc_message *m, evc_status why));
 void evc__notes_destroy(struct notes *n);
 
 /* ---- any thread ---- */
@@ -53,7 +53,7 @@ void evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n);
 void evc__notes_kill(evc_engine *engine, unsigned worker);
 void evc__notes_forget(evc_engine *engine, uint64_t id);
 void evc__notes_leave(evc_engine *engine);
-/* Send the mail. 0, or refused as evc_post_mail. */
+/* Send the mail. 0, or refused as evc_post_message. */
 evc_status evc__notes_ring(struct notes *n);
 
 /* ---- the loop ---- */

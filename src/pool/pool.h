@@ -121,8 +121,8 @@ struct pool_port {
 	_Atomic uint64_t n_own, n_own_submitted;
 	evc_job *todo; /* who has rung: taken off the chain */
 	evc_task task;
-	evc_mail mail; /* there are jobs to complete */
-	evc_mail wake; /* there are jobs of other threads */
+	evc_message mail; /* there are jobs to complete */
+	evc_message wake; /* there are jobs of other threads */
 
 	pthread_mutex_t lock;
 	evc_id hold; /* under lock: in the pool's scope, when apart */

@@ -114,7 +114,7 @@ evc__port_activate(struct pool_port *p)
 }
 
 static void
-on_wake(evc_mail *m, evc_status why)
+on_wake(evc_message *m, evc_status why)
 {
 	struct pool_port *p = LIST_OF(m, struct pool_port, wake);
 
@@ -146,7 +146,7 @@ wake(struct pool_port *p)
 		return 0;
 	sync_add(&p->refs, 1);
 	p->wake.fn = on_wake;
-	st = evc_post_mail(p->loop, &p->wake);
+	st = evc_post_message(p->loop, &p->wake);
 	if (st < 0) {
 		sync_store(&p->waking, 0);
 		sync_sub(&p->refs, 1);

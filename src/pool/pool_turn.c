@@ -122,7 +122,7 @@ empty_boxes(struct turn *k)
 	}
 }
 
-static void on_mail(evc_mail *m, evc_status why);
+static void on_mail(evc_message *m, evc_status why);
 
 /* For who has rung: hand that to the loop.  The mail has a reference; if there
    is no loop it is the caller's. */
@@ -131,7 +131,7 @@ post(struct pool_port *p)
 {
 	sync_add(&p->refs, 1);
 	p->mail.fn = on_mail;
-	return evc_post_mail(p->loop, &p->mail) == 0;
+	return evc_post_message(p->loop, &p->mail) == 0;
 }
 
 /* For who has rung: is there nothing, and is the right given back? */
@@ -211,7 +211,7 @@ evc__port_ring(struct pool_port *p)
 }
 
 static void
-on_mail(evc_mail *m, evc_status why)
+on_mail(evc_message *m, evc_status why)
 {
 	struct pool_port *p = LIST_OF(m, struct pool_port, mail);
 	struct turn k = { .p = p, .left = POOL_SLICE };

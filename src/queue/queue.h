@@ -95,7 +95,7 @@ struct evc_queue {
 
 /* A loop that pops; see queue_watch.c. */
 struct evc__watch {
-	evc_mail mail; /* first */
+	evc_message mail; /* first */
 	/* atomic: the maker, the watch itself, its mail while that is posted
 	   -> the last of them frees it */
 	_Atomic uint32_t refs;

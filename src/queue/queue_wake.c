@@ -99,7 +99,7 @@ evc__watch_post(struct evc__watch *w)
 	evc_status st;
 
 	sync_add(&w->refs, 1);
-	st = evc_post_mail(w->loop, &w->mail);
+	st = evc_post_message(w->loop, &w->mail);
 	if (st < 0)
 		/* Never the last one: the caller's is there. */
 		evc__watch_drop(w);

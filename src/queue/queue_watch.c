@@ -143,7 +143,7 @@ pop_some(struct evc__watch *w, const struct nested *nested)
 }
 
 static void
-turn(evc_mail *m, evc_status why)
+turn(evc_message *m, evc_status why)
 {
 	struct evc__watch *w = (struct evc__watch *)m;
 	struct nested nested;

@@ -6,13 +6,13 @@
 #include "schedules.h"
 
 struct note {
-	evc_mail mail; /* first */
+	evc_message mail; /* first */
 	evc_loop_ref *loop;
 	int n, n_cancelled;
 };
 
 static void
-noted(evc_mail *m, evc_status why)
+noted(evc_message *m, evc_status why)
 {
 	struct note *n = (struct note *)m;
 
@@ -27,7 +27,7 @@ do_post(evc_coord *c, void *arg)
 
 	(void)c;
 	n->mail.fn = noted;
-	return evc_post_mail(n->loop, &n->mail);
+	return evc_post_message(n->loop, &n->mail);
 }
 
 static evc_status

@@ -252,7 +252,7 @@ turn(evc_cluster *cl)
 }
 
 static void
-on_mail(evc_mail *m, evc_status why)
+on_mail(evc_message *m, evc_status why)
 {
 	evc_cluster *cl = LIST_OF(m, evc_cluster, turn.mail);
 

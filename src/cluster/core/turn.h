@@ -28,7 +28,7 @@ struct cluster_join {
 };
 
 struct turn {
-	evc_mail mail;           /* loop */
+	evc_message mail;           /* loop */
 	_Atomic uint32_t asked;  /* atomic: the mail is posted: any thread -> loop */
 	struct list joins;       /* lock: cluster_join without an answer */
 	struct list fetches;     /* lock: cluster_fetch with an answer */

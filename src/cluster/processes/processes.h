@@ -271,7 +271,7 @@ void evc__process_end_now(struct process *w, uint64_t until);
 /* ---- turn.c ---- */
 
 /* Begins everything, too. */
-void evc__processes_mail(evc_mail *m, evc_status why);
+void evc__processes_mail(evc_message *m, evc_status why);
 /* A fork child keeps the loop, or destroys it. */
 void evc__processes_off(struct on_loop *on, struct ev_loop *loop);
 

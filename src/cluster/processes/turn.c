@@ -280,7 +280,7 @@ serve(struct processes *p, const struct asked *now)
 }
 
 void
-evc__processes_mail(evc_mail *m, evc_status why)
+evc__processes_mail(evc_message *m, evc_status why)
 {
 	struct processes *p = LIST_OF(m, struct processes, notes.mail);
 	struct asked now = evc__notes_asked(&p->notes);

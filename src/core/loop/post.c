@@ -67,10 +67,10 @@ evc_loop_reactor(const evc_loop_ref *loop)
 /* ---- to the loop ---- */
 
 static void
-push(evc_loop_ref *l, evc_mail *m)
+push(evc_loop_ref *l, evc_message *m)
 {
 	struct evc__bell *b = l->r->bell;
-	evc_mail *first = sync_load(&l->in);
+	evc_message *first = sync_load(&l->in);
 	evc_loop_ref *lit;
 
 	do
@@ -131,7 +131,7 @@ count_out(evc_loop_ref *l, evc_coord *c, uint32_t n, bool ring)
 
 /* Inside the gate, so that r and c stay. */
 static const char *
-post(evc_loop_ref *l, evc_mail *m, evc_status *ret)
+post(evc_loop_ref *l, evc_message *m, evc_status *ret)
 {
 	evc_coord *c = l->r->c;
 	bool late = m->flags & EVC_AFTER_STOP;
@@ -157,7 +157,7 @@ post(evc_loop_ref *l, evc_mail *m, evc_status *ret)
 }
 
 static evc_status
-try(evc_loop_ref *l, evc_mail *m, const char *func)
+try(evc_loop_ref *l, evc_message *m, const char *func)
 {
 	const char *why;
 	evc_status st;
@@ -183,21 +183,21 @@ try(evc_loop_ref *l, evc_mail *m, const char *func)
 }
 
 evc_status
-evc_post_mail(evc_loop_ref *loop, evc_mail *m)
+evc_post_message(evc_loop_ref *loop, evc_message *m)
 {
 	return try(loop, m, __func__);
 }
 
 /* A post in memory of ours. */
 struct post {
-	evc_mail mail; /* first */
+	evc_message mail; /* first */
 	evc_loop_ref *loop; /* stays while the mail is posted */
 	evc_post_fn *fn;
 	void *arg;
 };
 
 static void
-run_call(evc_mail *m, evc_status why)
+run_call(evc_message *m, evc_status why)
 {
 	struct post k = *(struct post *)m;
 
@@ -234,8 +234,8 @@ evc_post(evc_loop_ref *loop, evc_post_fn *fn, void *arg)
 static void
 take(evc_loop_ref *l)
 {
-	evc_mail *m = sync_xchg(&l->in, NULL), *first = NULL, *next;
-	evc_mail **end = &first;
+	evc_message *m = sync_xchg(&l->in, NULL), *first = NULL, *next;
+	evc_message **end = &first;
 
 	for (; m != NULL; m = next) {
 		next = m->next_;
@@ -250,12 +250,12 @@ take(evc_loop_ref *l)
 	l->todo_end = end;
 }
 
-SHUT_VOID(call, (evc_mail *m, evc_status why), m->fn(m, why))
+SHUT_VOID(call, (evc_message *m, evc_status why), m->fn(m, why))
 
 static void
 deliver(evc_loop_ref *l, evc_status why)
 {
-	evc_mail *m = l->todo;
+	evc_message *m = l->todo;
 
 	l->todo = m->next_;
 	if (l->todo == NULL)

@@ -22,13 +22,13 @@ struct evc_loop_ref {
 	evc_reactor *r; /* set at creation; read inside the gate, or under the
 			   bell's lock, where it becomes NULL */
 	/* atomic chain, the latest first: who posts -> the loop's thread */
-	_Atomic(evc_mail *) in;
+	_Atomic(evc_message *) in;
 	/* atomic: accepted and not yet returned: who posts, the loop's thread
 	   -> joins */
 	_Atomic uint32_t n;
 	/* loop thread, or who takes r down, off the bell: taken out of in, in
 	   their order */
-	evc_mail *todo, **todo_end;
+	evc_message *todo, **todo_end;
 	/* written by who puts it in the bell's list, read by who takes that */
 	evc_loop_ref *lit_next;
 	/* loop thread: among the bell's boxes; there because of todo, whoever

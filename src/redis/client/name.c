@@ -17,7 +17,7 @@ struct lookup {
 	struct redis_client *cl; /* loop thread only; NULL: the result is not
 				    wanted */
 	evc_loop_ref *loop;
-	evc_mail mail;
+	evc_message mail;
 	found_fn *found; /* loop thread only */
 	struct numbers numbers;
 	char why[REDIS_WHY_ROOM];
@@ -72,7 +72,7 @@ lookup_main(evc_coord *c, void *arg)
 	if (e != 0)
 		evc__text_fmt(&t, "its name is not known: %s", gai_strerror(e));
 	/* The loop is gone, and so is the client. */
-	if (evc_post_mail(lk->loop, &lk->mail) < 0)
+	if (evc_post_message(lk->loop, &lk->mail) < 0)
 		release_lookup(lk);
 	return 0;
 }
@@ -90,7 +90,7 @@ tell_client(struct redis_client *cl, const struct numbers *at, const char *why,
 }
 
 static void
-on_found(evc_mail *m, evc_status why)
+on_found(evc_message *m, evc_status why)
 {
 	struct lookup *lk =
 		(struct lookup *)((char *)m - offsetof(struct lookup, mail));

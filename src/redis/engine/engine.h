@@ -84,7 +84,7 @@ struct redis_engine {
 
 /* ---- turn.c ---- */
 
-void evc__redis_mail(evc_mail *m, evc_status why);
+void evc__redis_mail(evc_message *m, evc_status why);
 /* Stop all watchers: a fork child keeps the loop, or destroys it. */
 void evc__redis_off(struct on_loop *on, struct ev_loop *loop);
 /* Have workers fed before the loop sleeps. */

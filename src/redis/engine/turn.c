@@ -388,7 +388,7 @@ serve_asked(struct redis_engine *e, const struct asked *now)
 }
 
 void
-evc__redis_mail(evc_mail *m, evc_status why)
+evc__redis_mail(evc_message *m, evc_status why)
 {
 	struct redis_engine *e = LIST_OF(m, struct redis_engine, notes.mail);
 	struct asked now = evc__notes_asked(&e->notes);

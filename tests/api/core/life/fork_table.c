@@ -67,7 +67,7 @@ answered(evc_coord *c, const evc_verdict *v, void *arg)
 }
 
 static void
-mailed(evc_mail *m, evc_status why)
+mailed(evc_message *m, evc_status why)
 {
 	(void)m;
 	(void)why;
@@ -200,10 +200,10 @@ world_make(struct world *w)
 		OK(evc_thread_start(w->c, "busy", busy, w, NULL, NULL));
 	OK(evc_pool_submit(w->pool, w->home, &w->queued));
 	OK(evc_queue_push(w->queue, w, 0));
-	OK(evc_post_mail(w->handle, &w->mail));
+	OK(evc_post_message(w->handle, &w->mail));
 	ev_run(w->loop, EVRUN_NOWAIT);
 	/* Something is always on its way to the loop. */
-	OK(evc_post_mail(w->handle, &w->mail));
+	OK(evc_post_message(w->handle, &w->mail));
 	OK(evc_queue_push(w->queue, w, 0));
 }
 

@@ -9,7 +9,7 @@
 /* ---- posts ---- */
 
 struct again {
-	evc_mail mail; /* first */
+	evc_message mail; /* first */
 	struct again *other;
 	evc_loop_ref *to;
 	struct ev_loop *loop;
@@ -20,16 +20,16 @@ static int depth_now;
 
 /* Post itself and the other one once more, and run the loop. */
 static void
-post_and_run(evc_mail *m, evc_status why)
+post_and_run(evc_message *m, evc_status why)
 {
 	struct again *a = (struct again *)m;
 
 	a->n_called += why == 0 ? 1 : 1000000;
 	if (a->repeats > 0) {
 		a->repeats--;
-		OK(evc_post_mail(a->to, m));
+		OK(evc_post_message(a->to, m));
 		a->n_posted++;
-		if (evc_post_mail(a->other->to, &a->other->mail) == 0)
+		if (evc_post_message(a->other->to, &a->other->mail) == 0)
 			a->other->n_posted++;
 	}
 	if (depth_now == a->most)
@@ -53,7 +53,7 @@ two_posts(evc_coord *first, evc_coord *second, struct ev_loop *loop, int deep)
 		a[i].loop = loop;
 		a[i].most = deep;
 		a[i].repeats = 30;
-		OK(evc_post_mail(a[i].to, &a[i].mail));
+		OK(evc_post_message(a[i].to, &a[i].mail));
 		a[i].n_posted++;
 	}
 	/* As many turns as there are posts are enough, if none gets lost. */

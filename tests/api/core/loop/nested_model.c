@@ -145,7 +145,7 @@ see_stops(void)
 /* ---- the callbacks ---- */
 
 static void
-on_post(evc_mail *m, evc_status why)
+on_post(evc_message *m, evc_status why)
 {
 	struct thing *t;
 
@@ -286,11 +286,11 @@ static void
 begin_post(int at)
 {
 	struct thing *t = some(w.post, false);
-	evc_mail *m = calloc(1, sizeof(*m));
+	evc_message *m = calloc(1, sizeof(*m));
 	evc_loop_ref *l = evc_loop_of(evc_home(w.at[at].c));
 
 	m->fn = on_post;
-	if (t != NULL && evc_post_mail(l, m) == 0) {
+	if (t != NULL && evc_post_message(l, m) == 0) {
 		*t = (struct thing){ .place = at, .serial = ++w.serial,
 				     .memory = m };
 	} else

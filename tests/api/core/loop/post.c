@@ -83,7 +83,7 @@ END_TEST
 enum { THREADS = 8, EACH = 5000 };
 
 struct numbered {
-	evc_mail mail; /* first */
+	evc_message mail; /* first */
 	struct stream *of;
 	int number;
 };
@@ -98,7 +98,7 @@ struct stream {
 };
 
 static void
-in_turn(evc_mail *m, evc_status why)
+in_turn(evc_message *m, evc_status why)
 {
 	struct numbered *n = (struct numbered *)m;
 	struct stream *s = n->of;
@@ -121,7 +121,7 @@ post_a_stream(void *arg)
 		s->m[i].mail.fn = in_turn;
 		s->m[i].of = s;
 		s->m[i].number = i;
-		if (evc_post_mail(s->loop, &s->m[i].mail) < 0)
+		if (evc_post_message(s->loop, &s->m[i].mail) < 0)
 			break;
 		s->accepted++;
 	}
@@ -314,7 +314,7 @@ START_TEST(after_the_stop_only_late_posts_are_accepted)
 	OK(evc_post(l, see, &s));
 	OK(evc_request_stop(c, 0, NULL));
 	REFUSED(EVC_CANCELLED, evc_post(l, see, &s));
-	OK(evc_post_mail(l, &late.mail));
+	OK(evc_post_message(l, &late.mail));
 	/* what was accepted before the stop is run after it */
 	OK(evc_run(c, NULL, NULL));
 	ck_assert_int_eq(s.n, 1);
@@ -331,24 +331,24 @@ END_TEST
 
 /* Posts itself again until its loop refuses it, with EVC_AFTER_STOP n times more. */
 struct again {
-	evc_mail mail; /* first */
+	evc_message mail; /* first */
 	evc_loop_ref *loop;
 	atomic_int n, more;
 };
 
 static void
-again(evc_mail *m, evc_status why)
+again(evc_message *m, evc_status why)
 {
 	struct again *a = (struct again *)m;
 
 	atomic_fetch_add(&a->n, 1);
 	if (why != 0)
 		return;
-	if (evc_post_mail(a->loop, m) == 0)
+	if (evc_post_message(a->loop, m) == 0)
 		return;
 	if (atomic_fetch_sub(&a->more, 1) > 0) {
 		m->flags = EVC_AFTER_STOP;
-		a->n += evc_post_mail(a->loop, m) < 0 ? 1000000 : 0;
+		a->n += evc_post_message(a->loop, m) < 0 ? 1000000 : 0;
 		m->flags = 0;
 	}
 }
@@ -359,7 +359,7 @@ post_again(evc_reactor *r, void *arg)
 	struct again *a = arg;
 
 	a->loop = evc_loop_of(r);
-	return evc_post_mail(a->loop, &a->mail);
+	return evc_post_message(a->loop, &a->mail);
 }
 
 START_TEST(a_loop_runs_until_its_posts_have_returned)
@@ -375,7 +375,7 @@ START_TEST(a_loop_runs_until_its_posts_have_returned)
 	/* The last ones were refused, then late, then no more. */
 	ck_assert_int_le(a.more, 0);
 	before = a.n;
-	REFUSED(EVC_NOT_FOUND, evc_post_mail(a.loop, &a.mail));
+	REFUSED(EVC_NOT_FOUND, evc_post_message(a.loop, &a.mail));
 	ck_assert_int_eq(a.n, before);
 	evc_loop_release(a.loop);
 	OK(evc_free(c));
@@ -408,7 +408,7 @@ END_TEST
 /* ---- inside a post ---- */
 
 struct inside {
-	evc_mail mail; /* first */
+	evc_message mail; /* first */
 	evc_coord *c;
 	struct ev_loop *loop;
 	struct seen *seen;
@@ -418,7 +418,7 @@ struct inside {
 };
 
 static void
-try_it_inside(evc_mail *m, evc_status why)
+try_it_inside(evc_message *m, evc_status why)
 {
 	struct inside *i = (struct inside *)m;
 
@@ -442,7 +442,7 @@ START_TEST(inside_a_post_its_reactor_stays_and_its_loop_can_run)
 	OK(evc_reactor_attach(c, "loop", loop, &r));
 	s.r = r;
 	i.l = evc_loop_of(r);
-	OK(evc_post_mail(i.l, &i.mail));
+	OK(evc_post_message(i.l, &i.mail));
 	OK(evc_post(i.l, see, &s));
 	ev_run(loop, EVRUN_NOWAIT);
 	ck_assert_int_eq(i.detached, -EVC_FAILED_PRECONDITION);
@@ -460,7 +460,7 @@ END_TEST
 
 /* Waits for the one behind it, by running the loop. */
 static void
-wait_for_the_next(evc_mail *m, evc_status why)
+wait_for_the_next(evc_message *m, evc_status why)
 {
 	struct inside *i = (struct inside *)m;
 
@@ -502,18 +502,18 @@ START_TEST(a_loop_run_inside_a_post_hears_of_those_behind_it)
 	below = evc_loop_of(evc_home(scope));
 
 	inside_begin(&i, loop, &s);
-	OK(evc_post_mail(own, &i.mail));
+	OK(evc_post_message(own, &i.mail));
 	OK(evc_post(own, see, &s));
 	ev_run(loop, EVRUN_ONCE);
 	ck_assert_int_eq(i.n_nested, 1);
 
 	inside_begin(&i, loop, &s);
-	OK(evc_post_mail(below, &i.mail));
+	OK(evc_post_message(below, &i.mail));
 	OK(evc_post(own, see, &s));
 	while (s.n == 0)
 		ev_run(loop, EVRUN_ONCE);
 	inside_begin(&i, loop, &s);
-	OK(evc_post_mail(own, &i.mail));
+	OK(evc_post_message(own, &i.mail));
 	OK(evc_post(below, see, &s));
 	while (s.n == 0)
 		ev_run(loop, EVRUN_ONCE);
@@ -534,7 +534,7 @@ START_TEST(a_loop_run_inside_a_post_hears_of_those_behind_it)
 END_TEST
 
 static void
-free_myself(evc_mail *m, evc_status why)
+free_myself(evc_message *m, evc_status why)
 {
 	(void)why;
 	free(m);
@@ -548,10 +548,10 @@ START_TEST(a_post_may_free_its_memory)
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		evc_mail *m = calloc(1, sizeof(*m));
+		evc_message *m = calloc(1, sizeof(*m));
 
 		m->fn = free_myself;
-		OK(evc_post_mail(l, m));
+		OK(evc_post_message(l, m));
 		if (i == 2)
 			ev_run(loop, EVRUN_NOWAIT);
 	}
@@ -571,7 +571,7 @@ static void
 post_in_handler(int signo)
 {
 	(void)signo;
-	if (evc_post_mail(signal_loop, &signal_mail.mail) < 0)
+	if (evc_post_message(signal_loop, &signal_mail.mail) < 0)
 		_exit(3);
 }
 
@@ -604,21 +604,21 @@ START_TEST(wrong_posts_are_refused_with_a_text)
 	evc_loop_ref *l = evc_loop_of(evc_home(c));
 	struct stream s = { .in_order = true };
 	struct numbered m = { { .fn = in_turn }, &s, 0 };
-	evc_mail none = { 0 }, odd = { .fn = free_myself, .flags = 1u << 31 };
-	evc_mail unclean = { .fn = free_myself, .reserved_ = { 0, 1 } };
+	evc_message none = { 0 }, odd = { .fn = free_myself, .flags = 1u << 31 };
+	evc_message unclean = { .fn = free_myself, .reserved_ = { 0, 1 } };
 
 	REFUSED(EVC_INVALID_ARGUMENT, evc_post(l, NULL, NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_post_mail(l, NULL));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_post_mail(l, &none));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_post_mail(l, &odd));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_post_mail(l, &unclean));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_post_mail(NULL, &m.mail));
-	OK(evc_post_mail(l, &m.mail));
-	REFUSED(EVC_ALREADY_EXISTS, evc_post_mail(l, &m.mail));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_post_message(l, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_post_message(l, &none));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_post_message(l, &odd));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_post_message(l, &unclean));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_post_message(NULL, &m.mail));
+	OK(evc_post_message(l, &m.mail));
+	REFUSED(EVC_ALREADY_EXISTS, evc_post_message(l, &m.mail));
 	ev_run(loop, EVRUN_NOWAIT);
 	ck_assert_int_eq(s.n_run, 1);
 	m.number = 1;
-	OK(evc_post_mail(l, &m.mail));
+	OK(evc_post_message(l, &m.mail));
 	ev_run(loop, EVRUN_NOWAIT);
 	ck_assert_int_eq(s.n_run, 2);
 	evc_loop_release(l);
@@ -637,10 +637,10 @@ START_TEST(a_fork_child_cannot_post)
 
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
-		evc_mail m = { .fn = free_myself };
+		evc_message m = { .fn = free_myself };
 
 		CHILD_REFUSED(evc_post(l, see, NULL));
-		CHILD_REFUSED(evc_post_mail(l, &m));
+		CHILD_REFUSED(evc_post_message(l, &m));
 		evc_loop_release(l);
 		_exit(0);
 	}
