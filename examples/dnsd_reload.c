@@ -26,11 +26,11 @@ reload(struct server *s)
 	struct zone *zone;
 
 	/* stop: */
-	evc_checkpoint("reading the zone");
+	evc_progress("reading the zone");
 	/* :stop */
 	zone = zone_load(s, why, sizeof(why));
 	/* stop: */
-	evc_checkpoint(NULL);
+	evc_progress(NULL);
 	/* :stop */
 	if (zone == NULL) {
 		fprintf(stderr, "dnsd: not reloaded: %s\n", why);

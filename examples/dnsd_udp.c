@@ -117,7 +117,7 @@ serve(struct udp *u, struct batch *b, ldns_buffer *out)
 						 memory_order_relaxed);
 		if (stick != STICK_NOT) {
 			/* stop: */
-			evc_checkpoint("stuck on purpose");
+			evc_progress("stuck on purpose");
 			/* :stop */
 			stuck_on_purpose(stick == STICK_DEAF);
 		}

@@ -99,7 +99,7 @@ draw_events(struct bars *b)
 
 /* ---- words ---- */
 
-/* Does the last checkpoint fit into the bar? */
+/* Does the last progress text fit into the bar? */
 static bool
 fits(const struct bars *b)
 {

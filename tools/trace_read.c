@@ -101,7 +101,7 @@ read_life(struct lane *l, const struct event *e)
 	l->alive = strcmp(text_of(e->args, "state"), "alive") == 0;
 	l->end = number_of(e->args, "end_ns");
 	l->tid = number_of(e->args, "tid");
-	l->last = text_of(e->args, "checkpoint");
+	l->last = text_of(e->args, "progress");
 	l->shared = json_is_true(json_object_get(e->args, "shared"));
 }
 

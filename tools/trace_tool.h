@@ -43,7 +43,7 @@ enum kind { COORD, MEMBER, HOOK, LOOP, JOIN, OTHER };
 struct lane {
 	enum kind kind;
 	const char *kind_name; /* "thread" */
-	const char *name, *last; /* last: the last checkpoint, or "" */
+	const char *name, *last; /* last: the last progress text, or "" */
 	struct lane *of;    /* the coordinator of a member; the parent of a scope;
 			       the member of calls; NULL: the root */
 	const struct lane *calls; /* of the member's functions */

@@ -30,7 +30,7 @@ typedef struct evc_ladder_opts {
 			       grace */
 	double hooks;       /* fraction, 0..1; 0 = at once, 1 = never */
 	double kicks;       /* likewise; at the earliest 1 ms after the hooks */
-	double step;        /* a member that makes progress (evc_checkpoint)
+	double step;        /* a member that makes progress (evc_progress)
 			       gets so many seconds from then on, up to the
 			       hard end; 0 = progress extends nothing */
 	double hard_end;    /* seconds from the request: neither progress nor
@@ -68,13 +68,13 @@ evc_ladder_set(evc_coord *c, const evc_ladder_opts *opts);
  * Since:     0.1
  */
 EVC_API void
-evc_checkpoint(const char *text);
+evc_progress(const char *text);
 
 /*
  * What a member's thread has said last, of one that has a thread of its own.
  *
  * Thread:    any; not a signal handler.
- * Ownership: *ret_text is what evc_checkpoint got, static; *ret_age how many
+ * Ownership: *ret_text is what evc_progress got, static; *ret_age how many
  *            seconds ago.
  * Returns:   0; -EVC_NOT_FOUND when there is no such member, or it has said
  *            nothing; -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION in a
@@ -82,7 +82,7 @@ evc_checkpoint(const char *text);
  * Since:     0.1
  */
 EVC_API evc_status
-evc_checkpoint_get(const evc_coord *c, evc_id id, const char **ret_text,
+evc_progress_get(const evc_coord *c, evc_id id, const char **ret_text,
 		   double *ret_age);
 
 /*

@@ -35,7 +35,7 @@ enum {
 /*
  * All kept reasons, the rungs that the stop has reached, and all members alive,
  * here and in the scopes below, as text for a person.  Of each member: name,
- * id, kind, state, its last checkpoint and the age of that (of what runs on a
+ * id, kind, state, its last progress text and the age of that (of what runs on a
  * loop: the loop's, while it is in the callback), the time that it was granted
  * by evc_extend_stop, how often it was unblocked and kicked.  Of a thread,
  * while a stop stands, also what the kernel says it does (state, wait channel,

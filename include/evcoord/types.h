@@ -123,7 +123,7 @@ enum {
 	/* A thread, started or registered, a looper on a thread of its own, a
 	   guard: at a stop its thread gets the kick signal, again and again,
 	   1 ms doubling to 25 ms, until it has ended; not for 25 ms after a
-	   checkpoint of its.  See evcoord/wake.h. */
+	   progress text of its.  See evcoord/wake.h. */
 	EVC_KICK = 1 << 8
 };
 

@@ -141,7 +141,7 @@ evc__same_process(const evc_coord *c)
 	       c->life.fork_generation;
 }
 
-/* ---- checkpoint: set by what runs on a thread ---- */
+/* ---- progress: set by what runs on a thread ---- */
 
 /* Coarse nanoseconds as marks count them: c's own clock, if it has one. */
 static inline uint64_t

@@ -109,7 +109,7 @@ log_late(evc_group *g, unsigned index, enum evc__who whom)
 			      (double)(sync_mono() - began) / 1e9);
 	if (w->member != 0) {
 		(void)evc_member_get(g->scope, w->member, &m);
-		(void)evc_checkpoint_get(g->scope, w->member, &said, &age);
+		(void)evc_progress_get(g->scope, w->member, &said, &age);
 	}
 	sync_unlock(&g->lock);
 	if (m.where[0] != '\0')

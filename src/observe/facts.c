@@ -166,8 +166,8 @@ copy_loop(evc_reactor *r, uint64_t w, struct evc__facts_loop *l)
 	l->n_tasks = sync_load(&r->n_tasks);
 	l->n_loopers = r->n_loopers;
 	l->n_runners = r->n_runners;
-	l->checkpoint = sync_load_relaxed(&r->mark.text);
-	l->checkpoint_ns = sync_load_relaxed(&r->mark.ns);
+	l->progress = sync_load_relaxed(&r->mark.text);
+	l->progress_ns = sync_load_relaxed(&r->mark.ns);
 	if (r->loop == NULL) {
 		l->state = LOOP_DESTROYED;
 		return;
@@ -357,12 +357,12 @@ take(evc_coord *c, struct evc__facts *f)
 	find_extensions(f);
 	now = sync_mono_coarse();
 	for (i = 0; i < f->n_members; i++)
-		f->members[i].checkpoint_age =
-			((double)now - (double)f->members[i].checkpoint_ns) /
+		f->members[i].progress_age =
+			((double)now - (double)f->members[i].progress_ns) /
 			1e9;
 	for (i = 0; i < f->n_loops; i++)
-		f->loops[i].checkpoint_age =
-			((double)now - (double)f->loops[i].checkpoint_ns) /
+		f->loops[i].progress_age =
+			((double)now - (double)f->loops[i].progress_ns) /
 			1e9;
 	take_scopes(c, f);
 }

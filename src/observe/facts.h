@@ -52,9 +52,9 @@ struct evc__facts_thread {
 struct evc__seen {
 	evc_member_info info;
 	int tid;                /* the thread that it is, or 0 */
-	const char *checkpoint; /* or NULL */
-	uint64_t checkpoint_ns; /* by the coarse clock */
-	double checkpoint_age;  /* seconds */
+	const char *progress; /* or NULL */
+	uint64_t progress_ns; /* by the coarse clock */
+	double progress_age;  /* seconds */
 	unsigned unblocks, kicks; /* in the present stop */
 	const struct evc__extension *extension; /* in its facts, or NULL */
 	struct evc__facts_thread *thread; /* or NULL */
@@ -69,9 +69,9 @@ struct evc__facts_loop {
 	unsigned state;
 	struct evc__silence silence; /* of one that was not destroyed */
 	unsigned n_tasks, n_loopers, n_runners;
-	const char *checkpoint; /* of the callback of ours that runs, or NULL */
-	uint64_t checkpoint_ns;
-	double checkpoint_age;
+	const char *progress; /* of the callback of ours that runs, or NULL */
+	uint64_t progress_ns;
+	double progress_age;
 	struct evc__facts_thread *thread; /* or NULL */
 };
 

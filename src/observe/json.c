@@ -38,7 +38,7 @@
  *			null: of tasks on another thread's loop), round, flags
  *			(array of strings), tid (or null), runs and
  *			missed (loopers, else null), count (of tasks that it
- *			stands for, else null), checkpoint (object with text and
+ *			stands for, else null), progress (object with text and
  *			age, or null), unblocks, kicks, extension (object
  *			with granted and reason, or null), thread (below, or
  *			null)
@@ -47,7 +47,7 @@
  *			turned since it, "destroyed"), since (age of its present
  *			iteration, or null: it has not run), in (what it is in,
  *			or null), in_name (of that, or null), tasks, loopers,
- *			runners, checkpoint, thread
+ *			runners, progress, thread
  *	scopes		array of coordinators
  *	counters	object: stops, kicks, unblocks, stragglers, missed,
  *			stop_seconds
@@ -135,13 +135,13 @@ add_extensions(struct evc__json *j, const struct evc__facts *f)
 }
 
 static void
-add_checkpoint(struct evc__json *j, const char *text, double age)
+add_progress(struct evc__json *j, const char *text, double age)
 {
 	if (text == NULL) {
-		evc__json_null(j, "checkpoint");
+		evc__json_null(j, "progress");
 		return;
 	}
-	evc__json_begin(j, "checkpoint", "{");
+	evc__json_begin(j, "progress", "{");
 	evc__json_string(j, "text", text);
 	evc__json_seconds(j, "age", age > 0 ? age : 0);
 	evc__json_end(j, "}");
@@ -224,7 +224,7 @@ add_member(struct evc__json *j, const struct evc__seen *s)
 	evc__json_number_if(j, "runs", m->kind == EVC_LOOPER, m->ticks);
 	evc__json_number_if(j, "missed", m->kind == EVC_LOOPER, m->missed);
 	evc__json_number_if(j, "count", m->kind == EVC_TASK, m->ticks);
-	add_checkpoint(j, s->checkpoint, s->checkpoint_age);
+	add_progress(j, s->progress, s->progress_age);
 	evc__json_number(j, "unblocks", s->unblocks);
 	evc__json_number(j, "kicks", s->kicks);
 	if (s->extension != NULL) {
@@ -258,7 +258,7 @@ add_loop(struct evc__json *j, const struct evc__facts_loop *l)
 	evc__json_number(j, "tasks", l->n_tasks);
 	evc__json_number(j, "loopers", l->n_loopers);
 	evc__json_number(j, "runners", l->n_runners);
-	add_checkpoint(j, l->checkpoint, l->checkpoint_age);
+	add_progress(j, l->progress, l->progress_age);
 	add_thread(j, l->thread);
 	evc__json_end(j, "}");
 }

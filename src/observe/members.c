@@ -116,8 +116,8 @@ next_info(struct evc__snapshot *s)
 static void
 look_closer(struct evc__seen *k, const struct evc__member *m)
 {
-	k->checkpoint = sync_load_relaxed(&m->mark.text);
-	k->checkpoint_ns = sync_load_relaxed(&m->mark.ns);
+	k->progress = sync_load_relaxed(&m->mark.text);
+	k->progress_ns = sync_load_relaxed(&m->mark.ns);
 	evc__wakers_count(m, &k->unblocks, &k->kicks);
 	k->tid = m->tid;
 	if (m->e.kind == EVC_HOOK)

@@ -247,7 +247,7 @@ add_thread(const struct part *p, const struct evc__facts_thread *t,
 }
 
 static void
-add_checkpoint(const struct part *p, const char *text, double age)
+add_progress_text(const struct part *p, const char *text, double age)
 {
 	evc__text_fmt(p->t, "at \"%s\", %.3f s ago", text, age > 0 ? age : 0);
 }
@@ -260,11 +260,11 @@ add_progress(const struct part *p, const struct evc__seen *m)
 {
 	const char *sep = "";
 
-	if (m->checkpoint == NULL && m->unblocks == 0 && m->kicks == 0)
+	if (m->progress == NULL && m->unblocks == 0 && m->kicks == 0)
 		return;
 	begin_line(p, 5);
-	if (m->checkpoint != NULL) {
-		add_checkpoint(p, m->checkpoint, m->checkpoint_age);
+	if (m->progress != NULL) {
+		add_progress_text(p, m->progress, m->progress_age);
 		sep = "; ";
 	}
 	if (m->unblocks > 0) {
@@ -366,9 +366,9 @@ add_loop(const struct part *p, const struct evc__facts_loop *l)
 	else
 		add_loop_state(p, l);
 	evc__text_fmt(p->t, "\n");
-	if (l->checkpoint != NULL) {
+	if (l->progress != NULL) {
 		begin_line(p, 5);
-		add_checkpoint(p, l->checkpoint, l->checkpoint_age);
+		add_progress_text(p, l->progress, l->progress_age);
 		evc__text_fmt(p->t, "\n");
 	}
 	add_thread(p, l->thread, l, 0);

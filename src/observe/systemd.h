@@ -36,7 +36,7 @@ bool evc__manager_send(const struct evc__manager *m, const char *lines,
 /* What shows that somebody gets on. */
 struct evc__progress {
 	uint64_t ended; /* so many have, in this round */
-	uint64_t mark;  /* the newest checkpoint */
+	uint64_t mark;  /* the newest progress */
 	double granted; /* seconds, to those who asked for more time */
 	unsigned left;
 };

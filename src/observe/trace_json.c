@@ -241,7 +241,7 @@ life(struct json *j, const struct evc__lane *l)
 	if (l->tid != 0)
 		number(j, "tid", (uint64_t)l->tid);
 	if (l->last[0] != '\0')
-		string(j, "checkpoint", l->last);
+		string(j, "progress", l->last);
 	end(j);
 }
 

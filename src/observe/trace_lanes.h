@@ -35,7 +35,7 @@ struct evc__lane {
 	size_t n;
 	unsigned kind; /* EVC_THREAD ..., TRACE_LOOP ... */
 	uint64_t id;
-	const char *name, *last; /* its last checkpoint, or "" */
+	const char *name, *last; /* its last progress text, or "" */
 	int tid;                 /* a thread's, or 0 */
 	bool alive;              /* when it was written; a hook: in its call */
 	bool loop;               /* a loop of its own, or with tasks */

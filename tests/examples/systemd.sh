@@ -42,7 +42,7 @@ finish_slowly(evc_coord *c, void *arg)
 	(void)arg;
 	evc_wait_for_stop(c, INFINITY);
 	for (i = 0; i < 10; i++) {
-		evc_checkpoint("finishing");
+		evc_progress("finishing");
 		nanosleep(&nap, NULL);
 	}
 	return 0;

@@ -215,7 +215,7 @@ bites stopcode "lines of stop code, 40 are allowed" examples/server.c \
 $(seq 41 | sed 's/.*/static int p&;/')
 /* :stop */"
 bites stopcode "dnsd_udp.c" examples/dnsd_udp.c \
-	'static void p(void) { evc_checkpoint(""); }'
+	'static void p(void) { evc_progress(""); }'
 bites stopcode "is not closed" examples/dnsd_tcp.c '/* stop: */'
 bites stopcode "lines of stop code, 60 are allowed" examples/dnsd.h \
 	"/* stop: */

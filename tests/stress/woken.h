@@ -103,7 +103,7 @@ woken_live(evc_coord *c, void *arg)
 	for (i = (int)roll(&w->dice, 4); i > 0 && !evc_should_stop(c); i--) {
 		/* After a word it is left in peace for a while. */
 		if (chance(&w->dice, 20))
-			evc_checkpoint("asleep");
+			evc_progress("asleep");
 		/* No other signal is open in it. */
 		if (nanosleep(&ts, NULL) != 0) {
 			MUST(errno == EINTR && evc_should_stop(c));
@@ -117,7 +117,7 @@ woken_live(evc_coord *c, void *arg)
 	}
 	if (chance(&w->dice, 20))
 		(void)evc_extend_stop(c, 0, 1e-3, "not yet", NULL);
-	evc_checkpoint(chance(&w->dice, 50) ? "at the end" : NULL);
+	evc_progress(chance(&w->dice, 50) ? "at the end" : NULL);
 	return 0;
 }
 

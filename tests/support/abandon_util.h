@@ -117,7 +117,7 @@ use_everything(evc_coord *c, struct late *l)
 	LATE_MUST(l, evc_fail(c, EVC_INTERNAL, EIO, "late %d", 1) ==
 			     EVC_INTERNAL);
 	LATE_MUST(l, evc_request_drain(c, 1, "late") == 0);
-	evc_checkpoint("late");
+	evc_progress("late");
 	(void)evc_extend_stop(c, 0, 1, "late", NULL);
 	LATE_MUST(l, evc_ladder_set(c, NULL) < 0);
 	LATE_MUST(l, evc_cancel_push(c, never_called, l, 0, &id) ==

@@ -217,9 +217,9 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_join_fd, REF(evc_join_fd(w->c))) \
 	X(evc_joined, !evc_joined(w->c)) \
 	X(evc_ladder_set, REF(evc_ladder_set(w->c, &(evc_ladder_opts){ 0 }))) \
-	X(evc_checkpoint, DONE(evc_checkpoint("child"))) \
-	X(evc_checkpoint_get, \
-	  REF(evc_checkpoint_get(w->c, w->hold, NULL, NULL))) \
+	X(evc_progress, DONE(evc_progress("child"))) \
+	X(evc_progress_get, \
+	  REF(evc_progress_get(w->c, w->hold, NULL, NULL))) \
 	X(evc_extend_stop, REF(evc_extend_stop(w->c, 0, 1, "no", NULL))) \
 	X(evc_abandon, REF(evc_abandon(w->c))) \
 	X(evc_looper_start, \

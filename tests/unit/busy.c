@@ -474,7 +474,7 @@ runs_its_loop(evc_coord *c, void *arg)
 	struct stage *s = arg;
 
 	(void)c;
-	evc_checkpoint("in the hook");
+	evc_progress("in the hook");
 	ev_timer_init(&s->timer, on_timer, 0, 0);
 	ev_timer_start(s->loop, &s->timer);
 	ev_run(s->loop, EVRUN_ONCE);
@@ -511,10 +511,10 @@ says(evc_coord *c, void *arg)
 
 	ck_assert(self->mark == &r->mark);
 	ck_assert(sync_load_relaxed(&r->mark.text) == NULL);
-	evc_checkpoint("one");
+	evc_progress("one");
 	evc__busy_begin(NULL, c, BUSY_LOOPER, "inner", &one);
 	ck_assert(sync_load_relaxed(&r->mark.text) == NULL);
-	evc_checkpoint("two");
+	evc_progress("two");
 	/* Of another coordinator: no name. */
 	evc__busy_begin(NULL, NULL, BUSY_RUNNER, "other", &two);
 	ck_assert(sync_load_relaxed(&r->busy_name) == NULL);
@@ -558,7 +558,7 @@ frees(evc_coord *c, const evc_verdict *v, void *arg)
 	(void)v;
 	OK(evc_free(c));
 	/* For nobody any more: it must not touch what is gone. */
-	evc_checkpoint("late");
+	evc_progress("late");
 	*(bool *)arg = true;
 }
 

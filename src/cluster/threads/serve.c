@@ -36,7 +36,7 @@ build(struct seat *s)
 			evc__threads_wake(e, EVC_ENGINE_ANY);
 		}
 		/* The name of a definition is not static. */
-		evc_checkpoint(def.kind == EVC_DEF_DROP ? "drops something" :
+		evc_progress(def.kind == EVC_DEF_DROP ? "drops something" :
 							  "builds something");
 		code = evc__worker_define(s->w, &def, NULL, &seconds);
 		if (threads_inherited(e))
@@ -94,7 +94,7 @@ begin_next(struct seat *s, unsigned *ret)
 static double
 run_one(struct seat *s, unsigned i)
 {
-	evc_checkpoint(s->tasks[i].function);
+	evc_progress(s->tasks[i].function);
 	evc__worker_run(s->w, &s->tasks[i], &s->results[i]);
 	return s->results[i].took > 0 ? s->results[i].took : 0;
 }
@@ -241,12 +241,12 @@ leave(struct seat *s)
 {
 	struct threads *e = s->e;
 
-	evc_checkpoint("drops what it keeps");
+	evc_progress("drops what it keeps");
 	evc__worker_free(s->w);
 	s->w = NULL;
 	if (threads_inherited(e))
 		return;
-	evc_checkpoint(NULL);
+	evc_progress(NULL);
 	e->sink->gone(e->core, s->index, "it has ended", EVC_ENGINE_LEFT);
 	evc__threads_leave(e);
 }
@@ -271,7 +271,7 @@ lost(void *arg)
 	sync_unlock(&s->lock);
 	e->sink->gone(e->core, s->index, "a function has ended its thread",
 		      EVC_ENGINE_DIED_RUNNING);
-	evc_checkpoint(NULL);
+	evc_progress(NULL);
 	while (sync_load_sc(&e->leaving) == 0)
 		sync_futex_wait(&e->leaving, 0, SYNC_FOREVER);
 	leave(s);
@@ -290,7 +290,7 @@ serve(struct seat *s)
 			continue;
 		}
 		if (!s->down) {
-			evc_checkpoint(NULL);
+			evc_progress(NULL);
 			evc__seat_lie_down(s);
 		} else {
 			evc__seat_sleep(s);

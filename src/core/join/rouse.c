@@ -11,7 +11,7 @@
  *
  * One kick may come between a thread's last look at the flag and its system
  * call, and is lost there.  So it is repeated, on a back-off, for as long as the
- * thread lives.  A thread that says that it gets on (evc_checkpoint) is left
+ * thread lives.  A thread that says that it gets on (evc_progress) is left
  * alone for a moment: what it writes now is not to be cut short.
  */
 #include "core/core.h"

@@ -207,7 +207,7 @@ struct evc__busy {
 };
 
 /* Loop thread: a callback of c's begins on r (NULL: on the reactor that this
-   thread is turning, if it is); checkpoints speak for that one.  name: what it
+   thread is turning, if it is); its progress speaks for that one.  name: what it
    is called; it must be valid for whoever holds c's lock until
    evc__busy_end.  They nest.  The thread cannot be cancelled meanwhile. */
 void evc__busy_begin(evc_reactor *r, const evc_coord *c,

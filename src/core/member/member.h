@@ -82,7 +82,7 @@ struct evc__member_ops {
 	int (*remove)(struct evc__member *m);
 };
 
-/* Where a member says it is: evc_checkpoint. */
+/* Where a member says it is: evc_progress. */
 struct evc__mark {
 	const evc_coord *c; /* set at creation */
 	/* atomic, relaxed: the member's thread -> joins, reports */

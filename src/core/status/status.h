@@ -76,7 +76,7 @@ struct evc__acting {
 
 struct evc__self {
 	struct evc__member *member; /* the member this thread is */
-	struct evc__mark *mark;     /* where a checkpoint of its goes, or NULL */
+	struct evc__mark *mark;     /* where its progress goes, or NULL */
 	struct evc__waker *pushed;  /* the innermost cancel hook of its */
 	const evc_coord *roused_in; /* whose cancel hook was called before it */
 	uint32_t roused_stop;       /* was popped, in the stop with this number */

@@ -15,7 +15,7 @@ enum evc__trace_what {
 	/* a member, a scope (arg: the number of the one above), a loop */
 	TRACE_BEGIN = 1,
 	/* It has ended by itself; arg: since when it was alive, 0 when that is
-	   not real time; more: its last checkpoint. */
+	   not real time; more: its last progress text. */
 	TRACE_END,
 	TRACE_REAPED,   /* it is accounted for; likewise */
 	/* A request has arrived; kind: EVC_BY_..., name: its text, more: who,

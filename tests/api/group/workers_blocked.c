@@ -241,7 +241,7 @@ END_TEST
 static evc_status
 stay_at(evc_group *group, unsigned id, void *arg)
 {
-	evc_checkpoint(id == 1 ? "reading shard 7" : "writing block 12");
+	evc_progress(id == 1 ? "reading shard 7" : "writing block 12");
 	return crew_stay(group, id, arg);
 }
 

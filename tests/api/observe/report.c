@@ -94,7 +94,7 @@ walk(evc_coord *c, void *arg)
 {
 	struct walker *w = arg;
 
-	evc_checkpoint(atomic_load(&w->where));
+	evc_progress(atomic_load(&w->where));
 	return stay(c, &w->g);
 }
 

@@ -157,7 +157,7 @@ check_checkpoint(json_t *p)
 					       { "age", "n" } };
 
 	if (!json_is_null(p))
-		FIELDS(p, fields, "checkpoint");
+		FIELDS(p, fields, "progress");
 }
 
 static void
@@ -170,7 +170,7 @@ check_member(json_t *m)
 		{ "round", "n" },      { "flags", "a" },
 		{ "tid", "n0" },       { "runs", "n0" },
 		{ "missed", "n0" },    { "count", "n0" },
-		{ "checkpoint", "o0" }, { "unblocks", "n" },
+		{ "progress", "o0" }, { "unblocks", "n" },
 		{ "kicks", "n" },      { "extension", "o0" },
 		{ "thread", "o0" },
 	};
@@ -182,7 +182,7 @@ check_member(json_t *m)
 	FIELDS(m, fields, "member");
 	json_array_foreach(at(m, "flags"), i, flag)
 		ck_assert(json_is_string(flag));
-	check_checkpoint(at(m, "checkpoint"));
+	check_checkpoint(at(m, "progress"));
 	if (!json_is_null(at(m, "extension")))
 		FIELDS(at(m, "extension"), extension, "extension of a member");
 	check_thread(at(m, "thread"));
@@ -196,12 +196,12 @@ check_loop(json_t *l)
 		{ "state", "s" },   { "since", "n0" },
 		{ "in", "s0" },     { "in_name", "s0" },
 		{ "tasks", "n" },   { "loopers", "n" },
-		{ "runners", "n" }, { "checkpoint", "o0" },
+		{ "runners", "n" }, { "progress", "o0" },
 		{ "thread", "o0" },
 	};
 
 	FIELDS(l, fields, "loop");
-	check_checkpoint(at(l, "checkpoint"));
+	check_checkpoint(at(l, "progress"));
 	check_thread(at(l, "thread"));
 }
 
@@ -466,7 +466,7 @@ do_nothing(void *arg)
 static evc_status
 say_and_stay(evc_coord *c, void *arg)
 {
-	evc_checkpoint("at a \"place\"");
+	evc_progress("at a \"place\"");
 	return stay(c, arg);
 }
 
@@ -485,9 +485,9 @@ START_TEST(the_ladder_and_what_it_did_to_a_member)
 	m = member(c, "deaf");
 	ck_assert_int_eq((int)number_at(m, "unblocks"), 0);
 	ck_assert_int_eq((int)number_at(m, "kicks"), 0);
-	ck_assert_str_eq(string_at(at(m, "checkpoint"), "text"),
+	ck_assert_str_eq(string_at(at(m, "progress"), "text"),
 			 "at a \"place\"");
-	ck_assert_double_ge(number_at(at(m, "checkpoint"), "age"), 0);
+	ck_assert_double_ge(number_at(at(m, "progress"), "age"), 0);
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert(json_is_null(
 		at(at(coordinator(c), "ladder"), "abandoned")));
@@ -606,7 +606,7 @@ START_TEST(loops_and_what_lives_on_them)
 	ck_assert(json_is_null(at(l, "in_name")));
 	ck_assert_int_eq((int)number_at(l, "tasks"), 1);
 	ck_assert_int_eq((int)number_at(l, "loopers"), 1);
-	ck_assert(json_is_null(at(l, "checkpoint")));
+	ck_assert(json_is_null(at(l, "progress")));
 	ck_assert(json_is_null(at(l, "thread")));
 	ev_run(z.loop, EVRUN_NOWAIT);
 	OK(evc_request_stop(z.c, 0, NULL));

@@ -116,7 +116,7 @@ work(evc_coord *c, void *arg)
 			return 0;
 		/* The coarse clock has to move between two of them. */
 		t_sleep(0.02);
-		evc_checkpoint("flushing");
+		evc_progress("flushing");
 		atomic_fetch_add(&w->said, 1);
 	}
 }

@@ -301,7 +301,7 @@ static evc_status
 says_and_waits(evc_coord *c, void *arg)
 {
 	(void)arg;
-	evc_checkpoint("flushing index");
+	evc_progress("flushing index");
 	evc_wait_for_stop(c, INFINITY);
 	return 0;
 }
@@ -317,7 +317,7 @@ START_TEST(the_last_checkpoint_is_shown_at_the_end)
 	OK(evc_join(c, NULL, NULL));
 	text = traced(c, EVC_TRACE_JSON);
 	string_is(life_of(text, "indexer (thread, coord)", "indexer").at,
-		  "checkpoint", "flushing index");
+		  "progress", "flushing index");
 	free(text);
 	OK(evc_free(c));
 }

@@ -342,7 +342,7 @@ START_TEST(L5_a_fork_child_is_refused)
 		CHILD_REFUSED(evc_extend_stop(c, 0, 1, "no", NULL));
 		CHILD_REFUSED(evc_ladder_set(c, NULL));
 		CHILD_REFUSED(evc_abandon(c));
-		evc_checkpoint("in a child");
+		evc_progress("in a child");
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_checkpoint: what a member says of itself stands in the report, whoever it
+ * evc_progress: what a member says of itself stands in the report, whoever it
  * is and wherever it runs, until it says something else or nothing.
  */
 #include "../../support/rouse_util.h"
@@ -24,12 +24,12 @@ speak(evc_coord *c, void *arg)
 	int turn = 0;
 
 	(void)c;
-	evc_checkpoint("here I am");
+	evc_progress("here I am");
 	atomic_store(&s->said, 1);
 	while (!atomic_load(&s->open)) {
 		if (atomic_load(&s->turn) > turn) {
 			turn = atomic_load(&s->turn);
-			evc_checkpoint(atomic_load(&s->word));
+			evc_progress(atomic_load(&s->word));
 			atomic_store(&s->said, turn + 1);
 		}
 		t_sleep(0.001);
@@ -183,24 +183,24 @@ START_TEST(it_can_be_asked_for)
 	OK(evc_thread_start(c, "speaker", speak, &s, NULL, &id));
 	OK(evc_thread_start(c, "silent", stay, &g, NULL, &silent));
 	UNTIL(atomic_load(&s.said));
-	OK(evc_checkpoint_get(c, id, &text, &age));
+	OK(evc_progress_get(c, id, &text, &age));
 	ck_assert_str_eq(text, "here I am");
 	ck_assert(age >= 0 && age < T_LIMIT);
-	OK(evc_checkpoint_get(c, id, NULL, NULL));
+	OK(evc_progress_get(c, id, NULL, NULL));
 	let_say(&s, "there I go");
-	OK(evc_checkpoint_get(c, id, &text, NULL));
+	OK(evc_progress_get(c, id, &text, NULL));
 	ck_assert_str_eq(text, "there I go");
 	let_say(&s, NULL);
-	REFUSED(EVC_NOT_FOUND, evc_checkpoint_get(c, id, &text, NULL));
-	REFUSED(EVC_NOT_FOUND, evc_checkpoint_get(c, silent, &text, NULL));
-	REFUSED(EVC_NOT_FOUND, evc_checkpoint_get(c, 77, &text, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_progress_get(c, id, &text, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_progress_get(c, silent, &text, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_progress_get(c, 77, &text, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_checkpoint_get(NULL, id, &text, NULL));
+		evc_progress_get(NULL, id, &text, NULL));
 	ck_assert_str_eq(text, "there I go");
 	atomic_store(&s.open, 1);
 	atomic_store(&g.open, 1);
 	OK(evc_join(c, &generous, NULL));
-	REFUSED(EVC_NOT_FOUND, evc_checkpoint_get(c, id, &text, NULL));
+	REFUSED(EVC_NOT_FOUND, evc_progress_get(c, id, &text, NULL));
 	OK(evc_free(c));
 }
 END_TEST
@@ -230,9 +230,9 @@ static void *
 speak_unasked(void *arg)
 {
 	(void)arg;
-	evc_checkpoint("nobody's word");
-	evc_checkpoint(NULL);
-	evc_checkpoint("nobody's word");
+	evc_progress("nobody's word");
+	evc_progress(NULL);
+	evc_progress("nobody's word");
 	return NULL;
 }
 
@@ -262,7 +262,7 @@ speak_once(evc_coord *c, void *arg)
 {
 	(void)c;
 	(void)arg;
-	evc_checkpoint("in the guard");
+	evc_progress("in the guard");
 	return 0;
 }
 
@@ -274,7 +274,7 @@ START_TEST(in_a_guard_and_in_a_run_that_has_returned_it_does_no_harm)
 	int i;
 
 	OK(evc_guard(c, "guard", speak_once, NULL, NULL));
-	evc_checkpoint("after the guard");
+	evc_progress("after the guard");
 	OK(evc_reactor_start(c, "loop", NULL, NULL, NULL, &far.reactor));
 	for (i = 0; i < 20; i++) {
 		OK(evc_looper_start(c, "looper", 0, speak_once, NULL, &far,
@@ -295,8 +295,8 @@ END_TEST
 int
 main(void)
 {
-	Suite *suite = suite_create("checkpoint");
-	TCase *t = tcase_create("checkpoint");
+	Suite *suite = suite_create("progress");
+	TCase *t = tcase_create("progress");
 
 	tcase_add_loop_test(t, it_stands_in_the_report, 0, N_SPEAKERS);
 	tcase_add_test(t, each_member_has_its_own);

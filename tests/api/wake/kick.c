@@ -200,11 +200,11 @@ START_TEST(kicks_end_with_the_guard)
 }
 END_TEST
 
-/* ---- not for 25 ms after a checkpoint ---- */
+/* ---- not for 25 ms after progress ---- */
 
 struct busy {
 	atomic_int begun;
-	int n, spared; /* checkpoints after the stop, and kicks right after */
+	int n, spared; /* progress after the stop, and kicks right after */
 };
 
 static evc_status
@@ -216,7 +216,7 @@ report_and_nap(evc_coord *c, void *arg)
 
 	while (b->n < 200) {
 		at = t_now();
-		evc_checkpoint("one of many");
+		evc_progress("one of many");
 		ts = (struct timespec){ .tv_nsec = 5000000 };
 		if (nanosleep(&ts, NULL) != 0 && t_now() - at < 0.01)
 			b->spared++;
@@ -237,7 +237,7 @@ START_TEST(who_has_just_made_progress_is_not_kicked)
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_join(c, &generous, NULL));
 	/* Without the rule every fifth nap.  A kick may be under way already
-	   when a thread that was held up makes its checkpoint. */
+	   when a thread that was held up says its progress. */
 	ck_assert_int_le(b.spared, 10);
 	OK(evc_free(c));
 }

@@ -33,7 +33,7 @@ makes_progress(evc_coord *c, void *arg)
 	(void)c;
 	atomic_store(&g->in, own_tid());
 	while (!atomic_load(&g->open)) {
-		evc_checkpoint("flushing index");
+		evc_progress("flushing index");
 		t_sleep(0.002);
 	}
 	return 0;
@@ -169,7 +169,7 @@ says_once(evc_coord *c, void *arg)
 	atomic_store(&o->in, 1);
 	while (!atomic_load(&o->open)) {
 		if (atomic_load(&o->say) && !atomic_load(&o->said)) {
-			evc_checkpoint("once");
+			evc_progress("once");
 			atomic_store(&o->said, 1);
 		}
 		t_sleep(0.001);
@@ -186,7 +186,7 @@ START_TEST(one_word_is_one_step)
 	OK(evc_thread_start(c, "says", says_once, &o, NULL, NULL));
 	UNTIL(atomic_load(&o.in));
 	OK(evc_request_stop(c, 0, NULL));
-	t_sleep(0.02); /* the clock of checkpoints is coarse */
+	t_sleep(0.02); /* the clock of progress is coarse */
 	atomic_store(&o.say, 1);
 	UNTIL(atomic_load(&o.said));
 	ck_assert_int_eq(evc_join(c, NULL, &v), EVC_DEADLINE_EXCEEDED);

@@ -141,7 +141,7 @@ busy(evc_coord *c, void *arg)
 		(void)evc_explain(c, text, sizeof(text));
 		if (evc_cancel_push(c, woken, NULL, 0, &hook) == 0)
 			(void)evc_cancel_pop(c, hook);
-		evc_checkpoint("busy");
+		evc_progress("busy");
 		(void)evc_group_put(w->group, "metric", 1, true);
 		(void)evc_queue_try_pop(w->queue, &w->item);
 	}

@@ -196,7 +196,7 @@ static evc_status
 stay_somewhere(evc_coord *c, void *arg)
 {
 	pthread_setname_np(pthread_self(), "\n\xff""forged");
-	evc_checkpoint(name);
+	evc_progress(name);
 	return stay(c, arg);
 }
 

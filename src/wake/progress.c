@@ -9,7 +9,7 @@
 #include "core/wake/ladder.h"
 
 void
-evc_checkpoint(const char *text)
+evc_progress(const char *text)
 {
 	struct evc__mark *m = evc__self()->mark;
 
@@ -22,7 +22,7 @@ evc_checkpoint(const char *text)
 }
 
 evc_status
-evc_checkpoint_get(const evc_coord *c, evc_id id, const char **ret_text,
+evc_progress_get(const evc_coord *c, evc_id id, const char **ret_text,
 		   double *ret_age)
 {
 	evc_coord *locked = (evc_coord *)c;
@@ -42,7 +42,7 @@ evc_checkpoint_get(const evc_coord *c, evc_id id, const char **ret_text,
 	sync_unlock(&locked->lock);
 	if (text == NULL)
 		return evc__refuse(-EVC_NOT_FOUND,
-				   "evc_checkpoint_get: member %llu %s",
+				   "evc_progress_get: member %llu %s",
 				   (unsigned long long)id,
 				   m != NULL ? "has said nothing" :
 					       "is not there");
