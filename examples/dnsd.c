@@ -253,13 +253,13 @@ main(int argc, char **argv)
 	/* stop: */
 	evc_config cfg = { .name = "dnsd", .flags = EVC_STRICT_SETUP | EVC_LOG_STOPS,
 			   .log = evc_log_stderr };
-	evc_ladder_opts ladder = { .budget = o.budget };
+	evc_escalation_opts escalation = { .budget = o.budget };
 	evc_member_opts kick = { .flags = EVC_KICK };
 	evc_verdict v = { 0 };
 
 	evc_stack_signal(0); /* before the first thread: it would block it */
 	must(evc_new(home, &cfg, &s.coord));
-	must(evc_ladder_set(s.coord, &ladder));
+	must(evc_escalation_set(s.coord, &escalation));
 	must(evc_cond_new(s.coord, &s.asked));
 	evc_systemd_start(s.coord, NULL);
 	/* :stop */

@@ -35,7 +35,7 @@
 #include <evcoord/scope.h>
 #include <evcoord/join.h>
 #include <evcoord/wake.h>
-#include <evcoord/ladder.h>
+#include <evcoord/escalation.h>
 #include <evcoord/signals.h>
 #include <evcoord/observe.h>
 #include <evcoord/trace.h>

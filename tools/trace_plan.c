@@ -23,11 +23,11 @@ x_of(const struct picture *p, long long ns)
 }
 
 static bool
-is_phase_or_rung(const struct event *e)
+is_phase_or_step(const struct event *e)
 {
 	return strcmp(e->cat, "stop") == 0 &&
 	       (strncmp(e->name, "phase ", 6) == 0 ||
-		strncmp(e->name, "rung: ", 6) == 0 ||
+		strncmp(e->name, "step: ", 6) == 0 ||
 		strcmp(e->name, "all phases") == 0);
 }
 
@@ -88,7 +88,7 @@ last_of_stop(struct picture *p)
 		    (l->kind == HOOK && l->gone < p->t->now))
 			end = later(p, end, l->gone);
 		for (e = l->ev; e < l->ev + l->n; e++)
-			if (l->kind == JOIN || is_phase_or_rung(e))
+			if (l->kind == JOIN || is_phase_or_step(e))
 				end = later(p, end, e->ns);
 	}
 	return end;
@@ -185,16 +185,16 @@ add_mark(struct picture *p, const struct event *e, const char *class,
 }
 
 /* The events of the coordinator that the picture is about get marks, and phases
-   and rungs of all coordinators. */
+   and steps of all coordinators. */
 static void
 mark_event(struct picture *p, const struct lane *l, const struct event *e)
 {
 	long long late = number_of(e->args, "stragglers");
 	char label[64];
 
-	/* The first rung, "told", is the stop itself. */
-	if (is_phase_or_rung(e) && strcmp(e->name, "rung: told") != 0)
-		add_mark(p, e, *e->name == 'r' ? "rung" : "phase",
+	/* The first step, "told", is the stop itself. */
+	if (is_phase_or_step(e) && strcmp(e->name, "step: told") != 0)
+		add_mark(p, e, *e->name == 'r' ? "step" : "phase",
 			 e->name + (*e->name == 'r' ? 6 : 0));
 	else if (l == p->of && is(e, "request", "stop"))
 		add_mark(p, e, "stop", "stop");

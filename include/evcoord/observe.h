@@ -33,7 +33,7 @@ enum {
 };
 
 /*
- * All kept reasons, the rungs that the stop has reached, and all members alive,
+ * All kept reasons, the steps that the stop has reached, and all members alive,
  * here and in the scopes below, as text for a person.  Of each member: name,
  * id, kind, state, its last progress text and the age of that (of what runs on a
  * loop: the loop's, while it is in the callback), the time that it was granted

@@ -15,7 +15,7 @@ EVC_BEGIN_DECLS_
  * reason, code 0; the second, kept as a reason too, cuts the grace of every join
  * of the round to short_grace; the third, only with EVC_SIGNALS_THIRD_EXITS,
  * writes a line to exit_fd and leaves by _exit(128 + n).  Works with a stuck
- * loop or none.  When no grace and no budget (evcoord/ladder.h) was configured,
+ * loop or none.  When no grace and no budget (evcoord/escalation.h) was configured,
  * a stop begun by a signal has 8 s, because service managers kill at 10 or 90.
  * One coordinator in a process at a time.
  *

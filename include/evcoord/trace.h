@@ -17,7 +17,7 @@ enum {
 
 /*
  * Begin a timeline of c and all scopes below it: every begin, request, wake,
- * rung, phase, kick, verdict and end, with nanoseconds.  It keeps the n_events
+ * step, phase, kick, verdict and end, with nanoseconds.  It keeps the n_events
  * latest (0: 4096); writing an event takes no lock and no memory.  Off, it
  * costs one predicted branch.
  *

@@ -23,7 +23,7 @@
 #include "core/member/member.h"
 #include "core/status/status.h"
 #include "core/stop/stop.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 
 /*
  * The word.  Low half: flags, and the number of stops that were cleared; high

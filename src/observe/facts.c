@@ -110,19 +110,19 @@ evc__facts_path(struct text *t, const struct evc__facts *f)
 /* ---- one coordinator; lock held ---- */
 
 static void
-copy_ladder(evc_coord *c, struct evc__facts *f)
+copy_escalation(evc_coord *c, struct evc__facts *f)
 {
 	uint64_t stop = evc__stop_time(c, f->word);
 	unsigned i;
 
 	f->stop_age = stop != 0 ? ((double)f->now - (double)stop) / 1e9 : -1;
-	for (i = 0; i < N_RUNGS; i++) {
-		uint64_t at = i == RUNG_TOLD ? stop : c->wake.rung_ns[i];
+	for (i = 0; i < N_STEPS; i++) {
+		uint64_t at = i == STEP_TOLD ? stop : c->wake.step_ns[i];
 
-		f->rung[i] = -1;
+		f->step[i] = -1;
 		if (stop == 0 || at == 0)
 			continue;
-		f->rung[i] = at > stop ? (double)(at - stop) / 1e9 : 0;
+		f->step[i] = at > stop ? (double)(at - stop) / 1e9 : 0;
 	}
 	f->n_kicks = c->wake.n_kicks;
 	f->n_unblocks = c->wake.n_unblocks;
@@ -347,7 +347,7 @@ take(evc_coord *c, struct evc__facts *f)
 	}
 	sync_lock(&c->lock);
 	copy_counters(c, f);
-	copy_ladder(c, f);
+	copy_escalation(c, f);
 	copy_extensions(c, f);
 	copy_members(c, f);
 	copy_loops(c, f);

@@ -92,7 +92,7 @@ struct evc__facts {
 	/* the one that fits always, and all of them */
 	evc_reason first, *reasons;
 	unsigned n_reasons;
-	double rung[N_RUNGS];   /* seconds since the stop; < 0: not reached */
+	double step[N_STEPS];   /* seconds since the stop; < 0: not reached */
 	unsigned n_kicks, n_unblocks;
 	const char *kicks_lost; /* why; or NULL */
 	struct evc__extension *extensions;

@@ -29,7 +29,7 @@
  *	reasons		array of: at (number, since the first one), time, kind,
  *			code, code_name, who, by (a member's id or 0), tid,
  *			errno, text, file, func, line
- *	ladder		object or null (no stop): told, hooks, kicks,
+ *	escalation		object or null (no stop): told, hooks, kicks,
  *			ending, abandoned (number since the stop, or null: not
  *			reached), hook_calls, kick_calls, kicks_lost (why they
  *			wake nobody, or null)
@@ -99,18 +99,18 @@ add_reasons(struct evc__json *j, const struct evc__facts *f)
 }
 
 static void
-add_ladder(struct evc__json *j, const struct evc__facts *f)
+add_escalation(struct evc__json *j, const struct evc__facts *f)
 {
 	if (!(f->word & WORD_FLAG)) {
-		evc__json_null(j, "ladder");
+		evc__json_null(j, "escalation");
 		return;
 	}
-	evc__json_begin(j, "ladder", "{");
-	evc__json_seconds_if(j, "told", f->rung[RUNG_TOLD]);
-	evc__json_seconds_if(j, "hooks", f->rung[RUNG_HOOKS]);
-	evc__json_seconds_if(j, "kicks", f->rung[RUNG_KICKS]);
-	evc__json_seconds_if(j, "ending", f->rung[RUNG_ENDING]);
-	evc__json_seconds_if(j, "abandoned", f->rung[RUNG_ABANDONED]);
+	evc__json_begin(j, "escalation", "{");
+	evc__json_seconds_if(j, "told", f->step[STEP_TOLD]);
+	evc__json_seconds_if(j, "hooks", f->step[STEP_HOOKS]);
+	evc__json_seconds_if(j, "kicks", f->step[STEP_KICKS]);
+	evc__json_seconds_if(j, "ending", f->step[STEP_ENDING]);
+	evc__json_seconds_if(j, "abandoned", f->step[STEP_ABANDONED]);
 	evc__json_number(j, "hook_calls", f->n_unblocks);
 	evc__json_number(j, "kick_calls", f->n_kicks);
 	evc__json_string(j, "kicks_lost", f->kicks_lost);
@@ -318,7 +318,7 @@ add_coord(struct evc__json *j, const char *key, const struct evc__facts *f)
 	evc__json_begin(j, key, "{");
 	add_head(j, f);
 	add_reasons(j, f);
-	add_ladder(j, f);
+	add_escalation(j, f);
 	add_extensions(j, f);
 	evc__json_begin(j, "members", "[");
 	for (i = 0; i < f->n_members; i++)

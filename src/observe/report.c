@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_report: all kept reasons, the rungs, and all members alive, and the same
+ * evc_report: all kept reasons, the steps, and all members alive, and the same
  * of the scopes below, indented.  Of what is late: where it is, what it does,
  * since when.
  */
@@ -89,29 +89,29 @@ add_reasons(const struct part *p)
 	}
 }
 
-/* "ladder: told +0.000 s, hooks +0.000 s (14 calls), kicks +0.001 s (12)" */
+/* "escalation: told +0.000 s, hooks +0.000 s (14 calls), kicks +0.001 s (12)" */
 static void
-add_ladder(const struct part *p)
+add_escalation(const struct part *p)
 {
 	const struct evc__facts *f = p->f;
 	unsigned i, n = 0;
 
 	if (!(f->word & WORD_FLAG))
 		return;
-	for (i = 0; i < N_RUNGS; i++) {
-		if (f->rung[i] < 0)
+	for (i = 0; i < N_STEPS; i++) {
+		if (f->step[i] < 0)
 			continue;
 		if (n++ == 0) {
 			begin_line(p, 0);
-			evc__text_add(p->t, "ladder: ");
+			evc__text_add(p->t, "escalation: ");
 		} else
 			evc__text_add(p->t, ", ");
-		evc__text_fmt(p->t, "%s +%.3f s", evc__rung_name(i),
-			      f->rung[i]);
-		if (i == RUNG_HOOKS)
+		evc__text_fmt(p->t, "%s +%.3f s", evc__step_name(i),
+			      f->step[i]);
+		if (i == STEP_HOOKS)
 			evc__text_fmt(p->t, " (%u call%s)", f->n_unblocks,
 				      plural(f->n_unblocks));
-		else if (i == RUNG_KICKS)
+		else if (i == STEP_KICKS)
 			evc__text_fmt(p->t, " (%u)", f->n_kicks);
 	}
 	if (n > 0)
@@ -398,7 +398,7 @@ add_part(struct text *t, const struct evc__facts *f, int indent)
 
 	add_head(&p);
 	add_reasons(&p);
-	add_ladder(&p);
+	add_escalation(&p);
 	add_extensions(&p);
 	add_members(&p);
 	add_loops(&p);

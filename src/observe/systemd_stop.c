@@ -11,7 +11,7 @@
 
 #include "core/core.h"
 #include "core/join/join.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 
 /* When the thread that tells of the stop has not got to its end yet. */
 #define RETRY_NS UINT64_C(1000000)
@@ -122,7 +122,7 @@ look(struct evc__systemd *sd, struct evc__progress *p, char *status,
      uint64_t *ret_time_left)
 {
 	evc_coord *c = sd->c;
-	const evc_ladder_opts *o = evc__ladder(c);
+	const evc_escalation_opts *o = evc__escalation(c);
 	/* The last moment that a budget leaves, extended or not. */
 	double most = o->hard_end > o->budget ? o->hard_end : o->budget;
 	struct text t = evc__lines_in(status, STATUS_ROOM);

@@ -168,8 +168,8 @@ own_event(struct json *j, const struct evc__group *g,
 		else
 			evc__text_fmt(&t, "phase %u", (unsigned)r->arg);
 		break;
-	case TRACE_RUNG:
-		evc__text_fmt(&t, "rung: %s", evc__rung_name(r->arg));
+	case TRACE_STEP:
+		evc__text_fmt(&t, "step: %s", evc__step_name(r->arg));
 		break;
 	case TRACE_UNBLOCK:
 		evc__text_add(&t, "cancel hook");

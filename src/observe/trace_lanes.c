@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "core/core.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 
 /* ---- records ---- */
 
@@ -44,7 +44,7 @@ is_own(const struct evc__record *r)
 	case TRACE_DRAIN:
 	case TRACE_CLEAR:
 	case TRACE_PHASE:
-	case TRACE_RUNG:
+	case TRACE_STEP:
 		return true;
 	case TRACE_VERDICT:
 		return false;
@@ -371,17 +371,17 @@ evc__lane_kind(unsigned kind)
 }
 
 const char *
-evc__rung_name(uint64_t rung)
+evc__step_name(uint64_t step)
 {
-	static const char *const name[N_RUNGS] = {
-		[RUNG_TOLD] = "told",
-		[RUNG_HOOKS] = "hooks",
-		[RUNG_KICKS] = "kicks",
-		[RUNG_ENDING] = "ending",
-		[RUNG_ABANDONED] = "abandoned",
+	static const char *const name[N_STEPS] = {
+		[STEP_TOLD] = "told",
+		[STEP_HOOKS] = "hooks",
+		[STEP_KICKS] = "kicks",
+		[STEP_ENDING] = "ending",
+		[STEP_ABANDONED] = "abandoned",
 	};
 
-	return rung < N_RUNGS ? name[rung] : "?";
+	return step < N_STEPS ? name[step] : "?";
 }
 
 /* ---- all of it ---- */

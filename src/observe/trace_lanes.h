@@ -76,7 +76,7 @@ void evc__timeline_free(struct evc__timeline *t);
 struct evc__record *evc__timeline_add(struct evc__timeline *t);
 const char *evc__lane_kind(unsigned kind);
 /* "ending" */
-const char *evc__rung_name(uint64_t rung);
+const char *evc__step_name(uint64_t step);
 /* "host / db / pool" */
 void evc__group_path(const struct evc__group *g, char *buf, size_t room);
 

@@ -3,7 +3,7 @@
  * The stops of a timeline, and what they make of each lane.
  */
 #include "core/core.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 #include "observe/trace_lanes.h"
 
 /* ---- stops ---- */
@@ -75,11 +75,11 @@ read_ends(struct evc__timeline *t, const struct evc__group *g)
 
 	for (i = g->first; i < g->first + g->n; i++) {
 		const struct evc__record *r = &t->rec[i];
-		bool rung = r->what == TRACE_RUNG &&
-			    r->arg == RUNG_ABANDONED;
+		bool step = r->what == TRACE_STEP &&
+			    r->arg == STEP_ABANDONED;
 		struct evc__stop *s;
 
-		if (r->what != TRACE_VERDICT && !rung)
+		if (r->what != TRACE_VERDICT && !step)
 			continue;
 		s = stop_at(t, g, r->ns);
 		if (s == NULL)

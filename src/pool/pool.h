@@ -14,7 +14,7 @@
  * taken the mark away, so whoever sees the mark may rely on it; and if it finds a
  * job and there are more, wherever they are, it calls the next.
  *
- * The loop is rung, by one mail, when its boxes were empty: `rung` is the right
+ * The loop is step, by one mail, when its boxes were empty: `step` is the right
  * to take jobs out of a port's boxes.  Who sets it posts the mail and thereby
  * hands it to the loop, which gives it back when it has found them empty; if the
  * loop is gone it empties them itself, with EVC_CANCELLED.
@@ -102,8 +102,8 @@ struct pool_port {
 
 	struct pool_ring own, foreign;
 
-	/* ---- who has rung ---- */
-	_Alignas(POOL_LINE) _Atomic uint32_t rung;
+	/* ---- who has step ---- */
+	_Alignas(POOL_LINE) _Atomic uint32_t step;
 	/* atomic chain, the latest first: cancelled, swept, or their box was
 	   full -> loop */
 	_Atomic(evc_job *) chain;
@@ -119,7 +119,7 @@ struct pool_port {
 	   and so may trust it */
 	_Alignas(POOL_LINE) _Atomic int active;
 	_Atomic uint64_t n_own, n_own_submitted;
-	evc_job *todo; /* who has rung: taken off the chain */
+	evc_job *todo; /* who has step: taken off the chain */
 	evc_task task;
 	evc_message mail; /* there are jobs to complete */
 	evc_message wake; /* there are jobs of other threads */

@@ -31,7 +31,7 @@ box_of(struct pool_port *p, const struct pool_seat *s)
 	b = sync_alloc_aligned(POOL_LINE, sizeof *b);
 	if (b == NULL)
 		return NULL;
-	/* Before the look whether the loop was rung, as its tail. */
+	/* Before the look whether the loop was step, as its tail. */
 	sync_store_sc(&p->box[s->index], b);
 	n = sync_load(&p->n_boxes);
 	while (n <= s->index && !sync_cas(&p->n_boxes, &n, s->index + 1))

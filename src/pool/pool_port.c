@@ -13,20 +13,20 @@
 #include "base/self.h"
 
 /* Nothing is under way: the pool's is the only reference; and no thread is about
-   to ring, for one that is holds `rung`. */
+   to ring, for one that is holds `step`. */
 static bool
 take_idle(struct pool_port *p)
 {
 	if (sync_load_sc(&p->refs) != 1 ||
 	    (sync_load(&p->ending) & PORT_GONE) ||
-	    sync_xchg(&p->rung, 1) != 0)
+	    sync_xchg(&p->step, 1) != 0)
 		return false;
-	/* Somebody may have rung in between, and found that the loop is gone:
+	/* Somebody may have step in between, and found that the loop is gone:
 	   then he has a reference until he is through. */
 	if (sync_load_sc(&p->refs) == 1 &&
 	    !(sync_load(&p->ending) & PORT_GONE))
 		return true;
-	sync_store_sc(&p->rung, 0);
+	sync_store_sc(&p->step, 0);
 	return false;
 }
 
@@ -55,7 +55,7 @@ make(evc_pool *pool)
 	p->fork_generation = pool->fork_generation;
 	p->mail.flags = p->wake.flags = EVC_AFTER_STOP;
 	/* Until it is bound. */
-	sync_store_relaxed(&p->rung, 1);
+	sync_store_relaxed(&p->step, 1);
 	sync_store_relaxed(&p->refs, 1);
 	if (!evc__ring_init(&p->own, pool->capacity) ||
 	    !evc__ring_init(&p->foreign, pool->capacity)) {
@@ -78,7 +78,7 @@ bind_to(struct pool_port *p, evc_reactor *r, evc_loop_ref *loop)
 	sync_store_relaxed(&p->tid, 0);
 	sync_store_relaxed(&p->ending, 0);
 	/* Whoever takes it next sees the new loop. */
-	sync_store_sc(&p->rung, 0);
+	sync_store_sc(&p->step, 0);
 }
 
 struct pool_port *

@@ -146,7 +146,7 @@ box_put(struct pool_box *b, evc_job *job)
 			return false;
 	}
 	b->slot[t % POOL_BOX] = job;
-	/* Before the look whether the loop was rung: it says that it goes and
+	/* Before the look whether the loop was step: it says that it goes and
 	   then looks here. */
 	sync_store_sc(&b->tail, t + 1);
 	return true;

@@ -124,7 +124,7 @@ empty_boxes(struct turn *k)
 
 static void on_mail(evc_message *m, evc_status why);
 
-/* For who has rung: hand that to the loop.  The mail has a reference; if there
+/* For who has step: hand that to the loop.  The mail has a reference; if there
    is no loop it is the caller's. */
 static bool
 post(struct pool_port *p)
@@ -134,7 +134,7 @@ post(struct pool_port *p)
 	return evc_post_message(p->loop, &p->mail) == 0;
 }
 
-/* For who has rung: is there nothing, and is the right given back? */
+/* For who has step: is there nothing, and is the right given back? */
 static bool
 give_back(struct pool_port *p)
 {
@@ -142,8 +142,8 @@ give_back(struct pool_port *p)
 		return false;
 	/* First the right, then the look: who comes in between takes it, or we
 	   take it again. */
-	sync_xchg(&p->rung, 0);
-	return !any(p) || sync_xchg(&p->rung, 1) != 0;
+	sync_xchg(&p->step, 0);
+	return !any(p) || sync_xchg(&p->step, 1) != 0;
 }
 
 /* A done runs the loop: the right to ring goes to a mail that comes in there,
@@ -162,7 +162,7 @@ hand_over(void *arg)
 	return true;
 }
 
-/* For who has rung: complete what is over, a slice of it at most, and give the
+/* For who has step: complete what is over, a slice of it at most, and give the
    right back, or hand it on to the loop's next turn. */
 static void
 serve(struct turn *k)
@@ -194,7 +194,7 @@ evc__port_ring(struct pool_port *p)
 	struct turn k = { .p = p, .left = POOL_SLICE };
 	int old;
 
-	if (sync_load_sc(&p->rung) != 0 || sync_xchg(&p->rung, 1) != 0)
+	if (sync_load_sc(&p->step) != 0 || sync_xchg(&p->step, 1) != 0)
 		return;
 	/* Who comes late, when the loop has completed it all, posts no mail: it
 	   could come when the pool and its last job are long gone. */

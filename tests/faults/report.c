@@ -19,13 +19,13 @@ struct scene {
 static void
 scene_make(struct scene *k)
 {
-	evc_ladder_opts ladder = { .budget = 100, .hard_end = 200 };
+	evc_escalation_opts escalation = { .budget = 100, .hard_end = 200 };
 	evc_config cfg = { .name = "scene" };
 
 	memset(k, 0, sizeof *k);
 	k->loop = ev_loop_new(EVFLAG_AUTO);
 	k->c = new_coord_with(k->loop, &cfg);
-	OK(evc_ladder_set(k->c, &ladder));
+	OK(evc_escalation_set(k->c, &escalation));
 	OK(evc_thread_start(k->c, "its-thread", stay, &k->g, NULL, NULL));
 	OK(evc_hold_begin(k->c, "its-hold", NULL, &k->hold));
 	OK(evc_scope_new(k->c, "scope-0", NULL, &k->s[0]));
@@ -164,7 +164,7 @@ START_TEST(with_no_memory_at_all_there_is_a_report)
 	evc_report(k.c, text, sizeof text);
 	HAS(text, "coordinator \"scene\", round 1: stopping");
 	HAS(text, "first-reason");
-	HAS(text, "ladder: told");
+	HAS(text, "escalation: told");
 	HAS(text, "no memory to list 1 more\n");
 	HAS(text, "no memory to list 1 extensions\n");
 	HAS(text, "no memory to list them\n");

@@ -153,18 +153,18 @@ start_woken(const struct spot *p, uint64_t *dice)
 		woken_settle(&w->debt);
 }
 
-/* ---- the ladder of a tree ---- */
+/* ---- the escalation of a tree ---- */
 
 static inline void
 set_ladder(evc_coord *c, uint64_t *dice)
 {
 	static const double when[] = { 0, 0, 0.01, 0.1 };
-	evc_ladder_opts o = { .budget = chance(dice, 30) ? 0.08 : 0,
+	evc_escalation_opts o = { .budget = chance(dice, 30) ? 0.08 : 0,
 			      .hooks = when[roll(dice, 4)],
 			      .kicks = when[roll(dice, 4)],
 			      .step = 1e-3,
 			      .hard_end = 0.2 };
-	evc_status st = evc_ladder_set(c, &o);
+	evc_status st = evc_escalation_set(c, &o);
 
 	MUST(st == 0 || st == -EVC_FAILED_PRECONDITION);
 }

@@ -119,7 +119,7 @@ use_everything(evc_coord *c, struct late *l)
 	LATE_MUST(l, evc_request_drain(c, 1, "late") == 0);
 	evc_progress("late");
 	(void)evc_extend_stop(c, 0, 1, "late", NULL);
-	LATE_MUST(l, evc_ladder_set(c, NULL) < 0);
+	LATE_MUST(l, evc_escalation_set(c, NULL) < 0);
 	LATE_MUST(l, evc_cancel_push(c, never_called, l, 0, &id) ==
 			     -EVC_CANCELLED);
 	LATE_MUST(l, evc_thread_start(c, "no", obey, NULL, NULL, NULL) ==

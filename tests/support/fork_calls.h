@@ -216,7 +216,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_join_step, REF(evc_join_step(w->c, NULL, NULL, &w->v))) \
 	X(evc_join_fd, REF(evc_join_fd(w->c))) \
 	X(evc_joined, !evc_joined(w->c)) \
-	X(evc_ladder_set, REF(evc_ladder_set(w->c, &(evc_ladder_opts){ 0 }))) \
+	X(evc_escalation_set, REF(evc_escalation_set(w->c, &(evc_escalation_opts){ 0 }))) \
 	X(evc_progress, DONE(evc_progress("child"))) \
 	X(evc_progress_get, \
 	  REF(evc_progress_get(w->c, w->hold, NULL, NULL))) \

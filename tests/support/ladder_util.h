@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of the ladder share: a coordinator whose time only the test
+ * What the tests of the escalation share: a coordinator whose time only the test
  * moves, counted from the stop, and what its log was told.
  */
 #ifndef TESTS_SUPPORT_LADDER_UTIL_H
@@ -46,14 +46,14 @@ book_has(int level, const char *part)
 static uint64_t stop_ns MAYBE_UNUSED;
 
 static MAYBE_UNUSED evc_coord *
-laddered(const evc_ladder_opts *o, double grace)
+laddered(const evc_escalation_opts *o, double grace)
 {
 	evc_config cfg = { .clock = scripted_clock,
 			   .grace = grace,
 			   .log = book_line };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 
-	OK(evc_ladder_set(c, o));
+	OK(evc_escalation_set(c, o));
 	return c;
 }
 

@@ -5,7 +5,7 @@
  * Called by: threads.c, as a thread's function; keeper.c.
  * Locks: seat.lock for the batch; the sink takes the cluster's lock above it.
  */
-#include <evcoord/ladder.h>
+#include <evcoord/escalation.h>
 
 #include "base/self.h"
 #include "base/text.h"

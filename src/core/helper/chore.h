@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Chores: what rooms above have the helper thread do for a coordinator, again
- * and again, whenever it is rung or the time that they named is over.
+ * and again, whenever it is step or the time that they named is over.
  */
 #ifndef EVC_CORE_CHORE_H
 #define EVC_CORE_CHORE_H
@@ -13,7 +13,7 @@
 
 struct evc__chore {
 	/* set at creation: on the helper thread, no lock, c kept by its gate.
-	   Returns how long it may sleep: SYNC_FOREVER, until it is rung. */
+	   Returns how long it may sleep: SYNC_FOREVER, until it is step. */
 	uint64_t (*run)(evc_coord *c, struct evc__chore *k);
 	/* lock */
 	struct list node; /* in c->chores; a list of its own: in none */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a join does for what lives below its coordinator: it reaps in the scopes
- * that have rung, and looks at all that cannot ring.  And who tells how a stop
+ * that have step, and looks at all that cannot ring.  And who tells how a stop
  * gets on, joined or not, does that for threads alone.
  *
  * A scope that rings lights itself on its parent's board, and so on up to the
- * root; so a join with ten thousand scopes below visits those that have rung.
+ * root; so a join with ten thousand scopes below visits those that have step.
  * While it is in one, with no other lock held, that scope's gate keeps it.
  */
 #include "core/core.h"
@@ -87,7 +87,7 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 		evc__gate_leave(&s->life.gate);
 		sync_lock(&c->lock);
 	}
-	/* Those that have rung may have done so for a runner. */
+	/* Those that have step may have done so for a runner. */
 	if (mode == THREADS)
 		light_scopes(c);
 	return any;

@@ -5,7 +5,7 @@
  */
 #include "core/core.h"
 #include "core/join/join.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 
 #include <math.h>
 
@@ -41,7 +41,7 @@ evc__grace(evc_coord *c, double asked, uint64_t w)
 	if (g != 0)
 		return g;
 	/* Who said how long a stop may last, and no grace, means that. */
-	budget = evc__ladder(c)->budget;
+	budget = evc__escalation(c)->budget;
 	if (budget > 0)
 		return budget;
 	/* Service managers kill after 10 s, or after 90. */

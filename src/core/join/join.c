@@ -62,7 +62,7 @@ evc__decide(const struct evc__view *v, struct evc__backoff *b)
 {
 	struct evc__decision d = { EVC__WAIT, SYNC_FOREVER };
 	uint64_t end = evc__deadline(v);
-	/* Then nothing is decided; but who has rung is joined. */
+	/* Then nothing is decided; but who has step is joined. */
 	bool held = v->until_stop && v->stop == 0;
 
 	if (drained(v)) {

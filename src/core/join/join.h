@@ -9,7 +9,7 @@
 #include "base/until.h"
 #include "core/core.h"
 #include "core/stop/scopes.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 
 /* A wait that ends later by more than that: nothing ran meanwhile. */
 #define FROZEN_NS UINT64_C(100000000)
@@ -32,7 +32,7 @@ struct evc__view {
 	double grace;         /* seconds, resolved: >= 0 or INFINITY */
 	uint64_t cap;         /* the deadline from above; 0: there is none */
 	uint64_t put_off;     /* not before, because nobody ran; 0: no matter */
-	struct evc__more_time more; /* see ladder.h */
+	struct evc__more_time more; /* see escalation.h */
 	uint64_t drain; /* when a drain becomes a stop; 0: there is none */
 	double longest;       /* the longest own grace of who is alive */
 	unsigned alive;       /* who keeps this join waiting */
@@ -42,7 +42,7 @@ struct evc__view {
 };
 
 enum evc__join_action {
-	EVC__WAIT,  /* sleep wait_ns at most, or until rung */
+	EVC__WAIT,  /* sleep wait_ns at most, or until step */
 	EVC__PROBE, /* look at those who cannot ring, then decide again */
 	EVC__ASK,   /* only background members are left: ask for the stop */
 	EVC__EMPTY, /* nothing is alive */
@@ -51,7 +51,7 @@ enum evc__join_action {
 
 struct evc__decision {
 	enum evc__join_action next;
-	uint64_t wait_ns; /* SYNC_FOREVER: until rung */
+	uint64_t wait_ns; /* SYNC_FOREVER: until step */
 };
 
 struct evc__decision evc__decide(const struct evc__view *v,
@@ -236,7 +236,7 @@ void evc__phases_tell_all(evc_coord *c);
 /* ---- attend.c: what joins and loops do for what lives below ---- */
 
 /* Lock held, given up meanwhile: reap, and drive phases, in the scopes that
-   have rung, and do what is due for runners.  true: the lock was given up. */
+   have step, and do what is due for runners.  true: the lock was given up. */
 bool evc__attend(evc_coord *c, uint64_t reap_ns);
 /* Lock held, given up meanwhile: look at all that cannot ring, here and below.
    true: the lock was given up. */

@@ -182,7 +182,7 @@ close_round(struct evc__join *j, uint64_t w)
 	if (closed & WORD_FLAG)
 		evc__dormant_drop(c);
 	evc__verdict_fill(j, closed, &c->join.verdict, 0);
-	if ((closed & WORD_FLAG) && c->wake.rung_ns[RUNG_ABANDONED] == 0)
+	if ((closed & WORD_FLAG) && c->wake.step_ns[STEP_ABANDONED] == 0)
 		evc__took(c, c->join.verdict.took);
 	LIST_EACH(n, tmp, &c->join.all) {
 		struct evc__join *other = LIST_OF(n, struct evc__join, node);
@@ -226,7 +226,7 @@ view_of(struct evc__join *j, uint64_t w)
 			   sync_load(&c->stop.n_live_scopes) > 0 ||
 			   (!j->internal && sync_load(&c->tree->has_helper));
 	} else if (j->until_stop && v.drain == 0)
-		/* It looks for no end that cannot ring; but who has rung it
+		/* It looks for no end that cannot ring; but who has step it
 		   joins, if not at once. */
 		v.probes = c->member.n_lingering > 0 ||
 			   sync_load(&c->member.n_lingering_below) > 0;
@@ -258,7 +258,7 @@ abandon(struct evc__join *j, const evc_verdict *v)
 	if (j->internal)
 		return;
 	c->wake.stats.stragglers += v->n_stragglers;
-	if (v->stop.kind != 0 && evc__rung_reached(c, RUNG_ABANDONED))
+	if (v->stop.kind != 0 && evc__step_reached(c, STEP_ABANDONED))
 		evc__took(c, v->took);
 }
 

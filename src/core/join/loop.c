@@ -174,7 +174,7 @@ evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 }
 
 /* Joins of this loop that were answered together with ours are delivered by a
-   turn of ours: whoever answered them has rung. */
+   turn of ours: whoever answered them has step. */
 static bool
 is_answered(struct evc__driver *d)
 {

@@ -17,7 +17,7 @@
 #include "core/core.h"
 #include "core/helper/chore.h"
 #include "core/join/join.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 #include "core/status/trace.h"
 
 #include "base/kick.h"
@@ -149,8 +149,8 @@ kick(struct evc__waker *k, uint32_t stop, uint64_t now)
 
 /* ---- the chore ---- */
 
-/* How the rungs of a stop stand at one look. */
-struct rungs {
+/* How the steps of a stop stand at one look. */
+struct steps {
 	uint32_t stop;
 	uint64_t now;
 	uint64_t hooks, kicks; /* when they are due */
@@ -158,7 +158,7 @@ struct rungs {
 
 /* Lock held, given up while k runs; how long until its next turn. */
 static uint64_t
-turn(struct evc__waker *k, const struct rungs *g)
+turn(struct evc__waker *k, const struct steps *g)
 {
 	uint64_t from = k->fn != NULL ? g->hooks : g->kicks;
 	evc_coord *c = k->c;
@@ -172,13 +172,13 @@ turn(struct evc__waker *k, const struct rungs *g)
 	/* Called already, and once was enough. */
 	if (k->due == SYNC_FOREVER)
 		return SYNC_FOREVER;
-	/* The rung is asked anew each time: its stop's end may move, and tells
+	/* The step is asked anew each time: its stop's end may move, and tells
 	   nobody here. */
 	if (from > g->now)
 		return from - g->now < LOOK_NS ? from - g->now : LOOK_NS;
 	if (k->due > g->now)
 		return k->due - g->now;
-	evc__rung_reached(c, k->fn != NULL ? RUNG_HOOKS : RUNG_KICKS);
+	evc__step_reached(c, k->fn != NULL ? STEP_HOOKS : STEP_KICKS);
 	if (k->fn == NULL) {
 		kick(k, g->stop, g->now);
 		return k->due - g->now;
@@ -195,7 +195,7 @@ evc__rouse(evc_coord *c, struct evc__chore *chore)
 {
 	uint64_t cap = evc__budget_end(c), wait = SYNC_FOREVER, w, t, stop, end;
 	const char *lost_before, *lost;
-	struct rungs g;
+	struct steps g;
 	bool hooks = false;
 	uint32_t pass;
 
@@ -211,8 +211,8 @@ evc__rouse(evc_coord *c, struct evc__chore *chore)
 	end = cap < end ? cap : end;
 	g.stop = WORD_STOP_NUMBER(w);
 	g.now = evc__now(c);
-	g.hooks = evc__rung_due(c, RUNG_HOOKS, stop, end);
-	g.kicks = evc__rung_due(c, RUNG_KICKS, stop, end);
+	g.hooks = evc__step_due(c, STEP_HOOKS, stop, end);
+	g.kicks = evc__step_due(c, STEP_KICKS, stop, end);
 	pass = ++c->wake.rouse_pass;
 	lost_before = c->wake.kicks_lost;
 	/* Each one goes to the end of the list when its turn comes, so whatever

@@ -64,7 +64,7 @@ turn(evc_reactor *r)
 		evc__runners_turn(c, r);
 	if (f.gone)
 		return false;
-	/* A stop that came after the hooks were looked for has rung: its turn
+	/* A stop that came after the hooks were looked for has step: its turn
 	   is the next. */
 	stopped = (w & WORD_FLAG) && same_stop(c, w);
 	if (stopped && r->task_ops != NULL && !r->task_ops->tell(r, &f))

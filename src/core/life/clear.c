@@ -41,7 +41,7 @@ forget_stop(evc_coord *c)
 	c->join.spent_ns = 0;
 	c->join.put_off_ns = c->join.put_off_at = 0;
 	c->log.n_lost = 0;
-	evc__ladder_forget(c);
+	evc__escalation_forget(c);
 }
 
 /* Without a stop the round's number stays: who waits for a stop must not think

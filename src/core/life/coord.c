@@ -131,7 +131,7 @@ evc__coord_destroy(evc_coord *c)
 		sync_free(c->tree);
 	}
 	sync_free(sync_load(&c->join.keeper));
-	evc__ladder_free(c);
+	evc__escalation_free(c);
 	sync_free(c->join.drain);
 	sync_free(c->member.ids.table);
 	sync_free(c->stop.slot);

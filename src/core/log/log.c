@@ -5,7 +5,7 @@
  */
 #include "core/core.h"
 #include "core/join/join.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 
 #include "base/text.h"
 #include "base/unwind.h"

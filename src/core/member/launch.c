@@ -10,7 +10,7 @@
 #include "base/spawn.h"
 #include "base/tls.h"
 #include "core/core.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 
 /* The last thing a started thread does with the coordinator: from DONE on only
    its join keeps the record alive, and that waits for the thread. */

@@ -66,7 +66,7 @@ evc__member_enter(evc_coord *c, struct evc__member *m)
 	evc__alive_add(c);
 }
 
-/* Lock held: it has rung, but its thread does not get to its end. */
+/* Lock held: it has step, but its thread does not get to its end. */
 static void
 lingers(struct evc__member *m, bool yes)
 {

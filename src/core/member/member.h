@@ -112,7 +112,7 @@ struct evc__member {
 	   was kicked or unblocked last */
 	_Atomic uint32_t roused;
 	/* lock */
-	struct evc__waker *unblock, *kick; /* see ladder.h; NULL: none */
+	struct evc__waker *unblock, *kick; /* see escalation.h; NULL: none */
 	struct list node;           /* c->members or c->hooks */
 	unsigned n_joining;         /* joins of c that it waits in */
 	unsigned n_waits;           /* calls of its thread that wait for others:
@@ -120,7 +120,7 @@ struct evc__member {
 	bool queued;                /* stands in c->done, or was taken out of
 				       it and not looked at yet */
 	bool probed;                /* cannot ring: counted in c->n_probed */
-	bool lingers;               /* has rung, but could not be joined yet:
+	bool lingers;               /* has step, but could not be joined yet:
 				       counted in c->n_lingering */
 	bool watched;               /* has a pidfd in the helper's set */
 	struct board_place watch;   /* tree's lock: on the helper's board */

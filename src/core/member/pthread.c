@@ -82,7 +82,7 @@ vanished(struct evc__member *m)
 
 	evc__helper_unwatch(m->c, m);
 	if (sync_load(&m->state) != EVC_LIVE)
-		return; /* it has rung by itself */
+		return; /* it has step by itself */
 	p->after_stop = evc_should_stop(m->c);
 	if (m->e.kind != EVC_REGISTERED && !p->after_stop) {
 		ask(m, EVC_ABORTED, "ended without a result");

@@ -12,7 +12,7 @@
  */
 #include "core/core.h"
 #include "core/join/join.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 
 int
 evc__refuse_removal(evc_id id)

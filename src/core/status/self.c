@@ -7,7 +7,7 @@
  * Locks: none; all of it is thread-local.
  */
 #include "core/core.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 
 static __thread struct evc__self self;
 

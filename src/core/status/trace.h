@@ -33,7 +33,7 @@ enum evc__trace_what {
 	TRACE_JOIN,     /* a join begins; id: its thread's */
 	TRACE_VERDICT,  /* it is answered; kind: the code, arg: stragglers */
 	TRACE_PHASE,    /* scopes were told; arg: up to this phase */
-	TRACE_RUNG,     /* of the ladder; arg: which one */
+	TRACE_STEP,     /* of the escalation; arg: which one */
 	TRACE_UNBLOCK,  /* a waker's function was called; arg: how often so
 			   far */
 	TRACE_KICK,     /* a thread was kicked; likewise */

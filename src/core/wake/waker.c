@@ -10,7 +10,7 @@
  */
 #include "core/core.h"
 #include "core/helper/chore.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 
 #include "base/kick.h"
 #include "base/self.h"

@@ -179,20 +179,20 @@ END_TEST
 /* ---- what the stop has come to ---- */
 
 static bool
-has_rung(const evc_coord *c, const char *rung)
+has_rung(const evc_coord *c, const char *step)
 {
-	const char *at = strstr(report(c), "ladder: "), *hit, *end;
+	const char *at = strstr(report(c), "escalation: "), *hit, *end;
 
 	if (at == NULL)
 		return false;
 	end = strchr(at, '\n');
-	hit = strstr(at, rung);
+	hit = strstr(at, step);
 	return hit != NULL && hit < end;
 }
 
 START_TEST(each_rung_is_shown_with_its_time)
 {
-	evc_ladder_opts ladder = { .budget = 0.4, .hooks = 0.1, .kicks = 0.2 };
+	evc_escalation_opts escalation = { .budget = 0.4, .hooks = 0.1, .kicks = 0.2 };
 	evc_member_opts opts = { .unblock = count_unblock,
 				 .flags = EVC_KICK };
 	struct guest g = { 0 };
@@ -200,7 +200,7 @@ START_TEST(each_rung_is_shown_with_its_time)
 	double told, hooks, kicks, ending, abandoned;
 	unsigned calls, signals;
 
-	OK(evc_ladder_set(c, &ladder));
+	OK(evc_escalation_set(c, &escalation));
 	OK(evc_thread_start(c, "deaf", stay, &g, &opts, NULL));
 	UNTIL(atomic_load(&g.in) == 1);
 	ck_assert(!has_rung(c, "told"));
@@ -209,8 +209,8 @@ START_TEST(each_rung_is_shown_with_its_time)
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DEADLINE_EXCEEDED);
 	UNTIL(has_rung(c, "ending +") && has_rung(c, "abandoned +"));
 	ck_assert_int_eq(
-		sscanf(line_with(report(c), "ladder: ", NULL),
-		       "ladder: told +%lf s, hooks +%lf s (%u calls), "
+		sscanf(line_with(report(c), "escalation: ", NULL),
+		       "escalation: told +%lf s, hooks +%lf s (%u calls), "
 		       "kicks +%lf s (%u), ending +%lf s, "
 		       "abandoned +%lf s",
 		       &told, &hooks, &calls, &kicks, &signals, &ending,
@@ -232,12 +232,12 @@ END_TEST
 
 START_TEST(a_veto_is_shown_with_its_member_and_after_its_end)
 {
-	evc_ladder_opts ladder = { .budget = 10, .hard_end = 100 };
+	evc_escalation_opts escalation = { .budget = 10, .hard_end = 100 };
 	evc_coord *c = new_coord(NULL);
 	evc_id id = 0;
 	double granted = 0;
 
-	OK(evc_ladder_set(c, &ladder));
+	OK(evc_escalation_set(c, &escalation));
 	OK(evc_hold_begin(c, "writer", NULL, &id));
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert_ptr_null(strstr(report(c), "     extended: "));

@@ -208,7 +208,7 @@ check_loop(json_t *l)
 static void
 check_parts(json_t *c)
 {
-	static const struct field ladder[] = {
+	static const struct field escalation[] = {
 		{ "told", "n0" },	 { "hooks", "n0" },
 		{ "kicks", "n0" },	 { "ending", "n0" },
 		{ "abandoned", "n0" },	 { "hook_calls", "n" },
@@ -239,8 +239,8 @@ check_parts(json_t *c)
 
 	json_array_foreach(at(c, "reasons"), i, v)
 		FIELDS(v, reason, "reason");
-	if (!json_is_null(at(c, "ladder")))
-		FIELDS(at(c, "ladder"), ladder, "ladder");
+	if (!json_is_null(at(c, "escalation")))
+		FIELDS(at(c, "escalation"), escalation, "escalation");
 	json_array_foreach(at(c, "extensions"), i, v)
 		FIELDS(v, extension, "extension");
 	json_array_foreach(at(c, "members"), i, v)
@@ -259,7 +259,7 @@ check_coordinator(json_t *c)
 		{ "phase", "n0" },   { "round", "n" },	 { "state", "s" },
 		{ "joined", "b" },   { "set_up", "b" },	 { "ended", "n" },
 		{ "errors", "n" },   { "stop_age", "n0" }, { "reasons", "a" },
-		{ "ladder", "o0" },  { "extensions", "a" }, { "members", "a" },
+		{ "escalation", "o0" },  { "extensions", "a" }, { "members", "a" },
 		{ "loops", "a" },    { "scopes", "a" },	 { "counters", "o" },
 		{ "lost", "o" },
 	};
@@ -472,16 +472,16 @@ say_and_stay(evc_coord *c, void *arg)
 
 START_TEST(the_ladder_and_what_it_did_to_a_member)
 {
-	evc_ladder_opts ladder = { .budget = 0.3 };
+	evc_escalation_opts escalation = { .budget = 0.3 };
 	evc_member_opts opts = { .unblock = do_nothing, .flags = EVC_KICK };
 	evc_coord *c = new_coord(NULL);
 	struct guest g = { 0 };
 	json_t *l, *m;
 
-	OK(evc_ladder_set(c, &ladder));
+	OK(evc_escalation_set(c, &escalation));
 	OK(evc_thread_start(c, "deaf", say_and_stay, &g, &opts, NULL));
 	UNTIL(atomic_load(&g.in) == 1);
-	ck_assert(json_is_null(at(coordinator(c), "ladder")));
+	ck_assert(json_is_null(at(coordinator(c), "escalation")));
 	m = member(c, "deaf");
 	ck_assert_int_eq((int)number_at(m, "unblocks"), 0);
 	ck_assert_int_eq((int)number_at(m, "kicks"), 0);
@@ -490,11 +490,11 @@ START_TEST(the_ladder_and_what_it_did_to_a_member)
 	ck_assert_double_ge(number_at(at(m, "progress"), "age"), 0);
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert(json_is_null(
-		at(at(coordinator(c), "ladder"), "abandoned")));
+		at(at(coordinator(c), "escalation"), "abandoned")));
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DEADLINE_EXCEEDED);
-	UNTIL(!json_is_null(at(at(coordinator(c), "ladder"), "ending")) &&
-	      !json_is_null(at(at(coordinator(c), "ladder"), "abandoned")));
-	l = at(coordinator(c), "ladder");
+	UNTIL(!json_is_null(at(at(coordinator(c), "escalation"), "ending")) &&
+	      !json_is_null(at(at(coordinator(c), "escalation"), "abandoned")));
+	l = at(coordinator(c), "escalation");
 	ck_assert_double_ge(number_at(l, "told"), 0);
 	ck_assert_double_ge(number_at(l, "hooks"), 0);
 	ck_assert_double_ge(number_at(l, "kicks"), 0.001);
@@ -519,12 +519,12 @@ END_TEST
 
 START_TEST(a_veto_with_its_member_and_by_itself)
 {
-	evc_ladder_opts ladder = { .budget = 10, .hard_end = 100 };
+	evc_escalation_opts escalation = { .budget = 10, .hard_end = 100 };
 	evc_coord *c = new_coord(NULL);
 	evc_id id = 0;
 	json_t *v;
 
-	OK(evc_ladder_set(c, &ladder));
+	OK(evc_escalation_set(c, &escalation));
 	OK(evc_hold_begin(c, "writer", NULL, &id));
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_extend_stop(c, id, 3, "flushing", NULL));

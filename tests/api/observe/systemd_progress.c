@@ -195,7 +195,7 @@ START_TEST(never_beyond_the_end_of_the_stop)
 {
 	evc_config cfg = { .clock = scripted_clock };
 	evc_systemd_opts o = { .watchdog = 0.01, .extend = 8 };
-	evc_ladder_opts ladder = { .budget = 10 };
+	evc_escalation_opts escalation = { .budget = 10 };
 	struct manager m;
 	evc_coord *c;
 	evc_id id[4];
@@ -203,10 +203,10 @@ START_TEST(never_beyond_the_end_of_the_stop)
 	int i;
 
 	if (_i)
-		ladder = (evc_ladder_opts){ .budget = 2, .hard_end = 10 };
+		escalation = (evc_escalation_opts){ .budget = 2, .hard_end = 10 };
 	manager_begin(&m, true);
 	c = manager_told(&m, NULL, &cfg, &o);
-	OK(evc_ladder_set(c, &ladder));
+	OK(evc_escalation_set(c, &escalation));
 	for (i = 0; i < 4; i++)
 		id[i] = hold(c, "hold");
 	OK(evc_request_stop(c, 0, NULL));
@@ -236,7 +236,7 @@ START_TEST(a_veto_asks_for_what_was_granted)
 {
 	evc_config cfg = { .clock = scripted_clock };
 	evc_systemd_opts o = { .watchdog = 0.01 };
-	evc_ladder_opts ladder = { .budget = 10, .hard_end = 100 };
+	evc_escalation_opts escalation = { .budget = 10, .hard_end = 100 };
 	struct manager m;
 	double granted = 0;
 	evc_coord *c;
@@ -245,7 +245,7 @@ START_TEST(a_veto_asks_for_what_was_granted)
 
 	manager_begin(&m, true);
 	c = manager_told(&m, NULL, &cfg, &o);
-	OK(evc_ladder_set(c, &ladder));
+	OK(evc_escalation_set(c, &escalation));
 	id = hold(c, "hold");
 	OK(evc_request_stop(c, 0, NULL));
 	begun(&m);

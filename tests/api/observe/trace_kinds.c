@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What can stand in the timeline: each kind of member, loops and their tasks,
- * rungs and what they do.
+ * steps and what they do.
  */
 #include "../../support/trace_util.h"
 #include "../../support/scope_util.h"
@@ -168,7 +168,7 @@ START_TEST(tasks_that_come_and_go_leave_no_events)
 }
 END_TEST
 
-/* ---- rungs ---- */
+/* ---- steps ---- */
 
 static evc_status
 blocked(evc_coord *c, void *arg)
@@ -209,7 +209,7 @@ START_TEST(rungs_and_what_they_do_are_shown)
 	at = event_of(text, "guest (thread, coord)", "unblock");
 	ck_assert_uint_ge(number_of(at, "times"), 1);
 	IN_ORDER(asked,
-		 number_of(event_of(text, coord, "rung: hooks"), "ns"),
+		 number_of(event_of(text, coord, "step: hooks"), "ns"),
 		 number_of(at, "ns"),
 		 life_of(text, "guest (thread, coord)", "guest").end);
 	free(text);
@@ -234,12 +234,12 @@ asks_for_more(evc_coord *c, void *arg)
 
 START_TEST(a_veto_is_shown)
 {
-	evc_ladder_opts opts = { .budget = 20, .hard_end = 30 };
+	evc_escalation_opts opts = { .budget = 20, .hard_end = 30 };
 	evc_coord *c = new_coord(NULL);
 	const char *at;
 	char *text;
 
-	OK(evc_ladder_set(c, &opts));
+	OK(evc_escalation_set(c, &opts));
 	OK(evc_trace_start(c, 0));
 	OK(evc_thread_start(c, "batch", asks_for_more, NULL, NULL, NULL));
 	OK(evc_request_stop(c, 0, NULL));
@@ -288,7 +288,7 @@ START_TEST(kicks_are_shown)
 		t_sleep(0.002);
 	}
 	IN_ORDER(number_of(event_of(text, coord, "stop"), "ns"),
-		 number_of(event_of(text, coord, "rung: kicks"), "ns"),
+		 number_of(event_of(text, coord, "step: kicks"), "ns"),
 		 number_of(at, "ns"));
 	free(text);
 	atomic_store(&g.open, 1);

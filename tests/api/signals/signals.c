@@ -311,13 +311,13 @@ END_TEST
 static void
 grace_is(double configured, double budget, double expected)
 {
-	evc_ladder_opts ladder = { .budget = budget };
+	evc_escalation_opts escalation = { .budget = budget };
 	evc_config cfg = { .grace = configured, .clock = scripted_clock };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	struct joiner j;
 	evc_id hold = 0;
 
-	OK(evc_ladder_set(c, &ladder));
+	OK(evc_escalation_set(c, &escalation));
 	OK(evc_signals_start(c, NULL));
 	OK(evc_hold_begin(c, "hold", NULL, &hold));
 	raise(SIGTERM);

@@ -340,7 +340,7 @@ START_TEST(L5_a_fork_child_is_refused)
 		CHILD_REFUSED(evc_cancel_push(c, call_hook, &h, 0, &again));
 		CHILD_REFUSED(evc_cancel_pop(c, id));
 		CHILD_REFUSED(evc_extend_stop(c, 0, 1, "no", NULL));
-		CHILD_REFUSED(evc_ladder_set(c, NULL));
+		CHILD_REFUSED(evc_escalation_set(c, NULL));
 		CHILD_REFUSED(evc_abandon(c));
 		evc_progress("in a child");
 		_exit(0);

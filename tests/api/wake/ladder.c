@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ladder: one budget for the whole stop, and each rung at its fraction of
+ * The escalation: one budget for the whole stop, and each step at its fraction of
  * it.  Time is what the test says it is.
  */
 #include "../../support/ladder_util.h"
@@ -9,7 +9,7 @@
 
 START_TEST(hooks_wait_for_their_fraction_of_the_budget)
 {
-	evc_ladder_opts o = { .budget = 2, .hooks = 0.5 };
+	evc_escalation_opts o = { .budget = 2, .hooks = 0.5 };
 	evc_coord *c = laddered(&o, 100);
 	atomic_int pushed = 0;
 	evc_id id = 0;
@@ -54,7 +54,7 @@ nudge(void *arg)
 
 START_TEST(unblock_waits_for_it_and_goes_on_from_there)
 {
-	evc_ladder_opts o = { .budget = 2, .hooks = 0.5 };
+	evc_escalation_opts o = { .budget = 2, .hooks = 0.5 };
 	evc_coord *c = laddered(&o, 100);
 	evc_member_opts m = { .unblock = nudge };
 	struct lodger l = { 0 };
@@ -71,7 +71,7 @@ START_TEST(unblock_waits_for_it_and_goes_on_from_there)
 END_TEST
 
 static void
-kicked_at(const evc_ladder_opts *o, double grace, double not_at, double when)
+kicked_at(const evc_escalation_opts *o, double grace, double not_at, double when)
 {
 	struct sleeper s = { .call = call_nanosleep };
 	evc_member_opts kick = { .flags = EVC_KICK };
@@ -90,7 +90,7 @@ kicked_at(const evc_ladder_opts *o, double grace, double not_at, double when)
 
 START_TEST(kicks_wait_for_their_fraction)
 {
-	evc_ladder_opts o = { .budget = 2, .kicks = 0.75 };
+	evc_escalation_opts o = { .budget = 2, .kicks = 0.75 };
 
 	kicked_at(&o, 100, 1.49, 1.51);
 }
@@ -98,7 +98,7 @@ END_TEST
 
 START_TEST(kicks_never_come_before_the_hooks)
 {
-	evc_ladder_opts o = { .budget = 2, .hooks = 0.5, .kicks = 0.25 };
+	evc_escalation_opts o = { .budget = 2, .hooks = 0.5, .kicks = 0.25 };
 
 	kicked_at(&o, 100, 0.99, 1.01);
 }
@@ -106,7 +106,7 @@ END_TEST
 
 START_TEST(without_a_budget_the_fractions_are_of_the_grace)
 {
-	evc_ladder_opts o = { .kicks = 0.5 };
+	evc_escalation_opts o = { .kicks = 0.5 };
 
 	kicked_at(&o, 4, 1.99, 2.01);
 }
@@ -114,7 +114,7 @@ END_TEST
 
 START_TEST(a_fraction_of_one_is_never)
 {
-	evc_ladder_opts o = { .budget = 2, .hooks = 1, .kicks = 1 };
+	evc_escalation_opts o = { .budget = 2, .hooks = 1, .kicks = 1 };
 	struct sleeper s = { .call = call_read };
 	evc_member_opts kick = { .flags = EVC_KICK };
 	evc_coord *c = laddered(&o, 100);
@@ -156,7 +156,7 @@ hold(evc_coord *c, const char *name)
 
 START_TEST(the_budget_caps_a_longer_grace)
 {
-	evc_ladder_opts o = { .budget = 2 };
+	evc_escalation_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100);
 	evc_id id = hold(c, "hold");
 	struct joiner j;
@@ -169,7 +169,7 @@ END_TEST
 
 START_TEST(the_budget_is_the_grace_where_there_is_none)
 {
-	evc_ladder_opts o = { .budget = 200 };
+	evc_escalation_opts o = { .budget = 200 };
 	evc_coord *c = laddered(&o, 0);
 	evc_id id = hold(c, "hold");
 	struct joiner j;
@@ -182,7 +182,7 @@ END_TEST
 
 START_TEST(the_budget_counts_from_the_request)
 {
-	evc_ladder_opts o = { .budget = 2 };
+	evc_escalation_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100);
 	evc_id id = hold(c, "hold");
 	struct joiner j;
@@ -205,7 +205,7 @@ END_TEST
 
 START_TEST(a_shorter_grace_counts_all_the_same)
 {
-	evc_ladder_opts o = { .budget = 20 };
+	evc_escalation_opts o = { .budget = 20 };
 	evc_coord *c = laddered(&o, 100);
 	evc_id id = hold(c, "hold");
 	struct joiner j;
@@ -218,7 +218,7 @@ END_TEST
 
 START_TEST(a_new_round_has_a_new_budget)
 {
-	evc_ladder_opts o = { .budget = 2 };
+	evc_escalation_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100);
 	struct joiner j;
 	evc_id id;
@@ -245,7 +245,7 @@ END_TEST
 
 START_TEST(a_scope_has_the_ladder_of_what_is_above_it)
 {
-	evc_ladder_opts o = { .budget = 2, .hooks = 0.5 };
+	evc_escalation_opts o = { .budget = 2, .hooks = 0.5 };
 	evc_coord *c = laddered(&o, 100), *low = NULL;
 	atomic_int calls = 0;
 	struct joiner j;
@@ -276,14 +276,14 @@ END_TEST
 
 START_TEST(a_scope_may_have_a_ladder_of_its_own)
 {
-	evc_ladder_opts o = { .budget = 100 }, own = { .budget = 2 };
+	evc_escalation_opts o = { .budget = 100 }, own = { .budget = 2 };
 	evc_coord *c = laddered(&o, 200), *low = NULL;
 	struct joiner j;
 	evc_id id;
 
 	OK(evc_scope_new(c, "scope", NULL, &low));
 	OK(evc_scope_ready(low));
-	OK(evc_ladder_set(low, &own));
+	OK(evc_escalation_set(low, &own));
 	id = hold(low, "held");
 	stop_now(low);
 	join_begin(&j, low, 50, 0);
@@ -302,7 +302,7 @@ END_TEST
 
 START_TEST(what_makes_no_sense_is_refused)
 {
-	const evc_ladder_opts wrong[] = {
+	const evc_escalation_opts wrong[] = {
 		{ .budget = NAN }, { .budget = -1 },
 		{ .budget = -INFINITY }, { .hooks = NAN },
 		{ .hooks = -0.1 }, { .hooks = 1.1 },
@@ -313,37 +313,37 @@ START_TEST(what_makes_no_sense_is_refused)
 		{ .reserved_ = { 1 } },
 		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } },
 	};
-	evc_ladder_opts fine = { .budget = 2 };
+	evc_escalation_opts fine = { .budget = 2 };
 	evc_coord *c = new_coord(NULL);
 	size_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		evc_status st = evc_ladder_set(c, &wrong[i]);
+		evc_status st = evc_escalation_set(c, &wrong[i]);
 
 		ck_assert_msg(st == -EVC_INVALID_ARGUMENT, "case %zu: %d", i,
 			      st);
 		ck_assert_str_ne(evc_last_error(), "");
 	}
-	REFUSED(EVC_INVALID_ARGUMENT, evc_ladder_set(NULL, &fine));
-	OK(evc_ladder_set(c, &fine));
-	OK(evc_ladder_set(c, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_escalation_set(NULL, &fine));
+	OK(evc_escalation_set(c, &fine));
+	OK(evc_escalation_set(c, NULL));
 	OK(evc_request_stop(c, 0, NULL));
-	REFUSED(EVC_FAILED_PRECONDITION, evc_ladder_set(c, &fine));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_escalation_set(c, &fine));
 	OK(evc_clear_stop(c));
-	OK(evc_ladder_set(c, &fine));
+	OK(evc_escalation_set(c, &fine));
 	OK(evc_free(c));
 }
 END_TEST
 
 START_TEST(NULL_brings_the_defaults_back)
 {
-	evc_ladder_opts o = { .budget = 2, .hooks = 0.5 };
+	evc_escalation_opts o = { .budget = 2, .hooks = 0.5 };
 	evc_coord *c = laddered(&o, 100);
 	atomic_int calls = 0;
 	struct joiner j;
 	evc_id id, push = 0;
 
-	OK(evc_ladder_set(c, NULL));
+	OK(evc_escalation_set(c, NULL));
 	id = hold(c, "hold");
 	OK(evc_cancel_push(c, count_call, &calls, 0, &push));
 	stop_now(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The last rungs: at 0.9 of the budget the log names the members alive, then
- * joins answer with the names.  Each rung stands in the report.
+ * The last steps: at 0.9 of the budget the log names the members alive, then
+ * joins answer with the names.  Each step stands in the report.
  */
 #include "../../support/ladder_util.h"
 
@@ -27,7 +27,7 @@ endings(char names[256])
 
 START_TEST(each_member_alive_is_heard_of_once)
 {
-	evc_ladder_opts o = { .budget = 2 };
+	evc_escalation_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100);
 	char names[256];
 	unsigned before = endings(names);
@@ -70,7 +70,7 @@ END_TEST
 
 START_TEST(the_last_chance_is_one)
 {
-	evc_ladder_opts o = { .budget = 2 };
+	evc_escalation_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100);
 	char names[256];
 	unsigned before = endings(names), i;
@@ -96,7 +96,7 @@ END_TEST
 
 START_TEST(who_ends_in_time_hears_of_no_last_chance)
 {
-	evc_ladder_opts o = { .budget = 2 };
+	evc_escalation_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100);
 	char names[256];
 	unsigned before = endings(names);
@@ -112,7 +112,7 @@ END_TEST
 
 START_TEST(members_of_scopes_are_heard_of_too)
 {
-	evc_ladder_opts o = { .budget = 2 };
+	evc_escalation_opts o = { .budget = 2 };
 	evc_coord *c = laddered(&o, 100), *low = NULL;
 	char names[256];
 	unsigned before = endings(names);
@@ -143,7 +143,7 @@ END_TEST
 
 START_TEST(each_rung_is_in_the_report_and_the_last_one_in_the_log)
 {
-	evc_ladder_opts o = { .budget = 2, .hooks = 0.25, .kicks = 0.5 };
+	evc_escalation_opts o = { .budget = 2, .hooks = 0.25, .kicks = 0.5 };
 	evc_member_opts kick = { .flags = EVC_KICK };
 	struct sleeper s = { .call = call_without_end, .stubborn = true };
 	evc_coord *c = laddered(&o, 100);

@@ -7,13 +7,13 @@
 
 START_TEST(the_budget_ends_every_join)
 {
-	evc_ladder_opts o = { .budget = 0.3 };
+	evc_escalation_opts o = { .budget = 0.3 };
 	struct driver d = { .config.grace = 1000 };
 	evc_coord *c = driver_make(&d, _i);
 	evc_id id = hold(c, "late");
 	double start;
 
-	OK(evc_ladder_set(c, &o));
+	OK(evc_escalation_set(c, &o));
 	driver_go(&d);
 	start = t_now();
 	driver_stop(&d);
@@ -29,14 +29,14 @@ END_TEST
 
 START_TEST(more_time_holds_for_every_join)
 {
-	evc_ladder_opts o = { .budget = 2, .hard_end = 100 };
+	evc_escalation_opts o = { .budget = 2, .hard_end = 100 };
 	struct driver d = { .config.grace = 1000,
 			    .config.clock = scripted_clock };
 	evc_coord *c = driver_make(&d, _i);
 	double granted = 0;
 	evc_id id = hold(c, "slow");
 
-	OK(evc_ladder_set(c, &o));
+	OK(evc_escalation_set(c, &o));
 	driver_go(&d);
 	driver_stop(&d);
 	OK(evc_extend_stop(c, id, 10, "needs a while", &granted));
@@ -53,12 +53,12 @@ END_TEST
 
 START_TEST(the_budget_of_the_root_ends_what_lives_below)
 {
-	evc_ladder_opts o = { .budget = 0.3 };
+	evc_escalation_opts o = { .budget = 0.3 };
 	struct driver d = { .config.grace = 1000 };
 	evc_coord *c = driver_make(&d, _i), *low;
 	evc_id id;
 
-	OK(evc_ladder_set(c, &o));
+	OK(evc_escalation_set(c, &o));
 	low = ready_scope(c, "scope", NULL);
 	id = hold(low, "late");
 	driver_go(&d);

@@ -14,13 +14,13 @@
 static evc_coord *
 with_ladder(double budget, double step, double hard_end)
 {
-	evc_ladder_opts o = { .budget = budget,
+	evc_escalation_opts o = { .budget = budget,
 			      .step = step,
 			      .hard_end = hard_end };
 	evc_config cfg = { .grace = 1000 };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 
-	OK(evc_ladder_set(c, &o));
+	OK(evc_escalation_set(c, &o));
 	return c;
 }
 
@@ -312,13 +312,13 @@ END_TEST
 /* It extends the grace, too, where that is what ends the stop. */
 START_TEST(progress_extends_the_grace)
 {
-	evc_ladder_opts o = { .step = 500, .hard_end = 1000 };
+	evc_escalation_opts o = { .step = 500, .hard_end = 1000 };
 	evc_config cfg = { .grace = SOON };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	struct joiner j;
 	struct self s;
 
-	OK(evc_ladder_set(c, &o));
+	OK(evc_escalation_set(c, &o));
 	begin_progress(&s, c, 0);
 	OK(evc_request_stop(c, 0, NULL));
 	join_begin(&j, c, 0, 0);

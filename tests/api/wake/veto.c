@@ -5,7 +5,7 @@
  */
 #include "../../support/ladder_util.h"
 
-static const evc_ladder_opts ladder = { .budget = 2, .hard_end = 5 };
+static const evc_escalation_opts escalation = { .budget = 2, .hard_end = 5 };
 
 static evc_id
 hold(evc_coord *c, const char *name)
@@ -18,7 +18,7 @@ hold(evc_coord *c, const char *name)
 
 START_TEST(the_end_of_the_stop_moves)
 {
-	evc_coord *c = laddered(&ladder, 100);
+	evc_coord *c = laddered(&escalation, 100);
 	evc_id id = hold(c, "slow");
 	double granted = 0;
 	struct joiner j;
@@ -34,7 +34,7 @@ END_TEST
 
 START_TEST(never_beyond_the_hard_end)
 {
-	evc_coord *c = laddered(&ladder, 100);
+	evc_coord *c = laddered(&escalation, 100);
 	evc_id id = hold(c, "slow");
 	double granted = 0;
 	struct joiner j;
@@ -50,7 +50,7 @@ END_TEST
 
 START_TEST(without_a_budget_the_grace_moves)
 {
-	evc_ladder_opts o = { .hard_end = 50 };
+	evc_escalation_opts o = { .hard_end = 50 };
 	evc_coord *c = laddered(&o, 2);
 	evc_id id = hold(c, "slow");
 	double granted = 0;
@@ -66,7 +66,7 @@ END_TEST
 
 START_TEST(once_for_each_member)
 {
-	evc_coord *c = laddered(&ladder, 100);
+	evc_coord *c = laddered(&escalation, 100);
 	evc_id first = hold(c, "first"), second = hold(c, "second");
 	double granted = 0;
 	int i;
@@ -98,7 +98,7 @@ END_TEST
 
 START_TEST(the_reason_is_in_the_report_and_in_the_log)
 {
-	evc_coord *c = laddered(&ladder, 100);
+	evc_coord *c = laddered(&escalation, 100);
 	evc_id id = hold(c, "slow");
 	char reason[300];
 
@@ -156,7 +156,7 @@ asks_thread(void *arg)
 
 START_TEST(id_0_is_the_calling_member)
 {
-	evc_coord *c = laddered(&ladder, 100);
+	evc_coord *c = laddered(&escalation, 100);
 	struct asker a = { .c = c }, r = { .c = c };
 	struct joiner j;
 	pthread_t t;
@@ -184,7 +184,7 @@ END_TEST
 
 START_TEST(a_veto_in_a_scope_moves_the_end_of_what_is_above)
 {
-	evc_coord *c = laddered(&ladder, 100), *low = NULL;
+	evc_coord *c = laddered(&escalation, 100), *low = NULL;
 	double granted = 0;
 	struct joiner j;
 	evc_id id;
@@ -211,7 +211,7 @@ END_TEST
 
 START_TEST(what_makes_no_sense_is_refused)
 {
-	evc_coord *c = laddered(&ladder, 100), *bare = laddered(NULL, 100);
+	evc_coord *c = laddered(&escalation, 100), *bare = laddered(NULL, 100);
 	evc_id id = hold(c, "slow"), other = hold(bare, "other");
 	double granted = 77;
 
@@ -246,7 +246,7 @@ END_TEST
 
 START_TEST(a_veto_after_the_hard_end_gets_nothing)
 {
-	evc_coord *c = laddered(&ladder, 100);
+	evc_coord *c = laddered(&escalation, 100);
 	evc_id id = hold(c, "slow");
 	struct joiner j;
 

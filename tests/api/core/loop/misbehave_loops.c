@@ -172,11 +172,11 @@ START_TEST(a_task_that_does_not_end_on_the_joiners_loop)
 	static const evc_task_class stays = { "lazy-task", NULL, NULL, 0 };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	evc_ladder_opts o = { .budget = 0.3 };
+	evc_escalation_opts o = { .budget = 0.3 };
 	evc_task t = { 0 };
 	evc_verdict v;
 
-	OK(evc_ladder_set(c, &o));
+	OK(evc_escalation_set(c, &o));
 	OK(evc_task_begin(evc_home(c), &t, &stays));
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert_int_eq(evc_run(c, NULL, &v), EVC_DEADLINE_EXCEEDED);

@@ -210,14 +210,14 @@ make(struct all *a)
 			   .arg = a,
 			   .flags = EVC_LOG_STOPS };
 	evc_member_opts own = { .flags = EVC_OWN_THREAD };
-	evc_ladder_opts ladder = { .budget = 100, .hard_end = 200 };
+	evc_escalation_opts escalation = { .budget = 100, .hard_end = 200 };
 	evc_systemd_opts sd = { .watchdog = -1, .status_every = 0.001 };
 
 	atomic_store(&a->running, 1);
 	a->loop = ev_loop_new(0);
 	a->c = new_coord_with(a->loop, &cfg);
 	a->cls.name = name;
-	OK(evc_ladder_set(a->c, &ladder));
+	OK(evc_escalation_set(a->c, &escalation));
 	manager_begin(&a->manager, true);
 	sd.socket = a->manager.name;
 	OK(evc_systemd_start(a->c, &sd));

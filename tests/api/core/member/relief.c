@@ -66,10 +66,10 @@ until_woken_once(evc_coord *c, void *arg)
 	return 0;
 }
 
-/* The hooks' rung is at 30 s; the second signal moves it to half a second. */
+/* The hooks' step is at 30 s; the second signal moves it to half a second. */
 START_TEST(a_rung_that_moves_nearer_comes)
 {
-	evc_ladder_opts l = { .budget = 60, .hooks = 0.5 };
+	evc_escalation_opts l = { .budget = 60, .hooks = 0.5 };
 	evc_signals_opts s = { .short_grace = 1 };
 	evc_member_opts o = { .unblock = counts };
 	evc_join_opts patient = { .grace = 60 };
@@ -77,7 +77,7 @@ START_TEST(a_rung_that_moves_nearer_comes)
 	atomic_int calls = 0;
 	evc_verdict v;
 
-	OK(evc_ladder_set(c, &l));
+	OK(evc_escalation_set(c, &l));
 	OK(evc_signals_start(c, &s));
 	OK(evc_thread_start(c, "m", until_woken_once, &calls, &o, NULL));
 	OK(raise(SIGTERM));
@@ -103,13 +103,13 @@ asks_for_more(evc_coord *c, void *arg)
 /* A scope's own stop is over, and the parent's comes later. */
 START_TEST(a_scopes_veto_leaves_no_trace_above)
 {
-	evc_ladder_opts l = { .hard_end = 3000 };
+	evc_escalation_opts l = { .hard_end = 3000 };
 	evc_join_opts short_grace = { .grace = 0.1 };
 	evc_coord *c = new_coord(NULL), *s;
 	evc_verdict v;
 	evc_id id;
 
-	OK(evc_ladder_set(c, &l));
+	OK(evc_escalation_set(c, &l));
 	OK(evc_scope_new(c, "s", NULL, &s));
 	OK(evc_thread_start(s, "t", asks_for_more, NULL, NULL, NULL));
 	OK(evc_scope_ready(s));

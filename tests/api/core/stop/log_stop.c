@@ -307,14 +307,14 @@ END_TEST
 START_TEST(the_last_chance_and_a_veto_are_warnings)
 {
 	evc_config cfg = { 0 };
-	evc_ladder_opts ladder = { .budget = 0.4, .hard_end = 0.6 };
+	evc_escalation_opts escalation = { .budget = 0.4, .hard_end = 0.6 };
 	struct log g;
 	evc_coord *c = logged(&g, NULL, &cfg);
 	double granted = 0;
 	struct line l;
 	evc_id id = 0;
 
-	OK(evc_ladder_set(c, &ladder));
+	OK(evc_escalation_set(c, &escalation));
 	OK(evc_hold_begin(c, "laggard", NULL, &id));
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_extend_stop(c, id, 0.1, "still writing", &granted));

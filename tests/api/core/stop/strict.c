@@ -132,9 +132,9 @@ foreign_add(void)
 static evc_status
 ladder_set(void)
 {
-	evc_ladder_opts o = { .budget = -1 };
+	evc_escalation_opts o = { .budget = -1 };
 
-	return evc_ladder_set(w.c, &o);
+	return evc_escalation_set(w.c, &o);
 }
 
 static evc_status
@@ -263,7 +263,7 @@ static const struct row {
 	{ runner_add, "evc_runner_add", -EVC_INVALID_ARGUMENT },
 	{ child_add, "evc_child_add", -EVC_NOT_FOUND },
 	{ foreign_add, "evc_foreign_add", -EVC_INVALID_ARGUMENT },
-	{ ladder_set, "evc_ladder_set", -EVC_INVALID_ARGUMENT },
+	{ ladder_set, "evc_escalation_set", -EVC_INVALID_ARGUMENT },
 	{ signals_start, "evc_signals_start", -EVC_INVALID_ARGUMENT },
 	{ dump_signal, "evc_dump_signal", -EVC_INVALID_ARGUMENT },
 	{ systemd_start, "evc_systemd_start", -EVC_INVALID_ARGUMENT },

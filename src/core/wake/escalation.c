@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ladder of a stop: when each rung is due, and what moves the end.
+ * The escalation of a stop: when each step is due, and what moves the end.
  */
 #include "core/core.h"
 #include "core/join/join.h"
-#include "core/wake/ladder.h"
+#include "core/wake/escalation.h"
 #include "core/status/trace.h"
 
 /* When the log names who is alive: this fraction of the time of a stop. */
@@ -13,30 +13,30 @@
 const double evc__took_bounds[TOOK_BUCKETS] = { 0.001, 0.01, 0.1, 0.5, 1,
 						5,     10,   30,  120 };
 
-const evc_ladder_opts *
-evc__ladder(const evc_coord *c)
+const evc_escalation_opts *
+evc__escalation(const evc_coord *c)
 {
-	static const evc_ladder_opts none;
-	const struct evc__ladder *l = NULL;
+	static const evc_escalation_opts none;
+	const struct evc__escalation *l = NULL;
 
 	for (; c != NULL && l == NULL; c = c->parent)
-		l = sync_load(&c->wake.ladder);
+		l = sync_load(&c->wake.escalation);
 	return l != NULL ? &l->o : &none;
 }
 
 uint64_t
-evc__rung_due(const evc_coord *c, enum evc__rung r, uint64_t stop, uint64_t end)
+evc__step_due(const evc_coord *c, enum evc__escalation_step r, uint64_t stop, uint64_t end)
 {
-	const evc_ladder_opts *o = evc__ladder(c);
-	double part = r == RUNG_HOOKS ? o->hooks :
-		      r == RUNG_KICKS ? o->kicks :
+	const evc_escalation_opts *o = evc__escalation(c);
+	double part = r == STEP_HOOKS ? o->hooks :
+		      r == STEP_KICKS ? o->kicks :
 				       ENDING;
 	uint64_t first = stop, due;
 
 	/* A thread that heard the stop by itself, or by a hook, is not to be
 	   kicked out of what it does about it: so a moment after the hooks. */
-	if (r == RUNG_KICKS) {
-		due = evc__rung_due(c, RUNG_HOOKS, stop, end);
+	if (r == STEP_KICKS) {
+		due = evc__step_due(c, STEP_HOOKS, stop, end);
 		first = evc__after(due != SYNC_FOREVER ? due : stop,
 				   BACKOFF_FIRST_NS);
 	}
@@ -48,17 +48,17 @@ evc__rung_due(const evc_coord *c, enum evc__rung r, uint64_t stop, uint64_t end)
 	return due > first ? due : first;
 }
 
-_Static_assert(sizeof((evc_coord *)0)->wake.rung_ns ==
-		       N_RUNGS * sizeof((evc_coord *)0)->wake.rung_ns[0],
+_Static_assert(sizeof((evc_coord *)0)->wake.step_ns ==
+		       N_STEPS * sizeof((evc_coord *)0)->wake.step_ns[0],
 	       "one for each");
 
 bool
-evc__rung_reached(evc_coord *c, enum evc__rung r)
+evc__step_reached(evc_coord *c, enum evc__escalation_step r)
 {
-	if (c->wake.rung_ns[r] != 0)
+	if (c->wake.step_ns[r] != 0)
 		return false;
-	c->wake.rung_ns[r] = evc__now(c) | 1;
-	evc__trace(c, TRACE_RUNG, 0, TRACE_COORD, NULL, r);
+	c->wake.step_ns[r] = evc__now(c) | 1;
+	evc__trace(c, TRACE_STEP, 0, TRACE_COORD, NULL, r);
 	return true;
 }
 
@@ -108,7 +108,7 @@ last_mark(evc_coord *c)
 
 /* Lock held: the end that progress gives; 0: there was none since the stop. */
 static uint64_t
-progress_end(evc_coord *c, const evc_ladder_opts *o, uint64_t stop)
+progress_end(evc_coord *c, const evc_escalation_opts *o, uint64_t stop)
 {
 	uint64_t mark = last_mark(c), age, now;
 
@@ -126,7 +126,7 @@ progress_end(evc_coord *c, const evc_ladder_opts *o, uint64_t stop)
 struct evc__more_time
 evc__more_time(evc_coord *c, uint64_t stop)
 {
-	const evc_ladder_opts *o = evc__ladder(c);
+	const evc_escalation_opts *o = evc__escalation(c);
 	struct evc__more_time e = { 0 };
 	struct list *n, *tmp;
 
@@ -174,9 +174,9 @@ forget_extensions(evc_coord *c)
 }
 
 void
-evc__ladder_forget(evc_coord *c)
+evc__escalation_forget(evc_coord *c)
 {
-	memset(c->wake.rung_ns, 0, sizeof c->wake.rung_ns);
+	memset(c->wake.step_ns, 0, sizeof c->wake.step_ns);
 	c->wake.n_kicks = c->wake.n_unblocks = 0;
 	c->wake.kicks_lost = NULL;
 	c->wake.last_mark = 0;
@@ -184,9 +184,9 @@ evc__ladder_forget(evc_coord *c)
 }
 
 void
-evc__ladder_free(evc_coord *c)
+evc__escalation_free(evc_coord *c)
 {
-	struct evc__ladder *l = sync_load(&c->wake.ladder), *before;
+	struct evc__escalation *l = sync_load(&c->wake.escalation), *before;
 
 	for (; l != NULL; l = before) {
 		before = l->before;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One budget for the whole stop, and the ladder inside it.
+ * One budget for the whole stop, and the escalation inside it.
  *
  * From the request on a stop has a budget of time.  Whoever does not leave by
- * itself meets the rungs, each at its fraction of the budget:
+ * itself meets the steps, each at its fraction of the budget:
  *     told         at once: futex, descriptor, the loops' ev_async
  *     hooks        cancel hooks and unblock (evcoord/wake.h)
  *     kicks        a signal to the threads flagged EVC_KICK
  *     ending       0.9 of the budget: the log names who is alive
  *     abandoned    the budget is over: joins answer and name who is left
- * evc_report says which rungs were reached, and when.
+ * evc_report says which steps were reached, and when.
  */
-#ifndef EVCOORD_LADDER_H
-#define EVCOORD_LADDER_H
+#ifndef EVCOORD_ESCALATION_H
+#define EVCOORD_ESCALATION_H
 
 #include <evcoord/types.h>
 
 EVC_BEGIN_DECLS_
 
 /*
- * How a stop climbs; {0} is what holds without evc_ladder_set.
+ * How a stop climbs; {0} is what holds without evc_escalation_set.
  */
-typedef struct evc_ladder_opts {
+typedef struct evc_escalation_opts {
 	double budget;      /* seconds from the request: no join of c, and of
 			       scopes below it, lasts longer, whatever its own
 			       grace, and joins last as long where no grace
@@ -37,11 +37,11 @@ typedef struct evc_ladder_opts {
 			       evc_extend_stop moves the end of the stop beyond;
 			       0 = nothing moves it */
 	uint64_t reserved_[8];
-} evc_ladder_opts;
+} evc_escalation_opts;
 
 /*
- * Set the ladder of c, and of the scopes below it that have none of their own.
- * The helper thread, which writes the line of the rung "ending" to the log, is
+ * Set the escalation of c, and of the scopes below it that have none of their own.
+ * The helper thread, which writes the line of the step "ending" to the log, is
  * made now.
  *
  * Thread:    any, before a stop.
@@ -51,7 +51,7 @@ typedef struct evc_ladder_opts {
  * Since:     0.1
  */
 EVC_API evc_status
-evc_ladder_set(evc_coord *c, const evc_ladder_opts *opts);
+evc_escalation_set(evc_coord *c, const evc_escalation_opts *opts);
 
 /*
  * Say where this member is.  Reports show the text and its age; during a stop
@@ -87,7 +87,7 @@ evc_progress_get(const evc_coord *c, evc_id id, const char **ret_text,
 
 /*
  * Ask for more time, once in a stop for each member: the end of the stop, or now
- * when that is over, moves so many seconds, up to the ladder's hard end.  A
+ * when that is over, moves so many seconds, up to the escalation's hard end.  A
  * second signal overrules all of that.
  *
  * Thread:    any.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_ladder_set, and the line in the log that names the members alive shortly
- * before the end of a stop.  A chore of the coordinator that has the ladder
- * writes the line, also for the scopes below that have no ladder of their own.
+ * evc_escalation_set, and the line in the log that names the members alive shortly
+ * before the end of a stop.  A chore of the coordinator that has the escalation
+ * writes the line, also for the scopes below that have no escalation of their own.
  * Called by: the program; the helper thread, for the chore.
- * Locks: the coordinator's; c->wake.ladder is atomic.
+ * Locks: the coordinator's; c->wake.escalation is atomic.
  */
 #include "core/core.h"
 #include "core/helper/chore.h"
@@ -51,13 +51,13 @@ write_names(evc_coord *c, uint32_t stop)
 	sync_lock(&c->lock);
 	w = sync_load_sc(&c->word);
 	now = names.len > 0 && (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
-	      evc__rung_reached(c, RUNG_ENDING);
+	      evc__step_reached(c, STEP_ENDING);
 	sync_unlock(&c->lock);
 	if (now)
 		evc__log_ending(c, buf + strlen(", "));
 	s = evc__scopes_keep(c, &n);
 	for (i = 0; s != NULL && i < n; i++)
-		if (sync_load(&s[i]->wake.ladder) == NULL &&
+		if (sync_load(&s[i]->wake.escalation) == NULL &&
 		    sync_load_sc(&s[i]->stop.alive) > 0)
 			write_names(s[i],
 				    WORD_STOP_NUMBER(sync_load(&s[i]->word)));
@@ -75,7 +75,7 @@ write_when_due(evc_coord *c, struct evc__chore *k)
 	stop = evc__stop_time(c, w);
 	end = evc__own_end(c);
 	end = cap < end ? cap : end;
-	due = evc__rung_due(c, RUNG_ENDING, stop, end);
+	due = evc__step_due(c, STEP_ENDING, stop, end);
 	now = evc__now(c);
 	sync_unlock(&c->lock);
 	if (stop == 0 || (w & WORD_JOINED) ||
@@ -92,38 +92,38 @@ write_when_due(evc_coord *c, struct evc__chore *k)
 /* ---- the setting ---- */
 
 static evc_status
-check(const evc_ladder_opts *o)
+check(const evc_escalation_opts *o)
 {
 	const double time[] = { o->budget, o->step, o->hard_end };
 	unsigned i;
 
-	if (evc__check_room(o->reserved_, "evc_ladder_set") < 0)
+	if (evc__check_room(o->reserved_, "evc_escalation_set") < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (!(o->hooks >= 0 && o->hooks <= 1 && o->kicks >= 0 && o->kicks <= 1))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_ladder_set: a fraction is not in 0..1");
+				   "evc_escalation_set: a fraction is not in 0..1");
 	for (i = 0; i < 3; i++)
 		if (!(time[i] >= 0))
 			return evc__refuse(-EVC_INVALID_ARGUMENT,
-					   "evc_ladder_set: budget, step or "
+					   "evc_escalation_set: budget, step or "
 					   "hard_end is not a time");
 	if (o->hard_end > 0 && o->hard_end < o->budget)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_ladder_set: the hard end comes before "
+				   "evc_escalation_set: the hard end comes before "
 				   "the budget is over");
 	return 0;
 }
 
 /* Lock held; l is used or freed. */
 static evc_status
-set(evc_coord *c, struct evc__ladder *l)
+set(evc_coord *c, struct evc__escalation *l)
 {
 	struct ending *e;
 
 	if (evc_should_stop(c)) {
 		sync_free(l);
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_ladder_set: a stop was asked for");
+				   "evc_escalation_set: a stop was asked for");
 	}
 	if (c->wake.ending == NULL) {
 		e = sync_alloc(1, sizeof *e);
@@ -135,25 +135,25 @@ set(evc_coord *c, struct evc__ladder *l)
 			sync_free(e);
 			sync_free(l);
 			return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-					   "evc_ladder_set: no memory or no "
+					   "evc_escalation_set: no memory or no "
 					   "helper thread");
 		}
 		c->wake.ending = &e->chore;
 	}
 	/* Joins and the helper read it without the lock: the one before stays
 	   as long as c. */
-	l->before = sync_load(&c->wake.ladder);
-	sync_store(&c->wake.ladder, l);
+	l->before = sync_load(&c->wake.escalation);
+	sync_store(&c->wake.escalation, l);
 	evc__ring(c);
 	return 0;
 }
 
 evc_status
-evc_ladder_set(evc_coord *c, const evc_ladder_opts *opts)
+evc_escalation_set(evc_coord *c, const evc_escalation_opts *opts)
 {
-	static const evc_ladder_opts none;
+	static const evc_escalation_opts none;
 	evc_status st = evc__check(c, __func__);
-	struct evc__ladder *l;
+	struct evc__escalation *l;
 
 	opts = opts != NULL ? opts : &none;
 	if (st == 0)
@@ -165,7 +165,7 @@ evc_ladder_set(evc_coord *c, const evc_ladder_opts *opts)
 		return evc__refuse_setup(
 			c, __func__,
 			evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-				    "evc_ladder_set: no memory"));
+				    "evc_escalation_set: no memory"));
 	l->o = *opts;
 	sync_lock(&c->lock);
 	st = set(c, l);

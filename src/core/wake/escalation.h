@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ladder from the inside: who is woken how, and what a stop has done.
+ * The escalation from the inside: who is woken how, and what a stop has done.
  *
  * A waker is one way to wake one thread or member: a function to be called, or
  * a kick.  The helper thread goes through a coordinator's wakers from its stop
  * on (rouse.c); what it has done so far reports read under the lock.
  */
-#ifndef EVC_CORE_LADDER_H
-#define EVC_CORE_LADDER_H
+#ifndef EVC_CORE_ESCALATION_H
+#define EVC_CORE_ESCALATION_H
 
 #include <evcoord.h>
 
@@ -32,20 +32,20 @@ struct evc__stats {
 /* Seconds: took[i] counts those up to it, the last one all others. */
 extern const double evc__took_bounds[TOOK_BUCKETS];
 
-/* Rungs, in their order: c->rung_ns[]. */
-enum evc__rung {
-	RUNG_TOLD,
-	RUNG_HOOKS,
-	RUNG_KICKS,
-	RUNG_ENDING,
-	RUNG_ABANDONED,
-	N_RUNGS
+/* Steps, in their order: c->step_ns[]. */
+enum evc__escalation_step {
+	STEP_TOLD,
+	STEP_HOOKS,
+	STEP_KICKS,
+	STEP_ENDING,
+	STEP_ABANDONED,
+	N_STEPS
 };
 
-/* A ladder as it was set: never changed, kept until its coordinator goes. */
-struct evc__ladder {
-	evc_ladder_opts o;
-	struct evc__ladder *before; /* the one that it replaced */
+/* An escalation as it was set: never changed, kept until its coordinator goes. */
+struct evc__escalation {
+	evc_escalation_opts o;
+	struct evc__escalation *before; /* the one that it replaced */
 };
 
 struct evc__waker {
@@ -87,16 +87,16 @@ struct evc__coord_wake {
 	struct evc__chore *rouse;
 	uint32_t rouse_pass;
 	struct evc__chore *ending; /* or NULL */
-	uint64_t rung_ns[N_RUNGS]; /* when the present stop reached each; 0:
+	uint64_t step_ns[N_STEPS]; /* when the present stop reached each; 0:
 				      not, or the first, which is the stop */
 	unsigned n_kicks, n_unblocks; /* in the present stop */
 	const char *kicks_lost; /* in it: why kicks wake nobody; or NULL */
 	struct list extensions; /* of the present stop */
 	uint64_t last_mark;  /* the latest of those that have left; see
-				ladder.c */
+				escalation.c */
 	struct evc__stats stats;
-	/* atomic: evc_ladder_set -> anybody; NULL: that of the parent */
-	_Atomic(struct evc__ladder *) ladder;
+	/* atomic: evc_escalation_set -> anybody; NULL: that of the parent */
+	_Atomic(struct evc__escalation *) escalation;
 	/* atomic: signal handlers -> joins: a second signal; see hurry.c */
 	_Atomic uint64_t hurry;
 	_Atomic uint64_t hurry_grace_ns;
@@ -153,10 +153,10 @@ bool evc__echoes(const evc_coord *c, evc_id id);
 void evc__wakers_count(const struct evc__member *m, unsigned *ret_unblocks,
 		       unsigned *ret_kicks);
 
-/* ---- ladder.c ---- */
+/* ---- escalation.c ---- */
 
-/* The ladder that holds for c; never NULL.  No lock needed. */
-const evc_ladder_opts *evc__ladder(const evc_coord *c);
+/* The escalation that holds for c; never NULL.  No lock needed. */
+const evc_escalation_opts *evc__escalation(const evc_coord *c);
 /* How a stop may end later than its grace says; lock held. */
 struct evc__more_time {
 	uint64_t budget;   /* when the budget is over; 0: there is none */
@@ -165,17 +165,17 @@ struct evc__more_time {
 	uint64_t hard;     /* nothing is extended beyond; 0: nothing at all */
 };
 struct evc__more_time evc__more_time(evc_coord *c, uint64_t stop);
-/* Lock held: when the rung is due, of a stop that ends then. */
-uint64_t evc__rung_due(const evc_coord *c, enum evc__rung r, uint64_t stop,
+/* Lock held: when the step is due, of a stop that ends then. */
+uint64_t evc__step_due(const evc_coord *c, enum evc__escalation_step r, uint64_t stop,
 		       uint64_t end);
-/* Lock held: the rung was reached now, unless it had been before.  true: now. */
-bool evc__rung_reached(evc_coord *c, enum evc__rung r);
+/* Lock held: the step was reached now, unless it had been before.  true: now. */
+bool evc__step_reached(evc_coord *c, enum evc__escalation_step r);
 /* Lock held: who says where it is by m goes. */
 void evc__mark_leaves(evc_coord *c, const struct evc__mark *m);
 /* Lock held: what the stop that is over has left is forgotten. */
-void evc__ladder_forget(evc_coord *c);
+void evc__escalation_forget(evc_coord *c);
 /* Nobody can reach c any more. */
-void evc__ladder_free(evc_coord *c);
+void evc__escalation_free(evc_coord *c);
 /* Lock held: a stop is over that took so many seconds. */
 void evc__took(evc_coord *c, double seconds);
 
