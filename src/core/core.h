@@ -52,7 +52,7 @@
 #define WORD_STOP_NUMBER(w) \
 	((WORD_STOPS(w) + (uint32_t)((w) & WORD_FLAG)) & WORD_STOPS_MASK)
 
-struct evc__chore;
+struct evc__helper_job;
 struct evc__helper;
 struct evc__trace;
 
@@ -69,7 +69,7 @@ struct evc__upper {
 	/* life/abandon.c, helper thread: nobody is left in an abandoned root. */
 	void (*end_abandoned)(evc_coord *c);
 	/* join/rouse.c, helper thread: wake members that cannot hear. */
-	uint64_t (*rouse)(evc_coord *c, struct evc__chore *k);
+	uint64_t (*rouse)(evc_coord *c, struct evc__helper_job *k);
 	/* join/turn.c, loop thread: do what is due.  false: r is gone. */
 	bool (*turn)(evc_reactor *r);
 	/* join/loop.c, loop thread: the loop is gone, answer its joins. */

@@ -35,7 +35,7 @@ evc__systemd_watch(struct evc__systemd *sd)
 			      .flags = EVC_BACKGROUND };
 	evc_status st;
 
-	/* While a stop stands the chore does it. */
+	/* While a stop stands the job does it. */
 	if (evc_should_stop(sd->c))
 		return 0;
 	if (sd->reactor == NULL)
@@ -155,8 +155,8 @@ make(evc_coord *c, const evc_systemd_opts *o, const char *name,
 	}
 	sd->c = c;
 	sd->listener.tell = evc__systemd_tell;
-	sd->chore.run = evc__systemd_run;
-	list_init(&sd->chore.node);
+	sd->job.run = evc__systemd_run;
+	list_init(&sd->job.node);
 	every = evc__ns(o->status_every == 0 ? STATUS_EVERY : o->status_every);
 	/* The helper thread must not spin. */
 	sd->status_ns = every > BACKOFF_FIRST_NS ? every : BACKOFF_FIRST_NS;
@@ -187,7 +187,7 @@ enrol(struct evc__systemd *sd)
 	if (!evc__listen(c, &sd->listener))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_systemd_start: no memory");
-	if (!evc__chore_add(c, &sd->chore)) {
+	if (!evc__helper_job_add(c, &sd->job)) {
 		evc__unlisten(c, &sd->listener);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_systemd_start: no helper thread");
@@ -210,7 +210,7 @@ withdraw(evc_coord *c)
 		return NULL;
 	c->life.systemd = NULL;
 	c->life.release_systemd = NULL;
-	evc__chore_remove(c, &sd->chore);
+	evc__helper_job_remove(c, &sd->job);
 	evc__unlisten(c, &sd->listener);
 	return sd;
 }

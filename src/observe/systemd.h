@@ -3,7 +3,7 @@
  * What is told to the service manager, from the inside.
  *
  * Three tell: whoever asks for the stop, by a listener, in that very call; the
- * helper thread, by a chore, while a stop stands; a looper, while none does.
+ * helper thread, by a job, while a stop stands; a looper, while none does.
  */
 #ifndef EVC_OBSERVE_SYSTEMD_H
 #define EVC_OBSERVE_SYSTEMD_H
@@ -11,7 +11,7 @@
 #include <sys/un.h>
 
 #include "core/core.h"
-#include "core/helper/chore.h"
+#include "core/helper/job.h"
 
 #include "base/text.h"
 
@@ -46,7 +46,7 @@ struct evc__progress {
 struct evc__systemd {
 	/* set at creation */
 	struct evc__listener listener;
-	struct evc__chore chore;
+	struct evc__helper_job job;
 	evc_coord *c;
 	struct evc__manager manager;
 	uint64_t status_ns;
@@ -54,7 +54,7 @@ struct evc__systemd {
 	double watchdog;      /* 0: none */
 	evc_reactor *reactor; /* NULL: the watchdog has a thread of its own */
 
-	/* atomic: who tells of a stop -> others who tell, the chore: numbers of
+	/* atomic: who tells of a stop -> others who tell, the job: numbers of
 	   stops; 0: none yet */
 	_Atomic uint32_t stopping; /* of which somebody tells */
 	_Atomic uint32_t said;     /* of which all is said, or was tried */
@@ -65,7 +65,7 @@ struct evc__systemd {
 
 	evc_id looper; /* lock */
 
-	/* helper thread only; afterwards, who has removed the chore */
+	/* helper thread only; afterwards, who has removed the job */
 	uint32_t closed;     /* the last stop that is known to be over */
 	bool no_looper;      /* there was no memory for it */
 	uint32_t stop;       /* the one that the following are about */
@@ -77,9 +77,9 @@ struct evc__systemd {
 /* Say at once that a stop or a drain has begun, unless that was said; any
    thread, signal-safe but for errno. */
 void evc__systemd_tell(struct evc__listener *l);
-/* The chore. */
-uint64_t evc__systemd_run(evc_coord *c, struct evc__chore *k);
-/* Everybody has ended; the chore is removed. */
+/* The job. */
+uint64_t evc__systemd_run(evc_coord *c, struct evc__helper_job *k);
+/* Everybody has ended; the job is removed. */
 void evc__systemd_last_word(struct evc__systemd *sd);
 
 /* ---- systemd.c ---- */

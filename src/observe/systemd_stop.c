@@ -4,7 +4,7 @@
  * that asks for it; then, by the helper thread, who is left, that it may take
  * longer while members get on, and that the process is alive.
  *
- * The number of the stop decides who speaks of it.  The chore waits until the
+ * The number of the stop decides who speaks of it.  The job waits until the
  * beginning was told, so that its first status is not overtaken by that.
  */
 #include "observe/systemd.h"
@@ -166,7 +166,7 @@ look(struct evc__systemd *sd, struct evc__progress *p, char *status,
 	return true;
 }
 
-/* ---- the chore, while a stop stands ---- */
+/* ---- the job, while a stop stands ---- */
 
 static bool
 got_on(const struct evc__progress *now, const struct evc__progress *before)
@@ -296,9 +296,9 @@ back_to_work(struct evc__systemd *sd, uint32_t said, uint32_t drained)
 }
 
 uint64_t
-evc__systemd_run(evc_coord *c, struct evc__chore *k)
+evc__systemd_run(evc_coord *c, struct evc__helper_job *k)
 {
-	struct evc__systemd *sd = LIST_OF(k, struct evc__systemd, chore);
+	struct evc__systemd *sd = LIST_OF(k, struct evc__systemd, job);
 	/* Before the word: when no stop stands, that one is over. */
 	uint32_t said = sync_load_sc(&sd->said);
 	uint32_t drained = sync_load_sc(&sd->draining);

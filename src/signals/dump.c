@@ -14,14 +14,14 @@
 #include "base/kick.h"
 #include "base/stack.h"
 #include "core/core.h"
-#include "core/helper/chore.h"
+#include "core/helper/job.h"
 #include "signals/signals.h"
 
 /* A job that writes reports.  A job that was replaced on the helper thread
    stays, with `off` set, until its coordinator is freed: the helper may be
    inside. */
 struct dump {
-	struct evc__chore chore; /* first: the argument of run() */
+	struct evc__helper_job job; /* first: the argument of run() */
 	evc_coord *c;            /* set at creation */
 	int fd;
 	unsigned format;
@@ -81,7 +81,7 @@ evc__dump_has(int n)
 
 /* Helper thread. */
 static uint64_t
-run(evc_coord *c, struct evc__chore *k)
+run(evc_coord *c, struct evc__helper_job *k)
 {
 	struct dump *d = (struct dump *)k;
 	bool off;
@@ -130,7 +130,7 @@ retire(struct dump *d)
 	sync_lock(&c->lock);
 	d->off = true;
 	if (!helper)
-		evc__chore_remove(c, &d->chore);
+		evc__helper_job_remove(c, &d->job);
 	sync_unlock(&c->lock);
 	if (!helper) {
 		sync_free(d);
@@ -179,9 +179,9 @@ release_for_free(evc_coord *c)
 		next = d->next;
 		sync_lock(&c->lock);
 		if (evc__helper_is_self(c))
-			list_remove(&d->chore.node);
+			list_remove(&d->job.node);
 		else
-			evc__chore_remove(c, &d->chore);
+			evc__helper_job_remove(c, &d->job);
 		sync_unlock(&c->lock);
 		sync_free(d);
 	}
@@ -251,13 +251,13 @@ dump_new(evc_coord *c, int fd, unsigned format)
 
 	if (d == NULL)
 		return NULL;
-	d->chore.run = run;
-	list_init(&d->chore.node);
+	d->job.run = run;
+	list_init(&d->job.node);
 	d->c = c;
 	d->fd = fd;
 	d->format = format;
 	sync_lock(&c->lock);
-	added = evc__chore_add(c, &d->chore);
+	added = evc__helper_job_add(c, &d->job);
 	sync_unlock(&c->lock);
 	if (added)
 		return d;

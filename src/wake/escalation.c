@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * evc_escalation_set, and the line in the log that names the members alive shortly
- * before the end of a stop.  A chore of the coordinator that has the escalation
+ * before the end of a stop.  A job of the coordinator that has the escalation
  * writes the line, also for the scopes below that have no escalation of their own.
- * Called by: the program; the helper thread, for the chore.
+ * Called by: the program; the helper thread, for the job.
  * Locks: the coordinator's; c->wake.escalation is atomic.
  */
 #include "core/core.h"
-#include "core/helper/chore.h"
+#include "core/helper/job.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
 
 #include "base/text.h"
 
-/* The chore looks at the end again so often: a second signal, more time or
+/* The job looks at the end again so often: a second signal, more time or
    progress may have moved the end. */
 #define LOOK_NS (100 * UINT64_C(1000000))
 
 struct ending {
-	struct evc__chore chore; /* first: write_when_due() gets it */
+	struct evc__helper_job job; /* first: write_when_due() gets it */
 	uint32_t written;        /* helper only: number of the latest stop that
 				    has its line */
 };
@@ -65,7 +65,7 @@ write_names(evc_coord *c, uint32_t stop)
 }
 
 static uint64_t
-write_when_due(evc_coord *c, struct evc__chore *k)
+write_when_due(evc_coord *c, struct evc__helper_job *k)
 {
 	struct ending *e = (struct ending *)k;
 	uint64_t cap = evc__budget_end(c), w, stop, end, due, now;
@@ -128,17 +128,17 @@ set(evc_coord *c, struct evc__escalation *l)
 	if (c->wake.ending == NULL) {
 		e = sync_alloc(1, sizeof *e);
 		if (e != NULL) {
-			e->chore.run = write_when_due;
-			list_init(&e->chore.node);
+			e->job.run = write_when_due;
+			list_init(&e->job.node);
 		}
-		if (e == NULL || !evc__chore_add(c, &e->chore)) {
+		if (e == NULL || !evc__helper_job_add(c, &e->job)) {
 			sync_free(e);
 			sync_free(l);
 			return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 					   "evc_escalation_set: no memory or no "
 					   "helper thread");
 		}
-		c->wake.ending = &e->chore;
+		c->wake.ending = &e->job;
 	}
 	/* Joins and the helper read it without the lock: the one before stays
 	   as long as c. */

@@ -67,7 +67,7 @@ over(struct manager *m, evc_coord *c, evc_id id)
 }
 
 /* The bare "stopping" must not come after the first status, which is not said
-   twice.  Fails when the chore does not wait for who tells. */
+   twice.  Fails when the job does not wait for who tells. */
 START_TEST(said_comes_before_the_first_status)
 {
 	struct manager m;
@@ -116,7 +116,7 @@ START_TEST(stopping_is_told_for_one_who_stands_still)
 END_TEST
 
 /* A stop that is told while the end of the one before is: the last word is that
-   it stops.  Fails when the chore does not look again. */
+   it stops.  Fails when the job does not look again. */
 START_TEST(ready_is_not_the_last_word_of_a_new_stop)
 {
 	struct manager m;
@@ -151,13 +151,13 @@ START_TEST(ready_is_not_the_last_word_of_a_new_stop)
 }
 END_TEST
 
-/* evc_systemd_stop while the chore is at work, and while somebody tells: it
+/* evc_systemd_stop while the job is at work, and while somebody tells: it
    waits for both.  Fails (under the address sanitizer) when it does not. */
 START_TEST(stop_waits_for_who_is_telling)
 {
 	static const struct place places[] = {
 		{ "dgram_send", "evc__manager_send", 1 }, /* who asks */
-		{ "dgram_send", "evc__manager_send", 2 }, /* the chore */
+		{ "dgram_send", "evc__manager_send", 2 }, /* the job */
 		{ "load", "evc__systemd_run", 1 },
 	};
 	struct manager m;

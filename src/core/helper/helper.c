@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The helper thread, one for a whole tree of coordinators: watches pidfds, runs
- * stop hooks that have no loop, does chores, keeps the keepers that have no
+ * stop hooks that have no loop, does jobs, keeps the keepers that have no
  * loop.
  *
  * Made at the first need and never at a stop, when there may be nothing to make

@@ -16,8 +16,8 @@ struct evc__member;
 /* The part of a coordinator; the lock guards all of it. */
 struct evc__coord_helper {
 	struct evc__client *client; /* NULL: the helper does not serve it */
-	struct list chores;         /* see chore.h */
-	uint32_t chore_pass;
+	struct list jobs;         /* see job.h */
+	uint32_t job_pass;
 };
 
 /* Lock held: make the tree's helper thread unless it is there, and let it serve

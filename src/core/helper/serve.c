@@ -11,7 +11,7 @@
  * one coordinator still come one after the other.
  */
 #include "core/core.h"
-#include "core/helper/chore.h"
+#include "core/helper/job.h"
 #include "core/helper/threads.h"
 #include "core/join/keeper.h"
 
@@ -83,15 +83,15 @@ static void
 serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 {
 	evc_coord *c = k->c;
-	uint64_t wait, chores;
+	uint64_t wait, jobs;
 
 	serving(h, me, sync_mono() | 1);
 	sync_unlock(&h->tree->lock);
 	h->tree->upper->run_hooks(c, NULL);
 	end_in_child(h);
-	chores = evc__chores_run(c);
+	jobs = evc__helper_jobs_run(c);
 	if (keep(k, &wait)) {
-		wait = chores < wait ? chores : wait;
+		wait = jobs < wait ? jobs : wait;
 		sync_lock(&h->tree->lock);
 		if (sync_load_sc(&h->leader) != me) {
 			/* What we knew is old, and what we were in others have

@@ -15,7 +15,7 @@
  * alone for a moment: what it writes now is not to be cut short.
  */
 #include "core/core.h"
-#include "core/helper/chore.h"
+#include "core/helper/job.h"
 #include "core/join/join.h"
 #include "core/wake/escalation.h"
 #include "core/status/trace.h"
@@ -147,7 +147,7 @@ kick(struct evc__waker *k, uint32_t stop, uint64_t now)
 	next_step(k, now);
 }
 
-/* ---- the chore ---- */
+/* ---- the job ---- */
 
 /* How the steps of a stop stand at one look. */
 struct steps {
@@ -191,7 +191,7 @@ turn(struct evc__waker *k, const struct steps *g)
 }
 
 uint64_t
-evc__rouse(evc_coord *c, struct evc__chore *chore)
+evc__rouse(evc_coord *c, struct evc__helper_job *job)
 {
 	uint64_t cap = evc__budget_end(c), wait = SYNC_FOREVER, w, t, stop, end;
 	const char *lost_before, *lost;
@@ -199,7 +199,7 @@ evc__rouse(evc_coord *c, struct evc__chore *chore)
 	bool hooks = false;
 	uint32_t pass;
 
-	(void)chore;
+	(void)job;
 	sync_lock(&c->lock);
 	w = sync_load_sc(&c->word);
 	stop = evc__stop_time(c, w);

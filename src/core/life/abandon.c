@@ -9,7 +9,7 @@
  * left it takes everything down, the scopes first, and ends itself.
  */
 #include "core/core.h"
-#include "core/helper/chore.h"
+#include "core/helper/job.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
 #include "core/join/keeper.h"
@@ -61,7 +61,7 @@ any_in_use(evc_coord *c)
 }
 
 static uint64_t
-run(evc_coord *c, struct evc__chore *k)
+run(evc_coord *c, struct evc__helper_job *k)
 {
 	bool used;
 
@@ -162,7 +162,7 @@ static evc_status
 hand_over(evc_coord *c)
 {
 	const char *why = why_not(c);
-	struct evc__chore *o;
+	struct evc__helper_job *o;
 
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
@@ -209,7 +209,7 @@ evc_abandon(evc_coord *c)
 	(void)evc__gate_enter(&c->life.gate);
 	sync_lock(&c->lock);
 	/* Every ring from now on, and a first look at once. */
-	(void)evc__chore_add(c, c->life.owner);
+	(void)evc__helper_job_add(c, c->life.owner);
 	evc__helper_hear(c, true);
 	sync_unlock(&c->lock);
 	/* No join does it from now on. */

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/unwind.h"
 #include "core/core.h"
-#include "core/helper/chore.h"
+#include "core/helper/job.h"
 #include "core/join/keeper.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
@@ -162,7 +162,7 @@ build(evc_coord *c, const evc_config *k)
 	list_init(&c->join.all);
 	list_init(&c->scopes);
 	list_init(&c->member.dormant);
-	list_init(&c->helper.chores);
+	list_init(&c->helper.jobs);
 	list_init(&c->wake.wakers);
 	list_init(&c->wake.echoes);
 	list_init(&c->wake.extensions);
@@ -257,10 +257,10 @@ inside_hook(evc_coord *c)
 	LIST_EACH(n, tmp, &c->loop.hooks)
 		if (HOOK_OF(n)->running == evc__tid())
 			return true;
-	/* The root cannot end the thread that it is on, and a chore is not over
+	/* The root cannot end the thread that it is on, and a job is not over
 	   yet. */
 	return evc__helper_is_self(c) &&
-	       (c->parent == NULL || evc__chores_inside());
+	       (c->parent == NULL || evc__helper_jobs_inside());
 }
 
 /* Lock held: what another thread is about to do on its loop, or NULL. */

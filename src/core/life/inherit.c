@@ -11,7 +11,7 @@
  * stood in the middle of it.
  */
 #include "core/core.h"
-#include "core/helper/chore.h"
+#include "core/helper/job.h"
 #include "core/helper/threads.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -20,7 +20,7 @@ static void
 inherited(void)
 {
 	evc__busy_inherited();
-	evc__chores_inherited();
+	evc__helper_jobs_inherited();
 	evc__helper_inherited();
 	evc__self_inherited();
 }

@@ -10,7 +10,7 @@
 #include "base/gate.h"
 #include "base/sync.h"
 
-struct evc__chore;
+struct evc__helper_job;
 struct evc__systemd;
 
 /* The part of a coordinator. */
@@ -22,7 +22,7 @@ struct evc__coord_life {
 	bool dying;          /* evc_free goes on to the end */
 	uint64_t ready_ns;   /* when it was made, for its age */
 	unsigned n_conds;    /* made and not freed; see wake/cond.c */
-	struct evc__chore *owner; /* set by evc_abandon */
+	struct evc__helper_job *owner; /* set by evc_abandon */
 	struct evc__systemd *systemd;
 	/* set by rooms above; called when c goes, before its parts do */
 	void (*release_signals)(evc_coord *c);

@@ -14,7 +14,7 @@
 #include "base/list.h"
 #include "base/sync.h"
 
-struct evc__chore;
+struct evc__helper_job;
 struct evc__mark;
 struct evc__member;
 struct evc__self;
@@ -84,9 +84,9 @@ struct evc__coord_wake {
 	struct list wakers;  /* of members and of stretches of code */
 	struct list echoes;  /* wakers that run, whose members are gone */
 	unsigned n_echoes, n_pushed;
-	struct evc__chore *rouse;
+	struct evc__helper_job *rouse;
 	uint32_t rouse_pass;
-	struct evc__chore *ending; /* or NULL */
+	struct evc__helper_job *ending; /* or NULL */
 	uint64_t step_ns[N_STEPS]; /* when the present stop reached each; 0:
 				      not, or the first, which is the stop */
 	unsigned n_kicks, n_unblocks; /* in the present stop */
@@ -115,7 +115,7 @@ struct evc__extension {
 /* ---- rouse.c ---- */
 
 /* Helper thread: go through c's wakers; when to do so again. */
-uint64_t evc__rouse(evc_coord *c, struct evc__chore *chore);
+uint64_t evc__rouse(evc_coord *c, struct evc__helper_job *job);
 
 /* ---- waker.c; lock held ---- */
 

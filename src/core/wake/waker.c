@@ -9,7 +9,7 @@
  * nothing is called any more.
  */
 #include "core/core.h"
-#include "core/helper/chore.h"
+#include "core/helper/job.h"
 #include "core/wake/escalation.h"
 
 #include "base/kick.h"
@@ -27,7 +27,7 @@ rouse_need(evc_coord *c)
 		c->wake.rouse->run = c->tree->upper->rouse;
 		c->wake.rouse->again = true;
 		list_init(&c->wake.rouse->node);
-		if (evc__chore_add(c, c->wake.rouse))
+		if (evc__helper_job_add(c, c->wake.rouse))
 			return true;
 		sync_free(c->wake.rouse);
 		c->wake.rouse = NULL;

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Chores of the helper thread: all of a coordinator's are run whenever it is
+ * Jobs of the helper thread: all of a coordinator's are run whenever it is
  * served, and each says how long that may take until the next time.
  */
 #include "core/core.h"
-#include "core/helper/chore.h"
+#include "core/helper/job.h"
 
 static __thread unsigned inside;
 
 bool
-evc__chores_inside(void)
+evc__helper_jobs_inside(void)
 {
 	return inside > 0;
 }
 
 void
-evc__chores_inherited(void)
+evc__helper_jobs_inherited(void)
 {
 	inside = 0;
 }
 
 bool
-evc__chore_add(evc_coord *c, struct evc__chore *k)
+evc__helper_job_add(evc_coord *c, struct evc__helper_job *k)
 {
 	if (!evc__helper_need(c, false))
 		return false;
 	if (list_empty(&k->node))
-		list_append(&c->helper.chores, &k->node);
+		list_append(&c->helper.jobs, &k->node);
 	evc__helper_ring(c);
 	return true;
 }
 
 void
-evc__chore_remove(evc_coord *c, struct evc__chore *k)
+evc__helper_job_remove(evc_coord *c, struct evc__helper_job *k)
 {
 	uint32_t seq;
 
@@ -51,13 +51,13 @@ evc__chore_remove(evc_coord *c, struct evc__chore *k)
 }
 
 /* Lock held: one that was not run in this pass. */
-static struct evc__chore *
+static struct evc__helper_job *
 next_of(evc_coord *c, uint32_t pass)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->helper.chores) {
-		struct evc__chore *k = LIST_OF(n, struct evc__chore, node);
+	LIST_EACH(n, tmp, &c->helper.jobs) {
+		struct evc__helper_job *k = LIST_OF(n, struct evc__helper_job, node);
 
 		if ((int32_t)(k->pass - pass) < 0 &&
 		    (k->running == 0 || k->again))
@@ -67,14 +67,14 @@ next_of(evc_coord *c, uint32_t pass)
 }
 
 uint64_t
-evc__chores_run(evc_coord *c)
+evc__helper_jobs_run(evc_coord *c)
 {
 	uint64_t wait = SYNC_FOREVER, w;
-	struct evc__chore *k;
+	struct evc__helper_job *k;
 	uint32_t pass;
 
 	sync_lock(&c->lock);
-	pass = ++c->helper.chore_pass;
+	pass = ++c->helper.job_pass;
 	while ((k = next_of(c, pass)) != NULL) {
 		k->pass = pass;
 		k->running++;
