@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The board: what is lit is found by whoever takes afterwards, places are used
+ * The board: what is marked is found by whoever takes afterwards, places are used
  * again, and readers never meet memory that went away.
  */
 
 #include "../support/api_util.h"
 #include "../support/seam.h"
 
-#include "base/board.h"
+#include "base/notify_set.h"
 
 enum { MANY = 300 }; /* several chunks */
 
 struct item {
-	struct board_place at;
+	struct notify_place at;
 	int taken;
-	bool in, lit;
+	bool in, marked;
 };
 
-static struct board board;
+static struct notify_set board;
 static struct item item[MANY];
 
 /* Each test begins anew, also where all run in one process. */
@@ -32,7 +32,7 @@ anew(void)
 static void
 add(int i)
 {
-	ck_assert(evc__board_add(&board, &item[i], &item[i].at));
+	ck_assert(evc__notify_set_add(&board, &item[i], &item[i].at));
 	ck_assert_ptr_eq(item[i].at.k->slot[item[i].at.i], &item[i]);
 }
 
@@ -49,11 +49,11 @@ add_all(int n)
 static int
 take_all(void)
 {
-	struct board_cursor at = { NULL, 0 };
+	struct notify_cursor at = { NULL, 0 };
 	struct item *it;
 	int n = 0;
 
-	while ((it = evc__board_next(&board, &at)) != NULL) {
+	while ((it = evc__notify_set_next(&board, &at)) != NULL) {
 		it->taken++;
 		n++;
 	}
@@ -68,7 +68,7 @@ all_lit(void)
 	anew();
 	add_all(MANY);
 	for (i = 0; i < MANY; i++)
-		evc__board_light(&item[i].at);
+		evc__notify_mark(&item[i].at);
 }
 
 /* ---- one thread ---- */
@@ -77,9 +77,9 @@ START_TEST(an_empty_board_has_nothing_lit)
 {
 	anew();
 	ck_assert_int_eq(take_all(), 0);
-	ck_assert(evc__board_room(&board));
+	ck_assert(evc__notify_set_room(&board));
 	ck_assert_int_eq(take_all(), 0);
-	evc__board_free(&board);
+	evc__notify_set_free(&board);
 }
 END_TEST
 
@@ -89,19 +89,19 @@ START_TEST(what_is_lit_is_taken_once)
 
 	anew();
 	add_all(MANY);
-	ck_assert_int_eq(take_all(), 0); /* nobody is lit by coming in */
+	ck_assert_int_eq(take_all(), 0); /* nobody is marked by coming in */
 	for (i = 0; i < MANY; i += 7) {
-		evc__board_light(&item[i].at);
-		evc__board_light(&item[i].at); /* once more means nothing */
+		evc__notify_mark(&item[i].at);
+		evc__notify_mark(&item[i].at); /* once more means nothing */
 	}
 	ck_assert_int_eq(take_all(), (MANY + 6) / 7);
 	for (i = 0; i < MANY; i++)
 		ck_assert_int_eq(item[i].taken, i % 7 == 0);
 	ck_assert_int_eq(take_all(), 0);
 	for (i = 0; i < MANY; i++)
-		evc__board_light(&item[i].at);
+		evc__notify_mark(&item[i].at);
 	ck_assert_int_eq(take_all(), MANY);
-	evc__board_free(&board);
+	evc__notify_set_free(&board);
 }
 END_TEST
 
@@ -116,26 +116,26 @@ START_TEST(places_are_all_different)
 			same += item[i].at.k == item[j].at.k &&
 				item[i].at.i == item[j].at.i;
 	ck_assert_int_eq(same, 0);
-	evc__board_free(&board);
+	evc__notify_set_free(&board);
 }
 END_TEST
 
 /* Fails when who leaves takes its light along to the next one there. */
 START_TEST(a_place_is_dark_for_the_next_one)
 {
-	struct board_place old;
+	struct notify_place old;
 
 	anew();
 	add(0);
 	old = item[0].at;
-	evc__board_light(&item[0].at);
-	evc__board_remove(&board, &item[0].at);
+	evc__notify_mark(&item[0].at);
+	evc__notify_set_remove(&board, &item[0].at);
 	ck_assert_ptr_null(item[0].at.k);
 	add(1);
 	ck_assert_ptr_eq(item[1].at.k, old.k);
 	ck_assert_uint_eq(item[1].at.i, old.i);
 	ck_assert_int_eq(take_all(), 0);
-	evc__board_free(&board);
+	evc__notify_set_free(&board);
 }
 END_TEST
 
@@ -149,7 +149,7 @@ START_TEST(places_are_used_again_without_memory)
 	for (round = 1; round < 12; round++) {
 		for (i = 0; i < MANY; i++)
 			if ((i * 31 + round) % round == 0)
-				evc__board_remove(&board, &item[i].at);
+				evc__notify_set_remove(&board, &item[i].at);
 		h = seam_fail_all("alloc", NULL, 1, ENOMEM);
 		for (i = MANY - 1; i >= 0; i--)
 			if ((i * 31 + round) % round == 0)
@@ -157,10 +157,10 @@ START_TEST(places_are_used_again_without_memory)
 		ck_assert_int_eq(seam_arrivals(h), 0);
 		seam_reset();
 		for (i = 0; i < MANY; i++)
-			evc__board_light(&item[i].at);
+			evc__notify_mark(&item[i].at);
 		ck_assert_int_eq(take_all(), MANY);
 	}
-	evc__board_free(&board);
+	evc__notify_set_free(&board);
 }
 END_TEST
 
@@ -173,77 +173,77 @@ START_TEST(room_is_kept_for_one_more)
 	anew();
 	for (i = 0; i < MANY; i++) {
 		seam_fail_all("alloc", NULL, 1, ENOMEM);
-		had = evc__board_room(&board);
-		ck_assert(evc__board_add(&board, &item[i], &item[i].at) ==
+		had = evc__notify_set_room(&board);
+		ck_assert(evc__notify_set_add(&board, &item[i], &item[i].at) ==
 			  had);
 		seam_reset();
 		if (had)
 			continue;
 		refused++;
-		ck_assert(evc__board_room(&board));
+		ck_assert(evc__notify_set_room(&board));
 		seam_fail_all("alloc", NULL, 1, ENOMEM);
 		add(i);
 		seam_reset();
 	}
 	ck_assert_int_gt(refused, 2);
 	for (i = 0; i < MANY; i++)
-		evc__board_light(&item[i].at);
+		evc__notify_mark(&item[i].at);
 	ck_assert_int_eq(take_all(), MANY);
-	evc__board_free(&board);
+	evc__notify_set_free(&board);
 }
 END_TEST
 
 /* The owner's lock is given up between two steps of a pass. */
 START_TEST(who_leaves_during_a_pass_is_not_taken)
 {
-	struct board_cursor at = { NULL, 0 };
+	struct notify_cursor at = { NULL, 0 };
 	int i;
 
 	all_lit();
 	for (i = 0; i < MANY; i += 2) {
-		ck_assert_ptr_eq(evc__board_next(&board, &at), &item[i]);
+		ck_assert_ptr_eq(evc__notify_set_next(&board, &at), &item[i]);
 		if (i + 1 < MANY)
-			evc__board_remove(&board, &item[i + 1].at);
+			evc__notify_set_remove(&board, &item[i + 1].at);
 	}
-	ck_assert_ptr_null(evc__board_next(&board, &at));
+	ck_assert_ptr_null(evc__notify_set_next(&board, &at));
 	ck_assert_int_eq(take_all(), 0);
-	evc__board_free(&board);
+	evc__notify_set_free(&board);
 }
 END_TEST
 
 /* Who is called for one item may look at the board himself. */
 START_TEST(a_pass_inside_a_pass_finds_what_is_left)
 {
-	struct board_cursor at = { NULL, 0 };
+	struct notify_cursor at = { NULL, 0 };
 
 	all_lit();
-	ck_assert_ptr_eq(evc__board_next(&board, &at), &item[0]);
+	ck_assert_ptr_eq(evc__notify_set_next(&board, &at), &item[0]);
 	ck_assert_int_eq(take_all(), MANY - 1);
-	ck_assert_ptr_null(evc__board_next(&board, &at));
-	evc__board_free(&board);
+	ck_assert_ptr_null(evc__notify_set_next(&board, &at));
+	evc__notify_set_free(&board);
 }
 END_TEST
 
 /* Lit during a pass that has gone by: the next one has it. */
 START_TEST(what_is_lit_behind_a_pass_waits_for_the_next)
 {
-	struct board_cursor at = { NULL, 0 };
+	struct notify_cursor at = { NULL, 0 };
 
 	anew();
 	add_all(MANY);
-	evc__board_light(&item[0].at);
-	evc__board_light(&item[MANY - 1].at);
-	ck_assert_ptr_eq(evc__board_next(&board, &at), &item[0]);
-	evc__board_light(&item[0].at);
-	evc__board_light(&item[1].at); /* ahead: this pass has them */
-	evc__board_light(&item[MANY - 2].at);
-	ck_assert_ptr_eq(evc__board_next(&board, &at), &item[1]);
-	ck_assert_ptr_eq(evc__board_next(&board, &at), &item[MANY - 2]);
-	ck_assert_ptr_eq(evc__board_next(&board, &at), &item[MANY - 1]);
-	ck_assert_ptr_null(evc__board_next(&board, &at));
+	evc__notify_mark(&item[0].at);
+	evc__notify_mark(&item[MANY - 1].at);
+	ck_assert_ptr_eq(evc__notify_set_next(&board, &at), &item[0]);
+	evc__notify_mark(&item[0].at);
+	evc__notify_mark(&item[1].at); /* ahead: this pass has them */
+	evc__notify_mark(&item[MANY - 2].at);
+	ck_assert_ptr_eq(evc__notify_set_next(&board, &at), &item[1]);
+	ck_assert_ptr_eq(evc__notify_set_next(&board, &at), &item[MANY - 2]);
+	ck_assert_ptr_eq(evc__notify_set_next(&board, &at), &item[MANY - 1]);
+	ck_assert_ptr_null(evc__notify_set_next(&board, &at));
 	ck_assert_int_eq(take_all(), 1);
 	ck_assert_int_eq(item[0].taken, 1);
-	evc__board_free(&board);
+	evc__notify_set_free(&board);
 }
 END_TEST
 
@@ -251,7 +251,7 @@ static void
 come_or_leave(struct item *it)
 {
 	if (it->in)
-		evc__board_remove(&board, &it->at);
+		evc__notify_set_remove(&board, &it->at);
 	else
 		add((int)(it - item));
 	it->in = !it->in;
@@ -263,11 +263,11 @@ light(struct item *it)
 {
 	if (!it->in)
 		return;
-	evc__board_light(&it->at);
+	evc__notify_mark(&it->at);
 	it->lit = true;
 }
 
-/* Exactly those are taken that were lit, and are in. */
+/* Exactly those are taken that were marked, and are in. */
 static void
 compare_a_pass(void)
 {
@@ -275,8 +275,8 @@ compare_a_pass(void)
 
 	take_all();
 	for (i = 0; i < MANY; i++) {
-		wrong += item[i].taken != item[i].lit;
-		item[i].taken = item[i].lit = 0;
+		wrong += item[i].taken != item[i].marked;
+		item[i].taken = item[i].marked = 0;
 	}
 	ck_assert_int_eq(wrong, 0);
 }
@@ -300,7 +300,7 @@ START_TEST(random_histories_agree_with_a_model)
 			else
 				compare_a_pass();
 		}
-		evc__board_free(&board);
+		evc__notify_set_free(&board);
 	}
 }
 END_TEST
@@ -315,7 +315,7 @@ take_once(void *arg)
 	return NULL;
 }
 
-/* Who takes stands between any two of its steps while the item is lit: it is
+/* Who takes stands between any two of its steps while the item is marked: it is
    taken by that pass, or by the next.  Fails when lights are put out after the
    items were looked at, or without being looked at. */
 START_TEST(no_light_is_lost_though_who_takes_stands_anywhere)
@@ -325,10 +325,10 @@ START_TEST(no_light_is_lost_though_who_takes_stands_anywhere)
 		int nth;
 	} step[] = {
 		{ "load", 1 }, /* the first chunk */
-		{ "load", 2 }, /* what is lit */
+		{ "load", 2 }, /* what is marked */
 		{ "and", 1 },
 		{ "load", 3 }, /* who stands there */
-		{ "load", 4 }, /* what else is lit */
+		{ "load", 4 }, /* what else is marked */
 		{ "load", 5 }, /* the next chunk */
 	};
 	pthread_t t;
@@ -338,20 +338,20 @@ START_TEST(no_light_is_lost_though_who_takes_stands_anywhere)
 	for (i = 0; i < sizeof step / sizeof step[0]; i++) {
 		anew();
 		add_all(2);
-		evc__board_light(&item[0].at);
-		h = seam_hold_others(step[i].op, "evc__board_next",
+		evc__notify_mark(&item[0].at);
+		h = seam_hold_others(step[i].op, "evc__notify_set_next",
 				     step[i].nth);
 		OK(pthread_create(&t, NULL, take_once, NULL));
 		ck_assert(seam_await(h));
-		evc__board_light(&item[0].at);
-		evc__board_light(&item[1].at);
+		evc__notify_mark(&item[0].at);
+		evc__notify_mark(&item[1].at);
 		seam_release(h);
 		OK(pthread_join(t, NULL));
 		take_all();
 		ck_assert_int_ge(item[0].taken, 1);
 		ck_assert_int_eq(item[1].taken, 1);
 		ck_assert_int_eq(take_all(), 0);
-		evc__board_free(&board);
+		evc__notify_set_free(&board);
 	}
 }
 END_TEST
@@ -367,7 +367,7 @@ light_often(void *arg)
 
 	for (i = 0; i < LIGHTS; i++) {
 		sync_add(&work[own], 1);
-		evc__board_light(&item[own].at);
+		evc__notify_mark(&item[own].at);
 	}
 	return NULL;
 }
@@ -376,11 +376,11 @@ light_often(void *arg)
 static bool
 take_work(uint32_t *got)
 {
-	struct board_cursor at = { NULL, 0 };
+	struct notify_cursor at = { NULL, 0 };
 	struct item *it;
 	int i, n;
 
-	while ((it = evc__board_next(&board, &at)) != NULL)
+	while ((it = evc__notify_set_next(&board, &at)) != NULL)
 		got[it - item] += sync_xchg(&work[it - item], 0);
 	for (i = n = 0; i < LIGHTERS; i++)
 		n += got[i] == LIGHTS;
@@ -404,7 +404,7 @@ START_TEST(lights_of_many_threads_are_all_taken)
 	UNTIL(take_work(got));
 	for (i = 0; i < LIGHTERS; i++)
 		OK(pthread_join(t[i], NULL));
-	evc__board_free(&board);
+	evc__notify_set_free(&board);
 }
 END_TEST
 

@@ -33,7 +33,7 @@ tell(struct evc__listener *l)
 {
 	struct evc__client *k = (struct evc__client *)l;
 
-	evc__board_light(&k->at);
+	evc__notify_mark(&k->at);
 	evc__helper_wake(k->h);
 }
 
@@ -96,7 +96,7 @@ become_client(evc_coord *c, struct evc__helper *h)
 	k->listener.joins = true;
 	list_init(&k->waiting);
 	sync_lock(&c->tree->lock);
-	in = evc__board_add(&h->clients, k, &k->at);
+	in = evc__notify_set_add(&h->clients, k, &k->at);
 	sync_unlock(&c->tree->lock);
 	if (in && evc__listen(c, &k->listener)) {
 		c->helper.client = k;
@@ -104,7 +104,7 @@ become_client(evc_coord *c, struct evc__helper *h)
 	}
 	sync_lock(&c->tree->lock);
 	if (in)
-		evc__board_remove(&h->clients, &k->at);
+		evc__notify_set_remove(&h->clients, &k->at);
 	sync_unlock(&c->tree->lock);
 	sync_free(k);
 	return false;
@@ -137,12 +137,12 @@ evc__helper_watch(evc_coord *c, struct evc__member *m)
 		return false;
 	sync_lock(&c->tree->lock);
 	h = c->tree->helper;
-	in = evc__board_add(&h->watched, m, &m->watch);
+	in = evc__notify_set_add(&h->watched, m, &m->watch);
 	if (in) {
 		ev.data.ptr = &m->watch.k->slot[m->watch.i];
 		in = sync_epoll_add(sync_load(&h->epoll), m->pidfd, &ev) == 0;
 		if (!in)
-			evc__board_remove(&h->watched, &m->watch);
+			evc__notify_set_remove(&h->watched, &m->watch);
 	}
 	sync_unlock(&c->tree->lock);
 	m->watched = in;
@@ -158,7 +158,7 @@ evc__helper_unwatch(evc_coord *c, struct evc__member *m)
 		sync_lock(&c->tree->lock);
 		h = c->tree->helper;
 		sync_epoll_del(sync_load(&h->epoll), m->pidfd);
-		evc__board_remove(&h->watched, &m->watch);
+		evc__notify_set_remove(&h->watched, &m->watch);
 		sync_unlock(&c->tree->lock);
 	}
 	m->watched = false;
@@ -210,7 +210,7 @@ evc__helper_end(evc_coord *c)
 		c->helper.client = NULL;
 		sync_unlock(&c->lock);
 		sync_lock(&c->tree->lock);
-		evc__board_remove(&h->clients, &k->at);
+		evc__notify_set_remove(&h->clients, &k->at);
 		list_remove(&k->waiting);
 		sync_unlock(&c->tree->lock);
 		sync_free(k);
@@ -224,8 +224,8 @@ evc__helper_end(evc_coord *c)
 		sync_fd_close(sync_load(&h->epoll));
 		sync_fd_close(sync_load(&h->event));
 	}
-	evc__board_free(&h->clients);
-	evc__board_free(&h->watched);
+	evc__notify_set_free(&h->clients);
+	evc__notify_set_free(&h->watched);
 	c->tree->helper = NULL;
 	/* It frees itself when it is through with c. */
 	if (sync_load(&h->last) == NULL)

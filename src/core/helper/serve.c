@@ -96,7 +96,7 @@ serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 		if (sync_load_sc(&h->leader) != me) {
 			/* What we knew is old, and what we were in others have
 			   left out: who leads looks anew. */
-			evc__board_light(&k->at);
+			evc__notify_mark(&k->at);
 			evc__helper_wake(h);
 		} else {
 			list_remove(&k->waiting);
@@ -116,7 +116,7 @@ serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 static uint64_t
 serve_all(struct evc__helper *h, uint32_t me)
 {
-	struct board_cursor at = { NULL, 0 };
+	struct notify_cursor at = { NULL, 0 };
 	uint64_t wait = SYNC_FOREVER, now;
 	struct list *n, *tmp;
 	struct evc__client *k;
@@ -126,9 +126,9 @@ serve_all(struct evc__helper *h, uint32_t me)
 	LIST_EACH(n, tmp, &h->waiting) {
 		k = LIST_OF(n, struct evc__client, waiting);
 		if (k->due <= now)
-			evc__board_light(&k->at);
+			evc__notify_mark(&k->at);
 	}
-	while ((k = evc__board_next(&h->clients, &at)) != NULL)
+	while ((k = evc__notify_set_next(&h->clients, &at)) != NULL)
 		if (evc__gate_enter(&k->c->life.gate))
 			serve(h, k, me);
 	now = list_empty(&h->waiting) ? 0 : sync_mono();
@@ -265,15 +265,15 @@ reap(struct evc__helper *h)
 static void
 light_all(struct evc__helper *h)
 {
-	struct board_chunk *k;
+	struct notify_chunk *k;
 	unsigned i;
 
 	for (k = sync_load(&h->clients.first); k != NULL;
 	     k = sync_load(&k->next))
 		for (i = 0; i < k->n; i++)
 			if (sync_load(&k->slot[i]) != NULL)
-				evc__board_light(
-					&(struct board_place){ k, i });
+				evc__notify_mark(
+					&(struct notify_place){ k, i });
 }
 
 bool

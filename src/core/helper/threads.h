@@ -18,7 +18,7 @@ struct evc__client {
 	evc_coord *c;                  /* set at creation */
 	struct evc__helper *h;
 	/* tree's lock */
-	struct board_place at;
+	struct notify_place at;
 	struct list waiting;  /* in h->waiting while due is some time */
 	uint64_t due;         /* monotonic nanoseconds */
 	bool keeping;         /* a thread is at its keeper */
@@ -39,8 +39,8 @@ struct evc__helper {
 	struct evc__tree *tree; /* set at creation */
 	/* tree's lock */
 	struct evc__helper_thread thread[HELPER_THREADS];
-	struct board clients;
-	struct board watched;  /* members with a pidfd */
+	struct notify_set clients;
+	struct notify_set watched;  /* members with a pidfd */
 	struct list waiting;
 	/* atomic: a thread of it, perhaps one that was relieved -> the one that
 	   leads: it ends with this coordinator */

@@ -59,14 +59,14 @@ light_scopes(evc_coord *c)
 
 	LIST_EACH(n, tmp, &c->scopes)
 		if (sync_load_sc(&SCOPE_OF(n)->stop.alive) > 0)
-			evc__board_light(&SCOPE_OF(n)->stop.up.at);
+			evc__notify_mark(&SCOPE_OF(n)->stop.up.at);
 }
 
 /* true: the lock was given up; FORCE: force was used. */
 static bool
 attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 {
-	struct board_cursor at = { NULL, 0 };
+	struct notify_cursor at = { NULL, 0 };
 	bool any = attend_runners(c, mode);
 	struct evc__listener *l;
 
@@ -74,7 +74,7 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 		return any;
 	if (mode != RUNG)
 		light_scopes(c);
-	while ((l = evc__board_next(&c->stop.listeners[LISTENS_SCOPE], &at)) !=
+	while ((l = evc__notify_set_next(&c->stop.listeners[LISTENS_SCOPE], &at)) !=
 	       NULL) {
 		evc_coord *s = l->scope;
 

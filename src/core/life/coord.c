@@ -122,7 +122,7 @@ evc__coord_destroy(evc_coord *c)
 	unsigned i;
 
 	for (i = 0; i < LISTENER_KINDS; i++)
-		evc__board_free(&c->stop.listeners[i]);
+		evc__notify_set_free(&c->stop.listeners[i]);
 	evc__stop_fd_close(c);
 	sync_lock_destroy(&c->lock);
 	if (c->parent == NULL && c->tree != NULL) {

@@ -77,7 +77,7 @@ enlist(evc_reactor *r)
 	sync_lock(&c->lock);
 	if (r->loop == NULL)
 		why = "the loop was destroyed";
-	else if (!evc__board_room(&c->stop.listeners[LISTENS_JOINS]))
+	else if (!evc__notify_set_room(&c->stop.listeners[LISTENS_JOINS]))
 		why = "no memory for a listener";
 	else if (r->owner && !evc__bell_start(r->bell))
 		why = "no descriptor for the loop's wake-up";

@@ -66,11 +66,11 @@ evc__bell_turn(evc_reactor *r)
 static bool
 turn_lit(struct evc__bell *b, struct evc__bell_frame *f)
 {
-	struct board_cursor at = { NULL, 0 };
+	struct notify_cursor at = { NULL, 0 };
 	evc_reactor *r;
 
 	sync_lock(&b->lock);
-	while ((r = evc__board_next(&b->board, &at)) != NULL) {
+	while ((r = evc__notify_set_next(&b->board, &at)) != NULL) {
 		evc__bell_pin(r);
 		sync_unlock(&b->lock);
 		f->r = r;
@@ -115,7 +115,7 @@ on_async(struct ev_loop *loop, ev_async *w, int revents)
 /* Loop thread: the reactor after *at on the board, pinned, and the one before
    it, unless it is gone, let go. */
 static evc_reactor *
-next_on(struct evc__bell *b, struct board_place *at, evc_reactor *before)
+next_on(struct evc__bell *b, struct notify_place *at, evc_reactor *before)
 {
 	evc_reactor *r = NULL;
 
@@ -139,7 +139,7 @@ next_on(struct evc__bell *b, struct board_place *at, evc_reactor *before)
 bool
 evc__bell_any(struct evc__bell *b, bool (*fn)(evc_reactor *r))
 {
-	struct board_place at = { sync_load(&b->board.first), 0 };
+	struct notify_place at = { sync_load(&b->board.first), 0 };
 	evc_reactor *r = NULL;
 	bool any = false;
 
@@ -152,7 +152,7 @@ evc__bell_any(struct evc__bell *b, bool (*fn)(evc_reactor *r))
 static void
 lose(struct evc__bell *b, const struct evc__bell_frame *f, bool owner)
 {
-	struct board_place at = { sync_load(&b->board.first), 0 };
+	struct notify_place at = { sync_load(&b->board.first), 0 };
 	evc_reactor *r = NULL;
 
 	while ((r = next_on(b, &at, r)) != NULL) {
@@ -276,7 +276,7 @@ void
 evc__bell_free(struct evc__bell *b)
 {
 	evc__boxes_drop(b);
-	evc__board_free(&b->board);
+	evc__notify_set_free(&b->board);
 	sync_lock_destroy(&b->lock);
 	sync_free(b);
 }
@@ -287,7 +287,7 @@ evc__bell_join(struct evc__bell *b, evc_reactor *r)
 	bool in;
 
 	sync_lock(&b->lock);
-	in = !b->lost && evc__board_add(&b->board, r, &r->at);
+	in = !b->lost && evc__notify_set_add(&b->board, r, &r->at);
 	if (in) {
 		r->bell = b;
 		b->owner = r->owner ? r : b->owner;
@@ -318,7 +318,7 @@ evc__bell_leave(evc_reactor *r)
 	for (f = b->tid == evc__tid() ? b->frames : NULL; f != NULL; f = f->up)
 		f->r = f->r == r ? NULL : f->r;
 	/* Not before: a turn that is under way may ring it once more. */
-	evc__board_remove(&b->board, &r->at);
+	evc__notify_set_remove(&b->board, &r->at);
 	r->box->r = NULL;
 	last = --b->n == 0;
 	sync_unlock(&b->lock);
@@ -353,7 +353,7 @@ evc__bell_send(struct evc__bell *b)
 void
 evc__bell_ring(evc_reactor *r)
 {
-	evc__board_light(&r->at);
+	evc__notify_mark(&r->at);
 	evc__bell_send(r->bell);
 }
 

@@ -12,7 +12,7 @@
 #include <ev.h>
 #include <evcoord.h>
 
-#include "base/board.h"
+#include "base/notify_set.h"
 #include "base/list.h"
 
 /* A stretch on the loop's thread in which the bell may be taken away. */
@@ -64,7 +64,7 @@ struct evc__bell {
 	/* A leaf: nothing is locked under it. */
 	pthread_mutex_t lock;
 	/* lock */
-	struct board board;      /* the reactors on it */
+	struct notify_set board;      /* the reactors on it */
 	unsigned n;              /* how many; the last one to leave frees it */
 	struct evc__leftover *leftovers;
 	bool lost;               /* nobody comes any more: the loop is being, or

@@ -93,7 +93,7 @@ on_nested(struct ev_loop *loop, ev_prepare *w, int revents)
 	evc__bell_unwatch_nested(b);
 	for (f = b->frames; f != NULL; f = f->up)
 		if (f->r != NULL)
-			evc__board_light(&f->r->at);
+			evc__notify_mark(&f->r->at);
 	evc__bell_send(b);
 }
 

@@ -93,7 +93,7 @@ struct evc_reactor {
 	char name[48];
 	evc_loop_ref *box;              /* see post.h; outlives r */
 	struct list node;           /* lock: c->reactors */
-	struct board_place at;      /* bell's lock */
+	struct notify_place at;      /* bell's lock */
 	/* atomic: the loop's thread, bell's lock -> who takes r away */
 	_Atomic uint32_t turning;
 	bool awaited;               /* bell's lock: somebody waits for that */

@@ -8,7 +8,7 @@
 
 #include <evcoord.h>
 
-#include "base/board.h"
+#include "base/notify_set.h"
 #include "base/list.h"
 #include "base/sync.h"
 #include "core/status/status.h"
@@ -123,7 +123,7 @@ struct evc__member {
 	bool lingers;               /* has step, but could not be joined yet:
 				       counted in c->n_lingering */
 	bool watched;               /* has a pidfd in the helper's set */
-	struct board_place watch;   /* tree's lock: on the helper's board */
+	struct notify_place watch;   /* tree's lock: on the helper's board */
 	int pidfd;                  /* -1: none */
 
 	/* atomic: LIVE -> DONE by the member's own thread or by who saw it

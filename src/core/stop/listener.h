@@ -7,7 +7,7 @@
 
 #include <evcoord.h>
 
-#include "base/board.h"
+#include "base/notify_set.h"
 #include "base/sync.h"
 
 /*
@@ -23,7 +23,7 @@ struct evc__listener {
 	   Atomic: the loop's thread -> whoever rings. */
 	_Atomic uint32_t n_joins;
 	bool joins; /* joins may be there: else nobody looks at n_joins */
-	struct board_place at; /* lock: where it stands */
+	struct notify_place at; /* lock: where it stands */
 };
 
 /* In this order they are told.  Each kind has a table of its own, because a ring

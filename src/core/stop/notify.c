@@ -27,7 +27,7 @@ cancel_off(void)
 struct level {
 	evc_coord *c;
 	unsigned kind; /* LISTENER_KINDS: it is through */
-	struct board_chunk *k;
+	struct notify_chunk *k;
 	unsigned i;
 	uint32_t stop; /* the number of the stop that is told */
 };
@@ -113,7 +113,7 @@ evc__ring(evc_coord *c)
 			return;
 		/* First lit, then the ring: the join above that it wakes finds
 		   us. */
-		evc__board_light(&c->stop.up.at);
+		evc__notify_mark(&c->stop.up.at);
 	}
 }
 
@@ -159,7 +159,7 @@ static void
 ring_above(evc_coord *c)
 {
 	if (c->parent != NULL) {
-		evc__board_light(&c->stop.up.at);
+		evc__notify_mark(&c->stop.up.at);
 		evc__ring(c->parent);
 	}
 }
@@ -251,7 +251,7 @@ evc__ring_below(evc_coord *c)
 
 /* ---- the table ---- */
 
-static struct board *
+static struct notify_set *
 board_of(evc_coord *c, const struct evc__listener *l)
 {
 	return &c->stop.listeners[l->tell == NULL ? LISTENS_SCOPE :
@@ -264,7 +264,7 @@ evc__listen(evc_coord *c, struct evc__listener *l)
 {
 	/* Counted first: who finds nobody counted goes no further. */
 	sync_add(&c->stop.n_listeners, 1);
-	if (evc__board_add(board_of(c, l), l, &l->at))
+	if (evc__notify_set_add(board_of(c, l), l, &l->at))
 		return true;
 	sync_sub(&c->stop.n_listeners, 1);
 	return false;
@@ -275,7 +275,7 @@ evc__unlisten(evc_coord *c, struct evc__listener *l)
 {
 	if (l->at.k == NULL)
 		return;
-	evc__board_remove(board_of(c, l), &l->at);
+	evc__notify_set_remove(board_of(c, l), &l->at);
 	sync_sub(&c->stop.n_listeners, 1);
 	evc__walk_quiet(&c->stop.walkers);
 }

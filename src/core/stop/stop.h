@@ -54,7 +54,7 @@ struct evc__coord_stop {
 	struct walkers walkers;
 	_Atomic uint32_t n_listeners;
 	_Atomic uint32_t n_loop_joins;
-	struct board listeners[LISTENER_KINDS];
+	struct notify_set listeners[LISTENER_KINDS];
 	/* atomic: joins in progress, the library's own aside -> requests */
 	_Atomic uint32_t n_driving;
 

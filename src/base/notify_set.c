@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A board: a growing table of items that any thread may light, and whose lit
+ * A board: a growing table of items that any thread may light, and whose marked
  * items a reader visits.
  * Called by: core.  Loops, joins and the helper thread find waiting work there.
  * Locks: the owner's lock for each call, but none to light an item: chunks are
  * only added, and each has its lights in one atomic word.
  */
-#include "base/board.h"
+#include "base/notify_set.h"
 
 /* Most boards have few items, some have thousands. */
 #define FIRST_SLOTS 6
 #define MORE_SLOTS 62
 
-static struct board_chunk *
+static struct notify_chunk *
 chunk_new(unsigned n)
 {
-	struct board_chunk *k =
+	struct notify_chunk *k =
 		sync_alloc(1, sizeof *k + n * sizeof k->slot[0]);
 
 	if (k != NULL)
@@ -25,9 +25,9 @@ chunk_new(unsigned n)
 
 /* Find a free slot, or make one.  false: no memory. */
 static bool
-find_free(struct board *b, struct board_place *ret)
+find_free(struct notify_set *b, struct notify_place *ret)
 {
-	struct board_chunk *k = b->open, *next;
+	struct notify_chunk *k = b->open, *next;
 	unsigned i;
 
 	if (k == NULL) {
@@ -55,15 +55,15 @@ find_free(struct board *b, struct board_place *ret)
 }
 
 bool
-evc__board_room(struct board *b)
+evc__notify_set_room(struct notify_set *b)
 {
-	struct board_place p;
+	struct notify_place p;
 
 	return find_free(b, &p);
 }
 
 bool
-evc__board_add(struct board *b, void *item, struct board_place *ret)
+evc__notify_set_add(struct notify_set *b, void *item, struct notify_place *ret)
 {
 	if (!find_free(b, ret))
 		return false;
@@ -72,12 +72,12 @@ evc__board_add(struct board *b, void *item, struct board_place *ret)
 }
 
 void
-evc__board_remove(struct board *b, struct board_place *p)
+evc__notify_set_remove(struct notify_set *b, struct notify_place *p)
 {
-	struct board_chunk *k;
+	struct notify_chunk *k;
 
 	sync_store_sc(&p->k->slot[p->i], NULL);
-	sync_and(&p->k->lit, ~(UINT64_C(1) << p->i));
+	sync_and(&p->k->marked, ~(UINT64_C(1) << p->i));
 	/* A search for a free slot begins at the first chunk that has one. */
 	for (k = sync_load(&b->first); k != b->open; k = sync_load(&k->next))
 		if (k == p->k) {
@@ -88,9 +88,9 @@ evc__board_remove(struct board *b, struct board_place *p)
 }
 
 void
-evc__board_free(struct board *b)
+evc__notify_set_free(struct notify_set *b)
 {
-	struct board_chunk *k = sync_load(&b->first), *next;
+	struct notify_chunk *k = sync_load(&b->first), *next;
 
 	for (; k != NULL; k = next) {
 		next = sync_load(&k->next);
@@ -99,15 +99,15 @@ evc__board_free(struct board *b)
 }
 
 void *
-evc__board_next(struct board *b, struct board_cursor *at)
+evc__notify_set_next(struct notify_set *b, struct notify_cursor *at)
 {
-	uint64_t lit, bit;
+	uint64_t marked, bit;
 	unsigned i;
 	void *item;
 
 	for (;;) {
-		lit = at->k != NULL ? sync_load_sc(&at->k->lit) & at->ahead : 0;
-		if (lit == 0) {
+		marked = at->k != NULL ? sync_load_sc(&at->k->marked) & at->ahead : 0;
+		if (marked == 0) {
 			at->k = at->k == NULL ? sync_load_sc(&b->first) :
 						sync_load_sc(&at->k->next);
 			if (at->k == NULL)
@@ -115,12 +115,12 @@ evc__board_next(struct board *b, struct board_cursor *at)
 			at->ahead = UINT64_MAX;
 			continue;
 		}
-		i = (unsigned)__builtin_ctzll(lit);
+		i = (unsigned)__builtin_ctzll(marked);
 		bit = UINT64_C(1) << i;
 		at->ahead = ~(bit | (bit - 1));
 		/* The light goes out before the item is read: a thread that
 		   lights the item from here on does so for the next pass. */
-		if (!(sync_and(&at->k->lit, ~bit) & bit))
+		if (!(sync_and(&at->k->marked, ~bit) & bit))
 			continue;
 		item = sync_load(&at->k->slot[i]);
 		if (item != NULL)
