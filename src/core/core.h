@@ -68,8 +68,8 @@ struct evc__upper {
 	bool (*serve)(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns);
 	/* life/abandon.c, helper thread: nobody is left in an abandoned root. */
 	void (*end_abandoned)(evc_coord *c);
-	/* join/rouse.c, helper thread: wake members that cannot hear. */
-	uint64_t (*rouse)(evc_coord *c, struct evc__helper_job *k);
+	/* join/wake_blocked.c, helper thread: wake members that cannot hear. */
+	uint64_t (*wake_blocked)(evc_coord *c, struct evc__helper_job *k);
 	/* join/turn.c, loop thread: do what is due.  false: r is gone. */
 	bool (*turn)(evc_reactor *r);
 	/* join/loop.c, loop thread: the loop is gone, answer its joins. */

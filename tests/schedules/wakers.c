@@ -76,7 +76,7 @@ START_TEST(wakers_that_were_popped_are_not_called)
 	atomic_store(&p.pop, 0);
 	actor_begin(&a, push_and_pop, c, &p);
 	UNTIL(atomic_load(&p.pushed));
-	h = seam_hold("lock", "evc__rouse", 1);
+	h = seam_hold("lock", "evc__wake_blocked", 1);
 	OK(evc_request_stop(c, 0, "stop"));
 	HELD(h);
 	atomic_store(&p.pop, 1);
@@ -217,7 +217,7 @@ START_TEST(kicks_go_to_the_living_alone)
 	evc_id id;
 
 	OK(evc_thread_start(c, "kicked", leave_when_told, &leave, &o, &id));
-	h = seam_hold("lock", "evc__rouse", 1);
+	h = seam_hold("lock", "evc__wake_blocked", 1);
 	sent = seam_hold("thread_signal", "kick", 1);
 	OK(evc_request_stop(c, 0, "stop"));
 	HELD(h);

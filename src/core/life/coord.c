@@ -143,7 +143,7 @@ static const struct evc__upper upper = {
 	.run_hooks = evc__hooks_run,
 	.serve = evc__keeper_serve,
 	.end_abandoned = evc__abandoned_end,
-	.rouse = evc__rouse,
+	.wake_blocked = evc__wake_blocked,
 	.turn = evc__turn,
 	.cancel_joins = evc__joins_cancel,
 };

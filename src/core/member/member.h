@@ -110,7 +110,7 @@ struct evc__member {
 	struct evc__mark mark;
 	/* atomic: the helper -> its thread: the number of the stop in which it
 	   was kicked or unblocked last */
-	_Atomic uint32_t roused;
+	_Atomic uint32_t woken;
 	/* lock */
 	struct evc__waker *unblock, *kick; /* see escalation.h; NULL: none */
 	struct list node;           /* c->members or c->hooks */

@@ -35,15 +35,15 @@ evc__self_is(struct evc__member *m)
 }
 
 bool
-evc__roused(const evc_coord *c, uint32_t stop)
+evc__woken(const evc_coord *c, uint32_t stop)
 {
 	const struct evc__waker *k;
 
 	if (self.member != NULL && self.member->c == c &&
-	    sync_load(&self.member->roused) == stop)
+	    sync_load(&self.member->woken) == stop)
 		return true;
 	for (k = self.pushed; k != NULL; k = k->outer)
-		if (k->c == c && sync_load(&k->roused) == stop)
+		if (k->c == c && sync_load(&k->woken) == stop)
 			return true;
-	return self.roused_in == c && self.roused_stop == stop;
+	return self.woken_in == c && self.woken_stop == stop;
 }

@@ -78,8 +78,8 @@ struct evc__self {
 	struct evc__member *member; /* the member this thread is */
 	struct evc__mark *mark;     /* where its progress goes, or NULL */
 	struct evc__waker *pushed;  /* the innermost cancel hook of its */
-	const evc_coord *roused_in; /* whose cancel hook was called before it */
-	uint32_t roused_stop;       /* was popped, in the stop with this number */
+	const evc_coord *woken_in; /* whose cancel hook was called before it */
+	uint32_t woken_stop;       /* was popped, in the stop with this number */
 	const struct evc__acting *acting; /* for the time of a call, or NULL */
 };
 struct evc__self *evc__self(void);
@@ -90,6 +90,6 @@ void evc__self_is(struct evc__member *m);
 
 /* The calling thread was kicked, unblocked or its cancel hook was called in the
    stop of c with this number. */
-bool evc__roused(const evc_coord *c, uint32_t stop);
+bool evc__woken(const evc_coord *c, uint32_t stop);
 
 #endif

@@ -71,7 +71,7 @@ is_error(const evc_coord *c, uint64_t w, const struct evc__request *q)
 	return !((w & WORD_FLAG) && q->tid == 0 &&
 		 (q->err == EINTR || q->err == ECANCELED ||
 		  q->err == ESHUTDOWN) &&
-		 evc__roused(c, WORD_STOP_NUMBER(w)));
+		 evc__woken(c, WORD_STOP_NUMBER(w)));
 }
 
 static struct outcome

@@ -193,7 +193,7 @@ evc__escalation_free(evc_coord *c)
 		sync_free(l);
 	}
 	forget_extensions(c);
-	sync_free(c->wake.rouse);
+	sync_free(c->wake.wake_blocked);
 	sync_free(c->wake.ending);
 	sync_free(c->life.owner);
 }

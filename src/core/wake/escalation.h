@@ -4,7 +4,7 @@
  *
  * A waker is one way to wake one thread or member: a function to be called, or
  * a kick.  The helper thread goes through a coordinator's wakers from its stop
- * on (rouse.c); what it has done so far reports read under the lock.
+ * on (wake_blocked.c); what it has done so far reports read under the lock.
  */
 #ifndef EVC_CORE_ESCALATION_H
 #define EVC_CORE_ESCALATION_H
@@ -75,7 +75,7 @@ struct evc__waker {
 	unsigned calls;        /* in that stop */
 	/* atomic: the helper -> its thread: the number of the stop in which it
 	   was called last */
-	_Atomic uint32_t roused;
+	_Atomic uint32_t woken;
 };
 
 /* The part of a coordinator. */
@@ -84,8 +84,8 @@ struct evc__coord_wake {
 	struct list wakers;  /* of members and of stretches of code */
 	struct list echoes;  /* wakers that run, whose members are gone */
 	unsigned n_echoes, n_pushed;
-	struct evc__helper_job *rouse;
-	uint32_t rouse_pass;
+	struct evc__helper_job *wake_blocked;
+	uint32_t wake_pass;
 	struct evc__helper_job *ending; /* or NULL */
 	uint64_t step_ns[N_STEPS]; /* when the present stop reached each; 0:
 				      not, or the first, which is the stop */
@@ -112,10 +112,10 @@ struct evc__extension {
 	char name[48], reason[96];
 };
 
-/* ---- rouse.c ---- */
+/* ---- wake_blocked.c ---- */
 
 /* Helper thread: go through c's wakers; when to do so again. */
-uint64_t evc__rouse(evc_coord *c, struct evc__helper_job *job);
+uint64_t evc__wake_blocked(evc_coord *c, struct evc__helper_job *job);
 
 /* ---- waker.c; lock held ---- */
 

@@ -18,19 +18,19 @@
 /* Lock held: have somebody go through the wakers at a stop; false: no memory, no
    helper. */
 static bool
-rouse_need(evc_coord *c)
+wake_blocked_need(evc_coord *c)
 {
-	if (c->wake.rouse == NULL) {
-		c->wake.rouse = sync_alloc(1, sizeof *c->wake.rouse);
-		if (c->wake.rouse == NULL)
+	if (c->wake.wake_blocked == NULL) {
+		c->wake.wake_blocked = sync_alloc(1, sizeof *c->wake.wake_blocked);
+		if (c->wake.wake_blocked == NULL)
 			return false;
-		c->wake.rouse->run = c->tree->upper->rouse;
-		c->wake.rouse->again = true;
-		list_init(&c->wake.rouse->node);
-		if (evc__helper_job_add(c, c->wake.rouse))
+		c->wake.wake_blocked->run = c->tree->upper->wake_blocked;
+		c->wake.wake_blocked->again = true;
+		list_init(&c->wake.wake_blocked->node);
+		if (evc__helper_job_add(c, c->wake.wake_blocked))
 			return true;
-		sync_free(c->wake.rouse);
-		c->wake.rouse = NULL;
+		sync_free(c->wake.wake_blocked);
+		c->wake.wake_blocked = NULL;
 		return false;
 	}
 	return true;
@@ -41,7 +41,7 @@ evc__waker_add(evc_coord *c, void (*fn)(void *arg), void *arg, bool repeat)
 {
 	struct evc__waker *k;
 
-	if (!rouse_need(c))
+	if (!wake_blocked_need(c))
 		return NULL;
 	k = sync_alloc(1, sizeof *k);
 	if (k == NULL)
@@ -133,9 +133,9 @@ evc__waker_pop(struct evc__waker *k)
 		p = &(*p)->outer;
 	*p = k->outer;
 	/* What this thread reports now may still be how it was woken. */
-	if (sync_load(&k->roused) != 0) {
-		self->roused_in = k->c;
-		self->roused_stop = sync_load(&k->roused);
+	if (sync_load(&k->woken) != 0) {
+		self->woken_in = k->c;
+		self->woken_stop = sync_load(&k->woken);
 	}
 	k->c->wake.n_pushed--;
 	evc__waker_remove(k);
@@ -147,8 +147,8 @@ evc__self_keep(struct evc__self *to)
 	const struct evc__self *self = evc__self();
 
 	to->pushed = self->pushed;
-	to->roused_in = self->roused_in;
-	to->roused_stop = self->roused_stop;
+	to->woken_in = self->woken_in;
+	to->woken_stop = self->woken_stop;
 }
 
 void

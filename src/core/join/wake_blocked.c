@@ -60,9 +60,9 @@ note(struct evc__waker *k, uint32_t stop)
 			   k->m != NULL ? k->m->e.id : k->id,
 			   k->m != NULL ? k->m->e.kind : TRACE_COORD,
 			   k->m != NULL ? k->m->name : NULL, k->calls);
-	sync_store(&k->roused, stop);
+	sync_store(&k->woken, stop);
 	if (k->m != NULL)
-		sync_store(&k->m->roused, stop);
+		sync_store(&k->m->woken, stop);
 }
 
 static void
@@ -191,7 +191,7 @@ turn(struct evc__waker *k, const struct steps *g)
 }
 
 uint64_t
-evc__rouse(evc_coord *c, struct evc__helper_job *job)
+evc__wake_blocked(evc_coord *c, struct evc__helper_job *job)
 {
 	uint64_t cap = evc__budget_end(c), wait = SYNC_FOREVER, w, t, stop, end;
 	const char *lost_before, *lost;
@@ -213,7 +213,7 @@ evc__rouse(evc_coord *c, struct evc__helper_job *job)
 	g.now = evc__now(c);
 	g.hooks = evc__step_due(c, STEP_HOOKS, stop, end);
 	g.kicks = evc__step_due(c, STEP_KICKS, stop, end);
-	pass = ++c->wake.rouse_pass;
+	pass = ++c->wake.wake_pass;
 	lost_before = c->wake.kicks_lost;
 	/* Each one goes to the end of the list when its turn comes, so whatever
 	   comes and goes while the lock is given up, and whoever else is at it,
