@@ -146,7 +146,7 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)loop;
 	(void)revents;
 	/* Gate shut: c may be freed, and the loop's thread will free t. */
-	if (evc__bell_inherited(t->stand.b) || !evc__gate_enter(&t->gate))
+	if (evc__loop_waker_inherited(t->stand.b) || !evc__gate_enter(&t->gate))
 		return;
 	sync_lock(&t->c->lock);
 	t->fired = true;
@@ -214,7 +214,7 @@ evc__loopers_arm(struct evc__loopers *t)
 	if (t->lost || !evc__same_process(t->c))
 		return;
 	if (list_empty(&t->stand.node))
-		evc__stand_begin(&t->stand, r->bell);
+		evc__stand_begin(&t->stand, r->waker);
 	refer(t, r->n_loopers > r->n_loopers_background);
 	if (t->again != NULL)
 		due = 0;
@@ -350,7 +350,7 @@ let_go(evc_reactor *r, bool here)
 	if (here || r->loop == NULL)
 		end(&t->leftover);
 	else
-		evc__bell_leave_behind(r, &t->leftover);
+		evc__loop_waker_leave_behind(r, &t->leftover);
 }
 
 void

@@ -26,7 +26,7 @@ struct keeps {
 	unsigned others;     /* reactors of scopes */
 };
 
-/* What an evc__bell_any is about; it takes no argument. */
+/* What an evc__loop_waker_any is about; it takes no argument. */
 static __thread struct keeps *present;
 
 static const char *
@@ -185,12 +185,12 @@ add_other(evc_reactor *r)
 static void
 add_others(struct keeps *k, evc_reactor *r)
 {
-	struct evc__bell *b = r->bell;
+	struct evc__loop_waker *b = r->waker;
 	unsigned n;
 
 	if (k->here) {
 		present = k;
-		evc__bell_any(b, add_other);
+		evc__loop_waker_any(b, add_other);
 		present = NULL;
 		return;
 	}
@@ -223,7 +223,7 @@ add_head(struct keeps *k, const evc_reactor *r)
 	}
 	evc__text_fmt(k->t, "iteration %u, ev_run depth %u, %u event%s "
 			    "pending\n",
-		      ev_iteration(r->loop), evc__depth(r->bell, NULL),
+		      ev_iteration(r->loop), evc__depth(r->waker, NULL),
 		      ev_pending_count(r->loop),
 		      plural(ev_pending_count(r->loop)));
 }
@@ -236,7 +236,7 @@ add_watchers(struct keeps *k, const evc_reactor *r)
 		evc__text_add(k->t,
 			      ", 1 ev_prepare (an ev_run of ours is over, "
 			      "and waits for the one inside it)");
-	if (k->here && ev_is_active(&r->bell->nested))
+	if (k->here && ev_is_active(&r->waker->nested))
 		evc__text_add(k->t,
 			      ", 1 ev_prepare (until the callback that we "
 			      "are in returns)");

@@ -290,7 +290,7 @@ attach_and_leave(evc_coord *c, void *arg)
 	evc_reactor *r = NULL;
 	evc_status st = evc_reactor_attach(c, "own", loop, &r);
 
-	o->pending = st == 0 && ev_async_pending(&r->bell->async);
+	o->pending = st == 0 && ev_async_pending(&r->waker->async);
 	gate_step(&o->attached);
 	gate_await(&o->leave, 1);
 	if (st == 0 && !o->destroys)

@@ -428,7 +428,7 @@ static uint64_t seen_turned;
 static void
 on_first(struct ev_loop *loop, ev_timer *w, int revents)
 {
-	struct evc__bell *b = ((evc_reactor *)w->data)->bell;
+	struct evc__loop_waker *b = ((evc_reactor *)w->data)->waker;
 
 	(void)revents;
 	seen_now = ev_now(loop);
@@ -455,7 +455,7 @@ START_TEST(the_heartbeat_comes_before_all_else)
 	ck_assert(look(r).since_s >= 0);
 	t_sleep(0.01);
 	turns_once(loop);
-	ck_assert_uint_gt(sync_load_relaxed(&r->bell->turned), seen_turned);
+	ck_assert_uint_gt(sync_load_relaxed(&r->waker->turned), seen_turned);
 	/* It keeps no ev_run alive. */
 	ev_run(loop, 0);
 	OK(evc_free(c));
@@ -546,7 +546,7 @@ START_TEST(checkpoints_speak_for_the_loop_and_come_back)
 	ck_assert(evc__self()->mark == NULL);
 	ck_assert(sync_load_relaxed(&r->mark.text) == NULL);
 	ck_assert_int_eq(look(r).kind, BUSY_APPLICATION);
-	ck_assert_uint_eq(sync_load_relaxed(&r->bell->busy), 0);
+	ck_assert_uint_eq(sync_load_relaxed(&r->waker->busy), 0);
 	OK(evc_free(c));
 	ev_loop_destroy(loop);
 }
@@ -578,7 +578,7 @@ START_TEST(a_scope_that_is_freed_in_its_ended)
 	UNTIL((turns_once(loop), freed));
 	ck_assert(evc__self()->mark == NULL);
 	ck_assert_int_eq(look(r).kind, BUSY_APPLICATION);
-	ck_assert_uint_eq(sync_load_relaxed(&r->bell->busy), 0);
+	ck_assert_uint_eq(sync_load_relaxed(&r->waker->busy), 0);
 	OK(evc_free(c));
 	ev_loop_destroy(loop);
 }

@@ -25,8 +25,8 @@ on_timer(struct ev_loop *loop, ev_timer *t, int revents)
 
 	(void)loop;
 	(void)revents;
-	if (!evc__bell_inherited(j->stand.b))
-		evc__bell_turn(j->reactor);
+	if (!evc__loop_waker_inherited(j->stand.b))
+		evc__loop_waker_turn(j->reactor);
 }
 
 static void
@@ -56,7 +56,7 @@ evc__join_enter(struct evc__join *j)
 	/* A join that decides should not wait behind other timers. */
 	ev_set_priority(&j->timer, EV_MAXPRI);
 	j->stand.leave = leave_loop;
-	evc__stand_begin(&j->stand, r->bell);
+	evc__stand_begin(&j->stand, r->waker);
 	evc__reactor_hear(r, true);
 	list_append(&r->joins, &j->here);
 }

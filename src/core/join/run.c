@@ -22,7 +22,7 @@ on_prepare(struct ev_loop *loop, ev_prepare *p, int revents)
 
 	(void)loop;
 	(void)revents;
-	if (!evc__bell_inherited(r->bell))
+	if (!evc__loop_waker_inherited(r->waker))
 		evc__driver_turn(r);
 }
 
@@ -34,7 +34,7 @@ evc__driver_turn(evc_reactor *r)
 	if (d == NULL || (!d->ended && !d->over(d)))
 		return;
 	d->ended = true;
-	if (evc__depth(r->bell, d) == 1)
+	if (evc__depth(r->waker, d) == 1)
 		ev_break(r->loop, EVBREAK_ONE);
 	if (!ev_is_active(&r->prepare)) {
 		ev_prepare_init(&r->prepare, on_prepare);
@@ -64,11 +64,11 @@ driven(struct evc__driver **d)
 
 	r->driver = NULL;
 	/* A fork child has nothing of ours there any more. */
-	if (evc__bell_inherited(r->bell))
+	if (evc__loop_waker_inherited(r->waker))
 		return;
 	leave_loop(s, r->loop);
 	evc__stand_end(s);
-	evc__depth_is_none(r->bell);
+	evc__depth_is_none(r->waker);
 }
 
 bool
@@ -81,14 +81,14 @@ evc__drive(struct evc__driver *d)
 				  .text = "ev_break by the application" };
 
 	d->stand.leave = leave_loop;
-	evc__stand_begin(&d->stand, r->bell);
+	evc__stand_begin(&d->stand, r->waker);
 	d->frame = __builtin_frame_address(0);
 	r->driver = begun;
 	while (!d->ended) {
 		ev_run(r->loop, 0);
 		/* A fork child comes back here, too: it has a copy of this
 		   stack, and of nothing else that we could go on with. */
-		if (evc__bell_inherited(r->bell))
+		if (evc__loop_waker_inherited(r->waker))
 			return false;
 		if (!d->ended && d->stops_on_break && !evc_should_stop(c))
 			evc__request(c, &q);
@@ -107,7 +107,7 @@ may_run(const evc_reactor *r, const char *func)
 	if (r->tid != evc__tid())
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "%s: another thread's loop", func);
-	if (evc__depth(r->bell, NULL) > 0)
+	if (evc__depth(r->waker, NULL) > 0)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "%s: inside ev_run of loop %s it would "
 				   "deadlock",
@@ -183,7 +183,7 @@ drained(struct evc__driver *d)
 		return false;
 	/* Somebody may be in the middle of telling the scopes. */
 	evc__tell_all(c);
-	return !evc__bell_any(d->r->bell, busy);
+	return !evc__loop_waker_any(d->r->waker, busy);
 }
 
 /* Also when a watcher of the program's has thrown. */
@@ -235,6 +235,6 @@ evc_reactor_run(evc_reactor *r)
 	if (r == r->c->loop.home)
 		return 0;
 	/* Scopes that stay have no loop from now on. */
-	evc__bell_strand(r);
+	evc__loop_waker_strand(r);
 	return evc_reactor_detach(r);
 }

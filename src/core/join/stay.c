@@ -53,7 +53,7 @@ evc__check_loop(const evc_coord *c, const char *func)
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (r->tid == evc__tid() && r->loop != NULL &&
-		    evc__depth(r->bell, NULL) > 0)
+		    evc__depth(r->waker, NULL) > 0)
 			return evc__refuse(-EVC_FAILED_PRECONDITION,
 					   "%s: inside ev_run of loop %s it "
 					   "would deadlock",

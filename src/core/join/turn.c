@@ -3,7 +3,7 @@
  * The turn of a loop for one coordinator: hooks, runners, tasks, loopers, joins -
  * whatever the word and the lists ask for.
  *
- * Called by: loop/bell.c, through the table struct evc__upper.
+ * Called by: loop/loop_waker.c, through the table struct evc__upper.
  * Locks: none held; each part takes the coordinator's.
  */
 #include "core/core.h"

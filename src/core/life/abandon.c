@@ -107,7 +107,7 @@ why_not(evc_coord *c)
 
 		if (r->tid == evc__tid() && r->loop != NULL &&
 		    (r->frames != NULL || r->driver != NULL ||
-		     evc__depth(r->bell, NULL) > 0))
+		     evc__depth(r->waker, NULL) > 0))
 			return "inside ev_run of one of its loops";
 	}
 	/* After the loops: one that was left by longjmp took its join along. */
@@ -153,7 +153,7 @@ leave_loops(evc_coord *c)
 		sync_unlock(&c->lock);
 		if (r == NULL)
 			return;
-		evc__bell_abandon(r->bell);
+		evc__loop_waker_abandon(r->waker);
 	}
 }
 

@@ -16,7 +16,7 @@
 static void
 tell(struct evc__listener *l)
 {
-	evc__bell_ring((evc_reactor *)l);
+	evc__loop_waker_ring((evc_reactor *)l);
 }
 
 /* ---- coming ---- */
@@ -79,7 +79,7 @@ enlist(evc_reactor *r)
 		why = "the loop was destroyed";
 	else if (!evc__notify_set_room(&c->stop.listeners[LISTENS_JOINS]))
 		why = "no memory for a listener";
-	else if (r->owner && !evc__bell_start(r->bell))
+	else if (r->owner && !evc__loop_waker_start(r->waker))
 		why = "no descriptor for the loop's wake-up";
 	else {
 		evc__listen(c, &r->listener); /* there is room */
@@ -97,23 +97,23 @@ enlist(evc_reactor *r)
 
 /* r goes on b and into the table, or is freed. */
 static evc_status
-settle_on(evc_reactor *r, struct evc__bell *b, evc_reactor **ret)
+settle_on(evc_reactor *r, struct evc__loop_waker *b, evc_reactor **ret)
 {
 	evc_status st;
 
-	if (!evc__bell_join(b, r)) {
+	if (!evc__loop_waker_join(b, r)) {
 		st = evc__refuse(b->lost ? -EVC_FAILED_PRECONDITION :
 					   -EVC_RESOURCE_EXHAUSTED,
 				 b->lost ? "the loop was destroyed" :
 					   "no memory for a reactor");
 		if (r->owner)
-			evc__bell_free(b);
+			evc__loop_waker_free(b);
 		reactor_free(r);
 		return st;
 	}
 	st = enlist(r);
 	if (st < 0) {
-		evc__bell_leave(r);
+		evc__loop_waker_leave(r);
 		reactor_free(r);
 		return st;
 	}
@@ -126,7 +126,7 @@ evc_status
 evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		    evc_reactor **ret)
 {
-	struct evc__bell *b;
+	struct evc__loop_waker *b;
 	evc_reactor *r;
 
 	sync_lock(&c->lock);
@@ -136,7 +136,7 @@ evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		return evc__refuse(-EVC_ALREADY_EXISTS,
 				   "this loop is attached as %s", r->name);
 	r = reactor_new(c, name);
-	b = r != NULL ? evc__bell_new(loop) : NULL;
+	b = r != NULL ? evc__loop_waker_new(loop) : NULL;
 	if (b == NULL) {
 		reactor_free(r);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -159,7 +159,7 @@ evc__reactor_share(evc_coord *c, const char *name, evc_reactor *with,
 	/* Before it is on the bell: from then on its loop may turn it, on
 	   another thread, and look whether it is the home. */
 	*ret = r;
-	st = settle_on(r, with->bell, ret);
+	st = settle_on(r, with->waker, ret);
 	if (st < 0)
 		*ret = NULL;
 	return st;
@@ -249,8 +249,8 @@ evc__reactor_release(evc_reactor *r)
 		r->looper_ops->drop(r); /* those that never started */
 	evc__busy_forget(r);
 	if (r->owner)
-		evc__bell_stop(r->bell);
-	evc__bell_leave(r);
+		evc__loop_waker_stop(r->waker);
+	evc__loop_waker_leave(r);
 	/* A thread that is not the loop's has waited until there are none. */
 	for (f = r->frames; f != NULL; f = f->up)
 		f->gone = true;
@@ -287,7 +287,7 @@ evc_reactor_detach(evc_reactor *r)
 		why = "it has live loopers";
 	else if (!list_empty(&r->joins) || r->driver != NULL)
 		why = "a join runs on it";
-	else if (evc__bell_shared(r->bell))
+	else if (evc__loop_waker_shared(r->waker))
 		why = "scopes live on it";
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,

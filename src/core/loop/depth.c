@@ -54,7 +54,7 @@ evc__depth_watch(void)
 }
 
 unsigned
-evc__depth(struct evc__bell *b, const struct evc__driver *d)
+evc__depth(struct evc__loop_waker *b, const struct evc__driver *d)
 {
 	unsigned depth = ev_depth(b->loop) - b->n_lost;
 	int n;
@@ -70,7 +70,7 @@ evc__depth(struct evc__bell *b, const struct evc__driver *d)
 }
 
 void
-evc__depth_is_none(struct evc__bell *b)
+evc__depth_is_none(struct evc__loop_waker *b)
 {
 	b->n_lost = ev_depth(b->loop);
 }

@@ -69,7 +69,7 @@ evc_loop_reactor(const evc_loop_ref *loop)
 static void
 push(evc_loop_ref *l, evc_message *m)
 {
-	struct evc__bell *b = l->r->bell;
+	struct evc__loop_waker *b = l->r->waker;
 	evc_message *first = sync_load(&l->in);
 	evc_loop_ref *lit;
 
@@ -85,7 +85,7 @@ push(evc_loop_ref *l, evc_message *m)
 	do
 		l->lit_next = lit;
 	while (!sync_cas(&b->lit, &lit, l));
-	evc__bell_send(b);
+	evc__loop_waker_send(b);
 }
 
 /* One more.  While there are some, c counts one as alive: from before the first
@@ -289,7 +289,7 @@ serve(evc_loop_ref *l, evc_reactor *r)
 
 /* Loop thread, b's lock held: all that has come. */
 static void
-collect(struct evc__bell *b)
+collect(struct evc__loop_waker *b)
 {
 	evc_loop_ref *l = sync_load(&b->lit) != NULL ? sync_xchg(&b->lit, NULL) :
 						   NULL;
@@ -318,7 +318,7 @@ collect(struct evc__bell *b)
 
 /* Loop thread, b's lock held: the first of the boxes leaves. */
 static void
-dequeue(struct evc__bell *b)
+dequeue(struct evc__loop_waker *b)
 {
 	evc_loop_ref *l = b->boxes;
 
@@ -331,7 +331,7 @@ dequeue(struct evc__bell *b)
 
 /* Likewise: the first one with something in it, held, and its reactor pinned. */
 static evc_loop_ref *
-next_box(struct evc__bell *b)
+next_box(struct evc__loop_waker *b)
 {
 	evc_loop_ref *l;
 
@@ -339,13 +339,13 @@ next_box(struct evc__bell *b)
 		dequeue(b);
 	if (l != NULL) {
 		sync_add(&l->refs, 1);
-		evc__bell_pin(l->r);
+		evc__loop_waker_pin(l->r);
 	}
 	return l;
 }
 
 bool
-evc__boxes_serve(struct evc__bell *b, const struct evc__bell_frame *f)
+evc__boxes_serve(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f)
 {
 	evc_reactor *r;
 	evc_loop_ref *l;
@@ -362,14 +362,14 @@ evc__boxes_serve(struct evc__bell *b, const struct evc__bell_frame *f)
 			return false;
 		sync_lock(&b->lock);
 		if (stays)
-			evc__bell_unpin(r);
+			evc__loop_waker_unpin(r);
 	}
 	sync_unlock(&b->lock);
 	return true;
 }
 
 void
-evc__boxes_drop(struct evc__bell *b)
+evc__boxes_drop(struct evc__loop_waker *b)
 {
 	evc_loop_ref *l = sync_load(&b->lit), *next;
 

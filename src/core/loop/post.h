@@ -12,7 +12,7 @@
 
 #include "base/gate.h"
 #include "base/sync.h"
-#include "core/loop/bell.h"
+#include "core/loop/loop_waker.h"
 
 struct evc_loop_ref {
 	/* atomic: handles, the reactor, the bell's list -> who frees it */
@@ -42,9 +42,9 @@ evc_loop_ref *evc__box_new(evc_reactor *r);
 /* One reference less. */
 void evc__box_drop(evc_loop_ref *l);
 /* Loop thread: call what is in the boxes of b's reactors.  false: b is gone. */
-bool evc__boxes_serve(struct evc__bell *b, const struct evc__bell_frame *f);
+bool evc__boxes_serve(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f);
 /* No reactor is on b: let go of those that are left, which are empty. */
-void evc__boxes_drop(struct evc__bell *b);
+void evc__boxes_drop(struct evc__loop_waker *b);
 /* From now on nothing is posted; as often as one likes. */
 void evc__box_shut(evc_loop_ref *l);
 /* It is shut, and r lost, or off its bell: what is in it is called with

@@ -2,7 +2,7 @@
 /*
  * Reactors: a loop as one coordinator knows it.
  *
- * The watcher is a doorbell (bell.c): what a ring means stands in the
+ * The watcher is a doorbell (loop_waker.c): what a ring means stands in the
  * coordinator's word and lists, and evc__turn does whatever they ask for.
  *  How loops come and go stands in attach.c.
  */
@@ -18,7 +18,7 @@ void
 evc__reactor_poke(evc_reactor *r)
 {
 	if (r->loop != NULL)
-		evc__bell_ring(r);
+		evc__loop_waker_ring(r);
 }
 
 void
@@ -30,10 +30,10 @@ evc__reactor_hear(evc_reactor *r, bool yes)
 	sync_add(&r->listener.n_joins, d);
 	sync_add(&r->c->stop.n_loop_joins, d);
 	if (yes) {
-		evc__bell_ref(r->bell, true);
+		evc__loop_waker_ref(r->waker, true);
 		evc__reactor_poke(r);
 	} else if (r->loop != NULL)
-		evc__bell_ref(r->bell, false);
+		evc__loop_waker_ref(r->waker, false);
 }
 
 uint64_t

@@ -10,7 +10,7 @@
 
 #include "base/list.h"
 #include "base/sync.h"
-#include "core/loop/bell.h"
+#include "core/loop/loop_waker.h"
 #include "core/stop/listener.h"
 #include "core/member/member.h"
 
@@ -87,7 +87,7 @@ struct evc_reactor {
 	struct evc__listener listener; /* first: tell() gets it */
 	/* set at creation */
 	evc_coord *c;
-	struct evc__bell *bell;
+	struct evc__loop_waker *waker;
 	bool owner;                 /* of the bell: it attached the loop */
 	int tid;                    /* the loop's thread */
 	char name[48];

@@ -21,7 +21,7 @@ static __thread struct evc__busy *innermost;
 
 /* One writer, the loop's thread. */
 static void
-count(struct evc__bell *b, uint32_t d)
+count(struct evc__loop_waker *b, uint32_t d)
 {
 	sync_store_relaxed(&b->busy, sync_load_relaxed(&b->busy) + d);
 }
@@ -44,7 +44,7 @@ evc__busy_begin(evc_reactor *r, const evc_coord *c, enum evc__busy_kind kind,
 	keep->text = sync_load_relaxed(&r->mark.text);
 	keep->name = sync_load_relaxed(&r->busy_name);
 	keep->kind = sync_load_relaxed(&r->busy_kind);
-	count(r->bell, 1);
+	count(r->waker, 1);
 	sync_store_relaxed(&r->busy_name, r->c == c ? name : NULL);
 	sync_store_relaxed(&r->busy_kind, kind);
 	/* When it said something last stays: that it gets on. */
@@ -65,7 +65,7 @@ evc__busy_end(struct evc__busy *keep)
 	sync_store_relaxed(&r->mark.text, keep->text);
 	sync_store_relaxed(&r->busy_kind, keep->kind);
 	sync_store_relaxed(&r->busy_name, keep->name);
-	count(r->bell, (uint32_t)-1);
+	count(r->waker, (uint32_t)-1);
 }
 
 void
@@ -80,7 +80,7 @@ evc__busy_forget(evc_reactor *r)
 		if (b->r != r)
 			continue;
 		b->r = NULL;
-		count(r->bell, (uint32_t)-1);
+		count(r->waker, (uint32_t)-1);
 	}
 	if (self->mark == &r->mark)
 		self->mark = NULL;
@@ -90,14 +90,14 @@ void
 evc__busy_inherited(void)
 {
 	struct evc__frame *f;
-	struct evc__bell_frame *g;
+	struct evc__loop_waker_frame *g;
 	struct evc__busy *b;
 
 	for (b = innermost; b != NULL; b = b->up) {
 		if (b->r != NULL) {
 			for (f = b->r->frames; f != NULL; f = f->up)
 				f->gone = true;
-			for (g = b->r->bell->frames; g != NULL; g = g->up)
+			for (g = b->r->waker->frames; g != NULL; g = g->up)
 				g->gone = true;
 			sync_lock_init(&b->r->c->lock);
 		}
@@ -116,7 +116,7 @@ evc__busy_left(void)
 /* ---- for reports ---- */
 
 static double
-age(const struct evc__bell *b)
+age(const struct evc__loop_waker *b)
 {
 	uint64_t turned = sync_load_relaxed(&b->turned), now = sync_real();
 
@@ -137,11 +137,11 @@ evc__reactor_silence(const evc_reactor *r)
 		return s;
 	s.silent = (w & WORD_FLAG) &&
 		   sync_load(&r->heard) != WORD_STOP_NUMBER(w);
-	s.since_s = age(r->bell);
+	s.since_s = age(r->waker);
 	s.kind = sync_load_relaxed(&r->busy_kind);
 	name = sync_load_relaxed(&r->busy_name);
 	if (s.kind == BUSY_APPLICATION) {
-		if (sync_load_relaxed(&r->bell->busy) > 0)
+		if (sync_load_relaxed(&r->waker->busy) > 0)
 			s.kind = BUSY_ELSEWHERE;
 	} else if (name != NULL)
 		evc__copy(s.name, sizeof s.name, name);

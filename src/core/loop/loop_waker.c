@@ -18,13 +18,13 @@ descriptor_left(void)
 }
 
 void
-evc__bell_pin(evc_reactor *r)
+evc__loop_waker_pin(evc_reactor *r)
 {
 	sync_add(&r->turning, 1);
 }
 
 void
-evc__bell_unpin(evc_reactor *r)
+evc__loop_waker_unpin(evc_reactor *r)
 {
 	if (sync_sub(&r->turning, 1) == 1 && r->awaited)
 		sync_futex_wake(&r->turning);
@@ -32,7 +32,7 @@ evc__bell_unpin(evc_reactor *r)
 
 /* Loop thread. */
 static void
-end_leftovers(struct evc__bell *b)
+end_leftovers(struct evc__loop_waker *b)
 {
 	struct evc__leftover *l, *next;
 
@@ -47,34 +47,34 @@ end_leftovers(struct evc__bell *b)
 }
 
 void
-evc__bell_turn(evc_reactor *r)
+evc__loop_waker_turn(evc_reactor *r)
 {
-	struct evc__bell *b = r->bell;
+	struct evc__loop_waker *b = r->waker;
 
 	sync_lock(&b->lock);
-	evc__bell_pin(r);
+	evc__loop_waker_pin(r);
 	sync_unlock(&b->lock);
 	if (!r->c->tree->upper->turn(r))
 		return;
 	/* Still there, and so is the bell. */
 	sync_lock(&b->lock);
-	evc__bell_unpin(r);
+	evc__loop_waker_unpin(r);
 	sync_unlock(&b->lock);
 }
 
 /* Loop thread: turn all that are lit.  false: the bell is gone. */
 static bool
-turn_lit(struct evc__bell *b, struct evc__bell_frame *f)
+turn_lit(struct evc__loop_waker *b, struct evc__loop_waker_frame *f)
 {
 	struct notify_cursor at = { NULL, 0 };
 	evc_reactor *r;
 
 	sync_lock(&b->lock);
 	while ((r = evc__notify_set_next(&b->board, &at)) != NULL) {
-		evc__bell_pin(r);
+		evc__loop_waker_pin(r);
 		sync_unlock(&b->lock);
 		f->r = r;
-		evc__bell_watch_nested(b);
+		evc__loop_waker_watch_nested(b);
 		if (!r->c->tree->upper->turn(r))
 			r = NULL;
 		if (f->gone)
@@ -82,7 +82,7 @@ turn_lit(struct evc__bell *b, struct evc__bell_frame *f)
 		f->r = NULL;
 		sync_lock(&b->lock);
 		if (r != NULL)
-			evc__bell_unpin(r);
+			evc__loop_waker_unpin(r);
 	}
 	sync_unlock(&b->lock);
 	return true;
@@ -91,37 +91,37 @@ turn_lit(struct evc__bell *b, struct evc__bell_frame *f)
 static void
 on_async(struct ev_loop *loop, ev_async *w, int revents)
 {
-	struct evc__bell *b = w->data;
-	struct evc__bell_frame f = { b->frames, false, NULL };
+	struct evc__loop_waker *b = w->data;
+	struct evc__loop_waker_frame f = { b->frames, false, NULL };
 	bool watched = ev_is_active(&b->nested);
 
 	(void)loop;
 	(void)revents;
-	if (evc__bell_inherited(b))
+	if (evc__loop_waker_inherited(b))
 		return;
 	b->frames = &f;
 	end_leftovers(b);
 	/* Posts after the stop, which is at the highest priority. */
 	if (!turn_lit(b, &f))
 		return;
-	evc__bell_watch_nested(b);
+	evc__loop_waker_watch_nested(b);
 	if (!evc__boxes_serve(b, &f))
 		return;
 	if (!watched)
-		evc__bell_unwatch_nested(b);
+		evc__loop_waker_unwatch_nested(b);
 	b->frames = f.up;
 }
 
 /* Loop thread: the reactor after *at on the board, pinned, and the one before
    it, unless it is gone, let go. */
 static evc_reactor *
-next_on(struct evc__bell *b, struct notify_place *at, evc_reactor *before)
+next_on(struct evc__loop_waker *b, struct notify_place *at, evc_reactor *before)
 {
 	evc_reactor *r = NULL;
 
 	sync_lock(&b->lock);
 	if (before != NULL)
-		evc__bell_unpin(before);
+		evc__loop_waker_unpin(before);
 	while (at->k != NULL && r == NULL)
 		if (at->i < at->k->n) {
 			r = sync_load(&at->k->slot[at->i]);
@@ -131,13 +131,13 @@ next_on(struct evc__bell *b, struct notify_place *at, evc_reactor *before)
 			at->i = 0;
 		}
 	if (r != NULL)
-		evc__bell_pin(r);
+		evc__loop_waker_pin(r);
 	sync_unlock(&b->lock);
 	return r;
 }
 
 bool
-evc__bell_any(struct evc__bell *b, bool (*fn)(evc_reactor *r))
+evc__loop_waker_any(struct evc__loop_waker *b, bool (*fn)(evc_reactor *r))
 {
 	struct notify_place at = { sync_load(&b->board.first), 0 };
 	evc_reactor *r = NULL;
@@ -150,7 +150,7 @@ evc__bell_any(struct evc__bell *b, bool (*fn)(evc_reactor *r))
 
 /* Loop thread: the loop is gone for all, or for all but the owner. */
 static void
-lose(struct evc__bell *b, const struct evc__bell_frame *f, bool owner)
+lose(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f, bool owner)
 {
 	struct notify_place at = { sync_load(&b->board.first), 0 };
 	evc_reactor *r = NULL;
@@ -168,13 +168,13 @@ lose(struct evc__bell *b, const struct evc__bell_frame *f, bool owner)
 static void
 on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 {
-	struct evc__bell *b = w->data;
-	struct evc__bell_frame f = { b->frames, false, NULL };
+	struct evc__loop_waker *b = w->data;
+	struct evc__loop_waker_frame f = { b->frames, false, NULL };
 	evc_reactor *owner = b->owner;
 
 	(void)loop;
 	(void)revents;
-	if (evc__bell_inherited(b))
+	if (evc__loop_waker_inherited(b))
 		return;
 	b->frames = &f;
 	sync_lock(&b->lock);
@@ -188,17 +188,17 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 		return;
 	end_leftovers(b);
 	/* Nobody sends any more. */
-	evc__bell_unwatch(b);
+	evc__loop_waker_unwatch(b);
 	b->frames = f.up;
 	/* The last touch of the bell: now another thread may free it. */
 	evc__reactor_left(owner);
 }
 
 void
-evc__bell_strand(evc_reactor *owner)
+evc__loop_waker_strand(evc_reactor *owner)
 {
-	struct evc__bell *b = owner->bell;
-	struct evc__bell_frame f = { b->frames, false, NULL };
+	struct evc__loop_waker *b = owner->waker;
+	struct evc__loop_waker_frame f = { b->frames, false, NULL };
 
 	b->frames = &f;
 	sync_lock(&b->lock);
@@ -210,20 +210,20 @@ evc__bell_strand(evc_reactor *owner)
 }
 
 void
-evc__bell_abandon(struct evc__bell *b)
+evc__loop_waker_abandon(struct evc__loop_waker *b)
 {
 	evc_reactor *owner = b->owner;
 
-	evc__bell_strand(owner);
+	evc__loop_waker_strand(owner);
 	(void)evc__reactor_lost(owner);
-	evc__bell_stop(b);
+	evc__loop_waker_stop(b);
 	evc__reactor_left(owner);
 }
 
-struct evc__bell *
-evc__bell_new(struct ev_loop *loop)
+struct evc__loop_waker *
+evc__loop_waker_new(struct ev_loop *loop)
 {
-	struct evc__bell *b = sync_alloc(1, sizeof *b);
+	struct evc__loop_waker *b = sync_alloc(1, sizeof *b);
 
 	if (b == NULL)
 		return NULL;
@@ -238,13 +238,13 @@ evc__bell_new(struct ev_loop *loop)
 }
 
 bool
-evc__bell_start(struct evc__bell *b)
+evc__loop_waker_start(struct evc__loop_waker *b)
 {
 	struct ev_loop *loop = b->loop;
 
 	if (!descriptor_left())
 		return false;
-	evc__bell_watch(b, on_async);
+	evc__loop_waker_watch(b, on_async);
 	/* Grow libev's list of pending events now, so that no dispatch that a
 	   stop causes allocates. */
 	ev_feed_event(loop, &b->beat, EV_CHECK);
@@ -258,9 +258,9 @@ evc__bell_start(struct evc__bell *b)
 }
 
 void
-evc__bell_stop(struct evc__bell *b)
+evc__loop_waker_stop(struct evc__loop_waker *b)
 {
-	struct evc__bell_frame *f;
+	struct evc__loop_waker_frame *f;
 
 	for (f = b->frames; f != NULL; f = f->up)
 		f->gone = true;
@@ -269,11 +269,11 @@ evc__bell_stop(struct evc__bell *b)
 		return;
 	end_leftovers(b);
 	ev_cleanup_stop(b->loop, &b->cleanup);
-	evc__bell_unwatch(b);
+	evc__loop_waker_unwatch(b);
 }
 
 void
-evc__bell_free(struct evc__bell *b)
+evc__loop_waker_free(struct evc__loop_waker *b)
 {
 	evc__boxes_drop(b);
 	evc__notify_set_free(&b->board);
@@ -282,14 +282,14 @@ evc__bell_free(struct evc__bell *b)
 }
 
 bool
-evc__bell_join(struct evc__bell *b, evc_reactor *r)
+evc__loop_waker_join(struct evc__loop_waker *b, evc_reactor *r)
 {
 	bool in;
 
 	sync_lock(&b->lock);
 	in = !b->lost && evc__notify_set_add(&b->board, r, &r->at);
 	if (in) {
-		r->bell = b;
+		r->waker = b;
 		b->owner = r->owner ? r : b->owner;
 		r->loop = b->loop;
 		r->tid = b->tid;
@@ -300,10 +300,10 @@ evc__bell_join(struct evc__bell *b, evc_reactor *r)
 }
 
 void
-evc__bell_leave(evc_reactor *r)
+evc__loop_waker_leave(evc_reactor *r)
 {
-	struct evc__bell *b = r->bell;
-	struct evc__bell_frame *f;
+	struct evc__loop_waker *b = r->waker;
+	struct evc__loop_waker_frame *f;
 	uint32_t n;
 	bool last;
 
@@ -323,11 +323,11 @@ evc__bell_leave(evc_reactor *r)
 	last = --b->n == 0;
 	sync_unlock(&b->lock);
 	if (last)
-		evc__bell_free(b);
+		evc__loop_waker_free(b);
 }
 
 bool
-evc__bell_shared(struct evc__bell *b)
+evc__loop_waker_shared(struct evc__loop_waker *b)
 {
 	bool yes;
 
@@ -338,7 +338,7 @@ evc__bell_shared(struct evc__bell *b)
 }
 
 void
-evc__bell_send(struct evc__bell *b)
+evc__loop_waker_send(struct evc__loop_waker *b)
 {
 	int old;
 
@@ -351,20 +351,20 @@ evc__bell_send(struct evc__bell *b)
 }
 
 void
-evc__bell_ring(evc_reactor *r)
+evc__loop_waker_ring(evc_reactor *r)
 {
 	evc__notify_mark(&r->at);
-	evc__bell_send(r->bell);
+	evc__loop_waker_send(r->waker);
 }
 
 void
-evc__bell_leave_behind(evc_reactor *r, struct evc__leftover *l)
+evc__loop_waker_leave_behind(evc_reactor *r, struct evc__leftover *l)
 {
-	struct evc__bell *b = r->bell;
+	struct evc__loop_waker *b = r->waker;
 
 	sync_lock(&b->lock);
 	l->next = b->leftovers;
 	b->leftovers = l;
 	sync_unlock(&b->lock);
-	evc__bell_send(b);
+	evc__loop_waker_send(b);
 }

@@ -11,7 +11,7 @@
 #include "core/core.h"
 
 void
-evc__bell_ref(struct evc__bell *b, bool yes)
+evc__loop_waker_ref(struct evc__loop_waker *b, bool yes)
 {
 	if (b->loop == NULL)
 		return; /* a fork child has given them back */
@@ -23,7 +23,7 @@ evc__bell_ref(struct evc__bell *b, bool yes)
 }
 
 void
-evc__stand_begin(struct evc__stand *s, struct evc__bell *b)
+evc__stand_begin(struct evc__stand *s, struct evc__loop_waker *b)
 {
 	s->b = b;
 	list_append(&b->stands, &s->node);
@@ -40,10 +40,10 @@ evc__stand_end(struct evc__stand *s)
 static void
 on_beat(struct ev_loop *loop, ev_check *w, int revents)
 {
-	struct evc__bell *b = w->data;
+	struct evc__loop_waker *b = w->data;
 
 	(void)revents;
-	if (evc__bell_inherited(b))
+	if (evc__loop_waker_inherited(b))
 		return;
 	sync_store_relaxed(&b->turned, (uint64_t)(ev_now(loop) * 1e9));
 }
@@ -56,11 +56,11 @@ on_fork(struct ev_loop *loop, ev_fork *w, int revents)
 	(void)loop;
 	(void)revents;
 	/* A loop that was attached in the child hears it, too. */
-	(void)evc__bell_inherited(w->data);
+	(void)evc__loop_waker_inherited(w->data);
 }
 
 void
-evc__bell_watch_nested(struct evc__bell *b)
+evc__loop_waker_watch_nested(struct evc__loop_waker *b)
 {
 	if (ev_is_active(&b->nested))
 		return;
@@ -69,7 +69,7 @@ evc__bell_watch_nested(struct evc__bell *b)
 }
 
 void
-evc__bell_unwatch_nested(struct evc__bell *b)
+evc__loop_waker_unwatch_nested(struct evc__loop_waker *b)
 {
 	if (!ev_is_active(&b->nested))
 		return;
@@ -83,24 +83,24 @@ evc__bell_unwatch_nested(struct evc__bell *b)
 static void
 on_nested(struct ev_loop *loop, ev_prepare *w, int revents)
 {
-	struct evc__bell *b = w->data;
-	struct evc__bell_frame *f;
+	struct evc__loop_waker *b = w->data;
+	struct evc__loop_waker_frame *f;
 
 	(void)loop;
 	(void)revents;
-	if (evc__bell_inherited(b))
+	if (evc__loop_waker_inherited(b))
 		return;
-	evc__bell_unwatch_nested(b);
+	evc__loop_waker_unwatch_nested(b);
 	for (f = b->frames; f != NULL; f = f->up)
 		if (f->r != NULL)
 			evc__notify_mark(&f->r->at);
-	evc__bell_send(b);
+	evc__loop_waker_send(b);
 }
 
 /* Three watchers that keep no ev_run alive; ev_cleanup is the fourth by
    itself. */
 void
-evc__bell_watch(struct evc__bell *b,
+evc__loop_waker_watch(struct evc__loop_waker *b,
 		void (*on_async)(struct ev_loop *loop, ev_async *w, int revents))
 {
 	struct ev_loop *loop = b->loop;
@@ -124,16 +124,16 @@ evc__bell_watch(struct evc__bell *b,
 	ev_set_priority(&b->nested, EV_MAXPRI);
 	b->nested.data = b;
 	/* Once now, so that libev has the room for it at a stop. */
-	evc__bell_watch_nested(b);
-	evc__bell_unwatch_nested(b);
+	evc__loop_waker_watch_nested(b);
+	evc__loop_waker_unwatch_nested(b);
 }
 
 void
-evc__bell_unwatch(struct evc__bell *b)
+evc__loop_waker_unwatch(struct evc__loop_waker *b)
 {
 	struct ev_loop *loop = b->loop;
 
-	evc__bell_unwatch_nested(b);
+	evc__loop_waker_unwatch_nested(b);
 	ev_ref(loop);
 	ev_fork_stop(loop, &b->forked);
 	ev_ref(loop);
@@ -146,7 +146,7 @@ evc__bell_unwatch(struct evc__bell *b)
 /* ---- fork children ---- */
 
 bool
-evc__bell_inherited(struct evc__bell *b)
+evc__loop_waker_inherited(struct evc__loop_waker *b)
 {
 	struct ev_loop *loop = b->loop;
 	struct list *n, *tmp;
@@ -162,8 +162,8 @@ evc__bell_inherited(struct evc__bell *b)
 			->leave(LIST_OF(n, struct evc__stand, node), loop);
 	}
 	while (b->refs > 0)
-		evc__bell_ref(b, false);
+		evc__loop_waker_ref(b, false);
 	ev_cleanup_stop(loop, &b->cleanup);
-	evc__bell_unwatch(b);
+	evc__loop_waker_unwatch(b);
 	return true;
 }
