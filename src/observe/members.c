@@ -272,7 +272,7 @@ static void
 add_posts(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 {
 	static const evc_task_class posts = { .name = "posts" };
-	uint32_t n = sync_load_sc(&r->box->n);
+	uint32_t n = sync_load_sc(&r->inbox->n);
 	evc_member_info *i = n > 0 ? next_info(s) : NULL;
 
 	if (i == NULL)

@@ -278,7 +278,7 @@ START_TEST(a_post_while_its_loop_serves_is_served)
 {
 	static const struct place places[] = {
 		{"xchg", "collect", 1},
-		{"lock", "evc__boxes_serve", 1},
+		{"lock", "evc__inboxes_serve", 1},
 		{"xchg", "take", 1},
 		{"store", "deliver", 1},
 		{"sub", "count_out", 1},

@@ -255,7 +255,7 @@ come_or_leave(struct item *it)
 	else
 		add((int)(it - item));
 	it->in = !it->in;
-	it->lit = false;
+	it->marked = false;
 }
 
 static void
@@ -264,7 +264,7 @@ light(struct item *it)
 	if (!it->in)
 		return;
 	evc__notify_mark(&it->at);
-	it->lit = true;
+	it->marked = true;
 }
 
 /* Exactly those are taken that were marked, and are in. */

@@ -74,7 +74,7 @@ static void
 count_reactor(struct evc__census *k, const evc_reactor *r)
 {
 	one(k, sync_load(&r->n_tasks), false, 0);
-	one(k, sync_load_sc(&r->box->n), false, 0);
+	one(k, sync_load_sc(&r->inbox->n), false, 0);
 	if (r->n_loopers_own_grace > 0) {
 		r->looper_ops->each(r, count_looper, k);
 		return;
@@ -232,7 +232,7 @@ deaf(const struct names *a, const evc_reactor *r)
 static void
 add_posts(struct names *a, const evc_reactor *r)
 {
-	uint32_t n = sync_load_sc(&r->box->n);
+	uint32_t n = sync_load_sc(&r->inbox->n);
 	char what[64];
 	struct text t = evc__text_in(what, sizeof what);
 

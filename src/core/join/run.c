@@ -158,7 +158,7 @@ busy(evc_reactor *r)
 	bool yes;
 
 	if (r->n_live > 0 || !list_empty(&r->joins) ||
-	    sync_load_sc(&r->box->n) > 0)
+	    sync_load_sc(&r->inbox->n) > 0)
 		return true;
 	/* A scope whose phase is to come. */
 	if (!evc_should_stop(c) && (sync_load_sc(&c->stop.alive) > 0 ||

@@ -37,7 +37,7 @@ static void
 reactor_free(evc_reactor *r)
 {
 	if (r != NULL)
-		evc__box_drop(r->box);
+		evc__inbox_drop(r->inbox);
 	sync_free(r);
 }
 
@@ -48,8 +48,8 @@ reactor_new(evc_coord *c, const char *name)
 
 	if (r == NULL)
 		return NULL;
-	r->box = evc__box_new(r);
-	if (r->box == NULL) {
+	r->inbox = evc__inbox_new(r);
+	if (r->inbox == NULL) {
 		sync_free(r);
 		return NULL;
 	}
@@ -201,9 +201,9 @@ evc__reactor_lost(evc_reactor *r)
 	/* Until we are done, no other thread may free c. */
 	r->leaving = true;
 	sync_unlock(&c->lock);
-	evc__box_shut(r->box);
+	evc__inbox_shut(r->inbox);
 	r->frames = &f;
-	evc__box_empty(r->box, c);
+	evc__inbox_empty(r->inbox, c);
 	if (f.gone)
 		return false;
 	if (r->task_ops != NULL)
@@ -235,7 +235,7 @@ evc__reactor_release(evc_reactor *r)
 	evc_coord *c = r->c;
 	struct evc__frame *f;
 
-	evc__box_shut(r->box);
+	evc__inbox_shut(r->inbox);
 	sync_lock(&c->lock);
 	if (r->loop != NULL)
 		evc__unlisten(c, &r->listener);
@@ -259,7 +259,7 @@ evc__reactor_release(evc_reactor *r)
 	if (c->loop.home == r)
 		c->loop.home = NULL;
 	sync_unlock(&c->lock);
-	evc__box_empty(r->box, c);
+	evc__inbox_empty(r->inbox, c);
 	reactor_free(r);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The reactor behind a handle, for a thread that is not the loop's: inside the
- * gate of the letter box it stays, because who takes it down closes that gate
+ * gate of the inbox it stays, because who takes it down closes that gate
  * first and waits until nobody is inside.
  */
 #include "core/core.h"

@@ -105,7 +105,7 @@ on_async(struct ev_loop *loop, ev_async *w, int revents)
 	if (!turn_lit(b, &f))
 		return;
 	evc__loop_waker_watch_nested(b);
-	if (!evc__boxes_serve(b, &f))
+	if (!evc__inboxes_serve(b, &f))
 		return;
 	if (!watched)
 		evc__loop_waker_unwatch_nested(b);
@@ -231,7 +231,7 @@ evc__loop_waker_new(struct ev_loop *loop)
 	evc__self_has_loop = true;
 	b->fork_generation = sync_load_relaxed(&evc__fork_generation);
 	b->loop = loop;
-	b->boxes_end = &b->boxes;
+	b->inboxes_end = &b->inboxes;
 	list_init(&b->stands);
 	sync_lock_init(&b->lock);
 	return b;
@@ -275,7 +275,7 @@ evc__loop_waker_stop(struct evc__loop_waker *b)
 void
 evc__loop_waker_free(struct evc__loop_waker *b)
 {
-	evc__boxes_drop(b);
+	evc__inboxes_drop(b);
 	evc__notify_set_free(&b->board);
 	sync_lock_destroy(&b->lock);
 	sync_free(b);
@@ -319,7 +319,7 @@ evc__loop_waker_leave(evc_reactor *r)
 		f->r = f->r == r ? NULL : f->r;
 	/* Not before: a turn that is under way may ring it once more. */
 	evc__notify_set_remove(&b->board, &r->at);
-	r->box->r = NULL;
+	r->inbox->r = NULL;
 	last = --b->n == 0;
 	sync_unlock(&b->lock);
 	if (last)

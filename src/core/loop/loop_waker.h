@@ -57,9 +57,9 @@ struct evc__loop_waker {
 	_Atomic uint64_t turned; /* ev_now of the present iteration, in
 				    nanoseconds; 0: the loop has not run yet */
 	_Atomic uint32_t busy;   /* stretches of ours that its thread is in */
-	/* atomic chain: who posts -> the loop's thread: boxes with posts */
-	_Atomic(evc_loop_ref *) lit;
-	evc_loop_ref *boxes, **boxes_end; /* loop thread: those to be served */
+	/* atomic chain: who posts -> the loop's thread: inboxes with posts */
+	_Atomic(evc_loop_ref *) marked;
+	evc_loop_ref *inboxes, **inboxes_end; /* loop thread: those to be served */
 
 	/* A leaf: nothing is locked under it. */
 	pthread_mutex_t lock;

@@ -6,7 +6,7 @@
  * into the bell's list and sends the bell's ev_async.  The loop takes the list,
  * and with each box in it, in the same breath, its chain: a chain is taken for
  * no other reason, so a box is never put into a list that it stands in.  What
- * was taken stands in the bell's queue of boxes until it is called, where a loop
+ * was taken stands in the bell's queue of inboxes until it is called, where a loop
  * that is run inside a post finds what is left.
  *
  * A post counts as alive from before it stands in the chain until its function
@@ -21,14 +21,14 @@
 #include "core/core.h"
 
 void
-evc__box_drop(evc_loop_ref *l)
+evc__inbox_drop(evc_loop_ref *l)
 {
 	if (l != NULL && sync_sub(&l->refs, 1) == 1)
 		sync_free(l);
 }
 
 evc_loop_ref *
-evc__box_new(evc_reactor *r)
+evc__inbox_new(evc_reactor *r)
 {
 	evc_loop_ref *l = sync_alloc(1, sizeof *l);
 
@@ -45,14 +45,14 @@ evc_loop_of(evc_reactor *r)
 {
 	if (r == NULL)
 		return NULL;
-	sync_add(&r->box->refs, 1);
-	return r->box;
+	sync_add(&r->inbox->refs, 1);
+	return r->inbox;
 }
 
 void
 evc_loop_release(evc_loop_ref *loop)
 {
-	evc__box_drop(loop);
+	evc__inbox_drop(loop);
 }
 
 evc_reactor *
@@ -81,10 +81,10 @@ push(evc_loop_ref *l, evc_message *m)
 	if (first != NULL)
 		return;
 	sync_add(&l->refs, 1);
-	lit = sync_load(&b->lit);
+	lit = sync_load(&b->marked);
 	do
-		l->lit_next = lit;
-	while (!sync_cas(&b->lit, &lit, l));
+		l->marked_next = lit;
+	while (!sync_cas(&b->marked, &lit, l));
 	evc__loop_waker_send(b);
 }
 
@@ -291,42 +291,42 @@ serve(evc_loop_ref *l, evc_reactor *r)
 static void
 collect(struct evc__loop_waker *b)
 {
-	evc_loop_ref *l = sync_load(&b->lit) != NULL ? sync_xchg(&b->lit, NULL) :
+	evc_loop_ref *l = sync_load(&b->marked) != NULL ? sync_xchg(&b->marked, NULL) :
 						   NULL;
 	evc_loop_ref *first = NULL, *next;
 
 	for (; l != NULL; l = next) {
-		next = l->lit_next;
-		l->lit_next = first;
+		next = l->marked_next;
+		l->marked_next = first;
 		first = l;
 	}
 	for (l = first; l != NULL; l = next) {
 		/* Before its chain is taken: then it may be lit anew. */
-		next = l->lit_next;
+		next = l->marked_next;
 		if (l->r != NULL)
 			take(l);
 		if (l->r == NULL || l->queued) {
-			evc__box_drop(l);
+			evc__inbox_drop(l);
 			continue;
 		}
 		l->queued = true;
 		l->next = NULL;
-		*b->boxes_end = l;
-		b->boxes_end = &l->next;
+		*b->inboxes_end = l;
+		b->inboxes_end = &l->next;
 	}
 }
 
-/* Loop thread, b's lock held: the first of the boxes leaves. */
+/* Loop thread, b's lock held: the first of the inboxes leaves. */
 static void
 dequeue(struct evc__loop_waker *b)
 {
-	evc_loop_ref *l = b->boxes;
+	evc_loop_ref *l = b->inboxes;
 
-	b->boxes = l->next;
-	if (b->boxes == NULL)
-		b->boxes_end = &b->boxes;
+	b->inboxes = l->next;
+	if (b->inboxes == NULL)
+		b->inboxes_end = &b->inboxes;
 	l->queued = false;
-	evc__box_drop(l);
+	evc__inbox_drop(l);
 }
 
 /* Likewise: the first one with something in it, held, and its reactor pinned. */
@@ -335,7 +335,7 @@ next_box(struct evc__loop_waker *b)
 {
 	evc_loop_ref *l;
 
-	while ((l = b->boxes) != NULL && (l->r == NULL || l->todo == NULL))
+	while ((l = b->inboxes) != NULL && (l->r == NULL || l->todo == NULL))
 		dequeue(b);
 	if (l != NULL) {
 		sync_add(&l->refs, 1);
@@ -345,7 +345,7 @@ next_box(struct evc__loop_waker *b)
 }
 
 bool
-evc__boxes_serve(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f)
+evc__inboxes_serve(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f)
 {
 	evc_reactor *r;
 	evc_loop_ref *l;
@@ -357,7 +357,7 @@ evc__boxes_serve(struct evc__loop_waker *b, const struct evc__loop_waker_frame *
 		r = l->r;
 		sync_unlock(&b->lock);
 		stays = serve(l, r);
-		evc__box_drop(l);
+		evc__inbox_drop(l);
 		if (f->gone)
 			return false;
 		sync_lock(&b->lock);
@@ -369,27 +369,27 @@ evc__boxes_serve(struct evc__loop_waker *b, const struct evc__loop_waker_frame *
 }
 
 void
-evc__boxes_drop(struct evc__loop_waker *b)
+evc__inboxes_drop(struct evc__loop_waker *b)
 {
-	evc_loop_ref *l = sync_load(&b->lit), *next;
+	evc_loop_ref *l = sync_load(&b->marked), *next;
 
 	for (; l != NULL; l = next) {
-		next = l->lit_next;
-		evc__box_drop(l);
+		next = l->marked_next;
+		evc__inbox_drop(l);
 	}
-	while (b->boxes != NULL)
+	while (b->inboxes != NULL)
 		dequeue(b);
 }
 
 void
-evc__box_shut(evc_loop_ref *l)
+evc__inbox_shut(evc_loop_ref *l)
 {
 	if (!evc__gate_is_shut(&l->gate))
 		evc__gate_close(&l->gate);
 }
 
 void
-evc__box_empty(evc_loop_ref *l, evc_coord *c)
+evc__inbox_empty(evc_loop_ref *l, evc_coord *c)
 {
 	uint32_t n;
 

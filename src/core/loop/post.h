@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The letter box of a reactor: posts on their way to its loop.
+ * The inbox of a reactor: posts on their way to its loop.
  *
  * The box is what an evc_loop_ref points to: it outlives the reactor, and its gate
  * is shut when that goes.
@@ -30,25 +30,25 @@ struct evc_loop_ref {
 	   their order */
 	evc_message *todo, **todo_end;
 	/* written by who puts it in the bell's list, read by who takes that */
-	evc_loop_ref *lit_next;
-	/* loop thread: among the bell's boxes; there because of todo, whoever
+	evc_loop_ref *marked_next;
+	/* loop thread: among the bell's inboxes; there because of todo, whoever
 	   has taken that */
 	evc_loop_ref *next;
 	bool queued;
 };
 
 /* NULL: no memory. */
-evc_loop_ref *evc__box_new(evc_reactor *r);
+evc_loop_ref *evc__inbox_new(evc_reactor *r);
 /* One reference less. */
-void evc__box_drop(evc_loop_ref *l);
-/* Loop thread: call what is in the boxes of b's reactors.  false: b is gone. */
-bool evc__boxes_serve(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f);
+void evc__inbox_drop(evc_loop_ref *l);
+/* Loop thread: call what is in the inboxes of b's reactors.  false: b is gone. */
+bool evc__inboxes_serve(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f);
 /* No reactor is on b: let go of those that are left, which are empty. */
-void evc__boxes_drop(struct evc__loop_waker *b);
+void evc__inboxes_drop(struct evc__loop_waker *b);
 /* From now on nothing is posted; as often as one likes. */
-void evc__box_shut(evc_loop_ref *l);
+void evc__inbox_shut(evc_loop_ref *l);
 /* It is shut, and r lost, or off its bell: what is in it is called with
    EVC_CANCELLED. */
-void evc__box_empty(evc_loop_ref *l, evc_coord *c);
+void evc__inbox_empty(evc_loop_ref *l, evc_coord *c);
 
 #endif

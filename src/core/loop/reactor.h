@@ -91,7 +91,7 @@ struct evc_reactor {
 	bool owner;                 /* of the bell: it attached the loop */
 	int tid;                    /* the loop's thread */
 	char name[48];
-	evc_loop_ref *box;              /* see post.h; outlives r */
+	evc_loop_ref *inbox;              /* see post.h; outlives r */
 	struct list node;           /* lock: c->reactors */
 	struct notify_place at;      /* bell's lock */
 	/* atomic: the loop's thread, bell's lock -> who takes r away */
