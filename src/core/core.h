@@ -12,7 +12,7 @@
 #include <evcoord.h>
 
 #include "base/fork.h"
-#include "base/gate.h"
+#include "base/refgate.h"
 #include "base/list.h"
 #include "base/sync.h"
 #include "core/helper/helper.h"

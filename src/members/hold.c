@@ -94,6 +94,6 @@ evc_hold_end(evc_coord *c, evc_id id)
 	if (st < 0)
 		return st;
 	st = end(c, id);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }

@@ -270,6 +270,6 @@ evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
 				 __func__);
 	if (!reported)
 		evc__refuse_setup(c, __func__, st);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }

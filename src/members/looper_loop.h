@@ -46,7 +46,7 @@ struct evc__loopers {
 	struct ev_loop *loop;
 	/* around the timer's callback; shut by another thread that detaches
 	   the reactor */
-	struct gate gate;
+	struct refgate gate;
 	/* loop thread only, under the lock while there is a reactor */
 	ev_timer timer; /* active and ev_unref'd, or neither */
 	bool referred;  /* an ev_ref is held */

@@ -146,7 +146,7 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)loop;
 	(void)revents;
 	/* Gate shut: c may be freed, and the loop's thread will free t. */
-	if (evc__loop_waker_inherited(t->stand.b) || !evc__gate_enter(&t->gate))
+	if (evc__loop_waker_inherited(t->stand.b) || !evc__refgate_enter(&t->gate))
 		return;
 	sync_lock(&t->c->lock);
 	t->fired = true;
@@ -155,7 +155,7 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	evc__busy_end(&busy);
 	evc__loopers_arm(t);
 	sync_unlock(&t->c->lock);
-	evc__gate_leave(&t->gate);
+	evc__refgate_leave(&t->gate);
 }
 
 /* ---- the timer; loop thread, lock held ---- */
@@ -366,7 +366,7 @@ evc__loopers_drop(evc_reactor *r)
 		/* Wait for the timer's callback, which takes the lock and uses
 		   c. */
 		sync_unlock(&c->lock);
-		evc__gate_close(&t->gate);
+		evc__refgate_close(&t->gate);
 		sync_lock(&c->lock);
 	}
 	if (t != NULL && r->loop == NULL && !t->lost)

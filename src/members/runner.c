@@ -101,7 +101,7 @@ thread_joined(struct evc__runner *r, evc_status result)
 	joined(r, result);
 	evc__runner_settle(r);
 	sync_unlock(&c->lock);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 }
 
 /* pthread_exit means the same as in a started thread. */
@@ -145,7 +145,7 @@ join_on_a_thread(struct evc__runner *r)
 	int e;
 
 	/* The thread leaves the gate after its last use of c. */
-	if (!evc__gate_enter(&c->life.gate))
+	if (!evc__refgate_enter(&c->life.gate))
 		return false;
 	r->call = RUNNER_JOINED;
 	r->caller = 0;
@@ -154,7 +154,7 @@ join_on_a_thread(struct evc__runner *r)
 	evc__spawn_end(&s);
 	if (e != 0) {
 		r->call = RUNNER_IDLE;
-		evc__gate_leave(&c->life.gate);
+		evc__refgate_leave(&c->life.gate);
 	}
 	return e == 0;
 }

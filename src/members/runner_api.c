@@ -125,7 +125,7 @@ evc_runner_done(evc_coord *c, evc_id id, evc_status result)
 	sync_lock(&c->lock);
 	st = runner_done(c, id, result);
 	sync_unlock(&c->lock);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }
 
@@ -191,7 +191,7 @@ ask_all(evc_coord *c)
 
 		next = n->next;
 		if (sync_load_sc(&s->stop.alive) == 0 ||
-		    !evc__gate_enter(&s->life.gate))
+		    !evc__refgate_enter(&s->life.gate))
 			continue;
 		sync_unlock(&c->lock);
 		sync_lock(&s->lock);
@@ -200,7 +200,7 @@ ask_all(evc_coord *c)
 		sync_lock(&c->lock);
 		/* A freed scope leaves the list after its gate is empty. */
 		next = n->next;
-		evc__gate_leave(&s->life.gate);
+		evc__refgate_leave(&s->life.gate);
 	}
 }
 
@@ -235,12 +235,12 @@ evc_all_stopped(const evc_coord *c)
 	if (c == NULL)
 		return false;
 	/* A fork child gets an answer, too. */
-	if (!evc__same_process(c) || !evc__gate_enter(&me->life.gate))
+	if (!evc__same_process(c) || !evc__refgate_enter(&me->life.gate))
 		return sync_load_sc(&me->stop.alive) == 0;
 	sync_lock(&me->lock);
 	ask_all(me);
 	yes = nothing_runs(me);
 	sync_unlock(&me->lock);
-	evc__gate_leave(&me->life.gate);
+	evc__refgate_leave(&me->life.gate);
 	return yes;
 }

@@ -237,12 +237,12 @@ ended_last(evc_reactor *r)
 
 	sync_store_relaxed(&r->tasks_wrong, 0);
 
-	if (!evc__gate_enter(&c->life.gate))
+	if (!evc__refgate_enter(&c->life.gate))
 		return;
 	evc__trace_idle(r);
 	evc__alive_sub(c);
 	evc__ring(c);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 }
 
 void

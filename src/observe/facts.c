@@ -305,7 +305,7 @@ take_scopes(evc_coord *c, struct evc__facts *f)
 			k++;
 		} else
 			f->lost_scopes++;
-		evc__gate_leave(&below[i]->life.gate);
+		evc__refgate_leave(&below[i]->life.gate);
 	}
 	/* The same memory: as many pointers, of another kind. */
 	all = (struct evc__facts **)(void *)below;

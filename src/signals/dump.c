@@ -31,7 +31,7 @@ struct dump {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(evc_coord *) owner;
-static struct walkers inside;
+static struct readers inside;
 /* atomic: handlers -> the helper */
 static _Atomic bool asked;
 
@@ -49,7 +49,7 @@ on_signal(int n)
 	int e = errno;
 	evc_coord *c;
 
-	evc__walk_enter(&inside);
+	evc__readers_enter(&inside);
 	c = sync_load_sc(&owner);
 	if (c != NULL && !evc__same_process(c)) {
 		/* A fork child inherits the handler only: do as without the
@@ -60,7 +60,7 @@ on_signal(int n)
 		sync_store_sc(&asked, true);
 		evc__helper_ring(c);
 	}
-	evc__walk_leave(&inside);
+	evc__readers_leave(&inside);
 	errno = e;
 }
 
@@ -115,7 +115,7 @@ disarm(void)
 {
 	restore();
 	sync_store_sc(&owner, NULL);
-	evc__walk_quiet(&inside);
+	evc__readers_quiet(&inside);
 	signo = 0;
 }
 

@@ -21,7 +21,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(evc_coord *) owner;
-static struct walkers inside;
+static struct readers inside;
 
 /* lock; read by handlers while there is an owner */
 static int signo[N_STOP];
@@ -141,7 +141,7 @@ on_signal(int n, siginfo_t *info, void *context)
 	uint32_t stop;
 
 	(void)context;
-	evc__walk_enter(&inside);
+	evc__readers_enter(&inside);
 	c = sync_load_sc(&owner);
 	if (c != NULL && !evc__same_process(c))
 		as_before(n);
@@ -153,7 +153,7 @@ on_signal(int n, siginfo_t *info, void *context)
 		if (many == 2)
 			evc__hurry(c, stop);
 	}
-	evc__walk_leave(&inside);
+	evc__readers_leave(&inside);
 	errno = e;
 }
 
@@ -183,7 +183,7 @@ release(evc_coord *c)
 {
 	restore(n_signo);
 	sync_store_sc(&owner, NULL);
-	evc__walk_quiet(&inside);
+	evc__readers_quiet(&inside);
 	c->life.release_signals = NULL;
 }
 
@@ -265,7 +265,7 @@ install(evc_coord *c, const evc_signals_opts *o)
 
 			restore(i);
 			sync_store_sc(&owner, NULL);
-			evc__walk_quiet(&inside);
+			evc__readers_quiet(&inside);
 			return st;
 		}
 	c->life.release_signals = release_for_free;

@@ -250,7 +250,7 @@ call(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 	} else
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				 func);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	pthread_setcancelstate(old, NULL);
 	return st;
 }

@@ -56,7 +56,7 @@ evc_cancel_push(evc_coord *c, void (*fn)(void *arg), void *arg,
 	if (st < 0)
 		return st;
 	st = push(c, fn, arg, flags, ret_id);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }
 
@@ -96,11 +96,11 @@ evc_cancel_pop(evc_coord *c, evc_id id)
 		of = inner->c;
 		/* The gate, because another thread may free the coordinator
 		   after its last record is gone, but not before. */
-		(void)evc__gate_enter(&of->life.gate);
+		(void)evc__refgate_enter(&of->life.gate);
 		sync_lock(&of->lock);
 		evc__waker_pop(inner);
 		sync_unlock(&of->lock);
-		evc__gate_leave(&of->life.gate);
+		evc__refgate_leave(&of->life.gate);
 	} while (!last);
 	return 0;
 }

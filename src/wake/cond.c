@@ -48,7 +48,7 @@ evc_cond_new(evc_coord *c, evc_cond **ret_cond)
 	else
 		sync_free(cond);
 	evc__refuse_setup(c, __func__, st);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }
 
@@ -79,7 +79,7 @@ evc_cond_free(evc_cond *cond)
 	sync_unlock(&c->lock);
 	if (st == 0)
 		sync_free(cond);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }
 

@@ -128,7 +128,7 @@ evc_extend_stop(evc_coord *c, evc_id id, double seconds, const char *reason,
 		return st;
 	e = sync_alloc(1, sizeof *e);
 	if (e == NULL) {
-		evc__gate_leave(&c->life.gate);
+		evc__refgate_leave(&c->life.gate);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_extend_stop: no memory");
 	}
@@ -149,6 +149,6 @@ evc_extend_stop(evc_coord *c, evc_id id, double seconds, const char *reason,
 		if (ret_granted != NULL)
 			*ret_granted = copy.granted;
 	}
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }

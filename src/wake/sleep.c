@@ -19,8 +19,8 @@ evc_sleep(evc_coord *c, double seconds)
 	/* c is read after the wait, which enters the gate for itself alone. */
 	if (evc__wait_for_stop(c, seconds))
 		st = evc__end_by_stop(__func__);
-	else if (evc__gate_is_shut(&c->life.gate))
+	else if (evc__refgate_is_shut(&c->life.gate))
 		st = evc__end_by_free(__func__);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }

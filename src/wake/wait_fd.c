@@ -40,7 +40,7 @@ prepare(struct poller *p)
 	p->stop_fd = evc_stop_fd(p->c);
 	if (p->stop_fd < 0)
 		return;
-	evc__walk_enter(&p->c->stop.pollers);
+	evc__readers_enter(&p->c->stop.pollers);
 	p->counted = true;
 }
 
@@ -93,7 +93,7 @@ wait_ready(struct poller *p)
 		/* The poller is counted before this check; see the head. */
 		if (evc__stop_came(p->c, p->stops))
 			return evc__end_by_stop(p->func);
-		if (evc__gate_is_shut(&p->c->life.gate))
+		if (evc__refgate_is_shut(&p->c->life.gate))
 			return evc__end_by_free(p->func);
 		n = poll_once(p, evc__real_ns(p->c, rest));
 		/* A stop wins over ready descriptors. */
@@ -120,9 +120,9 @@ wait_counted(struct poller *p)
 	sync_add(&c->stop.n_waiters, 1);
 	n = wait_ready(p);
 	if (p->counted)
-		evc__walk_leave(&c->stop.pollers);
+		evc__readers_leave(&c->stop.pollers);
 	sync_sub(&c->stop.n_waiters, 1);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return n;
 }
 
@@ -210,7 +210,7 @@ evc_poll(evc_coord *c, struct pollfd *fds, size_t n_fds, double timeout,
 	if (n_fds > FEW)
 		all = sync_alloc(n_fds + 1, sizeof *all);
 	if (all == NULL) {
-		evc__gate_leave(&c->life.gate);
+		evc__refgate_leave(&c->life.gate);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_poll: no memory");
 	}

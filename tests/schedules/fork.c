@@ -54,7 +54,7 @@ START_TEST(fork_while_another_thread_stands_anywhere)
 		{{"store", "clear", 2}, do_clear, false}, /* the lock */
 		{{"fd_drain", "evc__settle", 1}, do_clear, false},
 		{{"add", "evc__wait_for_stop", 1}, do_wait, false},
-		{{"or", "evc__gate_shut", 1}, do_free, false},
+		{{"or", "evc__refgate_shut", 1}, do_free, false},
 	};
 	struct ask ask = {0, "ask"};
 	struct actor a;

@@ -103,7 +103,7 @@ START_TEST(joins_of_a_member_a_thread_and_a_loop_that_frees_at_once)
 	HAS(t.member.error.text, "hold");
 	ck_assert(!atomic_load(&t.evented_done));
 	/* It is late after a second, and stands before its last touch. */
-	r.handle = seam_hold_others("sub", "evc__gate_leave", 1);
+	r.handle = seam_hold_others("sub", "evc__refgate_leave", 1);
 	actor_begin(&a, join_a_second, c, &v);
 	while (!seam_is_held(r.handle) && !atomic_load(&a.done)) {
 		ev_run(t.loop, EVRUN_NOWAIT);

@@ -23,7 +23,7 @@ START_TEST(ends_of_a_hold_keep_the_coordinator_until_they_have_left)
 {
 	static const struct place ends[] = {
 		{"load", "ring_sleepers", 1}, /* in its ring */
-		{"sub", "evc__gate_leave", 1}, /* before its last touch */
+		{"sub", "evc__refgate_leave", 1}, /* before its last touch */
 	};
 	struct actor a, f;
 	size_t i;

@@ -34,7 +34,7 @@ START_TEST(request_of_the_second_tells_all_while_the_winner_is_frozen)
 		{"load", "evc__wake_waiters", 1},
 		{"load", "evc__settle", 2},
 		{"fd_write", "evc__settle", 1},
-		{"add", "evc__walk_enter", 1},
+		{"add", "evc__readers_enter", 1},
 		{"load", "next_of_kind", 1},
 		{"store", "leave", 1},
 	};

@@ -27,7 +27,7 @@ in_hand(struct tree *t)
 {
 	evc_coord *leaf = t->node[LEAF];
 
-	return sync_load(&t->node[LEFT]->stop.walkers.n) > 1 ||
+	return sync_load(&t->node[LEFT]->stop.readers.n) > 1 ||
 	       sync_load(&leaf->life.gate.n) > 1 ||
 	       (leaf->loop.home != NULL &&
 		sync_load(&leaf->loop.home->turning) > 0);

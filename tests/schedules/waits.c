@@ -56,10 +56,10 @@ static const struct window {
 } windows[] = {
 	{BY_SLEEP, {"futex_wait", "wait_until", 1}, false},
 	{BY_WAIT_FD, {"load", "evc__stop_came", 1}, false},
-	{BY_WAIT_FD, {"add", "evc__walk_enter", 1}, false},
+	{BY_WAIT_FD, {"add", "evc__readers_enter", 1}, false},
 	{BY_WAIT_FD, {"load", "evc__stop_came", 2}, true},
 	{BY_WAIT_FD, {"ppoll", "poll_once", 1}, true},
-	{BY_POLL, {"add", "evc__walk_enter", 1}, false},
+	{BY_POLL, {"add", "evc__readers_enter", 1}, false},
 	{BY_POLL, {"ppoll", "poll_once", 1}, true},
 	{BY_UNTIL, {"load", "wait_true", 2}, false},
 	{BY_UNTIL, {"load", "evc__stop_came", 1}, false},
@@ -186,7 +186,7 @@ START_TEST(a_free_of_one_that_falls_asleep_meanwhile)
 
 		wait_make(&w, BY_WAIT_FD, c, INFINITY);
 		counts = seam_hold("add", "wait_counted", 1);
-		shuts = seam_hold("or", "evc__gate_shut", 1);
+		shuts = seam_hold("or", "evc__refgate_shut", 1);
 		actor_begin(&a, do_wait_now, c, &w);
 		HELD(counts);
 		actor_begin(&f, do_free, c, NULL);
@@ -222,7 +222,7 @@ START_TEST(a_free_while_another_drains_the_descriptor)
 	wait_make(&w[0], BY_WAIT_FD, c, INFINITY);
 	wait_make(&w[1], BY_WAIT_FD, c, INFINITY);
 	makes = seam_hold("add", "wait_counted", 1);
-	shuts = seam_hold("or", "evc__gate_shut", 1);
+	shuts = seam_hold("or", "evc__refgate_shut", 1);
 	drains = seam_hold("fd_drain", "evc__settle", 1);
 	actor_begin(&maker, do_wait_now, c, &w[0]);
 	HELD(makes);

@@ -102,7 +102,7 @@ START_TEST(waking_by_free_of_a_waiter_that_falls_asleep_meanwhile)
 		evc_coord *c = new_coord(NULL);
 
 		counts = seam_hold("add", "evc__wait_for_stop", 1);
-		shuts = seam_hold("or", "evc__gate_shut", 1);
+		shuts = seam_hold("or", "evc__refgate_shut", 1);
 		waiter_begin(&w, c, INFINITY);
 		HELD(counts);
 		actor_begin(&f, do_free, c, NULL);

@@ -7,18 +7,18 @@
 #include "../support/api_util.h"
 #include "../support/seam.h"
 
-#include "base/gate.h"
+#include "base/refgate.h"
 
 /* ---- gate ---- */
 
-static struct gate door;
+static struct refgate door;
 static atomic_int shut, refused;
 
 static void *
 shut_it(void *arg)
 {
 	(void)arg;
-	evc__gate_close(&door);
+	evc__refgate_close(&door);
 	atomic_store(&shut, 1);
 	return NULL;
 }
@@ -27,7 +27,7 @@ static void *
 come_late(void *arg)
 {
 	(void)arg;
-	atomic_store(&refused, evc__gate_enter(&door) ? -1 : 1);
+	atomic_store(&refused, evc__refgate_enter(&door) ? -1 : 1);
 	return NULL;
 }
 
@@ -53,11 +53,11 @@ spawn(void *(*fn)(void *))
 START_TEST(gate_closes_at_once_when_nobody_is_inside)
 {
 	anew();
-	ck_assert(evc__gate_enter(&door));
-	evc__gate_leave(&door);
-	evc__gate_close(&door);
-	ck_assert(!evc__gate_enter(&door));
-	ck_assert(!evc__gate_enter(&door));
+	ck_assert(evc__refgate_enter(&door));
+	evc__refgate_leave(&door);
+	evc__refgate_close(&door);
+	ck_assert(!evc__refgate_enter(&door));
+	ck_assert(!evc__refgate_enter(&door));
 	ck_assert_uint_eq(atomic_load(&door.n), 1);
 }
 END_TEST
@@ -68,19 +68,19 @@ START_TEST(gate_waits_for_all_inside_and_refuses_who_comes_late)
 	int asleep;
 
 	anew();
-	asleep = seam_hold("futex_wait", "evc__gate_close", 1);
-	ck_assert(evc__gate_enter(&door));
-	ck_assert(evc__gate_enter(&door));
+	asleep = seam_hold("futex_wait", "evc__refgate_close", 1);
+	ck_assert(evc__refgate_enter(&door));
+	ck_assert(evc__refgate_enter(&door));
 	t = spawn(shut_it);
 	ck_assert(seam_await(asleep));
 	late = spawn(come_late);
 	ck_assert_int_eq(pthread_join(late, NULL), 0);
 	ck_assert_int_eq(atomic_load(&refused), 1);
-	evc__gate_leave(&door);
+	evc__refgate_leave(&door);
 	seam_release(asleep);
 	t_sleep(0.05);
 	ck_assert_int_eq(atomic_load(&shut), 0); /* one is left */
-	evc__gate_leave(&door);
+	evc__refgate_leave(&door);
 	ck_assert_int_eq(pthread_join(t, NULL), 0);
 	ck_assert_int_eq(atomic_load(&shut), 1);
 }
@@ -93,11 +93,11 @@ START_TEST(gate_loses_no_wake_up)
 	int asleep;
 
 	anew();
-	asleep = seam_hold("futex_wait", "evc__gate_close", 1);
-	ck_assert(evc__gate_enter(&door));
+	asleep = seam_hold("futex_wait", "evc__refgate_close", 1);
+	ck_assert(evc__refgate_enter(&door));
 	t = spawn(shut_it);
 	ck_assert(seam_await(asleep));
-	evc__gate_leave(&door);
+	evc__refgate_leave(&door);
 	ck_assert_int_eq(atomic_load(&shut), 0);
 	seam_release(asleep);
 	ck_assert_int_eq(pthread_join(t, NULL), 0);
@@ -112,7 +112,7 @@ START_TEST(gate_waits_for_who_is_just_being_refused)
 	int leaving;
 
 	anew();
-	leaving = seam_hold("sub", "evc__gate_leave", 1);
+	leaving = seam_hold("sub", "evc__refgate_leave", 1);
 	atomic_store(&door.n, 1 | 2); /* closing, one is inside */
 	late = spawn(come_late);
 	ck_assert(seam_await(leaving));
@@ -129,7 +129,7 @@ END_TEST
 
 /* ---- walkers ---- */
 
-static struct walkers path;
+static struct readers path;
 static atomic_int quiet;
 
 static void
@@ -144,7 +144,7 @@ static void *
 wait_for_quiet(void *arg)
 {
 	(void)arg;
-	evc__walk_quiet(&path);
+	evc__readers_quiet(&path);
 	atomic_store(&quiet, 1);
 	return NULL;
 }
@@ -152,10 +152,10 @@ wait_for_quiet(void *arg)
 START_TEST(walkers_are_quiet_at_once_when_nobody_walks)
 {
 	walk_anew();
-	evc__walk_quiet(&path);
-	evc__walk_enter(&path);
-	evc__walk_leave(&path);
-	evc__walk_quiet(&path);
+	evc__readers_quiet(&path);
+	evc__readers_enter(&path);
+	evc__readers_leave(&path);
+	evc__readers_quiet(&path);
 	ck_assert_uint_eq(atomic_load(&path.n), 0);
 }
 END_TEST
@@ -166,16 +166,16 @@ START_TEST(walkers_are_waited_for_and_never_shut_out)
 	int asleep;
 
 	walk_anew();
-	asleep = seam_hold("futex_wait", "evc__walk_quiet", 1);
-	evc__walk_enter(&path);
+	asleep = seam_hold("futex_wait", "evc__readers_quiet", 1);
+	evc__readers_enter(&path);
 	t = spawn(wait_for_quiet);
 	ck_assert(seam_await(asleep));
-	evc__walk_enter(&path); /* another one, while somebody waits */
-	evc__walk_leave(&path);
+	evc__readers_enter(&path); /* another one, while somebody waits */
+	evc__readers_leave(&path);
 	seam_release(asleep);
 	t_sleep(0.05);
 	ck_assert_int_eq(atomic_load(&quiet), 0); /* there was no moment */
-	evc__walk_leave(&path);
+	evc__readers_leave(&path);
 	ck_assert_int_eq(pthread_join(t, NULL), 0);
 	ck_assert_uint_eq(atomic_load(&path.n), 0);
 }
@@ -189,17 +189,17 @@ START_TEST(walkers_that_keep_entering_do_not_hold_up_who_waits)
 	int asleep;
 
 	walk_anew();
-	asleep = seam_hold("futex_wait", "evc__walk_quiet", 1);
-	evc__walk_enter(&path);
+	asleep = seam_hold("futex_wait", "evc__readers_quiet", 1);
+	evc__readers_enter(&path);
 	t = spawn(wait_for_quiet);
 	ck_assert(seam_await(asleep));
-	evc__walk_leave(&path);
-	evc__walk_enter(&path);
+	evc__readers_leave(&path);
+	evc__readers_enter(&path);
 	seam_release(asleep);
 	ck_assert_int_eq(pthread_join(t, NULL), 0);
 	ck_assert_int_eq(atomic_load(&quiet), 1);
 	ck_assert_uint_eq(atomic_load(&path.n), 2);
-	evc__walk_leave(&path);
+	evc__readers_leave(&path);
 	ck_assert_uint_eq(atomic_load(&path.n), 0);
 }
 END_TEST
@@ -211,16 +211,16 @@ START_TEST(walkers_and_the_mark_of_a_wait_that_was_none)
 	int unmark;
 
 	walk_anew();
-	unmark = seam_hold("and", "evc__walk_quiet", 1);
+	unmark = seam_hold("and", "evc__readers_quiet", 1);
 	t = spawn(wait_for_quiet);
 	ck_assert(seam_await(unmark));
-	evc__walk_enter(&path);
-	evc__walk_enter(&path);
-	evc__walk_leave(&path);
+	evc__readers_enter(&path);
+	evc__readers_enter(&path);
+	evc__readers_leave(&path);
 	seam_release(unmark);
 	ck_assert_int_eq(pthread_join(t, NULL), 0);
 	ck_assert_uint_eq(atomic_load(&path.n), 2);
-	evc__walk_leave(&path);
+	evc__readers_leave(&path);
 	ck_assert_uint_eq(atomic_load(&path.n), 0);
 }
 END_TEST
@@ -232,8 +232,8 @@ walk_on(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&enough)) {
-		evc__walk_enter(&path);
-		evc__walk_leave(&path);
+		evc__readers_enter(&path);
+		evc__readers_leave(&path);
 	}
 	return NULL;
 }
@@ -247,7 +247,7 @@ START_TEST(walkers_at_random_never_hang_nor_lose_count)
 	for (i = 0; i < 2; i++)
 		t[i] = spawn(walk_on);
 	for (i = 0; i < 2000; i++)
-		evc__walk_quiet(&path);
+		evc__readers_quiet(&path);
 	atomic_store(&enough, true);
 	for (i = 0; i < 2; i++)
 		ck_assert_int_eq(pthread_join(t[i], NULL), 0);

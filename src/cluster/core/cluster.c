@@ -39,10 +39,10 @@ is_loop_here(evc_cluster *cl)
 {
 	bool here;
 
-	if (!evc__gate_enter(&cl->loop.gate))
+	if (!evc__refgate_enter(&cl->loop.gate))
 		return false;
 	here = evc_reactor_is_here(cl->loop.reactor);
-	evc__gate_leave(&cl->loop.gate);
+	evc__refgate_leave(&cl->loop.gate);
 	if (here)
 		sync_store(&cl->loop.tid, evc__tid());
 	return here;

@@ -38,7 +38,7 @@
 #include <evcoord/unstable/engine.h>
 #include <evcoord/post.h>
 
-#include "base/gate.h"
+#include "base/refgate.h"
 #include "base/list.h"
 #include "base/room.h"
 #include "base/sync.h"

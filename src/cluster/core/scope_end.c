@@ -57,8 +57,8 @@ tell_rest(evc_cluster *cl)
 static bool
 free_scope(evc_cluster *cl)
 {
-	if (!evc__gate_is_shut(&cl->loop.gate))
-		evc__gate_close(&cl->loop.gate);
+	if (!evc__refgate_is_shut(&cl->loop.gate))
+		evc__refgate_close(&cl->loop.gate);
 	tell_rest(cl);
 	if (evc_free(cl->scope) < 0)
 		return false;

@@ -12,7 +12,7 @@ struct cluster_loop {
 	bool own;                /* creation: the loop has a thread in the scope */
 	_Atomic int tid;         /* atomic: the loop's thread, found out there; 0:
 				    not yet */
-	struct gate gate;        /* atomic: keeps `reactor` for a thread that asks
+	struct refgate gate;        /* atomic: keeps `reactor` for a thread that asks
 				    whether it is the loop's */
 	struct on_loop on;       /* loop: the watchers, and whose process it is */
 	struct ev_cleanup cleanup; /* loop: hears of the loop's destruction */

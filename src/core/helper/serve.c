@@ -106,7 +106,7 @@ serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 			}
 		}
 		sync_unlock(&h->tree->lock);
-		evc__gate_leave(&c->life.gate);
+		evc__refgate_leave(&c->life.gate);
 	}
 	sync_lock(&h->tree->lock);
 	serving(h, me, 0);
@@ -129,7 +129,7 @@ serve_all(struct evc__helper *h, uint32_t me)
 			evc__notify_mark(&k->at);
 	}
 	while ((k = evc__notify_set_next(&h->clients, &at)) != NULL)
-		if (evc__gate_enter(&k->c->life.gate))
+		if (evc__refgate_enter(&k->c->life.gate))
 			serve(h, k, me);
 	now = list_empty(&h->waiting) ? 0 : sync_mono();
 	LIST_EACH(n, tmp, &h->waiting) {
@@ -155,7 +155,7 @@ vanished(struct evc__helper *h, _Atomic(void *) *place)
 	sync_lock(&h->tree->lock);
 	m = sync_load(place);
 	c = m != NULL ? m->c : NULL;
-	if (c != NULL && !evc__gate_enter(&c->life.gate))
+	if (c != NULL && !evc__refgate_enter(&c->life.gate))
 		c = NULL;
 	sync_unlock(&h->tree->lock);
 	if (c == NULL)
@@ -168,7 +168,7 @@ vanished(struct evc__helper *h, _Atomic(void *) *place)
 	if (same && sync_fd_readable(m->pidfd))
 		m->ops->vanished(m);
 	sync_unlock(&c->lock);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 }
 
 static void

@@ -78,13 +78,13 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 	       NULL) {
 		evc_coord *s = l->scope;
 
-		if (!evc__gate_enter(&s->life.gate))
+		if (!evc__refgate_enter(&s->life.gate))
 			continue;
 		sync_unlock(&c->lock);
 		sync_lock(&s->lock);
 		any |= visit(s, mode, reap_ns) || mode != FORCE;
 		sync_unlock(&s->lock);
-		evc__gate_leave(&s->life.gate);
+		evc__refgate_leave(&s->life.gate);
 		sync_lock(&c->lock);
 	}
 	/* Those that have step may have done so for a runner. */

@@ -109,7 +109,7 @@ evc_request_drain(evc_coord *c, double limit, const char *text)
 	if (st < 0)
 		return st;
 	st = request_drain(c, limit, text);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }
 

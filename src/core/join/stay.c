@@ -40,7 +40,7 @@ evc__stay_end(struct evc__stay *in)
 	in->waiting = false;
 	evc__member_waits(false);
 	if (in->c != NULL)
-		evc__gate_leave(&in->c->life.gate);
+		evc__refgate_leave(&in->c->life.gate);
 	pthread_setcancelstate(in->cancel, NULL);
 }
 
@@ -75,7 +75,7 @@ evc_may_wait(evc_coord *c, const char *func)
 	sync_lock(&c->lock);
 	st = evc__check_loop(c, func);
 	sync_unlock(&c->lock);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }
 

@@ -192,7 +192,7 @@ evc_join_step(evc_coord *c, const evc_join_opts *opts, double *ret_wait,
 		return st;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	st = step(c, opts, ret_wait, ret_verdict);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	pthread_setcancelstate(old, NULL);
 	return st;
 }

@@ -206,7 +206,7 @@ evc_abandon(evc_coord *c)
 	evc__coord_release_handlers(c);
 	leave_loops(c);
 	/* The gate keeps it until we have left, whoever ends meanwhile. */
-	(void)evc__gate_enter(&c->life.gate);
+	(void)evc__refgate_enter(&c->life.gate);
 	sync_lock(&c->lock);
 	/* Every ring from now on, and a first look at once. */
 	(void)evc__helper_job_add(c, c->life.owner);
@@ -214,6 +214,6 @@ evc_abandon(evc_coord *c)
 	sync_unlock(&c->lock);
 	/* No join does it from now on. */
 	evc__helper_relieve(c);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return 0;
 }

@@ -65,7 +65,7 @@ clear_unstopped(evc_coord *c, uint64_t w)
 		evc__drained_hooks_forget(c, WORD_STOPS(w));
 		evc__keeper_cancel(c);
 		/* Who hands the drain down looks at the word first. */
-		evc__walk_quiet(&c->stop.walkers);
+		evc__readers_quiet(&c->stop.readers);
 	}
 	return true;
 }
@@ -152,11 +152,11 @@ clear(evc_coord *c, bool from_above)
 		w |= WORD_CLOSING;
 		st = anybody(c);
 		if (st == 0) {
-			evc__walk_quiet(&c->stop.walkers);
+			evc__readers_quiet(&c->stop.readers);
 			/* Who sleeps on the stop descriptor was woken by it,
 			   and must have looked before it is drained.  Who
 			   comes now finds the flag, and does not stay. */
-			evc__walk_quiet(&c->stop.pollers);
+			evc__readers_quiet(&c->stop.pollers);
 			st = clear_scopes(c);
 		}
 		if (st == 0) {
@@ -220,6 +220,6 @@ evc_clear_stop(evc_coord *c)
 	evc__members_refresh(c);
 	st = clear(c, false);
 	sync_unlock(&c->lock);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return st;
 }

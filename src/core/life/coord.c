@@ -342,12 +342,12 @@ evc__coord_take_down(evc_coord *c)
 	   that were about to sleep: those see that the word has changed, and
 	   then that the gate is shut.  Above, joins come in by the gate as
 	   well; the helper may be in a call that has led here. */
-	evc__gate_shut(&c->life.gate);
+	evc__refgate_shut(&c->life.gate);
 	sync_or(&c->word, WORD_CLOSING);
 	evc__wake_waiters(c);
 	if (evc__helper_let_go(c))
-		evc__gate_leave(&c->life.gate);
-	evc__gate_close(&c->life.gate);
+		evc__refgate_leave(&c->life.gate);
+	evc__refgate_close(&c->life.gate);
 	/* The helper before the hooks: it may be running one. */
 	evc__helper_end(c);
 	evc__keeper_drop(c);

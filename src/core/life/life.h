@@ -7,7 +7,7 @@
 
 #include <evcoord.h>
 
-#include "base/gate.h"
+#include "base/refgate.h"
 #include "base/sync.h"
 
 struct evc__helper_job;
@@ -16,7 +16,7 @@ struct evc__systemd;
 /* The part of a coordinator. */
 struct evc__coord_life {
 	unsigned fork_generation; /* set at creation */
-	struct gate gate;    /* around ends, joins, waits */
+	struct refgate gate;    /* around ends, joins, waits */
 	/* lock */
 	bool held;           /* evc_scope_ready has not been called */
 	bool dying;          /* evc_free goes on to the end */

@@ -64,7 +64,7 @@ evc__scope_leave(evc_coord *s)
 	evc_coord *p = s->parent;
 	/* Once s is off the list nothing but its gate keeps the parent; while
 	   it stands there, that gate is open. */
-	bool kept = evc__gate_enter(&p->life.gate);
+	bool kept = evc__refgate_enter(&p->life.gate);
 
 	evc__trace(s, TRACE_END, 0, EVC_SCOPE, s->name, p->number);
 	sync_lock(&p->lock);
@@ -77,7 +77,7 @@ evc__scope_leave(evc_coord *s)
 	/* A phase that it held up may have its turn. */
 	evc__ring(p);
 	if (kept)
-		evc__gate_leave(&p->life.gate);
+		evc__refgate_leave(&p->life.gate);
 }
 
 static evc_status
@@ -161,7 +161,7 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 	st = settle_in(s, o);
 	if (st < 0) {
 		/* A thread of the helper may be in it already. */
-		evc__gate_close(&s->life.gate);
+		evc__refgate_close(&s->life.gate);
 		evc__keeper_drop(s);
 		evc__helper_end(s);
 		if (s->loop.home != NULL)
@@ -180,7 +180,7 @@ evc_scope_ready(evc_coord *scope)
 
 	if (st < 0)
 		return st;
-	if (!evc__gate_enter(&scope->life.gate))
+	if (!evc__refgate_enter(&scope->life.gate))
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_scope_ready: it is being freed");
 	sync_lock(&scope->lock);
@@ -194,7 +194,7 @@ evc_scope_ready(evc_coord *scope)
 		evc__ring(scope);
 	}
 	sync_unlock(&scope->lock);
-	evc__gate_leave(&scope->life.gate);
+	evc__refgate_leave(&scope->life.gate);
 	return st;
 }
 
@@ -217,7 +217,7 @@ evc__scopes_keep(evc_coord *c, unsigned *ret_n)
 	if (n > 0)
 		s = sync_alloc(n, sizeof *s);
 	LIST_EACH(l, tmp, &c->scopes)
-		if (s != NULL && evc__gate_enter(&SCOPE_OF(l)->life.gate))
+		if (s != NULL && evc__refgate_enter(&SCOPE_OF(l)->life.gate))
 			s[i++] = SCOPE_OF(l);
 	sync_unlock(&c->lock);
 	*ret_n = s != NULL ? i : n;
@@ -228,6 +228,6 @@ void
 evc__scopes_give_back(evc_coord **s, unsigned n)
 {
 	while (s != NULL && n > 0)
-		evc__gate_leave(&s[--n]->life.gate);
+		evc__refgate_leave(&s[--n]->life.gate);
 	sync_free(s);
 }

@@ -14,14 +14,14 @@ evc_loop_enter(evc_loop_ref *loop)
 		evc__refuse_plain(-EVC_INVALID_ARGUMENT, __func__, "no loop");
 		return NULL;
 	}
-	if (!evc__gate_enter(&loop->gate)) {
+	if (!evc__refgate_enter(&loop->gate)) {
 		evc__refuse_plain(-EVC_NOT_FOUND, __func__,
 				  "the loop is gone");
 		return NULL;
 	}
 	if (evc__same_process(loop->r->c))
 		return loop->r;
-	evc__gate_leave(&loop->gate);
+	evc__refgate_leave(&loop->gate);
 	evc__refuse_plain(-EVC_FAILED_PRECONDITION, __func__,
 			  "this is a fork child, the loop is its parent's");
 	return NULL;
@@ -31,5 +31,5 @@ void
 evc_loop_leave(evc_loop_ref *loop)
 {
 	if (loop != NULL)
-		evc__gate_leave(&loop->gate);
+		evc__refgate_leave(&loop->gate);
 }

@@ -59,7 +59,7 @@ evc_reactor *
 evc_loop_reactor(const evc_loop_ref *loop)
 {
 	/* Shut by this thread: no order is needed to see that. */
-	return loop == NULL || evc__gate_is_shut((struct gate *)&loop->gate) ?
+	return loop == NULL || evc__refgate_is_shut((struct refgate *)&loop->gate) ?
 		       NULL :
 		       loop->r;
 }
@@ -119,14 +119,14 @@ count_out(evc_loop_ref *l, evc_coord *c, uint32_t n, bool ring)
 
 	if (n == 0)
 		return;
-	kept = evc__gate_enter(&c->life.gate);
+	kept = evc__refgate_enter(&c->life.gate);
 	if (sync_sub(&l->n, n) == n) {
 		evc__alive_sub(c);
 		if (ring)
 			evc__ring(c);
 	}
 	if (kept)
-		evc__gate_leave(&c->life.gate);
+		evc__refgate_leave(&c->life.gate);
 }
 
 /* Inside the gate, so that r and c stay. */
@@ -169,7 +169,7 @@ try(evc_loop_ref *l, evc_message *m, const char *func)
 					 "flags, or a mail that was not "
 					 "zeroed");
 	/* In a fork child the gate may be one of the parent's threads'. */
-	if (!evc__gate_enter(&l->gate))
+	if (!evc__refgate_enter(&l->gate))
 		return evc__refuse_plain(-EVC_NOT_FOUND, func,
 					 "the loop is gone");
 	if (evc__same_process(l->r->c))
@@ -178,7 +178,7 @@ try(evc_loop_ref *l, evc_message *m, const char *func)
 		st = -EVC_FAILED_PRECONDITION;
 		why = "this is a fork child, the loop is its parent's";
 	}
-	evc__gate_leave(&l->gate);
+	evc__refgate_leave(&l->gate);
 	return st < 0 ? evc__refuse_plain(st, func, why) : 0;
 }
 
@@ -384,8 +384,8 @@ evc__inboxes_drop(struct evc__loop_waker *b)
 void
 evc__inbox_shut(evc_loop_ref *l)
 {
-	if (!evc__gate_is_shut(&l->gate))
-		evc__gate_close(&l->gate);
+	if (!evc__refgate_is_shut(&l->gate))
+		evc__refgate_close(&l->gate);
 }
 
 void

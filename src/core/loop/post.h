@@ -10,7 +10,7 @@
 
 #include <evcoord.h>
 
-#include "base/gate.h"
+#include "base/refgate.h"
 #include "base/sync.h"
 #include "core/loop/loop_waker.h"
 
@@ -18,7 +18,7 @@ struct evc_loop_ref {
 	/* atomic: handles, the reactor, the bell's list -> who frees it */
 	_Atomic uint32_t refs;
 	/* Around a post: while somebody is inside r is there. */
-	struct gate gate;
+	struct refgate gate;
 	evc_reactor *r; /* set at creation; read inside the gate, or under the
 			   bell's lock, where it becomes NULL */
 	/* atomic chain, the latest first: who posts -> the loop's thread */

@@ -109,7 +109,7 @@ evc__check(const evc_coord *c, const char *func)
 evc_status
 evc__enter(evc_coord *c, evc_status refused, const char *func)
 {
-	if (evc__gate_enter(&c->life.gate))
+	if (evc__refgate_enter(&c->life.gate))
 		return 0;
 	return evc__refuse(refused, "%s: the coordinator is being freed",
 			   func);

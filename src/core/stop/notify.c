@@ -4,7 +4,7 @@
  * joins hear.
  *
  * Listeners stand in slots that are written under the lock and read without.
- * Who leaves writes NULL into its slot and waits for a moment without walkers;
+ * Who leaves writes NULL into its slot and waits for a moment without readers;
  * afterwards nobody can be on the way to it.  A walk is signal-safe: it takes no
  * lock, and goes down without recursion, on a stack of its own of bounded depth.
  */
@@ -91,12 +91,12 @@ ring_loops(evc_coord *c)
 	struct evc__listener *l;
 	int old = cancel_off();
 
-	evc__walk_enter(&c->stop.walkers);
+	evc__readers_enter(&c->stop.readers);
 	set_out(&v, LISTENS_JOINS);
 	while ((l = next_of_kind(&v)) != NULL)
 		if (sync_load_sc(&l->n_joins) > 0)
 			l->tell(l);
-	evc__walk_leave(&c->stop.walkers);
+	evc__readers_leave(&c->stop.readers);
 	pthread_setcancelstate(old, NULL);
 }
 
@@ -136,7 +136,7 @@ enter(struct level *v, evc_coord *c)
 		sync_store_sc(&c->stop.mark, v->stop);
 		return false;
 	}
-	evc__walk_enter(&c->stop.walkers);
+	evc__readers_enter(&c->stop.readers);
 	/* Inside: a clear waits for us from here on. */
 	w = sync_load_sc(&c->word);
 	if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == v->stop &&
@@ -148,7 +148,7 @@ enter(struct level *v, evc_coord *c)
 static void
 leave(struct level *v)
 {
-	evc__walk_leave(&v->c->stop.walkers);
+	evc__readers_leave(&v->c->stop.readers);
 	/* Late, after a clear, this names an old stop and says nothing of the
 	   present one; at worst that one is walked once more. */
 	sync_store_sc(&v->c->stop.mark, v->stop);
@@ -207,13 +207,13 @@ walk_down(evc_coord *c, bool drain)
 	struct evc__listener *l;
 	int old = cancel_off();
 
-	evc__walk_enter(&c->stop.walkers);
+	evc__readers_enter(&c->stop.readers);
 	*v = (struct level){ .c = c };
 	set_out(v, LISTENS_JOINS);
 	for (;;) {
 		l = next_listener(v);
 		if (l == NULL) {
-			evc__walk_leave(&v->c->stop.walkers);
+			evc__readers_leave(&v->c->stop.readers);
 			if (v == level)
 				break;
 			ring_sleepers(v->c);
@@ -227,7 +227,7 @@ walk_down(evc_coord *c, bool drain)
 			if (drain)
 				sync_or(&l->scope->word, WORD_DRAIN);
 			*++v = (struct level){ .c = l->scope };
-			evc__walk_enter(&v->c->stop.walkers);
+			evc__readers_enter(&v->c->stop.readers);
 			set_out(v, LISTENS_JOINS);
 		} else if (drain ||
 			   (v != level && sync_load_sc(&l->n_joins) > 0))
@@ -277,5 +277,5 @@ evc__unlisten(evc_coord *c, struct evc__listener *l)
 		return;
 	evc__notify_set_remove(board_of(c, l), &l->at);
 	sync_sub(&c->stop.n_listeners, 1);
-	evc__walk_quiet(&c->stop.walkers);
+	evc__readers_quiet(&c->stop.readers);
 }

@@ -156,14 +156,14 @@ evc__request_record(evc_coord *c, const struct evc__request *q,
 static bool
 keep(evc_coord *c)
 {
-	return c->parent == NULL || evc__gate_enter(&c->life.gate);
+	return c->parent == NULL || evc__refgate_enter(&c->life.gate);
 }
 
 static void
 let_go(evc_coord *c)
 {
 	if (c->parent != NULL)
-		evc__gate_leave(&c->life.gate);
+		evc__refgate_leave(&c->life.gate);
 }
 
 evc_status

@@ -7,7 +7,7 @@
 
 #include <evcoord.h>
 
-#include "base/gate.h"
+#include "base/refgate.h"
 #include "base/sync.h"
 #include "core/stop/listener.h"
 
@@ -47,11 +47,11 @@ struct evc__coord_stop {
 	_Atomic uint32_t join_seq;   /* moves before each wake of joins */
 	_Atomic uint32_t n_sleepers; /* on join_seq */
 	_Atomic int fd;              /* -1: not made yet */
-	struct gate fd_gate;         /* around uses of fd */
-	struct walkers pollers;      /* waits by fd; see wake/wait_fd.c */
+	struct refgate fd_gate;         /* around uses of fd */
+	struct readers pollers;      /* waits by fd; see wake/wait_fd.c */
 
 	/* listeners; see notify.c */
-	struct walkers walkers;
+	struct readers readers;
 	_Atomic uint32_t n_listeners;
 	_Atomic uint32_t n_loop_joins;
 	struct notify_set listeners[LISTENER_KINDS];

@@ -40,7 +40,7 @@ wait_until(evc_coord *c, uint64_t until)
 		if ((w & WORD_FLAG) || WORD_STOPS(w) != stops)
 			return true;
 		now = until == SYNC_FOREVER ? 0 : evc__now(c);
-		if (now >= until || evc__gate_is_shut(&c->life.gate))
+		if (now >= until || evc__refgate_is_shut(&c->life.gate))
 			return false;
 		sync_futex_wait(low_half(c), (uint32_t)w,
 				until == SYNC_FOREVER ?
@@ -58,7 +58,7 @@ evc__wait_for_stop(evc_coord *c, double timeout)
 
 	if (evc_should_stop(c) || !(timeout > 0) || !evc__same_process(c))
 		return evc_should_stop(c);
-	if (!evc__gate_enter(&c->life.gate))
+	if (!evc__refgate_enter(&c->life.gate))
 		return evc_should_stop(c);
 	ns = evc__ns(timeout);
 	now = ns == SYNC_FOREVER ? 0 : evc__now(c);
@@ -67,7 +67,7 @@ evc__wait_for_stop(evc_coord *c, double timeout)
 	if (stopped)
 		evc__trace_awake(c);
 	sync_sub(&c->stop.n_waiters, 1);
-	evc__gate_leave(&c->life.gate);
+	evc__refgate_leave(&c->life.gate);
 	return stopped;
 }
 
@@ -85,13 +85,13 @@ evc__settle(evc_coord *c)
 	uint64_t seen, now;
 	bool shut;
 
-	if (sync_load_sc(&c->stop.fd) < 0 || !evc__gate_enter(&c->stop.fd_gate))
+	if (sync_load_sc(&c->stop.fd) < 0 || !evc__refgate_enter(&c->stop.fd_gate))
 		return;
 	fd = sync_load(&c->stop.fd);
 	now = sync_load_sc(&c->word);
 	do {
 		seen = now;
-		shut = evc__gate_is_shut(&c->life.gate);
+		shut = evc__refgate_is_shut(&c->life.gate);
 		if ((seen & WORD_FLAG) || shut)
 			sync_fd_write(fd);
 		else
@@ -99,8 +99,8 @@ evc__settle(evc_coord *c)
 		now = sync_load_sc(&c->word);
 	} while ((now & WORD_FLAG) != (seen & WORD_FLAG) ||
 		 WORD_STOPS(now) != WORD_STOPS(seen) ||
-		 evc__gate_is_shut(&c->life.gate) != shut);
-	evc__gate_leave(&c->stop.fd_gate);
+		 evc__refgate_is_shut(&c->life.gate) != shut);
+	evc__refgate_leave(&c->stop.fd_gate);
 }
 
 int
@@ -136,7 +136,7 @@ void
 evc__stop_fd_close(evc_coord *c)
 {
 	/* Nobody may write into what this number means next. */
-	evc__gate_close(&c->stop.fd_gate);
+	evc__refgate_close(&c->stop.fd_gate);
 	if (sync_load(&c->stop.fd) >= 0)
 		sync_fd_close(sync_load(&c->stop.fd));
 }

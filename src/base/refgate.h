@@ -8,37 +8,37 @@
  * gate and "somebody waits" for walkers.  Entering and leaving take no lock and
  * are safe in signal handlers.
  */
-#ifndef EVC_BASE_GATE_H
-#define EVC_BASE_GATE_H
+#ifndef EVC_BASE_REFGATE_H
+#define EVC_BASE_REFGATE_H
 
 #include "base/sync.h"
 
-struct gate {
+struct refgate {
 	_Atomic uint32_t n;
 };
 
 /* false: the gate is closed, and the caller is not inside. */
-bool evc__gate_enter(struct gate *g);
+bool evc__refgate_enter(struct refgate *g);
 
 /* The guarded object may be freed as soon as the last thread has left. */
-void evc__gate_leave(struct gate *g);
+void evc__refgate_leave(struct refgate *g);
 
 /* From now on no thread enters. */
-void evc__gate_shut(struct gate *g);
-bool evc__gate_is_shut(struct gate *g);
+void evc__refgate_shut(struct refgate *g);
+bool evc__refgate_is_shut(struct refgate *g);
 
 /* Shut the gate and wait until no thread is inside.  Once. */
-void evc__gate_close(struct gate *g);
+void evc__refgate_close(struct refgate *g);
 
-struct walkers {
+struct readers {
 	_Atomic uint32_t n;
 };
 
-void evc__walk_enter(struct walkers *w);
-void evc__walk_leave(struct walkers *w);
+void evc__readers_enter(struct readers *w);
+void evc__readers_leave(struct readers *w);
 
 /* Return when there was a moment without walkers since the call.  One waiter
    at a time: the caller holds a lock. */
-void evc__walk_quiet(struct walkers *w);
+void evc__readers_quiet(struct readers *w);
 
 #endif

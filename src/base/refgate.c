@@ -2,24 +2,24 @@
 /*
  * Two counters of the threads inside some code: a gate, which closes once and
  * for good, and walkers: a thread can wait for a moment without any.  See
- * gate.h.
+ * refgate.h.
  * Called by: core, members, wake, signals, observe and cluster, around the use
  * of objects that another thread may free.
  * Locks: none; each counter is one atomic word, on which its waiter sleeps.
  */
-#include "base/gate.h"
+#include "base/refgate.h"
 
 bool
-evc__gate_enter(struct gate *g)
+evc__refgate_enter(struct refgate *g)
 {
 	if (!(sync_add(&g->n, 2) & 1))
 		return true;
-	evc__gate_leave(g);
+	evc__refgate_leave(g);
 	return false;
 }
 
 void
-evc__gate_leave(struct gate *g)
+evc__refgate_leave(struct refgate *g)
 {
 	/* The memory of the gate may be freed by now: at worst the wake reaches
 	   another sleeper at this address, which reads its word once more. */
@@ -28,19 +28,19 @@ evc__gate_leave(struct gate *g)
 }
 
 void
-evc__gate_shut(struct gate *g)
+evc__refgate_shut(struct refgate *g)
 {
 	sync_or(&g->n, 1);
 }
 
 bool
-evc__gate_is_shut(struct gate *g)
+evc__refgate_is_shut(struct refgate *g)
 {
 	return sync_load_sc(&g->n) & 1;
 }
 
 void
-evc__gate_close(struct gate *g)
+evc__refgate_close(struct refgate *g)
 {
 	uint32_t n = sync_or(&g->n, 1) | 1;
 
@@ -51,13 +51,13 @@ evc__gate_close(struct gate *g)
 }
 
 void
-evc__walk_enter(struct walkers *w)
+evc__readers_enter(struct readers *w)
 {
 	sync_add(&w->n, 2);
 }
 
 void
-evc__walk_leave(struct walkers *w)
+evc__readers_leave(struct readers *w)
 {
 	uint32_t n = sync_load_relaxed(&w->n), next;
 
@@ -71,7 +71,7 @@ evc__walk_leave(struct walkers *w)
 }
 
 void
-evc__walk_quiet(struct walkers *w)
+evc__readers_quiet(struct readers *w)
 {
 	uint32_t n = sync_or(&w->n, 1) | 1;
 
