@@ -30,7 +30,7 @@ at_exit(void)
 	if (evc__groups_hold(reg, NULL, &h, "exit") < 0)
 		return;
 	(void)evc__groups_stop(&h, "exit",
-			       evc__until(evc__registry_grace(reg)), true,
+			       evc__deadline_in(evc__registry_grace(reg)), true,
 			       "exit");
 	evc__groups_release(&h);
 }

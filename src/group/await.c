@@ -146,7 +146,7 @@ log_wait(evc_group *g, enum evc__who whom, uint64_t until_ns)
 	if (n > 0)
 		evc_log(g->scope, EVC_LOG_INFO, NULL,
 			"waiting for %u worker%s, %.3f s at most", n,
-			n == 1 ? "" : "s", evc__left(until_ns));
+			n == 1 ? "" : "s", evc__deadline_left(until_ns));
 }
 
 /* Counted, or not begun: false, others have finished its stop. */
@@ -176,7 +176,7 @@ static void
 join(const struct evc__held_group *h, uint64_t until_ns)
 {
 	evc_group *g = h->g;
-	double left = evc__left(until_ns);
+	double left = evc__deadline_left(until_ns);
 	evc_join_opts j = { .grace = left > 0 ? left : EVC_NO_GRACE,
 			    .flags = EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT };
 	evc_verdict v;

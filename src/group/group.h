@@ -18,7 +18,7 @@
 #include "base/fork.h"
 #include "base/list.h"
 #include "base/sync.h"
-#include "base/until.h"
+#include "base/deadline.h"
 #include "group/restart.h"
 
 #define EVC__WORKERS_MOST 4096

@@ -153,7 +153,7 @@ is_doomed(evc_group *g)
 static evc_status
 group_may_go(evc_group *g, const char *func)
 {
-	uint64_t until = evc__until(evc__registry_grace(g->reg));
+	uint64_t until = evc__deadline_in(evc__registry_grace(g->reg));
 	char names[160];
 	struct text t = evc__text_in(names, sizeof names);
 	bool live;
@@ -189,7 +189,7 @@ doom(evc_group *g)
 static bool
 nobody_holds(evc_registry *reg, const unsigned *count)
 {
-	uint64_t until = evc__until(FREE_WAIT);
+	uint64_t until = evc__deadline_in(FREE_WAIT);
 
 	while (*count > 0 && walks == 0 &&
 	       evc__await_change(&reg->lock, &reg->changed, until))

@@ -98,7 +98,7 @@ give_turn(void *arg)
 	struct logger *l = arg;
 
 	if (l->every != 0)
-		sync_store(&l->next, evc__until_ns(l->every));
+		sync_store(&l->next, evc__deadline_in_ns(l->every));
 }
 
 static void

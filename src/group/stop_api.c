@@ -75,7 +75,7 @@ budget(const evc_registry *reg, const evc_join_opts *o, const char *func,
 				  "%s: reserved room is not 0", func);
 	if (grace == 0)
 		grace = evc__registry_grace(reg);
-	*ret_until = evc__until(grace);
+	*ret_until = evc__deadline_in(grace);
 	return 0;
 }
 
@@ -142,7 +142,7 @@ evc_group_stop(evc_group *group, const evc_join_opts *opts)
 bool
 evc_group_wait_finish(evc_group *group, double timeout)
 {
-	uint64_t until = evc__until(timeout);
+	uint64_t until = evc__deadline_in(timeout);
 	struct evc__held h;
 	unsigned life;
 	bool ended;

@@ -11,7 +11,7 @@
 #include "base/fork.h"
 #include "base/room.h"
 #include "base/text.h"
-#include "base/until.h"
+#include "base/deadline.h"
 
 #define CAPACITY 65536u
 #define CAPACITY_MOST (1u << 24)

@@ -14,7 +14,7 @@
 #include "pool/pool.h"
 
 #include "base/text.h"
-#include "base/until.h"
+#include "base/deadline.h"
 
 /* After a thread could not be had it is not tried again for so long, unless
    there is none at all. */
@@ -267,7 +267,7 @@ evc__crowd_sleep(evc_pool *pool)
 	bool work;
 
 	sync_add(&pool->crowd, CROWD_IDLE);
-	until = evc__until_ns(pool->idle_ns);
+	until = evc__deadline_in_ns(pool->idle_ns);
 	for (;;) {
 		/* Before the looks: a call after them moves it. */
 		seen = sync_load_sc(&pool->bell);
@@ -279,7 +279,7 @@ evc__crowd_sleep(evc_pool *pool)
 				return work;
 			continue;
 		}
-		left = evc__left_ns(until);
+		left = evc__deadline_left_ns(until);
 		if (left > 0)
 			sync_futex_wait(&pool->bell, seen, left);
 	}

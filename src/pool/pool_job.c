@@ -17,7 +17,7 @@
 
 #include "base/fork.h"
 #include "base/self.h"
-#include "base/until.h"
+#include "base/deadline.h"
 
 /* The port that the thread submitted to last; pool is a number that is never
    used twice. */
@@ -294,7 +294,7 @@ wait_for_room(struct pool_port *p, uint64_t until)
 	    ring_free_slot(ring, &at) != NULL ||
 	    sync_load_sc(&p->ending) != 0)
 		return true;
-	left = evc__left_ns(until);
+	left = evc__deadline_left_ns(until);
 	if (left > 0)
 		sync_futex_wait(&ring->room, seen, left);
 	return left > 0;
@@ -330,7 +330,7 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 	st = may_wait(pool, timeout, __func__);
 	if (st < 0)
 		return st;
-	until = evc__until(timeout);
+	until = evc__deadline_in(timeout);
 	for (;;) {
 		full = NULL;
 		st = submit(pool, r, job, timeout > 0, &full);
@@ -361,7 +361,7 @@ evc_pool_submit_to(evc_pool *pool, evc_loop_ref *loop, evc_job *job,
 		st = refuse(-EVC_INVALID_ARGUMENT, "no loop");
 	if (st < 0)
 		return st;
-	until = evc__until(timeout);
+	until = evc__deadline_in(timeout);
 	for (;;) {
 		full = NULL;
 		r = evc_loop_enter(loop);

@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "base/room.h"
 #include "base/text.h"
-#include "base/until.h"
+#include "base/deadline.h"
 
 /* ---- text ---- */
 
@@ -160,21 +160,21 @@ START_TEST(times_end_or_never_do)
 	ck_assert_uint_eq(evc__after(7, SYNC_FOREVER), SYNC_FOREVER);
 	ck_assert_uint_eq(evc__after(SYNC_FOREVER, 0), SYNC_FOREVER);
 
-	until = evc__until(1000);
+	until = evc__deadline_in(1000);
 	ck_assert_uint_ge(until, now + UINT64_C(1000000000000));
-	ck_assert_uint_le(evc__left_ns(until), UINT64_C(1000000000000));
-	ck_assert_uint_gt(evc__left_ns(until), 0);
-	ck_assert_double_gt(evc__left(until), 0);
-	ck_assert_double_le(evc__left(until), 1000);
-	ck_assert_uint_eq(evc__left_ns(now), 0);
-	ck_assert_double_eq(evc__left(now), 0);
-	ck_assert_uint_le(evc__until(-1), sync_mono());
-	ck_assert_uint_le(evc__until(NAN), sync_mono());
+	ck_assert_uint_le(evc__deadline_left_ns(until), UINT64_C(1000000000000));
+	ck_assert_uint_gt(evc__deadline_left_ns(until), 0);
+	ck_assert_double_gt(evc__deadline_left(until), 0);
+	ck_assert_double_le(evc__deadline_left(until), 1000);
+	ck_assert_uint_eq(evc__deadline_left_ns(now), 0);
+	ck_assert_double_eq(evc__deadline_left(now), 0);
+	ck_assert_uint_le(evc__deadline_in(-1), sync_mono());
+	ck_assert_uint_le(evc__deadline_in(NAN), sync_mono());
 
-	ck_assert_uint_eq(evc__until(INFINITY), SYNC_FOREVER);
-	ck_assert_uint_eq(evc__until_ns(SYNC_FOREVER), SYNC_FOREVER);
-	ck_assert_uint_eq(evc__left_ns(SYNC_FOREVER), SYNC_FOREVER);
-	ck_assert(isinf(evc__left(SYNC_FOREVER)));
+	ck_assert_uint_eq(evc__deadline_in(INFINITY), SYNC_FOREVER);
+	ck_assert_uint_eq(evc__deadline_in_ns(SYNC_FOREVER), SYNC_FOREVER);
+	ck_assert_uint_eq(evc__deadline_left_ns(SYNC_FOREVER), SYNC_FOREVER);
+	ck_assert(isinf(evc__deadline_left(SYNC_FOREVER)));
 }
 END_TEST
 
@@ -207,7 +207,7 @@ START_TEST(a_change_is_awaited_until_the_time_is_over)
 	/* Over already: the lock was never given up. */
 	ck_assert(!evc__await_change(&c.lock, &c.word, sync_mono()));
 	/* Nobody changes it: it ends by itself. */
-	until = evc__until(0.01);
+	until = evc__deadline_in(0.01);
 	while (evc__await_change(&c.lock, &c.word, until))
 		continue;
 	ck_assert_uint_ge(sync_mono(), until);

@@ -9,7 +9,7 @@
 #include "../support/api_util.h"
 #include "support/seam.h"
 
-#include "base/until.h"
+#include "base/deadline.h"
 #include "cluster/core/closures.h"
 
 #define MANY 1000000
@@ -69,7 +69,7 @@ end(struct closures *q)
 static MAYBE_UNUSED evc_status
 put_until(struct closures *q, struct item *i, double seconds)
 {
-	uint64_t until = evc__until(seconds);
+	uint64_t until = evc__deadline_in(seconds);
 	evc_status st;
 
 	pthread_mutex_lock(&q->lock);
@@ -146,7 +146,7 @@ done(struct closures *q)
 static MAYBE_UNUSED evc_status
 wait_for(struct closures *q)
 {
-	uint64_t until = evc__until(T_LIMIT);
+	uint64_t until = evc__deadline_in(T_LIMIT);
 	evc_status st;
 
 	pthread_mutex_lock(&q->lock);

@@ -21,7 +21,7 @@ await_done(evc_remote *r, uint64_t until)
 	   looks whether somebody sleeps. */
 	sync_add(&r->sleepers, 1);
 	while (sync_load_sc(&r->done) == 0 &&
-	       (left = evc__left_ns(until)) > 0)
+	       (left = evc__deadline_left_ns(until)) > 0)
 		sync_futex_wait(&r->done, 0, left);
 	sync_sub(&r->sleepers, 1);
 	return left > 0;
@@ -75,7 +75,7 @@ evc_remote_fetch(evc_remote *r, double timeout, evc_value *ret_value)
 		st = check_thread(r->cl, "evc_fetch_start");
 		if (st < 0)
 			return st;
-		if (!await_done(r, evc__until(timeout)))
+		if (!await_done(r, evc__deadline_in(timeout)))
 			return refuse_late(r);
 	}
 	return evc__remote_outcome(r, ret_value);
@@ -100,7 +100,7 @@ await_all(const struct fetched *f, double timeout)
 			if (st < 0)
 				return st;
 			if (until == 0)
-				until = evc__until(timeout);
+				until = evc__deadline_in(timeout);
 			if (!await_done(r, until))
 				return refuse_late(r);
 		}

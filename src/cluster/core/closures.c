@@ -9,7 +9,7 @@
  */
 #include "cluster/core/closures.h"
 
-#include "base/until.h"
+#include "base/deadline.h"
 
 #define PASSED_BY 256
 

@@ -43,7 +43,7 @@
 #include "base/room.h"
 #include "base/sync.h"
 #include "base/text.h"
-#include "base/until.h"
+#include "base/deadline.h"
 #include "cluster/variables/variable.h"
 #include "engine/on_loop.h"
 #include "wire/uri.h"

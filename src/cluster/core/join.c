@@ -89,7 +89,7 @@ evc_cluster_join(evc_cluster *cl, double timeout)
 	/* Another thread may close it meanwhile, which ends the wait. */
 	evc__cluster_ref(cl);
 	sync_lock(&cl->q.lock);
-	st = await(cl, evc__until(timeout));
+	st = await(cl, evc__deadline_in(timeout));
 	evc__cluster_unlock(cl);
 	evc__cluster_unref(cl);
 	return st;

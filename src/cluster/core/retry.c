@@ -7,7 +7,7 @@
 #include <evcoord.h>
 
 #include "base/room.h"
-#include "base/until.h"
+#include "base/deadline.h"
 
 #define FIRST 0.1
 #define MOST 30.0

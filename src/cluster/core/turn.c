@@ -173,7 +173,7 @@ set_timer(evc_cluster *cl, struct ev_loop *loop, uint64_t next)
 	}
 	if (next == SYNC_FOREVER)
 		return;
-	left = evc__left_ns(next);
+	left = evc__deadline_left_ns(next);
 	in = left < (uint64_t)(FAR * 1e9) ? (double)left / 1e9 : FAR;
 	/* libev counts from the time of its last look. */
 	ev_now_update(loop);

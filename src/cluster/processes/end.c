@@ -174,7 +174,7 @@ evc__process_end_now(struct process *w, uint64_t until)
 	}
 	evc__process_fence(w, "was killed: its coordinator's loop is gone");
 	while ((l = evc__reap(w->pidfd, w->pid, &info)) == REAP_RUNS &&
-	       evc__left_ns(until) > 0)
+	       evc__deadline_left_ns(until) > 0)
 		sync_futex_wait(&nobody, 0, NAP_NS);
 	gone(w, l == REAP_RUNS ? REAP_LOST : l, &info);
 }

@@ -24,7 +24,7 @@
 
 #include "base/sync.h"
 #include "base/text.h"
-#include "base/until.h"
+#include "base/deadline.h"
 #include "wire/frames.h"
 #include "engine/notes.h"
 #include "engine/on_loop.h"

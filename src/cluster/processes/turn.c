@@ -218,7 +218,7 @@ finish(struct processes *p)
 static void
 lose(struct processes *p)
 {
-	uint64_t until = evc__until_ns(KILLED_NS);
+	uint64_t until = evc__deadline_in_ns(KILLED_NS);
 	unsigned i;
 
 	p->lost = true;

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <signal.h>
 
-#include "base/until.h"
+#include "base/deadline.h"
 
 #define NO_MORE 64 /* bytes: longer frames do not come on this stream */
 
@@ -79,7 +79,7 @@ take_back(struct worker_process *p, uint64_t upto)
 static uint64_t
 end_by_boot(const struct worker_process *p)
 {
-	uint64_t boot = sync_boot(), left = evc__left_ns(p->until_ns);
+	uint64_t boot = sync_boot(), left = evc__deadline_left_ns(p->until_ns);
 
 	return evc__after(boot, left);
 }

@@ -12,7 +12,7 @@
 #include <stdarg.h>
 
 #include "base/text.h"
-#include "base/until.h"
+#include "base/deadline.h"
 #include "wire/head.h"
 
 /* The longest sleep of a function where the stop cannot wake it. */
@@ -250,7 +250,7 @@ wait_for_bell(evc_exec *x, uint64_t until, bool step)
 		seen = sync_load_sc(&w->bell);
 		if (evc_exec_should_stop(x))
 			return true;
-		left = evc__left_ns(until);
+		left = evc__deadline_left_ns(until);
 		if (left == 0)
 			return false;
 		if (!step && left > SLICE_NS)
@@ -273,7 +273,7 @@ evc_exec_wait_for_stop(evc_exec *x, double timeout)
 	/* Refused after a stop, which the next look sees. */
 	step = evc_cancel_push(w->env.coord, evc__worker_ring, w, 0, &id) == 0;
 	sync_add(&w->sleepers, 1);
-	stop = wait_for_bell(x, evc__until(timeout), step);
+	stop = wait_for_bell(x, evc__deadline_in(timeout), step);
 	sync_sub(&w->sleepers, 1);
 	if (step)
 		(void)evc_cancel_pop(w->env.coord, id);

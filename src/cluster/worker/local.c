@@ -9,7 +9,7 @@
  */
 #include "base/room.h"
 #include "base/text.h"
-#include "base/until.h"
+#include "base/deadline.h"
 #include "cluster/worker/exec.h"
 
 /* ---- what failed ---- */

@@ -6,7 +6,7 @@
 #ifndef EVC_CORE_JOIN_H
 #define EVC_CORE_JOIN_H
 
-#include "base/until.h"
+#include "base/deadline.h"
 #include "core/core.h"
 #include "core/stop/scopes.h"
 #include "core/wake/escalation.h"

@@ -21,7 +21,7 @@
 #ifndef EVC_REDIS_ENGINE_H
 #define EVC_REDIS_ENGINE_H
 
-#include "base/until.h"
+#include "base/deadline.h"
 #include "engine/notes.h"
 #include "engine/on_loop.h"
 #include "redis/engine/detect.h"

@@ -32,7 +32,7 @@ free_window(const struct remote_worker *w)
 	    w->session->bytes >= NODE_BYTES_MOST ||
 	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
 		return 0;
-	if (w->rest_ns != 0 && evc__left_ns(w->rest_ns) > 0)
+	if (w->rest_ns != 0 && evc__deadline_left_ns(w->rest_ns) > 0)
 		return 0;
 	return w->window - w->n;
 }

@@ -68,7 +68,7 @@ evc__redis_over_ns(uint64_t since_ns, uint64_t lease_ns)
 void
 evc__redis_due(struct redis_engine *e, uint64_t mono_ns)
 {
-	uint64_t left = evc__left_ns(mono_ns);
+	uint64_t left = evc__deadline_left_ns(mono_ns);
 	double after = (double)left / 1e9 + 0.0005;
 
 	if (mono_ns == SYNC_FOREVER || !e->turn.running)

@@ -57,7 +57,7 @@ note_came_back(struct remote_worker *w, uint64_t n)
 	   builds. */
 	if (w->n > 0)
 		return;
-	w->rest_ns = evc__until_ns(REST_NS);
+	w->rest_ns = evc__deadline_in_ns(REST_NS);
 	evc__redis_due(e, w->rest_ns);
 }
 

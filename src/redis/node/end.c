@@ -68,7 +68,7 @@ evc__node_closed(struct session *s)
 	s->engine = NULL;
 	if (s->state == SESSION_LEAVING) {
 		s->state = SESSION_SAYING;
-		s->outbox.say_by_ns = evc__until_ns(s->lease_ns);
+		s->outbox.say_by_ns = evc__deadline_in_ns(s->lease_ns);
 		return;
 	}
 	if (s->state != SESSION_ENDING)
@@ -114,7 +114,7 @@ evc__node_last_word(struct session *s)
 	struct redis_args a = { 0 }, runs = { 0 };
 
 	/* The server refuses, as if it were away, but renews the lease. */
-	if (s->outbox.refused && evc__left_ns(s->outbox.say_by_ns) == 0) {
+	if (s->outbox.refused && evc__deadline_left_ns(s->outbox.say_by_ns) == 0) {
 		evc__node_end(s, "could not send its last results");
 		return;
 	}

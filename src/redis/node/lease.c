@@ -126,7 +126,7 @@ evc__node_lease_until(struct session *s, uint64_t sent_ns)
 	if (!ev_is_active(&s->lease.renew))
 		ev_timer_again(n->ev, &s->lease.renew);
 	redis_timer_in(n->ev, &s->lease.deadline,
-		       evc__left(s->lease.deadline_ns));
+		       evc__deadline_left(s->lease.deadline_ns));
 }
 
 void

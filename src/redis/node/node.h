@@ -35,7 +35,7 @@
 #ifndef EVC_REDIS_NODE_H
 #define EVC_REDIS_NODE_H
 
-#include "base/until.h"
+#include "base/deadline.h"
 #include "redis/node/session.h"
 
 #define NODE_TEXT_ROOM 320

@@ -8,8 +8,8 @@
  * ever" as a length, as for sync_futex_wait: an endless wait needs no extra
  * case.
  */
-#ifndef EVC_BASE_UNTIL_H
-#define EVC_BASE_UNTIL_H
+#ifndef EVC_BASE_DEADLINE_H
+#define EVC_BASE_DEADLINE_H
 
 #include "base/sync.h"
 
@@ -19,11 +19,11 @@ uint64_t evc__ns(double seconds);
 uint64_t evc__after(uint64_t t, uint64_t ns);
 
 /* The point of time so far from now. */
-uint64_t evc__until_ns(uint64_t ns);
-uint64_t evc__until(double seconds);
+uint64_t evc__deadline_in_ns(uint64_t ns);
+uint64_t evc__deadline_in(double seconds);
 /* The time left; 0: over. */
-uint64_t evc__left_ns(uint64_t until);
-double evc__left(uint64_t until);
+uint64_t evc__deadline_left_ns(uint64_t until);
+double evc__deadline_left(uint64_t until);
 
 /* Sleep until *word, which changes under the lock only, has changed, or the
    time is over.  The lock is held, and released during the sleep.  false: the

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Points of time from seconds, and the time left until them; see until.h.
+ * Points of time from seconds, and the time left until them; see deadline.h.
  * Called by: all rooms, before each wait with a limit.
  * Locks: none; evc__await_change releases the caller's lock while it sleeps.
  */
-#include "base/until.h"
+#include "base/deadline.h"
 
 #include <math.h>
 
@@ -26,19 +26,19 @@ evc__after(uint64_t t, uint64_t ns)
 }
 
 uint64_t
-evc__until_ns(uint64_t ns)
+evc__deadline_in_ns(uint64_t ns)
 {
 	return ns == SYNC_FOREVER ? ns : evc__after(sync_mono(), ns);
 }
 
 uint64_t
-evc__until(double seconds)
+evc__deadline_in(double seconds)
 {
-	return evc__until_ns(evc__ns(seconds));
+	return evc__deadline_in_ns(evc__ns(seconds));
 }
 
 uint64_t
-evc__left_ns(uint64_t until)
+evc__deadline_left_ns(uint64_t until)
 {
 	uint64_t now;
 
@@ -49,9 +49,9 @@ evc__left_ns(uint64_t until)
 }
 
 double
-evc__left(uint64_t until)
+evc__deadline_left(uint64_t until)
 {
-	uint64_t ns = evc__left_ns(until);
+	uint64_t ns = evc__deadline_left_ns(until);
 
 	return ns == SYNC_FOREVER ? INFINITY : (double)ns / 1e9;
 }
@@ -62,7 +62,7 @@ evc__await_change(pthread_mutex_t *lock, _Atomic uint32_t *word, uint64_t until)
 	/* The word changes under the lock, so relaxed is enough; after the
 	   unlock the kernel compares. */
 	uint32_t seen = sync_load_relaxed(word);
-	uint64_t left = evc__left_ns(until);
+	uint64_t left = evc__deadline_left_ns(until);
 
 	if (left == 0)
 		return false;
