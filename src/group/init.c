@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/kick.h"
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "group/loggers.h"
 #include "group/metrics.h"

@@ -9,7 +9,7 @@
  */
 #include "group/group.h"
 
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/text.h"
 
 #define GRACE_DEFAULT 5.0

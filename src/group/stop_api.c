@@ -5,7 +5,7 @@
  */
 #include "group/group.h"
 
-#include "base/room.h"
+#include "base/reserved.h"
 
 /* The first error since the groups were started, or 0. */
 static evc_status

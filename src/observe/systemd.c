@@ -94,7 +94,7 @@ check_seconds(double s, bool may_be_negative, const char *what)
 static evc_status
 check(const evc_coord *c, const evc_systemd_opts *o)
 {
-	evc_status st = evc__check_room(o->reserved_, "evc_systemd_start");
+	evc_status st = evc__check_reserved(o->reserved_, "evc_systemd_start");
 
 	if (st == 0 && c->parent != NULL)
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,

@@ -9,7 +9,7 @@
 
 #include "base/cpus.h"
 #include "base/fork.h"
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "base/deadline.h"
 

@@ -7,7 +7,7 @@
  */
 #include "queue/queue.h"
 
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "queue/queue_ring.h"
 

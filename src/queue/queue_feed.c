@@ -13,7 +13,7 @@
 #include <math.h>
 
 #include "base/reported.h"
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/self.h"
 #include "base/text.h"
 #include "queue/queue_ring.h"

@@ -200,7 +200,7 @@ check(const evc_signals_opts *o)
 {
 	unsigned i, k;
 
-	if (evc__check_room(o->reserved_, "evc_signals_start") < 0 ||
+	if (evc__check_reserved(o->reserved_, "evc_signals_start") < 0 ||
 	    evc__check_grace(o->short_grace, "evc_signals_start") < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (o->flags & ~(unsigned)EVC_SIGNALS_THIRD_EXITS)

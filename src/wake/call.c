@@ -212,7 +212,7 @@ check(evc_coord *c, int (*fn)(void *arg), double timeout,
 	if (st == 0)
 		st = evc__check_name(o->name, func);
 	if (st == 0)
-		st = evc__check_room(o->reserved_, func);
+		st = evc__check_reserved(o->reserved_, func);
 	if (st == 0)
 		st = evc__launch_check(o->stack, func);
 	if (st == 0 && fn == NULL)

@@ -97,7 +97,7 @@ check(const evc_escalation_opts *o)
 	const double time[] = { o->budget, o->step, o->hard_end };
 	unsigned i;
 
-	if (evc__check_room(o->reserved_, "evc_escalation_set") < 0)
+	if (evc__check_reserved(o->reserved_, "evc_escalation_set") < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (!(o->hooks >= 0 && o->hooks <= 1 && o->kicks >= 0 && o->kicks <= 1))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,

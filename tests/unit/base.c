@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/list.h"
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "base/deadline.h"
 
@@ -228,7 +228,7 @@ START_TEST(reserved_room_is_zero_to_its_end)
 	for (i = 0; i < 3; i++) {
 		room[i] = UINT64_C(1) << 63;
 		ck_assert(!ROOM_IS_ZERO(room));
-		ck_assert(evc__room_is_zero(room, i));
+		ck_assert(evc__reserved_is_zero(room, i));
 		room[i] = 0;
 	}
 }

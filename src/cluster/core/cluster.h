@@ -40,7 +40,7 @@
 
 #include "base/refgate.h"
 #include "base/list.h"
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "base/deadline.h"

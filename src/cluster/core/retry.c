@@ -6,7 +6,7 @@
 
 #include <evcoord.h>
 
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/deadline.h"
 
 #define FIRST 0.1

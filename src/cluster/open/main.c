@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fork.h"
-#include "base/room.h"
+#include "base/reserved.h"
 #include "cluster/open/open.h"
 
 #define WELCOME_MOST 4096

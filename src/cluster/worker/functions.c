@@ -10,7 +10,7 @@
 #include <evcoord.h>
 #include <string.h>
 
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/sync.h"
 #include "cluster/worker/worker.h"
 

@@ -7,7 +7,7 @@
  * functions.
  * Locks: none; the thread of the functions.
  */
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "base/deadline.h"
 #include "cluster/worker/exec.h"

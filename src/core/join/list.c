@@ -24,7 +24,7 @@ evc__join_check(evc_coord *c, const evc_join_opts *o, const char *func)
 {
 	if (o == NULL)
 		return 0;
-	if (evc__check_room(o->reserved_, func) < 0 ||
+	if (evc__check_reserved(o->reserved_, func) < 0 ||
 	    evc__check_grace(o->grace, func) < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (o->flags & ~(unsigned)ALL_JOIN_FLAGS)

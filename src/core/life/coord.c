@@ -25,7 +25,7 @@ check_config(const evc_config *k, bool scope, const char *func)
 {
 	unsigned i;
 
-	if (evc__check_room(k->reserved_, func) < 0 ||
+	if (evc__check_reserved(k->reserved_, func) < 0 ||
 	    evc__check_grace(k->grace, func) < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (k->flags & ~(unsigned)(EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |

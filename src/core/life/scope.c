@@ -85,7 +85,7 @@ check(const evc_coord *parent, const evc_scope_opts *o)
 {
 	const evc_coord *a;
 
-	if (evc__check_room(o->reserved_, "evc_scope_new") < 0)
+	if (evc__check_reserved(o->reserved_, "evc_scope_new") < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (o->phase < 0)
 		return evc__refuse(

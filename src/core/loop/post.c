@@ -16,7 +16,7 @@
  */
 #include "core/loop/post.h"
 
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/unwind.h"
 #include "core/core.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/room.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "base/unwind.h"
 #include "core/core.h"
@@ -125,9 +125,9 @@ evc__check_name(const char *name, const char *func)
 }
 
 evc_status
-evc__check_room(const uint64_t room[8], const char *func)
+evc__check_reserved(const uint64_t room[8], const char *func)
 {
-	if (!evc__room_is_zero(room, 8))
+	if (!evc__reserved_is_zero(room, 8))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: reserved room is not zero", func);
 	return 0;
@@ -154,7 +154,7 @@ evc__check_opts(const evc_member_opts *o, unsigned kind, const char *func)
 	started = kind == EVC_THREAD ||
 		  (kind == EVC_LOOPER && (o->flags & EVC_OWN_THREAD));
 	thread = started || kind == EVC_REGISTERED || kind == EVC_GUARD;
-	if (evc__check_room(o->reserved_, func) < 0 ||
+	if (evc__check_reserved(o->reserved_, func) < 0 ||
 	    evc__check_grace(o->grace, func) < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (o->flags & ~named)

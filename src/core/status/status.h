@@ -60,7 +60,7 @@ evc_status evc__check_name(const char *name, const char *func);
 evc_status evc__check_opts(const evc_member_opts *o, unsigned kind,
 			   const char *func);
 /* Reserved room is zero; a grace is a time or EVC_NO_GRACE. */
-evc_status evc__check_room(const uint64_t room[8], const char *func);
+evc_status evc__check_reserved(const uint64_t room[8], const char *func);
 evc_status evc__check_grace(double grace, const char *func);
 /* A code as it is recorded: 0..255; what it was, when it was not one. */
 evc_status evc__normal(evc_status code, bool *ret_unknown);

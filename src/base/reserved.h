@@ -3,15 +3,15 @@
  * Reserved fields at the end of a public struct.  They must be zero, so that a
  * later release may use them.
  */
-#ifndef EVC_BASE_ROOM_H
-#define EVC_BASE_ROOM_H
+#ifndef EVC_BASE_RESERVED_H
+#define EVC_BASE_RESERVED_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 static inline bool
-evc__room_is_zero(const uint64_t *room, size_t n)
+evc__reserved_is_zero(const uint64_t *room, size_t n)
 {
 	while (n > 0)
 		if (room[--n] != 0)
@@ -21,6 +21,6 @@ evc__room_is_zero(const uint64_t *room, size_t n)
 
 /* room is the array itself, not a pointer. */
 #define ROOM_IS_ZERO(room) \
-	evc__room_is_zero((room), sizeof(room) / sizeof((room)[0]))
+	evc__reserved_is_zero((room), sizeof(room) / sizeof((room)[0]))
 
 #endif
