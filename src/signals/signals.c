@@ -151,7 +151,7 @@ on_signal(int n, siginfo_t *info, void *context)
 			third(n);
 		ask(c, n, info, many, stop);
 		if (many == 2)
-			evc__hurry(c, stop);
+			evc__cut_grace(c, stop);
 	}
 	evc__readers_leave(&inside);
 	errno = e;
@@ -248,7 +248,7 @@ install(evc_coord *c, const evc_signals_opts *o)
 					   "evc_signals_start: signal %d asks "
 					   "for a dump",
 					   signo[i]);
-	sync_store(&c->wake.hurry_grace_ns,
+	sync_store(&c->wake.cut_grace_ns,
 		   evc__ns(o->short_grace == 0 ? SHORT_GRACE : o->short_grace));
 	third_exits = o->flags & EVC_SIGNALS_THIRD_EXITS;
 	exit_fd = o->exit_fd != 0 ? o->exit_fd : STDERR_FILENO;

@@ -38,7 +38,7 @@ START_TEST(grace_of_the_new_round_is_not_cut_by_a_signal_of_the_old)
 
 	OK(raise(the_signal));
 	ck_assert(evc_should_stop(c));
-	h = seam_hold("cas", "evc__hurry", 1);
+	h = seam_hold("cas", "evc__cut_grace", 1);
 	actor_begin(&a, do_raise, c, &the_signal);
 	HELD(h);
 	OK(evc_clear_stop(c));
@@ -65,7 +65,7 @@ START_TEST(grace_that_was_cut_stays_cut_when_an_old_signal_goes_on)
 	int h;
 
 	OK(raise(the_signal));
-	h = seam_hold("cas", "evc__hurry", 1);
+	h = seam_hold("cas", "evc__cut_grace", 1);
 	actor_begin(&a, do_raise, c, &the_signal);
 	HELD(h);
 	OK(evc_clear_stop(c));

@@ -49,8 +49,8 @@ next_ring(const struct history *h, uint64_t now)
 
 	if (h->stop != NEVER && h->stop > now)
 		next = h->stop;
-	if (h->hurry != NEVER && h->hurry > now && h->hurry < next)
-		next = h->hurry;
+	if (h->grace_cut != NEVER && h->grace_cut > now && h->grace_cut < next)
+		next = h->grace_cut;
 	for (i = 0; i < h->n; i++) {
 		const struct member *m = &h->m[i];
 
@@ -94,9 +94,9 @@ look(struct driver *d, const struct run *r)
 	notice(d, false);
 	if (r->stop <= d->now)
 		v.stop = r->stop;
-	if (d->h->hurry <= d->now) {
-		v.hurry = d->h->hurry;
-		v.hurry_grace = d->h->hurry_grace;
+	if (d->h->grace_cut <= d->now) {
+		v.grace_cut = d->h->grace_cut;
+		v.cut_grace = d->h->cut_grace;
 	}
 	for (i = 0; i < d->h->n; i++) {
 		const struct member *m = &d->h->m[i];
@@ -219,7 +219,7 @@ by_time(const void *a, const void *b)
 }
 
 struct world {
-	bool joining, stopped, hurried;
+	bool joining, stopped, told_phases;
 	bool here[MEMBERS];
 	unsigned alive, foreground;
 };
@@ -248,9 +248,9 @@ late_at(const struct history *h, uint64_t stop, const struct world *w,
 	uint64_t joins = plus(from, h->grace), own = plus(from, m->own);
 	uint64_t cut = NEVER;
 
-	if (w->hurried)
-		cut = (h->hurry > h->start ? h->hurry : h->start) +
-		      h->hurry_grace;
+	if (w->told_phases)
+		cut = (h->grace_cut > h->start ? h->grace_cut : h->start) +
+		      h->cut_grace;
 	if (m->own != 0 && own < joins)
 		joins = own;
 	return cut < joins ? cut : joins;
@@ -279,7 +279,7 @@ happen(const struct history *h, struct world *w, const struct event *e)
 		w->stopped = true;
 		break;
 	case HURRY:
-		w->hurried = true;
+		w->told_phases = true;
 		break;
 	case BEGIN:
 		w->here[e->who] = true;
@@ -304,7 +304,7 @@ truth(const struct history *h, uint64_t stop)
 
 	list[n++] = (struct event){ h->start, JOIN, 0 };
 	list[n++] = (struct event){ stop, STOP, 0 };
-	list[n++] = (struct event){ h->hurry, HURRY, 0 };
+	list[n++] = (struct event){ h->grace_cut, HURRY, 0 };
 	for (i = 0; i < h->n; i++) {
 		list[n++] = (struct event){ h->m[i].begin, BEGIN, i };
 		list[n++] = (struct event){ h->m[i].end, END, i };

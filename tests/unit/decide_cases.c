@@ -149,23 +149,23 @@ START_TEST(a_second_signal_cuts_the_grace)
 
 	v.grace = 60;
 	v.stop = T0 + SEC;
-	v.hurry = T0 + 10 * SEC;
-	v.hurry_grace = 2 * SEC;
+	v.grace_cut = T0 + 10 * SEC;
+	v.cut_grace = 2 * SEC;
 	LATE_AT(&v, T0 + 12 * SEC);
-	v.hurry_grace = 0;
-	v.now = v.hurry;
+	v.cut_grace = 0;
+	v.now = v.grace_cut;
 	DECIDES(&v, EVC__LATE);
 	/* A join that begins later has it from its start. */
-	v.hurry_grace = 2 * SEC;
+	v.cut_grace = 2 * SEC;
 	v.start = T0 + 20 * SEC;
 	LATE_AT(&v, T0 + 22 * SEC);
 	/* It cuts, it never lengthens. */
 	v.start = T0;
-	v.hurry_grace = 1000 * SEC;
+	v.cut_grace = 1000 * SEC;
 	LATE_AT(&v, T0 + 61 * SEC);
 	/* And it cuts for ever, too. */
 	v.grace = INFINITY;
-	v.hurry_grace = 2 * SEC;
+	v.cut_grace = 2 * SEC;
 	LATE_AT(&v, T0 + 12 * SEC);
 }
 END_TEST
@@ -244,11 +244,11 @@ START_TEST(a_second_signal_and_the_end_from_above_overrule_what_moves_the_end)
 	v.more.hard = T0 + 50 * SEC;
 	v.more.asked = 20 * SEC;
 	v.more.progress = T0 + 30 * SEC;
-	v.hurry = T0 + SEC / 2;
-	v.hurry_grace = SEC / 4;
+	v.grace_cut = T0 + SEC / 2;
+	v.cut_grace = SEC / 4;
 	LATE_AT(&v, T0 + SEC * 3 / 4);
 	v.now = T0;
-	v.hurry = 0;
+	v.grace_cut = 0;
 	v.cap = T0 + 7 * SEC;
 	LATE_AT(&v, T0 + 7 * SEC);
 }

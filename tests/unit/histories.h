@@ -24,7 +24,7 @@ struct member {
 };
 
 struct history {
-	uint64_t start, stop, hurry, hurry_grace;
+	uint64_t start, stop, grace_cut, cut_grace;
 	double grace;
 	bool until_stop;
 	unsigned n;
@@ -81,12 +81,12 @@ make_history(void)
 	h.give_up = h.begin + 20 * SEC;
 	h.grace = ONE_OF(0, 1e-10, 1e-3, 0.05, 0.3, 1, INFINITY);
 	h.until_stop = chance(20);
-	h.stop = h.hurry = NEVER;
+	h.stop = h.grace_cut = NEVER;
 	if (chance(75))
 		h.stop = h.begin + dice(600 * MS); /* before start or later */
 	if (h.stop != NEVER && chance(40)) {
-		h.hurry = h.stop + dice(300 * MS);
-		h.hurry_grace = dice(3) * 40 * MS;
+		h.grace_cut = h.stop + dice(300 * MS);
+		h.cut_grace = dice(3) * 40 * MS;
 	}
 	h.n = (unsigned)dice(MEMBERS + 1);
 	for (i = 0; i < h.n; i++) {
@@ -116,7 +116,7 @@ show_history(const struct history *h)
 	printf("  join at %.6f ms, grace %g s%s; stop %.6f; hurry %.6f + "
 	       "%.0f ms\n",
 	       AT(h, h->start), h->grace, h->until_stop ? ", until stop" : "",
-	       AT(h, h->stop), AT(h, h->hurry), (double)h->hurry_grace / 1e6);
+	       AT(h, h->stop), AT(h, h->grace_cut), (double)h->cut_grace / 1e6);
 	for (i = 0; i < h->n; i++)
 		printf("  member %u: %.6f to %.6f, own grace %g%s%s\n", i,
 		       AT(h, h->m[i].begin), AT(h, h->m[i].end), h->m[i].own,

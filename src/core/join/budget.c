@@ -61,10 +61,10 @@ evc__own_end(evc_coord *c)
 
 	if (v.stop == 0)
 		return SYNC_FOREVER;
-	v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
-	v.hurry_grace = sync_load(&c->wake.hurry_grace_ns);
+	v.grace_cut = evc__grace_cut_at(c, WORD_STOP_NUMBER(w));
+	v.cut_grace = sync_load(&c->wake.cut_grace_ns);
 	v.more = evc__more_time(c, v.stop);
-	v.put_off = evc__put_off(c, v.hurry);
+	v.put_off = evc__put_off(c, v.grace_cut);
 	LIST_EACH(n, tmp, &c->join.all) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, node);
 

@@ -9,7 +9,7 @@
 #define KILLED_NS (10 * BACKOFF_MOST_NS)
 
 bool
-evc__join_hurry(struct evc__join *j, const struct evc__view *v,
+evc__join_tell_in_time(struct evc__join *j, const struct evc__view *v,
 		uint64_t *wait_ns)
 {
 	uint64_t end = evc__deadline(v), at;
@@ -22,9 +22,9 @@ evc__join_hurry(struct evc__join *j, const struct evc__view *v,
 		*wait_ns = at - v->now < *wait_ns ? at - v->now : *wait_ns;
 		return false;
 	}
-	if (!evc__phases_hurry(j->c))
+	if (!evc__phases_tell_in_time(j->c))
 		return false;
-	j->hurried = true;
+	j->told_phases = true;
 	return true;
 }
 
@@ -45,7 +45,7 @@ evc__join_force(struct evc__join *j, uint64_t *ret_wait_ns)
 	}
 	/* What was told on our own loop may stand behind us in this turn, in
 	   which our timer and a ring make us look. */
-	if ((j->end_ns == 0 && !j->hurried) || j->reactor == NULL ||
+	if ((j->end_ns == 0 && !j->told_phases) || j->reactor == NULL ||
 	    j->late_looks == 2)
 		return false;
 	j->late_looks++;

@@ -41,9 +41,9 @@ evc__deadline(const struct evc__view *v)
 		end = later(end, sooner(v->more.hard,
 					later(evc__after(end, v->more.asked),
 					      v->more.progress)));
-	if (v->hurry != 0)
-		end = sooner(end, evc__after(later(v->hurry, v->start),
-					v->hurry_grace));
+	if (v->grace_cut != 0)
+		end = sooner(end, evc__after(later(v->grace_cut, v->start),
+					v->cut_grace));
 	if (v->cap != 0)
 		end = sooner(end, v->cap);
 	return later(end, v->put_off);

@@ -27,8 +27,8 @@ struct evc__view {
 	uint64_t now;
 	uint64_t start;       /* when the join began */
 	uint64_t stop;        /* when the stop was asked for; 0: it was not */
-	uint64_t hurry;       /* when the grace was cut; 0: it was not */
-	uint64_t hurry_grace; /* to how much */
+	uint64_t grace_cut;       /* when the grace was cut; 0: it was not */
+	uint64_t cut_grace; /* to how much */
 	double grace;         /* seconds, resolved: >= 0 or INFINITY */
 	uint64_t cap;         /* the deadline from above; 0: there is none */
 	uint64_t put_off;     /* not before, because nobody ran; 0: no matter */
@@ -122,7 +122,7 @@ struct evc__join {
 	bool stop_seen;
 	uint64_t cap_ns;          /* the deadline from above */
 	uint64_t looked_ns;       /* when it began its last wait; 0: none yet */
-	bool hurried;             /* it has told phases itself */
+	bool told_phases;             /* it has told phases itself */
 	bool forced;              /* force was used, if there was some: */
 	uint64_t end_ns;          /* until when that may take effect, in real
 				     monotonic time, */
@@ -155,7 +155,7 @@ int evc__hooks_not_of(const struct evc__join *j);
 /* Before the time is over, with as much left as one turn takes: the stop for
    phases that it has not reached.  true: there were some.  Else *wait_ns is no
    more than how long it is until then. */
-bool evc__join_hurry(struct evc__join *j, const struct evc__view *v,
+bool evc__join_tell_in_time(struct evc__join *j, const struct evc__view *v,
 		     uint64_t *wait_ns);
 /* The time is over, but the process, or its machine, stood still for a while:
    nobody in it had the time that this join was to give.  Seen by a wait that ends
@@ -229,7 +229,7 @@ void evc__driver_turn(evc_reactor *r);
 uint64_t evc__phases_drive(evc_coord *c);
 /* Lock held: the time of the last join is nearly over: tell what was not told.
    false: there was nothing. */
-bool evc__phases_hurry(evc_coord *c);
+bool evc__phases_tell_in_time(evc_coord *c);
 /* Lock held: the last join leaves: likewise. */
 void evc__phases_tell_all(evc_coord *c);
 

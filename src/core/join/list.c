@@ -218,10 +218,10 @@ view_of(struct evc__join *j, uint64_t w)
 	};
 
 	if (stop != 0) {
-		v.hurry = evc__hurried(c, WORD_STOP_NUMBER(w));
-		v.hurry_grace = sync_load(&c->wake.hurry_grace_ns);
+		v.grace_cut = evc__grace_cut_at(c, WORD_STOP_NUMBER(w));
+		v.cut_grace = sync_load(&c->wake.cut_grace_ns);
 		v.more = evc__more_time(c, stop);
-		v.put_off = evc__put_off(c, v.hurry);
+		v.put_off = evc__put_off(c, v.grace_cut);
 		v.probes = c->member.n_threads > 0 || c->member.n_runners > 0 ||
 			   sync_load(&c->stop.n_live_scopes) > 0 ||
 			   (!j->internal && sync_load(&c->tree->has_helper));
@@ -293,7 +293,7 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		answer(j, &verdict);
 		return true;
 	}
-	if (v.stop != 0 && evc__join_hurry(j, &v, &phase_ns))
+	if (v.stop != 0 && evc__join_tell_in_time(j, &v, &phase_ns))
 		return true;
 	d = evc__decide(&v, &j->backoff);
 	if (phase_ns < d.wait_ns)

@@ -112,7 +112,7 @@ tell_phase(evc_coord *c, int phase, uint32_t stop)
 		evc_coord *s = SCOPE_OF(n);
 
 		if (s->join.phase > phase ||
-		    sync_load_sc(&s->stop.told) == stop)
+		    sync_load_sc(&s->stop.parent_stop) == stop)
 			continue;
 		evc__scope_tell(s);
 		any = true;
@@ -142,7 +142,7 @@ drive(evc_coord *c)
 		LIST_EACH(n, tmp, &c->scopes) {
 			evc_coord *s = SCOPE_OF(n);
 
-			if (sync_load_sc(&s->stop.told) != stop) {
+			if (sync_load_sc(&s->stop.parent_stop) != stop) {
 				untold = true;
 				next = s->join.phase < next ? s->join.phase
 							    : next;
@@ -207,7 +207,7 @@ tell_rest(evc_coord *c)
 }
 
 bool
-evc__phases_hurry(evc_coord *c)
+evc__phases_tell_in_time(evc_coord *c)
 {
 	return sync_load_sc(&c->tree->phased) &&
 	       sync_load_sc(&c->stop.n_driving) <= 1 &&

@@ -34,7 +34,7 @@ join_waits(evc_coord *c)
 static void
 forget_stop(evc_coord *c)
 {
-	evc__hurry_forget(c, WORD_STOPS(sync_load(&c->word)));
+	evc__cut_grace_forget(c, WORD_STOPS(sync_load(&c->word)));
 	c->member.n_ended = 0;
 	sync_store(&c->member.n_ended_below, 0);
 	c->join.seen_ns = 0;
@@ -89,7 +89,7 @@ clear_scopes(evc_coord *c)
 		if (s->life.dying)
 			w = 0;
 		if (w & WORD_FLAG) {
-			if (sync_load_sc(&s->stop.own) != WORD_STOP_NUMBER(w))
+			if (sync_load_sc(&s->stop.own_stop) != WORD_STOP_NUMBER(w))
 				st = clear(s, true);
 		} else if ((w & WORD_DRAIN) &&
 			   sync_load_sc(&s->join.drain_end) == 0) {
@@ -167,14 +167,14 @@ clear(evc_coord *c, bool from_above)
 			/* Looked at after CLOSING: a request of its own that
 			   came meanwhile keeps the stop. */
 			if (from_above &&
-			    sync_load_sc(&c->stop.own) == WORD_STOP_NUMBER(w)) {
+			    sync_load_sc(&c->stop.own_stop) == WORD_STOP_NUMBER(w)) {
 				sync_and(&c->word, ~WORD_CLOSING);
 				evc__scopes_follow(c);
 				return 0;
 			}
 			/* Before the swap: a request that it overtakes asks
 			   who has cleared. */
-			sync_store_sc(&c->stop.swept,
+			sync_store_sc(&c->stop.cleared_by_parent,
 				      from_above ? WORD_STOP_NUMBER(w) : 0);
 			if (sync_cas(&c->word, &w, next))
 				break;

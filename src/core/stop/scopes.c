@@ -40,9 +40,9 @@ hand_down(evc_coord *s, uint32_t stop)
 	/* A clear of the scope between the two would neither be undone by us,
 	   nor follow what it does not see in told: so look again. */
 	while (!(sync_load_sc(&s->word) & WORD_FLAG) ||
-	       sync_load_sc(&s->stop.told) != stop) {
+	       sync_load_sc(&s->stop.parent_stop) != stop) {
 		evc__request_record(s, &q, &error);
-		sync_store_sc(&s->stop.told, stop);
+		sync_store_sc(&s->stop.parent_stop, stop);
 	}
 }
 
@@ -51,7 +51,7 @@ evc__scope_ask(evc_coord *s, uint32_t stop)
 {
 	/* The flag of the parent is set, then we look for joins; a join that
 	   leaves counts itself out, then looks at the flag: one of us tells. */
-	if (s->join.phase > 0 && sync_load_sc(&s->stop.told) != stop &&
+	if (s->join.phase > 0 && sync_load_sc(&s->stop.parent_stop) != stop &&
 	    evc__driven(s->parent))
 		return false;
 	hand_down(s, stop);
@@ -79,7 +79,7 @@ evc__scope_follow(evc_coord *s)
 	/* A clear of the parent that has been here already starts again, or
 	   has swapped the word: then nobody is asked. */
 	if ((w & WORD_FLAG) &&
-	    sync_load_sc(&s->stop.told) == WORD_STOP_NUMBER(w)) {
+	    sync_load_sc(&s->stop.parent_stop) == WORD_STOP_NUMBER(w)) {
 		sync_and(&s->parent->word, ~WORD_CLOSING);
 		evc__scope_tell(s);
 	}

@@ -44,7 +44,7 @@ static struct outcome
 stale(evc_coord *c, const struct evc__request *q, uint64_t w, bool error)
 {
 	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report &&
-	    sync_load_sc(&c->stop.swept) == WORD_STOPS(w))
+	    sync_load_sc(&c->stop.cleared_by_parent) == WORD_STOPS(w))
 		return (struct outcome){ .again = true };
 	return (struct outcome){ .st = error ? q->code : 0 };
 }
@@ -54,10 +54,10 @@ stale(evc_coord *c, const struct evc__request *q, uint64_t w, bool error)
 static void
 mark_own(evc_coord *c, uint32_t stop)
 {
-	uint32_t old = sync_load_sc(&c->stop.own);
+	uint32_t old = sync_load_sc(&c->stop.own_stop);
 
 	while (((stop - old) & WORD_STOPS_MASK) < WORD_STOPS_MASK / 2)
-		if (sync_cas(&c->stop.own, &old, stop))
+		if (sync_cas(&c->stop.own_stop, &old, stop))
 			break;
 }
 

@@ -36,10 +36,10 @@ struct evc__coord_stop {
 	_Atomic uint32_t arrivals; /* numbers the reasons */
 	_Atomic uint64_t errors; /* (stops << 32 | n): errors not in the word */
 	_Atomic uint32_t mark;   /* stop number whose walk is complete */
-	_Atomic uint32_t own;    /* stop number somebody but the parent asked
+	_Atomic uint32_t own_stop;    /* stop number somebody but the parent asked
 				    for */
-	_Atomic uint32_t told;   /* the parent's stop number that was told */
-	_Atomic uint32_t swept;  /* stop number that a clear of the parent has
+	_Atomic uint32_t parent_stop;   /* the parent's stop number that was told */
+	_Atomic uint32_t cleared_by_parent;  /* stop number that a clear of the parent has
 				    ended, or tries to */
 
 	/* atomic: who sleeps -> who wakes; see wait.c */

@@ -97,9 +97,9 @@ struct evc__coord_wake {
 	struct evc__stats stats;
 	/* atomic: evc_escalation_set -> anybody; NULL: that of the parent */
 	_Atomic(struct evc__escalation *) escalation;
-	/* atomic: signal handlers -> joins: a second signal; see hurry.c */
-	_Atomic uint64_t hurry;
-	_Atomic uint64_t hurry_grace_ns;
+	/* atomic: signal handlers -> joins: a second signal; see cut_grace.c */
+	_Atomic uint64_t grace_cut;
+	_Atomic uint64_t cut_grace_ns;
 };
 
 /* More time that evc_extend_stop has granted; in c->wake.extensions. */
@@ -179,13 +179,13 @@ void evc__escalation_free(evc_coord *c);
 /* Lock held: a stop is over that took so many seconds. */
 void evc__took(evc_coord *c, double seconds);
 
-/* ---- hurry.c ---- */
+/* ---- cut_grace.c ---- */
 
 /* Signal-safe: cut the grace of the joins of the stop with this number. */
-void evc__hurry(evc_coord *c, uint32_t stop);
+void evc__cut_grace(evc_coord *c, uint32_t stop);
 /* That stop was cleared. */
-void evc__hurry_forget(evc_coord *c, uint32_t stop);
+void evc__cut_grace_forget(evc_coord *c, uint32_t stop);
 /* When that was, or 0. */
-uint64_t evc__hurried(const evc_coord *c, uint32_t stop);
+uint64_t evc__grace_cut_at(const evc_coord *c, uint32_t stop);
 
 #endif
