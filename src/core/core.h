@@ -63,7 +63,7 @@ struct evc__trace;
 struct evc__upper {
 	/* loop/hook.c, helper thread: run the stop hooks without a loop. */
 	void (*run_hooks)(evc_coord *c, evc_reactor *r);
-	/* join/keeper.c, helper thread: keep the join of a coordinator without
+	/* join/scope_join.c, helper thread: keep the join of a coordinator without
 	   a home. */
 	bool (*serve)(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns);
 	/* life/abandon.c, helper thread: nobody is left in an abandoned root. */

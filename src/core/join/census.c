@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/loop/post.h"
 #include "core/join/join.h"
 
@@ -124,7 +124,7 @@ nothing_to_call(evc_coord *s)
 {
 	return sync_load_sc(&s->loop.n_hooks) == 0 &&
 	       sync_load_sc(&s->loop.n_hooks_below) == 0 &&
-	       sync_load(&s->join.keeper) == NULL;
+	       sync_load(&s->join.scope_join) == NULL;
 }
 
 /* Lock of c held; true: all that the caller wanted to know is known. */
@@ -143,7 +143,7 @@ count_below(struct evc__census *k, const struct look *l, evc_coord *c,
 			continue;
 		sync_lock(&s->lock);
 		count_own(k, l, s);
-		if (l->hooks && evc__keeper_due(s, abs(l->not_of)))
+		if (l->hooks && evc__scope_join_due(s, abs(l->not_of)))
 			one(k, 1, false, 0);
 		enough = (until_foreground && k->foreground > 0) ||
 			 count_below(k, l, s, until_foreground);
@@ -342,7 +342,7 @@ add_below(struct names *a, evc_coord *c)
 		}
 		evc__text_add(&t, "/");
 		add_own(a, s);
-		if (a->l->hooks && evc__keeper_due(s, abs(a->l->not_of)))
+		if (a->l->hooks && evc__scope_join_due(s, abs(a->l->not_of)))
 			add_name(a, "", "ended", "", 1);
 		add_below(a, s);
 		a->path[len] = '\0';

@@ -8,7 +8,7 @@
  * their stop comes from above.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
 
@@ -52,7 +52,7 @@ note(evc_coord *c, double limit, const char *text)
 	uint64_t end = evc__after(evc__now(c), evc__ns(limit));
 	uint64_t old = sync_load(&c->join.drain_end);
 
-	if (!evc__keeper_need(c) ||
+	if (!evc__scope_join_need(c) ||
 	    (c->join.drain == NULL &&
 	     (c->join.drain = sync_alloc(1, sizeof *c->join.drain)) == NULL))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,

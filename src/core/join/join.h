@@ -104,7 +104,7 @@ struct evc__join {
 	bool self_here;           /* it is a member of c itself */
 	int tid;
 	bool until_stop;
-	bool internal;            /* the library's own: keeper.c */
+	bool internal;            /* the library's own: scope_join.c */
 	bool stepped;             /* join_step.c: its grace counts from the
 				     stop alone */
 	evc_reactor *reactor;     /* NULL: it blocks */

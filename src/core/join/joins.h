@@ -14,7 +14,7 @@
 #define BACKOFF_MOST_NS UINT64_C(25000000)
 
 struct evc__drain;
-struct evc__keeper;
+struct evc__scope_join;
 struct evc__step;
 
 /* The part of a coordinator. */
@@ -32,7 +32,7 @@ struct evc__coord_join {
 	uint64_t put_off_at; /* at that time */
 	uint64_t seen_ns;    /* when a stop without a slot was first seen */
 	evc_verdict verdict; /* of the closed round */
-	_Atomic(struct evc__keeper *) keeper; /* see keeper.c */
+	_Atomic(struct evc__scope_join *) scope_join; /* see scope_join.c */
 	/* atomic: any requester -> joins: when a drain becomes a stop; 0: none
 	   was asked for here */
 	_Atomic uint64_t drain_end;

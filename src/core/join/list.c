@@ -7,7 +7,7 @@
  * alone.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
 
@@ -288,7 +288,7 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		j->backoff.step = 0;
 	}
 	/* The keeper of a drain has done its work. */
-	if (j->internal && v.stop != 0 && !evc__keeper_tells(c)) {
+	if (j->internal && v.stop != 0 && !evc__scope_join_tells(c)) {
 		evc__verdict_fill(j, w, &verdict, 0);
 		answer(j, &verdict);
 		return true;

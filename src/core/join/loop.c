@@ -8,7 +8,7 @@
  * timer is armed again.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 
 #include "base/self.h"
 #include "base/text.h"
@@ -132,7 +132,7 @@ again:
 			if (f->gone)
 				return false;
 			if (internal)
-				evc__keeper_called(c);
+				evc__scope_join_called(c);
 			goto again; /* it may have changed the list */
 		}
 	}
@@ -169,7 +169,7 @@ evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 		internal = j->internal;
 		deliver(j);
 		if (internal && !f->gone)
-			evc__keeper_called(c);
+			evc__scope_join_called(c);
 	}
 }
 

@@ -8,7 +8,7 @@
  * gives it.  All under the lock of the coordinator whose scopes they are.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/loop/post.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
@@ -53,10 +53,10 @@ scope_busy(evc_coord *s)
 	if (sync_load_sc(&s->stop.alive) == 0 &&
 	    sync_load_sc(&s->loop.n_hooks) == 0 &&
 	    sync_load_sc(&s->loop.n_hooks_below) == 0 &&
-	    sync_load(&s->join.keeper) == NULL)
+	    sync_load(&s->join.scope_join) == NULL)
 		return false;
 	sync_lock(&s->lock);
-	busy = own_busy(s) || evc__keeper_due(s, 0);
+	busy = own_busy(s) || evc__scope_join_due(s, 0);
 	if (!busy)
 		LIST_EACH(n, tmp, &s->scopes)
 			busy = busy || scope_busy(SCOPE_OF(n));

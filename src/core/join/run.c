@@ -9,7 +9,7 @@
  * ended, has taken the break back: each does so as it begins.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/loop/post.h"
 
 #include "base/self.h"
@@ -163,11 +163,11 @@ busy(evc_reactor *r)
 	/* A scope whose phase is to come. */
 	if (!evc_should_stop(c) && (sync_load_sc(&c->stop.alive) > 0 ||
 				    sync_load_sc(&c->loop.n_hooks) > 0 ||
-				    sync_load(&c->join.keeper) != NULL))
+				    sync_load(&c->join.scope_join) != NULL))
 		return true;
 	sync_lock(&c->lock);
 	yes = r->n_loopers > 0 || r->n_runners > 0 || evc__hooks_due(c, r) ||
-	      (r == c->loop.home && evc__keeper_due(c, evc__tid()));
+	      (r == c->loop.home && evc__scope_join_due(c, evc__tid()));
 	sync_unlock(&c->lock);
 	return yes;
 }

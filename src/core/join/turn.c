@@ -7,7 +7,7 @@
  * Locks: none held; each part takes the coordinator's.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/join/join.h"
 
 static bool
@@ -71,7 +71,7 @@ turn(evc_reactor *r)
 		return false;
 	if (!loopers_turn(r, &f, stopped))
 		return false;
-	if (r == c->loop.home && !evc__keeper_turn(c, &f))
+	if (r == c->loop.home && !evc__scope_join_turn(c, &f))
 		return false;
 	if (!evc__joins_turn(r, &f))
 		return false;

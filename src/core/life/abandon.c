@@ -12,7 +12,7 @@
 #include "core/helper/job.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 
 #include "base/self.h"
 
@@ -25,7 +25,7 @@ in_use(evc_coord *c)
 	struct list *n, *tmp;
 
 	if (sync_load_sc(&c->stop.alive) > 0 || c->wake.n_pushed > 0 ||
-	    c->life.n_conds > 0 || evc__keeper_due(c, 0))
+	    c->life.n_conds > 0 || evc__scope_join_due(c, 0))
 		return true;
 	LIST_EACH(n, tmp, &c->join.all)
 		if (!LIST_OF(n, struct evc__join, node)->internal)

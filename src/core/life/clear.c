@@ -8,7 +8,7 @@
  * before the word changes, so nothing of it reaches into the new round.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
 
@@ -63,7 +63,7 @@ clear_unstopped(evc_coord *c, uint64_t w)
 	evc__slots_forget_late(c);
 	if (w & WORD_DRAIN) {
 		evc__drained_hooks_forget(c, WORD_STOPS(w));
-		evc__keeper_cancel(c);
+		evc__scope_join_cancel(c);
 		/* Who hands the drain down looks at the word first. */
 		evc__readers_quiet(&c->stop.readers);
 	}
@@ -160,7 +160,7 @@ clear(evc_coord *c, bool from_above)
 			st = clear_scopes(c);
 		}
 		if (st == 0) {
-			evc__keeper_clearing(c, w);
+			evc__scope_join_clearing(c, w);
 			next = (uint64_t)((WORD_STOPS(w) + 1) &
 					  WORD_STOPS_MASK)
 			       << 4;
@@ -190,7 +190,7 @@ clear(evc_coord *c, bool from_above)
 		evc__trace(c, TRACE_CLEAR, 0, TRACE_COORD, NULL, 0);
 		evc__dormant_drop(c);
 		forget_stop(c);
-		evc__keeper_cleared(c, WORD_STOP_NUMBER(w));
+		evc__scope_join_cleared(c, WORD_STOP_NUMBER(w));
 	}
 	if (w & (WORD_FLAG | WORD_DRAIN))
 		evc__drain_forget(c);

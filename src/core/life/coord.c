@@ -7,7 +7,7 @@
 #include "base/unwind.h"
 #include "core/core.h"
 #include "core/helper/job.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
 #include "core/status/trace.h"
@@ -130,7 +130,7 @@ evc__coord_destroy(evc_coord *c)
 		sync_lock_destroy(&c->tree->lock);
 		sync_free(c->tree);
 	}
-	sync_free(sync_load(&c->join.keeper));
+	sync_free(sync_load(&c->join.scope_join));
 	evc__escalation_free(c);
 	sync_free(c->join.drain);
 	sync_free(c->member.ids.table);
@@ -141,7 +141,7 @@ evc__coord_destroy(evc_coord *c)
 
 static const struct evc__upper upper = {
 	.run_hooks = evc__hooks_run,
-	.serve = evc__keeper_serve,
+	.serve = evc__scope_join_serve,
 	.end_abandoned = evc__abandoned_end,
 	.wake_blocked = evc__wake_blocked,
 	.turn = evc__turn,
@@ -319,7 +319,7 @@ why_not(evc_coord *c, char *buf, size_t room)
 		if (r->driver != NULL)
 			return "its loop is being run";
 	}
-	return evc__keeper_why_not(c);
+	return evc__scope_join_why_not(c);
 }
 
 void
@@ -350,7 +350,7 @@ evc__coord_take_down(evc_coord *c)
 	evc__refgate_close(&c->life.gate);
 	/* The helper before the hooks: it may be running one. */
 	evc__helper_end(c);
-	evc__keeper_drop(c);
+	evc__scope_join_drop(c);
 	evc__step_drop(c);
 	sync_lock(&c->lock);
 	evc__dormant_drop(c);

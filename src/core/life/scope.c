@@ -13,7 +13,7 @@
 #include "core/life/scope.h"
 
 #include "base/text.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/status/trace.h"
 
 /* ---- life ---- */
@@ -35,7 +35,7 @@ enrol(evc_coord *s)
 	list_append(&p->scopes, &s->sibling);
 	p->join.n_phased += s->join.phase > 0;
 	/* Its `ended` is waited for by joins above, as hooks are. */
-	if (evc__keeper_tells(s))
+	if (evc__scope_join_tells(s))
 		evc__hooks_count_above(s, 1);
 	if (s->join.phase > 0)
 		sync_store_sc(&s->tree->phased, true);
@@ -71,7 +71,7 @@ evc__scope_leave(evc_coord *s)
 	evc__unlisten(p, &s->stop.up);
 	list_remove(&s->sibling);
 	p->join.n_phased -= s->join.phase > 0;
-	if (evc__keeper_tells(s))
+	if (evc__scope_join_tells(s))
 		evc__hooks_count_above(s, (uint32_t)-1);
 	sync_unlock(&p->lock);
 	/* A phase that it held up may have its turn. */
@@ -125,7 +125,7 @@ settle_in(evc_coord *s, const evc_scope_opts *o)
 	if (with != NULL && !(o->config.flags & EVC_NO_HOME))
 		st = evc__reactor_share(s, "home", with, &s->loop.home);
 	if (st == 0 && o->ended != NULL)
-		st = evc__keeper_for(s, o->ended, o->arg);
+		st = evc__scope_join_for(s, o->ended, o->arg);
 	if (st == 0)
 		st = enrol(s);
 	return st;
@@ -162,7 +162,7 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 	if (st < 0) {
 		/* A thread of the helper may be in it already. */
 		evc__refgate_close(&s->life.gate);
-		evc__keeper_drop(s);
+		evc__scope_join_drop(s);
 		evc__helper_end(s);
 		if (s->loop.home != NULL)
 			evc__reactor_release(s->loop.home);

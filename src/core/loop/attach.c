@@ -6,7 +6,7 @@
  * the table, and then looks at the word.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/loop/post.h"
 
 #include "base/self.h"

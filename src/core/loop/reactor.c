@@ -7,7 +7,7 @@
  *  How loops come and go stands in attach.c.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 #include "core/join/join.h"
 #include "core/status/trace.h"
 

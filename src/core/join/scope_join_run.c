@@ -8,7 +8,7 @@
  * round, drives no phases, and nobody has to wait for it.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 
 #include "base/self.h"
 #include "base/unwind.h"
@@ -17,7 +17,7 @@
 
 /* Lock held. */
 static bool
-wanted(const evc_coord *c, const struct evc__keeper *k)
+wanted(const evc_coord *c, const struct evc__scope_join *k)
 {
 	uint64_t w = sync_load_sc(&c->word);
 
@@ -36,7 +36,7 @@ SHUT_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
 static void
 finished(evc_coord *c, const evc_verdict *v, void *arg)
 {
-	struct evc__keeper *k = arg;
+	struct evc__scope_join *k = arg;
 	void (*ended)(evc_coord *, const evc_verdict *, void *) = k->ended;
 	void *ended_arg = k->arg;
 	bool quiet;
@@ -49,7 +49,7 @@ finished(evc_coord *c, const evc_verdict *v, void *arg)
 	k->active = false;
 	k->calling = evc__tid();
 	/* There may be a later stop already. */
-	evc__keeper_wake(c);
+	evc__scope_join_wake(c);
 	sync_unlock(&c->lock);
 	if (ended != NULL && !quiet)
 		call(ended, c, v, ended_arg);
@@ -58,7 +58,7 @@ finished(evc_coord *c, const evc_verdict *v, void *arg)
 /* Lock held, given up: the verdict of a stop that was cleared before its loop
    turned.  false: there is none, the lock is held. */
 static bool
-deliver_cleared(evc_coord *c, struct evc__keeper *k)
+deliver_cleared(evc_coord *c, struct evc__scope_join *k)
 {
 	struct evc__busy busy;
 	evc_verdict v;
@@ -77,7 +77,7 @@ deliver_cleared(evc_coord *c, struct evc__keeper *k)
 
 /* Lock held, given up meanwhile. */
 static void
-begin(evc_coord *c, struct evc__keeper *k)
+begin(evc_coord *c, struct evc__scope_join *k)
 {
 	struct evc__join *j = &k->j;
 
@@ -96,9 +96,9 @@ begin(evc_coord *c, struct evc__keeper *k)
 }
 
 bool
-evc__keeper_turn(evc_coord *c, const struct evc__frame *f)
+evc__scope_join_turn(evc_coord *c, const struct evc__frame *f)
 {
-	struct evc__keeper *k = sync_load(&c->join.keeper);
+	struct evc__scope_join *k = sync_load(&c->join.scope_join);
 
 	if (k == NULL)
 		return true;
@@ -106,7 +106,7 @@ evc__keeper_turn(evc_coord *c, const struct evc__frame *f)
 	if (deliver_cleared(c, k)) {
 		if (f->gone)
 			return false;
-		evc__keeper_called(c);
+		evc__scope_join_called(c);
 		sync_lock(&c->lock);
 	}
 	if (wanted(c, k))
@@ -116,9 +116,9 @@ evc__keeper_turn(evc_coord *c, const struct evc__frame *f)
 }
 
 bool
-evc__keeper_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
+evc__scope_join_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
 {
-	struct evc__keeper *k = sync_load(&c->join.keeper);
+	struct evc__scope_join *k = sync_load(&c->join.scope_join);
 	evc_verdict v;
 
 	*ret_wait_ns = SYNC_FOREVER;
@@ -129,7 +129,7 @@ evc__keeper_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
 	if (deliver_cleared(c, k)) {
 		if (*gone)
 			return false;
-		evc__keeper_called(c);
+		evc__scope_join_called(c);
 		sync_lock(&c->lock);
 	}
 	if (wanted(c, k)) {
@@ -145,7 +145,7 @@ evc__keeper_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
 		finished(c, &v, k);
 		if (*gone)
 			return false;
-		evc__keeper_called(c);
+		evc__scope_join_called(c);
 		return true;
 	}
 	sync_unlock(&c->lock);
@@ -153,18 +153,18 @@ evc__keeper_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
 }
 
 void
-evc__keeper_clearing(evc_coord *c, uint64_t w)
+evc__scope_join_clearing(evc_coord *c, uint64_t w)
 {
-	struct evc__keeper *k = sync_load(&c->join.keeper);
+	struct evc__scope_join *k = sync_load(&c->join.scope_join);
 
 	if (k != NULL && k->ended != NULL && k->done != WORD_STOP_NUMBER(w))
 		evc__verdict_now(c, w, &k->cleared);
 }
 
 void
-evc__keeper_cleared(evc_coord *c, uint32_t stop)
+evc__scope_join_cleared(evc_coord *c, uint32_t stop)
 {
-	struct evc__keeper *k = sync_load(&c->join.keeper);
+	struct evc__scope_join *k = sync_load(&c->join.scope_join);
 
 	if (k == NULL)
 		return;
@@ -176,13 +176,13 @@ evc__keeper_cleared(evc_coord *c, uint32_t stop)
 		k->pending = true;
 		k->done = stop;
 	}
-	evc__keeper_wake(c);
+	evc__scope_join_wake(c);
 }
 
 void
-evc__keeper_drop(evc_coord *c)
+evc__scope_join_drop(evc_coord *c)
 {
-	struct evc__keeper *k = sync_load(&c->join.keeper);
+	struct evc__scope_join *k = sync_load(&c->join.scope_join);
 
 	if (k == NULL)
 		return;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What others ask of the keeper (keeper_run.c), and the record that it is.
+ * What others ask of the keeper (scope_join_run.c), and the record that it is.
  *
  * Called by: scopes, drains, joins, censuses and phases.
  * Locks: the coordinator's, held by the caller where the header says so.
  */
 #include "core/core.h"
-#include "core/join/keeper.h"
+#include "core/join/scope_join.h"
 
 #include "base/self.h"
 
 void
-evc__keeper_called(evc_coord *c)
+evc__scope_join_called(evc_coord *c)
 {
 	sync_lock(&c->lock);
-	sync_load(&c->join.keeper)->calling = 0;
+	sync_load(&c->join.scope_join)->calling = 0;
 	sync_unlock(&c->lock);
 	/* Joins above wait for it. */
 	evc__ring(c);
 }
 
 bool
-evc__keeper_due(const evc_coord *c, int not_of)
+evc__scope_join_due(const evc_coord *c, int not_of)
 {
-	const struct evc__keeper *k = sync_load(&c->join.keeper);
+	const struct evc__scope_join *k = sync_load(&c->join.scope_join);
 	uint64_t w = sync_load_sc(&c->word);
 
 	if (k == NULL || k->ended == NULL ||
@@ -37,9 +37,9 @@ evc__keeper_due(const evc_coord *c, int not_of)
 }
 
 bool
-evc__keeper_need(evc_coord *c)
+evc__scope_join_need(evc_coord *c)
 {
-	struct evc__keeper *k = sync_load(&c->join.keeper);
+	struct evc__scope_join *k = sync_load(&c->join.scope_join);
 
 	if (c->loop.home != NULL && c->loop.home->loop == NULL)
 		return false;
@@ -52,22 +52,22 @@ evc__keeper_need(evc_coord *c)
 		return false;
 	list_init(&k->j.node);
 	list_init(&k->j.here);
-	sync_store(&c->join.keeper, k);
+	sync_store(&c->join.scope_join, k);
 	return true;
 }
 
 evc_status
-evc__keeper_for(evc_coord *c,
+evc__scope_join_for(evc_coord *c,
 		void (*ended)(evc_coord *c, const evc_verdict *v, void *arg),
 		void *arg)
 {
 	bool had;
 
 	sync_lock(&c->lock);
-	had = evc__keeper_need(c);
+	had = evc__scope_join_need(c);
 	if (had) {
-		sync_load(&c->join.keeper)->ended = ended;
-		sync_load(&c->join.keeper)->arg = arg;
+		sync_load(&c->join.scope_join)->ended = ended;
+		sync_load(&c->join.scope_join)->arg = arg;
 	}
 	sync_unlock(&c->lock);
 	return had ? 0 :
@@ -76,9 +76,9 @@ evc__keeper_for(evc_coord *c,
 }
 
 void
-evc__keeper_wake(evc_coord *c)
+evc__scope_join_wake(evc_coord *c)
 {
-	if (sync_load(&c->join.keeper) == NULL)
+	if (sync_load(&c->join.scope_join) == NULL)
 		return;
 	if (c->loop.home != NULL)
 		evc__reactor_poke(c->loop.home);
@@ -87,29 +87,29 @@ evc__keeper_wake(evc_coord *c)
 }
 
 bool
-evc__keeper_tells(const evc_coord *c)
+evc__scope_join_tells(const evc_coord *c)
 {
-	const struct evc__keeper *k = sync_load(&c->join.keeper);
+	const struct evc__scope_join *k = sync_load(&c->join.scope_join);
 
 	return k != NULL && k->ended != NULL;
 }
 
 void
-evc__keeper_cancel(evc_coord *c)
+evc__scope_join_cancel(evc_coord *c)
 {
-	struct evc__keeper *k = sync_load(&c->join.keeper);
+	struct evc__scope_join *k = sync_load(&c->join.scope_join);
 
 	if (k == NULL || !k->active || k->j.answered)
 		return;
 	k->quiet = true;
 	k->j.answered = true;
-	evc__keeper_wake(c);
+	evc__scope_join_wake(c);
 }
 
 const char *
-evc__keeper_why_not(const evc_coord *c)
+evc__scope_join_why_not(const evc_coord *c)
 {
-	const struct evc__keeper *k = sync_load(&c->join.keeper);
+	const struct evc__scope_join *k = sync_load(&c->join.scope_join);
 
 	if (k == NULL || !k->active || c->loop.home == NULL ||
 	    c->loop.home->tid == evc__tid() || c->loop.home->loop == NULL)
