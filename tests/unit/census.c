@@ -21,13 +21,13 @@ names(evc_coord *c, const struct evc__member *self, bool hooks, char *buf,
 	return n;
 }
 
-static struct evc__census
-census(evc_coord *c, const struct evc__member *self, bool hooks)
+static struct evc__alive_count
+count(evc_coord *c, const struct evc__member *self, bool hooks)
 {
-	struct evc__census k;
+	struct evc__alive_count k;
 
 	pthread_mutex_lock(&c->lock);
-	k = evc__census(c, self, hooks, 0);
+	k = evc__count_alive(c, self, hooks, 0);
 	pthread_mutex_unlock(&c->lock);
 	return k;
 }
@@ -172,9 +172,9 @@ START_TEST(tasks_are_named_by_class_and_loop)
 	ck_assert_uint_eq(names(c, NULL, true, buf, sizeof buf), 5);
 	ck_assert_str_eq(buf, "3 tasks request on home, 1 task upload on home,"
 			      " 1 task request on second");
-	ck_assert_uint_eq(census(c, NULL, true).alive, 5);
-	ck_assert_uint_eq(census(c, NULL, true).foreground, 5);
-	ck_assert_double_eq(census(c, NULL, true).longest, INFINITY);
+	ck_assert_uint_eq(count(c, NULL, true).alive, 5);
+	ck_assert_uint_eq(count(c, NULL, true).foreground, 5);
+	ck_assert_double_eq(count(c, NULL, true).longest, INFINITY);
 	/* Those begun after the stop are named alike. */
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_task_begin(r, &t[5], &upload));
@@ -225,21 +225,21 @@ START_TEST(the_longest_own_grace_counts_of_who_is_alive)
 	evc_coord *c = new_coord(NULL);
 	evc_id a, b, d, e;
 
-	ck_assert_double_eq(census(c, NULL, false).longest, 0);
+	ck_assert_double_eq(count(c, NULL, false).longest, 0);
 	a = hold(c, "a", 0.25, 0);
-	ck_assert_double_eq(census(c, NULL, false).longest, 0.25);
+	ck_assert_double_eq(count(c, NULL, false).longest, 0.25);
 	b = hold(c, "b", 3, 0);
-	ck_assert_double_eq(census(c, NULL, false).longest, 3);
+	ck_assert_double_eq(count(c, NULL, false).longest, 3);
 	d = hold(c, "d", EVC_NO_GRACE, 0);
 	e = hold(c, "e", 0, 0); /* none of its own: the join's */
-	ck_assert_double_eq(census(c, NULL, false).longest, INFINITY);
+	ck_assert_double_eq(count(c, NULL, false).longest, INFINITY);
 	OK(evc_hold_end(c, e));
-	ck_assert_double_eq(census(c, NULL, false).longest, 3);
+	ck_assert_double_eq(count(c, NULL, false).longest, 3);
 	OK(evc_hold_end(c, b));
-	ck_assert_double_eq(census(c, NULL, false).longest, 0.25);
+	ck_assert_double_eq(count(c, NULL, false).longest, 0.25);
 	OK(evc_hold_end(c, a));
-	ck_assert_uint_eq(census(c, NULL, false).alive, 1);
-	ck_assert_double_le(census(c, NULL, false).longest, 0);
+	ck_assert_uint_eq(count(c, NULL, false).alive, 1);
+	ck_assert_double_le(count(c, NULL, false).longest, 0);
 	OK(evc_hold_end(c, d));
 	OK(evc_free(c));
 }
@@ -252,14 +252,14 @@ START_TEST(the_background_is_alive_but_not_foreground)
 	evc_id back = hold(c, "back", 0, EVC_BACKGROUND);
 	evc_id own = hold(c, "own", 1, EVC_BACKGROUND);
 
-	ck_assert_uint_eq(census(c, NULL, false).alive, 3);
-	ck_assert_uint_eq(census(c, NULL, false).foreground, 1);
+	ck_assert_uint_eq(count(c, NULL, false).alive, 3);
+	ck_assert_uint_eq(count(c, NULL, false).foreground, 1);
 	OK(evc_hold_end(c, own)); /* now nobody has a grace of its own */
-	ck_assert_uint_eq(census(c, NULL, false).alive, 2);
-	ck_assert_uint_eq(census(c, NULL, false).foreground, 1);
+	ck_assert_uint_eq(count(c, NULL, false).alive, 2);
+	ck_assert_uint_eq(count(c, NULL, false).foreground, 1);
 	OK(evc_hold_end(c, front));
-	ck_assert_uint_eq(census(c, NULL, false).foreground, 0);
-	ck_assert_uint_eq(census(c, NULL, false).alive, 1);
+	ck_assert_uint_eq(count(c, NULL, false).foreground, 0);
+	ck_assert_uint_eq(count(c, NULL, false).alive, 1);
 	OK(evc_hold_end(c, back));
 	OK(evc_free(c));
 }
@@ -284,16 +284,16 @@ START_TEST(J5_a_member_leaves_out_itself_and_members_that_join)
 	other = member(c, id[1]);
 	ck_assert_uint_eq(names(c, me, false, buf, sizeof buf), 2);
 	ck_assert_str_eq(buf, "other, third");
-	ck_assert_uint_eq(census(c, me, false).alive, 2);
+	ck_assert_uint_eq(count(c, me, false).alive, 2);
 	pthread_mutex_lock(&c->lock);
 	other->n_joining++;
 	pthread_mutex_unlock(&c->lock);
 	ck_assert_uint_eq(names(c, me, false, buf, sizeof buf), 1);
 	ck_assert_str_eq(buf, "third");
-	ck_assert_uint_eq(census(c, me, false).alive, 1);
+	ck_assert_uint_eq(count(c, me, false).alive, 1);
 	/* Who is no member leaves out nobody. */
 	ck_assert_uint_eq(names(c, NULL, false, buf, sizeof buf), 3);
-	ck_assert_uint_eq(census(c, NULL, false).alive, 3);
+	ck_assert_uint_eq(count(c, NULL, false).alive, 3);
 	pthread_mutex_lock(&c->lock);
 	other->n_joining--;
 	pthread_mutex_unlock(&c->lock);
@@ -316,21 +316,21 @@ START_TEST(hooks_count_from_the_stop_until_they_were_called)
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert_uint_eq(names(c, NULL, true, buf, sizeof buf), 2);
 	ck_assert_str_eq(buf, "hold, hook close all (loop silent)");
-	ck_assert_uint_eq(census(c, NULL, true).alive, 2);
-	ck_assert_double_eq(census(c, NULL, true).longest, INFINITY);
+	ck_assert_uint_eq(count(c, NULL, true).alive, 2);
+	ck_assert_double_eq(count(c, NULL, true).longest, INFINITY);
 	/* For clear and free it counts nothing. */
 	ck_assert_uint_eq(names(c, NULL, false, buf, sizeof buf), 1);
 	ev_run(loop, EVRUN_NOWAIT);
 	ck_assert_int_eq(calls, 1);
 	ck_assert_uint_eq(names(c, NULL, true, buf, sizeof buf), 1);
-	ck_assert_double_eq(census(c, NULL, true).longest, 1);
+	ck_assert_double_eq(count(c, NULL, true).longest, 1);
 	OK(evc_hold_end(c, id));
 	OK(evc_free(c));
 	ev_loop_destroy(loop);
 }
 END_TEST
 
-API_MAIN("census", J7_names_that_do_not_fit_are_counted,
+API_MAIN("count", J7_names_that_do_not_fit_are_counted,
 	 J7_a_verdict_names_who_is_late_and_how_many_more,
 	 tasks_are_named_by_class_and_loop,
 	 tasks_of_more_classes_than_counters_are_counted_together,

@@ -147,7 +147,7 @@ void evc__join_begin(struct evc__join *j, evc_coord *c,
 bool evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns);
 /* Lock held: off the list. */
 void evc__join_end(struct evc__join *j);
-/* Lock held: whose hooks the join leaves out, as for evc__census. */
+/* Lock held: whose hooks the join leaves out, as for evc__count_alive. */
 int evc__hooks_not_of(const struct evc__join *j);
 
 /* ---- join_end.c; lock held ---- */
@@ -233,11 +233,11 @@ bool evc__phases_tell_in_time(evc_coord *c);
 /* Lock held: the last join leaves: likewise. */
 void evc__phases_tell_all(evc_coord *c);
 
-/* ---- attend.c: what joins and loops do for what lives below ---- */
+/* ---- children.c: what joins and loops do for what lives below ---- */
 
 /* Lock held, given up meanwhile: reap, and drive phases, in the scopes that
    have step, and do what is due for runners.  true: the lock was given up. */
-bool evc__attend(evc_coord *c, uint64_t reap_ns);
+bool evc__children_attend(evc_coord *c, uint64_t reap_ns);
 /* Lock held, given up meanwhile: look at all that cannot ring, here and below.
    true: the lock was given up. */
 bool evc__probe_all(evc_coord *c);

@@ -153,7 +153,7 @@ static bool
 for_itself(struct evc__join *j, uint64_t w)
 {
 	return j->self != NULL || j->internal || held_open(j->c, w) ||
-	       evc__census(j->c, NULL, (w & WORD_FLAG) != 0, 0).alive > 0;
+	       evc__count_alive(j->c, NULL, (w & WORD_FLAG) != 0, 0).alive > 0;
 }
 
 /*
@@ -201,8 +201,8 @@ view_of(struct evc__join *j, uint64_t w)
 	evc_coord *c = j->c;
 	uint64_t stop = evc__stop_time(c, w);
 	uint64_t start = j->stepped ? 0 : j->start_ns;
-	struct evc__census k =
-		evc__census(c, j->self, (w & (WORD_FLAG | WORD_DRAIN)) != 0,
+	struct evc__alive_count k =
+		evc__count_alive(c, j->self, (w & (WORD_FLAG | WORD_DRAIN)) != 0,
 			    evc__hooks_not_of(j));
 	struct evc__view v = {
 		.now = evc__now(c),
@@ -362,7 +362,7 @@ evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
 		if (j->answered)
 			return true;
 		if (evc__members_reap(c, j->reap_ns) ||
-		    evc__attend(c, j->reap_ns))
+		    evc__children_attend(c, j->reap_ns))
 			continue;
 		w = sync_load_sc(&c->word);
 		if ((w & WORD_JOINED) && (!j->until_stop || (w & WORD_FLAG)) &&

@@ -2,7 +2,7 @@
 /*
  * What others ask of the keeper (scope_join_run.c), and the record that it is.
  *
- * Called by: scopes, drains, joins, censuses and phases.
+ * Called by: scopes, drains, joins, counts and phases.
  * Locks: the coordinator's, held by the caller where the header says so.
  */
 #include "core/core.h"

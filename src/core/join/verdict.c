@@ -95,7 +95,7 @@ evc__log_end(evc_coord *c)
 	sync_lock(&c->lock);
 	/* Those that have ended but were not joined yet do not live. */
 	evc__members_refresh(c);
-	over = evc__census(c, NULL, true, 0).alive == 0;
+	over = evc__count_alive(c, NULL, true, 0).alive == 0;
 	w = sync_load(&c->word);
 	over = (over || (w & WORD_JOINED)) && evc__log_over_due(c, w);
 	if (over && (w & WORD_JOINED))

@@ -68,7 +68,7 @@ run(evc_coord *c, struct evc__helper_job *k)
 	(void)k;
 	sync_lock(&c->lock);
 	while (evc__members_reap(c, BACKOFF_FIRST_NS) ||
-	       evc__attend(c, BACKOFF_FIRST_NS))
+	       evc__children_attend(c, BACKOFF_FIRST_NS))
 		;
 	evc__probe_all(c);
 	used = any_in_use(c);

@@ -36,7 +36,7 @@ struct evc__task_ops {
 	void (*drop)(evc_reactor *r);
 };
 
-/* A looper on a loop, as censuses and reports see it. */
+/* A looper on a loop, as counts and reports see it. */
 struct evc__looper_view {
 	const struct evc__entry *e;
 	const evc_reactor *reactor; /* NULL: on a thread of its own */

@@ -191,10 +191,10 @@ void evc__alive_sub(evc_coord *c);
 evc_status evc__member_result(evc_coord *c, evc_id by, const char *name,
 			      unsigned flags, evc_status result, bool guard);
 
-/* ---- census.c ---- */
+/* ---- count_alive.c ---- */
 
 /* Who keeps a join waiting. */
-struct evc__census {
+struct evc__alive_count {
 	unsigned alive;      /* all kinds; each task counts one; a scope one
 				or more */
 	unsigned foreground; /* those not EVC_BACKGROUND */
@@ -204,7 +204,7 @@ struct evc__census {
    count only when hooks is set, and not those of thread hooks_not_of, which
    waits; of a thread that goes on, -hooks_not_of, only the one that it is in is
    left out. */
-struct evc__census evc__census(evc_coord *c, const struct evc__member *self,
+struct evc__alive_count evc__count_alive(evc_coord *c, const struct evc__member *self,
 			       bool hooks, int hooks_not_of);
 /* Lock held: "a, b, c (+n more)" into buf; returns how many they are. */
 unsigned evc__names(evc_coord *c, const struct evc__member *self, bool hooks,

@@ -52,7 +52,7 @@ struct look {
 
 /* grace: seconds after which these are late; 0: as long as the join has. */
 static void
-one(struct evc__census *k, unsigned many, bool background, double grace)
+one(struct evc__alive_count *k, unsigned many, bool background, double grace)
 {
 	double g = grace == 0 ? INFINITY : grace;
 
@@ -71,7 +71,7 @@ count_looper(const struct evc__looper_view *v, void *arg)
 }
 
 static void
-count_reactor(struct evc__census *k, const evc_reactor *r)
+count_reactor(struct evc__alive_count *k, const evc_reactor *r)
 {
 	one(k, sync_load(&r->n_tasks), false, 0);
 	one(k, sync_load_sc(&r->inbox->n), false, 0);
@@ -84,7 +84,7 @@ count_reactor(struct evc__census *k, const evc_reactor *r)
 }
 
 static void
-count_hooks(struct evc__census *k, const struct look *l, const evc_coord *c)
+count_hooks(struct evc__alive_count *k, const struct look *l, const evc_coord *c)
 {
 	struct list *n, *tmp;
 
@@ -95,7 +95,7 @@ count_hooks(struct evc__census *k, const struct look *l, const evc_coord *c)
 
 /* All of c itself, without what lives below. */
 static void
-count_own(struct evc__census *k, const struct look *l, const evc_coord *c)
+count_own(struct evc__alive_count *k, const struct look *l, const evc_coord *c)
 {
 	struct list *n, *tmp;
 
@@ -129,7 +129,7 @@ nothing_to_call(evc_coord *s)
 
 /* Lock of c held; true: all that the caller wanted to know is known. */
 static bool
-count_below(struct evc__census *k, const struct look *l, evc_coord *c,
+count_below(struct evc__alive_count *k, const struct look *l, evc_coord *c,
 	    bool until_foreground)
 {
 	struct list *n, *tmp;
@@ -154,12 +154,12 @@ count_below(struct evc__census *k, const struct look *l, evc_coord *c,
 	return enough;
 }
 
-struct evc__census
-evc__census(evc_coord *c, const struct evc__member *self, bool hooks,
+struct evc__alive_count
+evc__count_alive(evc_coord *c, const struct evc__member *self, bool hooks,
 	    int hooks_not_of)
 {
 	struct look l = { c, self, hooks, hooks_not_of };
-	struct evc__census k = { 0, 0, 0 }, below = { 0, 0, 0 };
+	struct evc__alive_count k = { 0, 0, 0 }, below = { 0, 0, 0 };
 	unsigned n_live;
 
 	/* A loop shows its number of tasks before it moves this. */

@@ -94,7 +94,7 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 }
 
 bool
-evc__attend(evc_coord *c, uint64_t reap_ns)
+evc__children_attend(evc_coord *c, uint64_t reap_ns)
 {
 	return attend(c, RUNG, reap_ns);
 }
