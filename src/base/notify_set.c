@@ -10,7 +10,7 @@
 
 /* Most boards have few items, some have thousands. */
 #define FIRST_SLOTS 6
-#define MORE_SLOTS 62
+#define MORE_SLOTS  62
 
 static struct notify_chunk *
 chunk_new(unsigned n)
@@ -106,10 +106,12 @@ evc__notify_set_next(struct notify_set *b, struct notify_cursor *at)
 	void *item;
 
 	for (;;) {
-		marked = at->k != NULL ? sync_load_sc(&at->k->marked) & at->ahead : 0;
+		marked = at->k != NULL
+				 ? sync_load_sc(&at->k->marked) & at->ahead
+				 : 0;
 		if (marked == 0) {
-			at->k = at->k == NULL ? sync_load_sc(&b->first) :
-						sync_load_sc(&at->k->next);
+			at->k = at->k == NULL ? sync_load_sc(&b->first)
+					      : sync_load_sc(&at->k->next);
 			if (at->k == NULL)
 				return NULL;
 			at->ahead = UINT64_MAX;

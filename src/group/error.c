@@ -160,8 +160,8 @@ stop_others(const struct failure *f)
 		sync_lock(&other->lock);
 		state = other->state;
 		sync_unlock(&other->lock);
-		if (other != g && (state == EVC_GROUP_RUNNING ||
-				   state == EVC_GROUP_STARTING))
+		if (other != g &&
+		    (state == EVC_GROUP_RUNNING || state == EVC_GROUP_STARTING))
 			(void)evc_request_stop_at(other->scope, 0, text, NULL,
 						  0, NULL);
 	}
@@ -273,9 +273,8 @@ evc__worker_failed(struct evc__worker *w, evc_status returned, uint64_t run,
 /* ---- what a worker says ---- */
 
 evc_status
-evc_group_fail_at(evc_group *group, evc_status code, int err,
-		    const char *file, int line, const char *func,
-		    const char *fmt, ...)
+evc_group_fail_at(evc_group *group, evc_status code, int err, const char *file,
+		  int line, const char *func, const char *fmt, ...)
 {
 	evc_status st = evc__group_check(group, "evc_group_fail");
 	struct evc__worker *w;
@@ -311,8 +310,7 @@ evc_group_fail_at(evc_group *group, evc_status code, int err,
 /* The macro of this name adds a place; the symbol serves other languages. */
 #undef evc_group_fail
 evc_status
-evc_group_fail(evc_group *group, evc_status code, int err,
-		 const char *fmt, ...)
+evc_group_fail(evc_group *group, evc_status code, int err, const char *fmt, ...)
 {
 	char buf[sizeof((evc_reason *)0)->text];
 	struct text t = evc__text_in(buf, sizeof buf);

@@ -250,8 +250,7 @@ evc_group_free(evc_group *group)
 
 /* ---- registries ---- */
 
-WALLED(bool, see, (evc_group_each_fn *fn, evc_group *g, void *arg),
-       fn(g, arg))
+WALLED(bool, see, (evc_group_each_fn * fn, evc_group *g, void *arg), fn(g, arg))
 
 evc_status
 evc_registry_each(evc_registry *reg, evc_group_each_fn *fn, void *arg)

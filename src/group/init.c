@@ -156,8 +156,7 @@ make_scope(evc_group *g, evc_coord *parent)
 }
 
 static evc_status
-make(evc_group *g, evc_coord *parent, const evc_group_opts *o,
-     const char *func)
+make(evc_group *g, evc_coord *parent, const evc_group_opts *o, const char *func)
 {
 	bool calls = o->shutdown != NULL || o->state.stop != NULL ||
 		     o->state.cleanup != NULL;
@@ -179,8 +178,8 @@ make(evc_group *g, evc_coord *parent, const evc_group_opts *o,
 static evc_status
 refuse_init(evc_registry *reg, evc_coord *parent, evc_status st)
 {
-	return evc_refuse_setup(parent != NULL ? parent :
-						 evc_registry_coord(reg),
+	return evc_refuse_setup(parent != NULL ? parent
+					       : evc_registry_coord(reg),
 				"evc_group_init", st);
 }
 
@@ -197,8 +196,8 @@ inherited(void)
 
 evc_status
 evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
-		 void *arg, const evc_group_opts *opts,
-		 evc_group **ret_group, evc_registry **ret_registry)
+	       void *arg, const evc_group_opts *opts, evc_group **ret_group,
+	       evc_registry **ret_registry)
 {
 	static const evc_group_opts none;
 	const evc_group_opts *o = opts != NULL ? opts : &none;

@@ -162,7 +162,8 @@ add_names(struct evc__metrics *m, const char *name, bool count,
 	    METRIC_NAMES)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "evc_group_put: \"%s\" would be more than "
-				  "%d metrics", name, METRIC_NAMES);
+				  "%d metrics",
+				  name, METRIC_NAMES);
 	if (value < 0) {
 		value = (int)n++;
 		memcpy(m->name[value], name, strlen(name) + 1);
@@ -187,7 +188,8 @@ names(struct evc__metrics *m, const char *name, bool count, bool locked,
 	if (n == 0 || n == METRIC_PUT_ROOM)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_group_put: no name, or one of %d "
-				  "bytes or more", METRIC_PUT_ROOM);
+				  "bytes or more",
+				  METRIC_PUT_ROOM);
 	memset(w->counter, 0, sizeof w->counter);
 	memcpy(w->counter, name, n);
 	memcpy(w->counter + n, "_count", sizeof "_count");

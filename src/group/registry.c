@@ -263,7 +263,7 @@ evc_registry_ids(const evc_registry *const_reg, unsigned *ids, size_t n)
 	LIST_EACH(l, tmp, &reg->groups) {
 		room = ids != NULL && n > all ? n - all : 0;
 		here_is = evc_group_ids(GROUP_OF(l),
-					  room > 0 ? ids + all : NULL, room);
+					room > 0 ? ids + all : NULL, room);
 		all += here_is;
 	}
 	sync_unlock(&reg->lock);

@@ -83,8 +83,7 @@ resize(evc_group *g, unsigned n, const char *func)
 	bool runs = g->state == EVC_GROUP_RUNNING;
 	evc_status st = 0;
 
-	if (g->state == EVC_GROUP_STOPPING ||
-	    g->state == EVC_GROUP_STARTING ||
+	if (g->state == EVC_GROUP_STOPPING || g->state == EVC_GROUP_STARTING ||
 	    (runs && evc_should_stop(g->scope)))
 		return is_stopping(g, func);
 	if (!evc__group_make(g, n))

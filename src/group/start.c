@@ -132,9 +132,8 @@ failed(evc_group *g, evc_status st, const char *what, const char *func)
 			  evc_status_name(st));
 }
 
-WALLED(evc_status, call_init, (evc_group *g),
-       g->opts.init(g, g->reg, g->arg))
-WALLED(evc_status, call_start, (evc_group *g),
+WALLED(evc_status, call_init, (evc_group * g), g->opts.init(g, g->reg, g->arg))
+WALLED(evc_status, call_start, (evc_group * g),
        g->opts.state.start(g->opts.state.arg))
 
 static evc_status

@@ -83,8 +83,7 @@ state_of(const evc_group *g)
 	/* As evc_group_is_active says: the hook is due. */
 	if (evc_should_stop(g->scope))
 		return EVC_GROUP_STOPPING;
-	return sync_load(&g->paused) ? EVC_GROUP_PAUSED :
-				       EVC_GROUP_RUNNING;
+	return sync_load(&g->paused) ? EVC_GROUP_PAUSED : EVC_GROUP_RUNNING;
 }
 
 /* Lock held: why it stopped last, or stops. */
@@ -152,7 +151,7 @@ describe(const struct evc__worker *w, evc_worker_info *i)
 
 evc_status
 evc_group_worker_get(const evc_group *group, unsigned index,
-		       evc_worker_info *ret_info)
+		     evc_worker_info *ret_info)
 {
 	evc_group *g = (evc_group *)group;
 	evc_status st = evc__group_check(g, __func__);
@@ -175,7 +174,7 @@ evc_group_worker_get(const evc_group *group, unsigned index,
 
 evc_status
 evc_group_error_get(const evc_group *group, unsigned index,
-		      evc_worker_error *ret_error)
+		    evc_worker_error *ret_error)
 {
 	evc_group *g = (evc_group *)group;
 	evc_status st = evc__group_check(g, __func__);

@@ -119,7 +119,7 @@ claim_asked(evc_group *g)
 
 /* ---- shutdown ---- */
 
-WALLED_VOID(call_shutdown, (evc_group *g), g->opts.shutdown(g, g->arg))
+WALLED_VOID(call_shutdown, (evc_group * g), g->opts.shutdown(g, g->arg))
 
 static evc_status
 shut_down(evc_coord *scope, void *group)
@@ -203,8 +203,9 @@ finish(evc_group *g, uint64_t until_ns)
 	g->inside_tid = 0;
 	sync_unlock(&g->lock);
 	sync_store(&g->budget_ends,
-		   until_ns != 0 ? until_ns :
-				   evc__deadline_in(evc__registry_grace(g->reg)));
+		   until_ns != 0
+			   ? until_ns
+			   : evc__deadline_in(evc__registry_grace(g->reg)));
 	if (g->opts.state.cleanup == NULL)
 		(void)clean_up(g->scope, g);
 	else

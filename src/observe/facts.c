@@ -358,12 +358,10 @@ take(evc_coord *c, struct evc__facts *f)
 	now = sync_mono_coarse();
 	for (i = 0; i < f->n_members; i++)
 		f->members[i].progress_age =
-			((double)now - (double)f->members[i].progress_ns) /
-			1e9;
+			((double)now - (double)f->members[i].progress_ns) / 1e9;
 	for (i = 0; i < f->n_loops; i++)
 		f->loops[i].progress_age =
-			((double)now - (double)f->loops[i].progress_ns) /
-			1e9;
+			((double)now - (double)f->loops[i].progress_ns) / 1e9;
 	take_scopes(c, f);
 }
 

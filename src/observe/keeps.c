@@ -221,8 +221,9 @@ add_head(struct keeps *k, const evc_reactor *r)
 			      "known\n");
 		return;
 	}
-	evc__text_fmt(k->t, "iteration %u, ev_run depth %u, %u event%s "
-			    "pending\n",
+	evc__text_fmt(k->t,
+		      "iteration %u, ev_run depth %u, %u event%s "
+		      "pending\n",
 		      ev_iteration(r->loop), evc__depth(r->waker, NULL),
 		      ev_pending_count(r->loop),
 		      plural(ev_pending_count(r->loop)));

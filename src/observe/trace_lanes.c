@@ -374,10 +374,8 @@ const char *
 evc__step_name(uint64_t step)
 {
 	static const char *const name[N_STEPS] = {
-		[STEP_TOLD] = "told",
-		[STEP_HOOKS] = "hooks",
-		[STEP_KICKS] = "kicks",
-		[STEP_ENDING] = "ending",
+		[STEP_TOLD] = "told",           [STEP_HOOKS] = "hooks",
+		[STEP_KICKS] = "kicks",         [STEP_ENDING] = "ending",
 		[STEP_ABANDONED] = "abandoned",
 	};
 

@@ -75,8 +75,7 @@ read_ends(struct evc__timeline *t, const struct evc__group *g)
 
 	for (i = g->first; i < g->first + g->n; i++) {
 		const struct evc__record *r = &t->rec[i];
-		bool step = r->what == TRACE_STEP &&
-			    r->arg == STEP_ABANDONED;
+		bool step = r->what == TRACE_STEP && r->arg == STEP_ABANDONED;
 		struct evc__stop *s;
 
 		if (r->what != TRACE_VERDICT && !step)

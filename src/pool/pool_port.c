@@ -18,8 +18,7 @@ static bool
 take_idle(struct pool_port *p)
 {
 	if (sync_load_sc(&p->refs) != 1 ||
-	    (sync_load(&p->ending) & PORT_GONE) ||
-	    sync_xchg(&p->step, 1) != 0)
+	    (sync_load(&p->ending) & PORT_GONE) || sync_xchg(&p->step, 1) != 0)
 		return false;
 	/* Somebody may have step in between, and found that the loop is gone:
 	   then he has a reference until he is through. */

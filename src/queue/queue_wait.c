@@ -288,10 +288,10 @@ drain(evc_queue *q, double timeout)
 	/* Counted, then the look of evc_cond_wait; who pops looks at the
 	   count. */
 	sync_add(&q->wanted[ROOM], DRAINER);
-	st = sync_load_sc(&q->tail) & RING_CANCELLED ?
-		     -EVC_CANCELLED :
-		     evc_cond_wait(q->drained, &q->lock, is_drained, &d,
-				    timeout);
+	st = sync_load_sc(&q->tail) & RING_CANCELLED
+		     ? -EVC_CANCELLED
+		     : evc_cond_wait(q->drained, &q->lock, is_drained, &d,
+				     timeout);
 	sync_sub(&q->wanted[ROOM], DRAINER);
 	list_remove(&d.ear.node);
 	/* Empty is empty, whatever else came. */

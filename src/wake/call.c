@@ -256,8 +256,9 @@ call(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 }
 
 evc_status
-evc_call_detached(evc_coord *c, const char *name, int (*fn)(void *arg), void *arg,
-	 void (*release)(void *arg), double timeout, int *ret_result)
+evc_call_detached(evc_coord *c, const char *name, int (*fn)(void *arg),
+		  void *arg, void (*release)(void *arg), double timeout,
+		  int *ret_result)
 {
 	evc_call_opts o = { .name = name, .release = release };
 
@@ -265,8 +266,9 @@ evc_call_detached(evc_coord *c, const char *name, int (*fn)(void *arg), void *ar
 }
 
 evc_status
-evc_call_detached_with(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
-	      const evc_call_opts *opts, int *ret_result)
+evc_call_detached_with(evc_coord *c, int (*fn)(void *arg), void *arg,
+		       double timeout, const evc_call_opts *opts,
+		       int *ret_result)
 {
 	static const evc_call_opts defaults;
 

@@ -153,7 +153,7 @@ wait_counted(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
 
 evc_status
 evc_cond_wait(evc_cond *cond, pthread_mutex_t *mutex,
-	       bool (*is_true)(void *arg), void *arg, double timeout)
+	      bool (*is_true)(void *arg), void *arg, double timeout)
 {
 	evc_status st;
 

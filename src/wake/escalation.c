@@ -19,7 +19,7 @@
 
 struct ending {
 	struct evc__helper_job job; /* first: write_when_due() gets it */
-	uint32_t written;        /* helper only: number of the latest stop that
+	uint32_t written; /* helper only: number of the latest stop that
 				    has its line */
 };
 
@@ -78,12 +78,11 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 	due = evc__step_due(c, STEP_ENDING, stop, end);
 	now = evc__now(c);
 	sync_unlock(&c->lock);
-	if (stop == 0 || (w & WORD_JOINED) ||
-	    e->written == WORD_STOP_NUMBER(w))
+	if (stop == 0 || (w & WORD_JOINED) || e->written == WORD_STOP_NUMBER(w))
 		return SYNC_FOREVER;
 	if (now < due)
-		return evc__real_ns(c, due - now < LOOK_NS ? due - now :
-							     LOOK_NS);
+		return evc__real_ns(c,
+				    due - now < LOOK_NS ? due - now : LOOK_NS);
 	e->written = WORD_STOP_NUMBER(w);
 	write_names(c, e->written);
 	return SYNC_FOREVER;
@@ -100,17 +99,20 @@ check(const evc_escalation_opts *o)
 	if (evc__check_reserved(o->reserved_, "evc_escalation_set") < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (!(o->hooks >= 0 && o->hooks <= 1 && o->kicks >= 0 && o->kicks <= 1))
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_escalation_set: a fraction is not in 0..1");
+		return evc__refuse(
+			-EVC_INVALID_ARGUMENT,
+			"evc_escalation_set: a fraction is not in 0..1");
 	for (i = 0; i < 3; i++)
 		if (!(time[i] >= 0))
-			return evc__refuse(-EVC_INVALID_ARGUMENT,
-					   "evc_escalation_set: budget, step or "
-					   "hard_end is not a time");
+			return evc__refuse(
+				-EVC_INVALID_ARGUMENT,
+				"evc_escalation_set: budget, step or "
+				"hard_end is not a time");
 	if (o->hard_end > 0 && o->hard_end < o->budget)
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_escalation_set: the hard end comes before "
-				   "the budget is over");
+		return evc__refuse(
+			-EVC_INVALID_ARGUMENT,
+			"evc_escalation_set: the hard end comes before "
+			"the budget is over");
 	return 0;
 }
 
@@ -134,9 +136,10 @@ set(evc_coord *c, struct evc__escalation *l)
 		if (e == NULL || !evc__helper_job_add(c, &e->job)) {
 			sync_free(e);
 			sync_free(l);
-			return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
-					   "evc_escalation_set: no memory or no "
-					   "helper thread");
+			return evc__refuse(
+				-EVC_RESOURCE_EXHAUSTED,
+				"evc_escalation_set: no memory or no "
+				"helper thread");
 		}
 		c->wake.ending = &e->job;
 	}

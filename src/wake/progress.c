@@ -23,7 +23,7 @@ evc_progress(const char *text)
 
 evc_status
 evc_progress_get(const evc_coord *c, evc_id id, const char **ret_text,
-		   double *ret_age)
+		 double *ret_age)
 {
 	evc_coord *locked = (evc_coord *)c;
 	evc_status st = evc__check(c, __func__);
@@ -41,11 +41,10 @@ evc_progress_get(const evc_coord *c, evc_id id, const char **ret_text,
 	}
 	sync_unlock(&locked->lock);
 	if (text == NULL)
-		return evc__refuse(-EVC_NOT_FOUND,
-				   "evc_progress_get: member %llu %s",
-				   (unsigned long long)id,
-				   m != NULL ? "has said nothing" :
-					       "is not there");
+		return evc__refuse(
+			-EVC_NOT_FOUND, "evc_progress_get: member %llu %s",
+			(unsigned long long)id,
+			m != NULL ? "has said nothing" : "is not there");
 	now = evc__mark_now(c);
 	if (ret_text != NULL)
 		*ret_text = text;

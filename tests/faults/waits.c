@@ -33,8 +33,8 @@ START_TEST(without_memory_conditions_and_calls_are_refused)
 	for (n = 1;; n++) {
 		seam_reset();
 		seam_fail("alloc", NULL, n, ENOMEM);
-		st = evc_call_detached(c, "x", hang, &arg, hang_release, INFINITY,
-			      &result);
+		st = evc_call_detached(c, "x", hang, &arg, hang_release,
+				       INFINITY, &result);
 		if (st == 0)
 			break;
 		ck_assert_int_eq(st, -EVC_RESOURCE_EXHAUSTED);
@@ -80,12 +80,14 @@ START_TEST(without_a_thread_a_call_is_refused)
 
 	seam_fail("thread_create", "create", 1, EAGAIN);
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
-		evc_call_detached(c, "x", hang, &arg, hang_release, INFINITY, &result));
+		evc_call_detached(c, "x", hang, &arg, hang_release, INFINITY,
+				  &result));
 	ck_assert_int_eq(result, 77);
 	ck_assert_int_eq(atomic_load(&hang_begun), 0);
 	ck_assert_int_eq(atomic_load(&hang_released), 0);
 	atomic_store(&hang_open, 1);
-	OK(evc_call_detached(c, "x", hang, &arg, hang_release, INFINITY, &result));
+	OK(evc_call_detached(c, "x", hang, &arg, hang_release, INFINITY,
+			     &result));
 	ck_assert_int_eq(result, 7);
 	hangs_end(0);
 	OK(evc_free(c));

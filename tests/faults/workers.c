@@ -58,9 +58,12 @@ START_TEST(each_allocation_of_an_init)
 {
 	evc_logger with[2] = { { .fn = no_log }, { .fn = no_log } };
 	static const evc_status clean[] = { 200, 201 };
-	evc_group_opts o = { .n_threads = 3, .loggers = with, .n_loggers = 2,
-			       .clean = clean, .n_clean = 2,
-			       .member = { .flags = EVC_KICK } };
+	evc_group_opts o = { .n_threads = 3,
+			     .loggers = with,
+			     .n_loggers = 2,
+			     .clean = clean,
+			     .n_clean = 2,
+			     .member = { .flags = EVC_KICK } };
 	int nth, h, failed = 0;
 	bool all = false;
 
@@ -72,8 +75,8 @@ START_TEST(each_allocation_of_an_init)
 
 		scene_make(&s);
 		h = seam_fail("alloc", NULL, nth, ENOMEM);
-		st = evc_group_init(s.reg, "train", crew_beat, &s.a, &o,
-				      &group, &reg);
+		st = evc_group_init(s.reg, "train", crew_beat, &s.a, &o, &group,
+				    &reg);
 		all = seam_arrivals(h) < nth;
 		seam_reset();
 		if (st != 0) {
@@ -145,8 +148,8 @@ each_of_a_start(const char *op, const char *func, int err, bool again,
 			OK(evc_registry_stop(s.reg, NULL));
 		}
 		h = seam_fail(op, func, nth, err);
-		st = one ? evc_group_start(s.a.group) :
-			   evc_registry_start(s.reg);
+		st = one ? evc_group_start(s.a.group)
+			 : evc_registry_start(s.reg);
 		all = seam_arrivals(h) < nth;
 		seam_reset();
 		if (st != 0) {
@@ -289,9 +292,8 @@ START_TEST(an_error_without_memory)
 	UNTIL(atomic_load(&s.a.n_cleanup) == 1);
 	seam_reset();
 	ck_assert_uint_eq(info_of(s.a.group).n_errors, 1);
-	ck_assert_int_eq(
-		evc_raise_requested(evc_group_scope(s.a.group), NULL),
-		EVC_DATA_LOSS);
+	ck_assert_int_eq(evc_raise_requested(evc_group_scope(s.a.group), NULL),
+			 EVC_DATA_LOSS);
 	atomic_store(&s.a.open, 0);
 	scene_end(&s);
 }

@@ -48,13 +48,13 @@ START_TEST(fork_while_another_thread_stands_anywhere)
 		evc_fn *fn;
 		bool stopped; /* in the child */
 	} table[] = {
-		{{"cas", "record", 1}, do_request, false},
-		{{"fd_write", "evc__settle", 1}, do_request, true},
-		{{"cas", "close_round", 2}, do_join, false}, /* the lock */
-		{{"store", "clear", 2}, do_clear, false}, /* the lock */
-		{{"fd_drain", "evc__settle", 1}, do_clear, false},
-		{{"add", "evc__wait_for_stop", 1}, do_wait, false},
-		{{"or", "evc__refgate_shut", 1}, do_free, false},
+		{ { "cas", "record", 1 }, do_request, false },
+		{ { "fd_write", "evc__settle", 1 }, do_request, true },
+		{ { "cas", "close_round", 2 }, do_join, false }, /* the lock */
+		{ { "store", "clear", 2 }, do_clear, false },    /* the lock */
+		{ { "fd_drain", "evc__settle", 1 }, do_clear, false },
+		{ { "add", "evc__wait_for_stop", 1 }, do_wait, false },
+		{ { "or", "evc__refgate_shut", 1 }, do_free, false },
 	};
 	struct ask ask = {0, "ask"};
 	struct actor a;

@@ -32,7 +32,8 @@ on_told_stay(evc_task *t, void *arg)
 	((struct work *)t)->told++;
 }
 
-static const evc_task_class ending = {"ending", on_told, NULL, EVC_AFTER_STOP};
+static const evc_task_class ending = { "ending", on_told, NULL,
+				       EVC_AFTER_STOP };
 static const evc_task_class staying = {"staying", on_told_stay, NULL, 0};
 
 /* Fails when a walk over tasks begins anew for a stop that was told already,

@@ -277,11 +277,9 @@ END_TEST
 START_TEST(a_post_while_its_loop_serves_is_served)
 {
 	static const struct place places[] = {
-		{"xchg", "collect", 1},
-		{"lock", "evc__inboxes_serve", 1},
-		{"xchg", "take", 1},
-		{"store", "deliver", 1},
-		{"sub", "count_out", 1},
+		{ "xchg", "collect", 1 },  { "lock", "evc__inboxes_serve", 1 },
+		{ "xchg", "take", 1 },     { "store", "deliver", 1 },
+		{ "sub", "count_out", 1 },
 	};
 	size_t i;
 

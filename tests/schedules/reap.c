@@ -22,8 +22,8 @@ state_of(evc_coord *c, evc_id id)
 START_TEST(ends_of_a_hold_keep_the_coordinator_until_they_have_left)
 {
 	static const struct place ends[] = {
-		{"load", "ring_sleepers", 1}, /* in its ring */
-		{"sub", "evc__refgate_leave", 1}, /* before its last touch */
+		{ "load", "ring_sleepers", 1 },     /* in its ring */
+		{ "sub", "evc__refgate_leave", 1 }, /* before its last touch */
 	};
 	struct actor a, f;
 	size_t i;
@@ -300,7 +300,7 @@ cancelled_clear(evc_coord *c, void *arg)
    Fails when the join of a thread is a cancellation point. */
 START_TEST(reaping_is_no_cancellation_point)
 {
-	evc_member_opts late = {.flags = EVC_AFTER_STOP};
+	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	evc_coord *c = new_coord(NULL);
 	evc_join_opts o = {.grace = 10};
 	struct actor a;

@@ -30,13 +30,13 @@ END_TEST
 START_TEST(request_of_the_second_tells_all_while_the_winner_is_frozen)
 {
 	static const struct place places[] = {
-		{"load", "enter", 1},
-		{"load", "evc__wake_waiters", 1},
-		{"load", "evc__settle", 2},
-		{"fd_write", "evc__settle", 1},
-		{"add", "evc__readers_enter", 1},
-		{"load", "next_of_kind", 1},
-		{"store", "leave", 1},
+		{ "load", "enter", 1 },
+		{ "load", "evc__wake_waiters", 1 },
+		{ "load", "evc__settle", 2 },
+		{ "fd_write", "evc__settle", 1 },
+		{ "add", "evc__readers_enter", 1 },
+		{ "load", "next_of_kind", 1 },
+		{ "store", "leave", 1 },
 	};
 	struct ask win = {0, "winner"};
 	struct waiter w;

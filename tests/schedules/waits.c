@@ -54,22 +54,22 @@ static const struct window {
 	struct place at;
 	bool counted;
 } windows[] = {
-	{BY_SLEEP, {"futex_wait", "wait_until", 1}, false},
-	{BY_WAIT_FD, {"load", "evc__stop_came", 1}, false},
-	{BY_WAIT_FD, {"add", "evc__readers_enter", 1}, false},
-	{BY_WAIT_FD, {"load", "evc__stop_came", 2}, true},
-	{BY_WAIT_FD, {"ppoll", "poll_once", 1}, true},
-	{BY_POLL, {"add", "evc__readers_enter", 1}, false},
-	{BY_POLL, {"ppoll", "poll_once", 1}, true},
-	{BY_UNTIL, {"load", "wait_true", 2}, false},
-	{BY_UNTIL, {"load", "evc__stop_came", 1}, false},
-	{BY_UNTIL, {"unlock", "wait_true", 1}, false},
-	{BY_UNTIL, {"load", "evc__alarm_sleep", 1}, false},
-	{BY_UNTIL, {"futex_wait", "evc__alarm_sleep", 1}, false},
-	{BY_CALL, {"lock", "enlist", 1}, false},
-	{BY_CALL, {"thread_create", "create", 1}, false},
-	{BY_CALL, {"load", "wait_finished", 1}, false},
-	{BY_CALL, {"futex_wait", "evc__alarm_sleep", 1}, false},
+	{ BY_SLEEP, { "futex_wait", "wait_until", 1 }, false },
+	{ BY_WAIT_FD, { "load", "evc__stop_came", 1 }, false },
+	{ BY_WAIT_FD, { "add", "evc__readers_enter", 1 }, false },
+	{ BY_WAIT_FD, { "load", "evc__stop_came", 2 }, true },
+	{ BY_WAIT_FD, { "ppoll", "poll_once", 1 }, true },
+	{ BY_POLL, { "add", "evc__readers_enter", 1 }, false },
+	{ BY_POLL, { "ppoll", "poll_once", 1 }, true },
+	{ BY_UNTIL, { "load", "wait_true", 2 }, false },
+	{ BY_UNTIL, { "load", "evc__stop_came", 1 }, false },
+	{ BY_UNTIL, { "unlock", "wait_true", 1 }, false },
+	{ BY_UNTIL, { "load", "evc__alarm_sleep", 1 }, false },
+	{ BY_UNTIL, { "futex_wait", "evc__alarm_sleep", 1 }, false },
+	{ BY_CALL, { "lock", "enlist", 1 }, false },
+	{ BY_CALL, { "thread_create", "create", 1 }, false },
+	{ BY_CALL, { "load", "wait_finished", 1 }, false },
+	{ BY_CALL, { "futex_wait", "evc__alarm_sleep", 1 }, false },
 };
 
 /* Fails when only the flag ends a wait, when the number of stops is first read
@@ -450,7 +450,7 @@ do_call(evc_coord *c, void *arg)
 	struct called *k = arg;
 
 	return evc_call_detached(c, "x", seven, k, count_release, k->timeout,
-			&k->result);
+				 &k->result);
 }
 
 /* Fails when the caller does not leave a mark, and when the thread looks for it

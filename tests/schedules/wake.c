@@ -304,11 +304,12 @@ attach_and_leave(evc_coord *c, void *arg)
 START_TEST(walk_of_a_request_while_a_loop_is_being_attached)
 {
 	static const struct place places[] = {
-		{"load", "find_free", 2}, /* is there room? */
-		{"add", "evc__listen", 1},
-		{"load", "find_free", 3},
-		{"store", "evc__notify_set_add", 2}, /* the first: on its bell */
-		{"load", "enlist", 1},
+		{ "load", "find_free", 2 }, /* is there room? */
+		{ "add", "evc__listen", 1 },
+		{ "load", "find_free", 3 },
+		{ "store", "evc__notify_set_add",
+		  2 }, /* the first: on its bell */
+		{ "load", "enlist", 1 },
 	};
 	struct actor a;
 	size_t i;

@@ -201,11 +201,11 @@ cleanup_is_waited_for(bool finish, const char *func)
 	slow.state.cleanup = clean_slowly;
 	OK(evc_registry_new(NULL, &rig.reg));
 	OK(evc_group_init(rig.reg, "stopper", stop_team, NULL, &one,
-			    &rig.stopper, NULL));
-	OK(evc_group_init(rig.reg, "team", await_third, NULL, &slow,
-			    &rig.team, NULL));
+			  &rig.stopper, NULL));
+	OK(evc_group_init(rig.reg, "team", await_third, NULL, &slow, &rig.team,
+			  NULL));
 	OK(evc_group_init(rig.reg, "third", beat, NULL, &one, &rig.third,
-			    NULL));
+			  NULL));
 	OK(evc_registry_start(rig.reg));
 	UNTIL(atomic_load(&rig.waits));
 	h = seam_hold("lock", func, 1);
@@ -258,8 +258,7 @@ says_why(bool by_scope, const char *op, const char *func)
 	int h;
 
 	OK(evc_registry_new(NULL, &rig.reg));
-	OK(evc_group_init(rig.reg, "team", beat, NULL, &one, &rig.team,
-			    NULL));
+	OK(evc_group_init(rig.reg, "team", beat, NULL, &one, &rig.team, NULL));
 	OK(evc_group_start(rig.team));
 	OK(evc_request_stop(evc_group_scope(rig.team), 0, "the first"));
 	UNTIL(evc_group_get(rig.team, &info) == 0 &&

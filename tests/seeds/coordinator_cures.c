@@ -149,9 +149,11 @@ START_TEST(a_member_that_joins_leaves_itself_out)
 	ck_assert_int_eq(evc_request_stop(c, 0, NULL), 0);
 	ck_assert_int_eq(evc_register_thread(
 		c, NULL, spawn(NULL, await_gate, &leave), NULL, NULL), 0);
-	ck_assert_int_eq(evc_thread_start(
-		c, "joiner", join_as_member, &j,
-		&(evc_member_opts){ .flags = EVC_AFTER_STOP }, NULL), 0);
+	ck_assert_int_eq(
+		evc_thread_start(c, "joiner", join_as_member, &j,
+				 &(evc_member_opts){ .flags = EVC_AFTER_STOP },
+				 NULL),
+		0);
 	gate_step(&leave);
 	ck_assert_int_eq(evc_join(c, NULL, &v), 0);
 	ck_assert_uint_eq(v.n_ended, 2);

@@ -210,8 +210,7 @@ START_TEST(W04_testNonParallelModel)
 
 	begin(0, NULL);
 	j.queue = new_queue(32);
-	OK(evc_group_init(NULL, "unittest", push_pair, &j, &o, &j.group,
-			    NULL));
+	OK(evc_group_init(NULL, "unittest", push_pair, &j, &o, &j.group, NULL));
 	OK(evc_registry_start(NULL));
 	UNTIL(atomic_load(&j.runs) >= 33);
 	take(j.queue, 500, is_a_pair);
@@ -246,7 +245,7 @@ START_TEST(W05_testRNNInput)
 	if (_i == 0)
 		o.shutdown = close_queue;
 	OK(evc_group_init(NULL, "train", _i == 0 ? push_id : push_to_own, &j,
-			    &o, &j.group, &reg));
+			  &o, &j.group, &reg));
 	if (_i == 0)
 		j.queue = new_queue(3);
 	else
@@ -308,7 +307,7 @@ START_TEST(W06_testInputOrder)
 		j[i].queue = new_queue(4);
 		atomic_store(&j[i].runs, 1000 * i);
 		OK(evc_group_init(NULL, i == 0 ? "train" : "test", push_next,
-				    &j[i], &o, &j[i].group, NULL));
+				  &j[i], &o, &j[i].group, NULL));
 	}
 	OK(evc_registry_start(NULL));
 	for (k = 1; k <= 20; k++)
@@ -331,8 +330,8 @@ START_TEST(each_init_adds_a_group_and_returns_the_same_registry)
 
 	begin(0, NULL);
 	for (i = 0; i < 3; i++)
-		OK(evc_group_init(NULL, "train", beat, &j[i], NULL,
-				    &j[i].group, &reg[i]));
+		OK(evc_group_init(NULL, "train", beat, &j[i], NULL, &j[i].group,
+				  &reg[i]));
 	for (i = 0; i < 3; i++) {
 		ck_assert_ptr_eq(reg[i], evc_registry_default());
 		ck_assert_uint_eq(evc_group_ids(j[i].group, ids, 8), 2);
@@ -381,8 +380,7 @@ START_TEST(blocked_workers_share_one_budget)
 
 	begin(0, NULL);
 	for (i = 0; i < 3; i++)
-		OK(evc_group_init(NULL, "blocked", block, &j, &o, NULL,
-				    NULL));
+		OK(evc_group_init(NULL, "blocked", block, &j, &o, NULL, NULL));
 	OK(evc_registry_start(NULL));
 	UNTIL(atomic_load(&j.in) == 9);
 	took = t_now();
@@ -413,8 +411,7 @@ START_TEST(an_error_of_a_worker_can_be_read_back)
 	evc_worker_error e;
 
 	begin(0, NULL);
-	OK(evc_group_init(NULL, "reader", read_shard, NULL, &o, &group,
-			    NULL));
+	OK(evc_group_init(NULL, "reader", read_shard, NULL, &o, &group, NULL));
 	OK(evc_registry_start(NULL));
 	ck_assert(evc_group_wait_finish(group, T_LIMIT));
 	OK(evc_group_error_get(group, 0, &e));

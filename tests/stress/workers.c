@@ -73,8 +73,7 @@ look_at(evc_group *group, void *arg)
 
 	(void)arg;
 	MUST(evc_group_get(group, &info) == 0);
-	MUST(info.state >= EVC_GROUP_NEW &&
-	     info.state <= EVC_GROUP_STOPPED);
+	MUST(info.state >= EVC_GROUP_NEW && info.state <= EVC_GROUP_STOPPED);
 	MUST(info.n_threads >= 1 && info.n_threads <= MOST);
 	n = evc_group_ids(group, ids, 64);
 	for (i = 1; i < n && i < 64; i++)
@@ -142,8 +141,7 @@ use(struct worker *w, struct team *t)
 		break;
 	case 7:
 		atomic_store(&w->where, "wait_finish");
-		(void)evc_group_wait_finish(t->group,
-					      roll(dice, 1000) / 1e6);
+		(void)evc_group_wait_finish(t->group, roll(dice, 1000) / 1e6);
 		break;
 	default:
 		atomic_store(&w->where, "resize");
@@ -373,9 +371,9 @@ prepare(evc_coord *c, uint64_t seed)
 		pthread_rwlock_init(&teams[i].lock, &attr);
 		teams[i].name = i % 3 == 0 ? "a" : "b";
 		teams[i].coord = i >= N_TEAMS - 4 ? c : NULL;
-		teams[i].on_error = i == 0	 ? EVC_GROUP_STOP_ALL :
-				    i % 4 == 1 ? EVC_GROUP_RESTART :
-						   EVC_GROUP_STOP_GROUP;
+		teams[i].on_error = i == 0       ? EVC_GROUP_STOP_ALL
+				    : i % 4 == 1 ? EVC_GROUP_RESTART
+						 : EVC_GROUP_STOP_GROUP;
 		team_make(&teams[i], &dice);
 	}
 	for (i = 0; i < N_THREADS; i++) {

@@ -162,7 +162,8 @@ START_TEST(times_end_or_never_do)
 
 	until = evc__deadline_in(1000);
 	ck_assert_uint_ge(until, now + UINT64_C(1000000000000));
-	ck_assert_uint_le(evc__deadline_left_ns(until), UINT64_C(1000000000000));
+	ck_assert_uint_le(evc__deadline_left_ns(until),
+			  UINT64_C(1000000000000));
 	ck_assert_uint_gt(evc__deadline_left_ns(until), 0);
 	ck_assert_double_gt(evc__deadline_left(until), 0);
 	ck_assert_double_le(evc__deadline_left(until), 1000);

@@ -152,7 +152,8 @@ END_TEST
 /* ---- tasks ---- */
 
 static const evc_task_class request = { .name = "request" };
-static const evc_task_class upload = { .name = "upload", .flags = EVC_AFTER_STOP };
+static const evc_task_class upload = { .name = "upload",
+				       .flags = EVC_AFTER_STOP };
 
 START_TEST(tasks_are_named_by_class_and_loop)
 {

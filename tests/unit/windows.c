@@ -30,7 +30,8 @@ struct turn {
 	int ended;
 };
 
-static const evc_task_class accepted = { "accepted", NULL, NULL, EVC_AFTER_STOP };
+static const evc_task_class accepted = { "accepted", NULL, NULL,
+					 EVC_AFTER_STOP };
 
 static void
 end_task(struct ev_loop *loop, ev_timer *w, int revents)

@@ -182,7 +182,8 @@ await_room(evc_cluster *cl, unsigned n, double wait)
 					  " max_queued",
 					  n);
 		if (until == 0)
-			until = wait == 0 ? SYNC_FOREVER : evc__deadline_in(wait);
+			until = wait == 0 ? SYNC_FOREVER
+					  : evc__deadline_in(wait);
 		on_loop = evc__cluster_on_loop(cl);
 		if (on_loop && !cl->turn.want_writable) {
 			cl->turn.want_writable = true;

@@ -40,7 +40,8 @@ op_close(evc_engine *engine)
 static evc_status
 rank(struct process *w, unsigned index)
 {
-	const evc_member_opts late = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
+	const evc_member_opts late = { .flags = EVC_AFTER_STOP |
+						EVC_BACKGROUND };
 	struct text t = evc__text_in(w->name, sizeof w->name);
 
 	w->rank = index;

@@ -36,8 +36,8 @@ build(struct seat *s)
 			evc__threads_wake(e, EVC_ENGINE_ANY);
 		}
 		/* The name of a definition is not static. */
-		evc_progress(def.kind == EVC_DEF_DROP ? "drops something" :
-							  "builds something");
+		evc_progress(def.kind == EVC_DEF_DROP ? "drops something"
+						      : "builds something");
 		code = evc__worker_define(s->w, &def, NULL, &seconds);
 		if (threads_inherited(e))
 			return true;

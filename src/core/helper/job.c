@@ -56,8 +56,10 @@ next_of(evc_coord *c, uint32_t pass)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->helper.jobs) {
-		struct evc__helper_job *k = LIST_OF(n, struct evc__helper_job, node);
+	LIST_EACH(n, tmp, &c->helper.jobs)
+	{
+		struct evc__helper_job *k =
+			LIST_OF(n, struct evc__helper_job, node);
 
 		if ((int32_t)(k->pass - pass) < 0 &&
 		    (k->running == 0 || k->again))

@@ -32,7 +32,8 @@ probe_loops(evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->loop.reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors)
+	{
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		sync_store_sc(&r->probe_runners, true);
@@ -58,8 +59,8 @@ light_scopes(evc_coord *c)
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->scopes)
-		if (sync_load_sc(&SCOPE_OF(n)->stop.alive) > 0)
-			evc__notify_mark(&SCOPE_OF(n)->stop.up.at);
+	if (sync_load_sc(&SCOPE_OF(n)->stop.alive) > 0)
+		evc__notify_mark(&SCOPE_OF(n)->stop.up.at);
 }
 
 /* true: the lock was given up; FORCE: force was used. */
@@ -74,8 +75,8 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 		return any;
 	if (mode != RUNG)
 		light_scopes(c);
-	while ((l = evc__notify_set_next(&c->stop.listeners[LISTENS_SCOPE], &at)) !=
-	       NULL) {
+	while ((l = evc__notify_set_next(&c->stop.listeners[LISTENS_SCOPE],
+					 &at)) != NULL) {
 		evc_coord *s = l->scope;
 
 		if (!evc__refgate_enter(&s->life.gate))

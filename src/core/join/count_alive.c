@@ -26,8 +26,8 @@ counts(const evc_coord *c, const struct evc__member *m,
 	if (m->c == c)
 		return m->n_joining == 0;
 	LIST_EACH(n, tmp, &c->join.all)
-		if (LIST_OF(n, struct evc__join, node)->self == m)
-			return false;
+	if (LIST_OF(n, struct evc__join, node)->self == m)
+		return false;
 	return true;
 }
 
@@ -36,8 +36,8 @@ hook_counts(const evc_coord *c, const struct evc__hook *h, int not_of)
 {
 	if (not_of != 0 && h->running == abs(not_of))
 		return false;
-	if (not_of > 0 && (h->reactor != NULL ? h->reactor->tid == not_of :
-						evc__helper_is_self(c)))
+	if (not_of > 0 && (h->reactor != NULL ? h->reactor->tid == not_of
+					      : evc__helper_is_self(c)))
 		return false;
 	return evc__hook_pending(h, sync_load(&c->word));
 }
@@ -84,13 +84,14 @@ count_reactor(struct evc__alive_count *k, const evc_reactor *r)
 }
 
 static void
-count_hooks(struct evc__alive_count *k, const struct look *l, const evc_coord *c)
+count_hooks(struct evc__alive_count *k, const struct look *l,
+	    const evc_coord *c)
 {
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->loop.hooks)
-		if (hook_counts(c, HOOK_OF(n), l->not_of))
-			one(k, 1, false, HOOK_OF(n)->m.grace);
+	if (hook_counts(c, HOOK_OF(n), l->not_of))
+		one(k, 1, false, HOOK_OF(n)->m.grace);
 }
 
 /* All of c itself, without what lives below. */
@@ -103,7 +104,8 @@ count_own(struct evc__alive_count *k, const struct look *l, const evc_coord *c)
 		one(k, c->member.n_background, true, 0);
 		one(k, c->member.n - c->member.n_background, false, 0);
 	} else
-		LIST_EACH(n, tmp, &c->member.all) {
+		LIST_EACH(n, tmp, &c->member.all)
+		{
 			const struct evc__member *m =
 				LIST_OF(n, struct evc__member, node);
 
@@ -114,7 +116,7 @@ count_own(struct evc__alive_count *k, const struct look *l, const evc_coord *c)
 	one(k, c->life.held, false, 0);
 	one(k, c->wake.n_echoes, false, 0);
 	LIST_EACH(n, tmp, &c->loop.reactors)
-		count_reactor(k, LIST_OF(n, evc_reactor, node));
+	count_reactor(k, LIST_OF(n, evc_reactor, node));
 	if (l->hooks)
 		count_hooks(k, l, c);
 }
@@ -135,7 +137,8 @@ count_below(struct evc__alive_count *k, const struct look *l, evc_coord *c,
 	struct list *n, *tmp;
 	bool enough = false;
 
-	LIST_EACH(n, tmp, &c->scopes) {
+	LIST_EACH(n, tmp, &c->scopes)
+	{
 		evc_coord *s = SCOPE_OF(n);
 
 		if (sync_load_sc(&s->stop.alive) == 0 &&
@@ -156,7 +159,7 @@ count_below(struct evc__alive_count *k, const struct look *l, evc_coord *c,
 
 struct evc__alive_count
 evc__count_alive(evc_coord *c, const struct evc__member *self, bool hooks,
-	    int hooks_not_of)
+		 int hooks_not_of)
 {
 	struct look l = { c, self, hooks, hooks_not_of };
 	struct evc__alive_count k = { 0, 0, 0 }, below = { 0, 0, 0 };
@@ -211,8 +214,8 @@ add_name(struct names *a, const char *prefix, const char *name,
 	evc__text_add(&o, suffix);
 	a->n += many;
 	/* Keep room for the note of how many were cut. */
-	if (a->cut > 0 || a->t.len + o.len + sizeof " (+4294967295 more)" >
-				  a->room)
+	if (a->cut > 0 ||
+	    a->t.len + o.len + sizeof " (+4294967295 more)" > a->room)
 		a->cut += many;
 	else
 		evc__text_add(&a->t, one_name);
@@ -223,10 +226,9 @@ static const char *
 deaf(const struct names *a, const evc_reactor *r)
 {
 	return (a->word & WORD_FLAG) &&
-			       sync_load(&r->heard) !=
-				       WORD_STOP_NUMBER(a->word) ?
-		       " (loop silent)" :
-		       "";
+			       sync_load(&r->heard) != WORD_STOP_NUMBER(a->word)
+		       ? " (loop silent)"
+		       : "";
 }
 
 static void
@@ -259,8 +261,8 @@ add_tasks(struct names *a, const evc_reactor *r)
 			continue;
 		evc__text_int(&t, n);
 		evc__text_add(&t, n == 1 ? " task " : " tasks ");
-		evc__text_add(&t, k != NULL && k->name != NULL ? k->name :
-								 "of others");
+		evc__text_add(&t, k != NULL && k->name != NULL ? k->name
+							       : "of others");
 		evc__text_add(&t, " on ");
 		add_name(a, what, r->name,
 			 wrong[0] != '\0' ? wrong : deaf(a, r), n);
@@ -287,7 +289,8 @@ add_own(struct names *a, evc_coord *c)
 	struct list *n, *tmp;
 
 	a->word = sync_load_sc(&c->word);
-	LIST_EACH(n, tmp, &c->member.all) {
+	LIST_EACH(n, tmp, &c->member.all)
+	{
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
 		if (counts(a->l->top, m, a->l->self))
@@ -298,7 +301,8 @@ add_own(struct names *a, evc_coord *c)
 	if (c->wake.n_echoes > 0)
 		add_name(a, "", "unblock of a member that has ended", "",
 			 c->wake.n_echoes);
-	LIST_EACH(n, tmp, &c->loop.reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors)
+	{
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 		struct looper_names l = { a, r };
 
@@ -308,14 +312,15 @@ add_own(struct names *a, evc_coord *c)
 			r->looper_ops->each(r, add_looper, &l);
 	}
 	if (a->l->hooks)
-		LIST_EACH(n, tmp, &c->loop.hooks) {
+		LIST_EACH(n, tmp, &c->loop.hooks)
+		{
 			const struct evc__hook *h = HOOK_OF(n);
 
 			if (hook_counts(c, h, a->l->not_of))
 				add_name(a, "hook ", h->m.name,
-					 h->reactor != NULL ?
-						 deaf(a, h->reactor) :
-						 "",
+					 h->reactor != NULL
+						 ? deaf(a, h->reactor)
+						 : "",
 					 1);
 		}
 }
@@ -326,7 +331,8 @@ add_below(struct names *a, evc_coord *c)
 	size_t len = strlen(a->path);
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->scopes) {
+	LIST_EACH(n, tmp, &c->scopes)
+	{
 		evc_coord *s = SCOPE_OF(n);
 		struct text t;
 

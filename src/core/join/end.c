@@ -10,7 +10,7 @@
 
 bool
 evc__join_tell_in_time(struct evc__join *j, const struct evc__view *v,
-		uint64_t *wait_ns)
+		       uint64_t *wait_ns)
 {
 	uint64_t end = evc__deadline(v), at;
 

@@ -43,7 +43,7 @@ evc__deadline(const struct evc__view *v)
 					      v->more.progress)));
 	if (v->grace_cut != 0)
 		end = sooner(end, evc__after(later(v->grace_cut, v->start),
-					v->cut_grace));
+					     v->cut_grace));
 	if (v->cap != 0)
 		end = sooner(end, v->cap);
 	return later(end, v->put_off);

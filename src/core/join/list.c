@@ -201,9 +201,9 @@ view_of(struct evc__join *j, uint64_t w)
 	evc_coord *c = j->c;
 	uint64_t stop = evc__stop_time(c, w);
 	uint64_t start = j->stepped ? 0 : j->start_ns;
-	struct evc__alive_count k =
-		evc__count_alive(c, j->self, (w & (WORD_FLAG | WORD_DRAIN)) != 0,
-			    evc__hooks_not_of(j));
+	struct evc__alive_count k = evc__count_alive(
+		c, j->self, (w & (WORD_FLAG | WORD_DRAIN)) != 0,
+		evc__hooks_not_of(j));
 	struct evc__view v = {
 		.now = evc__now(c),
 		.start = start,

@@ -36,8 +36,7 @@ own_busy(evc_coord *c)
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (sync_load(&r->n_tasks) > 0 || r->n_loopers > 0 ||
-		    sync_load_sc(&r->inbox->n) > 0 ||
-		    evc__hooks_due(c, r))
+		    sync_load_sc(&r->inbox->n) > 0 || evc__hooks_due(c, r))
 			return true;
 	}
 	return evc__hooks_due(c, NULL);

@@ -58,8 +58,9 @@ evc__scope_join_need(evc_coord *c)
 
 evc_status
 evc__scope_join_for(evc_coord *c,
-		void (*ended)(evc_coord *c, const evc_verdict *v, void *arg),
-		void *arg)
+		    void (*ended)(evc_coord *c, const evc_verdict *v,
+				  void *arg),
+		    void *arg)
 {
 	bool had;
 
@@ -70,8 +71,8 @@ evc__scope_join_for(evc_coord *c,
 		sync_load(&c->join.scope_join)->arg = arg;
 	}
 	sync_unlock(&c->lock);
-	return had ? 0 :
-		     evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+	return had ? 0
+		   : evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				 "evc_scope_new: nobody to call `ended`");
 }
 

@@ -28,8 +28,8 @@ wanted(const evc_coord *c, const struct evc__scope_join *k)
 	return sync_load_sc(&c->join.drain_end) != 0;
 }
 
-SHUT_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
-		 void *arg),
+SHUT_VOID(call,
+	  (evc_join_fn * fn, evc_coord *c, const evc_verdict *v, void *arg),
 	  fn(c, v, arg))
 
 /* Its join is answered; no lock.  The last touch of c: ended may free it. */

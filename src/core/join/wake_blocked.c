@@ -68,9 +68,9 @@ note(struct evc__waker *k, uint32_t stop)
 static void
 next_step(struct evc__waker *k, uint64_t now)
 {
-	k->step = k->step == 0			   ? BACKOFF_FIRST_NS :
-		  k->step * 2 < BACKOFF_MOST_NS ? k->step * 2 :
-						     BACKOFF_MOST_NS;
+	k->step = k->step == 0                    ? BACKOFF_FIRST_NS
+		  : k->step * 2 < BACKOFF_MOST_NS ? k->step * 2
+						  : BACKOFF_MOST_NS;
 	k->due = k->repeat ? evc__after(now, k->step) : SYNC_FOREVER;
 }
 

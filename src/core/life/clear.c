@@ -89,7 +89,8 @@ clear_scopes(evc_coord *c)
 		if (s->life.dying)
 			w = 0;
 		if (w & WORD_FLAG) {
-			if (sync_load_sc(&s->stop.own_stop) != WORD_STOP_NUMBER(w))
+			if (sync_load_sc(&s->stop.own_stop) !=
+			    WORD_STOP_NUMBER(w))
 				st = clear(s, true);
 		} else if ((w & WORD_DRAIN) &&
 			   sync_load_sc(&s->join.drain_end) == 0) {
@@ -166,8 +167,8 @@ clear(evc_coord *c, bool from_above)
 			       << 4;
 			/* Looked at after CLOSING: a request of its own that
 			   came meanwhile keeps the stop. */
-			if (from_above &&
-			    sync_load_sc(&c->stop.own_stop) == WORD_STOP_NUMBER(w)) {
+			if (from_above && sync_load_sc(&c->stop.own_stop) ==
+						  WORD_STOP_NUMBER(w)) {
 				sync_and(&c->word, ~WORD_CLOSING);
 				evc__scopes_follow(c);
 				return 0;

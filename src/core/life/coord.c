@@ -257,10 +257,10 @@ inside_hook(evc_coord *c)
 	LIST_EACH(n, tmp, &c->loop.hooks)
 		if (HOOK_OF(n)->running == evc__tid())
 			return true;
-	/* The root cannot end the thread that it is on, and a job is not over
+		/* The root cannot end the thread that it is on, and a job is not over
 	   yet. */
-	return evc__helper_is_self(c) &&
-	       (c->parent == NULL || evc__helper_jobs_inside());
+		return evc__helper_is_self(c) &&
+		       (c->parent == NULL || evc__helper_jobs_inside());
 }
 
 /* Lock held: what another thread is about to do on its loop, or NULL. */

@@ -217,8 +217,8 @@ evc__scopes_keep(evc_coord *c, unsigned *ret_n)
 	if (n > 0)
 		s = sync_alloc(n, sizeof *s);
 	LIST_EACH(l, tmp, &c->scopes)
-		if (s != NULL && evc__refgate_enter(&SCOPE_OF(l)->life.gate))
-			s[i++] = SCOPE_OF(l);
+	if (s != NULL && evc__refgate_enter(&SCOPE_OF(l)->life.gate))
+		s[i++] = SCOPE_OF(l);
 	sync_unlock(&c->lock);
 	*ret_n = s != NULL ? i : n;
 	return s;

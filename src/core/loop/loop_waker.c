@@ -150,7 +150,8 @@ evc__loop_waker_any(struct evc__loop_waker *b, bool (*fn)(evc_reactor *r))
 
 /* Loop thread: the loop is gone for all, or for all but the owner. */
 static void
-lose(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f, bool owner)
+lose(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f,
+     bool owner)
 {
 	struct notify_place at = { sync_load(&b->board.first), 0 };
 	evc_reactor *r = NULL;

@@ -101,7 +101,8 @@ on_nested(struct ev_loop *loop, ev_prepare *w, int revents)
    itself. */
 void
 evc__loop_waker_watch(struct evc__loop_waker *b,
-		void (*on_async)(struct ev_loop *loop, ev_async *w, int revents))
+		      void (*on_async)(struct ev_loop *loop, ev_async *w,
+				       int revents))
 {
 	struct ev_loop *loop = b->loop;
 
@@ -156,7 +157,8 @@ evc__loop_waker_inherited(struct evc__loop_waker *b)
 	b->frames = NULL;
 	if (loop == NULL)
 		return true;
-	LIST_EACH(n, tmp, &b->stands) {
+	LIST_EACH(n, tmp, &b->stands)
+	{
 		list_remove(n);
 		LIST_OF(n, struct evc__stand, node)
 			->leave(LIST_OF(n, struct evc__stand, node), loop);

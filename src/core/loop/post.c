@@ -59,9 +59,10 @@ evc_reactor *
 evc_loop_reactor(const evc_loop_ref *loop)
 {
 	/* Shut by this thread: no order is needed to see that. */
-	return loop == NULL || evc__refgate_is_shut((struct refgate *)&loop->gate) ?
-		       NULL :
-		       loop->r;
+	return loop == NULL || evc__refgate_is_shut(
+				       (struct refgate *)&loop->gate)
+		       ? NULL
+		       : loop->r;
 }
 
 /* ---- to the loop ---- */
@@ -163,7 +164,8 @@ try(evc_loop_ref *l, evc_message *m, const char *func)
 	evc_status st;
 
 	if (l == NULL || m == NULL || m->fn == NULL ||
-	    (m->flags & ~(unsigned)EVC_AFTER_STOP) || !ROOM_IS_ZERO(m->reserved_))
+	    (m->flags & ~(unsigned)EVC_AFTER_STOP) ||
+	    !ROOM_IS_ZERO(m->reserved_))
 		return evc__refuse_plain(-EVC_INVALID_ARGUMENT, func,
 					 "no loop, no function, unknown "
 					 "flags, or a mail that was not "
@@ -190,7 +192,7 @@ evc_post_message(evc_loop_ref *loop, evc_message *m)
 
 /* A post in memory of ours. */
 struct post {
-	evc_message mail; /* first */
+	evc_message mail;   /* first */
 	evc_loop_ref *loop; /* stays while the mail is posted */
 	evc_post_fn *fn;
 	void *arg;
@@ -250,7 +252,7 @@ take(evc_loop_ref *l)
 	l->todo_end = end;
 }
 
-SHUT_VOID(call, (evc_message *m, evc_status why), m->fn(m, why))
+SHUT_VOID(call, (evc_message * m, evc_status why), m->fn(m, why))
 
 static void
 deliver(evc_loop_ref *l, evc_status why)
@@ -291,8 +293,9 @@ serve(evc_loop_ref *l, evc_reactor *r)
 static void
 collect(struct evc__loop_waker *b)
 {
-	evc_loop_ref *l = sync_load(&b->marked) != NULL ? sync_xchg(&b->marked, NULL) :
-						   NULL;
+	evc_loop_ref *l = sync_load(&b->marked) != NULL
+				  ? sync_xchg(&b->marked, NULL)
+				  : NULL;
 	evc_loop_ref *first = NULL, *next;
 
 	for (; l != NULL; l = next) {
@@ -345,7 +348,8 @@ next_box(struct evc__loop_waker *b)
 }
 
 bool
-evc__inboxes_serve(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f)
+evc__inboxes_serve(struct evc__loop_waker *b,
+		   const struct evc__loop_waker_frame *f)
 {
 	evc_reactor *r;
 	evc_loop_ref *l;

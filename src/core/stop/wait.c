@@ -85,7 +85,8 @@ evc__settle(evc_coord *c)
 	uint64_t seen, now;
 	bool shut;
 
-	if (sync_load_sc(&c->stop.fd) < 0 || !evc__refgate_enter(&c->stop.fd_gate))
+	if (sync_load_sc(&c->stop.fd) < 0 ||
+	    !evc__refgate_enter(&c->stop.fd_gate))
 		return;
 	fd = sync_load(&c->stop.fd);
 	now = sync_load_sc(&c->word);

@@ -6,14 +6,13 @@
 
 /* One word, so that no handler that was held up can mix its time with another's:
    microseconds, and the low bits of the number of the stop they belong to. */
-#define CUT_BITS 12
+#define CUT_BITS       12
 #define CUT_STOP(stop) ((uint64_t)(stop) & ((1u << CUT_BITS) - 1))
 
 void
 evc__cut_grace(evc_coord *c, uint32_t stop)
 {
-	uint64_t now = (evc__now(c) + 999) / 1000 << CUT_BITS |
-		       CUT_STOP(stop);
+	uint64_t now = (evc__now(c) + 999) / 1000 << CUT_BITS | CUT_STOP(stop);
 	uint64_t old = sync_load(&c->wake.grace_cut), newer;
 
 	do {

@@ -25,12 +25,13 @@ evc__escalation(const evc_coord *c)
 }
 
 uint64_t
-evc__step_due(const evc_coord *c, enum evc__escalation_step r, uint64_t stop, uint64_t end)
+evc__step_due(const evc_coord *c, enum evc__escalation_step r, uint64_t stop,
+	      uint64_t end)
 {
 	const evc_escalation_opts *o = evc__escalation(c);
-	double part = r == STEP_HOOKS ? o->hooks :
-		      r == STEP_KICKS ? o->kicks :
-				       ENDING;
+	double part = r == STEP_HOOKS   ? o->hooks
+		      : r == STEP_KICKS ? o->kicks
+					: ENDING;
 	uint64_t first = stop, due;
 
 	/* A thread that heard the stop by itself, or by a hook, is not to be
@@ -85,18 +86,21 @@ last_mark(evc_coord *c)
 	uint64_t last = c->wake.last_mark;
 	struct list *n, *tmp;
 
-	LIST_EACH(n, tmp, &c->member.all) {
+	LIST_EACH(n, tmp, &c->member.all)
+	{
 		const struct evc__member *m =
 			LIST_OF(n, struct evc__member, node);
 
 		last = later(last, sync_load_relaxed(&m->mark.ns));
 	}
-	LIST_EACH(n, tmp, &c->loop.reactors) {
+	LIST_EACH(n, tmp, &c->loop.reactors)
+	{
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		last = later(last, sync_load_relaxed(&r->mark.ns));
 	}
-	LIST_EACH(n, tmp, &c->scopes) {
+	LIST_EACH(n, tmp, &c->scopes)
+	{
 		evc_coord *s = SCOPE_OF(n);
 
 		sync_lock(&s->lock);
@@ -138,9 +142,8 @@ evc__more_time(evc_coord *c, uint64_t stop)
 		return e;
 	e.hard = evc__after(stop, evc__ns(o->hard_end));
 	LIST_EACH(n, tmp, &c->wake.extensions)
-		e.asked = evc__after(e.asked,
-				     LIST_OF(n, struct evc__extension,
-					     node)->ns);
+	e.asked = evc__after(e.asked,
+			     LIST_OF(n, struct evc__extension, node)->ns);
 	if (o->step > 0)
 		e.progress = progress_end(c, o, stop);
 	return e;
@@ -164,9 +167,8 @@ static void
 forget_extensions(evc_coord *c)
 {
 	while (!list_empty(&c->wake.extensions)) {
-		struct evc__extension *e =
-			LIST_OF(c->wake.extensions.next, struct evc__extension,
-				node);
+		struct evc__extension *e = LIST_OF(c->wake.extensions.next,
+						   struct evc__extension, node);
 
 		list_remove(&e->node);
 		sync_free(e);

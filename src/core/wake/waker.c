@@ -21,7 +21,8 @@ static bool
 wake_blocked_need(evc_coord *c)
 {
 	if (c->wake.wake_blocked == NULL) {
-		c->wake.wake_blocked = sync_alloc(1, sizeof *c->wake.wake_blocked);
+		c->wake.wake_blocked =
+			sync_alloc(1, sizeof *c->wake.wake_blocked);
 		if (c->wake.wake_blocked == NULL)
 			return false;
 		c->wake.wake_blocked->run = c->tree->upper->wake_blocked;

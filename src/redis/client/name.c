@@ -125,7 +125,8 @@ new_lookup(struct redis_client *cl, const char *host, found_fn *found)
 static void
 start_lookup_thread(struct redis_client *cl, const char *host, found_fn *found)
 {
-	const evc_member_opts opts = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
+	const evc_member_opts opts = { .flags = EVC_AFTER_STOP |
+						EVC_BACKGROUND };
 	struct lookup *lk = new_lookup(cl, host, found);
 
 	if (lk == NULL) {

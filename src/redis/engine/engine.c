@@ -90,7 +90,8 @@ fill_engine(struct redis_engine *e, const evc_engine_env *env)
 static evc_status
 hold_engine(struct redis_engine *e)
 {
-	const evc_member_opts late = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
+	const evc_member_opts late = { .flags = EVC_AFTER_STOP |
+						EVC_BACKGROUND };
 	char name[48];
 	struct text t = evc__text_in(name, sizeof name);
 

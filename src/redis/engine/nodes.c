@@ -39,7 +39,8 @@ free_workers(struct node_session *s)
 static void
 hold_session(struct node_session *s)
 {
-	const evc_member_opts late = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
+	const evc_member_opts late = { .flags = EVC_AFTER_STOP |
+						EVC_BACKGROUND };
 	char name[NODE_NAME_ROOM + 8];
 	struct text t = evc__text_in(name, sizeof name);
 

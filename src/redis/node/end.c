@@ -114,7 +114,8 @@ evc__node_last_word(struct session *s)
 	struct redis_args a = { 0 }, runs = { 0 };
 
 	/* The server refuses, as if it were away, but renews the lease. */
-	if (s->outbox.refused && evc__deadline_left_ns(s->outbox.say_by_ns) == 0) {
+	if (s->outbox.refused &&
+	    evc__deadline_left_ns(s->outbox.say_by_ns) == 0) {
 		evc__node_end(s, "could not send its last results");
 		return;
 	}

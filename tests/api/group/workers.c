@@ -139,8 +139,8 @@ START_TEST(it_is_started_again_and_keeps_what_it_has)
 	for (round = 1; round <= 5; round++) {
 		first = atomic_load(&k.by_id[0]);
 		second = atomic_load(&k.by_id[1]);
-		OK(round % 2 ? evc_group_start(k.group) :
-			       evc_registry_start(reg));
+		OK(round % 2 ? evc_group_start(k.group)
+			     : evc_registry_start(reg));
 		STATE(k.group, EVC_GROUP_RUNNING);
 		ck_assert(!evc_should_stop(evc_group_scope(k.group)));
 		UNTIL(atomic_load(&k.by_id[0]) > first &&
@@ -303,8 +303,7 @@ START_TEST(a_clean_code_ends_that_worker_alone_the_last_one_its_group)
 		CALLED(&k, 1, 1, 1, 1, 1);
 		ck_assert_uint_eq(info_of(k.group).n_errors, 0);
 		ck_assert_int_eq(
-			evc_raise_requested(evc_group_scope(k.group), NULL),
-			0);
+			evc_raise_requested(evc_group_scope(k.group), NULL), 0);
 		/* Its end is its own. */
 		ck_assert(evc_group_is_active(other.group));
 		/* And not its last. */
@@ -370,9 +369,8 @@ START_TEST(a_worker_that_leaves_by_pthread_exit_stops_its_group)
 	crew_add(reg, "train", &k, 2, NULL);
 	OK(evc_registry_start(reg));
 	STATE_COMES(k.group, EVC_GROUP_STOPPED);
-	ck_assert_int_eq(
-		evc_raise_requested(evc_group_scope(k.group), NULL),
-		EVC_ABORTED);
+	ck_assert_int_eq(evc_raise_requested(evc_group_scope(k.group), NULL),
+			 EVC_ABORTED);
 	end_registry(reg);
 	CALLED(&k, 1, 1, 1, 1, 1);
 }

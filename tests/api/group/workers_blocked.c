@@ -73,8 +73,8 @@ block_in_wait_fd(evc_group *group, unsigned id, void *arg)
 	evc_status st;
 
 	crew_enter(group, id, k);
-	st = evc_wait_fd(evc_group_scope(group), b->pipe[0], EVC_READ,
-			 INFINITY, NULL);
+	st = evc_wait_fd(evc_group_scope(group), b->pipe[0], EVC_READ, INFINITY,
+			 NULL);
 	atomic_fetch_add(&b->woken, st == -EVC_CANCELLED);
 	return crew_leave(k, st);
 }
@@ -140,7 +140,7 @@ START_TEST(what_blocks_is_woken_by_the_stop)
 {
 	evc_join_opts generous = { .grace = T_LIMIT };
 	evc_group_opts o = { .member = { .flags = blocks[_i].flags,
-					   .unblock = blocks[_i].unblock } };
+					 .unblock = blocks[_i].unblock } };
 	evc_coord *apart = new_coord(NULL);
 	evc_registry *reg = new_registry(0);
 	struct blocked b = { .pipe = { -1, -1 } };
@@ -155,9 +155,9 @@ START_TEST(what_blocks_is_woken_by_the_stop)
 		o.shutdown = close_the_queue;
 	crew_add(reg, "train", &k, 3, &o);
 	if (blocks[_i].queue != 0)
-		OK(evc_queue_new(blocks[_i].queue == 1 ?
-					 evc_group_scope(k.group) :
-					 apart,
+		OK(evc_queue_new(blocks[_i].queue == 1
+					 ? evc_group_scope(k.group)
+					 : apart,
 				 "queue", 1, NULL, &b.queue));
 	for (round = 1; round <= 2; round++) {
 		atomic_store(&b.woken, 0);
@@ -354,7 +354,7 @@ hang_in_shutdown(evc_group *group, void *arg)
 START_TEST(ASIDE_a_shutdown_that_hangs_is_left_behind_and_named)
 {
 	evc_group_opts o = { .flags = EVC_GROUP_ASIDE,
-			       .shutdown = hang_in_shutdown };
+			     .shutdown = hang_in_shutdown };
 	evc_join_opts some = { .grace = 0.1 };
 	evc_registry *reg = new_registry(0.2);
 	struct crew k = { 0 }, other = { 0 };

@@ -22,8 +22,7 @@ START_TEST(an_error_stops_its_group_and_no_other)
 	UNTIL(atomic_load(&k.n_cleanup) == 1);
 	CALLED(&k, 1, 1, 1, 1, 1);
 	run = (unsigned)atomic_load(&k.by_id[2]);
-	ck_assert_int_eq(evc_group_error_get(k.group, 1, &e),
-			 -EVC_NOT_FOUND);
+	ck_assert_int_eq(evc_group_error_get(k.group, 1, &e), -EVC_NOT_FOUND);
 	e = error_of(k.group, 0);
 	ck_assert_uint_eq(e.id, 2);
 	ck_assert_uint_eq(e.start, 1);
@@ -164,8 +163,8 @@ fail_together(evc_group *group, unsigned id, void *arg)
 	while (atomic_load(&k->in) < 4 && !atomic_load(&k->open))
 		t_sleep(0.001);
 	atomic_store(&k->open, 1);
-	return crew_leave(k, evc_fail(evc_group_scope(group),
-				      EVC_UNAVAILABLE, 0, "of worker %u", id));
+	return crew_leave(k, evc_fail(evc_group_scope(group), EVC_UNAVAILABLE,
+				      0, "of worker %u", id));
 }
 
 START_TEST(all_errors_are_kept_also_those_after_the_stop)
@@ -192,8 +191,7 @@ START_TEST(all_errors_are_kept_also_those_after_the_stop)
 	}
 	for (i = 0; i < 4; i++)
 		ck_assert_uint_eq(seen[i], 1);
-	ck_assert_int_eq(evc_group_error_get(k.group, 4, &e),
-			 -EVC_NOT_FOUND);
+	ck_assert_int_eq(evc_group_error_get(k.group, 4, &e), -EVC_NOT_FOUND);
 	end_registry(reg);
 }
 END_TEST
@@ -203,10 +201,10 @@ static evc_status
 fail_with_EINTR(evc_group *group, unsigned id, void *arg)
 {
 	(void)id;
-	return arg != NULL ? evc_group_fail(group, EVC_UNAVAILABLE, EINTR,
-					      "read") :
-			     evc_fail(evc_group_scope(group),
-				      EVC_UNAVAILABLE, EINTR, "read");
+	return arg != NULL
+		       ? evc_group_fail(group, EVC_UNAVAILABLE, EINTR, "read")
+		       : evc_fail(evc_group_scope(group), EVC_UNAVAILABLE,
+				  EINTR, "read");
 }
 
 /* No stop has woken it. */
@@ -220,7 +218,7 @@ START_TEST(an_EINTR_before_any_stop_is_an_error)
 
 	for (way = 0; way < 2; way++) {
 		OK(evc_group_init(reg, "g", fail_with_EINTR,
-				    way > 0 ? &way : NULL, &o, &g, NULL));
+				  way > 0 ? &way : NULL, &o, &g, NULL));
 		OK(evc_group_start(g));
 		ck_assert(evc_group_wait_finish(g, T_LIMIT));
 		OK(evc_group_error_get(g, 0, &e));
@@ -266,8 +264,10 @@ fail_300_times(evc_group *group, unsigned id, void *arg)
 START_TEST(the_latest_256_are_kept_the_oldest_first)
 {
 	evc_group_opts o = { .on_error = EVC_GROUP_RESTART,
-			       .restart = { .first = 1e-6, .most = 1e-6,
-					    .n = 1000, .within = 1000 } };
+			     .restart = { .first = 1e-6,
+					  .most = 1e-6,
+					  .n = 1000,
+					  .within = 1000 } };
 	evc_registry *reg = new_registry(0);
 	struct crew k = { .run = fail_300_times };
 	evc_worker_error e;
@@ -281,8 +281,7 @@ START_TEST(the_latest_256_are_kept_the_oldest_first)
 	ck_assert_uint_eq(info_of(k.group).n_runs, 301);
 	for (i = 0; i < 256; i++)
 		ck_assert_uint_eq(error_of(k.group, i).run, 45 + i);
-	ck_assert_int_eq(evc_group_error_get(k.group, 256, &e),
-			 -EVC_NOT_FOUND);
+	ck_assert_int_eq(evc_group_error_get(k.group, 256, &e), -EVC_NOT_FOUND);
 	end_registry(reg);
 }
 END_TEST

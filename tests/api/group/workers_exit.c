@@ -53,10 +53,10 @@ mark_cleanup(void *arg)
 }
 
 static const evc_group_opts marked = { .n_threads = 2,
-					 .init = mark_init,
-					 .shutdown = mark_shutdown,
-					 .state = { .stop = mark_stop,
-						    .cleanup = mark_cleanup } };
+				       .init = mark_init,
+				       .shutdown = mark_shutdown,
+				       .state = { .stop = mark_stop,
+						  .cleanup = mark_cleanup } };
 
 /* In the child, which has no thread but this: a group of the process's
    registry that runs. */
@@ -65,8 +65,7 @@ run_group(evc_worker_fn *fn, struct crew *k)
 {
 	evc_group *group = NULL;
 
-	CHILD(evc_group_init(NULL, "train", fn, k, &marked, &group, NULL) ==
-	      0);
+	CHILD(evc_group_init(NULL, "train", fn, k, &marked, &group, NULL) == 0);
 	k->group = group;
 	CHILD(evc_registry_start(NULL) == 0);
 	while (atomic_load(&k->runs) < 2)
@@ -138,7 +137,7 @@ static void
 exit_never_started(void)
 {
 	CHILD(evc_group_init(NULL, "train", crew_beat, NULL, &marked, NULL,
-			       NULL) == 0);
+			     NULL) == 0);
 	exit(7);
 }
 
@@ -284,7 +283,7 @@ exit_with_one_of_ones_own(void)
 
 	CHILD(evc_registry_new(NULL, &reg) == 0);
 	CHILD(evc_group_init(reg, "train", crew_beat, &k, &marked, &k.group,
-			       NULL) == 0);
+			     NULL) == 0);
 	CHILD(evc_registry_start(reg) == 0);
 	while (atomic_load(&k.runs) < 2)
 		t_sleep(0.001);
@@ -314,7 +313,7 @@ exit_in_a_fork_child(void)
 	if (pid == 0) {
 		alarm(10);
 		CHILD_REFUSED(evc_group_init(NULL, "x", crew_beat, &k, NULL,
-					       NULL, NULL));
+					     NULL, NULL));
 		CHILD_REFUSED(evc_registry_stop(NULL, NULL));
 		exit(5);
 	}
@@ -354,7 +353,7 @@ START_TEST(in_a_fork_child_calls_are_refused)
 	if (pid == 0) {
 		alarm(10);
 		CHILD_REFUSED(evc_group_init(reg, "x", crew_beat, NULL, NULL,
-					       &none, NULL));
+					     &none, NULL));
 		CHILD(none == NULL);
 		CHILD_REFUSED(evc_registry_start(reg));
 		CHILD_REFUSED(evc_group_start(other.group));

@@ -37,8 +37,8 @@ try_all(struct inside *in)
 	MUST_REFUSE(evc_group_stop(in->other, NULL));
 	MUST_REFUSE(evc_registry_start(evc_group_registry(own)));
 	MUST_REFUSE(evc_registry_stop(evc_group_registry(own), NULL));
-	MUST_REFUSE(evc_registry_stop_name(evc_group_registry(own), "train",
-					   NULL));
+	MUST_REFUSE(
+		evc_registry_stop_name(evc_group_registry(own), "train", NULL));
 	MUST_REFUSE(evc_group_resize(own, 3));
 	MUST_REFUSE(evc_group_free(own));
 	MUST_REFUSE(evc_registry_free(evc_group_registry(own)));
@@ -84,10 +84,9 @@ try_stop(void *arg)
 START_TEST(inside_a_groups_functions_it_is_refused)
 {
 	evc_group_opts o = { .flags = _i == 1 ? EVC_GROUP_ASIDE : 0,
-			       .init = try_init,
-			       .shutdown = try_shutdown,
-			       .state = { try_start, try_stop, try_stop,
-					  NULL } };
+			     .init = try_init,
+			     .shutdown = try_shutdown,
+			     .state = { try_start, try_stop, try_stop, NULL } };
 	evc_registry *reg = new_registry(0);
 	struct crew k = { .run = crew_fail }, other = { 0 };
 	struct inside in = { .k = &k };
@@ -194,9 +193,13 @@ slow_main(void *arg)
 	switch (s->what) {
 	case 0: st = evc_registry_start(s->reg); break;
 	case 1: st = evc_registry_stop(s->reg, NULL); break;
-	case 2: st = evc_group_stop(s->group, NULL); break;
+	case 2:
+		st = evc_group_stop(s->group, NULL);
+		break;
 	case 3: st = evc_registry_stop_name(s->reg, "train", NULL); break;
-	default: st = evc_group_start(s->group); break;
+	default:
+		st = evc_group_start(s->group);
+		break;
 	}
 	atomic_store(&s->result, st);
 	atomic_store(&s->done, 1);
@@ -271,8 +274,12 @@ crowd_main(void *arg)
 		case 0: st = evc_registry_start(c->reg); break;
 		case 1: st = evc_registry_stop(c->reg, NULL); break;
 		case 2: st = evc_registry_stop_name(c->reg, "a", NULL); break;
-		case 3: st = evc_group_start(k->group); break;
-		default: st = evc_group_stop(k->group, NULL); break;
+		case 3:
+			st = evc_group_start(k->group);
+			break;
+		default:
+			st = evc_group_stop(k->group, NULL);
+			break;
 		}
 		/* A start beside a stop that waits still is refused. */
 		if (st != 0 && !(st == -EVC_FAILED_PRECONDITION &&

@@ -21,8 +21,8 @@ START_TEST(who_obeys_the_stop_above_has_made_no_error)
 	for (i = 0; i < 100; i++) {
 		evc_coord *c = new_coord(NULL);
 		evc_group_opts o = { .coord = c,
-				       .n_threads = 4,
-				       .on_error = EVC_GROUP_RESTART };
+				     .n_threads = 4,
+				     .on_error = EVC_GROUP_RESTART };
 		evc_registry *reg = new_registry(0);
 		evc_worker_error e;
 		evc_group *g;
@@ -107,8 +107,7 @@ START_TEST(wait_finish_is_true_only_when_all_have_ended)
 		evc_group_info info;
 		evc_group *g;
 
-		OK(evc_group_init(reg, "w", stop_or_stay, &s, NULL, &g,
-				    NULL));
+		OK(evc_group_init(reg, "w", stop_or_stay, &s, NULL, &g, NULL));
 		OK(evc_registry_start(reg));
 		UNTIL(atomic_load(&s.stopped));
 		atomic_store(&s.open, 1);

@@ -35,8 +35,8 @@ static evc_group_info
 ends(int what, bool cancel, evc_registry *reg)
 {
 	evc_group_opts o = { .on_error = EVC_GROUP_RESTART,
-			       .n_threads = 2,
-			       .restart = { .first = 0.001, .n = 3 } };
+			     .n_threads = 2,
+			     .restart = { .first = 0.001, .n = 3 } };
 	evc_coord *c = new_coord(NULL);
 	struct waits w = { .q = new_queue(c, 1, 0), .what = what };
 	evc_group_info info;
@@ -44,8 +44,7 @@ ends(int what, bool cancel, evc_registry *reg)
 
 	if (what != BY_POPPING)
 		push_now(w.q, 1, 1);
-	OK(evc_group_init(reg, "outside", wait_in_queue, &w, &o, &group,
-			    NULL));
+	OK(evc_group_init(reg, "outside", wait_in_queue, &w, &o, &group, NULL));
 	OK(evc_group_start(group));
 	if (what == BY_POPPING)
 		UNTIL(info_of(w.q).n_popping == 2);

@@ -44,9 +44,10 @@ once_wrong(evc_group *group, unsigned id, void *arg)
 static void
 show_make(struct show *s, const char *odd)
 {
-	evc_group_opts again = { .on_error = EVC_GROUP_RESTART,
-				   .restart = { .first = 0.001, .n = 10,
-						.within = 100 } };
+	evc_group_opts again = {
+		.on_error = EVC_GROUP_RESTART,
+		.restart = { .first = 0.001, .n = 10, .within = 100 }
+	};
 	evc_join_opts none = { .grace = EVC_NO_GRACE };
 
 	memset(s, 0, sizeof(*s));
@@ -59,7 +60,7 @@ show_make(struct show *s, const char *odd)
 	crew_add(s->reg, "test", &s->test, 1, NULL);
 	crew_add(s->reg, "late", &s->late, 1, NULL);
 	OK(evc_group_put(s->train.group, odd != NULL ? odd : "bytes", 47110,
-			   true));
+			 true));
 	OK(evc_registry_start(s->reg));
 	STATE_COMES(s->test.group, EVC_GROUP_STOPPED);
 	UNTIL(atomic_load(&s->train.by_id[0]) > 3);

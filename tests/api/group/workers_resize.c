@@ -275,8 +275,7 @@ START_TEST(a_stop_is_heard_in_a_pause)
 		OK(evc_group_pause(k.group));
 		UNTIL(atomic_load(&k.in) == 0);
 		if (round == 2) /* from above */
-			OK(evc_request_stop(evc_group_scope(k.group), 0,
-					    NULL));
+			OK(evc_request_stop(evc_group_scope(k.group), 0, NULL));
 		OK(evc_registry_stop(reg, NULL));
 		STATE(k.group, EVC_GROUP_STOPPED);
 		CALLED(&k, round, round, round, round, round);

@@ -25,8 +25,10 @@ static evc_group_opts
 restart(double first, double most, unsigned n, double within)
 {
 	evc_group_opts o = { .on_error = EVC_GROUP_RESTART,
-			       .restart = { .first = first, .most = most,
-					    .n = n, .within = within } };
+			     .restart = { .first = first,
+					  .most = most,
+					  .n = n,
+					  .within = within } };
 
 	return o;
 }

@@ -27,8 +27,7 @@ crew_deed(evc_group *group, unsigned id, void *arg)
 		atomic_store(&d->result, d->what(group, d->arg));
 		snprintf(d->why, sizeof(d->why), "%s", evc_last_error());
 		atomic_store(&d->active, evc_group_is_active(group));
-		atomic_store(&d->told,
-			     evc_should_stop(evc_group_scope(group)));
+		atomic_store(&d->told, evc_should_stop(evc_group_scope(group)));
 		atomic_store(&d->done, 1);
 	} else {
 		evc_sleep(evc_group_scope(group), 0.001);
@@ -54,15 +53,14 @@ static evc_status
 stop_own_name(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_registry_stop_name(evc_group_registry(group), "train",
-				      NULL);
+	return evc_registry_stop_name(evc_group_registry(group), "train", NULL);
 }
 
 START_TEST(a_worker_that_stops_is_left_out_of_the_wait)
 {
-	static evc_status (*const ways[])(evc_group *, void *) = {
-		stop_registry, stop_own, stop_own_name
-	};
+	static evc_status (*const ways[])(evc_group *,
+					  void *) = { stop_registry, stop_own,
+						      stop_own_name };
 	int way;
 
 	for (way = 0; way < 3; way++) {
@@ -177,8 +175,8 @@ wait_finish(evc_group *group, void *arg)
 START_TEST(a_worker_resizes_starts_and_pauses_its_own)
 {
 	static evc_status (*const deeds[])(evc_group *, void *) = {
-		resize_to_5, start_all, pause_and_resume, wait_finish,
-		resize_to_1, start_all
+		resize_to_5, start_all,   pause_and_resume,
+		wait_finish, resize_to_1, start_all
 	};
 	evc_registry *reg = new_registry(0);
 	struct deed d = { 0 };
@@ -223,16 +221,14 @@ static evc_status
 stop_and_start(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_group_stop(group, NULL) == 0 ? evc_group_start(group) :
-						    66;
+	return evc_group_stop(group, NULL) == 0 ? evc_group_start(group) : 66;
 }
 
 static evc_status
 stop_and_free(evc_group *group, void *arg)
 {
 	(void)arg;
-	return evc_group_stop(group, NULL) == 0 ? evc_group_free(group) :
-						    66;
+	return evc_group_stop(group, NULL) == 0 ? evc_group_free(group) : 66;
 }
 
 START_TEST(a_worker_cannot_free_itself_nor_start_itself_again)
@@ -277,12 +273,11 @@ stop_each_other(evc_group *group, unsigned id, void *arg)
 		atomic_fetch_add(&m->in, 1);
 		while (atomic_load(&m->in) < 4)
 			t_sleep(0.0001);
-		atomic_store(&m->result[id],
-			     m->all ? evc_registry_stop(
-					      evc_group_registry(group),
-					      NULL) :
-				      evc_group_stop(m->other[(id + 1) % 4],
-						       NULL));
+		atomic_store(
+			&m->result[id],
+			m->all ? evc_registry_stop(evc_group_registry(group),
+						   NULL)
+			       : evc_group_stop(m->other[(id + 1) % 4], NULL));
 		atomic_fetch_add(&m->in, 1);
 	}
 	evc_sleep(evc_group_scope(group), 0.001);
@@ -319,8 +314,7 @@ END_TEST
 /* ---- inside a logger ---- */
 
 static evc_status
-logger_stops(evc_group *group, const evc_metric *metrics, unsigned n,
-	     void *arg)
+logger_stops(evc_group *group, const evc_metric *metrics, unsigned n, void *arg)
 {
 	struct deed *d = arg;
 	int one = 1;
@@ -336,9 +330,9 @@ logger_stops(evc_group *group, const evc_metric *metrics, unsigned n,
 
 START_TEST(a_logger_that_stops_is_left_out_of_the_wait)
 {
-	static evc_status (*const ways[])(evc_group *, void *) = {
-		stop_registry, stop_own, stop_own_name
-	};
+	static evc_status (*const ways[])(evc_group *,
+					  void *) = { stop_registry, stop_own,
+						      stop_own_name };
 	int way;
 
 	for (way = 0; way < 3; way++) {

@@ -108,8 +108,9 @@ START_TEST(options_that_mean_nothing)
 		{ .reserved_ = { 1 } },
 		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } }
 	};
-	evc_group_opts fine = { .loggers = many, .n_loggers = 16,
-				  .clean = &clean, .n_clean = 1 };
+	evc_group_opts fine = {
+		.loggers = many, .n_loggers = 16, .clean = &clean, .n_clean = 1
+	};
 	evc_status st;
 	size_t i;
 
@@ -189,8 +190,7 @@ START_TEST(NULL_in_every_place)
 	OK(evc_registry_free(NULL));
 	crew_add(reg, "train", &k, 2, NULL);
 	REFUSED(EVC_INVALID_ARGUMENT, evc_group_get(k.group, NULL));
-	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_group_worker_get(k.group, 0, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_group_worker_get(k.group, 0, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_group_error_get(k.group, 0, NULL));
 	ck_assert(evc_group_metric(k.group, NULL) == 0);
 	/* Past the end. */

@@ -192,7 +192,9 @@ has_rung(const evc_coord *c, const char *step)
 
 START_TEST(each_rung_is_shown_with_its_time)
 {
-	evc_escalation_opts escalation = { .budget = 0.4, .hooks = 0.1, .kicks = 0.2 };
+	evc_escalation_opts escalation = { .budget = 0.4,
+					   .hooks = 0.1,
+					   .kicks = 0.2 };
 	evc_member_opts opts = { .unblock = count_unblock,
 				 .flags = EVC_KICK };
 	struct guest g = { 0 };

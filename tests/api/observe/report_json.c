@@ -164,15 +164,12 @@ static void
 check_member(json_t *m)
 {
 	static const struct field fields[] = {
-		{ "id", "n" },	       { "kind", "s" },
-		{ "name", "s" },       { "state", "s" },
-		{ "where", "s" },      { "age", "n0" },
-		{ "round", "n" },      { "flags", "a" },
-		{ "tid", "n0" },       { "runs", "n0" },
-		{ "missed", "n0" },    { "count", "n0" },
-		{ "progress", "o0" }, { "unblocks", "n" },
-		{ "kicks", "n" },      { "extension", "o0" },
-		{ "thread", "o0" },
+		{ "id", "n" },         { "kind", "s" },     { "name", "s" },
+		{ "state", "s" },      { "where", "s" },    { "age", "n0" },
+		{ "round", "n" },      { "flags", "a" },    { "tid", "n0" },
+		{ "runs", "n0" },      { "missed", "n0" },  { "count", "n0" },
+		{ "progress", "o0" },  { "unblocks", "n" }, { "kicks", "n" },
+		{ "extension", "o0" }, { "thread", "o0" },
 	};
 	static const struct field extension[] = { { "granted", "n" },
 						  { "reason", "s" } };
@@ -192,12 +189,10 @@ static void
 check_loop(json_t *l)
 {
 	static const struct field fields[] = {
-		{ "name", "s" },    { "tid", "n" },
-		{ "state", "s" },   { "since", "n0" },
-		{ "in", "s0" },     { "in_name", "s0" },
-		{ "tasks", "n" },   { "loopers", "n" },
-		{ "runners", "n" }, { "progress", "o0" },
-		{ "thread", "o0" },
+		{ "name", "s" },      { "tid", "n" },     { "state", "s" },
+		{ "since", "n0" },    { "in", "s0" },     { "in_name", "s0" },
+		{ "tasks", "n" },     { "loopers", "n" }, { "runners", "n" },
+		{ "progress", "o0" }, { "thread", "o0" },
 	};
 
 	FIELDS(l, fields, "loop");
@@ -209,10 +204,10 @@ static void
 check_parts(json_t *c)
 {
 	static const struct field escalation[] = {
-		{ "told", "n0" },	 { "hooks", "n0" },
-		{ "kicks", "n0" },	 { "ending", "n0" },
-		{ "abandoned", "n0" },	 { "hook_calls", "n" },
-		{ "kick_calls", "n" },	 { "kicks_lost", "s0" },
+		{ "told", "n0" },      { "hooks", "n0" },
+		{ "kicks", "n0" },     { "ending", "n0" },
+		{ "abandoned", "n0" }, { "hook_calls", "n" },
+		{ "kick_calls", "n" }, { "kicks_lost", "s0" },
 	};
 	static const struct field reason[] = {
 		{ "at", "n" },	 { "time", "n" },  { "kind", "s" },
@@ -255,12 +250,15 @@ static void
 check_coordinator(json_t *c)
 {
 	static const struct field fields[] = {
-		{ "name", "s" },     { "path", "s" },	 { "scope", "b" },
-		{ "phase", "n0" },   { "round", "n" },	 { "state", "s" },
-		{ "joined", "b" },   { "set_up", "b" },	 { "ended", "n" },
-		{ "errors", "n" },   { "stop_age", "n0" }, { "reasons", "a" },
-		{ "escalation", "o0" },  { "extensions", "a" }, { "members", "a" },
-		{ "loops", "a" },    { "scopes", "a" },	 { "counters", "o" },
+		{ "name", "s" },        { "path", "s" },
+		{ "scope", "b" },       { "phase", "n0" },
+		{ "round", "n" },       { "state", "s" },
+		{ "joined", "b" },      { "set_up", "b" },
+		{ "ended", "n" },       { "errors", "n" },
+		{ "stop_age", "n0" },   { "reasons", "a" },
+		{ "escalation", "o0" }, { "extensions", "a" },
+		{ "members", "a" },     { "loops", "a" },
+		{ "scopes", "a" },      { "counters", "o" },
 		{ "lost", "o" },
 	};
 	json_t *s;

@@ -188,8 +188,9 @@ static const struct {
 	const char *name;
 	void (*begin)(size_t stack);
 } kinds[] = {
-	{ "thread", thread },   { "looper", looper }, { "reactor", reactor },
-	{ "evc_call_detached", call },   { "pool", pool },     { "workers", workers },
+	{ "thread", thread },   { "looper", looper },
+	{ "reactor", reactor }, { "evc_call_detached", call },
+	{ "pool", pool },       { "workers", workers },
 };
 #define N_KINDS ((int)(sizeof kinds / sizeof *kinds))
 

@@ -203,7 +203,8 @@ START_TEST(never_beyond_the_end_of_the_stop)
 	int i;
 
 	if (_i)
-		escalation = (evc_escalation_opts){ .budget = 2, .hard_end = 10 };
+		escalation =
+			(evc_escalation_opts){ .budget = 2, .hard_end = 10 };
 	manager_begin(&m, true);
 	c = manager_told(&m, NULL, &cfg, &o);
 	OK(evc_escalation_set(c, &escalation));

@@ -208,8 +208,7 @@ START_TEST(rungs_and_what_they_do_are_shown)
 	asked = number_of(event_of(text, coord, "stop"), "ns");
 	at = event_of(text, "guest (thread, coord)", "unblock");
 	ck_assert_uint_ge(number_of(at, "times"), 1);
-	IN_ORDER(asked,
-		 number_of(event_of(text, coord, "step: hooks"), "ns"),
+	IN_ORDER(asked, number_of(event_of(text, coord, "step: hooks"), "ns"),
 		 number_of(at, "ns"),
 		 life_of(text, "guest (thread, coord)", "guest").end);
 	free(text);

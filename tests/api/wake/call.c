@@ -84,8 +84,8 @@ START_TEST(the_result_is_handed_back)
 		memset(&seen, 0, sizeof(seen));
 		j = new_job(&seen, results[i]);
 		result = 77;
-		OK(evc_call_detached(c, names[i], work, j, release, i ? INFINITY : 1e6,
-			    &result));
+		OK(evc_call_detached(c, names[i], work, j, release,
+				     i ? INFINITY : 1e6, &result));
 		ck_assert_int_eq(result, results[i]);
 		ck_assert_int_eq(atomic_load(&seen.calls), 1);
 		ck_assert_int_eq(atomic_load(&seen.released), 0);
@@ -141,7 +141,8 @@ call_in_loop(struct ev_loop *loop, ev_timer *t, int events)
 	(void)loop;
 	(void)t;
 	(void)events;
-	called = evc_call_detached(on_loop, "x", work, j, release, INFINITY, NULL);
+	called = evc_call_detached(on_loop, "x", work, j, release, INFINITY,
+				   NULL);
 	free(j);
 	evc_request_stop(on_loop, 0, NULL);
 }
@@ -157,7 +158,8 @@ START_TEST(inside_ev_run_of_a_loop_it_is_refused)
 	on_loop = new_coord(loop);
 	called = 77;
 	/* Outside of it that thread may. */
-	OK(evc_call_detached(on_loop, "x", work, j, release, INFINITY, &result));
+	OK(evc_call_detached(on_loop, "x", work, j, release, INFINITY,
+			     &result));
 	ck_assert_int_eq(result, 3);
 	ev_timer_init(&t, call_in_loop, 0., 0.);
 	ev_timer_start(loop, &t);
@@ -191,8 +193,8 @@ START_TEST(what_is_left_behind_goes_on_and_releases)
 			j->open = &open;
 			ck_assert_int_eq(
 				evc_call_detached(c, "hangs", work, j,
-					 with_release ? release : NULL,
-					 by_stop ? 0 : 0.02, &result),
+						  with_release ? release : NULL,
+						  by_stop ? 0 : 0.02, &result),
 				-EVC_DEADLINE_EXCEEDED);
 			UNTIL(atomic_load(&seen.calls) == 1);
 			OK(evc_request_stop(c, 0, NULL));
@@ -251,8 +253,8 @@ looks_up(evc_coord *c, void *arg)
 	int n = 77;
 	evc_status st;
 
-	st = evc_call_detached(c, "look-up", look_up, arg, look_up_release, INFINITY,
-		      &n);
+	st = evc_call_detached(c, "look-up", look_up, arg, look_up_release,
+			       INFINITY, &n);
 	return n == 77 ? st : EVC_INTERNAL;
 }
 
@@ -288,8 +290,8 @@ START_TEST(while_a_stop_stands_it_releases_and_calls_nothing)
 	int result = 77;
 
 	OK(evc_request_stop(c, 0, NULL));
-	STOPPED(evc_call_detached(c, "x", work, new_job(&seen, 1), release, INFINITY,
-			 &result));
+	STOPPED(evc_call_detached(c, "x", work, new_job(&seen, 1), release,
+				  INFINITY, &result));
 	ck_assert_int_eq(result, 77);
 	ck_assert_int_eq(atomic_load(&seen.calls), 0);
 	ck_assert_int_eq(atomic_load(&seen.released), 1);
@@ -315,8 +317,9 @@ START_TEST(a_function_that_ends_its_thread)
 	ck_assert_int_eq(atomic_load(&seen.released), 0);
 	/* Left behind, it releases all the same. */
 	j->open = &open;
-	ck_assert_int_eq(evc_call_detached(c, "x", work, j, release, 0, &result),
-			 -EVC_DEADLINE_EXCEEDED);
+	ck_assert_int_eq(
+		evc_call_detached(c, "x", work, j, release, 0, &result),
+		-EVC_DEADLINE_EXCEEDED);
 	atomic_store(&open, 1);
 	UNTIL(atomic_load(&seen.released) == 1);
 	OK(evc_free(c));
@@ -362,7 +365,8 @@ START_TEST(an_end_beside_a_stop)
 		j = new_job(&seen, i);
 		result = 77;
 		atomic_store(&s.go, i);
-		st = evc_call_detached(s.c, "x", work, j, release, INFINITY, &result);
+		st = evc_call_detached(s.c, "x", work, j, release, INFINITY,
+				       &result);
 		if (st == 0) {
 			ck_assert_int_eq(result, i);
 			free(j);

@@ -194,8 +194,7 @@ START_TEST(it_can_be_asked_for)
 	REFUSED(EVC_NOT_FOUND, evc_progress_get(c, id, &text, NULL));
 	REFUSED(EVC_NOT_FOUND, evc_progress_get(c, silent, &text, NULL));
 	REFUSED(EVC_NOT_FOUND, evc_progress_get(c, 77, &text, NULL));
-	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_progress_get(NULL, id, &text, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_progress_get(NULL, id, &text, NULL));
 	ck_assert_str_eq(text, "there I go");
 	atomic_store(&s.open, 1);
 	atomic_store(&g.open, 1);

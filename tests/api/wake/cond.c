@@ -43,8 +43,8 @@ crowd_main(void *arg)
 
 	atomic_store(&all->tid[o->i], own_tid());
 	pthread_mutex_lock(&mutex);
-	all->status[o->i] = evc_cond_wait(all->cond, &mutex, NULL, NULL,
-					   INFINITY);
+	all->status[o->i] =
+		evc_cond_wait(all->cond, &mutex, NULL, NULL, INFINITY);
 	pthread_mutex_unlock(&mutex);
 	atomic_fetch_add(&all->back, 1);
 	return NULL;
@@ -184,14 +184,14 @@ START_TEST(the_mutex_is_held_while_it_asks_and_when_it_returns)
 		f.value = true;
 		OK(evc_cond_wait(cond, &mutex, fact_holds, &f, times[i]));
 		f.value = false;
-		ck_assert_int_eq(evc_cond_wait(cond, &mutex, fact_holds, &f,
-						times[i]),
-				 -EVC_DEADLINE_EXCEEDED);
+		ck_assert_int_eq(
+			evc_cond_wait(cond, &mutex, fact_holds, &f, times[i]),
+			-EVC_DEADLINE_EXCEEDED);
 		ck_assert_int_eq(pthread_mutex_trylock(&mutex), EBUSY);
 		/* Nobody has step. */
-		ck_assert_int_eq(evc_cond_wait(cond, &mutex, NULL, NULL,
-						times[i]),
-				 -EVC_DEADLINE_EXCEEDED);
+		ck_assert_int_eq(
+			evc_cond_wait(cond, &mutex, NULL, NULL, times[i]),
+			-EVC_DEADLINE_EXCEEDED);
 	}
 	ck_assert_int_ge(f.asked, 6);
 	OK(evc_request_stop(c, 0, NULL));
@@ -259,8 +259,8 @@ produce(evc_coord *c, void *arg)
 	(void)c;
 	for (i = 1; i <= ITEMS; i++) {
 		pthread_mutex_lock(&mutex);
-		if (evc_cond_wait(q.not_full, &mutex, has_room, &q,
-				   INFINITY) < 0) {
+		if (evc_cond_wait(q.not_full, &mutex, has_room, &q, INFINITY) <
+		    0) {
 			pthread_mutex_unlock(&mutex);
 			return EVC_INTERNAL;
 		}
@@ -285,8 +285,7 @@ consume(evc_coord *c, void *arg)
 	(void)arg;
 	for (;;) {
 		pthread_mutex_lock(&mutex);
-		st = evc_cond_wait(q.not_empty, &mutex, has_item, &q,
-				    INFINITY);
+		st = evc_cond_wait(q.not_empty, &mutex, has_item, &q, INFINITY);
 		if (st == 0) {
 			q.sum += q.item[--q.n];
 			q.taken++;
@@ -388,8 +387,7 @@ START_TEST(NULL_is_refused_or_nobody)
 	evc_cond_signal(NULL);
 	evc_cond_broadcast(NULL);
 	cond = new_cond(c);
-	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_cond_wait(cond, NULL, NULL, NULL, 0));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_cond_wait(cond, NULL, NULL, NULL, 0));
 	OK(evc_cond_free(cond));
 	OK(evc_free(c));
 }
@@ -404,8 +402,7 @@ wait_and_free(void *arg)
 
 	atomic_store(&all->tid[0], own_tid());
 	pthread_mutex_lock(&mutex);
-	all->status[0] = evc_cond_wait(all->cond, &mutex, NULL, NULL,
-					INFINITY);
+	all->status[0] = evc_cond_wait(all->cond, &mutex, NULL, NULL, INFINITY);
 	pthread_mutex_unlock(&mutex);
 	if (all->status[0] == 0)
 		all->status[0] = evc_cond_free(all->cond);

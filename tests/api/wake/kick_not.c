@@ -210,8 +210,8 @@ ask_resolver(evc_coord *c, void *arg)
 	struct lookup *l = arg;
 	int result = 77;
 
-	l->status = evc_call_detached(c, "resolver", look_up, l, give_back, INFINITY,
-			     &result);
+	l->status = evc_call_detached(c, "resolver", look_up, l, give_back,
+				      INFINITY, &result);
 	atomic_store(&l->result, result);
 	return 0;
 }

@@ -71,7 +71,8 @@ START_TEST(unblock_waits_for_it_and_goes_on_from_there)
 END_TEST
 
 static void
-kicked_at(const evc_escalation_opts *o, double grace, double not_at, double when)
+kicked_at(const evc_escalation_opts *o, double grace, double not_at,
+	  double when)
 {
 	struct sleeper s = { .call = call_nanosleep };
 	evc_member_opts kick = { .flags = EVC_KICK };
@@ -303,12 +304,18 @@ END_TEST
 START_TEST(what_makes_no_sense_is_refused)
 {
 	const evc_escalation_opts wrong[] = {
-		{ .budget = NAN }, { .budget = -1 },
-		{ .budget = -INFINITY }, { .hooks = NAN },
-		{ .hooks = -0.1 }, { .hooks = 1.1 },
-		{ .kicks = NAN }, { .kicks = -0.1 },
-		{ .kicks = 1.1 }, { .step = NAN },
-		{ .step = -1 }, { .hard_end = NAN },
+		{ .budget = NAN },
+		{ .budget = -1 },
+		{ .budget = -INFINITY },
+		{ .hooks = NAN },
+		{ .hooks = -0.1 },
+		{ .hooks = 1.1 },
+		{ .kicks = NAN },
+		{ .kicks = -0.1 },
+		{ .kicks = 1.1 },
+		{ .step = NAN },
+		{ .step = -1 },
+		{ .hard_end = NAN },
 		{ .hard_end = -1 },
 		{ .reserved_ = { 1 } },
 		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } },

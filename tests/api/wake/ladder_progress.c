@@ -15,8 +15,8 @@ static evc_coord *
 with_ladder(double budget, double step, double hard_end)
 {
 	evc_escalation_opts o = { .budget = budget,
-			      .step = step,
-			      .hard_end = hard_end };
+				  .step = step,
+				  .hard_end = hard_end };
 	evc_config cfg = { .grace = 1000 };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 

@@ -374,7 +374,7 @@ waits_until_freed(enum handle h)
 		OK(evc_pool_new(left.c, NULL, NULL, &pool));
 	if (h == GROUP || h == STARTED_GROUP)
 		OK(evc_group_init(NULL, "group", no_work, NULL, &o, &group,
-				    NULL));
+				  NULL));
 	if (h == STARTED_GROUP)
 		OK(evc_group_start(group));
 	if (h == QUEUE)

@@ -540,7 +540,8 @@ START_TEST(from_evc_call)
 {
 	begin(false);
 	no_member = true;
-	OK(evc_call_detached(coord, "call", call, NULL, NULL, T_LIMIT * 3, NULL));
+	OK(evc_call_detached(coord, "call", call, NULL, NULL, T_LIMIT * 3,
+			     NULL));
 	OK(evc_request_stop(coord, 0, NULL));
 	join();
 	end();

@@ -201,7 +201,8 @@ waits_for_a_call(evc_coord *c, void *arg)
 {
 	int n = 0;
 
-	return evc_call_detached(c, "blocks", blocks_in_read, arg, NULL, INFINITY, &n);
+	return evc_call_detached(c, "blocks", blocks_in_read, arg, NULL,
+				 INFINITY, &n);
 }
 
 START_TEST(waits_wake_nobody)

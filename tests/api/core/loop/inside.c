@@ -68,7 +68,8 @@ nothing_to_do(void *arg)
 static evc_status
 by_call(double timeout)
 {
-	return evc_call_detached(w.of, "x", nothing_to_do, NULL, NULL, timeout, NULL);
+	return evc_call_detached(w.of, "x", nothing_to_do, NULL, NULL, timeout,
+				 NULL);
 }
 
 static evc_status
@@ -308,7 +309,7 @@ world_begin(enum place at)
 	OK(evc_registry_new(NULL, &w.reg));
 	o.coord = w.of;
 	OK(evc_group_init(w.reg, "stay", group_stays, NULL, &o, &w.group,
-			    NULL));
+			  NULL));
 	OK(evc_group_start(w.group));
 }
 

@@ -309,7 +309,9 @@ START_TEST(after_the_stop_only_late_posts_are_accepted)
 	evc_loop_ref *l = evc_loop_of(evc_home(c));
 	struct seen s = { 0 };
 	struct stream one = { .in_order = true };
-	struct numbered late = { { .fn = in_turn, .flags = EVC_AFTER_STOP }, &one, 0 };
+	struct numbered late = { { .fn = in_turn, .flags = EVC_AFTER_STOP },
+				 &one,
+				 0 };
 
 	OK(evc_post(l, see, &s));
 	OK(evc_request_stop(c, 0, NULL));
@@ -604,7 +606,8 @@ START_TEST(wrong_posts_are_refused_with_a_text)
 	evc_loop_ref *l = evc_loop_of(evc_home(c));
 	struct stream s = { .in_order = true };
 	struct numbered m = { { .fn = in_turn }, &s, 0 };
-	evc_message none = { 0 }, odd = { .fn = free_myself, .flags = 1u << 31 };
+	evc_message none = { 0 },
+		    odd = { .fn = free_myself, .flags = 1u << 31 };
 	evc_message unclean = { .fn = free_myself, .reserved_ = { 0, 1 } };
 
 	REFUSED(EVC_INVALID_ARGUMENT, evc_post(l, NULL, NULL));

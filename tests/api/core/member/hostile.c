@@ -351,8 +351,8 @@ static evc_status
 fail_by_name(evc_group *group, unsigned id, void *arg)
 {
 	crew_enter(group, id, arg);
-	return crew_leave(arg, evc_fail(evc_group_scope(group),
-					EVC_DATA_LOSS, 0, "%s", name));
+	return crew_leave(arg, evc_fail(evc_group_scope(group), EVC_DATA_LOSS,
+					0, "%s", name));
 }
 
 START_TEST(of_a_registry)

@@ -37,7 +37,8 @@ with_flag(int place, unsigned f)
 	evc_signals_opts signals = { .flags = f };
 	evc_queue_opts queue = { .flags = f };
 	evc_pool_opts pool = { .flags = f }, pool_threads = { .thread_flags = f };
-	evc_group_opts workers = { .flags = f }, threads = { .member.flags = f };
+	evc_group_opts workers = { .flags = f },
+		       threads = { .member.flags = f };
 	evc_task_class cls = { "task", NULL, NULL, f };
 	static evc_task task;
 	evc_queue *q;
@@ -75,10 +76,10 @@ with_flag(int place, unsigned f)
 		return evc_pool_new(c, "p", &pool_threads, &p);
 	case 13:
 		return evc_group_init(NULL, "w", works, NULL, &workers, NULL,
-					NULL);
+				      NULL);
 	case 14:
 		return evc_group_init(NULL, "w", works, NULL, &threads, NULL,
-					NULL);
+				      NULL);
 	case 15:
 		return evc_cancel_push(c, free, NULL, f, &id);
 	case 16:
@@ -101,29 +102,28 @@ START_TEST(a_flag_for_something_else_is_refused)
 				       EVC_LOG_STOPS | EVC_KICK_RESTORE,
 			      member = EVC_BACKGROUND | EVC_END_STOPS |
 				       EVC_AFTER_STOP;
-	static const unsigned its_own[] = { config,
-					    config | EVC_NO_HOME,
-					    member | EVC_WATCHED | EVC_KICK,
-					    member | EVC_OWN_THREAD |
-						    EVC_PAUSED | EVC_FLUSH,
-					    member,
-					    member | EVC_ON_DRAIN,
-					    member | EVC_KICK,
-					    member | EVC_KICK,
-					    EVC_JOIN_STOP_FIRST |
-						    EVC_JOIN_IGNORE_LIVE |
-						    EVC_JOIN_STRICT,
-					    EVC_SIGNALS_THIRD_EXITS,
-					    EVC_QUEUE_DRAIN,
-					    EVC_POOL_FINISH,
-					    EVC_KICK,
-					    EVC_GROUP_ASIDE,
-					    EVC_KICK | EVC_WATCHED,
-					    EVC_CANCEL_REPEAT,
-					    EVC_DUMP_STACKS | 3,
-					    EVC_DUMP_STACKS | 3,
-					    3,
-					    EVC_AFTER_STOP };
+	static const unsigned its_own[] = {
+		config,
+		config | EVC_NO_HOME,
+		member | EVC_WATCHED | EVC_KICK,
+		member | EVC_OWN_THREAD | EVC_PAUSED | EVC_FLUSH,
+		member,
+		member | EVC_ON_DRAIN,
+		member | EVC_KICK,
+		member | EVC_KICK,
+		EVC_JOIN_STOP_FIRST | EVC_JOIN_IGNORE_LIVE | EVC_JOIN_STRICT,
+		EVC_SIGNALS_THIRD_EXITS,
+		EVC_QUEUE_DRAIN,
+		EVC_POOL_FINISH,
+		EVC_KICK,
+		EVC_GROUP_ASIDE,
+		EVC_KICK | EVC_WATCHED,
+		EVC_CANCEL_REPEAT,
+		EVC_DUMP_STACKS | 3,
+		EVC_DUMP_STACKS | 3,
+		3,
+		EVC_AFTER_STOP
+	};
 	struct ev_loop *loop = ev_loop_new(0);
 	int place, bit;
 

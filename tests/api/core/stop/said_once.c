@@ -124,8 +124,7 @@ begin(int way)
 		break;
 	default:
 		OK(evc_registry_new(NULL, &reg));
-		OK(evc_group_init(reg, "it", say_work, NULL, &w, &group,
-				    NULL));
+		OK(evc_group_init(reg, "it", say_work, NULL, &w, &group, NULL));
 		OK(evc_group_start(group));
 		break;
 	}

@@ -49,7 +49,8 @@ START_TEST(NULL_and_NaN_are_refused)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_poll(NULL, &p, 1, 0, &got));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_cond_wait(NULL, &m, NULL, NULL, 0));
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_call_detached(NULL, "x", hang, NULL, hang_release, 0, &result));
+		evc_call_detached(NULL, "x", hang, NULL, hang_release, 0,
+				  &result));
 	ck_assert_uint_eq(got, 77);
 	ck_assert_int_eq(result, 77);
 	ck_assert_int_eq(atomic_load(&hang_begun), 0);
@@ -396,8 +397,8 @@ START_TEST(in_a_fork_child_all_are_refused)
 		CHILD_REFUSED(evc_wait_fd(c, 0, EVC_READ, INFINITY, &got));
 		CHILD_REFUSED(evc_poll(c, &p, 1, INFINITY, &got));
 		CHILD_REFUSED(evc_cond_wait(cond, &m, NULL, NULL, INFINITY));
-		CHILD_REFUSED(evc_call_detached(c, "x", hang, NULL, hang_release,
-				       INFINITY, &result));
+		CHILD_REFUSED(evc_call_detached(
+			c, "x", hang, NULL, hang_release, INFINITY, &result));
 		CHILD_REFUSED(evc_cond_new(c, &other));
 		CHILD_REFUSED(evc_cond_free(cond));
 		evc_cond_signal(cond);
