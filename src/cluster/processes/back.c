@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions that wait in a worker behind another one that takes its time are
- * taken back, so that they can run elsewhere: they might even be what that one
- * waits for.
- *
- * The worker's control thread decides, under a lock that each function there
- * begins under: an attempt has begun, or is the cluster's again.
+ * Functions that wait in a worker behind a long function are taken back to run
+ * elsewhere: the long function might even wait for them.  The worker's control
+ * thread decides, under a lock that each function begins under there: an
+ * attempt has begun, or is the cluster's again.
+ * Called by: hear.c and turn.c; the loop's timer.
+ * Locks: none; the loop's thread.
  */
 #include "cluster/processes/processes.h"
 
@@ -13,7 +13,8 @@
 #define PATIENCE 0.01
 #define BATCH 32
 
-/* Also when the clock was set back: nobody knows for how long it has then. */
+/* true also after the clock was set back, because the time of waiting is
+   unknown then. */
 static bool
 has_waited(const struct process *w, double now)
 {
@@ -27,7 +28,7 @@ ask(struct process *w)
 	const struct taken *last = process_taken(w, w->n_taken - 1);
 
 	if (evc__frame_put_number(&w->control.out, FRAME_BACK, last->n) < 0)
-		return; /* then the next time */
+		return; /* the next look tries again */
 	w->back_upto = last->n;
 	w->window = 1;
 	evc__link_flush(&w->control);
@@ -46,7 +47,7 @@ on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
 	for (i = 0; i < p->n; i++) {
 		struct process *w = &p->workers[i];
 
-		/* This loop may be the one that is late. */
+		/* This loop may be late itself. */
 		if (has_waited(w, ev_now(ev))) {
 			evc__link_read(&w->data, false);
 			if (has_waited(w, ev_now(ev)))

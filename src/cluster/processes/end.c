@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How workers end.
- *
- * Only the kernel proves that a process does not run: its pidfd says so at once.
- * Where there are none (Linux before 5.3, valgrind) it is asked again and again.
- *
- * What a worker has written until then is read to the end first, unless it was
- * fenced: results that are there count.
+ * The end of workers.  Only the kernel proves that a process does not run: a
+ * pidfd says so at once.  Without pidfds (Linux before 5.3, valgrind) the
+ * kernel is asked again and again.
+ * Bytes that a worker wrote before its end are read first, unless the worker
+ * was fenced: results among them count.
+ * Called by: the loop's watchers; turn.c.
+ * Locks: none here; the sink takes the cluster's.  The loop's thread.
  */
 #include "cluster/processes/processes.h"
 
@@ -22,7 +22,7 @@ is_lease_over(const struct processes *p)
 	return p->until_ns != 0 && sync_mono() >= p->until_ns;
 }
 
-/* Its lease may be what has ended it. */
+/* The lease may have ended the worker. */
 static void
 add_lease(struct text *t, const struct process *w)
 {
@@ -77,14 +77,14 @@ describe(const struct process *w, enum reap l, const siginfo_t *info, char *why)
 
 /* ---- gone ---- */
 
-/* Is this life the last one? */
+/* Does no other life follow? */
 static bool
 is_last(const struct processes *p)
 {
 	return p->left || p->lost;
 }
 
-/* Where no function was its death. */
+/* The kind of an end that no function has caused. */
 static unsigned
 how_idle(const struct process *w, enum reap l, const siginfo_t *info)
 {

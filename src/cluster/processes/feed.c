@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What workers are given.
- *
- * A worker has a window: so many functions it may have taken.  It is 1 until
- * functions prove to be quick, and then as wide as a few milliseconds of work:
- * what waits in a worker behind another function waits for that alone, while
- * others may be idle.  (What waits too long is taken back: processes_back.c.)
- *
- * What is built and dropped goes the same way, so it is done before the
- * functions that come behind it: nobody waits for an answer.
+ * Functions and definitions go to the workers.  A worker has a window, the
+ * number of functions it may have taken.  The window is 1 until functions prove
+ * to be quick, then as wide as a few milliseconds of work: a function that
+ * waits in a worker waits for the function before alone, while other workers
+ * may be idle.  (back.c takes long waits back.)
+ * Definitions go the same way, so a worker builds before it runs the functions
+ * behind, and no answer is waited for.
+ * Called by: turn.c, hear.c and back.c.
+ * Locks: none here; the sink takes the cluster's.  The loop's thread.
  */
 #include "cluster/processes/processes.h"
 
-#define QUICK 0.001        /* seconds: what takes longer is given one by one */
-#define AHEAD 0.004        /* seconds of work that a window holds at most */
+#define QUICK 0.001        /* seconds: longer functions are given one by one */
+#define AHEAD 0.004        /* seconds of work in a window, at most */
 #define BATCH 32
 #define OUT_MOST ((size_t)1 << 20) /* bytes that wait to be written, roughly */
 
@@ -65,8 +65,8 @@ evc__process_ended_one(struct process *w, double took)
 
 /* ---- to build ---- */
 
-/* What is to be built may be large, and the worker busy for long: what cannot be
-   written yet stays with the cluster, where it may be dropped again. */
+/* A definition may be large, and the worker busy for long: a definition that
+   cannot be written yet stays with the cluster, where a drop may remove it. */
 static bool
 can_write(struct process *w)
 {
@@ -90,7 +90,7 @@ build(struct process *w)
 
 /* ---- to run ---- */
 
-/* It cannot be sent: that is its outcome. */
+/* A function that cannot be sent ends with that error. */
 static void
 refuse(struct process *w, const evc_engine_task *t)
 {
@@ -115,7 +115,7 @@ put(struct process *w, const evc_engine_task *t)
 		is_kept = t->n_inputs <= sizeof few ?
 				  few :
 				  sync_alloc(t->n_inputs, sizeof *is_kept);
-		/* Without memory for that they are sent. */
+		/* Without memory all inputs are sent. */
 		for (i = 0; is_kept != NULL && i < t->n_inputs; i++)
 			is_kept[i] = evc__kept_find(&w->kept,
 						    t->inputs[i].id) != NULL;
@@ -126,7 +126,7 @@ put(struct process *w, const evc_engine_task *t)
 	return st;
 }
 
-/* One that has more than one function is looked at: back.c. */
+/* back.c looks at a worker with several functions. */
 static void
 watch_back(struct processes *p)
 {
@@ -134,7 +134,7 @@ watch_back(struct processes *p)
 		ev_timer_again(p->ev, &p->back);
 }
 
-/* false: there is nothing for it. */
+/* false: the cluster has no function for the worker. */
 static bool
 take(struct process *w, unsigned most)
 {
@@ -171,7 +171,7 @@ evc__process_feed(struct process *w)
 		while (room(w) > 0 && take(w, room(w)))
 			;
 	}
-	/* Answers, too, which have no need of more to do. */
+	/* Answers go out even to a worker that takes no functions. */
 	if (w->data.fd >= 0)
 		evc__link_flush(&w->data);
 }
@@ -183,8 +183,8 @@ evc__processes_feed(struct processes *p)
 
 	if (p->left)
 		return;
-	/* One for each that has none, and then the others: if they are few and
-	   long they should not all go to the first. */
+	/* First one function for each idle worker, then the others: a few long
+	   functions should not all go to the first worker. */
 	for (i = 0; i < p->n; i++) {
 		struct process *w = &p->workers[(p->next + i) % p->n];
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What workers say.
- *
- * Nothing of it is believed: a worker that says what it cannot have to say is
- * fenced, and named with what it was.  What it said before that counts.
+ * Frames from workers.  Nothing is believed: a worker that sends an impossible
+ * frame is fenced, with the frame's name in the text.  Earlier frames count.
+ * Called by: link.c, by processes.hear and .on_io; processes.c for answers.
+ * Locks: none here; the sink takes the cluster's.  The loop's thread.
  */
 #include "cluster/processes/processes.h"
 
 #define BATCH 64
 
-/* Results that were read and are not told yet: they point into what was read. */
+/* Results that were read and are not told yet.  They point into the bytes
+   read. */
 struct batch {
 	evc_engine_result r[BATCH];
 	unsigned n;
@@ -59,7 +60,7 @@ hear_hello(struct process *w, const struct frame *f)
 	p->sink->up(p->core, w->index, NULL, where);
 }
 
-/* It will end by itself. */
+/* The process is going to end by itself. */
 static void
 hear_failed(struct process *w, const struct frame *f)
 {
@@ -91,18 +92,18 @@ hear_begun(struct process *w, const struct frame *f)
 		evc__process_begun(w);
 }
 
-/* What is too much for it, the oldest first. */
+/* Note a kept result.  Too many bytes: the oldest results are forgotten. */
 static void
 keep(struct process *w, uint64_t id, size_t size)
 {
 	struct notes *notes = &w->p->notes;
 
-	/* Without memory it is forgotten at once. */
+	/* Without memory the worker forgets the result at once. */
 	if (!evc__kept_add(&w->kept, id, (evc_value){ NULL, size })) {
 		evc__frame_put_number(&w->data.out, FRAME_FORGET, id);
 		return;
 	}
-	/* -> forget(): before the result is told */
+	/* -> forget(): raised before the result is told */
 	sync_add(&notes->n_kept, 1);
 	while (w->kept.bytes > KEEP_MOST) {
 		id = evc__kept_oldest(&w->kept);
@@ -128,7 +129,7 @@ hear_result(struct process *w, const struct frame *f, struct batch *b)
 		garbage(w, "the result of a function that it does not have");
 	} else if (said.r.took < 0 && !t->asked &&
 		   t->n > w->p->cancelled_upto) {
-		/* It would be given to it again, and so on. */
+		/* The function would come again, and be given back again. */
 		tell(w, b);
 		garbage(w, "a function back that it was to run");
 	} else {
@@ -137,7 +138,7 @@ hear_result(struct process *w, const struct frame *f, struct batch *b)
 		w->of_use |= said.r.took >= 0;
 		evc__process_ended_one(w, said.r.took);
 		b->r[b->n++] = said.r;
-		/* Its updates stay until they are told. */
+		/* Updates stay valid until they are told. */
 		if (b->n == BATCH || said.r.n_updates > 0)
 			tell(w, b);
 	}
@@ -158,7 +159,7 @@ hear_built(struct process *w, const struct frame *f)
 
 /* ---- variables ---- */
 
-/* The answer to its question. */
+/* Answer the worker's question for a variable. */
 static void
 reply_to(struct process *w, struct frame_reply *reply)
 {
@@ -190,7 +191,7 @@ hear_variable(struct process *w, const struct frame *f)
 		garbage(w, evc_last_error());
 		return;
 	}
-	/* Or answers that nobody reads would fill our memory. */
+	/* Unread answers would fill our memory. */
 	if (w->asks || w->data.sent < w->answered) {
 		garbage(w, "a question before it has read the last answer");
 		return;
@@ -215,7 +216,7 @@ evc__process_answer(struct process *w, const evc_engine_answer *a)
 				     .value = a->value,
 				     .text = a->text };
 
-	/* Its life is over, or it has its answer. */
+	/* The worker's life is over, or the question has its answer. */
 	if (!w->asks || w->state != PROCESS_UP)
 		return;
 	reply_to(w, &reply);
@@ -254,7 +255,7 @@ hear_one(struct link *l, const struct frame *f, struct batch *b)
 		hear_result(w, f, b);
 		return;
 	}
-	/* What is told comes in the order in which it was said. */
+	/* Frames are told in the order in which they came. */
 	tell(w, b);
 	if (f->type == FRAME_HELLO)
 		hear_hello(w, f);
@@ -288,7 +289,7 @@ evc__process_hear(struct link *l, const unsigned char *p, size_t n)
 			at += f.whole;
 		}
 	}
-	/* Before a fence, which would drop them. */
+	/* Before a fence, which would drop results. */
 	tell(w, &b);
 	if (got < 0)
 		garbage(w, evc_last_error());

@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Leases: a worker that gives no sign of life for so long is lost, though its
- * process is there - stopped, or swapped out, or hung in the kernel.
- *
- * One timer for all asks each of them by its control stream, which a thread of
- * the worker's reads, whatever its function does.  Everything that a worker
- * sends counts as an answer.
- *
- * Where the engine stands under a lease itself, workers are told when that is
- * over, and end by then whatever becomes of us.
- *
- * And deadlines of functions, which are a timer of each worker: one function
- * runs there at a time.
+ * Leases: a worker without a sign of life for the lease is lost, though its
+ * process is there - stopped, swapped out, or hung in the kernel.  One timer
+ * asks all workers by their control streams, which a thread of the worker reads
+ * during a function.  Each byte of a worker is an answer.
+ * An engine under a lease of its own tells its workers the end of that lease,
+ * and they end by then in any case.
+ * Deadlines of functions: a timer of each worker, because a worker runs one
+ * function at a time.
+ * Called by: turn.c, spawn.c and processes.c; the loop's timers.
+ * Locks: none here; the sink takes the cluster's.  The loop's thread.
  */
 #include "cluster/processes/processes.h"
 
-/* What it takes until a program has come to evc_worker_main, at most. */
+/* The longest time from the start of a program to evc_worker_main. */
 #define START_NS UINT64_C(60000000000)
-/* And from the end of its streams to the end of the process. */
+/* The longest time from the end of the streams to the end of the process. */
 #define EXIT_NS UINT64_C(10000000000)
 
 static void
 ask(struct process *w, uint64_t now)
 {
 	if (evc__frame_put_bare(&w->control.out, FRAME_PING) < 0)
-		return; /* then the next time */
+		return; /* the next tick tries again */
 	evc__link_flush(&w->control);
 	w->ping_ns = now;
 }
@@ -35,7 +33,7 @@ is_closed(const struct process *w)
 	return w->data.ended || w->control.ended;
 }
 
-/* It completes nothing more, whatever else it says, and should end. */
+/* The worker completes nothing more, and should end. */
 static void
 look_at_end(struct process *w, uint64_t now)
 {
@@ -44,7 +42,7 @@ look_at_end(struct process *w, uint64_t now)
 
 	if (w->closed_ns == 0)
 		w->closed_ns = now;
-	/* It may take its time, unless functions wait for that. */
+	/* The end may take its time, unless functions wait for the worker. */
 	if (w->n_taken == 0 && limit < EXIT_NS)
 		limit = EXIT_NS;
 	if (now - w->closed_ns < limit)
@@ -52,7 +50,7 @@ look_at_end(struct process *w, uint64_t now)
 	evc__link_read(&w->data, true);
 	if (w->state == PROCESS_FENCED)
 		return;
-	/* It has perhaps said why. */
+	/* The worker has perhaps said a reason. */
 	evc__copy(why, sizeof why, w->why);
 	if (why[0] != '\0')
 		evc__process_fence(w, "%s", why);
@@ -77,12 +75,12 @@ look(struct process *w, uint64_t now)
 		ask(w, now);
 		return;
 	}
-	/* Nobody reads there before evc_worker_main. */
+	/* Before evc_worker_main no thread reads the control stream. */
 	if (!w->talks && limit < START_NS)
 		limit = START_NS;
 	if (now - w->ping_ns < limit)
 		return;
-	/* It may have answered while this loop was busy elsewhere. */
+	/* An answer may have come while this loop was busy. */
 	evc__link_read(&w->data, true);
 	evc__link_read(&w->control, true);
 	if (w->ping_ns == 0 || w->state == PROCESS_FENCED)
@@ -119,8 +117,8 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 	if (on_loop_inherited(&p->on))
 		return;
 	p->tick_ns = now;
-	/* Who has not turned for so long has perhaps been stopped together with
-	   the workers: they get their time anew. */
+	/* After such a pause this process was perhaps stopped together with its
+	   workers: they get their time anew. */
 	late = late > p->lease_ns / 2 ? late : 0;
 	for (i = 0; i < p->n; i++) {
 		struct process *w = &p->workers[i];
@@ -146,7 +144,7 @@ evc__processes_lease_start(struct processes *p)
 
 /* ---- the end of our own lease ---- */
 
-/* Without memory it hears of the next one, or ends too soon. */
+/* Without memory the worker hears of the next time, or ends too soon. */
 void
 evc__process_until(struct process *w)
 {
@@ -187,8 +185,8 @@ evc__process_overdue(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)events;
 	if (on_loop_inherited(&p->on))
 		return;
-	/* It may have come to its end while this loop was busy, and the next
-	   one have begun. */
+	/* The function may have ended while this loop was busy, and the next
+	   function have begun. */
 	evc__link_read(&w->data, true);
 	if (!w->begun || ev_is_active(timer) || w->state != PROCESS_UP)
 		return;

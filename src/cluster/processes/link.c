@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The streams to a worker.
- *
- * What is read goes to a piece of memory that all share, and only the beginning
- * of a frame that is not there yet is copied to the link's own.  What is written
- * is put behind the other bytes by whoever has something to say, and sent by
- * one call when that is all.
+ * The streams to a worker.  Bytes are read into memory that all workers share;
+ * only the beginning of an incomplete frame is copied to the link's own memory.
+ * Bytes to write are put behind others, and one call sends them all.
+ * Called by: all files of this room but process.c.
+ * Locks: none; the loop's thread.
  */
 #include "cluster/processes/processes.h"
 
-#define READS_MOST 4 /* in one turn; others have one, too */
+#define READS_MOST 4 /* in one turn, for the sake of other workers */
 
 static void
 watch(struct link *l, int events)
@@ -25,7 +24,7 @@ watch(struct link *l, int events)
 	l->events = events;
 }
 
-/* Its other end is closed: what there is to say about that the pidfd says. */
+/* The other end is closed; the pidfd tells the rest. */
 static void
 ended(struct link *l)
 {
@@ -54,7 +53,7 @@ evc__link_flush(struct link *l)
 		watch(l, EV_READ);
 }
 
-/* How much is to be read behind a frame that has begun. */
+/* The number of bytes to read behind the beginning of a frame. */
 static size_t
 wanted(const struct link *l)
 {
@@ -76,8 +75,7 @@ no_memory(struct link *l)
 	bytes_free(&l->in);
 }
 
-/* One read.  How much was there for it, and how much there was room for; false:
-   nothing more to read. */
+/* Read once. *ret_full: the room was filled; false: no more bytes. */
 static bool
 read_once(struct link *l, bool *ret_full)
 {

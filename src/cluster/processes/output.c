@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What workers print: standard output and standard error of each come by one
- * pipe.  Whole lines go to the log; the last bytes are kept, because what a
- * program says before it dies is often why.
- *
- * One that does not stop printing must not fill the disk by the log: of each
- * worker a second has so many lines, and one more that counts the rest.
+ * Output of workers: a pipe has standard output and standard error of a worker.
+ * Whole lines go to the log; the last bytes are kept, because the last words of
+ * a dying program often say why.
+ * A worker that prints without end must not fill the disk by the log: a second
+ * has a limited number of lines, and a line that counts the others.
+ * Called by: spawn.c and end.c; the loop's watchers.
+ * Locks: none; the loop's thread.
  */
 #include "cluster/processes/processes.h"
 
 #include <inttypes.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define LINES_MOST 100  /* in one */
+#define LINES_MOST 100  /* in a second */
 #define READ_ROOM 4096
 #define READS_MOST 16   /* in one turn */
 #define READS_AT_END 256
@@ -40,7 +41,7 @@ on_rest(struct ev_loop *ev, struct ev_timer *timer, int events)
 		say_rest(w);
 }
 
-/* true: the log has had as many as a second may have. */
+/* true: the log has had its lines of this second. */
 static bool
 is_too_much(struct process *w)
 {
@@ -94,7 +95,7 @@ hear(struct process *w, const char *bytes, size_t n)
 	}
 }
 
-/* false: nothing more to read. */
+/* false: no more bytes. */
 static bool
 read_some(struct process *w)
 {
@@ -146,7 +147,7 @@ evc__process_output_close(struct process *w)
 
 	if (w->output.fd < 0)
 		return;
-	/* A child of its may go on for ever. */
+	/* A child of the worker may write for ever. */
 	for (i = 0; i < READS_AT_END && read_some(w); i++)
 		;
 	say(w);
@@ -169,7 +170,7 @@ evc__process_words(const struct process *w, struct text *t)
 		char c = w->output.words[i % WORDS_ROOM];
 
 		c = (unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
-		/* Ends of lines and blanks: one of them. */
+		/* Ends of lines and blanks become one blank. */
 		if (c != ' ' || (n > 0 && words[n - 1] != ' '))
 			words[n++] = c;
 	}
@@ -178,7 +179,7 @@ evc__process_words(const struct process *w, struct text *t)
 	words[n] = '\0';
 	if (n == 0 || t->len + sizeof before >= t->room)
 		return;
-	/* Of many the last. */
+	/* The last of many. */
 	most = t->room - t->len - sizeof before;
 	evc__text_add(t, before);
 	evc__text_add(t, evc__end_of(words, most));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One worker as all other files here see it: the deadline of what it runs, its
- * fence, and its last word.
+ * One worker as all other files here see it: the deadline of its function, its
+ * fence, its last word.
+ * Called by: all other files of this room.
+ * Locks: none here; the sink takes the cluster's.  The loop's thread.
  */
 #include "cluster/processes/processes.h"
 
@@ -65,6 +67,6 @@ evc__process_over(struct process *w)
 		if (p->workers[i].state != PROCESS_OVER)
 			return;
 	p->ended = true;
-	/* From the mail: whoever has called this has p still in hand. */
+	/* The mail ends the engine: the caller has p still in hand. */
 	evc__notes_ring(&p->notes);
 }

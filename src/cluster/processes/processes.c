@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine "processes", from the outside.
+ * The engine "processes": open and close, and the operations that the cluster,
+ * or a node, calls.
+ * Called by: the cluster and cluster/open/node.c, by evc__engine_processes.
+ * Locks: none; answer, until and rank are for the loop's thread, the other
+ * operations are of engine/notes.c.
  */
 #include "cluster/processes/processes.h"
 
@@ -35,8 +39,8 @@ op_close(evc_engine *engine)
 	sync_free(p);
 }
 
-/* A member of the scope, so that one that stays is named.  What keeps its joins
-   waiting is the cluster itself, on every engine. */
+/* A member of the scope, so that reports name a worker that stays.  The cluster
+   itself keeps the joins of its scope waiting, on every engine. */
 static evc_status
 rank(struct process *w, unsigned index)
 {
@@ -76,7 +80,8 @@ make_workers(struct processes *p)
 	return 0;
 }
 
-/* Each has the number that it has here, unless the cluster's is told. */
+/* Each worker has its own number in the cluster, unless the caller tells
+   others. */
 static evc_status
 rank_all(struct processes *p)
 {
@@ -117,7 +122,7 @@ make(struct processes *p, const evc_engine_env *env)
 	p->core = env->core;
 	p->lease_ns = evc__ns(env->lease);
 	p->grace_ns = evc__ns(env->grace);
-	/* Of a program that goes on after a crash the greater one. */
+	/* The next run of a program has a greater one. */
 	p->generation = env->generation != 0 ? env->generation : sync_real();
 	p->max_frame = env->max_frame < UINT32_MAX ? env->max_frame :
 						     UINT32_MAX - 1;
@@ -135,7 +140,7 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 	struct processes *p;
 	evc_status st;
 
-	/* Or each of our workers would start workers, and each of those... */
+	/* Or each worker would start workers, and each of these... */
 	if (getenv(WORKER_VARIABLE) != NULL)
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "processes: this process was started as a"
@@ -156,7 +161,7 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				"processes: no memory for %u workers", p->n);
 	if (st == 0) {
-		/* Before the loop can say anything. */
+		/* Before the loop's first word. */
 		*ret_engine = (evc_engine *)(void *)p;
 		st = evc__notes_ring(&p->notes);
 	}
@@ -187,7 +192,8 @@ op_rank(evc_engine *engine, unsigned worker, unsigned index)
 
 	if (w == NULL || w->ranked || w->state != PROCESS_WAITS)
 		return;
-	/* Without memory for the member one that stays is not named. */
+	/* Without memory the worker has no member, and a report does not name
+	   it. */
 	st = rank(w, index);
 	(void)st;
 	if (p->running)

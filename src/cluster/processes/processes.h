@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The engine "processes": each worker is a process of this machine, started by
- * posix_spawn, and everything about it happens on the loop's thread.
+ * posix_spawn.  All of its data belongs to the loop's thread, but for the
+ * notes.
  *
  *     notes (any thread) --mail--> loop: spawn, feed, hear, lease, end
  *
- * A worker has two streams: data, for what is done one after the other (tasks,
- * results, what is built), and control, which a thread of its own reads there,
- * for what must not wait behind a function (pings, cancels).  A pipe has its
- * output.  That it has ended is what the kernel says, by its pidfd.
+ * A worker has two streams.  Data is for work in an order: tasks, results,
+ * builds.  Control, which another thread of the worker reads, is for words that
+ * must not wait behind a function: pings, cancels.  A pipe has the worker's
+ * output.  The kernel says by the pidfd that a worker has ended.
  *
- * Workers are spawned on the loop's thread alone: a worker asks the kernel for a
- * SIGKILL when the thread that has spawned it ends, and that must be one that
- * stays.
+ * Workers are spawned on the loop's thread alone, because a worker asks the
+ * kernel for a SIGKILL when the thread that has spawned it ends, and the loop's
+ * thread stays.
  */
 #ifndef EVC_CLUSTER_PROCESSES_H
 #define EVC_CLUSTER_PROCESSES_H
@@ -36,94 +37,98 @@
 #define LINE_ROOM 512
 #define WHY_ROOM 192
 
-struct processes; /* is the evc_engine */
+struct processes; /* the evc_engine */
 struct process;
 
-/* A stream to a worker: loop thread only. */
+/* A stream to a worker.  In this file all fields without another guard belong to
+   the loop's thread. */
 struct link {
 	struct process *w;
 	int fd;           /* -1: none */
-	struct ev_io io;  /* not started while fd is -1 */
+	struct ev_io io;  /* stopped while fd is -1 */
 	int events;
-	struct bytes in;  /* the beginning of a frame */
+	struct bytes in;  /* beginning of a frame */
 	struct bytes out;
-	uint64_t sent;    /* bytes of all that was written */
-	bool ended;       /* nothing more comes, and nothing can be written */
+	uint64_t sent;    /* bytes written, in all */
+	bool ended;       /* the other end is closed: no byte comes or goes */
 };
 
-/* What a worker has taken, in the order it will end. */
+/* A function that a worker has taken. */
 struct taken {
 	uint64_t n, id;
 	double deadline; /* 0: none */
-	bool asked;      /* to stop, by itself */
+	bool asked;      /* the function was asked to stop, alone */
 };
 
 enum process_state {
-	PROCESS_WAITS,    /* there is none; one is started when due_ns is over */
-	PROCESS_STARTING, /* it has not said hello */
+	PROCESS_WAITS,    /* no process; the next starts at due_ns */
+	PROCESS_STARTING, /* started, without a hello */
 	PROCESS_UP,
-	PROCESS_FENCED,   /* killed: what it says counts no more */
-	PROCESS_OVER      /* there is none, and will be none */
+	PROCESS_FENCED,   /* killed: further words do not count */
+	PROCESS_OVER      /* no process, and no other to come */
 };
 
 struct process {
 	struct processes *p;
 	unsigned index;
-	unsigned rank;          /* its number in the cluster, */
-	bool ranked;            /* if that is known: else it is not started */
+	unsigned rank;          /* number in the cluster */
+	bool ranked;            /* the number is known: the worker may start */
 	enum process_state state;
 	char name[48];
-	evc_id hold;            /* the member that stands for it; 0: none */
-	/* this life */
-	pid_t pid;              /* 0: there is none */
+	evc_id hold;            /* the scope's member for the worker; 0: none */
+	/* Fields of one life, up to `kept`. */
+	pid_t pid;              /* 0: no process */
 	int pidfd;              /* -1: none */
-	struct ev_io end;       /* on the pidfd */
-	struct ev_timer ask;    /* without one */
+	struct ev_io end;       /* watches the pidfd */
+	struct ev_timer ask;    /* asks the kernel, without a pidfd */
 	struct link data, control;
 	uint64_t born_ns;
-	uint64_t ping_ns;       /* since when it owes an answer; 0: not */
-	uint64_t closed_ns;     /* since when a stream has ended; 0: none has */
-	uint64_t answered;      /* of data: the end of the last answer that it
-				   has asked for */
-	bool asks;              /* it waits for one that comes later */
-	bool was_up;            /* `up` was told */
-	bool talks;             /* somebody reads its control stream there */
-	bool leaving;           /* it was told to end */
-	bool of_use;            /* it has run something to its end */
-	bool settled;           /* what has ended it is no function that it has
-				   still */
-	char why[WHY_ROOM];     /* why it was fenced, or what it said itself;
-				   "": its end says why */
+	uint64_t ping_ns;       /* time of a ping without an answer; 0: none */
+	uint64_t closed_ns;     /* end of a stream; 0: open */
+	uint64_t answered;      /* bytes of `data` up to the end of the last
+				   answer to a question */
+	bool asks;              /* a question waits for a later answer */
+	bool was_up;            /* `up` was told to the cluster */
+	bool talks;             /* a thread of the worker reads the control
+				   stream */
+	bool leaving;           /* the worker was told to end */
+	bool of_use;            /* a function has come to its end */
+	bool settled;           /* the worker's end is not its function's
+				   fault */
+	char why[WHY_ROOM];     /* reason of a fence, or the worker's own words;
+				   "": the end says the reason */
 	struct taken taken[WINDOW_MOST];
 	unsigned n_taken, first_taken;
-	bool begun;             /* the first of them, which has a deadline */
-	double moved;           /* ev_now: the last one ended, or the first was
-				   taken */
-	uint64_t back_upto;     /* asked to give back those that have not
-				   begun; 0: not */
+	bool begun;             /* the oldest function runs, and has a
+				   deadline */
+	double moved;           /* ev_now at the last end, or at the first
+				   take */
+	uint64_t back_upto;     /* functions up to this attempt are asked back,
+				   unless begun; 0: none */
 	struct ev_timer deadline;
 	unsigned window;
-	double average;         /* seconds that a function takes, lately */
-	struct kept kept;       /* results that it keeps: sizes alone */
+	double average;         /* seconds of a function, lately */
+	struct kept kept;       /* sizes of the results that the worker keeps */
 	struct {
 		int fd;         /* -1: none */
 		struct ev_io io;
 		char line[LINE_ROOM];
 		size_t n_line;
-		char words[WORDS_ROOM]; /* a ring: the last it has said */
+		char words[WORDS_ROOM]; /* a ring of the last words */
 		uint64_t n_words;
-		/* from life to life: what the log was told in this second */
+		/* Fields of all lives: lines in the log in the present
+		   second. */
 		uint64_t second_ns;
 		unsigned n_said;
 		uint64_t n_left_out;
-		struct ev_timer rest; /* while some were left out */
+		struct ev_timer rest; /* runs while lines are left out */
 	} output;
-	/* from life to life */
+	/* Fields of all lives. */
 	uint64_t due_ns, backoff_ns;
 };
 
 struct processes {
-	struct notes notes;     /* the first; any thread */
+	struct notes notes;     /* the first field; any thread */
 
 	/* ---- set at open ---- */
 	evc_coord *scope;
@@ -134,49 +139,48 @@ struct processes {
 	uint64_t lease_ns, grace_ns, generation;
 	size_t max_frame;
 	char *path;             /* of the program */
-	char **argv, **environment; /* of the program; the first in the latter
-				       is set for each worker */
+	char **argv, **environment; /* of the program; environment[0] is set for
+				       each start */
 	unsigned n;
 	struct process *workers;
-	/* Of a link: how many of the bytes that came are done with; something can
-	   be read or written.  (hear.c) */
+	/* hear.c: the number of bytes of a link that are done with; a link has
+	   bytes to read or room to write. */
 	size_t (*hear)(struct link *l, const unsigned char *p, size_t n);
 	void (*on_io)(struct ev_loop *ev, struct ev_io *io, int events);
 
 	/* ---- loop thread only ---- */
 	struct ev_loop *ev;
 	struct on_loop on;
-	bool running;           /* the watchers are there */
+	bool running;           /* the watchers run */
 	bool lost;              /* the loop is being destroyed */
-	bool left;              /* leave was heard */
+	bool left;              /* `leave` was heard */
 	bool ended;             /* all workers are over */
-	evc_task task;          /* keeps the loop turning */
-	struct ev_timer lease;  /* for all of them */
-	struct ev_timer spawn;  /* the next start that is due */
-	struct ev_timer grace;  /* after leave */
-	struct ev_timer back;   /* while a worker has more than one function */
+	evc_task task;          /* lets the loop turn */
+	struct ev_timer lease;  /* of all workers */
+	struct ev_timer spawn;  /* the next start */
+	struct ev_timer grace;  /* after `leave` */
+	struct ev_timer back;   /* runs while a worker has several functions */
 	struct ev_cleanup cleanup;
-	uint64_t tick_ns;       /* of the lease timer, the last one */
+	uint64_t tick_ns;       /* time of the last tick of `lease` */
 	uint64_t cancelled_upto;
-	uint64_t until_ns;      /* workers end by themselves then; 0: they do
-				   not */
-	unsigned next;          /* which worker is fed first */
-	unsigned char *scratch; /* what is read, before it has a frame */
+	uint64_t until_ns;      /* end of all workers; 0: none */
+	unsigned next;          /* the worker that is fed first */
+	unsigned char *scratch; /* bytes read, before their frame is known */
 };
 
 #define SCRATCH ((size_t)256 << 10)
 
 extern const evc_engine_ops evc__engine_processes;
 
-/* The i-th of those it has taken, the oldest first; i is n_taken at most: the
-   place of the next one. */
+/* The i-th function of a worker, the oldest first; i == n_taken: the place of
+   the next function. */
 static inline struct taken *
 process_taken(struct process *w, unsigned i)
 {
 	return &w->taken[(w->first_taken + i) % WINDOW_MOST];
 }
 
-/* It has said something. */
+/* Any byte is a sign of life. */
 static inline void
 process_lives(struct process *w)
 {
@@ -185,19 +189,19 @@ process_lives(struct process *w)
 
 /* ---- process.c ---- */
 
-/* The oldest that it has taken has begun: its deadline counts from now. */
+/* The oldest function has begun: its deadline counts from now. */
 void evc__process_begun(struct process *w);
 void evc__process_deadline_stop(struct process *w);
-/* It completes nothing more: SIGKILL, and `gone` follows.  why: "sent garbage:
-   ..."; a name and a pid are put before. */
+/* The worker completes nothing more: SIGKILL, and `gone` follows. fmt: "sent
+   garbage: ..."; a name and a pid come before. */
 void evc__process_fence(struct process *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* This one will not live again; when it was the last the engine ends. */
+/* The worker lives no more; after the last one the engine ends. */
 void evc__process_over(struct process *w);
 
 /* ---- program.c ---- */
 
-/* The path and the arguments from the options.  0, or refused. */
+/* Path and arguments from the options. 0, or refused. */
 evc_status evc__processes_program(struct processes *p,
 				  const char *const *options);
 void evc__processes_program_free(struct processes *p);
@@ -206,71 +210,72 @@ void evc__processes_program_free(struct processes *p);
 
 void evc__link_open(struct link *l, struct process *w, int fd);
 void evc__link_close(struct link *l);
-/* Write what can be written. */
+/* Write as much as the socket takes. */
 void evc__link_flush(struct link *l);
-/* Read what is there, once or to the end; each frame goes to p->hear. */
+/* Read once, or to the end; the bytes go to p->hear. */
 void evc__link_read(struct link *l, bool to_the_end);
 
 /* ---- output.c ---- */
 
 void evc__process_output_open(struct process *w, int fd);
-/* What is there still is read and told. */
+/* Read and log the last bytes. */
 void evc__process_output_close(struct process *w);
-/* ": its last words: ..." into t, as many as there is room for; nothing if it
-   has said nothing. */
+/* Put "; its last words: ..." into t, as far as they fit; nothing after
+   silence. */
 void evc__process_words(const struct process *w, struct text *t);
 
 /* ---- feed.c ---- */
 
-/* Give workers what there is to build and to run. */
+/* Definitions and functions for all workers, for one worker. */
 void evc__processes_feed(struct processes *p);
 void evc__process_feed(struct process *w);
-/* The oldest that it has taken is over, and took so long (< 0: given back). */
+/* The oldest function is over and took so many seconds; < 0: given back. */
 void evc__process_ended_one(struct process *w, double took);
 
 /* ---- back.c ---- */
 
 void evc__processes_back_init(struct processes *p);
-/* Those behind this one do not begin there.  false: nobody has asked. */
+/* The functions behind the begun one do not begin. false: they were not asked
+   back. */
 bool evc__process_gave_back(struct process *w, const struct frame_backed *f);
 
 /* ---- lease.c ---- */
 
 void evc__processes_lease_start(struct processes *p);
-/* The timer of its deadline. */
+/* The timer of the deadline. */
 void evc__process_overdue(struct ev_loop *ev, struct ev_timer *timer,
 			  int events);
-/* Have workers end by themselves, later than was said before. */
+/* Workers end by themselves at a later time than before. */
 void evc__processes_until(struct processes *p, uint64_t mono_ns);
-/* This one has just been started. */
+/* The same for a worker that has just started. */
 void evc__process_until(struct process *w);
 
 /* ---- hear.c ---- */
 
 size_t evc__process_hear(struct link *l, const unsigned char *p, size_t n);
 void evc__process_on_io(struct ev_loop *ev, struct ev_io *io, int events);
-/* The answer that it waits for. */
+/* The answer to the worker's question. */
 void evc__process_answer(struct process *w, const evc_engine_answer *a);
 
 /* ---- spawn.c ---- */
 
-/* Start those that are due, and see to it that the others are. */
+/* Start the workers that are due, and set the timer for others. */
 void evc__processes_spawn(struct processes *p);
-/* This one is to be started after a while, the longer the sooner it ended. */
+/* The next start comes after a pause, which doubles with each early end. */
 void evc__process_again(struct process *w);
 
 /* ---- end.c ---- */
 
-/* Its pidfd says that it has ended; without one it is asked. */
+/* A look for the end: by the pidfd, and by the timer without one. */
 void evc__process_on_end(struct ev_loop *ev, struct ev_io *io, int events);
 void evc__process_on_ask(struct ev_loop *ev, struct ev_timer *timer,
 			 int events);
-/* The loop is going: kill it, and see it end here. */
+/* The loop is going: kill the worker, and see its end here. */
 void evc__process_end_now(struct process *w, uint64_t until);
 
 /* ---- turn.c ---- */
 
-/* Begins everything, too. */
+/* The message of the notes; the first message begins everything. */
 void evc__processes_mail(evc_message *m, evc_status why);
 /* A fork child keeps the loop, or destroys it. */
 void evc__processes_off(struct on_loop *on, struct ev_loop *loop);

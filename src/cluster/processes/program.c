@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program that workers run, its arguments and its environment, as they are
+ * The program of the workers, its arguments and its environment, as they are
  * when the engine is opened.
+ * Called by: processes.c.
+ * Locks: none; the thread that opens the cluster.
  */
 #include "cluster/processes/processes.h"
 
@@ -10,7 +12,8 @@
 
 #include "wire/uri.h"
 
-/* This one, by its name if that is still what runs here. */
+/* The path of this program, or the link of the kernel if the file was
+   replaced. */
 static char *
 own_path(void)
 {
@@ -41,7 +44,7 @@ copy_of(const char *s)
 	return copy != NULL ? strcpy(copy, s) : NULL;
 }
 
-/* As it is from here: later the program may be elsewhere. */
+/* An absolute path: the working folder may change later. */
 static char *
 path_of(const char *program)
 {
@@ -60,8 +63,8 @@ path_of(const char *program)
 	return path;
 }
 
-/* A program that cannot be executed now is no program: said at the open, and not
-   when worker_wait is over. */
+/* 0, or refused at the open, instead of after worker_wait: the file cannot be
+   executed. */
 static evc_status
 check_program(const char *path)
 {
@@ -85,8 +88,8 @@ no_memory(void)
 	return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "processes: no memory");
 }
 
-/* As it is now: who changes it later does that on another thread, perhaps, than
-   the one that starts workers.  The first is left for our own. */
+/* A copy, because the program may change its environment on another thread
+   later. environment[0] stays free for WORKER_VARIABLE. */
 static bool
 copy_environment(struct processes *p)
 {

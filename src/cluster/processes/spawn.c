@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starting workers, by posix_spawn: a fork of a program with threads could not
- * go on to do anything.
- *
- * A worker finds its two streams by their numbers, which stand in its
- * environment with the id of this process.  It has a process group of its own,
- * so that the SIGINT of a terminal does not reach it, no signal blocked or
- * ignored, and nothing of ours open but these streams and its output.
+ * Starts of workers, by posix_spawn: a fork of a program with threads could do
+ * nothing.
+ * A worker finds its two streams by their numbers in its environment, with the
+ * pid of this process.  A worker has a process group of its own, so that a
+ * terminal's SIGINT does not come; no signal is blocked or ignored; no other
+ * descriptor of ours is open but its output.
+ * Called by: turn.c, end.c and processes.c; the loop's timer.
+ * Locks: none here; the sink takes the cluster's.  The loop's thread.
  */
 #include "cluster/processes/processes.h"
 
@@ -17,23 +18,23 @@
 #define APART_NS UINT64_C(2000000)       /* between two starts */
 #define BACKOFF_FIRST_NS UINT64_C(100000000)
 #define BACKOFF_MOST_NS UINT64_C(5000000000)
-#define STAYED_NS UINT64_C(10000000000)  /* then it begins with the first */
+#define STAYED_NS UINT64_C(10000000000)  /* a longer life resets the pause */
 #define AT_ONCE 4                        /* starts in one turn of the loop */
 
 /* ---- descriptors ---- */
 
-/* What a worker is given, and our ends of it. */
+/* The ends of the streams: ours, and the worker's. */
 struct ends {
 	int data[2], control[2], output[2]; /* ours is the first */
 };
 
-/* What they are there, behind the output; nothing else of ours is open: a
-   connection, or a file that somebody has locked, would stay so. */
+/* Numbers in the worker, behind its output.  No other descriptor stays open: a
+   connection or a locked file would live on in the worker. */
 #define DATA_THERE 3
 #define CONTROL_THERE 4
 #define CLOSED_FROM 5
 
-/* Out of the way of those. */
+/* Move a descriptor above these numbers. */
 static int
 fd_above(int fd)
 {
@@ -69,7 +70,7 @@ close_ends(struct ends *e, bool ours)
 	}
 }
 
-/* 0 or an errno value; what was opened is in *e. */
+/* 0 or an errno value; open descriptors are in *e. */
 static int
 open_ends(struct ends *e)
 {
@@ -90,7 +91,7 @@ open_ends(struct ends *e)
 struct plan {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
-	char variable[96]; /* of the environment */
+	char variable[96]; /* for the environment */
 };
 
 static void
@@ -166,14 +167,14 @@ call(struct process *w, struct plan *plan)
 	if (error != 0)
 		return error;
 	w->pid = pid;
-	/* Without one it is asked for by its number. */
+	/* Without a pidfd the kernel is asked by the pid. */
 	w->pidfd = sync_pidfd_process(pid);
 	return 0;
 }
 
 /* ---- a life begins ---- */
 
-/* Have its end noticed. */
+/* Watch for the end of the process. */
 static void
 watch_end(struct process *w)
 {
@@ -206,7 +207,7 @@ begin(struct process *w, struct ends *e)
 	evc__link_open(&w->control, w, e->control[0]);
 	evc__process_output_open(w, e->output[0]);
 	watch_end(w);
-	/* In front of whatever else is said there. */
+	/* In front of all other words. */
 	evc__process_until(w);
 	if (evc__frame_put_welcome(&w->data.out, p->max_frame, &hello) < 0)
 		evc__process_fence(w, "could not be welcomed: %s",
@@ -239,8 +240,7 @@ evc__process_again(struct process *w)
 {
 	uint64_t now = sync_mono(), *wait = &w->backoff_ns;
 
-	/* Functions may be what ends it, each time another one: it came
-	   forward. */
+	/* A life that ran functions came forward, whatever ended it. */
 	if (w->of_use || (w->was_up && now - w->born_ns >= STAYED_NS))
 		*wait = 0;
 	*wait = *wait == 0 ? BACKOFF_FIRST_NS : *wait * 2;
@@ -291,7 +291,7 @@ evc__processes_spawn(struct processes *p)
 
 		if (w->state != PROCESS_WAITS || !w->ranked)
 			continue;
-		/* 0: never started yet. */
+		/* 0: never started. */
 		if (w->due_ns == 0)
 			w->due_ns = now + i * APART_NS;
 		if (w->due_ns <= now && n < AT_ONCE) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the engine does on the loop when it was asked to, from the first mail to
- * the end.
+ * The requests to the engine, done on the loop: from the first mail to the last
+ * word.
+ * Called by: engine/notes.c's mail; engine/on_loop.h in a fork child.
+ * Locks: none here; the sink takes the cluster's.  The loop's thread.
  */
 #include "cluster/processes/processes.h"
 
-#define KILLED_NS UINT64_C(1000000000) /* how long the end of the loop waits */
+#define KILLED_NS UINT64_C(1000000000) /* the longest wait at the loop's end */
 
 static bool
 is_alive(const struct process *w)
@@ -40,7 +42,7 @@ do_cancel(struct processes *p, uint64_t upto)
 	}
 }
 
-/* NULL: it does not have that one. */
+/* NULL: the worker does not have this attempt. */
 static struct taken *
 taken_at(struct process *w, uint64_t n)
 {
@@ -102,7 +104,7 @@ do_kills(struct processes *p, const uint64_t *kills)
 
 		if (!(kills[i / 64] >> i % 64 & 1) || !is_alive(w))
 			continue;
-		/* It may have come to its end just now. */
+		/* The function may have ended just now. */
 		evc__link_read(&w->data, true);
 		w->settled = true;
 		evc__process_fence(w, "was killed: its function did not stop "
@@ -162,7 +164,7 @@ do_leave(struct processes *p)
 
 /* ---- the end ---- */
 
-/* But for the cleanup. */
+/* All timers, not the cleanup. */
 static void
 stop_timers(struct processes *p)
 {
@@ -201,7 +203,7 @@ finish(struct processes *p)
 	const evc_engine_sink *sink = p->sink;
 	void *core = p->core;
 
-	/* A mail that is on its way comes back to this. */
+	/* A mail on its way comes back to this function. */
 	if (!evc__notes_shut(&p->notes))
 		return;
 	if (p->running) {
@@ -214,7 +216,7 @@ finish(struct processes *p)
 	sink->closed(core);
 }
 
-/* The loop is being destroyed, or was before anything began. */
+/* The loop is being destroyed, or was before the first mail. */
 static void
 lose(struct processes *p)
 {
@@ -246,7 +248,7 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 static evc_task_class task_class = { .name = "cluster processes",
 				     .flags = EVC_AFTER_STOP };
 
-/* The first one. */
+/* The first mail. */
 static bool
 begin(struct processes *p)
 {
@@ -293,7 +295,7 @@ evc__processes_mail(evc_message *m, evc_status why)
 	} else if (!p->running)
 		lose(p);
 	evc__asked_free(&now);
-	/* Last of all: p is gone after it. */
+	/* Last, because p is gone after it. */
 	if (p->ended)
 		finish(p);
 }
