@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Under the lock: from a checked call to a place in the queue.  What its
- * arguments name is looked up, and kept until the outcome.
+ * From a checked call to a place in the queue: the names and references of the
+ * call are looked up, and kept until the outcome.
+ * Called by: schedule.c.
+ * Locks: the cluster's lock, held by the caller and given up during waits.
  */
 #include "cluster/calls/request.h"
 
@@ -57,8 +59,8 @@ take_refs(evc_cluster *cl, const struct ref_list *refs, struct remote_more *m)
 	return st;
 }
 
-/* One edge from each input that has no outcome yet.  They come first of all:
-   once accepted it cannot be taken back. */
+/* Edges for inputs without an outcome.  They are made first, because an
+   accepted function cannot be taken back. */
 static bool
 make_edges(evc_remote *r, struct cluster_edge **ret)
 {
@@ -95,7 +97,7 @@ put_edges(evc_remote *r, struct cluster_edge *e)
 
 /* ---- in ---- */
 
-/* The first of its inputs that has failed; NULL: none has. */
+/* The first input that has failed; NULL: none. */
 static evc_remote *
 failed_input(const evc_remote *r)
 {
@@ -133,7 +135,7 @@ let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 	if (in != NULL) {
 		evc__edges_free(edges);
 		fail_by(r, in);
-		/* Its error may have left nothing to wait for. */
+		/* After the error there may be nothing to wait for. */
 		evc__tell(cl);
 		return;
 	}
@@ -144,7 +146,7 @@ let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 	}
 	if (r->more != NULL)
 		evc__remote_fill(r->more);
-	/* The first that waits: it has its whole time. */
+	/* The first function that waits has its whole time. */
 	if (cl->q.n_held + cl->q.n_queued == 0)
 		cl->workers.alone_ns = 0;
 	evc__closures_put(&cl->q, &r->closure, false);
@@ -155,7 +157,7 @@ let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 	evc__remote_queued(r);
 }
 
-/* Wait for n places.  0; > 0: raised; < 0: refused. */
+/* Wait for n places. 0; > 0: an error was raised; < 0: refused. */
 static evc_status
 await_room(evc_cluster *cl, unsigned n, double wait)
 {
@@ -164,7 +166,7 @@ await_room(evc_cluster *cl, unsigned n, double wait)
 	evc_status st;
 
 	for (;;) {
-		/* The stop may not have reached the loop yet. */
+		/* The loop may not have seen the stop yet. */
 		if (cl->stop.begun || evc_should_stop(cl->scope))
 			return evc_refuse(-EVC_CANCELLED,
 					  "the cluster was stopped");
@@ -187,10 +189,11 @@ await_room(evc_cluster *cl, unsigned n, double wait)
 		on_loop = evc__cluster_on_loop(cl);
 		if (on_loop && !cl->turn.want_writable) {
 			cl->turn.want_writable = true;
-			/* It holds the loop. */
+			/* config.writable is to be called, so the loop is
+			   held. */
 			evc__turn_ask(cl);
 		}
-		/* A function would wait for itself to end. */
+		/* A function would wait for its own end. */
 		if (on_loop || wait < 0 || evc__exec_of == cl ||
 		    !evc__closures_await_room(&cl->q, until))
 			return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -215,7 +218,7 @@ find_worker(const evc_cluster *cl, const char *name, uint32_t *ret)
 			  "there is no worker called \"%.47s\"", name);
 }
 
-/* The function and the worker that it names. */
+/* Find the function and the worker that the call names. */
 static evc_status
 look_up(evc_cluster *cl, const struct request *q,
 	const struct cluster_name **ret_name, uint32_t *ret_tag)
@@ -239,11 +242,11 @@ evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 	evc_status st;
 	unsigned j;
 
-	/* What is wrong waits for nothing. */
+	/* A wrong call does not wait. */
 	st = look_up(cl, q, &name, &tag);
 	if (st == 0)
 		st = await_room(cl, n, q->opts.wait);
-	/* Meanwhile a worker may have told its names. */
+	/* A worker may have told its names during the wait. */
 	if (st == 0 && name != NULL && cl->names.known && !name->known)
 		st = look_up(cl, q, &name, &tag);
 	if (st != 0)
@@ -253,7 +256,7 @@ evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 	for (j = 0; st == 0 && j < n; j++) {
 		r[j]->function = name;
 		r[j]->closure.tag = each_worker ? j : tag;
-		/* Kept there until all are sure. */
+		/* Kept there until all functions are sure. */
 		if (!make_edges(r[j], &r[j]->edges))
 			st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
 	}

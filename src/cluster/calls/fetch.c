@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fetches that wait: for one remote, or for all that stand in a value.
- *
- * Remotes are waited for in the order of the value, so that the first that has
- * failed in that order decides, and what stands behind it is not waited for.
+ * Fetches that wait, for one remote or for all remotes in a value.  Remotes are
+ * waited for in the order of the value.  The first failure in this order
+ * decides, and later remotes are not waited for.
+ * Called by: the program (evc_remote_fetch, evc_fetch).
+ * Locks: the cluster's lock, for texts and references; remote.done and
+ * .sleepers are atomic.
  */
 #include "cluster/core/fetch.h"
 
@@ -11,14 +13,14 @@
 
 /* ---- one remote ---- */
 
-/* false: not before then. */
+/* false: the time is over. */
 static bool
 await_done(evc_remote *r, uint64_t until)
 {
 	uint64_t left = 1;
 
-	/* Counted first, then the look; who settles it stores done, and then
-	   looks whether somebody sleeps. */
+	/* The count comes first, then the look.  The settling thread stores
+	   `done`, then looks for sleepers. */
 	sync_add(&r->sleepers, 1);
 	while (sync_load_sc(&r->done) == 0 &&
 	       (left = evc__deadline_left_ns(until)) > 0)
@@ -27,7 +29,7 @@ await_done(evc_remote *r, uint64_t until)
 	return left > 0;
 }
 
-/* What it waits for: its own worker, or what runs instead of it. */
+/* The reason of the wait: the function's worker, or the whole cluster. */
 static evc_status
 refuse_late(const evc_remote *r)
 {
@@ -47,7 +49,8 @@ refuse_late(const evc_remote *r)
 	return evc_refuse(-EVC_DEADLINE_EXCEEDED, "%s", buf);
 }
 
-/* May this thread sleep until the cluster has done something? */
+/* 0, or refused: this thread may not sleep until the cluster has done
+   something. */
 static evc_status
 check_thread(const evc_cluster *cl, const char *instead)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The program's calls for per-worker values, datasets and iterators.
+ * Called by: the program.
+ * Locks: the cluster's lock, taken.
  */
 #include "cluster/core/cluster.h"
 
 #include "wire/walk.h"
 
-/* Bytes of a message that tells a worker of one, beside all that it points to,
-   at most. */
+/* The largest message about a definition, without the definition's data. */
 #define BESIDE 64
 
 /* ---- what is asked for, checked without the lock ---- */
@@ -26,7 +27,7 @@ note_ref(const struct walk_ref *r, void *arg)
 	return false;
 }
 
-/* An array, or nil if that may be. */
+/* 0, or refused: no array, and not nil either if may_be_nil. */
 static evc_status
 check_value(const evc_value *v, const char *what, bool may_be_nil)
 {
@@ -79,7 +80,7 @@ text_size(const char *s)
 	return s != NULL ? strlen(s) + 1 : 0;
 }
 
-/* All that it points to. */
+/* Bytes of all data of a definition. */
 static size_t
 tail_size(const evc_engine_def *d)
 {
@@ -98,8 +99,8 @@ check(const evc_cluster *cl, const evc_engine_def *d)
 		st = check_name(d->function, "a function");
 	if (st == 0)
 		st = check_value(&d->args, what, !of_elements);
-	/* Later there would be nobody to tell: a worker knows nothing of what
-	   it could not be sent. */
+	/* Later there is nobody to tell: a worker knows nothing of a definition
+	   that could not be sent. */
 	if (st == 0 && tail_size(d) + BESIDE > cl->config.max_frame)
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,
 				"%s are larger than max_frame, with what a "

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The program's calls for remotes: a look, a cancel.
+ * Called by: the program (evc_remote_get, evc_remote_cancel).
+ * Locks: the cluster's lock, taken.
  */
 #include "cluster/core/cluster.h"
 
@@ -84,7 +86,7 @@ evc_remote_cancel(evc_remote *r)
 		if (cl->engine.at != NULL)
 			cl->engine.ops->cancel_one(cl->engine.at, r->worker,
 					    r->closure.n);
-		/* For the end of its grace. */
+		/* The loop looks at the end of the grace. */
 		evc__turn_ask(cl);
 	}
 	evc__cluster_unlock(cl);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A call that schedules: is what it asks for sound, and a remote with copies of
- * its arguments.
+ * The first half of a call that schedules: checks of the arguments and options,
+ * and a remote with copies of them.
+ * Called by: schedule.c.
+ * Locks: none.
  */
 #include "cluster/calls/request.h"
 
@@ -96,7 +98,8 @@ evc__request_free(struct request *q)
 
 /* ---- the remote ---- */
 
-/* *ret stays NULL where nothing of it is needed.  false: no memory. */
+/* *ret stays NULL where the function needs none of its fields. false: no
+   memory. */
 static bool
 make_more(const evc_cluster *cl, const struct request *q,
 	  struct remote_more **ret)
@@ -156,7 +159,7 @@ evc__request_make(evc_cluster *cl, const struct request *q)
 	list_init(&r->closure.link);
 	r->cl = cl;
 	evc__cluster_ref(cl);
-	/* The cluster's, and the program's. */
+	/* A reference of the cluster, and of the program. */
 	sync_store_relaxed(&r->refs, 2);
 	r->worker = TAG_ANY;
 	r->deaths_most = (uint8_t)(deaths < UINT8_MAX ? deaths : UINT8_MAX);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls that schedule a function.
+ * The calls that schedule a function: on any worker, or once on each.
+ * Called by: the program (evc_schedule and its kin).
+ * Locks: the cluster's lock, taken.
  */
 #include "cluster/calls/request.h"
 

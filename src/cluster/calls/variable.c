@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program's calls for variables.
+ * The program's calls for variables, here or by the engine that keeps them.
+ * Called by: the program.
+ * Locks: none here; variables.lock in cluster/variables.
  */
 #include "cluster/core/cluster.h"
 
 #include "base/unwind.h"
 
-/* Here, or by the engine that keeps them. */
+/* The operation, here or by the engine. */
 static evc_status
 perform(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
 	evc_value *ret_value)
@@ -16,7 +18,7 @@ perform(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
 		       evc__variable_do(&cl->vars, u, ret_now, ret_value);
 }
 
-/* One that changes a variable to value. */
+/* An operation with a value. */
 static evc_status
 change(evc_cluster *cl, evc_engine_update *u, const evc_value *value)
 {
@@ -117,7 +119,7 @@ evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg)
 uint64_t
 evc_cluster_finished(const evc_cluster *cluster)
 {
-	/* Its locks are no part of what is read. */
+	/* The function changes locks alone. */
 	evc_cluster *cl = (evc_cluster *)(uintptr_t)cluster;
 
 	if (evc__cluster_check(cl) < 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a cluster is to be opened with: checks and defaults.
+ * The config of a cluster: checks and defaults.
+ * Called by: open.c.
+ * Locks: none.
  */
 #include "cluster/open/open.h"
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who serves an address: an engine that the program has given, one of ours, or
- * the one of libevcoord-redis, which is a library of its own, because not
- * everybody wants what it stands on.  It is there when the program is linked
- * with it, or when the system has it: so no program need be built anew for it.
+ * The engine for an address: an engine of the program's, an engine of this
+ * library, or the engine of libevcoord-redis.  That library is separate,
+ * because not every program wants its dependencies.  It is found when the
+ * program is linked with it or the system has it, so no program is built anew
+ * for it.
+ * Called by: open.c, config.c and node.c.
+ * Locks: none.
  */
 #include <dlfcn.h>
 
@@ -20,7 +23,7 @@
 /* evc_redis_engine of evcoord/redis.h. */
 typedef const evc_engine_ops *engine_fn(const char *scheme);
 
-/* NULL when no library with it was linked; static ones are seen so alone. */
+/* NULL: no library with it was linked; only this shows a static library. */
 extern engine_fn evc_redis_engine __attribute__((weak));
 
 evc_status
@@ -57,7 +60,7 @@ static const evc_engine_ops *const ours[] = {
 
 #define N_OURS (sizeof ours / sizeof ours[0])
 
-/* The program's come first: they may stand in place of one of ours. */
+/* The program's engines come first: they may replace ours. */
 static const evc_engine_ops *
 engine_at(const evc_cluster_config *k, size_t i)
 {
@@ -82,7 +85,7 @@ refuse_scheme(const evc_cluster_config *k, const char *uri)
 			  "nobody serves \"%.24s\": there are %s", uri, known);
 }
 
-/* Does uri begin with this and "://"? */
+/* Does uri begin with the scheme and "://"? */
 static bool
 is_scheme(const char *scheme, const char *uri)
 {
@@ -93,7 +96,7 @@ is_scheme(const char *scheme, const char *uri)
 
 /* ---- the one that may be elsewhere ---- */
 
-/* The library stays once it is there: what it has opened may be anywhere. */
+/* The library stays once loaded, because its objects may be anywhere. */
 static engine_fn *
 redis_fn(void)
 {

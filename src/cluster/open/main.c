@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program of workers that are processes.
- *
- * The coordinator's death ends a worker in two ways: the kernel kills it when
- * the thread that has started it is no more, and its streams end.
+ * The main of workers that are processes: from the environment to the end of
+ * the process.
+ * The coordinator's death ends a worker in two ways: the kernel kills the
+ * worker when the thread that started it ends, and the worker's streams end.
+ * Called by: the program (evc_worker_main, evc_worker_is).
+ * Locks: none here; is_worker is atomic.
  */
 #include "cluster/worker/process.h"
 
@@ -16,9 +18,8 @@
 
 #define WELCOME_MOST 4096
 
-/* Of the process: evc_worker_main has taken the variable out of the environment,
-   so that no child of this worker's takes itself for one.
-   atomic: main -> whoever asks */
+/* atomic: main -> any thread. evc_worker_main has taken the variable out of the
+   environment, so that no child of this worker takes itself for a worker. */
 static _Atomic uint32_t is_worker;
 
 struct start {
@@ -39,7 +40,7 @@ read_number(const char **at, int *ret)
 	return true;
 }
 
-/* false: there is no such variable. */
+/* false: the variable is missing. */
 static bool
 read_variable(struct start *ret)
 {
@@ -73,7 +74,7 @@ evc_worker_is(void)
 
 /* ---- the beginning ---- */
 
-/* 0; > 0: the coordinator is gone already; < 0. */
+/* 0; > 0: the coordinator is gone; < 0: refused. */
 static evc_status
 take_over(struct worker_process *p)
 {
@@ -101,7 +102,8 @@ take_over(struct worker_process *p)
 	sync_store(&is_worker, 1);
 	evc__fork_also(inherited);
 	unsetenv(WORKER_VARIABLE);
-	/* Asked for first: a parent that dies in between is not missed. */
+	/* The request comes first: a parent that dies in between is not
+	   missed. */
 	if (sync_parent_death(SIGKILL) < 0 || getppid() != s.parent) {
 		evc_refuse(-EVC_UNAVAILABLE,
 			   "evc_worker_main: the coordinator is gone, or it "
@@ -111,7 +113,7 @@ take_over(struct worker_process *p)
 	return 0;
 }
 
-/* Tell the coordinator why not.  Returns st. */
+/* Tell the coordinator why this process is no worker.  Returns st. */
 static evc_status
 fail(struct worker_process *p, evc_status st, const char *text)
 {
@@ -124,7 +126,7 @@ fail(struct worker_process *p, evc_status st, const char *text)
 	return st;
 }
 
-/* The first frame. */
+/* Read the first frame. */
 static evc_status
 read_welcome(struct worker_process *p, struct frame_welcome *ret)
 {
@@ -178,8 +180,8 @@ make(struct worker_process *p, const struct frame_welcome *welcome)
 
 /* ---- between the beginning and the end ---- */
 
-/* A function of the program's may have forked, and come back in the child.  The
-   streams are the parent's there, and whatever the worker keeps. */
+/* A function of the program's may have forked, and come back in the child.
+   Streams and kept objects are the parent's there. */
 static bool
 is_inherited(const struct worker_process *p)
 {
@@ -198,7 +200,7 @@ start_program(struct worker_process *p, const evc_worker_opts *o)
 		return 0;
 	st = st < 0 ? -st : st;
 	st = st > 255 ? EVC_UNKNOWN : st;
-	/* It may have said more. */
+	/* The program may have said more. */
 	if (evc_raise_requested(p->coord, &why) == st && why.text[0] != '\0')
 		return fail(p, st, why.text);
 	return fail(p, st, "the start of its evc_worker_opts has failed");
@@ -207,7 +209,7 @@ start_program(struct worker_process *p, const evc_worker_opts *o)
 static evc_status
 serve(struct worker_process *p)
 {
-	/* In front of whatever else it says. */
+	/* In front of all other words. */
 	if (evc__frame_put_hello(&p->out, p->max_frame, p->functions,
 				 p->n_functions) < 0)
 		return fail(p, -EVC_RESOURCE_EXHAUSTED, evc_last_error());
@@ -232,7 +234,8 @@ end(struct worker_process *p)
 	if (p->coord != NULL) {
 		evc_request_stop(p->coord, 0, "the worker ends");
 		evc__worker_control_end(p);
-		/* Who does not end is ended by the cluster. */
+		/* The cluster kills a worker with a member that does not
+		   end. */
 		late = evc_join(p->coord, NULL, &v);
 		(void)late;
 	}
@@ -248,8 +251,8 @@ end(struct worker_process *p)
 	sync_fd_close(p->control);
 }
 
-/* A function has ended the main thread.  The process goes on as long as there
-   is another thread, and would look alive: so that one is ended here. */
+/* A function has ended the main thread.  The process would go on with its other
+   threads, and look alive: so they are ended here. */
 static void
 lost(void *arg)
 {
@@ -266,7 +269,7 @@ lost(void *arg)
 	evc__worker_control_end(p);
 }
 
-/* Not inlined: its variables must not stand beside a cleanup handler's. */
+/* Not inlined: local variables must not stand beside a cleanup handler's. */
 static __attribute__((noinline)) evc_status
 serve_guarded(struct worker_process *p)
 {
@@ -278,7 +281,7 @@ serve_guarded(struct worker_process *p)
 	return st;
 }
 
-/* 0, > 0 or refused: all that has been made is freed by end(). */
+/* 0, > 0 or refused; end() frees all that was made. */
 static evc_status
 live(struct worker_process *p, const evc_worker_opts *o)
 {
@@ -303,7 +306,7 @@ live(struct worker_process *p, const evc_worker_opts *o)
 	st = serve_guarded(p);
 	if (is_inherited(p))
 		return st;
-	/* What it keeps goes before what the program has made for it. */
+	/* Kept objects go before the program's own data. */
 	evc__worker_free(evc__worker_take(p));
 	if (o != NULL && o->stop != NULL && !is_inherited(p))
 		o->stop(p->coord, o->arg);
@@ -328,7 +331,7 @@ evc_worker_main(const evc_function *functions, unsigned n,
 	p.fork_generation = sync_load_relaxed(&evc__fork_generation);
 	st = take_over(&p);
 	if (st > 0) {
-		/* If it is there after all. */
+		/* The coordinator may be there after all. */
 		fail(&p, st, evc_last_error());
 		bytes_free(&p.out);
 	}

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The clusters of this process that have names: opened twice with the same
- * coordinator and address, it is the same object, which counts.
- *
- * A name is taken before its cluster is open, so that a second thread waits for
- * the first instead of opening another one.  Handles of all clusters are
- * counted under this lock, which stands above the clusters' own: one that was
- * found has a handle still, and so a scope.
- *
- * In a fork child the lock may be held by a thread that is not there: the list
- * begins anew, and clusters of the parent are refused by number.
+ * Clusters of this process with a name: the same coordinator and address give
+ * the same object, with one more handle.
+ * A name is taken before its cluster is open, so a second thread waits for the
+ * first.  Handles of all clusters are counted under this lock: a cluster in the
+ * list has a handle still, and so a scope.
+ * In a fork child the lock may be held by a thread of the parent: the list
+ * begins anew, and the parent's clusters are refused by number.
+ * Called by: open.c.
+ * Locks: a lock of its own, above the clusters' own; `opened` is atomic.
  */
 #include "cluster/open/open.h"
 
@@ -17,8 +16,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list names = { &names, &names };
-/* atomic: moves under the lock when one that was being opened is open, or is
-   not; slept on */
+/* atomic: moves under the lock when an opening ends; slept on */
 static _Atomic uint32_t opened;
 
 /* ---- forks ---- */
@@ -54,20 +52,21 @@ find(const evc_cluster *like)
 	return NULL;
 }
 
-/* Its stop was seen, or is about to be: this one is not found any more. */
+/* The cluster's stop was seen, or is about to be: the name finds the cluster no
+   more. */
 static bool
 is_stopping(evc_cluster *cl)
 {
 	bool yes = evc_should_stop(cl->scope);
 
 	sync_lock(&cl->q.lock);
-	/* It stays closed when its scope's stop was taken back. */
+	/* The cluster stays closed after its scope's stop was taken back. */
 	yes |= cl->stop.begun || cl->engine.closed;
 	sync_unlock(&cl->q.lock);
 	return yes;
 }
 
-/* Lock held, given up meanwhile. */
+/* Lock held, given up during waits. */
 static evc_status
 enter(evc_cluster *cl, evc_cluster **ret_there)
 {

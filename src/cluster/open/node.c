@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program of workers, started by hand on any machine: it is a node of the
- * address that it was given, and starts its workers itself, which run this same
- * program again.
- *
- * A coordinator with a loop of its own, the signals that end it, and the engine
- * of that address, which does all the rest.
+ * The main of workers that somebody starts by hand on a machine: the process is
+ * a node of an address, and starts its workers itself, which run the same
+ * program.  A node is a coordinator with a loop, the signals that end it, and
+ * the address's engine.
+ * Called by: main.c.
+ * Locks: none; the main thread.
  */
 #include <ev.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 #include "engine/notes.h"
 
 #define GRACE 10.0
-/* For what comes after the grace of functions: kills, and a last word. */
+/* seconds for kills and a last word after the grace of functions */
 #define BEYOND 5.0
 
 struct node {
@@ -60,7 +60,7 @@ read_opts(struct node *n, const evc_worker_opts *o)
 	return 0;
 }
 
-/* n->parts are the caller's to free after 0. */
+/* After 0 n->parts are the caller's to free. */
 static evc_status
 read_uri(struct node *n)
 {
@@ -104,7 +104,7 @@ make(struct node *n)
 	if (st < 0)
 		return st;
 	n->loop = evc_loop_of(evc_home(n->coord));
-	/* A program that has them somewhere else asks for the stop itself. */
+	/* A program with signals elsewhere asks for the stop itself. */
 	st = evc_signals_start(n->coord, NULL);
 	return st == -EVC_ALREADY_EXISTS ? 0 : st;
 }
@@ -127,7 +127,7 @@ start(struct node *n)
 	};
 	evc_status st = n->ops->serve(&env, &n->engine);
 
-	/* Asked to end before it has begun: then that is what it does. */
+	/* A stop before the begin is a normal end. */
 	if (st == -EVC_CANCELLED && evc_should_stop(n->coord)) {
 		n->engine = NULL;
 		return 0;
@@ -135,14 +135,14 @@ start(struct node *n)
 	return st > 0 ? -st : st;
 }
 
-/* It has begun.  Returns how it ended. */
+/* Run until the end.  Returns the status of the end. */
 static evc_status
 run(struct node *n)
 {
 	evc_verdict v;
 	evc_status st = evc_reactor_run(evc_home(n->coord)), late;
 
-	/* Whatever has gone wrong with the loop, nothing of it goes on. */
+	/* After an error of the loop nothing goes on. */
 	(void)evc_request_stop(n->coord, 0, "the node ends");
 	late = evc_join(n->coord, NULL, &v);
 	(void)late;
@@ -151,14 +151,14 @@ run(struct node *n)
 	return n->ops->served(n->engine);
 }
 
-/* On a refusal it keeps its text. */
+/* A refusal keeps its text. */
 static void
 end(struct node *n)
 {
 	char why[TEXT_ROOM];
 
 	evc__copy(why, sizeof why, evc_last_error());
-	/* What hangs still uses both, and ends with the process. */
+	/* A hanging thread uses both, and ends with the process. */
 	evc_loop_release(n->loop);
 	if ((n->coord == NULL || evc_free(n->coord) == 0) && n->ev != NULL)
 		ev_loop_destroy(n->ev);
@@ -175,7 +175,7 @@ evc__worker_node(const evc_function *functions, unsigned n_functions,
 
 	if (st < 0)
 		return st;
-	/* Soon: from then on a signal is heard. */
+	/* Early, because from then on a signal is heard. */
 	st = make(&n);
 	if (st == 0)
 		st = read_uri(&n);

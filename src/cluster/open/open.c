@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening a cluster: all that can be refused is looked at first, then the
- * scope, the checkpoint and the engine come, each of which is undone when the
- * next one does not.  And its close.
+ * Opening a cluster: first all refusals, then the scope, the checkpoint and the
+ * engine, each undone when the next one fails.  And closing a cluster.
+ * Called by: the program (evc_cluster_open, _close, _scope).
+ * Locks: the cluster's lock, for the report at the close; last_serial is
+ * atomic.
  */
 #include "cluster/open/open.h"
 
 #include "cluster/core/cluster.h"
 
-/* atomic: counts the clusters of the process; nothing else hangs on it */
+/* atomic: counts the clusters of the process; no other data depends on it */
 static _Atomic uint32_t last_serial;
 
 /* ---- the memory ---- */
@@ -24,7 +26,7 @@ copy(const char *s)
 	return to;
 }
 
-/* A second step, because these two are destroyed in pairs with it. */
+/* A second step, because both objects need a destroy. */
 static bool
 init(evc_cluster *cl)
 {
@@ -63,7 +65,7 @@ destroy(evc_cluster *cl)
 	free_strings(cl);
 }
 
-/* The config's strings become its own. */
+/* The strings of the config are copied. */
 static evc_cluster *
 make(evc_coord *c, const char *uri, const evc_cluster_config *config)
 {
@@ -129,7 +131,7 @@ open_engine(evc_cluster *cl, const struct cluster_uri *u)
 	return st > 0 ? -st : st;
 }
 
-/* On refusal the scope is gone, or goes. */
+/* After a refusal the scope is gone, or goes. */
 static evc_status
 begin(evc_cluster *cl, const struct cluster_uri *u)
 {
@@ -147,7 +149,7 @@ begin(evc_cluster *cl, const struct cluster_uri *u)
 	return st;
 }
 
-/* cl has its name, or another one had it first. */
+/* named: another thread may have opened a cluster of this name first. */
 static evc_status
 open_or_find(evc_cluster *cl, bool named, const struct cluster_uri *u,
 	     evc_cluster **ret)
@@ -224,7 +226,7 @@ evc_cluster_open(evc_coord *c, const char *uri,
 
 /* ---- closing ---- */
 
-/* What the program has not heard of: no checkpoint, or an error. */
+/* Errors that the program has not heard of: no checkpoint, or a function's. */
 static evc_status
 untold(evc_cluster *cl)
 {
@@ -259,7 +261,7 @@ evc_cluster_close(evc_cluster *cl)
 	if (!evc__names_leave(cl))
 		return st;
 	evc__scope_let_go(cl);
-	/* That of the handles. */
+	/* The reference of all handles. */
 	evc__cluster_unref(cl);
 	return st;
 }

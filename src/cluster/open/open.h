@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a program becomes a coordinator of workers, or a worker: what stands above
- * all engines.
+ * The rooms above all engines: a program becomes a coordinator of workers, or a
+ * worker.
  */
 #ifndef EVC_CLUSTER_OPEN_H
 #define EVC_CLUSTER_OPEN_H
@@ -10,41 +10,41 @@
 
 /* config.c */
 
-/* Checked, and copied with its defaults filled in; what it points to is the
-   caller's still.  config may be NULL. */
+/* A checked copy of the config, with defaults; its strings and arrays stay the
+   caller's. config may be NULL. */
 evc_status evc__config_fill(const evc_cluster_config *config,
 			    evc_cluster_config *ret);
 
 /* engine_find.c */
 
-/* Is this a whole engine, of this release?  0, or refused: who says which one it
-   is. */
+/* 0, or refused: the engine is incomplete or of another release. who: its name
+   in the text. */
 evc_status evc__engine_check(const evc_engine_ops *ops, const char *who);
-/* Who serves this address?  It may be any text: if it is no address nobody
-   does. */
+/* The engine for an address. uri may be any text; a text that is no address has
+   no engine. */
 evc_status evc__engine_find(const evc_cluster_config *config, const char *uri,
 			    const evc_engine_ops **ret);
-/* Does it know all options? */
+/* 0, or refused: the engine does not know an option. */
 evc_status evc__engine_knows(const evc_engine_ops *ops,
 			     const struct cluster_uri *u);
 
-/* names_open.c: the clusters of this process that have names */
+/* names_open.c: clusters of this process with a name */
 
-/* A cluster that is about to be opened under its name, as the only one; or
-   *ret_there, which is open already, with one more handle.  Waits while another
-   thread opens that name. */
+/* Take the name for a cluster that is about to be opened; or *ret_there, an
+   open cluster, with one more handle.  Waits while another thread opens this
+   name. */
 evc_status evc__names_enter(evc_cluster *cl, evc_cluster **ret_there);
-/* It is open, or will not be. */
+/* The opening has ended, with a cluster or without. */
 void evc__names_opened(evc_cluster *cl, bool open);
-/* One handle less: was it the last?  Also of a cluster without a name. */
+/* One handle less: was it the last?  For clusters without a name, too. */
 bool evc__names_leave(evc_cluster *cl);
-/* A fork child begins with none of them, and knows that it is one.  false: no
-   memory. */
+/* A fork child begins with an empty list, and knows that it is a child. false:
+   no memory. */
 bool evc__names_fork_watch(void);
 
 /* node.c */
 
-/* evc_worker_main in a process that no cluster has started: be a node of
+/* evc_worker_main in a process that no cluster has started: a node of
    opts->uri. */
 evc_status evc__worker_node(const evc_function *functions, unsigned n,
 			    const evc_worker_opts *opts);
