@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What workers build: which of it they have been given and not answered for.  A
- * worker that is lost with that is lost by the build, not by the function that it
- * was given behind it; and a build that takes one worker after the other with it
- * is given up, so that only those who use it fail.
- *
- * A worker builds and runs in the order in which it was given things, so the
- * oldest of both is what it is in.
- *
- * All under the lock.
+ * Builds: definitions that a worker was given and has not answered for.  A
+ * worker that is lost in a build is lost by the build, not by the function
+ * behind.  A build that ends one worker after the other is given up, so only
+ * functions that use it fail.
+ * A worker builds and runs in the order in which it was given work, so it is in
+ * the oldest of its builds and functions.
+ * Called by: sink.c, workers.c and report.c.
+ * Locks: the cluster's lock, held.
  */
 #include "cluster/core/cluster.h"
 
@@ -36,7 +35,7 @@ evc__building_ends(evc_cluster *cl, struct cluster_worker *w, uint64_t id)
 	w->building_ns = sync_mono();
 	if (--w->n_building == 0)
 		return;
-	/* Dropped meanwhile: then nobody knows its name, and nobody is
+	/* The definition was dropped: nobody knows its name, and nobody is
 	   blamed. */
 	next = evc__per_worker_after(cl, id);
 	if (next != NULL)
@@ -50,7 +49,7 @@ evc__building_forget(struct cluster_worker *w)
 	w->building = 0;
 }
 
-/* Is it in a build: has it run all that it was given before? */
+/* In a build: all functions that were given before have come back. */
 bool
 evc__building_is_it(const struct cluster_worker *w)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When variables go to a file and come back: by a call, every so often, and at
- * the end.
- *
- * Saves come one after the other, from the look at the variables to the file's
- * place: else an older state could take the place of a newer one.  The lock for
- * that is held by who waits for the disk, or for an engine that keeps the
- * variables, and by nobody else.
+ * Saves and loads of the variables: by a call, by time, and at the end.  Saves
+ * come one after the other, from the look at the variables to the place of the
+ * file, so no older state replaces a newer one.
+ * Called by: cluster/open at the open; scope.c and turn.c at the end; the
+ * program (evc_cluster_save, _restore); info.c and report.c.
+ * Locks: variables.saving, during a wait for the disk or for an engine that
+ * keeps the variables; the cluster's lock for the outcome.
  */
 #include "cluster/core/cluster.h"
 
@@ -20,8 +20,8 @@ is_checkpoint(const evc_cluster *cl, const char *path)
 	       strcmp(path, cl->config.checkpoint) == 0;
 }
 
-/* All of them, packed, unless that is what `saved` says already: then *ret is of
-   no bytes. */
+/* All variables, packed. if_changed: *ret has no bytes if v->saved is the
+   present state. */
 static evc_status
 pack_ours(struct variables *v, bool if_changed, evc_value *ret,
 	  uint64_t *ret_changes)
@@ -31,7 +31,7 @@ pack_ours(struct variables *v, bool if_changed, evc_value *ret,
 	return evc__variables_pack(v, ret, ret_changes);
 }
 
-/* The same of those that the engine keeps. */
+/* The same for an engine that keeps the variables. */
 static evc_status
 pack_kept(evc_cluster *cl, bool if_changed, evc_value *ret,
 	  uint64_t *ret_changes)
@@ -42,7 +42,7 @@ pack_kept(evc_cluster *cl, bool if_changed, evc_value *ret,
 	if (!evc__variables_init(&all))
 		return evc__variable_no_memory();
 	st = evc__kept_all(cl, &all, ret_changes);
-	/* Both grow. */
+	/* Both numbers grow. */
 	*ret_changes += all.finished;
 	if (st == 0 && !(if_changed && *ret_changes == cl->vars.saved))
 		st = evc__variables_pack(&all, ret, NULL);
@@ -50,7 +50,8 @@ pack_kept(evc_cluster *cl, bool if_changed, evc_value *ret,
 	return st;
 }
 
-/* In place of the checkpoint, something that never had what stands there? */
+/* 0, or refused: the engine has not got the variables of the checkpoint, so
+   others must not replace them. */
 static evc_status
 check_first(evc_cluster *cl)
 {
@@ -65,8 +66,7 @@ check_first(evc_cluster *cl)
 				 cl->config.checkpoint);
 }
 
-/* It has succeeded, or there was nothing new; or it has failed: for who asks how
-   it goes. */
+/* Note the outcome of a save for reports. */
 static void
 note(evc_cluster *cl, evc_status st)
 {
@@ -104,7 +104,7 @@ evc__checkpoint_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 			      cl->checkpoint.text);
 }
 
-/* if_changed: only if it is not what stands there already. */
+/* if_changed: save only a new state. */
 static evc_status
 save(evc_cluster *cl, const char *path, bool if_changed)
 {
@@ -139,7 +139,7 @@ unpack(evc_cluster *cl, const evc_value *packed, bool at_open)
 	struct variables all;
 	evc_status st;
 
-	/* At the opening there is no engine yet, and they wait for it here. */
+	/* The engine is not open yet: the variables wait here. */
 	if (!cluster_asks(cl) || at_open)
 		return evc__variables_unpack(&cl->vars, packed);
 	if (!evc__variables_init(&all))
@@ -201,7 +201,7 @@ run(evc_coord *c, void *arg)
 evc_status
 evc__checkpoint_open(evc_cluster *cl)
 {
-	/* A member: the memory stays as long as it waits for its disk. */
+	/* A member keeps the memory during a wait for the disk. */
 	const evc_member_opts opts = {
 		.flags = EVC_OWN_THREAD | EVC_BACKGROUND,
 	};
@@ -227,7 +227,7 @@ evc__checkpoint_open(evc_cluster *cl)
 
 /* ---- the last ---- */
 
-/* Nobody is left who could try again: the parent's verdict has it. */
+/* No later save can help: the parent's verdict has the error. */
 static void
 lost(evc_cluster *cl, evc_status st)
 {
@@ -247,9 +247,8 @@ evc__checkpoint_last(evc_cluster *cl)
 		lost(cl, st);
 }
 
-/* An engine that keeps the variables is asked for them, when nothing runs any more
-   and before it leaves: a wait for the engine and for the disk, on a thread of its
-   own. */
+/* An engine that keeps the variables is asked when nothing runs any more,
+   before it leaves.  The wait for the engine and the disk has a thread. */
 static void
 last_is_over(evc_cluster *cl)
 {
@@ -305,7 +304,7 @@ check(const evc_cluster *cl, const char **path)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no path, and the cluster has no "
 				  "checkpoint");
-	/* Before it waits for others that save. */
+	/* Before a wait for other saves. */
 	return cluster_asks(cl) ? evc__kept_refuse_here(cl) : 0;
 }
 

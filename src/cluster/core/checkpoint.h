@@ -14,7 +14,7 @@ enum {
 	FIRST_FAILED /* the engine has refused them, for good */
 };
 
-/* checkpoint.last: such an engine is asked for its variables before it leaves. */
+/* checkpoint.last: this engine is asked for its variables before it leaves. */
 enum {
 	LAST_NONE,
 	LAST_WANTED, /* the next turn of the loop begins the save */
@@ -48,7 +48,7 @@ evc_status evc__checkpoint_open(evc_cluster *cl);
 void evc__checkpoint_last(evc_cluster *cl);
 /* On the loop, lock not held: begin the last save that is wanted. */
 void evc__checkpoint_turn(evc_cluster *cl);
-/* Lock held: for how many seconds no save has succeeded; 0: the last one did. */
+/* Lock held: seconds without a save that succeeded; 0: the last save did. */
 double evc__checkpoint_unsaved(const evc_cluster *cl, uint64_t now);
 /* The same in words; nothing when the last save succeeded. */
 void evc__checkpoint_describe(const evc_cluster *cl, uint64_t now,
@@ -56,10 +56,10 @@ void evc__checkpoint_describe(const evc_cluster *cl, uint64_t now,
 
 /* ---- checkpoint_first.c: an engine that keeps the variables ---- */
 
-/* What was loaded becomes the first question: cl->vars gives it away.  0, or
-   refused. */
+/* The variables of the file become the first question, and leave cl->vars. 0,
+   or refused. */
 evc_status evc__first_question(evc_cluster *cl);
-/* The engine is open, the lock not held: ask it. */
+/* The engine is open, the lock not held: ask the first question. */
 void evc__first_ask(evc_cluster *cl);
 /* Free a question that was never asked. */
 void evc__first_forget(evc_cluster *cl);

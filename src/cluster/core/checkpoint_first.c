@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The checkpoint of a cluster whose engine keeps the variables is the first thing
- * that the engine is told: no function is handed out until it is there.
+ * The checkpoint, if the engine keeps the variables: the first question to the
+ * engine gives the variables of the file.  No function is handed out before the
+ * answer.
+ * Called by: checkpoint.c and cluster/open/open.c.
+ * Locks: the cluster's lock, taken when the answer comes.
  */
 #include "cluster/core/cluster.h"
 
@@ -20,7 +23,7 @@ first_free(struct first_question *f)
 	sync_free(f);
 }
 
-/* Lock held: functions may go. */
+/* Lock held: functions may go out. */
 static void
 first_went_well(evc_cluster *cl)
 {
@@ -32,8 +35,8 @@ first_went_well(evc_cluster *cl)
 	evc__wake(cl, EVC_ENGINE_ANY);
 }
 
-/* Without it nothing may run: it would count, and change variables that are not
-   the program's. */
+/* Without the variables no function may run: its changes would be lost, or
+   change foreign variables. */
 static void
 first_failed(evc_cluster *cl, const evc_engine_answer *a)
 {
@@ -45,7 +48,7 @@ first_failed(evc_cluster *cl, const evc_engine_answer *a)
 		      a->text != NULL ? a->text : "the engine says no more");
 	sync_lock(&cl->q.lock);
 	cl->checkpoint.first = FIRST_FAILED;
-	/* An engine that is down has said why. */
+	/* An engine that is down has given a reason. */
 	is_news = cl->engine.down[0] == '\0' && !cl->stop.begun;
 	sync_unlock(&cl->q.lock);
 	if (is_news)
@@ -91,7 +94,7 @@ evc__first_question(evc_cluster *cl)
 		f->q.arg = f;
 		cl->checkpoint.question = f;
 		cl->checkpoint.first = FIRST_OPEN;
-		/* They are the engine's from here on. */
+		/* The variables are the engine's from here on. */
 		evc__variables_replace(&cl->vars, &none);
 	} else {
 		sync_free(f);
@@ -105,7 +108,7 @@ evc__first_ask(evc_cluster *cl)
 {
 	struct first_question *f = cl->checkpoint.question;
 
-	/* A stop may have come before; then it stays as it is. */
+	/* After an early stop the file stays as it is. */
 	cl->checkpoint.question = NULL;
 	if (f != NULL && !evc__kept_ask(cl, &f->q))
 		first_free(f);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The closure queue.
- *
- * All under one lock.  Two words change with what threads wait for: `quiet` when
- * waits may have an answer, `roomy` when puts may.  A thread that sleeps has
- * counted itself under the lock before, so that who changes something there
- * knows whether a wake-up is needed.
+ * The closure queue.  Two words change with what threads wait for: `quiet` when
+ * a wait may have its answer, `roomy` when a put may.  A sleeper has counted
+ * itself under the lock, so the thread that changes the queue knows whether to
+ * wake.
+ * Called by: all files of core that queue, take, settle or join.
+ * Locks: closures.lock, held; quiet and roomy are atomic.
  */
 #include "cluster/core/closures.h"
 
@@ -28,7 +28,7 @@ line_init(struct closure_line *line)
 static unsigned
 place_of(const struct closure *cl)
 {
-	/* The greatest comes first. */
+	/* The greatest priority comes first. */
 	return (unsigned)(PRIORITIES / 2 - 1 - cl->priority);
 }
 
@@ -44,7 +44,7 @@ line_put(struct closures *q, struct closure *cl, bool first)
 	struct closure_line *line = line_of(q, cl);
 	unsigned i = place_of(cl);
 
-	/* Behind the head is before all others. */
+	/* Behind the list's head is in front of all. */
 	list_append(first ? line->at[i].next : &line->at[i], &cl->link);
 	line->some |= 1u << i;
 	cl->where = CLOSURE_QUEUED;
@@ -132,7 +132,7 @@ evc__closures_tags(struct closures *q, unsigned n)
 	return true;
 }
 
-/* ---- who waits ---- */
+/* ---- waits ---- */
 
 static void
 ring_quiet(struct closures *q)
@@ -183,7 +183,7 @@ evc__closures_await_quiet(struct closures *q, uint64_t until)
 	return await(q, &q->quiet, &q->n_quiet, until);
 }
 
-/* Something that was taken is not any more. */
+/* One closure less is taken. */
 static void
 one_less_taken(struct closures *q)
 {
@@ -192,7 +192,7 @@ one_less_taken(struct closures *q)
 		evc__closures_ring(q);
 }
 
-/* Something that was accepted is not held or queued any more. */
+/* One closure less is held or queued. */
 static void
 one_less_waiting(struct closures *q)
 {
@@ -210,7 +210,7 @@ cancel(struct closures *q, struct closure *cl)
 	q->cancelled(q, cl);
 }
 
-/* What cancelled() does may cancel others, so each look is a new one. */
+/* A call of cancelled() may cancel others, so each look is new. */
 static void
 cancel_all(struct closures *q)
 {
@@ -239,7 +239,7 @@ evc__closures_note(struct closures *q, const evc_reason *r)
 		q->cancel_upto = q->last_n;
 }
 
-/* Nothing runs: the error goes to the caller, and the queue is as new. */
+/* Nothing runs: the error goes to the caller, and the queue is open again. */
 static evc_status
 raise_error(struct closures *q)
 {
@@ -300,7 +300,7 @@ evc__closures_own(const struct closures *q, uint32_t tag)
 	return tag < q->n_own ? line_first(q->own[tag]) : NULL;
 }
 
-/* The first that it may take, of the first PASSED_BY. */
+/* The first closure for the worker, of the first PASSED_BY. */
 static struct closure *
 first_that_fits(const struct closures *q, const struct closure_line *line,
 		uint32_t tag)
@@ -324,7 +324,7 @@ first_that_fits(const struct closures *q, const struct closure_line *line,
 	return NULL;
 }
 
-/* The greatest priority; of one priority those for this worker alone. */
+/* The greatest priority; of one priority those with this tag first. */
 static struct closure *
 first_for(const struct closures *q, uint32_t tag)
 {
@@ -389,7 +389,7 @@ evc__closures_back(struct closures *q, struct closure *cl, bool held)
 	} else {
 		line_put(q, cl, true);
 	}
-	/* Last: so nobody finds nothing left in between. */
+	/* Last, so that the queue is never empty in between. */
 	one_less_taken(q);
 }
 

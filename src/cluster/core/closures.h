@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The closure queue: what was scheduled and has no outcome yet, and the error
- * that is to be raised.
+ * The closure queue: closures that were scheduled and have no outcome yet, and
+ * the error that is to be raised.
  *
  *     put --> [held] --> queued --> taken --> finish
  *                          ^          |
  *                          +- back ---+
  *
- * It knows nothing of remotes, workers or engines, so that it can be tried
- * alone.  Its owner embeds a struct closure in what it queues, and is told of
- * those that an error cancels.
+ * The queue knows nothing of remotes, workers or engines, so tests can run it
+ * alone.  Its owner embeds a struct closure in each object, and is told of
+ * closures that an error cancels.
  */
 #ifndef EVC_CLUSTER_CLOSURES_H
 #define EVC_CLUSTER_CLOSURES_H
@@ -25,62 +25,61 @@
 
 /* struct closure.where */
 enum {
-	CLOSURE_OUT,    /* in none: not put yet, or over */
-	CLOSURE_HELD,   /* accepted; waits for inputs, or to be tried again */
+	CLOSURE_OUT,    /* in no list: not put yet, or over */
+	CLOSURE_HELD,   /* accepted; waits for inputs, or for a retry */
 	CLOSURE_QUEUED,
 	CLOSURE_TAKEN
 };
 
 struct closure {
-	struct list link; /* held: of closures.held; queued: of its line;
-			     taken: the owner's */
-	uint64_t n;       /* of this attempt: set by take, greater than all
-			     before */
-	uint32_t tag;     /* for this worker alone, or TAG_ANY */
+	struct list link; /* held: closures.held; queued: a line; taken: the
+			     owner's list */
+	uint64_t n;       /* number of the attempt: set by take, greater than
+			     all before */
+	uint32_t tag;     /* the only worker, or TAG_ANY */
 	int8_t priority;  /* EVC_PRIORITY_LEAST .. _MOST */
 	uint8_t where;
 };
 
-/* Closures in the order they are taken. */
+/* Closures in the order of the takes. */
 struct closure_line {
 	struct list at[PRIORITIES];
-	uint32_t some; /* bit i: at[i] is not empty */
+	uint32_t some; /* bit i: at[i] has closures */
 };
 
 struct closures {
-	/* Of everything here, and of all that the owner keeps beside it. */
+	/* Guards the queue, and all data that the owner keeps beside it. */
 	pthread_mutex_t lock;
-	/* Change under the lock, and are slept on: an answer for waits may have
-	   come; for puts. */
+	/* atomic: moved under the lock, slept on: a wait, or a put, may have
+	   its answer */
 	_Atomic uint32_t quiet, roomy;
-	unsigned n_quiet, n_roomy; /* threads that sleep there */
+	unsigned n_quiet, n_roomy; /* lock: threads asleep */
 
-	/* set at creation */
-	uint64_t most; /* held and queued, at most */
-	/* May this one be taken for that worker?  NULL: any may. */
+	/* creation: held and queued closures, at most */
+	uint64_t most;
+	/* lock: may this worker take the closure?  NULL: every worker may. */
 	bool (*fits)(const struct closures *q, const struct closure *cl,
 		     uint32_t tag);
-	/* This one was cancelled by an error or a stop; it is OUT already. */
+	/* creation: an error or a stop has cancelled a closure, which is
+	   OUT. */
 	void (*cancelled)(struct closures *q, struct closure *cl);
 
 	struct closure_line common;
-	struct closure_line **own; /* of the tags below n_own; NULL: none */
+	struct closure_line **own; /* lines of tags below n_own */
 	unsigned n_own;
 	struct list held;
 	uint64_t n_held, n_queued, n_taken;
-	uint64_t last_n;      /* attempts are counted from 1 */
-	uint64_t cancel_upto; /* the cancel token: attempts up to here are asked
-				 to stop */
-	unsigned n_unsettled; /* the owner's: workers of which nobody knows
-				 whether they run still; nothing is raised
-				 meanwhile */
-	bool stopped;         /* nothing is put any more */
+	uint64_t last_n;      /* number of the last attempt, from 1 on */
+	uint64_t cancel_upto; /* attempts up to here are asked to stop */
+	unsigned n_unsettled; /* of the owner: workers that may still run
+				 something; no error is raised meanwhile */
+	bool stopped;         /* puts are over */
 
-	/* What is to be raised: the first is it. */
+	/* The errors to be raised; the first is the one. */
 	bool failed;
 	unsigned n_errors;
-	evc_reason *errors;   /* ERRORS_KEPT of them */
-	/* What was raised last. */
+	evc_reason *errors;   /* ERRORS_KEPT places */
+	/* The errors of the last raise. */
 	unsigned n_raised;
 	evc_reason *raised;
 };
@@ -90,51 +89,52 @@ bool evc__closures_init(struct closures *q, uint64_t most,
 			void (*cancelled)(struct closures *, struct closure *));
 void evc__closures_destroy(struct closures *q);
 
-/* All below: lock held. */
+/* Lock held in all functions below. */
 
-/* Room for closures with tags below n.  false: no memory. */
+/* Make lines for tags below n. false: no memory. */
 bool evc__closures_tags(struct closures *q, unsigned n);
 
-/* May something be put now?  0; > 0: the error is raised, and the queue open
-   again; EVC_PENDING: wait, by evc__closures_await_room. */
+/* May n closures be put? 0; > 0: the error is raised, and the queue open again;
+   EVC_PENDING: wait, by evc__closures_await_room. */
 evc_status evc__closures_may_put(struct closures *q, unsigned n);
-/* Waits, the lock given up meanwhile, until that may have changed; false: it was
-   not before `until`. */
+/* Give up the lock until the answer may have changed; false: the time `until`
+   has come. */
 bool evc__closures_await_room(struct closures *q, uint64_t until);
-/* Accepted.  held: it waits for evc__closures_release. */
+/* Accept a closure. held: it waits for evc__closures_release. */
 void evc__closures_put(struct closures *q, struct closure *cl, bool held);
 void evc__closures_release(struct closures *q, struct closure *cl);
 
-/* Up to `most` for this worker: the greatest priority first, of one priority
-   those with its tag, and those in their order. */
+/* Take up to `most` closures for a worker: the greatest priority first, of one
+   priority those with the worker's tag, then the oldest. */
 unsigned evc__closures_take(struct closures *q, uint32_t tag,
 			    struct closure **ret, unsigned most);
 bool evc__closures_has(const struct closures *q, uint32_t tag);
-/* The first of those with this tag; NULL: there is none. */
+/* The first closure with this tag; NULL: none. */
 struct closure *evc__closures_own(const struct closures *q, uint32_t tag);
-/* One that was taken is queued again, before all others of its priority; held:
-   it waits for a release.  While an error is pending, or after the stop, it is
+/* A taken closure is queued again in front of its priority; held: it waits for
+   a release.  While an error is pending, or after the stop, the closure is
    cancelled instead. */
 void evc__closures_back(struct closures *q, struct closure *cl, bool held);
-/* An error, which closes the queue if it is the first; what stands in it is
-   cancelled by the next finish or cancel, so that the owner can first settle
-   what depends on the one that failed. */
+/* Note an error; the first one closes the queue.  The next finish or cancel
+   cancels the queued closures, so the owner can first settle those that depend
+   on the failed one. */
 void evc__closures_note(struct closures *q, const evc_reason *r);
-/* One that was taken is over. */
+/* A taken closure is over. */
 void evc__closures_finish(struct closures *q, struct closure *cl);
-/* One that was not taken is over. */
+/* A held or queued closure is over. */
 void evc__closures_out(struct closures *q, struct closure *cl);
-/* After an error of what was not taken: all that stands in it is cancelled. */
+/* After the error of a closure that was not taken: cancel all held and queued
+   ones. */
 void evc__closures_cancel(struct closures *q);
-/* Cancel all that is held or queued; nothing is put any more. */
+/* Cancel all held and queued closures; puts are over. */
 void evc__closures_stop(struct closures *q);
 
-/* Is all over?  0; > 0: the error is raised; EVC_PENDING: wait, by
+/* Is all over? 0; > 0: the error is raised; EVC_PENDING: wait, by
    evc__closures_await_quiet. */
 evc_status evc__closures_done(struct closures *q);
 /* As evc__closures_await_room. */
 bool evc__closures_await_quiet(struct closures *q, uint64_t until);
-/* Something of the owner's has changed that these look at (n_unsettled). */
+/* n_unsettled has changed: waits may have an answer. */
 void evc__closures_ring(struct closures *q);
 
 static inline bool

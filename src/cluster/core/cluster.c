@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cluster as all others see it: whose it is, and whose thread its loop's is.
+ * The base of all other files here: references, the check of the program's
+ * calls, the loop's thread, the request for a turn, the wake of a worker.
+ * Called by: all files of core, calls and open.
+ * Locks: evc__wake needs the cluster's lock; refs, loop.tid, loop.gate and
+ * turn.asked are atomic.
  */
 #include "cluster/core/cluster.h"
 
@@ -28,12 +32,12 @@ evc__cluster_ref(evc_cluster *cl)
 void
 evc__cluster_unref(evc_cluster *cl)
 {
-	/* What the others have done to it is seen by who destroys it. */
+	/* The destroyer sees the work of all other owners. */
 	if (sync_sub(&cl->refs, 1) == 1)
 		cl->destroy(cl);
 }
 
-/* Nobody has seen that thread yet: is it this one? */
+/* The loop's thread is not known yet: is it this one? */
 static bool
 is_loop_here(evc_cluster *cl)
 {
@@ -51,25 +55,25 @@ is_loop_here(evc_cluster *cl)
 bool
 evc__cluster_on_loop(const evc_cluster *cl)
 {
-	/* Each thread compares with itself alone: it has stored what it finds,
-	   or it finds another one's. */
+	/* Each thread compares the word with itself alone: either the thread
+	   has stored its own number, or the number is another's. */
 	int tid = sync_load_relaxed(&cl->loop.tid);
 
 	if (tid == 0)
 		return is_loop_here((evc_cluster *)cl);
-	/* The number may have another thread when its loop is gone. */
+	/* After the loop another thread may have its number. */
 	return tid == evc__tid() && evc_loop_reactor(cl->loop.ref) != NULL;
 }
 
 bool
 evc__turn_ask(evc_cluster *cl)
 {
-	/* Only the loop's thread sees its own look. */
+	/* The loop's thread alone sees `looking`. */
 	if (evc__cluster_on_loop(cl) && cl->turn.looking)
 		return true;
 	if (sync_xchg(&cl->turn.asked, 1) != 0)
 		return true;
-	/* A post keeps the scope, and so all of this, until it was called. */
+	/* A post keeps the scope, and so the cluster, until its call. */
 	if (evc_post_message(cl->loop.ref, &cl->turn.mail) == 0)
 		return true;
 	sync_store(&cl->turn.asked, 0);
@@ -79,8 +83,7 @@ evc__turn_ask(evc_cluster *cl)
 void
 evc__wake(evc_cluster *cl, int worker)
 {
-	/* While it is being opened the engine is not known yet: it looks when
-	   it is. */
+	/* During the open no engine is known; a new engine looks by itself. */
 	if (cl->engine.at != NULL && !cl->engine.left)
 		cl->engine.ops->wake(cl->engine.at, worker);
 }

@@ -5,28 +5,28 @@
  * A function that was accepted is an evc_remote, and goes
  *
  *     schedule --> [held: inputs, retry] --> queue --> worker --> settled
- *                         ^                    ^          |
- *                         +---- fails, retry --+-- lost --+
+ *                          ^                    ^          |
+ *                          +---- fails, retry --+-- lost --+
  *
- * until it has its outcome, which stays.  One lock, q.lock, guards all of that,
- * and is held for a few list operations at a time: workers take and finish many
- * functions at once.
+ * until it has its outcome, which stays.  One lock, q.lock, guards all of the
+ * cluster's data; its holders make a few list operations, because workers take
+ * and finish many functions at once.
  *
- * The first error closes the queue: queued functions are cancelled, workers are
- * told, and when nothing runs any more the error may be raised, which opens the
- * queue again.
+ * The first error closes the queue: queued functions are cancelled, running
+ * ones are asked to stop.  When nothing runs any more the error may be raised,
+ * which opens the queue again.
  *
  * The loop has the timers (turn.c) and makes the callbacks.  Functions of the
  * program are never called under the lock; operations of the engine are.
  *
- * The program's handles count in `handles`; the memory stays as long as there are
- * remotes and per-worker values of the program's, which count in `refs`.
+ * `handles` counts the program's handles.  `refs` keeps the memory as long as
+ * the program has remotes and per-worker values.
  *
- * The comment of a field begins with what guards it:
+ * The comment of a field begins with its guard:
  *     creation  set before other threads see the cluster
  *     lock      q.lock
  *     loop      the thread of the cluster's loop alone
- *     atomic    itself; the writer -> the reader
+ *     atomic    the field itself; writer -> reader
  *     names     the lock of open/names_open.c
  */
 #ifndef EVC_CLUSTER_CLUSTER_H
@@ -67,19 +67,19 @@
 struct evc_cluster {
 	char name[NAME_ROOM];       /* creation */
 	char *uri;                  /* creation */
-	uint32_t serial;            /* creation: stands in values; no two clusters
-				       of a process have the same */
+	uint32_t serial;            /* creation: stands in values; no two
+				       clusters of a process have the same */
 	evc_cluster_config config;  /* creation: with defaults and copied
 				       strings */
 	evc_coord *scope;           /* creation */
 	uint64_t born_ns;           /* creation */
 	void (*destroy)(evc_cluster *cl); /* creation: frees the memory */
 	_Atomic uint32_t handles;   /* atomic: of the program */
-	_Atomic uint32_t refs;      /* atomic: of the memory: one for all handles,
-				       one for the scope, one for each remote and
-				       per-worker value */
-	struct closures q;          /* functions without an outcome, the error to
-				       be raised, the lock */
+	_Atomic uint32_t refs;      /* atomic: of the memory: for all handles,
+				       the scope, each remote and per-worker
+				       value */
+	struct closures q;          /* closures: functions without an outcome,
+				       the error to be raised, the lock */
 	struct engine_side engine;
 	struct workers workers;
 	struct function_names names;
@@ -91,25 +91,23 @@ struct evc_cluster {
 	struct checkpoint checkpoint;
 	struct asking asking;
 	struct counts count;
-	struct variables vars;      /* a lock of its own, below q.lock; an engine
-				       that keeps the variables leaves here the
-				       number of functions without updates
-				       alone */
+	struct variables vars;      /* its own lock, below q.lock; for an engine
+				       that keeps the variables only the number
+				       of functions without updates */
 };
 
 /* ---- cluster.c ---- */
 
 void evc__cluster_ref(evc_cluster *cl);
 void evc__cluster_unref(evc_cluster *cl); /* the last one frees the memory */
-/* The check of a call by the program: 0, or refused: no cluster, or a fork
-   child. */
+/* The check of a call by the program: 0, or refused: NULL, or a fork child. */
 evc_status evc__cluster_check(const evc_cluster *cl);
 /* Lock held: this worker, or EVC_ENGINE_ANY, may find something to do. */
 void evc__wake(evc_cluster *cl, int worker);
 
-/* Is this a fork child, with a copy of the cluster?  Locks of the copy may be held
-   for ever.  Asked after each call of a function of the program's, which may have
-   forked. */
+/* Is this a fork child, with a copy of the cluster?  Locks of the copy may be
+   held for ever.  The question follows each call of the program's functions,
+   which may have forked. */
 static inline bool
 cluster_inherited(const evc_cluster *cl)
 {

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fetches on the loop.
- *
- * One waits at one remote at a time, the first in the order of the value that
- * has no outcome: an edge there tells it.  When it is due no edge leads to it
- * any more.
+ * Fetches on the loop.  A fetch waits for a single remote at a time, the first
+ * in the order of the value without an outcome: an edge of this remote leads to
+ * the fetch.  A fetch with its answer has no edge.
+ * Called by: the program (evc_fetch_start); settle.c; join.c on the loop.
+ * Locks: the cluster's lock, for `at`, `spare` and the list.
  */
 #include "cluster/core/fetch.h"
 
 #include "base/unwind.h"
 
 struct cluster_fetch {
-	struct list link; /* cl->turn.fetches, when it is due */
+	struct list link; /* lock: cl->turn.fetches, with an answer */
 	evc_cluster *cl;
 	evc_fetch_fn *fn;
 	void *arg;
 	evc_value value;
 	struct fetched f;
-	/* under the lock */
-	size_t at;        /* all before it have their results */
-	struct cluster_edge *spare; /* as many as it may need still */
+	size_t at;        /* lock: remotes before this one have results */
+	struct cluster_edge *spare; /* lock: edges for all waits to come */
 };
 
 static void
@@ -31,7 +30,8 @@ destroy(struct cluster_fetch *k)
 	sync_free(k);
 }
 
-/* Lock held: to the next one that has no outcome, or it is due. */
+/* Lock held: wait for the next remote without an outcome, or have the
+   answer. */
 static void
 advance(struct cluster_fetch *k)
 {
@@ -99,8 +99,8 @@ evc_fetch_start(evc_cluster *cl, const evc_value *value, evc_fetch_fn *fn,
 	st = fill(k, value);
 	if (st == 0) {
 		sync_lock(&cl->q.lock);
-		/* Asked for before anybody counts on it; and once more when it
-		   is due. */
+		/* The request for a turn shows whether a loop is there, before
+		   the fetch counts on it. */
 		if (evc__turn_ask(cl)) {
 			cl->turn.n_waiting++;
 			advance(k);
@@ -153,7 +153,7 @@ evc__fetch_turn(evc_cluster *cl)
 	struct list *n, *tmp;
 	size_t left = 0;
 
-	/* Those that are due by what these calls do have the next turn. */
+	/* Fetches that become due by these calls have the next turn. */
 	sync_lock(&cl->q.lock);
 	LIST_EACH(n, tmp, &cl->turn.fetches)
 		left++;

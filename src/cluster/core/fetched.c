@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From a value to the remotes that stand in it, and back with their results.
+ * From a value to its remotes, and back with their results.
+ * Called by: fetch_start.c; cluster/calls.
+ * Locks: the cluster's lock, taken for look-ups.
  */
 #include "cluster/core/fetch.h"
 
@@ -101,7 +103,7 @@ evc__fetched_drop(evc_cluster *cl, struct fetched *f)
 {
 	size_t i;
 
-	/* The last of them could take the cluster with it. */
+	/* The last remote could free the cluster. */
 	evc__cluster_ref(cl);
 	for (i = 0; i < f->n; i++)
 		evc_remote_free(f->remotes[i]);
@@ -129,7 +131,7 @@ evc__remote_outcome(evc_remote *r, evc_value *ret)
 
 struct resolving {
 	const struct fetched *f;
-	size_t next; /* they come in the order in which they were found */
+	size_t next; /* the order is that of the search */
 };
 
 static bool

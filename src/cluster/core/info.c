@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The numbers of a cluster and of its workers.
+ * The numbers of a cluster and its workers.
+ * Called by: the program (evc_cluster_get, evc_cluster_worker_get); turn.c and
+ * report.c; engines (counts).
+ * Locks: the cluster's lock, taken; held in evc__worker_info.
  */
 #include "cluster/core/cluster.h"
 
@@ -11,7 +14,7 @@
 
 /* ---- workers ---- */
 
-/* The oldest that it has, one that was given up included; NULL: none. */
+/* The oldest function of a worker, with those given up; NULL: none. */
 static const evc_remote *
 oldest(const struct cluster_worker *w)
 {
@@ -68,8 +71,8 @@ evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
 
 /* ---- the cluster ---- */
 
-/* Lock held: functions that succeed a second, in the last seconds that the ring
-   knows of, or since the cluster was opened. */
+/* Lock held: functions done per second, in the seconds of the ring or since the
+   open. */
 static double
 rate(const evc_cluster *cl, uint64_t now)
 {
@@ -77,7 +80,7 @@ rate(const evc_cluster *cl, uint64_t now)
 
 	from = second >= PLACES - 1 ? second - (PLACES - 1) : 0;
 	begin = from * SECOND > cl->born_ns ? from * SECOND : cl->born_ns;
-	/* A second that nothing was counted in is not in the ring. */
+	/* A second without a count is not in the ring. */
 	for (s = from; s <= second && s <= cl->count.second; s++)
 		n += cl->count.per_second[s % PLACES];
 	return now > begin ? (double)n * 1e9 / (double)(now - begin) : 0;

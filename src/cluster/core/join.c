@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Joins: wait until nothing is queued and nothing runs, and raise what is to be
- * raised.
+ * Joins: waits until nothing is queued and nothing runs, and the raise of
+ * errors.  And the answers of a turn, to joins and fetches on the loop.
+ * Called by: the program (evc_cluster_join and its kin); cluster/calls/admit.c;
+ * turn.c and scope_end.c.
+ * Locks: the cluster's lock, taken; given up during waits.
  */
 #include "cluster/core/cluster.h"
 
@@ -17,18 +20,18 @@ evc__say_raised(evc_cluster *cl)
 
 	(void)evc_refuse(r->code, "%s%s%s", r->func,
 			 r->func[0] != '\0' ? ": " : "", r->text);
-	/* Whoever else waits for that may go on. */
+	/* Other threads that wait for the raise may go on. */
 	evc__tell(cl);
 }
 
-/* Lock held: what a join would answer now, and an error is raised by that;
-   EVC_PENDING: it has to wait. */
+/* Lock held: the answer of a join now, by which an error is raised;
+   EVC_PENDING: none yet. */
 static evc_status
 answer(evc_cluster *cl)
 {
 	evc_status st;
 
-	/* As long as it lasts it is raised anew. */
+	/* The error is raised anew as long as no worker is up. */
 	if (cl->workers.unavailable && !cl->stop.begun)
 		evc__note_unavailable(cl);
 	st = evc__closures_done(&cl->q);
@@ -55,7 +58,7 @@ late(const evc_cluster *cl)
 	return evc_refuse(-EVC_DEADLINE_EXCEEDED, "%s", buf);
 }
 
-/* Lock held, given up meanwhile. */
+/* Lock held, given up during waits. */
 static evc_status
 await(evc_cluster *cl, uint64_t until)
 {
@@ -86,7 +89,7 @@ evc_cluster_join(evc_cluster *cl, double timeout)
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "evc_cluster_join: in a function of the"
 				  " cluster, which it would wait for");
-	/* Another thread may close it meanwhile, which ends the wait. */
+	/* Another thread may close the cluster, which ends the wait. */
 	evc__cluster_ref(cl);
 	sync_lock(&cl->q.lock);
 	st = await(cl, evc__deadline_in(timeout));
@@ -114,7 +117,7 @@ evc_cluster_done(evc_cluster *cl, bool *ret_done)
 
 /* ---- on the loop ---- */
 
-/* Lock held: it was not answered yet, and will not be. */
+/* Lock held: the join has no answer, and will have none. */
 static bool
 take_back(evc_cluster *cl, const struct cluster_join *j)
 {
@@ -146,8 +149,7 @@ evc_cluster_join_start(evc_cluster *cl, evc_cluster_fn *fn, void *arg)
 	j->arg = arg;
 	sync_lock(&cl->q.lock);
 	list_append(&cl->turn.joins, &j->link);
-	/* Under the lock: so it cannot have been answered when this says that
-	   there is no loop. */
+	/* Under the lock: without a loop no answer can have come. */
 	if (!evc__turn_ask(cl) && take_back(cl, j))
 		st = evc_refuse(-EVC_FAILED_PRECONDITION,
 				"evc_cluster_join_start: the loop is gone");
@@ -157,7 +159,7 @@ evc_cluster_join_start(evc_cluster *cl, evc_cluster_fn *fn, void *arg)
 	return st;
 }
 
-/* The first of them, with its answer; NULL: there is none that has one. */
+/* The first join with its answer; NULL: none. */
 static struct cluster_join *
 next_answered(evc_cluster *cl, evc_status *ret)
 {
@@ -188,8 +190,8 @@ answer_joins(evc_cluster *cl)
 	unsigned left = 0;
 	evc_status st;
 
-	/* Those that are begun meanwhile have the next turn, or one that begins
-	   itself anew would never end. */
+	/* Joins that begin during these calls have the next turn; else a join
+	   that begins itself anew would never end. */
 	sync_lock(&cl->q.lock);
 	LIST_EACH(n, tmp, &cl->turn.joins)
 		left++;

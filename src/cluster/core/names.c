@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Workers that do not have the same functions: each is given those alone that it
- * has, and whose per-worker values it can build.  One that no worker can run
- * waits for a worker, as if there were none.
- *
- * What a worker cannot run it passes by, but only so far: what stands in front is
- * taken by others, or ends, so it comes nearer.  All under the lock.
+ * Functions' names, and workers with different functions: a worker is given
+ * functions of its table alone, with per-worker values that it can build.  A
+ * function that no worker can run waits for a worker.
+ * A worker passes by functions that it cannot run, up to a limit: those in
+ * front are taken by others or end, so others come nearer.
+ * Called by: cluster/calls for names; settle.c, patience.c, workers.c, the
+ * engine (worker_names), closures.c by `fits`.
+ * Locks: the cluster's lock, held.
  */
 #include "cluster/core/cluster.h"
 
@@ -51,7 +53,7 @@ evc_status
 evc__name_checked(evc_cluster *cl, const char *name,
 		  const struct cluster_name **ret)
 {
-	/* What is refused leaves nothing behind. */
+	/* A refused name leaves nothing behind. */
 	const struct cluster_name *n = cl->names.known ? find(cl, name) :
 							 evc__name(cl, name);
 
@@ -82,9 +84,8 @@ evc__names_destroy(evc_cluster *cl)
 
 typedef bool name_fn(const struct cluster_name *name, void *arg);
 
-/* All names that a worker has to have for r: its own, and those that the
-   per-worker values among its arguments are built by.  fn returning false ends
-   it. */
+/* Call fn for each name that a worker must have for r: the function's, and
+   those that build its per-worker values. false ends the row. */
 static void
 each_name(const evc_remote *r, name_fn *fn, void *arg)
 {
@@ -116,7 +117,7 @@ note_lack(const struct cluster_name *name, void *arg)
 	return false;
 }
 
-/* The first name that this worker would have to have for r; NULL: it has all. */
+/* The first name that the worker lacks for r; NULL: none. */
 static const struct cluster_name *
 lacks(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
 {
@@ -140,7 +141,7 @@ fits(const struct closures *q, const struct closure *c, uint32_t worker)
 	return has(LIST_OF(q, evc_cluster, q), REMOTE_OF(c), worker);
 }
 
-/* What a former worker of this place had counts no more. */
+/* Names of the worker's former life do not count. */
 static void
 forget(evc_cluster *cl, unsigned worker)
 {
@@ -179,8 +180,8 @@ evc__sink_worker_names(void *core, unsigned worker,
 							  << worker % 64;
 			all &= name != NULL;
 		}
-		/* With one that could not be kept it is given all, and says what
-		   it does not know. */
+		/* A name was lost for lack of memory: the worker is given all
+		   functions, and refuses those unknown. */
 		w->tells = all;
 		cl->q.fits = fits;
 		evc__turn_ask(cl);
@@ -190,7 +191,7 @@ evc__sink_worker_names(void *core, unsigned worker,
 
 /* ---- one that no worker can run ---- */
 
-/* Somebody is up who could run it. */
+/* Can a worker that is up run r? */
 static bool
 somebody_has(const evc_cluster *cl, const evc_remote *r)
 {
@@ -248,7 +249,7 @@ evc__missing_since(const evc_cluster *cl, const evc_remote *r)
 	return since;
 }
 
-/* The name that all lack who might run it; NULL: one this, one that. */
+/* The name that all workers lack; NULL: they lack different names. */
 static const struct cluster_name *
 missing_name(const evc_cluster *cl, const evc_remote *r)
 {

@@ -15,7 +15,8 @@ struct cluster_name {
 	struct cluster_name *next;
 	bool known; /* a worker has a function of this name */
 	uint64_t has[NAME_WORKERS / 64]; /* workers that have told this name */
-	uint64_t lost_ns; /* time at which such a worker was replaced; 0: never */
+	uint64_t lost_ns; /* time at which such a worker was replaced; 0:
+			     never */
 	char name[NAME_ROOM];
 };
 
@@ -37,8 +38,8 @@ evc_status evc__name_checked(evc_cluster *cl, const char *name,
 void evc__names_destroy(evc_cluster *cl);
 /* The function r was queued. */
 void evc__names_note(evc_cluster *cl, const evc_remote *r);
-/* The first function that no worker can run that is up; NULL: none was found among
-   the first MISSING_LOOKS of each line. */
+/* The first function that no worker can run among those that are up; NULL: none
+   in the first MISSING_LOOKS of each line. */
 evc_remote *evc__missing_find(const evc_cluster *cl);
 /* The time from which on no worker could run r. */
 uint64_t evc__missing_since(const evc_cluster *cl, const evc_remote *r);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long things may take: a function that was asked to stop, a cluster without
- * workers.  What is over is ended here, so that no join hangs; turn.c asks, with
- * a timer.  And the stop, which begins such a wait.
- *
- * All under the lock.
+ * Limits of time: functions that were asked to stop, functions without a
+ * worker.  At the end of the limit such a function ends, so that no join hangs.
+ * Called by: turn.c.
+ * Locks: the cluster's lock, held.
  */
 #include "cluster/core/cluster.h"
 
 /* ---- a function that was asked to stop ---- */
 
-/* Since when it is asked to stop; 0: it is not. */
+/* The time of the request to stop; 0: none. */
 static uint64_t
 asked_since(const evc_cluster *cl, const evc_remote *r)
 {
@@ -23,8 +22,9 @@ asked_since(const evc_cluster *cl, const evc_remote *r)
 	return all < alone ? all : alone;
 }
 
-/* It never returns, as far as we know: it has its outcome, the worker keeps it.
-   What was taken after it and cannot begin, is cancelled with it. */
+/* The function does not return, as far as anybody knows: it gets its outcome,
+   and the worker keeps it.  Functions behind that cannot begin are
+   cancelled. */
 static void
 leave_behind(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	     bool hangs)
@@ -49,7 +49,8 @@ leave_behind(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 		o.raise = true;
 		evc__copy(w->text, sizeof w->text, text);
 	}
-	/* For the worker, which looks at its arguments and inputs still. */
+	/* A reference for the worker, which still reads arguments and
+	   inputs. */
 	sync_add(&r->refs, 1);
 	r->flags |= REMOTE_LEFT;
 	evc__taken_fails(r, &o);
@@ -105,7 +106,7 @@ evc__give_up(evc_cluster *cl, uint64_t now)
 
 /* ---- no worker ---- */
 
-/* For this worker alone, which does not come: all of them fail. */
+/* Functions for a worker that does not come fail. */
 static void
 give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 {
@@ -128,7 +129,7 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 	evc__tell(cl);
 }
 
-/* No worker that is up can run it. */
+/* No worker that is up can run r. */
 static void
 give_up_missing(evc_cluster *cl, evc_remote *r)
 {
@@ -155,7 +156,7 @@ mind_names(evc_cluster *cl, uint64_t now)
 	if (cl->q.fits == NULL || cl->q.failed || cl->q.n_queued == 0)
 		return SYNC_FOREVER;
 	r = evc__missing_find(cl);
-	/* What stands behind many others is looked at when they are gone. */
+	/* Functions behind many others are looked at later. */
 	if (r == NULL)
 		return cl->q.n_queued < MISSING_LOOKS ?
 			       SYNC_FOREVER :
@@ -168,7 +169,7 @@ mind_names(evc_cluster *cl, uint64_t now)
 	return SYNC_FOREVER;
 }
 
-/* There are workers, but functions may be for another one. */
+/* Workers are up; functions may be for another worker. */
 static uint64_t
 mind_own(evc_cluster *cl, uint64_t now)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The list of what each worker is to build and to drop; see per_worker.h.
- *
- * Lock held, all of it but evc__per_worker_ref_of.
+ * The list of definitions and drops for the workers; see per_worker.h.
+ * Called by: cluster/calls; sink.c, workers.c, building.c, settle.c and
+ * report.c.
+ * Locks: the cluster's lock, held, but in evc__per_worker_ref_of.
  */
 #include "cluster/core/cluster.h"
 
@@ -22,7 +23,7 @@ wake_all(evc_cluster *cl)
 {
 	unsigned i;
 
-	/* Each: to wake any would be enough for a function only. */
+	/* Every worker: a wake of any would be enough for functions only. */
 	for (i = 0; i < cl->workers.n; i++)
 		if (lives(cl->workers.all[i]))
 			evc__wake(cl, (int)i);
@@ -31,13 +32,13 @@ wake_all(evc_cluster *cl)
 static void
 to_the_end(evc_cluster *cl, evc_per_worker *p)
 {
-	/* The next even number: of two entries they differ by two at least. */
+	/* The next even number: entries differ by at least 2. */
 	cl->remotes.last_id = (cl->remotes.last_id | 1) + 1;
 	p->seq = cl->remotes.last_id;
 	list_append(&cl->workers.defs, &p->link);
 }
 
-/* How far the worker is that lives and is the furthest behind. */
+/* The position of the living worker that is the furthest behind. */
 static uint64_t
 seen_by_all(const evc_cluster *cl)
 {
@@ -67,7 +68,7 @@ seen_by_some(const evc_cluster *cl, uint64_t seq)
 	return false;
 }
 
-/* Free the dropped ones that no worker has to see or reads. */
+/* Free dropped entries that no worker has to see or reads. */
 static void
 sweep(evc_cluster *cl)
 {
@@ -85,8 +86,8 @@ sweep(evc_cluster *cl)
 	}
 }
 
-/* Free a drop if all that have what is dropped have seen it: of the others,
-   each was at its definition or before when that left the list. */
+/* Free a drop that all workers with the dropped definition have seen.  Other
+   workers were at the definition or before when it left the list. */
 static void
 sweep_one(evc_cluster *cl, evc_per_worker *p)
 {
@@ -121,7 +122,7 @@ drop(evc_per_worker *p)
 	} else {
 		sync_free(p);
 	}
-	/* Behind it, so that workers free an iterator before its dataset. */
+	/* The dataset's drop comes later, so workers free an iterator first. */
 	if (dataset != NULL)
 		evc__per_worker_unref(dataset);
 }
@@ -144,8 +145,8 @@ evc__per_worker_by_id(evc_cluster *cl, uint64_t id)
 {
 	struct list *n;
 
-	/* The latest are used the most.  One that is not dropped is older than
-	   its place. */
+	/* Recent entries are used the most.  The id of an entry that is not
+	   dropped is older than its place. */
 	for (n = cl->workers.defs.prev; n != &cl->workers.defs; n = n->prev) {
 		if (ENTRY(n)->def.id == id)
 			return ENTRY(n)->dropped ? NULL : ENTRY(n);
@@ -209,13 +210,13 @@ evc__per_workers_destroy(evc_cluster *cl)
 
 /* ---- what workers see ---- */
 
-/* The first entry that it was not given yet; the head: there is none. */
+/* The first entry that the worker was not given; the list's head: none. */
 static struct list *
 not_seen(const evc_cluster *cl, const struct cluster_worker *w)
 {
 	const struct list *n = &cl->workers.defs;
 
-	/* From the end: mostly there is none, or one. */
+	/* From the end: mostly the worker lacks at most the last entry. */
 	if (w->defs_seen > 0)
 		while (n->prev != &cl->workers.defs &&
 		       ENTRY(n->prev)->seq >= w->defs_seen)
@@ -247,7 +248,7 @@ evc__per_worker_next_def(evc_cluster *cl, struct cluster_worker *w,
 	if (w->defs_seen == DEFS_ALL || list_empty(&cl->workers.defs))
 		return false;
 	n = not_seen(cl, w);
-	/* What it had is not read any more. */
+	/* The worker reads its former entry no more. */
 	if (w->defs_seen & 1) {
 		before = n->prev;
 		dropped = before != &cl->workers.defs && ENTRY(before)->dropped;

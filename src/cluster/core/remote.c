@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remotes: references of the cluster, of functions and of the program.
+ * References of remotes, held by the cluster, by functions and by the program;
+ * and edges.
+ * Called by: core, calls and open; the program (evc_remote_ref, _free).
+ * Locks: the cluster's lock: held in hold and drop, given up by
+ * evc__cluster_unlock; remote.refs is atomic.
  */
 #include "cluster/core/cluster.h"
 
-/* Bytes: engines are told of results that they may have kept, at the price of
-   the lock. */
+/* bytes: the engine hears of larger results that a worker may have kept, at the
+   price of the lock */
 #define FORGET_LEAST 1024
 
 /* ---- references ---- */
 
-/* But for its reference of the cluster. */
+/* Free all but the reference of the cluster. */
 static void
 destroy(evc_remote *r)
 {
@@ -42,13 +46,13 @@ free_garbage(evc_remote *garbage)
 		next = garbage->more_garbage;
 		destroy(garbage);
 	}
-	/* Their references at once: this word is everybody's. */
+	/* All references in one step: every thread uses this word. */
 	if (n > 1)
 		sync_sub(&cl->refs, n - 1);
 	evc__cluster_unref(cl);
 }
 
-/* Has a worker perhaps kept its result?  A small one is not worth it. */
+/* Has a worker perhaps kept the result?  A small one does not matter. */
 static bool
 is_kept(const evc_remote *r)
 {
@@ -56,7 +60,7 @@ is_kept(const evc_remote *r)
 	       r->cl->engine.ops->forget != NULL;
 }
 
-/* Lock held: nobody will have it among its arguments any more. */
+/* Lock held: no later function will have r among its arguments. */
 static void
 forget(evc_remote *r)
 {
@@ -70,8 +74,8 @@ forget(evc_remote *r)
 void
 evc__remote_drop(evc_remote *r)
 {
-	/* Pairs with the free of whoever else had one: what that one has done
-	   to it is seen by who destroys it. */
+	/* Pairs with the drops of other owners: the destroyer sees their
+	   work. */
 	if (sync_sub(&r->refs, 1) != 1)
 		return;
 	forget(r);
@@ -86,7 +90,7 @@ evc__cluster_unlock(evc_cluster *cl)
 
 	cl->remotes.garbage = NULL;
 	sync_unlock(&cl->q.lock);
-	/* The last of them may take the cluster with it. */
+	/* The last remote may free the cluster. */
 	free_garbage(garbage);
 }
 
@@ -118,8 +122,8 @@ evc_remote_free(evc_remote *r)
 	if (r == NULL || cluster_inherited(r->cl) ||
 	    sync_sub(&r->refs, 1) != 1)
 		return;
-	/* The last one; a look-up by id that comes now finds a count of 0 and
-	   leaves it alone. */
+	/* The last reference: a look-up by id now finds a count of 0, and
+	   leaves the remote alone. */
 	cl = r->cl;
 	if (sync_load(&r->named) || is_kept(r)) {
 		sync_lock(&cl->q.lock);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remotes by their ids: those that have been packed into a value.
- *
- * A value names a remote without keeping it, so the look-up may find that it is
- * gone, and never touches what is.  Most remotes stand in no value, and cost
- * nothing here.
+ * Remotes by their ids, if a value names them.  A value does not keep its
+ * remotes, so a look-up may find none, and never touches freed memory.  Other
+ * remotes cost nothing here.
+ * Called by: the program (evc_pack); fetched.c, remote.c; cluster/calls.
+ * Locks: the cluster's lock: held, but taken for a packed remote; remote.named
+ * is atomic.
  */
 #include "cluster/core/cluster.h"
 #include "wire/walk.h"
@@ -16,13 +17,13 @@ struct entry {
 
 struct remote_table {
 	struct entry **buckets;
-	size_t n_buckets, n; /* the first is a power of two */
+	size_t n_buckets, n; /* n_buckets is a power of two */
 };
 
 static struct entry **
 bucket_of(struct remote_table *t, uint64_t id)
 {
-	/* Ids count up: their low bits spread them evenly. */
+	/* Ids count up, so their low bits spread evenly. */
 	return &t->buckets[id & (t->n_buckets - 1)];
 }
 
@@ -34,7 +35,7 @@ grow(struct remote_table *t)
 
 	t->buckets = sync_alloc(n * 2, sizeof *t->buckets);
 	if (t->buckets == NULL) {
-		/* Then the chains get longer. */
+		/* Without memory the chains get longer. */
 		t->buckets = old;
 		return;
 	}
@@ -130,7 +131,7 @@ evc__remote_unname(evc_remote *r)
 void
 evc__remotes_destroy(evc_cluster *cl)
 {
-	/* Each remote has kept the cluster, so none is left in here. */
+	/* Each remote has kept the cluster, so the table is empty. */
 	if (cl->remotes.named != NULL) {
 		sync_free(cl->remotes.named->buckets);
 		sync_free(cl->remotes.named);

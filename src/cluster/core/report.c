@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What runs where, in words: for reports, for a join that was too long, for the
- * scope's own report.
+ * Reports in words: what runs, and where.
+ * Called by: the program (evc_cluster_report); join.c, scope.c and
+ * cluster/calls for lines of text.
+ * Locks: the cluster's lock: held for lines of text, taken for the report.
  */
 #include "cluster/core/cluster.h"
 
@@ -52,7 +54,7 @@ put_queued(const evc_cluster *cl, struct text *t)
 			      (unsigned long long)cl->q.n_held);
 }
 
-/* The build that goes on for the longest time. */
+/* The longest build. */
 static void
 put_building(const evc_cluster *cl, uint64_t now, struct text *t)
 {
@@ -75,7 +77,7 @@ put_building(const evc_cluster *cl, uint64_t now, struct text *t)
 		      (double)(now - longest->building_ns) / 1e9);
 }
 
-/* Who has not ended yet. */
+/* Workers that have not ended. */
 static void
 put_ending(const evc_cluster *cl, struct text *t)
 {
@@ -192,8 +194,8 @@ put_worker(const evc_cluster_worker_info *i, struct text *t)
 	evc__text_fmt(t, "\n");
 }
 
-/* The workers as they are at one moment; what is queued goes to t.  NULL: no
-   workers, or no memory; then t has all that is said in one line. */
+/* The workers at one moment; a line about the queue goes to t.  NULL: no
+   workers, or no memory, and then t has a line about all. */
 static evc_cluster_worker_info *
 look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 {
@@ -202,7 +204,8 @@ look(evc_cluster *cl, struct text *t, unsigned *ret_n)
 	uint64_t now;
 
 	sync_lock(&cl->q.lock);
-	/* Memory is asked for without the lock, and there may be more then. */
+	/* Memory is asked for without the lock, and more workers may come
+	   meanwhile. */
 	while (room < cl->workers.n) {
 		room = cl->workers.n;
 		sync_unlock(&cl->q.lock);
@@ -251,7 +254,7 @@ evc_cluster_report(const evc_cluster *cluster, char *buf, size_t n)
 		qsort(all, n_all, sizeof *all, the_longest_first);
 	for (i = 0; i < n_all; i++)
 		put_worker(&all[i], &t);
-	/* Lines already. */
+	/* `queued` consists of lines. */
 	t.lines = false;
 	evc__text_add(&t, queued);
 	if (t.len == 0)

@@ -9,7 +9,8 @@
 struct counts {
 	uint64_t scheduled, done, failed, cancelled;
 	uint64_t executions;     /* results that workers have sent */
-	uint64_t late;           /* results of functions that were settled before */
+	uint64_t late;           /* results of functions that were settled
+				    before */
 	uint64_t lost;           /* functions that a worker has taken with it */
 	uint64_t retries, builds;
 	double build_time, run_time; /* seconds */
@@ -24,8 +25,7 @@ void evc__worker_info(const struct cluster_worker *w, uint64_t now,
 /* "count on worker 2 (pid 7) for 3.1 s": the oldest function of a worker. */
 void evc__worker_describe(const struct cluster_worker *w, uint64_t now,
 			  struct text *t);
-/* One line: what runs the longest, how many functions run beside it, what is
-   queued. */
+/* One line: the longest function, the number of others, the queue. */
 void evc__cluster_describe(const evc_cluster *cl, uint64_t now,
 			   struct text *t);
 

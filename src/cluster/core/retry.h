@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether and when a function that failed is run again.
+ * Retries of a failed function: whether, and when.
  *
  * PURE: no clock, no lock.
  */
@@ -13,8 +13,8 @@
 
 /* 0, or -EVC_INVALID_ARGUMENT with a text. */
 evc_status evc__retry_check(const evc_retry *r);
-/* After so many retries it has failed with this code: is there one more?
-   *ret_ns: how long it waits. */
+/* Is there another retry after `made` of them and this failure? *ret_ns: the
+   pause before. */
 bool evc__retry_next(const evc_retry *r, unsigned made, evc_status code,
 		     uint64_t *ret_ns);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scope that a cluster is: how it begins, is told of the stop, and ends.
- *
- * One member of it, a runner, stands for the whole: it keeps joins waiting
- * until the engine's last word, hears the stop, and says in reports what runs.
- * With a home, or a loop that was given, all happens there.  Without one the
- * scope has a loop of its own, on a thread that is a member too; that loop turns
- * as long as the runner lives, because the runner is bound to it.
+ * The scope of a cluster: its begin, and its runner, a member that stands for
+ * the cluster.  The runner keeps joins waiting until the engine's last word,
+ * hears the stop, and speaks in reports.
+ * All this happens on the given loop or the home.  Without these the scope has
+ * a loop on a thread, also a member, that turns as long as the runner lives.
+ * Called by: cluster/open/open.c; the library, by the runner's operations.
+ * Locks: the cluster's lock, taken.
  */
 
 #include <math.h>
@@ -42,7 +42,7 @@ stop(void *arg)
 	evc__scope_adrift(cl);
 }
 
-/* The last save: on the cluster's own loop thread, or a thread of its own. */
+/* The last save, on the cluster's loop thread or on another thread. */
 static evc_status
 save(void *arg)
 {
@@ -92,8 +92,8 @@ set_up_loop(evc_reactor *r, void *arg)
 
 	cl->loop.reactor = r;
 	cl->loop.ref = evc_loop_of(r);
-	/* Its starter reads it after this has returned; later the callbacks of
-	   this thread do. */
+	/* The starter reads tid after this function's return, the callbacks
+	   later. */
 	sync_store(&cl->loop.tid, evc__tid());
 	return add_runner(cl, r);
 }
@@ -111,7 +111,7 @@ begin_on_home(evc_cluster *cl)
 evc_status
 evc__scope_begin(evc_cluster *cl)
 {
-	/* The parent hears of a last save that has failed. */
+	/* The parent hears of a failed last save. */
 	evc_scope_opts o = { .on_error = cl->config.checkpoint != NULL ?
 					 EVC_ON_ERROR_REPORT : EVC_ON_ERROR_IGNORE,
 			     .home = cl->config.reactor,
@@ -125,7 +125,7 @@ evc__scope_begin(evc_cluster *cl)
 	st = evc_scope_new(cl->life.parent, cl->name, &o, &cl->scope);
 	if (st < 0)
 		return st;
-	/* Now there is something that keeps the memory. */
+	/* From here on the scope keeps the memory. */
 	evc__cluster_ref(cl);
 	if (cl->loop.own)
 		st = evc_reactor_start(cl->scope, "cluster loop", set_up_loop,
@@ -145,7 +145,7 @@ evc__scope_opened(evc_cluster *cl, evc_engine *engine)
 	if (cl->life.stop_came)
 		evc__stop_all(cl);
 	evc__cluster_unlock(cl);
-	/* It finds out whose thread the loop is. */
+	/* The turn finds out the loop's thread. */
 	if (!evc__turn_ask(cl))
 		evc__scope_adrift(cl);
 	(void)evc_scope_ready(cl->scope);

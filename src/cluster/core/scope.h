@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a cluster begins and ends.
+ * The begin and the end of a cluster.
  *
  *     evc__scope_begin   a scope of the coordinator, and a loop
  *     engine opened
- *     evc__scope_opened  from here on the program may close it
+ *     evc__scope_opened  from here on the program may close the cluster
  *       ...              the scope's stop: all is cancelled, the engine leaves
- *     evc__scope_closed  on the loop, the engine's last word was heard: joins
- *                        wait for it no more
- *     `ended`            its members have ended, too: the engine is closed
- *     freed              by that, or by the last evc_cluster_close, whichever
- *                        comes later
+ *     evc__scope_closed  on the loop, after the engine's last word: joins wait
+ *                        for the cluster no more
+ *     `ended`            the scope's members have ended: the engine is closed
+ *     freed              by `ended` or the last evc_cluster_close, whichever is
+ *                        later
  *
  * Included by cluster/core/cluster.h.
  */
@@ -25,8 +25,8 @@ struct cluster_life {
 				    parent, from the last close until the scope
 				    is freed */
 	struct list by_name;     /* names: the list of open clusters */
-	bool is_opening;         /* names: other threads that open this name have
-				    to wait */
+	bool is_opening;         /* names: other threads that open this name
+				    have to wait */
 	bool stop_came;          /* lock: the stop came before the engine was
 				    open */
 	bool over;               /* lock: the members have ended, the engine is
@@ -37,31 +37,31 @@ struct cluster_life {
 				    members */
 	bool let_go;             /* lock: the last handle is gone */
 	bool undone;             /* lock: the cluster could not be opened */
-	unsigned n_told;         /* lock: errors that the last close, or the log,
-				    has heard of */
+	unsigned n_told;         /* lock: errors that the last close, or the
+				    log, has heard of */
 };
 
-/* 0; refused, and nothing is left of it. */
+/* 0; refused, and nothing is left of the scope. */
 evc_status evc__scope_begin(evc_cluster *cl);
 void evc__scope_opened(evc_cluster *cl, evc_engine *engine);
 
 /* scope_end.c */
 
-/* After evc__scope_begin, when the opening fails.  The memory goes with the scope,
-   which is now, or later when its loop has turned: not the caller's any more. */
+/* After evc__scope_begin, when the open fails.  The scope frees the memory, now
+   or when its loop has turned: the cluster is not the caller's any more. */
 void evc__scope_undo(evc_cluster *cl);
-/* Of the scope's options. */
+/* `ended` of the scope. */
 void evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *cluster);
 /* On the loop, once. */
 void evc__scope_closed(evc_cluster *cl);
-/* On the loop, lock held: hear of its destruction.  One that is the cluster's own
-   is not destroyed under it; before the engine is there another thread may end all
-   of this. */
+/* On the loop, lock held: watch for the loop's destruction.  The program cannot
+   destroy the cluster's own loop.  Without an engine another thread may end the
+   cluster. */
 void evc__scope_watch(evc_cluster *cl, struct ev_loop *loop);
-/* On the loop: it may be destroyed from now on, nobody has to hear of it. */
+/* On the loop: its destruction does not matter from now on. */
 void evc__scope_unwatch(evc_cluster *cl);
-/* Lock not held.  If the program has destroyed the loop, and there was a stop:
-   nobody will call `ended`, so a thread does what that would. */
+/* Lock not held.  After a stop on a destroyed loop nobody calls `ended`: a
+   thread does its work. */
 void evc__scope_adrift(evc_cluster *cl);
 /* The last handle is gone. */
 void evc__scope_let_go(evc_cluster *cl);

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How the scope of a cluster ends.
- *
- * `ended` comes when the scope was stopped and its members have ended: then the
- * engine is closed, and the scope freed, if the program has closed the cluster;
- * else that does it.
- *
- * When `ended` comes because the grace is over, members live still, such as a
- * thread in a function that hangs, and nothing is freed: they use all of it.
- * When the engine is closed after all, there is another look, on a thread of
- * the parent's, which waits for those that are just ending.  Such a thread does it
- * all when the program has destroyed the loop under the cluster, where `ended` does
- * not come.
+ * The end of a cluster's scope.  `ended` comes after the stop, when all members
+ * have ended: the engine is closed, and the scope freed if the program has
+ * closed the cluster; else the close frees it.
+ * `ended` may come at the end of the grace, with members alive that use the
+ * cluster, such as a thread in a hanging function: nothing is freed.  When the
+ * engine has closed after all, a thread of the parent waits for these members
+ * and does the rest.  Such a thread does all when the program has destroyed the
+ * loop, where `ended` does not come.
+ * Called by: the scope (`ended`), turn.c, scope.c, cluster/open.
+ * Locks: the cluster's lock, taken.
  */
 #include "cluster/core/cluster.h"
 
@@ -30,8 +28,7 @@ nap(uint64_t ns)
 	sync_futex_wait(&never, 0, ns);
 }
 
-/* It was closed, and all has ended: errors that the close could not know of go to
-   the log. */
+/* Errors that the close could not know of go to the log. */
 static void
 tell_rest(evc_cluster *cl)
 {
@@ -53,7 +50,7 @@ tell_rest(evc_cluster *cl)
 	} while (more && !cluster_inherited(cl));
 }
 
-/* Nobody but us has the scope any more.  false: it may not be freed yet. */
+/* No other thread has the scope. false: it may not be freed yet. */
 static bool
 free_scope(evc_cluster *cl)
 {
@@ -62,11 +59,11 @@ free_scope(evc_cluster *cl)
 	tell_rest(cl);
 	if (evc_free(cl->scope) < 0)
 		return false;
-	/* On a loop that is gone they have had no turn. */
+	/* On a destroyed loop there was no turn for these answers. */
 	if (!evc__turn_answers(cl))
 		return true;
-	/* The last touch of the parent: a join of it goes on, and may free
-	   it. */
+	/* The last touch of the parent: a join of the parent goes on, and may
+	   free it. */
 	if (cl->life.hold != 0)
 		(void)evc_hold_end(cl->life.parent, cl->life.hold);
 	evc__cluster_unref(cl);
@@ -81,7 +78,7 @@ close_engine(evc_cluster *cl)
 	sync_lock(&cl->q.lock);
 	engine = cl->engine.at;
 	cl->engine.at = NULL;
-	/* An engine whose loop is gone has not waited for `leave`. */
+	/* On a destroyed loop the engine has not waited for `leave`. */
 	while (cl->asking.n > 0) {
 		sync_unlock(&cl->q.lock);
 		nap(NAP_FIRST);
@@ -92,7 +89,7 @@ close_engine(evc_cluster *cl)
 		cl->engine.ops->close(engine);
 }
 
-/* All members have ended.  true: whoever asks has to free the scope. */
+/* All members have ended. true: the caller has to free the scope. */
 static bool
 set_over(evc_cluster *cl)
 {
@@ -100,14 +97,14 @@ set_over(evc_cluster *cl)
 
 	close_engine(cl);
 	sync_lock(&cl->q.lock);
-	/* A later round of the scope, which has begun nothing, is over too. */
+	/* A later round of the scope has begun nothing, and is over too. */
 	free_it = cl->life.let_go && !cl->life.over;
 	cl->life.over = true;
 	sync_unlock(&cl->q.lock);
 	return free_it;
 }
 
-/* The thread that does it may be in what this cluster has there. */
+/* The destroying thread may be inside the cluster's watcher. */
 static bool
 is_being_destroyed(evc_cluster *cl)
 {
@@ -119,7 +116,7 @@ is_being_destroyed(evc_cluster *cl)
 	return gone && evc_loop_reactor(cl->loop.ref) != NULL;
 }
 
-/* On a thread of the parent's: until its members have ended. */
+/* On a thread of the parent: until the members have ended. */
 static evc_status
 look_again(evc_coord *parent, void *arg)
 {
@@ -162,7 +159,7 @@ evc__scope_unwatch(evc_cluster *cl)
 {
 	struct ev_loop *loop;
 
-	/* That goes with its thread. */
+	/* This loop goes with its thread. */
 	if (cl->loop.own)
 		return;
 	sync_lock(&cl->q.lock);
@@ -175,8 +172,7 @@ evc__scope_unwatch(evc_cluster *cl)
 	on_loop_end(&cl->loop.on);
 }
 
-/* `ended` has come and gone with members alive, and now the engine is closed:
-   once. */
+/* `ended` came with members alive, and now the engine is closed: once. */
 static void
 look_if_late(evc_cluster *cl)
 {
@@ -192,8 +188,8 @@ look_if_late(evc_cluster *cl)
 	begin_to_look(cl);
 }
 
-/* Lock held.  true: whoever asks has to begin to look, and until that looks nobody
-   else frees the scope. */
+/* Lock held. true: the caller has to begin the look, and until then nobody else
+   frees the scope. */
 static bool
 is_adrift(evc_cluster *cl)
 {
@@ -219,7 +215,7 @@ evc__scope_adrift(evc_cluster *cl)
 		begin_to_look(cl);
 }
 
-/* It should be possible; but somebody may be joining the scope, say. */
+/* The free may be refused, for example during a join of the scope. */
 static void
 free_or_look(evc_cluster *cl)
 {
@@ -244,8 +240,6 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *cleanup, int revents)
 	evc__scope_adrift(cl);
 }
 
-/* Lock held.  One that is the cluster's own is not destroyed under it; before the
-   engine is there another thread may end all of this. */
 void
 evc__scope_watch(evc_cluster *cl, struct ev_loop *loop)
 {
@@ -266,8 +260,8 @@ evc__scope_watch(evc_cluster *cl, struct ev_loop *loop)
 void
 evc__scope_closed(evc_cluster *cl)
 {
-	/* Whoever looks waits for us as well: a post is alive until it has
-	   returned. */
+	/* The looking thread waits for this call, because a post is alive until
+	   its return. */
 	look_if_late(cl);
 	(void)evc_runner_done(cl->scope, cl->life.runner, 0);
 }
@@ -280,7 +274,7 @@ evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *arg)
 
 	(void)scope;
 	sync_lock(&cl->q.lock);
-	/* A loop that is being destroyed calls this when a join stood there. */
+	/* A join on a loop that is being destroyed calls this, too. */
 	mine = !cl->life.undone && !cl->life.looks_again;
 	late = mine && !cl->life.over &&
 	       (!cl->engine.closed || v->n_stragglers > 0);
@@ -301,11 +295,11 @@ evc__scope_let_go(evc_cluster *cl)
 	evc_member_opts o = { .flags = EVC_AFTER_STOP };
 	bool free_it, look;
 
-	/* A join of the parent waits for `ended` after the parent's own stop
-	   alone.  Without memory for this it may return a moment before the
-	   scope is freed. */
+	/* A join of the parent waits for `ended` only after the parent's own
+	   stop.  Without memory for the hold a join may return a moment before
+	   the scope is freed. */
 	(void)evc_hold_begin(cl->life.parent, cl->name, &o, &cl->life.hold);
-	/* Before let_go is set nobody else frees the scope. */
+	/* Before let_go nobody else frees the scope. */
 	sync_lock(&cl->q.lock);
 	if (!cl->stop.begun)
 		evc__stop_all(cl);
@@ -315,7 +309,7 @@ evc__scope_let_go(evc_cluster *cl)
 	sync_lock(&cl->q.lock);
 	cl->life.let_go = true;
 	free_it = cl->life.over;
-	/* If it is neither of both, the loop's thread may free it from here on. */
+	/* In other cases the loop's thread may free the scope from here on. */
 	look = is_adrift(cl);
 	sync_unlock(&cl->q.lock);
 	if (free_it)
@@ -335,7 +329,7 @@ end_loop(evc_cluster *cl)
 	(void)evc_request_stop_at(cl->scope, 0, "evc_cluster_open", NULL, 0,
 				  NULL);
 	(void)evc_scope_ready(cl->scope);
-	/* Refused when it finds nobody, which is as good. */
+	/* A refusal means that no member is left. */
 	if (evc_join(cl->scope, &o, NULL) < 0)
 		return;
 }
@@ -350,7 +344,7 @@ is_ours(const evc_member_info *m, void *arg)
 	return *id == 0;
 }
 
-/* The runner, and what saves checkpoints. */
+/* The runner, and the looper of checkpoints. */
 static void
 remove_members(evc_cluster *cl)
 {
@@ -374,8 +368,8 @@ evc__scope_undo(evc_cluster *cl)
 	remove_members(cl);
 	if (cl->loop.own)
 		end_loop(cl);
-	/* The parent may have been stopped meanwhile, and another thread's loop
-	   be about to call `ended`. */
+	/* After a stop of the parent another thread's loop may be about to call
+	   `ended`. */
 	if (!free_scope(cl)) {
 		sync_lock(&cl->q.lock);
 		cl->life.over = cl->life.let_go = true;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Outcomes: a remote gets its one, and everybody who waits for it hears of it -
- * threads, fetches, and functions that have it among their arguments, whose own
- * outcome may follow from that.
- *
- * All under the lock.
+ * Outcomes: a remote gets its outcome, and all that wait for it hear so:
+ * threads, fetches, and functions with the remote among their arguments, which
+ * may get an outcome by this.
+ * Called by: sink.c, workers.c, patience.c and turn.c; cluster/calls;
+ * closures.c by `cancelled`.
+ * Locks: the cluster's lock, held; remote.done and .sleepers are atomic.
  */
 #include "cluster/core/cluster.h"
 
@@ -91,7 +92,7 @@ evc__remote_queued(evc_remote *r)
 						     (int)r->closure.tag);
 }
 
-/* All inputs have come: it may run. */
+/* All inputs have come: the function may run. */
 static void
 complete(evc_remote *r)
 {
@@ -100,8 +101,8 @@ complete(evc_remote *r)
 	evc__remote_queued(r);
 }
 
-/* What has failed, and is to pass that on: a list by evc_remote.more_garbage,
-   as none of them can be in cl->remotes.garbage while the cluster has it. */
+/* Failures to pass on: a list by evc_remote.more_garbage, which a remote of the
+   cluster does not use otherwise. */
 struct chain {
 	evc_remote *first;
 };
@@ -117,9 +118,9 @@ settle_one(evc_remote *r, const struct outcome *o, struct chain *chain)
 	r->text = text_copy(o->text);
 	r->done_ns = o->now_ns != 0 ? o->now_ns : sync_mono();
 	count(cl, o);
-	/* Who wants to sleep counts itself and then looks at done; here it is
-	   the other way round, both sequentially consistent: one of the two
-	   sees the other. */
+	/* A sleeper counts itself, then looks at `done`; here `done` comes
+	   first, then the count.  Both are sequentially consistent, so at least
+	   one side sees the other. */
 	sync_store_sc(&r->done, 1);
 	if (sync_load_sc(&r->sleepers) > 0)
 		sync_futex_wake(&r->done);
@@ -140,7 +141,7 @@ evc__remote_passes(const evc_remote *r)
 				 .raise = !cancelled };
 }
 
-/* d has had r, which is settled, among its arguments. */
+/* d has the settled r among its arguments. */
 static void
 pass_on(evc_remote *r, evc_remote *d, bool raise, struct chain *chain)
 {
@@ -186,7 +187,7 @@ evc__remote_settle(evc_remote *r, const struct outcome *o)
 		}
 		if (!(r->flags & REMOTE_LEFT))
 			evc__remote_let_go(r);
-		/* The cluster's own reference. */
+		/* The reference of the cluster. */
 		evc__remote_drop(r);
 	}
 }
@@ -213,7 +214,7 @@ evc__taken_fails(evc_remote *r, const struct outcome *o)
 		evc__closures_note(&cl->q, &reason);
 		evc__stop_running(cl);
 	}
-	/* First what depends on it, then whatever else is cancelled. */
+	/* First the functions that depend on r, then the cancels. */
 	sync_add(&r->refs, 1);
 	evc__remote_settle(r, o);
 	evc__closures_finish(&cl->q, &r->closure);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What engines tell the cluster, and ask of it.
- *
- * Any thread of an engine; each call takes the lock once, however many functions
- * it is about.
+ * The calls of engines: functions go out, results come in.  Each call takes the
+ * lock once, for all of its functions.
+ * Called by: engines on any of their threads, by evc__sink.
+ * Locks: the cluster's lock, taken.
  */
 #include "cluster/core/cluster.h"
 
@@ -75,7 +75,7 @@ take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 	return n;
 }
 
-/* Seconds as an engine says them. */
+/* Add seconds from an engine. */
 static void
 add_time(double *to, double seconds)
 {
@@ -122,14 +122,14 @@ find(const struct list *of, uint64_t n)
 {
 	const struct list *at;
 
-	/* Mostly it is the first: workers run what they take in order. */
+	/* Mostly the first: workers run functions in the order of the takes. */
 	for (at = of->next; at != of; at = at->next)
 		if (LIST_OF(at, struct closure, link)->n == n)
 			return LIST_OF(at, evc_remote, closure.link);
 	return NULL;
 }
 
-/* It is not this worker's any more. */
+/* The function leaves the worker. */
 static void
 take_back(struct cluster_worker *w, evc_remote *r, uint64_t now)
 {
@@ -138,7 +138,7 @@ take_back(struct cluster_worker *w, evc_remote *r, uint64_t now)
 	w->moved_ns = now;
 }
 
-/* A result of one that was given up, or of a worker that is fenced. */
+/* The result of a function that was given up, or of a fenced worker. */
 static void
 late(evc_cluster *cl, struct cluster_worker *w, uint64_t n)
 {
@@ -155,7 +155,7 @@ late(evc_cluster *cl, struct cluster_worker *w, uint64_t n)
 		evc__worker_back(cl, w);
 }
 
-/* Functions may see the stop of the scope before the cluster has heard of it. */
+/* Functions may see the scope's stop before the cluster does. */
 static bool
 is_stopped(const evc_cluster *cl)
 {
@@ -174,7 +174,7 @@ settle_cancelled(evc_cluster *cl, evc_remote *r, const char *text)
 	evc__remote_settle(r, &o);
 }
 
-/* The attempt has failed: it may be run again. */
+/* The attempt has failed: a retry may follow. */
 static bool
 tries_again(evc_cluster *cl, evc_remote *r, evc_status code, uint64_t now)
 {
@@ -200,7 +200,7 @@ failed(evc_cluster *cl, evc_remote *r, evc_status code, unsigned kind,
 
 	if (tries_again(cl, r, code, now))
 		return;
-	/* One that was asked to stop and says CANCELLED has obeyed. */
+	/* A function that was asked to stop and says CANCELLED has obeyed. */
 	if (asked && code == EVC_CANCELLED) {
 		o.kind = EVC_FAILED_CANCEL;
 		if (text == NULL || text[0] == '\0')
@@ -213,7 +213,7 @@ failed(evc_cluster *cl, evc_remote *r, evc_status code, unsigned kind,
 	evc__taken_fails(r, &o);
 }
 
-/* *value is taken over, or left as it is. */
+/* *value is the remote's from then on, or stays as it is. */
 static void
 finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	   const evc_engine_result *res, evc_value *value, uint64_t now)
@@ -228,7 +228,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 
 	take_back(w, r, now);
 	if (res->took < 0) {
-		/* It has not begun. */
+		/* The function has not begun. */
 		r->attempts--;
 		if (r->flags & REMOTE_ASKED) {
 			evc__closures_finish(&cl->q, &r->closure);
@@ -261,12 +261,12 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	o.value = *value;
 	value->data = NULL;
 	value->size = 0;
-	/* Whoever has the result must find it counted. */
+	/* The count comes before anybody can have the result. */
 	if (cluster_asks(cl) && (r->flags & REMOTE_TRANSACTIONAL))
 		cl->asking.seen++;
 	else if (res->n_updates == 0 || cluster_asks(cl))
 		evc__variables_finished(&cl->vars, 1);
-	/* Settled, it may be gone: the program has perhaps dropped it. */
+	/* A settled remote may be gone, if the program has dropped it. */
 	evc__closures_finish(&cl->q, &r->closure);
 	evc__remote_settle(r, &o);
 }
@@ -332,8 +332,8 @@ finished(void *core, unsigned worker, const evc_engine_result *results,
 			if (results[i].value.size == 0 ||
 			    evc_value_copy(&values[i], &results[i].value) == 0)
 				continue;
-			/* No memory, or no value: then that is its outcome;
-			   first what came before it. */
+			/* No memory, or no value: the outcome is an error;
+			   results before it come first. */
 			break;
 		}
 		if (i == 0) {
@@ -372,7 +372,8 @@ overdue(void *core, unsigned worker, uint64_t n)
 			      r->more != NULL ? r->more->deadline : 0, w->name);
 		take_back(w, r, sync_mono());
 		evc__building_forget(w);
-		/* First that: it runs still, so nothing may be raised. */
+		/* The fence comes first: the function still runs, so no error
+		   may be raised. */
 		evc__worker_fence(cl, w, text);
 		failed(cl, r, EVC_DEADLINE_EXCEEDED, EVC_FAILED_WORKER, text,
 		       false, w->moved_ns);

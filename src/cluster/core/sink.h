@@ -9,14 +9,15 @@ struct engine_side {
 	const evc_engine_ops *ops;  /* creation */
 	evc_engine *at;             /* lock: NULL: not open, or closed */
 	bool left;                  /* lock: ops->leave was called */
-	bool closed;                /* lock: the engine has said its last word */
-	char down[TEXT_ROOM];       /* lock: why the engine is down for good; "":
-				       the engine is not down */
-	char trouble[TEXT_ROOM];    /* lock: the engine's words for why functions
-				       wait at the moment; "": none */
+	bool closed;                /* lock: the engine has said its last
+				       word */
+	char down[TEXT_ROOM];       /* lock: why the engine is down for good;
+				       "": the engine is not down */
+	char trouble[TEXT_ROOM];    /* lock: the engine's words for why
+				       functions wait at the moment; "": none */
 };
 
-/* What engines call: sink.c, and what it leaves to workers.c, names.c, info.c. */
+/* The calls of engines: sink.c; some stand in workers.c, names.c and info.c. */
 extern const evc_engine_sink evc__sink;
 bool evc__sink_workers(void *core, unsigned n);
 void evc__sink_names(void *core, const char *const *functions, unsigned n);

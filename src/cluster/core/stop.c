@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What ends what runs and waits: an error, the loss of all workers, the stop; and
- * then the engine.  Each is a change of state and a word to the engine, and goes
- * on when the loop turns.
- *
- * All under the lock.
+ * The end of functions and of the engine: after an error, without workers, by
+ * the stop.  Each function here changes the state, tells the engine, and leaves
+ * the rest to a turn of the loop.
+ * Called by: core and calls.
+ * Locks: the cluster's lock, held.
  */
 #include "cluster/core/cluster.h"
 
 /* ---- the engine leaves ---- */
 
-/* Nothing runs any more, and the engine is to leave: not before the last save of
-   variables that it keeps. */
+/* The engine may not leave before the last save of variables that it keeps. */
 static bool
 last_save_is_over(evc_cluster *cl)
 {
@@ -33,7 +32,7 @@ evc__leave_if_idle(evc_cluster *cl)
 	if (!cl->stop.begun || cl->engine.left || cl->engine.at == NULL ||
 	    cl->q.n_taken > 0 || !last_save_is_over(cl))
 		return;
-	/* Who is just asking it something comes back here. */
+	/* A thread that is asking the engine calls this function again. */
 	cl->asking.over = true;
 	if (cl->asking.n > 0)
 		return;
@@ -82,7 +81,7 @@ evc__end_all(evc_cluster *cl)
 
 /* ---- no worker ---- */
 
-/* Why the worker that went last has gone; NULL: none has. */
+/* The reason of the worker that went last; NULL: none went. */
 static const char *
 last_words(const evc_cluster *cl)
 {
@@ -98,8 +97,8 @@ last_words(const evc_cluster *cl)
 	return last != NULL ? last->text : NULL;
 }
 
-/* Why functions wait, as the engine says, comes first: it is what can be
-   helped. */
+/* The engine's words for the wait come first, because an operator can act on
+   them. */
 static void
 put_no_worker(const evc_cluster *cl, struct text *t)
 {

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loop's turn: what has come due is done, whoever is to be called is
- * called, and a timer is set for what comes next.
- *
- * Who changes something asks for a turn, which is one post however many ask.
- * Nothing wakes the loop while nothing is due.
+ * A turn of the loop: work that has come due is done, callbacks are made, a
+ * timer is set for the next turn.
+ * A thread that changes something asks for a turn; many requests become one
+ * post.  Nothing wakes the loop while nothing is due.
+ * Called by: the loop, by the mail and the timer; cluster/open for the init.
+ * Locks: the cluster's lock, taken, and given up for callbacks; turn.asked is
+ * atomic.
  */
 #include "cluster/core/cluster.h"
 
 #include "base/self.h"
 #include "base/unwind.h"
 
-/* A timer is set for a million seconds at most, and then again. */
+/* seconds: the longest timer */
 #define FAR 1e6
-/* Later than asked, so that one timer is enough. */
+/* seconds: the timer is late on purpose, so that a second one is not needed */
 #define LATER 0.0002
 
 /* ---- what is due; lock held ---- */
 
-/* Those that wait to be tried again: an error of theirs is kept until then. */
+/* Release functions that are due for a retry; errors are kept until then. */
 static uint64_t
 release_due(evc_cluster *cl, uint64_t now)
 {
@@ -26,7 +28,7 @@ release_due(evc_cluster *cl, uint64_t now)
 	struct list *n, *tmp;
 	evc_remote *r;
 
-	/* Held for their inputs may be many: walk when one has come. */
+	/* The list may be long: walk it only for a new retry, or a due one. */
 	if (cl->turn.retries_seen == cl->count.retries &&
 	    now < cl->turn.retry_due_ns)
 		return cl->turn.retry_due_ns;
@@ -49,7 +51,7 @@ release_due(evc_cluster *cl, uint64_t now)
 	return cl->turn.retry_due_ns;
 }
 
-/* Returns when to look again. */
+/* Returns the time of the next look. */
 static uint64_t
 look(evc_cluster *cl)
 {
@@ -58,16 +60,16 @@ look(evc_cluster *cl)
 	next = release_due(cl, now);
 	t = evc__mind_workers(cl, now);
 	next = t < next ? t : next;
-	/* After that: it may have asked functions to stop. */
+	/* Later, because mind_workers may have asked functions to stop. */
 	t = evc__give_up(cl, now);
 	next = t < next ? t : next;
 	evc__leave_if_idle(cl);
 	return next;
 }
 
-/* ---- who is to be called ---- */
+/* ---- callbacks ---- */
 
-/* One event of one worker, the first that is found; false: there is none. */
+/* The first event of a worker; false: none. */
 static bool
 next_event(evc_cluster *cl, evc_cluster_worker_info *ret)
 {
@@ -112,8 +114,8 @@ tell_workers(evc_cluster *cl)
 	}
 }
 
-/* A schedule that was refused would not be now: it is accepted, or raises, or
-   hears of the stop. */
+/* A schedule that was refused would be accepted now, or raise, or hear of the
+   stop. */
 static bool
 is_writable(const evc_cluster *cl)
 {
@@ -153,10 +155,10 @@ on_timer(struct ev_loop *loop, ev_timer *t, int revents)
 	(void)revents;
 	if (on_loop_inherited(&cl->loop.on))
 		return;
-	/* libev has stopped it, and taken a reference that we had taken. */
+	/* libev has stopped the timer, and taken a reference that was ours. */
 	ev_ref(loop);
 	cl->turn.timer_on = false;
-	/* In a post, which keeps the scope while it runs. */
+	/* In a post, which keeps the scope during the turn. */
 	(void)evc__turn_ask(cl);
 }
 
@@ -175,7 +177,7 @@ set_timer(evc_cluster *cl, struct ev_loop *loop, uint64_t next)
 		return;
 	left = evc__deadline_left_ns(next);
 	in = left < (uint64_t)(FAR * 1e9) ? (double)left / 1e9 : FAR;
-	/* libev counts from the time of its last look. */
+	/* libev counts from its last look at the clock. */
 	ev_now_update(loop);
 	ev_timer_init(&cl->turn.timer, on_timer, in + LATER, 0);
 	cl->turn.timer.data = cl;
@@ -184,7 +186,7 @@ set_timer(evc_cluster *cl, struct ev_loop *loop, uint64_t next)
 	cl->turn.timer_on = true;
 }
 
-/* Whoever is to be called keeps a plain ev_run from returning. */
+/* A callback that is to come keeps a plain ev_run from returning. */
 static void
 hold_loop(evc_cluster *cl, struct ev_loop *loop, bool hold)
 {
@@ -218,7 +220,7 @@ turn(evc_cluster *cl)
 
 	sync_lock(&cl->q.lock);
 	evc__scope_watch(cl, loop);
-	/* What this changes is seen by what follows here. */
+	/* Later steps of this turn see these changes. */
 	cl->turn.looking = true;
 	if (cl->engine.at != NULL && !cl->engine.closed)
 		next = look(cl);
@@ -233,7 +235,7 @@ turn(evc_cluster *cl)
 		tell_writable(cl);
 	if (!cluster_inherited(cl))
 		(void)evc__turn_answers(cl);
-	/* One of these may have forked. */
+	/* A callback may have forked. */
 	if (on_loop_inherited(&cl->loop.on))
 		return;
 
@@ -256,12 +258,12 @@ on_mail(evc_message *m, evc_status why)
 {
 	evc_cluster *cl = LIST_OF(m, evc_cluster, turn.mail);
 
-	/* Before the look.  Who asks after this posts anew; who has asked
-	   before it and found the turn asked for is read by this exchange, and
-	   what it has changed is seen. */
+	/* Before the look.  A later request posts anew.  An earlier request
+	   found `asked` set; this exchange reads its mark, so its changes are
+	   seen. */
 	(void)sync_xchg(&cl->turn.asked, 0);
 	if (why != 0) {
-		/* The loop is gone.  Who has its answer gets it here. */
+		/* The loop is gone: answers come here. */
 		if (evc__turn_answers(cl))
 			evc__scope_adrift(cl);
 		return;

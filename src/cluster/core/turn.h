@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cluster's loop, and its turns: what has come due is done, and callbacks are
- * made.  Included by cluster/core/cluster.h.
+ * The cluster's loop, and its turns: what has come due is done, and callbacks
+ * are made.  Included by cluster/core/cluster.h.
  */
 #ifndef EVC_CLUSTER_TURN_H
 #define EVC_CLUSTER_TURN_H
 
 struct cluster_loop {
-	evc_loop_ref *ref;           /* creation: turns are posted there; owned */
+	evc_loop_ref *ref;           /* creation: the target of posts; owned */
 	evc_reactor *reactor;    /* creation: used by the loop's thread alone */
-	bool own;                /* creation: the loop has a thread in the scope */
-	_Atomic int tid;         /* atomic: the loop's thread, found out there; 0:
-				    not yet */
-	struct refgate gate;        /* atomic: keeps `reactor` for a thread that asks
-				    whether it is the loop's */
-	struct on_loop on;       /* loop: the watchers, and whose process it is */
+	bool own;                /* creation: the loop has a thread in the
+				    scope */
+	_Atomic int tid;         /* atomic: the loop's thread, found out there;
+				    0: not yet */
+	struct refgate gate;        /* atomic: keeps `reactor` for a thread that
+				    compares itself with the loop's */
+	struct on_loop on;       /* loop; its fork_generation is creation, and
+				    says the cluster's process */
 	struct ev_cleanup cleanup; /* loop: hears of the loop's destruction */
-	struct ev_loop *watched; /* lock: `cleanup` is started there; NULL: not */
+	struct ev_loop *watched; /* lock: the loop with `cleanup` started; NULL:
+				    none */
 	bool gone;               /* lock: the program has destroyed the loop */
 };
 
@@ -29,20 +32,22 @@ struct cluster_join {
 
 struct turn {
 	evc_message mail;           /* loop */
-	_Atomic uint32_t asked;  /* atomic: the mail is posted: any thread -> loop */
+	_Atomic uint32_t asked;  /* atomic: the mail is posted: any thread ->
+				    loop */
 	struct list joins;       /* lock: cluster_join without an answer */
 	struct list fetches;     /* lock: cluster_fetch with an answer */
-	unsigned n_waiting;      /* lock: fetches on the loop without an answer */
+	unsigned n_waiting;      /* lock: fetches on the loop without an
+				    answer */
 	bool want_writable;      /* lock: a schedule was refused on the loop */
 	struct ev_timer timer;   /* loop */
 	bool timer_on;           /* loop */
 	bool looking;            /* loop: a turn is looking for what is due */
-	bool holds_loop;         /* loop: a callback is to come, so the loop runs
-				    on */
+	bool holds_loop;         /* loop: a callback is to come, so the loop
+				    runs on */
 	bool closed_told;        /* loop: the scope's joins know of the engine's
 				    last word */
 	uint64_t retry_due_ns;   /* loop: time of the first retry */
-	uint64_t retries_seen;   /* loop: count.retries at the last look for it */
+	uint64_t retries_seen;   /* loop: count.retries at that look */
 };
 
 /* ---- cluster.c ---- */

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The variables of a cluster whose engine keeps them: each call is a question
- * to the engine, and waits for its answer.
- *
- * The answer comes on the cluster's loop, so nobody may wait for it there.
- * Questions end with `leave`: none is asked from then on, because it is not
- * called while somebody is about to ask one, and the engine answers what is open
- * before its last word.  So nobody is left waiting, and none reaches an engine
- * that is closed.
- *
- * How many functions have finished is known in two parts: those without updates
- * are counted here, transactional ones by the engine, beside their updates.
- * Where it cannot be asked, its part is what it has said last, and what has come
- * in since.
+ * Variables that the engine keeps: a call is a question to the engine, and
+ * waits for the answer.  The answer comes on the cluster's loop, so nobody may
+ * wait there.
+ * `leave` is not called while a thread is asking, and the engine answers all
+ * questions before its last word: so no thread is left waiting, and no question
+ * reaches a closed engine.
+ * Called by: checkpoint.c, checkpoint_first.c; cluster/calls.
+ * Locks: the cluster's lock, taken; asker.answered is atomic.
  */
 #include "cluster/core/cluster.h"
 
@@ -21,12 +16,12 @@
 struct asker {
 	evc_engine_question q;
 	evc_cluster *cl;
-	/* what the answer was: written by `done`, read when `answered` says so */
+	/* the answer: written by `done`, read after `answered` */
 	evc_status status;
 	char why[TEXT_ROOM];
 	double now;
 	evc_value value;
-	struct variables *all;  /* of EVC_VARIABLE_ALL: put here */
+	struct variables *all;  /* place for EVC_VARIABLE_ALL */
 	uint64_t finished, changes;
 	/* atomic: done -> the asker */
 	_Atomic uint32_t answered;
@@ -40,8 +35,8 @@ note_finished(evc_cluster *cl, uint64_t n)
 {
 	uint64_t base = n - cl->asking.seen;
 
-	/* Some of those that it has counted may not have come in yet, so the
-	   least is the best. */
+	/* Results of counted functions may still be on their way, so the least
+	   number is the best. */
 	if (!cl->asking.known || (int64_t)(base - cl->asking.base) < 0)
 		cl->asking.base = base;
 	if (n > cl->asking.least)
@@ -59,7 +54,7 @@ evc__kept_replaced(evc_cluster *cl, uint64_t finished)
 	sync_unlock(&cl->q.lock);
 }
 
-/* What it would say now, as far as that is known. */
+/* The engine's number at this moment, as far as known. */
 static uint64_t
 guess_finished(evc_cluster *cl)
 {
@@ -75,8 +70,7 @@ guess_finished(evc_cluster *cl)
 
 /* ---- answers ---- */
 
-/* What an engine hands out came from elsewhere: it is looked at as what a
-   program sets. */
+/* Entries from an engine are checked like a program's. */
 static evc_status
 take_all(struct variables *to, const evc_engine_answer *a)
 {
@@ -131,7 +125,7 @@ done(evc_engine_question *q, const evc_engine_answer *a)
 			sync_unlock(&k->cl->q.lock);
 		}
 	}
-	/* From here on it is the asker's, which may be gone. */
+	/* From here on the asker may be gone. */
 	sync_store_sc(&k->answered, 1);
 	sync_futex_wake(&k->answered);
 }
@@ -194,7 +188,7 @@ ask(evc_cluster *cl, struct asker *k)
 	return 0;
 }
 
-/* nil has two spellings, and one of them goes on. */
+/* nil has two spellings; one goes out. */
 static void
 spell_nil(evc_value *v)
 {
@@ -232,7 +226,8 @@ evc_status
 evc__kept_all(evc_cluster *cl, struct variables *to, uint64_t *ret_changes)
 {
 	struct asker k = { .q.update.op = EVC_VARIABLE_ALL, .all = to };
-	/* Before the question: what those have done is in the answer. */
+	/* Before the question: the answer has the updates of these
+	   functions. */
 	uint64_t plain = evc__variables_n_finished(&cl->vars);
 	evc_status st = ask(cl, &k);
 
@@ -258,7 +253,8 @@ evc__kept_replace(evc_cluster *cl, struct variables *by)
 	k.q.finished = l.finished;
 	st = ask(cl, &k);
 	if (st == 0) {
-		/* They stand in that number now, or do not count any more. */
+		/* The engine's number includes these functions, or they count
+		   no more. */
 		evc__variables_finished(&cl->vars, -plain);
 		evc__kept_replaced(cl, l.finished);
 	}
@@ -273,7 +269,7 @@ evc__kept_n_finished(evc_cluster *cl)
 	uint64_t plain;
 	char why[TEXT_ROOM];
 
-	/* A refusal is nothing to the caller. */
+	/* A refusal does not concern the caller. */
 	evc__copy(why, sizeof why, evc_last_error());
 	if (ask(cl, &k) < 0)
 		k.finished = guess_finished(cl);

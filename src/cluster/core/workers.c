@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lives of workers: what engines say about them, and what becomes of the
- * functions that one has taken with it.
+ * The lives of workers, as engines tell them, and the functions that a worker
+ * takes with it.
+ * Called by: engines, by evc__sink; sink.c and patience.c; turn.c for deaths.
+ * Locks: the cluster's lock, taken by the engines' calls, held by the others.
  */
 #include "cluster/core/cluster.h"
 
@@ -21,12 +23,13 @@ set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 	if (state == EVC_WORKER_UP) {
 		cl->workers.n_up++;
 		cl->workers.alone_ns = 0;
-		/* What is down stays down, whoever came up late. */
+		/* An engine that is down stays down, even if a worker comes up
+		   late. */
 		cl->workers.unavailable = cl->engine.down[0] != '\0';
 	}
 	if (state == EVC_WORKER_FENCED)
 		cl->q.n_unsettled++;
-	/* What is for it alone waits for so long and no longer. */
+	/* Functions for this worker alone have a limited time. */
 	if (state != EVC_WORKER_UP && cl->q.fits != NULL)
 		evc__turn_ask(cl);
 	if (state != EVC_WORKER_UP &&
@@ -34,7 +37,7 @@ set_state(evc_cluster *cl, struct cluster_worker *w, unsigned state)
 		evc__turn_ask(cl);
 	if (state == EVC_WORKER_STARTING || cl->config.worker == NULL)
 		return;
-	/* With more than fit the latest one is told. */
+	/* Without room the latest state replaces the one before. */
 	w->events[w->n_events < last ? w->n_events++ : last].state = state;
 	evc__turn_ask(cl);
 }
@@ -117,8 +120,8 @@ refuse_one(evc_remote *r)
 	evc__waiting_fails(r, &o);
 }
 
-/* Nobody waits in these for what stands in them, so an end takes no other one
-   out. */
+/* No function in a line waits for another one in it, so an end takes no other
+   one out. */
 static void
 refuse_in_line(struct closure_line *line)
 {
@@ -134,7 +137,7 @@ refuse_in_line(struct closure_line *line)
 		}
 }
 
-/* Here it may, so each look is a new one. */
+/* Held functions may wait for each other, so each look is new. */
 static evc_remote *
 unknown_held(const evc_cluster *cl)
 {
@@ -149,8 +152,8 @@ unknown_held(const evc_cluster *cl)
 	return NULL;
 }
 
-/* The first worker has told its names: those that were scheduled before and
-   have others end.  Their error cancels all others that are queued. */
+/* The first worker has told its names: functions with other names end.  The
+   error cancels all queued functions. */
 static void
 refuse_unknown(evc_cluster *cl)
 {
@@ -184,8 +187,8 @@ evc__sink_names(void *core, const char *const *functions, unsigned n)
 			name->known = true;
 		all &= name != NULL;
 	}
-	/* With one that could not be kept nobody is refused: then the workers
-	   say what they do not know. */
+	/* After a lost name nobody is refused here: workers refuse unknown
+	   functions. */
 	if (all && !cl->names.known) {
 		cl->names.known = true;
 		refuse_unknown(cl);
@@ -219,10 +222,10 @@ evc__sink_up(void *core, unsigned worker, const char *name, const char *where)
 
 /* ---- deaths, for the log ---- */
 
-/* The engine tells of a death under the lock, where no log hook may run: the texts
-   are kept until the next turn of the loop.  A program that dies at its start dies
-   again and again, on many workers: a second has so many lines, and one more that
-   counts the rest. */
+/* An engine tells a death under the lock, where no log hook may run: texts are
+   kept until the next turn.  A program that dies at its start dies again and
+   again, on many workers: a second has a limited number of lines, and a line
+   that counts the others. */
 
 #define EVERY_NS UINT64_C(1000000000)
 
@@ -247,7 +250,7 @@ evc__deaths_tell(evc_cluster *cl)
 
 	sync_lock(&cl->q.lock);
 	told = cl->workers.deaths;
-	/* At the stop nothing is put off: there may be no other turn. */
+	/* At the stop nothing is delayed, because no other turn may come. */
 	if (told.n == 0 || (told.told_ns != 0 && !cl->stop.begun &&
 			    now < told.told_ns + EVERY_NS)) {
 		sync_unlock(&cl->q.lock);
@@ -290,8 +293,8 @@ evc__sink_fenced(void *core, unsigned worker, const char *why)
 	evc__cluster_unlock(cl);
 }
 
-/* The beginning says what has happened to it, the end what it said last: of a
-   text that is too long the middle can be spared. */
+/* The beginning says what has happened, the end has the last words: the middle
+   of a long text is left out. */
 static void
 add_ends(struct text *t, const char *why)
 {
@@ -328,7 +331,7 @@ poison(evc_remote *r, const char *why)
 	evc__taken_fails(r, &o);
 }
 
-/* What was taken by a worker that is gone. */
+/* A function of a lost worker. */
 static void
 lose(evc_cluster *cl, evc_remote *r, bool guilty, const char *why)
 {
@@ -370,8 +373,8 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 			ran = false;
 		}
 		evc__building_forget(w);
-		/* The youngest first: each goes before all that are queued, so
-		   the oldest is the next to be taken. */
+		/* The youngest first: each goes in front of the queue, so the
+		   oldest is taken next. */
 		while (!list_empty(&w->running)) {
 			r = LIST_OF(w->running.prev, evc_remote, closure.link);
 			oldest = w->running.next == w->running.prev;
@@ -388,7 +391,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		if (w->state == EVC_WORKER_UP || w->state == EVC_WORKER_HUNG)
 			evc__per_worker_life(cl, w, false);
 		set_state(cl, w, EVC_WORKER_GONE);
-		/* Only now may be raised what waited for it. */
+		/* Waits for this worker's end have an answer only now. */
 		evc__closures_ring(&cl->q);
 		evc__wake(cl, EVC_ENGINE_ANY);
 	}

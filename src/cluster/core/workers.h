@@ -10,28 +10,30 @@ struct cluster_worker {
 	unsigned index;          /* the engine's number of the worker */
 	unsigned state;          /* EVC_WORKER_... */
 	unsigned lives;          /* starts of the worker */
-	struct list running;     /* evc_remote.closure.link of the functions that
-				    the worker has taken, in their order */
+	struct list running;     /* evc_remote.closure.link of the functions
+				    that the worker has taken, in their order */
 	struct list given_up;    /* functions that are settled and still run */
 	unsigned n_running, n_given_up;
 	uint64_t n_done;         /* functions that came to their end */
 	uint64_t since_ns;       /* begin of the present state */
 	uint64_t down_ns;        /* end of the last state UP */
-	uint64_t moved_ns;       /* time of the last end of a function, or of the
-				    begin of the first one */
-	uint64_t defs_seen;      /* position among the definitions (per_worker.h) */
+	uint64_t moved_ns;       /* time of the last end of a function, or of
+				    the first begin */
+	uint64_t defs_seen;      /* position among the definitions
+				    (per_worker.h) */
 	uint64_t defs_born;      /* definitions up to here are older than the
 				    worker's life */
-	unsigned n_building;     /* definitions that the worker was given and has
+	unsigned n_building;     /* definitions that the worker was given and
 				    not answered for (building.c) */
-	uint64_t building;       /* id of the oldest of these definitions; 0: not
-				    known */
-	uint64_t building_behind; /* functions up to this attempt were given before
-				    the oldest of these definitions */
-	uint64_t building_ns;    /* earliest begin of the oldest of these builds */
+	uint64_t building;       /* id of the oldest of these definitions; 0:
+				    not known */
+	uint64_t building_behind; /* functions up to this attempt were given
+				     before the oldest of these definitions */
+	uint64_t building_ns;    /* earliest begin of the oldest of these
+				    builds */
 	bool told_kill;          /* the engine was asked to kill the worker */
-	bool tells;              /* the worker is given functions of its own table
-				    alone (names.c) */
+	bool tells;              /* the worker is given functions of its own
+				    table alone (names.c) */
 	char name[NAME_ROOM];
 	char where[96];          /* the engine's words for the worker's place */
 	char text[TEXT_ROOM];    /* reason of the last end, or of a fence */
@@ -56,31 +58,35 @@ struct workers {
 	unsigned n, n_up;     /* workers in `all`, workers in the state UP */
 	uint64_t alone_ns;    /* begin of a time in which functions wait and no
 				 worker is up; 0: none */
-	bool unavailable;     /* the wait for a worker was too long, or the engine
-				 is down: an error is raised until a worker is up */
-	struct list defs;     /* per-worker values, the oldest first (per_worker.h) */
+	bool unavailable;     /* the wait for a worker was too long, or the
+				 engine is down: an error is raised until a
+				 worker is up */
+	struct list defs;     /* per-worker values, the oldest first
+				 (per_worker.h) */
 	struct deaths deaths;
 };
 
 /* ---- workers.c: lock held ---- */
 
-/* The worker with the engine's number i; NULL: the engine has announced none. */
+/* The worker with the engine's number i; NULL: the engine has not announced
+   it. */
 static inline struct cluster_worker *
 cluster_worker_at(const struct workers *w, unsigned i)
 {
 	return i < w->n ? w->all[i] : NULL;
 }
 
-/* The worker completes nothing more and runs perhaps: no error is raised until the
-   worker is gone. */
+/* The worker completes nothing more and runs perhaps: no error is raised until
+   the worker is gone. */
 void evc__worker_fence(evc_cluster *cl, struct cluster_worker *w,
 		       const char *why);
-/* A function of the worker was given up; the function has returned after all. */
+/* A function of the worker was given up; the function has returned after
+   all. */
 void evc__worker_hangs(evc_cluster *cl, struct cluster_worker *w);
 void evc__worker_back(evc_cluster *cl, struct cluster_worker *w);
 
-/* At a turn, lock not held: the log hears of the deaths noted.  Returns the time of
-   the next look. */
+/* At a turn, lock not held: the log hears of the deaths noted.  Returns the
+   time of the next look. */
 uint64_t evc__deaths_tell(evc_cluster *cl);
 
 /* ---- building.c: lock held ---- */
@@ -99,7 +105,8 @@ void evc__building_blame(evc_cluster *cl, struct cluster_worker *w);
 /* Functions that were asked to stop longer ago than the grace are given up, or
    their worker is killed. */
 uint64_t evc__give_up(evc_cluster *cl, uint64_t now);
-/* Functions that wait for a worker longer than worker_wait fail: UNAVAILABLE. */
+/* Functions that wait for a worker longer than worker_wait fail:
+   UNAVAILABLE. */
 uint64_t evc__mind_workers(evc_cluster *cl, uint64_t now);
 
 #endif

@@ -40,8 +40,8 @@
 struct processes; /* the evc_engine */
 struct process;
 
-/* A stream to a worker.  In this file all fields without another guard belong to
-   the loop's thread. */
+/* A stream to a worker.  In this file all fields without another guard belong
+   to the loop's thread. */
 struct link {
 	struct process *w;
 	int fd;           /* -1: none */

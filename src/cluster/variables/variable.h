@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The variables of a cluster whose engine keeps none: names and values in the
+ * The variables of a cluster, if its engine keeps none: names and values in the
  * coordinator's memory, under a lock of their own.  In comments `lock` is
  * variables.lock.
  */

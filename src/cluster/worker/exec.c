@@ -286,7 +286,7 @@ evc_exec_coord(const evc_exec *x)
 	return x->w->env.coord;
 }
 
-/* ---- who runs it ---- */
+/* ---- the attempt ---- */
 
 evc_status
 evc_exec_get(const evc_exec *x, evc_exec_info *ret_info)
