@@ -305,7 +305,7 @@ START_TEST(what_cannot_be_saved_is_logged_and_tried_again)
 	OK(evc_variable_add(cl, "n", 1, NULL));
 	UNTIL(atomic_load(&n_warnings) > 0);
 	pthread_mutex_lock(&warning_lock);
-	HAS(warning, "no checkpoint");
+	HAS(warning, "checkpoint not saved");
 	HAS(warning, folder);
 	pthread_mutex_unlock(&warning_lock);
 	REFUSED(EVC_NOT_FOUND, evc_cluster_save(cl, NULL));

@@ -52,14 +52,14 @@ START_TEST(its_trouble_is_why_there_is_no_worker)
 	hand_up(0);
 	hand.sink->gone(hand.core, 0, "it was too hot", EVC_ENGINE_DIED);
 	r = schedule(cl, "f");
-	raises("in use by ada; the last: it was too hot");
+	raises("in use by ada; the last worker: it was too hot");
 	evc_remote_free(r);
 	/* it is over */
 	hand.sink->trouble(hand.core, "");
 	hand_up(0);
 	hand.sink->gone(hand.core, 0, "it was too hot", EVC_ENGINE_DIED);
 	r = schedule(cl, "f");
-	raises("no worker for 0.05 s; the last: it was too hot");
+	raises("no worker for 0.05 s; the last worker: it was too hot");
 	evc_remote_free(r);
 	evc_cluster_report(cl, text, sizeof(text));
 	ck_assert_ptr_null(strstr(text, "in use"));
@@ -75,7 +75,7 @@ START_TEST(its_trouble_is_why_one_worker_is_not_there)
 	hand_up(0);
 	hand.sink->trouble(hand.core, "no answer from the server");
 	OK(evc_schedule(cl, "f", NULL, NULL, &o, NULL));
-	raises("worker 1 was not there for 0.05 s: no answer from the server");
+	raises("worker 1 was not up for 0.05 s: no answer from the server");
 	end();
 }
 END_TEST

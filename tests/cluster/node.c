@@ -272,8 +272,8 @@ START_TEST(mistakes_are_refused)
 	NO(EVC_INVALID_ARGUMENT, "grace", OPTS, .grace = -2);
 	NO(EVC_INVALID_ARGUMENT, "grace", OPTS, .grace = NAN);
 	NO(EVC_INVALID_ARGUMENT, "1024", OPTS, .n_workers = 1025);
-	NO(EVC_INVALID_ARGUMENT, "nobody serves", .uri = "");
-	NO(EVC_INVALID_ARGUMENT, "nobody serves", .uri = "host:1");
+	NO(EVC_INVALID_ARGUMENT, "no engine serves", .uri = "");
+	NO(EVC_INVALID_ARGUMENT, "no engine serves", .uri = "host:1");
 	NO(EVC_INVALID_ARGUMENT, "threads:// has no nodes",
 	   .uri = "threads://2");
 	NO(EVC_INVALID_ARGUMENT, "processes:// has no nodes",

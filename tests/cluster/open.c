@@ -43,7 +43,7 @@ START_TEST(wrong_addresses)
 		evc_cluster_open(NULL, "threads://1", &k, &cl));
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_cluster_open(c, "threads://1", &k, NULL));
-	/* nobody serves it: those that are known are listed */
+	/* no engine serves it: those that are known are listed */
 	for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
 		refused_open(c, unknown[i], &k, EVC_INVALID_ARGUMENT,
 			     unknown[i]);

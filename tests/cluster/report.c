@@ -97,7 +97,7 @@ START_TEST(what_waits_for_its_inputs)
 
 	UNTIL(atomic_load(&f_in) == 1);
 	OK(evc_schedule_pack(cl, "echo", NULL, &sum, "[r]", r));
-	HAS(line(cl, 1), "1 held until their inputs come");
+	HAS(line(cl, 1), "1 waiting for inputs or a retry");
 	atomic_store(&f_open, 1);
 	OK(evc_cluster_join(cl, T_LIMIT));
 	evc_remote_free(sum);

@@ -113,7 +113,7 @@ START_TEST(for_a_worker_that_does_not_come)
 	OK(evc_schedule(cl, "f", NULL, NULL, &at, &r));
 	OK(evc_schedule_pack(cl, "g", NULL, &behind, "[r]", r));
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
-	HAS(evc_last_error(), "worker 1 was not there for 0.05 s");
+	HAS(evc_last_error(), "worker 1 was not up for 0.05 s");
 	OK(evc_remote_get(r, &i));
 	ck_assert_uint_eq(i.kind, EVC_FAILED_WORKER);
 	ck_assert_double_ge(i.took, 0.05);

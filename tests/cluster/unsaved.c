@@ -119,19 +119,19 @@ START_TEST(it_is_said_as_long_as_it_lasts)
 
 	begin(0.002);
 	ck_assert_uint_eq(numbers().n_unsaved, 0);
-	ck_assert(numbers().unsaved == 0 && !reports("no checkpoint"));
+	ck_assert(numbers().unsaved == 0 && !reports("checkpoint not saved"));
 	ck_assert_int_eq(rename(folder, away), 0);
 	OK(evc_variable_add(cl, "n", 1, NULL));
 	UNTIL(numbers().n_unsaved > 2);
 	ck_assert(numbers().unsaved > 0);
-	ck_assert(reports("no checkpoint for ") && reports(folder));
+	ck_assert(reports("checkpoint not saved for ") && reports(folder));
 	OK(evc_schedule(cl, "wait", NULL, NULL, NULL, NULL));
 	ck_assert_int_eq(evc_cluster_join(cl, 0.01), -EVC_DEADLINE_EXCEEDED);
-	HAS(evc_last_error(), "no checkpoint for ");
+	HAS(evc_last_error(), "checkpoint not saved for ");
 	/* It is over with the first one that is saved. */
 	ck_assert_int_eq(rename(away, folder), 0);
 	UNTIL(numbers().n_unsaved == 0);
-	ck_assert(numbers().unsaved == 0 && !reports("no checkpoint"));
+	ck_assert(numbers().unsaved == 0 && !reports("checkpoint not saved"));
 	atomic_store(&go, 1);
 	OK(evc_cluster_join(cl, T_LIMIT));
 	OK(evc_cluster_close(cl));
@@ -149,10 +149,10 @@ START_TEST(the_close_says_it)
 	OK(evc_variable_add(cl, "n", 1, NULL));
 	UNTIL(numbers().n_unsaved > 0);
 	ck_assert_int_eq(evc_cluster_close(cl), EVC_NOT_FOUND);
-	HAS(evc_last_error(), "no checkpoint for ");
+	HAS(evc_last_error(), "checkpoint not saved for ");
 	HAS(evc_last_error(), folder);
 	ck_assert_int_eq(end(&v), EVC_NOT_FOUND);
-	HAS(v.error.text, "no checkpoint: ");
+	HAS(v.error.text, "checkpoint not saved: ");
 	HAS(v.error.text, folder);
 }
 END_TEST
@@ -168,7 +168,7 @@ START_TEST(the_last_save_is_in_the_verdict)
 	OK(evc_cluster_close(cl));
 	ck_assert_int_eq(end(&v), EVC_NOT_FOUND);
 	ck_assert_uint_eq(v.n_errors, 1);
-	HAS(v.error.text, "no checkpoint: ");
+	HAS(v.error.text, "checkpoint not saved: ");
 }
 END_TEST
 

@@ -363,7 +363,7 @@ check 'for other directories it is refused' same 1 /dev/null
 check 'which is said' said "$tmp/file is of other directories"
 run --all --checkpoint "$tmp/none/file" "$tmp/text"
 check 'one that cannot be saved is an error' same 1 /dev/null
-check 'which is said' said "^wordcount: no checkpoint: $tmp/none/.*: No such file or directory\$"
+check 'which is said' said "^wordcount: checkpoint not saved: $tmp/none/.*: No such file or directory\$"
 # One file in two of the trees that were named counts twice.
 run --all "$tree" "$tree/a"
 cp "$tmp/out" "$tmp/want2"

@@ -99,7 +99,7 @@ void
 evc__checkpoint_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 {
 	if (cl->checkpoint.n_failed > 0)
-		evc__text_fmt(t, "no checkpoint for %.1f s: %s",
+		evc__text_fmt(t, "checkpoint not saved for %.1f s: %s",
 			      evc__checkpoint_unsaved(cl, now),
 			      cl->checkpoint.text);
 }
@@ -175,7 +175,7 @@ load(evc_cluster *cl, const char *path, bool at_open)
 static void
 log_it(evc_cluster *cl)
 {
-	evc_log(cl->scope, EVC_LOG_WARNING, NULL, "no checkpoint: %s",
+	evc_log(cl->scope, EVC_LOG_WARNING, NULL, "checkpoint not saved: %s",
 		evc_last_error());
 }
 
@@ -235,7 +235,7 @@ lost(evc_cluster *cl, evc_status st)
 
 	evc__copy(why, sizeof why, evc_last_error());
 	log_it(cl);
-	(void)(evc_fail)(cl->scope, -st, 0, "no checkpoint: %s", why);
+	(void)(evc_fail)(cl->scope, -st, 0, "checkpoint not saved: %s", why);
 }
 
 void

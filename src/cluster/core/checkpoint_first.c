@@ -45,7 +45,7 @@ first_failed(evc_cluster *cl, const evc_engine_answer *a)
 	bool is_news;
 
 	evc__text_fmt(&t, "its checkpoint was not restored: %s",
-		      a->text != NULL ? a->text : "the engine says no more");
+		      a->text != NULL ? a->text : "the engine gave no reason");
 	sync_lock(&cl->q.lock);
 	cl->checkpoint.first = FIRST_FAILED;
 	/* An engine that is down has given a reason. */

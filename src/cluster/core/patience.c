@@ -117,7 +117,7 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 	char text[TEXT_ROOM];
 	struct text t = evc__text_in(text, sizeof text);
 
-	evc__text_fmt(&t, "%s was not there for %g s%s%s%s%s", w->name,
+	evc__text_fmt(&t, "%s was not up for %g s%s%s%s%s", w->name,
 		      cl->config.worker_wait,
 		      cl->engine.trouble[0] != '\0' ? ": " : "",
 		      cl->engine.trouble,

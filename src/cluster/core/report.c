@@ -48,8 +48,7 @@ put_queued(const evc_cluster *cl, struct text *t)
 		evc__text_fmt(t, "%llu queued",
 			      (unsigned long long)cl->q.n_queued);
 	if (cl->q.n_held > 0)
-		evc__text_fmt(t, "%s%llu held until their inputs come, or to"
-				 " be tried again",
+		evc__text_fmt(t, "%s%llu waiting for inputs or a retry",
 			      cl->q.n_queued > 0 ? ", " : "",
 			      (unsigned long long)cl->q.n_held);
 }
@@ -124,7 +123,7 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 					 "; %u more workers run something",
 			      n_busy - 1);
 	if (n_fenced > 0)
-		evc__text_fmt(t, "; %u fenced and not proven gone", n_fenced);
+		evc__text_fmt(t, "; %u fenced, perhaps still running", n_fenced);
 	if (cl->q.n_held + cl->q.n_queued > 0) {
 		evc__text_add(t, t->len > 0 ? "; " : "");
 		put_queued(cl, t);

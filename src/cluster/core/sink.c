@@ -367,8 +367,8 @@ overdue(void *core, unsigned worker, uint64_t n)
 	if (r != NULL) {
 		struct text t = evc__text_in(text, sizeof text);
 
-		evc__text_fmt(&t, "it took longer than its deadline of %g s on"
-				  " %s, which was ended for that",
+		evc__text_fmt(&t, "over its deadline of %g s on %s, which was"
+				  " killed",
 			      r->more != NULL ? r->more->deadline : 0, w->name);
 		take_back(w, r, sync_mono());
 		evc__building_forget(w);

@@ -107,9 +107,10 @@ put_no_worker(const evc_cluster *cl, struct text *t)
 	evc__text_fmt(t, "no worker for %g s", cl->config.worker_wait);
 	if (cl->engine.trouble[0] != '\0')
 		evc__text_fmt(t, ": %s", cl->engine.trouble);
-	if (last != NULL || cl->engine.trouble[0] == '\0')
-		evc__text_fmt(t, "; the last: %s",
-			      last != NULL ? last : "none ever was");
+	if (last != NULL)
+		evc__text_fmt(t, "; the last worker: %s", last);
+	else if (cl->engine.trouble[0] == '\0')
+		evc__text_add(t, "; none has ever been up");
 }
 
 void

@@ -184,7 +184,7 @@ ask(evc_cluster *cl, struct asker *k)
 	if (k->status < 0)
 		return evc_refuse(k->status, "%s",
 				  k->why[0] != '\0' ? k->why :
-						      "the engine says no more");
+						      "the engine gave no reason");
 	return 0;
 }
 

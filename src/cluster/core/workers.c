@@ -323,9 +323,8 @@ poison(evc_remote *r, const char *why)
 	char text[TEXT_ROOM];
 	struct text t = evc__text_in(text, sizeof text);
 
-	evc__text_fmt(&t, "%s has taken %u worker%s with it; the last: ",
-		      remote_name(r),
-		      r->deaths, r->deaths == 1 ? "" : "s");
+	evc__text_fmt(&t, "%u worker%s died while running %s; the last: ",
+		      r->deaths, r->deaths == 1 ? "" : "s", remote_name(r));
 	add_ends(&t, why);
 	o.text = text;
 	evc__taken_fails(r, &o);

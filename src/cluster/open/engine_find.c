@@ -82,7 +82,7 @@ refuse_scheme(const evc_cluster_config *k, const char *uri)
 		evc__text_fmt(&t, "%s, ", ops->usage);
 	evc__text_add(&t, REDIS_USAGE);
 	return evc_refuse(-EVC_INVALID_ARGUMENT,
-			  "nobody serves \"%.24s\": there are %s", uri, known);
+			  "no engine serves \"%.24s\": there are %s", uri, known);
 }
 
 /* Does uri begin with the scheme and "://"? */

@@ -72,7 +72,7 @@ hear_failed(struct process *w, const struct frame *f)
 		return;
 	}
 	evc__text_fmt(&t, "could not be a worker: %s (%s)",
-		      said.text[0] != '\0' ? said.text : "it said no more",
+		      said.text[0] != '\0' ? said.text : "no reason given",
 		      evc_status_name(said.code));
 }
 
