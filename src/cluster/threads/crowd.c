@@ -2,7 +2,7 @@
 /*
  * Sleep and wake-ups of the threads.  The head of threads.h says how no work is
  * missed.
- * Called by: serve.c, keeper.c and threads.c.
+ * Called by: serve.c, batch_watch.c and threads.c.
  * Locks: threads.lock, below the cluster's; the bells and counters are atomic.
  */
 #include "cluster/threads/threads.h"
@@ -97,22 +97,22 @@ evc__seat_sleep(struct seat *s)
 	evc__seat_get_up(s);
 }
 
-/* ---- the keeper ---- */
+/* ---- the batch watch ---- */
 
 void
-evc__keeper_ring(struct threads *e)
+evc__batch_watch_ring(struct threads *e)
 {
-	sync_add(&e->keeper_bell, 1);
-	sync_futex_wake(&e->keeper_bell);
+	sync_add(&e->watch_bell, 1);
+	sync_futex_wake(&e->watch_bell);
 }
 
 void
-evc__keeper_watch(struct seat *s)
+evc__batch_watch_mark(struct seat *s)
 {
-	/* The mark comes first, then the look for a sleeping keeper.  The
-	   keeper says that it sleeps, then looks for marks.  So at least one
+	/* The mark comes first, then the look for a sleeping batch watch.  The
+	   batch watch says that it sleeps, then looks for marks.  So at least one
 	   side sees the other. */
 	sync_store_sc(&s->holds, 1);
-	if (sync_load_sc(&s->e->keeper_sleeps) != 0)
-		evc__keeper_ring(s->e);
+	if (sync_load_sc(&s->e->watch_sleeps) != 0)
+		evc__batch_watch_ring(s->e);
 }

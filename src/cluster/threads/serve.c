@@ -2,7 +2,7 @@
 /*
  * The life of a worker that is a thread, from its first word to its last:
  * builds, batches of functions, sleep.
- * Called by: threads.c, as a thread's function; keeper.c.
+ * Called by: threads.c, as a thread's function; batch_watch.c.
  * Locks: seat.lock for the batch; the sink takes the cluster's lock above it.
  */
 #include <evcoord/escalation.h>
@@ -102,7 +102,7 @@ run_one(struct seat *s, unsigned i)
 _Static_assert((BATCH_MOST & (BATCH_MOST - 1)) == 0, "twice as many end there");
 
 /* The size of the next batch: double, while batches are full and end within a
-   look of the keeper. */
+   look of the batch watch. */
 static void
 adapt(struct seat *s, unsigned n, bool full, double took)
 {
@@ -132,7 +132,7 @@ run_batch(struct seat *s, unsigned n, bool full)
 	sync_unlock(&s->lock);
 	/* No function waits behind a single one. */
 	if (n > 1)
-		evc__keeper_watch(s);
+		evc__batch_watch_mark(s);
 	while (more) {
 		took = run_one(s, i);
 		if (threads_inherited(s->e))

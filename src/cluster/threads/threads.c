@@ -156,7 +156,7 @@ start(struct threads *e)
 	}
 	if (st == 0) {
 		sync_add(&e->n_live, 1);
-		st = evc_thread_start(e->scope, "keeper", evc__threads_keeper,
+		st = evc_thread_start(e->scope, "batch watch", evc__threads_batch_watch,
 				      e, &o, NULL);
 	}
 	if (st < 0)
@@ -250,7 +250,7 @@ engine_leave(evc_engine *engine)
 	sync_store_sc(&e->leaving, 1);
 	sync_futex_wake(&e->leaving);
 	evc__threads_wake_all(e);
-	evc__keeper_ring(e);
+	evc__batch_watch_ring(e);
 }
 
 static void

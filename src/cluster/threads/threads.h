@@ -4,7 +4,7 @@
  *
  * A thread takes several functions at a time while they are short, to spare the
  * cluster's lock.  Functions taken and not begun, and results not told, must
- * not wait behind a long function: another thread, the keeper, gives such
+ * not wait behind a long function: another thread, the batch watch, gives such
  * functions back and tells such results.  So a function may wait for another
  * function, or for a thread that waits for another result, as if each function
  * had been taken alone.
@@ -62,15 +62,15 @@ struct seat {
 	uint32_t seen;        /* thread: the bell at the time of lying down */
 
 	/* ---- the batch: under lock, which is held while the sink is told of
-	   it; without keeper only when holds is 0 ---- */
+	   it; without batch watch only when holds is 0 ---- */
 	pthread_mutex_t lock;
 	uint64_t batch;       /* seat: number of the batch */
 	unsigned next, end;   /* seat: tasks[next..end) are not begun */
 	unsigned sent, done;  /* seat: results[sent..done) are not told */
-	bool hurried;         /* seat: the keeper had to give functions back */
-	/* atomic: thread -> keeper: the batch is to be looked at */
+	bool hurried;         /* seat: the batch watch had to give functions back */
+	/* atomic: thread -> batch watch: the batch is to be looked at */
 	_Atomic uint32_t holds;
-	uint64_t seen_batch;  /* keeper: the batch at its last look */
+	uint64_t seen_batch;  /* batch watch: the batch at its last look */
 	unsigned seen_next;
 
 	/* ---- sleep: under threads.lock ---- */
@@ -107,7 +107,7 @@ struct threads {
 	_Atomic uint32_t waking;  /* atomic: a worker was woken for any function
 				     and is on its way */
 
-	_Atomic uint32_t keeper_sleeps, keeper_bell;
+	_Atomic uint32_t watch_sleeps, watch_bell;
 };
 
 extern const evc_engine_ops evc__engine_threads;
@@ -137,9 +137,9 @@ void evc__seat_lie_down(struct seat *s);
 void evc__seat_get_up(struct seat *s);
 /* Sleep until the seat is woken. */
 void evc__seat_sleep(struct seat *s);
-/* The seat holds a batch: the keeper looks at it from now on. */
-void evc__keeper_watch(struct seat *s);
-void evc__keeper_ring(struct threads *e);
+/* The seat holds a batch: the batch watch looks at it from now on. */
+void evc__batch_watch_mark(struct seat *s);
+void evc__batch_watch_ring(struct threads *e);
 
 /* ---- serve.c: members ---- */
 
@@ -153,8 +153,8 @@ bool evc__threads_may_go(struct threads *e);
 /* The last call of a thread, which touches the engine no more. */
 void evc__threads_leave(struct threads *e);
 
-/* ---- keeper.c ---- */
+/* ---- batch_watch.c ---- */
 
-evc_status evc__threads_keeper(evc_coord *c, void *threads);
+evc_status evc__threads_batch_watch(evc_coord *c, void *threads);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The keeper: a thread that looks, a thousand times a second, at functions that
+ * The batch watch: a thread that looks, a thousand times a second, at functions that
  * workers have taken and not begun, or finished and not told.  Without such
- * functions the keeper sleeps.
+ * functions the batch watch sleeps.
  * A worker without a move between two looks is in a long function: its other
  * functions are given back, and its results told.  While a worker sleeps,
  * functions older than a look are given back in any case.
  * Called by: threads.c, as a thread's function.
- * Locks: seat.lock; keeper_sleeps and keeper_bell are atomic.
+ * Locks: seat.lock; watch_sleeps and watch_bell are atomic.
  */
 #include "cluster/threads/threads.h"
 
 #define LOOK_NS UINT64_C(1000000)
-/* Looks without a find before the keeper sleeps: a stream of short functions
+/* Looks without a find before the batch watch sleeps: a stream of short functions
    lets it hardly ever sleep. */
 #define LOOKS 20
 
@@ -60,16 +60,16 @@ look(struct threads *e)
 static void
 sleep_until_rung(struct threads *e)
 {
-	uint32_t seen = sync_load_sc(&e->keeper_bell);
+	uint32_t seen = sync_load_sc(&e->watch_bell);
 
-	sync_store_sc(&e->keeper_sleeps, 1);
+	sync_store_sc(&e->watch_sleeps, 1);
 	if (!look(e) && sync_load_sc(&e->leaving) == 0)
-		sync_futex_wait(&e->keeper_bell, seen, SYNC_FOREVER);
-	sync_store_sc(&e->keeper_sleeps, 0);
+		sync_futex_wait(&e->watch_bell, seen, SYNC_FOREVER);
+	sync_store_sc(&e->watch_sleeps, 0);
 }
 
 evc_status
-evc__threads_keeper(evc_coord *c, void *arg)
+evc__threads_batch_watch(evc_coord *c, void *arg)
 {
 	struct threads *e = arg;
 	unsigned empty = LOOKS;
@@ -81,10 +81,10 @@ evc__threads_keeper(evc_coord *c, void *arg)
 	while (sync_load_sc(&e->leaving) == 0) {
 		if (empty >= LOOKS)
 			sleep_until_rung(e);
-		seen = sync_load_sc(&e->keeper_bell);
+		seen = sync_load_sc(&e->watch_bell);
 		if (sync_load_sc(&e->leaving) != 0)
 			break;
-		sync_futex_wait(&e->keeper_bell, seen, LOOK_NS);
+		sync_futex_wait(&e->watch_bell, seen, LOOK_NS);
 		empty = look(e) ? 0 : empty + 1;
 	}
 	evc__threads_leave(e);
