@@ -7,9 +7,9 @@
 #define EVCOORD_VERSION_H
 
 #define EVC_VERSION_MAJOR 0
-#define EVC_VERSION_MINOR 1
+#define EVC_VERSION_MINOR 2
 #define EVC_VERSION_PATCH 0
-#define EVC_VERSION_STRING "0.1.0"
+#define EVC_VERSION_STRING "0.2.0"
 
 /* One number to compare with: 0xMMmmpp. */
 #define EVC_VERSION_NUMBER \

@@ -327,7 +327,7 @@ START_TEST(one_that_does_not_fit)
 	NO(EVC_INVALID_ARGUMENT, "abi 7", OPTS);
 	n_ops.abi = EVC_ENGINE_ABI;
 	n_ops.caps = EVC_ENGINE_VARIABLES;
-	NO(EVC_INVALID_ARGUMENT, "libevcoord-redis.so.0 lacks", OPTS);
+	NO(EVC_INVALID_ARGUMENT, "libevcoord-redis.so.1 lacks", OPTS);
 	OK(evc_free(c));
 }
 END_TEST

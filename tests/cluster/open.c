@@ -74,12 +74,12 @@ START_TEST(without_the_library_of_redis)
 	size_t i;
 
 	if (dlsym(RTLD_DEFAULT, "evc_redis_engine") != NULL ||
-	    dlopen("libevcoord-redis.so.0", RTLD_NOW | RTLD_LOCAL) != NULL)
+	    dlopen("libevcoord-redis.so.1", RTLD_NOW | RTLD_LOCAL) != NULL)
 		T_SKIP("it is there");
 	c = new_coord(NULL);
 	for (i = 0; i < sizeof(uri) / sizeof(uri[0]); i++)
 		refused_open(c, uri[i], &k, EVC_UNIMPLEMENTED,
-			     "libevcoord-redis.so.0, which is not installed");
+			     "libevcoord-redis.so.1, which is not installed");
 	OK(evc_free(c));
 }
 END_TEST

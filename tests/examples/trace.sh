@@ -25,7 +25,7 @@ fi
 timeline() {
 	NAME=${2-one} EXTRA=${3-} awk -v n="$1" 'BEGIN {
 		name = ENVIRON["NAME"]
-		printf "{\"otherData\":{\"writer\":\"evcoord 0.1.0\","
+		printf "{\"otherData\":{\"writer\":\"evcoord 0.2.0\","
 		printf "\"zero_ns\":1000000,\"written_ns\":90000000,"
 		printf "\"zero_real_ns\":1700000000000000000,\"lost\":0},\n"
 		printf "\"traceEvents\":[\n"

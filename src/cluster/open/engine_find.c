@@ -14,7 +14,7 @@
 #include "cluster/processes/processes.h"
 #include "cluster/threads/threads.h"
 
-#define REDIS_LIBRARY "libevcoord-redis.so.0"
+#define REDIS_LIBRARY "libevcoord-redis.so.1"
 #define REDIS_USAGE "redis://HOST:PORT/NAMESPACE"
 #define ALL_CAPS \
 	(EVC_ENGINE_CALLS | EVC_ENGINE_DEADLINES | EVC_ENGINE_KILLS | \
