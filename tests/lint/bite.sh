@@ -7,7 +7,7 @@
 
 copy=$tmp/copy
 mkdir "$copy" || exit 99
-cp -R Makefile.am configure.ac NEWS README bootstrap .ci m4 bench examples include \
+cp -R Makefile.am configure.ac NEWS README bootstrap .ci m4 bench examples include doc \
 	man src tests tools "$copy" || exit 99
 chmod -R u+w "$copy"
 EVC_TOP_SRCDIR=$copy
