@@ -181,7 +181,7 @@ first_in_flight_second_queued(struct closures *q, struct item *a,
 	ck_assert_ptr_eq(get(q), a);
 	IS(done(q), EVC_PENDING);
 	breaks(q, a, EVC_DATA_LOSS, "a fails");
-	/* It is "reschedule" by its owner: settle.c. */
+	/* It is "reschedule" by its owner: outcome.c. */
 	ck_assert_int_eq(b->cancelled, 1);
 	ck_assert_int_eq(a->cancelled, 0);
 }

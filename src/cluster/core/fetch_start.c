@@ -3,7 +3,7 @@
  * Fetches on the loop.  A fetch waits for a single remote at a time, the first
  * in the order of the value without an outcome: an edge of this remote leads to
  * the fetch.  A fetch with its answer has no edge.
- * Called by: the program (evc_fetch_start); settle.c; join.c on the loop.
+ * Called by: the program (evc_fetch_start); outcome.c; join.c on the loop.
  * Locks: the cluster's lock, for `at`, `spare` and the list.
  */
 #include "cluster/core/fetch.h"

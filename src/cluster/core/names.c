@@ -5,7 +5,7 @@
  * function that no worker can run waits for a worker.
  * A worker passes by functions that it cannot run, up to a limit: those in
  * front are taken by others or end, so others come nearer.
- * Called by: cluster/calls for names; settle.c, patience.c, workers.c, the
+ * Called by: cluster/calls for names; outcome.c, timeouts.c, workers.c, the
  * engine (worker_names), closures.c by `fits`.
  * Locks: the cluster's lock, held.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The list of definitions and drops for the workers; see per_worker.h.
- * Called by: cluster/calls; sink.c, workers.c, building.c, settle.c and
+ * Called by: cluster/calls; sink.c, workers.c, building.c, outcome.c and
  * report.c.
  * Locks: the cluster's lock, held, but in evc__per_worker_ref_of.
  */

@@ -117,7 +117,7 @@ void evc__remote_count_fetch(evc_remote *r);
 bool evc__edges_make(evc_remote *const *r, size_t n, struct cluster_edge **ret);
 void evc__edges_free(struct cluster_edge *e);
 
-/* settle.c: lock held */
+/* outcome.c: lock held */
 
 struct outcome {
 	evc_status code;

@@ -2,7 +2,7 @@
 /*
  * The lives of workers, as engines tell them, and the functions that a worker
  * takes with it.
- * Called by: engines, by evc__sink; sink.c and patience.c; turn.c for deaths.
+ * Called by: engines, by evc__sink; sink.c and timeouts.c; turn.c for deaths.
  * Locks: the cluster's lock, taken by the engines' calls, held by the others.
  */
 #include "cluster/core/cluster.h"

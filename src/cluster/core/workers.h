@@ -100,7 +100,7 @@ bool evc__building_is_it(const struct cluster_worker *w);
 /* A build has ended the worker: the build counts one more death. */
 void evc__building_blame(evc_cluster *cl, struct cluster_worker *w);
 
-/* ---- patience.c: lock held; returns the time of the next look ---- */
+/* ---- timeouts.c: lock held; returns the time of the next look ---- */
 
 /* Functions that were asked to stop longer ago than the grace are given up, or
    their worker is killed. */

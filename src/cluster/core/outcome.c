@@ -3,7 +3,7 @@
  * Outcomes: a remote gets its outcome, and all that wait for it hear so:
  * threads, fetches, and functions with the remote among their arguments, which
  * may get an outcome by this.
- * Called by: sink.c, workers.c, patience.c and turn.c; cluster/calls;
+ * Called by: sink.c, workers.c, timeouts.c and turn.c; cluster/calls;
  * closures.c by `cancelled`.
  * Locks: the cluster's lock, held; remote.done and .sleepers are atomic.
  */
