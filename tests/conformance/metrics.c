@@ -119,7 +119,7 @@ START_TEST(the_report_names_what_runs_and_what_waits)
 	HAS(text, "worker 0");
 	HAS(text, "worker 1");
 	/* What waits is a number. */
-	HAS(text, "1 held");
+	HAS(text, "1 waiting for inputs or a retry");
 	ck_assert_uint_ge(evc_cluster_report(on.cl, small, sizeof(small)), 8);
 	IS(strlen(small), sizeof(small) - 1);
 	let_go("g");
