@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Callbacks of the user's that run the loop they are called on.
+ * Callbacks of the user's that run the loop on which they are called.
  *
- * Whoever has taken several things off the loop and calls the user for each says
- * so around the calls.  While they last, an iteration of the loop is one of a run
- * inside them, and what is left is handed over to that run.
+ * A function that has taken several things off the loop, and calls the user for
+ * each, says so around the calls.  During these calls an iteration of the loop
+ * is part of a run inside them, and the rest of the things is handed over to
+ * that run.
  */
 #ifndef EVC_QUEUE_NESTED_H
 #define EVC_QUEUE_NESTED_H
@@ -17,10 +18,10 @@
 struct nested {
 	ev_prepare prepare;
 	struct ev_loop *loop; /* NULL: not begun, or ended */
-	bool (*hand_over)(void *arg); /* false: it cannot be */
+	bool (*hand_over)(void *arg); /* false: nobody can take the rest */
 	void *arg;
 	unsigned fork_generation;
-	bool handed; /* what is left is the other's */
+	bool handed; /* the run inside has the rest */
 };
 
 static inline void
@@ -41,12 +42,12 @@ nested_on_prepare(struct ev_loop *loop, ev_prepare *w, int revents)
 	(void)loop;
 	(void)revents;
 	nested_end(n);
-	/* In a fork child nobody is to have it. */
+	/* In a fork child the rest is nobody's. */
 	n->handed = evc__forked_since(n->fork_generation) ||
 		    n->hand_over(n->arg);
 }
 
-/* Loop thread.  n stays where it is until nested_end. */
+/* Loop thread.  *n does not move before nested_end. */
 static inline void
 nested_begin(struct nested *n, struct ev_loop *loop,
 	     bool (*hand_over)(void *arg), void *arg)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queues: how they are made, looked at, ended, opened again and freed.
- *
- * The end of input and the cancel are flags in the words that pushes and pops
- * swap: so each of them comes before that, or finds it.
+ * Queues: how they are made, looked at, ended, opened again and freed.  The end
+ * of input and the cancel are flags in the words that pushes and pops swap, so
+ * each push or pop comes before the flag or finds the flag.
+ * Called by: the program; queue_feed.c at the end of the last feeder.
+ * Locks: q->lock, taken; evc__queue_close needs the lock held.  head and tail
+ * are atomic.
  */
 #include "queue/queue.h"
 
@@ -104,7 +106,7 @@ evc_queue_new(evc_coord *c, const char *name, size_t capacity,
 					 "evc_queue_new: %s", why));
 }
 
-/* Lock held: who uses it still?  NULL: nobody. */
+/* Lock held: why the queue cannot be freed; NULL: the queue is unused. */
 static const char *
 in_use(evc_queue *q)
 {
@@ -158,8 +160,8 @@ evc_queue_get(const evc_queue *queue, evc_queue_info *ret_info)
 	if (st < 0)
 		return st;
 	memset(ret_info, 0, sizeof *ret_info);
-	/* Head first: then there are never fewer than none in it; nor do we
-	   say more than fit when it moved on meanwhile. */
+	/* The head first, so the difference is never below zero.  The head may
+	   have moved on since, so the number is cut to the capacity. */
 	h = sync_load_sc(&q->head);
 	t = sync_load_sc(&q->tail);
 	ret_info->capacity = (size_t)q->capacity;

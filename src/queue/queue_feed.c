@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Feeders: threads that call a function again and again and push what it gives
- * them.
- *
- * They are threads of the coordinator, so that what one ends with is judged
- * there as every thread's result is.  What the queue hears of it comes before
- * that: the last one at its end closes it, one with an error cancels it, or a
- * pop could take the end of a feeder that has failed for the end of input.  The
- * error itself comes before the cancel: a thread may return what its pop then
- * says, and that must not be the first error.
+ * Feeders: threads that call a function again and again and push what the
+ * function gives.  They are threads of the coordinator, so their results are
+ * judged as every thread's.  The queue hears first: the last feeder that ends
+ * well closes the queue, an error cancels the queue; otherwise a pop could take
+ * a failed feeder's end for the end of input.  The error is reported before the
+ * cancel, so the status that a pop returns then is not the first error.
+ * Called by: the program (evc_queue_feed).
+ * Locks: q->lock, taken; feed.state and feed.refs are atomic.
  */
 #include <math.h>
 
@@ -34,9 +33,9 @@ struct feed {
 	void *arg;
 	void (*dropped)(void *item, void *arg);
 	void (*unblock)(void *arg);
-	/* atomic: who starts them -> feeders, which sleep on it */
+	/* atomic: evc_queue_feed -> feeders, which sleep on it */
 	_Atomic uint32_t state;
-	/* atomic: who starts them, feeders -> who frees it */
+	/* atomic: evc_queue_feed, feeders -> the last frees the feed */
 	_Atomic uint32_t refs;
 	struct feeder feeder[];
 };
@@ -50,7 +49,8 @@ drop(struct feed *f, uint32_t n)
 
 /* ---- how they end ---- */
 
-/* n feeders less: nobody opens it again before it was closed. */
+/* n feeders less.  The lock covers the count and the close, so no reopen comes
+   between them. */
 static void
 leave(evc_queue *q, unsigned n, bool at_end, bool cut)
 {
@@ -66,8 +66,8 @@ leave(evc_queue *q, unsigned n, bool at_end, bool cut)
 static void
 fail(evc_queue *q, evc_status st, const char *text)
 {
-	/* From here on it is reported, if it was not yet: the thread's result,
-	   which says so again, adds nothing. */
+	/* If the error was not yet reported, report it now: the thread's
+	   result, the same error, then adds nothing. */
 	if (!evc__just_reported(q->c, st))
 		(void)(evc_request_stop)(q->c, st, text);
 	(void)evc_queue_cancel(q);
@@ -93,7 +93,7 @@ end(struct feed *f, evc_status st)
 	drop(f, 1);
 }
 
-/* pthread_exit, or a cancellation, in fn: an error. */
+/* pthread_exit or a cancellation inside fn: an error. */
 static void
 cut_off(void *arg)
 {
@@ -119,7 +119,7 @@ is_over(evc_queue *q)
 	       (sync_load(&q->tail) & (RING_CLOSED | RING_CANCELLED));
 }
 
-/* What fn says; 0: it was cut off. */
+/* The status of fn; 0: the input was cut off. */
 static evc_status
 feed(const struct feeder *e)
 {
@@ -137,13 +137,13 @@ feed(const struct feeder *e)
 		    f->dropped != NULL)
 			f->dropped(item, f->arg);
 	}
-	/* The least number has no positive. */
+	/* INT_MIN has no positive. */
 	if (st < -255 || st > 255)
 		return EVC_UNKNOWN;
 	return st < 0 ? -st : st;
 }
 
-/* As evc_member_opts.unblock, but with the caller's arg. */
+/* As evc_member_opts.unblock, with the caller's arg. */
 static evc_status
 feed_unblocked(evc_coord *c, const struct feeder *e)
 {
@@ -184,12 +184,12 @@ run(evc_coord *c, void *arg)
 
 /* ---- how they begin ---- */
 
-/* How many of them there are now, and why no more. */
+/* How many feeders were started; *ret: why no more. */
 static unsigned
 start(struct feed *f, const char *name, unsigned n, const evc_member_opts *o,
       evc_status *ret)
 {
-	/* A queue's name may leave no room for the number. */
+	/* A queue's name may be too long for the number behind it. */
 	int most = name != NULL ? INT_MAX : 41;
 	char text[64];
 	unsigned i;
@@ -209,7 +209,7 @@ start(struct feed *f, const char *name, unsigned n, const evc_member_opts *o,
 	return i;
 }
 
-/* Those that it will have count from now on. */
+/* The feeders to come count from now on. */
 static evc_status
 announce(evc_queue *q, unsigned n)
 {
@@ -256,7 +256,7 @@ begin(evc_queue *q, const char *name, unsigned n, evc_feed_fn *fn, void *arg,
 	sync_store_relaxed(&f->refs, n + 1);
 	st = announce(q, n);
 	if (st == 0) {
-		/* All of them, or none. */
+		/* All feeders, or none. */
 		started = start(f, name, n, &o, &st);
 		if (st < 0)
 			leave(q, n, false, false);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Push, pop and drain: the short way, which takes no lock, and the wait.
- *
- * Who waits looks under the lock, as the condition of evc_cond_wait: that
- * hears the stop and knows the time.  Sending for a sleeper is a number,
- * n_sent, and a signal; whichever sleeper comes first takes one off the number
- * and looks.  evc_cond_wait looks a last time before it says that the time is
- * over, so nobody leaves for that while it was sent for.
+ * Push, pop and drain: the short way, which takes no lock, and the wait.  A
+ * waiter looks at the ring under the lock, as the condition of evc_cond_wait,
+ * which hears the stop and knows the time.  A thread sends for a sleeper by a
+ * number, n_sent, and a signal; the first sleeper to come takes one off the
+ * number and looks.  evc_cond_wait looks a last time before it says that the
+ * time is over, so no sleeper that was sent for leaves without a look.
+ * Called by: the program (evc_queue_push, _pop, _try_pop, _drain).
+ * Locks: q->lock, taken for a wait; wanted is atomic.
  */
 #include <math.h>
 
 #include "base/self.h"
 #include "queue/queue_ring.h"
 
-/* Looks at an empty or full ring before it sleeps.  The other side may share
-   our cpu, so they are few. */
+/* Looks at an empty or full ring before the sleep.  Few: the other side may
+   need our cpu. */
 #define SPINS 30
-/* A push that was taken off its cpu between its two steps, when nothing wakes
-   us after it: look again so often. */
+/* Time between looks for a push that was taken off its cpu between its two
+   steps, when nothing would wake us after it. */
 #define NAP_NS 100000u
 
 struct wait {
@@ -25,11 +26,11 @@ struct wait {
 	unsigned side;
 	void *item;
 	int st;
-	bool counted; /* among those in wanted, or sent for */
+	bool counted; /* the wait counts in wanted or n_sent */
 	struct evc__ear ear;
 };
 
-/* ---- who waits; lock held ---- */
+/* ---- the looks of a waiter; lock held ---- */
 
 static int
 look_once(struct wait *w)
@@ -64,7 +65,7 @@ uncount(struct wait *w)
 	sync_sub(&w->q->wanted[w->side], 1);
 }
 
-/* For evc_cond_wait: first before it sleeps, then whenever it is up. */
+/* For evc_cond_wait: called before the sleep and after each wake-up. */
 static bool
 look(void *arg)
 {
@@ -75,7 +76,7 @@ look(void *arg)
 		evc__ears_tell(w->q);
 	if (w->counted && s->n_sent > 0)
 		uncount(w);
-	/* Counted, then the second look: see queue.h. */
+	/* The count first, then the second look: see queue.h. */
 	if (!w->counted) {
 		w->counted = true;
 		s->n_idle++;
@@ -86,7 +87,7 @@ look(void *arg)
 }
 
 /* After a stop pops hand out the rest.  No condition sleeps while a stop
-   stands, so a push that is between its two steps is waited for in naps. */
+   stands, so the thread naps while a push is between its two steps. */
 static int
 pop_rest(struct wait *w, double timeout)
 {
@@ -132,13 +133,13 @@ wait_for(struct wait *w, double timeout, const char *func)
 	evc__queue_pass_on(q, w->side);
 	if (st < 0)
 		evc__queue_refuse(q, st, func);
-	/* One that got nothing may find the queue freed from here on. */
+	/* A thread that got nothing may find the queue freed from here on. */
 	s->n_in--;
 	sync_unlock(&q->lock);
 	return st;
 }
 
-/* The looks before the sleep; > 0: it may sleep. */
+/* The looks before the sleep; > 0: the thread may sleep. */
 static int
 spin(struct wait *w)
 {
@@ -152,7 +153,8 @@ spin(struct wait *w)
 	return st;
 }
 
-/* The first look got nothing: w->st says why.  0: now it has, or refused. */
+/* The first look has failed; w->st says why.  0: a later look has succeeded;
+   else refused. */
 static evc_status
 try_on(struct wait *w, double timeout, const char *func)
 {
@@ -170,7 +172,7 @@ try_on(struct wait *w, double timeout, const char *func)
 
 /* ---- the calls ---- */
 
-/* What a call was wrongly made with, or where; 0: nothing is wrong. */
+/* Refuses wrong arguments and a call on the wrong thread; 0: all is right. */
 static evc_status
 check(const evc_queue *q, const void *p, const char *what, double timeout,
       const char *func)
@@ -188,7 +190,7 @@ check(const evc_queue *q, const void *p, const char *what, double timeout,
 	return timeout > 0 ? evc_may_wait(q->c, func) : 0;
 }
 
-/* The short way: is there nothing for check to find? */
+/* The short way: would check find nothing wrong? */
 static inline bool
 is_right(const evc_queue *q, const void *p, double timeout)
 {
@@ -285,7 +287,7 @@ drain(evc_queue *q, double timeout)
 	sync_lock(&q->lock);
 	evc__ear_open(q, &d.ear);
 	q->n_draining++;
-	/* Counted, then the look of evc_cond_wait; who pops looks at the
+	/* The count first, then the look of evc_cond_wait; a pop looks at the
 	   count. */
 	sync_add(&q->wanted[ROOM], DRAINER);
 	st = sync_load_sc(&q->tail) & RING_CANCELLED
@@ -294,7 +296,7 @@ drain(evc_queue *q, double timeout)
 				     timeout);
 	sync_sub(&q->wanted[ROOM], DRAINER);
 	list_remove(&d.ear.node);
-	/* Empty is empty, whatever else came. */
+	/* An empty ring is drained, also if an end came. */
 	if (ring_is_empty(q))
 		st = 0;
 	else if (st == 0)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What pushes, pops, waits and watches have in common: why a queue gives or
- * takes nothing, who hears of its ends, and who is woken.
+ * What pushes, pops, waits and watches share: why a queue gives or takes
+ * nothing, which waiters hear of its ends, and which waiter is woken.
+ * Called by: queue_ring.h and all files of src/queue.
+ * Locks: q->lock, held where queue.h says so; evc__queue_pushed and _popped
+ * take the lock.  head, tail, wanted and next_end are atomic.
  */
 #include "base/reported.h"
 #include "queue/queue_ring.h"
@@ -45,9 +48,10 @@ evc__queue_barred(evc_queue *q, uint64_t *pos)
 		return -EVC_CANCELLED;
 	if (was & RING_CLOSED)
 		return -EVC_OUT_OF_RANGE;
-	/* Sealed for a stop that was taken back since.  In a step of its own,
-	   so that the stop is asked for anew behind it: a pop that sealed it
-	   again meanwhile has swapped tail, and this fails or comes first. */
+	/* Sealed for a stop that was taken back since.  The seal goes in a step
+	   of its own, and the stop is looked at again afterwards: a pop that
+	   has sealed tail again meanwhile has swapped tail, so this swap fails
+	   or comes first. */
 	if (sync_cas(&q->tail, pos, was & ~RING_SEALED))
 		*pos = was & ~RING_SEALED;
 	return 0;
@@ -71,10 +75,11 @@ evc__queue_pop_once(evc_queue *q, void **ret_item, const struct evc__ear *ear)
 						    RING_EMPTY;
 		if (!(q->flags & EVC_QUEUE_DRAIN))
 			return -EVC_CANCELLED;
-		/* Nothing may go in behind our back: a push that has read tail
-		   before fails to swap it, and then sees the stop.  A swap of
-		   ours, not a look, also when the flag is there: a push that
-		   takes it away reads what we wrote, and what we have seen. */
+		/* No push may come in behind our back: a push that has read
+		   tail before fails to swap tail, and then sees the stop.  We
+		   swap, not only look, also when the flag is there: a push that
+		   takes the flag away reads our write, and so sees what we have
+		   seen. */
 		now = sync_or(&q->tail, RING_SEALED);
 		if (((now ^ tail) & RING_POS) == 0)
 			return -EVC_CANCELLED;
@@ -101,7 +106,7 @@ evc__watch_post(struct evc__watch *w)
 	sync_add(&w->refs, 1);
 	st = evc_post_message(w->loop, &w->mail);
 	if (st < 0)
-		/* Never the last one: the caller's is there. */
+		/* The caller has a reference, so this is not the last. */
 		evc__watch_drop(w);
 	return st == -EVC_ALREADY_EXISTS ? 0 : st;
 }
@@ -117,7 +122,7 @@ evc__watch_disarm(struct evc__watch *w)
 	sync_sub(&w->q->wanted[ITEMS], 1);
 }
 
-/* Lock held: send for the watch that waits longest; false: there is none. */
+/* Lock held: send for the watch that waits longest; false: no watch waits. */
 static bool
 watch_send(evc_queue *q)
 {
@@ -126,14 +131,14 @@ watch_send(evc_queue *q)
 			LIST_OF(q->armed.next, struct evc__watch, armed);
 
 		evc__watch_disarm(w);
-		/* One whose loop goes ends by itself. */
+		/* A watch whose loop goes ends by itself. */
 		if (evc__watch_post(w) == 0)
 			return true;
 	}
 	return false;
 }
 
-/* ---- who hears of the ends; lock held ---- */
+/* ---- the ends reach waiters; lock held ---- */
 
 void
 evc__ear_open(evc_queue *q, struct evc__ear *ear)
@@ -148,8 +153,8 @@ evc__ear_waits(evc_queue *q, struct evc__ear *ear)
 {
 	uint64_t tail = sync_load_sc(&q->tail);
 
-	/* Who comes to a closed queue may have to wait as well, for a push that
-	   was in time.  Nothing moves tail before it is opened again. */
+	/* A waiter at a closed queue may have to wait as well, for a push that
+	   was in time.  tail does not move before the queue is opened again. */
 	if ((tail & RING_CLOSED) && sync_load_relaxed(&ear->end) == EAR_OPEN)
 		sync_store(&ear->end, tail & RING_POS);
 }
@@ -177,7 +182,7 @@ evc__ears_tell(evc_queue *q)
 {
 	if (!evc__ear_is_due(q))
 		return;
-	/* Those whose end is another one sleep again, and say so. */
+	/* Waiters with another end sleep again, and leave a note again. */
 	sync_store(&q->next_end, EAR_OPEN);
 	evc_cond_broadcast(q->side[ITEMS].cond);
 	while (watch_send(q))
@@ -205,15 +210,15 @@ evc__queue_end(evc_queue *q, uint64_t end, bool cancelled)
 		;
 }
 
-/* ---- who is woken ---- */
+/* ---- the wake-ups ---- */
 
-/* Lock held: send for one of those who wait; true: signal its condition. */
+/* Lock held: send for one waiter; true: signal the condition. */
 static bool
 send_one(evc_queue *q, unsigned side)
 {
 	struct evc__side *s = &q->side[side];
 
-	/* Threads and loops in turn. */
+	/* Threads and loops take turns. */
 	if (side == ITEMS && q->n_armed > 0 &&
 	    (s->n_idle == 0 || (q->fair++ & 1)) && watch_send(q))
 		return false;
@@ -228,9 +233,10 @@ send_one(evc_queue *q, unsigned side)
 void
 evc__queue_pass_on(evc_queue *q, unsigned side)
 {
-	/* Who was sent for an item may have found the push before it
-	   unfinished, and sleep again; when that is finished it sends for one
-	   alone.  And a watch may be ended while its mail is on the way. */
+	/* A thread that was sent for an item may have found the push before the
+	   item unfinished, and sleeps again; that push, when finished, sends
+	   for one waiter alone.  Also a watch may end while its message is on
+	   the way. */
 	if (side == ITEMS)
 		evc__ears_tell(q);
 	if (sync_load_sc(&q->wanted[side]) % DRAINER > 0 &&

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Watches: pops on a loop.
- *
- * A watch that found nothing is armed: it stands beside the threads that wait
- * for items, and who sends for it posts its one mail.  The mail's function, a
- * turn, does all the rest: it pops, arms, and makes the last call.  While it is
- * armed a looper that runs but once stands for it, for two things: it keeps the
- * loop and the joins waiting, and its opts.stop says on the loop that the stop
- * has come, or that the loop goes.  Only one that has run is told so; until
- * then, and after a stop, the mail alone keeps them.
+ * Watches: pops on a loop.  A watch that found nothing is armed, beside the
+ * threads that wait for items; a push posts its message.  The message's
+ * function, a turn, pops, arms and makes the last call.  A looper that runs
+ * only once stands for an armed watch: the looper keeps the loop and the joins
+ * waiting, and its opts.stop says on the loop that the stop has come or that
+ * the loop goes.  opts.stop comes only to a looper that has run; before, and
+ * after a stop, the message alone keeps the loop and the joins.
+ * Called by: the program (evc_queue_watch, _watch_on, _unwatch); the loop.
+ * Locks: q->lock, taken; watch.making; refs and tid are atomic.
  */
 #include <math.h>
 
@@ -16,12 +16,13 @@
 #include "queue/nested.h"
 #include "queue/queue_ring.h"
 
-/* Items in one turn; then other watchers have theirs. */
+/* Items in one turn; then other watchers have their turn. */
 #define SLICE 64
 
 /* ---- its end; loop thread ---- */
 
-/* Out of the queue.  As a thread that leaves: it may have been sent for. */
+/* Takes the watch off the queue.  As a thread that leaves, the watch may have
+   been sent for. */
 static void
 leave(struct evc__watch *w)
 {
@@ -35,8 +36,8 @@ leave(struct evc__watch *w)
 	sync_unlock(&q->lock);
 }
 
-/* It is over, and with it its looper; that of a loop that is being lost has its
-   opts.stop called still, if it has run. */
+/* Ends the watch and its looper.  If the loop is being lost and the looper has
+   run, opts.stop is still called, and drops the watch. */
 static void
 end(struct evc__watch *w, bool lost)
 {
@@ -58,13 +59,13 @@ last_call(struct evc__watch *w, evc_status why, bool lost)
 
 	leave(w);
 	end(w, lost);
-	/* The queue may be freed in it. */
+	/* fn may free the queue. */
 	fn(q, NULL, why, arg);
 }
 
 /* ---- its turn; loop thread ---- */
 
-/* Nothing is there: > 0, it waits; else what has come meanwhile. */
+/* The ring is empty.  > 0: the watch waits; else what has come meanwhile. */
 static int
 arm(struct evc__watch *w, void **ret_item)
 {
@@ -76,7 +77,7 @@ arm(struct evc__watch *w, void **ret_item)
 	w->is_armed = true;
 	list_append(&q->armed, &w->armed);
 	q->n_armed++;
-	/* Counted, then the second look; see queue.h. */
+	/* The count first, then the second look; see queue.h. */
 	sync_add(&q->wanted[ITEMS], 1);
 	evc__ear_waits(q, &w->ear);
 	st = evc__queue_pop_once(q, ret_item, &w->ear);
@@ -88,8 +89,8 @@ arm(struct evc__watch *w, void **ret_item)
 	return st;
 }
 
-/* Before its looper has run, and after a stop, it is not armed: nothing but its
-   mail keeps the loop, or hears of the stop, then. */
+/* Before its looper has run, and after a stop, the watch is not armed: then
+   only its message keeps the loop and hears of the stop. */
 static int
 look(struct evc__watch *w, void **ret_item)
 {
@@ -98,7 +99,7 @@ look(struct evc__watch *w, void **ret_item)
 	return st <= 0 || !w->owed ? st : arm(w, ret_item);
 }
 
-/* fn runs the loop: what is left is for a turn in there. */
+/* fn runs the loop: a turn inside that run does the rest. */
 static bool
 hand_over(void *arg)
 {
@@ -127,12 +128,12 @@ pop_some(struct evc__watch *w, const struct nested *nested)
 			last_call(w, -st, false);
 		if (st < 0 || (st > 0 && w->owed))
 			return;
-		if (st > 0) /* it looks again in the next turn */
+		if (st > 0) /* the next turn looks again */
 			break;
 		if (sync_load_sc(&q->wanted[ROOM]) > 0)
 			evc__queue_popped(q);
-		/* Others may wait for the end that was behind it, and fn may
-		   take its time. */
+		/* Other waiters may wait for the end behind this item, and fn
+		   may take its time. */
 		if (evc__ear_is_due(q))
 			pass_on(q);
 		w->fn(q, item, 0, w->arg);
@@ -158,7 +159,7 @@ turn(evc_message *m, evc_status why)
 		pop_some(w, &nested);
 		nested_end(&nested);
 	}
-	evc__watch_drop(w); /* the mail's */
+	evc__watch_drop(w); /* the message's reference */
 }
 
 /* ---- its looper ---- */
@@ -229,8 +230,8 @@ make(evc_queue *q, evc_reactor *r, evc_queue_fn *fn, void *arg)
 	return w;
 }
 
-/* The mail first: it says what becomes of the loop before the looper can.  This
-   one is refused after a stop, its later ones are not. */
+/* The message comes before the looper, as it is the first to hear what becomes
+   of the loop.  This message is refused after a stop, later ones are not. */
 static evc_status
 start(struct evc__watch *w, unsigned flags)
 {
@@ -312,7 +313,8 @@ evc_queue_watch_on(evc_queue *queue, evc_loop_ref *loop, evc_queue_fn *fn,
 	return st;
 }
 
-/* Is this its loop's thread?  Before its first turn a task may say so. */
+/* Is this the thread of the watch's loop?  Before the first turn a task
+   tells. */
 static bool
 is_here(struct evc__watch *w)
 {
@@ -325,7 +327,7 @@ is_here(struct evc__watch *w)
 
 	if (tid != 0)
 		return tid == evc__tid();
-	/* On another thread it may be about to go. */
+	/* On another thread the loop may be about to go. */
 	r = evc_loop_enter(w->loop);
 	if (r == NULL)
 		return false;
