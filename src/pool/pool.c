@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The job pool: its life, its stop, its numbers.
+ * Called by: the program (evc_pool_new, _free, _resize, _get, _scope); the
+ * scope's stop hook.
+ * Locks: pool->lock, taken; crowd, limit and all counts are atomic.
  */
 #include "pool/pool.h"
 
@@ -26,11 +29,11 @@ close_pool(evc_pool *pool)
 {
 	struct pool_port *p;
 
-	/* Marked, then swept: who submits puts the job in and then looks at the
-	   mark. */
+	/* The mark, then the sweep: a submitter puts the job in, then looks at
+	   the mark. */
 	sync_or(&pool->crowd, CROWD_CLOSED);
 	if (!evc_should_stop(pool->scope)) {
-		/* It was taken back in between: what is submitted now belongs
+		/* The stop was taken back in between: jobs submitted now belong
 		   to the new round. */
 		sync_and(&pool->crowd, ~CROWD_CLOSED);
 		return;
@@ -43,7 +46,7 @@ close_pool(evc_pool *pool)
 	evc__crowd_wake_all(pool);
 }
 
-/* On the helper thread; a join that has seen the stop waits for it. */
+/* On the helper thread; a join that has seen the stop waits for this hook. */
 static evc_status
 on_stop(evc_coord *c, void *arg)
 {
@@ -83,7 +86,7 @@ check_opts(const evc_pool_opts *o)
 					  "evc_pool_new: %s", wrong);
 }
 
-/* In a fork child: the calling thread is none of a pool's. */
+/* In a fork child: the calling thread belongs to no pool. */
 static void
 inherited(void)
 {
@@ -223,7 +226,8 @@ evc_pool_free(evc_pool *pool)
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "evc_pool_free: %llu jobs are not completed",
 				  (unsigned long long)n);
-	/* Their loops may still be on the way out of the last done. */
+	/* The loops of the jobs may still be on the way out of the last
+	   done. */
 	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
 		evc__port_release_hold(p);
 	evc_request_stop(pool->scope, 0, "the pool is freed");
@@ -272,8 +276,8 @@ evc_pool_get(const evc_pool *pool, evc_pool_info *ret_info)
 				"evc_pool_get: no place for the answer");
 	if (st < 0)
 		return st;
-	/* What comes later in a job's life is read first: so no number becomes
-	   less than 0. */
+	/* Counts of the later steps of a job are read first, so no difference
+	   is below 0. */
 	n = sync_load(&of->n_seats);
 	for (k = 0; k < n; k++) {
 		struct pool_seat *s = sync_load(&of->seat[k]);

@@ -2,30 +2,33 @@
 /*
  * The job pool from the inside.
  *
- * A pool has a port for each loop that has jobs in it, and a seat for each
- * thread.  A job goes
+ * A pool has a port for each loop that has jobs in the pool, and a seat for
+ * each thread.  A job goes
  *
  *     submit --> ring of the port --> thread --> box of (port, thread) --> loop
  *
- * One ring is the loop's own, one for all other threads, under the pool's lock.
+ * A port has two rings: one is the loop's own, one is for all other threads,
+ * under the pool's lock.
  *
- * Threads that find nothing sleep on one futex, and at most one is on its way to
- * being woken or started (CROWD_WAKING): that one looks for work after it has
- * taken the mark away, so whoever sees the mark may rely on it; and if it finds a
- * job and there are more, wherever they are, it calls the next.
+ * Threads that find nothing sleep on one futex.  At most one thread at a time
+ * is about to be woken or started (CROWD_WAKING).  This thread takes the mark
+ * away, then looks for work, so a submitter that sees the mark may rely on the
+ * thread.  If the thread finds a job, and any ring or claim has more, it calls
+ * the next thread.
  *
- * The loop is step, by one mail, when its boxes were empty: `step` is the right
- * to take jobs out of a port's boxes.  Who sets it posts the mail and thereby
- * hands it to the loop, which gives it back when it has found them empty; if the
- * loop is gone it empties them itself, with EVC_CANCELLED.
+ * The loop is called, by one message, when its boxes were empty.  `step` is the
+ * right to take jobs out of a port's boxes.  The thread that sets `step` posts
+ * the message and so hands the right to the loop; the loop gives the right back
+ * when it has found the boxes empty.  If the loop is gone, the thread empties
+ * the boxes itself, with EVC_CANCELLED.
  *
  * While a port has jobs of its loop, a task on the loop keeps joins and
- * evc_reactor_run waiting.  A job of another thread that finds the port without
- * others posts a mail first, which is alive by itself and begins the task when
- * it arrives.
+ * evc_reactor_run waiting.  If another thread submits while no job of another
+ * thread is under way, the thread posts a message first; the message keeps
+ * joins and the run waiting by itself, and begins the task when it arrives.
  *
- * Locks: the pool's, then a port's; under the pool's threads are started and
- * mails are posted.  Nothing of the user's runs under either.
+ * Locks: the pool's, then a port's.  Threads are started and messages posted
+ * under the pool's lock.  No function of the user's runs under either lock.
  */
 #ifndef EVC_POOL_POOL_H
 #define EVC_POOL_POOL_H
@@ -37,38 +40,39 @@
 #include "pool/pool_ring.h"
 
 #define POOL_THREADS_MOST 1024
-/* Threads that end still sit while others come. */
+/* More seats than threads: a thread that ends keeps its seat while another
+   comes. */
 #define POOL_SEATS (POOL_THREADS_MOST + 64)
-/* Seats with boxes of their own; what other threads have done goes into the
+/* Seats with boxes of their own; finished jobs of other threads go into the
    port's chain. */
 #define POOL_BOXES 64
-/* Jobs claimed at once, if there are as many: at least, which is a cache line of
-   slots, and at most. */
+/* Jobs in one claim, if there are enough: the least, a cache line of slots, and
+   the most. */
 #define POOL_BATCH_LEAST 8
 #define POOL_BATCH 32
 /* Jobs completed in one turn of a loop. */
 #define POOL_SLICE 1024
 
-/* evc_job.state_: 0 while it is in no pool. */
+/* evc_job.state_: 0 while the job is in no pool. */
 enum {
 	JOB_QUEUED = 1,    /* accepted; begun when no slot holds it */
-	JOB_OVER = 2,      /* on its way to done */
-	JOB_FOREIGN = 4,   /* of the other ring */
+	JOB_OVER = 2,      /* has its result; done is still to come */
+	JOB_FOREIGN = 4,   /* in the ring for other threads */
 	JOB_CANCELLED = 16 /* evc_job_cancel was called */
 };
 #define JOB_STATE(job) ((_Atomic uint32_t *)(void *)&(job)->state_)
 
 /* Bits of evc_pool.crowd. */
-#define CROWD_LIVE UINT64_C(1)          /* counts threads */
-#define CROWD_IDLE (UINT64_C(1) << 16)  /* counts those that sleep, or are about
-					   to, aside from the one called */
-#define CROWD_WAKING (UINT64_C(1) << 32)   /* one is on its way */
-#define CROWD_STARTING (UINT64_C(1) << 33) /* and it is a new one */
-#define CROWD_CLOSED (UINT64_C(1) << 34)   /* nothing more is submitted */
+#define CROWD_LIVE UINT64_C(1)          /* counts live threads */
+/* counts threads that sleep or are about to, without the called thread */
+#define CROWD_IDLE (UINT64_C(1) << 16)
+#define CROWD_WAKING (UINT64_C(1) << 32)   /* a thread is on its way */
+#define CROWD_STARTING (UINT64_C(1) << 33) /* this thread is a new one */
+#define CROWD_CLOSED (UINT64_C(1) << 34)   /* the pool takes no more jobs */
 #define N_LIVE(w) ((unsigned)((w) & 0xffff))
 #define N_IDLE(w) ((unsigned)((w) >> 16 & 0xffff))
 
-/* evc_pool_port.ending */
+/* pool_port.ending */
 enum {
 	PORT_STOPPED = 1, /* the loop's coordinator was asked to stop */
 	PORT_GONE = 2     /* the loop is gone */
@@ -76,67 +80,70 @@ enum {
 
 struct pool_port {
 	/* set at creation */
-	evc_pool *pool; /* may be gone when all is completed */
+	evc_pool *pool; /* may be gone when all jobs are completed */
 	bool finish;    /* EVC_POOL_FINISH */
 	unsigned fork_generation;
 	/* atomic: made -> threads; the list only grows */
 	_Atomic(struct pool_port *) next;
 
-	/* set when the port is bound to a loop: that needs the pool's lock, and
-	   nothing may be under way */
+	/* set when the port is bound to a loop, which needs the pool's lock and
+	   no job under way */
 	evc_reactor *r;
 	evc_loop_ref *loop;
-	evc_coord *c; /* r's */
-	bool apart; /* no join of the pool's parent hears of tasks in c */
-	/* atomic: r's thread, found out there -> submitters; 0: nobody knows */
+	evc_coord *c; /* the coordinator of r */
+	bool apart; /* joins of the pool's parent do not wait for tasks in c */
+	/* atomic: r's thread, found out on that thread -> submitters; 0: not
+	   known */
 	_Atomic int tid;
 
-	/* atomic: loop or whoever finds that it is gone -> threads, submitters */
+	/* atomic: the loop, or a thread that finds the loop gone -> threads,
+	   submitters */
 	_Atomic uint32_t ending;
-	/* atomic: the pool, task, and each mail -> who frees the port */
+	/* atomic: the pool, the task, each posted message -> the last frees the
+	   port */
 	_Atomic uint32_t refs;
-	/* atomic: seats with a box, at most */
+	/* atomic: upper bound of the seats with a box */
 	_Atomic uint32_t n_boxes;
 	/* atomic: a seat's thread -> loop */
 	_Atomic(struct pool_box *) box[POOL_BOXES];
 
 	struct pool_ring own, foreign;
 
-	/* ---- who has step ---- */
+	/* ---- for the holder of `step` ---- */
 	_Alignas(POOL_LINE) _Atomic uint32_t step;
-	/* atomic chain, the latest first: cancelled, swept, or their box was
-	   full -> loop */
+	/* atomic chain, the latest first: jobs cancelled, swept, or without
+	   room in a box -> loop */
 	_Atomic(evc_job *) chain;
-	/* atomic: wake is posted and has not begun: submitters -> loop */
+	/* atomic: submitters -> loop: `wake` is posted and has not begun */
 	_Atomic uint32_t waking;
-	/* atomic: jobs of other threads that are not completed: submitters
-	   -> loop */
+	/* atomic: submitters -> loop: jobs of other threads that are not
+	   completed */
 	_Atomic uint64_t n_foreign;
 	_Atomic uint64_t n_foreign_submitted, n_cancelled;
 
 	/* ---- loop thread only, the atomics aside, which others read ---- */
-	/* atomic: tid while the task is on, else 0: only that thread writes it,
-	   and so may trust it */
+	/* atomic: the loop's tid while the task is on, else 0.  Only the loop
+	   thread writes the value, and so may trust a match */
 	_Alignas(POOL_LINE) _Atomic int active;
 	_Atomic uint64_t n_own, n_own_submitted;
-	evc_job *todo; /* who has step: taken off the chain */
+	evc_job *todo; /* holder of `step`: jobs taken off the chain */
 	evc_task task;
-	evc_message mail; /* there are jobs to complete */
-	evc_message wake; /* there are jobs of other threads */
+	evc_message mail; /* jobs are to be completed */
+	evc_message wake; /* other threads have jobs for this port */
 
 	pthread_mutex_t lock;
-	evc_id hold; /* under lock: in the pool's scope, when apart */
+	evc_id hold; /* lock: in the pool's scope, when apart */
 };
 
-/* Asked when a function of the program has returned: is this a fork child that
-   was made in there? */
+/* Asked after each function of the program: is this process a fork child that
+   the function made? */
 static inline bool
 evc__port_inherited(const struct pool_port *p)
 {
 	return evc__forked_since(p->fork_generation);
 }
 
-/* The job has its result; it is on its way to done. */
+/* The job has its result; done is still to come. */
 static inline void
 evc__job_over(evc_job *job, evc_status result)
 {
@@ -151,18 +158,18 @@ struct pool_seat {
 	evc_pool *pool;
 	unsigned index;
 	bool taken; /* under the pool's lock */
-	/* the thread's */
-	struct pool_port *hint; /* where work was found */
-	evc_job *job;           /* its work is running */
-	uint64_t looked_ns;     /* when it last looked at the others */
-	uint64_t watched_at;    /* at of the seat it watches, as it was then */
+	/* the seat's thread */
+	struct pool_port *hint; /* the port with the last job found */
+	evc_job *job;           /* the job whose work runs */
+	uint64_t looked_ns;     /* time of the last look at another seat */
+	uint64_t watched_at;    /* `at` of the watched seat, at that look */
 	uint32_t watched;
-	bool called;     /* and has not looked whether there is more */
-	unsigned claims; /* so many, ever */
-	unsigned streak; /* claims since it slept */
-	bool ahead;      /* the last one was small, and all there was */
-	/* atomic: what the thread has claimed -> those who have nothing to do.
-	   Stays when the thread ends, for the next one in this seat. */
+	bool called; /* was called, and has not looked for more work since */
+	unsigned claims; /* all claims of the seat's threads */
+	unsigned streak; /* claims since the last sleep */
+	bool ahead;      /* the last claim was small, and took all */
+	/* atomic: the claim of the thread -> threads without work.  The claim
+	   stays when the thread ends, for the next thread in this seat. */
 	_Alignas(POOL_LINE) _Atomic(struct pool_ring *) ring;
 	_Atomic uint64_t at, end;
 	/* atomic: thread -> evc_pool_get */
@@ -178,12 +185,13 @@ struct evc_pool {
 	size_t stack;
 	unsigned thread_flags;
 	bool finish;
-	evc_fn *body; /* of each thread, called with its seat */
+	evc_fn *body; /* the function of each thread; its arg is the seat */
 	char name[48];
 	/* atomic: resize -> threads, submitters */
 	_Atomic uint32_t limit;
-	_Atomic uint32_t shrink; /* perhaps there are more than limit */
-	/* atomic: when a thread could not be had, coarse clock; 0: never */
+	_Atomic uint32_t shrink; /* the pool may have more threads than limit */
+	/* atomic: when the last start of a thread failed, coarse clock; 0:
+	   never */
 	_Atomic uint64_t failed_at;
 	/* atomic: made -> threads */
 	_Atomic(struct pool_port *) ports;
@@ -192,7 +200,7 @@ struct evc_pool {
 
 	/* atomic: submitters, threads, the stop hook */
 	_Alignas(POOL_LINE) _Atomic uint64_t crowd;
-	/* atomic: counts calls; the futex word of those who sleep */
+	/* atomic: counts calls; futex word of the sleepers */
 	_Alignas(POOL_LINE) _Atomic uint32_t bell;
 
 	_Alignas(POOL_LINE) pthread_mutex_t lock;
@@ -200,78 +208,82 @@ struct evc_pool {
 
 /* ---- pool_crowd.c ---- */
 
-/* There is work: let somebody look, and do not wait for it. */
+/* There is work: call a thread, and do not wait for the thread. */
 void evc__crowd_call(evc_pool *pool, bool locked);
-/* Lock held: see to it that there is a thread. */
+/* Lock held: start a thread if the pool has none. */
 evc_status evc__crowd_first(evc_pool *pool);
-/* Everybody looks again. */
+/* All sleepers look again. */
 void evc__crowd_wake_all(evc_pool *pool);
-/* A new thread is there. */
+/* A new thread has begun. */
 void evc__crowd_enter(evc_pool *pool);
-/* One that does not sleep ends. */
+/* A thread that does not sleep ends. */
 void evc__crowd_leave(evc_pool *pool);
-/* Are there too many?  Then the caller, which does not sleep, has left. */
+/* Are there too many threads?  true: the caller, which does not sleep, is
+   counted out. */
 bool evc__crowd_shrink(evc_pool *pool);
-/* Sleep until there may be work.  false: end, the caller has left. */
+/* Sleep until there may be work.  false: the caller is counted out, and
+   ends. */
 bool evc__crowd_sleep(evc_pool *pool);
-/* Is there work for anybody? */
+/* Is there work for any thread? */
 bool evc__pool_has_work(evc_pool *pool);
 
 /* ---- pool_thread.c ---- */
 
 evc_status evc__pool_thread(evc_coord *c, void *seat);
-/* The pool that the calling thread is one of, or NULL. */
+/* The pool of the calling thread, or NULL. */
 evc_pool *evc__pool_self(void);
-/* In a fork child: the calling thread is one of no pool. */
+/* In a fork child: the calling thread belongs to no pool. */
 void evc__pool_forget_seat(void);
 
 /* ---- pool_job.c ---- */
 
-/* Refused: no pool, or this is a fork child of the pool's process. */
+/* Refuses NULL, and a fork child of the pool's process. */
 evc_status evc__pool_check(const evc_pool *pool, const char *func);
 /* In a fork child: the calling thread has submitted to no port. */
 void evc__pool_forget_port(void);
 
 /* ---- pool_port.c ---- */
 
-/* Lock held: the port of r; or NULL and why. */
+/* Lock held: the port of r; or NULL, and *ret_st says why. */
 struct pool_port *evc__port_of(evc_pool *pool, evc_reactor *r,
 			       evc_status *ret_st);
 /* One reference less. */
 void evc__port_drop(struct pool_port *p);
-/* Into the chain: jobs that are over, first to last. */
+/* Put finished jobs into the chain, first to last. */
 void evc__port_push(struct pool_port *p, evc_job *first, evc_job *last);
-/* Take out what has not begun: over with EVC_CANCELLED.  Then ring. */
+/* Finish all jobs that have not begun, with EVC_CANCELLED.  The caller rings
+   afterwards. */
 void evc__port_sweep(struct pool_port *p);
-/* The loop is gone, or going. */
+/* The loop is gone, or about to go. */
 void evc__port_lost(struct pool_port *p);
-/* A port that is apart: hold the pool's scope; let go of that, if all is
+/* A port that is apart: hold the pool's scope; end the hold if all jobs are
    completed. */
 evc_status evc__port_take_hold(struct pool_port *p);
 void evc__port_release_hold(struct pool_port *p);
-/* Loop thread: it may be that all is completed. */
+/* Loop thread: all jobs may be completed; if so, end the task. */
 void evc__port_settle(struct pool_port *p);
-/* The pool is about to go, all is completed and no thread is left. */
+/* The pool is about to go: all jobs are completed, and no thread is left. */
 void evc__port_orphan(struct pool_port *p);
 
 /* ---- pool_turn.c ---- */
 
-/* Let the loop see what is over; if it is gone, complete it here. */
+/* Show the loop its finished jobs; if the loop is gone, complete the jobs
+   here. */
 void evc__port_ring(struct pool_port *p);
-/* Ring for all ports whose chain has jobs. */
+/* Ring for all ports with jobs in the chain. */
 void evc__ports_ring(evc_pool *pool);
 
 /* ---- pool_done.c ---- */
 
-/* The pool's lock held: begin the task, if need be; refused on any other thread
-   than the loop's. */
+/* The pool's lock held: begin the task, if need be; refused on any thread but
+   the loop's. */
 evc_status evc__port_activate(struct pool_port *p);
-/* The pool's lock held, another thread: a job will come.  The loop is to begin
-   the task, if need be. */
+/* The pool's lock held, on another thread: a job will come.  The loop is to
+   begin the task, if need be. */
 evc_status evc__port_expect(struct pool_port *p);
-/* It did not come. */
+/* The job of evc__port_expect did not come. */
 void evc__port_unexpect(struct pool_port *p);
-/* A job is over: seat is that of the calling thread, or NULL. */
+/* The job is finished; seat: the calling thread's, or NULL. */
 void evc__port_finish(struct pool_port *p, struct pool_seat *seat,
 		      evc_job *job, evc_status result);
 

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The threads of a pool as a crowd: who sleeps, who is on its way, how many
- * there are.  All of it is one word, so that a submit looks at one thing.
- *
- * No call is lost:
- *   - who brings work shows it first and looks at the word then; who goes to
- *     sleep counts itself as idle first and looks for work then;
- *   - who finds CROWD_WAKING set leaves it to the one on its way, which takes
- *     the mark away first and looks for work then;
- *   - the mark that is for sleepers is taken by one of them, and none of them
- *     leaves by another way while it stands.
+ * The threads of a pool as a crowd: how many sleep, are on their way, exist;
+ * all in one word.  No call is lost:
+ * - a submitter shows its work, then looks at the word; a thread about to sleep
+ *   counts itself as idle, then looks for work;
+ * - a submitter that finds CROWD_WAKING leaves its work to the thread on its
+ *   way, which takes the mark away, then looks for work;
+ * - one sleeper takes the mark for sleepers, and while the mark stands no
+ *   sleeper leaves by another way.
+ * Called by: all other files of src/pool.
+ * Locks: the pool's lock to start a thread; crowd and bell are atomic.
  */
 #include "pool/pool.h"
 
 #include "base/text.h"
 #include "base/deadline.h"
 
-/* After a thread could not be had it is not tried again for so long, unless
-   there is none at all. */
+/* After a failed start of a thread the next try waits so long, unless the pool
+   has no thread at all. */
 #define FAILED_NS UINT64_C(100000000)
 
-/* A sleeper is called, and has not come yet. */
+/* A sleeper is called, and is not up yet. */
 #define CALLED(w) (((w) & (CROWD_WAKING | CROWD_STARTING)) == CROWD_WAKING)
 
 static bool
@@ -62,7 +62,8 @@ start_thread(evc_pool *pool)
 	struct pool_seat *s = free_seat(pool);
 	evc_member_opts o = {
 		.stack = pool->stack,
-		/* What is queued is to be finished. */
+		/* With EVC_POOL_FINISH queued jobs still need threads after a
+		   stop. */
 		.flags = EVC_BACKGROUND | pool->thread_flags |
 			 (pool->finish ? EVC_AFTER_STOP : 0),
 	};
@@ -94,12 +95,12 @@ start(evc_pool *pool)
 	if (st == 0)
 		return 0;
 	now = sync_mono_coarse();
-	/* At a stop it is no lack of threads. */
+	/* A refusal at a stop is no lack of threads. */
 	if (st != -EVC_CANCELLED)
 		sync_store_relaxed(&pool->failed_at, now != 0 ? now : 1);
 	sync_and(&pool->crowd, ~(CROWD_WAKING | CROWD_STARTING));
-	/* Who relied on the one that does not come, while a thread went to
-	   sleep. */
+	/* A submitter may have relied on the thread that does not come, while
+	   another thread went to sleep. */
 	if (N_LIVE(sync_load_sc(&pool->crowd)) > 0 && evc__pool_has_work(pool))
 		evc__crowd_call(pool, true);
 	return st;
@@ -149,7 +150,8 @@ evc__crowd_first(evc_pool *pool)
 {
 	uint64_t w = sync_load_sc(&pool->crowd);
 
-	/* Started under the lock, so it will come. */
+	/* The start is under the lock, so a thread with CROWD_STARTING will
+	   come. */
 	do
 		if (N_LIVE(w) > 0 || (w & CROWD_STARTING))
 			return 0;
@@ -172,7 +174,7 @@ evc__crowd_enter(evc_pool *pool)
 	while (!sync_cas(&pool->crowd, &w,
 			 (w + CROWD_LIVE) & ~(CROWD_WAKING | CROWD_STARTING)))
 		;
-	/* It was made fewer while this one was on its way. */
+	/* A resize has lowered the limit while this thread was on its way. */
 	if (N_LIVE(w) + 1 > sync_load_sc(&pool->limit))
 		sync_store_sc(&pool->shrink, 1);
 }
@@ -190,8 +192,8 @@ evc__crowd_shrink(evc_pool *pool)
 
 	do
 		if (N_LIVE(w) <= sync_load_sc(&pool->limit)) {
-			/* First the mark, then the look: who makes it fewer
-			   says how many and sets the mark then. */
+			/* The mark first, then the look: a resize sets the
+			   limit first, then the mark. */
 			sync_store_sc(&pool->shrink, 0);
 			w = sync_load_sc(&pool->crowd);
 			if (N_LIVE(w) <= sync_load_sc(&pool->limit))
@@ -208,9 +210,9 @@ has_claimed(const struct pool_seat *s)
 	struct pool_ring *r = sync_load(&s->ring);
 	uint64_t at = sync_load(&s->at), end = sync_load(&s->end);
 
-	/* The three may be of two claims: then their thread is awake, and the
-	   jobs of the second were in the ring when we looked there, or came
-	   later and with a call of their own. */
+	/* The three values may be of two claims.  Then their thread is awake,
+	   and the jobs of the second claim were in the ring when we looked at
+	   the ring, or came later with a call of their own. */
 	if (r == NULL || end - at > POOL_BATCH)
 		return false;
 	for (; at < end; at++)
@@ -246,7 +248,7 @@ evc__pool_has_work(evc_pool *pool)
 static bool
 get_up(evc_pool *pool, uint64_t w, bool end)
 {
-	/* Called: then it is counted as idle no more. */
+	/* A called thread does not count as idle any more. */
 	uint64_t next = CALLED(w) ? w & ~CROWD_WAKING : w - CROWD_IDLE;
 
 	return sync_cas(&pool->crowd, &w, end ? next - CROWD_LIVE : next);
@@ -269,7 +271,8 @@ evc__crowd_sleep(evc_pool *pool)
 	sync_add(&pool->crowd, CROWD_IDLE);
 	until = evc__deadline_in_ns(pool->idle_ns);
 	for (;;) {
-		/* Before the looks: a call after them moves it. */
+		/* Read before the looks: a call after the looks moves the
+		   value. */
 		seen = sync_load_sc(&pool->bell);
 		w = sync_load_sc(&pool->crowd);
 		work = CALLED(w) || evc__pool_has_work(pool);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the threads back to the loop: a job is over; and the task that keeps the
- * loop's run waiting until all jobs are completed, which pool_turn.c does.
+ * From the threads back to the loop: a finished job; and the task that keeps
+ * the loop's run waiting until all jobs are completed.  pool_turn.c completes
+ * the jobs.
+ * Called by: pool_job.c, pool_thread.c; the loop (on_wake, on_stop).
+ * Locks: the pool's, held by callers of _activate and _expect; ending, active,
+ * waking and n_foreign are atomic.
  */
 #include "pool/pool.h"
 
@@ -16,7 +20,7 @@ static const evc_task_class jobs_class = {
 	.flags = EVC_AFTER_STOP,
 };
 
-/* The thread's own box; NULL: it goes without. */
+/* The thread's own box; NULL: the thread has none. */
 static struct pool_box *
 box_of(struct pool_port *p, const struct pool_seat *s)
 {
@@ -31,7 +35,7 @@ box_of(struct pool_port *p, const struct pool_seat *s)
 	b = sync_alloc_aligned(POOL_LINE, sizeof *b);
 	if (b == NULL)
 		return NULL;
-	/* Before the look whether the loop was step, as its tail. */
+	/* The box before the look at `step`, as in box_put. */
 	sync_store_sc(&p->box[s->index], b);
 	n = sync_load(&p->n_boxes);
 	while (n <= s->index && !sync_cas(&p->n_boxes, &n, s->index + 1))
@@ -46,7 +50,7 @@ evc__port_finish(struct pool_port *p, struct pool_seat *seat, evc_job *job,
 	struct pool_box *b = box_of(p, seat);
 
 	evc__job_over(job, result);
-	/* The job is the loop's from here on. */
+	/* From here on the job is the loop's. */
 	if (b == NULL || !box_put(b, job))
 		evc__port_push(p, job, job);
 	evc__port_ring(p);
@@ -55,8 +59,8 @@ evc__port_finish(struct pool_port *p, struct pool_seat *seat, evc_job *job,
 static void
 stopped(struct pool_port *p)
 {
-	/* Then the sweep: who submits puts the job into its ring and then looks
-	   here. */
+	/* The mark, then the sweep: a submitter puts the job into its ring,
+	   then looks at the mark. */
 	sync_or(&p->ending, PORT_STOPPED);
 	if (!p->finish) {
 		evc__port_sweep(p);
@@ -92,7 +96,7 @@ evc__port_activate(struct pool_port *p)
 	int active = sync_load_relaxed(&p->active);
 	evc_status st;
 
-	/* The loop may have begun it since the caller has looked at tid. */
+	/* The loop may have begun the task since the caller's look at tid. */
 	if (active != 0)
 		return active == evc__tid() ? 0 : -EVC_FAILED_PRECONDITION;
 	st = begin_task(p);
@@ -106,8 +110,8 @@ evc__port_activate(struct pool_port *p)
 	}
 	if (sync_load_sc(&p->n_foreign) == 0)
 		sync_and(&p->ending, ~(uint32_t)PORT_STOPPED);
-	/* A late task is not told: what is about to be put in is refused; of
-	   what others have put in the wake hears. */
+	/* A task begun after the stop does not hear of the stop.  The job about
+	   to be put in is refused; on_wake sees to jobs of other threads. */
 	if (evc_should_stop(p->c))
 		sync_or(&p->ending, PORT_STOPPED);
 	return st;
@@ -118,14 +122,16 @@ on_wake(evc_message *m, evc_status why)
 {
 	struct pool_port *p = LIST_OF(m, struct pool_port, wake);
 
-	/* Then the look at n_foreign: who finds this set has moved it first. */
+	/* The exchange, then the look at n_foreign: a submitter that finds
+	   `waking` set has moved n_foreign before. */
 	sync_xchg(&p->waking, 0);
 	sync_store_relaxed(&p->tid, evc__tid());
 	if (why == 0 && sync_load_sc(&p->n_foreign) != 0) {
 		if (sync_load_relaxed(&p->active) == 0 && begin_task(p) < 0)
 			why = EVC_CANCELLED;
 		else if (evc_should_stop(p->c))
-			/* A late task is not told, whoever has begun it. */
+			/* A task begun after the stop does not hear of the
+			   stop, on whichever thread the task was begun. */
 			stopped(p);
 	}
 	if (why != 0) {
@@ -136,7 +142,7 @@ on_wake(evc_message *m, evc_status why)
 	evc__port_drop(p);
 }
 
-/* Let the loop look at n_foreign: it moves first. */
+/* Let the loop look at n_foreign, which has moved before. */
 static evc_status
 wake(struct pool_port *p)
 {
@@ -161,7 +167,7 @@ evc__port_expect(struct pool_port *p)
 
 	if (sync_load_sc(&p->n_foreign) == 0 && sync_load_sc(&p->active) == 0)
 		sync_and(&p->ending, ~(uint32_t)PORT_STOPPED);
-	/* While it is not 0 the task does not end. */
+	/* While n_foreign is not 0 the task does not end. */
 	if (sync_add(&p->n_foreign, 1) == 0)
 		st = wake(p);
 	if (st == 0 && p->apart)
@@ -174,7 +180,7 @@ evc__port_expect(struct pool_port *p)
 void
 evc__port_unexpect(struct pool_port *p)
 {
-	/* The loop may have begun the task for it. */
+	/* The loop may have begun the task for this job. */
 	if (sync_sub(&p->n_foreign, 1) == 1)
 		(void)wake(p);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Submit and cancel.
- *
- * A loop that has jobs under way submits without a lock: the thread remembers
- * which port it used last, and a port whose `active` is this very thread cannot
- * be taken away from it.  Everything else goes by the pool's lock.
- *
- * A job is put into its ring, and then the word of the crowd is read: it says
- * whether somebody has to be called, and whether the pool was closed in the
- * meantime.  Who closes it marks the word first and sweeps the rings then.
+ * Submit and cancel.  A loop with jobs under way submits without a lock: the
+ * thread remembers its last port, and a port with this thread in `active`
+ * cannot be taken away.  All other submits take the pool's lock.  A submitter
+ * puts the job into its ring, then reads the word of the crowd, which says
+ * whether to call a thread and whether the pool was closed meanwhile.  A close
+ * marks the word, then sweeps the rings.
+ * Called by: the program (evc_pool_submit, _submit_wait, _submit_to,
+ * evc_job_cancel, evc_job_should_stop).
+ * Locks: the pool's, taken but for the short way; the rings, crowd, ending and
+ * each job's state are atomic.
  */
 #include "pool/pool.h"
 
@@ -19,8 +20,8 @@
 #include "base/self.h"
 #include "base/deadline.h"
 
-/* The port that the thread submitted to last; pool is a number that is never
-   used twice. */
+/* The port of the thread's last submit; pool: a number that is never used
+   twice. */
 static __thread struct {
 	uint64_t pool;
 	struct pool_port *port;
@@ -66,7 +67,7 @@ prepare(struct pool_port *p, evc_job *job, uint32_t state)
 	sync_store_relaxed(JOB_STATE(job), state);
 }
 
-/* Does somebody have to do something about a job that was put in? */
+/* Is a thread to be called, or the job to be taken back? */
 static inline bool
 unheard(const evc_pool *pool, const struct pool_port *p, uint64_t w)
 {
@@ -76,8 +77,8 @@ unheard(const evc_pool *pool, const struct pool_port *p, uint64_t w)
 	       (N_IDLE(w) > 0 || N_LIVE(w) < sync_load_relaxed(&pool->limit));
 }
 
-/* Lock held, the job stands in its ring: see to it that it is heard, or < 0: it
-   has to be taken back. */
+/* Lock held, the job stands in its ring: call a thread; < 0: the caller has to
+   take the job back. */
 static evc_status
 hear(evc_pool *pool, struct pool_port *p)
 {
@@ -88,15 +89,15 @@ hear(evc_pool *pool, struct pool_port *p)
 		w = sync_and(&pool->crowd, ~CROWD_CLOSED) & ~CROWD_CLOSED;
 	if ((w & CROWD_CLOSED) || sync_load_sc(&p->ending) != 0)
 		return refuse(-EVC_CANCELLED, "a stop was asked for");
-	/* One that comes up after that look finds the job by itself. */
+	/* A thread that comes up after the look finds the job by itself. */
 	if (N_LIVE(w) == 0)
 		return evc__crowd_first(pool);
 	evc__crowd_call(pool, true);
 	return 0;
 }
 
-/* false: somebody has it, and so it was accepted.  Nobody puts another one there
-   meanwhile. */
+/* false: another thread has the job, so the job was accepted.  No other job
+   comes into the slot meanwhile. */
 static bool
 take_back(struct pool_ring *r, uint64_t slot, evc_job *job)
 {
@@ -115,7 +116,7 @@ put_own(evc_pool *pool, struct pool_port *p, evc_job *job, bool locked)
 	if (__builtin_expect(sync_load_relaxed(JOB_STATE(job)) != 0, 0))
 		return refuse(-EVC_ALREADY_EXISTS, "the job is not completed");
 	prepare(p, job, JOB_QUEUED);
-	/* Counted before anybody can complete it. */
+	/* Counted before any thread can complete the job. */
 	sync_store_relaxed(&p->n_own, sync_load_relaxed(&p->n_own) + 1);
 	slot = ring_put(&p->own, job);
 	if (__builtin_expect(slot == 0, 0)) {
@@ -138,7 +139,7 @@ put_own(evc_pool *pool, struct pool_port *p, evc_job *job, bool locked)
 	return st;
 }
 
-/* Lock held, by a thread that is not the loop's. */
+/* Lock held, by a thread other than the loop's. */
 static evc_status
 put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job,
 	    struct pool_port **ret_full)
@@ -175,7 +176,7 @@ put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job,
 /* ---- which one ---- */
 
 /* Lock held: does the calling thread run the loop of p?  Then the task is
-   there. */
+   on. */
 static evc_status
 own_loop(struct pool_port *p, bool *ret_own)
 {
@@ -186,7 +187,7 @@ own_loop(struct pool_port *p, bool *ret_own)
 	*ret_own = tid == evc__tid();
 	if (tid != 0 && !*ret_own)
 		return 0;
-	/* Asked for the first time, a refusal is an answer and no error. */
+	/* On the first try a refusal is an answer, not an error. */
 	snprintf(said, sizeof said, "%s", evc_last_error());
 	st = evc__port_activate(p);
 	if (st == 0)
@@ -279,7 +280,7 @@ evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job)
 
 /* ---- with patience ---- */
 
-/* false: it is not worth it. */
+/* false: the time is over. */
 static bool
 wait_for_room(struct pool_port *p, uint64_t until)
 {
@@ -287,7 +288,8 @@ wait_for_room(struct pool_port *p, uint64_t until)
 	uint32_t seen = sync_load_sc(&ring->room);
 	uint64_t at, left;
 
-	/* First said, then looked: who empties a slot looks afterwards. */
+	/* The word first, then the look: a thread that empties a slot looks at
+	   the word afterwards. */
 	sync_store_sc(&ring->waiting, 1);
 	at = sync_load_sc(&ring->tail);
 	if (sync_load_sc(&ring->holes) != 0 ||
@@ -300,8 +302,8 @@ wait_for_room(struct pool_port *p, uint64_t until)
 	return left > 0;
 }
 
-/* May the calling thread wait for room?  The pool's coordinator is the parent of
-   its scope. */
+/* May the calling thread wait for room?  The pool's coordinator is the parent
+   of its scope. */
 static evc_status
 may_wait(const evc_pool *pool, double timeout, const char *func)
 {
@@ -342,8 +344,9 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 	}
 }
 
-/* In a loop of its own around the gate: whoever takes the loop down waits for
-   who is inside, and room may not come before that. */
+/* The loop is entered for each try, not for the wait: the end of a loop
+   waits for threads inside the loop's refgate, and room may come only after
+   this end. */
 evc_status
 evc_pool_submit_to(evc_pool *pool, evc_loop_ref *loop, evc_job *job,
 		   double timeout)
@@ -397,16 +400,16 @@ evc_job_cancel(evc_job *job)
 		return evc__pool_check(p->pool, "evc_job_cancel");
 	if (ring_withdraw(s & JOB_FOREIGN ? &p->foreign : &p->own, job->slot_,
 			  job)) {
-		/* The loop may complete it, and done free the pool, before we
-		   are through with the port. */
+		/* The loop may complete the job, and done may free the pool,
+		   before we are through with the port. */
 		sync_add(&p->refs, 1);
 		sync_add(&p->n_cancelled, 1);
 		evc__port_finish(p, NULL, job, EVC_CANCELLED);
 		evc__port_drop(p);
 		return 0;
 	}
-	/* Not one that has been completed meanwhile: it may be submitted
-	   again. */
+	/* A job that was completed meanwhile may be in a new submit: the swap
+	   leaves such a job alone. */
 	while (s & JOB_QUEUED)
 		if (sync_cas(JOB_STATE(job), &s, s | JOB_CANCELLED))
 			return 0;

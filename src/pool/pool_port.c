@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ports of a pool: which one belongs to which loop, and for how long; how a
- * port is emptied, and what keeps joins waiting for it.
- *
- * A port is bound to a loop while jobs of it are under way; afterwards it stays
- * bound until another loop needs one.  So there are as many ports as loops have
- * had jobs at the same time, however many loops come and go.  The handle that a
- * port keeps tells a reactor from another one at the same address.
+ * The ports of a pool: the loop of each port, and for how long; how a port is
+ * emptied, and the hold that keeps joins waiting for the port.  A port is bound
+ * to a loop while jobs are under way, and then until another loop needs a port.
+ * So a pool has as many ports as loops had jobs at the same time.  A reactor's
+ * handle tells the reactor from a later reactor at the same address.
+ * Called by: all other files of src/pool.
+ * Locks: the pool's, held, to find or bind a port; port.lock for the hold;
+ * step, refs and ending are atomic.
  */
 #include "pool/pool.h"
 
 #include "base/self.h"
 
-/* Nothing is under way: the pool's is the only reference; and no thread is about
-   to ring, for one that is holds `step`. */
+/* The port is idle: only the pool has a reference, and no thread is about to
+   ring, as a ringing thread holds `step`. */
 static bool
 take_idle(struct pool_port *p)
 {
 	if (sync_load_sc(&p->refs) != 1 ||
 	    (sync_load(&p->ending) & PORT_GONE) || sync_xchg(&p->step, 1) != 0)
 		return false;
-	/* Somebody may have step in between, and found that the loop is gone:
-	   then he has a reference until he is through. */
+	/* Another thread may have held `step` in between, and found the loop
+	   gone: then this thread has a reference until it is through. */
 	if (sync_load_sc(&p->refs) == 1 &&
 	    !(sync_load(&p->ending) & PORT_GONE))
 		return true;
@@ -29,7 +30,7 @@ take_idle(struct pool_port *p)
 	return false;
 }
 
-/* Does a join of the pool's parent hear of what lives in c? */
+/* Does a join of the pool's parent wait for members of c? */
 static bool
 hears_of(const evc_pool *pool, const evc_coord *c)
 {
@@ -53,7 +54,7 @@ make(evc_pool *pool)
 	p->finish = pool->finish;
 	p->fork_generation = pool->fork_generation;
 	p->mail.flags = p->wake.flags = EVC_AFTER_STOP;
-	/* Until it is bound. */
+	/* until the port is bound */
 	sync_store_relaxed(&p->step, 1);
 	sync_store_relaxed(&p->refs, 1);
 	if (!evc__ring_init(&p->own, pool->capacity) ||
@@ -76,7 +77,7 @@ bind_to(struct pool_port *p, evc_reactor *r, evc_loop_ref *loop)
 	p->apart = !hears_of(p->pool, p->c);
 	sync_store_relaxed(&p->tid, 0);
 	sync_store_relaxed(&p->ending, 0);
-	/* Whoever takes it next sees the new loop. */
+	/* The next holder of `step` sees the new loop. */
 	sync_store_sc(&p->step, 0);
 }
 
@@ -231,7 +232,8 @@ evc__port_orphan(struct pool_port *p)
 	evc__port_release_hold(p);
 	if ((sync_load(&p->ending) & PORT_GONE) &&
 	    sync_load(&p->active) != 0) {
-		/* Its thread is about to drop the task, unless it is this one. */
+		/* The task's own thread is about to drop the task, unless the
+		   caller is this thread. */
 		if (sync_load(&p->active) == evc__tid())
 			evc_task_end(&p->task);
 		while (sync_load((_Atomic(evc_reactor *) *)(void *)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is rarely done with the job pool's rings.
+ * The rare work on the job pool's rings: creation, a search for a free slot,
+ * the wake for room, the sweep.
+ * Called by: pool_ring.h, pool_port.c, pool_done.c.
+ * Locks: none; slots, head, tail, holes, waiting and room are atomic.
  */
 #include "pool/pool_ring.h"
 
@@ -28,13 +31,13 @@ evc__ring_find(struct pool_ring *r, uint64_t *at)
 		_Atomic(evc_job *) *slot = &r->slot[*at & r->mask];
 
 		if (sync_load_sc(slot) == NULL) {
-			/* Perhaps there are more. */
+			/* More slots may be free. */
 			if (holes)
 				sync_store_sc(&r->holes, 1);
 			return slot;
 		}
-		/* From here on every position is one that nobody has claimed:
-		   all are taken, but for what was cancelled. */
+		/* From here on no thread has claimed the positions: all slots
+		   are taken, but for slots of cancelled jobs. */
 		if (!holes && *at - sync_load_sc(&r->head) > r->mask) {
 			if (sync_xchg(&r->holes, 0) == 0)
 				return NULL;
@@ -48,7 +51,8 @@ evc__ring_find(struct pool_ring *r, uint64_t *at)
 void
 evc__ring_room(struct pool_ring *r)
 {
-	/* One wake for all who wait, and none more before one waits again. */
+	/* One wake for all waiters, and no more wakes before a new waiter
+	   comes. */
 	if (sync_xchg(&r->waiting, 0) == 0)
 		return;
 	sync_add(&r->room, 1);
@@ -61,8 +65,8 @@ evc__ring_sweep(struct pool_ring *r, uint64_t *ret_n)
 	evc_job *chain = NULL, *job;
 	uint64_t i;
 
-	/* Each slot and not what lies between head and tail: claimed ones may
-	   hold jobs still. */
+	/* Each slot, not only the slots between head and tail: claimed slots
+	   may still hold jobs. */
 	*ret_n = 0;
 	for (i = 0; i <= r->mask && sync_load_sc(&r->tail) > i; i++) {
 		job = ring_take(r, i);

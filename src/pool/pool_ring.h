@@ -3,19 +3,19 @@
  * The two rings of the job pool.
  *
  * A ring carries jobs from one producer to the threads.  The threads claim
- * stretches of it by moving the head, but what hands a job over is the exchange
- * of its slot with NULL, by whoever comes first: the thread that claimed it,
- * another one that has nothing else to do, a cancel or a stop.  So a claim is
- * only a division of labour, and no job is stuck behind a blocked one.
+ * stretches of the ring by moving the head, but the exchange of its slot with
+ * NULL hands a job over, to the first to come: the thread that claimed the
+ * slot, another thread without work, a cancel or a stop.  So a claim only
+ * divides the labour, and no job is stuck behind a blocked job.
  *
- * A slot is free when it is NULL, however far the head is.  One that is not,
- * because its job was claimed and not begun, is passed over, and whoever claims
- * that position finds the old job there.  After a cancel a job may stand in a
- * slot whose position was not claimed yet on behalf of an earlier one; it is then
- * taken a little early.  None is taken late: the slot of each position below the
- * tail is looked at after its job was put there.
+ * A slot is free when its value is NULL, wherever the head is.  A slot whose
+ * job was claimed and not begun is passed over, and the thread that claims this
+ * position finds the old job there.  After a cancel a job may stand in a slot
+ * for which an earlier position was not claimed yet; then the job is taken a
+ * little early.  No job is taken late: the slot of each position below the tail
+ * is looked at after its job was put there.
  *
- * A box carries jobs that are over from one thread to the loop.
+ * A box carries finished jobs from one thread to the loop.
  */
 #ifndef EVC_POOL_POOL_RING_H
 #define EVC_POOL_POOL_RING_H
@@ -29,16 +29,16 @@
 struct pool_ring {
 	/* atomic: producer -> threads */
 	_Alignas(POOL_LINE) _Atomic uint64_t tail;
-	/* atomic: the threads among themselves */
+	/* atomic: between the threads */
 	_Alignas(POOL_LINE) _Atomic uint64_t head;
 	/* set at creation */
 	_Alignas(POOL_LINE) _Atomic(evc_job *) *slot;
 	uint64_t mask;
-	/* atomic: submitters that sleep until there is room -> who empties a
-	   slot; room is their futex word */
+	/* atomic: submitters that sleep until there is room -> threads that
+	   empty a slot; room is the futex word */
 	_Atomic uint32_t waiting, room;
-	/* atomic: who cancels -> producer: below the tail there may be free
-	   slots whose positions nobody has claimed */
+	/* atomic: cancels -> producer: below the tail there may be free slots
+	   whose positions no thread has claimed */
 	_Atomic uint32_t holes;
 };
 
@@ -47,7 +47,7 @@ struct pool_ring {
 struct pool_box {
 	/* atomic: thread -> loop */
 	_Alignas(POOL_LINE) _Atomic uint64_t tail;
-	uint64_t head_seen; /* the thread's: head, as it was at some time */
+	uint64_t head_seen; /* the thread's; an earlier value of head */
 	/* atomic: loop -> thread */
 	_Alignas(POOL_LINE) _Atomic uint64_t head;
 	_Alignas(POOL_LINE) evc_job *slot[POOL_BOX];
@@ -56,14 +56,14 @@ struct pool_box {
 bool evc__ring_init(struct pool_ring *r, uint64_t size);
 void evc__ring_fini(struct pool_ring *r);
 
-/* Let those who wait for room look again. */
+/* Waiters for room look again. */
 void evc__ring_room(struct pool_ring *r);
 
-/* Take every job out of it: a chain, and how many. */
+/* Take every job out of the ring: a chain, and the number of jobs. */
 evc_job *evc__ring_sweep(struct pool_ring *r, uint64_t *ret_n);
 
-/* A slot was emptied: after the exchange, so that one who says that it waits and
-   then finds the slot full is seen here. */
+/* A slot was emptied.  The look comes after the exchange, so a waiter that sets
+   `waiting` and then finds the slot full is seen here. */
 static inline void
 ring_freed(struct pool_ring *r)
 {
@@ -71,10 +71,10 @@ ring_freed(struct pool_ring *r)
 		evc__ring_room(r);
 }
 
-/* What ring_free_slot does when the first one is not free. */
+/* For ring_free_slot, when the first slot is not free. */
 _Atomic(evc_job *) *evc__ring_find(struct pool_ring *r, uint64_t *at);
 
-/* The first free slot from *at on; NULL: it is full. */
+/* The first free slot from *at on; NULL: the ring is full. */
 static inline _Atomic(evc_job *) *
 ring_free_slot(struct pool_ring *r, uint64_t *at)
 {
@@ -85,8 +85,8 @@ ring_free_slot(struct pool_ring *r, uint64_t *at)
 	return evc__ring_find(r, at);
 }
 
-/* One producer at a time.  Returns the slot, or 0: it is full.  The job may be
-   somebody else's the moment it stands there. */
+/* One producer at a time.  Returns the slot, or 0: the ring is full.  Once in
+   the slot, the job may be another thread's at any moment. */
 static inline uint64_t
 ring_put(struct pool_ring *r, evc_job *job)
 {
@@ -96,16 +96,16 @@ ring_put(struct pool_ring *r, evc_job *job)
 	if (slot == NULL)
 		return 0;
 	job->slot_ = (uint64_t)(uintptr_t)slot;
-	/* Release: a thread that scans an old claim may find it before the
+	/* Release: a thread that scans an old claim may find the job before the
 	   tail has moved. */
 	sync_store(slot, job);
-	/* Before the look whether somebody sleeps: who goes to sleep says so
-	   and then looks here. */
+	/* Before the look for sleepers: a thread about to sleep counts itself,
+	   then looks at the tail. */
 	sync_store_sc(&r->tail, at + 1);
 	return (uint64_t)(uintptr_t)slot;
 }
 
-/* What stands at a position, if it can be had. */
+/* Take the job at a position; NULL: no job, or another thread has it. */
 static inline evc_job *
 ring_take(struct pool_ring *r, uint64_t at)
 {
@@ -120,7 +120,7 @@ ring_take(struct pool_ring *r, uint64_t at)
 	return job;
 }
 
-/* That very job, if nobody has taken it; what it points to is not looked at. */
+/* Take this very job, if no thread has taken it; *job is not looked at. */
 static inline bool
 ring_withdraw(struct pool_ring *r, uint64_t slot_, evc_job *job)
 {
@@ -128,13 +128,14 @@ ring_withdraw(struct pool_ring *r, uint64_t slot_, evc_job *job)
 
 	if (!sync_cas(slot, &job, NULL))
 		return false;
-	/* After the exchange: who takes the mark away looks then. */
+	/* After the exchange: a producer takes the mark away, then looks at the
+	   slots. */
 	sync_store_sc(&r->holes, 1);
 	ring_freed(r);
 	return true;
 }
 
-/* false: it is full. */
+/* false: the box is full. */
 static inline bool
 box_put(struct pool_box *b, evc_job *job)
 {
@@ -146,8 +147,8 @@ box_put(struct pool_box *b, evc_job *job)
 			return false;
 	}
 	b->slot[t % POOL_BOX] = job;
-	/* Before the look whether the loop was step: it says that it goes and
-	   then looks here. */
+	/* Before the look at `step`: the loop gives `step` back, then looks at
+	   the tail. */
 	sync_store_sc(&b->tail, t + 1);
 	return true;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a thread of a pool does: its own claim, then the rings, then what others
- * have claimed and not begun; then it sleeps.
- *
- * While there is no end of work in the rings it looks at what others have claimed
- * now and then, one at a time: a claim that has not moved since the last time
- * belongs to a thread that is blocked in a job, and comes before new work.
+ * A thread of a pool: its own claim, then the rings, then jobs that other
+ * threads have claimed and not begun; then sleep.  While the rings have work,
+ * the thread looks now and then at another seat's claim: a claim that has not
+ * moved since the last look belongs to a thread blocked in a job, and comes
+ * before new work.
+ * Called by: pool_crowd.c starts the threads.
+ * Locks: the pool's, to give up the seat; seat.ring, at, end and the counts are
+ * atomic.
  */
 #include "pool/pool.h"
 
@@ -25,7 +27,7 @@ evc__pool_self(void)
 	return sitting != NULL ? sitting->pool : NULL;
 }
 
-/* What the thread itself claimed. */
+/* A job of the thread's own claim. */
 static evc_job *
 from_claim(struct pool_seat *s)
 {
@@ -35,7 +37,7 @@ from_claim(struct pool_seat *s)
 	evc_job *job = NULL;
 
 	for (; job == NULL && at < end; at++) {
-		/* Only guessed at: it may be taken, or freed. */
+		/* Only a guess: the job may be taken, or freed. */
 		__builtin_prefetch(sync_load_relaxed(
 			&r->slot[(at + 2) & r->mask]));
 		job = ring_take(r, at);
@@ -44,8 +46,8 @@ from_claim(struct pool_seat *s)
 	return job;
 }
 
-/* How many of n to claim: a part that leaves something for the others, but
-   small ones only get in each other's way. */
+/* How many of n to claim: a part that leaves jobs for other threads, but not
+   too small, as small claims collide. */
 static uint64_t
 share(const evc_pool *pool, uint64_t n)
 {
@@ -69,10 +71,11 @@ claim(struct pool_seat *s, struct pool_ring *r)
 		if (h >= t)
 			return NULL;
 		n = share(s->pool, t - h);
-		/* Published before it is claimed, so that nobody who sees the
-		   claim misses it.  If it fails it names what somebody else has
-		   claimed, and that does no harm. */
-		/* Release: so that who finds it here finds it made. */
+		/* Published before the claim, so every thread that sees the
+		   claim sees these values.  If the claim fails, the values name
+		   another thread's claim, which does no harm. */
+		/* Release: a thread that reads this pointer sees the ring
+		   complete. */
 		sync_store(&s->ring, r);
 		sync_store_relaxed(&s->end, h);
 		sync_store_relaxed(&s->at, h);
@@ -88,8 +91,8 @@ claim(struct pool_seat *s, struct pool_ring *r)
 	return job;
 }
 
-/* So many claims in a row may be of the same ring while there is work in
-   others: none is passed over for ever. */
+/* So many claims in a row may be of the same ring while other rings have work:
+   no ring waits for ever. */
 #define FAIR 4
 
 static evc_job *
@@ -110,7 +113,7 @@ from_ports(struct pool_seat *s)
 	struct pool_port *p, *begin = s->hint;
 	evc_job *job = NULL;
 
-	/* From where there was work last to the end, then from the start. */
+	/* From the last port with work to the end, then from the start. */
 	if (begin != NULL && s->claims % FAIR == 0)
 		begin = sync_load_sc(&begin->next);
 	for (p = begin; job == NULL && p != NULL; p = sync_load_sc(&p->next)) {
@@ -153,7 +156,7 @@ steal(struct pool_seat *s)
 	return job;
 }
 
-/* Has the claim of the one it watches come to a standstill? */
+/* Has the claim of the watched seat not moved? */
 static evc_job *
 from_stuck(struct pool_seat *s)
 {
@@ -167,7 +170,7 @@ from_stuck(struct pool_seat *s)
 	at = sync_load(&o->at);
 	if (o != s && at == s->watched_at)
 		job = steal_from(o);
-	/* After one such job there may be the next at once. */
+	/* After such a job the next may follow at once. */
 	if (job != NULL)
 		return job;
 	s->looked_ns = now;
@@ -184,7 +187,7 @@ from_stuck(struct pool_seat *s)
 static void
 count(_Atomic uint64_t *n)
 {
-	/* One writer. */
+	/* One thread alone writes the count. */
 	sync_store_relaxed(n, sync_load_relaxed(n) + 1);
 }
 
@@ -221,10 +224,10 @@ breathe(void)
 
 #define BREATHS 16
 
-/* A thread that works as fast as jobs come would take each of them right out of
-   the loop's hands, and every cache line of the ring with it.  So it lets a few
-   come together, for less than a microsecond; not the first time after it has
-   slept, so that single jobs, and a loop that needs the same cpu, do not wait. */
+/* A thread as fast as the jobs come would take each job, and every cache line
+   of the ring, right out of the loop's hands.  So the thread lets a few jobs
+   come together, for less than a microsecond; not directly after a sleep, so
+   single jobs, and a loop that needs the same cpu, do not wait. */
 static void
 let_come(struct pool_seat *s)
 {
@@ -235,9 +238,9 @@ let_come(struct pool_seat *s)
 	s->ahead = false;
 }
 
-/* It was called, and has found a job, in which it may stay.  Whoever submitted
-   meanwhile has relied on it: if there is more, in any ring or claim, it calls
-   the next. */
+/* The called thread has found a job, and the job may take long.  Submitters
+   meanwhile have relied on this thread: if any ring or claim has more, the
+   thread calls the next. */
 static void
 pass_on(struct pool_seat *s)
 {
@@ -269,7 +272,8 @@ serve(struct pool_seat *s)
 			if (s->called)
 				pass_on(s);
 			run(s, job);
-			/* In a fork child the job has ended it all. */
+			/* In a fork child the job has taken the thread out of
+			   the pool. */
 			if (sitting == NULL)
 				return;
 		} else if (evc__crowd_sleep(pool)) {
@@ -280,8 +284,7 @@ serve(struct pool_seat *s)
 	}
 }
 
-/* No thread is left, perhaps: if none can be had, nothing of what is queued can
-   begin. */
+/* No thread may be left: if no thread can be had, no queued job can begin. */
 static void
 deserted(evc_pool *pool)
 {
@@ -307,16 +310,16 @@ give_up_seat(struct pool_seat *s)
 	sync_lock(&pool->lock);
 	s->taken = false;
 	sync_unlock(&pool->lock);
-	/* What it has claimed and not begun; and whoever relied on it may have
-	   found that no thread can be had. */
+	/* Jobs that the thread has claimed and not begun; also, a submitter
+	   that relied on this thread may have found no other. */
 	if (N_LIVE(sync_load_sc(&pool->crowd)) == 0)
 		deserted(pool);
 	else if (evc__pool_has_work(pool))
 		evc__crowd_call(pool, false);
 }
 
-/* The work of a job has ended the thread.  Left by now it would be an error that
-   stops the pool; so what is left of it stays until the stop. */
+/* The work of a job has ended the thread.  A return now would be an error that
+   stops the pool; so the rest of the thread stays until the stop. */
 static void
 lost(void *seat)
 {
@@ -328,7 +331,7 @@ lost(void *seat)
 	if (sitting == NULL)
 		return;
 	s->job = NULL;
-	/* NULL: it was a done, of a loop that is gone. */
+	/* NULL: a done of a loop that is gone has ended the thread. */
 	if (job != NULL) {
 		count(&s->n_done);
 		evc__port_finish(job->port_, s, job, EVC_ABORTED);

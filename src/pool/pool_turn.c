@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completions on the loop: in turns, by whoever has the right to ring.
+ * Completions on the loop, in turns, by the holder of `step`; or on the calling
+ * thread, when the loop is gone.
+ * Called by: pool_done.c, pool_job.c, pool_thread.c and pool.c ring; the loop
+ * (on_mail).
+ * Locks: none; `step` is the right to take jobs out of boxes and chain.
  */
 #include "pool/pool.h"
 
@@ -20,7 +24,7 @@ complete(struct pool_port *p, evc_job *job)
 	void (*done)(evc_job *, evc_status) = job->done;
 	evc_status result = is_gone(p) ? EVC_CANCELLED : job->result_;
 
-	/* Counted out before: done may free the pool. */
+	/* The count goes down before the call: done may free the pool. */
 	if (sync_load_relaxed(JOB_STATE(job)) & JOB_FOREIGN)
 		sync_sub(&p->n_foreign, 1);
 	else
@@ -34,13 +38,14 @@ complete(struct pool_port *p, evc_job *job)
 struct turn {
 	struct nested nested;
 	struct pool_port *p;
-	unsigned left;      /* so many more */
-	struct pool_box *b; /* of which one is being completed; NULL: of none */
-	uint64_t head;      /* that box's */
+	unsigned left;      /* completions left in this turn */
+	/* the box of the job that is being completed; NULL: none */
+	struct pool_box *b;
+	uint64_t head;      /* the head of b */
 };
 
-/* What is left is another's; a fork child that was made in a done has nothing to
-   do with it. */
+/* A turn inside has the rest; a fork child made in a done has nothing to do
+   with the rest. */
 static bool
 handed(const struct turn *k)
 {
@@ -90,7 +95,7 @@ empty_chain(struct turn *k)
 	}
 }
 
-/* Has anything come? */
+/* Are there finished jobs? */
 static bool
 any(struct pool_port *p)
 {
@@ -124,8 +129,8 @@ empty_boxes(struct turn *k)
 
 static void on_mail(evc_message *m, evc_status why);
 
-/* For who has step: hand that to the loop.  The mail has a reference; if there
-   is no loop it is the caller's. */
+/* For the holder of `step`: hand the right to the loop.  The message has a
+   reference; if there is no loop, the reference is the caller's. */
 static bool
 post(struct pool_port *p)
 {
@@ -134,20 +139,21 @@ post(struct pool_port *p)
 	return evc_post_message(p->loop, &p->mail) == 0;
 }
 
-/* For who has step: is there nothing, and is the right given back? */
+/* For the holder of `step`: true: there is no job, and the right is given
+   back. */
 static bool
 give_back(struct pool_port *p)
 {
 	if (any(p))
 		return false;
-	/* First the right, then the look: who comes in between takes it, or we
-	   take it again. */
+	/* The right first, then the look: a thread that comes in between takes
+	   the right, or we take it again. */
 	sync_xchg(&p->step, 0);
 	return !any(p) || sync_xchg(&p->step, 1) != 0;
 }
 
-/* A done runs the loop: the right to ring goes to a mail that comes in there,
-   and with it all that is left. */
+/* A done runs the loop: the right goes to a message inside that run, with all
+   jobs that are left. */
 static bool
 hand_over(void *arg)
 {
@@ -162,8 +168,8 @@ hand_over(void *arg)
 	return true;
 }
 
-/* For who has step: complete what is over, a slice of it at most, and give the
-   right back, or hand it on to the loop's next turn. */
+/* For the holder of `step`: complete finished jobs, at most a slice, and give
+   the right back or hand it on to the loop's next turn. */
 static void
 serve(struct turn *k)
 {
@@ -196,13 +202,14 @@ evc__port_ring(struct pool_port *p)
 
 	if (sync_load_sc(&p->step) != 0 || sync_xchg(&p->step, 1) != 0)
 		return;
-	/* Who comes late, when the loop has completed it all, posts no mail: it
-	   could come when the pool and its last job are long gone. */
+	/* A thread that comes when the loop has completed all jobs posts no
+	   message: the message could arrive when the pool and its last job are
+	   long gone. */
 	if (give_back(p) || post(p))
 		return;
 	evc__port_lost(p);
-	/* A cancellation in a done would end the thread with the right to ring,
-	   and what else is over would stay. */
+	/* A cancellation in a done would end the thread while it has the right
+	   to ring, and all other finished jobs would stay. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	serve(&k);
 	pthread_setcancelstate(old, NULL);
