@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * exit(3) with groups of the process's registry running: they are stopped, in
- * the registry's budget, by the thread that exits.
- *
- * That may be any thread, anywhere: a worker in a run, a function of a group's,
- * one that starts or stops groups.  It is left out of the wait, and nothing that
- * it is in the middle of is waited for.
+ * exit(3) while groups of the process's registry run: the thread that exits
+ * stops the groups, in the registry's budget.  This may be any thread: a worker
+ * in a run, a thread in a function of a group, a thread that starts or stops
+ * groups.  The stop waits neither for this thread nor for its unfinished calls.
+ * Called by: exit(3); init.c registers; the program (evc_registry_atexit).
+ * Locks: none of its own; off, over and registered are atomic.
  */
 #include "group/group.h"
 
 /* atomic: evc_registry_atexit -> the thread that exits */
 static _Atomic bool off;
-/* atomic: it has run, or begun to */
+/* atomic: between threads that exit: the stop has begun */
 static _Atomic bool over;
-/* atomic: who registers it; a failed one tries again with the next group */
+/* atomic: between makers of groups; after a failure the next group tries
+   again */
 static _Atomic bool registered;
 
 static void
@@ -22,7 +23,7 @@ at_exit(void)
 	evc_registry *reg = NULL;
 	struct evc__held h;
 
-	/* In a fork child the groups are its parent's. */
+	/* In a fork child the groups belong to the parent. */
 	if (sync_load(&off) || sync_xchg(&over, true) ||
 	    evc__registry_check(&reg, "exit") < 0)
 		return;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting for groups that were told to stop.
- *
- * A thread of the program joins the scope.  A worker cannot: a join knows whom
- * to leave out of one scope only, and two workers of two groups that stop each
- * other's would wait until their time is over.  So a worker, a thread inside a
- * function of a group's, and one that exits the process wait on the group's own
- * counts, for all but those who wait in such a way themselves.
+ * The wait for groups that were told to stop.  A thread of the program joins
+ * the scope.  A worker cannot: a join leaves the worker out of one scope only,
+ * so two workers that stop each other's groups would wait until their time is
+ * over.  So a worker, a thread inside a function of a group, and a thread that
+ * exits wait on the group's own counts, without workers that wait for groups
+ * themselves.
+ * Called by: stop_api.c, start.c and hold.c.
+ * Locks: the group's, taken; evc__group_names and _calls_over need the lock
+ * held.
  */
 #include "group/group.h"
 
 #include "base/self.h"
 #include "base/text.h"
 
-/* ---- who is waited for ---- */
+/* ---- the awaited workers ---- */
 
 /* Lock held. */
 static bool
@@ -24,7 +26,7 @@ counts(const struct evc__worker *w, enum evc__who who)
 		(w->n_waits == 0 && w != evc__worker_self()));
 }
 
-/* Lock held: a function of the group's runs, on another thread. */
+/* Lock held: a function of the group runs on another thread. */
 static bool
 is_busy(const evc_group *g)
 {
@@ -45,7 +47,8 @@ is_awaited(const evc_group *g, unsigned life, enum evc__who who)
 {
 	unsigned i;
 
-	/* Others have finished its stop, and perhaps started it again. */
+	/* Other threads have finished the stop, and perhaps started the group
+	   again. */
 	if (evc__group_rests(g) || g->life != life)
 		return false;
 	if (is_busy(g))
@@ -149,7 +152,8 @@ log_wait(evc_group *g, enum evc__who whom, uint64_t until_ns)
 			n == 1 ? "" : "s", evc__deadline_left(until_ns));
 }
 
-/* Counted, or not begun: false, others have finished its stop. */
+/* Counts a join in n_joining.  false: not counted, other threads have finished
+   the stop. */
 static bool
 begin_join(const struct evc__held_group *h)
 {
@@ -188,8 +192,8 @@ join(const struct evc__held_group *h, uint64_t until_ns)
 	end_join(g);
 }
 
-/* Lock held, given up meanwhile: a worker that we did not wait for may have been
-   the last one since, and somebody else cleans up after it. */
+/* Lock held, given up meanwhile.  A worker outside the wait may have been the
+   last to end, and another thread cleans up after this worker. */
 static void
 calls_over(evc_group *g, unsigned life, uint64_t until_ns)
 {
@@ -223,8 +227,8 @@ evc__group_wait_for(evc_group *g, unsigned life, enum evc__who who,
 	return !more;
 }
 
-/* If somebody stops it and waits for its workers, we wait with him.  false: the
-   time is over. */
+/* If another thread stops the group and waits for its workers, wait with this
+   thread.  false: the time is over. */
 static bool
 stop_awaited(evc_group *g, uint64_t until_ns)
 {
@@ -251,7 +255,7 @@ evc__stops_awaited(const struct evc__held *h, uint64_t until_ns)
 	return in_time;
 }
 
-/* For whom nobody waits, from now on or no more. */
+/* While a worker waits for groups, no other worker waits for the worker. */
 void
 evc__worker_waits(bool yes)
 {
@@ -276,7 +280,8 @@ await(const struct evc__held_group *h, uint64_t until_ns, enum evc__who whom,
 	log_wait(g, whom, until_ns);
 	if (whom == EVC__EVERYBODY)
 		join(h, until_ns);
-	/* Whom we did not wait for may wait no more when we look for names. */
+	/* A worker outside the wait may have ended its own wait when we look
+	   for names. */
 	if (!evc__group_wait_for(g, h->life, whom, until_ns))
 		who = whom;
 	(void)evc__group_settle(g, until_ns);
@@ -289,7 +294,7 @@ await(const struct evc__held_group *h, uint64_t until_ns, enum evc__who whom,
 	sync_unlock(&g->lock);
 	if (late > 0)
 		log_all_late(g, whom);
-	/* `ended` may have left it to us meanwhile. */
+	/* `ended` may have left the cleanup to us meanwhile. */
 	(void)evc__group_settle(g, 0);
 }
 

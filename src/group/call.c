@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who the calling thread is to groups: one of their workers, or a thread in one
- * of their functions; and how init, shutdown and the functions of state are
- * called.
- *
- * A thread in a function of a group is marked: there it may not start, stop,
- * resize or free.  A function that a stop calls may hang.  So while it runs the
- * scope shows it by its name, and from the end of the stop's budget on its thread
- * gets the kick signal again and again; or the function has a thread of its own,
- * EVC_GROUP_ASIDE, and the stop leaves it behind.
+ * The calling thread's part in groups: a worker, or a thread in a function of a
+ * group; and the calls of init, shutdown and the functions of state.  Inside
+ * such a function the thread may not start, stop, resize or free groups.  A
+ * function that a stop calls may hang: the scope shows its name, and from the
+ * end of the stop's budget on its thread gets the kick signal again and again.
+ * With EVC_GROUP_ASIDE the function has a thread of its own, and the stop
+ * leaves the thread behind.
+ * Called by: start.c, stop.c, run.c; inside checks: all calls that start, stop
+ * or free.
+ * Locks: none held during a function of the user's; budget_ends is atomic.
  */
 #include "group/group.h"
 
@@ -85,7 +86,7 @@ struct here {
 	int tid;
 };
 
-/* The helper thread, again and again while fn runs. */
+/* Helper thread, again and again while fn runs. */
 static void
 nudge(void *arg)
 {
@@ -115,8 +116,8 @@ call_here(evc_group *g, const char *name, evc_fn *fn)
 	bool open = evc__kick_signo() != 0;
 	uint64_t until = sync_load(&g->budget_ends);
 
-	/* Joins wait for it, and reports name it.  Without memory for that it
-	   is called all the same. */
+	/* Joins wait for the hold, and reports name the function.  Without
+	   memory for a hold fn is called all the same. */
 	(void)evc_hold_begin(g->scope, name, &late, &hold);
 	if (open)
 		evc__kick_unblock(&before);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A worker's error: it is kept, it stops the group, the group and all others of
- * its registry, or it starts that worker again.
- *
- * An error that stops is the scope's own, under the worker's name, with the run
- * in its text and what the worker has said by evc_group_fail; so the core
- * explains it.  What it has said by evc_fail with the scope stands there
- * already, and gets a request beside it that says which run it was.
+ * A worker's error: the group keeps the error; the error stops the group, or
+ * all groups of the registry, or starts the worker again.  An error that stops
+ * becomes the scope's own reason, so the core explains the stop: the worker's
+ * name, the run, and the text of evc_group_fail.  The text of evc_fail with the
+ * scope is a reason already, and gets a request beside it with the number of
+ * the run.
+ * Called by: run.c; the program (evc_group_fail).
+ * Locks: the group's, taken for the kept errors and the restarts; stops_of_all
+ * is atomic.
  */
 #include "group/group.h"
 
@@ -17,7 +19,7 @@
 evc_status
 evc__code_of(evc_status returned)
 {
-	/* The least one has no positive. */
+	/* The least number has no positive. */
 	if (returned < 0 && returned >= -255)
 		returned = -returned;
 	return returned >= 0 && returned <= 255 ? returned : EVC_UNKNOWN;
@@ -36,7 +38,7 @@ evc__group_is_clean(const evc_group *g, evc_status code)
 
 /* ---- what the scope knows of it ---- */
 
-/* The reason that the calling thread has just given, with that code. */
+/* The calling thread's latest reason with this code. */
 static bool
 said(const evc_group *g, evc_status code, evc_reason *ret)
 {
@@ -44,7 +46,8 @@ said(const evc_group *g, evc_status code, evc_reason *ret)
 	evc_reason r;
 	unsigned i;
 
-	/* The latest: this thread may have had others before. */
+	/* The search takes the latest: this thread may have given other reasons
+	   before. */
 	for (i = 0; evc_reason_get(g->scope, i, &r) == 0; i++)
 		if (r.tid == evc__tid() && r.code == code) {
 			*ret = r;
@@ -53,17 +56,17 @@ said(const evc_group *g, evc_status code, evc_reason *ret)
 	return found;
 }
 
-/* An error as it goes through here. */
+/* An error on its way through this file. */
 struct failure {
 	struct evc__worker *w;
 	evc_status code;
 	uint64_t run;
 	bool lost;
 	char text[sizeof((evc_reason *)0)->text];
-	evc_reason reason; /* as it is kept */
+	evc_reason reason; /* as the group keeps the reason */
 };
 
-/* "run 7: what it has said" */
+/* "run 7: text of the worker" */
 static void
 describe(struct failure *f, evc_status returned, const char *more)
 {
@@ -84,14 +87,14 @@ describe(struct failure *f, evc_status returned, const char *more)
 	evc__text_add(&t, more);
 }
 
-/* Its reason, when it stands in no scope. */
+/* The reason, when no scope has one. */
 static void
 make_reason(struct failure *f)
 {
 	evc_reason *r = &f->reason;
 
 	memset(r, 0, sizeof *r);
-	/* Its place and errno, if it has said something. */
+	/* place and errno, if the worker gave them */
 	if (f->w->said.code == f->code)
 		*r = f->w->said;
 	r->code = f->code;
@@ -103,7 +106,7 @@ make_reason(struct failure *f)
 	evc__copy(r->text, sizeof r->text, f->text);
 }
 
-/* The code by which a call fails that was woken for a stop. */
+/* The code of a call that was woken for a stop. */
 static bool
 is_wake_up(int err)
 {
@@ -147,7 +150,7 @@ stop_others(const struct failure *f)
 
 	evc__text_fmt(&t, "worker %s has failed in run %llu", f->w->name,
 		      (unsigned long long)f->run);
-	/* Before the look: a group that is being started now sees it. */
+	/* Before the look: a group that is being started now sees the count. */
 	sync_add(&g->reg->stops_of_all, 1);
 	if (evc__groups_hold(g->reg, NULL, &h, "a worker's error") < 0) {
 		evc_log(g->scope, EVC_LOG_ERROR, NULL,
@@ -168,7 +171,7 @@ stop_others(const struct failure *f)
 	evc__groups_release(&h);
 }
 
-/* How long until the worker is started again; EVC__RESTART_GIVE_UP: not. */
+/* The time until the worker is started again; EVC__RESTART_GIVE_UP: never. */
 static uint64_t
 pause_of(const struct failure *f)
 {
@@ -191,7 +194,7 @@ restart(struct failure *f, uint64_t ns, uint64_t *ret_pause_ns)
 {
 	make_reason(f);
 	keep(f);
-	/* Counted when it comes: a stop may come first. */
+	/* Counted when the restart comes: a stop may come first. */
 	f->w->restarts = true;
 	evc_log(f->w->group->scope, EVC_LOG_WARNING, &f->reason,
 		"worker %s, %s (%s); it begins again in %.3f s", f->w->name,
@@ -200,7 +203,7 @@ restart(struct failure *f, uint64_t ns, uint64_t *ret_pause_ns)
 	return EVC__LATER;
 }
 
-/* It has said so by evc_fail itself: which run was it? */
+/* evc_fail gave the reason already; this request adds the run. */
 static void
 add_run(struct failure *f)
 {
@@ -225,7 +228,7 @@ tell_scope(struct failure *f)
 			  r->code == f->code ? r->err : 0,
 			  placed ? r->file : NULL, placed ? r->line : 0,
 			  placed ? r->func : NULL, "%s", f->text);
-	/* There may have been no room for it. */
+	/* The scope may have had no room for the reason. */
 	if (!said(f->w->group, f->code, &f->reason))
 		make_reason(f);
 }
@@ -247,10 +250,11 @@ evc__worker_failed(struct evc__worker *w, evc_status returned, uint64_t run,
 		return restart(&f, ns, ret_pause_ns);
 	}
 	if (evc__just_reported(g->scope, f.code)) {
-		/* There may have been no room for it. */
+		/* The scope may have had no room for the reason. */
 		if (!said(g, f.code, &f.reason))
 			make_reason(&f);
-		/* As the scope sees it: that is how it heard the stop. */
+		/* The worker heard the stop by this code, and the scope takes
+		   the code so, too. */
 		if (is_wake_up(f.reason.err) && f.reason.kind != EVC_BY_ERROR)
 			return EVC__OVER;
 		add_run(&f);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The memory of a group: its workers are made with it and by a resize, and stay
- * until the group is freed.
+ * The memory of a group.  Workers are made with the group and by a resize, and
+ * stay until the group is freed.
+ * Called by: init.c, resize.c, hold.c and start.c.
+ * Locks: evc__group_make needs the group's lock held; the others take no lock,
+ * their group is not in use.
  */
 #include "group/group.h"
 
@@ -9,7 +12,8 @@
 #include "group/loggers.h"
 #include "group/metrics.h"
 
-/* How long a thread may take from the end of its function to its own. */
+/* The most time that a thread takes from the end of its function to its own
+   end. */
 #define TAIL 1.0
 
 /* ---- its workers ---- */
@@ -22,7 +26,7 @@ worker_new(evc_group *g)
 	if (w == NULL)
 		return NULL;
 	w->group = g;
-	/* Tallies go with the metrics. */
+	/* Tallies are freed with the metrics. */
 	w->tally = evc__tally_new(g->metrics);
 	if (w->tally != NULL)
 		return w;
@@ -76,7 +80,7 @@ evc__group_make(evc_group *g, unsigned n)
 			sync_free(g->worker[--i]);
 		return false;
 	}
-	/* Ids only for those that there are: none is lost. */
+	/* Ids only for workers that were made, so no id is lost. */
 	id = sync_add(&g->reg->next_id, n - g->n_workers);
 	for (i = g->n_workers; i < n; i++)
 		worker_number(g->worker[i], id++);
@@ -116,12 +120,12 @@ evc__group_destroy(evc_group *g)
 {
 	evc_status st;
 
-	/* Its last threads may be on their way out. */
+	/* The last threads of the group may be on their way out. */
 	(void)evc__group_tails(g);
 	evc_cond_free(g->cond);
 	g->cond = NULL;
-	/* Refused when somebody else has members in it, or waits on it; the
-	   next start makes a new condition. */
+	/* Refused when another part of the program has members in the scope, or
+	   waits on the scope; the next start makes a new condition. */
 	st = evc_free(g->scope);
 	if (st == 0)
 		evc__group_drop(g);

@@ -2,13 +2,13 @@
 /*
  * Worker groups from the inside: registries, groups, workers.
  *
- * A group is a scope, and its workers are threads of that scope; on top of them
- * stand a state, which says whose turn it is to call the group's functions, and
- * a few counts.  A group that does not run is a stopped scope.
+ * A group is a scope, and its workers are threads of this scope.  The group
+ * adds a state, which gives one thread the turn to call the group's functions,
+ * and a few counts.  A group that does not run is a stopped scope.
  *
- * Locks: a registry's is for its list and for who starts; a group's for its
- * state and its workers.  The registry's is taken first.  No function of the
- * user's is called under either.
+ * Locks: a registry's, for its list and its starts; a group's, for its state
+ * and its workers.  The registry's lock comes first.  No function of the user's
+ * is called under either lock.
  */
 #ifndef EVC_GROUP_GROUP_H
 #define EVC_GROUP_GROUP_H
@@ -33,8 +33,8 @@ struct evc__metrics; /* metrics.h */
 struct evc__loggers; /* loggers.h */
 
 /*
- * A worker: made once, it keeps its id and its counts for ever, whatever
- * threads run it.
+ * A worker: made once, the worker keeps its id and counts for ever, on changing
+ * threads.
  */
 struct evc__worker {
 	/* set at creation */
@@ -47,20 +47,23 @@ struct evc__worker {
 	evc_id member;    /* the worker's thread in the scope; 0: none */
 	bool live;        /* the worker has a thread */
 	bool done;        /* the worker has ended by itself in this start */
-	bool fresh;       /* the thread has made no run yet; its own later */
-	unsigned n_waits; /* calls of the worker that wait for groups to end:
-			     meanwhile no other worker waits for this one */
+	/* the thread has made no run yet; the thread's own after the first
+	   run */
+	bool fresh;
+	/* calls of this worker that wait for groups to end; meanwhile no other
+	   worker waits for this worker */
+	unsigned n_waits;
 	struct evc__restart_own restart;
 
 	/* atomic: resize (lock held) -> the worker, between two runs */
 	_Atomic bool retire;
-	/* atomic: the worker -> readers, each by itself */
+	/* atomic: the worker -> readers; each value by itself */
 	_Atomic uint64_t run_began; /* monotonic ns; 0: between two runs */
 	_Atomic uint64_t n_runs, n_errors, n_restarts;
 
 	/* the worker's thread */
 	evc_reason said; /* by evc_group_fail in this run; code 0: nothing */
-	bool restarts;   /* the next run is one after an error */
+	bool restarts;   /* the next run is a restart after an error */
 };
 
 /*
@@ -74,32 +77,34 @@ struct evc_group {
 	evc_worker_fn *fn;
 	void *arg;
 	evc_group_opts opts; /* without loggers */
-	evc_status clean[EVC__CLEAN_MOST]; /* what opts.clean points to */
+	evc_status clean[EVC__CLEAN_MOST]; /* opts.clean points here */
 	struct evc__metrics *metrics;
 	struct evc__loggers *loggers; /* NULL: none */
 	unsigned fork_generation;
 
 	/* the registry's lock */
 	struct list node;
-	unsigned users; /* walks, starts and stops that hold the group: a free
-			   waits for them, or leaves the memory to the last */
-	/* both locks to write, one to read */
+	/* walks, starts and stops that hold the group: a free waits for the
+	   holders, or leaves the memory to the last */
+	unsigned users;
+	/* registry's and group's lock to write, either to read */
 	bool doomed;    /* the last user frees the group */
 
 	pthread_mutex_t lock;
 	/* set by the first start, before its workers */
-	evc_cond *cond; /* with lock: workers that are paused, or wait for a
-			   restart */
+	/* lock: paused workers, and workers that wait for a restart */
+	evc_cond *cond;
 
 	/* ---- the state; lock ---- */
-	unsigned state;     /* EVC_GROUP_NEW ...; PAUSED is RUNNING with
-			       paused set */
+	/* EVC_GROUP_NEW ...; a paused group is RUNNING with `paused` set */
+	unsigned state;
 	unsigned n_starts;
-	unsigned life;      /* moves when a start begins, also one that fails:
-			       a stop belongs to one life */
+	/* moves with each begun start, also a failed start: a stop belongs to
+	   one life */
+	unsigned life;
 	evc_reason stop;    /* why the group stopped last */
-	/* atomic: futex; moves with every change under the lock that another
-	   thread may wait for */
+	/* atomic: futex; moves, under the lock, with every change that a thread
+	   may wait for */
 	_Atomic uint32_t changed;
 	/* atomic: pause, resume (lock held) -> the workers */
 	_Atomic bool paused;
@@ -116,62 +121,63 @@ struct evc_group {
 	unsigned n_awaiting; /* calls that wait for the stop, and clean up */
 	unsigned n_joining; /* calls of n_awaiting that join the scope, which
 			       cannot be cleared meanwhile */
-	/* atomic: stops -> the nudge of a function of the group: monotonic ns
-	   when the budget of the stop is over */
+	/* atomic: stops -> nudge() in call.c: monotonic ns of the end of the
+	   stop's budget */
 	_Atomic uint64_t budget_ends;
 
 	/* ---- the workers; lock ---- */
 	struct evc__worker **worker; /* in the order of their ids */
 	unsigned room;      /* places in worker */
-	unsigned n_workers; /* workers that were made */
-	unsigned n_threads; /* workers that the group is to have: the first */
+	unsigned n_workers; /* workers made so far */
+	unsigned n_threads; /* workers wanted: the first of `worker` */
 	unsigned n_live;    /* workers that live */
-	struct evc__restart_state restarts; /* of all workers */
+	struct evc__restart_state restarts; /* for all workers of the group */
 
 	/* ---- the errors; lock ---- */
 	evc_worker_error *error; /* ring of EVC__ERRORS_KEPT; NULL: none */
-	uint64_t n_errors;  /* errors that ever were */
+	uint64_t n_errors;  /* all errors so far */
 };
 
 #define GROUP_OF(n) LIST_OF(n, evc_group, node)
 
 struct evc_registry {
 	/* set at creation, or before the first group */
-	evc_registry_opts opts; /* points to the next two */
+	/* points to coord_name and to what the user gave */
+	evc_registry_opts opts;
 	char coord_name[48];
 	evc_status *clean;
 
 	pthread_mutex_t lock;
 	/* lock */
 	struct list groups;
-	evc_coord *coord; /* made for the first group that wants it */
-	unsigned n_held;  /* groups that are held, also freed ones, each as
-			     often as it is held */
+	/* made for the first group without a coordinator of its own */
+	evc_coord *coord;
+	unsigned n_held;  /* holds of groups, also of freed groups */
 	bool starting;    /* the thread `starter` starts groups */
 	int starter;
 	/* atomic: futex; moves, under the lock, when a start is over or a group
 	   is let go of */
 	_Atomic uint32_t changed;
 
-	_Atomic unsigned next_id; /* atomic: of workers */
-	/* atomic: how often an error of a group has stopped all groups */
+	_Atomic unsigned next_id; /* atomic: next id of a worker */
+	/* atomic: how many errors of groups have stopped all groups */
 	_Atomic uint32_t stops_of_all;
-	/* atomic: generation + 1 of the process that uses the registry; 0: no
-	   process does yet */
+	/* atomic: fork generation + 1 of the process that uses the registry; 0:
+	   unused */
 	_Atomic unsigned fork_generation;
 };
 
 /*
- * The functions of the room by file.  A file calls only the files above it in
- * this list, and those with headers of their own: metrics, loggers, restart.
+ * The functions of the room by file.  A file calls only files above it in this
+ * list, and metrics, loggers and restart, which have headers of their own.
  */
 
-/* ---- call.c: who the calling thread is ---- */
+/* ---- call.c: the calling thread's part in groups ---- */
 
-/* The calling thread is that worker, in a run; NULL: it is none. */
+/* The calling thread is this worker, in a run; NULL: no worker. */
 void evc__worker_set_self(struct evc__worker *w);
-/* The worker that the calling thread is, of any group or of that one; NULL: it
-   is none. */
+/* The worker that the calling thread is, of any group or of g; NULL: no
+   worker. */
 struct evc__worker *evc__worker_self(void);
 struct evc__worker *evc__worker_here(const evc_group *group);
 
@@ -181,37 +187,39 @@ struct evc__inside {
 };
 void evc__inside_begin(evc_group *g, struct evc__inside *in);
 void evc__inside_end(evc_group *g, const struct evc__inside *in);
-/* The calling thread is in a function of this group; NULL: in none. */
+/* The group in whose function the calling thread is; NULL: none. */
 evc_group *evc__inside_of(void);
-/* A start, a stop, a resize and a free are refused in such a function. */
+/* Refused in a function of a group. */
 evc_status evc__not_inside(const char *func);
 /* At the exit of the process and in a fork child: the calling thread is in no
-   such function any more. */
+   function of a group any more. */
 void evc__inside_forget(void);
-/* Run fn(scope, g), as GROUP/what: here, with the kick signal from
-   g->budget_ends on, or on a thread of its own, without waiting for it. */
+/* Run fn(scope, g), as GROUP/what: either here, with the kick signal from
+   g->budget_ends on, or on a thread of its own, without a wait for this
+   thread. */
 void evc__group_call(evc_group *g, const char *what, evc_fn *fn);
 
 /* ---- state.c ---- */
 
-/* Refused: no group, or this is a fork child of the group's process. */
+/* Refuses NULL, and a fork child of the group's process. */
 evc_status evc__group_check(const evc_group *g, const char *func);
-/* Lock held: something has changed that others wait for. */
+/* Lock held: other threads may wait for the change just made. */
 void evc__group_changed(evc_group *g);
-/* Lock held, given up meanwhile: wait for such a change; false: the time is
+/* Lock held, given up meanwhile: wait for the next change; false: the time is
    over. */
 bool evc__group_wait(evc_group *g, uint64_t until_ns);
-/* Lock held: the group does not run, and no call has anything to do with it. */
+/* Lock held: the group does not run, and no call works on the group. */
 bool evc__group_rests(const evc_group *g);
 
 /* ---- registry.c ---- */
 
-/* NULL stands for the process's registry.  Refused: another process uses the
-   registry, and this is a fork child of that. */
+/* NULL stands for the process's registry.  Refused in a fork child of the
+   process that uses the registry. */
 evc_status evc__registry_check(evc_registry **reg, const char *func);
-/* As evc__registry_check; from now on the calling process uses it. */
+/* As evc__registry_check; from now on the calling process uses the registry. */
 evc_status evc__registry_use(evc_registry **reg, const char *func);
-/* Does a process use it?  If not, it is empty, and its lock was never taken. */
+/* Does a process use the registry?  An unused registry is empty, and its lock
+   was never taken. */
 bool evc__registry_used(const evc_registry *reg);
 /* The registry's coordinator, made now if there is none. */
 evc_status evc__registry_coord(evc_registry *reg, evc_coord **ret_c);
@@ -219,32 +227,31 @@ evc_status evc__registry_coord(evc_registry *reg, evc_coord **ret_c);
 void evc__registry_drop(evc_registry *reg);
 /* How many seconds a stop waits when its caller names no time. */
 double evc__registry_grace(const evc_registry *reg);
-/* May a grace be that: seconds, or EVC_NO_GRACE? */
+/* Is the number a grace: seconds, or EVC_NO_GRACE? */
 static inline bool
 evc__is_grace(double grace)
 {
 	return grace >= 0 || grace == EVC_NO_GRACE; /* NaN is neither */
 }
 
-/* 0, or refused with the number. */
+/* 0, or refused, with the number in the text. */
 evc_status evc__grace_check(double grace, const char *func);
 
 /* ---- group.c ---- */
 
-/* Asked when a function of the program has returned: was this fork child made
-   in there? */
+/* Asked after each function of the program: is this process a fork child that
+   the function made? */
 static inline bool
 evc__group_inherited(const evc_group *g)
 {
 	return evc__forked_since(g->fork_generation);
 }
-/* Lock held: make workers up to n, with ids of their own; false: no memory, and
-   none was made. */
+/* Lock held: make workers up to n, with ids; false: no memory, no worker was
+   made. */
 bool evc__group_make(evc_group *g, unsigned n);
-/* Free what evc_group_init has made, the scope aside; parts of it may not be
-   there. */
+/* Free all that evc_group_init has made but the scope; parts may be missing. */
 void evc__group_drop(evc_group *g);
-/* Free a group that does not run and that nobody holds.  Refused when its scope
+/* Free a group that does not run and has no holder.  Refused when the scope
    cannot be freed. */
 evc_status evc__group_destroy(evc_group *g);
 /* The group is stopped and no worker lives: wait, a second at most, until their
@@ -253,79 +260,78 @@ evc_status evc__group_tails(evc_group *g);
 
 /* ---- stop.c: the turn of shutdown, state.stop and cleanup ---- */
 
-/* Groups that are held, in the order of the registry: none of them is freed
-   meanwhile. */
+/* Held groups, in the order of the registry: no held group is freed. */
 struct evc__held_group {
 	evc_group *g;
-	bool ours;     /* the caller starts it, or shuts it down */
-	bool unborn;   /* it is shut down and has no worker yet */
-	bool awaits;   /* the caller waits for it, counted in n_awaiting */
+	bool ours;     /* the caller starts or shuts down the group */
+	bool unborn;   /* the group is shut down before its first worker */
+	bool awaits; /* the caller waits for the group, counted in n_awaiting */
 	unsigned life; /* the life of the group that the caller waits for */
 };
 struct evc__held {
 	evc_registry *reg;
 	struct evc__held_group *group;
 	unsigned n;
-	/* Room for so many; a stop of these needs no memory. */
+	/* room for so many groups; a stop of these needs no memory */
 	struct evc__held_group few[EVC__HELD_FEW];
 };
 
-/* If the group runs, its stop is the caller's, `ours`, and its workers hear of
-   it: text says why.  If it does not rest, the caller waits for it: `awaits`.
-   starting: the caller takes back its start. */
+/* If the group runs, the caller gets its stop, `ours`, and its workers hear of
+   the stop; text says why.  If the group does not rest, the caller waits for
+   the group: `awaits`.  starting: the caller takes back its start. */
 void evc__group_claim(struct evc__held_group *h, bool starting,
 		      const char *text);
 /* After the claim, if the stop is the caller's: say why. */
 void evc__group_tell(struct evc__held_group *h, const char *text);
-/* Call shutdown and state.stop, as far as they are due; a function that is not
-   over by then gets the kick signal. */
+/* Call shutdown and state.stop, as far as they are due.  From until_ns on a
+   function that still runs gets the kick signal. */
 void evc__group_shut_down(evc_group *g, uint64_t until_ns);
-/* If the group is stopping and no worker lives: clean up, and it is stopped.
-   Waits until then for others who are at it.  true: the group does not run any
-   more. */
+/* If the group is stopping and no worker lives: clean up, then the group is
+   STOPPED.  Waits until then for other threads that clean up.  true: the group
+   does not run any more. */
 bool evc__group_settle(evc_group *g, uint64_t until_ns);
-/* Count out threads that have ended without a word: only the scope knows of
-   their end. */
+/* Count out threads that have ended without a word to the group: only the scope
+   knows of their end. */
 void evc__group_bury(evc_group *g);
-/* The hook and the `ended` of a group's scope; helper thread. */
+/* The stop hook and the `ended` of a group's scope; helper thread. */
 evc_status evc__group_on_stop(evc_coord *scope, void *group);
 void evc__group_on_ended(evc_coord *scope, const evc_verdict *v, void *group);
 
-/* ---- await.c: waiting for groups ---- */
+/* ---- await.c ---- */
 
 enum evc__who {
 	EVC__NOBODY = 0,
-	EVC__AWAITED = 1,  /* all who live, but the calling worker and workers
-			      that wait for groups themselves */
-	EVC__EVERYBODY = 2 /* all who live */
+	/* live workers but the caller and workers that wait for groups */
+	EVC__AWAITED = 1,
+	EVC__EVERYBODY = 2 /* all live workers */
 };
-/* For which workers does the calling thread wait?  A thread that is no worker
-   waits for everybody. */
+/* The workers that the calling thread waits for.  A thread that is no worker
+   waits for all. */
 enum evc__who evc__whom(void);
-/* Wait until these workers of that life (g->life) have ended, and no function
-   of the group runs on another thread; false: the time is over. */
+/* Wait until these workers of that life have ended, and no function of the
+   group runs on another thread; false: the time is over. */
 bool evc__group_wait_for(evc_group *g, unsigned life, enum evc__who who,
 			 uint64_t until_ns);
-/* Wait until no function of the group runs in that life on another thread; a
-   thread that is in one itself waits for none.  false: the time is over. */
+/* Wait until in that life no function of the group runs on another thread; a
+   thread in such a function does not wait.  false: the time is over. */
 bool evc__group_calls_over(evc_group *g, unsigned life, uint64_t until_ns);
 /* Where another thread stops one of these groups and waits for its workers,
    wait with that thread. */
 bool evc__stops_awaited(const struct evc__held *h, uint64_t until_ns);
 /* Lock held: add the names of these workers, and of functions of the group that
-   run on other threads.  Returns how many they are. */
+   run on other threads.  Returns how many names. */
 unsigned evc__group_names(const evc_group *g, struct text *t,
 			  enum evc__who who);
 /* The calling thread, if it is a worker, begins or ends to wait for groups. */
 void evc__worker_waits(bool yes);
 /* Wait for groups that were told to stop; 0, or EVC_DEADLINE_EXCEEDED with the
-   names of all who live. */
+   names of all live workers. */
 evc_status evc__groups_await(struct evc__held *h, uint64_t until_ns,
 			     bool exiting, const char *func);
 
 /* ---- hold.c ---- */
 
-/* Hold all groups of a name (NULL: all groups), or one. */
+/* Hold all groups of a name (NULL: all groups), or one group. */
 evc_status evc__groups_hold(evc_registry *reg, const char *name,
 			    struct evc__held *ret, const char *func);
 void evc__group_hold(evc_group *g, struct evc__held *ret);
@@ -335,7 +341,7 @@ void evc__walks_forget(void);
 
 /* ---- error.c ---- */
 
-/* What comes after a run of a worker. */
+/* What follows a run of a worker. */
 enum evc__next {
 	EVC__AGAIN = 0, /* the next run */
 	EVC__LATER = 1, /* the next run, after a pause */
@@ -343,12 +349,12 @@ enum evc__next {
 	EVC__OVER = 3   /* no run: the worker has heard the stop, or its error
 			   has asked for one */
 };
-/* A run has ended with an error: keep it, tell the scope and the log, do what
-   on_error says.  lost: the worker's thread is ending with it. */
+/* A run has ended with an error: keep the error, tell the scope and the log, do
+   what on_error says.  lost: the worker's thread ends, too. */
 enum evc__next evc__worker_failed(struct evc__worker *w, evc_status returned,
 				  uint64_t run, bool lost,
 				  uint64_t *ret_pause_ns);
-/* What a function returned, as a code: 0..255. */
+/* The result of a function as a code: 0..255. */
 evc_status evc__code_of(evc_status returned);
 /* Is the code 0, or a clean code of the group? */
 bool evc__group_is_clean(const evc_group *g, evc_status code);
@@ -360,25 +366,26 @@ evc_status evc__worker_main(evc_coord *scope, void *worker);
 
 /* ---- start.c ---- */
 
-/* Lock held: give a worker its thread.  It is live from then on; when there is
-   no thread it is as before. */
+/* Lock held: give a worker its thread, and the worker is live; on failure
+   nothing changes. */
 evc_status evc__worker_spawn(evc_group *g, struct evc__worker *w);
-/* Registry's lock held, given up meanwhile: wait until no thread but the
-   calling one starts groups there; false: the time is over. */
+/* Registry's lock held, given up meanwhile: wait until no other thread starts
+   groups of the registry; false: the time is over. */
 bool evc__start_awaited(evc_registry *reg, uint64_t until_ns);
-/* Does the calling thread start groups there?  (Then this is a log hook.) */
+/* Does the calling thread start groups of the registry?  (Then this is a log
+   hook.) */
 bool evc__starts(evc_registry *reg);
 
 /* ---- stop_api.c ---- */
 
-/* Wait for starts, tell the groups, shut them down, wait for them: text says
-   why. */
+/* Wait for starts, tell the groups to stop, shut them down, wait for them; text
+   says why. */
 evc_status evc__groups_stop(struct evc__held *h, const char *text,
 			    uint64_t until_ns, bool exiting, const char *func);
 
 /* ---- atexit.c ---- */
 
-/* The first group of the process's registry is there. */
+/* The process's registry has its first group. */
 void evc__atexit_register(void);
 
 #endif

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who holds groups, and how groups and registries are freed.
- *
- * Walks, starts and stops work on groups that they hold; they take no lock while
- * they call functions of the user's, and one of those may free a group.  Then it
- * leaves the registry at once, and its memory goes when the last one lets go of
- * it.
+ * Holds on groups, and the free of groups and registries.  Walks, starts and
+ * stops hold their groups; they have no lock while they call the user's
+ * functions, and such a function may free a group.  Then the group leaves the
+ * registry at once, and the last holder frees the memory.
+ * Called by: the program (evc_group_free, evc_registry_each,
+ * evc_registry_free); start.c, stop_api.c, error.c and atexit.c.
+ * Locks: the registry's, then the group's; registry.changed is atomic.
  */
 #include "group/group.h"
 
 #include "base/text.h"
 #include "base/unwind.h"
 
-/* How long a free waits for others to let go.  One inside a walk does not wait
-   at all: it may be its own, and two that free what the other one walks through
+/* How long a free waits for holders.  A free inside a walk does not wait at
+   all: the holder may be this walk, and two walks that free each other's groups
    would wait for each other. */
 #define FREE_WAIT 1.0
 
-/* How many walks of registries the calling thread is in. */
+/* walks of registries on the calling thread */
 static __thread unsigned walks;
 
 void
@@ -75,8 +76,8 @@ evc__group_hold(evc_group *g, struct evc__held *ret)
 	ret->n = 1;
 }
 
-/* Free a group that has left the list; back into it when its scope cannot be
-   freed. */
+/* Free a group that has left the list; a group whose scope cannot be freed goes
+   back into the list. */
 static evc_status
 destroy(evc_group *g)
 {
@@ -166,7 +167,7 @@ group_may_go(evc_group *g, const char *func)
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "%s: workers of %s live: %s", func, g->name,
 				  names);
-	/* Somebody may just be cleaning up. */
+	/* Another thread may just clean up. */
 	if (evc__group_settle(g, until))
 		return 0;
 	return evc_refuse(-EVC_FAILED_PRECONDITION, "%s: %s runs, or is being "
@@ -174,7 +175,8 @@ group_may_go(evc_group *g, const char *func)
 			  func, g->name);
 }
 
-/* Lock of the registry held: nobody starts it from now on, unless it runs. */
+/* Registry's lock held: from now on no thread starts the group, unless the
+   group runs. */
 static bool
 doom(evc_group *g)
 {
@@ -184,8 +186,8 @@ doom(evc_group *g)
 	return g->doomed;
 }
 
-/* Registry's lock held, given up meanwhile: wait until nobody holds what that
-   counts, which changes under it. */
+/* Registry's lock held, given up meanwhile: wait for *count to be 0; *count
+   changes under the lock. */
 static bool
 nobody_holds(evc_registry *reg, const unsigned *count)
 {
@@ -210,8 +212,8 @@ registry_may_go(evc_registry *reg, const char *func)
 				     "%s: a walk goes through it", func);
 }
 
-/* Off the list.  *ret_free: nobody holds it; else the last one who does frees
-   it. */
+/* Takes the group off the list.  *ret_free: no holder, the caller frees; else
+   the last holder frees. */
 static evc_status
 take_out(evc_group *g, bool *ret_free, const char *func)
 {
@@ -267,7 +269,8 @@ evc_registry_each(evc_registry *reg, evc_group_each_fn *fn, void *arg)
 		st = evc__groups_hold(reg, NULL, &h, __func__);
 	if (st < 0)
 		return st;
-	/* One that was freed in the walk is there still, but not to be seen. */
+	/* A group that was freed during the walk is still held, but not
+	   shown. */
 	walks++;
 	for (i = 0; i < h.n && more; i++)
 		if (!is_doomed(h.group[i].g))
@@ -286,7 +289,7 @@ free_groups(evc_registry *reg, const char *func)
 
 	if (st < 0)
 		return st;
-	/* All or none: look at each first. */
+	/* All or none: look at each group first. */
 	for (i = 0; st == 0 && i < h.n; i++)
 		st = group_may_go(h.group[i].g, func);
 	n = h.n;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The beginning of a group: evc_group_init looks at what it was given, and
- * makes the group with its scope, which stands stopped from the first moment,
- * and the hook that shuts the group down.
+ * The beginning of a group: evc_group_init checks its arguments, then makes the
+ * group, the scope, which is stopped from the first moment, and the hook that
+ * shuts the group down.
+ * Called by: the program (evc_group_init).
+ * Locks: the registry's, taken to add the group.
  */
 #include "group/group.h"
 
@@ -16,8 +18,8 @@
 
 #define NAME_DEFAULT "train"
 #define THREADS_DEFAULT 2
-/* Reasons that its scope keeps in a round: errors of several workers, and the
-   requests that come with them. */
+/* Reasons kept in the scope in a round: errors of several workers, and requests
+   beside them. */
 #define REASONS 64
 
 /* ---- what was given ---- */
@@ -43,7 +45,7 @@ check_clean(const evc_group_opts *o, const char *func)
 	return 0;
 }
 
-/* What stands for other kinds of members says nothing of a worker. */
+/* Options for other kinds of members mean nothing for a worker. */
 static evc_status
 check_member(const evc_member_opts *m, const char *func)
 {
@@ -96,15 +98,15 @@ no_memory(const char *func)
 	return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory", func);
 }
 
-/* What was given, copied. */
+/* A copy of the user's options. */
 static void
 copy_opts(evc_group *g, const char *name, const evc_group_opts *o)
 {
 	evc__copy(g->name, sizeof g->name, name);
 	g->opts = *o;
 	g->n_threads = o->n_threads != 0 ? o->n_threads : THREADS_DEFAULT;
-	/* Its own list, also by default: what the coordinator above takes as
-	   clean says nothing of its workers. */
+	/* The group's own list, also by default: clean codes of the coordinator
+	   above say nothing of the workers. */
 	if (o->n_clean > 0)
 		memcpy(g->clean, o->clean, o->n_clean * sizeof *o->clean);
 	else
@@ -127,8 +129,8 @@ make_parts(evc_group *g, const evc_group_opts *o, const char *func)
 	return evc__loggers_new(o->loggers, o->n_loggers, &g->loggers);
 }
 
-/* The scope: held until all is there, stopped with a request of our own, which
-   evc_clear_stop of what is above leaves alone. */
+/* The scope is held until all is made, and stopped by a request of our own,
+   which evc_clear_stop of a scope above leaves alone. */
 static evc_status
 make_scope(evc_group *g, evc_coord *parent)
 {
@@ -139,8 +141,8 @@ make_scope(evc_group *g, evc_coord *parent)
 	struct text t = evc__text_in(hook, sizeof hook);
 	evc_status st;
 
-	/* Without an end of its own, so that `ended`, which cleans up, comes
-	   when the last worker has ended, however late. */
+	/* Without an end of its own, so `ended`, which cleans up, comes when
+	   the last worker has ended, however late. */
 	s.config.grace = INFINITY;
 	s.config.flags = EVC_NO_HOME;
 	s.config.clean = g->clean;
@@ -164,8 +166,8 @@ make(evc_group *g, evc_coord *parent, const evc_group_opts *o, const char *func)
 
 	if (st == 0)
 		st = make_scope(g, parent);
-	/* For functions that hang at a stop.  Without a free signal they are
-	   not kicked. */
+	/* For functions that hang at a stop.  Without a free signal there are
+	   no kicks. */
 	if (st == 0 && calls && !(o->flags & EVC_GROUP_ASIDE))
 		(void)evc__kick_install(0);
 	if (st == 0 && !evc__group_make(g, g->n_threads))
@@ -173,8 +175,7 @@ make(evc_group *g, evc_coord *parent, const evc_group_opts *o, const char *func)
 	return st;
 }
 
-/* What is refused is an error of the coordinator that the group would have
-   stood below. */
+/* A refusal is an error of the coordinator above the group. */
 static evc_status
 refuse_init(evc_registry *reg, evc_coord *parent, evc_status st)
 {

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * External loggers of a group.
- *
- * One with an interval is called by the worker that takes its next time away and
- * sets it when the call is over: so no two calls are closer, whatever holds a
- * thread up.  One without is called by each worker after each run, perhaps by
- * several at once.
+ * External loggers of a group.  A worker calls a logger with an interval: it
+ * takes the logger's next time away, and sets the next time after the call, so
+ * no two calls are closer than the interval, whatever delays a thread.  Each
+ * worker calls a logger without interval after each run, perhaps several
+ * workers at once.
+ * Called by: init.c, group.c; run.c after each run.
+ * Locks: none; logger.next is atomic.
  */
 #include "group/loggers.h"
 
 #include "group/group.h"
 #include "group/metrics.h"
 
-/* It is being called: never, for who comes meanwhile. */
+/* A call runs; for other workers the next time is never. */
 #define NOW SYNC_FOREVER
 
 struct logger {
 	evc_logger_fn *fn;
 	void *arg;
 	uint64_t every; /* ns; 0: after each run */
-	/* atomic: who calls it -> who comes after: not before */
+	/* atomic: the calling worker -> the next one: no call before this
+	   time */
 	_Atomic uint64_t next;
 };
 
@@ -64,7 +66,7 @@ evc__loggers_new(const evc_logger *from, unsigned n, struct evc__loggers **ret)
 		l->fn = from[i].fn;
 		l->arg = from[i].arg;
 		l->every = evc__ns(from[i].every);
-		/* However little it is, it is not 0. */
+		/* The least interval is 1 ns, not 0. */
 		if (l->every == 0 && from[i].every > 0)
 			l->every = 1;
 	}
@@ -79,7 +81,7 @@ evc__loggers_free(struct evc__loggers *ls)
 	sync_free(ls);
 }
 
-/* Is it due, and the caller who calls it? */
+/* Is a call due, and did the caller get the turn? */
 static bool
 take_turn(struct logger *l, uint64_t now)
 {
@@ -91,7 +93,7 @@ take_turn(struct logger *l, uint64_t now)
 	return now >= next && sync_cas(&l->next, &next, NOW);
 }
 
-/* Also when the worker's thread ends in it. */
+/* Also when the worker's thread ends in the call. */
 static void
 give_turn(void *arg)
 {
@@ -109,7 +111,7 @@ call(struct evc__worker *w, unsigned i)
 	const evc_metric *all = evc__tally_read(w->tally, &n);
 	evc_status st;
 
-	/* worker_time stands there at least. */
+	/* There is at least worker_time, so NULL means no memory. */
 	if (all == NULL) {
 		evc_log(w->group->scope, EVC_LOG_WARNING, NULL,
 			"no memory to call logger %u", i);

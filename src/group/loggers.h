@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * External loggers of a group: called with all metrics by the worker that has
- * just run.
+ * External loggers of a group: after a run, the worker calls them with all
+ * metrics.
  */
 #ifndef EVC_GROUP_LOGGERS_H
 #define EVC_GROUP_LOGGERS_H
@@ -17,11 +17,11 @@ struct evc__worker; /* group.h */
    noted for evc_last_error. */
 evc_status evc__loggers_new(const evc_logger *from, unsigned n,
 			    struct evc__loggers **ret);
-/* NULL is fine. */
+/* ls may be NULL. */
 void evc__loggers_free(struct evc__loggers *ls);
 
-/* Call those of w's group that are due.  On the thread that runs w, after a run
-   and what was put for it; with no lock held.  now: sync_mono(). */
+/* Call the due loggers of w's group, on w's thread, after a run and its
+   metrics; no lock held.  now: sync_mono(). */
 void evc__loggers_run(struct evc__worker *w, uint64_t now);
 
 #endif

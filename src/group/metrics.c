@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Metrics: tallies and names, and how one puts into them; metrics.h says how
- * they hang together.
- *
- * A put finds its two cells by the address of the name, where the text must be
- * the same as the last time, because programs write names into a buffer and
- * use that again.  Else it looks the text up among the group's names, which
- * takes no lock; only a new name does.
+ * Metrics: tallies, names, and puts; see metrics.h.  A put finds its two cells
+ * by the address of the name, if the text there is the same as in the last put:
+ * programs write names into a buffer and use the buffer again.  Otherwise the
+ * put looks the text up among the group's names, without a lock; only a new
+ * name takes the lock.
+ * Called by: the program (evc_group_put); run.c, group.c and metrics_read.c.
+ * Locks: metrics.lock for new names, new tallies and the shared tally; n,
+ * epochs and cells are atomic.
  */
 #include "group/metrics.h"
 
 #include "base/fork.h"
 #include "group/group.h"
 
-#define LINE 128 /* two cache lines: they are fetched in pairs */
+#define LINE 128 /* two cache lines: the cpu fetches them in pairs */
 
 _Static_assert(METRIC_NAMES % TALLY_CHUNK == 0, "each is in a chunk");
 _Static_assert(sizeof ((evc_metric *)0)->name == METRIC_NAME_ROOM,
@@ -21,7 +22,7 @@ _Static_assert(sizeof ((evc_metric *)0)->name == METRIC_NAME_ROOM,
 _Static_assert(METRIC_PUT_ROOM + sizeof "_count" - 1 <= METRIC_NAME_ROOM,
 	       "room for NAME_count");
 
-/* What the calling thread puts into. */
+/* The tally of the calling thread. */
 static __thread struct evc__tally *mine;
 
 struct evc__tally *
@@ -35,7 +36,7 @@ evc__tally_enter(struct evc__tally *t)
 
 /* ---- life ---- */
 
-/* m->lock held, or m is nobody else's yet. */
+/* m->lock held, or m is not published yet. */
 static struct evc__tally *
 new_tally(struct evc__metrics *m)
 {
@@ -99,7 +100,7 @@ evc__metrics_free(struct evc__metrics *m)
 
 /* ---- names and cells ---- */
 
-/* Entries below n stay as they are. */
+/* Entries below n never change. */
 int
 evc__metrics_find(struct evc__metrics *m, const char *name)
 {
@@ -111,7 +112,7 @@ evc__metrics_find(struct evc__metrics *m, const char *name)
 	return -1;
 }
 
-/* The cell of a name in a tally of the caller's; NULL: no memory. */
+/* The cell of a name in the caller's own tally; NULL: no memory. */
 static _Atomic uint64_t *
 cell(struct evc__tally *t, int i)
 {
@@ -127,14 +128,15 @@ cell(struct evc__tally *t, int i)
 	return &cells->sum[i % TALLY_CHUNK];
 }
 
-/* A put that needs one or two names: counted ones twice, or not at all. */
+/* A put that needs one name, or two with a count: both names are added, or
+   neither. */
 struct wanted {
 	char counter[METRIC_NAME_ROOM];
-	int value, count; /* numbers; count -1: it is not wanted */
+	int value, count; /* numbers of names; count -1: not wanted */
 };
 
-/* What each run puts must find its place: it is kept free until the first one
-   has come, or comes now. */
+/* Names that each run puts must find a place: the place is kept free until
+   their first put, or is used now. */
 static unsigned
 kept_free(struct evc__metrics *m, const char *name, const struct wanted *w)
 {
@@ -242,7 +244,7 @@ look_up(struct evc__tally *t, const char *name, bool count, bool locked,
 	return 0;
 }
 
-/* A reset has been: what stands here is of before. */
+/* After a reset the values in the tally are old. */
 static void
 begin_anew(struct evc__tally *t, uint64_t epoch)
 {
@@ -254,11 +256,11 @@ begin_anew(struct evc__tally *t, uint64_t epoch)
 		for (k = 0; cells != NULL && k < TALLY_CHUNK; k++)
 			sync_store_relaxed(&cells->sum[k], 0);
 	}
-	/* Last: who sees it sees the zeros. */
+	/* Last: a reader that sees the epoch sees the zeros. */
 	sync_store(&t->epoch, epoch);
 }
 
-/* The only writer: nothing comes in between. */
+/* The thread is the only writer, so nothing comes between load and store. */
 static void
 add(_Atomic uint64_t *sum, double value)
 {
@@ -320,7 +322,8 @@ evc_group_put(evc_group *group, const char *name, double value, bool count)
 	struct evc__tally *t = mine;
 	evc_status st;
 
-	/* A worker that forks is still one in the child. */
+	/* In a fork child of a worker the thread still has the worker's
+	   tally. */
 	if (group != NULL && t != NULL && t->of == group->metrics &&
 	    !evc__group_inherited(group))
 		return put(t, name, value, count, false);

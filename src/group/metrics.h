@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Metrics: sums by name that workers add to without meeting each other.
+ * Metrics: sums by name, to which workers add without meeting each other.
  *
- * Each worker has a tally of its own, which it alone writes; whoever reads adds
- * them up.  The names are the group's, each with a number, which is the place
- * of its sum in every tally.  A reset moves the group's epoch, and a tally that
- * is of another epoch counts as empty: so it is one store, and no sum can be
- * half of the time before it.
+ * Each worker has a tally of its own and is the only writer; a reader adds the
+ * tallies up.  The names are the group's; the number of a name is the place of
+ * its sum in every tally.  A reset moves the group's epoch, and a tally of
+ * another epoch counts as empty.  So a reset is one store, and no sum is half
+ * of the time before the reset.
  */
 #ifndef EVC_GROUP_METRICS_H
 #define EVC_GROUP_METRICS_H
@@ -15,10 +15,10 @@
 
 #include "base/sync.h"
 
-/* What a group has: NAME and NAME_count are two. */
+/* Of a group; NAME and NAME_count are two names. */
 #define METRIC_NAMES 256
 #define METRIC_NAME_ROOM 56 /* of evc_metric.name */
-#define METRIC_PUT_ROOM 48  /* of what is put, with its 0 byte */
+#define METRIC_PUT_ROOM 48  /* of a name in a put, with its 0 byte */
 #define TALLY_CHUNK 16
 #define TALLY_CHUNKS (METRIC_NAMES / TALLY_CHUNK)
 #define TALLY_CACHE 32
@@ -28,22 +28,23 @@ struct evc__cells {
 	_Atomic uint64_t sum[TALLY_CHUNK]; /* the tally's writer -> readers */
 };
 
-/* Where a name stood when it was put last. */
+/* Where a name was at its last put. */
 struct evc__cached {
-	const char *at;   /* the caller's pointer, never looked behind */
+	const char *at;   /* the caller's pointer, never followed */
 	const char *name; /* the group's copy */
 	_Atomic uint64_t *value, *count; /* count NULL: not asked for yet */
 };
 
 struct evc__metrics;
 
-/* The sums of one worker, on cache lines of its own.  All but `epoch` and the
-   cells is for its writer alone. */
+/* The sums of one worker, on cache lines of its own.  Only its writer uses the
+   fields other than `epoch` and the cells. */
 struct evc__tally {
 	struct evc__metrics *of;
-	/* atomic: the writer, after the cells are 0 -> readers */
+	/* atomic: the writer, after it has zeroed the cells -> readers */
 	_Atomic uint64_t epoch;
-	_Atomic(struct evc__cells *) chunk[TALLY_CHUNKS]; /* writer -> readers */
+	/* atomic: the writer -> readers */
+	_Atomic(struct evc__cells *) chunk[TALLY_CHUNKS];
 	struct evc__tally *next;
 	evc_metric *scratch; /* for the loggers of this worker */
 	unsigned room;
@@ -52,28 +53,30 @@ struct evc__tally {
 
 /* Of a group.  Names are added and never changed. */
 struct evc__metrics {
-	_Atomic uint64_t epoch; /* reset, under the lock -> each put */
-	_Atomic unsigned n;     /* who adds a name, under the lock -> who looks
-				   one up */
-	pthread_mutex_t lock;   /* over new names, the list, resets, readers,
-				   `shared` */
+	_Atomic uint64_t epoch; /* atomic: a reset, lock held -> each put */
+	/* atomic: a put that adds a name, lock held -> puts that look names
+	   up */
+	_Atomic unsigned n;
+	/* over new names, the list, resets, readers, `shared` */
+	pthread_mutex_t lock;
 	unsigned fork_generation;
-	struct evc__tally *tallies; /* all of them */
-	struct evc__tally *shared;  /* whose writer is who holds the lock: for
-				       all that are no worker of it */
+	struct evc__tally *tallies; /* all tallies */
+	/* written under the lock: for threads that are no worker of the
+	   group */
+	struct evc__tally *shared;
 	char name[METRIC_NAMES][METRIC_NAME_ROOM];
 };
 
 /* NULL: no memory. */
 struct evc__metrics *evc__metrics_new(void);
-/* Frees the tallies, too.  NULL is fine. */
+/* Frees the tallies, too.  m may be NULL. */
 void evc__metrics_free(struct evc__metrics *m);
 
-/* One more worker's, for as long as m; NULL: no memory. */
+/* A tally for one more worker, freed with m; NULL: no memory. */
 struct evc__tally *evc__tally_new(struct evc__metrics *m);
 
-/* From now on the calling thread puts into t (NULL: into none).  Returns whose
-   it was before. */
+/* From now on the calling thread puts into t (NULL: into none).  Returns the
+   tally before. */
 struct evc__tally *evc__tally_enter(struct evc__tally *t);
 
 /* As evc_group_put. */
@@ -88,7 +91,7 @@ void evc__metrics_reset(struct evc__metrics *m);
 /* A name's number, or -1; takes no lock. */
 int evc__metrics_find(struct evc__metrics *m, const char *name);
 
-/* What the bits in a cell say. */
+/* The number behind the bits in a cell. */
 static inline double
 evc__metric_number(uint64_t bits)
 {
@@ -98,8 +101,8 @@ evc__metric_number(uint64_t bits)
 	return d;
 }
 
-/* All of them in memory of t, for its thread until the next call: NULL when
-   there are none, or no memory. */
+/* All metrics, in memory of t, for t's thread until the next call; NULL: none,
+   or no memory. */
 const evc_metric *evc__tally_read(struct evc__tally *t, unsigned *ret_n);
 
 #endif

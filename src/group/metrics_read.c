@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Metrics: the sums of all tallies, and their reset.
+ * Called by: the program (evc_group_metrics, _metric, _metrics_reset);
+ * loggers.c.
+ * Locks: metrics.lock, taken; cells and epochs are atomic.
  */
 #include "group/group.h"
 #include "group/metrics.h"
 
-/* Lock held, so that no reset comes in between. */
+/* Lock held, so no reset comes in between. */
 static double
 sum(struct evc__metrics *m, unsigned i)
 {
@@ -24,7 +27,7 @@ sum(struct evc__metrics *m, unsigned i)
 	return d;
 }
 
-/* Lock held: so many of them. */
+/* Lock held: the first n metrics. */
 static void
 read_all(struct evc__metrics *m, evc_metric *to, unsigned n)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Registries: lists of groups, one for the process and others that the program
- * makes; how they are configured, and their coordinators.
- *
- * That of the process is a static object.  It belongs to the process that first
- * configures it or adds a group; in a fork child of that one every call is
- * refused before the lock is touched, which some thread may have held.
+ * makes; their configuration, and their coordinators.  The process's registry
+ * is a static object.  It belongs to the first process that configures it or
+ * adds a group; in a fork child of this process every call is refused before
+ * the lock, which a lost thread may hold.
+ * Called by: the program (evc_registry_new, _default, _configure, _coord,
+ * _ids); all files that take a registry.
+ * Locks: the registry's, taken; fork_generation is atomic.
  */
 #include "group/group.h"
 
@@ -25,7 +27,7 @@ evc_registry_default(void)
 	return &the_process;
 }
 
-/* ---- whose it is ---- */
+/* ---- the process of a registry ---- */
 
 static unsigned
 here(void)
@@ -91,7 +93,7 @@ evc__grace_check(double grace, const char *func)
 			  func, grace);
 }
 
-/* What evc_new would say, asked now: it is made later. */
+/* Ask now what evc_new would refuse: the coordinator is made later. */
 static evc_status
 try_config(const evc_config *k, const char *func)
 {
@@ -120,7 +122,7 @@ check_opts(const evc_registry_opts *o, const char *func)
 	return st == 0 ? try_config(&o->config, func) : st;
 }
 
-/* Copy o with what it points to; nobody else looks at reg. */
+/* Copy o and the values behind its pointers; no other thread has reg. */
 static evc_status
 configure(evc_registry *reg, const evc_registry_opts *o, const char *func)
 {
@@ -232,7 +234,8 @@ evc__registry_coord(evc_registry *reg, evc_coord **ret_c)
 	*ret_c = evc_registry_coord(reg);
 	if (*ret_c != NULL)
 		return 0;
-	/* It asks is_clean, a function of the user's: so not under the lock. */
+	/* The check calls is_clean, a function of the user's, so not under the
+	   lock. */
 	k = reg->opts.config;
 	if (k.name == NULL)
 		k.name = name;

@@ -2,6 +2,8 @@
 /*
  * evc_registry_report: the groups of a registry, their workers, errors and
  * metrics, as text for a person.
+ * Called by: the program.
+ * Locks: none; report_facts.c has copied the facts.
  */
 #include "group/report.h"
 
@@ -108,7 +110,8 @@ add_error(struct text *t, const evc_worker_error *e, uint64_t now)
 
 	snprintf(run, sizeof run, "run %llu: ", (unsigned long long)e->run);
 	evc__text_fmt(t, "  worker %u, start %u, %s", e->id, e->start, run);
-	/* Its text mostly says so, too, and on a loop the worker. */
+	/* The text mostly starts with the run, and on a loop with the
+	   worker. */
 	text = strstr(r.text, run);
 	if (text != NULL && (text == r.text || text[-1] == ' '))
 		memmove(r.text, text + strlen(run),

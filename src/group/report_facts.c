@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What reports of a registry show: taken group by group.
+ * What reports of a registry show, taken group by group.
+ * Called by: report.c, report_json.c and report_metrics.c.
+ * Locks: none of its own; the public calls take them.
  */
 #include "group/report.h"
 
@@ -42,8 +44,7 @@ evc__text_double(struct text *t, double v)
 	snprintf(digits, sizeof digits, "%.15g", v);
 	if (strtod(digits, NULL) != v)
 		snprintf(digits, sizeof digits, "%.17g", v);
-	/* What stands between the digits is the locale's point, of one byte or
-	   more. */
+	/* The other bytes are the locale's point, of one byte or more. */
 	for (s = digits; *s != '\0'; s++)
 		if (strchr("+-0123456789e", *s) == NULL) {
 			size_t n = strcspn(s, "+-0123456789e");
@@ -56,7 +57,8 @@ evc__text_double(struct text *t, double v)
 
 /* ---- one group ---- */
 
-/* Twice the room for elements of that size; false: no memory, all stays. */
+/* Twice the room, for elements of this size; false: no memory, nothing
+   changed. */
 static bool
 grow(void **array, size_t n, size_t *room, size_t size)
 {
@@ -123,7 +125,7 @@ take_metrics(evc_group *g, struct evc__group_facts *f)
 		f->lost = true;
 		return;
 	}
-	/* There may be more by now. */
+	/* By now there may be more metrics. */
 	have = evc_group_metrics(g, f->metric, n);
 	f->n_metrics = have < n ? have : n;
 }
@@ -174,7 +176,7 @@ evc__registry_facts(evc_registry *reg, bool with_errors,
 	memset(ret, 0, sizeof *ret);
 	ret->mono_ns = sync_mono();
 	ret->real_ns = sync_real();
-	/* Lists end where a call is refused. */
+	/* A refused call ends each list. */
 	evc__copy(before, sizeof before, evc_last_error());
 	st = evc_registry_each(reg, take_group, &k);
 	if (st == 0)

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * evc_registry_report_json: the groups of a registry as one JSON object.
- *
- * Every key is always there; what does not apply is null.  Times are seconds,
- * as numbers with nine places; "time" is since the epoch, all others are ages
- * or distances.  When the call is refused it is one object with "error" alone.
+ * Called by: the program.
+ * Locks: none; report_facts.c has copied the facts.
+ */
+/*
+ * Every key is always there; a value that does not apply is null.  Times are
+ * seconds, as numbers with nine places; "time" is since the epoch, all others
+ * are ages or distances.  A refused call gives one object with "error" alone.
  *
  * The object itself:
  *	evcoord		string: the library's version
  *	pid		number
  *	groups		array of groups, in the order in which they were added
- *	lost		number: groups there was no memory for
- *	time		number: when this was written
+ *	lost		number: groups without memory
+ *	time		number: of this report
  * A group:
  *	name		string
  *	state		"new", "starting", "running", "paused", "stopping" or
  *			"stopped"
- *	threads, live	number: it is to have, it has
+ *	threads, live	number: workers wanted, workers alive
  *	starts, runs, errors, restarts
  *			number
- *	stop		reason or null: why it stopped last
+ *	stop		reason or null: of the last stop
  *	workers		array of: id, live, running, retired (boolean), run_time
- *			(number or null: it is in no run), runs, errors,
+ *			(number; null between two runs), runs, errors,
  *			restarts
  *	kept_errors	array of: worker (its id), start, run (numbers), reason
- *	metrics		array of: name, value (number, or null: it is none)
- *	lost		boolean: there was no memory for all of it
+ *	metrics		array of: name, value (number; null if not finite)
+ *	lost		boolean: no memory for all of the group
  * A reason:
  *	time, age	number
  *	kind		string

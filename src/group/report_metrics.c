@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * evc_registry_metrics: the groups of a registry as text for Prometheus,
- * exposition format 0.0.4.
- *
- * Every sample has the label group; groups of the same name are numbered -
- * "train", "train#2" - because no two samples may have the same labels; one that
- * is called "train#2" is "train#2#1".  What
- * programs put is a label, too: a name of theirs may be no name of a metric.
+ * exposition format 0.0.4.  Every sample has the label group.  Groups of the
+ * same name are numbered - "train", "train#2" - because no two samples may have
+ * the same labels; a group with the name "train#2" is "train#2#1".  Names that
+ * programs put are a label, too: such a name may be no legal name of a metric.
+ * Called by: the program.
+ * Locks: none; report_facts.c has copied the facts.
  */
 #include "group/report.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- the format ---- */
 
-/* evcoord_workers_NAME{group="train#2" - the bracket stays open. */
+/* evcoord_workers_NAME{group="train#2" - the brace stays open. */
 static void
 sample(struct text *t, const char *name, const struct evc__group_facts *g)
 {
@@ -195,7 +195,7 @@ add_value(struct text *t, double v)
 		evc__text_add(t, isnan(v) ? "NaN" : v > 0 ? "+Inf" : "-Inf");
 }
 
-/* Sums that may fall, if they are told to. */
+/* Sums that may fall, if the program puts negative numbers. */
 static void
 add_metrics(struct text *t, const struct evc__registry_facts *f)
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many workers a group has, and whether they go on: resize, pause, resume.
- *
- * Of the workers that a group has ever made, in the order of their ids, the
- * first n_threads are those it is to have; the others are retired, and come
- * back in the same order.
+ * The number of a group's workers, and whether they go on: resize, pause,
+ * resume.  Of all workers ever made, in the order of their ids, the first
+ * n_threads are wanted; the others are retired, and come back in the same
+ * order.
+ * Called by: the program (evc_group_resize, _pause, _resume).
+ * Locks: the registry's, then the group's; retire and paused are atomic.
  */
 #include "group/group.h"
 
-/* Take its lock, when nobody starts the group.  A thread inside a function of a
-   group's, and a log hook of the start, do not wait: the start waits for them. */
+/* Take the group's lock when no thread starts the group.  A thread inside a
+   function of a group, and a log hook of the start, do not wait: the start
+   waits for these threads. */
 static void
 lock_started(evc_group *g)
 {
@@ -30,7 +32,7 @@ lock_started(evc_group *g)
 
 /* ---- resize ---- */
 
-/* Lock held: who waits between two runs is to look up. */
+/* Lock held: workers that wait between two runs look again. */
 static void
 wake(evc_group *g)
 {
@@ -48,9 +50,9 @@ retire(evc_group *g, unsigned first, unsigned end, bool yes)
 		sync_store(&g->worker[i]->retire, yes);
 }
 
-/* Lock held: all from first on, up to end, or none of them.  Each comes to life
-   retired, so that none of them runs before there are all: to end it would need
-   the lock, and by then it is retired no more. */
+/* Lock held: threads for all workers from first on, up to end, or for none.
+   Each starts as retired, so none runs before all are there: an end would need
+   the lock, and when the lock is free the worker is retired no more. */
 static evc_status
 call_in(evc_group *g, unsigned first, unsigned end)
 {
@@ -95,7 +97,7 @@ resize(evc_group *g, unsigned n, const char *func)
 		st = call_in(g, g->n_threads, n);
 	else
 		retire(g, g->n_threads, n, false);
-	/* Else those that have come leave again. */
+	/* On failure the workers that have come leave again. */
 	if (st == 0)
 		g->n_threads = n;
 	wake(g);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When a worker that has failed begins again.
- *
- * The ring has the restarts of the last `within` seconds and nothing older, so
- * it grows with what happens and not with what is allowed.
+ * When a failed worker begins again.  The ring has the restarts of the last
+ * `within` seconds and nothing older, so the ring grows with actual restarts,
+ * not with the allowed number.
+ * Called by: error.c, run.c, start.c, init.c and group.c.
+ * Locks: none; the caller holds the group's lock.
  */
 #include "group/restart.h"
 
@@ -14,10 +15,10 @@
 #define N 5u
 #define WITHIN 60.
 #define ROOM 8u
-/* Longer than any clock runs; twice it is still a number. */
+/* Longer than any clock runs; the double still fits. */
 #define AGES (UINT64_MAX / 4)
 
-/* 0 is the default; and what is not 0 stays so, or it could not double. */
+/* 0 is the default.  Any other time is at least 1 ns, as 0 could not double. */
 static uint64_t
 nanoseconds(double s, double otherwise)
 {
@@ -28,7 +29,8 @@ nanoseconds(double s, double otherwise)
 	return ns < 1 ? 1 : (uint64_t)ns;
 }
 
-/* Clocks are read before locks are taken: another's may be a little ahead. */
+/* Clocks are read before locks are taken, so another thread's time may be a
+   little ahead. */
 static uint64_t
 since(uint64_t then, uint64_t now)
 {
@@ -38,7 +40,7 @@ since(uint64_t then, uint64_t now)
 static bool
 is_time(double s)
 {
-	return s >= 0; /* NaN is not */
+	return s >= 0; /* false for NaN */
 }
 
 evc_status
@@ -60,7 +62,7 @@ slot(const struct evc__restart_state *g, unsigned i)
 	return &g->at[(g->first + i) % g->room];
 }
 
-/* One that is exactly as old as the window stands outside. */
+/* A restart exactly as old as the window is outside. */
 static void
 forget_old(struct evc__restart_state *g, uint64_t now, uint64_t within)
 {
@@ -87,7 +89,8 @@ grow(struct evc__restart_state *g)
 	return true;
 }
 
-/* One more, unless it is too many.  Without memory to count them it is. */
+/* Count one more restart, unless there are too many; without memory there
+   are. */
 static bool
 may_restart(struct evc__restart_state *g, const evc_restart *cfg, uint64_t now)
 {
@@ -113,7 +116,7 @@ backed_off(uint64_t first, uint64_t most, unsigned doubled)
 	return first < most ? first : most;
 }
 
-/* 53 bits of it make a number from 0 to 1, without the 1. */
+/* 53 bits of the random number make a number from 0 up to, not including, 1. */
 static uint64_t
 part_of(uint64_t pause, double jitter, uint64_t random)
 {
@@ -131,7 +134,8 @@ evc__restart_next(const evc_restart *cfg, struct evc__restart_state *group,
 	uint64_t most = nanoseconds(cfg->most, MOST);
 	uint64_t pause;
 
-	/* Who sets the first pause alone does not want a shorter one. */
+	/* A user that sets only the first pause does not want a shorter
+	   pause. */
 	if (cfg->most == 0 && most < first)
 		most = first;
 	if (!may_restart(group, cfg, now))

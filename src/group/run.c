@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a worker does: run after run, until it hears a stop, is one too many,
+ * A worker's life: run after run, until the worker hears a stop, is retired, or
  * has ended by itself or with an error.
+ * Called by: start.c starts threads with evc__worker_main.
+ * Locks: the group's, taken; retire, paused, n_runs and run_began are atomic.
  */
 #include "group/group.h"
 
@@ -14,9 +16,9 @@
 
 /* ---- one run ---- */
 
-/* Who starts workers holds the lock until all of them are there: the first ones
-   wait, so that none has ended, or stopped them all, before the last one is.
-   false: not all could be had, and none of them runs. */
+/* The start holds the lock until all workers are there.  The first workers wait
+   here, so none ends, or stops the group, before the last is there.  false: the
+   start has failed, and no worker runs. */
 static bool
 await_others(struct evc__worker *w)
 {
@@ -30,8 +32,8 @@ await_others(struct evc__worker *w)
 	return all;
 }
 
-/* A stop above is on its way to the scope: a worker may have waited for that
-   one, and hear it first. */
+/* A stop above is on its way to the scope: a worker may have waited for the
+   stop above, and hear the stop first. */
 static bool
 is_stopped(const evc_coord *c)
 {
@@ -40,7 +42,7 @@ is_stopped(const evc_coord *c)
 	return c != NULL;
 }
 
-/* What its result means. */
+/* The meaning of a run's result. */
 static enum evc__next
 judge(struct evc__worker *w, evc_status returned, uint64_t run,
       uint64_t *ret_pause_ns)
@@ -52,7 +54,7 @@ judge(struct evc__worker *w, evc_status returned, uint64_t run,
 		return EVC__AGAIN;
 	if (evc__group_is_clean(g, code))
 		return EVC__CLEAN;
-	/* What it waits on may be another coordinator's than the group. */
+	/* The worker may wait on another coordinator than the group's. */
 	if (code == EVC_CANCELLED &&
 	    (evc__reported.heard_stop || is_stopped(g->scope)))
 		return EVC__OVER;
@@ -83,7 +85,7 @@ run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 	evc__reported.heard_stop = false;
 	began = sync_mono();
 	evc__worker_set_self(w);
-	/* Each by itself, for whoever looks; we alone write. */
+	/* Readers take each value by itself; this thread is the only writer. */
 	sync_store_relaxed(&w->n_runs, run);
 	sync_store_relaxed(&w->run_began, began);
 	st = call_fn(w);
@@ -93,8 +95,7 @@ run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 	now = sync_mono();
 	(void)evc__metrics_put(g->metrics, "worker_time",
 			       (double)(now - began) / 1e9, true);
-	/* The error before the loggers: what it stops should not wait for
-	   them. */
+	/* The error before the loggers: a stop should not wait for loggers. */
 	next = judge(w, st, run, ret_pause_ns);
 	evc__loggers_run(w, now);
 	evc__worker_set_self(NULL);
@@ -104,9 +105,10 @@ run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 
 /* ---- the end ---- */
 
-/* The worker lives no more in this start of the group; the last one stops it.
-   for_good: after EVC__CLEAN and EVC__OVER; else at a stop, or because it was
-   to be retired, and false says that neither holds any more: it goes on. */
+/* The worker lives no more in this start of the group; the last worker stops
+   the group.  for_good: after EVC__CLEAN and EVC__OVER.  Otherwise at a stop
+   or for a retired worker; false: neither holds any more, and the worker
+   goes on. */
 static bool
 ended(struct evc__worker *w, bool for_good)
 {
@@ -124,9 +126,9 @@ ended(struct evc__worker *w, bool for_good)
 	w->member = 0;
 	g->n_live--;
 	last = g->n_live == 0 && g->state == EVC_GROUP_RUNNING;
-	/* Under the lock, so that nobody adds a worker to a group that is about
-	   to stop; it takes no lock itself.  Also when what is above has been
-	   stopped: that may be cleared before the hook was called. */
+	/* Under the lock, so no thread adds a worker to a group that is about
+	   to stop; the request takes no lock of ours.  Also after a stop above,
+	   which may be cleared before the hook is called. */
 	if (last)
 		(void)evc_request_stop_at(g->scope, 0,
 					  "the last worker has ended", NULL,
@@ -136,7 +138,8 @@ ended(struct evc__worker *w, bool for_good)
 	return true;
 }
 
-/* pthread_exit or cancellation: its thread goes, inside a run or between two. */
+/* pthread_exit or cancellation: the thread ends, inside a run or between
+   two. */
 static void
 lost(void *arg)
 {
@@ -175,7 +178,8 @@ is_retired(void *arg)
 	return sync_load_relaxed(&w->retire);
 }
 
-/* Wait, while it is paused or, for is_retired, that long; not through a stop. */
+/* Wait while the group is paused or, for is_retired, this long; a stop ends the
+   wait. */
 static void
 rest(struct evc__worker *w, bool (*is_over)(void *arg), double seconds)
 {
@@ -186,15 +190,14 @@ rest(struct evc__worker *w, bool (*is_over)(void *arg), double seconds)
 	sync_unlock(&g->lock);
 }
 
-/* false: it has ended. */
+/* false: the worker has ended. */
 static bool
 next_run(struct evc__worker *w)
 {
 	evc_group *g = w->group;
 
 	for (;;) {
-		/* Only hints: what they are about is looked at under the
-		   lock. */
+		/* Hints only: ended() looks again under the lock. */
 		if ((evc_should_stop(g->scope) ||
 		     sync_load_relaxed(&w->retire)) &&
 		    ended(w, false))
@@ -246,7 +249,7 @@ evc__worker_main(evc_coord *scope, void *worker)
 	(void)scope;
 	pthread_cleanup_push(lost, w);
 	work(w);
-	/* It is counted out. */
+	/* The worker is counted out. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_cleanup_pop(0);
 	return 0;

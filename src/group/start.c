@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The start of groups: init of each in turn, then of each state.start and its
- * workers; what has begun is taken back in reverse when one of them fails.
- *
- * One thread at a time starts groups of a registry.  It holds no lock meanwhile,
- * only the mark that it does, and waits for no worker before it has given that
- * up: so workers may wait for it.
+ * The start of groups: init of each in turn, then state.start and the workers
+ * of each; after a failure all begun steps are taken back in reverse.  One
+ * thread at a time starts groups of a registry.  Meanwhile this thread holds no
+ * lock, only the mark `starting`, and waits for no worker before it gives up
+ * the mark: so workers may wait for the start.
+ * Called by: the program (evc_group_start, evc_registry_start); resize.c
+ * spawns; stop_api.c waits for starts.
+ * Locks: the registry's, then the group's; retire, paused and stops_of_all are
+ * atomic.
  */
 #include "group/group.h"
 
@@ -42,7 +45,7 @@ begin(evc_registry *reg, const char *func)
 
 	sync_lock(&reg->lock);
 	(void)evc__start_awaited(reg, SYNC_FOREVER);
-	/* A log hook that is called by a start. */
+	/* true in a log hook that the start calls */
 	again = reg->starting;
 	reg->starting = true;
 	reg->starter = evc__tid();
@@ -63,9 +66,9 @@ end(evc_registry *reg)
 	sync_futex_wake(&reg->changed);
 }
 
-/* ---- which ones ---- */
+/* ---- the choice of groups ---- */
 
-/* Lock held: nobody but its own stop can be about it. */
+/* Lock held: only a stop of the group works on the group. */
 static void
 to_rest(evc_group *g)
 {
@@ -73,7 +76,7 @@ to_rest(evc_group *g)
 	evc__group_changed(g);
 }
 
-/* It is to be started, by us; *ret_ours false: it runs. */
+/* Is the group to be started by us?  *ret_ours false: the group runs. */
 static evc_status
 choose(evc_group *g, uint64_t until, const char *func, bool *ret_ours)
 {
@@ -95,7 +98,7 @@ choose(evc_group *g, uint64_t until, const char *func, bool *ret_ours)
 				  "%s: workers of the last start of %s live "
 				  "still: %s",
 				  func, g->name, names);
-	/* Somebody may be about to finish its stop. */
+	/* Another thread may be about to finish the stop. */
 	if (!evc__group_settle(g, until))
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "%s: %s is being stopped", func, g->name);
@@ -104,11 +107,11 @@ choose(evc_group *g, uint64_t until, const char *func, bool *ret_ours)
 				  "%s: the coordinator above %s is stopped",
 				  func, g->name);
 	sync_lock(&g->lock);
-	/* Joins of its last stop are over, but may not have returned. */
+	/* Joins of the last stop are over, but may not have returned. */
 	while (g->n_joining > 0 && evc__group_wait(g, until))
 		continue;
 	joined = g->n_joining == 0;
-	/* One that was freed since we hold it is none of the registry's. */
+	/* A group freed since our hold is no group of the registry. */
 	*ret_ours = joined && !g->doomed;
 	if (*ret_ours) {
 		g->state = EVC_GROUP_STARTING;
@@ -175,8 +178,8 @@ start_state(evc_group *g, const char *func)
 	return 0;
 }
 
-/* Take the stop of its scope back.  all: how often an error had stopped all
-   groups when the start began. */
+/* Take the scope's stop back.  all: how many errors had stopped all groups when
+   the start began. */
 static evc_status
 open_scope(evc_group *g, uint32_t all, const char *func)
 {
@@ -232,10 +235,9 @@ evc__worker_spawn(evc_group *g, struct evc__worker *w)
 	return st;
 }
 
-/* All under the lock: no worker gets to its end before the last one is there, and
-   so none takes itself for the last.  *ret_asked: a stop came while it was
-   STARTING, and the hook, if it was called, has found nothing to do; what comes
-   after that is the hook's. */
+/* All under the lock: no worker ends before the last worker is there, so none
+   takes itself for the last.  *ret_asked: a stop came in STARTING, when the
+   hook had nothing to do; a later stop is the hook's. */
 static evc_status
 spawn_all(evc_group *g, bool *ret_asked)
 {
@@ -291,7 +293,7 @@ reverse(struct evc__held *h)
 	}
 }
 
-/* Those that are ours go back, the last one first; gives up the start. */
+/* Shut down the groups that are ours, the last first, and give up the start. */
 static void
 take_back(struct evc__held *h, const char *why, const char *func)
 {
@@ -326,7 +328,7 @@ take_back(struct evc__held *h, const char *why, const char *func)
 	(void)evc__groups_await(h, until, false, func);
 }
 
-/* *ret_last: the group that it was about at last. */
+/* *ret_last: the group of the last step. */
 static evc_status
 start_all(struct evc__held *h, uint32_t all, uint64_t until, const char *func,
 	  evc_group **ret_last)
@@ -351,8 +353,8 @@ start_all(struct evc__held *h, uint32_t all, uint64_t until, const char *func,
 	return st;
 }
 
-/* Stops that are under way come first; they are waited for before the start is
-   ours, because others wait for that. */
+/* Stops under way come first.  We wait for them before the start is ours,
+   because other threads wait for the start. */
 static evc_status
 begin_after_stops(const struct evc__held *h, uint64_t until, const char *func)
 {
@@ -394,7 +396,8 @@ groups_start(struct evc__held *h, const char *func)
 		end(h->reg);
 		return 0;
 	}
-	/* What is refused while it is taken back is not what is to be read. */
+	/* Keep the text: a refusal during the way back is not for the
+	   caller. */
 	evc__copy(why, sizeof why, evc_last_error());
 	take_back(h, why, func);
 	return refuse_start(last, evc_refuse(st, "%s", why), func);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state of a group: how its changes are told and awaited, and what others
- * see of the group and its workers.  The public functions take the group's lock
- * and copy; the rest of the room calls the others with the lock held.
+ * The state of a group: changes are told and awaited here; and what others see
+ * of the group and its workers.
+ * Called by: the program (evc_group_get, _is_active, _worker_get, _error_get,
+ * _ids, _scope, _registry); all files of the room.
+ * Locks: the public functions take the group's lock, the others need the lock
+ * held; changed is atomic.
  */
 #include "group/group.h"
 
@@ -80,19 +83,20 @@ state_of(const evc_group *g)
 {
 	if (g->state != EVC_GROUP_RUNNING)
 		return g->state;
-	/* As evc_group_is_active says: the hook is due. */
+	/* As evc_group_is_active: the hook is due. */
 	if (evc_should_stop(g->scope))
 		return EVC_GROUP_STOPPING;
 	return sync_load(&g->paused) ? EVC_GROUP_PAUSED : EVC_GROUP_RUNNING;
 }
 
-/* Lock held: why it stopped last, or stops. */
+/* Lock held: why the group stopped last, or stops. */
 static evc_reason
 stop_of(const evc_group *g)
 {
 	evc_reason r = g->stop, now;
 
-	/* Asked for, and the hook is due; it may have been taken back since. */
+	/* The stop is asked for, and the hook is due; the stop may have been
+	   taken back since. */
 	if (g->state == EVC_GROUP_RUNNING && evc_should_stop(g->scope) &&
 	    evc_reason_get(g->scope, 0, &now) == 0)
 		r = now;
@@ -141,7 +145,7 @@ describe(const struct evc__worker *w, evc_worker_info *i)
 	i->live = w->live;
 	i->retired = sync_load_relaxed(&w->retire);
 	i->running = began != 0;
-	/* It may have begun after we have looked at the clock. */
+	/* The run may have begun after our look at the clock. */
 	i->run_time = began != 0 && now > began ? (double)(now - began) / 1e9 :
 						  0;
 	i->n_runs = sync_load_relaxed(&w->n_runs);

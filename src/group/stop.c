@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stop of a group: whose turn it is to call shutdown, state.stop and
- * cleanup.
- *
- * Whoever moves the state from RUNNING to STOPPING, under the lock, calls the
- * first two: a thread that stops the group, or the scope's stop hook, when
- * somebody has asked the scope itself.  Whoever finds it STOPPING with nobody
- * alive and nobody in a function calls the third, and then it is STOPPED: those
- * who wait for the group, or `ended` of the scope.  All of them look when they
- * are done with their own part, so the last one finds it.
+ * The stop of a group: the turn to call shutdown, state.stop and cleanup.  The
+ * thread that moves the state from RUNNING to STOPPING, under the lock, calls
+ * shutdown and state.stop: a thread that stops the group, or the scope's stop
+ * hook, after a request to the scope itself.  The thread that finds STOPPING,
+ * no live worker and no function running calls cleanup, and then the group is
+ * STOPPED: a waiter for the group, or `ended` of the scope.  Each thread looks
+ * after its own part, so the last thread finds the turn.
+ * Called by: stop_api.c, start.c, await.c, hold.c; the scope's hook and
+ * `ended`.
+ * Locks: the group's, taken; budget_ends and paused are atomic.
  */
 #include "group/group.h"
 
@@ -17,8 +18,8 @@
 
 /* ---- claims ---- */
 
-/* The scope has a stop of its own, whatever it has inherited: a clear of what is
-   above leaves that alone. */
+/* The scope gets a stop of its own beside an inherited stop: a clear of a scope
+   above leaves the scope's own stop alone. */
 static void
 ask(evc_group *g, const char *text)
 {
@@ -31,8 +32,8 @@ ask(evc_group *g, const char *text)
 		(void)evc_request_stop_at(g->scope, 0, text, NULL, 0, NULL);
 }
 
-/* Say why.  unborn: it had no worker yet, and its scope may stand stopped since
-   the last time. */
+/* Log why.  unborn: the group had no worker yet, and its scope may be stopped
+   since the last time. */
 static void
 told(evc_group *g, const char *unborn)
 {
@@ -50,20 +51,20 @@ told(evc_group *g, const char *unborn)
 		r.code != 0 ? ": " : "", r.text, r.who);
 }
 
-/* Lock held: who sees that it stops sees why. */
+/* Lock held: a thread that sees the stop sees the reason. */
 static void
 claim(evc_group *g)
 {
 	g->state = EVC_GROUP_STOPPING;
 	g->shutting = true;
-	/* Its log hook, and functions of groups before it, cannot wait for what
-	   comes after them. */
+	/* The group's log hook, and functions of groups before this group,
+	   cannot wait for later steps. */
 	g->inside_tid = evc__tid();
 	sync_store(&g->paused, false);
 	evc__group_changed(g);
 }
 
-/* Lock held: its workers hear of it; a request takes no lock of ours. */
+/* Lock held: the workers hear of the stop; a request takes no lock of ours. */
 static void
 claim_born(evc_group *g, const char *text)
 {
@@ -154,7 +155,7 @@ void
 evc__group_shut_down(evc_group *g, uint64_t until_ns)
 {
 	sync_store(&g->budget_ends, until_ns);
-	/* Perhaps another thread's. */
+	/* inside_tid may be another thread's. */
 	sync_lock(&g->lock);
 	g->inside_tid = 0;
 	sync_unlock(&g->lock);
@@ -213,7 +214,7 @@ finish(evc_group *g, uint64_t until_ns)
 	sync_lock(&g->lock);
 }
 
-/* Lock held: does somebody see to it that it comes to rest? */
+/* Lock held: is another thread bringing the group to rest? */
 static bool
 on_its_way(const evc_group *g)
 {
@@ -252,8 +253,8 @@ evc__group_bury(evc_group *g)
 	for (i = 0; i < g->n_workers && g->n_live > 0; i++) {
 		struct evc__worker *w = g->worker[i];
 
-		/* One that ends as it should is counted out before its member
-		   is. */
+		/* A worker that ends normally is counted out before its
+		   member. */
 		if (!w->live || w->member == 0 ||
 		    (evc_member_get(g->scope, w->member, &m) == 0 &&
 		     m.state == EVC_LIVE))
@@ -292,7 +293,7 @@ evc__group_on_ended(evc_coord *scope, const evc_verdict *v, void *group)
 	(void)scope;
 	(void)v;
 	evc__group_bury(g);
-	/* Who stops it cleans up: as many groups, in their order. */
+	/* A waiter for the stop cleans up, as many groups in their order. */
 	sync_lock(&g->lock);
 	awaited = g->n_awaiting > 0;
 	sync_unlock(&g->lock);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_registry_stop, _stop_name, evc_group_stop and _wait_finish: tell all,
- * shut them down in turn, wait for all, in one budget.
+ * evc_registry_stop, _stop_name, evc_group_stop and _wait_finish: tell all
+ * groups, shut them down in turn, wait for all, in one budget.
+ * Called by: the program; atexit.c.
+ * Locks: the registry's, then the group's, both taken.
  */
 #include "group/group.h"
 
@@ -32,8 +34,8 @@ evc__groups_stop(struct evc__held *h, const char *text, uint64_t until_ns,
 	bool in_time;
 	unsigned i;
 
-	/* All claims in one breath, with no start between: so a start comes
-	   before this stop or after it. */
+	/* All claims under one lock, with no start in between: so a start comes
+	   before this stop or after. */
 	evc__worker_waits(true);
 	sync_lock(&h->reg->lock);
 	in_time = evc__start_awaited(h->reg, until_ns);
@@ -48,7 +50,7 @@ evc__groups_stop(struct evc__held *h, const char *text, uint64_t until_ns,
 		if (h->group[i].ours)
 			evc__group_shut_down(h->group[i].g, until_ns);
 	st = evc__groups_await(h, until_ns, exiting, func);
-	/* What ran already was stopped all the same. */
+	/* Groups that ran already were stopped all the same. */
 	if (st == 0 && !in_time)
 		st = evc_refuse(EVC_DEADLINE_EXCEEDED,
 				"%s: another thread is still starting groups",
