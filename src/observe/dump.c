@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_dump: a report to a descriptor, at any time.
- *
- * The facts are collected once; the text is made of them twice, to know how
- * long it is and to have it, so that no buffer has to be guessed.
+ * evc_dump: a report to a descriptor, at any time.  The facts are collected
+ * once; the text is made twice, first for its length, so no buffer is guessed.
+ * Called by: the program.
+ * Locks: none of its own; facts.c takes the locks, and none is held during a
+ * write.
  */
 #include "observe/facts.h"
 
@@ -60,7 +61,8 @@ evc_dump(const evc_coord *c, int fd, unsigned format)
 	if (buf != NULL) {
 		t = evc__text_in(buf, length.len + 1);
 		write_as(&t, form, &f);
-		/* The helper thread has stops to drive. */
+		/* The helper thread has stops to drive, so its write may take a
+		   second in all. */
 		st = evc__write_out(fd, buf,
 				    t.len < length.len ? t.len : length.len,
 				    evc__helper_is_self(c));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_explain: one paragraph that says why it stopped, or why it does not.
+ * evc_explain: one paragraph that says why the coordinator stopped, or why the
+ * stop does not end.
+ * Called by: the program; report.c uses evc__add_errno_and_place.
+ * Locks: the coordinator's, taken.
  */
 #include "observe/observe.h"
 
@@ -43,7 +46,7 @@ add_code(struct text *t, const char *verb, const evc_reason *r)
 		evc__text_fmt(t, ": %s", r->text);
 }
 
-/* What the one who asked did; asked: how to call a plain request. */
+/* The act of the asking thread; asked: the word for a plain request. */
 static void
 add_what(struct text *t, const evc_reason *r, const char *asked)
 {
@@ -100,7 +103,7 @@ add_later(struct text *t, const evc_coord *c, const evc_reason *first)
 	for (i = 1; evc_reason_get(c, i, &r) == 0; i++, n++) {
 		evc__text_add(t, n == 0 ? " After that: " : "; ");
 		/* A request may have come in while the winner's was being
-		   written, and be a little older. */
+		   written, and may be a little older. */
 		evc__text_fmt(t, "%+.6f s ",
 			      ((double)r.mono_ns - (double)first->mono_ns) /
 				      1e9);

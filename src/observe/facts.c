@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Collecting what a report says.
+ * Collects the facts of a report.
+ * Called by: dump.c, report.c, json.c and metrics.c.
+ * Locks: the lock of each coordinator in turn, its parent's for the place in
+ * the tree; none while threads are looked at.
  */
 #include "observe/facts.h"
 
@@ -66,7 +69,7 @@ evc__facts_root_name(const struct evc__facts *f)
 	return name;
 }
 
-/* No name looks like two. */
+/* A slash or backslash inside a name is marked, so no name looks like two. */
 static void
 add_name(struct text *t, const char *name)
 {
@@ -80,7 +83,7 @@ add_name(struct text *t, const char *name)
 	}
 }
 
-/* What stands above the first one of the facts lives as long as that. */
+/* Coordinators above the first facts live as long as the first coordinator. */
 static void
 add_above(struct text *t, const evc_coord *a)
 {
@@ -175,7 +178,8 @@ copy_loop(evc_reactor *r, uint64_t w, struct evc__facts_loop *l)
 	l->silence = evc__reactor_silence(r);
 	if (l->silence.silent)
 		l->state = LOOP_SILENT;
-	/* Who is in a callback and asks for a report is not stuck there. */
+	/* A thread that asks for a report from inside a callback is not stuck
+	   there. */
 	else if ((w & WORD_FLAG) && r->tid != evc__tid() &&
 		 l->silence.kind != BUSY_APPLICATION &&
 		 l->silence.kind != BUSY_TURN)
@@ -269,8 +273,8 @@ by_name(const void *a, const void *b)
 	return d != 0 ? d : (x->twin > y->twin) - (x->twin < y->twin);
 }
 
-/* Scopes may have the same name, but what is counted of them has to be told
-   apart: number those, in the order in which they were made. */
+/* Scopes may have the same name, but their counters need different labels:
+   number such scopes, in the order in which they were made. */
 static void
 number_twins(struct evc__facts **below, unsigned n)
 {
@@ -287,7 +291,7 @@ number_twins(struct evc__facts **below, unsigned n)
 	}
 }
 
-/* Those below, each kept by its gate until it is copied. */
+/* The scopes below, each kept by its refgate until it is copied. */
 static void
 take_scopes(evc_coord *c, struct evc__facts *f)
 {
@@ -307,7 +311,7 @@ take_scopes(evc_coord *c, struct evc__facts *f)
 			f->lost_scopes++;
 		evc__refgate_leave(&below[i]->life.gate);
 	}
-	/* The same memory: as many pointers, of another kind. */
+	/* The same memory, as many pointers, of another kind. */
 	all = (struct evc__facts **)(void *)below;
 	if (k > 0) {
 		struct evc__facts *s = f->below;

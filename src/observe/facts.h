@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a report says, as plain memory: collected once, then written as text, as
- * JSON or as counters.
+ * The facts of a report as plain memory: collected once, then written as text,
+ * as JSON or as counters.
  *
- * A coordinator's part is copied under its lock, and it is kept by its gate
- * meanwhile.  What takes time - /proc, stacks - is looked at afterwards, when
- * nothing of any coordinator is held: by thread id alone, so a thread that has
- * ended since costs a line that says little, and one of the same id that came
- * after it a line that is wrong, and nothing worse.
+ * A coordinator's part is copied under its lock; meanwhile its refgate keeps
+ * the coordinator.  Slow looks - /proc, stacks - come afterwards, with nothing
+ * held, by thread id alone.  A thread that has ended since costs a line that
+ * says little.  A new thread with the same id costs a wrong line, and nothing
+ * worse.
  */
 #ifndef EVC_OBSERVE_FACTS_H
 #define EVC_OBSERVE_FACTS_H
@@ -18,69 +18,75 @@
 #include "base/stack.h"
 #include "core/core.h"
 
-/* What to look at. */
+/* Parts of a look. */
 enum {
 	/* The kernel's view of threads, and their stacks, where a stop
 	   stands. */
 	FACTS_THREADS = 1 << 0,
-	/* And where none does. */
+	/* The same where no stop stands. */
 	FACTS_ALL_THREADS = 1 << 1
 };
 
 #define FACTS_FRAMES 32
 
-/* What the kernel says of a thread, and its stack. */
+/* The kernel's view of a thread, and its stack. */
 struct evc__facts_thread {
 	int tid;
-	struct evc__facts_thread *next; /* all of a report */
-	/* Whose it is; it may also be that of loops, and of hooks that they
-	   are in. */
+	/* the next of all threads of a report */
+	struct evc__facts_thread *next;
+	/* The owner of the thread; loops and their hooks may have the same
+	   thread. */
 	const void *owner;    /* the member, or the loop */
 	const struct evc__facts *in;
-	evc_id id;            /* of the member, or 0 */
+	evc_id id;            /* id of the member, or 0 */
 	bool known;           /* /proc could be read */
-	bool deaf;            /* it blocks the signal that asks for stacks */
-	bool left;            /* there were too many before it */
+	bool deaf; /* the thread blocks the signal that asks for stacks */
+	bool left; /* no stack: too many threads came before this thread */
 	struct evc__proc proc;
-	const char *no_stack; /* why there is none; NULL: there is one, or it
-				 was not asked for */
+	/* why there is no stack; NULL: there is a stack, or none was asked
+	   for */
+	const char *no_stack;
 	unsigned n_frames;
 	void *frame[FACTS_FRAMES]; /* the innermost first */
 };
 
-/* A member; or tasks of a class, or a scope, as evc_member_each shows them. */
+/* A member; or tasks of a class, or a scope, as in evc_member_each. */
 struct evc__seen {
 	evc_member_info info;
-	int tid;                /* the thread that it is, or 0 */
-	const char *progress; /* or NULL */
-	uint64_t progress_ns; /* by the coarse clock */
+	int tid;                /* thread id of the member, or 0 */
+	const char *progress; /* NULL: no progress so far */
+	uint64_t progress_ns; /* time of the progress, coarse clock */
 	double progress_age;  /* seconds */
-	unsigned unblocks, kicks; /* in the present stop */
-	const struct evc__extension *extension; /* in its facts, or NULL */
-	struct evc__facts_thread *thread; /* or NULL */
+	unsigned unblocks, kicks; /* calls in the present stop */
+	/* in the member's facts, or NULL */
+	const struct evc__extension *extension;
+	/* NULL: the thread was not looked at */
+	struct evc__facts_thread *thread;
 };
 
-/* LOOP_BUSY: it has heard of the stop, and is in a callback of ours. */
+/* LOOP_BUSY: the loop has heard of the stop, and is in a callback of ours. */
 enum { LOOP_TURNS, LOOP_BUSY, LOOP_SILENT, LOOP_DESTROYED };
 
 struct evc__facts_loop {
 	char name[48];
 	int tid;
 	unsigned state;
-	struct evc__silence silence; /* of one that was not destroyed */
+	struct evc__silence silence; /* valid if the loop was not destroyed */
 	unsigned n_tasks, n_loopers, n_runners;
-	const char *progress; /* of the callback of ours that runs, or NULL */
+	/* progress of the running callback of ours, or NULL */
+	const char *progress;
 	uint64_t progress_ns;
 	double progress_age;
-	struct evc__facts_thread *thread; /* or NULL */
+	/* NULL: the thread was not looked at */
+	struct evc__facts_thread *thread;
 };
 
 struct evc__facts {
-	/* the tree of them */
+	/* the tree of facts */
 	const struct evc__facts *up;
 	struct evc__facts *next, *below;
-	const evc_coord *above; /* the first one's: what c is a scope of */
-	unsigned twin; /* how many scopes before it there have its name */
+	const evc_coord *above; /* in the first facts only: the parent of c */
+	unsigned twin; /* number of scopes of the same name before this scope */
 
 	char name[48];
 	bool scope, phased, held;
@@ -89,12 +95,12 @@ struct evc__facts {
 	unsigned n_ended, n_errors;
 	double stop_age;        /* < 0: no stop */
 
-	/* the one that fits always, and all of them */
+	/* `first`: a copy that needs no memory; `reasons`: all kept reasons */
 	evc_reason first, *reasons;
 	unsigned n_reasons;
 	double step[N_STEPS];   /* seconds since the stop; < 0: not reached */
 	unsigned n_kicks, n_unblocks;
-	const char *kicks_lost; /* why; or NULL */
+	const char *kicks_lost; /* why kicks wake nobody, or NULL */
 	struct evc__extension *extensions;
 	unsigned n_extensions;
 	struct evc__seen *members;
@@ -105,16 +111,15 @@ struct evc__facts {
 	unsigned n_scopes;
 	uint64_t now;           /* by c's clock */
 
-	/* for lack of memory */
+	/* numbers and parts that lack of memory has cost */
 	unsigned lost_reasons, lost_extensions, lost_loops, lost_scopes;
 	bool lost_members, lost_threads;
 
-	/* the first one's alone */
+	/* in the first facts only */
 	struct evc__facts_thread *threads;
 	uint64_t real_ns;
-	bool no_signal;         /* stacks would have been taken, but there is no
-				   signal for it */
-	unsigned stacks_left;   /* not taken: there were too many */
+	bool no_signal;         /* stacks were wanted, but no signal is free */
+	unsigned stacks_left;   /* stacks not taken: too many threads */
 };
 
 /* ---- members.c ---- */
@@ -126,22 +131,22 @@ struct evc__snapshot {
 	unsigned n, room;
 };
 
-/* Lock held: all members, tasks and scopes of c.  false: no memory; else
-   s->seen is the caller's to free. */
+/* Lock held: all members, tasks and scopes of c.  false: no memory; else the
+   caller frees s->seen. */
 bool evc__snapshot(evc_coord *c, struct evc__snapshot *s);
-/* No lock: runners are asked where they are, and only they know. */
+/* No lock: asks the runner for its place; only the runner knows. */
 void evc__describe_runner(evc_coord *c, evc_member_info *i);
 
 /* ---- facts.c ---- */
 
-/* No lock, c usable.  f is the caller's, to be given back. */
+/* No lock, c usable.  The caller gives f back. */
 void evc__facts_take(evc_coord *c, unsigned what, struct evc__facts *f);
 void evc__facts_free(struct evc__facts *f);
 
 /* ---- look.c ---- */
 
-/* The threads of members that are alive, and of loops that do not turn: where a
-   stop stands; all: everywhere, and every loop's. */
+/* Look at the threads of live members and of loops that do not turn, where a
+   stop stands; all: everywhere, and at the thread of every loop. */
 void evc__facts_look(struct evc__facts *f, bool all);
 
 /* ---- names that report and JSON share ---- */
@@ -150,7 +155,7 @@ const char *evc__reason_kind(unsigned kind);
 const char *evc__member_kind(unsigned kind);
 const char *evc__state_name(unsigned state);
 const char *evc__facts_state(const struct evc__facts *f);
-/* "db/pool": where a scope stands below its root, which itself is "". */
+/* "db/pool": the path from the root to a scope; the root itself is "". */
 struct text;
 void evc__facts_path(struct text *t, const struct evc__facts *f);
 const char *evc__facts_root_name(const struct evc__facts *f);

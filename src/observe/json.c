@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * evc_report_json: the facts of a report as one JSON object.
- *
- * Every key is always there; what does not apply is null.  Times are seconds,
- * as numbers with nine places; "time" is since the epoch, all others are ages
- * or distances.
+ * Called by: the program; dump.c.
+ * Locks: none; facts.c has copied the facts.
+ */
+/*
+ * Every key is always there; a value that does not apply is null.  Times are
+ * seconds, as numbers with nine places; "time" is since the epoch, all others
+ * are ages or distances.
  *
  * The object itself:
  *	evcoord		string: the library's version
  *	pid		number
- *	time		number: when this was written
- *	stack_signal	number: what asks for stacks, 0: nothing does
- *	stacks_left	number: stacks not taken because there were too many
+ *	time		number: of this report
+ *	stack_signal	number: the signal for stacks; 0: none
+ *	stacks_left	number: stacks not taken, of too many
  *	coordinator	object: see below
  * A coordinator:
  *	name		string
@@ -26,43 +29,43 @@
  *	ended		number: members that have ended in this round
  *	errors		number: of this round
  *	stop_age	number or null: since the stop was asked for
- *	reasons		array of: at (number, since the first one), time, kind,
- *			code, code_name, who, by (a member's id or 0), tid,
- *			errno, text, file, func, line
- *	escalation		object or null (no stop): told, hooks, kicks,
- *			ending, abandoned (number since the stop, or null: not
+ *	reasons		array of: at (number, since the first reason), time,
+ *			kind, code, code_name, who, by (a member's id or 0),
+ *			tid, errno, text, file, func, line
+ *	escalation	object or null (no stop): told, hooks, kicks, ending,
+ *			abandoned (number since the stop, or null: not
  *			reached), hook_calls, kick_calls, kicks_lost (why they
  *			wake nobody, or null)
  *	extensions	array of: id, name, granted, reason
- *	members		array of: id (0: a task), kind, name, state, where, age (or
- *			null: of tasks on another thread's loop), round, flags
- *			(array of strings), tid (or null), runs and
- *			missed (loopers, else null), count (of tasks that it
- *			stands for, else null), progress (object with text and
+ *	members		array of: id (0: a task), kind, name, state, where, age
+ *			(or null: of tasks on another thread's loop), round,
+ *			flags (array of strings), tid (or null), runs and
+ *			missed (loopers, else null), count (of tasks behind
+ *			this entry, else null), progress (object with text and
  *			age, or null), unblocks, kicks, extension (object
  *			with granted and reason, or null), thread (below, or
  *			null)
  *	loops		array of: name, tid, state ("turning", "busy": in a
  *			callback of ours since the stop, "silent": has not
- *			turned since it, "destroyed"), since (age of its present
- *			iteration, or null: it has not run), in (what it is in,
- *			or null), in_name (of that, or null), tasks, loopers,
- *			runners, progress, thread
+ *			turned since the stop, "destroyed"), since (age of the
+ *			present iteration, or null: no iteration yet), in (the
+ *			kind of its callback, or null), in_name (its name, or
+ *			null), tasks, loopers, runners, progress, thread
  *	scopes		array of coordinators
  *	counters	object: stops, kicks, unblocks, stragglers, missed,
  *			stop_seconds
- *	lost		object: what there was no memory for: reasons,
+ *	lost		object: lost for lack of memory: reasons,
  *			extensions, loops, scopes (numbers), members, threads
  *			(booleans)
- * A thread, as it was looked at:
+ * A thread, at the time of the look:
  *	tid		number
  *	state		string, as /proc has it: "S"; or null
  *	state_name	string: "sleeping"; or null
  *	wchan, syscall	string or null
- *	blocks_signal	boolean: the one that asks for stacks; false where one
- *			was taken
+ *	blocks_signal	boolean: blocks the signal for stacks; false beside a
+ *			stack
  *	stack		array of strings, the innermost call first
- *	no_stack	string or null: why there is none
+ *	no_stack	string or null: why there is no stack
  */
 #include "observe/facts.h"
 

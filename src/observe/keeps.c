@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_reactor_explain: what keeps a loop running.
- *
- * libev counts active watchers and references, and ev_run returns when that
- * count is 0; it lists neither.  So this says what of the count is ours, and
- * what lives on the loop.  Scopes whose home is the same loop stand on it by
- * reactors of their own, which share its watchers; only the loop's thread may
- * go through those.
+ * evc_reactor_explain: what keeps a loop running.  libev counts active watchers
+ * and references, and ev_run returns at 0, but libev lists neither.  So this
+ * text says which part of the count is ours, and what lives on the loop.
+ * Scopes with the same loop as home have reactors of their own, which share the
+ * watchers of the loop; only the loop's thread may go through these reactors.
+ * Called by: the program.
+ * Locks: the coordinator's and the loop_waker's, taken.
  */
 #include "observe/observe.h"
 
@@ -14,19 +14,19 @@
 #include "core/core.h"
 #include "core/join/join.h"
 
-/* Names of many are cut. */
+/* More names are cut. */
 #define NAMES_MOST 8
 
 struct keeps {
 	struct text *t;
 	bool here;           /* on the loop's own thread */
 	const evc_reactor *about;
-	unsigned references; /* of ours that keep ev_run running */
+	unsigned references; /* our references that keep ev_run running */
 	unsigned timers;     /* active and counted by libev */
 	unsigned others;     /* reactors of scopes */
 };
 
-/* What an evc__loop_waker_any is about; it takes no argument. */
+/* For evc__loop_waker_any, whose function takes no argument. */
 static __thread struct keeps *present;
 
 static const char *
@@ -90,7 +90,7 @@ add_loopers(struct keeps *k, const evc_reactor *r)
 		      r->n_loopers, plural(r->n_loopers),
 		      r->n_loopers_background);
 	r->looper_ops->each(r, add_looper, &a);
-	/* Its timer is never counted, its reference is: see there. */
+	/* The timer of loopers is never counted, but their reference is. */
 	evc__text_fmt(k->t, "; one ev_timer for all, %s reference\n",
 		      holds ? "1" : "no");
 	k->references += holds;
@@ -143,7 +143,7 @@ add_joins(struct keeps *k, const evc_reactor *r)
 				      plural(timers));
 		evc__text_fmt(k->t, "\n");
 	}
-	/* Runs hear as joins do; one may just be coming or leaving. */
+	/* A run waits as a join does, and may just be coming or leaving. */
 	if (heard > joins)
 		evc__text_fmt(k->t, "    %u run%s (evc_reactor_run): %u "
 				    "reference%s\n",
@@ -171,7 +171,8 @@ add_reactor(struct keeps *k, evc_reactor *r)
 	sync_unlock(&c->lock);
 }
 
-/* Pinned by the bell: nobody takes it, or its coordinator, away. */
+/* The loop_waker is pinned, so no thread frees the reactor or its
+   coordinator. */
 static bool
 add_other(evc_reactor *r)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ready for evc_config.log: lines for a terminal or a file, and for syslog.
- * The only place of the library that prints, and only where a program says so.
+ * Functions for evc_config.log: lines for a terminal or a file, and for syslog.
+ * Only these functions of the library print, and only where a program asks.
+ * Called by: the program, through evc_config.log.
+ * Locks: none.
  */
 #include <syslog.h>
 #include <time.h>
@@ -49,7 +51,7 @@ kind_name(unsigned kind)
 	return kind < sizeof name / sizeof name[0] ? name[kind] : "?";
 }
 
-/* A field whose value is in quotes: there are none inside. */
+/* A field with its value in quotes; the value has no quotes inside. */
 static void
 add_quoted(struct text *t, const char *key, const char *value)
 {
@@ -69,7 +71,7 @@ static void
 add_fields(struct text *t, const evc_reason *r)
 {
 	evc__text_fmt(t, " [code=%s", evc_status_name(r->code));
-	/* That members are late nobody has reported. */
+	/* A line about late members has no reason. */
 	if (r->kind != 0)
 		evc__text_fmt(t, " kind=%s", kind_name(r->kind));
 	evc__text_fmt(t, " round=%u", r->round);
@@ -93,7 +95,7 @@ void
 evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg)
 {
 	char buf[1024];
-	/* Room for the end of the line. */
+	/* One byte is kept for the end of the line. */
 	struct text t = evc__lines_in(buf, sizeof buf - 1);
 
 	(void)arg;
@@ -102,7 +104,7 @@ evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg)
 		      level_name(level), line);
 	if (r != NULL)
 		add_fields(&t, r);
-	/* At once, so that lines of several threads do not mix. */
+	/* One write, so lines of several threads do not mix. */
 	strcat(buf, "\n");
 	evc__write_once(STDERR_FILENO, buf, strlen(buf));
 }
@@ -117,7 +119,7 @@ evc_log_syslog(int level, const char *line, const evc_reason *r, void *arg)
 	(void)r;
 	(void)arg;
 	evc__text_add(&t, line);
-	/* It is a cancellation point, with a lock of the C library's held. */
+	/* syslog is a cancellation point, and holds a lock of the C library. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	syslog(level, "%s", buf);
 	pthread_setcancelstate(old, NULL);

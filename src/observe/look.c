@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What threads do, for a report: what the kernel says, and their stacks.
- *
- * Nothing of any coordinator is held or touched here.  A thread may have ended
- * meanwhile: then there is less to say of it.
+ * A report's look at threads: the kernel's view, and stacks.  Nothing of any
+ * coordinator is held or touched here.  A thread may have ended meanwhile: then
+ * the report says less about the thread.
+ * Called by: facts.c.
+ * Locks: none; the facts belong to the caller.
  */
 #include "observe/facts.h"
 
@@ -13,8 +14,8 @@
 
 struct looking {
 	struct evc__facts *first;
-	bool all;          /* also where no stop stands */
-	uint64_t end;      /* of stacks; 0: none was taken yet */
+	bool all;          /* also threads where no stop stands */
+	uint64_t end; /* end of the time for stacks; 0: none was taken yet */
 	unsigned n_stacks;
 };
 
@@ -63,14 +64,14 @@ look_at(struct looking *k, int tid, const struct evc__facts *in,
 	t->id = id;
 	t->known = evc__proc_read(tid, &t->proc);
 	take_stack(k, t);
-	/* One that has just answered may still be in the handler, where it
-	   blocks everything. */
+	/* A thread that has just answered may still be in the handler, where
+	   all signals are blocked. */
 	t->deaf = signo != 0 && t->n_frames == 0 &&
 		  (t->proc.blocked >> (signo - 1) & 1);
 	return t;
 }
 
-/* A loop's thread is often a member as well, perhaps of what is above. */
+/* A loop's thread is often a member as well, perhaps of a coordinator above. */
 static struct evc__facts_thread *
 find(const struct evc__facts *f, int tid)
 {
@@ -99,7 +100,7 @@ look_at_loop(struct looking *k, struct evc__facts *f, struct evc__facts_loop *l)
 		l->thread = look_at(k, l->tid, f, l, 0);
 }
 
-/* Threads first: a hook that runs is in one of theirs, or in its loop's. */
+/* Members first: a running hook is on the thread of a member or of a loop. */
 static void
 look_at_members(struct looking *k, struct evc__facts *f, bool hooks)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looking at members: one by its id, or all that are alive.
+ * Looks at members: one by its id, or all that are alive.
+ * Called by: facts.c; the program (evc_member_get, _each).
+ * Locks: the coordinator's and, for scopes, the lock of each below; the static
+ * functions need it held.
  */
 #include "base/self.h"
 #include "base/text.h"
@@ -10,7 +13,8 @@
 #include "core/join/join.h"
 #include "observe/facts.h"
 
-/* Lock held.  What is common to loopers on a loop and on their own thread. */
+/* Lock held.  The part that loopers on a loop and loopers on their own thread
+   share. */
 static void
 describe_looper(const evc_coord *c, const struct evc__entry *e, uint64_t now,
 		evc_member_info *to, struct text *where)
@@ -112,7 +116,7 @@ next_info(struct evc__snapshot *s)
 	return s->n < s->room ? &s->seen[s->n++].info : NULL;
 }
 
-/* What reports add for members that are more than an entry. */
+/* What reports add for members with more than an entry. */
 static void
 look_closer(struct evc__seen *k, const struct evc__member *m)
 {
@@ -161,7 +165,7 @@ by_id(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* All that have an id. */
+/* All members with an id. */
 static void
 add_entries(struct evc__snapshot *s)
 {
@@ -226,7 +230,7 @@ name_task(evc_member_info *i, const evc_reactor *r, const evc_task_class *k,
 	evc__text_add(&where, evc__tasks_wrong(r));
 }
 
-/* The loop's own thread: one by one. */
+/* On the loop's own thread: each task. */
 static void
 add_own_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 {
@@ -247,7 +251,7 @@ add_own_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 		}
 }
 
-/* Another thread: counters only. */
+/* On another thread: only counters. */
 static void
 add_counted_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 {
@@ -267,7 +271,7 @@ add_counted_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 	}
 }
 
-/* Any thread: those that are on their way, or run. */
+/* Any thread: posts that are on their way, or run. */
 static void
 add_posts(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_metrics: counters as text for Prometheus, exposition format 0.0.4.
- *
- * Every sample has the label coordinator, the root's name, and below that the
- * label scope, the path from there: "db/pool".  Scopes of the same name beside
- * each other are numbered - "db", "db#2" - because no two samples may have the
- * same labels.  All samples of one metric stand together, so the tree is gone
- * through once for each.
+ * evc_metrics: counters as text for Prometheus, exposition format 0.0.4.  Every
+ * sample has the label coordinator, the root's name; below the root also the
+ * label scope, the path from the root: "db/pool".  Scopes of the same name and
+ * parent are numbered - "db", "db#2" - because no two samples may have the same
+ * labels.  All samples of a metric stand together, so each metric goes through
+ * the tree once.
+ * Called by: the program; dump.c.
+ * Locks: none; facts.c has copied the facts.
  */
 #include "observe/facts.h"
 #include "base/json_write.h"
@@ -17,7 +18,7 @@
 
 /* ---- the format ---- */
 
-/* name{coordinator="c",scope="s" - the bracket stays open. */
+/* name{coordinator="c",scope="s" - the brace stays open. */
 static void
 sample(struct text *t, const char *name, const struct evc__facts *f)
 {
@@ -40,7 +41,7 @@ label(struct text *t, const char *name, const char *value)
 	evc__text_fmt(t, ",%s=\"%s\"", name, value);
 }
 
-/* The next one of the tree, from the first one down; NULL: that was all. */
+/* The next facts of the tree, from the first down; NULL: the end. */
 static const struct evc__facts *
 next(const struct evc__facts *f)
 {
@@ -140,7 +141,7 @@ stragglers(const struct evc__facts *f)
 	return f->stats.stragglers;
 }
 
-/* Of loopers that have ended, and of those that are there. */
+/* Missed runs of ended loopers, and of live loopers. */
 static uint64_t
 missed(const struct evc__facts *f)
 {
@@ -184,7 +185,7 @@ add_metric(struct text *t, const struct evc__facts *first,
 	}
 }
 
-/* A bound, without the zeros at its end. */
+/* A bound, without trailing zeros. */
 static void
 add_bound(struct text *t, double bound)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_report: all kept reasons, the steps, and all members alive, and the same
- * of the scopes below, indented.  Of what is late: where it is, what it does,
- * since when.
+ * evc_report: all kept reasons, the steps, and all live members, then the
+ * scopes below, indented.  For a late member: its place, its act, and since
+ * when.
+ * Called by: the program; dump.c.
+ * Locks: none; facts.c has copied the facts.
  */
 #include "observe/observe.h"
 
@@ -37,7 +39,7 @@ plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* ---- what the coordinator itself has to say ---- */
+/* ---- the coordinator itself ---- */
 
 static void
 add_head(const struct part *p)
@@ -134,7 +136,7 @@ is_member(const struct evc__facts *f, const struct evc__extension *e)
 	return false;
 }
 
-/* Those that no line of a member will show. */
+/* Extensions that no member's line will show. */
 static void
 add_extensions(const struct part *p)
 {
@@ -226,7 +228,7 @@ add_stack(const struct part *p, const struct evc__facts_thread *t)
 	}
 }
 
-/* Once, with whose it is. */
+/* Each thread once, with the thread's owner. */
 static void
 add_thread(const struct part *p, const struct evc__facts_thread *t,
 	   const void *of, unsigned kicks)
@@ -295,7 +297,7 @@ add_member(const struct part *p, const struct evc__seen *s)
 	if (m->where[0] != '\0')
 		evc__text_fmt(p->t, " %s", m->where);
 	evc__text_fmt(p->t, ", %s", evc__state_name(m->state));
-	/* A task's is known on its own loop's thread alone. */
+	/* Only the loop's own thread knows the age of a task. */
 	if (m->kind != EVC_TASK || m->age > 0)
 		evc__text_fmt(p->t, ", for %.3f s", m->age);
 	if (m->kind == EVC_LOOPER)
@@ -352,8 +354,8 @@ add_loop_state(const struct part *p, const struct evc__facts_loop *l)
 		evc__text_add(p->t, ", or nobody has run it yet");
 }
 
-/* Loops that a stop did not reach, or that are in a callback of ours: their
-   members hang there. */
+/* Loops that the stop did not reach, or that are in a callback of ours: members
+   of the loop hang there. */
 static void
 add_loop(const struct part *p, const struct evc__facts_loop *l)
 {
@@ -417,7 +419,7 @@ evc__report_write(struct text *t, const struct evc__facts *f)
 {
 	t->lines = true;
 	add_part(t, f, 0);
-	/* What holds for all of it, once. */
+	/* Facts of the whole report, once. */
 	if (f->stacks_left > 0)
 		evc__text_fmt(t, "(%u more stacks not taken)\n",
 			      f->stacks_left);

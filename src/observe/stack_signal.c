@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signal by which reports ask a thread for its stack, chosen by name.
+ * The signal by which reports ask a thread for its stack, chosen by the
+ * program.
+ * Called by: the program (evc_stack_signal).
+ * Locks: none of its own; see base/stack.h.
  */
 #include "base/stack.h"
 #include "core/core.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls that tell the service manager, and the looper that shows it that a
- * loop turns.
+ * The calls that tell the service manager, and the looper that shows the
+ * manager a turning loop.
+ * Called by: the program (evc_systemd_start, _ready, _notify, _stop);
+ * systemd_stop.c begins the watchdog again.
+ * Locks: the coordinator's, taken; sd->looper needs the lock.
  */
 #include "observe/systemd.h"
 
@@ -12,7 +15,7 @@
 
 #define STATUS_EVERY 0.25
 #define EXTEND 5.0
-/* What the manager reads at once. */
+/* The manager reads so much at once. */
 #define LINES_MOST 4096
 
 /* ---- the watchdog ---- */
@@ -35,7 +38,7 @@ evc__systemd_watch(struct evc__systemd *sd)
 			      .flags = EVC_BACKGROUND };
 	evc_status st;
 
-	/* While a stop stands the job does it. */
+	/* While a stop stands the helper's job does this. */
 	if (evc_should_stop(sd->c))
 		return 0;
 	if (sd->reactor == NULL)
@@ -45,7 +48,7 @@ evc__systemd_watch(struct evc__systemd *sd)
 	return st == -EVC_CANCELLED ? 0 : st;
 }
 
-/* A number of the environment; false: there is none. */
+/* A number from the environment; false: there is none. */
 static bool
 number(const char *name, uint64_t *ret)
 {
@@ -71,7 +74,7 @@ interval(const evc_systemd_opts *o)
 
 	if (o->watchdog != 0)
 		return o->watchdog > 0 ? o->watchdog : 0;
-	/* Meant for another process, whose environment we have inherited? */
+	/* Is the variable meant for this process, or inherited from another? */
 	ours = getenv("WATCHDOG_PID") == NULL ||
 	       (number("WATCHDOG_PID", &pid) && pid == (uint64_t)getpid());
 	if (!ours || !number("WATCHDOG_USEC", &us))
@@ -158,7 +161,7 @@ make(evc_coord *c, const evc_systemd_opts *o, const char *name,
 	sd->job.run = evc__systemd_run;
 	list_init(&sd->job.node);
 	every = evc__ns(o->status_every == 0 ? STATUS_EVERY : o->status_every);
-	/* The helper thread must not spin. */
+	/* At least so long, or the helper thread would spin. */
 	sd->status_ns = every > BACKOFF_FIRST_NS ? every : BACKOFF_FIRST_NS;
 	sd->extend = o->extend == 0 ? EXTEND : o->extend;
 	sd->watchdog = interval(o);
@@ -176,7 +179,7 @@ unmake(struct evc__systemd *sd)
 
 static void release(evc_coord *c);
 
-/* Lock held: be told of stops and drains, the one that stands included. */
+/* Lock held: hear of stops and drains from now on, also of the present stop. */
 static evc_status
 enrol(struct evc__systemd *sd)
 {
@@ -194,13 +197,13 @@ enrol(struct evc__systemd *sd)
 	}
 	c->life.systemd = sd;
 	c->life.release_systemd = release;
-	/* In the table first, then a look. */
+	/* First into the table, then the look. */
 	evc__systemd_tell(&sd->listener);
 	return 0;
 }
 
-/* Lock held, given up meanwhile: nobody tells any more, but for the looper;
-   NULL: nobody did. */
+/* Lock held, given up meanwhile: no thread tells any more, but the looper;
+   NULL: nothing told. */
 static struct evc__systemd *
 withdraw(evc_coord *c)
 {
@@ -259,7 +262,7 @@ evc_systemd_start(evc_coord *c, const evc_systemd_opts *opts)
 		st = check(c, o);
 	if (st == 0)
 		st = start(c, o);
-	/* Without a manager nothing has gone wrong. */
+	/* No manager is no error. */
 	return st == -EVC_NOT_FOUND ? st : evc__refuse_setup(c, __func__, st);
 }
 
@@ -270,7 +273,7 @@ say(evc_coord *c, const char *lines, size_t n, const char *func)
 {
 	evc_status st = 0;
 
-	/* The lock keeps it; a datagram never blocks. */
+	/* The lock keeps the manager; a datagram never blocks. */
 	sync_lock(&c->lock);
 	if (c->life.systemd == NULL)
 		st = evc__refuse(-EVC_NOT_FOUND, "%s: %s tells nobody", func,
@@ -341,7 +344,7 @@ evc_systemd_stop(evc_coord *c)
 		return st;
 	sync_lock(&c->lock);
 	sd = withdraw(c);
-	/* What has ended with a stop is not to be removed. */
+	/* A looper that has ended with a stop is not removed again. */
 	watches = sd != NULL && sd->looper != 0 &&
 		  evc__id_find(c, sd->looper) != NULL;
 	sync_unlock(&c->lock);
@@ -355,7 +358,7 @@ evc_systemd_stop(evc_coord *c)
 	return 0;
 }
 
-/* c goes: nobody is alive, the looper neither. */
+/* The coordinator goes: no member is alive, also not the looper. */
 static void
 release(evc_coord *c)
 {

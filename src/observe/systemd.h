@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is told to the service manager, from the inside.
+ * Words to the service manager, from the inside.
  *
- * Three tell: whoever asks for the stop, by a listener, in that very call; the
- * helper thread, by a job, while a stop stands; a looper, while none does.
+ * Three threads tell: the thread that asks for the stop, by a listener in this
+ * very call; the helper thread, by a job, while a stop stands; the looper,
+ * while no stop stands.
  */
 #ifndef EVC_OBSERVE_SYSTEMD_H
 #define EVC_OBSERVE_SYSTEMD_H
@@ -17,27 +18,29 @@
 
 /* ---- systemd_socket.c ---- */
 
-/* Where the manager listens.  Not connected: it may be another one tomorrow, at
-   the same place. */
+/* The manager's address.  The socket is not connected: tomorrow another manager
+   may listen at the same address. */
 struct evc__manager {
 	int fd;
 	struct sockaddr_un to;
 	socklen_t to_len;
 };
 
-/* A path, or "@name": into m->to.  false: it is neither, or too long. */
+/* A path, or "@name": into m->to.  false: neither, or too long. */
 bool evc__manager_address(struct evc__manager *m, const char *name);
-/* A datagram; signal-safe but for errno.  false: nobody has taken it. */
+/* Send a datagram; signal-safe but for errno.  false: no process took the
+   datagram. */
 bool evc__manager_send(const struct evc__manager *m, const char *lines,
 		       size_t n);
 
 /* ---- systemd_stop.c ---- */
 
-/* What shows that somebody gets on. */
+/* Measures of progress. */
 struct evc__progress {
-	uint64_t ended; /* so many have, in this round */
+	uint64_t ended; /* members that have ended in this round */
 	uint64_t mark;  /* the newest progress */
-	double granted; /* seconds, to those who asked for more time */
+	/* seconds granted to members that asked for more time */
+	double granted;
 	unsigned left;
 };
 
@@ -50,41 +53,43 @@ struct evc__systemd {
 	evc_coord *c;
 	struct evc__manager manager;
 	uint64_t status_ns;
-	double extend;        /* < 0: never */
-	double watchdog;      /* 0: none */
+	double extend;        /* < 0: never extend */
+	double watchdog;      /* seconds between signs of life; 0: none */
 	evc_reactor *reactor; /* NULL: the watchdog has a thread of its own */
 
-	/* atomic: who tells of a stop -> others who tell, the job: numbers of
-	   stops; 0: none yet */
-	_Atomic uint32_t stopping; /* of which somebody tells */
-	_Atomic uint32_t said;     /* of which all is said, or was tried */
-	_Atomic uint32_t unheard;  /* and was not taken */
-	uint32_t awaited; /* helper only: the stop that whoever asks for it is
-			     given a moment to tell of */
-	_Atomic uint32_t draining; /* the same, of the stop to come */
+	/* atomic, numbers of stops, 0: none yet: the thread that tells of a
+	   stop -> other such threads, the job */
+	_Atomic uint32_t stopping; /* a thread tells of this stop */
+	_Atomic uint32_t said;     /* all is said of this stop, or was tried */
+	/* the manager did not take the words on this stop */
+	_Atomic uint32_t unheard;
+	/* helper only: the stop whose asking thread has had a moment to tell */
+	uint32_t awaited;
+	/* a thread tells of the drain before the stop of this number */
+	_Atomic uint32_t draining;
 
 	evc_id looper; /* lock */
 
-	/* helper thread only; afterwards, who has removed the job */
-	uint32_t closed;     /* the last stop that is known to be over */
-	bool no_looper;      /* there was no memory for it */
-	uint32_t stop;       /* the one that the following are about */
+	/* helper thread only; afterwards the thread that has removed the job */
+	uint32_t closed;     /* the last stop known to be over */
+	bool no_looper;      /* there was no memory for the looper */
+	uint32_t stop;       /* the stop of the fields below */
 	uint64_t status_due, watchdog_due; /* real monotonic nanoseconds */
 	struct evc__progress before;
 	char status[STATUS_ROOM];
 };
 
-/* Say at once that a stop or a drain has begun, unless that was said; any
+/* Say at once that a stop or a drain has begun, unless this was said; any
    thread, signal-safe but for errno. */
 void evc__systemd_tell(struct evc__listener *l);
-/* The job. */
+/* The helper's job. */
 uint64_t evc__systemd_run(evc_coord *c, struct evc__helper_job *k);
-/* Everybody has ended; the job is removed. */
+/* All members have ended; the job is removed. */
 void evc__systemd_last_word(struct evc__systemd *sd);
 
 /* ---- systemd.c ---- */
 
-/* No lock: begin to send WATCHDOG=1. */
+/* No lock held: begin to send WATCHDOG=1. */
 evc_status evc__systemd_watch(struct evc__systemd *sd);
 
 #endif

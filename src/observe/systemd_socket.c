@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Datagrams to the service manager.
+ * Called by: systemd.c and systemd_stop.c.
+ * Locks: none.
  */
 #include "observe/systemd.h"
 
@@ -14,8 +16,8 @@ evc__manager_address(struct evc__manager *m, const char *name)
 		return false;
 	m->to.sun_family = AF_UNIX;
 	memcpy(m->to.sun_path, name, n);
-	/* An abstract name begins with a 0 byte, and every byte that is handed
-	   to the kernel belongs to it; a path may do without its 0 byte. */
+	/* An abstract name begins with a 0 byte, and every byte handed to the
+	   kernel belongs to the name; a path needs no 0 byte at its end. */
 	if (name[0] == '@')
 		m->to.sun_path[0] = '\0';
 	m->to_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);

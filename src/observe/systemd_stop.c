@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the service manager hears of a stop: that it has begun, by the thread
- * that asks for it; then, by the helper thread, who is left, that it may take
- * longer while members get on, and that the process is alive.
- *
- * The number of the stop decides who speaks of it.  The job waits until the
- * beginning was told, so that its first status is not overtaken by that.
+ * The service manager's view of a stop.  The thread that asks says that the
+ * stop has begun; then the helper thread says which members are left, that the
+ * stop may take longer while members progress, and that the process is alive.
+ * The number of the stop decides which thread speaks.  The job waits for the
+ * first words, so its first status does not overtake them.
+ * Called by: the listener of core/stop; the helper thread; systemd.c.
+ * Locks: the coordinator's and the locks below, taken, for progress; stopping,
+ * said, unheard and draining are atomic.
  */
 #include "observe/systemd.h"
 
@@ -13,7 +15,7 @@
 #include "core/join/join.h"
 #include "core/wake/escalation.h"
 
-/* When the thread that tells of the stop has not got to its end yet. */
+/* How long to wait for the thread that tells of the stop. */
 #define RETRY_NS UINT64_C(1000000)
 #define AWAIT_NS UINT64_C(20000000)
 
@@ -33,7 +35,8 @@ evc__systemd_tell(struct evc__listener *l)
 	uint64_t w = sync_load_sc(&sd->c->word);
 	uint32_t n = WORD_STOP_NUMBER(w), old;
 
-	/* A clear waits for those who tell: the word is not an old one. */
+	/* A clear waits for threads that tell, so the word is not an old
+	   one. */
 	if (w & WORD_FLAG) {
 		old = sync_load(&sd->stopping);
 		if (old == n || !sync_cas(&sd->stopping, &old, n))
@@ -49,7 +52,7 @@ evc__systemd_tell(struct evc__listener *l)
 	}
 }
 
-/* ---- who gets on; lock held ---- */
+/* ---- progress; lock held ---- */
 
 static void
 newest(struct evc__progress *p, const struct evc__mark *m)
@@ -68,7 +71,7 @@ marks(struct evc__progress *p, const struct list *members)
 		newest(p, &LIST_OF(n, struct evc__member, node)->mark);
 }
 
-/* More time that was granted: the manager is to grant it, too. */
+/* Time granted to members, which the manager is to grant as well. */
 static double
 granted(const evc_coord *c)
 {
@@ -80,7 +83,7 @@ granted(const evc_coord *c)
 	return sum;
 }
 
-/* Here and in the scopes below. */
+/* Marks of this coordinator and of the scopes below. */
 static void
 all_marks(struct evc__progress *p, evc_coord *c)
 {
@@ -115,15 +118,15 @@ add_asker(struct text *t, const evc_coord *c, uint64_t w)
 		evc__text_fmt(t, ": %s", evc_status_name(r.code));
 }
 
-/* No lock: who is left, and what there is to be said of it.  false: there is
-   another stop by now, or none. */
+/* No lock held: the members left, and the status about them.  false: by now
+   there is another stop, or none. */
 static bool
 look(struct evc__systemd *sd, struct evc__progress *p, char *status,
      uint64_t *ret_time_left)
 {
 	evc_coord *c = sd->c;
 	const evc_escalation_opts *o = evc__escalation(c);
-	/* The last moment that a budget leaves, extended or not. */
+	/* The last moment of the budget, extended or not. */
 	double most = o->hard_end > o->budget ? o->hard_end : o->budget;
 	struct text t = evc__lines_in(status, STATUS_ROOM);
 	char names[STATUS_ROOM / 2];
@@ -132,8 +135,8 @@ look(struct evc__systemd *sd, struct evc__progress *p, char *status,
 	bool ours;
 
 	sync_lock(&c->lock);
-	/* Who has ended is not left, though nobody joins yet.  A join in
-	   progress does this itself, with more patience for each. */
+	/* Ended threads are not left, although no join buries them yet.  A join
+	   in progress does this itself, with more patience for each thread. */
 	if (sync_load_sc(&c->stop.n_driving) == 0)
 		evc__bury_threads(c, BACKOFF_FIRST_NS);
 	w = sync_load_sc(&c->word);
@@ -149,7 +152,7 @@ look(struct evc__systemd *sd, struct evc__progress *p, char *status,
 			      left == 1 ? "" : "s", names);
 		add_asker(&t, c, w);
 	}
-	/* The end of our own looper is nobody's progress. */
+	/* The end of our own looper is no progress. */
 	ours = sd->looper != 0 && evc__id_find(c, sd->looper) != NULL;
 	*p = (struct evc__progress){
 		.ended = c->member.n_ended +
@@ -187,7 +190,7 @@ add_extension(const struct evc__systemd *sd, struct text *t,
 			      (unsigned long long)(ns / 1000));
 }
 
-/* Seen for the first time. */
+/* The job sees the stop for the first time. */
 static void
 begin(struct evc__systemd *sd, uint32_t stop, uint64_t now)
 {
@@ -195,12 +198,12 @@ begin(struct evc__systemd *sd, uint32_t stop, uint64_t now)
 	sd->status_due = now;
 	/* The looper ends now, in the middle of its interval. */
 	sd->watchdog_due = sd->watchdog > 0 ? now : SYNC_FOREVER;
-	/* Nobody has got on before the first look. */
+	/* Before the first look there is no progress. */
 	sd->before = (struct evc__progress){ UINT64_MAX, UINT64_MAX, 0, 0 };
 	sd->status[0] = '\0';
 }
 
-/* One datagram with all that is due. */
+/* One datagram with all words that are due. */
 static void
 tell_due(struct evc__systemd *sd, uint64_t now)
 {
@@ -228,7 +231,7 @@ tell_due(struct evc__systemd *sd, uint64_t now)
 		sd->watchdog_due = evc__after(now, evc__ns(sd->watchdog));
 	}
 	if (t.len > 0 && !evc__manager_send(&sd->manager, lines, t.len)) {
-		/* Said again next time, whatever has changed until then. */
+		/* The next call says all again, with newer facts. */
 		if (sd->watchdog_due > sd->status_due && sd->watchdog > 0)
 			sd->watchdog_due = sd->status_due;
 		return;
@@ -236,7 +239,7 @@ tell_due(struct evc__systemd *sd, uint64_t now)
 	if (sync_load(&sd->unheard) == sd->stop)
 		sync_store(&sd->unheard, 0);
 	strcpy(sd->status, status);
-	/* What is measured may go up again: a member that is late to begin. */
+	/* Measures may go up again, for example when a member begins late. */
 	sd->before = p;
 }
 
@@ -246,10 +249,10 @@ while_stopping(struct evc__systemd *sd, uint64_t w)
 	uint32_t n = WORD_STOP_NUMBER(w);
 	uint64_t now, due;
 
-	/* Whoever asks may have woken us first, and have got no further.  Under
+	/* The asking thread may have woken us first, and be no further.  Under
 	   the lock, for the sake of a clear. */
 	if (sync_load_sc(&sd->stopping) != n && sd->awaited != n) {
-		/* A moment for that one: what it sends has arrived when its
+		/* A moment for this thread: its words have arrived when its
 		   request returns. */
 		sd->awaited = n;
 		return AWAIT_NS;
@@ -270,7 +273,7 @@ while_stopping(struct evc__systemd *sd, uint64_t w)
 	return due > now ? due - now : 0;
 }
 
-/* ---- and when it was cleared, or a drain was ---- */
+/* ---- after a clear of a stop, or of a drain ---- */
 
 static void
 back_to_work(struct evc__systemd *sd, uint32_t said, uint32_t drained)
@@ -279,7 +282,7 @@ back_to_work(struct evc__systemd *sd, uint32_t said, uint32_t drained)
 
 	/* The next drain of this round has the same number. */
 	(void)sync_cas(&sd->draining, &drained, 0);
-	/* Once: a manager that does not listen is not waited for. */
+	/* Only once: a manager that does not listen is not waited for. */
 	if (said != sd->closed)
 		send_text(sd, "READY=1\nSTATUS=running\n");
 	else
@@ -287,7 +290,7 @@ back_to_work(struct evc__systemd *sd, uint32_t said, uint32_t drained)
 	/* The looper has ended with the stop. */
 	sd->no_looper |= said != sd->closed && sd->watchdog > 0;
 	sd->closed = said;
-	/* What comes next may have been told just before. */
+	/* The words about the next stop may have come just before. */
 	w = sync_load_sc(&sd->c->word);
 	if (w & WORD_FLAG)
 		send_text(sd, "STOPPING=1\n");
@@ -299,14 +302,15 @@ uint64_t
 evc__systemd_run(evc_coord *c, struct evc__helper_job *k)
 {
 	struct evc__systemd *sd = LIST_OF(k, struct evc__systemd, job);
-	/* Before the word: when no stop stands, that one is over. */
+	/* Read before the word: when no stop stands, the stop of `said` is
+	   over. */
 	uint32_t said = sync_load_sc(&sd->said);
 	uint32_t drained = sync_load_sc(&sd->draining);
 	uint64_t w = sync_load_sc(&c->word);
 
 	if (w & WORD_FLAG)
 		return while_stopping(sd, w);
-	/* It may be taken back, and that tells nobody. */
+	/* A drain may be taken back, and nothing tells of this. */
 	if (w & WORD_DRAIN)
 		return sd->status_ns;
 	if (drained != 0 || said != sd->closed)

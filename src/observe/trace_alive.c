@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is alive when the timeline is written: their beginnings may have left the
- * ring, or have come before it.
+ * Members alive when the timeline is written: records of their beginnings may
+ * have left the ring, or may never have been in the ring.
+ * Called by: trace_lanes.c.
+ * Locks: the lock of each coordinator of the tree, taken.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -36,7 +38,7 @@ add(struct walk *k, unsigned kind, uint64_t id, const char *name,
 		memcpy(r->more, last, strnlen(last, sizeof r->more - 1));
 }
 
-/* Of a clock of the user's nothing is known. */
+/* A clock of the user's says nothing of these times. */
 static uint64_t
 since(const evc_coord *c, uint64_t ns)
 {
@@ -83,8 +85,7 @@ walk(struct walk *k)
 	LIST_EACH(n, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
-		/* Those that share another's loop are heard of only when
-		   they have tasks. */
+		/* A reactor on another's loop shows only when it has tasks. */
 		if (r->owner)
 			add(k, TRACE_LOOP, (uint64_t)r->tid, r->name,
 			    sync_load_relaxed(&r->mark.text), r->tid, 0);

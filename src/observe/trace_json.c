@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline in Chrome's trace format, for trace viewers and for evc-trace(1),
- * which draws it.  evcoord-trace(3) describes each field.
- *
- * A lane is a "thread" of that format, with a number of its own.  Slices of one
- * lane have to nest there, and a call may have begun before the stop: so calls
- * stand in a lane of their own beneath that of their member.
+ * The timeline in Chrome's trace format, for trace viewers and for
+ * evc-trace(1), which draws the timeline.  evcoord-trace(3) describes each
+ * field.  A lane is a "thread" of this format, with a number of its own.
+ * Slices of a lane have to nest, and a call may have begun before the stop: so
+ * calls have a lane of their own beneath their member's.
+ * Called by: trace_write.c.
+ * Locks: none; the timeline is the caller's.
  */
 #include <unistd.h>
 
@@ -19,8 +20,8 @@ struct json {
 	struct out *o;
 	const struct evc__timeline *t;
 	int pid;
-	unsigned lane;  /* the one that is being written */
-	bool any;       /* an event stands there already */
+	unsigned lane;  /* the lane that is being written */
+	bool any;       /* an event is written already */
 };
 
 /* ---- events ---- */
@@ -35,7 +36,7 @@ begin(struct json *j, const char *ph, const char *name)
 	evc__out_json(j->o, name);
 }
 
-/* Since the timeline began; what began before it begins with it. */
+/* Time since the timeline began; an earlier begin counts as 0. */
 static uint64_t
 offset(const struct json *j, uint64_t ns)
 {
@@ -62,8 +63,8 @@ string(struct json *j, const char *key, const char *s)
 	evc__out_json(j->o, s);
 }
 
-/* An event with a length, and the first of its args; the caller adds more of
-   them and ends it. */
+/* An event with a length, and the first of its args; the caller adds args and
+   ends the event. */
 static void
 slice(struct json *j, const char *cat, const char *name, uint64_t from,
       uint64_t to)
@@ -77,7 +78,7 @@ slice(struct json *j, const char *cat, const char *name, uint64_t from,
 	number(j, "to_ns", to);
 }
 
-/* An event without a length, likewise. */
+/* An event without a length; the caller adds args and ends the event. */
 static void
 instant(struct json *j, const char *cat, const char *scope, const char *name,
 	uint64_t ns)
@@ -95,10 +96,10 @@ end(struct json *j)
 	evc__out_add(j->o, "}}");
 }
 
-/* ---- what a lane is called ---- */
+/* ---- names of lanes ---- */
 
 /* Begin a lane: its name for viewers, and the parts of the name for programs;
-   of is the number of the lane that it belongs to, 0: none. */
+   of: the number of the lane to which this lane belongs, 0: none. */
 static void
 name_lane(struct json *j, const char *name, const char *kind,
 	  const struct evc__group *g, unsigned of, uint64_t id)
@@ -133,7 +134,7 @@ request(struct json *j, const struct evc__group *g, const struct evc__record *r)
 	};
 	bool won = TRACE_ASKED_WON(r->arg);
 
-	/* The stop of all is a line through all lanes. */
+	/* The stop of the root is a line through all lanes. */
 	instant(j, "request", won && g->parent == NULL ? "g" : "t",
 		won ? "stop" : "request", r->ns);
 	number(j, "code", (uint64_t)TRACE_ASKED_CODE(r->arg));
@@ -178,7 +179,7 @@ own_event(struct json *j, const struct evc__group *g,
 		evc__text_add(&t, "kick");
 		break;
 	default:
-		return; /* its beginning and end are those of the lane */
+		return; /* the lane has the same beginning and end */
 	}
 	instant(j, "stop", "t", text, r->ns);
 	if (r->name[0] != '\0')
@@ -311,7 +312,7 @@ call(struct json *j, const struct evc__lane *l, size_t i)
 	while (k < l->n && !ends_call(&l->rec[k]) && !begins_call(&l->rec[k]))
 		k++;
 	if (k < l->n && begins_call(&l->rec[k]))
-		return; /* the return of this one was lost */
+		return; /* the record of the return is lost */
 	slice(j, "call",
 	      r->what == TRACE_TELL ? "tells its tasks" :
 	      r->arg <= TRACE_REAP  ? of[r->arg] :
@@ -359,8 +360,8 @@ evc__trace_json(struct out *o, struct evc__timeline *t)
 		     evc_version());
 	number(&j, "zero_ns", t->since);
 	number(&j, "written_ns", t->now);
-	/* The wall clock may have been set since then; the number is by the
-	   clock as it is now. */
+	/* The wall clock may have been set since the beginning; the number is
+	   by the present clock. */
 	number(&j, "zero_real_ns", sync_real() - (sync_mono() - t->since));
 	number(&j, "lost", t->lost);
 	evc__out_add(o, "},\n\"traceEvents\":[");

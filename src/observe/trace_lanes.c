@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline as lanes.
- *
- * All records are sorted once, by coordinator, lane and time: then each
- * coordinator, and each lane in it, is a stretch of that array.
+ * The timeline as lanes.  All records are sorted once, by coordinator, lane and
+ * time: then each coordinator, and each lane in a coordinator, is a stretch of
+ * this array.
+ * Called by: trace_write.c; trace_alive.c adds records.
+ * Locks: none of its own; see trace_alive.c.
  */
 #include "observe/trace_lanes.h"
 
@@ -35,7 +36,7 @@ evc__timeline_add(struct evc__timeline *t)
 	return &t->rec[t->n++];
 }
 
-/* What a coordinator does and hears stands before its lanes. */
+/* Records of the coordinator itself come before its lanes. */
 static bool
 is_own(const struct evc__record *r)
 {
@@ -56,7 +57,7 @@ is_own(const struct evc__record *r)
 static unsigned
 kind_of(const struct evc__record *r)
 {
-	/* A verdict has its code there. */
+	/* In a verdict's record `kind` is a code. */
 	return is_own(r) ? TRACE_COORD :
 	       r->what == TRACE_VERDICT ? TRACE_JOINER :
 					  r->kind;
@@ -74,7 +75,7 @@ order(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* Same lane? */
+/* 0: the same lane. */
 static int
 by_lane(const struct evc__record *a, const struct evc__record *b)
 {
@@ -105,7 +106,8 @@ gather(const evc_coord *c, struct evc__timeline *t)
 
 	t->since = evc__trace_since(ring);
 	t->now = sync_mono();
-	/* Those alive first: who ends meanwhile is in the ring as well. */
+	/* Live members first: a member that ends meanwhile is in the ring as
+	   well. */
 	if (!evc__timeline_alive(t, c))
 		return false;
 	all = sync_alloc(t->n + room, sizeof *all);
@@ -116,7 +118,7 @@ gather(const evc_coord *c, struct evc__timeline *t)
 	t->rec = all;
 	t->n += evc__trace_read(ring, all + t->n, &t->lost);
 	t->room = t->n;
-	/* What came while we looked is shown as well. */
+	/* Records that came during the look are shown as well. */
 	for (i = 0; i < t->n; i++)
 		if (t->rec[i].ns > t->now)
 			t->now = t->rec[i].ns;
@@ -144,7 +146,7 @@ find_group(const struct evc__timeline *t, uint64_t number)
 		       NULL;
 }
 
-/* What its records say of it; false: nothing. */
+/* The name and parent from the records; false: there are none. */
 static bool
 name_group(const struct evc__timeline *t, struct evc__group *g)
 {
@@ -185,8 +187,8 @@ make_groups(struct evc__timeline *t)
 		}
 		g->n++;
 		g->n_own += is_own(&t->rec[i]);
-		/* A scope that came, and wrote all of the ring anew, while it
-		   was being read: what is there of it is no whole. */
+		/* A scope that began during the read, and overwrote the whole
+		   ring: its records are not complete. */
 		if ((i + 1 == t->n ||
 		     t->rec[i + 1].coord != t->rec[i].coord) &&
 		    !name_group(t, g))
@@ -226,7 +228,7 @@ is_thread(unsigned kind)
 	       kind == EVC_LOOPER;
 }
 
-/* Its life, as far as it was noted. */
+/* The life of a lane, as far as records tell. */
 static void
 read_life(const struct evc__timeline *t, struct evc__lane *l)
 {
@@ -255,7 +257,7 @@ read_life(const struct evc__timeline *t, struct evc__lane *l)
 			l->tid = r->tid;
 		called += r->what == TRACE_CALL;
 		returned += r->what == TRACE_RETURN;
-		/* One that shares another's loop has none of its own. */
+		/* A reactor on another's loop has no loop of its own. */
 		if (l->kind == TRACE_LOOP)
 			l->loop |= r->what == TRACE_ALIVE ||
 				   r->what == TRACE_TELL || r->arg != 0;
@@ -270,14 +272,14 @@ read_life(const struct evc__timeline *t, struct evc__lane *l)
 				   t->since;
 	l->end = end != 0 ? end : l->reaped;
 	l->alive = l->end == 0;
-	/* Its end was given up by the ring: it is not there any more. */
+	/* The ring has lost the end: the member is not there any more. */
 	if (l->alive && seen_alive == 0 && l->kind < TRACE_LOOP) {
 		l->alive = began > t->now;
 		l->end = l->rec[l->n - 1].ns;
 	}
 	if (l->alive || l->kind >= TRACE_LOOP)
 		l->end = t->now;
-	/* Loops do not end, and hooks are nothing but their calls. */
+	/* Loops do not end, and a hook's life is its calls. */
 	l->alive = l->alive && l->kind < TRACE_LOOP &&
 		   (l->kind != EVC_HOOK || called > returned);
 }
@@ -290,7 +292,7 @@ to_done(enum evc__part what, uint64_t from, uint64_t to, void *arg)
 		*(uint64_t *)arg = to;
 }
 
-/* The latest first; what concerns no member last. */
+/* The latest end first; records of no member last. */
 static int
 by_end(const void *x, const void *y)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline as lanes: what the ring and the register say, put in order.
+ * The timeline as lanes: records of the ring and the register, in order.
  */
 #ifndef EVC_OBSERVE_TRACE_LANES_H
 #define EVC_OBSERVE_TRACE_LANES_H
@@ -9,10 +9,11 @@
 
 /* A stop of one coordinator. */
 struct evc__stop {
-	uint64_t from, to; /* its request; when it was cleared, or now */
-	uint64_t late;     /* when a join gave up, or it was abandoned;
-			      SYNC_FOREVER: never */
-	uint64_t over;     /* when a join found nobody alive; likewise */
+	uint64_t from, to; /* the request; the clear, or now */
+	/* a join gave up, or the coordinator was abandoned; SYNC_FOREVER:
+	   never */
+	uint64_t late;
+	uint64_t over; /* a join found no live member; SYNC_FOREVER: never */
 	const struct evc__record *asked;
 };
 
@@ -22,11 +23,10 @@ struct evc__group {
 	struct evc__group *parent; /* NULL: the root */
 	char name[TRACE_NAME];
 	size_t first, n;             /* its records */
-	size_t n_own;                /* of them, the first: what concerns no
-					member */
+	size_t n_own;                /* the first records: of no member */
 	size_t first_stop, n_stops;
 	size_t first_lane, n_lanes;  /* by their ends, the latest first */
-	unsigned lane;               /* the number of its own, in the JSON */
+	unsigned lane; /* the coordinator's own number, in the JSON */
 };
 
 struct evc__lane {
@@ -37,11 +37,11 @@ struct evc__lane {
 	uint64_t id;
 	const char *name, *last; /* its last progress text, or "" */
 	int tid;                 /* a thread's, or 0 */
-	bool alive;              /* when it was written; a hook: in its call */
-	bool loop;               /* a loop of its own, or with tasks */
-	uint64_t begin, end, reaped; /* reaped: 0, it was not seen */
-	uint64_t done;           /* loops and hooks: when the last stop was
-				    done with; others: end */
+	bool alive; /* alive when the timeline was written; a hook: in a call */
+	bool loop;               /* the loop is its own, or has tasks */
+	uint64_t begin, end, reaped; /* reaped: 0: not seen */
+	/* loops and hooks: their last stop was done; others: end */
+	uint64_t done;
 };
 
 struct evc__timeline {
@@ -57,12 +57,13 @@ struct evc__timeline {
 	size_t n_stops;
 };
 
-/* The state of a lane's member.  Before a stop the member runs: that is none. */
+/* The state of a lane's member.  Before a stop the member runs, and has no
+   part. */
 enum evc__part {
 	PART_JOIN,  /* a join waits */
-	PART_AFTER, /* told, or about to be */
+	PART_AFTER, /* the stop is told, or about to be */
 	PART_LATE,  /* after a join gave up */
-	PART_ENDED  /* it has ended, and is not joined yet */
+	PART_ENDED  /* ended, and not joined yet */
 };
 typedef void evc__part_fn(enum evc__part what, uint64_t from, uint64_t to,
 			  void *arg);
@@ -82,7 +83,7 @@ void evc__group_path(const struct evc__group *g, char *buf, size_t room);
 
 /* ---- trace_alive.c ---- */
 
-/* Add a record for everybody alive in the tree of c; false: no memory. */
+/* Add a record for each live member in the tree of c; false: no memory. */
 bool evc__timeline_alive(struct evc__timeline *t, const evc_coord *c);
 
 /* ---- trace_stops.c ---- */
@@ -96,7 +97,7 @@ void evc__lane_parts(const struct evc__timeline *t, const struct evc__lane *l,
 /* ---- trace_json.c ---- */
 
 struct out;
-/* It numbers the lanes of t. */
+/* Writes t, and numbers its lanes. */
 void evc__trace_json(struct out *o, struct evc__timeline *t);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Text of any length to a descriptor, in pieces.
- *
- * Names and texts are the user's: bytes that are no UTF-8 become U+FFFD.
+ * Text of any length to a descriptor, in pieces.  Names and texts are the
+ * user's: bytes that are not UTF-8 become U+FFFD.
+ * Called by: trace_json.c and trace_write.c.
+ * Locks: none; the struct is the caller's.
  */
 #include "observe/trace_out.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Text of any length to a descriptor, in pieces: what the timeline is written
- * with.
+ * Text of any length to a descriptor, in pieces, for the timeline.
  *
- * Numbers are printed as whole ones, so that no locale gets a comma in.
+ * Numbers are printed as whole numbers, so no locale puts a comma in.
  */
 #ifndef EVC_OBSERVE_TRACE_OUT_H
 #define EVC_OBSERVE_TRACE_OUT_H
@@ -19,12 +18,12 @@ struct out {
 
 void evc__out_begin(struct out *o, int fd);
 void evc__out_add(struct out *o, const char *s);
-/* A short one, without text of the user's. */
+/* A short text, with nothing of the user's. */
 void evc__out_fmt(struct out *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Nanoseconds as microseconds, with all digits. */
 void evc__out_us(struct out *o, uint64_t ns);
-/* A string in quotes; the user's text, which may be anything. */
+/* A string in quotes; the text may be the user's, with any bytes. */
 void evc__out_json(struct out *o, const char *s);
 evc_status evc__out_end(struct out *o);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stops of a timeline, and what they make of each lane.
+ * The stops of a timeline, and the parts that they make of each lane.
+ * Called by: trace_lanes.c finds stops; trace_json.c asks for parts.
+ * Locks: none; the timeline is the caller's.
  */
 #include "core/core.h"
 #include "core/wake/escalation.h"
@@ -14,7 +16,7 @@ made_stop(const struct evc__record *r)
 	return r->what == TRACE_REQUEST && TRACE_ASKED_WON(r->arg);
 }
 
-/* One after the other, each until it is cleared. */
+/* The coordinator's own stops in order, each until its clear. */
 static void
 read_own(struct evc__timeline *t, struct evc__group *g)
 {
@@ -27,7 +29,8 @@ read_own(struct evc__timeline *t, struct evc__group *g)
 
 		if (made_stop(r)) {
 			if (s != NULL && s->to == t->now)
-				s->to = r->ns; /* its clear was lost */
+				/* the record of the clear is lost */
+				s->to = r->ns;
 			s = &t->stop[t->n_stops++];
 			g->n_stops++;
 			s->from = r->ns;
@@ -47,13 +50,13 @@ sooner(uint64_t *t, uint64_t ns)
 		*t = ns;
 }
 
-/* The stop of g that stood at that time, or NULL. */
+/* The stop of g at this time, or NULL. */
 static struct evc__stop *
 stop_at(const struct evc__timeline *t, const struct evc__group *g, uint64_t ns)
 {
 	size_t lo = g->first_stop, hi = lo + g->n_stops;
 
-	/* The last one that began before. */
+	/* The last stop that began before. */
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -67,7 +70,7 @@ stop_at(const struct evc__timeline *t, const struct evc__group *g, uint64_t ns)
 	return &t->stop[lo - 1];
 }
 
-/* When joins gave up, or found nobody. */
+/* Times when joins gave up, or found no live member. */
 static void
 read_ends(struct evc__timeline *t, const struct evc__group *g)
 {
@@ -90,7 +93,7 @@ read_ends(struct evc__timeline *t, const struct evc__group *g)
 	}
 }
 
-/* What holds above holds below. */
+/* A stop above is a stop below. */
 static void
 inherit(struct evc__timeline *t, const struct evc__group *g)
 {
@@ -141,7 +144,7 @@ part(const struct parts *p, enum evc__part what, uint64_t from, uint64_t to)
 		p->fn(what, from, to, p->arg);
 }
 
-/* In a stop, from..to. */
+/* The parts in a stop, from..to. */
 static void
 stopped(const struct parts *p, const struct evc__stop *s, uint64_t from,
 	uint64_t to)
@@ -152,7 +155,7 @@ stopped(const struct parts *p, const struct evc__stop *s, uint64_t from,
 	part(p, PART_LATE, late, to);
 }
 
-/* When a loop or a hook had done its part in a stop. */
+/* The time at which a loop or a hook had done its part in a stop. */
 static uint64_t
 done_with(const struct evc__lane *l, const struct evc__stop *s)
 {
@@ -176,7 +179,7 @@ done_with(const struct evc__lane *l, const struct evc__stop *s)
 	return done == 0 || tasks || done > to ? to : done;
 }
 
-/* Calls of joins: answered or not. */
+/* The parts of joins: answered or not. */
 static void
 join_parts(const struct evc__timeline *t, const struct evc__lane *l,
 	   const struct parts *p)
@@ -203,7 +206,7 @@ void
 evc__lane_parts(const struct evc__timeline *t, const struct evc__lane *l,
 		evc__part_fn *fn, void *arg)
 {
-	/* Loops and hooks work at a stop alone, and stay after it. */
+	/* Loops and hooks work only at a stop, and stay after the stop. */
 	bool stays = l->kind == TRACE_LOOP || l->kind == EVC_HOOK;
 	const struct parts p = { fn, arg };
 	const struct evc__group *g = l->group;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_trace_write: what was recorded, on a descriptor.
+ * evc_trace_write: the recorded timeline, on a descriptor.
+ * Called by: the program (evc_trace_start, _write).
+ * Locks: none of its own; trace_alive.c takes locks, and none is held during a
+ * write.
  */
 #include "observe/trace_lanes.h"
 #include "observe/trace_out.h"
@@ -31,7 +34,7 @@ evc_trace_write(const evc_coord *c, int fd, unsigned format)
 				   "evc_trace_write: unknown format %u",
 				   format);
 	st = evc__timeline_make(c, &t);
-	/* Not on the stack: those of threads may be small. */
+	/* Not on the stack: stacks of threads may be small. */
 	o = st == 0 ? sync_alloc(1, sizeof *o) : NULL;
 	if (st == 0 && o == NULL)
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,

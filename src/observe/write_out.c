@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Text to a descriptor of the caller's.
+ * Called by: dump.c, trace_out.c and log_ready.c.
+ * Locks: none; `clogged` is atomic.
  */
 #include <limits.h>
 #include <signal.h>
@@ -8,15 +10,16 @@
 #include "core/core.h"
 #include "observe/write_out.h"
 
-/* A pipe that is not full takes so much at once without blocking. */
+/* A pipe with room takes so much at once without blocking. */
 #define PIECE ((size_t)PIPE_BUF)
-/* For one that is full: then it has no reader. */
+/* How long to wait for a full pipe: later, the pipe counts as having no
+   reader. */
 #define PATIENCE_NS UINT64_C(1000000000)
 #define ONCE_MS 200
 
 /*
- * The kernel sends SIGPIPE to the thread that writes: that thread blocks it, and
- * takes it back unless one was pending before.
+ * The kernel sends SIGPIPE to the writing thread: this thread blocks SIGPIPE,
+ * and takes the signal back unless it was pending before.
  */
 struct pipe_guard {
 	sigset_t set, old;
@@ -52,8 +55,8 @@ unguard(const struct pipe_guard *g, bool broken)
 }
 
 /*
- * In pieces, each when there is room for it: a descriptor that blocks must not
- * block us for ever.  0, or an errno value, EAGAIN when the patience is over.
+ * In pieces, each when there is room: a blocking descriptor must not block us
+ * for ever.  0, or an errno value, EAGAIN when the time is over.
  */
 static int
 put(int fd, const char *buf, size_t n, bool in_all)
@@ -68,7 +71,8 @@ put(int fd, const char *buf, size_t n, bool in_all)
 			return EAGAIN;
 		if (errno == EINTR)
 			continue;
-		/* What has failed does not block, and says why. */
+		/* A failed descriptor does not block, and the write says
+		   why. */
 		k = sync_fd_put(fd, buf, n < PIECE ? n : PIECE);
 		if (k == 0)
 			return EIO;
@@ -110,7 +114,7 @@ evc__write_out(int fd, const char *buf, size_t n, bool in_all)
 			   strerror_r(e, why, sizeof why));
 }
 
-/* atomic: who speaks last -> who speaks next; a hint, and no more */
+/* atomic: the last writer -> the next writer; only a hint */
 static _Atomic bool clogged;
 
 void
@@ -119,8 +123,8 @@ evc__write_once(int fd, const char *buf, size_t n)
 	struct pipe_guard g;
 	int saved = errno;
 
-	/* A pipe that nobody reads must not hold up who speaks: a slow reader is
-	   waited for, but not again until it has read on. */
+	/* A pipe that nobody reads must not delay writers: a slow reader is
+	   waited for, but only once until it has read on. */
 	if (!sync_fd_writable(fd, sync_load(&clogged) ? 0 : ONCE_MS)) {
 		sync_store(&clogged, true);
 		errno = saved;

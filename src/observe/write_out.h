@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Text to a descriptor of the caller's: what evc_dump and evc_trace_write
- * share.
+ * Text to a descriptor of the caller's, for evc_dump, evc_trace_write and the
+ * log.
  */
 #ifndef EVC_OBSERVE_WRITE_OUT_H
 #define EVC_OBSERVE_WRITE_OUT_H
@@ -9,15 +9,15 @@
 #include <evcoord.h>
 
 /*
- * Write all of it.  Signals interrupt nothing, a reader that is gone sends no
- * SIGPIPE, and a descriptor gets a second's time whenever it is full, whether it
- * blocks or not; in_all: a second for all of it.  No cancellation point.  0, or
- * -EVC_UNAVAILABLE, noted for evc_last_error; part of it may have been written
- * then.
+ * Write all bytes.  No signal interrupts, a reader that is gone causes no
+ * SIGPIPE, and a full descriptor gets a second each time, blocking or not;
+ * in_all: a second in all.  No cancellation point.  0, or -EVC_UNAVAILABLE,
+ * noted for evc_last_error; then a part may have been written.
  */
 evc_status evc__write_out(int fd, const char *buf, size_t n, bool in_all);
 
-/* One write(2), and what that does not take is lost; otherwise the same. */
+/* As evc__write_out, but by one write(2); bytes that this write does not take
+   are lost. */
 void evc__write_once(int fd, const char *buf, size_t n);
 
 #endif
