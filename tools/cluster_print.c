@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Status, for people and for programs.
+ * Called by: evc-cluster.c.
+ * Locks: none; one thread.
  */
 #include "cluster_tool.h"
 
@@ -10,9 +12,10 @@
 
 #include "base/json_write.h"
 
-#define NAMES 13 /* columns of what stands in front */
+#define NAMES 13 /* columns before the names */
 
-/* Whatever somebody has written into the server stays within its line. */
+/* Prints plain characters only, so other programs' bytes from the server stay
+   within their line. */
 __attribute__((format(printf, 1, 2))) static void
 say(const char *fmt, ...)
 {
@@ -153,7 +156,7 @@ status_print(const struct server *s, const struct status *st)
 	print_coordinator(st);
 	print_functions(st);
 	begin_line("nodes");
-	/* Without a coordinator they wait, and nobody sees them. */
+	/* Without a coordinator nodes may wait unseen. */
 	if (st->n_nodes > 0 || st->coordinator == NULL)
 		say("%u with %u workers\n", st->n_nodes, workers);
 	else
@@ -203,7 +206,7 @@ json_lease(struct evc__json *j, long long ms)
 	evc__json_seconds_if(j, "lease", ms < 0 ? -1 : (double)ms / 1e3);
 }
 
-/* Its name, without "\xNN". */
+/* The function's name, with each "\xNN" as its byte. */
 static void
 json_function(struct evc__json *j, const struct worker *w)
 {
@@ -292,7 +295,7 @@ status_print_json(const struct server *s, const struct status *st)
 	size_t n;
 	char *buf;
 
-	/* Once to know how long it is. */
+	/* A first pass for the length. */
 	j.t = &t;
 	json_all(&j, s, st);
 	n = t.len + 1;

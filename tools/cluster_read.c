@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stands in a namespace, for status.  Nothing of it is trusted: a key with
- * something else in it shows as if it were not there.
+ * Reads a namespace for status.  No byte of the namespace is trusted: a key
+ * with an unexpected value shows as a missing key.
+ * Called by: evc-cluster.c and cluster_print.c.
+ * Locks: none; one thread.
  */
 #include "cluster_tool.h"
 
@@ -23,7 +25,7 @@ copy(const char *s)
 	return must(strdup(s));
 }
 
-/* < 0: it has none, or it is not to be had. */
+/* < 0: no length, or no access. */
 static long long
 length(struct server *s, const char *command, const char *key)
 {
@@ -34,7 +36,7 @@ length(struct server *s, const char *command, const char *key)
 	return n;
 }
 
-/* NULL: there is none. */
+/* NULL: no such field. */
 static char *
 field(struct server *s, const char *key, const char *name)
 {
@@ -151,7 +153,7 @@ read_told_line(struct status *st, const char *line)
 		   told.state) != 7)
 		return;
 	node = node_named(st, line, n);
-	/* Of two lives the later one; the former has no lease any more. */
+	/* Of two lives the later counts; the former has no lease any more. */
 	if (node->is_told && node->inc > told.inc)
 		return;
 	node->is_told = true;
@@ -164,7 +166,7 @@ read_told_line(struct status *st, const char *line)
 	strcpy(node->state, told.state);
 }
 
-/* What the coordinator says of its nodes. */
+/* The coordinator's words about its nodes. */
 static void
 read_told(struct status *st)
 {
@@ -178,7 +180,7 @@ read_told(struct status *st)
 	}
 }
 
-/* Its lease, and what is on its way to it. */
+/* The node's lease, and entries on their way to the node. */
 static void
 read_node(struct server *s, const struct status *st, struct node *node)
 {
@@ -200,8 +202,8 @@ read_node(struct server *s, const struct status *st, struct node *node)
 	free(lease);
 }
 
-/* Those that are neither known to the coordinator nor have a lease are over: what
-   they ran is no news. */
+/* A node without a lease that the coordinator does not know is over: its last
+   workers are no news. */
 static void
 drop_former(struct status *st)
 {

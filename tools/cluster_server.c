@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One connection to the server of an address, with blocking calls.
+ * Called by: evc-cluster.c, cluster_read.c and cluster_print.c.
+ * Locks: none; one thread.
  */
 #include "cluster_tool.h"
 
@@ -18,7 +20,7 @@
 
 #define PATIENCE 5 /* seconds */
 
-static char too_late[320]; /* what is said then */
+static char too_late[320]; /* the message when the time is over */
 
 static void
 on_alarm(int signal)
@@ -30,8 +32,8 @@ on_alarm(int signal)
 	_exit(1);
 }
 
-/* A server that sends a byte now and then makes no read time out: so each answer
-   has its time as a whole, until no_deadline(). */
+/* A server that sends a byte now and then lets no read time out: so each whole
+   answer has a time, until no_deadline(). */
 static void
 deadline(const struct server *s)
 {
@@ -68,7 +70,7 @@ why_not(const redisContext *c)
 	return c == NULL ? "no memory" : c->errstr;
 }
 
-/* As the library says it, but for what only a blocking call has. */
+/* The library's words, plus words for errors of blocking calls. */
 static _Noreturn void
 die_of(const struct server *s, const char *why)
 {
@@ -77,7 +79,7 @@ die_of(const struct server *s, const char *why)
 	if (err == REDIS_ERR_IO && (strstr(why, strerror(EAGAIN)) != NULL ||
 				    strstr(why, strerror(ETIMEDOUT)) != NULL))
 		die(1, "%s: did not answer for %d s", s->where, PATIENCE);
-	/* An alert of TLS has a hint of its own. */
+	/* A TLS alert has a hint of its own. */
 	if (err == REDIS_ERR_PROTOCOL && strstr(why, "\\x15") == NULL)
 		die(1, "%s: this is no Redis server: %s", s->where, why);
 	die(1, "%s: %s%s", s->where, why, evc__redis_hint(&s->address, why));
@@ -108,7 +110,7 @@ start_tls(const struct server *s, redisContext *c)
 #endif
 }
 
-/* What one of them says; NULL: nothing. */
+/* The answer of one Sentinel; NULL: none. */
 static redisReply *
 ask_sentinel(const struct server *s, redisContext *to)
 {
@@ -166,7 +168,7 @@ log_in(struct server *s)
 {
 	const struct redis_address *a = &s->address;
 
-	/* There are users without one. */
+	/* Some users have no password. */
 	if (a->user != NULL)
 		freeReplyObject(server_ask(s, "AUTH %s %s", a->user,
 					   a->password != NULL ? a->password :
@@ -278,7 +280,7 @@ server_close(struct server *s)
 	evc__redis_address_free(&s->address);
 }
 
-/* What came before the deadline. */
+/* The end of a deadline; without an answer the program ends. */
 static redisReply *
 received(struct server *s, redisReply *r)
 {
@@ -344,7 +346,8 @@ server_try(struct server *s, const char *fmt, ...)
 	r = redisvCommand(s->c, fmt, ap);
 	va_end(ap);
 	received(s, r);
-	/* A key of another type is as none; what is not allowed is not known. */
+	/* A key of another type counts as missing; a forbidden command counts
+	   as not known. */
 	if (r->type == REDIS_REPLY_ERROR && strncmp(r->str, "WRONGTYPE", 9) != 0)
 		die_of(s, r->str);
 	return r;
@@ -356,7 +359,7 @@ plain(char *s)
 	unsigned char *p = (unsigned char *)s;
 
 	for (; *p != '\0'; p++) {
-		/* In UTF-8 some have two bytes. */
+		/* UTF-8 has control characters of two bytes. */
 		if ((*p < ' ' && *p != '\n') || *p == 0x7f ||
 		    (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0))
 			*p = '?';

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc-cluster - look into the namespace of a cluster, or clean it.
- *
+ * evc-cluster - look into the namespace of a cluster, or clean it:
  *	evc-cluster status [--json] ADDRESS
  *	evc-cluster clean [--force] ADDRESS
- *
- * It reads what the coordinator and its nodes leave in Redis, see
- * redis/client/protocol.h, and is no part of the cluster: nobody notices it.
+ * The tool reads the keys of the coordinator and its nodes in Redis, see
+ * redis/client/protocol.h, and is no part of the cluster.
+ * Called by: the shell.
+ * Locks: none; one thread.
  */
 #include "cluster_tool.h"
 
@@ -35,8 +35,8 @@ die(int status, const char *fmt, ...)
 	exit(status);
 }
 
-/* A socket must not become the standard output of a program that was started
-   without one: to write there is an error. */
+/* A socket must not become standard output of a program started without
+   standard output: a write there is to be an error. */
 static void
 keep_standard_places(void)
 {
@@ -49,7 +49,7 @@ keep_standard_places(void)
 		close(fd);
 }
 
-/* All that was printed has to arrive. */
+/* All printed bytes have to arrive. */
 static _Noreturn void
 leave(int status)
 {
@@ -74,7 +74,7 @@ usage(int status)
 
 /* ---- status ---- */
 
-/* 0: there is a coordinator; 3: there is none. */
+/* 0: there is a coordinator; 3: no coordinator. */
 static int
 status(struct server *s, bool json)
 {
@@ -93,7 +93,7 @@ status(struct server *s, bool json)
 
 /* ---- clean ---- */
 
-/* "{NS}:*" for SCAN, in which a few characters are more than themselves. */
+/* "{NS}:*" for SCAN, with special characters escaped. */
 static char *
 pattern(const struct server *s)
 {
@@ -123,7 +123,7 @@ unlink_keys(struct server *s, const redisReply *keys)
 	int k;
 
 	while (i < keys->elements) {
-		/* There may be any bytes in them. */
+		/* Keys may have any bytes. */
 		for (k = 0; k < BATCH && i < keys->elements; k++) {
 			sizes[1 + k] = keys->element[i]->len;
 			words[1 + k] = keys->element[i++]->str;
@@ -135,7 +135,7 @@ unlink_keys(struct server *s, const redisReply *keys)
 	return n;
 }
 
-/* Two turns: a key that comes while SCAN goes round may be missed by it. */
+/* Two turns: SCAN may miss a key that comes during its round. */
 static unsigned long long
 unlink_all(struct server *s)
 {
@@ -194,7 +194,7 @@ main(int argc, char **argv)
 	int opt, code;
 
 	keep_standard_places();
-	/* A pipe or connection that was closed is an error, no signal. */
+	/* A closed pipe or connection is an error, not a signal. */
 	signal(SIGPIPE, SIG_IGN);
 	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (opt) {

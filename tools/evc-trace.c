@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc-trace - draw the timeline that evc_trace_write has written.
- *
+ * evc-trace - draw the timeline that evc_trace_write has written:
  *	evc-trace [-o FILE] [TIMELINE]
- *
- * The JSON has all that the picture shows, so the tool may draw on another
+ * The JSON has all facts of the picture, so the tool may draw on another
  * machine, or later.
+ * Called by: the shell.
+ * Locks: none; one thread.
  */
 #include "trace_tool.h"
 
@@ -54,7 +54,7 @@ append(char *buf, size_t size, const char *fmt, ...)
 	va_end(ap);
 	if (more >= 0 && (size_t)more < size - n)
 		return;
-	/* The text was cut, perhaps within its last character. */
+	/* The text was cut, perhaps within the last character. */
 	n = strlen(buf);
 	while (n > 0 && (buf[n - 1] & 0xc0) == 0x80)
 		n--;
@@ -63,7 +63,7 @@ append(char *buf, size_t size, const char *fmt, ...)
 	buf[n] = '\0';
 }
 
-/* All that was printed has to arrive. */
+/* All printed bytes have to arrive. */
 static _Noreturn void
 leave(const char *to)
 {
@@ -122,7 +122,7 @@ main(int argc, char **argv)
 	}
 	timeline_read(&t, f, from);
 	picture_plan(&p, &t);
-	/* A file is made anew when there is something to draw, not before. */
+	/* The file is made only when the picture is ready. */
 	if (to_file && freopen(to, "w", stdout) == NULL)
 		die("%s: %s", to, strerror(errno));
 	picture_draw(&p);

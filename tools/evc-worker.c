@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc-worker - a node of a cluster, with functions from shared objects.
- *
- *	evc-worker [-n WORKERS] [-g GRACE] [--once] ADDRESS FILE.so...
- *
+ * evc-worker - a node of a cluster, with functions from shared objects:
+ *   evc-worker [-n WORKERS] [-g GRACE] [--once] ADDRESS FILE.so...
  * Each object exports evc_worker_exports, see evcoord/worker.h.  The workers are
- * this program again, with the same arguments: so whatever stands there is read
- * twice, by the node, which tells what is wrong, and by each worker, which runs
- * the functions.
+ * this program again, with the same arguments: so the node and each worker read
+ * the arguments.  The node reports errors in them, the workers run the
+ * functions.
+ * Called by: the shell; the node, for each worker.
+ * Locks: none of its own.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -33,7 +33,7 @@ struct objects {
 	const evc_worker_object **all;
 	unsigned n;
 	unsigned n_started;
-	evc_function *functions; /* of all of them */
+	evc_function *functions; /* all functions of all objects */
 	unsigned n_functions;
 };
 
@@ -62,8 +62,8 @@ usage(int status)
 
 /* ---- the objects ---- */
 
-/* A name without a slash is a file here, as every other argument of a command
-   is; dlopen would look for it where libraries are. */
+/* A name without a slash is a file here, as in other arguments of a command;
+   dlopen would search the library paths. */
 static void *
 load(const char *path)
 {
@@ -100,7 +100,7 @@ exports_of(const char *path)
 	return o;
 }
 
-/* The library would find the same name in two of them, but knows no files. */
+/* The library would refuse a name in two objects, but cannot name the files. */
 static void
 check_names(const struct objects *all, unsigned upto, unsigned k)
 {
@@ -149,7 +149,7 @@ load_all(struct objects *all, char **paths, unsigned n)
 
 /* ---- in a worker ---- */
 
-/* In the order of the arguments, and back in the other one. */
+/* Objects are started in the order of the arguments, and stopped in reverse. */
 static void
 stop(evc_coord *c, void *arg)
 {
@@ -252,7 +252,7 @@ main(int argc, char **argv)
 	}
 	if (argc - optind < 2)
 		usage(2);
-	/* Named, so that it is linked, whatever the linker thinks. */
+	/* A call by name, so every linker links the engine. */
 	if (evc_redis_engine("redis") == NULL)
 		die(1, "there is no engine \"redis\"");
 	o.uri = uri = address(argv[optind], once);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The picture, as SVG on standard output; main calls it once.
+ * The picture, as SVG on standard output.
+ * Called by: evc-trace.c.
+ * Locks: none; one thread.
  */
 #include "trace_tool.h"
 
@@ -50,7 +52,7 @@ static const char style[] =
 static const struct {
 	long long ns;
 	const char *name;
-	int digits; /* behind the point */
+	int digits; /* digits behind the point */
 } unit[] = { { 1000000000, "s", 3 }, { 1000000, "ms", 1 },
 	     { 1000, "\xc2\xb5s", 1 }, { 1, "ns", 0 } };
 
@@ -355,7 +357,7 @@ picture_draw(const struct picture *p)
 	printf(" data-from=\"%lld\" data-to=\"%lld\" data-lost=\"%lld\" "
 	       "data-hidden=\"%u\">\n%s", p->from, p->to, p->t->lost,
 	       p->n_hidden, style);
-	/* The picture has a ground of its own, on any page. */
+	/* The picture has a background of its own, for any page. */
 	printf("<clipPath id=\"names\"><rect x=\"0\" y=\"0\" width=\"%d\" "
 	       "height=\"%d\"/></clipPath>\n"
 	       "<rect x=\".5\" y=\".5\" width=\"%d\" height=\"%d\" rx=\"8\" "

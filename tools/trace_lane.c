@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One lane of the picture; trace_draw.c calls it for each.
- *
- * A lane says by data- attributes what it shows, in nanoseconds of the
- * monotonic clock, so that a program can read the picture as well.
+ * One lane of the picture.  The data- attributes give the lane's facts in
+ * nanoseconds of the monotonic clock, so a program can read the picture as
+ * well.
+ * Called by: trace_draw.c, for each lane.
+ * Locks: none; one thread.
  */
 #include "trace_tool.h"
 
 struct bars {
 	const struct picture *p;
 	const struct lane *l;
-	int y;       /* of the bar */
-	double end;  /* of the last bar */
+	int y;       /* the top of the bar */
+	double end;  /* x at the end of the last bar */
 	double told; /* the beginning of the first bar in a stop, or 0 */
 	bool late;   /* a join has given up the member */
 };
@@ -28,7 +29,7 @@ bar(struct bars *b, const char *class, long long from, long long to, int inset)
 
 	if (to < p->from || from > p->to)
 		return;
-	/* A moment is to be seen as well. */
+	/* A moment is to be visible as well. */
 	if (end < x + 1)
 		end = x + 1;
 	printf("<rect class=\"%s\" data-from=\"%lld\" data-to=\"%lld\" "
@@ -68,7 +69,7 @@ draw_states(struct bars *b)
 }
 
 /* The calls of the member's functions, and its kicks.  A mark in the place of
-   the one before is left out. */
+   the mark before is left out. */
 static void
 draw_events(struct bars *b)
 {
@@ -145,7 +146,7 @@ say_end(const struct bars *b, char *buf, size_t size)
 			       text_of(e->args, "reason"));
 }
 
-/* At most n characters, of which the last one says that there were more. */
+/* At most n characters; the last shows that the text was cut. */
 static void
 shorten(char *s, int n)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The plan of the picture: which time, which lanes and which lines through all
- * of them it shows, and how high it is.  main calls it once.
+ * The plan of the picture: its time, its lanes, the lines through all lanes,
+ * and its height.
+ * Called by: evc-trace.c; trace_draw.c and trace_lane.c ask for places.
+ * Locks: none; one thread.
  */
 #include "trace_tool.h"
 
@@ -18,7 +20,7 @@ x_of(const struct picture *p, long long ns)
 
 	ns = ns < p->from ? p->from : ns > p->to ? p->to : ns;
 	part = (double)(ns - p->from) / (double)(p->to - p->from);
-	/* Places are compared as they are printed: in tenths of a pixel. */
+	/* Places are compared as printed: in tenths of a pixel. */
 	return PLOT_X + round(part * PLOT_W * 10) / 10;
 }
 
@@ -33,7 +35,7 @@ is_phase_or_step(const struct event *e)
 
 /* ---- the time ---- */
 
-/* The last stop of the root, or else the last one of any. */
+/* The last stop of the root, or else the last stop of any coordinator. */
 static void
 choose_stop(struct picture *p)
 {
@@ -59,7 +61,7 @@ choose_stop(struct picture *p)
 				p->verdict = e;
 }
 
-/* end, or ns when that is later and in the stop. */
+/* end, or ns if ns is later and in the stop. */
 static long long
 later(const struct picture *p, long long end, long long ns)
 {
@@ -184,8 +186,8 @@ add_mark(struct picture *p, const struct event *e, const char *class,
 	append(m->label, sizeof m->label, "%s", label);
 }
 
-/* The events of the coordinator that the picture is about get marks, and phases
-   and steps of all coordinators. */
+/* Events of the picture's coordinator get marks; of other coordinators only
+   phases and steps. */
 static void
 mark_event(struct picture *p, const struct lane *l, const struct event *e)
 {
@@ -210,8 +212,8 @@ mark_event(struct picture *p, const struct lane *l, const struct event *e)
 	}
 }
 
-/* Each label goes into the first row that has room.  A label that stands there
-   already, in nearly the same place, is not written again. */
+/* Each label goes into the first row with room.  A second label of the same
+   text in nearly the same place is left out. */
 static void
 place_labels(struct picture *p)
 {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The JSON of evc_trace_write, as lanes; main calls it once.
- *
- * Anything may stand in the input.  Values that lanes are built of are checked
- * here; all others are read by text_of and number_of.
+ * The JSON of evc_trace_write, as lanes.  The input may have any values.  This
+ * file checks values that lanes are built of; text_of and number_of read all
+ * others.
+ * Called by: evc-trace.c; the other files read fields with text_of and
+ * number_of.
+ * Locks: none; one thread.
  */
 #include "trace_tool.h"
 
 #include <errno.h>
 
-/* 146 years: two such times can be added up. */
+/* 146 years: the sum of two such times fits. */
 #define TIME_MOST (1LL << 62)
-/* Scopes in scopes. */
+/* Most levels of scopes. */
 #define DEPTH_MOST 1000
 
-static json_t *root; /* has all names and texts */
+static json_t *root; /* owns all names and texts */
 static const char *input;
 
 const char *
@@ -65,7 +67,7 @@ kind_of(const char *name)
 	return MEMBER;
 }
 
-/* Members stand behind their coordinator, calls right behind their member. */
+/* Members follow their coordinator, calls follow their member. */
 static void
 begin_lane(struct timeline *t, struct lane *coord, const json_t *args, size_t i)
 {
@@ -146,7 +148,7 @@ read_event(const json_t *o, const json_t *args, size_t i, struct event *e)
 		e->to = e->ns;
 }
 
-/* The events of a lane come one after the other, its name first. */
+/* The events of a lane come together, the lane's name first. */
 static void
 read_events(struct timeline *t, const json_t *events)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parts of evc-trace, and the types and calls that they share.
+ * The parts of evc-trace, and their shared types and calls.
  *
  *   evc-trace.c     the command line
  *   trace_read.c    the JSON of evc_trace_write, as lanes
- *   trace_plan.c    which lanes and lines the picture shows, and where
+ *   trace_plan.c    the lanes and lines of the picture, and their places
  *   trace_draw.c    the picture, as SVG on standard output
- *   trace_lane.c    one lane of it
+ *   trace_lane.c    one lane of the picture
  *
  * Times are nanoseconds of the monotonic clock.  Names and texts belong to the
  * JSON, which stays until the end of the program.
@@ -22,22 +22,22 @@
 /* ---- evc-trace.c ---- */
 
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Zeroed memory; the program ends when there is none. */
+/* Zeroed memory; without memory the program ends. */
 void *room_for(size_t n, size_t size);
-/* To the string in buf, as much as there is room for whole characters. */
+/* Adds to the string in buf as many whole characters as fit. */
 void append(char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* ---- trace_read.c ---- */
 
 struct event {
-	long long ns, to; /* an instant: both are the same */
+	long long ns, to; /* both the same: an instant */
 	const char *name, *cat;
 	const json_t *args;
 };
 
 /* COORD: a coordinator or scope.  OTHER: a lane that no picture shows: of a
-   thread that waits for the stop, or of the calls of another lane. */
+   thread that waits for the stop, or of calls of another lane. */
 enum kind { COORD, MEMBER, HOOK, LOOP, JOIN, OTHER };
 
 struct lane {
@@ -47,16 +47,16 @@ struct lane {
 	struct lane *of;    /* the coordinator of a member; the parent of a scope;
 			       the member of calls; NULL: the root */
 	const struct lane *calls; /* of the member's functions */
-	unsigned depth;     /* how many lanes there are above */
+	unsigned depth;     /* number of lanes above */
 	const struct event *ev;
 	size_t n;
-	const struct event *stop; /* COORD: the last one, or NULL */
+	const struct event *stop; /* COORD: the last stop, or NULL */
 	long long id, tid;
 	long long begin, end;
-	long long gone; /* the member is accounted for: at its end, or later */
+	long long gone; /* accounted for: at the member's end, or later */
 	long long done; /* HOOK, LOOP: the last stop is done; others: end */
 	bool alive;     /* when the timeline was written */
-	bool shared;    /* a loop that belongs to another coordinator, too */
+	bool shared;    /* a loop of several coordinators */
 	bool shown;
 };
 
@@ -69,9 +69,9 @@ struct timeline {
 	struct event *event;
 };
 
-/* Read t from f, which is called name in messages; or end the program. */
+/* Read t from f; name: for messages.  An error ends the program. */
 void timeline_read(struct timeline *t, FILE *f, const char *name);
-/* The value of a key: "" and 0 when there is none of use. */
+/* The value of a key: "" or 0 if there is no usable value. */
 const char *text_of(const json_t *o, const char *key);
 long long number_of(const json_t *o, const char *key);
 bool is(const struct event *e, const char *cat, const char *name);
@@ -97,24 +97,24 @@ struct mark {
 	long long ns;
 	const char *class;
 	char label[64];
-	int row; /* where the label stands; -1: nowhere */
+	int row; /* row of the label; -1: no label */
 };
 
 /* A picture is about one stop: a fifth of the plot is for the time before, the
-   rest goes on until the last event that had to do with the stop. */
+   rest for the stop until its last event. */
 struct picture {
 	struct timeline *t;
-	const struct lane *of;    /* the coordinator with that stop */
-	const struct event *stop; /* NULL: there was none */
-	const struct event *verdict; /* the last one in that stop, or NULL */
-	long long stop_to;        /* its end, or now */
-	long long zero;           /* times are told from here on */
-	long long from, to;       /* the time of the plot */
+	const struct lane *of;    /* the coordinator with the stop */
+	const struct event *stop; /* NULL: there was no stop */
+	const struct event *verdict; /* the last verdict in the stop, or NULL */
+	long long stop_to;        /* end of the stop, or now */
+	long long zero;           /* zero of all shown times */
+	long long from, to;       /* range of the plot */
 	bool unfinished;          /* a member runs on at the end of the plot */
 	unsigned n_hidden, n_before, n_alive; /* lanes */
 	struct mark mark[MARKS_MOST];
 	int n_marks, mark_rows;
-	int top, bottom;          /* of the lanes */
+	int top, bottom;          /* of all lanes */
 };
 
 void picture_plan(struct picture *p, struct timeline *t);
@@ -124,10 +124,10 @@ double x_of(const struct picture *p, long long ns);
 /* ---- trace_draw.c ---- */
 
 void picture_draw(const struct picture *p);
-/* Text as it may stand in an element or an attribute; the next call but three
-   uses its room. */
+/* Text as legal in an element or an attribute; the next call but three reuses
+   the memory. */
 const char *xml(const char *s);
-/* "+12.3 ms"; likewise. */
+/* "+12.3 ms"; the next call but three reuses the memory. */
 const char *when(const struct picture *p, long long ns);
 
 /* ---- trace_lane.c ---- */
