@@ -187,7 +187,7 @@ struct evc__inside {
 };
 void evc__inside_begin(evc_group *g, struct evc__inside *in);
 void evc__inside_end(evc_group *g, const struct evc__inside *in);
-/* The group in whose function the calling thread is; NULL: none. */
+/* The group that has the calling thread in one of its functions; NULL: none. */
 evc_group *evc__inside_of(void);
 /* Refused in a function of a group. */
 evc_status evc__not_inside(const char *func);

@@ -76,8 +76,8 @@ evc__group_hold(evc_group *g, struct evc__held *ret)
 	ret->n = 1;
 }
 
-/* Free a group that has left the list; a group whose scope cannot be freed goes
-   back into the list. */
+/* Free a group that has left the list; if the scope cannot be freed, the group
+   goes back into the list. */
 static evc_status
 destroy(evc_group *g)
 {

@@ -26,7 +26,7 @@ struct keeps {
 	unsigned others;     /* reactors of scopes */
 };
 
-/* For evc__loop_waker_any, whose function takes no argument. */
+/* For the function of evc__loop_waker_any, which takes no argument. */
 static __thread struct keeps *present;
 
 static const char *

@@ -63,7 +63,8 @@ struct evc__systemd {
 	_Atomic uint32_t said;     /* all is said of this stop, or was tried */
 	/* the manager did not take the words on this stop */
 	_Atomic uint32_t unheard;
-	/* helper only: the stop whose asking thread has had a moment to tell */
+	/* helper only: the thread that asked for this stop has had a moment to
+	   tell */
 	uint32_t awaited;
 	/* a thread tells of the drain before the stop of this number */
 	_Atomic uint32_t draining;

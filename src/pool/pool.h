@@ -160,7 +160,7 @@ struct pool_seat {
 	bool taken; /* under the pool's lock */
 	/* the seat's thread */
 	struct pool_port *hint; /* the port with the last job found */
-	evc_job *job;           /* the job whose work runs */
+	evc_job *job;           /* the job at work */
 	uint64_t looked_ns;     /* time of the last look at another seat */
 	uint64_t watched_at;    /* `at` of the watched seat, at that look */
 	uint32_t watched;

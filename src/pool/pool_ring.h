@@ -8,12 +8,12 @@
  * slot, another thread without work, a cancel or a stop.  So a claim only
  * divides the labour, and no job is stuck behind a blocked job.
  *
- * A slot is free when its value is NULL, wherever the head is.  A slot whose
- * job was claimed and not begun is passed over, and the thread that claims this
- * position finds the old job there.  After a cancel a job may stand in a slot
- * for which an earlier position was not claimed yet; then the job is taken a
- * little early.  No job is taken late: the slot of each position below the tail
- * is looked at after its job was put there.
+ * A slot is free when its value is NULL, wherever the head is.  A slot with a
+ * claimed job that has not begun is passed over, and the thread that claims
+ * this position finds the old job there.  After a cancel a job may stand in a
+ * slot for which an earlier position was not claimed yet; then the job is taken
+ * a little early.  No job is taken late: the slot of each position below the
+ * tail is looked at after its job was put there.
  *
  * A box carries finished jobs from one thread to the loop.
  */
@@ -38,7 +38,7 @@ struct pool_ring {
 	   empty a slot; room is the futex word */
 	_Atomic uint32_t waiting, room;
 	/* atomic: cancels -> producer: below the tail there may be free slots
-	   whose positions no thread has claimed */
+	   at positions that no thread has claimed */
 	_Atomic uint32_t holes;
 };
 

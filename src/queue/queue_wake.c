@@ -131,7 +131,7 @@ watch_send(evc_queue *q)
 			LIST_OF(q->armed.next, struct evc__watch, armed);
 
 		evc__watch_disarm(w);
-		/* A watch whose loop goes ends by itself. */
+		/* A watch on a loop about to go ends by itself. */
 		if (evc__watch_post(w) == 0)
 			return true;
 	}
