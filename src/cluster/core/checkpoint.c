@@ -12,7 +12,6 @@
 
 #include <math.h>
 
-
 static bool
 is_checkpoint(const evc_cluster *cl, const char *path)
 {

@@ -5,8 +5,8 @@
  * A function that was accepted is an evc_remote, and goes
  *
  *     schedule --> [held: inputs, retry] --> queue --> worker --> settled
- *                          ^                    ^          |
- *                          +---- fails, retry --+-- lost --+
+ *                         ^                    ^          |
+ *                         +---- fails, retry --+-- lost --+
  *
  * until it has its outcome, which stays.  One lock, q.lock, guards all of the
  * cluster's data; its holders make a few list operations, because workers take

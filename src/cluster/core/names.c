@@ -13,7 +13,6 @@
 
 #include "cluster/variables/table.h"
 
-
 /* ---- the table ---- */
 
 static struct cluster_name **
