@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a loop's thread is in: so that a loop that does not turn is not only
- * named, but with it the function that holds it up.
+ * The function that the thread of a loop runs at the moment: a report of a loop
+ * that does not turn names the function that holds the loop up.
  *
- * Only the loop's thread writes, with relaxed stores: they order nothing, and
- * whoever reads wants to know what stands there at some moment.  What a name
- * points to stays there because its owner is freed under the coordinator's lock,
- * after evc__busy_end, and reports read under that lock.  So a reactor keeps the
- * names of its own coordinator alone; that its loop is in something of another
- * one is all that it says of that.
+ * Called by: all callers of the user's functions on a loop; reports.
+ * Locks: none; only the loop's thread writes, with relaxed stores, and the
+ * chain of stretches is thread-local.
+ */
+
+/*
+ * Why a reactor cannot free a name under a report: the owner of a name is freed
+ * under the coordinator's lock, after evc__busy_end, and reports read under
+ * that lock.  So a reactor keeps the names of its own coordinator alone; a loop
+ * that is in a function of another coordinator says only that much.
  *
- * The stretches a thread is in form a chain, because one of them may free the
+ * The stores are relaxed and order nothing: a report wants the state of some
+ * moment.
+ *
+ * The stretches of a thread form a chain, because one stretch may free the
  * reactor of another.
  */
 #include "core/core.h"
@@ -19,7 +26,7 @@
 
 static __thread struct evc__busy *innermost;
 
-/* One writer, the loop's thread. */
+/* Only the loop's thread writes. */
 static void
 count(struct evc__loop_waker *b, uint32_t d)
 {
@@ -47,7 +54,7 @@ evc__busy_begin(evc_reactor *r, const evc_coord *c, enum evc__busy_kind kind,
 	count(r->waker, 1);
 	sync_store_relaxed(&r->busy_name, r->c == c ? name : NULL);
 	sync_store_relaxed(&r->busy_kind, kind);
-	/* When it said something last stays: that it gets on. */
+	/* The time of the last progress stays; the text does not. */
 	sync_store_relaxed(&r->mark.text, NULL);
 	self->mark = &r->mark;
 }

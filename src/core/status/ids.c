@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of ids.  Numbers count up and are never used twice, so their low
- * bits spread well.  All under the lock.
+ * The table of ids: members and tasks by number.  Numbers count up and are
+ * never used twice, so their low bits spread well.
+ *
+ * Called by: the register of members, tasks, explain.
+ * Locks: the coordinator's lock is held around each function.
  */
 #include "core/core.h"
 
@@ -18,7 +21,7 @@ evc__id_room(evc_coord *c, unsigned more)
 		 i;
 	struct evc__entry **table, *e, *next;
 
-	/* Two in a bucket are found as fast, and halve what the table takes. */
+	/* Two entries in a bucket are found as fast, and halve the table. */
 	while (n * 2 < c->member.ids.n_entries + more)
 		n *= 2;
 	if (n == c->member.ids.n_buckets)
@@ -44,7 +47,7 @@ evc__id_add(evc_coord *c, struct evc__entry *e)
 {
 	struct evc__entry **b;
 
-	if (e->id == 0) /* else: numbered by who starts it */
+	if (e->id == 0) /* else the caller has numbered the entry */
 		e->id = c->member.ids.last + 1;
 	c->member.ids.last = e->id;
 	e->round = WORD_ROUND(sync_load(&c->word));

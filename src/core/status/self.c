@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the calling thread is to coordinators: the member that it is, the cancel
- * hooks that it has pushed, the last call of one.
+ * The calling thread as coordinators see it: the member that it is, the cancel
+ * hooks that it has pushed, the last cancel hook that was called.
  *
  * Called by: requests, waits, the register, the wakers, reports.
- * Locks: none; all of it is thread-local.
+ * Locks: none; all of the data is thread-local.
  */
 #include "core/core.h"
 #include "core/wake/escalation.h"

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names of codes, why a call was refused, and the checks that all calls share.
+ * Names of codes, the text of a refused call, the clock of a coordinator, and
+ * the checks that all calls share.
+ *
+ * Called by: every public call; functions of all rooms that read the clock.
+ * Locks: none; texts are thread-local, evc__enter enters the refgate.
  */
 #include <math.h>
 #include <string.h>
@@ -11,7 +15,7 @@
 #include "core/core.h"
 
 static __thread char last_error[160];
-/* The coordinator that has had that text as an error already. */
+/* The coordinator that already has the text of last_error as an error. */
 static __thread const evc_coord *had_it;
 
 const char *
@@ -62,7 +66,7 @@ evc_refuse(evc_status status, const char *fmt, ...)
 	struct text t = evc__lines_in(said, sizeof said);
 	va_list ap;
 
-	/* What is said may be what was said before. */
+	/* An argument of the new text may be the old text. */
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
@@ -97,7 +101,7 @@ evc__check(const evc_coord *c, const char *func)
 {
 	if (c != NULL && evc__same_process(c))
 		return 0;
-	/* A signal handler may be asking. */
+	/* The caller may be a signal handler. */
 	return c == NULL ?
 		       evc__refuse_plain(-EVC_INVALID_ARGUMENT, func,
 					 "no coordinator") :
@@ -198,7 +202,7 @@ evc__normal(evc_status code, bool *ret_unknown)
 bool
 evc__is_clean(const evc_coord *c, uint64_t w, evc_status code)
 {
-	/* After the stop, CANCELLED means that somebody obeyed. */
+	/* After the stop, CANCELLED means that a member obeyed. */
 	if (code == EVC_CANCELLED && (w & WORD_FLAG))
 		return true;
 	return c->status.clean[code / 64] >> (code % 64) & 1;

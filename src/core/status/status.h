@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Codes and refusals, the clock, ids, and what the calling thread is.
+ * Codes and refusals, the clock, ids, and the state of the calling thread.
  */
 #ifndef EVC_CORE_STATUS_H
 #define EVC_CORE_STATUS_H
@@ -15,17 +15,16 @@ struct evc__mark;
 struct evc__member;
 struct evc__waker;
 
-/* The part of a coordinator. */
+/* This part of a coordinator. */
 struct evc__coord_status {
-	/* All of it is set at creation. */
+	/* set at creation */
 	uint64_t clean[4]; /* bit = the code is clean */
 	uint64_t (*clock)(void *);
 	void *clock_arg;
 };
 
-/* The table of ids; in the part of the register. */
+/* The table of ids, a field of the register; the lock guards it. */
 struct evc__ids {
-	/* The lock guards all of it. */
 	struct evc__entry **table;
 	unsigned n_buckets, n_entries;
 	evc_id last;
@@ -35,39 +34,42 @@ struct evc__ids {
 
 /* Monotonic nanoseconds by c's clock. */
 uint64_t evc__now(const evc_coord *c);
-/* How long to sleep in real time for that long by c's clock: nobody tells us
-   when a clock of the user's jumps, so look at it now and then. */
+/* How long a thread has to sleep in real time for ns by c's clock.  A clock of
+   the user's jumps without notice, so the sleep is short and the clock is read
+   again. */
 uint64_t evc__real_ns(const evc_coord *c, uint64_t ns);
 /* Is the code clean in a round whose word is w? */
 bool evc__is_clean(const evc_coord *c, uint64_t w, evc_status code);
-/* 0, or why a call may not go on: c is NULL or inherited by a fork child. */
+/* 0, or the reason why a call cannot go on: c is NULL or inherited by a fork
+   child. */
 evc_status evc__check(const evc_coord *c, const char *func);
-/* 0: inside c's own gate, to be left again; else `refused`: c is being freed.
-   Callers check first. */
+/* 0: the caller is inside c's refgate and has to leave; `refused`: c is being
+   freed.  The caller has called evc__check before. */
 evc_status evc__enter(evc_coord *c, evc_status refused, const char *func);
-/* Has c not had the text of evc_last_error as an error of its own?  From now on,
-   it has. */
+/* Is the text of evc_last_error no error of c yet?  The call marks the text as
+   an error of c. */
 bool evc__refusal_is_new(const evc_coord *c);
-/* Note why the calling thread's call is refused; returns the status. */
+/* Note the reason of a refusal for the calling thread; returns the status. */
 #define evc__refuse evc_refuse
-/* The same without a format, and safe in signal handlers: "func: why". */
+/* evc__refuse without a format, safe in signal handlers: "func: why". */
 evc_status evc__refuse_plain(evc_status s, const char *func, const char *why);
 #define evc__refuse_setup evc_refuse_setup
-/* A name of the user's: not longer than there is room for. */
+/* Refuses a name of the user's that is longer than the field for names. */
 evc_status evc__check_name(const char *name, const char *func);
-/* kind: whose options; EVC_GUARD is no member. */
+/* kind: the kind of member that the options are for; EVC_GUARD is no member. */
 #define EVC_GUARD 0
 evc_status evc__check_opts(const evc_member_opts *o, unsigned kind,
 			   const char *func);
-/* Reserved room is zero; a grace is a time or EVC_NO_GRACE. */
+/* Reserved fields are zero; a grace is a time or EVC_NO_GRACE. */
 evc_status evc__check_reserved(const uint64_t room[8], const char *func);
 evc_status evc__check_grace(double grace, const char *func);
-/* A code as it is recorded: 0..255; what it was, when it was not one. */
+/* A code as coordinators record codes: 0..255; *ret_unknown: the code was
+   outside that range. */
 evc_status evc__normal(evc_status code, bool *ret_unknown);
 
-/* ---- self: what the calling thread last did; self.c ---- */
+/* ---- self: the state of the calling thread; self.c ---- */
 
-/* Whose function this thread is in: a looper on a loop. */
+/* The looper, on a loop, that the thread runs a function of. */
 struct evc__acting {
 	const evc_coord *c;
 	evc_id id;
@@ -75,21 +77,24 @@ struct evc__acting {
 };
 
 struct evc__self {
-	struct evc__member *member; /* the member this thread is */
+	struct evc__member *member; /* the member that is this thread */
 	struct evc__mark *mark;     /* where its progress goes, or NULL */
-	struct evc__waker *pushed;  /* the innermost cancel hook of its */
-	const evc_coord *woken_in; /* whose cancel hook was called before it */
-	uint32_t woken_stop;       /* was popped, in the stop with this number */
+	struct evc__waker *pushed;  /* its innermost cancel hook */
+	const evc_coord *woken_in; /* coordinator of a hook that was called,
+				      then popped */
+	uint32_t woken_stop;       /* stop number of a hook that was called,
+				      then popped */
 	const struct evc__acting *acting; /* for the time of a call, or NULL */
 };
 struct evc__self *evc__self(void);
-/* In a fork child: it is nobody; where it was, it can take the lock. */
+/* In a fork child: the thread is no member any more; a lock that the thread
+   needs in the child is free. */
 void evc__self_inherited(void);
-/* The calling thread is this member. */
+/* The calling thread is the thread of member m. */
 void evc__self_is(struct evc__member *m);
 
-/* The calling thread was kicked, unblocked or its cancel hook was called in the
-   stop of c with this number. */
+/* In the stop of c with this number, was the calling thread kicked or
+   unblocked, or was a cancel hook of the thread called? */
 bool evc__woken(const evc_coord *c, uint32_t stop);
 
 #endif

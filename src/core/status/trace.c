@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline's ring.
+ * The timeline's ring of events.
  *
- * Whoever notes something takes the next number, and with it the slot at that
- * number modulo the size.  A slot's first word says what stands in it: 2k + 1
- * while event k is being written, 2k + 2 when it is there.  A writer makes it
- * odd by a CAS from a smaller, even value; where that fails, a newer event is
- * there already, or somebody has been held up in the middle of an older one:
- * then the event is given up, and counts as lost.  So nobody ever waits, and a
+ * Called by: the notes of trace.h, from any thread and from signal handlers;
+ * the trace writers of src/observe.
+ * Locks: start and stop take the root's lock.  Writers take none: the first
+ * word of a slot orders writers and readers, tree->trace is stored by start()
+ * and loaded by evc__trace_put.
+ */
+
+/*
+ * How a slot is written and read.  A writer takes the next number, and with the
+ * number the slot at number modulo size.  The first word of a slot is 2k + 1
+ * while event k is being written, 2k + 2 when event k is complete.  A writer
+ * makes the word odd by a CAS from a smaller, even value.  When the CAS fails,
+ * a newer event is in the slot, or another writer was held up in an older
+ * event: the event is dropped and counts as lost.  So no writer waits, and a
  * writer that was overtaken by a whole round of the ring spoils nothing.
  *
- * A reader copies a slot and then looks whether its first word has changed.
- * The words between are stored with release and loaded with acquire: who sees
- * one of a later event sees the odd word that came before it.
+ * A reader copies a slot and then checks that the first word has not changed.
+ * The other words are stored with release and loaded with acquire: a reader of
+ * a later event's word sees the odd first word before that.
  */
 #include "core/core.h"
 #include "core/status/trace.h"
@@ -40,11 +48,11 @@ struct slot {
 _Static_assert(sizeof(struct slot) == 128, "evcoord/trace.h says so");
 
 struct evc__trace {
-	struct evc__trace *before; /* root's lock: another one, of another
-				      size; all stay until the root goes */
+	struct evc__trace *before; /* root's lock: next ring, of another size;
+				      all rings stay until the root goes */
 	uint32_t n;                /* set at creation */
 	/* atomic: evc_trace_start -> readers */
-	_Atomic uint64_t since, first; /* when it began, and with what number */
+	_Atomic uint64_t since, first; /* time and number of the beginning */
 	/* atomic: writers among themselves */
 	_Alignas(128) _Atomic uint64_t next;
 	struct slot slot[];
@@ -79,12 +87,12 @@ put_text(uint64_t *word, size_t room, const char *s)
 void
 evc__trace_put(const evc_coord *c, const struct evc__note *n)
 {
-	/* The partner of start(): what stands in the ring is seen. */
+	/* The partner of start(): a ring that is seen is initialized. */
 	struct evc__trace *t = sync_load(&c->tree->trace);
 	uint64_t word[N_WORDS];
 	int tid;
 
-	/* A fork child has nothing to add: it has a copy of its own. */
+	/* The ring in a fork child is a copy, which no report shows. */
 	if (t == NULL || !evc__same_process(c))
 		return;
 	tid = n->tid != 0 ? n->tid : evc__tid();
@@ -134,7 +142,7 @@ evc__trace_put_request(const evc_coord *c, const struct evc__request *q,
 		.more = q->who,
 	};
 
-	/* Signed as the reason is. */
+	/* The event has the same author as the reason. */
 	if (as != NULL && as->c != c)
 		as = NULL;
 	if (n.kind == 0)
@@ -200,7 +208,7 @@ evc__trace_since(const struct evc__trace *t)
 	return sync_load(&t->since);
 }
 
-/* false: nothing is there, or it is being written. */
+/* false: the slot is empty, or being written. */
 static bool
 get(struct slot *s, struct evc__record *to)
 {
@@ -234,7 +242,7 @@ evc__trace_read(struct evc__trace *t, struct evc__record *to,
 
 	for (i = 0; i < t->n; i++)
 		n += get(&t->slot[i], &to[n]) && to[n].number >= first;
-	/* After the reading: of what it found each has had its number. */
+	/* After the slots: each event that they hold has its number by now. */
 	end = sync_load(&t->next);
 	all = end > first ? end - first : 0;
 	*ret_lost = all > n ? all - n : 0;
@@ -243,8 +251,8 @@ evc__trace_read(struct evc__trace *t, struct evc__record *to,
 
 /* ---- on and off ---- */
 
-/* Lock held: one of this size that is there already.  What late writers put
-   into it still has numbers from before. */
+/* Lock held: a ring of this size that exists already.  Events that late writers
+   put into the ring have numbers from before. */
 static struct evc__trace *
 find(const evc_coord *c, size_t n)
 {

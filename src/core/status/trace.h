@@ -1,58 +1,59 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline's ring: what happens is noted here, while it is on.
+ * The timeline's ring of events, written while the timeline is on.
  *
- * Off, a note costs one load and a branch that is predicted.  On, it takes no
- * lock and no memory, so it may stand in a request that a signal handler makes.
+ * Off, a note costs one load and a predicted branch.  On, a note takes no lock
+ * and no memory, so a request in a signal handler may write notes.
  */
 #ifndef EVC_CORE_TRACE_H
 #define EVC_CORE_TRACE_H
 
 #include "core/core.h"
 
-/* What happened; arg is 0 where nothing is said of it. */
+/* The kinds of events; arg is 0 where the comment names none. */
 enum evc__trace_what {
-	/* a member, a scope (arg: the number of the one above), a loop */
+	/* a member, a scope (arg: the number of the parent) or a loop begins */
 	TRACE_BEGIN = 1,
-	/* It has ended by itself; arg: since when it was alive, 0 when that is
-	   not real time; more: its last progress text. */
+	/* A member, a scope or a loop has ended by itself; arg: begin of its
+	   life, 0 with a clock of the user's; more: its last progress text. */
 	TRACE_END,
-	TRACE_REAPED,   /* it is accounted for; likewise */
-	/* A request has arrived; kind: EVC_BY_..., name: its text, more: who,
-	   arg: see below. */
+	TRACE_REAPED,   /* is accounted for; fields as of END */
+	/* A request has arrived; kind: EVC_BY_..., name: the text, more: the
+	   author, arg: TRACE_ASKED. */
 	TRACE_REQUEST,
-	TRACE_DRAIN,    /* a drain was asked for; name: its text */
+	TRACE_DRAIN,    /* a drain was asked for; name: the text */
 	TRACE_CLEAR,    /* the stop is over: evc_clear_stop */
 	TRACE_HEARD,    /* a loop turns for the first time in a stop */
 	TRACE_AWAKE,    /* a thread leaves its wait for the stop */
-	TRACE_CALL,     /* a function of a member is called; arg: which */
-	TRACE_RETURN,   /* and has returned */
+	TRACE_CALL,     /* a function of a member is called; arg: TRACE_FN... */
+	TRACE_RETURN,   /* a function of a member has returned */
 	TRACE_TELL,     /* a loop begins to tell its tasks; arg: how many */
-	TRACE_TOLD,     /* all were told */
+	TRACE_TOLD,     /* a loop has told all its tasks */
 	TRACE_IDLE,     /* a loop's last task has ended, in a stop */
-	TRACE_JOIN,     /* a join begins; id: its thread's */
-	TRACE_VERDICT,  /* it is answered; kind: the code, arg: stragglers */
-	TRACE_PHASE,    /* scopes were told; arg: up to this phase */
-	TRACE_STEP,     /* of the escalation; arg: which one */
-	TRACE_UNBLOCK,  /* a waker's function was called; arg: how often so
-			   far */
-	TRACE_KICK,     /* a thread was kicked; likewise */
-	TRACE_EXTEND,   /* evc_extend_stop; name: its reason, arg: nanoseconds
+	TRACE_JOIN,     /* a join begins; id: tid of the joiner */
+	TRACE_VERDICT,  /* a join answers; kind: the code, arg: stragglers */
+	TRACE_PHASE,    /* scopes were told; arg: the last phase told */
+	TRACE_STEP,     /* a step of the escalation; arg: enum
+			   evc__escalation_step */
+	TRACE_UNBLOCK,  /* a waker's function was called; arg: calls so far */
+	TRACE_KICK,     /* a thread was kicked; arg: kicks so far */
+	TRACE_EXTEND,   /* evc_extend_stop; name: the reason, arg: nanoseconds
 			   granted */
-	/* Not in the ring: alive when it was read; arg: since when. */
+	/* Never in the ring: a member is alive as the ring is read; arg: begin
+	   of its life. */
 	TRACE_ALIVE
 };
 
-/* Kinds of what is no member, beside EVC_THREAD and so on. */
+/* Kinds that are no member, beside EVC_THREAD and so on. */
 enum {
 	TRACE_COORD = 0,
-	TRACE_LOOP = 32,  /* id: its thread's */
-	TRACE_JOINER = 33, /* id: its thread's */
-	TRACE_WAITER = 34  /* a thread that is no member; id: its thread's */
+	TRACE_LOOP = 32,  /* id: tid of the loop */
+	TRACE_JOINER = 33, /* id: tid of the joiner */
+	TRACE_WAITER = 34  /* a thread that is no member; id: its tid */
 };
 
-/* arg of TRACE_REQUEST: the code, whether it made the stop, and the number of
-   that stop. */
+/* arg of TRACE_REQUEST: the code, whether the request made the stop, and the
+   number of that stop. */
 #define TRACE_ASKED(code, won, stop) \
 	((uint64_t)(unsigned)(code) | (uint64_t)(won) << 8 | \
 	 (uint64_t)(stop) << 32)
@@ -61,7 +62,7 @@ enum {
 
 /* arg of TRACE_CALL. */
 enum {
-	TRACE_FN = 0,   /* its one function */
+	TRACE_FN = 0,   /* the only function */
 	TRACE_STOP = 1, /* a runner's stop */
 	TRACE_REAP = 2  /* a runner's join */
 };
@@ -78,7 +79,7 @@ struct evc__note {
 	const char *name, *more; /* copied, cut to fit; NULL is "" */
 };
 
-/* On: write it down.  Signal-safe. */
+/* The timeline is on: write an event.  Signal-safe. */
 void evc__trace_put(const evc_coord *c, const struct evc__note *n)
 	__attribute__((cold));
 void evc__trace_put_member(enum evc__trace_what what,
@@ -93,7 +94,7 @@ void evc__trace_put_awake(const evc_coord *c) __attribute__((cold));
 static inline bool
 evc__trace_on(const evc_coord *c)
 {
-	/* Who finds it on looks again, in order, before it writes. */
+	/* evc__trace_put loads again, in order, before it writes. */
 	return __builtin_expect(sync_load_relaxed(&c->tree->trace) != NULL, 0);
 }
 
@@ -109,7 +110,7 @@ evc__trace(const evc_coord *c, enum evc__trace_what what, uint64_t id,
 						       .name = name });
 }
 
-/* BEGIN, END or REAPED, or a call of its. */
+/* A member begins, ends or is reaped, or a call of a member's function. */
 static inline void
 evc__trace_member(enum evc__trace_what what, const struct evc__member *m)
 {
@@ -117,7 +118,7 @@ evc__trace_member(enum evc__trace_what what, const struct evc__member *m)
 		evc__trace_put_member(what, m);
 }
 
-/* A time for evc__trace_request: before what it asks for can be seen. */
+/* Time for evc__trace_request, taken before the request can be seen. */
 static inline uint64_t
 evc__trace_now(const evc_coord *c)
 {
@@ -132,7 +133,7 @@ evc__trace_request(const evc_coord *c, const struct evc__request *q,
 		evc__trace_put_request(c, q, ns, arg);
 }
 
-/* Loop thread, before it notes in r->heard which stop it has seen. */
+/* Loop thread, before r->heard gets the number of the stop. */
 static inline void
 evc__trace_heard(const evc_reactor *r)
 {
@@ -140,7 +141,7 @@ evc__trace_heard(const evc_reactor *r)
 		evc__trace_put_heard(r);
 }
 
-/* Loop thread: its last task has ended. */
+/* Loop thread: the loop's last task has ended. */
 static inline void
 evc__trace_idle(const evc_reactor *r)
 {
@@ -157,10 +158,10 @@ evc__trace_awake(const evc_coord *c)
 		evc__trace_put_awake(c);
 }
 
-/* No lock: have a ring for n events, and write in it from now on. */
+/* No lock: make a ring for n events, and write into the ring from now on. */
 evc_status evc__trace_start(evc_coord *c, size_t n);
 
-/* ---- to read it ---- */
+/* ---- reading ---- */
 
 struct evc__record {
 	uint64_t number; /* in the order of arrival */
@@ -171,16 +172,16 @@ struct evc__record {
 	char name[TRACE_NAME], more[TRACE_MORE];
 };
 
-/* The ring that was written last, or NULL. */
+/* The latest ring that was written, or NULL. */
 struct evc__trace *evc__trace_last(const evc_coord *c);
-/* How many records there can be. */
+/* How many records a ring holds. */
 size_t evc__trace_room(const struct evc__trace *t);
-/* While it goes on: the latest, by their numbers, and how many are lost. */
+/* While writers go on: copy the latest events, unsorted, and count the lost. */
 size_t evc__trace_read(struct evc__trace *t, struct evc__record *to,
 		       uint64_t *ret_lost);
-/* When it was started. */
+/* When the timeline was started. */
 uint64_t evc__trace_since(const struct evc__trace *t);
-/* The tree goes. */
+/* The tree is being freed. */
 void evc__trace_free(struct evc__tree *tree);
 
 #endif
