@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The count of what is alive in a coordinator, and in the scopes below it.
+ * The count of all that is alive in a coordinator and in the scopes below.
  *
  * Called by: the register, tasks, loopers, posts, wakers and scopes, for each
  * begin and each end.
- * Locks: none.
+ * Locks: none; the count `alive` is atomic, its partner is the word (CLOSING).
  */
 #include "core/core.h"
 
@@ -13,10 +13,10 @@ evc__alive_add(evc_coord *c)
 {
 	uint32_t n = sync_load_sc(&c->stop.alive);
 
-	/* Add, then read the word; who closes sets CLOSING, then reads the
-	   count: at least one of the two sees the other.  From 0 a scope first
-	   counts in its parent: a join above never finds nothing alive while
-	   something lives here. */
+	/* Add, then read the word; the thread that closes the round sets
+	   CLOSING, then reads the count: at least one of the two sees the
+	   other.  A count of 0 is raised in the parent first: a join above
+	   never finds nothing alive while a member lives here. */
 	for (;;) {
 		if (n > 0 || c->parent == NULL) {
 			if (sync_cas(&c->stop.alive, &n, n + 1))
@@ -27,7 +27,8 @@ evc__alive_add(evc_coord *c)
 		evc__alive_add(c->parent);
 		if (sync_cas(&c->stop.alive, &n, 1))
 			break;
-		/* Somebody else was first, and has counted it. */
+		/* Another thread was first, and has counted this scope in the
+		   parent. */
 		sync_sub(&c->parent->stop.n_live_scopes, 1);
 		evc__alive_sub(c->parent);
 	}
@@ -47,8 +48,8 @@ evc__reopen(evc_coord *c)
 void
 evc__alive_sub(evc_coord *c)
 {
-	/* Down in the other order.  Whoever calls this keeps c, and so what is
-	   above it, and rings afterwards. */
+	/* Down in the opposite order.  The caller keeps c, and so all
+	   coordinators above c, and rings afterwards. */
 	while (sync_sub(&c->stop.alive, 1) == 1 && c->parent != NULL) {
 		c = c->parent;
 		sync_sub(&c->stop.n_live_scopes, 1);

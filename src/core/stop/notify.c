@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Telling: the walk over the listeners and down the scopes, and the ring that
- * joins hear.
+ * joins hear.  Listeners stand in slots that are written under the lock and
+ * read without.  A listener that leaves writes NULL into its slot and waits for
+ * a moment without readers; afterwards no walk can reach the listener.  A walk
+ * is signal-safe: no lock, no recursion, a stack of its own of bounded depth.
  *
- * Listeners stand in slots that are written under the lock and read without.
- * Who leaves writes NULL into its slot and waits for a moment without readers;
- * afterwards nobody can be on the way to it.  A walk is signal-safe: it takes no
- * lock, and goes down without recursion, on a stack of its own of bounded depth.
+ * Called by: requests, drains, clears, and each end that a join may wait for.
+ * Locks: walks take none; evc__listen and evc__unlisten need the coordinator's
+ * lock.  The atomics that order a walk: stop.readers, stop.mark and the word.
  */
 #include "core/core.h"
 #include "core/stop/scopes.h"
@@ -23,10 +25,10 @@ cancel_off(void)
 	return old;
 }
 
-/* Where a walk stands in one coordinator. */
+/* The state of a walk in one coordinator. */
 struct level {
 	evc_coord *c;
-	unsigned kind; /* LISTENER_KINDS: it is through */
+	unsigned kind; /* LISTENER_KINDS: the walk of c is complete */
 	struct notify_chunk *k;
 	unsigned i;
 	uint32_t stop; /* the number of the stop that is told */
@@ -76,8 +78,8 @@ next_listener(struct level *v)
 static void
 ring_sleepers(evc_coord *c)
 {
-	/* A join counts itself, then looks at the state; we changed the state,
-	   then look at the count. */
+	/* A join counts itself, then looks at the state; a ringing thread
+	   changes the state, then looks at the count. */
 	if (sync_load_sc(&c->stop.n_sleepers) > 0) {
 		sync_add(&c->stop.join_seq, 1);
 		sync_futex_wake(&c->stop.join_seq);
@@ -111,15 +113,16 @@ evc__ring(evc_coord *c)
 			ring_loops(c);
 		if (c->parent == NULL)
 			return;
-		/* First lit, then the ring: the join above that it wakes finds
-		   us. */
+		/* The mark first, then the ring: the join above that wakes
+		   finds this scope. */
 		evc__notify_mark(&c->stop.up.at);
 	}
 }
 
 /* ---- the stop ---- */
 
-/* Begin the walk of c's stop; false: it has none, or its walk is complete. */
+/* Begin the walk of c's stop; false: there is no stop, or its walk is
+   complete. */
 static bool
 enter(struct level *v, evc_coord *c)
 {
@@ -137,7 +140,7 @@ enter(struct level *v, evc_coord *c)
 		return false;
 	}
 	evc__readers_enter(&c->stop.readers);
-	/* Inside: a clear waits for us from here on. */
+	/* Inside: a clear waits for this walk from here on. */
 	w = sync_load_sc(&c->word);
 	if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == v->stop &&
 	    sync_load_sc(&c->stop.mark) != v->stop)
@@ -149,12 +152,12 @@ static void
 leave(struct level *v)
 {
 	evc__readers_leave(&v->c->stop.readers);
-	/* Late, after a clear, this names an old stop and says nothing of the
-	   present one; at worst that one is walked once more. */
+	/* A late store, after a clear, names an old stop and says nothing of
+	   the present one; at worst the present one is walked once more. */
 	sync_store_sc(&v->c->stop.mark, v->stop);
 }
 
-/* Above c, joins in progress drive its phases and keep its budget. */
+/* Above c, joins in progress drive the phases and keep the budget of c. */
 static void
 ring_above(evc_coord *c)
 {
@@ -186,7 +189,8 @@ evc__tell_all(evc_coord *c)
 			v--;
 		} else if (l->tell != NULL)
 			l->tell(l);
-		/* Whoever walked it all meanwhile told the scopes too. */
+		/* A thread that has walked all of c meanwhile has told the
+		   scopes too. */
 		else if (sync_load_sc(&v->c->stop.mark) != v->stop &&
 			 evc__scope_ask(l->scope, v->stop) &&
 			 enter(v + 1, l->scope))
@@ -196,10 +200,10 @@ evc__tell_all(evc_coord *c)
 	ring_above(c);
 }
 
-/* ---- the drain, and what changes for all below: there is no mark ---- */
+/* ---- the drain and changes for all below: without a mark ---- */
 
-/* Tell all listeners, here and below, of a drain; or ring, below c alone, those
-   who hear every ring. */
+/* drain: tell all listeners, of c and below, of a drain; else ring, below c
+   alone, the listeners that hear every ring. */
 static void
 walk_down(evc_coord *c, bool drain)
 {
@@ -219,8 +223,9 @@ walk_down(evc_coord *c, bool drain)
 			ring_sleepers(v->c);
 			v--;
 		} else if (l->tell == NULL) {
-			/* Taken back meanwhile: a clear waits for us, and then
-			   takes back what we have handed down. */
+			/* The drain was taken back meanwhile: a clear waits for
+			   this walk, and then takes the drain of the scopes
+			   back. */
 			if (drain && !(sync_load_sc(&v->c->word) &
 				       (WORD_DRAIN | WORD_FLAG)))
 				continue;
@@ -262,7 +267,7 @@ board_of(evc_coord *c, const struct evc__listener *l)
 bool
 evc__listen(evc_coord *c, struct evc__listener *l)
 {
-	/* Counted first: who finds nobody counted goes no further. */
+	/* The count first: a walk that reads 0 goes no further. */
 	sync_add(&c->stop.n_listeners, 1);
 	if (evc__notify_set_add(board_of(c, l), l, &l->at))
 		return true;

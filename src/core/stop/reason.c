@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The reasons kept in a round, and which codes are clean.
+ * The reasons kept in a round, and the codes that are clean.
  *
- * Each slot is guarded by a word (state, stops): a CAS to CLAIMED, so it has one
- * writer; then READY (or LATE: an error that came when the round was closed) by
- * that writer alone.  What is READY or LATE in an older round is as good as
- * FREE.  Readers copy under the lock, and only what belongs to the present
- * round, which changes under the lock alone: so no reader meets a writer, no
- * writer waits, and one that slept through a clear does no harm.
+ * Called by: requests write, in any thread and in signal handlers; joins and
+ * reports read.
+ * Locks: readers hold the coordinator's lock, writers none: slot_word[i] guards
+ * slot[i].
+ */
+
+/*
+ * Each slot is guarded by a word (state, stops).  A CAS to CLAIMED gives the
+ * slot one writer, and that writer alone stores READY, or LATE for an error
+ * that came when the round was closed.  A READY or LATE slot of an older round
+ * is as good as FREE. Readers copy under the lock, and only slots of the
+ * present round, which changes under the lock alone: so no reader meets a
+ * writer, no writer waits, and a writer that slept through a clear does no
+ * harm.
  *
  * Slot 0 is kept for the winner and slot 1 for the first error; clean requests
- * may use half of the rest.  Without a slot the code still counts: it stands in
- * the coordinator's word.
+ * may use half of the rest.  Without a slot the code still counts: the code
+ * stands in the coordinator's word.
  */
 #include "base/self.h"
 #include "base/text.h"
@@ -35,8 +43,8 @@ claim(evc_coord *c, unsigned slot, uint64_t w)
 {
 	uint32_t old = sync_load(&c->stop.slot_word[slot]);
 
-	/* Reasons of a round that was cleared have no reader any more: readers
-	   hold the lock, and so did who swapped the word that we have read. */
+	/* Reasons of a cleared round have no reader any more: readers hold the
+	   lock, and the word that was read here was swapped under the lock. */
 	if (SLOT_STATE(old) == CLAIMED ||
 	    (SLOT_STATE(old) != FREE && !older(old, WORD_STOPS(w))))
 		return false;
@@ -57,7 +65,7 @@ evc__slot_claim(evc_coord *c, uint64_t w, bool error, bool late)
 	for (i = 2; i < end; i++)
 		if (claim(c, i, w))
 			return i;
-	/* What was kept for a winner and a first error that came without. */
+	/* The slots of a winner and of a first error that came without. */
 	if (error && (w & WORD_FLAG) && claim(c, 0, w))
 		return 0;
 	if (error && WORD_ERR_CODE(w) != 0 && claim(c, 1, w))
@@ -112,8 +120,8 @@ evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 void
 evc__slot_publish(evc_coord *c, unsigned slot, uint64_t w, bool late)
 {
-	/* Release: the reason is whole before anybody may read it.  Only its
-	   own writer moves a CLAIMED slot, so a plain store does. */
+	/* Release: the reason is whole before a reader sees READY. Only the
+	   writer moves a CLAIMED slot, so a plain store does. */
 	sync_store(&c->stop.slot_word[slot],
 		   SLOT(late ? LATE : READY, WORD_STOPS(w)));
 }
@@ -162,8 +170,8 @@ evc__reports_forget(evc_coord *c, uint64_t w)
 	uint32_t ready;
 	unsigned i;
 
-	/* Not one that stands before its CAS on the word: it may come into
-	   the word after this. */
+	/* A reason before its CAS on the word does not count: the reason may
+	   come into the word after this look. */
 	for (i = 0; i < c->stop.n_slots; i++) {
 		ready = SLOT(READY, WORD_STOPS(w));
 		if (sync_load(&c->stop.slot[i].reported))
@@ -188,8 +196,8 @@ evc__reason_late(const evc_coord *c, unsigned slot)
 	return SLOT_STATE(sync_load(&c->stop.slot_word[slot])) == LATE;
 }
 
-/* A thread that somebody else registered does not know that it is a member when
-   it asks; the register does. */
+/* A thread that another thread has registered does not know, in its request,
+   that it is a member; the register knows. */
 static void
 sign(struct evc__slot *s, const struct evc__member *m)
 {
@@ -222,8 +230,8 @@ evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 bool
 evc__reason_is_error(const evc_coord *c, unsigned slot, uint64_t w)
 {
-	/* CANCELLED is an error only as the request that won; it may have been
-	   written before another one did. */
+	/* CANCELLED is an error only as the request that won; the slot may have
+	   been written before another request won. */
 	if (c->stop.slot[slot].r.code == EVC_CANCELLED && (w & WORD_FLAG) &&
 	    !evc__reason_late(c, slot))
 		return c->stop.slot[slot].error && WORD_ERR_CODE(w) != 0 &&
@@ -242,7 +250,8 @@ evc__reasons_sign(evc_coord *c, const struct evc__member *m)
 			sign(&c->stop.slot[i], m);
 }
 
-/* Errors beside the one in the word: counted for the round of w alone. */
+/* Errors beside the first, which stands in the word: counted for the round of w
+   alone. */
 void
 evc__error_count(evc_coord *c, uint64_t w)
 {
@@ -256,7 +265,7 @@ evc__error_count(evc_coord *c, uint64_t w)
 		else if (newer == 0)
 			next = old + 1;
 		else if (newer < WORD_STOPS_MASK / 2)
-			return; /* our round is over */
+			return; /* the round of w is over */
 		else
 			next = (uint64_t)stops << 32 | 1;
 	} while (!sync_cas(&c->stop.errors, &old, next));
@@ -265,8 +274,8 @@ evc__error_count(evc_coord *c, uint64_t w)
 unsigned
 evc__n_errors(const evc_coord *c, uint64_t w)
 {
-	/* Who counts an error then looks whether the round was closed; who
-	   closes it then looks at the count. */
+	/* A request counts the error, then looks whether the round is closed;
+	   the thread that closes the round then looks at the count. */
 	uint64_t n = sync_load_sc(&c->stop.errors);
 
 	return (WORD_ERR_CODE(w) != 0) +

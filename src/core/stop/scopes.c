@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What goes down to scopes and up from them: a stop, a drain, an error.
- *
- * The walk of the parent's stop finds a scope in its table and asks the scope
- * with code OK and kind EVC_BY_PARENT; `told` keeps the number of the parent's
- * stop that was handed down, `own` that of a stop of the scope that somebody else
- * asked for as well.
+ * The way down to scopes and up: a stop, a drain, an error.  The walk of the
+ * parent's stop finds a scope in its table and asks the scope with code OK and
+ * kind EVC_BY_PARENT. parent_stop: number of the parent's stop that was handed
+ * down; own_stop: number of a stop of the scope that had another request as
+ * well.
  *
  * Called by: the walk, requests, phases, a clear.
  * Locks: none, but where a function says so.
@@ -23,8 +22,9 @@ evc__driven(const evc_coord *c)
 	return false;
 }
 
-/* Record the parent's stop; told is set afterwards, so that whoever reads it
-   finds the stop recorded.  A stop of its own stays, with ours beside it. */
+/* Record the parent's stop.  parent_stop is set afterwards, so that a thread
+   that reads parent_stop finds the stop recorded.  An earlier stop of the scope
+   stays, with the parent's beside it. */
 static void
 hand_down(evc_coord *s, uint32_t stop)
 {
@@ -37,8 +37,9 @@ hand_down(evc_coord *s, uint32_t stop)
 
 	evc__text_add(&t, "the stop of ");
 	evc__text_add(&t, s->parent->name);
-	/* A clear of the scope between the two would neither be undone by us,
-	   nor follow what it does not see in told: so look again. */
+	/* A clear of the scope between the two stores would not be undone here,
+	   nor would that clear follow a stop that parent_stop does not show
+	   yet: so look again. */
 	while (!(sync_load_sc(&s->word) & WORD_FLAG) ||
 	       sync_load_sc(&s->stop.parent_stop) != stop) {
 		evc__request_record(s, &q, &error);
@@ -49,8 +50,9 @@ hand_down(evc_coord *s, uint32_t stop)
 bool
 evc__scope_ask(evc_coord *s, uint32_t stop)
 {
-	/* The flag of the parent is set, then we look for joins; a join that
-	   leaves counts itself out, then looks at the flag: one of us tells. */
+	/* The flag of the parent is set, then this thread looks for joins; a
+	   join that leaves counts itself out, then looks at the flag: one of
+	   the two tells. */
 	if (s->join.phase > 0 && sync_load_sc(&s->stop.parent_stop) != stop &&
 	    evc__driven(s->parent))
 		return false;
@@ -76,8 +78,8 @@ evc__scope_follow(evc_coord *s)
 
 	if ((w & WORD_DRAIN) && !(sync_or(&s->word, WORD_DRAIN) & WORD_DRAIN))
 		evc__tell_drain(s);
-	/* A clear of the parent that has been here already starts again, or
-	   has swapped the word: then nobody is asked. */
+	/* A clear of the parent that has been here already starts again, or has
+	   swapped the word: then the scope is not asked. */
 	if ((w & WORD_FLAG) &&
 	    sync_load_sc(&s->stop.parent_stop) == WORD_STOP_NUMBER(w)) {
 		sync_and(&s->parent->word, ~WORD_CLOSING);
@@ -101,8 +103,8 @@ evc__scope_error(evc_coord *c, const struct evc__request *q)
 	struct evc__request up = *q;
 	bool error = true;
 
-	/* What was said stays as it was, and who said it; but the numbers of
-	   members are each coordinator's own. */
+	/* The text stays, and the author; but ids of members are of one
+	   coordinator only. */
 	if (up.who == NULL && m != NULL)
 		up.who = m->name;
 	up.by = 0;

@@ -6,7 +6,10 @@
  * in any thread and any signal handler.  A slot is claimed, filled and
  * published first, then the CAS on the word wins or not: so a winner is never
  * without its reason.  The first error is set by CAS too, also when the flag
- * stands already: so the CAS that closes a round cannot miss one.
+ * stands already: so the CAS that closes a round cannot miss an error.
+ *
+ * Called by: evc_request_stop and its kin, members, scopes, signal handlers.
+ * Locks: none; atomics: the word (CAS), slot_word[], errors, own_stop.
  */
 #include "base/reported.h"
 #include "base/text.h"
@@ -15,19 +18,20 @@
 #include "core/stop/scopes.h"
 #include "core/status/trace.h"
 
-/* What came of a request. */
+/* The result of a request. */
 struct outcome {
 	evc_status st; /* 0, or the code handed back */
-	bool tell;     /* everybody is to be told */
-	bool error;    /* it counts as an error of the round */
-	bool again;    /* nothing was done; it is to be made anew */
+	bool tell;     /* all listeners are to be told */
+	bool error;    /* the request counts as an error of the round */
+	bool again;    /* nothing was done; the request starts again */
 };
 
-/* The word with the request in it. */
+/* The word with the request added. */
 static uint64_t
 with(uint64_t w, const struct evc__request *q, unsigned slot, bool error)
 {
-	/* Who closes a round starts again when something came in. */
+	/* The thread that closes the round starts again when a request came
+	   in. */
 	uint64_t next = w & ~WORD_CLOSING;
 
 	if (!(w & WORD_FLAG) && !q->report)
@@ -38,8 +42,8 @@ with(uint64_t w, const struct evc__request *q, unsigned slot, bool error)
 }
 
 /* Cleared meanwhile: this request came before the clear, and must not stop the
-   new round.  But a clear of the parent would have left it alone: then it came
-   after. */
+   new round.  But a clear of the parent would have left this request alone:
+   then the request came after. */
 static struct outcome
 stale(evc_coord *c, const struct evc__request *q, uint64_t w, bool error)
 {
@@ -49,8 +53,8 @@ stale(evc_coord *c, const struct evc__request *q, uint64_t w, bool error)
 	return (struct outcome){ .st = error ? q->code : 0 };
 }
 
-/* Note that the stop with this number is one that somebody but the parent asked
-   for; a mark of a later stop stays. */
+/* Note that the stop with this number has a request besides the parent's; a
+   mark of a later stop stays. */
 static void
 mark_own(evc_coord *c, uint32_t stop)
 {
@@ -61,8 +65,8 @@ mark_own(evc_coord *c, uint32_t stop)
 			break;
 }
 
-/* An error is none when it is how a member heard the stop: the call that it was
-   woken out of has failed. */
+/* A failed call is no error when the stop made the call fail: the member was
+   woken out of that call. */
 static bool
 is_error(const evc_coord *c, uint64_t w, const struct evc__request *q)
 {
@@ -87,7 +91,7 @@ record(evc_coord *c, const struct evc__request *q)
 	if ((q->stop != 0 && ((stops + 1) & WORD_STOPS_MASK) != q->stop) ||
 	    (q->report && !error))
 		return (struct outcome){ 0 };
-	/* Set before the word is looked at again: a clear from above sets
+	/* Set before the word is read again: a clear of the parent sets
 	   CLOSING, then looks here. */
 	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report &&
 	    !late) {
@@ -96,7 +100,7 @@ record(evc_coord *c, const struct evc__request *q)
 		if (WORD_STOPS(w) != stops)
 			return stale(c, q, w, error);
 	}
-	/* A report leaves alone what is kept for a winner. */
+	/* A report leaves the winner's slot alone. */
 	slot = evc__slot_claim(c, q->report ? w | WORD_FLAG : w, error, late);
 	if (slot != NO_SLOT) {
 		evc__slot_fill(c, slot, w, error, q);
@@ -118,8 +122,9 @@ record(evc_coord *c, const struct evc__request *q)
 			   TRACE_ASKED(q->code, (next ^ w) & WORD_FLAG,
 				       WORD_STOP_NUMBER(next)));
 	if (error && (WORD_ERR_CODE(w) != 0)) {
-		/* Not the first, so no CAS of ours stands against the one
-		   that closes: count it, then look whether that one came. */
+		/* Not the first error, so no CAS of this thread meets the one
+		   that closes the round: count the error, then look whether the
+		   round was closed. */
 		evc__error_count(c, next);
 		w = sync_load_sc(&c->word);
 		if (WORD_STOPS(w) != stops || (w & WORD_JOINED))
@@ -151,8 +156,8 @@ evc__request_record(evc_coord *c, const struct evc__request *q,
 	return o.st;
 }
 
-/* The last touch of a scope is to leave its gate: what it was asked for may make
-   its owner free it while we are still telling. */
+/* The last touch of a scope is to leave its refgate: a stopped scope may be
+   freed by its owner while this thread still tells. */
 static bool
 keep(evc_coord *c)
 {
@@ -172,7 +177,8 @@ evc__request(evc_coord *c, const struct evc__request *q)
 	int e = errno;
 	struct outcome o;
 
-	/* In a fork child: what a function that comes back there has to say. */
+	/* In a fork child: a function of the parent's that returns there has no
+	   request to make. */
 	if (!evc__same_process(c) || !keep(c))
 		return 0;
 	o = put(c, q);
@@ -192,7 +198,7 @@ evc__request(evc_coord *c, const struct evc__request *q)
 	return o.st;
 }
 
-/* A request with a text and a code as the caller gave them. */
+/* A request with the text and the code of the caller. */
 static evc_status
 ask(evc_coord *c, evc_status code, int err, const char *text, const char *file,
     int line, const char *func, evc_status *ret_code)
@@ -292,8 +298,8 @@ evc_refuse_setup(evc_coord *c, const char *func, evc_status status)
 				  .text = evc_last_error(),
 				  .func = func };
 
-	/* A start refused because of a stop is what a stop is for.  And one
-	   call may stand on another one, which has said so. */
+	/* A start that is refused because of a stop is no error.  And one call
+	   may be built on another call, which has reported the refusal. */
 	if (status != 0 && q.code != EVC_CANCELLED && c != NULL &&
 	    evc__same_process(c) && (c->flags & EVC_STRICT_SETUP) &&
 	    evc__refusal_is_new(c))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The request of a stop, its reasons, who is told, and who waits for it.
+ * The request of a stop, its reasons, and the wait for the stop.
  */
 #ifndef EVC_CORE_STOP_H
 #define EVC_CORE_STOP_H
@@ -11,41 +11,42 @@
 #include "base/sync.h"
 #include "core/stop/listener.h"
 
-/* A kept reason: the text apart from its slot word, which is its lock. */
+/* A kept reason: all but its slot word, which is its lock. */
 struct evc__slot {
 	evc_reason r;
-	uint32_t seq; /* in the order of arrival, as far as times are equal */
-	bool error;  /* not clean when it came */
-	bool named;  /* who is not the thread's own name */
+	uint32_t seq; /* the order of arrival, for equal times */
+	bool error;  /* the code was not clean on arrival */
+	bool named;  /* `who` is not the thread's own name */
 	bool logged; /* lock */
-	/* atomic: a scope's report, once the word has it -> clear */
+	/* atomic: a scope's report, once the word has the report -> clear */
 	_Atomic bool reported;
 };
 
 
-/* The part of a coordinator. */
+/* This part of a coordinator. */
 struct evc__coord_stop {
 	/* set at creation */
 	unsigned n_slots;
-	_Atomic uint32_t *slot_word; /* partner: slot[]; see reason.c */
+	_Atomic uint32_t *slot_word; /* guards slot[]; see reason.c */
 	struct evc__slot *slot;
 	unsigned on_error;       /* of a scope: what its errors do above */
 	struct evc__listener up; /* of a scope: in the parent's table */
 
-	/* atomic: any requester -> joins */
+	/* atomic: requesters -> joins */
 	_Atomic uint32_t arrivals; /* numbers the reasons */
 	_Atomic uint64_t errors; /* (stops << 32 | n): errors not in the word */
 	_Atomic uint32_t mark;   /* stop number whose walk is complete */
-	_Atomic uint32_t own_stop;    /* stop number somebody but the parent asked
-				    for */
-	_Atomic uint32_t parent_stop;   /* the parent's stop number that was told */
-	_Atomic uint32_t cleared_by_parent;  /* stop number that a clear of the parent has
-				    ended, or tries to */
+	_Atomic uint32_t own_stop;    /* stop number with a request of its
+					 own */
+	_Atomic uint32_t parent_stop;   /* the parent's stop number that was
+					   told */
+	_Atomic uint32_t cleared_by_parent;  /* stop number that a clear of the
+						parent has ended, or tries to */
 
-	/* atomic: who sleeps -> who wakes; see wait.c */
-	_Atomic uint32_t n_waiters;  /* for the stop: on the word, in wake/ */
+	/* atomic: a sleeping thread -> a waking thread; see wait.c */
+	_Atomic uint32_t n_waiters;  /* sleep on the word, in wake/ */
 	_Atomic uint32_t join_seq;   /* moves before each wake of joins */
-	_Atomic uint32_t n_sleepers; /* on join_seq */
+	_Atomic uint32_t n_sleepers; /* sleep on join_seq */
 	_Atomic int fd;              /* -1: not made yet */
 	struct refgate fd_gate;         /* around uses of fd */
 	struct readers pollers;      /* waits by fd; see wake/wait_fd.c */
@@ -55,13 +56,13 @@ struct evc__coord_stop {
 	_Atomic uint32_t n_listeners;
 	_Atomic uint32_t n_loop_joins;
 	struct notify_set listeners[LISTENER_KINDS];
-	/* atomic: joins in progress, the library's own aside -> requests */
+	/* atomic: joins in progress, without the library's own -> requests */
 	_Atomic uint32_t n_driving;
 
-	/* atomic: threads and holds one each, a reactor with tasks one, a
-	   looper one, a scope that is held or in which something lives one */
+	/* atomic: threads and holds count one each, a reactor with tasks one, a
+	   looper one, a scope that is held or not empty one */
 	_Atomic uint32_t alive;
-	_Atomic uint32_t n_live_scopes; /* of them */
+	_Atomic uint32_t n_live_scopes; /* scopes in alive */
 };
 
 struct evc__request {
@@ -70,34 +71,35 @@ struct evc__request {
 	unsigned kind;   /* 0: EVC_BY_REQUEST or EVC_BY_ERROR */
 	int tid;         /* 0: the calling thread's */
 	bool report;     /* an error that asks for no stop */
-	evc_id by;       /* 0: the calling thread's member, if it is one */
+	evc_id by;       /* 0: the calling thread's member, if any */
 	const char *who; /* NULL: the calling thread's name */
 	const char *text, *file, *func;
 	int line;
-	uint32_t stop; /* not 0: it is for the stop with this number alone */
+	uint32_t stop; /* not 0: the request is for the stop with this number
+			  alone */
 };
 
 /* Ask for the stop; signal-safe.  0, or the code handed back. */
 evc_status evc__request(evc_coord *c, const struct evc__request *q);
-/* The same, but tell nobody yet. */
+/* The same request, but without telling the listeners. */
 evc_status evc__request_record(evc_coord *c, const struct evc__request *q,
 			       bool *ret_error);
 
-/* Lock held: the reason in a slot as it stands, if it is of the round of w,
-   else NULL. */
+/* Lock held: the reason in a slot, if the slot is of the round of w, else
+   NULL. */
 const evc_reason *evc__reason_peek(const evc_coord *c, unsigned slot,
 				   uint64_t w);
-/* Lock held, round r of w: copy the reason in a slot, if it is there. */
+/* Lock held, round r of w: copy the reason in a slot, if there is any. */
 bool evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 		      evc_reason *ret);
-/* Lock held: m is about to leave the register; reasons that its thread gave
-   keep its id and name. */
+/* Lock held: m is about to leave the register; reasons of its thread keep its
+   id and name. */
 void evc__reasons_sign(evc_coord *c, const struct evc__member *m);
 /* Lock held: is the reason an error of its round? */
 bool evc__reason_is_error(const evc_coord *c, unsigned slot, uint64_t w);
-/* Lock held: did the one in slot a come before the one in slot b? */
+/* Lock held: did the reason in slot a come before the reason in slot b? */
 bool evc__reason_before(const evc_coord *c, unsigned a, unsigned b);
-/* Lock held: did it come after the round was closed? */
+/* Lock held: did the reason come after the round was closed? */
 bool evc__reason_late(const evc_coord *c, unsigned slot);
 unsigned evc__n_errors(const evc_coord *c, uint64_t w);
 /* Slots, for stop.c. */
@@ -105,10 +107,10 @@ unsigned evc__slot_claim(evc_coord *c, uint64_t w, bool error, bool late);
 void evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 		    const struct evc__request *q);
 void evc__slot_publish(evc_coord *c, unsigned slot, uint64_t w, bool late);
-/* It was published as READY, but its round was closed. */
+/* The slot was published as READY, but its round was closed. */
 void evc__slot_late(evc_coord *c, unsigned slot, uint64_t w);
 void evc__slots_forget_late(evc_coord *c); /* lock held */
-/* Lock held: a round without a stop is over: what scopes have reported. */
+/* Lock held: a round without a stop is over: forget the reports of scopes. */
 void evc__reports_forget(evc_coord *c, uint64_t w);
 void evc__error_count(evc_coord *c, uint64_t w);
 

@@ -3,10 +3,17 @@
  * Threads that wait for the stop: on the futex in the word's low half, or on
  * the stop descriptor.
  *
+ * Called by: evc_wait_for_stop, the waits of src/wake, requests, clears and the
+ * free.
+ * Locks: none; atomics: the word, n_waiters, fd with its refgate fd_gate.
+ */
+
+/*
  * No lost wake-up: a waiter counts itself, then looks at the word; a requester
  * sets the word, then looks at the count; all four sequentially consistent, so
  * at least one sees the other.  A waiter is released by the flag, or by the
- * number of stops having moved since it came: then a stop has been and gone.
+ * number of stops having moved since the waiter came: then a stop has been and
+ * gone.
  */
 #include <math.h>
 
@@ -72,10 +79,11 @@ evc__wait_for_stop(evc_coord *c, double timeout)
 }
 
 /*
- * Make the descriptor agree with the flag; once c is being freed it is readable
- * in any case, for those who sleep on it inside the gate.  Called after every
- * change of these and after the descriptor was made; whoever was held between
- * its look and its write looks again afterwards, so the last one to touch it
+ * Make the descriptor agree with the flag; once c is being freed the descriptor
+ * is readable in any case, for threads that sleep on the descriptor inside the
+ * refgate.  Called after every change of the flag and the refgate, and after
+ * the descriptor was made.  A thread that was held between its look and its
+ * write looks again afterwards, so the last thread to touch the descriptor
  * leaves it right.
  */
 void
@@ -114,7 +122,8 @@ evc_stop_fd(evc_coord *c)
 		return st;
 	fd = sync_load(&c->stop.fd);
 	if (fd >= 0) {
-		/* Whoever made it may not have got to it yet. */
+		/* The thread that made the descriptor may not have settled it
+		   yet. */
 		if (evc_should_stop(c))
 			evc__settle(c);
 		return fd;
@@ -128,7 +137,7 @@ evc_stop_fd(evc_coord *c)
 		sync_fd_close(fd);
 		fd = none;
 	}
-	/* A stop that came before the descriptor stood there. */
+	/* The stop may have come before the descriptor existed. */
 	evc__settle(c);
 	return fd;
 }
@@ -136,7 +145,7 @@ evc_stop_fd(evc_coord *c)
 void
 evc__stop_fd_close(evc_coord *c)
 {
-	/* Nobody may write into what this number means next. */
+	/* No thread may write into the next file with this number. */
 	evc__refgate_close(&c->stop.fd_gate);
 	if (sync_load(&c->stop.fd) >= 0)
 		sync_fd_close(sync_load(&c->stop.fd));
