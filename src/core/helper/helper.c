@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The helper thread, one for a whole tree of coordinators: watches pidfds, runs
- * stop hooks that have no loop, does jobs, keeps the keepers that have no
+ * stop hooks that have no loop, runs jobs, drives scope joins that have no
  * loop.
  *
- * Made at the first need and never at a stop, when there may be nothing to make
- * it of.  With descriptors it sleeps in epoll_wait, on the pidfds and an eventfd
- * of its own; without, on a futex.  The coordinators that it serves are its
- * clients: each stands in its own table of listeners, whose tell() lights the
- * client on the helper's board.
+ * Called by: members, hooks, wakers, joins and the free.
+ * Locks: the tree's lock guards the helper; callers hold the coordinator's lock
+ * where a function needs a client.  Atomics: seq, event, epoll, quit, last.
+ */
+
+/*
+ * The helper is made at the first need and never at a stop, when memory or
+ * threads may be short.  With descriptors the thread sleeps in epoll_wait, on
+ * the pidfds and an eventfd of its own; without, on a futex.  The coordinators
+ * that the helper serves are its clients: each stands in its own table of
+ * listeners, and tell() marks the client in the helper's notify_set.
  */
 #include "core/core.h"
 #include "core/helper/threads.h"
@@ -20,7 +26,7 @@ evc__helper_wake(struct evc__helper *h)
 	int event;
 
 	sync_add(&h->seq, 1);
-	/* Both, because it may just be changing from one sleep to the
+	/* Both, because the thread may be changing from one sleep to the
 	   other. */
 	sync_futex_wake(&h->seq);
 	event = sync_load_sc(&h->event);
@@ -37,7 +43,7 @@ tell(struct evc__listener *l)
 	evc__helper_wake(k->h);
 }
 
-/* ---- its making ---- */
+/* ---- making the helper ---- */
 
 /* Tree's lock held. */
 static struct evc__helper *
@@ -124,7 +130,7 @@ evc__helper_need(evc_coord *c, bool fds)
 	return had && (c->helper.client != NULL || become_client(c, h));
 }
 
-/* ---- what it watches; lock of c held ---- */
+/* ---- watched pidfds; lock of c held ---- */
 
 bool
 evc__helper_watch(evc_coord *c, struct evc__member *m)
@@ -227,7 +233,7 @@ evc__helper_end(evc_coord *c)
 	evc__notify_set_free(&h->clients);
 	evc__notify_set_free(&h->watched);
 	c->tree->helper = NULL;
-	/* It frees itself when it is through with c. */
+	/* When `last` is set, the helper frees itself after c. */
 	if (sync_load(&h->last) == NULL)
 		sync_free(h);
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Jobs of the helper thread: all of a coordinator's are run whenever it is
- * served, and each says how long that may take until the next time.
+ * Jobs of the helper thread: all jobs of a coordinator run whenever the helper
+ * serves the coordinator, and each job says how long the helper may sleep until
+ * the next time.
+ *
+ * Called by: the wakers and other rooms that have a job; the helper thread.
+ * Locks: the coordinator's; given up while a job runs.
  */
 #include "core/core.h"
 #include "core/helper/job.h"
@@ -39,7 +43,7 @@ evc__helper_job_remove(evc_coord *c, struct evc__helper_job *k)
 	list_remove(&k->node);
 	sync_add(&c->stop.n_sleepers, 1);
 	for (;;) {
-		/* Before the look: its end rings. */
+		/* Before the look: the end of a job rings. */
 		seq = sync_load_sc(&c->stop.join_seq);
 		if (k->running == 0)
 			break;
@@ -50,7 +54,7 @@ evc__helper_job_remove(evc_coord *c, struct evc__helper_job *k)
 	sync_sub(&c->stop.n_sleepers, 1);
 }
 
-/* Lock held: one that was not run in this pass. */
+/* Lock held: a job that was not run in this pass. */
 static struct evc__helper_job *
 next_of(evc_coord *c, uint32_t pass)
 {
@@ -83,14 +87,14 @@ evc__helper_jobs_run(evc_coord *c)
 		sync_unlock(&c->lock);
 		inside++;
 		w = k->run(c, k);
-		/* A fork child, made in there, has no helper. */
+		/* A fork child that was made in a job has no helper. */
 		if (!evc__same_process(c))
 			pthread_exit(NULL);
 		inside--;
 		wait = w < wait ? w : wait;
 		sync_lock(&c->lock);
 		k->running--;
-		if (list_empty(&k->node)) /* it was removed meanwhile */
+		if (list_empty(&k->node)) /* the job was removed meanwhile */
 			evc__ring(c);
 	}
 	sync_unlock(&c->lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Jobs: what rooms above have the helper thread do for a coordinator, again
- * and again, whenever it is step or the time that they named is over.
+ * Jobs: functions of other rooms that the helper thread calls for a
+ * coordinator, again and again, whenever the coordinator rings or the job's
+ * time is over.
  */
 #ifndef EVC_CORE_JOB_H
 #define EVC_CORE_JOB_H
@@ -12,29 +13,30 @@
 #include "base/sync.h"
 
 struct evc__helper_job {
-	/* set at creation: on the helper thread, no lock, c kept by its gate.
-	   Returns how long it may sleep: SYNC_FOREVER, until it is step. */
+	/* set at creation: on the helper thread, no lock, c kept by its
+	   refgate.  Returns how long the helper may sleep; SYNC_FOREVER: until
+	   a ring. */
 	uint64_t (*run)(evc_coord *c, struct evc__helper_job *k);
 	/* lock */
-	struct list node; /* in c->jobs; a list of its own: in none */
-	unsigned running; /* threads of the helper that are in it */
-	uint32_t pass;    /* the latest in which it was run */
-	/* set at creation: while one thread of the helper hangs in it, another
-	   may run it as well */
+	struct list node; /* in c->jobs; a job in no list: a list of its own */
+	unsigned running; /* helper threads inside the job */
+	uint32_t pass;    /* the latest pass that ran the job */
+	/* set at creation: while a thread of the helper hangs in the job,
+	   another thread may run the job as well */
 	bool again;
 };
 
-/* Lock held: from now on it is run, at once for a first time; false: there is
-   no helper thread to be had.  One that stands there already stays. */
+/* Lock held: the job runs from now on, at once for a first time; false: no
+   helper thread to be had.  A job that was added before stays. */
 bool evc__helper_job_add(evc_coord *c, struct evc__helper_job *k);
-/* Lock held, given up while it runs: afterwards it does not run.  Not by the
-   helper thread. */
+/* Lock held, given up while the job runs: afterwards the job does not run.  Not
+   by the helper thread. */
 void evc__helper_job_remove(evc_coord *c, struct evc__helper_job *k);
-/* Is the calling thread in one? */
+/* Is the calling thread in a job? */
 bool evc__helper_jobs_inside(void);
-/* In a fork child: it is in none. */
+/* In a fork child: the calling thread is in no job. */
 void evc__helper_jobs_inherited(void);
-/* Helper thread, no lock: run all; how long to sleep then. */
+/* Helper thread, no lock: run all jobs of c; returns how long to sleep then. */
 uint64_t evc__helper_jobs_run(evc_coord *c);
 
 #endif

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the helper does: one thread serves the clients that are lit or due, and
- * sleeps.
+ * The threads of the helper: the leading thread serves the clients that are
+ * marked or due, and sleeps.
  *
- * It calls functions of the user's - hooks without a loop, unblock, cancel hooks
- * - and one of them may hang.  That must not keep others from being woken: so a
- * join that finds the helper at one client for too long makes another thread,
- * which leads from then on and goes through all clients anew.  The one that
- * hung finishes what it has begun when its function returns, and ends.  Hooks of
- * one coordinator still come one after the other.
+ * Called by: helper.c; joins, to relieve a helper that hangs.
+ * Locks: the tree's lock, given up around all calls; evc__helper_relieve may be
+ * called under a coordinator's lock.  Atomics: leader, serving_ns, n_ended,
+ * state, last.
+ */
+
+/*
+ * A function of the user's - a hook without a loop, unblock, a cancel hook -
+ * may hang, and other members must be woken all the same.  So a join that finds
+ * the helper at one client for too long makes another thread, which leads from
+ * then on and goes through all clients anew.  The thread that hung finishes its
+ * call when the function returns, and ends.  Hooks of one coordinator still run
+ * one after the other.
  */
 #include "core/core.h"
 #include "core/helper/job.h"
@@ -18,13 +25,15 @@
 #include "base/self.h"
 #include "base/spawn.h"
 
-/* A thread of a helper's, and what it is in. */
+/* The helper that the calling thread belongs to, and its present call. */
 static __thread struct evc__helper *self_helper;
-static __thread const evc_coord *keeping; /* at this one's keeper */
-static __thread bool *gone_with_it;       /* set when it is freed there */
+static __thread const evc_coord *keeping; /* the coordinator whose scope join is
+					     served */
+static __thread bool *gone_with_it;       /* set when that coordinator is freed
+					     meanwhile */
 
-/* Tree's lock held, under which the leader changes: since when we are at one
-   client, for those who would relieve us. */
+/* Tree's lock held, under which the leader changes: note since when this thread
+   is at one client, for joins that would relieve the thread. */
 static void
 serving(struct evc__helper *h, uint32_t me, uint64_t since)
 {
@@ -41,8 +50,8 @@ evc__helper_inherited(void)
 	keeping = NULL;
 }
 
-/* A function has returned: in a fork child all that would follow is the
-   parent's. */
+/* A function has returned: in a fork child the rest of the work belongs to the
+   parent. */
 static void
 end_in_child(const struct evc__helper *h)
 {
@@ -64,7 +73,7 @@ keep(struct evc__client *k, uint64_t *ret_wait)
 	k->keeping = true;
 	sync_unlock(&c->tree->lock);
 	if (busy)
-		return true; /* one of us hangs there */
+		return true; /* another thread hangs there */
 	keeping = c;
 	gone_with_it = &gone;
 	(void)h->tree->upper->serve(c, &gone, ret_wait);
@@ -78,7 +87,7 @@ keep(struct evc__client *k, uint64_t *ret_wait)
 	return true;
 }
 
-/* Tree's lock held, given up meanwhile, and c kept by its gate. */
+/* Tree's lock held, given up meanwhile, and c kept by its refgate. */
 static void
 serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 {
@@ -94,8 +103,10 @@ serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 		wait = jobs < wait ? jobs : wait;
 		sync_lock(&h->tree->lock);
 		if (sync_load_sc(&h->leader) != me) {
-			/* What we knew is old, and what we were in others have
-			   left out: who leads looks anew. */
+			/* Another thread leads: `wait` may be out of date, and
+			   that thread has left out the job or scope join in
+			   which this thread hung.  So the leader looks at the
+			   client again. */
 			evc__notify_mark(&k->at);
 			evc__helper_wake(h);
 		} else {
@@ -112,7 +123,7 @@ serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
 	serving(h, me, 0);
 }
 
-/* Serve all that are lit or due; how long to sleep then. */
+/* Serve all clients that are marked or due; returns how long to sleep then. */
 static uint64_t
 serve_all(struct evc__helper *h, uint32_t me)
 {
@@ -142,9 +153,9 @@ serve_all(struct evc__helper *h, uint32_t me)
 	return wait;
 }
 
-/* A pidfd is readable: its thread or process has ended.  The event may be an
-   old one, of somebody who is gone: then the place is empty, or another's whose
-   pidfd says that it runs. */
+/* A pidfd is readable: its thread or process has ended.  The event may be old,
+   of a member that is gone: then the place is empty, or holds another member,
+   whose pidfd is not readable while its thread or process runs. */
 static void
 vanished(struct evc__helper *h, _Atomic(void *) *place)
 {
@@ -160,7 +171,7 @@ vanished(struct evc__helper *h, _Atomic(void *) *place)
 	sync_unlock(&h->tree->lock);
 	if (c == NULL)
 		return;
-	/* Who is watched stops being so under its coordinator's lock alone. */
+	/* A watch ends under its coordinator's lock alone. */
 	sync_lock(&c->lock);
 	sync_lock(&h->tree->lock);
 	same = sync_load(place) == m && m->c == c;
@@ -200,20 +211,21 @@ helper_main(void *arg)
 
 	evc__thread_rename("evcoord");
 	self_helper = h;
-	/* Who makes us holds it. */
+	/* The making thread holds the lock until `number` is valid. */
 	sync_lock(&h->tree->lock);
 	me = t->number;
 	sync_unlock(&h->tree->lock);
 	for (;;) {
-		/* The number first: a ring while we serve ends the sleep. */
+		/* The number first: a ring during the service ends the
+		   sleep. */
 		seq = sync_load_sc(&h->seq);
 		if (sync_load_sc(&h->quit))
 			return NULL;
 		wait = serve_all(h, me);
 		if (sync_load_sc(&h->leader) != me)
 			break;
-		/* Said by us, in there, or by one that was relieved in there
-		   and has woken us when it left. */
+		/* Set by a call of this thread, or by a relieved thread, which
+		   has woken this thread when it left. */
 		last = sync_load(&h->last);
 		if (last != NULL) {
 			pthread_detach(pthread_self());
@@ -223,7 +235,7 @@ helper_main(void *arg)
 		}
 		sleep_once(h, seq, wait);
 	}
-	/* We have hung in a function, and were relieved. */
+	/* This thread has hung in a function, and was relieved. */
 	sync_add(&h->tree->n_ended, 1);
 	sync_store_sc(&t->state, HELPER_ENDED);
 	return NULL;
@@ -231,7 +243,7 @@ helper_main(void *arg)
 
 /* ---- the threads ---- */
 
-/* Tree's lock held: room for a thread; NULL: all of them hang. */
+/* Tree's lock held: a free place for a thread; NULL: all threads hang. */
 static struct evc__helper_thread *
 room(struct evc__helper *h)
 {
@@ -243,7 +255,7 @@ room(struct evc__helper *h)
 	return NULL;
 }
 
-/* Tree's lock held: join those that were relieved and have ended. */
+/* Tree's lock held: join threads that were relieved and have ended. */
 static void
 reap(struct evc__helper *h)
 {
@@ -252,7 +264,7 @@ reap(struct evc__helper *h)
 	for (i = 0; i < HELPER_THREADS; i++) {
 		struct evc__helper_thread *t = &h->thread[i];
 
-		/* Destructors of the user's may still run there. */
+		/* Destructors of the user's may still run in that thread. */
 		if (sync_load(&t->state) == HELPER_ENDED &&
 		    sync_thread_join(t->thread, NULL, 0) == 0) {
 			sync_store(&t->state, HELPER_FREE);
@@ -261,7 +273,8 @@ reap(struct evc__helper *h)
 	}
 }
 
-/* Tree's lock held: what the one before may have been about to do. */
+/* Tree's lock held: mark all clients, for the leader before may have left
+   any. */
 static void
 light_all(struct evc__helper *h)
 {
@@ -294,7 +307,7 @@ evc__helper_lead(struct evc__helper *h)
 		return false;
 	sync_store(&t->state, HELPER_RUNS);
 	light_all(h);
-	/* Only now: who led until here goes on if there is nobody else. */
+	/* At the end: the old leader goes on when no thread can be made. */
 	sync_store_sc(&h->leader, t->number);
 	return true;
 }

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The helper from the inside: what its threads (helper_serve.c) and those who
- * give it work (helper.c) share.
+ * The helper from the inside: data that its threads (serve.c) share with the
+ * functions that give work to the helper (helper.c).
  */
 #ifndef EVC_CORE_THREADS_H
 #define EVC_CORE_THREADS_H
 
 #include "core/core.h"
 
-/* Threads of one helper, those included that hang in a function of the
+/* Threads of one helper, including threads that hang in a function of the
    user's. */
 #define HELPER_THREADS 8
 
-/* A coordinator that is served. */
+/* A coordinator that the helper serves. */
 struct evc__client {
-	struct evc__listener listener; /* first: tell() gets it */
+	struct evc__listener listener; /* first: tell() casts it to a client */
 	evc_coord *c;                  /* set at creation */
 	struct evc__helper *h;
 	/* tree's lock */
 	struct notify_place at;
 	struct list waiting;  /* in h->waiting while due is some time */
-	uint64_t due;         /* monotonic nanoseconds */
-	bool keeping;         /* a thread is at its keeper */
+	uint64_t due;         /* when to be served; monotonic nanoseconds */
+	bool keeping;         /* a thread drives the scope join */
 };
 
 struct evc__helper_thread {
 	struct evc__helper *h; /* set at creation */
 	/* tree's lock */
 	pthread_t thread;
-	uint32_t number;       /* it serves while this leads */
-	/* atomic: who makes it (lock), the thread itself -> who joins it:
-	   FREE -> RUNS -> ENDED, to be joined */
+	uint32_t number;       /* the thread serves while leader == number */
+	/* atomic: the making thread (lock), the thread itself -> the joining
+	   thread: FREE -> RUNS -> ENDED, to be joined */
 	_Atomic int state;
 };
 enum { HELPER_FREE, HELPER_RUNS, HELPER_ENDED };
@@ -42,29 +42,30 @@ struct evc__helper {
 	struct notify_set clients;
 	struct notify_set watched;  /* members with a pidfd */
 	struct list waiting;
-	/* atomic: a thread of it, perhaps one that was relieved -> the one that
-	   leads: it ends with this coordinator */
+	/* atomic: a thread of the helper, perhaps a relieved one -> the leader:
+	   the leader ends with this coordinator */
 	_Atomic(evc_coord *) last;
-	/* atomic: who makes the descriptors (lock) -> the thread; -1: none */
+	/* atomic: the thread that makes the descriptors (lock) -> the leader;
+	   -1: none */
 	_Atomic int epoll, event;
-	/* atomic: who rings -> the thread */
+	/* atomic: a ringing thread -> the leader */
 	_Atomic uint32_t seq;
 	_Atomic bool quit;
-	/* atomic: who makes a thread (lock) -> the threads */
+	/* atomic: the thread that makes a leader (lock) -> the threads */
 	_Atomic uint32_t leader;
 };
 
-/* Any thread, signal-safe: end its sleep. */
+/* Any thread, signal-safe: end the helper's sleep. */
 void evc__helper_wake(struct evc__helper *h);
 
-/* ---- helper_serve.c ---- */
+/* ---- serve.c ---- */
 
-/* In a fork child: the calling thread is none of a helper's.  It ends when it
-   has come back from the function that it has forked in. */
+/* In a fork child: the calling thread belongs to no helper.  The thread ends
+   when it has returned from the function that forked. */
 void evc__helper_inherited(void);
 
-/* Tree's lock held: have a thread that leads from now on; false: none is to be
-   had, and who led does so still. */
+/* Tree's lock held: make a thread that leads from now on; false: no thread to
+   be had, and the old leader leads on. */
 bool evc__helper_lead(struct evc__helper *h);
 /* No lock: all threads but the calling one have ended. */
 void evc__helper_join(struct evc__helper *h);
