@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A second signal cuts the grace of all joins of its stop.
+ *
+ * Called by: signal handlers of src/signals; joins, for the end of their grace;
+ * clears.
+ * Locks: none; grace_cut is atomic, changed by CAS alone.
  */
 #include "core/core.h"
 
-/* One word, so that no handler that was held up can mix its time with another's:
-   microseconds, and the low bits of the number of the stop they belong to. */
+/* One word, so that no handler that was held up can mix its time with
+   another's: microseconds, and the low bits of the number of the stop that the
+   time belongs to. */
 #define CUT_BITS       12
 #define CUT_STOP(stop) ((uint64_t)(stop) & ((1u << CUT_BITS) - 1))
 
@@ -17,7 +22,8 @@ evc__cut_grace(evc_coord *c, uint32_t stop)
 
 	do {
 		newer = CUT_STOP(CUT_STOP(old) - stop);
-		/* The first one of a stop counts, and a later stop's. */
+		/* The first cut of a stop counts, and the cut of a later
+		   stop. */
 		if (old != 0 && newer < 1u << (CUT_BITS - 1))
 			return;
 	} while (!sync_cas(&c->wake.grace_cut, &old, now));
@@ -30,7 +36,7 @@ evc__cut_grace_forget(evc_coord *c, uint32_t stop)
 {
 	uint64_t h = sync_load(&c->wake.grace_cut);
 
-	/* That one's, or an older one's that came late. */
+	/* The cut of that stop, or of an older stop that came late. */
 	if (h != 0 && CUT_STOP(stop - CUT_STOP(h)) < 1u << (CUT_BITS - 1))
 		(void)sync_cas(&c->wake.grace_cut, &h, 0);
 }

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The escalation of a stop: when each step is due, and what moves the end.
+ * The escalation of a stop: when each step is due, and the reasons to move the
+ * end of the stop.
+ *
+ * Called by: joins, the helper job that wakes members, reports.
+ * Locks: the coordinator's lock is held; last_mark takes the locks of the
+ * scopes below.  The escalation itself is atomic and needs none.
  */
 #include "core/core.h"
 #include "core/join/join.h"
 #include "core/wake/escalation.h"
 #include "core/status/trace.h"
 
-/* When the log names who is alive: this fraction of the time of a stop. */
+/* When the log names the members alive: this fraction of a stop's time. */
 #define ENDING 0.9
 
 const double evc__took_bounds[TOOK_BUCKETS] = { 0.001, 0.01, 0.1, 0.5, 1,
@@ -34,8 +39,8 @@ evc__step_due(const evc_coord *c, enum evc__escalation_step r, uint64_t stop,
 					: ENDING;
 	uint64_t first = stop, due;
 
-	/* A thread that heard the stop by itself, or by a hook, is not to be
-	   kicked out of what it does about it: so a moment after the hooks. */
+	/* A thread that heard the stop by itself, or by a hook, must not be
+	   kicked out of its reaction: so a moment after the hooks. */
 	if (r == STEP_KICKS) {
 		due = evc__step_due(c, STEP_HOOKS, stop, end);
 		first = evc__after(due != SYNC_FOREVER ? due : stop,
@@ -63,7 +68,7 @@ evc__step_reached(evc_coord *c, enum evc__escalation_step r)
 	return true;
 }
 
-/* ---- who gets on ---- */
+/* ---- progress ---- */
 
 static uint64_t
 later(uint64_t a, uint64_t b)
@@ -77,9 +82,9 @@ evc__mark_leaves(evc_coord *c, const struct evc__mark *m)
 	c->wake.last_mark = later(c->wake.last_mark, sync_load_relaxed(&m->ns));
 }
 
-/* Lock held: when somebody in c, or below it, said last that it gets on, as
-   marks count; 0: nobody did.  What one said who has ended since then counts,
-   for those who wait for what it has done. */
+/* Lock held: the time of the last progress in c or below, as marks count time;
+   0: none.  Progress of a member that has ended since then counts, for members
+   that wait for its result. */
 static uint64_t
 last_mark(evc_coord *c)
 {
@@ -110,7 +115,7 @@ last_mark(evc_coord *c)
 	return last;
 }
 
-/* Lock held: the end that progress gives; 0: there was none since the stop. */
+/* Lock held: the end that progress gives; 0: no progress since the stop. */
 static uint64_t
 progress_end(evc_coord *c, const evc_escalation_opts *o, uint64_t stop)
 {
@@ -121,7 +126,7 @@ progress_end(evc_coord *c, const evc_escalation_opts *o, uint64_t stop)
 	age = evc__mark_now(c);
 	age = age > mark ? age - mark : 0;
 	now = evc__now(c);
-	/* What was said before the stop says nothing of it. */
+	/* Progress before the stop says nothing of the stop. */
 	if (now < age || now - age <= stop)
 		return 0;
 	return evc__after(now - age, evc__ns(o->step));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The escalation from the inside: who is woken how, and what a stop has done.
+ * The escalation from the inside: how threads are woken, and the history of a
+ * stop.
  *
- * A waker is one way to wake one thread or member: a function to be called, or
- * a kick.  The helper thread goes through a coordinator's wakers from its stop
- * on (wake_blocked.c); what it has done so far reports read under the lock.
+ * A waker is a way to wake a thread or member: a function to be called, or a
+ * kick.  The helper thread goes through a coordinator's wakers from its stop on
+ * (wake_blocked.c); reports read the history under the lock.
  */
 #ifndef EVC_CORE_ESCALATION_H
 #define EVC_CORE_ESCALATION_H
@@ -19,20 +20,21 @@ struct evc__mark;
 struct evc__member;
 struct evc__self;
 
-/* What has happened since a coordinator was made; its lock. */
+/* Statistics since the coordinator was made; its lock. */
 #define TOOK_BUCKETS 9
 struct evc__stats {
-	uint64_t stops;     /* that a join has ended, or that were cleared */
+	uint64_t stops;     /* stops that a join has ended, or a clear */
 	uint64_t kicks, unblocks;
-	uint64_t stragglers; /* named by joins, each join's once */
-	uint64_t missed;    /* runs of loopers that have ended */
-	uint64_t took[TOOK_BUCKETS + 1]; /* stops by how long they took */
+	uint64_t stragglers; /* named by joins; each join counts anew */
+	uint64_t missed;    /* missed runs of loopers that have ended */
+	uint64_t took[TOOK_BUCKETS + 1]; /* stops by duration */
 	double took_sum;
 };
-/* Seconds: took[i] counts those up to it, the last one all others. */
+/* Seconds: took[i] counts stops up to evc__took_bounds[i], the last element all
+   others. */
 extern const double evc__took_bounds[TOOK_BUCKETS];
 
-/* Steps, in their order: c->step_ns[]. */
+/* The steps, in their order: the index of c->step_ns[]. */
 enum evc__escalation_step {
 	STEP_TOLD,
 	STEP_HOOKS,
@@ -42,60 +44,66 @@ enum evc__escalation_step {
 	N_STEPS
 };
 
-/* An escalation as it was set: never changed, kept until its coordinator goes. */
+/* An escalation as set by a call: never changed, kept until its coordinator
+   goes. */
 struct evc__escalation {
 	evc_escalation_opts o;
-	struct evc__escalation *before; /* the one that it replaced */
+	struct evc__escalation *before; /* the escalation set before */
 };
 
 struct evc__waker {
 	/* set at creation */
 	evc_coord *c;
 	struct evc__member
-		*m; /* whose; NULL: of a thread or a looper that is no
-				  struct evc__member */
+		*m; /* the member to wake; NULL: a thread or a looper that is no
+		       struct evc__member */
 	void (*fn)(void *arg); /* NULL: kick */
 	void *arg;
 	bool repeat;
-	pthread_t thread;      /* who is kicked when m is NULL */
-	int tid;               /* who pushed it; 0: it is a member's */
-	/* the thread that pushed it only */
-	evc_id id;             /* cancel hooks: its number; of a member that has
-				  left: its id */
-	struct evc__waker *outer; /* what that thread pushed before */
+	pthread_t thread;      /* the thread to kick when m is NULL */
+	int tid;               /* the thread that pushed the waker; 0: a
+				  member's waker */
+	/* only the thread that pushed the waker */
+	evc_id id;             /* cancel hooks: number of the hook; waker of a
+				  member that has left: its id */
+	struct evc__waker *outer; /* the cancel hook pushed before */
 	/* lock */
 	struct list node;      /* in c->wakers */
-	int running;           /* the thread that is in fn, or 0 */
+	int running;           /* the thread that is inside fn, or 0 */
 	bool removed;
-	bool idle;             /* there is nothing to wake yet */
-	bool left;             /* its member is gone: in c->echoes */
-	uint32_t pass;         /* the latest in which it was looked at */
-	uint32_t stop;         /* the number of the stop it works for */
+	bool idle;             /* nothing to wake yet */
+	bool left;             /* the member is gone: the waker is in
+				  c->echoes */
+	uint32_t pass;         /* the latest pass that looked at the waker */
+	uint32_t stop;         /* number of the stop that the waker works for */
 	uint64_t due, step;    /* by c's clock */
-	unsigned calls;        /* in that stop */
-	/* atomic: the helper -> its thread: the number of the stop in which it
-	   was called last */
+	unsigned calls;        /* calls in that stop */
+	/* atomic: the helper -> its thread: number of the stop of the last
+	   call */
 	_Atomic uint32_t woken;
 };
 
-/* The part of a coordinator. */
+/* This part of a coordinator. */
 struct evc__coord_wake {
 	/* lock */
-	struct list wakers;  /* of members and of stretches of code */
-	struct list echoes;  /* wakers that run, whose members are gone */
+	struct list wakers;  /* wakers of members and of stretches of code */
+	struct list echoes;  /* wakers that run, with members that are gone */
 	unsigned n_echoes, n_pushed;
 	struct evc__helper_job *wake_blocked;
 	uint32_t wake_pass;
-	struct evc__helper_job *ending; /* or NULL */
-	uint64_t step_ns[N_STEPS]; /* when the present stop reached each; 0:
-				      not, or the first, which is the stop */
+	struct evc__helper_job *ending; /* job for the step ENDING, or NULL */
+	uint64_t step_ns[N_STEPS]; /* when the present stop reached each step;
+				      0: not reached, or STEP_TOLD, which is the
+				      stop itself */
 	unsigned n_kicks, n_unblocks; /* in the present stop */
-	const char *kicks_lost; /* in it: why kicks wake nobody; or NULL */
+	const char *kicks_lost; /* why kicks wake no thread in the present stop;
+				   or NULL */
 	struct list extensions; /* of the present stop */
-	uint64_t last_mark;  /* the latest of those that have left; see
+	uint64_t last_mark;  /* the latest mark of members that have left; see
 				escalation.c */
 	struct evc__stats stats;
-	/* atomic: evc_escalation_set -> anybody; NULL: that of the parent */
+	/* atomic: evc_escalation_set -> all threads; NULL: the parent's
+	   holds */
 	_Atomic(struct evc__escalation *) escalation;
 	/* atomic: signal handlers -> joins: a second signal; see cut_grace.c */
 	_Atomic uint64_t grace_cut;
@@ -106,47 +114,49 @@ struct evc__coord_wake {
 struct evc__extension {
 	struct list node;
 	evc_id id;
-	double granted; /* from the end as it stood, or from when it was asked
-			   for */
-	uint64_t ns;    /* so much it moves that end */
+	double granted; /* counted from the end as it stood, or from the time of
+			   the call */
+	uint64_t ns;    /* how far the extension moves that end */
 	char name[48], reason[96];
 };
 
 /* ---- wake_blocked.c ---- */
 
-/* Helper thread: go through c's wakers; when to do so again. */
+/* Helper thread: go through c's wakers; returns when to do so again. */
 uint64_t evc__wake_blocked(evc_coord *c, struct evc__helper_job *job);
 
 /* ---- waker.c; lock held ---- */
 
-/* m is new: it is to be woken as o says.  < 0: no memory, no helper, no signal
-   to kick with. */
+/* m is new: m is to be woken as o says.  < 0: no memory, no helper, no signal
+   for kicks. */
 evc_status evc__wakers_add(struct evc__member *m, const evc_member_opts *o,
 			   void *arg, const char *func);
-/* m leaves and counts as alive still, or never began: it is not woken any more.
-   What runs at this moment keeps joins waiting in its place. */
+/* m leaves and counts as alive still, or never began: m is not woken any more.
+   A function that runs at this moment keeps joins waiting in m's place. */
 void evc__wakers_drop(struct evc__member *m);
-/* The same for what is no struct evc__member; fn NULL: kick the calling
-   thread.  NULL: none to be had. */
+/* A waker without a struct evc__member; fn NULL: kick the calling thread.
+   NULL: no waker to be had. */
 struct evc__waker *evc__waker_add(evc_coord *c, void (*fn)(void *arg),
 				  void *arg, bool repeat);
 void evc__waker_leave(struct evc__waker *k, evc_id id);
-/* Given up while it runs; afterwards it does not run, and its memory is gone.
-   Not by the helper thread. */
+/* The lock is given up while the waker runs; afterwards the waker does not run,
+   and its memory is gone.  Not by the helper thread. */
 void evc__waker_remove(struct evc__waker *k);
-/* The same, for a stretch of the calling thread: the innermost that it has
-   pushed; waker_pop takes one out, wherever it stands. */
+/* A waker for a stretch of the calling thread, pushed as its innermost;
+   waker_pop takes out a waker at any depth. */
 struct evc__waker *evc__waker_push(evc_coord *c, void (*fn)(void *arg),
 				   void *arg, bool repeat);
 void evc__waker_pop(struct evc__waker *k);
-/* The calling thread is about to be what *to says it was: what it has pushed, and
-   what has woken it, stays. */
+/* Before self is restored from *to: copy the pushed cancel hooks and the record
+   of the last wake-up into *to. */
 void evc__self_keep(struct evc__self *to);
-/* m has ended and was joined: what its thread has not popped goes. */
+/* m has ended and was joined: free the cancel hooks that its thread has not
+   popped. */
 void evc__wakers_left(const struct evc__member *m);
-/* No lock: the same for the calling thread, which is about to end. */
+/* No lock: free the cancel hooks of the calling thread, which is about to
+   end. */
 void evc__wakers_end(void);
-/* Does something of the former member with this id run still, on another
+/* Does a waker of the former member with this id still run, on another
    thread? */
 bool evc__echoes(const evc_coord *c, evc_id id);
 /* How often was m unblocked and kicked in the present stop? */
@@ -157,35 +167,37 @@ void evc__wakers_count(const struct evc__member *m, unsigned *ret_unblocks,
 
 /* The escalation that holds for c; never NULL.  No lock needed. */
 const evc_escalation_opts *evc__escalation(const evc_coord *c);
-/* How a stop may end later than its grace says; lock held. */
+/* The reasons for a stop to end later than its grace says; lock held. */
 struct evc__more_time {
-	uint64_t budget;   /* when the budget is over; 0: there is none */
-	uint64_t asked;    /* so many nanoseconds more, by evc_extend_stop */
-	uint64_t progress; /* until then, because somebody gets on; 0: nobody */
-	uint64_t hard;     /* nothing is extended beyond; 0: nothing at all */
+	uint64_t budget;   /* the end of the budget; 0: no budget */
+	uint64_t asked;    /* nanoseconds that evc_extend_stop has added */
+	uint64_t progress; /* the end that progress gives; 0: no progress */
+	uint64_t hard;     /* the end of all extensions; 0: no extension at
+			      all */
 };
 struct evc__more_time evc__more_time(evc_coord *c, uint64_t stop);
-/* Lock held: when the step is due, of a stop that ends then. */
+/* Lock held: when the step is due, for a stop that ends at `end`. */
 uint64_t evc__step_due(const evc_coord *c, enum evc__escalation_step r, uint64_t stop,
 		       uint64_t end);
-/* Lock held: the step was reached now, unless it had been before.  true: now. */
+/* Lock held: note that the step is reached.  true: reached now for the first
+   time. */
 bool evc__step_reached(evc_coord *c, enum evc__escalation_step r);
-/* Lock held: who says where it is by m goes. */
+/* Lock held: the owner of progress mark m leaves. */
 void evc__mark_leaves(evc_coord *c, const struct evc__mark *m);
-/* Lock held: what the stop that is over has left is forgotten. */
+/* Lock held: forget the state of a stop that is over. */
 void evc__escalation_forget(evc_coord *c);
-/* Nobody can reach c any more. */
+/* No other thread can reach c any more. */
 void evc__escalation_free(evc_coord *c);
-/* Lock held: a stop is over that took so many seconds. */
+/* Lock held: count a stop that is over and took so many seconds. */
 void evc__took(evc_coord *c, double seconds);
 
 /* ---- cut_grace.c ---- */
 
 /* Signal-safe: cut the grace of the joins of the stop with this number. */
 void evc__cut_grace(evc_coord *c, uint32_t stop);
-/* That stop was cleared. */
+/* The stop with this number was cleared. */
 void evc__cut_grace_forget(evc_coord *c, uint32_t stop);
-/* When that was, or 0. */
+/* When the grace of the stop was cut, or 0. */
 uint64_t evc__grace_cut_at(const evc_coord *c, uint32_t stop);
 
 #endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Wakers: the records of who is to be woken how.
+ * Wakers: the records of members and threads that are to be woken, and how.  A
+ * member's wakers go with the member.  A thread pops the hooks that it has
+ * pushed for a stretch of code, and its end pops the rest.  A pop waits for a
+ * function that runs at that moment on the helper thread.  A function that runs
+ * for a member counts as alive until the function has returned: so a join that
+ * is over means that no function is called any more.
  *
- * A member's go with it; what a thread pushed for a stretch of code it pops
- * itself, and its end pops what it has left.  A function that runs at that
- * moment on the helper thread is waited for by who pops; in a member's place it
- * counts as alive until it has returned, so that a join that is over means that
- * nothing is called any more.
+ * Called by: the register of members, loopers, evc_cancel_push, guards.
+ * Locks: the coordinator's lock is held; the list of pushed hooks is
+ * thread-local.
  */
 #include "core/core.h"
 #include "core/helper/job.h"
@@ -15,8 +18,8 @@
 #include "base/kick.h"
 #include "base/self.h"
 
-/* Lock held: have somebody go through the wakers at a stop; false: no memory, no
-   helper. */
+/* Lock held: add the helper job that goes through the wakers at a stop; false:
+   no memory, no helper. */
 static bool
 wake_blocked_need(evc_coord *c)
 {
@@ -53,14 +56,14 @@ evc__waker_add(evc_coord *c, void (*fn)(void *arg), void *arg, bool repeat)
 	k->repeat = repeat || fn == NULL;
 	k->thread = pthread_self();
 	list_append(&c->wake.wakers, &k->node);
-	/* In the list first, then the look: a stop that comes from here on rings
-	   the helper. */
+	/* In the list first, then the look: a stop that comes from here on
+	   rings the helper. */
 	if (evc_should_stop(c))
 		evc__helper_ring(c);
 	return k;
 }
 
-/* Never called again. */
+/* Lock held: k is never called again. */
 static void
 close_waker(struct evc__waker *k)
 {
@@ -68,7 +71,7 @@ close_waker(struct evc__waker *k)
 	list_remove(&k->node);
 }
 
-/* Lock held: its member is about to go. */
+/* Lock held: the member of k is about to go. */
 static void
 drop(struct evc__waker *k, evc_id id)
 {
@@ -133,7 +136,8 @@ evc__waker_pop(struct evc__waker *k)
 	while (*p != k)
 		p = &(*p)->outer;
 	*p = k->outer;
-	/* What this thread reports now may still be how it was woken. */
+	/* A later report of this thread may still depend on how the thread was
+	   woken. */
 	if (sync_load(&k->woken) != 0) {
 		self->woken_in = k->c;
 		self->woken_stop = sync_load(&k->woken);
@@ -181,7 +185,7 @@ evc__wakers_end(void)
 	while ((k = self->pushed) != NULL) {
 		c = k->c;
 		self->pushed = k->outer;
-		/* A fork child's are its parent's. */
+		/* The hooks in a fork child belong to the parent. */
 		if (!evc__same_process(c))
 			continue;
 		sync_lock(&c->lock);
