@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Registered threads: pthreads of the program's own that the coordinator joins.
- * Here in core, and not with the members, because a join takes a list of them.
+ * The code is in core, and not with the members, because a join takes a list of
+ * such threads.
+ *
+ * Called by: evc_register_thread and its kin; joins with a list.
+ * Locks: the coordinator's is held where a function says so, and given up while
+ * another thread joins.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -10,7 +15,7 @@
 #include "base/kick.h"
 #include "base/text.h"
 
-/* 1 yes, 0 no.  When it cannot be found out, it counts as joinable. */
+/* 1 yes, 0 no.  A thread counts as joinable when the answer cannot be found. */
 static int
 detached(pthread_t t)
 {
@@ -18,7 +23,7 @@ detached(pthread_t t)
 	int state = PTHREAD_CREATE_JOINABLE;
 
 	if (t == 0)
-		return 1; /* no thread at all */
+		return 1; /* t is no thread at all */
 	if (pthread_getattr_np(t, &attr) != 0)
 		return 0;
 	pthread_attr_getdetachstate(&attr, &state);
@@ -26,7 +31,7 @@ detached(pthread_t t)
 	return state == PTHREAD_CREATE_DETACHED;
 }
 
-/* Lock held.  *ret_busy: it is being joined at this moment. */
+/* Lock held.  *ret_busy: t is being joined at this moment. */
 static struct evc__member *
 find(const evc_coord *c, pthread_t t, bool *ret_busy)
 {
@@ -65,7 +70,7 @@ make(evc_coord *c, const char *name, pthread_t t, const evc_member_opts *o)
 	return m;
 }
 
-/* Lock held: if m is the calling thread, that knows it from now on. */
+/* Lock held: if m is the calling thread, note that for the thread. */
 static void
 is_self(struct evc__member *m)
 {
@@ -88,8 +93,8 @@ adopt(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
 	bool busy;
 	uint32_t seq;
 
-	/* A pthread_t is used again as soon as its thread was joined: while a
-	   join of an equal one is under way, t may be the old thread or a new
+	/* A pthread_t is used again as soon as its thread was joined: while an
+	   equal pthread_t is being joined, t may be the old thread or a new
 	   one.  The end of that join rings. */
 	sync_add(&c->stop.n_sleepers, 1);
 	for (;;) {
@@ -122,7 +127,7 @@ adopt(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
 		evc__text_add(&name, "thread ");
 		evc__text_int(&name, m->tid);
 	}
-	/* A join that waits has one more to wait for. */
+	/* A waiting join has another member to wait for. */
 	evc__ring(c);
 	return m;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The launch of a thread that is the coordinator's own, and what such a thread
- * does before and after its function: for every kind of member that has one.
+ * The launch of a thread of the library's own, and the work of such a thread
+ * before and after its function, for each kind of member with a thread.
+ *
+ * Called by: threads, loopers and runners of src/members.
+ * Locks: evc__launch needs the coordinator's lock, over pthread_create too; a
+ * new thread takes that lock once at its begin.
  */
 #include <limits.h>
 
@@ -12,8 +16,9 @@
 #include "core/core.h"
 #include "core/wake/escalation.h"
 
-/* The last thing a started thread does with the coordinator: from DONE on only
-   its join keeps the record alive, and that waits for the thread. */
+/* The last step of a started thread with the coordinator: from DONE on only the
+   join of the thread keeps the record alive, and that join waits for the
+   thread. */
 static void
 end(struct evc__pthread *p)
 {
@@ -22,7 +27,7 @@ end(struct evc__pthread *p)
 	evc__member_done(&p->m);
 }
 
-/* Not inlined: the stack is this function's own only now. */
+/* Not inlined: the locals of this function have a stack frame of their own. */
 static __attribute__((noinline)) void
 end_without_result(struct evc__pthread *p)
 {
@@ -56,8 +61,8 @@ thread_main(void *arg)
 	evc_status st;
 	int old;
 
-	/* Not before we stand in the register: an error reported at once must
-	   not meet a round that is closed still. */
+	/* Wait until the member is in the register: an error that fn reports at
+	   once must not meet a round that is still closed. */
 	sync_lock(&m->c->lock);
 	sync_unlock(&m->c->lock);
 	evc__thread_rename(m->name);
@@ -69,7 +74,7 @@ thread_main(void *arg)
 	/* A cancellation from here on comes too late to change the result. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_cleanup_pop(0);
-	/* In a fork child that comes back it is the only thread: the child ends
+	/* A fork child that returns here has this thread alone: the child ends
 	   as by exit(0), and its parent's coordinator is not told. */
 	if (!evc__same_process(m->c))
 		return NULL;
@@ -134,11 +139,11 @@ evc__launch(evc_coord *c, struct evc__pthread *p, size_t stack,
 	if (listed)
 		evc__member_enter(c, m);
 	else
-		evc__member_add(c, m); /* has its room: cannot fail */
+		evc__member_add(c, m); /* has its place: cannot fail */
 	m->tid = evc__pthread_tid(m->thread);
 	if ((m->e.flags & EVC_WATCHED) && !evc__pthread_watch(m))
 		evc__member_probed(m, true);
-	/* A join that waits has one more to wait for. */
+	/* A waiting join has another member to wait for. */
 	evc__ring(c);
 	return 0;
 }

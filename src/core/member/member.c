@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The register: who must have ended before the program may.
+ * The register: the members that must have ended before the program may end.
+ * The end of a thread is one atomic step on its own state, then a push on the
+ * chain `done`, then a ring; a joining thread takes the whole chain and reaps
+ * it.  One thread alone can claim a record (DONE -> REAPING), so each thread is
+ * joined once.
  *
- * A thread's end is one atomic step on its own state, then a push on the chain
- * c->done, then a ring; whoever joins takes the whole chain and reaps it.  Only
- * one can claim a record (DONE -> REAPING), so each thread is joined once.  The
- * lock guards the lists; it is given up for the one thing that may block, the
- * join of an ended thread, and the claimed record stays ours meanwhile.
+ * Called by: all kinds of members, joins, the helper.
+ * Locks: the coordinator's guards the lists.  The lock is given up only for the
+ * join of an ended thread, which may block; the claimed record stays with the
+ * claiming thread meanwhile.
  */
 #include "base/text.h"
 #include "core/core.h"
@@ -66,7 +69,7 @@ evc__member_enter(evc_coord *c, struct evc__member *m)
 	evc__alive_add(c);
 }
 
-/* Lock held: it has step, but its thread does not get to its end. */
+/* Lock held: m has rung, but its thread does not get to its end. */
 static void
 lingers(struct evc__member *m, bool yes)
 {
@@ -79,14 +82,14 @@ lingers(struct evc__member *m, bool yes)
 		sync_add(&c->member.n_lingering_below, d);
 }
 
-/* Out of table and list; memory stays while it stands in c->done. */
+/* Out of table and list; the memory stays while m is in `done`. */
 void
 evc__member_unlink(struct evc__member *m)
 {
 	evc_coord *c = m->c;
 	struct list *n, *tmp;
 
-	/* It left an evented join behind, on a loop that runs no more. */
+	/* m left an evented join behind, on a loop that runs no more. */
 	if (m->n_joining > 0)
 		LIST_EACH(n, tmp, &c->join.all) {
 			struct evc__join *j =
@@ -145,7 +148,7 @@ evc__member_waits(bool yes)
 	sync_lock(&c->lock);
 	m->n_waits += yes ? 1 : (unsigned)-1;
 	sync_unlock(&c->lock);
-	/* Phases above may have their turn. */
+	/* Later phases may begin now. */
 	if (yes)
 		evc__ring(c);
 }
@@ -161,7 +164,7 @@ evc__ended_add(evc_coord *c)
 void
 evc__ended_at_once(evc_coord *c)
 {
-	/* Alive for a moment, as any other: that is what opens a round. */
+	/* Alive for a moment, as any other member: that opens a round. */
 	evc__alive_add(c);
 	evc__ended_add(c);
 	evc__alive_sub(c);
@@ -180,7 +183,8 @@ evc__member_probed(struct evc__member *m, bool yes)
 		sync_add(&c->member.n_probed_below, d);
 }
 
-/* Lock held.  Registered by somebody else: only the register knows. */
+/* Lock held.  For a thread that another thread has registered: only the
+   register knows the member. */
 static struct evc__member *
 registered_self(const evc_coord *c)
 {
@@ -239,8 +243,8 @@ evc__member_done(struct evc__member *m)
 	struct evc__member *head;
 
 	evc__trace_member(TRACE_END, m);
-	/* Before the step: who joins it before the chain is taken leaves the
-	   record to who takes the chain. */
+	/* Before the step: a thread that joins m before the chain is taken
+	   leaves the record to the thread that takes the chain. */
 	m->queued = true;
 	sync_store(&m->state, EVC_DONE);
 	head = sync_load(&c->member.done);
@@ -250,7 +254,7 @@ evc__member_done(struct evc__member *m)
 	evc__ring(c);
 }
 
-/* Lock held, given up for the join itself.  false: it hangs. */
+/* Lock held, given up for the join itself.  false: m's thread hangs. */
 static bool
 reap(struct evc__member *m, uint64_t ns)
 {
@@ -258,7 +262,7 @@ reap(struct evc__member *m, uint64_t ns)
 	evc_coord *c = m->c;
 	bool joined;
 
-	/* A probe may have joined it while it stood in the chain. */
+	/* A probe may have joined m while m was in the chain. */
 	if (!sync_cas(&m->state, &done, EVC_REAPING)) {
 		sync_free(m);
 		return true;
@@ -271,7 +275,7 @@ reap(struct evc__member *m, uint64_t ns)
 		evc__member_gone(m);
 		return true;
 	}
-	/* Its destructors take their time: look again on the back-off. */
+	/* Destructors of m's thread still run: look again on the back-off. */
 	sync_store(&m->state, EVC_DONE);
 	evc__member_probed(m, true);
 	lingers(m, true);
@@ -293,7 +297,7 @@ evc__members_reap(evc_coord *c, uint64_t ns)
 	}
 	for (m = in_order; m != NULL; m = next) {
 		next = m->done_next;
-		/* One that hangs has used up the time for all. */
+		/* A thread that hangs has used up the time for all. */
 		if (!reap(m, ns))
 			ns = 0;
 	}

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads as members, started or registered: how an end is seen and what it
- * means when no result came with it.
+ * Threads as members, started or registered: how their end is seen, and the
+ * meaning of an end without a result.
+ *
+ * Called by: the register and the helper, through evc__member_ops; adopt.c,
+ * launch.c.
+ * Locks: the coordinator's is held for probe and vanished, and free for reap,
+ * whose caller has claimed the record.
  */
 #include "core/core.h"
 
@@ -26,7 +31,7 @@ ask(struct evc__member *m, evc_status code, const char *text)
 	evc__request(m->c, &q);
 }
 
-/* It is joined, by us; ret is what it returned. */
+/* This thread has joined m; ret is the return value of m's thread. */
 static void
 joined(struct evc__member *m, const void *ret)
 {
@@ -40,8 +45,8 @@ joined(struct evc__member *m, const void *ret)
 	else if (m->e.kind == EVC_REGISTERED && (m->e.flags & EVC_END_STOPS))
 		ask(m, 0, "ended");
 	else if (m->e.kind != EVC_REGISTERED && !p->after_stop)
-		/* It left by a raw exit, which only we have noticed: before
-		   the stop, or nobody can tell. */
+		/* The thread left by a raw exit, seen only by the join: before
+		   the stop, or at an unknown time. */
 		ask(m, EVC_ABORTED, "ended without a result");
 }
 
@@ -53,8 +58,8 @@ probe(struct evc__member *m)
 
 	if (sync_thread_join(m->thread, &ret, 0) != 0)
 		return false;
-	/* Of one that the helper watches its end before the stop would have
-	   been seen, whoever comes first now. */
+	/* The end of a thread that the helper watches would have been seen
+	   before the stop, whichever thread comes first now. */
 	if ((m->e.kind == EVC_REGISTERED || m->watched) &&
 	    sync_load(&m->state) == EVC_LIVE)
 		p->after_stop = evc_should_stop(m->c);
@@ -73,8 +78,8 @@ reap(struct evc__member *m, uint64_t ns)
 	return true;
 }
 
-/* A join reads what a thread returned; but what its end alone means is asked for
-   here, for nobody may be joining. */
+/* A join reads the return value of a thread; a stop for the end alone is asked
+   for here, for there may be no join. */
 static void
 vanished(struct evc__member *m)
 {
@@ -82,7 +87,7 @@ vanished(struct evc__member *m)
 
 	evc__helper_unwatch(m->c, m);
 	if (sync_load(&m->state) != EVC_LIVE)
-		return; /* it has step by itself */
+		return; /* m's thread has stepped to DONE by itself */
 	p->after_stop = evc_should_stop(m->c);
 	if (m->e.kind != EVC_REGISTERED && !p->after_stop) {
 		ask(m, EVC_ABORTED, "ended without a result");
@@ -128,7 +133,8 @@ evc__pthread_watch(struct evc__member *m)
 	m->pidfd = sync_pidfd(tid);
 	if (m->pidfd < 0)
 		return false;
-	/* It may have ended in between, and its number be somebody else's. */
+	/* The thread may have ended in between, and another thread have its
+	   number. */
 	if (evc__pthread_tid(m->thread) == tid && evc__helper_watch(m->c, m))
 		return true;
 	sync_fd_close(m->pidfd);

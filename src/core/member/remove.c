@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_member_remove: out of the register before its end.
+ * evc_member_remove: out of the register before a member's end.  Only its kind
+ * knows how to end a member early: a kind that can be removed has
+ * evc__member_ops.remove; loopers on a loop, which are no struct evc__member,
+ * have evc__looper_ops.remove.  Here is the shared part: a caller that has to
+ * wait for another thread sleeps until a ring, as a join does, and asks again.
  *
- * What it takes to end a member early is known to its kind alone; a kind that
- * can be removed brings evc__member_ops.remove, and loopers on a loop, which
- * are no struct evc__member, evc__looper_ops.remove.  Here is what they share:
- * whoever has to wait for another thread sleeps like a join does, until
- * something rings, and asks again.
- *
- * Those that were only created, and never started, go at the end of a round.
+ * Called by: the public call; evc__dormant_drop by the end of a round.
+ * Locks: the coordinator's, given up while the caller sleeps; inside the
+ * refgate.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -38,15 +38,15 @@ try_remove(evc_coord *c, struct evc__entry *e, bool waited)
 				   m->name);
 	if (!evc__is_thread(m) || sync_load(&m->state) == EVC_LIVE)
 		return m->ops->remove(m);
-	/* Its thread has ended: if we have waited for that, it may as well be
-	   joined. */
+	/* The thread has ended: after a wait for that end, a join of the thread
+	   does as well. */
 	if (!waited)
 		return evc__refuse_removal(e->id);
 	evc__members_reap(c, BACKOFF_MOST_NS);
 	return 0;
 }
 
-/* Inside the gate, lock held. */
+/* Inside the refgate, lock held. */
 static evc_status
 remove_waiting(evc_coord *c, evc_id id)
 {
@@ -56,13 +56,13 @@ remove_waiting(evc_coord *c, evc_id id)
 	int st;
 
 	for (;;) {
-		/* Before the look: what changes after it moves this. */
+		/* Before the look: a later change moves join_seq. */
 		seq = sync_load_sc(&c->stop.join_seq);
 		e = evc__id_find(c, id);
 		if (e == NULL && !waited)
 			return evc__refuse_removal(id);
 		st = e != NULL ? try_remove(c, e, waited) : 0;
-		/* What wakes it may be running: its end rings. */
+		/* A waker of the member may be running: its end rings. */
 		if (st == 0 && evc__echoes(c, id))
 			st = 1;
 		if (st <= 0)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the result of a member's function means, and the guard.
+ * The meaning of the result of a member's function, and the guard, which calls
+ * a function as a member's is called.
+ *
+ * Called by: threads, loopers, hooks, posts, evc_guard.
+ * Locks: none held; the coordinator's is taken for the wakers of a guard.
  */
 #include <signal.h>
 
@@ -45,7 +49,7 @@ evc__member_result(evc_coord *c, evc_id by, const char *name, unsigned flags,
 	return evc__request(c, &q);
 }
 
-/* What wakes the calling thread out of a guard. */
+/* The wakers of the calling thread inside a guard. */
 struct guard {
 	evc_coord *c;
 	struct evc__waker *unblock, *kick;
@@ -96,7 +100,7 @@ begin_wakers(struct guard *w, const evc_member_opts *o, void *arg)
 		      0;
 }
 
-/* < 0: it was not called.  *ret_thrown: it has no result. */
+/* < 0: fn was not called.  *ret_thrown: fn has no result. */
 static evc_status
 call_guarded(evc_coord *c, evc_fn *fn, void *arg, const evc_member_opts *o,
 	     evc_status *ret_result, bool *ret_thrown)
@@ -106,7 +110,7 @@ call_guarded(evc_coord *c, evc_fn *fn, void *arg, const evc_member_opts *o,
 
 	if (st < 0)
 		return st;
-	/* Only what fn itself reports counts as reported by it. */
+	/* Only a report of fn's own counts as reported by fn. */
 	evc__reported_forget();
 	*ret_thrown = !evc__fn_catching(fn, c, arg, ret_result);
 	return 0;
@@ -135,7 +139,7 @@ evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	if (st < 0)
 		return st;
 	if (!evc__same_process(c))
-		return evc__check(c, __func__); /* a child, made in there */
+		return evc__check(c, __func__); /* a child, made in fn */
 	if (thrown)
 		return evc__request(c, &q);
 	return evc__member_result(c, 0, name, opts != NULL ? opts->flags : 0,
