@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The log hook's lines.  Never called by a request: joins, loops, evc_clear_stop
- * and evc_free pass on what has come in since the last time, without a lock.
+ * The log hook's lines.  No request calls the hook: joins, loops,
+ * evc_clear_stop and evc_free pass on the news since the last time.
+ *
+ * Called by: joins, loop turns, clear, free, the escalation.
+ * Locks: none while the hook runs; the coordinator's guards n_lost and is held
+ * to read reasons.  Atomics: begun, over.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -14,7 +18,7 @@ SHUT_VOID(call, (evc_coord *c, int level, const char *line,
 		 const evc_reason *r),
 	  c->log.fn(level, line, r, c->log.arg))
 
-/* The hook may write, and so be where a cancellation is waited for. */
+/* The hook may write, and a write is a cancellation point. */
 static void
 say(evc_coord *c, int level, const char *line, const evc_reason *r)
 {
@@ -25,7 +29,7 @@ say(evc_coord *c, int level, const char *line, const evc_reason *r)
 	pthread_setcancelstate(old, NULL);
 }
 
-/* Lock held: the oldest error the hook has not heard of. */
+/* Lock held: the oldest error that the hook has not heard of. */
 static bool
 next_error(evc_coord *c, evc_reason *ret)
 {
@@ -72,7 +76,7 @@ log_error(evc_coord *c, const evc_reason *r)
 	say(c, EVC_LOG_ERROR, line, r);
 }
 
-/* Errors that found no slot have no line of their own. */
+/* Errors without a slot have no line of their own. */
 static void
 log_lost(evc_coord *c, unsigned lost)
 {
@@ -84,7 +88,7 @@ log_lost(evc_coord *c, unsigned lost)
 	say(c, EVC_LOG_ERROR, line, NULL);
 }
 
-/* What is new of errors. */
+/* Tell the hook of new errors. */
 static void
 log_errors(evc_coord *c)
 {
@@ -93,8 +97,8 @@ log_errors(evc_coord *c)
 	evc_reason r;
 	bool found;
 
-	/* Errors make the word's code or, handed back late, none: a closed
-	   round is looked through as well. */
+	/* The word has the code of errors, but not of errors handed back late:
+	   so a closed round is looked through as well. */
 	if (WORD_ERR_CODE(w) == 0 && !(w & WORD_JOINED))
 		return;
 	do {
@@ -152,8 +156,8 @@ log_line(evc_coord *c, int level, const char *text)
 	say(c, level, line, NULL);
 }
 
-/* That it has begun; and before that, of one that was cleared and had no end to
-   tell, just that. */
+/* Tell the hook that the stop has begun; and before, of a cleared stop whose
+   end was never told, that it was cleared. */
 static void
 log_begin(evc_coord *c)
 {
@@ -178,7 +182,7 @@ log_begin(evc_coord *c)
 		sync_store(&c->log.over, last);
 	if (begun)
 		sync_store(&c->log.begun, n);
-	/* Whoever handed it down tells of it. */
+	/* The parent that handed the stop down tells of the stop. */
 	if (has && r.kind == EVC_BY_PARENT) {
 		sync_store(&c->log.over, n);
 		begun = false;

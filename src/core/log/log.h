@@ -9,26 +9,27 @@
 
 #include "base/sync.h"
 
-/* The part of a coordinator. */
+/* This part of a coordinator. */
 struct evc__coord_log {
 	/* set at creation */
 	void (*fn)(int level, const char *line, const evc_reason *r, void *arg);
 	void *arg;
 	/* lock */
-	unsigned n_lost; /* errors without a slot that were told */
-	/* atomic, changed under the lock: numbers of the last stops whose begin,
-	   whose end was told */
+	unsigned n_lost; /* told errors without a slot */
+	/* atomic, changed under the lock: numbers of the last stop whose begin
+	   was told, and of the last whose end was told */
 	_Atomic uint32_t begun, over;
 };
 
-/* Tell the log hook what it has not heard of: that a stop was asked for, errors,
-   that the stop is over.  No lock. */
+/* Tell the log hook the news: a stop was asked for, errors, the stop is over.
+   No lock. */
 void evc__log_errors(evc_coord *c);
-/* Lock held: is the end of w's stop still to be told?  From now on, not. */
+/* Lock held: is the end of w's stop still to be told?  The call marks the end
+   as told. */
 bool evc__log_over_due(evc_coord *c, uint64_t w);
-/* The stop is over, as v says. */
+/* The stop is over, with verdict v. */
 void evc__log_over(evc_coord *c, const evc_verdict *v);
-/* What a hook said of a stop that was cleared. */
+/* The result of a hook for a stop that was cleared. */
 void evc__log_hook(evc_coord *c, const char *name, evc_status st);
 void evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored);
 /* The end of the stop is near, with these members alive.  No lock. */
