@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How loops come and go: attach, share, detach, and loops that are destroyed.
+ * A ring before the watcher was started is lost, so attach starts the watcher,
+ * enters the table, and then looks at the word.
  *
- * A ring before the watcher was started is lost, so attach starts it, stands in
- * the table, and then looks at the word.
+ * Called by: the public attach and detach, scopes with a home, libev's cleanup
+ * watcher, abandon and free.
+ * Locks: the coordinator's is taken and given up; the loop_waker's inside the
+ * calls of loop_waker.h.  Atomics: the word.
  */
 #include "core/core.h"
 #include "core/join/scope_join.h"
@@ -12,14 +16,14 @@
 #include "base/self.h"
 #include "base/text.h"
 
-/* Any thread, inside the walkers. */
+/* Any thread, as a reader inside c->stop.readers. */
 static void
 tell(struct evc__listener *l)
 {
 	evc__loop_waker_ring((evc_reactor *)l);
 }
 
-/* ---- coming ---- */
+/* ---- attach ---- */
 
 /* Lock held. */
 static evc_reactor *
@@ -66,8 +70,9 @@ reactor_new(evc_coord *c, const char *name)
 	return r;
 }
 
-/* Stand in c's table and list, on its bell; with a bell of its own the loop is
-   watched from now on.  All that can fail comes before the loop is touched. */
+/* Put r into c's table and list, and on its loop_waker; the owner of a
+   loop_waker watches the loop from now on.  All that can fail comes before the
+   loop is touched. */
 static evc_status
 enlist(evc_reactor *r)
 {
@@ -88,8 +93,8 @@ enlist(evc_reactor *r)
 	sync_unlock(&c->lock);
 	if (why != NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s", why);
-	/* In the table first, then look: a stop that came before is not
-	   missed, one that comes from here on tells us. */
+	/* In the table first, then the look: a stop that came before is not
+	   missed, a stop that comes from here on calls tell(). */
 	if (sync_load_sc(&c->word) & (WORD_FLAG | WORD_DRAIN))
 		evc__reactor_poke(r);
 	return 0;
@@ -156,8 +161,8 @@ evc__reactor_share(evc_coord *c, const char *name, evc_reactor *with,
 	if (r == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "no memory for a reactor");
-	/* Before it is on the bell: from then on its loop may turn it, on
-	   another thread, and look whether it is the home. */
+	/* Before r is on the loop_waker: from then on the loop may turn r, on
+	   another thread, and look whether r is the home. */
 	*ret = r;
 	st = settle_on(r, with->waker, ret);
 	if (st < 0)
@@ -183,7 +188,7 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 	return evc__refuse_setup(c, __func__, st);
 }
 
-/* ---- going ---- */
+/* ---- detach ---- */
 
 bool
 evc__reactor_lost(evc_reactor *r)
@@ -198,7 +203,7 @@ evc__reactor_lost(evc_reactor *r)
 	if (c->member.driver != NULL)
 		c->member.driver->orphan(c, r);
 	r->loop = NULL;
-	/* Until we are done, no other thread may free c. */
+	/* Until r has left, no other thread may free c. */
 	r->leaving = true;
 	sync_unlock(&c->lock);
 	evc__inbox_shut(r->inbox);
@@ -246,15 +251,16 @@ evc__reactor_release(evc_reactor *r)
 	evc__mark_leaves(c, &r->mark);
 	sync_unlock(&c->lock);
 	if (r->looper_ops != NULL)
-		r->looper_ops->drop(r); /* those that never started */
+		r->looper_ops->drop(r); /* loopers that never started */
 	evc__busy_forget(r);
 	if (r->owner)
 		evc__loop_waker_stop(r->waker);
 	evc__loop_waker_leave(r);
-	/* A thread that is not the loop's has waited until there are none. */
+	/* A thread other than the loop's has waited until there are no
+	   frames. */
 	for (f = r->frames; f != NULL; f = f->up)
 		f->gone = true;
-	/* c is being freed then, and looked at from above. */
+	/* c is then being freed, while coordinators above look at c. */
 	sync_lock(&c->lock);
 	if (c->loop.home == r)
 		c->loop.home = NULL;

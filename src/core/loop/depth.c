@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How deep a loop's thread is in ev_run of that loop.  libev counts, too, but an
- * exception that leaves an ev_run leaves its count behind.
+ * How deep a loop's thread is in ev_run of that loop.  libev counts too, but an
+ * exception that leaves an ev_run leaves its count behind.  The library knows
+ * of levels lost in its own ev_run at once.  For other levels the stack is
+ * read, only where libev's count says more than expected.  A trial loop tells
+ * beforehand whether ev_run shows on the stack, for an exception may have left
+ * the first loop before its attach.
  *
- * Levels that were lost in an ev_run of ours are known at once; of the others
- * the stack knows, which is read only where libev's count says more than
- * expected.  Whether ev_run shows there, a loop of our own tells before the first
- * one is attached: that one may have been left by an exception already.
+ * Called by: runs, joins and loop_wakers, on the loop's thread.
+ * Locks: none; n_lost belongs to the loop's thread.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -14,7 +16,7 @@
 #include "base/unwind.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool shows; /* a call that does not would never count */
+static bool shows; /* otherwise the stack shows no level at all */
 
 static int
 calls_of_run(const void *outer)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The reactor behind a handle, for a thread that is not the loop's: inside the
- * gate of the inbox it stays, because who takes it down closes that gate
- * first and waits until nobody is inside.
+ * The reactor behind a handle, for threads other than the loop's.  Inside the
+ * refgate of the inbox the reactor stays, because the thread that takes the
+ * reactor down closes that refgate first and waits until no thread is inside.
+ *
+ * Called by: rooms above, with an evc_loop_ref.
+ * Locks: none; the refgate of the inbox is entered.
  */
 #include "core/core.h"
 #include "core/loop/post.h"

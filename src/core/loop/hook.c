@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stop hooks: functions that are called once for each stop.
+ * Stop hooks: functions that are called once for each stop.  Each hook
+ * remembers the number of the last stop that called the hook; a hook is due
+ * while that number differs from the number of stops there have been.  So a
+ * stop before the hook was added is not missed, nor a stop that was cleared
+ * before the loop turned.
  *
- * Each hook remembers the number of the last stop it was called for; it is due
- * while that differs from the number of stops there have been.  So a stop that
- * came before the hook was added is not missed, nor one that was cleared before
- * the loop turned.
+ * Called by: evc_hook_add and its kin; turns of loops and the helper run hooks;
+ * joins ask for due hooks.
+ * Locks: the coordinator's, given up while a hook runs; `running` marks the
+ * hook meanwhile.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -15,8 +19,8 @@
 #include "base/self.h"
 #include "base/unwind.h"
 
-/* The number that h was called for once it has been.  A drain counts as the
-   stop that it becomes for those that asked for it. */
+/* The value of `told` once h has been called.  For hooks that asked for drains,
+   a drain counts as the stop that the drain becomes. */
 static uint32_t
 number(const struct evc__hook *h, uint64_t w)
 {
@@ -31,8 +35,8 @@ evc__hook_pending(const struct evc__hook *h, uint64_t w)
 	return h->running != 0 || (!h->removed && h->told != number(h, w));
 }
 
-/* Lock held: the helper's come one after the other, also when its first thread
-   hangs in one of them. */
+/* Lock held: hooks of the helper run one after the other, also when the
+   helper's first thread hangs in a hook. */
 static bool
 one_runs(const evc_coord *c, const evc_reactor *r)
 {
@@ -44,7 +48,7 @@ one_runs(const evc_coord *c, const evc_reactor *r)
 	return false;
 }
 
-/* Lock held: the first that is due on r, from *at on, which is moved there. */
+/* Lock held: the first hook that is due on r, from *at on; moves *at there. */
 static struct evc__hook *
 next_due(evc_coord *c, const evc_reactor *r, uint64_t w, struct list **at)
 {
@@ -101,7 +105,7 @@ hooks_count(evc_coord *c, uint32_t d)
 	evc__hooks_count_above(c, d);
 }
 
-/* Lock held.  One that runs stays until it has returned: joins wait for it. */
+/* Lock held.  A hook that runs stays until its return: joins wait for that. */
 static void
 forget(struct evc__hook *h)
 {
@@ -116,7 +120,7 @@ forget(struct evc__hook *h)
 	evc__ring(c);
 }
 
-/* No lock, but it is marked as running: call it once. */
+/* No lock, but h is marked as running: call h once. */
 static void
 call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 {
@@ -125,7 +129,7 @@ call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 	uint64_t w;
 
 	evc__reported_forget();
-	/* Its stop may have come after the turn began. */
+	/* The stop of the hook may have come after the turn began. */
 	if (r != NULL)
 		evc__reactor_heard(r);
 	evc__trace_member(TRACE_CALL, &h->m);
@@ -136,8 +140,8 @@ call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 		return;
 	evc__trace_member(TRACE_RETURN, &h->m);
 	w = sync_load(&c->word);
-	/* A stop that was cleared is over: what its hook says must not stop the
-	   new round. */
+	/* A cleared stop is over: a result of its hook must not stop the new
+	   round. */
 	if ((w & (WORD_FLAG | WORD_DRAIN)) && number(h, w) == h->told)
 		evc__member_result(c, h->m.e.id, h->m.name, 0, st, false);
 	else
@@ -159,8 +163,9 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 		return;
 	}
 	for (;;) {
-		/* Those before the last one are due again only in another
-		   stop: so ten thousand of them are gone through once. */
+		/* Hooks before the last hook called are due again only in
+		   another stop: so a list of ten thousand hooks is walked
+		   once. */
 		w = sync_load(&c->word) & ~(WORD_CLOSING | WORD_JOINED);
 		if (at == &c->loop.hooks || w != seen)
 			at = c->loop.hooks.next;
@@ -173,10 +178,11 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 		sync_unlock(&c->lock);
 		call(c, r, h);
 		if (!evc__same_process(c))
-			return; /* a fork child, made in there */
+			return; /* a fork child, made in the hook */
 		sync_lock(&c->lock);
 		h->running = 0;
-		/* Joins wait for it, and so may who removes it. */
+		/* Joins wait for the return of h, and so may a thread that
+		   removes h. */
 		if (h->removed) {
 			at = at->next;
 			forget(h);
@@ -207,7 +213,7 @@ hook_remove(struct evc__member *m)
 
 	if (h->removed)
 		return evc__refuse_removal(m->e.id);
-	/* Its return rings. */
+	/* The return of the hook rings. */
 	if (h->running != 0 && h->running != evc__tid())
 		return 1;
 	forget(h);
@@ -226,8 +232,8 @@ place(evc_coord *c, struct evc__hook *h, const evc_member_opts *o)
 
 	if (st < 0)
 		return st;
-	/* The helper is made now, not at the stop: then there may be no
-	   memory for it. */
+	/* The helper is made now and not at the stop, when there may be no
+	   memory. */
 	if (h->reactor == NULL && !evc__helper_need(c, false))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_on_stop: no helper thread");
@@ -239,8 +245,8 @@ place(evc_coord *c, struct evc__hook *h, const evc_member_opts *o)
 		evc__wakers_drop(&h->m);
 		return st;
 	}
-	/* Count, then look: a stop from here on tells the loop or the helper;
-	   one before is seen here. */
+	/* Count, then look: a stop from here on tells the loop or the helper; a
+	   stop before is seen here. */
 	hooks_count(c, 1);
 	if (sync_load_sc(&c->word) & (WORD_FLAG | WORD_DRAIN)) {
 		if (h->reactor != NULL)

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The waker of a loop: rings the loop, and turns the reactors that are marked
+ * in its notify_set.
+ *
+ * Called by: attach.c, post.c, the tell() of reactors, joins; libev's
+ * callbacks.
+ * Locks: the loop_waker's own, a leaf; the loop's thread alone touches libev.
+ * Atomics: `turning` of a reactor, `busy`, `marked`.
+ */
 #include "core/core.h"
 #include "core/loop/post.h"
 
 #include "base/self.h"
 
-/* libev aborts when it finds no descriptor for the loop's wake-up: look first
-   whether there is one. */
+/* libev aborts when there is no descriptor left for the loop's wake-up: look
+   beforehand. */
 static bool
 descriptor_left(void)
 {
@@ -56,13 +65,13 @@ evc__loop_waker_turn(evc_reactor *r)
 	sync_unlock(&b->lock);
 	if (!r->c->tree->upper->turn(r))
 		return;
-	/* Still there, and so is the bell. */
+	/* r is still there, and so is the loop_waker. */
 	sync_lock(&b->lock);
 	evc__loop_waker_unpin(r);
 	sync_unlock(&b->lock);
 }
 
-/* Loop thread: turn all that are lit.  false: the bell is gone. */
+/* Loop thread: turn all marked reactors.  false: the loop_waker is gone. */
 static bool
 turn_lit(struct evc__loop_waker *b, struct evc__loop_waker_frame *f)
 {
@@ -101,7 +110,7 @@ on_async(struct ev_loop *loop, ev_async *w, int revents)
 		return;
 	b->frames = &f;
 	end_leftovers(b);
-	/* Posts after the stop, which is at the highest priority. */
+	/* Posts after the stop, which has the highest priority. */
 	if (!turn_lit(b, &f))
 		return;
 	evc__loop_waker_watch_nested(b);
@@ -112,8 +121,8 @@ on_async(struct ev_loop *loop, ev_async *w, int revents)
 	b->frames = f.up;
 }
 
-/* Loop thread: the reactor after *at on the board, pinned, and the one before
-   it, unless it is gone, let go. */
+/* Loop thread: the reactor after *at in the notify_set, pinned; the reactor
+   before, unless gone, is unpinned. */
 static evc_reactor *
 next_on(struct evc__loop_waker *b, struct notify_place *at, evc_reactor *before)
 {
@@ -148,7 +157,7 @@ evc__loop_waker_any(struct evc__loop_waker *b, bool (*fn)(evc_reactor *r))
 	return any;
 }
 
-/* Loop thread: the loop is gone for all, or for all but the owner. */
+/* Loop thread: the loop is gone for all reactors, or for all but the owner. */
 static void
 lose(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f,
      bool owner)
@@ -165,7 +174,7 @@ lose(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f,
 	}
 }
 
-/* ev_loop_destroy under us: everything that lived there has ended. */
+/* ev_loop_destroy was called: all that lived on the loop has ended. */
 static void
 on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 {
@@ -188,10 +197,10 @@ on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 	if (f.gone)
 		return;
 	end_leftovers(b);
-	/* Nobody sends any more. */
+	/* No thread sends any more. */
 	evc__loop_waker_unwatch(b);
 	b->frames = f.up;
-	/* The last touch of the bell: now another thread may free it. */
+	/* The last touch of the loop_waker: another thread may now free b. */
 	evc__reactor_left(owner);
 }
 
@@ -315,10 +324,10 @@ evc__loop_waker_leave(evc_reactor *r)
 		sync_futex_wait(&r->turning, n, SYNC_FOREVER);
 		sync_lock(&b->lock);
 	}
-	/* Stretches of another thread have let go of it. */
+	/* Stretches of other threads have let go of r. */
 	for (f = b->tid == evc__tid() ? b->frames : NULL; f != NULL; f = f->up)
 		f->r = f->r == r ? NULL : f->r;
-	/* Not before: a turn that is under way may ring it once more. */
+	/* Not earlier: a turn in progress may ring r once more. */
 	evc__notify_set_remove(&b->board, &r->at);
 	r->inbox->r = NULL;
 	last = --b->n == 0;

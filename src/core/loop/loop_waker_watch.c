@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of ours is on a loop: the watchers of its bell, references, and what
- * others have there for a time.
+ * All that the library has on a loop: the watchers of its loop_waker,
+ * references, and the watchers that other rooms have there for a time.  All is
+ * known here, because a fork child that keeps the loop must take all of it off
+ * without help: the child has copies of coordinators that other threads may
+ * have been changing.
  *
- * All of it is known in one place, because a fork child that keeps the loop must
- * be rid of it, and can ask nobody: of the coordinators it has a copy that other
- * threads may have stood in the middle of.  The lists here are the loop's thread's
- * alone.
+ * Called by: loop_waker.c, joins, runs, members with watchers; libev.
+ * Locks: none; the lists belong to the loop's thread.
  */
 #include "core/core.h"
 
@@ -14,7 +15,7 @@ void
 evc__loop_waker_ref(struct evc__loop_waker *b, bool yes)
 {
 	if (b->loop == NULL)
-		return; /* a fork child has given them back */
+		return; /* a fork child has given the references back */
 	b->refs += yes ? 1 : -1;
 	if (yes)
 		ev_ref(b->loop);
@@ -35,8 +36,8 @@ evc__stand_end(struct evc__stand *s)
 	list_remove(&s->node);
 }
 
-/* Said at each iteration, when its events are known and none was served: so what
-   a loop is silent for is measured from where its silence began. */
+/* Stored at each iteration, when its events are known and none was served: so a
+   silence of the loop is measured from its begin. */
 static void
 on_beat(struct ev_loop *loop, ev_check *w, int revents)
 {
@@ -48,14 +49,13 @@ on_beat(struct ev_loop *loop, ev_check *w, int revents)
 	sync_store_relaxed(&b->turned, (uint64_t)(ev_now(loop) * 1e9));
 }
 
-/* In a child, at the loop's first turn after ev_loop_fork: before anything could
-   wait. */
+/* In a child, at the loop's first turn after ev_loop_fork: before any wait. */
 static void
 on_fork(struct ev_loop *loop, ev_fork *w, int revents)
 {
 	(void)loop;
 	(void)revents;
-	/* A loop that was attached in the child hears it, too. */
+	/* A loop that was attached in the child gets the event, too. */
 	(void)evc__loop_waker_inherited(w->data);
 }
 
@@ -77,9 +77,8 @@ evc__loop_waker_unwatch_nested(struct evc__loop_waker *b)
 	ev_prepare_stop(b->loop, &b->nested);
 }
 
-/* What the stretches that we are in have taken and not done yet is for the new
-   run as well: ring for all of it once more.  What comes from now on rings by
-   itself. */
+/* Work that the present stretches have taken and not done yet is for the new
+   run as well: ring for all such work again.  Later work rings by itself. */
 static void
 on_nested(struct ev_loop *loop, ev_prepare *w, int revents)
 {
@@ -97,8 +96,8 @@ on_nested(struct ev_loop *loop, ev_prepare *w, int revents)
 	evc__loop_waker_send(b);
 }
 
-/* Three watchers that keep no ev_run alive; ev_cleanup is the fourth by
-   itself. */
+/* Three watchers that keep no ev_run alive; ev_cleanup, the fourth, keeps none
+   anyway. */
 void
 evc__loop_waker_watch(struct evc__loop_waker *b,
 		      void (*on_async)(struct ev_loop *loop, ev_async *w,
@@ -124,7 +123,7 @@ evc__loop_waker_watch(struct evc__loop_waker *b,
 	ev_prepare_init(&b->nested, on_nested);
 	ev_set_priority(&b->nested, EV_MAXPRI);
 	b->nested.data = b;
-	/* Once now, so that libev has the room for it at a stop. */
+	/* Once now, so that libev has the memory at a stop. */
 	evc__loop_waker_watch_nested(b);
 	evc__loop_waker_unwatch_nested(b);
 }

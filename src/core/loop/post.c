@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts: a function to be run on a loop's thread.
+ * Posts: functions to be run on a loop's thread.
  *
- * Who posts pushes onto the box's chain, and who finds that empty puts the box
- * into the bell's list and sends the bell's ev_async.  The loop takes the list,
- * and with each box in it, in the same breath, its chain: a chain is taken for
- * no other reason, so a box is never put into a list that it stands in.  What
- * was taken stands in the bell's queue of inboxes until it is called, where a loop
- * that is run inside a post finds what is left.
+ * Called by: evc_post and its kin, any thread; the loop_waker's turn.
+ * Locks: posting takes none and enters the inbox's refgate; the loop takes the
+ * loop_waker's.  Atomics: in, n, marked.
+ */
+
+/*
+ * A posting thread pushes onto the inbox's chain.  The thread that finds the
+ * chain empty puts the inbox into the loop_waker's list and sends the ev_async.
+ * The loop takes the list and, with each inbox in the list, the chain at once:
+ * a chain is taken for no other reason, so an inbox is never put into a list
+ * that has the inbox already.  Taken messages wait in the loop_waker's queue of
+ * inboxes until their call, where a loop that is run inside a post finds the
+ * rest.
  *
- * A post counts as alive from before it stands in the chain until its function
- * has returned: no join is over in between.  The gate keeps the reactor, and
- * with it bell and coordinator, for those who post; nothing of the user's runs
- * inside it.
+ * A post counts as alive from before the chain has the post until its function
+ * has returned: no join is over in between.  The refgate keeps the reactor, and
+ * with the reactor the loop_waker and the coordinator, for posting threads; no
+ * function of the user's runs inside the refgate.
  */
 #include "core/loop/post.h"
 
@@ -77,8 +84,8 @@ push(evc_loop_ref *l, evc_message *m)
 	do
 		m->next_ = first;
 	while (!sync_cas(&l->in, &first, m));
-	/* Whoever takes the chain from now on may have called m: only first is
-	   ours to look at. */
+	/* Any thread that takes the chain from now on may have called m: only
+	   `first` can still be read here. */
 	if (first != NULL)
 		return;
 	sync_add(&l->refs, 1);
@@ -89,8 +96,8 @@ push(evc_loop_ref *l, evc_message *m)
 	evc__loop_waker_send(b);
 }
 
-/* One more.  While there are some, c counts one as alive: from before the first
-   is there until after the last has gone. */
+/* Count one post more.  While there are posts, c counts one as alive: from
+   before the first post is in the chain until after the last has returned. */
 static void
 count_in(evc_loop_ref *l, evc_coord *c)
 {
@@ -105,14 +112,14 @@ count_in(evc_loop_ref *l, evc_coord *c)
 		evc__alive_add(c);
 		if (sync_cas(&l->n, &n, 1))
 			return;
-		/* Somebody else was first, and has counted it. */
+		/* Another thread was first, and has counted a post. */
 		evc__alive_sub(c);
 	}
 }
 
-/* So many have returned; until now c has stayed, because it was alive in them,
-   and inside its gate it outlives the ring.  No ring when tasks live on the
-   loop: they keep everybody waiting, and will. */
+/* n posts have returned; until now c has stayed, because the posts were alive
+   in c, and inside the refgate c outlives the ring.  No ring when tasks live on
+   the loop: joins wait for the tasks anyway. */
 static void
 count_out(evc_loop_ref *l, evc_coord *c, uint32_t n, bool ring)
 {
@@ -130,7 +137,7 @@ count_out(evc_loop_ref *l, evc_coord *c, uint32_t n, bool ring)
 		evc__refgate_leave(&c->life.gate);
 }
 
-/* Inside the gate, so that r and c stay. */
+/* Inside the refgate, so that r and c stay. */
 static const char *
 post(evc_loop_ref *l, evc_message *m, evc_status *ret)
 {
@@ -143,8 +150,8 @@ post(evc_loop_ref *l, evc_message *m, evc_status *ret)
 	*ret = -EVC_ALREADY_EXISTS;
 	if (sync_xchg((_Atomic uint32_t *)&m->posted_, 1) != 0)
 		return "it is posted already";
-	/* Counted, then the stop: a join that has not seen us comes before us,
-	   and then we see its stop. */
+	/* The count, then the stop: a join that has not seen the count comes
+	   before this post, and then this thread sees its stop. */
 	count_in(l, c);
 	if (late || !(sync_load_sc(&c->word) & WORD_FLAG)) {
 		push(l, m);
@@ -170,7 +177,8 @@ try(evc_loop_ref *l, evc_message *m, const char *func)
 					 "no loop, no function, unknown "
 					 "flags, or a mail that was not "
 					 "zeroed");
-	/* In a fork child the gate may be one of the parent's threads'. */
+	/* In a fork child a thread of the parent's may be inside the
+	   refgate. */
 	if (!evc__refgate_enter(&l->gate))
 		return evc__refuse_plain(-EVC_NOT_FOUND, func,
 					 "the loop is gone");
@@ -190,10 +198,10 @@ evc_post_message(evc_loop_ref *loop, evc_message *m)
 	return try(loop, m, __func__);
 }
 
-/* A post in memory of ours. */
+/* A post in memory of the library's. */
 struct post {
 	evc_message mail;   /* first */
-	evc_loop_ref *loop; /* stays while the mail is posted */
+	evc_loop_ref *loop; /* stays while the message is posted */
 	evc_post_fn *fn;
 	void *arg;
 };
@@ -232,7 +240,7 @@ evc_post(evc_loop_ref *loop, evc_post_fn *fn, void *arg)
 
 /* ---- on the loop ---- */
 
-/* The chain has the latest first. */
+/* The chain has the latest post first. */
 static void
 take(evc_loop_ref *l)
 {
@@ -266,8 +274,8 @@ deliver(evc_loop_ref *l, evc_status why)
 	call(m, why);
 }
 
-/* What is posted meanwhile comes in the next turn, or in a loop that is run
-   inside one of these.  false: r is gone. */
+/* Posts that come meanwhile run in the next turn, or in a loop that is run
+   inside a post.  false: r is gone. */
 static bool
 serve(evc_loop_ref *l, evc_reactor *r)
 {
@@ -282,14 +290,14 @@ serve(evc_loop_ref *l, evc_reactor *r)
 		deliver(l, 0);
 	evc__busy_end(&busy);
 	if (!evc__same_process(c))
-		return false; /* a fork child, made in there */
+		return false; /* a fork child, made in the post */
 	if (!f.gone)
 		r->frames = f.up;
 	count_out(l, c, n, f.gone || r->n_live == 0);
 	return !f.gone;
 }
 
-/* Loop thread, b's lock held: all that has come. */
+/* Loop thread, b's lock held: take all inboxes that have come. */
 static void
 collect(struct evc__loop_waker *b)
 {
@@ -304,7 +312,8 @@ collect(struct evc__loop_waker *b)
 		first = l;
 	}
 	for (l = first; l != NULL; l = next) {
-		/* Before its chain is taken: then it may be lit anew. */
+		/* Before its chain is taken: from then on the inbox may be
+		   marked anew. */
 		next = l->marked_next;
 		if (l->r != NULL)
 			take(l);
@@ -319,7 +328,7 @@ collect(struct evc__loop_waker *b)
 	}
 }
 
-/* Loop thread, b's lock held: the first of the inboxes leaves. */
+/* Loop thread, b's lock held: the first inbox leaves the queue. */
 static void
 dequeue(struct evc__loop_waker *b)
 {
@@ -332,7 +341,8 @@ dequeue(struct evc__loop_waker *b)
 	evc__inbox_drop(l);
 }
 
-/* Likewise: the first one with something in it, held, and its reactor pinned. */
+/* Loop thread, b's lock held: the first inbox with a message, with a reference,
+   its reactor pinned. */
 static evc_loop_ref *
 next_box(struct evc__loop_waker *b)
 {

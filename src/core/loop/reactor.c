@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reactors: a loop as one coordinator knows it.
+ * Reactors: a loop as one coordinator knows the loop.  The watcher is a hint
+ * only (loop_waker.c): the meaning of a ring is in the coordinator's word and
+ * lists, and evc__turn does the work that these ask for.  attach.c has the way
+ * loops come and go.
  *
- * The watcher is a doorbell (loop_waker.c): what a ring means stands in the
- * coordinator's word and lists, and evc__turn does whatever they ask for.
- *  How loops come and go stands in attach.c.
+ * Called by: joins, runs and members, on the loop's thread or with the lock
+ * held.
+ * Locks: the coordinator's, where reactor.h says so.  Atomics:
+ * listener.n_joins, heard.
  */
 #include "core/core.h"
 #include "core/join/scope_join.h"
@@ -26,7 +30,7 @@ evc__reactor_hear(evc_reactor *r, bool yes)
 {
 	uint32_t d = yes ? 1 : (uint32_t)-1;
 
-	/* Heard first: the look that follows misses nothing. */
+	/* The count first: the look that follows misses no ring. */
 	sync_add(&r->listener.n_joins, d);
 	sync_add(&r->c->stop.n_loop_joins, d);
 	if (yes) {
