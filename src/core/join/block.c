@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_join: by running the loop of the calling thread, or by sleeping on the
- * futex; the latter never touches libev.
+ * evc_join: runs the loop of the calling thread, or sleeps on the futex; the
+ * sleep never touches libev.
+ *
+ * Called by: the public call, evc_run, evc_free's last join.
+ * Locks: the coordinator's, taken for each look.  Atomics: join_seq,
+ * n_sleepers.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -9,7 +13,7 @@
 #include "base/self.h"
 #include "base/unwind.h"
 
-/* No lock: look; true: answered, and off the list. */
+/* No lock: look; true: j is answered, and off the list. */
 static bool
 look(struct evc__join *j, uint64_t *ret_wait_ns)
 {
@@ -33,11 +37,10 @@ sleep_through(struct evc__join *j)
 	uint32_t seq;
 	bool answered;
 
-	/* Look uncounted first: what this look itself changes rings nobody. */
+	/* Look uncounted first: changes by this look itself ring no thread. */
 	while (!look(j, &wait_ns)) {
-		/* Counted before the look that decides to sleep: whoever
-		   changes something afterwards moves join_seq, and the sleep
-		   returns at once. */
+		/* The count, before the look that decides to sleep: a later
+		   change moves join_seq, and the sleep returns at once. */
 		sync_add(&c->stop.n_sleepers, 1);
 		seq = sync_load_sc(&c->stop.join_seq);
 		answered = look(j, &wait_ns);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How long a stop may take: the grace that holds, and the deadline that a scope
- * inherits from what is above it.
+ * inherits from the coordinators above.
+ *
+ * Called by: joins, phases, counts, reports.
+ * Locks: the coordinator's is held; evc__budget_end takes the parents' and
+ * needs no lock held.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -40,11 +44,11 @@ evc__grace(evc_coord *c, double asked, uint64_t w)
 		return 0;
 	if (g != 0)
 		return g;
-	/* Who said how long a stop may last, and no grace, means that. */
+	/* A budget without a grace of any kind is the grace. */
 	budget = evc__escalation(c)->budget;
 	if (budget > 0)
 		return budget;
-	/* Service managers kill after 10 s, or after 90. */
+	/* Service managers kill after 10 s, or after 90 s. */
 	if (w & WORD_FLAG)
 		r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
 	return r != NULL && r->kind == EVC_BY_SIGNAL ? SIGNAL_GRACE :
@@ -75,7 +79,7 @@ evc__own_end(evc_coord *c)
 		e = evc__deadline(&v);
 		end = e > end ? e : end;
 	}
-	/* When the last one has given up, nothing is left for those below. */
+	/* When the last join has given up, no time is left for scopes below. */
 	end = end != 0 ? end : c->join.spent_ns;
 	if (end != 0)
 		return end;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a join does for what lives below its coordinator: it reaps in the scopes
- * that have step, and looks at all that cannot ring.  And who tells how a stop
- * gets on, joined or not, does that for threads alone.
+ * Work of a join for the scopes below its coordinator: reap in the scopes that
+ * have rung, and look at all members that cannot ring.  A report without a join
+ * does the same for threads alone.  A scope that rings marks itself in its
+ * parent's notify_set, and so on up to the root; so a join with ten thousand
+ * scopes below visits only those that have rung.  During a visit, without other
+ * locks, the scope's refgate keeps the scope.
  *
- * A scope that rings lights itself on its parent's board, and so on up to the
- * root; so a join with ten thousand scopes below visits those that have step.
- * While it is in one, with no other lock held, that scope's gate keeps it.
+ * Called by: list.c, turn.c, verdict.c, the register.
+ * Locks: the coordinator's, given up meanwhile; then the scope's.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -26,7 +28,7 @@ visit(evc_coord *s, enum mode mode, uint64_t reap_ns)
 	return attend(s, mode, reap_ns);
 }
 
-/* Loops look for themselves. */
+/* Loops do their own look. */
 static void
 probe_loops(evc_coord *c)
 {
@@ -88,7 +90,7 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 		evc__refgate_leave(&s->life.gate);
 		sync_lock(&c->lock);
 	}
-	/* Those that have step may have done so for a runner. */
+	/* Scopes may have rung for a runner, and stay marked for a join. */
 	if (mode == THREADS)
 		light_scopes(c);
 	return any;
@@ -107,8 +109,8 @@ evc__probe_all(evc_coord *c)
 	return attend(c, PROBE, 0);
 }
 
-/* How long a thread whose function has returned may take to be gone, where an
-   answer depends on it. */
+/* How long a thread whose function has returned may take to end, where an
+   answer depends on the end. */
 #define GOING_NS UINT64_C(1000000000)
 
 void

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who keeps a join waiting: how many, how long they may take, their names.
+ * The members that keep a join waiting: how many, how long they may take, their
+ * names.  Loops write the numbers of tasks without the lock; a change that
+ * matters is followed by a ring, and then the numbers are read anew.
  *
- * All under the lock.  The numbers of tasks are written by their loops without
- * it; a change that matters is followed by a ring, and then they are read anew.
+ * Called by: joins, verdicts, free and clear, reports.
+ * Locks: the coordinator's is held, the scopes' are taken below.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -42,15 +44,15 @@ hook_counts(const evc_coord *c, const struct evc__hook *h, int not_of)
 	return evc__hook_pending(h, sync_load(&c->word));
 }
 
-/* What a look at one coordinator is about. */
+/* The subject of a look at one coordinator. */
 struct look {
-	const evc_coord *top; /* whose join it is */
+	const evc_coord *top; /* the joined coordinator */
 	const struct evc__member *self;
 	bool hooks;
 	int not_of;
 };
 
-/* grace: seconds after which these are late; 0: as long as the join has. */
+/* grace: seconds after which these members are late; 0: the join's grace. */
 static void
 one(struct evc__alive_count *k, unsigned many, bool background, double grace)
 {
@@ -94,7 +96,7 @@ count_hooks(struct evc__alive_count *k, const struct look *l,
 		one(k, 1, false, HOOK_OF(n)->m.grace);
 }
 
-/* All of c itself, without what lives below. */
+/* Count the members of c itself, without the scopes below. */
 static void
 count_own(struct evc__alive_count *k, const struct look *l, const evc_coord *c)
 {
@@ -129,7 +131,7 @@ nothing_to_call(evc_coord *s)
 	       sync_load(&s->join.scope_join) == NULL;
 }
 
-/* Lock of c held; true: all that the caller wanted to know is known. */
+/* Lock of c held; true: the caller's question is answered. */
 static bool
 count_below(struct evc__alive_count *k, const struct look *l, evc_coord *c,
 	    bool until_foreground)
@@ -165,15 +167,15 @@ evc__count_alive(evc_coord *c, const struct evc__member *self, bool hooks,
 	struct evc__alive_count k = { 0, 0, 0 }, below = { 0, 0, 0 };
 	unsigned n_live;
 
-	/* A loop shows its number of tasks before it moves this. */
+	/* A loop stores its number of tasks before `alive` moves. */
 	(void)sync_load_sc(&c->stop.alive);
 	count_own(&k, &l, c);
 	if (list_empty(&c->scopes))
 		return k;
-	/* Each scope in which something lives is in the count; they are gone
-	   through only when more must be known: whose grace is the longest,
-	   who is left out, whether a hook is due, and if nobody else is,
-	   whether somebody there is in the foreground. */
+	/* Each scope with a living member is in the count.  The scopes are
+	   walked only when more must be known: the longest grace, members to
+	   leave out, whether a hook is due, and, without any other member,
+	   whether a member there is in the foreground. */
 	if (self != NULL || sync_load_sc(&c->tree->own_grace) ||
 	    (hooks && sync_load_sc(&c->loop.n_hooks_below) > 0)) {
 		count_below(&k, &l, c, false);
@@ -183,7 +185,8 @@ evc__count_alive(evc_coord *c, const struct evc__member *self, bool hooks,
 	one(&k, n_live, true, 0);
 	if (k.foreground == 0 && n_live > 0) {
 		count_below(&below, &l, c, true);
-		/* Nobody there: somebody is just leaving, and will ring. */
+		/* None found: the last member is leaving just now, and will
+		   ring. */
 		k.foreground = below.alive > 0 ? below.foreground : 1;
 	}
 	return k;
@@ -196,7 +199,7 @@ struct names {
 	size_t room;
 	unsigned n, cut;
 	const struct look *l;
-	char path[96]; /* "scope/" of those around */
+	char path[96]; /* "scope/" of the scopes around */
 	uint64_t word;
 };
 
@@ -213,7 +216,7 @@ add_name(struct names *a, const char *prefix, const char *name,
 	evc__text_add(&o, name);
 	evc__text_add(&o, suffix);
 	a->n += many;
-	/* Keep room for the note of how many were cut. */
+	/* Keep space for the note of how many were cut. */
 	if (a->cut > 0 ||
 	    a->t.len + o.len + sizeof " (+4294967295 more)" > a->room)
 		a->cut += many;
@@ -221,7 +224,7 @@ add_name(struct names *a, const char *prefix, const char *name,
 		evc__text_add(&a->t, one_name);
 }
 
-/* A loop that does not turn is why its members are late. */
+/* Members on a loop that does not turn are late because of the loop. */
 static const char *
 deaf(const struct names *a, const evc_reactor *r)
 {

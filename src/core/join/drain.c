@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The drain: take nothing new, finish what you have.
+ * The drain: take no new work, finish the present work.  The drain is a bit of
+ * the word, which evc_should_stop and its kin read together with the flag.  Any
+ * join in progress turns the drain into a stop when no worker is left or the
+ * limit is over; the scope join does so when there is no other join.  Scopes
+ * below get the bit alone: their stop comes from above.
  *
- * A bit of the word, which the question reads together with the flag.  Any join
- * in progress turns it into a stop when nobody is left or its limit is over; the
- * keeper is there in case that there is none.  Scopes below get the bit alone:
- * their stop comes from above.
+ * Called by: evc_request_drain and its kin; joins.
+ * Locks: the coordinator's, but for the walk that tells.  Atomics: the word,
+ * drain_end.
  */
 #include "core/core.h"
 #include "core/join/scope_join.h"
@@ -17,7 +20,7 @@
 #include "base/self.h"
 #include "base/text.h"
 
-/* Who asked first, for the stop that it becomes. */
+/* The author of the first drain, for the stop that the drain becomes. */
 struct evc__drain {
 	int tid;
 	evc_id by;
@@ -44,8 +47,8 @@ sign(evc_coord *c, struct evc__drain *d, double limit, const char *text)
 	evc__copy(d->text, sizeof d->text, text);
 }
 
-/* Lock held.  The first one is remembered; a later one can only bring the end
-   nearer. */
+/* Lock held.  The first drain is remembered; a later drain can only bring the
+   end nearer. */
 static evc_status
 note(evc_coord *c, double limit, const char *text)
 {
@@ -70,7 +73,7 @@ note(evc_coord *c, double limit, const char *text)
 	return 0;
 }
 
-/* Inside the gate: what comes of it may make c's owner free it. */
+/* Inside the refgate: a drain may lead c's owner to free c. */
 static evc_status
 request_drain(evc_coord *c, double limit, const char *text)
 {
@@ -86,7 +89,7 @@ request_drain(evc_coord *c, double limit, const char *text)
 		return st;
 	evc__tell_drain(c);
 	if (!(limit > 0)) {
-		/* Nobody has to find out that it is over. */
+		/* All work may be over already: let the scope join look. */
 		sync_lock(&c->lock);
 		if (!evc_should_stop(c) && c->join.drain != NULL)
 			evc__drain_ask(c);

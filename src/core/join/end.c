@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a join does about the end of its time: before it, and when it is there.
+ * The end of a join's time: the steps shortly before, and at the end.
+ *
+ * Called by: list.c.
+ * Locks: the coordinator's is held.
  */
 #include "core/core.h"
 #include "core/join/join.h"
 
-/* What the kernel may need to take a killed process down. */
+/* Time that the kernel may need to take a killed process down. */
 #define KILLED_NS (10 * BACKOFF_MOST_NS)
 
 bool
@@ -43,8 +46,9 @@ evc__join_force(struct evc__join *j, uint64_t *ret_wait_ns)
 		*ret_wait_ns = j->end_ns - now;
 		return true;
 	}
-	/* What was told on our own loop may stand behind us in this turn, in
-	   which our timer and a ring make us look. */
+	/* Work that was told to this loop may come after this join in the
+	   present turn, in which the join's timer and a ring both make the join
+	   look. */
 	if ((j->end_ns == 0 && !j->told_phases) || j->reactor == NULL ||
 	    j->late_looks == 2)
 		return false;
@@ -59,10 +63,10 @@ evc__join_put_off(struct evc__join *j, const struct evc__view *v)
 	evc_coord *c = j->c;
 	uint64_t end = evc__deadline(v), late = v->now - end;
 	uint64_t begin = v->stop > v->start ? v->stop : v->start;
-	/* It stood still before its first wait, perhaps. */
+	/* The process may have stood still before the join's first wait. */
 	uint64_t looked = j->looked_ns != 0 ? j->looked_ns : v->start;
 
-	/* A clock of the user's leaps. */
+	/* A clock of the user's may jump. */
 	if (c->status.clock != NULL || late <= FROZEN_NS ||
 	    c->join.put_off_ns != 0 || looked == 0 || looked >= end ||
 	    end <= begin)

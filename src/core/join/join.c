@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a join does next.  Pure: everything comes in by the arguments, so a test
- * drives it with a scripted clock.
+ * The next step of a join.  Pure: all input comes by the arguments, so a test
+ * drives the decision with a scripted clock.
  *
+ * Called by: list.c, end.c and tests.
+ * Locks: none.
+ */
+
+/*
  * The grace counts from the later of the stop and the start of the join.  A
- * second signal cuts it: then it counts from the later of that signal and the
- * start.  A budget of the whole stop counts from the request alone; progress and
- * evc_extend_stop may move the end, up to the hard one; a second signal
- * overrules both.
- * Members with a grace of their own are late when it is over, never
- * later than the join's; while one is alive that is not late, the join goes on.
+ * second signal cuts the grace, which then counts from the later of that signal
+ * and the start.  A budget of the whole stop counts from the request alone;
+ * progress and evc_extend_stop may move the end, up to the hard end; a second
+ * signal overrules both.  Members with a grace of their own are late when that
+ * grace is over, never later than the join's end; while a member is alive that
+ * is not late, the join goes on.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -49,7 +54,7 @@ evc__deadline(const struct evc__view *v)
 	return later(end, v->put_off);
 }
 
-/* A drain becomes a stop when nobody is left who finishes something. */
+/* A drain becomes a stop when no member is left that finishes work. */
 static bool
 drained(const struct evc__view *v)
 {
@@ -62,7 +67,8 @@ evc__decide(const struct evc__view *v, struct evc__backoff *b)
 {
 	struct evc__decision d = { EVC__WAIT, SYNC_FOREVER };
 	uint64_t end = evc__deadline(v);
-	/* Then nothing is decided; but who has step is joined. */
+	/* If held, nothing is decided; but threads that have rung are
+	   joined. */
 	bool held = v->until_stop && v->stop == 0;
 
 	if (drained(v)) {

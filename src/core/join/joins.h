@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a coordinator keeps for its joins; join.h has what a join is.
+ * The fields of a coordinator for its joins; join.h has the joins themselves.
  */
 #ifndef EVC_CORE_JOINS_H
 #define EVC_CORE_JOINS_H
@@ -17,23 +17,23 @@ struct evc__drain;
 struct evc__scope_join;
 struct evc__step;
 
-/* The part of a coordinator. */
+/* This part of a coordinator. */
 struct evc__coord_join {
 	double grace;        /* set at creation: 0 = none configured */
 	int phase;           /* set at creation: of a scope */
 	/* lock */
 	struct list all;     /* the joins in progress; see join.h */
-	unsigned n_phased;   /* of the scopes, those with a phase */
-	uint32_t phases_done; /* stop number of which all were told */
+	unsigned n_phased;   /* scopes with a phase */
+	uint32_t phases_done; /* stop number of which all scopes were told */
 	struct evc__drain *drain; /* see drain.c */
 	struct evc__step *step;   /* see step.c */
-	uint64_t spent_ns;   /* when a join of this stop gave up; 0: none did */
-	uint64_t put_off_ns; /* its end was put off to then; 0: it was not, */
-	uint64_t put_off_at; /* at that time */
+	uint64_t spent_ns;   /* when a join of this stop gave up; 0: none */
+	uint64_t put_off_ns; /* the end was put off to this time; 0: never */
+	uint64_t put_off_at; /* when the end was put off */
 	uint64_t seen_ns;    /* when a stop without a slot was first seen */
-	evc_verdict verdict; /* of the closed round */
+	evc_verdict verdict; /* verdict of the closed round */
 	_Atomic(struct evc__scope_join *) scope_join; /* see scope_join.c */
-	/* atomic: any requester -> joins: when a drain becomes a stop; 0: none
+	/* atomic: requesters -> joins: when a drain becomes a stop; 0: no drain
 	   was asked for here */
 	_Atomic uint64_t drain_end;
 	/* atomic: stop number + 1 of the round that a join returned from */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A join in progress, whatever drives it: it looks, it is answered.
+ * A join in progress, however driven: its looks and its answer.  A join that
+ * finds nothing alive closes the round and answers all waiting joins; a join
+ * whose grace is over, and a member's own join, answer for themselves alone.
  *
- * A join that finds nothing alive closes the round and answers all that wait; a
- * join whose grace is over, and a member's own join, answer for themselves
- * alone.
+ * Called by: block.c, loop.c, step.c, scope_join_run.c.
+ * Locks: the coordinator's, given up while threads are reaped.  Atomics: the
+ * word (CLOSING, JOINED), n_driving, alive.
  */
 #include "core/core.h"
 #include "core/join/scope_join.h"
@@ -63,20 +65,20 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 	if (j->self_here)
 		j->self->n_joining++;
 	list_append(&c->join.all, &j->node);
-	/* Counted before the stop is asked for, or looked for: whoever asks
-	   from here on leaves the later phases to us. */
+	/* The count, before the stop is asked for, or looked for: a request
+	   from here on leaves the later phases to this join. */
 	if (!j->internal) {
 		sync_add(&c->stop.n_driving, 1);
 		evc__trace(c, TRACE_JOIN, (uint64_t)j->tid, TRACE_JOINER,
 			   "join", 0);
 	}
-	/* evc_run holds a join open: a round that was closed before it began
-	   must not hand errors back while it runs. */
+	/* evc_run holds a join open: a round that was closed before must not
+	   hand errors back while evc_run goes on. */
 	w = sync_load_sc(&c->word);
 	while (j->until_stop && (w & WORD_JOINED) && !(w & WORD_FLAG))
 		if (sync_cas(&c->word, &w, w & ~WORD_JOINED))
 			break;
-	/* Joins below keep to the time of those above. */
+	/* Joins below keep the limits of the joins above. */
 	if ((w & WORD_FLAG) && !list_empty(&c->scopes))
 		evc__ring_below(c);
 	sync_unlock(&c->lock);
@@ -96,8 +98,8 @@ evc__join_end(struct evc__join *j)
 		j->self->n_joining--;
 	if (j->internal)
 		return;
-	/* Counted out first, then a look at the flag: who asks for a stop sets
-	   the flag, then looks at the count. */
+	/* Counted out first, then a look at the flag: a request sets the flag,
+	   then looks at the count. */
 	sync_sub(&c->stop.n_driving, 1);
 	evc__phases_tell_all(c);
 }
@@ -147,8 +149,8 @@ held_open(evc_coord *c, uint64_t w)
 	return false;
 }
 
-/* A join that left somebody out - itself, a hook of its own thread - speaks for
-   itself alone, and so does one beside a run that waits for its stop. */
+/* A join that left a member out - itself, a hook of its own thread - speaks for
+   itself alone, and so does a join beside a run that waits for its stop. */
 static bool
 for_itself(struct evc__join *j, uint64_t w)
 {
@@ -157,10 +159,10 @@ for_itself(struct evc__join *j, uint64_t w)
 }
 
 /*
- * Close the round, if nothing came in since it was found empty: set CLOSING,
- * look at the count once more, swap.  Whatever begins adds to the count first
- * and takes CLOSING away afterwards; an error or a request changes the word; in
- * each case the second CAS fails.
+ * Close the round, unless a member or request came in since the count was 0:
+ * set CLOSING, look at the count once more, swap.  A begin adds to the count
+ * first and takes CLOSING away afterwards; an error or a request changes the
+ * word; in each case the second CAS fails.
  */
 static bool
 close_round(struct evc__join *j, uint64_t w)
@@ -226,8 +228,8 @@ view_of(struct evc__join *j, uint64_t w)
 			   sync_load(&c->stop.n_live_scopes) > 0 ||
 			   (!j->internal && sync_load(&c->tree->has_helper));
 	} else if (j->until_stop && v.drain == 0)
-		/* It looks for no end that cannot ring; but who has step it
-		   joins, if not at once. */
+		/* A held join looks for no end that cannot ring; but threads
+		   that have rung are joined, if not at once. */
 		v.probes = c->member.n_lingering > 0 ||
 			   sync_load(&c->member.n_lingering_below) > 0;
 	else
@@ -236,7 +238,7 @@ view_of(struct evc__join *j, uint64_t w)
 	return v;
 }
 
-/* Only background members are left, or nobody finishes anything. */
+/* Only background members are left, or no member finishes work. */
 static void
 ask(struct evc__join *j, const struct evc__view *v)
 {
@@ -249,7 +251,7 @@ ask(struct evc__join *j, const struct evc__view *v)
 		evc__request(j->c, &q);
 }
 
-/* Whoever is alive now has used up what there was. */
+/* Members alive now have used up the time of the stop. */
 static void
 abandon(struct evc__join *j, const evc_verdict *v)
 {
@@ -272,12 +274,14 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	struct evc__decision d;
 	evc_verdict verdict;
 
-	/* Until all scopes were told, what they are still to do does not
-	   show: complete the walk, should somebody be in the middle of it. */
+	/* Until all scopes were told, their work to come is not in the count:
+	   complete the walk, should another thread be in the middle of the
+	   walk. */
 	if ((w & WORD_FLAG) &&
 	    sync_load_sc(&c->stop.mark) != WORD_STOP_NUMBER(w))
 		evc__tell_all(c);
-	/* Before the look: what is told now may be alive in it. */
+	/* Before the look: scopes that are told now may be alive in the
+	   count. */
 	if (!j->internal)
 		phase_ns = evc__phases_drive(c);
 	v = view_of(j, w);
@@ -287,7 +291,7 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		j->stop_seen = true;
 		j->backoff.step = 0;
 	}
-	/* The keeper of a drain has done its work. */
+	/* The scope join of a drain has done its work. */
 	if (j->internal && v.stop != 0 && !evc__scope_join_tells(c)) {
 		evc__verdict_fill(j, w, &verdict, 0);
 		answer(j, &verdict);
@@ -299,8 +303,8 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	if (phase_ns < d.wait_ns)
 		d.wait_ns = phase_ns;
 	*ret_wait_ns = evc__real_ns(c, d.wait_ns);
-	/* Who has ended is neither late nor left in the background, noticed or
-	   not. */
+	/* A member that has ended is neither late nor left in the background,
+	   noticed or not. */
 	if ((d.next == EVC__ASK || d.next == EVC__LATE) && !*last_probe) {
 		*last_probe = true;
 		evc__probe_all(c);
@@ -318,13 +322,13 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		return true;
 	case EVC__EMPTY:
 		if (!for_itself(j, w)) {
-			/* Not closed: something just came in, or has not
+			/* Not closed: a member came in just now, or has not
 			   quite left. */
 			*ret_wait_ns = BACKOFF_FIRST_NS;
 			return close_round(j, w) ||
 			       sync_load_sc(&c->word) != w;
 		}
-		/* Or somebody came in between the two looks. */
+		/* Or a member came in between the two looks. */
 		if (view_of(j, w).alive > 0)
 			return true;
 		evc__verdict_fill(j, w, &verdict, 0);
@@ -353,7 +357,7 @@ evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
 	uint64_t w;
 
 	if (c->parent != NULL) {
-		/* Locks go down only. */
+		/* Locks are taken downwards only. */
 		sync_unlock(&c->lock);
 		j->cap_ns = evc__budget_end(c);
 		sync_lock(&c->lock);

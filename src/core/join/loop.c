@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Joins on a running loop: an ev_timer is the alarm, the reactor's ev_async the
- * ring; the result goes to a callback, or ends an ev_run of ours.
+ * ring; the result goes to a callback, or ends an ev_run of the library.  A
+ * timer counts from the loop's ev_now, which is stale after a long callback, so
+ * the timer may fire early: then the join looks, decides to wait, and arms the
+ * timer again.
  *
- * A timer counts from the loop's idea of now, which is stale after a long
- * callback, so it may fire early: then the join looks, decides to wait, and the
- * timer is armed again.
+ * Called by: evc_join_async, block.c, turn.c; libev.
+ * Locks: the coordinator's, given up for a callback; the list `here` belongs to
+ * the loop's thread.
  */
 #include "core/core.h"
 #include "core/join/scope_join.h"
@@ -14,8 +17,8 @@
 #include "base/text.h"
 #include "base/unwind.h"
 
-/* A timer is always set, if only for some day: its place in libev's heap is
-   then there when a stop needs it. */
+/* A timer is always set, if only for a distant day: its place in libev's heap
+   is then there when a stop needs a timer. */
 #define FAR 1e6
 
 static void
@@ -78,8 +81,8 @@ SHUT_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
 		 void *arg),
 	  fn(c, v, arg))
 
-/* Loop thread, lock held on entry and given up: the answer to its callback.
-   Nothing of c is touched afterwards: the callback may have freed it. */
+/* Loop thread, lock held on entry and given up: give j's answer to its
+   callback.  c is not touched afterwards: the callback may have freed c. */
 static void
 deliver(struct evc__join *j)
 {
@@ -117,7 +120,7 @@ again:
 	LIST_EACH(n, tmp, &r->joins) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, here);
 
-		/* A runner that it calls may run this loop. */
+		/* A runner called by the join may run this loop. */
 		if (j->looking)
 			continue;
 		j->looking = true;
@@ -133,7 +136,7 @@ again:
 				return false;
 			if (internal)
 				evc__scope_join_called(c);
-			goto again; /* it may have changed the list */
+			goto again; /* the list may have changed */
 		}
 	}
 	sync_unlock(&c->lock);
@@ -173,8 +176,8 @@ evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 	}
 }
 
-/* Joins of this loop that were answered together with ours are delivered by a
-   turn of ours: whoever answered them has step. */
+/* Joins of this loop that were answered together with d's join are delivered by
+   a later turn: the answering thread has rung them. */
 static bool
 is_answered(struct evc__driver *d)
 {

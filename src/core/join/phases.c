@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The order of a stop.
+ * The order of a stop.  The request itself tells scopes with phase 0; joins in
+ * progress tell later phases here, whenever they look: a phase has its turn
+ * when all members before have ended, or have had the time that their scope's
+ * grace gives.
  *
- * Scopes with phase 0 are told by the request itself; the later ones here, by
- * the joins in progress, whenever they look: a phase has its turn when all that
- * was to end before it has ended, or has had the time that its scope's grace
- * gives it.  All under the lock of the coordinator whose scopes they are.
+ * Called by: list.c, end.c, children.c, requests.
+ * Locks: the lock of the coordinator with the scopes is held; the scopes' are
+ * taken below.  Atomics: parent_stop.
  */
 #include "core/core.h"
 #include "core/join/scope_join.h"
@@ -15,7 +17,7 @@
 
 #include <limits.h>
 
-/* Lock held: does something of c's own, scopes aside, hold up what comes later?
+/* Lock held: do members of c's own, without scopes, hold up later phases?
    Members that wait for others do not, or they would wait for each other; hooks
    do. */
 static bool
@@ -42,7 +44,7 @@ own_busy(evc_coord *c)
 	return evc__hooks_due(c, NULL);
 }
 
-/* The same for a scope, and all below it. */
+/* own_busy for a scope, and all scopes below. */
 static bool
 scope_busy(evc_coord *s)
 {
@@ -100,7 +102,7 @@ wait_for(evc_coord *c, int next, uint64_t now)
 	return most;
 }
 
-/* false: it was told. */
+/* false: all scopes up to the phase were told already. */
 static bool
 tell_phase(evc_coord *c, int phase, uint32_t stop)
 {
@@ -152,8 +154,8 @@ drive(evc_coord *c)
 			c->join.phases_done = stop;
 			return SYNC_FOREVER;
 		}
-		/* One that came behind a phase that was told waits for
-		   nobody. */
+		/* A scope that was added behind a phase already told does not
+		   wait. */
 		wait = next <= reached ? 0 : wait_for(c, next, evc__now(c));
 		if (wait > 0)
 			return wait;
@@ -173,7 +175,7 @@ evc__phases_drive(evc_coord *c)
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
-		/* Stopped or not: one below it may be. */
+		/* Stopped or not: a scope below s may be stopped. */
 		sync_lock(&s->lock);
 		below = evc__phases_drive(s);
 		sync_unlock(&s->lock);
@@ -182,8 +184,8 @@ evc__phases_drive(evc_coord *c)
 	return wait;
 }
 
-/* All that were not told, at any depth, unless a join there drives them.  false:
-   there were none. */
+/* Tell all scopes that were not told, at any depth, unless a join there drives
+   them.  false: there were none. */
 static bool
 tell_rest(evc_coord *c)
 {

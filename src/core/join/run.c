@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An ev_run of ours: evc_run, evc_reactor_run, and evc_join on a loop's thread.
+ * An ev_run of the library: evc_run, evc_reactor_run, and evc_join on a loop's
+ * thread.  ev_break ends the innermost ev_run of a loop, so the library breaks
+ * its own only at depth 1, where that run began; when an application's ev_run
+ * is nested, an ev_prepare waits for the end of the nested run.  Each ev_run
+ * takes a break back as it begins; so the library breaks once more when a later
+ * ev_run has done so.
  *
- * ev_break ends the innermost ev_run of a loop, whoever began it.  So ours is
- * broken only at depth 1, which is ours because it began at depth 0; when an
- * application's ev_run is nested in it, an ev_prepare waits until that is over.
- * It also breaks once more when an ev_run that comes later, but before ours has
- * ended, has taken the break back: each does so as it begins.
+ * Called by: evc_run, evc_reactor_run, loop.c, turn.c; libev.
+ * Locks: none held during ev_run; the driver belongs to the loop's thread.
  */
 #include "core/core.h"
 #include "core/join/scope_join.h"
@@ -63,7 +65,7 @@ driven(struct evc__driver **d)
 	evc_reactor *r = (*d)->r;
 
 	r->driver = NULL;
-	/* A fork child has nothing of ours there any more. */
+	/* In a fork child the library has no watcher there any more. */
 	if (evc__loop_waker_inherited(r->waker))
 		return;
 	leave_loop(s, r->loop);
@@ -86,8 +88,8 @@ evc__drive(struct evc__driver *d)
 	r->driver = begun;
 	while (!d->ended) {
 		ev_run(r->loop, 0);
-		/* A fork child comes back here, too: it has a copy of this
-		   stack, and of nothing else that we could go on with. */
+		/* A fork child returns here, too: the child has a copy of this
+		   stack, and no coordinator to go on with. */
 		if (evc__loop_waker_inherited(r->waker))
 			return false;
 		if (!d->ended && d->stops_on_break && !evc_should_stop(c))
@@ -150,7 +152,7 @@ evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
 	return st < 0 ? st : run(c, opts, ret_verdict);
 }
 
-/* No lock: is there something left to do on r? */
+/* No lock: is there work left on r? */
 static bool
 busy(evc_reactor *r)
 {
@@ -172,8 +174,8 @@ busy(evc_reactor *r)
 	return yes;
 }
 
-/* The stop is there and nothing of this loop is left, here and in the scopes
-   that live on it. */
+/* The stop is there and no work is left on this loop, nor in the scopes that
+   live on the loop. */
 static bool
 drained(struct evc__driver *d)
 {
@@ -181,7 +183,7 @@ drained(struct evc__driver *d)
 
 	if (!evc_should_stop(c))
 		return false;
-	/* Somebody may be in the middle of telling the scopes. */
+	/* Another thread may be in the middle of telling the scopes. */
 	evc__tell_all(c);
 	return !evc__loop_waker_any(d->r->waker, busy);
 }
@@ -204,8 +206,8 @@ reactor_run(evc_reactor *r)
 
 	evc__reactor_hear(heard, true);
 	ours = evc__drive(&d);
-	/* The turn that ended the run goes on after it, and its callbacks may
-	   begin something once more. */
+	/* The turn that ended the run goes on after ev_run, and its callbacks
+	   may begin new work. */
 	while (ours && !drained(&d)) {
 		d.ended = false;
 		evc__reactor_poke(r);

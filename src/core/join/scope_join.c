@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What others ask of the keeper (scope_join_run.c), and the record that it is.
+ * The scope's own join: its record, and requests of other files to the join
+ * (scope_join_run.c drives the join).
  *
  * Called by: scopes, drains, joins, counts and phases.
  * Locks: the coordinator's, held by the caller where the header says so.
@@ -16,7 +17,7 @@ evc__scope_join_called(evc_coord *c)
 	sync_lock(&c->lock);
 	sync_load(&c->join.scope_join)->calling = 0;
 	sync_unlock(&c->lock);
-	/* Joins above wait for it. */
+	/* Joins above wait for that return. */
 	evc__ring(c);
 }
 
@@ -29,7 +30,7 @@ evc__scope_join_due(const evc_coord *c, int not_of)
 	if (k == NULL || k->ended == NULL ||
 	    (c->loop.home != NULL && c->loop.home->loop == NULL &&
 	     k->calling == 0))
-		return false; /* or nobody is left to tell it */
+		return false; /* or no loop is left to call `ended` */
 	if (k->calling != 0)
 		return k->calling != not_of;
 	return k->pending || ((w & WORD_FLAG) &&

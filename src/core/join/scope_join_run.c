@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The keeper: a join that the library itself keeps in progress, for `ended` of a
- * scope, and for a drain, which somebody must turn into a stop.
+ * The scope join at work: a join that the library itself keeps in progress, for
+ * `ended` of a scope, and for a drain, which has to become a stop.  The home
+ * loop or, without a home, the helper thread begins the join when there is a
+ * need.  The scope join looks and decides as any join does; but this join
+ * closes no round, drives no phases, and is waited for by no other join.
  *
- * It is begun when there is something to keep, by the home loop or, without one,
- * by the helper thread, and looks and decides as any join does; but it closes no
- * round, drives no phases, and nobody has to wait for it.
+ * Called by: turn.c, the helper through struct evc__upper.
+ * Locks: the coordinator's, given up for `ended`.
  */
 #include "core/core.h"
 #include "core/join/scope_join.h"
@@ -32,7 +34,8 @@ SHUT_VOID(call,
 	  (evc_join_fn * fn, evc_coord *c, const evc_verdict *v, void *arg),
 	  fn(c, v, arg))
 
-/* Its join is answered; no lock.  The last touch of c: ended may free it. */
+/* The scope join is answered; no lock. The last touch of c: ended may free
+   c. */
 static void
 finished(evc_coord *c, const evc_verdict *v, void *arg)
 {
@@ -55,8 +58,8 @@ finished(evc_coord *c, const evc_verdict *v, void *arg)
 		call(ended, c, v, ended_arg);
 }
 
-/* Lock held, given up: the verdict of a stop that was cleared before its loop
-   turned.  false: there is none, the lock is held. */
+/* Lock held, given up: deliver the verdict of a stop that was cleared before
+   its loop turned.  false: there is none, the lock is held. */
 static bool
 deliver_cleared(evc_coord *c, struct evc__scope_join *k)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls in which the calling thread waits: where it may not, and what others know
- * of a member that does.
+ * Calls in which the calling thread waits: the places where a wait is refused,
+ * and the note that a member waits.
  *
  * Called by: joins, runs, waits of wake/ and of the rooms above.
  * Locks: the coordinator's, for a look at its loops.

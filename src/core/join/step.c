@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A join in steps, for loops that are not libev's.
+ * A join in steps, for loops that are not libev's.  The join's descriptor is a
+ * listener in the coordinator's table and hears every ring while the join is in
+ * progress.  A step first makes the descriptor unreadable and then looks: a
+ * change after the look rings, and so makes the descriptor readable again.
  *
- * Its descriptor stands in the coordinator's table as a listener that hears
- * every ring while the join is in progress.  A step makes it unreadable first
- * and looks then: what changes after the look rings, and so writes to it again.
+ * Called by: evc_join_step and its kin; abandon and free.
+ * Locks: the coordinator's; `busy` claims the step for a thread.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -12,7 +14,7 @@
 #include <math.h>
 
 struct evc__step {
-	struct evc__listener listener; /* first: tell() gets it */
+	struct evc__listener listener; /* first: tell() casts it to a step */
 	/* lock */
 	struct evc__join j;
 	bool active;  /* j is in progress */
@@ -20,7 +22,7 @@ struct evc__step {
 	int fd;       /* -1: not made */
 };
 
-/* Without a descriptor nobody is woken. */
+/* Without a descriptor no ring wakes the caller. */
 #define WAIT_WITHOUT_FD 0.025
 
 static void
@@ -76,7 +78,7 @@ evc_join_fd(evc_coord *c)
 			sync_fd_close(fd);
 			s->fd = fd = -1;
 		}
-		/* The first step has everything to decide. */
+		/* A first step has all to decide. */
 		if (fd >= 0)
 			sync_fd_write(fd);
 	}
@@ -87,7 +89,7 @@ evc_join_fd(evc_coord *c)
 				     "memory");
 }
 
-/* Claim the step for this thread; *ret_begin: the join is to be begun. */
+/* Claim the step for this thread; *ret_begin: the join has to begin. */
 static evc_status
 claim(evc_coord *c, struct evc__step **ret, bool *ret_begin)
 {

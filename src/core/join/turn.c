@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The turn of a loop for one coordinator: hooks, runners, tasks, loopers, joins -
- * whatever the word and the lists ask for.
+ * The turn of a loop for one coordinator: hooks, runners, tasks, loopers,
+ * joins, as the word and the lists ask for.
  *
  * Called by: loop/loop_waker.c, through the table struct evc__upper.
  * Locks: none held; each part takes the coordinator's.
@@ -15,7 +15,7 @@ loopers_turn(evc_reactor *r, const struct evc__frame *f, bool stopped)
 {
 	const struct evc__looper_ops *ops;
 
-	/* The first one may just be coming, from another thread. */
+	/* Another thread may be adding the first looper. */
 	sync_lock(&r->c->lock);
 	ops = r->looper_ops;
 	sync_unlock(&r->c->lock);
@@ -59,13 +59,13 @@ turn(evc_reactor *r)
 	w = evc__reactor_heard(r);
 	log_errors(r);
 	evc__hooks_run(c, r);
-	/* Gone for a fork child that one of them has made. */
+	/* r is gone in a fork child that a hook has made. */
 	if (!f.gone)
 		evc__runners_turn(c, r);
 	if (f.gone)
 		return false;
-	/* A stop that came after the hooks were looked for has step: its turn
-	   is the next. */
+	/* A stop that came after the look for hooks has rung: the next turn
+	   serves that stop. */
 	stopped = (w & WORD_FLAG) && same_stop(c, w);
 	if (stopped && r->task_ops != NULL && !r->task_ops->tell(r, &f))
 		return false;

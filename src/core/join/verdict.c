@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a join answers: the first error of the round, or who is late.
+ * The answer of a join: the first error of the round, or the late members.
+ *
+ * Called by: list.c, scope_join_run.c, clear and free.
+ * Locks: the coordinator's is held, but for evc__log_end and evc__join_result,
+ * which take the lock.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -61,7 +65,7 @@ evc__verdict_fill(struct evc__join *j, uint64_t w, evc_verdict *v,
 	n = evc__names(c, j->self, (w & WORD_FLAG) != 0, evc__hooks_not_of(j),
 		       names, sizeof names);
 	v->n_stragglers = n > 0 ? n : alive;
-	/* Names matter most: the error's own text gives way. */
+	/* Names matter most: the error's own text is cut first. */
 	t = evc__text_in(text, sizeof text);
 	if (v->error.text[0] != '\0') {
 		evc__text_fmt(&t, "%.*s; late: ",
@@ -93,7 +97,8 @@ evc__log_end(evc_coord *c)
 	    !(w & WORD_FLAG) || sync_load(&c->log.over) == WORD_STOP_NUMBER(w))
 		return;
 	sync_lock(&c->lock);
-	/* Those that have ended but were not joined yet do not live. */
+	/* Members that have ended but were not joined yet do not count as
+	   alive. */
 	evc__members_refresh(c);
 	over = evc__count_alive(c, NULL, true, 0).alive == 0;
 	w = sync_load(&c->word);

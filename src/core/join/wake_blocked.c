@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waking those who cannot hear: cancel hooks, unblock and kicks, by the helper
- * thread, from a stop on.
+ * Waking blocked members, from a stop on: cancel hooks, unblock and kicks.
  *
- * A waker runs when it is due and its member is LIVE; both are looked at under
- * the lock.  A function is called without it, and `running` says so meanwhile:
- * who takes the waker away waits for that, or leaves the memory to the helper.
- * A kick is sent under the lock: a LIVE thread was not joined, and whoever joins
- * one needs the lock first.
+ * Called by: the helper thread, as a job of each coordinator with wakers.
+ * Locks: the coordinator's, given up for each function called.
+ */
+
+/*
+ * A waker runs when the waker is due and its member is LIVE; both are checked
+ * under the lock.  A function is called without the lock, and `running` is set
+ * meanwhile: a thread that takes the waker away waits, or leaves the memory to
+ * the helper.  A kick is sent under the lock: a LIVE thread was not joined, and
+ * a joining thread needs the lock first.
  *
- * One kick may come between a thread's last look at the flag and its system
- * call, and is lost there.  So it is repeated, on a back-off, for as long as the
- * thread lives.  A thread that says that it gets on (evc_progress) is left
- * alone for a moment: what it writes now is not to be cut short.
+ * A kick may come between a thread's last look at the flag and its system call,
+ * and is lost there.  So kicks are repeated, on a back-off, for as long as the
+ * thread lives.  A thread that reports progress (evc_progress) is left alone
+ * for a moment, so that its write is not cut short.
  */
 #include "core/core.h"
 #include "core/helper/job.h"
@@ -24,12 +28,12 @@
 #include "base/self.h"
 #include "base/unwind.h"
 
-/* A second signal, more time, a join may move the end meanwhile. */
+/* A second signal, more time or a join may move the end meanwhile. */
 #define LOOK_NS (100 * UINT64_C(1000000))
 
-/* ---- what is woken; lock held ---- */
+/* ---- the call of a waker; lock held ---- */
 
-/* Is there somebody to be woken by k? */
+/* Is there a thread or member to be woken by k? */
 static bool
 wanted(const struct evc__waker *k)
 {
@@ -53,8 +57,8 @@ static void
 note(struct evc__waker *k, uint32_t stop)
 {
 	k->calls++;
-	/* The 1st, 2nd, 4th, 8th: many who are deaf must not drive out of the
-	   timeline what they are deaf to. */
+	/* The 1st, 2nd, 4th, 8th call: many members that ignore calls must not
+	   drive the cause out of the timeline. */
 	if ((k->calls & (k->calls - 1)) == 0)
 		evc__trace(k->c, k->fn != NULL ? TRACE_UNBLOCK : TRACE_KICK,
 			   k->m != NULL ? k->m->e.id : k->id,
@@ -85,7 +89,7 @@ call(struct evc__waker *k, uint32_t stop)
 	k->running = evc__tid();
 	sync_unlock(&c->lock);
 	evc__call_shut(k->fn, k->arg);
-	/* A fork child, made in there, has no helper. */
+	/* A fork child that was made in fn has no helper. */
 	if (!evc__same_process(c))
 		pthread_exit(NULL);
 	sync_lock(&c->lock);
@@ -98,11 +102,11 @@ call(struct evc__waker *k, uint32_t stop)
 		sync_free(k);
 		evc__alive_sub(c);
 	}
-	/* Somebody may wait for its return. */
+	/* A thread may wait for the return of fn. */
 	evc__ring(c);
 }
 
-/* When a thread that gets on may be kicked again; 0: now. */
+/* When a thread with recent progress may be kicked again; 0: now. */
 static uint64_t
 busy_until(const struct evc__waker *k, uint64_t now)
 {
@@ -114,8 +118,8 @@ busy_until(const struct evc__waker *k, uint64_t now)
 	return now + BACKOFF_MOST_NS - (coarse > moved ? coarse - moved : 0);
 }
 
-/* The program may have made something else of the signal: then it is not
-   sent, for its default action may end the process. */
+/* The program may have changed the action of the signal: then no kick is sent,
+   for the default action may end the process. */
 static bool
 kicks_work(evc_coord *c)
 {
@@ -149,14 +153,14 @@ kick(struct evc__waker *k, uint32_t stop, uint64_t now)
 
 /* ---- the job ---- */
 
-/* How the steps of a stop stand at one look. */
+/* The state of the steps of a stop at one look. */
 struct steps {
 	uint32_t stop;
 	uint64_t now;
-	uint64_t hooks, kicks; /* when they are due */
+	uint64_t hooks, kicks; /* when the steps are due */
 };
 
-/* Lock held, given up while k runs; how long until its next turn. */
+/* Lock held, given up while k runs; returns how long until its next turn. */
 static uint64_t
 turn(struct evc__waker *k, const struct steps *g)
 {
@@ -169,11 +173,11 @@ turn(struct evc__waker *k, const struct steps *g)
 		k->due = 0;
 		k->calls = 0;
 	}
-	/* Called already, and once was enough. */
+	/* k was called already, and is called once only. */
 	if (k->due == SYNC_FOREVER)
 		return SYNC_FOREVER;
-	/* The step is asked anew each time: its stop's end may move, and tells
-	   nobody here. */
+	/* The step is computed anew each time: the stop's end may move, and no
+	   ring tells this thread. */
 	if (from > g->now)
 		return from - g->now < LOOK_NS ? from - g->now : LOOK_NS;
 	if (k->due > g->now)
@@ -215,9 +219,9 @@ evc__wake_blocked(evc_coord *c, struct evc__helper_job *job)
 	g.kicks = evc__step_due(c, STEP_KICKS, stop, end);
 	pass = ++c->wake.wake_pass;
 	lost_before = c->wake.kicks_lost;
-	/* Each one goes to the end of the list when its turn comes, so whatever
-	   comes and goes while the lock is given up, and whoever else is at it,
-	   each has one turn. */
+	/* A waker goes to the end of the list when its turn comes.  So each
+	   waker has one turn, whatever is added or removed while the lock is
+	   given up, and whichever other thread walks the list. */
 	while (!list_empty(&c->wake.wakers)) {
 		struct evc__waker *k =
 			LIST_OF(c->wake.wakers.next, struct evc__waker, node);
