@@ -342,8 +342,8 @@ START_TEST(an_older_file_that_is_trusted)
 
 	start_durable("?trust-aof=1");
 	add(5);
-	/* It is renewed, and says how many there are. */
-	t_sleep(LEASE / 2);
+	/* The renewal has told the coordinator how many there are. */
+	is_renewed();
 	rs_kill(&on.s);
 	snprintf(command, sizeof(command), "rm -r %s/appendonlydir", on.s.dir);
 	OK(system(command));
@@ -376,8 +376,7 @@ open_after_a_former_run(void)
 	rs_unlink(&on.s);
 	open_at("");
 	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
-	/* The lock was renewed since. */
-	t_sleep(LEASE / 2);
+	is_renewed();
 }
 
 START_TEST(variables_of_a_former_run)
