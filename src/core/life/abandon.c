@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_abandon: the owner leaves, the stragglers stay.
+ * evc_abandon: the owner leaves, the stragglers stay.  The loops of the calling
+ * thread are given up as if destroyed: members on the loops have ended, and the
+ * reactors stay as empty shells for questions.  From then on the helper thread
+ * is the owner.  The helper waits as a join would, hears every ring, looks at
+ * members that cannot ring, and when no member is left takes all down, the
+ * scopes first, and ends itself.
  *
- * The loops of the calling thread are given up as if they had been destroyed:
- * what lived on them has ended, and the reactors stay as empty shells that can
- * be asked.  From then on the helper thread is the owner.  It waits as a join
- * would, hears every ring, looks at those who cannot ring, and when nobody is
- * left it takes everything down, the scopes first, and ends itself.
+ * Called by: the public call; the helper, as a job and through struct
+ * evc__upper.
+ * Locks: the coordinator's, given up around each step.  Atomics: abandoned.
  */
 #include "core/core.h"
 #include "core/helper/job.h"
@@ -16,9 +19,9 @@
 
 #include "base/self.h"
 
-/* ---- when is it over; helper thread ---- */
+/* ---- the end; helper thread ---- */
 
-/* Lock held: does c, scopes aside, belong to somebody still? */
+/* Lock held: has c, without its scopes, still a member or a user? */
 static bool
 in_use(evc_coord *c)
 {
@@ -40,8 +43,9 @@ in_use(evc_coord *c)
 	return false;
 }
 
-/* Lock held.  A scope without a home is a layer's, a pool's or a group's, whose
-   handle the program still has: it goes when that is freed. */
+/* Lock held.  A scope without a home is a layer's, a pool's or a group's, and
+   the program still has its handle: the scope goes when that handle is
+   freed. */
 static bool
 any_in_use(evc_coord *c)
 {
@@ -89,7 +93,7 @@ evc__abandoned_end(evc_coord *c)
 
 /* ---- the leave ---- */
 
-/* Lock held: why it may not be abandoned here and now. */
+/* Lock held: the reason against an abandon here and now, or NULL. */
 static const char *
 why_not(evc_coord *c)
 {
@@ -110,7 +114,8 @@ why_not(evc_coord *c)
 		     evc__depth(r->waker, NULL) > 0))
 			return "inside ev_run of one of its loops";
 	}
-	/* After the loops: one that was left by longjmp took its join along. */
+	/* After the loops: a loop that was left by longjmp took its join
+	   along. */
 	LIST_EACH(n, tmp, &c->join.all) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, node);
 
@@ -120,7 +125,7 @@ why_not(evc_coord *c)
 	return NULL;
 }
 
-/* Lock held: a loop of the calling thread that it has attached, or NULL. */
+/* Lock held: a loop that the calling thread has attached, or NULL. */
 static evc_reactor *
 next_loop(const evc_coord *c)
 {
@@ -135,7 +140,7 @@ next_loop(const evc_coord *c)
 	return NULL;
 }
 
-/* Scopes first: what shares a watcher goes with its owner. */
+/* Scopes first: a reactor that shares a watcher goes with the owner. */
 static void
 leave_loops(evc_coord *c)
 {
@@ -157,7 +162,7 @@ leave_loops(evc_coord *c)
 	}
 }
 
-/* Lock held: all that can fail. */
+/* Lock held: all steps that can fail. */
 static evc_status
 hand_over(evc_coord *c)
 {
@@ -205,14 +210,15 @@ evc_abandon(evc_coord *c)
 	/* Handlers first.  The messages to a service manager go on. */
 	evc__coord_release_handlers(c);
 	leave_loops(c);
-	/* The gate keeps it until we have left, whoever ends meanwhile. */
+	/* The refgate keeps c until this thread has left, whichever member
+	   ends. */
 	(void)evc__refgate_enter(&c->life.gate);
 	sync_lock(&c->lock);
 	/* Every ring from now on, and a first look at once. */
 	(void)evc__helper_job_add(c, c->life.owner);
 	evc__helper_hear(c, true);
 	sync_unlock(&c->lock);
-	/* No join does it from now on. */
+	/* No join relieves the helper from now on. */
 	evc__helper_relieve(c);
 	evc__refgate_leave(&c->life.gate);
 	return 0;

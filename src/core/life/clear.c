@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_clear_stop: the end of a round and the beginning of the next.
+ * evc_clear_stop: the end of a round and the beginning of the next.  CLOSING
+ * makes each arrival show: a begin, a registration or a request takes CLOSING
+ * away, and the CAS that swaps the word then fails.  The walk of the old stop
+ * is completed and all readers have left before the word changes, so nothing of
+ * the old stop reaches the new round.
  *
- * CLOSING makes everything that comes in meanwhile show: a begin, a
- * registration or a request takes it away, and the CAS that swaps the word then
- * fails.  The walk of the old stop is completed and all walkers have left
- * before the word changes, so nothing of it reaches into the new round.
+ * Called by: the public call.
+ * Locks: the coordinator's, then the scopes'. Atomics: the word,
+ * cleared_by_parent, stop.readers.
  */
 #include "core/core.h"
 #include "core/join/scope_join.h"
@@ -44,9 +47,9 @@ forget_stop(evc_coord *c)
 	evc__escalation_forget(c);
 }
 
-/* Without a stop the round's number stays: who waits for a stop must not think
-   that one has been and gone.  What is taken back is the mark that it was
-   joined, what scopes have reported, and a drain. */
+/* Without a stop the round's number stays: a waiter must not think that a stop
+   has been and gone.  The mark of a join, the reports of scopes and a drain are
+   taken back. */
 static bool
 clear_unstopped(evc_coord *c, uint64_t w)
 {
@@ -64,14 +67,15 @@ clear_unstopped(evc_coord *c, uint64_t w)
 	if (w & WORD_DRAIN) {
 		evc__drained_hooks_forget(c, WORD_STOPS(w));
 		evc__scope_join_cancel(c);
-		/* Who hands the drain down looks at the word first. */
+		/* A walk that hands the drain down looks at the word first. */
 		evc__readers_quiet(&c->stop.readers);
 	}
 	return true;
 }
 
-/* Lock of c held: stops that the scopes below only inherited go with ours; one
-   of their own stays.  Nothing lives in them.  < 0: one has come to life. */
+/* Lock of c held: stops that the scopes below only inherited go with c's stop;
+   a scope's own stop stays.  Nothing lives in the scopes.  < 0: a member has
+   come to life. */
 static evc_status
 clear_scopes(evc_coord *c)
 {
@@ -84,8 +88,8 @@ clear_scopes(evc_coord *c)
 
 		sync_lock(&s->lock);
 		w = sync_load_sc(&s->word);
-		/* One that is being freed has parts no more, and no round
-		   that matters. */
+		/* A scope that is being freed has no parts any more, and no
+		   round that matters. */
 		if (s->life.dying)
 			w = 0;
 		if (w & WORD_FLAG) {
@@ -105,7 +109,7 @@ clear_scopes(evc_coord *c)
 	return st;
 }
 
-/* Lock held: is somebody alive, the caller aside? */
+/* Lock held: is a member alive, other than the caller? */
 static evc_status
 anybody(evc_coord *c)
 {
@@ -113,8 +117,8 @@ anybody(evc_coord *c)
 	const evc_coord *a = me != NULL ? me->c : c;
 	char names[96];
 
-	/* The counts, not the lists: who begins adds to them before it looks
-	   for CLOSING.  Between a caller below and c each counts one. */
+	/* The counts, not the lists: a begin adds to the counts before its look
+	   for CLOSING. Each coordinator between the caller and c counts one. */
 	while (a != c && sync_load_sc(&a->stop.alive) <= 1)
 		a = a->parent;
 	if (a == c && sync_load_sc(&c->stop.alive) <=
@@ -154,9 +158,10 @@ clear(evc_coord *c, bool from_above)
 		st = anybody(c);
 		if (st == 0) {
 			evc__readers_quiet(&c->stop.readers);
-			/* Who sleeps on the stop descriptor was woken by it,
-			   and must have looked before it is drained.  Who
-			   comes now finds the flag, and does not stay. */
+			/* Threads that sleep on the stop descriptor were woken
+			   by the descriptor, and must have looked before the
+			   drain of the descriptor.  A thread that comes now
+			   finds the flag, and does not stay. */
 			evc__readers_quiet(&c->stop.pollers);
 			st = clear_scopes(c);
 		}
@@ -165,7 +170,7 @@ clear(evc_coord *c, bool from_above)
 			next = (uint64_t)((WORD_STOPS(w) + 1) &
 					  WORD_STOPS_MASK)
 			       << 4;
-			/* Looked at after CLOSING: a request of its own that
+			/* Read after CLOSING: a request of the scope's own that
 			   came meanwhile keeps the stop. */
 			if (from_above && sync_load_sc(&c->stop.own_stop) ==
 						  WORD_STOP_NUMBER(w)) {
@@ -173,15 +178,15 @@ clear(evc_coord *c, bool from_above)
 				evc__scopes_follow(c);
 				return 0;
 			}
-			/* Before the swap: a request that it overtakes asks
-			   who has cleared. */
+			/* Before the swap: a request that the swap overtakes
+			   asks which clear came. */
 			sync_store_sc(&c->stop.cleared_by_parent,
 				      from_above ? WORD_STOP_NUMBER(w) : 0);
 			if (sync_cas(&c->word, &w, next))
 				break;
 		} else
 			sync_and(&c->word, ~WORD_CLOSING);
-		/* Scopes that were cleared already have our stop still. */
+		/* Scopes that were cleared already have c's stop still. */
 		evc__scopes_follow(c);
 		if (st < 0)
 			return st;
@@ -199,7 +204,7 @@ clear(evc_coord *c, bool from_above)
 	   descriptor must not stay readable. */
 	if (w & WORD_FLAG)
 		evc__settle(c);
-	/* What is above is stopped still. */
+	/* The coordinator above is still stopped. */
 	if (!from_above && c->parent != NULL)
 		evc__scope_follow(c);
 	return 0;
@@ -210,14 +215,16 @@ evc_clear_stop(evc_coord *c)
 {
 	evc_status st = evc__check(c, __func__);
 
-	/* Its end may be told, and c be freed there, while we return. */
+	/* The end of the stop may be told, and c be freed there, before this
+	   call returns. */
 	if (st == 0)
 		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
 	evc__log_errors(c);
 	sync_lock(&c->lock);
-	/* Those that have ended but were not joined yet do not live. */
+	/* Members that have ended but were not joined yet do not count as
+	   alive. */
 	evc__members_refresh(c);
 	st = clear(c, false);
 	sync_unlock(&c->lock);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a coordinator.
+ * The life of a coordinator: new, the free and its checks, run and exit.
+ *
+ * Called by: evc_new, evc_free and their kin; scope.c and abandon.c take
+ * coordinators down.
+ * Locks: the coordinator's, for the checks; then the refgate is closed, and no
+ * other thread can reach c.  Atomics: the word.
  */
 #include "base/self.h"
 #include "base/text.h"
@@ -83,7 +88,7 @@ configure_clean(evc_coord *c, const evc_config *k)
 		set_clean(c, k->clean[i]);
 	if (k->n_clean == 0 && !(k->flags & EVC_NO_CLEAN_CODES))
 		set_clean(c, EVC_OUT_OF_RANGE);
-	/* Asked once, here: a request may come in a signal handler. */
+	/* Asked here, once: a request may come in a signal handler. */
 	for (code = 1; k->is_clean != NULL && code <= 255; code++)
 		if (call_is_clean(k, code))
 			set_clean(c, code);
@@ -233,7 +238,8 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c)
 	return st;
 }
 
-/* Lock held.  Blocking joins that are answered only have to leave the gate. */
+/* Lock held. Blocking joins that are answered only have to leave the
+   refgate. */
 static bool
 join_waits(evc_coord *c)
 {
@@ -257,24 +263,23 @@ inside_hook(evc_coord *c)
 	LIST_EACH(n, tmp, &c->loop.hooks)
 		if (HOOK_OF(n)->running == evc__tid())
 			return true;
-		/* The root cannot end the thread that it is on, and a job is not over
-	   yet. */
-		return evc__helper_is_self(c) &&
-		       (c->parent == NULL || evc__helper_jobs_inside());
+	/* The helper of a root cannot end itself, and a job is not over yet. */
+	return evc__helper_is_self(c) &&
+	       (c->parent == NULL || evc__helper_jobs_inside());
 }
 
-/* Lock held: what another thread is about to do on its loop, or NULL. */
+/* Lock held: work that another thread is about to do on its loop, or NULL. */
 static const char *
 on_other_loop(evc_reactor *r)
 {
 	if (r->tid == evc__tid() || (r->loop == NULL && !r->leaving))
 		return NULL;
-	/* One that shares another's watchers is waited for. */
+	/* A reactor that shares another's watchers is waited for. */
 	return r->owner || r->leaving ? "another thread's loop is attached: " :
 					NULL;
 }
 
-/* Lock held: why c may not be freed now, in buf perhaps; NULL: it may. */
+/* Lock held: the reason against freeing c now, in buf perhaps; NULL: none. */
 static const char *
 why_not(evc_coord *c, char *buf, size_t room)
 {
@@ -334,21 +339,21 @@ evc__coord_release_handlers(evc_coord *c)
 void
 evc__coord_take_down(evc_coord *c)
 {
-	/* Handlers first: they could ask for a stop. */
+	/* Handlers first: a handler could ask for a stop. */
 	evc__coord_release_handlers(c);
 	if (c->life.release_systemd != NULL)
 		c->life.release_systemd(c);
-	/* Ends, joins and waits that are just returning on other threads - or
-	   that were about to sleep: those see that the word has changed, and
-	   then that the gate is shut.  Above, joins come in by the gate as
-	   well; the helper may be in a call that has led here. */
+	/* Ends, joins and waits may just be returning on other threads, or be
+	   about to sleep: they see that the word has changed, and then that the
+	   refgate is shut.  Joins above enter by the refgate as well; the
+	   helper may be in a call that has led here. */
 	evc__refgate_shut(&c->life.gate);
 	sync_or(&c->word, WORD_CLOSING);
 	evc__wake_waiters(c);
 	if (evc__helper_let_go(c))
 		evc__refgate_leave(&c->life.gate);
 	evc__refgate_close(&c->life.gate);
-	/* The helper before the hooks: it may be running one. */
+	/* The helper before the hooks: the helper may be running a hook. */
 	evc__helper_end(c);
 	evc__scope_join_drop(c);
 	evc__step_drop(c);
@@ -361,7 +366,7 @@ evc__coord_take_down(evc_coord *c)
 	sync_lock(&c->lock);
 	evc__hooks_drop(c, NULL);
 	/* Threads that rang between the two looks of evc_free: joined by the
-	   second one, and still in the chain. */
+	   second look, and still in the chain. */
 	evc__members_reap(c, 0);
 	if (c->life.held)
 		evc__alive_sub(c);
@@ -392,18 +397,18 @@ evc_free(evc_coord *c)
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION, "evc_free: %s",
 				   why);
-	/* The last of them may have ended since the first look. */
+	/* The last member may have ended since the first look. */
 	evc__log_end(c);
 	evc__coord_take_down(c);
 	return 0;
 }
 
-#define EXIT_LATE 124 /* what timeout(1) says */
+#define EXIT_LATE 124 /* the exit code of timeout(1) */
 
 int
 evc_finish(evc_coord *c, evc_status result)
 {
-	/* An error may carry that code as well; it is not lateness. */
+	/* An error may have that code as well; such an exit is not lateness. */
 	bool error = c != NULL && WORD_ERR_CODE(sync_load(&c->word)) != 0;
 
 	evc_free(c);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fork children: what the thread that forked was to its parent's coordinators.
+ * Fork children: the state of the forking thread is forgotten in the child.
+ * The thread may be a member, in a callback of a loop, or the helper; in the
+ * child none of that holds.  So all is forgotten at the fork, before any
+ * signal; callbacks on the stack find, on return, that their reactors are gone,
+ * as after evc_free inside a callback, and that locks are free.  No other state
+ * of the parent is read: other threads may have been changing that state.
  *
- * A child has one thread, and inherits with it what stands in thread-local data
- * and on the stack: that it is a member, that it is in a callback of a loop, or
- * the helper.  None of that is so in the child.  So it is forgotten at the fork,
- * before any signal; and the callbacks that it is in find, when they return,
- * that their reactors are gone, as after evc_free in one of them, and locks that
- * nobody has.  Nothing else of the parent's is looked at: other threads may have
- * stood in the middle of it.
+ * Called by: the child's handler of base/fork.c.
+ * Locks: none; locks that this thread's stack needs are made anew.
  */
 #include "core/core.h"
 #include "core/helper/job.h"

@@ -13,7 +13,7 @@
 struct evc__helper_job;
 struct evc__systemd;
 
-/* The part of a coordinator. */
+/* This part of a coordinator. */
 struct evc__coord_life {
 	unsigned fork_generation; /* set at creation */
 	struct refgate gate;    /* around ends, joins, waits */
@@ -21,14 +21,15 @@ struct evc__coord_life {
 	bool held;           /* evc_scope_ready has not been called */
 	bool dying;          /* evc_free goes on to the end */
 	uint64_t ready_ns;   /* when it was made, for its age */
-	unsigned n_conds;    /* made and not freed; see wake/cond.c */
+	unsigned n_conds;    /* conds made and not freed; see wake/cond.c */
 	struct evc__helper_job *owner; /* set by evc_abandon */
 	struct evc__systemd *systemd;
-	/* set by rooms above; called when c goes, before its parts do */
+	/* set by rooms above; called when c goes, before its parts go */
 	void (*release_signals)(evc_coord *c);
 	void (*release_dump)(evc_coord *c);
 	void (*release_systemd)(evc_coord *c);
-	/* atomic: evc_abandon -> the helper: it frees c when nobody is alive */
+	/* atomic: evc_abandon -> the helper, which frees c when no member is
+	   alive */
 	_Atomic bool abandoned;
 };
 
@@ -37,13 +38,13 @@ struct evc__coord_life {
 evc_status evc__coord_make(const evc_config *k, const char *func,
 			   evc_coord *parent, evc_coord **ret_c);
 void evc__coord_destroy(evc_coord *c);
-/* Nobody else but those inside the gate, and the helper, can reach c: take it
-   down and free it. */
+/* No other thread but those inside the refgate, and the helper, can reach c:
+   take c down and free c. */
 void evc__coord_take_down(evc_coord *c);
-/* The signal handlers that belong to c go. */
+/* Remove the signal handlers that belong to c. */
 void evc__coord_release_handlers(evc_coord *c);
 
-/* Let a fork child begin anew with what its one thread was to the parent's
+/* Register the fork handler: a child forgets its thread's state in the parent's
    coordinators. */
 void evc__inherit_watch(void);
 

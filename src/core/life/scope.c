@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A coordinator as a member of another.
+ * The life of a scope, a coordinator that is a member of another.  A scope
+ * enters its parent's register and table; stop/scopes.c has the way of stops,
+ * drains and errors between the two.
  *
- * Down goes the stop: the parent's walk finds the scope in its table and asks it
- * with code OK, kind EVC_BY_PARENT; `told` keeps the number of the parent's stop
- * that was handed down, `own` that of a stop of the scope that somebody else
- * asked for as well.  Up go errors, rings, and the count of what is alive; none
- * of these takes a lock.
+ * Called by: evc_scope_new, evc_scope_ready and their kin; coord.c frees
+ * scopes.
+ * Locks: the parent's, then the scope's.  Atomics: alive, the refgates.
  */
 #include "core/core.h"
 #include "core/join/join.h"
@@ -18,8 +18,8 @@
 
 /* ---- life ---- */
 
-/* Stand in the parent's register, alive because held; the stop and the drain
-   that there are come at once. */
+/* Enter the parent's register, alive because held; the parent's stop and drain
+   come at once. */
 static evc_status
 enrol(evc_coord *s)
 {
@@ -34,7 +34,7 @@ enrol(evc_coord *s)
 	}
 	list_append(&p->scopes, &s->sibling);
 	p->join.n_phased += s->join.phase > 0;
-	/* Its `ended` is waited for by joins above, as hooks are. */
+	/* Joins above wait for its `ended`, as for hooks. */
 	if (evc__scope_join_tells(s))
 		evc__hooks_count_above(s, 1);
 	if (s->join.phase > 0)
@@ -42,7 +42,7 @@ enrol(evc_coord *s)
 	s->life.held = true;
 	evc__trace(s, TRACE_BEGIN, 0, EVC_SCOPE, s->name, p->number);
 	evc__alive_add(s);
-	/* In the table first, then look. */
+	/* In the table first, then the look. */
 	w = sync_load_sc(&p->word);
 	if (w & WORD_DRAIN)
 		sync_or(&s->word, WORD_DRAIN);
@@ -62,8 +62,8 @@ void
 evc__scope_leave(evc_coord *s)
 {
 	evc_coord *p = s->parent;
-	/* Once s is off the list nothing but its gate keeps the parent; while
-	   it stands there, that gate is open. */
+	/* Once s is off the list only its refgate keeps the parent; while s is
+	   on the list, that refgate is open. */
 	bool kept = evc__refgate_enter(&p->life.gate);
 
 	evc__trace(s, TRACE_END, 0, EVC_SCOPE, s->name, p->number);
@@ -74,7 +74,7 @@ evc__scope_leave(evc_coord *s)
 	if (evc__scope_join_tells(s))
 		evc__hooks_count_above(s, (uint32_t)-1);
 	sync_unlock(&p->lock);
-	/* A phase that it held up may have its turn. */
+	/* A phase that s held up may have its turn. */
 	evc__ring(p);
 	if (kept)
 		evc__refgate_leave(&p->life.gate);
@@ -115,7 +115,8 @@ check(const evc_coord *parent, const evc_scope_opts *o)
 	return 0;
 }
 
-/* Its own part is made: a home, a keeper for `ended`, a place in the parent. */
+/* The scope's own part is made: a home, a scope join for `ended`, a place in
+   the parent. */
 static evc_status
 settle_in(evc_coord *s, const evc_scope_opts *o)
 {
@@ -160,7 +161,7 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 	s->stop.up.scope = s;
 	st = settle_in(s, o);
 	if (st < 0) {
-		/* A thread of the helper may be in it already. */
+		/* A thread of the helper may be inside s already. */
 		evc__refgate_close(&s->life.gate);
 		evc__scope_join_drop(s);
 		evc__helper_end(s);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scopes that are made, kept and freed.
+ * Scopes: made, kept, freed.
  */
 #ifndef EVC_CORE_SCOPE_H
 #define EVC_CORE_SCOPE_H
 
 #include "core/core.h"
 
-/* No lock: the scopes below c, each kept by its gate until it is given back;
-   NULL: there are none, or no memory (then *ret_n is not 0). */
+/* No lock: the scopes below c, each kept by its refgate until given back; NULL:
+   none, or no memory (then *ret_n is not 0). */
 evc_coord **evc__scopes_keep(evc_coord *c, unsigned *ret_n);
 void evc__scopes_give_back(evc_coord **s, unsigned n);
-/* No lock: take it out of its parent. */
+/* No lock: take s out of its parent. */
 void evc__scope_leave(evc_coord *s);
 
 /* ---- abandon.c ---- */
