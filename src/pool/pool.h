@@ -16,8 +16,8 @@
  * thread.  If the thread finds a job, and any ring or claim has more, it calls
  * the next thread.
  *
- * The loop is called, by one message, when its boxes were empty.  `step` is the
- * right to take jobs out of a port's boxes.  The thread that sets `step` posts
+ * The loop is called, by one message, when its boxes were empty.  `called` is the
+ * right to take jobs out of a port's boxes.  The thread that sets `called` posts
  * the message and so hands the right to the loop; the loop gives the right back
  * when it has found the boxes empty.  If the loop is gone, the thread empties
  * the boxes itself, with EVC_CANCELLED.
@@ -109,8 +109,8 @@ struct pool_port {
 
 	struct pool_ring own, foreign;
 
-	/* ---- for the holder of `step` ---- */
-	_Alignas(POOL_LINE) _Atomic uint32_t step;
+	/* ---- for the holder of `called` ---- */
+	_Alignas(POOL_LINE) _Atomic uint32_t called;
 	/* atomic chain, the latest first: jobs cancelled, swept, or without
 	   room in a box -> loop */
 	_Atomic(evc_job *) chain;
@@ -126,7 +126,7 @@ struct pool_port {
 	   thread writes the value, and so may trust a match */
 	_Alignas(POOL_LINE) _Atomic int active;
 	_Atomic uint64_t n_own, n_own_submitted;
-	evc_job *todo; /* holder of `step`: jobs taken off the chain */
+	evc_job *todo; /* holder of `called`: jobs taken off the chain */
 	evc_task task;
 	evc_message mail; /* jobs are to be completed */
 	evc_message wake; /* other threads have jobs for this port */

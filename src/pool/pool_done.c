@@ -35,7 +35,7 @@ box_of(struct pool_port *p, const struct pool_seat *s)
 	b = sync_alloc_aligned(POOL_LINE, sizeof *b);
 	if (b == NULL)
 		return NULL;
-	/* The box before the look at `step`, as in box_put. */
+	/* The box before the look at `called`, as in box_put. */
 	sync_store_sc(&p->box[s->index], b);
 	n = sync_load(&p->n_boxes);
 	while (n <= s->index && !sync_cas(&p->n_boxes, &n, s->index + 1))

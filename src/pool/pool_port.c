@@ -7,26 +7,26 @@
  * handle tells the reactor from a later reactor at the same address.
  * Called by: all other files of src/pool.
  * Locks: the pool's, held, to find or bind a port; port.lock for the hold;
- * step, refs and ending are atomic.
+ * called, refs and ending are atomic.
  */
 #include "pool/pool.h"
 
 #include "base/self.h"
 
 /* The port is idle: only the pool has a reference, and no thread is about to
-   ring, as a ringing thread holds `step`. */
+   ring, as a ringing thread holds `called`. */
 static bool
 take_idle(struct pool_port *p)
 {
 	if (sync_load_sc(&p->refs) != 1 ||
-	    (sync_load(&p->ending) & PORT_GONE) || sync_xchg(&p->step, 1) != 0)
+	    (sync_load(&p->ending) & PORT_GONE) || sync_xchg(&p->called, 1) != 0)
 		return false;
-	/* Another thread may have held `step` in between, and found the loop
+	/* Another thread may have held `called` in between, and found the loop
 	   gone: then this thread has a reference until it is through. */
 	if (sync_load_sc(&p->refs) == 1 &&
 	    !(sync_load(&p->ending) & PORT_GONE))
 		return true;
-	sync_store_sc(&p->step, 0);
+	sync_store_sc(&p->called, 0);
 	return false;
 }
 
@@ -55,7 +55,7 @@ make(evc_pool *pool)
 	p->fork_generation = pool->fork_generation;
 	p->mail.flags = p->wake.flags = EVC_AFTER_STOP;
 	/* until the port is bound */
-	sync_store_relaxed(&p->step, 1);
+	sync_store_relaxed(&p->called, 1);
 	sync_store_relaxed(&p->refs, 1);
 	if (!evc__ring_init(&p->own, pool->capacity) ||
 	    !evc__ring_init(&p->foreign, pool->capacity)) {
@@ -77,8 +77,8 @@ bind_to(struct pool_port *p, evc_reactor *r, evc_loop_ref *loop)
 	p->apart = !hears_of(p->pool, p->c);
 	sync_store_relaxed(&p->tid, 0);
 	sync_store_relaxed(&p->ending, 0);
-	/* The next holder of `step` sees the new loop. */
-	sync_store_sc(&p->step, 0);
+	/* The next holder of `called` sees the new loop. */
+	sync_store_sc(&p->called, 0);
 }
 
 struct pool_port *

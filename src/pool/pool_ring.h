@@ -147,7 +147,7 @@ box_put(struct pool_box *b, evc_job *job)
 			return false;
 	}
 	b->slot[t % POOL_BOX] = job;
-	/* Before the look at `step`: the loop gives `step` back, then looks at
+	/* Before the look at `called`: the loop gives `called` back, then looks at
 	   the tail. */
 	sync_store_sc(&b->tail, t + 1);
 	return true;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completions on the loop, in turns, by the holder of `step`; or on the calling
+ * Completions on the loop, in turns, by the holder of `called`; or on the calling
  * thread, when the loop is gone.
  * Called by: pool_done.c, pool_job.c, pool_thread.c and pool.c ring; the loop
  * (on_mail).
- * Locks: none; `step` is the right to take jobs out of boxes and chain.
+ * Locks: none; `called` is the right to take jobs out of boxes and chain.
  */
 #include "pool/pool.h"
 
@@ -129,7 +129,7 @@ empty_boxes(struct turn *k)
 
 static void on_mail(evc_message *m, evc_status why);
 
-/* For the holder of `step`: hand the right to the loop.  The message has a
+/* For the holder of `called`: hand the right to the loop.  The message has a
    reference; if there is no loop, the reference is the caller's. */
 static bool
 post(struct pool_port *p)
@@ -139,7 +139,7 @@ post(struct pool_port *p)
 	return evc_post_message(p->loop, &p->mail) == 0;
 }
 
-/* For the holder of `step`: true: there is no job, and the right is given
+/* For the holder of `called`: true: there is no job, and the right is given
    back. */
 static bool
 give_back(struct pool_port *p)
@@ -148,8 +148,8 @@ give_back(struct pool_port *p)
 		return false;
 	/* The right first, then the look: a thread that comes in between takes
 	   the right, or we take it again. */
-	sync_xchg(&p->step, 0);
-	return !any(p) || sync_xchg(&p->step, 1) != 0;
+	sync_xchg(&p->called, 0);
+	return !any(p) || sync_xchg(&p->called, 1) != 0;
 }
 
 /* A done runs the loop: the right goes to a message inside that run, with all
@@ -168,7 +168,7 @@ hand_over(void *arg)
 	return true;
 }
 
-/* For the holder of `step`: complete finished jobs, at most a slice, and give
+/* For the holder of `called`: complete finished jobs, at most a slice, and give
    the right back or hand it on to the loop's next turn. */
 static void
 serve(struct turn *k)
@@ -200,7 +200,7 @@ evc__port_ring(struct pool_port *p)
 	struct turn k = { .p = p, .left = POOL_SLICE };
 	int old;
 
-	if (sync_load_sc(&p->step) != 0 || sync_xchg(&p->step, 1) != 0)
+	if (sync_load_sc(&p->called) != 0 || sync_xchg(&p->called, 1) != 0)
 		return;
 	/* A thread that comes when the loop has completed all jobs posts no
 	   message: the message could arrive when the pool and its last job are
