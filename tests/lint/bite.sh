@@ -247,10 +247,8 @@ restore src/cluster/walk.c
 restore src/redis/reply.c
 
 bites heads "src/core/planted.c" src/core/planted.c 'int planted;'
-bites heads "src/core/planted.c" tests/lint/heads.todo src/core/planted.c
 headed=src/wake/sleep.c
 need $headed
-bites heads $headed tests/lint/heads.todo $headed
 edited heads $headed $headed '/^ \* Called by:/d'
 edited heads $headed $headed 's/^ \* Locks:/ * Of locks:/'
 edited heads $headed $headed '2s/$/ Sleeping./'

@@ -8,11 +8,8 @@
 #	 * Called by: the files, or the kind of caller.
 #	 * Locks: those that its functions take or need, and its atomics; or none.
 #	 */
-# tests/lint/heads.todo lists the files that have none yet, and only shrinks: a
-# file leaves it with its head, and a file that moves is renamed in it.
 . "$(dirname "$0")/common.sh"
-todo=tests/lint/heads.todo
-need src/base src/core tools $todo
+need src/base src/core tools
 LC_ALL=C
 export LC_ALL
 
@@ -40,12 +37,6 @@ awk '
 	/[a-z]/ && !called { purpose = 1 }
 	' $(cat "$tmp/files") | sort >"$tmp/full"
 
-sort -c $todo 2>&1 | broken_lines "$todo is not sorted"
-comm -23 "$tmp/files" "$tmp/full" | comm -23 - $todo | broken_lines \
-	"no head with \"Called by:\" and \"Locks:\", and not in $todo"
-comm -12 "$tmp/full" $todo | broken_lines \
-	"has its head; take it from $todo"
-comm -13 "$tmp/files" $todo | broken_lines \
-	"is gone or has moved; change its line in $todo"
-echo "files without a head: $(wc -l <$todo)"
+comm -23 "$tmp/files" "$tmp/full" |
+	broken_lines "no head with \"Called by:\" and \"Locks:\""
 verdict

@@ -6,9 +6,10 @@
  * has it, and renames it: whenever the machine stops, the old file or the new
  * one stands there, whole.
  *
- * A file should have one writer.  Several writers still leave it whole: each
- * has a temporary file of its own, and the last rename wins.  A writer that is
- * killed leaves its temporary file; a later writer removes it (remove_left).
+ * A file should have one writer.  Several writers still leave the file whole:
+ * the last rename wins.  remove_left removes what a killed writer has left.
+ * Called by: core/checkpoint.c.
+ * Locks: none.
  */
 #include <evcoord.h>
 
