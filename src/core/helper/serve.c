@@ -27,8 +27,8 @@
 
 /* The helper that the calling thread belongs to, and its present call. */
 static __thread struct evc__helper *self_helper;
-static __thread const evc_coord *keeping; /* the coordinator whose scope join is
-					     served */
+static __thread const evc_coord *keeping; /* the coordinator of the scope join
+					     being served */
 static __thread bool *gone_with_it;       /* set when that coordinator is freed
 					     meanwhile */
 
@@ -155,7 +155,8 @@ serve_all(struct evc__helper *h, uint32_t me)
 
 /* A pidfd is readable: its thread or process has ended.  The event may be old,
    of a member that is gone: then the place is empty, or holds another member,
-   whose pidfd is not readable while its thread or process runs. */
+   and the pidfd of that member is not readable while its thread or process
+   runs. */
 static void
 vanished(struct evc__helper *h, _Atomic(void *) *place)
 {

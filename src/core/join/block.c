@@ -3,7 +3,7 @@
  * evc_join: runs the loop of the calling thread, or sleeps on the futex; the
  * sleep never touches libev.
  *
- * Called by: the public call, evc_run, evc_free's last join.
+ * Called by: programs, the rooms above, run.c.
  * Locks: the coordinator's, taken for each look.  Atomics: join_seq,
  * n_sleepers.
  */

@@ -3,7 +3,7 @@
  * How long a stop may take: the grace that holds, and the deadline that a scope
  * inherits from the coordinators above.
  *
- * Called by: joins, phases, counts, reports.
+ * Called by: joins, phases, the escalation, reports.
  * Locks: the coordinator's is held; evc__budget_end takes the parents' and
  * needs no lock held.
  */

@@ -7,7 +7,7 @@
  * scopes below visits only those that have rung.  During a visit, without other
  * locks, the scope's refgate keeps the scope.
  *
- * Called by: list.c, turn.c, verdict.c, the register.
+ * Called by: list.c, end.c, turn.c, verdict.c; clear, free, abandon; reports.
  * Locks: the coordinator's, given up meanwhile; then the scope's.
  */
 #include "core/core.h"
@@ -109,7 +109,7 @@ evc__probe_all(evc_coord *c)
 	return attend(c, PROBE, 0);
 }
 
-/* How long a thread whose function has returned may take to end, where an
+/* How long a thread may take to end after its function has returned, where an
    answer depends on the end. */
 #define GOING_NS UINT64_C(1000000000)
 

@@ -4,7 +4,7 @@
  * names.  Loops write the numbers of tasks without the lock; a change that
  * matters is followed by a ring, and then the numbers are read anew.
  *
- * Called by: joins, verdicts, free and clear, reports.
+ * Called by: list.c, verdict.c; free, clear and reports, for the names.
  * Locks: the coordinator's is held, the scopes' are taken below.
  */
 #include <math.h>

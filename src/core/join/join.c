@@ -3,7 +3,7 @@
  * The next step of a join.  Pure: all input comes by the arguments, so a test
  * drives the decision with a scripted clock.
  *
- * Called by: list.c, end.c and tests.
+ * Called by: list.c, end.c, budget.c and tests.
  * Locks: none.
  */
 

@@ -234,8 +234,8 @@ void evc__driver_turn(evc_reactor *r);
 
 /* ---- phases.c ---- */
 
-/* Lock held: tell the phases whose turn has come.  Returns when to look again,
-   in nanoseconds of c's clock; SYNC_FOREVER: at a ring. */
+/* Lock held: tell the phases that have their turn now.  Returns when to look
+   again, in nanoseconds of c's clock; SYNC_FOREVER: at a ring. */
 uint64_t evc__phases_drive(evc_coord *c);
 /* Lock held: the time of the last join is nearly over: tell all scopes not told
    yet.  false: there were none. */

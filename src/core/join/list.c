@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A join in progress, however driven: its looks and its answer.  A join that
- * finds nothing alive closes the round and answers all waiting joins; a join
- * whose grace is over, and a member's own join, answer for themselves alone.
+ * finds nothing alive closes the round and answers all waiting joins; a join at
+ * the end of its grace, and a member's own join, answer for themselves alone.
  *
  * Called by: block.c, loop.c, step.c, scope_join_run.c.
  * Locks: the coordinator's, given up while threads are reaped.  Atomics: the

@@ -6,7 +6,7 @@
  * the timer may fire early: then the join looks, decides to wait, and arms the
  * timer again.
  *
- * Called by: evc_join_async, block.c, turn.c; libev.
+ * Called by: evc_join_start, block.c, turn.c; libev.
  * Locks: the coordinator's, given up for a callback; the list `here` belongs to
  * the loop's thread.
  */

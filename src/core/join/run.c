@@ -162,7 +162,7 @@ busy(evc_reactor *r)
 	if (r->n_live > 0 || !list_empty(&r->joins) ||
 	    sync_load_sc(&r->inbox->n) > 0)
 		return true;
-	/* A scope whose phase is to come. */
+	/* A scope with a phase to come. */
 	if (!evc_should_stop(c) && (sync_load_sc(&c->stop.alive) > 0 ||
 				    sync_load_sc(&c->loop.n_hooks) > 0 ||
 				    sync_load(&c->join.scope_join) != NULL))

@@ -17,7 +17,8 @@ struct evc__scope_join {
 	bool quiet;          /* j was given up: no `ended` for its answer */
 	bool pending;        /* the verdict `cleared` is to be delivered */
 	int calling;         /* id of the thread inside ended(), or 0 */
-	uint32_t done;       /* stop number whose end was told, or will be */
+	uint32_t done;       /* number of the stop with its end told, or to be
+				told */
 	evc_verdict cleared; /* verdict of the stop that is being cleared */
 };
 

@@ -45,7 +45,7 @@ wanted(const struct evc__waker *k)
 		return true;
 	if (sync_load(&m->state) != EVC_LIVE)
 		return false;
-	/* A looper whose thread is still to come. */
+	/* A looper that has no thread yet. */
 	if (m->e.kind == EVC_LOOPER && m->tid == 0)
 		return false;
 	if (m->e.kind == EVC_HOOK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a coordinator: new, the free and its checks, run and exit.
+ * The life of a coordinator: new, free with its checks, evc_finish.
  *
  * Called by: evc_new, evc_free and their kin; scope.c and abandon.c take
  * coordinators down.

@@ -3,7 +3,7 @@
  * The log hook's lines.  No request calls the hook: joins, loops,
  * evc_clear_stop and evc_free pass on the news since the last time.
  *
- * Called by: joins, loop turns, clear, free, the escalation.
+ * Called by: joins, loop turns, hooks, clear, free, src/wake; evc_log.
  * Locks: none while the hook runs; the coordinator's guards n_lost and is held
  * to read reasons.  Atomics: begun, over.
  */
@@ -47,7 +47,7 @@ next_error(evc_coord *c, evc_reason *ret)
 	return evc__reason_copy(c, oldest, w, ret);
 }
 
-/* "CODE (n): text: errno's meaning; by "who" (tid n) at file:line in func" */
+/* "CODE (n): text: errno's meaning; by "NAME" (tid n) at file:line in func" */
 static void
 add_reason(struct text *t, const evc_reason *r)
 {
@@ -156,8 +156,8 @@ log_line(evc_coord *c, int level, const char *text)
 	say(c, level, line, NULL);
 }
 
-/* Tell the hook that the stop has begun; and before, of a cleared stop whose
-   end was never told, that it was cleared. */
+/* Tell the hook that the stop has begun; and before, that an earlier stop was
+   cleared, when no end of that stop was told. */
 static void
 log_begin(evc_coord *c)
 {

@@ -16,8 +16,8 @@ struct evc__coord_log {
 	void *arg;
 	/* lock */
 	unsigned n_lost; /* told errors without a slot */
-	/* atomic, changed under the lock: numbers of the last stop whose begin
-	   was told, and of the last whose end was told */
+	/* atomic, changed under the lock: numbers of the last stop told as
+	   begun, and of the last stop told as over */
 	_Atomic uint32_t begun, over;
 };
 

@@ -7,7 +7,8 @@
  * beforehand whether ev_run shows on the stack, for an exception may have left
  * the first loop before its attach.
  *
- * Called by: runs, joins and loop_wakers, on the loop's thread.
+ * Called by: stay.c, run.c, abandon.c, loop_waker_watch.c, on the loop's
+ * thread.
  * Locks: none; n_lost belongs to the loop's thread.
  */
 #include "core/core.h"

@@ -4,7 +4,7 @@
  * refgate of the inbox the reactor stays, because the thread that takes the
  * reactor down closes that refgate first and waits until no thread is inside.
  *
- * Called by: rooms above, with an evc_loop_ref.
+ * Called by: pool and queue, with an evc_loop_ref.
  * Locks: none; the refgate of the inbox is entered.
  */
 #include "core/core.h"

@@ -6,8 +6,8 @@
  * stop before the hook was added is not missed, nor a stop that was cleared
  * before the loop turned.
  *
- * Called by: evc_hook_add and its kin; turns of loops and the helper run hooks;
- * joins ask for due hooks.
+ * Called by: evc_on_stop; turns of loops and the helper run
+ * hooks; joins ask for due hooks.
  * Locks: the coordinator's, given up while a hook runs; `running` marks the
  * hook meanwhile.
  */

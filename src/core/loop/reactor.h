@@ -110,7 +110,8 @@ struct evc_reactor {
 	/* loop thread only */
 	evc_task tasks, late;       /* heads of circular lists */
 	evc_task *cursor;           /* the next task to tell, or &tasks */
-	uint32_t told;              /* stop number whose telling began */
+	uint32_t told;              /* number of the stop that began to be
+				       told */
 	unsigned n_live;            /* tasks in both lists */
 	const evc_task_class *last_class;
 	struct evc__task_count *last_count;
@@ -182,7 +183,7 @@ void evc__reactor_hear(evc_reactor *r, bool yes);
 /* Loop thread: note, for reports, the number of the stop that r has heard of;
    returns the word. */
 uint64_t evc__reactor_heard(evc_reactor *r);
-/* Lock held: a reactor whose loop the calling thread runs, or NULL. */
+/* Lock held: a reactor of a loop that the calling thread runs, or NULL. */
 evc_reactor *evc__reactor_here(const evc_coord *c, evc_reactor *preferred);
 /* How many loopers are alive on r.  No lock. */
 unsigned evc__reactor_loopers(const evc_reactor *r);

@@ -3,7 +3,7 @@
  * The launch of a thread of the library's own, and the work of such a thread
  * before and after its function, for each kind of member with a thread.
  *
- * Called by: threads, loopers and runners of src/members.
+ * Called by: threads and loopers of src/members.
  * Locks: evc__launch needs the coordinator's lock, over pthread_create too; a
  * new thread takes that lock once at its begin.
  */

@@ -5,8 +5,8 @@
  *
  * Called by: the register and the helper, through evc__member_ops; adopt.c,
  * launch.c.
- * Locks: the coordinator's is held for probe and vanished, and free for reap,
- * whose caller has claimed the record.
+ * Locks: the coordinator's is held for probe and vanished, and free for reap;
+ * the caller of reap has claimed the record.
  */
 #include "core/core.h"
 

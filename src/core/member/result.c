@@ -3,7 +3,7 @@
  * The meaning of the result of a member's function, and the guard, which calls
  * a function as a member's is called.
  *
- * Called by: threads, loopers, hooks, posts, evc_guard.
+ * Called by: launch.c, hooks, runners, loopers, holds; programs: evc_guard.
  * Locks: none held; the coordinator's is taken for the wakers of a guard.
  */
 #include <signal.h>

@@ -38,7 +38,7 @@ uint64_t evc__now(const evc_coord *c);
    the user's jumps without notice, so the sleep is short and the clock is read
    again. */
 uint64_t evc__real_ns(const evc_coord *c, uint64_t ns);
-/* Is the code clean in a round whose word is w? */
+/* Is the code clean in the round of word w? */
 bool evc__is_clean(const evc_coord *c, uint64_t w, evc_status code);
 /* 0, or the reason why a call cannot go on: c is NULL or inherited by a fork
    child. */

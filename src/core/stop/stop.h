@@ -16,7 +16,7 @@ struct evc__slot {
 	evc_reason r;
 	uint32_t seq; /* the order of arrival, for equal times */
 	bool error;  /* the code was not clean on arrival */
-	bool named;  /* `who` is not the thread's own name */
+	bool named;  /* the author's name is not the thread's own */
 	bool logged; /* lock */
 	/* atomic: a scope's report, once the word has the report -> clear */
 	_Atomic bool reported;
@@ -35,7 +35,8 @@ struct evc__coord_stop {
 	/* atomic: requesters -> joins */
 	_Atomic uint32_t arrivals; /* numbers the reasons */
 	_Atomic uint64_t errors; /* (stops << 32 | n): errors not in the word */
-	_Atomic uint32_t mark;   /* stop number whose walk is complete */
+	_Atomic uint32_t mark;   /* number of the stop that was walked
+				    completely */
 	_Atomic uint32_t own_stop;    /* stop number with a request of its
 					 own */
 	_Atomic uint32_t parent_stop;   /* the parent's stop number that was
