@@ -24,9 +24,11 @@ struct cluster_life {
 	evc_id hold;             /* creation, and last close: a member of the
 				    parent, from the last close until the scope
 				    is freed */
-	struct list by_name;     /* names: the list of open clusters */
+	/* Not beside the flags below: they have another lock, and a compiler may
+	   read neighbours in one word. */
 	bool is_opening;         /* names: other threads that open this name
 				    have to wait */
+	struct list by_name;     /* names: the list of open clusters */
 	bool stop_came;          /* lock: the stop came before the engine was
 				    open */
 	bool over;               /* lock: the members have ended, the engine is
