@@ -24,12 +24,23 @@ x_of(const struct picture *p, long long ns)
 	return PLOT_X + round(part * PLOT_W * 10) / 10;
 }
 
+/* "kicks" of "step: kicks"; NULL: the event is no step. */
+static const char *
+step_of(const struct event *e)
+{
+	static const char before[] = "step: ";
+	const size_t n = sizeof before - 1;
+
+	return strcmp(e->cat, "stop") == 0 && strncmp(e->name, before, n) == 0 ?
+		       e->name + n :
+		       NULL;
+}
+
 static bool
-is_phase_or_step(const struct event *e)
+is_phase(const struct event *e)
 {
 	return strcmp(e->cat, "stop") == 0 &&
 	       (strncmp(e->name, "phase ", 6) == 0 ||
-		strncmp(e->name, "step: ", 6) == 0 ||
 		strcmp(e->name, "all phases") == 0);
 }
 
@@ -90,7 +101,7 @@ last_of_stop(struct picture *p)
 		    (l->kind == HOOK && l->gone < p->t->now))
 			end = later(p, end, l->gone);
 		for (e = l->ev; e < l->ev + l->n; e++)
-			if (l->kind == JOIN || is_phase_or_step(e))
+			if (l->kind == JOIN || is_phase(e) || step_of(e) != NULL)
 				end = later(p, end, e->ns);
 	}
 	return end;
@@ -195,9 +206,10 @@ mark_event(struct picture *p, const struct lane *l, const struct event *e)
 	char label[64];
 
 	/* The first step, "told", is the stop itself. */
-	if (is_phase_or_step(e) && strcmp(e->name, "step: told") != 0)
-		add_mark(p, e, *e->name == 'r' ? "step" : "phase",
-			 e->name + (*e->name == 'r' ? 6 : 0));
+	if (step_of(e) != NULL && strcmp(step_of(e), "told") != 0)
+		add_mark(p, e, "step", step_of(e));
+	else if (is_phase(e))
+		add_mark(p, e, "phase", e->name);
 	else if (l == p->of && is(e, "request", "stop"))
 		add_mark(p, e, "stop", "stop");
 	else if (l == p->of && is(e, "stop", "drain"))

@@ -40,7 +40,7 @@ timeline() {
 			printf lane("thread"), i, name, 1, i
 			printf event("X"), i, name, "member", 1500000,
 				",\"to_ns\":" end ",\"end_ns\":" end \
-				",\"state\":\"ended\",\"checkpoint\":\"" \
+				",\"state\":\"ended\",\"progress\":\"" \
 				name "\""
 			printf event("X"), i, "after the stop", "state",
 				2000000, ",\"to_ns\":" end
@@ -121,6 +121,17 @@ timeline 3 one ',
 {"ph":"X","tid":4,"name":"","cat":"member",
  "args":{"ns":4611686018427387903,"end_ns":1,"state":"alive"}}' >"$tmp/in"
 check "events that no library would write" draws "$tmp/in"
+timeline 2 one ',
+{"ph":"i","tid":3,"name":"step: told","cat":"stop","args":{"ns":2000000}},
+{"ph":"i","tid":3,"name":"step: kicks","cat":"stop","args":{"ns":2005000}},
+{"ph":"i","tid":3,"name":"phase 1","cat":"stop","args":{"ns":2006000}}' >"$tmp/in"
+check "steps and phases of the stop" draws "$tmp/in"
+check "... a step by its name alone" \
+	grep -q 'class="mark step"[^>]*><title>kicks, ' "$tmp/svg"
+check "... the first one is the stop itself" \
+	test "$(grep -c 'class="mark step"' "$tmp/svg")" = 1
+check "... a phase" \
+	grep -q 'class="mark phase"[^>]*><title>phase 1, ' "$tmp/svg"
 timeline 3 | sed 's/written_ns":[0-9]*/written_ns":4611686018427387903/;
 	s/zero_ns":[0-9]*/zero_ns":4611686018427387902/;
 	s/real_ns":[0-9]*/real_ns":4611686018427387903/' >"$tmp/in"

@@ -236,7 +236,7 @@ START_TEST(loops_that_are_being_destroyed_are_waited_for_by_free)
 END_TEST
 
 /* A join sleeps while the tasks of a loop go away with it.  Fails when that is
-   not step. */
+   not rung. */
 START_TEST(loops_that_are_destroyed_ring_the_joins_of_others)
 {
 	evc_coord *c = new_coord(NULL);

@@ -181,7 +181,7 @@ START_TEST(helper_loses_no_ring_before_it_sleeps)
 }
 END_TEST
 
-/* The helper changes from one sleep to the other.  Fails when it is not step
+/* The helper changes from one sleep to the other.  Fails when it is not rung
    when its descriptors are made. */
 START_TEST(helper_is_rung_when_its_descriptors_are_made)
 {

@@ -249,7 +249,7 @@ end_slowly(evc_coord *c, void *arg)
 	return 0;
 }
 
-/* Destructors hang after the thread has step.  Fails when the claim is not
+/* Destructors hang after the thread has rung.  Fails when the claim is not
    given back, and when nobody looks again afterwards. */
 START_TEST(reaping_is_given_up_and_tried_again_when_destructors_hang)
 {

@@ -257,7 +257,7 @@ START_TEST(J1_a_thread_that_ends_below_is_joined_by_a_join_above)
 		UNTIL(atomic_load(&g.in));
 		more = step_begin(&one, step, do_join, t.node[ROOT], NULL);
 		let_go(&g);
-		/* It has step, and is gone. */
+		/* It has rung, and is gone. */
 		UNTIL(t_count_threads() <= threads + 1);
 		OK(step_end(&one));
 		counts_are(&t, 0);

@@ -80,7 +80,7 @@ START_TEST(free_against_the_walk_of_a_request_above)
 END_TEST
 
 /* Fails when a request on the scope, or who ends in it, does not keep it until
-   all above has been step and told. */
+   all above has been rung and told. */
 START_TEST(free_against_what_goes_up)
 {
 	static evc_fn *const fn[] = {do_hold_end, do_request};

@@ -205,7 +205,7 @@ START_TEST(kicks_hold_up_the_join_of_their_thread)
 }
 END_TEST
 
-/* The thread has step and was not joined; the helper comes.  Fails when who has
+/* The thread has rung and was not joined; the helper comes.  Fails when who has
    ended is kicked. */
 START_TEST(kicks_go_to_the_living_alone)
 {

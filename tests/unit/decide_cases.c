@@ -89,7 +89,7 @@ START_TEST(a_run_decides_nothing_before_its_stop)
 	WAITS(&v, SYNC_FOREVER);
 	v.alive = 0;
 	WAITS(&v, SYNC_FOREVER);
-	/* who has step and was not gone at once is looked for all the same */
+	/* who has rung and was not gone at once is looked for all the same */
 	v.probes = true;
 	DECIDES(&v, EVC__PROBE);
 	v.probes = false;

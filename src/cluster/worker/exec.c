@@ -237,9 +237,9 @@ evc_exec_should_stop(const evc_exec *x)
 	       evc_should_stop(x->w->env.coord);
 }
 
-/* Sleep on the bell.  Every cancel moves the bell; step: the stop does, too. */
+/* Sleep on the bell.  Every cancel moves the bell; rings: the stop does, too. */
 static bool
-wait_for_bell(evc_exec *x, uint64_t until, bool step)
+wait_for_bell(evc_exec *x, uint64_t until, bool rings)
 {
 	struct worker *w = x->w;
 	uint64_t left;
@@ -253,7 +253,7 @@ wait_for_bell(evc_exec *x, uint64_t until, bool step)
 		left = evc__deadline_left_ns(until);
 		if (left == 0)
 			return false;
-		if (!step && left > SLICE_NS)
+		if (!rings && left > SLICE_NS)
 			left = SLICE_NS;
 		sync_futex_wait(&w->bell, seen, left);
 	}
@@ -263,7 +263,7 @@ bool
 evc_exec_wait_for_stop(evc_exec *x, double timeout)
 {
 	struct worker *w = x->w;
-	bool stop, step;
+	bool stop, rings;
 	evc_id id = 0;
 
 	/* No thread rings in a fork child. */
@@ -271,11 +271,11 @@ evc_exec_wait_for_stop(evc_exec *x, double timeout)
 	    evc__worker_inherited(w))
 		return evc_exec_should_stop(x);
 	/* Refused after a stop, which the next look sees. */
-	step = evc_cancel_push(w->env.coord, evc__worker_ring, w, 0, &id) == 0;
+	rings = evc_cancel_push(w->env.coord, evc__worker_ring, w, 0, &id) == 0;
 	sync_add(&w->sleepers, 1);
-	stop = wait_for_bell(x, evc__deadline_in(timeout), step);
+	stop = wait_for_bell(x, evc__deadline_in(timeout), rings);
 	sync_sub(&w->sleepers, 1);
-	if (step)
+	if (rings)
 		(void)evc_cancel_pop(w->env.coord, id);
 	return stop;
 }

@@ -188,7 +188,7 @@ START_TEST(the_mutex_is_held_while_it_asks_and_when_it_returns)
 			evc_cond_wait(cond, &mutex, fact_holds, &f, times[i]),
 			-EVC_DEADLINE_EXCEEDED);
 		ck_assert_int_eq(pthread_mutex_trylock(&mutex), EBUSY);
-		/* Nobody has step. */
+		/* Nobody has rung. */
 		ck_assert_int_eq(
 			evc_cond_wait(cond, &mutex, NULL, NULL, times[i]),
 			-EVC_DEADLINE_EXCEEDED);

@@ -313,7 +313,7 @@ START_TEST(L1_not_called_after_free_on_the_helper_thread)
 }
 END_TEST
 
-/* The loop runs meanwhile, step a moment before. */
+/* The loop runs meanwhile, rung a moment before. */
 START_TEST(L1_not_called_after_a_free_by_another_thread)
 {
 	struct driver d = { .config.grace = INFINITY };

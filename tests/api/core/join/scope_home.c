@@ -276,7 +276,7 @@ END_TEST
 
 /* ---- free, from any thread ---- */
 
-/* The loop runs meanwhile, step a moment before. */
+/* The loop runs meanwhile, rung a moment before. */
 START_TEST(freed_by_another_thread_than_the_loops)
 {
 	struct driver d = { 0 };

@@ -91,7 +91,7 @@ START_TEST(L1_nothing_is_called_after_detach)
 	atomic_int before = 0, after = 0;
 
 	hook_on(c, r, &before);
-	OK(evc_request_stop(c, 0, NULL)); /* step, but not yet heard */
+	OK(evc_request_stop(c, 0, NULL)); /* rung, but not yet heard */
 	OK(evc_reactor_detach(r));
 	ev_run(loop, EVRUN_NOWAIT);
 	ck_assert_int_eq(before, 0);

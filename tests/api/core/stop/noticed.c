@@ -119,7 +119,7 @@ on_look(struct ev_loop *loop, ev_timer *t, int revents)
 	OK(evc_request_stop(lingering.c, 0, "it is joined"));
 }
 
-/* A run that waits for its stop joins who has step, also one that takes longer
+/* A run that waits for its stop joins who has rung, also one that takes longer
    to be gone than the run blocks for it. */
 START_TEST(a_run_joins_a_thread_whose_destructors_take_time)
 {
