@@ -6,7 +6,6 @@
  * Locks: the coordinator's lock.
  */
 #include "core/core.h"
-#include "core/wake/escalation.h"
 
 static evc_status
 begin(evc_coord *c, struct evc__member *m, const evc_member_opts *o,

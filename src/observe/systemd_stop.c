@@ -13,7 +13,6 @@
 
 #include "core/core.h"
 #include "core/join/join.h"
-#include "core/wake/escalation.h"
 
 /* How long to wait for the thread that tells of the stop. */
 #define RETRY_NS UINT64_C(1000000)

@@ -12,7 +12,6 @@
 
 #include "base/text.h"
 #include "core/core.h"
-#include "core/wake/escalation.h"
 
 /* ---- records ---- */
 

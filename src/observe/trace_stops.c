@@ -5,7 +5,6 @@
  * Locks: none; the timeline is the caller's.
  */
 #include "core/core.h"
-#include "core/wake/escalation.h"
 #include "observe/trace_lanes.h"
 
 /* ---- stops ---- */

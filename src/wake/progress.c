@@ -6,7 +6,6 @@
  * lock to find a member.
  */
 #include "core/core.h"
-#include "core/wake/escalation.h"
 
 void
 evc_progress(const char *text)

@@ -20,7 +20,6 @@
 #include "core/core.h"
 #include "core/helper/job.h"
 #include "core/helper/threads.h"
-#include "core/join/scope_join.h"
 
 #include "base/self.h"
 #include "base/spawn.h"

@@ -9,7 +9,6 @@
  */
 #include "core/core.h"
 #include "core/join/join.h"
-#include "core/wake/escalation.h"
 
 #include <math.h>
 

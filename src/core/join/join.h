@@ -9,7 +9,6 @@
 #include "base/deadline.h"
 #include "core/core.h"
 #include "core/stop/scopes.h"
-#include "core/wake/escalation.h"
 
 /* A wait that ends later than this after its end: the process stood still
    meanwhile. */
@@ -216,16 +215,6 @@ bool evc__turn(evc_reactor *r);
 
 /* ---- run.c ---- */
 
-/* An ev_run of the library: over() tells when to break the run. */
-struct evc__driver {
-	evc_reactor *r;
-	bool (*over)(struct evc__driver *d); /* loop thread, no lock */
-	void *arg;
-	bool stops_on_break; /* an ev_break by the application is a request */
-	struct evc__stand stand;
-	bool ended;
-	const void *frame;   /* a frame around the ev_run */
-};
 /* Loop thread, outside ev_run; the reactor hears (evc__reactor_hear).  false:
    this is a fork child by now, and the library has nothing on the loop. */
 bool evc__drive(struct evc__driver *d);

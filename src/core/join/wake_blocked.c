@@ -21,7 +21,6 @@
 #include "core/core.h"
 #include "core/helper/job.h"
 #include "core/join/join.h"
-#include "core/wake/escalation.h"
 #include "core/status/trace.h"
 
 #include "base/kick.h"

@@ -114,8 +114,8 @@ configure(evc_coord *c, const evc_config *k)
 	c->status.clock = p != NULL ? p->status.clock : k->clock;
 	c->status.clock_arg = p != NULL ? p->status.clock_arg : k->arg;
 	c->stop.n_slots = k->max_reasons != 0 ? k->max_reasons :
-		     p != NULL		 ? REASONS_SCOPE :
-					   REASONS_DEFAULT;
+			  p != NULL	      ? REASONS_SCOPE :
+						REASONS_DEFAULT;
 	if (c->stop.n_slots < 2)
 		c->stop.n_slots = 2;
 	configure_clean(c, k);

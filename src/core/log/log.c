@@ -8,8 +8,6 @@
  * to read reasons.  Atomics: begun, over.
  */
 #include "core/core.h"
-#include "core/join/join.h"
-#include "core/wake/escalation.h"
 
 #include "base/text.h"
 #include "base/unwind.h"

@@ -10,7 +10,6 @@
  * calls of loop_waker.h.  Atomics: the word.
  */
 #include "core/core.h"
-#include "core/join/scope_join.h"
 #include "core/loop/post.h"
 
 #include "base/self.h"

@@ -12,7 +12,6 @@
  * Locks: none; n_lost belongs to the loop's thread.
  */
 #include "core/core.h"
-#include "core/join/join.h"
 
 #include "base/unwind.h"
 

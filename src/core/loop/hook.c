@@ -12,7 +12,6 @@
  * hook meanwhile.
  */
 #include "core/core.h"
-#include "core/join/join.h"
 #include "core/status/trace.h"
 
 #include "base/reported.h"

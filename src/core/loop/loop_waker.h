@@ -115,9 +115,19 @@ void evc__loop_waker_send(struct evc__loop_waker *b);
    l. */
 void evc__loop_waker_leave_behind(evc_reactor *r, struct evc__leftover *l);
 
+/* An ev_run of the library: over() tells when to break the run. */
+struct evc__driver {
+	evc_reactor *r;
+	bool (*over)(struct evc__driver *d); /* loop thread, no lock */
+	void *arg;
+	bool stops_on_break; /* an ev_break by the application is a request */
+	struct evc__stand stand;
+	bool ended;
+	const void *frame;   /* a frame around the ev_run */
+};
+
 /* ---- depth.c; loop thread ---- */
 
-struct evc__driver;
 /* Before a loop is attached. */
 void evc__depth_watch(void);
 /* How many ev_runs of the loop the thread is in; inside an ev_run of the

@@ -11,8 +11,6 @@
  * listener.n_joins, heard.
  */
 #include "core/core.h"
-#include "core/join/scope_join.h"
-#include "core/join/join.h"
 #include "core/status/trace.h"
 
 #include "base/self.h"

@@ -9,8 +9,6 @@
  * another thread joins.
  */
 #include "core/core.h"
-#include "core/join/join.h"
-#include "core/wake/escalation.h"
 
 #include "base/kick.h"
 #include "base/text.h"

@@ -14,7 +14,6 @@
 #include "base/spawn.h"
 #include "base/tls.h"
 #include "core/core.h"
-#include "core/wake/escalation.h"
 
 /* The last step of a started thread with the coordinator: from DONE on only the
    join of the thread keeps the record alive, and that join waits for the

@@ -11,8 +11,6 @@
  * refgate.
  */
 #include "core/core.h"
-#include "core/join/join.h"
-#include "core/wake/escalation.h"
 
 int
 evc__refuse_removal(evc_id id)

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "base/unwind.h"
 #include "core/core.h"
-#include "core/wake/escalation.h"
 
 evc_status
 evc__member_result(evc_coord *c, evc_id by, const char *name, unsigned flags,

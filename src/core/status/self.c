@@ -7,7 +7,6 @@
  * Locks: none; all of the data is thread-local.
  */
 #include "core/core.h"
-#include "core/wake/escalation.h"
 
 static __thread struct evc__self self;
 

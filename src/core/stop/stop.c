@@ -14,7 +14,6 @@
 #include "base/reported.h"
 #include "base/text.h"
 #include "core/core.h"
-#include "core/wake/escalation.h"
 #include "core/stop/scopes.h"
 #include "core/status/trace.h"
 

@@ -17,8 +17,8 @@
  */
 #include <math.h>
 
+#include "base/deadline.h"
 #include "core/core.h"
-#include "core/join/join.h"
 #include "core/status/trace.h"
 
 static const volatile void *

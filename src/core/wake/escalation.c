@@ -7,9 +7,9 @@
  * Locks: the coordinator's lock is held; last_mark takes the locks of the
  * scopes below.  The escalation itself is atomic and needs none.
  */
+#include "base/deadline.h"
 #include "core/core.h"
-#include "core/join/join.h"
-#include "core/wake/escalation.h"
+#include "core/stop/scopes.h"
 #include "core/status/trace.h"
 
 /* When the log names the members alive: this fraction of a stop's time. */

@@ -13,7 +13,6 @@
  */
 #include "core/core.h"
 #include "core/helper/job.h"
-#include "core/wake/escalation.h"
 
 #include "base/kick.h"
 #include "base/self.h"
