@@ -46,7 +46,9 @@ static const evc_function table[] = {
 	{ .name = "end badly", .fn = f_end_badly, .arg = &n_bad },
 };
 
-/* What the log hook was told as an error: how often, and the last one. */
+/* The errors that the log hook was given: how many, and the last of them.  Two
+   threads may call the hook at once. */
+static pthread_mutex_t logged_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int n_logged;
 static char logged[512];
 
@@ -56,7 +58,9 @@ keep_errors(int level, const char *line, const evc_reason *r, void *arg)
 	(void)r, (void)arg;
 	if (level != EVC_LOG_ERROR)
 		return;
+	pthread_mutex_lock(&logged_lock);
 	snprintf(logged, sizeof logged, "%s", line);
+	pthread_mutex_unlock(&logged_lock);
 	atomic_fetch_add(&n_logged, 1);
 }
 

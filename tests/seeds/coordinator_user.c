@@ -261,8 +261,9 @@ START_TEST(a_plain_request_after_a_join_sets_the_flag)
 }
 END_TEST
 
-/* The lines that the seed writes to its log. */
+/* The lines that the seed writes to its log; two threads may write at once. */
 struct lines {
+	pthread_mutex_t lock;
 	unsigned n;
 	int level[4];
 	char text[4][512];
@@ -274,17 +275,19 @@ keep_line(int level, const char *line, const evc_reason *r, void *arg)
 	struct lines *l = arg;
 
 	(void)r;
+	pthread_mutex_lock(&l->lock);
 	if (l->n < 4) {
 		l->level[l->n] = level;
 		strncpy(l->text[l->n], line, sizeof(l->text[0]) - 1);
 	}
 	l->n++;
+	pthread_mutex_unlock(&l->lock);
 }
 
 START_TEST(errors_and_late_threads_are_logged)
 {
 	struct t_gate leave = GATE_INIT;
-	struct lines l = { 0 };
+	struct lines l = { .lock = PTHREAD_MUTEX_INITIALIZER };
 	evc_config cfg = { .log = keep_line, .arg = &l };
 	evc_coord *c = begin(_i, &cfg);
 	pthread_t t = spawn("laggard", await_gate, &leave);
