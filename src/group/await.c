@@ -314,6 +314,6 @@ evc__groups_await(struct evc__held *h, uint64_t until_ns, bool exiting,
 	evc__worker_waits(false);
 	if (names.len == 0)
 		return 0;
-	return evc_refuse(EVC_DEADLINE_EXCEEDED, "%s: still alive: %s", func,
+	return evc_refuse(EVC_DEADLINE_EXCEEDED, "%s: still running: %s", func,
 			  buf);
 }

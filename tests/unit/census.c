@@ -132,7 +132,7 @@ START_TEST(J7_a_verdict_names_who_is_late_and_how_many_more)
 	(void)evc_fail(c, EVC_INTERNAL, 0, "%0180d", 7); /* as long as it gets */
 	ck_assert_int_eq(evc_join(c, &now, &v), EVC_INTERNAL);
 	ck_assert_uint_eq(v.n_stragglers, 40);
-	HAS(v.error.text, "; late: member number 0, member number 1");
+	HAS(v.error.text, "; still running: member number 0, member number 1");
 	ck_assert_ptr_nonnull(strstr(v.error.text, " (+"));
 	ck_assert_int_eq(sscanf(strstr(v.error.text, " (+"), " (+%u more)",
 				&more), 1);

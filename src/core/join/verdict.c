@@ -68,8 +68,8 @@ evc__verdict_fill(struct evc__join *j, uint64_t w, evc_verdict *v,
 	/* Names matter most: the error's own text is cut first. */
 	t = evc__text_in(text, sizeof text);
 	if (v->error.text[0] != '\0') {
-		evc__text_fmt(&t, "%.*s; late: ",
-			      (int)(sizeof text - strlen(names) - 9),
+		evc__text_fmt(&t, "%.*s; still running: ",
+			      (int)(sizeof text - strlen(names) - 18),
 			      v->error.text);
 	} else
 		evc__text_add(&t, "still running: ");

@@ -126,7 +126,7 @@ anybody(evc_coord *c)
 		return 0;
 	evc__names(c, me, false, 0, names, sizeof names);
 	return evc__refuse(-EVC_FAILED_PRECONDITION,
-			   "evc_clear_stop: still alive: %s", names);
+			   "evc_clear_stop: still running: %s", names);
 }
 
 /* Lock held. */

@@ -298,7 +298,7 @@ why_not(evc_coord *c, char *buf, size_t room)
 	/* A scope that is held may be given up. */
 	if (sync_load_sc(&c->stop.alive) > c->life.held &&
 	    evc__names(c, NULL, false, 0, names, sizeof names) > 0) {
-		evc__text_add(&t, "still alive: ");
+		evc__text_add(&t, "still running: ");
 		evc__text_add(&t, names);
 		return buf;
 	}

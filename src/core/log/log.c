@@ -136,7 +136,7 @@ log_begun(evc_coord *c, uint64_t w, const evc_reason *r)
 	struct text t = evc__lines_in(line, sizeof line);
 	evc_status code = (evc_status)(w >> 32 & 255);
 
-	evc__text_fmt(&t, "%s: a stop was asked for: ", c->name);
+	evc__text_fmt(&t, "stop of %s requested: ", c->name);
 	if (r != NULL)
 		add_reason(&t, r);
 	else
@@ -145,13 +145,13 @@ log_begun(evc_coord *c, uint64_t w, const evc_reason *r)
 }
 
 static void
-log_line(evc_coord *c, int level, const char *text)
+log_cleared(evc_coord *c)
 {
 	char line[128];
 	struct text t = evc__lines_in(line, sizeof line);
 
-	evc__text_fmt(&t, "%s: %s", c->name, text);
-	say(c, level, line, NULL);
+	evc__text_fmt(&t, "stop of %s cleared", c->name);
+	say(c, EVC_LOG_INFO, line, NULL);
 }
 
 /* Tell the hook that the stop has begun; and before, that an earlier stop was
@@ -187,7 +187,7 @@ log_begin(evc_coord *c)
 	}
 	sync_unlock(&c->lock);
 	if (cleared)
-		log_line(c, EVC_LOG_INFO, "the stop was cleared");
+		log_cleared(c);
 	if (begun)
 		log_begun(c, w, has ? &r : NULL);
 }
@@ -207,12 +207,13 @@ evc__log_over_due(evc_coord *c, uint64_t w)
 void
 evc__log_over(evc_coord *c, const evc_verdict *v)
 {
-	char text[96];
-	struct text t = evc__text_in(text, sizeof text);
+	char line[160];
+	struct text t = evc__lines_in(line, sizeof line);
 
-	evc__text_fmt(&t, "stopped after %.3f s, %u member%s ended", v->took,
-		      v->n_ended, v->n_ended == 1 ? "" : "s");
-	log_line(c, EVC_LOG_INFO, text);
+	evc__text_fmt(&t, "stop of %s ended after %.3f s; %u member%s ended",
+		      c->name, v->took, v->n_ended,
+		      v->n_ended == 1 ? "" : "s");
+	say(c, EVC_LOG_INFO, line, NULL);
 }
 
 /* A join has closed the round. */
@@ -257,8 +258,8 @@ evc__log_ending(evc_coord *c, const char *names)
 	if (c->log.fn == NULL)
 		return;
 	evc__log_errors(c);
-	evc__text_fmt(&t, "%s: still running shortly before the end of the "
-			  "stop: %s", c->name, names);
+	evc__text_fmt(&t, "stop of %s is about to end; still running: %s",
+		      c->name, names);
 	say(c, EVC_LOG_WARNING, line, NULL);
 }
 
@@ -272,8 +273,8 @@ evc__log_extend(evc_coord *c, const char *name, double granted,
 	if (c->log.fn == NULL)
 		return;
 	evc__log_errors(c);
-	evc__text_fmt(&t, "%s: %s asked for more time, %.3f s granted",
-		      c->name, name, granted);
+	evc__text_fmt(&t, "stop of %s extended by %.3f s for %s", c->name,
+		      granted, name);
 	if (reason != NULL && reason[0] != '\0')
 		evc__text_fmt(&t, ": %s", reason);
 	say(c, EVC_LOG_WARNING, line, NULL);
@@ -287,9 +288,9 @@ evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 
 	if (c->log.fn == NULL || v->n_stragglers == 0)
 		return;
-	evc__text_fmt(&t, "%s: a join ended after %.3f s with %u still alive: ",
-		      c->name, v->took, v->n_stragglers);
-	evc__text_add(&t, v->error.text);
+	evc__text_fmt(&t, "%s of %s ended after %.3f s; %s",
+		      present(sync_load(&c->word)) != 0 ? "stop" : "join",
+		      c->name, v->took, v->error.text);
 	say(c, ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, line, &v->error);
 }
 

@@ -273,10 +273,10 @@ START_TEST(a_coordinator_speaks_by_it)
 	OK(evc_request_stop(c, EVC_INTERNAL, "it broke"));
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_INTERNAL);
 	OK(evc_free(c));
-	HAS(written(&k, buf, sizeof(buf)), "info: speaker: a stop was asked");
+	HAS(written(&k, buf, sizeof(buf)), "info: stop of speaker requested");
 	HAS(buf, "[code=INTERNAL kind=error round=1 by=\"");
 	HAS(written(&k, buf, sizeof(buf)), "error: speaker: error INTERNAL");
-	HAS(written(&k, buf, sizeof(buf)), "info: speaker: stopped after ");
+	HAS(written(&k, buf, sizeof(buf)), "info: stop of speaker ended after ");
 	ck_assert_str_eq(written(&k, buf, sizeof(buf)), "");
 	capture_end(&k);
 }

@@ -5,7 +5,7 @@
  */
 #include "../../support/ladder_util.h"
 
-#define ENDING "still running shortly before the end of the stop: "
+#define ENDING " is about to end; still running: "
 
 /* The number of such lines in the log; names: the names in the latest one. */
 static unsigned
@@ -129,7 +129,7 @@ START_TEST(members_of_scopes_are_heard_of_too)
 	let_come();
 	ck_assert_uint_eq(endings(names), before + 1);
 	ck_assert_str_eq(names, "below");
-	ck_assert(book_has(EVC_LOG_WARNING, "scope: " ENDING "below\n"));
+	ck_assert(book_has(EVC_LOG_WARNING, "stop of scope" ENDING "below\n"));
 	at(2.01);
 	gave_up(&j, "below");
 	OK(evc_hold_end(low, id));

@@ -70,9 +70,9 @@ lines(struct log *g)
 	return n;
 }
 
-#define BEGUN(g)   count((g), EVC_LOG_INFO, "a stop was asked for", NULL)
-#define OVER(g)	   count((g), EVC_LOG_INFO, "stopped after", NULL)
-#define CLEARED(g) count((g), EVC_LOG_INFO, "the stop was cleared", NULL)
+#define BEGUN(g)   count((g), EVC_LOG_INFO, "-coordinator requested", NULL)
+#define OVER(g)	   count((g), EVC_LOG_INFO, " ended after ", NULL)
+#define CLEARED(g) count((g), EVC_LOG_INFO, " cleared", NULL)
 
 static evc_coord *
 logged(struct log *g, struct ev_loop *loop, evc_config *cfg)
@@ -108,8 +108,8 @@ START_TEST(a_stop_has_a_line_when_it_begins_and_one_when_it_is_over)
 	OK(evc_hold_end(c, id));
 	OK(join_end(&j));
 
-	ck_assert_int_eq(count(&g, EVC_LOG_INFO, "asked for", &l), 1);
-	HAS(l.text, "the-coordinator: a stop was asked for: OUT_OF_RANGE (11)"
+	ck_assert_int_eq(count(&g, EVC_LOG_INFO, "requested", &l), 1);
+	HAS(l.text, "stop of the-coordinator requested: OUT_OF_RANGE (11)"
 		    ": end of input; by \"");
 	HAS(l.text, "log_stop.c:");
 	HAS(l.text, " in ");
@@ -120,9 +120,9 @@ START_TEST(a_stop_has_a_line_when_it_begins_and_one_when_it_is_over)
 	/* Nobody who asks tells. */
 	ck_assert_int_eq(l.tid, atomic_load(&j.tid));
 
-	ck_assert_int_eq(count(&g, EVC_LOG_INFO, "stopped after ", &l), 1);
-	HAS(l.text, "the-coordinator: stopped after 0.");
-	HAS(l.text, " s, 4 members ended");
+	ck_assert_int_eq(count(&g, EVC_LOG_INFO, "stop of the-coordinator ended after ", &l), 1);
+	HAS(l.text, "stop of the-coordinator ended after 0.");
+	HAS(l.text, " s; 4 members ended");
 	ck_assert(!l.has_reason);
 
 	/* Each once. */
@@ -148,7 +148,7 @@ START_TEST(how_long_it_took_is_said)
 	OK(evc_hold_end(c, id));
 	OK(evc_join(c, NULL, NULL));
 	ck_assert_int_eq(count(&g, EVC_LOG_INFO,
-			       "stopped after 1.500 s, 1 member ended", NULL),
+			       "ended after 1.500 s; 1 member ended", NULL),
 			 1);
 	OK(evc_free(c));
 }
@@ -184,10 +184,10 @@ START_TEST(an_error_has_its_own_line_between_them)
 	OK(evc_request_stop(c, EVC_DATA_LOSS, "bad disk"));
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DATA_LOSS);
 	ck_assert_int_eq(lines(&g), 3);
-	HAS(g.line[0].text, "a stop was asked for: DATA_LOSS (15): bad disk");
+	HAS(g.line[0].text, "requested: DATA_LOSS (15): bad disk");
 	HAS(g.line[1].text, "error DATA_LOSS (15): bad disk");
 	ck_assert_int_eq(g.line[1].level, EVC_LOG_ERROR);
-	HAS(g.line[2].text, "stopped after");
+	HAS(g.line[2].text, "ended after");
 	OK(evc_free(c));
 }
 END_TEST
@@ -225,9 +225,9 @@ START_TEST(one_that_no_join_has_ended_is_told_as_cleared)
 	OK(evc_join(c, NULL, NULL));
 	ck_assert_int_eq(lines(&g), 4);
 	HAS(g.line[0].text, "the first");
-	HAS(g.line[1].text, "the-coordinator: the stop was cleared");
+	HAS(g.line[1].text, "stop of the-coordinator cleared");
 	HAS(g.line[2].text, "the second");
-	HAS(g.line[3].text, "stopped after");
+	HAS(g.line[3].text, "ended after");
 	OK(evc_free(c));
 	ck_assert_int_eq(lines(&g), 4);
 }
@@ -290,8 +290,8 @@ START_TEST(scopes_that_inherit_a_stop_are_silent)
 	OK(evc_request_stop(a, 0, "only this one"));
 	OK(evc_join(a, NULL, NULL));
 	ck_assert_int_eq(lines(&g), 2);
-	HAS(g.line[0].text, "alone: a stop was asked for: OK (0): only this");
-	HAS(g.line[1].text, "alone: stopped after");
+	HAS(g.line[0].text, "stop of alone requested: OK (0): only this");
+	HAS(g.line[1].text, "stop of alone ended after");
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_join(b, NULL, NULL));
 	ck_assert_int_eq(lines(&g), 2);
@@ -319,13 +319,13 @@ START_TEST(the_last_chance_and_a_veto_are_warnings)
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_extend_stop(c, id, 0.1, "still writing", &granted));
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DEADLINE_EXCEEDED);
-	ck_assert_int_eq(count(&g, EVC_LOG_WARNING, "asked for more time", &l),
+	ck_assert_int_eq(count(&g, EVC_LOG_WARNING, " extended by ", &l),
 			 1);
-	ck_assert_str_eq(l.text, "the-coordinator: laggard asked for more time, "
-				 "0.100 s granted: still writing");
+	ck_assert_str_eq(l.text, "stop of the-coordinator extended by 0.100 s for "
+				 "laggard: still writing");
 	UNTIL(count(&g, EVC_LOG_WARNING, "still running", &l) == 1);
-	ck_assert_str_eq(l.text, "the-coordinator: still running shortly before "
-				 "the end of the stop: laggard");
+	ck_assert_str_eq(l.text, "stop of the-coordinator is about to end; still "
+				 "running: laggard");
 	ck_assert(!l.has_reason);
 	OK(evc_hold_end(c, id));
 	OK(evc_join(c, NULL, NULL));
