@@ -17,7 +17,7 @@
 #define ASK_NS 50000
 
 static enum reap
-look(int pidfd, pid_t pid, siginfo_t *ret, int flags)
+look_at_child(int pidfd, pid_t pid, siginfo_t *ret, int flags)
 {
 	int e = -1;
 
@@ -66,13 +66,13 @@ ask_pidfd(int pidfd, siginfo_t *ret)
 enum reap
 evc__reap_look(int pidfd, pid_t pid, siginfo_t *ret)
 {
-	return look(pidfd, pid, ret, WNOWAIT);
+	return look_at_child(pidfd, pid, ret, WNOWAIT);
 }
 
 enum reap
 evc__reap(int pidfd, pid_t pid, siginfo_t *ret)
 {
-	enum reap is = look(pidfd, pid, ret, 0);
+	enum reap is = look_at_child(pidfd, pid, ret, 0);
 
 	return is == REAP_LOST && pidfd >= 0 ? ask_pidfd(pidfd, ret) : is;
 }

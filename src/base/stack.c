@@ -212,14 +212,15 @@ question(int tid)
 
 /* Take the question back.  false: the answer has begun. */
 static bool
-take_back(uint32_t state)
+take_question_back(uint32_t state)
 {
 	return sync_cas(&box.state, &state, WITH_PHASE(state, IDLE));
 }
 
 /* askers held. */
 static unsigned
-ask(int tid, void **frames, unsigned most, uint64_t ns, const char **ret_why)
+ask_thread(int tid, void **frames, unsigned most, uint64_t ns,
+	   const char **ret_why)
 {
 	uint64_t until = sync_mono() + ns;
 	uint32_t state;
@@ -234,10 +235,10 @@ ask(int tid, void **frames, unsigned most, uint64_t ns, const char **ret_why)
 	if (sync_tid_signal(tid, sync_load(&number)) != 0) {
 		*ret_why = errno == ESRCH ? "it has ended" :
 					    "the signal could not be sent";
-		take_back(state);
+		take_question_back(state);
 		return 0;
 	}
-	if ((!await_not(ASKED, until) && take_back(state)) ||
+	if ((!await_not(ASKED, until) && take_question_back(state)) ||
 	    !await_not(ANSWERING, sync_mono() + ns)) {
 		*ret_why = "it did not answer in time";
 		return 0;
@@ -320,7 +321,7 @@ evc__stack_take(int tid, void **frames, unsigned most, uint64_t ns,
 		*ret_why = out_of_reach(tid, sync_mono() + ns);
 	if (*ret_why == NULL) {
 		sync_lock(&askers);
-		n = ask(tid, frames, most, ns, ret_why);
+		n = ask_thread(tid, frames, most, ns, ret_why);
 		sync_unlock(&askers);
 	}
 	return n;

@@ -47,7 +47,7 @@ struct module {
 };
 
 static bool
-find(const void *frame, struct module *m)
+find_module(const void *frame, struct module *m)
 {
 	struct dl_find_object o;
 	struct link_map map;
@@ -175,7 +175,7 @@ in_module(struct text *t, const void *frame)
 	uintptr_t addr, start;
 	bool known;
 
-	if (!find(frame, &m))
+	if (!find_module(frame, &m))
 		return;
 	if (m.path[0] == '\0')
 		own_path(m.path, sizeof m.path);

@@ -43,7 +43,7 @@ cut(struct text *t)
 
 /* Add all n bytes, or none of them and nothing afterwards. */
 static void
-put(struct text *t, const char *s, size_t n)
+put_bytes(struct text *t, const char *s, size_t n)
 {
 	if (t->len + n < t->room) {
 		memcpy(t->buf + t->len, s, n);
@@ -60,7 +60,7 @@ put_code(struct text *t, unsigned char b)
 
 	if (b == '\n' || b == '\t' || b == '\r')
 		code[1] = b == '\n' ? 'n' : b == '\t' ? 't' : 'r';
-	put(t, code, code[1] == 'x' ? 4 : 2);
+	put_bytes(t, code, code[1] == 'x' ? 4 : 2);
 }
 
 /* For people: s stays within its line, whatever its bytes. */
@@ -73,7 +73,7 @@ put_clean(struct text *t, const char *s)
 	for (; *s != '\0'; s += n) {
 		n = evc__utf8(s, &v);
 		if (n > 0 && evc__utf8_visible(v)) {
-			put(t, s, n);
+			put_bytes(t, s, n);
 			continue;
 		}
 		n = n > 0 ? n : 1;
@@ -133,7 +133,7 @@ lines_vfmt(struct text *t, const char *fmt, va_list ap)
 		part[k - 1] = '\0';
 	put_clean(t, part);
 	if (ends)
-		put(t, "\n", 1);
+		put_bytes(t, "\n", 1);
 }
 
 void

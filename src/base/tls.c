@@ -10,7 +10,7 @@
 #include <link.h>
 
 static int
-add(struct dl_phdr_info *info, size_t size, void *arg)
+add_tls_size(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	size_t *sum = arg;
 	int i;
@@ -28,7 +28,7 @@ evc__stack_with_tls(size_t stack)
 {
 	size_t sum = 0;
 
-	dl_iterate_phdr(add, &sum);
+	dl_iterate_phdr(add_tls_size, &sum);
 	sum = (sum + 4095) & ~(size_t)4095;
 	/* On overflow the size stays, which no system can provide either. */
 	return stack + sum > stack ? stack + sum : stack;

@@ -71,7 +71,7 @@ extern void *__cxa_begin_catch(void *e) __attribute__((weak));
 extern void __cxa_end_catch(void) __attribute__((weak));
 
 static void
-drop(struct _Unwind_Exception *e)
+drop_exception(struct _Unwind_Exception *e)
 {
 	if (__cxa_begin_catch != NULL && __cxa_end_catch != NULL) {
 		(void)__cxa_begin_catch(e);
@@ -99,7 +99,7 @@ evc__fn_catching(int (*fn)(struct evc_coord *c, void *arg),
 	struct catcher k = { .up = innermost };
 
 	if (setjmp(k.env) != 0) {
-		drop(k.caught);
+		drop_exception(k.caught);
 		return false;
 	}
 	innermost = &k;

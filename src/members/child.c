@@ -32,7 +32,7 @@ struct child {
 };
 
 static struct child *
-of(struct evc__runner *r)
+child_of(struct evc__runner *r)
 {
 	return LIST_OF(r, struct child, r);
 }
@@ -59,7 +59,7 @@ terminate(struct child *ch)
 }
 
 static void
-tell(struct evc__listener *l)
+terminate_at_stop(struct evc__listener *l)
 {
 	struct child *ch = LIST_OF(l, struct child, listener);
 
@@ -196,7 +196,7 @@ static const struct evc__member_ops member_ops = {
 static bool
 force(struct evc__runner *r)
 {
-	struct child *ch = of(r);
+	struct child *ch = child_of(r);
 
 	if (!ch->killed && !r->over)
 		send_signal(ch, SIGKILL);
@@ -231,7 +231,7 @@ own_grace_over(struct child *ch)
 static bool
 attend(struct evc__runner *r, bool probe)
 {
-	struct child *ch = of(r);
+	struct child *ch = child_of(r);
 
 	if (r->over)
 		return false;
@@ -249,7 +249,7 @@ attend(struct evc__runner *r, bool probe)
 static bool
 is_running(struct evc__runner *r)
 {
-	const struct child *ch = of(r);
+	const struct child *ch = child_of(r);
 	siginfo_t info;
 
 	return !r->over &&
@@ -257,7 +257,7 @@ is_running(struct evc__runner *r)
 }
 
 static void
-describe(const struct evc__runner *r, char *buf, size_t n)
+describe_child(const struct evc__runner *r, char *buf, size_t n)
 {
 	struct text t = evc__text_in(buf, n);
 
@@ -269,7 +269,7 @@ static const struct evc__runner_own own = {
 	.attend = attend,
 	.force = force,
 	.is_running = is_running,
-	.describe = describe,
+	.describe = describe_child,
 };
 
 /* ---- adding a child ---- */
@@ -334,7 +334,7 @@ child_add(evc_coord *c, const char *name, pid_t pid, const evc_member_opts *o,
 	ch->r.m.ops = &member_ops;
 	ch->r.own = &own;
 	ch->pid = pid;
-	ch->listener.tell = tell;
+	ch->listener.tell = terminate_at_stop;
 	sync_lock(&c->lock);
 	st = enter(c, ch, o);
 	if (st == 0) {

@@ -8,8 +8,8 @@
 #include "core/core.h"
 
 static evc_status
-begin(evc_coord *c, struct evc__member *m, const evc_member_opts *o,
-      evc_id *ret_id)
+begin_hold(evc_coord *c, struct evc__member *m, const evc_member_opts *o,
+	   evc_id *ret_id)
 {
 	evc_status st = 0;
 
@@ -54,13 +54,13 @@ evc_hold_begin(evc_coord *c, const char *name, const evc_member_opts *opts,
 					 "evc_hold_begin: no memory");
 	}
 	if (st == 0)
-		st = begin(c, m, opts, ret_id);
+		st = begin_hold(c, m, opts, ret_id);
 	return evc__refuse_setup(c, __func__, st);
 }
 
 /* Inside the gate, so that c outlives the wake of the joins. */
 static evc_status
-end(evc_coord *c, evc_id id)
+end_hold(evc_coord *c, evc_id id)
 {
 	struct evc__member *m;
 	unsigned flags = 0;
@@ -92,7 +92,7 @@ evc_hold_end(evc_coord *c, evc_id id)
 		st = evc__enter(c, -EVC_NOT_FOUND, __func__);
 	if (st < 0)
 		return st;
-	st = end(c, id);
+	st = end_hold(c, id);
 	evc__refgate_leave(&c->life.gate);
 	return st;
 }

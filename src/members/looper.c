@@ -46,8 +46,8 @@ evc__looper_begin(struct evc__body *b, evc_id id, uint64_t now)
 }
 
 static evc_status
-check(evc_coord *c, const char *name, double interval, evc_fn *fn,
-      const evc_member_opts *o)
+check_looper(evc_coord *c, const char *name, double interval, evc_fn *fn,
+	     const evc_member_opts *o)
 {
 	evc_status st = evc__check_name(name, "evc_looper_start");
 
@@ -80,7 +80,7 @@ looper_start(evc_coord *c, const char *name, double interval, evc_fn *fn,
 {
 	evc_reactor *r =
 		o != NULL && o->reactor != NULL ? o->reactor : c->loop.home;
-	evc_status st = check(c, name, interval, fn, o);
+	evc_status st = check_looper(c, name, interval, fn, o);
 
 	if (st < 0)
 		return st;
@@ -126,8 +126,8 @@ changed(struct evc__entry *e)
 /* Lock held: find a looper by id.  NULL, and *st: no looper has the id, or a
    stop was requested.  other: the status for a member of another kind. */
 static struct evc__body *
-find(evc_coord *c, evc_id id, evc_status other, const char *func,
-     struct evc__entry **ret_e, evc_status *st)
+find_looper(evc_coord *c, evc_id id, evc_status other, const char *func,
+	    struct evc__entry **ret_e, evc_status *st)
 {
 	struct evc__entry *e = evc__id_find(c, id);
 	struct evc__body *b = NULL;
@@ -164,7 +164,7 @@ evc_looper_trigger(evc_coord *c, evc_id id)
 	if (st < 0)
 		return st;
 	sync_lock(&c->lock);
-	b = find(c, id, -EVC_NOT_FOUND, __func__, &e, &st);
+	b = find_looper(c, id, -EVC_NOT_FOUND, __func__, &e, &st);
 	if (b != NULL && (b->bits & (LOOPER_DORMANT | LOOPER_PAUSED)))
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,
 				 "evc_looper_trigger: it is paused");
@@ -190,7 +190,7 @@ evc_looper_set_interval(evc_coord *c, evc_id id, double interval)
 	if (st < 0)
 		return st;
 	sync_lock(&c->lock);
-	b = find(c, id, -EVC_NOT_FOUND, __func__, &e, &st);
+	b = find_looper(c, id, -EVC_NOT_FOUND, __func__, &e, &st);
 	if (b != NULL) {
 		evc__schedule_change(&b->schedule, interval, evc__now(c));
 		changed(e);
@@ -209,7 +209,7 @@ evc_member_pause(evc_coord *c, evc_id id)
 	if (st < 0)
 		return st;
 	sync_lock(&c->lock);
-	b = find(c, id, -EVC_FAILED_PRECONDITION, __func__, &e, &st);
+	b = find_looper(c, id, -EVC_FAILED_PRECONDITION, __func__, &e, &st);
 	if (b != NULL && !(b->bits & (LOOPER_DORMANT | LOOPER_PAUSED))) {
 		b->bits |= LOOPER_PAUSED;
 		/* A resume begins with a run anyway. */
@@ -249,7 +249,7 @@ evc_member_resume(evc_coord *c, evc_id id)
 	if (st < 0)
 		return st;
 	sync_lock(&c->lock);
-	b = find(c, id, -EVC_FAILED_PRECONDITION, __func__, &e, &st);
+	b = find_looper(c, id, -EVC_FAILED_PRECONDITION, __func__, &e, &st);
 	if (b != NULL)
 		st = resume(c, e, b);
 	sync_unlock(&c->lock);

@@ -56,7 +56,7 @@ first_child(uint32_t at)
 }
 
 static uint32_t
-end(const struct evc__heap *h)
+heap_end(const struct evc__heap *h)
 {
 	return HEAP_FIRST + h->n;
 }
@@ -90,7 +90,7 @@ earliest(const struct evc__heap *h, uint32_t child)
 {
 	uint32_t best = child, i;
 
-	for (i = child + 1; i < child + CHILDREN && i < end(h); i++)
+	for (i = child + 1; i < child + CHILDREN && i < heap_end(h); i++)
 		if (h->due[i] < h->due[best])
 			best = i;
 	return best;
@@ -101,7 +101,7 @@ down(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
 	uint32_t child;
 
-	while ((child = first_child(at)) < end(h)) {
+	while ((child = first_child(at)) < heap_end(h)) {
 		child = earliest(h, child);
 		if (h->due[child] >= s.due)
 			break;
@@ -156,7 +156,7 @@ evc__heap_set(struct evc__heap *h, struct evc__looper *l, uint64_t due)
 
 /* Make room in the four arrays, which share a block. */
 static bool
-grow(struct evc__heap *h, uint32_t room)
+grow_heap(struct evc__heap *h, uint32_t room)
 {
 	struct evc__heap new = { .n = h->n, .made = h->made, .room = room,
 				 .free = h->free };
@@ -172,8 +172,8 @@ grow(struct evc__heap *h, uint32_t room)
 	new.who = (uint32_t *)(void *)(new.chunk + chunks(room));
 	new.place = new.who + slots;
 	if (h->due != NULL) {
-		memcpy(new.due, h->due, end(h) * sizeof *h->due);
-		memcpy(new.who, h->who, end(h) * sizeof *h->who);
+		memcpy(new.due, h->due, heap_end(h) * sizeof *h->due);
+		memcpy(new.who, h->who, heap_end(h) * sizeof *h->who);
 		memcpy(new.place, h->place, h->made * sizeof *h->place);
 		memcpy(new.chunk, h->chunk,
 		       chunks(h->room) * sizeof(*h->chunk));
@@ -191,7 +191,7 @@ evc__heap_room(struct evc__heap *h)
 	if (h->free != NULL)
 		return true;
 	/* In small steps: there may be a hundred thousand. */
-	if (h->made == h->room && !grow(h, h->room + h->room / 16 + 8))
+	if (h->made == h->room && !grow_heap(h, h->room + h->room / 16 + 8))
 		return false;
 	chunk = &h->chunk[chunks(h->made + 1) - 1];
 	if (*chunk == NULL)
@@ -217,7 +217,7 @@ evc__heap_new(struct evc__heap *h)
 		l = numbered(h, h->made++);
 	l->body.number = number;
 	h->n++;
-	put(h, end(h) - 1, (struct heap_entry){ SCHEDULE_NEVER, number });
+	put(h, heap_end(h) - 1, (struct heap_entry){ SCHEDULE_NEVER, number });
 	return l;
 }
 
@@ -227,8 +227,8 @@ evc__heap_delete(struct evc__heap *h, struct evc__looper *l)
 	uint32_t at = h->place[l->body.number];
 
 	h->n--;
-	if (at != end(h))
-		settle(h, at, get(h, end(h)));
+	if (at != heap_end(h))
+		settle(h, at, get(h, heap_end(h)));
 	l->again = h->free;
 	h->free = l;
 	/* The memory goes with the last looper, unless it is small. */

@@ -27,7 +27,7 @@ evc__loop_looper_who(const struct evc__looper *l)
 }
 
 static struct evc__looper *
-of(struct evc__entry *e)
+looper_of(struct evc__entry *e)
 {
 	return LIST_OF(e, struct evc__looper, e);
 }
@@ -35,7 +35,7 @@ of(struct evc__entry *e)
 struct evc__body *
 evc__loop_looper_body(struct evc__entry *e)
 {
-	return &of(e)->body;
+	return &looper_of(e)->body;
 }
 
 /* ---- names ---- */
@@ -91,7 +91,7 @@ evc__loop_looper_place(struct evc__looper *l)
 void
 evc__loop_looper_changed(struct evc__entry *e)
 {
-	struct evc__looper *l = of(e);
+	struct evc__looper *l = looper_of(e);
 	evc_reactor *r = evc__looper_reactor(l);
 
 	evc__loop_looper_place(l);
@@ -105,7 +105,7 @@ evc__loop_looper_changed(struct evc__entry *e)
 
 /* The reactor's counts change before `alive`, by which they become visible. */
 static void
-count(struct evc__looper *l)
+count_looper(struct evc__looper *l)
 {
 	evc_reactor *r = evc__looper_reactor(l);
 
@@ -124,7 +124,7 @@ count(struct evc__looper *l)
 evc_status
 evc__loop_looper_wake(struct evc__entry *e)
 {
-	struct evc__looper *l = of(e);
+	struct evc__looper *l = looper_of(e);
 	evc_reactor *r = evc__looper_reactor(l);
 	evc_status st = evc__reactor_usable(r, "evc_member_resume");
 
@@ -133,7 +133,7 @@ evc__loop_looper_wake(struct evc__entry *e)
 	r->loopers->n_dormant--;
 	if (l->body.more != NULL && l->body.more->unblock != NULL)
 		l->body.more->unblock->idle = false;
-	count(l);
+	count_looper(l);
 	return 0;
 }
 
@@ -179,7 +179,7 @@ enter(struct evc__looper *l, evc_id *ret_id)
 		r->loopers->n_dormant++;
 		return;
 	}
-	count(l);
+	count_looper(l);
 	evc__loop_looper_changed(&l->e);
 }
 
@@ -250,7 +250,7 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 
 /* Take the looper from heap and chain, and free its memory. */
 static void
-leave(struct evc__looper *l)
+remove_looper(struct evc__looper *l)
 {
 	struct evc__loopers *t = evc__looper_reactor(l)->loopers;
 	struct evc__looper **p = &t->again;
@@ -281,7 +281,7 @@ evc__loop_looper_end(struct evc__looper *l)
 				  l->body.more->grace != 0;
 	r->n_loopers--;
 	c->wake.stats.missed += l->body.schedule.missed;
-	leave(l);
+	remove_looper(l);
 	evc__ended_add(c);
 	evc__alive_sub(c);
 }
@@ -293,7 +293,7 @@ evc__loop_looper_vanish(struct evc__looper *l)
 
 	evc__id_remove(r->c, &l->e);
 	r->loopers->n_dormant--;
-	leave(l);
+	remove_looper(l);
 }
 
 struct evc__looper *
@@ -350,7 +350,7 @@ remove_here(struct evc__looper *l)
 int
 evc__loop_looper_remove(struct evc__entry *e)
 {
-	struct evc__looper *l = of(e);
+	struct evc__looper *l = looper_of(e);
 	evc_reactor *r = evc__looper_reactor(l);
 	struct evc__looper_who w = evc__loop_looper_who(l);
 	struct evc__busy busy;

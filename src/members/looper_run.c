@@ -108,7 +108,7 @@ run(const struct evc__looper_who *w, struct evc__body *b,
 
 /* Call opts.start, which is not NULL. */
 static bool
-start(const struct evc__looper_who *w, struct evc__body *b, bool *reported)
+call_start(const struct evc__looper_who *w, struct evc__body *b, bool *reported)
 {
 	bool on;
 
@@ -139,7 +139,7 @@ evc__looper_serve(const struct evc__looper_who *w, struct evc__body *b,
 
 	if (!(b->bits & LOOPER_STARTED) && b->more != NULL &&
 	    b->more->start != NULL) {
-		if (!start(w, b, reported))
+		if (!call_start(w, b, reported))
 			return false;
 		/* opts.start may have taken long. */
 		if ((b->bits & LOOPER_PAUSED) || evc_should_stop(w->c))
@@ -166,7 +166,7 @@ evc__looper_flush(const struct evc__looper_who *w, struct evc__body *b,
 	/* The stop may come before the first turn of the thread or the loop:
 	   the looper still has its start, its last run and its end. */
 	if (!(b->bits & LOOPER_STARTED) && b->more != NULL &&
-	    b->more->start != NULL && !start(w, b, reported))
+	    b->more->start != NULL && !call_start(w, b, reported))
 		return false;
 	if (b->bits & LOOPER_PAUSED)
 		return true;

@@ -26,7 +26,7 @@ struct own {
 };
 
 static struct own *
-of(struct evc__entry *e)
+own_of(struct evc__entry *e)
 {
 	return LIST_OF(e, struct own, p.m.e);
 }
@@ -44,7 +44,7 @@ wake(struct own *o)
 
 /* Any thread, signal-safe. */
 static void
-tell(struct evc__listener *l)
+tell_own(struct evc__listener *l)
 {
 	wake(LIST_OF(l, struct own, listener));
 }
@@ -152,14 +152,14 @@ static void
 own_release(struct evc__member *m)
 {
 	evc__pthread_ops.release(m);
-	m->c->wake.stats.missed += of(&m->e)->body.schedule.missed;
-	evc__unlisten(m->c, &of(&m->e)->listener);
+	m->c->wake.stats.missed += own_of(&m->e)->body.schedule.missed;
+	evc__unlisten(m->c, &own_of(&m->e)->listener);
 }
 
 static int
 own_remove(struct evc__member *m)
 {
-	struct own *o = of(&m->e);
+	struct own *o = own_of(&m->e);
 	const struct evc__looper_who w = who(o);
 
 	if (o->body.bits & LOOPER_DORMANT) {
@@ -223,7 +223,7 @@ lie_dormant(struct own *o)
 evc_status
 evc__own_looper_wake(struct evc__entry *e)
 {
-	struct own *o = of(e);
+	struct own *o = own_of(e);
 	evc_status st;
 
 	list_remove(&o->p.m.node);
@@ -235,7 +235,7 @@ evc__own_looper_wake(struct evc__entry *e)
 
 /* 1: begun and ended during a stop. */
 static evc_status
-start(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
+start_own(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 {
 	evc_coord *c = o->p.m.c;
 	bool dormant = o->body.bits & LOOPER_DORMANT;
@@ -287,11 +287,11 @@ evc__own_looper_start(evc_coord *c, const char *name, double interval,
 	own->p.fn = own_main;
 	own->p.arg = own;
 	own->p.reports = true;
-	own->listener.tell = tell;
+	own->listener.tell = tell_own;
 	own->stack = o->stack;
 	evc__looper_body(&own->body, interval, fn, arg, o, &own->more);
 	sync_lock(&c->lock);
-	st = start(own, o, ret_id);
+	st = start_own(own, o, ret_id);
 	sync_unlock(&c->lock);
 	if (st != 0)
 		sync_free(own);
@@ -303,7 +303,7 @@ evc__own_looper_start(evc_coord *c, const char *name, double interval,
 struct evc__body *
 evc__own_looper_body(struct evc__entry *e)
 {
-	struct own *o = of(e);
+	struct own *o = own_of(e);
 
 	return sync_load(&o->p.m.state) == EVC_LIVE ? &o->body : NULL;
 }
@@ -311,7 +311,7 @@ evc__own_looper_body(struct evc__entry *e)
 void
 evc__own_looper_changed(struct evc__entry *e)
 {
-	wake(of(e));
+	wake(own_of(e));
 }
 
 void

@@ -328,7 +328,7 @@ lose(struct evc__loopers *t)
 }
 
 static void
-end(struct evc__leftover *l)
+end_leftover(struct evc__leftover *l)
 {
 	struct evc__loopers *t = LIST_OF(l, struct evc__loopers, leftover);
 
@@ -345,11 +345,11 @@ let_go(evc_reactor *r, bool here)
 	evc__loopers_forget(r);
 	r->loopers = NULL;
 	evc__heap_free(&t->heap);
-	t->leftover.end = end;
+	t->leftover.end = end_leftover;
 	/* Only the loop's thread may stop the timer; without a loop the timer
 	   was stopped before. */
 	if (here || r->loop == NULL)
-		end(&t->leftover);
+		end_leftover(&t->leftover);
 	else
 		evc__loop_waker_leave_behind(r, &t->leftover);
 }

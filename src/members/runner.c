@@ -21,7 +21,7 @@
 
 /* Note the call and release the lock. */
 static void
-begin(struct evc__runner *r, enum evc__runner_call call)
+begin_call(struct evc__runner *r, enum evc__runner_call call)
 {
 	r->call = call;
 	r->caller = evc__tid();
@@ -38,7 +38,7 @@ evc__runner_wake(struct evc__runner *r)
 
 /* Take the lock again; the call has returned. */
 static void
-finish(struct evc__runner *r)
+finish_call(struct evc__runner *r)
 {
 	sync_lock(&r->m.c->lock);
 	r->call = RUNNER_IDLE;
@@ -97,7 +97,7 @@ thread_joined(struct evc__runner *r, evc_status result)
 
 	if (!evc__same_process(c)) /* a fork child, made in join */
 		return;
-	finish(r);
+	finish_call(r);
 	joined(r, result);
 	evc__runner_settle(r);
 	sync_unlock(&c->lock);
@@ -197,7 +197,7 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 
 	/* The reports of the calling thread are restored at the end. */
 	evc__reported_forget();
-	begin(r, what);
+	begin_call(r, what);
 	/* NULL: the reactor that this thread is turning, if any. */
 	evc__busy_begin(NULL, r->m.c, BUSY_RUNNER, r->m.name, &busy);
 	evc__runner_trace(TRACE_CALL, r, what);
@@ -205,18 +205,18 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 	case RUNNER_STOPPED:
 		evc__call_shut(r->ops->stop, r->arg);
 		evc__runner_trace(TRACE_RETURN, r, what);
-		finish(r);
+		finish_call(r);
 		break;
 	case RUNNER_ASKED:
 		runs = call_is_running(r);
-		finish(r);
+		finish_call(r);
 		if (!runs && !r->ended)
 			evc__runner_ended(r);
 		break;
 	default:
 		result = call_join(r);
 		evc__runner_trace(TRACE_RETURN, r, what);
-		finish(r);
+		finish_call(r);
 		joined(r, result);
 		break;
 	}
@@ -230,7 +230,7 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 /* Lock held, released around calls: call all due operations.  true: the lock
    was released, or the runner has changed. */
 static bool
-serve(struct evc__runner *r, const evc_reactor *on, bool probe)
+serve_runner(struct evc__runner *r, const evc_reactor *on, bool probe)
 {
 	bool changed = false;
 
@@ -275,7 +275,7 @@ attend(evc_coord *c, evc_reactor *on, bool probe)
 		if (r->own != NULL)
 			changed |= r->own->attend(r, probe);
 		else
-			changed |= serve(r, on, probe);
+			changed |= serve_runner(r, on, probe);
 		/* r exists until evc__runner_settle below. */
 		next = n->next;
 		evc__runner_settle(r);
@@ -334,10 +334,10 @@ describe_one(struct evc__runner *r, char *buf, size_t n)
 			evc__text_add(&t, r->reactor->name);
 		}
 	} else {
-		begin(r, RUNNER_DESCRIBED);
+		begin_call(r, RUNNER_DESCRIBED);
 		call_describe(r, buf, n);
 		buf[n - 1] = '\0';
-		finish(r);
+		finish_call(r);
 		before.mark = self->mark;
 		evc__self_keep(&before);
 		*self = before;
@@ -347,7 +347,7 @@ describe_one(struct evc__runner *r, char *buf, size_t n)
 }
 
 static struct evc__runner *
-find(const evc_coord *c, evc_id id)
+find_runner(const evc_coord *c, evc_id id)
 {
 	struct evc__member *m = evc__member_find(c, id);
 
@@ -357,17 +357,17 @@ find(const evc_coord *c, evc_id id)
 }
 
 static void
-describe(evc_coord *c, evc_id id, char *buf, size_t n)
+describe_call(evc_coord *c, evc_id id, char *buf, size_t n)
 {
 	struct evc__runner *r;
 
 	buf[0] = '\0';
 	sync_lock(&c->lock);
-	r = find(c, id);
+	r = find_runner(c, id);
 	/* is_running should return in a moment. */
 	if (r != NULL && r->call == RUNNER_ASKED && r->caller != evc__tid()) {
 		evc__runner_await(r, QUESTION_NS);
-		r = find(c, id);
+		r = find_runner(c, id);
 	}
 	if (r != NULL)
 		describe_one(r, buf, n);
@@ -396,7 +396,7 @@ static const struct evc__runner_driver driver = {
 	.attend = attend,
 	.force = force,
 	.orphan = orphan,
-	.describe = describe,
+	.describe = describe_call,
 };
 
 evc_status

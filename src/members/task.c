@@ -29,7 +29,7 @@ broken(evc_reactor *r)
 }
 
 static bool
-tell(evc_reactor *r, const struct evc__frame *f)
+tell_tasks(evc_reactor *r, const struct evc__frame *f)
 {
 	uint32_t stop = WORD_STOP_NUMBER(sync_load(&r->c->word));
 	struct evc__busy busy;
@@ -79,7 +79,7 @@ tell(evc_reactor *r, const struct evc__frame *f)
 }
 
 static void
-drop(evc_reactor *r)
+drop_tasks(evc_reactor *r)
 {
 	evc_task *heads[2] = { &r->tasks, &r->late }, *t, *next;
 	unsigned i;
@@ -104,7 +104,8 @@ drop(evc_reactor *r)
 	evc__ring(r->c);
 }
 
-static const struct evc__task_ops ops = { .tell = tell, .drop = drop };
+static const struct evc__task_ops ops = { .tell = tell_tasks,
+					  .drop = drop_tasks };
 
 /* The counter of a class on this loop; the last counter is for all classes
    beyond TASK_CLASSES. */
@@ -128,7 +129,7 @@ count_of(evc_reactor *r, const evc_task_class *cls)
 }
 
 static void
-add(_Atomic uint32_t *n, uint32_t d)
+add_plain(_Atomic uint32_t *n, uint32_t d)
 {
 	/* Only the loop's thread writes. */
 	sync_store_relaxed(n, sync_load_relaxed(n) + d);
@@ -205,9 +206,9 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 	t->class_ = cls;
 	t->since_ = ev_now(r->loop);
 	t->count_ = r->last_class == cls ? r->last_count : count_of(r, cls);
-	add(&((struct evc__task_count *)t->count_)->n, 1);
+	add_plain(&((struct evc__task_count *)t->count_)->n, 1);
 	/* n_tasks changes before `alive`, by which it becomes visible. */
-	add(&r->n_tasks, 1);
+	add_plain(&r->n_tasks, 1);
 	if (r->n_live++ == 0) {
 		evc__alive_add(r->c);
 		/* Before the count, the stop may have been cleared: then the
@@ -265,8 +266,8 @@ evc_task_end(evc_task *t)
 		t->next_->prev_ = t->prev_;
 	} else
 		unlink_beside(r, t);
-	add(&((struct evc__task_count *)t->count_)->n, (uint32_t)-1);
-	add(&r->n_tasks, (uint32_t)-1);
+	add_plain(&((struct evc__task_count *)t->count_)->n, (uint32_t)-1);
+	add_plain(&r->n_tasks, (uint32_t)-1);
 	t->reactor_ = NULL;
 	if (--r->n_live == 0)
 		ended_last(r);

@@ -9,8 +9,8 @@
 #include "members/thread.h"
 
 static evc_status
-start(evc_coord *c, struct evc__pthread *p, void *user,
-      const evc_member_opts *o, evc_id *ret_id, const char *func)
+start_thread(evc_coord *c, struct evc__pthread *p, void *user,
+	     const evc_member_opts *o, evc_id *ret_id, const char *func)
 {
 	size_t stack = o != NULL ? o->stack : 0;
 	evc_id before = 0;
@@ -65,7 +65,7 @@ evc__thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	p->m.ops = &evc__pthread_ops;
 	p->fn = fn;
 	p->arg = arg;
-	return start(c, p, user, o, ret_id, func);
+	return start_thread(c, p, user, o, ret_id, func);
 }
 
 evc_status

@@ -95,7 +95,7 @@ check_seconds(double s, bool may_be_negative, const char *what)
 }
 
 static evc_status
-check(const evc_coord *c, const evc_systemd_opts *o)
+check_systemd_opts(const evc_coord *c, const evc_systemd_opts *o)
 {
 	evc_status st = evc__check_reserved(o->reserved_, "evc_systemd_start");
 
@@ -134,8 +134,8 @@ tells(evc_coord *c)
 }
 
 static evc_status
-make(evc_coord *c, const evc_systemd_opts *o, const char *name,
-     struct evc__systemd **ret)
+make_systemd(evc_coord *c, const evc_systemd_opts *o, const char *name,
+	     struct evc__systemd **ret)
 {
 	struct evc__systemd *sd = sync_alloc(1, sizeof *sd);
 	uint64_t every;
@@ -219,7 +219,7 @@ withdraw(evc_coord *c)
 }
 
 static evc_status
-start(evc_coord *c, const evc_systemd_opts *o)
+start_systemd(evc_coord *c, const evc_systemd_opts *o)
 {
 	const char *name = o->socket;
 	struct evc__systemd *sd = NULL;
@@ -232,7 +232,7 @@ start(evc_coord *c, const evc_systemd_opts *o)
 	if (name == NULL || (o->socket == NULL && name[0] == '\0'))
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "evc_systemd_start: no NOTIFY_SOCKET");
-	st = make(c, o, name, &sd);
+	st = make_systemd(c, o, name, &sd);
 	if (st < 0)
 		return st;
 	sync_lock(&c->lock);
@@ -259,9 +259,9 @@ evc_systemd_start(evc_coord *c, const evc_systemd_opts *opts)
 	evc_status st = evc__check(c, __func__);
 
 	if (st == 0)
-		st = check(c, o);
+		st = check_systemd_opts(c, o);
 	if (st == 0)
-		st = start(c, o);
+		st = start_systemd(c, o);
 	/* No manager is no error. */
 	return st == -EVC_NOT_FOUND ? st : evc__refuse_setup(c, __func__, st);
 }

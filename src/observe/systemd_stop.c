@@ -120,8 +120,8 @@ add_asker(struct text *t, const evc_coord *c, uint64_t w)
 /* No lock held: the members left, and the status about them.  false: by now
    there is another stop, or none. */
 static bool
-look(struct evc__systemd *sd, struct evc__progress *p, char *status,
-     uint64_t *ret_time_left)
+look_at_stop(struct evc__systemd *sd, struct evc__progress *p, char *status,
+	     uint64_t *ret_time_left)
 {
 	evc_coord *c = sd->c;
 	const evc_escalation_opts *o = evc__escalation(c);
@@ -191,7 +191,7 @@ add_extension(const struct evc__systemd *sd, struct text *t,
 
 /* The job sees the stop for the first time. */
 static void
-begin(struct evc__systemd *sd, uint32_t stop, uint64_t now)
+begin_stop(struct evc__systemd *sd, uint32_t stop, uint64_t now)
 {
 	sd->stop = stop;
 	sd->status_due = now;
@@ -216,7 +216,7 @@ tell_due(struct evc__systemd *sd, uint64_t now)
 		evc__text_add(&t, "STOPPING=1\n");
 	strcpy(status, sd->status);
 	if (sd->status_due <= now) {
-		if (!look(sd, &p, status, &left))
+		if (!look_at_stop(sd, &p, status, &left))
 			return;
 		on = got_on(&p, &sd->before);
 		if (strcmp(status, sd->status) != 0)
@@ -265,7 +265,7 @@ while_stopping(struct evc__systemd *sd, uint64_t w)
 		return RETRY_NS;
 	now = sync_mono();
 	if (sd->stop != n)
-		begin(sd, n, now);
+		begin_stop(sd, n, now);
 	tell_due(sd, now);
 	due = sd->status_due < sd->watchdog_due ? sd->status_due :
 						  sd->watchdog_due;

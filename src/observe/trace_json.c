@@ -27,7 +27,7 @@ struct json {
 /* ---- events ---- */
 
 static void
-begin(struct json *j, const char *ph, const char *name)
+begin_event(struct json *j, const char *ph, const char *name)
 {
 	evc__out_add(j->o, j->any ? ",\n" : "\n");
 	j->any = true;
@@ -69,7 +69,7 @@ static void
 slice(struct json *j, const char *cat, const char *name, uint64_t from,
       uint64_t to)
 {
-	begin(j, "X", name);
+	begin_event(j, "X", name);
 	at(j, cat, from);
 	evc__out_add(j->o, ",\"dur\":");
 	evc__out_us(j->o, offset(j, to) - offset(j, from));
@@ -83,7 +83,7 @@ static void
 instant(struct json *j, const char *cat, const char *scope, const char *name,
 	uint64_t ns)
 {
-	begin(j, "i", name);
+	begin_event(j, "i", name);
 	evc__out_fmt(j->o, ",\"s\":\"%s\"", scope);
 	at(j, cat, ns);
 	evc__out_fmt(j->o, ",\"args\":{\"ns\":%llu",
@@ -91,7 +91,7 @@ instant(struct json *j, const char *cat, const char *scope, const char *name,
 }
 
 static void
-end(struct json *j)
+end_event(struct json *j)
 {
 	evc__out_add(j->o, "}}");
 }
@@ -111,15 +111,15 @@ name_lane(struct json *j, const char *name, const char *kind,
 	evc__text_fmt(&t, "%s (%s, %s)", name[0] != '\0' ? name : "?", kind,
 		      path);
 	j->lane++;
-	begin(j, "M", "thread_name");
+	begin_event(j, "M", "thread_name");
 	evc__out_add(j->o, ",\"args\":{\"name\":");
 	evc__out_json(j->o, text);
 	string(j, "label", name);
 	string(j, "kind", kind);
 	number(j, "of", of);
 	number(j, "id", id);
-	end(j);
-	begin(j, "M", "thread_sort_index");
+	end_event(j);
+	begin_event(j, "M", "thread_sort_index");
 	evc__out_fmt(j->o, ",\"args\":{\"sort_index\":%u}}", j->lane);
 }
 
@@ -143,7 +143,7 @@ request(struct json *j, const struct evc__group *g, const struct evc__record *r)
 	string(j, "who", r->more);
 	string(j, "text", r->name);
 	evc__out_fmt(j->o, ",\"asked_by_tid\":%d", r->tid);
-	end(j);
+	end_event(j);
 }
 
 static void
@@ -184,7 +184,7 @@ own_event(struct json *j, const struct evc__group *g,
 	instant(j, "stop", "t", text, r->ns);
 	if (r->name[0] != '\0')
 		string(j, "text", r->name);
-	end(j);
+	end_event(j);
 }
 
 static void
@@ -202,7 +202,7 @@ group(struct json *j, struct evc__group *g)
 		      s->over < s->to ? s->over : s->to);
 		if (s->to != j->t->now)
 			number(j, "cleared_ns", s->to);
-		end(j);
+		end_event(j);
 	}
 	for (i = g->first; i < g->first + g->n_own; i++)
 		own_event(j, g, &j->t->rec[i]);
@@ -222,7 +222,7 @@ add_part(enum evc__part what, uint64_t from, uint64_t to, void *arg)
 	struct json *j = arg;
 
 	slice(j, "state", name[what], from, to);
-	end(j);
+	end_event(j);
 }
 
 static void
@@ -243,7 +243,7 @@ life(struct json *j, const struct evc__lane *l)
 		number(j, "tid", (uint64_t)l->tid);
 	if (l->last[0] != '\0')
 		string(j, "progress", l->last);
-	end(j);
+	end_event(j);
 }
 
 static const char *
@@ -285,7 +285,7 @@ lane_instant(struct json *j, const struct evc__record *r)
 		number(j, "granted_ns", r->arg);
 	} else if (r->what == TRACE_KICK || r->what == TRACE_UNBLOCK)
 		number(j, "times", r->arg);
-	end(j);
+	end_event(j);
 }
 
 static bool
@@ -322,7 +322,7 @@ call(struct json *j, const struct evc__lane *l, size_t i)
 		number(j, "tasks", r->arg);
 	if (k == l->n)
 		evc__out_add(j->o, ",\"in_progress\":true");
-	end(j);
+	end_event(j);
 }
 
 static void
@@ -365,7 +365,7 @@ evc__trace_json(struct out *o, struct evc__timeline *t)
 	number(&j, "zero_real_ns", sync_real() - (sync_mono() - t->since));
 	number(&j, "lost", t->lost);
 	evc__out_add(o, "},\n\"traceEvents\":[");
-	begin(&j, "M", "process_name");
+	begin_event(&j, "M", "process_name");
 	evc__out_add(o, ",\"args\":{\"name\":");
 	evc__out_json(o, t->group[0].name);
 	evc__out_add(o, "}}");

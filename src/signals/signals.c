@@ -37,7 +37,7 @@ static _Atomic uint64_t seen;
 /* Signal handler: count the stop signals of the round, this signal included.
    *ret_stop: the number of the stop that the first of them requests. */
 static unsigned
-count(const evc_coord *c, uint32_t *ret_stop)
+count_signal(const evc_coord *c, uint32_t *ret_stop)
 {
 	uint64_t old, next;
 	uint32_t round;
@@ -79,7 +79,8 @@ name_signal(struct text *t, int n)
 
 /* Request the stop; the reason of a second signal names the cut grace. */
 static void
-ask(evc_coord *c, int n, const siginfo_t *info, unsigned many, uint32_t stop)
+request_stop(evc_coord *c, int n, const siginfo_t *info, unsigned many,
+	     uint32_t stop)
 {
 	char buf[96];
 	struct text t = evc__text_in(buf, sizeof buf);
@@ -146,10 +147,10 @@ on_signal(int n, siginfo_t *info, void *context)
 	if (c != NULL && !evc__same_process(c))
 		as_before(n);
 	else if (c != NULL) {
-		many = count(c, &stop);
+		many = count_signal(c, &stop);
 		if (many >= 3 && third_exits)
 			third(n);
-		ask(c, n, info, many, stop);
+		request_stop(c, n, info, many, stop);
 		if (many == 2)
 			evc__cut_grace(c, stop);
 	}
@@ -196,7 +197,7 @@ release_for_free(evc_coord *c)
 }
 
 static evc_status
-check(const evc_signals_opts *o)
+check_signals(const evc_signals_opts *o)
 {
 	unsigned i, k;
 
@@ -281,7 +282,7 @@ fork_reset(void)
 }
 
 static evc_status
-start(evc_coord *c, const evc_signals_opts *o)
+start_signals(evc_coord *c, const evc_signals_opts *o)
 {
 	static const evc_signals_opts none;
 	evc_coord *now;
@@ -289,7 +290,7 @@ start(evc_coord *c, const evc_signals_opts *o)
 
 	if (o == NULL)
 		o = &none;
-	st = check(o);
+	st = check_signals(o);
 	if (st < 0)
 		return st;
 	evc__fork_also(fork_reset);
@@ -319,7 +320,7 @@ evc_signals_start(evc_coord *c, const evc_signals_opts *opts)
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,
 				 "evc_signals_start: %s is a scope", c->name);
 	if (st == 0)
-		st = start(c, opts);
+		st = start_signals(c, opts);
 	return evc__refuse_setup(c, __func__, st);
 }
 

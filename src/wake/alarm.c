@@ -27,7 +27,7 @@ evc__alarm_ring(struct evc__alarm *a, int n)
 
 /* Any thread, signal-safe. */
 static void
-tell(struct evc__listener *l)
+ring_all(struct evc__listener *l)
 {
 	evc__alarm_ring((struct evc__alarm *)l, INT_MAX);
 }
@@ -35,7 +35,7 @@ tell(struct evc__listener *l)
 bool
 evc__alarm_set(evc_coord *c, struct evc__alarm *a)
 {
-	a->listener.tell = tell;
+	a->listener.tell = ring_all;
 	return evc__listen(c, &a->listener);
 }
 

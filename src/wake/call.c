@@ -162,7 +162,7 @@ take_result(const struct call *k, int *ret_result)
 
 /* Start the thread.  < 0: no thread, and the block is the caller's. */
 static evc_status
-begin(evc_coord *c, struct call *k, uint32_t stops)
+start_call(evc_coord *c, struct call *k, uint32_t stops)
 {
 	evc_status st = enlist(c, k);
 	int e;
@@ -184,11 +184,11 @@ begin(evc_coord *c, struct call *k, uint32_t stops)
 }
 
 static evc_status
-run(evc_coord *c, struct call *k, double timeout, int *ret_result)
+run_call(evc_coord *c, struct call *k, double timeout, int *ret_result)
 {
 	uint32_t stops = WORD_STOPS(sync_load_sc(&c->word));
 	uint64_t until = evc__wait_end(c, timeout);
-	evc_status st = begin(c, k, stops);
+	evc_status st = start_call(c, k, stops);
 
 	if (st < 0) {
 		sync_free(k);
@@ -204,8 +204,8 @@ run(evc_coord *c, struct call *k, double timeout, int *ret_result)
 }
 
 static evc_status
-check(evc_coord *c, int (*fn)(void *arg), double timeout,
-      const evc_call_opts *o, const char *func)
+check_call(evc_coord *c, int (*fn)(void *arg), double timeout,
+	   const evc_call_opts *o, const char *func)
 {
 	evc_status st = evc__check_wait(c, timeout, func);
 
@@ -222,10 +222,10 @@ check(evc_coord *c, int (*fn)(void *arg), double timeout,
 }
 
 static evc_status
-call(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
-     const evc_call_opts *o, int *ret_result, const char *func)
+call_detached(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
+	      const evc_call_opts *o, int *ret_result, const char *func)
 {
-	evc_status st = check(c, fn, timeout, o, func);
+	evc_status st = check_call(c, fn, timeout, o, func);
 	struct call *k;
 	int old;
 
@@ -246,7 +246,7 @@ call(evc_coord *c, int (*fn)(void *arg), void *arg, double timeout,
 		evc__copy(k->name, sizeof k->name,
 			  o->name != NULL ? o->name : "call");
 		sync_store(&k->alarm.n_waiting, 1);
-		st = run(c, k, timeout, ret_result);
+		st = run_call(c, k, timeout, ret_result);
 	} else
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				 func);
@@ -262,7 +262,7 @@ evc_call_detached(evc_coord *c, const char *name, int (*fn)(void *arg),
 {
 	evc_call_opts o = { .name = name, .release = release };
 
-	return call(c, fn, arg, timeout, &o, ret_result, __func__);
+	return call_detached(c, fn, arg, timeout, &o, ret_result, __func__);
 }
 
 evc_status
@@ -272,6 +272,7 @@ evc_call_detached_with(evc_coord *c, int (*fn)(void *arg), void *arg,
 {
 	static const evc_call_opts defaults;
 
-	return call(c, fn, arg, timeout, opts != NULL ? opts : &defaults,
-		    ret_result, __func__);
+	return call_detached(c, fn, arg, timeout,
+			     opts != NULL ? opts : &defaults, ret_result,
+			     __func__);
 }

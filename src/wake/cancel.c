@@ -62,7 +62,7 @@ evc_cancel_push(evc_coord *c, void (*fn)(void *arg), void *arg,
 
 /* The calling thread's record with this id. */
 static struct evc__waker *
-find(const evc_coord *c, evc_id id)
+find_waker(const evc_coord *c, evc_id id)
 {
 	struct evc__waker *k = evc__self()->pushed;
 
@@ -84,7 +84,7 @@ evc_cancel_pop(evc_coord *c, evc_id id)
 	if (evc__helper_is_self(c))
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_cancel_pop: on the helper thread");
-	k = id != 0 ? find(c, id) : NULL;
+	k = id != 0 ? find_waker(c, id) : NULL;
 	if (k == NULL)
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "evc_cancel_pop: this thread has not pushed "

@@ -91,7 +91,7 @@ write_when_due(evc_coord *c, struct evc__helper_job *k)
 /* ---- the setting ---- */
 
 static evc_status
-check(const evc_escalation_opts *o)
+check_escalation(const evc_escalation_opts *o)
 {
 	const double time[] = { o->budget, o->step, o->hard_end };
 	unsigned i;
@@ -160,7 +160,7 @@ evc_escalation_set(evc_coord *c, const evc_escalation_opts *opts)
 
 	opts = opts != NULL ? opts : &none;
 	if (st == 0)
-		st = check(opts);
+		st = check_escalation(opts);
 	if (st < 0)
 		return evc__refuse_setup(c, __func__, st);
 	l = sync_alloc(1, sizeof *l);

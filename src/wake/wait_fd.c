@@ -127,7 +127,7 @@ wait_counted(struct poller *p)
 }
 
 static evc_status
-begin(struct poller *p, evc_coord *c, double timeout, const char *func)
+begin_poll(struct poller *p, evc_coord *c, double timeout, const char *func)
 {
 	evc_status st = evc__check_wait(c, timeout, func);
 
@@ -167,7 +167,7 @@ evc_wait_fd(evc_coord *c, int fd, unsigned events, double timeout,
 
 	n = check_fd(fd, events);
 	if (n == 0)
-		n = begin(&p, c, timeout, __func__);
+		n = begin_poll(&p, c, timeout, __func__);
 	if (n < 0)
 		return n;
 	fds[0].events = (short)((events & EVC_READ ? POLLIN : 0) |
@@ -204,7 +204,7 @@ evc_poll(evc_coord *c, struct pollfd *fds, size_t n_fds, double timeout,
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_poll: %zu descriptors at %s", n_fds,
 				   fds == NULL ? "NULL" : "once");
-	n = begin(&p, c, timeout, __func__);
+	n = begin_poll(&p, c, timeout, __func__);
 	if (n < 0)
 		return n;
 	if (n_fds > FEW)

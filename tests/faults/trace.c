@@ -13,7 +13,7 @@ START_TEST(a_start_without_memory_is_refused)
 	evc_id id;
 
 	seam_reset();
-	seam_fail("alloc", "make", 1, ENOMEM);
+	seam_fail("alloc", "make_ring", 1, ENOMEM);
 	REFUSED(EVC_RESOURCE_EXHAUSTED, evc_trace_start(c, 16));
 	HAS(evc_last_error(), "16 events");
 	REFUSED(EVC_NOT_FOUND, evc_trace_stop(c));

@@ -350,7 +350,7 @@ START_TEST(clear_tells_whom_the_frozen_winner_has_not_told)
 	waiter_begin(&w, c, INFINITY);
 	UNTIL(atomic_load(&w.tid) != 0);
 	until_asleep(atomic_load(&w.tid));
-	h = seam_hold("load", "enter", 1);
+	h = seam_hold("load", "enter_level", 1);
 	actor_begin(&a, do_request, c, &win);
 	HELD(h);
 	OK(evc_clear_stop(c));

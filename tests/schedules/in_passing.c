@@ -111,7 +111,7 @@ START_TEST(what_was_abandoned_stays_for_a_loop_of_the_program)
 	OK(pthread_create(&t, NULL, keep_a_loop, &f));
 	UNTIL(atomic_load(&f.begun));
 	OK(f.attached);
-	h = seam_hold("lock", "run", 1000000);
+	h = seam_hold("lock", "run_abandoned", 1000000);
 	OK(evc_request_stop(f.c, 0, NULL));
 	OK(evc_abandon(f.c));
 	n = seam_arrivals(h);

@@ -41,10 +41,10 @@ static const evc_task_class staying = {"staying", on_told_stay, NULL, 0};
 START_TEST(telling_is_done_once_for_each_stop_though_two_walk)
 {
 	static const struct place places[] = {
-		{"load", "enter", 1},
+		{"load", "enter_level", 1},
 		{"load", "next_of_kind", 1},
 		{"load", "next_of_kind", 2},
-		{"store", "leave", 1},
+		{"store", "leave_level", 1},
 	};
 	struct ask win = {0, "winner"};
 	struct actor a;
@@ -165,7 +165,7 @@ begin_two(evc_coord *c, void *arg)
 START_TEST(telling_of_a_task_that_begins_as_the_stop_comes)
 {
 	static const struct place places[] = {
-		{"store", "add", 1}, /* its number */
+		{"store", "add_plain", 1}, /* its number */
 		{"cas", "evc__alive_add", 1},
 		{"load", "evc__reopen", 1},
 	};

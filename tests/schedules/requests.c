@@ -30,13 +30,13 @@ END_TEST
 START_TEST(request_of_the_second_tells_all_while_the_winner_is_frozen)
 {
 	static const struct place places[] = {
-		{ "load", "enter", 1 },
+		{ "load", "enter_level", 1 },
 		{ "load", "evc__wake_waiters", 1 },
 		{ "load", "evc__settle", 2 },
 		{ "fd_write", "evc__settle", 1 },
 		{ "add", "evc__readers_enter", 1 },
 		{ "load", "next_of_kind", 1 },
-		{ "store", "leave", 1 },
+		{ "store", "leave_level", 1 },
 	};
 	struct ask win = {0, "winner"};
 	struct waiter w;
@@ -92,7 +92,7 @@ START_TEST(request_stalled_before_its_walk_across_clear)
 	for (i = 0; i < N_OF(asks); i++) {
 		evc_coord *c = new_coord(NULL);
 
-		h = seam_hold("load", "enter", 1);
+		h = seam_hold("load", "enter_level", 1);
 		actor_begin(&a, do_request, c, (void *)&asks[i]);
 		HELD(h);
 		OK(evc_clear_stop(c));

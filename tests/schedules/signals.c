@@ -146,7 +146,7 @@ START_TEST(clear_while_a_second_signal_is_being_counted)
 	int h;
 
 	OK(raise(the_signal));
-	h = seam_hold("cas", "count", 1);
+	h = seam_hold("cas", "count_signal", 1);
 	actor_begin(&a, do_raise, c, &the_signal);
 	HELD(h);
 	OK(evc_clear_stop(c));
@@ -167,11 +167,11 @@ END_TEST
 
 static const struct place handling[] = {
 	{"load", "on_signal", 1}, /* before it knows whose signal it is */
-	{"cas", "count", 1},
+	{"cas", "count_signal", 1},
 	{"load", "record", 1},
 	{"cas", "record", 1},
 	{"load", "next_of_kind", 1}, /* before it tells a loop */
-	{"store", "leave", 1},
+	{"store", "leave_level", 1},
 };
 
 static atomic_int others;

@@ -148,7 +148,7 @@ START_TEST(an_answer_that_begins_when_the_asker_gives_up)
 	victim_start(&v, victim_naps);
 	k.tid = v.tid;
 	answer = seam_hold("cas", "on_ask", 1);
-	give_up = seam_hold("cas", "take_back", 1);
+	give_up = seam_hold("cas", "take_question_back", 1);
 	ck_assert_int_eq(pthread_create(&k.t, NULL, asks_one, &k), 0);
 	ck_assert(seam_await(answer));
 	ck_assert(seam_await(give_up));

@@ -52,7 +52,7 @@ START_TEST(ring_writer_held_in_its_slot)
 
 	OK(evc_trace_start(c, 4));
 	/* It has claimed its slot, and half of it is written. */
-	h = seam_hold("store", "put", 6);
+	h = seam_hold("store", "put_event", 6);
 	OK(pthread_create(&t, NULL, ask, c));
 	HELD(h);
 	text = traced(c, EVC_TRACE_JSON);
@@ -88,8 +88,8 @@ END_TEST
 START_TEST(ring_writer_overtaken_before_its_slot)
 {
 	static const struct place places[] = {
-		{ "load", "put", 1 },
-		{ "cas", "put", 1 },
+		{ "load", "put_event", 1 },
+		{ "cas", "put_event", 1 },
 	};
 	evc_coord *c = new_coord(NULL);
 	pthread_t t;
@@ -126,7 +126,7 @@ START_TEST(ring_writer_held_over_a_restart)
 	int h;
 
 	OK(evc_trace_start(c, 4));
-	h = seam_hold("store", "put", 3);
+	h = seam_hold("store", "put_event", 3);
 	OK(pthread_create(&t, NULL, ask, c));
 	HELD(h);
 	OK(evc_trace_stop(c));

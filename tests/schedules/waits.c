@@ -489,7 +489,7 @@ START_TEST(a_call_whose_function_ends_while_the_caller_is_leaving)
 		evc_coord *c = new_coord(NULL);
 
 		ends = seam_hold("or", "hand_over", 1);
-		leaves = seam_hold("or", "run", 1);
+		leaves = seam_hold("or", "run_call", 1);
 		actor_begin(&a, do_call, c, &k);
 		HELD(ends);
 		if (by_stop)

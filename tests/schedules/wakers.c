@@ -403,7 +403,7 @@ START_TEST(abandon_is_ended_by_the_thread_that_leads)
 	OK(evc_hold_begin(c, "hold", NULL, &s.hold));
 	OK(evc_thread_start(c, "straggler", joins_in_vain, &s, NULL, NULL));
 	OK(evc_request_stop(c, 0, "stop"));
-	looks = seam_hold("lock", "run", 1);
+	looks = seam_hold("lock", "run_abandoned", 1);
 	says = seam_hold("lock", "evc__helper_farewell", 1);
 	gone = seam_hold("load", "evc__coord_destroy", 1);
 	OK(evc_abandon(c));

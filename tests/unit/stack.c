@@ -305,7 +305,7 @@ START_TEST(a_signal_that_cannot_be_sent)
 
 	install();
 	victim_start(&v, victim_naps);
-	seam_fail("tid_signal", "ask", 1, EAGAIN);
+	seam_fail("tid_signal", "ask_thread", 1, EAGAIN);
 	t = take(v.tid, LONG);
 	ck_assert_uint_eq(t.n, 0);
 	ck_assert_str_eq(t.why, "the signal could not be sent");

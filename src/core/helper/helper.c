@@ -35,7 +35,7 @@ evc__helper_wake(struct evc__helper *h)
 }
 
 static void
-tell(struct evc__listener *l)
+tell_helper(struct evc__listener *l)
 {
 	struct evc__client *k = (struct evc__client *)l;
 
@@ -47,7 +47,7 @@ tell(struct evc__listener *l)
 
 /* Tree's lock held. */
 static struct evc__helper *
-start(struct evc__tree *tree)
+start_helper(struct evc__tree *tree)
 {
 	struct evc__helper *h = sync_alloc(1, sizeof *h);
 
@@ -98,7 +98,7 @@ become_client(evc_coord *c, struct evc__helper *h)
 		return false;
 	k->c = c;
 	k->h = h;
-	k->listener.tell = tell;
+	k->listener.tell = tell_helper;
 	k->listener.joins = true;
 	list_init(&k->waiting);
 	sync_lock(&c->tree->lock);
@@ -123,7 +123,7 @@ evc__helper_need(evc_coord *c, bool fds)
 	bool had;
 
 	sync_lock(&c->tree->lock);
-	h = c->tree->helper != NULL ? c->tree->helper : start(c->tree);
+	h = c->tree->helper != NULL ? c->tree->helper : start_helper(c->tree);
 	had = h != NULL && (!fds || sync_load(&h->epoll) >= 0 ||
 			    make_descriptors(h));
 	sync_unlock(&c->tree->lock);
@@ -179,7 +179,7 @@ void
 evc__helper_ring(evc_coord *c)
 {
 	if (c->helper.client != NULL)
-		tell(&c->helper.client->listener);
+		tell_helper(&c->helper.client->listener);
 }
 
 void
@@ -190,7 +190,7 @@ evc__helper_hear(evc_coord *c, bool yes)
 	sync_add(&c->helper.client->listener.n_joins, d);
 	sync_add(&c->stop.n_loop_joins, d);
 	if (yes)
-		tell(&c->helper.client->listener);
+		tell_helper(&c->helper.client->listener);
 }
 
 void

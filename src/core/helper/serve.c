@@ -88,7 +88,7 @@ keep(struct evc__client *k, uint64_t *ret_wait)
 
 /* Tree's lock held, given up meanwhile, and c kept by its refgate. */
 static void
-serve(struct evc__helper *h, struct evc__client *k, uint32_t me)
+serve_client(struct evc__helper *h, struct evc__client *k, uint32_t me)
 {
 	evc_coord *c = k->c;
 	uint64_t wait, jobs;
@@ -140,7 +140,7 @@ serve_all(struct evc__helper *h, uint32_t me)
 	}
 	while ((k = evc__notify_set_next(&h->clients, &at)) != NULL)
 		if (evc__refgate_enter(&k->c->life.gate))
-			serve(h, k, me);
+			serve_client(h, k, me);
 	now = list_empty(&h->waiting) ? 0 : sync_mono();
 	LIST_EACH(n, tmp, &h->waiting) {
 		k = LIST_OF(n, struct evc__client, waiting);

@@ -15,7 +15,7 @@
 
 /* No lock: look; true: j is answered, and off the list. */
 static bool
-look(struct evc__join *j, uint64_t *ret_wait_ns)
+look_at_join(struct evc__join *j, uint64_t *ret_wait_ns)
 {
 	evc_coord *c = j->c;
 	bool answered;
@@ -38,12 +38,12 @@ sleep_through(struct evc__join *j)
 	bool answered;
 
 	/* Look uncounted first: changes by this look itself ring no thread. */
-	while (!look(j, &wait_ns)) {
+	while (!look_at_join(j, &wait_ns)) {
 		/* The count, before the look that decides to sleep: a later
 		   change moves join_seq, and the sleep returns at once. */
 		sync_add(&c->stop.n_sleepers, 1);
 		seq = sync_load_sc(&c->stop.join_seq);
-		answered = look(j, &wait_ns);
+		answered = look_at_join(j, &wait_ns);
 		if (!answered)
 			sync_futex_wait(&c->stop.join_seq, seq, wait_ns);
 		sync_sub(&c->stop.n_sleepers, 1);

@@ -240,7 +240,7 @@ view_of(struct evc__join *j, uint64_t w)
 
 /* Only background members are left, or no member finishes work. */
 static void
-ask(struct evc__join *j, const struct evc__view *v)
+request_when_empty(struct evc__join *j, const struct evc__view *v)
 {
 	struct evc__request q = { .kind = EVC_BY_EMPTY,
 				  .text = "only background members are left" };
@@ -266,7 +266,7 @@ abandon(struct evc__join *j, const evc_verdict *v)
 
 /* Look once.  true: the state may have changed, look again. */
 static bool
-look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
+look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 {
 	evc_coord *c = j->c;
 	uint64_t w = sync_load_sc(&c->word), phase_ns = SYNC_FOREVER;
@@ -318,7 +318,7 @@ look(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		evc__probe_all(c);
 		return true;
 	case EVC__ASK:
-		ask(j, &v);
+		request_when_empty(j, &v);
 		return true;
 	case EVC__EMPTY:
 		if (!for_itself(j, w)) {
@@ -374,7 +374,7 @@ evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
 			if (w & WORD_FLAG)
 				evc__dormant_drop(c);
 			answer(j, &c->join.verdict);
-		} else if (!look(j, &last_probe, ret_wait_ns))
+		} else if (!look_at_members(j, &last_probe, ret_wait_ns))
 			return false;
 	}
 }

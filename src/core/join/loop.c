@@ -199,7 +199,7 @@ is_answered(struct evc__driver *d)
 
 /* Also when a watcher of the program's has thrown. */
 static void
-leave(struct evc__join **j)
+leave_join(struct evc__join **j)
 {
 	evc_coord *c = (*j)->c;
 
@@ -213,7 +213,7 @@ leave(struct evc__join **j)
 bool
 evc__join_drive(struct evc__join *j)
 {
-	struct evc__join *entered LEAVING(leave) = j;
+	struct evc__join *entered LEAVING(leave_join) = j;
 	struct evc__driver d = { .r = j->reactor,
 				 .over = is_answered,
 				 .arg = j,

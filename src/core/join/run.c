@@ -118,7 +118,8 @@ may_run(const evc_reactor *r, const char *func)
 }
 
 static evc_status
-run(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
+run_until_answered(evc_coord *c, const evc_join_opts *o,
+		   evc_verdict *ret_verdict)
 {
 	struct evc__join j = { .until_stop = true,
 			       .reap_ns = BACKOFF_FIRST_NS };
@@ -149,7 +150,7 @@ evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
 	struct evc__stay in LEAVING(evc__stay_end) = { .c = NULL };
 	evc_status st = evc__stay_begin(&in, c, __func__);
 
-	return st < 0 ? st : run(c, opts, ret_verdict);
+	return st < 0 ? st : run_until_answered(c, opts, ret_verdict);
 }
 
 /* No lock: is there work left on r? */

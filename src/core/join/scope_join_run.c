@@ -80,7 +80,7 @@ deliver_cleared(evc_coord *c, struct evc__scope_join *k)
 
 /* Lock held, given up meanwhile. */
 static void
-begin(evc_coord *c, struct evc__scope_join *k)
+begin_scope_join(evc_coord *c, struct evc__scope_join *k)
 {
 	struct evc__join *j = &k->j;
 
@@ -113,7 +113,7 @@ evc__scope_join_turn(evc_coord *c, const struct evc__frame *f)
 		sync_lock(&c->lock);
 	}
 	if (wanted(c, k))
-		begin(c, k);
+		begin_scope_join(c, k);
 	sync_unlock(&c->lock);
 	return true;
 }
@@ -136,7 +136,7 @@ evc__scope_join_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
 		sync_lock(&c->lock);
 	}
 	if (wanted(c, k)) {
-		begin(c, k);
+		begin_scope_join(c, k);
 		evc__helper_hear(c, true);
 	}
 	if (k->active && evc__join_look(&k->j, ret_wait_ns)) {

@@ -26,7 +26,7 @@ struct evc__step {
 #define WAIT_WITHOUT_FD 0.025
 
 static void
-tell(struct evc__listener *l)
+write_step_fd(struct evc__listener *l)
 {
 	sync_fd_write(((struct evc__step *)l)->fd);
 }
@@ -42,7 +42,7 @@ step_of(evc_coord *c)
 	s = sync_alloc(1, sizeof *s);
 	if (s == NULL)
 		return NULL;
-	s->listener.tell = tell;
+	s->listener.tell = write_step_fd;
 	s->listener.joins = true;
 	s->fd = -1;
 	list_init(&s->j.node);
@@ -114,7 +114,7 @@ claim(evc_coord *c, struct evc__step **ret, bool *ret_begin)
 }
 
 static void
-begin(evc_coord *c, struct evc__step *s, const evc_join_opts *o)
+begin_step(evc_coord *c, struct evc__step *s, const evc_join_opts *o)
 {
 	memset(&s->j, 0, sizeof s->j);
 	s->j.stepped = true;
@@ -126,8 +126,8 @@ begin(evc_coord *c, struct evc__step *s, const evc_join_opts *o)
 }
 
 static evc_status
-look(evc_coord *c, struct evc__step *s, double *ret_wait,
-     evc_verdict *ret_verdict)
+look_at_step(evc_coord *c, struct evc__step *s, double *ret_wait,
+	     evc_verdict *ret_verdict)
 {
 	uint64_t wait_ns;
 	bool answered;
@@ -171,10 +171,10 @@ step(evc_coord *c, const evc_join_opts *o, double *ret_wait,
 		if (st == 0)
 			st = evc__adopt_list(c, o);
 		if (st == 0)
-			begin(c, s, o);
+			begin_step(c, s, o);
 	}
 	if (st == 0)
-		st = look(c, s, ret_wait, ret_verdict);
+		st = look_at_step(c, s, ret_wait, ret_verdict);
 	sync_lock(&c->lock);
 	s->busy = false;
 	sync_unlock(&c->lock);

@@ -78,7 +78,7 @@ next_step(struct evc__waker *k, uint64_t now)
 }
 
 static void
-call(struct evc__waker *k, uint32_t stop)
+call_unblock(struct evc__waker *k, uint32_t stop)
 {
 	evc_coord *c = k->c;
 
@@ -189,7 +189,7 @@ turn(struct evc__waker *k, const struct steps *g)
 	next_step(k, g->now);
 	/* The last touch of k: its memory may go meanwhile. */
 	from = k->due;
-	call(k, g->stop);
+	call_unblock(k, g->stop);
 	return from != SYNC_FOREVER ? from - g->now : from;
 }
 

@@ -65,7 +65,7 @@ any_in_use(evc_coord *c)
 }
 
 static uint64_t
-run(evc_coord *c, struct evc__helper_job *k)
+run_abandoned(evc_coord *c, struct evc__helper_job *k)
 {
 	bool used;
 
@@ -174,7 +174,7 @@ hand_over(evc_coord *c)
 				   "evc_abandon: %s", why);
 	o = sync_alloc(1, sizeof *o);
 	if (o != NULL) {
-		o->run = run;
+		o->run = run_abandoned;
 		list_init(&o->node);
 	}
 	if (o == NULL || !evc__helper_need(c, false)) {

@@ -81,7 +81,7 @@ evc__scope_leave(evc_coord *s)
 }
 
 static evc_status
-check(const evc_coord *parent, const evc_scope_opts *o)
+check_scope_opts(const evc_coord *parent, const evc_scope_opts *o)
 {
 	const evc_coord *a;
 
@@ -148,7 +148,7 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 		st = evc__refuse(-EVC_INVALID_ARGUMENT,
 				 "evc_scope_new: no place for the scope");
 	if (st == 0)
-		st = check(parent, o);
+		st = check_scope_opts(parent, o);
 	if (name != NULL && name[0] != '\0')
 		k.name = name;
 	if (st == 0)

@@ -17,7 +17,7 @@
 
 /* Any thread, as a reader inside c->stop.readers. */
 static void
-tell(struct evc__listener *l)
+ring_loop(struct evc__listener *l)
 {
 	evc__loop_waker_ring((evc_reactor *)l);
 }
@@ -26,7 +26,7 @@ tell(struct evc__listener *l)
 
 /* Lock held. */
 static evc_reactor *
-find(const evc_coord *c, const struct ev_loop *loop)
+find_reactor(const evc_coord *c, const struct ev_loop *loop)
 {
 	struct list *n, *tmp;
 
@@ -56,7 +56,7 @@ reactor_new(evc_coord *c, const char *name)
 		sync_free(r);
 		return NULL;
 	}
-	r->listener.tell = tell;
+	r->listener.tell = ring_loop;
 	r->listener.joins = true;
 	r->c = c;
 	r->mark.c = c;
@@ -134,7 +134,7 @@ evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 	evc_reactor *r;
 
 	sync_lock(&c->lock);
-	r = find(c, loop);
+	r = find_reactor(c, loop);
 	sync_unlock(&c->lock);
 	if (r != NULL)
 		return evc__refuse(-EVC_ALREADY_EXISTS,

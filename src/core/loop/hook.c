@@ -121,7 +121,7 @@ forget(struct evc__hook *h)
 
 /* No lock, but h is marked as running: call h once. */
 static void
-call(evc_coord *c, evc_reactor *r, struct evc__hook *h)
+call_hook(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 {
 	struct evc__busy busy;
 	evc_status st;
@@ -175,7 +175,7 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 		h->told = (h->told + 1) & WORD_STOPS_MASK;
 		h->running = evc__tid();
 		sync_unlock(&c->lock);
-		call(c, r, h);
+		call_hook(c, r, h);
 		if (!evc__same_process(c))
 			return; /* a fork child, made in the hook */
 		sync_lock(&c->lock);

@@ -277,7 +277,7 @@ deliver(evc_loop_ref *l, evc_status why)
 /* Posts that come meanwhile run in the next turn, or in a loop that is run
    inside a post.  false: r is gone. */
 static bool
-serve(evc_loop_ref *l, evc_reactor *r)
+serve_posts(evc_loop_ref *l, evc_reactor *r)
 {
 	struct evc__frame f = { r->frames, false };
 	evc_coord *c = r->c;
@@ -370,7 +370,7 @@ evc__inboxes_serve(struct evc__loop_waker *b,
 	while ((l = next_box(b)) != NULL) {
 		r = l->r;
 		sync_unlock(&b->lock);
-		stays = serve(l, r);
+		stays = serve_posts(l, r);
 		evc__inbox_drop(l);
 		if (f->gone)
 			return false;

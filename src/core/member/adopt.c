@@ -31,7 +31,7 @@ detached(pthread_t t)
 
 /* Lock held.  *ret_busy: t is being joined at this moment. */
 static struct evc__member *
-find(const evc_coord *c, pthread_t t, bool *ret_busy)
+find_pthread(const evc_coord *c, pthread_t t, bool *ret_busy)
 {
 	struct list *n, *tmp;
 
@@ -49,7 +49,8 @@ find(const evc_coord *c, pthread_t t, bool *ret_busy)
 }
 
 static struct evc__member *
-make(evc_coord *c, const char *name, pthread_t t, const evc_member_opts *o)
+make_adopted(evc_coord *c, const char *name, pthread_t t,
+	     const evc_member_opts *o)
 {
 	char kernel[48] = "";
 	struct evc__member *m;
@@ -97,7 +98,7 @@ adopt(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
 	sync_add(&c->stop.n_sleepers, 1);
 	for (;;) {
 		seq = sync_load_sc(&c->stop.join_seq);
-		old = find(c, m->thread, &busy);
+		old = find_pthread(c, m->thread, &busy);
 		if (old != NULL || !busy)
 			break;
 		sync_unlock(&c->lock);
@@ -148,7 +149,7 @@ evc__adopt_list(evc_coord *c, const evc_join_opts *o)
 	/* All memory first: a list is taken whole or not at all. */
 	made = sync_alloc(n, sizeof *made);
 	for (i = 0; made != NULL && i < n; i++) {
-		made[i] = make(c, NULL, o->threads[i], NULL);
+		made[i] = make_adopted(c, NULL, o->threads[i], NULL);
 		if (made[i] == NULL)
 			break;
 	}
@@ -182,7 +183,7 @@ register_thread(evc_coord *c, const char *name, pthread_t t,
 			-EVC_INVALID_ARGUMENT,
 			"evc_register_thread: no thread, or one that "
 			"is detached");
-	m = make(c, name, t, o);
+	m = make_adopted(c, name, t, o);
 	if (m == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_register_thread: no memory");

@@ -19,7 +19,7 @@
    join of the thread keeps the record alive, and that join waits for the
    thread. */
 static void
-end(struct evc__pthread *p)
+end_pthread(struct evc__pthread *p)
 {
 	p->has_result = true;
 	evc__wakers_end();
@@ -41,7 +41,7 @@ end_without_result(struct evc__pthread *p)
 	evc__busy_left();
 	if (!evc_should_stop(p->m.c))
 		evc__request(p->m.c, &q);
-	end(p);
+	end_pthread(p);
 }
 
 /* pthread_exit or cancellation. */
@@ -80,7 +80,7 @@ thread_main(void *arg)
 	if (!p->reports)
 		evc__member_result(m->c, m->e.id, m->name, m->e.flags, st,
 				   false);
-	end(p);
+	end_pthread(p);
 	return NULL;
 }
 

@@ -13,13 +13,13 @@
 #include "base/self.h"
 
 static struct evc__pthread *
-of(struct evc__member *m)
+pthread_of(struct evc__member *m)
 {
 	return LIST_OF(m, struct evc__pthread, m);
 }
 
 static void
-ask(struct evc__member *m, evc_status code, const char *text)
+request_by_end(struct evc__member *m, evc_status code, const char *text)
 {
 	struct evc__request q = { .code = code,
 				  .kind = EVC_BY_MEMBER_END,
@@ -35,25 +35,25 @@ ask(struct evc__member *m, evc_status code, const char *text)
 static void
 joined(struct evc__member *m, const void *ret)
 {
-	struct evc__pthread *p = of(m);
+	struct evc__pthread *p = pthread_of(m);
 
 	if (m->e.kind == EVC_REGISTERED && ret == PTHREAD_CANCELED &&
 	    !p->after_stop)
-		ask(m, EVC_ABORTED, "was cancelled");
+		request_by_end(m, EVC_ABORTED, "was cancelled");
 	else if (p->has_result)
 		return;
 	else if (m->e.kind == EVC_REGISTERED && (m->e.flags & EVC_END_STOPS))
-		ask(m, 0, "ended");
+		request_by_end(m, 0, "ended");
 	else if (m->e.kind != EVC_REGISTERED && !p->after_stop)
 		/* The thread left by a raw exit, seen only by the join: before
 		   the stop, or at an unknown time. */
-		ask(m, EVC_ABORTED, "ended without a result");
+		request_by_end(m, EVC_ABORTED, "ended without a result");
 }
 
 static bool
 probe(struct evc__member *m)
 {
-	struct evc__pthread *p = of(m);
+	struct evc__pthread *p = pthread_of(m);
 	void *ret = NULL;
 
 	if (sync_thread_join(m->thread, &ret, 0) != 0)
@@ -83,17 +83,17 @@ reap(struct evc__member *m, uint64_t ns)
 static void
 vanished(struct evc__member *m)
 {
-	struct evc__pthread *p = of(m);
+	struct evc__pthread *p = pthread_of(m);
 
 	evc__helper_unwatch(m->c, m);
 	if (sync_load(&m->state) != EVC_LIVE)
 		return; /* m's thread has stepped to DONE by itself */
 	p->after_stop = evc_should_stop(m->c);
 	if (m->e.kind != EVC_REGISTERED && !p->after_stop) {
-		ask(m, EVC_ABORTED, "ended without a result");
+		request_by_end(m, EVC_ABORTED, "ended without a result");
 		p->has_result = true;
 	} else if (m->e.kind == EVC_REGISTERED && (m->e.flags & EVC_END_STOPS)) {
-		ask(m, 0, "ended");
+		request_by_end(m, 0, "ended");
 		p->has_result = true;
 	}
 	evc__member_done(m);

@@ -28,7 +28,7 @@ static __thread struct evc__busy *innermost;
 
 /* Only the loop's thread writes. */
 static void
-count(struct evc__loop_waker *b, uint32_t d)
+count_busy(struct evc__loop_waker *b, uint32_t d)
 {
 	sync_store_relaxed(&b->busy, sync_load_relaxed(&b->busy) + d);
 }
@@ -51,7 +51,7 @@ evc__busy_begin(evc_reactor *r, const evc_coord *c, enum evc__busy_kind kind,
 	keep->text = sync_load_relaxed(&r->mark.text);
 	keep->name = sync_load_relaxed(&r->busy_name);
 	keep->kind = sync_load_relaxed(&r->busy_kind);
-	count(r->waker, 1);
+	count_busy(r->waker, 1);
 	sync_store_relaxed(&r->busy_name, r->c == c ? name : NULL);
 	sync_store_relaxed(&r->busy_kind, kind);
 	/* The time of the last progress stays; the text does not. */
@@ -72,7 +72,7 @@ evc__busy_end(struct evc__busy *keep)
 	sync_store_relaxed(&r->mark.text, keep->text);
 	sync_store_relaxed(&r->busy_kind, keep->kind);
 	sync_store_relaxed(&r->busy_name, keep->name);
-	count(r->waker, (uint32_t)-1);
+	count_busy(r->waker, (uint32_t)-1);
 }
 
 void
@@ -87,7 +87,7 @@ evc__busy_forget(evc_reactor *r)
 		if (b->r != r)
 			continue;
 		b->r = NULL;
-		count(r->waker, (uint32_t)-1);
+		count_busy(r->waker, (uint32_t)-1);
 	}
 	if (self->mark == &r->mark)
 		self->mark = NULL;

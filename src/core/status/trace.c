@@ -61,7 +61,7 @@ struct evc__trace {
 /* ---- writing ---- */
 
 static void
-put(struct evc__trace *t, const uint64_t *word)
+put_event(struct evc__trace *t, const uint64_t *word)
 {
 	uint64_t k = sync_add(&t->next, 1), seen;
 	struct slot *s = &t->slot[k % t->n];
@@ -103,7 +103,7 @@ evc__trace_put(const evc_coord *c, const struct evc__note *n)
 	word[W_WHAT] = (uint64_t)n->kind << 8 | n->what;
 	put_text(&word[W_NAME], TRACE_NAME, n->name);
 	put_text(&word[W_MORE], TRACE_MORE, n->more);
-	put(t, word);
+	put_event(t, word);
 }
 
 void
@@ -254,7 +254,7 @@ evc__trace_read(struct evc__trace *t, struct evc__record *to,
 /* Lock held: a ring of this size that exists already.  Events that late writers
    put into the ring have numbers from before. */
 static struct evc__trace *
-find(const evc_coord *c, size_t n)
+find_ring(const evc_coord *c, size_t n)
 {
 	struct evc__trace *t = c->tree->rings;
 
@@ -264,7 +264,7 @@ find(const evc_coord *c, size_t n)
 }
 
 static struct evc__trace *
-make(size_t n)
+make_ring(size_t n)
 {
 	struct evc__trace *t = sync_alloc_aligned(
 		_Alignof(struct evc__trace), sizeof *t + n * sizeof t->slot[0]);
@@ -276,7 +276,7 @@ make(size_t n)
 
 /* Lock held. */
 static void
-start(evc_coord *c, struct evc__trace *t)
+start_ring(evc_coord *c, struct evc__trace *t)
 {
 	sync_store(&t->since, sync_mono());
 	sync_store(&t->first, sync_load(&t->next));
@@ -303,12 +303,12 @@ evc__trace_start(evc_coord *c, size_t n)
 	if (sync_load(&c->tree->trace) != NULL)
 		st = evc__refuse(-EVC_ALREADY_EXISTS,
 				 "evc_trace_start: it is on");
-	else if ((t = find(c, n)) != NULL)
-		start(c, t);
-	else if ((t = make(n)) != NULL) {
+	else if ((t = find_ring(c, n)) != NULL)
+		start_ring(c, t);
+	else if ((t = make_ring(n)) != NULL) {
 		t->before = c->tree->rings;
 		c->tree->rings = t;
-		start(c, t);
+		start_ring(c, t);
 	} else
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				 "evc_trace_start: no memory for %zu events",

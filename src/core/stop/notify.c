@@ -124,7 +124,7 @@ evc__ring(evc_coord *c)
 /* Begin the walk of c's stop; false: there is no stop, or its walk is
    complete. */
 static bool
-enter(struct level *v, evc_coord *c)
+enter_level(struct level *v, evc_coord *c)
 {
 	uint64_t w = sync_load_sc(&c->word);
 
@@ -149,7 +149,7 @@ enter(struct level *v, evc_coord *c)
 }
 
 static void
-leave(struct level *v)
+leave_level(struct level *v)
 {
 	evc__readers_leave(&v->c->stop.readers);
 	/* A late store, after a clear, names an old stop and says nothing of
@@ -174,7 +174,7 @@ evc__tell_all(evc_coord *c)
 	struct evc__listener *l;
 	int old;
 
-	if (!enter(v, c)) {
+	if (!enter_level(v, c)) {
 		if (c->parent != NULL && evc_should_stop(c))
 			ring_above(c);
 		return;
@@ -183,7 +183,7 @@ evc__tell_all(evc_coord *c)
 	for (;;) {
 		l = next_listener(v);
 		if (l == NULL) {
-			leave(v);
+			leave_level(v);
 			if (v == level)
 				break;
 			v--;
@@ -193,7 +193,7 @@ evc__tell_all(evc_coord *c)
 		   scopes too. */
 		else if (sync_load_sc(&v->c->stop.mark) != v->stop &&
 			 evc__scope_ask(l->scope, v->stop) &&
-			 enter(v + 1, l->scope))
+			 enter_level(v + 1, l->scope))
 			v++;
 	}
 	pthread_setcancelstate(old, NULL);

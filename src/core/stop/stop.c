@@ -135,7 +135,7 @@ record(evc_coord *c, const struct evc__request *q)
 }
 
 static struct outcome
-put(evc_coord *c, const struct evc__request *q)
+put_request(evc_coord *c, const struct evc__request *q)
 {
 	struct outcome o;
 
@@ -149,7 +149,7 @@ evc_status
 evc__request_record(evc_coord *c, const struct evc__request *q,
 		    bool *ret_error)
 {
-	struct outcome o = put(c, q);
+	struct outcome o = put_request(c, q);
 
 	*ret_error = o.error;
 	return o.st;
@@ -180,7 +180,7 @@ evc__request(evc_coord *c, const struct evc__request *q)
 	   request to make. */
 	if (!evc__same_process(c) || !keep(c))
 		return 0;
-	o = put(c, q);
+	o = put_request(c, q);
 	if (q->code != 0 && q->by == 0) {
 		evc__reported.to = c;
 		evc__reported.stops = WORD_STOPS(sync_load(&c->word));
@@ -199,8 +199,9 @@ evc__request(evc_coord *c, const struct evc__request *q)
 
 /* A request with the text and the code of the caller. */
 static evc_status
-ask(evc_coord *c, evc_status code, int err, const char *text, const char *file,
-    int line, const char *func, evc_status *ret_code)
+request_formatted(evc_coord *c, evc_status code, int err, const char *text,
+		  const char *file, int line, const char *func,
+		  evc_status *ret_code)
 {
 	struct evc__request q = { .err = err,
 				  .file = file,
@@ -230,7 +231,9 @@ evc_request_stop_at(evc_coord *c, evc_status code, const char *text,
 {
 	evc_status st = evc__check(c, "evc_request_stop"), as;
 
-	return st < 0 ? st : ask(c, code, 0, text, file, line, func, &as);
+	return st < 0 ? st
+		      : request_formatted(c, code, 0, text, file, line, func,
+					  &as);
 }
 
 static evc_status
@@ -250,7 +253,7 @@ vfail(evc_coord *c, evc_status code, int err, const char *file, int line,
 	}
 	if (fmt != NULL)
 		evc__text_vfmt(&t, fmt, ap);
-	ask(c, code, err, buf, file, line, func, &as);
+	request_formatted(c, code, err, buf, file, line, func, &as);
 	errno = e;
 	return as;
 }

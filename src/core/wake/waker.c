@@ -72,7 +72,7 @@ close_waker(struct evc__waker *k)
 
 /* Lock held: the member of k is about to go. */
 static void
-drop(struct evc__waker *k, evc_id id)
+drop_waker(struct evc__waker *k, evc_id id)
 {
 	evc_coord *c;
 
@@ -170,7 +170,7 @@ evc__wakers_left(const struct evc__member *m)
 		    !pthread_equal(k->thread, m->thread))
 			continue;
 		c->wake.n_pushed--;
-		drop(k, 0);
+		drop_waker(k, 0);
 	}
 }
 
@@ -189,7 +189,7 @@ evc__wakers_end(void)
 			continue;
 		sync_lock(&c->lock);
 		c->wake.n_pushed--;
-		drop(k, 0);
+		drop_waker(k, 0);
 		sync_unlock(&c->lock);
 	}
 }
@@ -226,15 +226,15 @@ evc__wakers_add(struct evc__member *m, const evc_member_opts *o, void *arg,
 void
 evc__wakers_drop(struct evc__member *m)
 {
-	drop(m->kick, m->e.id);
-	drop(m->unblock, m->e.id);
+	drop_waker(m->kick, m->e.id);
+	drop_waker(m->unblock, m->e.id);
 	m->kick = m->unblock = NULL;
 }
 
 void
 evc__waker_leave(struct evc__waker *k, evc_id id)
 {
-	drop(k, id);
+	drop_waker(k, id);
 }
 
 bool
