@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A board: a growing table of items that any thread may light, and whose marked
- * items a reader visits.
+ * A notify set: a growing table of items that any thread may mark, and whose
+ * marked items a reader visits.
  * Called by: core.  Loops, joins and the helper thread find waiting work there.
- * Locks: the owner's lock for each call, but none to light an item: chunks are
- * only added, and each has its lights in one atomic word.
+ * Locks: the owner's lock for each call, but none to mark an item: chunks are
+ * only added, and each has its marks in one atomic word.
  */
 #include "base/notify_set.h"
 
-/* Most boards have few items, some have thousands. */
+/* Most sets have few items, some have thousands. */
 #define FIRST_SLOTS 6
 #define MORE_SLOTS  62
 
@@ -120,8 +120,8 @@ evc__notify_set_next(struct notify_set *b, struct notify_cursor *at)
 		i = (unsigned)__builtin_ctzll(marked);
 		bit = UINT64_C(1) << i;
 		at->ahead = ~(bit | (bit - 1));
-		/* The light goes out before the item is read: a thread that
-		   lights the item from here on does so for the next pass. */
+		/* The mark is cleared before the item is read: a thread that
+		   marks the item from here on does so for the next pass. */
 		if (!(sync_and(&at->k->marked, ~bit) & bit))
 			continue;
 		item = sync_load(&at->k->slot[i]);

@@ -117,7 +117,7 @@ evc_looper_start(evc_coord *c, const char *name, double interval, evc_fn *fn,
 static void
 changed(struct evc__entry *e)
 {
-	if (e->light)
+	if (e->on_loop)
 		evc__loop_looper_changed(e);
 	else
 		evc__own_looper_changed(e);
@@ -138,7 +138,7 @@ find_looper(evc_coord *c, evc_id id, evc_status other, const char *func,
 		return NULL;
 	}
 	if (e != NULL)
-		b = e->light ? evc__loop_looper_body(e) :
+		b = e->on_loop ? evc__loop_looper_body(e) :
 			       evc__own_looper_body(e);
 	if (b == NULL || (b->bits & LOOPER_REMOVED)) {
 		*st = evc__refuse(-EVC_NOT_FOUND, "%s: no looper %llu", func,
@@ -230,7 +230,7 @@ resume(evc_coord *c, struct evc__entry *e, struct evc__body *b)
 		return 0;
 	evc__schedule_begin(&b->schedule, evc__now(c));
 	if (b->bits & LOOPER_DORMANT)
-		st = e->light ? evc__loop_looper_wake(e) :
+		st = e->on_loop ? evc__loop_looper_wake(e) :
 				evc__own_looper_wake(e);
 	if (st < 0)
 		return st;
@@ -261,7 +261,7 @@ evc_member_resume(evc_coord *c, evc_id id)
 static void
 view(const struct evc__entry *e, struct evc__looper_view *v)
 {
-	if (e->light)
+	if (e->on_loop)
 		evc__loop_looper_view(e, v);
 	else
 		evc__own_looper_view(e, v);

@@ -230,7 +230,7 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 	if (n != NULL) {
 		l = evc__heap_new(&r->loopers->heap);
 		l->e.kind = EVC_LOOPER;
-		l->e.light = true;
+		l->e.on_loop = true;
 		l->e.flags = o != NULL ? (uint16_t)o->flags : 0;
 		l->name = n;
 		evc__looper_body(&l->body, interval, fn, arg, o, more);

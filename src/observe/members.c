@@ -71,7 +71,7 @@ describe(const evc_coord *c, const struct evc__entry *e, uint64_t now,
 	to->kind = e->kind;
 	to->round = e->round;
 	to->flags = e->flags;
-	if (!e->light)
+	if (!e->on_loop)
 		describe_member(LIST_OF(e, const struct evc__member, e), now,
 				to, &where);
 	if (e->kind == EVC_LOOPER)
@@ -136,7 +136,7 @@ add_entry(struct evc__snapshot *s, const struct evc__entry *e)
 	if (i == NULL)
 		return;
 	describe(s->c, e, s->now, i);
-	if (!e->light)
+	if (!e->on_loop)
 		look_closer(LIST_OF(i, struct evc__seen, info),
 			    LIST_OF(e, const struct evc__member, e));
 }

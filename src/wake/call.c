@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_call_detached: a function that may hang, on a thread that can be left behind.
- * Caller and thread share a block; the bits of its alarm's word are the state.
+ * evc_call_detached: a function that may hang, on a thread that can be left
+ * behind.  Caller and thread share a block; the bits of its alarm's word are the state.
  * FINISHED: the function has ended.  LEFT: the caller waits no longer; the
  * second of the two owns arg.  GONE: one side needs the block no more; the
  * second side frees it.  The listener is the caller's: the thread knows no

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_escalation_set, and the line in the log that names the members alive shortly
- * before the end of a stop.  A job of the coordinator that has the escalation
- * writes the line, also for the scopes below that have no escalation of their own.
+ * evc_escalation_set, and the line in the log that names the members alive
+ * shortly before the end of a stop.  A job of the coordinator that has the
+ * escalation writes the line, also for the scopes below that have no escalation
+ * of their own.
  * Called by: the program; the helper thread, for the job.
  * Locks: the coordinator's; c->wake.escalation is atomic.
  */

@@ -28,7 +28,7 @@ name_of(evc_coord *c, evc_id *id)
 	e = evc__id_find(c, *id);
 	if (e == NULL)
 		return NULL;
-	if (!e->light)
+	if (!e->on_loop)
 		return LIST_OF(e, struct evc__member, e)->name;
 	c->member.looper_ops->view(e, &v);
 	return v.name;

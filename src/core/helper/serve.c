@@ -276,7 +276,7 @@ reap(struct evc__helper *h)
 /* Tree's lock held: mark all clients, for the leader before may have left
    any. */
 static void
-light_all(struct evc__helper *h)
+mark_all(struct evc__helper *h)
 {
 	struct notify_chunk *k;
 	unsigned i;
@@ -306,7 +306,7 @@ evc__helper_lead(struct evc__helper *h)
 	if (e != 0)
 		return false;
 	sync_store(&t->state, HELPER_RUNS);
-	light_all(h);
+	mark_all(h);
 	/* At the end: the old leader goes on when no thread can be made. */
 	sync_store_sc(&h->leader, t->number);
 	return true;

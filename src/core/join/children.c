@@ -56,7 +56,7 @@ attend_runners(evc_coord *c, enum mode mode)
 }
 
 static void
-light_scopes(evc_coord *c)
+mark_scopes(evc_coord *c)
 {
 	struct list *n, *tmp;
 
@@ -76,7 +76,7 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 	if (list_empty(&c->scopes))
 		return any;
 	if (mode != RUNG)
-		light_scopes(c);
+		mark_scopes(c);
 	while ((l = evc__notify_set_next(&c->stop.listeners[LISTENS_SCOPE],
 					 &at)) != NULL) {
 		evc_coord *s = l->scope;
@@ -92,7 +92,7 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 	}
 	/* Scopes may have rung for a runner, and stay marked for a join. */
 	if (mode == THREADS)
-		light_scopes(c);
+		mark_scopes(c);
 	return any;
 }
 

@@ -88,11 +88,11 @@ uint64_t evc__own_end(evc_coord *c);
 /* When the stop was asked for; 0: no stop. */
 uint64_t evc__stop_time(evc_coord *c, uint64_t w);
 /* Until when the end of c's stop was put off, for a grace that was cut at
-   `hurry`. */
+   `cut_ns`. */
 static inline uint64_t
-evc__put_off(const evc_coord *c, uint64_t hurry)
+evc__put_off(const evc_coord *c, uint64_t cut_ns)
 {
-	return hurry > c->join.put_off_at ? 0 : c->join.put_off_ns;
+	return cut_ns > c->join.put_off_at ? 0 : c->join.put_off_ns;
 }
 /* The grace of a join with the option `asked`, resolved. */
 double evc__grace(evc_coord *c, double asked, uint64_t w);

@@ -34,7 +34,8 @@ bool evc__scope_join_turn(evc_coord *c, const struct evc__frame *f);
 /* Helper thread, no lock: evc__scope_join_turn without a home; *ret_wait_ns:
    how long to sleep; *gone is set when c is freed meanwhile.  false: c was
    freed. */
-bool evc__scope_join_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns);
+bool evc__scope_join_serve(evc_coord *c, const bool *gone,
+			   uint64_t *ret_wait_ns);
 /* Lock held: the scope join has work. */
 void evc__scope_join_wake(evc_coord *c);
 /* Lock held: a drain was taken back. */

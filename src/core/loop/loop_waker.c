@@ -73,13 +73,13 @@ evc__loop_waker_turn(evc_reactor *r)
 
 /* Loop thread: turn all marked reactors.  false: the loop_waker is gone. */
 static bool
-turn_lit(struct evc__loop_waker *b, struct evc__loop_waker_frame *f)
+turn_marked(struct evc__loop_waker *b, struct evc__loop_waker_frame *f)
 {
 	struct notify_cursor at = { NULL, 0 };
 	evc_reactor *r;
 
 	sync_lock(&b->lock);
-	while ((r = evc__notify_set_next(&b->board, &at)) != NULL) {
+	while ((r = evc__notify_set_next(&b->reactors, &at)) != NULL) {
 		evc__loop_waker_pin(r);
 		sync_unlock(&b->lock);
 		f->r = r;
@@ -111,7 +111,7 @@ on_async(struct ev_loop *loop, ev_async *w, int revents)
 	b->frames = &f;
 	end_leftovers(b);
 	/* Posts after the stop, which has the highest priority. */
-	if (!turn_lit(b, &f))
+	if (!turn_marked(b, &f))
 		return;
 	evc__loop_waker_watch_nested(b);
 	if (!evc__inboxes_serve(b, &f))
@@ -148,7 +148,7 @@ next_on(struct evc__loop_waker *b, struct notify_place *at, evc_reactor *before)
 bool
 evc__loop_waker_any(struct evc__loop_waker *b, bool (*fn)(evc_reactor *r))
 {
-	struct notify_place at = { sync_load(&b->board.first), 0 };
+	struct notify_place at = { sync_load(&b->reactors.first), 0 };
 	evc_reactor *r = NULL;
 	bool any = false;
 
@@ -162,7 +162,7 @@ static void
 lose(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f,
      bool owner)
 {
-	struct notify_place at = { sync_load(&b->board.first), 0 };
+	struct notify_place at = { sync_load(&b->reactors.first), 0 };
 	evc_reactor *r = NULL;
 
 	while ((r = next_on(b, &at, r)) != NULL) {
@@ -286,7 +286,7 @@ void
 evc__loop_waker_free(struct evc__loop_waker *b)
 {
 	evc__inboxes_drop(b);
-	evc__notify_set_free(&b->board);
+	evc__notify_set_free(&b->reactors);
 	sync_lock_destroy(&b->lock);
 	sync_free(b);
 }
@@ -297,7 +297,7 @@ evc__loop_waker_join(struct evc__loop_waker *b, evc_reactor *r)
 	bool in;
 
 	sync_lock(&b->lock);
-	in = !b->lost && evc__notify_set_add(&b->board, r, &r->at);
+	in = !b->lost && evc__notify_set_add(&b->reactors, r, &r->at);
 	if (in) {
 		r->waker = b;
 		b->owner = r->owner ? r : b->owner;
@@ -328,7 +328,7 @@ evc__loop_waker_leave(evc_reactor *r)
 	for (f = b->tid == evc__tid() ? b->frames : NULL; f != NULL; f = f->up)
 		f->r = f->r == r ? NULL : f->r;
 	/* Not earlier: a turn in progress may ring r once more. */
-	evc__notify_set_remove(&b->board, &r->at);
+	evc__notify_set_remove(&b->reactors, &r->at);
 	r->inbox->r = NULL;
 	last = --b->n == 0;
 	sync_unlock(&b->lock);

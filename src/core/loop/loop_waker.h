@@ -71,7 +71,7 @@ struct evc__loop_waker {
 	/* A leaf: no other lock is taken under this lock. */
 	pthread_mutex_t lock;
 	/* lock */
-	struct notify_set board;      /* the reactors of the loop */
+	struct notify_set reactors;   /* the reactors of the loop */
 	unsigned n;              /* how many reactors; the last to leave frees
 				    b */
 	struct evc__leftover *leftovers;

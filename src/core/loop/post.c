@@ -79,7 +79,7 @@ push(evc_loop_ref *l, evc_message *m)
 {
 	struct evc__loop_waker *b = l->r->waker;
 	evc_message *first = sync_load(&l->in);
-	evc_loop_ref *lit;
+	evc_loop_ref *marked;
 
 	do
 		m->next_ = first;
@@ -89,10 +89,10 @@ push(evc_loop_ref *l, evc_message *m)
 	if (first != NULL)
 		return;
 	sync_add(&l->refs, 1);
-	lit = sync_load(&b->marked);
+	marked = sync_load(&b->marked);
 	do
-		l->marked_next = lit;
-	while (!sync_cas(&b->marked, &lit, l));
+		l->marked_next = marked;
+	while (!sync_cas(&b->marked, &marked, l));
 	evc__loop_waker_send(b);
 }
 

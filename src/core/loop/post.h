@@ -46,7 +46,8 @@ evc_loop_ref *evc__inbox_new(evc_reactor *r);
 void evc__inbox_drop(evc_loop_ref *l);
 /* Loop thread: call the messages in the inboxes of b's reactors.  false: b is
    gone. */
-bool evc__inboxes_serve(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f);
+bool evc__inboxes_serve(struct evc__loop_waker *b,
+			const struct evc__loop_waker_frame *f);
 /* b has no reactor: let go of the inboxes that are left, which are empty. */
 void evc__inboxes_drop(struct evc__loop_waker *b);
 /* From now on no post is accepted; may be called again. */

@@ -24,8 +24,8 @@ struct evc__entry {
 	uint32_t round;
 	uint16_t flags;
 	uint8_t kind;
-	bool light; /* true: a struct evc__looper, on a loop; false: a struct
-		       evc__member */
+	bool on_loop; /* true: a struct evc__looper, on a loop; false: a struct
+			 evc__member */
 	/* lock */
 	struct evc__entry *by_id; /* chain of the id table */
 };
@@ -214,8 +214,9 @@ struct evc__alive_count {
    Hooks count only when `hooks` is set, without the hooks of thread
    hooks_not_of, which waits; of a thread that goes on, -hooks_not_of, only the
    hook that runs now is left out. */
-struct evc__alive_count evc__count_alive(evc_coord *c, const struct evc__member *self,
-			       bool hooks, int hooks_not_of);
+struct evc__alive_count evc__count_alive(evc_coord *c,
+					 const struct evc__member *self,
+					 bool hooks, int hooks_not_of);
 /* Lock held: "a, b, c (+n more)" into buf; returns the number of names. */
 unsigned evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
 		    int hooks_not_of, char *buf, size_t room);

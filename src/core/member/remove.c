@@ -26,7 +26,7 @@ try_remove(evc_coord *c, struct evc__entry *e, bool waited)
 {
 	struct evc__member *m;
 
-	if (e->light)
+	if (e->on_loop)
 		return c->member.looper_ops->remove(e);
 	m = LIST_OF(e, struct evc__member, e);
 	if (m->ops == NULL || m->ops->remove == NULL)

@@ -85,6 +85,6 @@ evc__member_find(const evc_coord *c, evc_id id)
 {
 	struct evc__entry *e = evc__id_find(c, id);
 
-	return e != NULL && !e->light ? LIST_OF(e, struct evc__member, e) :
+	return e != NULL && !e->on_loop ? LIST_OF(e, struct evc__member, e) :
 					NULL;
 }

@@ -257,7 +257,7 @@ evc__ring_below(evc_coord *c)
 /* ---- the table ---- */
 
 static struct notify_set *
-board_of(evc_coord *c, const struct evc__listener *l)
+set_of(evc_coord *c, const struct evc__listener *l)
 {
 	return &c->stop.listeners[l->tell == NULL ? LISTENS_SCOPE :
 			     l->joins	     ? LISTENS_JOINS :
@@ -269,7 +269,7 @@ evc__listen(evc_coord *c, struct evc__listener *l)
 {
 	/* The count first: a walk that reads 0 goes no further. */
 	sync_add(&c->stop.n_listeners, 1);
-	if (evc__notify_set_add(board_of(c, l), l, &l->at))
+	if (evc__notify_set_add(set_of(c, l), l, &l->at))
 		return true;
 	sync_sub(&c->stop.n_listeners, 1);
 	return false;
@@ -280,7 +280,7 @@ evc__unlisten(evc_coord *c, struct evc__listener *l)
 {
 	if (l->at.k == NULL)
 		return;
-	evc__notify_set_remove(board_of(c, l), &l->at);
+	evc__notify_set_remove(set_of(c, l), &l->at);
 	sync_sub(&c->stop.n_listeners, 1);
 	evc__readers_quiet(&c->stop.readers);
 }

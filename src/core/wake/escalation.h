@@ -177,8 +177,8 @@ struct evc__more_time {
 };
 struct evc__more_time evc__more_time(evc_coord *c, uint64_t stop);
 /* Lock held: when the step is due, for a stop that ends at `end`. */
-uint64_t evc__step_due(const evc_coord *c, enum evc__escalation_step r, uint64_t stop,
-		       uint64_t end);
+uint64_t evc__step_due(const evc_coord *c, enum evc__escalation_step r,
+		       uint64_t stop, uint64_t end);
 /* Lock held: note that the step is reached.  true: reached now for the first
    time. */
 bool evc__step_reached(evc_coord *c, enum evc__escalation_step r);
