@@ -73,12 +73,6 @@ is_ours(int n)
 	       now.sa_handler == on_signal;
 }
 
-bool
-evc__dump_has(int n)
-{
-	return is_ours(n);
-}
-
 /* Helper thread. */
 static uint64_t
 run(evc_coord *c, struct evc__helper_job *k)
@@ -278,6 +272,7 @@ move_to(evc_coord *c, int n)
 			return;
 		disarm();
 	}
+	sync_store(&evc__dump_handler, on_signal);
 	/* The owner is set first, for the handler. */
 	sigaction(n, NULL, &former);
 	signo = n;

@@ -30,6 +30,8 @@ static struct sigaction former[N_STOP];
 static bool third_exits;
 static int exit_fd;
 
+_Atomic(void (*)(int)) evc__dump_handler;
+
 /* atomic: handlers among themselves; (stops cleared before the round << 32 |
    signals seen in that round) */
 static _Atomic uint64_t seen;
@@ -167,6 +169,16 @@ evc__signals_has(int n)
 	       now.sa_sigaction == on_signal;
 }
 
+static bool
+requests_report(int n)
+{
+	void (*handler)(int) = sync_load(&evc__dump_handler);
+	struct sigaction now;
+
+	return handler != NULL && sigaction(n, NULL, &now) == 0 &&
+	       !(now.sa_flags & SA_SIGINFO) && now.sa_handler == handler;
+}
+
 /* Lock held: restore the former handlers of the first n signals. */
 static void
 restore(unsigned n)
@@ -244,7 +256,7 @@ install(evc_coord *c, const evc_signals_opts *o)
 		signo[n_signo++] = SIGTERM;
 	}
 	for (i = 0; i < n_signo; i++)
-		if (evc__dump_has(signo[i]))
+		if (requests_report(signo[i]))
 			return evc__refuse(-EVC_ALREADY_EXISTS,
 					   "evc_signals_start: signal %d asks "
 					   "for a dump",

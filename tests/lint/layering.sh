@@ -133,8 +133,8 @@ base 1
 core 6
 members 4
 wake 1
-signals 2
 observe 2
+signals 1
 queue 1
 pool 1
 group 1
