@@ -40,8 +40,9 @@ AC_DEFUN([EVC_LINKS_SHARED], [
 
 dnl EVC_PROBE_LIB_LDFLAGS: sets EVC_LIB_LDFLAGS, how libevcoord is linked: the
 dnl symbol version script, or a libtool export filter where the linker knows none;
-dnl no undefined symbols; and dlclose leaves it where it is, because handlers of
-dnl signals and threads lead into it.  EVC_CLUSTER_LDFLAGS, EVC_REDIS_LDFLAGS: the
+dnl no undefined symbols; dlclose leaves it where it is, because handlers of
+dnl signals and threads lead into it; and its calls of its own public functions
+dnl go there directly.  EVC_CLUSTER_LDFLAGS, EVC_REDIS_LDFLAGS: the
 dnl same for libevcoord-cluster and libevcoord-redis.
 AC_DEFUN([EVC_PROBE_LIB_LDFLAGS], [
 	AS_ECHO(["EVC_PROBE_1 { global: evc_@<:@a-z@:>@*; local: *; };"]) >conftest.map
@@ -53,6 +54,8 @@ AC_DEFUN([EVC_PROBE_LIB_LDFLAGS], [
 		[AS_VAR_APPEND([EVC_LIB_LDFLAGS], [" -Wl,-z,defs"])])
 	EVC_LINKS_SHARED([-Wl,-z,nodelete], [-Wl,-z,nodelete],
 		[AS_VAR_APPEND([EVC_LIB_LDFLAGS], [" -Wl,-z,nodelete"])])
+	EVC_LINKS_SHARED([-Wl,-Bsymbolic-functions], [-Wl,-Bsymbolic-functions],
+		[AS_VAR_APPEND([EVC_LIB_LDFLAGS], [" -Wl,-Bsymbolic-functions"])])
 	EVC_CLUSTER_LDFLAGS=`AS_ECHO(["$EVC_LIB_LDFLAGS"]) |
 		$SED 's/libevcoord@<:@.@:>@map/libevcoord-cluster.map/'`
 	EVC_REDIS_LDFLAGS=`AS_ECHO(["$EVC_LIB_LDFLAGS"]) |
