@@ -43,20 +43,6 @@ typedef struct evc_cluster evc_cluster;
 /* A transport; its members stand in evcoord/unstable/engine.h. */
 typedef struct evc_engine_ops evc_engine_ops;
 
-/*
- * What to do about a function that fails: run it again, later and later.  While
- * it may be run again it has not failed, and nobody hears of it.
- */
-typedef struct evc_retry {
-	unsigned times;  /* runs again, at most; 0 = none */
-	double first;    /* seconds until the first of them; 0 = 0.1 */
-	double most;     /* the wait doubles up to here; 0 = 30 */
-	/* Which codes are worth it; ends with 0, none = all but CANCELLED,
-	   INVALID_ARGUMENT, OUT_OF_RANGE and UNIMPLEMENTED. */
-	unsigned char codes[8];
-	uint64_t reserved_[2];
-} evc_retry;
-
 /* What a worker is: evc_cluster_worker_info.state */
 enum {
 	EVC_WORKER_STARTING = 1, /* never seen yet, or seen and not ready */
@@ -117,7 +103,12 @@ typedef struct evc_cluster_config {
 				number */
 	size_t max_frame;    /* bytes of one message from or to a worker; 0 =
 				64 MiB */
-	evc_retry retry;     /* of functions scheduled without one */
+	/* Of functions scheduled without a retry: a function that fails is run
+	   again, `times` (0 = 0) times at most.  Meanwhile the function has not
+	   failed, and nobody hears of a failure.  Without codes: after all but
+	   CANCELLED, INVALID_ARGUMENT, OUT_OF_RANGE and UNIMPLEMENTED.  within
+	   is 0. */
+	evc_backoff retry;
 	/* Variables: loaded from this file when the cluster is opened, if it is
 	   there, saved every checkpoint_every seconds (0 = 30, INFINITY never)
 	   and at the stop. */
@@ -228,7 +219,7 @@ typedef struct evc_schedule_opts {
 			       is killed, and it has failed with
 			       EVC_DEADLINE_EXCEEDED; 0 = any time */
 	unsigned deaths;    /* as in the config; 0 = that */
-	evc_retry retry;    /* times 0 = the config's */
+	evc_backoff retry;  /* times 0 = the config's */
 	unsigned flags;     /* EVC_TRANSACTIONAL */
 	double wait;        /* seconds a thread waits for room in a full queue,
 			       or for what runs when an error is to be raised; 0

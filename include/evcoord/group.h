@@ -104,24 +104,17 @@ enum {
 	EVC_GROUP_ASIDE = 1 << 23
 };
 
-/* When workers that fail are started again; each 0 is its own default. */
-typedef struct evc_restart {
-	double first;  /* seconds before the first restart; 0 = 0.1 */
-	double most;   /* the pause doubles up to this; 0 = 30.  A worker that
-			  ran for this long since begins with `first` again */
-	double jitter; /* a random part, 0..1, of the pause is added to it */
-	unsigned n;    /* intensity: so many restarts of the group ... */
-	double within; /* ... in so many seconds, then it gives up and the group
-			  stops; 0 = 5, 0 = 60 */
-} evc_restart;
-
 typedef struct evc_group_opts {
 	evc_coord *coord;      /* the parent of the group's scope; NULL = the
 				  registry's own coordinator */
 	unsigned n_threads;    /* 0 = 2, at most 4096 */
 	unsigned flags;        /* EVC_GROUP_ASIDE */
 	unsigned on_error;     /* EVC_GROUP_STOP_GROUP ... */
-	evc_restart restart;
+	/* With EVC_GROUP_RESTART.  A worker that ran for `most` seconds since
+	   begins with `first` again.  The group, all workers together, gets
+	   `times` (0 = 5) restarts in `within` seconds (0 = 60), then the group
+	   stops.  No codes: each code restarts. */
+	evc_backoff restart;
 	evc_group_init_fn *init;         /* these two with the arg of the */
 	evc_group_shutdown_fn *shutdown; /* group; NULL: none */
 	evc_group_state state;

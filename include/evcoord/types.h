@@ -346,6 +346,26 @@ typedef struct evc_member_opts {
 } evc_member_opts;
 
 /*
+ * How to try again after a failure, later and later: restarts of a group's
+ * workers, retries of a cluster's functions.  What 0 means in `times`, `within`
+ * and `codes` stands at each field of this type.  A field without a meaning
+ * there must be 0, or the call is refused with -EVC_INVALID_ARGUMENT.
+ */
+typedef struct evc_backoff {
+	double first;   /* seconds before the first new attempt; 0 = 0.1 */
+	double most;    /* the wait doubles up to this; 0 = 30, or `first` where
+			   that is longer */
+	double jitter;  /* 0..1: up to this part of a wait, at random, is added
+			   to the wait */
+	double within;  /* seconds: only attempts of so long count for `times`;
+			   INFINITY: all attempts */
+	unsigned times; /* new attempts, at most */
+	unsigned char codes[8]; /* try again after these codes alone; ends
+				   with 0 */
+	uint64_t reserved_[2];
+} evc_backoff;
+
+/*
  * How a join is to wait.
  */
 typedef struct evc_join_opts {

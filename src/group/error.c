@@ -12,6 +12,7 @@
  */
 #include "group/group.h"
 
+#include "base/backoff.h"
 #include "base/reported.h"
 #include "base/self.h"
 #include "base/text.h"
@@ -184,7 +185,7 @@ pause_of(const struct failure *f)
 		return EVC__RESTART_GIVE_UP;
 	sync_lock(&g->lock);
 	ns = evc__restart_next(&g->opts.restart, &g->restarts, &w->restart,
-			       now, evc__restart_random(now ^ w->id));
+			       now, evc__backoff_random(now ^ w->id));
 	sync_unlock(&g->lock);
 	return ns;
 }

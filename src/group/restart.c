@@ -8,26 +8,13 @@
  */
 #include "group/restart.h"
 
-#include "base/sync.h"
+#include "base/backoff.h"
+#include "base/deadline.h"
+#include "base/reserved.h"
 
-#define FIRST 0.1
-#define MOST 30.
-#define N 5u
+#define TIMES 5u
 #define WITHIN 60.
 #define ROOM 8u
-/* Longer than any clock runs; the double still fits. */
-#define AGES (UINT64_MAX / 4)
-
-/* 0 is the default.  Any other time is at least 1 ns, as 0 could not double. */
-static uint64_t
-nanoseconds(double s, double otherwise)
-{
-	double ns = (s == 0 ? otherwise : s) * 1e9;
-
-	if (!(ns < (double)AGES))
-		return AGES;
-	return ns < 1 ? 1 : (uint64_t)ns;
-}
 
 /* Clocks are read before locks are taken, so another thread's time may be a
    little ahead. */
@@ -37,21 +24,20 @@ since(uint64_t then, uint64_t now)
 	return now > then ? now - then : 0;
 }
 
-static bool
-is_time(double s)
-{
-	return s >= 0; /* false for NaN */
-}
-
 evc_status
-evc__restart_check(const evc_restart *cfg)
+evc__restart_check(const evc_backoff *cfg)
 {
-	if (is_time(cfg->first) && is_time(cfg->most) &&
-	    is_time(cfg->within) && cfg->jitter >= 0 && cfg->jitter <= 1)
-		return 0;
-	return evc_refuse(-EVC_INVALID_ARGUMENT,
-			  "restart: first, most and within are seconds >= 0, "
-			  "jitter is 0..1");
+	/* A comparison with NaN is false. */
+	if (!(cfg->within >= 0) ||
+	    !evc__backoff_is_valid(cfg->first, cfg->most, cfg->jitter))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "restart: first, most and within are seconds "
+				  ">= 0, jitter is 0..1");
+	if (cfg->codes[0] != 0 || !ROOM_IS_ZERO(cfg->reserved_))
+		return evc_refuse(-EVC_INVALID_ARGUMENT,
+				  "restart: a worker begins again after any "
+				  "code: codes and reserved room must be 0");
+	return 0;
 }
 
 /* ---- how many ---- */
@@ -92,12 +78,10 @@ grow(struct evc__restart_state *g)
 /* Count one more restart, unless there are too many; without memory there
    are. */
 static bool
-may_restart(struct evc__restart_state *g, const evc_restart *cfg, uint64_t now)
+may_restart(struct evc__restart_state *g, const evc_backoff *cfg, uint64_t now)
 {
-	uint64_t within = nanoseconds(cfg->within, WITHIN);
-
-	forget_old(g, now, within);
-	if (g->used >= (cfg->n > 0 ? cfg->n : N))
+	forget_old(g, now, evc__ns(cfg->within > 0 ? cfg->within : WITHIN));
+	if (g->used >= (cfg->times > 0 ? cfg->times : TIMES))
 		return false;
 	if (g->used == g->room && !grow(g))
 		return false;
@@ -108,44 +92,23 @@ may_restart(struct evc__restart_state *g, const evc_restart *cfg, uint64_t now)
 
 /* ---- how long ---- */
 
-static uint64_t
-backed_off(uint64_t first, uint64_t most, unsigned doubled)
-{
-	while (doubled-- > 0 && first < most)
-		first *= 2;
-	return first < most ? first : most;
-}
-
-/* 53 bits of the random number make a number from 0 up to, not including, 1. */
-static uint64_t
-part_of(uint64_t pause, double jitter, uint64_t random)
-{
-	double part = (double)(random >> 11) / (double)(UINT64_C(1) << 53);
-
-	return (uint64_t)((double)pause * jitter * part);
-}
-
 uint64_t
-evc__restart_next(const evc_restart *cfg, struct evc__restart_state *group,
+evc__restart_next(const evc_backoff *cfg, struct evc__restart_state *group,
 		  struct evc__restart_own *worker, uint64_t now,
 		  uint64_t random)
 {
-	uint64_t first = nanoseconds(cfg->first, FIRST);
-	uint64_t most = nanoseconds(cfg->most, MOST);
 	uint64_t pause;
 
-	/* A user that sets only the first pause does not want a shorter
-	   pause. */
-	if (cfg->most == 0 && most < first)
-		most = first;
 	if (!may_restart(group, cfg, now))
 		return EVC__RESTART_GIVE_UP;
-	if (worker->doubled > 0 && since(worker->since, now) >= most)
+	if (since(worker->since, now) >=
+	    evc__backoff_most(cfg->first, cfg->most))
 		worker->doubled = 0;
-	pause = backed_off(first, most, worker->doubled);
+	pause = evc__backoff_wait(cfg->first, cfg->most, cfg->jitter,
+				  worker->doubled, random);
 	if (worker->doubled < UINT_MAX)
 		worker->doubled++;
-	return pause + part_of(pause, cfg->jitter, random);
+	return pause;
 }
 
 void
@@ -165,15 +128,4 @@ evc__restart_drop(struct evc__restart_state *group)
 {
 	sync_free(group->at);
 	*group = (struct evc__restart_state){ NULL, 0, 0, 0 };
-}
-
-uint64_t
-evc__restart_random(uint64_t seed)
-{
-	/* Multiply and shift, three times: each bit of the seed reaches each
-	   bit of the number. */
-	seed += UINT64_C(0x9e3779b97f4a7c15);
-	seed = (seed ^ seed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	seed = (seed ^ seed >> 27) * UINT64_C(0x94d049bb133111eb);
-	return seed ^ seed >> 31;
 }

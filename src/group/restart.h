@@ -24,14 +24,14 @@ struct evc__restart_own {
 };
 
 /* 0, or -EVC_INVALID_ARGUMENT, noted for evc_last_error. */
-evc_status evc__restart_check(const evc_restart *cfg);
+evc_status evc__restart_check(const evc_backoff *cfg);
 
 /*
  * The worker has failed at now (ns): its pause in nanoseconds, or
- * EVC__RESTART_GIVE_UP.  random: any number, for the jitter, see
- * evc__restart_random.  The caller holds the lock over the group's restarts.
+ * EVC__RESTART_GIVE_UP.  random: any number, for the jitter.
+ * The caller holds the lock over the group's restarts.
  */
-uint64_t evc__restart_next(const evc_restart *cfg,
+uint64_t evc__restart_next(const evc_backoff *cfg,
 			   struct evc__restart_state *group,
 			   struct evc__restart_own *worker, uint64_t now,
 			   uint64_t random);
@@ -44,9 +44,5 @@ void evc__restart_began(struct evc__restart_own *worker, uint64_t now);
 void evc__restart_forget(struct evc__restart_state *group);
 /* Free the memory. */
 void evc__restart_drop(struct evc__restart_state *group);
-
-/* A random-looking number, made of a seed that differs each time, such as the
-   time of the error mixed with the worker's id. */
-uint64_t evc__restart_random(uint64_t seed);
 
 #endif

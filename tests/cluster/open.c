@@ -104,6 +104,8 @@ START_TEST(wrong_configs)
 		NO("checkpoint_every", .checkpoint_every = bad[i]);
 		NO("retry", .retry.first = bad[i]);
 		NO("retry", .retry.most = bad[i]);
+		NO("retry", .retry.jitter = bad[i]);
+		NO("within", .retry.within = bad[i]);
 		if (bad[i] != EVC_NO_GRACE)
 			NO("grace", .grace = bad[i]);
 	}
@@ -113,6 +115,8 @@ START_TEST(wrong_configs)
 	NO("flags", .flags = 1);
 	NO("reserved", .reserved_ = { [7] = 1 });
 	NO("reserved", .retry.reserved_ = { [1] = 1 });
+	NO("jitter", .retry.jitter = 1.1);
+	NO("within", .retry.within = 60);
 	NO("engines", .n_engines = 1);
 	k = (evc_cluster_config){ .functions = twice, .n_functions = 2 };
 	refused_open(c, "threads://1", &k, EVC_INVALID_ARGUMENT, "a");

@@ -47,6 +47,25 @@ START_TEST(it_is_run_again_and_nobody_hears_of_it)
 }
 END_TEST
 
+START_TEST(jitter_makes_the_waits_longer)
+{
+	evc_schedule_opts o = { .retry = { .times = 20,
+					   .first = 0.01,
+					   .most = 0.01,
+					   .jitter = 1 } };
+	evc_remote *r;
+
+	begin(_i, 2);
+	r = SCHEDULE_WITH(&o, "fails first", "[ui]", 20u, EVC_UNAVAILABLE);
+	OK(join());
+	ck_assert_uint_eq(info_of(r).attempts, 21);
+	/* 200 ms, and twenty random parts of 0 to 10 ms, less than 25 ms in
+	   all for once in a billion runs. */
+	ck_assert(info_of(r).took >= 0.224);
+	evc_remote_free(r);
+}
+END_TEST
+
 START_TEST(so_often_and_no_more)
 {
 	evc_cluster_config config = { .retry = { .times = 2, .first = 0.001 } };
@@ -250,6 +269,7 @@ static const evc_function functions[] = {
 
 CONFORMANCE_MAIN("retry and deadline", functions,
 		 ROW(it_is_run_again_and_nobody_hears_of_it),
+		 ROW(jitter_makes_the_waits_longer),
 		 ROW(so_often_and_no_more), ROW(not_every_code_is_worth_it),
 		 ROW(what_waits_to_be_run_again_can_be_cancelled),
 		 ROW(a_transaction_that_is_run_again),

@@ -218,7 +218,7 @@ START_TEST(what_has_failed_is_not_found)
 	evc_remote *r[100];
 	int i;
 
-	fails.retry = (evc_retry){ .times = 2, .first = 0.001 };
+	fails.retry = (evc_backoff){ .times = 2, .first = 0.001 };
 	begin(_i, 2);
 	for (i = 0; i < 100; i++)
 		r[i] = i % 2 == 0 ?

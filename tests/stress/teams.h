@@ -265,7 +265,7 @@ team_make(struct team *t, uint64_t *dice)
 			       .n_threads = 1 + roll(dice, MOST),
 			       .on_error = t->on_error,
 			       .restart = { .first = 0.0005, .most = 0.002,
-					    .jitter = 0.5, .n = 5,
+					    .jitter = 0.5, .times = 5,
 					    .within = 0.5 },
 			       .init = team_init,
 			       .shutdown = team_shutdown,

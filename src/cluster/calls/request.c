@@ -104,8 +104,8 @@ static bool
 make_more(const evc_cluster *cl, const struct request *q,
 	  struct remote_more **ret)
 {
-	const evc_retry *retry = q->opts.retry.times > 0 ? &q->opts.retry :
-							   &cl->config.retry;
+	const evc_backoff *retry = q->opts.retry.times > 0 ? &q->opts.retry :
+							     &cl->config.retry;
 	struct remote_more *m;
 	unsigned n_uses = 0, n_remotes, i;
 

@@ -30,7 +30,7 @@ struct remote_more {
 	evc_exec_fn *call; /* of evc_schedule_call */
 	void *call_arg;
 	double deadline;
-	evc_retry retry;
+	evc_backoff retry;
 	unsigned retries;      /* retries made */
 	uint64_t due_ns;       /* time of the next attempt; 0: the function
 				  waits for inputs */

@@ -8,26 +8,26 @@
 
 #include <evcoord.h>
 
+#include "base/backoff.h"
 #include "base/reserved.h"
-#include "base/deadline.h"
-
-#define FIRST 0.1
-#define MOST 30.0
 
 evc_status
-evc__retry_check(const evc_retry *r)
+evc__retry_check(const evc_backoff *r)
 {
-	if (!(r->first >= 0) || !(r->most >= 0))
+	if (!evc__backoff_is_valid(r->first, r->most, r->jitter))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "retry: first and most are seconds, >= 0");
-	if (!ROOM_IS_ZERO(r->reserved_))
+				  "retry: first and most are seconds >= 0, "
+				  "jitter is 0..1");
+	/* Also where `within` is NaN. */
+	if (!(r->within == 0) || !ROOM_IS_ZERO(r->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "retry: reserved room is not zero");
+				  "retry: retries have no window: within and "
+				  "reserved room must be 0");
 	return 0;
 }
 
 static bool
-is_worth_it(const evc_retry *r, evc_status code)
+is_worth_it(const evc_backoff *r, evc_status code)
 {
 	unsigned i;
 
@@ -41,16 +41,11 @@ is_worth_it(const evc_retry *r, evc_status code)
 }
 
 bool
-evc__retry_next(const evc_retry *r, unsigned made, evc_status code,
-		uint64_t *ret_ns)
+evc__retry_next(const evc_backoff *r, unsigned made, evc_status code,
+		uint64_t random, uint64_t *ret_ns)
 {
-	double wait = r->first > 0 ? r->first : FIRST;
-	double most = r->most > 0 ? r->most : MOST;
-
 	if (made >= r->times || !is_worth_it(r, code))
 		return false;
-	while (made-- > 0 && wait < most)
-		wait *= 2;
-	*ret_ns = evc__ns(wait < most ? wait : most);
+	*ret_ns = evc__backoff_wait(r->first, r->most, r->jitter, made, random);
 	return true;
 }

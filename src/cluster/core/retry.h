@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 /* 0, or -EVC_INVALID_ARGUMENT with a text. */
-evc_status evc__retry_check(const evc_retry *r);
+evc_status evc__retry_check(const evc_backoff *r);
 /* Is there another retry after `made` of them and this failure? *ret_ns: the
-   pause before. */
-bool evc__retry_next(const evc_retry *r, unsigned made, evc_status code,
-		     uint64_t *ret_ns);
+   pause before; random: any number, for the jitter. */
+bool evc__retry_next(const evc_backoff *r, unsigned made, evc_status code,
+		     uint64_t random, uint64_t *ret_ns);
 
 #endif

@@ -11,6 +11,7 @@
  * Called by: the scope (`ended`), turn.c, scope.c, cluster/open.
  * Locks: the cluster's lock, taken.
  */
+#include "base/backoff.h"
 #include "cluster/core/cluster.h"
 
 #include <math.h>
@@ -20,12 +21,14 @@
 
 /* ---- freed ---- */
 
+/* Sleep longer than the last time; *ns is 0 before the first time. */
 static void
-nap(uint64_t ns)
+nap(uint64_t *ns)
 {
 	_Atomic uint32_t never = 0;
 
-	sync_futex_wait(&never, 0, ns);
+	*ns = evc__backoff_next(*ns, NAP_FIRST, NAP_MOST);
+	sync_futex_wait(&never, 0, *ns);
 }
 
 /* Errors that the close could not know of go to the log. */
@@ -74,6 +77,7 @@ static void
 close_engine(evc_cluster *cl)
 {
 	evc_engine *engine;
+	uint64_t ns = 0;
 
 	sync_lock(&cl->q.lock);
 	engine = cl->engine.at;
@@ -81,7 +85,7 @@ close_engine(evc_cluster *cl)
 	/* On a destroyed loop the engine has not waited for `leave`. */
 	while (cl->asking.n > 0) {
 		sync_unlock(&cl->q.lock);
-		nap(NAP_FIRST);
+		nap(&ns);
 		sync_lock(&cl->q.lock);
 	}
 	sync_unlock(&cl->q.lock);
@@ -121,22 +125,18 @@ static evc_status
 look_again(evc_coord *parent, void *arg)
 {
 	evc_cluster *cl = arg;
-	uint64_t ns = NAP_FIRST;
+	uint64_t ns = 0;
 	bool over;
 
 	(void)parent;
-	while (is_being_destroyed(cl) || !evc_all_stopped(cl->scope)) {
-		nap(ns);
-		ns = ns < NAP_MOST ? ns * 2 : ns;
-	}
+	while (is_being_destroyed(cl) || !evc_all_stopped(cl->scope))
+		nap(&ns);
 	sync_lock(&cl->q.lock);
 	over = cl->life.over;
 	sync_unlock(&cl->q.lock);
 	if (over || set_over(cl))
-		while (!free_scope(cl)) {
-			nap(ns);
-			ns = ns < NAP_MOST ? ns * 2 : ns;
-		}
+		while (!free_scope(cl))
+			nap(&ns);
 	return 0;
 }
 

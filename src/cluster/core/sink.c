@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "base/backoff.h"
 #include "cluster/core/retry.h"
 
 #define CHUNK 64
@@ -182,7 +183,8 @@ tries_again(evc_cluster *cl, evc_remote *r, evc_status code, uint64_t now)
 
 	if (r->more == NULL || (r->flags & REMOTE_ASKED) || cl->q.failed ||
 	    cl->q.stopped ||
-	    !evc__retry_next(&r->more->retry, r->more->retries, code, &wait))
+	    !evc__retry_next(&r->more->retry, r->more->retries, code,
+			     evc__backoff_random(now ^ r->id), &wait))
 		return false;
 	r->more->retries++;
 	r->more->due_ns = evc__after(now, wait);

@@ -13,6 +13,7 @@
 
 #include <unistd.h>
 
+#include "base/backoff.h"
 #include "cluster/worker/process.h"
 
 #define APART_NS UINT64_C(2000000)       /* between two starts */
@@ -238,16 +239,15 @@ start(struct process *w)
 void
 evc__process_again(struct process *w)
 {
-	uint64_t now = sync_mono(), *wait = &w->backoff_ns;
+	uint64_t now = sync_mono();
 
 	/* A life that ran functions came forward, whatever ended it. */
 	if (w->of_use || (w->was_up && now - w->born_ns >= STAYED_NS))
-		*wait = 0;
-	*wait = *wait == 0 ? BACKOFF_FIRST_NS : *wait * 2;
-	if (*wait > BACKOFF_MOST_NS)
-		*wait = BACKOFF_MOST_NS;
+		w->backoff_ns = 0;
+	w->backoff_ns = evc__backoff_next(w->backoff_ns, BACKOFF_FIRST_NS,
+					  BACKOFF_MOST_NS);
 	w->state = PROCESS_WAITS;
-	w->due_ns = now + *wait;
+	w->due_ns = now + w->backoff_ns;
 }
 
 static void

@@ -16,6 +16,7 @@
  * grace is over, never later than the join's end; while a member is alive that
  * is not late, the join goes on.
  */
+#include "base/backoff.h"
 #include "core/core.h"
 #include "core/join/join.h"
 
@@ -95,13 +96,10 @@ evc__decide(const struct evc__view *v, struct evc__backoff *b)
 		b->step = 0;
 		return d;
 	}
-	if (b->step == 0) {
+	if (b->step == 0 || v->now >= b->due) {
 		/* Look at once, then after 1, 2, 4 ... 25, 25 ms. */
-		b->step = BACKOFF_FIRST_NS;
-		b->due = evc__after(v->now, b->step);
-		d.next = EVC__PROBE;
-	} else if (v->now >= b->due) {
-		b->step = sooner(b->step * 2, BACKOFF_MOST_NS);
+		b->step = evc__backoff_next(b->step, BACKOFF_FIRST_NS,
+					    BACKOFF_MOST_NS);
 		b->due = evc__after(v->now, b->step);
 		d.next = EVC__PROBE;
 	} else

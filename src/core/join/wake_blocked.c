@@ -23,6 +23,7 @@
 #include "core/join/join.h"
 #include "core/status/trace.h"
 
+#include "base/backoff.h"
 #include "base/kick.h"
 #include "base/self.h"
 #include "base/unwind.h"
@@ -71,9 +72,7 @@ note(struct evc__waker *k, uint32_t stop)
 static void
 next_step(struct evc__waker *k, uint64_t now)
 {
-	k->step = k->step == 0                    ? BACKOFF_FIRST_NS
-		  : k->step * 2 < BACKOFF_MOST_NS ? k->step * 2
-						  : BACKOFF_MOST_NS;
+	k->step = evc__backoff_next(k->step, BACKOFF_FIRST_NS, BACKOFF_MOST_NS);
 	k->due = k->repeat ? evc__after(now, k->step) : SYNC_FOREVER;
 }
 

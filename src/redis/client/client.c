@@ -13,8 +13,10 @@
  */
 #include "redis/client/client.h"
 
-#define BACK_OFF_FIRST 0.05
-#define BACK_OFF_MOST  1.0
+#include "base/backoff.h"
+
+#define BACKOFF_FIRST_NS UINT64_C(50000000)
+#define BACKOFF_MOST_NS UINT64_C(1000000000)
 #define TICKS          4 /* in the time of `patience` */
 
 /* ---- going down ---- */
@@ -87,10 +89,9 @@ take_down(struct redis_client *cl)
 		redis_timer_in(cl->ev, &cl->again, 0);
 		return;
 	}
-	redis_timer_in(cl->ev, &cl->again, cl->back_off);
-	cl->back_off *= 2;
-	if (cl->back_off > BACK_OFF_MOST)
-		cl->back_off = BACK_OFF_MOST;
+	cl->backoff_ns = evc__backoff_next(cl->backoff_ns, BACKOFF_FIRST_NS,
+					   BACKOFF_MOST_NS);
+	redis_timer_in(cl->ev, &cl->again, (double)cl->backoff_ns / 1e9);
 	tell_down(cl, was_up);
 }
 
@@ -135,7 +136,7 @@ come_up(struct redis_client *cl)
 	cl->state = CLIENT_UP;
 	cl->was_up = true;
 	cl->told = false;
-	cl->back_off = BACK_OFF_FIRST;
+	cl->backoff_ns = 0;
 	cl->tries = cl->tries > 0 ? cl->tries - 1 : 0;
 	cl->asked = 0;
 	cl->looked = cl->ticked = sync_mono_coarse();
@@ -312,7 +313,6 @@ evc__redis_client_new(const struct redis_client_env *env)
 	}
 	cl->env = *env;
 	cl->ev = ev;
-	cl->back_off = BACK_OFF_FIRST;
 	link_init(&cl->links[REDIS_SAY], cl);
 	link_init(&cl->links[REDIS_LISTEN], cl);
 	link_init(&cl->ask, cl);

@@ -101,7 +101,7 @@ struct redis_client {
 	struct ev_timer tick;  /* checks while the client is up */
 	uint64_t ticked;       /* mono: last tick */
 	uint64_t looked;       /* mono: last check that the server is fit */
-	double back_off;
+	uint64_t backoff_ns;   /* the last wait; 0: none since it was up */
 	bool lost;   /* `why` holds the reason; the next turn takes the
 			connections down */
 	bool was_up; /* `up` was called, and `down` was not called since */

@@ -7,19 +7,19 @@
  */
 #include "redis/node/node.h"
 
-#define WAIT_FIRST 0.05
-#define WAIT_MOST 1.
+#include "base/backoff.h"
+
+#define BACKOFF_FIRST_NS UINT64_C(50000000)
+#define BACKOFF_MOST_NS UINT64_C(1000000000)
 #define LEASE_LEAST 20 /* ms */
 #define LEASE_MOST 86400000
 
 void
 evc__node_look_later(struct node *n)
 {
-	n->search.wait =
-		n->search.wait < WAIT_FIRST ? WAIT_FIRST : n->search.wait * 2;
-	if (n->search.wait > WAIT_MOST)
-		n->search.wait = WAIT_MOST;
-	redis_timer_in(n->ev, &n->search.look, n->search.wait);
+	n->search.wait_ns = evc__backoff_next(
+		n->search.wait_ns, BACKOFF_FIRST_NS, BACKOFF_MOST_NS);
+	redis_timer_in(n->ev, &n->search.look, (double)n->search.wait_ns / 1e9);
 }
 
 /* ---- the options of its generation ---- */
@@ -193,7 +193,7 @@ evc__node_up(struct redis_client *cl, bool same, void *arg)
 	(void)same;
 	if (n->session == NULL) {
 		if (!ev_is_active(&n->search.look) && !n->search.asked) {
-			n->search.wait = 0;
+			n->search.wait_ns = 0;
 			redis_timer_in(n->ev, &n->search.look, 0);
 		}
 	} else if (session_says(n->session)) {

@@ -95,7 +95,7 @@ turn_session(struct node *n, struct session *s)
 		return;
 	/* Sessions that end at once follow each other with a delay. */
 	if (ev_now(n->ev) - s->begun > STAYED)
-		n->search.wait = 0;
+		n->search.wait_ns = 0;
 	evc__node_session_free(s);
 	n->session = NULL;
 	if (!n->over)

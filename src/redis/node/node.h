@@ -44,7 +44,7 @@
 struct coord_search {
 	struct ev_timer look;
 	bool asked;    /* an answer is on its way */
-	double wait;   /* seconds until the next look */
+	uint64_t wait_ns; /* before the next look */
 	char gen[24];  /* generation of the coordinator that was found */
 	char left[24]; /* generation that the node was told to leave */
 };

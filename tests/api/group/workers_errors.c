@@ -266,7 +266,7 @@ START_TEST(the_latest_256_are_kept_the_oldest_first)
 	evc_group_opts o = { .on_error = EVC_GROUP_RESTART,
 			     .restart = { .first = 1e-6,
 					  .most = 1e-6,
-					  .n = 1000,
+					  .times = 1000,
 					  .within = 1000 } };
 	evc_registry *reg = new_registry(0);
 	struct crew k = { .run = fail_300_times };

@@ -36,7 +36,7 @@ ends(int what, bool cancel, evc_registry *reg)
 {
 	evc_group_opts o = { .on_error = EVC_GROUP_RESTART,
 			     .n_threads = 2,
-			     .restart = { .first = 0.001, .n = 3 } };
+			     .restart = { .first = 0.001, .times = 3 } };
 	evc_coord *c = new_coord(NULL);
 	struct waits w = { .q = new_queue(c, 1, 0), .what = what };
 	evc_group_info info;

@@ -46,7 +46,7 @@ show_make(struct show *s, const char *odd)
 {
 	evc_group_opts again = {
 		.on_error = EVC_GROUP_RESTART,
-		.restart = { .first = 0.001, .n = 10, .within = 100 }
+		.restart = { .first = 0.001, .times = 10, .within = 100 }
 	};
 	evc_join_opts none = { .grace = EVC_NO_GRACE };
 

@@ -27,7 +27,7 @@ restart(double first, double most, unsigned n, double within)
 	evc_group_opts o = { .on_error = EVC_GROUP_RESTART,
 			     .restart = { .first = first,
 					  .most = most,
-					  .n = n,
+					  .times = n,
 					  .within = within } };
 
 	return o;

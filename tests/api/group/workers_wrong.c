@@ -90,6 +90,8 @@ START_TEST(options_that_mean_nothing)
 		{ .restart = { .jitter = NAN } },
 		{ .restart = { .within = -1 } },
 		{ .restart = { .within = NAN } },
+		{ .restart = { .codes = { EVC_UNAVAILABLE } } },
+		{ .restart = { .reserved_ = { 1 } } },
 		{ .n_loggers = 1 },
 		{ .loggers = &no_fn, .n_loggers = 1 },
 		{ .loggers = &past, .n_loggers = 1 },
