@@ -13,13 +13,11 @@
 #define PATIENCE 0.01
 #define BATCH 32
 
-/* true also after the clock was set back, because the time of waiting is
-   unknown then. */
 static bool
 has_waited(const struct process *w, double now)
 {
 	return w->state == PROCESS_UP && w->n_taken > 1 && w->back_upto == 0 &&
-	       (now - w->moved > PATIENCE || now < w->moved);
+	       flow_is_stuck(w->moved, now, PATIENCE);
 }
 
 static void
@@ -30,7 +28,7 @@ ask(struct process *w)
 	if (evc__frame_put_number(&w->control.out, FRAME_BACK, last->n) < 0)
 		return; /* the next look tries again */
 	w->back_upto = last->n;
-	w->window = 1;
+	w->flow.window = 1;
 	evc__link_flush(&w->control);
 }
 
@@ -78,16 +76,12 @@ evc__process_gave_back(struct process *w, const struct frame_backed *f)
 	if (w->back_upto == 0 || f->upto != w->back_upto)
 		return false;
 	w->back_upto = 0;
-	/* The youngest first: each goes to the front of the queue. */
 	while (w->n_taken > 0) {
 		last = process_taken(w, w->n_taken - 1);
 		if (last->n <= f->begun)
 			break;
 		w->n_taken--;
-		r[n++] = (evc_engine_result){ .n = last->n,
-					      .code = EVC_CANCELLED,
-					      .kind = EVC_FAILED_FUNCTION,
-					      .took = -1 };
+		r[n++] = flow_given_back(last->n);
 		if (n == BATCH) {
 			p->sink->finished(p->core, w->index, r, n);
 			n = 0;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions and definitions go to the workers.  A worker has a window, the
- * number of functions it may have taken.  The window is 1 until functions prove
- * to be quick, then as wide as a few milliseconds of work: a function that
- * waits in a worker waits for the function before alone, while other workers
- * may be idle.  (back.c takes long waits back.)
+ * Functions and definitions go to the workers, as many as the worker's window
+ * (engine/flow.h) allows: a few milliseconds of work.  (back.c takes long waits
+ * back.)
  * Definitions go the same way, so a worker builds before it runs the functions
  * behind, and no answer is waited for.
  * Called by: turn.c, hear.c and back.c.
@@ -28,28 +26,10 @@ is_there(const struct process *w)
 static unsigned
 room(const struct process *w)
 {
-	return w->n_taken < w->window && w->data.out.n < OUT_MOST &&
+	return w->n_taken < w->flow.window && w->data.out.n < OUT_MOST &&
 			       w->back_upto == 0 ?
-		       w->window - w->n_taken :
+		       w->flow.window - w->n_taken :
 		       0;
-}
-
-static void
-measure(struct process *w, double took)
-{
-	double most;
-
-	w->average += (took - w->average) / 8;
-	if (w->average >= QUICK || took >= QUICK * 10) {
-		w->window = 1;
-		return;
-	}
-	most = w->average > AHEAD / WINDOW_MOST ? AHEAD / w->average :
-						  WINDOW_MOST;
-	if (w->window < WINDOW_MOST)
-		w->window *= 2;
-	if (w->window > most)
-		w->window = (unsigned)most;
 }
 
 void
@@ -60,7 +40,7 @@ evc__process_ended_one(struct process *w, double took)
 	w->n_taken--;
 	w->moved = ev_now(w->p->ev);
 	if (took >= 0)
-		measure(w, took);
+		flow_ended(&w->flow, took, QUICK, AHEAD, 0);
 }
 
 /* ---- to build ---- */
@@ -89,19 +69,6 @@ build(struct process *w)
 }
 
 /* ---- to run ---- */
-
-/* A function that cannot be sent ends with that error. */
-static void
-refuse(struct process *w, const evc_engine_task *t)
-{
-	struct processes *p = w->p;
-	evc_engine_result r = { .n = t->n,
-				.code = EVC_RESOURCE_EXHAUSTED,
-				.kind = EVC_FAILED_FUNCTION,
-				.text = evc_last_error() };
-
-	p->sink->finished(p->core, w->index, &r, 1);
-}
 
 static evc_status
 put(struct process *w, const evc_engine_task *t)
@@ -146,10 +113,12 @@ take(struct process *w, unsigned most)
 	if (n > 0 && w->n_taken == 0)
 		w->moved = ev_now(p->ev);
 	for (i = 0; i < n; i++) {
+		evc_engine_result r;
 		struct taken *t;
 
 		if (put(w, &tasks[i]) < 0) {
-			refuse(w, &tasks[i]);
+			r = flow_refused(tasks[i].n);
+			p->sink->finished(p->core, w->index, &r, 1);
 			continue;
 		}
 		t = process_taken(w, w->n_taken++);
@@ -188,7 +157,7 @@ evc__processes_feed(struct processes *p)
 	for (i = 0; i < p->n; i++) {
 		struct process *w = &p->workers[(p->next + i) % p->n];
 
-		if (!is_there(w) || w->n_taken > 0 || w->window == 1 ||
+		if (!is_there(w) || w->n_taken > 0 || w->flow.window == 1 ||
 		    room(w) == 0)
 			continue;
 		build(w);

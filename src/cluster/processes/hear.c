@@ -52,8 +52,7 @@ hear_hello(struct process *w, const struct frame *f)
 	}
 	w->state = PROCESS_UP;
 	w->was_up = w->talks = true;
-	w->window = 1;
-	w->average = 0;
+	w->flow = (struct flow){ .window = 1 };
 	evc__text_fmt(&t, "pid %d", (int)w->pid);
 	p->sink->names(p->core, names, n);
 	sync_free(names);

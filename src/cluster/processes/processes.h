@@ -27,12 +27,12 @@
 #include "base/text.h"
 #include "base/deadline.h"
 #include "wire/frames.h"
+#include "engine/flow.h"
 #include "engine/notes.h"
 #include "engine/on_loop.h"
 #include "engine/kept.h"
 
 #define PROCESSES_MOST WORKERS_MOST
-#define WINDOW_MOST 256
 #define WORDS_ROOM 512
 #define LINE_ROOM 512
 #define WHY_ROOM 192
@@ -106,8 +106,7 @@ struct process {
 	uint64_t back_upto;     /* functions up to this attempt are asked back,
 				   unless begun; 0: none */
 	struct ev_timer deadline;
-	unsigned window;
-	double average;         /* seconds of a function, lately */
+	struct flow flow;
 	struct kept kept;       /* sizes of the results that the worker keeps */
 	struct {
 		int fd;         /* -1: none */

@@ -10,6 +10,7 @@
 #include "base/self.h"
 #include "base/text.h"
 #include "cluster/threads/threads.h"
+#include "engine/flow.h"
 
 /* Older results are told before the next function. */
 #define HELD_MOST 0.001
@@ -66,14 +67,8 @@ evc__seat_give_back(struct seat *s)
 	evc_engine_result back[sizeof s->tasks / sizeof s->tasks[0]];
 	unsigned i, n = 0;
 
-	/* The youngest first: each goes in front of the queue. */
 	for (i = s->end; i > s->next; i--)
-		back[n++] = (evc_engine_result){
-			.n = s->tasks[i - 1].n,
-			.code = EVC_CANCELLED,
-			.kind = EVC_FAILED_FUNCTION,
-			.took = -1,
-		};
+		back[n++] = flow_given_back(s->tasks[i - 1].n);
 	s->end = s->next;
 	s->e->sink->finished(s->e->core, s->index, back, n);
 }
@@ -101,23 +96,8 @@ run_one(struct seat *s, unsigned i)
 
 _Static_assert((BATCH_MOST & (BATCH_MOST - 1)) == 0, "twice as many end there");
 
-/* The size of the next batch: double, while batches are full and end within a
-   look of the batch watch. */
 static void
-adapt(struct seat *s, unsigned n, bool full, double took)
-{
-	if (s->hurried)
-		s->window = 1;
-	else if (took > HELD_MOST)
-		s->window = n > 1 ? n / 2 : 1;
-	else if (full && s->window < BATCH_MOST)
-		s->window *= 2;
-	else if (!full && s->window > 1)
-		s->window /= 2;
-}
-
-static void
-run_batch(struct seat *s, unsigned n, bool full)
+run_batch(struct seat *s, unsigned n)
 {
 	double held = 0, all = 0, took;
 	unsigned i;
@@ -152,7 +132,9 @@ run_batch(struct seat *s, unsigned n, bool full)
 	if (n > 1)
 		sync_store_sc(&s->holds, 0);
 	evc__worker_done(s->w);
-	adapt(s, n, full, all);
+	s->window = s->hurried ? 1 :
+				 flow_next_batch(s->window, n, all, HELD_MOST,
+						 BATCH_MOST);
 }
 
 static inline void
@@ -201,7 +183,7 @@ work(struct seat *s)
 		if (n == most || was_down)
 			evc__threads_wake(e, EVC_ENGINE_ANY);
 	}
-	run_batch(s, n, n == most);
+	run_batch(s, n);
 	s->ahead = n < most;
 	return true;
 }

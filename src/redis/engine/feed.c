@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends functions to workers.  A worker has a window: the number of functions
- * that may be on their way to the worker and back.  The window is 1 until
- * functions prove to be quick.  Then the window grows until it covers the time
- * of a round trip.  Functions that wait behind a slow one come back, and the
- * window is 1 again until the slow one has ended.
+ * Sends functions to workers, as many as the worker's window (engine/flow.h)
+ * allows.  The window grows until it covers the time of a round trip.  Functions
+ * that wait behind a slow one come back, and the window is 1 again until the
+ * slow one has ended.
  * Called by: turn.c, before the loop sleeps.
  * Locks: none; loop thread only.
  */
@@ -28,13 +27,13 @@ free_window(const struct remote_worker *w)
 {
 	const struct redis_engine *e = w->session->e;
 
-	if (!may_be_fed(w) || w->n >= w->window ||
+	if (!may_be_fed(w) || w->n >= w->flow.window ||
 	    w->session->bytes >= NODE_BYTES_MOST ||
 	    evc__redis_client_backlog(e->client, REDIS_SAY) > BACKLOG_MOST)
 		return 0;
 	if (w->rest_ns != 0 && evc__deadline_left_ns(w->rest_ns) > 0)
 		return 0;
-	return w->window - w->n;
+	return w->flow.window - w->n;
 }
 
 /* ---- to build ---- */
@@ -59,19 +58,6 @@ send_definitions(struct remote_worker *w)
 }
 
 /* ---- to run ---- */
-
-/* The function cannot be sent, and fails. */
-static void
-refuse_task(struct remote_worker *w, const evc_engine_task *t)
-{
-	struct redis_engine *e = w->session->e;
-	evc_engine_result r = { .n = t->n,
-				.code = EVC_RESOURCE_EXHAUSTED,
-				.kind = EVC_FAILED_FUNCTION,
-				.text = evc_last_error() };
-
-	e->sink->finished(e->core, w->index, &r, 1);
-}
 
 static evc_status
 put_task(struct remote_worker *w, const evc_engine_task *t)
@@ -110,10 +96,12 @@ take_tasks(struct remote_worker *w, unsigned most)
 			  most < TAKE_MOST ? most : TAKE_MOST);
 	for (i = 0; i < n; i++) {
 		size_t before = s->data.bytes.n;
+		evc_engine_result r;
 		struct sent_call *call;
 
 		if (put_task(w, &tasks[i]) < 0) {
-			refuse_task(w, &tasks[i]);
+			r = flow_refused(tasks[i].n);
+			e->sink->finished(e->core, w->index, &r, 1);
 			continue;
 		}
 		e->lock.variables_used |=
@@ -148,7 +136,7 @@ evc__redis_feed(struct redis_engine *e)
 		if (w == NULL || !may_be_fed(w))
 			continue;
 		send_definitions(w);
-		if (w->n == 0 && w->window > 1 && free_window(w) > 0)
+		if (w->n == 0 && w->flow.window > 1 && free_window(w) > 0)
 			take_tasks(w, 1);
 	}
 	for (i = 0; i < e->sessions.n_workers; i++) {

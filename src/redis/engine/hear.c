@@ -190,8 +190,7 @@ hear_up(struct node_session *s, const struct frame *f)
 		evc__remote_worker_up(w, s->e->reader.worker_start, &note);
 }
 
-/* The calls have not begun.  The youngest comes back first, because each goes
-   to the front of the queue. */
+/* The node says that the worker has begun none of its calls. */
 static void
 give_back_calls(struct remote_worker *w)
 {
@@ -199,10 +198,7 @@ give_back_calls(struct remote_worker *w)
 
 	for (i = w->n; i-- > 0;) {
 		const struct frame_result said = {
-			.r = { .n = worker_call(w, i)->n,
-			       .code = EVC_CANCELLED,
-			       .kind = EVC_FAILED_FUNCTION,
-			       .took = -1 },
+			.r = flow_given_back(worker_call(w, i)->n),
 		};
 
 		settle_call(w, i, &said);

@@ -7,6 +7,8 @@
  */
 #include "redis/engine/engine.h"
 
+#include <math.h>
+
 #define AHEAD 0.005 /* seconds of work under way, at most */
 #define REST_NS UINT64_C(20000000)
 
@@ -32,27 +34,13 @@ evc__remote_worker_find(struct remote_worker *w, uint64_t n, unsigned *ret_i)
 }
 
 static void
-measure_call(struct remote_worker *w, double took)
-{
-	double most;
-
-	w->average += (took - w->average) / 8;
-	most = w->average > AHEAD / WINDOW_MOST ? 1 + AHEAD / w->average
-						: WINDOW_MOST;
-	if (w->window < WINDOW_MOST)
-		w->window *= 2;
-	if (w->window > most)
-		w->window = (unsigned)most;
-}
-
-static void
 note_came_back(struct remote_worker *w, uint64_t n)
 {
 	struct redis_engine *e = w->session->e;
 
 	if (n <= e->sessions.cancelled_upto)
 		return;
-	w->window = 1;
+	w->flow.window = 1;
 	/* The worker has no call and takes none: the worker is at its end, or
 	   builds. */
 	if (w->n > 0)
@@ -75,7 +63,7 @@ evc__remote_worker_ended_one(struct remote_worker *w, unsigned i, double took)
 	}
 	w->n--;
 	if (took >= 0)
-		measure_call(w, took);
+		flow_ended(&w->flow, took, INFINITY, AHEAD, 1);
 	else
 		note_came_back(w, n);
 }
@@ -104,8 +92,7 @@ evc__remote_worker_up(struct remote_worker *w, uint32_t start,
 	w->fenced = false;
 	w->start = start;
 	w->first = w->n = 0;
-	w->window = 1;
-	w->average = 0;
+	w->flow = (struct flow){ .window = 1 };
 	w->rest_ns = 0;
 	evc__remote_worker_watch(w, note->number < INT_MAX ? (pid_t)note->number
 							   : 0);

@@ -6,9 +6,8 @@
 #define EVC_REDIS_ENGINE_WORKER_H
 
 #include "wire/frames.h"
+#include "engine/flow.h"
 #include "redis/engine/detect.h"
-
-#define WINDOW_MOST 256
 
 /* A function that a worker was given and has not ended.  Loop thread only. */
 struct sent_call {
@@ -29,8 +28,7 @@ struct remote_worker {
 	struct watched process;
 	struct sent_call calls[WINDOW_MOST]; /* a ring, the oldest call first */
 	unsigned first, n; /* place of the oldest call, and number of calls */
-	unsigned window;   /* most calls at a time */
-	double average;    /* seconds of a function, recent ones count most */
+	struct flow flow;
 	uint64_t rest_ns;  /* no call is sent before that time; 0: no rest */
 };
 

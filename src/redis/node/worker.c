@@ -9,6 +9,8 @@
  */
 #include "redis/node/node.h"
 
+#include "engine/flow.h"
+
 #define EVERY    0.01 /* seconds between two looks */
 #define PATIENCE 0.02
 
@@ -118,10 +120,7 @@ static void
 tell_given_back(struct local_worker *w, const struct job *job)
 {
 	const struct frame_result f = {
-		.r = { .n = job->task.n,
-		       .code = EVC_CANCELLED,
-		       .kind = EVC_FAILED_FUNCTION,
-		       .took = -1 },
+		.r = flow_given_back(job->task.n),
 	};
 	struct bytes *b =
 		session_says(w->session) ? evc__node_tell(w->session, w) : NULL;
@@ -142,8 +141,6 @@ evc__node_give_back(struct local_worker *w, uint64_t upto)
 			evc__node_queue_add(&stay, job);
 			continue;
 		}
-		/* The youngest is given back first, because each goes to the
-		   front of the coordinator's queue. */
 		job->next = back;
 		back = job;
 	}
@@ -166,13 +163,11 @@ evc__node_give_back_one(struct local_worker *w, uint64_t n)
 	evc__node_job_free(job);
 }
 
-/* A clock that was set back says nothing about the time, and counts as
-   enough. */
 static bool
 has_waited(const struct local_worker *w, double now)
 {
 	return w->state == WORKER_UP && w->waits.n > 0 && w->has.n > 0 &&
-	       (now - w->moved > PATIENCE || now < w->moved);
+	       flow_is_stuck(w->moved, now, PATIENCE);
 }
 
 static void
