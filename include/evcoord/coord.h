@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The coordinator itself: its life, the request of a stop, the questions.
+ * The coordinator itself: its life, the request of a stop, and questions about
+ * it.
  */
 #ifndef EVCOORD_COORD_H
 #define EVCOORD_COORD_H
@@ -10,8 +11,8 @@
 EVC_BEGIN_DECLS_
 
 /*
- * Make a coordinator.  With a loop, that loop is attached as the home reactor
- * and must not be destroyed before evc_free; without one (NULL) everything
+ * Make a coordinator.  A loop given as home is attached as the home reactor,
+ * and must not be destroyed before evc_free.  Without a home (NULL) everything
  * but tasks works all the same.
  *
  * Thread:    any; with a loop, the thread that runs that loop.
@@ -26,17 +27,17 @@ EVC_API EVC_MUST_USE evc_status
 evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c);
 
 /*
- * Free a coordinator.  Refused, and nothing changes, while members live, a
- * join waits, a thread waits for a stop that was not asked for, a cancel hook is
- * pushed, c has scopes or conditions, a loop of another thread is attached, or
- * one of c is run by evc_run or evc_reactor_run; evc_last_error() names them.
- * A stop hook that runs on the helper thread is waited for, and so is what wakes
- * members; hooks that are due and did not begin are dropped.  Registered threads
- * that have ended are reaped first, and a thread whose function has returned is
- * waited for, a second at most.  Allowed as the last touch in the callback
- * of evc_join_start.  Ends, joins and waits of members may still be returning on
- * other threads: they are waited for.  A request by a thread that is no member
- * must not run beside it.
+ * Free a coordinator.  The call is refused, and nothing changes, while members
+ * live, a join waits, a thread waits for a stop that was not requested, a
+ * cancel hook is pushed, c has scopes or conditions, a loop of another thread
+ * is attached, or evc_run or evc_reactor_run runs a loop of c; evc_last_error()
+ * names the obstacle.  The call waits for a stop hook that runs on the helper
+ * thread, for a wake-up of members that is under way, for ends, joins and waits
+ * of members that are still returning on other threads, and, a second at most,
+ * for a thread whose function has returned.  Hooks that are due and did not
+ * begin are dropped.  Registered threads that have ended are reaped first.  The
+ * callback of evc_join_start may free c as its last touch.  A request by a
+ * thread that is no member must not run beside evc_free.
  *
  * Thread:    any; with a home, that loop's thread.  Not in a stop hook.
  * Ownership: c is gone after 0, and with it every reactor.  NULL is fine.
@@ -47,13 +48,13 @@ EVC_API evc_status
 evc_free(evc_coord *c);
 
 /*
- * End of a program: free c when it may be freed, and turn the result of a
- * join into an exit status.  With members still alive c stays usable (a later
- * call frees it) and main must leave by _exit(), for a return from main would
- * take the memory away under them.
+ * End of a program: free c when evc_free would, and turn the result of a join
+ * into an exit status.  While members are alive c stays usable (a later call
+ * frees c) and main must leave by _exit(), because a return from main would
+ * destroy memory that the members still use.
  *
  * Thread:    as evc_free.
- * Ownership: c is gone unless members live.  NULL is fine.
+ * Ownership: c is gone, unless members are alive.  NULL is fine.
  * Returns:   0; 1 for an error or a refused call; 124 for
  *            EVC_DEADLINE_EXCEEDED (late members and no error).
  * Since:     0.1
@@ -62,18 +63,18 @@ EVC_API int
 evc_finish(evc_coord *c, evc_status result);
 
 /*
- * Ask for the stop.  The first request of a round is its reason; later ones
+ * Request the stop.  The first request of a round is its reason; later requests
  * are kept (bounded) and counted.  A code that is not clean is an error, and
- * the first error of the round is the verdict of its join.  When this has
- * returned, everybody was told.  Never refused for what it carries: a
- * negative code counts as its positive, an unknown one as EVC_UNKNOWN, NULL
- * text is empty, a long one is cut.
+ * the first error of the round is the verdict of its join.  When the call has
+ * returned, all members were told.  No code and no text makes the call fail: a
+ * negative code counts as its positive, an unknown code as EVC_UNKNOWN, a NULL
+ * text is empty, a long text is cut.
  *
  * Thread:    any, and any signal handler; takes no lock, allocates nothing,
  *            keeps errno, is no cancellation point.
  * Ownership: text is copied.
- * Returns:   0; > 0: the code, handed back because the round was closed by a
- *            join before this error came; -EVC_INVALID_ARGUMENT for NULL;
+ * Returns:   0; > 0: the code, handed back because a join had closed the round
+ *            before this error came; -EVC_INVALID_ARGUMENT for NULL;
  *            -EVC_FAILED_PRECONDITION in a fork child.
  * Since:     0.1
  */
@@ -96,12 +97,12 @@ evc_request_stop(evc_coord *c, evc_status code, const char *text);
 	evc_request_stop_at(__VA_ARGS__, __FILE__, __LINE__, __func__)
 
 /*
- * Report an error and ask for the stop: code, errno value and a formatted
- * text.  `return evc_fail(c, code, errno, "shard %d", i);` is how a member
- * ends on an error; the returned code then adds nothing.  A clean code asks
- * for the stop without being an error; 0 is recorded as EVC_UNKNOWN.
+ * Report an error (code, errno value and a formatted text) and request the
+ * stop.  A member ends on an error by `return evc_fail(c, code, errno, "shard
+ * %d", i);`.  The member's returned code then adds no second error.  A clean
+ * code requests the stop without being an error; 0 is recorded as EVC_UNKNOWN.
  *
- * Thread:    any; not a signal handler, because it formats.
+ * Thread:    any; not a signal handler, because the call formats text.
  * Ownership: the text is copied.
  * Returns:   the code as recorded, always, also when the round was closed;
  *            -EVC_INVALID_ARGUMENT for a NULL coordinator;
@@ -130,8 +131,9 @@ evc_fail(evc_coord *c, evc_status code, int err, const char *fmt, ...)
 		    __VA_ARGS__)
 
 /*
- * Was a stop asked for?  One atomic load; once true it stays true until
- * evc_clear_stop, and what the requester wrote before its request is seen.
+ * Was a stop requested?  One atomic load.  Once true, the answer stays true
+ * until evc_clear_stop, and the caller sees all that the requester wrote before
+ * its request.
  *
  * Thread:    any, and any signal handler.  c must not be NULL.
  * Ownership: nothing changes hands.
@@ -151,29 +153,29 @@ evc_should_stop(const evc_coord *c)
 #endif
 
 /*
- * Is a code clean, so that a member that returns it stops nobody?  By the list,
- * the function or the default given to evc_new or evc_scope_new; after the stop
- * EVC_CANCELLED is, too.
+ * Is a code clean, so that a member may return the code without a stop?  The
+ * list, the function or the default given to evc_new or evc_scope_new decides;
+ * after the stop EVC_CANCELLED is clean, too.
  *
  * Thread:    any, and any signal handler.  c must not be NULL.
  * Ownership: nothing changes hands.
- * Returns:   true for EVC_OK and the others; a negative code counts as its
- *            positive.
+ * Returns:   true for EVC_OK and each other clean code; a negative code counts
+ *            as its positive.
  * Since:     0.1
  */
 EVC_API bool
 evc_is_clean(const evc_coord *c, evc_status code);
 
 /*
- * Wait until a stop is asked for.
+ * Wait until a stop is requested.
  *
- * Thread:    any; sleeps on a futex, is no cancellation point.  Inside ev_run of
- *            a loop of c it does not wait: it answers at once, and
+ * Thread:    any; sleeps on a futex, is no cancellation point.  Inside ev_run
+ *            of a loop of c the call does not wait: it answers at once, and
  *            evc_last_error says why.
  * Ownership: nothing changes hands.
- * Returns:   true if the stop was asked for; false when timeout (seconds; <= 0
- *            does not wait, INFINITY for ever, NaN answers at once) is over
- *            first.  In a fork child it answers at once.
+ * Returns:   true if the stop was requested; false when timeout (seconds; <= 0
+ *            does not wait, INFINITY waits for ever, NaN answers at once) is
+ *            over first.  In a fork child the call answers at once.
  * Since:     0.1
  */
 EVC_API bool
@@ -181,8 +183,9 @@ evc_wait_for_stop(evc_coord *c, double timeout);
 
 /*
  * A descriptor for programs with a poll loop of their own: readable from the
- * stop to evc_clear_stop.  Made on first use; right also when made after the
- * stop.  Never read it, never close it; drop it from the poll set once seen.
+ * stop to evc_clear_stop.  The first call makes the descriptor, also after the
+ * stop.  Never read the descriptor, never close it; drop it from the poll set
+ * once it was readable.
  *
  * Thread:    any.
  * Ownership: c owns it, until evc_free.
@@ -195,26 +198,27 @@ evc_stop_fd(evc_coord *c);
 
 /*
  * Take the stop back and open a new round; without a stop, only the mark that
- * the round was joined is taken away.  Errors and reasons of the old round
- * are forgotten.  Refused while members live (the caller and stop hooks left
- * out) or a join waits: no member of an old round can meddle with a new one.
- * A thread whose function has returned does not live; it is waited for, a second
- * at most.  Scopes below go back to running too, unless somebody asked for a
- * stop of their own; a scope that is cleared while what is above it is stopped
- * is asked to stop again at once.
+ * the round was joined is taken away.  Errors and reasons of the old round are
+ * forgotten.  The call is refused while a join waits, or a member other than
+ * the caller and stop hooks lives: so no member of an old round can meddle with
+ * a new one.  A thread whose function has returned does not live; the call
+ * waits for such a thread, a second at most.  Scopes below go back to running
+ * too, except a scope for which a stop of its own was requested.  A scope that
+ * is cleared while a coordinator above it is stopped gets that stop again at
+ * once.
  *
  * Thread:    any; not a signal handler.
  * Ownership: nothing changes hands.
- * Returns:   0; -EVC_FAILED_PRECONDITION, and evc_last_error() names who
- *            lives; -EVC_INVALID_ARGUMENT.
+ * Returns:   0; -EVC_FAILED_PRECONDITION, and evc_last_error() names the
+ *            members that live; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_clear_stop(evc_coord *c);
 
 /*
- * The first error of the round, as often as asked, before and after the join,
- * until evc_clear_stop.
+ * Get the first error of the round.  Each call until evc_clear_stop gives the
+ * same error, before and after the join.
  *
  * Thread:    any; not a signal handler.
  * Ownership: *ret_reason is the caller's and filled by copy when the result
@@ -227,8 +231,8 @@ EVC_API evc_status
 evc_raise_requested(const evc_coord *c, evc_reason *ret_reason);
 
 /*
- * One of the reasons kept in this round: 0 is the first request, then in the
- * order of arrival.
+ * Get one of the reasons kept in this round: index 0 is the first request, the
+ * others follow in the order of arrival.
  *
  * Thread:    any; not a signal handler.
  * Ownership: *ret_reason is the caller's, filled by copy.
@@ -239,14 +243,14 @@ EVC_API evc_status
 evc_reason_get(const evc_coord *c, unsigned index, evc_reason *ret_reason);
 
 /*
- * Add a stop hook: fn is called once for each stop, before any task is told -
- * also for a stop that came before the hook was added.  It runs on
+ * Add a stop hook: fn is called once for each stop, before any task is told,
+ * also for a stop that came before the hook was added.  The hook runs on
  * opts.reactor, else on the home reactor, else (no home) on the coordinator's
- * helper thread, which is the library's own.  A
- * join that has seen the stop waits until it has returned.  The hook stays for
- * later rounds until evc_member_remove.  Flagged EVC_ON_DRAIN it is called
- * once a round at the drain, or at the stop when no drain came before.  Its
- * result: 0 or a clean code is fine; any other code is reported.
+ * helper thread, which is the library's own.  A join that has seen the stop
+ * waits until the hook has returned.  The hook stays for later rounds until
+ * evc_member_remove.  A hook flagged EVC_ON_DRAIN is called once a round: at
+ * the drain, or at the stop when no drain came before.  Its result: 0 or a
+ * clean code is fine; any other code is reported as an error.
  *
  * Thread:    any; opts.reactor may be a loop of another thread.
  * Ownership: name is copied; arg must live until the hook is removed or c is

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Status codes, flags, and the plain structs that carry options in and
- * answers out.  Everything here is filled by copy: no pointer in an answer
- * points into the library.
+ * Status codes, flags, and the plain structs that carry options in and answers
+ * out.  The library fills an answer by copy: no pointer in an answer points
+ * into the library.
  */
 #ifndef EVCOORD_TYPES_H
 #define EVCOORD_TYPES_H
@@ -33,7 +33,7 @@ EVC_BEGIN_DECLS_
 /* libev's loop, only named here: ev.h is never needed by these headers. */
 struct ev_loop;
 
-/* 0 fine; > 0 a code that somebody reported; < 0 this call was refused. */
+/* 0: fine; > 0: a code that was reported; < 0: this call was refused. */
 typedef int evc_status;
 
 /* A member's number in its coordinator: never used twice, 0 is none. */
@@ -66,7 +66,7 @@ enum {
 	EVC_UNAUTHENTICATED = 16
 };
 
-/* What evc_join_step answers while the join goes on: the one negative status
+/* The answer of evc_join_step while the join goes on: the only negative status
    that is no refusal. */
 #define EVC_PENDING (-1000)
 
@@ -74,91 +74,96 @@ enum {
 #define EVC_NO_GRACE (-1.0)
 
 /*
- * Flags.  No two of them are the same bit, whatever they are for: one that was
- * given to the wrong call or struct is refused with -EVC_INVALID_ARGUMENT.
+ * Flags.  No two flags in all headers are the same bit: a flag that is given to
+ * the wrong call or struct is refused with -EVC_INVALID_ARGUMENT.
  */
 
 /* evc_config.flags */
 enum {
-	/* A call that makes or starts something also reports its error when it
-	   is refused: of members, hooks, scopes, loops, queues, pools, groups,
-	   clusters, timelines, signals. */
+	/* A refused call that makes or starts something (members, hooks,
+	   scopes, loops, queues, pools, groups, clusters, timelines, signals)
+	   also reports its error to the coordinator. */
 	EVC_STRICT_SETUP = 1 << 12,
 	/* No code is clean by default; the list must then be empty. */
 	EVC_NO_CLEAN_CODES = 1 << 13,
-	/* The log hook also hears that a stop was asked for and that it is
-	   over. */
+	/* The log hook also gets a line when a stop was requested, and one when
+	   the stop is over. */
 	EVC_LOG_STOPS = 1 << 14,
-	/* A scope alone: it has no home, whatever the parent has: its hooks and
-	   its `ended` run on the helper thread, so they need no loop to turn. */
+	/* For scopes only.  The scope has no home, even when the parent has
+	   one: its hooks and its `ended` run on the helper thread, so they need
+	   no loop to turn. */
 	EVC_NO_HOME = 1 << 15,
 	/* When the program has set the kick signal to be ignored, or to its
-	   default action, a kick of this coordinator sets its handler again.
-	   Without this such kicks are not sent; the log (EVC_LOG_WARNING) and
-	   the report say so. */
+	   default action, a kick of this coordinator sets the library's handler
+	   again.  Without this flag such kicks are not sent; the log
+	   (EVC_LOG_WARNING) and the report say so. */
 	EVC_KICK_RESTORE = 1 << 30
 };
 
 /* evc_member_opts.flags, and evc_task_class.flags (EVC_AFTER_STOP only) */
 enum {
-	/* Keeps no join waiting: when only such members are left before a
-	   stop, the join asks for the stop. */
+	/* The member keeps no join waiting: when only such members are left
+	   before a stop, the join requests the stop. */
 	EVC_BACKGROUND = 1 << 0,
-	/* Any end of this member stops all, a clean one too. */
+	/* Any end of this member, a clean one too, requests the stop. */
 	EVC_END_STOPS = 1 << 1,
-	/* May begin after the stop. */
+	/* The member may begin after the stop. */
 	EVC_AFTER_STOP = 1 << 2,
-	/* A started thread, also that of a looper: watched by a pidfd, so that
-	   even a raw SYS_exit is seen at once. */
+	/* A started thread, also that of a looper: a pidfd watches the thread,
+	   so that even a raw SYS_exit is seen at once. */
 	EVC_WATCHED = 1 << 3,
-	/* A looper: on a thread of its own instead of a loop. */
+	/* A looper: it runs on a thread of its own instead of a loop. */
 	EVC_OWN_THREAD = 1 << 4,
-	/* A looper: created now, started by evc_member_resume. */
+	/* A looper: it is created now, and started by evc_member_resume. */
 	EVC_PAUSED = 1 << 5,
-	/* A looper: one last run at the stop. */
+	/* A looper: it has one last run at the stop. */
 	EVC_FLUSH = 1 << 6,
-	/* A stop hook: called at a drain already, or at a stop that no drain
-	   came before. */
+	/* A stop hook: it is called at a drain, or at a stop when no drain came
+	   before. */
 	EVC_ON_DRAIN = 1 << 7,
 	/* A thread, started or registered, a looper on a thread of its own, a
-	   guard: at a stop its thread gets the kick signal, again and again,
-	   1 ms doubling to 25 ms, until it has ended; not for 25 ms after a
-	   progress text of its.  See evcoord/wake.h. */
+	   guard: at a stop the member's thread gets the kick signal, again and
+	   again, 1 ms doubling to 25 ms, until the member has ended.  No kick
+	   comes for 25 ms after a progress text of that thread.  See
+	   evcoord/wake.h. */
 	EVC_KICK = 1 << 8
 };
 
 /*
- * What a looper does about boundaries that passed while it could not run:
- * evc_member_opts.missed.
+ * evc_member_opts.missed: what a looper does about boundaries that passed while
+ * the looper could not run.
  */
 enum {
-	/* One run for all of them, the others are counted as missed: also what
-	   0 means. */
+	/* One run for all of them; the other boundaries count as missed.  0
+	   means the same. */
 	EVC_MISSED_SKIP = 1,
-	/* A run for each, one after the other. */
+	/* One run for each boundary, one after the other. */
 	EVC_MISSED_BURST = 2,
-	/* One run, and the next an interval after it began: the grid moves. */
+	/* One run; the next boundary is one interval after this run began, so
+	   the later boundaries move. */
 	EVC_MISSED_DELAY = 3
 };
-/* A run for each of the n latest at most, 1 <= n <= 65535; the ones before are
-   missed.  (A plain number above 3 means the same.) */
+/* A run for each of the n latest boundaries at most, 1 <= n <= 65535; earlier
+   ones count as missed.  (A plain number above 3 means the same.) */
 #define EVC_MISSED_AT_MOST(n) (0x10000u + (unsigned)(n))
 
 /* evc_scope_opts.on_error: what a scope's error means for its parent. */
 enum {
-	EVC_ON_ERROR_STOP = 0,   /* it is the parent's error too, and stops it */
-	EVC_ON_ERROR_REPORT = 1, /* it stands in the parent's verdict, and stops
-				    nothing there */
-	EVC_ON_ERROR_IGNORE = 2  /* the parent does not hear of it */
+	EVC_ON_ERROR_STOP = 0,   /* the error is the parent's too, and stops the
+				    parent */
+	EVC_ON_ERROR_REPORT = 1, /* the error stands in the parent's verdict,
+				    and stops nothing there */
+	EVC_ON_ERROR_IGNORE = 2  /* the parent does not hear of the error */
 };
 
 /* evc_join_opts.flags */
 enum {
-	/* The join begins, then asks for the stop. */
+	/* The join begins, then requests the stop. */
 	EVC_JOIN_STOP_FIRST = 1 << 16,
-	/* Members alive when the grace is over make no DEADLINE_EXCEEDED. */
+	/* Members alive when the grace is over do not make the result
+	   EVC_DEADLINE_EXCEEDED. */
 	EVC_JOIN_IGNORE_LIVE = 1 << 17,
-	/* Refused with -EVC_FAILED_PRECONDITION before a stop. */
+	/* Before a stop the join is refused with -EVC_FAILED_PRECONDITION. */
 	EVC_JOIN_STRICT = 1 << 18
 };
 
@@ -168,10 +173,10 @@ enum {
 	EVC_SIGNALS_THIRD_EXITS = 1 << 19
 };
 
-/* What a reason came from: evc_reason.kind */
+/* The source of a reason: evc_reason.kind */
 enum {
-	EVC_BY_REQUEST = 1,     /* somebody asked, with a clean code */
-	EVC_BY_ERROR = 2,       /* somebody reported an error */
+	EVC_BY_REQUEST = 1,     /* a request with a clean code */
+	EVC_BY_ERROR = 2,       /* a reported error */
 	EVC_BY_MEMBER_END = 3,  /* the end or the result of a member */
 	EVC_BY_SIGNAL = 4,      /* a signal of evc_signals_start */
 	EVC_BY_EMPTY = 5,       /* only background members were left */
@@ -179,22 +184,22 @@ enum {
 	EVC_BY_PARENT = 7       /* the stop of the coordinator above */
 };
 
-/* What a member is: evc_member_info.kind */
+/* The kind of a member: evc_member_info.kind */
 enum {
 	EVC_THREAD = 1,     /* started by the coordinator */
-	EVC_REGISTERED = 2, /* a thread of the program, joined by us alone */
-	EVC_LOOPER = 3,     /* a periodic task */
+	EVC_REGISTERED = 2, /* a thread of the program, joined by the library */
+	EVC_LOOPER = 3,     /* a function that runs at intervals */
 	EVC_TASK = 4,       /* a piece of work in flight on a loop */
-	EVC_RUNNER = 5,     /* what a table of operations describes */
+	EVC_RUNNER = 5,     /* a member that evc_runner_ops describe */
 	EVC_HOLD = 6,       /* a counted member of any thread */
 	EVC_HOOK = 7,       /* a stop hook */
 	EVC_SCOPE = 8       /* a coordinator below this one */
 };
 
-/* How far a member is: evc_member_info.state */
+/* The state of a member: evc_member_info.state */
 enum {
-	EVC_LIVE = 1,    /* it runs */
-	EVC_DONE = 2,    /* it has ended, nobody has joined it yet */
+	EVC_LIVE = 1,    /* the member runs */
+	EVC_DONE = 2,    /* it has ended, and is not joined yet */
 	EVC_REAPING = 3, /* it is being joined */
 	EVC_REAPED = 4   /* it is accounted for */
 };
@@ -207,80 +212,86 @@ enum {
 };
 
 /*
- * Why a stop was asked for, by whom, where and when.
+ * A reason: why a stop was requested, which thread requested it, where and
+ * when.
  */
 typedef struct evc_reason {
 	evc_status code;   /* 0..255; 0 = a plain request */
 	int err;           /* errno value that came with it, or 0 */
 	int line;          /* source line, or 0 */
-	int tid;           /* kernel thread id of who asked */
+	int tid;           /* kernel thread id of the requester */
 	unsigned kind;     /* EVC_BY_... */
 	unsigned round;    /* the first round is 1 */
 	uint64_t mono_ns;  /* monotonic clock, nanoseconds */
 	uint64_t real_ns;  /* wall clock, nanoseconds since the epoch */
 	evc_id by;         /* the member that asked, or 0 */
-	char who[48];      /* its name, or the kernel's name of the thread, as
-			      it was when that thread first asked */
+	char who[48];      /* the member's name, or the kernel's name of the
+			      requesting thread, as it was at that thread's
+			      first request */
 	char file[64];     /* source file (its end, when longer), or "" */
 	char func[48];     /* function, or "" */
-	char text[192];    /* what was said, cut to fit */
+	char text[192];    /* the requester's text, cut to fit */
 	uint64_t reserved_[8];
 } evc_reason;
 
 /*
- * What a join answers.
+ * The answer of a join.
  */
 typedef struct evc_verdict {
-	evc_status code;       /* what the join returned */
-	unsigned round;        /* the round it speaks of */
-	unsigned n_ended;      /* members that ended in it, tasks aside */
+	evc_status code;       /* the code that the join returned */
+	unsigned round;        /* the round of this verdict */
+	unsigned n_ended;      /* members that ended in the round, tasks
+				  aside */
 	unsigned n_errors;     /* all errors of the round, kept or not */
 	unsigned n_stragglers; /* members still alive */
 	double took;           /* seconds from the stop, or, without one, from
 				  the start of the join */
-	evc_reason error;      /* what made code; its text names who was late */
-	evc_reason stop;       /* the first request; kind 0 when there is none */
+	evc_reason error;      /* the error that made code; its text names the
+				  late members */
+	evc_reason stop;       /* the first request; its kind is 0 when there is
+				  none */
 	uint64_t reserved_[8];
 } evc_verdict;
 
 /*
- * A member as evc_member_get and evc_member_each show it.
+ * A member, as evc_member_get and evc_member_each describe it.
  */
 typedef struct evc_member_info {
 	evc_id id;       /* 0 for tasks and scopes */
 	unsigned kind;   /* EVC_THREAD ... */
 	unsigned state;  /* EVC_LIVE ... */
-	unsigned round;  /* the round it began in */
+	unsigned round;  /* the round in which the member began */
 	unsigned flags;  /* EVC_BACKGROUND ... */
-	double age;      /* seconds since it began */
-	uint64_t ticks;  /* a looper: its runs; a line of tasks: how many it
-			    stands for; a scope: what is alive in it */
+	double age;      /* seconds since the member began */
+	uint64_t ticks;  /* a looper: its runs; a line of tasks: their number; a
+			    scope: members alive in it */
 	uint64_t missed; /* a looper: boundaries without a run */
-	char name[48];   /* its name; a task: the name of its class */
-	char where[96];  /* "tid 123", "on REACTOR", what a runner says of
-			    itself, "phase 1", or "" */
+	char name[48];   /* the member's name; a task: its class's name */
+	char where[96];  /* "tid 123", "on REACTOR", a runner's describe text,
+			    "phase 1", or "" */
 	uint64_t reserved_[8];
 } evc_member_info;
 
 /*
  * A function of a member: threads, loopers, stop hooks and guards alike.
- * Returns: 0 or a code; what it means stands at each call that takes one.  A
- * negative value is taken as its positive code, one outside 0..255 as
- * EVC_UNKNOWN with the number in the text.
+ * Returns:   0 or a code; each call that takes such a function says what the
+ *            code means.  A negative value counts as its positive code, a value
+ *            outside 0..255 as EVC_UNKNOWN with the number in the text.
  */
 typedef evc_status evc_fn(evc_coord *c, void *arg);
 
-/* The set-up of a loop on a thread of its own; called there. */
+/* The set-up of a loop on a thread of its own; called on that thread. */
 typedef evc_status evc_reactor_fn(evc_reactor *r, void *arg);
 
 /* The result of a join that runs in a loop; called once, on that loop. */
 typedef void evc_join_fn(evc_coord *c, const evc_verdict *v, void *arg);
 
-/* One member of a walk; m is valid during the call; false ends the walk. */
+/* Called for one member of a walk; m is valid during the call; the result false
+   ends the walk. */
 typedef bool evc_each_fn(const evc_member_info *m, void *arg);
 
 /*
- * How a coordinator is to be made.
+ * Options of a new coordinator.
  */
 typedef struct evc_config {
 	double grace;            /* seconds members get after the stop; 0 = 120,
@@ -288,60 +299,62 @@ typedef struct evc_config {
 	const char *name;        /* copied; NULL = "coord"; < 48 bytes */
 	const evc_status *clean; /* clean codes; replaces the default, which
 				    is EVC_OUT_OF_RANGE alone */
-	unsigned n_clean;        /* how many; 0 = the default */
+	unsigned n_clean;        /* number of clean codes; 0 = the default */
 	unsigned max_reasons;    /* reasons kept in a round; 0 = 32, <= 254;
 				    2 at least are kept */
 	unsigned flags;          /* EVC_STRICT_SETUP, EVC_NO_CLEAN_CODES,
 				    EVC_LOG_STOPS, EVC_KICK_RESTORE */
-	/* A code is clean if the list or this says so.  Asked by evc_new
-	   once for each of 1..255, never later. */
+	/* A code is clean if the list or this function says so.  evc_new calls
+	   the function once for each of 1..255; no later call follows. */
 	bool (*is_clean)(evc_status code, void *arg);
-	/* Gets one line for each error recorded and for each join that ends
-	   with members alive (EVC_LOG_ERROR), for the members alive shortly
-	   before the end of a stop, each call of evc_extend_stop and kicks
-	   that wake nobody (EVC_LOG_WARNING), with EVC_LOG_STOPS for each stop
-	   and its end (EVC_LOG_INFO).  Called by joins, by loops, by
-	   evc_clear_stop and evc_free, by the helper thread, perhaps by
-	   several threads at once; never inside a request, never under a lock;
-	   r is NULL where no reason belongs to the line. */
+	/* The log hook gets one line for each event.  EVC_LOG_ERROR: each error
+	   recorded, each join that ends with members alive.  EVC_LOG_WARNING:
+	   the members alive shortly before the end of a stop, each call of
+	   evc_extend_stop, kicks that wake no thread.  EVC_LOG_INFO, with
+	   EVC_LOG_STOPS: each stop and its end.  Joins, loops, evc_clear_stop,
+	   evc_free and the helper thread call the hook, perhaps several threads
+	   at once; no request calls it, and no lock is held.  r is NULL when no
+	   reason belongs to the line. */
 	void (*log)(int level, const char *line, const evc_reason *r,
 		    void *arg);
-	/* A clock for tests: monotonic nanoseconds.  Must be safe in signal
-	   handlers and callable by any thread. */
+	/* A clock for tests: monotonic nanoseconds.  The function must be safe
+	   in signal handlers and callable by any thread. */
 	uint64_t (*clock)(void *arg);
-	void *arg;               /* for the three above */
+	void *arg;               /* passed to is_clean, log and clock */
 	uint64_t reserved_[8];
 } evc_config;
 
 /*
- * How a member is to be taken in.  What stands for a looper or a hook alone is
- * refused with -EVC_INVALID_ARGUMENT elsewhere; what is not built yet with
- * -EVC_UNIMPLEMENTED.
+ * Options of a new member.  An option for loopers or hooks alone is refused
+ * with -EVC_INVALID_ARGUMENT for any other kind of member; an option that this
+ * version does not know is refused with -EVC_UNIMPLEMENTED.
  */
 typedef struct evc_member_opts {
-	/* Each kind of member looks at what concerns it. */
+	/* Each kind of member reads the fields that concern it. */
 	evc_reactor *reactor;     /* hooks, loopers, runners: where to run;
 				     NULL = home */
 	size_t stack;             /* threads: bytes; 0 = the system's
 				     default, as for pthread_create */
-	double grace;             /* seconds after which this member is late,
-				     never later than the join's; 0 = the
-				     join's */
+	double grace;             /* seconds after which this member is late, at
+				     most the join's grace; 0 = the join's */
 	unsigned flags;           /* EVC_BACKGROUND ... */
 	unsigned missed;          /* loopers: EVC_MISSED_..., or at most n */
-	/* At a stop: wake this member, whatever it is blocked in; arg is the
-	   member's (of evc_reactor_start the setup's; NULL where there is none:
-	   registered threads, holds, children) and must live as long.  Called
-	   on the helper thread, again and again, 1 ms doubling to 25 ms, until
-	   it has ended; of a guard, until it returns. */
+	/* Called at a stop to wake this member, whatever call the member is
+	   blocked in.  arg is the member's arg and must live as long as the
+	   member; for evc_reactor_start it is the setup's arg; registered
+	   threads, holds and children have none, and get NULL.  The helper
+	   thread calls the function again and again, 1 ms doubling to 25 ms,
+	   until the member has ended; for a guard, until the guard returns. */
 	void (*unblock)(void *arg);
-	evc_fn *start;            /* loopers: called once before the first
-				     run, there where it runs; not 0: no run
-				     comes, and the looper has ended with it */
-	evc_fn *stop;             /* loopers: called once at the end, when
-				     start had succeeded */
-	double jitter;            /* loopers: each run comes later by a random
-				     part, 0..1, of the interval at most */
+	evc_fn *start;            /* loopers: called once before the first run,
+				     on the looper's loop or thread; a result
+				     other than 0 is the looper's result, and no
+				     run comes */
+	evc_fn *stop;             /* loopers: called once at the end, if start
+				     had succeeded */
+	double jitter;            /* loopers: a random delay of each run, at
+				     most this fraction, 0..1, of the
+				     interval */
 	uint64_t reserved_[8];
 } evc_member_opts;
 
@@ -366,12 +379,12 @@ typedef struct evc_backoff {
 } evc_backoff;
 
 /*
- * How a join is to wait.
+ * Options of a join.
  */
 typedef struct evc_join_opts {
 	double grace;             /* seconds; 0 = the config's */
-	evc_reactor *reactor;     /* the loop to run in; NULL = the loop of
-				     the calling thread, if it has one */
+	evc_reactor *reactor;     /* the loop to run in; NULL = the calling
+				     thread's loop, if there is one */
 	const pthread_t *threads; /* threads to join as well */
 	unsigned n_threads;
 	unsigned flags;           /* EVC_JOIN_... */
@@ -379,61 +392,68 @@ typedef struct evc_join_opts {
 } evc_join_opts;
 
 /*
- * Which signals ask for the stop.
+ * Options of evc_signals_start.
  */
 typedef struct evc_signals_opts {
-	int stop[8];        /* signal numbers, ended by 0; none = SIGINT and
-			       SIGTERM */
+	int stop[8];        /* signals that request the stop, ended by 0; none =
+			       SIGINT and SIGTERM */
 	double short_grace; /* seconds after the second signal; 0 = 1,
 			       EVC_NO_GRACE none */
 	unsigned flags;     /* EVC_SIGNALS_THIRD_EXITS */
-	int exit_fd;        /* where the third signal writes its line; 0 =
+	int exit_fd;        /* the descriptor for the third signal's line; 0 =
 			       standard error */
 	uint64_t reserved_[8];
 } evc_signals_opts;
 
 /*
- * A member that the program describes.  is_running and stop are called on the
- * loop of its reactor (opts.reactor, or the home), without one by whoever
- * joins; join on that loop if opts.reactor names it, else on a thread of its
- * own, so that one that blocks holds up nobody.  Never called under a lock.
+ * The functions of a runner, a member that the program describes.  is_running
+ * and stop are called on the loop of the runner's reactor (opts.reactor, or the
+ * home); without a reactor, by the threads that join.  join is called on the
+ * loop of opts.reactor if there is one, else on a thread of its own, so that a
+ * blocking join holds up no loop.  No function is called under a lock.
  */
 typedef struct evc_runner_ops {
-	/* Does it run still?  Must not block; also asked by evc_all_stopped and
-	   again and again by joins, on a back-off of 1 ms doubling to 25 ms. */
+	/* Does the runner still run?  The function must not block.
+	   evc_all_stopped calls it, too, and joins call it again and again, on
+	   a back-off of 1 ms doubling to 25 ms. */
 	bool (*is_running)(void *arg);
-	/* The stop was asked for: called once.  NULL: it sees the stop by
-	   itself. */
+	/* Called once, when the stop was requested.  NULL: the runner sees the
+	   stop by itself. */
 	void (*stop)(void *arg);
-	/* It runs no more: called exactly once, after is_running said no or
-	   evc_runner_done was called.  What it returns is the runner's result.
-	   NULL: nothing is left to do. */
+	/* Called exactly once, after is_running returned false or
+	   evc_runner_done was called.  The function's result is the runner's
+	   result.  NULL: nothing is left to do. */
 	evc_status (*join)(void *arg);
-	/* Say in a few words where it is, for reports: into buf, n bytes, ended
-	   by a 0 byte.  NULL: nothing to say.  Called by who reports. */
+	/* For reports: write into buf, n bytes, ended by a 0 byte, in a few
+	   words where the runner is.  NULL: reports say nothing more.  The
+	   thread that makes the report calls the function. */
 	void (*describe)(char *buf, size_t n, void *arg);
 } evc_runner_ops;
 
 /*
- * How a scope is to be made.
+ * Options of a new scope.
  */
 typedef struct evc_scope_opts {
-	/* As for evc_new, but: grace, for its own joins and for `ended`, 0 =
-	   what is left of the parent's, which no other value outlasts either,
-	   and the limit after which the phases behind it are told; no clean
-	   codes and no is_clean = the parent's; max_reasons 0 = 8; log NULL =
-	   the parent's; clock must be NULL, the parent's counts. */
+	/* As for evc_new, with these differences.  grace counts for the scope's
+	   own joins and for `ended`, and is the limit after which the next
+	   phases are told; 0 = the rest of the parent's grace, which no other
+	   value outlasts.  No clean codes and no is_clean = the parent's;
+	   max_reasons 0 = 8; log NULL = the parent's; clock must be NULL,
+	   because the parent's clock counts. */
 	evc_config config;
-	evc_reactor *home; /* a reactor of the parent, or of one above it;
-			      NULL = the parent's home, if it has one */
-	int phase;         /* told after the phases before it; 0 = first */
+	evc_reactor *home; /* a reactor of the parent, or of a coordinator
+			      above; NULL = the parent's home, if there is
+			      one */
+	int phase;         /* the scope's place in the order of a stop; 0 =
+			      first */
 	unsigned on_error; /* EVC_ON_ERROR_... */
-	/* Called once a round: after the scope's stop, when its members are
-	   gone or its grace is over, whoever stopped it; on its home loop, else
-	   on the helper thread.  It may free the scope.  Rounds that come and
-	   go before its loop turns are told as one. */
+	/* Called once a round: after the scope's stop, whatever caused the
+	   stop, when its members are gone or its grace is over; on the scope's
+	   home loop, else on the helper thread.  The function may free the
+	   scope.  Several rounds that end before the loop turns get one
+	   call. */
 	void (*ended)(evc_coord *scope, const evc_verdict *v, void *arg);
-	void *arg;         /* for ended */
+	void *arg;         /* passed to ended */
 	uint64_t reserved_[8];
 } evc_scope_opts;
 
@@ -441,9 +461,10 @@ typedef struct evc_task evc_task;
 typedef struct evc_task_class evc_task_class;
 
 /*
- * A piece of work in flight on a loop, such as a connection.  Memory of the
- * caller, zeroed before its first use, 64 bytes; the fields are the library's.
- * It may be freed once evc_task_end has returned.
+ * A task: a piece of work in flight on a loop, such as a connection.  The
+ * struct is memory of the caller, 64 bytes, zeroed before its first use; the
+ * fields are the library's.  The memory may be freed once evc_task_end has
+ * returned.
  */
 struct evc_task {
 	evc_task *next_, *prev_;
@@ -455,18 +476,18 @@ struct evc_task {
 };
 
 /*
- * What tasks of one kind have in common; static memory of the caller.
+ * The common part of all tasks of one kind; static memory of the caller.
  */
 struct evc_task_class {
 	const char *name; /* shown in reports */
-	/* The stop was asked for: called once for each task, on its loop, in
-	   the order of their begin, after the stop hooks.  It may end this
-	   task or any other of this loop and free their memory.  NULL: the
-	   owner asks evc_should_stop. */
+	/* Called once for each task when the stop was requested: on the task's
+	   loop, in the order in which tasks began, after the stop hooks.  The
+	   function may end this task or any other of this loop and free their
+	   memory.  NULL: the owner asks evc_should_stop. */
 	void (*on_stop)(evc_task *t, void *arg);
 	void *arg;
-	unsigned flags;   /* EVC_AFTER_STOP: may begin after the stop, and is then
-			     never told of it */
+	unsigned flags;   /* EVC_AFTER_STOP: a task may begin after the stop,
+			     and is then never told of the stop */
 };
 
 EVC_END_DECLS_
