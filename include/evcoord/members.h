@@ -10,14 +10,14 @@
 EVC_BEGIN_DECLS_
 
 /*
- * Start a thread that runs fn(c, arg).  Its kernel name is set (cut to 15
- * bytes) and all signals but SIGSEGV, SIGBUS, SIGFPE and SIGILL are blocked in
- * it.  Its result: 0 or a clean code ends this thread alone
- * (EVC_END_STOPS: asks for the stop); EVC_CANCELLED after the stop is
- * obedience; any other code is an error and asks for the stop.  A thread that
- * ends without a result before the stop (pthread_exit, cancellation, SYS_exit)
- * is EVC_ABORTED; SYS_exit is seen at once with EVC_WATCHED, else after the
- * stop.  Needs no descriptor.
+ * Start a thread that runs fn(c, arg).  name becomes its kernel name (cut to 15
+ * bytes), and the thread blocks all signals but SIGSEGV, SIGBUS, SIGFPE and
+ * SIGILL.  The result of fn: 0 or a clean code ends this thread alone
+ * (EVC_END_STOPS: requests the stop); EVC_CANCELLED after the stop says that
+ * the thread obeyed; any other code is an error and requests the stop.  A
+ * thread that ends without a result before the stop (pthread_exit,
+ * cancellation, SYS_exit) is the error EVC_ABORTED; SYS_exit is seen at once
+ * with EVC_WATCHED, else after the stop.  The call needs no descriptor.
  *
  * Thread:    any.
  * Ownership: name is copied; arg must live until fn returns.  The library
@@ -32,14 +32,15 @@ evc_thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 		 const evc_member_opts *opts, evc_id *ret_id);
 
 /*
- * Register a thread of the program's own, by itself or by another.  From now
- * on the coordinator alone joins it.  Registering it again gives the same id.
- * Of its value only PTHREAD_CANCELED is read: EVC_ABORTED before the stop.
- * Its end is noticed by a pidfd, or, where there is none (Linux before 6.9,
- * no descriptor left), by trying on a back-off of 1 ms doubling to 25 ms.
- * Accepted after the stop, too.  What cannot be noticed and is undefined: a
- * pthread_t that was already joined, a thread registered with two
- * coordinators.
+ * Register a thread of the program's own; a thread may register itself or
+ * another.  From now on the coordinator alone joins the thread.  A second call
+ * for the same thread gives the same id.  Of the thread's value only
+ * PTHREAD_CANCELED is read: before the stop it is the error EVC_ABORTED.  A
+ * pidfd notices the thread's end; without one (Linux before 6.9, no descriptor
+ * left) the library tries to join on a back-off of 1 ms doubling to 25 ms.  The
+ * call works after the stop, too.  Two wrong uses cannot be noticed and are
+ * undefined: a pthread_t that was already joined, and a thread registered with
+ * two coordinators.
  *
  * Thread:    any.
  * Ownership: name is copied (NULL: its kernel name is shown).  The library
@@ -53,17 +54,18 @@ evc_register_thread(evc_coord *c, const char *name, pthread_t t,
 		    const evc_member_opts *opts, evc_id *ret_id);
 
 /*
- * Run fn(c, arg) here and now, and ask for the stop when its result is not 0:
- * the seed's stop_on_exception.  A clean code stops without being an error;
- * with EVC_END_STOPS a result of 0 stops, too.  The result is swallowed: it
- * has been recorded.  Guards nest.  An exception of C++ that leaves fn ends
- * here, as the result EVC_ABORTED; see EXCEPTIONS in evcoord-threads(7).
+ * Run fn(c, arg) in the calling thread, and request the stop when the result of
+ * fn is not 0 (stop_on_exception in TensorFlow's Coordinator).  A clean code
+ * stops without being an error; with EVC_END_STOPS a result of 0 stops, too.
+ * The guard records the result and does not return it.  Guards nest.  An
+ * exception of C++ that leaves fn ends in the guard, as the result EVC_ABORTED;
+ * see EXCEPTIONS in evcoord-threads(7).
  *
- * Thread:    any; fn runs on the caller's.
+ * Thread:    any; fn runs on the caller's thread.
  * Ownership: name (NULL: the thread's) is copied.
  * Returns:   0 whenever fn ran and its result was recorded; > 0: the result,
- *            handed back because the round was closed;
- *            -EVC_INVALID_ARGUMENT, -EVC_UNIMPLEMENTED: fn did not run.
+ *            handed back because the round was closed; -EVC_INVALID_ARGUMENT,
+ *            -EVC_UNIMPLEMENTED: fn did not run.
  * Since:     0.1
  */
 EVC_API evc_status
@@ -71,10 +73,10 @@ evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	  const evc_member_opts *opts);
 
 /*
- * Hold the coordinator: a counted member without a thread or a loop, until
+ * Begin a hold: a counted member without a thread or a loop, alive until
  * evc_hold_end.
  *
- * Thread:    any; another one may end it.
+ * Thread:    any; another thread may end the hold.
  * Ownership: name is copied.
  * Returns:   0 and *ret_id; -EVC_CANCELLED after the stop unless flagged
  *            EVC_AFTER_STOP; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
@@ -99,13 +101,14 @@ EVC_API evc_status
 evc_hold_end(evc_coord *c, evc_id id);
 
 /*
- * Begin a task on a loop: no allocation, no system call, never calls back.
+ * Begin a task on a loop.  The call allocates nothing, makes no system call and
+ * never calls back.
  *
  * Thread:    that loop's.
  * Ownership: t is the caller's, zeroed before its first use, and must stay
  *            where it is until evc_task_end.  cls is static.
  * Returns:   0; -EVC_CANCELLED after the stop unless the class is flagged
- *            EVC_AFTER_STOP; -EVC_ALREADY_EXISTS if it has begun;
+ *            EVC_AFTER_STOP; -EVC_ALREADY_EXISTS if the task has begun;
  *            -EVC_FAILED_PRECONDITION for r == NULL (no home), on another
  *            thread, or when the loop was destroyed; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
@@ -114,26 +117,28 @@ EVC_API EVC_MUST_USE evc_status
 evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls);
 
 /*
- * End a task.  For a zeroed task, or one that has ended, it does nothing.
+ * End a task.  For a zeroed task, or one that has ended, the call does nothing.
  *
- * Thread:    its loop's; on another one it does nothing, and
+ * Thread:    its loop's; on another thread the call does nothing, and
  *            evc_last_error() says so.
  * Ownership: t's memory is the caller's again.
- * Returns:   nothing: what went wrong with a task is its owner's affair.
+ * Returns:   nothing: a task has no status, because its owner handles its
+ *            errors.
  * Since:     0.1
  */
 EVC_API void
 evc_task_end(evc_task *t);
 
 /*
- * End a looper, or take a stop hook or a runner out of the register.  After it
- * returned no callback of it runs; inside its own callback: none after that
- * one.  A looper's opts.stop is called before this returns, if it is due: by a
- * looper that removes itself inside its own run.  A runner is given up without
- * stop and join.
+ * End a looper, or take a stop hook or a runner out of the register.  After the
+ * return no callback of the member runs; when the member removes itself inside
+ * its own callback, that callback is the last one.  A looper's opts.stop, if it
+ * is due, is called before evc_member_remove returns, also when the looper
+ * removes itself inside its own run.  A runner is given up without stop and
+ * join.
  *
- * Thread:    any; waits while a callback of it runs on another thread, and for
- *            that thread when opts.stop is to be called there.
+ * Thread:    any; the call waits while a callback of the member runs on another
+ *            thread, and for that thread when opts.stop is due there.
  * Ownership: the member's arg is the caller's again.
  * Returns:   0; -EVC_NOT_FOUND for a stale id; -EVC_FAILED_PRECONDITION for a
  *            member that is not removed but ends (threads, holds);
@@ -144,25 +149,25 @@ EVC_API evc_status
 evc_member_remove(evc_coord *c, evc_id id);
 
 /*
- * Look at one member.
+ * Get a copy of one member's data.
  *
  * Thread:    any; not a signal handler.
  * Ownership: *ret_info is the caller's, filled by copy.
- * Returns:   0; -EVC_NOT_FOUND for an id that is stale: its member has ended
- *            and was accounted for; -EVC_INVALID_ARGUMENT.
+ * Returns:   0; -EVC_NOT_FOUND for a stale id: the member has ended and was
+ *            accounted for; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_member_get(const evc_coord *c, evc_id id, evc_member_info *ret_info);
 
 /*
- * Look at all members that are alive, in the order of their ids, then the
- * tasks: one by one on their own loop's thread, elsewhere one line for each
- * loop and class with the count in ticks.
+ * Call fn for all members that are alive, in the order of their ids, then for
+ * the tasks: on the thread of their own loop for each task, elsewhere once for
+ * each loop and class, with the number of tasks in ticks.
  *
- * Thread:    any; not a signal handler.  fn is called without a lock, on a
- *            copy made at the call, and may call anything.
- * Ownership: what fn gets is valid during its call.
+ * Thread:    any; not a signal handler.  fn is called without a lock, on a copy
+ *            made at the call, and may call any function.
+ * Ownership: the argument of fn is valid during its call.
  * Returns:   0; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
