@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a person reads: why it stopped, who is late, what was refused.
+ * Texts for people: why a program stopped, which members are late, why a call
+ * was refused.
  */
 #ifndef EVCOORD_OBSERVE_H
 #define EVCOORD_OBSERVE_H
@@ -10,9 +11,9 @@
 EVC_BEGIN_DECLS_
 
 /*
- * Why did it stop, or why does it not: one paragraph that says who asked for
- * the stop (name and thread id), why, where in the source, when, and what came
- * after.
+ * Explain why the coordinator stopped, or why it has not: one paragraph that
+ * says who requested the stop (name and thread id), why, where in the source,
+ * when, and what followed.
  *
  * Thread:    any; not a signal handler.
  * Ownership: buf is the caller's; ended by a 0 byte when n > 0; may be NULL
@@ -109,29 +110,32 @@ EVC_API evc_status
 evc_dump_signal(evc_coord *c, int signo, int fd, unsigned format);
 
 /*
- * Let reports show stacks: a thread that a report is about gets this signal,
- * whose handler (with SA_RESTART) notes its stack.  0: the highest real-time
- * signal that is free.  Threads that were started before by a coordinator have
- * it blocked, and their stack is not available; so has every other thread that
- * blocks it.  It keeps its handler until the process ends.
+ * Let reports show stacks: each thread in a report gets this signal, and the
+ * handler (with SA_RESTART) notes the thread's stack.  0: the highest free
+ * real-time signal.  The stack of a thread that blocks the signal is not
+ * available; threads that a coordinator has started before this call block it.
+ * The handler stays until the process ends.
  *
  * Thread:    any; best first of all.
  * Ownership: the signal is the library's.
- * Returns:   0, also for the one it is already; -EVC_ALREADY_EXISTS when signo
- *            has a handler or another one was chosen; -EVC_INVALID_ARGUMENT;
- *            -EVC_RESOURCE_EXHAUSTED; -EVC_UNIMPLEMENTED without a
- *            backtrace(3) that a handler may call (glibc before 2.35).
+ * Returns:   0, also when signo was chosen already; -EVC_ALREADY_EXISTS when
+ *            signo has a handler or another signal was chosen;
+ *            -EVC_INVALID_ARGUMENT; -EVC_RESOURCE_EXHAUSTED; -EVC_UNIMPLEMENTED
+ *            without a backtrace(3) that a handler may call (glibc before
+ *            2.35).
  * Since:     0.1
  */
 EVC_API evc_status
 evc_stack_signal(int signo);
 
 /*
- * What keeps this loop running: our watchers and references by kind, what is
- * pending (ev_pending_count), which members live on it.  What the application
- * has started libev does not list.
+ * Explain what keeps this loop running: the library's watchers and references
+ * by kind, the number of pending events (ev_pending_count), the members that
+ * live on the loop.  The application's own watchers are missing, because libev
+ * does not list them.
  *
- * Thread:    the loop's; on another one only what that may see, and says so.
+ * Thread:    the loop's; on another thread the text has only the facts that
+ *            this thread may read, and says so.
  * Ownership: as evc_explain.
  * Returns:   as evc_explain.
  * Since:     0.1
@@ -140,8 +144,8 @@ EVC_API size_t
 evc_reactor_explain(const evc_reactor *r, char *buf, size_t n);
 
 /*
- * Ready for evc_config.log: a line to standard error, with the time, the level
- * and the reason's fields.
+ * A function for evc_config.log: writes a line to standard error, with the
+ * time, the level and the reason's fields.
  *
  * Thread:    any.
  * Ownership: nothing changes hands; arg is not used.
@@ -152,7 +156,7 @@ EVC_API void
 evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg);
 
 /*
- * Ready for evc_config.log: a line to syslog(3), with its level.
+ * A function for evc_config.log: writes a line to syslog(3), with its level.
  *
  * Thread:    any.
  * Ownership: nothing changes hands; arg is not used.
@@ -163,10 +167,11 @@ EVC_API void
 evc_log_syslog(int level, const char *line, const evc_reason *r, void *arg);
 
 /*
- * Why this thread's last call was refused.
+ * Get the text that says why this thread's last refused call was refused.
  *
  * Thread:    any; the text is the calling thread's own.
- * Ownership: the library's; valid until this thread's next call is refused.
+ * Ownership: the text is the library's; valid until this thread's next call is
+ *            refused.
  * Returns:   the text, "" before the first refusal.  A call that succeeds
  *            leaves it as it is.
  * Since:     0.1
@@ -175,38 +180,39 @@ EVC_API const char *
 evc_last_error(void);
 
 /*
- * For what is built on evcoord: refuse a call as the library does.
+ * For libraries built on evcoord: refuse a call as evcoord does.
  *
  * Thread:    any; not a signal handler.
  * Ownership: the text is copied, for this thread's evc_last_error.
- * Returns:   status, so that a function may return what this returns.
+ * Returns:   status, so that a function may return the result of this call.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_refuse(evc_status status, const char *fmt, ...) EVC_PRINTF_(2, 3);
 
 /*
- * For what is built on evcoord: a call that makes or starts something for c was
- * refused, for the reason in evc_last_error.  With EVC_STRICT_SETUP that is an
- * error of c's; not when a stop is the reason (EVC_CANCELLED), and not when a
- * call below has told c of the same text.
+ * For libraries built on evcoord: report that a call which makes or starts
+ * something for c was refused, for the reason in evc_last_error.  With
+ * EVC_STRICT_SETUP the refusal is an error of c, unless a stop is the reason
+ * (EVC_CANCELLED) or an inner call has reported the same text to c.
  *
  * Thread:    any; not a signal handler.
  * Ownership: func, the name of the call, is static text.
- * Returns:   status, also when it is 0 and there is nothing to report.
+ * Returns:   status; when status is 0 nothing is reported.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_refuse_setup(evc_coord *c, const char *func, evc_status status);
 
 /*
- * For what is built on evcoord: may the calling thread wait here for something
- * of c's?  Not inside ev_run of a loop that c has attached: the loop would wait
- * with it.  Ask before a wait, and not before a look.
+ * For libraries built on evcoord: may the calling thread block until something
+ * of c happens?  Inside ev_run of a loop that c has attached it may not,
+ * because the loop would be blocked, too.  Ask before a wait; a look without a
+ * wait needs no question.
  *
  * Thread:    any; not a signal handler.
- * Ownership: nothing changes hands; func, the name of the call that is to wait,
- *            begins the text of a refusal.
+ * Ownership: nothing changes hands; func is the name of the call that wants to
+ *            wait, and the first word of a refusal's text.
  * Returns:   0; -EVC_FAILED_PRECONDITION inside such an ev_run, and in a fork
  *            child; -EVC_INVALID_ARGUMENT without a coordinator.
  * Since:     0.1
@@ -215,11 +221,12 @@ EVC_API EVC_MUST_USE evc_status
 evc_may_wait(evc_coord *c, const char *func);
 
 /*
- * For what is built on evcoord: one line by c's log hook, after c's name.
+ * For libraries built on evcoord: give c's log hook one line, which begins with
+ * c's name.
  *
  * Thread:    any, with no lock held that the hook takes; not a signal handler,
  *            and not while c is being freed.
- * Ownership: r (NULL: no reason belongs to it) is passed on for the call.
+ * Ownership: r (NULL: no reason belongs to the line) is passed to the hook.
  * Returns:   nothing; without a hook nothing happens.
  * Since:     0.1
  */
@@ -228,8 +235,8 @@ evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
 	EVC_PRINTF_(4, 5);
 
 /*
- * The name of a code, such as "DEADLINE_EXCEEDED"; of a negative status, the
- * name of its code.
+ * Get the name of a code, such as "DEADLINE_EXCEEDED"; of a negative status,
+ * the name of its code.
  *
  * Thread:    any, and any signal handler.
  * Ownership: static text.
@@ -240,7 +247,7 @@ EVC_API const char *
 evc_status_name(evc_status s);
 
 /*
- * The version of the library at run time.
+ * Get the version of the library at run time.
  *
  * Thread:    any, and any signal handler.
  * Ownership: static text.

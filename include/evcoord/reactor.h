@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reactors: libev loops as a coordinator knows them, from attach to detach.
+ * Reactors: libev loops that are attached to a coordinator.
  */
 #ifndef EVCOORD_REACTOR_H
 #define EVCOORD_REACTOR_H
@@ -10,7 +10,7 @@
 EVC_BEGIN_DECLS_
 
 /*
- * The home reactor: the loop given to evc_new.
+ * Get the home reactor, that of the loop given to evc_new.
  *
  * Thread:    any.
  * Ownership: c owns it.
@@ -21,11 +21,12 @@ EVC_API evc_reactor *
 evc_home(const evc_coord *c);
 
 /*
- * Attach a loop: from now on it is told of every stop, at the highest
- * priority, also of one that came before.  The loop must outlive the reactor;
- * should it be destroyed first, its tasks have ended without a call, its
- * loopers with their opts.stop, its runners are called by whoever joins, and an
- * evented join there ends with EVC_CANCELLED.  Accepted after the stop too.
+ * Attach a loop: from now on the loop is told of every stop, at the highest
+ * priority, also of a stop that came before.  The loop must outlive the
+ * reactor.  When the loop is destroyed first, its tasks end without a call, its
+ * loopers end with a call of their opts.stop, the threads that join call its
+ * runners, and an evented join there ends with EVC_CANCELLED.  The call works
+ * after the stop, too.
  *
  * Thread:    the thread that runs that loop.
  * Ownership: c owns *ret_reactor, until evc_reactor_detach, the end of
@@ -39,14 +40,14 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		   evc_reactor **ret_reactor);
 
 /*
- * Run the reactor's loop until the stop and until its own tasks, loopers,
- * runners, hooks and evented joins have ended, and those of scopes whose home
- * is on it, then detach it (the home stays attached): the one call that a loop
- * thread needs.  Runners that cannot ring are asked by joins alone: with one
- * of those, somebody has to join meanwhile.  Scopes that stay have no loop
- * from then on, and their `ended` is not called any more.  An ev_break by the
- * application is a request for the stop (EVC_BY_LOOP_BROKEN), and the loop
- * goes on.
+ * Run the reactor's loop: the one call that a loop thread needs.  The call
+ * waits for the stop, then until the reactor's tasks, loopers, runners, hooks
+ * and evented joins have ended, and those of scopes whose home is on this loop.
+ * Then it detaches the reactor (the home stays attached).  Only joins ask
+ * runners that do not call evc_runner_done: with such a runner, another thread
+ * has to join meanwhile.  Scopes that remain have no loop from then on, and
+ * their `ended` is not called any more.  An ev_break by the application is a
+ * request for the stop (EVC_BY_LOOP_BROKEN), and the loop goes on.
  *
  * Thread:    that loop's thread, outside ev_run; cancellation is disabled
  *            meanwhile.
@@ -59,20 +60,20 @@ EVC_API EVC_MUST_USE evc_status
 evc_reactor_run(evc_reactor *r);
 
 /*
- * A loop on a thread of its own, in one call: starts a thread as
- * evc_thread_start does, which makes a loop, attaches it, calls setup(r, arg)
- * there (NULL: nothing to set up), runs it as evc_reactor_run does and destroys
- * it.  Returns when setup has returned.  The thread is the member with the
- * name; what setup returned, if it is not 0, is its result, and the loop is not
- * run.
+ * Start a loop on a thread of its own.  The call starts a thread as
+ * evc_thread_start does; that thread makes a loop, attaches it, calls setup(r,
+ * arg) (NULL: nothing to set up), runs the loop as evc_reactor_run does and
+ * destroys it.  The call returns when setup has returned.  The thread is the
+ * member with the name.  When setup does not return 0, its result is the
+ * member's result, and the loop does not run.
  *
  * Thread:    any but one of the loop's own callbacks.
  * Ownership: *ret_reactor is c's, and gone when its loop has ended after the
- *            stop: give it to calls that begin something, and do not keep it.
- *            It is set to NULL when it has gone before this returned; may be
- *            NULL itself.
+ *            stop: give the reactor to calls that begin something, and do not
+ *            keep it.  *ret_reactor is NULL when the reactor was gone before
+ *            the return; ret_reactor may be NULL.
  * Returns:   0 and *ret_reactor; -EVC_CANCELLED after the stop unless flagged
- *            EVC_AFTER_STOP, or with the negative code of what setup returned;
+ *            EVC_AFTER_STOP; the negative of the code that setup returned;
  *            -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
  *            -EVC_UNIMPLEMENTED.
  * Since:     0.1
@@ -83,13 +84,13 @@ evc_reactor_start(evc_coord *c, const char *name, evc_reactor_fn *setup,
 		  evc_reactor **ret_reactor);
 
 /*
- * Detach a loop.  Its stop hooks are dropped; no callback of it runs
- * afterwards, and the loop may be destroyed.
+ * Detach a loop.  Its stop hooks are dropped; after the return the library
+ * calls nothing on the loop, and the loop may be destroyed.
  *
  * Thread:    that loop's thread.
  * Ownership: r is gone after 0.
- * Returns:   0; -EVC_FAILED_PRECONDITION with live tasks or loopers, an
- *            evented join, or scopes whose home is on it, for the home, from
+ * Returns:   0; -EVC_FAILED_PRECONDITION with live tasks or loopers, an evented
+ *            join, or scopes whose home is on the loop, for the home, from
  *            another thread, or inside one of the reactor's own callbacks;
  *            -EVC_INVALID_ARGUMENT.
  * Since:     0.1
@@ -98,7 +99,7 @@ EVC_API evc_status
 evc_reactor_detach(evc_reactor *r);
 
 /*
- * The loop of a reactor.
+ * Get the loop of a reactor.
  *
  * Thread:    any, but not while the loop is being destroyed.
  * Ownership: the loop stays the application's.
@@ -109,7 +110,7 @@ EVC_API struct ev_loop *
 evc_reactor_loop(const evc_reactor *r);
 
 /*
- * Is the caller the thread that the loop belongs to, the one that attached it?
+ * Is the calling thread the one that attached the loop?
  *
  * Thread:    any, but not while the reactor is being detached.
  * Ownership: nothing changes hands.
@@ -120,7 +121,7 @@ EVC_API bool
 evc_reactor_is_here(const evc_reactor *r);
 
 /*
- * The coordinator of a reactor.
+ * Get the coordinator of a reactor.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
