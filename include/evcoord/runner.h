@@ -13,17 +13,17 @@
 EVC_BEGIN_DECLS_
 
 /*
- * Add a runner.  It counts as alive until is_running says no, or
- * evc_runner_done is called, and its join has returned.  What join returns is
- * its result, with the meaning it has for a thread: 0 or a clean code ends it
- * alone (EVC_END_STOPS: asks for the stop), any other code is an error.
- * Accepted after the stop too: ops->stop is then called at once.
+ * Add a runner.  The runner counts as alive until is_running returns false, or
+ * evc_runner_done is called, and its join has returned.  The result of join is
+ * the runner's result and means the same as a thread's: 0 or a clean code ends
+ * the runner alone (EVC_END_STOPS: requests the stop), any other code is an
+ * error.  The call works after the stop, too: ops->stop is then called at once.
  *
  * Thread:    any; opts.reactor may be a loop of another thread.
  * Ownership: name and *ops are copied; arg must live until the runner has ended
  *            or was removed.
  * Returns:   0 and *ret_id; -EVC_INVALID_ARGUMENT, also without is_running;
- *            -EVC_FAILED_PRECONDITION on a loop that was destroyed;
+ *            -EVC_FAILED_PRECONDITION for a reactor whose loop was destroyed;
  *            -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.
  * Since:     0.1
  */
@@ -32,9 +32,10 @@ evc_runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
 	       void *arg, const evc_member_opts *opts, evc_id *ret_id);
 
 /*
- * Say that a runner has ended, so that nobody has to ask: joins wake up, and
- * its join is called.  result has the meaning of a thread's and counts beside
- * what join returns.  A second call for the same runner is refused.
+ * Say that a runner has ended, so that no join has to ask is_running: joins
+ * wake up, and the runner's join is called.  result means the same as a
+ * thread's, and counts beside the result of join.  A second call for the same
+ * runner is refused.
  *
  * Thread:    any; not a signal handler.
  * Ownership: the id is stale once the runner was joined; c may be freed by
@@ -48,33 +49,34 @@ EVC_API evc_status
 evc_runner_done(evc_coord *c, evc_id id, evc_status result);
 
 /*
- * Has everything stopped: is no member alive, here and in the scopes below?
- * Runners are asked now, those of another thread's loop excepted; nobody is
- * joined.
+ * Has everything stopped: is no member alive, in c and in the scopes below?
+ * The call asks all runners, except those of another thread's loop, and joins
+ * no member.
  *
  * Thread:    any; not a signal handler.
  * Ownership: nothing changes hands.
- * Returns:   true when nothing runs; false too for NULL.
+ * Returns:   true when no member is alive; false for NULL.
  * Since:     0.1
  */
 EVC_API bool
 evc_all_stopped(const evc_coord *c);
 
 /*
- * Add a child process as a runner.  Its end is noticed by a pidfd; it is
- * reaped by that, and no other child is.  At the stop, in the request itself,
- * it gets SIGTERM (and SIGCONT, should it be stopped); when a join's grace is
- * over, or its own, opts.grace, SIGKILL from that join.  Its end is a result:
- * exit status 0 is 0; another one, or a signal, is EVC_ABORTED with a text
- * that names it; after the stop SIGTERM is 0, and SIGINT, which a terminal
- * sends to all (so are exit statuses 143 and 130); the SIGKILL at the end of
- * the grace is EVC_DEADLINE_EXCEEDED.  When somebody else has reaped it and
- * its status is lost: EVC_UNKNOWN before the stop, 0 after it.  (libev's
- * default loop reaps all children of the process; from Linux 6.15 on the
- * status is not lost by that.)
+ * Add a child process as a runner.  The library notices the child's end by a
+ * pidfd and reaps this child alone.  At the stop, in the request itself, the
+ * child gets SIGTERM (and SIGCONT, in case it is suspended); when the grace of
+ * a join, or the child's own opts.grace, is over, that join sends SIGKILL.  The
+ * child's end is its result: exit status 0 is 0; another status, or a signal,
+ * is EVC_ABORTED with a text that names it.  After the stop an end by SIGTERM
+ * is 0, and so is one by SIGINT, which a terminal sends to all (exit statuses
+ * 143 and 130 mean the same); the SIGKILL at the end of the grace is
+ * EVC_DEADLINE_EXCEEDED.  When other code has reaped the child and its status
+ * is lost, the result is EVC_UNKNOWN before the stop, and 0 after it.  (libev's
+ * default loop reaps all children of the process; from Linux 6.15 on the status
+ * is not lost by that.)
  *
  * Thread:    any; opts.reactor may be a loop of another thread.
- * Ownership: the library reaps the child; nobody else should.
+ * Ownership: the library reaps the child; no other code should.
  * Returns:   0 and *ret_id; -EVC_NOT_FOUND when pid is no child of this
  *            process; -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION,
  *            -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.
@@ -86,11 +88,12 @@ evc_child_add(evc_coord *c, const char *name, pid_t pid,
 
 /*
  * Add another library's loop, server or pool that has a stop call of its own.
- * A thread of ours waits for the stop, calls stop(arg), then wait(arg), which
- * blocks until that library's own threads are done; what it returns is the
- * result.  In the background: it keeps no join waiting before a stop.
+ * A thread of evcoord waits for the stop, calls stop(arg), then wait(arg),
+ * which blocks until that library's own threads have ended; the result of wait
+ * is the member's result.  The member is in the background: it keeps no join
+ * waiting before a stop.
  *
- * Thread:    any; stop and wait are called on a thread of the library.
+ * Thread:    any; stop and wait are called on a thread of evcoord.
  * Ownership: name is copied; arg must live until wait has returned.
  * Returns:   0 and *ret_id; -EVC_CANCELLED after the stop unless flagged
  *            EVC_AFTER_STOP; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,

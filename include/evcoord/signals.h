@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signals that ask for the stop.
+ * Signals that request the stop.
  */
 #ifndef EVCOORD_SIGNALS_H
 #define EVCOORD_SIGNALS_H
@@ -10,29 +10,30 @@
 EVC_BEGIN_DECLS_
 
 /*
- * Let signals ask for the stop: SIGINT and SIGTERM unless opts names others.
- * The first one asks for the stop, with the signal and its sender as the
- * reason, code 0; the second, kept as a reason too, cuts the grace of every join
- * of the round to short_grace; the third, only with EVC_SIGNALS_THIRD_EXITS,
- * writes a line to exit_fd and leaves by _exit(128 + n).  Works with a stuck
- * loop or none.  When no grace and no budget (evcoord/escalation.h) was configured,
- * a stop begun by a signal has 8 s, because service managers kill at 10 or 90.
- * One coordinator in a process at a time.
+ * Let signals request the stop: SIGINT and SIGTERM unless opts names others.
+ * The first signal requests the stop, with the signal and its sender as the
+ * reason, code 0.  The second signal, kept as a reason too, cuts the grace of
+ * every join of the round to short_grace.  The third signal, only with
+ * EVC_SIGNALS_THIRD_EXITS, writes a line to exit_fd and leaves by _exit(128 +
+ * n).  Signals work with a stuck loop and without a loop.  When no grace and no
+ * budget (evcoord/escalation.h) was configured, a stop begun by a signal has 8
+ * s, because service managers kill at 10 or 90 s.  One coordinator of a process
+ * may have the signals at a time.
  *
  * Thread:    any; the handlers run wherever the kernel delivers.
- * Ownership: the handlers there were are kept and restored by
- *            evc_signals_stop or evc_free.
- * Returns:   0; -EVC_ALREADY_EXISTS when a coordinator has them, or one of them
- *            is evc_dump_signal's;
- *            -EVC_FAILED_PRECONDITION for a scope; -EVC_INVALID_ARGUMENT.
+ * Ownership: evc_signals_stop or evc_free restores the handlers that the
+ *            signals had before.
+ * Returns:   0; -EVC_ALREADY_EXISTS when a coordinator has the signals, or one
+ *            of them is evc_dump_signal's; -EVC_FAILED_PRECONDITION for a
+ *            scope; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_signals_start(evc_coord *c, const evc_signals_opts *opts);
 
 /*
- * Restore the handlers there were.  After it returned no handler of ours runs
- * for c.
+ * Restore the handlers that the signals had before.  After the return no
+ * handler of the library runs for c.
  *
  * Thread:    any; not a signal handler.
  * Ownership: nothing changes hands.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Telling the service manager, by the protocol of sd_notify(3), without its
- * library: datagrams to the socket that NOTIFY_SOCKET names.
+ * Messages to the service manager, by the protocol of sd_notify(3) and without
+ * systemd's library: datagrams to the socket that NOTIFY_SOCKET names.
  */
 #ifndef EVCOORD_SYSTEMD_H
 #define EVCOORD_SYSTEMD_H
@@ -11,12 +11,12 @@
 EVC_BEGIN_DECLS_
 
 /*
- * What is told.
+ * Options of evc_systemd_start.
  */
 typedef struct evc_systemd_opts {
-	const char *socket;   /* a path, or "@name" for an abstract one; NULL =
-				 $NOTIFY_SOCKET */
-	double status_every;  /* seconds between two STATUS= while stopping; 0 =
+	const char *socket;   /* a path, or "@name" for an abstract socket; NULL
+				 = $NOTIFY_SOCKET */
+	double status_every;  /* seconds between two STATUS= during a stop; 0 =
 				 0.25 */
 	double extend;        /* seconds that EXTEND_TIMEOUT_USEC= asks for when
 				 members have made progress or ended; 0 = 5,
@@ -24,22 +24,22 @@ typedef struct evc_systemd_opts {
 	double watchdog;      /* seconds between two WATCHDOG=1; 0 = half of
 				 $WATCHDOG_USEC, none when that is not set or
 				 not for this process; < 0 = none */
-	evc_reactor *reactor; /* whose loop WATCHDOG=1 shows to be alive; NULL =
-				 home, without one a thread of its own */
+	evc_reactor *reactor; /* the loop whose turns WATCHDOG=1 proves; NULL =
+				 home, without a home a thread of its own */
 	uint64_t reserved_[8];
 } evc_systemd_opts;
 
 /*
- * Tell the service manager of this coordinator: STOPPING=1 the moment a stop
- * is asked for, STATUS= with who is left while it goes on,
- * EXTEND_TIMEOUT_USEC= while there is progress, WATCHDOG=1 by a looper named
- * "watchdog" in the background.  A manager that does not listen is no error: a
- * stop is as fast.
+ * Begin messages about this coordinator to the service manager: STOPPING=1 as
+ * soon as a stop is requested, STATUS= with the members still running during
+ * the stop, EXTEND_TIMEOUT_USEC= while there is progress, WATCHDOG=1 by a
+ * looper named "watchdog" in the background.  A manager that does not listen is
+ * no error, and slows no stop.
  *
  * Thread:    any.
  * Ownership: opts is copied.
  * Returns:   0; -EVC_NOT_FOUND without a socket: the program was not started by
- *            a service manager, and nothing is told; -EVC_ALREADY_EXISTS;
+ *            a service manager, and no message is sent; -EVC_ALREADY_EXISTS;
  *            -EVC_FAILED_PRECONDITION for a scope; -EVC_INVALID_ARGUMENT,
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
@@ -48,20 +48,20 @@ EVC_API evc_status
 evc_systemd_start(evc_coord *c, const evc_systemd_opts *opts);
 
 /*
- * READY=1: the set-up is done; with a STATUS= unless status is NULL.
+ * Send READY=1, which says that the set-up is done, with a STATUS= unless
+ * status is NULL.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
  * Returns:   0; -EVC_NOT_FOUND before evc_systemd_start; -EVC_UNAVAILABLE when
- *            it was not taken; -EVC_INVALID_ARGUMENT.
+ *            the manager did not take the message; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_systemd_ready(evc_coord *c, const char *status);
 
 /*
- * Say something else: lines of sd_notify(3), such as "RELOADING=1" or
- * "MAINPID=123".
+ * Send other lines of sd_notify(3), such as "RELOADING=1" or "MAINPID=123".
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
@@ -72,7 +72,7 @@ EVC_API evc_status
 evc_systemd_notify(evc_coord *c, const char *lines);
 
 /*
- * Tell no more: the watchdog's looper ends, the socket is closed.  evc_free
+ * End the messages: the watchdog's looper ends, the socket is closed.  evc_free
  * does the same.
  *
  * Thread:    any; not a callback of the library.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline: who began, was told, was late, ended, and when.
+ * The timeline: when each member began, was told, was late, ended.
  */
 #ifndef EVCOORD_TRACE_H
 #define EVCOORD_TRACE_H
@@ -9,7 +9,7 @@
 
 EVC_BEGIN_DECLS_
 
-/* How evc_trace_write writes. */
+/* Formats of evc_trace_write. */
 enum {
 	EVC_TRACE_JSON = 1 /* Chrome's trace format: trace viewers read it, and
 			      evc-trace(1) draws it */
@@ -17,26 +17,27 @@ enum {
 
 /*
  * Begin a timeline of c and all scopes below it: every begin, request, wake,
- * step, phase, kick, verdict and end, with nanoseconds.  It keeps the n_events
- * latest (0: 4096); writing an event takes no lock and no memory.  Off, it
- * costs one predicted branch.
+ * step, phase, kick, verdict and end, with nanoseconds.  The timeline keeps the
+ * n_events latest events (0: 4096); to record an event takes no lock and no
+ * memory.  A timeline that is off costs one predicted branch.
  *
  * Thread:    any.
  * Ownership: the memory, 128 bytes for each event, is c's until evc_free.
- * Returns:   0; -EVC_ALREADY_EXISTS when it is on; -EVC_FAILED_PRECONDITION
- *            for a scope; -EVC_INVALID_ARGUMENT (more than 2^24 events),
- *            -EVC_RESOURCE_EXHAUSTED.
+ * Returns:   0; -EVC_ALREADY_EXISTS when the timeline is on;
+ *            -EVC_FAILED_PRECONDITION for a scope; -EVC_INVALID_ARGUMENT (more
+ *            than 2^24 events), -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_trace_start(evc_coord *c, size_t n_events);
 
 /*
- * End it.  What was recorded stays to be written, until the next start.
+ * End the timeline.  The recorded events can still be written, until the next
+ * start.
  *
  * Thread:    any.
- * Ownership: as before.
- * Returns:   0; -EVC_NOT_FOUND when it is not on, and for a scope;
+ * Ownership: nothing changes hands.
+ * Returns:   0; -EVC_NOT_FOUND when the timeline is not on, and for a scope;
  *            -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
@@ -44,8 +45,8 @@ EVC_API evc_status
 evc_trace_stop(evc_coord *c);
 
 /*
- * Write what was recorded, while it goes on or after it: of the whole tree, also
- * when c is a scope.
+ * Write the recorded events of the whole tree, also when c is a scope; the
+ * timeline may be on or off.
  *
  * Thread:    any; not a signal handler.
  * Ownership: fd is the caller's and stays open.
