@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Members: whatever must have ended before the program may.
+ * Members: threads, tasks and other parts that must end before the program may.
  */
 #ifndef EVCOORD_MEMBERS_H
 #define EVCOORD_MEMBERS_H
@@ -20,8 +20,8 @@ EVC_BEGIN_DECLS_
  * with EVC_WATCHED, else after the stop.  The call needs no descriptor.
  *
  * Thread:    any.
- * Ownership: name is copied; arg must live until fn returns.  The library
- *            joins the thread; nobody else may.
+ * Ownership: name is copied; arg must live until fn returns.  The library joins
+ *            the thread; no other code may.
  * Returns:   0 and *ret_id, set before fn can run; -EVC_CANCELLED after the
  *            stop unless flagged EVC_AFTER_STOP; -EVC_INVALID_ARGUMENT,
  *            -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.
@@ -44,7 +44,7 @@ evc_thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
  *
  * Thread:    any.
  * Ownership: name is copied (NULL: its kernel name is shown).  The library
- *            joins the thread; nobody else may, nor detach it.
+ *            joins the thread; no other code may join or detach the thread.
  * Returns:   0 and *ret_id; -EVC_INVALID_ARGUMENT, also for a detached
  *            thread; -EVC_RESOURCE_EXHAUSTED, -EVC_UNIMPLEMENTED.
  * Since:     0.1
