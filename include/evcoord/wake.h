@@ -188,8 +188,8 @@ evc_cancel_push(evc_coord *c, void (*fn)(void *arg), void *arg,
 
 /*
  * Pop a cancel hook, and every hook that this thread has pushed after it.  The
- * call waits while fn runs; after the return fn is not called.  So hold no lock
- * here that fn takes.
+ * call waits while fn runs; after the return fn is not called.  So do not call
+ * it while you hold a lock that fn takes.
  *
  * Thread:    the thread that pushed; in fn itself, on the helper thread, the
  *            call is refused.
