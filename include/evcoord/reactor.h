@@ -41,13 +41,13 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 
 /*
  * Run the reactor's loop: the one call that a loop thread needs.  The call
- * waits for the stop, then until the reactor's tasks, loopers, runners, hooks
- * and evented joins have ended, and those of scopes whose home is on this loop.
- * Then it detaches the reactor (the home stays attached).  Only joins ask
- * runners that do not call evc_runner_done: with such a runner, another thread
- * has to join meanwhile.  Scopes that remain have no loop from then on, and
- * their `ended` is not called any more.  An ev_break by the application is a
- * request for the stop (EVC_BY_LOOP_BROKEN), and the loop goes on.
+ * waits for the stop, then until the reactor's tasks, loopers, runners, posts,
+ * hooks and evented joins have ended, and those of scopes whose home is on this
+ * loop.  Then it detaches the reactor (the home stays attached).  Only joins
+ * ask runners that do not call evc_runner_done: with such a runner, another
+ * thread has to join meanwhile.  Scopes that remain have no loop from then on,
+ * and their `ended` is not called any more.  An ev_break by the application is
+ * a request for the stop (EVC_BY_LOOP_BROKEN), and the loop goes on.
  *
  * Thread:    that loop's thread, outside ev_run; cancellation is disabled
  *            meanwhile.

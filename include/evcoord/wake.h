@@ -15,8 +15,8 @@
  *     evc_member_opts.unblock.
  *   - The member is flagged EVC_KICK: its thread gets a signal that does
  *     nothing but end the thread's system call with EINTR.
- * A call that nothing can end (getaddrinfo(3), a disk that does not answer) runs
- * in evc_call_detached, which leaves the call behind.
+ * A call that nothing can end (getaddrinfo(3), a disk that does not answer)
+ * runs in evc_call_detached, which leaves the call behind.
  *
  * The helper thread calls the cancel hooks and unblock functions, and sends the
  * kicks; it is made when the first of them is registered.  The library does not
