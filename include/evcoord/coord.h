@@ -98,9 +98,10 @@ evc_request_stop(evc_coord *c, evc_status code, const char *text);
 
 /*
  * Report an error (code, errno value and a formatted text) and request the
- * stop.  A member ends on an error by `return evc_fail(c, code, errno, "shard
- * %d", i);`.  The member's returned code then adds no second error.  A clean
- * code requests the stop without being an error; 0 is recorded as EVC_UNKNOWN.
+ * stop.  A member ends on an error by
+ *     return evc_fail(c, code, errno, "shard %d", i);
+ * and the returned code then adds no second error.  A clean code requests the
+ * stop without being an error; 0 is recorded as EVC_UNKNOWN.
  *
  * Thread:    any; not a signal handler, because the call formats text.
  * Ownership: the text is copied.
