@@ -4,33 +4,36 @@
  * together, stopped together, by name, with metrics.
  *
  * A group is a scope; its workers are the threads in it, named GROUP/ID.  A
- * registry is the list of groups that one call starts or stops; there is one for
- * the process (NULL stands for it), and as many of one's own as one likes.
+ * registry is the list of groups that one call starts or stops.  The process
+ * has one registry (NULL stands for it); a program may make more of its own.
  *
  *     evc_group_init(NULL, "train", work, &job, NULL, &group, NULL);
  *     evc_registry_start(NULL);
  *     ...
  *     evc_registry_stop(NULL, NULL);
  *
- * What the group's functions are called for, in this order:
+ * The functions of the groups are called in this order:
  *   start   init of each group of the registry in turn; then for each group
- *           state.start, then its threads.
- *   stop    all groups are inactive, their workers told; then of each group in
- *           turn shutdown and state.stop, once, if it was started.  Then all are
- *           awaited, in one budget; cleanup follows when all of a group have
- *           ended, of the groups in their order.
- * A start that fails is taken back in that way, the last group first: shutdown
+ *           state.start, and its threads begin.
+ *   stop    all groups become inactive, and the stop reaches their workers.
+ *           Then, for each group in turn that was started, shutdown and
+ *           state.stop are called, once.  Then the call waits for all groups,
+ *           in one budget.  cleanup of a group follows when all its workers
+ *           have ended; the groups keep their order.
+ * A start that fails is undone in the same way, the last group first: shutdown
  * where init had succeeded, state.stop and cleanup where state.start had.
- * Those run on the thread that called start or stop; when a worker's end or
- * error, or a coordinator above, stops the group, on the helper thread: never on
- * a worker that failed, never under a lock.
+ * These functions run on the thread that called start or stop.  When a worker's
+ * end, a worker's error or a coordinator above stops the group, they run on the
+ * helper thread.  They never run on a worker that failed, and never under a
+ * lock.
  *
- * Whoever may call what: any thread may call any of these at any time, a worker
- * and a logger too.  A worker or logger that stops its own group is left out of
- * the wait, and so are, for workers that stop or await groups, other workers
- * that do.  Inside init, shutdown and the functions of state, starting,
- * stopping, resizing and freeing is refused with -EVC_FAILED_PRECONDITION.
- * While one thread starts groups, others that start or stop wait for it.
+ * Any thread may call any of these functions at any time, a worker and a logger
+ * too.  A worker or logger that stops its own group is left out of the wait.
+ * When a worker stops groups or waits for them, other workers that do the same
+ * are left out of its wait, too.  Inside init, shutdown and the functions of
+ * state, starting, stopping, resizing and freeing is refused with
+ * -EVC_FAILED_PRECONDITION.  While one thread starts groups, other threads that
+ * start or stop groups wait for that thread.
  */
 #ifndef EVCOORD_GROUP_H
 #define EVCOORD_GROUP_H
@@ -43,17 +46,18 @@ typedef struct evc_registry evc_registry;
 typedef struct evc_group evc_group;
 
 /*
- * One run of a worker.  id is its own for ever in its registry.
+ * One run of a worker.  id belongs to this worker for ever in its registry.
  * Returns: 0: call me again; a clean code (EVC_OUT_OF_RANGE by default): this
- * worker has ended, and its group when it was the last; EVC_CANCELLED after a
- * stop: it has obeyed, also when a queue (evcoord/queue.h) has told it in this
- * run of the stop of another coordinator, that of the queue; any other: an
- * error, see evc_group_opts.on_error.
+ * worker has ended, and the group too when this worker was its last one;
+ * EVC_CANCELLED after a stop: the worker has obeyed.  The stop may also be that
+ * of a queue's coordinator (evcoord/queue.h), if a call for that queue has
+ * returned it in this run.  Any other code: an error, see
+ * evc_group_opts.on_error.
  */
 typedef evc_status evc_worker_fn(evc_group *group, unsigned id, void *arg);
 
-/* Before the threads of any group start; not 0: nothing is started, and the
-   groups whose init was called before are shut down again in reverse. */
+/* init: called before the threads of any group start.  Not 0: nothing is
+   started, and the groups whose init had succeeded are shut down in reverse. */
 typedef evc_status evc_group_init_fn(evc_group *group, evc_registry *reg,
 				       void *arg);
 typedef void evc_group_shutdown_fn(evc_group *group, void *arg);
@@ -65,16 +69,16 @@ typedef struct evc_metric {
 } evc_metric;
 
 /* An external logger: gets every metric of the group, on the thread of the
-   worker that has just run.  not 0: it has failed, which the log hook is told,
-   and which harms nothing. */
+   worker that has just run.  Not 0: the logger has failed; the log hook gets a
+   line, and nothing else happens. */
 typedef evc_status evc_logger_fn(evc_group *group, const evc_metric *metrics,
 				 unsigned n_metrics, void *arg);
 typedef struct evc_logger {
 	evc_logger_fn *fn;
 	void *arg;
-	double every; /* seconds from the end of a call to the next one at
-			 least; 0 = after each run, of several workers perhaps
-			 at once */
+	double every; /* seconds, at least, from the end of a call to the next
+			 call; 0 = after each run, and then several workers
+			 may call fn at once */
 } evc_logger;
 
 /* What a group has beside its workers; each may be NULL. */
@@ -89,18 +93,18 @@ typedef struct evc_group_state {
 /* evc_group_opts.on_error: what a worker's error does. */
 enum {
 	EVC_GROUP_STOP_GROUP = 0,
-	EVC_GROUP_STOP_ALL = 1, /* its group, and all others of its registry */
-	EVC_GROUP_RESTART = 2   /* that worker begins again, after a pause; as
-				     often as .restart allows, then its group
+	EVC_GROUP_STOP_ALL = 1, /* stops all groups of the registry */
+	EVC_GROUP_RESTART = 2   /* the worker begins again, after a pause; as
+				     often as .restart allows, then the group
 				     stops */
 };
 
 /* evc_group_opts.flags */
 enum {
 	/* shutdown, state.stop and state.cleanup run on a thread of their own:
-	   for functions that may hang with no way out.  Without this one that
-	   hangs gets the kick signal when the budget of the stop is over, and
-	   the stop goes on when it returns. */
+	   for functions that may hang with no way out.  Without this flag, a
+	   function that hangs gets the kick signal when the budget of the stop
+	   is over, and the stop goes on when the function returns. */
 	EVC_GROUP_ASIDE = 1 << 23
 };
 
@@ -115,8 +119,8 @@ typedef struct evc_group_opts {
 	   `times` (0 = 5) restarts in `within` seconds (0 = 60), then the group
 	   stops.  No codes: each code restarts. */
 	evc_backoff restart;
-	evc_group_init_fn *init;         /* these two with the arg of the */
-	evc_group_shutdown_fn *shutdown; /* group; NULL: none */
+	evc_group_init_fn *init;         /* with the group's arg; NULL: none */
+	evc_group_shutdown_fn *shutdown; /* with the group's arg; NULL: none */
 	evc_group_state state;
 	const evc_logger *loggers; /* copied */
 	unsigned n_loggers;        /* at most 16 */
@@ -130,72 +134,74 @@ typedef struct evc_group_opts {
 	uint64_t reserved_[8];
 } evc_group_opts;
 
-/* How far a group is: evc_group_info.state.  No value is one of
-   EVC_WORKER_STARTING ..., which say how far a cluster's worker is. */
+/* How far a group is: evc_group_info.state.  The values differ from those of a
+   cluster's worker, EVC_WORKER_STARTING ... */
 enum {
 	EVC_GROUP_NEW = 11,     /* never started */
 	EVC_GROUP_STARTING = 12,
 	EVC_GROUP_RUNNING = 13,
 	EVC_GROUP_PAUSED = 14,
-	EVC_GROUP_STOPPING = 15, /* told; somebody may still run */
-	EVC_GROUP_STOPPED = 16  /* all have ended; it can be started again */
+	EVC_GROUP_STOPPING = 15, /* stop requested; workers may still run */
+	EVC_GROUP_STOPPED = 16  /* all workers have ended; the group can be
+				     started again */
 };
 
 /* A worker's error, as it is kept. */
 typedef struct evc_worker_error {
 	unsigned id;       /* the worker */
-	unsigned start;    /* in which start of the group, the first is 1 */
-	uint64_t run;      /* its run, counted from 1 since evc_group_init */
+	unsigned start;    /* in which start of the group; the first is 1 */
+	uint64_t run;      /* the worker's run, counted from 1 since
+			      evc_group_init */
 	evc_reason reason; /* code, errno, text, place, when */
 	uint64_t reserved_[8];
 } evc_worker_error;
 
-/* A worker in numbers; of one moment, each by itself. */
+/* A worker in numbers.  Each number is read by itself. */
 typedef struct evc_worker_info {
 	unsigned id;
-	bool live;           /* its thread is there */
-	bool running;        /* it is in a run: for run_time seconds already */
-	bool retired;        /* the group was resized to fewer */
-	double run_time;
-	uint64_t n_runs, n_errors, n_restarts; /* since it was made */
+	bool live;           /* the worker's thread exists */
+	bool running;        /* the worker is in a run */
+	bool retired;        /* a resize to fewer workers has ended it */
+	double run_time;     /* seconds since the present run began */
+	uint64_t n_runs, n_errors, n_restarts; /* since the worker was made */
 	uint64_t reserved_[8];
 } evc_worker_info;
 
-/* A group in numbers; of one moment, each by itself. */
+/* A group in numbers.  Each number is read by itself. */
 typedef struct evc_group_info {
 	char name[32];
 	unsigned state;      /* EVC_GROUP_NEW ... */
-	unsigned n_threads;  /* it is to have */
-	unsigned n_live;     /* it has */
-	unsigned n_starts;   /* of the group */
-	uint64_t n_runs;     /* of all workers, since evc_group_init */
-	uint64_t n_errors;   /* of these, that failed */
-	uint64_t n_restarts; /* of workers after an error */
-	evc_reason stop;     /* why it stopped last; kind 0: it never has */
+	unsigned n_threads;  /* workers that the group is to have */
+	unsigned n_live;     /* workers that the group has now */
+	unsigned n_starts;   /* starts of the group */
+	uint64_t n_runs;     /* runs of all workers, since evc_group_init */
+	uint64_t n_errors;   /* runs that failed */
+	uint64_t n_restarts; /* restarts of workers after an error */
+	evc_reason stop;     /* why the group stopped last; kind 0: never */
 	uint64_t reserved_[8];
 } evc_group_info;
 
 /* How a registry is to be made. */
 typedef struct evc_registry_opts {
-	evc_config config; /* of its own coordinator, which is made when the
-			      first group wants it; its name is "workers"
-			      unless it is set here */
+	evc_config config; /* of the registry's own coordinator, which is made
+			      for the first group without a coord; its name
+			      is "workers" unless it is set here */
 	double grace;      /* seconds a stop waits, for all groups together;
 			      0 = 5 */
 	uint64_t reserved_[8];
 } evc_registry_opts;
 
-/* One group of a walk; false ends it. */
+/* Called with each group of a walk; false ends the walk. */
 typedef bool evc_group_each_fn(evc_group *group, void *arg);
 
 /* ---- groups ---- */
 
 /*
  * Add a group to a registry (NULL: that of the process).  Nothing is called and
- * nothing started before evc_registry_start or evc_group_start; until then
- * its scope stands stopped, with the text "not started".  The same name may be
- * given again.  The first group of the process's registry also registers what
- * evc_registry_atexit switches.
+ * nothing started before evc_registry_start or evc_group_start; until then the
+ * group's scope is stopped, with the text "not started".  Several groups may
+ * have the same name.  The first group of the process's registry also registers
+ * the exit handler that evc_registry_atexit switches.
  *
  * Thread:    any.
  * Ownership: *ret_group is the registry's until evc_group_free or
@@ -213,20 +219,22 @@ evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
 		 evc_group **ret_group, evc_registry **ret_registry);
 
 /*
- * Start one group, unless it runs: its init, state.start, then its threads.  A
- * group that has stopped is started again, its workers with their ids; what it
- * kept of errors and metrics stays.
+ * Start one group, unless it runs: its init, its state.start, then its threads.
+ * A group that has stopped is started again: its workers keep their ids, and
+ * the group keeps its errors and metrics.
  *
  * Thread:    any; those functions run on it.
  * Ownership: nothing changes hands.
- * Returns:   0, also when it runs already; > 0 what init or state.start
+ * Returns:   0, also when the group runs already; > 0 what init or state.start
  *            returned; -EVC_CANCELLED while its parent is stopped, and for a
- *            stop that comes before all its threads are there;
- *            -EVC_RESOURCE_EXHAUSTED when not all threads can be had: then none
- *            runs and it was shut down again; -EVC_FAILED_PRECONDITION while
- *            workers of its last start still run, inside its own functions,
- *            or in a fork child; -EVC_INVALID_ARGUMENT.  A call that stops it
- *            is waited for, as long as a stop waits (not by its own workers).
+ *            stop that comes before all its threads run;
+ *            -EVC_RESOURCE_EXHAUSTED when not all threads can be started: then
+ *            none runs, and the group was shut down again;
+ *            -EVC_FAILED_PRECONDITION while workers of its last start still
+ *            run, inside its own functions, or in a fork child;
+ *            -EVC_INVALID_ARGUMENT.  When another call is stopping the group,
+ *            this call waits for that one, as long as a stop waits; the group's
+ *            own workers do not wait.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -244,26 +252,27 @@ EVC_API evc_status
 evc_group_stop(evc_group *group, const evc_join_opts *opts);
 
 /*
- * Wait until all workers of a group have ended, timeout seconds at most, without
- * asking them to; and, when they have and it was stopped, call its cleanup
- * unless that was done.
+ * Wait until all workers of a group have ended, timeout seconds at most,
+ * without a request to stop.  When all have ended and the group was stopped,
+ * call its cleanup, unless cleanup was called before.
  *
  * Thread:    any; a worker of the group is left out of the wait.  Inside ev_run
  *            of a loop of the group's coordinator a timeout above 0 is refused.
  * Ownership: nothing changes hands.
- * Returns:   true only when all have ended.  A group that was never started has
- *            none.  false also for a refusal; evc_last_error says why.
+ * Returns:   true only when all workers have ended.  A group that was never
+ *            started has no workers.  false also for a refusal; evc_last_error
+ *            says why.
  * Since:     0.1
  */
 EVC_API bool
 evc_group_wait_finish(evc_group *group, double timeout);
 
 /*
- * Does it run?  One atomic load.
+ * Does the group run?  One atomic load.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   true from its start to its stop; false before the first one and
+ * Returns:   true from its start to its stop; false before the first start, and
  *            for NULL.
  * Since:     0.1
  */
@@ -271,8 +280,8 @@ EVC_API bool
 evc_group_is_active(const evc_group *group);
 
 /*
- * The ids of its workers, in their order: those it has, or had when it was
- * stopped.
+ * The ids, in ascending order, of the workers that a group has, or had when the
+ * group was stopped.
  *
  * Thread:    any.
  * Ownership: the array is the caller's; NULL with n 0 to count.
@@ -283,37 +292,37 @@ EVC_API size_t
 evc_group_ids(const evc_group *group, unsigned *ids, size_t n);
 
 /*
- * So many workers from now on; running or not.  New ones start at once; those
- * that are too many end when their run is over, and keep their ids for when it
- * grows again.  Does not wait.  A worker that has ended by itself in this start
- * stays ended.
+ * Set the number of workers, whether the group runs or not.  New workers start
+ * at once.  Workers above the number end when their run is over; they come back
+ * with their ids when the group grows again.  The call does not wait.  A worker
+ * that has ended by itself in this start stays ended.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   0; -EVC_RESOURCE_EXHAUSTED, and it has as many as before;
+ * Returns:   0; -EVC_RESOURCE_EXHAUSTED, and the number is as before;
  *            -EVC_INVALID_ARGUMENT for 0 and more than 4096;
- *            -EVC_FAILED_PRECONDITION while it is stopping, or inside its
- *            own functions.
+ *            -EVC_FAILED_PRECONDITION while the group is stopping, or inside
+ *            its own functions.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
 evc_group_resize(evc_group *group, unsigned n_threads);
 
 /*
- * From now on no run begins; those that run go on to their end.  Does not wait.
- * A stop is heard all the same.
+ * Pause a group: no new run begins, and present runs go on to their end.  The
+ * call does not wait.  A stop ends a paused group as usual.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   0, also the second time; -EVC_FAILED_PRECONDITION when it does not
- *            run; -EVC_INVALID_ARGUMENT.
+ * Returns:   0, also the second time; -EVC_FAILED_PRECONDITION when the group
+ *            does not run; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_group_pause(evc_group *group);
 
 /*
- * Go on after evc_group_pause.
+ * Let a paused group go on.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
@@ -326,14 +335,15 @@ evc_group_resume(evc_group *group);
 /*
  * Take a group out of its registry and free it.
  *
- * Thread:    any but its own workers; it waits for a shutdown or cleanup that is
- *            under way, as long as a stop waits.
- * Ownership: group is gone after 0; for walks of the registry that hold it
- *            still, when they leave it (another thread's are waited for, a
- *            second at most, unless the caller is in one).  NULL is fine.
- * Returns:   0; -EVC_FAILED_PRECONDITION while it runs, while workers of it or
- *            something else in its scope live, inside a function of a group's,
- *            or in a fork child.
+ * Thread:    any but its own workers; the call waits for a shutdown or cleanup
+ *            that is under way, as long as a stop waits.
+ * Ownership: group is gone after 0.  A walk of the registry keeps the memory of
+ *            its groups until the walk ends; the call waits for walks of other
+ *            threads, a second at most, unless the caller is in a walk.
+ *            NULL is fine.
+ * Returns:   0; -EVC_FAILED_PRECONDITION while the group runs, while one of its
+ *            workers or another member of its scope lives, inside a function
+ *            of a group, or in a fork child.
  * Since:     0.1
  */
 EVC_API evc_status
@@ -352,7 +362,7 @@ EVC_API evc_status
 evc_group_get(const evc_group *group, evc_group_info *ret_info);
 
 /*
- * One of its workers, in the order of their ids.
+ * One worker of a group in numbers; index counts in the order of the ids.
  *
  * Thread:    any.
  * Ownership: *ret_info is the caller's.
@@ -364,8 +374,8 @@ evc_group_worker_get(const evc_group *group, unsigned index,
 		       evc_worker_info *ret_info);
 
 /*
- * One of its errors, the oldest first, of all its starts; the latest 256 are
- * kept.
+ * One error of a group; index 0 is the oldest.  The latest 256 errors of all
+ * starts are kept.
  *
  * Thread:    any.
  * Ownership: *ret_error is the caller's, filled by copy.
@@ -377,8 +387,9 @@ evc_group_error_get(const evc_group *group, unsigned index,
 		      evc_worker_error *ret_error);
 
 /*
- * Its scope: ask it for the stop, test it, wait on it (evc_sleep and its like),
- * say evc_fail with it.  Do not join, clear or free it.
+ * The group's scope.  Programs may request its stop, test it, wait on it
+ * (evc_sleep and similar calls) and pass it to evc_fail.  Do not join, clear or
+ * free it.
  *
  * Thread:    any.
  * Ownership: the group owns it.
@@ -389,19 +400,20 @@ EVC_API evc_coord *
 evc_group_scope(const evc_group *group);
 
 /*
- * What a worker says of the error that it returns: code, errno value and a
- * formatted text; the last one of a run counts, if that code is returned.
+ * Describe the error that a worker is about to return: code, errno value and a
+ * formatted text.  The last call of a run counts, if the run returns that code.
  *
  *     return evc_group_fail(group, EVC_DATA_LOSS, errno, "shard %d", i);
  *
- * It asks for nothing: what comes of the error on_error says, when it is
- * returned.  (evc_fail with the scope stops the group at once, also with
- * EVC_GROUP_RESTART.)  Called by anybody else it is that evc_fail.
+ * The call itself stops nothing: when the run returns the code, on_error
+ * decides what follows.  (evc_fail with the scope stops the group at once, also
+ * with EVC_GROUP_RESTART.)  Called outside of a run, it is evc_fail with the
+ * scope.
  *
  * Thread:    any; a worker, in its run.
  * Ownership: the text is copied, cut to fit.
- * Returns:   the code as it counts: a positive one, EVC_UNKNOWN for 0 and for
- *            what is no code; -EVC_INVALID_ARGUMENT without a group;
+ * Returns:   the code to return, always positive: EVC_UNKNOWN for 0 and for a
+ *            value that is no code; -EVC_INVALID_ARGUMENT without a group;
  *            -EVC_FAILED_PRECONDITION in a fork child.
  * Since:     0.1
  */
@@ -427,7 +439,7 @@ evc_group_fail(evc_group *group, evc_status code, int err,
 			    __func__, __VA_ARGS__)
 
 /*
- * The registry it stands in.
+ * The registry of a group.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
@@ -440,24 +452,25 @@ evc_group_registry(const evc_group *group);
 /* ---- metrics ---- */
 
 /*
- * Add to a metric of the group, and with count one to NAME_count as well.  On a
- * worker of the group it costs a few nanoseconds and contends with nobody.
- * worker_time and worker_time_count are added to by each run, failed ones too.
+ * Add a value to a metric of the group; with count, add 1 to NAME_count as
+ * well.  On a worker of the group the call costs a few nanoseconds and contends
+ * with no other thread.  Each run, a failed one too, adds to worker_time and
+ * worker_time_count.
  *
  * Thread:    any.
  * Ownership: name is copied.
  * Returns:   0; -EVC_INVALID_ARGUMENT (no name, or one of 48 bytes or more);
- *            -EVC_RESOURCE_EXHAUSTED (no memory, or more than 256 names, those
- *            two of the runs among them), -EVC_FAILED_PRECONDITION in a fork
- *            child.
+ *            -EVC_RESOURCE_EXHAUSTED (no memory, or more than 256 names,
+ *            worker_time and worker_time_count among them),
+ *            -EVC_FAILED_PRECONDITION in a fork child.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_group_put(evc_group *group, const char *name, double value, bool count);
 
 /*
- * The metrics of a group, summed over its workers, in the order in which they
- * came up.
+ * The metrics of a group, summed over its workers, in the order in which their
+ * names were first used.
  *
  * Thread:    any.
  * Ownership: the array is the caller's; NULL with n 0 to count.
@@ -472,15 +485,15 @@ evc_group_metrics(const evc_group *group, evc_metric *metrics, size_t n);
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   its value; 0 when there is none.
+ * Returns:   the value; 0 when there is no such metric.
  * Since:     0.1
  */
 EVC_API double
 evc_group_metric(const evc_group *group, const char *name);
 
 /*
- * All metrics of the group back to 0.  What a worker adds meanwhile counts
- * before or after it.
+ * Set all metrics of the group to 0.  A value that a worker adds meanwhile
+ * counts either before or after the reset.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
@@ -493,7 +506,7 @@ evc_group_metrics_reset(evc_group *group);
 /* ---- registries ---- */
 
 /*
- * Make a registry.
+ * Make a registry of the program's own.
  *
  * Thread:    any.
  * Ownership: the caller owns *ret_registry and gives it back by
@@ -505,11 +518,11 @@ EVC_API EVC_MUST_USE evc_status
 evc_registry_new(const evc_registry_opts *opts, evc_registry **ret_registry);
 
 /*
- * Say how the registry of the process is, before its first group is added.
+ * Set the options of the process's registry, before its first group is added.
  *
  * Thread:    any.
  * Ownership: opts are copied.
- * Returns:   0; -EVC_FAILED_PRECONDITION when it has groups;
+ * Returns:   0; -EVC_FAILED_PRECONDITION when the registry has groups;
  *            -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
@@ -519,13 +532,14 @@ evc_registry_configure(const evc_registry_opts *opts);
 /*
  * Free a registry with all its groups.
  *
- * Thread:    any but a worker of its.
+ * Thread:    any but a worker of one of its groups.
  * Ownership: registry and groups are gone after 0; NULL is fine.
- * Returns:   0; -EVC_FAILED_PRECONDITION while a group runs or workers of one
- *            live, for that of the process, inside a function of a group's, in
- *            a fork child; and while something else lives in its coordinator,
- *            or a walk goes through it: then its groups are gone, and it is
- *            there.
+ * Returns:   0; -EVC_FAILED_PRECONDITION while a group runs or a worker of a
+ *            group lives, for the process's registry, inside a function of a
+ *            group, in a fork child.  Also -EVC_FAILED_PRECONDITION while
+ *            another member lives in its coordinator, or while a walk goes
+ *            through the registry: then the groups are gone, but the registry
+ *            still exists.
  * Since:     0.1
  */
 EVC_API evc_status
@@ -535,7 +549,7 @@ evc_registry_free(evc_registry *reg);
  * The registry of the process.
  *
  * Thread:    any.
- * Ownership: nobody frees it.
+ * Ownership: the registry is never freed.
  * Returns:   the registry, never NULL.
  * Since:     0.1
  */
@@ -543,9 +557,9 @@ EVC_API evc_registry *
 evc_registry_default(void);
 
 /*
- * Start all groups that do not run: first init of each, then of each state.start
- * and its threads.  A failure (of an init, a state.start, a thread) leaves none
- * of these running: they are shut down again in reverse.
+ * Start all groups that do not run: first the init of each group, then for each
+ * group state.start and its threads.  When an init, a state.start or a thread
+ * fails, all these groups are shut down again in reverse, and none runs.
  *
  * Thread:    any; those functions run on it.
  * Ownership: nothing changes hands.
@@ -557,18 +571,19 @@ EVC_API EVC_MUST_USE evc_status
 evc_registry_start(evc_registry *reg);
 
 /*
- * Stop all groups: all are told, then all are awaited, in one budget, opts.grace
- * seconds (0: the registry's own, 5 by default; EVC_NO_GRACE: do not wait) for
- * everything together.  Other fields of opts must be 0.  Groups stay, and can be
- * started again.
+ * Stop all groups: request the stop of all, then wait for all.  One budget of
+ * opts.grace seconds (0: the registry's own, 5 by default; EVC_NO_GRACE: do not
+ * wait) is for everything together.  Other fields of opts must be 0.  The
+ * groups stay in the registry, and can be started again.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
  * Returns:   0 when all workers have ended (the caller left out), also when
- *            none ran; > 0 EVC_DEADLINE_EXCEEDED when not, and
- *            evc_last_error() names who lives; > 0 the code of the first error
- *            that has stopped one of these groups since its last start, and
- *            evc_last_error() has its text; -EVC_FAILED_PRECONDITION inside
+ *            none ran; > 0 EVC_DEADLINE_EXCEEDED when some have not, and
+ *            evc_last_error() names those still running; > 0 the code of the
+ *            first error that has stopped one of these groups since its last
+ *            start, and evc_last_error() has its text;
+ *            -EVC_FAILED_PRECONDITION inside
  *            a group's own functions or in a fork child;
  *            -EVC_INVALID_ARGUMENT.
  * Since:     0.1
@@ -577,11 +592,11 @@ EVC_API evc_status
 evc_registry_stop(evc_registry *reg, const evc_join_opts *opts);
 
 /*
- * The same for all groups of a name.
+ * Stop all groups that have this name, as evc_registry_stop does.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   as evc_registry_stop, and -EVC_NOT_FOUND when there is none.
+ * Returns:   as evc_registry_stop, and -EVC_NOT_FOUND when no group has it.
  * Since:     0.1
  */
 EVC_API evc_status
@@ -589,7 +604,7 @@ evc_registry_stop_name(evc_registry *reg, const char *name,
 		       const evc_join_opts *opts);
 
 /*
- * The ids of all workers of all groups, in their order.
+ * The ids of the workers of all groups, group by group.
  *
  * Thread:    any.
  * Ownership: the array is the caller's; NULL with n 0 to count.
@@ -602,8 +617,9 @@ evc_registry_ids(const evc_registry *reg, unsigned *ids, size_t n);
 /*
  * Walk the groups in the order in which they were added.
  *
- * Thread:    any; fn on the same one, with no lock held, so it may stop and
- *            start groups; freed they are not before the walk has left them.
+ * Thread:    any; fn runs on the same thread, with no lock held, so fn may
+ *            stop, start and free groups.  A group that is freed keeps its
+ *            memory until the walk ends.
  * Ownership: nothing changes hands.
  * Returns:   0; -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
@@ -612,12 +628,12 @@ EVC_API evc_status
 evc_registry_each(evc_registry *reg, evc_group_each_fn *fn, void *arg);
 
 /*
- * The registry's own coordinator: the parent of the groups without one.
+ * The registry's own coordinator: the parent of the groups without a coord.
  *
  * Thread:    any.
- * Ownership: the registry owns it: ask for its stop, look at it; do not free
- *            it.
- * Returns:   the coordinator; NULL when no group has wanted it yet, or memory
+ * Ownership: the registry owns the coordinator.  The caller may request its
+ *            stop and read its state, but must not free it.
+ * Returns:   the coordinator; NULL while no group needs it, or when memory
  *            was short.
  * Since:     0.1
  */
@@ -625,10 +641,10 @@ EVC_API evc_coord *
 evc_registry_coord(evc_registry *reg);
 
 /*
- * What happens to the registry of the process at exit(3): its groups are
- * stopped, within its budget, by the thread that exits, which is left out of
- * the wait; once.  On from the first group on; nothing happens in a fork
- * child, or after _exit(2).
+ * Switch the exit handler of the process's registry.  At exit(3) the thread
+ * that exits stops the groups, once, within the registry's budget; the wait
+ * leaves that thread out.  The handler is on from the first group on.  Nothing
+ * happens in a fork child, or after _exit(2).
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
