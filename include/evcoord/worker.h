@@ -18,10 +18,10 @@
  *		{ .name = "add", .fn = add },
  *	};
  *
- * A table goes to evc_cluster_open, for workers that are threads, and to
- * evc_worker_main in the program of workers that are processes, of this machine
- * or of others.  One program may be both: then its main has to ask evc_worker_is
- * first, before it opens a cluster.
+ * For workers that are threads the table is given to evc_cluster_open.  For
+ * workers that are processes, of this machine or of others, their program gives
+ * it to evc_worker_main.  One program may be both the coordinator and the
+ * worker: then its main has to ask evc_worker_is before it opens a cluster.
  */
 #ifndef EVCOORD_WORKER_H
 #define EVCOORD_WORKER_H
@@ -34,31 +34,31 @@ EVC_BEGIN_DECLS_
 typedef struct evc_exec evc_exec;
 
 /*
- * A function that a worker runs; called by one thread of the worker, one call
- * at a time in each worker.  What it returns is its outcome: 0 with the value of
- * evc_exec_return (nil without one), or a code, and every code but 0 is an
- * error, whatever the coordinator takes as clean.  A negative value is taken as
- * its positive code, one outside 0..255 as EVC_UNKNOWN.
+ * A function that a worker runs.  One thread of each worker calls its
+ * functions, one at a time.  The returned status is the outcome: 0 with the
+ * value of evc_exec_return (nil without a call of that), or a code.  Every code
+ * but 0 is an error, also one that is clean for the coordinator.  A negative
+ * value counts as its positive code, a value outside 0..255 as EVC_UNKNOWN.
  */
 typedef evc_status evc_exec_fn(evc_exec *x, void *arg);
 
 typedef struct evc_function {
-	const char *name; /* < 48 bytes, of its own in the table */
+	const char *name; /* < 48 bytes, unique in the table */
 	evc_exec_fn *fn;
 	void *arg;        /* for fn */
 	unsigned flags;   /* 0 */
 	uint64_t reserved_[4];
 } evc_function;
 
-/* ---- what it was called with ---- */
+/* ---- arguments and result ---- */
 
 /*
  * Read the positional arguments by a format, as evc_unpack; "w" fills an
- * evc_local *: what this worker has of a per-worker value.  The results of
- * remotes stand in their places.
+ * evc_local *: this worker's instance of a per-worker value.  In place of
+ * remotes stand their results.
  *
  * Thread:    the function's.
- * Ownership: what is filled in is valid until the function returns.
+ * Ownership: the filled values are valid until the function returns.
  * Returns:   as evc_unpack.
  * Since:     0.1
  */
@@ -66,7 +66,7 @@ EVC_API evc_status
 evc_exec_unpack(evc_exec *x, const char *format, ...);
 
 /*
- * The same of the arguments by name, which are a map or nil (an empty one).
+ * Read the arguments by name, a map, as evc_exec_unpack; nil is an empty map.
  *
  * Thread:    the function's.
  * Ownership: as evc_exec_unpack.
@@ -89,24 +89,25 @@ evc_exec_args(const evc_exec *x);
 
 /*
  * Set the function's result by a format of evc_pack, without "r" and "w".  The
- * last one counts.
+ * last call counts.
  *
  * Thread:    the function's.
  * Ownership: everything is copied.
- * Returns:   0, or > 0, EVC_INVALID_ARGUMENT or EVC_RESOURCE_EXHAUSTED, with
- *            its text kept as by evc_exec_fail: so that a function may return
- *            what this returns.
+ * Returns:   0, or > 0: EVC_INVALID_ARGUMENT or EVC_RESOURCE_EXHAUSTED, with a
+ *            text kept as by evc_exec_fail.  A function may return this value
+ *            as its own.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_exec_return(evc_exec *x, const char *format, ...);
 
 /*
- * Say why the function fails.  It does when it returns the code.
+ * Say why the function fails.  The function fails only when it returns the
+ * code.
  *
  * Thread:    the function's.
  * Ownership: the text is copied, cut to 191 bytes.
- * Returns:   code, 1..255; EVC_UNKNOWN for another one.
+ * Returns:   code, 1..255; EVC_UNKNOWN for another value.
  * Since:     0.1
  */
 EVC_API evc_status
@@ -118,7 +119,7 @@ evc_exec_fail(evc_exec *x, evc_status code, const char *fmt, ...)
 /*
  * Should the function end early?  It should when its remote was cancelled, when
  * another function of the cluster has failed, and at the stop of the cluster.
- * What it returns then still counts.
+ * The outcome that the function then returns still counts.
  *
  * Thread:    any, while the function runs.
  * Ownership: nothing changes hands.
@@ -129,19 +130,19 @@ EVC_API bool
 evc_exec_should_stop(const evc_exec *x);
 
 /*
- * Wait for that, timeout seconds at most: a sleep that ends early.
+ * Sleep for timeout seconds, or until evc_exec_should_stop becomes true.
  *
  * Thread:    the function's.
  * Ownership: nothing changes hands.
- * Returns:   true when the function should end; in a fork child at once.
+ * Returns:   true when the function should end; in a fork child true at once.
  * Since:     0.1
  */
 EVC_API bool
 evc_exec_wait_for_stop(evc_exec *x, double timeout);
 
 /*
- * The coordinator of the worker: of threads the cluster's scope, in a process
- * the worker's own.  Its stop is the end of the worker.
+ * The coordinator of the worker: for threads the cluster's scope, for a process
+ * the worker's own coordinator.  Its stop is the end of the worker.
  *
  * Thread:    the function's.
  * Ownership: the worker's.
@@ -151,21 +152,21 @@ evc_exec_wait_for_stop(evc_exec *x, double timeout);
 EVC_API evc_coord *
 evc_exec_coord(const evc_exec *x);
 
-/* ---- who runs it ---- */
+/* ---- the worker and the attempt ---- */
 
 typedef struct evc_exec_info {
-	const char *function;   /* its name; of evc_schedule_call "call" */
+	const char *function;   /* name; of evc_schedule_call "call" */
 	const char *worker;     /* the name of the worker */
-	unsigned worker_index;  /* 0 ..., as evc_cluster_worker_get has it */
+	unsigned worker_index;  /* 0 ..., as in evc_cluster_worker_get */
 	unsigned attempt;       /* 1 for the first */
 	uint64_t generation, n; /* the fencing token, compared in this order: an
-				   attempt that was given up has a smaller one
-				   than those that came later */
+				   attempt that was given up has a smaller token
+				   than the attempts after it */
 	uint64_t reserved_[8];
 } evc_exec_info;
 
 /*
- * Who runs it, and which attempt this is.
+ * The worker that runs the function, and which attempt this is.
  *
  * Thread:    the function's.
  * Ownership: the names are valid until the function returns.
@@ -178,14 +179,15 @@ evc_exec_get(const evc_exec *x, evc_exec_info *ret_info);
 /* ---- the cluster's variables ---- */
 
 /*
- * Add to a variable that is a number (one that is not there is 0).  With a
- * function scheduled as EVC_TRANSACTIONAL the updates are made when it has
- * succeeded, all at once and exactly once, however often it had to be run; what
- * is returned is then what they would make of the variable as it is.
+ * Add to a variable that is a number (a missing variable counts as 0).  The
+ * updates of a function scheduled as EVC_TRANSACTIONAL are made when the
+ * function has succeeded, all at once and exactly once, however often it had to
+ * be run.  In such a function *ret_now is the value that the variable would
+ * have if the updates were made now.
  *
  * Thread:    the function's.
- * Ownership: name is copied; *ret_now is the new value; NULL: then a
- *            transactional function asks nobody.
+ * Ownership: name is copied; *ret_now is the new value.  ret_now may be NULL:
+ *            then a transactional function sends no question.
  * Returns:   0; -EVC_INVALID_ARGUMENT, also for a variable that is no number;
  *            -EVC_UNAVAILABLE when the worker has lost its coordinator;
  *            -EVC_FAILED_PRECONDITION in a fork child of the function.
@@ -196,12 +198,14 @@ evc_exec_variable_add(evc_exec *x, const char *name, double by,
 		      double *ret_now);
 
 /*
- * Set a variable; as evc_exec_variable_add.
+ * Set a variable; nil removes it.  As evc_exec_variable_add for transactional
+ * functions.
  *
  * Thread:    the function's.
  * Ownership: name and value are copied.
- * Returns:   0; -EVC_INVALID_ARGUMENT; -EVC_UNAVAILABLE; -EVC_RESOURCE_EXHAUSTED
- *            without memory, or for more than a message can carry.
+ * Returns:   0; -EVC_INVALID_ARGUMENT; -EVC_UNAVAILABLE;
+ *            -EVC_RESOURCE_EXHAUSTED without memory, or for a value larger than
+ *            a message.
  * Since:     0.1
  */
 EVC_API evc_status
@@ -209,13 +213,13 @@ evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value);
 
 /*
  * Read a variable, with the updates of all functions that this worker has run
- * before; a transactional function sees its own updates, too.  Functions on other
- * workers may change it meanwhile.
+ * before; a transactional function sees its own updates, too.  Functions on
+ * other workers may change the variable meanwhile.
  *
  * Thread:    the function's.
  * Ownership: *ret_value is the caller's, for evc_value_free.
  * Returns:   0; -EVC_NOT_FOUND; -EVC_INVALID_ARGUMENT; -EVC_UNAVAILABLE;
- *            -EVC_DATA_LOSS when what an engine keeps is no value;
+ *            -EVC_DATA_LOSS when the bytes that an engine keeps are no value;
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
@@ -223,12 +227,12 @@ EVC_API evc_status
 evc_exec_variable_get(evc_exec *x, const char *name, evc_value *ret_value);
 
 /*
- * Set a variable if it is what is expected (NULL: not there; numbers compare as
- * numbers).  Not in a transactional function.
+ * Set a variable if its present value equals expected (NULL: the variable does
+ * not exist; numbers compare as numbers).  Not in a transactional function.
  *
  * Thread:    the function's.
  * Ownership: everything is copied.
- * Returns:   0; -EVC_ABORTED when it is something else;
+ * Returns:   0; -EVC_ABORTED when the present value differs;
  *            -EVC_FAILED_PRECONDITION in a transactional function; else as
  *            evc_exec_variable_set.
  * Since:     0.1
@@ -238,24 +242,24 @@ evc_exec_variable_compare_set(evc_exec *x, const char *name,
 			      const evc_value *expected,
 			      const evc_value *value);
 
-/* ---- what a worker keeps: datasets and per-worker values ---- */
+/* ---- datasets and per-worker values ---- */
 
 /*
- * What a function keeps on its worker, for as long as the cluster's per-worker
- * value or dataset is there.  Called by the thread that runs the worker's
- * functions.
+ * The operations of a state that a function keeps on its worker, for as long as
+ * the cluster's per-worker value or dataset exists.  They are called by the
+ * thread that runs the worker's functions.
  */
 typedef struct evc_keep_ops {
-	/* A dataset: begin another walk through it.  0 and *ret_iterator, or a
-	   code.  NULL: it is no dataset. */
+	/* Begin another walk through the dataset.  Returns 0 and *ret_iterator,
+	   or a code.  NULL: the state is no dataset. */
 	evc_status (*iterate)(evc_exec *x, void *state, void **ret_iterator);
-	/* The next element, by evc_exec_return; EVC_OUT_OF_RANGE at the end, or
-	   another code. */
+	/* Give the next element, by evc_exec_return.  Returns 0,
+	   EVC_OUT_OF_RANGE at the end, or another code. */
 	evc_status (*next)(evc_exec *x, void *iterator);
-	/* A walk is over, or not wanted any more.  NULL: nothing to free. */
+	/* Called when a walk is over or abandoned.  NULL: nothing to free. */
 	void (*free_iterator)(void *iterator);
-	/* The value or dataset was dropped, or its worker ends.  NULL: nothing
-	   to free. */
+	/* Called when the value or dataset was dropped, or its worker ends.
+	   NULL: nothing to free. */
 	void (*free)(void *state);
 	uint64_t reserved_[4];
 } evc_keep_ops;
@@ -265,33 +269,35 @@ typedef struct evc_keep_ops {
  * dataset (evc_per_worker_value, evc_per_worker_dataset).
  *
  * Thread:    the function's.
- * Ownership: *ops is copied; state is the worker's when the function returns
- *            0, and given to ops->free once; else the function's.
+ * Ownership: *ops is copied.  When the function returns 0, state belongs to the
+ *            worker, which gives it to ops->free once; else state stays the
+ *            function's.
  * Returns:   0; -EVC_FAILED_PRECONDITION when the function was not called to
- *            build something; -EVC_INVALID_ARGUMENT, also for NULL ops.
+ *            build a value or dataset; -EVC_INVALID_ARGUMENT, also for NULL
+ *            ops.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_exec_keep(evc_exec *x, const evc_keep_ops *ops, void *state);
 
 /*
- * What the function that built a per-worker value has kept.
+ * The state that the function which built a per-worker value has kept.
  *
  * Thread:    the function's.
  * Ownership: the worker's.
- * Returns:   the state of evc_exec_keep; of an iterator, the iterator; NULL
- *            for a value that was returned instead.
+ * Returns:   the state of evc_exec_keep; for an iterator, the iterator; NULL
+ *            when the function has returned a value instead.
  * Since:     0.1
  */
 EVC_API void *
 evc_local_state(const evc_local *local);
 
 /*
- * What the function that built a per-worker value has returned.
+ * The value that the function which built a per-worker value has returned.
  *
  * Thread:    the function's.
- * Ownership: the worker's; it stays as long as the per-worker value.
- * Returns:   the value; nil if it has kept a state, never NULL.
+ * Ownership: the worker's; valid as long as the per-worker value.
+ * Returns:   the value; nil if the function has kept a state; never NULL.
  * Since:     0.1
  */
 EVC_API const evc_value *
@@ -303,9 +309,9 @@ evc_local_value(const evc_local *local);
  * Thread:    the function's.
  * Ownership: *ret_value is valid until the next call for the same iterator, or
  *            until the function returns.
- * Returns:   0; > 0 as the dataset says: EVC_OUT_OF_RANGE at its end, with
- *            which the function may return; -EVC_INVALID_ARGUMENT for what is
- *            no iterator.
+ * Returns:   0; > 0 a code of the dataset: EVC_OUT_OF_RANGE at its end, which
+ *            the function may return as its own; -EVC_INVALID_ARGUMENT when
+ *            iterator is no iterator.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -315,15 +321,16 @@ evc_exec_next(evc_exec *x, evc_local *iterator, evc_value *ret_value);
 
 typedef struct evc_worker_opts {
 	/* Called once, before the first function, in a worker and never in a
-	   node; not 0: the worker ends, and that is its error, with the text of
-	   an evc_request_stop of c with the same code. */
+	   node.  Not 0: the worker ends with this code as its error; the text
+	   is that of an evc_request_stop of c with the same code. */
 	evc_status (*start)(evc_coord *c, void *arg);
 	/* Called once at the end, after the last function. */
 	void (*stop)(evc_coord *c, void *arg);
-	void *arg; /* for both */
-	/* Where workers are wanted, "redis://HOST:PORT/NAMESPACE": then a process
-	   that no cluster has started is a node of that address, and starts the
-	   workers itself.  NULL: it has to be started by a cluster. */
+	void *arg; /* for start and stop */
+	/* The address that workers serve, "redis://HOST:PORT/NAMESPACE": a
+	   process that no cluster has started is then a node of that address,
+	   and starts the workers itself.  NULL: the process has to be started
+	   by a cluster. */
 	const char *uri;
 	unsigned n_workers; /* of a node, 1024 at most; 0: as many as there are
 			       processors */
@@ -333,12 +340,12 @@ typedef struct evc_worker_opts {
 } evc_worker_opts;
 
 /*
- * Was this process started as a worker, by a cluster or by a node?  A node itself
- * is none.
+ * Was this process started as a worker, by a cluster or by a node?  A node is
+ * not a worker.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   true in a worker; false in a fork child of one.
+ * Returns:   true in a worker; false in a fork child of a worker.
  * Since:     0.1
  */
 EVC_API bool
@@ -346,27 +353,28 @@ evc_worker_is(void);
 
 /*
  * Be a worker, until the coordinator asks for the end or is gone.  To be called
- * in main, before other threads are made: it starts one.
+ * in main, before other threads are made: the call starts a thread.
  *
  * With opts->uri, in a process that no cluster has started: be a node of that
- * address.  It runs no function itself: it starts opts->n_workers processes of
- * this same program with the same arguments, which come here as workers.  They
- * serve whichever cluster is open at that address, one after the other, until
- * SIGTERM or SIGINT.  It logs to standard error.
+ * address.  A node runs no function itself: it starts opts->n_workers processes
+ * of this same program with the same arguments, which call evc_worker_main as
+ * workers.  They serve whichever cluster is open at that address, one cluster
+ * after the other, until the node gets SIGTERM or SIGINT.  A node logs to
+ * standard error.
  *
  * Thread:    the main thread; functions run on it.
- * Ownership: functions and opts must live until it returns.
- * Returns:   0 after an end that was asked for, a signal among them; > 0:
- *            opts->start failed, or EVC_UNAVAILABLE when the coordinator is
- *            gone (a SIGKILL comes soon after), or what has ended the node;
- *            -EVC_FAILED_PRECONDITION when evc_worker_is says no and there is
- *            no uri, or the coordinator is of another version, and in a fork
- *            child that has come back from a function;
- *            -EVC_INVALID_ARGUMENT for a table with mistakes, which the
- *            coordinator is told, too, for options or an address with some, or
- *            one whose engine has no nodes; -EVC_UNIMPLEMENTED when
- *            libevcoord-redis is not there; -EVC_RESOURCE_EXHAUSTED; of a node
- *            whatever else its engine refuses.
+ * Ownership: functions and opts must live until the call returns.
+ * Returns:   0 after a requested end, by a signal too; > 0: opts->start failed,
+ *            or EVC_UNAVAILABLE when the coordinator is gone (a SIGKILL comes
+ *            soon after), or the error that has ended the node;
+ *            -EVC_FAILED_PRECONDITION when evc_worker_is is false and there is
+ *            no uri, when the coordinator is of another version, and in a fork
+ *            child that has returned from a function;
+ *            -EVC_INVALID_ARGUMENT for mistakes in the table (the coordinator
+ *            gets them, too), in the options or in the address, or for an
+ *            address whose engine has no nodes; -EVC_UNIMPLEMENTED when
+ *            libevcoord-redis is not installed; -EVC_RESOURCE_EXHAUSTED; for a
+ *            node any other refusal of its engine.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -380,8 +388,8 @@ enum {
 };
 
 /*
- * What a shared object for evc-worker(1) exports, by the name that is declared
- * here: no library defines it.
+ * A shared object for evc-worker(1) defines a constant of this type under the
+ * name evc_worker_exports, declared below.  No library defines that name.
  *
  *	const evc_worker_object evc_worker_exports = {
  *		.abi = EVC_WORKER_ABI,
