@@ -6,8 +6,7 @@
  * Three events end pushes and pops; when several have happened, the first in
  * this list counts:
  *   - a stop of the queue's coordinator: pushes and pops return -EVC_CANCELLED
- *   at
- *     once; with EVC_QUEUE_DRAIN pops first hand out the items in the queue;
+ *     at once; with EVC_QUEUE_DRAIN pops first hand out the items in the queue;
  *   - evc_queue_cancel, of this queue alone: pushes and pops return
  *     -EVC_CANCELLED at once, and the items stay;
  *   - evc_queue_close, the end of input: pushes are refused with
@@ -44,7 +43,7 @@ typedef struct evc_queue_opts {
 
 /* A queue in numbers.  Each number is read by itself. */
 typedef struct evc_queue_info {
-	size_t capacity, n;          /* n: items in the queue, or being pushed */
+	size_t capacity, n;          /* n items are in it, or being pushed */
 	uint64_t n_pushed, n_popped; /* since evc_queue_new */
 	unsigned n_pushing, n_popping; /* threads that wait to push, to pop */
 	bool closed, cancelled;
