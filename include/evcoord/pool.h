@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The job pool: what would hold up a loop runs on threads, and its completion on
- * the loop that asked for it.
+ * The job pool: a job that would hold up a loop runs on a thread of the pool,
+ * and its completion runs on the loop that submitted the job.
  *
  * A pool is a scope of its coordinator, and its threads are the members.  They
- * are background members: a pool without jobs keeps no join waiting.  Each job
- * that was accepted gets exactly one completion, on the loop it was submitted
- * for; that loop's run and every join wait for it.  Only a loop that is destroyed
- * under its jobs gets none: they are completed with EVC_CANCELLED on whichever
- * thread finds out, and must not use it.
+ * are background members: a pool without jobs keeps no join waiting.  Each
+ * accepted job gets exactly one completion, on the loop it was submitted for;
+ * that loop's run and every join wait for the completion.  There is one
+ * exception: when a loop is destroyed before its jobs are completed, they are
+ * completed with EVC_CANCELLED on any thread, and must not use the loop.
  *
- * A job is memory of the caller, so that a submit allocates nothing: embed it in
- * what it works on.
+ * A job is memory of the caller, so a submit allocates nothing.  Embed the job
+ * in the struct of its data:
  *
  *     struct lookup { evc_job job; char name[256]; struct addrinfo *found; };
  *
@@ -31,25 +31,26 @@ typedef struct evc_pool evc_pool;
 typedef struct evc_job evc_job;
 
 /*
- * Zeroed before its first use; work, done and arg are set by the caller, the
- * rest is the library's.  From an accepted submit until done is called it stays
- * where it is.  64 bytes: where jobs are tiny and many, a boundary of 64 bytes is
- * the best place for one.
+ * A job is zeroed before its first use.  The caller sets work, done and arg;
+ * the other fields are the library's.  From an accepted submit until done is
+ * called the job must not move.  It has 64 bytes: programs with many tiny jobs
+ * best align each to 64 bytes.
  */
 struct evc_job {
-	/* On a thread of the pool: the work.  What it returns is for done, it
-	   stops nobody.  If it ends its thread, by pthread_exit or by a
-	   cancellation, the job is completed with EVC_ABORTED, and another
-	   thread takes over; what is left of that one goes at the stop. */
+	/* The work, called on a thread of the pool.  The returned status is
+	   given to done, and stops nothing.  If work ends its thread, by
+	   pthread_exit or by a cancellation, the job is completed with
+	   EVC_ABORTED, and another thread takes over; the rest of the ended
+	   thread is freed at the stop. */
 	evc_status (*work)(evc_job *job);
-	/* On the loop it was submitted for: with what work returned, or with
-	   EVC_CANCELLED when it has not begun.  In it the job may be freed, or
-	   submitted again; the pool may be freed in the last one.  It does not
-	   end its thread: what that has in hand would be lost.  NULL: nothing
-	   is called. */
+	/* The completion, called on the loop that the job was submitted for:
+	   with the status of work, or with EVC_CANCELLED when work was not
+	   called.  done may free the job or submit it again; the last done may
+	   free the pool.  done must not end its thread, because other
+	   completions of that thread would be lost.  NULL: none. */
 	void (*done)(evc_job *job, evc_status result);
-	void *arg;        /* for the two */
-	/* the library's; what a job needs on its usual way comes first */
+	void *arg;        /* for work and done */
+	/* The library's; fields that every job uses come first. */
 	void *port_;
 	uint64_t slot_;
 	uint32_t state_;
@@ -59,9 +60,9 @@ struct evc_job {
 };
 
 enum {
-	/* evc_pool_opts.flags.  At a stop what is queued runs to its end;
-	   without this it is completed with EVC_CANCELLED, and only what has
-	   begun goes on. */
+	/* evc_pool_opts.flags.  At a stop, queued jobs run to their end.
+	   Without this flag they are completed with EVC_CANCELLED, and only
+	   jobs that have begun go on. */
 	EVC_POOL_FINISH = 1 << 22
 };
 
@@ -69,28 +70,29 @@ typedef struct evc_pool_opts {
 	unsigned n_threads; /* at most, <= 1024; 0 = one for each cpu that the
 			       calling thread may use */
 	unsigned capacity;  /* jobs that may be queued for a loop by its own
-			       thread, and as many by all others; rounded up to
-			       a power of two, <= 2^24; 0 = 65536 */
-	double idle;        /* seconds without work after which a thread ends,
-			       to be started again when there is work; 0 =
-			       never */
+			       thread, and as many by all other threads; rounded
+			       up to a power of two, <= 2^24; 0 = 65536 */
+	double idle;        /* seconds without work after which a thread ends;
+			       new work starts a thread again; 0 = never */
 	unsigned flags;     /* EVC_POOL_FINISH */
 	size_t stack;       /* bytes; 0 = the system's default, as for
 			       pthread_create */
-	unsigned thread_flags; /* EVC_KICK: wake what a job is blocked in */
+	unsigned thread_flags; /* EVC_KICK: a stop sends the kick signal to
+				  threads that are blocked in a job */
 	uint64_t reserved_[8];
 } evc_pool_opts;
 
-/* Numbers of a moment, each by itself. */
+/* A pool in numbers.  Each number is read by itself. */
 typedef struct evc_pool_info {
-	unsigned n_threads;   /* at most */
-	unsigned n_live;      /* there are */
-	unsigned n_idle;      /* of these, asleep without work */
-	uint64_t n_submitted; /* accepted since evc_pool_new */
-	uint64_t n_queued;    /* not begun */
-	uint64_t n_running;   /* begun, and work has not returned */
-	uint64_t n_done;      /* work has returned, or ended its thread */
-	uint64_t n_cancelled; /* completed without having begun */
+	unsigned n_threads;   /* most threads that the pool may have */
+	unsigned n_live;      /* threads that the pool has now */
+	unsigned n_idle;      /* threads that sleep without work */
+	uint64_t n_submitted; /* jobs accepted since evc_pool_new */
+	uint64_t n_queued;    /* jobs not begun */
+	uint64_t n_running;   /* jobs begun, whose work has not returned */
+	uint64_t n_done;      /* jobs whose work has returned, or has ended its
+				 thread */
+	uint64_t n_cancelled; /* jobs completed without having begun */
 	uint64_t reserved_[8];
 } evc_pool_info;
 
@@ -112,31 +114,32 @@ evc_pool_new(evc_coord *c, const char *name, const evc_pool_opts *opts,
 /*
  * End a pool's threads and free it.
  *
- * Thread:    any but the pool's own; not in a stop hook.  Waits for the threads,
- *            which have nothing to do.
+ * Thread:    any but the pool's own; not in a stop hook.  The call waits for
+ *            the threads, which are idle.
  * Ownership: pool is gone after 0; NULL is fine.
- * Returns:   0; -EVC_FAILED_PRECONDITION while it has jobs that are not
- *            completed (one whose done is being called is), and on a thread of
- *            the pool.
+ * Returns:   0; -EVC_FAILED_PRECONDITION while a job is not completed (a job is
+ *            completed as soon as its done is called), and on a thread of the
+ *            pool.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_pool_free(evc_pool *pool);
 
 /*
- * Submit a job, whose completion comes on the loop of r: a reactor of any
- * coordinator of the process.  r must stay until this returns: on the loop's
- * thread it does; any other thread has to know that neither the loop is detached
- * nor its coordinator freed meanwhile, or calls evc_pool_submit_to.
+ * Submit a job.  Its completion runs on the loop of r, a reactor of any
+ * coordinator of the process.  r must exist until the call returns.  On the
+ * loop's own thread it does.  Another thread has to be sure that meanwhile the
+ * loop is not detached and its coordinator not freed; else it calls
+ * evc_pool_submit_to.
  *
- * Thread:    any, one at a time for a job; fastest on the loop of r, where it
- *            takes no lock while jobs of that loop are under way.
+ * Thread:    any, one at a time for a job; fastest on the loop of r, where the
+ *            call takes no lock while jobs of that loop are under way.
  * Ownership: job is the pool's until its done is called.  After a refusal it is
  *            the caller's, and nothing is called.
- * Returns:   0; -EVC_RESOURCE_EXHAUSTED when as many are queued as may be, or
- *            not a single thread can be had; -EVC_CANCELLED after the stop of
- *            the pool or of the loop's coordinator; -EVC_ALREADY_EXISTS when
- *            it is not completed yet; -EVC_NOT_FOUND when the loop is gone;
+ * Returns:   0; -EVC_RESOURCE_EXHAUSTED when the queue is full, or not a single
+ *            thread can be started; -EVC_CANCELLED after the stop of the pool
+ *            or of the loop's coordinator; -EVC_ALREADY_EXISTS when the job is
+ *            not completed yet; -EVC_NOT_FOUND when the loop is gone;
  *            -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION in a fork child.
  * Since:     0.1
  */
@@ -144,14 +147,14 @@ EVC_API EVC_MUST_USE evc_status
 evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job);
 
 /*
- * The same, but wait for room, timeout seconds at most.
+ * evc_pool_submit with a wait for room, timeout seconds at most.
  *
  * Thread:    any but the pool's and r's own; not inside ev_run of a loop of the
- *            pool's coordinator.  With a timeout <= 0, which is a look, any.
+ *            pool's coordinator.  With a timeout <= 0, which never waits, any.
  * Ownership: as evc_pool_submit.
  * Returns:   as evc_pool_submit, but -EVC_DEADLINE_EXCEEDED when there was no
  *            room in time; -EVC_CANCELLED at a stop, at once;
- *            -EVC_FAILED_PRECONDITION where it would wait but must not.
+ *            -EVC_FAILED_PRECONDITION on a thread that must not wait.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -159,14 +162,15 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 		     double timeout);
 
 /*
- * The same by a handle, which outlives the loop: for threads that do not know
- * how long that is there.  timeout <= 0: do not wait for room.
+ * evc_pool_submit for a loop named by a handle, which outlives the loop: for
+ * threads that do not know how long the loop exists.  timeout <= 0: do not wait
+ * for room.
  *
  * Thread:    as evc_pool_submit_wait.
  * Ownership: as evc_pool_submit; loop stays the caller's.
  * Returns:   as evc_pool_submit, with a timeout > 0 as evc_pool_submit_wait;
- *            -EVC_NOT_FOUND when the loop was detached or destroyed, whatever
- *            became of its coordinator.
+ *            -EVC_NOT_FOUND when the loop was detached or destroyed, also when
+ *            its coordinator was freed.
  * Since:     0.1
  */
 EVC_API EVC_MUST_USE evc_status
@@ -174,25 +178,27 @@ evc_pool_submit_to(evc_pool *pool, evc_loop_ref *loop, evc_job *job,
 		   double timeout);
 
 /*
- * Cancel a job.  One that has not begun does not begin, and is completed with
- * EVC_CANCELLED, in the loop's next turn.  One that has begun is told: its
+ * Cancel a job.  A job that has not begun does not begin, and is completed with
+ * EVC_CANCELLED, in the loop's next turn.  For a job that has begun,
  * evc_job_should_stop is true from now on.
  *
- * Thread:    any, from when its submit has returned until it is completed; so
- *            best its loop's.
- * Ownership: nothing changes hands: its done is still called.
- * Returns:   0 when it will not begin, or was told; -EVC_NOT_FOUND when it is
- *            not in a pool, or its work has returned; -EVC_INVALID_ARGUMENT.
+ * Thread:    any, but only between the return of the submit and the completion;
+ *            the loop's thread can be sure of that.
+ * Ownership: nothing changes hands: the job's done is still called.
+ * Returns:   0 when the job will not begin, or was asked to end;
+ *            -EVC_NOT_FOUND when the job is not in a pool, or its work has
+ *            returned; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_job_cancel(evc_job *job);
 
 /*
- * Is this job to end?  When it was cancelled, or, without EVC_POOL_FINISH, at a
- * stop: of the pool, or of the loop's coordinator as soon as that loop was told.
+ * Should this job end?  It should when it was cancelled, and, without
+ * EVC_POOL_FINISH, at a stop of the pool, or of the loop's coordinator as soon
+ * as the loop has seen that stop.
  *
- * Thread:    its work's; any other as for evc_job_cancel.
+ * Thread:    that of its work; any other as for evc_job_cancel.
  * Ownership: nothing changes hands.
  * Returns:   true from then on.
  * Since:     0.1
@@ -201,8 +207,8 @@ EVC_API bool
 evc_job_should_stop(const evc_job *job);
 
 /*
- * How many threads it may have from now on.  Threads that are too many end when
- * their job has ended; more are started when there is work for them.
+ * Set how many threads the pool may have.  Threads above the number end when
+ * their job has ended; new ones are started when there is work for them.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
@@ -214,7 +220,7 @@ EVC_API evc_status
 evc_pool_resize(evc_pool *pool, unsigned n_threads);
 
 /*
- * What it is doing.
+ * The numbers of a pool.
  *
  * Thread:    any.
  * Ownership: *ret_info is the caller's.
@@ -226,12 +232,13 @@ EVC_API evc_status
 evc_pool_get(const evc_pool *pool, evc_pool_info *ret_info);
 
 /*
- * The pool's scope: its members are the threads.  Its stop is the pool's; when
- * all jobs of that round are completed and it was cleared, the pool can be used
- * again.
+ * The pool's scope: its members are the threads, and its stop is the pool's.
+ * When all jobs of a round are completed and the scope was cleared, the pool
+ * can be used again.
  *
  * Thread:    any.
- * Ownership: the pool owns it; ask for its stop, join it, do not free it.
+ * Ownership: the pool owns the scope.  The caller may request its stop and join
+ *            it, but must not free it.
  * Returns:   the scope; NULL for NULL.
  * Since:     0.1
  */

@@ -6,9 +6,10 @@
  *	rediss://HOST:PORT/NAMESPACE
  *	unix:///PATH/TO/SOCKET/NAMESPACE
  *
- * It is found by itself when libevcoord-redis is linked, or is where the
- * system's libraries are; evcoord-redis(7) says how it is used.  Programs need
- * this header to name it in evc_cluster_config.engines.
+ * A cluster finds the engine by itself when libevcoord-redis is linked, or is
+ * installed among the system's libraries; evcoord-redis(7) says how it is used.
+ * Programs need this header only to name the engine in
+ * evc_cluster_config.engines.
  */
 #ifndef EVCOORD_REDIS_H
 #define EVCOORD_REDIS_H
@@ -18,13 +19,13 @@
 EVC_BEGIN_DECLS_
 
 /*
- * An engine for that scheme.
+ * The engine for a scheme: "redis", "rediss" or "unix".
  *
  * Thread:    any.
  * Ownership: static.
- * Returns:   the engine; NULL when it serves no such scheme (as "rediss" where
- *            hiredis has no TLS: then opening such an address says so), and for
- *            NULL.
+ * Returns:   the engine; NULL for NULL and for a scheme that is not served,
+ *            such as "rediss" where hiredis has no TLS (the open of such an
+ *            address says so).
  * Since:     0.1
  */
 EVC_API const evc_engine_ops *

@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Values: what a cluster's functions are given and what they give back.  Each
- * is one MessagePack value, made and read by a format.
+ * Values: the arguments and results of a cluster's functions.  Each is one
+ * MessagePack value, made and read by a format.
  *
  *	evc_pack(&v, "[i {path:s size:U}]", 7, "/etc/motd", size);
  *	evc_unpack(&v, "[i {path:S}]", &number, &path, &path_len);
  *
- * A format is one value (evc_pack: of none, "", comes nil); spaces and commas
- * are for the eye.
+ * A format describes one value (for evc_pack an empty format, "", makes nil).
+ * Spaces and commas in it have no meaning.
  *
  *            evc_pack takes               evc_unpack fills
- *   n        nothing: nil                 nothing: it must be nil
+ *   n        nothing: nil                 nothing: the value must be nil
  *   b        int                          int *, 0 or 1
  *   i u      int, unsigned                int *, unsigned *
  *   I U      int64_t, uint64_t            int64_t *, uint64_t *
  *   d        double                       double *, of a whole number too
  *   s        const char *, NULL is nil    char *, size_t: copied there, with a
- *                                         0 byte; it must fit
+ *                                         0 byte; the text must fit
  *   S        const char *, size_t         const char **, size_t *
  *   B        const void *, size_t         const void **, size_t *
  *   v        const evc_value *            evc_value *
- *   *        -                            nothing: it may be anything
+ *   *        -                            nothing: any value is accepted
  *   r        evc_remote *                 -
  *   w        const evc_per_worker *       evc_local **, in a function alone
- *   [ ]      an array of what stands      the same; "..." before the ] says
- *            inside                       that there may be more
+ *   [ ]      an array of the formats      the same; "..." before the ] says
+ *            inside                       that there may be more elements
  *   { }      a map of KEY:TYPE; the KEY   the same; KEY?:TYPE may be missing,
- *            is a word, or % for a        and is then left as it is; entries
- *            const char * of its own      that are not named are passed over
+ *            is a word, or % for a        then nothing is filled; entries that
+ *            const char * argument        the format does not name are skipped
  *
- * What S, B and v fill points into the value that is read.  A whole number that
- * does not fit its type, and a type that is not the one asked for, is refused.
+ * The pointers that S, B and v fill point into the value that is read.  A whole
+ * number that does not fit its type is refused, and so is a value of another
+ * type than the format's.
  */
 #ifndef EVCOORD_VALUE_H
 #define EVCOORD_VALUE_H
@@ -50,16 +51,16 @@ enum {
 };
 
 /*
- * One whole MessagePack value; NULL, 0 stands for nil.  What evc_pack and the
- * calls that return one have made is given back by evc_value_free; of one that
- * the program made by other means the memory stays its own.
+ * One whole MessagePack value; NULL, 0 stands for nil.  A value from evc_pack,
+ * or from another call that returns one, is given back by evc_value_free.  The
+ * memory of a value that the program made by other means stays the program's.
  */
 typedef struct evc_value {
 	const void *data;
 	size_t size;
 } evc_value;
 
-/* What stands outermost in a value: evc_value_type */
+/* The type of a value: evc_value_type */
 enum {
 	EVC_VALUE_NIL = 1,
 	EVC_VALUE_BOOL = 2,
@@ -70,7 +71,7 @@ enum {
 	EVC_VALUE_ARRAY = 7,
 	EVC_VALUE_MAP = 8,
 	EVC_VALUE_REMOTE = 9,     /* an evc_remote stands for its result */
-	EVC_VALUE_PER_WORKER = 10 /* what each worker has its own of */
+	EVC_VALUE_PER_WORKER = 10 /* an evc_per_worker */
 };
 
 /*
@@ -78,11 +79,11 @@ enum {
  *
  * Thread:    any.
  * Ownership: *ret_value is the caller's, for evc_value_free; everything is
- *            copied.  A remote or a per-worker value in it is a name, which
- *            keeps nothing alive: it has to be there still when the value is
- *            scheduled or fetched.
- * Returns:   0; -EVC_INVALID_ARGUMENT for a format that is none, deeper than
- *            EVC_VALUE_DEPTH, or with "v" of bytes that are no value;
+ *            copied.  A remote or a per-worker value is packed as a name, which
+ *            keeps nothing alive: the remote or per-worker value must still
+ *            exist when the packed value is scheduled or fetched.
+ * Returns:   0; -EVC_INVALID_ARGUMENT for a wrong format, for one deeper than
+ *            EVC_VALUE_DEPTH, and for "v" with bytes that are no value;
  *            -EVC_FAILED_PRECONDITION for a remote of a fork child's parent;
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
@@ -91,12 +92,13 @@ EVC_API EVC_MUST_USE evc_status
 evc_pack(evc_value *ret_value, const char *format, ...);
 
 /*
- * Read a value by a format.  What was filled before a mismatch stays filled.
+ * Read a value by a format.  Arguments that were filled before a mismatch stay
+ * filled.
  *
  * Thread:    any.
- * Ownership: what S, B and v fill points into value.
- * Returns:   0; -EVC_INVALID_ARGUMENT when the value is another one - the text
- *            of evc_last_error says where - or when the format is none;
+ * Ownership: the pointers that S, B and v fill point into value.
+ * Returns:   0; -EVC_INVALID_ARGUMENT when the value does not match (the text
+ *            of evc_last_error says where) or when the format is wrong;
  *            -EVC_NOT_FOUND for a missing key; -EVC_OUT_OF_RANGE for a number
  *            or a text that does not fit; -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
@@ -105,7 +107,7 @@ EVC_API evc_status
 evc_unpack(const evc_value *value, const char *format, ...);
 
 /*
- * Give back what evc_pack, or another call that returns a value, has made.
+ * Free a value that evc_pack, or another call that returns a value, has made.
  *
  * Thread:    any.
  * Ownership: *value is nil afterwards; NULL and nil are fine.
@@ -120,7 +122,7 @@ evc_value_free(evc_value *value);
  *
  * Thread:    any.
  * Ownership: *ret_value is the caller's, for evc_value_free.
- * Returns:   0; -EVC_INVALID_ARGUMENT when it is no value;
+ * Returns:   0; -EVC_INVALID_ARGUMENT when value is no valid value;
  *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
@@ -128,8 +130,9 @@ EVC_API EVC_MUST_USE evc_status
 evc_value_copy(evc_value *ret_value, const evc_value *value);
 
 /*
- * Is this one whole value: are all lengths inside, nothing behind it, and is it
- * no deeper than EVC_VALUE_DEPTH?  For bytes from elsewhere.
+ * Are these bytes one whole value?  All lengths must stay inside, nothing may
+ * follow the value, and it may be no deeper than EVC_VALUE_DEPTH.  For bytes
+ * from other sources.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
@@ -140,18 +143,18 @@ EVC_API evc_status
 evc_value_check(const evc_value *value);
 
 /*
- * What stands outermost in a value.
+ * The type of a value: of an array or a map, not of its elements.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   EVC_VALUE_...; 0 for what is no value.
+ * Returns:   EVC_VALUE_...; 0 for bytes that are no value.
  * Since:     0.1
  */
 EVC_API unsigned
 evc_value_type(const evc_value *value);
 
 /*
- * How many elements an array, or entries a map, has.
+ * The number of elements of an array, or of entries of a map.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
@@ -162,27 +165,28 @@ EVC_API size_t
 evc_value_count(const evc_value *value);
 
 /*
- * An element of an array; of a map, the value of an entry.  To walk from the
- * first to the last takes time in proportion to the square of their number:
- * evc_value_next is for that.
+ * An element of an array; of a map, the value of an entry.  A walk by this call
+ * takes time in proportion to the square of the number of elements; use
+ * evc_value_next for that.
  *
  * Thread:    any.
  * Ownership: *ret_element points into value.
- * Returns:   0; -EVC_OUT_OF_RANGE past the end; -EVC_INVALID_ARGUMENT when it
- *            is neither.
+ * Returns:   0; -EVC_OUT_OF_RANGE past the end; -EVC_INVALID_ARGUMENT when
+ *            value is neither an array nor a map.
  * Since:     0.1
  */
 EVC_API evc_status
 evc_value_at(const evc_value *value, size_t index, evc_value *ret_element);
 
 /*
- * Walk an array or a map: *at is 0 for the first, and the library's from then
- * on.
+ * Walk an array or a map.  The caller sets *at to 0 before the first call, and
+ * then leaves it to the library.
  *
  * Thread:    any.
  * Ownership: *ret_key (of a map; else nil) and *ret_element point into value;
- *            either may be NULL.
- * Returns:   true with the next one; false at the end, and for what is neither.
+ *            ret_key and ret_element may be NULL.
+ * Returns:   true with the next element; false at the end, and when value is
+ *            neither an array nor a map.
  * Since:     0.1
  */
 EVC_API bool
@@ -194,7 +198,7 @@ evc_value_next(const evc_value *value, size_t *at, evc_value *ret_key,
  *
  * Thread:    any.
  * Ownership: nothing changes hands.
- * Returns:   as snprintf: the length of the whole text, whatever fitted.
+ * Returns:   as snprintf: the length of the whole text, even if less fitted.
  * Since:     0.1
  */
 EVC_API size_t
