@@ -40,8 +40,8 @@ struct evc_job {
 	/* The work, called on a thread of the pool.  The returned status is
 	   given to done, and stops nothing.  If work ends its thread, by
 	   pthread_exit or by a cancellation, the job is completed with
-	   EVC_ABORTED, and another thread takes over; the rest of the ended
-	   thread is freed at the stop. */
+	   EVC_ABORTED, and another thread takes over; the old thread is gone
+	   only at the stop. */
 	evc_status (*work)(evc_job *job);
 	/* The completion, called on the loop that the job was submitted for:
 	   with the status of work, or with EVC_CANCELLED when work was not
