@@ -14,11 +14,11 @@
  *     cluster --ops--> engine      open, wake, cancel, kill, leave, close
  *     cluster <--sink-- engine     up, defs, take, finished, gone, closed
  *
- * All ops but open and close are called under the cluster's lock, by any
- * thread.  An op takes note, wakes the engine's own loop or threads, and
- * returns; it does not call the sink.  Any thread that holds no lock which an
- * op takes may call the sink.  All calls about one worker come one after the
- * other.
+ * Ops are called under the cluster's lock, by any thread, but for open, close,
+ * ask, answer, until, rank, serve and served.  An op takes note, wakes the
+ * engine's own loop or threads, and returns; it does not call the sink.  Any
+ * thread that holds no lock which an op takes may call the sink.  All calls
+ * about one worker come one after the other.
  *
  * A worker's life: up; then, again and again, defs until there are none, take,
  * finished; then fenced (the worker completes nothing more) and gone (the
