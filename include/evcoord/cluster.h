@@ -47,7 +47,7 @@ typedef struct evc_cluster evc_cluster;
 /* A transport; its members stand in evcoord/unstable/engine.h. */
 typedef struct evc_engine_ops evc_engine_ops;
 
-/* What a worker is: evc_cluster_worker_info.state */
+/* The state of a worker: evc_cluster_worker_info.state */
 enum {
 	EVC_WORKER_STARTING = 1, /* not seen yet, or seen and not ready */
 	EVC_WORKER_UP = 2,       /* takes functions */
@@ -563,7 +563,7 @@ evc_per_worker_dataset(evc_cluster *cluster, const char *name,
 		       evc_per_worker **ret_dataset);
 
 /*
- * Make a dataset on each worker of the elements of an array.
+ * Make a dataset on each worker, from the elements of an array.
  *
  * Thread:    any.
  * Ownership: as evc_per_worker_value; elements is copied.

@@ -81,7 +81,7 @@ typedef struct evc_logger {
 			 may call fn at once */
 } evc_logger;
 
-/* What a group has beside its workers; each may be NULL. */
+/* Functions of a group beside its workers; each may be NULL. */
 typedef struct evc_group_state {
 	evc_status (*start)(void *arg); /* not 0: the group is not started, as
 					   when an init fails */
@@ -124,7 +124,7 @@ typedef struct evc_group_opts {
 	evc_group_state state;
 	const evc_logger *loggers; /* copied */
 	unsigned n_loggers;        /* at most 16 */
-	/* Of the threads: stack, grace, flags (EVC_KICK, EVC_WATCHED), unblock
+	/* For the threads: stack, grace, flags (EVC_KICK, EVC_WATCHED), unblock
 	   (called with the arg of the group); nothing else. */
 	evc_member_opts member;
 	/* Clean codes of the workers, as in evc_config; none: EVC_OUT_OF_RANGE,
@@ -223,7 +223,7 @@ evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
  * A group that has stopped is started again: its workers keep their ids, and
  * the group keeps its errors and metrics.
  *
- * Thread:    any; those functions run on it.
+ * Thread:    any; init and state.start run on the calling thread.
  * Ownership: nothing changes hands.
  * Returns:   0, also when the group runs already; > 0 what init or state.start
  *            returned; -EVC_CANCELLED while its parent is stopped, and for a
@@ -561,7 +561,7 @@ evc_registry_default(void);
  * group state.start and its threads.  When an init, a state.start or a thread
  * fails, all these groups are shut down again in reverse, and none runs.
  *
- * Thread:    any; those functions run on it.
+ * Thread:    any; init and state.start run on the calling thread.
  * Ownership: nothing changes hands.
  * Returns:   0, also when there is nothing to start; > 0 what an init or a
  *            state.start returned; else as evc_group_start.

@@ -128,9 +128,9 @@ evc_pool_free(evc_pool *pool);
 /*
  * Submit a job.  Its completion runs on the loop of r, a reactor of any
  * coordinator of the process.  r must exist until the call returns.  On the
- * loop's own thread it does.  Another thread has to be sure that meanwhile the
- * loop is not detached and its coordinator not freed; else it calls
- * evc_pool_submit_to.
+ * loop's own thread this is always so.  Another thread has to be sure that
+ * meanwhile the loop is not detached and its coordinator not freed; else it
+ * calls evc_pool_submit_to.
  *
  * Thread:    any, one at a time for a job; fastest on the loop of r, where the
  *            call takes no lock while jobs of that loop are under way.

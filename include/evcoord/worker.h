@@ -281,7 +281,7 @@ EVC_API evc_status
 evc_exec_keep(evc_exec *x, const evc_keep_ops *ops, void *state);
 
 /*
- * The state that the function which built a per-worker value has kept.
+ * The state of a per-worker value, kept by the function that built the value.
  *
  * Thread:    the function's.
  * Ownership: the worker's.
@@ -293,7 +293,7 @@ EVC_API void *
 evc_local_state(const evc_local *local);
 
 /*
- * The value that the function which built a per-worker value has returned.
+ * The value of a per-worker value, returned by the function that built it.
  *
  * Thread:    the function's.
  * Ownership: the worker's; valid as long as the per-worker value.
