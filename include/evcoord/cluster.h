@@ -126,7 +126,7 @@ typedef struct evc_cluster_config {
 	unsigned n_engines;
 	unsigned flags;      /* 0 */
 	/* Called when there is room again, after a schedule was refused on the
-	   loop.  Until this call ev_run of that loop does not return. */
+	   loop.  Until this call a plain ev_run does not return. */
 	evc_writable_fn *writable;
 	/* Called when a worker came, was fenced, went, or hangs. */
 	evc_cluster_worker_fn *worker;

@@ -134,7 +134,8 @@ evc_exec_should_stop(const evc_exec *x);
  *
  * Thread:    the function's.
  * Ownership: nothing changes hands.
- * Returns:   true when the function should end; in a fork child true at once.
+ * Returns:   true when the function should end; in a fork child at once, with
+ *            the answer as of the fork.
  * Since:     0.1
  */
 EVC_API bool
