@@ -115,7 +115,7 @@ loop(int set, int timer, evc_coord *c, double run, evc_verdict *ret_verdict)
 			/* It stays readable: seen once is enough. */
 			epoll_ctl(set, EPOLL_CTL_DEL, evc_stop_fd(c), NULL);
 			joining = true;
-			printf("the stop was asked for\n");
+			printf("the stop was requested\n");
 		}
 		/* Looks, and never blocks; cheap enough for each turn. */
 		if (joining)

@@ -6,7 +6,7 @@
  *
  * It reads its input, while a thread works.  The end of the input asks for the
  * stop; so does SIGTERM, or an error of the thread.  Two descriptors in the
- * poll set are all that it takes: one says that the stop was asked for, the
+ * poll set are all that it takes: one says that the stop was requested, the
  * other that the join has something to decide.  A step of the join never
  * blocks.
  */

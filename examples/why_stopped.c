@@ -61,7 +61,7 @@ explain(const evc_coord *c)
 	char why[2048];
 
 	evc_explain(c, why, sizeof(why));
-	printf("stop asked for: %s\n%s\n", evc_should_stop(c) ? "yes" : "no",
+	printf("stop requested: %s\n%s\n", evc_should_stop(c) ? "yes" : "no",
 	       why);
 }
 

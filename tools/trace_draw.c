@@ -120,7 +120,7 @@ say_asked(const struct picture *p)
 	       !(is(e, "request", "stop") && e->ns == p->stop->ns))
 		e++;
 	args = e->args;
-	printf("<text class=\"sub\" x=\"20\" y=\"52\">The stop was asked for "
+	printf("<text class=\"sub\" x=\"20\" y=\"52\">The stop was requested "
 	       "by %s (tid %lld)", xml(text_of(args, "who")),
 	       number_of(args, "asked_by_tid"));
 	if (text_of(args, "text")[0] != '\0')
@@ -166,7 +166,7 @@ draw_headline(const struct picture *p)
 		printf("<text class=\"sub\" x=\"20\" y=\"52\">%s</text>\n",
 		       p->t->lost > 0 ? "The beginning was lost; nothing that "
 					"is left tells of a stop." :
-					"No stop was asked for.");
+					"No stop was requested.");
 }
 
 /* ---- the axis ---- */

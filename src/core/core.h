@@ -30,7 +30,7 @@
  * half: code and slot of the winning request and of the first error.  Threads
  * that wait for the stop sleep on the low half.
  */
-#define WORD_FLAG UINT64_C(1)    /* a stop was asked for; the header reads
+#define WORD_FLAG UINT64_C(1)    /* a stop was requested; the header reads
 				    this */
 #define WORD_DRAIN UINT64_C(2)   /* a drain was asked for; the header reads
 				    this */

@@ -16,7 +16,7 @@ begin_hold(evc_coord *c, struct evc__member *m, const evc_member_opts *o,
 	sync_lock(&c->lock);
 	if (evc_should_stop(c) && !(m->e.flags & EVC_AFTER_STOP))
 		st = evc__refuse(-EVC_CANCELLED,
-				 "evc_hold_begin: a stop was asked for");
+				 "evc_hold_begin: a stop was requested");
 	else
 		st = evc__wakers_add(m, o, NULL, "evc_hold_begin");
 	if (st == 0)

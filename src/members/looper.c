@@ -146,7 +146,7 @@ find_looper(evc_coord *c, evc_id id, evc_status other, const char *func,
 		return NULL;
 	}
 	if (evc_should_stop(c)) {
-		*st = evc__refuse(-EVC_CANCELLED, "%s: a stop was asked for",
+		*st = evc__refuse(-EVC_CANCELLED, "%s: a stop was requested",
 				  func);
 		return NULL;
 	}

@@ -191,7 +191,7 @@ may_start(evc_reactor *r, bool stopped, const evc_member_opts *o)
 
 	if (st == 0 && stopped && (o == NULL || !(o->flags & EVC_AFTER_STOP)))
 		st = evc__refuse(-EVC_CANCELLED,
-				 "evc_looper_start: a stop was asked for");
+				 "evc_looper_start: a stop was requested");
 	return st;
 }
 

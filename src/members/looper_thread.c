@@ -246,7 +246,7 @@ start_own(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 
 	if (stopped && !(o->p.m.e.flags & EVC_AFTER_STOP))
 		return evc__refuse(-EVC_CANCELLED,
-				   "evc_looper_start: a stop was asked for");
+				   "evc_looper_start: a stop was requested");
 	/* Set before the thread can run, restored if there is none. */
 	if (ret_id != NULL)
 		*ret_id = id;

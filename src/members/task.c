@@ -163,7 +163,7 @@ why_refused(evc_reactor *r, const evc_task *t, const evc_task_class *cls)
 		return evc__refuse(-EVC_ALREADY_EXISTS,
 				   "evc_task_begin: this task has begun");
 	return evc__refuse(-EVC_CANCELLED,
-			   "evc_task_begin: a stop was asked for");
+			   "evc_task_begin: a stop was requested");
 }
 
 static inline void

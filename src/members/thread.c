@@ -20,7 +20,7 @@ start_thread(evc_coord *c, struct evc__pthread *p, void *user,
 	if (evc_should_stop(c) && !(p->m.e.flags & EVC_AFTER_STOP)) {
 		sync_unlock(&c->lock);
 		sync_free(p);
-		return evc__refuse(-EVC_CANCELLED, "%s: a stop was asked for",
+		return evc__refuse(-EVC_CANCELLED, "%s: a stop was requested",
 				   func);
 	}
 	/* Set before the thread can run, restored if it is not started. */

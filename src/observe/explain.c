@@ -142,16 +142,16 @@ explain(struct text *t, const evc_coord *c)
 		      WORD_ROUND(w));
 	if (!(w & WORD_FLAG)) {
 		evc__text_add(t, w & WORD_DRAIN ?
-					 "a drain was asked for, and no stop." :
-					 "nobody has asked for a stop.");
+					 "a drain was requested, and no stop." :
+					 "no stop was requested.");
 		if (w & WORD_JOINED)
 			evc__text_add(t, " A join found nothing alive and "
 					 "closed the round.");
 	} else if (evc_reason_get(c, 0, &r) < 0) {
-		evc__text_add(t, "a stop was asked for; there was no room "
+		evc__text_add(t, "a stop was requested; there was no room "
 				 "for its reason.");
 	} else {
-		evc__text_add(t, "the stop was asked for by ");
+		evc__text_add(t, "the stop was requested by ");
 		add_who(t, &r);
 		evc__text_add(t, " at ");
 		add_time(t, r.real_ns);

@@ -28,7 +28,7 @@
  *	set_up		boolean: false until evc_scope_ready
  *	ended		number: members that have ended in this round
  *	errors		number: of this round
- *	stop_age	number or null: since the stop was asked for
+ *	stop_age	number or null: since the stop was requested
  *	reasons		array of: at (number, since the first reason), time,
  *			kind, code, code_name, who, by (a member's id or 0),
  *			tid, errno, text, file, func, line

@@ -110,7 +110,7 @@ add_asker(struct text *t, const evc_coord *c, uint64_t w)
 
 	if (!evc__reason_copy(c, WORD_WIN_SLOT(w), w, &r))
 		return;
-	evc__text_fmt(t, "; asked by %s", r.who);
+	evc__text_fmt(t, "; requested by %s", r.who);
 	if (r.text[0] != '\0')
 		evc__text_fmt(t, ": %s", r.text);
 	else if (r.code != 0)

@@ -149,7 +149,7 @@ make_pool(evc_coord *c, const char *name, const evc_pool_opts *o,
 				"the pool, or a name too long");
 	if (st == 0 && evc_should_stop(c))
 		st = evc_refuse(-EVC_CANCELLED,
-				"evc_pool_new: a stop was asked for");
+				"evc_pool_new: a stop was requested");
 	if (st < 0)
 		return st;
 	pool = sync_alloc_aligned(POOL_LINE, sizeof *pool);

@@ -88,7 +88,7 @@ hear(evc_pool *pool, struct pool_port *p)
 	if ((w & CROWD_CLOSED) && !evc_should_stop(pool->scope))
 		w = sync_and(&pool->crowd, ~CROWD_CLOSED) & ~CROWD_CLOSED;
 	if ((w & CROWD_CLOSED) || sync_load_sc(&p->ending) != 0)
-		return refuse(-EVC_CANCELLED, "a stop was asked for");
+		return refuse(-EVC_CANCELLED, "a stop was requested");
 	/* A thread that comes up after the look finds the job by itself. */
 	if (N_LIVE(w) == 0)
 		return evc__crowd_first(pool);
@@ -253,7 +253,7 @@ submit(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
 		return st;
 	if (evc_should_stop(pool->scope) ||
 	    evc_should_stop(evc_reactor_coord(r)))
-		return refuse(-EVC_CANCELLED, "a stop was asked for");
+		return refuse(-EVC_CANCELLED, "a stop was requested");
 	sync_lock(&pool->lock);
 	st = submit_locked(pool, r, job, waits, ret_full);
 	sync_unlock(&pool->lock);

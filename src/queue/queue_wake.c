@@ -31,7 +31,7 @@ evc__queue_refuse(const evc_queue *q, evc_status st, const char *func)
 
 	if (st == -EVC_CANCELLED && evc_should_stop(q->c)) {
 		evc__reported.heard_stop = true;
-		why = "a stop was asked for";
+		why = "a stop was requested";
 	} else if (st == -EVC_CANCELLED)
 		why = "it was cancelled";
 	else if (st == -EVC_DEADLINE_EXCEEDED)

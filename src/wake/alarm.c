@@ -85,7 +85,7 @@ evc__wait_is_over(const evc_coord *c, uint64_t until)
 evc_status
 evc__end_by_stop(const char *func)
 {
-	return evc__refuse(-EVC_CANCELLED, "%s: a stop was asked for", func);
+	return evc__refuse(-EVC_CANCELLED, "%s: a stop was requested", func);
 }
 
 evc_status

@@ -21,7 +21,7 @@ push(evc_coord *c, void (*fn)(void *arg), void *arg, unsigned flags,
 	sync_lock(&c->lock);
 	if (evc_should_stop(c))
 		st = evc__refuse(-EVC_CANCELLED,
-				 "evc_cancel_push: a stop was asked for");
+				 "evc_cancel_push: a stop was requested");
 	else if (evc__helper_is_self(c)) /* no pop is possible there */
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,
 				 "evc_cancel_push: on the helper thread");

@@ -126,7 +126,7 @@ set(evc_coord *c, struct evc__escalation *l)
 	if (evc_should_stop(c)) {
 		sync_free(l);
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_escalation_set: a stop was asked for");
+				   "evc_escalation_set: a stop was requested");
 	}
 	if (c->wake.ending == NULL) {
 		e = sync_alloc(1, sizeof *e);

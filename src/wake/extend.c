@@ -75,7 +75,7 @@ extend(evc_coord *c, struct evc__extension *e, double seconds)
 				   "evc_extend_stop: no such member");
 	if (stop == 0)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "evc_extend_stop: no stop was asked for");
+				   "evc_extend_stop: no stop was requested");
 	if (asked_before(c, e->id))
 		return evc__refuse(-EVC_ALREADY_EXISTS,
 				   "evc_extend_stop: %s has asked before", name);

@@ -369,7 +369,7 @@ check "... changes nothing" says "example.test SOA" ' 9 3600 600 86400 60'
 zone | sed 's/SERIAL/10/' >"$tmp/zone"
 
 echo "# the control socket"
-check "why" told why 'nobody has asked for a stop'
+check "why" told why 'no stop was requested'
 check "report: the threads" told report udp-2
 check "... the loops" grep -q tcp-2 "$tmp/told"
 check "... the reload thread" grep -q reload "$tmp/told"
@@ -395,7 +395,7 @@ if command -v socat >/dev/null; then
 		others+=($!)
 	done
 	check "16 silent clients are there" until_true connected 16
-	check "one more is answered" told why 'nobody has asked for a stop'
+	check "one more is answered" told why 'no stop was requested'
 	kill "${others[@]}" 2>/dev/null
 	wait "${others[@]}"
 	others=()
@@ -405,7 +405,7 @@ fi
 refuses -z "$tmp/zone" -c "$tmp/control"
 check "a second server does not get it: status 1" test $? -eq 1
 check "... and why" grep -q 'control: somebody answers there' "$tmp/got"
-check "... the first one has it still" told why 'nobody has asked for a stop'
+check "... the first one has it still" told why 'no stop was requested'
 
 echo "# SIGTERM, idle"
 stop

@@ -126,7 +126,7 @@ for place in path abstract; do
 	until_true grep -q '^STATUS=stopped$' "$tmp/heard"
 	in_order '^READY=1$' '^STATUS=serving$' '^WATCHDOG=1$' \
 		'^STOPPING=1$' '^STATUS=stopping$' \
-		'^STATUS=stopping: [12] members? left: slow.*; asked by .*: SIGTERM from pid [0-9]+' \
+		'^STATUS=stopping: [12] members? left: slow.*; requested by .*: SIGTERM from pid [0-9]+' \
 		'^EXTEND_TIMEOUT_USEC=5000000$' '^EXTEND_TIMEOUT_USEC=5000000$' \
 		'^STATUS=stopped$'
 	# What another sender's word looks like at the same place.

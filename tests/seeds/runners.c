@@ -118,7 +118,7 @@ value_of(struct counter *k)
 	return v;
 }
 
-/* Once a stop was asked for: by evc_join, or by evc_run. */
+/* Once a stop was requested: by evc_join, or by evc_run. */
 static evc_status
 join(evc_coord *c, int way, evc_verdict *v)
 {

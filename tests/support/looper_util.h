@@ -44,7 +44,7 @@ struct seen {
 	uint64_t missed;
 	double late;
 	double real;  /* on the real clock */
-	bool stopped; /* the stop was asked for */
+	bool stopped; /* the stop was requested */
 };
 
 struct looper {

@@ -183,7 +183,7 @@ open_parsed(evc_coord *c, const char *uri, const struct cluster_uri *u,
 		return st;
 	if (evc_should_stop(c))
 		return evc_refuse(-EVC_CANCELLED,
-				  "evc_cluster_open: a stop was asked for");
+				  "evc_cluster_open: a stop was requested");
 	cl = make(c, uri, k);
 	if (cl == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");

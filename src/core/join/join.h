@@ -85,7 +85,7 @@ evc_status evc__check_loop(const evc_coord *c, const char *func);
 /* When the last of c's joins gives up; without a join, when c's grace is
    over. */
 uint64_t evc__own_end(evc_coord *c);
-/* When the stop was asked for; 0: no stop. */
+/* When the stop was requested; 0: no stop. */
 uint64_t evc__stop_time(evc_coord *c, uint64_t w);
 /* Until when the end of c's stop was put off, for a grace that was cut at
    `cut_ns`. */

@@ -42,7 +42,7 @@ evc__join_check(evc_coord *c, const evc_join_opts *o, const char *func)
 	if ((o->flags & EVC_JOIN_STRICT) && !evc_should_stop(c) &&
 	    !(o->flags & EVC_JOIN_STOP_FIRST))
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
-				   "%s: no stop was asked for", func);
+				   "%s: no stop was requested", func);
 	return 0;
 }
 

@@ -100,7 +100,7 @@ why_not(evc_coord *c)
 	struct list *n, *tmp;
 
 	if (!evc_should_stop(c))
-		return "no stop was asked for";
+		return "no stop was requested";
 	if (sync_load(&c->life.abandoned))
 		return "it was abandoned before";
 	if (c->loop.home != NULL && c->loop.home->loop != NULL &&

@@ -21,7 +21,7 @@ struct evc__coord_log {
 	_Atomic uint32_t begun, over;
 };
 
-/* Tell the log hook the news: a stop was asked for, errors, the stop is over.
+/* Tell the log hook the news: a stop was requested, errors, the stop is over.
    No lock. */
 void evc__log_errors(evc_coord *c);
 /* Lock held: is the end of w's stop still to be told?  The call marks the end

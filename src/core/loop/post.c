@@ -146,7 +146,7 @@ post(evc_loop_ref *l, evc_message *m, evc_status *ret)
 
 	*ret = -EVC_CANCELLED;
 	if (!late && evc_should_stop(c))
-		return "a stop was asked for";
+		return "a stop was requested";
 	*ret = -EVC_ALREADY_EXISTS;
 	if (sync_xchg((_Atomic uint32_t *)&m->posted_, 1) != 0)
 		return "it is posted already";
@@ -161,7 +161,7 @@ post(evc_loop_ref *l, evc_message *m, evc_status *ret)
 	sync_store((_Atomic uint32_t *)&m->posted_, 0);
 	count_out(l, c, 1, true);
 	*ret = -EVC_CANCELLED;
-	return "a stop was asked for";
+	return "a stop was requested";
 }
 
 static evc_status

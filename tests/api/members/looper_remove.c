@@ -369,7 +369,7 @@ START_TEST(inside_its_hooks_there_is_no_call_after_that_one)
 }
 END_TEST
 
-/* The stop was asked for, and the loop has not turned since. */
+/* The stop was requested, and the loop has not turned since. */
 START_TEST(after_the_stop_it_is_stopped_once)
 {
 	struct looper l = { 0 };

@@ -100,13 +100,13 @@ START_TEST(why_it_does_not_stop_is_explained_too)
 	evc_coord *c = new_coord(NULL);
 	evc_id hold = 0;
 
-	HAS(explain(c), "nobody has asked for a stop. No member is alive.");
+	HAS(explain(c), "no stop was requested. No member is alive.");
 	OK(evc_hold_begin(c, "open-file", NULL, &hold));
 	HAS(report(c), "open-file");
-	HAS(explain(c), "nobody has asked for a stop. Alive (1): open-file.");
+	HAS(explain(c), "no stop was requested. Alive (1): open-file.");
 	OK(evc_request_stop(c, 0, NULL));
-	ck_assert_ptr_null(strstr(explain(c), "nobody has asked"));
-	HAS(explain(c), "the stop was asked for by ");
+	ck_assert_ptr_null(strstr(explain(c), "no stop was requested"));
+	HAS(explain(c), "the stop was requested by ");
 	HAS(explain(c), "No error was reported. Alive (1): open-file.");
 	OK(evc_hold_end(c, hold));
 	ck_assert_ptr_null(strstr(report(c), "open-file"));

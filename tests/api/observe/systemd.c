@@ -46,7 +46,7 @@ START_TEST(a_service_from_its_start_to_its_end)
 	ck_assert_int_ge(manager_hear(&m), 4);
 	ck_assert_str_eq(m.said[3], STOPPING);
 	UNTIL(manager_heard(&m, "STATUS=stopping: 2 members left: udp-0, "
-				"tcp-1; asked by "));
+				"tcp-1; requested by "));
 	HAS(m.all, ": enough\n");
 	OK(evc_hold_end(c, udp));
 	UNTIL(manager_heard(&m, "STATUS=stopping: 1 member left: tcp-1; "));

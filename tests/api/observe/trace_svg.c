@@ -312,7 +312,7 @@ START_TEST(without_a_stop_all_of_the_time_is_shown)
 		 ask_number(path, "string(/*/@data-to)"), mono_ns());
 	ck_assert_uint_eq(count(path, "/*/@data-stop"), 0);
 	ask(path, text, sizeof(text), "string(/*)");
-	HAS(text, "No stop was asked for");
+	HAS(text, "No stop was requested");
 	unlink(path);
 	OK(evc_hold_end(c, id));
 	OK(evc_free(c));
