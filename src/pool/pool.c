@@ -11,7 +11,6 @@
 #include <limits.h>
 
 #include "base/cpus.h"
-#include "base/fork.h"
 #include "base/reserved.h"
 #include "base/text.h"
 #include "base/deadline.h"
@@ -86,14 +85,6 @@ check_opts(const evc_pool_opts *o)
 					  "evc_pool_new: %s", wrong);
 }
 
-/* In a fork child: the calling thread belongs to no pool. */
-static void
-inherited(void)
-{
-	evc__pool_forget_seat();
-	evc__pool_forget_port();
-}
-
 static void
 set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
 {
@@ -109,7 +100,6 @@ set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
 	pool->body = evc__pool_thread;
 	pool->number = sync_add(&n_pools, 1) + 1;
 	pool->fork_generation = sync_load_relaxed(&evc__fork_generation);
-	evc__fork_also(inherited);
 	evc__copy(pool->name, sizeof pool->name, name);
 	sync_store_relaxed(&pool->limit,
 			   o->n_threads != 0 ? o->n_threads :

@@ -136,7 +136,7 @@ struct pool_port {
 };
 
 /* Asked after each function of the program: is this process a fork child that
-   the function made? */
+   the function made?  The pool of a port may be gone. */
 static inline bool
 evc__port_inherited(const struct pool_port *p)
 {
@@ -206,6 +206,12 @@ struct evc_pool {
 	_Alignas(POOL_LINE) pthread_mutex_t lock;
 };
 
+static inline bool
+evc__pool_inherited(const evc_pool *pool)
+{
+	return evc__forked_since(pool->fork_generation);
+}
+
 /* ---- pool_crowd.c ---- */
 
 /* There is work: call a thread, and do not wait for the thread. */
@@ -216,8 +222,6 @@ evc_status evc__crowd_first(evc_pool *pool);
 void evc__crowd_wake_all(evc_pool *pool);
 /* A new thread has begun. */
 void evc__crowd_enter(evc_pool *pool);
-/* A thread that does not sleep ends. */
-void evc__crowd_leave(evc_pool *pool);
 /* Are there too many threads?  true: the caller, which does not sleep, is
    counted out. */
 bool evc__crowd_shrink(evc_pool *pool);
@@ -230,17 +234,14 @@ bool evc__pool_has_work(evc_pool *pool);
 /* ---- pool_thread.c ---- */
 
 evc_status evc__pool_thread(evc_coord *c, void *seat);
-/* The pool of the calling thread, or NULL. */
+/* The pool of the calling thread, or NULL.  In a fork child the pool may be the
+   parent's. */
 evc_pool *evc__pool_self(void);
-/* In a fork child: the calling thread belongs to no pool. */
-void evc__pool_forget_seat(void);
 
 /* ---- pool_job.c ---- */
 
 /* Refuses NULL, and a fork child of the pool's process. */
 evc_status evc__pool_check(const evc_pool *pool, const char *func);
-/* In a fork child: the calling thread has submitted to no port. */
-void evc__pool_forget_port(void);
 
 /* ---- pool_port.c ---- */
 

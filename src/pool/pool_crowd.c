@@ -68,16 +68,13 @@ start_thread(evc_pool *pool)
 			 (pool->finish ? EVC_AFTER_STOP : 0),
 	};
 	char name[48];
-	struct text t = evc__text_in(name, sizeof name - 5);
+	struct text t = evc__text_in(name, sizeof name);
 	evc_status st;
 
 	if (s == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "the pool has no memory for a thread");
-	evc__text_add(&t, pool->name);
-	t = evc__text_in(name + strlen(name), 6);
-	evc__text_add(&t, "/");
-	evc__text_int(&t, s->index);
+	evc__text_fmt(&t, "%.42s/%u", pool->name, s->index);
 	s->taken = true;
 	st = evc_thread_start(pool->scope, name, pool->body, s, &o, NULL);
 	if (st < 0)
@@ -177,12 +174,6 @@ evc__crowd_enter(evc_pool *pool)
 	/* A resize has lowered the limit while this thread was on its way. */
 	if (N_LIVE(w) + 1 > sync_load_sc(&pool->limit))
 		sync_store_sc(&pool->shrink, 1);
-}
-
-void
-evc__crowd_leave(evc_pool *pool)
-{
-	sync_sub(&pool->crowd, CROWD_LIVE);
 }
 
 bool

@@ -16,7 +16,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/fork.h"
 #include "base/self.h"
 #include "base/deadline.h"
 
@@ -27,24 +26,12 @@ static __thread struct {
 	struct pool_port *port;
 } last;
 
-void
-evc__pool_forget_port(void)
-{
-	last.pool = 0;
-}
-
-static inline bool
-forked(const evc_pool *pool)
-{
-	return evc__forked_since(pool->fork_generation);
-}
-
 evc_status
 evc__pool_check(const evc_pool *pool, const char *func)
 {
 	if (pool == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no pool", func);
-	if (forked(pool))
+	if (evc__pool_inherited(pool))
 		return evc_refuse(-EVC_FAILED_PRECONDITION,
 				  "%s: this is a fork child, the pool is its "
 				  "parent's",
@@ -270,7 +257,8 @@ evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job)
 					     evc__tid() ||
 				     p->r != r || p->task.reactor_ == NULL ||
 				     job == NULL || job->work == NULL ||
-				     job->reserved_[0] != 0 || forked(pool) ||
+				     job->reserved_[0] != 0 ||
+				     evc__pool_inherited(pool) ||
 				     evc_should_stop(pool->scope) ||
 				     evc_should_stop(p->c),
 			     0))
@@ -319,24 +307,35 @@ may_wait(const evc_pool *pool, double timeout, const char *func)
 	return evc_may_wait(evc_scope_parent(pool->scope), func);
 }
 
-evc_status
-evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
-		     double timeout)
+/* The loop is r's or the handle's.  With a handle the loop is entered for each
+   try, not for the wait: the end of a loop waits for threads inside the loop's
+   refgate, and room may come only after this end. */
+static evc_status
+submit_until_room(evc_pool *pool, evc_reactor *r, evc_loop_ref *loop,
+		  evc_job *job, double timeout, const char *func)
 {
-	struct pool_port *full = NULL;
+	struct pool_port *full;
 	uint64_t until;
 	evc_status st;
 
 	if (isnan(timeout))
 		return refuse(-EVC_INVALID_ARGUMENT, "the time is no number");
-	st = may_wait(pool, timeout, __func__);
+	st = may_wait(pool, timeout, func);
+	if (st == 0 && r == NULL && loop == NULL)
+		st = refuse(-EVC_INVALID_ARGUMENT, "no loop");
 	if (st < 0)
 		return st;
 	until = evc__deadline_in(timeout);
 	for (;;) {
 		full = NULL;
+		if (loop != NULL)
+			r = evc_loop_enter(loop);
+		if (r == NULL)
+			return refuse(-EVC_NOT_FOUND, "the loop is gone");
 		st = submit(pool, r, job, timeout > 0, &full);
-		if (full == NULL)
+		if (loop != NULL)
+			evc_loop_leave(loop);
+		if (full == NULL || (loop != NULL && !(timeout > 0)))
 			return st;
 		if (!wait_for_room(full, until))
 			return refuse(-EVC_DEADLINE_EXCEEDED,
@@ -344,40 +343,18 @@ evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
 	}
 }
 
-/* The loop is entered for each try, not for the wait: the end of a loop
-   waits for threads inside the loop's refgate, and room may come only after
-   this end. */
+evc_status
+evc_pool_submit_wait(evc_pool *pool, evc_reactor *r, evc_job *job,
+		     double timeout)
+{
+	return submit_until_room(pool, r, NULL, job, timeout, __func__);
+}
+
 evc_status
 evc_pool_submit_to(evc_pool *pool, evc_loop_ref *loop, evc_job *job,
 		   double timeout)
 {
-	bool waits = timeout > 0;
-	struct pool_port *full;
-	uint64_t until;
-	evc_status st;
-	evc_reactor *r;
-
-	if (isnan(timeout))
-		return refuse(-EVC_INVALID_ARGUMENT, "the time is no number");
-	st = may_wait(pool, timeout, __func__);
-	if (st == 0 && loop == NULL)
-		st = refuse(-EVC_INVALID_ARGUMENT, "no loop");
-	if (st < 0)
-		return st;
-	until = evc__deadline_in(timeout);
-	for (;;) {
-		full = NULL;
-		r = evc_loop_enter(loop);
-		if (r == NULL)
-			return refuse(-EVC_NOT_FOUND, "the loop is gone");
-		st = submit(pool, r, job, waits, &full);
-		evc_loop_leave(loop);
-		if (full == NULL || !waits)
-			return st;
-		if (!wait_for_room(full, until))
-			return refuse(-EVC_DEADLINE_EXCEEDED,
-				      "there was no room in time");
-	}
+	return submit_until_room(pool, NULL, loop, job, timeout, __func__);
 }
 
 /* ---- what is under way ---- */
@@ -396,7 +373,7 @@ evc_job_cancel(evc_job *job)
 		return evc_refuse(-EVC_NOT_FOUND,
 				  "evc_job_cancel: it is in no pool, or over");
 	p = job->port_;
-	if (forked(p->pool))
+	if (evc__pool_inherited(p->pool))
 		return evc__pool_check(p->pool, "evc_job_cancel");
 	if (ring_withdraw(s & JOB_FOREIGN ? &p->foreign : &p->own, job->slot_,
 			  job)) {

@@ -15,12 +15,6 @@
 
 static __thread struct pool_seat *sitting;
 
-void
-evc__pool_forget_seat(void)
-{
-	sitting = NULL;
-}
-
 evc_pool *
 evc__pool_self(void)
 {
@@ -204,7 +198,7 @@ run(struct pool_seat *s, evc_job *job)
 		count(&s->n_begun);
 		s->job = job;
 		result = job->work(job);
-		if (sitting == NULL)
+		if (evc__port_inherited(p))
 			return;
 		s->job = NULL;
 		count(&s->n_done);
@@ -272,9 +266,7 @@ serve(struct pool_seat *s)
 			if (s->called)
 				pass_on(s);
 			run(s, job);
-			/* In a fork child the job has taken the thread out of
-			   the pool. */
-			if (sitting == NULL)
+			if (evc__pool_inherited(pool))
 				return;
 		} else if (evc__crowd_sleep(pool)) {
 			s->called = true;
@@ -328,7 +320,7 @@ lost(void *seat)
 	evc_job *job = s->job;
 
 	sync_unwound();
-	if (sitting == NULL)
+	if (evc__pool_inherited(pool))
 		return;
 	s->job = NULL;
 	/* NULL: a done of a loop that is gone has ended the thread. */
@@ -336,7 +328,7 @@ lost(void *seat)
 		count(&s->n_done);
 		evc__port_finish(job->port_, s, job, EVC_ABORTED);
 	}
-	evc__crowd_leave(pool);
+	sync_sub(&pool->crowd, CROWD_LIVE);
 	give_up_seat(s);
 	deserted(pool);
 	evc_wait_for_stop(pool->scope, INFINITY);
@@ -355,7 +347,7 @@ evc__pool_thread(evc_coord *c, void *seat)
 	pthread_cleanup_push(lost, s);
 	serve(s);
 	pthread_cleanup_pop(0);
-	if (sitting != NULL)
+	if (!evc__pool_inherited(s->pool))
 		give_up_seat(s);
 	return 0;
 }
