@@ -13,6 +13,8 @@
 
 #include <math.h>
 
+#include "base/cpus.h"
+
 static __thread struct pool_seat *sitting;
 
 evc_pool *
@@ -206,16 +208,6 @@ run(struct pool_seat *s, evc_job *job)
 	evc__port_finish(p, s, job, result);
 }
 
-static inline void
-breathe(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 #define BREATHS 16
 
 /* A thread as fast as the jobs come would take each job, and every cache line
@@ -225,10 +217,8 @@ breathe(void)
 static void
 let_come(struct pool_seat *s)
 {
-	int i;
-
-	for (i = 0; s->ahead && s->streak > 1 && i < BREATHS; i++)
-		breathe();
+	if (s->ahead && s->streak > 1)
+		evc__breathe(BREATHS);
 	s->ahead = false;
 }
 

@@ -7,6 +7,7 @@
  */
 #include <evcoord/escalation.h>
 
+#include "base/cpus.h"
 #include "base/self.h"
 #include "base/text.h"
 #include "cluster/threads/threads.h"
@@ -137,16 +138,6 @@ run_batch(struct seat *s, unsigned n)
 						 BATCH_MOST);
 }
 
-static inline void
-breathe(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 #define BREATHS 32
 
 /* A thread as fast as the functions come would take each of them, and the lock,
@@ -156,10 +147,8 @@ breathe(void)
 static void
 let_come(struct seat *s)
 {
-	int i;
-
-	for (i = 0; s->ahead && i < BREATHS; i++)
-		breathe();
+	if (s->ahead)
+		evc__breathe(BREATHS);
 	s->ahead = false;
 }
 
