@@ -3,20 +3,17 @@
  * Sleep and wake-ups of the threads.  The head of threads.h says how no work is
  * missed.
  * Called by: serve.c, batch_watch.c and threads.c.
- * Locks: threads.lock, below the cluster's; the bells and counters are atomic.
+ * Locks: threads.lock, below the cluster's; the beds and counters are atomic.
  */
 #include "cluster/threads/threads.h"
 
-/* Lock held.  The seat is to be woken. */
+/* Lock held: the seat, which is LYING, gets up or is to be woken. */
 static void
-take_off(struct seat *s)
+take_off(struct seat *s, uint32_t bed)
 {
-	struct threads *e = s->e;
-
 	list_remove(&s->link);
-	s->lying = false;
-	sync_sub(&e->n_lying, 1);
-	sync_add(&s->bell, 1);
+	sync_sub(&s->e->n_lying, 1);
+	sync_store_sc(&s->bed, bed);
 }
 
 void
@@ -29,20 +26,20 @@ evc__threads_wake(struct threads *e, int worker)
 		return;
 	sync_lock(&e->lock);
 	if (worker >= 0) {
-		if ((unsigned)worker < e->n && e->seats[worker]->lying)
+		if ((unsigned)worker < e->n &&
+		    sync_load_relaxed(&e->seats[worker]->bed) == BED_LYING)
 			s = e->seats[worker];
 	} else if (!list_empty(&e->lying) && sync_load_sc(&e->waking) == 0) {
 		s = LIST_OF(e->lying.prev, struct seat, link);
-		s->picked = true;
 		sync_store_sc(&e->waking, 1);
 	}
 	if (s != NULL)
-		take_off(s);
+		take_off(s, worker < 0 ? BED_CALLED : BED_WOKEN);
 	sync_unlock(&e->lock);
 	/* The seat stays: the engine is closed after this call of an operation,
 	   or of a living thread, has returned. */
 	if (s != NULL)
-		sync_futex_wake_n(&s->bell, 1);
+		sync_futex_wake_n(&s->bed, 1);
 }
 
 void
@@ -52,10 +49,10 @@ evc__threads_wake_all(struct threads *e)
 
 	sync_lock(&e->lock);
 	while (!list_empty(&e->lying))
-		take_off(LIST_OF(e->lying.next, struct seat, link));
+		take_off(LIST_OF(e->lying.next, struct seat, link), BED_WOKEN);
 	sync_unlock(&e->lock);
 	for (i = 0; i < e->n; i++)
-		sync_futex_wake_n(&e->seats[i]->bell, 1);
+		sync_futex_wake_n(&e->seats[i]->bed, 1);
 }
 
 void
@@ -63,10 +60,8 @@ evc__seat_lie_down(struct seat *s)
 {
 	struct threads *e = s->e;
 
-	s->down = true;
 	sync_lock(&e->lock);
-	s->seen = sync_load_relaxed(&s->bell);
-	s->lying = true;
+	sync_store_relaxed(&s->bed, BED_LYING);
 	list_append(&e->lying, &s->link);
 	sync_add(&e->n_lying, 1);
 	sync_unlock(&e->lock);
@@ -77,23 +72,24 @@ evc__seat_get_up(struct seat *s)
 {
 	struct threads *e = s->e;
 
-	s->down = false;
+	if (sync_load_relaxed(&s->bed) == BED_UP)
+		return;
 	sync_lock(&e->lock);
-	if (s->lying)
-		take_off(s);
-	if (s->picked) {
-		s->picked = false;
+	if (sync_load_relaxed(&s->bed) == BED_LYING)
+		take_off(s, BED_UP);
+	if (sync_load_relaxed(&s->bed) == BED_CALLED) {
 		s->called = true;
 		sync_store_sc(&e->waking, 0);
 	}
+	sync_store_relaxed(&s->bed, BED_UP);
 	sync_unlock(&e->lock);
 }
 
 void
 evc__seat_sleep(struct seat *s)
 {
-	while (sync_load_sc(&s->bell) == s->seen)
-		sync_futex_wait(&s->bell, s->seen, SYNC_FOREVER);
+	while (sync_load_sc(&s->bed) == BED_LYING)
+		sync_futex_wait(&s->bed, BED_LYING, SYNC_FOREVER);
 	evc__seat_get_up(s);
 }
 

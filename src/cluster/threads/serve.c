@@ -31,8 +31,7 @@ build(struct seat *s)
 	while (e->sink->defs(e->core, s->index, &def)) {
 		any = true;
 		/* Queued functions need another worker during the build. */
-		if (s->down)
-			evc__seat_get_up(s);
+		evc__seat_get_up(s);
 		if (s->called) {
 			s->called = false;
 			evc__threads_wake(e, EVC_ENGINE_ANY);
@@ -157,7 +156,8 @@ work(struct seat *s)
 {
 	struct threads *e = s->e;
 	unsigned most = s->window, n;
-	bool was_down = s->down, built = build(s);
+	bool was_down = sync_load_relaxed(&s->bed) != BED_UP;
+	bool built = build(s);
 
 	if (threads_inherited(e) || evc_should_stop(e->scope))
 		return built;
@@ -165,8 +165,7 @@ work(struct seat *s)
 	n = e->sink->take(e->core, s->index, s->tasks, most);
 	if (n == 0)
 		return built;
-	if (s->down)
-		evc__seat_get_up(s);
+	evc__seat_get_up(s);
 	if (s->called) {
 		s->called = false;
 		if (n == most || was_down)
@@ -260,15 +259,14 @@ serve(struct seat *s)
 				return;
 			continue;
 		}
-		if (!s->down) {
+		if (sync_load_relaxed(&s->bed) == BED_UP) {
 			evc_progress(NULL);
 			evc__seat_lie_down(s);
 		} else {
 			evc__seat_sleep(s);
 		}
 	}
-	if (s->down)
-		evc__seat_get_up(s);
+	evc__seat_get_up(s);
 }
 
 evc_status

@@ -45,6 +45,14 @@
 /* values of threads.go */
 enum { GO_WAIT, GO_SERVE, GO_HOME };
 
+/* values of seat.bed */
+enum {
+	BED_UP,
+	BED_LYING, /* asleep, or about to sleep */
+	BED_WOKEN, /* woken, and not up yet */
+	BED_CALLED /* woken for any function, and not up yet */
+};
+
 struct seat {
 	/* creation */
 	struct threads *e;
@@ -54,12 +62,9 @@ struct seat {
 
 	/* ---- the thread's ---- */
 	unsigned window;      /* thread: functions to take at a time */
-	bool down;            /* thread: the seat lies down, asleep or about to
-				 sleep */
 	bool called;          /* thread: woken for any function, and relied
 				 on */
 	bool ahead;           /* thread: the last take has emptied the queue */
-	uint32_t seen;        /* thread: the bell at the time of lying down */
 
 	/* ---- the batch: under lock, which is held while the sink is told of
 	   it; without batch watch only when holds is 0 ---- */
@@ -74,10 +79,9 @@ struct seat {
 	unsigned seen_next;
 
 	/* ---- sleep: under threads.lock ---- */
-	struct list link;     /* lock: threads.lying */
-	bool lying, picked;   /* lock: picked: taken off to be woken for any
-				 function */
-	_Atomic uint32_t bell; /* atomic: moved under the lock, slept on */
+	struct list link;     /* lock: threads.lying, while the seat is LYING */
+	_Atomic uint32_t bed; /* atomic: UP ...: moved under the lock, slept
+				 on */
 
 	evc_engine_task tasks[BATCH_MOST];
 	evc_engine_result results[BATCH_MOST];
@@ -133,7 +137,7 @@ void evc__threads_wake(struct threads *e, int worker);
 void evc__threads_wake_all(struct threads *e);
 /* The seat has found no work, and looks once more before its sleep. */
 void evc__seat_lie_down(struct seat *s);
-/* The seat has lain down, and works again or was woken. */
+/* If the seat has lain down: the seat works again, or was woken. */
 void evc__seat_get_up(struct seat *s);
 /* Sleep until the seat is woken. */
 void evc__seat_sleep(struct seat *s);
