@@ -140,9 +140,7 @@ evc__group_call(evc_group *g, const char *what, evc_fn *fn)
 	char name[48];
 	struct text t = evc__text_in(name, sizeof name);
 
-	evc__text_add(&t, g->name);
-	evc__text_add(&t, "/");
-	evc__text_add(&t, what);
+	evc__text_fmt(&t, "%s/%s", g->name, what);
 	if ((g->opts.flags & EVC_GROUP_ASIDE) &&
 	    evc_thread_start(g->scope, name, fn, g, &late, NULL) == 0)
 		return;

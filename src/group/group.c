@@ -9,7 +9,6 @@
 #include "group/group.h"
 
 #include "base/text.h"
-#include "group/loggers.h"
 #include "group/metrics.h"
 
 /* The most time that a thread takes from the end of its function to its own
@@ -40,9 +39,7 @@ worker_number(struct evc__worker *w, unsigned id)
 	struct text t = evc__text_in(w->name, sizeof w->name);
 
 	w->id = id;
-	evc__text_add(&t, w->group->name);
-	evc__text_add(&t, "/");
-	evc__text_int(&t, id);
+	evc__text_fmt(&t, "%s/%u", w->group->name, id);
 }
 
 static bool

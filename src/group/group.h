@@ -30,7 +30,7 @@
 struct text;         /* base/text.h */
 struct evc__tally;   /* metrics.h */
 struct evc__metrics; /* metrics.h */
-struct evc__loggers; /* loggers.h */
+struct evc__loggers; /* loggers.c */
 
 /*
  * A worker: made once, the worker keeps its id and counts for ever, on changing
@@ -169,7 +169,7 @@ struct evc_registry {
 
 /*
  * The functions of the room by file.  A file calls only files above it in this
- * list, and metrics, loggers and restart, which have headers of their own.
+ * list, and metrics and restart, which have headers of their own.
  */
 
 /* ---- call.c: the calling thread's part in groups ---- */
@@ -225,8 +225,8 @@ bool evc__registry_used(const evc_registry *reg);
 evc_status evc__registry_coord(evc_registry *reg, evc_coord **ret_c);
 /* Free the registry's own memory; it has no groups, and no coordinator. */
 void evc__registry_drop(evc_registry *reg);
-/* How many seconds a stop waits when its caller names no time. */
-double evc__registry_grace(const evc_registry *reg);
+/* The end of a stop that begins now, when its caller names no time. */
+uint64_t evc__registry_until(const evc_registry *reg);
 /* Is the number a grace: seconds, or EVC_NO_GRACE? */
 static inline bool
 evc__is_grace(double grace)
@@ -236,6 +236,18 @@ evc__is_grace(double grace)
 
 /* 0, or refused, with the number in the text. */
 evc_status evc__grace_check(double grace, const char *func);
+
+/* ---- loggers.c ---- */
+
+/* 0 and *ret (NULL for n 0); -EVC_INVALID_ARGUMENT, -EVC_RESOURCE_EXHAUSTED,
+   noted for evc_last_error. */
+evc_status evc__loggers_new(const evc_logger *from, unsigned n,
+			    struct evc__loggers **ret);
+/* ls may be NULL. */
+void evc__loggers_free(struct evc__loggers *ls);
+/* Call the due loggers of w's group, on w's thread, after a run and its
+   metrics; no lock held.  now: sync_mono(). */
+void evc__loggers_run(struct evc__worker *w, uint64_t now);
 
 /* ---- group.c ---- */
 
@@ -377,13 +389,6 @@ bool evc__start_awaited(evc_registry *reg, uint64_t until_ns);
 bool evc__starts(evc_registry *reg);
 
 /* ---- stop_api.c ---- */
-
-/* Wait for starts, tell the groups to stop, shut them down, wait for them; text
-   says why. */
-evc_status evc__groups_stop(struct evc__held *h, const char *text,
-			    uint64_t until_ns, bool exiting, const char *func);
-
-/* ---- atexit.c ---- */
 
 /* The process's registry has its first group. */
 void evc__atexit_register(void);

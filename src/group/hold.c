@@ -5,7 +5,7 @@
  * functions, and such a function may free a group.  Then the group leaves the
  * registry at once, and the last holder frees the memory.
  * Called by: the program (evc_group_free, evc_registry_each,
- * evc_registry_free); start.c, stop_api.c, error.c and atexit.c.
+ * evc_registry_free); start.c, stop_api.c and error.c.
  * Locks: the registry's, then the group's; registry.changed is atomic.
  */
 #include "group/group.h"
@@ -154,7 +154,7 @@ is_doomed(evc_group *g)
 static evc_status
 group_may_go(evc_group *g, const char *func)
 {
-	uint64_t until = evc__deadline_in(evc__registry_grace(g->reg));
+	uint64_t until = evc__registry_until(g->reg);
 	char names[160];
 	struct text t = evc__text_in(names, sizeof names);
 	bool live;

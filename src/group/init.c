@@ -13,7 +13,6 @@
 #include "base/kick.h"
 #include "base/reserved.h"
 #include "base/text.h"
-#include "group/loggers.h"
 #include "group/metrics.h"
 
 #define NAME_DEFAULT "train"
@@ -152,8 +151,7 @@ make_scope(evc_group *g, evc_coord *parent)
 	if (st < 0)
 		return st;
 	(void)evc_request_stop_at(g->scope, 0, "not started", NULL, 0, NULL);
-	evc__text_add(&t, g->name);
-	evc__text_add(&t, "/shutdown");
+	evc__text_fmt(&t, "%s/shutdown", g->name);
 	return evc_on_stop(g->scope, hook, evc__group_on_stop, g, NULL, NULL);
 }
 

@@ -8,8 +8,6 @@
  * Called by: init.c, group.c; run.c after each run.
  * Locks: none; logger.next is atomic.
  */
-#include "group/loggers.h"
-
 #include "group/group.h"
 #include "group/metrics.h"
 

@@ -78,10 +78,11 @@ evc__registry_use(evc_registry **reg, const char *func)
 
 /* ---- how it is ---- */
 
-double
-evc__registry_grace(const evc_registry *reg)
+uint64_t
+evc__registry_until(const evc_registry *reg)
 {
-	return reg->opts.grace == 0 ? GRACE_DEFAULT : reg->opts.grace;
+	return evc__deadline_in(reg->opts.grace == 0 ? GRACE_DEFAULT :
+						       reg->opts.grace);
 }
 
 evc_status

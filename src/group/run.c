@@ -11,7 +11,6 @@
 
 #include "base/reported.h"
 #include "base/unwind.h"
-#include "group/loggers.h"
 #include "group/metrics.h"
 
 /* ---- one run ---- */

@@ -297,7 +297,7 @@ reverse(struct evc__held *h)
 static void
 take_back(struct evc__held *h, const char *why, const char *func)
 {
-	uint64_t until = evc__deadline_in(evc__registry_grace(h->reg));
+	uint64_t until = evc__registry_until(h->reg);
 	char text[192];
 	struct text t = evc__text_in(text, sizeof text);
 	unsigned i;
@@ -382,7 +382,7 @@ refuse_start(const evc_group *g, evc_status st, const char *func)
 static evc_status
 groups_start(struct evc__held *h, const char *func)
 {
-	uint64_t until = evc__deadline_in(evc__registry_grace(h->reg));
+	uint64_t until = evc__registry_until(h->reg);
 	evc_status st = begin_after_stops(h, until, func);
 	evc_group *last = h->group[0].g;
 	uint32_t all;

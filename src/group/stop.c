@@ -204,9 +204,7 @@ finish(evc_group *g, uint64_t until_ns)
 	g->inside_tid = 0;
 	sync_unlock(&g->lock);
 	sync_store(&g->budget_ends,
-		   until_ns != 0
-			   ? until_ns
-			   : evc__deadline_in(evc__registry_grace(g->reg)));
+		   until_ns != 0 ? until_ns : evc__registry_until(g->reg));
 	if (g->opts.state.cleanup == NULL)
 		(void)clean_up(g->scope, g);
 	else
@@ -277,8 +275,7 @@ evc__group_on_stop(evc_coord *scope, void *group)
 
 	(void)scope;
 	if (claim_asked(g)) {
-		evc__group_shut_down(
-			g, evc__deadline_in(evc__registry_grace(g->reg)));
+		evc__group_shut_down(g, evc__registry_until(g->reg));
 		(void)evc__group_settle(g, 0);
 	}
 	return 0;

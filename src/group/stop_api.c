@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * evc_registry_stop, _stop_name, evc_group_stop and _wait_finish: tell all
- * groups, shut them down in turn, wait for all, in one budget.
- * Called by: the program; atexit.c.
- * Locks: the registry's, then the group's, both taken.
+ * groups, shut them down in turn, wait for all, in one budget.  And exit(3)
+ * while groups of the process's registry run: the thread that exits stops the
+ * groups.  This may be any thread: a worker in a run, a thread in a function of
+ * a group, a thread that starts or stops groups.  The stop waits neither for
+ * this thread nor for its unfinished calls.
+ * Called by: the program; exit(3); init.c registers for it.
+ * Locks: the registry's, then the group's, both taken; off, over and registered
+ * are atomic.
  */
 #include "group/group.h"
 
@@ -26,9 +31,11 @@ first_error(const struct evc__held *h, const char *func)
 			  first.text);
 }
 
-evc_status
-evc__groups_stop(struct evc__held *h, const char *text, uint64_t until_ns,
-		 bool exiting, const char *func)
+/* Wait for starts, tell the groups to stop, shut them down, wait for them; text
+   says why. */
+static evc_status
+stop_held(struct evc__held *h, const char *text, uint64_t until_ns,
+	  bool exiting, const char *func)
 {
 	evc_status st;
 	bool in_time;
@@ -75,9 +82,8 @@ budget(const evc_registry *reg, const evc_join_opts *o, const char *func,
 	if (o != NULL && !ROOM_IS_ZERO(o->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: reserved room is not 0", func);
-	if (grace == 0)
-		grace = evc__registry_grace(reg);
-	*ret_until = evc__deadline_in(grace);
+	*ret_until = grace == 0 ? evc__registry_until(reg) :
+				  evc__deadline_in(grace);
 	return 0;
 }
 
@@ -98,7 +104,7 @@ stop(evc_registry *reg, const char *name, const evc_join_opts *o,
 	if (st < 0)
 		return st;
 	if (h.n > 0)
-		st = evc__groups_stop(&h, func, until, false, func);
+		st = stop_held(&h, func, until, false, func);
 	else if (name != NULL)
 		st = evc_refuse(-EVC_NOT_FOUND, "%s: no group named %s", func,
 				name);
@@ -136,7 +142,7 @@ evc_group_stop(evc_group *group, const evc_join_opts *opts)
 	if (st < 0)
 		return st;
 	evc__group_hold(group, &h);
-	st = evc__groups_stop(&h, __func__, until, false, __func__);
+	st = stop_held(&h, __func__, until, false, __func__);
 	evc__groups_release(&h);
 	return st;
 }
@@ -164,4 +170,45 @@ evc_group_wait_finish(evc_group *group, double timeout)
 	evc__worker_waits(false);
 	evc__groups_release(&h);
 	return ended;
+}
+
+/* ---- exit(3) ---- */
+
+/* atomic: evc_registry_atexit -> the thread that exits */
+static _Atomic bool off;
+/* atomic: between threads that exit: the stop has begun */
+static _Atomic bool over;
+/* atomic: between makers of groups; after a failure the next group tries
+   again */
+static _Atomic bool registered;
+
+static void
+at_exit(void)
+{
+	evc_registry *reg = NULL;
+	struct evc__held h;
+
+	/* In a fork child the groups belong to the parent. */
+	if (sync_load(&off) || sync_xchg(&over, true) ||
+	    evc__registry_check(&reg, "exit") < 0)
+		return;
+	evc__inside_forget();
+	if (evc__groups_hold(reg, NULL, &h, "exit") < 0)
+		return;
+	(void)stop_held(&h, "exit", evc__registry_until(reg), true, "exit");
+	evc__groups_release(&h);
+}
+
+void
+evc__atexit_register(void)
+{
+	if (!sync_xchg(&registered, true) && atexit(at_exit) != 0)
+		sync_store(&registered, false);
+}
+
+evc_status
+evc_registry_atexit(bool on)
+{
+	sync_store(&off, !on);
+	return 0;
 }
