@@ -68,13 +68,15 @@ start_thread(evc_pool *pool)
 			 (pool->finish ? EVC_AFTER_STOP : 0),
 	};
 	char name[48];
-	struct text t = evc__text_in(name, sizeof name);
+	struct text t = evc__text_in(name, sizeof name - 5);
 	evc_status st;
 
 	if (s == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "the pool has no memory for a thread");
-	evc__text_fmt(&t, "%.42s/%u", pool->name, s->index);
+	evc__text_add(&t, pool->name);
+	t = evc__text_in(name + strlen(name), 6);
+	evc__text_fmt(&t, "/%u", s->index);
 	s->taken = true;
 	st = evc_thread_start(pool->scope, name, pool->body, s, &o, NULL);
 	if (st < 0)
