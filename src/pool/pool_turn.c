@@ -9,7 +9,6 @@
 #include "pool/pool.h"
 
 #include "base/list.h"
-#include "base/self.h"
 #include "queue/nested.h"
 
 static bool

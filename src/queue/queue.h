@@ -168,8 +168,9 @@ void evc__ears_tell(evc_queue *q);
    its own; a cancel comes before any end. */
 void evc__queue_end(evc_queue *q, uint64_t end, bool cancelled);
 
-/* The ring has changed, and a thread waits for the change. */
-void evc__queue_pushed(evc_queue *q);
+/* The ring has changed, and a thread on this side waits for the change. */
+void evc__queue_send(evc_queue *q, unsigned side);
+/* A pop has made room, and threads wait for room or for an empty ring. */
 void evc__queue_popped(evc_queue *q);
 /* Lock held, by a waiter that leaves this side: send for the next waiter if the
    ring has something for it. */

@@ -13,7 +13,6 @@
 
 #include "base/reported.h"
 #include "base/reserved.h"
-#include "base/self.h"
 #include "base/text.h"
 #include "queue/queue_ring.h"
 

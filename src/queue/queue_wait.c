@@ -216,7 +216,7 @@ evc_queue_push(evc_queue *queue, void *item, double timeout)
 			return w.st;
 	}
 	if (RARE(sync_load_sc(&queue->wanted[ITEMS]) > 0))
-		evc__queue_pushed(queue);
+		evc__queue_send(queue, ITEMS);
 	return 0;
 }
 

@@ -3,7 +3,7 @@
  * What pushes, pops, waits and watches share: why a queue gives or takes
  * nothing, which waiters hear of its ends, and which waiter is woken.
  * Called by: queue_ring.h and all files of src/queue.
- * Locks: q->lock, held where queue.h says so; evc__queue_pushed and _popped
+ * Locks: q->lock, held where queue.h says so; evc__queue_send and _popped
  * take the lock.  head, tail, wanted and next_end are atomic.
  */
 #include "base/reported.h"
@@ -244,8 +244,8 @@ evc__queue_pass_on(evc_queue *q, unsigned side)
 		evc_cond_signal(q->side[side].cond);
 }
 
-static void
-send_for(evc_queue *q, unsigned side)
+void
+evc__queue_send(evc_queue *q, unsigned side)
 {
 	bool signals;
 
@@ -257,18 +257,12 @@ send_for(evc_queue *q, unsigned side)
 }
 
 void
-evc__queue_pushed(evc_queue *q)
-{
-	send_for(q, ITEMS);
-}
-
-void
 evc__queue_popped(evc_queue *q)
 {
 	uint32_t n = sync_load_sc(&q->wanted[ROOM]);
 
 	if (n % DRAINER > 0)
-		send_for(q, ROOM);
+		evc__queue_send(q, ROOM);
 	if (n >= DRAINER && ring_is_empty(q))
 		evc_cond_broadcast(q->drained);
 }

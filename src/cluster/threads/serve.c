@@ -280,8 +280,7 @@ evc__threads_worker(evc_coord *c, void *seat)
 	if (!evc__threads_may_go(s->e))
 		return 0;
 	evc__exec_of = s->e->core;
-	evc__text_add(&t, "tid ");
-	evc__text_int(&t, evc__tid());
+	evc__text_fmt(&t, "tid %d", evc__tid());
 	s->e->sink->up(s->e->core, s->index, NULL, where);
 	pthread_cleanup_push(lost, s);
 	serve(s);
