@@ -230,7 +230,8 @@ check(const evc_pool *pool, const evc_reactor *r, const evc_job *job)
 	return 0;
 }
 
-static evc_status
+/* Not inlined: the short way would save registers for its sake. */
+static __attribute__((noinline)) evc_status
 submit(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
        struct pool_port **ret_full)
 {
