@@ -38,20 +38,22 @@ evc__worker_here(const evc_group *group)
 	return self != NULL && self->group == group ? self : NULL;
 }
 
-void
-evc__inside_begin(evc_group *g, struct evc__inside *in)
+evc_group *
+evc__inside_begin(evc_group *g)
 {
-	in->was = inside;
+	evc_group *was = inside;
+
 	inside = g;
 	sync_lock(&g->lock);
 	g->inside_tid = evc__tid();
 	sync_unlock(&g->lock);
+	return was;
 }
 
 void
-evc__inside_end(evc_group *g, const struct evc__inside *in)
+evc__inside_end(evc_group *g, evc_group *was)
 {
-	inside = in->was;
+	inside = was;
 	sync_lock(&g->lock);
 	g->inside_tid = 0;
 	sync_unlock(&g->lock);

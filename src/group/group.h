@@ -181,12 +181,10 @@ void evc__worker_set_self(struct evc__worker *w);
 struct evc__worker *evc__worker_self(void);
 struct evc__worker *evc__worker_here(const evc_group *group);
 
-/* Around each call of init, shutdown and the functions of state. */
-struct evc__inside {
-	evc_group *was;
-};
-void evc__inside_begin(evc_group *g, struct evc__inside *in);
-void evc__inside_end(evc_group *g, const struct evc__inside *in);
+/* Around each call of init, shutdown and the functions of state; was: the group
+   that had the thread before. */
+evc_group *evc__inside_begin(evc_group *g);
+void evc__inside_end(evc_group *g, evc_group *was);
 /* The group that has the calling thread in one of its functions; NULL: none. */
 evc_group *evc__inside_of(void);
 /* Refused in a function of a group. */

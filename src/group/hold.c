@@ -95,36 +95,25 @@ destroy(evc_group *g)
 	return st;
 }
 
-/* Registry's lock held. */
-static void
-let_go(evc_registry *reg)
-{
-	reg->n_held--;
-	sync_add(&reg->changed, 1);
-}
-
 static void
 unhold(struct evc__held *h, unsigned i)
 {
 	evc_registry *reg = h->reg;
 	evc_group *g = h->group[i].g;
-	bool last;
 
 	if (g == NULL)
 		return;
 	h->group[i].g = NULL;
 	sync_lock(&reg->lock);
-	last = --g->users == 0 && g->doomed;
-	if (!last)
-		let_go(reg);
-	sync_unlock(&reg->lock);
-	if (last) {
-		(void)destroy(g);
-		/* Only now is the registry not needed any more. */
-		sync_lock(&reg->lock);
-		let_go(reg);
+	if (--g->users == 0 && g->doomed) {
 		sync_unlock(&reg->lock);
+		(void)destroy(g);
+		sync_lock(&reg->lock);
 	}
+	/* Only now is the registry not needed any more. */
+	reg->n_held--;
+	sync_add(&reg->changed, 1);
+	sync_unlock(&reg->lock);
 	sync_futex_wake(&reg->changed);
 }
 

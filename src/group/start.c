@@ -142,13 +142,13 @@ WALLED(evc_status, call_start, (evc_group * g),
 static evc_status
 init(evc_group *g, const char *func)
 {
-	struct evc__inside in;
+	evc_group *was;
 	evc_status st = 0;
 
 	if (g->opts.init != NULL) {
-		evc__inside_begin(g, &in);
+		was = evc__inside_begin(g);
 		st = evc__code_of(call_init(g));
-		evc__inside_end(g, &in);
+		evc__inside_end(g, was);
 	}
 	if (st != 0)
 		return failed(g, st, "init", func);
@@ -161,13 +161,13 @@ init(evc_group *g, const char *func)
 static evc_status
 start_state(evc_group *g, const char *func)
 {
-	struct evc__inside in;
+	evc_group *was;
 	evc_status st = 0;
 
 	if (g->opts.state.start != NULL) {
-		evc__inside_begin(g, &in);
+		was = evc__inside_begin(g);
 		st = evc__code_of(call_start(g));
-		evc__inside_end(g, &in);
+		evc__inside_end(g, was);
 	}
 	if (st != 0)
 		return failed(g, st, "state.start", func);

@@ -126,7 +126,7 @@ static evc_status
 shut_down(evc_coord *scope, void *group)
 {
 	evc_group *g = group;
-	struct evc__inside in;
+	evc_group *was;
 	bool init, state;
 
 	(void)scope;
@@ -136,12 +136,12 @@ shut_down(evc_coord *scope, void *group)
 	g->init_done = false;
 	g->state_begun = false;
 	sync_unlock(&g->lock);
-	evc__inside_begin(g, &in);
+	was = evc__inside_begin(g);
 	if (init && g->opts.shutdown != NULL)
 		call_shutdown(g);
 	if (state && g->opts.state.stop != NULL)
 		evc__call_walled(g->opts.state.stop, g->opts.state.arg);
-	evc__inside_end(g, &in);
+	evc__inside_end(g, was);
 	sync_lock(&g->lock);
 	g->shutting = false;
 	evc__group_changed(g);
@@ -171,7 +171,7 @@ static evc_status
 clean_up(evc_coord *scope, void *group)
 {
 	evc_group *g = group;
-	struct evc__inside in;
+	evc_group *was;
 	bool due;
 
 	(void)scope;
@@ -180,9 +180,9 @@ clean_up(evc_coord *scope, void *group)
 	g->cleanup_due = false;
 	sync_unlock(&g->lock);
 	if (due && g->opts.state.cleanup != NULL) {
-		evc__inside_begin(g, &in);
+		was = evc__inside_begin(g);
 		evc__call_walled(g->opts.state.cleanup, g->opts.state.arg);
-		evc__inside_end(g, &in);
+		evc__inside_end(g, was);
 	}
 	sync_lock(&g->lock);
 	g->cleaning = false;
