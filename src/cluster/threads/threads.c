@@ -88,11 +88,7 @@ threads_new(const evc_engine_env *env, unsigned n)
 {
 	struct threads *e = sync_alloc(1, sizeof *e);
 
-	if (e == NULL)
-		return NULL;
-	e->seats = sync_alloc(n, sizeof(struct seat *));
-	if (e->seats == NULL || !evc__fork_watch()) {
-		sync_free(e->seats);
+	if (e == NULL || !evc__fork_watch()) {
 		sync_free(e);
 		return NULL;
 	}
@@ -103,11 +99,11 @@ threads_new(const evc_engine_env *env, unsigned n)
 	e->generation = env->generation != 0 ? env->generation : sync_real();
 	sync_lock_init(&e->lock);
 	list_init(&e->lying);
-	while (e->n < n) {
+	e->seats = sync_alloc(n, sizeof(struct seat *));
+	for (; e->seats != NULL && e->n < n; e->n++) {
 		e->seats[e->n] = seat_new(e, e->n, env);
 		if (e->seats[e->n] == NULL)
 			break;
-		e->n++;
 	}
 	if (e->n == n)
 		return e;
