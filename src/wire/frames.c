@@ -207,8 +207,8 @@ evc__frame_name(unsigned type)
 		"variable",	  "ping",	"cancel", "cancel-one",
 		"pong",		  "back",	"backed", "until",
 		"slot",		  "kill",	"node",	 "up",
-		"value",	  "overdue",	"fenced", "gone",
-		"left",		  "rank",
+		"rank",		  "overdue",	"fenced", "gone",
+		"left",
 	};
 
 	return name[type < FRAME_TYPES ? type : 0];

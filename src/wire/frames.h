@@ -65,17 +65,14 @@ enum frame_type {
 	/* to the coordinator */
 	FRAME_NODE = 22,    /* a note: number of workers, machine */
 	FRAME_UP = 23,      /* a note: pid, place of the worker */
-	FRAME_VALUE = 24,   /* the value of the next result is kept by the node
-			       under the id of a remote, and is not in the
-			       frame */
 	FRAME_OVERDUE = 25, /* an attempt is over its deadline */
 	FRAME_FENCED = 26,  /* a note: 0, reason */
 	FRAME_GONE = 27,    /* a note: whether a function ran, reason */
 	FRAME_LEFT = 28,    /* the node leaves, and runs nothing */
 	/* to the node: the lower 32 bits are the number in the cluster of the
 	   node's worker in the upper 32 bits */
-	FRAME_RANK = 29,
-	FRAME_TYPES = 30
+	FRAME_RANK = 24,
+	FRAME_TYPES = 29
 };
 
 struct frame {
@@ -158,8 +155,8 @@ evc_status evc__frame_put_backed(struct bytes *b,
 				 const struct frame_backed *f);
 evc_status evc__frame_put_note(struct bytes *b, enum frame_type type,
 			       const struct frame_note *note);
-/* Frames with an id: FRAME_FORGET, _VALUE; with the number of an attempt:
-   _BEGUN, _CANCEL, _CANCEL_ONE, _BACK, _OVERDUE; _UNTIL, _SLOT, _RANK. */
+/* Frames with an id: FRAME_FORGET; with the number of an attempt: _BEGUN,
+   _CANCEL, _CANCEL_ONE, _BACK, _OVERDUE; _UNTIL, _SLOT, _RANK. */
 evc_status evc__frame_put_number(struct bytes *b, enum frame_type type,
 				 uint64_t number);
 /* FRAME_LEAVE, _PING, _PONG, _KILL, _LEFT. */

@@ -247,46 +247,74 @@ END_TEST
 
 enum { LARGE = 100000 };
 
-START_TEST(large_values_have_keys_of_their_own)
+static void
+answer_input(struct hand_node *h, evc_remote *of, int64_t a)
+{
+	struct hand_task t = *hn_task(h);
+
+	ck_assert(t.by_key);
+	hn_result(h, &t, a);
+	hn_send(h);
+	ck_assert_int_eq(sum_of(of), a);
+}
+
+/* A large result, which the node has kept or not, is an input. */
+static void
+use_large(struct hand_node *h, bool kept)
 {
 	static char bytes[LARGE + 5];
-	struct frame_result res = { .r = { .took = 1e-6 } };
-	struct hand_node *h;
-	struct hand_task t;
-	evc_remote *r, *used;
+	struct frame_result res = { .r = { .took = 1e-6 }, .kept = kept };
+	evc_remote *r = schedule(on.cl, "look"), *used;
+	struct hand_task t = *hn_task(h);
 	evc_value v;
+	int i;
 
-	begin();
-	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
-	r = schedule(on.cl, "look");
-	t = *hn_task(h);
 	/* A value of bytes. */
 	bytes[0] = (char)0xc6;
 	bytes[2] = (char)(LARGE >> 16);
 	bytes[3] = (char)(LARGE >> 8 & 0xff);
 	bytes[4] = (char)(LARGE & 0xff);
-	freeReplyObject(hn_do(h, "SET {t}:%llu:v:%llu %b",
-			      (unsigned long long)h->g,
-			      (unsigned long long)t.id, bytes, sizeof(bytes)));
 	res.r.n = t.n;
+	res.r.value = (evc_value){ bytes, sizeof(bytes) };
 	hn_slot(h, 0, 1);
-	OK(evc__frame_put_number(&h->out, FRAME_VALUE, t.id));
 	OK(evc__frame_put_result(&h->out, HN_MOST, &res));
 	hn_send(h);
 	OK(evc_remote_fetch(r, T_LIMIT, &v));
 	ck_assert_uint_eq(v.size, sizeof(bytes));
-	/* As an input it is there already. */
+	/* One key for all functions; none if the node has the value. */
+	for (i = 0; i < 2; i++) {
+		OK(evc_schedule_pack(on.cl, "look", NULL, &used, "[r]", r));
+		answer_input(h, used, 5 + i);
+	}
+	ck_assert_uint_eq(rs_keys(&on.s, "{t}:*:v:*", false), !kept);
+	/* The node has lost the value, and the server its key. */
 	OK(evc_schedule_pack(on.cl, "look", NULL, &used, "[r]", r));
 	t = *hn_task(h);
-	ck_assert(t.by_key);
-	hn_result(h, &t, 5);
+	rs_do(&on.s, "DEL {t}:%llu:v:%llu", (unsigned long long)h->g,
+	      (unsigned long long)t.input);
+	OK(evc__frame_put_number(&h->out, FRAME_FORGET, t.input));
+	res.r = (evc_engine_result){ .n = t.n, .code = EVC_CANCELLED,
+				     .kind = EVC_FAILED_FUNCTION, .took = -1 };
+	res.kept = false;
+	hn_slot(h, 0, 1);
+	OK(evc__frame_put_result(&h->out, HN_MOST, &res));
 	hn_send(h);
-	ck_assert_int_eq(sum_of(used), 5);
+	answer_input(h, used, 7);
 	ck_assert_uint_eq(rs_keys(&on.s, "{t}:*:v:*", false), 1);
 	/* Nobody needs it any more. */
 	evc_remote_free(r);
 	UNTIL((hn_read(h, 5), h->forgotten == t.input));
 	UNTIL(rs_keys(&on.s, "{t}:*:v:*", false) == 0);
+}
+
+START_TEST(large_values_have_keys_of_their_own)
+{
+	struct hand_node *h;
+
+	begin();
+	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
+	use_large(h, false);
+	use_large(h, true);
 	end_with(h);
 }
 END_TEST

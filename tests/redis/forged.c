@@ -231,36 +231,30 @@ END_TEST
 
 /* ---- bytes ---- */
 
-/* What stands under a result's key is no value. */
+/* The value of a result is none. */
 START_TEST(a_result_that_is_no_value)
 {
-	struct frame_result res = { .r = { .took = 1e-6 } };
-	evc_remote_info info;
-	struct hand_node *h;
-	struct hand_task t;
+	/* An array of so many, and none of them. */
+	struct frame_result res = {
+		.r = { .took = 1e-6,
+		       .value = { "\xdd\xff\xff\xff\xff", 5 } },
+	};
+	struct hand_node *h, *b;
 	evc_remote *r;
-	evc_value v;
 
 	begin();
 	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
-	r = schedule(on.cl, "look");
-	t = *hn_task(h);
-	/* An array of so many, and none of them. */
-	freeReplyObject(hn_do(h, "SET {t}:%llu:v:%llu %b",
-			      (unsigned long long)h->g,
-			      (unsigned long long)t.id, "\xdd\xff\xff\xff\xff",
-			      (size_t)5));
-	res.r.n = t.n;
+	r = schedule_add(on.cl, 1, 2);
+	res.r.n = hn_task(h)->n;
 	hn_slot(h, 0, 1);
-	OK(evc__frame_put_number(&h->out, FRAME_VALUE, t.id));
 	OK(evc__frame_put_result(&h->out, HN_MOST, &res));
 	hn_send(h);
-	ck_assert_int_eq(evc_remote_fetch(r, T_LIMIT, &v), EVC_DATA_LOSS);
-	OK(evc_remote_get(r, &info));
-	HAS(info.text, "is no valid value");
-	evc_remote_free(r);
-	ck_assert_int_eq(evc_cluster_join(on.cl, T_LIMIT), EVC_DATA_LOSS);
-	end_with(h);
+	SAYS("node a is fenced", "garbage", NULL);
+	rs_do(&on.s, "DEL {t}:lease:a");
+	b = hn_begin(&on.s, "t", "b", 1, LONG_MS);
+	runs_again_on(b, r);
+	hn_free(h);
+	end_with(b);
 }
 END_TEST
 

@@ -19,7 +19,6 @@
 #define VAR   "{n}:var"
 #define COUNT "{n}:count"
 #define SEQS  "{n}:1:seqs"
-#define VALUE "{n}:1:v:5"
 #define BEAT  "{n}:1:beat:w.7"
 #define RUNS  "{n}:1:runs"
 
@@ -901,36 +900,10 @@ START_TEST(comparisons_are_the_same)
 }
 END_TEST
 
-/* ---- values of results ---- */
-
-START_TEST(keeping)
-{
-	begin_all();
-	registered("7");
-	RUN(SCRIPT_KEEP, 3, GEN, LEASE, VALUE, "1", "1 7", "60000", "\x01");
-	IS("ok");
-	ck_assert_int_eq(rs_number(&s, "STRLEN " VALUE), 1);
-	ck_assert_int_gt(rs_number(&s, "PTTL " VALUE), 0);
-	/* In place of what should not be there. */
-	rs_do(&s, "DEL " VALUE);
-	rs_do(&s, "SADD " VALUE " x");
-	RUN(SCRIPT_KEEP, 3, GEN, LEASE, VALUE, "1", "1 7", "60000", "\x01");
-	IS("ok");
-	rs_do(&s, "DEL " VALUE);
-	/* Of another life, of another generation: it would stay. */
-	RUN(SCRIPT_KEEP, 3, GEN, LEASE, VALUE, "1", "1 6", "60000", "\x01");
-	IS("fenced");
-	RUN(SCRIPT_KEEP, 3, GEN, LEASE, VALUE, "2", "1 7", "60000", "\x01");
-	IS("fenced");
-	ck_assert_int_eq(rs_number(&s, "EXISTS " VALUE), 0);
-	end();
-}
-END_TEST
-
 /* ---- what is no good ---- */
 
 static const char *const all_keys[] = { COORD, GEN,   VER,  LEASE, EV,
-					VAR,   COUNT, SEQS, VALUE };
+					VAR,   COUNT, SEQS };
 #define N_KEYS (sizeof(all_keys) / sizeof(all_keys[0]))
 
 static void
@@ -970,9 +943,6 @@ run_each(enum redis_script i)
 	case SCRIPT_REPLACE:
 		RUN(i, 5, GEN, COORD, VAR, COUNT, SEQS, "1", "x", "9", "0", "a",
 		    "\x01");
-		break;
-	case SCRIPT_KEEP:
-		RUN(i, 3, GEN, LEASE, VALUE, "1", "1 7", "60000", "\x01");
 		break;
 	default:
 		ck_abort_msg("a script without a test");
@@ -1137,5 +1107,5 @@ END_TEST
 RS_MAIN("redis/scripts", taking, taking_it_fresh, staying, releasing, a_life,
 	fencing, sending, sending_is_refused, single_operations,
 	variables_that_are_gone, all_of_them, sums_are_the_same,
-	comparisons_are_the_same, keeping, other_types, other_contents,
+	comparisons_are_the_same, other_types, other_contents,
 	without_memory, a_replica)

@@ -72,20 +72,33 @@ START_TEST(forgotten_by_a_node_of_a_former_generation)
 }
 END_TEST
 
-/* A node of a former generation has a function, whose result it has begun to say. */
+/* A node of a former generation has a function, whose input has a key. */
 START_TEST(a_result_of_a_former_generation)
 {
+	static char bytes[VALUE_LEAST];
+	struct frame_result res = { .r = { .took = 1e-6 } };
 	struct hand_node *a, *b;
-	evc_remote *r;
+	struct hand_task t;
+	evc_remote *r, *used;
 
 	begin_durable();
 	a = hn_begin(&on.s, "t", "a", 1, LONG_MS);
-	r = schedule_add(on.cl, 1, 2);
-	freeReplyObject(hn_do(a, "SET {t}:%llu:v:%llu large",
-			      (unsigned long long)a->g,
-			      (unsigned long long)hn_task(a)->id));
+	r = schedule(on.cl, "look");
+	OK(evc_pack(&res.r.value, "B", bytes, sizeof(bytes)));
+	res.r.n = hn_task(a)->n;
+	hn_slot(a, 0, 1);
+	OK(evc__frame_put_result(&a->out, HN_MOST, &res));
+	hn_send(a);
+	evc_value_free(&res.r.value);
+	OK(evc_schedule_pack(on.cl, "look", NULL, &used, "[r]", r));
+	ck_assert(hn_task(a)->by_key);
+	UNTIL(rs_keys(&on.s, "{t}:*:v:*", false) == 1);
 	b = restart_without(a);
-	runs_again_on(b, r);
+	t = *hn_task(b);
+	hn_result(b, &t, 5);
+	hn_send(b);
+	ck_assert_int_eq(sum_of(used), 5);
+	evc_remote_free(r);
 	end_with(b);
 }
 END_TEST

@@ -72,7 +72,7 @@ some_result(bool failed)
 	return r;
 }
 
-#define N_FRAMES 35
+#define N_FRAMES 34
 
 /* The k-th of them. */
 static evc_status
@@ -130,12 +130,11 @@ put_frame(struct bytes *b, unsigned k)
 	case 25: return evc__frame_put_bare(b, FRAME_KILL);
 	case 26: return evc__frame_put_note(b, FRAME_NODE, &node);
 	case 27: return evc__frame_put_note(b, FRAME_UP, &node);
-	case 28: return evc__frame_put_number(b, FRAME_VALUE, 71);
-	case 29: return evc__frame_put_number(b, FRAME_OVERDUE, 6);
-	case 30: return evc__frame_put_note(b, FRAME_FENCED, &none);
-	case 31: return evc__frame_put_note(b, FRAME_GONE, &node);
-	case 32: return evc__frame_put_number(b, FRAME_CANCEL_ONE, 1);
-	case 33: return evc__frame_put_bare(b, FRAME_LEFT);
+	case 28: return evc__frame_put_number(b, FRAME_OVERDUE, 6);
+	case 29: return evc__frame_put_note(b, FRAME_FENCED, &none);
+	case 30: return evc__frame_put_note(b, FRAME_GONE, &node);
+	case 31: return evc__frame_put_number(b, FRAME_CANCEL_ONE, 1);
+	case 32: return evc__frame_put_bare(b, FRAME_LEFT);
 	default: return evc__frame_put_number(b, FRAME_RANK, 1ull << 32 | 5);
 	}
 }

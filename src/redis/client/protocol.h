@@ -17,7 +17,7 @@
  *     {NS}:G:ev           stream  all nodes -> coordinator
  *     {NS}:G:to:NODE.INC  stream  coordinator -> that session of a node
  *     {NS}:G:beat:NODE.INC  string  number of the lease's last renewal
- *     {NS}:G:v:ID         string  a value of VALUE_LEAST bytes or more, of the
+ *     {NS}:G:v:ID         string  an input of VALUE_LEAST bytes or more, of the
  *                                 remote with that id
  *     {NS}:G:seqs         hash    asker -> number and text of the last answer
  *     {NS}:G:state        string  state of the cluster, for people (state.c)
@@ -52,16 +52,17 @@
  *                         KILL, CANCEL (of the whole node), CANCEL_ONE, LEAVE
  *                         (of the whole node)
  *     to the coordinator  NODE, HELLO, LEFT (of the whole node), UP, RESULT,
- *                         VALUE, BUILT, OVERDUE, FENCED, GONE, FORGET (of the
- *                         whole node), VARIABLE (a function has used a
- *                         variable; once in a session)
+ *                         BUILT, OVERDUE, FENCED, GONE, FORGET (of the whole
+ *                         node), VARIABLE (a function has used a variable;
+ *                         once in a session)
  *
  * The numbers of TASKs for a worker grow.  A TASK behind a greater number (see
  * o) is given back, and comes again with a new number.
  *
- * An input of a TASK without a value, and the value of a RESULT behind a VALUE,
- * stand in v:ID.  FORGET to the coordinator: that key is not there; the RESULT
- * that follows gives the function back.
+ * An input of a TASK without a value stands in v:ID, or the node has kept it
+ * (RESULT says so).  FORGET to the coordinator: the node does not have the
+ * value, and that key is not there; the RESULT that follows gives the function
+ * back.
  *
  * A start of a worker begins with its UP and ends with its GONE; frames for
  * another start are dropped.
@@ -84,7 +85,7 @@
 #ifndef EVC_REDIS_PROTOCOL_H
 #define EVC_REDIS_PROTOCOL_H
 
-#define PROTOCOL_VERSION "1"
+#define PROTOCOL_VERSION "2"
 #define VALUE_LEAST ((size_t)64 << 10)
 #define VALUE_PX 3600000 /* ms until the key of a value ends */
 #define KEYS_PX(lease_ms) ((lease_ms) * 10 > 60000 ? (lease_ms) * 10 : 60000)
@@ -105,7 +106,7 @@
  * A script does its whole work, or answers with an error and changes nothing:
  * GARBAGE, READONLY, or OOM on a server without memory.  LOCK, RELEASE, FENCE,
  * RENEW, LEAVE, ALL, REPLACE and reading a variable work even then; TAKE,
- * REGISTER, SEND, KEEP and the other operations answer OOM.  (The rights of a
+ * REGISTER, SEND and the other operations answer OOM.  (The rights of a
  * user must not change during a connection: a login checks the rights that the
  * scripts need.)
  */
@@ -168,10 +169,6 @@ enum redis_script {
 	/* Replace all variables: KEYS gen coord var count seqs; ARGV G id seq
 	   finished [name value]...  ok | fenced */
 	SCRIPT_REPLACE,
-	/* Set the value of a result that follows, if the lease is there: KEYS
-	   gen lease v; ARGV G "G INC" px bytes.  v may have had any type.  ok |
-	   fenced */
-	SCRIPT_KEEP,
 	SCRIPTS
 };
 

@@ -379,11 +379,5 @@ const struct redis_script_text evc__scripts[SCRIPTS] = {
 	"count(KEYS[4], KEYS[3], 1) "
 	"make('HSET', KEYS[5], 'replace', ARGV[3]) "
 	"return {'ok'} " },
-[SCRIPT_KEEP] = { "keep",
-	"local bad = all_right({'string', 'string'}) "
-	"if bad then return bad end "
-	OURS
-	"call('SET', KEYS[3], ARGV[4], 'PX', ARGV[3]) "
-	"return {'ok'} " },
 };
 /* clang-format on */

@@ -32,7 +32,6 @@ evc__redis_close(evc_engine *engine)
 	evc__redis_client_free(e->client);
 	evc__sessions_free(e);
 	evc__unlinks_free(e);
-	evc__events_free(e);
 	evc__values_free(e);
 	evc__redis_address_free(&e->address);
 	evc__notes_destroy(&e->notes);
@@ -78,7 +77,6 @@ fill_engine(struct redis_engine *e, const evc_engine_env *env)
 	evc__redis_address_name(&e->address, &t);
 	make_coordinator_id(e);
 	list_init(&e->sessions.all);
-	list_init(&e->reader.held);
 	list_init(&e->values.unlinking);
 	e->questions.asked_end = &e->questions.asked;
 	e->questions.queue_end = &e->questions.queue;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads the stream of events, entry by entry.  A result whose value has a key
- * of its own waits for that value.  All entries behind the result are copied
- * and wait, too, so their order stays.
+ * Reads the stream of events, entry by entry.
  * Called by: turn.c, lock.c; the connection's replies.
  * Locks: none; loop thread only.
  */
@@ -106,123 +104,35 @@ session_of(struct redis_engine *e, const struct event *ev)
 	return NULL;
 }
 
-/* ---- values of results ---- */
-
-/* true: the server may still have the value. */
-static bool
-is_temporary_error(const redisReply *r)
-{
-	return evc__reply_is_error(r, "BUSY ") ||
-	       evc__reply_is_error(r, "LOADING ") ||
-	       evc__reply_is_error(r, "CLUSTERDOWN ") ||
-	       evc__reply_is_error(r, "TRYAGAIN ");
-}
-
-static void serve_held(struct redis_engine *e);
-
 static void
-on_value(const redisReply *r, void *arg)
-{
-	struct value_wait *w = arg;
-	struct redis_engine *e = w->e;
-	evc_value v;
-
-	w->sent = false;
-	if (w->dropped) {
-		sync_free(w);
-		return;
-	}
-	/* The value is asked for again after a new `up`, or at the next
-	   tick. */
-	if (r == NULL || is_temporary_error(r))
-		return;
-	if (r->type == REDIS_REPLY_ERROR)
-		evc__redis_garbage(
-			e, w->session != NULL ? w->session->name : "somebody",
-			r->str);
-	v = (evc_value){ r->str, r->len };
-	e->reader.waits = NULL;
-	evc__redis_hear_value(w, r->type == REDIS_REPLY_STRING && r->len > 0 ?
-					 &v :
-					 NULL);
-	sync_free(w);
-	serve_held(e);
-}
-
-void
-evc__redis_get_value(struct redis_engine *e)
-{
-	struct value_wait *w = e->reader.waits;
-	struct redis_args a = { 0 };
-
-	if (w == NULL || w->sent || !e->up)
-		return;
-	evc__args_text(&a, "GET");
-	evc__redis_value_key(e, &a, w->id);
-	w->sent = evc__redis_send(e->client, REDIS_SAY, on_value, w, &a);
-}
-
-/* Serve an entry.  Returns how many bytes of its frames are done with. */
-static size_t
 serve_event(struct redis_engine *e, const struct event *ev)
 {
 	struct node_session *s;
-	size_t done;
 
 	if (ev->seq == 0 && !ev->fence) {
 		evc__redis_tell(e);
 		evc__session_begin(e, ev->node, ev->inc, ev->frames, ev->n);
-		return ev->n;
+		return;
 	}
 	s = session_of(e, ev);
 	if (s == NULL)
-		return ev->n;
+		return;
 	if (ev->fence) {
 		/* The mark of another program has no reason. */
 		if (s->ending)
 			evc__session_marked(s);
 		else
 			evc__session_fence(s, "another program has fenced it");
-		return ev->n;
+		return;
 	}
-	if (!ev->rest && is_out_of_order(s, ev->seq)) {
+	if (is_out_of_order(s, ev->seq)) {
 		evc__redis_garbage(e, ev->node, "an entry with a wrong number");
 		evc__session_fence(s, "it sent garbage: an entry with a "
 				      "wrong number");
-		return ev->n;
-	}
-	if (!ev->rest && was_seen(s, ev->seq))
-		return ev->n;
-	done = evc__redis_hear(s, ev->frames, ev->n, ev->rest);
-	evc__redis_get_value(e);
-	return done;
-}
-
-/* ---- entries that wait ---- */
-
-/* Copy the rest of an entry. */
-static void
-hold_event(struct redis_engine *e, const struct event *ev, size_t from,
-	   bool rest)
-{
-	struct event *copy = sync_alloc(1, sizeof *copy + ev->n - from);
-
-	if (copy == NULL) {
-		struct node_session *s = evc__session_find(e, ev->node);
-
-		/* Without this entry the state of the node is unknown. */
-		if (s != NULL)
-			evc__session_fence(s, "there is no memory for its "
-					      "entries");
 		return;
 	}
-	*copy = *ev;
-	copy->rest = rest;
-	copy->n = ev->n - from;
-	if (copy->n > 0)
-		memcpy(copy->bytes, ev->frames + from, copy->n);
-	copy->frames = copy->bytes;
-	list_append(&e->reader.held, &copy->link);
+	if (!was_seen(s, ev->seq))
+		evc__redis_hear(s, ev->frames, ev->n);
 }
 
 /* Look for sessions whose mark was read. */
@@ -238,32 +148,6 @@ look_at_marks(struct redis_engine *e)
 	}
 }
 
-static void
-serve_held(struct redis_engine *e)
-{
-	struct event *ev;
-	size_t done;
-
-	while (e->reader.waits == NULL && !list_empty(&e->reader.held)) {
-		ev = LIST_OF(e->reader.held.next, struct event, link);
-		done = serve_event(e, ev);
-		evc__redis_tell(e);
-		if (e->reader.waits != NULL) {
-			ev->frames += done;
-			ev->n -= done;
-			ev->rest = true;
-			return;
-		}
-		list_remove(&ev->link);
-		sync_free(ev);
-	}
-	if (e->reader.waits == NULL) {
-		look_at_marks(e);
-		evc__redis_read(e);
-	}
-	redis_feed_soon(e);
-}
-
 /* ---- reading ---- */
 
 static void
@@ -271,7 +155,7 @@ take_entry(struct redis_engine *e, const redisReply *entry)
 {
 	struct event ev;
 	const char *wrong, *id;
-	size_t n, done;
+	size_t n;
 
 	if (entry->type != REDIS_REPLY_ARRAY ||
 	    (id = evc__reply_bytes(entry, 0, &n)) == NULL || n >= ID_ROOM)
@@ -286,13 +170,7 @@ take_entry(struct redis_engine *e, const redisReply *entry)
 				   wrong);
 		return;
 	}
-	if (e->reader.waits != NULL || !list_empty(&e->reader.held)) {
-		hold_event(e, &ev, 0, false);
-		return;
-	}
-	done = serve_event(e, &ev);
-	if (e->reader.waits != NULL && done < ev.n)
-		hold_event(e, &ev, done, true);
+	serve_event(e, &ev);
 }
 
 static void
@@ -325,8 +203,7 @@ on_events(const redisReply *r, void *arg)
 		     i++)
 			take_entry(e, entries->element[i]);
 		evc__redis_tell(e);
-		if (e->reader.waits == NULL)
-			look_at_marks(e);
+		look_at_marks(e);
 		if (e->reader.n_untrimmed >= TRIM_EACH)
 			evc__redis_trim(e);
 		redis_feed_soon(e);
@@ -340,8 +217,7 @@ evc__redis_read(struct redis_engine *e)
 	struct redis_args a = { 0 };
 	uint64_t block = redis_ms(e->lease_ns / 4);
 
-	if (e->reader.reading || !e->up || e->reader.waits != NULL ||
-	    !list_empty(&e->reader.held) ||
+	if (e->reader.reading || !e->up ||
 	    (e->lock.phase != PHASE_LIVE && e->lock.phase != PHASE_RESTART))
 		return;
 	evc__args_text(&a, "XREAD");
@@ -372,23 +248,4 @@ evc__redis_trim(struct redis_engine *e)
 	evc__args_text(&a, "MINID");
 	evc__args_text(&a, e->reader.last);
 	evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a);
-}
-
-void
-evc__events_free(struct redis_engine *e)
-{
-	while (!list_empty(&e->reader.held)) {
-		struct event *ev =
-			LIST_OF(e->reader.held.next, struct event, link);
-
-		list_remove(&ev->link);
-		sync_free(ev);
-	}
-	if (e->reader.waits != NULL && e->reader.waits->sent)
-		e->reader.waits->dropped = true;
-	else
-		sync_free(e->reader.waits);
-	e->reader.waits = NULL;
-	e->reader.results.n = 0;
-	e->reader.hearing = NULL;
 }

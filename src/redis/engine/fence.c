@@ -99,9 +99,7 @@ note_fenced(struct node_session *s, const char *mark)
 		s->beat_ns = sync_mono();
 	count_lease_from(s, s->beat_ns, e->lease_ns);
 	evc__copy(s->mark, sizeof s->mark, mark);
-	if (mark[0] == '\0' ||
-	    (list_empty(&e->reader.held) && e->reader.waits == NULL &&
-	     evc__id_is_upto(mark, e->reader.last)))
+	if (mark[0] == '\0' || evc__id_is_upto(mark, e->reader.last))
 		evc__session_marked(s);
 	redis_look_soon(e);
 }

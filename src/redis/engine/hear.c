@@ -6,7 +6,6 @@
  * Called by: events.c.
  * Locks: none; loop thread only.
  */
-#include "wire/walk.h"
 #include "redis/engine/engine.h"
 
 static void
@@ -59,7 +58,7 @@ settle_call(struct remote_worker *w, unsigned i,
 
 	if (said->kept)
 		evc__redis_keep(w->session, worker_call(w, i)->id,
-				said->r.value.size, false);
+				said->r.value.size);
 	evc__remote_worker_ended_one(w, i, said->r.took);
 	if (b->n > 0 && b->of != w)
 		evc__redis_tell(e);
@@ -69,38 +68,14 @@ settle_call(struct remote_worker *w, unsigned i,
 		evc__redis_tell(e);
 }
 
-/* Keep the frame of a result until its value was read. */
-static void
-wait_for_value(struct remote_worker *w, const struct frame *f, uint64_t id)
-{
-	struct redis_engine *e = w->session->e;
-	struct value_wait *wait = sync_alloc(1, sizeof *wait + f->whole);
-
-	if (wait == NULL) {
-		fence_for_garbage(w->session, "there is no memory for a value");
-		return;
-	}
-	evc__redis_tell(e);
-	wait->e = e;
-	wait->session = w->session;
-	wait->at = w->at;
-	wait->worker_start = (uint32_t)w->start;
-	wait->id = id;
-	wait->n = f->whole;
-	memcpy(wait->frame, f->body - FRAME_HEAD, f->whole);
-	e->reader.waits = wait;
-}
-
 static void
 hear_result(struct node_session *s, const struct frame *f)
 {
-	struct redis_engine *e = s->e;
 	struct frame_result said;
-	bool by_key = e->reader.by_key, fine;
 	struct remote_worker *w;
 	unsigned i;
+	bool fine;
 
-	e->reader.by_key = false;
 	if (evc__frame_get_result(f, &said) < 0) {
 		fence_for_garbage(s, evc_last_error());
 		return;
@@ -115,58 +90,8 @@ hear_result(struct node_session *s, const struct frame *f)
 	else if (evc__remote_worker_find(w, said.r.n, &i) == NULL)
 		fence_for_garbage(s, "the result of a function that it does "
 				     "not have");
-	else if (by_key && worker_call(w, i)->id != e->reader.value_id)
-		fence_for_garbage(s, "the value of another function");
-	else if (by_key)
-		wait_for_value(w, f, e->reader.value_id);
 	else
 		settle_call(w, i, &said);
-}
-
-/* The value is lost.  The function has run and may have made its updates, so it
-   does not run again. */
-static void
-make_value_lost(struct frame_result *said, const char *what)
-{
-	said->r.code = EVC_DATA_LOSS;
-	said->r.kind = EVC_FAILED_FUNCTION;
-	said->r.text = what;
-	said->r.value = (evc_value){ 0 };
-	said->kept = false;
-}
-
-void
-evc__redis_hear_value(struct value_wait *wait, const evc_value *v)
-{
-	struct redis_engine *e = wait->e;
-	struct node_session *s = wait->session;
-	struct frame_result said;
-	struct frame f;
-	struct remote_worker *w;
-	unsigned i;
-
-	if (s == NULL ||
-	    evc__frame_next(wait->frame, wait->n, e->max_frame, &f) <= 0 ||
-	    evc__frame_get_result(&f, &said) < 0)
-		return;
-	w = s->workers[wait->at];
-	if (!w->up || w->start != wait->worker_start ||
-	    evc__remote_worker_find(w, said.r.n, &i) == NULL)
-		return;
-	if (v != NULL)
-		evc__redis_keep(s, wait->id, v->size, true);
-	if (v == NULL)
-		make_value_lost(&said,
-				"its result was kept in Redis and is gone");
-	else if (v->size > e->max_frame ||
-		 evc__value_walk(v->data, v->size, NULL, NULL) < 0)
-		make_value_lost(&said, "its result was kept in Redis and is "
-				       "no valid value");
-	else
-		said.r.value = *v;
-	said.kept = false;
-	settle_call(w, i, &said);
-	evc__redis_tell(e);
 }
 
 /* ---- workers ---- */
@@ -295,12 +220,8 @@ hear_number(struct node_session *s, const struct frame *f)
 		hear_worker(e, number);
 	else if (f->type == FRAME_OVERDUE)
 		hear_overdue(s, number);
-	else if (f->type == FRAME_FORGET)
-		evc__redis_value_missing(e, number);
-	else {
-		e->reader.by_key = true;
-		e->reader.value_id = number;
-	}
+	else
+		evc__redis_value_missing(s, number);
 }
 
 static void
@@ -313,11 +234,10 @@ hear_one(struct node_session *s, const struct frame *f)
 		return;
 	}
 	/* The cluster is told all in the order of the frames. */
-	if (f->type != FRAME_SLOT && f->type != FRAME_VALUE)
+	if (f->type != FRAME_SLOT)
 		evc__redis_tell(e);
 	switch (f->type) {
 	case FRAME_SLOT:
-	case FRAME_VALUE:
 	case FRAME_OVERDUE:
 	case FRAME_FORGET:
 		hear_number(s, f);
@@ -346,9 +266,8 @@ hear_one(struct node_session *s, const struct frame *f)
 	}
 }
 
-size_t
-evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n,
-		bool is_rest)
+void
+evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n)
 {
 	struct redis_engine *e = s->e;
 	bool was_ending = s->ending;
@@ -357,10 +276,7 @@ evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n,
 	int got;
 
 	e->reader.hearing = s;
-	if (!is_rest) {
-		e->reader.whole_node = true;
-		e->reader.by_key = false;
-	}
+	e->reader.whole_node = true;
 	while (at < n) {
 		got = evc__frame_next(p + at, n - at, e->max_frame, &f);
 		if (got <= 0) {
@@ -372,11 +288,6 @@ evc__redis_hear(struct node_session *s, const unsigned char *p, size_t n,
 		hear_one(s, &f);
 		if (e->reader.hearing != s || (s->ending && !was_ending))
 			break;
-		if (e->reader.waits != NULL) {
-			e->reader.hearing = NULL;
-			return at;
-		}
 	}
 	e->reader.hearing = NULL;
-	return n;
 }

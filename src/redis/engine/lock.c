@@ -133,7 +133,6 @@ begin_generation(struct redis_engine *e, int64_t g)
 	if (e->lock.server_anew)
 		evc__redis_beats_anew(e);
 	e->lock.server_anew = false;
-	evc__events_free(e);
 	evc__copy(e->reader.last, sizeof e->reader.last, "0-0");
 	create_keys(e);
 	refresh_keys(e);

@@ -133,8 +133,6 @@ evc__session_over(struct node_session *s, const char *why, unsigned how)
 	evc__session_remember(s);
 	if (e->reader.hearing == s)
 		e->reader.hearing = NULL;
-	if (e->reader.waits != NULL && e->reader.waits->session == s)
-		e->reader.waits->session = NULL;
 	if (s->fence != NULL)
 		s->fence->session = NULL;
 	free_session(s);

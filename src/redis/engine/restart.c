@@ -35,16 +35,12 @@ delete_generation(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 	struct node_session *s, *tmp;
-	unsigned i;
 
 	evc__args_text(&a, "UNLINK");
 	(void)evc__redis_last_keys(e, &a);
 	EACH_SESSION(s, tmp, e) {
 		evc__redis_to_key(s, &a);
 		evc__redis_beat_key(s, &a);
-		for (i = 0; i < s->n_workers; i++)
-			if (s->workers[i] != NULL)
-				evc__remote_worker_last_keys(s->workers[i], &a);
 		evc__session_chunks_drop(s);
 	}
 	evc__redis_unlink(e, &a);

@@ -54,7 +54,6 @@ send_waiting(struct redis_engine *e)
 		evc__redis_questions(e);
 	if (e->lock.phase == PHASE_LIVE || e->lock.phase == PHASE_RESTART) {
 		evc__redis_fence_all(e);
-		evc__redis_get_value(e);
 		evc__redis_read(e);
 	}
 	redis_feed_soon(e);

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keys of large values: an input or a result of VALUE_LEAST bytes or more has a
- * key of its own, once, for all functions that need the value.
+ * Keys of large values: an input of VALUE_LEAST bytes or more has a key of its
+ * own, once, for all functions that need the value.
  *
- * e->values.set knows which keys there are and when they were set: a key ends
- * by itself, so a key that is half as old is set anew. s->kept knows which
- * values a node may have, under keys or in its workers: the node is told to
- * forget them.
- * Called by: feed.c, hear.c, worker.c, nodes.c, restart.c, turn.c, engine.c.
+ * e->values.set knows which keys were set, and s->kept which values a node may
+ * have: inputs that had keys, and results that were made there, which need no
+ * keys.  The node is told to forget them.
+ * Called by: feed.c, hear.c, nodes.c, restart.c, turn.c, engine.c.
  * Locks: none; loop thread only, but n_kept in the notes is atomic.
  */
 #include "redis/engine/engine.h"
-
-#include <inttypes.h>
-
-#define KEPT_LEAST KEEP_LEAST
-
-/* ---- the keys that were set ---- */
 
 static void
 drop_kept(struct redis_engine *e, struct kept *k, uint64_t id)
 {
 	if (evc__kept_drop(k, id))
 		sync_sub(&e->notes.n_kept, 1);
+}
+
+/* false: no memory, or the table has the id. */
+static bool
+note_kept(struct redis_engine *e, struct kept *k, uint64_t id, size_t size)
+{
+	if (!evc__kept_add(k, id, (evc_value){ NULL, size }))
+		return false;
+	/* -> forget(): before the result is told */
+	sync_add(&e->notes.n_kept, 1);
+	return true;
 }
 
 unsigned
@@ -43,117 +47,57 @@ evc__redis_last_keys(struct redis_engine *e, struct redis_args *a)
 	return n;
 }
 
-/* Note a key that was set `age` ns ago.  false: no memory. */
-static bool
-note_key(struct redis_engine *e, uint64_t id, uint64_t age)
-{
-	uint64_t *since = sync_alloc(1, sizeof *since);
-
-	if (since == NULL)
-		return false;
-	*since = sync_mono() - age;
-	drop_kept(e, &e->values.set, id);
-	/* -> forget(): before the result is told */
-	sync_add(&e->notes.n_kept, 1);
-	if (evc__kept_add(&e->values.set, id,
-			  (evc_value){ since, sizeof *since }))
-		return true;
-	sync_sub(&e->notes.n_kept, 1);
-	sync_free(since);
-	return false;
-}
-
-/* The key may be there or not: its next use sets the key anew, and in the end
-   the key is deleted. */
-static void
-doubt_key(struct redis_engine *e, uint64_t id)
-{
-	(void)note_key(e, id, VALUE_PX * UINT64_C(1000000));
-}
-
-static bool
-key_is_there(const struct redis_engine *e, uint64_t id)
-{
-	const evc_value *v = evc__kept_find(&e->values.set, id);
-	uint64_t since;
-
-	if (v == NULL)
-		return false;
-	memcpy(&since, v->data, sizeof since);
-	return sync_mono() - since < VALUE_PX * UINT64_C(1000000) / 2;
-}
-
-void
-evc__redis_keep(struct node_session *s, uint64_t id, size_t size, bool by_key)
-{
-	struct redis_engine *e = s->e;
-
-	if (by_key && !key_is_there(e, id))
-		note_key(e, id, 0);
-	if (size < KEPT_LEAST || evc__kept_find(&s->kept, id) != NULL ||
-	    !evc__kept_add(&s->kept, id, (evc_value){ NULL, size }))
-		return;
-	sync_add(&e->notes.n_kept, 1);
-	/* The node limits its values in the same way. */
-	while (s->kept.bytes > KEEP_MOST * (s->n_workers + 1))
-		drop_kept(e, &s->kept, evc__kept_oldest(&s->kept));
-}
-
-void
-evc__redis_value_missing(struct redis_engine *e, uint64_t id)
-{
-	drop_kept(e, &e->values.set, id);
-}
-
 /* ---- inputs ---- */
 
-struct set {
-	struct redis_engine *e;
-	uint64_t id;
-};
-
-static void
-on_set(const redisReply *r, void *arg)
-{
-	struct set *s = arg;
-
-	if (r == NULL || r->type == REDIS_REPLY_ERROR)
-		doubt_key(s->e, s->id);
-	sync_free(s);
-}
-
+/* The key may be gone when a node reads it: its time is over, or the command
+   was lost.  Then the function comes back, and the key is set anew. */
 static bool
 set_key(struct redis_engine *e, const evc_engine_input *in)
 {
 	struct redis_args a = { 0 };
-	struct set *s = sync_alloc(1, sizeof *s);
 
-	if (s == NULL || !note_key(e, in->id, 0)) {
-		sync_free(s);
+	if (!note_kept(e, &e->values.set, in->id, 0))
 		return false;
-	}
-	s->e = e;
-	s->id = in->id;
 	evc__args_text(&a, "SET");
 	evc__redis_value_key(e, &a, in->id);
 	evc__args_add(&a, in->value.data, in->value.size);
 	evc__args_text(&a, "PX");
 	evc__args_fmt(&a, "%d", VALUE_PX);
-	if (evc__redis_send(e->client, REDIS_SAY, on_set, s, &a))
+	if (evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a))
 		return true;
 	drop_kept(e, &e->values.set, in->id);
-	sync_free(s);
 	return false;
 }
 
 bool
 evc__redis_put_input(struct node_session *s, const evc_engine_input *in)
 {
-	if (in->value.size < VALUE_LEAST ||
-	    (!key_is_there(s->e, in->id) && !set_key(s->e, in)))
+	if (in->value.size < VALUE_LEAST)
 		return false;
-	evc__redis_keep(s, in->id, in->value.size, false);
+	if (evc__kept_find(&s->kept, in->id) != NULL)
+		return true;
+	if (evc__kept_find(&s->e->values.set, in->id) == NULL &&
+	    !set_key(s->e, in))
+		return false;
+	evc__redis_keep(s, in->id, in->value.size);
 	return true;
+}
+
+void
+evc__redis_keep(struct node_session *s, uint64_t id, size_t size)
+{
+	if (!note_kept(s->e, &s->kept, id, size))
+		return;
+	/* The node limits its values in the same way. */
+	while (s->kept.bytes > KEEP_MOST)
+		drop_kept(s->e, &s->kept, evc__kept_oldest(&s->kept));
+}
+
+void
+evc__redis_value_missing(struct node_session *s, uint64_t id)
+{
+	drop_kept(s->e, &s->kept, id);
+	drop_kept(s->e, &s->e->values.set, id);
 }
 
 /* ---- forgotten ---- */
@@ -182,57 +126,6 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 		}
 	}
 	evc__redis_unlink(e, &a);
-}
-
-/* ---- values of results that are not wanted ---- */
-
-void
-evc__remote_worker_last_keys(struct remote_worker *w, struct redis_args *a)
-{
-	unsigned i;
-
-	for (i = 0; i < w->n; i++)
-		evc__redis_value_key(w->session->e, a, worker_call(w, i)->id);
-}
-
-struct dropped {
-	struct redis_engine *e;
-	unsigned n;
-	uint64_t ids[];
-};
-
-static void
-on_dropped(const redisReply *r, void *arg)
-{
-	struct dropped *d = arg;
-	unsigned i;
-
-	for (i = 0; i < d->n && r == NULL; i++)
-		doubt_key(d->e, d->ids[i]);
-	sync_free(d);
-}
-
-/* Delete the values of results that will not come, once: the functions run
-   elsewhere, and then their values have the same keys. */
-void
-evc__remote_worker_values_drop(struct remote_worker *w)
-{
-	struct redis_engine *e = w->session->e;
-	struct redis_args a = { 0 };
-	struct dropped *d;
-
-	if (w->n == 0 || w->session->g != e->lock.g)
-		return; /* The restart has deleted the keys. */
-	d = sync_alloc(1, sizeof *d + w->n * sizeof d->ids[0]);
-	if (d == NULL)
-		return; /* The keys end by themselves. */
-	d->e = e;
-	for (d->n = 0; d->n < w->n; d->n++)
-		d->ids[d->n] = worker_call(w, d->n)->id;
-	evc__args_text(&a, "UNLINK");
-	evc__remote_worker_last_keys(w, &a);
-	if (!evc__redis_send(e->client, REDIS_SAY, on_dropped, d, &a))
-		on_dropped(NULL, d);
 }
 
 void

@@ -9,7 +9,7 @@
 
 /* Loop thread only. */
 struct value_keys {
-	struct kept set;       /* id -> time at which the key was set (ns) */
+	struct kept set;       /* ids whose keys were set */
 	struct list unlinking; /* deletions without an answer */
 };
 
@@ -37,20 +37,15 @@ void evc__unlinks_free(struct redis_engine *e);
 /* Add all keys of this generation but those of sessions, for a deletion, and
    forget the values.  Returns the number of keys. */
 unsigned evc__redis_last_keys(struct redis_engine *e, struct redis_args *a);
-/* Set the key of an input.  false: the input travels in the frame. */
+/* Set the key of an input that the node does not have.  false: the input
+   travels in the frame. */
 bool evc__redis_put_input(struct node_session *s, const evc_engine_input *in);
-/* Note that the node may have a value; by_key: the value has a key, too. */
-void evc__redis_keep(struct node_session *s, uint64_t id, size_t size,
-		     bool by_key);
-/* Note that a node has not found the key of a value. */
-void evc__redis_value_missing(struct redis_engine *e, uint64_t id);
+/* Note that the node may have a value. */
+void evc__redis_keep(struct node_session *s, uint64_t id, size_t size);
+/* Note that a node has neither the value nor found its key. */
+void evc__redis_value_missing(struct node_session *s, uint64_t id);
 void evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n);
 void evc__session_values_drop(struct node_session *s);
-/* Keys of results that a worker may have left behind: add them for a deletion;
-   delete them. */
-void evc__remote_worker_last_keys(struct remote_worker *w,
-				  struct redis_args *a);
-void evc__remote_worker_values_drop(struct remote_worker *w);
 void evc__values_free(struct redis_engine *e);
 
 #endif

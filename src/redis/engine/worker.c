@@ -120,7 +120,6 @@ evc__remote_worker_gone(struct remote_worker *w, const char *why, unsigned how)
 
 	if (!w->up)
 		return;
-	evc__remote_worker_values_drop(w);
 	for (i = 0; i < w->n; i++)
 		w->session->bytes -= worker_call(w, i)->size;
 	w->up = false;

@@ -17,7 +17,7 @@
 /* ---- batches ---- */
 
 struct event_batch *
-evc__node_batch_add(struct session *s, enum batch_kind kind)
+evc__node_batch_add(struct session *s)
 {
 	struct event_batch *batch = sync_alloc(1, sizeof *batch);
 
@@ -26,7 +26,6 @@ evc__node_batch_add(struct session *s, enum batch_kind kind)
 		return NULL;
 	}
 	batch->session = s;
-	batch->kind = kind;
 	batch->at = NOWHERE;
 	if (s->outbox.last != NULL)
 		s->outbox.last->next = batch;
@@ -51,9 +50,9 @@ evc__node_tell(struct session *s, const struct local_worker *w)
 	struct event_batch *batch = s->outbox.last;
 	uint64_t at;
 
-	if (batch == NULL || batch->kind != BATCH_PLAIN || batch->seq != 0 ||
+	if (batch == NULL || batch->deals != NULL || batch->seq != 0 ||
 	    batch->frames.n >= BATCH_MOST)
-		batch = evc__node_batch_add(s, BATCH_PLAIN);
+		batch = evc__node_batch_add(s);
 	if (batch == NULL || w == NULL)
 		return batch != NULL ? &batch->frames : NULL;
 	at = (uint64_t)w->index << 32 | w->number;
@@ -64,21 +63,6 @@ evc__node_tell(struct session *s, const struct local_worker *w)
 	}
 	batch->at = at;
 	return &batch->frames;
-}
-
-void
-evc__node_tell_value(struct session *s, uint64_t id, const evc_value *value)
-{
-	struct event_batch *batch = evc__node_batch_add(s, BATCH_VALUE);
-
-	if (batch == NULL)
-		return;
-	batch->id = id;
-	if (evc_value_copy(&batch->value, value) < 0) {
-		evc__node_no_memory(s);
-		return;
-	}
-	evc__node_value_keep(s, id, value);
 }
 
 /* ---- a deal ---- */
@@ -129,27 +113,12 @@ put_update(struct deal *d, const evc_engine_update *u)
 	       put_word(d, u->value.data, u->value.size);
 }
 
-/* Make the frame of a result, with a FRAME_SLOT of its own. */
-static bool
-put_frame(struct deal *d, const evc_engine_result *r, bool by_key, uint64_t id)
-{
-	struct frame_result f = { .r = *r };
-
-	f.r.updates = NULL;
-	f.r.n_updates = 0;
-	if (by_key)
-		f.r.value = (evc_value){ NULL, 0 };
-	return evc__node_tell_about(&d->frame, d->worker, d->number) &&
-	       (!by_key ||
-		evc__frame_put_number(&d->frame, FRAME_VALUE, id) == 0) &&
-	       evc__frame_put_result(&d->frame, UINT32_MAX, &f) == 0;
-}
-
+/* The frame of the result has a FRAME_SLOT of its own. */
 static struct deal *
-new_deal(const struct local_worker *w, const struct job *job,
-	 const evc_engine_result *r, bool by_key)
+new_deal(const struct local_worker *w, const struct frame_result *f)
 {
 	struct deal *d = sync_alloc(1, sizeof *d);
+	struct frame_result bare = *f;
 	bool fine;
 	unsigned i;
 
@@ -157,12 +126,14 @@ new_deal(const struct local_worker *w, const struct job *job,
 		return NULL;
 	d->worker = w->index;
 	d->number = w->number;
-	d->n = r->n;
-	d->took = r->took;
-	fine = put_frame(d, r, by_key, job->task.id);
-	for (i = 0; fine && i < r->n_updates; i++)
-		fine = put_update(d, &r->updates[i]);
-	d->n_updates = r->n_updates;
+	d->n = f->r.n;
+	d->took = f->r.took;
+	bare.r.n_updates = 0;
+	fine = evc__node_tell_about(&d->frame, d->worker, d->number) &&
+	       evc__frame_put_result(&d->frame, UINT32_MAX, &bare) == 0;
+	for (i = 0; fine && i < f->r.n_updates; i++)
+		fine = put_update(d, &f->r.updates[i]);
+	d->n_updates = f->r.n_updates;
 	if (fine)
 		return d;
 	free_deal(d);
@@ -177,8 +148,7 @@ has_room_for_deal(const struct event_batch *batch)
 	const struct deal *d;
 	size_t n = batch->frames.n;
 
-	if (batch->kind == BATCH_VALUE || batch->seq != 0 ||
-	    batch->n_deals >= DEALS_MOST)
+	if (batch->seq != 0 || batch->n_deals >= DEALS_MOST)
 		return false;
 	for (d = batch->deals; d != NULL; d = d->next)
 		n += d->frame.n + d->updates.n;
@@ -186,11 +156,10 @@ has_room_for_deal(const struct event_batch *batch)
 }
 
 void
-evc__node_tell_deal(struct local_worker *w, const struct job *job,
-		    const evc_engine_result *r, bool by_key)
+evc__node_tell_deal(struct local_worker *w, const struct frame_result *f)
 {
 	struct session *s = w->session;
-	struct deal *d = new_deal(w, job, r, by_key);
+	struct deal *d = new_deal(w, f);
 	struct event_batch *batch = s->outbox.last;
 
 	if (d == NULL) {
@@ -199,12 +168,11 @@ evc__node_tell_deal(struct local_worker *w, const struct job *job,
 	}
 	/* A batch of plain frames that was not sent takes the result up. */
 	if (batch == NULL || !has_room_for_deal(batch))
-		batch = evc__node_batch_add(s, BATCH_DEALS);
+		batch = evc__node_batch_add(s);
 	if (batch == NULL) {
 		free_deal(d);
 		return;
 	}
-	batch->kind = BATCH_DEALS;
 	if (batch->last_deal != NULL)
 		batch->last_deal->next = d;
 	else
@@ -324,6 +292,5 @@ evc__node_deals_fail(struct event_batch *batch, const redisReply *r)
 		}
 	evc__node_deals_free(batch);
 	/* The number of the batch was not used. */
-	batch->kind = BATCH_PLAIN;
 	batch->at = NOWHERE;
 }

@@ -8,12 +8,6 @@
 #include "wire/frames.h"
 #include "redis/node/worker.h"
 
-enum batch_kind {
-	BATCH_PLAIN, /* an entry of the stream of events */
-	BATCH_DEALS, /* the same, with updates of variables */
-	BATCH_VALUE  /* a value, set before the entry that needs the value */
-};
-
 /* The result of a transactional function.  Loop thread only. */
 struct deal {
 	struct deal *next;
@@ -34,15 +28,12 @@ struct deal {
 struct event_batch {
 	struct event_batch *next;
 	struct session *session;
-	enum batch_kind kind;
 	bool sent;
 	uint64_t seq; /* number of the entry; 0: never sent */
 	struct bytes frames;
 	uint64_t at; /* worker and start that the last frames are about */
-	struct deal *deals, *last_deal;
+	struct deal *deals, *last_deal; /* NULL: the frames are all */
 	unsigned n_deals;
-	uint64_t id; /* of the value */
-	evc_value value;
 };
 
 /* Loop thread only. */
@@ -67,15 +58,9 @@ struct bytes *evc__node_tell(struct session *s, const struct local_worker *w);
    false: no memory. */
 bool evc__node_tell_about(struct bytes *b, unsigned worker, uint32_t number);
 /* Append an empty batch.  NULL: no memory, and the session ends. */
-struct event_batch *evc__node_batch_add(struct session *s,
-					enum batch_kind kind);
-/* Append the value of a result that follows; the value is copied. */
-void evc__node_tell_value(struct session *s, uint64_t id,
-			  const evc_value *value);
-
+struct event_batch *evc__node_batch_add(struct session *s);
 /* Append the result of a transactional function. */
-void evc__node_tell_deal(struct local_worker *w, const struct job *job,
-			 const evc_engine_result *r, bool by_key);
+void evc__node_tell_deal(struct local_worker *w, const struct frame_result *f);
 bool evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn);
 /* The batch was carried out; results that could not be made are told anew.
    false: r is no answer to the batch. */

@@ -3,10 +3,9 @@
  * Sends the batches of the outbox, in their order.  A batch grows until it is
  * sent: one turn of the loop is one command, and under load one round trip is.
  * Plain batches are sent without waiting for answers, a few at most.  A batch
- * with updates, or a value, is alone on its way, because its answer decides the
- * next.  A batch that the server refuses is sent again after a while.  If the
- * server has taken a later batch by then, the order is lost, and the session
- * ends.
+ * with updates is alone on its way, because its answer decides the next.  A
+ * batch that the server refuses is sent again after a while.  If the server has
+ * taken a later batch by then, the order is lost, and the session ends.
  * Called by: node.c, lease.c, link.c, begin.c, end.c.
  * Locks: none; loop thread only.
  */
@@ -25,7 +24,6 @@ evc__node_batch_free(struct event_batch *batch)
 {
 	evc__node_deals_free(batch);
 	bytes_free(&batch->frames);
-	evc_value_free(&batch->value);
 	sync_free(batch);
 }
 
@@ -51,8 +49,8 @@ note_refusal(struct event_batch *batch, const redisReply *r)
 		      evc__reply_why(r));
 	s->outbox.refused = true;
 	/* A later try would fail, too. */
-	if (batch->kind == BATCH_DEALS && (evc__reply_is_error(r, "GARBAGE") ||
-					   evc__reply_is_error(r, "WRONGTYPE")))
+	if (batch->deals != NULL && (evc__reply_is_error(r, "GARBAGE") ||
+				     evc__reply_is_error(r, "WRONGTYPE")))
 		evc__node_deals_fail(batch, r);
 }
 
@@ -69,15 +67,14 @@ judge_answer(struct event_batch *batch, const redisReply *r)
 			      "gone");
 		return -1;
 	}
-	if (batch->kind == BATCH_PLAIN)
+	if (batch->deals == NULL)
 		return 1;
 	if (evc__reply_is(r, "fenced"))
 		evc__node_end(batch->session, "was fenced: its lease is over");
 	else if (evc__reply_is(r, "gone"))
 		evc__node_end(batch->session, "was refused: the server has lost"
 					      " variables");
-	else if (!evc__reply_is(r, "ok") || (batch->kind == BATCH_DEALS &&
-					     !evc__node_deals_done(batch, r)))
+	else if (!evc__reply_is(r, "ok") || !evc__node_deals_done(batch, r))
 		evc__node_end(batch->session, "was answered with garbage");
 	return session_says(batch->session) ? 1 : -1;
 }
@@ -87,7 +84,7 @@ on_sent(const redisReply *r, void *arg)
 {
 	struct event_batch *batch = arg;
 	struct session *s = batch->session;
-	bool deals = batch->kind == BATCH_DEALS;
+	bool deals = batch->deals != NULL;
 	int was;
 
 	s->pending--;
@@ -133,31 +130,12 @@ send_plain(struct event_batch *batch)
 }
 
 static bool
-send_value(struct event_batch *batch)
-{
-	struct session *s = batch->session;
-	struct redis_args a = { 0 };
-
-	evc__args_key(&a, &s->node->address, "gen");
-	evc__args_key(&a, &s->node->address, "lease:%s", s->node->name);
-	evc__args_key(&a, &s->node->address, "%s:v:%llu", s->gen,
-		      (unsigned long long)batch->id);
-	evc__args_text(&a, s->gen);
-	evc__args_text(&a, s->stamp);
-	evc__args_fmt(&a, "%d", VALUE_PX);
-	evc__args_add(&a, batch->value.data, batch->value.size);
-	return evc__node_script(s, SCRIPT_KEEP, 3, on_sent, batch, &a);
-}
-
-static bool
 send_batch(struct event_batch *batch)
 {
-	if (batch->kind == BATCH_VALUE)
-		return send_value(batch);
 	if (batch->seq == 0)
 		batch->seq = ++batch->session->outbox.seq;
-	return batch->kind == BATCH_DEALS ? evc__node_deals_send(batch, on_sent)
-					  : send_plain(batch);
+	return batch->deals != NULL ? evc__node_deals_send(batch, on_sent)
+				    : send_plain(batch);
 }
 
 static bool
@@ -167,8 +145,7 @@ may_send(const struct session *s, const struct event_batch *batch)
 	    BACKLOG_MOST)
 		return false;
 	return s->outbox.under_way == 0 ||
-	       (batch->kind == BATCH_PLAIN &&
-		s->outbox.first->kind == BATCH_PLAIN &&
+	       (batch->deals == NULL && s->outbox.first->deals == NULL &&
 		s->outbox.under_way < UNDER_WAY);
 }
 

@@ -51,8 +51,6 @@ struct inbox {
 	uint64_t cancelled; /* functions up to this number are cancelled */
 };
 
-#define VALUE_BUCKETS 256
-
 enum value_state {
 	VALUE_ASKED,
 	VALUE_THERE,
@@ -61,12 +59,11 @@ enum value_state {
 
 /* A value with a key of its own.  Loop thread only. */
 struct value {
-	struct value *next;
 	struct list age;
 	struct session *session;
 	uint64_t id;
-	unsigned refs; /* inputs of jobs */
-	bool known;    /* the value stands in the table */
+	unsigned refs; /* inputs of jobs, the table, the missing answer */
+	bool known;    /* the table has the value for jobs that come */
 	bool sent;     /* an answer is on its way */
 	enum value_state state;
 	bool missing; /* BAD: the key is not there, or holds something else */
@@ -76,8 +73,8 @@ struct value {
 
 /* values.c.  Loop thread only. */
 struct value_table {
-	struct value *buckets[VALUE_BUCKETS];
-	struct list ages; /* the oldest value first */
+	struct list ages; /* all values, the oldest first; few, as each is
+			     large */
 	size_t bytes;
 };
 
@@ -147,8 +144,8 @@ void evc__node_values_init(struct session *s);
 /* An input by key, until evc__node_value_drop.  NULL: no memory. */
 struct value *evc__node_value_get(struct session *s, uint64_t id);
 void evc__node_value_drop(struct value *v);
-/* Keep the value of a result. */
-void evc__node_value_keep(struct session *s, uint64_t id,
+/* Keep the value of a result.  false: no memory. */
+bool evc__node_value_keep(struct session *s, uint64_t id,
 			  const evc_value *value);
 void evc__node_value_forget(struct session *s, uint64_t id);
 /* Ask again for the values without an answer. */

@@ -147,20 +147,14 @@ on_built(void *core, unsigned worker, uint64_t id, evc_status code,
 /* ---- to run ---- */
 
 static void
-say_result(struct local_worker *w, const evc_engine_result *r, bool by_key,
-	   uint64_t id)
+say_result(struct local_worker *w, const struct frame_result *f)
 {
 	struct session *s = w->session;
-	struct frame_result f = { .r = *r };
+	struct frame_result bare = *f;
 	struct bytes *b = evc__node_tell(s, w);
 
-	f.r.updates = NULL;
-	f.r.n_updates = 0;
-	if (by_key)
-		f.r.value = (evc_value){ NULL, 0 };
-	if (b != NULL &&
-	    ((by_key && evc__frame_put_number(b, FRAME_VALUE, id) < 0) ||
-	     evc__frame_put_result(b, UINT32_MAX, &f) < 0))
+	bare.r.n_updates = 0;
+	if (b != NULL && evc__frame_put_result(b, UINT32_MAX, &bare) < 0)
 		evc__node_no_memory(s);
 }
 
@@ -171,10 +165,10 @@ fail_for_input(struct local_worker *w, const struct job *job,
 	       const struct value *v)
 {
 	struct session *s = w->session;
-	evc_engine_result r = { .n = job->task.n,
-				.code = EVC_UNAVAILABLE,
-				.kind = EVC_FAILED_INPUT,
-				.text = v->why };
+	struct frame_result f = { .r = { .n = job->task.n,
+					 .code = EVC_UNAVAILABLE,
+					 .kind = EVC_FAILED_INPUT,
+					 .text = v->why } };
 	struct bytes *b;
 
 	if (v->missing) {
@@ -185,10 +179,10 @@ fail_for_input(struct local_worker *w, const struct job *job,
 			evc__node_no_memory(s);
 			return;
 		}
-		r.took = -1;
-		r.code = EVC_CANCELLED;
+		f.r.took = -1;
+		f.r.code = EVC_CANCELLED;
 	}
-	say_result(w, &r, false, 0);
+	say_result(w, &f);
 }
 
 /* 1: all inputs are there; 0: not yet; -1: *ret_bad will never come. */
@@ -252,23 +246,20 @@ tell_finished(struct local_worker *w, const evc_engine_result *r)
 {
 	struct session *s = w->session;
 	struct job *job = evc__node_queue_take(&w->has, false, r->n);
-	bool by_key;
+	struct frame_result f = { .r = *r };
+	bool fine = r->code == 0 && r->took >= 0;
 
 	w->moved = w->since = ev_now(s->node->ev);
 	if (job == NULL || !session_says(s)) {
 		evc__node_job_free(job);
 		return;
 	}
-	by_key = r->code == 0 && r->took >= 0 && r->value.size >= VALUE_LEAST;
-	if (by_key)
-		evc__node_tell_value(s, job->task.id, &r->value);
-	if (!session_says(s))
-		;
-	else if (r->code == 0 && r->took >= 0 &&
-		 (job->task.flags & EVC_TRANSACTIONAL))
-		evc__node_tell_deal(w, job, r, by_key);
+	f.kept = fine && r->value.size >= VALUE_LEAST &&
+		 evc__node_value_keep(s, job->task.id, &r->value);
+	if (fine && (job->task.flags & EVC_TRANSACTIONAL))
+		evc__node_tell_deal(w, &f);
 	else
-		say_result(w, r, by_key, job->task.id);
+		say_result(w, &f);
 	evc__node_job_free(job);
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Values that have keys of their own.  Inputs are read before a worker gets
- * their function, and stay for a while; so do results that were made here.
- * Called by: hear.c, worker.c, batch.c, lease.c, begin.c, end.c.
+ * Large values, one copy of each for all workers of the node.  Inputs are read
+ * from their keys before a worker gets their function, and stay for a while; so
+ * do results that were made here, which have no keys.
+ * Called by: hear.c, sink.c, worker.c, lease.c, begin.c, end.c.
  * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
+#include "engine/kept.h"
 #include "wire/walk.h"
-
-#define VALUES_MOST ((size_t)64 << 20) /* bytes of values without a job */
 
 void
 evc__node_values_init(struct session *s)
@@ -19,40 +19,18 @@ evc__node_values_init(struct session *s)
 
 /* ---- the table ---- */
 
-static struct value **
-place_in_table(struct session *s, uint64_t id)
+static struct value *
+find_value(struct session *s, uint64_t id)
 {
-	struct value **at = &s->values.buckets[id % VALUE_BUCKETS];
+	struct list *at, *tmp;
 
-	while (*at != NULL && (*at)->id != id)
-		at = &(*at)->next;
-	return at;
-}
+	LIST_EACH(at, tmp, &s->values.ages) {
+		struct value *v = LIST_OF(at, struct value, age);
 
-static void
-free_value(struct value *v)
-{
-	v->session->values.bytes -= v->value.size;
-	list_remove(&v->age);
-	evc_value_free(&v->value);
-	sync_free(v);
-}
-
-static void
-free_if_unused(struct value *v)
-{
-	if (!v->known && !v->sent && v->refs == 0)
-		free_value(v);
-}
-
-/* Take a value out of the table; the next look-up asks the server. */
-static void
-take_out_of_table(struct value *v)
-{
-	if (v->known)
-		*place_in_table(v->session, v->id) = v->next;
-	v->known = false;
-	free_if_unused(v);
+		if (v->known && v->id == id)
+			return v;
+	}
+	return NULL;
 }
 
 static struct value *
@@ -64,26 +42,46 @@ add_value(struct session *s, uint64_t id)
 		return NULL;
 	v->session = s;
 	v->id = id;
+	v->refs = 1;
 	v->known = true;
-	*place_in_table(s, id) = v;
 	list_append(&s->values.ages, &v->age);
 	return v;
 }
 
-/* Free the oldest values without a job, until the others fit. */
+static void
+drop_ref(struct value *v)
+{
+	if (--v->refs > 0)
+		return;
+	v->session->values.bytes -= v->value.size;
+	list_remove(&v->age);
+	evc_value_free(&v->value);
+	sync_free(v);
+}
+
+/* Take a value out of the table; the next look-up asks the server. */
+static void
+take_out_of_table(struct value *v)
+{
+	if (!v->known)
+		return;
+	v->known = false;
+	drop_ref(v);
+}
+
+/* Free the oldest values that the table alone refers to, until the others
+   fit. */
 static void
 drop_old_values(struct session *s)
 {
 	struct list *at, *tmp;
 
-	if (s->values.bytes <= VALUES_MOST)
-		return;
 	LIST_EACH(at, tmp, &s->values.ages) {
 		struct value *v = LIST_OF(at, struct value, age);
 
-		if (s->values.bytes <= VALUES_MOST)
+		if (s->values.bytes <= KEEP_MOST)
 			return;
-		if (v->refs == 0 && v->state == VALUE_THERE && !v->sent)
+		if (v->refs == 1)
 			take_out_of_table(v);
 	}
 }
@@ -94,7 +92,7 @@ evc__node_values_clear(struct session *s)
 	struct list *at, *tmp;
 
 	LIST_EACH(at, tmp, &s->values.ages)
-		free_value(LIST_OF(at, struct value, age));
+		take_out_of_table(LIST_OF(at, struct value, age));
 }
 
 /* ---- read ---- */
@@ -138,10 +136,9 @@ on_value(const redisReply *r, void *arg)
 	s->pending--;
 	v->sent = false;
 	if (r == NULL || !session_says(s)) {
-		free_if_unused(v);
+		drop_ref(v);
 		return;
 	}
-	/* Each of these may free v. */
 	if (r->type == REDIS_REPLY_STRING)
 		fill_value(v, r);
 	else if (r->type == REDIS_REPLY_NIL)
@@ -149,6 +146,7 @@ on_value(const redisReply *r, void *arg)
 	else
 		mark_bad(v, evc__reply_is_error(r, "WRONGTYPE"),
 			 evc__reply_why(r));
+	drop_ref(v);
 	drop_old_values(s);
 	if (s->engine != NULL)
 		s->node->ops->wake(s->engine, EVC_ENGINE_ANY);
@@ -164,6 +162,7 @@ ask_for_value(struct value *v)
 	evc__args_key(&a, &s->node->address, "%s:v:%llu", s->gen,
 		      (unsigned long long)v->id);
 	v->sent = evc__node_command(s, REDIS_SAY, on_value, v, &a);
+	v->refs += v->sent;
 	/* Without memory no later event would ask again. */
 	if (!v->sent && evc__redis_client_is_up(s->node->client))
 		evc__node_no_memory(s);
@@ -172,7 +171,7 @@ ask_for_value(struct value *v)
 struct value *
 evc__node_value_get(struct session *s, uint64_t id)
 {
-	struct value *v = *place_in_table(s, id);
+	struct value *v = find_value(s, id);
 
 	if (v == NULL) {
 		v = add_value(s, id);
@@ -187,39 +186,39 @@ evc__node_value_get(struct session *s, uint64_t id)
 void
 evc__node_value_drop(struct value *v)
 {
+	struct session *s;
+
 	if (v == NULL)
 		return;
-	v->refs--;
-	if (v->known && v->refs == 0)
-		drop_old_values(v->session);
-	else
-		free_if_unused(v);
+	s = v->session;
+	drop_ref(v);
+	drop_old_values(s);
 }
 
-void
+bool
 evc__node_value_keep(struct session *s, uint64_t id, const evc_value *value)
 {
 	struct value *v;
 
-	if (*place_in_table(s, id) != NULL)
-		return;
+	/* An earlier attempt may have left its value, which was not taken. */
+	evc__node_value_forget(s, id);
 	v = add_value(s, id);
 	if (v == NULL)
-		return;
-	/* Without memory the value is read when a job needs it. */
+		return false;
 	if (evc_value_copy(&v->value, value) < 0) {
 		take_out_of_table(v);
-		return;
+		return false;
 	}
 	v->state = VALUE_THERE;
 	s->values.bytes += v->value.size;
 	drop_old_values(s);
+	return true;
 }
 
 void
 evc__node_value_forget(struct session *s, uint64_t id)
 {
-	struct value *v = *place_in_table(s, id);
+	struct value *v = find_value(s, id);
 
 	if (v != NULL)
 		take_out_of_table(v);
