@@ -32,8 +32,8 @@ destroy(struct cluster_fetch *k)
 
 /* Lock held: wait for the next remote without an outcome, or have the
    answer. */
-static void
-advance(struct cluster_fetch *k)
+void
+evc__fetch_tell(struct cluster_fetch *k)
 {
 	struct cluster_edge *e;
 	evc_remote *r = NULL;
@@ -55,12 +55,6 @@ advance(struct cluster_fetch *k)
 	k->cl->turn.n_waiting--;
 	list_append(&k->cl->turn.fetches, &k->link);
 	(void)evc__turn_ask(k->cl);
-}
-
-void
-evc__fetch_tell(struct cluster_fetch *k)
-{
-	advance(k);
 }
 
 /* ---- begin ---- */
@@ -103,7 +97,7 @@ evc_fetch_start(evc_cluster *cl, const evc_value *value, evc_fetch_fn *fn,
 		   the fetch counts on it. */
 		if (evc__turn_ask(cl)) {
 			cl->turn.n_waiting++;
-			advance(k);
+			evc__fetch_tell(k);
 		} else {
 			st = evc_refuse(-EVC_FAILED_PRECONDITION,
 					"evc_fetch_start: the loop is gone");

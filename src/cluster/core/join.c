@@ -117,20 +117,6 @@ evc_cluster_done(evc_cluster *cl, bool *ret_done)
 
 /* ---- on the loop ---- */
 
-/* Lock held: the join has no answer, and will have none. */
-static bool
-take_back(evc_cluster *cl, const struct cluster_join *j)
-{
-	struct list *n, *tmp;
-
-	LIST_EACH(n, tmp, &cl->turn.joins)
-		if (LIST_OF(n, struct cluster_join, link) == j) {
-			list_remove(n);
-			return true;
-		}
-	return false;
-}
-
 evc_status
 evc_cluster_join_start(evc_cluster *cl, evc_cluster_fn *fn, void *arg)
 {
@@ -148,9 +134,10 @@ evc_cluster_join_start(evc_cluster *cl, evc_cluster_fn *fn, void *arg)
 	j->fn = fn;
 	j->arg = arg;
 	sync_lock(&cl->q.lock);
-	list_append(&cl->turn.joins, &j->link);
-	/* Under the lock: without a loop no answer can have come. */
-	if (!evc__turn_ask(cl) && take_back(cl, j))
+	/* Under the lock: the turn comes behind the join. */
+	if (evc__turn_ask(cl))
+		list_append(&cl->turn.joins, &j->link);
+	else
 		st = evc_refuse(-EVC_FAILED_PRECONDITION,
 				"evc_cluster_join_start: the loop is gone");
 	sync_unlock(&cl->q.lock);
