@@ -196,6 +196,18 @@ bool evc__reply_is_plain(const char *s, size_t n, bool blanks);
 const char *evc__reply_why(const redisReply *r);
 bool evc__reply_is_error(const redisReply *r, const char *prefix);
 
+/* ---- operation.c: an operation on a variable ---- */
+
+/* Add the arguments of SCRIPT_VARIABLE from seq on.  u has to stay until the
+   script is sent. */
+void evc__operation_add(struct redis_args *a, uint64_t seq,
+			const evc_engine_update *u);
+/* Read the answer, other than "gone" and "fenced": the value stays in r. */
+evc_status evc__operation_read(const evc_engine_update *u, const redisReply *r,
+			       evc_engine_answer *ret);
+/* Check the bytes of a variable. */
+evc_status evc__operation_check_value(const char *name, const evc_value *v);
+
 /* ---- scripts.c: their texts ---- */
 
 struct redis_script_text {

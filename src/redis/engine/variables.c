@@ -12,8 +12,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "wire/walk.h"
-
 static struct redis_engine *
 engine_of(evc_engine *engine)
 {
@@ -46,47 +44,10 @@ evc__redis_ask(evc_engine *engine, evc_engine_question *q)
 
 /* ---- the question ---- */
 
-static const char *const op_number[] = {
-	[EVC_VARIABLE_ADD] = "1",
-	[EVC_VARIABLE_SET] = "2",
-	[EVC_VARIABLE_GET] = "3",
-	[EVC_VARIABLE_COMPARE_SET] = "4",
-};
-
 static bool
 is_all(unsigned op)
 {
 	return op == EVC_VARIABLE_ALL || op == EVC_VARIABLE_COUNTS;
-}
-
-/* Nil has no bytes there, and removes the variable. */
-static void
-add_value(struct redis_args *a, const evc_value *v)
-{
-	if (evc_value_type(v) == EVC_VALUE_NIL)
-		evc__args_add(a, "", 0);
-	else
-		evc__args_add(a, v->data, v->size);
-}
-
-static void
-add_op(struct redis_engine *e, struct redis_args *a,
-       const evc_engine_update *u)
-{
-	evc__args_text(a, "coord");
-	evc__args_fmt(a, "%" PRIu64, e->questions.seq);
-	evc__args_text(a, op_number[u->op]);
-	evc__args_text(a, u->name);
-	if (u->op == EVC_VARIABLE_ADD) {
-		evc__args_fmt(a, "%.17g", u->by);
-		evc__args_text(a, "");
-	} else if (u->op == EVC_VARIABLE_COMPARE_SET) {
-		add_value(a, &u->expected);
-		add_value(a, &u->value);
-	} else {
-		add_value(a, &u->value);
-		evc__args_text(a, "");
-	}
 }
 
 static void
@@ -107,67 +68,6 @@ add_entries(struct redis_engine *e, struct redis_args *a,
 }
 
 /* ---- the answer ---- */
-
-/* Check the bytes of a variable. */
-static evc_status
-check_value(const char *name, const evc_value *v)
-{
-	char why[128] = "no bytes";
-
-	if (v->size > 0 && evc__value_walk(v->data, v->size, NULL, NULL) == 0)
-		return 0;
-	if (v->size > 0)
-		evc__copy(why, sizeof why, evc_last_error());
-	return evc_refuse(-EVC_DATA_LOSS,
-			  "variable %.100s holds no valid value: %s", name,
-			  why);
-}
-
-static void
-answer_ok(const evc_engine_update *u, const redisReply *r,
-	  evc_engine_answer *a)
-{
-	size_t n = 0;
-	const char *bytes = evc__reply_bytes(r, 1, &n);
-	int64_t whole;
-
-	if (u->op != EVC_VARIABLE_ADD && u->op != EVC_VARIABLE_GET)
-		return;
-	a->value = (evc_value){ bytes, bytes != NULL ? n : 0 };
-	a->status = check_value(u->name, &a->value);
-	if (a->status < 0 || u->op == EVC_VARIABLE_GET)
-		return;
-	if (evc_unpack(&a->value, "I", &whole) == 0)
-		a->now = (double)whole;
-	else if (evc_unpack(&a->value, "d", &a->now) < 0)
-		a->status = evc_refuse(-EVC_DATA_LOSS,
-				       "variable %.100s is no number now",
-				       u->name);
-	a->value = (evc_value){ 0 };
-}
-
-static void
-answer_word(const evc_engine_update *u, const char *word, const redisReply *r,
-	    evc_engine_answer *a)
-{
-	if (strcmp(word, "ok") == 0)
-		answer_ok(u, r, a);
-	else if (strcmp(word, "none") == 0)
-		a->status = evc_refuse(-EVC_NOT_FOUND,
-				       "there is no variable %s", u->name);
-	else if (strcmp(word, "other") == 0)
-		a->status = evc_refuse(-EVC_ABORTED,
-				       "variable %s is not what was expected",
-				       u->name);
-	else if (strcmp(word, "number") == 0)
-		a->status = evc_refuse(-EVC_INVALID_ARGUMENT,
-				       "variable %s is no number", u->name);
-	else
-		a->status = evc_refuse(-EVC_INTERNAL,
-				       "redis: an unexpected answer");
-	if (a->status < 0)
-		a->text = evc_last_error();
-}
 
 static evc_engine_entry *
 read_entries(const redisReply *r, evc_engine_answer *a)
@@ -203,7 +103,8 @@ read_entries(const redisReply *r, evc_engine_answer *a)
 			break;
 		}
 		entries[i].value = (evc_value){ bytes, n_value };
-		a->status = check_value(entries[i].name, &entries[i].value);
+		a->status = evc__operation_check_value(entries[i].name,
+						       &entries[i].value);
 	}
 	a->entries = entries;
 	return entries;
@@ -249,7 +150,6 @@ on_answer(const redisReply *r, void *arg)
 {
 	struct redis_engine *e = arg;
 	evc_engine_question *q = e->questions.current;
-	const char *word = evc__reply_word(r);
 	evc_engine_answer a = { .status = 0 };
 
 	if (!e->questions.sent)
@@ -266,14 +166,15 @@ on_answer(const redisReply *r, void *arg)
 	}
 	e->questions.current = NULL;
 	e->questions.doubt = false;
-	if (word == NULL) {
+	if (evc__reply_word(r) == NULL) {
 		answer_error(q, r);
 	} else if (is_all(q->update.op)) {
 		answer_all(e, q, r);
 	} else if (q->update.op == EVC_VARIABLE_REPLACE) {
 		answer_status(q, 0, NULL);
 	} else {
-		answer_word(&q->update, word, r, &a);
+		a.status = evc__operation_read(&q->update, r, &a);
+		a.text = a.status < 0 ? evc_last_error() : NULL;
 		q->done(q, &a);
 	}
 	evc__redis_questions(e);
@@ -305,7 +206,8 @@ send_question(struct redis_engine *e, const evc_engine_question *q)
 		return evc__redis_script(e->client, SCRIPT_REPLACE, 5,
 					 on_answer, e, &a);
 	}
-	add_op(e, &a, &q->update);
+	evc__args_text(&a, "coord");
+	evc__operation_add(&a, e->questions.seq, &q->update);
 	return evc__redis_script(e->client, SCRIPT_VARIABLE, 5, on_answer, e,
 				 &a);
 }

@@ -12,25 +12,21 @@
 
 #include <math.h>
 
-#include "wire/head.h"
-
 struct question {
 	struct session *session;
 	struct local_worker *worker; /* NULL: the answer is not wanted any
 					more */
 	uint64_t seq;
-	unsigned op;
 	bool sent;
-	char by[40];
-	evc_value a, b;
+	evc_engine_update update;
 	char name[];
 };
 
 static void
 free_question(struct question *q)
 {
-	evc_value_free(&q->a);
-	evc_value_free(&q->b);
+	evc_value_free(&q->update.value);
+	evc_value_free(&q->update.expected);
 	sync_free(q);
 }
 
@@ -49,81 +45,22 @@ evc__node_ask_drop(struct local_worker *w)
 
 /* ---- answers ---- */
 
-static bool
-read_number(const char *bytes, size_t n, double *ret)
-{
-	struct head h;
-
-	if (evc__head((const unsigned char *)bytes, n, &h) != HEAD_FINE ||
-	    h.size != n)
-		return false;
-	if (h.type == EVC_VALUE_DOUBLE)
-		*ret = h.d;
-	else if (h.type == EVC_VALUE_INTEGER)
-		*ret = h.negative ? (double)h.i : (double)h.u;
-	else
-		return false;
-	return true;
-}
-
-static evc_status
-refuse_by_word(const struct question *q, const char *word)
-{
-	if (strcmp(word, "none") == 0)
-		return evc_refuse(-EVC_NOT_FOUND, "there is no variable %s",
-				  q->name);
-	if (strcmp(word, "other") == 0)
-		return evc_refuse(-EVC_ABORTED,
-				  "variable %s is not what was expected",
-				  q->name);
-	if (strcmp(word, "number") == 0)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s is no number", q->name);
-	if (strcmp(word, "fenced") == 0)
-		return evc_refuse(-EVC_UNAVAILABLE,
-				  "the lease of this node is over");
-	if (strcmp(word, "gone") == 0)
-		return evc_refuse(-EVC_UNAVAILABLE,
-				  "the server has lost variables");
-	return evc_refuse(-EVC_UNAVAILABLE, "an unexpected answer");
-}
-
-static evc_status
-read_error(const redisReply *r)
-{
-
-	return evc_refuse(evc__reply_is_error(r, "OOM")
-				  ? -EVC_RESOURCE_EXHAUSTED
-				  : -EVC_UNAVAILABLE,
-			  "%s", evc__reply_why(r));
-}
-
 static evc_status
 read_answer(const struct question *q, const redisReply *r,
 	    evc_engine_answer *ret)
 {
-	const char *word = evc__reply_word(r), *bytes;
-	evc_value v = { 0 };
-	size_t n;
-
-	if (word == NULL)
-		return read_error(r);
-	if (strcmp(word, "ok") != 0)
-		return refuse_by_word(q, word);
-	if (q->op != EVC_VARIABLE_ADD && q->op != EVC_VARIABLE_GET)
-		return 0;
-	bytes = evc__reply_bytes(r, 1, &n);
-	if (bytes == NULL)
-		return refuse_by_word(q, "");
-	v = (evc_value){ bytes, n };
-	if (q->op == EVC_VARIABLE_ADD)
-		return read_number(bytes, n, &ret->now) ? 0
-							: refuse_by_word(q, "");
-	if (!evc__walk_is_value(&v, 0))
-		return evc_refuse(-EVC_DATA_LOSS,
-				  "variable %s holds no valid value", q->name);
-	ret->value = v;
-	return 0;
+	if (evc__reply_word(r) == NULL)
+		return evc_refuse(evc__reply_is_error(r, "OOM")
+					  ? -EVC_RESOURCE_EXHAUSTED
+					  : -EVC_UNAVAILABLE,
+				  "%s", evc__reply_why(r));
+	if (evc__reply_is(r, "fenced"))
+		return evc_refuse(-EVC_UNAVAILABLE,
+				  "the lease of this node is over");
+	if (evc__reply_is(r, "gone"))
+		return evc_refuse(-EVC_UNAVAILABLE,
+				  "the server has lost variables");
+	return evc__operation_read(&q->update, r, ret);
 }
 
 static void
@@ -167,36 +104,22 @@ send_question(struct question *q)
 	evc__args_text(&a, s->stamp);
 	evc__args_fmt(&a, "%s.%llu.%u", n->name, (unsigned long long)s->inc,
 		      q->worker->index);
-	evc__args_fmt(&a, "%llu", (unsigned long long)q->seq);
-	evc__args_fmt(&a, "%u", q->op);
-	evc__args_text(&a, q->name);
-	if (q->op == EVC_VARIABLE_ADD)
-		evc__args_text(&a, q->by);
-	else
-		evc__args_add(&a, q->a.data, q->a.size);
-	evc__args_add(&a, q->b.data, q->b.size);
+	evc__operation_add(&a, q->seq, &q->update);
 	q->sent = evc__node_script(s, SCRIPT_VARIABLE, 5, on_answer, q, &a);
 	/* Without memory no later event would send the question. */
 	if (!q->sent && evc__redis_client_is_up(n->client))
 		evc__node_no_memory(s);
 }
 
-/* SET: a is the value; COMPARE_SET: a is the expected value, b the value. */
 static bool
 fill_question(struct question *q, const evc_engine_update *u)
 {
-	struct text t = evc__text_in(q->by, sizeof q->by);
-
-	q->op = u->op;
 	strcpy(q->name, u->name);
-	if (u->op == EVC_VARIABLE_ADD)
-		evc__text_fmt(&t, "%.17g", u->by);
-	else if (u->op == EVC_VARIABLE_SET)
-		return evc_value_copy(&q->a, &u->value) == 0;
-	else if (u->op == EVC_VARIABLE_COMPARE_SET)
-		return evc_value_copy(&q->a, &u->expected) == 0 &&
-		       evc_value_copy(&q->b, &u->value) == 0;
-	return true;
+	q->update = (evc_engine_update){ .op = u->op,
+					 .name = q->name,
+					 .by = u->by };
+	return evc_value_copy(&q->update.value, &u->value) == 0 &&
+	       evc_value_copy(&q->update.expected, &u->expected) == 0;
 }
 
 /* Tell the coordinator once in a session that a variable is used, before the
