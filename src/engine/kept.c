@@ -3,7 +3,7 @@
  * The table of results that a worker process keeps, by the ids of their
  * remotes.
  * Called by: cluster/worker, cluster/processes and redis.
- * Locks: none; each table belongs to one thread.
+ * Locks: none; each table belongs to one thread, but *n_all is atomic.
  */
 #include "engine/kept.h"
 
@@ -48,6 +48,8 @@ evc__kept_add(struct kept *k, uint64_t id, evc_value value)
 	list_append(&k->age, &v->age);
 	k->n++;
 	k->bytes += value.size;
+	if (k->n_all != NULL)
+		sync_add(k->n_all, 1);
 	return true;
 }
 
@@ -72,6 +74,8 @@ evc__kept_drop(struct kept *k, uint64_t id)
 	list_remove(&v->age);
 	k->n--;
 	k->bytes -= v->value.size;
+	if (k->n_all != NULL)
+		sync_sub(k->n_all, 1);
 	evc_value_free(&v->value);
 	sync_free(v);
 	return true;

@@ -17,6 +17,9 @@
 
 /* Zeroed before the first use. */
 struct kept {
+	/* atomic: the values of several tables, as in struct notes; NULL: not
+	   counted */
+	_Atomic uint32_t *n_all;
 	struct kept_value **buckets;
 	struct list age; /* the oldest first; set by the first add */
 	size_t n, bytes;

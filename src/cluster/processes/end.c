@@ -117,7 +117,6 @@ gone(struct process *w, enum reap l, const siginfo_t *info)
 	w->pid = 0;
 	evc__link_close(&w->data);
 	evc__link_close(&w->control);
-	sync_sub(&p->notes.n_kept, (uint32_t)w->kept.n);
 	evc__kept_clear(&w->kept);
 	w->n_taken = 0;
 	w->asks = false;

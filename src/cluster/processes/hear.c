@@ -95,19 +95,14 @@ hear_begun(struct process *w, const struct frame *f)
 static void
 keep(struct process *w, uint64_t id, size_t size)
 {
-	struct notes *notes = &w->p->notes;
-
 	/* Without memory the worker forgets the result at once. */
 	if (!evc__kept_add(&w->kept, id, (evc_value){ NULL, size })) {
 		evc__frame_put_number(&w->data.out, FRAME_FORGET, id);
 		return;
 	}
-	/* -> forget(): raised before the result is told */
-	sync_add(&notes->n_kept, 1);
 	while (w->kept.bytes > KEEP_MOST) {
 		id = evc__kept_oldest(&w->kept);
 		evc__kept_drop(&w->kept, id);
-		sync_sub(&notes->n_kept, 1);
 		evc__frame_put_number(&w->data.out, FRAME_FORGET, id);
 	}
 }

@@ -70,6 +70,7 @@ make_workers(struct processes *p)
 
 		w->p = p;
 		w->index = i;
+		w->kept.n_all = &p->notes.n_kept;
 		w->pidfd = w->data.fd = w->control.fd = w->output.fd = -1;
 		ev_init(&w->deadline, evc__process_overdue);
 		ev_init(&w->end, evc__process_on_end);

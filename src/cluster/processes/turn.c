@@ -88,7 +88,6 @@ do_forgets(struct processes *p, const uint64_t *ids, size_t n)
 
 			if (!evc__kept_drop(&w->kept, ids[k]))
 				continue;
-			sync_sub(&p->notes.n_kept, 1);
 			evc__frame_put_number(&w->data.out, FRAME_FORGET,
 					      ids[k]);
 		}

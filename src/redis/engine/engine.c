@@ -32,7 +32,7 @@ evc__redis_close(evc_engine *engine)
 	evc__redis_client_free(e->client);
 	evc__sessions_free(e);
 	evc__unlinks_free(e);
-	evc__values_free(e);
+	evc__kept_clear(&e->values.set);
 	evc__redis_address_free(&e->address);
 	evc__notes_destroy(&e->notes);
 	sync_lock_destroy(&e->questions.lock);
@@ -78,6 +78,7 @@ fill_engine(struct redis_engine *e, const evc_engine_env *env)
 	make_coordinator_id(e);
 	list_init(&e->sessions.all);
 	list_init(&e->values.unlinking);
+	e->values.set.n_all = &e->notes.n_kept;
 	e->questions.asked_end = &e->questions.asked;
 	e->questions.queue_end = &e->questions.queue;
 	evc__copy(e->reader.last, sizeof e->reader.last, "0-0");

@@ -71,7 +71,7 @@ free_session(struct node_session *s)
 {
 	let_go_session(s);
 	evc__session_chunks_drop(s);
-	evc__session_values_drop(s);
+	evc__kept_clear(&s->kept);
 	evc__watched_stop(&s->process);
 	free_workers(s);
 	bytes_free(&s->data.bytes);
@@ -266,6 +266,7 @@ new_session(struct redis_engine *e, const char *name, uint64_t inc)
 	s->inc = inc;
 	s->g = e->lock.g;
 	s->serial = ++e->sessions.n_begun;
+	s->kept.n_all = &e->notes.n_kept;
 	s->process.pidfd = -1;
 	s->beat_ns = sync_mono();
 	list_init(&s->chunks);

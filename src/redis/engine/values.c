@@ -6,28 +6,10 @@
  * e->values.set knows which keys were set, and s->kept which values a node may
  * have: inputs that had keys, and results that were made there, which need no
  * keys.  The node is told to forget them.
- * Called by: feed.c, hear.c, nodes.c, restart.c, turn.c, engine.c.
- * Locks: none; loop thread only, but n_kept in the notes is atomic.
+ * Called by: feed.c, hear.c, restart.c, turn.c.
+ * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
-
-static void
-drop_kept(struct redis_engine *e, struct kept *k, uint64_t id)
-{
-	if (evc__kept_drop(k, id))
-		sync_sub(&e->notes.n_kept, 1);
-}
-
-/* false: no memory, or the table has the id. */
-static bool
-note_kept(struct redis_engine *e, struct kept *k, uint64_t id, size_t size)
-{
-	if (!evc__kept_add(k, id, (evc_value){ NULL, size }))
-		return false;
-	/* -> forget(): before the result is told */
-	sync_add(&e->notes.n_kept, 1);
-	return true;
-}
 
 unsigned
 evc__redis_last_keys(struct redis_engine *e, struct redis_args *a)
@@ -42,7 +24,7 @@ evc__redis_last_keys(struct redis_engine *e, struct redis_args *a)
 		uint64_t id = evc__kept_oldest(&e->values.set);
 
 		evc__redis_value_key(e, a, id);
-		drop_kept(e, &e->values.set, id);
+		evc__kept_drop(&e->values.set, id);
 	}
 	return n;
 }
@@ -56,7 +38,7 @@ set_key(struct redis_engine *e, const evc_engine_input *in)
 {
 	struct redis_args a = { 0 };
 
-	if (!note_kept(e, &e->values.set, in->id, 0))
+	if (!evc__kept_add(&e->values.set, in->id, (evc_value){ NULL, 0 }))
 		return false;
 	evc__args_text(&a, "SET");
 	evc__redis_value_key(e, &a, in->id);
@@ -65,7 +47,7 @@ set_key(struct redis_engine *e, const evc_engine_input *in)
 	evc__args_fmt(&a, "%d", VALUE_PX);
 	if (evc__redis_send(e->client, REDIS_SAY, NULL, NULL, &a))
 		return true;
-	drop_kept(e, &e->values.set, in->id);
+	evc__kept_drop(&e->values.set, in->id);
 	return false;
 }
 
@@ -86,18 +68,18 @@ evc__redis_put_input(struct node_session *s, const evc_engine_input *in)
 void
 evc__redis_keep(struct node_session *s, uint64_t id, size_t size)
 {
-	if (!note_kept(s->e, &s->kept, id, size))
+	if (!evc__kept_add(&s->kept, id, (evc_value){ NULL, size }))
 		return;
 	/* The node limits its values in the same way. */
 	while (s->kept.bytes > KEEP_MOST)
-		drop_kept(s->e, &s->kept, evc__kept_oldest(&s->kept));
+		evc__kept_drop(&s->kept, evc__kept_oldest(&s->kept));
 }
 
 void
 evc__redis_value_missing(struct node_session *s, uint64_t id)
 {
-	drop_kept(s->e, &s->kept, id);
-	drop_kept(s->e, &s->e->values.set, id);
+	evc__kept_drop(&s->kept, id);
+	evc__kept_drop(&s->e->values.set, id);
 }
 
 /* ---- forgotten ---- */
@@ -111,32 +93,15 @@ evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n)
 
 	evc__args_text(&a, "UNLINK");
 	for (i = 0; i < n; i++) {
-		if (evc__kept_find(&e->values.set, ids[i]) != NULL) {
+		if (evc__kept_drop(&e->values.set, ids[i]))
 			evc__redis_value_key(e, &a, ids[i]);
-			drop_kept(e, &e->values.set, ids[i]);
-		}
-		EACH_SESSION(s, tmp, e) {
-			if (evc__kept_find(&s->kept, ids[i]) == NULL)
-				continue;
-			drop_kept(e, &s->kept, ids[i]);
-			/* Without memory the node keeps the value until others
-			   need its room. */
-			(void)evc__frame_put_number(&s->control.bytes,
-						    FRAME_FORGET, ids[i]);
-		}
+		/* Without memory the node keeps the value until others need
+		   its room. */
+		EACH_SESSION(s, tmp, e)
+			if (evc__kept_drop(&s->kept, ids[i]))
+				(void)evc__frame_put_number(&s->control.bytes,
+							    FRAME_FORGET,
+							    ids[i]);
 	}
 	evc__redis_unlink(e, &a);
-}
-
-void
-evc__session_values_drop(struct node_session *s)
-{
-	sync_sub(&s->e->notes.n_kept, (uint32_t)s->kept.n);
-	evc__kept_clear(&s->kept);
-}
-
-void
-evc__values_free(struct redis_engine *e)
-{
-	evc__kept_clear(&e->values.set);
 }

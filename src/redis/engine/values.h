@@ -45,7 +45,5 @@ void evc__redis_keep(struct node_session *s, uint64_t id, size_t size);
 /* Note that a node has neither the value nor found its key. */
 void evc__redis_value_missing(struct node_session *s, uint64_t id);
 void evc__redis_forgets(struct redis_engine *e, const uint64_t *ids, size_t n);
-void evc__session_values_drop(struct node_session *s);
-void evc__values_free(struct redis_engine *e);
 
 #endif
