@@ -148,17 +148,13 @@ evc__transaction_take(struct worker *w, evc_engine_result *ret)
 /* ---- at once ---- */
 
 static evc_status
-check(const evc_exec *x, const char *name)
+check(const evc_exec *x, const evc_engine_update *u)
 {
-	if (x == NULL || name == NULL || *name == '\0')
+	if (x == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "a variable has to have a name, and a "
-				  "function that asks for it");
-	if (strnlen(name, VARIABLE_NAME_MOST + 1) > VARIABLE_NAME_MOST)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "the name of a variable has %d bytes at most",
-				  VARIABLE_NAME_MOST);
-	return 0;
+				  "a variable has to have a function that asks "
+				  "for it");
+	return evc__variable_check(u);
 }
 
 static evc_status
@@ -218,10 +214,6 @@ add_noted(evc_exec *x, const char *name, double by, double *ret_now)
 	struct content sum;
 	evc_status st;
 
-	if (!isfinite(by))
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "variable %s: %g is nothing to add", name,
-				  by);
 	if (p != NULL && p->set) {
 		if (p->is.size > 0 && !p->is.is_number)
 			return evc_refuse(-EVC_INVALID_ARGUMENT,
@@ -307,7 +299,7 @@ evc_exec_variable_add(evc_exec *x, const char *name, double by, double *ret_now)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_ADD, .name = name,
 				.by = by };
-	evc_status st = check(x, name);
+	evc_status st = check(x, &u);
 
 	if (st < 0)
 		return st;
@@ -319,7 +311,7 @@ evc_status
 evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_SET, .name = name };
-	evc_status st = check(x, name);
+	evc_status st = check(x, &u);
 
 	if (st < 0)
 		return st;
@@ -335,7 +327,8 @@ evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value)
 evc_status
 evc_exec_variable_get(evc_exec *x, const char *name, evc_value *ret_value)
 {
-	evc_status st = check(x, name);
+	const evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
+	evc_status st = check(x, &u);
 
 	if (st < 0)
 		return st;
@@ -355,7 +348,7 @@ evc_exec_variable_compare_set(evc_exec *x, const char *name,
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_COMPARE_SET,
 				.name = name };
-	evc_status st = check(x, name);
+	evc_status st = check(x, &u);
 
 	if (st < 0)
 		return st;
