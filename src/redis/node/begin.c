@@ -109,7 +109,7 @@ new_session(struct node *n, long lease_ms, size_t max_frame)
 	s->lease_ns = (uint64_t)lease_ms * 1000000;
 	s->max_frame = max_frame;
 	s->begun = ev_now(n->ev);
-	evc__node_values_init(s);
+	list_init(&s->values.ages);
 	evc__node_lease_init(s);
 	evc__node_send_init(s);
 	evc__node_give_back_init(s);

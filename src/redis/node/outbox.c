@@ -16,8 +16,9 @@
 
 /* ---- batches ---- */
 
-struct event_batch *
-evc__node_batch_add(struct session *s)
+/* Append an empty batch.  NULL: no memory, and the session ends. */
+static struct event_batch *
+add_batch(struct session *s)
 {
 	struct event_batch *batch = sync_alloc(1, sizeof *batch);
 
@@ -52,7 +53,7 @@ evc__node_tell(struct session *s, const struct local_worker *w)
 
 	if (batch == NULL || batch->deals != NULL || batch->seq != 0 ||
 	    batch->frames.n >= BATCH_MOST)
-		batch = evc__node_batch_add(s);
+		batch = add_batch(s);
 	if (batch == NULL || w == NULL)
 		return batch != NULL ? &batch->frames : NULL;
 	at = (uint64_t)w->index << 32 | w->number;
@@ -168,7 +169,7 @@ evc__node_tell_deal(struct local_worker *w, const struct frame_result *f)
 	}
 	/* A batch of plain frames that was not sent takes the result up. */
 	if (batch == NULL || !has_room_for_deal(batch))
-		batch = evc__node_batch_add(s);
+		batch = add_batch(s);
 	if (batch == NULL) {
 		free_deal(d);
 		return;

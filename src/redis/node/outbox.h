@@ -57,8 +57,6 @@ struct bytes *evc__node_tell(struct session *s, const struct local_worker *w);
 /* Add a FRAME_SLOT: the frames that follow are about this start of a worker.
    false: no memory. */
 bool evc__node_tell_about(struct bytes *b, unsigned worker, uint32_t number);
-/* Append an empty batch.  NULL: no memory, and the session ends. */
-struct event_batch *evc__node_batch_add(struct session *s);
 /* Append the result of a transactional function. */
 void evc__node_tell_deal(struct local_worker *w, const struct frame_result *f);
 bool evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn);

@@ -140,7 +140,6 @@ int evc__node_gaps_fill(struct gaps *g, uint64_t number);
 
 /* ---- values.c ---- */
 
-void evc__node_values_init(struct session *s);
 /* An input by key, until evc__node_value_drop.  NULL: no memory. */
 struct value *evc__node_value_get(struct session *s, uint64_t id);
 void evc__node_value_drop(struct value *v);

@@ -3,19 +3,13 @@
  * Large values, one copy of each for all workers of the node.  Inputs are read
  * from their keys before a worker gets their function, and stay for a while; so
  * do results that were made here, which have no keys.
- * Called by: hear.c, sink.c, worker.c, lease.c, begin.c, end.c.
+ * Called by: hear.c, sink.c, worker.c, lease.c, end.c.
  * Locks: none; loop thread only.
  */
 #include "redis/node/node.h"
 
 #include "engine/kept.h"
 #include "wire/walk.h"
-
-void
-evc__node_values_init(struct session *s)
-{
-	list_init(&s->values.ages);
-}
 
 /* ---- the table ---- */
 
