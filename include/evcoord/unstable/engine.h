@@ -262,9 +262,10 @@ typedef struct evc_engine_sink {
 			       const evc_engine_update *u, double *ret_now,
 			       evc_value *ret_value);
 	/* Why functions wait at the moment, for texts ("": they do not wait any
-	   more). */
+	   more).  NULL: no text is wanted. */
 	void (*trouble)(void *core, const char *why);
-	/* How many functions wait and run, and how many have ended. */
+	/* How many functions wait and run, and how many have ended.  NULL: not
+	   known. */
 	void (*counts)(void *core, uint64_t *ret_queued, uint64_t *ret_running,
 		       uint64_t *ret_done);
 	/* The engine is down for good.  why is the text of the error

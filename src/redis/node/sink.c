@@ -297,21 +297,6 @@ on_variable(void *core, unsigned worker, const evc_engine_update *u,
 }
 
 static void
-on_trouble(void *core, const char *why)
-{
-	(void)core;
-	(void)why;
-}
-
-static void
-on_counts(void *core, uint64_t *ret_queued, uint64_t *ret_running,
-	  uint64_t *ret_done)
-{
-	(void)core;
-	*ret_queued = *ret_running = *ret_done = 0;
-}
-
-static void
 on_down(void *core, const char *why)
 {
 	evc__node_end(core, "has lost its workers: %s", why);
@@ -336,8 +321,6 @@ const evc_engine_sink evc__node_sink = {
 	.fenced = on_fenced,
 	.gone = on_gone,
 	.variable = on_variable,
-	.trouble = on_trouble,
-	.counts = on_counts,
 	.down = on_down,
 	.closed = on_closed,
 };
