@@ -5,6 +5,10 @@
  * One word is the truth about the stop; every wake-up is only a hint to look at
  * the word.  A coordinator has one lock; no function of the user's is ever
  * called under the lock.  Requests and rings take no lock.
+ *
+ * Short names of variables in all of core: c a coordinator, w a copy of its
+ * word, s a scope, r a reactor, m a member, j a join, q a request, l a
+ * listener, v a view or a verdict.
  */
 #ifndef EVC_CORE_CORE_H
 #define EVC_CORE_CORE_H
@@ -88,11 +92,12 @@ struct evc__tree {
 	struct evc__helper *helper; /* lock; one for all */
 	_Atomic bool has_helper;    /* atomic: the thread that makes the helper
 				       -> joins */
-	/* atomic: the helper -> joins: since when the leader is at one client,
-	   in real monotonic time; 0: at none */
+	/* atomic: the helper -> joins: when the leading thread of the helper
+	   began to serve its present client, in real monotonic time; 0: no
+	   client is being served */
 	_Atomic uint64_t serving_ns;
-	/* atomic: relieved threads of the helper that end -> joins: how many
-	   are to be joined */
+	/* atomic: relieved threads of the helper, at their end -> joins: how
+	   many ended threads are to be joined */
 	_Atomic uint32_t n_ended;
 	/* atomic: a member of the tree with a grace of its own -> joins */
 	_Atomic bool own_grace;

@@ -278,7 +278,7 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	   complete the walk, should another thread be in the middle of the
 	   walk. */
 	if ((w & WORD_FLAG) &&
-	    sync_load_sc(&c->stop.mark) != WORD_STOP_NUMBER(w))
+	    sync_load_sc(&c->stop.walked) != WORD_STOP_NUMBER(w))
 		evc__tell_all(c);
 	/* Before the look: scopes that are told now may be alive in the
 	   count. */

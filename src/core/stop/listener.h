@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listeners: the objects that are told of a stop, and the table that they stand
- * in.
+ * Listeners: the objects that are told of a stop, and the table of a
+ * coordinator with its listeners.
  */
 #ifndef EVC_CORE_LISTENER_H
 #define EVC_CORE_LISTENER_H
@@ -26,9 +26,9 @@ struct evc__listener {
 	struct notify_place at; /* lock: its place in the table */
 };
 
-/* The order in which listeners are told.  Each kind has a table of its own: a
-   ring is for the first kind alone, and there may be thousands of the
-   others. */
+/* The kinds of listeners, in the order in which a walk tells them.  Each kind
+   has a table of its own: a ring needs only the first kind, and there may be
+   thousands of the others. */
 enum { LISTENS_JOINS, LISTENS_STOP, LISTENS_SCOPE, LISTENER_KINDS };
 
 /* ---- notify.c ---- */

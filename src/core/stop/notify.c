@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Telling: the walk over the listeners and down the scopes, and the ring that
- * joins hear.  Listeners stand in slots that are written under the lock and
- * read without.  A listener that leaves writes NULL into its slot and waits for
- * a moment without readers; afterwards no walk can reach the listener.  A walk
- * is signal-safe: no lock, no recursion, a stack of its own of bounded depth.
+ * The walk and the ring.  The walk of a stop calls tell() of each listener of a
+ * coordinator and of the scopes below.  A ring wakes the joins of a coordinator
+ * and of all coordinators above.  Listeners have slots in a table; the lock
+ * guards all writes to the slots, and walks read the slots without the lock.
+ * To remove a listener, evc__unlisten writes NULL into the slot and waits until
+ * no reader is inside; afterwards no walk can reach the listener.  A walk is
+ * signal-safe: a walk takes no lock, and an array of bounded size replaces
+ * recursion.
  *
- * Called by: requests, drains, clears, and each end that a join may wait for.
+ * Called by: requests, drains, clears, and each end of a member, for joins.
  * Locks: walks take none; evc__listen and evc__unlisten need the coordinator's
- * lock.  The atomics that order a walk: stop.readers, stop.mark and the word.
+ * lock.  The atomics that order a walk: stop.readers, stop.walked and the word.
  */
 #include "core/core.h"
 #include "core/stop/scopes.h"
@@ -25,67 +28,75 @@ cancel_off(void)
 	return old;
 }
 
-/* The state of a walk in one coordinator. */
+/* The state of a walk in a coordinator.  A walk has an array of these, the
+   first for the coordinator where the walk began, the last for the scope where
+   the walk is now. */
 struct level {
 	evc_coord *c;
-	unsigned kind; /* LISTENER_KINDS: the walk of c is complete */
-	struct notify_chunk *k;
-	unsigned i;
-	uint32_t stop; /* the number of the stop that is told */
+	unsigned kind; /* LISTENER_KINDS: no listener is left */
+	struct notify_chunk *chunk; /* NULL: no listener of this kind is left */
+	unsigned next; /* index of the next slot in the chunk */
+	uint32_t stop; /* number of the stop of this walk */
 };
 
+/* Continue a walk with the first listener of a kind. */
 static void
-set_out(struct level *v, unsigned kind)
+begin_kind(struct level *v, unsigned kind)
 {
 	v->kind = kind;
-	v->k = kind < LISTENER_KINDS ?
+	v->chunk = kind < LISTENER_KINDS ?
 		       sync_load_sc(&v->c->stop.listeners[kind].first) :
 		       NULL;
-	v->i = 0;
+	v->next = 0;
 }
 
+/* The next listener of the present kind, or NULL. */
 static struct evc__listener *
 next_of_kind(struct level *v)
 {
 	struct evc__listener *l;
 
-	while (v->k != NULL) {
-		if (v->i == v->k->n) {
-			v->k = sync_load_sc(&v->k->next);
-			v->i = 0;
+	while (v->chunk != NULL) {
+		if (v->next == v->chunk->n) {
+			v->chunk = sync_load_sc(&v->chunk->next);
+			v->next = 0;
 			continue;
 		}
-		l = sync_load_sc(&v->k->slot[v->i]);
-		v->i++;
+		l = sync_load_sc(&v->chunk->slot[v->next]);
+		v->next++;
 		if (l != NULL)
 			return l;
 	}
 	return NULL;
 }
 
+/* The next listener of any kind, or NULL. */
 static struct evc__listener *
 next_listener(struct level *v)
 {
 	struct evc__listener *l = NULL;
 
 	while (v->kind < LISTENER_KINDS && (l = next_of_kind(v)) == NULL)
-		set_out(v, v->kind + 1);
+		begin_kind(v, v->kind + 1);
 	return l;
 }
 
 /* ---- the ring ---- */
 
+/* Wake the joins that sleep on join_seq. */
 static void
 ring_sleepers(evc_coord *c)
 {
-	/* A join counts itself, then looks at the state; a ringing thread
-	   changes the state, then looks at the count. */
+	/* A join raises n_sleepers before the join looks at the state; a
+	   ringing thread changes the state before this load of n_sleepers.  So
+	   the join sees the change, or this thread sees the join. */
 	if (sync_load_sc(&c->stop.n_sleepers) > 0) {
 		sync_add(&c->stop.join_seq, 1);
 		sync_futex_wake(&c->stop.join_seq);
 	}
 }
 
+/* Ring the listeners with a join or run in progress. */
 static void
 ring_loops(evc_coord *c)
 {
@@ -94,7 +105,7 @@ ring_loops(evc_coord *c)
 	int old = cancel_off();
 
 	evc__readers_enter(&c->stop.readers);
-	set_out(&v, LISTENS_JOINS);
+	begin_kind(&v, LISTENS_JOINS);
 	while ((l = next_of_kind(&v)) != NULL)
 		if (sync_load_sc(&l->n_joins) > 0)
 			l->tell(l);
@@ -113,51 +124,55 @@ evc__ring(evc_coord *c)
 			ring_loops(c);
 		if (c->parent == NULL)
 			return;
-		/* The mark first, then the ring: the join above that wakes
-		   finds this scope. */
+		/* The scope is marked before the parent rings: a join of the
+		   parent that wakes then finds the scope. */
 		evc__notify_mark(&c->stop.up.at);
 	}
 }
 
 /* ---- the stop ---- */
 
-/* Begin the walk of c's stop; false: there is no stop, or its walk is
-   complete. */
+/* Begin the walk of c's stop in *v.  false: c has no stop, or the walk of this
+   stop is complete. */
 static bool
 enter_level(struct level *v, evc_coord *c)
 {
 	uint64_t w = sync_load_sc(&c->word);
 
 	v->c = c;
-	set_out(v, LISTENER_KINDS);
+	begin_kind(v, LISTENER_KINDS);
 	v->stop = WORD_STOP_NUMBER(w);
-	if (!(w & WORD_FLAG) || sync_load_sc(&c->stop.mark) == v->stop)
+	if (!(w & WORD_FLAG) || sync_load_sc(&c->stop.walked) == v->stop)
 		return false;
 	evc__wake_waiters(c);
 	ring_sleepers(c);
 	if (sync_load_sc(&c->stop.n_listeners) == 0) {
-		sync_store_sc(&c->stop.mark, v->stop);
+		sync_store_sc(&c->stop.walked, v->stop);
 		return false;
 	}
 	evc__readers_enter(&c->stop.readers);
-	/* Inside: a clear waits for this walk from here on. */
+	/* A clear of c waits for threads inside `readers`, so this second look
+	   at the word is valid until leave_level. */
 	w = sync_load_sc(&c->word);
 	if ((w & WORD_FLAG) && WORD_STOP_NUMBER(w) == v->stop &&
-	    sync_load_sc(&c->stop.mark) != v->stop)
-		set_out(v, LISTENS_JOINS);
+	    sync_load_sc(&c->stop.walked) != v->stop)
+		begin_kind(v, LISTENS_JOINS);
 	return true;
 }
 
+/* The walk of c's stop is complete. */
 static void
 leave_level(struct level *v)
 {
 	evc__readers_leave(&v->c->stop.readers);
-	/* A late store, after a clear, names an old stop and says nothing of
-	   the present one; at worst the present one is walked once more. */
-	sync_store_sc(&v->c->stop.mark, v->stop);
+	/* If a clear has ended this stop meanwhile, the store puts an old
+	   number into `walked`.  The present stop then is walked once more,
+	   without harm. */
+	sync_store_sc(&v->c->stop.walked, v->stop);
 }
 
-/* Above c, joins in progress drive the phases and keep the budget of c. */
+/* Wake the joins above c: these joins drive the phases of the scopes, and set
+   the time limit of c. */
 static void
 ring_above(evc_coord *c)
 {
@@ -189,9 +204,9 @@ evc__tell_all(evc_coord *c)
 			v--;
 		} else if (l->tell != NULL)
 			l->tell(l);
-		/* A thread that has walked all of c meanwhile has told the
-		   scopes too. */
-		else if (sync_load_sc(&v->c->stop.mark) != v->stop &&
+		/* Another thread that has completed the walk of this
+		   coordinator meanwhile has told the scopes, too. */
+		else if (sync_load_sc(&v->c->stop.walked) != v->stop &&
 			 evc__scope_ask(l->scope, v->stop) &&
 			 enter_level(v + 1, l->scope))
 			v++;
@@ -200,10 +215,10 @@ evc__tell_all(evc_coord *c)
 	ring_above(c);
 }
 
-/* ---- the drain and changes for all below: without a mark ---- */
+/* ---- walks that do not set `walked`: drains, and rings below ---- */
 
-/* drain: tell all listeners, of c and below, of a drain; else ring, below c
-   alone, the listeners that hear every ring. */
+/* drain: tell all listeners of c and of all scopes below.  Not drain: ring,
+   only in the scopes below c, the listeners with n_joins above 0. */
 static void
 walk_down(evc_coord *c, bool drain)
 {
@@ -213,7 +228,7 @@ walk_down(evc_coord *c, bool drain)
 
 	evc__readers_enter(&c->stop.readers);
 	*v = (struct level){ .c = c };
-	set_out(v, LISTENS_JOINS);
+	begin_kind(v, LISTENS_JOINS);
 	for (;;) {
 		l = next_listener(v);
 		if (l == NULL) {
@@ -223,9 +238,9 @@ walk_down(evc_coord *c, bool drain)
 			ring_sleepers(v->c);
 			v--;
 		} else if (l->tell == NULL) {
-			/* The drain was taken back meanwhile: a clear waits for
-			   this walk, and then takes the drain of the scopes
-			   back. */
+			/* A clear has taken back the drain of this coordinator.
+			   The clear waits for this walk to end, and then takes
+			   back the drain of each scope. */
 			if (drain && !(sync_load_sc(&v->c->word) &
 				       (WORD_DRAIN | WORD_FLAG)))
 				continue;
@@ -233,7 +248,7 @@ walk_down(evc_coord *c, bool drain)
 				sync_or(&l->scope->word, WORD_DRAIN);
 			*++v = (struct level){ .c = l->scope };
 			evc__readers_enter(&v->c->stop.readers);
-			set_out(v, LISTENS_JOINS);
+			begin_kind(v, LISTENS_JOINS);
 		} else if (drain ||
 			   (v != level && sync_load_sc(&l->n_joins) > 0))
 			l->tell(l);
@@ -256,6 +271,7 @@ evc__ring_below(evc_coord *c)
 
 /* ---- the table ---- */
 
+/* The table for listeners of this kind. */
 static struct notify_set *
 set_of(evc_coord *c, const struct evc__listener *l)
 {
@@ -267,7 +283,8 @@ set_of(evc_coord *c, const struct evc__listener *l)
 bool
 evc__listen(evc_coord *c, struct evc__listener *l)
 {
-	/* The count first: a walk that reads 0 goes no further. */
+	/* n_listeners is raised before the listener has its slot, because a
+	   walk skips the table when n_listeners is 0. */
 	sync_add(&c->stop.n_listeners, 1);
 	if (evc__notify_set_add(set_of(c, l), l, &l->at))
 		return true;

@@ -2,13 +2,14 @@
 /*
  * The request of a stop.
  *
- * Takes no lock, allocates nothing, keeps errno, is no cancellation point: safe
- * in any thread and any signal handler.  A slot is claimed, filled and
- * published first, then the CAS on the word wins or not: so a winner is never
- * without its reason.  The first error is set by CAS too, also when the flag
- * stands already: so the CAS that closes a round cannot miss an error.
+ * Each thread and each signal handler may make a request: a request takes no
+ * lock, allocates nothing, keeps errno and is no cancellation point.  A request
+ * first fills and publishes a slot with its reason; then a CAS on the word
+ * decides whether the request wins.  So a winner always has its reason.  A CAS
+ * on the word also sets the first error of a round, even in a stopped round.
+ * So the CAS that closes a round fails after such an error.
  *
- * Called by: evc_request_stop and its kin, members, scopes, signal handlers.
+ * Called by: evc_request_stop, evc_fail, members, scopes, signal handlers.
  * Locks: none; atomics: the word (CAS), slot_word[], errors, own_stop.
  */
 #include "base/reported.h"
@@ -20,17 +21,17 @@
 /* The result of a request. */
 struct outcome {
 	evc_status st; /* 0, or the code handed back */
-	bool tell;     /* all listeners are to be told */
+	bool tell;     /* the caller tells all listeners */
 	bool error;    /* the request counts as an error of the round */
-	bool again;    /* nothing was done; the request starts again */
+	bool repeat;   /* the caller records the request again */
 };
 
-/* The word with the request added. */
+/* The word w with the request q. */
 static uint64_t
-with(uint64_t w, const struct evc__request *q, unsigned slot, bool error)
+word_with(uint64_t w, const struct evc__request *q, unsigned slot, bool error)
 {
-	/* The thread that closes the round starts again when a request came
-	   in. */
+	/* Without CLOSING the last CAS of a thread that closes the round fails;
+	   that thread then looks at the round again. */
 	uint64_t next = w & ~WORD_CLOSING;
 
 	if (!(w & WORD_FLAG) && !q->report)
@@ -40,22 +41,24 @@ with(uint64_t w, const struct evc__request *q, unsigned slot, bool error)
 	return next;
 }
 
-/* Cleared meanwhile: this request came before the clear, and must not stop the
-   new round.  But a clear of the parent would have left this request alone:
-   then the request came after. */
+/* A clear has ended the round that this request began in.  After a clear of c
+   itself the request belongs to the old round, and must not stop the new round.
+   A clear of the parent keeps the stop of a scope with own_stop set.  So when
+   such a clear has ended the stop, the request came after the clear, and
+   belongs to the new round. */
 static struct outcome
-stale(evc_coord *c, const struct evc__request *q, uint64_t w, bool error)
+after_clear(evc_coord *c, const struct evc__request *q, uint64_t w, bool error)
 {
 	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report &&
 	    sync_load_sc(&c->stop.cleared_by_parent) == WORD_STOPS(w))
-		return (struct outcome){ .again = true };
+		return (struct outcome){ .repeat = true };
 	return (struct outcome){ .st = error ? q->code : 0 };
 }
 
-/* Note that the stop with this number has a request besides the parent's; a
-   mark of a later stop stays. */
+/* Store in own_stop that the stop with this number has a request besides the
+   request of the parent.  own_stop never goes back to an earlier stop. */
 static void
-mark_own(evc_coord *c, uint32_t stop)
+set_own_stop(evc_coord *c, uint32_t stop)
 {
 	uint32_t old = sync_load_sc(&c->stop.own_stop);
 
@@ -64,8 +67,9 @@ mark_own(evc_coord *c, uint32_t stop)
 			break;
 }
 
-/* A failed call is no error when the stop made the call fail: the member was
-   woken out of that call. */
+/* A failed call is no error when the library woke the calling thread for the
+   stop, because the wake-up made the call fail.  q->tid is 0 when the calling
+   thread itself makes the request. */
 static bool
 is_error(const evc_coord *c, uint64_t w, const struct evc__request *q)
 {
@@ -77,6 +81,7 @@ is_error(const evc_coord *c, uint64_t w, const struct evc__request *q)
 		 evc__woken(c, WORD_STOP_NUMBER(w)));
 }
 
+/* Record the request in a slot and in the word. */
 static struct outcome
 record(evc_coord *c, const struct evc__request *q)
 {
@@ -87,19 +92,22 @@ record(evc_coord *c, const struct evc__request *q)
 	bool late = error && (w & WORD_JOINED);
 	unsigned slot;
 
+	/* The request is for another stop, or reports a clean code. */
 	if ((q->stop != 0 && ((stops + 1) & WORD_STOPS_MASK) != q->stop) ||
 	    (q->report && !error))
 		return (struct outcome){ 0 };
-	/* Set before the word is read again: a clear of the parent sets
-	   CLOSING, then looks here. */
+	/* own_stop is set before this second load of the word; a clear of the
+	   parent sets CLOSING before its load of own_stop.  So the clear sees
+	   own_stop, or this thread sees the change of the word. */
 	if (c->parent != NULL && q->kind != EVC_BY_PARENT && !q->report &&
 	    !late) {
-		mark_own(c, (stops + 1) & WORD_STOPS_MASK);
+		set_own_stop(c, (stops + 1) & WORD_STOPS_MASK);
 		w = sync_load_sc(&c->word);
 		if (WORD_STOPS(w) != stops)
-			return stale(c, q, w, error);
+			return after_clear(c, q, w, error);
 	}
-	/* A report leaves the winner's slot alone. */
+	/* evc__slot_claim keeps slot 0 for the winner.  A report never wins:
+	   with the flag set, evc__slot_claim gives no slot 0 to the report. */
 	slot = evc__slot_claim(c, q->report ? w | WORD_FLAG : w, error, late);
 	if (slot != NO_SLOT) {
 		evc__slot_fill(c, slot, w, error, q);
@@ -109,21 +117,22 @@ record(evc_coord *c, const struct evc__request *q)
 		return (struct outcome){ .st = q->code };
 	do {
 		if (WORD_STOPS(w) != stops)
-			return stale(c, q, w, error);
+			return after_clear(c, q, w, error);
 		error = is_error(c, w, q);
 		if (error && (w & WORD_JOINED)) {
 			evc__slot_late(c, slot, w);
 			return (struct outcome){ .st = q->code };
 		}
-		next = with(w, q, slot, error);
+		next = word_with(w, q, slot, error);
 	} while (next != w && !sync_cas(&c->word, &w, next));
 	evc__trace_request(c, q, at,
 			   TRACE_ASKED(q->code, (next ^ w) & WORD_FLAG,
 				       WORD_STOP_NUMBER(next)));
 	if (error && (WORD_ERR_CODE(w) != 0)) {
-		/* Not the first error, so no CAS of this thread meets the one
-		   that closes the round: count the error, then look whether the
-		   round was closed. */
+		/* A later error does not change the word, so the CAS of a
+		   thread that closes the round succeeds.  Therefore this thread
+		   counts the error first, and then looks at the word: if the
+		   round was closed meanwhile, the caller gets the code back. */
 		evc__error_count(c, next);
 		w = sync_load_sc(&c->word);
 		if (WORD_STOPS(w) != stops || (w & WORD_JOINED))
@@ -135,13 +144,13 @@ record(evc_coord *c, const struct evc__request *q)
 }
 
 static struct outcome
-put_request(evc_coord *c, const struct evc__request *q)
+record_until_done(evc_coord *c, const struct evc__request *q)
 {
 	struct outcome o;
 
 	do
 		o = record(c, q);
-	while (o.again);
+	while (o.repeat);
 	return o;
 }
 
@@ -149,22 +158,23 @@ evc_status
 evc__request_record(evc_coord *c, const struct evc__request *q,
 		    bool *ret_error)
 {
-	struct outcome o = put_request(c, q);
+	struct outcome o = record_until_done(c, q);
 
 	*ret_error = o.error;
 	return o.st;
 }
 
-/* The last touch of a scope is to leave its refgate: a stopped scope may be
-   freed by its owner while this thread still tells. */
+/* The owner of a stopped scope may free the scope while this thread still tells
+   listeners.  Therefore this thread is inside the scope's refgate, and leaves
+   the refgate as its last use of the scope. */
 static bool
-keep(evc_coord *c)
+enter_scope(evc_coord *c)
 {
 	return c->parent == NULL || evc__refgate_enter(&c->life.gate);
 }
 
 static void
-let_go(evc_coord *c)
+leave_scope(evc_coord *c)
 {
 	if (c->parent != NULL)
 		evc__refgate_leave(&c->life.gate);
@@ -176,28 +186,33 @@ evc__request(evc_coord *c, const struct evc__request *q)
 	int e = errno;
 	struct outcome o;
 
-	/* In a fork child: a function of the parent's that returns there has no
-	   request to make. */
-	if (!evc__same_process(c) || !keep(c))
+	/* In a fork child a request has no effect on a coordinator of the
+	   parent process.  A shut refgate means that the scope is being
+	   freed. */
+	if (!evc__same_process(c) || !enter_scope(c))
 		return 0;
-	o = put_request(c, q);
+	o = record_until_done(c, q);
+	/* When the function of a member returns a code that its thread has
+	   reported here, the return gives no second reason. */
 	if (q->code != 0 && q->by == 0) {
 		evc__reported.to = c;
 		evc__reported.stops = WORD_STOPS(sync_load(&c->word));
 		evc__reported.code = q->code;
 		evc__reported.handed_back = o.st > 0;
 	}
-	/* Winner or not: the winner may be frozen after its CAS. */
+	/* The winner may sleep after its CAS, so each request tells all
+	   listeners. */
 	if (o.tell)
 		evc__tell_all(c);
 	if (o.error && c->parent != NULL)
 		evc__scope_error(c, q);
-	let_go(c);
+	leave_scope(c);
 	errno = e;
 	return o.st;
 }
 
-/* A request with the text and the code of the caller. */
+/* Make a request with the text and the code of the caller.  *ret_code: the code
+   after evc__normal. */
 static evc_status
 request_formatted(evc_coord *c, evc_status code, int err, const char *text,
 		  const char *file, int line, const char *func,
@@ -229,20 +244,21 @@ evc_status
 evc_request_stop_at(evc_coord *c, evc_status code, const char *text,
 		    const char *file, int line, const char *func)
 {
-	evc_status st = evc__check(c, "evc_request_stop"), as;
+	evc_status st = evc__check(c, "evc_request_stop"), used;
 
 	return st < 0 ? st
 		      : request_formatted(c, code, 0, text, file, line, func,
-					  &as);
+					  &used);
 }
 
+/* evc_fail_at with a va_list. */
 static evc_status
 vfail(evc_coord *c, evc_status code, int err, const char *file, int line,
       const char *func, const char *fmt, va_list ap)
 {
 	char buf[sizeof((evc_reason *)0)->text];
 	struct text t = evc__text_in(buf, sizeof buf);
-	evc_status st = evc__check(c, "evc_fail"), as;
+	evc_status st = evc__check(c, "evc_fail"), used;
 	int e = errno;
 
 	if (st < 0)
@@ -253,9 +269,9 @@ vfail(evc_coord *c, evc_status code, int err, const char *file, int line,
 	}
 	if (fmt != NULL)
 		evc__text_vfmt(&t, fmt, ap);
-	request_formatted(c, code, err, buf, file, line, func, &as);
+	request_formatted(c, code, err, buf, file, line, func, &used);
 	errno = e;
-	return as;
+	return used;
 }
 
 evc_status
@@ -271,7 +287,8 @@ evc_fail_at(evc_coord *c, evc_status code, int err, const char *file,
 	return st;
 }
 
-/* The macros of these names add a place; the symbols serve other languages. */
+/* The macros with these names add file, line and function; other languages use
+   the symbols. */
 #undef evc_request_stop
 evc_status
 evc_request_stop(evc_coord *c, evc_status code, const char *text)
@@ -300,8 +317,9 @@ evc_refuse_setup(evc_coord *c, const char *func, evc_status status)
 				  .text = evc_last_error(),
 				  .func = func };
 
-	/* A start that is refused because of a stop is no error.  And one call
-	   may be built on another call, which has reported the refusal. */
+	/* A start that a stop refuses is no error.  And a refused call may be a
+	   part of another call: then only the inner call reports the
+	   refusal. */
 	if (status != 0 && q.code != EVC_CANCELLED && c != NULL &&
 	    evc__same_process(c) && (c->flags & EVC_STRICT_SETUP) &&
 	    evc__refusal_is_new(c))

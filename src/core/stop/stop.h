@@ -35,14 +35,17 @@ struct evc__coord_stop {
 	/* atomic: requesters -> joins */
 	_Atomic uint32_t arrivals; /* numbers the reasons */
 	_Atomic uint64_t errors; /* (stops << 32 | n): errors not in the word */
-	_Atomic uint32_t mark;   /* number of the stop that was walked
-				    completely */
-	_Atomic uint32_t own_stop;    /* stop number with a request of its
-					 own */
-	_Atomic uint32_t parent_stop;   /* the parent's stop number that was
-					   told */
-	_Atomic uint32_t cleared_by_parent;  /* stop number that a clear of the
-						parent has ended, or tries to */
+	_Atomic uint32_t walked; /* number of the last stop with a complete
+				    walk */
+	_Atomic uint32_t own_stop;    /* number of the last stop that has a
+					 request besides the request of the
+					 parent */
+	_Atomic uint32_t parent_stop;   /* number of the parent's last stop that
+					   the scope was told of */
+	_Atomic uint32_t cleared_by_parent;  /* number of the stop that a clear
+						of the parent has ended or is
+						about to end; 0: the scope
+						itself was cleared */
 
 	/* atomic: a sleeping thread -> a waking thread; see wait.c */
 	_Atomic uint32_t n_waiters;  /* sleep on the word, in wake/ */
@@ -55,7 +58,7 @@ struct evc__coord_stop {
 	/* listeners; see notify.c */
 	struct readers readers;
 	_Atomic uint32_t n_listeners;
-	_Atomic uint32_t n_loop_joins;
+	_Atomic uint32_t n_loop_joins; /* the sum of their n_joins */
 	struct notify_set listeners[LISTENER_KINDS];
 	/* atomic: joins in progress, without the library's own -> requests */
 	_Atomic uint32_t n_driving;
@@ -119,8 +122,11 @@ void evc__error_count(evc_coord *c, uint64_t w);
 
 /* evc_wait_for_stop, also inside ev_run. */
 bool evc__wait_for_stop(evc_coord *c, double timeout);
+/* Wake all threads that wait for the stop. */
 void evc__wake_waiters(evc_coord *c);
+/* Make the stop descriptor readable or not, as the flag is set or not. */
 void evc__settle(evc_coord *c);
+/* c is being freed: close the stop descriptor. */
 void evc__stop_fd_close(evc_coord *c);
 
 #endif

@@ -3,8 +3,8 @@
  * Threads that wait for the stop: on the futex in the word's low half, or on
  * the stop descriptor.
  *
- * Called by: evc_wait_for_stop, the waits of src/wake, requests, clears and the
- * free.
+ * Called by: evc_wait_for_stop, the waits of src/wake, requests, clears and
+ * evc_free.
  * Locks: none; atomics: the word, n_waiters, fd with its refgate fd_gate.
  */
 
@@ -37,6 +37,8 @@ evc__wake_waiters(evc_coord *c)
 	evc__settle(c);
 }
 
+/* Wait for the stop until a time of c's clock.  The calling thread is counted
+   in n_waiters.  true: there is, or was, a stop. */
 static bool
 wait_until(evc_coord *c, uint64_t until)
 {
@@ -79,12 +81,13 @@ evc__wait_for_stop(evc_coord *c, double timeout)
 }
 
 /*
- * Make the descriptor agree with the flag; once c is being freed the descriptor
- * is readable in any case, for threads that sleep on the descriptor inside the
- * refgate.  Called after every change of the flag and the refgate, and after
- * the descriptor was made.  A thread that was held between its look and its
- * write looks again afterwards, so the last thread to touch the descriptor
- * leaves it right.
+ * Make the descriptor readable if the flag is set, else not readable.  When c
+ * is being freed, the descriptor is always readable, so that threads that sleep
+ * on the descriptor inside c's refgate wake up.  Each change of the flag or of
+ * the refgate, and the creation of the descriptor, is followed by a call of
+ * this function.  A thread may be delayed between its load of the word and its
+ * access to the descriptor; so after the access each thread loads the word
+ * again.  The last thread leaves the descriptor in the right state.
  */
 void
 evc__settle(evc_coord *c)
@@ -122,8 +125,8 @@ evc_stop_fd(evc_coord *c)
 		return st;
 	fd = sync_load(&c->stop.fd);
 	if (fd >= 0) {
-		/* The thread that made the descriptor may not have settled it
-		   yet. */
+		/* The thread that made the descriptor may not have called
+		   evc__settle yet. */
 		if (evc_should_stop(c))
 			evc__settle(c);
 		return fd;
@@ -145,7 +148,8 @@ evc_stop_fd(evc_coord *c)
 void
 evc__stop_fd_close(evc_coord *c)
 {
-	/* No thread may write into the next file with this number. */
+	/* Wait until no thread is in evc__settle: a later write would reach a
+	   new file with this number. */
 	evc__refgate_close(&c->stop.fd_gate);
 	if (sync_load(&c->stop.fd) >= 0)
 		sync_fd_close(sync_load(&c->stop.fd));
