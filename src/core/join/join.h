@@ -10,8 +10,8 @@
 #include "core/core.h"
 #include "core/stop/scopes.h"
 
-/* A wait that ends later than this after its end: the process stood still
-   meanwhile. */
+/* When a wait ends more than this time too late, the process, or its machine,
+   stood still meanwhile. */
 #define FROZEN_NS UINT64_C(100000000)
 
 /* ---- join.c: no clock, no thread, no libev ---- */
@@ -22,7 +22,7 @@ struct evc__backoff {
 	uint64_t due;
 };
 
-/* All that the decision depends on; times in nanoseconds. */
+/* The input of evc__decide; times in nanoseconds. */
 struct evc__view {
 	uint64_t now;
 	uint64_t start;       /* begin of the join */
@@ -31,14 +31,14 @@ struct evc__view {
 	uint64_t cut_grace; /* the grace after the cut */
 	double grace;         /* seconds, resolved: >= 0 or INFINITY */
 	uint64_t cap;         /* the deadline from above; 0: none */
-	uint64_t put_off;     /* earliest end, because the process stood still;
-				 0: none */
+	uint64_t put_off;     /* the end is not before this time, because the
+				 process stood still; 0: no such time */
 	struct evc__more_time more; /* see escalation.h */
 	uint64_t drain; /* when a drain becomes a stop; 0: no drain */
 	double longest;       /* the longest own grace of members alive */
 	unsigned alive;       /* members that keep this join waiting */
 	unsigned foreground;  /* members of `alive` not in the background */
-	bool until_stop;      /* evc_run: decides nothing before a stop */
+	bool until_stop;      /* evc_run: the join does not end before a stop */
 	bool probes;          /* a member alive cannot ring */
 };
 
@@ -61,28 +61,30 @@ struct evc__decision evc__decide(const struct evc__view *v,
 uint64_t evc__deadline(const struct evc__view *v);
 /* ---- stay.c ---- */
 
-/* A call in which the calling thread waits or runs a loop: no cancellation
-   point; while a member waits, other threads do not count on the member. */
+/* A call in which the calling thread waits or runs a loop.  The thread cannot
+   be cancelled meanwhile; when the thread is a member, phases do not wait for
+   this member meanwhile. */
 struct evc__stay {
-	evc_coord *c; /* kept by its refgate, or NULL */
-	int cancel;   /* the state before; waiting: evc__stay_end has work */
-	bool waiting;
+	evc_coord *c; /* the calling thread is inside its refgate; or NULL */
+	int cancel;   /* the thread's cancel state before the call */
+	bool waiting; /* the call is not over */
 };
 evc_status evc__stay_begin(struct evc__stay *in, evc_coord *c,
 			   const char *func);
-/* The same without checks; c, if not NULL, is kept: the caller is inside its
-   refgate. */
+/* evc__stay_begin without checks.  The caller has entered the refgate of c, if
+   c is not NULL; evc__stay_end leaves the refgate. */
 void evc__stay_wait(struct evc__stay *in, evc_coord *c);
-/* A second call does nothing.  The last touch of c. */
+/* The call is over.  After this function c may be gone.  A second call does
+   nothing. */
 void evc__stay_end(struct evc__stay *in);
 
-/* Lock held: refuses a wait inside ev_run of a loop of c's, which would wait as
-   well. */
+/* Lock held: refuse a wait inside ev_run of a loop of c: the loop would stand
+   still during the wait, and the wait would never end. */
 evc_status evc__check_loop(const evc_coord *c, const char *func);
 
 /* ---- budget.c; lock held ---- */
 
-/* When the last of c's joins gives up; without a join, when c's grace is
+/* When the last join of c gives up; without a join, when the grace of c is
    over. */
 uint64_t evc__own_end(evc_coord *c);
 /* When the stop was requested; 0: no stop. */
@@ -126,7 +128,7 @@ struct evc__join {
 	struct evc__backoff backoff;
 	bool stop_seen;
 	uint64_t cap_ns;          /* the deadline from above */
-	uint64_t looked_ns;       /* begin of its last wait; 0: none yet */
+	uint64_t looked_ns;       /* when the last wait began; 0: no wait yet */
 	bool told_phases;             /* the join has told phases itself */
 	bool forced;              /* force was used */
 	uint64_t end_ns;          /* until when force may take effect, in real
@@ -134,7 +136,8 @@ struct evc__join {
 	unsigned late_looks;      /* turns of its loop after the end of the
 				     grace */
 
-	bool looking;             /* loop thread only: a look is in progress */
+	bool looking;             /* loop thread only: evc__join_look is running
+				     for this join */
 
 	/* loop thread only; changes need the lock as well */
 	struct list here;         /* in reactor->joins */
@@ -148,13 +151,12 @@ evc_status evc__join_check(evc_coord *c, const evc_join_opts *o,
 /* No lock: begin, after all checks that can refuse. */
 void evc__join_begin(struct evc__join *j, evc_coord *c,
 		     const evc_join_opts *o);
-/* Lock held, given up meanwhile.  true: j is answered; else *ret_wait_ns is how
-   long to sleep. */
+/* Lock held, given up meanwhile: reap ended members, count the living, and
+   decide.  true: j has its answer; false: *ret_wait_ns is how long to sleep. */
 bool evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns);
 /* Lock held: take j off the list. */
 void evc__join_end(struct evc__join *j);
-/* Lock held: the thread with the hooks that the join leaves out, as for
-   evc__count_alive. */
+/* Lock held: hooks_not_of of evc__count_alive for this join. */
 int evc__hooks_not_of(const struct evc__join *j);
 
 /* ---- end.c; lock held ---- */
@@ -164,11 +166,11 @@ int evc__hooks_not_of(const struct evc__join *j);
    to the time until then. */
 bool evc__join_tell_in_time(struct evc__join *j, const struct evc__view *v,
 		     uint64_t *wait_ns);
-/* The time is over, but the process, or its machine, stood still for a while:
-   no member had the time that this join was to give.  The sign is a wait that
-   ends later than a loaded machine makes a wait end.  true: the end is put off
-   by the lateness of the wait, and at most by the whole time there was; once
-   for each stop. */
+/* The time is over.  But when the process, or its machine, stood still for a
+   while, the members did not have the whole time.  The sign is a wait that
+   ended more than FROZEN_NS too late; a loaded machine delays a wait less.
+   true: the end is put off by the lateness of the wait, but at most by the time
+   of the whole join; only once for each stop. */
 bool evc__join_put_off(struct evc__join *j, const struct evc__view *v);
 /* The time is over: use force where possible, and give the force a moment to
    take effect, once.  true: *ret_wait_ns is how long. */
@@ -190,9 +192,9 @@ evc_status evc__join_result(const struct evc__join *j,
 
 /* ---- loop.c ---- */
 
-/* Loop thread: enter: j is in progress on its reactor; leave, with the lock
-   held as well: no more. */
+/* Loop thread: the reactor of j drives j from now on. */
 void evc__join_enter(struct evc__join *j);
+/* Loop thread, lock held: the reactor of j does not drive j any more. */
 void evc__join_leave(struct evc__join *j);
 /* Loop thread: look at all joins of r, deliver the answered.  false: the
    reactor is gone. */
@@ -218,7 +220,7 @@ bool evc__turn(evc_reactor *r);
 /* Loop thread, outside ev_run; the reactor hears (evc__reactor_hear).  false:
    this is a fork child by now, and the library has nothing on the loop. */
 bool evc__drive(struct evc__driver *d);
-/* Loop thread: if the library's ev_run is over, end that run. */
+/* Loop thread: end the ev_run of the library if the run is over. */
 void evc__driver_turn(evc_reactor *r);
 
 /* ---- phases.c ---- */

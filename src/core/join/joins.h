@@ -30,7 +30,8 @@ struct evc__coord_join {
 	uint64_t spent_ns;   /* when a join of this stop gave up; 0: none */
 	uint64_t put_off_ns; /* the end was put off to this time; 0: never */
 	uint64_t put_off_at; /* when the end was put off */
-	uint64_t seen_ns;    /* when a stop without a slot was first seen */
+	uint64_t seen_ns;    /* when a join first saw a stop with no slot for
+				its reason */
 	evc_verdict verdict; /* verdict of the closed round */
 	_Atomic(struct evc__scope_join *) scope_join; /* see scope_join.c */
 	/* atomic: requesters -> joins: when a drain becomes a stop; 0: no drain

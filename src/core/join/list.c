@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A join in progress, however driven: its looks and its answer.  A join that
- * finds nothing alive closes the round and answers all waiting joins; a join at
- * the end of its grace, and a member's own join, answer for themselves alone.
+ * A join in progress: its begin, its looks, its end.  A look reaps ended
+ * members, counts the living, and decides.  A driver repeats the look after
+ * each ring, until the join has its answer, the verdict.  A join that finds no
+ * living member closes the round and answers all joins in progress.  At the end
+ * of its grace a join answers only itself, and so does the join of a member.
  *
- * Called by: block.c, loop.c, step.c, scope_join_run.c.
+ * Called by: the drivers block.c, loop.c, step.c, scope_join_run.c.
  * Locks: the coordinator's, given up while threads are reaped.  Atomics: the
  * word (CLOSING, JOINED), n_driving, alive.
  */
@@ -65,20 +67,22 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 	if (j->self_here)
 		j->self->n_joining++;
 	list_append(&c->join.all, &j->node);
-	/* The count, before the stop is asked for, or looked for: a request
-	   from here on leaves the later phases to this join. */
+	/* n_driving is raised before this join asks for a stop or looks at the
+	   word: a later request then leaves the phases above 0 to this join. */
 	if (!j->internal) {
 		sync_add(&c->stop.n_driving, 1);
 		evc__trace(c, TRACE_JOIN, (uint64_t)j->tid, TRACE_JOINER,
 			   "join", 0);
 	}
-	/* evc_run holds a join open: a round that was closed before must not
-	   hand errors back while evc_run goes on. */
+	/* In a closed round an error goes back to its caller and stops nothing.
+	   During evc_run an error must ask for the stop: open the round
+	   again. */
 	w = sync_load_sc(&c->word);
 	while (j->until_stop && (w & WORD_JOINED) && !(w & WORD_FLAG))
 		if (sync_cas(&c->word, &w, w & ~WORD_JOINED))
 			break;
-	/* Joins below keep the limits of the joins above. */
+	/* Joins of scopes below end when this join ends: wake them for the new
+	   time limit. */
 	if ((w & WORD_FLAG) && !list_empty(&c->scopes))
 		evc__ring_below(c);
 	sync_unlock(&c->lock);
@@ -98,8 +102,9 @@ evc__join_end(struct evc__join *j)
 		j->self->n_joining--;
 	if (j->internal)
 		return;
-	/* Counted out first, then a look at the flag: a request sets the flag,
-	   then looks at the count. */
+	/* n_driving is lowered before evc__phases_tell_all looks at the flag; a
+	   request sets the flag before the request looks at n_driving.  So this
+	   thread or the request tells the other phases. */
 	sync_sub(&c->stop.n_driving, 1);
 	evc__phases_tell_all(c);
 }
@@ -118,6 +123,7 @@ evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 
 /* ---- lock held ---- */
 
+/* Give j its verdict. */
 static void
 answer(struct evc__join *j, const evc_verdict *v)
 {
@@ -134,7 +140,8 @@ answer(struct evc__join *j, const evc_verdict *v)
 		   WORD_STOPS(sync_load(&c->word)) + 1);
 }
 
-/* A run that waits for its stop holds the round open. */
+/* Does an evc_run still wait for a stop of the round of w?  Then the round
+   stays open. */
 static bool
 held_open(evc_coord *c, uint64_t w)
 {
@@ -149,20 +156,22 @@ held_open(evc_coord *c, uint64_t w)
 	return false;
 }
 
-/* A join that left a member out - itself, a hook of its own thread - speaks for
-   itself alone, and so does a join beside a run that waits for its stop. */
+/* Does j answer only itself, and leave the round open?  A scope join does.  Any
+   join does so when its count leaves out a member (the calling thread, or a
+   hook that runs on the calling thread), and while an evc_run waits for a
+   stop. */
 static bool
-for_itself(struct evc__join *j, uint64_t w)
+answers_alone(struct evc__join *j, uint64_t w)
 {
 	return j->self != NULL || j->internal || held_open(j->c, w) ||
 	       evc__count_alive(j->c, NULL, (w & WORD_FLAG) != 0, 0).alive > 0;
 }
 
 /*
- * Close the round, unless a member or request came in since the count was 0:
- * set CLOSING, look at the count once more, swap.  A begin adds to the count
- * first and takes CLOSING away afterwards; an error or a request changes the
- * word; in each case the second CAS fails.
+ * Close the round, unless a member or a request has come in since the count was
+ * 0.  Set CLOSING, load the count again, then change the word by a second CAS.
+ * A new member raises the count first and removes CLOSING afterwards; an error
+ * or a request changes the word.  In each case the second CAS fails.
  */
 static bool
 close_round(struct evc__join *j, uint64_t w)
@@ -196,7 +205,7 @@ close_round(struct evc__join *j, uint64_t w)
 	return true;
 }
 
-/* All that the decision depends on. */
+/* Collect the input of evc__decide. */
 static struct evc__view
 view_of(struct evc__join *j, uint64_t w)
 {
@@ -228,8 +237,9 @@ view_of(struct evc__join *j, uint64_t w)
 			   sync_load(&c->stop.n_live_scopes) > 0 ||
 			   (!j->internal && sync_load(&c->tree->has_helper));
 	} else if (j->until_stop && v.drain == 0)
-		/* A held join looks for no end that cannot ring; but threads
-		   that have rung are joined, if not at once. */
+		/* Before a stop, evc_run does not probe members that cannot
+		   ring.  But evc_run does probe threads that have rung and
+		   could not be joined at once. */
 		v.probes = c->member.n_lingering > 0 ||
 			   sync_load(&c->member.n_lingering_below) > 0;
 	else
@@ -238,9 +248,9 @@ view_of(struct evc__join *j, uint64_t w)
 	return v;
 }
 
-/* Only background members are left, or no member finishes work. */
+/* Ask for a stop: a drain is over, or only background members are left. */
 static void
-request_when_empty(struct evc__join *j, const struct evc__view *v)
+ask_for_stop(struct evc__join *j, const struct evc__view *v)
 {
 	struct evc__request q = { .kind = EVC_BY_EMPTY,
 				  .text = "only background members are left" };
@@ -251,9 +261,9 @@ request_when_empty(struct evc__join *j, const struct evc__view *v)
 		evc__request(j->c, &q);
 }
 
-/* Members alive now have used up the time of the stop. */
+/* Count the stragglers, and the duration of the stop. */
 static void
-abandon(struct evc__join *j, const evc_verdict *v)
+count_stragglers(struct evc__join *j, const evc_verdict *v)
 {
 	evc_coord *c = j->c;
 
@@ -264,7 +274,8 @@ abandon(struct evc__join *j, const evc_verdict *v)
 		evc__took(c, v->took);
 }
 
-/* Look once.  true: the state may have changed, look again. */
+/* Look once at the members, and decide.  true: the caller looks again, because
+   the state may have changed.  false: j waits for *ret_wait_ns. */
 static bool
 look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 {
@@ -274,13 +285,13 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	struct evc__decision d;
 	evc_verdict verdict;
 
-	/* Until all scopes were told, their work to come is not in the count:
-	   complete the walk, should another thread be in the middle of the
-	   walk. */
+	/* Before all scopes are told of the stop, the count lacks the work that
+	   the stop gives to scopes.  Another thread may be in the middle of the
+	   walk: this thread completes the walk. */
 	if ((w & WORD_FLAG) &&
 	    sync_load_sc(&c->stop.walked) != WORD_STOP_NUMBER(w))
 		evc__tell_all(c);
-	/* Before the look: scopes that are told now may be alive in the
+	/* Phases come before the count: a scope that is told here may raise the
 	   count. */
 	if (!j->internal)
 		phase_ns = evc__phases_drive(c);
@@ -291,7 +302,8 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		j->stop_seen = true;
 		j->backoff.step = 0;
 	}
-	/* The scope join of a drain has done its work. */
+	/* Without `ended` the scope join exists only for a drain.  The drain is
+	   a stop now, so the scope join ends. */
 	if (j->internal && v.stop != 0 && !evc__scope_join_tells(c)) {
 		evc__verdict_fill(j, w, &verdict, 0);
 		answer(j, &verdict);
@@ -303,8 +315,8 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	if (phase_ns < d.wait_ns)
 		d.wait_ns = phase_ns;
 	*ret_wait_ns = evc__real_ns(c, d.wait_ns);
-	/* A member that has ended is neither late nor left in the background,
-	   noticed or not. */
+	/* The last look before such a decision probes all members, because a
+	   member that cannot ring may have ended unnoticed. */
 	if ((d.next == EVC__ASK || d.next == EVC__LATE) && !*last_probe) {
 		*last_probe = true;
 		evc__probe_all(c);
@@ -318,17 +330,17 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		evc__probe_all(c);
 		return true;
 	case EVC__ASK:
-		request_when_empty(j, &v);
+		ask_for_stop(j, &v);
 		return true;
 	case EVC__EMPTY:
-		if (!for_itself(j, w)) {
-			/* Not closed: a member came in just now, or has not
-			   quite left. */
+		if (!answers_alone(j, w)) {
+			/* If the round is still open, a member came in just
+			   now, or an ended member is still in the count. */
 			*ret_wait_ns = BACKOFF_FIRST_NS;
 			return close_round(j, w) ||
 			       sync_load_sc(&c->word) != w;
 		}
-		/* Or a member came in between the two looks. */
+		/* A member may have come in since the first count. */
 		if (view_of(j, w).alive > 0)
 			return true;
 		evc__verdict_fill(j, w, &verdict, 0);
@@ -342,7 +354,7 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		if (!j->internal)
 			c->join.spent_ns = v.now;
 		evc__verdict_fill(j, w, &verdict, v.alive);
-		abandon(j, &verdict);
+		count_stragglers(j, &verdict);
 		answer(j, &verdict);
 		return true;
 	}
@@ -357,7 +369,8 @@ evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
 	uint64_t w;
 
 	if (c->parent != NULL) {
-		/* Locks are taken downwards only. */
+		/* evc__budget_end takes locks of the coordinators above; a
+		   thread with the lock of c must not do so. */
 		sync_unlock(&c->lock);
 		j->cap_ns = evc__budget_end(c);
 		sync_lock(&c->lock);
@@ -371,6 +384,7 @@ evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
 		w = sync_load_sc(&c->word);
 		if ((w & WORD_JOINED) && (!j->until_stop || (w & WORD_FLAG)) &&
 		    !j->internal) {
+			/* Another join has closed the round. */
 			if (w & WORD_FLAG)
 				evc__dormant_drop(c);
 			answer(j, &c->join.verdict);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scope's own join: its record, and requests of other files to the join
- * (scope_join_run.c drives the join).
+ * The record of a scope join, and the calls of other files for the scope join.
+ * scope_join_run.c drives the join.
  *
  * Called by: scopes, drains, joins, counts and phases.
  * Locks: the coordinator's, held by the caller where the header says so.
@@ -17,43 +17,44 @@ evc__scope_join_called(evc_coord *c)
 	sync_lock(&c->lock);
 	sync_load(&c->join.scope_join)->calling = 0;
 	sync_unlock(&c->lock);
-	/* Joins above wait for that return. */
+	/* Joins above wait for the return of `ended`. */
 	evc__ring(c);
 }
 
 bool
 evc__scope_join_due(const evc_coord *c, int not_of)
 {
-	const struct evc__scope_join *k = sync_load(&c->join.scope_join);
+	const struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 	uint64_t w = sync_load_sc(&c->word);
 
-	if (k == NULL || k->ended == NULL ||
+	if (sj == NULL || sj->ended == NULL ||
 	    (c->loop.home != NULL && c->loop.home->loop == NULL &&
-	     k->calling == 0))
-		return false; /* or no loop is left to call `ended` */
-	if (k->calling != 0)
-		return k->calling != not_of;
-	return k->pending || ((w & WORD_FLAG) &&
-			      (k->active || k->done != WORD_STOP_NUMBER(w)));
+	     sj->calling == 0))
+		return false; /* no `ended`, or no loop is left to call
+				 `ended` */
+	if (sj->calling != 0)
+		return sj->calling != not_of;
+	return sj->pending || ((w & WORD_FLAG) &&
+			       (sj->active || sj->told != WORD_STOP_NUMBER(w)));
 }
 
 bool
 evc__scope_join_need(evc_coord *c)
 {
-	struct evc__scope_join *k = sync_load(&c->join.scope_join);
+	struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 
 	if (c->loop.home != NULL && c->loop.home->loop == NULL)
 		return false;
 	if (c->loop.home == NULL && !evc__helper_need(c, false))
 		return false;
-	if (k != NULL)
+	if (sj != NULL)
 		return true;
-	k = sync_alloc(1, sizeof *k);
-	if (k == NULL)
+	sj = sync_alloc(1, sizeof *sj);
+	if (sj == NULL)
 		return false;
-	list_init(&k->j.node);
-	list_init(&k->j.here);
-	sync_store(&c->join.scope_join, k);
+	list_init(&sj->j.node);
+	list_init(&sj->j.here);
+	sync_store(&c->join.scope_join, sj);
 	return true;
 }
 
@@ -91,29 +92,29 @@ evc__scope_join_wake(evc_coord *c)
 bool
 evc__scope_join_tells(const evc_coord *c)
 {
-	const struct evc__scope_join *k = sync_load(&c->join.scope_join);
+	const struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 
-	return k != NULL && k->ended != NULL;
+	return sj != NULL && sj->ended != NULL;
 }
 
 void
 evc__scope_join_cancel(evc_coord *c)
 {
-	struct evc__scope_join *k = sync_load(&c->join.scope_join);
+	struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 
-	if (k == NULL || !k->active || k->j.answered)
+	if (sj == NULL || !sj->active || sj->j.answered)
 		return;
-	k->quiet = true;
-	k->j.answered = true;
+	sj->quiet = true;
+	sj->j.answered = true;
 	evc__scope_join_wake(c);
 }
 
 const char *
 evc__scope_join_why_not(const evc_coord *c)
 {
-	const struct evc__scope_join *k = sync_load(&c->join.scope_join);
+	const struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 
-	if (k == NULL || !k->active || c->loop.home == NULL ||
+	if (sj == NULL || !sj->active || c->loop.home == NULL ||
 	    c->loop.home->tid == evc__tid() || c->loop.home->loop == NULL)
 		return NULL;
 	return "its end is to be told on another thread's loop";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scope join at work: a join that the library itself keeps in progress, for
- * `ended` of a scope, and for a drain, which has to become a stop.  The home
- * loop or, without a home, the helper thread begins the join when there is a
- * need.  The scope join looks and decides as any join does; but this join
- * closes no round, drives no phases, and is waited for by no other join.
+ * The scope join at work.  The library itself begins this join, to call `ended`
+ * of a scope after a stop, and to turn a drain into a stop.  The home loop
+ * drives the join; without a home, the helper thread does.  A scope join looks
+ * and decides as any join does, but closes no round, drives no phases, and
+ * keeps no other join waiting.
  *
  * Called by: turn.c, the helper through struct evc__upper.
  * Locks: the coordinator's, given up for `ended`.
@@ -17,16 +17,16 @@
 
 #include "core/join/join.h"
 
-/* Lock held. */
+/* Lock held: does c need a scope join that is not yet in progress? */
 static bool
-wanted(const evc_coord *c, const struct evc__scope_join *k)
+needs_join(const evc_coord *c, const struct evc__scope_join *sj)
 {
 	uint64_t w = sync_load_sc(&c->word);
 
-	if (k->active || c->life.dying)
+	if (sj->active || c->life.dying)
 		return false;
 	if (w & WORD_FLAG)
-		return k->ended != NULL && k->done != WORD_STOP_NUMBER(w);
+		return sj->ended != NULL && sj->told != WORD_STOP_NUMBER(w);
 	return sync_load_sc(&c->join.drain_end) != 0;
 }
 
@@ -34,63 +34,63 @@ SHUT_VOID(call,
 	  (evc_join_fn * fn, evc_coord *c, const evc_verdict *v, void *arg),
 	  fn(c, v, arg))
 
-/* The scope join is answered; no lock. The last touch of c: ended may free
-   c. */
+/* No lock: the scope join has its answer: call `ended`, which may free c.  So
+   this function does not use c after the call. */
 static void
-finished(evc_coord *c, const evc_verdict *v, void *arg)
+scope_join_answered(evc_coord *c, const evc_verdict *v, void *arg)
 {
-	struct evc__scope_join *k = arg;
-	void (*ended)(evc_coord *, const evc_verdict *, void *) = k->ended;
-	void *ended_arg = k->arg;
+	struct evc__scope_join *sj = arg;
+	void (*ended)(evc_coord *, const evc_verdict *, void *) = sj->ended;
+	void *ended_arg = sj->arg;
 	bool quiet;
 
 	sync_lock(&c->lock);
-	quiet = k->quiet;
-	k->quiet = false;
+	quiet = sj->quiet;
+	sj->quiet = false;
 	if (!quiet)
-		k->done = v->round;
-	k->active = false;
-	k->calling = evc__tid();
-	/* There may be a later stop already. */
+		sj->told = v->round;
+	sj->active = false;
+	sj->calling = evc__tid();
+	/* A later stop may need a new scope join. */
 	evc__scope_join_wake(c);
 	sync_unlock(&c->lock);
 	if (ended != NULL && !quiet)
 		call(ended, c, v, ended_arg);
 }
 
-/* Lock held, given up: deliver the verdict of a stop that was cleared before
-   its loop turned.  false: there is none, the lock is held. */
+/* Lock held, given up: call `ended` for a stop that was cleared while no scope
+   join was in progress.  false: there is no such stop, and the lock is held. */
 static bool
-deliver_cleared(evc_coord *c, struct evc__scope_join *k)
+deliver_cleared(evc_coord *c, struct evc__scope_join *sj)
 {
 	struct evc__busy busy;
 	evc_verdict v;
 
-	if (!k->pending)
+	if (!sj->pending)
 		return false;
-	k->pending = false;
-	k->calling = evc__tid();
-	v = k->cleared;
+	sj->pending = false;
+	sj->calling = evc__tid();
+	v = sj->cleared;
 	sync_unlock(&c->lock);
 	evc__busy_begin(c->loop.home, c, BUSY_ENDED, c->name, &busy);
-	call(k->ended, c, &v, k->arg);
+	call(sj->ended, c, &v, sj->arg);
 	evc__busy_end(&busy);
 	return true;
 }
 
-/* Lock held, given up meanwhile. */
+/* Lock held, given up meanwhile: begin a scope join. */
 static void
-begin_scope_join(evc_coord *c, struct evc__scope_join *k)
+begin_scope_join(evc_coord *c, struct evc__scope_join *sj)
 {
-	struct evc__join *j = &k->j;
+	struct evc__join *j = &sj->j;
 
 	memset(j, 0, sizeof *j);
-	k->active = true;
+	sj->active = true;
 	j->internal = true;
 	j->until_stop = true;
 	j->reactor = c->loop.home;
-	j->fn = finished;
-	j->arg = k;
+	j->fn = scope_join_answered;
+	j->arg = sj;
 	sync_unlock(&c->lock);
 	evc__join_begin(j, c, NULL);
 	if (c->loop.home != NULL)
@@ -101,19 +101,19 @@ begin_scope_join(evc_coord *c, struct evc__scope_join *k)
 bool
 evc__scope_join_turn(evc_coord *c, const struct evc__frame *f)
 {
-	struct evc__scope_join *k = sync_load(&c->join.scope_join);
+	struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 
-	if (k == NULL)
+	if (sj == NULL)
 		return true;
 	sync_lock(&c->lock);
-	if (deliver_cleared(c, k)) {
+	if (deliver_cleared(c, sj)) {
 		if (f->gone)
 			return false;
 		evc__scope_join_called(c);
 		sync_lock(&c->lock);
 	}
-	if (wanted(c, k))
-		begin_scope_join(c, k);
+	if (needs_join(c, sj))
+		begin_scope_join(c, sj);
 	sync_unlock(&c->lock);
 	return true;
 }
@@ -121,31 +121,31 @@ evc__scope_join_turn(evc_coord *c, const struct evc__frame *f)
 bool
 evc__scope_join_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
 {
-	struct evc__scope_join *k = sync_load(&c->join.scope_join);
+	struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 	evc_verdict v;
 
 	*ret_wait_ns = SYNC_FOREVER;
-	if (k == NULL || c->loop.home != NULL)
+	if (sj == NULL || c->loop.home != NULL)
 		return true;
 	evc__log_errors(c);
 	sync_lock(&c->lock);
-	if (deliver_cleared(c, k)) {
+	if (deliver_cleared(c, sj)) {
 		if (*gone)
 			return false;
 		evc__scope_join_called(c);
 		sync_lock(&c->lock);
 	}
-	if (wanted(c, k)) {
-		begin_scope_join(c, k);
+	if (needs_join(c, sj)) {
+		begin_scope_join(c, sj);
 		evc__helper_hear(c, true);
 	}
-	if (k->active && evc__join_look(&k->j, ret_wait_ns)) {
-		evc__join_end(&k->j);
+	if (sj->active && evc__join_look(&sj->j, ret_wait_ns)) {
+		evc__join_end(&sj->j);
 		evc__helper_hear(c, false);
-		v = k->j.verdict;
+		v = sj->j.verdict;
 		*ret_wait_ns = SYNC_FOREVER;
 		sync_unlock(&c->lock);
-		finished(c, &v, k);
+		scope_join_answered(c, &v, sj);
 		if (*gone)
 			return false;
 		evc__scope_join_called(c);
@@ -158,26 +158,26 @@ evc__scope_join_serve(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns)
 void
 evc__scope_join_clearing(evc_coord *c, uint64_t w)
 {
-	struct evc__scope_join *k = sync_load(&c->join.scope_join);
+	struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 
-	if (k != NULL && k->ended != NULL && k->done != WORD_STOP_NUMBER(w))
-		evc__verdict_now(c, w, &k->cleared);
+	if (sj != NULL && sj->ended != NULL && sj->told != WORD_STOP_NUMBER(w))
+		evc__verdict_now(c, w, &sj->cleared);
 }
 
 void
 evc__scope_join_cleared(evc_coord *c, uint32_t stop)
 {
-	struct evc__scope_join *k = sync_load(&c->join.scope_join);
+	struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 
-	if (k == NULL)
+	if (sj == NULL)
 		return;
-	if (k->active && !k->j.answered) {
-		k->j.verdict = k->cleared;
-		k->j.verdict.round = stop;
-		k->j.answered = true;
-	} else if (!k->active && k->ended != NULL && k->done != stop) {
-		k->pending = true;
-		k->done = stop;
+	if (sj->active && !sj->j.answered) {
+		sj->j.verdict = sj->cleared;
+		sj->j.verdict.round = stop;
+		sj->j.answered = true;
+	} else if (!sj->active && sj->ended != NULL && sj->told != stop) {
+		sj->pending = true;
+		sj->told = stop;
 	}
 	evc__scope_join_wake(c);
 }
@@ -185,15 +185,15 @@ evc__scope_join_cleared(evc_coord *c, uint32_t stop)
 void
 evc__scope_join_drop(evc_coord *c)
 {
-	struct evc__scope_join *k = sync_load(&c->join.scope_join);
+	struct evc__scope_join *sj = sync_load(&c->join.scope_join);
 
-	if (k == NULL)
+	if (sj == NULL)
 		return;
 	sync_lock(&c->lock);
-	if (k->active && c->loop.home != NULL)
-		evc__join_leave(&k->j);
-	else if (k->active)
-		evc__join_end(&k->j);
-	k->active = false;
+	if (sj->active && c->loop.home != NULL)
+		evc__join_leave(&sj->j);
+	else if (sj->active)
+		evc__join_end(&sj->j);
+	sj->active = false;
 	sync_unlock(&c->lock);
 }

@@ -58,13 +58,14 @@ struct evc__coord_stop {
 	/* listeners; see notify.c */
 	struct readers readers;
 	_Atomic uint32_t n_listeners;
-	_Atomic uint32_t n_loop_joins; /* the sum of their n_joins */
+	_Atomic uint32_t n_loop_joins; /* n_joins of all listeners, added up */
 	struct notify_set listeners[LISTENER_KINDS];
 	/* atomic: joins in progress, without the library's own -> requests */
 	_Atomic uint32_t n_driving;
 
-	/* atomic: threads and holds count one each, a reactor with tasks one, a
-	   looper one, a scope that is held or not empty one */
+	/* atomic: the count of the living.  A thread, a hold and a looper count
+	   1 each; a reactor with tasks counts 1; a scope that is held or not
+	   empty counts 1 */
 	_Atomic uint32_t alive;
 	_Atomic uint32_t n_live_scopes; /* scopes in alive */
 };
@@ -74,7 +75,7 @@ struct evc__request {
 	int err;
 	unsigned kind;   /* 0: EVC_BY_REQUEST or EVC_BY_ERROR */
 	int tid;         /* 0: the calling thread's */
-	bool report;     /* an error that asks for no stop */
+	bool report;     /* true: an error that asks for no stop */
 	evc_id by;       /* 0: the calling thread's member, if any */
 	const char *who; /* NULL: the calling thread's name */
 	const char *text, *file, *func;
@@ -85,7 +86,8 @@ struct evc__request {
 
 /* Ask for the stop; signal-safe.  0, or the code handed back. */
 evc_status evc__request(evc_coord *c, const struct evc__request *q);
-/* The same request, but without telling the listeners. */
+/* Ask for the stop as evc__request does, but tell no listener.  *ret_error: the
+   request counts as an error of the round. */
 evc_status evc__request_record(evc_coord *c, const struct evc__request *q,
 			       bool *ret_error);
 
@@ -93,7 +95,8 @@ evc_status evc__request_record(evc_coord *c, const struct evc__request *q,
    NULL. */
 const evc_reason *evc__reason_peek(const evc_coord *c, unsigned slot,
 				   uint64_t w);
-/* Lock held, round r of w: copy the reason in a slot, if there is any. */
+/* Lock held: copy the reason in a slot into *ret.  false: the slot has no
+   reason of the round of w. */
 bool evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 		      evc_reason *ret);
 /* Lock held: m is about to leave the register; reasons of its thread keep its
@@ -105,17 +108,24 @@ bool evc__reason_is_error(const evc_coord *c, unsigned slot, uint64_t w);
 bool evc__reason_before(const evc_coord *c, unsigned a, unsigned b);
 /* Lock held: did the reason come after the round was closed? */
 bool evc__reason_late(const evc_coord *c, unsigned slot);
+/* The number of errors in the round of w. */
 unsigned evc__n_errors(const evc_coord *c, uint64_t w);
-/* Slots, for stop.c. */
+/* ---- slots, for stop.c: a request claims, fills and publishes a slot ---- */
+/* Claim a slot for a request in the round of w, and return its index; NO_SLOT:
+   no slot is free.  late: the request is an error, and the round is closed. */
 unsigned evc__slot_claim(evc_coord *c, uint64_t w, bool error, bool late);
 void evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 		    const struct evc__request *q);
 void evc__slot_publish(evc_coord *c, unsigned slot, uint64_t w, bool late);
-/* The slot was published as READY, but its round was closed. */
+/* The round was closed after the slot was published as READY: make the slot
+   LATE. */
 void evc__slot_late(evc_coord *c, unsigned slot, uint64_t w);
-void evc__slots_forget_late(evc_coord *c); /* lock held */
+/* Lock held: free the LATE slots of the present round. */
+void evc__slots_forget_late(evc_coord *c);
 /* Lock held: a round without a stop is over: forget the reports of scopes. */
 void evc__reports_forget(evc_coord *c, uint64_t w);
+/* Count an error of the round of w besides the first error, which the word
+   has. */
 void evc__error_count(evc_coord *c, uint64_t w);
 
 /* ---- wait.c ---- */
