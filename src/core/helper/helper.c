@@ -4,9 +4,10 @@
  * stop hooks that have no loop, runs jobs, drives scope joins that have no
  * loop.
  *
- * Called by: members, hooks, wakers, joins and the free.
+ * Called by: members, hooks, wakers, joins and evc_free.
  * Locks: the tree's lock guards the helper; callers hold the coordinator's lock
- * where a function needs a client.  Atomics: seq, event, epoll, quit, last.
+ * where a function needs a client.  Atomics: seq, event, epoll, quit,
+ * abandoned.
  */
 
 /*
@@ -34,13 +35,14 @@ evc__helper_wake(struct evc__helper *h)
 		sync_fd_write(event);
 }
 
+/* tell() of a client: mark the client, and wake the helper. */
 static void
 tell_helper(struct evc__listener *l)
 {
-	struct evc__client *k = (struct evc__client *)l;
+	struct evc__client *client = (struct evc__client *)l;
 
-	evc__notify_mark(&k->at);
-	evc__helper_wake(k->h);
+	evc__notify_mark(&client->at);
+	evc__helper_wake(client->h);
 }
 
 /* ---- making the helper ---- */
@@ -91,28 +93,28 @@ make_descriptors(struct evc__helper *h)
 static bool
 become_client(evc_coord *c, struct evc__helper *h)
 {
-	struct evc__client *k = sync_alloc(1, sizeof *k);
+	struct evc__client *client = sync_alloc(1, sizeof *client);
 	bool in;
 
-	if (k == NULL)
+	if (client == NULL)
 		return false;
-	k->c = c;
-	k->h = h;
-	k->listener.tell = tell_helper;
-	k->listener.joins = true;
-	list_init(&k->waiting);
+	client->c = c;
+	client->h = h;
+	client->listener.tell = tell_helper;
+	client->listener.joins = true;
+	list_init(&client->waiting);
 	sync_lock(&c->tree->lock);
-	in = evc__notify_set_add(&h->clients, k, &k->at);
+	in = evc__notify_set_add(&h->clients, client, &client->at);
 	sync_unlock(&c->tree->lock);
-	if (in && evc__listen(c, &k->listener)) {
-		c->helper.client = k;
+	if (in && evc__listen(c, &client->listener)) {
+		c->helper.client = client;
 		return true;
 	}
 	sync_lock(&c->tree->lock);
 	if (in)
-		evc__notify_set_remove(&h->clients, &k->at);
+		evc__notify_set_remove(&h->clients, &client->at);
 	sync_unlock(&c->tree->lock);
-	sync_free(k);
+	sync_free(client);
 	return false;
 }
 
@@ -197,29 +199,29 @@ void
 evc__helper_farewell(evc_coord *c)
 {
 	sync_lock(&c->tree->lock);
-	sync_store(&c->tree->helper->last, c);
+	sync_store(&c->tree->helper->abandoned, c);
 	sync_unlock(&c->tree->lock);
 }
 
 void
 evc__helper_end(evc_coord *c)
 {
-	struct evc__client *k = c->helper.client;
+	struct evc__client *client = c->helper.client;
 	struct evc__helper *h;
 
 	sync_lock(&c->tree->lock);
 	h = c->tree->helper;
 	sync_unlock(&c->tree->lock);
-	if (k != NULL) {
+	if (client != NULL) {
 		sync_lock(&c->lock);
-		evc__unlisten(c, &k->listener);
+		evc__unlisten(c, &client->listener);
 		c->helper.client = NULL;
 		sync_unlock(&c->lock);
 		sync_lock(&c->tree->lock);
-		evc__notify_set_remove(&h->clients, &k->at);
-		list_remove(&k->waiting);
+		evc__notify_set_remove(&h->clients, &client->at);
+		list_remove(&client->waiting);
 		sync_unlock(&c->tree->lock);
-		sync_free(k);
+		sync_free(client);
 	}
 	if (c->parent != NULL || h == NULL)
 		return;
@@ -233,7 +235,7 @@ evc__helper_end(evc_coord *c)
 	evc__notify_set_free(&h->clients);
 	evc__notify_set_free(&h->watched);
 	c->tree->helper = NULL;
-	/* When `last` is set, the helper frees itself after c. */
-	if (sync_load(&h->last) == NULL)
+	/* When `abandoned` is set, the helper frees itself after c. */
+	if (sync_load(&h->abandoned) == NULL)
 		sync_free(h);
 }

@@ -15,9 +15,10 @@ struct evc__member;
 
 /* This part of a coordinator; the lock guards all of it. */
 struct evc__coord_helper {
-	struct evc__client *client; /* NULL: the helper does not serve it */
+	struct evc__client *client; /* NULL: the helper does not serve the
+				       coordinator */
 	struct list jobs;         /* jobs of c; see job.h */
-	uint32_t job_pass;
+	uint32_t job_pass;        /* passes over the jobs so far */
 };
 
 /* Lock held: make the tree's helper thread unless there is one, and let the
@@ -27,21 +28,23 @@ bool evc__helper_need(evc_coord *c, bool fds);
 /* Lock held: the helper watches m's pidfd. */
 bool evc__helper_watch(evc_coord *c, struct evc__member *m);
 void evc__helper_unwatch(evc_coord *c, struct evc__member *m);
-/* Any thread: the helper looks at c, if c is a client. */
+/* Any thread: make the helper serve c, if c is a client. */
 void evc__helper_ring(evc_coord *c);
 /* The helper serves c no more; the helper of a root ends. */
 void evc__helper_end(evc_coord *c);
+/* Is the calling thread a thread of the helper? */
 bool evc__helper_is_self(const evc_coord *c);
 /* Any thread but the helper, in a stop: make another thread if the helper hangs
    in a function of the user's.  c's lock may be held. */
 void evc__helper_relieve(evc_coord *c);
-/* Lock held: the helper hears every ring of c; or does so no more. */
+/* Lock held.  yes: from now on each ring of c wakes the helper; no: only a stop
+   does. */
 void evc__helper_hear(evc_coord *c, bool yes);
-/* Helper thread: c is a root that was abandoned by all; the helper ends with
-   c. */
+/* Helper thread: c is an abandoned root, and the last member is gone; the
+   helper ends with c. */
 void evc__helper_farewell(evc_coord *c);
-/* Is the helper thread in a call for c, from which c may be freed?  If so, the
-   helper will not touch c again. */
+/* Is the calling thread the helper, in a call of `ended` of c, which may free
+   c?  If so, the helper will not touch c again. */
 bool evc__helper_let_go(evc_coord *c);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Jobs of the helper thread: all jobs of a coordinator run whenever the helper
- * serves the coordinator, and each job says how long the helper may sleep until
- * the next time.
+ * Jobs of the helper thread.  In a pass the helper runs all jobs of a
+ * coordinator once; each job returns how long the helper may sleep until the
+ * next pass.
  *
  * Called by: the wakers and other rooms that have a job; the helper thread.
  * Locks: the coordinator's; given up while a job runs.
@@ -10,6 +10,7 @@
 #include "core/core.h"
 #include "core/helper/job.h"
 
+/* Jobs that the calling thread is in. */
 static __thread unsigned inside;
 
 bool
@@ -25,27 +26,28 @@ evc__helper_jobs_inherited(void)
 }
 
 bool
-evc__helper_job_add(evc_coord *c, struct evc__helper_job *k)
+evc__helper_job_add(evc_coord *c, struct evc__helper_job *job)
 {
 	if (!evc__helper_need(c, false))
 		return false;
-	if (list_empty(&k->node))
-		list_append(&c->helper.jobs, &k->node);
+	if (list_empty(&job->node))
+		list_append(&c->helper.jobs, &job->node);
 	evc__helper_ring(c);
 	return true;
 }
 
 void
-evc__helper_job_remove(evc_coord *c, struct evc__helper_job *k)
+evc__helper_job_remove(evc_coord *c, struct evc__helper_job *job)
 {
 	uint32_t seq;
 
-	list_remove(&k->node);
+	list_remove(&job->node);
 	sync_add(&c->stop.n_sleepers, 1);
 	for (;;) {
-		/* Before the look: the end of a job rings. */
+		/* join_seq is read before `running`, because the end of a job
+		   rings. */
 		seq = sync_load_sc(&c->stop.join_seq);
-		if (k->running == 0)
+		if (job->running == 0)
 			break;
 		sync_unlock(&c->lock);
 		sync_futex_wait(&c->stop.join_seq, seq, SYNC_FOREVER);
@@ -56,18 +58,18 @@ evc__helper_job_remove(evc_coord *c, struct evc__helper_job *k)
 
 /* Lock held: a job that was not run in this pass. */
 static struct evc__helper_job *
-next_of(evc_coord *c, uint32_t pass)
+next_job(evc_coord *c, uint32_t pass)
 {
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->helper.jobs)
 	{
-		struct evc__helper_job *k =
+		struct evc__helper_job *job =
 			LIST_OF(n, struct evc__helper_job, node);
 
-		if ((int32_t)(k->pass - pass) < 0 &&
-		    (k->running == 0 || k->again))
-			return k;
+		if ((int32_t)(job->pass - pass) < 0 &&
+		    (job->running == 0 || job->overlaps))
+			return job;
 	}
 	return NULL;
 }
@@ -76,25 +78,25 @@ uint64_t
 evc__helper_jobs_run(evc_coord *c)
 {
 	uint64_t wait = SYNC_FOREVER, w;
-	struct evc__helper_job *k;
+	struct evc__helper_job *job;
 	uint32_t pass;
 
 	sync_lock(&c->lock);
 	pass = ++c->helper.job_pass;
-	while ((k = next_of(c, pass)) != NULL) {
-		k->pass = pass;
-		k->running++;
+	while ((job = next_job(c, pass)) != NULL) {
+		job->pass = pass;
+		job->running++;
 		sync_unlock(&c->lock);
 		inside++;
-		w = k->run(c, k);
-		/* A fork child that was made in a job has no helper. */
+		w = job->run(c, job);
+		/* The job has forked: the child has no helper. */
 		if (!evc__same_process(c))
 			pthread_exit(NULL);
 		inside--;
 		wait = w < wait ? w : wait;
 		sync_lock(&c->lock);
-		k->running--;
-		if (list_empty(&k->node)) /* the job was removed meanwhile */
+		job->running--;
+		if (list_empty(&job->node)) /* the job was removed meanwhile */
 			evc__ring(c);
 	}
 	sync_unlock(&c->lock);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The threads of the helper: the leading thread serves the clients that are
- * marked or due, and sleeps.
+ * The threads of the helper.  A single thread leads: the leader serves the
+ * clients that a ring has marked, or that are due, and then sleeps.
  *
  * Called by: helper.c; joins, to relieve a helper that hangs.
  * Locks: the tree's lock, given up around all calls; evc__helper_relieve may be
  * called under a coordinator's lock.  Atomics: leader, serving_ns, n_ended,
- * state, last.
+ * state, abandoned.
  */
 
 /*
- * A function of the user's - a hook without a loop, unblock, a cancel hook -
- * may hang, and other members must be woken all the same.  So a join that finds
- * the helper at one client for too long makes another thread, which leads from
- * then on and goes through all clients anew.  The thread that hung finishes its
- * call when the function returns, and ends.  Hooks of one coordinator still run
- * one after the other.
+ * A function of the user's may hang (a hook without a loop, unblock, a cancel
+ * hook), and the helper must still wake other members.  So a join that finds
+ * the leader inside the same client for too long makes another thread.  The new
+ * thread leads from then on, and serves all clients once.  The old thread, now
+ * relieved, finishes its call when the function returns, and ends.  Hooks of a
+ * coordinator still run one after the other.
  */
 #include "core/core.h"
 #include "core/helper/job.h"
@@ -24,19 +24,20 @@
 #include "base/self.h"
 #include "base/spawn.h"
 
-/* The helper that the calling thread belongs to, and its present call. */
+/* The helper that the calling thread belongs to; NULL: none. */
 static __thread struct evc__helper *self_helper;
-static __thread const evc_coord *keeping; /* the coordinator of the scope join
-					     being served */
-static __thread bool *gone_with_it;       /* set when that coordinator is freed
-					     meanwhile */
+/* The coordinator with the scope join that this thread drives now, or NULL; and
+   a flag to set when this coordinator is freed meanwhile. */
+static __thread const evc_coord *joining;
+static __thread bool *joining_gone;
 
-/* Tree's lock held, under which the leader changes: note since when this thread
-   is at one client, for joins that would relieve the thread. */
+/* Tree's lock held, because the leader changes under this lock.  Store when the
+   leader began to serve its present client (0: no client); a join that reads an
+   old time relieves the leader. */
 static void
-serving(struct evc__helper *h, uint32_t me, uint64_t since)
+set_serving(struct evc__helper *h, uint32_t number, uint64_t since)
 {
-	if (sync_load_sc(&h->leader) == me)
+	if (sync_load_sc(&h->leader) == number)
 		sync_store_sc(&h->tree->serving_ns, since);
 }
 
@@ -44,13 +45,13 @@ void
 evc__helper_inherited(void)
 {
 	self_helper = NULL;
-	if (keeping != NULL)
-		*gone_with_it = true;
-	keeping = NULL;
+	if (joining != NULL)
+		*joining_gone = true;
+	joining = NULL;
 }
 
-/* A function has returned: in a fork child the rest of the work belongs to the
-   parent. */
+/* To be called after each function of the user's.  If the function has forked,
+   the thread in the child belongs to no helper, and ends here. */
 static void
 end_in_child(const struct evc__helper *h)
 {
@@ -58,110 +59,112 @@ end_in_child(const struct evc__helper *h)
 		pthread_exit(NULL);
 }
 
-/* false: the client's coordinator is gone. */
+/* Drive the scope join of the client's coordinator.  false: the coordinator is
+   gone. */
 static bool
-keep(struct evc__client *k, uint64_t *ret_wait)
+drive_scope_join(struct evc__client *client, uint64_t *ret_wait)
 {
-	struct evc__helper *h = k->h;
-	evc_coord *c = k->c;
+	struct evc__helper *h = client->h;
+	evc_coord *c = client->c;
 	bool busy, gone = false;
 
 	*ret_wait = SYNC_FOREVER;
 	sync_lock(&c->tree->lock);
-	busy = k->keeping;
-	k->keeping = true;
+	busy = client->joining;
+	client->joining = true;
 	sync_unlock(&c->tree->lock);
 	if (busy)
-		return true; /* another thread hangs there */
-	keeping = c;
-	gone_with_it = &gone;
+		return true; /* another thread hangs in this scope join */
+	joining = c;
+	joining_gone = &gone;
 	(void)h->tree->upper->serve(c, &gone, ret_wait);
 	end_in_child(h);
-	keeping = NULL;
+	joining = NULL;
 	if (gone)
 		return false;
 	sync_lock(&c->tree->lock);
-	k->keeping = false;
+	client->joining = false;
 	sync_unlock(&c->tree->lock);
 	return true;
 }
 
-/* Tree's lock held, given up meanwhile, and c kept by its refgate. */
+/* Tree's lock held, given up meanwhile.  The caller has entered the refgate of
+   the client's coordinator; this function leaves the refgate. */
 static void
-serve_client(struct evc__helper *h, struct evc__client *k, uint32_t me)
+serve_client(struct evc__helper *h, struct evc__client *client, uint32_t number)
 {
-	evc_coord *c = k->c;
+	evc_coord *c = client->c;
 	uint64_t wait, jobs;
 
-	serving(h, me, sync_mono() | 1);
+	set_serving(h, number, sync_mono() | 1);
 	sync_unlock(&h->tree->lock);
 	h->tree->upper->run_hooks(c, NULL);
 	end_in_child(h);
 	jobs = evc__helper_jobs_run(c);
-	if (keep(k, &wait)) {
+	if (drive_scope_join(client, &wait)) {
 		wait = jobs < wait ? jobs : wait;
 		sync_lock(&h->tree->lock);
-		if (sync_load_sc(&h->leader) != me) {
-			/* Another thread leads: `wait` may be out of date, and
-			   that thread has left out the job or scope join in
-			   which this thread hung.  So the leader looks at the
+		if (sync_load_sc(&h->leader) != number) {
+			/* Another thread leads now.  `wait` may be out of date,
+			   and the leader has left out the job or scope join in
+			   which this thread hung.  So the leader serves the
 			   client again. */
-			evc__notify_mark(&k->at);
+			evc__notify_mark(&client->at);
 			evc__helper_wake(h);
 		} else {
-			list_remove(&k->waiting);
+			list_remove(&client->waiting);
 			if (wait != SYNC_FOREVER) {
-				k->due = sync_mono() + wait;
-				list_append(&h->waiting, &k->waiting);
+				client->due = sync_mono() + wait;
+				list_append(&h->waiting, &client->waiting);
 			}
 		}
 		sync_unlock(&h->tree->lock);
 		evc__refgate_leave(&c->life.gate);
 	}
 	sync_lock(&h->tree->lock);
-	serving(h, me, 0);
+	set_serving(h, number, 0);
 }
 
 /* Serve all clients that are marked or due; returns how long to sleep then. */
 static uint64_t
-serve_all(struct evc__helper *h, uint32_t me)
+serve_all(struct evc__helper *h, uint32_t number)
 {
 	struct notify_cursor at = { NULL, 0 };
 	uint64_t wait = SYNC_FOREVER, now;
 	struct list *n, *tmp;
-	struct evc__client *k;
+	struct evc__client *client;
 
 	sync_lock(&h->tree->lock);
 	now = list_empty(&h->waiting) ? 0 : sync_mono();
 	LIST_EACH(n, tmp, &h->waiting) {
-		k = LIST_OF(n, struct evc__client, waiting);
-		if (k->due <= now)
-			evc__notify_mark(&k->at);
+		client = LIST_OF(n, struct evc__client, waiting);
+		if (client->due <= now)
+			evc__notify_mark(&client->at);
 	}
-	while ((k = evc__notify_set_next(&h->clients, &at)) != NULL)
-		if (evc__refgate_enter(&k->c->life.gate))
-			serve_client(h, k, me);
+	while ((client = evc__notify_set_next(&h->clients, &at)) != NULL)
+		if (evc__refgate_enter(&client->c->life.gate))
+			serve_client(h, client, number);
 	now = list_empty(&h->waiting) ? 0 : sync_mono();
 	LIST_EACH(n, tmp, &h->waiting) {
-		k = LIST_OF(n, struct evc__client, waiting);
-		wait = k->due <= now	   ? 0 :
-		       k->due - now < wait ? k->due - now :
-					     wait;
+		client = LIST_OF(n, struct evc__client, waiting);
+		wait = client->due <= now	? 0 :
+		       client->due - now < wait ? client->due - now :
+						  wait;
 	}
 	sync_unlock(&h->tree->lock);
 	return wait;
 }
 
-/* A pidfd is readable: its thread or process has ended.  The event may be old,
-   of a member that is gone: then the place is empty, or holds another member,
-   and the pidfd of that member is not readable while its thread or process
-   runs. */
+/* A pidfd is readable: its thread or process has ended.  The event may be out
+   of date, when the member has left the set meanwhile.  Then the place is
+   empty, or has a new member, with a pidfd that is not readable while its
+   thread or process runs. */
 static void
 vanished(struct evc__helper *h, _Atomic(void *) *place)
 {
 	struct evc__member *m;
 	evc_coord *c;
-	bool same;
+	bool still_watched;
 
 	sync_lock(&h->tree->lock);
 	m = sync_load(place);
@@ -171,12 +174,12 @@ vanished(struct evc__helper *h, _Atomic(void *) *place)
 	sync_unlock(&h->tree->lock);
 	if (c == NULL)
 		return;
-	/* A watch ends under its coordinator's lock alone. */
+	/* A watch can end only under the lock of its coordinator. */
 	sync_lock(&c->lock);
 	sync_lock(&h->tree->lock);
-	same = sync_load(place) == m && m->c == c;
+	still_watched = sync_load(place) == m && m->c == c;
 	sync_unlock(&h->tree->lock);
-	if (same && sync_fd_readable(m->pidfd))
+	if (still_watched && sync_fd_readable(m->pidfd))
 		m->ops->vanished(m);
 	sync_unlock(&c->lock);
 	evc__refgate_leave(&c->life.gate);
@@ -205,37 +208,39 @@ helper_main(void *arg)
 {
 	struct evc__helper_thread *t = arg;
 	struct evc__helper *h = t->h;
-	evc_coord *last;
+	evc_coord *abandoned;
 	uint64_t wait;
-	uint32_t seq, me;
+	uint32_t seq, number;
 
 	evc__thread_rename("evcoord");
 	self_helper = h;
-	/* The making thread holds the lock until `number` is valid. */
+	/* The thread that made this thread holds the lock until `number` is
+	   valid. */
 	sync_lock(&h->tree->lock);
-	me = t->number;
+	number = t->number;
 	sync_unlock(&h->tree->lock);
 	for (;;) {
-		/* The number first: a ring during the service ends the
-		   sleep. */
+		/* seq is read before the service, so a ring during the service
+		   ends the sleep. */
 		seq = sync_load_sc(&h->seq);
 		if (sync_load_sc(&h->quit))
 			return NULL;
-		wait = serve_all(h, me);
-		if (sync_load_sc(&h->leader) != me)
+		wait = serve_all(h, number);
+		if (sync_load_sc(&h->leader) != number)
 			break;
-		/* Set by a call of this thread, or by a relieved thread, which
-		   has woken this thread when it left. */
-		last = sync_load(&h->last);
-		if (last != NULL) {
+		/* A call of this thread may have set `abandoned`, or a call of
+		   a relieved thread, which has then woken this thread. */
+		abandoned = sync_load(&h->abandoned);
+		if (abandoned != NULL) {
 			pthread_detach(pthread_self());
-			h->tree->upper->end_abandoned(last);
+			h->tree->upper->end_abandoned(abandoned);
 			sync_free(h);
 			return NULL;
 		}
 		sleep_once(h, seq, wait);
 	}
-	/* This thread has hung in a function, and was relieved. */
+	/* A join has relieved this thread while the thread hung in a
+	   function. */
 	sync_add(&h->tree->n_ended, 1);
 	sync_store_sc(&t->state, HELPER_ENDED);
 	return NULL;
@@ -243,9 +248,10 @@ helper_main(void *arg)
 
 /* ---- the threads ---- */
 
-/* Tree's lock held: a free place for a thread; NULL: all threads hang. */
+/* Tree's lock held: an element of h->thread for a new thread; NULL: all threads
+   hang. */
 static struct evc__helper_thread *
-room(struct evc__helper *h)
+free_element(struct evc__helper *h)
 {
 	unsigned i;
 
@@ -264,7 +270,8 @@ reap(struct evc__helper *h)
 	for (i = 0; i < HELPER_THREADS; i++) {
 		struct evc__helper_thread *t = &h->thread[i];
 
-		/* Destructors of the user's may still run in that thread. */
+		/* If destructors of the user's still run in the thread, a later
+		   call joins the thread. */
 		if (sync_load(&t->state) == HELPER_ENDED &&
 		    sync_thread_join(t->thread, NULL, 0) == 0) {
 			sync_store(&t->state, HELPER_FREE);
@@ -273,8 +280,8 @@ reap(struct evc__helper *h)
 	}
 }
 
-/* Tree's lock held: mark all clients, for the leader before may have left
-   any. */
+/* Tree's lock held: mark all clients, because the old leader may have left work
+   of any client undone. */
 static void
 mark_all(struct evc__helper *h)
 {
@@ -292,7 +299,7 @@ mark_all(struct evc__helper *h)
 bool
 evc__helper_lead(struct evc__helper *h)
 {
-	struct evc__helper_thread *t = room(h);
+	struct evc__helper_thread *t = free_element(h);
 	struct evc__spawn s;
 	int e;
 
@@ -307,7 +314,8 @@ evc__helper_lead(struct evc__helper *h)
 		return false;
 	sync_store(&t->state, HELPER_RUNS);
 	mark_all(h);
-	/* At the end: the old leader goes on when no thread can be made. */
+	/* The leader changes last, because the old leader goes on when no
+	   thread can be made. */
 	sync_store_sc(&h->leader, t->number);
 	return true;
 }
@@ -326,6 +334,7 @@ evc__helper_join(struct evc__helper *h)
 	}
 }
 
+/* Has the leader been inside the same client for too long? */
 static bool
 overdue(const struct evc__tree *tree)
 {
@@ -358,8 +367,8 @@ evc__helper_is_self(const evc_coord *c)
 bool
 evc__helper_let_go(evc_coord *c)
 {
-	if (keeping != c)
+	if (joining != c)
 		return false;
-	*gone_with_it = true;
+	*joining_gone = true;
 	return true;
 }

@@ -19,9 +19,10 @@ struct evc__client {
 	struct evc__helper *h;
 	/* tree's lock */
 	struct notify_place at;
-	struct list waiting;  /* in h->waiting while due is some time */
-	uint64_t due;         /* when to be served; monotonic nanoseconds */
-	bool keeping;         /* a thread drives the scope join */
+	struct list waiting;  /* in h->waiting while `due` has a time */
+	uint64_t due;         /* when the leader serves c; monotonic
+				 nanoseconds */
+	bool joining;         /* a thread drives the scope join of c */
 };
 
 struct evc__helper_thread {
@@ -43,8 +44,8 @@ struct evc__helper {
 	struct notify_set watched;  /* members with a pidfd */
 	struct list waiting;
 	/* atomic: a thread of the helper, perhaps a relieved one -> the leader:
-	   the leader ends with this coordinator */
-	_Atomic(evc_coord *) last;
+	   an abandoned root, which ends together with the leader; or NULL */
+	_Atomic(evc_coord *) abandoned;
 	/* atomic: the thread that makes the descriptors (lock) -> the leader;
 	   -1: none */
 	_Atomic int epoll, event;
@@ -60,8 +61,8 @@ void evc__helper_wake(struct evc__helper *h);
 
 /* ---- serve.c ---- */
 
-/* In a fork child: the calling thread belongs to no helper.  The thread ends
-   when it has returned from the function that forked. */
+/* In a fork child: the calling thread belongs to no helper, and ends when it
+   returns from the function that forked. */
 void evc__helper_inherited(void);
 
 /* Tree's lock held: make a thread that leads from now on; false: no thread to

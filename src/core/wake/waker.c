@@ -28,7 +28,7 @@ wake_blocked_need(evc_coord *c)
 		if (c->wake.wake_blocked == NULL)
 			return false;
 		c->wake.wake_blocked->run = c->tree->upper->wake_blocked;
-		c->wake.wake_blocked->again = true;
+		c->wake.wake_blocked->overlaps = true;
 		list_init(&c->wake.wake_blocked->node);
 		if (evc__helper_job_add(c, c->wake.wake_blocked))
 			return true;
