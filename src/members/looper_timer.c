@@ -146,7 +146,7 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	(void)loop;
 	(void)revents;
 	/* Gate shut: c may be freed, and the loop's thread will free t. */
-	if (evc__loop_waker_inherited(t->stand.b) ||
+	if (evc__loop_waker_inherited(t->stand.waker) ||
 	    !evc__refgate_enter(&t->gate))
 		return;
 	sync_lock(&t->c->lock);

@@ -186,18 +186,18 @@ add_other(evc_reactor *r)
 static void
 add_others(struct keeps *k, evc_reactor *r)
 {
-	struct evc__loop_waker *b = r->waker;
+	struct evc__loop_waker *lw = r->waker;
 	unsigned n;
 
 	if (k->here) {
 		present = k;
-		evc__loop_waker_any(b, add_other);
+		evc__loop_waker_any(lw, add_other);
 		present = NULL;
 		return;
 	}
-	sync_lock(&b->lock);
-	n = b->n - 1;
-	sync_unlock(&b->lock);
+	sync_lock(&lw->lock);
+	n = lw->n - 1;
+	sync_unlock(&lw->lock);
 	if (n > 0)
 		evc__text_fmt(k->t,
 			      "  %u more reactor%s on this loop: only its "

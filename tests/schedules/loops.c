@@ -213,7 +213,7 @@ START_TEST(loops_that_are_being_destroyed_are_waited_for_by_free)
 	static const struct place places[] = {
 		{"sub", "evc__alive_sub", 1},
 		{"load", "ring_sleepers", 1},
-		{"lock", "next_on", 4}, /* it is lost, its bell is not left */
+		{"lock", "next_reactor", 4}, /* lost, not off its waker */
 		{"lock", "end_leftovers", 1},
 		{"lock", "evc__reactor_left", 1},
 	};

@@ -28,7 +28,7 @@ on_timer(struct ev_loop *loop, ev_timer *t, int revents)
 
 	(void)loop;
 	(void)revents;
-	if (!evc__loop_waker_inherited(j->stand.b))
+	if (!evc__loop_waker_inherited(j->stand.waker))
 		evc__loop_waker_turn(j->reactor);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How loops come and go: attach, share, detach, and loops that are destroyed.
- * A ring before the watcher was started is lost, so attach starts the watcher,
- * enters the table, and then looks at the word.
+ * A ring without a watcher would be lost.  So attach starts the watcher first,
+ * then puts the listener into the table, and then looks at the word.
  *
  * Called by: the public attach and detach, scopes with a home, libev's cleanup
- * watcher, abandon and free.
+ * watcher, abandon and evc_free.
  * Locks: the coordinator's is taken and given up; the loop_waker's inside the
  * calls of loop_waker.h.  Atomics: the word.
  */
@@ -15,7 +15,7 @@
 #include "base/self.h"
 #include "base/text.h"
 
-/* Any thread, as a reader inside c->stop.readers. */
+/* tell() of a reactor.  Any thread, as a reader inside c->stop.readers. */
 static void
 ring_loop(struct evc__listener *l)
 {
@@ -92,26 +92,27 @@ enlist(evc_reactor *r)
 	sync_unlock(&c->lock);
 	if (why != NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s", why);
-	/* In the table first, then the look: a stop that came before is not
-	   missed, a stop that comes from here on calls tell(). */
+	/* The listener is in the table before this look at the word.  So this
+	   thread sees an earlier stop, and the walk of a later stop calls
+	   tell(). */
 	if (sync_load_sc(&c->word) & (WORD_FLAG | WORD_DRAIN))
 		evc__reactor_poke(r);
 	return 0;
 }
 
-/* r goes on b and into the table, or is freed. */
+/* Put r on lw and into the table, or free r. */
 static evc_status
-settle_on(evc_reactor *r, struct evc__loop_waker *b, evc_reactor **ret)
+enlist_or_free(evc_reactor *r, struct evc__loop_waker *lw, evc_reactor **ret)
 {
 	evc_status st;
 
-	if (!evc__loop_waker_join(b, r)) {
-		st = evc__refuse(b->lost ? -EVC_FAILED_PRECONDITION :
+	if (!evc__loop_waker_join(lw, r)) {
+		st = evc__refuse(lw->lost ? -EVC_FAILED_PRECONDITION :
 					   -EVC_RESOURCE_EXHAUSTED,
-				 b->lost ? "the loop was destroyed" :
+				 lw->lost ? "the loop was destroyed" :
 					   "no memory for a reactor");
 		if (r->owner)
-			evc__loop_waker_free(b);
+			evc__loop_waker_free(lw);
 		reactor_free(r);
 		return st;
 	}
@@ -130,7 +131,7 @@ evc_status
 evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		    evc_reactor **ret)
 {
-	struct evc__loop_waker *b;
+	struct evc__loop_waker *lw;
 	evc_reactor *r;
 
 	sync_lock(&c->lock);
@@ -140,14 +141,14 @@ evc__reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		return evc__refuse(-EVC_ALREADY_EXISTS,
 				   "this loop is attached as %s", r->name);
 	r = reactor_new(c, name);
-	b = r != NULL ? evc__loop_waker_new(loop) : NULL;
-	if (b == NULL) {
+	lw = r != NULL ? evc__loop_waker_new(loop) : NULL;
+	if (lw == NULL) {
 		reactor_free(r);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "no memory for a reactor");
 	}
 	r->owner = true;
-	return settle_on(r, b, ret);
+	return enlist_or_free(r, lw, ret);
 }
 
 evc_status
@@ -160,10 +161,10 @@ evc__reactor_share(evc_coord *c, const char *name, evc_reactor *with,
 	if (r == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "no memory for a reactor");
-	/* Before r is on the loop_waker: from then on the loop may turn r, on
-	   another thread, and look whether r is the home. */
+	/* *ret is set before r is on the loop_waker: afterwards the loop may
+	   turn r on another thread, and look whether r is the home. */
 	*ret = r;
-	st = settle_on(r, with->waker, ret);
+	st = enlist_or_free(r, with->waker, ret);
 	if (st < 0)
 		*ret = NULL;
 	return st;
@@ -202,7 +203,7 @@ evc__reactor_lost(evc_reactor *r)
 	if (c->member.driver != NULL)
 		c->member.driver->orphan(c, r);
 	r->loop = NULL;
-	/* Until r has left, no other thread may free c. */
+	/* While r is leaving, no other thread can free c. */
 	r->leaving = true;
 	sync_unlock(&c->lock);
 	evc__inbox_shut(r->inbox);
@@ -255,11 +256,12 @@ evc__reactor_release(evc_reactor *r)
 	if (r->owner)
 		evc__loop_waker_stop(r->waker);
 	evc__loop_waker_leave(r);
-	/* A thread other than the loop's has waited until there are no
-	   frames. */
+	/* If this is not the loop's thread, evc__loop_waker_leave has waited
+	   until r has no frames. */
 	for (f = r->frames; f != NULL; f = f->up)
 		f->gone = true;
-	/* c is then being freed, while coordinators above look at c. */
+	/* The home goes only when c is being freed; coordinators above may
+	   still look at c. */
 	sync_lock(&c->lock);
 	if (c->loop.home == r)
 		c->loop.home = NULL;

@@ -56,23 +56,23 @@ evc__depth_watch(void)
 }
 
 unsigned
-evc__depth(struct evc__loop_waker *b, const struct evc__driver *d)
+evc__depth(struct evc__loop_waker *lw, const struct evc__driver *d)
 {
-	unsigned depth = ev_depth(b->loop) - b->n_lost;
+	unsigned depth = ev_depth(lw->loop) - lw->n_lost;
 	int n;
 
 	if (depth <= (d != NULL) || !shows)
 		return depth;
 	n = calls_of_run(d != NULL ? d->frame : NULL);
 	if (n >= 0 && (unsigned)n < depth) {
-		b->n_lost += depth - (unsigned)n;
+		lw->n_lost += depth - (unsigned)n;
 		depth = (unsigned)n;
 	}
 	return depth;
 }
 
 void
-evc__depth_is_none(struct evc__loop_waker *b)
+evc__depth_is_none(struct evc__loop_waker *lw)
 {
-	b->n_lost = ev_depth(b->loop);
+	lw->n_lost = ev_depth(lw->loop);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The waker of a loop: rings the loop, and turns the reactors that are marked
- * in its notify_set.
+ * The waker of a loop: a ring marks a reactor in the notify_set and sends the
+ * ev_async, and the callback of the ev_async turns the marked reactors.
  *
  * Called by: attach.c, post.c, the tell() of reactors, joins; libev's
  * callbacks.
@@ -13,8 +13,8 @@
 
 #include "base/self.h"
 
-/* libev aborts when there is no descriptor left for the loop's wake-up: look
-   beforehand. */
+/* Is a descriptor left?  libev needs a descriptor for the wake-up of the loop,
+   and aborts without. */
 static bool
 descriptor_left(void)
 {
@@ -39,16 +39,16 @@ evc__loop_waker_unpin(evc_reactor *r)
 		sync_futex_wake(&r->turning);
 }
 
-/* Loop thread. */
+/* Loop thread: end the remains of reactors that other threads have detached. */
 static void
-end_leftovers(struct evc__loop_waker *b)
+end_leftovers(struct evc__loop_waker *lw)
 {
 	struct evc__leftover *l, *next;
 
-	sync_lock(&b->lock);
-	l = b->leftovers;
-	b->leftovers = NULL;
-	sync_unlock(&b->lock);
+	sync_lock(&lw->lock);
+	l = lw->leftovers;
+	lw->leftovers = NULL;
+	sync_unlock(&lw->lock);
 	for (; l != NULL; l = next) {
 		next = l->next;
 		l->end(l);
@@ -58,77 +58,82 @@ end_leftovers(struct evc__loop_waker *b)
 void
 evc__loop_waker_turn(evc_reactor *r)
 {
-	struct evc__loop_waker *b = r->waker;
+	struct evc__loop_waker *lw = r->waker;
 
-	sync_lock(&b->lock);
+	sync_lock(&lw->lock);
 	evc__loop_waker_pin(r);
-	sync_unlock(&b->lock);
+	sync_unlock(&lw->lock);
 	if (!r->c->tree->upper->turn(r))
 		return;
-	/* r is still there, and so is the loop_waker. */
-	sync_lock(&b->lock);
+	/* turn() was true, so r and the loop_waker still exist. */
+	sync_lock(&lw->lock);
 	evc__loop_waker_unpin(r);
-	sync_unlock(&b->lock);
+	sync_unlock(&lw->lock);
 }
 
 /* Loop thread: turn all marked reactors.  false: the loop_waker is gone. */
 static bool
-turn_marked(struct evc__loop_waker *b, struct evc__loop_waker_frame *f)
+turn_marked(struct evc__loop_waker *lw, struct evc__loop_waker_frame *f)
 {
 	struct notify_cursor at = { NULL, 0 };
 	evc_reactor *r;
 
-	sync_lock(&b->lock);
-	while ((r = evc__notify_set_next(&b->reactors, &at)) != NULL) {
+	sync_lock(&lw->lock);
+	while ((r = evc__notify_set_next(&lw->reactors, &at)) != NULL) {
 		evc__loop_waker_pin(r);
-		sync_unlock(&b->lock);
+		sync_unlock(&lw->lock);
 		f->r = r;
-		evc__loop_waker_watch_nested(b);
+		/* If turn() runs the loop, on_nested makes the inner run do the
+		   rest of this pass. */
+		evc__loop_waker_watch_nested(lw);
 		if (!r->c->tree->upper->turn(r))
 			r = NULL;
 		if (f->gone)
 			return false;
 		f->r = NULL;
-		sync_lock(&b->lock);
+		sync_lock(&lw->lock);
 		if (r != NULL)
 			evc__loop_waker_unpin(r);
 	}
-	sync_unlock(&b->lock);
+	sync_unlock(&lw->lock);
 	return true;
 }
 
 static void
 on_async(struct ev_loop *loop, ev_async *w, int revents)
 {
-	struct evc__loop_waker *b = w->data;
-	struct evc__loop_waker_frame f = { b->frames, false, NULL };
-	bool watched = ev_is_active(&b->nested);
+	struct evc__loop_waker *lw = w->data;
+	struct evc__loop_waker_frame f = { lw->frames, false, NULL };
+	bool watched = ev_is_active(&lw->nested);
 
 	(void)loop;
 	(void)revents;
-	if (evc__loop_waker_inherited(b))
+	if (evc__loop_waker_inherited(lw))
 		return;
-	b->frames = &f;
-	end_leftovers(b);
-	/* Posts after the stop, which has the highest priority. */
-	if (!turn_marked(b, &f))
+	lw->frames = &f;
+	end_leftovers(lw);
+	/* Posts come after the reactors, because a stop has the highest
+	   priority. */
+	if (!turn_marked(lw, &f))
 		return;
-	evc__loop_waker_watch_nested(b);
-	if (!evc__inboxes_serve(b, &f))
+	evc__loop_waker_watch_nested(lw);
+	if (!evc__inboxes_serve(lw, &f))
 		return;
 	if (!watched)
-		evc__loop_waker_unwatch_nested(b);
-	b->frames = f.up;
+		evc__loop_waker_unwatch_nested(lw);
+	lw->frames = f.up;
 }
 
-/* Loop thread: the reactor after *at in the notify_set, pinned; the reactor
-   before, unless gone, is unpinned. */
+/* Loop thread: pin and return the first reactor from *at on, and move *at;
+   NULL: none is left.  The reactor before, if not NULL, is unpinned; the caller
+   passes NULL when that reactor is gone. */
 static evc_reactor *
-next_on(struct evc__loop_waker *b, struct notify_place *at, evc_reactor *before)
+next_reactor(struct evc__loop_waker *lw, struct notify_place *at,
+	     evc_reactor *before)
 {
 	evc_reactor *r = NULL;
 
-	sync_lock(&b->lock);
+	sync_lock(&lw->lock);
 	if (before != NULL)
 		evc__loop_waker_unpin(before);
 	while (at->k != NULL && r == NULL)
@@ -141,31 +146,32 @@ next_on(struct evc__loop_waker *b, struct notify_place *at, evc_reactor *before)
 		}
 	if (r != NULL)
 		evc__loop_waker_pin(r);
-	sync_unlock(&b->lock);
+	sync_unlock(&lw->lock);
 	return r;
 }
 
 bool
-evc__loop_waker_any(struct evc__loop_waker *b, bool (*fn)(evc_reactor *r))
+evc__loop_waker_any(struct evc__loop_waker *lw, bool (*fn)(evc_reactor *r))
 {
-	struct notify_place at = { sync_load(&b->reactors.first), 0 };
+	struct notify_place at = { sync_load(&lw->reactors.first), 0 };
 	evc_reactor *r = NULL;
 	bool any = false;
 
-	while ((r = next_on(b, &at, r)) != NULL)
+	while ((r = next_reactor(lw, &at, r)) != NULL)
 		any = any || fn(r);
 	return any;
 }
 
-/* Loop thread: the loop is gone for all reactors, or for all but the owner. */
+/* Loop thread: the owner loses the loop, or, with owner false, all other
+   reactors lose the loop. */
 static void
-lose(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f,
+lose_loop(struct evc__loop_waker *lw, const struct evc__loop_waker_frame *f,
      bool owner)
 {
-	struct notify_place at = { sync_load(&b->reactors.first), 0 };
+	struct notify_place at = { sync_load(&lw->reactors.first), 0 };
 	evc_reactor *r = NULL;
 
-	while ((r = next_on(b, &at, r)) != NULL) {
+	while ((r = next_reactor(lw, &at, r)) != NULL) {
 		if (r->owner == owner && r->loop != NULL &&
 		    !evc__reactor_lost(r))
 			r = NULL;
@@ -174,189 +180,196 @@ lose(struct evc__loop_waker *b, const struct evc__loop_waker_frame *f,
 	}
 }
 
-/* ev_loop_destroy was called: all that lived on the loop has ended. */
+/* ev_loop_destroy is running: all that lived on the loop has ended. */
 static void
 on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
 {
-	struct evc__loop_waker *b = w->data;
-	struct evc__loop_waker_frame f = { b->frames, false, NULL };
-	evc_reactor *owner = b->owner;
+	struct evc__loop_waker *lw = w->data;
+	struct evc__loop_waker_frame f = { lw->frames, false, NULL };
+	evc_reactor *owner = lw->owner;
 
 	(void)loop;
 	(void)revents;
-	if (evc__loop_waker_inherited(b))
+	if (evc__loop_waker_inherited(lw))
 		return;
-	b->frames = &f;
-	sync_lock(&b->lock);
-	b->lost = true;
-	sync_unlock(&b->lock);
-	/* The owner last: its coordinator outlives the others'. */
-	lose(b, &f, false);
+	lw->frames = &f;
+	sync_lock(&lw->lock);
+	lw->lost = true;
+	sync_unlock(&lw->lock);
+	/* The owner comes last, because its coordinator outlives the
+	   coordinators of the other reactors. */
+	lose_loop(lw, &f, false);
 	if (!f.gone)
-		lose(b, &f, true);
+		lose_loop(lw, &f, true);
 	if (f.gone)
 		return;
-	end_leftovers(b);
-	/* No thread sends any more. */
-	evc__loop_waker_unwatch(b);
-	b->frames = f.up;
-	/* The last touch of the loop_waker: another thread may now free b. */
+	end_leftovers(lw);
+	/* All reactors have lost the loop, so no thread sends the ev_async any
+	   more. */
+	evc__loop_waker_unwatch(lw);
+	lw->frames = f.up;
+	/* The last use of the loop_waker: another thread may free lw
+	   afterwards. */
 	evc__reactor_left(owner);
 }
 
 void
 evc__loop_waker_strand(evc_reactor *owner)
 {
-	struct evc__loop_waker *b = owner->waker;
-	struct evc__loop_waker_frame f = { b->frames, false, NULL };
+	struct evc__loop_waker *lw = owner->waker;
+	struct evc__loop_waker_frame f = { lw->frames, false, NULL };
 
-	b->frames = &f;
-	sync_lock(&b->lock);
-	b->lost = true;
-	sync_unlock(&b->lock);
-	lose(b, &f, false);
+	lw->frames = &f;
+	sync_lock(&lw->lock);
+	lw->lost = true;
+	sync_unlock(&lw->lock);
+	lose_loop(lw, &f, false);
 	if (!f.gone)
-		b->frames = f.up;
+		lw->frames = f.up;
 }
 
 void
-evc__loop_waker_abandon(struct evc__loop_waker *b)
+evc__loop_waker_abandon(struct evc__loop_waker *lw)
 {
-	evc_reactor *owner = b->owner;
+	evc_reactor *owner = lw->owner;
 
 	evc__loop_waker_strand(owner);
 	(void)evc__reactor_lost(owner);
-	evc__loop_waker_stop(b);
+	evc__loop_waker_stop(lw);
 	evc__reactor_left(owner);
 }
 
 struct evc__loop_waker *
 evc__loop_waker_new(struct ev_loop *loop)
 {
-	struct evc__loop_waker *b = sync_alloc(1, sizeof *b);
+	struct evc__loop_waker *lw = sync_alloc(1, sizeof *lw);
 
-	if (b == NULL)
+	if (lw == NULL)
 		return NULL;
-	b->tid = evc__tid();
+	lw->tid = evc__tid();
 	evc__self_has_loop = true;
-	b->fork_generation = sync_load_relaxed(&evc__fork_generation);
-	b->loop = loop;
-	b->inboxes_end = &b->inboxes;
-	list_init(&b->stands);
-	sync_lock_init(&b->lock);
-	return b;
+	lw->fork_generation = sync_load_relaxed(&evc__fork_generation);
+	lw->loop = loop;
+	lw->inboxes_end = &lw->inboxes;
+	list_init(&lw->stands);
+	sync_lock_init(&lw->lock);
+	return lw;
 }
 
 bool
-evc__loop_waker_start(struct evc__loop_waker *b)
+evc__loop_waker_start(struct evc__loop_waker *lw)
 {
-	struct ev_loop *loop = b->loop;
+	struct ev_loop *loop = lw->loop;
 
 	if (!descriptor_left())
 		return false;
-	evc__loop_waker_watch(b, on_async);
+	evc__loop_waker_watch(lw, on_async);
 	/* Grow libev's list of pending events now, so that no dispatch that a
 	   stop causes allocates. */
-	ev_feed_event(loop, &b->beat, EV_CHECK);
-	ev_feed_event(loop, &b->async, EV_ASYNC);
-	ev_clear_pending(loop, &b->async);
-	ev_clear_pending(loop, &b->beat);
-	ev_cleanup_init(&b->cleanup, on_cleanup);
-	b->cleanup.data = b;
-	ev_cleanup_start(loop, &b->cleanup);
+	ev_feed_event(loop, &lw->check, EV_CHECK);
+	ev_feed_event(loop, &lw->async, EV_ASYNC);
+	ev_clear_pending(loop, &lw->async);
+	ev_clear_pending(loop, &lw->check);
+	ev_cleanup_init(&lw->cleanup, on_cleanup);
+	lw->cleanup.data = lw;
+	ev_cleanup_start(loop, &lw->cleanup);
 	return true;
 }
 
 void
-evc__loop_waker_stop(struct evc__loop_waker *b)
+evc__loop_waker_stop(struct evc__loop_waker *lw)
 {
 	struct evc__loop_waker_frame *f;
 
-	for (f = b->frames; f != NULL; f = f->up)
+	for (f = lw->frames; f != NULL; f = f->up)
 		f->gone = true;
-	b->frames = NULL;
-	if (b->loop == NULL)
+	lw->frames = NULL;
+	if (lw->loop == NULL)
 		return;
-	end_leftovers(b);
-	ev_cleanup_stop(b->loop, &b->cleanup);
-	evc__loop_waker_unwatch(b);
+	end_leftovers(lw);
+	ev_cleanup_stop(lw->loop, &lw->cleanup);
+	evc__loop_waker_unwatch(lw);
 }
 
 void
-evc__loop_waker_free(struct evc__loop_waker *b)
+evc__loop_waker_free(struct evc__loop_waker *lw)
 {
-	evc__inboxes_drop(b);
-	evc__notify_set_free(&b->reactors);
-	sync_lock_destroy(&b->lock);
-	sync_free(b);
+	evc__inboxes_drop(lw);
+	evc__notify_set_free(&lw->reactors);
+	sync_lock_destroy(&lw->lock);
+	sync_free(lw);
 }
 
 bool
-evc__loop_waker_join(struct evc__loop_waker *b, evc_reactor *r)
+evc__loop_waker_join(struct evc__loop_waker *lw, evc_reactor *r)
 {
 	bool in;
 
-	sync_lock(&b->lock);
-	in = !b->lost && evc__notify_set_add(&b->reactors, r, &r->at);
+	sync_lock(&lw->lock);
+	in = !lw->lost && evc__notify_set_add(&lw->reactors, r, &r->at);
 	if (in) {
-		r->waker = b;
-		b->owner = r->owner ? r : b->owner;
-		r->loop = b->loop;
-		r->tid = b->tid;
-		b->n++;
+		r->waker = lw;
+		lw->owner = r->owner ? r : lw->owner;
+		r->loop = lw->loop;
+		r->tid = lw->tid;
+		lw->n++;
 	}
-	sync_unlock(&b->lock);
+	sync_unlock(&lw->lock);
 	return in;
 }
 
 void
 evc__loop_waker_leave(evc_reactor *r)
 {
-	struct evc__loop_waker *b = r->waker;
+	struct evc__loop_waker *lw = r->waker;
 	struct evc__loop_waker_frame *f;
 	uint32_t n;
 	bool last;
 
-	sync_lock(&b->lock);
-	while (b->tid != evc__tid() && (n = sync_load_sc(&r->turning)) > 0) {
+	sync_lock(&lw->lock);
+	while (lw->tid != evc__tid() && (n = sync_load_sc(&r->turning)) > 0) {
 		r->awaited = true;
-		sync_unlock(&b->lock);
+		sync_unlock(&lw->lock);
 		sync_futex_wait(&r->turning, n, SYNC_FOREVER);
-		sync_lock(&b->lock);
+		sync_lock(&lw->lock);
 	}
-	/* Stretches of other threads have let go of r. */
-	for (f = b->tid == evc__tid() ? b->frames : NULL; f != NULL; f = f->up)
+	/* Frames belong to the loop's thread.  Another thread has waited above
+	   until no frame has r. */
+	for (f = lw->tid == evc__tid() ? lw->frames : NULL; f != NULL;
+	     f = f->up)
 		f->r = f->r == r ? NULL : f->r;
-	/* Not earlier: a turn in progress may ring r once more. */
-	evc__notify_set_remove(&b->reactors, &r->at);
+	/* The removal comes after the wait, because a turn in progress may mark
+	   r once more. */
+	evc__notify_set_remove(&lw->reactors, &r->at);
 	r->inbox->r = NULL;
-	last = --b->n == 0;
-	sync_unlock(&b->lock);
+	last = --lw->n == 0;
+	sync_unlock(&lw->lock);
 	if (last)
-		evc__loop_waker_free(b);
+		evc__loop_waker_free(lw);
 }
 
 bool
-evc__loop_waker_shared(struct evc__loop_waker *b)
+evc__loop_waker_shared(struct evc__loop_waker *lw)
 {
 	bool yes;
 
-	sync_lock(&b->lock);
-	yes = b->n > 1 && !b->lost;
-	sync_unlock(&b->lock);
+	sync_lock(&lw->lock);
+	yes = lw->n > 1 && !lw->lost;
+	sync_unlock(&lw->lock);
 	return yes;
 }
 
 void
-evc__loop_waker_send(struct evc__loop_waker *b)
+evc__loop_waker_send(struct evc__loop_waker *lw)
 {
 	int old;
 
-	/* A fork child would ring its parent's loop. */
-	if (sync_load_relaxed(&evc__fork_generation) != b->fork_generation)
+	/* In a fork child the ev_async shares a descriptor with the parent
+	   process, so a send would wake the parent's loop. */
+	if (sync_load_relaxed(&evc__fork_generation) != lw->fork_generation)
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	ev_async_send(b->loop, &b->async);
+	ev_async_send(lw->loop, &lw->async);
 	pthread_setcancelstate(old, NULL);
 }
 
@@ -370,11 +383,11 @@ evc__loop_waker_ring(evc_reactor *r)
 void
 evc__loop_waker_leave_behind(evc_reactor *r, struct evc__leftover *l)
 {
-	struct evc__loop_waker *b = r->waker;
+	struct evc__loop_waker *lw = r->waker;
 
-	sync_lock(&b->lock);
-	l->next = b->leftovers;
-	b->leftovers = l;
-	sync_unlock(&b->lock);
-	evc__loop_waker_send(b);
+	sync_lock(&lw->lock);
+	l->next = lw->leftovers;
+	lw->leftovers = l;
+	sync_unlock(&lw->lock);
+	evc__loop_waker_send(lw);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All that the library has on a loop: the watchers of its loop_waker,
- * references, and the watchers that other rooms have there for a time.  All is
- * known here, because a fork child that keeps the loop must take all of it off
- * without help: the child has copies of coordinators that other threads may
- * have been changing.
+ * All that the library has on a loop: the watchers of the loop_waker,
+ * references, and the watchers that other rooms have on the loop for a time.
+ * This file knows all of them, because a fork child that keeps the loop must
+ * take all off without other data: other threads may have been changing the
+ * coordinators that the child has copies of.
  *
  * Called by: loop_waker.c, joins, runs, members with watchers; libev.
  * Locks: none; the lists belong to the loop's thread.
@@ -12,22 +12,22 @@
 #include "core/core.h"
 
 void
-evc__loop_waker_ref(struct evc__loop_waker *b, bool yes)
+evc__loop_waker_ref(struct evc__loop_waker *lw, bool yes)
 {
-	if (b->loop == NULL)
+	if (lw->loop == NULL)
 		return; /* a fork child has given the references back */
-	b->refs += yes ? 1 : -1;
+	lw->refs += yes ? 1 : -1;
 	if (yes)
-		ev_ref(b->loop);
+		ev_ref(lw->loop);
 	else
-		ev_unref(b->loop);
+		ev_unref(lw->loop);
 }
 
 void
-evc__stand_begin(struct evc__stand *s, struct evc__loop_waker *b)
+evc__stand_begin(struct evc__stand *s, struct evc__loop_waker *lw)
 {
-	s->b = b;
-	list_append(&b->stands, &s->node);
+	s->waker = lw;
+	list_append(&lw->stands, &s->node);
 }
 
 void
@@ -36,17 +36,18 @@ evc__stand_end(struct evc__stand *s)
 	list_remove(&s->node);
 }
 
-/* Stored at each iteration, when its events are known and none was served: so a
-   silence of the loop is measured from its begin. */
+/* Store the time of each iteration, when libev knows its events and has served
+   none.  A report then measures the silence of the loop from the begin of the
+   iteration. */
 static void
-on_beat(struct ev_loop *loop, ev_check *w, int revents)
+on_check(struct ev_loop *loop, ev_check *w, int revents)
 {
-	struct evc__loop_waker *b = w->data;
+	struct evc__loop_waker *lw = w->data;
 
 	(void)revents;
-	if (evc__loop_waker_inherited(b))
+	if (evc__loop_waker_inherited(lw))
 		return;
-	sync_store_relaxed(&b->turned, (uint64_t)(ev_now(loop) * 1e9));
+	sync_store_relaxed(&lw->turned, (uint64_t)(ev_now(loop) * 1e9));
 }
 
 /* In a child, at the loop's first turn after ev_loop_fork: before any wait. */
@@ -60,111 +61,114 @@ on_fork(struct ev_loop *loop, ev_fork *w, int revents)
 }
 
 void
-evc__loop_waker_watch_nested(struct evc__loop_waker *b)
+evc__loop_waker_watch_nested(struct evc__loop_waker *lw)
 {
-	if (ev_is_active(&b->nested))
+	if (ev_is_active(&lw->nested))
 		return;
-	ev_prepare_start(b->loop, &b->nested);
-	ev_unref(b->loop);
+	ev_prepare_start(lw->loop, &lw->nested);
+	ev_unref(lw->loop);
 }
 
 void
-evc__loop_waker_unwatch_nested(struct evc__loop_waker *b)
+evc__loop_waker_unwatch_nested(struct evc__loop_waker *lw)
 {
-	if (!ev_is_active(&b->nested))
+	if (!ev_is_active(&lw->nested))
 		return;
-	ev_ref(b->loop);
-	ev_prepare_stop(b->loop, &b->nested);
+	ev_ref(lw->loop);
+	ev_prepare_stop(lw->loop, &lw->nested);
 }
 
-/* Work that the present stretches have taken and not done yet is for the new
-   run as well: ring for all such work again.  Later work rings by itself. */
+/* A function of the user's has run the loop.  The present calls (frames) have
+   cleared the marks of reactors with work that is not done yet; the new run has
+   to do this work, so mark and send again.  Later work sends the ev_async
+   itself. */
 static void
 on_nested(struct ev_loop *loop, ev_prepare *w, int revents)
 {
-	struct evc__loop_waker *b = w->data;
+	struct evc__loop_waker *lw = w->data;
 	struct evc__loop_waker_frame *f;
 
 	(void)loop;
 	(void)revents;
-	if (evc__loop_waker_inherited(b))
+	if (evc__loop_waker_inherited(lw))
 		return;
-	evc__loop_waker_unwatch_nested(b);
-	for (f = b->frames; f != NULL; f = f->up)
+	evc__loop_waker_unwatch_nested(lw);
+	for (f = lw->frames; f != NULL; f = f->up)
 		if (f->r != NULL)
 			evc__notify_mark(&f->r->at);
-	evc__loop_waker_send(b);
+	evc__loop_waker_send(lw);
 }
 
-/* Three watchers that keep no ev_run alive; ev_cleanup, the fourth, keeps none
-   anyway. */
+/* Start the watchers without a reference, so that they keep no ev_run going.
+   ev_cleanup, which is started elsewhere, needs no ev_unref. */
 void
-evc__loop_waker_watch(struct evc__loop_waker *b,
+evc__loop_waker_watch(struct evc__loop_waker *lw,
 		      void (*on_async)(struct ev_loop *loop, ev_async *w,
 				       int revents))
 {
-	struct ev_loop *loop = b->loop;
+	struct ev_loop *loop = lw->loop;
 
 	evc__depth_watch();
-	ev_async_init(&b->async, on_async);
-	ev_set_priority(&b->async, EV_MAXPRI);
-	b->async.data = b;
-	ev_async_start(loop, &b->async);
+	ev_async_init(&lw->async, on_async);
+	ev_set_priority(&lw->async, EV_MAXPRI);
+	lw->async.data = lw;
+	ev_async_start(loop, &lw->async);
 	ev_unref(loop);
-	ev_check_init(&b->beat, on_beat);
-	ev_set_priority(&b->beat, EV_MAXPRI);
-	b->beat.data = b;
-	ev_check_start(loop, &b->beat);
+	ev_check_init(&lw->check, on_check);
+	ev_set_priority(&lw->check, EV_MAXPRI);
+	lw->check.data = lw;
+	ev_check_start(loop, &lw->check);
 	ev_unref(loop);
-	ev_fork_init(&b->forked, on_fork);
-	b->forked.data = b;
-	ev_fork_start(loop, &b->forked);
+	ev_fork_init(&lw->forked, on_fork);
+	lw->forked.data = lw;
+	ev_fork_start(loop, &lw->forked);
 	ev_unref(loop);
-	ev_prepare_init(&b->nested, on_nested);
-	ev_set_priority(&b->nested, EV_MAXPRI);
-	b->nested.data = b;
-	/* Once now, so that libev has the memory at a stop. */
-	evc__loop_waker_watch_nested(b);
-	evc__loop_waker_unwatch_nested(b);
+	ev_prepare_init(&lw->nested, on_nested);
+	ev_set_priority(&lw->nested, EV_MAXPRI);
+	lw->nested.data = lw;
+	/* A start and a stop now make libev allocate; at a stop no memory is
+	   needed. */
+	evc__loop_waker_watch_nested(lw);
+	evc__loop_waker_unwatch_nested(lw);
 }
 
 void
-evc__loop_waker_unwatch(struct evc__loop_waker *b)
+evc__loop_waker_unwatch(struct evc__loop_waker *lw)
 {
-	struct ev_loop *loop = b->loop;
+	struct ev_loop *loop = lw->loop;
 
-	evc__loop_waker_unwatch_nested(b);
+	evc__loop_waker_unwatch_nested(lw);
 	ev_ref(loop);
-	ev_fork_stop(loop, &b->forked);
+	ev_fork_stop(loop, &lw->forked);
 	ev_ref(loop);
-	ev_check_stop(loop, &b->beat);
+	ev_check_stop(loop, &lw->check);
 	ev_ref(loop);
-	ev_async_stop(loop, &b->async);
-	b->loop = NULL;
+	ev_async_stop(loop, &lw->async);
+	lw->loop = NULL;
 }
 
 /* ---- fork children ---- */
 
 bool
-evc__loop_waker_inherited(struct evc__loop_waker *b)
+evc__loop_waker_inherited(struct evc__loop_waker *lw)
 {
-	struct ev_loop *loop = b->loop;
+	struct ev_loop *loop = lw->loop;
 	struct list *n, *tmp;
 
-	if (sync_load_relaxed(&evc__fork_generation) == b->fork_generation)
+	if (sync_load_relaxed(&evc__fork_generation) == lw->fork_generation)
 		return false;
-	b->frames = NULL;
+	lw->frames = NULL;
 	if (loop == NULL)
 		return true;
-	LIST_EACH(n, tmp, &b->stands)
+	LIST_EACH(n, tmp, &lw->stands)
 	{
 		list_remove(n);
 		LIST_OF(n, struct evc__stand, node)
 			->leave(LIST_OF(n, struct evc__stand, node), loop);
 	}
-	while (b->refs > 0)
-		evc__loop_waker_ref(b, false);
-	ev_cleanup_stop(loop, &b->cleanup);
-	evc__loop_waker_unwatch(b);
+	while (lw->refs > 0)
+		evc__loop_waker_ref(lw, false);
+	ev_cleanup_stop(loop, &lw->cleanup);
+	evc__loop_waker_unwatch(lw);
 	return true;
 }

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts: functions to be run on a loop's thread.
+ * Posts: functions to be run on a loop's thread.  In this file and post.h, l is
+ * an inbox.
  *
- * Called by: evc_post and its kin, any thread; the loop_waker's turn.
+ * Called by: evc_post, evc_post_message and the other calls of evc_loop_ref,
+ * any thread; the loop_waker's turn.
  * Locks: posting takes none and enters the inbox's refgate; the loop takes the
  * loop_waker's.  Atomics: in, n, marked.
  */
 
 /*
- * A posting thread pushes onto the inbox's chain.  The thread that finds the
- * chain empty puts the inbox into the loop_waker's list and sends the ev_async.
- * The loop takes the list and, with each inbox in the list, the chain at once:
- * a chain is taken for no other reason, so an inbox is never put into a list
- * that has the inbox already.  Taken messages wait in the loop_waker's queue of
- * inboxes until their call, where a loop that is run inside a post finds the
- * rest.
+ * A posting thread pushes a message on the inbox's chain.  The thread that
+ * finds the chain empty puts the inbox into the loop_waker's list and sends the
+ * ev_async.  The loop takes the whole list, and then the whole chain of each
+ * inbox in the list.  Nothing else takes a chain, so a list never has an inbox
+ * twice.  Taken messages wait in the loop_waker's queue of inboxes until their
+ * call; if a post runs the loop, the inner run finds the other messages in the
+ * queue.
  *
- * A post counts as alive from before the chain has the post until its function
- * has returned: no join is over in between.  The refgate keeps the reactor, and
- * with the reactor the loop_waker and the coordinator, for posting threads; no
- * function of the user's runs inside the refgate.
+ * A post counts as alive from before its push until its function has returned,
+ * so no join is over in between.  The refgate keeps the reactor, and with the
+ * reactor the loop_waker and the coordinator, for posting threads; no function
+ * of the user's runs inside the refgate.
  */
 #include "core/loop/post.h"
 
@@ -65,7 +67,8 @@ evc_loop_release(evc_loop_ref *loop)
 evc_reactor *
 evc_loop_reactor(const evc_loop_ref *loop)
 {
-	/* Shut by this thread: no order is needed to see that. */
+	/* The calling thread itself has shut the refgate, so no memory order is
+	   needed. */
 	return loop == NULL || evc__refgate_is_shut(
 				       (struct refgate *)&loop->gate)
 		       ? NULL
@@ -77,27 +80,27 @@ evc_loop_reactor(const evc_loop_ref *loop)
 static void
 push(evc_loop_ref *l, evc_message *m)
 {
-	struct evc__loop_waker *b = l->r->waker;
+	struct evc__loop_waker *lw = l->r->waker;
 	evc_message *first = sync_load(&l->in);
 	evc_loop_ref *marked;
 
 	do
 		m->next_ = first;
 	while (!sync_cas(&l->in, &first, m));
-	/* Any thread that takes the chain from now on may have called m: only
-	   `first` can still be read here. */
+	/* From now on another thread may take the chain and call m, so this
+	   thread does not use m any more. */
 	if (first != NULL)
 		return;
 	sync_add(&l->refs, 1);
-	marked = sync_load(&b->marked);
+	marked = sync_load(&lw->marked);
 	do
 		l->marked_next = marked;
-	while (!sync_cas(&b->marked, &marked, l));
-	evc__loop_waker_send(b);
+	while (!sync_cas(&lw->marked, &marked, l));
+	evc__loop_waker_send(lw);
 }
 
-/* Count one post more.  While there are posts, c counts one as alive: from
-   before the first post is in the chain until after the last has returned. */
+/* Count a new post.  While there are posts, c counts 1 as alive for this inbox:
+   from before the first push until the last function has returned. */
 static void
 count_in(evc_loop_ref *l, evc_coord *c)
 {
@@ -117,9 +120,9 @@ count_in(evc_loop_ref *l, evc_coord *c)
 	}
 }
 
-/* n posts have returned; until now c has stayed, because the posts were alive
-   in c, and inside the refgate c outlives the ring.  No ring when tasks live on
-   the loop: joins wait for the tasks anyway. */
+/* n posts have returned.  While the posts were alive, no thread could free c;
+   from now on the refgate keeps c until the ring is done.  ring is false when
+   tasks live on the loop: joins wait for the tasks anyway. */
 static void
 count_out(evc_loop_ref *l, evc_coord *c, uint32_t n, bool ring)
 {
@@ -137,7 +140,8 @@ count_out(evc_loop_ref *l, evc_coord *c, uint32_t n, bool ring)
 		evc__refgate_leave(&c->life.gate);
 }
 
-/* Inside the refgate, so that r and c stay. */
+/* Inside the refgate, so that r and c stay: accept a post.  NULL: done; else
+   the reason of the refusal. */
 static const char *
 post(evc_loop_ref *l, evc_message *m, evc_status *ret)
 {
@@ -150,8 +154,9 @@ post(evc_loop_ref *l, evc_message *m, evc_status *ret)
 	*ret = -EVC_ALREADY_EXISTS;
 	if (sync_xchg((_Atomic uint32_t *)&m->posted_, 1) != 0)
 		return "it is posted already";
-	/* The count, then the stop: a join that has not seen the count comes
-	   before this post, and then this thread sees its stop. */
+	/* The post is counted before this second look at the flag.  If a join
+	   has not seen the count, the stop came before, and this thread sees
+	   the stop. */
 	count_in(l, c);
 	if (late || !(sync_load_sc(&c->word) & WORD_FLAG)) {
 		push(l, m);
@@ -198,10 +203,10 @@ evc_post_message(evc_loop_ref *loop, evc_message *m)
 	return try(loop, m, __func__);
 }
 
-/* A post in memory of the library's. */
+/* A post by evc_post, with its message in memory of the library. */
 struct post {
-	evc_message mail;   /* first */
-	evc_loop_ref *loop; /* stays while the message is posted */
+	evc_message message; /* first */
+	evc_loop_ref *loop;  /* stays while the message is posted */
 	evc_post_fn *fn;
 	void *arg;
 };
@@ -209,38 +214,39 @@ struct post {
 static void
 run_call(evc_message *m, evc_status why)
 {
-	struct post k = *(struct post *)m;
+	struct post p = *(struct post *)m;
 
 	sync_free(m);
-	k.fn(why == 0 ? k.loop->r : NULL, why, k.arg);
+	p.fn(why == 0 ? p.loop->r : NULL, why, p.arg);
 }
 
 evc_status
 evc_post(evc_loop_ref *loop, evc_post_fn *fn, void *arg)
 {
-	struct post *k;
+	struct post *p;
 	evc_status st;
 
 	if (loop == NULL || fn == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_post: no loop, or no function");
-	k = sync_alloc(1, sizeof *k);
-	if (k == NULL)
+	p = sync_alloc(1, sizeof *p);
+	if (p == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_post: no memory");
-	k->mail.fn = run_call;
-	k->loop = loop;
-	k->fn = fn;
-	k->arg = arg;
-	st = try(loop, &k->mail, __func__);
+	p->message.fn = run_call;
+	p->loop = loop;
+	p->fn = fn;
+	p->arg = arg;
+	st = try(loop, &p->message, __func__);
 	if (st < 0)
-		sync_free(k);
+		sync_free(p);
 	return st;
 }
 
 /* ---- on the loop ---- */
 
-/* The chain has the latest post first. */
+/* Take the chain, and append its messages to the queue `todo` in their order;
+   the chain has the latest message first. */
 static void
 take(evc_loop_ref *l)
 {
@@ -262,6 +268,7 @@ take(evc_loop_ref *l)
 
 SHUT_VOID(call, (evc_message * m, evc_status why), m->fn(m, why))
 
+/* Call the first message of the queue. */
 static void
 deliver(evc_loop_ref *l, evc_status why)
 {
@@ -274,8 +281,8 @@ deliver(evc_loop_ref *l, evc_status why)
 	call(m, why);
 }
 
-/* Posts that come meanwhile run in the next turn, or in a loop that is run
-   inside a post.  false: r is gone. */
+/* Call all messages of the queue.  Later posts run in the next turn, or in a
+   run of the loop inside a post.  false: r is gone. */
 static bool
 serve_posts(evc_loop_ref *l, evc_reactor *r)
 {
@@ -297,12 +304,13 @@ serve_posts(evc_loop_ref *l, evc_reactor *r)
 	return !f.gone;
 }
 
-/* Loop thread, b's lock held: take all inboxes that have come. */
+/* Loop thread, lw's lock held: take the list of inboxes and all their chains,
+   and queue the inboxes. */
 static void
-collect(struct evc__loop_waker *b)
+collect(struct evc__loop_waker *lw)
 {
-	evc_loop_ref *l = sync_load(&b->marked) != NULL
-				  ? sync_xchg(&b->marked, NULL)
+	evc_loop_ref *l = sync_load(&lw->marked) != NULL
+				  ? sync_xchg(&lw->marked, NULL)
 				  : NULL;
 	evc_loop_ref *first = NULL, *next;
 
@@ -312,8 +320,8 @@ collect(struct evc__loop_waker *b)
 		first = l;
 	}
 	for (l = first; l != NULL; l = next) {
-		/* Before its chain is taken: from then on the inbox may be
-		   marked anew. */
+		/* marked_next is read before the chain is taken: afterwards a
+		   posting thread may put the inbox into a list again. */
 		next = l->marked_next;
 		if (l->r != NULL)
 			take(l);
@@ -323,33 +331,33 @@ collect(struct evc__loop_waker *b)
 		}
 		l->queued = true;
 		l->next = NULL;
-		*b->inboxes_end = l;
-		b->inboxes_end = &l->next;
+		*lw->inboxes_end = l;
+		lw->inboxes_end = &l->next;
 	}
 }
 
-/* Loop thread, b's lock held: the first inbox leaves the queue. */
+/* Loop thread, lw's lock held: the first inbox leaves the queue. */
 static void
-dequeue(struct evc__loop_waker *b)
+dequeue(struct evc__loop_waker *lw)
 {
-	evc_loop_ref *l = b->inboxes;
+	evc_loop_ref *l = lw->inboxes;
 
-	b->inboxes = l->next;
-	if (b->inboxes == NULL)
-		b->inboxes_end = &b->inboxes;
+	lw->inboxes = l->next;
+	if (lw->inboxes == NULL)
+		lw->inboxes_end = &lw->inboxes;
 	l->queued = false;
 	evc__inbox_drop(l);
 }
 
-/* Loop thread, b's lock held: the first inbox with a message, with a reference,
-   its reactor pinned. */
+/* Loop thread, lw's lock held: the first inbox with a message; its reactor is
+   pinned, and the caller gets a reference to the inbox. */
 static evc_loop_ref *
-next_box(struct evc__loop_waker *b)
+next_inbox(struct evc__loop_waker *lw)
 {
 	evc_loop_ref *l;
 
-	while ((l = b->inboxes) != NULL && (l->r == NULL || l->todo == NULL))
-		dequeue(b);
+	while ((l = lw->inboxes) != NULL && (l->r == NULL || l->todo == NULL))
+		dequeue(lw);
 	if (l != NULL) {
 		sync_add(&l->refs, 1);
 		evc__loop_waker_pin(l->r);
@@ -358,41 +366,41 @@ next_box(struct evc__loop_waker *b)
 }
 
 bool
-evc__inboxes_serve(struct evc__loop_waker *b,
+evc__inboxes_serve(struct evc__loop_waker *lw,
 		   const struct evc__loop_waker_frame *f)
 {
 	evc_reactor *r;
 	evc_loop_ref *l;
 	bool stays;
 
-	sync_lock(&b->lock);
-	collect(b);
-	while ((l = next_box(b)) != NULL) {
+	sync_lock(&lw->lock);
+	collect(lw);
+	while ((l = next_inbox(lw)) != NULL) {
 		r = l->r;
-		sync_unlock(&b->lock);
+		sync_unlock(&lw->lock);
 		stays = serve_posts(l, r);
 		evc__inbox_drop(l);
 		if (f->gone)
 			return false;
-		sync_lock(&b->lock);
+		sync_lock(&lw->lock);
 		if (stays)
 			evc__loop_waker_unpin(r);
 	}
-	sync_unlock(&b->lock);
+	sync_unlock(&lw->lock);
 	return true;
 }
 
 void
-evc__inboxes_drop(struct evc__loop_waker *b)
+evc__inboxes_drop(struct evc__loop_waker *lw)
 {
-	evc_loop_ref *l = sync_load(&b->marked), *next;
+	evc_loop_ref *l = sync_load(&lw->marked), *next;
 
 	for (; l != NULL; l = next) {
 		next = l->marked_next;
 		evc__inbox_drop(l);
 	}
-	while (b->inboxes != NULL)
-		dequeue(b);
+	while (lw->inboxes != NULL)
+		dequeue(lw);
 }
 
 void

@@ -44,12 +44,12 @@ struct evc_loop_ref {
 evc_loop_ref *evc__inbox_new(evc_reactor *r);
 /* One reference less. */
 void evc__inbox_drop(evc_loop_ref *l);
-/* Loop thread: call the messages in the inboxes of b's reactors.  false: b is
+/* Loop thread: call the messages in the inboxes of lw's reactors.  false: lw is
    gone. */
-bool evc__inboxes_serve(struct evc__loop_waker *b,
+bool evc__inboxes_serve(struct evc__loop_waker *lw,
 			const struct evc__loop_waker_frame *f);
-/* b has no reactor: let go of the inboxes that are left, which are empty. */
-void evc__inboxes_drop(struct evc__loop_waker *b);
+/* lw has no reactor: let go of the inboxes that are left, which are empty. */
+void evc__inboxes_drop(struct evc__loop_waker *lw);
 /* From now on no post is accepted; may be called again. */
 void evc__inbox_shut(evc_loop_ref *l);
 /* l is shut, and r lost, or off its loop_waker: messages in l are called with

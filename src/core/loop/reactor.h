@@ -22,8 +22,9 @@ struct evc__task_count {
 	_Atomic uint32_t n;
 };
 
-/* A stretch of callbacks on a loop's thread; `gone`: evc_free or detach took
-   the reactor away meanwhile. */
+/* A running callback of the library for a reactor; a local variable of the
+   callback.  gone: evc_free or a detach has taken the reactor away
+   meanwhile. */
 struct evc__frame {
 	struct evc__frame *up;
 	bool gone;
@@ -52,8 +53,8 @@ struct evc__looper_view {
 /* The operations of loopers for a reactor; see members/. The coordinator's lock
    guards the table of loopers. */
 struct evc__looper_ops {
-	/* Loop thread, a stop: end some loopers; a looper that needs another
-	   turn pokes the reactor.  false: the reactor is gone. */
+	/* Loop thread, a stop: end some loopers; when loopers are left, poke
+	   the reactor for another turn.  false: the reactor is gone. */
 	bool (*stop)(evc_reactor *r, const struct evc__frame *f);
 	/* No lock.  By the loop's thread when the loop is being destroyed: the
 	   loopers end, without a call.  Then, or instead, when r goes and no
@@ -98,7 +99,7 @@ struct evc_reactor {
 	struct list node;           /* lock: c->reactors */
 	struct notify_place at;      /* loop_waker's lock */
 	/* atomic: the loop's thread, loop_waker's lock -> the thread that takes
-	   r away */
+	   r away: how many calls have r pinned */
 	_Atomic uint32_t turning;
 	bool awaited;               /* loop_waker's lock: a thread waits for the
 				       end of `turning` */
@@ -177,8 +178,8 @@ bool evc__reactor_lost(evc_reactor *r);
 void evc__reactor_left(evc_reactor *r);
 /* Loop thread, or lock held: turn the loop once more and look. */
 void evc__reactor_poke(evc_reactor *r);
-/* Loop thread, for a join or a run: hear every ring, keep the loop running, and
-   begin with a look; or do so no more. */
+/* Loop thread, for a join or a run.  yes: from now on each ring turns r, the
+   loop keeps running, and a first turn follows; no: the end of all this. */
 void evc__reactor_hear(evc_reactor *r, bool yes);
 /* Loop thread: note, for reports, the number of the stop that r has heard of;
    returns the word. */
@@ -209,7 +210,7 @@ enum evc__busy_kind {
 /* A callback in progress, and the state before; a local of the calling
    function. */
 struct evc__busy {
-	struct evc__busy *up; /* the stretch around this stretch */
+	struct evc__busy *up; /* the call around this call */
 	evc_reactor *r;       /* NULL: the reactor is gone, or there is none */
 	struct evc__mark *mark; /* state before: the thread's progress mark */
 	const char *text;     /* state before: r's progress text */
@@ -228,8 +229,8 @@ void evc__busy_begin(evc_reactor *r, const evc_coord *c,
 		     struct evc__busy *keep);
 /* The callback has returned; the reactor may be gone. */
 void evc__busy_end(struct evc__busy *keep);
-/* Loop thread, inside a stretch on r, which stays: one callback of many of the
-   same kind, at the cost of a few stores. */
+/* Loop thread, inside evc__busy_begin on r, which stays: a callback begins, of
+   many of the same kind; this costs only a few stores. */
 struct evc__busy_part {
 	const char *name, *text;
 };
@@ -251,12 +252,12 @@ evc__busy_leave(evc_reactor *r, struct evc__busy_part before)
 	sync_store_relaxed(&r->busy_name, before.name);
 	sync_store_relaxed(&r->mark.text, before.text);
 }
-/* r is being taken away: stretches of the calling thread forget r. */
+/* r is being taken away: calls in progress on the calling thread forget r. */
 void evc__busy_forget(evc_reactor *r);
-/* In a fork child: the stretches of its thread are over.  Stretches that are
-   still on its stack find the reactors gone, and the locks free. */
+/* In a fork child: no call is in progress on this thread.  Calls that are still
+   on its stack find the reactors gone, and the locks free. */
 void evc__busy_inherited(void);
-/* The calling thread has left all stretches by pthread_exit. */
+/* The calling thread has left all calls by pthread_exit. */
 void evc__busy_left(void);
 
 /* The facts of a loop for a report. */

@@ -123,9 +123,9 @@ evc__busy_left(void)
 /* ---- for reports ---- */
 
 static double
-age(const struct evc__loop_waker *b)
+age(const struct evc__loop_waker *lw)
 {
-	uint64_t turned = sync_load_relaxed(&b->turned), now = sync_real();
+	uint64_t turned = sync_load_relaxed(&lw->turned), now = sync_real();
 
 	if (turned == 0)
 		return -1;
