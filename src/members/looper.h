@@ -70,10 +70,12 @@ struct evc__looper_who {
 	evc_id id;
 	const char *name;
 	unsigned flags;
-	evc_reactor *reactor; /* NULL: on a thread of its own; else a caller of
-				 functions is BUSY_LOOPER on this reactor */
-	/* Called under the lock when a run is due, before the run; or NULL. */
-	void (*taken)(struct evc__body *b);
+	evc_reactor *reactor; /* NULL: a looper on a thread of its own; else the
+				 functions are called as BUSY_LOOPER of this
+				 reactor */
+	/* Called under the lock before each run, when the run has used up its
+	   boundary; or NULL. */
+	void (*before_run)(struct evc__body *b);
 };
 
 /* ---- looper.c ---- */
@@ -97,10 +99,13 @@ uint64_t evc__looper_due(const struct evc__body *b);
    ends; *reported: a function has reported the reason. */
 bool evc__looper_serve(const struct evc__looper_who *w, struct evc__body *b,
 		       uint64_t now, bool *reported);
-/* The same for the last run at the stop. */
+/* Serving thread; lock held, released around the functions: the last run at the
+   stop, with EVC_FLUSH.  false: the looper ends; *reported: a function has
+   reported the reason. */
 bool evc__looper_flush(const struct evc__looper_who *w, struct evc__body *b,
 		       bool *reported);
-/* The same at the end: call opts.stop if due, and report the result. */
+/* Serving thread; lock held, released around opts.stop: the looper ends: call
+   opts.stop if due, and report the result. */
 void evc__looper_finish(const struct evc__looper_who *w, struct evc__body *b,
 			bool reported);
 /* In a fork child: the calling thread is in no run. */
@@ -137,7 +142,8 @@ void evc__loopers_each(const evc_reactor *r,
 		       void (*fn)(const struct evc__looper_view *v, void *arg),
 		       void *arg);
 
-/* ---- looper_thread.c: the same on a thread of its own ---- */
+/* ---- looper_thread.c: loopers on a thread of their own; lock held but for the
+   start ---- */
 
 evc_status evc__own_looper_start(evc_coord *c, const char *name,
 				 double interval, evc_fn *fn, void *arg,

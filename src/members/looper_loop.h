@@ -14,9 +14,11 @@ struct evc__looper_name {
 	char text[];
 };
 
-/* Two cache lines, because there may be a hundred thousand. */
+/* The size is two cache lines, because a loop may have a hundred thousand
+   loopers. */
 struct evc__looper {
-	_Alignas(64) struct evc__entry e; /* first: the id table leads to it */
+	_Alignas(64) struct evc__entry e; /* first: the id table leads to this
+					     entry */
 	/* set at creation */
 	struct evc__looper_name *name; /* leads to the reactor, too */
 	uint64_t since_ns;
@@ -36,11 +38,12 @@ struct evc__heap {
 	uint32_t n, room;
 	uint32_t made; /* numbers given out, used and free */
 };
-/* An offset with which siblings share a cache line. */
+/* The index of the heap's root: with 3, the four children of a node share a
+   cache line. */
 #define HEAP_FIRST 3
 
 struct evc__loopers {
-	struct evc__leftover leftover; /* first; after the detach */
+	struct evc__leftover leftover; /* first; used after the detach */
 	/* set at creation */
 	evc_coord *c;
 	struct ev_loop *loop;
@@ -48,10 +51,11 @@ struct evc__loopers {
 	   the reactor */
 	struct refgate gate;
 	/* loop thread only, under the lock while there is a reactor */
-	ev_timer timer; /* active and ev_unref'd, or neither */
-	bool referred;  /* an ev_ref is held */
+	ev_timer timer; /* active and ev_unref'd, or not active */
+	bool has_ref;   /* foreground loopers have their ev_ref */
 	struct evc__stand stand; /* while the timer or the ev_ref exists */
-	bool fired;     /* libev has re-armed the timer since timer_set */
+	bool fired;     /* the timer has fired, and libev has re-armed the
+			   timer, since timer_set */
 	uint64_t armed; /* the due time for which the timer is set */
 	uint64_t now, coarse; /* time of the batch, precise and coarse */
 

@@ -149,8 +149,8 @@ evc__looper_serve(const struct evc__looper_who *w, struct evc__body *b,
 	if (!take(b, now, &tick))
 		return true;
 	b->bits |= LOOPER_STARTED;
-	if (w->taken != NULL)
-		w->taken(b);
+	if (w->before_run != NULL)
+		w->before_run(b);
 	return run(w, b, &tick, reported) && !(b->bits & LOOPER_REMOVED);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ev_timer of the loopers on a loop.  The timer is set for the first due
- * looper, and a batch runs all that were due when it fired, each once, 4096 at
- * most: then other watchers have their turn.  libev re-arms the timer before
- * the callback, so a run that runs the loop serves the other loopers.  An
- * active timer keeps ev_run going; only foreground loopers may do that, so the
- * timer is always ev_unref'd, and an ev_ref is held for them.
+ * The ev_timer of the loopers on a loop.  The timer is set for the looper that
+ * is due first.  A batch then runs each looper that was due at the begin of the
+ * batch once, at most 4096 loopers; afterwards other watchers have their turn.
+ * libev re-arms the timer before the callback: when a looper's function runs
+ * the loop, the timer fires there and serves the other loopers.  An active
+ * timer keeps ev_run going, but only foreground loopers may do so.  So the
+ * timer is always ev_unref'd, and foreground loopers have an ev_ref.
  * Called by: the loop's thread; core, at a stop and a detach; looper_loop.c.
- * Locks: the coordinator's lock, and the gate around the callback.
+ * Locks: the coordinator's lock, and the refgate around the callback.
  */
 #include "members/looper_loop.h"
 
@@ -16,23 +17,25 @@
 
 /* Runs in a batch; then other watchers have their turn. */
 #define SLICE 4096
-/* Every so many runs of a batch read the precise clock. */
+/* A batch reads the precise clock again after so many runs. */
 #define PRECISE 8
-/* The longest time of the timer in seconds; then it is set again. */
+/* The longest time of the timer, in seconds; afterwards the timer is set
+   anew. */
 #define FAR 1e6
 /* Not 0, so that libev re-arms the timer; too short to matter. */
 #define AT_ONCE 1e-9
 
-/* ---- runs; lock held, released around them ---- */
+/* ---- runs; lock held, released around the functions of loopers ---- */
 
-/* Called before a run, which has used up its boundary. */
+/* Called before each run, when the run has used up its boundary: put the looper
+   at its new place in the heap. */
 TICK_PATH static void
-taken(struct evc__body *b)
+place_before_run(struct evc__body *b)
 {
 	evc__loop_looper_place(LIST_OF(b, struct evc__looper, body));
 }
 
-/* End a looper: call opts.stop, report, remove. */
+/* End a looper: call opts.stop, report the result, remove the looper. */
 static void
 finish(struct evc__looper *l, const struct evc__looper_who *w, bool reported)
 {
@@ -41,9 +44,9 @@ finish(struct evc__looper *l, const struct evc__looper_who *w, bool reported)
 	evc__loop_looper_end(l);
 }
 
-/* The time for the next run of a batch.  Reading the clock costs as much as the
-   rest of a run, so the time may lag a few short runs behind, or the few
-   milliseconds of the coarse clock. */
+/* The time for the next run of a batch.  A read of the clock costs as much as
+   the rest of a run.  So the returned time may be old: by a few short runs, or
+   by the few milliseconds of the coarse clock. */
 TICK_PATH static uint64_t
 now_in_batch(struct evc__loopers *t, const struct evc__looper *l, unsigned nth)
 {
@@ -52,7 +55,8 @@ now_in_batch(struct evc__loopers *t, const struct evc__looper *l, unsigned nth)
 
 	if (nth == 0)
 		return t->now;
-	/* A moving grid needs the precise begin of the run. */
+	/* With EVC_MISSED_DELAY the next boundary counts from the begin of this
+	   run, so the time must be precise. */
 	if (t->c->status.clock == NULL &&
 	    (more == NULL || more->policy.missed != EVC_MISSED_DELAY)) {
 		coarse = sync_mono_coarse();
@@ -63,25 +67,27 @@ now_in_batch(struct evc__loopers *t, const struct evc__looper *l, unsigned nth)
 	return t->now = evc__now(t->c);
 }
 
+/* Serve a due looper, as number nth of the batch. */
 TICK_PATH static void
-serve(struct evc__loopers *t, struct evc__looper *l, unsigned nth)
+serve_looper(struct evc__loopers *t, struct evc__looper *l, unsigned nth)
 {
 	struct evc__looper_who w = evc__loop_looper_who(l);
-	bool reported = false, on;
+	bool reported = false, goes_on;
 
-	/* A looper that is due inside its own run waits for the end of that
-	   run. */
+	/* ADRIFT: the place in the heap is out of date, until place_before_run.
+	   If the looper is due inside its own run (a function has run the
+	   loop), the looper waits for the end of that run. */
 	l->body.bits |= LOOPER_ADRIFT;
 	if (l->body.bits & LOOPER_RUNNING) {
 		evc__heap_set(&t->heap, l, SCHEDULE_NEVER);
 		return;
 	}
 	l->body.bits |= LOOPER_RUNNING;
-	w.taken = taken;
-	on = !(l->body.bits & LOOPER_REMOVED) &&
-	     evc__looper_serve(&w, &l->body, now_in_batch(t, l, nth),
-			       &reported);
-	if (!on) {
+	w.before_run = place_before_run;
+	goes_on = !(l->body.bits & LOOPER_REMOVED) &&
+		  evc__looper_serve(&w, &l->body, now_in_batch(t, l, nth),
+				    &reported);
+	if (!goes_on) {
 		finish(l, &w, reported);
 		evc__ring(w.c);
 		return;
@@ -89,12 +95,14 @@ serve(struct evc__loopers *t, struct evc__looper *l, unsigned nth)
 	l->body.bits &= ~(uint32_t)LOOPER_RUNNING;
 	if (l->body.bits & LOOPER_ADRIFT)
 		evc__loop_looper_place(l);
-	/* evc__loopers_stop leaves running loopers out. */
+	/* evc__loopers_stop does not end a looper that runs, so the reactor
+	   needs another turn. */
 	if (evc_should_stop(w.c))
 		evc__reactor_poke(evc__looper_reactor(l));
 }
 
-/* Put back the loopers that were due again in the last batch. */
+/* Put the loopers that were due again in the last batch back to their due
+   times. */
 TICK_PATH static void
 place_again(struct evc__loopers *t)
 {
@@ -121,9 +129,10 @@ batch(struct evc__loopers *t)
 	for (n = 0; n < SLICE && evc__heap_first_due(&t->heap) <= t->horizon &&
 		    !evc_should_stop(t->c) && evc__same_process(t->c);
 	     n++) {
-		/* The second comes from memory during this run. */
+		/* Prefetch: memory delivers the second looper during this
+		   run. */
 		evc__heap_fetch_second(&t->heap);
-		serve(t, evc__heap_at(&t->heap, 0), n);
+		serve_looper(t, evc__heap_at(&t->heap, 0), n);
 	}
 	t->depth--;
 }
@@ -145,7 +154,8 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 
 	(void)loop;
 	(void)revents;
-	/* Gate shut: c may be freed, and the loop's thread will free t. */
+	/* A shut refgate means: another thread detaches the reactor, and may
+	   free c.  The loop's thread will free t. */
 	if (evc__loop_waker_inherited(t->stand.waker) ||
 	    !evc__refgate_enter(&t->gate))
 		return;
@@ -161,6 +171,7 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 
 /* ---- the timer; loop thread, lock held ---- */
 
+/* Set the timer for a time of c's clock. */
 TICK_PATH static void
 timer_set(struct evc__loopers *t, uint64_t due)
 {
@@ -183,12 +194,13 @@ timer_set(struct evc__loopers *t, uint64_t due)
 	t->fired = false;
 }
 
+/* yes: add the ev_ref of the foreground loopers; no: remove the ev_ref. */
 TICK_PATH static void
-refer(struct evc__loopers *t, bool yes)
+set_ref(struct evc__loopers *t, bool yes)
 {
-	if (yes == t->referred)
+	if (yes == t->has_ref)
 		return;
-	t->referred = yes;
+	t->has_ref = yes;
 	if (yes)
 		ev_ref(t->loop);
 	else
@@ -202,7 +214,7 @@ leave_loop(struct evc__stand *s, struct ev_loop *loop)
 
 	(void)loop;
 	timer_stop(t);
-	refer(t, false);
+	set_ref(t, false);
 	evc__stand_end(s);
 }
 
@@ -216,10 +228,11 @@ evc__loopers_arm(struct evc__loopers *t)
 		return;
 	if (list_empty(&t->stand.node))
 		evc__stand_begin(&t->stand, r->waker);
-	refer(t, r->n_loopers > r->n_loopers_background);
+	set_ref(t, r->n_loopers > r->n_loopers_background);
 	if (t->again != NULL)
 		due = 0;
-	/* After a stop the reactor's turns end the loopers. */
+	/* After a stop no looper runs: evc__loopers_stop ends the loopers, in
+	   turns of the reactor. */
 	if (due == SCHEDULE_NEVER || evc_should_stop(t->c))
 		timer_stop(t);
 	else if (!ev_is_active(&t->timer) || t->fired || t->armed != due)
@@ -254,7 +267,8 @@ evc__loopers_new(evc_reactor *r)
 
 /* ---- the stop ---- */
 
-/* Lock held, released around the functions. */
+/* Lock held, released around the functions: end a looper because of the
+   stop. */
 static void
 stop_one(struct evc__looper *l)
 {
@@ -278,7 +292,7 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 	struct evc__busy busy;
 	unsigned n;
 
-	/* r stays attached while a looper lives on it. */
+	/* No thread detaches r while a looper on r is alive. */
 	sync_lock(&c->lock);
 	if (r->loopers == NULL || r->loopers->heap.n == 0) {
 		sync_unlock(&c->lock);
@@ -291,11 +305,11 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 		if (l == NULL)
 			break;
 		stop_one(l);
-		if (f->gone) /* a fork child, made in a function */
+		if (f->gone) /* a function has forked, this is the child */
 			break;
 	}
 	evc__busy_end(&busy);
-	/* One wake for all loopers that have ended. */
+	/* A single ring for all loopers that have ended. */
 	evc__ring(c);
 	if (l != NULL)
 		evc__reactor_poke(r);
@@ -305,11 +319,11 @@ evc__loopers_stop(evc_reactor *r, const struct evc__frame *f)
 
 /* ---- the end of the loop, or of the reactor ---- */
 
-/* Lock held, released around calls: the loop was destroyed.  The loopers end,
-   and opts.stop is called.  Dormant loopers stay, so that a resume can say why
-   it fails. */
+/* Lock held, released around the functions: the loop was destroyed.  End all
+   loopers, and call opts.stop of each.  Dormant loopers stay, so that a later
+   resume can report why the resume fails. */
 static void
-lose(struct evc__loopers *t)
+loop_is_lost(struct evc__loopers *t)
 {
 	struct evc__looper *l;
 	struct evc__busy busy;
@@ -336,9 +350,10 @@ end_leftover(struct evc__leftover *l)
 	sync_free(t);
 }
 
-/* Lock held: r has no live loopers, and is detached. */
+/* Lock held: r is being detached, and no looper on r is alive.  here: on the
+   loop's thread. */
 static void
-let_go(evc_reactor *r, bool here)
+detach_loopers(evc_reactor *r, bool here)
 {
 	struct evc__loopers *t = r->loopers;
 
@@ -346,8 +361,8 @@ let_go(evc_reactor *r, bool here)
 	r->loopers = NULL;
 	evc__heap_free(&t->heap);
 	t->leftover.end = end_leftover;
-	/* Only the loop's thread may stop the timer; without a loop the timer
-	   was stopped before. */
+	/* Only the loop's thread may stop an active timer.  Without a loop,
+	   loop_is_lost has stopped the timer. */
 	if (here || r->loop == NULL)
 		end_leftover(&t->leftover);
 	else
@@ -371,8 +386,8 @@ evc__loopers_drop(evc_reactor *r)
 		sync_lock(&c->lock);
 	}
 	if (t != NULL && r->loop == NULL && !t->lost)
-		lose(t);
+		loop_is_lost(t);
 	else if (t != NULL)
-		let_go(r, here);
+		detach_loopers(r, here);
 	sync_unlock(&c->lock);
 }
