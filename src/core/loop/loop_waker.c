@@ -166,7 +166,7 @@ evc__loop_waker_any(struct evc__loop_waker *lw, bool (*fn)(evc_reactor *r))
    reactors lose the loop. */
 static void
 lose_loop(struct evc__loop_waker *lw, const struct evc__loop_waker_frame *f,
-     bool owner)
+	  bool owner)
 {
 	struct notify_place at = { sync_load(&lw->reactors.first), 0 };
 	evc_reactor *r = NULL;

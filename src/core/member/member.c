@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The register: the members that must have ended before the program may end.
- * The end of a thread is one atomic step on its own state, then a push on the
- * chain `done`, then a ring; a joining thread takes the whole chain and reaps
- * it.  One thread alone can claim a record (DONE -> REAPING), so each thread is
- * joined once.
+ * The register: the members that must have ended before the program may end.  A
+ * thread that ends changes its state from LIVE to DONE, pushes its record on
+ * the chain `done`, and rings.  A joining thread takes the whole chain and
+ * reaps each record: the joining thread claims the record (DONE -> REAPING),
+ * joins the ended thread, and frees the record.  A single thread can claim a
+ * record, so each thread is joined once.
  *
  * Called by: all kinds of members, joins, the helper.
- * Locks: the coordinator's guards the lists.  The lock is given up only for the
- * join of an ended thread, which may block; the claimed record stays with the
- * claiming thread meanwhile.
+ * Locks: the coordinator's guards the lists.  A joining thread gives the lock
+ * up only for the join of an ended thread, which may block; the claimed record
+ * stays with the joining thread meanwhile.
  */
 #include "base/text.h"
 #include "core/core.h"
@@ -69,27 +70,30 @@ evc__member_enter(evc_coord *c, struct evc__member *m)
 	evc__alive_add(c);
 }
 
-/* Lock held: m has rung, but its thread does not get to its end. */
+/* Lock held.  yes: m has rung, but its thread could not be joined; no: m
+   lingers no more. */
 static void
-lingers(struct evc__member *m, bool yes)
+set_lingers(struct evc__member *m, bool yes)
 {
 	evc_coord *c = m->c;
-	unsigned d = (unsigned)yes - (unsigned)m->lingers;
+	unsigned change = (unsigned)yes - (unsigned)m->lingers;
 
 	m->lingers = yes;
-	c->member.n_lingering += d;
-	while (d != 0 && (c = c->parent) != NULL)
-		sync_add(&c->member.n_lingering_below, d);
+	c->member.n_lingering += change;
+	while (change != 0 && (c = c->parent) != NULL)
+		sync_add(&c->member.n_lingering_below, change);
 }
 
-/* Out of table and list; the memory stays while m is in `done`. */
+/* Take m out of the id table and the list.  The memory of m stays while m is in
+   the chain `done`. */
 void
 evc__member_unlink(struct evc__member *m)
 {
 	evc_coord *c = m->c;
 	struct list *n, *tmp;
 
-	/* m left an evented join behind, on a loop that runs no more. */
+	/* The thread of m may have begun a join on a loop that no thread runs
+	   any more. */
 	if (m->n_joining > 0)
 		LIST_EACH(n, tmp, &c->join.all) {
 			struct evc__join *j =
@@ -108,7 +112,7 @@ evc__member_unlink(struct evc__member *m)
 	sync_store(&m->state, EVC_REAPED);
 	if (m->e.kind != EVC_HOOK) {
 		evc__member_probed(m, false);
-		lingers(m, false);
+		set_lingers(m, false);
 		c->member.n--;
 		c->member.n_threads -= evc__is_thread(m);
 		c->member.n_runners -= m->e.kind == EVC_RUNNER;
@@ -148,7 +152,7 @@ evc__member_waits(bool yes)
 	sync_lock(&c->lock);
 	m->n_waits += yes ? 1 : (unsigned)-1;
 	sync_unlock(&c->lock);
-	/* Later phases may begin now. */
+	/* Phases do not wait for m any more, so a later phase may begin. */
 	if (yes)
 		evc__ring(c);
 }
@@ -164,7 +168,8 @@ evc__ended_add(evc_coord *c)
 void
 evc__ended_at_once(evc_coord *c)
 {
-	/* Alive for a moment, as any other member: that opens a round. */
+	/* The member counts as alive for a moment, so that a closed round opens
+	   again. */
 	evc__alive_add(c);
 	evc__ended_add(c);
 	evc__alive_sub(c);
@@ -175,16 +180,17 @@ void
 evc__member_probed(struct evc__member *m, bool yes)
 {
 	evc_coord *c = m->c;
-	unsigned d = (unsigned)yes - (unsigned)m->probed;
+	unsigned change = (unsigned)yes - (unsigned)m->probed;
 
 	m->probed = yes;
-	c->member.n_probed += d;
-	while (d != 0 && (c = c->parent) != NULL)
-		sync_add(&c->member.n_probed_below, d);
+	c->member.n_probed += change;
+	while (change != 0 && (c = c->parent) != NULL)
+		sync_add(&c->member.n_probed_below, change);
 }
 
-/* Lock held.  For a thread that another thread has registered: only the
-   register knows the member. */
+/* Lock held: the member that is the calling thread, if another thread has
+   registered this thread.  evc__self() does not know such a member; the
+   register does. */
 static struct evc__member *
 registered_self(const evc_coord *c)
 {
@@ -243,8 +249,9 @@ evc__member_done(struct evc__member *m)
 	struct evc__member *head;
 
 	evc__trace_member(TRACE_END, m);
-	/* Before the step: a thread that joins m before the chain is taken
-	   leaves the record to the thread that takes the chain. */
+	/* `queued` is set before the state.  In the state DONE a probe may join
+	   m at once; a queued record stays until reap() takes the record from
+	   the chain. */
 	m->queued = true;
 	sync_store(&m->state, EVC_DONE);
 	head = sync_load(&c->member.done);
@@ -254,7 +261,8 @@ evc__member_done(struct evc__member *m)
 	evc__ring(c);
 }
 
-/* Lock held, given up for the join itself.  false: m's thread hangs. */
+/* Lock held, given up for the join of the thread.  m comes from the chain.
+   false: the thread has not come to its end. */
 static bool
 reap(struct evc__member *m, uint64_t ns)
 {
@@ -262,7 +270,8 @@ reap(struct evc__member *m, uint64_t ns)
 	evc_coord *c = m->c;
 	bool joined;
 
-	/* A probe may have joined m while m was in the chain. */
+	/* A probe has joined m while m was in the chain, and has left the
+	   memory to this function. */
 	if (!sync_cas(&m->state, &done, EVC_REAPING)) {
 		sync_free(m);
 		return true;
@@ -275,10 +284,11 @@ reap(struct evc__member *m, uint64_t ns)
 		evc__member_gone(m);
 		return true;
 	}
-	/* Destructors of m's thread still run: look again on the back-off. */
+	/* Destructors of m's thread still run: joins probe m again, at the
+	   times of their back-off. */
 	sync_store(&m->state, EVC_DONE);
 	evc__member_probed(m, true);
-	lingers(m, true);
+	set_lingers(m, true);
 	evc__ring(c);
 	return false;
 }
@@ -297,7 +307,8 @@ evc__members_reap(evc_coord *c, uint64_t ns)
 	}
 	for (m = in_order; m != NULL; m = next) {
 		next = m->done_next;
-		/* A thread that hangs has used up the time for all. */
+		/* The first thread that hangs uses up the time for all
+		   threads. */
 		if (!reap(m, ns))
 			ns = 0;
 	}

@@ -16,7 +16,8 @@
 struct evc__member;
 
 /*
- * The head of all that has an id: of every member but tasks and scopes.
+ * The first part of each record with an id: of every member but tasks and
+ * scopes.
  */
 struct evc__entry {
 	/* set at creation */
@@ -46,7 +47,8 @@ struct evc__coord_member {
 								    entries of
 								    `all` */
 	unsigned n_lingering, n_runners; /* counts of entries of `all` */
-	unsigned n_ended;    /* ended in this round, without tasks */
+	unsigned n_ended;    /* members that have ended in this round; tasks do
+				not count */
 	const struct evc__runner_driver *driver; /* set by the first runner */
 	const struct evc__looper_ops *looper_ops; /* set by the first looper */
 	/* atomic chain of threads that have ended; see member.c */
@@ -69,8 +71,8 @@ struct evc__member_ops {
 	/* Lock held, never blocks.  true: m has ended and is joined.  NULL: m
 	   is no thread, and is not reaped either. */
 	bool (*probe)(struct evc__member *m);
-	/* Claimed by the caller, no lock; blocks for ns at most.  true: m is
-	   joined. */
+	/* No lock; the caller has claimed m.  Joins the thread of m, and blocks
+	   for ns at most.  true: m is joined. */
 	bool (*reap)(struct evc__member *m, uint64_t ns);
 	/* Lock held: m's pidfd became readable; ends the watch. */
 	void (*vanished)(struct evc__member *m);
@@ -110,8 +112,8 @@ struct evc__member {
 	int tid;          /* threads: kernel id, 0 when unknown */
 
 	struct evc__mark mark;
-	/* atomic: the helper -> its thread: number of the stop of the last kick
-	   or unblock */
+	/* atomic: the helper -> the member's thread: number of the last stop
+	   with a kick or an unblock of the member */
 	_Atomic uint32_t woken;
 	/* lock */
 	struct evc__waker *unblock, *kick; /* see escalation.h; NULL: none */
@@ -120,11 +122,13 @@ struct evc__member {
 	unsigned n_waits;           /* calls of its thread that wait for others:
 				       joins of any coordinator, runs of a
 				       loop */
-	bool queued;                /* in c->member.done, or taken out and not
-				       looked at yet */
-	bool probed;                /* cannot ring: counted in n_probed */
-	bool lingers;               /* has rung, but could not be joined yet:
-				       counted in n_lingering */
+	bool queued;                /* in the chain c->member.done, or in a
+				       chain that a thread has taken and
+				       reaps */
+	bool probed;                /* the member cannot ring, so joins probe
+				       the member: counted in n_probed */
+	bool lingers;               /* the thread has rung, but could not be
+				       joined yet: counted in n_lingering */
 	bool watched;               /* its pidfd is in the helper's set */
 	struct notify_place watch;   /* tree's lock: its place in the helper's
 					notify_set */
@@ -155,15 +159,18 @@ void evc__member_enter(evc_coord *c, struct evc__member *m);
 struct evc__member *evc__member_new(evc_coord *c, size_t size, unsigned kind,
 				    const char *name,
 				    const evc_member_opts *o);
-/* Lock held: take m out of the lists; the memory stays. */
+/* Lock held: take m out of the id table, the list and the counts of the
+   register; the memory stays. */
 void evc__member_unlink(struct evc__member *m);
-/* Lock held: m has ended and is accounted for. */
+/* Lock held: m has ended, and was joined: m leaves the register.  The memory is
+   freed, or, while m is queued, later. */
 void evc__member_gone(struct evc__member *m);
 /* Lock held: find a member; not for loopers on a loop. */
 struct evc__member *evc__member_find(const evc_coord *c, evc_id id);
 /* By m's own thread, or the thread that saw m's end: LIVE -> DONE, and ring. */
 void evc__member_done(struct evc__member *m);
-/* Lock held: yes: m cannot ring and is probed; or no more. */
+/* Lock held.  yes: joins probe m, because m cannot ring; no: joins do not probe
+   m any more. */
 void evc__member_probed(struct evc__member *m, bool yes);
 /* Lock held, given up meanwhile: join threads that have ended, blocking for ns
    at most on threads that do not get to their end.  true: the lock was given
@@ -171,24 +178,25 @@ void evc__member_probed(struct evc__member *m, bool yes);
 bool evc__members_reap(evc_coord *c, uint64_t ns);
 /* Lock held: try each thread that may have ended unnoticed. */
 void evc__members_probe(evc_coord *c);
-/* Lock held, given up meanwhile: reap and probe, so that members that have
-   ended do not count. */
+/* Lock held, given up meanwhile: reap, and then probe.  Afterwards members that
+   have ended do not count. */
 void evc__members_refresh(evc_coord *c);
 /* Lock held: the member that is the calling thread, or NULL. */
 struct evc__member *evc__member_self(const evc_coord *c);
 /* Lock held: the member of c, or of a scope below c, that is the calling
    thread; or NULL. */
 struct evc__member *evc__member_self_below(evc_coord *c);
-/* No lock: the calling thread, if it is a member, waits for others and holds up
-   no phase meanwhile; or does so no more. */
+/* No lock.  yes: the calling thread waits for others; when the thread is a
+   member, phases do not wait for this member meanwhile.  no: the wait is
+   over. */
 void evc__member_waits(bool yes);
-/* Lock held: another member has ended in this round. */
+/* Lock held: count a member that has ended in this round. */
 void evc__ended_add(evc_coord *c);
-/* Lock held: a member that has ended the moment it began; a round that was
-   closed before counts that member too. */
+/* Lock held: count a member that began and ended at once; a closed round counts
+   this member too. */
 void evc__ended_at_once(evc_coord *c);
-/* Add to or take from the count of the living; add opens a closed round
-   again. */
+/* Raise the count of the living, or lower the count; to raise the count opens a
+   closed round again. */
 void evc__alive_add(evc_coord *c);
 /* A member was added to a round that may be closed, or is being closed. */
 void evc__reopen(evc_coord *c);
@@ -244,7 +252,8 @@ evc_status evc__adopt_list(evc_coord *c, const evc_join_opts *o);
 
 /* ---- remove.c ---- */
 
-/* Note that there is no such member: for the `remove` of a kind. */
+/* Set the error of evc_member_remove for an id without a member: for the
+   `remove` of a kind. */
 int evc__refuse_removal(evc_id id);
 /* Lock held: members that were created paused and never started vanish; such
    members were not alive. */
@@ -281,7 +290,8 @@ void evc__hooks_run(evc_coord *c, evc_reactor *r);
 /* Lock held: is a hook of r due or running? */
 bool evc__hooks_due(evc_coord *c, const evc_reactor *r);
 bool evc__hook_pending(const struct evc__hook *h, uint64_t w);
-/* d more calls at a stop of c that joins above may have to wait for. */
+/* A stop of c will call d more hooks; joins above may have to wait for these
+   calls. */
 void evc__hooks_count_above(evc_coord *c, uint32_t d);
 /* Lock held: a drain was taken back; the stop that the drain would have become
    has the number stops + 1. */
