@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two counters of the threads inside some code: a gate, which closes once and
- * for good, and walkers: a thread can wait for a moment without any.  See
- * refgate.h.
+ * Two counters of the threads inside some code: a refgate, which is shut once
+ * and for good, and readers: a thread can wait for a moment without readers.
+ * See refgate.h.
  * Called by: core, members, wake, signals, observe and cluster, around the use
  * of objects that another thread may free.
  * Locks: none; each counter is one atomic word, on which its waiter sleeps.
@@ -21,8 +21,9 @@ evc__refgate_enter(struct refgate *g)
 void
 evc__refgate_leave(struct refgate *g)
 {
-	/* The memory of the gate may be freed by now: at worst the wake reaches
-	   another sleeper at this address, which reads its word once more. */
+	/* The memory of the refgate may be freed by now.  Then the wake can
+	   only reach another thread that sleeps on this address, and this
+	   thread reads its own word again. */
 	if (sync_sub(&g->n, 2) == 3)
 		sync_futex_wake(&g->n);
 }
@@ -61,8 +62,9 @@ evc__readers_leave(struct readers *w)
 {
 	uint32_t n = sync_load_relaxed(&w->n), next;
 
-	/* The last walker clears the waiter's bit: the moment without walkers
-	   stays visible, however many enter before the waiter looks. */
+	/* The last reader clears the waiter's bit.  So the waiter can see the
+	   moment without readers later, even when other readers have entered
+	   since. */
 	do
 		next = n == 3 ? 0 : n - 2;
 	while (!sync_cas(&w->n, &n, next));

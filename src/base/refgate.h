@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two ways to know that nobody is inside any more.
+ * Two counters of the threads that are inside some code.
  *
- * A gate lets threads in until it is closed once; closing waits until all have
- * left.  Walkers are never shut out: somebody may wait until there was a moment
- * without any.  Both are one word: +2 for each inside; bit 0 is "closed" for a
- * gate and "somebody waits" for walkers.  Entering and leaving take no lock and
- * are safe in signal handlers.
+ * A refgate lets threads in until the refgate is shut, once and for good.  To
+ * close a refgate means: shut the refgate, and wait until no thread is inside.
+ * Readers are never shut out, but a thread can wait until there was a moment
+ * without readers.  Each counter is an atomic word: 2 for each thread inside,
+ * and bit 0, which means "shut" for a refgate and "a thread waits" for readers.
+ * To enter and to leave takes no lock and is safe in signal handlers.
  */
 #ifndef EVC_BASE_REFGATE_H
 #define EVC_BASE_REFGATE_H
@@ -17,7 +18,7 @@ struct refgate {
 	_Atomic uint32_t n;
 };
 
-/* false: the gate is closed, and the caller is not inside. */
+/* false: the refgate is shut, and the caller is not inside. */
 bool evc__refgate_enter(struct refgate *g);
 
 /* The guarded object may be freed as soon as the last thread has left. */
@@ -27,7 +28,7 @@ void evc__refgate_leave(struct refgate *g);
 void evc__refgate_shut(struct refgate *g);
 bool evc__refgate_is_shut(struct refgate *g);
 
-/* Shut the gate and wait until no thread is inside.  Once. */
+/* Shut the refgate and wait until no thread is inside.  To be called once. */
 void evc__refgate_close(struct refgate *g);
 
 struct readers {
@@ -37,8 +38,8 @@ struct readers {
 void evc__readers_enter(struct readers *w);
 void evc__readers_leave(struct readers *w);
 
-/* Return when there was a moment without walkers since the call.  One waiter
-   at a time: the caller holds a lock. */
+/* Return when there was a moment without readers since the call.  Two threads
+   must not wait at the same time, so the caller holds a lock. */
 void evc__readers_quiet(struct readers *w);
 
 #endif

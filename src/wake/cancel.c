@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cancel hooks: functions that wake a thread out of a stretch of code at a
- * stop.  The record is the library's: a thread that leaves the stretch by
- * longjmp leaves no dangling pointer, and the next pop outside, or the thread's
- * end, removes the record.  The chain of records is the thread's own; the list
- * that the helper thread walks is the coordinator's.
+ * Cancel hooks: functions that wake a thread at a stop.  A thread pushes a hook
+ * before a piece of code that may block, and pops the hook afterwards.  The
+ * record of a hook belongs to the library: when the thread leaves the code by
+ * longjmp, no pointer into the left stack frames remains, and the next pop of
+ * an outer hook, or the end of the thread, removes the record.  Each thread has
+ * a chain of the records that the thread has pushed; each coordinator has a
+ * list of its records, for the helper thread.
  * Called by: the program.
  * Locks: the coordinator's lock for the list; the chain is thread-local.
  */
@@ -12,23 +14,24 @@
 #include "core/join/join.h"
 
 static evc_status
-push(evc_coord *c, void (*fn)(void *arg), void *arg, unsigned flags,
-     evc_id *ret_id)
+push_hook(evc_coord *c, void (*fn)(void *arg), void *arg, unsigned flags,
+	  evc_id *ret_id)
 {
-	struct evc__waker *k = NULL;
+	struct evc__waker *hook = NULL;
 	evc_status st = 0;
 
 	sync_lock(&c->lock);
 	if (evc_should_stop(c))
 		st = evc__refuse(-EVC_CANCELLED,
 				 "evc_cancel_push: a stop was requested");
-	else if (evc__helper_is_self(c)) /* no pop is possible there */
+	else if (evc__helper_is_self(c)) /* a pop would wait for the helper
+					    thread itself */
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,
 				 "evc_cancel_push: on the helper thread");
 	else
-		k = evc__waker_push(c, fn, arg, flags & EVC_CANCEL_REPEAT);
-	if (k != NULL)
-		*ret_id = k->id = ++c->member.ids.last;
+		hook = evc__waker_push(c, fn, arg, flags & EVC_CANCEL_REPEAT);
+	if (hook != NULL)
+		*ret_id = hook->id = ++c->member.ids.last;
 	else if (st == 0)
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				 "evc_cancel_push: no memory or no helper "
@@ -55,28 +58,28 @@ evc_cancel_push(evc_coord *c, void (*fn)(void *arg), void *arg,
 	st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
-	st = push(c, fn, arg, flags, ret_id);
+	st = push_hook(c, fn, arg, flags, ret_id);
 	evc__refgate_leave(&c->life.gate);
 	return st;
 }
 
 /* The calling thread's record with this id. */
 static struct evc__waker *
-find_waker(const evc_coord *c, evc_id id)
+find_hook(const evc_coord *c, evc_id id)
 {
-	struct evc__waker *k = evc__self()->pushed;
+	struct evc__waker *hook = evc__self()->pushed;
 
-	while (k != NULL && (k->c != c || k->id != id))
-		k = k->outer;
-	return k;
+	while (hook != NULL && (hook->c != c || hook->id != id))
+		hook = hook->outer;
+	return hook;
 }
 
 evc_status
 evc_cancel_pop(evc_coord *c, evc_id id)
 {
 	evc_status st = evc__check(c, __func__);
-	struct evc__waker *k, *inner;
-	evc_coord *of;
+	struct evc__waker *hook, *inner;
+	evc_coord *inner_c;
 	bool last;
 
 	if (st < 0)
@@ -84,23 +87,26 @@ evc_cancel_pop(evc_coord *c, evc_id id)
 	if (evc__helper_is_self(c))
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_cancel_pop: on the helper thread");
-	k = id != 0 ? find_waker(c, id) : NULL;
-	if (k == NULL)
+	hook = id != 0 ? find_hook(c, id) : NULL;
+	if (hook == NULL)
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "evc_cancel_pop: this thread has not pushed "
 				   "%llu",
 				   (unsigned long long)id);
+	/* Pop the hook, and before it all hooks that were pushed later, perhaps
+	   for other coordinators. */
 	do {
 		inner = evc__self()->pushed;
-		last = inner == k;
-		of = inner->c;
-		/* The gate, because another thread may free the coordinator
-		   after its last record is gone, but not before. */
-		(void)evc__refgate_enter(&of->life.gate);
-		sync_lock(&of->lock);
+		last = inner == hook;
+		inner_c = inner->c;
+		/* Inside the refgate the coordinator stays until sync_unlock:
+		   another thread may free the coordinator as soon as its last
+		   record is gone. */
+		(void)evc__refgate_enter(&inner_c->life.gate);
+		sync_lock(&inner_c->lock);
 		evc__waker_pop(inner);
-		sync_unlock(&of->lock);
-		evc__refgate_leave(&of->life.gate);
+		sync_unlock(&inner_c->lock);
+		evc__refgate_leave(&inner_c->life.gate);
 	} while (!last);
 	return 0;
 }
