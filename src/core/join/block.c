@@ -13,7 +13,7 @@
 #include "base/self.h"
 #include "base/unwind.h"
 
-/* No lock: look; true: j is answered, and off the list. */
+/* No lock: look once.  true: j is answered, and off the list. */
 static bool
 look_at_join(struct evc__join *j, uint64_t *ret_wait_ns)
 {
@@ -37,10 +37,12 @@ sleep_through(struct evc__join *j)
 	uint32_t seq;
 	bool answered;
 
-	/* Look uncounted first: changes by this look itself ring no thread. */
+	/* The first look is without a count in n_sleepers, so that a change by
+	   the look itself wakes no thread. */
 	while (!look_at_join(j, &wait_ns)) {
-		/* The count, before the look that decides to sleep: a later
-		   change moves join_seq, and the sleep returns at once. */
+		/* n_sleepers is raised, and join_seq read, before the look that
+		   decides to sleep: a later change moves join_seq, and the
+		   sleep returns at once. */
 		sync_add(&c->stop.n_sleepers, 1);
 		seq = sync_load_sc(&c->stop.join_seq);
 		answered = look_at_join(j, &wait_ns);

@@ -78,7 +78,8 @@ evc__own_end(evc_coord *c)
 		e = evc__deadline(&v);
 		end = e > end ? e : end;
 	}
-	/* When the last join has given up, no time is left for scopes below. */
+	/* When the last join has given up, the scopes below have no time left
+	   either: spent_ns. */
 	end = end != 0 ? end : c->join.spent_ns;
 	if (end != 0)
 		return end;

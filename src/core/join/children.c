@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Work of a join for the scopes below its coordinator: reap in the scopes that
- * have rung, and look at all members that cannot ring.  A report without a join
- * does the same for threads alone.  A scope that rings marks itself in its
- * parent's notify_set, and so on up to the root; so a join with ten thousand
- * scopes below visits only those that have rung.  During a visit, without other
- * locks, the scope's refgate keeps the scope.
+ * have rung, and probe members that cannot ring.  Reports without a join reap
+ * and probe threads alone.  A scope that rings is marked in its parent's
+ * notify_set, the parent in the set of the next parent, up to the root.  So a
+ * join with ten thousand scopes below visits only the scopes that have rung.
+ * During a visit no other lock is held, and the scope's refgate keeps the
+ * scope.
  *
  * Called by: list.c, end.c, turn.c, verdict.c; clear, free, abandon; reports.
  * Locks: the coordinator's, given up meanwhile; then the scope's.
@@ -13,11 +14,14 @@
 #include "core/core.h"
 #include "core/join/join.h"
 
+/* RUNG: reap in the scopes that have rung.  PROBE: reap and probe in all
+   scopes.  FORCE: also end runners by force.  THREADS: reap and probe, but
+   leave runners out. */
 enum mode { RUNG, PROBE, FORCE, THREADS };
 
 static bool attend(evc_coord *c, enum mode mode, uint64_t reap_ns);
 
-/* Lock of s held, given up meanwhile. */
+/* Lock of s held, given up meanwhile: the work of a mode in s and below. */
 static bool
 visit(evc_coord *s, enum mode mode, uint64_t reap_ns)
 {
@@ -28,7 +32,7 @@ visit(evc_coord *s, enum mode mode, uint64_t reap_ns)
 	return attend(s, mode, reap_ns);
 }
 
-/* Loops do their own look. */
+/* Each loop asks its own runners. */
 static void
 probe_loops(evc_coord *c)
 {
@@ -65,7 +69,8 @@ mark_scopes(evc_coord *c)
 		evc__notify_mark(&SCOPE_OF(n)->stop.up.at);
 }
 
-/* true: the lock was given up; FORCE: force was used. */
+/* Lock of c held, given up meanwhile: visit the scopes below c.  true: the lock
+   was given up; in mode FORCE: force was used. */
 static bool
 attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 {
@@ -90,7 +95,8 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 		evc__refgate_leave(&s->life.gate);
 		sync_lock(&c->lock);
 	}
-	/* Scopes may have rung for a runner, and stay marked for a join. */
+	/* A scope may have rung for a runner, which only a join serves: the
+	   scope stays marked. */
 	if (mode == THREADS)
 		mark_scopes(c);
 	return any;
@@ -109,8 +115,8 @@ evc__probe_all(evc_coord *c)
 	return attend(c, PROBE, 0);
 }
 
-/* How long a thread may take to end after its function has returned, where an
-   answer depends on the end. */
+/* How long evc__members_refresh waits for a thread that has rung, until the
+   thread has ended. */
 #define GOING_NS UINT64_C(1000000000)
 
 void

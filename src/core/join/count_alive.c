@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The members that keep a join waiting: how many, how long they may take, their
- * names.  Loops write the numbers of tasks without the lock; a change that
- * matters is followed by a ring, and then the numbers are read anew.
+ * names.  Loops write the numbers of tasks without the lock; after each change
+ * that can change an answer the loop rings, and the join counts again.
  *
  * Called by: list.c, verdict.c; free, clear and reports, for the names.
  * Locks: the coordinator's is held, the scopes' are taken below.
@@ -16,10 +16,11 @@
 #include "core/loop/post.h"
 #include "core/join/join.h"
 
-/* Does m keep a join of c waiting that member self began? */
+/* Does m keep a join of c waiting?  self has begun this join, and does not
+   count; nor do members that join c. */
 static bool
-counts(const evc_coord *c, const struct evc__member *m,
-       const struct evc__member *self)
+keeps_waiting(const evc_coord *c, const struct evc__member *m,
+	      const struct evc__member *self)
 {
 	struct list *n, *tmp;
 
@@ -33,8 +34,9 @@ counts(const evc_coord *c, const struct evc__member *m,
 	return true;
 }
 
+/* Does h keep a join of c waiting?  not_of: see evc__count_alive. */
 static bool
-hook_counts(const evc_coord *c, const struct evc__hook *h, int not_of)
+hook_keeps_waiting(const evc_coord *c, const struct evc__hook *h, int not_of)
 {
 	if (not_of != 0 && h->running == abs(not_of))
 		return false;
@@ -44,7 +46,7 @@ hook_counts(const evc_coord *c, const struct evc__hook *h, int not_of)
 	return evc__hook_pending(h, sync_load(&c->word));
 }
 
-/* The subject of a look at one coordinator. */
+/* The parameters of a count, and of a list of names. */
 struct look {
 	const evc_coord *top; /* the joined coordinator */
 	const struct evc__member *self;
@@ -52,75 +54,78 @@ struct look {
 	int not_of;
 };
 
-/* grace: seconds after which these members are late; 0: the join's grace. */
+/* Add members to the count.  grace: seconds after which these members are late;
+   0: the grace of the join. */
 static void
-one(struct evc__alive_count *k, unsigned many, bool background, double grace)
+add_to(struct evc__alive_count *count, unsigned many, bool background,
+       double grace)
 {
 	double g = grace == 0 ? INFINITY : grace;
 
 	if (many == 0)
 		return;
-	k->alive += many;
-	k->foreground += background ? 0 : many;
-	k->longest = g > k->longest ? g : k->longest;
+	count->alive += many;
+	count->foreground += background ? 0 : many;
+	count->longest = g > count->longest ? g : count->longest;
 }
 
 static void
 count_looper(const struct evc__looper_view *v, void *arg)
 {
 	if (v->alive)
-		one(arg, 1, v->e->flags & EVC_BACKGROUND, v->grace);
+		add_to(arg, 1, v->e->flags & EVC_BACKGROUND, v->grace);
 }
 
 static void
-count_reactor(struct evc__alive_count *k, const evc_reactor *r)
+count_reactor(struct evc__alive_count *count, const evc_reactor *r)
 {
-	one(k, sync_load(&r->n_tasks), false, 0);
-	one(k, sync_load_sc(&r->inbox->n), false, 0);
+	add_to(count, sync_load(&r->n_tasks), false, 0);
+	add_to(count, sync_load_sc(&r->inbox->n), false, 0);
 	if (r->n_loopers_own_grace > 0) {
-		r->looper_ops->each(r, count_looper, k);
+		r->looper_ops->each(r, count_looper, count);
 		return;
 	}
-	one(k, r->n_loopers_background, true, 0);
-	one(k, r->n_loopers - r->n_loopers_background, false, 0);
+	add_to(count, r->n_loopers_background, true, 0);
+	add_to(count, r->n_loopers - r->n_loopers_background, false, 0);
 }
 
 static void
-count_hooks(struct evc__alive_count *k, const struct look *l,
+count_hooks(struct evc__alive_count *count, const struct look *l,
 	    const evc_coord *c)
 {
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, &c->loop.hooks)
-	if (hook_counts(c, HOOK_OF(n), l->not_of))
-		one(k, 1, false, HOOK_OF(n)->m.grace);
+	if (hook_keeps_waiting(c, HOOK_OF(n), l->not_of))
+		add_to(count, 1, false, HOOK_OF(n)->m.grace);
 }
 
 /* Count the members of c itself, without the scopes below. */
 static void
-count_own(struct evc__alive_count *k, const struct look *l, const evc_coord *c)
+count_own(struct evc__alive_count *count, const struct look *l,
+	  const evc_coord *c)
 {
 	struct list *n, *tmp;
 
 	if (l->self == NULL && c->member.n_own_grace == 0) {
-		one(k, c->member.n_background, true, 0);
-		one(k, c->member.n - c->member.n_background, false, 0);
+		add_to(count, c->member.n_background, true, 0);
+		add_to(count, c->member.n - c->member.n_background, false, 0);
 	} else
 		LIST_EACH(n, tmp, &c->member.all)
 		{
 			const struct evc__member *m =
 				LIST_OF(n, struct evc__member, node);
 
-			if (counts(l->top, m, l->self))
-				one(k, 1, m->e.flags & EVC_BACKGROUND,
-				    m->grace);
+			if (keeps_waiting(l->top, m, l->self))
+				add_to(count, 1, m->e.flags & EVC_BACKGROUND,
+				       m->grace);
 		}
-	one(k, c->life.held, false, 0);
-	one(k, c->wake.n_echoes, false, 0);
+	add_to(count, c->life.held, false, 0);
+	add_to(count, c->wake.n_echoes, false, 0);
 	LIST_EACH(n, tmp, &c->loop.reactors)
-	count_reactor(k, LIST_OF(n, evc_reactor, node));
+	count_reactor(count, LIST_OF(n, evc_reactor, node));
 	if (l->hooks)
-		count_hooks(k, l, c);
+		count_hooks(count, l, c);
 }
 
 static bool
@@ -131,9 +136,10 @@ nothing_to_call(evc_coord *s)
 	       sync_load(&s->join.scope_join) == NULL;
 }
 
-/* Lock of c held; true: the caller's question is answered. */
+/* Lock of c held: count the members of the scopes below c.  until_foreground:
+   the first member in the foreground ends the count.  true: ended early. */
 static bool
-count_below(struct evc__alive_count *k, const struct look *l, evc_coord *c,
+count_below(struct evc__alive_count *count, const struct look *l, evc_coord *c,
 	    bool until_foreground)
 {
 	struct list *n, *tmp;
@@ -147,11 +153,11 @@ count_below(struct evc__alive_count *k, const struct look *l, evc_coord *c,
 		    (!l->hooks || nothing_to_call(s)))
 			continue;
 		sync_lock(&s->lock);
-		count_own(k, l, s);
+		count_own(count, l, s);
 		if (l->hooks && evc__scope_join_due(s, abs(l->not_of)))
-			one(k, 1, false, 0);
-		enough = (until_foreground && k->foreground > 0) ||
-			 count_below(k, l, s, until_foreground);
+			add_to(count, 1, false, 0);
+		enough = (until_foreground && count->foreground > 0) ||
+			 count_below(count, l, s, until_foreground);
 		sync_unlock(&s->lock);
 		if (enough)
 			break;
@@ -164,32 +170,33 @@ evc__count_alive(evc_coord *c, const struct evc__member *self, bool hooks,
 		 int hooks_not_of)
 {
 	struct look l = { c, self, hooks, hooks_not_of };
-	struct evc__alive_count k = { 0, 0, 0 }, below = { 0, 0, 0 };
+	struct evc__alive_count count = { 0, 0, 0 }, below = { 0, 0, 0 };
 	unsigned n_live;
 
-	/* A loop stores its number of tasks before `alive` moves. */
+	/* A loop stores its number of tasks before the loop changes `alive`, so
+	   after this load the number is up to date. */
 	(void)sync_load_sc(&c->stop.alive);
-	count_own(&k, &l, c);
+	count_own(&count, &l, c);
 	if (list_empty(&c->scopes))
-		return k;
-	/* Each scope with a living member is in the count.  The scopes are
-	   walked only when more must be known: the longest grace, members to
-	   leave out, whether a hook is due, and, without any other member,
-	   whether a member there is in the foreground. */
+		return count;
+	/* c counts each scope with a living member as 1.  The scopes are walked
+	   only when the answer needs more: the longest grace, members to leave
+	   out, due hooks, or, when c has no other member in the foreground,
+	   whether a member below is in the foreground. */
 	if (self != NULL || sync_load_sc(&c->tree->own_grace) ||
 	    (hooks && sync_load_sc(&c->loop.n_hooks_below) > 0)) {
-		count_below(&k, &l, c, false);
-		return k;
+		count_below(&count, &l, c, false);
+		return count;
 	}
 	n_live = sync_load_sc(&c->stop.n_live_scopes);
-	one(&k, n_live, true, 0);
-	if (k.foreground == 0 && n_live > 0) {
+	add_to(&count, n_live, true, 0);
+	if (count.foreground == 0 && n_live > 0) {
 		count_below(&below, &l, c, true);
-		/* None found: the last member is leaving just now, and will
-		   ring. */
-		k.foreground = below.alive > 0 ? below.foreground : 1;
+		/* When no member is found, the last member is leaving just now,
+		   and will ring. */
+		count.foreground = below.alive > 0 ? below.foreground : 1;
 	}
-	return k;
+	return count;
 }
 
 /* ---- names ---- */
@@ -224,9 +231,10 @@ add_name(struct names *a, const char *prefix, const char *name,
 		evc__text_add(&a->t, one_name);
 }
 
-/* Members on a loop that does not turn are late because of the loop. */
+/* A note for members of a loop that has not turned since the stop: the loop is
+   the reason for their lateness. */
 static const char *
-deaf(const struct names *a, const evc_reactor *r)
+silent_note(const struct names *a, const evc_reactor *r)
 {
 	return (a->word & WORD_FLAG) &&
 			       sync_load(&r->heard) != WORD_STOP_NUMBER(a->word)
@@ -245,7 +253,7 @@ add_posts(struct names *a, const evc_reactor *r)
 		return;
 	evc__text_int(&t, n);
 	evc__text_add(&t, n == 1 ? " post on " : " posts on ");
-	add_name(a, what, r->name, deaf(a, r), n);
+	add_name(a, what, r->name, silent_note(a, r), n);
 }
 
 static void
@@ -268,7 +276,7 @@ add_tasks(struct names *a, const evc_reactor *r)
 							       : "of others");
 		evc__text_add(&t, " on ");
 		add_name(a, what, r->name,
-			 wrong[0] != '\0' ? wrong : deaf(a, r), n);
+			 wrong[0] != '\0' ? wrong : silent_note(a, r), n);
 	}
 }
 
@@ -283,7 +291,7 @@ add_looper(const struct evc__looper_view *v, void *arg)
 	struct looper_names *n = arg;
 
 	if (v->alive)
-		add_name(n->a, "", v->name, deaf(n->a, n->r), 1);
+		add_name(n->a, "", v->name, silent_note(n->a, n->r), 1);
 }
 
 static void
@@ -296,7 +304,7 @@ add_own(struct names *a, evc_coord *c)
 	{
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
-		if (counts(a->l->top, m, a->l->self))
+		if (keeps_waiting(a->l->top, m, a->l->self))
 			add_name(a, "", m->name, "", 1);
 	}
 	if (c->life.held)
@@ -319,10 +327,10 @@ add_own(struct names *a, evc_coord *c)
 		{
 			const struct evc__hook *h = HOOK_OF(n);
 
-			if (hook_counts(c, h, a->l->not_of))
+			if (hook_keeps_waiting(c, h, a->l->not_of))
 				add_name(a, "hook ", h->m.name,
 					 h->reactor != NULL
-						 ? deaf(a, h->reactor)
+						 ? silent_note(a, h->reactor)
 						 : "",
 					 1);
 		}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The drain: take no new work, finish the present work.  The drain is a bit of
- * the word, which evc_should_stop and its kin read together with the flag.  Any
- * join in progress turns the drain into a stop when no worker is left or the
- * limit is over; the scope join does so when there is no other join.  Scopes
- * below get the bit alone: their stop comes from above.
+ * the word; evc_should_drain reads this bit and the flag.  Any join in progress
+ * turns the drain into a stop when no worker is left or the limit is over;
+ * without another join, the scope join does so.  Scopes below get only the bit:
+ * their stop comes from above.
  *
- * Called by: evc_request_drain and its kin; joins.
+ * Called by: evc_request_drain, evc_should_drain; joins.
  * Locks: the coordinator's, but for the walk that tells.  Atomics: the word,
  * drain_end.
  */
@@ -35,7 +35,7 @@ evc_should_drain(const evc_coord *c)
 }
 
 static void
-sign(evc_coord *c, struct evc__drain *d, double limit, const char *text)
+note_author(evc_coord *c, struct evc__drain *d, double limit, const char *text)
 {
 	const struct evc__member *m = evc__member_self(c);
 
@@ -47,10 +47,10 @@ sign(evc_coord *c, struct evc__drain *d, double limit, const char *text)
 	evc__copy(d->text, sizeof d->text, text);
 }
 
-/* Lock held.  The first drain is remembered; a later drain can only bring the
-   end nearer. */
+/* Lock held: note the drain in the coordinator and in the word.  The first
+   drain keeps its author; a later drain can only bring the end nearer. */
 static evc_status
-note(evc_coord *c, double limit, const char *text)
+note_drain(evc_coord *c, double limit, const char *text)
 {
 	uint64_t end = evc__after(evc__now(c), evc__ns(limit));
 	uint64_t old = sync_load(&c->join.drain_end);
@@ -62,10 +62,10 @@ note(evc_coord *c, double limit, const char *text)
 				   "evc_request_drain: nobody to keep its "
 				   "limit");
 	if (old == 0)
-		sign(c, c->join.drain, limit, text);
+		note_author(c, c->join.drain, limit, text);
 	else if (end < old)
 		c->join.drain->limit = limit;
-	/* 0 would be "none". */
+	/* drain_end 0 would mean: no drain. */
 	if (old == 0 || end < old)
 		sync_store_sc(&c->join.drain_end, end | (end == 0));
 	sync_or(&c->word, WORD_DRAIN);
@@ -83,13 +83,13 @@ request_drain(evc_coord *c, double limit, const char *text)
 	sync_lock(&c->lock);
 	stopped = evc_should_stop(c);
 	if (!stopped)
-		st = note(c, limit, text);
+		st = note_drain(c, limit, text);
 	sync_unlock(&c->lock);
 	if (stopped || st < 0)
 		return st;
 	evc__tell_drain(c);
 	if (!(limit > 0)) {
-		/* All work may be over already: let the scope join look. */
+		/* Without a limit the drain becomes a stop at once. */
 		sync_lock(&c->lock);
 		if (!evc_should_stop(c) && c->join.drain != NULL)
 			evc__drain_ask(c);

@@ -46,9 +46,9 @@ evc__join_force(struct evc__join *j, uint64_t *ret_wait_ns)
 		*ret_wait_ns = j->end_ns - now;
 		return true;
 	}
-	/* Work that was told to this loop may come after this join in the
-	   present turn, in which the join's timer and a ring both make the join
-	   look. */
+	/* The work that a phase or force gives to this loop may run after this
+	   join in the present turn, and the join may look twice in this turn:
+	   for its timer and for a ring.  So two looks more are needed. */
 	if ((j->end_ns == 0 && !j->told_phases) || j->reactor == NULL ||
 	    j->late_looks == 2)
 		return false;
@@ -63,7 +63,8 @@ evc__join_put_off(struct evc__join *j, const struct evc__view *v)
 	evc_coord *c = j->c;
 	uint64_t end = evc__deadline(v), late = v->now - end;
 	uint64_t begin = v->stop > v->start ? v->stop : v->start;
-	/* The process may have stood still before the join's first wait. */
+	/* Before its first wait the join takes its begin as the last look: the
+	   process may have stood still since. */
 	uint64_t looked = j->looked_ns != 0 ? j->looked_ns : v->start;
 
 	/* A clock of the user's may jump. */

@@ -17,8 +17,8 @@
 #include "base/text.h"
 #include "base/unwind.h"
 
-/* A timer is always set, if only for a distant day: its place in libev's heap
-   is then there when a stop needs a timer. */
+/* The timer of a join is always active, if only for a far time: so a stop needs
+   no memory for the timer in libev's heap. */
 #define FAR 1e6
 
 static void
@@ -56,7 +56,7 @@ evc__join_enter(struct evc__join *j)
 
 	ev_init(&j->timer, on_timer);
 	j->timer.data = j;
-	/* A join that decides should not wait behind other timers. */
+	/* The timer of a join comes before all other timers. */
 	ev_set_priority(&j->timer, EV_MAXPRI);
 	j->stand.leave = leave_loop;
 	evc__stand_begin(&j->stand, r->waker);
@@ -81,8 +81,9 @@ SHUT_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
 		 void *arg),
 	  fn(c, v, arg))
 
-/* Loop thread, lock held on entry and given up: give j's answer to its
-   callback.  c is not touched afterwards: the callback may have freed c. */
+/* Loop thread, lock held on entry and given up: give j's verdict to the
+   callback.  The callback may free c, so this function does not use c
+   afterwards. */
 static void
 deliver(struct evc__join *j)
 {
@@ -120,7 +121,8 @@ again:
 	LIST_EACH(n, tmp, &r->joins) {
 		struct evc__join *j = LIST_OF(n, struct evc__join, here);
 
-		/* A runner called by the join may run this loop. */
+		/* The join is inside a look: a runner that the join calls has
+		   run this loop. */
 		if (j->looking)
 			continue;
 		j->looking = true;
@@ -176,8 +178,9 @@ evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 	}
 }
 
-/* Joins of this loop that were answered together with d's join are delivered by
-   a later turn: the answering thread has rung them. */
+/* Is d's join answered, and is no other answered join of this loop waiting for
+   its callback?  A later turn calls these callbacks: the answering thread has
+   rung. */
 static bool
 is_answered(struct evc__driver *d)
 {
@@ -197,7 +200,8 @@ is_answered(struct evc__driver *d)
 	return yes;
 }
 
-/* Also when a watcher of the program's has thrown. */
+/* The end of evc__join_drive, also by an exception from a watcher of the
+   program. */
 static void
 leave_join(struct evc__join **j)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The order of a stop.  The request itself tells scopes with phase 0; joins in
- * progress tell later phases here, whenever they look: a phase has its turn
- * when all members before have ended, or have had the time that their scope's
- * grace gives.
+ * The order of a stop.  The request itself tells scopes with phase 0.  The
+ * later phases are told here, by the looks of the joins in progress.  A phase
+ * has its turn when all members of the coordinator itself and of earlier phases
+ * have ended, or have used up the grace of their scope.
  *
  * Called by: list.c, end.c, children.c, requests.
  * Locks: the lock of the coordinator with the scopes is held; the scopes' are
@@ -17,9 +17,9 @@
 
 #include <limits.h>
 
-/* Lock held: do members of c's own, without scopes, hold up later phases?
-   Members that wait for others do not, or they would wait for each other; hooks
-   do. */
+/* Lock held: do members of c itself, not of its scopes, hold up later phases?
+   Members that wait for others do not, because such a member may wait for a
+   later phase; hooks do. */
 static bool
 own_busy(evc_coord *c)
 {
@@ -44,7 +44,7 @@ own_busy(evc_coord *c)
 	return evc__hooks_due(c, NULL);
 }
 
-/* own_busy for a scope, and all scopes below. */
+/* Does s, or a scope below s, hold up later phases? */
 static bool
 scope_busy(evc_coord *s)
 {
@@ -65,7 +65,7 @@ scope_busy(evc_coord *s)
 	return busy;
 }
 
-/* How long s may hold up the phases after its own. */
+/* How much longer s may hold up later phases. */
 static uint64_t
 limit_left(evc_coord *s, uint64_t now)
 {
@@ -84,7 +84,7 @@ limit_left(evc_coord *s, uint64_t now)
 	return end > now ? end - now : 0;
 }
 
-/* How long the phase `next` has to wait. */
+/* How much longer the phase `next` has to wait. */
 static uint64_t
 wait_for(evc_coord *c, int next, uint64_t now)
 {
@@ -102,7 +102,8 @@ wait_for(evc_coord *c, int next, uint64_t now)
 	return most;
 }
 
-/* false: all scopes up to the phase were told already. */
+/* Tell the stop to all scopes up to the phase.  false: all of them were told
+   before. */
 static bool
 tell_phase(evc_coord *c, int phase, uint32_t stop)
 {
@@ -124,6 +125,8 @@ tell_phase(evc_coord *c, int phase, uint32_t stop)
 	return any;
 }
 
+/* Lock held: tell the phases of c that have their turn.  Returns how long the
+   next phase has to wait. */
 static uint64_t
 drive(evc_coord *c)
 {
@@ -154,7 +157,7 @@ drive(evc_coord *c)
 			c->join.phases_done = stop;
 			return SYNC_FOREVER;
 		}
-		/* A scope that was added behind a phase already told does not
+		/* A scope that was added after its phase was told does not
 		   wait. */
 		wait = next <= reached ? 0 : wait_for(c, next, evc__now(c));
 		if (wait > 0)
@@ -175,7 +178,7 @@ evc__phases_drive(evc_coord *c)
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
-		/* Stopped or not: a scope below s may be stopped. */
+		/* s need not be stopped: a scope below s may be. */
 		sync_lock(&s->lock);
 		below = evc__phases_drive(s);
 		sync_unlock(&s->lock);
@@ -184,8 +187,8 @@ evc__phases_drive(evc_coord *c)
 	return wait;
 }
 
-/* Tell all scopes that were not told, at any depth, unless a join there drives
-   them.  false: there were none. */
+/* Lock held: tell all scopes that were not told, at any depth.  A scope with a
+   join in progress is left to that join.  false: all were told before. */
 static bool
 tell_rest(evc_coord *c)
 {

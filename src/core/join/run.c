@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An ev_run of the library: evc_run, evc_reactor_run, and evc_join on a loop's
- * thread.  ev_break ends the innermost ev_run of a loop, so the library breaks
- * its own only at depth 1, where that run began; when an application's ev_run
- * is nested, an ev_prepare waits for the end of the nested run.  Each ev_run
- * takes a break back as it begins; so the library breaks once more when a later
- * ev_run has done so.
+ * thread.  ev_break ends the innermost ev_run of a loop.  So the library breaks
+ * its own ev_run only at depth 1; inside an ev_run of the application, an
+ * ev_prepare waits for the end of that inner run.  An ev_run cancels an earlier
+ * break at its begin; then the library breaks again.
  *
  * Called by: evc_run, evc_reactor_run, loop.c, turn.c; libev.
  * Locks: none held during ev_run; the driver belongs to the loop's thread.
@@ -57,15 +56,15 @@ leave_loop(struct evc__stand *s, struct ev_loop *loop)
 	}
 }
 
-/* Also when a watcher of the program's has thrown. */
+/* The end of evc__drive, also by an exception from a watcher of the program. */
 static void
-driven(struct evc__driver **d)
+end_drive(struct evc__driver **d)
 {
 	struct evc__stand *s = &(*d)->stand;
 	evc_reactor *r = (*d)->r;
 
 	r->driver = NULL;
-	/* In a fork child the library has no watcher there any more. */
+	/* In a fork child no watcher of the library is on the loop any more. */
 	if (evc__loop_waker_inherited(r->waker))
 		return;
 	leave_loop(s, r->loop);
@@ -76,7 +75,7 @@ driven(struct evc__driver **d)
 bool
 evc__drive(struct evc__driver *d)
 {
-	struct evc__driver *begun LEAVING(driven) = d;
+	struct evc__driver *begun LEAVING(end_drive) = d;
 	evc_reactor *r = d->r;
 	evc_coord *c = r->c;
 	struct evc__request q = { .kind = EVC_BY_LOOP_BROKEN,
@@ -155,7 +154,7 @@ evc_run(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
 
 /* No lock: is there work left on r? */
 static bool
-busy(evc_reactor *r)
+has_work(evc_reactor *r)
 {
 	evc_coord *c = r->c;
 	bool yes;
@@ -163,7 +162,8 @@ busy(evc_reactor *r)
 	if (r->n_live > 0 || !list_empty(&r->joins) ||
 	    sync_load_sc(&r->inbox->n) > 0)
 		return true;
-	/* A scope with a phase to come. */
+	/* Before the stop reaches a scope, because of its phase, the scope has
+	   all its work to come. */
 	if (!evc_should_stop(c) && (sync_load_sc(&c->stop.alive) > 0 ||
 				    sync_load_sc(&c->loop.n_hooks) > 0 ||
 				    sync_load(&c->join.scope_join) != NULL))
@@ -175,23 +175,25 @@ busy(evc_reactor *r)
 	return yes;
 }
 
-/* The stop is there and no work is left on this loop, nor in the scopes that
-   live on the loop. */
+/* Has c a stop, and is no work left on this loop, for c or for scopes with this
+   loop as home? */
 static bool
-drained(struct evc__driver *d)
+is_over(struct evc__driver *d)
 {
 	evc_coord *c = d->r->c;
 
 	if (!evc_should_stop(c))
 		return false;
-	/* Another thread may be in the middle of telling the scopes. */
+	/* Another thread may be in the middle of the walk: this thread
+	   completes the walk. */
 	evc__tell_all(c);
-	return !evc__loop_waker_any(d->r->waker, busy);
+	return !evc__loop_waker_any(d->r->waker, has_work);
 }
 
-/* Also when a watcher of the program's has thrown. */
+/* The end of reactor_run, also by an exception from a watcher of the
+   program. */
 static void
-reactor_ran(evc_reactor **r)
+end_reactor_run(evc_reactor **r)
 {
 	evc__reactor_hear(*r, false);
 }
@@ -199,17 +201,17 @@ reactor_ran(evc_reactor **r)
 static void
 reactor_run(evc_reactor *r)
 {
-	evc_reactor *heard LEAVING(reactor_ran) = r;
+	evc_reactor *heard LEAVING(end_reactor_run) = r;
 	struct evc__driver d = { .r = r,
-				 .over = drained,
+				 .over = is_over,
 				 .stops_on_break = true };
 	bool ours;
 
 	evc__reactor_hear(heard, true);
 	ours = evc__drive(&d);
-	/* The turn that ended the run goes on after ev_run, and its callbacks
-	   may begin new work. */
-	while (ours && !drained(&d)) {
+	/* The turn that broke the run goes on after the break, and its
+	   callbacks may begin new work. */
+	while (ours && !is_over(&d)) {
 		d.ended = false;
 		evc__reactor_poke(r);
 		ours = evc__drive(&d);
@@ -237,7 +239,7 @@ evc_reactor_run(evc_reactor *r)
 		return evc__check(r->c, __func__);
 	if (r == r->c->loop.home)
 		return 0;
-	/* Scopes that stay have no loop from now on. */
+	/* Scopes with this loop as home lose the loop. */
 	evc__loop_waker_strand(r);
 	return evc_reactor_detach(r);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A join in steps, for loops that are not libev's.  The join's descriptor is a
- * listener in the coordinator's table and hears every ring while the join is in
- * progress.  A step first makes the descriptor unreadable and then looks: a
- * change after the look rings, and so makes the descriptor readable again.
+ * listener in the coordinator's table, and hears every ring while the join is
+ * in progress.  A step first makes the descriptor unreadable and then looks: a
+ * later change rings, which makes the descriptor readable again.
  *
- * Called by: evc_join_step and its kin; abandon and free.
+ * Called by: evc_join_step, evc_join_fd; abandon and free.
  * Locks: the coordinator's; `busy` claims the step for a thread.
  */
 #include "core/core.h"
@@ -22,7 +22,8 @@ struct evc__step {
 	int fd;       /* -1: not made */
 };
 
-/* Without a descriptor no ring wakes the caller. */
+/* The longest wait in seconds without a descriptor, because no ring wakes the
+   caller then. */
 #define WAIT_WITHOUT_FD 0.025
 
 static void
@@ -49,14 +50,15 @@ step_of(evc_coord *c)
 	return c->join.step = s;
 }
 
-/* Lock held: hear every ring, or no more. */
+/* Lock held.  yes: the descriptor hears every ring from now on; no: only a
+   stop. */
 static void
 hear(evc_coord *c, struct evc__step *s, bool yes)
 {
-	uint32_t d = yes ? 1 : (uint32_t)-1;
+	uint32_t change = yes ? 1 : (uint32_t)-1;
 
-	sync_add(&s->listener.n_joins, d);
-	sync_add(&c->stop.n_loop_joins, d);
+	sync_add(&s->listener.n_joins, change);
+	sync_add(&c->stop.n_loop_joins, change);
 }
 
 int
@@ -78,7 +80,7 @@ evc_join_fd(evc_coord *c)
 			sync_fd_close(fd);
 			s->fd = fd = -1;
 		}
-		/* A first step has all to decide. */
+		/* The first step must come at once. */
 		if (fd >= 0)
 			sync_fd_write(fd);
 	}

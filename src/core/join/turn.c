@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The turn of a loop for one coordinator: hooks, runners, tasks, loopers,
- * joins, as the word and the lists ask for.
+ * The turn of a loop for one coordinator: do all due work of its hooks,
+ * runners, tasks, loopers and joins, by the word and the lists.
  *
  * Called by: loop/loop_waker.c, through the table struct evc__upper.
  * Locks: none held; each part takes the coordinator's.
@@ -59,13 +59,13 @@ turn(evc_reactor *r)
 	w = evc__reactor_heard(r);
 	log_errors(r);
 	evc__hooks_run(c, r);
-	/* r is gone in a fork child that a hook has made. */
+	/* After a hook has forked, r is gone in the child. */
 	if (!f.gone)
 		evc__runners_turn(c, r);
 	if (f.gone)
 		return false;
-	/* A stop that came after the look for hooks has rung: the next turn
-	   serves that stop. */
+	/* A stop that came after the load of w has rung: the next turn serves
+	   this stop. */
 	stopped = (w & WORD_FLAG) && same_stop(c, w);
 	if (stopped && r->task_ops != NULL && !r->task_ops->tell(r, &f))
 		return false;

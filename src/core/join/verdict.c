@@ -15,7 +15,8 @@
 int
 evc__hooks_not_of(const struct evc__join *j)
 {
-	/* A step returns, and its thread may turn its loops then. */
+	/* A step returns to a thread that may then run its hooks, so only the
+	   hook that runs now is left out. */
 	if (j->stepped)
 		return -evc__tid();
 	return j->reactor == NULL ? j->tid : 0;
@@ -65,7 +66,7 @@ evc__verdict_fill(struct evc__join *j, uint64_t w, evc_verdict *v,
 	n = evc__names(c, j->self, (w & WORD_FLAG) != 0, evc__hooks_not_of(j),
 		       names, sizeof names);
 	v->n_stragglers = n > 0 ? n : alive;
-	/* Names matter most: the error's own text is cut first. */
+	/* The names must fit, so the text of the error is cut first. */
 	t = evc__text_in(text, sizeof text);
 	if (v->error.text[0] != '\0') {
 		evc__text_fmt(&t, "%.*s; still running: ",

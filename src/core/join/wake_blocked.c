@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waking blocked members, from a stop on: cancel hooks, unblock and kicks.
+ * Waking blocked members, from a stop on: cancel hooks, unblock and kicks.  In
+ * this file k is a waker.
  *
  * Called by: the helper thread, as a job of each coordinator with wakers.
  * Locks: the coordinator's, given up for each function called.
@@ -9,14 +10,14 @@
 /*
  * A waker runs when the waker is due and its member is LIVE; both are checked
  * under the lock.  A function is called without the lock, and `running` is set
- * meanwhile: a thread that takes the waker away waits, or leaves the memory to
- * the helper.  A kick is sent under the lock: a LIVE thread was not joined, and
- * a joining thread needs the lock first.
+ * meanwhile: another thread that removes the waker waits for the return, or
+ * leaves the memory to the helper.  A kick is sent under the lock: a LIVE
+ * thread was not joined, and to join a thread needs the lock first.
  *
- * A kick may come between a thread's last look at the flag and its system call,
- * and is lost there.  So kicks are repeated, on a back-off, for as long as the
- * thread lives.  A thread that reports progress (evc_progress) is left alone
- * for a moment, so that its write is not cut short.
+ * A kick is lost when the thread has looked at the flag, and is not yet in its
+ * system call.  So kicks are repeated, on a back-off, as long as the thread
+ * lives.  A thread with recent progress (evc_progress) gets no kick for a
+ * moment, so that no kick cuts its write short.
  */
 #include "core/core.h"
 #include "core/helper/job.h"
@@ -28,14 +29,15 @@
 #include "base/self.h"
 #include "base/unwind.h"
 
-/* A second signal, more time or a join may move the end meanwhile. */
+/* The longest sleep before a step is due: a second signal, more time or a join
+   may move the end of the stop meanwhile. */
 #define LOOK_NS (100 * UINT64_C(1000000))
 
 /* ---- the call of a waker; lock held ---- */
 
-/* Is there a thread or member to be woken by k? */
+/* Is there a thread or member for k to wake now? */
 static bool
-wanted(const struct evc__waker *k)
+needs_wake(const struct evc__waker *k)
 {
 	const struct evc__member *m = k->m;
 
@@ -45,7 +47,7 @@ wanted(const struct evc__waker *k)
 		return true;
 	if (sync_load(&m->state) != EVC_LIVE)
 		return false;
-	/* A looper that has no thread yet. */
+	/* A dormant looper has no thread. */
 	if (m->e.kind == EVC_LOOPER && m->tid == 0)
 		return false;
 	if (m->e.kind == EVC_HOOK)
@@ -54,11 +56,12 @@ wanted(const struct evc__waker *k)
 }
 
 static void
-note(struct evc__waker *k, uint32_t stop)
+note_call(struct evc__waker *k, uint32_t stop)
 {
 	k->calls++;
-	/* The 1st, 2nd, 4th, 8th call: many members that ignore calls must not
-	   drive the cause out of the timeline. */
+	/* The timeline gets calls 1, 2, 4, 8 and so on: else members that
+	   ignore their calls would push the cause of the stop out of the
+	   timeline. */
 	if ((k->calls & (k->calls - 1)) == 0)
 		evc__trace(k->c, k->fn != NULL ? TRACE_UNBLOCK : TRACE_KICK,
 			   k->m != NULL ? k->m->e.id : k->id,
@@ -69,6 +72,7 @@ note(struct evc__waker *k, uint32_t stop)
 		sync_store(&k->m->woken, stop);
 }
 
+/* Set the time of the next call of k. */
 static void
 next_step(struct evc__waker *k, uint64_t now)
 {
@@ -81,13 +85,13 @@ call_unblock(struct evc__waker *k, uint32_t stop)
 {
 	evc_coord *c = k->c;
 
-	note(k, stop);
+	note_call(k, stop);
 	c->wake.n_unblocks++;
 	c->wake.stats.unblocks++;
 	k->running = evc__tid();
 	sync_unlock(&c->lock);
 	evc__call_shut(k->fn, k->arg);
-	/* A fork child that was made in fn has no helper. */
+	/* fn has forked: the child has no helper. */
 	if (!evc__same_process(c))
 		pthread_exit(NULL);
 	sync_lock(&c->lock);
@@ -100,11 +104,11 @@ call_unblock(struct evc__waker *k, uint32_t stop)
 		sync_free(k);
 		evc__alive_sub(c);
 	}
-	/* A thread may wait for the return of fn. */
+	/* Another thread may wait for the return of fn. */
 	evc__ring(c);
 }
 
-/* When a thread with recent progress may be kicked again; 0: now. */
+/* When a thread with recent progress may get a kick; 0: now. */
 static uint64_t
 busy_until(const struct evc__waker *k, uint64_t now)
 {
@@ -141,7 +145,7 @@ kick(struct evc__waker *k, uint32_t stop, uint64_t now)
 		next_step(k, now);
 		return;
 	}
-	note(k, stop);
+	note_call(k, stop);
 	k->c->wake.n_kicks++;
 	k->c->wake.stats.kicks++;
 	sync_thread_signal(k->m != NULL ? k->m->thread : k->thread,
@@ -151,16 +155,17 @@ kick(struct evc__waker *k, uint32_t stop, uint64_t now)
 
 /* ---- the job ---- */
 
-/* The state of the steps of a stop at one look. */
+/* The steps of a stop, as a pass of the helper sees them. */
 struct steps {
 	uint32_t stop;
 	uint64_t now;
 	uint64_t hooks, kicks; /* when the steps are due */
 };
 
-/* Lock held, given up while k runs; returns how long until its next turn. */
+/* Lock held, given up while k runs: call k if k is due.  Returns how long until
+   k is due again. */
 static uint64_t
-turn(struct evc__waker *k, const struct steps *g)
+serve_waker(struct evc__waker *k, const struct steps *g)
 {
 	uint64_t from = k->fn != NULL ? g->hooks : g->kicks;
 	evc_coord *c = k->c;
@@ -171,11 +176,12 @@ turn(struct evc__waker *k, const struct steps *g)
 		k->due = 0;
 		k->calls = 0;
 	}
-	/* k was called already, and is called once only. */
+	/* k has been called, and must be called only once. */
 	if (k->due == SYNC_FOREVER)
 		return SYNC_FOREVER;
-	/* The step is computed anew each time: the stop's end may move, and no
-	   ring tells this thread. */
+	/* The end of the stop may move without a ring for this thread, so the
+	   sleep is short, and each pass computes the due time of the step
+	   again. */
 	if (from > g->now)
 		return from - g->now < LOOK_NS ? from - g->now : LOOK_NS;
 	if (k->due > g->now)
@@ -186,7 +192,7 @@ turn(struct evc__waker *k, const struct steps *g)
 		return k->due - g->now;
 	}
 	next_step(k, g->now);
-	/* The last touch of k: its memory may go meanwhile. */
+	/* k may be freed during the call, so k is not used afterwards. */
 	from = k->due;
 	call_unblock(k, g->stop);
 	return from != SYNC_FOREVER ? from - g->now : from;
@@ -217,16 +223,16 @@ evc__wake_blocked(evc_coord *c, struct evc__helper_job *job)
 	g.kicks = evc__step_due(c, STEP_KICKS, stop, end);
 	pass = ++c->wake.wake_pass;
 	lost_before = c->wake.kicks_lost;
-	/* A waker goes to the end of the list when its turn comes.  So each
-	   waker has one turn, whatever is added or removed while the lock is
-	   given up, and whichever other thread walks the list. */
+	/* Each waker moves to the end of the list when its turn comes.  So each
+	   waker has one turn in a pass, although wakers come and go, and other
+	   threads walk the list, while the lock is given up. */
 	while (!list_empty(&c->wake.wakers)) {
 		struct evc__waker *k =
 			LIST_OF(c->wake.wakers.next, struct evc__waker, node);
 
 		if ((int32_t)(k->pass - pass) >= 0)
 			break;
-		/* While a function ran the stop may have been cleared. */
+		/* The stop may have been cleared while a function ran. */
 		w = sync_load_sc(&c->word);
 		if (!(w & WORD_FLAG) || WORD_STOP_NUMBER(w) != g.stop) {
 			wait = 0;
@@ -236,12 +242,12 @@ evc__wake_blocked(evc_coord *c, struct evc__helper_job *job)
 		list_remove(&k->node);
 		list_append(&c->wake.wakers, &k->node);
 		hooks |= k->m != NULL && k->m->e.kind == EVC_HOOK;
-		if (!wanted(k))
+		if (!needs_wake(k))
 			continue;
-		t = turn(k, &g);
+		t = serve_waker(k, &g);
 		wait = t < wait ? t : wait;
 	}
-	/* A hook of a loop begins without a ring. */
+	/* A loop begins a hook without a ring, so look again soon. */
 	if (hooks && wait > BACKOFF_MOST_NS)
 		wait = BACKOFF_MOST_NS;
 	lost = c->wake.kicks_lost;
