@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * evc_abandon: the owner leaves, the stragglers stay.  The loops of the calling
- * thread are given up as if destroyed: members on the loops have ended, and the
- * reactors stay as empty shells for questions.  From then on the helper thread
- * is the owner.  The helper waits as a join would, hears every ring, looks at
- * members that cannot ring, and when no member is left takes all down, the
- * scopes first, and ends itself.
+ * thread are given up as if destroyed: members on these loops have ended; the
+ * reactors stay, without a loop.  From then on the helper thread is the owner:
+ * it hears every ring, reaps and probes members as a join does, and, when no
+ * member is left, frees all scopes and the root, and ends itself.
  *
  * Called by: the public call; the helper, as a job and through struct
  * evc__upper.
@@ -21,7 +20,7 @@
 
 /* ---- the end; helper thread ---- */
 
-/* Lock held: has c, without its scopes, still a member or a user? */
+/* Lock held: has c itself, not its scopes, a member or a user left? */
 static bool
 in_use(evc_coord *c)
 {
@@ -33,7 +32,7 @@ in_use(evc_coord *c)
 	LIST_EACH(n, tmp, &c->join.all)
 		if (!LIST_OF(n, struct evc__join, node)->internal)
 			return true;
-	/* The loop of a thread that is no member. */
+	/* A loop may run on a thread that is no member. */
 	LIST_EACH(n, tmp, &c->loop.reactors) {
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
@@ -43,9 +42,10 @@ in_use(evc_coord *c)
 	return false;
 }
 
-/* Lock held.  A scope without a home is a layer's, a pool's or a group's, and
-   the program still has its handle: the scope goes when that handle is
-   freed. */
+/* Lock held: has c, or a scope below c, a member or a user left?  A scope
+   without a home belongs to a pool, a group or a cluster, which the program can
+   still use through a handle: the scope counts until the program frees this
+   handle. */
 static bool
 any_in_use(evc_coord *c)
 {
@@ -140,7 +140,8 @@ next_loop(const evc_coord *c)
 	return NULL;
 }
 
-/* Scopes first: a reactor that shares a watcher goes with the owner. */
+/* Give up the loops of the calling thread.  Scopes come first, because a
+   reactor that shares watchers loses the loop together with the owner. */
 static void
 leave_loops(evc_coord *c)
 {
@@ -162,7 +163,7 @@ leave_loops(evc_coord *c)
 	}
 }
 
-/* Lock held: all steps that can fail. */
+/* Lock held: make the helper the owner; all steps that can fail are here. */
 static evc_status
 hand_over(evc_coord *c)
 {
@@ -207,18 +208,18 @@ evc_abandon(evc_coord *c)
 	sync_unlock(&c->lock);
 	if (st < 0)
 		return st;
-	/* Handlers first.  The messages to a service manager go on. */
+	/* Signal handlers go first.  Messages to a service manager go on. */
 	evc__coord_release_handlers(c);
 	leave_loops(c);
-	/* The refgate keeps c until this thread has left, whichever member
-	   ends. */
+	/* Inside the refgate this thread keeps c, even when the last member
+	   ends meanwhile. */
 	(void)evc__refgate_enter(&c->life.gate);
 	sync_lock(&c->lock);
-	/* Every ring from now on, and a first look at once. */
+	/* The helper hears every ring from now on, and looks at c at once. */
 	(void)evc__helper_job_add(c, c->life.owner);
 	evc__helper_hear(c, true);
 	sync_unlock(&c->lock);
-	/* No join relieves the helper from now on. */
+	/* After this call no join is there to relieve the helper. */
 	evc__helper_relieve(c);
 	evc__refgate_leave(&c->life.gate);
 	return 0;

@@ -2,7 +2,7 @@
 /*
  * The life of a coordinator: new, free with its checks, evc_finish.
  *
- * Called by: evc_new, evc_free and their kin; scope.c and abandon.c take
+ * Called by: evc_new, evc_free, evc_finish; scope.c and abandon.c take
  * coordinators down.
  * Locks: the coordinator's, for the checks; then the refgate is closed, and no
  * other thread can reach c.  Atomics: the word.
@@ -88,7 +88,8 @@ configure_clean(evc_coord *c, const evc_config *k)
 		set_clean(c, k->clean[i]);
 	if (k->n_clean == 0 && !(k->flags & EVC_NO_CLEAN_CODES))
 		set_clean(c, EVC_OUT_OF_RANGE);
-	/* Asked here, once: a request may come in a signal handler. */
+	/* is_clean is called here for all codes, because a request may be in a
+	   signal handler, where no function of the user's may be called. */
 	for (code = 1; k->is_clean != NULL && code <= 255; code++)
 		if (call_is_clean(k, code))
 			set_clean(c, code);
@@ -238,8 +239,8 @@ evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c)
 	return st;
 }
 
-/* Lock held. Blocking joins that are answered only have to leave the
-   refgate. */
+/* Lock held: is a join in progress that keeps evc_free from freeing c?  An
+   answered blocking join does not: it only has to leave the refgate. */
 static bool
 join_waits(evc_coord *c)
 {
@@ -263,18 +264,20 @@ inside_hook(evc_coord *c)
 	LIST_EACH(n, tmp, &c->loop.hooks)
 		if (HOOK_OF(n)->running == evc__tid())
 			return true;
-	/* The helper of a root cannot end itself, and a job is not over yet. */
+	/* The helper thread cannot free a root, which ends the helper, nor free
+	   c inside a job. */
 	return evc__helper_is_self(c) &&
 	       (c->parent == NULL || evc__helper_jobs_inside());
 }
 
-/* Lock held: work that another thread is about to do on its loop, or NULL. */
+/* Lock held: the reason in r against freeing c: another thread has work to do
+   on its loop; or NULL. */
 static const char *
 on_other_loop(evc_reactor *r)
 {
 	if (r->tid == evc__tid() || (r->loop == NULL && !r->leaving))
 		return NULL;
-	/* A reactor that shares another's watchers is waited for. */
+	/* evc_free waits for a reactor that shares watchers. */
 	return r->owner || r->leaving ? "another thread's loop is attached: " :
 					NULL;
 }
@@ -295,7 +298,7 @@ why_not(evc_coord *c, char *buf, size_t room)
 		}
 		return buf;
 	}
-	/* A scope that is held may be given up. */
+	/* A scope that is held counts as alive, but may be freed. */
 	if (sync_load_sc(&c->stop.alive) > c->life.held &&
 	    evc__names(c, NULL, false, 0, names, sizeof names) > 0) {
 		evc__text_add(&t, "still running: ");
@@ -339,21 +342,22 @@ evc__coord_release_handlers(evc_coord *c)
 void
 evc__coord_take_down(evc_coord *c)
 {
-	/* Handlers first: a handler could ask for a stop. */
+	/* Signal handlers go first, because a handler could ask for a stop. */
 	evc__coord_release_handlers(c);
 	if (c->life.release_systemd != NULL)
 		c->life.release_systemd(c);
-	/* Ends, joins and waits may just be returning on other threads, or be
-	   about to sleep: they see that the word has changed, and then that the
-	   refgate is shut.  Joins above enter by the refgate as well; the
-	   helper may be in a call that has led here. */
+	/* Other threads may be at the end of a call on c, or about to sleep:
+	   they see the change of the word, and then the shut refgate.  Joins
+	   above enter by the refgate, too.  The helper may be in the call that
+	   has led here. */
 	evc__refgate_shut(&c->life.gate);
 	sync_or(&c->word, WORD_CLOSING);
 	evc__wake_waiters(c);
 	if (evc__helper_let_go(c))
 		evc__refgate_leave(&c->life.gate);
 	evc__refgate_close(&c->life.gate);
-	/* The helper before the hooks: the helper may be running a hook. */
+	/* The helper ends before the hooks go, because the helper may be in a
+	   hook. */
 	evc__helper_end(c);
 	evc__scope_join_drop(c);
 	evc__step_drop(c);
@@ -365,8 +369,8 @@ evc__coord_take_down(evc_coord *c)
 			LIST_OF(c->loop.reactors.next, evc_reactor, node));
 	sync_lock(&c->lock);
 	evc__hooks_drop(c, NULL);
-	/* Threads that rang between the two looks of evc_free: joined by the
-	   second look, and still in the chain. */
+	/* Threads that rang during evc_free may have been joined by a probe,
+	   and still be in the chain. */
 	evc__members_reap(c, 0);
 	if (c->life.held)
 		evc__alive_sub(c);
@@ -397,7 +401,8 @@ evc_free(evc_coord *c)
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION, "evc_free: %s",
 				   why);
-	/* The last member may have ended since the first look. */
+	/* The last member may have ended since the first call of
+	   evc__log_end. */
 	evc__log_end(c);
 	evc__coord_take_down(c);
 	return 0;
@@ -408,7 +413,8 @@ evc_free(evc_coord *c)
 int
 evc_finish(evc_coord *c, evc_status result)
 {
-	/* An error may have that code as well; such an exit is not lateness. */
+	/* EVC_DEADLINE_EXCEEDED may also be the code of an error: then the exit
+	   code is 1. */
 	bool error = c != NULL && WORD_ERR_CODE(sync_load(&c->word)) != 0;
 
 	evc_free(c);

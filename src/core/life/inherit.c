@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fork children: the state of the forking thread is forgotten in the child.
- * The thread may be a member, in a callback of a loop, or the helper; in the
- * child none of that holds.  So all is forgotten at the fork, before any
- * signal; callbacks on the stack find, on return, that their reactors are gone,
- * as after evc_free inside a callback, and that locks are free.  No other state
- * of the parent is read: other threads may have been changing that state.
+ * Fork children: the child forgets the state of the forking thread.  In the
+ * parent this thread may be a member, in a callback of a loop, or the helper;
+ * in the child it is none of these.  The child forgets all this at the fork,
+ * before any signal.  Callbacks on the stack find, when they return, that their
+ * reactors are gone, as after evc_free inside a callback, and that locks are
+ * free.  The child reads no other state of the parent, because other threads
+ * may have been changing this state.
  *
  * Called by: the child's handler of base/fork.c.
  * Locks: none; locks that this thread's stack needs are made anew.

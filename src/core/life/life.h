@@ -16,13 +16,16 @@ struct evc__systemd;
 /* This part of a coordinator. */
 struct evc__coord_life {
 	unsigned fork_generation; /* set at creation */
-	struct refgate gate;    /* around ends, joins, waits */
+	struct refgate gate;    /* around calls that use c, so that evc_free
+				   waits for their end */
 	/* lock */
 	bool held;           /* evc_scope_ready has not been called */
-	bool dying;          /* evc_free goes on to the end */
-	uint64_t ready_ns;   /* when it was made, for its age */
+	bool dying;          /* evc_free has passed its checks, and will free
+				c */
+	uint64_t ready_ns;   /* when c was made, for the age of c in reports */
 	unsigned n_conds;    /* conds made and not freed; see wake/cond.c */
-	struct evc__helper_job *owner; /* set by evc_abandon */
+	struct evc__helper_job *owner; /* job of the helper as owner; set by
+					  evc_abandon */
 	struct evc__systemd *systemd;
 	/* set by rooms above; called when c goes, before its parts go */
 	void (*release_signals)(evc_coord *c);
@@ -38,8 +41,8 @@ struct evc__coord_life {
 evc_status evc__coord_make(const evc_config *k, const char *func,
 			   evc_coord *parent, evc_coord **ret_c);
 void evc__coord_destroy(evc_coord *c);
-/* No other thread but those inside the refgate, and the helper, can reach c:
-   take c down and free c. */
+/* Take c down and free c.  Only the helper, and threads inside the refgate, can
+   still reach c. */
 void evc__coord_take_down(evc_coord *c);
 /* Remove the signal handlers that belong to c. */
 void evc__coord_release_handlers(evc_coord *c);

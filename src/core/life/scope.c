@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The life of a scope, a coordinator that is a member of another.  A scope
- * enters its parent's register and table; stop/scopes.c has the way of stops,
- * drains and errors between the two.
+ * enters the register and the table of listeners of its parent; stop/scopes.c
+ * has the way of stops, drains and errors between the two.
  *
- * Called by: evc_scope_new, evc_scope_ready and their kin; coord.c frees
+ * Called by: evc_scope_new, evc_scope_ready, evc_scope_parent; coord.c frees
  * scopes.
  * Locks: the parent's, then the scope's.  Atomics: alive, the refgates.
  */
@@ -18,8 +18,8 @@
 
 /* ---- life ---- */
 
-/* Enter the parent's register, alive because held; the parent's stop and drain
-   come at once. */
+/* Enter the parent's register.  The scope counts as alive, because it is held.
+   A stop or drain of the parent reaches the scope at once. */
 static evc_status
 enrol(evc_coord *s)
 {
@@ -34,7 +34,7 @@ enrol(evc_coord *s)
 	}
 	list_append(&p->scopes, &s->sibling);
 	p->join.n_phased += s->join.phase > 0;
-	/* Joins above wait for its `ended`, as for hooks. */
+	/* Joins above wait for `ended` of the scope as they wait for hooks. */
 	if (evc__scope_join_tells(s))
 		evc__hooks_count_above(s, 1);
 	if (s->join.phase > 0)
@@ -42,7 +42,8 @@ enrol(evc_coord *s)
 	s->life.held = true;
 	evc__trace(s, TRACE_BEGIN, 0, EVC_SCOPE, s->name, p->number);
 	evc__alive_add(s);
-	/* In the table first, then the look. */
+	/* The scope is in the table before this look at the word: the walk of a
+	   later stop finds the scope. */
 	w = sync_load_sc(&p->word);
 	if (w & WORD_DRAIN)
 		sync_or(&s->word, WORD_DRAIN);
@@ -62,8 +63,8 @@ void
 evc__scope_leave(evc_coord *s)
 {
 	evc_coord *p = s->parent;
-	/* Once s is off the list only its refgate keeps the parent; while s is
-	   on the list, that refgate is open. */
+	/* When s is off the list, s keeps its parent no more: this refgate
+	   does.  The refgate is open as long as s is on the list. */
 	bool kept = evc__refgate_enter(&p->life.gate);
 
 	evc__trace(s, TRACE_END, 0, EVC_SCOPE, s->name, p->number);
@@ -74,7 +75,7 @@ evc__scope_leave(evc_coord *s)
 	if (evc__scope_join_tells(s))
 		evc__hooks_count_above(s, (uint32_t)-1);
 	sync_unlock(&p->lock);
-	/* A phase that s held up may have its turn. */
+	/* A phase that has waited for s may have its turn. */
 	evc__ring(p);
 	if (kept)
 		evc__refgate_leave(&p->life.gate);
@@ -115,8 +116,8 @@ check_scope_opts(const evc_coord *parent, const evc_scope_opts *o)
 	return 0;
 }
 
-/* The scope's own part is made: a home, a scope join for `ended`, a place in
-   the parent. */
+/* Give a new scope its home and its scope join for `ended`, and put the scope
+   into the register of the parent. */
 static evc_status
 settle_in(evc_coord *s, const evc_scope_opts *o)
 {
@@ -161,7 +162,8 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 	s->stop.up.scope = s;
 	st = settle_in(s, o);
 	if (st < 0) {
-		/* A thread of the helper may be inside s already. */
+		/* The helper may be serving s: wait until the helper has
+		   left. */
 		evc__refgate_close(&s->life.gate);
 		evc__scope_join_drop(s);
 		evc__helper_end(s);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The function that the thread of a loop runs at the moment: a report of a loop
- * that does not turn names the function that holds the loop up.
+ * The function that the thread of a loop is in: when a loop does not turn, a
+ * report names the function that holds up the loop.
  *
  * Called by: all callers of the user's functions on a loop; reports.
  * Locks: none; only the loop's thread writes, with relaxed stores, and the
- * chain of stretches is thread-local.
+ * chain of calls is thread-local.
  */
 
 /*
- * Why a reactor cannot free a name under a report: the owner of a name is freed
- * under the coordinator's lock, after evc__busy_end, and reports read under
- * that lock.  So a reactor keeps the names of its own coordinator alone; a loop
- * that is in a function of another coordinator says only that much.
+ * A report may read a name safely: the owner of a name is freed under the
+ * coordinator's lock, after evc__busy_end, and reports read under this lock.
+ * For this reason a reactor keeps only names of its own coordinator; inside a
+ * function of another coordinator, the report has no name.
  *
- * The stores are relaxed and order nothing: a report wants the state of some
- * moment.
+ * The stores are relaxed and order nothing, because a report may show the state
+ * of any moment.
  *
- * The stretches of a thread form a chain, because one stretch may free the
- * reactor of another.
+ * The calls of a thread form a chain, because a call may free the reactor of
+ * another call.
  */
 #include "core/core.h"
 
@@ -26,11 +26,11 @@
 
 static __thread struct evc__busy *innermost;
 
-/* Only the loop's thread writes. */
+/* Only the loop's thread writes, so a load and a store are enough. */
 static void
-count_busy(struct evc__loop_waker *b, uint32_t d)
+count_busy(struct evc__loop_waker *lw, uint32_t change)
 {
-	sync_store_relaxed(&b->busy, sync_load_relaxed(&b->busy) + d);
+	sync_store_relaxed(&lw->busy, sync_load_relaxed(&lw->busy) + change);
 }
 
 void

@@ -13,10 +13,11 @@ evc__alive_add(evc_coord *c)
 {
 	uint32_t n = sync_load_sc(&c->stop.alive);
 
-	/* Add, then read the word; the thread that closes the round sets
-	   CLOSING, then reads the count: at least one of the two sees the
-	   other.  A count of 0 is raised in the parent first: a join above
-	   never finds nothing alive while a member lives here. */
+	/* This thread raises the count, then reads the word (in evc__reopen); a
+	   closing thread sets CLOSING, then reads the count.  So at least one
+	   thread sees the other.  When the count was 0, the count of the parent
+	   is raised first, so that a join above always finds something alive
+	   while a member lives here. */
 	for (;;) {
 		if (n > 0 || c->parent == NULL) {
 			if (sync_cas(&c->stop.alive, &n, n + 1))
@@ -48,8 +49,8 @@ evc__reopen(evc_coord *c)
 void
 evc__alive_sub(evc_coord *c)
 {
-	/* Down in the opposite order.  The caller keeps c, and so all
-	   coordinators above c, and rings afterwards. */
+	/* The parent's count is lowered after the count of c.  The caller keeps
+	   c, and so all coordinators above c, and rings afterwards. */
 	while (sync_sub(&c->stop.alive, 1) == 1 && c->parent != NULL) {
 		c = c->parent;
 		sync_sub(&c->stop.n_live_scopes, 1);
