@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stop hooks: functions that are called once for each stop.  Each hook
- * remembers the number of the last stop that called the hook; a hook is due
- * while that number differs from the number of stops there have been.  So a
- * stop before the hook was added is not missed, nor a stop that was cleared
- * before the loop turned.
+ * Stop hooks: functions that are called once for each stop.  Each hook keeps
+ * the number of the last stop that called the hook; the hook is due while this
+ * number differs from the number of stops so far.  So a stop before the hook
+ * was added is not missed, nor a stop that was cleared before the loop turned.
  *
- * Called by: evc_on_stop; turns of loops and the helper run
- * hooks; joins ask for due hooks.
+ * Called by: evc_on_stop; turns of loops and the helper run hooks; joins ask
+ * for due hooks.
  * Locks: the coordinator's, given up while a hook runs; `running` marks the
  * hook meanwhile.
  */
@@ -18,10 +17,10 @@
 #include "base/self.h"
 #include "base/unwind.h"
 
-/* The value of `told` once h has been called.  For hooks that asked for drains,
-   a drain counts as the stop that the drain becomes. */
+/* The value of `told` after a call of h for the present stop.  For a hook with
+   EVC_ON_DRAIN, a drain counts as the stop that the drain becomes. */
 static uint32_t
-number(const struct evc__hook *h, uint64_t w)
+stop_number(const struct evc__hook *h, uint64_t w)
 {
 	if ((h->m.e.flags & EVC_ON_DRAIN) && (w & WORD_DRAIN))
 		w |= WORD_FLAG;
@@ -31,13 +30,14 @@ number(const struct evc__hook *h, uint64_t w)
 bool
 evc__hook_pending(const struct evc__hook *h, uint64_t w)
 {
-	return h->running != 0 || (!h->removed && h->told != number(h, w));
+	return h->running != 0 || (!h->removed && h->told != stop_number(h, w));
 }
 
-/* Lock held: hooks of the helper run one after the other, also when the
-   helper's first thread hangs in a hook. */
+/* Lock held: does a hook of r (NULL: of the helper) run now?  The hooks of the
+   helper run one after the other, also when a thread of the helper hangs in a
+   hook and another thread leads. */
 static bool
-one_runs(const evc_coord *c, const evc_reactor *r)
+hook_runs(const evc_coord *c, const evc_reactor *r)
 {
 	struct list *n, *tmp;
 
@@ -47,7 +47,8 @@ one_runs(const evc_coord *c, const evc_reactor *r)
 	return false;
 }
 
-/* Lock held: the first hook that is due on r, from *at on; moves *at there. */
+/* Lock held: the first hook from *at on that is due on r, or NULL.  *at moves
+   to this hook. */
 static struct evc__hook *
 next_due(evc_coord *c, const evc_reactor *r, uint64_t w, struct list **at)
 {
@@ -55,7 +56,7 @@ next_due(evc_coord *c, const evc_reactor *r, uint64_t w, struct list **at)
 		struct evc__hook *h = HOOK_OF(*at);
 
 		if (h->reactor == r && h->running == 0 && !h->removed &&
-		    h->told != number(h, w))
+		    h->told != stop_number(h, w))
 			return h;
 	}
 	return NULL;
@@ -90,23 +91,24 @@ evc__hooks_due(evc_coord *c, const evc_reactor *r)
 }
 
 void
-evc__hooks_count_above(evc_coord *c, uint32_t d)
+evc__hooks_count_above(evc_coord *c, uint32_t change)
 {
 	while ((c = c->parent) != NULL)
-		sync_add(&c->loop.n_hooks_below, d);
+		sync_add(&c->loop.n_hooks_below, change);
 }
 
 /* Lock held. */
 static void
-hooks_count(evc_coord *c, uint32_t d)
+hooks_count(evc_coord *c, uint32_t change)
 {
-	sync_add(&c->loop.n_hooks, d);
-	evc__hooks_count_above(c, d);
+	sync_add(&c->loop.n_hooks, change);
+	evc__hooks_count_above(c, change);
 }
 
-/* Lock held.  A hook that runs stays until its return: joins wait for that. */
+/* Lock held: free h.  A hook that runs is freed after its return, because joins
+   wait for the return. */
 static void
-forget(struct evc__hook *h)
+remove_hook(struct evc__hook *h)
 {
 	evc_coord *c = h->m.c;
 
@@ -128,7 +130,7 @@ call_hook(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 	uint64_t w;
 
 	evc__reported_forget();
-	/* The stop of the hook may have come after the turn began. */
+	/* The stop may have come after the begin of the turn. */
 	if (r != NULL)
 		evc__reactor_heard(r);
 	evc__trace_member(TRACE_CALL, &h->m);
@@ -139,9 +141,9 @@ call_hook(evc_coord *c, evc_reactor *r, struct evc__hook *h)
 		return;
 	evc__trace_member(TRACE_RETURN, &h->m);
 	w = sync_load(&c->word);
-	/* A cleared stop is over: a result of its hook must not stop the new
-	   round. */
-	if ((w & (WORD_FLAG | WORD_DRAIN)) && number(h, w) == h->told)
+	/* If the stop was cleared while h ran, the result of h must not stop
+	   the new round. */
+	if ((w & (WORD_FLAG | WORD_DRAIN)) && stop_number(h, w) == h->told)
 		evc__member_result(c, h->m.e.id, h->m.name, 0, st, false);
 	else
 		evc__log_hook(c, h->m.name, st);
@@ -157,14 +159,14 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 	if (sync_load_sc(&c->loop.n_hooks) == 0)
 		return;
 	sync_lock(&c->lock);
-	if (r == NULL && one_runs(c, r)) {
+	if (r == NULL && hook_runs(c, r)) {
 		sync_unlock(&c->lock);
 		return;
 	}
 	for (;;) {
-		/* Hooks before the last hook called are due again only in
-		   another stop: so a list of ten thousand hooks is walked
-		   once. */
+		/* In the same stop, hooks before the last called hook are not
+		   due again.  So the walk goes on at *at, and passes ten
+		   thousand hooks only once. */
 		w = sync_load(&c->word) & ~(WORD_CLOSING | WORD_JOINED);
 		if (at == &c->loop.hooks || w != seen)
 			at = c->loop.hooks.next;
@@ -177,14 +179,14 @@ evc__hooks_run(evc_coord *c, evc_reactor *r)
 		sync_unlock(&c->lock);
 		call_hook(c, r, h);
 		if (!evc__same_process(c))
-			return; /* a fork child, made in the hook */
+			return; /* h has forked, this is the child */
 		sync_lock(&c->lock);
 		h->running = 0;
 		/* Joins wait for the return of h, and so may a thread that
 		   removes h. */
 		if (h->removed) {
 			at = at->next;
-			forget(h);
+			remove_hook(h);
 		} else
 			evc__ring(c);
 	}
@@ -200,7 +202,7 @@ evc__hooks_drop(evc_coord *c, const evc_reactor *r)
 		struct evc__hook *h = HOOK_OF(n);
 
 		if (h->reactor == r)
-			forget(h);
+			remove_hook(h);
 	}
 }
 
@@ -215,7 +217,7 @@ hook_remove(struct evc__member *m)
 	/* The return of the hook rings. */
 	if (h->running != 0 && h->running != evc__tid())
 		return 1;
-	forget(h);
+	remove_hook(h);
 	return 0;
 }
 
@@ -223,7 +225,7 @@ static const struct evc__member_ops hook_ops = { .remove = hook_remove };
 
 /* Lock held. */
 static evc_status
-place(evc_coord *c, struct evc__hook *h, const evc_member_opts *o)
+add_hook(evc_coord *c, struct evc__hook *h, const evc_member_opts *o)
 {
 	evc_status st = h->reactor != NULL ?
 				evc__reactor_usable(h->reactor, "evc_on_stop") :
@@ -244,8 +246,8 @@ place(evc_coord *c, struct evc__hook *h, const evc_member_opts *o)
 		evc__wakers_drop(&h->m);
 		return st;
 	}
-	/* Count, then look: a stop from here on tells the loop or the helper; a
-	   stop before is seen here. */
+	/* The hook is counted before this look at the word: a later stop tells
+	   the loop or the helper; this thread sees an earlier stop. */
 	hooks_count(c, 1);
 	if (sync_load_sc(&c->word) & (WORD_FLAG | WORD_DRAIN)) {
 		if (h->reactor != NULL)
@@ -290,7 +292,7 @@ on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 		o != NULL && o->reactor != NULL ? o->reactor : c->loop.home;
 	h->m.e.flags |= EVC_BACKGROUND;
 	sync_lock(&c->lock);
-	st = place(c, h, o);
+	st = add_hook(c, h, o);
 	id = h->m.e.id;
 	if (st == 0 && ret_id != NULL)
 		*ret_id = id;

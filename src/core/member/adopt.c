@@ -4,7 +4,7 @@
  * The code is in core, and not with the members, because a join takes a list of
  * such threads.
  *
- * Called by: evc_register_thread and its kin; joins with a list.
+ * Called by: evc_register_thread, evc__adopt_list for joins with a list.
  * Locks: the coordinator's is held where a function says so, and given up while
  * another thread joins.
  */
@@ -13,7 +13,8 @@
 #include "base/kick.h"
 #include "base/text.h"
 
-/* 1 yes, 0 no.  A thread counts as joinable when the answer cannot be found. */
+/* Is t detached, or no thread?  When there is no answer, t counts as
+   joinable. */
 static int
 detached(pthread_t t)
 {
@@ -29,7 +30,8 @@ detached(pthread_t t)
 	return state == PTHREAD_CREATE_DETACHED;
 }
 
-/* Lock held.  *ret_busy: t is being joined at this moment. */
+/* Lock held: the member of the thread t, or NULL.  *ret_busy: another thread is
+   joining t now. */
 static struct evc__member *
 find_pthread(const evc_coord *c, pthread_t t, bool *ret_busy)
 {
@@ -69,7 +71,8 @@ make_adopted(evc_coord *c, const char *name, pthread_t t,
 	return m;
 }
 
-/* Lock held: if m is the calling thread, note that for the thread. */
+/* Lock held: if the calling thread is the thread of m, store m as its
+   member. */
 static void
 is_self(struct evc__member *m)
 {
@@ -83,8 +86,9 @@ is_self(struct evc__member *m)
 		evc__kick_unblock(NULL);
 }
 
-/* Lock held, given up while t's former owner is being joined.  m is used or
-   freed.  Returns the entry, which may be an older one, or NULL. */
+/* Lock held, given up while another thread joins an equal pthread_t: put m into
+   the register, or free m.  Returns the entry of the thread, perhaps an older
+   entry than m; NULL: no memory. */
 static struct evc__member *
 adopt(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
 {
@@ -92,9 +96,9 @@ adopt(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
 	bool busy;
 	uint32_t seq;
 
-	/* A pthread_t is used again as soon as its thread was joined: while an
-	   equal pthread_t is being joined, t may be the old thread or a new
-	   one.  The end of that join rings. */
+	/* After the join of a thread its pthread_t may be used again.  So while
+	   another thread joins an equal pthread_t, this pthread_t may be the
+	   old thread or a new thread.  The end of the join rings. */
 	sync_add(&c->stop.n_sleepers, 1);
 	for (;;) {
 		seq = sync_load_sc(&c->stop.join_seq);
@@ -146,7 +150,8 @@ evc__adopt_list(evc_coord *c, const evc_join_opts *o)
 				-EVC_INVALID_ARGUMENT,
 				"thread %u of the list is none, or detached",
 				i);
-	/* All memory first: a list is taken whole or not at all. */
+	/* All memory is allocated first, so that the whole list is registered,
+	   or nothing. */
 	made = sync_alloc(n, sizeof *made);
 	for (i = 0; made != NULL && i < n; i++) {
 		made[i] = make_adopted(c, NULL, o->threads[i], NULL);

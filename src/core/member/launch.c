@@ -15,8 +15,8 @@
 #include "base/tls.h"
 #include "core/core.h"
 
-/* The last step of a started thread with the coordinator: from DONE on only the
-   join of the thread keeps the record alive, and that join waits for the
+/* The last use of the record by a started thread.  From DONE on, only the
+   joining thread keeps the record, and the join waits for the end of this
    thread. */
 static void
 end_pthread(struct evc__pthread *p)
@@ -44,7 +44,7 @@ end_without_result(struct evc__pthread *p)
 	end_pthread(p);
 }
 
-/* pthread_exit or cancellation. */
+/* Cleanup handler: fn has left by pthread_exit or cancellation. */
 static void
 ended_without_result(void *arg)
 {
@@ -60,8 +60,9 @@ thread_main(void *arg)
 	evc_status st;
 	int old;
 
-	/* Wait until the member is in the register: an error that fn reports at
-	   once must not meet a round that is still closed. */
+	/* Wait for the lock, and so until the member is in the register and the
+	   round is open: an error of fn would count as late in a closed
+	   round. */
 	sync_lock(&m->c->lock);
 	sync_unlock(&m->c->lock);
 	evc__thread_rename(m->name);
@@ -73,8 +74,9 @@ thread_main(void *arg)
 	/* A cancellation from here on comes too late to change the result. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_cleanup_pop(0);
-	/* A fork child that returns here has this thread alone: the child ends
-	   as by exit(0), and its parent's coordinator is not told. */
+	/* fn has forked, and the child has returned here.  The thread is the
+	   only thread of the child, so the child ends as by exit(0), and tells
+	   nothing to the coordinator of the parent process. */
 	if (!evc__same_process(m->c))
 		return NULL;
 	if (!p->reports)

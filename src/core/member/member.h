@@ -290,9 +290,9 @@ void evc__hooks_run(evc_coord *c, evc_reactor *r);
 /* Lock held: is a hook of r due or running? */
 bool evc__hooks_due(evc_coord *c, const evc_reactor *r);
 bool evc__hook_pending(const struct evc__hook *h, uint64_t w);
-/* A stop of c will call d more hooks; joins above may have to wait for these
-   calls. */
-void evc__hooks_count_above(evc_coord *c, uint32_t d);
+/* `change` more calls (or fewer) at a stop of c; joins above may have to wait
+   for these calls. */
+void evc__hooks_count_above(evc_coord *c, uint32_t change);
 /* Lock held: a drain was taken back; the stop that the drain would have become
    has the number stops + 1. */
 void evc__drained_hooks_forget(evc_coord *c, uint32_t stops);

@@ -78,8 +78,9 @@ reap(struct evc__member *m, uint64_t ns)
 	return true;
 }
 
-/* A join reads the return value of a thread; a stop for the end alone is asked
-   for here, for there may be no join. */
+/* Lock held: the pidfd says that the thread has ended.  Only a join can read
+   the return value.  But a stop for the end itself is asked for here, because
+   there may be no join. */
 static void
 vanished(struct evc__member *m)
 {
@@ -133,8 +134,8 @@ evc__pthread_watch(struct evc__member *m)
 	m->pidfd = sync_pidfd(tid);
 	if (m->pidfd < 0)
 		return false;
-	/* The thread may have ended in between, and another thread have its
-	   number. */
+	/* The thread may have ended before sync_pidfd, and a new thread may
+	   have got its number. */
 	if (evc__pthread_tid(m->thread) == tid && evc__helper_watch(m->c, m))
 		return true;
 	sync_fd_close(m->pidfd);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_member_remove: out of the register before a member's end.  Only its kind
- * knows how to end a member early: a kind that can be removed has
- * evc__member_ops.remove; loopers on a loop, which are no struct evc__member,
- * have evc__looper_ops.remove.  Here is the shared part: a caller that has to
- * wait for another thread sleeps until a ring, as a join does, and asks again.
+ * evc_member_remove: a member leaves the register before its end.  Only the
+ * kind of a member knows how to end the member early: kinds with this ability
+ * have evc__member_ops.remove; loopers on a loop, which are no struct
+ * evc__member, have evc__looper_ops.remove.  This file has the common part: a
+ * caller that must wait for another thread sleeps until a ring, as a join does,
+ * and asks again.
  *
  * Called by: the public call; evc__dormant_drop by the end of a round.
  * Locks: the coordinator's, given up while the caller sleeps; inside the
@@ -36,8 +37,8 @@ try_remove(evc_coord *c, struct evc__entry *e, bool waited)
 				   m->name);
 	if (!evc__is_thread(m) || sync_load(&m->state) == EVC_LIVE)
 		return m->ops->remove(m);
-	/* The thread has ended: after a wait for that end, a join of the thread
-	   does as well. */
+	/* The thread has ended.  If this call has waited for the end, the join
+	   of the thread completes the removal. */
 	if (!waited)
 		return evc__refuse_removal(e->id);
 	evc__members_reap(c, BACKOFF_MOST_NS);
@@ -54,7 +55,8 @@ remove_waiting(evc_coord *c, evc_id id)
 	int st;
 
 	for (;;) {
-		/* Before the look: a later change moves join_seq. */
+		/* join_seq is read before the look: a later change moves
+		   join_seq, and ends the sleep. */
 		seq = sync_load_sc(&c->stop.join_seq);
 		e = evc__id_find(c, id);
 		if (e == NULL && !waited)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The meaning of the result of a member's function, and the guard, which calls
- * a function as a member's is called.
+ * The meaning of the result of a member's function, and evc_guard, which calls
+ * a function of the program in the way of a member's function.
  *
  * Called by: launch.c, hooks, runners, loopers, holds; programs: evc_guard.
  * Locks: none held; the coordinator's is taken for the wakers of a guard.
@@ -55,7 +55,7 @@ struct guard {
 	sigset_t signals;
 };
 
-/* Also when fn has left by pthread_exit. */
+/* The end of a guard, also when fn has left by pthread_exit or an exception. */
 static void
 end_wakers(struct guard *w)
 {
@@ -109,7 +109,7 @@ call_guarded(evc_coord *c, evc_fn *fn, void *arg, const evc_member_opts *o,
 
 	if (st < 0)
 		return st;
-	/* Only a report of fn's own counts as reported by fn. */
+	/* Earlier reports of this thread do not count as reports of fn. */
 	evc__reported_forget();
 	*ret_thrown = !evc__fn_catching(fn, c, arg, ret_result);
 	return 0;
