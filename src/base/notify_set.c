@@ -25,19 +25,19 @@ chunk_new(unsigned n)
 
 /* Find a free slot, or make one.  false: no memory. */
 static bool
-find_free(struct notify_set *b, struct notify_place *ret)
+find_free(struct notify_set *set, struct notify_place *ret)
 {
-	struct notify_chunk *k = b->open, *next;
+	struct notify_chunk *k = set->open, *next;
 	unsigned i;
 
 	if (k == NULL) {
 		k = chunk_new(FIRST_SLOTS);
 		if (k == NULL)
 			return false;
-		b->open = k;
-		sync_store_sc(&b->first, k);
+		set->open = k;
+		sync_store_sc(&set->first, k);
 	}
-	for (;; k = b->open = next) {
+	for (;; k = set->open = next) {
 		for (i = 0; i < k->n; i++)
 			if (sync_load(&k->slot[i]) == NULL) {
 				ret->k = k;
@@ -55,42 +55,44 @@ find_free(struct notify_set *b, struct notify_place *ret)
 }
 
 bool
-evc__notify_set_room(struct notify_set *b)
+evc__notify_set_room(struct notify_set *set)
 {
 	struct notify_place p;
 
-	return find_free(b, &p);
+	return find_free(set, &p);
 }
 
 bool
-evc__notify_set_add(struct notify_set *b, void *item, struct notify_place *ret)
+evc__notify_set_add(struct notify_set *set, void *item,
+		    struct notify_place *ret)
 {
-	if (!find_free(b, ret))
+	if (!find_free(set, ret))
 		return false;
 	sync_store_sc(&ret->k->slot[ret->i], item);
 	return true;
 }
 
 void
-evc__notify_set_remove(struct notify_set *b, struct notify_place *p)
+evc__notify_set_remove(struct notify_set *set, struct notify_place *p)
 {
 	struct notify_chunk *k;
 
 	sync_store_sc(&p->k->slot[p->i], NULL);
 	sync_and(&p->k->marked, ~(UINT64_C(1) << p->i));
-	/* A search for a free slot begins at the first chunk that has one. */
-	for (k = sync_load(&b->first); k != b->open; k = sync_load(&k->next))
+	/* `open` must be the first chunk with a free slot. */
+	for (k = sync_load(&set->first); k != set->open;
+	     k = sync_load(&k->next))
 		if (k == p->k) {
-			b->open = k;
+			set->open = k;
 			break;
 		}
 	p->k = NULL;
 }
 
 void
-evc__notify_set_free(struct notify_set *b)
+evc__notify_set_free(struct notify_set *set)
 {
-	struct notify_chunk *k = sync_load(&b->first), *next;
+	struct notify_chunk *k = sync_load(&set->first), *next;
 
 	for (; k != NULL; k = next) {
 		next = sync_load(&k->next);
@@ -99,7 +101,7 @@ evc__notify_set_free(struct notify_set *b)
 }
 
 void *
-evc__notify_set_next(struct notify_set *b, struct notify_cursor *at)
+evc__notify_set_next(struct notify_set *set, struct notify_cursor *at)
 {
 	uint64_t marked, bit;
 	unsigned i;
@@ -110,7 +112,7 @@ evc__notify_set_next(struct notify_set *b, struct notify_cursor *at)
 				 ? sync_load_sc(&at->k->marked) & at->ahead
 				 : 0;
 		if (marked == 0) {
-			at->k = at->k == NULL ? sync_load_sc(&b->first)
+			at->k = at->k == NULL ? sync_load_sc(&set->first)
 					      : sync_load_sc(&at->k->next);
 			if (at->k == NULL)
 				return NULL;
@@ -120,8 +122,8 @@ evc__notify_set_next(struct notify_set *b, struct notify_cursor *at)
 		i = (unsigned)__builtin_ctzll(marked);
 		bit = UINT64_C(1) << i;
 		at->ahead = ~(bit | (bit - 1));
-		/* The mark is cleared before the item is read: a thread that
-		   marks the item from here on does so for the next pass. */
+		/* The mark is cleared before the item is read: a later mark is
+		   for the next pass. */
 		if (!(sync_and(&at->k->marked, ~bit) & bit))
 			continue;
 		item = sync_load(&at->k->slot[i]);

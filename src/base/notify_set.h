@@ -15,7 +15,8 @@
 
 struct notify_chunk {
 	_Atomic(struct notify_chunk *) next;
-	/* atomic: evc__notify_mark -> evc__notify_set_next; a bit for each slot */
+	/* atomic: evc__notify_mark -> evc__notify_set_next; a bit for each
+	   slot */
 	_Atomic uint64_t marked;
 	unsigned n;
 	_Atomic(void *) slot[];
@@ -33,14 +34,14 @@ struct notify_place {
 };
 
 /* Owner's lock: make room for another item.  false: no memory. */
-bool evc__notify_set_room(struct notify_set *b);
+bool evc__notify_set_room(struct notify_set *set);
 /* Owner's lock; false: no memory. */
-bool evc__notify_set_add(struct notify_set *b, void *item,
+bool evc__notify_set_add(struct notify_set *set, void *item,
 			 struct notify_place *ret);
 /* Owner's lock. */
-void evc__notify_set_remove(struct notify_set *b, struct notify_place *p);
+void evc__notify_set_remove(struct notify_set *set, struct notify_place *p);
 /* No other thread can reach the set. */
-void evc__notify_set_free(struct notify_set *b);
+void evc__notify_set_free(struct notify_set *set);
 
 /* Any thread, signal-safe; the item is in the set. */
 static inline void
@@ -59,6 +60,6 @@ struct notify_cursor {
 
 /* Clear the mark of the next marked item and return the item, or NULL.  Owner's
    lock, which may be released between two calls. */
-void *evc__notify_set_next(struct notify_set *b, struct notify_cursor *at);
+void *evc__notify_set_next(struct notify_set *set, struct notify_cursor *at);
 
 #endif

@@ -10,16 +10,15 @@
 
 /*
  * Each slot is guarded by a word (state, stops).  A CAS to CLAIMED gives the
- * slot one writer, and that writer alone stores READY, or LATE for an error
+ * slot to a single writer.  Only this writer stores READY, or LATE for an error
  * that came when the round was closed.  A READY or LATE slot of an older round
- * is as good as FREE. Readers copy under the lock, and only slots of the
- * present round, which changes under the lock alone: so no reader meets a
- * writer, no writer waits, and a writer that slept through a clear does no
- * harm.
+ * counts as FREE.  Readers hold the lock, and copy only slots of the present
+ * round, which changes under the lock alone.  So no reader meets a writer, no
+ * writer waits, and a writer that has slept during a clear does no harm.
  *
  * Slot 0 is kept for the winner and slot 1 for the first error; clean requests
- * may use half of the rest.  Without a slot the code still counts: the code
- * stands in the coordinator's word.
+ * may use half of the rest.  A code without a slot still counts, because the
+ * coordinator's word has the code.
  */
 #include "base/self.h"
 #include "base/text.h"
@@ -30,6 +29,7 @@ enum slot_state { FREE, CLAIMED, READY, LATE };
 #define SLOT_STATE(s) ((s) & 3)
 #define SLOT_STOPS(s) ((s) >> 2)
 
+/* Is the slot of an older round than the round after this number of stops? */
 static bool
 older(uint32_t slot, uint32_t stops)
 {
@@ -38,13 +38,14 @@ older(uint32_t slot, uint32_t stops)
 	return by != 0 && by < WORD_STOPS_MASK / 2;
 }
 
+/* Claim a slot for a writer in the round of w. */
 static bool
 claim(evc_coord *c, unsigned slot, uint64_t w)
 {
 	uint32_t old = sync_load(&c->stop.slot_word[slot]);
 
-	/* Reasons of a cleared round have no reader any more: readers hold the
-	   lock, and the word that was read here was swapped under the lock. */
+	/* A slot of an older round has no reader: readers hold the lock, and
+	   the word has moved to the round of w under the lock. */
 	if (SLOT_STATE(old) == CLAIMED ||
 	    (SLOT_STATE(old) != FREE && !older(old, WORD_STOPS(w))))
 		return false;
@@ -65,7 +66,8 @@ evc__slot_claim(evc_coord *c, uint64_t w, bool error, bool late)
 	for (i = 2; i < end; i++)
 		if (claim(c, i, w))
 			return i;
-	/* The slots of a winner and of a first error that came without. */
+	/* When a winner or a first error found no slot of its own, later errors
+	   may use slot 0 or 1. */
 	if (error && (w & WORD_FLAG) && claim(c, 0, w))
 		return 0;
 	if (error && WORD_ERR_CODE(w) != 0 && claim(c, 1, w))
@@ -120,8 +122,9 @@ evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 void
 evc__slot_publish(evc_coord *c, unsigned slot, uint64_t w, bool late)
 {
-	/* Release: the reason is whole before a reader sees READY. Only the
-	   writer moves a CLAIMED slot, so a plain store does. */
+	/* The store is a release, so a reader that sees READY sees the whole
+	   reason.  Only the writer changes a CLAIMED slot, so no CAS is
+	   needed. */
 	sync_store(&c->stop.slot_word[slot],
 		   SLOT(late ? LATE : READY, WORD_STOPS(w)));
 }
@@ -170,8 +173,8 @@ evc__reports_forget(evc_coord *c, uint64_t w)
 	uint32_t ready;
 	unsigned i;
 
-	/* A reason before its CAS on the word does not count: the reason may
-	   come into the word after this look. */
+	/* A reason is left alone before its CAS on the word, because the word
+	   may get this reason later. */
 	for (i = 0; i < c->stop.n_slots; i++) {
 		ready = SLOT(READY, WORD_STOPS(w));
 		if (sync_load(&c->stop.slot[i].reported))
@@ -196,10 +199,11 @@ evc__reason_late(const evc_coord *c, unsigned slot)
 	return SLOT_STATE(sync_load(&c->stop.slot_word[slot])) == LATE;
 }
 
-/* A thread that another thread has registered does not know, in its request,
-   that it is a member; the register knows. */
+/* Set the author of a reason, if the author is the thread of m: a thread that
+   another thread has registered does not know, at its request, that it is a
+   member. */
 static void
-sign(struct evc__slot *s, const struct evc__member *m)
+set_author(struct evc__slot *s, const struct evc__member *m)
 {
 	if (s->r.by != 0 || m->tid == 0 || m->tid != s->r.tid ||
 	    m->since_ns > s->r.mono_ns)
@@ -219,7 +223,7 @@ evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 		return false;
 	if (c->stop.slot[slot].r.by == 0)
 		LIST_EACH(n, tmp, &c->member.all)
-			sign(&c->stop.slot[slot],
+			set_author(&c->stop.slot[slot],
 			     LIST_OF(n, struct evc__member, node));
 	*ret = c->stop.slot[slot].r;
 	if (ret->kind == EVC_BY_ERROR && !evc__reason_is_error(c, slot, w))
@@ -230,8 +234,8 @@ evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 bool
 evc__reason_is_error(const evc_coord *c, unsigned slot, uint64_t w)
 {
-	/* CANCELLED is an error only as the request that won; the slot may have
-	   been written before another request won. */
+	/* EVC_CANCELLED is an error only as the winner.  The slot may have been
+	   written as the winner's before another request has won. */
 	if (c->stop.slot[slot].r.code == EVC_CANCELLED && (w & WORD_FLAG) &&
 	    !evc__reason_late(c, slot))
 		return c->stop.slot[slot].error && WORD_ERR_CODE(w) != 0 &&
@@ -247,11 +251,11 @@ evc__reasons_sign(evc_coord *c, const struct evc__member *m)
 
 	for (i = 0; i < c->stop.n_slots; i++)
 		if (readable(c, i, w))
-			sign(&c->stop.slot[i], m);
+			set_author(&c->stop.slot[i], m);
 }
 
-/* Errors beside the first, which stands in the word: counted for the round of w
-   alone. */
+/* Count an error besides the first error, which is in the word.  The count is
+   of the round of w alone. */
 void
 evc__error_count(evc_coord *c, uint64_t w)
 {
@@ -285,27 +289,28 @@ evc__n_errors(const evc_coord *c, uint64_t w)
 evc_status
 evc_raise_requested(const evc_coord *c, evc_reason *ret_reason)
 {
-	evc_coord *me = (evc_coord *)c;
+	evc_coord *locked = (evc_coord *)c;
 	evc_status st = evc__check(c, __func__);
 	evc_reason r = { 0 };
 	uint64_t w;
 
 	if (st < 0)
 		return st;
-	sync_lock(&me->lock);
+	sync_lock(&locked->lock);
 	w = sync_load(&c->word);
 	if (!evc__reason_copy(c, WORD_ERR_SLOT(w), w, &r)) {
 		r.code = WORD_ERR_CODE(w);
 		r.kind = EVC_BY_ERROR;
 		r.round = WORD_ROUND(w);
 	}
-	sync_unlock(&me->lock);
+	sync_unlock(&locked->lock);
 	if (WORD_ERR_CODE(w) != 0 && ret_reason != NULL)
 		*ret_reason = r;
 	return WORD_ERR_CODE(w);
 }
 
-/* Lock held: the slot of the index-th reason - the winner, then by time. */
+/* Lock held: the slot of a reason by its index: first the winner, then the
+   others in the order of time. */
 static unsigned
 nth(const evc_coord *c, uint64_t w, unsigned index)
 {
@@ -329,7 +334,7 @@ nth(const evc_coord *c, uint64_t w, unsigned index)
 evc_status
 evc_reason_get(const evc_coord *c, unsigned index, evc_reason *ret_reason)
 {
-	evc_coord *me = (evc_coord *)c;
+	evc_coord *locked = (evc_coord *)c;
 	evc_status st = evc__check(c, __func__);
 	bool found;
 	evc_reason r;
@@ -337,10 +342,10 @@ evc_reason_get(const evc_coord *c, unsigned index, evc_reason *ret_reason)
 
 	if (st < 0)
 		return st;
-	sync_lock(&me->lock);
+	sync_lock(&locked->lock);
 	w = sync_load(&c->word);
 	found = evc__reason_copy(c, nth(c, w, index), w, &r);
-	sync_unlock(&me->lock);
+	sync_unlock(&locked->lock);
 	if (!found)
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "evc_reason_get: no reason %u", index);

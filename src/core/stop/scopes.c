@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way down to scopes and up: a stop, a drain, an error.  The walk of the
- * parent's stop finds a scope in its table and asks the scope with code OK and
- * kind EVC_BY_PARENT. parent_stop: number of the parent's stop that was handed
- * down; own_stop: number of a stop of the scope that had another request as
- * well.
+ * The way of stops and drains down to scopes, and of errors up.  The walk of
+ * the parent's stop finds a scope in the table of listeners, and makes a
+ * request to the scope with code OK and kind EVC_BY_PARENT.  parent_stop has
+ * the number of the parent's last stop that was handed down; own_stop has the
+ * number of the scope's last stop with another request.
  *
  * Called by: the walk, requests, phases, a clear.
  * Locks: none, but where a function says so.
@@ -22,9 +22,9 @@ evc__driven(const evc_coord *c)
 	return false;
 }
 
-/* Record the parent's stop.  parent_stop is set afterwards, so that a thread
-   that reads parent_stop finds the stop recorded.  An earlier stop of the scope
-   stays, with the parent's beside it. */
+/* Record the parent's stop in the scope.  parent_stop is set afterwards, so
+   that a thread that reads parent_stop finds the stop recorded.  If the scope
+   has a stop already, this stop stays. */
 static void
 hand_down(evc_coord *s, uint32_t stop)
 {
@@ -37,9 +37,9 @@ hand_down(evc_coord *s, uint32_t stop)
 
 	evc__text_add(&t, "the stop of ");
 	evc__text_add(&t, s->parent->name);
-	/* A clear of the scope between the two stores would not be undone here,
-	   nor would that clear follow a stop that parent_stop does not show
-	   yet: so look again. */
+	/* A clear of the scope may come between the two stores.  This clear
+	   does not yet see parent_stop, and so does not ask the scope again.
+	   Therefore this thread looks again. */
 	while (!(sync_load_sc(&s->word) & WORD_FLAG) ||
 	       sync_load_sc(&s->stop.parent_stop) != stop) {
 		evc__request_record(s, &q, &error);
@@ -50,9 +50,9 @@ hand_down(evc_coord *s, uint32_t stop)
 bool
 evc__scope_ask(evc_coord *s, uint32_t stop)
 {
-	/* The flag of the parent is set, then this thread looks for joins; a
-	   join that leaves counts itself out, then looks at the flag: one of
-	   the two tells. */
+	/* The flag of the parent is set before this thread looks for joins; a
+	   join that leaves lowers its count before it looks at the flag.  So
+	   this thread or the join tells the scope. */
 	if (s->join.phase > 0 && sync_load_sc(&s->stop.parent_stop) != stop &&
 	    evc__driven(s->parent))
 		return false;
@@ -78,8 +78,9 @@ evc__scope_follow(evc_coord *s)
 
 	if ((w & WORD_DRAIN) && !(sync_or(&s->word, WORD_DRAIN) & WORD_DRAIN))
 		evc__tell_drain(s);
-	/* A clear of the parent that has been here already starts again, or has
-	   swapped the word: then the scope is not asked. */
+	/* A clear of the parent that has already passed this scope starts
+	   again, because CLOSING is gone; or the clear has swapped the word,
+	   and then the scope is not asked. */
 	if ((w & WORD_FLAG) &&
 	    sync_load_sc(&s->stop.parent_stop) == WORD_STOP_NUMBER(w)) {
 		sync_and(&s->parent->word, ~WORD_CLOSING);
@@ -103,8 +104,8 @@ evc__scope_error(evc_coord *c, const struct evc__request *q)
 	struct evc__request up = *q;
 	bool error = true;
 
-	/* The text stays, and the author; but ids of members are of one
-	   coordinator only. */
+	/* The text and the author stay; but an id of a member is valid in its
+	   own coordinator only. */
 	if (up.who == NULL && m != NULL)
 		up.who = m->name;
 	up.by = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ways between a scope, a coordinator that is a member of another, and its
- * parent.
+ * A scope is a coordinator that is a member of another, its parent: the way of
+ * stops, drains and errors between the two.
  * Locks: the parent's, then the scope's; requests, rings and counts, which go
  * up, take none.
  */
@@ -13,15 +13,17 @@
 #define EVC__DEPTH_MOST 32
 #define SCOPE_OF(n) LIST_OF(n, evc_coord, sibling)
 
-/* Signal-safe, in a walk of the parent's stop: hand the stop down, unless the
-   scope's phase has to wait.  true: go on with the scope's own listeners. */
+/* Signal-safe, in the walk of the parent's stop: hand the stop down, unless the
+   phase of the scope has to wait.  true: the walk goes on with the listeners of
+   the scope. */
 bool evc__scope_ask(evc_coord *s, uint32_t stop);
 /* Hand the stop down and tell all listeners of the scope. */
 void evc__scope_tell(evc_coord *s);
-/* An error of c goes up as the policies of c say; signal-safe. */
+/* Signal-safe: make an error of c an error of the coordinators above, as
+   on_error of each scope says. */
 void evc__scope_error(evc_coord *c, const struct evc__request *q);
-/* Lock of c held: ask the scopes that were told anew, after a clear of a scope,
-   or a clear that failed halfway. */
+/* Lock of c held: ask again each scope that was told of the present stop.  For
+   the end of a clear of a scope, or of a clear that failed halfway. */
 void evc__scopes_follow(evc_coord *c);
 /* The parent is stopped and has told s: ask s again. */
 void evc__scope_follow(evc_coord *s);
