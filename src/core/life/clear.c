@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_clear_stop: the end of a round and the beginning of the next.  CLOSING
- * makes each arrival show: a begin, a registration or a request takes CLOSING
- * away, and the CAS that swaps the word then fails.  The walk of the old stop
- * is completed and all readers have left before the word changes, so nothing of
- * the old stop reaches the new round.
+ * evc_clear_stop: the end of a round and the beginning of the next.  The clear
+ * sets CLOSING; a new member, a registration or a request removes CLOSING, and
+ * then the CAS that swaps the word fails.  Before the swap the walk of the old
+ * stop is complete and all readers have left, so nothing of the old stop
+ * reaches the new round.
  *
  * Called by: the public call.
- * Locks: the coordinator's, then the scopes'. Atomics: the word,
+ * Locks: the coordinator's, then the scopes'.  Atomics: the word,
  * cleared_by_parent, stop.readers.
  */
 #include "core/core.h"
@@ -19,7 +19,7 @@
 
 static evc_status clear(evc_coord *c, bool from_above);
 
-/* Lock held.  Is a join waiting that has no answer yet? */
+/* Lock held: is a join in progress without an answer? */
 static bool
 join_waits(evc_coord *c)
 {
@@ -47,9 +47,10 @@ forget_stop(evc_coord *c)
 	evc__escalation_forget(c);
 }
 
-/* Without a stop the round's number stays: a waiter must not think that a stop
-   has been and gone.  The mark of a join, the reports of scopes and a drain are
-   taken back. */
+/* Clear a round without a stop: take back the mark of a join (JOINED), the
+   reports of scopes and a drain.  The number of stops stays, because a change
+   would tell waiters that a stop has been and gone.  false: the word has
+   changed meanwhile. */
 static bool
 clear_unstopped(evc_coord *c, uint64_t w)
 {
@@ -67,15 +68,16 @@ clear_unstopped(evc_coord *c, uint64_t w)
 	if (w & WORD_DRAIN) {
 		evc__drained_hooks_forget(c, WORD_STOPS(w));
 		evc__scope_join_cancel(c);
-		/* A walk that hands the drain down looks at the word first. */
+		/* Wait for walks that hand the drain down; a later walk looks
+		   at the word first. */
 		evc__readers_quiet(&c->stop.readers);
 	}
 	return true;
 }
 
-/* Lock of c held: stops that the scopes below only inherited go with c's stop;
-   a scope's own stop stays.  Nothing lives in the scopes.  < 0: a member has
-   come to life. */
+/* Lock of c held: clear each scope below with a stop that came from c alone; a
+   stop of the scope's own stays.  Nothing lives in the scopes.  < 0: a member
+   has come to life. */
 static evc_status
 clear_scopes(evc_coord *c)
 {
@@ -88,8 +90,8 @@ clear_scopes(evc_coord *c)
 
 		sync_lock(&s->lock);
 		w = sync_load_sc(&s->word);
-		/* A scope that is being freed has no parts any more, and no
-		   round that matters. */
+		/* A scope that is being freed has no parts any more, and its
+		   round does not matter. */
 		if (s->life.dying)
 			w = 0;
 		if (w & WORD_FLAG) {
@@ -109,16 +111,17 @@ clear_scopes(evc_coord *c)
 	return st;
 }
 
-/* Lock held: is a member alive, other than the caller? */
+/* Lock held: < 0: a member other than the caller is alive. */
 static evc_status
-anybody(evc_coord *c)
+check_alive(evc_coord *c)
 {
 	const struct evc__member *me = evc__member_self_below(c);
 	const evc_coord *a = me != NULL ? me->c : c;
 	char names[96];
 
-	/* The counts, not the lists: a begin adds to the counts before its look
-	   for CLOSING. Each coordinator between the caller and c counts one. */
+	/* The counts are read, not the lists, because a new member raises the
+	   counts before its look for CLOSING.  Each coordinator between the
+	   caller and c counts 1. */
 	while (a != c && sync_load_sc(&a->stop.alive) <= 1)
 		a = a->parent;
 	if (a == c && sync_load_sc(&c->stop.alive) <=
@@ -129,7 +132,7 @@ anybody(evc_coord *c)
 			   "evc_clear_stop: still running: %s", names);
 }
 
-/* Lock held. */
+/* Lock held: clear c; from_above: as a scope, for a clear of the parent. */
 static evc_status
 clear(evc_coord *c, bool from_above)
 {
@@ -139,7 +142,7 @@ clear(evc_coord *c, bool from_above)
 	for (;;) {
 		w = sync_load_sc(&c->word);
 		if (!(w & WORD_FLAG)) {
-			st = w & WORD_DRAIN ? anybody(c) : 0;
+			st = w & WORD_DRAIN ? check_alive(c) : 0;
 			if (st < 0)
 				return st;
 			if (!clear_unstopped(c, w))
@@ -155,13 +158,13 @@ clear(evc_coord *c, bool from_above)
 		if (!sync_cas(&c->word, &w, w | WORD_CLOSING))
 			continue;
 		w |= WORD_CLOSING;
-		st = anybody(c);
+		st = check_alive(c);
 		if (st == 0) {
 			evc__readers_quiet(&c->stop.readers);
-			/* Threads that sleep on the stop descriptor were woken
-			   by the descriptor, and must have looked before the
-			   drain of the descriptor.  A thread that comes now
-			   finds the flag, and does not stay. */
+			/* The stop descriptor has woken the threads that sleep
+			   on it; each of these threads must have looked at the
+			   word before the descriptor is drained.  A thread that
+			   comes now finds the flag and does not sleep. */
 			evc__readers_quiet(&c->stop.pollers);
 			st = clear_scopes(c);
 		}
@@ -170,23 +173,25 @@ clear(evc_coord *c, bool from_above)
 			next = (uint64_t)((WORD_STOPS(w) + 1) &
 					  WORD_STOPS_MASK)
 			       << 4;
-			/* Read after CLOSING: a request of the scope's own that
-			   came meanwhile keeps the stop. */
+			/* own_stop is read after CLOSING was set: a request to
+			   the scope itself that came meanwhile keeps the
+			   stop. */
 			if (from_above && sync_load_sc(&c->stop.own_stop) ==
 						  WORD_STOP_NUMBER(w)) {
 				sync_and(&c->word, ~WORD_CLOSING);
 				evc__scopes_follow(c);
 				return 0;
 			}
-			/* Before the swap: a request that the swap overtakes
-			   asks which clear came. */
+			/* cleared_by_parent is set before the swap:
+			   after_clear() in stop.c reads which clear came. */
 			sync_store_sc(&c->stop.cleared_by_parent,
 				      from_above ? WORD_STOP_NUMBER(w) : 0);
 			if (sync_cas(&c->word, &w, next))
 				break;
 		} else
 			sync_and(&c->word, ~WORD_CLOSING);
-		/* Scopes that were cleared already have c's stop still. */
+		/* The clear of c has failed: scopes that were cleared get the
+		   stop of c again. */
 		evc__scopes_follow(c);
 		if (st < 0)
 			return st;
@@ -215,8 +220,8 @@ evc_clear_stop(evc_coord *c)
 {
 	evc_status st = evc__check(c, __func__);
 
-	/* The end of the stop may be told, and c be freed there, before this
-	   call returns. */
+	/* `ended` may be called for this stop, and may free c, before this call
+	   returns. */
 	if (st == 0)
 		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The log hook's lines.  No request calls the hook: joins, loops,
- * evc_clear_stop and evc_free pass on the news since the last time.
+ * The lines for the log hook.  A request never calls the hook; joins, loops,
+ * evc_clear_stop and evc_free pass on the news since the last call.
  *
  * Called by: joins, loop turns, hooks, clear, free, src/wake; evc_log.
  * Locks: none while the hook runs; the coordinator's guards n_lost and is held
@@ -16,9 +16,10 @@ SHUT_VOID(call, (evc_coord *c, int level, const char *line,
 		 const evc_reason *r),
 	  c->log.fn(level, line, r, c->log.arg))
 
-/* The hook may write, and a write is a cancellation point. */
+/* The hook may write, and a write is a cancellation point: so cancellation is
+   off during the call. */
 static void
-say(evc_coord *c, int level, const char *line, const evc_reason *r)
+call_hook(evc_coord *c, int level, const char *line, const evc_reason *r)
 {
 	int old;
 
@@ -71,10 +72,10 @@ log_error(evc_coord *c, const evc_reason *r)
 
 	evc__text_fmt(&t, "%s: error ", c->name);
 	add_reason(&t, r);
-	say(c, EVC_LOG_ERROR, line, r);
+	call_hook(c, EVC_LOG_ERROR, line, r);
 }
 
-/* Errors without a slot have no line of their own. */
+/* A line for errors that have no slot, and so no line of their own. */
 static void
 log_lost(evc_coord *c, unsigned lost)
 {
@@ -83,7 +84,7 @@ log_lost(evc_coord *c, unsigned lost)
 
 	evc__text_fmt(&t, "%s: %u more errors, without room for their texts",
 		      c->name, lost);
-	say(c, EVC_LOG_ERROR, line, NULL);
+	call_hook(c, EVC_LOG_ERROR, line, NULL);
 }
 
 /* Tell the hook of new errors. */
@@ -95,8 +96,8 @@ log_errors(evc_coord *c)
 	evc_reason r;
 	bool found;
 
-	/* The word has the code of errors, but not of errors handed back late:
-	   so a closed round is looked through as well. */
+	/* The word does not have the code of an error that was handed back
+	   late.  So a closed round is searched, too. */
 	if (WORD_ERR_CODE(w) == 0 && !(w & WORD_JOINED))
 		return;
 	do {
@@ -122,7 +123,7 @@ log_errors(evc_coord *c)
 
 /* ---- the stop ---- */
 
-/* The number of the stop that stands, or 0. */
+/* The number of the present stop, or 0. */
 static uint32_t
 present(uint64_t w)
 {
@@ -141,7 +142,7 @@ log_begun(evc_coord *c, uint64_t w, const evc_reason *r)
 		add_reason(&t, r);
 	else
 		evc__text_fmt(&t, "%s (%d)", evc_status_name(code), code);
-	say(c, EVC_LOG_INFO, line, r);
+	call_hook(c, EVC_LOG_INFO, line, r);
 }
 
 static void
@@ -151,11 +152,11 @@ log_cleared(evc_coord *c)
 	struct text t = evc__lines_in(line, sizeof line);
 
 	evc__text_fmt(&t, "stop of %s cleared", c->name);
-	say(c, EVC_LOG_INFO, line, NULL);
+	call_hook(c, EVC_LOG_INFO, line, NULL);
 }
 
-/* Tell the hook that the stop has begun; and before, that an earlier stop was
-   cleared, when no end of that stop was told. */
+/* Tell the hook that a stop has begun.  Before, if the hook did not hear the
+   end of an earlier stop: tell that the earlier stop was cleared. */
 static void
 log_begin(evc_coord *c)
 {
@@ -180,7 +181,7 @@ log_begin(evc_coord *c)
 		sync_store(&c->log.over, last);
 	if (begun)
 		sync_store(&c->log.begun, n);
-	/* The parent that handed the stop down tells of the stop. */
+	/* The log of the parent has the line for this stop. */
 	if (has && r.kind == EVC_BY_PARENT) {
 		sync_store(&c->log.over, n);
 		begun = false;
@@ -213,7 +214,7 @@ evc__log_over(evc_coord *c, const evc_verdict *v)
 	evc__text_fmt(&t, "stop of %s ended after %.3f s; %u member%s ended",
 		      c->name, v->took, v->n_ended,
 		      v->n_ended == 1 ? "" : "s");
-	say(c, EVC_LOG_INFO, line, NULL);
+	call_hook(c, EVC_LOG_INFO, line, NULL);
 }
 
 /* A join has closed the round. */
@@ -260,7 +261,7 @@ evc__log_ending(evc_coord *c, const char *names)
 	evc__log_errors(c);
 	evc__text_fmt(&t, "stop of %s is about to end; still running: %s",
 		      c->name, names);
-	say(c, EVC_LOG_WARNING, line, NULL);
+	call_hook(c, EVC_LOG_WARNING, line, NULL);
 }
 
 void
@@ -277,7 +278,7 @@ evc__log_extend(evc_coord *c, const char *name, double granted,
 		      granted, name);
 	if (reason != NULL && reason[0] != '\0')
 		evc__text_fmt(&t, ": %s", reason);
-	say(c, EVC_LOG_WARNING, line, NULL);
+	call_hook(c, EVC_LOG_WARNING, line, NULL);
 }
 
 void
@@ -291,7 +292,7 @@ evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 	evc__text_fmt(&t, "%s of %s ended after %.3f s; %s",
 		      present(sync_load(&c->word)) != 0 ? "stop" : "join",
 		      c->name, v->took, v->error.text);
-	say(c, ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, line, &v->error);
+	call_hook(c, ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, line, &v->error);
 }
 
 void
@@ -305,7 +306,7 @@ evc__log_hook(evc_coord *c, const char *name, evc_status st)
 	evc__text_fmt(&t, "%s: hook %s ended with %s (%d) after its stop was "
 			  "cleared",
 		      c->name, name, evc_status_name(st), st);
-	say(c, EVC_LOG_ERROR, line, NULL);
+	call_hook(c, EVC_LOG_ERROR, line, NULL);
 }
 
 void
@@ -321,5 +322,5 @@ evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	say(c, level, line, r);
+	call_hook(c, level, line, r);
 }

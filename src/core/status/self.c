@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calling thread as coordinators see it: the member that it is, the cancel
- * hooks that it has pushed, the last cancel hook that was called.
+ * The calling thread as coordinators see it: its member, the cancel hooks that
+ * it has pushed, and the last hook that was called.
  *
  * Called by: requests, waits, the register, the wakers, reports.
  * Locks: none; all of the data is thread-local.

@@ -15,8 +15,9 @@
 #include "core/core.h"
 
 static __thread char last_error[160];
-/* The coordinator that already has the text of last_error as an error. */
-static __thread const evc_coord *had_it;
+/* The coordinator that has already recorded the text of last_error as an error;
+   or NULL. */
+static __thread const evc_coord *error_of;
 
 const char *
 evc_status_name(evc_status s)
@@ -71,16 +72,16 @@ evc_refuse(evc_status status, const char *fmt, ...)
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
 	strcpy(last_error, said);
-	had_it = NULL;
+	error_of = NULL;
 	return status;
 }
 
 bool
 evc__refusal_is_new(const evc_coord *c)
 {
-	bool is_new = had_it != c;
+	bool is_new = error_of != c;
 
-	had_it = c;
+	error_of = c;
 	return is_new;
 }
 
@@ -89,7 +90,7 @@ evc__refuse_plain(evc_status s, const char *func, const char *why)
 {
 	struct text t = evc__text_in(last_error, sizeof last_error);
 
-	had_it = NULL;
+	error_of = NULL;
 	evc__text_add(&t, func);
 	evc__text_add(&t, ": ");
 	evc__text_add(&t, why);

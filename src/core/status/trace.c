@@ -87,7 +87,8 @@ put_text(uint64_t *word, size_t room, const char *s)
 void
 evc__trace_put(const evc_coord *c, const struct evc__note *n)
 {
-	/* The partner of start(): a ring that is seen is initialized. */
+	/* start_ring stores `trace` last: so a ring that is seen here is
+	   complete. */
 	struct evc__trace *t = sync_load(&c->tree->trace);
 	uint64_t word[N_WORDS];
 	int tid;
@@ -242,7 +243,8 @@ evc__trace_read(struct evc__trace *t, struct evc__record *to,
 
 	for (i = 0; i < t->n; i++)
 		n += get(&t->slot[i], &to[n]) && to[n].number >= first;
-	/* After the slots: each event that they hold has its number by now. */
+	/* `next` is read after the slots, so it is beyond the number of each
+	   event in the slots. */
 	end = sync_load(&t->next);
 	all = end > first ? end - first : 0;
 	*ret_lost = all > n ? all - n : 0;
@@ -251,8 +253,8 @@ evc__trace_read(struct evc__trace *t, struct evc__record *to,
 
 /* ---- on and off ---- */
 
-/* Lock held: a ring of this size that exists already.  Events that late writers
-   put into the ring have numbers from before. */
+/* Lock held: an old ring of this size, or NULL.  Late writers may still write
+   into the ring; their events have numbers from before `first`. */
 static struct evc__trace *
 find_ring(const evc_coord *c, size_t n)
 {
@@ -281,7 +283,8 @@ start_ring(evc_coord *c, struct evc__trace *t)
 	sync_store(&t->since, sync_mono());
 	sync_store(&t->first, sync_load(&t->next));
 	sync_store(&c->tree->recorded, t);
-	/* The partner of evc__trace_put. */
+	/* `trace` comes last, because evc__trace_put uses the ring from then
+	   on. */
 	sync_store(&c->tree->trace, t);
 }
 

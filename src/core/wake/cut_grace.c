@@ -8,9 +8,9 @@
  */
 #include "core/core.h"
 
-/* One word, so that no handler that was held up can mix its time with
-   another's: microseconds, and the low bits of the number of the stop that the
-   time belongs to. */
+/* A single word has the time of the cut, in microseconds, and the low bits of
+   the number of its stop: so a handler that was delayed cannot mix its time
+   with the stop of another handler. */
 #define CUT_BITS       12
 #define CUT_STOP(stop) ((uint64_t)(stop) & ((1u << CUT_BITS) - 1))
 
@@ -36,7 +36,7 @@ evc__cut_grace_forget(evc_coord *c, uint32_t stop)
 {
 	uint64_t h = sync_load(&c->wake.grace_cut);
 
-	/* The cut of that stop, or of an older stop that came late. */
+	/* Forget the cut of this stop, or of an older stop, stored late. */
 	if (h != 0 && CUT_STOP(stop - CUT_STOP(h)) < 1u << (CUT_BITS - 1))
 		(void)sync_cas(&c->wake.grace_cut, &h, 0);
 }

@@ -39,8 +39,8 @@ evc__step_due(const evc_coord *c, enum evc__escalation_step r, uint64_t stop,
 					: ENDING;
 	uint64_t first = stop, due;
 
-	/* A thread that heard the stop by itself, or by a hook, must not be
-	   kicked out of its reaction: so a moment after the hooks. */
+	/* Kicks begin a moment after the hooks, because a kick must not disturb
+	   a thread that is already reacting to the stop or to a hook. */
 	if (r == STEP_KICKS) {
 		due = evc__step_due(c, STEP_HOOKS, stop, end);
 		first = evc__after(due != SYNC_FOREVER ? due : stop,
@@ -82,9 +82,9 @@ evc__mark_leaves(evc_coord *c, const struct evc__mark *m)
 	c->wake.last_mark = later(c->wake.last_mark, sync_load_relaxed(&m->ns));
 }
 
-/* Lock held: the time of the last progress in c or below, as marks count time;
-   0: none.  Progress of a member that has ended since then counts, for members
-   that wait for its result. */
+/* Lock held: the time of the last progress in c or below, by evc__mark_now; 0:
+   none.  Progress of members that have ended meanwhile counts, too, for members
+   that wait for their results. */
 static uint64_t
 last_mark(evc_coord *c)
 {
@@ -126,7 +126,7 @@ progress_end(evc_coord *c, const evc_escalation_opts *o, uint64_t stop)
 	age = evc__mark_now(c);
 	age = age > mark ? age - mark : 0;
 	now = evc__now(c);
-	/* Progress before the stop says nothing of the stop. */
+	/* Progress before the stop does not count. */
 	if (now < age || now - age <= stop)
 		return 0;
 	return evc__after(now - age, evc__ns(o->step));

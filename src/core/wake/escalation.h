@@ -34,7 +34,7 @@ struct evc__stats {
    others. */
 extern const double evc__took_bounds[TOOK_BUCKETS];
 
-/* The steps, in their order: the index of c->step_ns[]. */
+/* The steps of an escalation, in their order; each is an index of step_ns[]. */
 enum evc__escalation_step {
 	STEP_TOLD,
 	STEP_HOOKS,
@@ -73,7 +73,7 @@ struct evc__waker {
 	bool removed;
 	bool idle;             /* nothing to wake yet */
 	bool left;             /* the member is gone: the waker is in
-				  c->echoes */
+				  c->wake.echoes until fn has returned */
 	uint32_t pass;         /* the latest pass that looked at the waker */
 	uint32_t stop;         /* number of the stop that the waker works for */
 	uint64_t due, step;    /* by c's clock */
@@ -86,8 +86,9 @@ struct evc__waker {
 /* This part of a coordinator. */
 struct evc__coord_wake {
 	/* lock */
-	struct list wakers;  /* wakers of members and of stretches of code */
-	struct list echoes;  /* wakers that run, with members that are gone */
+	struct list wakers;  /* wakers of members and of pieces of code */
+	struct list echoes;  /* wakers with a function that still runs for a
+				member that is gone */
 	unsigned n_echoes, n_pushed;
 	struct evc__helper_job *wake_blocked;
 	uint32_t wake_pass;
@@ -110,7 +111,7 @@ struct evc__coord_wake {
 	_Atomic uint64_t cut_grace_ns;
 };
 
-/* More time that evc_extend_stop has granted; in c->wake.extensions. */
+/* More time for a stop, granted by evc_extend_stop; in c->wake.extensions. */
 struct evc__extension {
 	struct list node;
 	evc_id id;
@@ -131,8 +132,8 @@ uint64_t evc__wake_blocked(evc_coord *c, struct evc__helper_job *job);
    for kicks. */
 evc_status evc__wakers_add(struct evc__member *m, const evc_member_opts *o,
 			   void *arg, const char *func);
-/* m leaves and counts as alive still, or never began: m is not woken any more.
-   A function that runs at this moment keeps joins waiting in m's place. */
+/* m leaves, still counted as alive, or never began: m is not woken any more.  A
+   function that runs at this moment keeps joins waiting in the place of m. */
 void evc__wakers_drop(struct evc__member *m);
 /* A waker without a struct evc__member; fn NULL: kick the calling thread.
    NULL: no waker to be had. */
@@ -142,13 +143,13 @@ void evc__waker_leave(struct evc__waker *k, evc_id id);
 /* The lock is given up while the waker runs; afterwards the waker does not run,
    and its memory is gone.  Not by the helper thread. */
 void evc__waker_remove(struct evc__waker *k);
-/* A waker for a stretch of the calling thread, pushed as its innermost;
-   waker_pop takes out a waker at any depth. */
+/* Push a waker for a piece of code, as the innermost waker of the calling
+   thread; evc__waker_pop takes out a waker at any depth. */
 struct evc__waker *evc__waker_push(evc_coord *c, void (*fn)(void *arg),
 				   void *arg, bool repeat);
 void evc__waker_pop(struct evc__waker *k);
-/* Before self is restored from *to: copy the pushed cancel hooks and the record
-   of the last wake-up into *to. */
+/* To be called before *to is copied back into evc__self(): take over the cancel
+   hooks and the last wake-up that have changed meanwhile. */
 void evc__self_keep(struct evc__self *to);
 /* m has ended and was joined: free the cancel hooks that its thread has not
    popped. */

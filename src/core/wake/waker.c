@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Wakers: the records of members and threads that are to be woken, and how.  A
- * member's wakers go with the member.  A thread pops the hooks that it has
- * pushed for a stretch of code, and its end pops the rest.  A pop waits for a
- * function that runs at that moment on the helper thread.  A function that runs
- * for a member counts as alive until the function has returned: so a join that
- * is over means that no function is called any more.
+ * Wakers: the records of the ways to wake members and threads.  The wakers of a
+ * member go with the member.  A thread pops the hooks that it has pushed for a
+ * piece of code; at the end of the thread the library pops the rest.  A pop
+ * waits while the helper thread is inside the function.  A function that runs
+ * for a member counts as alive until it returns: when a join is over, no
+ * function is called any more.  In this file k is a waker.
  *
  * Called by: the register of members, loopers, evc_cancel_push, guards.
  * Locks: the coordinator's lock is held; the list of pushed hooks is
@@ -55,7 +55,7 @@ evc__waker_add(evc_coord *c, void (*fn)(void *arg), void *arg, bool repeat)
 	k->repeat = repeat || fn == NULL;
 	k->thread = pthread_self();
 	list_append(&c->wake.wakers, &k->node);
-	/* In the list first, then the look: a stop that comes from here on
+	/* The waker is in the list before this look at the flag: a later stop
 	   rings the helper. */
 	if (evc_should_stop(c))
 		evc__helper_ring(c);
@@ -70,7 +70,8 @@ close_waker(struct evc__waker *k)
 	list_remove(&k->node);
 }
 
-/* Lock held: the member of k is about to go. */
+/* Lock held: the member of k is about to go.  A waker that runs goes to the
+   list of echoes, and counts as alive until its function has returned. */
 static void
 drop_waker(struct evc__waker *k, evc_id id)
 {
