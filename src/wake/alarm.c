@@ -19,8 +19,9 @@ evc__alarm_ring(struct evc__alarm *a, int n)
 	bool wake = sync_load_sc(&a->n_waiting) > 0;
 
 	sync_add(&a->word, ALARM_STEP);
-	/* The alarm may be freed by now: at worst the wake reaches another
-	   sleeper at this address, which reads its word once more. */
+	/* The alarm may be freed by now.  Then the wake can only reach another
+	   thread that sleeps on this address, and this thread reads its own
+	   word again. */
 	if (wake)
 		sync_futex_wake_n(&a->word, n);
 }

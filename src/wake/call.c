@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * evc_call_detached: a function that may hang, on a thread that can be left
- * behind.  Caller and thread share a block; the bits of its alarm's word are the state.
- * FINISHED: the function has ended.  LEFT: the caller waits no longer; the
- * second of the two owns arg.  GONE: one side needs the block no more; the
- * second side frees it.  The listener is the caller's: the thread knows no
- * coordinator.
+ * behind.  Caller and thread share a block; bits of the word of its alarm are
+ * the state.  FINISHED: the function has ended.  LEFT: the caller does not wait
+ * any more.  The side with the later of these two events owns arg.  GONE: a
+ * side does not need the block any more; the second side to set GONE frees the
+ * block.  The listener belongs to the caller: the thread knows no coordinator.
  * Called by: the program.
  * Locks: the coordinator's lock for the listener; the word is atomic.
  */
@@ -36,9 +36,10 @@ struct call {
 	bool returned;
 };
 
-/* The last use of the block by a side. */
+/* The last use of the block by the caller, or by the thread: the later of the
+   two frees the block. */
 static void
-part(struct call *k)
+release_block(struct call *k)
 {
 	if (sync_or(&k->alarm.word, GONE) & GONE)
 		sync_free(k);
@@ -46,6 +47,8 @@ part(struct call *k)
 
 /* ---- the thread ---- */
 
+/* The function has ended: wake the caller, or, if the caller has left, release
+   arg. */
 static void
 hand_over(struct call *k)
 {
@@ -56,10 +59,10 @@ hand_over(struct call *k)
 		sync_futex_wake(&k->alarm.word);
 	else if (k->release != NULL)
 		k->release(k->arg);
-	part(k);
+	release_block(k);
 }
 
-/* pthread_exit or cancellation. */
+/* Cleanup handler: fn has left by pthread_exit or cancellation. */
 static void
 left_without_result(void *arg)
 {
@@ -139,8 +142,9 @@ enlist(evc_coord *c, struct call *k)
 	return st;
 }
 
+/* Undo enlist(). */
 static void
-strike(evc_coord *c, struct call *k)
+leave_wait(evc_coord *c, struct call *k)
 {
 	sync_lock(&c->lock);
 	evc__unlisten(c, &k->alarm.listener);
@@ -170,7 +174,7 @@ start_call(evc_coord *c, struct call *k, uint32_t stops)
 	if (st < 0)
 		return st;
 	if (evc__stop_came(c, stops)) {
-		strike(c, k);
+		leave_wait(c, k);
 		if (k->release != NULL)
 			evc__call_walled(k->release, k->arg);
 		return evc__end_by_stop(k->func);
@@ -178,7 +182,7 @@ start_call(evc_coord *c, struct call *k, uint32_t stops)
 	e = create(k);
 	if (e == 0)
 		return 0;
-	strike(c, k);
+	leave_wait(c, k);
 	return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no thread: %s",
 			   k->func, strerror(e));
 }
@@ -195,11 +199,11 @@ run_call(evc_coord *c, struct call *k, double timeout, int *ret_result)
 		return st;
 	}
 	st = wait_finished(c, k, stops, until);
-	strike(c, k);
+	leave_wait(c, k);
 	/* The function may end between the last check and LEFT. */
 	if (st == FINISHED || (sync_or(&k->alarm.word, LEFT) & FINISHED))
 		st = take_result(k, ret_result);
-	part(k);
+	release_block(k);
 	return st;
 }
 

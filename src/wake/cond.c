@@ -124,13 +124,14 @@ wait_true(evc_cond *cond, pthread_mutex_t *mutex, bool (*is_true)(void *),
 	}
 }
 
-/* A cancellation inside is_true would leave the waiter counted for ever. */
+/* The record of a waiter.  Cancellation is off, because a cancellation inside
+   is_true would leave the waiter counted for ever. */
 struct counted {
 	evc_cond *cond;
 	int cancel; /* the state before */
 };
 
-/* Runs also if is_true throws. */
+/* The end of a wait, also by an exception from is_true. */
 static void
 count_out(struct counted *k)
 {

@@ -24,8 +24,8 @@ struct ending {
 				    has its line */
 };
 
-/* Stop hooks have no place in the line; nor have scopes, whose members have a
-   line of their own. */
+/* Add the name of a living member to the line, but not of a hook, nor of a
+   scope: the members of a scope have a line of their own. */
 static bool
 add_name(const evc_member_info *m, void *names)
 {
@@ -37,7 +37,8 @@ add_name(const evc_member_info *m, void *names)
 	return true;
 }
 
-/* No lock, c kept by its gate; for c's stop with that number. */
+/* No lock, inside the refgate of c: write the line for the stop of c with this
+   number. */
 static void
 write_names(evc_coord *c, uint32_t stop)
 {
@@ -117,9 +118,9 @@ check_escalation(const evc_escalation_opts *o)
 	return 0;
 }
 
-/* Lock held; l is used or freed. */
+/* Lock held: l becomes the escalation of c, or is freed. */
 static evc_status
-set(evc_coord *c, struct evc__escalation *l)
+set_escalation(evc_coord *c, struct evc__escalation *l)
 {
 	struct ending *e;
 
@@ -144,8 +145,8 @@ set(evc_coord *c, struct evc__escalation *l)
 		}
 		c->wake.ending = &e->job;
 	}
-	/* Joins and the helper read it without the lock: the one before stays
-	   as long as c. */
+	/* Joins and the helper read the escalation without the lock, so the old
+	   escalation stays as long as c. */
 	l->before = sync_load(&c->wake.escalation);
 	sync_store(&c->wake.escalation, l);
 	evc__ring(c);
@@ -172,7 +173,7 @@ evc_escalation_set(evc_coord *c, const evc_escalation_opts *opts)
 				    "evc_escalation_set: no memory"));
 	l->o = *opts;
 	sync_lock(&c->lock);
-	st = set(c, l);
+	st = set_escalation(c, l);
 	sync_unlock(&c->lock);
 	return evc__refuse_setup(c, __func__, st);
 }

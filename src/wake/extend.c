@@ -91,9 +91,9 @@ extend(evc_coord *c, struct evc__extension *e, double seconds)
 	return 0;
 }
 
-/* Extend the stops of c's parents, each up to its hard end. */
+/* Extend the stops of all coordinators above c, each up to its hard end. */
 static void
-hand_up(evc_coord *c, const struct evc__extension *e)
+extend_parents(evc_coord *c, const struct evc__extension *e)
 {
 	struct evc__extension *copy;
 
@@ -141,7 +141,7 @@ evc_extend_stop(evc_coord *c, evc_id id, double seconds, const char *reason,
 	if (st < 0)
 		sync_free(e);
 	else {
-		hand_up(c, &copy);
+		extend_parents(c, &copy);
 		/* Joins sleep until the former end. */
 		evc__ring(c);
 		evc__ring_below(c);

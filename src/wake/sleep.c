@@ -2,7 +2,8 @@
 /*
  * evc_sleep: a sleep of a given length, which a stop ends early.
  * Called by: the program, on any thread.
- * Locks: none; the coordinator's gate keeps it alive during the sleep.
+ * Locks: none; inside the refgate, the calling thread keeps the coordinator
+ * during the sleep.
  */
 #include "core/core.h"
 #include "wake/alarm.h"
@@ -16,7 +17,8 @@ evc_sleep(evc_coord *c, double seconds)
 		st = evc__enter(c, -EVC_FAILED_PRECONDITION, __func__);
 	if (st < 0)
 		return st;
-	/* c is read after the wait, which enters the gate for itself alone. */
+	/* This function enters the refgate, too, because it reads c after
+	   evc__wait_for_stop has left the refgate. */
 	if (evc__wait_for_stop(c, seconds))
 		st = evc__end_by_stop(__func__);
 	else if (evc__refgate_is_shut(&c->life.gate))

@@ -2,13 +2,13 @@
 /*
  * evc_wait_fd and evc_poll: poll(2) on the caller's descriptors and the stop
  * descriptor; without a stop descriptor, in slices of time with a check of the
- * stop.  A descriptor has no memory: a stop that is cleared at once drains the
- * descriptor again, and a woken poller may find nothing.  So a poller counts
- * itself in c->pollers before it checks the word, and evc_clear_stop, with the
- * flag still set, waits for a moment without pollers.  A poller that is counted
- * later finds the flag.
+ * stop.  A stop that is cleared at once makes the stop descriptor unreadable
+ * again, so a woken poller may find no reason for its wake-up.  Therefore a
+ * poller counts itself in `pollers` before it checks the word; evc_clear_stop
+ * waits, with the flag still set, for a moment without pollers.  A later poller
+ * finds the flag.
  * Called by: the program.
- * Locks: none; pollers is atomic, and the gate keeps the coordinator.
+ * Locks: none; pollers is atomic, and the refgate keeps the coordinator.
  */
 #include <errno.h>
 
@@ -108,7 +108,7 @@ wait_ready(struct poller *p)
 	}
 }
 
-/* The caller is inside the gate. */
+/* The caller has entered the refgate; this function leaves the refgate. */
 static int
 wait_counted(struct poller *p)
 {
