@@ -139,7 +139,8 @@ conclude(struct child *ch, enum reap s, const siginfo_t *i)
 	else
 		evc__text_add(&t, "its exit status is lost: somebody else "
 				  "has reaped it");
-	/* First, because the round may close without a live member. */
+	/* The request comes first, because the round may close when no member
+	   is alive. */
 	if (!evc__is_clean(c, sync_load(&c->word), q.code) ||
 	    (m->e.flags & EVC_END_STOPS))
 		evc__request(c, &q);

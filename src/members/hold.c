@@ -58,7 +58,7 @@ evc_hold_begin(evc_coord *c, const char *name, const evc_member_opts *opts,
 	return evc__refuse_setup(c, __func__, st);
 }
 
-/* Inside the gate, so that c outlives the wake of the joins. */
+/* Inside the refgate, so that c still exists during the ring. */
 static evc_status
 end_hold(evc_coord *c, evc_id id)
 {
@@ -75,7 +75,8 @@ end_hold(evc_coord *c, evc_id id)
 	}
 	flags = m->e.flags;
 	memcpy(name, m->name, sizeof name);
-	/* First, because the round may close without a live member. */
+	/* The result comes first, because the round may close when no member is
+	   alive. */
 	if (flags & EVC_END_STOPS)
 		evc__member_result(c, id, name, flags, 0, false);
 	evc__member_gone(m);

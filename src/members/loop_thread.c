@@ -26,7 +26,7 @@ struct start {
 	struct ev_loop *loop;
 	evc_reactor *r;
 	int tid;
-	evc_status st;    /* < 0: the starter refuses the call with this */
+	evc_status st;    /* < 0: the call is refused with this status */
 	bool by_setup;    /* st is the result of setup */
 	char why[160];
 	struct evc__busy busy; /* while setup runs */
@@ -36,12 +36,13 @@ struct start {
 };
 
 static void
-let_go(struct start *s)
+release_start(struct start *s)
 {
 	if (sync_sub(&s->users, 1) == 1)
 		sync_free(s);
 }
 
+/* The setup is over: wake the starter. */
 static void
 announce(struct start *s, evc_status st, const char *why)
 {
@@ -51,9 +52,9 @@ announce(struct start *s, evc_status st, const char *why)
 	sync_futex_wake(&s->ready);
 }
 
-/* Lock not held.  Does the reactor still exist? */
+/* Lock not held: does the reactor still exist, with its loop? */
 static bool
-lives(const struct start *s)
+reactor_exists(const struct start *s)
 {
 	evc_coord *c = s->c;
 	struct list *n, *tmp;
@@ -71,8 +72,9 @@ lives(const struct start *s)
 
 /* ---- the thread ---- */
 
-/* Are two descriptors left?  libev ends the process without a descriptor for
-   the loop's wake-up, and does without epoll if there is no second one. */
+/* Are two descriptors left?  libev ends the process when no descriptor is left
+   for the wake-up of the loop, and does without epoll when no second descriptor
+   is left. */
 static bool
 descriptors_left(void)
 {
@@ -105,18 +107,18 @@ make_loop(struct start *s)
 	return st;
 }
 
-/* Outside ev_run. */
+/* Outside ev_run: end the reactor and the loop. */
 static void
 take_down(struct start *s)
 {
 	/* Watchers of setup end with the loop. */
-	if (lives(s))
+	if (reactor_exists(s))
 		(void)evc_reactor_detach(s->r);
 	ev_loop_destroy(s->loop);
-	let_go(s);
+	release_start(s);
 }
 
-/* setup has left by pthread_exit. */
+/* Cleanup handler: setup has left by pthread_exit. */
 static void
 setup_exited(void *arg)
 {
@@ -135,7 +137,8 @@ run_setup(struct start *s)
 {
 	evc_status st;
 
-	/* The reactor's name, because s may be freed without the lock. */
+	/* The name is the reactor's own, because s may be freed without the
+	   lock. */
 	evc__busy_begin(s->r, s->c, BUSY_SETUP, s->r->name, &s->busy);
 	pthread_cleanup_push(setup_exited, s);
 	st = s->setup(s->r, s->arg);
@@ -144,8 +147,8 @@ run_setup(struct start *s)
 	return st;
 }
 
-/* A callback of the program has called pthread_exit: the loop is destroyed all
-   the same, and the members on it end. */
+/* Cleanup handler: a callback of the program has called pthread_exit.  The loop
+   is destroyed all the same, and the members on the loop end. */
 static void
 run_exited(void *arg)
 {
@@ -178,7 +181,7 @@ loop_main(evc_coord *c, void *arg)
 	if (st < 0) {
 		/* The call is refused, and no member has ended. */
 		announce(s, st, evc_last_error());
-		let_go(s);
+		release_start(s);
 		return 0;
 	}
 	sync_lock(&c->lock);
@@ -192,7 +195,7 @@ loop_main(evc_coord *c, void *arg)
 	evc__text_fmt(&t, "evc_reactor_start: the setup of %s returned %d",
 		      s->name, st);
 	announce(s, -code, why);
-	if (code == 0 && lives(s))
+	if (code == 0 && reactor_exists(s))
 		st = run_loop(s);
 	if (evc__same_process(c))
 		take_down(s);
@@ -201,7 +204,8 @@ loop_main(evc_coord *c, void *arg)
 
 /* ---- the starter ---- */
 
-/* A result of setup is reported as the thread's result, not by the starter. */
+/* Wait for the end of the setup.  *ret_reported: a result of setup is reported
+   as the result of the thread, not by the starter. */
 static evc_status
 await(struct start *s, evc_reactor **ret_reactor, bool *ret_reported)
 {
@@ -212,11 +216,11 @@ await(struct start *s, evc_reactor **ret_reactor, bool *ret_reported)
 		return evc__refuse(s->st, "%s", s->why);
 	/* A stop may have ended the thread meanwhile. */
 	if (ret_reactor != NULL)
-		*ret_reactor = lives(s) ? s->r : NULL;
+		*ret_reactor = reactor_exists(s) ? s->r : NULL;
 	return 0;
 }
 
-/* Inside the gate. */
+/* Inside the refgate of c. */
 static evc_status
 reactor_start(evc_coord *c, const char *name, struct start *s,
 	      const evc_member_opts *opts, evc_reactor **ret_reactor,
@@ -241,7 +245,7 @@ reactor_start(evc_coord *c, const char *name, struct start *s,
 		return st;
 	}
 	st = await(s, ret_reactor, ret_reported);
-	let_go(s);
+	release_start(s);
 	return st;
 }
 

@@ -40,7 +40,7 @@ chunks(uint32_t loopers)
 
 struct heap_entry {
 	uint64_t due;
-	uint32_t who;
+	uint32_t number;
 };
 
 static uint32_t
@@ -62,27 +62,27 @@ heap_end(const struct evc__heap *h)
 }
 
 TICK_PATH static void
-put(struct evc__heap *h, uint32_t at, struct heap_entry s)
+set_entry(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
 	h->due[at] = s.due;
-	h->who[at] = s.who;
-	h->place[s.who] = at;
+	h->number[at] = s.number;
+	h->place[s.number] = at;
 }
 
 TICK_PATH static struct heap_entry
-get(const struct evc__heap *h, uint32_t at)
+get_entry(const struct evc__heap *h, uint32_t at)
 {
-	return (struct heap_entry){ h->due[at], h->who[at] };
+	return (struct heap_entry){ h->due[at], h->number[at] };
 }
 
 TICK_PATH static void
-up(struct evc__heap *h, uint32_t at, struct heap_entry s)
+sift_up(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
 	while (at > HEAP_FIRST && h->due[parent(at)] > s.due) {
-		put(h, at, get(h, parent(at)));
+		set_entry(h, at, get_entry(h, parent(at)));
 		at = parent(at);
 	}
-	put(h, at, s);
+	set_entry(h, at, s);
 }
 
 TICK_PATH static uint32_t
@@ -97,7 +97,7 @@ earliest(const struct evc__heap *h, uint32_t child)
 }
 
 TICK_PATH static void
-down(struct evc__heap *h, uint32_t at, struct heap_entry s)
+sift_down(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
 	uint32_t child;
 
@@ -105,26 +105,27 @@ down(struct evc__heap *h, uint32_t at, struct heap_entry s)
 		child = earliest(h, child);
 		if (h->due[child] >= s.due)
 			break;
-		put(h, at, get(h, child));
+		set_entry(h, at, get_entry(h, child));
 		at = child;
 	}
-	put(h, at, s);
+	set_entry(h, at, s);
 }
 
-/* Put s into the free place `at`, or where s belongs from there. */
+/* Put s into the free place `at`, and move s up or down to its place in the
+   order. */
 TICK_PATH static void
-settle(struct evc__heap *h, uint32_t at, struct heap_entry s)
+move_entry(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
 	if (at > HEAP_FIRST && h->due[parent(at)] > s.due)
-		up(h, at, s);
+		sift_up(h, at, s);
 	else
-		down(h, at, s);
+		sift_down(h, at, s);
 }
 
 TICK_PATH struct evc__looper *
 evc__heap_at(const struct evc__heap *h, uint32_t i)
 {
-	return numbered(h, h->who[HEAP_FIRST + i]);
+	return numbered(h, h->number[HEAP_FIRST + i]);
 }
 
 TICK_PATH uint64_t
@@ -140,7 +141,7 @@ evc__heap_fetch_second(const struct evc__heap *h)
 
 	if (h->n < 2)
 		return;
-	second = (char *)numbered(h, h->who[earliest(h, HEAP_FIRST + 1)]);
+	second = (char *)numbered(h, h->number[earliest(h, HEAP_FIRST + 1)]);
 	__builtin_prefetch(second, 1);
 	__builtin_prefetch(second + LINE, 1);
 }
@@ -148,8 +149,8 @@ evc__heap_fetch_second(const struct evc__heap *h)
 TICK_PATH void
 evc__heap_set(struct evc__heap *h, struct evc__looper *l, uint64_t due)
 {
-	settle(h, h->place[l->body.number],
-	       (struct heap_entry){ due, l->body.number });
+	move_entry(h, h->place[l->body.number],
+		   (struct heap_entry){ due, l->body.number });
 }
 
 /* ---- memory ---- */
@@ -169,11 +170,11 @@ grow_heap(struct evc__heap *h, uint32_t room)
 		return false;
 	new.due = (uint64_t *)(void *)p;
 	new.chunk = (struct evc__looper **)(void *)(p + slots * 8);
-	new.who = (uint32_t *)(void *)(new.chunk + chunks(room));
-	new.place = new.who + slots;
+	new.number = (uint32_t *)(void *)(new.chunk + chunks(room));
+	new.place = new.number + slots;
 	if (h->due != NULL) {
 		memcpy(new.due, h->due, heap_end(h) * sizeof *h->due);
-		memcpy(new.who, h->who, heap_end(h) * sizeof *h->who);
+		memcpy(new.number, h->number, heap_end(h) * sizeof *h->number);
 		memcpy(new.place, h->place, h->made * sizeof *h->place);
 		memcpy(new.chunk, h->chunk,
 		       chunks(h->room) * sizeof(*h->chunk));
@@ -217,7 +218,8 @@ evc__heap_new(struct evc__heap *h)
 		l = numbered(h, h->made++);
 	l->body.number = number;
 	h->n++;
-	put(h, heap_end(h) - 1, (struct heap_entry){ SCHEDULE_NEVER, number });
+	set_entry(h, heap_end(h) - 1,
+		  (struct heap_entry){ SCHEDULE_NEVER, number });
 	return l;
 }
 
@@ -228,7 +230,7 @@ evc__heap_delete(struct evc__heap *h, struct evc__looper *l)
 
 	h->n--;
 	if (at != heap_end(h))
-		settle(h, at, get(h, heap_end(h)));
+		move_entry(h, at, get_entry(h, heap_end(h)));
 	l->again = h->free;
 	h->free = l;
 	/* The memory goes with the last looper, unless it is small. */

@@ -78,7 +78,7 @@ evc__loop_looper_place(struct evc__looper *l)
 
 	l->body.bits &= ~(uint32_t)LOOPER_ADRIFT;
 	if (l->body.bits & LOOPER_AGAIN)
-		return; /* the next batch places it */
+		return; /* the next batch gives the looper its place */
 	if (t->depth > 0 && due <= t->horizon) {
 		l->body.bits |= LOOPER_AGAIN;
 		l->again = t->again;
@@ -117,7 +117,7 @@ count_looper(struct evc__looper *l)
 	if (r->n_loopers_own_grace > 0)
 		sync_store_sc(&r->c->tree->own_grace, true);
 	evc__alive_add(r->c);
-	/* A waiting join has to see the new member. */
+	/* The ring makes a join in progress count the new member. */
 	evc__ring(r->c);
 }
 
@@ -139,12 +139,13 @@ evc__loop_looper_wake(struct evc__entry *e)
 
 /* Lock held: allocate all that a looper needs.  NULL: no memory. */
 static struct evc__looper_name *
-room(evc_reactor *r, const char *name)
+reserve(evc_reactor *r, const char *name)
 {
 	if (r->loopers == NULL)
 		r->loopers = evc__loopers_new(r);
 	if (r->loopers != NULL)
-		r->looper_ops = &evc__looper_ops; /* frees r->loopers */
+		r->looper_ops = &evc__looper_ops; /* its drop() frees
+						     r->loopers */
 	if (r->loopers == NULL || !evc__id_room(r->c, 1) ||
 	    !evc__heap_room(&r->loopers->heap))
 		return NULL;
@@ -153,7 +154,7 @@ room(evc_reactor *r, const char *name)
 
 /* Lock held: count a looper that begins and ends during a stop. */
 static void
-pass(evc_coord *c, const evc_member_opts *o, evc_id *ret_id)
+count_passed(evc_coord *c, const evc_member_opts *o, evc_id *ret_id)
 {
 	c->member.ids.last++;
 	if (!(o->flags & EVC_PAUSED))
@@ -164,7 +165,7 @@ pass(evc_coord *c, const evc_member_opts *o, evc_id *ret_id)
 
 /* Lock held: give the looper its id, and begin. */
 static void
-enter(struct evc__looper *l, evc_id *ret_id)
+begin_looper(struct evc__looper *l, evc_id *ret_id)
 {
 	evc_reactor *r = evc__looper_reactor(l);
 	evc_coord *c = r->c;
@@ -183,7 +184,7 @@ enter(struct evc__looper *l, evc_id *ret_id)
 	evc__loop_looper_changed(&l->e);
 }
 
-/* Lock held. */
+/* Lock held: may a looper start on r now? */
 static evc_status
 may_start(evc_reactor *r, bool stopped, const evc_member_opts *o)
 {
@@ -218,7 +219,7 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 	st = may_start(r, stopped, o);
 	starts = st == 0 && !stopped;
 	if (starts)
-		n = room(r, name);
+		n = reserve(r, name);
 	if (n != NULL && o != NULL && o->unblock != NULL) {
 		more->unblock = evc__waker_add(r->c, o->unblock, arg, true);
 		if (more->unblock == NULL) {
@@ -234,12 +235,12 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 		l->e.flags = o != NULL ? (uint16_t)o->flags : 0;
 		l->name = n;
 		evc__looper_body(&l->body, interval, fn, arg, o, more);
-		enter(l, ret_id);
+		begin_looper(l, ret_id);
 	} else if (starts)
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				 "evc_looper_start: no memory");
 	else if (st == 0)
-		pass(r->c, o, ret_id);
+		count_passed(r->c, o, ret_id);
 	sync_unlock(&r->c->lock);
 	if (n == NULL)
 		sync_free(more);
@@ -327,7 +328,8 @@ evc__loopers_forget(evc_reactor *r)
 
 /* ---- evc_member_remove ---- */
 
-/* On the loop's thread. */
+/* On the loop's thread: remove a looper at once, or, from inside its own
+   function, at the return. */
 static int
 remove_here(struct evc__looper *l)
 {

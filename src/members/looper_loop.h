@@ -30,9 +30,9 @@ _Static_assert(sizeof(struct evc__looper) == 128,
 	       "160 bytes with its places in heap and id table");
 
 struct evc__heap {
-	uint64_t *due;   /* due time of each place, from HEAP_FIRST on */
-	uint32_t *who;   /* looper number of each place, from HEAP_FIRST on */
-	uint32_t *place; /* place of each looper number */
+	uint64_t *due;    /* due time of each place, from HEAP_FIRST on */
+	uint32_t *number; /* looper number of each place, from HEAP_FIRST on */
+	uint32_t *place;  /* place of each looper number */
 	struct evc__looper **chunk;
 	struct evc__looper *free;
 	uint32_t n, room;

@@ -79,10 +79,10 @@ policy(const struct evc__body *b)
 	return b->more != NULL ? &b->more->policy : &evc__policy_default;
 }
 
-/* Take the lock again.  In a fork child, made in a function, the looper has
-   ended silently, and the lock is a new one (inherit.c). */
+/* Take the lock again after a function.  If the function has forked, then in
+   the child the looper ends silently, and the lock is new (inherit.c). */
 TICK_PATH static void
-take_up(const struct evc__looper_who *w, struct evc__body *b)
+lock_again(const struct evc__looper_who *w, struct evc__body *b)
 {
 	sync_lock(&w->c->lock);
 	if (!evc__same_process(w->c))
@@ -102,7 +102,7 @@ run(const struct evc__looper_who *w, struct evc__body *b,
 	st = call(w, b->fn, b->arg);
 	running = f.up;
 	on = goes_on(w, st, reported);
-	take_up(w, b);
+	lock_again(w, b);
 	return on;
 }
 
@@ -114,7 +114,7 @@ call_start(const struct evc__looper_who *w, struct evc__body *b, bool *reported)
 
 	sync_unlock(&w->c->lock);
 	on = goes_on(w, call(w, b->more->start, b->arg), reported);
-	take_up(w, b);
+	lock_again(w, b);
 	/* A looper that removes itself in opts.start has ended. */
 	if (on && !(b->bits & LOOPER_SILENT))
 		b->bits |= LOOPER_STARTED;
@@ -215,7 +215,7 @@ evc__looper_remove_self(const struct evc__looper_who *w, struct evc__body *b)
 void
 evc__looper_left(const struct evc__looper_who *w, struct evc__body *b)
 {
-	running = NULL; /* the frames are gone */
+	running = NULL; /* the frames of this stack are gone */
 	sync_lock(&w->c->lock);
 	evc__looper_finish(w, b, true);
 	b->bits |= LOOPER_SILENT;
@@ -243,7 +243,8 @@ evc_looper_tick(const evc_coord *c, evc_id *ret_id, uint64_t *ret_missed,
 
 	if (st < 0)
 		return st;
-	/* Runs nest where a run runs its loop; the innermost of c counts. */
+	/* When a run runs its loop, runs nest: the innermost run of c
+	   counts. */
 	while (f != NULL && f->c != c)
 		f = f->up;
 	if (f == NULL)

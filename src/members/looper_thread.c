@@ -14,7 +14,7 @@
 #include "members/looper.h"
 
 struct own {
-	struct evc__pthread p; /* first: the register leads to it */
+	struct evc__pthread p; /* first: the register leads to this struct */
 	/* set at creation */
 	struct evc__listener listener;
 	struct evc__looper_more more;
@@ -36,8 +36,8 @@ own_of(struct evc__entry *e)
 static void
 wake(struct own *o)
 {
-	/* The state has changed before; the thread reads the word before the
-	   state. */
+	/* The caller has changed the state before this call; the thread reads
+	   `word` before the state. */
 	sync_add(&o->word, 1);
 	sync_futex_wake(&o->word);
 }
@@ -51,7 +51,7 @@ tell_own(struct evc__listener *l)
 
 /* Sleep ns, or until the word is not seq.  Lock held, released meanwhile. */
 static void
-nap(struct own *o, uint64_t ns, uint32_t seq)
+sleep_ns(struct own *o, uint64_t ns, uint32_t seq)
 {
 	evc_coord *c = o->p.m.c;
 
@@ -60,24 +60,27 @@ nap(struct own *o, uint64_t ns, uint32_t seq)
 	sync_lock(&c->lock);
 }
 
-/* Lock held, released around the functions. */
+/* Lock held, released around the functions: the whole life of the looper. */
 static void
-live(struct own *o, const struct evc__looper_who *w)
+run_looper(struct own *o, const struct evc__looper_who *w)
 {
 	bool reported = false, on = true;
 	uint64_t due, now;
 	uint32_t seq;
 
 	for (;;) {
-		/* The partner of wake(). */
+		/* `word` is read before the state; wake() changes the state
+		   before `word`. */
 		seq = sync_load_sc(&o->word);
 		if (evc_should_stop(w->c) || (o->body.bits & LOOPER_REMOVED))
 			break;
 		due = evc__looper_due(&o->body);
 		now = evc__now(w->c);
 		if (due == SCHEDULE_NEVER || due > now) {
-			nap(o, due == SCHEDULE_NEVER ? SYNC_FOREVER : due - now,
-			    seq);
+			sleep_ns(o,
+				 due == SCHEDULE_NEVER ? SYNC_FOREVER
+						       : due - now,
+				 seq);
 			continue;
 		}
 		on = evc__looper_serve(w, &o->body, now, &reported);
@@ -100,9 +103,9 @@ who(const struct own *o)
 	};
 }
 
-/* pthread_exit or cancellation inside one of the functions. */
+/* Cleanup handler: a function has left by pthread_exit or cancellation. */
 static void
-left(void *arg)
+left_by_exit(void *arg)
 {
 	struct own *o = arg;
 	struct evc__looper_who w;
@@ -119,8 +122,8 @@ own_main(evc_coord *c, void *arg)
 	const struct evc__looper_who w = who(o);
 
 	sync_lock(&c->lock);
-	pthread_cleanup_push(left, o);
-	live(o, &w);
+	pthread_cleanup_push(left_by_exit, o);
+	run_looper(o, &w);
 	pthread_cleanup_pop(0);
 	/* From here on no function is called. */
 	o->body.bits |= LOOPER_SILENT;
@@ -191,7 +194,8 @@ static const struct evc__member_ops own_ops = {
 
 /* ---- the start; lock held ---- */
 
-/* The listener comes first: from then on a stop wakes the thread. */
+/* Lock held: start the thread.  The listener comes first, so that each stop
+   wakes the thread. */
 static evc_status
 launch(struct own *o, const char *func)
 {
@@ -233,7 +237,7 @@ evc__own_looper_wake(struct evc__entry *e)
 	return st;
 }
 
-/* 1: begun and ended during a stop. */
+/* 1: the looper has begun and ended, because there is a stop. */
 static evc_status
 start_own(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 {
@@ -247,7 +251,8 @@ start_own(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 	if (stopped && !(o->p.m.e.flags & EVC_AFTER_STOP))
 		return evc__refuse(-EVC_CANCELLED,
 				   "evc_looper_start: a stop was requested");
-	/* Set before the thread can run, restored if there is none. */
+	/* *ret_id is set before the thread can run, and restored if no thread
+	   starts. */
 	if (ret_id != NULL)
 		*ret_id = id;
 	if (stopped) {

@@ -19,7 +19,7 @@
 
 /* ---- a call of an operation ---- */
 
-/* Note the call and release the lock. */
+/* Record the call, and release the lock. */
 static void
 begin_call(struct evc__runner *r, enum evc__runner_call call)
 {
@@ -36,7 +36,7 @@ evc__runner_wake(struct evc__runner *r)
 		evc__reactor_poke(r->reactor);
 }
 
-/* Take the lock again; the call has returned. */
+/* The call has returned: take the lock, and wake waiting threads. */
 static void
 finish_call(struct evc__runner *r)
 {
@@ -55,7 +55,7 @@ evc__runner_await(struct evc__runner *r, uint64_t ns)
 	uint32_t seq;
 
 	r->wanted = true;
-	/* Before the lock is released: the end of the call needs the lock. */
+	/* Counted before the lock is released: finish_call() needs the lock. */
 	sync_add(&c->stop.n_sleepers, 1);
 	seq = sync_load_sc(&c->stop.join_seq);
 	sync_unlock(&c->lock);
@@ -83,13 +83,13 @@ joined(struct evc__runner *r, evc_status result)
 
 	if (r->over) /* removed during the call */
 		return;
-	if (r->said)
+	if (r->done_called)
 		flags &= ~(unsigned)EVC_END_STOPS;
 	evc__member_result(m->c, m->e.id, m->name, flags, result, false);
 	r->over = true;
 }
 
-/* The last use of the coordinator on the thread of the join. */
+/* After a join on a thread of its own: the last use of the coordinator. */
 static void
 thread_joined(struct evc__runner *r, evc_status result)
 {
@@ -104,7 +104,7 @@ thread_joined(struct evc__runner *r, evc_status result)
 	evc__refgate_leave(&c->life.gate);
 }
 
-/* pthread_exit means the same as in a started thread. */
+/* After pthread_exit in join: as in a started thread. */
 static void
 thread_exited(void *arg)
 {
@@ -144,7 +144,7 @@ join_on_a_thread(struct evc__runner *r)
 	pthread_t t;
 	int e;
 
-	/* The thread leaves the gate after its last use of c. */
+	/* The thread leaves the refgate after its last use of c. */
 	if (!evc__refgate_enter(&c->life.gate))
 		return false;
 	r->call = RUNNER_JOINED;
@@ -174,7 +174,7 @@ next_call(const struct evc__runner *r, bool probe)
 {
 	if (r->ended)
 		return RUNNER_JOINED;
-	if (!r->told && evc_should_stop(r->m.c))
+	if (!r->stop_called && evc_should_stop(r->m.c))
 		return RUNNER_STOPPED;
 	return probe ? RUNNER_ASKED : RUNNER_IDLE;
 }
@@ -249,7 +249,7 @@ serve_runner(struct evc__runner *r, const evc_reactor *on, bool probe)
 		/* The stop operation may have ended the runner. */
 		probe = what == RUNNER_STOPPED;
 		if (what == RUNNER_STOPPED)
-			r->told = true;
+			r->stop_called = true;
 		if (what == RUNNER_JOINED)
 			sync_store(&r->m.state, EVC_REAPING);
 		if (what == RUNNER_STOPPED && r->ops->stop == NULL)
@@ -297,6 +297,7 @@ force(evc_coord *c)
 	return yes;
 }
 
+/* The loop of `from` is gone: joins call its runners from now on. */
 static void
 orphan(evc_coord *c, evc_reactor *from)
 {

@@ -18,7 +18,7 @@ struct evc__runner_own {
 	bool (*attend)(struct evc__runner *r, bool probe);
 	/* The grace of a join is over.  true: the end may come in a moment. */
 	bool (*force)(struct evc__runner *r);
-	/* Changes nothing. */
+	/* Ask only: nothing changes. */
 	bool (*is_running)(struct evc__runner *r);
 	void (*describe)(const struct evc__runner *r, char *buf, size_t n);
 };
@@ -42,16 +42,16 @@ struct evc__runner {
 	const struct evc__runner_own *own;
 
 	/* lock */
-	struct list all;      /* c->runner_list */
+	struct list all;      /* in c->member.runners */
 	evc_reactor *reactor; /* NULL: any join calls the operations */
 	/* One call at a time; the record stays until the call returns. */
 	enum evc__runner_call call;
-	int caller;  /* thread id; 0: a thread that is about to begin */
-	bool wanted; /* a thread waits for the call to return */
-	bool told;   /* the stop operation was called */
-	bool said;   /* evc_runner_done was called */
-	bool ended;  /* not running any more */
-	bool over;   /* joined or removed: freed when no call is left */
+	int caller;       /* thread id; 0: a thread that is about to begin */
+	bool wanted;      /* a thread waits for the call to return */
+	bool stop_called; /* the stop operation was called */
+	bool done_called; /* evc_runner_done was called */
+	bool ended;       /* not running any more */
+	bool over;        /* joined or removed: freed when no call is left */
 };
 #define RUNNER_OF(n) LIST_OF(n, struct evc__runner, all)
 
@@ -69,14 +69,15 @@ evc__runner_trace(enum evc__trace_what what, const struct evc__runner *r,
 
 /* Call an operation, not describe, with the lock released. */
 void evc__runner_call(struct evc__runner *r, enum evc__runner_call what);
-/* The runner does not run any more. */
+/* is_running was false, or evc_runner_done was called: the runner is to be
+   joined. */
 void evc__runner_ended(struct evc__runner *r);
 /* Wake a thread that can call the operations. */
 void evc__runner_wake(struct evc__runner *r);
 /* Another thread is in a call: wait for its return, ns at most, with the lock
    released.  Afterwards r may be freed, or the call may still be going on. */
 void evc__runner_await(struct evc__runner *r, uint64_t ns);
-/* Free r if it is over and no call is left. */
+/* Free r if r is over and no call is left. */
 void evc__runner_settle(struct evc__runner *r);
 /* Remove r.  0: done; 1: wait for a wake and try again; < 0: refused. */
 int evc__runner_remove(struct evc__member *m);

@@ -90,12 +90,13 @@ runner_done(evc_coord *c, evc_id id, evc_status result)
 
 	if (m != NULL && m->e.kind == EVC_RUNNER)
 		r = LIST_OF(m, struct evc__runner, m);
-	if (r == NULL || r->own != NULL || r->said || r->over)
+	if (r == NULL || r->own != NULL || r->done_called || r->over)
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "evc_runner_done: no runner %llu",
 				   (unsigned long long)id);
-	r->said = true;
-	/* First, because the round may close without a live member. */
+	r->done_called = true;
+	/* The result comes first, because the round may close when no member is
+	   alive. */
 	st = evc__member_result(c, id, m->name, m->e.flags, result, false);
 	if (!r->ended)
 		evc__runner_ended(r);
@@ -117,7 +118,7 @@ evc_runner_done(evc_coord *c, evc_id id, evc_status result)
 {
 	evc_status st = evc__check(c, __func__);
 
-	/* Inside the gate, so that c outlives the wake of the joins. */
+	/* Inside the refgate, so that c still exists during the ring. */
 	if (st == 0)
 		st = evc__enter(c, -EVC_NOT_FOUND, __func__);
 	if (st < 0)
@@ -198,7 +199,8 @@ ask_all(evc_coord *c)
 		ask_all(s);
 		sync_unlock(&s->lock);
 		sync_lock(&c->lock);
-		/* A freed scope leaves the list after its gate is empty. */
+		/* A scope that is being freed leaves the list after the last
+		   thread has left its refgate, so s is still in the list. */
 		next = n->next;
 		evc__refgate_leave(&s->life.gate);
 	}

@@ -129,10 +129,10 @@ count_of(evc_reactor *r, const evc_task_class *cls)
 }
 
 static void
-add_plain(_Atomic uint32_t *n, uint32_t d)
+add_plain(_Atomic uint32_t *n, uint32_t change)
 {
 	/* Only the loop's thread writes. */
-	sync_store_relaxed(n, sync_load_relaxed(n) + d);
+	sync_store_relaxed(n, sync_load_relaxed(n) + change);
 }
 
 static evc_status
@@ -175,7 +175,7 @@ append(evc_task *head, evc_task *t)
 	head->prev_ = t;
 }
 
-/* t is the only task. */
+/* t is the only task: move t to the list of tasks that the walk tells. */
 static void
 requeue(evc_reactor *r, evc_task *t)
 {
@@ -211,8 +211,8 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 	add_plain(&r->n_tasks, 1);
 	if (r->n_live++ == 0) {
 		evc__alive_add(r->c);
-		/* Before the count, the stop may have been cleared: then the
-		   task belongs to the new round and is not late. */
+		/* If the stop was cleared before the count, the task belongs to
+		   the new round, and is not late. */
 		if (WORD_STOPS(sync_load(&r->c->word)) != WORD_STOPS(w))
 			requeue(r, t);
 	}
@@ -230,7 +230,8 @@ unlink_beside(evc_reactor *r, const evc_task *t)
 		t->next_->prev_ = t->prev_;
 }
 
-/* The last task: inside the gate, so that c outlives the wake of the joins. */
+/* The last task has ended: inside the refgate, so that c still exists during
+   the ring. */
 static void
 ended_last(evc_reactor *r)
 {

@@ -23,7 +23,8 @@ start_thread(evc_coord *c, struct evc__pthread *p, void *user,
 		return evc__refuse(-EVC_CANCELLED, "%s: a stop was requested",
 				   func);
 	}
-	/* Set before the thread can run, restored if it is not started. */
+	/* *ret_id is set before the thread can run, and restored if no thread
+	   starts. */
 	if (ret_id != NULL) {
 		before = *ret_id;
 		*ret_id = c->member.ids.last + 1;
