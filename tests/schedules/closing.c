@@ -304,7 +304,7 @@ START_TEST(clear_against_a_task_that_begins)
 {
 	static const struct place clearing[] = {
 		{"cas", "clear", 1},
-		{"load", "anybody", 1},
+		{"load", "check_alive", 1},
 		{"cas", "clear", 2},
 	};
 	struct actor a;

@@ -44,7 +44,7 @@ START_TEST(hooks_added_while_the_stop_comes)
 {
 	static const struct place places[] = {
 		{"add", "hooks_count", 1},
-		{"load", "place", 2},
+		{"load", "add_hook", 2},
 	};
 	struct actor a, t;
 	size_t i;
