@@ -17,10 +17,10 @@
 
 /* Runs in a batch; then other watchers have their turn. */
 #define SLICE 4096
-/* A batch reads the precise clock again after so many runs. */
+/* A batch reads the precise clock at every eighth run. */
 #define PRECISE 8
 /* The longest time of the timer, in seconds; afterwards the timer is set
-   anew. */
+   again. */
 #define FAR 1e6
 /* Not 0, so that libev re-arms the timer; too short to matter. */
 #define AT_ONCE 1e-9

@@ -75,7 +75,7 @@ void evc__runner_ended(struct evc__runner *r);
 /* Wake a thread that can call the operations. */
 void evc__runner_wake(struct evc__runner *r);
 /* Another thread is in a call: wait for its return, ns at most, with the lock
-   released.  Afterwards r may be freed, or the call may still be going on. */
+   released.  Afterwards r may be freed, or the call may still be running. */
 void evc__runner_await(struct evc__runner *r, uint64_t ns);
 /* Free r if r is over and no call is left. */
 void evc__runner_settle(struct evc__runner *r);

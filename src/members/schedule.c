@@ -69,8 +69,8 @@ shift(const struct evc__schedule *s, const struct evc__policy *p, uint64_t k)
 {
 	uint64_t x = p->seed * UINT64_C(0x9e3779b97f4a7c15) + s->start;
 
-	/* With the start: the same looper of a thousand programs runs at a
-	   thousand different times. */
+	/* The start is a part of the seed: so the same looper in a thousand
+	   programs runs at a thousand different times. */
 	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93) + k;
 	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
 	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);

@@ -3,10 +3,11 @@
  * The times of a looper's runs.  Pure: no clock, no thread, no libev; all times
  * are arguments, in nanoseconds of a monotonic clock.
  *
- * Boundary k is start + k * interval.  A boundary is used up by its run, or
- * given up as missed; none is used twice.  A resume or a change of the interval
- * begins a new grid: passed boundaries of the old grid without a run are
- * forgotten, and count neither as runs nor as missed.
+ * Boundary k is the time start + k * interval; all boundaries form a grid.  A
+ * run uses up a boundary, or the looper gives up the boundary as missed; no
+ * boundary is used twice.  A resume or a change of the interval begins a new
+ * grid: passed boundaries of the old grid without a run are forgotten, and
+ * count neither as runs nor as missed.
  */
 #ifndef EVC_MEMBERS_SCHEDULE_H
 #define EVC_MEMBERS_SCHEDULE_H
@@ -16,8 +17,8 @@
 
 #define SCHEDULE_NEVER UINT64_MAX
 
-/* Functions of a tick stand together in memory: after a second of sleep each
-   separate cache line costs a wait. */
+/* The compiler puts functions marked as hot next to each other: after a second
+   of sleep each separate cache line costs a wait. */
 #define TICK_PATH __attribute__((hot))
 
 struct evc__schedule {

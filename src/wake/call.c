@@ -79,7 +79,8 @@ call_main(void *arg)
 	evc__thread_rename(k->name);
 	pthread_cleanup_push(left_without_result, k);
 	k->result = k->fn(k->arg);
-	/* A cancellation comes too late from here on. */
+	/* From here on a cancellation has no effect, because fn has its
+	   result. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	k->returned = true;
 	pthread_cleanup_pop(0);

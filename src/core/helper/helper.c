@@ -14,8 +14,8 @@
  * The helper is made at the first need and never at a stop, when memory or
  * threads may be short.  With descriptors the thread sleeps in epoll_wait, on
  * the pidfds and an eventfd of its own; without, on a futex.  The coordinators
- * that the helper serves are its clients: each stands in its own table of
- * listeners, and tell() marks the client in the helper's notify_set.
+ * that the helper serves are its clients.  Each client is a listener of its own
+ * coordinator, and tell() marks the client in the helper's notify_set.
  */
 #include "core/core.h"
 #include "core/helper/threads.h"

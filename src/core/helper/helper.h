@@ -30,7 +30,7 @@ bool evc__helper_watch(evc_coord *c, struct evc__member *m);
 void evc__helper_unwatch(evc_coord *c, struct evc__member *m);
 /* Any thread: make the helper serve c, if c is a client. */
 void evc__helper_ring(evc_coord *c);
-/* The helper serves c no more; the helper of a root ends. */
+/* The helper does not serve c any more; the helper of a root ends. */
 void evc__helper_end(evc_coord *c);
 /* Is the calling thread a thread of the helper? */
 bool evc__helper_is_self(const evc_coord *c);

@@ -13,9 +13,9 @@
 #include "base/sync.h"
 
 struct evc__helper_job {
-	/* set at creation: on the helper thread, no lock, c kept by its
-	   refgate.  Returns how long the helper may sleep; SYNC_FOREVER: until
-	   a ring. */
+	/* set at creation: called on the helper thread, without a lock, inside
+	   the refgate of c.  Returns how long the helper may sleep;
+	   SYNC_FOREVER: until a ring. */
 	uint64_t (*run)(evc_coord *c, struct evc__helper_job *job);
 	/* lock */
 	struct list node; /* in c->jobs; a job in no list: a list of its own */

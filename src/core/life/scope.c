@@ -63,8 +63,8 @@ void
 evc__scope_leave(evc_coord *s)
 {
 	evc_coord *p = s->parent;
-	/* When s is off the list, s keeps its parent no more: this refgate
-	   does.  The refgate is open as long as s is on the list. */
+	/* When s is off the list, only the refgate of p keeps p for this
+	   thread.  That refgate is open as long as s is on the list. */
 	bool kept = evc__refgate_enter(&p->life.gate);
 
 	evc__trace(s, TRACE_END, 0, EVC_SCOPE, s->name, p->number);

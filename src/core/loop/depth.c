@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How deep a loop's thread is in ev_run of that loop.  libev counts too, but an
- * exception that leaves an ev_run leaves its count behind.  The library knows
- * of levels lost in its own ev_run at once.  For other levels the stack is
- * read, only where libev's count says more than expected.  A trial loop tells
- * beforehand whether ev_run shows on the stack, for an exception may have left
- * the first loop before its attach.
+ * How many ev_runs of its loop a thread is in (the depth).  libev counts, too,
+ * but does not lower its count when an exception leaves an ev_run.  For its own
+ * ev_run the library corrects the count at once.  For an ev_run of the
+ * application the library counts the frames of ev_run on the stack, but only
+ * when libev's count is higher than expected.  A trial with a loop of its own
+ * ev_run_shows beforehand whether ev_run can be seen on the stack at all.
  *
  * Called by: stay.c, run.c, abandon.c, loop_waker_watch.c, on the loop's
  * thread.
@@ -16,8 +16,10 @@
 #include "base/unwind.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool shows; /* otherwise the stack shows no level at all */
+static bool ev_run_shows; /* ev_run can be seen on the stack */
 
+/* The number of ev_run frames on the stack, inside the frame `outer` (NULL:
+   all); < 0: unknown. */
 static int
 calls_of_run(const void *outer)
 {
@@ -29,7 +31,7 @@ on_probe(struct ev_loop *loop, ev_prepare *p, int revents)
 {
 	(void)loop;
 	(void)revents;
-	shows = calls_of_run(p->data) == 1;
+	ev_run_shows = calls_of_run(p->data) == 1;
 }
 
 static void
@@ -61,7 +63,7 @@ evc__depth(struct evc__loop_waker *lw, const struct evc__driver *d)
 	unsigned depth = ev_depth(lw->loop) - lw->n_lost;
 	int n;
 
-	if (depth <= (d != NULL) || !shows)
+	if (depth <= (d != NULL) || !ev_run_shows)
 		return depth;
 	n = calls_of_run(d != NULL ? d->frame : NULL);
 	if (n >= 0 && (unsigned)n < depth) {

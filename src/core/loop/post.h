@@ -48,7 +48,8 @@ void evc__inbox_drop(evc_loop_ref *l);
    gone. */
 bool evc__inboxes_serve(struct evc__loop_waker *lw,
 			const struct evc__loop_waker_frame *f);
-/* lw has no reactor: let go of the inboxes that are left, which are empty. */
+/* lw has no reactor: give back the references to the inboxes in its list and
+   queue, which are empty. */
 void evc__inboxes_drop(struct evc__loop_waker *lw);
 /* From now on no post is accepted; may be called again. */
 void evc__inbox_shut(evc_loop_ref *l);

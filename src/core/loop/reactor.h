@@ -262,7 +262,7 @@ void evc__busy_left(void);
 
 /* The facts of a loop for a report. */
 struct evc__silence {
-	/* A stop stands, and the loop has not turned for r since. */
+	/* There is a stop, and the loop has not turned for r since. */
 	bool silent;
 	/* The age of the present iteration, by its ev_now: the length of the
 	   silence of a silent loop; < 0: the loop has not run yet. */

@@ -71,7 +71,8 @@ thread_main(void *arg)
 		evc__kick_unblock(NULL);
 	pthread_cleanup_push(ended_without_result, p);
 	st = p->fn(m->c, p->arg);
-	/* A cancellation from here on comes too late to change the result. */
+	/* From here on a cancellation has no effect, because fn has its
+	   result. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_cleanup_pop(0);
 	/* fn has forked, and the child has returned here.  The thread is the

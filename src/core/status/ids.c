@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of ids: members and tasks by number.  Numbers count up and are
- * never used twice, so their low bits spread well.
+ * The table of ids: members by number, with the loopers on a loop.  Numbers
+ * count up and are never used twice, so their low bits spread well.
  *
- * Called by: the register of members, tasks, explain.
+ * Called by: the register of members, loopers, reports.
  * Locks: the coordinator's lock is held around each function.
  */
 #include "core/core.h"
@@ -21,7 +21,8 @@ evc__id_room(evc_coord *c, unsigned more)
 		 i;
 	struct evc__entry **table, *e, *next;
 
-	/* Two entries in a bucket are found as fast, and halve the table. */
+	/* With two entries for each bucket a search is as fast, and the table
+	   has half the size. */
 	while (n * 2 < c->member.ids.n_entries + more)
 		n *= 2;
 	if (n == c->member.ids.n_buckets)

@@ -35,8 +35,8 @@ struct evc__ids {
 /* Monotonic nanoseconds by c's clock. */
 uint64_t evc__now(const evc_coord *c);
 /* How long a thread has to sleep in real time for ns by c's clock.  A clock of
-   the user's jumps without notice, so the sleep is short and the clock is read
-   again. */
+   the user's may jump at any moment; then the sleep is short, so that the
+   thread reads the clock again. */
 uint64_t evc__real_ns(const evc_coord *c, uint64_t ns);
 /* Is the code clean in the round of word w? */
 bool evc__is_clean(const evc_coord *c, uint64_t w, evc_status code);
@@ -46,8 +46,8 @@ evc_status evc__check(const evc_coord *c, const char *func);
 /* 0: the caller is inside c's refgate and has to leave; `refused`: c is being
    freed.  The caller has called evc__check before. */
 evc_status evc__enter(evc_coord *c, evc_status refused, const char *func);
-/* Is the text of evc_last_error no error of c yet?  The call marks the text as
-   an error of c. */
+/* Has c not yet recorded the text of evc_last_error as an error?  The call
+   marks the text as recorded. */
 bool evc__refusal_is_new(const evc_coord *c);
 /* Note the reason of a refusal for the calling thread; returns the status. */
 #define evc__refuse evc_refuse
@@ -63,13 +63,13 @@ evc_status evc__check_opts(const evc_member_opts *o, unsigned kind,
 /* Reserved fields are zero; a grace is a time or EVC_NO_GRACE. */
 evc_status evc__check_reserved(const uint64_t room[8], const char *func);
 evc_status evc__check_grace(double grace, const char *func);
-/* A code as coordinators record codes: 0..255; *ret_unknown: the code was
-   outside that range. */
+/* The code as coordinators record codes, 0..255: a negative code without its
+   sign, and EVC_UNKNOWN for a code outside this range (*ret_unknown). */
 evc_status evc__normal(evc_status code, bool *ret_unknown);
 
 /* ---- self: the state of the calling thread; self.c ---- */
 
-/* The looper, on a loop, that the thread runs a function of. */
+/* A looper on a loop, while the thread runs one of its functions. */
 struct evc__acting {
 	const evc_coord *c;
 	evc_id id;
@@ -78,13 +78,15 @@ struct evc__acting {
 
 struct evc__self {
 	struct evc__member *member; /* the member that is this thread */
-	struct evc__mark *mark;     /* where its progress goes, or NULL */
+	struct evc__mark *mark;     /* the mark that evc_progress writes to, or
+				       NULL */
 	struct evc__waker *pushed;  /* its innermost cancel hook */
-	const evc_coord *woken_in; /* coordinator of a hook that was called,
-				      then popped */
-	uint32_t woken_stop;       /* stop number of a hook that was called,
-				      then popped */
-	const struct evc__acting *acting; /* for the time of a call, or NULL */
+	const evc_coord *woken_in; /* coordinator of the last hook that was
+				      called and then popped */
+	uint32_t woken_stop;       /* number of the stop in which this hook was
+				      called */
+	const struct evc__acting *acting; /* the looper that the thread runs a
+					     function of, or NULL */
 };
 struct evc__self *evc__self(void);
 /* In a fork child: the thread is no member any more; a lock that the thread

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline's ring of events, written while the timeline is on.
+ * The timeline: a ring of events, which the library writes while the timeline
+ * is on.
  *
- * Off, a note costs one load and a predicted branch.  On, a note takes no lock
- * and no memory, so a request in a signal handler may write notes.
+ * While the timeline is off, a note costs one load and a predicted branch.
+ * While it is on, a note takes no lock and no memory, so a request in a signal
+ * handler may write notes.
  */
 #ifndef EVC_CORE_TRACE_H
 #define EVC_CORE_TRACE_H
@@ -17,7 +19,8 @@ enum evc__trace_what {
 	/* A member, a scope or a loop has ended by itself; arg: begin of its
 	   life, 0 with a clock of the user's; more: its last progress text. */
 	TRACE_END,
-	TRACE_REAPED,   /* is accounted for; fields as of END */
+	TRACE_REAPED,   /* a member was joined and has left the register; fields
+			   as for TRACE_END */
 	/* A request has arrived; kind: EVC_BY_..., name: the text, more: the
 	   author, arg: TRACE_ASKED. */
 	TRACE_REQUEST,
@@ -39,8 +42,8 @@ enum evc__trace_what {
 	TRACE_KICK,     /* a thread was kicked; arg: kicks so far */
 	TRACE_EXTEND,   /* evc_extend_stop; name: the reason, arg: nanoseconds
 			   granted */
-	/* Never in the ring: a member is alive as the ring is read; arg: begin
-	   of its life. */
+	/* Not written into the ring, but made for reports: a member is alive
+	   when the ring is read; arg: begin of its life. */
 	TRACE_ALIVE
 };
 
@@ -118,7 +121,8 @@ evc__trace_member(enum evc__trace_what what, const struct evc__member *m)
 		evc__trace_put_member(what, m);
 }
 
-/* Time for evc__trace_request, taken before the request can be seen. */
+/* The time for evc__trace_request, read before another thread can see the
+   request. */
 static inline uint64_t
 evc__trace_now(const evc_coord *c)
 {
@@ -176,7 +180,8 @@ struct evc__record {
 struct evc__trace *evc__trace_last(const evc_coord *c);
 /* How many records a ring holds. */
 size_t evc__trace_room(const struct evc__trace *t);
-/* While writers go on: copy the latest events, unsorted, and count the lost. */
+/* Copy the latest events, not sorted, while other threads may write; *ret_lost:
+   how many events are lost. */
 size_t evc__trace_read(struct evc__trace *t, struct evc__record *to,
 		       uint64_t *ret_lost);
 /* When the timeline was started. */

@@ -29,7 +29,8 @@ struct evc__coord_stop {
 	unsigned n_slots;
 	_Atomic uint32_t *slot_word; /* guards slot[]; see reason.c */
 	struct evc__slot *slot;
-	unsigned on_error;       /* of a scope: what its errors do above */
+	unsigned on_error;       /* of a scope: EVC_ON_ERROR_..., for its
+				    errors */
 	struct evc__listener up; /* of a scope: in the parent's table */
 
 	/* atomic: requesters -> joins */
@@ -99,8 +100,8 @@ const evc_reason *evc__reason_peek(const evc_coord *c, unsigned slot,
    reason of the round of w. */
 bool evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 		      evc_reason *ret);
-/* Lock held: m is about to leave the register; reasons of its thread keep its
-   id and name. */
+/* Lock held: m is about to leave the register: reasons from the thread of m get
+   the id and the name of m. */
 void evc__reasons_sign(evc_coord *c, const struct evc__member *m);
 /* Lock held: is the reason an error of its round? */
 bool evc__reason_is_error(const evc_coord *c, unsigned slot, uint64_t w);

@@ -25,7 +25,8 @@ struct evc__self;
 struct evc__stats {
 	uint64_t stops;     /* stops that a join has ended, or a clear */
 	uint64_t kicks, unblocks;
-	uint64_t stragglers; /* named by joins; each join counts anew */
+	uint64_t stragglers; /* late members that joins have named; each join
+				counts its own */
 	uint64_t missed;    /* missed runs of loopers that have ended */
 	uint64_t took[TOOK_BUCKETS + 1]; /* stops by duration */
 	double took_sum;
@@ -123,7 +124,8 @@ struct evc__extension {
 
 /* ---- wake_blocked.c ---- */
 
-/* Helper thread: go through c's wakers; returns when to do so again. */
+/* Helper thread: call the wakers of c that are due.  Returns how long the
+   helper may sleep until the next pass. */
 uint64_t evc__wake_blocked(evc_coord *c, struct evc__helper_job *job);
 
 /* ---- waker.c; lock held ---- */
