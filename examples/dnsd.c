@@ -293,7 +293,7 @@ main(int argc, char **argv)
 	fflush(stdout);
 	/* stop: */
 	if (v.n_stragglers > 0)
-		evc_dump(s.coord, STDERR_FILENO, EVC_DUMP_TEXT);
+		evc_dump(s.coord, STDERR_FILENO, EVC_REPORT_TEXT);
 	evc_cond_free(s.asked);
 	st = evc_finish(s.coord, st);
 	if (v.n_stragglers > 0)

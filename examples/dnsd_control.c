@@ -45,24 +45,34 @@ static struct client clients[CLIENTS];
 static unsigned long n_came;
 static struct stat own;           /* the socket, as we have made it */
 
-/* What tells about the coordinator: all have one form. */
-typedef size_t tell(const evc_coord *c, char *buf, size_t n);
-
-static const struct {
+/* What tells about the coordinator: an explanation, or a report. */
+struct tell {
 	const char *command;
-	tell *tell;
-} tells[] = {
-	{ "why", evc_explain },
-	{ "report", evc_report },
-	{ "dump json", evc_report_json },
-	{ "dump metrics", evc_metrics },
+	size_t (*explain)(const evc_coord *c, char *buf, size_t n);
+	size_t (*report)(const evc_coord *c, unsigned format, char *buf,
+			 size_t n);
+	unsigned format;          /* of the report */
 };
+
+static const struct tell tells[] = {
+	{ "why", evc_explain, NULL, 0 },
+	{ "report", NULL, evc_report, EVC_REPORT_TEXT },
+	{ "dump json", NULL, evc_report, EVC_REPORT_JSON },
+	{ "dump metrics", NULL, evc_report, EVC_REPORT_METRICS },
+};
+
+static size_t
+tell(const struct tell *t, const evc_coord *c, char *buf, size_t n)
+{
+	return t->report != NULL ? t->report(c, t->format, buf, n) :
+				   t->explain(c, buf, n);
+}
 
 /* The whole text, which may have become longer since it was asked how long. */
 static char *
-told_by(tell *fn, const evc_coord *c)
+told_by(const struct tell *t, const evc_coord *c)
 {
-	size_t n = 0, need = fn(c, NULL, 0);
+	size_t n = 0, need = tell(t, c, NULL, 0);
 	char *text = NULL, *more;
 
 	while (need + 1 >= n) { /* room for a line's end */
@@ -73,7 +83,7 @@ told_by(tell *fn, const evc_coord *c)
 			return NULL;
 		}
 		text = more;
-		need = fn(c, text, n);
+		need = tell(t, c, text, n);
 	}
 	if (need > 0 && text[need - 1] != '\n')
 		strcpy(text + need, "\n");
@@ -106,7 +116,7 @@ obey(struct server *s, const char *line)
 {
 	for (size_t i = 0; i < sizeof(tells) / sizeof(tells[0]); i++)
 		if (strcmp(line, tells[i].command) == 0)
-			return told_by(tells[i].tell, s->coord);
+			return told_by(&tells[i], s->coord);
 	if (strcmp(line, "reload") == 0) {
 		reload_ask(s);
 		return strdup("it is read again\n");

@@ -42,7 +42,7 @@ report(const evc_coord *c)
 {
 	char text[8192];
 
-	evc_report(c, text, sizeof(text));
+	evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
 	fputs(text, stdout);
 	fflush(stdout);
 }

@@ -197,7 +197,8 @@ EVC_API evc_status
 evc_cluster_close(evc_cluster *cluster);
 
 /*
- * The cluster's scope.
+ * The cluster's scope.  Its report (evc_report) says which function runs on
+ * which worker, since when, and what is queued.
  *
  * Thread:    any.
  * Ownership: the cluster's.
@@ -799,18 +800,6 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info);
 EVC_API evc_status
 evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
 		       evc_cluster_worker_info *ret_info);
-
-/*
- * Which function runs on which worker, since when, the longest first, what is
- * queued, and why it waits, if the engine says so; one line for each.
- *
- * Thread:    any.
- * Ownership: nothing changes hands.
- * Returns:   as snprintf: the length of the whole text, whatever fitted.
- * Since:     0.1
- */
-EVC_API size_t
-evc_cluster_report(const evc_cluster *cluster, char *buf, size_t n);
 
 EVC_END_DECLS_
 

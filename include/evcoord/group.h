@@ -628,7 +628,8 @@ EVC_API evc_status
 evc_registry_each(evc_registry *reg, evc_group_each_fn *fn, void *arg);
 
 /*
- * The registry's own coordinator: the parent of the groups without a coord.
+ * The registry's own coordinator: the parent of the groups without a coord,
+ * which stand in its report (evc_report).
  *
  * Thread:    any.
  * Ownership: the registry owns the coordinator.  The caller may request its
@@ -653,40 +654,6 @@ evc_registry_coord(evc_registry *reg);
  */
 EVC_API evc_status
 evc_registry_atexit(bool on);
-
-/*
- * Groups, workers, runs, errors, restarts, metrics as text, as snprintf(3)
- * writes.
- *
- * Thread:    any.
- * Ownership: buf is the caller's.
- * Returns:   the length of the whole text without its 0 byte.
- * Since:     0.1
- */
-EVC_API size_t
-evc_registry_report(evc_registry *reg, char *buf, size_t n);
-
-/*
- * The same as one JSON object.
- *
- * Thread:    any.
- * Ownership: as evc_registry_report.
- * Returns:   as evc_registry_report.
- * Since:     0.1
- */
-EVC_API size_t
-evc_registry_report_json(evc_registry *reg, char *buf, size_t n);
-
-/*
- * The same in the text format of Prometheus: evcoord_workers_...
- *
- * Thread:    any.
- * Ownership: as evc_registry_report.
- * Returns:   as evc_registry_report.
- * Since:     0.1
- */
-EVC_API size_t
-evc_registry_metrics(evc_registry *reg, char *buf, size_t n);
 
 EVC_END_DECLS_
 

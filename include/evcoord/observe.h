@@ -24,60 +24,47 @@ EVC_BEGIN_DECLS_
 EVC_API size_t
 evc_explain(const evc_coord *c, char *buf, size_t n);
 
-/* What evc_dump writes. */
+/* The formats of a report. */
 enum {
-	EVC_DUMP_TEXT = 1,    /* evc_report */
-	EVC_DUMP_JSON = 2,    /* evc_report_json */
-	EVC_DUMP_METRICS = 3, /* evc_metrics */
-	/* Added to it: the stack of every thread, also before a stop. */
-	EVC_DUMP_STACKS = 1 << 24
+	EVC_REPORT_TEXT = 1,    /* for a person */
+	EVC_REPORT_JSON = 2,    /* one object */
+	EVC_REPORT_METRICS = 3, /* counters, for Prometheus */
+	/* Added to text or JSON: the stack of every thread, also before a
+	   stop. */
+	EVC_REPORT_STACKS = 1 << 24
 };
 
 /*
  * All kept reasons, the steps that the stop has reached, and all members alive,
- * here and in the scopes below, as text for a person.  Of each member: name,
- * id, kind, state, its last progress text and the age of that (of what runs on a
- * loop: the loop's, while it is in the callback), the time that it was granted
- * by evc_extend_stop, how often it was unblocked and kicked.  Of a thread,
- * while a stop stands, also what the kernel says it does (state, wait channel,
- * system call: /proc, as far as that may be read) and, when evc_stack_signal
- * was called, its stack.  Of a loop that has not turned since the stop: which
+ * here and in the scopes below.  Of each member: name, id, kind, state, its
+ * last progress text and the age of that (of what runs on a loop: the loop's,
+ * while it is in the callback), the time that it was granted by
+ * evc_extend_stop, how often it was unblocked and kicked.  Of a thread, while a
+ * stop stands, also what the kernel says it does (state, wait channel, system
+ * call: /proc, as far as that may be read) and, when evc_stack_signal was
+ * called, its stack.  Of a loop that has not turned since the stop: which
  * callback of ours it is in, or that it is one of the application's, since
  * when, and its thread's stack.
  *
- * Thread:    any; not a signal handler.
- * Ownership: as evc_explain.
- * Returns:   as evc_explain.  The text changes from call to call, and to take a
- *            stack ends some sleeps of the thread (nanosleep, poll): so call it
- *            once, with room for all (64 KiB), or use evc_dump.
- * Since:     0.1
- */
-EVC_API size_t
-evc_report(const evc_coord *c, char *buf, size_t n);
-
-/*
- * The same as one JSON object; for no coordinator one with "error" alone.
+ * The metrics: members by kind and state, stops and how long they took (a
+ * histogram), kicks, calls of unblock, stragglers, errors, the loopers' missed
+ * runs.
+ *
+ * A worker group and a cluster are scopes, and have a part of their own in each
+ * format.  For one of them alone: the report of evc_group_scope or
+ * evc_cluster_scope; for a registry: the report of evc_registry_coord.
  *
  * Thread:    any; not a signal handler.
  * Ownership: as evc_explain.
- * Returns:   as evc_explain.
- * Since:     0.1
+ * Returns:   as evc_explain.  A refusal is in the text, in the form of the
+ *            format: in JSON an object with "error" alone.  The text changes
+ *            from call to call, and to take a stack ends some sleeps of the
+ *            thread (nanosleep, poll): so call it once, with room for all
+ *            (64 KiB), or use evc_dump.
+ * Since:     0.2
  */
 EVC_API size_t
-evc_report_json(const evc_coord *c, char *buf, size_t n);
-
-/*
- * Counters as text for Prometheus: members by kind and state, stops and how
- * long they took (a histogram), kicks, calls of unblock, stragglers, errors,
- * the loopers' missed runs.  Of c and all scopes below it.
- *
- * Thread:    any; not a signal handler.
- * Ownership: as evc_explain.
- * Returns:   as evc_explain.
- * Since:     0.1
- */
-EVC_API size_t
-evc_metrics(const evc_coord *c, char *buf, size_t n);
+evc_report(const evc_coord *c, unsigned format, char *buf, size_t n);
 
 /*
  * Write a report at any time, before a stop as well.

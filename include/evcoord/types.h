@@ -453,7 +453,15 @@ typedef struct evc_scope_opts {
 	   scope.  Several rounds that end before the loop turns get one
 	   call. */
 	void (*ended)(evc_coord *scope, const evc_verdict *v, void *arg);
-	void *arg;         /* passed to ended */
+	/* For what is built on evcoord: what reports say of the scope beside
+	   its members, written and returned as evc_report does.  EVC_REPORT_TEXT:
+	   lines.  EVC_REPORT_JSON: one value.  EVC_REPORT_METRICS: families of
+	   samples, each family with its HELP line first; the report adds the
+	   labels coordinator and scope, and joins families of one name.  NULL:
+	   nothing to say.  Called by the thread that reports, by several at
+	   once perhaps, from evc_scope_new to evc_free, never under a lock. */
+	size_t (*describe)(unsigned format, char *buf, size_t n, void *arg);
+	void *arg;         /* passed to ended and describe */
 	uint64_t reserved_[8];
 } evc_scope_opts;
 

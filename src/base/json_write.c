@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Writes JSON into a text buffer.
- * Called by: the reports and metrics of observe, workers, cluster and tools.
+ * Called by: the reports and metrics of observe, group, cluster and tools.
  * Locks: none; the buffer is the caller's.
  */
 #include "base/json_write.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -31,6 +33,25 @@ evc__text_seconds(struct text *t, double s)
 		s = 1e10;
 	ns = (uint64_t)(s * 1e9 + 0.5);
 	evc__text_ns(t, ns);
+}
+
+void
+evc__text_double(struct text *t, double v)
+{
+	char digits[40], *s;
+
+	snprintf(digits, sizeof digits, "%.15g", v);
+	if (strtod(digits, NULL) != v)
+		snprintf(digits, sizeof digits, "%.17g", v);
+	/* The other bytes are the locale's point, of one byte or more. */
+	for (s = digits; *s != '\0'; s++)
+		if (strchr("+-0123456789e", *s) == NULL) {
+			size_t n = strcspn(s, "+-0123456789e");
+
+			*s = '.';
+			memmove(s + 1, s + n, strlen(s + n) + 1);
+		}
+	evc__text_add(t, digits);
 }
 
 static void

@@ -41,5 +41,8 @@ void evc__json_seconds_if(struct evc__json *j, const char *key, double s);
 /* Seconds with nine decimals and a point. */
 void evc__text_seconds(struct text *t, double s);
 void evc__text_ns(struct text *t, uint64_t ns);
+/* The fewest digits that read back as v, with a point in every locale.  v is a
+   finite number. */
+void evc__text_double(struct text *t, double v);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Writes metrics in the text format of Prometheus.
- * Called by: the metrics of observe and workers.
+ * Called by: the metrics of observe, group and cluster.
  * Locks: none; the buffer is the caller's.
  */
 #include "base/prometheus.h"

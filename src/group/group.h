@@ -339,6 +339,11 @@ void evc__worker_waits(bool yes);
 evc_status evc__groups_await(struct evc__held *h, uint64_t until_ns,
 			     bool exiting, const char *func);
 
+/* ---- describe.c ---- */
+
+/* The describe of a group's scope. */
+size_t evc__group_describe(unsigned format, char *buf, size_t n, void *group);
+
 /* ---- hold.c ---- */
 
 /* Hold all groups of a name (NULL: all groups), or one group. */

@@ -4,7 +4,8 @@
  * group, the scope, which is stopped from the first moment, and the hook that
  * shuts the group down.
  * Called by: the program (evc_group_init).
- * Locks: the registry's, taken to add the group.
+ * Locks: the group's, taken for its workers; the registry's, taken to add the
+ * group.
  */
 #include "group/group.h"
 
@@ -135,6 +136,7 @@ make_scope(evc_group *g, evc_coord *parent)
 {
 	evc_scope_opts s = { .on_error = EVC_ON_ERROR_REPORT,
 			     .ended = evc__group_on_ended,
+			     .describe = evc__group_describe,
 			     .arg = g };
 	char hook[48];
 	struct text t = evc__text_in(hook, sizeof hook);
@@ -168,8 +170,13 @@ make(evc_group *g, evc_coord *parent, const evc_group_opts *o, const char *func)
 	   no kicks. */
 	if (st == 0 && calls && !(o->flags & EVC_GROUP_ASIDE))
 		(void)evc__kick_install(0);
-	if (st == 0 && !evc__group_make(g, g->n_threads))
+	if (st < 0)
+		return st;
+	/* Reports have the scope, and so the group, already. */
+	sync_lock(&g->lock);
+	if (!evc__group_make(g, g->n_threads))
 		st = no_memory(func);
+	sync_unlock(&g->lock);
 	return st;
 }
 

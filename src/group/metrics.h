@@ -85,6 +85,8 @@ evc_status evc__metrics_put(struct evc__metrics *m, const char *name,
 
 /* As evc_group_metrics, _metric, _metrics_reset. */
 size_t evc__metrics_read(struct evc__metrics *m, evc_metric *to, size_t n);
+/* The metric of number i; false: there is none. */
+bool evc__metrics_get(struct evc__metrics *m, unsigned i, evc_metric *ret);
 double evc__metrics_one(struct evc__metrics *m, const char *name);
 void evc__metrics_reset(struct evc__metrics *m);
 

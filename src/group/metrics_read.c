@@ -2,7 +2,7 @@
 /*
  * Metrics: the sums of all tallies, and their reset.
  * Called by: the program (evc_group_metrics, _metric, _metrics_reset);
- * loggers.c.
+ * loggers.c and describe.c.
  * Locks: metrics.lock, taken; cells and epochs are atomic.
  */
 #include "group/group.h"
@@ -27,16 +27,35 @@ sum(struct evc__metrics *m, unsigned i)
 	return d;
 }
 
+/* Lock held. */
+static void
+read_one(struct evc__metrics *m, unsigned i, evc_metric *to)
+{
+	memcpy(to->name, m->name[i], sizeof to->name);
+	to->value = sum(m, i);
+}
+
 /* Lock held: the first n metrics. */
 static void
 read_all(struct evc__metrics *m, evc_metric *to, unsigned n)
 {
 	unsigned i;
 
-	for (i = 0; i < n; i++) {
-		memcpy(to[i].name, m->name[i], sizeof to[i].name);
-		to[i].value = sum(m, i);
-	}
+	for (i = 0; i < n; i++)
+		read_one(m, i, &to[i]);
+}
+
+bool
+evc__metrics_get(struct evc__metrics *m, unsigned i, evc_metric *ret)
+{
+	bool found;
+
+	sync_lock(&m->lock);
+	found = i < sync_load_relaxed(&m->n);
+	if (found)
+		read_one(m, i, ret);
+	sync_unlock(&m->lock);
+	return found;
 }
 
 size_t

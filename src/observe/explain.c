@@ -2,11 +2,11 @@
 /*
  * evc_explain: one paragraph that says why the coordinator stopped, or why the
  * stop does not end.
- * Called by: the program; report.c uses evc__add_errno_and_place.
+ * Called by: the program.
  * Locks: the coordinator's, taken.
  */
-#include "observe/observe.h"
-
+#include "base/reason.h"
+#include "base/text.h"
 #include "core/core.h"
 #include "core/join/join.h"
 
@@ -73,25 +73,7 @@ add_what(struct text *t, const evc_reason *r, const char *asked)
 			evc__text_fmt(t, "%s without a word", asked);
 		break;
 	}
-	evc__add_errno_and_place(t, r);
-}
-
-void
-evc__add_errno_and_place(struct text *t, const evc_reason *r)
-{
-	const char *e = r->err != 0 ? strerrordesc_np(r->err) : NULL;
-
-	if (e != NULL)
-		evc__text_fmt(t, ": %s", e);
-	else if (r->err != 0)
-		evc__text_fmt(t, ": errno %d", r->err);
-	if (r->file[0] != '\0') {
-		evc__text_add(t, " [");
-		if (r->func[0] != '\0')
-			evc__text_fmt(t, "%s() at ", r->func);
-		evc__text_fmt(t, "%s:%d]", r->file, r->line);
-	} else if (r->func[0] != '\0')
-		evc__text_fmt(t, " [%s]", r->func);
+	evc__text_place(t, r->err, r->file, r->line, r->func);
 }
 
 static void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Collects the facts of a report.
- * Called by: dump.c, report.c, json.c and metrics.c.
+ * Called by: dump.c; report.c, json.c and metrics.c ask for names.
  * Locks: the lock of each coordinator in turn, its parent's for the place in
  * the tree; none while threads are looked at.
  */
@@ -10,22 +10,18 @@
 #include "base/prometheus.h"
 #include "base/self.h"
 #include "base/text.h"
+#include "base/unwind.h"
 #include "core/core.h"
 #include "core/join/join.h"
 #include "core/life/scope.h"
 
+/* Bytes of memory for a scope's own part at first, and attempts to have
+   more. */
+#define DESCRIBED_FEW 2048
+#define DESCRIBED_TRIES 8
+#define LAST_ERROR_SIZE 160
+
 /* ---- names ---- */
-
-const char *
-evc__reason_kind(unsigned kind)
-{
-	static const char *const name[] = {
-		"?",	  "request", "error",	    "member end",
-		"signal", "empty",   "loop broken", "parent",
-	};
-
-	return name[kind < sizeof name / sizeof name[0] ? kind : 0];
-}
 
 const char *
 evc__member_kind(unsigned kind)
@@ -261,7 +257,40 @@ describe_runners(evc_coord *c, struct evc__facts *f)
 		evc__describe_runner(c, &f->members[i].info);
 }
 
-static void take(evc_coord *c, struct evc__facts *f);
+WALLED(size_t, call_describe,
+       (const struct evc__coord_life *l, unsigned form, char *buf, size_t n),
+       l->describe(form, buf, n, l->describe_arg))
+
+/* The scope's own part, in the form of the report.  The part may grow from call
+   to call. */
+static void
+take_described(evc_coord *c, unsigned form, struct evc__facts *f)
+{
+	size_t room = DESCRIBED_FEW;
+	unsigned tries;
+	char *s;
+
+	if (c->life.describe == NULL)
+		return;
+	for (tries = 0; tries < DESCRIBED_TRIES; tries++) {
+		f->described = sync_alloc(room, 1);
+		if (f->described == NULL)
+			break;
+		f->n_described =
+			call_describe(&c->life, form, f->described, room);
+		if (f->n_described < room)
+			break;
+		sync_free(f->described);
+		f->described = NULL;
+		room = f->n_described + f->n_described / 4 + 1;
+	}
+	f->lost_described = f->described == NULL;
+	s = form != EVC_REPORT_JSON ? f->described : NULL;
+	while (s != NULL && (s = strchr(s, '\n')) != NULL)
+		*s++ = '\0';
+}
+
+static void take(evc_coord *c, unsigned form, struct evc__facts *f);
 
 static int
 by_name(const void *a, const void *b)
@@ -293,7 +322,7 @@ number_twins(struct evc__facts **below, unsigned n)
 
 /* The scopes below, each kept by its refgate until it is copied. */
 static void
-take_scopes(evc_coord *c, struct evc__facts *f)
+take_scopes(evc_coord *c, unsigned form, struct evc__facts *f)
 {
 	struct evc__facts **end = &f->below, **all;
 	unsigned n, i, k;
@@ -304,7 +333,7 @@ take_scopes(evc_coord *c, struct evc__facts *f)
 		*end = sync_alloc(1, sizeof **end);
 		if (*end != NULL) {
 			(*end)->up = f;
-			take(below[i], *end);
+			take(below[i], form, *end);
 			end = &(*end)->next;
 			k++;
 		} else
@@ -336,7 +365,7 @@ find_extensions(struct evc__facts *f)
 }
 
 static void
-take(evc_coord *c, struct evc__facts *f)
+take(evc_coord *c, unsigned form, struct evc__facts *f)
 {
 	uint64_t now;
 	unsigned i;
@@ -366,18 +395,25 @@ take(evc_coord *c, struct evc__facts *f)
 	for (i = 0; i < f->n_loops; i++)
 		f->loops[i].progress_age =
 			((double)now - (double)f->loops[i].progress_ns) / 1e9;
-	take_scopes(c, f);
+	take_described(c, form, f);
+	take_scopes(c, form, f);
 }
 
 void
-evc__facts_take(evc_coord *c, unsigned what, struct evc__facts *f)
+evc__facts_take(evc_coord *c, unsigned format, struct evc__facts *f)
 {
+	char before[LAST_ERROR_SIZE];
+
+	/* Calls below are refused at the end of each list; the text of the
+	   thread's last refused call is the program's. */
+	evc__copy(before, sizeof before, evc_last_error());
 	memset(f, 0, sizeof *f);
 	f->above = c->parent;
 	f->real_ns = sync_real();
-	take(c, f);
-	if (what & (FACTS_THREADS | FACTS_ALL_THREADS))
-		evc__facts_look(f, what & FACTS_ALL_THREADS);
+	take(c, REPORT_FORM(format), f);
+	if (format != EVC_REPORT_METRICS)
+		evc__facts_look(f, format & EVC_REPORT_STACKS);
+	(void)evc_refuse(0, "%s", before);
 }
 
 void
@@ -398,6 +434,7 @@ evc__facts_free(struct evc__facts *f)
 	sync_free(f->members);
 	sync_free(f->loops);
 	sync_free(f->extensions);
+	sync_free(f->described);
 	if (f->reasons != &f->first)
 		sync_free(f->reasons);
 }

@@ -18,14 +18,8 @@
 #include "base/stack.h"
 #include "core/core.h"
 
-/* Parts of a look. */
-enum {
-	/* The kernel's view of threads, and their stacks, where a stop
-	   stands. */
-	FACTS_THREADS = 1 << 0,
-	/* The same where no stop stands. */
-	FACTS_ALL_THREADS = 1 << 1
-};
+/* A format of a report, without its flag. */
+#define REPORT_FORM(format) ((format) & ~(unsigned)EVC_REPORT_STACKS)
 
 #define FACTS_FRAMES 32
 
@@ -110,10 +104,14 @@ struct evc__facts {
 	struct evc__stats stats;
 	unsigned n_scopes;
 	uint64_t now;           /* by c's clock */
+	/* the scope's own part, in the form of the report, or NULL; in text and
+	   metrics each line ends with a 0 byte */
+	char *described;
+	size_t n_described;     /* bytes of `described` */
 
 	/* numbers and parts that lack of memory has cost */
 	unsigned lost_reasons, lost_extensions, lost_loops, lost_scopes;
-	bool lost_members, lost_threads;
+	bool lost_members, lost_threads, lost_described;
 
 	/* in the first facts only */
 	struct evc__facts_thread *threads;
@@ -121,6 +119,12 @@ struct evc__facts {
 	bool no_signal;         /* stacks were wanted, but no signal is free */
 	unsigned stacks_left;   /* stacks not taken: too many threads */
 };
+
+/* The lines of the own part, for text and metrics. */
+#define FACTS_EACH_LINE(line, f) \
+	for ((line) = (f)->described; \
+	     (line) != NULL && (line) < (f)->described + (f)->n_described; \
+	     (line) += strlen(line) + 1)
 
 /* ---- members.c ---- */
 
@@ -139,8 +143,10 @@ void evc__describe_runner(evc_coord *c, evc_member_info *i);
 
 /* ---- facts.c ---- */
 
-/* No lock, c usable.  The caller gives f back. */
-void evc__facts_take(evc_coord *c, unsigned what, struct evc__facts *f);
+/* No lock, c usable.  The caller gives f back.  Text and JSON have the kernel's
+   view of threads, and their stacks, where a stop stands; with
+   EVC_REPORT_STACKS everywhere. */
+void evc__facts_take(evc_coord *c, unsigned format, struct evc__facts *f);
 void evc__facts_free(struct evc__facts *f);
 
 /* ---- look.c ---- */
@@ -151,7 +157,6 @@ void evc__facts_look(struct evc__facts *f, bool all);
 
 /* ---- names that report and JSON share ---- */
 
-const char *evc__reason_kind(unsigned kind);
 const char *evc__member_kind(unsigned kind);
 const char *evc__state_name(unsigned state);
 const char *evc__facts_state(const struct evc__facts *f);

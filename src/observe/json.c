@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_report_json: the facts of a report as one JSON object.
- * Called by: the program; dump.c.
+ * A report as one JSON object.
+ * Called by: dump.c.
  * Locks: none; facts.c has copied the facts.
  */
 /*
@@ -12,10 +12,10 @@
  * The object itself:
  *	evcoord		string: the library's version
  *	pid		number
- *	time		number: of this report
  *	stack_signal	number: the signal for stacks; 0: none
  *	stacks_left	number: stacks not taken, of too many
  *	coordinator	object: see below
+ *	time		number: of this report
  * A coordinator:
  *	name		string
  *	path		string: the scopes from the root on, "db/pool"; of the
@@ -29,6 +29,9 @@
  *	ended		number: members that have ended in this round
  *	errors		number: of this round
  *	stop_age	number or null: since the stop was requested
+ *	described	the scope's own part, or null: of a worker group an
+ *			object with the key group (group/describe.c), of a
+ *			cluster with the key cluster (cluster/core/describe.c)
  *	reasons		array of: at (number, since the first reason), time,
  *			kind, code, code_name, who, by (a member's id or 0),
  *			tid, errno, text, file, func, line
@@ -55,8 +58,8 @@
  *	counters	object: stops, kicks, unblocks, stragglers, missed,
  *			stop_seconds
  *	lost		object: lost for lack of memory: reasons,
- *			extensions, loops, scopes (numbers), members, threads
- *			(booleans)
+ *			extensions, loops, scopes (numbers), members, threads,
+ *			described (booleans)
  * A thread, at the time of the look:
  *	tid		number
  *	state		string, as /proc has it: "S"; or null
@@ -70,6 +73,7 @@
 #include "observe/facts.h"
 
 #include "base/json_write.h"
+#include "base/reason.h"
 
 static void
 add_reasons(struct evc__json *j, const struct evc__facts *f)
@@ -284,6 +288,7 @@ add_counters(struct evc__json *j, const struct evc__facts *f)
 	evc__json_number(j, "scopes", f->lost_scopes);
 	evc__json_boolean(j, "members", f->lost_members);
 	evc__json_boolean(j, "threads", f->lost_threads);
+	evc__json_boolean(j, "described", f->lost_described);
 	evc__json_end(j, "}");
 }
 
@@ -310,6 +315,9 @@ add_head(struct evc__json *j, const struct evc__facts *f)
 	evc__json_number(j, "ended", f->n_ended);
 	evc__json_number(j, "errors", f->n_errors);
 	evc__json_seconds_if(j, "stop_age", f->stop_age);
+	evc__json_key(j, "described");
+	evc__text_add(j->t, f->n_described > 0 && !f->lost_described ?
+				    f->described : "null");
 }
 
 static void
@@ -348,32 +356,11 @@ evc__json_write(struct text *t, const struct evc__facts *f)
 	evc__json_begin(&j, NULL, "{");
 	evc__json_string(&j, "evcoord", evc_version());
 	evc__json_integer(&j, "pid", getpid());
-	evc__json_key(&j, "time");
-	evc__text_ns(t, f->real_ns);
 	evc__json_integer(&j, "stack_signal", evc__stack_signal());
 	evc__json_number(&j, "stacks_left", f->stacks_left);
 	add_coord(&j, "coordinator", f);
+	evc__json_key(&j, "time");
+	evc__text_ns(t, f->real_ns);
 	evc__json_end(&j, "}");
 	evc__text_add(t, "\n");
-}
-
-size_t
-evc_report_json(const evc_coord *c, char *buf, size_t n)
-{
-	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
-	struct evc__facts f;
-
-	if (evc__check(c, __func__) < 0) {
-		struct evc__json j = { .t = &t };
-
-		evc__json_begin(&j, NULL, "{");
-		evc__json_string(&j, "error", evc_last_error());
-		evc__json_end(&j, "}");
-		evc__text_add(&t, "\n");
-		return t.len;
-	}
-	evc__facts_take((evc_coord *)c, FACTS_THREADS, &f);
-	evc__json_write(&t, &f);
-	evc__facts_free(&f);
-	return t.len;
 }

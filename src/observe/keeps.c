@@ -8,9 +8,8 @@
  * Called by: the program.
  * Locks: the coordinator's and the loop_waker's, taken.
  */
-#include "observe/observe.h"
-
 #include "base/self.h"
+#include "base/text.h"
 #include "core/core.h"
 #include "core/join/join.h"
 

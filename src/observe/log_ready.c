@@ -8,8 +8,8 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "core/core.h"
-#include "observe/observe.h"
 #include "observe/write_out.h"
 
 /* "2026-01-31T12:00:00.123Z" */

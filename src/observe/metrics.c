@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_metrics: counters as text for Prometheus, exposition format 0.0.4.  Every
- * sample has the label coordinator, the root's name; below the root also the
- * label scope, the path from the root: "db/pool".  Scopes of the same name and
- * parent are numbered - "db", "db#2" - because no two samples may have the same
+ * A report as counters for Prometheus, exposition format 0.0.4.  Every sample
+ * has the label coordinator, the root's name; below the root also the label
+ * scope, the path from the root: "db/pool".  Scopes of the same name and parent
+ * are numbered - "db", "db#2" - because no two samples may have the same
  * labels.  All samples of a metric stand together, so each metric goes through
- * the tree once.
- * Called by: the program; dump.c.
+ * the tree once.  The own parts of scopes are whole families, and so each of
+ * these families goes through the tree, too.
+ * Called by: dump.c.
  * Locks: none; facts.c has copied the facts.
  */
 #include "observe/facts.h"
@@ -18,21 +19,28 @@
 
 /* ---- the format ---- */
 
-/* name{coordinator="c",scope="s" - the brace stays open. */
+/* {coordinator="c",scope="s" - the brace stays open. */
 static void
-sample(struct text *t, const char *name, const struct evc__facts *f)
+add_labels(struct text *t, const struct evc__facts *f)
 {
 	char path[2048];
 	struct text p = evc__text_in(path, sizeof path);
 
 	evc__facts_path(&p, f);
-	evc__text_fmt(t, "evcoord_%s{coordinator=\"", name);
+	evc__text_add(t, "{coordinator=\"");
 	evc__prometheus_escaped(t, evc__facts_root_name(f));
 	if (path[0] != '\0') {
 		evc__text_add(t, "\",scope=\"");
 		evc__prometheus_escaped(t, path);
 	}
 	evc__text_add(t, "\"");
+}
+
+static void
+sample(struct text *t, const char *name, const struct evc__facts *f)
+{
+	evc__text_fmt(t, "evcoord_%s", name);
+	add_labels(t, f);
 }
 
 static void
@@ -230,6 +238,88 @@ add_durations(struct text *t, const struct evc__facts *first)
 	}
 }
 
+/* ---- the own parts of scopes ---- */
+
+#define HEAD "# HELP "
+
+static bool
+begins_family(const char *line)
+{
+	return strncmp(line, HEAD, sizeof HEAD - 1) == 0;
+}
+
+/* Do two lines begin families of the same name? */
+static bool
+is_same_family(const char *a, const char *b)
+{
+	size_t n = sizeof HEAD - 1 + strcspn(a + sizeof HEAD - 1, " ");
+
+	return strncmp(a, b, n) == 0 && (b[n] == ' ' || b[n] == '\0');
+}
+
+/* Does a coordinator from first on, before end, have a family of this name? */
+static bool
+is_written(const struct evc__facts *first, const struct evc__facts *end,
+	   const char *head)
+{
+	const struct evc__facts *f;
+	const char *line;
+
+	for (f = first; f != end; f = next(f))
+		FACTS_EACH_LINE(line, f)
+			if (begins_family(line) && is_same_family(head, line))
+				return true;
+	return false;
+}
+
+/* NAME{LABELS} VALUE, with the labels of f before the others. */
+static void
+add_sample(struct text *t, const struct evc__facts *f, const char *line)
+{
+	size_t n = strcspn(line, "{ ");
+	const char *rest = line + n + (line[n] == '{');
+
+	evc__text_fmt(t, "%.*s", (int)n, line);
+	add_labels(t, f);
+	evc__text_add(t, line[n] != '{' ? "}" : *rest != '}' ? "," : "");
+	evc__text_fmt(t, "%s\n", rest);
+}
+
+/* The family of f; whole: with its head. */
+static void
+add_family(struct text *t, const struct evc__facts *f, const char *head,
+	   bool whole)
+{
+	bool inside = false;
+	const char *line;
+
+	FACTS_EACH_LINE(line, f) {
+		if (begins_family(line))
+			inside = is_same_family(head, line);
+		if (!inside || line[0] == '\0')
+			continue;
+		if (line[0] != '#')
+			add_sample(t, f, line);
+		else if (whole)
+			evc__text_fmt(t, "%s\n", line);
+	}
+}
+
+static void
+add_described(struct text *t, const struct evc__facts *first)
+{
+	const struct evc__facts *f, *g;
+	const char *line;
+
+	for (f = first; f != NULL; f = next(f))
+		FACTS_EACH_LINE(line, f) {
+			if (!begins_family(line) || is_written(first, f, line))
+				continue;
+			for (g = f; g != NULL; g = next(g))
+				add_family(t, g, line, g == f);
+		}
+}
+
 /* A comment, which readers skip and people see. */
 static void
 add_lost(struct text *t, const struct evc__facts *first)
@@ -237,12 +327,13 @@ add_lost(struct text *t, const struct evc__facts *first)
 	const struct evc__facts *f;
 
 	for (f = first; f != NULL; f = next(f))
-		if (f->lost_members || f->lost_scopes > 0)
+		if (f->lost_members || f->lost_described || f->lost_scopes > 0)
 			evc__text_fmt(t,
 				      "# no memory for all of this: "
-				      "members %s, %u scopes missing\n",
+				      "members %s, %u scopes missing%s\n",
 				      f->lost_members ? "missing" : "counted",
-				      f->lost_scopes);
+				      f->lost_scopes, f->lost_described ?
+				      ", and the own part of a scope" : "");
 }
 
 void
@@ -254,21 +345,6 @@ evc__metrics_write(struct text *t, const struct evc__facts *f)
 	for (i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
 		add_metric(t, f, &metrics[i]);
 	add_durations(t, f);
+	add_described(t, f);
 	add_lost(t, f);
-}
-
-size_t
-evc_metrics(const evc_coord *c, char *buf, size_t n)
-{
-	struct text t = evc__text_in(buf, buf != NULL ? n : 0);
-	struct evc__facts f;
-
-	if (evc__check(c, __func__) < 0) {
-		evc__prometheus_comment(&t, evc_last_error());
-		return t.len;
-	}
-	evc__facts_take((evc_coord *)c, 0, &f);
-	evc__metrics_write(&t, &f);
-	evc__facts_free(&f);
-	return t.len;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_report: all kept reasons, the steps, and all live members, then the
- * scopes below, indented.  For a late member: its place, its act, and since
- * when.
- * Called by: the program; dump.c.
+ * A report as text: the scope's own part, all kept reasons, the steps, and all
+ * live members, then the scopes below, indented.  For a late member: its place,
+ * its act, and since when.
+ * Called by: dump.c.
  * Locks: none; facts.c has copied the facts.
  */
-#include "observe/observe.h"
+#include "observe/facts.h"
 
 #include "base/kick.h"
-#include "observe/facts.h"
+#include "base/reason.h"
+#include "base/text.h"
 #include "observe/trace_lanes.h"
 
 /* One coordinator's part. */
@@ -58,6 +59,18 @@ add_head(const struct part *p)
 }
 
 static void
+add_described(const struct part *p)
+{
+	const struct evc__facts *f = p->f;
+	const char *line;
+
+	if (f->lost_described)
+		add_line(p, 2, "no memory to describe it");
+	FACTS_EACH_LINE(line, f)
+		add_line(p, 2, line);
+}
+
+static void
 add_reasons(const struct part *p)
 {
 	const struct evc__facts *f = p->f;
@@ -79,7 +92,7 @@ add_reasons(const struct part *p)
 			      r->tid);
 		if (r->text[0] != '\0')
 			evc__text_fmt(p->t, ": %s", r->text);
-		evc__add_errno_and_place(p->t, r);
+		evc__text_place(p->t, r->err, r->file, r->line, r->func);
 		evc__text_fmt(p->t, "\n");
 	}
 	if (i == 0)
@@ -399,6 +412,7 @@ add_part(struct text *t, const struct evc__facts *f, int indent)
 	const struct evc__facts *s;
 
 	add_head(&p);
+	add_described(&p);
 	add_reasons(&p);
 	add_escalation(&p);
 	add_extensions(&p);
@@ -428,20 +442,4 @@ evc__report_write(struct text *t, const struct evc__facts *f)
 				 "called)\n");
 	if (f->lost_threads)
 		evc__text_fmt(t, "(no memory to look at all threads)\n");
-}
-
-size_t
-evc_report(const evc_coord *c, char *buf, size_t n)
-{
-	struct text t = evc__lines_in(buf, buf != NULL ? n : 0);
-	struct evc__facts f;
-
-	if (evc__check(c, __func__) < 0) {
-		evc__text_add(&t, evc_last_error());
-		return t.len;
-	}
-	evc__facts_take((evc_coord *)c, FACTS_THREADS, &f);
-	evc__report_write(&t, &f);
-	evc__facts_free(&f);
-	return t.len;
 }

@@ -208,15 +208,15 @@ forget_parents(void)
 static evc_status
 check(int n, int fd, unsigned format)
 {
-	unsigned form = format & ~(unsigned)EVC_DUMP_STACKS;
+	unsigned form = format & ~(unsigned)EVC_REPORT_STACKS;
 	const char *why = NULL;
 	struct sigaction now;
 
 	if (!evc__signal_usable(n) || sigaction(n, NULL, &now) < 0)
 		why = "this signal cannot be caught";
-	else if (form < EVC_DUMP_TEXT || form > EVC_DUMP_METRICS)
+	else if (form < EVC_REPORT_TEXT || form > EVC_REPORT_METRICS)
 		why = "no such format";
-	else if (format == (EVC_DUMP_METRICS | EVC_DUMP_STACKS))
+	else if (format == (EVC_REPORT_METRICS | EVC_REPORT_STACKS))
 		why = "counters have no stacks";
 	else if (fd < 0)
 		why = "no descriptor";

@@ -40,9 +40,9 @@ START_TEST(its_trouble_is_why_there_is_no_worker)
 
 	begin(0.05);
 	hand.sink->trouble(hand.core, "the namespace jobs is in use by ada");
-	evc_cluster_report(cl, text, sizeof(text));
+	own_report(evc_cluster_scope(cl), text, sizeof(text));
 	HAS(text, "the namespace jobs is in use by ada\n");
-	evc_report(c, text, sizeof(text));
+	evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
 	HAS(text, "in use by ada");
 	r = schedule(cl, "f");
 	raises("no worker for 0.05 s: the namespace jobs is in use by ada");
@@ -61,7 +61,7 @@ START_TEST(its_trouble_is_why_there_is_no_worker)
 	r = schedule(cl, "f");
 	raises("no worker for 0.05 s; the last worker: it was too hot");
 	evc_remote_free(r);
-	evc_cluster_report(cl, text, sizeof(text));
+	own_report(evc_cluster_scope(cl), text, sizeof(text));
 	ck_assert_ptr_null(strstr(text, "in use"));
 	end();
 }

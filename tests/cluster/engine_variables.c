@@ -440,7 +440,7 @@ START_TEST(it_does_not_leave_while_somebody_asks)
 	UNTIL(atomic_load(&hand_asked.hold) == 2);
 	OK(evc_request_stop(evc_cluster_scope(cl), 0, "it alone"));
 	UNTIL(({
-		evc_report(c, text, sizeof(text));
+		evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
 		strstr(text, "workers are ending") != NULL;
 	}));
 	/* others are refused already, or it might never leave */

@@ -676,7 +676,7 @@ START_TEST(one_that_hangs_is_left_and_freed_when_it_returns)
 	OK(evc_request_stop(c, 0, "all"));
 	ck_assert_int_eq(evc_join(c, &brief, &v), EVC_DEADLINE_EXCEEDED);
 	ck_assert_uint_gt(v.n_stragglers, 0);
-	evc_report(c, text, sizeof(text));
+	evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
 	HAS(text, "deaf on worker");
 	/* it was given up, and everybody who waits for it knows */
 	ck_assert_int_eq(evc_remote_fetch(r, T_LIMIT, NULL), EVC_UNAVAILABLE);
@@ -713,6 +713,7 @@ START_TEST(a_fork_child_is_refused)
 	evc_cluster *cl = open_with(c, "threads://1", &k), *other;
 	evc_remote *r = schedule_add(cl, 1, 2);
 	evc_cluster_info info;
+	char said[200];
 	bool done;
 	int status;
 	pid_t pid;
@@ -731,7 +732,9 @@ START_TEST(a_fork_child_is_refused)
 		CHILD_REFUSED(evc_fetch_start(cl, NULL, NULL, NULL));
 		/* what has its outcome has it here, too */
 		CHILD(evc_remote_fetch(r, 0, NULL) == 0);
-		CHILD(evc_cluster_report(cl, NULL, 0) == 0);
+		evc_report(evc_cluster_scope(cl), EVC_REPORT_TEXT, said,
+			   sizeof(said));
+		CHILD(strstr(said, "fork child") != NULL);
 		evc_cluster_close(cl);
 		_exit(0);
 	}

@@ -4,6 +4,11 @@
  * what config.worker hears.
  */
 #include "../support/cluster_util.h"
+#include "../support/metrics_util.h"
+
+#ifdef HAVE_JANSSON
+#include <jansson.h>
+#endif
 
 /* ---- the report ---- */
 
@@ -12,7 +17,7 @@ report(const evc_cluster *cl)
 {
 	static char text[4000];
 
-	ck_assert_uint_eq(evc_cluster_report(cl, text, sizeof(text)),
+	ck_assert_uint_eq(own_report(evc_cluster_scope(cl), text, sizeof(text)),
 			  strlen(text));
 	return text;
 }
@@ -67,16 +72,19 @@ START_TEST(what_runs_where_and_what_is_queued)
 	ck_assert_str_eq(line(cl, 2), "9 queued");
 	ck_assert_str_eq(line(cl, 3), "");
 	/* as snprintf */
-	n = strlen(report(cl));
-	ck_assert_uint_eq(evc_cluster_report(cl, NULL, 0), n);
-	ck_assert_uint_eq(evc_cluster_report(cl, small, sizeof(small)), n);
+	n = report_text(evc_cluster_scope(cl), NULL, 0);
+	ck_assert_uint_eq(report_text(evc_cluster_scope(cl), small,
+				      sizeof(small)),
+			  n);
 	ck_assert_uint_eq(strlen(small), sizeof(small) - 1);
-	ck_assert_uint_eq(evc_cluster_report(NULL, small, sizeof(small)), 0);
+	ck_assert_uint_eq(own_report(evc_cluster_scope(NULL), small,
+				     sizeof(small)),
+			  0);
 	/* the coordinator's report says it, too */
 	{
 		char text[4000];
 
-		evc_report(c, text, sizeof(text));
+		evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
 		HAS(text, "hold on worker ");
 		HAS(text, "1 more worker runs something");
 		HAS(text, "9 queued");
@@ -106,6 +114,136 @@ START_TEST(what_waits_for_its_inputs)
 	end_coord(c);
 }
 END_TEST
+
+/* ---- in the report of the root ---- */
+
+#define LABELS "coordinator=\"coord\",scope=\"cluster\""
+
+/* One function that is held, three behind it, and a variable. */
+static evc_cluster *
+busy_cluster(evc_coord *c)
+{
+	evc_cluster *cl = open_threads(c, "threads://1");
+	int i;
+
+	UNTIL(all_up(cl));
+	evc_remote_free(schedule(cl, "hold"));
+	UNTIL(atomic_load(&f_in) == 1);
+	for (i = 0; i < 3; i++)
+		evc_remote_free(schedule_add(cl, i, i));
+	OK(evc_variable_add(cl, "steps", 1, NULL));
+	return cl;
+}
+
+static void
+busy_end(evc_coord *c, evc_cluster *cl)
+{
+	atomic_store(&f_open, 1);
+	OK(evc_cluster_join(cl, T_LIMIT));
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+
+START_TEST(the_metrics_of_a_cluster)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_cluster *cl = busy_cluster(c);
+	static char text[1 << 16];
+
+	ck_assert_uint_lt(report_metrics(c, text, sizeof(text)), sizeof(text));
+	read_metrics(text);
+	ck_assert(value("evcoord_cluster_queued", LABELS) == 3);
+	ck_assert(value("evcoord_cluster_running", LABELS) == 1);
+	ck_assert(value("evcoord_cluster_scheduled_total", LABELS) == 4);
+	ck_assert(value("evcoord_cluster_done_total", LABELS) == 0);
+	ck_assert(value("evcoord_cluster_variables", LABELS) == 1);
+	ck_assert(value("evcoord_cluster_unsaved_saves", LABELS) == 0);
+	ck_assert(value("evcoord_cluster_workers", LABELS ",state=\"up\"") ==
+		  1);
+	ck_assert(value("evcoord_cluster_workers", LABELS ",state=\"gone\"") ==
+		  0);
+	ck_assert(value("evcoord_cluster_age_seconds", LABELS) > 0);
+	busy_end(c, cl);
+}
+END_TEST
+
+#ifdef HAVE_JANSSON
+
+START_TEST(the_JSON_of_a_cluster)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_cluster *cl = busy_cluster(c);
+	static char text[1 << 16];
+	json_t *o, *k, *w;
+	const char *s;
+
+	ck_assert_uint_lt(report_json(c, text, sizeof(text)), sizeof(text));
+	o = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	ck_assert_msg(o != NULL, "%s", text);
+	k = json_object_get(json_object_get(o, "coordinator"), "scopes");
+	k = json_object_get(json_array_get(k, 0), "described");
+	k = json_object_get(k, "cluster");
+	ck_assert(json_is_object(k));
+	s = json_string_value(json_object_get(k, "engine"));
+	ck_assert_str_eq(s, "threads");
+	ck_assert_int_eq(json_integer_value(json_object_get(k, "queued")), 3);
+	ck_assert_int_eq(json_integer_value(json_object_get(k, "variables")),
+			 1);
+	ck_assert(json_is_null(json_object_get(k, "trouble")));
+	ck_assert(json_is_null(json_object_get(k, "unsaved_why")));
+	ck_assert(json_is_number(json_object_get(k, "run_time")));
+	ck_assert_uint_eq(json_array_size(json_object_get(k, "workers")), 1);
+	w = json_array_get(json_object_get(k, "workers"), 0);
+	s = json_string_value(json_object_get(w, "function"));
+	ck_assert_str_eq(s, "hold");
+	s = json_string_value(json_object_get(w, "state"));
+	ck_assert_str_eq(s, "up");
+	ck_assert(json_is_null(json_object_get(w, "text")));
+	json_decref(o);
+	busy_end(c, cl);
+}
+END_TEST
+
+#define JSON_TESTS the_JSON_of_a_cluster,
+#else
+#define JSON_TESTS
+#endif
+
+static void *
+report_again_and_again(void *arg)
+{
+	static __thread char buf[1 << 14];
+	evc_coord *c = arg;
+	unsigned format;
+
+	while (!evc_should_stop(c))
+		for (format = EVC_REPORT_TEXT; format <= EVC_REPORT_METRICS;
+		     format++)
+			evc_report(c, format, buf, sizeof(buf));
+	return NULL;
+}
+
+START_TEST(clusters_come_and_go_while_another_thread_reports)
+{
+	evc_coord *c = new_coord(NULL);
+	evc_cluster *cl;
+	pthread_t t;
+	int i;
+
+	OK(pthread_create(&t, NULL, report_again_and_again, c));
+	for (i = 0; i < 10; i++) {
+		cl = open_threads(c, "threads://2");
+		evc_remote_free(schedule_add(cl, i, i));
+		OK(evc_cluster_join(cl, T_LIMIT));
+		evc_cluster_close(cl);
+	}
+	OK(evc_request_stop(c, 0, NULL));
+	OK(pthread_join(t, NULL));
+	end_coord(c);
+}
+END_TEST
+
+/* ---- workers that hang ---- */
 
 /* Given up, and run by its worker still: the error is raised, and the worker
    takes nothing until it is back. */
@@ -328,7 +466,9 @@ START_TEST(numbers)
 }
 END_TEST
 
-API_MAIN("report", what_runs_where_and_what_is_queued,
+API_MAIN("report", JSON_TESTS what_runs_where_and_what_is_queued,
+	 the_metrics_of_a_cluster,
+	 clusters_come_and_go_while_another_thread_reports,
 	 what_waits_for_its_inputs, one_that_hangs_is_named,
 	 when_all_hang_that_is_the_reason, workers,
 	 what_becomes_of_workers_is_told, numbers)

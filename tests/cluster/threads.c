@@ -445,7 +445,7 @@ START_TEST(a_hung_function_is_a_straggler)
 	HAS(evc_last_error(), "hangs");
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert_int_eq(evc_join(c, &brief, NULL), EVC_DEADLINE_EXCEEDED);
-	(void)evc_report(c, text, sizeof text);
+	(void)evc_report(c, EVC_REPORT_TEXT, text, sizeof text);
 	HAS(text, "worker ");
 	HAS(text, "hangs");
 	atomic_store(&open_gate, 1);

@@ -112,7 +112,7 @@ reports(const char *needle)
 {
 	char text[4000];
 
-	ck_assert_uint_lt(evc_cluster_report(cl, text, sizeof text),
+	ck_assert_uint_lt(own_report(evc_cluster_scope(cl), text, sizeof text),
 			  sizeof text);
 	return strstr(text, needle) != NULL;
 }

@@ -145,7 +145,8 @@ busy(void *arg)
 	(void)arg;
 	while (!atomic_load(&over)) {
 		(void)evc_cluster_get(world.cl, &i);
-		(void)evc_cluster_report(world.cl, text, sizeof(text));
+		(void)report_text(evc_cluster_scope(world.cl), text,
+				  sizeof(text));
 		(void)evc_cluster_error_get(world.cl, 0, &reason);
 		(void)evc_remote_get(world.runs, &remote);
 	}

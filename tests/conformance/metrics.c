@@ -113,19 +113,21 @@ START_TEST(the_report_names_what_runs_and_what_waits)
 		gate[i] = SCHEDULE("hold", "[s]", "g");
 	UNTIL(are_in("g", 2));
 	r = SCHEDULE("add", "[ri]", gate[0], 1);
-	n = evc_cluster_report(on.cl, text, sizeof(text));
+	n = own_report(evc_cluster_scope(on.cl), text, sizeof(text));
 	IS(n, strlen(text));
 	HAS(text, "hold");
 	HAS(text, "worker 0");
 	HAS(text, "worker 1");
 	/* What waits is a number. */
 	HAS(text, "1 waiting for inputs or a retry");
-	ck_assert_uint_ge(evc_cluster_report(on.cl, small, sizeof(small)), 8);
+	ck_assert_uint_ge(own_report(evc_cluster_scope(on.cl), small,
+				     sizeof(small)),
+			  8);
 	IS(strlen(small), sizeof(small) - 1);
 	let_go("g");
 	IS(take_number(r), 2);
 	OK(join());
-	evc_cluster_report(on.cl, text, sizeof(text));
+	own_report(evc_cluster_scope(on.cl), text, sizeof(text));
 	ck_assert_ptr_null(strstr(text, "hold"));
 	evc_remote_free(gate[0]);
 	evc_remote_free(gate[1]);

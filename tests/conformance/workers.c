@@ -242,7 +242,7 @@ START_TEST(their_names_and_states)
 	ck_assert_uint_eq(w.n_running, 1);
 	ck_assert(w.busy >= 0);
 	ck_assert_str_eq(w.function, "hold");
-	evc_cluster_report(on.cl, text, sizeof(text));
+	own_report(evc_cluster_scope(on.cl), text, sizeof(text));
 	HAS(text, "hold");
 	HAS(text, "worker 1");
 	let_go("g");
@@ -356,7 +356,7 @@ START_TEST(functions_wait_for_a_worker_and_the_report_says_so)
 	IS(evc_cluster_join(on.cl, 0.3), -EVC_DEADLINE_EXCEEDED);
 	HAS(evc_last_error(), "no worker");
 	IS(info_of(r).state, EVC_REMOTE_QUEUED);
-	evc_cluster_report(on.cl, text, sizeof(text));
+	own_report(evc_cluster_scope(on.cl), text, sizeof(text));
 	HAS(text, "1 queued");
 	/* Those that there should be. */
 	if (!can(FINDS))

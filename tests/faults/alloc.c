@@ -183,7 +183,7 @@ START_TEST(evc_member_each_without_memory)
 	/* The texts for a person say what they can. */
 	ck_assert_uint_gt(evc_explain(c, buf, sizeof buf), 0);
 	HAS(buf, "hold");
-	ck_assert_uint_gt(evc_report(c, buf, sizeof buf), 0);
+	ck_assert_uint_gt(evc_report(c, EVC_REPORT_TEXT, buf, sizeof buf), 0);
 	HAS(buf, "no memory");
 	seam_reset();
 	OK(evc_hold_end(c, id));

@@ -322,7 +322,9 @@ START_TEST(a_report_without_memory)
 	begin();
 	ck_assert_uint_eq(hand_take(0, &t, 1), 1);
 	(void)seam_fail("alloc", "look", 1, ENOMEM);
-	ck_assert_uint_gt(evc_cluster_report(cl, text, sizeof(text)), 0);
+	ck_assert_uint_gt(report_text(evc_cluster_scope(cl), text,
+				      sizeof(text)),
+			  0);
 	HAS(text, "f on worker 0 (by hand) for");
 	seam_reset();
 	hand_finish(0, &t, 0, NULL);

@@ -7,8 +7,8 @@
 
 #include <signal.h>
 
-/* Reasons, extensions, members, loops, scopes, threads: all that a report
-   asks memory for. */
+/* Reasons, extensions, members, loops, scopes and what they say, threads: all
+   that a report asks memory for. */
 struct scene {
 	struct ev_loop *loop;
 	evc_coord *c, *s[2];
@@ -16,9 +16,24 @@ struct scene {
 	evc_id hold, below;
 };
 
+static size_t
+say_own(unsigned format, char *buf, size_t n, void *arg)
+{
+	static const char *const own[] = {
+		[EVC_REPORT_TEXT] = "its own words\n",
+		[EVC_REPORT_JSON] = "\"its own words\"",
+		[EVC_REPORT_METRICS] = "# HELP evcoord_own Words.\n"
+				       "evcoord_own 1\n",
+	};
+
+	(void)arg;
+	return (size_t)snprintf(buf, n, "%s", own[format]);
+}
+
 static void
 scene_make(struct scene *k)
 {
+	evc_scope_opts says = { .describe = say_own };
 	evc_escalation_opts escalation = { .budget = 100, .hard_end = 200 };
 	evc_config cfg = { .name = "scene" };
 
@@ -29,7 +44,7 @@ scene_make(struct scene *k)
 	OK(evc_thread_start(k->c, "its-thread", stay, &k->g, NULL, NULL));
 	OK(evc_hold_begin(k->c, "its-hold", NULL, &k->hold));
 	OK(evc_scope_new(k->c, "scope-0", NULL, &k->s[0]));
-	OK(evc_scope_new(k->c, "scope-1", NULL, &k->s[1]));
+	OK(evc_scope_new(k->c, "scope-1", &says, &k->s[1]));
 	OK(evc_scope_ready(k->s[0]));
 	OK(evc_scope_ready(k->s[1]));
 	OK(evc_hold_begin(k->s[0], "below", NULL, &k->below));
@@ -102,15 +117,17 @@ START_TEST(evc_report_without_memory)
 	struct scene k;
 
 	scene_make(&k);
-	/* reasons, extensions, members, loops, a thread, the scopes */
-	ck_assert_int_ge(says_less(evc_report, k.c, "coordinator \"scene\"",
+	/* reasons, extensions, members, loops, a thread, the scopes, and what
+	   one of them says */
+	ck_assert_int_ge(says_less(report_text, k.c, "coordinator \"scene\"",
 				   excuse),
-			 8);
+			 9);
 	HAS(text, "second-reason");
 	HAS(text, "some-extension");
 	HAS(text, "its-thread");
 	HAS(text, "loop \"home\"");
 	HAS(text, "scope-1");
+	HAS(text, "    its own words\n");
 	scene_end(&k);
 }
 END_TEST
@@ -121,15 +138,16 @@ START_TEST(evc_report_json_without_memory)
 		"\"lost\":{\"reasons\":1", "\"extensions\":1,\"loops\"",
 		"\"loops\":1,\"scopes\"",  "\"scopes\":1,\"members\"",
 		"\"scopes\":2,\"members\"", "\"members\":true",
-		"\"threads\":true",	   NULL
+		"\"threads\":true",	   "\"described\":true",
+		NULL
 	};
 	struct scene k;
 
 	scene_make(&k);
-	ck_assert_int_ge(says_less(evc_report_json, k.c,
+	ck_assert_int_ge(says_less(report_json, k.c,
 				   "\"coordinator\":{\"name\":\"scene\"",
 				   excuse),
-			 8);
+			 9);
 	scene_end(&k);
 }
 END_TEST
@@ -142,15 +160,17 @@ START_TEST(evc_metrics_without_memory)
 	int nth, excused = 0;
 
 	scene_make(&k);
-	for (nth = 1; tell_without(evc_metrics, k.c, nth); nth++) {
+	for (nth = 1; tell_without(report_metrics, k.c, nth); nth++) {
 		HAS(text, "evcoord_stopping{coordinator=\"scene\"} 1\n");
 		excused += strstr(text, "\n# no memory for all of this: ") !=
 			   NULL;
 		ck_assert_int_lt(nth, 100);
 	}
 	ck_assert_ptr_null(strstr(text, "no memory"));
-	/* members of three, the scopes as a whole and each of them */
-	ck_assert_int_ge(excused, 6);
+	HAS(text, "\nevcoord_own{coordinator=\"scene\",scope=\"scope-1\"} 1\n");
+	/* members of three, the scopes as a whole and each of them, and what
+	   one says */
+	ck_assert_int_ge(excused, 7);
 	scene_end(&k);
 }
 END_TEST
@@ -161,7 +181,7 @@ START_TEST(with_no_memory_at_all_there_is_a_report)
 
 	scene_make(&k);
 	seam_fail_all("alloc", NULL, 1, ENOMEM);
-	evc_report(k.c, text, sizeof text);
+	evc_report(k.c, EVC_REPORT_TEXT, text, sizeof text);
 	HAS(text, "coordinator \"scene\", round 1: stopping");
 	HAS(text, "first-reason");
 	HAS(text, "escalation: told");
@@ -170,17 +190,17 @@ START_TEST(with_no_memory_at_all_there_is_a_report)
 	HAS(text, "no memory to list them\n");
 	HAS(text, "no memory to list 1 loops\n");
 	HAS(text, "no memory to list 2 scopes\n");
-	evc_report_json(k.c, text, sizeof text);
+	evc_report(k.c, EVC_REPORT_JSON, text, sizeof text);
 	HAS(text, "first-reason");
 	HAS(text, "\"lost\":{\"reasons\":1,\"extensions\":1,\"loops\":1,"
 		  "\"scopes\":2,\"members\":true,");
-	evc_metrics(k.c, text, sizeof text);
+	evc_report(k.c, EVC_REPORT_METRICS, text, sizeof text);
 	HAS(text, "evcoord_errors{coordinator=\"scene\"} 0\n");
 	evc_reactor_explain(evc_home(k.c), text, sizeof text);
 	HAS(text, "1 ev_async");
-	REFUSED(EVC_RESOURCE_EXHAUSTED, evc_dump(k.c, 2, EVC_DUMP_TEXT));
+	REFUSED(EVC_RESOURCE_EXHAUSTED, evc_dump(k.c, 2, EVC_REPORT_TEXT));
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
-		evc_dump_signal(k.c, SIGUSR1, 2, EVC_DUMP_TEXT));
+		evc_dump_signal(k.c, SIGUSR1, 2, EVC_REPORT_TEXT));
 	seam_reset();
 	scene_end(&k);
 }
@@ -197,7 +217,7 @@ START_TEST(evc_dump_signal_without_memory)
 	for (nth = 1; !all; nth++) {
 		c = new_coord(NULL);
 		h = seam_fail("alloc", NULL, nth, ENOMEM);
-		st = evc_dump_signal(c, SIGUSR1, 2, EVC_DUMP_TEXT);
+		st = evc_dump_signal(c, SIGUSR1, 2, EVC_REPORT_TEXT);
 		all = seam_arrivals(h) < nth;
 		seam_reset();
 		OK(sigaction(SIGUSR1, NULL, &now));
@@ -225,12 +245,12 @@ START_TEST(a_write_that_fails_is_told)
 
 	OK(pipe(fd));
 	seam_fail("fd_put", NULL, 1, ENOSPC);
-	REFUSED(EVC_UNAVAILABLE, evc_dump(c, fd[1], EVC_DUMP_TEXT));
+	REFUSED(EVC_UNAVAILABLE, evc_dump(c, fd[1], EVC_REPORT_TEXT));
 	HAS(evc_last_error(), "No space left");
 	seam_reset();
 	/* this one is tried again */
 	seam_fail("fd_put", NULL, 1, EINTR);
-	OK(evc_dump(c, fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump(c, fd[1], EVC_REPORT_TEXT));
 	seam_reset();
 	ck_assert_int_gt((int)read(fd[0], text, sizeof text), 0);
 	close(fd[0]);
@@ -245,10 +265,10 @@ START_TEST(a_report_without_descriptors)
 	struct scene k;
 
 	scene_make(&k);
-	evc_report(k.c, text, sizeof text);
+	evc_report(k.c, EVC_REPORT_TEXT, text, sizeof text);
 	HAS(text, "     kernel: ");
 	seam_fail_all("open_read", NULL, 1, EMFILE);
-	evc_report(k.c, text, sizeof text);
+	evc_report(k.c, EVC_REPORT_TEXT, text, sizeof text);
 	HAS(text, "\"its-thread\"");
 	HAS(text, "     kernel: not known");
 	seam_reset();

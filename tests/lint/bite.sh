@@ -179,7 +179,7 @@ if command -v "${MANDOC:-mandoc}" >/dev/null; then
 	bites mandoc "evc_new.3" man/evc_new.3 '.Zz'
 	bites mandoc "evc_nothing" man/evc_new.3 '.Xr evc_nothing 3'
 	edited mandoc "wider than 80 columns" man/evcoord-threads.7 \
-		's/lw(11n)/lw(13n)/'
+		's/lw(11n)/lw(16n)/'
 fi
 
 # The programs of the manual, with the library that was built.

@@ -246,7 +246,7 @@ want_it_too(const evc_cluster_config *config)
 	while (strstr(text, "in use") == NULL &&
 	       refused(said, sizeof(said)) == 0 && t_now() < until) {
 		t_sleep(0.005);
-		evc_cluster_report(cl, text, sizeof(text));
+		own_report(evc_cluster_scope(cl), text, sizeof(text));
 	}
 	evc_cluster_close(cl);
 }
@@ -392,9 +392,9 @@ no_password_is_seen(bool by_environment, unsigned n_workers)
 				      !file_has(path, PASSWORD),
 			      "%s", path);
 	}
-	evc_cluster_report(on.cl, text, sizeof(text));
+	own_report(evc_cluster_scope(on.cl), text, sizeof(text));
 	no_password_in(text);
-	evc_report(on.c, text, sizeof(text));
+	evc_report(on.c, EVC_REPORT_TEXT, text, sizeof(text));
 	no_password_in(text);
 	no_password_in(told);
 	for (i = 0; evc_cluster_error_get(on.cl, i, &e) == 0; i++)

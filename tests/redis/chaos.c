@@ -227,7 +227,8 @@ one_round(struct tally *t)
 	       -EVC_DEADLINE_EXCEEDED) {
 		harm_when_due();
 		if (t_now() > until) {
-			evc_cluster_report(on.cl, text, sizeof(text));
+			own_report(evc_cluster_scope(on.cl), text,
+				   sizeof(text));
 			ck_abort_msg("a join hangs: %s", text);
 		}
 	}

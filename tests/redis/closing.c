@@ -41,7 +41,7 @@ close_and_join(double seconds, char *late, char *report, size_t n)
 	on.cl = NULL;
 	st = evc_join(on.c, &budget, &v);
 	snprintf(late, n, "%s", v.error.text);
-	evc_report(on.c, report, n);
+	evc_report(on.c, EVC_REPORT_TEXT, report, n);
 	return st;
 }
 
@@ -193,7 +193,7 @@ says(const char *part)
 {
 	char text[1000];
 
-	UNTIL((evc_cluster_report(on.cl, text, sizeof(text)),
+	UNTIL((own_report(evc_cluster_scope(on.cl), text, sizeof(text)),
 	       strstr(text, part) != NULL));
 }
 

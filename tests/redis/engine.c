@@ -882,7 +882,7 @@ START_TEST(no_node_at_all)
 
 	begin();
 	r = schedule_add(on.cl, 1, 2);
-	UNTIL((evc_cluster_report(on.cl, report, sizeof(report)),
+	UNTIL((own_report(evc_cluster_scope(on.cl), report, sizeof(report)),
 	       strstr(report, told) != NULL));
 	SAYS(told, NULL, NULL);
 	/* The lock is renewed meanwhile. */
@@ -890,7 +890,7 @@ START_TEST(no_node_at_all)
 	ck_assert_int_eq(n_said(told, NULL, NULL), 1);
 	h = hn_begin(&on.s, "t", "a", 1, LONG_MS);
 	hn_await(h, 1);
-	evc_cluster_report(on.cl, report, sizeof(report));
+	own_report(evc_cluster_scope(on.cl), report, sizeof(report));
 	ck_assert_ptr_null(strstr(report, told));
 	hn_answer(h);
 	ck_assert_int_eq(sum_of(r), 3);

@@ -83,7 +83,7 @@ is_reported(const char *why)
 {
 	char text[2048];
 
-	evc_cluster_report(on.cl, text, sizeof(text));
+	own_report(evc_cluster_scope(on.cl), text, sizeof(text));
 	return strstr(text, why) != NULL;
 }
 

@@ -323,7 +323,7 @@ START_TEST(what_is_refused_is_said_once)
 		ck_assert_int_eq(coord_said("the lock of the namespace"), i);
 		rs_do(rg.server, "ACL SETUSER default +xread +evalsha");
 		works();
-		UNTIL((evc_cluster_report(on.cl, text, sizeof(text)),
+		UNTIL((own_report(evc_cluster_scope(on.cl), text, sizeof(text)),
 		       strstr(text, "NOPERM") == NULL));
 	}
 	OK(join());

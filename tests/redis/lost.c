@@ -620,7 +620,7 @@ refuses_with(int i, const char *option, const char *text)
 	DO("add", "[ii]", 1, 2);
 	IS(join(), EVC_UNAVAILABLE);
 	OK(evc_cluster_error_get(on.cl, 0, &e));
-	evc_cluster_report(on.cl, said, sizeof(said));
+	own_report(evc_cluster_scope(on.cl), said, sizeof(said));
 	HAS(e.text, text);
 }
 

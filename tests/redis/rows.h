@@ -137,7 +137,8 @@ rig_all_up(void)
 
 	while (numbers().n_up < on.n_workers) {
 		if (t_now() > until) {
-			evc_cluster_report(on.cl, text, sizeof(text));
+			own_report(evc_cluster_scope(on.cl), text,
+				   sizeof(text));
 			ck_abort_msg("%u of %u workers: %s", numbers().n_up,
 				     on.n_workers, text);
 		}

@@ -340,7 +340,7 @@ START_TEST(the_second_waits_and_says_for_whom)
 	}
 	snprintf(part, sizeof(part), "%.40s", holder);
 	HAS(e.text, part);
-	evc_cluster_report(on.cl, text, sizeof(text));
+	own_report(evc_cluster_scope(on.cl), text, sizeof(text));
 	/* The first one has noticed nothing, and goes in its own time. */
 	other_goes_on(&o);
 	other_ends(&o, 0);

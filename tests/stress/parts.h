@@ -69,7 +69,7 @@ join_all(evc_coord *c, evc_verdict *v)
 		if (v->n_stragglers == 0)
 			break;
 		if (t_now() > limit) {
-			evc_report(c, why, sizeof why);
+			evc_report(c, EVC_REPORT_TEXT, why, sizeof why);
 			fprintf(stderr, "never ends: %s\n%s\n", v->error.text,
 				why);
 			abort();

@@ -152,7 +152,7 @@ none(const evc_member_info *m, void *arg)
 		return true;
 	fprintf(stderr, "lives still: %s, kind %u, state %u, %llu\n", m->name,
 		m->kind, m->state, (unsigned long long)m->ticks);
-	evc_report(arg, why, sizeof why);
+	evc_report(arg, EVC_REPORT_TEXT, why, sizeof why);
 	fprintf(stderr, "%s\n", why);
 	abort();
 }
@@ -190,7 +190,7 @@ free_it(void *c)
 	} while (strstr(evc_last_error(), "it has scopes") != NULL &&
 		 t_now() < limit);
 	fprintf(stderr, "%s\n", evc_last_error());
-	evc_report(c, why, sizeof why);
+	evc_report(c, EVC_REPORT_TEXT, why, sizeof why);
 	fprintf(stderr, "%s\n", why);
 	abort();
 }
@@ -248,7 +248,7 @@ clear_all(struct slot *s, bool root_first)
 	}
 	for (i = 0; i < N_NODES; i++)
 		if (evc_should_stop(s->node[i])) {
-			evc_report(s->c, why, sizeof why);
+			evc_report(s->c, EVC_REPORT_TEXT, why, sizeof why);
 			fprintf(stderr, "node %d was cleared:\n%s\n", i, why);
 			abort();
 		}

@@ -127,7 +127,7 @@ look(evc_coord *c, uint64_t *dice)
 		MUST(evc_explain(c, buf, sizeof buf) > 0);
 		break;
 	case 1:
-		MUST(evc_report(c, buf, sizeof buf) > 0);
+		MUST(evc_report(c, EVC_REPORT_TEXT, buf, sizeof buf) > 0);
 		break;
 	case 2:
 		MUST(evc_member_each(c, each, NULL) == 0);

@@ -179,7 +179,7 @@ tell_hang(int who)
 			i == who ? ", and hangs" : "");
 	}
 	for (i = 0; i < N_SLOTS; i++) {
-		evc_report(slots[i].c, text, sizeof text);
+		evc_report(slots[i].c, EVC_REPORT_TEXT, text, sizeof text);
 		fprintf(stderr, "%s\n", text);
 	}
 }

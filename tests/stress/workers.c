@@ -90,16 +90,14 @@ static void
 look(uint64_t *dice)
 {
 	char buf[256];
+	unsigned which = roll(dice, 4);
 
-	switch (roll(dice, 4)) {
+	switch (which) {
 	case 0:
-		MUST(evc_registry_report(reg, buf, sizeof(buf)) > 0);
-		break;
 	case 1:
-		MUST(evc_registry_report_json(reg, buf, sizeof(buf)) > 0);
-		break;
 	case 2:
-		MUST(evc_registry_metrics(reg, buf, sizeof(buf)) > 0);
+		MUST(evc_report(evc_registry_coord(reg),
+				EVC_REPORT_TEXT + which, buf, sizeof(buf)) > 0);
 		break;
 	default:
 		MUST(evc_registry_each(reg, look_at, NULL) == 0);
@@ -343,7 +341,8 @@ watch(void *arg)
 					at != NULL ? at : "done",
 					i == j ? ", and hangs" : "");
 			}
-			evc_registry_report(reg, text, sizeof(text));
+			evc_report(evc_registry_coord(reg), EVC_REPORT_TEXT,
+				   text, sizeof(text));
 			fprintf(stderr, "%s\n", text);
 			_exit(1);
 		}

@@ -140,7 +140,7 @@ use_everything(evc_coord *c, struct late *l)
 	LATE_MUST(l, st != 0 || evc_should_stop(scope));
 	LATE_MUST(l, st != 0 || evc_free(scope) == 0);
 	LATE_MUST(l, evc_explain(c, text, sizeof(text)) > 0);
-	LATE_MUST(l, evc_report(c, text, sizeof(text)) > 0);
+	LATE_MUST(l, evc_report(c, EVC_REPORT_TEXT, text, sizeof(text)) > 0);
 	LATE_MUST(l, evc_member_each(c, any_member, &n) == 0 && n > 0);
 	LATE_MUST(l, evc_reason_get(c, 0, &r) == 0);
 	LATE_MUST(l, evc_raise_requested(c, &r) >= 0);

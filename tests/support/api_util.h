@@ -44,6 +44,49 @@
 		} \
 	} while (0)
 
+/* The three formats of a report, each in the form of evc_explain. */
+static MAYBE_UNUSED size_t
+report_text(const evc_coord *c, char *buf, size_t n)
+{
+	return evc_report(c, EVC_REPORT_TEXT, buf, n);
+}
+
+static MAYBE_UNUSED size_t
+report_json(const evc_coord *c, char *buf, size_t n)
+{
+	return evc_report(c, EVC_REPORT_JSON, buf, n);
+}
+
+static MAYBE_UNUSED size_t
+report_metrics(const evc_coord *c, char *buf, size_t n)
+{
+	return evc_report(c, EVC_REPORT_METRICS, buf, n);
+}
+
+/* What the scope c says of itself in its report: the indented lines below the
+   head, without the indent.  Written and returned as evc_report does. */
+static MAYBE_UNUSED size_t
+own_report(const evc_coord *c, char *buf, size_t n)
+{
+	const size_t most = 1 << 18;
+	char *text = malloc(most), *line, *next;
+	size_t len = 0;
+
+	ck_assert_uint_lt(report_text(c, text, most), most);
+	if (n > 0)
+		buf[0] = '\0';
+	for (line = strchr(text, '\n');
+	     line != NULL && strncmp(line, "\n  ", 3) == 0; line = next) {
+		next = strchr(line + 1, '\n');
+		ck_assert_ptr_nonnull(next);
+		len += (size_t)snprintf(len < n ? buf + len : NULL,
+					len < n ? n - len : 0, "%.*s",
+					(int)(next - line - 2), line + 3);
+	}
+	free(text);
+	return len;
+}
+
 /* Long enough for what a timer would bring about by mistake. */
 #define MOMENT 0.05
 

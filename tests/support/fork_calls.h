@@ -246,13 +246,14 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_member_get, REF(evc_member_get(w->c, w->hold, &w->info))) \
 	X(evc_member_each, REF(evc_member_each(w->c, never_each, NULL))) \
 	X(evc_explain, SAYS(evc_explain(w->c, w->text, sizeof(w->text)))) \
-	X(evc_report, SAYS(evc_report(w->c, w->text, sizeof(w->text)))) \
-	X(evc_report_json, \
-	  SAYS(evc_report_json(w->c, w->text, sizeof(w->text)))) \
-	X(evc_metrics, SAYS(evc_metrics(w->c, w->text, sizeof(w->text)))) \
-	X(evc_dump, REF(evc_dump(w->c, 2, EVC_DUMP_TEXT))) \
+	X(evc_report, \
+	  SAYS(evc_report(w->c, EVC_REPORT_TEXT, w->text, sizeof(w->text))) && \
+	  SAYS(evc_report(w->c, EVC_REPORT_JSON, w->text, sizeof(w->text))) && \
+	  SAYS(evc_report(w->c, EVC_REPORT_METRICS, w->text, \
+			  sizeof(w->text)))) \
+	X(evc_dump, REF(evc_dump(w->c, 2, EVC_REPORT_TEXT))) \
 	X(evc_dump_signal, \
-	  REF(evc_dump_signal(w->c, SIGUSR2, 2, EVC_DUMP_TEXT))) \
+	  REF(evc_dump_signal(w->c, SIGUSR2, 2, EVC_REPORT_TEXT))) \
 	X(evc_stack_signal, evc_stack_signal(SIGRTMIN + 7) == 0) \
 	X(evc_reactor_explain, \
 	  SAYS(evc_reactor_explain(w->home, w->text, sizeof(w->text)))) \
@@ -409,13 +410,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_registry_ids, evc_registry_ids(w->reg, NULL, 0) == 0) \
 	X(evc_registry_each, REF(evc_registry_each(w->reg, never_group, NULL))) \
 	X(evc_registry_coord, evc_registry_coord(w->reg) == NULL) \
-	X(evc_registry_atexit, evc_registry_atexit(true) == 0) \
-	X(evc_registry_report, \
-	  SAYS(evc_registry_report(w->reg, w->text, sizeof(w->text)))) \
-	X(evc_registry_report_json, \
-	  SAYS(evc_registry_report_json(w->reg, w->text, sizeof(w->text)))) \
-	X(evc_registry_metrics, \
-	  SAYS(evc_registry_metrics(w->reg, w->text, sizeof(w->text))))
+	X(evc_registry_atexit, evc_registry_atexit(true) == 0)
 
 static MAYBE_UNUSED bool
 fork_own_registry(void)

@@ -153,8 +153,6 @@ never_variable(const char *name, const evc_value *value, void *arg)
 	X(evc_cluster_get, REF(evc_cluster_get(w->cl, &w->info))) \
 	X(evc_cluster_worker_get, \
 	  REF(evc_cluster_worker_get(w->cl, 0, &w->worker_info))) \
-	X(evc_cluster_report, \
-	  evc_cluster_report(w->cl, w->text, sizeof(w->text)) == 0) \
 	X(evc_worker_main, REF(evc_worker_main(NULL, 0, NULL))) \
 	X(evc_redis_engine, true) /* a table; in programs that link it */ \
 	VALUES(X)

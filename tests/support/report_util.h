@@ -27,7 +27,7 @@ whole(tell_fn *tell, const evc_coord *c)
 static MAYBE_UNUSED const char *
 report(const evc_coord *c)
 {
-	return whole(evc_report, c);
+	return whole(report_text, c);
 }
 
 /* The first line from text on that holds part; *ret_next, if not NULL, is what

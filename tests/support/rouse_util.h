@@ -254,7 +254,7 @@ report_of(const evc_coord *c)
 {
 	static char text[32768];
 
-	ck_assert_uint_gt(evc_report(c, text, sizeof(text)), 0);
+	ck_assert_uint_gt(report_text(c, text, sizeof(text)), 0);
 	return text;
 }
 

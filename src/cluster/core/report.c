@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reports in words: what runs, and where.
- * Called by: the program (evc_cluster_report); join.c, scope.c and
- * cluster/calls for lines of text.
- * Locks: the cluster's lock: held for lines of text, taken for the report.
+ * Lines of text: what runs, and where.
+ * Called by: join.c, scope.c, describe.c and cluster/calls.
+ * Locks: the cluster's lock, held.
  */
 #include "cluster/core/cluster.h"
 
 /* ---- one worker, one cluster; lock held ---- */
 
-/* "count on worker 2 (pid 7) for 3.1 s" */
-static void
-put_run(const evc_cluster_worker_info *i, struct text *t)
+void
+evc__run_describe(const evc_cluster_worker_info *i, struct text *t)
 {
 	evc__text_fmt(t, "%s on %s", i->function, i->name);
 	if (i->where[0] != '\0')
@@ -30,7 +28,7 @@ evc__worker_describe(const struct cluster_worker *w, uint64_t now,
 
 	evc__worker_info(w, now, &info);
 	if (info.busy >= 0)
-		put_run(&info, t);
+		evc__run_describe(&info, t);
 	else
 		evc__text_add(t, w->name);
 }
@@ -41,8 +39,8 @@ is_busy(const struct cluster_worker *w)
 	return w->n_running + w->n_given_up > 0;
 }
 
-static void
-put_queued(const evc_cluster *cl, struct text *t)
+void
+evc__queue_describe(const evc_cluster *cl, struct text *t)
 {
 	if (cl->q.n_queued > 0)
 		evc__text_fmt(t, "%llu queued",
@@ -126,7 +124,7 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 		evc__text_fmt(t, "; %u fenced, perhaps still running", n_fenced);
 	if (cl->q.n_held + cl->q.n_queued > 0) {
 		evc__text_add(t, t->len > 0 ? "; " : "");
-		put_queued(cl, t);
+		evc__queue_describe(cl, t);
 		if (cl->workers.n_up == 0)
 			evc__text_add(t, ", and no worker is up");
 	}
@@ -144,120 +142,4 @@ evc__cluster_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 		      cl->workers.n_up, cl->workers.n);
 	if (cl->stop.begun)
 		put_ending(cl, t);
-}
-
-/* ---- the report ---- */
-
-static int
-the_longest_first(const void *a, const void *b)
-{
-	const evc_cluster_worker_info *x = a, *y = b;
-
-	if (x->busy != y->busy)
-		return x->busy < y->busy ? 1 : -1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static const char *
-state_text(unsigned state)
-{
-	switch (state) {
-	case EVC_WORKER_STARTING:
-		return "is starting";
-	case EVC_WORKER_HUNG:
-		return "hangs";
-	case EVC_WORKER_FENCED:
-		return "is fenced";
-	case EVC_WORKER_GONE:
-		return "is gone";
-	default:
-		return "is up";
-	}
-}
-
-static void
-put_worker(const evc_cluster_worker_info *i, struct text *t)
-{
-	if (i->busy >= 0) {
-		put_run(i, t);
-		if (i->state != EVC_WORKER_UP)
-			evc__text_fmt(t, "; it %s", state_text(i->state));
-	} else if (i->state != EVC_WORKER_UP) {
-		evc__text_fmt(t, "%s %s, for %.1f s", i->name,
-			      state_text(i->state), i->since);
-	} else {
-		return;
-	}
-	if (i->state != EVC_WORKER_UP && i->text[0] != '\0')
-		evc__text_fmt(t, ": %s", i->text);
-	evc__text_fmt(t, "\n");
-}
-
-/* The workers at one moment; a line about the queue goes to t.  NULL: no
-   workers, or no memory, and then t has a line about all. */
-static evc_cluster_worker_info *
-look(evc_cluster *cl, struct text *t, unsigned *ret_n)
-{
-	evc_cluster_worker_info *all = NULL;
-	unsigned i, room = 0, n;
-	uint64_t now;
-
-	sync_lock(&cl->q.lock);
-	/* Memory is asked for without the lock, and more workers may come
-	   meanwhile. */
-	while (room < cl->workers.n) {
-		room = cl->workers.n;
-		sync_unlock(&cl->q.lock);
-		sync_free(all);
-		all = sync_alloc(room, sizeof *all);
-		sync_lock(&cl->q.lock);
-		if (all == NULL)
-			break;
-	}
-	now = sync_mono();
-	n = all != NULL ? cl->workers.n : 0;
-	for (i = 0; i < n; i++)
-		evc__worker_info(cl->workers.all[i], now, &all[i]);
-	if (all == NULL && cl->workers.n > 0)
-		evc__cluster_describe(cl, now, t);
-	else
-		put_queued(cl, t);
-	if (t->len > 0)
-		evc__text_fmt(t, "\n");
-	if (n == cl->workers.n && cl->engine.trouble[0] != '\0')
-		evc__text_fmt(t, "%s\n", cl->engine.trouble);
-	if (n == cl->workers.n && cl->engine.down[0] != '\0')
-		evc__text_fmt(t, "%s\n", cl->engine.down);
-	if (n == cl->workers.n && cl->checkpoint.n_failed > 0) {
-		evc__checkpoint_describe(cl, now, t);
-		evc__text_fmt(t, "\n");
-	}
-	sync_unlock(&cl->q.lock);
-	*ret_n = n;
-	return all;
-}
-
-size_t
-evc_cluster_report(const evc_cluster *cluster, char *buf, size_t n)
-{
-	struct text t = evc__lines_in(buf, n);
-	char queued[200 + 2 * TEXT_ROOM];
-	struct text q = evc__lines_in(queued, sizeof queued);
-	evc_cluster_worker_info *all;
-	unsigned i, n_all;
-
-	if (evc__cluster_check(cluster) < 0)
-		return 0;
-	all = look((evc_cluster *)cluster, &q, &n_all);
-	if (n_all > 0)
-		qsort(all, n_all, sizeof *all, the_longest_first);
-	for (i = 0; i < n_all; i++)
-		put_worker(&all[i], &t);
-	/* `queued` consists of lines. */
-	t.lines = false;
-	evc__text_add(&t, queued);
-	if (t.len == 0)
-		evc__text_fmt(&t, "nothing runs, nothing is queued\n");
-	sync_free(all);
-	return t.len;
 }

@@ -18,11 +18,20 @@ struct counts {
 	uint64_t second;         /* the latest second in the ring */
 };
 
+/* ---- describe.c ---- */
+
+/* The describe of a cluster's scope. */
+size_t evc__cluster_report(unsigned format, char *buf, size_t n, void *cl);
+
 /* ---- info.c, report.c: lock held ---- */
 
 void evc__worker_info(const struct cluster_worker *w, uint64_t now,
 		      evc_cluster_worker_info *ret);
-/* "count on worker 2 (pid 7) for 3.1 s": the oldest function of a worker. */
+/* "count on worker 2 (pid 7) for 3.1 s": a worker that is busy. */
+void evc__run_describe(const evc_cluster_worker_info *i, struct text *t);
+/* "9 queued, 1 waiting for inputs or a retry", or nothing. */
+void evc__queue_describe(const evc_cluster *cl, struct text *t);
+/* The oldest function of a worker. */
 void evc__worker_describe(const struct cluster_worker *w, uint64_t now,
 			  struct text *t);
 /* One line: the longest function, the number of others, the queue. */

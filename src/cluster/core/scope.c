@@ -116,6 +116,7 @@ evc__scope_begin(evc_cluster *cl)
 					 EVC_ON_ERROR_REPORT : EVC_ON_ERROR_IGNORE,
 			     .home = cl->config.reactor,
 			     .ended = evc__scope_ended,
+			     .describe = evc__cluster_report,
 			     .arg = cl };
 	evc_status st;
 

@@ -16,6 +16,9 @@ struct evc__systemd;
 /* This part of a coordinator. */
 struct evc__coord_life {
 	unsigned fork_generation; /* set at creation */
+	/* set at creation: for reports, called inside the refgate; or NULL */
+	size_t (*describe)(unsigned format, char *buf, size_t n, void *arg);
+	void *describe_arg;
 	struct refgate gate;    /* around calls that use c, so that evc_free
 				   waits for their end */
 	/* lock */

@@ -156,6 +156,8 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 		st = evc__coord_make(&k, __func__, parent, &s);
 	if (st < 0)
 		return evc__refuse_setup(parent, __func__, st);
+	s->life.describe = o->describe;
+	s->life.describe_arg = o->arg;
 	s->join.phase = o->phase;
 	s->stop.on_error = o->on_error;
 	s->loop.no_home = (o->config.flags & EVC_NO_HOME) != 0;

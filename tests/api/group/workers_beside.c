@@ -215,8 +215,8 @@ fork_once(evc_group *group, unsigned id, void *arg)
 	if (pid == 0) {
 		alarm(10);
 		CHILD_REFUSED(evc_group_put(group, "x", 1, false));
-		evc_registry_metrics(evc_group_registry(group), text,
-				     sizeof(text));
+		report_metrics(evc_registry_coord(evc_group_registry(group)),
+			       text, sizeof(text));
 		CHILD(text[0] == '#' && text[strlen(text) - 1] == '\n');
 		_exit(0);
 	}
@@ -297,7 +297,7 @@ START_TEST(what_an_error_is_about_is_said_once)
 	OK(evc_group_init(reg, "f", fail_at_once, NULL, &o, &g, NULL));
 	OK(evc_group_start(g));
 	ck_assert(evc_group_wait_finish(g, T_LIMIT));
-	evc_registry_report(reg, text, sizeof(text));
+	report_text(evc_registry_coord(reg), text, sizeof(text));
 	line = strstr(text, "worker 0, start 1, run 1: error DATA_LOSS (15)");
 	ck_assert_msg(line != NULL, "%s", text);
 	HAS(line, " ago: shard 0");
@@ -309,15 +309,15 @@ START_TEST(groups_with_names_like_numbers_are_told_apart)
 {
 	evc_registry *reg = new_registry(0);
 	struct crew k[3] = { { 0 } };
-	char text[8192];
+	static char text[1 << 15];
 
 	crew_add(reg, "train", &k[0], 1, NULL);
 	crew_add(reg, "train", &k[1], 1, NULL);
 	crew_add(reg, "train#2", &k[2], 1, NULL);
-	evc_registry_metrics(reg, text, sizeof(text));
-	HAS(text, "_threads{group=\"train\"} 1");
-	HAS(text, "_threads{group=\"train#2\"} 1");
-	HAS(text, "_threads{group=\"train#2#1\"} 1");
+	report_metrics(evc_registry_coord(reg), text, sizeof(text));
+	HAS(text, "scope=\"train\",group=\"train\"} 1");
+	HAS(text, "scope=\"train#2\",group=\"train\"} 1");
+	HAS(text, "scope=\"train#2#1\",group=\"train#2\"} 1");
 	OK(evc_registry_free(reg));
 }
 END_TEST

@@ -268,7 +268,7 @@ who_stays_is_named(double grace)
 	SAYS("train/2", "late: in run 1", "\"writing block 12\"");
 	in_time = strstr(evc_last_error(), "good/0") == NULL;
 	/* A report says what they said last. */
-	evc_report(evc_group_scope(k.group), text, sizeof(text));
+	report_text(evc_group_scope(k.group), text, sizeof(text));
 	HAS(text, "train/1");
 	HAS(text, "reading shard 7");
 	HAS(text, "train/2");

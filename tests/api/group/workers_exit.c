@@ -371,7 +371,7 @@ START_TEST(in_a_fork_child_calls_are_refused)
 		(void)evc_group_ids(k.group, ids, 4);
 		(void)evc_group_metric(k.group, "worker_time");
 		(void)evc_group_wait_finish(k.group, INFINITY);
-		(void)evc_registry_report(reg, buf, sizeof(buf));
+		(void)report_text(evc_registry_coord(reg), buf, sizeof(buf));
 		CHILD(atomic_load(&k.n_shutdown) == 0);
 		_exit(0);
 	}

@@ -105,7 +105,7 @@ START_TEST(the_process_has_one_registry)
 	UNTIL(atomic_load(&k.by_id[0]) > 0 && atomic_load(&k.by_id[3]) > 0);
 	ck_assert_uint_eq(evc_registry_ids(NULL, NULL, 0), 4);
 	OK(evc_registry_stop(NULL, NULL));
-	evc_report(evc_registry_coord(NULL), text, sizeof(text));
+	report_text(evc_registry_coord(NULL), text, sizeof(text));
 	HAS(text, "mine");
 }
 END_TEST
@@ -120,7 +120,7 @@ START_TEST(the_coordinator_of_a_registry_is_configured)
 	forget_said();
 	OK(evc_registry_new(&o, &reg));
 	crew_add(reg, "train", &k, 1, NULL);
-	evc_report(evc_registry_coord(reg), text, sizeof(text));
+	report_text(evc_registry_coord(reg), text, sizeof(text));
 	HAS(text, "workers");
 	OK(evc_registry_start(reg));
 	SAYS("train/0", NULL, NULL);

@@ -9,13 +9,13 @@
 #include <jansson.h>
 #endif
 
-typedef size_t tell_fn(evc_registry *reg, char *buf, size_t n);
+typedef size_t tell_fn(const evc_coord *c, char *buf, size_t n);
 
 static const char *
 whole(tell_fn *tell, evc_registry *reg)
 {
 	static char text[1 << 20];
-	size_t n = tell(reg, text, sizeof(text));
+	size_t n = tell(evc_registry_coord(reg), text, sizeof(text));
 
 	ck_assert_uint_lt(n, sizeof(text));
 	ck_assert_uint_eq(n, strlen(text));
@@ -81,10 +81,10 @@ START_TEST(the_text_has_groups_workers_runs_errors_and_metrics)
 	struct show s;
 	const char *text;
 
-	ck_assert_ptr_nonnull(whole(evc_registry_report, empty));
+	ck_assert_ptr_nonnull(whole(report_text, empty));
 	OK(evc_registry_free(empty));
 	show_make(&s, NULL);
-	text = whole(evc_registry_report, s.reg);
+	text = whole(report_text, s.reg);
 	HAS(text, "train");
 	HAS(text, "test");
 	HAS(text, "late");
@@ -106,32 +106,34 @@ END_TEST
 /* As snprintf(3): the length of all, as much as there is room for. */
 START_TEST(they_are_written_as_snprintf_writes)
 {
-	static tell_fn *const tells[] = { evc_registry_report,
-					  evc_registry_report_json,
-					  evc_registry_metrics };
+	static tell_fn *const tells[] = { report_text, report_json,
+					  report_metrics };
 	struct crew k = { 0 };
 	evc_registry *reg = new_registry(0);
 	size_t i, cut, n;
 	char buf[64], *all;
+	evc_coord *c;
 
 	crew_add(reg, "train", &k, 2, NULL);
+	c = evc_registry_coord(reg);
 	for (i = 0; i < 3; i++) {
-		n = tells[i](reg, NULL, 0);
+		n = tells[i](c, NULL, 0);
 		ck_assert_uint_gt(n, 20);
 		all = malloc(n + 1);
-		ck_assert_uint_eq(tells[i](reg, all, n + 1), n);
+		ck_assert_uint_eq(tells[i](c, all, n + 1), n);
 		ck_assert_uint_eq(strlen(all), n);
 		for (cut = 1; cut < sizeof(buf) && cut <= n; cut++) {
 			memset(buf, 'x', sizeof(buf));
-			ck_assert_uint_eq(tells[i](reg, buf, cut), n);
+			ck_assert_uint_eq(tells[i](c, buf, cut), n);
 			ck_assert_uint_eq(strlen(buf), cut - 1);
 			ck_assert(memcmp(buf, all, cut - 1) == 0);
 		}
 		free(all);
 	}
-	/* NULL is the process's registry: there is none to be refused. */
+	/* The process's registry has no coordinator yet. */
 	for (i = 0; i < 3; i++)
-		(void)tells[i](NULL, buf, sizeof(buf));
+		ck_assert_uint_gt(tells[i](evc_registry_coord(NULL), buf,
+					   sizeof(buf)), 20);
 	end_registry(reg);
 }
 END_TEST
@@ -167,7 +169,7 @@ holds(json_t *v, const char *text, bool part, double number)
 static json_t *
 parsed(evc_registry *reg)
 {
-	const char *text = whole(evc_registry_report_json, reg);
+	const char *text = whole(report_json, reg);
 	json_error_t why;
 	json_t *o = json_loads(text, JSON_REJECT_DUPLICATES, &why);
 
@@ -230,7 +232,7 @@ is_sample(const char *line, size_t n)
 	const char *p = line, *end = line + n;
 	char *after;
 
-	ck_assert_msg(n > 16 && memcmp(p, "evcoord_workers_", 16) == 0,
+	ck_assert_msg(n > 8 && memcmp(p, "evcoord_", 8) == 0,
 		      "\"%.*s\"", (int)n, line);
 	while (p < end && (*p == '_' || (*p >= 'a' && *p <= 'z') ||
 			   (*p >= '0' && *p <= '9')))
@@ -271,8 +273,8 @@ is_prometheus(const char *text)
 	for (; *text != '\0'; text = nl + 1) {
 		nl = strchr(text, '\n');
 		ck_assert_ptr_nonnull(nl);
-		if (strncmp(text, "# HELP evcoord_workers_", 23) != 0 &&
-		    strncmp(text, "# TYPE evcoord_workers_", 23) != 0)
+		if (strncmp(text, "# HELP evcoord_", 15) != 0 &&
+		    strncmp(text, "# TYPE evcoord_", 15) != 0)
 			is_sample(text, (size_t)(nl - text));
 	}
 }
@@ -299,7 +301,7 @@ START_TEST(the_metrics_have_all_that)
 	const char *text;
 
 	show_make(&s, NULL);
-	text = whole(evc_registry_metrics, s.reg);
+	text = whole(report_metrics, s.reg);
 	is_prometheus(text);
 	ck_assert(has_sample(text, "bytes", "\"train\"", " 47110"));
 	ck_assert(has_sample(text, "worker_time", "\"train\"", " "));
@@ -320,7 +322,7 @@ START_TEST(whatever_a_name_holds_it_is_Prometheus)
 	struct show s;
 
 	show_make(&s, odd_labels[_i]);
-	is_prometheus(whole(evc_registry_metrics, s.reg));
+	is_prometheus(whole(report_metrics, s.reg));
 	show_end(&s);
 }
 END_TEST
@@ -339,7 +341,7 @@ START_TEST(no_sample_is_there_twice)
 	OK(evc_group_put(a.group, "bytes", 1, true));
 	OK(evc_group_put(b.group, "bytes", 2, true));
 	OK(evc_registry_start(reg));
-	text = whole(evc_registry_metrics, reg);
+	text = whole(report_metrics, reg);
 	is_prometheus(text);
 	for (p = text; (nl = strchr(p, '\n')) != NULL; p = nl + 1) {
 		/* Up to its value: the last word. */

@@ -192,7 +192,7 @@ START_TEST(it_is_shown_as_a_runner_with_its_pid)
 		ck_assert_uint_eq(info.state, EVC_LIVE);
 		ck_assert_str_eq(info.name, "the-child");
 		HAS_NUMBER(info.where, (int)k.pid);
-		evc_report(s.c, text, sizeof(text));
+		evc_report(s.c, EVC_REPORT_TEXT, text, sizeof(text));
 		HAS(text, "the-child");
 		HAS_NUMBER(text, (int)k.pid);
 		ck_assert(!evc_all_stopped(s.c));

@@ -243,7 +243,7 @@ START_TEST(one_whose_wait_blocks_is_named_and_holds_up_nobody)
 	HAS(v.error.text, "stuck-pool");
 	ck_assert_ptr_null(strstr(v.error.text, "good-pool"));
 	was_stopped(&q);
-	evc_report(c, text, sizeof(text));
+	evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
 	HAS(text, "stuck-pool");
 	REFUSED(EVC_FAILED_PRECONDITION, evc_free(c));
 	HAS(evc_last_error(), "stuck-pool");

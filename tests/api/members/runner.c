@@ -124,7 +124,7 @@ START_TEST(is_running_is_all_that_is_needed)
 		atomic_store(&m.runs, 1);
 		OK(evc_runner_add(s.c, "bare", &bare_ops, &m, &opts, &id));
 		OK(evc_request_stop(s.c, 0, NULL));
-		evc_report(s.c, text, sizeof(text));
+		evc_report(s.c, EVC_REPORT_TEXT, text, sizeof(text));
 		HAS(text, "bare");
 		ck_assert_int_eq(
 			evc_join(s.c, &(evc_join_opts){ .grace = 0.05 }, &v),
@@ -279,7 +279,7 @@ START_TEST(it_is_shown_with_what_it_says_of_itself)
 		ck_assert_uint_eq(info.flags, EVC_END_STOPS);
 		ck_assert_str_eq(info.name, "machine");
 		HAS(info.where, "at 3 of 7");
-		evc_report(s.c, text, sizeof(text));
+		evc_report(s.c, EVC_REPORT_TEXT, text, sizeof(text));
 		HAS(text, "runner \"machine\"");
 		HAS(text, "at 3 of 7");
 		m.word = longer; /* cut, and nothing is written behind it */
@@ -293,7 +293,7 @@ START_TEST(it_is_shown_with_what_it_says_of_itself)
 		OK(evc_join(s.c, NULL, NULL));
 		ck_assert(is_gone(s.c, m.id));
 		machine_was_joined(&m, 1);
-		evc_report(s.c, text, sizeof(text));
+		evc_report(s.c, EVC_REPORT_TEXT, text, sizeof(text));
 		ck_assert_ptr_null(strstr(text, "runner \"machine\""));
 		end_setting(&s);
 	}
@@ -387,7 +387,7 @@ START_TEST(each_operation_may_call_anything)
 		OK(evc_runner_add(s.c, "calls", &ops, &k, &opts, &k.m.id));
 		join_begin(&j, s.c, 0, 0);
 		TURN_UNTIL(&s, atomic_load(&k.m.asked) > 3);
-		evc_report(s.c, text, sizeof(text));
+		evc_report(s.c, EVC_REPORT_TEXT, text, sizeof(text));
 		OK(evc_request_stop(s.c, 0, NULL));
 		TURN_UNTIL(&s, atomic_load(&j.returned));
 		OK(join_end(&j));

@@ -137,7 +137,7 @@ START_TEST(its_table_and_its_name_are_copied)
 		OK(evc_runner_add(s.c, name, &ops, &m, &opts, &m.id));
 		memset(&ops, 0, sizeof(ops));
 		memset(name, 'x', sizeof(name) - 1);
-		evc_report(s.c, text, sizeof(text));
+		evc_report(s.c, EVC_REPORT_TEXT, text, sizeof(text));
 		HAS(text, "copied");
 		HAS(text, "word");
 		OK(evc_request_stop(s.c, 0, NULL));

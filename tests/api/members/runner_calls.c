@@ -43,7 +43,7 @@ report_main(void *arg)
 	struct slow *s = arg;
 	char text[4096];
 
-	evc_report(s->c, text, sizeof(text));
+	evc_report(s->c, EVC_REPORT_TEXT, text, sizeof(text));
 	atomic_store(&s->reported, 1);
 	return NULL;
 }

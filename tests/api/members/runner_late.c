@@ -69,7 +69,7 @@ START_TEST(a_join_that_blocks_is_named_and_holds_up_nobody)
 		others_were_joined(&p, &s);
 		OK(evc_member_get(s.c, p.stuck.id, &info));
 		ck_assert_uint_eq(info.state, EVC_REAPING);
-		evc_report(s.c, text, sizeof(text));
+		evc_report(s.c, EVC_REPORT_TEXT, text, sizeof(text));
 		HAS(text, "stuck");
 		REFUSED(EVC_FAILED_PRECONDITION, evc_free(s.c));
 		HAS(evc_last_error(), "stuck");

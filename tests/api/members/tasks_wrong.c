@@ -24,7 +24,7 @@ is_named(evc_coord *c, const char *why)
 	ck_assert_int_eq(evc_join(c, &none, &v), EVC_DEADLINE_EXCEEDED);
 	HAS(v.error.text, why);
 	HAS(whole(evc_explain, c), why);
-	HAS(whole(evc_report, c), why);
+	HAS(whole(report_text, c), why);
 	evc_reactor_explain(evc_home(c), text, sizeof(text));
 	HAS(text, why);
 	REFUSED(EVC_FAILED_PRECONDITION, evc_clear_stop(c));

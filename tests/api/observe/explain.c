@@ -25,7 +25,7 @@ static const char *
 report(evc_coord *c)
 {
 	static char text[8192];
-	size_t n = evc_report(c, text, sizeof(text));
+	size_t n = evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
 
 	ck_assert_uint_lt(n, sizeof(text));
 	ck_assert_uint_eq(n, strlen(text));
@@ -217,7 +217,7 @@ START_TEST(lengths_are_those_of_snprintf)
 	OK(evc_hold_begin(c, "hold", NULL, &hold));
 	evc_fail(c, EVC_INTERNAL, EIO, "some error");
 	like_snprintf(evc_explain, c);
-	like_snprintf(evc_report, c);
+	like_snprintf(report_text, c);
 	OK(evc_hold_end(c, hold));
 	OK(evc_free(c));
 }

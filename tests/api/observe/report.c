@@ -325,9 +325,9 @@ START_TEST(lengths_are_those_of_snprintf)
 	OK(evc_hold_begin(c, "hold", NULL, &id));
 	evc_fail(c, EVC_INTERNAL, EIO, "some error");
 	ev_run(loop, EVRUN_NOWAIT); /* it hears of the stop */
-	length_rule(evc_report, c);
-	length_rule(evc_report_json, c);
-	length_rule(evc_metrics, c);
+	length_rule(report_text, c);
+	length_rule(report_json, c);
+	length_rule(report_metrics, c);
 	length_rule(home_explain, c);
 	OK(evc_hold_end(c, id));
 	OK(evc_free(c));
@@ -339,18 +339,17 @@ START_TEST(without_a_coordinator_they_say_why)
 {
 	char buf[256];
 
-	evc_report(NULL, buf, sizeof(buf));
+	evc_report(NULL, EVC_REPORT_TEXT, buf, sizeof(buf));
 	ck_assert_str_eq(buf, "evc_report: no coordinator");
-	evc_report_json(NULL, buf, sizeof(buf));
-	ck_assert_str_eq(buf, "{\"error\":\"evc_report_json: no "
-			      "coordinator\"}\n");
-	evc_metrics(NULL, buf, sizeof(buf));
-	ck_assert_str_eq(buf, "# evc_metrics: no coordinator\n");
+	evc_report(NULL, EVC_REPORT_JSON, buf, sizeof(buf));
+	ck_assert_str_eq(buf, "{\"error\":\"evc_report: no coordinator\"}\n");
+	evc_report(NULL, EVC_REPORT_METRICS, buf, sizeof(buf));
+	ck_assert_str_eq(buf, "# evc_report: no coordinator\n");
 	evc_reactor_explain(NULL, buf, sizeof(buf));
 	ck_assert_str_eq(buf, "evc_reactor_explain: no reactor");
-	REFUSED(EVC_INVALID_ARGUMENT, evc_dump(NULL, 1, EVC_DUMP_TEXT));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_dump(NULL, 1, EVC_REPORT_TEXT));
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_dump_signal(NULL, SIGUSR1, 1, EVC_DUMP_TEXT));
+		evc_dump_signal(NULL, SIGUSR1, 1, EVC_REPORT_TEXT));
 }
 END_TEST
 
@@ -363,16 +362,16 @@ START_TEST(in_a_fork_child_they_say_why)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		evc_report(c, buf, sizeof(buf));
+		evc_report(c, EVC_REPORT_TEXT, buf, sizeof(buf));
 		CHILD(strstr(buf, "fork child") != NULL);
-		evc_report_json(c, buf, sizeof(buf));
+		evc_report(c, EVC_REPORT_JSON, buf, sizeof(buf));
 		CHILD(strstr(buf, "fork child") != NULL);
-		evc_metrics(c, buf, sizeof(buf));
+		evc_report(c, EVC_REPORT_METRICS, buf, sizeof(buf));
 		CHILD(strstr(buf, "fork child") != NULL);
 		evc_reactor_explain(evc_home(c), buf, sizeof(buf));
 		CHILD(strstr(buf, "fork child") != NULL);
-		CHILD_REFUSED(evc_dump(c, 1, EVC_DUMP_TEXT));
-		CHILD_REFUSED(evc_dump_signal(c, SIGUSR1, 1, EVC_DUMP_TEXT));
+		CHILD_REFUSED(evc_dump(c, 1, EVC_REPORT_TEXT));
+		CHILD_REFUSED(evc_dump_signal(c, SIGUSR1, 1, EVC_REPORT_TEXT));
 		_exit(0);
 	}
 	ck_assert_int_gt(pid, 0);
@@ -419,9 +418,9 @@ ask_again_and_again(void *arg)
 	struct crowd *k = arg;
 
 	for (; !atomic_load(&k->leave); k->turns++) {
-		evc_report(k->c, buf, sizeof(buf));
-		evc_report_json(k->c, buf, sizeof(buf));
-		evc_metrics(k->c, buf, sizeof(buf));
+		evc_report(k->c, EVC_REPORT_TEXT, buf, sizeof(buf));
+		evc_report(k->c, EVC_REPORT_JSON, buf, sizeof(buf));
+		evc_report(k->c, EVC_REPORT_METRICS, buf, sizeof(buf));
 	}
 	return NULL;
 }

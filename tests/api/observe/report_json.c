@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evc_report_json, read back by a library: every field is there with its type,
- * says what evc_report says, and whatever bytes a name has it is JSON.
+ * JSON of evc_report, read back by a library: every field is there with its
+ * type, says what the text says, and whatever bytes a name has it is JSON.
  */
 #include "../../support/report_util.h"
 
@@ -20,7 +20,7 @@ parsed(const evc_coord *c)
 {
 	static json_t *last;
 	json_error_t why;
-	const char *text = whole(evc_report_json, c);
+	const char *text = whole(report_json, c);
 
 	json_decref(last);
 	last = json_loads(text, JSON_REJECT_DUPLICATES, &why);
@@ -228,6 +228,7 @@ check_parts(json_t *c)
 	static const struct field lost[] = {
 		{ "reasons", "n" }, { "extensions", "n" }, { "loops", "n" },
 		{ "scopes", "n" },  { "members", "b" },	   { "threads", "b" },
+		{ "described", "b" },
 	};
 	json_t *v;
 	size_t i;
@@ -259,7 +260,7 @@ check_coordinator(json_t *c)
 		{ "escalation", "o0" }, { "extensions", "a" },
 		{ "members", "a" },     { "loops", "a" },
 		{ "scopes", "a" },      { "counters", "o" },
-		{ "lost", "o" },
+		{ "lost", "o" },        { "described", "0" },
 	};
 	json_t *s;
 	size_t i;
@@ -685,7 +686,7 @@ START_TEST(numbers_have_a_point_in_every_locale)
 	}
 	ck_assert_str_eq(localeconv()->decimal_point, ",");
 	check_all(parsed(c));
-	ck_assert_ptr_null(strstr(whole(evc_metrics, c), "0,"));
+	ck_assert_ptr_null(strstr(whole(report_metrics, c), "0,"));
 	OK(evc_free(c));
 }
 END_TEST

@@ -71,16 +71,16 @@ START_TEST(each_format_is_what_its_function_tells)
 	evc_coord *c = new_coord_with(NULL, &cfg);
 
 	sink_open(&a);
-	OK(evc_dump(c, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump(c, a.fd[1], EVC_REPORT_TEXT));
 	ck_assert_str_eq(sink_text(&a), report(c));
 	sink_empty(&a);
-	OK(evc_dump(c, a.fd[1], EVC_DUMP_METRICS));
-	ck_assert_str_eq(sink_text(&a), whole(evc_metrics, c));
+	OK(evc_dump(c, a.fd[1], EVC_REPORT_METRICS));
+	ck_assert_str_eq(sink_text(&a), whole(report_metrics, c));
 	sink_empty(&a);
-	OK(evc_dump(c, a.fd[1], EVC_DUMP_JSON));
+	OK(evc_dump(c, a.fd[1], EVC_REPORT_JSON));
 	/* the time of day is another one */
 	ck_assert_uint_eq(strlen(sink_text(&a)),
-			  strlen(whole(evc_report_json, c)));
+			  strlen(whole(report_json, c)));
 	HAS(sink_text(&a), "{\"evcoord\":\"");
 	HAS(sink_text(&a), "\"name\":\"still\"");
 	sink_close(&a);
@@ -98,14 +98,14 @@ START_TEST(stacks_before_a_stop_when_asked_for)
 	OK(evc_thread_start(c, "works", stay, &g, NULL, NULL));
 	UNTIL(atomic_load(&g.in) == 1);
 	sink_open(&a);
-	OK(evc_dump(c, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump(c, a.fd[1], EVC_REPORT_TEXT));
 	ck_assert_ptr_null(strstr(sink_text(&a), "stack: "));
 	sink_empty(&a);
-	OK(evc_dump(c, a.fd[1], EVC_DUMP_TEXT | EVC_DUMP_STACKS));
+	OK(evc_dump(c, a.fd[1], EVC_REPORT_TEXT | EVC_REPORT_STACKS));
 	HAS(sink_text(&a), "     kernel: ");
 	HAS(sink_text(&a), "     stack: ");
 	sink_empty(&a);
-	OK(evc_dump(c, a.fd[1], EVC_DUMP_JSON | EVC_DUMP_STACKS));
+	OK(evc_dump(c, a.fd[1], EVC_REPORT_JSON | EVC_REPORT_STACKS));
 	HAS(sink_text(&a), "\"stack\":[\"");
 	sink_close(&a);
 	atomic_store(&g.open, 1);
@@ -117,7 +117,7 @@ END_TEST
 static evc_status
 dump_own_stack(evc_coord *c, void *arg)
 {
-	return -evc_dump(c, *(int *)arg, EVC_DUMP_TEXT | EVC_DUMP_STACKS);
+	return -evc_dump(c, *(int *)arg, EVC_REPORT_TEXT | EVC_REPORT_STACKS);
 }
 
 START_TEST(a_member_may_dump_itself)
@@ -146,11 +146,11 @@ START_TEST(a_reader_that_is_gone_kills_nobody)
 	ck_assert(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
 	OK(pipe(fd));
 	close(fd[0]);
-	REFUSED(EVC_UNAVAILABLE, evc_dump(c, fd[1], EVC_DUMP_TEXT));
+	REFUSED(EVC_UNAVAILABLE, evc_dump(c, fd[1], EVC_REPORT_TEXT));
 	close(fd[1]);
 	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
 	close(fd[0]);
-	REFUSED(EVC_UNAVAILABLE, evc_dump(c, fd[1], EVC_DUMP_TEXT));
+	REFUSED(EVC_UNAVAILABLE, evc_dump(c, fd[1], EVC_REPORT_TEXT));
 	close(fd[1]);
 	OK(evc_free(c));
 }
@@ -171,7 +171,7 @@ START_TEST(a_reader_that_takes_nothing_is_given_up)
 		ck_assert_int_ge(
 			fcntl(a.fd[1], F_SETFL, blocks ? 0 : O_NONBLOCK), 0);
 		start = t_now();
-		REFUSED(EVC_UNAVAILABLE, evc_dump(c, a.fd[1], EVC_DUMP_TEXT));
+		REFUSED(EVC_UNAVAILABLE, evc_dump(c, a.fd[1], EVC_REPORT_TEXT));
 		ck_assert_double_lt(t_now() - start, T_LIMIT);
 		sink_close(&a);
 	}
@@ -207,7 +207,7 @@ START_TEST(a_slow_reader_gets_all_of_it)
 		ck_assert_int_ge(fcntl(a.fd[1], F_SETFL, flags), 0);
 		OK(pthread_create(&t, NULL, read_late, &a));
 		/* more than a pipe has room for */
-		OK(evc_dump(c, a.fd[1], EVC_DUMP_TEXT));
+		OK(evc_dump(c, a.fd[1], EVC_REPORT_TEXT));
 		ck_assert_int_eq(fcntl(a.fd[1], F_SETFL, 0), 0);
 		ck_assert_int_eq(write(a.fd[1], "# END", 5), 5);
 		OK(pthread_join(t, NULL));
@@ -224,9 +224,11 @@ END_TEST
 
 START_TEST(wrong_dumps_are_refused)
 {
-	static const unsigned wrong[] = { 0, 4, 5, 1 << 9, EVC_DUMP_STACKS,
-					  EVC_DUMP_METRICS | EVC_DUMP_STACKS,
-					  EVC_DUMP_TEXT | 1 << 9 };
+	static const unsigned wrong[] = {
+		0, 4, 5, 1 << 9, EVC_REPORT_STACKS,
+		EVC_REPORT_METRICS | EVC_REPORT_STACKS,
+		EVC_REPORT_TEXT | 1 << 9
+	};
 	evc_coord *c = new_coord(NULL);
 	size_t i;
 	int fd;
@@ -237,12 +239,12 @@ START_TEST(wrong_dumps_are_refused)
 		REFUSED(EVC_INVALID_ARGUMENT,
 			evc_dump_signal(c, SIGUSR1, a.fd[1], wrong[i]));
 	}
-	REFUSED(EVC_INVALID_ARGUMENT, evc_dump(c, -1, EVC_DUMP_TEXT));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_dump(c, -1, EVC_REPORT_TEXT));
 	ck_assert_str_eq(sink_text(&a), "");
 	fd = dup(a.fd[1]);
 	close(fd);
-	REFUSED(EVC_UNAVAILABLE, evc_dump(c, fd, EVC_DUMP_TEXT));
-	REFUSED(EVC_UNAVAILABLE, evc_dump(c, a.fd[0], EVC_DUMP_TEXT));
+	REFUSED(EVC_UNAVAILABLE, evc_dump(c, fd, EVC_REPORT_TEXT));
+	REFUSED(EVC_UNAVAILABLE, evc_dump(c, a.fd[0], EVC_REPORT_TEXT));
 	sink_close(&a);
 	OK(evc_free(c));
 }
@@ -255,7 +257,7 @@ START_TEST(a_signal_has_it_written)
 	evc_coord *c = coord_named("signalled");
 
 	sink_open(&a);
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	ck_assert_str_eq(sink_text(&a), "");
 	OK(raise(SIGUSR1));
 	UNTIL(strstr(sink_text(&a), "members:") != NULL);
@@ -277,7 +279,7 @@ START_TEST(it_is_written_while_a_member_is_stuck)
 
 	OK(evc_thread_start(c, "stuck", stay, &g, NULL, NULL));
 	sink_open(&a);
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_JSON));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_JSON));
 	UNTIL(atomic_load(&g.in) == 1);
 	OK(evc_request_stop(c, 0, NULL));
 	OK(raise(SIGUSR1));
@@ -296,14 +298,14 @@ START_TEST(a_second_call_replaces_the_first)
 
 	sink_open(&a);
 	sink_open(&b);
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	/* another descriptor and format */
-	OK(evc_dump_signal(c, SIGUSR1, b.fd[1], EVC_DUMP_METRICS));
+	OK(evc_dump_signal(c, SIGUSR1, b.fd[1], EVC_REPORT_METRICS));
 	OK(raise(SIGUSR1));
 	UNTIL(strstr(sink_text(&b), "evcoord_stopping") != NULL);
 	ck_assert_str_eq(sink_text(&a), "");
 	/* another signal: the former one is as it was */
-	OK(evc_dump_signal(c, SIGUSR2, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR2, a.fd[1], EVC_REPORT_TEXT));
 	OK(sigaction(SIGUSR1, NULL, &now));
 	ck_assert(now.sa_handler == SIG_DFL);
 	sink_empty(&b);
@@ -334,7 +336,7 @@ START_TEST(signal_0_ends_it_and_restores_the_handler)
 	sink_open(&a);
 	ck_assert(signal(SIGUSR1, count_signal) != SIG_ERR);
 	REFUSED(EVC_NOT_FOUND, evc_dump_signal(c, 0, 0, 0));
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	OK(raise(SIGUSR1));
 	ck_assert_int_eq(handled, 0);
 	UNTIL(strstr(sink_text(&a), "members:") != NULL);
@@ -344,7 +346,7 @@ START_TEST(signal_0_ends_it_and_restores_the_handler)
 	OK(raise(SIGUSR1));
 	ck_assert_int_eq(handled, 1);
 	/* once more, and now c goes with it */
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	OK(evc_free(c));
 	OK(raise(SIGUSR1));
 	ck_assert_int_eq(handled, 2);
@@ -358,7 +360,7 @@ START_TEST(a_handler_that_came_after_it_stays)
 	evc_coord *c = new_coord(NULL);
 
 	sink_open(&a);
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	ck_assert(signal(SIGUSR1, count_signal) != SIG_ERR);
 	OK(evc_free(c));
 	OK(raise(SIGUSR1));
@@ -374,15 +376,15 @@ START_TEST(one_coordinator_has_it)
 	sink_open(&a);
 	OK(evc_scope_new(c, "s", NULL, &s));
 	REFUSED(EVC_FAILED_PRECONDITION,
-		evc_dump_signal(s, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+		evc_dump_signal(s, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	OK(evc_free(s));
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	REFUSED(EVC_ALREADY_EXISTS,
-		evc_dump_signal(d, SIGUSR2, a.fd[1], EVC_DUMP_TEXT));
+		evc_dump_signal(d, SIGUSR2, a.fd[1], EVC_REPORT_TEXT));
 	HAS(evc_last_error(), "first");
 	REFUSED(EVC_NOT_FOUND, evc_dump_signal(d, 0, 0, 0));
 	OK(evc_free(c));
-	OK(evc_dump_signal(d, SIGUSR2, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(d, SIGUSR2, a.fd[1], EVC_REPORT_TEXT));
 	OK(raise(SIGUSR2));
 	UNTIL(strstr(sink_text(&a), "members:") != NULL);
 	OK(evc_free(d));
@@ -402,16 +404,16 @@ START_TEST(signals_that_cannot_be_had_are_refused)
 	sink_open(&a);
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		REFUSED(EVC_INVALID_ARGUMENT,
-			evc_dump_signal(c, wrong[i], a.fd[1], EVC_DUMP_TEXT));
+			evc_dump_signal(c, wrong[i], a.fd[1], EVC_REPORT_TEXT));
 	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_dump_signal(c, SIGUSR1, -1, EVC_DUMP_TEXT));
+		evc_dump_signal(c, SIGUSR1, -1, EVC_REPORT_TEXT));
 	/* one that asks for the stop */
 	OK(evc_signals_start(c, &opts));
 	REFUSED(EVC_ALREADY_EXISTS,
-		evc_dump_signal(c, SIGUSR2, a.fd[1], EVC_DUMP_TEXT));
+		evc_dump_signal(c, SIGUSR2, a.fd[1], EVC_REPORT_TEXT));
 	OK(evc_signals_stop(c));
 	/* and the other way round */
-	OK(evc_dump_signal(c, SIGUSR2, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR2, a.fd[1], EVC_REPORT_TEXT));
 	REFUSED(EVC_ALREADY_EXISTS, evc_signals_start(c, &opts));
 	OK(evc_dump_signal(c, 0, 0, 0));
 	OK(evc_signals_start(c, &opts));
@@ -421,9 +423,9 @@ START_TEST(signals_that_cannot_be_had_are_refused)
 	OK(evc_stack_signal(stack));
 	OK(evc_kick_signal(kick));
 	REFUSED(EVC_ALREADY_EXISTS,
-		evc_dump_signal(c, stack, a.fd[1], EVC_DUMP_TEXT));
+		evc_dump_signal(c, stack, a.fd[1], EVC_REPORT_TEXT));
 	REFUSED(EVC_ALREADY_EXISTS,
-		evc_dump_signal(c, kick, a.fd[1], EVC_DUMP_TEXT));
+		evc_dump_signal(c, kick, a.fd[1], EVC_REPORT_TEXT));
 	ck_assert_str_eq(sink_text(&a), "");
 	OK(evc_free(c));
 	sink_close(&a);
@@ -437,12 +439,12 @@ START_TEST(a_reader_that_is_gone_is_survived)
 	ck_assert(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
 	sink_open(&a);
 	sink_open(&b);
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	close(a.fd[0]);
 	OK(raise(SIGUSR1));
 	/* the helper lives on: it writes the next one */
 	t_sleep(0.05);
-	OK(evc_dump_signal(c, SIGUSR1, b.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, b.fd[1], EVC_REPORT_TEXT));
 	OK(raise(SIGUSR1));
 	UNTIL(strstr(sink_text(&b), "members:") != NULL);
 	OK(evc_free(c));
@@ -461,7 +463,7 @@ START_TEST(a_fork_child_does_what_it_would_without_us)
 		T_SKIP("it delivers no signals in a fork child of threads");
 	c = new_coord(NULL);
 	sink_open(&a);
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	pid = fork();
 	if (pid == 0) {
 		raise(SIGUSR1);
@@ -502,13 +504,13 @@ START_TEST(a_fork_child_may_have_one_of_its_own)
 		T_SKIP("it allows no threads in a fork child of threads");
 	c = new_coord(NULL);
 	sink_open(&a);
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	until_others_sleep();
 	pid = fork();
 	if (pid == 0) {
 		evc_coord *d = coord_named("of the child");
 
-		CHILD(evc_dump_signal(d, SIGUSR1, a.fd[1], EVC_DUMP_TEXT) ==
+		CHILD(evc_dump_signal(d, SIGUSR1, a.fd[1], EVC_REPORT_TEXT) ==
 		      0);
 		CHILD(raise(SIGUSR1) == 0);
 		UNTIL(strstr(sink_text(&a), "members:") != NULL);
@@ -538,7 +540,7 @@ move_on_helper(evc_coord *c, void *arg)
 	struct on_helper *h = arg;
 
 	atomic_store(&h->status,
-		     evc_dump_signal(c, SIGUSR2, h->fd, EVC_DUMP_TEXT));
+		     evc_dump_signal(c, SIGUSR2, h->fd, EVC_REPORT_TEXT));
 	atomic_store(&h->done, 1);
 	return 0;
 }
@@ -551,7 +553,7 @@ START_TEST(a_hook_on_the_helper_may_move_it)
 	sink_open(&a);
 	sink_open(&b);
 	h.fd = b.fd[1];
-	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+	OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 	OK(evc_on_stop(c, "moves", move_on_helper, &h, NULL, NULL));
 	OK(evc_request_stop(c, 0, NULL));
 	UNTIL(atomic_load(&h.done));
@@ -592,7 +594,7 @@ START_TEST(it_comes_and_goes_under_signals)
 	OK(pthread_create(&t, NULL, send_signals, &leave));
 	for (i = 0; i < 50; i++) {
 		c = new_coord(NULL);
-		OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_DUMP_TEXT));
+		OK(evc_dump_signal(c, SIGUSR1, a.fd[1], EVC_REPORT_TEXT));
 		sink_empty(&a);
 		UNTIL(strstr(sink_text(&a), "members:") != NULL);
 		if (i % 2 == 0)

@@ -269,7 +269,7 @@ lose(int signo, const struct sigaction *sa, const char *why)
 
 	CHILD(evc_join(c, &brief, NULL) == EVC_DEADLINE_EXCEEDED);
 	CHILD(atomic_load(&lost_lines) == 1);
-	CHILD(evc_report(c, text, sizeof(text)) > 0);
+	CHILD(evc_report(c, EVC_REPORT_TEXT, text, sizeof(text)) > 0);
 	CHILD(strstr(text, "kicks wake nobody") != NULL);
 	CHILD(strstr(text, why) != NULL);
 	CHILD(strstr(text, "kicked") == NULL);

@@ -144,7 +144,7 @@ END_TEST
 START_TEST(a_report_shows_the_tree)
 {
 	struct tree t = tree_make();
-	const char *text = text_of(evc_report, t.c);
+	const char *text = text_of(report_text, t.c);
 
 	HAS(text, "open-file");
 	HAS(text, "db");
@@ -161,7 +161,7 @@ START_TEST(a_report_shows_the_tree)
 	ck_assert_uint_eq(indent_of(text, "query-1"),
 			  indent_of(text, "query-2"));
 	/* a scope's own report is about itself */
-	text = text_of(evc_report, t.db);
+	text = text_of(report_text, t.db);
 	HAS(text, "query-1");
 	ck_assert_ptr_null(strstr(text, "open-file"));
 	tree_end(&t);
@@ -192,12 +192,12 @@ START_TEST(a_set_up_that_is_not_finished_is_shown)
 {
 	evc_coord *c = new_coord(NULL), *s = new_scope(c, "half-made", NULL);
 
-	HAS(text_of(evc_report, c), "half-made");
-	HAS(text_of(evc_report, c), "set-up not finished");
+	HAS(text_of(report_text, c), "half-made");
+	HAS(text_of(report_text, c), "set-up not finished");
 	HAS(text_of(evc_explain, c), "set-up not finished");
 	OK(evc_scope_ready(s));
 	ck_assert_ptr_null(
-		strstr(text_of(evc_report, c), "set-up not finished"));
+		strstr(text_of(report_text, c), "set-up not finished"));
 	ck_assert_ptr_null(
 		strstr(text_of(evc_explain, c), "set-up not finished"));
 	OK(evc_free(s));
@@ -270,7 +270,7 @@ START_TEST(a_walk_tells_the_phase)
 	ck_assert_ptr_nonnull(scope_named(&w, "first"));
 	ck_assert_ptr_nonnull(scope_named(&w, "later"));
 	HAS(scope_named(&w, "later")->where, "phase 7");
-	HAS(line_with(text_of(evc_report, c), "later"), "phase 7");
+	HAS(line_with(text_of(report_text, c), "later"), "phase 7");
 	OK(evc_hold_end(s, a));
 	OK(evc_hold_end(t, b));
 	OK(evc_free(s));
@@ -286,7 +286,7 @@ read_report(void *arg)
 {
 	static char text[8192];
 
-	evc_report(arg, text, sizeof(text));
+	evc_report(arg, EVC_REPORT_TEXT, text, sizeof(text));
 	return text;
 }
 
@@ -303,7 +303,7 @@ START_TEST(tasks_and_hooks_below_are_named)
 
 	for (i = 0; i < 3; i++)
 		OK(evc_task_begin(evc_home(s), &task[i], &conn));
-	HAS(text_of(evc_report, c), "conn");
+	HAS(text_of(report_text, c), "conn");
 	HAS(text_of(evc_explain, c), "conn");
 	OK(pthread_create(&th, NULL, read_report, c));
 	OK(pthread_join(th, &text));

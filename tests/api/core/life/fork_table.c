@@ -222,7 +222,7 @@ world_end(struct world *w)
 	OK(evc_hold_end(w->scope, 1));
 	OK(evc_request_stop(w->c, 0, "the parent goes on"));
 	st = evc_run(w->c, &o, &v);
-	(void)evc_report(w->c, w->text, sizeof(w->text));
+	(void)evc_report(w->c, EVC_REPORT_TEXT, w->text, sizeof(w->text));
 	ck_assert_msg(st == 0, "%d: %s", st, w->text);
 	ck_assert_str_eq(v.stop.text, "the parent goes on");
 	ck_assert_uint_eq(v.n_stragglers, 0);

@@ -82,7 +82,7 @@ START_TEST(a_report_does_no_harm)
 	UNTIL(atomic_load(&d.tid) != 0);
 	UNTIL(sleeps(atomic_load(&d.tid)));
 	evc_request_stop(c, EVC_OK, "enough");
-	evc_report(c, buf, sizeof buf);
+	evc_report(c, EVC_REPORT_TEXT, buf, sizeof buf);
 	if (d.left <= 4096)
 		HAS(buf, "it has too little stack left");
 	if (d.left >= 40960)

@@ -157,7 +157,7 @@ START_TEST(its_thread_is_a_started_thread_with_the_name)
 	ck_assert(sigismember(&s.mask, SIGTERM));
 	ck_assert(sigismember(&s.mask, SIGUSR1));
 	ck_assert(!sigismember(&s.mask, SIGSEGV));
-	evc_report(c, text, sizeof(text));
+	evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
 	HAS(text, "thread \"a-shard\"");
 	HAS(text, "conn");
 	join_begin(&j, c, 0, 0);

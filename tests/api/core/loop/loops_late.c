@@ -87,7 +87,7 @@ join_gives_up(evc_coord *c, const char *const *names)
 	took += t_now();
 	ck_assert_double_ge(took, 0.199);
 	ck_assert_double_lt(took, T_LIMIT / 2);
-	evc_report(c, text, sizeof(text));
+	evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
 	for (i = 0; names[i] != NULL; i++) {
 		HAS(v.error.text, names[i]);
 		HAS(text, names[i]);

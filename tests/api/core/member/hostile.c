@@ -245,15 +245,15 @@ all_outputs(struct all *a)
 {
 	static char text[1 << 20];
 
-	is_text(whole(evc_report, a->c), "report", true);
+	is_text(whole(report_text, a->c), "report", true);
 	is_line(whole(evc_explain, a->c), "explain");
 	is_line(whole(evc_explain, a->below), "explain");
 	ck_assert_uint_lt(evc_reactor_explain(evc_home(a->c), text,
 					      sizeof(text)),
 			  sizeof(text));
 	is_text(text, "reactor_explain", true);
-	is_json(whole(evc_report_json, a->c), "json");
-	is_metrics(whole(evc_metrics, a->c), "metrics");
+	is_json(whole(report_json, a->c), "json");
+	is_metrics(whole(report_metrics, a->c), "metrics");
 }
 
 static void
@@ -339,11 +339,12 @@ START_TEST(of_a_coordinator)
 END_TEST
 
 static const char *
-of_registry(size_t (*tell)(evc_registry *, char *, size_t), evc_registry *reg)
+of_registry(tell_fn *tell, evc_registry *reg)
 {
 	static char text[1 << 18];
 
-	ck_assert_uint_lt(tell(reg, text, sizeof(text)), sizeof(text));
+	ck_assert_uint_lt(tell(evc_registry_coord(reg), text, sizeof(text)),
+			  sizeof(text));
 	return text;
 }
 
@@ -370,9 +371,9 @@ START_TEST(of_a_registry)
 	OK(evc_group_put(k[1].group, "plain", 2, true));
 	OK(evc_registry_start(reg));
 	STATE_COMES(k[0].group, EVC_GROUP_STOPPED);
-	is_text(of_registry(evc_registry_report, reg), "report", true);
-	is_json(of_registry(evc_registry_report_json, reg), "json");
-	is_metrics(of_registry(evc_registry_metrics, reg), "metrics");
+	is_text(of_registry(report_text, reg), "report", true);
+	is_json(of_registry(report_json, reg), "json");
+	is_metrics(of_registry(report_metrics, reg), "metrics");
 	end_registry(reg);
 }
 END_TEST

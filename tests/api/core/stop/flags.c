@@ -83,10 +83,10 @@ with_flag(int place, unsigned f)
 	case 15:
 		return evc_cancel_push(c, free, NULL, f, &id);
 	case 16:
-		return evc_dump(c, STDERR_FILENO, EVC_DUMP_TEXT | f);
+		return evc_dump(c, STDERR_FILENO, EVC_REPORT_TEXT | f);
 	case 17:
 		return evc_dump_signal(c, SIGUSR1, STDERR_FILENO,
-				       EVC_DUMP_TEXT | f);
+				       EVC_REPORT_TEXT | f);
 	case 18:
 		return evc_trace_write(c, STDERR_FILENO, EVC_TRACE_JSON | f);
 	case 19:
@@ -119,8 +119,8 @@ START_TEST(a_flag_for_something_else_is_refused)
 		EVC_GROUP_ASIDE,
 		EVC_KICK | EVC_WATCHED,
 		EVC_CANCEL_REPEAT,
-		EVC_DUMP_STACKS | 3,
-		EVC_DUMP_STACKS | 3,
+		EVC_REPORT_STACKS | 3,
+		EVC_REPORT_STACKS | 3,
 		3,
 		EVC_AFTER_STOP
 	};

@@ -148,7 +148,7 @@ signals_start(void)
 static evc_status
 dump_signal(void)
 {
-	return evc_dump_signal(w.c, SIGKILL, 2, EVC_DUMP_TEXT);
+	return evc_dump_signal(w.c, SIGKILL, 2, EVC_REPORT_TEXT);
 }
 
 static evc_status

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Words for parts of a reason.
+ * Called by: evc_explain, the reports of observe and group.
+ * Locks: none; the buffer is the caller's.
+ */
+#include "base/reason.h"
+
+#include <string.h>
+
+const char *
+evc__reason_kind(unsigned kind)
+{
+	static const char *const name[] = {
+		"?",	  "request", "error",	    "member end",
+		"signal", "empty",   "loop broken", "parent",
+	};
+
+	return name[kind < sizeof name / sizeof name[0] ? kind : 0];
+}
+
+void
+evc__text_place(struct text *t, int err, const char *file, int line,
+		const char *func)
+{
+	const char *e = err != 0 ? strerrordesc_np(err) : NULL;
+
+	if (e != NULL)
+		evc__text_fmt(t, ": %s", e);
+	else if (err != 0)
+		evc__text_fmt(t, ": errno %d", err);
+	if (file[0] != '\0') {
+		evc__text_add(t, " [");
+		if (func[0] != '\0')
+			evc__text_fmt(t, "%s() at ", func);
+		evc__text_fmt(t, "%s:%d]", file, line);
+	} else if (func[0] != '\0')
+		evc__text_fmt(t, " [%s]", func);
+}
