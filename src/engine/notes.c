@@ -8,6 +8,8 @@
  */
 #include "engine/notes.h"
 
+#include "base/array.h"
+
 void
 evc__notes_init(struct notes *n, evc_loop_ref *loop,
 		void (*fn)(evc_message *m, evc_status why))
@@ -80,26 +82,6 @@ evc__notes_cancel(evc_engine *engine, uint64_t upto)
 	sync_unlock(&n->lock);
 }
 
-/* Room for n more; false: no memory. */
-static bool
-more_room(uint64_t **at, size_t used, size_t *room, size_t n)
-{
-	size_t want = *room != 0 ? *room * 2 : 64;
-	uint64_t *p;
-
-	if (used + n <= *room)
-		return true;
-	p = sync_alloc(want, sizeof *p);
-	if (p == NULL)
-		return false;
-	if (used > 0)
-		memcpy(p, *at, used * sizeof *p);
-	sync_free(*at);
-	*at = p;
-	*room = want;
-	return true;
-}
-
 void
 evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
 {
@@ -107,7 +89,7 @@ evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
 	struct asked *a = &notes->asked;
 
 	sync_lock(&notes->lock);
-	if (more_room(&a->ones, a->n_ones, &a->ones_room, 2)) {
+	if (ARRAY_ROOM(a->ones, a->n_ones, a->ones_room, 2)) {
 		a->ones[a->n_ones++] = worker;
 		a->ones[a->n_ones++] = n;
 	}
@@ -140,7 +122,7 @@ evc__notes_forget(evc_engine *engine, uint64_t id)
 	sync_lock(&n->lock);
 	/* Without memory the worker drops the result later, for lack of
 	   room. */
-	if (more_room(&a->forgets, a->n_forgets, &a->forgets_room, 1))
+	if (ARRAY_ROOM(a->forgets, a->n_forgets, a->forgets_room, 1))
 		a->forgets[a->n_forgets++] = id;
 	ring(n);
 	sync_unlock(&n->lock);

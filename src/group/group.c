@@ -8,6 +8,7 @@
  */
 #include "group/group.h"
 
+#include "base/array.h"
 #include "base/text.h"
 #include "group/metrics.h"
 
@@ -42,24 +43,6 @@ worker_number(struct evc__worker *w, unsigned id)
 	evc__text_fmt(&t, "%s/%u", w->group->name, id);
 }
 
-static bool
-make_room(evc_group *g, unsigned n)
-{
-	struct evc__worker **more;
-
-	if (n <= g->room)
-		return true;
-	more = sync_alloc(n, sizeof(struct evc__worker *));
-	if (more == NULL)
-		return false;
-	if (g->n_workers > 0)
-		memcpy(more, g->worker, g->n_workers * sizeof *more);
-	sync_free(g->worker);
-	g->worker = more;
-	g->room = n;
-	return true;
-}
-
 bool
 evc__group_make(evc_group *g, unsigned n)
 {
@@ -67,7 +50,7 @@ evc__group_make(evc_group *g, unsigned n)
 
 	if (n <= g->n_workers)
 		return true;
-	if (!make_room(g, n))
+	if (!ARRAY_ROOM(g->worker, g->n_workers, g->room, n - g->n_workers))
 		return false;
 	for (i = g->n_workers; i < n; i++) {
 		g->worker[i] = worker_new(g);

@@ -127,7 +127,7 @@ struct evc_group {
 
 	/* ---- the workers; lock ---- */
 	struct evc__worker **worker; /* in the order of their ids */
-	unsigned room;      /* places in worker */
+	size_t room;        /* places in worker */
 	unsigned n_workers; /* workers made so far */
 	unsigned n_threads; /* workers wanted: the first of `worker` */
 	unsigned n_live;    /* workers that live */

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When a failed worker begins again.  The ring has the restarts of the last
- * `within` seconds and nothing older, so the ring grows with actual restarts,
+ * When a failed worker begins again.  The array has the restarts of the last
+ * `within` seconds and nothing older, so the array grows with actual restarts,
  * not with the allowed number.
  * Called by: error.c, run.c, start.c, init.c and group.c.
  * Locks: none; the caller holds the group's lock.
  */
 #include "group/restart.h"
 
+#include "base/array.h"
 #include "base/backoff.h"
 #include "base/deadline.h"
 #include "base/reserved.h"
+#include "base/sync.h"
 
 #define TIMES 5u
 #define WITHIN 60.
-#define ROOM 8u
 
 /* Clocks are read before locks are taken, so another thread's time may be a
    little ahead. */
@@ -42,37 +43,16 @@ evc__restart_check(const evc_backoff *cfg)
 
 /* ---- how many ---- */
 
-static uint64_t *
-slot(const struct evc__restart_state *g, unsigned i)
-{
-	return &g->at[(g->first + i) % g->room];
-}
-
 /* A restart exactly as old as the window is outside. */
 static void
 forget_old(struct evc__restart_state *g, uint64_t now, uint64_t within)
 {
-	while (g->used > 0 && since(*slot(g, 0), now) >= within) {
-		g->first = (g->first + 1) % g->room;
-		g->used--;
-	}
-}
+	size_t old = 0;
 
-static bool
-grow(struct evc__restart_state *g)
-{
-	unsigned i, room = g->room > 0 ? g->room * 2 : ROOM;
-	uint64_t *at = sync_alloc(room, sizeof *at);
-
-	if (at == NULL)
-		return false;
-	for (i = 0; i < g->used; i++)
-		at[i] = *slot(g, i);
-	sync_free(g->at);
-	g->at = at;
-	g->first = 0;
-	g->room = room;
-	return true;
+	while (old < g->n && since(g->at[old], now) >= within)
+		old++;
+	if (old > 0)
+		memmove(g->at, g->at + old, (g->n -= old) * sizeof *g->at);
 }
 
 /* Count one more restart, unless there are too many; without memory there
@@ -81,12 +61,10 @@ static bool
 may_restart(struct evc__restart_state *g, const evc_backoff *cfg, uint64_t now)
 {
 	forget_old(g, now, evc__ns(cfg->within > 0 ? cfg->within : WITHIN));
-	if (g->used >= (cfg->times > 0 ? cfg->times : TIMES))
+	if (g->n >= (cfg->times > 0 ? cfg->times : TIMES) ||
+	    !ARRAY_ROOM(g->at, g->n, g->room, 1))
 		return false;
-	if (g->used == g->room && !grow(g))
-		return false;
-	g->used++;
-	*slot(g, g->used - 1) = now;
+	g->at[g->n++] = now;
 	return true;
 }
 
@@ -120,12 +98,12 @@ evc__restart_began(struct evc__restart_own *worker, uint64_t now)
 void
 evc__restart_forget(struct evc__restart_state *group)
 {
-	group->first = group->used = 0;
+	group->n = 0;
 }
 
 void
 evc__restart_drop(struct evc__restart_state *group)
 {
 	sync_free(group->at);
-	*group = (struct evc__restart_state){ NULL, 0, 0, 0 };
+	*group = (struct evc__restart_state){ NULL, 0, 0 };
 }

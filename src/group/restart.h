@@ -10,11 +10,11 @@
 /* evc__restart_next: too many restarts; the group is to stop. */
 #define EVC__RESTART_GIVE_UP UINT64_MAX
 
-/* Of a group: times of the latest restarts, in a ring.  Zeroed before the first
-   use; evc__restart_drop frees the memory. */
+/* Of a group: times of the latest restarts, the oldest first.  Zeroed before
+   the first use; evc__restart_drop frees the memory. */
 struct evc__restart_state {
 	uint64_t *at;
-	unsigned room, first, used;
+	size_t n, room;
 };
 
 /* Of a worker.  Zeroed before the first use. */

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "core/core.h"
 
@@ -18,21 +19,7 @@
 struct evc__record *
 evc__timeline_add(struct evc__timeline *t)
 {
-	struct evc__record *more;
-	size_t room;
-
-	if (t->n == t->room) {
-		room = t->room > 0 ? 2 * t->room : 64;
-		more = sync_alloc(room, sizeof *more);
-		if (more == NULL)
-			return NULL;
-		if (t->n > 0)
-			memcpy(more, t->rec, t->n * sizeof *more);
-		sync_free(t->rec);
-		t->rec = more;
-		t->room = room;
-	}
-	return &t->rec[t->n++];
+	return ARRAY_ROOM(t->rec, t->n, t->room, 1) ? &t->rec[t->n++] : NULL;
 }
 
 /* Records of the coordinator itself come before its lanes. */
@@ -100,23 +87,16 @@ static bool
 gather(const evc_coord *c, struct evc__timeline *t)
 {
 	struct evc__trace *ring = evc__trace_last(c);
-	struct evc__record *all;
-	size_t room = evc__trace_room(ring), i;
+	size_t i;
 
 	t->since = evc__trace_since(ring);
 	t->now = sync_mono();
 	/* Live members first: a member that ends meanwhile is in the ring as
 	   well. */
-	if (!evc__timeline_alive(t, c))
+	if (!evc__timeline_alive(t, c) ||
+	    !ARRAY_ROOM(t->rec, t->n, t->room, evc__trace_room(ring)))
 		return false;
-	all = sync_alloc(t->n + room, sizeof *all);
-	if (all == NULL)
-		return false;
-	memcpy(all, t->rec, t->n * sizeof *all);
-	sync_free(t->rec);
-	t->rec = all;
-	t->n += evc__trace_read(ring, all + t->n, &t->lost);
-	t->room = t->n;
+	t->n += evc__trace_read(ring, t->rec + t->n, &t->lost);
 	/* Records that came during the look are shown as well. */
 	for (i = 0; i < t->n; i++)
 		if (t->rec[i].ns > t->now)

@@ -7,6 +7,7 @@
 #ifndef EVC_CLUSTER_FRAMES_BYTES_H
 #define EVC_CLUSTER_FRAMES_BYTES_H
 
+#include "base/array.h"
 #include "base/sync.h"
 
 struct bytes {
@@ -36,36 +37,22 @@ bytes_free(struct bytes *b)
 	*b = (struct bytes){ 0 };
 }
 
-/* Room for more bytes at the end.  NULL: no memory, and nothing has changed. */
+/* Room for more bytes at the end.  NULL: no memory, and the bytes are as
+   before. */
 static inline unsigned char *
 bytes_room(struct bytes *b, size_t more)
 {
-	size_t room = b->room != 0 ? b->room : 512;
-	unsigned char *p;
-
 	if (more <= b->room - b->from - b->n)
 		return b->p + b->from + b->n;
-	if (more > SIZE_MAX / 4 || b->n > SIZE_MAX / 4)
-		return NULL;
+	if (b->n > 0)
+		memmove(b->p, b->p + b->from, b->n);
+	b->from = 0;
 	/* At least half of the memory is free behind the bytes then: few bytes
 	   are not moved again and again. */
-	if (b->p != NULL && b->n + more <= b->room / 2) {
-		memmove(b->p, b->p + b->from, b->n);
-		b->from = 0;
-		return b->p + b->n;
-	}
-	while (room < b->n + more)
-		room *= 2;
-	p = sync_alloc(1, room);
-	if (p == NULL)
+	if ((b->n > b->room / 2 || more > b->room / 2 - b->n) &&
+	    !evc__array_grow(&b->p, 1, b->n, more, &b->room))
 		return NULL;
-	if (b->n > 0)
-		memcpy(p, b->p + b->from, b->n);
-	sync_free(b->p);
-	b->p = p;
-	b->from = 0;
-	b->room = room;
-	return p + b->n;
+	return b->p + b->n;
 }
 
 /* false: no memory. */

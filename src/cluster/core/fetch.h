@@ -11,7 +11,8 @@
 /* The references in values, in order. */
 struct ref_list {
 	struct walk_ref *at;
-	unsigned n, room;
+	unsigned n;
+	size_t room;
 	bool no_memory;
 };
 

@@ -6,27 +6,19 @@
  */
 #include "cluster/core/fetch.h"
 
+#include "base/array.h"
+
 /* ---- to the remotes ---- */
 
 static bool
 collect(const struct walk_ref *ref, void *arg)
 {
 	struct ref_list *l = arg;
-	struct walk_ref *at;
 
-	if (l->n == l->room) {
-		at = sync_alloc(l->room * 2 + 8, sizeof *at);
-		l->no_memory = at == NULL;
-		if (at == NULL)
-			return false;
-		if (l->n > 0)
-			memcpy(at, l->at, l->n * sizeof *at);
-		sync_free(l->at);
-		l->at = at;
-		l->room = l->room * 2 + 8;
-	}
-	l->at[l->n++] = *ref;
-	return true;
+	l->no_memory = !ARRAY_ROOM(l->at, l->n, l->room, 1);
+	if (!l->no_memory)
+		l->at[l->n++] = *ref;
+	return !l->no_memory;
 }
 
 evc_status

@@ -5,6 +5,7 @@
  * Called by: engines, by evc__sink; sink.c and timeouts.c; turn.c for deaths.
  * Locks: the cluster's lock, taken by the engines' calls, held by the others.
  */
+#include "base/array.h"
 #include "cluster/core/cluster.h"
 
 static void
@@ -78,25 +79,17 @@ bool
 evc__sink_workers(void *core, unsigned n)
 {
 	evc_cluster *cl = core;
-	struct cluster_worker **all;
+	struct workers *w = &cl->workers;
 	bool fits = true;
 
 	sync_lock(&cl->q.lock);
-	if (n > cl->workers.n) {
-		all = sync_alloc(n, sizeof(struct cluster_worker *));
-		fits = all != NULL && evc__closures_tags(&cl->q, n);
-		if (fits) {
-			if (cl->workers.n > 0)
-				memcpy(all, cl->workers.all,
-				       cl->workers.n * sizeof all[0]);
-			sync_free(cl->workers.all);
-			cl->workers.all = all;
-			while (cl->workers.n < n &&
-			       (all[cl->workers.n] = make(cl->workers.n)))
-				cl->workers.n++;
-			fits = cl->workers.n == n;
-		} else {
-			sync_free(all);
+	if (n > w->n) {
+		fits = ARRAY_ROOM(w->all, w->n, w->room, n - w->n) &&
+		       evc__closures_tags(&cl->q, n);
+		while (fits && w->n < n) {
+			w->all[w->n] = make(w->n);
+			fits = w->all[w->n] != NULL;
+			w->n += fits;
 		}
 	}
 	sync_unlock(&cl->q.lock);

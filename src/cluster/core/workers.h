@@ -55,6 +55,7 @@ struct deaths {
 /* All fields: lock. */
 struct workers {
 	struct cluster_worker **all;
+	size_t room;          /* places in `all` */
 	unsigned n, n_up;     /* workers in `all`, workers in the state UP */
 	uint64_t alone_ns;    /* begin of a time in which functions wait and no
 				 worker is up; 0: none */

@@ -6,6 +6,7 @@
  * Locks: worker.lock for the single attempts; cancel_upto, n_ones, bell and
  * sleepers are atomic.
  */
+#include "base/array.h"
 #include "base/fork.h"
 #include "cluster/worker/exec.h"
 
@@ -57,19 +58,9 @@ static bool
 one_more(struct worker *w, uint64_t n)
 {
 	uint32_t used = sync_load_relaxed(&w->n_ones);
-	uint32_t room = w->ones_room > 0 ? w->ones_room * 2 : 16;
-	uint64_t *more;
 
-	if (used == w->ones_room) {
-		more = sync_alloc(room, sizeof *more);
-		if (more == NULL)
-			return false;
-		if (used > 0)
-			memcpy(more, w->ones, used * sizeof *more);
-		sync_free(w->ones);
-		w->ones = more;
-		w->ones_room = room;
-	}
+	if (!ARRAY_ROOM(w->ones, used, w->ones_room, 1))
+		return false;
 	w->ones[used] = n;
 	sync_store_sc(&w->n_ones, used + 1);
 	return true;

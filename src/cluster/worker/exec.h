@@ -137,7 +137,7 @@ struct worker {
 	_Atomic uint32_t sleepers;
 	pthread_mutex_t lock;     /* of ones */
 	uint64_t *ones;           /* lock: single attempts that are to stop */
-	uint32_t ones_room;
+	size_t ones_room;
 };
 
 static inline struct evc_local **

@@ -9,55 +9,21 @@
  */
 #include <stdio.h>
 
+#include "base/array.h"
 #include "redis/client/redis.h"
-
-#define WORDS_FIRST 16
-#define BYTES_FIRST 256
-
-/* Have room for n elements of `size` bytes; `used` elements are moved along.
-   false: no memory. */
-static bool
-grow_array(void *p, size_t size, size_t used, size_t n, size_t *room,
-	   size_t first)
-{
-	size_t more = *room > 0 ? *room * 2 : first;
-	void *old, *fresh;
-
-	if (n <= *room)
-		return true;
-	if (more < n)
-		more = n;
-	fresh = sync_alloc(more, size);
-	if (fresh == NULL)
-		return false;
-	memcpy(&old, p, sizeof old);
-	if (used > 0)
-		memcpy(fresh, old, used * size);
-	sync_free(old);
-	memcpy(p, &fresh, sizeof fresh);
-	*room = more;
-	return true;
-}
 
 /* Append a word. at NULL: the word stands in the buffer, behind the words
    before. */
 static void
 add_word(struct redis_args *a, const char *at, size_t n)
 {
-	size_t used = (size_t)a->n, room = (size_t)a->room,
-	       len_room = (size_t)a->room;
+	size_t used = (size_t)a->n;
 
-	if (a->failed ||
-	    !grow_array(&a->argv, sizeof *a->argv, used, used + 1, &room,
-			WORDS_FIRST) ||
-	    !grow_array(&a->len, sizeof *a->len, used, used + 1, &len_room,
-			WORDS_FIRST)) {
-		/* One of the two arrays may have grown.  Nothing is added after
-		   a failure, so the difference does no harm. */
+	if (a->failed || !ARRAY_ROOM(a->argv, used, a->room, 1) ||
+	    !ARRAY_ROOM(a->len, used, a->len_room, 1)) {
 		a->failed = true;
 		return;
 	}
-	a->room = (int)room;
 	a->argv[a->n] = at;
 	a->len[a->n++] = n;
 }
@@ -86,9 +52,8 @@ append_vfmt(struct redis_args *a, const char *fmt, va_list ap)
 	va_copy(again, ap);
 	n = vsnprintf(none, sizeof none, fmt, again);
 	va_end(again);
-	if (n < 0 || !grow_array(&a->numbers, 1, a->n_numbers,
-				 a->n_numbers + (size_t)n + 1, &a->numbers_room,
-				 BYTES_FIRST)) {
+	if (n < 0 || !ARRAY_ROOM(a->numbers, a->n_numbers, a->numbers_room,
+				 (size_t)n + 1)) {
 		a->failed = true;
 		return 0;
 	}

@@ -79,7 +79,8 @@ struct redis_args {
 	const char **argv; /* NULL until evc__args_seal: the word stands in
 			      `numbers` */
 	size_t *len;
-	int n, room;
+	int n;
+	size_t room, len_room;
 	char *numbers;     /* the buffer of words that were written here */
 	size_t n_numbers, numbers_room;
 	bool failed;       /* no memory; nothing will be sent */
