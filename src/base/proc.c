@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads /proc for a thread of this process: its state, signals, system call and
- * stack pointer.
- * Called by: the reports of observe; stack.c, before a signal is sent.
+ * Reads /proc.  A thread of this process: its state, signals, system call and
+ * stack pointer.  This program, this machine, and the processes.
+ * Called by: the reports of observe; stack.c, before a signal is sent; symbol.c;
+ * the engines "processes" and "redis", and the node.
  * Locks: none.
  */
 #include "base/proc.h"
@@ -143,6 +144,28 @@ static const struct syscall_name calls[] = {
 #endif
 };
 
+size_t
+evc__proc_file(const char *path, char *buf, size_t room)
+{
+	int fd = sync_open_read(path);
+	size_t len = 0;
+	ssize_t n = -1;
+
+	while (fd >= 0 && len < room - 1) {
+		n = sync_fd_read(fd, buf + len, room - 1 - len);
+		if (n == 0 || (n < 0 && errno != EINTR))
+			break;
+		len += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		sync_fd_close(fd);
+	len = n >= 0 ? len : 0;
+	buf[len] = '\0';
+	return len;
+}
+
+/* ---- a thread ---- */
+
 /* Read a file of the thread into buf, with a 0 byte at the end.  false: it
    cannot be read. */
 static bool
@@ -150,24 +173,9 @@ file_in(char *buf, size_t room, int tid, const char *name)
 {
 	char path[64];
 	struct text t = evc__text_in(path, sizeof path);
-	size_t len = 0;
-	ssize_t n;
-	int fd;
 
-	evc__text_add(&t, "/proc/self/task/");
-	evc__text_int(&t, tid);
-	evc__text_add(&t, "/");
-	evc__text_add(&t, name);
-	fd = sync_open_read(path);
-	if (fd < 0)
-		return false;
-	do {
-		n = sync_fd_read(fd, buf + len, room - 1 - len);
-		len += n > 0 ? (size_t)n : 0;
-	} while (n > 0 && len < room - 1);
-	sync_fd_close(fd);
-	buf[len] = '\0';
-	return n >= 0 && len > 0;
+	evc__text_fmt(&t, "/proc/self/task/%d/%s", tid, name);
+	return evc__proc_file(path, buf, room) > 0;
 }
 
 /* The text after "\nkey:\t", or NULL. */
@@ -282,4 +290,67 @@ evc__proc_state(char state)
 		return "parked";
 	}
 	return "?";
+}
+
+/* ---- this program, this machine, processes ---- */
+
+/* The target of a symbolic link as a text; "": not known. */
+static bool
+target_of(const char *link, char *buf, size_t room)
+{
+	ssize_t n = readlink(link, buf, room - 1);
+
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+bool
+evc__proc_program(char *path, size_t room)
+{
+	return target_of("/proc/self/exe", path, room);
+}
+
+void
+evc__proc_boot_id(char *buf, size_t room)
+{
+	evc__proc_file("/proc/sys/kernel/random/boot_id", buf, room);
+	buf[strcspn(buf, "\n")] = '\0';
+}
+
+uint64_t
+evc__proc_pid_namespace(void)
+{
+	char buf[64];
+	const char *number;
+
+	target_of("/proc/self/ns/pid", buf, sizeof buf);
+	number = strchr(buf, '[');
+	return number != NULL ? strtoull(number + 1, NULL, 10) : 0;
+}
+
+bool
+evc__proc_process(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
+{
+	char path[64], buf[1024];
+	struct text t = evc__text_in(path, sizeof path);
+	const char *s;
+	int i;
+
+	if (pid != 0)
+		evc__text_fmt(&t, "/proc/%d/stat", (int)pid);
+	else
+		evc__text_add(&t, "/proc/self/stat");
+	if (evc__proc_file(path, buf, sizeof buf) == 0)
+		return false;
+	/* The name of the process may hold any byte. */
+	s = strrchr(buf, ')');
+	/* The state, the parent, and 17 words in front of the start time. */
+	for (i = 0; s != NULL && i < 20; i++) {
+		s = strchr(s + 1, ' ');
+		if (i == 1 && s != NULL)
+			*ret_parent = (pid_t)strtol(s, NULL, 10);
+	}
+	if (s != NULL)
+		*ret_start = strtoull(s, NULL, 10);
+	return s != NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state of a thread of this process, as /proc shows it.
+ * /proc: a thread of this process, this program, this machine, and processes.
  *
  * Any thread may ask at any time, except in a signal handler; nothing is
  * allocated.  A field that cannot be read stays empty.
@@ -9,7 +9,9 @@
 #define EVC_BASE_PROC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct evc__proc {
 	bool readable;     /* state and blocked are known */
@@ -29,5 +31,19 @@ bool evc__proc_read(int tid, struct evc__proc *p);
 
 /* A state in words: "running", "sleeping", "disk sleep" ...; "" for 0. */
 const char *evc__proc_state(char state);
+
+/* Read a file into buf, room - 1 bytes at most, with a 0 byte at the end.
+   Returns the number of bytes; 0: the file is empty or cannot be read. */
+size_t evc__proc_file(const char *path, char *buf, size_t room);
+/* The path of this program, with " (deleted)" behind the path of a file that is
+   gone.  false: not known, and path is "". */
+bool evc__proc_program(char *path, size_t room);
+/* The number of this start of the machine; "": not known. */
+void evc__proc_boot_id(char *buf, size_t room);
+/* The pid namespace of this process; 0: not known. */
+uint64_t evc__proc_pid_namespace(void);
+/* The parent and the start time of a process; pid 0: of this process.  false:
+   the process does not exist, or is not shown. */
+bool evc__proc_process(pid_t pid, pid_t *ret_parent, uint64_t *ret_start);
 
 #endif

@@ -14,6 +14,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include "base/proc.h"
 #include "base/sync.h"
 #include "base/text.h"
 
@@ -154,18 +155,6 @@ function(const struct module *m, uintptr_t addr, char *name, size_t room,
 	return found;
 }
 
-/* The path of the program itself, which the dynamic linker leaves empty. */
-static void
-own_path(char *path, size_t room)
-{
-	ssize_t n = readlink("/proc/self/exe", path, room - 1);
-
-	if (n > 0)
-		path[n] = '\0';
-	else
-		evc__copy(path, room, program_invocation_name);
-}
-
 static void
 in_module(struct text *t, const void *frame)
 {
@@ -177,8 +166,9 @@ in_module(struct text *t, const void *frame)
 
 	if (!find_module(frame, &m))
 		return;
-	if (m.path[0] == '\0')
-		own_path(m.path, sizeof m.path);
+	/* The dynamic linker leaves the path of the program itself empty. */
+	if (m.path[0] == '\0' && !evc__proc_program(m.path, sizeof m.path))
+		evc__copy(m.path, sizeof m.path, program_invocation_name);
 	file = strrchr(m.path, '/');
 	file = file != NULL ? file + 1 : m.path;
 	addr = (uintptr_t)frame - m.bias;

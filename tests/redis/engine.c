@@ -219,7 +219,8 @@ START_TEST(its_process_cannot_be_seen)
 
 	begin();
 	UNTIL(rs_number(&on.s, "EXISTS {t}:coord") == 1);
-	ck_assert_int_ge(seam_fail_all("file_open", "read_file", 1, ENOENT), 0);
+	ck_assert_int_ge(seam_fail_all("open_read", "evc__proc_file", 1,
+				       ENOENT), 0);
 	a = node_here(&pid);
 	hn_register(a, LONG_MS);
 	hn_slot(a, 0, 1);

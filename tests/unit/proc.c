@@ -6,7 +6,10 @@
 #include "../support/seam.h"
 #include "../support/victim_util.h"
 
+#include <limits.h>
 #include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "base/proc.h"
 
@@ -195,12 +198,12 @@ START_TEST(without_proc_nothing_is_known)
 	struct evc__proc p;
 	int fds = t_count_fds();
 
-	seam_fail_all("open_read", "file_in", 1, ENOENT);
+	seam_fail_all("open_read", "evc__proc_file", 1, ENOENT);
 	memset(&p, 'x', sizeof(p));
 	ck_assert(!evc__proc_read(own_tid(), &p));
 	ck_assert(is_empty(&p));
 	seam_reset();
-	seam_fail_all("fd_read", "file_in", 1, EACCES);
+	seam_fail_all("fd_read", "evc__proc_file", 1, EACCES);
 	memset(&p, 'x', sizeof(p));
 	ck_assert(!evc__proc_read(own_tid(), &p));
 	ck_assert(is_empty(&p));
@@ -218,13 +221,13 @@ START_TEST(what_must_not_be_read_stays_empty)
 
 	victim_start(&v, victim_reads);
 	await_call(&v, 'S', "read", "read", "pipe");
-	seam_fail("open_read", "file_in", 3, EPERM);
+	seam_fail("open_read", "evc__proc_file", 3, EPERM);
 	ck_assert(evc__proc_read(v.tid, &p));
 	ck_assert_int_eq(p.state, 'S');
 	HAS(p.wchan, "pipe");
 	ck_assert_str_eq(p.syscall, "");
 	seam_reset();
-	seam_fail("open_read", "file_in", 2, EPERM);
+	seam_fail("open_read", "evc__proc_file", 2, EPERM);
 	ck_assert(evc__proc_read(v.tid, &p));
 	ck_assert_int_eq(p.state, 'S');
 	ck_assert_str_eq(p.wchan, "");
@@ -243,8 +246,91 @@ START_TEST(states_have_names)
 }
 END_TEST
 
+/* ---- files ---- */
+
+static const char *
+name_of(pid_t pid)
+{
+	static char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+	return path;
+}
+
+START_TEST(this_program_and_its_process)
+{
+	char path[PATH_MAX], want[PATH_MAX];
+	uint64_t start = 0, again = 0;
+	pid_t parent = 0, child;
+	ssize_t n = readlink("/proc/self/exe", want, sizeof(want) - 1);
+
+	ck_assert_int_gt(n, 0);
+	want[n] = '\0';
+	ck_assert(evc__proc_program(path, sizeof path));
+	ck_assert_str_eq(path, want);
+	ck_assert(evc__proc_program(path, 5));
+	ck_assert_uint_eq(strlen(path), 4);
+	ck_assert(evc__proc_process(0, &parent, &start));
+	ck_assert_int_eq(parent, getppid());
+	ck_assert_uint_ne(start, 0);
+	ck_assert(evc__proc_process(getpid(), &parent, &again));
+	ck_assert_uint_eq(again, start);
+	child = fork();
+	if (child == 0) {
+		/* Such a name must not be taken for numbers. */
+		prctl(PR_SET_NAME, "a) S 1 2 (3)");
+		for (;;)
+			pause();
+	}
+	ck_assert_int_gt(child, 0);
+	UNTIL(evc__proc_file(name_of(child), path, sizeof path) > 0 &&
+	      strcmp(path, "a) S 1 2 (3)\n") == 0);
+	ck_assert(evc__proc_process(child, &parent, &again));
+	ck_assert_int_eq(parent, getpid());
+	ck_assert_uint_ge(again, start);
+	OK(kill(child, SIGKILL));
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	ck_assert(!evc__proc_process(child, &parent, &again));
+}
+END_TEST
+
+START_TEST(this_start_of_the_machine)
+{
+	char boot[64];
+
+	evc__proc_boot_id(boot, sizeof boot);
+	ck_assert_uint_eq(strlen(boot), 36);
+	ck_assert_uint_ne(evc__proc_pid_namespace(), 0);
+	seam_fail_all("open_read", "evc__proc_file", 1, ENOENT);
+	evc__proc_boot_id(boot, sizeof boot);
+	ck_assert_str_eq(boot, "");
+	seam_reset();
+}
+END_TEST
+
+START_TEST(a_file_is_cut_at_the_end_of_the_room)
+{
+	static const char path[] = "/proc/self/status";
+	char whole[512], part[8];
+	size_t n = evc__proc_file(path, whole, sizeof whole);
+
+	ck_assert_uint_eq(n, sizeof(whole) - 1);
+	ck_assert_uint_eq(strlen(whole), n);
+	ck_assert_uint_eq(evc__proc_file(path, part, sizeof part), 7);
+	ck_assert_uint_eq(strlen(part), 7);
+	ck_assert_int_eq(memcmp(part, whole, 7), 0);
+	ck_assert_uint_eq(evc__proc_file("/proc/no", part, sizeof part), 0);
+	ck_assert_str_eq(part, "");
+	seam_fail("fd_read", "evc__proc_file", 1, EINTR);
+	ck_assert_uint_eq(evc__proc_file(path, part, sizeof part), 7);
+	seam_reset();
+}
+END_TEST
+
 API_MAIN("proc", a_read_of_a_pipe, a_poll, a_nanosleep, a_futex,
 	 a_thread_that_runs, disk_sleep, a_call_without_a_name,
 	 blocked_and_pending_signals, a_thread_that_is_gone,
 	 without_proc_nothing_is_known, what_must_not_be_read_stays_empty,
-	 states_have_names)
+	 states_have_names,
+	 this_program_and_its_process, this_start_of_the_machine,
+	 a_file_is_cut_at_the_end_of_the_room)

@@ -285,7 +285,7 @@ START_TEST(without_proc_it_is_asked_all_the_same)
 	victim_start(&v, victim_naps);
 	sigfillset(&b.mask);
 	victim_start(&b, victim_reads);
-	seam_fail_all("open_read", "file_in", 1, EMFILE);
+	seam_fail_all("open_read", "evc__proc_file", 1, EMFILE);
 	t = take(v.tid, LONG);
 	ck_assert_str_eq(t.why, "");
 	ck_assert_msg(t.n > 0, "%s", t.why);

@@ -10,31 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "wire/uri.h"
-
-/* The path of this program, or the link of the kernel if the file was
-   replaced. */
-static char *
-own_path(void)
-{
-	static const char link[] = "/proc/self/exe", gone[] = " (deleted)";
-	char path[PATH_MAX];
-	ssize_t n = readlink(link, path, sizeof path - 1);
-	const char *use = link;
-	size_t tail = sizeof gone - 1;
-	char *copy;
-
-	if (n > 0) {
-		path[n] = '\0';
-		if ((size_t)n <= tail ||
-		    strcmp(path + (size_t)n - tail, gone) != 0)
-			use = path;
-	}
-	copy = sync_alloc(1, strlen(use) + 1);
-	if (copy != NULL)
-		strcpy(copy, use);
-	return copy;
-}
 
 static char *
 copy_of(const char *s)
@@ -42,6 +19,23 @@ copy_of(const char *s)
 	char *copy = sync_alloc(1, strlen(s) + 1);
 
 	return copy != NULL ? strcpy(copy, s) : NULL;
+}
+
+/* The path of this program, or the link of the kernel if the file was
+   replaced. */
+static char *
+own_path(void)
+{
+	static const char gone[] = " (deleted)";
+	char path[PATH_MAX];
+	size_t n, tail = sizeof gone - 1;
+
+	if (evc__proc_program(path, sizeof path)) {
+		n = strlen(path);
+		if (n <= tail || strcmp(path + n - tail, gone) != 0)
+			return copy_of(path);
+	}
+	return copy_of("/proc/self/exe");
 }
 
 /* An absolute path: the working folder may change later. */

@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/proc.h"
+
 /*
  * A pid means a process of this machine if boot id and pid namespace are those
  * of this process (two containers share the boot id).  The process is the right
@@ -21,62 +23,11 @@
  * written its pid, and no other; and the number of processes is limited.
  */
 
-/* ---- /proc ---- */
-
-/* Read a file, n - 1 bytes at most.  false: not readable. */
-static bool
-read_text(const char *path, char *to, size_t n)
-{
-	int fd = sync_file_open(path);
-	ssize_t got = fd >= 0 ? sync_fd_read(fd, to, n - 1) : -1;
-
-	if (fd >= 0)
-		sync_fd_close(fd);
-	to[got > 0 ? got : 0] = '\0';
-	return got > 0;
-}
-
 void
 evc__redis_detect_init(struct redis_engine *e)
 {
-	char space[64];
-	ssize_t n = readlink("/proc/self/ns/pid", space, sizeof space - 1);
-	const char *digits;
-
-	if (read_text("/proc/sys/kernel/random/boot_id", e->detect.boot_id,
-		      sizeof e->detect.boot_id))
-		e->detect.boot_id[strcspn(e->detect.boot_id, "\n")] = '\0';
-	space[n > 0 ? n : 0] = '\0';
-	digits = strchr(space, '[');
-	e->detect.pid_namespace =
-		digits != NULL ? strtoull(digits + 1, NULL, 10) : 0;
-}
-
-/* Read the parent and the start time of a process from /proc.  false: there is
-   no such process. */
-static bool
-read_stat(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
-{
-	char path[64], text[1024];
-	struct text t = evc__text_in(path, sizeof path);
-	int parent;
-	unsigned long long start;
-	const char *s;
-
-	evc__text_fmt(&t, "/proc/%d/stat", (int)pid);
-	if (!read_text(path, text, sizeof text))
-		return false;
-	/* The name of the process may hold any byte. */
-	s = strrchr(text, ')');
-	if (s == NULL ||
-	    sscanf(s + 1,
-		   " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
-		   "%*d %*d %*d %*d %*d %llu",
-		   &parent, &start) != 2)
-		return false;
-	*ret_parent = parent;
-	*ret_start = start;
-	return true;
+	evc__proc_boot_id(e->detect.boot_id, sizeof e->detect.boot_id);
+	e->detect.pid_namespace = evc__proc_pid_namespace();
 }
 
 /* ---- processes of this machine ---- */
@@ -190,7 +141,7 @@ evc__session_read_note(struct node_session *s, const char *text)
 	if (!s->here)
 		return;
 	if (watch_process(&s->process, s, pid)) {
-		if (!read_stat(pid, &parent, &begun))
+		if (!evc__proc_process(pid, &parent, &begun))
 			note_unseen_process(&s->process);
 		else if (begun != start)
 			note_other_process(&s->process);
@@ -210,7 +161,7 @@ evc__remote_worker_watch(struct remote_worker *w, pid_t pid)
 	w->process = (struct watched){ .pidfd = -1, .pid = pid };
 	if (!s->here || pid <= 0 || !watch_process(&w->process, s, pid))
 		return;
-	if (!read_stat(pid, &parent, &begun))
+	if (!evc__proc_process(pid, &parent, &begun))
 		note_unseen_process(&w->process);
 	/* The worker has lost its parent, and its end is not proof: its lease
 	   tells. */

@@ -7,63 +7,12 @@
  */
 #include "redis/node/node.h"
 
-#define FILE_MOST ((size_t)1 << 20)
+#include <inttypes.h>
 
-/* ---- small files ---- */
+#include "base/array.h"
+#include "base/proc.h"
 
-/* Read a whole file, or `most` bytes, with a 0 byte behind.  NULL: not
-   readable. */
-static char *
-read_file(const char *path, size_t most, size_t *ret_n)
-{
-	int fd = sync_file_open(path);
-	size_t room = 4096, n = 0;
-	char *buf = NULL, *more;
-	ssize_t got = 1;
-
-	if (fd < 0)
-		return NULL;
-	while (got > 0 && n < most) {
-		more = sync_alloc(1, room * 2);
-		if (more == NULL)
-			break;
-		if (n > 0)
-			memcpy(more, buf, n);
-		sync_free(buf);
-		buf = more;
-		room *= 2;
-		while (n < room - 1 &&
-		       ((got = sync_fd_read(fd, buf + n, room - 1 - n)) > 0 ||
-			(got < 0 && errno == EINTR)))
-			n += got > 0 ? (size_t)got : 0;
-	}
-	sync_fd_close(fd);
-	*ret_n = n;
-	return buf;
-}
-
-/* Add the first word of a file behind `skip` words, or "-". */
-static void
-add_word(struct text *t, const char *path, unsigned skip, const char *behind)
-{
-	size_t n = 0;
-	char *file = read_file(path, 8192, &n), *p = file;
-
-	if (p != NULL && behind != NULL)
-		p = strrchr(p, behind[0]);
-	if (p != NULL && behind != NULL)
-		p++;
-	while (p != NULL && skip-- > 0) {
-		p += strspn(p, " ");
-		p += strcspn(p, " ");
-	}
-	if (p != NULL) {
-		p += strspn(p, " ");
-		p[strcspn(p, " \n")] = '\0';
-	}
-	evc__text_fmt(t, " %s", p != NULL && p[0] != '\0' ? p : "-");
-	sync_free(file);
-}
+#define ARGUMENTS_MOST ((size_t)1 << 20) /* bytes */
 
 /* ---- the name and the place ---- */
 
@@ -88,18 +37,26 @@ make_name(struct node *n)
 {
 	struct text t = evc__text_in(n->name, sizeof n->name);
 	uint64_t r = 0;
-	char *bytes;
-	size_t got = 0;
+	char bytes[64];
 
 	/* Two processes with the same pid, one after the other, have different
 	   names. */
-	bytes = read_file("/proc/sys/kernel/random/uuid", 64, &got);
-	if (bytes != NULL)
+	if (evc__proc_file("/proc/sys/kernel/random/uuid", bytes,
+			   sizeof bytes) > 0)
 		r = strtoull(bytes, NULL, 16);
-	sync_free(bytes);
 	r = (r ^ sync_real()) & UINT64_C(0xffffffff);
 	evc__text_fmt(&t, "%s-%d-%08llx", n->host, (int)getpid(),
 		      (unsigned long long)r);
+}
+
+/* Add a number, or "-" for 0. */
+static void
+add_number(struct text *t, uint64_t number)
+{
+	if (number != 0)
+		evc__text_fmt(t, " %" PRIu64, number);
+	else
+		evc__text_add(t, " -");
 }
 
 /* "HOST PID BOOT_ID PIDNS START_TIME" */
@@ -107,20 +64,16 @@ static void
 find_place(struct node *n)
 {
 	struct text t = evc__text_in(n->where, sizeof n->where);
-	char space[64];
-	const char *number;
-	ssize_t got;
+	char boot[64];
+	uint64_t begun = 0;
+	pid_t parent;
 
-	evc__text_fmt(&t, "%s %d", n->host, (int)getpid());
-	add_word(&t, "/proc/sys/kernel/random/boot_id", 0, NULL);
-	got = readlink("/proc/self/ns/pid", space, sizeof space - 1);
-	space[got > 0 ? got : 0] = '\0';
-	number = strchr(space, '[');
-	space[strcspn(space, "]")] = '\0';
-	evc__text_fmt(&t, " %s", number != NULL ? number + 1 : "-");
-	/* The start time is the 22nd number; the second one is a name in
-	   brackets. */
-	add_word(&t, "/proc/self/stat", 19, ")");
+	evc__proc_boot_id(boot, sizeof boot);
+	evc__proc_process(0, &parent, &begun);
+	evc__text_fmt(&t, "%s %d %s", n->host, (int)getpid(),
+		      boot[0] != '\0' ? boot : "-");
+	add_number(&t, evc__proc_pid_namespace());
+	add_number(&t, begun);
 }
 
 /* ---- the workers' program ---- */
@@ -145,13 +98,33 @@ make_argument(const char *s)
 	return copy;
 }
 
+/* The arguments of this program, each with its 0 byte, for sync_free.  NULL:
+   no memory. */
+static char *
+read_arguments(size_t *ret_n)
+{
+	size_t room = 0;
+	char *line = NULL;
+
+	do {
+		if (!ARRAY_ROOM(line, 0, room, room + 4096)) {
+			sync_free(line);
+			return NULL;
+		}
+		*ret_n = evc__proc_file("/proc/self/cmdline", line, room);
+	} while (*ret_n == room - 1 && room < ARGUMENTS_MOST);
+	return line;
+}
+
 static evc_status
 find_options(struct node *n)
 {
-	size_t size = 0, at, count = 0, i = 0;
-	char *line = read_file("/proc/self/cmdline", FILE_MOST, &size);
+	size_t size, at, count = 0, i = 0;
+	char *line = read_arguments(&size);
 
-	for (at = 0; line != NULL && at < size; at += strlen(line + at) + 1)
+	if (line == NULL)
+		return refuse_no_memory();
+	for (at = 0; at < size; at += strlen(line + at) + 1)
 		count++;
 	n->options = sync_alloc(count + 1, sizeof *n->options);
 	if (n->options == NULL) {
