@@ -7,46 +7,32 @@
  */
 #include "engine/kept.h"
 
-#define BUCKETS 1024 /* KEEP_MOST / KEEP_LEAST is 16 times as many */
-
 struct kept_value {
-	struct kept_value *next;
+	union {
+		uint64_t id;
+		struct table_node node;
+	};
 	struct list age;
-	uint64_t id;
 	evc_value value;
 };
-
-static struct kept_value **
-place_of(const struct kept *k, uint64_t id)
-{
-	struct kept_value **at = &k->buckets[id % BUCKETS];
-
-	while (*at != NULL && (*at)->id != id)
-		at = &(*at)->next;
-	return at;
-}
 
 bool
 evc__kept_add(struct kept *k, uint64_t id, evc_value value)
 {
 	struct kept_value *v;
 
-	if (k->buckets == NULL) {
-		k->buckets = sync_alloc(BUCKETS, sizeof *k->buckets);
-		if (k->buckets == NULL)
-			return false;
+	if (k->by_id.n_buckets == 0)
 		list_init(&k->age);
-	}
-	if (*place_of(k, id) != NULL)
+	if (!evc__table_room(&k->by_id, 1) ||
+	    evc__table_find(&k->by_id, id) != NULL)
 		return false;
 	v = sync_alloc(1, sizeof *v);
 	if (v == NULL)
 		return false;
 	v->id = id;
 	v->value = value;
-	*place_of(k, id) = v;
+	evc__table_add(&k->by_id, &v->node);
 	list_append(&k->age, &v->age);
-	k->n++;
 	k->bytes += value.size;
 	if (k->n_all != NULL)
 		sync_add(k->n_all, 1);
@@ -56,8 +42,7 @@ evc__kept_add(struct kept *k, uint64_t id, evc_value value)
 const evc_value *
 evc__kept_find(const struct kept *k, uint64_t id)
 {
-	const struct kept_value *v =
-		k->n > 0 ? *place_of(k, id) : NULL;
+	const struct kept_value *v = evc__table_find(&k->by_id, id);
 
 	return v != NULL ? &v->value : NULL;
 }
@@ -65,14 +50,12 @@ evc__kept_find(const struct kept *k, uint64_t id)
 bool
 evc__kept_drop(struct kept *k, uint64_t id)
 {
-	struct kept_value **at = k->n > 0 ? place_of(k, id) : NULL, *v;
+	struct kept_value *v = evc__table_find(&k->by_id, id);
 
-	if (at == NULL || *at == NULL)
+	if (v == NULL)
 		return false;
-	v = *at;
-	*at = v->next;
+	evc__table_remove(&k->by_id, &v->node);
 	list_remove(&v->age);
-	k->n--;
 	k->bytes -= v->value.size;
 	if (k->n_all != NULL)
 		sync_sub(k->n_all, 1);
@@ -90,8 +73,7 @@ evc__kept_oldest(const struct kept *k)
 void
 evc__kept_clear(struct kept *k)
 {
-	while (k->n > 0)
+	while (k->by_id.n > 0)
 		evc__kept_drop(k, evc__kept_oldest(k));
-	sync_free(k->buckets);
-	k->buckets = NULL;
+	evc__table_free(&k->by_id);
 }

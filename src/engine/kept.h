@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "base/sync.h"
+#include "base/table.h"
 
 #define KEEP_LEAST 4096              /* bytes: smaller results are not kept */
 #define KEEP_MOST ((size_t)64 << 20) /* bytes on one worker */
@@ -20,9 +21,9 @@ struct kept {
 	/* atomic: the values of several tables, as in struct notes; NULL: not
 	   counted */
 	_Atomic uint32_t *n_all;
-	struct kept_value **buckets;
+	struct table by_id;
 	struct list age; /* the oldest first; set by the first add */
-	size_t n, bytes;
+	size_t bytes;
 };
 
 /* false: no memory, or a value with this id is there; the value stays the
@@ -32,7 +33,7 @@ bool evc__kept_add(struct kept *k, uint64_t id, evc_value value);
 const evc_value *evc__kept_find(const struct kept *k, uint64_t id);
 /* false: no value with this id. */
 bool evc__kept_drop(struct kept *k, uint64_t id);
-/* k->n > 0. */
+/* k->by_id.n > 0. */
 uint64_t evc__kept_oldest(const struct kept *k);
 void evc__kept_clear(struct kept *k);
 

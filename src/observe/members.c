@@ -289,7 +289,7 @@ add_posts(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 static unsigned
 room_needed(const evc_coord *c)
 {
-	unsigned n = c->member.ids.n_entries;
+	unsigned n = (unsigned)c->member.ids.table.n;
 	struct list *l, *tmp;
 
 	LIST_EACH(l, tmp, &c->scopes)

@@ -845,7 +845,7 @@ do_both(struct variables *v, unsigned seq, const evc_engine_update *u,
 
 START_TEST(sums_are_the_same)
 {
-	struct variables v = { .n = 0 };
+	struct variables v = { .saved = 0 };
 	unsigned seq = 1;
 	size_t i, k;
 
@@ -873,7 +873,7 @@ END_TEST
 
 START_TEST(comparisons_are_the_same)
 {
-	struct variables v = { .n = 0 };
+	struct variables v = { .saved = 0 };
 	unsigned seq = 1;
 	size_t i, k;
 

@@ -11,39 +11,20 @@
  */
 #include "cluster/core/cluster.h"
 
-#include "cluster/variables/table.h"
-
 /* ---- the table ---- */
-
-static struct cluster_name **
-place_of(evc_cluster *cl, const char *name)
-{
-	return &cl->names.buckets[name_hash(name) % NAME_BUCKETS];
-}
-
-static struct cluster_name *
-find(evc_cluster *cl, const char *name)
-{
-	struct cluster_name *n = *place_of(cl, name);
-
-	while (n != NULL && strcmp(n->name, name) != 0)
-		n = n->next;
-	return n;
-}
 
 struct cluster_name *
 evc__name(evc_cluster *cl, const char *name)
 {
-	struct cluster_name **at = place_of(cl, name);
-	struct cluster_name *n = find(cl, name);
+	struct cluster_name *n = evc__table_find_name(&cl->names.all, name);
 
-	if (n != NULL)
+	if (n != NULL || !evc__table_room(&cl->names.all, 1))
 		return n;
 	n = sync_alloc(1, sizeof *n);
 	if (n != NULL) {
 		evc__copy(n->name, sizeof n->name, name);
-		n->next = *at;
-		*at = n;
+		n->at.text = n->name;
+		evc__table_add_name(&cl->names.all, &n->at);
 	}
 	return n;
 }
@@ -53,8 +34,9 @@ evc__name_checked(evc_cluster *cl, const char *name,
 		  const struct cluster_name **ret)
 {
 	/* A refused name leaves nothing behind. */
-	const struct cluster_name *n = cl->names.known ? find(cl, name) :
-							 evc__name(cl, name);
+	const struct cluster_name *n =
+		cl->names.known ? evc__table_find_name(&cl->names.all, name) :
+				  evc__name(cl, name);
 
 	if (cl->names.known && (n == NULL || !n->known))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
@@ -70,13 +52,10 @@ void
 evc__names_destroy(evc_cluster *cl)
 {
 	struct cluster_name *n, *next;
-	unsigned i;
 
-	for (i = 0; i < NAME_BUCKETS; i++)
-		for (n = cl->names.buckets[i]; n != NULL; n = next) {
-			next = n->next;
-			sync_free(n);
-		}
+	TABLE_EACH(n, next, &cl->names.all)
+		sync_free(n);
+	evc__table_free(&cl->names.all);
 }
 
 /* ---- which worker has what ---- */
@@ -145,15 +124,13 @@ static void
 forget(evc_cluster *cl, unsigned worker)
 {
 	uint64_t bit = UINT64_C(1) << worker % 64, now = sync_mono();
-	struct cluster_name *n;
-	unsigned i;
+	struct cluster_name *n, *next;
 
-	for (i = 0; i < NAME_BUCKETS; i++)
-		for (n = cl->names.buckets[i]; n != NULL; n = n->next)
-			if (n->has[worker / 64] & bit) {
-				n->has[worker / 64] &= ~bit;
-				n->lost_ns = now;
-			}
+	TABLE_EACH(n, next, &cl->names.all)
+		if (n->has[worker / 64] & bit) {
+			n->has[worker / 64] &= ~bit;
+			n->lost_ns = now;
+		}
 }
 
 void

@@ -7,12 +7,11 @@
 #define EVC_CLUSTER_NAMES_H
 
 #define NAME_WORKERS 1024 /* workers behind these are given all functions */
-#define NAME_BUCKETS 1024
 #define MISSING_LOOKS 1024
 
 /* One name, kept for the cluster's life.  All fields: lock. */
 struct cluster_name {
-	struct cluster_name *next;
+	struct table_name at;
 	bool known; /* a worker has a function of this name */
 	uint64_t has[NAME_WORKERS / 64]; /* workers that have told this name */
 	uint64_t lost_ns; /* time at which such a worker was replaced; 0:
@@ -23,7 +22,7 @@ struct cluster_name {
 /* All fields: lock. */
 struct function_names {
 	bool known; /* a worker has told its names: other names are refused */
-	struct cluster_name *buckets[NAME_BUCKETS];
+	struct table all;
 };
 
 /* ---- names.c: lock held ---- */

@@ -10,8 +10,9 @@
 struct remotes {
 	uint64_t last_id;        /* lock: last id of remotes and per-worker
 				    values */
-	struct remote_table *named; /* lock: the remotes that values name, by
-				    id */
+	struct table named;      /* lock: the remotes that values name; each
+				    has kept the cluster, so the last unref
+				    finds none */
 	evc_remote *garbage;     /* lock: freed when the lock is given up */
 	_Atomic uint64_t n_fetched; /* atomic: outcomes that were handed out */
 };
@@ -52,6 +53,10 @@ struct remote_more {
 #define REMOTE_SEEN 32   /* admit.c: the remote is among the inputs already */
 
 struct evc_remote {
+	union {                  /* lock */
+		uint64_t id;     /* never used twice in the cluster */
+		struct table_node node; /* in remotes.named */
+	};
 	struct closure closure;  /* lock */
 	evc_cluster *cl;         /* creation: stays as long as this object */
 	/* atomic: the settling thread -> all, slept on.  Fields below that are
@@ -60,7 +65,6 @@ struct evc_remote {
 	_Atomic uint32_t sleepers;
 	_Atomic uint32_t refs;   /* atomic: one of the cluster's, until the
 				    outcome */
-	uint64_t id;             /* lock: never used twice in the cluster */
 	const struct cluster_name *function; /* lock: NULL: a call */
 	struct remote_more *more;
 	struct cluster_edge *edges;
@@ -96,7 +100,6 @@ extern const struct pack_refs evc__pack_refs;
 evc_remote *evc__remote_find(evc_cluster *cl, uint64_t id);
 /* Lock held. */
 void evc__remote_unname(evc_remote *r);
-void evc__remotes_destroy(evc_cluster *cl);
 
 /* remote.c */
 

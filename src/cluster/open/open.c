@@ -53,7 +53,7 @@ destroy(evc_cluster *cl)
 	unsigned i;
 
 	evc__per_workers_destroy(cl);
-	evc__remotes_destroy(cl);
+	evc__table_free(&cl->remotes.named);
 	evc__first_forget(cl);
 	for (i = 0; i < cl->workers.n; i++)
 		sync_free(cl->workers.all[i]);

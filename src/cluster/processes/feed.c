@@ -78,7 +78,7 @@ put(struct process *w, const evc_engine_task *t)
 	evc_status st;
 	unsigned i;
 
-	if (t->n_inputs > 0 && w->kept.n > 0) {
+	if (t->n_inputs > 0 && w->kept.by_id.n > 0) {
 		is_kept = t->n_inputs <= sizeof few ?
 				  few :
 				  sync_alloc(t->n_inputs, sizeof *is_kept);

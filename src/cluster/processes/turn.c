@@ -83,7 +83,7 @@ do_forgets(struct processes *p, const uint64_t *ids, size_t n)
 	size_t k;
 
 	for (i = 0; i < p->n; i++)
-		for (k = 0; k < n && p->workers[i].kept.n > 0; k++) {
+		for (k = 0; k < n && p->workers[i].kept.by_id.n > 0; k++) {
 			struct process *w = &p->workers[i];
 
 			if (!evc__kept_drop(&w->kept, ids[k]))

@@ -30,34 +30,33 @@ put(char *to, const void *bytes, size_t n)
 static evc_status
 copy_all(struct variables *v, struct variable_list *ret)
 {
-	const struct variable *x;
+	const struct variable *x, *next;
 	evc_engine_entry *e;
-	size_t i, size = 0;
+	size_t size = 0;
 	evc_value is;
 	char *to;
 
-	for (i = 0; i < v->n_buckets; i++)
-		for (x = v->buckets[i]; x != NULL; x = x->next)
-			size += strlen(x->name) + 1 + x->is.size;
+	TABLE_EACH(x, next, &v->by_name)
+		size += strlen(x->name) + 1 + x->is.size;
 	ret->finished = v->finished;
 	ret->changes = v->changes;
-	if (v->n == 0)
+	ret->n = v->by_name.n;
+	if (ret->n == 0)
 		return 0;
-	ret->entries = sync_alloc(v->n, sizeof *ret->entries);
+	ret->entries = sync_alloc(ret->n, sizeof *ret->entries);
 	ret->tail = sync_alloc(1, size);
 	if (ret->entries == NULL || ret->tail == NULL)
 		return evc__variable_no_memory();
 	e = ret->entries;
 	to = ret->tail;
-	for (i = 0; i < v->n_buckets; i++)
-		for (x = v->buckets[i]; x != NULL; x = x->next, e++) {
-			is = content_value(&x->is);
-			e->name = to;
-			to = put(to, x->name, strlen(x->name) + 1);
-			e->value = (evc_value){ to, is.size };
-			to = put(to, is.data, is.size);
-		}
-	ret->n = v->n;
+	TABLE_EACH(x, next, &v->by_name) {
+		is = content_value(&x->is);
+		e->name = to;
+		to = put(to, x->name, strlen(x->name) + 1);
+		e->value = (evc_value){ to, is.size };
+		to = put(to, is.data, is.size);
+		e++;
+	}
 	return 0;
 }
 

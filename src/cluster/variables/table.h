@@ -20,24 +20,12 @@ struct content {
 };
 
 struct variable {
-	struct variable *next;
-	uint32_t hash;
+	struct table_name at;
 	unsigned n_held;    /* earlier contents that an operation holds for an
 			       undo */
 	struct content is;
 	char name[];
 };
-
-/* The hash of a name. */
-static inline uint32_t
-name_hash(const char *name)
-{
-	uint32_t h = 2166136261u;
-
-	while (*name != '\0')
-		h = (h ^ (unsigned char)*name++) * 16777619u;
-	return h ^ h >> 15;
-}
 
 static inline evc_value
 content_value(const struct content *c)

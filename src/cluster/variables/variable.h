@@ -11,14 +11,13 @@
 #include <evcoord/value.h>
 
 #include "base/sync.h"
+#include "base/table.h"
 
 #define VARIABLE_NAME_MOST 255
 
 struct variables {
 	pthread_mutex_t lock;
-	struct variable **buckets; /* lock: their number is a power of two, and
-				      grows */
-	size_t n_buckets, n;
+	struct table by_name;      /* lock */
 	uint64_t finished;         /* lock: functions that succeeded, with those
 				      of a loaded checkpoint; moved together
 				      with their updates */

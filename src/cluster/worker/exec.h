@@ -23,7 +23,6 @@
 #define NAME_SIZE 48
 #define TEXT_SIZE 192
 #define SMALL_SIZE 16 /* bytes of a packed number or bool */
-#define LOCAL_BUCKETS 64
 /* evc_exec.n of a build, which no cancel of an attempt means. */
 #define N_BUILDS UINT64_MAX
 
@@ -49,10 +48,12 @@ struct evc_exec {
 
 /* An object, built or failed.  All fields: thread. */
 struct evc_local {
+	union {
+		uint64_t id;
+		struct table_node node;
+	};
 	struct list link;         /* worker.locals, the oldest first */
-	struct evc_local *next;   /* the next object of the bucket */
 	struct worker *w;
-	uint64_t id;
 	unsigned kind;            /* EVC_DEF_... */
 	unsigned refs;            /* references: the definition, and iterators
 				     of the object */
@@ -89,10 +90,10 @@ struct evc_local {
 	size_t map_room;
 };
 
-/* The changes of a transactional function to a variable. */
+/* The changes of a transactional function to a variable, in the arena. */
 struct pending {
-	const char *name;  /* in the arena */
-	uint32_t hash;
+	struct table_name at;
+	struct pending *next;
 	bool set;          /* the variable was set; else `by` was added */
 	double by;
 	struct content is; /* the content that was set */
@@ -101,10 +102,8 @@ struct pending {
 /* One entry for each variable, in the order of the first change.  All fields:
    thread. */
 struct transaction {
-	struct pending *all;
-	uint32_t *slots;   /* 1 + the index of a name's entry; 2 * room of
-			      them */
-	uint32_t room, n;
+	struct pending *first, *last;
+	struct table by_name;
 };
 
 struct worker {
@@ -123,7 +122,7 @@ struct worker {
 	struct transaction tx;
 
 	struct list locals;
-	struct evc_local *buckets[LOCAL_BUCKETS];
+	struct table by_id;       /* thread: those that were not dropped */
 	unsigned n_kept, n_failed;
 	bool forgot;              /* thread: a failed build was forgotten, for
 				     lack of memory */
@@ -140,21 +139,11 @@ struct worker {
 	size_t ones_room;
 };
 
-static inline struct evc_local **
-local_bucket(const struct worker *w, uint64_t id)
-{
-	return (struct evc_local **)&w->buckets[id % LOCAL_BUCKETS];
-}
-
 /* NULL: no object with this id. */
 static inline struct evc_local *
 local_find(const struct worker *w, uint64_t id)
 {
-	struct evc_local *l = *local_bucket(w, id);
-
-	while (l != NULL && l->id != id)
-		l = l->next;
-	return l;
+	return evc__table_find(&w->by_id, id);
 }
 
 /* ---- exec.c ---- */

@@ -13,79 +13,30 @@
 
 /* ---- notes ---- */
 
-static void
-drop_notes(struct transaction *tx)
-{
-	uint32_t i;
-
-	for (i = 0; i < tx->n; i++)
-		sync_free(tx->all[i].is.big);
-	if (tx->n > 0)
-		memset(tx->slots, 0, 2 * tx->room * sizeof *tx->slots);
-	tx->n = 0;
-}
-
 void
 evc__transaction_drop(struct worker *w)
 {
-	drop_notes(&w->tx);
+	struct pending *p;
+
+	for (p = w->tx.first; p != NULL; p = p->next) {
+		evc__table_remove(&w->tx.by_name, &p->at.node);
+		sync_free(p->is.big);
+	}
+	w->tx.first = NULL;
 }
 
 void
 evc__transaction_destroy(struct worker *w)
 {
-	drop_notes(&w->tx);
-	sync_free(w->tx.all);
-	sync_free(w->tx.slots);
-}
-
-/* The slot of this name, or the free slot for it. */
-static uint32_t *
-slot_of(const struct transaction *tx, const char *name, uint32_t hash)
-{
-	uint32_t mask = 2 * tx->room - 1, at = hash & mask, i;
-
-	while ((i = tx->slots[at]) != 0 &&
-	       (tx->all[i - 1].hash != hash ||
-		strcmp(tx->all[i - 1].name, name) != 0))
-		at = (at + 1) & mask;
-	return &tx->slots[at];
+	evc__transaction_drop(w);
+	evc__table_free(&w->tx.by_name);
 }
 
 /* NULL: the function has not changed this variable. */
 static struct pending *
 find(const struct transaction *tx, const char *name)
 {
-	uint32_t i;
-
-	if (tx->n == 0)
-		return NULL;
-	i = *slot_of(tx, name, name_hash(name));
-	return i != 0 ? &tx->all[i - 1] : NULL;
-}
-
-static bool
-grow(struct transaction *tx)
-{
-	uint32_t room = tx->room > 0 ? tx->room * 2 : 8, i;
-	struct pending *all = sync_alloc(room, sizeof *all);
-	uint32_t *slots = sync_alloc(2 * (size_t)room, sizeof *slots);
-
-	if (all == NULL || slots == NULL) {
-		sync_free(all);
-		sync_free(slots);
-		return false;
-	}
-	if (tx->n > 0)
-		memcpy(all, tx->all, tx->n * sizeof *all);
-	sync_free(tx->all);
-	sync_free(tx->slots);
-	tx->all = all;
-	tx->slots = slots;
-	tx->room = room;
-	for (i = 0; i < tx->n; i++)
-		*slot_of(tx, all[i].name, all[i].hash) = i + 1;
-	return true;
+	return evc__table_find_name(&tx->by_name, name);
 }
 
 static evc_status
@@ -100,16 +51,15 @@ static struct pending *
 note(struct worker *w, const char *name)
 {
 	struct transaction *tx = &w->tx;
-	struct pending *p;
+	struct pending *p = arena_take(&w->arena, sizeof *p);
+	const char *copy = arena_copy(&w->arena, name, strlen(name) + 1);
 
-	if (tx->n == tx->room && !grow(tx))
+	if (p == NULL || copy == NULL || !evc__table_room(&tx->by_name, 1))
 		return NULL;
-	p = &tx->all[tx->n];
-	*p = (struct pending){ .hash = name_hash(name) };
-	p->name = arena_copy(&w->arena, name, strlen(name) + 1);
-	if (p->name == NULL)
-		return NULL;
-	*slot_of(tx, name, p->hash) = ++tx->n;
+	*p = (struct pending){ .at.text = copy };
+	evc__table_add_name(&tx->by_name, &p->at);
+	*(tx->first == NULL ? &tx->first : &tx->last->next) = p;
+	tx->last = p;
 	return p;
 }
 
@@ -121,15 +71,15 @@ evc__transaction_take(struct worker *w, evc_engine_result *ret)
 	const struct pending *p;
 	evc_value v;
 
-	if (tx->n == 0)
+	if (tx->first == NULL)
 		return true;
-	all = arena_take(&w->arena, tx->n * sizeof *all);
+	all = arena_take(&w->arena, tx->by_name.n * sizeof *all);
 	if (all == NULL)
 		return false;
-	for (p = tx->all, u = all; u < all + tx->n; p++, u++) {
+	for (p = tx->first, u = all; p != NULL; p = p->next, u++) {
 		*u = (evc_engine_update){
 			.op = p->set ? EVC_VARIABLE_SET : EVC_VARIABLE_ADD,
-			.name = p->name,
+			.name = p->at.text,
 			.by = p->by,
 		};
 		v = content_value(&p->is);
@@ -141,7 +91,7 @@ evc__transaction_take(struct worker *w, evc_engine_result *ret)
 			return false;
 	}
 	ret->updates = all;
-	ret->n_updates = tx->n;
+	ret->n_updates = (unsigned)tx->by_name.n;
 	return true;
 }
 

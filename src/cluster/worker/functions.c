@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions by name: open addressing, with at least half of the slots free.
+ * Functions by name.
  * Called by: worker.c, local.c and dataset.c; the check by all rooms that take
  * a table.
  * Locks: none.
@@ -42,36 +42,31 @@ check(const evc_function *f, unsigned i)
 evc_status
 evc__functions_init(struct functions *t, const evc_function *table, unsigned n)
 {
-	uint32_t room = 8, at;
+	struct function *f;
 	evc_status st = 0;
 	unsigned i;
 
-	t->slots = NULL;
-	t->mask = 0;
+	*t = (struct functions){ .all = NULL };
 	if ((table == NULL && n > 0) || n > MOST)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%u functions in %s", n,
 				  table == NULL ? "no table" : "one table");
-	while (room / 2 < n)
-		room *= 2;
-	t->slots = sync_alloc(room, sizeof *t->slots);
-	if (t->slots == NULL)
-		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
-				  "no memory for %u functions", n);
-	t->mask = room - 1;
+	t->all = sync_alloc(n > 0 ? n : 1, sizeof *t->all);
+	if (t->all == NULL || !evc__table_room(&t->by_name, n))
+		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
+				"no memory for %u functions", n);
 	for (i = 0; st == 0 && i < n; i++) {
 		st = check(&table[i], i);
-		if (st < 0)
-			break;
-		at = name_hash(table[i].name) & t->mask;
-		while (t->slots[at] != NULL &&
-		       strcmp(t->slots[at]->name, table[i].name) != 0)
-			at = (at + 1) & t->mask;
-		if (t->slots[at] != NULL)
+		if (st == 0 && evc__functions_find(t, table[i].name) != NULL)
 			st = evc_refuse(-EVC_INVALID_ARGUMENT,
 					"function \"%s\" is twice in the table",
 					table[i].name);
-		t->slots[at] = &table[i];
+		if (st < 0)
+			break;
+		f = &t->all[i];
+		f->is = &table[i];
+		f->at.text = table[i].name;
+		evc__table_add_name(&t->by_name, &f->at);
 	}
 	if (st < 0)
 		evc__functions_destroy(t);
@@ -81,18 +76,16 @@ evc__functions_init(struct functions *t, const evc_function *table, unsigned n)
 void
 evc__functions_destroy(struct functions *t)
 {
-	sync_free(t->slots);
-	t->slots = NULL;
+	evc__table_free(&t->by_name);
+	sync_free(t->all);
 }
 
 const evc_function *
 evc__functions_find(const struct functions *t, const char *name)
 {
-	uint32_t at = name_hash(name) & t->mask;
+	const struct function *f = evc__table_find_name(&t->by_name, name);
 
-	while (t->slots[at] != NULL && strcmp(t->slots[at]->name, name) != 0)
-		at = (at + 1) & t->mask;
-	return t->slots[at];
+	return f != NULL ? f->is : NULL;
 }
 
 evc_status

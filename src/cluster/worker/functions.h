@@ -7,11 +7,16 @@
 
 #include <evcoord/worker.h>
 
-#include "cluster/variables/table.h"
+#include "base/table.h"
+
+struct function {
+	struct table_name at;
+	const evc_function *is; /* in the caller's table */
+};
 
 struct functions {
-	const evc_function **slots; /* into the caller's table; NULL: free */
-	uint32_t mask;
+	struct function *all;
+	struct table by_name;
 };
 
 /* 0; -EVC_INVALID_ARGUMENT: a mistake in the table; -EVC_RESOURCE_EXHAUSTED.

@@ -211,15 +211,12 @@ unref(struct evc_local *l)
 static void
 drop(struct worker *w, uint64_t id)
 {
-	struct evc_local **at = local_bucket(w, id), *l;
+	struct evc_local *l = local_find(w, id);
 
-	while (*at != NULL && (*at)->id != id)
-		at = &(*at)->next;
-	l = *at;
 	if (l == NULL)
 		return;
 	/* Iterators may need the object; functions find it no more. */
-	*at = l->next;
+	evc__table_remove(&w->by_id, &l->node);
 	unref(l);
 }
 
@@ -256,6 +253,7 @@ evc__locals_destroy(struct worker *w)
 		drop(w, l->id);
 	while ((l = latest(w, false)) != NULL)
 		drop(w, l->id);
+	evc__table_free(&w->by_id);
 }
 
 /* ---- define ---- */
@@ -263,7 +261,8 @@ evc__locals_destroy(struct worker *w)
 static struct evc_local *
 make(struct worker *w, const evc_engine_def *def)
 {
-	struct evc_local *l = sync_alloc(1, sizeof *l);
+	struct evc_local *l = evc__table_room(&w->by_id, 1) ?
+				      sync_alloc(1, sizeof *l) : NULL;
 	struct text t;
 
 	if (l == NULL)
@@ -300,8 +299,7 @@ define(struct worker *w, const evc_engine_def *def)
 		w->building = l;
 		l->code = build(l, def);
 		w->building = NULL;
-		l->next = *local_bucket(w, l->id);
-		*local_bucket(w, l->id) = l;
+		evc__table_add(&w->by_id, &l->node);
 		list_append(&w->locals, &l->link);
 		if (l->code == 0) {
 			w->n_kept++;

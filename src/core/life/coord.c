@@ -139,7 +139,7 @@ evc__coord_destroy(evc_coord *c)
 	sync_free(sync_load(&c->join.scope_join));
 	evc__escalation_free(c);
 	sync_free(c->join.drain);
-	sync_free(c->member.ids.table);
+	evc__table_free(&c->member.ids.table);
 	sync_free(c->stop.slot);
 	sync_free((void *)c->stop.slot_word);
 	sync_free(c);

@@ -20,15 +20,16 @@ struct evc__member;
  * scopes.
  */
 struct evc__entry {
+	union {
+		evc_id id;              /* set at creation */
+		struct table_node node; /* lock: in the table of ids */
+	};
 	/* set at creation */
-	evc_id id;
 	uint32_t round;
 	uint16_t flags;
 	uint8_t kind;
 	bool on_loop; /* true: a struct evc__looper, on a loop; false: a struct
 			 evc__member */
-	/* lock */
-	struct evc__entry *by_id; /* chain of the id table */
 };
 
 struct evc__looper_ops;

@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "base/sync.h"
+#include "base/table.h"
 
 struct evc__entry;
 struct evc__mark;
@@ -25,8 +26,7 @@ struct evc__coord_status {
 
 /* The table of ids, a field of the register; the lock guards it. */
 struct evc__ids {
-	struct evc__entry **table;
-	unsigned n_buckets, n_entries;
+	struct table table;
 	evc_id last;
 };
 

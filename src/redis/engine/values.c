@@ -20,7 +20,7 @@ evc__redis_last_keys(struct redis_engine *e, struct redis_args *a)
 
 	for (n = 0; n < sizeof names / sizeof names[0]; n++)
 		evc__redis_own_key(e, a, names[n]);
-	for (; e->values.set.n > 0; n++) {
+	for (; e->values.set.by_id.n > 0; n++) {
 		uint64_t id = evc__kept_oldest(&e->values.set);
 
 		evc__redis_value_key(e, a, id);
