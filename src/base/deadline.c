@@ -59,8 +59,9 @@ evc__deadline_left(uint64_t until)
 bool
 evc__await_change(pthread_mutex_t *lock, _Atomic uint32_t *word, uint64_t until)
 {
-	/* The word changes under the lock, so relaxed is enough; after the
-	   unlock the kernel compares. */
+	/* The word does not change before the unlock for a reason that the
+	   caller has not seen, so relaxed is enough; after the unlock the
+	   kernel compares. */
 	uint32_t seen = sync_load_relaxed(word);
 	uint64_t left = evc__deadline_left_ns(until);
 
@@ -70,4 +71,12 @@ evc__await_change(pthread_mutex_t *lock, _Atomic uint32_t *word, uint64_t until)
 	sync_futex_wait(word, seen, left);
 	sync_lock(lock);
 	return true;
+}
+
+void
+evc__nap(uint64_t ns)
+{
+	_Atomic uint32_t never = 0;
+
+	sync_futex_wait(&never, 0, ns);
 }

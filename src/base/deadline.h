@@ -25,10 +25,13 @@ uint64_t evc__deadline_in(double seconds);
 uint64_t evc__deadline_left_ns(uint64_t until);
 double evc__deadline_left(uint64_t until);
 
-/* Sleep until *word, which changes under the lock only, has changed, or the
-   time is over.  The lock is held, and released during the sleep.  false: the
-   time was over before any sleep. */
+/* Sleep until *word has changed, or the time is over.  The lock is held, and
+   released during the sleep; the word changes under the lock, or later than a
+   change under the lock for which the caller waits.  false: the time was over
+   before any sleep. */
 bool evc__await_change(pthread_mutex_t *lock, _Atomic uint32_t *word,
 		       uint64_t until);
+/* Sleep; no other thread wakes the caller. */
+void evc__nap(uint64_t ns);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/deadline.h"
 #include "base/sync.h"
 
 #define ASKS 40
@@ -37,7 +38,6 @@ static enum reap
 ask_pidfd(int pidfd, siginfo_t *ret)
 {
 	struct sync_pidfd_info p;
-	uint32_t nobody = 0;
 	int status, i;
 
 	for (i = 0; i < ASKS; i++) {
@@ -47,7 +47,7 @@ ask_pidfd(int pidfd, siginfo_t *ret)
 				return REAP_LOST;
 		} else if (p.mask & SYNC_PIDFD_INFO_EXIT)
 			break;
-		sync_futex_wait(&nobody, 0, ASK_NS);
+		evc__nap(ASK_NS);
 	}
 	if (i == ASKS)
 		return REAP_LOST;

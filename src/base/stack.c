@@ -17,6 +17,7 @@
 #include <sys/auxv.h>
 #include <ucontext.h>
 
+#include "base/deadline.h"
 #include "base/fork.h"
 #include "base/kick.h"
 #include "base/proc.h"
@@ -266,7 +267,6 @@ static const char *
 out_of_reach(int tid, uint64_t until)
 {
 	uint64_t signal = UINT64_C(1) << (sync_load(&number) - 1);
-	static const _Atomic uint32_t nobody;
 	struct evc__proc p;
 	const char *why;
 	unsigned i;
@@ -289,7 +289,7 @@ out_of_reach(int tid, uint64_t until)
 			return NULL;
 		if (i >= LOOKS - 1 && (p.state != 'R' || sync_mono() >= until))
 			return why;
-		sync_futex_wait(&nobody, 0, LOOK_NS);
+		evc__nap(LOOK_NS);
 	}
 }
 

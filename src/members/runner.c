@@ -9,6 +9,7 @@
  */
 #include "members/runner.h"
 
+#include "base/deadline.h"
 #include "base/reported.h"
 #include "base/self.h"
 #include "base/spawn.h"
@@ -52,16 +53,13 @@ void
 evc__runner_await(struct evc__runner *r, uint64_t ns)
 {
 	evc_coord *c = r->m.c;
-	uint32_t seq;
 
 	r->wanted = true;
 	/* Counted before the lock is released: finish_call() needs the lock. */
 	sync_add(&c->stop.n_sleepers, 1);
-	seq = sync_load_sc(&c->stop.join_seq);
-	sync_unlock(&c->lock);
-	sync_futex_wait(&c->stop.join_seq, seq, ns);
+	evc__await_change(&c->lock, &c->stop.join_seq,
+			  evc__deadline_in_ns(ns));
 	sync_sub(&c->stop.n_sleepers, 1);
-	sync_lock(&c->lock);
 }
 
 void

@@ -11,6 +11,7 @@
  */
 #include "pool/pool.h"
 
+#include "base/deadline.h"
 #include "base/self.h"
 
 /* The port is idle: only the pool has a reference, and no thread is about to
@@ -227,8 +228,6 @@ evc__port_settle(struct pool_port *p)
 void
 evc__port_orphan(struct pool_port *p)
 {
-	static _Atomic uint32_t never;
-
 	evc__port_release_hold(p);
 	if ((sync_load(&p->ending) & PORT_GONE) &&
 	    sync_load(&p->active) != 0) {
@@ -238,7 +237,7 @@ evc__port_orphan(struct pool_port *p)
 			evc_task_end(&p->task);
 		while (sync_load((_Atomic(evc_reactor *) *)(void *)
 				 &p->task.reactor_) != NULL)
-			sync_futex_wait(&never, 0, 1000000);
+			evc__nap(1000000);
 		inactive(p);
 	}
 	evc__port_drop(p);

@@ -11,6 +11,7 @@
  */
 #include <math.h>
 
+#include "base/deadline.h"
 #include "base/self.h"
 #include "queue/queue_ring.h"
 
@@ -92,7 +93,6 @@ static int
 pop_rest(struct wait *w, double timeout)
 {
 	evc_queue *q = w->q;
-	_Atomic uint32_t nothing = 0;
 	int st;
 
 	for (;;) {
@@ -103,7 +103,7 @@ pop_rest(struct wait *w, double timeout)
 			return st;
 		if (!(timeout > 0))
 			return -EVC_DEADLINE_EXCEEDED;
-		sync_futex_wait(&nothing, 0, NAP_NS);
+		evc__nap(NAP_NS);
 		timeout -= NAP_NS / 1e9;
 	}
 }

@@ -62,7 +62,7 @@ START_TEST(who_waits_for_a_question_hears_that_it_is_over)
 	evc_coord *c = new_coord(NULL);
 	struct actor first, second;
 	evc_id id = 0;
-	int h = seam_hold("futex_wait", "evc__runner_await", 1);
+	int h = seam_hold("futex_wait", "evc__await_change", 1);
 
 	OK(evc_runner_add(c, "runner", &ops, &k, NULL, &id));
 	actor_begin(&first, do_ask, c, NULL);

@@ -5,6 +5,7 @@
  */
 
 #include "../support/api_util.h"
+#include "../support/seam.h"
 
 #include <math.h>
 
@@ -220,6 +221,48 @@ START_TEST(a_change_is_awaited_until_the_time_is_over)
 }
 END_TEST
 
+static void *
+await_done(void *arg)
+{
+	struct changing *c = arg;
+
+	sync_lock(&c->lock);
+	while (!c->done)
+		evc__await_change(&c->lock, &c->word, SYNC_FOREVER);
+	sync_unlock(&c->lock);
+	return NULL;
+}
+
+/* The waiter has given up the lock and does not sleep yet; the word moves when
+   the lock is free again. */
+START_TEST(a_word_that_moves_behind_the_change_is_not_missed)
+{
+	struct changing c = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	int h = seam_hold("futex_wait", "evc__await_change", 1);
+	pthread_t t;
+
+	OK(pthread_create(&t, NULL, await_done, &c));
+	ck_assert(seam_await(h));
+	sync_lock(&c.lock);
+	c.done = true;
+	sync_unlock(&c.lock);
+	sync_add(&c.word, 1);
+	sync_futex_wake(&c.word);
+	seam_release(h);
+	OK(pthread_join(t, NULL));
+	seam_reset();
+}
+END_TEST
+
+START_TEST(a_nap_ends_by_itself)
+{
+	uint64_t from = sync_mono();
+
+	evc__nap(2000000);
+	ck_assert_uint_ge(sync_mono() - from, 2000000);
+}
+END_TEST
+
 START_TEST(reserved_room_is_zero_to_its_end)
 {
 	uint64_t room[3] = { 0 };
@@ -287,5 +330,7 @@ API_MAIN("base", text_is_cut_counted_and_ended_by_0,
 	 text_knows_all_numbers, copy_keeps_the_beginning_copy_end_the_end,
 	 seconds_become_nanoseconds, times_end_or_never_do,
 	 a_change_is_awaited_until_the_time_is_over,
+	 a_word_that_moves_behind_the_change_is_not_missed,
+	 a_nap_ends_by_itself,
 	 reserved_room_is_zero_to_its_end,
 	 list_appends_removes_and_walks_in_order)

@@ -25,10 +25,8 @@
 static void
 nap(uint64_t *ns)
 {
-	_Atomic uint32_t never = 0;
-
 	*ns = evc__backoff_next(*ns, NAP_FIRST, NAP_MOST);
-	sync_futex_wait(&never, 0, *ns);
+	evc__nap(*ns);
 }
 
 /* Errors that the close could not know of go to the log. */

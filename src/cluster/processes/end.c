@@ -163,7 +163,6 @@ evc__process_on_ask(struct ev_loop *ev, struct ev_timer *timer, int events)
 void
 evc__process_end_now(struct process *w, uint64_t until)
 {
-	uint32_t nobody = 0;
 	enum reap l;
 	siginfo_t info;
 
@@ -174,6 +173,6 @@ evc__process_end_now(struct process *w, uint64_t until)
 	evc__process_fence(w, "was killed: its coordinator's loop is gone");
 	while ((l = evc__reap(w->pidfd, w->pid, &info)) == REAP_RUNS &&
 	       evc__deadline_left_ns(until) > 0)
-		sync_futex_wait(&nobody, 0, NAP_NS);
+		evc__nap(NAP_NS);
 	gone(w, l == REAP_RUNS ? REAP_LOST : l, &info);
 }

@@ -10,6 +10,8 @@
 #include "core/core.h"
 #include "core/helper/job.h"
 
+#include "base/deadline.h"
+
 /* Jobs that the calling thread is in. */
 static __thread unsigned inside;
 
@@ -39,20 +41,11 @@ evc__helper_job_add(evc_coord *c, struct evc__helper_job *job)
 void
 evc__helper_job_remove(evc_coord *c, struct evc__helper_job *job)
 {
-	uint32_t seq;
-
 	list_remove(&job->node);
+	/* The end of a job rings. */
 	sync_add(&c->stop.n_sleepers, 1);
-	for (;;) {
-		/* join_seq is read before `running`, because the end of a job
-		   rings. */
-		seq = sync_load_sc(&c->stop.join_seq);
-		if (job->running == 0)
-			break;
-		sync_unlock(&c->lock);
-		sync_futex_wait(&c->stop.join_seq, seq, SYNC_FOREVER);
-		sync_lock(&c->lock);
-	}
+	while (job->running > 0)
+		evc__await_change(&c->lock, &c->stop.join_seq, SYNC_FOREVER);
 	sync_sub(&c->stop.n_sleepers, 1);
 }
 

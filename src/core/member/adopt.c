@@ -10,6 +10,7 @@
  */
 #include "core/core.h"
 
+#include "base/deadline.h"
 #include "base/kick.h"
 #include "base/text.h"
 
@@ -94,21 +95,14 @@ adopt(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
 {
 	struct evc__member *old;
 	bool busy;
-	uint32_t seq;
 
 	/* After the join of a thread its pthread_t may be used again.  So while
 	   another thread joins an equal pthread_t, this pthread_t may be the
 	   old thread or a new thread.  The end of the join rings. */
 	sync_add(&c->stop.n_sleepers, 1);
-	for (;;) {
-		seq = sync_load_sc(&c->stop.join_seq);
-		old = find_pthread(c, m->thread, &busy);
-		if (old != NULL || !busy)
-			break;
-		sync_unlock(&c->lock);
-		sync_futex_wait(&c->stop.join_seq, seq, BACKOFF_FIRST_NS);
-		sync_lock(&c->lock);
-	}
+	while ((old = find_pthread(c, m->thread, &busy)) == NULL && busy)
+		evc__await_change(&c->lock, &c->stop.join_seq,
+				  evc__deadline_in_ns(BACKOFF_FIRST_NS));
 	sync_sub(&c->stop.n_sleepers, 1);
 	if (old != NULL) {
 		sync_free(m);

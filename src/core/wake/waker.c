@@ -14,6 +14,7 @@
 #include "core/core.h"
 #include "core/helper/job.h"
 
+#include "base/deadline.h"
 #include "base/kick.h"
 #include "base/self.h"
 
@@ -96,18 +97,11 @@ void
 evc__waker_remove(struct evc__waker *k)
 {
 	evc_coord *c = k->c;
-	uint32_t seq;
 
 	close_waker(k);
 	sync_add(&c->stop.n_sleepers, 1);
-	for (;;) {
-		seq = sync_load_sc(&c->stop.join_seq);
-		if (!k->running)
-			break;
-		sync_unlock(&c->lock);
-		sync_futex_wait(&c->stop.join_seq, seq, SYNC_FOREVER);
-		sync_lock(&c->lock);
-	}
+	while (k->running)
+		evc__await_change(&c->lock, &c->stop.join_seq, SYNC_FOREVER);
 	sync_sub(&c->stop.n_sleepers, 1);
 	sync_free(k);
 }
