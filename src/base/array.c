@@ -16,7 +16,7 @@
 bool
 evc__array_grow(void *array, size_t size, size_t n, size_t more, size_t *room)
 {
-	size_t most = SIZE_MAX / size, want = FIRST_LEAST;
+	size_t most = PTRDIFF_MAX / size, want = FIRST_LEAST;
 	void *old, *new;
 
 	if (n > most || more > most - n)
