@@ -197,7 +197,7 @@ n_variables(evc_cluster *cl)
 	if (cluster_asks(cl))
 		return n;
 	sync_lock(&cl->vars.lock);
-	n = (int64_t)cl->vars.n;
+	n = (int64_t)cl->vars.by_name.n;
 	sync_unlock(&cl->vars.lock);
 	return n;
 }
