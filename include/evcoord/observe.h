@@ -116,21 +116,6 @@ EVC_API evc_status
 evc_stack_signal(int signo);
 
 /*
- * Explain what keeps this loop running: the library's watchers and references
- * by kind, the number of pending events (ev_pending_count), the members that
- * live on the loop.  The application's own watchers are missing, because libev
- * does not list them.
- *
- * Thread:    the loop's; on another thread the text has only the facts that
- *            this thread may read, and says so.
- * Ownership: as evc_explain.
- * Returns:   as evc_explain.
- * Since:     0.1
- */
-EVC_API size_t
-evc_reactor_explain(const evc_reactor *r, char *buf, size_t n);
-
-/*
  * A function for evc_config.log: writes a line to standard error, with the
  * time, the level and the reason's fields.
  *

@@ -196,8 +196,6 @@ START_TEST(with_no_memory_at_all_there_is_a_report)
 		  "\"scopes\":2,\"members\":true,");
 	evc_report(k.c, EVC_REPORT_METRICS, text, sizeof text);
 	HAS(text, "evcoord_errors{coordinator=\"scene\"} 0\n");
-	evc_reactor_explain(evc_home(k.c), text, sizeof text);
-	HAS(text, "1 ev_async");
 	REFUSED(EVC_RESOURCE_EXHAUSTED, evc_dump(k.c, 2, EVC_REPORT_TEXT));
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
 		evc_dump_signal(k.c, SIGUSR1, 2, EVC_REPORT_TEXT));

@@ -255,8 +255,6 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_dump_signal, \
 	  REF(evc_dump_signal(w->c, SIGUSR2, 2, EVC_REPORT_TEXT))) \
 	X(evc_stack_signal, evc_stack_signal(SIGRTMIN + 7) == 0) \
-	X(evc_reactor_explain, \
-	  SAYS(evc_reactor_explain(w->home, w->text, sizeof(w->text)))) \
 	X(evc_log_stderr, true) /* it writes to standard error */ \
 	X(evc_log_syslog, true) /* it writes to the system's log */ \
 	X(evc_last_error, evc_last_error() != NULL) \

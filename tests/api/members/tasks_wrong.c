@@ -18,15 +18,12 @@ end_elsewhere(void *arg)
 static void
 is_named(evc_coord *c, const char *why)
 {
-	char text[4096];
 	evc_verdict v;
 
 	ck_assert_int_eq(evc_join(c, &none, &v), EVC_DEADLINE_EXCEEDED);
 	HAS(v.error.text, why);
 	HAS(whole(evc_explain, c), why);
 	HAS(whole(report_text, c), why);
-	evc_reactor_explain(evc_home(c), text, sizeof(text));
-	HAS(text, why);
 	REFUSED(EVC_FAILED_PRECONDITION, evc_clear_stop(c));
 	HAS(evc_last_error(), why);
 }

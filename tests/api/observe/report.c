@@ -308,12 +308,6 @@ length_rule(tell_fn *tell, const evc_coord *c)
 	ck_assert_int_eq(part[0], '#');
 }
 
-static size_t
-home_explain(const evc_coord *c, char *buf, size_t n)
-{
-	return evc_reactor_explain(evc_home(c), buf, n);
-}
-
 START_TEST(lengths_are_those_of_snprintf)
 {
 	/* ages stand still on this clock */
@@ -328,7 +322,6 @@ START_TEST(lengths_are_those_of_snprintf)
 	length_rule(report_text, c);
 	length_rule(report_json, c);
 	length_rule(report_metrics, c);
-	length_rule(home_explain, c);
 	OK(evc_hold_end(c, id));
 	OK(evc_free(c));
 	ev_loop_destroy(loop);
@@ -345,8 +338,6 @@ START_TEST(without_a_coordinator_they_say_why)
 	ck_assert_str_eq(buf, "{\"error\":\"evc_report: no coordinator\"}\n");
 	evc_report(NULL, EVC_REPORT_METRICS, buf, sizeof(buf));
 	ck_assert_str_eq(buf, "# evc_report: no coordinator\n");
-	evc_reactor_explain(NULL, buf, sizeof(buf));
-	ck_assert_str_eq(buf, "evc_reactor_explain: no reactor");
 	REFUSED(EVC_INVALID_ARGUMENT, evc_dump(NULL, 1, EVC_REPORT_TEXT));
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_dump_signal(NULL, SIGUSR1, 1, EVC_REPORT_TEXT));
@@ -367,8 +358,6 @@ START_TEST(in_a_fork_child_they_say_why)
 		evc_report(c, EVC_REPORT_JSON, buf, sizeof(buf));
 		CHILD(strstr(buf, "fork child") != NULL);
 		evc_report(c, EVC_REPORT_METRICS, buf, sizeof(buf));
-		CHILD(strstr(buf, "fork child") != NULL);
-		evc_reactor_explain(evc_home(c), buf, sizeof(buf));
 		CHILD(strstr(buf, "fork child") != NULL);
 		CHILD_REFUSED(evc_dump(c, 1, EVC_REPORT_TEXT));
 		CHILD_REFUSED(evc_dump_signal(c, SIGUSR1, 1, EVC_REPORT_TEXT));

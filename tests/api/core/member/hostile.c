@@ -243,15 +243,9 @@ make(struct all *a)
 static void
 all_outputs(struct all *a)
 {
-	static char text[1 << 20];
-
 	is_text(whole(report_text, a->c), "report", true);
 	is_line(whole(evc_explain, a->c), "explain");
 	is_line(whole(evc_explain, a->below), "explain");
-	ck_assert_uint_lt(evc_reactor_explain(evc_home(a->c), text,
-					      sizeof(text)),
-			  sizeof(text));
-	is_text(text, "reactor_explain", true);
 	is_json(whole(report_json, a->c), "json");
 	is_metrics(whole(report_metrics, a->c), "metrics");
 }
