@@ -75,6 +75,7 @@ bites layering "may not include" $file '#include "members/thread.h"'
 bites layering "may not include" src/members/thread.c '#include "signals/signals.h"'
 bites layering "may not include" src/redis/client/reply.c '#include "cluster/core/cluster.h"'
 bites layering "may not include" src/wire/walk.c '#include "redis/client/redis.h"'
+bites layering "a header of a line below" src/core/stop/stop.c '#include "core/join/join.h"'
 # calls ROOM/FILE NAME CALLED: an object of that file whose function NAME calls CALLED.
 calls() {
 	mkdir -p "$tmp/build/src/${1%/*}"

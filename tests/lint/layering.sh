@@ -127,6 +127,31 @@ redis/node
 redis
 END
 
+# Headers follow the same table: no file includes a header of a line below its
+# own.  FILE HEADER: the exceptions.
+cat >"$tmp/upward" <<'END'
+src/core/member/member.c core/join/join.h
+END
+# shellcheck disable=SC2046
+includes $(find src -name '*.[ch]' | sort) | awk '
+	function room(file) { sub(/\/[^\/]*$/, "", file); return file }
+	FILENAME == ARGV[1] {
+		for (i = 1; i <= NF; i++)
+			rank[$i] = NR
+		next
+	}
+	FILENAME == ARGV[2] { may[$1, $2]; next }
+	$3 ~ /^"/ {
+		file = $1
+		sub(/^src\//, "", file)
+		header = substr($3, 2)
+		from = room(file)
+		to = room(header)
+		if ((from in rank) && (to in rank) && rank[to] > rank[from] &&
+		    !(($1, header) in may))
+			print $1 ":" $2 ": " header ": a header of a line below"
+	}' "$tmp/order" "$tmp/upward" - | broken_lines "includes the wrong way"
+
 # The files of a room that call each other in a circle, at most.
 cat >"$tmp/cycles" <<'END'
 base 1

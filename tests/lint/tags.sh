@@ -3,7 +3,10 @@
 #
 # A tag of a struct, union or enum is defined once in each library, in separate
 # .c files too: one name, one meaning.  A library's sources are its rooms, base
-# and the public headers; wire and engine belong to cluster and to redis.
+# and the public headers; wire and engine belong to cluster and to redis.  The
+# name of a static function says what the function does without its file's name:
+# so few files take the same name.
+names_most=13
 . "$(dirname "$0")/common.sh"
 need src/base src/core src/cluster src/redis include/evcoord.h
 
@@ -60,4 +63,19 @@ done
 library libevcoord $rooms
 library libevcoord-cluster src/cluster $shared
 library libevcoord-redis src/redis $shared
+
+find src tools -name '*.c' | sort | xargs awk '
+	FNR == 1 { before = "" }
+	before ~ /^static/ && match($0, /^[a-z_][a-z0-9_]*\(/) {
+		name = substr($0, 1, RLENGTH - 1)
+		if (!((FILENAME, name) in seen))
+			files[name] = files[name] " " FILENAME
+		seen[FILENAME, name]
+	}
+	{ before = $0 }
+	END {
+		for (name in files)
+			print split(files[name], file, " "), name files[name]
+	}' | awk -v most="$names_most" '$1 > most' | sort -rn |
+	broken_lines "names of static functions that too many files take"
 verdict
