@@ -4,26 +4,11 @@
 // std::terminate, where it throws: with its frame in place, and not in one that
 // is gone, though somebody further out would catch it.  The name of a case is
 // the argument; with a second one the function forks, and throws in both processes.
-#include <ev.h>
-#include <evcoord.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <exception>
-#include <stdexcept>
-
-#define CHECK(x) \
-	do { \
-		if (!(x)) { \
-			std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #x, \
-				    evc_last_error()); \
-			std::_Exit(1); \
-		} \
-	} while (0)
+#include "cases.h"
 
 namespace {
 

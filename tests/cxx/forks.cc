@@ -3,32 +3,13 @@
 // A fork inside a call of ours, and an exception that leaves the call in the child:
 // the child catches it further out and goes on, by itself or with the loop, and the
 // parent has seen nothing.  The name of a case is the argument.
-#include <ev.h>
-#include <evcoord.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <stdexcept>
-
-#define CHECK(x) \
-	do { \
-		if (!(x)) { \
-			std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #x, \
-				    evc_last_error()); \
-			std::fflush(stdout); \
-			std::_Exit(1); \
-		} \
-	} while (0)
+#include "cases.h"
 
 namespace {
-
-struct thrown : std::runtime_error {
-	thrown() : std::runtime_error("thrown") {}
-};
 
 // In the child it throws; in the parent the child has ended well.
 void
@@ -92,24 +73,6 @@ void
 ask(forker *t)
 {
 	CHECK(evc_request_stop(t->c, EVC_OK, "the parent goes on") == 0);
-}
-
-struct ev_loop *
-new_loop()
-{
-	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-
-	CHECK(loop != nullptr);
-	return loop;
-}
-
-evc_coord *
-new_coord(struct ev_loop *loop)
-{
-	evc_coord *c;
-
-	CHECK(evc_new(loop, nullptr, &c) == 0);
-	return c;
 }
 
 bool
@@ -450,10 +413,7 @@ wait_until()
 	CHECK(evc_free(c) == 0);
 }
 
-const struct {
-	const char *name;
-	void (*fn)();
-} cases[] = {
+const named_case cases[] = {
 	{ "run", run },
 	{ "run_and_destroy", run_and_destroy },
 	{ "join", join },
@@ -471,10 +431,5 @@ const struct {
 int
 main(int argc, char **argv)
 {
-	for (auto &k : cases)
-		if (argc < 2)
-			std::puts(k.name);
-		else if (std::strcmp(argv[1], k.name) == 0)
-			return k.fn(), 0;
-	return argc >= 2;
+	return run_case(cases, argc, argv);
 }

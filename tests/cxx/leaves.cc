@@ -2,30 +2,11 @@
 //
 // Exceptions of the program's own that leave a call of ours: the call has left
 // nothing behind, and can be made again.  The name of a case is the argument.
-#include <ev.h>
-#include <evcoord.h>
 #include <pthread.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <exception>
-#include <stdexcept>
-
-#define CHECK(x) \
-	do { \
-		if (!(x)) { \
-			std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #x, \
-				    evc_last_error()); \
-			std::exit(1); \
-		} \
-	} while (0)
+#include "cases.h"
 
 namespace {
-
-struct thrown : std::runtime_error {
-	thrown() : std::runtime_error("thrown") {}
-};
 
 // A watcher of the program's own that throws a number of times, then asks for
 // the stop.
@@ -75,24 +56,6 @@ catches(F f)
 		} catch (const thrown &) {
 			n++;
 		}
-}
-
-struct ev_loop *
-new_loop()
-{
-	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-
-	CHECK(loop != nullptr);
-	return loop;
-}
-
-evc_coord *
-new_coord(struct ev_loop *loop)
-{
-	evc_coord *c;
-
-	CHECK(evc_new(loop, nullptr, &c) == 0);
-	return c;
 }
 
 void
@@ -456,10 +419,7 @@ wait_until()
 	CHECK(evc_free(c) == 0);
 }
 
-const struct {
-	const char *name;
-	void (*fn)();
-} cases[] = {
+const named_case cases[] = {
 	{ "run", run },
 	{ "join", join },
 	{ "reactor_run", reactor_run },
@@ -480,10 +440,5 @@ const struct {
 int
 main(int argc, char **argv)
 {
-	for (auto &k : cases)
-		if (argc < 2)
-			std::puts(k.name);
-		else if (std::strcmp(argv[1], k.name) == 0)
-			return k.fn(), 0;
-	return argc >= 2;
+	return run_case(cases, argc, argv);
 }
