@@ -10,17 +10,14 @@
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
 . "$(dirname -- "$0")/lib.sh"
+. "$here/run_lib.sh"
+
+program=("$bin/checksum")
 
 if [ ! -x "$bin/checksum" ]; then
 	echo "SKIP checksum.sh: no $bin/checksum: it is not built without nettle"
 	exit 77
 fi
-
-# run ARGUMENT...: sets status; what it wrote is in out and err.
-run() {
-	"$bin/checksum" "$@" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-}
 
 # reference DIR...: what it has to be.
 reference() {
@@ -30,16 +27,8 @@ reference() {
 	done
 }
 
-# same STATUS WANT GOT: the status of the last run, and two lists.
-same() {
-	[ "$status" = "$1" ] && diff "$2" "$3" && return
-	echo "status $status"
-	cat "$tmp/err"
-	return 1
-}
-
-# said N WORD: the number before that word in what -v says, added up over runs.
-said() {
+# counted N WORD: the number before that word in what -v says, added up over runs.
+counted() {
 	[ "$(sed -n "s/.*[ :]\([0-9]*\) $2[,;].*/\1/p" "$tmp/said" |
 		awk '{ n += $1 } END { print n + 0 }')" = "$1" ] && return
 	cat "$tmp/said"
@@ -82,20 +71,20 @@ reference "$tree" >"$tmp/want"
 n_files=$(find "$tree" -type f -printf . | wc -c)
 
 run "$tree"
-check 'the list is that of sha256sum, sorted' same 0 "$tmp/want" "$tmp/out"
+check 'the list is that of sha256sum, sorted' same 0 "$tmp/want"
 check 'on a pipe there is nothing but the list' test ! -s "$tmp/err"
 check 'sha256sum checks it' sha256sum --quiet -c "$tmp/out"
 run -j 1 "$tree"
-check 'it is the same with one thread' same 0 "$tmp/want" "$tmp/out"
+check 'it is the same with one thread' same 0 "$tmp/want"
 run -j 32 "$tree"
-check 'and with 32' same 0 "$tmp/want" "$tmp/out"
+check 'and with 32' same 0 "$tmp/want"
 
 reference "$tree/many/" "$tree/a" >"$tmp/want2"
 run "$tree/many/" "$tree/a"
 check 'directories come in the order of the command line' \
-	same 0 "$tmp/want2" "$tmp/out"
+	same 0 "$tmp/want2"
 (cd "$tree" && reference . >"$tmp/want2" && run -v . &&
-	cp "$tmp/err" "$tmp/said" && same 0 "$tmp/want2" "$tmp/out")
+	cp "$tmp/err" "$tmp/said" && same 0 "$tmp/want2")
 check 'so does the current one' test $? -eq 0
 check 'with -v it says how many files' grep -q \
 	"^checksum: $n_files hashed, 0 taken over, 0 failed; " "$tmp/err"
@@ -103,23 +92,23 @@ check 'with -v it says how many files' grep -q \
 sha256sum "$tree/a.c" "$tree/link to a file" >"$tmp/want2"
 run "$tree/a.c" "$tree/link to a file"
 check 'a file may be named, and a link to one' \
-	same 0 "$tmp/want2" "$tmp/out"
+	same 0 "$tmp/want2"
 : >"$tmp/want2"
 run "$tree/empty"
-check 'of nothing there is an empty list' same 0 "$tmp/want2" "$tmp/out"
+check 'of nothing there is an empty list' same 0 "$tmp/want2"
 
 # ---- errors ------------------------------------------------------------------
 
 run "$tree" "$tmp/none"
 check 'what is not there is an error, and the list goes on' \
-	same 1 "$tmp/want" "$tmp/out"
+	same 1 "$tmp/want"
 check 'which is said as sha256sum says it' \
 	grep -qx "checksum: $tmp/none: No such file or directory" "$tmp/err"
 run "$tree/fifo" "$tree"
-check 'a fifo that was named is an error' same 1 "$tmp/want" "$tmp/out"
+check 'a fifo that was named is an error' same 1 "$tmp/want"
 # Nobody may read this one, not even root: it is no memory at its beginning.
 run /proc/self/mem "$tree"
-check 'so is a file that cannot be read' same 1 "$tmp/want" "$tmp/out"
+check 'so is a file that cannot be read' same 1 "$tmp/want"
 check 'and it is named' \
 	grep -qx 'checksum: /proc/self/mem: Input/output error' "$tmp/err"
 if [ "$(id -u)" != 0 ]; then
@@ -127,11 +116,11 @@ if [ "$(id -u)" != 0 ]; then
 	echo 1 >"$tmp/closed/file"
 	chmod 0 "$tmp/closed"
 	run "$tmp/closed" "$tree"
-	check 'so is a directory' same 1 "$tmp/want" "$tmp/out"
+	check 'so is a directory' same 1 "$tmp/want"
 	chmod 700 "$tmp/closed"
 	chmod 0 "$tmp/closed/file"
 	run "$tmp/closed" "$tree"
-	check 'so is a file without the right' same 1 "$tmp/want" "$tmp/out"
+	check 'so is a file without the right' same 1 "$tmp/want"
 else
 	echo "SKIP checksum.sh: files without the right to read them: root may"
 fi
@@ -146,7 +135,7 @@ fi
 ) 2>/dev/null
 run "$tree"
 rm -rf "$tree/empty"
-check 'so is a path that is too long' same 1 "$tmp/want" "$tmp/out"
+check 'so is a path that is too long' same 1 "$tmp/want"
 check 'which is said' grep -q ': File name too long$' "$tmp/err"
 if [ -w /dev/full ]; then
 	"$bin/checksum" "$tree" >/dev/full 2>"$tmp/err"
@@ -196,7 +185,7 @@ check 'what to do is said' test "$(grep -cE \
 	"$tmp/err")" -eq 3
 mv "$tmp/list.part" "$tmp/old"
 run --resume "$tmp/old" -v "$tree"
-check 'which is done: it goes on' same 0 "$tmp/want" "$tmp/out"
+check 'which is done: it goes on' same 0 "$tmp/want"
 check 'from there' grep -q ' hashed, [1-9][0-9]* taken over,' "$tmp/err"
 run -o "$tree/fifo" "$tree"
 check 'nor is what is no file' test $status -eq 1 -a -p "$tree/fifo"
@@ -212,43 +201,26 @@ head -n 100 "$tmp/want" >"$tmp/old"
 printf 'cut off' >>"$tmp/old"
 run -v --resume "$tmp/old" "$tree"
 cp "$tmp/err" "$tmp/said"
-check 'the rest of a list' same 0 "$tmp/want" "$tmp/out"
+check 'the rest of a list' same 0 "$tmp/want"
 check 'is hashed' said $((n_files - 100)) hashed
-check 'and what stood there is not' said 100 'taken over'
+check 'and what stood there is not' counted 100 'taken over'
 sort -R "$tmp/want" | sed 's/  / */' >"$tmp/old"
 run -v --resume "$tmp/old" -o "$tmp/old" "$tree"
 cp "$tmp/err" "$tmp/said"
 check 'a list in any order is sorted, in its place' \
 	same 0 "$tmp/want" "$tmp/old"
-check 'without hashing' said 0 hashed
+check 'without hashing' counted 0 hashed
 {
 	cat "$tmp/want"
 	echo "$(printf '%064d' 0)  $tree/gone"
 } >"$tmp/old"
 run --resume "$tmp/old" "$tree"
-check 'a file that is gone leaves the list' same 0 "$tmp/want" "$tmp/out"
+check 'a file that is gone leaves the list' same 0 "$tmp/want"
 echo 'no list' >"$tmp/old"
 run --resume "$tmp/old" -o "$tmp/old" "$tree"
 check 'what is no list is refused' test "$status$(cat "$tmp/old")" = '1no list'
 
 # ---- the stop ----------------------------------------------------------------
-
-# start ARGUMENT...: in the background; its pid is server, which lib.sh kills.
-# There SIGINT is ignored until the program asks for it.
-start() {
-	"$bin/checksum" "$@" >"$tmp/out" 2>"$tmp/err" &
-	server=$!
-}
-
-end() {
-	if ! until_true ended "$server"; then
-		echo "FAILED: checksum does not end"
-		exit 1
-	fi
-	wait "$server"
-	status=$?
-	server=''
-}
 
 # right LIST WANT: each line is one of the wanted ones, and none is there twice.
 right() {
@@ -285,8 +257,8 @@ rm "$tree/many/big"
 cp "$tmp/out" "$tmp/old"
 run -v --resume "$tmp/old" "$tree"
 cat "$tmp/err" >>"$tmp/said"
-check 'then it is completed' same 0 "$tmp/want" "$tmp/out"
-check 'nothing was hashed twice' said "$n_files" hashed
+check 'then it is completed' same 0 "$tmp/want"
+check 'nothing was hashed twice' counted "$n_files" hashed
 
 # kill -9 leaves FILE.part.
 truncate -s 100G "$tree/many/big"
@@ -298,7 +270,7 @@ check 'another run is refused' test $? -eq 1
 check 'because of the first one' grep -qx \
 	"checksum: $tmp/list.part: another run is writing it" "$tmp/said"
 kill -KILL "$server"
-end 2>/dev/null
+end
 rm "$tree/many/big"
 run -o "$tmp/list" "$tree"
 check 'one that was killed has left something' test $status -eq 1
@@ -337,7 +309,7 @@ while [ $stops -lt "${EVC_STOPS:-10}" ]; do
 			cat "$tmp/err" >>"$tmp/said"
 		fi
 	done
-	same 0 "$tmp/want" "$tmp/list" && said "$n_files" hashed ||
+	same 0 "$tmp/want" "$tmp/list" && counted "$n_files" hashed ||
 		all_right=false
 	rounds=$((${rounds-0} + 1))
 	[ $rounds -lt 100 ] || break # it is too fast to be stopped

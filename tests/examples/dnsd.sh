@@ -220,6 +220,38 @@ open_one() {
 	exec {fd}<>"/dev/tcp/127.0.0.1/$port"
 }
 
+# open_many N: so many connections; sets fds.
+open_many() {
+	fds=()
+	while [ ${#fds[@]} -lt "$1" ]; do
+		open_one
+		fds+=("$fd")
+	done
+}
+
+close_many() {
+	for fd in "${fds[@]}"; do
+		exec {fd}>&-
+	done
+}
+
+# stalled: a connection with half of a query behind a whole one; sets fd.
+stalled() {
+	open_one
+	send "$fd" "$www${www:0:4}"
+	check "what is whole is answered" answer_of "$fd"
+}
+
+# greedy: a connection that asks four times for $many, and takes one answer; sets
+# fd.
+greedy() {
+	open_one
+	for _ in 1 2 3 4; do
+		send "$fd" "$many" 2>/dev/null
+	done
+	check "400 queries, one of them is answered" answer_of "$fd"
+}
+
 zone() {
 	cat <<'END'
 $ORIGIN example.test.
@@ -500,11 +532,7 @@ check "the stop cuts it short" grep -q 'not reloaded: .*a stop came' "$tmp/err"
 
 echo "# 100 TCP clients that say nothing"
 start -b 30
-fds=()
-for _ in {1..100}; do
-	open_one
-	fds+=("$fd")
-done
+open_many 100
 check "they are there" until_true clients 100
 stop
 cut=0
@@ -538,13 +566,11 @@ check "exit status 0" test "$status" -eq 0
 
 echo "# queries that were sent before the stop"
 start -b 50 -t 3
-fds=()
-for _ in {1..20}; do
-	open_one
-	send "$fd" "$www"
-	fds+=("$fd")
-done
+open_many 20
 answered=0
+for fd in "${fds[@]}"; do
+	send "$fd" "$www"
+done
 for fd in "${fds[@]}"; do
 	answer_of "$fd" && cmp -s "$tmp/got" "$tmp/www" &&
 		answered=$((answered + 1))
@@ -575,30 +601,20 @@ check "none is missing" grep -q ' 200 by TCP' "$tmp/out"
 
 echo "# ... for which there is no descriptor"
 descriptors=32 start -b 50 -u 1 -t 1
-fds=()
-for _ in {1..40}; do
-	open_one
-	fds+=("$fd")
-done
+open_many 40
 # The last ones have no chance before the stop.
 send "$fd" "$www"
 check "it has arrived" until_true delivered
 stop
 check "the last one is answered" all_of "$fd"
 check "... right" cmp "$tmp/got" "$tmp/www"
-for fd in "${fds[@]}"; do
-	exec {fd}>&-
-done
+close_many
 end
 check "exit status 0" test "$status" -eq 0
 
 echo "# the control socket, where TCP clients have all descriptors"
 descriptors=32 start -b 50 -u 1 -t 1
-fds=()
-for _ in {1..40}; do
-	open_one
-	fds+=("$fd")
-done
+open_many 40
 check "there is none left" until_true full 32
 # Idle ones are sent away after 30 s: it must not need that.
 for again in '' ' again' ' and again'; do
@@ -607,9 +623,7 @@ for again in '' ' again' ' and again'; do
 done
 stop
 end
-for fd in "${fds[@]}"; do
-	exec {fd}>&-
-done
+close_many
 check "exit status 0" test "$status" -eq 0
 
 echo "# queries that come while it stops"
@@ -673,16 +687,10 @@ check "exit status 0" test "$status" -eq 0
 
 echo "# clients that are too slow, before the stop"
 start -b 2
-open_one
-send "$fd" "$www${www:0:4}"
-check "what is whole is answered" answer_of "$fd"
+stalled
 check "half of a query whose end never comes: the client is cut" all_of "$fd"
 exec {fd}>&-
-open_one
-for _ in 1 2 3 4; do
-	send "$fd" "$many" 2>/dev/null
-done
-check "400 queries, one of them is answered" answer_of "$fd"
+greedy
 check "who takes no more is cut" until_true clients 0
 stop
 end
@@ -692,15 +700,9 @@ check "both are counted" grep -q 'cut: 2 TCP clients' "$tmp/out"
 
 echo "# ... and after it"
 start -b 10
-open_one
+stalled
 half=$fd
-send "$half" "$www${www:0:4}"
-check "what is whole is answered" answer_of "$half"
-open_one
-for _ in 1 2 3 4; do
-	send "$fd" "$many" 2>/dev/null
-done
-check "400 queries, one of them is answered" answer_of "$fd"
+greedy
 stop
 end
 exec {fd}>&- {half}>&-

@@ -10,19 +10,9 @@
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
 . "$(dirname -- "$0")/lib.sh"
+. "$here/run_lib.sh"
 
-run() {
-	"$bin/pipeline" "$@" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-}
-
-# same STATUS WANT: the status of the last run, and what it printed.
-same() {
-	[ "$status" = "$1" ] && diff "$2" "$tmp/out" && return
-	echo "status $status"
-	cat "$tmp/err"
-	return 1
-}
+program=("$bin/pipeline")
 
 # first STATUS TEXT: it printed the first lines of the wanted ones, and says how
 # many, and that text.
@@ -82,22 +72,6 @@ else
 fi
 
 # ---- a stop half way ---------------------------------------------------------
-
-# In the background SIGINT is ignored until the program asks for it.
-start() {
-	"$bin/pipeline" "$@" >"$tmp/out" 2>"$tmp/err" &
-	server=$!
-}
-
-end() {
-	if ! until_true ended "$server"; then
-		echo "FAILED: pipeline does not end"
-		exit 1
-	fi
-	wait "$server"
-	status=$?
-	server=''
-}
 
 has_lines() {
 	[ "$(wc -l <"$tmp/out")" -ge "$1" ]

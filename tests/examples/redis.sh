@@ -11,33 +11,12 @@
 set -u
 . "$(dirname -- "$0")/lib.sh"
 . "$here/redis_lib.sh"
+. "$here/run_lib.sh"
 
 top=${EVC_TOP_SRCDIR:-$here/../..}
 expected=$here/expected
 
-# ---- a server, and what works with it --------------------------------------------
-
-answers() {
-	ended "$1" || (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null
-}
-
-# start_server OPTION...: sets port.
-start_server() {
-	local pid try
-
-	for try in 1 2 3 4 5 6 7 8 9 10; do
-		port=$((10000 + RANDOM % 20000))
-		"$redis" --port "$port" --bind 127.0.0.1 --save '' \
-			--appendonly no --dir "$tmp" "$@" >"$tmp/redis" 2>&1 &
-		pid=$!
-		others+=("$pid")
-		until_true answers "$pid"
-		ended "$pid" || return 0
-	done
-	cat "$tmp/redis"
-	echo "FAILED: no server after $try tries"
-	exit 1
-}
+# ---- what works with a server ----------------------------------------------------
 
 start_server
 at=redis://127.0.0.1:$port
@@ -67,29 +46,7 @@ end_nodes() {
 	nodes=()
 }
 
-# run PROGRAM ARGUMENT...: sets status; what it wrote is in out and err.
-run() {
-	"$@" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-}
-
-# same STATUS WANT: the status of the last run, and what it printed.
-same() {
-	[ "$status" = "$1" ] && cmp -s "$2" "$tmp/out" && return
-	echo "status $status"
-	diff "$2" "$tmp/out" | head -n 5
-	cat "$tmp/err"
-	return 1
-}
-
-# said TEXT, told TEXT: the last run has written a line like that, to standard
-# error or output.
-said() {
-	grep -qE -e "$1" "$tmp/err" && return
-	cat "$tmp/err"
-	return 1
-}
-
+# told TEXT: the last run has written a line like that to standard output.
 told() {
 	grep -qE -e "$1" "$tmp/out" && return
 	cat "$tmp/out" "$tmp/err"
@@ -118,19 +75,7 @@ end_nodes
 tree=$tmp/tree
 mkdir -p "$tree" || exit 99
 for n in 1 2 3 4; do
-	awk -v seed=$n 'BEGIN {
-		srand(seed)
-		for (i = 0; i < 90000; i++) {
-			w = ""
-			r = int(rand() * rand() * 3000)
-			do {
-				w = w substr("etaoinSHRDLUcmfwypvbgkqjxz",
-					     r % 26 + 1, 1)
-				r = int(r / 26)
-			} while (r > 0)
-			printf "%s%s", w, rand() < 0.1 ? ".\n" : " "
-		}
-	}' >"$tree/$n"
+	words $n 90000 3000 >"$tree/$n"
 done
 cat "$tree"/* | tr -cs '[:alpha:]' '[\n*]' | tr A-Z a-z | grep . | sort |
 	uniq -c | awk '{ print $1, $2 }' >"$tmp/want"

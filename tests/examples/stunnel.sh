@@ -9,6 +9,7 @@
 set -u
 . "$(dirname -- "$0")/lib.sh"
 . "$here/redis_lib.sh"
+. "$here/run_lib.sh"
 
 top=${EVC_TOP_SRCDIR:-$here/../..}
 page=$top/man/evcoord-redis.7
@@ -38,31 +39,6 @@ certificate() {
 
 # ---- servers and tunnels ---------------------------------------------------------
 
-# answers PID PORT: it takes connections there, or has ended.
-answers() {
-	ended "$1" || (exec 3<>"/dev/tcp/127.0.0.1/$2") 2>/dev/null
-}
-
-# on_a_port COMMAND...: run it in the background, with another port until it takes
-# connections there; PORT in an argument, or in $tmp/conf, is that.  Sets port.
-on_a_port() {
-	local pid try
-
-	for try in 1 2 3 4 5 6 7 8 9 10; do
-		port=$((10000 + RANDOM % 20000))
-		sed "s/PORT/$port/" "$tmp/conf" >"$tmp/conf.$port"
-		"${@//PORT/$port}" >"$tmp/log.$port" 2>&1 &
-		pid=$!
-		others+=("$pid")
-		disown "$pid" # its end at the end is no news
-		until_true answers "$pid" "$port"
-		ended "$pid" || return 0
-	done
-	cat "$tmp/log.$port"
-	echo "FAILED: $1: no port after $try tries"
-	exit 1
-}
-
 # tunnel SIDE FOLDER TO: that configuration, with the files of FOLDER, to port TO.
 tunnel() {
 	{
@@ -74,24 +50,9 @@ tunnel() {
 	on_a_port "$stunnel" "$tmp/conf.PORT"
 }
 
-run() {
-	"$@" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-}
-
-same() {
-	[ "$status" = "$1" ] && cmp -s "$2" "$tmp/out" && return
-	echo "status $status"
-	diff "$2" "$tmp/out" | head -n 5
-	cat "$tmp/err"
-	return 1
-}
-
-: >"$tmp/conf"
 check 'a certificate' certificate "$tmp/ours"
 check 'and one of somebody else' certificate "$tmp/others"
-on_a_port "$redis" --port PORT --bind 127.0.0.1 --save '' --appendonly no \
-	--dir "$tmp"
+start_server
 plain=$port
 tunnel server "$tmp/ours" "$plain"
 secret=$port
@@ -154,8 +115,7 @@ check 'which is said by stunnel' grep -q 'self-signed\|self signed' \
 if "$redis" --port 0 --tls-port -1 2>&1 | grep -q 'Bad directive'; then
 	echo "left out: a tls-port, which this server does not have"
 else
-	: >"$tmp/conf"
-	on_a_port "$redis" --port 0 --tls-port PORT --bind 127.0.0.1 --save '' \
+		on_a_port "$redis" --port 0 --tls-port PORT --bind 127.0.0.1 --save '' \
 		--appendonly no --dir "$tmp" --tls-auth-clients no \
 		--tls-cert-file "$tmp/ours/redis.crt" \
 		--tls-key-file "$tmp/ours/redis.key" \

@@ -10,38 +10,19 @@
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
 . "$(dirname -- "$0")/lib.sh"
+. "$here/run_lib.sh"
+
+program=("$bin/wordcount")
 
 export LC_ALL=C
 # Its workers are known by this.
 export EVC_WORDCOUNT_TEST=$$
-
-# run ARGUMENT...: sets status; what it wrote is in out and err.
-run() {
-	"$bin/wordcount" "$@" >"$tmp/out" 2>"$tmp/err"
-	status=$?
-}
 
 # reference DIR...: what it has to be.  A file ends its last word.
 reference() {
 	find "$@" -type f -exec sh -c 'for f; do cat "$f"; echo; done' sh {} + |
 		tr -cs '[:alpha:]' '[\n*]' | tr A-Z a-z | cut -b 1-250 |
 		grep . | sort | uniq -c | awk '{ print $1, $2 }'
-}
-
-# same STATUS WANT: the status of the last run, and what it printed.
-same() {
-	[ "$status" = "$1" ] && cmp "$2" "$tmp/out" && return
-	echo "status $status"
-	diff "$2" "$tmp/out" | head -n 5
-	cat "$tmp/err"
-	return 1
-}
-
-# said TEXT: the last run has written a line like that.
-said() {
-	grep -qE "$1" "$tmp/err" && return
-	cat "$tmp/err"
-	return 1
 }
 
 # number EXPRESSION: what its group matches in what was written.
@@ -66,20 +47,9 @@ all_gone() {
 	[ -z "$(its_processes)" ]
 }
 
-start() {
-	"$bin/wordcount" "$@" >"$tmp/out" 2>"$tmp/err" &
-	server=$!
-}
-
-# Nobody may be left then.
-end() {
-	if ! until_true ended "$server"; then
-		echo "FAILED: wordcount does not end"
-		exit 1
-	fi
-	wait "$server" 2>/dev/null
-	status=$?
-	server=''
+# end_all: wait until the program of start has ended, and all of its workers.
+end_all() {
+	end
 	if ! until_true all_gone; then
 		echo "FAILED: workers are left: $(its_processes)"
 		exit 1
@@ -87,23 +57,6 @@ end() {
 }
 
 # ---- a tree ------------------------------------------------------------------
-
-# words SEED N: lines of words, of which some are frequent.
-words() {
-	awk -v seed="$1" -v n="$2" 'BEGIN {
-		srand(seed)
-		for (i = 0; i < n; i++) {
-			w = ""
-			r = int(rand() * rand() * 30000)
-			do {
-				w = w substr("etaoinSHRDLUcmfwypvbgkqjxz",
-					     r % 26 + 1, 1)
-				r = int(r / 26)
-			} while (r > 0)
-			printf "%s%s", w, rand() < 0.1 ? ".\n" : " "
-		}
-	}'
-}
 
 tree=$tmp/tree
 mkdir -p "$tree/a/b" "$tree/c" "$tree/empty" || exit 99
@@ -250,7 +203,7 @@ for nap in 0.2 0.8 2; do
 		"$tmp/late"
 	until_true has_workers 1
 	mv "$tmp/late/file" "$tmp/away"
-	end
+	end_all
 	same 1 "$tmp/want2" >/dev/null && break
 	mv "$tmp/away" "$tmp/late/file"
 	rm -f "$tmp/file"
@@ -291,7 +244,7 @@ while [ $killed -lt 6 ] && ! ended "$server"; do
 		break
 	done
 done
-end
+end_all
 check 'kill -9 of any of them every 0.15 s: the sums are the same' \
 	same 0 "$tmp/want"
 # One that is killed when all is done is not missed.
@@ -322,7 +275,7 @@ for why in 'No such file or directory' 'Permission denied'; do
 	check "workers without a program: $why" until_true no_more_workers "$why"
 	check 'which is said before the end' \
 		test "$(ended "$server" || echo runs)" = runs
-	end
+	end_all
 	check 'they are waited for, and given up' same 1 /dev/null
 	check 'with the cause in the last words' said \
 		"^wordcount: no worker for 12 s.* could not be started: .*: $why\$"
@@ -340,12 +293,12 @@ until_done() {
 		start --all -v --checkpoint "$tmp/file" "$@"
 		sleep "0.$(printf '%03d' $((200 + RANDOM % 500)))"
 		kill -KILL "$server" 2>/dev/null
-		end
+		end_all
 		[ $status -eq 137 ] || return # it was faster
 		kills=$((kills + 1))
 	done
 	start --all -v --checkpoint "$tmp/file" "$@"
-	end
+	end_all
 }
 
 rm -f "$tmp/file"
@@ -391,7 +344,7 @@ start --all -v --checkpoint "$tmp/file" -n 2 --nap 0.2 "$tree"
 check 'workers come' until_true has_workers 2
 check 'and it hears signals' until_true hears "$server"
 kill -INT "$server"
-end
+end_all
 check 'SIGINT ends it' same 130 /dev/null
 check 'it says who' said "^wordcount: SIGINT from pid $$,"
 check 'what was done' said \
@@ -410,7 +363,7 @@ while [ $stops -lt "${EVC_STOPS:-5}" ] && [ $rounds -lt 100 ]; do
 	start --all --nap 0.02 "$tree"
 	sleep "0.$(printf '%03d' $((RANDOM % 250)))"
 	kill -TERM "$server" 2>/dev/null
-	end
+	end_all
 	rounds=$((rounds + 1))
 	case $status in
 	0) same 0 "$tmp/want" || all_right=false ;;
