@@ -426,22 +426,9 @@ START_TEST(saves_come_one_after_the_other)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("checkpoint");
-	TCase *tc = tcase_create("checkpoint");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_restart_goes_on);
-	tcase_add_test(tc, a_kill_loses_no_step_and_counts_none_twice);
-	tcase_add_test(tc,
-		       it_is_saved_every_so_often_when_something_has_changed);
-	tcase_add_test(tc, what_cannot_be_saved_is_logged_and_tried_again);
-	tcase_add_test(tc, a_save_comes_back);
-	tcase_add_test(tc, a_damaged_file_changes_nothing);
-	tcase_add_test(tc, mistakes_are_refused);
-	tcase_add_test(tc, saves_come_one_after_the_other);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
-}
+API_MAIN_WITH("checkpoint", setup, teardown, a_restart_goes_on,
+	      a_kill_loses_no_step_and_counts_none_twice,
+	      it_is_saved_every_so_often_when_something_has_changed,
+	      what_cannot_be_saved_is_logged_and_tried_again, a_save_comes_back,
+	      a_damaged_file_changes_nothing, mistakes_are_refused,
+	      saves_come_one_after_the_other)

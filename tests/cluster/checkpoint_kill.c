@@ -203,14 +203,5 @@ START_TEST(what_killed_ones_leave_does_not_stay)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("checkpoint_kill");
-	TCase *tc = tcase_create("checkpoint_kill");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, what_killed_ones_leave_does_not_stay);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
-}
+API_MAIN_WITH("checkpoint_kill", setup, teardown,
+	      what_killed_ones_leave_does_not_stay)

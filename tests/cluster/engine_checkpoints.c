@@ -486,24 +486,13 @@ START_TEST(what_runs_at_the_stop_is_in_it)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("engine_checkpoints");
-	TCase *tc = tcase_create("engine_checkpoints");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, what_was_saved_at_the_end_comes_back_first);
-	tcase_add_test(tc, nothing_runs_before_the_engine_has_it);
-	tcase_add_test(tc, an_engine_that_does_not_take_it_is_down);
-	tcase_add_test(tc, a_stop_before_it_was_taken_keeps_the_file);
-	tcase_add_test(tc, a_damaged_file_opens_nothing);
-	tcase_add_test(tc, an_engine_that_never_opens);
-	tcase_add_test(tc, every_so_often_if_something_is_new);
-	tcase_add_test(tc, saved_and_restored_by_a_call);
-	tcase_add_test(tc, an_engine_that_says_nothing_is_waited_for);
-	tcase_add_test(tc, an_engine_that_is_down_is_left_all_the_same);
-	tcase_add_test(tc, what_runs_at_the_stop_is_in_it);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
-}
+API_MAIN_WITH("engine_checkpoints", setup, teardown,
+	      what_was_saved_at_the_end_comes_back_first,
+	      nothing_runs_before_the_engine_has_it,
+	      an_engine_that_does_not_take_it_is_down,
+	      a_stop_before_it_was_taken_keeps_the_file,
+	      a_damaged_file_opens_nothing, an_engine_that_never_opens,
+	      every_so_often_if_something_is_new, saved_and_restored_by_a_call,
+	      an_engine_that_says_nothing_is_waited_for,
+	      an_engine_that_is_down_is_left_all_the_same,
+	      what_runs_at_the_stop_is_in_it)

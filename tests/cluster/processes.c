@@ -461,5 +461,6 @@ main(void)
 
 	if (evc_worker_is())
 		return evc_worker_main(functions, N_FUNCTIONS, &opts) != 0;
-	return api_run("processes", tests, sizeof(tests) / sizeof(tests[0]));
+	return api_run("processes", NULL, NULL, tests,
+		       sizeof(tests) / sizeof(tests[0]));
 }

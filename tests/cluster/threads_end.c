@@ -150,14 +150,5 @@ START_TEST(nothing_is_left_of_one_that_ends_its_thread)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("threads_end");
-	TCase *tc = tcase_create("threads_end");
-
-	tcase_add_loop_test(tc, nothing_is_left_of_one_that_ends_its_thread, 0,
-			    3);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
-}
+T_MAIN("threads_end", NULL, NULL,
+       T_TIMES(nothing_is_left_of_one_that_ends_its_thread, 3))

@@ -370,21 +370,9 @@ START_TEST(they_are_there_after_the_stop)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("variables");
-	TCase *tc = tcase_create("variables");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, the_program_adds_sets_and_reads);
-	tcase_add_test(tc, the_program_compares);
-	tcase_add_test(tc, all_are_seen_in_the_order_of_their_names);
-	tcase_add_test(tc, mistakes_are_refused);
-	tcase_add_test(tc, functions_count_exactly);
-	tcase_add_test(tc, transactions_are_made_once_or_not);
-	tcase_add_test(tc, a_transaction_that_cannot_be_made_is_an_error);
-	tcase_add_test(tc, they_are_there_after_the_stop);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
-}
+API_MAIN_WITH("variables", setup, teardown, the_program_adds_sets_and_reads,
+	      the_program_compares, all_are_seen_in_the_order_of_their_names,
+	      mistakes_are_refused, functions_count_exactly,
+	      transactions_are_made_once_or_not,
+	      a_transaction_that_cannot_be_made_is_an_error,
+	      they_are_there_after_the_stop)

@@ -143,19 +143,10 @@ START_TEST(a_watchdog_that_cannot_come_back_comes_later)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("faults: systemd");
-	TCase *tcase = tcase_create("systemd");
-
-	tcase_add_checked_fixture(tcase, NULL, seam_reset);
-	/* On a thread of its own, and on a loop. */
-	tcase_add_loop_test(tcase, without_memory_it_is_refused, 0, 2);
-	tcase_add_loop_test(tcase, without_a_descriptor_it_is_refused, 0, 2);
-	tcase_add_loop_test(tcase, without_a_thread_it_is_refused, 0, 2);
-	tcase_add_test(tcase, a_datagram_that_fails_is_said_again);
-	tcase_add_test(tcase, a_watchdog_that_cannot_come_back_comes_later);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
-}
+T_MAIN("faults: systemd", NULL, seam_reset,
+       /* On a thread of its own, and on a loop. */
+       T_TIMES(without_memory_it_is_refused, 2),
+       T_TIMES(without_a_descriptor_it_is_refused, 2),
+       T_TIMES(without_a_thread_it_is_refused, 2),
+       T_ONCE(a_datagram_that_fails_is_said_again),
+       T_ONCE(a_watchdog_that_cannot_come_back_comes_later))

@@ -109,16 +109,6 @@ START_TEST(a_write_that_fails_is_said)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("trace");
-	TCase *tc = tcase_create("trace");
-
-	tcase_add_test(tc, a_start_without_memory_is_refused);
-	tcase_add_test(tc, a_picture_without_memory_is_refused);
-	tcase_add_test(tc, a_write_that_is_interrupted_goes_on);
-	tcase_add_test(tc, a_write_that_fails_is_said);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
-}
+API_MAIN("trace", a_start_without_memory_is_refused,
+	 a_picture_without_memory_is_refused,
+	 a_write_that_is_interrupted_goes_on, a_write_that_fails_is_said)

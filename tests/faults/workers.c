@@ -341,26 +341,12 @@ START_TEST(a_metric_without_memory)
 }
 END_TEST
 
-static Suite *
-workers_suite(void)
-{
-	Suite *s = suite_create("faults: workers");
-	TCase *tc = tcase_create("faults: workers");
-
-	tcase_add_test(tc, each_allocation_of_an_init);
-	tcase_add_test(tc, each_allocation_of_a_registry);
-	tcase_add_loop_test(tc, each_allocation_of_a_start, 0, 4);
-	tcase_add_loop_test(tc, each_thread_of_a_start, 0, 4);
-	tcase_add_test(tc, each_allocation_and_each_thread_of_a_resize);
-	tcase_add_test(tc, a_stop_without_memory_and_threads);
-	tcase_add_test(tc, an_error_without_memory);
-	tcase_add_test(tc, a_metric_without_memory);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(workers_suite());
-}
+T_MAIN("faults: workers", NULL, NULL,
+       T_ONCE(each_allocation_of_an_init),
+       T_ONCE(each_allocation_of_a_registry),
+       T_TIMES(each_allocation_of_a_start, 4),
+       T_TIMES(each_thread_of_a_start, 4),
+       T_ONCE(each_allocation_and_each_thread_of_a_resize),
+       T_ONCE(a_stop_without_memory_and_threads),
+       T_ONCE(an_error_without_memory),
+       T_ONCE(a_metric_without_memory))

@@ -512,5 +512,6 @@ main(void)
 		return node_main(node_functions, N_NODE_FUNCTIONS, NULL);
 	if (rs_is_missing("node"))
 		return 77;
-	return api_run("node", tests, sizeof(tests) / sizeof(tests[0]));
+	return api_run("node", NULL, NULL, tests,
+		       sizeof(tests) / sizeof(tests[0]));
 }

@@ -549,5 +549,6 @@ main(void)
 		return node_main(node_functions, N_NODE_FUNCTIONS, NULL);
 	if (rs_is_missing("node_end"))
 		return 77;
-	return api_run("node_end", tests, sizeof(tests) / sizeof(tests[0]));
+	return api_run("node_end", NULL, NULL, tests,
+		       sizeof(tests) / sizeof(tests[0]));
 }

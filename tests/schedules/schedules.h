@@ -54,20 +54,7 @@ held_at(int h, const char *op, const char *func)
 
 /* The main of a program of schedules.  No hold outlives its test. */
 #define SCHEDULES_MAIN(title, ...) \
-	int main(void) \
-	{ \
-		const TTest *const tests_[] = {__VA_ARGS__}; \
-		Suite *suite_ = suite_create(title); \
-		TCase *tcase_; \
-		size_t i_; \
-		for (i_ = 0; i_ < N_OF(tests_); i_++) { \
-			tcase_ = tcase_create(tests_[i_]->name); \
-			tcase_add_checked_fixture(tcase_, NULL, seam_reset); \
-			tcase_add_test(tcase_, tests_[i_]); \
-			suite_add_tcase(suite_, tcase_); \
-		} \
-		return run_suite(suite_); \
-	}
+	API_MAIN_WITH(title, NULL, seam_reset, __VA_ARGS__)
 
 /* One call of the library on a thread of its own, which is no member. */
 struct actor {

@@ -268,26 +268,11 @@ START_TEST(P07_testJoinWithoutGraceExpires)
 }
 END_TEST
 
-static Suite *
-coordinator_suite(void)
-{
-	Suite *s = suite_create("seed 001: stop and join");
-	TCase *tc = tcase_create("P01..P07");
-
-	tcase_add_checked_fixture(tc, count_before, end_and_count);
-	tcase_add_loop_test(tc, P01_testStopAPI, 0, 2);
-	tcase_add_loop_test(tc, P02_testStopAsync, 0, 2);
-	tcase_add_loop_test(tc, P03_testJoin, 0, 2);
-	tcase_add_loop_test(tc, P04_testJoinAllRegistered, 0, 2);
-	tcase_add_loop_test(tc, P05_testJoinSomeRegistered, 0, 2);
-	tcase_add_loop_test(tc, P06_testJoinGraceExpires, 0, 12);
-	tcase_add_loop_test(tc, P07_testJoinWithoutGraceExpires, 0, 2);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(coordinator_suite());
-}
+T_MAIN("seed 001: stop and join", count_before, end_and_count,
+       T_TIMES(P01_testStopAPI, 2),
+       T_TIMES(P02_testStopAsync, 2),
+       T_TIMES(P03_testJoin, 2),
+       T_TIMES(P04_testJoinAllRegistered, 2),
+       T_TIMES(P05_testJoinSomeRegistered, 2),
+       T_TIMES(P06_testJoinGraceExpires, 12),
+       T_TIMES(P07_testJoinWithoutGraceExpires, 2))

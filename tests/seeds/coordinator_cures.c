@@ -238,30 +238,11 @@ START_TEST(clear_is_refused_while_somebody_is_late)
 }
 END_TEST
 
-static Suite *
-cures_suite(void)
-{
-	Suite *s = suite_create("seed 001: cures");
-	TCase *tc = tcase_create("cures");
-
-	tcase_add_checked_fixture(tc, count_before, end_and_count);
-	tcase_add_loop_test(tc, an_error_after_a_clean_stop_is_the_verdict,
-			    0, 2);
-	tcase_add_loop_test(tc, late_threads_are_named_beside_an_error, 0, 2);
-	tcase_add_loop_test(tc, a_join_takes_in_what_registers_meanwhile,
-			    0, 2);
-	tcase_add_loop_test(tc, a_member_that_joins_leaves_itself_out, 0, 2);
-	tcase_add_loop_test(tc, a_member_that_dies_is_an_error, 0, 2);
-	tcase_add_loop_test(tc,
-			    a_registered_thread_that_is_cancelled_is_an_error,
-			    0, 2);
-	tcase_add_loop_test(tc, clear_is_refused_while_somebody_is_late, 0, 2);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(cures_suite());
-}
+T_MAIN("seed 001: cures", count_before, end_and_count,
+       T_TIMES(an_error_after_a_clean_stop_is_the_verdict, 2),
+       T_TIMES(late_threads_are_named_beside_an_error, 2),
+       T_TIMES(a_join_takes_in_what_registers_meanwhile, 2),
+       T_TIMES(a_member_that_joins_leaves_itself_out, 2),
+       T_TIMES(a_member_that_dies_is_an_error, 2),
+       T_TIMES(a_registered_thread_that_is_cancelled_is_an_error, 2),
+       T_TIMES(clear_is_refused_while_somebody_is_late, 2))

@@ -307,30 +307,13 @@ START_TEST(P15_testRequestStopRaisesIfJoined_ExcInfo)
 }
 END_TEST
 
-static Suite *
-errors_suite(void)
-{
-	Suite *s = suite_create("seed 001: errors and rounds");
-	TCase *tc = tcase_create("P08..P15");
-
-	tcase_add_checked_fixture(tc, count_before, end_and_count);
-	tcase_add_loop_test(tc, P08_testJoinRaiseReportExcInfo, 0, 2);
-	tcase_add_loop_test(tc, P09_testJoinRaiseReportException, 0, 2);
-	tcase_add_loop_test(tc, P10_testJoinIgnoresOutOfRange, 0, 2);
-	tcase_add_loop_test(tc, P11_testJoinIgnoresMyExceptionType, 0, 2);
-	tcase_add_loop_test(tc, P12_testJoinRaiseReportExceptionUsingHandler,
-			    0, 2);
-	tcase_add_loop_test(tc, P12_with_bare_results, 0, 2);
-	tcase_add_loop_test(tc, P13_testClearStopClearsExceptionToo, 0, 2);
-	tcase_add_loop_test(tc, P14_testRequestStopRaisesIfJoined, 0, 2);
-	tcase_add_loop_test(tc, P15_testRequestStopRaisesIfJoined_ExcInfo,
-			    0, 2);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(errors_suite());
-}
+T_MAIN("seed 001: errors and rounds", count_before, end_and_count,
+       T_TIMES(P08_testJoinRaiseReportExcInfo, 2),
+       T_TIMES(P09_testJoinRaiseReportException, 2),
+       T_TIMES(P10_testJoinIgnoresOutOfRange, 2),
+       T_TIMES(P11_testJoinIgnoresMyExceptionType, 2),
+       T_TIMES(P12_testJoinRaiseReportExceptionUsingHandler, 2),
+       T_TIMES(P12_with_bare_results, 2),
+       T_TIMES(P13_testClearStopClearsExceptionToo, 2),
+       T_TIMES(P14_testRequestStopRaisesIfJoined, 2),
+       T_TIMES(P15_testRequestStopRaisesIfJoined_ExcInfo, 2))

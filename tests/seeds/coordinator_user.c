@@ -313,34 +313,16 @@ START_TEST(errors_and_late_threads_are_logged)
 }
 END_TEST
 
-static Suite *
-user_suite(void)
-{
-	Suite *s = suite_create("seed 001: what users rely on");
-	TCase *tc = tcase_create("users");
-
-	tcase_add_checked_fixture(tc, count_before, end_and_count);
-	tcase_add_loop_test(tc, endless_waits_are_all_released, 0, 2);
-	tcase_add_loop_test(tc, a_wait_of_no_time_only_asks, 0, 2);
-	tcase_add_loop_test(tc, only_the_first_request_is_the_reason, 0, 2);
-	tcase_add_loop_test(tc, a_member_can_stop_the_others, 0, 2);
-	tcase_add_loop_test(tc, joined_is_set_by_a_join_and_taken_by_clear,
-			    0, 2);
-	tcase_add_loop_test(tc, joined_is_set_by_a_join_that_fails, 0, 2);
-	tcase_add_loop_test(tc, the_error_can_be_asked_for_at_any_time, 0, 2);
-	tcase_add_loop_test(tc, a_thread_named_more_than_once_is_joined_once,
-			    0, 2);
-	tcase_add_loop_test(tc, a_join_asks_for_nothing, 0, 2);
-	tcase_add_loop_test(tc, a_guard_stops_on_an_error_only, 0, 2);
-	tcase_add_loop_test(tc, a_plain_request_after_a_join_sets_the_flag,
-			    0, 2);
-	tcase_add_loop_test(tc, errors_and_late_threads_are_logged, 0, 2);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(user_suite());
-}
+T_MAIN("seed 001: what users rely on", count_before, end_and_count,
+       T_TIMES(endless_waits_are_all_released, 2),
+       T_TIMES(a_wait_of_no_time_only_asks, 2),
+       T_TIMES(only_the_first_request_is_the_reason, 2),
+       T_TIMES(a_member_can_stop_the_others, 2),
+       T_TIMES(joined_is_set_by_a_join_and_taken_by_clear, 2),
+       T_TIMES(joined_is_set_by_a_join_that_fails, 2),
+       T_TIMES(the_error_can_be_asked_for_at_any_time, 2),
+       T_TIMES(a_thread_named_more_than_once_is_joined_once, 2),
+       T_TIMES(a_join_asks_for_nothing, 2),
+       T_TIMES(a_guard_stops_on_an_error_only, 2),
+       T_TIMES(a_plain_request_after_a_join_sets_the_flag, 2),
+       T_TIMES(errors_and_late_threads_are_logged, 2))

@@ -413,34 +413,11 @@ START_TEST(Q15_CallbackCalledOnError)
 }
 END_TEST
 
-static Suite *
-feeders_suite(void)
-{
-	Suite *s = suite_create("QueueRunner");
-	TCase *tc = tcase_create("Q01..Q15");
-
-	tcase_add_checked_fixture(tc, count_before, end_and_count);
-	tcase_add_test(tc, Q01_testBasic);
-	tcase_add_test(tc, Q02_testTwoOps);
-	tcase_add_test(tc, Q03_testExceptionsCaptured);
-	tcase_add_test(tc, Q04_testRealDequeueEnqueue);
-	tcase_add_test(tc, Q05_testRespectCoordShouldStop);
-	tcase_add_test(tc, Q06_testRequestStopOnException);
-	tcase_add_test(tc, Q07_testGracePeriod);
-	tcase_add_test(tc, Q08_testNoMultiThreads);
-	tcase_add_test(tc, Q09_testThreads);
-	tcase_add_test(tc, Q10_testName);
-	tcase_add_test(tc, Q11_QueueClosedCode);
-	tcase_add_test(tc, Q12_SessionCloseCancelPendingEnqueue);
-	tcase_add_test(tc, Q13_EmptyEnqueueOps);
-	tcase_add_test(tc, Q14_TestCoordinatorStop);
-	tcase_add_test(tc, Q15_CallbackCalledOnError);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(feeders_suite());
-}
+API_MAIN_WITH("QueueRunner", count_before, end_and_count, Q01_testBasic,
+	      Q02_testTwoOps, Q03_testExceptionsCaptured,
+	      Q04_testRealDequeueEnqueue, Q05_testRespectCoordShouldStop,
+	      Q06_testRequestStopOnException, Q07_testGracePeriod,
+	      Q08_testNoMultiThreads, Q09_testThreads, Q10_testName,
+	      Q11_QueueClosedCode, Q12_SessionCloseCancelPendingEnqueue,
+	      Q13_EmptyEnqueueOps, Q14_TestCoordinatorStop,
+	      Q15_CallbackCalledOnError)

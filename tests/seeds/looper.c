@@ -326,29 +326,11 @@ START_TEST(created_and_never_started_it_holds_up_nobody)
 }
 END_TEST
 
-static Suite *
-looper_suite(void)
-{
-	Suite *s = suite_create("seed 001: LooperThread");
-	TCase *tc = tcase_create("P16..P18, and cures");
-
-	tcase_add_checked_fixture(tc, count_before, end_and_count);
-	tcase_add_loop_test(tc, P16_testTargetArgs, 0, 2);
-	tcase_add_loop_test(tc, P17_testTargetKwargs, 0, 2);
-	tcase_add_loop_test(tc, P18_testTargetMixedArgs, 0, 2);
-	tcase_add_loop_test(tc,
-			    after_a_long_run_it_does_not_fire_again_and_again,
-			    0, 2);
-	tcase_add_loop_test(tc, after_a_long_run_the_count_is_exact, 0, 2);
-	tcase_add_loop_test(tc, the_wall_clock_does_not_matter, 0, 2);
-	tcase_add_loop_test(tc, created_and_never_started_it_holds_up_nobody,
-			    0, 2);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(looper_suite());
-}
+T_MAIN("seed 001: LooperThread", count_before, end_and_count,
+       T_TIMES(P16_testTargetArgs, 2),
+       T_TIMES(P17_testTargetKwargs, 2),
+       T_TIMES(P18_testTargetMixedArgs, 2),
+       T_TIMES(after_a_long_run_it_does_not_fire_again_and_again, 2),
+       T_TIMES(after_a_long_run_the_count_is_exact, 2),
+       T_TIMES(the_wall_clock_does_not_matter, 2),
+       T_TIMES(created_and_never_started_it_holds_up_nobody, 2))

@@ -393,28 +393,13 @@ START_TEST(C07_AllRunnersStopped)
 }
 END_TEST
 
-static Suite *
-runners_suite(void)
-{
-	Suite *s = suite_create("the C++ coordinator: runners");
-	TCase *tc = tcase_create("C01..C07");
-
-	tcase_add_checked_fixture(tc, count_before, end_and_count);
-	tcase_add_loop_test(tc, C01_TestStopAndWaitOnStop, 0, 3);
-	tcase_add_loop_test(tc, C02_TestRealStop, 0, 3);
-	tcase_add_loop_test(tc, C03_TestRequestStop, 0, 3);
-	tcase_add_loop_test(tc, C04_TestJoin, 0, 3);
-	tcase_add_loop_test(tc, C05_StatusReporting, 0, 3);
-	tcase_add_loop_test(tc, C05_StatusReporting_by_evc_runner_done, 0, 3);
-	tcase_add_loop_test(tc, C05_StatusReporting_before_the_stop, 0, 3);
-	tcase_add_loop_test(tc, C06_JoinWithoutStop, 0, 3);
-	tcase_add_loop_test(tc, C07_AllRunnersStopped, 0, 3);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(runners_suite());
-}
+T_MAIN("the C++ coordinator: runners", count_before, end_and_count,
+       T_TIMES(C01_TestStopAndWaitOnStop, 3),
+       T_TIMES(C02_TestRealStop, 3),
+       T_TIMES(C03_TestRequestStop, 3),
+       T_TIMES(C04_TestJoin, 3),
+       T_TIMES(C05_StatusReporting, 3),
+       T_TIMES(C05_StatusReporting_by_evc_runner_done, 3),
+       T_TIMES(C05_StatusReporting_before_the_stop, 3),
+       T_TIMES(C06_JoinWithoutStop, 3),
+       T_TIMES(C07_AllRunnersStopped, 3))

@@ -235,26 +235,11 @@ START_TEST(script_3_sigint)
 }
 END_TEST
 
-static Suite *
-scripts_suite(void)
-{
-	Suite *s = suite_create("seed 000: three scripts");
-	TCase *tc = tcase_create("scripts");
-
-	tcase_add_checked_fixture(tc, count_before, end_and_count);
-	tcase_add_loop_test(tc, script_1_plain_threads, 0, 2);
-	tcase_add_loop_test(tc, script_2_coordinator, 0, 2);
-	tcase_add_loop_test(tc, script_3_nothing_fails, 0, 2);
-	tcase_add_loop_test(tc, script_3_main_fails, 0, 2);
-	tcase_add_loop_test(tc, script_3_a_thread_fails, 0, 2);
-	tcase_add_loop_test(tc, script_3_sigterm, 0, 2);
-	tcase_add_loop_test(tc, script_3_sigint, 0, 2);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(scripts_suite());
-}
+T_MAIN("seed 000: three scripts", count_before, end_and_count,
+       T_TIMES(script_1_plain_threads, 2),
+       T_TIMES(script_2_coordinator, 2),
+       T_TIMES(script_3_nothing_fails, 2),
+       T_TIMES(script_3_main_fails, 2),
+       T_TIMES(script_3_a_thread_fails, 2),
+       T_TIMES(script_3_sigterm, 2),
+       T_TIMES(script_3_sigint, 2))

@@ -346,25 +346,9 @@ START_TEST(set_up_fails_before_the_thread_is_started)
 }
 END_TEST
 
-static Suite *
-why_suite(void)
-{
-	Suite *s = suite_create("seed 002: why did it stop");
-	TCase *tc = tcase_create("why");
-
-	tcase_add_checked_fixture(tc, count_before, end_and_count);
-	tcase_add_loop_test(tc, case_1_an_error_in_a_thread, 0, 2);
-	tcase_add_loop_test(tc, case_2_what_they_use_is_closed, 0, 2);
-	tcase_add_loop_test(tc, case_3_a_block_is_left, 0, 2);
-	tcase_add_loop_test(tc, case_3_threads_that_nobody_registered, 0, 2);
-	tcase_add_loop_test(tc, set_up_fails_before_the_thread_is_started,
-			    0, 2);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(why_suite());
-}
+T_MAIN("seed 002: why did it stop", count_before, end_and_count,
+       T_TIMES(case_1_an_error_in_a_thread, 2),
+       T_TIMES(case_2_what_they_use_is_closed, 2),
+       T_TIMES(case_3_a_block_is_left, 2),
+       T_TIMES(case_3_threads_that_nobody_registered, 2),
+       T_TIMES(set_up_fails_before_the_thread_is_started, 2))

@@ -447,30 +447,14 @@ START_TEST(a_stopped_group_is_started_again)
 }
 END_TEST
 
-static Suite *
-workers_suite(void)
-{
-	Suite *s = suite_create("parallel_workers");
-	TCase *tc = tcase_create("W01..W06 and cures");
-
-	tcase_add_checked_fixture(tc, count_before, end_and_count_but_one);
-	tcase_add_test(tc, W01_testParallelWorkers);
-	tcase_add_test(tc, W02_testParallelWorkersInitFun);
-	tcase_add_test(tc, W03_testParallelWorkersShutdownFun);
-	tcase_add_test(tc, W04_testNonParallelModel);
-	tcase_add_loop_test(tc, W05_testRNNInput, 0, 2);
-	tcase_add_test(tc, W06_testInputOrder);
-	tcase_add_test(tc,
-		       each_init_adds_a_group_and_returns_the_same_registry);
-	tcase_add_test(tc, blocked_workers_share_one_budget);
-	tcase_add_test(tc, an_error_of_a_worker_can_be_read_back);
-	tcase_add_test(tc, a_stopped_group_is_started_again);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(workers_suite());
-}
+T_MAIN("parallel_workers", count_before, end_and_count_but_one,
+       T_ONCE(W01_testParallelWorkers),
+       T_ONCE(W02_testParallelWorkersInitFun),
+       T_ONCE(W03_testParallelWorkersShutdownFun),
+       T_ONCE(W04_testNonParallelModel),
+       T_TIMES(W05_testRNNInput, 2),
+       T_ONCE(W06_testInputOrder),
+       T_ONCE(each_init_adds_a_group_and_returns_the_same_registry),
+       T_ONCE(blocked_workers_share_one_budget),
+       T_ONCE(an_error_of_a_worker_can_be_read_back),
+       T_ONCE(a_stopped_group_is_started_again))

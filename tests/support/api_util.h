@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of tests/api share: a main, waits on conditions, members that
+ * What the tests of tests/api share: waits on conditions, members that
  * stay until they are let go, joins that run on a thread of their own, and a
  * clock that only the test moves.
  *
@@ -147,30 +147,6 @@ is_ok(evc_status st)
 	} while (0)
 
 #define CHILD_REFUSED(call) CHILD((call) == -EVC_FAILED_PRECONDITION)
-
-/* The main of a test program of one suite. */
-#define API_MAIN(name, ...) \
-	int main(void) \
-	{ \
-		const TTest *const tests_[] = { __VA_ARGS__ }; \
-		return api_run((name), tests_, \
-			       sizeof(tests_) / sizeof(tests_[0])); \
-	}
-
-static inline int
-api_run(const char *name, const TTest *const *tests, size_t n)
-{
-	Suite *suite = suite_create(name);
-	TCase *tcase;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		tcase = tcase_create(tests[i]->name);
-		tcase_add_test(tcase, tests[i]);
-		suite_add_tcase(suite, tcase);
-	}
-	return run_suite(suite);
-}
 
 static inline int
 own_tid(void)

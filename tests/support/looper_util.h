@@ -366,11 +366,6 @@ run_saw(const struct looper *l, int n, uint64_t missed, double late)
 
 /* ---- a suite of tests that run at some places ---- */
 
-struct place_test {
-	const TTest *test;
-	int from, to;
-};
-
 #define EACH_PLACE(name) \
 	{ \
 		name, AT_HOME, N_PLACES \
@@ -385,26 +380,6 @@ struct place_test {
 		name, ON_THREAD, N_PLACES \
 	}
 
-#define PLACES_MAIN(name, ...) \
-	int main(void) \
-	{ \
-		const struct place_test tests_[] = { __VA_ARGS__ }; \
-		return places_run((name), tests_, \
-				  sizeof(tests_) / sizeof(tests_[0])); \
-	}
-
-static inline int
-places_run(const char *name, const struct place_test *tests, size_t n)
-{
-	Suite *suite = suite_create(name);
-	TCase *tcase = tcase_create(name);
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		tcase_add_loop_test(tcase, tests[i].test, tests[i].from,
-				    tests[i].to);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
-}
+#define PLACES_MAIN(name, ...) T_MAIN(name, NULL, NULL, __VA_ARGS__)
 
 #endif

@@ -96,7 +96,7 @@ rs_is_missing(const char *test)
 		const TTest *const tests_[] = { __VA_ARGS__ }; \
 		if (rs_is_missing(name)) \
 			return 77; \
-		return api_run((name), tests_, \
+		return api_run((name), NULL, NULL, tests_, \
 			       sizeof(tests_) / sizeof(tests_[0])); \
 	}
 

@@ -437,3 +437,36 @@ run_suite(Suite *s)
 	srunner_free(sr);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+int
+t_run(const char *name, void (*set_up)(void), void (*tear_down)(void),
+      const struct t_test *tests, size_t n)
+{
+	Suite *suite = suite_create(name);
+	TCase *tcase = tcase_create(name);
+	size_t i;
+
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	for (i = 0; i < n; i++)
+		tcase_add_loop_test(tcase, tests[i].test, tests[i].from,
+				    tests[i].to);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
+
+int
+api_run(const char *name, void (*set_up)(void), void (*tear_down)(void),
+	const TTest *const *tests, size_t n)
+{
+	Suite *suite = suite_create(name);
+	TCase *tcase;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		tcase = tcase_create(tests[i]->name);
+		tcase_add_checked_fixture(tcase, set_up, tear_down);
+		tcase_add_test(tcase, tests[i]);
+		suite_add_tcase(suite, tcase);
+	}
+	return run_suite(suite);
+}

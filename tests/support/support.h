@@ -150,6 +150,51 @@ t_is_wanted(const TTest *test);
 			_tcase_add_test((tc), (test), 0, 0, (from), (to)); \
 	} while (0)
 
+/* A test of a program, and the numbers that it runs with: _i is from, and less
+   than to. */
+struct t_test {
+	const TTest *test;
+	int from, to;
+};
+
+#define T_ONCE(test) \
+	{ \
+		(test), 0, 1 \
+	}
+#define T_TIMES(test, n) \
+	{ \
+		(test), 0, (int)(n) \
+	}
+
+/* Run those tests, each after set_up and before tear_down (NULL: none); the
+   result is main's exit status. */
+int
+t_run(const char *name, void (*set_up)(void), void (*tear_down)(void),
+      const struct t_test *tests, size_t n);
+
+/* The main of a program of one suite; tests: T_ONCE(test), T_TIMES(test, n). */
+#define T_MAIN(name, set_up, tear_down, ...) \
+	int main(void) \
+	{ \
+		const struct t_test tests_[] = { __VA_ARGS__ }; \
+		return t_run((name), (set_up), (tear_down), tests_, \
+			     sizeof(tests_) / sizeof(tests_[0])); \
+	}
+
+/* The same for tests that run once: their names alone. */
+int
+api_run(const char *name, void (*set_up)(void), void (*tear_down)(void),
+	const TTest *const *tests, size_t n);
+
+#define API_MAIN_WITH(name, set_up, tear_down, ...) \
+	int main(void) \
+	{ \
+		const TTest *const tests_[] = { __VA_ARGS__ }; \
+		return api_run((name), (set_up), (tear_down), tests_, \
+			       sizeof(tests_) / sizeof(tests_[0])); \
+	}
+#define API_MAIN(name, ...) API_MAIN_WITH(name, NULL, NULL, __VA_ARGS__)
+
 /* For a program at whose end a coordinator lives on, as the one of the process's
    registry does.  Its helper may be a second one: a thread that has taken over
    from one that a loaded machine has held up.  The first one has ended, nobody

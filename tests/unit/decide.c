@@ -439,13 +439,4 @@ START_TEST(J1_thousand_histories_against_a_model)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("decide");
-	TCase *t = tcase_create("decide");
-
-	tcase_add_test(t, J1_thousand_histories_against_a_model);
-	suite_add_tcase(s, t);
-	return run_suite(s);
-}
+API_MAIN("decide", J1_thousand_histories_against_a_model)

@@ -356,30 +356,17 @@ START_TEST(a_wait_between_probes_ends_at_the_deadline)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("decide_cases");
-	TCase *t = tcase_create("decide_cases");
-
-	tcase_add_test(t, nothing_alive_is_the_end_with_and_without_a_stop);
-	tcase_add_test(t, before_a_stop_there_is_no_deadline);
-	tcase_add_test(t, a_run_decides_nothing_before_its_stop);
-	tcase_add_test(t, grace_counts_from_the_later_of_stop_and_start);
-	tcase_add_test(t, no_grace_and_next_to_none_end_at_once);
-	tcase_add_test(t, an_endless_grace_is_never_over);
-	tcase_add_test(t, a_second_signal_cuts_the_grace);
-	tcase_add_test(t, an_own_grace_shortens_and_never_lengthens);
-	tcase_add_test(t, a_budget_counts_from_the_stop_alone_and_only_shortens);
-	tcase_add_test(t, progress_and_vetoes_move_the_end_up_to_the_hard_one);
-	tcase_add_test(
-		t,
-		a_second_signal_and_the_end_from_above_overrule_what_moves_the_end);
-	tcase_add_test(t, only_background_left_asks_for_the_stop_once);
-	tcase_add_test(t, who_rings_is_never_probed);
-	tcase_add_test(t, probes_come_at_once_then_after_1_2_4_to_25_ms);
-	tcase_add_test(t, probing_begins_anew_for_a_new_member);
-	tcase_add_test(t, a_wait_between_probes_ends_at_the_deadline);
-	suite_add_tcase(s, t);
-	return run_suite(s);
-}
+API_MAIN("decide_cases", nothing_alive_is_the_end_with_and_without_a_stop,
+	 before_a_stop_there_is_no_deadline,
+	 a_run_decides_nothing_before_its_stop,
+	 grace_counts_from_the_later_of_stop_and_start,
+	 no_grace_and_next_to_none_end_at_once, an_endless_grace_is_never_over,
+	 a_second_signal_cuts_the_grace,
+	 an_own_grace_shortens_and_never_lengthens,
+	 a_budget_counts_from_the_stop_alone_and_only_shortens,
+	 progress_and_vetoes_move_the_end_up_to_the_hard_one,
+	 a_second_signal_and_the_end_from_above_overrule_what_moves_the_end,
+	 only_background_left_asks_for_the_stop_once, who_rings_is_never_probed,
+	 probes_come_at_once_then_after_1_2_4_to_25_ms,
+	 probing_begins_anew_for_a_new_member,
+	 a_wait_between_probes_ends_at_the_deadline)

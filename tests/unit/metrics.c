@@ -350,26 +350,15 @@ START_TEST(without_memory_a_put_is_refused_and_nothing_is_half)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("metrics");
-	TCase *t = tcase_create("metrics");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, a_buffer_that_is_used_again_is_another_name);
-	tcase_add_test(t, the_same_text_in_many_places_is_one_name);
-	tcase_add_test(t, a_count_may_come_later_and_a_counter_may_be_put);
-	tcase_add_loop_test(t, the_last_places_are_for_the_time_of_runs, 0, 2);
-	tcase_add_loop_test(t, what_is_no_name_is_refused, 0, 2);
-	tcase_add_test(t, a_thread_puts_into_the_tally_it_has_entered);
-	tcase_add_loop_test(t, nothing_is_lost, 0, 2);
-	tcase_add_loop_test(t, a_reset_beside_puts_keeps_no_half, 0, 2);
-	tcase_add_loop_test(
-		t, a_tally_that_is_taken_up_anew_counts_nothing_of_before, 0,
-		TALLY_CHUNK + 1);
-	tcase_add_test(t,
-		       without_memory_a_put_is_refused_and_nothing_is_half);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("metrics", set_up, tear_down,
+       T_ONCE(a_buffer_that_is_used_again_is_another_name),
+       T_ONCE(the_same_text_in_many_places_is_one_name),
+       T_ONCE(a_count_may_come_later_and_a_counter_may_be_put),
+       T_TIMES(the_last_places_are_for_the_time_of_runs, 2),
+       T_TIMES(what_is_no_name_is_refused, 2),
+       T_ONCE(a_thread_puts_into_the_tally_it_has_entered),
+       T_TIMES(nothing_is_lost, 2),
+       T_TIMES(a_reset_beside_puts_keeps_no_half, 2),
+       T_TIMES(a_tally_that_is_taken_up_anew_counts_nothing_of_before,
+	       TALLY_CHUNK + 1),
+       T_ONCE(without_memory_a_put_is_refused_and_nothing_is_half))

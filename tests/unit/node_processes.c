@@ -775,6 +775,6 @@ main(void)
 		return be_worker();
 	if (getenv("TEST_NODE") != NULL)
 		be_node();
-	return api_run("node_processes", tests,
+	return api_run("node_processes", NULL, NULL, tests,
 		       sizeof(tests) / sizeof(tests[0]));
 }

@@ -526,21 +526,11 @@ START_TEST(random_histories_beside_a_model)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("per_worker");
-	TCase *tc = tcase_create("per_worker");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, each_worker_sees_all_in_their_order);
-	tcase_add_test(tc, a_drop_is_seen_by_all_that_live_and_then_goes);
-	tcase_add_test(tc, what_nobody_has_seen_just_goes);
-	tcase_add_test(tc, an_iterator_is_dropped_before_its_dataset);
-	tcase_add_test(tc, a_worker_that_is_gone_holds_nothing_up);
-	tcase_add_test(tc, who_is_busy_keeps_nothing_that_it_was_never_given);
-	tcase_add_test(tc, after_the_engine_has_left_nobody_is_woken);
-	tcase_add_test(tc, random_histories_beside_a_model);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
-}
+API_MAIN_WITH("per_worker", setup, NULL, each_worker_sees_all_in_their_order,
+	      a_drop_is_seen_by_all_that_live_and_then_goes,
+	      what_nobody_has_seen_just_goes,
+	      an_iterator_is_dropped_before_its_dataset,
+	      a_worker_that_is_gone_holds_nothing_up,
+	      who_is_busy_keeps_nothing_that_it_was_never_given,
+	      after_the_engine_has_left_nobody_is_woken,
+	      random_histories_beside_a_model)

@@ -289,21 +289,11 @@ START_TEST(a_hundred_thousand_histories_beside_a_model)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("restart");
-	TCase *t = tcase_create("restart");
-
-	tcase_add_loop_test(
-		t, pauses_double_up_to_the_most_and_then_it_is_given_up, 0,
-		sizeof table / sizeof table[0]);
-	tcase_add_test(
-		t, a_worker_that_ran_for_the_most_begins_with_the_first_pause);
-	tcase_add_test(t, each_worker_has_its_pauses_and_all_of_them_one_window);
-	tcase_add_test(t, what_is_no_time_or_no_part_is_refused);
-	tcase_add_test(t, restarts_that_cannot_be_counted_are_too_many);
-	tcase_add_test(t, a_hundred_thousand_histories_beside_a_model);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("restart", NULL, NULL,
+       T_TIMES(pauses_double_up_to_the_most_and_then_it_is_given_up,
+	       sizeof table / sizeof table[0]),
+       T_ONCE(a_worker_that_ran_for_the_most_begins_with_the_first_pause),
+       T_ONCE(each_worker_has_its_pauses_and_all_of_them_one_window),
+       T_ONCE(what_is_no_time_or_no_part_is_refused),
+       T_ONCE(restarts_that_cannot_be_counted_are_too_many),
+       T_ONCE(a_hundred_thousand_histories_beside_a_model))

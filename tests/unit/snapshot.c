@@ -658,36 +658,26 @@ START_TEST(a_folder_may_say_EINVAL)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("snapshot");
-	TCase *tc = tcase_create("snapshot");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, what_was_written_is_read);
-	tcase_add_test(tc, it_is_as_private_as_it_was);
-	tcase_add_test(tc, one_of_another_day_is_read);
-	tcase_add_test(tc, large_and_empty_ones_are_whole);
-	tcase_add_test(tc, a_path_without_a_folder_is_here);
-	tcase_add_test(tc, several_may_write_one_file);
-	tcase_add_test(tc, every_wrong_byte_is_found);
-	tcase_add_test(tc, every_cut_and_every_addition_is_found);
-	tcase_add_test(tc, what_is_lost_is_said);
-	tcase_add_test(tc, what_is_no_file_is_refused);
-	tcase_add_loop_test(tc, a_write_that_fails_has_not_been, 0, N_CALLS);
-	tcase_add_loop_test(tc, a_first_write_that_fails_has_not_been, 0,
-			    N_CALLS);
-	tcase_add_test(tc, a_folder_that_cannot_be_synced_is_said);
-	tcase_add_loop_test(tc, a_crash_at_any_step_loses_nothing, 0, 12);
-	tcase_add_test(tc, no_other_file_is_removed);
-	tcase_add_loop_test(tc, the_last_rename_wins, 0, 4);
-	tcase_add_test(tc, one_that_stood_still_for_long_is_refused);
-	tcase_add_test(tc, a_symbolic_link_is_replaced);
-	tcase_add_loop_test(tc, a_read_that_fails_says_so, 0, 8);
-	tcase_add_loop_test(tc, a_file_that_moves_is_damaged, 0, 2);
-	tcase_add_test(tc, a_signal_is_no_error);
-	tcase_add_test(tc, a_folder_may_say_EINVAL);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
-}
+T_MAIN("snapshot", setup, teardown,
+       T_ONCE(what_was_written_is_read),
+       T_ONCE(it_is_as_private_as_it_was),
+       T_ONCE(one_of_another_day_is_read),
+       T_ONCE(large_and_empty_ones_are_whole),
+       T_ONCE(a_path_without_a_folder_is_here),
+       T_ONCE(several_may_write_one_file),
+       T_ONCE(every_wrong_byte_is_found),
+       T_ONCE(every_cut_and_every_addition_is_found),
+       T_ONCE(what_is_lost_is_said),
+       T_ONCE(what_is_no_file_is_refused),
+       T_TIMES(a_write_that_fails_has_not_been, N_CALLS),
+       T_TIMES(a_first_write_that_fails_has_not_been, N_CALLS),
+       T_ONCE(a_folder_that_cannot_be_synced_is_said),
+       T_TIMES(a_crash_at_any_step_loses_nothing, 12),
+       T_ONCE(no_other_file_is_removed),
+       T_TIMES(the_last_rename_wins, 4),
+       T_ONCE(one_that_stood_still_for_long_is_refused),
+       T_ONCE(a_symbolic_link_is_replaced),
+       T_TIMES(a_read_that_fails_says_so, 8),
+       T_TIMES(a_file_that_moves_is_damaged, 2),
+       T_ONCE(a_signal_is_no_error),
+       T_ONCE(a_folder_may_say_EINVAL))

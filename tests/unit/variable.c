@@ -898,37 +898,26 @@ START_TEST(sums_are_exact_and_commits_are_seen_whole)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("variable");
-	TCase *tc = tcase_create("variable");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, sums_are_integers_while_they_can_be, 0,
-			    sizeof sums / sizeof sums[0]);
-	tcase_add_test(tc, what_is_not_there_is_zero);
-	tcase_add_test(tc, large_integers_are_kept_until_they_are_added_to);
-	tcase_add_test(tc, what_cannot_be_added_changes_nothing);
-	tcase_add_test(tc, names_have_1_to_255_bytes);
-	tcase_add_test(tc, values_are_what_was_set);
-	tcase_add_test(tc, what_is_no_value_is_refused);
-	tcase_add_test(tc, many_names_have_a_value_each);
-	tcase_add_loop_test(tc, numbers_compare_as_numbers, 0,
-			    sizeof pairs / sizeof pairs[0]);
-	tcase_add_test(tc, all_else_compares_by_its_bytes);
-	tcase_add_test(tc, compare_set_knows_what_is_not_there);
-	tcase_add_test(tc, updates_are_made_in_their_order);
-	tcase_add_loop_test(tc, one_that_cannot_be_made_undoes_all_before_it, 0,
-			    7);
-	tcase_add_test(tc, without_memory_nothing_is_made);
-	tcase_add_test(tc, a_table_that_cannot_grow_works_on);
-	tcase_add_test(tc, it_comes_back_as_it_was);
-	tcase_add_test(tc, nothing_comes_back_as_nothing);
-	tcase_add_loop_test(tc, what_is_broken_changes_nothing, 0, 17);
-	tcase_add_test(tc, what_is_cut_changes_nothing);
-	tcase_add_test(tc, without_memory_it_is_not_packed);
-	tcase_add_test(tc, sums_are_exact_and_commits_are_seen_whole);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
-}
+T_MAIN("variable", setup, teardown,
+       T_TIMES(sums_are_integers_while_they_can_be,
+	       sizeof sums / sizeof sums[0]),
+       T_ONCE(what_is_not_there_is_zero),
+       T_ONCE(large_integers_are_kept_until_they_are_added_to),
+       T_ONCE(what_cannot_be_added_changes_nothing),
+       T_ONCE(names_have_1_to_255_bytes),
+       T_ONCE(values_are_what_was_set),
+       T_ONCE(what_is_no_value_is_refused),
+       T_ONCE(many_names_have_a_value_each),
+       T_TIMES(numbers_compare_as_numbers, sizeof pairs / sizeof pairs[0]),
+       T_ONCE(all_else_compares_by_its_bytes),
+       T_ONCE(compare_set_knows_what_is_not_there),
+       T_ONCE(updates_are_made_in_their_order),
+       T_TIMES(one_that_cannot_be_made_undoes_all_before_it, 7),
+       T_ONCE(without_memory_nothing_is_made),
+       T_ONCE(a_table_that_cannot_grow_works_on),
+       T_ONCE(it_comes_back_as_it_was),
+       T_ONCE(nothing_comes_back_as_nothing),
+       T_TIMES(what_is_broken_changes_nothing, 17),
+       T_ONCE(what_is_cut_changes_nothing),
+       T_ONCE(without_memory_it_is_not_packed),
+       T_ONCE(sums_are_exact_and_commits_are_seen_whole))

@@ -382,25 +382,9 @@ START_TEST(ASIDE_a_shutdown_that_hangs_is_left_behind_and_named)
 }
 END_TEST
 
-static Suite *
-blocked_suite(void)
-{
-	Suite *s = suite_create("workers_blocked");
-	TCase *tc = tcase_create("workers_blocked");
-
-	tcase_add_loop_test(tc, what_blocks_is_woken_by_the_stop, 0, N_BLOCKS);
-	tcase_add_test(tc, an_EINTR_of_one_that_was_kicked_is_no_reason);
-	tcase_add_test(tc, who_stays_is_named_with_its_last_checkpoint);
-	tcase_add_test(
-		tc, a_shutdown_that_blocks_is_kicked_when_the_budget_is_over);
-	tcase_add_test(tc,
-		       ASIDE_a_shutdown_that_hangs_is_left_behind_and_named);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(blocked_suite());
-}
+T_MAIN("workers_blocked", NULL, NULL,
+       T_TIMES(what_blocks_is_woken_by_the_stop, N_BLOCKS),
+       T_ONCE(an_EINTR_of_one_that_was_kicked_is_no_reason),
+       T_ONCE(who_stays_is_named_with_its_last_checkpoint),
+       T_ONCE(a_shutdown_that_blocks_is_kicked_when_the_budget_is_over),
+       T_ONCE(ASIDE_a_shutdown_that_hangs_is_left_behind_and_named))

@@ -327,22 +327,8 @@ START_TEST(starts_and_stops_by_many_threads_have_one_order)
 }
 END_TEST
 
-static Suite *
-inside_suite(void)
-{
-	Suite *s = suite_create("workers_inside");
-	TCase *tc = tcase_create("workers_inside");
-
-	tcase_add_loop_test(tc, inside_a_groups_functions_it_is_refused, 0, 3);
-	tcase_add_loop_test(tc, a_callback_of_a_loop_may_start_and_stop, 0, 2);
-	tcase_add_test(tc, who_comes_while_a_start_goes_on_waits_for_it);
-	tcase_add_test(tc, starts_and_stops_by_many_threads_have_one_order);
-	suite_add_tcase(s, tc);
-	return s;
-}
-
-int
-main(void)
-{
-	return run_suite(inside_suite());
-}
+T_MAIN("workers_inside", NULL, NULL,
+       T_TIMES(inside_a_groups_functions_it_is_refused, 3),
+       T_TIMES(a_callback_of_a_loop_may_start_and_stop, 2),
+       T_ONCE(who_comes_while_a_start_goes_on_waits_for_it),
+       T_ONCE(starts_and_stops_by_many_threads_have_one_order))

@@ -85,14 +85,6 @@ START_TEST(overwritten_while_in_flight)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("tasks_wrong");
-	TCase *tc = tcase_create("tasks_wrong");
-
-	tcase_add_test(tc, ended_on_another_thread);
-	tcase_add_loop_test(tc, overwritten_while_in_flight, 0, 6);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
-}
+T_MAIN("tasks_wrong", NULL, NULL,
+       T_ONCE(ended_on_another_thread),
+       T_TIMES(overwritten_while_in_flight, 6))

@@ -377,28 +377,14 @@ START_TEST(in_a_scope_of_a_later_phase_it_waits_for_that_phase)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("cancel_many");
-	TCase *t = tcase_create("cancel_many");
-
-	tcase_add_test(t, nested_ones_are_all_called);
-	tcase_add_test(t, the_pop_of_an_outer_one_pops_the_inner_ones);
-	tcase_add_test(t, stretches_of_two_coordinators_nest_too);
-	tcase_add_loop_test(t, what_a_started_thread_left_is_popped_at_its_end,
-			    0, N_FORGETS);
-	tcase_add_loop_test(
-		t, what_a_registered_thread_left_is_popped_at_its_end, 0,
-		N_FORGETS);
-	tcase_add_test(t,
-		       what_it_left_for_another_coordinator_is_popped_too);
-	tcase_add_test(t, a_jump_out_is_cleaned_up_by_an_outer_pop);
-	tcase_add_test(t, it_stands_for_any_thread);
-	tcase_add_test(
-		t, in_a_scope_the_parents_stop_counts_and_not_the_other_way);
-	tcase_add_test(t,
-		       in_a_scope_of_a_later_phase_it_waits_for_that_phase);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("cancel_many", NULL, NULL,
+       T_ONCE(nested_ones_are_all_called),
+       T_ONCE(the_pop_of_an_outer_one_pops_the_inner_ones),
+       T_ONCE(stretches_of_two_coordinators_nest_too),
+       T_TIMES(what_a_started_thread_left_is_popped_at_its_end, N_FORGETS),
+       T_TIMES(what_a_registered_thread_left_is_popped_at_its_end, N_FORGETS),
+       T_ONCE(what_it_left_for_another_coordinator_is_popped_too),
+       T_ONCE(a_jump_out_is_cleaned_up_by_an_outer_pop),
+       T_ONCE(it_stands_for_any_thread),
+       T_ONCE(in_a_scope_the_parents_stop_counts_and_not_the_other_way),
+       T_ONCE(in_a_scope_of_a_later_phase_it_waits_for_that_phase))

@@ -291,19 +291,10 @@ START_TEST(in_a_guard_and_in_a_run_that_has_returned_it_does_no_harm)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("progress");
-	TCase *t = tcase_create("progress");
-
-	tcase_add_loop_test(t, it_stands_in_the_report, 0, N_SPEAKERS);
-	tcase_add_test(t, each_member_has_its_own);
-	tcase_add_test(t, it_can_be_asked_for);
-	tcase_add_test(t, it_grows_old);
-	tcase_add_test(t, a_thread_that_is_no_member_says_nothing);
-	tcase_add_test(
-		t, in_a_guard_and_in_a_run_that_has_returned_it_does_no_harm);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("progress", NULL, NULL,
+       T_TIMES(it_stands_in_the_report, N_SPEAKERS),
+       T_ONCE(each_member_has_its_own),
+       T_ONCE(it_can_be_asked_for),
+       T_ONCE(it_grows_old),
+       T_ONCE(a_thread_that_is_no_member_says_nothing),
+       T_ONCE(in_a_guard_and_in_a_run_that_has_returned_it_does_no_harm))

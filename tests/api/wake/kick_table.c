@@ -322,22 +322,18 @@ START_TEST(waitpid_of_a_child)
 }
 END_TEST
 
-int
-main(void)
-{
-	const TTest *const rows[] = {
-		read_of_a_pipe, write_to_a_full_pipe, poll_of_a_pipe,
-		epoll_wait_of_a_pipe, accept_of_tcp, recv_of_tcp, recv_of_udp,
-		recvmmsg_of_udp, recv_of_unix, sem_wait_of_nobody,
-		nanosleep_for_long, flock_of_a_locked_file, open_of_a_fifo,
-		waitpid_of_a_child
-	};
-	Suite *suite = suite_create("kick_table");
-	TCase *tcase = tcase_create("kick_table");
-	size_t i;
-
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		tcase_add_loop_test(tcase, rows[i], 0, N_KINDS);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
-}
+T_MAIN("kick_table", NULL, NULL,
+       T_TIMES(read_of_a_pipe, N_KINDS),
+       T_TIMES(write_to_a_full_pipe, N_KINDS),
+       T_TIMES(poll_of_a_pipe, N_KINDS),
+       T_TIMES(epoll_wait_of_a_pipe, N_KINDS),
+       T_TIMES(accept_of_tcp, N_KINDS),
+       T_TIMES(recv_of_tcp, N_KINDS),
+       T_TIMES(recv_of_udp, N_KINDS),
+       T_TIMES(recvmmsg_of_udp, N_KINDS),
+       T_TIMES(recv_of_unix, N_KINDS),
+       T_TIMES(sem_wait_of_nobody, N_KINDS),
+       T_TIMES(nanosleep_for_long, N_KINDS),
+       T_TIMES(flock_of_a_locked_file, N_KINDS),
+       T_TIMES(open_of_a_fifo, N_KINDS),
+       T_TIMES(waitpid_of_a_child, N_KINDS))

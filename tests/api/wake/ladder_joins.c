@@ -71,16 +71,7 @@ START_TEST(the_budget_of_the_root_ends_what_lives_below)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("ladder_joins");
-	TCase *t = tcase_create("ladder_joins");
-
-	tcase_add_loop_test(t, the_budget_ends_every_join, 0, N_WAYS);
-	tcase_add_loop_test(t, more_time_holds_for_every_join, 0, N_WAYS);
-	tcase_add_loop_test(t, the_budget_of_the_root_ends_what_lives_below, 0,
-			    N_WAYS);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("ladder_joins", NULL, NULL,
+       T_TIMES(the_budget_ends_every_join, N_WAYS),
+       T_TIMES(more_time_holds_for_every_join, N_WAYS),
+       T_TIMES(the_budget_of_the_root_ends_what_lives_below, N_WAYS))

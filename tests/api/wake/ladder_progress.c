@@ -370,26 +370,17 @@ START_TEST(a_second_signal_overrules_a_veto)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("ladder_progress");
-	TCase *t = tcase_create("ladder_progress");
-
-	tcase_add_loop_test(t, progress_extends_the_stop, 0, 4);
-	tcase_add_loop_test(t, a_step_outlasts_the_member, 0, 4);
-	tcase_add_loop_test(t, up_to_the_hard_end, 0, 4);
-	tcase_add_loop_test(t, a_step_outlasts_the_callback, 0, 2);
-	tcase_add_loop_test(t, progress_in_a_scope_extends_the_stop_above, 0,
-			    2);
-	tcase_add_test(t, one_word_is_one_step);
-	tcase_add_test(t, without_progress_nothing_is_extended);
-	tcase_add_test(t, a_word_before_the_stop_is_no_progress);
-	tcase_add_test(t, without_a_step_progress_extends_nothing);
-	tcase_add_test(t, without_a_hard_end_progress_extends_nothing);
-	tcase_add_test(t, progress_extends_the_grace);
-	tcase_add_test(t, a_second_signal_ends_what_progress_extended);
-	tcase_add_test(t, a_second_signal_overrules_a_veto);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("ladder_progress", NULL, NULL,
+       T_TIMES(progress_extends_the_stop, 4),
+       T_TIMES(a_step_outlasts_the_member, 4),
+       T_TIMES(up_to_the_hard_end, 4),
+       T_TIMES(a_step_outlasts_the_callback, 2),
+       T_TIMES(progress_in_a_scope_extends_the_stop_above, 2),
+       T_ONCE(one_word_is_one_step),
+       T_ONCE(without_progress_nothing_is_extended),
+       T_ONCE(a_word_before_the_stop_is_no_progress),
+       T_ONCE(without_a_step_progress_extends_nothing),
+       T_ONCE(without_a_hard_end_progress_extends_nothing),
+       T_ONCE(progress_extends_the_grace),
+       T_ONCE(a_second_signal_ends_what_progress_extended),
+       T_ONCE(a_second_signal_overrules_a_veto))

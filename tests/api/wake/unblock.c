@@ -350,22 +350,13 @@ START_TEST(a_stop_of_the_parent_unblocks_what_is_below)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("unblock");
-	TCase *t = tcase_create("unblock");
-
-	tcase_add_loop_test(t, it_is_called_until_the_member_has_ended, 0,
-			    N_MEMBERS);
-	tcase_add_test(t, it_is_called_for_a_looper_on_a_loop);
-	tcase_add_test(t, it_is_called_for_a_loop_thread);
-	tcase_add_test(t, it_is_not_called_after_a_removal);
-	tcase_add_test(t, a_member_that_begins_after_the_stop_is_unblocked_too);
-	tcase_add_test(t, each_stop_begins_anew);
-	tcase_add_test(t, a_stop_of_the_parent_unblocks_what_is_below);
-	tcase_add_test(t, it_is_called_for_a_stop_hook);
-	tcase_add_test(t, it_is_called_for_a_child_process);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("unblock", NULL, NULL,
+       T_TIMES(it_is_called_until_the_member_has_ended, N_MEMBERS),
+       T_ONCE(it_is_called_for_a_looper_on_a_loop),
+       T_ONCE(it_is_called_for_a_loop_thread),
+       T_ONCE(it_is_not_called_after_a_removal),
+       T_ONCE(a_member_that_begins_after_the_stop_is_unblocked_too),
+       T_ONCE(each_stop_begins_anew),
+       T_ONCE(a_stop_of_the_parent_unblocks_what_is_below),
+       T_ONCE(it_is_called_for_a_stop_hook),
+       T_ONCE(it_is_called_for_a_child_process))

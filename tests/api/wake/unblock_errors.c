@@ -104,17 +104,7 @@ START_TEST(an_error_of_being_unblocked_is_clean_and_of_nobody_else)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("unblock_errors");
-	TCase *t = tcase_create("unblock_errors");
-
-	tcase_add_loop_test(t, an_error_of_being_kicked_is_clean, 0, N_KINDS);
-	tcase_add_loop_test(t, another_error_of_one_that_was_kicked_is_an_error,
-			    0, N_KINDS);
-	tcase_add_test(t,
-		       an_error_of_being_unblocked_is_clean_and_of_nobody_else);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("unblock_errors", NULL, NULL,
+       T_TIMES(an_error_of_being_kicked_is_clean, N_KINDS),
+       T_TIMES(another_error_of_one_that_was_kicked_is_an_error, N_KINDS),
+       T_ONCE(an_error_of_being_unblocked_is_clean_and_of_nobody_else))

@@ -315,21 +315,13 @@ START_TEST(in_its_loop_and_on_another_thread_it_is_refused)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("abandon_loops");
-	TCase *t = tcase_create("abandon_loops");
-
-	tcase_add_test(t, a_thread_in_a_scope);
-	tcase_add_loop_test(t, one_in_a_scope_and_one_above_it, 0, 2);
-	tcase_add_test(t, scopes_with_nobody_in_them_go_too);
-	tcase_add_test(t, a_home_loop_is_let_go);
-	tcase_add_test(t, a_runner_of_a_home_loop);
-	tcase_add_test(t, a_home_loop_may_run_on);
-	tcase_add_test(t, a_loop_thread_that_sits_in_a_callback);
-	tcase_add_test(t, a_looper_on_the_loop_of_another_thread);
-	tcase_add_test(t, in_its_loop_and_on_another_thread_it_is_refused);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("abandon_loops", NULL, NULL,
+       T_ONCE(a_thread_in_a_scope),
+       T_TIMES(one_in_a_scope_and_one_above_it, 2),
+       T_ONCE(scopes_with_nobody_in_them_go_too),
+       T_ONCE(a_home_loop_is_let_go),
+       T_ONCE(a_runner_of_a_home_loop),
+       T_ONCE(a_home_loop_may_run_on),
+       T_ONCE(a_loop_thread_that_sits_in_a_callback),
+       T_ONCE(a_looper_on_the_loop_of_another_thread),
+       T_ONCE(in_its_loop_and_on_another_thread_it_is_refused))

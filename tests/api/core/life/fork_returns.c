@@ -681,37 +681,29 @@ START_TEST(from_a_cancel_hook)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("fork_returns");
-	TCase *tc = tcase_create("fork_returns");
-
-	tcase_add_test(tc, from_a_watcher_of_the_application);
-	tcase_add_test(tc, from_a_post);
-	tcase_add_test(tc, from_a_looper);
-	tcase_add_test(tc, from_the_stop_of_a_looper);
-	tcase_add_test(tc, from_a_stop_hook);
-	tcase_add_test(tc, from_on_stop_of_a_task);
-	tcase_add_test(tc, from_the_answer_of_a_join);
-	tcase_add_test(tc, from_ended_of_a_scope);
-	tcase_add_test(tc, from_the_watch_of_a_queue);
-	tcase_add_test(tc, from_the_end_of_a_job);
-	tcase_add_loop_test(tc, of_evc_join_and_evc_reactor_run, 0, 2);
-	tcase_add_test(tc, from_a_thread);
-	tcase_add_test(tc, from_a_thread_by_pthread_exit);
-	tcase_add_test(tc, from_a_guard);
-	tcase_add_test(tc, from_a_looper_with_a_thread);
-	tcase_add_test(tc, from_a_worker);
-	tcase_add_test(tc, from_a_job);
-	tcase_add_test(tc, from_a_feeder);
-	tcase_add_test(tc, from_evc_call);
-	tcase_add_loop_test(tc, from_a_loop_with_a_thread, 0, 2);
-	tcase_add_test(tc, from_a_foreign_stop);
-	tcase_add_test(tc, from_the_join_of_a_runner);
-	tcase_add_test(tc, from_a_hook_without_a_loop);
-	tcase_add_test(tc, from_ended_without_a_loop);
-	tcase_add_test(tc, from_a_cancel_hook);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
-}
+T_MAIN("fork_returns", NULL, NULL,
+       T_ONCE(from_a_watcher_of_the_application),
+       T_ONCE(from_a_post),
+       T_ONCE(from_a_looper),
+       T_ONCE(from_the_stop_of_a_looper),
+       T_ONCE(from_a_stop_hook),
+       T_ONCE(from_on_stop_of_a_task),
+       T_ONCE(from_the_answer_of_a_join),
+       T_ONCE(from_ended_of_a_scope),
+       T_ONCE(from_the_watch_of_a_queue),
+       T_ONCE(from_the_end_of_a_job),
+       T_TIMES(of_evc_join_and_evc_reactor_run, 2),
+       T_ONCE(from_a_thread),
+       T_ONCE(from_a_thread_by_pthread_exit),
+       T_ONCE(from_a_guard),
+       T_ONCE(from_a_looper_with_a_thread),
+       T_ONCE(from_a_worker),
+       T_ONCE(from_a_job),
+       T_ONCE(from_a_feeder),
+       T_ONCE(from_evc_call),
+       T_TIMES(from_a_loop_with_a_thread, 2),
+       T_ONCE(from_a_foreign_stop),
+       T_ONCE(from_the_join_of_a_runner),
+       T_ONCE(from_a_hook_without_a_loop),
+       T_ONCE(from_ended_without_a_loop),
+       T_ONCE(from_a_cancel_hook))

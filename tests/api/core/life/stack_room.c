@@ -94,13 +94,5 @@ START_TEST(a_report_does_no_harm)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("stack_room");
-	TCase *t = tcase_create("stack_room");
-
-	tcase_add_loop_test(t, a_report_does_no_harm, 0, N_LEFTS);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("stack_room", NULL, NULL,
+       T_TIMES(a_report_does_no_harm, N_LEFTS))

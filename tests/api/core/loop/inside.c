@@ -473,19 +473,7 @@ START_TEST(a_layer_can_ask)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("inside");
-	TCase *tc = tcase_create("each_wait_in_each_place");
-
-	tcase_add_loop_test(tc, each_wait_in_each_place, 0, N_ROWS * N_PLACES);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("a_wait_for_the_stop_answers_at_once");
-	tcase_add_test(tc, a_wait_for_the_stop_answers_at_once);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("a_layer_can_ask");
-	tcase_add_test(tc, a_layer_can_ask);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
-}
+T_MAIN("inside", NULL, NULL,
+       T_TIMES(each_wait_in_each_place, N_ROWS * N_PLACES),
+       T_ONCE(a_wait_for_the_stop_answers_at_once),
+       T_ONCE(a_layer_can_ask))

@@ -189,16 +189,8 @@ START_TEST(a_task_that_does_not_end_on_the_joiners_loop)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("misbehave_loops");
-	TCase *t = tcase_create("misbehave_loops");
-
-	tcase_add_loop_test(t, a_callback_that_does_not_return, 0, N_PLACES);
-	tcase_add_test(t, a_loop_that_turns_is_not_called_silent);
-	tcase_add_test(t, a_hook_on_the_helper_thread_that_does_not_return);
-	tcase_add_test(t, a_task_that_does_not_end_on_the_joiners_loop);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("misbehave_loops", NULL, NULL,
+       T_TIMES(a_callback_that_does_not_return, N_PLACES),
+       T_ONCE(a_loop_that_turns_is_not_called_silent),
+       T_ONCE(a_hook_on_the_helper_thread_that_does_not_return),
+       T_ONCE(a_task_that_does_not_end_on_the_joiners_loop))

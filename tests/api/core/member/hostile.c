@@ -33,6 +33,8 @@ static const char *const hostile[] = {
 	"a long one for a group \xe2\x82\xac",
 };
 
+enum { N_HOSTILE = sizeof(hostile) / sizeof(hostile[0]) };
+
 static const char *name;
 
 /* ---- what well-formed is ---- */
@@ -444,18 +446,9 @@ START_TEST(what_is_cut_is_cut_between_letters)
 }
 END_TEST
 
-int
-main(void)
-{
-	const int n = (int)(sizeof(hostile) / sizeof(hostile[0]));
-	Suite *suite = suite_create("hostile");
-	TCase *tc = tcase_create("hostile");
-
-	tcase_add_loop_test(tc, of_a_coordinator, 0, n);
-	tcase_add_loop_test(tc, of_a_registry, 0, n);
-	tcase_add_loop_test(tc, of_the_log_on_standard_error, 0, n);
-	tcase_add_test(tc, a_refusal_may_say_what_was_refused_before);
-	tcase_add_test(tc, what_is_cut_is_cut_between_letters);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
-}
+T_MAIN("hostile", NULL, NULL,
+       T_TIMES(of_a_coordinator, N_HOSTILE),
+       T_TIMES(of_a_registry, N_HOSTILE),
+       T_TIMES(of_the_log_on_standard_error, N_HOSTILE),
+       T_ONCE(a_refusal_may_say_what_was_refused_before),
+       T_ONCE(what_is_cut_is_cut_between_letters))

@@ -363,21 +363,11 @@ START_TEST(one_that_jumps_out_of_a_guard)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *suite = suite_create("misbehave");
-	TCase *t = tcase_create("misbehave");
-
-	tcase_add_loop_test(t, one_that_spins_with_all_signals_blocked, 0,
-			    A_GUARD);
-	tcase_add_loop_test(t, one_that_sleeps_in_D_state, 0, A_GUARD);
-	tcase_add_loop_test(t, one_that_holds_a_lock_that_others_need, 0,
-			    A_GUARD);
-	tcase_add_test(t, one_that_dies_raw_while_others_wait);
-	tcase_add_test(t, one_that_dies_raw_in_a_stretch);
-	tcase_add_test(t, one_that_jumps_out_of_a_stretch);
-	tcase_add_test(t, one_that_jumps_out_of_a_guard);
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
-}
+T_MAIN("misbehave", NULL, NULL,
+       T_TIMES(one_that_spins_with_all_signals_blocked, A_GUARD),
+       T_TIMES(one_that_sleeps_in_D_state, A_GUARD),
+       T_TIMES(one_that_holds_a_lock_that_others_need, A_GUARD),
+       T_ONCE(one_that_dies_raw_while_others_wait),
+       T_ONCE(one_that_dies_raw_in_a_stretch),
+       T_ONCE(one_that_jumps_out_of_a_stretch),
+       T_ONCE(one_that_jumps_out_of_a_guard))

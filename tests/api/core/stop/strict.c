@@ -404,18 +404,8 @@ START_TEST(a_layer_can_say_so)
 }
 END_TEST
 
-int
-main(void)
-{
-	Suite *s = suite_create("strict");
-	TCase *tc = tcase_create("each_refusal_is_one_error");
-
-	tcase_add_loop_test(tc, each_refusal_is_one_error, 0, N_ROWS);
-	suite_add_tcase(s, tc);
-	tc = tcase_create("rest");
-	tcase_add_test(tc, a_stop_is_no_error);
-	tcase_add_test(tc, each_call_counts);
-	tcase_add_test(tc, a_layer_can_say_so);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
-}
+T_MAIN("strict", NULL, NULL,
+       T_TIMES(each_refusal_is_one_error, N_ROWS),
+       T_ONCE(a_stop_is_no_error),
+       T_ONCE(each_call_counts),
+       T_ONCE(a_layer_can_say_so))
