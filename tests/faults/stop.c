@@ -5,38 +5,29 @@
  */
 #include "faults.h"
 
+#include "../support/far_util.h"
+
 #include <sys/resource.h>
 
 /* ---- everybody who may be told of a stop ---- */
 
 struct listeners {
-	struct ev_loop *loop;
 	evc_coord *c;
 	struct waiter waiter[2];
 	struct joiner joiner;
-	pthread_t loop_thread;
-	atomic_int attached, on_loop, on_helper, ran;
-	evc_status run;
+	struct far far;
+	atomic_int on_loop, on_helper;
 	int fd;
 };
 
-static void *
-loop_main(void *arg)
+static evc_status
+hook_on_loop(evc_reactor *r, void *arg)
 {
 	struct listeners *l = arg;
-	evc_reactor *r;
-	evc_member_opts o = { 0 };
+	evc_member_opts o = { .reactor = r };
 
-	l->run = evc_reactor_attach(l->c, "loop", l->loop, &r);
-	o.reactor = r;
-	if (l->run == 0)
-		l->run = evc_on_stop(l->c, "on loop", count_hook, &l->on_loop,
-				     &o, NULL);
-	atomic_store(&l->attached, 1);
-	if (l->run == 0)
-		l->run = evc_reactor_run(r);
-	atomic_store(&l->ran, 1);
-	return NULL;
+	return evc_on_stop(l->far.c, "on loop", count_hook, &l->on_loop, &o,
+			   NULL);
 }
 
 static void
@@ -47,9 +38,8 @@ listen_all(struct listeners *l)
 	memset(l, 0, sizeof *l);
 	seam_reset();
 	l->c = new_coord(NULL);
-	l->loop = ev_loop_new(EVFLAG_AUTO);
-	l->loop_thread = spawn(loop_main, l);
-	UNTIL(atomic_load(&l->attached));
+	l->far = (struct far){ .c = l->c, .begin = hook_on_loop, .arg = l };
+	far_begin(&l->far);
 	OK(evc_on_stop(l->c, "on helper", count_hook, &l->on_helper, NULL,
 		       NULL));
 	OK(evc_thread_start(l->c, "member", obey, NULL, NULL, NULL));
@@ -78,12 +68,10 @@ all_told(struct listeners *l)
 	}
 	(void)join_end(&l->joiner);
 	ck_assert_uint_eq(l->joiner.v.n_stragglers, 0);
-	ck_assert_int_eq(pthread_join(l->loop_thread, NULL), 0);
-	OK(l->run);
+	far_end(&l->far);
 	ck_assert_int_eq(l->on_loop, 1);
 	ck_assert_int_eq(l->on_helper, 1);
 	OK(evc_free(l->c));
-	ev_loop_destroy(l->loop);
 }
 
 /* ---- exhaustion ---- */

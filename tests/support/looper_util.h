@@ -12,9 +12,7 @@
 #ifndef TESTS_SUPPORT_LOOPER_UTIL_H
 #define TESTS_SUPPORT_LOOPER_UTIL_H
 
-#include "api_util.h"
-
-#include <ev.h>
+#include "far_util.h"
 
 /* A whole number of nanoseconds and of binary digits: sums are exact. */
 #define INTERVAL    (1.0 / 128)
@@ -29,11 +27,7 @@ struct rig {
 	int place;
 	evc_coord *c;
 	struct ev_loop *home; /* AT_HOME: turned by the test itself */
-	pthread_t far_thread; /* FAR_AWAY */
-	_Atomic(evc_reactor *) far;
-	evc_status far_status;
-	char far_error[200];
-	atomic_int far_tid;
+	struct far far; /* FAR_AWAY */
 	int threads, fds;
 };
 
@@ -129,40 +123,6 @@ looper_stop(evc_coord *c, void *arg)
 
 /* ---- the three places ---- */
 
-static MAYBE_UNUSED void *
-far_main(void *arg)
-{
-	struct rig *r = arg;
-	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-	evc_reactor *far = NULL;
-
-	r->far_status = evc_reactor_attach(r->c, "far", loop, &far);
-	atomic_store(&r->far_tid, own_tid());
-	atomic_store(&r->far, far);
-	if (r->far_status == 0)
-		r->far_status = evc_reactor_run(far);
-	snprintf(r->far_error, sizeof(r->far_error), "%s", evc_last_error());
-	ev_loop_destroy(loop);
-	return NULL;
-}
-
-/* The loop is destroyed at the stop: a new round needs a new one. */
-static MAYBE_UNUSED void
-far_begin(struct rig *r)
-{
-	atomic_store(&r->far, NULL);
-	OK(pthread_create(&r->far_thread, NULL, far_main, r));
-	UNTIL(atomic_load(&r->far) != NULL);
-}
-
-static MAYBE_UNUSED void
-far_end(struct rig *r)
-{
-	OK(pthread_join(r->far_thread, NULL));
-	ck_assert_msg(r->far_status == 0, "evc_reactor_run: %d, %s",
-		      r->far_status, r->far_error);
-}
-
 static MAYBE_UNUSED void
 rig_begin(struct rig *r, int place, const evc_config *cfg)
 {
@@ -172,9 +132,9 @@ rig_begin(struct rig *r, int place, const evc_config *cfg)
 	r->place = place;
 	if (place == AT_HOME)
 		r->home = ev_loop_new(EVFLAG_AUTO);
-	r->c = new_coord_with(r->home, cfg);
+	r->far.c = r->c = new_coord_with(r->home, cfg);
 	if (place == FAR_AWAY)
-		far_begin(r);
+		far_begin(&r->far);
 }
 
 static const evc_config scripted_config MAYBE_UNUSED = {
@@ -252,7 +212,7 @@ rig_end(struct rig *r)
 {
 	ck_assert_int_ge(rig_stop(r, NULL), 0);
 	if (r->place == FAR_AWAY)
-		far_end(r);
+		far_end(&r->far);
 	ck_assert_msg(evc_free(r->c) == 0, "evc_free: %s", evc_last_error());
 	if (r->home != NULL)
 		ev_loop_destroy(r->home);
@@ -277,7 +237,7 @@ rig_opts(struct rig *r, const evc_member_opts *o)
 	if (r->place == ON_THREAD)
 		opts.flags |= EVC_OWN_THREAD;
 	if (r->place == FAR_AWAY)
-		opts.reactor = atomic_load(&r->far);
+		opts.reactor = atomic_load(&r->far.r);
 	opts.start = looper_start;
 	opts.stop = looper_stop;
 	return opts;

@@ -7,9 +7,7 @@
 #ifndef TESTS_SUPPORT_SCOPE_UTIL_H
 #define TESTS_SUPPORT_SCOPE_UTIL_H
 
-#include "api_util.h"
-
-#include <ev.h>
+#include "far_util.h"
 
 /* A scope whose set-up is not finished. */
 static MAYBE_UNUSED evc_coord *
@@ -80,40 +78,6 @@ turn(struct ev_loop *loop)
 
 	for (i = 0; i < 3 && loop != NULL; i++)
 		ev_run(loop, EVRUN_NOWAIT);
-}
-
-/* A loop of c's on a thread of its own, which is a member of c. */
-struct far {
-	evc_coord *c;
-	_Atomic(evc_reactor *) r;
-	atomic_int tid;
-	evc_status status;
-};
-
-static MAYBE_UNUSED void *
-far_main(void *arg)
-{
-	struct far *f = arg;
-	struct ev_loop *loop = ev_loop_new(0);
-	evc_reactor *r = NULL;
-
-	f->status = evc_reactor_attach(f->c, "far", loop, &r);
-	atomic_store(&f->tid, own_tid());
-	atomic_store(&f->r, r);
-	if (f->status == 0)
-		f->status = evc_reactor_run(r);
-	ev_loop_destroy(loop);
-	return NULL;
-}
-
-static MAYBE_UNUSED void
-far_begin(struct far *f)
-{
-	pthread_t t;
-
-	OK(pthread_create(&t, NULL, far_main, f));
-	OK(evc_register_thread(f->c, "far", t, NULL, NULL));
-	UNTIL(atomic_load(&f->r) != NULL);
 }
 
 /* ---- a coordinator and the thread that joins it ---- */

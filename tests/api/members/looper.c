@@ -36,7 +36,7 @@ START_TEST(it_starts_runs_and_stops_where_it_lives)
 	else
 		ck_assert_int_ne(l.tid, own_tid());
 	if (_i == FAR_AWAY)
-		ck_assert_int_eq(l.tid, r.far_tid);
+		ck_assert_int_eq(l.tid, r.far.tid);
 	RUNS_STAY(&r, &l, 3);
 	OK(rig_stop(&r, &v));
 	ck_assert_uint_eq(v.n_ended, 1);
@@ -196,7 +196,7 @@ START_TEST(the_next_round_has_its_own)
 		evc_member_info info;
 
 		if (i > 1 && _i == FAR_AWAY)
-			far_begin(&r);
+			far_begin(&r.far);
 		looper_begin(&r, &l, INFINITY, NULL);
 		UNTIL_RUNS(&r, &l, 1);
 		OK(evc_member_get(r.c, l.id, &info));
@@ -206,7 +206,7 @@ START_TEST(the_next_round_has_its_own)
 		if (i == 3)
 			break;
 		if (_i == FAR_AWAY)
-			far_end(&r);
+			far_end(&r.far);
 		OK(evc_clear_stop(r.c));
 	}
 	rig_end(&r);

@@ -341,7 +341,7 @@ turn_in_run(evc_coord *c, struct looper *l, int n)
 	evc_id id = 0;
 
 	if (loop == NULL)
-		loop = evc_reactor_loop(atomic_load(&l->rig->far));
+		loop = evc_reactor_loop(atomic_load(&l->rig->far.r));
 	if (n == 5) { /* the stop reaches the others in here, this one after */
 		if (evc_request_stop(c, 0, NULL) != 0)
 			atomic_fetch_add(&l->wrong, 1);

@@ -120,7 +120,7 @@ START_TEST(it_reaches_a_loop_of_another_thread)
 	struct far f = { .c = new_coord(NULL) };
 	struct hooks h = { 0 };
 
-	far_begin(&f);
+	far_begin_member(&f);
 	add_hooks(f.c, &h, f.r);
 	until_asleep(f.tid);
 	OK(evc_request_drain(f.c, INFINITY, NULL));

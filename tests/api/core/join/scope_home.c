@@ -154,7 +154,7 @@ START_TEST(its_home_may_be_another_loop_of_the_parent_or_above)
 	atomic_int tid[3] = { 0, 0, 0 };
 	evc_coord *a, *b, *below;
 
-	far_begin(&f);
+	far_begin_member(&f);
 	a = ready_scope(f.c, "homeless", NULL);
 	opts.home = f.r;
 	b = ready_scope(a, "of the one above", &opts);

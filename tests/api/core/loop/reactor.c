@@ -3,9 +3,7 @@
  * Reactors: attach, run and detach of one loop and of several on their own
  * threads, what is refused, and loops that are destroyed under us.
  */
-#include "../../../support/api_util.h"
-
-#include <ev.h>
+#include "../../../support/far_util.h"
 
 static const evc_task_class plain = { "plain", NULL, NULL, 0 };
 
@@ -214,13 +212,10 @@ end_task(evc_task *t, void *arg)
 }
 
 struct shard {
-	evc_coord *c;
-	pthread_t thread;
-	atomic_int hooked, attached, let_go;
-	evc_status status;
+	struct far far;
+	atomic_int hooked;
 	evc_task task;
 	int told;
-	bool detach_later;
 };
 
 static void
@@ -233,28 +228,16 @@ end_shard_task(evc_task *t, void *arg)
 	evc_task_end(t);
 }
 
-/* The whole life of a loop thread. */
-static void *
-shard_main(void *arg)
+static evc_status
+furnish(evc_reactor *r, void *arg)
 {
 	static const evc_task_class cls = { "conn", end_shard_task, NULL, 0 };
 	struct shard *s = arg;
-	struct ev_loop *loop = ev_loop_new(0);
-	evc_member_opts opts = { 0 };
-	evc_reactor *r = NULL;
+	evc_member_opts opts = { .reactor = r };
+	evc_status st = evc_on_stop(s->far.c, "h", count_hook, &s->hooked,
+				    &opts, NULL);
 
-	s->status = evc_reactor_attach(s->c, "shard", loop, &r);
-	opts.reactor = r;
-	if (s->status == 0)
-		s->status = evc_on_stop(s->c, "h", count_hook, &s->hooked,
-					&opts, NULL);
-	if (s->status == 0)
-		s->status = evc_task_begin(r, &s->task, &cls);
-	atomic_store(&s->attached, 1);
-	if (s->status == 0)
-		s->status = evc_reactor_run(r);
-	ev_loop_destroy(loop);
-	return NULL;
+	return st == 0 ? evc_task_begin(r, &s->task, &cls) : st;
 }
 
 START_TEST(four_loops_on_four_threads_stop_together)
@@ -266,18 +249,17 @@ START_TEST(four_loops_on_four_threads_stop_together)
 
 	memset(s, 0, sizeof(s));
 	for (i = 0; i < 4; i++) {
-		s[i].c = c;
-		OK(pthread_create(&s[i].thread, NULL, shard_main, &s[i]));
-		OK(evc_register_thread(c, "shard", s[i].thread, NULL, NULL));
+		s[i].far.c = c;
+		s[i].far.begin = furnish;
+		s[i].far.arg = &s[i];
+		far_begin_member(&s[i].far);
 	}
-	for (i = 0; i < 4; i++)
-		UNTIL(atomic_load(&s[i].attached));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_free(c));
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_join(c, NULL, &v));
 	ck_assert_uint_eq(v.n_ended, 4);
 	for (i = 0; i < 4; i++) {
-		ck_assert_int_eq(s[i].status, 0);
+		ck_assert_int_eq(s[i].far.status, 0);
 		ck_assert_int_eq(s[i].hooked, 1);
 		ck_assert_int_eq(s[i].told, 1);
 	}
@@ -285,35 +267,40 @@ START_TEST(four_loops_on_four_threads_stop_together)
 }
 END_TEST
 
+struct lodger {
+	evc_coord *c;
+	struct guest guest;
+	evc_status status;
+};
+
 static void *
-attach_and_wait(void *arg)
+attach_and_stay(void *arg)
 {
-	struct shard *s = arg;
+	struct lodger *l = arg;
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_reactor *r = NULL;
 
-	s->status = evc_reactor_attach(s->c, "far-loop", loop, &r);
-	atomic_store(&s->attached, 1);
-	while (!atomic_load(&s->let_go))
-		t_sleep(0.001);
-	if (s->status == 0)
-		s->status = evc_reactor_detach(r);
+	l->status = evc_reactor_attach(l->c, "far-loop", loop, &r);
+	stay(NULL, &l->guest);
+	if (l->status == 0)
+		l->status = evc_reactor_detach(r);
 	ev_loop_destroy(loop);
 	return NULL;
 }
 
 START_TEST(free_is_refused_while_a_loop_of_another_thread_is_attached)
 {
-	struct shard s = { .c = new_coord(NULL) };
+	struct lodger l = { .c = new_coord(NULL) };
+	pthread_t t;
 
-	OK(pthread_create(&s.thread, NULL, attach_and_wait, &s));
-	UNTIL(atomic_load(&s.attached));
-	REFUSED(EVC_FAILED_PRECONDITION, evc_free(s.c));
+	OK(pthread_create(&t, NULL, attach_and_stay, &l));
+	UNTIL(atomic_load(&l.guest.in));
+	REFUSED(EVC_FAILED_PRECONDITION, evc_free(l.c));
 	HAS(evc_last_error(), "far-loop");
-	atomic_store(&s.let_go, 1);
-	pthread_join(s.thread, NULL);
-	ck_assert_int_eq(s.status, 0);
-	OK(evc_free(s.c));
+	atomic_store(&l.guest.open, 1);
+	pthread_join(t, NULL);
+	ck_assert_int_eq(l.status, 0);
+	OK(evc_free(l.c));
 }
 END_TEST
 

@@ -78,7 +78,7 @@ START_TEST(on_the_reactor_that_it_names_put_there_by_another_thread)
 	struct far f = { .c = new_coord(NULL) };
 	struct hook h = { 0 };
 
-	far_begin(&f);
+	far_begin_member(&f);
 	add(f.c, &h, f.r);
 	OK(evc_request_stop(f.c, 0, NULL));
 	OK(evc_join(f.c, NULL, NULL));
