@@ -405,19 +405,11 @@ save_again_and_again(void *arg)
 
 START_TEST(saves_come_one_after_the_other)
 {
-	pthread_t t[4];
-	void *failed;
-	int i;
+	struct t_crowd k;
 
 	begin(0.001);
-	for (i = 0; i < 4; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL,
-						save_again_and_again, folder),
-				 0);
-	for (i = 0; i < 4; i++) {
-		ck_assert_int_eq(pthread_join(t[i], &failed), 0);
-		ck_assert_ptr_null(failed);
-	}
+	crowd_begin(&k, 4, save_again_and_again, folder, 0);
+	ck_assert_uint_eq(crowd_end(&k), 0);
 	/* The last save is of the last state. */
 	OK(evc_cluster_restore(cl, NULL));
 	ck_assert_int_eq(number("n"), 80);

@@ -410,7 +410,6 @@ END_TEST
 
 /* Many fetches of the same remotes, begun by threads while those are done. */
 struct beginner {
-	pthread_t thread;
 	evc_cluster *cl;
 	evc_value *v;
 	atomic_int *answers;
@@ -452,6 +451,7 @@ START_TEST(begun_by_many_while_they_are_done)
 	for (round = 1; round <= ROUNDS; round++) {
 		evc_remote *r[3];
 		struct beginner b[BEGINNERS];
+		struct t_crowd k;
 		evc_value v;
 
 		for (i = 0; i < 3; i++)
@@ -462,13 +462,11 @@ START_TEST(begun_by_many_while_they_are_done)
 			b[i].cl = cl;
 			b[i].v = &v;
 			b[i].answers = &answers;
-			OK(pthread_create(&b[i].thread, NULL, beginner_main,
-					  &b[i]));
 		}
-		for (i = 0; i < BEGINNERS; i++) {
-			OK(pthread_join(b[i].thread, NULL));
+		crowd_begin(&k, BEGINNERS, beginner_main, b, sizeof(b[0]));
+		crowd_end(&k);
+		for (i = 0; i < BEGINNERS; i++)
 			OK(b[i].st);
-		}
 		for (i = 0; i < 3; i++)
 			evc_remote_free(r[i]);
 		evc_value_free(&v);

@@ -379,7 +379,6 @@ START_TEST(one_that_stops_is_not_found)
 END_TEST
 
 struct opener {
-	pthread_t thread;
 	evc_coord *c;
 	evc_cluster *cl;
 	evc_status st;
@@ -407,17 +406,17 @@ START_TEST(opened_by_many_at_once_it_is_one)
 	for (round = 0; round < ROUNDS; round++) {
 		struct t_gate go = GATE_INIT;
 		struct opener o[N];
+		struct t_crowd k;
 
 		memset(o, 0, sizeof(o));
 		for (i = 0; i < N; i++) {
 			o[i].c = c;
 			o[i].go = &go;
-			OK(pthread_create(&o[i].thread, NULL, opener_main,
-					  &o[i]));
 		}
+		crowd_begin(&k, N, opener_main, o, sizeof(o[0]));
 		gate_step(&go);
+		crowd_end(&k);
 		for (i = 0; i < N; i++) {
-			OK(pthread_join(o[i].thread, NULL));
 			OK(o[i].st);
 			ck_assert_ptr_eq(o[i].cl, o[0].cl);
 		}

@@ -322,8 +322,8 @@ START_TEST(no_wake_up_is_lost)
 END_TEST
 
 struct producer {
-	pthread_t thread;
-	int n, failed;
+	int n;
+	atomic_int failed;
 };
 
 static void *
@@ -336,7 +336,7 @@ produce(void *arg)
 	for (i = 0; i < p->n; i++) {
 		if (evc_schedule_pack(cl, "add", NULL, &r, "[ii]", i, i) != 0 ||
 		    (i % 7 == 0 && evc_remote_fetch(r, T_LIMIT, NULL) != 0))
-			p->failed++;
+			atomic_fetch_add(&p->failed, 1);
 		evc_remote_free(r);
 	}
 	return NULL;
@@ -344,18 +344,13 @@ produce(void *arg)
 
 START_TEST(several_threads_schedule_and_fetch)
 {
-	struct producer p[4];
-	int i;
+	struct producer p = { .n = 3000 };
+	struct t_crowd k;
 
 	open_cluster("threads://4");
-	for (i = 0; i < 4; i++) {
-		p[i] = (struct producer){ .n = 3000 };
-		OK(pthread_create(&p[i].thread, NULL, produce, &p[i]));
-	}
-	for (i = 0; i < 4; i++) {
-		OK(pthread_join(p[i].thread, NULL));
-		ck_assert_int_eq(p[i].failed, 0);
-	}
+	crowd_begin(&k, 4, produce, &p, 0);
+	crowd_end(&k);
+	ck_assert_int_eq(p.failed, 0);
 	OK(evc_cluster_join(cl, T_LIMIT));
 	ck_assert_int_eq(atomic_load(&n_ran), 12000);
 	close_cluster();

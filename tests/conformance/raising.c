@@ -62,7 +62,7 @@ join_thread(void *arg)
 START_TEST(join_waits_for_what_runs_and_then_raises)
 {
 	evc_status st[3] = { 77, 77, 77 };
-	pthread_t t[3];
+	struct t_crowd k;
 	evc_remote *b;
 	int i, raised = 0;
 
@@ -71,13 +71,12 @@ START_TEST(join_waits_for_what_runs_and_then_raises)
 	IS(evc_cluster_join(on.cl, 0.05), -EVC_DEADLINE_EXCEEDED);
 	HAS(evc_last_error(), "insist");
 	HAS(evc_last_error(), info_of(b).worker);
-	for (i = 0; i < 3; i++)
-		OK(pthread_create(&t[i], NULL, join_thread, &st[i]));
+	crowd_begin(&k, 3, join_thread, st, sizeof(st[0]));
 	t_sleep(0.02);
 	IS(info_of(b).state, EVC_REMOTE_RUNNING);
 	let_go("b");
+	crowd_end(&k);
 	for (i = 0; i < 3; i++) {
-		OK(pthread_join(t[i], NULL));
 		/* One of them has it. */
 		ck_assert(st[i] == 0 || st[i] == EVC_DATA_LOSS);
 		raised += st[i] != 0;

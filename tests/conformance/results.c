@@ -358,15 +358,12 @@ call_often(void *arg)
 
 START_TEST(many_threads_schedule_and_fetch)
 {
-	pthread_t t[CALLERS];
 	atomic_int wrong = 0;
-	int i;
+	struct t_crowd k;
 
 	begin(_i, 3);
-	for (i = 0; i < CALLERS; i++)
-		OK(pthread_create(&t[i], NULL, call_often, &wrong));
-	for (i = 0; i < CALLERS; i++)
-		OK(pthread_join(t[i], NULL));
+	crowd_begin(&k, CALLERS, call_often, &wrong, 0);
+	crowd_end(&k);
 	IS(wrong, 0);
 	OK(join());
 	ck_assert_uint_eq(numbers().n_done, CALLERS * EACH);

@@ -387,7 +387,6 @@ END_TEST
 #define EACH 20
 
 static struct pusher {
-	pthread_t thread;
 	uint64_t seed;
 	int first, pushed;
 } pusher[PUSHERS];
@@ -423,28 +422,27 @@ at_random(uint64_t seed)
 {
 	int i, n_pushers = (int)queue_pick(&seed, PUSHERS + 1), n = 0;
 	struct closer k = { .reopens = false };
+	struct t_crowd pushers;
 	size_t capacity = capacities[queue_pick(&seed, N_OF(capacities))];
 	int pops = 1 + (int)queue_pick(&seed, POPS);
 	bool again;
 
 	begin(capacity, pops, (int)queue_pick(&seed, WATCHES + 1));
 	again = queue_pick(&seed, 2);
-	for (i = 0; i < n_pushers; i++) {
+	for (i = 0; i < n_pushers; i++)
 		pusher[i] = (struct pusher){ .seed = seed + (unsigned)i,
 					     .first = 1 + i * EACH };
-		OK(pthread_create(&pusher[i].thread, NULL, push_some,
-				  &pusher[i]));
-	}
+	crowd_begin(&pushers, (size_t)n_pushers, push_some, pusher,
+		    sizeof(pusher[0]));
 	k.reopens = again;
 	dawdle(&seed);
 	(void)closer_main(&k);
 	/* Those that push in the new round wait for room that nobody makes. */
 	UNTIL(all_ended());
 	OK(evc_queue_close(q));
-	for (i = 0; i < n_pushers; i++) {
-		OK(pthread_join(pusher[i].thread, NULL));
+	crowd_end(&pushers);
+	for (i = 0; i < n_pushers; i++)
 		n += pusher[i].pushed;
-	}
 	check(k.in_time, n + k.n_next, 0);
 	end();
 }

@@ -326,8 +326,7 @@ START_TEST(set_up_fails_before_the_thread_is_started)
 	evc_verdict v;
 	int fd, line;
 
-	ck_assert_int_eq(pthread_getname_np(pthread_self(), me, sizeof(me)),
-			 0);
+	t_own_name(me);
 	ck_assert_int_eq(evc_thread_start(c, "worker", live, NULL, NULL,
 					  NULL), 0);
 	fd = open(MISSING, O_RDONLY | O_CLOEXEC);

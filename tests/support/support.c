@@ -351,6 +351,38 @@ gate_steps(struct t_gate *g)
 	return n;
 }
 
+void
+crowd_begin(struct t_crowd *k, size_t n, void *(*fn)(void *arg), void *args,
+	    size_t size)
+{
+	ck_assert_uint_le(n, T_CROWD);
+	for (k->n = 0; k->n < n; k->n++)
+		ck_assert_int_eq(pthread_create(&k->thread[k->n], NULL, fn,
+						size == 0 ? args :
+						(char *)args + k->n * size),
+				 0);
+}
+
+size_t
+crowd_end(struct t_crowd *k)
+{
+	size_t i, failed = 0;
+	void *result;
+
+	for (i = 0; i < k->n; i++) {
+		ck_assert_int_eq(pthread_join(k->thread[i], &result), 0);
+		failed += result != NULL;
+	}
+	k->n = 0;
+	return failed;
+}
+
+void
+t_own_name(char name[16])
+{
+	ck_assert_int_eq(pthread_getname_np(pthread_self(), name, 16), 0);
+}
+
 bool
 t_under_valgrind(void)
 {

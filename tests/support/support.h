@@ -106,6 +106,28 @@ unsigned
 gate_steps(struct t_gate *g);
 
 /*
+ * A crowd: at most T_CROWD threads that do the same.  Each calls fn with args +
+ * its number * size: an element of an array, or with size 0 all with the same.
+ * "end" joins them; it returns how many have returned anything but NULL.
+ */
+enum { T_CROWD = 32 };
+
+struct t_crowd {
+	pthread_t thread[T_CROWD];
+	size_t n;
+};
+
+void
+crowd_begin(struct t_crowd *k, size_t n, void *(*fn)(void *arg), void *args,
+	    size_t size);
+size_t
+crowd_end(struct t_crowd *k);
+
+/* The name of the calling thread, as ps shows it. */
+void
+t_own_name(char name[16]);
+
+/*
  * Are we running under valgrind, the thread sanitizer, the address sanitizer?
  * For the few tests that do what such a tool cannot follow; they print why
  * they are skipped, by T_SKIP, and return.

@@ -363,7 +363,8 @@ static _Atomic uint32_t work[LIGHTERS];
 static void *
 light_often(void *arg)
 {
-	int own = (int)(intptr_t)arg, i;
+	ptrdiff_t own = (_Atomic uint32_t *)arg - work;
+	int i;
 
 	for (i = 0; i < LIGHTS; i++) {
 		sync_add(&work[own], 1);
@@ -391,19 +392,16 @@ take_work(uint32_t *got)
 START_TEST(lights_of_many_threads_are_all_taken)
 {
 	uint32_t got[LIGHTERS] = { 0 };
-	pthread_t t[LIGHTERS];
+	struct t_crowd k;
 	int i;
 
 	anew();
 	add_all(LIGHTERS);
-	for (i = 0; i < LIGHTERS; i++) {
-		sync_store(&work[i], 0);
-		OK(pthread_create(&t[i], NULL, light_often,
-				  (void *)(intptr_t)i));
-	}
-	UNTIL(take_work(got));
 	for (i = 0; i < LIGHTERS; i++)
-		OK(pthread_join(t[i], NULL));
+		sync_store(&work[i], 0);
+	crowd_begin(&k, LIGHTERS, light_often, work, sizeof(work[0]));
+	UNTIL(take_work(got));
+	crowd_end(&k);
 	evc__notify_set_free(&board);
 }
 END_TEST

@@ -77,28 +77,24 @@ START_TEST(K02_testProcessAtLeaseOnce)
 {
 	struct closures *q = begin(MANY);
 	struct item items[5];
-	struct taker t[2];
 	atomic_int enough = 0;
+	struct taker t = { .q = q, .puts_back = true };
+	struct t_crowd k;
 	int i;
 
+	t.enough = &enough;
 	for (i = 0; i < 5; i++) {
 		items[i] = (struct item)ITEM_INIT;
 		OK(put(q, &items[i]));
 	}
-	for (i = 0; i < 2; i++) {
-		t[i] = (struct taker){ .q = q, .enough = &enough,
-				       .puts_back = true };
-		OK(pthread_create(&t[i].thread, NULL, take_until_enough,
-				  &t[i]));
-	}
+	crowd_begin(&k, 2, take_until_enough, &t, 0);
 	for (i = 0; i < 4; i++)
 		OK(wait_for(q));
 	for (i = 0; i < 5; i++)
 		ck_assert_int_eq(atomic_load(&items[i].runs), 1);
 	OK(done(q));
 	atomic_store(&enough, 1);
-	for (i = 0; i < 2; i++)
-		OK(pthread_join(t[i].thread, NULL));
+	crowd_end(&k);
 	end(q);
 }
 END_TEST
@@ -363,11 +359,10 @@ START_TEST(K11_testThreadSafey)
 {
 	struct closures *q = begin(MANY);
 	struct item items[ITEMS];
-	pthread_t t[THREADS];
+	struct t_crowd k;
 	int i;
 
-	for (i = 0; i < THREADS; i++)
-		OK(pthread_create(&t[i], NULL, back_or_finish, q));
+	crowd_begin(&k, THREADS, back_or_finish, q, 0);
 	for (i = 0; i < ITEMS; i++) {
 		items[i] = (struct item)ITEM_INIT;
 		OK(put(q, &items[i]));
@@ -376,8 +371,7 @@ START_TEST(K11_testThreadSafey)
 	OK(done(q));
 	for (i = 0; i < ITEMS; i++)
 		ck_assert_int_eq(atomic_load(&items[i].runs), 1);
-	for (i = 0; i < THREADS; i++)
-		OK(pthread_join(t[i], NULL));
+	crowd_end(&k);
 	end(q);
 }
 END_TEST

@@ -207,40 +207,25 @@ put_all(void *arg)
 }
 
 static void
-start(pthread_t *t, bool shared)
+start(struct t_crowd *k, bool shared)
 {
-	unsigned i;
-
 	atomic_store(&left, PUTTERS);
-	for (i = 0; i < PUTTERS; i++)
-		OK(pthread_create(&t[i], NULL, put_all, shared ? m : NULL));
-}
-
-static void
-finish(pthread_t *t)
-{
-	unsigned i;
-	void *st;
-
-	for (i = 0; i < PUTTERS; i++) {
-		OK(pthread_join(t[i], &st));
-		ck_assert_ptr_null(st);
-	}
+	crowd_begin(k, PUTTERS, put_all, shared ? m : NULL, 0);
 }
 
 /* Whoever they are put by; the sums only rise. */
 START_TEST(nothing_is_lost)
 {
 	double before = 0, now;
-	pthread_t t[PUTTERS];
+	struct t_crowd k;
 
-	start(t, _i);
+	start(&k, _i);
 	while (atomic_load(&left) > 0) {
 		now = one("a");
 		ck_assert(now >= before);
 		before = now;
 	}
-	finish(t);
+	ck_assert_uint_eq(crowd_end(&k), 0);
 	ck_assert(one("a") + one("b") + one("c") == PUTTERS * PUTS);
 	ck_assert(one("b_count") == one("b"));
 	ck_assert_uint_eq(evc__metrics_read(m, NULL, 0), 6);
@@ -252,11 +237,11 @@ END_TEST
 START_TEST(a_reset_beside_puts_keeps_no_half)
 {
 	evc_metric all[6];
-	pthread_t t[PUTTERS];
+	struct t_crowd k;
 	double at, again;
 	size_t i, n;
 
-	start(t, _i);
+	start(&k, _i);
 	while (atomic_load(&left) > 0) {
 		evc__metrics_reset(m);
 		n = evc__metrics_read(m, all, 6);
@@ -267,14 +252,14 @@ START_TEST(a_reset_beside_puts_keeps_no_half)
 		again = one("a");
 		ck_assert(again >= at);
 	}
-	finish(t);
+	ck_assert_uint_eq(crowd_end(&k), 0);
 	evc__metrics_reset(m);
 	n = evc__metrics_read(m, all, 6);
 	ck_assert_uint_eq(n, 6);
 	for (i = 0; i < n; i++)
 		ck_assert(all[i].value == 0);
-	start(t, _i);
-	finish(t);
+	start(&k, _i);
+	ck_assert_uint_eq(crowd_end(&k), 0);
 	ck_assert(one("a") + one("b") + one("c") == PUTTERS * PUTS);
 	ck_assert(one("c_count") == one("c"));
 }

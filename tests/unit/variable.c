@@ -866,17 +866,15 @@ number_in(const struct variable_list *l, const char *name)
 
 START_TEST(sums_are_exact_and_commits_are_seen_whole)
 {
-	pthread_t t[THREADS];
 	struct variable_list l;
+	struct t_crowd k;
 	bool last = false;
-	int i;
 
 	SET("text", "s", "no number");
 	SET("counted", "i", 0);
 	atomic_store(&wrong, 0);
 	atomic_store(&at_work, THREADS);
-	for (i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&t[i], NULL, work, NULL), 0);
+	crowd_begin(&k, THREADS, work, NULL, 0);
 	do {
 		last = atomic_load(&at_work) == 0;
 		OK(evc__variables_list(&vars, &l));
@@ -887,8 +885,7 @@ START_TEST(sums_are_exact_and_commits_are_seen_whole)
 		ck_assert_uint_ge(l.finished, (uint64_t)number_in(&l, "moved"));
 		evc__variables_list_free(&l);
 	} while (!last);
-	for (i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_join(t[i], NULL), 0);
+	crowd_end(&k);
 	ck_assert_int_eq(atomic_load(&wrong), 0);
 	IS("sum", "i", THREADS * TURNS / 4);
 	IS("left", "i", THREADS * TURNS);

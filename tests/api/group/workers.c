@@ -5,7 +5,6 @@
  */
 #include "../../support/workers_util.h"
 
-#include <sys/prctl.h>
 
 START_TEST(before_its_start_a_group_does_nothing)
 {
@@ -209,7 +208,7 @@ tell_name(evc_group *group, unsigned id, void *arg)
 	struct names *names = k->more;
 
 	crew_enter(group, id, k);
-	prctl(PR_GET_NAME, names->of[id]);
+	t_own_name(names->of[id]);
 	return crew_leave(k, EVC_OUT_OF_RANGE);
 }
 

@@ -250,7 +250,7 @@ START_TEST(who_comes_while_a_start_goes_on_waits_for_it)
 }
 END_TEST
 
-struct crowd {
+struct caller {
 	evc_registry *reg;
 	struct crew *k;
 	unsigned seed;
@@ -258,9 +258,9 @@ struct crowd {
 };
 
 static void *
-crowd_main(void *arg)
+start_and_stop(void *arg)
 {
-	struct crowd *c = arg;
+	struct caller *c = arg;
 	unsigned dice = c->seed;
 	evc_status st = 0;
 	int i;
@@ -299,21 +299,19 @@ START_TEST(starts_and_stops_by_many_threads_have_one_order)
 	static const char *const names[] = { "a", "a", "b" };
 	evc_registry *reg = new_registry(T_LIMIT);
 	struct crew k[3] = { { 0 } };
-	struct crowd crowd[4];
+	struct caller caller[4];
 	atomic_int wrong = 0;
-	pthread_t t[4];
+	struct t_crowd crowd;
 	int i, n;
 
 	for (i = 0; i < 3; i++)
 		crew_add(reg, names[i], &k[i], 2, NULL);
-	for (i = 0; i < 4; i++) {
-		crowd[i] = (struct crowd){ .reg = reg, .k = k,
-					   .seed = 7u + (unsigned)i,
-					   .wrong = &wrong };
-		OK(pthread_create(&t[i], NULL, crowd_main, &crowd[i]));
-	}
 	for (i = 0; i < 4; i++)
-		OK(pthread_join(t[i], NULL));
+		caller[i] = (struct caller){ .reg = reg, .k = k,
+					     .seed = 7u + (unsigned)i,
+					     .wrong = &wrong };
+	crowd_begin(&crowd, 4, start_and_stop, caller, sizeof(caller[0]));
+	crowd_end(&crowd);
 	ck_assert_int_eq(wrong, 0);
 	OK(evc_registry_stop(reg, NULL));
 	for (i = 0; i < 3; i++) {

@@ -14,7 +14,7 @@ struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool stopped;
-	pthread_t thread[3];
+	struct t_crowd threads;
 	atomic_int left;
 	/* what was seen */
 	atomic_int stops, waits, wrong, stop_tid, wait_tid;
@@ -40,13 +40,10 @@ pool_work(void *arg)
 static void
 pool_init(struct pool *p)
 {
-	int i;
-
 	memset(p, 0, sizeof(*p));
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, NULL);
-	for (i = 0; i < 3; i++)
-		OK(pthread_create(&p->thread[i], NULL, pool_work, p));
+	crowd_begin(&p->threads, 3, pool_work, p, 0);
 }
 
 static void
@@ -68,7 +65,6 @@ static evc_status
 pool_wait(void *arg)
 {
 	struct pool *p = arg;
-	int i;
 
 	if (atomic_load(&p->stops) != 1)
 		atomic_fetch_add(&p->wrong, 1);
@@ -77,8 +73,7 @@ pool_wait(void *arg)
 	atomic_fetch_add(&p->waits, 1);
 	if (p->inside != NULL)
 		stay(NULL, p->inside);
-	for (i = 0; i < 3; i++)
-		pthread_join(p->thread[i], NULL);
+	crowd_end(&p->threads);
 	return p->result;
 }
 

@@ -228,17 +228,16 @@ static void
 run_world(const evc_pool_opts *o, double seconds, bool stops)
 {
 	int number[FAR], i;
-	pthread_t far[FAR];
+	struct t_crowd far;
 	evc_pool_info info;
 	unsigned seed = 99;
 	double until;
 
 	pool_begin(o);
 	world_init();
-	for (i = 0; i < FAR; i++) {
+	for (i = 0; i < FAR; i++)
 		number[i] = i;
-		OK(pthread_create(&far[i], NULL, far_main, &number[i]));
-	}
+	crowd_begin(&far, FAR, far_main, number, sizeof(number[0]));
 	/* On a loaded machine longer, until there is something to look at. */
 	for (until = t_now() + seconds;
 	     t_now() < until || (t_now() < until + T_LIMIT &&
@@ -258,8 +257,7 @@ run_world(const evc_pool_opts *o, double seconds, bool stops)
 		}
 	}
 	atomic_store(&world->stop, 1);
-	for (i = 0; i < FAR; i++)
-		OK(pthread_join(far[i], NULL));
+	crowd_end(&far);
 	OK(evc_request_stop(coord, 0, "enough"));
 	OK(evc_join(coord, NULL, NULL));
 	check_all();

@@ -30,7 +30,7 @@ look_at_name(struct source *s, unsigned number)
 
 	snprintf(want, sizeof(want), "%s/%u",
 		 s->name != NULL ? s->name : "feeder", number);
-	pthread_getname_np(pthread_self(), is, sizeof(is));
+	t_own_name(is);
 	if (strcmp(want, is) == 0)
 		atomic_fetch_add(&s->named, 1);
 }

@@ -75,7 +75,6 @@ struct world {
 };
 
 struct hand {
-	pthread_t thread;
 	struct world *w;
 	int number, pushed;
 	uint64_t seed;
@@ -175,6 +174,7 @@ live(uint64_t seed, double seconds)
 {
 	static struct hand in[PRODUCERS], from[4];
 	struct world w = { .over = false };
+	struct t_crowd producers, consumers;
 	int n_in = 1 + (int)queue_pick(&seed, PRODUCERS);
 	int n_from = 1 + (int)queue_pick(&seed, 4), i;
 	double end = t_now() + seconds;
@@ -185,25 +185,22 @@ live(uint64_t seed, double seconds)
 	w.c = new_coord(NULL);
 	w.q = new_queue(w.c, 1 + queue_pick(&seed, queue_pick(&seed, 2) ? 4 : 200),
 			queue_pick(&seed, 2) ? EVC_QUEUE_DRAIN : 0);
-	for (i = 0; i < n_in; i++) {
+	for (i = 0; i < n_in; i++)
 		in[i] = (struct hand){ .w = &w, .number = i,
 				       .seed = seed + 1 + (unsigned)i };
-		OK(pthread_create(&in[i].thread, NULL, producer, &in[i]));
-	}
-	for (i = 0; i < n_from; i++) {
+	for (i = 0; i < n_from; i++)
 		from[i] = (struct hand){ .w = &w, .number = i,
 					 .seed = seed + 11 + (unsigned)i };
-		OK(pthread_create(&from[i].thread, NULL, consumer, &from[i]));
-	}
+	crowd_begin(&producers, (size_t)n_in, producer, in, sizeof(in[0]));
+	crowd_begin(&consumers, (size_t)n_from, consumer, from,
+		    sizeof(from[0]));
 	while (t_now() < end)
 		disturb(&w, &seed);
 	/* All that wait for ever have somebody to wait for, until now. */
 	atomic_store(&w.over, true);
 	OK(evc_queue_cancel(w.q));
-	for (i = 0; i < n_in; i++)
-		OK(pthread_join(in[i].thread, NULL));
-	for (i = 0; i < n_from; i++)
-		OK(pthread_join(from[i].thread, NULL));
+	crowd_end(&producers);
+	crowd_end(&consumers);
 	while (evc_queue_try_pop(w.q, &item) == 0)
 		came_out(&rest, item);
 	ck_assert_int_eq(atomic_load(&w.wrong), 0);
@@ -262,6 +259,7 @@ START_TEST(queue_forgets_nobody)
 	static struct hand in[PRODUCERS], from[4];
 	uint64_t seed = queue_seed();
 	struct world w = { .over = false };
+	struct t_crowd producers, consumers;
 	int round, n_in, n_from, i;
 	void *item;
 
@@ -271,26 +269,20 @@ START_TEST(queue_forgets_nobody)
 		w.q = new_queue(w.c, 1 + queue_pick(&seed, 3), 0);
 		n_in = 1 + (int)queue_pick(&seed, PRODUCERS);
 		n_from = 1 + (int)queue_pick(&seed, 4);
-		for (i = 0; i < n_from; i++) {
+		for (i = 0; i < n_from; i++)
 			from[i] = (struct hand){ .w = &w };
-			OK(pthread_create(&from[i].thread, NULL, pop_all,
-					  &from[i]));
-		}
-		for (i = 0; i < n_in; i++) {
+		for (i = 0; i < n_in; i++)
 			in[i] = (struct hand){ .w = &w, .number = i };
-			OK(pthread_create(&in[i].thread, NULL, push_all,
-					  &in[i]));
-		}
+		crowd_begin(&consumers, (size_t)n_from, pop_all, from,
+			    sizeof(from[0]));
+		crowd_begin(&producers, (size_t)n_in, push_all, in,
+			    sizeof(in[0]));
 		if (round & 1)
-			for (i = 0; i < n_in; i++)
-				OK(pthread_join(in[i].thread, NULL));
+			crowd_end(&producers);
 		/* Or in the middle of it. */
 		OK(evc_queue_close(w.q));
-		if (!(round & 1))
-			for (i = 0; i < n_in; i++)
-				OK(pthread_join(in[i].thread, NULL));
-		for (i = 0; i < n_from; i++)
-			OK(pthread_join(from[i].thread, NULL));
+		crowd_end(&producers);
+		crowd_end(&consumers);
 		ck_assert_int_eq(atomic_load(&w.wrong), 0);
 		REFUSED(EVC_NOT_FOUND, evc_queue_try_pop(w.q, &item));
 		for (i = 0; i < n_in; i++)

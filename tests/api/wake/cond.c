@@ -23,61 +23,60 @@ new_cond(evc_coord *c)
 
 #define CROWD 6
 
-struct crowd {
-	evc_cond *cond;
-	pthread_t thread[CROWD];
-	atomic_int tid[CROWD], back;
-	evc_status status[CROWD];
+struct sleeper {
+	struct sleepers *all;
+	atomic_int tid;
+	evc_status status;
 };
 
-struct one {
-	struct crowd *all;
-	int i;
-} one[CROWD];
+struct sleepers {
+	evc_cond *cond;
+	struct t_crowd crowd;
+	struct sleeper one[CROWD];
+	atomic_int back;
+};
 
 static void *
-crowd_main(void *arg)
+sleeper_main(void *arg)
 {
-	struct one *o = arg;
-	struct crowd *all = o->all;
+	struct sleeper *s = arg;
 
-	atomic_store(&all->tid[o->i], own_tid());
+	atomic_store(&s->tid, own_tid());
 	pthread_mutex_lock(&mutex);
-	all->status[o->i] =
-		evc_cond_wait(all->cond, &mutex, NULL, NULL, INFINITY);
+	s->status = evc_cond_wait(s->all->cond, &mutex, NULL, NULL, INFINITY);
 	pthread_mutex_unlock(&mutex);
-	atomic_fetch_add(&all->back, 1);
+	atomic_fetch_add(&s->all->back, 1);
 	return NULL;
 }
 
+/* They call fn, and sleep. */
 static void
-crowd_begin(struct crowd *all, evc_cond *cond)
+sleepers_begin(struct sleepers *all, evc_cond *cond, size_t n,
+	       void *(*fn)(void *arg))
 {
-	int i;
+	size_t i;
 
 	memset(all, 0, sizeof(*all));
 	all->cond = cond;
-	for (i = 0; i < CROWD; i++) {
-		one[i] = (struct one){ all, i };
-		OK(pthread_create(&all->thread[i], NULL, crowd_main, &one[i]));
-	}
-	for (i = 0; i < CROWD; i++) {
-		UNTIL(atomic_load(&all->tid[i]) != 0);
-		until_asleep(atomic_load(&all->tid[i]));
+	for (i = 0; i < n; i++)
+		all->one[i].all = all;
+	crowd_begin(&all->crowd, n, fn, all->one, sizeof(all->one[0]));
+	for (i = 0; i < n; i++) {
+		UNTIL(atomic_load(&all->one[i].tid) != 0);
+		until_asleep(atomic_load(&all->one[i].tid));
 	}
 }
 
 /* How many have returned that. */
 static int
-crowd_end(struct crowd *all, evc_status st)
+sleepers_end(struct sleepers *all, evc_status st)
 {
 	int i, n = 0;
 
 	UNTIL(atomic_load(&all->back) == CROWD);
-	for (i = 0; i < CROWD; i++) {
-		OK(pthread_join(all->thread[i], NULL));
-		n += all->status[i] == st;
-	}
+	crowd_end(&all->crowd);
+	for (i = 0; i < CROWD; i++)
+		n += all->one[i].status == st;
 	return n;
 }
 
@@ -85,10 +84,10 @@ START_TEST(a_signal_wakes_one_and_a_broadcast_all)
 {
 	evc_coord *c = new_coord(NULL);
 	evc_cond *cond = new_cond(c);
-	struct crowd all;
+	struct sleepers all;
 	int i;
 
-	crowd_begin(&all, cond);
+	sleepers_begin(&all, cond, CROWD, sleeper_main);
 	for (i = 1; i <= 3; i++) {
 		evc_cond_signal(cond);
 		UNTIL(atomic_load(&all.back) >= i);
@@ -96,7 +95,7 @@ START_TEST(a_signal_wakes_one_and_a_broadcast_all)
 		ck_assert_int_eq(atomic_load(&all.back), i);
 	}
 	evc_cond_broadcast(cond);
-	ck_assert_int_eq(crowd_end(&all, 0), CROWD);
+	ck_assert_int_eq(sleepers_end(&all, 0), CROWD);
 	OK(evc_cond_free(cond));
 	OK(evc_free(c));
 }
@@ -117,16 +116,16 @@ START_TEST(a_signal_handler_may_wake_them)
 {
 	struct sigaction sa = { .sa_handler = signal_handler };
 	evc_coord *c = new_coord(NULL);
-	struct crowd all;
+	struct sleepers all;
 
 	sigaction(SIGUSR1, &sa, NULL);
 	sigaction(SIGUSR2, &sa, NULL);
 	of_handler = new_cond(c);
-	crowd_begin(&all, of_handler);
+	sleepers_begin(&all, of_handler, CROWD, sleeper_main);
 	raise(SIGUSR1);
 	UNTIL(atomic_load(&all.back) == 1);
 	raise(SIGUSR2);
-	ck_assert_int_eq(crowd_end(&all, 0), CROWD);
+	ck_assert_int_eq(sleepers_end(&all, 0), CROWD);
 	OK(evc_cond_free(of_handler));
 	OK(evc_free(c));
 }
@@ -136,16 +135,16 @@ START_TEST(a_stop_wakes_all)
 {
 	evc_coord *c = new_coord(NULL), *s = NULL;
 	evc_cond *cond;
-	struct crowd all;
+	struct sleepers all;
 	int in_scope;
 
 	OK(evc_scope_new(c, "scope", NULL, &s));
 	OK(evc_scope_ready(s));
 	for (in_scope = 0; in_scope < 2; in_scope++) {
 		cond = new_cond(in_scope ? s : c);
-		crowd_begin(&all, cond);
+		sleepers_begin(&all, cond, CROWD, sleeper_main);
 		OK(evc_request_stop(c, 0, NULL));
-		ck_assert_int_eq(crowd_end(&all, -EVC_CANCELLED), CROWD);
+		ck_assert_int_eq(sleepers_end(&all, -EVC_CANCELLED), CROWD);
 		OK(evc_cond_free(cond));
 		OK(evc_clear_stop(c));
 	}
@@ -346,12 +345,12 @@ START_TEST(it_is_not_freed_while_somebody_waits)
 {
 	evc_coord *c = new_coord(NULL);
 	evc_cond *cond = new_cond(c);
-	struct crowd all;
+	struct sleepers all;
 
-	crowd_begin(&all, cond);
+	sleepers_begin(&all, cond, CROWD, sleeper_main);
 	REFUSED(EVC_FAILED_PRECONDITION, evc_cond_free(cond));
 	evc_cond_broadcast(cond);
-	ck_assert_int_eq(crowd_end(&all, 0), CROWD);
+	ck_assert_int_eq(sleepers_end(&all, 0), CROWD);
 	OK(evc_cond_free(cond));
 	OK(evc_free(c));
 }
@@ -398,35 +397,28 @@ END_TEST
 static void *
 wait_and_free(void *arg)
 {
-	struct crowd *all = arg;
+	struct sleeper *s = arg;
 
-	atomic_store(&all->tid[0], own_tid());
-	pthread_mutex_lock(&mutex);
-	all->status[0] = evc_cond_wait(all->cond, &mutex, NULL, NULL, INFINITY);
-	pthread_mutex_unlock(&mutex);
-	if (all->status[0] == 0)
-		all->status[0] = evc_cond_free(all->cond);
+	sleeper_main(s);
+	if (s->status == 0)
+		s->status = evc_cond_free(s->all->cond);
 	return NULL;
 }
 
 START_TEST(who_was_woken_may_free_it)
 {
 	evc_coord *c = new_coord(NULL);
-	struct crowd all;
+	struct sleepers all;
 	int i;
 
 	for (i = 0; i < 50; i++) {
-		memset(&all, 0, sizeof(all));
-		all.cond = new_cond(c);
-		OK(pthread_create(&all.thread[0], NULL, wait_and_free, &all));
-		UNTIL(atomic_load(&all.tid[0]) != 0);
-		until_asleep(atomic_load(&all.tid[0]));
+		sleepers_begin(&all, new_cond(c), 1, wait_and_free);
 		if (i & 1)
 			evc_cond_signal(all.cond);
 		else
 			evc_cond_broadcast(all.cond);
-		OK(pthread_join(all.thread[0], NULL));
-		OK(all.status[0]);
+		crowd_end(&all.crowd);
+		OK(all.one[0].status);
 	}
 	OK(evc_free(c));
 }

@@ -257,7 +257,7 @@ join_and_free(void *arg)
 /* The others may still be on their way out of the join. */
 START_TEST(J4_the_first_of_four_joins_frees_at_once)
 {
-	pthread_t t[4];
+	struct t_crowd k;
 	int round, i;
 
 	for (round = 0; round < 10; round++) {
@@ -265,16 +265,14 @@ START_TEST(J4_the_first_of_four_joins_frees_at_once)
 		evc_id hold = 0;
 
 		OK(evc_hold_begin(r.c, "hold", NULL, &hold));
-		for (i = 0; i < 4; i++)
-			OK(pthread_create(&t[i], NULL, join_and_free, &r));
+		crowd_begin(&k, 4, join_and_free, &r, 0);
 		/* a join that begins beside the free would be wrong use */
 		for (i = 0; i < 4; i++) {
 			UNTIL(atomic_load(&r.tid[i]) != 0);
 			until_asleep(r.tid[i]);
 		}
 		OK(evc_hold_end(r.c, hold));
-		for (i = 0; i < 4; i++)
-			OK(pthread_join(t[i], NULL));
+		crowd_end(&k);
 		ck_assert_int_eq(r.freed, 1);
 		ck_assert_int_eq(r.bad, 0);
 	}

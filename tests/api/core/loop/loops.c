@@ -6,7 +6,6 @@
 #include "../../../support/runner_util.h"
 
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 struct shard {
@@ -62,7 +61,7 @@ set_up(evc_reactor *r, void *arg)
 
 	s->r = r;
 	atomic_store(&s->setup_tid, own_tid());
-	prctl(PR_GET_NAME, s->name);
+	t_own_name(s->name);
 	pthread_sigmask(SIG_SETMASK, NULL, &s->mask);
 	s->begun = evc_task_begin(r, &s->task, &shard_task);
 	if (s->breaks) {

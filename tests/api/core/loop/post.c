@@ -129,7 +129,7 @@ post_a_stream(void *arg)
 }
 
 static void
-streams_begin(struct stream *s, pthread_t *t, evc_reactor *r)
+streams_begin(struct stream *s, struct t_crowd *k, evc_reactor *r)
 {
 	int i;
 
@@ -138,18 +138,16 @@ streams_begin(struct stream *s, pthread_t *t, evc_reactor *r)
 		s[i].loop = evc_loop_of(r);
 		s[i].m = calloc(EACH, sizeof(*s[i].m));
 		s[i].in_order = true;
-		ck_assert_int_eq(
-			pthread_create(&t[i], NULL, post_a_stream, &s[i]), 0);
 	}
+	crowd_begin(k, THREADS, post_a_stream, s, sizeof(*s));
 }
 
 static void
-streams_end(struct stream *s, pthread_t *t)
+streams_end(struct stream *s, struct t_crowd *k)
 {
 	int i;
 
-	for (i = 0; i < THREADS; i++)
-		pthread_join(t[i], NULL);
+	crowd_end(k);
 	for (i = 0; i < THREADS; i++) {
 		ck_assert(s[i].in_order);
 		ck_assert_int_eq(s[i].n_run + s[i].n_cancelled, s[i].accepted);
@@ -173,13 +171,13 @@ START_TEST(posts_of_many_threads_run_once_each_in_the_order_of_each_thread)
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
 	struct stream s[THREADS];
-	pthread_t t[THREADS];
+	struct t_crowd k;
 
-	streams_begin(s, t, evc_home(c));
+	streams_begin(s, &k, evc_home(c));
 	/* Sleeps whenever nothing is there: a lost wake-up hangs it. */
 	while (n_run(s) < THREADS * EACH)
 		ev_run(loop, EVRUN_ONCE);
-	streams_end(s, t);
+	streams_end(s, &k);
 	OK(evc_free(c));
 	ev_loop_destroy(loop);
 }
@@ -194,17 +192,17 @@ START_TEST(posts_that_a_detach_overtakes_are_called_as_not_run)
 		evc_coord *c = new_coord(NULL);
 		evc_reactor *r;
 		struct stream s[THREADS];
-		pthread_t t[THREADS];
+		struct t_crowd k;
 
 		OK(evc_reactor_attach(c, "loop", loop, &r));
-		streams_begin(s, t, r);
+		streams_begin(s, &k, r);
 		while (n_run(s) < round * 500)
 			ev_run(loop, EVRUN_ONCE);
 		if (round % 2 == 0)
 			OK(evc_reactor_detach(r));
 		else
 			ev_loop_destroy(loop);
-		streams_end(s, t);
+		streams_end(s, &k);
 		REFUSED(EVC_INVALID_ARGUMENT, evc_post(NULL, see, NULL));
 		OK(evc_free(c));
 		if (round % 2 == 0)

@@ -6,7 +6,6 @@
 #include "../../../support/api_util.h"
 
 #include <signal.h>
-#include <sys/prctl.h>
 
 struct seen {
 	evc_id *id;
@@ -26,7 +25,7 @@ look_around(evc_coord *c, void *arg)
 	s->c_inside = c;
 	s->id_inside = *s->id;
 	pthread_sigmask(SIG_SETMASK, NULL, &s->mask);
-	prctl(PR_GET_NAME, s->name);
+	t_own_name(s->name);
 	pthread_getattr_np(pthread_self(), &attr);
 	pthread_attr_getstacksize(&attr, &s->stack);
 	pthread_attr_destroy(&attr);

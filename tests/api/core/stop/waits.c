@@ -208,46 +208,39 @@ END_TEST
 
 #define CROWD 10
 
-struct crowd {
+static struct rounds {
 	struct wait w[CROWD];
 	atomic_int out, round, quit;
-};
-
-struct one {
-	struct crowd *all;
-	int i;
-};
+} all;
 
 static void *
-crowd_main(void *arg)
+wait_each_round(void *arg)
 {
-	struct one *o = arg;
-	struct crowd *all = o->all;
-	struct wait *w = &all->w[o->i];
+	struct wait *w = arg;
 	int n = 0;
 
 	atomic_store(&w->tid, own_tid());
 	for (;;) {
-		while (atomic_load(&all->round) == n)
+		while (atomic_load(&all.round) == n)
 			t_sleep(0.0001);
 		n++;
-		if (atomic_load(&all->quit))
+		if (atomic_load(&all.quit))
 			return NULL;
 		w->status = wait_now(w);
 		if (w->status != -EVC_CANCELLED)
 			atomic_store(&w->done, 1);
-		atomic_fetch_add(&all->out, 1);
+		atomic_fetch_add(&all.out, 1);
 	}
 }
 
 static bool
-all_asleep(struct crowd *all)
+all_asleep(void)
 {
 	int i, tid;
 
 	for (i = 0; i < CROWD; i++) {
-		tid = atomic_load(&all->w[i].tid);
-		if (all->w[i].way == BY_WAIT_FD || all->w[i].way == BY_POLL) {
+		tid = atomic_load(&all.w[i].tid);
+		if (all.w[i].way == BY_WAIT_FD || all.w[i].way == BY_POLL) {
 			if (!is_in_poll(tid))
 				return false;
 		} else if (!sleeps_on(tid, 0.003))
@@ -260,24 +253,22 @@ all_asleep(struct crowd *all)
 static void
 stop_and_clear(int rounds, const int *ways, int n_ways)
 {
-	static struct crowd all;
-	struct one one[CROWD];
+	struct t_crowd crowd;
 	evc_coord *c = new_coord(NULL);
 	int i, r, fd = evc_stop_fd(c), calls = 0;
 
 	memset(&all, 0, sizeof(all));
 	for (i = 0; i < CROWD; i++) {
-		one[i] = (struct one){ &all, i };
 		wait_make(&all.w[i], ways[i % n_ways], c, INFINITY);
 		calls += all.w[i].way == BY_CALL;
-		OK(pthread_create(&all.w[i].thread, NULL, crowd_main, &one[i]));
 	}
+	crowd_begin(&crowd, CROWD, wait_each_round, all.w, sizeof(all.w[0]));
 	for (i = 0; i < CROWD; i++)
 		UNTIL(atomic_load(&all.w[i].tid) != 0);
 	for (r = 1; r <= rounds; r++) {
 		atomic_store(&all.round, r);
 		UNTIL(atomic_load(&hang_begun) == calls * r);
-		UNTIL(all_asleep(&all));
+		UNTIL(all_asleep());
 		OK(evc_request_stop(c, 0, NULL));
 		OK(evc_clear_stop(c));
 		UNTIL(atomic_load(&all.out) == CROWD * r);
@@ -285,8 +276,8 @@ stop_and_clear(int rounds, const int *ways, int n_ways)
 	}
 	atomic_store(&all.quit, 1);
 	atomic_fetch_add(&all.round, 1);
+	crowd_end(&crowd);
 	for (i = 0; i < CROWD; i++) {
-		OK(pthread_join(all.w[i].thread, NULL));
 		ck_assert(!atomic_load(&all.w[i].done));
 		wait_drop(&all.w[i]);
 	}
