@@ -10,45 +10,15 @@
  * A child says on stderr what was not as it should be, and leaves with 1 or 3; an
  * alarm ends one that hangs.
  */
+#include "../support/fork_child.h"
 #include "../support/fork_cluster_calls.h"
 #include "functions.h"
 
 #include <fcntl.h>
 
-enum from { PLAIN, MEMBER, CALLBACK };
-enum then { OWN, LOOP, DESTROY, EXIT, EXEC };
-
-static const char *const then_name[] = { "own", "loop", "destroy", "exit",
-					 "exec" };
-
 static struct world world;
-static bool in_child;
-static unsigned strayed; /* functions of the parent's that the child called */
-static enum then now;    /* what the next child does */
-static int status;       /* what came of it */
-static bool old_fd[1024];
 static char saved_at[200];
 static atomic_int over;
-
-static void
-called(void)
-{
-	if (in_child)
-		strayed++;
-}
-
-static void
-begin_child(void)
-{
-	sigset_t none;
-
-	in_child = true;
-	/* A member's thread has its signals blocked. */
-	sigemptyset(&none);
-	pthread_sigmask(SIG_SETMASK, &none, NULL);
-	signal(SIGALRM, SIG_DFL);
-	alarm((unsigned)T_LIMIT * 2);
-}
 
 /* ---- functions of the workers ---- */
 
@@ -166,7 +136,7 @@ remove_saved(void)
 	(void)unlink(saved_at);
 }
 
-static pthread_t busy_thread[2];
+static struct t_crowd busy_threads;
 
 static void
 world_make(int i)
@@ -177,11 +147,9 @@ world_make(int i)
 				      .checkpoint_every = INFINITY,
 				      .grace = 1 };
 	struct world *w = &world;
-	int k;
 
 	also_at_end = remove_saved;
-	for (k = 0; k < 1024; k++)
-		old_fd[k] = fcntl(k, F_GETFD) >= 0;
+	note_old_fds();
 	snprintf(saved_at, sizeof(saved_at), "%s/fork-%d",
 		 getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp",
 		 (int)getpid());
@@ -204,8 +172,7 @@ world_make(int i)
 	OK(evc_cluster_join_start(w->cl, joined, NULL));
 	OK(evc_fetch_start(w->cl, &w->args, fetched, NULL));
 	atomic_store(&over, 0);
-	for (k = 0; k < 2; k++)
-		OK(pthread_create(&busy_thread[k], NULL, busy, NULL));
+	crowd_begin(&busy_threads, 2, busy, NULL, 0);
 }
 
 /* All is as it was, and goes on. */
@@ -226,11 +193,9 @@ static void
 world_end(void)
 {
 	struct world *w = &world;
-	int k;
 
 	atomic_store(&over, 1);
-	for (k = 0; k < 2; k++)
-		OK(pthread_join(busy_thread[k], NULL));
+	crowd_end(&busy_threads);
 	OK(evc_remote_cancel(w->runs));
 	turn_for(w->runs);
 	evc_per_worker_free(w->iterator);
@@ -268,7 +233,7 @@ use_own(evc_coord *c, const char *uri, unsigned nodes)
 /* Clusters of the child's own: beside a loop that is given they have one of
    their own. */
 static void
-own_clusters(void)
+make_own(void)
 {
 	evc_coord *c = NULL;
 	evc_verdict v;
@@ -289,91 +254,28 @@ own_clusters(void)
 }
 
 static void
-on_timer(struct ev_loop *loop, ev_timer *t, int revents)
+check_calls(void)
 {
-	(void)loop;
-	(void)revents;
-	++*(int *)t->data;
-}
-
-/* Nothing of the parent's keeps it, or is called. */
-static void
-turn_loop(void)
-{
-	ev_timer t;
-	int n = 0;
-
-	CHILD(ev_run(on.loop, 0) == 0);
-	ev_timer_init(&t, on_timer, 0.01, 0);
-	t.data = &n;
-	ev_timer_start(on.loop, &t);
-	CHILD(ev_run(on.loop, 0) == 0);
-	CHILD(n == 1);
-	CHILD(strayed == 0);
-}
-
-/* What the libraries have opened is closed by an exec. */
-static void
-no_fd_is_left(void)
-{
-	int i, flags;
-
-	for (i = 3; i < 1024; i++) {
-		flags = fcntl(i, F_GETFD);
-		if (flags >= 0 && !old_fd[i] && !(flags & FD_CLOEXEC)) {
-			fprintf(stderr, "descriptor %d is inherited\n", i);
-			_exit(1);
-		}
-	}
+	FORK_CHECK(fork_cluster_call, &world);
 }
 
 static void
-do_then(void)
+keep_loop(void)
 {
-	switch (now) {
-	case OWN:
-		own_clusters();
-		break;
-	case LOOP:
-		ev_loop_fork(on.loop);
-		turn_loop();
-		own_clusters();
-		FORK_CHECK(fork_cluster_call, &world);
-		ev_loop_destroy(on.loop);
-		break;
-	case DESTROY:
-		ev_loop_destroy(on.loop);
-		break;
-	case EXIT:
-		exit(0);
-	case EXEC:
-		no_fd_is_left();
-		execl("/bin/true", "true", (char *)NULL);
-		_exit(9);
-	}
-	CHILD(strayed == 0);
-	_exit(0);
+	ev_loop_fork(on.loop);
+	turn_loop(on.loop);
+	make_own();
+	check_calls();
+	ev_loop_destroy(on.loop);
+}
+
+static void
+destroy_loops(void)
+{
+	ev_loop_destroy(on.loop);
 }
 
 /* ---- who forks ---- */
-
-static void
-do_fork(enum from from)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		begin_child();
-		FORK_CHECK(fork_cluster_call, &world);
-		/* What is to become of a loop comes outside its callbacks. */
-		if (from != CALLBACK || (now != LOOP && now != DESTROY))
-			do_then();
-		return;
-	}
-	status = -1;
-	if (pid > 0)
-		(void)waitpid(pid, &status, 0);
-}
 
 /* libcheck has a lock, which nobody may hold at the fork: from the first until the
    second the test's thread asserts nothing. */
@@ -461,10 +363,9 @@ static void
 rows_from(int i, enum from from)
 {
 	world_make(i);
-	for (now = OWN; now <= EXEC; now++) {
+	for (next_child = OWN; next_child <= EXEC; next_child++) {
 		fork_from(from);
-		ck_assert_msg(status == 0, "%s: the child ended with %#x",
-			      then_name[now], (unsigned)status);
+		ENDED_WELL;
 		world_is_well();
 	}
 	world_end();

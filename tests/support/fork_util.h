@@ -42,4 +42,19 @@ struct fork_row {
 	}
 #define FORK_ROW(name, ...) { #name, fork_##name },
 
+/* All of a table; the first that is not right ends the child. */
+#define FORK_CHECK(table, w) \
+	fork_check((table), sizeof(table) / sizeof((table)[0]), (w))
+
+static MAYBE_UNUSED void
+fork_check(const struct fork_row *row, size_t n, struct world *w)
+{
+	for (; n > 0; row++, n--)
+		if (!row->is_right(w)) {
+			fprintf(stderr, "%s: %s\n", row->name,
+				evc_last_error());
+			_exit(3);
+		}
+}
+
 #endif

@@ -10,31 +10,9 @@
  * alarm ends one that hangs.
  */
 #include "../../../support/fork_calls.h"
-
-#include <ev.h>
-#include <signal.h>
-#include <sys/wait.h>
-
-enum from { PLAIN, MEMBER, CALLBACK };
-enum then { OWN, LOOP, DESTROY, EXIT, EXEC };
-
-static const char *const then_name[] = { "own", "loop", "destroy", "exit",
-					 "exec" };
+#include "../../../support/fork_child.h"
 
 static struct world world;
-static bool in_child;
-static unsigned strayed; /* functions of the parent's that the child called */
-static enum then now;    /* what the next child does */
-static int status;       /* what came of it */
-static bool old_fd[1024];
-
-static void
-called(void)
-{
-	if (in_child)
-		strayed++;
-}
-
 /* ---- what lives in the parent ---- */
 
 static evc_status
@@ -157,8 +135,7 @@ world_make(struct world *w)
 	evc_signals_opts signals = { .stop = { SIGUSR1 } };
 	int i;
 
-	for (i = 0; i < 1024; i++)
-		old_fd[i] = fcntl(i, F_GETFD) >= 0;
+	note_old_fds();
 	memset(w, 0, sizeof(*w));
 	pthread_mutex_init(&w->mutex, NULL);
 	w->self = pthread_self();
@@ -245,27 +222,6 @@ world_end(struct world *w)
 
 /* ---- what a child does ---- */
 
-static void
-all_calls(struct world *w)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(fork_call) / sizeof(fork_call[0]); i++)
-		if (!fork_call[i].is_right(w)) {
-			fprintf(stderr, "%s: %s; %.200s\n",
-				fork_call[i].name, evc_last_error(), w->text);
-			_exit(1);
-		}
-}
-
-static evc_status
-note(evc_coord *c, void *arg)
-{
-	(void)c;
-	++*(int *)arg;
-	return 0;
-}
-
 /* A coordinator of the child's own, with or without a loop. */
 static void
 own_coordinator(struct ev_loop *loop)
@@ -273,15 +229,15 @@ own_coordinator(struct ev_loop *loop)
 	evc_coord *own = NULL;
 	evc_id hold = 0;
 	evc_verdict v;
-	int hooks = 0;
+	atomic_int hooks = 0;
 
 	CHILD(evc_new(loop, NULL, &own) == 0);
 	if (loop != NULL)
-		CHILD(evc_on_stop(own, "hook", note, &hooks, NULL, NULL) == 0);
+		CHILD(evc_on_stop(own, "hook", count_hook, &hooks, NULL, NULL) == 0);
 	CHILD(evc_hold_begin(own, "hold", NULL, &hold) == 0);
 	CHILD(evc_hold_end(own, hold) == 0);
-	CHILD(evc_guard(own, "guard", note, &hooks, NULL) == 0);
-	CHILD(evc_thread_start(own, "thread", note, &hooks, NULL, NULL) == 0);
+	CHILD(evc_guard(own, "guard", count_hook, &hooks, NULL) == 0);
+	CHILD(evc_thread_start(own, "thread", count_hook, &hooks, NULL, NULL) == 0);
 	CHILD(evc_request_stop(own, 0, "own") == 0);
 	CHILD((loop != NULL ? evc_run(own, NULL, &v) :
 			      evc_join(own, NULL, &v)) == 0);
@@ -291,119 +247,47 @@ own_coordinator(struct ev_loop *loop)
 }
 
 static void
-on_timer(struct ev_loop *loop, ev_timer *t, int revents)
+check_calls(void)
 {
-	(void)loop;
-	(void)revents;
-	++*(int *)t->data;
+	FORK_CHECK(fork_call, &world);
 }
 
 static void
-turn_loop(struct ev_loop *loop)
+make_own(void)
 {
-	ev_timer t;
-	int n = 0;
+	struct ev_loop *loop;
 
-	/* Nothing of the child's: then it has nothing to wait for. */
-	CHILD(ev_run(loop, 0) == 0);
-	ev_timer_init(&t, on_timer, 0.01, 0);
-	t.data = &n;
-	ev_timer_start(loop, &t);
-	CHILD(ev_run(loop, 0) == 0);
-	CHILD(n == 1);
-	CHILD(strayed == 0);
+	own_coordinator(NULL);
+	loop = ev_loop_new(0);
+	own_coordinator(loop);
+	ev_loop_destroy(loop);
 }
 
 static void
-keep_loop(struct world *w)
+keep_loop(void)
 {
+	struct world *w = &world;
+
 	ev_loop_fork(w->loop);
 	turn_loop(w->loop);
 	own_coordinator(w->loop);
 	turn_loop(w->loop);
 	own_coordinator(w->loop);
-	all_calls(w);
+	check_calls();
 	ev_loop_destroy(w->loop);
 	/* One that was not turned before it. */
 	ev_loop_fork(w->other_loop);
 	ev_loop_destroy(w->other_loop);
 }
 
-/* What the library has opened is closed by an exec. */
 static void
-no_fd_is_left(void)
+destroy_loops(void)
 {
-	int i, flags;
-
-	for (i = 3; i < 1024; i++) {
-		flags = fcntl(i, F_GETFD);
-		if (flags < 0 || old_fd[i])
-			continue;
-		if (!(flags & FD_CLOEXEC)) {
-			fprintf(stderr, "descriptor %d is inherited\n", i);
-			_exit(1);
-		}
-	}
-}
-
-static void
-do_then(struct world *w)
-{
-	struct ev_loop *own_loop;
-
-	switch (now) {
-	case OWN:
-		own_coordinator(NULL);
-		own_loop = ev_loop_new(0);
-		own_coordinator(own_loop);
-		ev_loop_destroy(own_loop);
-		break;
-	case LOOP:
-		keep_loop(w);
-		break;
-	case DESTROY:
-		ev_loop_destroy(w->loop);
-		ev_loop_destroy(w->other_loop);
-		break;
-	case EXIT:
-		exit(0);
-	case EXEC:
-		no_fd_is_left();
-		execl("/bin/true", "true", (char *)NULL);
-		_exit(9);
-	}
-	CHILD(strayed == 0);
-	_exit(0);
-}
-
-static void
-child(struct world *w, enum from from)
-{
-	in_child = true;
-	signal(SIGALRM, SIG_DFL);
-	alarm((unsigned)T_LIMIT * 2);
-	all_calls(w);
-	/* What is to become of a loop comes outside its callbacks. */
-	if (from != CALLBACK || (now != LOOP && now != DESTROY))
-		do_then(w);
+	ev_loop_destroy(world.loop);
+	ev_loop_destroy(world.other_loop);
 }
 
 /* ---- who forks ---- */
-
-static void
-do_fork(enum from from)
-{
-	pid_t pid;
-
-	pid = fork();
-	if (pid == 0) {
-		child(&world, from);
-		return;
-	}
-	status = -1;
-	if (pid > 0)
-		(void)waitpid(pid, &status, 0);
-}
 
 static void *
 plain_thread(void *arg)
@@ -452,7 +336,7 @@ fork_from(enum from from)
 		OK(evc_post(w->handle, posted, w));
 		ev_run(w->loop, 0);
 		if (in_child)
-			do_then(w);
+			do_then();
 		break;
 	}
 }
@@ -461,10 +345,9 @@ static void
 rows(enum from from)
 {
 	world_make(&world);
-	for (now = OWN; now <= EXEC; now++) {
+	for (next_child = OWN; next_child <= EXEC; next_child++) {
 		fork_from(from);
-		ck_assert_msg(status == 0, "%s: the child ended with %#x",
-			      then_name[now], (unsigned)status);
+		ENDED_WELL;
 	}
 	world_end(&world);
 }
