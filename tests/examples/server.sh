@@ -30,10 +30,8 @@ check "the request is answered, the connection closed" all_of 4
 check "... in full, with Connection: close" \
 	answer_is 4096 'Connection: close'
 exec 3>&- 4>&-
-end_server
-check "exit status 0" test "$status" -eq 0
+end_clean
 check "both answered" test "$(count answered)" = 2
-check "none cut" test "$(count cut)" = 0
 check "it is told who asked: the signal" grep -q SIGTERM "$tmp/out"
 check "... and its sender" grep -q "$$" "$tmp/out"
 
@@ -51,9 +49,7 @@ check "the hash is answered" all_of 3
 check "... with Connection: close" grep -q '^Connection: close' "$tmp/got"
 check "... in full" grep -Eq '^crc32 [0-9a-f]{8} adler32 [0-9a-f]{8} bytes 1000$' "$tmp/got"
 exec 3>&-
-end_server
-check "exit status 0" test "$status" -eq 0
-check "none cut" test "$(count cut)" = 0
+end_clean
 
 # begin_long_hash: on descriptor 3; of a file that takes half an hour.
 begin_long_hash() {
@@ -83,10 +79,8 @@ kill -TERM "$server"
 check "it is answered" all_of 3
 check "... by 503" grep -q '^HTTP/1.1 503 ' "$tmp/got"
 exec 3>&-
-end_server
+end_clean
 rm "$tmp/www/long.bin"
-check "exit status 0" test "$status" -eq 0
-check "none cut" test "$(count cut)" = 0
 
 echo "# two requests in one piece during the drain: both are begun"
 start_server -l 1 -g 600
@@ -103,10 +97,8 @@ check "the second is answered, the connection closed" all_of 3
 check "... in full, with Connection: close" \
 	answer_is 4096 'Connection: close'
 exec 3>&-
-end_server
-check "exit status 0" test "$status" -eq 0
+end_clean
 check "both answered" test "$(count answered)" = 2
-check "none cut" test "$(count cut)" = 0
 
 echo "# an answer that was begun before the stop"
 start_server -l 1 -g 600
@@ -124,10 +116,8 @@ check "what was asked meanwhile is answered, too" all_of 3
 check "... in full, with Connection: close" \
 	answer_is 1000 'Connection: close'
 exec 3>&-
-end_server
-check "exit status 0" test "$status" -eq 0
+end_clean
 check "both answered" test "$(count answered)" = 2
-check "none cut" test "$(count cut)" = 0
 
 echo "# a request that meets the end of an answer begun before the stop"
 start_server -l 1 -g 600
@@ -149,9 +139,7 @@ check "the request is answered, too" all_of 3
 check "... in full, with Connection: close" \
 	answer_is 1000 'Connection: close'
 exec 3>&-
-end_server
-check "exit status 0" test "$status" -eq 0
-check "none cut" test "$(count cut)" = 0
+end_clean
 
 echo "# a client that goes on talking after Connection: close"
 start_server -l 1 -g 600
@@ -171,10 +159,8 @@ check "... in full, with Connection: close" \
 check "then the connection ends" all_of 3
 check "... without a byte" test ! -s "$tmp/got"
 exec 3>&-
-end_server
-check "exit status 0" test "$status" -eq 0
+end_clean
 check "what was said is discarded" test "$(count bytes)" = 17
-check "none cut" test "$(count cut)" = 0
 
 echo "# connections in the backlog"
 start_server -l 1 -g 600
@@ -190,11 +176,9 @@ check "... in full" answer_is 150000 'Connection: '
 check "one that waits with nothing is closed" all_of 4
 check "... without a byte" test ! -s "$tmp/got"
 exec 3>&- 4>&-
-end_server
-check "exit status 0" test "$status" -eq 0
+end_clean
 check "both were accepted" test "$(count accepted)" = 2
 check "one answered" test "$(count answered)" = 1
-check "none cut" test "$(count cut)" = 0
 
 echo "# connections in the backlog, for which there is no descriptor"
 descriptors=24 start_server -l 1 -g 600
@@ -212,10 +196,8 @@ check "... in full, with Connection: close" \
 for fd in "${fds[@]}"; do
 	exec {fd}>&-
 done
-end_server
-check "exit status 0" test "$status" -eq 0
+end_clean
 check "all were accepted" test "$(count accepted)" = 30
-check "none cut" test "$(count cut)" = 0
 
 echo "# the second signal cuts the grace"
 # The hasher and the log are told when nothing is left of it: they may have
@@ -322,10 +304,8 @@ check "the connection ends" all_of 3
 check "... before the whole file" test "$(wc -c <"$tmp/got")" -lt 30000000
 exec 3>&-
 kill -TERM "$server"
-end_server
-check "exit status 0" test "$status" -eq 0
+end_clean
 check "it is counted apart" test "$(count 'with a file that shrank')" = 1
-check "none cut" test "$(count cut)" = 0
 
 echo "# a client that leaves is no cut"
 start_server -l 1 -g 600
@@ -334,10 +314,8 @@ printf 'GET /1000.bin' >&3
 check "half of the request is read" until_true at_least 1 begun
 kill -TERM "$server"
 exec 3>&-
-end_server
-check "exit status 0" test "$status" -eq 0
+end_clean
 check "aborted" test "$(count aborted)" = 1
-check "none cut" test "$(count cut)" = 0
 
 echo "# a timeline that nobody would read"
 mkfifo "$tmp/nobody"

@@ -47,6 +47,13 @@ end_server() {
 	sed 's/^/    /' "$tmp/err"
 }
 
+# Waits for the server's end: it has to be a clean one.
+end_clean() {
+	end_server
+	check "exit status 0" test "$status" -eq 0
+	check "none cut" test "$(count cut)" = 0
+}
+
 # count WHAT: a number of the server's last report, such as "begun".
 count() {
 	sed -n "s/.*[ (]\\([0-9][0-9]*\\) $1.*/\\1/p" "$tmp/out" | tail -n 1
