@@ -413,6 +413,13 @@ run_rows(const char *area, const struct row *rows, size_t n)
 	return run_suite(s);
 }
 
+static MAYBE_UNUSED void
+count_writable(evc_cluster *cl, void *arg)
+{
+	(void)cl;
+	++*(int *)arg;
+}
+
 /* A whole number of the environment. */
 static MAYBE_UNUSED int
 from_environment(const char *name, int otherwise)

@@ -241,13 +241,6 @@ START_TEST(a_full_queue_is_waited_for_on_a_thread)
 }
 END_TEST
 
-static void
-count_writable(evc_cluster *cl, void *arg)
-{
-	(void)cl;
-	++*(int *)arg;
-}
-
 START_TEST(a_full_queue_is_refused_on_the_loop)
 {
 	int told = 0, before, n = 0, refused = 0;

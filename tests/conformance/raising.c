@@ -167,13 +167,6 @@ START_TEST(schedule_waits_on_a_thread_and_then_raises)
 }
 END_TEST
 
-static void
-count_writable(evc_cluster *cl, void *arg)
-{
-	(void)cl;
-	++*(int *)arg;
-}
-
 START_TEST(schedule_on_the_loop_is_told_when_it_may)
 {
 	int told = 0;

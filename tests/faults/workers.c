@@ -44,16 +44,6 @@ scene_end(struct scene *s)
 
 /* ---- init ---- */
 
-static evc_status
-no_log(evc_group *group, const evc_metric *m, unsigned n, void *arg)
-{
-	(void)group;
-	(void)m;
-	(void)n;
-	(void)arg;
-	return 0;
-}
-
 START_TEST(each_allocation_of_an_init)
 {
 	evc_logger with[2] = { { .fn = no_log }, { .fn = no_log } };

@@ -91,13 +91,6 @@ START_TEST(fork_while_another_thread_stands_anywhere)
 }
 END_TEST
 
-static evc_status
-do_signals_stop(evc_coord *c, void *arg)
-{
-	(void)arg;
-	return evc_signals_stop(c);
-}
-
 /* A child may make a coordinator of its own, and give it the signals, whoever
    had the lock at the fork.  Fails when the child does not get a fresh one. */
 START_TEST(fork_while_the_lock_of_the_signals_is_held)

@@ -4,13 +4,6 @@
  */
 #include "schedules.h"
 
-static evc_status
-do_clear_stop(evc_coord *c, void *arg)
-{
-	(void)arg;
-	return evc_clear_stop(c);
-}
-
 /* A stop comes before the swap of a clear that has found none: that clear looks
    again, and takes it back. */
 START_TEST(a_stop_that_overtakes_a_clear_is_cleared)
@@ -19,7 +12,7 @@ START_TEST(a_stop_that_overtakes_a_clear_is_cleared)
 	struct actor a;
 	int h = seam_hold("cas", "clear_unstopped", 1);
 
-	actor_begin(&a, do_clear_stop, c, NULL);
+	actor_begin(&a, do_clear, c, NULL);
 	HELD(h);
 	OK(evc_request_stop(c, EVC_INTERNAL, "meanwhile"));
 	seam_release(h);

@@ -174,6 +174,13 @@ do_clear(evc_coord *c, void *arg)
 }
 
 static MAYBE_UNUSED evc_status
+do_signals_stop(evc_coord *c, void *arg)
+{
+	(void)arg;
+	return evc_signals_stop(c);
+}
+
+static MAYBE_UNUSED evc_status
 do_free(evc_coord *c, void *arg)
 {
 	(void)arg;

@@ -206,14 +206,6 @@ START_TEST(N1_a_scope_that_is_cleared_under_a_stopped_parent_stays_stopped)
 }
 END_TEST
 
-static void
-no_answer(evc_coord *c, const evc_verdict *v, void *arg)
-{
-	(void)c;
-	(void)v;
-	(void)arg;
-}
-
 /* A hold of the scope ends: the places that the ring looks at are fewer than
    most. */
 static void
@@ -250,7 +242,7 @@ START_TEST(a_ring_goes_to_joins_alone)
 		OK(evc_cond_new(c, &cond[i]));
 	}
 	OK(evc_hold_begin(s[MANY - 1], "hold", NULL, &id));
-	OK(evc_join_start(c, no_answer, NULL, NULL));
+	OK(evc_join_start(c, ignore_verdict, NULL, NULL));
 	rings_past_fewer_than(MANY, s[0]);
 	for (i = 0; i < MANY; i++) {
 		OK(evc_cond_free(cond[i]));

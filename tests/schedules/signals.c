@@ -20,13 +20,6 @@ with_signals(double short_grace)
 	return c;
 }
 
-static evc_status
-do_signals_stop(evc_coord *c, void *arg)
-{
-	(void)arg;
-	return evc_signals_stop(c);
-}
-
 /* Fails when a cut does not say which stop it is for. */
 START_TEST(grace_of_the_new_round_is_not_cut_by_a_signal_of_the_old)
 {

@@ -10,13 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *
-await_gate(void *arg)
-{
-	gate_await(arg, 1);
-	return NULL;
-}
-
 /* There: an error after a plain request_stop() is lost. */
 START_TEST(an_error_after_a_clean_stop_is_the_verdict)
 {

@@ -168,13 +168,6 @@ START_TEST(the_error_can_be_asked_for_at_any_time)
 }
 END_TEST
 
-static void *
-await_gate(void *arg)
-{
-	gate_await(arg, 1);
-	return NULL;
-}
-
 /* "It is ok if threads are both registered and passed to the join call." */
 START_TEST(a_thread_named_more_than_once_is_joined_once)
 {

@@ -74,4 +74,11 @@ spawn(const char *name, void *(*fn)(void *arg), void *arg)
 	return t;
 }
 
+static inline void *
+await_gate(void *arg)
+{
+	gate_await(arg, 1);
+	return NULL;
+}
+
 #endif

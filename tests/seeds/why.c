@@ -226,13 +226,6 @@ live(evc_coord *c, void *arg)
 	return 0;
 }
 
-static void *
-live_unknown(void *arg)
-{
-	gate_await(arg, 1);
-	return NULL;
-}
-
 static evc_status
 limited_scope(evc_coord *c, void *arg)
 {
@@ -242,7 +235,7 @@ limited_scope(evc_coord *c, void *arg)
 
 	for (i = 0; i < 3; i++) {
 		if (b->t) {
-			b->t[i] = spawn(NULL, live_unknown, b->leave);
+			b->t[i] = spawn(NULL, await_gate, b->leave);
 			continue;
 		}
 		st = evc_thread_start(c, "worker", live, NULL, NULL, NULL);

@@ -308,6 +308,31 @@ obey(evc_coord *c, void *arg)
 	return 0;
 }
 
+static MAYBE_UNUSED void *
+obey_thread(void *arg)
+{
+	evc_wait_for_stop(arg, INFINITY);
+	return NULL;
+}
+
+/* It ends at the stop, too, with that result. */
+static MAYBE_UNUSED evc_status
+obey_with(evc_coord *c, void *arg)
+{
+	evc_wait_for_stop(c, INFINITY);
+	return *(evc_status *)arg;
+}
+
+/* A thread that ends as no thread should. */
+static MAYBE_UNUSED evc_status
+exit_by_syscall(evc_coord *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
 static MAYBE_UNUSED evc_status
 return_at_once(evc_coord *c, void *arg)
 {
@@ -329,6 +354,38 @@ count_hook(evc_coord *c, void *arg)
 	return 0;
 }
 
+static MAYBE_UNUSED evc_status
+note_tid(evc_coord *c, void *arg)
+{
+	(void)c;
+	atomic_store((atomic_int *)arg, own_tid());
+	return 0;
+}
+
+/* The on_stop of a task that ends then. */
+static MAYBE_UNUSED void
+end_told_task(evc_task *t, void *arg)
+{
+	(void)arg;
+	evc_task_end(t);
+}
+
+static MAYBE_UNUSED bool
+never_true(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* Has a member ended, and was it accounted for? */
+static MAYBE_UNUSED bool
+is_gone(const evc_coord *c, evc_id id)
+{
+	evc_member_info info;
+
+	return evc_member_get(c, id, &info) == -EVC_NOT_FOUND;
+}
+
 /* For joins whose answer says nothing. */
 static MAYBE_UNUSED void
 ignore_verdict(evc_coord *c, const evc_verdict *v, void *arg)
@@ -336,6 +393,49 @@ ignore_verdict(evc_coord *c, const evc_verdict *v, void *arg)
 	(void)c;
 	(void)v;
 	(void)arg;
+}
+
+/* For those of which only the code counts. */
+static MAYBE_UNUSED void
+take_code(evc_coord *c, const evc_verdict *v, void *arg)
+{
+	(void)c;
+	*(evc_status *)arg = v->code;
+}
+
+/* Two threads that ask for the stop of c, again and again. */
+struct requests {
+	evc_coord *c;
+	struct t_crowd crowd;
+	atomic_int over;
+	atomic_ulong n;
+};
+
+static MAYBE_UNUSED void *
+request_again_and_again(void *arg)
+{
+	struct requests *r = arg;
+
+	while (!atomic_load(&r->over)) {
+		evc_request_stop(r->c, 0, "racing");
+		atomic_fetch_add(&r->n, 1);
+	}
+	return NULL;
+}
+
+static inline void
+requests_begin(struct requests *r, evc_coord *c)
+{
+	memset(r, 0, sizeof(*r));
+	r->c = c;
+	crowd_begin(&r->crowd, 2, request_again_and_again, r, 0);
+}
+
+static inline void
+requests_end(struct requests *r)
+{
+	atomic_store(&r->over, 1);
+	crowd_end(&r->crowd);
 }
 
 /* A wait for the stop on a thread of its own. */

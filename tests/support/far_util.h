@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What tests with a loop thread share: a loop on a thread of its own, a reactor
- * of the test's coordinator, which runs until the stop.  There it is destroyed: a new round needs a new one.
+ * of the test's coordinator.  The loop runs until the stop, and is destroyed
+ * then: the next round needs a new one.
  */
 #ifndef TESTS_SUPPORT_FAR_UTIL_H
 #define TESTS_SUPPORT_FAR_UTIL_H
@@ -10,9 +11,18 @@
 
 #include <ev.h>
 
+/* A watcher that ends what runs the loop. */
+static MAYBE_UNUSED void
+break_all(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	ev_break(loop, EVBREAK_ALL);
+}
+
 struct far {
-	/* the test says; begin: called on the thread before the loop runs, NULL:
-	   nothing is */
+	/* the test says; begin may be NULL, and is called on the thread before
+	   the loop runs */
 	evc_coord *c;
 	evc_status (*begin)(evc_reactor *r, void *arg);
 	void *arg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tables of fork children share: who forks, what its child does then,
- * and what is left of the parent there.  The program says what a child does with
- * the loop and with something of its own.
+ * What the tables of fork children share: a thread of the parent that forks,
+ * what the child does then, and what it has of the parent.  The program defines
+ * what the child does with loops, and with objects that it makes.
  */
 #ifndef TESTS_SUPPORT_FORK_CHILD_H
 #define TESTS_SUPPORT_FORK_CHILD_H
@@ -139,7 +139,8 @@ do_fork(enum from from)
 		begin_child();
 		check_calls();
 		/* What is to become of a loop comes outside its callbacks. */
-		if (from != CALLBACK || (next_child != LOOP && next_child != DESTROY))
+		if (from != CALLBACK ||
+		    (next_child != LOOP && next_child != DESTROY))
 			do_then();
 		return;
 	}

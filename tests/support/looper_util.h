@@ -276,15 +276,6 @@ looper_was(struct looper *l, const char *calls)
 	ck_assert_int_eq(atomic_load(&l->wrong), 0);
 }
 
-/* Has a member ended, and was it accounted for? */
-static MAYBE_UNUSED bool
-is_gone(const evc_coord *c, evc_id id)
-{
-	evc_member_info info;
-
-	return evc_member_get(c, id, &info) == -EVC_NOT_FOUND;
-}
-
 /* Does a thread come to sleep, and go on sleeping for so long? */
 static MAYBE_UNUSED bool
 stays_asleep(int tid, double seconds)

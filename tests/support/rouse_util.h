@@ -287,4 +287,23 @@ names_one(const evc_verdict *v, const char *name)
 	HAS(v->error.text, name);
 }
 
+/* ---- a join while somebody misbehaves ---- */
+
+/* What is on time: far below what a hang would take. */
+#define ON_TIME 10.0
+
+static MAYBE_UNUSED evc_verdict
+late_join(evc_coord *c)
+{
+	evc_join_opts brief = { .grace = 0.3 };
+	double start = t_now();
+	evc_verdict v;
+
+	OK(evc_request_stop(c, 0, "the stop"));
+	ck_assert_int_eq(evc_join(c, &brief, &v), EVC_DEADLINE_EXCEEDED);
+	ck_assert_double_lt(t_now() - start, ON_TIME);
+	ck_assert_double_lt(v.took, ON_TIME);
+	return v;
+}
+
 #endif

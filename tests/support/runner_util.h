@@ -109,15 +109,6 @@ machine_was_joined(struct machine *m, int stops)
 	atomic_store(&m->over, 1);
 }
 
-/* Has a member ended, and was it accounted for? */
-static MAYBE_UNUSED bool
-is_gone(const evc_coord *c, evc_id id)
-{
-	evc_member_info info;
-
-	return evc_member_get(c, id, &info) == -EVC_NOT_FOUND;
-}
-
 /* ---- who drives a runner ---- */
 
 enum drive {

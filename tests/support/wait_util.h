@@ -59,13 +59,6 @@ struct wait {
 	atomic_int tid, done;
 };
 
-static MAYBE_UNUSED bool
-never_true(void *arg)
-{
-	(void)arg;
-	return false;
-}
-
 static MAYBE_UNUSED evc_status
 wait_now(struct wait *w)
 {

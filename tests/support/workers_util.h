@@ -438,4 +438,25 @@ ids_are(const evc_group *group, unsigned first, size_t n)
 		ck_assert_uint_eq(ids[i], first + i);
 }
 
+static MAYBE_UNUSED evc_status
+no_log(evc_group *group, const evc_metric *m, unsigned n, void *arg)
+{
+	(void)group;
+	(void)m;
+	(void)n;
+	(void)arg;
+	return 0;
+}
+
+/* A shutdown that stays until the crew is let go. */
+static MAYBE_UNUSED void
+shut_slowly(evc_group *group, void *arg)
+{
+	struct crew *k = arg;
+
+	crew_shutdown(group, arg);
+	while (!atomic_load(&k->open))
+		t_sleep(0.001);
+}
+
 #endif

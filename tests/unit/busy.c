@@ -329,20 +329,13 @@ block_log(int level, const char *line, const evc_reason *r, void *arg)
 		atomic_fetch_add(&logged_elsewhere, 1);
 }
 
-static void
-end_task(evc_task *t, void *arg)
-{
-	(void)arg;
-	evc_task_end(t);
-}
-
 /* The task keeps the loop until a turn has told it of the stop: such a turn
    logs first. */
 static evc_status
 note_thread(struct stage *s)
 {
 	static const evc_task_class brief = { .name = "brief",
-					      .on_stop = end_task };
+					      .on_stop = end_told_task };
 
 	atomic_store(&logs_on, pthread_self());
 	return evc_task_begin(s->r, &s->task, &brief);

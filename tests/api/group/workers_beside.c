@@ -129,16 +129,6 @@ START_TEST(a_start_waits_for_a_stop_that_waits)
 }
 END_TEST
 
-static void
-shut_slowly(evc_group *group, void *arg)
-{
-	struct crew *k = arg;
-
-	crew_shutdown(group, arg);
-	while (!atomic_load(&k->open))
-		t_sleep(0.001);
-}
-
 /* The helper thread, which is to see to it, is in another group's function. */
 START_TEST(what_was_asked_to_stop_does_not_run)
 {

@@ -341,20 +341,10 @@ START_TEST(a_shutdown_that_blocks_is_kicked_when_the_budget_is_over)
 }
 END_TEST
 
-static void
-hang_in_shutdown(evc_group *group, void *arg)
-{
-	struct crew *k = arg;
-
-	crew_shutdown(group, arg);
-	while (!atomic_load(&k->open))
-		t_sleep(0.001);
-}
-
 START_TEST(ASIDE_a_shutdown_that_hangs_is_left_behind_and_named)
 {
 	evc_group_opts o = { .flags = EVC_GROUP_ASIDE,
-			     .shutdown = hang_in_shutdown };
+			     .shutdown = shut_slowly };
 	evc_join_opts some = { .grace = 0.1 };
 	evc_registry *reg = new_registry(0.2);
 	struct crew k = { 0 }, other = { 0 };

@@ -52,16 +52,6 @@ START_TEST(a_name_a_function_and_a_number_of_threads)
 }
 END_TEST
 
-static evc_status
-no_log(evc_group *group, const evc_metric *m, unsigned n, void *arg)
-{
-	(void)group;
-	(void)m;
-	(void)n;
-	(void)arg;
-	return 0;
-}
-
 START_TEST(options_that_mean_nothing)
 {
 	static const evc_logger good = { .fn = no_log };

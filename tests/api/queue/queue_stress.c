@@ -372,14 +372,6 @@ eat_all(evc_coord *c, void *arg)
 	return st == -EVC_CANCELLED ? 0 : st;
 }
 
-static evc_status
-no_setup(evc_reactor *r, void *arg)
-{
-	(void)r;
-	(void)arg;
-	return 0;
-}
-
 static void
 season(uint64_t seed)
 {
@@ -400,7 +392,7 @@ season(uint64_t seed)
 	if (end == 3)
 		f.fails_at = 1 + (int)queue_pick(&seed, (unsigned)f.each);
 	n_watches = n_threads == 0 ? WATCHES : (int)queue_pick(&seed, WATCHES + 1);
-	OK(evc_reactor_start(c, "loop", no_setup, NULL, NULL, &r));
+	OK(evc_reactor_start(c, "loop", NULL, NULL, NULL, &r));
 	for (i = 0; i < n_watches; i++) {
 		eye[i] = (struct eye){ &f, i };
 		OK(evc_queue_watch(f.q, r, eat, &eye[i],

@@ -184,14 +184,6 @@ START_TEST(watch_wakes_a_loop_that_sleeps)
 END_TEST
 
 /* From a thread, on the loop of another one. */
-static evc_status
-no_setup(evc_reactor *r, void *arg)
-{
-	(void)r;
-	(void)arg;
-	return 0;
-}
-
 START_TEST(watch_may_be_made_by_any_thread)
 {
 	evc_coord *c = new_coord(NULL);
@@ -201,7 +193,7 @@ START_TEST(watch_may_be_made_by_any_thread)
 	evc_id id;
 	int i;
 
-	OK(evc_reactor_start(c, "loop", no_setup, NULL, NULL, &r));
+	OK(evc_reactor_start(c, "loop", NULL, NULL, NULL, &r));
 	OK(evc_queue_watch(q, r, see, &s, 0, &id));
 	for (i = 1; i <= 500; i++)
 		OK(evc_queue_push(q, ITEM(i), INFINITY));

@@ -4,6 +4,7 @@
  * it.  Time is what the test says it is.
  */
 #include "../../support/ladder_util.h"
+#include "../../support/scope_util.h"
 
 /* ---- hooks and kicks at their fractions ---- */
 
@@ -145,15 +146,6 @@ START_TEST(a_fraction_of_one_is_never)
 END_TEST
 
 /* ---- the budget ---- */
-
-static evc_id
-hold(evc_coord *c, const char *name)
-{
-	evc_id id = 0;
-
-	OK(evc_hold_begin(c, name, NULL, &id));
-	return id;
-}
 
 START_TEST(the_budget_caps_a_longer_grace)
 {

@@ -199,6 +199,18 @@ START_TEST(it_is_called_until_the_member_has_ended)
 END_TEST
 
 /* The same on loops: a looper, and the thread of a loop. */
+/* A stop ends the member by n calls at least; none comes after its end. */
+static void
+ends_by_unblock(evc_coord *c, struct lodger *l, int n)
+{
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_join(c, &generous, NULL));
+	atomic_store(&l->over, 1);
+	ck_assert_int_ge(atomic_load(&l->calls), n);
+	NOT_YET(atomic_load(&l->wrong) > 0);
+	OK(evc_free(c));
+}
+
 START_TEST(it_is_called_for_a_looper_on_a_loop)
 {
 	struct lodger l = { .ends_at = 4 };
@@ -211,12 +223,7 @@ START_TEST(it_is_called_for_a_looper_on_a_loop)
 	o.reactor = far;
 	OK(evc_looper_start(c, "lodger", INFINITY, lodge, &l, &o, &id));
 	UNTIL(atomic_load(&l.in));
-	OK(evc_request_stop(c, 0, NULL));
-	OK(evc_join(c, &generous, NULL));
-	atomic_store(&l.over, 1);
-	ck_assert_int_ge(atomic_load(&l.calls), 4);
-	NOT_YET(atomic_load(&l.wrong) > 0);
-	OK(evc_free(c));
+	ends_by_unblock(c, &l, 4);
 }
 END_TEST
 
@@ -230,12 +237,7 @@ START_TEST(it_is_called_for_a_loop_thread)
 	/* Something that its loop sits in until the unblock of the thread. */
 	OK(evc_looper_start(c, "stuck", INFINITY, lodge, &l, &s, NULL));
 	UNTIL(atomic_load(&l.tid) != 0);
-	OK(evc_request_stop(c, 0, NULL));
-	OK(evc_join(c, &generous, NULL));
-	atomic_store(&l.over, 1);
-	ck_assert_int_ge(atomic_load(&l.calls), 3);
-	NOT_YET(atomic_load(&l.wrong) > 0);
-	OK(evc_free(c));
+	ends_by_unblock(c, &l, 3);
 }
 END_TEST
 
@@ -248,12 +250,7 @@ START_TEST(it_is_called_for_a_stop_hook)
 	OK(evc_reactor_start(c, "loop", NULL, NULL, NULL, &o.reactor));
 	OK(evc_on_stop(c, "hook", lodge, &l, &o, NULL));
 	NOT_YET(atomic_load(&l.calls) > 0);
-	OK(evc_request_stop(c, 0, NULL));
-	OK(evc_join(c, &generous, NULL));
-	atomic_store(&l.over, 1);
-	ck_assert_int_ge(atomic_load(&l.calls), 3);
-	NOT_YET(atomic_load(&l.wrong) > 0);
-	OK(evc_free(c));
+	ends_by_unblock(c, &l, 3);
 }
 END_TEST
 

@@ -4,17 +4,9 @@
  * what the hard end leaves, and has to say why.
  */
 #include "../../support/ladder_util.h"
+#include "../../support/scope_util.h"
 
 static const evc_escalation_opts escalation = { .budget = 2, .hard_end = 5 };
-
-static evc_id
-hold(evc_coord *c, const char *name)
-{
-	evc_id id = 0;
-
-	OK(evc_hold_begin(c, name, NULL, &id));
-	return id;
-}
 
 START_TEST(the_end_of_the_stop_moves)
 {

@@ -182,17 +182,10 @@ START_TEST(children_get_their_signals_from_the_steps)
 }
 END_TEST
 
-static void
-task_told(evc_task *t, void *arg)
-{
-	(void)arg;
-	evc_task_end(t);
-}
-
 static evc_status
 begin_task(evc_reactor *r, void *arg)
 {
-	static const evc_task_class cls = { "conn", task_told, NULL, 0 };
+	static const evc_task_class cls = { "conn", end_told_task, NULL, 0 };
 
 	return evc_task_begin(r, arg, &cls);
 }

@@ -372,19 +372,11 @@ END_TEST
 
 /* ---- stop hooks ---- */
 
-static evc_status
-count_call(evc_coord *c, void *arg)
-{
-	(void)c;
-	++*(int *)arg;
-	return 0;
-}
-
 /* Where a hook's loop belongs to the thread that steps. */
 enum place { AT_HOME, BESIDE, IN_A_SCOPE, PLACES };
 
 static evc_coord *
-place_hook(struct ev_loop *loop, enum place place, int *n_calls,
+place_hook(struct ev_loop *loop, enum place place, atomic_int *n_calls,
 	   evc_coord **ret_scope)
 {
 	evc_coord *c = new_coord(place == AT_HOME ? loop : NULL), *owner = c;
@@ -397,7 +389,7 @@ place_hook(struct ev_loop *loop, enum place place, int *n_calls,
 	}
 	if (place != AT_HOME)
 		OK(evc_reactor_attach(owner, "loop", loop, &opts.reactor));
-	OK(evc_on_stop(owner, "the-hook", count_call, n_calls, &opts, NULL));
+	OK(evc_on_stop(owner, "the-hook", count_hook, n_calls, &opts, NULL));
 	if (*ret_scope != NULL)
 		OK(evc_scope_ready(*ret_scope));
 	return c;
@@ -408,7 +400,8 @@ START_TEST(a_hook_on_a_loop_of_this_thread_is_waited_for)
 	evc_join_opts for_ever = { .grace = INFINITY };
 	struct ev_loop *loop;
 	evc_coord *c, *scope;
-	int n_calls, place, i, fd;
+	atomic_int n_calls;
+	int place, i, fd;
 
 	for (place = 0; place < PLACES; place++) {
 		n_calls = 0;
@@ -438,7 +431,8 @@ START_TEST(a_hook_whose_loop_does_not_turn_is_late_by_name)
 	evc_join_opts opts = { .grace = 0.05 };
 	struct ev_loop *loop;
 	evc_coord *c, *scope;
-	int n_calls, place;
+	atomic_int n_calls;
+	int place;
 	evc_verdict v;
 
 	for (place = 0; place < PLACES; place++) {

@@ -164,13 +164,6 @@ START_TEST(a_stop_hook_of_a_scope_holds_its_phase)
 }
 END_TEST
 
-static void
-end_it(evc_task *t, void *arg)
-{
-	(void)arg;
-	evc_task_end(t);
-}
-
 struct server {
 	evc_coord *next;
 	evc_task conn[2];
@@ -191,7 +184,7 @@ end_one(struct ev_loop *loop, ev_timer *w, int revents)
 START_TEST(tasks_hold_their_phase)
 {
 	static const evc_task_class slow = { "slow", NULL, NULL, 0 },
-				    quick = { "quick", end_it, NULL, 0 };
+				    quick = { "quick", end_told_task, NULL, 0 };
 	int of_scope;
 
 	for (of_scope = 0; of_scope < 2; of_scope++) {

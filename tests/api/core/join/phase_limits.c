@@ -250,13 +250,6 @@ START_TEST(each_scope_of_a_phase_has_its_own_limit)
 }
 END_TEST
 
-static void
-end_it(evc_task *t, void *arg)
-{
-	(void)arg;
-	evc_task_end(t);
-}
-
 /* The loop is held up when s has been told, before it can hear of it. */
 static void
 hold_up_once(struct ev_loop *loop, ev_prepare *w, int revents)
@@ -271,7 +264,8 @@ hold_up_once(struct ev_loop *loop, ev_prepare *w, int revents)
 /* Who was not told before cannot be late: it may obey first. */
 START_TEST(who_is_told_at_the_end_is_not_named_when_it_obeys)
 {
-	static const evc_task_class cls = { "obedient", end_it, NULL, 0 };
+	static const evc_task_class cls = { "obedient", end_told_task, NULL,
+					    0 };
 	evc_join_opts opts = { .grace = 0.1, .flags = EVC_JOIN_STOP_FIRST };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop), *s = phase_scope(c, "s", 1, 0);

@@ -273,13 +273,6 @@ START_TEST(a_join_that_leaves_beside_another_tells_nobody)
 }
 END_TEST
 
-static void
-cancelled_join(evc_coord *c, const evc_verdict *v, void *arg)
-{
-	(void)c;
-	*(evc_status *)arg = v->code;
-}
-
 START_TEST(a_join_whose_loop_is_destroyed_leaves_too)
 {
 	struct ev_loop *loop = ev_loop_new(0);
@@ -291,7 +284,7 @@ START_TEST(a_join_whose_loop_is_destroyed_leaves_too)
 
 	OK(evc_reactor_attach(c, "doomed", loop, &opts.reactor));
 	ladder_make(&l, c);
-	OK(evc_join_start(c, cancelled_join, &code, &opts));
+	OK(evc_join_start(c, take_code, &code, &opts));
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert(told(&l, 1));
 	ev_loop_destroy(loop);

@@ -235,13 +235,6 @@ START_TEST(results_of_members_hooks_and_guards_go_up)
 }
 END_TEST
 
-static evc_status
-obey_with_code(evc_coord *c, void *arg)
-{
-	evc_wait_for_stop(c, INFINITY);
-	return *(evc_status *)arg;
-}
-
 START_TEST(errors_after_the_inherited_stop_count_and_obedience_does_not)
 {
 	static const evc_status verdict[] = { EVC_DATA_LOSS, EVC_DATA_LOSS, 0 };
@@ -253,9 +246,9 @@ START_TEST(errors_after_the_inherited_stop_count_and_obedience_does_not)
 		evc_verdict v;
 
 		s = scope_on(c, "s", i);
-		OK(evc_thread_start(s, "obeys", obey_with_code, &obeys, NULL,
+		OK(evc_thread_start(s, "obeys", obey_with, &obeys, NULL,
 				    NULL));
-		OK(evc_thread_start(s, "fails", obey_with_code, &fails, NULL,
+		OK(evc_thread_start(s, "fails", obey_with, &fails, NULL,
 				    NULL));
 		OK(evc_request_stop(c, 0, "clean"));
 		ck_assert_int_eq(evc_join(c, NULL, &v), verdict[i]);
@@ -277,7 +270,7 @@ START_TEST(clean_stops_and_obedience_of_a_scope_do_not_go_up)
 	evc_coord *c = new_coord(NULL), *s = ready_scope(c, "s", NULL);
 	evc_reason r;
 
-	OK(evc_thread_start(s, "obeys", obey_with_code, &obeys, NULL, NULL));
+	OK(evc_thread_start(s, "obeys", obey_with, &obeys, NULL, NULL));
 	OK(evc_thread_start(s, "ends", return_at_once, &end, &opts, NULL));
 	OK(evc_join(s, NULL, NULL));
 	OK(evc_request_stop(s, EVC_OUT_OF_RANGE, NULL));

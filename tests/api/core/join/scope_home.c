@@ -139,14 +139,6 @@ END_TEST
 
 /* ---- on another loop ---- */
 
-static evc_status
-note_tid(evc_coord *c, void *arg)
-{
-	(void)c;
-	atomic_store((atomic_int *)arg, own_tid());
-	return 0;
-}
-
 START_TEST(its_home_may_be_another_loop_of_the_parent_or_above)
 {
 	struct far f = { .c = new_coord(NULL) };

@@ -111,23 +111,15 @@ START_TEST(N3_stop_hooks)
 }
 END_TEST
 
-static evc_status
-note_call(evc_coord *c, void *arg)
-{
-	(void)c;
-	++*(int *)arg;
-	return 0;
-}
-
 START_TEST(N3_but_not_a_hook_of_a_scopes_loop_that_the_join_holds_up)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	struct tree t = tree_make(NULL);
 	evc_member_opts opts = { 0 };
-	int n_calls = 0;
+	atomic_int n_calls = 0;
 
 	OK(evc_reactor_attach(t.s, "loop", loop, &opts.reactor));
-	OK(evc_on_stop(t.s, "hook", note_call, &n_calls, &opts, NULL));
+	OK(evc_on_stop(t.s, "hook", count_hook, &n_calls, &opts, NULL));
 	OK(evc_request_stop(t.c, 0, NULL));
 	OK(evc_join(t.c, NULL, NULL)); /* it blocks: t.c has no loop */
 	ck_assert_int_eq(n_calls, 0);

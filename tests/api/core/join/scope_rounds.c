@@ -268,53 +268,30 @@ START_TEST(rounds_of_a_scope_are_its_own)
 }
 END_TEST
 
-struct race {
-	evc_coord *c, *s;
-	atomic_int over;
-	atomic_ulong requests;
-};
-
-static void *
-request_again_and_again(void *arg)
-{
-	struct race *r = arg;
-
-	while (!atomic_load(&r->over)) {
-		evc_request_stop(r->c, 0, "racing");
-		atomic_fetch_add(&r->requests, 1);
-	}
-	return NULL;
-}
-
 /* Whatever the order was: in the end all the signs say the same. */
 START_TEST(clears_of_scope_and_parent_beside_requests_agree_in_the_end)
 {
-	struct race r = { .c = new_coord(NULL) };
-	pthread_t th[2];
-	int fd, i;
+	evc_coord *c = new_coord(NULL), *s = ready_scope(c, "s", NULL);
+	int fd = evc_stop_fd(s), i;
+	struct requests r;
 
-	r.s = ready_scope(r.c, "s", NULL);
-	fd = evc_stop_fd(r.s);
-	for (i = 0; i < 2; i++)
-		OK(pthread_create(&th[i], NULL, request_again_and_again, &r));
-	for (i = 0; i < 1000 || atomic_load(&r.requests) < 2000; i++) {
-		OK(evc_clear_stop(i % 2 ? r.c : r.s));
+	requests_begin(&r, c);
+	for (i = 0; i < 1000 || atomic_load(&r.n) < 2000; i++) {
+		OK(evc_clear_stop(i % 2 ? c : s));
 		if (i % 8 == 0) { /* N1: nobody else clears */
-			OK(evc_request_stop(r.c, 0, "mine"));
-			ck_assert(evc_should_stop(r.s));
+			OK(evc_request_stop(c, 0, "mine"));
+			ck_assert(evc_should_stop(s));
 		}
 	}
-	atomic_store(&r.over, 1);
-	for (i = 0; i < 2; i++)
-		OK(pthread_join(th[i], NULL));
-	OK(evc_request_stop(r.c, 0, NULL));
-	ck_assert(evc_should_stop(r.s));
+	requests_end(&r);
+	OK(evc_request_stop(c, 0, NULL));
+	ck_assert(evc_should_stop(s));
 	ck_assert(readable(fd));
-	OK(evc_clear_stop(r.c));
-	ck_assert(!evc_should_stop(r.s));
+	OK(evc_clear_stop(c));
+	ck_assert(!evc_should_stop(s));
 	ck_assert(!readable(fd));
-	OK(evc_free(r.s));
-	OK(evc_free(r.c));
+	OK(evc_free(s));
+	OK(evc_free(c));
 }
 END_TEST
 

@@ -204,21 +204,13 @@ START_TEST(a_member_that_clears_is_left_out_itself)
 }
 END_TEST
 
-static evc_status
-count_each(evc_coord *c, void *arg)
-{
-	(void)c;
-	++*(int *)arg;
-	return 0;
-}
-
 START_TEST(hooks_due_bar_no_clear_and_run_once)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
-	int calls = 0;
+	atomic_int calls = 0;
 
-	OK(evc_on_stop(c, "hook", count_each, &calls, NULL, NULL));
+	OK(evc_on_stop(c, "hook", count_hook, &calls, NULL, NULL));
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_clear_stop(c)); /* the loop has not turned */
 	ev_run(loop, EVRUN_NOWAIT);
@@ -256,45 +248,24 @@ START_TEST(the_stop_descriptor_follows_every_stop_and_clear)
 }
 END_TEST
 
-struct race {
-	evc_coord *c;
-	atomic_int over;
-	atomic_ulong requests;
-};
-
-static void *
-request_again_and_again(void *arg)
-{
-	struct race *r = arg;
-
-	while (!atomic_load(&r->over)) {
-		evc_request_stop(r->c, 0, "racing");
-		atomic_fetch_add(&r->requests, 1);
-	}
-	return NULL;
-}
-
 /* Whatever the order was: in the end all the signs say the same. */
 START_TEST(clears_beside_requests_leave_flag_and_descriptor_agreed)
 {
-	struct race r = { .c = new_coord(NULL) };
-	int fd = evc_stop_fd(r.c), i;
-	pthread_t t[2];
+	evc_coord *c = new_coord(NULL);
+	int fd = evc_stop_fd(c), i;
+	struct requests r;
 
-	for (i = 0; i < 2; i++)
-		OK(pthread_create(&t[i], NULL, request_again_and_again, &r));
-	for (i = 0; i < 2000 || atomic_load(&r.requests) < 2000; i++)
-		OK(evc_clear_stop(r.c));
-	atomic_store(&r.over, 1);
-	for (i = 0; i < 2; i++)
-		pthread_join(t[i], NULL);
-	ck_assert(readable(fd) == evc_should_stop(r.c));
-	OK(evc_clear_stop(r.c));
+	requests_begin(&r, c);
+	for (i = 0; i < 2000 || atomic_load(&r.n) < 2000; i++)
+		OK(evc_clear_stop(c));
+	requests_end(&r);
+	ck_assert(readable(fd) == evc_should_stop(c));
+	OK(evc_clear_stop(c));
 	ck_assert(!readable(fd));
-	OK(evc_request_stop(r.c, 0, NULL));
+	OK(evc_request_stop(c, 0, NULL));
 	ck_assert(readable(fd));
-	ck_assert(evc_wait_for_stop(r.c, 0));
-	OK(evc_free(r.c));
+	ck_assert(evc_wait_for_stop(c, 0));
+	OK(evc_free(c));
 }
 END_TEST
 

@@ -609,16 +609,9 @@ join_fn(void *arg)
 	return 0;
 }
 
-static bool
-no_more(void *arg)
-{
-	(void)arg;
-	return false;
-}
-
 START_TEST(from_the_join_of_a_runner)
 {
-	static const evc_runner_ops ops = { .is_running = no_more,
+	static const evc_runner_ops ops = { .is_running = never_true,
 					    .join = join_fn };
 
 	begin(false);

@@ -233,11 +233,13 @@ own_coordinator(struct ev_loop *loop)
 
 	CHILD(evc_new(loop, NULL, &own) == 0);
 	if (loop != NULL)
-		CHILD(evc_on_stop(own, "hook", count_hook, &hooks, NULL, NULL) == 0);
+		CHILD(evc_on_stop(own, "hook", count_hook, &hooks, NULL,
+				  NULL) == 0);
 	CHILD(evc_hold_begin(own, "hold", NULL, &hold) == 0);
 	CHILD(evc_hold_end(own, hold) == 0);
 	CHILD(evc_guard(own, "guard", count_hook, &hooks, NULL) == 0);
-	CHILD(evc_thread_start(own, "thread", count_hook, &hooks, NULL, NULL) == 0);
+	CHILD(evc_thread_start(own, "thread", count_hook, &hooks, NULL,
+			       NULL) == 0);
 	CHILD(evc_request_stop(own, 0, "own") == 0);
 	CHILD((loop != NULL ? evc_run(own, NULL, &v) :
 			      evc_join(own, NULL, &v)) == 0);

@@ -54,13 +54,6 @@ is_running(void *arg)
 	leave();
 }
 
-static bool
-is_not_running(void *arg)
-{
-	(void)arg;
-	return false;
-}
-
 static void
 told(evc_task *t, void *arg)
 {
@@ -213,7 +206,7 @@ runner_asked(void)
 static void
 runner_stopped(void)
 {
-	static const evc_runner_ops ops = { .is_running = is_not_running,
+	static const evc_runner_ops ops = { .is_running = never_true,
 					    .stop = with_arg };
 
 	OK(evc_runner_add(c, "runner", &ops, NULL, NULL, NULL));

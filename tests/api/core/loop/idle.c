@@ -71,13 +71,6 @@ START_TEST(a_join_of_started_threads_wakes_nobody)
 }
 END_TEST
 
-static void *
-wait_for_stop_thread(void *arg)
-{
-	evc_wait_for_stop(arg, INFINITY);
-	return NULL;
-}
-
 START_TEST(a_join_of_registered_threads_wakes_nobody)
 {
 	evc_coord *c;
@@ -91,7 +84,7 @@ START_TEST(a_join_of_registered_threads_wakes_nobody)
 		T_SKIP("this kernel has no pidfd for threads");
 	c = new_coord(NULL);
 	for (i = 0; i < 4; i++) {
-		OK(pthread_create(&t, NULL, wait_for_stop_thread, c));
+		OK(pthread_create(&t, NULL, obey_thread, c));
 		OK(evc_register_thread(c, "waits", t, NULL, NULL));
 	}
 	join_begin(&j, c, 0, 0);
@@ -118,14 +111,6 @@ take_verdict(evc_coord *c, const evc_verdict *v, void *arg)
 	((struct runner *)arg)->status = v->code;
 }
 
-static evc_status
-nothing_to_do(evc_coord *c, void *arg)
-{
-	(void)c;
-	(void)arg;
-	return 0;
-}
-
 static void *
 runner_main(void *arg)
 {
@@ -137,7 +122,8 @@ runner_main(void *arg)
 	for (i = 0; i < 4 && st == 0; i++)
 		st = evc_thread_start(r->c, "obeys", obey, NULL, NULL, NULL);
 	if (st == 0)
-		st = evc_on_stop(r->c, "hook", nothing_to_do, NULL, NULL, NULL);
+		st = evc_on_stop(r->c, "hook", return_at_once, NULL, NULL,
+				 NULL);
 	if (st == 0 && r->evented)
 		st = evc_join_start(r->c, take_verdict, r, NULL);
 	r->status = st;

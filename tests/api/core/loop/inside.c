@@ -178,13 +178,6 @@ by_poll(double timeout)
 	return evc_poll(w.of, NULL, 0, timeout, NULL);
 }
 
-static bool
-never(void *arg)
-{
-	(void)arg;
-	return false;
-}
-
 static evc_status
 by_wait_until(double timeout)
 {
@@ -194,7 +187,7 @@ by_wait_until(double timeout)
 
 	OK(evc_cond_new(w.of, &cond));
 	pthread_mutex_lock(&m);
-	st = evc_cond_wait(cond, &m, never, NULL, timeout);
+	st = evc_cond_wait(cond, &m, never_true, NULL, timeout);
 	pthread_mutex_unlock(&m);
 	OK(evc_cond_free(cond));
 	return st;

@@ -3,6 +3,7 @@
  * Many loops on threads of their own, made by evc_reactor_start: told there,
  * joined by one blocking join.  Loops that do not turn stand in loops_late.c.
  */
+#include "../../../support/far_util.h"
 #include "../../../support/runner_util.h"
 
 #include <signal.h>
@@ -46,14 +47,6 @@ note_hook(evc_coord *c, void *arg)
 	return 0;
 }
 
-static void
-break_loop(struct ev_loop *loop, ev_timer *w, int revents)
-{
-	(void)w;
-	(void)revents;
-	ev_break(loop, EVBREAK_ALL);
-}
-
 static evc_status
 set_up(evc_reactor *r, void *arg)
 {
@@ -65,7 +58,7 @@ set_up(evc_reactor *r, void *arg)
 	pthread_sigmask(SIG_SETMASK, NULL, &s->mask);
 	s->begun = evc_task_begin(r, &s->task, &shard_task);
 	if (s->breaks) {
-		ev_timer_init(&s->timer, break_loop, 0.02, 0);
+		ev_timer_init(&s->timer, break_all, 0.02, 0);
 		ev_timer_start(evc_reactor_loop(r), &s->timer);
 	}
 	if (s->stops)
@@ -359,14 +352,6 @@ START_TEST(a_member_may_start_one)
 }
 END_TEST
 
-static evc_status
-note_looper(evc_coord *c, void *arg)
-{
-	(void)c;
-	atomic_store((atomic_int *)arg, own_tid());
-	return 0;
-}
-
 START_TEST(hooks_loopers_and_runners_may_be_put_there_by_others)
 {
 	evc_coord *c = new_coord(NULL);
@@ -381,7 +366,7 @@ START_TEST(hooks_loopers_and_runners_may_be_put_there_by_others)
 	hook_on(c, &s);
 	atomic_store(&m.runs, 1);
 	machine_add(c, "machine", &m, s.given, 0);
-	OK(evc_looper_start(c, "looper", 0.001, note_looper, &looper_tid, &opts,
+	OK(evc_looper_start(c, "looper", 0.001, note_tid, &looper_tid, &opts,
 			    NULL));
 	UNTIL(atomic_load(&looper_tid) != 0);
 	OK(evc_request_stop(c, 0, NULL));

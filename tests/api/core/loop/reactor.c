@@ -123,13 +123,6 @@ START_TEST(L1_nothing_is_called_after_free)
 }
 END_TEST
 
-static void
-never(evc_coord *c, const evc_verdict *v, void *arg)
-{
-	(void)c;
-	*(evc_status *)arg = v->code;
-}
-
 START_TEST(detach_is_refused_with_tasks_joins_and_for_the_home)
 {
 	struct ev_loop *a = ev_loop_new(0), *b = ev_loop_new(0);
@@ -145,7 +138,7 @@ START_TEST(detach_is_refused_with_tasks_joins_and_for_the_home)
 	REFUSED(EVC_FAILED_PRECONDITION, evc_reactor_detach(r));
 	evc_task_end(&t);
 	OK(evc_hold_begin(c, "hold", NULL, &hold));
-	OK(evc_join_start(c, never, &code, &opts));
+	OK(evc_join_start(c, take_code, &code, &opts));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_reactor_detach(r));
 	OK(evc_hold_end(c, hold));
 	ev_run(b, 0);
@@ -203,13 +196,6 @@ START_TEST(detach_and_run_are_refused_inside_and_elsewhere)
 	ev_loop_destroy(loop);
 }
 END_TEST
-
-static void
-end_task(evc_task *t, void *arg)
-{
-	(void)arg;
-	evc_task_end(t);
-}
 
 struct shard {
 	struct far far;
@@ -323,14 +309,6 @@ START_TEST(attach_after_the_stop_is_told_of_it)
 }
 END_TEST
 
-static void
-break_loop(struct ev_loop *loop, ev_timer *w, int revents)
-{
-	(void)w;
-	(void)revents;
-	ev_break(loop, EVBREAK_ALL);
-}
-
 static evc_task slow_task;
 
 static void
@@ -351,7 +329,7 @@ START_TEST(reactor_run_takes_ev_break_as_a_request_and_waits_for_tasks)
 	evc_reason why;
 
 	OK(evc_task_begin(r, &slow_task, &plain));
-	ev_timer_init(&t, break_loop, 0.02, 0);
+	ev_timer_init(&t, break_all, 0.02, 0);
 	ev_timer_start(loop, &t);
 	ev_timer_init(&u, end_slow, 0.1, 0);
 	ev_timer_start(loop, &u);
@@ -384,7 +362,7 @@ END_TEST
 
 START_TEST(a_loop_destroyed_under_us_ends_its_tasks_and_joins)
 {
-	static const evc_task_class cls = { "cut", end_task, NULL, 0 };
+	static const evc_task_class cls = { "cut", end_told_task, NULL, 0 };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(NULL);
 	evc_reactor *r = attach(c, "doomed", loop);
@@ -394,7 +372,7 @@ START_TEST(a_loop_destroyed_under_us_ends_its_tasks_and_joins)
 	evc_verdict v;
 
 	OK(evc_task_begin(r, &task, &cls));
-	OK(evc_join_start(c, never, &code, &opts));
+	OK(evc_join_start(c, take_code, &code, &opts));
 	ev_loop_destroy(loop);
 	ck_assert_int_eq(code, EVC_CANCELLED);
 	ck_assert_ptr_null(evc_reactor_loop(r));

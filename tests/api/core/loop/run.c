@@ -395,14 +395,6 @@ START_TEST(join_start_is_refused_without_a_loop_and_elsewhere)
 }
 END_TEST
 
-static evc_status
-nothing_to_do(evc_coord *c, void *arg)
-{
-	(void)c;
-	(void)arg;
-	return 0;
-}
-
 START_TEST(L3_a_loop_with_only_our_watchers_does_not_run_on)
 {
 	struct ev_loop *loop = setup();
@@ -410,7 +402,7 @@ START_TEST(L3_a_loop_with_only_our_watchers_does_not_run_on)
 	ev_timer t;
 
 	ev_run(loop, 0);
-	OK(evc_on_stop(coord, "hook", nothing_to_do, NULL, NULL, NULL));
+	OK(evc_on_stop(coord, "hook", return_at_once, NULL, NULL, NULL));
 	OK(evc_thread_start(coord, "obeys", obey, NULL, NULL, NULL));
 	ev_run(loop, 0);
 	OK(evc_request_stop(coord, 0, NULL));

@@ -346,14 +346,6 @@ START_TEST(free_without_a_join_drops_what_is_due)
 }
 END_TEST
 
-static evc_status
-count_call(evc_coord *c, void *arg)
-{
-	(void)c;
-	++*(int *)arg;
-	return 0;
-}
-
 /* In a time that grows with their number, not with its square: then it would
    be a matter of minutes. */
 static void
@@ -361,10 +353,11 @@ many_hooks(struct ev_loop *loop)
 {
 	const int N = t_under_tsan() || t_under_valgrind() ? 20000 : 200000;
 	evc_coord *c = new_coord(loop);
-	int i, n = 0;
+	atomic_int n = 0;
+	int i;
 
 	for (i = 0; i < N; i++)
-		OK(evc_on_stop(c, NULL, count_call, &n, NULL, NULL));
+		OK(evc_on_stop(c, NULL, count_hook, &n, NULL, NULL));
 	for (i = 1; i <= 2; i++) {
 		OK(evc_request_stop(c, 0, NULL));
 		OK(evc_join(c, NULL, NULL));

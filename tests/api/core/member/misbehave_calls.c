@@ -6,23 +6,6 @@
  */
 #include "../../../support/rouse_util.h"
 
-/* What is on time: far below what a hang would take. */
-#define ON_TIME 10.0
-
-static evc_verdict
-late_join(evc_coord *c)
-{
-	evc_join_opts brief = { .grace = 0.3 };
-	double start = t_now();
-	evc_verdict v;
-
-	OK(evc_request_stop(c, 0, "the stop"));
-	ck_assert_int_eq(evc_join(c, &brief, &v), EVC_DEADLINE_EXCEEDED);
-	ck_assert_double_lt(t_now() - start, ON_TIME);
-	ck_assert_double_lt(v.took, ON_TIME);
-	return v;
-}
-
 static void
 all_well_after(evc_coord *c)
 {

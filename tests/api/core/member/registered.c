@@ -258,13 +258,6 @@ START_TEST(handles_used_again_are_new_members)
 }
 END_TEST
 
-static void *
-wait_for_stop_thread(void *arg)
-{
-	evc_wait_for_stop(arg, INFINITY);
-	return NULL;
-}
-
 /* No descriptor left: noticed by trying, and nothing fails. */
 START_TEST(without_descriptors_ends_are_noticed_all_the_same)
 {
@@ -279,8 +272,8 @@ START_TEST(without_descriptors_ends_are_noticed_all_the_same)
 	none = old;
 	none.rlim_cur = 0;
 	t[0] = thread(end_at_once, NULL);
-	t[1] = thread(wait_for_stop_thread, c);
-	t[2] = thread(wait_for_stop_thread, c);
+	t[1] = thread(obey_thread, c);
+	t[2] = thread(obey_thread, c);
 	setrlimit(RLIMIT_NOFILE, &none);
 	for (i = 0; i < 3; i++)
 		st[i] = evc_register_thread(c, "no-fd", t[i], NULL, NULL);

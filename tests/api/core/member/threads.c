@@ -160,13 +160,6 @@ START_TEST(any_other_result_is_an_error_and_stops)
 }
 END_TEST
 
-static evc_status
-obey_with(evc_coord *c, void *arg)
-{
-	evc_wait_for_stop(c, INFINITY);
-	return *(evc_status *)arg;
-}
-
 START_TEST(after_the_stop_CANCELLED_is_obedience_and_errors_are_errors)
 {
 	evc_status cancelled = EVC_CANCELLED, error = EVC_ABORTED;
@@ -261,20 +254,11 @@ START_TEST(cancellation_is_an_end_without_a_result)
 }
 END_TEST
 
-static evc_status
-exit_raw(evc_coord *c, void *arg)
-{
-	(void)c;
-	(void)arg;
-	syscall(SYS_exit, 0);
-	return 0;
-}
-
 START_TEST(a_raw_exit_is_seen_at_once_when_WATCHED)
 {
 	if (t_under_asan() || t_under_tsan())
 		T_SKIP("the sanitizer cannot follow SYS_exit");
-	ends_aborted(exit_raw, EVC_WATCHED);
+	ends_aborted(exit_by_syscall, EVC_WATCHED);
 }
 END_TEST
 
@@ -287,7 +271,7 @@ START_TEST(a_raw_exit_is_seen_after_the_stop)
 	if (t_under_asan() || t_under_tsan())
 		T_SKIP("the sanitizer cannot follow SYS_exit");
 	c = new_coord(NULL);
-	OK(evc_thread_start(c, "gone", exit_raw, NULL, NULL, NULL));
+	OK(evc_thread_start(c, "gone", exit_by_syscall, NULL, NULL, NULL));
 	OK(evc_thread_start(c, "other", obey, NULL, NULL, NULL));
 	OK(evc_request_stop(c, 0, NULL));
 	/* Nobody knows when it went. */

@@ -7,15 +7,6 @@
 
 #include <ev.h>
 
-static evc_status
-exit_raw(evc_coord *c, void *arg)
-{
-	(void)c;
-	(void)arg;
-	syscall(SYS_exit, 0);
-	return 0;
-}
-
 START_TEST(a_watched_raw_exit_stops_though_nobody_joins)
 {
 	evc_member_opts watched = { .flags = EVC_WATCHED };
@@ -27,7 +18,7 @@ START_TEST(a_watched_raw_exit_stops_though_nobody_joins)
 	if (!has_thread_pidfd())
 		T_SKIP("this kernel has no pidfd for threads");
 	c = new_coord(NULL);
-	OK(evc_thread_start(c, "raw", exit_raw, NULL, &watched, NULL));
+	OK(evc_thread_start(c, "raw", exit_by_syscall, NULL, &watched, NULL));
 	ck_assert(evc_wait_for_stop(c, T_LIMIT));
 	ck_assert_int_eq(evc_join(c, NULL, &v), EVC_ABORTED);
 	ck_assert_str_eq(v.error.who, "raw");

@@ -42,13 +42,6 @@ say_work(evc_group *g, unsigned id, void *arg)
 	return say(evc_group_scope(g));
 }
 
-static bool
-is_running(void *arg)
-{
-	(void)arg;
-	return false;
-}
-
 static evc_status
 say_join(void *arg)
 {
@@ -88,7 +81,7 @@ static evc_group *group;
 static void
 begin(int way)
 {
-	static const evc_runner_ops ops = { .is_running = is_running,
+	static const evc_runner_ops ops = { .is_running = never_true,
 					    .join = say_join };
 	evc_member_opts own = { .flags = EVC_OWN_THREAD };
 	evc_group_opts w = { .coord = coord, .n_threads = 1 };
