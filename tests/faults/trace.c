@@ -58,8 +58,7 @@ START_TEST(a_picture_without_memory_is_refused)
 	for (nth = 0; nth < 100; nth++)
 		OK(evc_hold_end(c, id[nth]));
 	OK(evc_join(c, NULL, NULL));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 	close(fd);
 	seam_reset();
 }

@@ -255,6 +255,17 @@ readable(int fd)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
 }
 
+/* Free coordinators, in that order. */
+#define FREE_ALL(...) \
+	do { \
+		evc_coord *const free_[] = { __VA_ARGS__ }; \
+		size_t i_, n_ = sizeof(free_) / sizeof(free_[0]); \
+		for (i_ = 0; i_ < n_; i_++) \
+			ck_assert_msg(evc_free(free_[i_]) == 0, \
+				      "%zu of %s: %s", i_, #__VA_ARGS__, \
+				      evc_last_error()); \
+	} while (0)
+
 static inline evc_coord *
 new_coord(struct ev_loop *loop)
 {

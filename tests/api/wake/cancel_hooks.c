@@ -248,8 +248,7 @@ START_TEST(only_what_this_thread_has_pushed_can_be_popped)
 	REFUSED(EVC_NOT_FOUND, evc_cancel_pop(other, id));
 	OK(evc_cancel_pop(p.c, id));
 	REFUSED(EVC_NOT_FOUND, evc_cancel_pop(p.c, id));
-	OK(evc_free(other));
-	OK(evc_free(p.c));
+	FREE_ALL(other, p.c);
 }
 END_TEST
 

@@ -78,8 +78,7 @@ START_TEST(stretches_of_two_coordinators_nest_too)
 	NOT_YET(atomic_load(&outer) > 0);
 	OK(evc_cancel_pop(a, first)); /* ends what was begun inside it */
 	REFUSED(EVC_NOT_FOUND, evc_cancel_pop(b, second));
-	OK(evc_free(b));
-	OK(evc_free(a));
+	FREE_ALL(b, a);
 }
 END_TEST
 
@@ -213,8 +212,7 @@ START_TEST(what_it_left_for_another_coordinator_is_popped_too)
 
 	OK(evc_thread_start(c, "forgets", push_elsewhere, &f, NULL, NULL));
 	OK(evc_join(c, &generous, NULL));
-	OK(evc_free(f.c));
-	OK(evc_free(c));
+	FREE_ALL(f.c, c);
 	ck_assert_int_eq(atomic_load(&calls), 0);
 }
 END_TEST
@@ -348,8 +346,7 @@ START_TEST(in_a_scope_the_parents_stop_counts_and_not_the_other_way)
 	OK(evc_cancel_pop(low, down));
 	OK(evc_cancel_pop(c, up));
 	REFUSED(EVC_NOT_FOUND, evc_cancel_pop(low, down));
-	OK(evc_free(low));
-	OK(evc_free(c));
+	FREE_ALL(low, c);
 }
 END_TEST
 
@@ -372,8 +369,7 @@ START_TEST(in_a_scope_of_a_later_phase_it_waits_for_that_phase)
 	UNTIL(atomic_load(&calls) == 1);
 	OK(join_end(&j));
 	OK(evc_cancel_pop(low, id));
-	OK(evc_free(low));
-	OK(evc_free(c));
+	FREE_ALL(low, c);
 }
 END_TEST
 

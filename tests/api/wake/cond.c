@@ -148,8 +148,7 @@ START_TEST(a_stop_wakes_all)
 		OK(evc_cond_free(cond));
 		OK(evc_clear_stop(c));
 	}
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 

@@ -262,8 +262,7 @@ START_TEST(a_scope_has_the_ladder_of_what_is_above_it)
 	OK(evc_cancel_pop(low, push));
 	OK(evc_hold_end(low, id));
 	ends_at_last(low);
-	OK(evc_free(low));
-	OK(evc_free(c));
+	FREE_ALL(low, c);
 }
 END_TEST
 
@@ -286,8 +285,7 @@ START_TEST(a_scope_may_have_a_ladder_of_its_own)
 	gave_up(&j, "held");
 	OK(evc_hold_end(low, id));
 	ends_at_last(low);
-	OK(evc_free(low));
-	OK(evc_free(c));
+	FREE_ALL(low, c);
 }
 END_TEST
 

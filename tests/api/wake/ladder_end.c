@@ -134,8 +134,7 @@ START_TEST(members_of_scopes_are_heard_of_too)
 	gave_up(&j, "below");
 	OK(evc_hold_end(low, id));
 	ends_at_last(c);
-	OK(evc_free(low));
-	OK(evc_free(c));
+	FREE_ALL(low, c);
 }
 END_TEST
 

@@ -210,8 +210,7 @@ START_TEST(progress_in_a_scope_extends_the_stop_above)
 	OK(evc_request_stop(c, 0, NULL));
 	join_begin(&j, _i ? low : c, 0, 0);
 	outlasts(&s, &j);
-	OK(evc_free(low));
-	OK(evc_free(c));
+	FREE_ALL(low, c);
 }
 END_TEST
 

@@ -342,8 +342,7 @@ START_TEST(a_stop_of_the_parent_unblocks_what_is_below)
 	OK(evc_thread_start(low, "lodger", lodge, &l, &o, NULL));
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_join(c, &generous, NULL));
-	OK(evc_free(low));
-	OK(evc_free(c));
+	FREE_ALL(low, c);
 }
 END_TEST
 

@@ -196,8 +196,7 @@ START_TEST(a_veto_in_a_scope_moves_the_end_of_what_is_above)
 	gave_up(&j, "below");
 	OK(evc_hold_end(low, id));
 	ends_at_last(c);
-	OK(evc_free(low));
-	OK(evc_free(c));
+	FREE_ALL(low, c);
 }
 END_TEST
 
@@ -231,8 +230,7 @@ START_TEST(what_makes_no_sense_is_refused)
 	OK(evc_hold_end(bare, other));
 	ends_at_last(c);
 	ends_at_last(bare);
-	OK(evc_free(c));
-	OK(evc_free(bare));
+	FREE_ALL(c, bare);
 }
 END_TEST
 

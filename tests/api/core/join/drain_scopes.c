@@ -131,8 +131,7 @@ START_TEST(sticky_until_a_clear_which_is_refused_while_members_live)
 	ck_assert(evc_should_drain(c) && evc_should_drain(s));
 	OK(evc_clear_stop(c));
 	ck_assert(running(c) && running(s));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -154,8 +153,7 @@ START_TEST(a_drain_of_what_is_empty_is_a_stop)
 			HAS(reason_of(c, 0).text, "empty");
 		}
 		OK(evc_join(c, NULL, NULL));
-		OK(evc_free(s));
-		OK(evc_free(c));
+		FREE_ALL(s, c);
 	}
 	ev_loop_destroy(loop);
 }
@@ -245,9 +243,7 @@ START_TEST(a_service_in_the_background_of_a_scope_stays_until_all_are_done)
 	OK(evc_hold_end(work, id));
 	UNTIL(evc_should_stop(c));
 	OK(evc_join(c, NULL, NULL));
-	OK(evc_free(log));
-	OK(evc_free(work));
-	OK(evc_free(c));
+	FREE_ALL(log, work, c);
 }
 END_TEST
 
@@ -273,10 +269,7 @@ START_TEST(the_drain_of_a_scope_is_its_own)
 	OK(evc_clear_stop(s));
 	ck_assert(running(s) && running(below));
 	OK(evc_hold_end(beside, other));
-	OK(evc_free(below));
-	OK(evc_free(s));
-	OK(evc_free(beside));
-	OK(evc_free(c));
+	FREE_ALL(below, s, beside, c);
 }
 END_TEST
 
@@ -298,9 +291,7 @@ START_TEST(a_scope_of_what_drains_is_born_draining)
 	UNTIL(evc_should_stop(c));
 	OK(evc_join(c, NULL, NULL));
 	ck_assert_int_eq(calls, 1);
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(t, s, c);
 }
 END_TEST
 
@@ -322,8 +313,7 @@ START_TEST(a_scope_cleared_while_its_parent_drains_drains_again)
 	UNTIL(evc_should_stop(c));
 	OK(evc_join(c, NULL, NULL));
 	BY_PARENT(s);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -353,8 +343,7 @@ START_TEST(phases_begin_at_the_stop_that_it_becomes)
 		OK(evc_hold_end(b, in_b));
 		OK(driver_wait(&d));
 		HAS(d.v.stop.text, "closing time");
-		OK(evc_free(a));
-		OK(evc_free(b));
+		FREE_ALL(a, b);
 		driver_end(&d);
 	}
 }

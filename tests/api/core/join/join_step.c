@@ -522,8 +522,7 @@ START_TEST(wrong_use_is_refused)
 	ck_assert_int_eq(v.code, 77);
 	ck_assert_double_eq(wait, 77);
 	ck_assert(!evc_joined(c));
-	OK(evc_free(c));
-	OK(evc_free(other));
+	FREE_ALL(c, other);
 	ev_loop_destroy(loop);
 }
 END_TEST
@@ -553,8 +552,7 @@ START_TEST(L5_a_fork_child_is_refused)
 	OK(evc_hold_end(c, hold));
 	ck_assert(readable(fd));
 	OK(evc_join_step(c, NULL, NULL, NULL));
-	OK(evc_free(c));
-	OK(evc_free(d));
+	FREE_ALL(c, d);
 }
 END_TEST
 

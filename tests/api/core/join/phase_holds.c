@@ -62,10 +62,7 @@ START_TEST(a_phase_waits_for_all_of_the_phase_before)
 		/* empty ones were told, too */
 		BY_PARENT(empty);
 		BY_PARENT(last);
-		OK(evc_free(a));
-		OK(evc_free(b));
-		OK(evc_free(empty));
-		OK(evc_free(last));
+		FREE_ALL(a, b, empty, last);
 		driver_end(&d);
 	}
 }
@@ -88,8 +85,7 @@ START_TEST(a_set_up_that_is_not_finished_holds_its_phase)
 		OK(evc_scope_ready(s));
 		OK(driver_wait(&d));
 		BY_PARENT(next);
-		OK(evc_free(s));
-		OK(evc_free(next));
+		FREE_ALL(s, next);
 		driver_end(&d);
 	}
 }
@@ -124,9 +120,7 @@ START_TEST(threads_and_background_members_hold_their_phase)
 		atomic_store(&b.open, 1);
 		OK(driver_wait(&d));
 		BY_PARENT(next);
-		OK(evc_free(below));
-		OK(evc_free(s));
-		OK(evc_free(next));
+		FREE_ALL(below, s, next);
 		driver_end(&d);
 	}
 }
@@ -156,9 +150,7 @@ START_TEST(a_stop_hook_of_a_scope_holds_its_phase)
 			atomic_store(&hook.open, 1);
 			OK(driver_wait(&d));
 			BY_PARENT(next);
-			OK(evc_free(below));
-			OK(evc_free(s));
-			OK(evc_free(next));
+			FREE_ALL(below, s, next);
 			driver_end(&d);
 		}
 }
@@ -206,9 +198,7 @@ START_TEST(tasks_hold_their_phase)
 		OK(evc_run(c, &opts, NULL));
 		ck_assert(!v.too_early);
 		BY_PARENT(v.next);
-		OK(evc_free(s));
-		OK(evc_free(v.next));
-		OK(evc_free(c));
+		FREE_ALL(s, v.next, c);
 		ev_loop_destroy(loop);
 	}
 }
@@ -246,9 +236,7 @@ START_TEST(J5_a_member_that_joins_holds_up_no_phase)
 		UNTIL(evc_should_stop(next));
 		OK(evc_hold_end(next, id));
 		OK(evc_join(c, &opts, NULL));
-		OK(evc_free(s));
-		OK(evc_free(next));
-		OK(evc_free(c));
+		FREE_ALL(s, next, c);
 	}
 }
 END_TEST

@@ -35,8 +35,7 @@ START_TEST(when_its_limit_is_over_the_next_is_told_and_it_is_named)
 		HAS(d.v.error.text, "requests");
 		HAS(d.v.error.text, "phase 1");
 		OK(evc_hold_end(s, id));
-		OK(evc_free(s));
-		OK(evc_free(next));
+		FREE_ALL(s, next);
 		driver_end(&d);
 	}
 }
@@ -73,8 +72,7 @@ START_TEST(who_outlasts_its_phase_is_waited_for_as_long_as_the_join_has)
 				HAS(d.v.error.text, "stuck-one");
 				OK(evc_hold_end(s, id));
 			}
-			OK(evc_free(s));
-			OK(evc_free(next));
+			FREE_ALL(s, next);
 			driver_end(&d);
 		}
 }
@@ -102,9 +100,7 @@ START_TEST(the_one_budget_bounds_every_limit)
 		BY_PARENT(next);
 		BY_PARENT(last);
 		OK(evc_hold_end(s, id));
-		OK(evc_free(s));
-		OK(evc_free(next));
-		OK(evc_free(last));
+		FREE_ALL(s, next, last);
 		driver_end(&d);
 	}
 }
@@ -147,8 +143,7 @@ START_TEST(later_phases_are_told_before_the_grace_is_over)
 			BY_PARENT(next);
 			OK(evc_hold_end(s, id));
 			OK(evc_hold_end(next, in_next));
-			OK(evc_free(s));
-			OK(evc_free(next));
+			FREE_ALL(s, next);
 			driver_end(&d);
 		}
 }
@@ -174,8 +169,7 @@ START_TEST(a_limit_of_none_keeps_nobody_waiting)
 		OK(evc_hold_end(s, id));
 		OK(evc_hold_end(next, in_next));
 		OK(driver_wait(&d));
-		OK(evc_free(s));
-		OK(evc_free(next));
+		FREE_ALL(s, next);
 		driver_end(&d);
 	}
 }
@@ -209,9 +203,7 @@ START_TEST(a_limit_counts_from_its_own_turn)
 		OK(evc_hold_end(b, in_b));
 		OK(evc_hold_end(e, in_e));
 		OK(driver_wait(&d));
-		OK(evc_free(a));
-		OK(evc_free(b));
-		OK(evc_free(e));
+		FREE_ALL(a, b, e);
 		driver_end(&d);
 	}
 }
@@ -242,9 +234,7 @@ START_TEST(each_scope_of_a_phase_has_its_own_limit)
 		OK(evc_hold_end(a, in_a));
 		OK(evc_hold_end(next, in_next));
 		OK(driver_wait(&d));
-		OK(evc_free(a));
-		OK(evc_free(b));
-		OK(evc_free(next));
+		FREE_ALL(a, b, next);
 		driver_end(&d);
 	}
 }
@@ -282,8 +272,7 @@ START_TEST(who_is_told_at_the_end_is_not_named_when_it_obeys)
 	ck_assert_uint_eq(v.n_stragglers, 1);
 	HAS(v.error.text, "stuck");
 	OK(evc_hold_end(c, id));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 	ev_loop_destroy(loop);
 }
 END_TEST
@@ -325,11 +314,7 @@ START_TEST(born_during_the_stop_each_waits_for_its_turn)
 		NOT_YET(driver_returned(&d));
 		OK(evc_hold_end(later, in_later));
 		OK(driver_wait(&d));
-		OK(evc_free(a));
-		OK(evc_free(b));
-		OK(evc_free(same));
-		OK(evc_free(behind));
-		OK(evc_free(later));
+		FREE_ALL(a, b, same, behind, later);
 		driver_end(&d);
 	}
 }

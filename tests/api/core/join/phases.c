@@ -375,8 +375,7 @@ START_TEST(a_log_service_outlives_the_requests)
 		ck_assert_int_eq(v.lines, 160);
 		ck_assert_int_eq(v.refused, 0);
 		ck_assert_int_eq(v.log_ended, 1);
-		OK(evc_free(v.requests));
-		OK(evc_free(v.log));
+		FREE_ALL(v.requests, v.log);
 		driver_end(&d);
 	}
 }

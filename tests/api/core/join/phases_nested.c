@@ -33,10 +33,7 @@ START_TEST(phases_nest)
 		OK(evc_hold_end(a1, in_a1));
 		UNTIL(evc_should_stop(b));
 		OK(driver_wait(&d));
-		OK(evc_free(a0));
-		OK(evc_free(a1));
-		OK(evc_free(a));
-		OK(evc_free(b));
+		FREE_ALL(a0, a1, a, b);
 		driver_end(&d);
 	}
 }
@@ -61,10 +58,7 @@ START_TEST(a_join_of_a_scope_drives_that_scope_alone)
 	OK(evc_hold_end(a, in_a));
 	OK(join_end(&j));
 	BY_PARENT(a1);
-	OK(evc_free(a1));
-	OK(evc_free(a));
-	OK(evc_free(b));
-	OK(evc_free(c));
+	FREE_ALL(a1, a, b, c);
 }
 END_TEST
 
@@ -93,10 +87,7 @@ START_TEST(a_join_that_gives_up_tells_as_far_as_nobody_else_drives)
 	BY_PARENT(a1);
 	BY_PARENT(b);
 	OK(evc_hold_end(a, in_a));
-	OK(evc_free(a1));
-	OK(evc_free(a));
-	OK(evc_free(b));
-	OK(evc_free(c));
+	FREE_ALL(a1, a, b, c);
 }
 END_TEST
 
@@ -126,8 +117,7 @@ START_TEST(stopped_or_cleared_out_of_its_turn)
 		OK(driver_wait(&d));
 		/* ... but at its turn */
 		BY_PARENT(b);
-		OK(evc_free(a));
-		OK(evc_free(b));
+		FREE_ALL(a, b);
 		driver_end(&d);
 	}
 }

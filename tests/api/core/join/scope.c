@@ -21,9 +21,7 @@ START_TEST(a_scope_knows_its_parent)
 	ck_assert(!evc_should_stop(s));
 	OK(evc_scope_ready(t));
 	OK(evc_scope_ready(s));
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(t, s, c);
 }
 END_TEST
 
@@ -46,8 +44,7 @@ START_TEST(born_held_until_it_is_ready)
 
 	/* from now on it counts only while something lives in it */
 	OK(evc_join(c, NULL, NULL));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -60,8 +57,7 @@ START_TEST(without_a_member_ready_is_what_ends_it)
 	NOT_YET(atomic_load(&j.returned));
 	OK(evc_scope_ready(s));
 	OK(join_end(&j));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -80,8 +76,7 @@ START_TEST(a_forgotten_ready_is_a_late_member)
 	HAS(evc_last_error(), "forgotten");
 	OK(evc_scope_ready(s));
 	OK(evc_join(c, NULL, &v));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -110,9 +105,7 @@ START_TEST(N1_the_parents_stop_reaches_it_in_the_same_request)
 	BY_PARENT(t);
 	OK(evc_scope_ready(t));
 	OK(evc_join(c, NULL, NULL));
-	OK(evc_free(s));
-	OK(evc_free(t));
-	OK(evc_free(c));
+	FREE_ALL(s, t, c);
 }
 END_TEST
 
@@ -125,8 +118,7 @@ START_TEST(N1_an_error_of_the_parent_is_none_of_the_scope)
 	OK(evc_raise_requested(s, NULL));
 	OK(evc_join(s, NULL, NULL));
 	ck_assert_int_eq(evc_join(c, NULL, NULL), EVC_DATA_LOSS);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -257,9 +249,7 @@ START_TEST(N2_its_own_stop_stays_its_own)
 	OK(evc_request_stop(c, 0, NULL));
 	ck_assert_str_eq(reason_of(s, 0).text, "its own");
 	ck_assert_uint_eq(reason_of(s, 1).kind, EVC_BY_PARENT);
-	OK(evc_free(s));
-	OK(evc_free(t));
-	OK(evc_free(c));
+	FREE_ALL(s, t, c);
 }
 END_TEST
 
@@ -285,9 +275,7 @@ START_TEST(born_stopped_under_a_stopped_parent)
 	NOT_YET(atomic_load(&j.returned));
 	OK(evc_hold_end(t, id));
 	OK(join_end(&j));
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(t, s, c);
 }
 END_TEST
 
@@ -304,8 +292,7 @@ START_TEST(what_begins_after_the_parents_join_is_waited_for_by_the_next)
 	NOT_YET(atomic_load(&j.returned));
 	OK(evc_hold_end(s, id));
 	OK(join_end(&j));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -345,8 +332,7 @@ START_TEST(stopped_joined_cleared_and_used_again_while_the_parent_runs)
 			one_round(s, &g, 0);
 			one_round(t, &g, 0);
 			one_round(s, &g, 2);
-			OK(evc_free(t));
-			OK(evc_free(s));
+			FREE_ALL(t, s);
 		}
 		ck_assert(!evc_should_stop(c));
 		ck_assert(!driver_returned(&d));
@@ -378,8 +364,7 @@ START_TEST(free_of_the_parent_is_refused_and_names_its_scopes)
 	REFUSED(EVC_FAILED_PRECONDITION, evc_free(c));
 	OK(evc_request_stop(s, 0, NULL)); /* nothing has changed in it */
 	OK(evc_join(s, NULL, NULL));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 

@@ -84,8 +84,7 @@ START_TEST(once_a_round_after_the_stop_whoever_asked)
 			OK(evc_clear_stop(c));
 			OK(evc_clear_stop(s));
 		}
-		OK(evc_free(s));
-		OK(evc_free(c));
+		FREE_ALL(s, c);
 	}
 	ev_loop_destroy(loops[1]);
 }
@@ -116,9 +115,7 @@ START_TEST(not_before_the_members_are_gone)
 		atomic_store(&g.open, 1);
 		UNTIL_TURNING(loop, atomic_load(&e.calls) == 1);
 		ck_assert_int_eq(e.v.code, 0);
-		OK(evc_free(below));
-		OK(evc_free(s));
-		OK(evc_free(c));
+		FREE_ALL(below, s, c);
 	}
 	ev_loop_destroy(loops[1]);
 }
@@ -154,8 +151,7 @@ START_TEST(when_its_grace_is_over_with_who_is_late)
 		OK(evc_request_stop(c, 0, NULL));
 		UNTIL_TURNING(loop, atomic_load(&e.calls) == 2);
 		ck_assert_int_eq(e.v.code, 0);
-		OK(evc_free(s));
-		OK(evc_free(c));
+		FREE_ALL(s, c);
 	}
 	ev_loop_destroy(loops[1]);
 }
@@ -175,8 +171,7 @@ START_TEST(the_parents_grace_bounds_it)
 	UNTIL(atomic_load(&e.calls) == 1);
 	ck_assert_int_eq(e.v.code, EVC_DEADLINE_EXCEEDED);
 	OK(evc_hold_end(s, id));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -200,8 +195,7 @@ START_TEST(a_loop_that_sleeps_is_woken_for_it)
 	ck_assert_int_eq(late.tid, d.tid);
 	ck_assert_int_eq(late.v.code, EVC_DEADLINE_EXCEEDED);
 	OK(evc_hold_end(t, id));
-	OK(evc_free(s));
-	OK(evc_free(t));
+	FREE_ALL(s, t);
 	driver_stop(&d);
 	OK(driver_wait(&d));
 	driver_end(&d);

@@ -41,9 +41,7 @@ START_TEST(STOP_is_the_parents_error_too_and_stops_it)
 	ck_assert_int_eq(evc_join(s, NULL, &v), EVC_DATA_LOSS);
 	ck_assert_uint_eq(v.n_errors, 1);
 	ck_assert_str_eq(v.stop.text, "shard 3");
-	OK(evc_free(s));
-	OK(evc_free(sibling));
-	OK(evc_free(c));
+	FREE_ALL(s, sibling, c);
 }
 END_TEST
 
@@ -71,9 +69,7 @@ START_TEST(REPORT_stands_in_the_verdict_and_stops_nothing_there)
 	ck_assert_uint_eq(j.v.n_errors, 1);
 	ck_assert_uint_eq(j.v.stop.kind, 0);
 	ck_assert(!evc_should_stop(c));
-	OK(evc_free(s));
-	OK(evc_free(sibling));
-	OK(evc_free(c));
+	FREE_ALL(s, sibling, c);
 }
 END_TEST
 
@@ -103,8 +99,7 @@ START_TEST(a_clear_forgets_what_was_only_reported)
 	/* and the parent's own errors count again */
 	evc_fail(c, EVC_ABORTED, 0, "its own");
 	ck_assert_int_eq(evc_join(c, NULL, &v), EVC_ABORTED);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -120,8 +115,7 @@ START_TEST(a_reported_error_stays_the_first_when_a_stop_comes_later)
 	ck_assert_str_eq(v.error.text, "first");
 	ck_assert_str_eq(v.stop.text, "second");
 	ck_assert_uint_eq(v.n_errors, 2);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -140,8 +134,7 @@ START_TEST(IGNORE_is_not_heard_of_above)
 	OK(evc_join(c, NULL, &v));
 	ck_assert_uint_eq(v.n_errors, 0);
 	ck_assert_int_eq(evc_join(s, NULL, &v), EVC_DATA_LOSS);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -188,9 +181,7 @@ START_TEST(errors_go_up_as_far_as_each_level_lets_them)
 		ck_assert_int_eq(evc_join(s, NULL, NULL), 20);
 		ck_assert_int_eq(evc_join(m, NULL, NULL), row[i].of_middle);
 		ck_assert_int_eq(evc_join(c, NULL, NULL), row[i].of_root);
-		OK(evc_free(s));
-		OK(evc_free(m));
-		OK(evc_free(c));
+		FREE_ALL(s, m, c);
 	}
 }
 END_TEST
@@ -229,8 +220,7 @@ START_TEST(results_of_members_hooks_and_guards_go_up)
 		ck_assert_str_eq(v.error.who, "the-one-of-a-longer-name");
 		ck_assert_uint_eq(v.n_errors, 1);
 		ck_assert(evc_should_stop(c));
-		OK(evc_free(s));
-		OK(evc_free(c));
+		FREE_ALL(s, c);
 	}
 }
 END_TEST
@@ -256,8 +246,7 @@ START_TEST(errors_after_the_inherited_stop_count_and_obedience_does_not)
 		ck_assert_uint_eq(v.n_errors, verdict[i] != 0);
 		ck_assert_int_eq(evc_join(s, NULL, &v), EVC_DATA_LOSS);
 		ck_assert_uint_eq(v.n_errors, 1);
-		OK(evc_free(s));
-		OK(evc_free(c));
+		FREE_ALL(s, c);
 	}
 }
 END_TEST
@@ -278,8 +267,7 @@ START_TEST(clean_stops_and_obedience_of_a_scope_do_not_go_up)
 	ck_assert(!evc_should_stop(c));
 	REFUSED(EVC_NOT_FOUND, evc_reason_get(c, 0, &r));
 	OK(evc_join(c, NULL, NULL));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -307,8 +295,7 @@ START_TEST(an_error_when_the_parents_round_is_closed_is_the_scopes_alone)
 		OK(evc_clear_stop(c));
 		OK(evc_clear_stop(s));
 		OK(evc_join(c, NULL, &v));
-		OK(evc_free(s));
-		OK(evc_free(c));
+		FREE_ALL(s, c);
 	}
 }
 END_TEST

@@ -35,8 +35,7 @@ START_TEST(no_grace_of_a_scope_outlasts_what_is_left_of_the_parents)
 		ck_assert_double_lt(t_now() - start, T_LIMIT);
 		OK(evc_hold_end(t, id));
 		OK(evc_join(c, NULL, NULL));
-		OK(evc_free(t));
-		OK(evc_free(s));
+		FREE_ALL(t, s);
 		OK(evc_clear_stop(c));
 	}
 	OK(evc_free(c));
@@ -62,8 +61,7 @@ START_TEST(a_shorter_grace_of_a_scope_counts_and_its_own_stop_has_its_own)
 	ck_assert_double_lt(t_now() - start, T_LIMIT);
 	OK(evc_hold_end(s, id));
 	OK(evc_join(c, NULL, NULL));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -82,9 +80,7 @@ START_TEST(its_own_stop_has_the_parents_grace_when_it_has_none)
 	ck_assert_double_ge(t_now() - start, 0.1);
 	ck_assert_double_lt(t_now() - start, T_LIMIT);
 	OK(evc_hold_end(t, id));
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(t, s, c);
 }
 END_TEST
 
@@ -108,8 +104,7 @@ START_TEST(J1_a_grace_of_a_scope_cuts_no_join_above)
 		NOT_YET(driver_returned(&d));
 		OK(evc_hold_end(below, id));
 		OK(driver_wait(&d));
-		OK(evc_free(below));
-		OK(evc_free(s));
+		FREE_ALL(below, s);
 		driver_end(&d);
 	}
 }
@@ -132,8 +127,7 @@ START_TEST(the_longest_of_several_joins_above_is_the_budget)
 	ck_assert_int_eq(join_end(&brief), EVC_DEADLINE_EXCEEDED);
 	ck_assert_int_eq(join_end(&longer), EVC_DEADLINE_EXCEEDED);
 	OK(evc_hold_end(s, id));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -166,9 +160,7 @@ START_TEST(a_second_signal_cuts_the_grace_of_the_whole_tree)
 	ck_assert_double_ge(t_now() - start, 0.1);
 	ck_assert_double_lt(t_now() - start, T_LIMIT);
 	OK(evc_hold_end(t, id));
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(t, s, c);
 }
 END_TEST
 

@@ -38,11 +38,7 @@ START_TEST(its_home_is_a_reactor_of_its_own_on_the_same_loop)
 	u = ready_scope(lone, "u", NULL);
 	ck_assert_ptr_null(evc_home(u));
 	REFUSED(EVC_FAILED_PRECONDITION, evc_run(u, NULL, NULL));
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
-	OK(evc_free(u));
-	OK(evc_free(lone));
+	FREE_ALL(t, s, c, u, lone);
 	ev_loop_destroy(loop);
 }
 END_TEST
@@ -104,9 +100,7 @@ START_TEST(its_tasks_are_told_of_its_stop_and_no_others)
 	turn(loop);
 	ck_assert_int_eq(n_told, 4);
 	OK(evc_join(c, NULL, NULL));
-	OK(evc_free(s));
-	OK(evc_free(t));
-	OK(evc_free(c));
+	FREE_ALL(s, t, c);
 	ev_loop_destroy(loop);
 }
 END_TEST
@@ -166,10 +160,7 @@ START_TEST(its_home_may_be_another_loop_of_the_parent_or_above)
 	ck_assert_int_ne(tid[0], f.tid); /* on the helper thread */
 	ck_assert_int_eq(tid[1], f.tid);
 	ck_assert_int_eq(tid[2], f.tid);
-	OK(evc_free(below));
-	OK(evc_free(b));
-	OK(evc_free(a));
-	OK(evc_free(f.c));
+	FREE_ALL(below, b, a, f.c);
 }
 END_TEST
 
@@ -188,8 +179,7 @@ START_TEST(a_scope_attaches_loops_of_its_own)
 	OK(evc_reactor_run(r));
 	ck_assert_int_eq(n_told, 1);
 	OK(evc_run(c, NULL, NULL));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 	ev_loop_destroy(loop);
 	ev_loop_destroy(own);
 }
@@ -214,8 +204,7 @@ START_TEST(a_loop_destroyed_under_a_scope_ends_its_tasks)
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_run(c, NULL, &v));
 	ck_assert_uint_eq(v.n_errors, 0);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 	ev_loop_destroy(home);
 }
 END_TEST
@@ -260,8 +249,7 @@ START_TEST(callbacks_get_their_own_scope)
 		UNTIL((ev_run(loop, EVRUN_NOWAIT), atomic_load(&seen[i].c)));
 		ck_assert_ptr_eq(atomic_load(&seen[i].c), s);
 	}
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 	ev_loop_destroy(loop);
 }
 END_TEST

@@ -50,8 +50,7 @@ START_TEST(clean_codes_are_inherited_unless_it_has_its_own)
 	s = ready_scope(c, "none", &opts);
 	OK(evc_request_stop(s, EVC_UNAVAILABLE, NULL));
 	ck_assert_int_eq(evc_raise_requested(s, NULL), EVC_UNAVAILABLE);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -96,9 +95,7 @@ START_TEST(the_log_is_inherited_unless_it_has_its_own)
 	ck_assert_int_ge(own.n, 1);
 	HAS(own.first, "for its own");
 	ck_assert_int_eq(host.n, 0);
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(t, s, c);
 }
 END_TEST
 
@@ -146,8 +143,7 @@ START_TEST(the_clock_is_the_parents)
 	RETURNS(&j);
 	ck_assert_int_eq(join_end(&j), EVC_DEADLINE_EXCEEDED);
 	OK(evc_hold_end(s, id));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 

@@ -178,8 +178,7 @@ START_TEST(N3_the_end_of_a_scope_wakes_the_join_that_runs_a_loop)
 		NOT_YET(driver_returned(&d));
 		OK(evc_hold_end(t, id));
 		OK(driver_wait(&d));
-		OK(evc_free(t));
-		OK(evc_free(s));
+		FREE_ALL(t, s);
 		driver_end(&d);
 	}
 }
@@ -355,8 +354,7 @@ START_TEST(the_callback_of_an_evented_join_may_free_the_scope)
 	OK(evc_run(t.c, NULL, NULL));
 	UNTIL((ev_run(loop, EVRUN_NOWAIT), a.called));
 	OK(a.freed);
-	OK(evc_free(t.mid));
-	OK(evc_free(t.c));
+	FREE_ALL(t.mid, t.c);
 	ev_loop_destroy(loop);
 }
 END_TEST

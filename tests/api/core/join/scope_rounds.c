@@ -34,9 +34,7 @@ START_TEST(a_clear_of_the_parent_clears_what_was_only_inherited)
 		ck_assert(!readable(fd));
 		REFUSED(EVC_NOT_FOUND, evc_reason_get(t, 0, &r));
 	}
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(t, s, c);
 }
 END_TEST
 
@@ -70,10 +68,7 @@ START_TEST(a_stop_of_its_own_stays_when_the_parent_is_cleared)
 		BY_PARENT(s);
 		OK(evc_clear_stop(c));
 		ck_assert(!evc_should_stop(s));
-		OK(evc_free(below));
-		OK(evc_free(s));
-		OK(evc_free(beside));
-		OK(evc_free(c));
+		FREE_ALL(below, s, beside, c);
 	}
 }
 END_TEST
@@ -93,9 +88,7 @@ START_TEST(a_stop_of_its_own_further_down_stays_too)
 	ck_assert(evc_should_stop(t));
 	OK(evc_clear_stop(t));
 	ck_assert(!evc_should_stop(t));
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(t, s, c);
 }
 END_TEST
 
@@ -127,9 +120,7 @@ START_TEST(a_scope_cleared_under_a_stopped_parent_is_asked_anew_at_once)
 	OK(evc_clear_stop(c));
 	ck_assert(!evc_should_stop(s));
 	ck_assert(!evc_should_stop(below));
-	OK(evc_free(below));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(below, s, c);
 }
 END_TEST
 
@@ -163,10 +154,7 @@ START_TEST(a_clear_is_refused_while_something_lives_below)
 	OK(evc_scope_ready(half));
 	OK(evc_clear_stop(c));
 	ck_assert(!evc_should_stop(half));
-	OK(evc_free(half));
-	OK(evc_free(t));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(half, t, s, c);
 }
 END_TEST
 
@@ -183,8 +171,7 @@ START_TEST(a_clear_is_refused_while_a_join_waits_in_a_scope)
 	ev_run(loop, 0);
 	OK(evc_clear_stop(c));
 	ck_assert(!evc_should_stop(s));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 	ev_loop_destroy(loop);
 }
 END_TEST
@@ -209,8 +196,7 @@ START_TEST(a_member_of_a_scope_that_clears_the_parent_is_left_out_itself)
 	OK(evc_join(c, NULL, NULL));
 	ck_assert(!evc_should_stop(c));
 	ck_assert(!evc_should_stop(s));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -238,8 +224,7 @@ START_TEST(hooks_of_a_scope_are_called_once_for_each_stop)
 				OK(evc_clear_stop(s));
 			ck_assert(!evc_should_stop(s));
 		}
-		OK(evc_free(s));
-		OK(evc_free(c));
+		FREE_ALL(s, c);
 	}
 	ev_loop_destroy(loop);
 }
@@ -263,8 +248,7 @@ START_TEST(rounds_of_a_scope_are_its_own)
 	ck_assert_uint_eq(v.round, 1);
 	OK(evc_join(s, NULL, &v));
 	ck_assert_uint_eq(v.round, 11);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -290,8 +274,7 @@ START_TEST(clears_of_scope_and_parent_beside_requests_agree_in_the_end)
 	OK(evc_clear_stop(c));
 	ck_assert(!evc_should_stop(s));
 	ck_assert(!readable(fd));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 

@@ -134,10 +134,7 @@ START_TEST(refusals_name_who_lives_below)
 	OK(evc_hold_end(t.pool, t.in_pool[0]));
 	OK(evc_hold_end(t.pool, t.in_pool[1]));
 	OK(evc_clear_stop(t.c));
-	OK(evc_free(t.pool));
-	OK(evc_free(t.db));
-	OK(evc_free(t.web));
-	OK(evc_free(t.c));
+	FREE_ALL(t.pool, t.db, t.web, t.c);
 }
 END_TEST
 
@@ -200,8 +197,7 @@ START_TEST(a_set_up_that_is_not_finished_is_shown)
 		strstr(text_of(report_text, c), "set-up not finished"));
 	ck_assert_ptr_null(
 		strstr(text_of(evc_explain, c), "set-up not finished"));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -273,9 +269,7 @@ START_TEST(a_walk_tells_the_phase)
 	HAS(line_with(text_of(report_text, c), "later"), "phase 7");
 	OK(evc_hold_end(s, a));
 	OK(evc_hold_end(t, b));
-	OK(evc_free(s));
-	OK(evc_free(t));
-	OK(evc_free(c));
+	FREE_ALL(s, t, c);
 }
 END_TEST
 
@@ -317,8 +311,7 @@ START_TEST(tasks_and_hooks_below_are_named)
 	for (i = 0; i < 3; i++)
 		evc_task_end(&task[i]);
 	OK(evc_run(c, NULL, NULL));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 	ev_loop_destroy(loop);
 }
 END_TEST
@@ -354,8 +347,7 @@ START_TEST(the_log_of_a_late_join_names_who_lives_below)
 	ck_assert_int_ge(late.n, 1);
 	HAS(late.line, "db");
 	OK(evc_hold_end(s, id));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 

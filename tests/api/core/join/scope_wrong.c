@@ -33,8 +33,7 @@ START_TEST(NULL_and_names_that_are_too_long)
 	ck_assert_ptr_null(evc_scope_parent(NULL));
 	name[47] = '\0';
 	s = ready_scope(c, name, NULL);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -70,8 +69,7 @@ START_TEST(options_out_of_range)
 	REFUSED_WITH(opts.config.clean = codes; opts.config.n_clean = 1;
 		     opts.config.flags = EVC_NO_CLEAN_CODES);
 	s = ready_scope(c, "s", &good);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -90,10 +88,7 @@ START_TEST(the_home_of_another_tree_or_of_a_scope_beside)
 	refused_with(c, "s", &opts); /* not of c, nor of one above it */
 	opts.home = evc_home(below);
 	refused_with(beside, "s", &opts);
-	OK(evc_free(below));
-	OK(evc_free(beside));
-	OK(evc_free(c));
-	OK(evc_free(other));
+	FREE_ALL(below, beside, c, other);
 	ev_loop_destroy(a);
 	ev_loop_destroy(b);
 }
@@ -116,8 +111,7 @@ START_TEST(ready_twice_and_ready_on_a_root)
 	NOT_YET(atomic_load(&j.returned));
 	OK(evc_hold_end(s, id));
 	OK(join_end(&j));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -133,8 +127,7 @@ START_TEST(a_scope_takes_no_signals)
 	OK(evc_signals_start(c, NULL)); /* nobody has them */
 	OK(raise(SIGTERM));
 	BY_PARENT(s);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -158,8 +151,7 @@ START_TEST(free_of_a_scope_under_its_parents_stop)
 		REFUSED(EVC_FAILED_PRECONDITION, evc_free(s));
 		HAS(evc_last_error(), "last-one");
 		/* without, it may go: also one whose turn has not come */
-		OK(evc_free(empty));
-		OK(evc_free(later));
+		FREE_ALL(empty, later);
 		OK(evc_scope_ready(half));
 		OK(evc_free(half));
 		NOT_YET(driver_returned(&d));
@@ -221,8 +213,7 @@ START_TEST(in_a_fork_child_they_are_refused)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	OK(evc_scope_ready(s));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 
@@ -242,8 +233,7 @@ START_TEST(not_freed_in_a_hook_of_its_own)
 	OK(evc_request_stop(s, 0, NULL));
 	OK(evc_join(s, NULL, NULL));
 	ck_assert_int_eq(st, -EVC_FAILED_PRECONDITION);
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 }
 END_TEST
 

@@ -336,8 +336,7 @@ START_TEST(without_a_stop_for_a_scope_and_beside_a_join_it_is_refused)
 	/* As usable as before. */
 	atomic_store(&g.open, 1);
 	OK(join_end(&j));
-	OK(evc_free(low));
-	OK(evc_free(c));
+	FREE_ALL(low, c);
 }
 END_TEST
 

@@ -135,8 +135,7 @@ START_TEST(L5_should_stop_keeps_the_value_of_the_fork)
 	child_was_right(pid);
 	close(go[0]);
 	close(go[1]);
-	OK(evc_free(c));
-	OK(evc_free(d));
+	FREE_ALL(c, d);
 }
 END_TEST
 

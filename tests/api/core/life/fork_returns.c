@@ -292,8 +292,7 @@ START_TEST(from_ended_of_a_scope)
 	OK(evc_scope_ready(other));
 	OK(evc_request_stop(coord, 0, NULL));
 	run();
-	OK(evc_free(s));
-	OK(evc_free(other));
+	FREE_ALL(s, other);
 	end();
 }
 END_TEST

@@ -323,9 +323,7 @@ world_end(void)
 	drop_queue(w.full);
 	drop_queue(w.empty);
 	drop_queue(w.roomy);
-	OK(evc_free(w.scope));
-	OK(evc_free(w.c));
-	OK(evc_free(w.other));
+	FREE_ALL(w.scope, w.c, w.other);
 	ev_loop_destroy(w.loop);
 	ev_loop_destroy(w.other_loop);
 }

@@ -79,8 +79,7 @@ START_TEST(posts_that_post_themselves_and_run_the_loop_are_all_called)
 		two_posts(c, scope, loop, deep);
 		two_posts(scope, c, loop, deep);
 	}
-	OK(evc_free(scope));
-	OK(evc_free(c));
+	FREE_ALL(scope, c);
 	ev_loop_destroy(loop);
 }
 END_TEST

@@ -527,8 +527,7 @@ START_TEST(a_loop_run_inside_a_post_hears_of_those_behind_it)
 
 	evc_loop_release(own);
 	evc_loop_release(below);
-	OK(evc_free(scope));
-	OK(evc_free(c));
+	FREE_ALL(scope, c);
 	ev_loop_destroy(loop);
 }
 END_TEST

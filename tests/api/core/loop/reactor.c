@@ -41,8 +41,7 @@ START_TEST(a_reactor_knows_its_loop_and_its_coordinator)
 	ck_assert_ptr_null(evc_reactor_loop(NULL));
 	ck_assert_ptr_null(evc_reactor_coord(NULL));
 	OK(evc_reactor_detach(r));
-	OK(evc_free(c));
-	OK(evc_free(homeless));
+	FREE_ALL(c, homeless);
 	ev_loop_destroy(a);
 	ev_loop_destroy(b);
 }
@@ -74,8 +73,7 @@ START_TEST(one_loop_is_attached_once_to_one_coordinator)
 	OK(evc_reactor_detach(r));
 	r = attach(c, "back", b);
 	OK(evc_reactor_detach(r));
-	OK(evc_free(d));
-	OK(evc_free(c));
+	FREE_ALL(d, c);
 	ev_loop_destroy(a);
 	ev_loop_destroy(b);
 }

@@ -160,8 +160,7 @@ START_TEST(added_after_the_stop_it_is_called_too)
 	add(d, &on_helper, NULL);
 	UNTIL(atomic_load(&on_helper.calls) == 1);
 	ck_assert_int_eq(before.calls, 1);
-	OK(evc_free(c));
-	OK(evc_free(d));
+	FREE_ALL(c, d);
 	ev_loop_destroy(loop);
 }
 END_TEST
@@ -184,8 +183,7 @@ START_TEST(a_removed_hook_is_never_called)
 	OK(evc_run(c, NULL, NULL));
 	OK(evc_join(d, NULL, NULL));
 	ck_assert_int_eq(h.calls + due.calls + k.calls, 0);
-	OK(evc_free(c));
-	OK(evc_free(d));
+	FREE_ALL(c, d);
 	ev_loop_destroy(loop);
 }
 END_TEST

@@ -62,9 +62,7 @@ START_TEST(a_layer_says_a_line_by_the_hook_of_its_coordinator)
 	evc_log(silent, EVC_LOG_INFO, NULL, "nobody hears");
 	evc_log(NULL, EVC_LOG_INFO, NULL, "nobody hears");
 	ck_assert_int_eq(h.n, 3);
-	OK(evc_free(scope));
-	OK(evc_free(c));
-	OK(evc_free(silent));
+	FREE_ALL(scope, c, silent);
 }
 END_TEST
 
@@ -89,9 +87,7 @@ START_TEST(a_layer_asks_which_codes_are_clean)
 	OK(evc_scope_new(listed, "part", NULL, &scope));
 	ck_assert(evc_is_clean(scope, 41));
 	ck_assert(!evc_is_clean(scope, EVC_OUT_OF_RANGE));
-	OK(evc_free(scope));
-	OK(evc_free(listed));
-	OK(evc_free(c));
+	FREE_ALL(scope, listed, c);
 }
 END_TEST
 
@@ -136,8 +132,7 @@ START_TEST(a_scope_without_a_home_needs_no_loop_to_turn)
 	UNTIL(atomic_load(&ended_tid) != 0);
 	ck_assert_int_eq(ended_tid, hook_tid);
 	OK(evc_run(c, NULL, NULL));
-	OK(evc_free(scope));
-	OK(evc_free(c));
+	FREE_ALL(scope, c);
 	ev_loop_destroy(loop);
 }
 END_TEST
@@ -156,10 +151,7 @@ START_TEST(a_scope_below_one_without_a_home_has_none)
 	o.home = evc_home(c);
 	OK(evc_scope_new(scope, "again", &o, &again));
 	ck_assert_ptr_nonnull(evc_home(again));
-	OK(evc_free(again));
-	OK(evc_free(below));
-	OK(evc_free(scope));
-	OK(evc_free(c));
+	FREE_ALL(again, below, scope, c);
 	ev_loop_destroy(loop);
 }
 END_TEST

@@ -109,8 +109,7 @@ START_TEST(all_stopped_asks_below)
 		ck_assert_int_eq(m.joins + m.stops, 0);
 		OK(evc_join(s.c, NULL, NULL));
 		machine_was_joined(&m, 0);
-		OK(evc_free(deeper));
-		OK(evc_free(scope));
+		FREE_ALL(deeper, scope);
 		end_setting(&s);
 	}
 }

@@ -49,8 +49,7 @@ START_TEST(new_with_a_loop_is_refused_and_works_later)
 	c = new_coord(loop);
 	OK(evc_request_stop(c, 0, NULL));
 	OK(evc_run(c, NULL, NULL));
-	OK(evc_free(c));
-	OK(evc_free(homeless));
+	FREE_ALL(c, homeless);
 	ev_loop_destroy(loop);
 }
 END_TEST

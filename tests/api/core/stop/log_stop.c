@@ -297,9 +297,7 @@ START_TEST(scopes_that_inherit_a_stop_are_silent)
 	ck_assert_int_eq(lines(&g), 2);
 	OK(evc_join(c, NULL, NULL));
 	ck_assert_int_eq(lines(&g), 4);
-	OK(evc_free(a));
-	OK(evc_free(b));
-	OK(evc_free(c));
+	FREE_ALL(a, b, c);
 	ck_assert_int_eq(lines(&g), 4);
 }
 END_TEST

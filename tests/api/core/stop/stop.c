@@ -150,8 +150,7 @@ START_TEST(S2_stop_fd_is_readable_from_the_stop_on)
 	/* made after the stop: as right as before it */
 	OK(evc_request_stop(d, 0, NULL));
 	ck_assert(readable(evc_stop_fd(d)));
-	OK(evc_free(c));
-	OK(evc_free(d));
+	FREE_ALL(c, d);
 }
 END_TEST
 

@@ -133,8 +133,7 @@ START_TEST(stops_go_down_into_a_scope_and_not_up)
 				OK(evc_request_stop(c, 0, NULL));
 			}
 			STOPPED(wait_end(&above));
-			OK(evc_free(s));
-			OK(evc_free(c));
+			FREE_ALL(s, c);
 		}
 	hangs_end(4);
 }
