@@ -11,18 +11,8 @@
 echo | $CXX -dM -E -x c++ - | grep -E '__(x86_64|aarch64)__ 1' >/dev/null ||
 	skip "neither amd64 nor arm64"
 
-flags="-std=c++11 -Wall -Wextra -Werror -g -pthread -Iinclude $LIBEV_CFLAGS"
-for san in $EVC_SANITIZERS; do
-	flags="$flags -fsanitize=$san -fno-sanitize-recover=all"
-done
+as_a_user
 lib=$build/src/.libs
-if [ -e "$lib/libevcoord.so" ]; then
-	libs="-L$lib -levcoord"
-	LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-	export LD_LIBRARY_PATH
-else
-	libs=$lib/libevcoord.a
-fi
 
 # try PROGRAM ARGUMENT...
 try() {
@@ -38,8 +28,7 @@ build() {
 	from=$1 to=$2
 	shift 2
 	# shellcheck disable=SC2086
-	$CXX $flags "tests/cxx/$from.cc" -o "$tmp/$to" "$@" \
-		${LIBEV_LIBS:--lev} -lm || exit 1
+	$CXX -std=c++11 $flags "tests/cxx/$from.cc" -o "$tmp/$to" "$@" || exit 1
 }
 
 programs="leaves forks ends"
@@ -51,7 +40,9 @@ done
 if [ -z "$EVC_SANITIZERS" ] && [ -e "$lib/libevcoord.a" ] &&
 	echo 'int main() {}' | $CXX -static -x c++ - -o "$tmp/none" \
 		${LIBEV_LIBS:--lev} -lm 2>/dev/null; then
-	build leaves static_leaves -static "$lib/libevcoord.a"
+	# shellcheck disable=SC2086
+	build leaves static_leaves -static "$lib/libevcoord.a" \
+		${LIBEV_LIBS:--lev} -lm
 	programs="$programs static_leaves"
 fi
 for program in $programs; do

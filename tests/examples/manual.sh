@@ -14,21 +14,10 @@
 # EVC_MANUAL names other pages than all of them, EVC_MANUAL_LIMIT the seconds.
 . "$(dirname "$0")/../lint/common.sh"
 
-flags="-Wall -Wextra -Werror -g -pthread -Iinclude $LIBEV_CFLAGS"
-for san in $EVC_SANITIZERS; do
-	flags="$flags -fsanitize=$san -fno-sanitize-recover=all"
-done
-libs="${LIBEV_LIBS:--lev} -lm"
-if [ -e "$build/src/.libs/libevcoord.so" ]; then
-	libs="-L$build/src/.libs -levcoord $libs"
-	cluster="-levcoord-cluster"
-	LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-	export LD_LIBRARY_PATH
-else
-	need "$build/src/.libs/libevcoord.a"
-	libs="$build/src/.libs/libevcoord.a $libs"
+as_a_user
+cluster="-levcoord-cluster"
+[ -e "$build/src/.libs/libevcoord.so" ] ||
 	cluster="$build/src/.libs/libevcoord-cluster.a"
-fi
 # With KILL a hang has status 137: 124 is one of evc_finish.
 limited=${EVC_TIMEOUT:+$EVC_TIMEOUT -s KILL ${EVC_MANUAL_LIMIT:-60}}
 

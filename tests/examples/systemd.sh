@@ -11,19 +11,7 @@
 
 command -v socat >/dev/null || skip "no socat to listen with"
 
-flags="-Wall -Wextra -Werror -g -pthread -Iinclude $LIBEV_CFLAGS"
-for san in $EVC_SANITIZERS; do
-	flags="$flags -fsanitize=$san -fno-sanitize-recover=all"
-done
-libs="${LIBEV_LIBS:--lev} -lm"
-if [ -e "$build/src/.libs/libevcoord.so" ]; then
-	libs="-L$build/src/.libs -levcoord $libs"
-	LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-	export LD_LIBRARY_PATH
-else
-	need "$build/src/.libs/libevcoord.a"
-	libs="$build/src/.libs/libevcoord.a $libs"
-fi
+as_a_user
 limited=${EVC_TIMEOUT:+$EVC_TIMEOUT -s KILL 60}
 
 # A service with one member that gets on while it stops.

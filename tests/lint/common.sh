@@ -47,6 +47,24 @@ need() {
 	done
 }
 
+# as_a_user: sets flags and libs: a user's compiler gets these, and with them a
+# program is built against the library of this build, and finds it.
+as_a_user() {
+	flags="-Wall -Wextra -Werror -g -pthread -Iinclude $LIBEV_CFLAGS"
+	for san in $EVC_SANITIZERS; do
+		flags="$flags -fsanitize=$san -fno-sanitize-recover=all"
+	done
+	libs="${LIBEV_LIBS:--lev} -lm"
+	if [ -e "$build/src/.libs/libevcoord.so" ]; then
+		libs="-L$build/src/.libs -levcoord $libs"
+		LD_LIBRARY_PATH=$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+		export LD_LIBRARY_PATH
+	else
+		need "$build/src/.libs/libevcoord.a"
+		libs="$build/src/.libs/libevcoord.a $libs"
+	fi
+}
+
 # code FILE...: lines FILE:LINE:TEXT without comments and without what stands
 # in strings.
 code() {
