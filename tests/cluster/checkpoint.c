@@ -5,13 +5,13 @@
  * happens when it cannot be.
  */
 #include "../support/cluster_util.h"
+#include "../support/folder_util.h"
 
 #include <dirent.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static char folder[64], path[96], other[112];
 static evc_coord *c;
 static evc_cluster *cl;
 static atomic_int n_warnings;
@@ -69,31 +69,11 @@ begin(double every)
 	ck_assert_msg(try_to_open(every, &cl) == 0, "%s", evc_last_error());
 }
 
-/* As a program ends. */
-static void
-end(void)
-{
-	evc_cluster_close(cl);
-	end_coord(c);
-}
-
 static void
 setup(void)
 {
-	snprintf(folder, sizeof folder, "/tmp/evc-checkpoint-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/state", folder);
-	snprintf(other, sizeof other, "%s/other", folder);
+	folder_make();
 	atomic_store(&n_warnings, 0);
-}
-
-static void
-teardown(void)
-{
-	char command[128];
-
-	snprintf(command, sizeof command, "rm -r %s", folder);
-	ck_assert_int_eq(system(command), 0);
 }
 
 static void
@@ -182,7 +162,7 @@ START_TEST(a_restart_goes_on)
 	OK(evc_pack(&v, "[s]", "anything"));
 	OK(evc_variable_set(cl, "v", &v));
 	evc_value_free(&v);
-	end();
+	end_coord_with(c, cl);
 	begin(INFINITY);
 	ck_assert_uint_eq(evc_cluster_finished(cl), 40);
 	ck_assert_int_eq(number("sum"), 40);
@@ -190,11 +170,11 @@ START_TEST(a_restart_goes_on)
 	IS_VALUE(&v, "[\"anything\"]");
 	evc_value_free(&v);
 	run_steps(2);
-	end();
+	end_coord_with(c, cl);
 	begin(INFINITY);
 	ck_assert_uint_eq(evc_cluster_finished(cl), 42);
 	ck_assert_int_eq(number("sum"), 42);
-	end();
+	end_coord_with(c, cl);
 	/* Each stop has saved what had changed, the last one nothing. */
 	ck_assert_int_eq(atomic_load(&n_warnings), 0);
 	ck_assert_int_eq(n_files(), 1);
@@ -202,7 +182,7 @@ START_TEST(a_restart_goes_on)
 	begin(INFINITY);
 	ck_assert_uint_eq(evc_cluster_finished(cl), 0);
 	ck_assert_int_eq(number("sum"), -1);
-	end();
+	end_coord_with(c, cl);
 	ck_assert_int_eq(atomic_load(&n_warnings), 0);
 }
 END_TEST
@@ -264,7 +244,7 @@ START_TEST(a_kill_loses_no_step_and_counts_none_twice)
 	begin(INFINITY);
 	ck_assert_uint_eq(evc_cluster_finished(cl), STEPS);
 	ck_assert_int_eq(number("sum"), STEPS);
-	end();
+	end_coord_with(c, cl);
 }
 END_TEST
 
@@ -290,7 +270,7 @@ START_TEST(it_is_saved_every_so_often_when_something_has_changed)
 	/* A save to somewhere else is none of the checkpoint's. */
 	OK(evc_cluster_save(cl, other));
 	ck_assert_uint_ne(inode(other), 0);
-	end();
+	end_coord_with(c, cl);
 	ck_assert_int_eq(atomic_load(&n_warnings), 0);
 }
 END_TEST
@@ -313,7 +293,7 @@ START_TEST(what_cannot_be_saved_is_logged_and_tried_again)
 	UNTIL(inode(path) != 0);
 	/* And it has stopped nothing. */
 	run_steps(3);
-	end();
+	end_coord_with(c, cl);
 }
 END_TEST
 
@@ -336,7 +316,7 @@ START_TEST(a_save_comes_back)
 	ck_assert_int_eq(number("sum"), 10);
 	ck_assert_int_eq(number("more"), 1);
 	ck_assert_uint_eq(evc_cluster_finished(cl), 10);
-	end();
+	end_coord_with(c, cl);
 }
 END_TEST
 
@@ -360,7 +340,7 @@ START_TEST(a_damaged_file_changes_nothing)
 	OK(evc_cluster_save(cl, NULL));
 	OK(evc_cluster_restore(cl, NULL));
 	ck_assert_int_eq(number("sum"), 2);
-	end();
+	end_coord_with(c, cl);
 }
 END_TEST
 
@@ -379,7 +359,7 @@ START_TEST(mistakes_are_refused)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_cluster_save(cl, folder));
 	snprintf(far, sizeof far, "%s/none/state", folder);
 	REFUSED(EVC_NOT_FOUND, evc_cluster_save(cl, far));
-	end();
+	end_coord_with(c, cl);
 	/* A folder that is not there is no reason not to begin. */
 	snprintf(path, sizeof path, "%s/none/state", folder);
 	begin(INFINITY);
@@ -413,12 +393,12 @@ START_TEST(saves_come_one_after_the_other)
 	/* The last save is of the last state. */
 	OK(evc_cluster_restore(cl, NULL));
 	ck_assert_int_eq(number("n"), 80);
-	end();
+	end_coord_with(c, cl);
 	ck_assert_int_eq(atomic_load(&n_warnings), 0);
 }
 END_TEST
 
-API_MAIN_WITH("checkpoint", setup, teardown, a_restart_goes_on,
+API_MAIN_WITH("checkpoint", setup, folder_remove, a_restart_goes_on,
 	      a_kill_loses_no_step_and_counts_none_twice,
 	      it_is_saved_every_so_often_when_something_has_changed,
 	      what_cannot_be_saved_is_logged_and_tried_again, a_save_comes_back,

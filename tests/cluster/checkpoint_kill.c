@@ -4,6 +4,7 @@
  * not stay, and the file is of one moment.
  */
 #include "../support/cluster_util.h"
+#include "../support/folder_util.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -11,7 +12,6 @@
 
 #define NOISE ((size_t)1 << 20)
 
-static char folder[64], path[96];
 static evc_coord *c;
 static evc_cluster *cl;
 
@@ -40,23 +40,6 @@ try_to_open(void)
 	evc_status st = evc_new(NULL, NULL, &c);
 
 	return st < 0 ? st : evc_cluster_open(c, "threads://2", &config, &cl);
-}
-
-static void
-setup(void)
-{
-	snprintf(folder, sizeof folder, "/tmp/evc-kill-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/state", folder);
-}
-
-static void
-teardown(void)
-{
-	char command[128];
-
-	snprintf(command, sizeof command, "rm -r %s", folder);
-	ck_assert_int_eq(system(command), 0);
 }
 
 /* Call fn (may be NULL) with each temporary file; how many there are. */
@@ -203,5 +186,5 @@ START_TEST(what_killed_ones_leave_does_not_stay)
 }
 END_TEST
 
-API_MAIN_WITH("checkpoint_kill", setup, teardown,
+API_MAIN_WITH("checkpoint_kill", folder_make, folder_remove,
 	      what_killed_ones_leave_does_not_stay)

@@ -4,12 +4,12 @@
  * before anything runs, they are saved before it leaves, and what they say of
  * functions that have finished is exact.
  */
+#include "../support/folder_util.h"
 #include "../support/hand_engine.h"
 
 #include <math.h>
 #include <sys/stat.h>
 
-static char folder[64], path[96], other[112];
 static evc_coord *c;
 static evc_cluster *cl;
 
@@ -135,20 +135,8 @@ store_end(void)
 static void
 setup(void)
 {
-	snprintf(folder, sizeof folder, "/tmp/evc-asked-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/state", folder);
-	snprintf(other, sizeof other, "%s/other", folder);
+	folder_make();
 	store_begin();
-}
-
-static void
-teardown(void)
-{
-	char command[128];
-
-	snprintf(command, sizeof command, "rm -r %s", folder);
-	ck_assert_int_eq(system(command), 0);
 }
 
 static evc_status
@@ -486,7 +474,7 @@ START_TEST(what_runs_at_the_stop_is_in_it)
 }
 END_TEST
 
-API_MAIN_WITH("engine_checkpoints", setup, teardown,
+API_MAIN_WITH("engine_checkpoints", setup, folder_remove,
 	      what_was_saved_at_the_end_comes_back_first,
 	      nothing_runs_before_the_engine_has_it,
 	      an_engine_that_does_not_take_it_is_down,

@@ -20,13 +20,6 @@ begin(double worker_wait)
 }
 
 static void
-end(void)
-{
-	evc_cluster_close(cl);
-	hand_end_coord(c);
-}
-
-static void
 raises(const char *why)
 {
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
@@ -63,7 +56,7 @@ START_TEST(its_trouble_is_why_there_is_no_worker)
 	evc_remote_free(r);
 	own_report(evc_cluster_scope(cl), text, sizeof(text));
 	ck_assert_ptr_null(strstr(text, "in use"));
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -76,7 +69,7 @@ START_TEST(its_trouble_is_why_one_worker_is_not_there)
 	hand.sink->trouble(hand.core, "no answer from the server");
 	OK(evc_schedule(cl, "f", NULL, NULL, &o, NULL));
 	raises("worker 1 was not up for 0.05 s: no answer from the server");
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -96,7 +89,7 @@ START_TEST(what_is_down_stays_down)
 	ck_assert_int_eq(evc_schedule(cl, "f", NULL, NULL, NULL, NULL),
 			 EVC_UNAVAILABLE);
 	raises("somebody else has taken the namespace");
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -109,7 +102,7 @@ START_TEST(it_is_down_without_a_word)
 	raises("down");
 	hand.sink->down(hand.core, NULL);
 	raises("down");
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -152,7 +145,7 @@ START_TEST(it_may_ask_how_many_there_are)
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_DATA_LOSS);
 	for (i = 0; i < 4; i++)
 		evc_remote_free(r[i]);
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 

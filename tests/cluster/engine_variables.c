@@ -19,13 +19,6 @@ begin(struct ev_loop *home)
 	cl = open_with(c, "hand://2", &k);
 }
 
-static void
-end(void)
-{
-	evc_cluster_close(cl);
-	hand_end_coord(c);
-}
-
 /* ---- a call on a thread of its own, as it waits ---- */
 
 struct call {
@@ -169,7 +162,7 @@ START_TEST(each_call_is_a_question)
 	evc_value_free(&one);
 	evc_value_free(&two);
 	evc_value_free(&nil);
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -205,7 +198,7 @@ START_TEST(answers_that_are_errors)
 	call_answer(k, &a);
 	ck_assert_int_eq(k->st, -EVC_DATA_LOSS);
 	HAS(k->text, "damaged");
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -249,7 +242,7 @@ START_TEST(what_is_wrong_is_not_asked)
 	evc_value_free(&with_ref);
 	evc_value_free(&v);
 	evc_remote_free(r);
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -270,7 +263,7 @@ START_TEST(all_of_them_in_the_order_of_their_names)
 	call_answer(k, &a);
 	OK(k->st);
 	ck_assert_str_eq(k->text, "a=true z=1 ");
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -295,7 +288,7 @@ START_TEST(answers_may_come_late_and_all_at_once)
 		call_end(&k[i]);
 		OK(k[i].st);
 	}
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -392,7 +385,7 @@ START_TEST(finished_is_what_both_sides_have_counted)
 	OK(evc_request_stop(evc_cluster_scope(cl), 0, "it alone"));
 	UNTIL(atomic_load(&hand.left));
 	ck_assert_uint_eq(evc_cluster_finished(cl), 106);
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -454,7 +447,7 @@ START_TEST(it_does_not_leave_while_somebody_asks)
 	hand_answer(&fine);
 	call_end(&k);
 	OK(k.st);
-	end();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 

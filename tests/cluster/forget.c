@@ -20,13 +20,6 @@ open_it(void)
 	hand_up(0);
 }
 
-static void
-close_it(void)
-{
-	evc_cluster_close(cl);
-	hand_end_coord(c);
-}
-
 /* One that is done, with a result of so many bytes. */
 static evc_remote *
 done_with(size_t n)
@@ -68,7 +61,7 @@ START_TEST(when_it_is_dropped)
 	evc_remote_free(large);
 	ck_assert_int_eq(atomic_load(&hand.n_forgotten), 1);
 	ck_assert_uint_eq(atomic_load(&hand.forgotten), id);
-	close_it();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -87,7 +80,7 @@ START_TEST(when_what_has_it_is_done)
 	ck_assert_int_eq(atomic_load(&hand.n_forgotten), 1);
 	evc_remote_free(r);
 	ck_assert_int_eq(atomic_load(&hand.n_forgotten), 1);
-	close_it();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -98,7 +91,7 @@ START_TEST(not_after_the_end)
 
 	open_it();
 	large = done_with(LARGE);
-	close_it();
+	hand_end_cluster(cl, c);
 	evc_remote_free(large);
 	ck_assert_int_eq(atomic_load(&hand.n_forgotten), 0);
 }
@@ -133,7 +126,7 @@ START_TEST(not_in_a_fork_child)
 	ck_assert_int_eq(atomic_load(&hand.n_forgotten), 0);
 	evc_remote_free(done);
 	evc_remote_free(queued);
-	close_it();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 

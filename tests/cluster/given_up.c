@@ -22,13 +22,6 @@ open_it(const char *uri, double grace)
 	hand_up(0);
 }
 
-static void
-close_it(void)
-{
-	evc_cluster_close(cl);
-	hand_end_coord(c);
-}
-
 static unsigned
 state_of(const evc_remote *r)
 {
@@ -92,7 +85,7 @@ START_TEST(its_inputs_stay_until_the_worker_is_done)
 	ck_assert_int_eq(atomic_load(&hand.n_forgotten), 1);
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
 	numbers_add_up();
-	close_it();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -112,7 +105,7 @@ START_TEST(its_inputs_stay_until_the_worker_is_gone)
 	ck_assert_int_eq(atomic_load(&hand.n_forgotten), 1);
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
 	numbers_add_up();
-	close_it();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -152,7 +145,7 @@ START_TEST(what_was_taken_behind_it)
 	numbers_add_up();
 	for (i = 0; i < 3; i++)
 		evc_remote_free(r[i]);
-	close_it();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 
@@ -176,7 +169,7 @@ START_TEST(by_the_stop)
 	hand_give_back(0, &t[1]);
 	evc_remote_free(r[0]);
 	evc_remote_free(r[1]);
-	close_it();
+	hand_end_cluster(cl, c);
 }
 END_TEST
 

@@ -5,9 +5,9 @@
  * libevcoord-redis would: so this is how it is found, too.
  */
 #include "../support/cluster_util.h"
+#include "../support/idle_engine.h"
 
 #include <ev.h>
-#include <evcoord/unstable/engine.h>
 #include <evcoord/redis.h>
 #include <math.h>
 #include <signal.h>
@@ -112,47 +112,14 @@ n_open(const evc_engine_env *env, evc_engine **ret)
 			  env->place);
 }
 
-static void
-n_wake(evc_engine *e, int worker)
-{
-	(void)e;
-	(void)worker;
-}
-
-static void
-n_cancel(evc_engine *e, uint64_t n)
-{
-	(void)e;
-	(void)n;
-}
-
-static void
-n_cancel_one(evc_engine *e, unsigned worker, uint64_t n)
-{
-	(void)e;
-	(void)worker;
-	(void)n;
-}
-
-static void
-n_end(evc_engine *e)
-{
-	(void)e;
-}
-
 static const char *const n_options[] = { "once", NULL };
 
 static evc_engine_ops n_ops = {
-	.abi = EVC_ENGINE_ABI,
+	IDLE_OPS,
 	.scheme = "redis",
 	.usage = "redis://HOST:PORT/NAMESPACE",
 	.options = n_options,
 	.open = n_open,
-	.wake = n_wake,
-	.cancel = n_cancel,
-	.cancel_one = n_cancel_one,
-	.leave = n_end,
-	.close = n_end,
 	.serve = n_serve,
 	.served = n_served,
 };

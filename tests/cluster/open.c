@@ -4,10 +4,10 @@
  * each kind of loop; and that nothing of them is left behind.
  */
 #include "../support/cluster_util.h"
+#include "../support/idle_engine.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <evcoord/unstable/engine.h>
 #include <sys/wait.h>
 
 /* ---- what is refused ---- */
@@ -153,8 +153,7 @@ START_TEST(a_reactor_of_somebody_else)
 	evc_cluster_config k = { F_CONFIG, .reactor = evc_home(other) };
 
 	refused_open(c, "threads://1", &k, EVC_INVALID_ARGUMENT, "reactor");
-	OK(evc_free(other));
-	OK(evc_free(c));
+	FREE_ALL(other, c);
 	ev_loop_destroy(loop);
 	census_end(&n);
 }
@@ -176,41 +175,11 @@ e_open(const evc_engine_env *env, evc_engine **ret)
 			  env->options[0] != NULL ? env->options[0] : "plain");
 }
 
-static void
-e_take(evc_engine *e, int worker)
-{
-	(void)e;
-	(void)worker;
-}
-
-static void
-e_cancel(evc_engine *e, uint64_t n)
-{
-	(void)e;
-	(void)n;
-}
-
-static void
-e_cancel_one(evc_engine *e, unsigned worker, uint64_t n)
-{
-	(void)e;
-	(void)worker;
-	(void)n;
-}
-
-static void
-e_end(evc_engine *e)
-{
-	(void)e;
-}
-
 static const char *const e_options[] = { "how", NULL };
 
 #define E_OPS \
-	.abi = EVC_ENGINE_ABI, .scheme = "mine", .usage = "mine://?how=WAY", \
-	.options = e_options, .open = e_open, .wake = e_take, \
-	.cancel = e_cancel, .cancel_one = e_cancel_one, .leave = e_end, \
-	.close = e_end
+	IDLE_OPS, .scheme = "mine", .usage = "mine://?how=WAY", \
+	.options = e_options, .open = e_open
 
 static const evc_engine_ops e_ops = { E_OPS };
 
@@ -339,8 +308,7 @@ START_TEST(opened_twice_it_is_the_same)
 	evc_cluster_close(a);
 	OK(evc_request_stop(c, 0, "the end"));
 	OK(evc_join(c, NULL, &(evc_verdict){ 0 }));
-	OK(evc_free(s));
-	OK(evc_free(c));
+	FREE_ALL(s, c);
 	census_end(&n);
 }
 END_TEST

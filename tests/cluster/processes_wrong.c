@@ -436,8 +436,8 @@ forget(void)
 }
 
 /* A table with mistakes: the worker says so. */
-static const evc_function wrong_table[] = { { .name = "pid", .fn = p_pid },
-					    { .name = "pid", .fn = p_pid } };
+static const evc_function wrong_table[] = { { .name = "pid", .fn = fn_pid },
+					    { .name = "pid", .fn = fn_pid } };
 
 START_TEST(a_table_with_mistakes)
 {

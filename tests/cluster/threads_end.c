@@ -76,13 +76,6 @@ begin(unsigned deaths)
 	cl = open_with(c, "threads://2", &config);
 }
 
-static void
-end(void)
-{
-	evc_cluster_close(cl);
-	end_coord(c);
-}
-
 /* One that is called with what another one has returned. */
 static void
 a_function(void)
@@ -94,7 +87,7 @@ a_function(void)
 	OK(evc_schedule_pack(cl, "ends", NULL, NULL, "[rr]", r, r));
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_ABORTED);
 	evc_remote_free(r);
-	end();
+	end_coord_with(c, cl);
 }
 
 static void
@@ -108,7 +101,7 @@ build(const char *function)
 	OK(evc_schedule(cl, "large", NULL, NULL, NULL, NULL));
 	ck_assert_int_eq(evc_cluster_join(cl, T_LIMIT), EVC_UNAVAILABLE);
 	evc_per_worker_free(p);
-	end();
+	end_coord_with(c, cl);
 }
 
 static void

@@ -5,12 +5,13 @@
  * say so, and none of them when it is saved again.
  */
 #include "../support/cluster_util.h"
+#include "../support/folder_util.h"
 
 #include <evcoord/observe.h>
 #include <signal.h>
 #include <sys/resource.h>
 
-static char folder[64], away[80], path[96];
+static char away[80];
 static evc_coord *c;
 static evc_cluster *cl;
 
@@ -73,10 +74,8 @@ begin(double every)
 				      .checkpoint_every = every };
 	const evc_config above = { .log = keep_errors };
 
-	snprintf(folder, sizeof folder, "/tmp/evc-unsaved-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	folder_make();
 	snprintf(away, sizeof away, "%s-away", folder);
-	snprintf(path, sizeof path, "%s/state", folder);
 	atomic_store(&go, 0);
 	atomic_store(&n_bad, 0);
 	atomic_store(&n_logged, 0);

@@ -35,16 +35,6 @@ fn_twice(evc_exec *x, void *arg)
 	return evc_exec_return(x, "d", seconds);
 }
 
-/* []: hangs, whatever it is asked */
-static evc_status
-fn_hang(evc_exec *x, void *arg)
-{
-	(void)arg;
-	while (evc_exec_coord(x) != NULL)
-		t_sleep(1);
-	return 0;
-}
-
 /* [] -> attempt; the first one writes nonsense to all sockets it finds, one of
    which leads to the coordinator */
 static evc_status

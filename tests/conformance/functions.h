@@ -7,6 +7,7 @@
 #ifndef TESTS_CONFORMANCE_FUNCTIONS_H
 #define TESTS_CONFORMANCE_FUNCTIONS_H
 
+#include "../support/exec_functions.h"
 #include "calls.h"
 
 /* [a, b] -> their sum */

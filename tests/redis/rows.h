@@ -207,14 +207,6 @@ runs_in(const evc_remote *r)
 
 /* ---- functions ---- */
 
-/* [] -> its process */
-static MAYBE_UNUSED evc_status
-fn_pid(evc_exec *x, void *arg)
-{
-	(void)arg;
-	return evc_exec_return(x, "i", (int)getpid());
-}
-
 /* [file, seconds, heeds] -> attempt.  Nobody else may be in it with this file:
    else it fails as INTERNAL.  A death lets go. */
 static MAYBE_UNUSED evc_status
@@ -264,26 +256,6 @@ fn_mark(evc_exec *x, void *arg)
 	return evc_exec_return(x, "i", 1);
 }
 
-/* [size, byte]: so many bytes */
-static MAYBE_UNUSED evc_status
-fn_big(evc_exec *x, void *arg)
-{
-	evc_status st;
-	int size, byte;
-	void *p;
-
-	(void)arg;
-	if (evc_exec_unpack(x, "[ii]", &size, &byte) < 0)
-		return EVC_INVALID_ARGUMENT;
-	p = malloc((size_t)size);
-	if (p == NULL)
-		return EVC_RESOURCE_EXHAUSTED;
-	memset(p, byte, (size_t)size);
-	st = evc_exec_return(x, "B", p, (size_t)size);
-	free(p);
-	return st;
-}
-
 /* [bytes...] -> of each how many, times 256, and what stands last, summed up */
 static MAYBE_UNUSED evc_status
 fn_look(evc_exec *x, void *arg)
@@ -297,16 +269,6 @@ fn_look(evc_exec *x, void *arg)
 				     evc_last_error());
 	return evc_exec_return(x, "I", (int64_t)(n + m) * 256 + a[n - 1] +
 					       b[m - 1]);
-}
-
-/* []: hangs, whatever it is asked */
-static MAYBE_UNUSED evc_status
-fn_hang(evc_exec *x, void *arg)
-{
-	(void)arg;
-	while (evc_exec_coord(x) != NULL)
-		t_sleep(1);
-	return 0;
 }
 
 /* [name, seconds]: adds 1, and takes its time */

@@ -143,6 +143,14 @@ end_coord(evc_coord *c)
 	ck_assert_msg(evc_free(c) == 0, "%s", evc_last_error());
 }
 
+/* A cluster is closed before it, as at the end of a program. */
+static MAYBE_UNUSED void
+end_coord_with(evc_coord *c, evc_cluster *cl)
+{
+	evc_cluster_close(cl);
+	end_coord(c);
+}
+
 /* ---- threads and descriptors of the process, before and after ---- */
 
 struct census {

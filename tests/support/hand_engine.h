@@ -294,4 +294,11 @@ hand_end_coord(evc_coord *c)
 	hand_end_coord_with(c, 0);
 }
 
+static MAYBE_UNUSED void
+hand_end_cluster(evc_cluster *cl, evc_coord *c)
+{
+	evc_cluster_close(cl);
+	hand_end_coord(c);
+}
+
 #endif

@@ -7,6 +7,7 @@
 #define TESTS_SUPPORT_PROCESSES_UTIL_H
 
 #include "cluster_util.h"
+#include "exec_functions.h"
 #include "workers_util.h"
 
 #include <signal.h>
@@ -14,13 +15,6 @@
 #include <sys/wait.h>
 
 /* ---- functions ---- */
-
-static evc_status
-p_pid(evc_exec *x, void *arg)
-{
-	(void)arg;
-	return evc_exec_return(x, "i", (int)getpid());
-}
 
 /* [TEXT, SIGNAL] */
 static evc_status
@@ -71,34 +65,6 @@ p_deaf(evc_exec *x, void *arg)
 	return evc_exec_return(x, "i", (int)getpid());
 }
 
-/* Until it is asked to stop. */
-static evc_status
-p_wait(evc_exec *x, void *arg)
-{
-	(void)arg;
-	return evc_exec_wait_for_stop(x, INFINITY) ? EVC_CANCELLED : 0;
-}
-
-/* [SIZE, BYTE]: so many bytes */
-static evc_status
-p_big(evc_exec *x, void *arg)
-{
-	evc_status st;
-	int size, byte;
-	void *p;
-
-	(void)arg;
-	if (evc_exec_unpack(x, "[ii]", &size, &byte) < 0)
-		return EVC_INVALID_ARGUMENT;
-	p = malloc((size_t)size);
-	if (p == NULL)
-		return EVC_RESOURCE_EXHAUSTED;
-	memset(p, byte, (size_t)size);
-	st = evc_exec_return(x, "B", p, (size_t)size);
-	free(p);
-	return st;
-}
-
 /* [BYTES]: how many, times 256, and what stands last */
 static evc_status
 p_look(evc_exec *x, void *arg)
@@ -129,10 +95,10 @@ p_count(evc_exec *x, void *arg)
 
 #define P_FUNCTIONS \
 	{ .name = "add", .fn = f_add }, { .name = "echo", .fn = f_echo }, \
-	{ .name = "fail", .fn = f_fail }, { .name = "pid", .fn = p_pid }, \
+	{ .name = "fail", .fn = f_fail }, { .name = "pid", .fn = fn_pid }, \
 	{ .name = "die", .fn = p_die }, { .name = "say", .fn = p_say }, \
-	{ .name = "deaf", .fn = p_deaf }, { .name = "wait", .fn = p_wait }, \
-	{ .name = "big", .fn = p_big }, { .name = "look", .fn = p_look }, \
+	{ .name = "deaf", .fn = p_deaf }, { .name = "wait", .fn = fn_waits }, \
+	{ .name = "big", .fn = fn_big }, { .name = "look", .fn = p_look }, \
 	{ .name = "count", .fn = p_count }
 
 /* ---- clusters ---- */

@@ -5,9 +5,8 @@
 #ifndef TESTS_SUPPORT_REDIS_NODE_FUNCTIONS_H
 #define TESTS_SUPPORT_REDIS_NODE_FUNCTIONS_H
 
-#include "api_util.h"
+#include "exec_functions.h"
 
-#include <evcoord/cluster.h>
 #include <evcoord/worker.h>
 
 static inline int
@@ -52,14 +51,6 @@ nf_begins(evc_exec *x, void *arg)
 	if (evc_exec_variable_add(x, name, 1, NULL) < 0)
 		return evc_exec_fail(x, EVC_UNKNOWN, "%s", evc_last_error());
 	return nf_naps(x, arg);
-}
-
-/* Until it is cancelled. */
-static evc_status
-nf_waits(evc_exec *x, void *arg)
-{
-	(void)arg;
-	return evc_exec_wait_for_stop(x, INFINITY) ? EVC_CANCELLED : 0;
 }
 
 /* So many bytes. */
@@ -166,7 +157,7 @@ static const evc_function node_functions[] = {
 	{ .name = "fails", .fn = nf_fails },
 	{ .name = "naps", .fn = nf_naps },
 	{ .name = "begins", .fn = nf_begins },
-	{ .name = "waits", .fn = nf_waits },
+	{ .name = "waits", .fn = fn_waits },
 	{ .name = "big", .fn = nf_big },
 	{ .name = "size", .fn = nf_size },
 	{ .name = "count", .fn = nf_count },

@@ -5,22 +5,13 @@
  * temporary files of killed writers do not stay.
  */
 #include "../support/api_util.h"
+#include "../support/folder_util.h"
 #include "support/seam.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
 
 #include "cluster/snapshot/snapshot.h"
-
-static char folder[64], path[96];
-
-static void
-setup(void)
-{
-	snprintf(folder, sizeof folder, "/tmp/evc-snapshot-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/state", folder);
-}
 
 static void
 each_name(bool (*fn)(const char *name, void *arg), void *arg)
@@ -658,7 +649,7 @@ START_TEST(a_folder_may_say_EINVAL)
 }
 END_TEST
 
-T_MAIN("snapshot", setup, teardown,
+T_MAIN("snapshot", folder_make, teardown,
        T_ONCE(what_was_written_is_read),
        T_ONCE(it_is_as_private_as_it_was),
        T_ONCE(one_of_another_day_is_read),
