@@ -326,7 +326,7 @@ obey_thread(void *arg)
 	return NULL;
 }
 
-/* It ends at the stop, too, with that result. */
+/* A member that ends at the stop with a result that the test says. */
 static MAYBE_UNUSED evc_status
 obey_with(evc_coord *c, void *arg)
 {
@@ -406,7 +406,7 @@ ignore_verdict(evc_coord *c, const evc_verdict *v, void *arg)
 	(void)arg;
 }
 
-/* For those of which only the code counts. */
+/* For joins of which the code alone counts. */
 static MAYBE_UNUSED void
 take_code(evc_coord *c, const evc_verdict *v, void *arg)
 {

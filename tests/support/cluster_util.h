@@ -143,7 +143,7 @@ end_coord(evc_coord *c)
 	ck_assert_msg(evc_free(c) == 0, "%s", evc_last_error());
 }
 
-/* A cluster is closed before it, as at the end of a program. */
+/* Close a cluster, then free its coordinator, as a program does at its end. */
 static MAYBE_UNUSED void
 end_coord_with(evc_coord *c, evc_cluster *cl)
 {

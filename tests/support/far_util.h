@@ -11,7 +11,7 @@
 
 #include <ev.h>
 
-/* A watcher that ends what runs the loop. */
+/* The callback of a timer that ends all runs of the loop. */
 static MAYBE_UNUSED void
 break_all(struct ev_loop *loop, ev_timer *w, int revents)
 {
@@ -61,7 +61,7 @@ far_begin(struct far *f)
 	UNTIL(atomic_load(&f->r) != NULL);
 }
 
-/* The loop has come to its end, and the thread, which is no member. */
+/* Wait for the end of the loop and of its thread, which is no member. */
 static MAYBE_UNUSED void
 far_end(struct far *f)
 {
@@ -70,7 +70,7 @@ far_end(struct far *f)
 		      f->error);
 }
 
-/* The same with a thread that is a member: a join of c ends it. */
+/* Begin a loop whose thread is a member of c: joins of c wait for it. */
 static MAYBE_UNUSED void
 far_begin_member(struct far *f)
 {

@@ -21,8 +21,8 @@ static const char *const then_name[] = { "own", "loop", "destroy", "exit",
 
 static bool in_child;
 static unsigned strayed; /* functions of the parent's that the child called */
-static enum then next_child; /* what it does */
-static int child_status;     /* what came of the last one */
+static enum then next_child; /* what the next child does */
+static int child_status;     /* how the last child has ended */
 static bool old_fd[1024];
 
 /* What the program does in the child: all calls that are refused there, and one
@@ -36,7 +36,7 @@ keep_loop(void);
 static void
 destroy_loops(void);
 
-/* A function of the parent's is called. */
+/* Each function of the parent's that may be called calls this one. */
 static void
 called(void)
 {
@@ -44,7 +44,7 @@ called(void)
 		strayed++;
 }
 
-/* Descriptors from here on are the library's. */
+/* Note the descriptors that are open: later ones are the library's. */
 static void
 note_old_fds(void)
 {

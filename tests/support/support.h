@@ -106,9 +106,10 @@ unsigned
 gate_steps(struct t_gate *g);
 
 /*
- * A crowd: at most T_CROWD threads that do the same.  Each calls fn with args +
- * its number * size: an element of an array, or with size 0 all with the same.
- * "end" joins them; it returns how many have returned anything but NULL.
+ * A crowd: at most T_CROWD threads that do the same.  Each thread calls fn with
+ * an element of the array args, whose elements have that size; with size 0 all
+ * threads call fn with args.  crowd_end joins the threads, and returns how many
+ * of them have returned anything but NULL.
  */
 enum { T_CROWD = 32 };
 
@@ -172,8 +173,8 @@ t_is_wanted(const TTest *test);
 			_tcase_add_test((tc), (test), 0, 0, (from), (to)); \
 	} while (0)
 
-/* A test of a program, and the numbers that it runs with: _i is from, and less
-   than to. */
+/* A test of a program, which runs once for each number from "from" to "to" - 1:
+   the test finds the number in _i. */
 struct t_test {
 	const TTest *test;
 	int from, to;
@@ -203,7 +204,7 @@ t_run(const char *name, void (*set_up)(void), void (*tear_down)(void),
 			     sizeof(tests_) / sizeof(tests_[0])); \
 	}
 
-/* The same for tests that run once: their names alone. */
+/* The main of a program whose tests run once each, and stand there by name. */
 int
 api_run(const char *name, void (*set_up)(void), void (*tear_down)(void),
 	const TTest *const *tests, size_t n);

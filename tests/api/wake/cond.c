@@ -49,7 +49,7 @@ sleeper_main(void *arg)
 	return NULL;
 }
 
-/* They call fn, and sleep. */
+/* n threads call fn, and sleep there. */
 static void
 sleepers_begin(struct sleepers *all, evc_cond *cond, size_t n,
 	       void *(*fn)(void *arg))
