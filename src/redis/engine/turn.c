@@ -240,7 +240,7 @@ lose_loop(struct redis_engine *e)
 }
 
 static void
-on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
+on_engine_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 {
 	struct redis_engine *e = cleanup->data;
 
@@ -345,7 +345,7 @@ begin_turns(struct redis_engine *e)
 	ev_timer_init(&e->turn.tick, on_tick, every, every);
 	ev_init(&e->turn.due, on_due);
 	ev_prepare_init(&e->turn.prepare, on_prepare);
-	ev_cleanup_init(&e->turn.cleanup, on_cleanup);
+	ev_cleanup_init(&e->turn.cleanup, on_engine_cleanup);
 	e->turn.tick.data = e->turn.due.data = e->turn.prepare.data =
 		e->turn.cleanup.data = e;
 	on_loop_begin(&e->turn.on, e->ev);

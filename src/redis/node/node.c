@@ -39,7 +39,7 @@ finish_node(struct node *n)
 }
 
 static void
-on_stop(evc_task *t, void *arg)
+on_node_stop(evc_task *t, void *arg)
 {
 	struct node *n = LIST_OF(t, struct node, task);
 
@@ -50,7 +50,7 @@ on_stop(evc_task *t, void *arg)
 
 /* The engine's own watcher ends the workers. */
 static void
-on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
+on_node_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 {
 	struct node *n = cleanup->data;
 
@@ -159,7 +159,7 @@ static evc_status
 begin_node(struct node *n)
 {
 	static const evc_task_class task_class = { .name = "redis node",
-						   .on_stop = on_stop };
+						   .on_stop = on_node_stop };
 	const struct redis_client_env env = {
 		.scope = n->scope,
 		.reactor = n->reactor,
@@ -190,7 +190,7 @@ begin_node(struct node *n)
 	ev_prepare_init(&n->turn, on_turn);
 	n->turn.data = n;
 	ev_prepare_start(n->ev, &n->turn);
-	ev_cleanup_init(&n->cleanup, on_cleanup);
+	ev_cleanup_init(&n->cleanup, on_node_cleanup);
 	n->cleanup.data = n;
 	ev_cleanup_start(n->ev, &n->cleanup);
 	n->running = true;
