@@ -321,7 +321,7 @@ START_TEST(a_report_without_memory)
 
 	begin();
 	ck_assert_uint_eq(hand_take(0, &t, 1), 1);
-	(void)seam_fail("alloc", "look", 1, ENOMEM);
+	(void)seam_fail("alloc", "copy_workers", 1, ENOMEM);
 	ck_assert_uint_gt(report_text(evc_cluster_scope(cl), text,
 				      sizeof(text)),
 			  0);

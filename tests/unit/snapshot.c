@@ -332,13 +332,13 @@ static const struct {
 } calls[] = {
 	{ "folder_open", "open_folder", 1, EMFILE, EVC_RESOURCE_EXHAUSTED },
 	{ "entry_stat", "write_there", 1, EACCES, EVC_PERMISSION_DENIED },
-	{ "file_create", "replace", 1, EROFS, EVC_PERMISSION_DENIED },
-	{ "file_create", "replace", 1, EACCES, EVC_PERMISSION_DENIED },
-	{ "file_create", "replace", 1, EDQUOT, EVC_RESOURCE_EXHAUSTED },
+	{ "file_create", "replace_file", 1, EROFS, EVC_PERMISSION_DENIED },
+	{ "file_create", "replace_file", 1, EACCES, EVC_PERMISSION_DENIED },
+	{ "file_create", "replace_file", 1, EDQUOT, EVC_RESOURCE_EXHAUSTED },
 	{ "fd_put", "put_all", 1, ENOSPC, EVC_RESOURCE_EXHAUSTED },
 	{ "fd_put", "put_all", 2, EFBIG, EVC_RESOURCE_EXHAUSTED },
-	{ "fsync", "fill", 1, EIO, EVC_UNAVAILABLE },
-	{ "rename", "replace", 1, EACCES, EVC_PERMISSION_DENIED },
+	{ "fsync", "fill_file", 1, EIO, EVC_UNAVAILABLE },
+	{ "rename", "replace_file", 1, EACCES, EVC_PERMISSION_DENIED },
 };
 
 #define N_CALLS ((int)(sizeof calls / sizeof calls[0]))
@@ -430,11 +430,11 @@ START_TEST(a_crash_at_any_step_loses_nothing)
 		const char *op, *func;
 		int nth, is, n_files;
 	} steps[] = {
-		{ "file_create", "replace", 1, 2, 1 },
+		{ "file_create", "replace_file", 1, 2, 1 },
 		{ "fd_put", "put_all", 1, 2, 2 },
 		{ "fd_put", "put_all", 2, 2, 2 },
-		{ "fsync", "fill", 1, 2, 2 },
-		{ "rename", "replace", 1, 2, 2 },
+		{ "fsync", "fill_file", 1, 2, 2 },
+		{ "rename", "replace_file", 1, 2, 2 },
 		{ "fsync", "folder_to_disk", 1, 3, 1 },
 	};
 	const int step = _i / 2, is = steps[step].is, n = steps[step].n_files;
@@ -504,9 +504,9 @@ START_TEST(the_last_rename_wins)
 		const char *op, *func;
 		int nth, is;
 	} steps[] = {
-		{ "file_create", "replace", 1, 3 },
+		{ "file_create", "replace_file", 1, 3 },
 		{ "fd_put", "put_all", 2, 3 },
-		{ "rename", "replace", 1, 3 },
+		{ "rename", "replace_file", 1, 3 },
 		{ "fsync", "folder_to_disk", 1, 4 },
 	};
 	int h = seam_hold(steps[_i].op, steps[_i].func, steps[_i].nth);
@@ -529,7 +529,7 @@ END_TEST
    the other one stays. */
 START_TEST(one_that_stood_still_for_long_is_refused)
 {
-	int h = seam_hold("rename", "replace", 1);
+	int h = seam_hold("rename", "replace_file", 1);
 	evc_status st = 0;
 	pthread_t t;
 

@@ -473,7 +473,7 @@ START_TEST(one_that_there_was_no_memory_for_is_an_input_that_failed)
 {
 	open_bench();
 	OK(build(1, EVC_DEF_VALUE, "gives", "[i]", 1));
-	seam_fail("alloc", "make", 1, ENOMEM);
+	seam_fail("alloc", "make_local", 1, ENOMEM);
 	ck_assert_int_eq(build(2, EVC_DEF_VALUE, "gives", "[i]", 2),
 			 EVC_RESOURCE_EXHAUSTED);
 	seam_reset();

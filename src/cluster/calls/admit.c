@@ -78,7 +78,7 @@ make_edges(evc_remote *r, struct cluster_edge **ret)
 }
 
 static void
-put_edges(evc_remote *r, struct cluster_edge *e)
+add_edges(evc_remote *r, struct cluster_edge *e)
 {
 	struct remote_more *m = r->more;
 	struct cluster_edge *next;
@@ -111,7 +111,7 @@ failed_input(const evc_remote *r)
 }
 
 static void
-fail_by(evc_remote *r, const evc_remote *in)
+fail_by_input(evc_remote *r, const evc_remote *in)
 {
 	struct outcome o = evc__remote_passes(in);
 	evc_cluster *cl = r->cl;
@@ -126,7 +126,7 @@ fail_by(evc_remote *r, const evc_remote *in)
 }
 
 static void
-let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
+admit_remote(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 {
 	const evc_remote *in = failed_input(r);
 
@@ -134,13 +134,13 @@ let_in(evc_cluster *cl, evc_remote *r, struct cluster_edge *edges)
 	cl->count.scheduled++;
 	if (in != NULL) {
 		evc__edges_free(edges);
-		fail_by(r, in);
+		fail_by_input(r, in);
 		/* After the error there may be nothing to wait for. */
 		evc__tell(cl);
 		return;
 	}
 	if (edges != NULL) {
-		put_edges(r, edges);
+		add_edges(r, edges);
 		evc__closures_put(&cl->q, &r->closure, true);
 		return;
 	}
@@ -220,8 +220,8 @@ find_worker(const evc_cluster *cl, const char *name, uint32_t *ret)
 
 /* Find the function and the worker that the call names. */
 static evc_status
-look_up(evc_cluster *cl, const struct request *q,
-	const struct cluster_name **ret_name, uint32_t *ret_tag)
+look_up_target(evc_cluster *cl, const struct request *q,
+	       const struct cluster_name **ret_name, uint32_t *ret_tag)
 {
 	evc_status st = 0;
 
@@ -243,12 +243,12 @@ evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 	unsigned j;
 
 	/* A wrong call does not wait. */
-	st = look_up(cl, q, &name, &tag);
+	st = look_up_target(cl, q, &name, &tag);
 	if (st == 0)
 		st = await_room(cl, n, q->opts.wait);
 	/* A worker may have told its names during the wait. */
 	if (st == 0 && name != NULL && cl->names.known && !name->known)
-		st = look_up(cl, q, &name, &tag);
+		st = look_up_target(cl, q, &name, &tag);
 	if (st != 0)
 		return st;
 	for (j = 0; st == 0 && j < n; j++)
@@ -264,7 +264,7 @@ evc__admit(evc_cluster *cl, const struct request *q, evc_remote **r, unsigned n,
 		for (j = 0; j < n; j++) {
 			edges = r[j]->edges;
 			r[j]->edges = NULL;
-			let_in(cl, r[j], edges);
+			admit_remote(cl, r[j], edges);
 		}
 		return 0;
 	}

@@ -62,7 +62,7 @@ check_name(const char *name, const char *what)
 }
 
 static evc_status
-check_opts(const evc_dataset_opts *o, bool of_elements)
+check_dataset_opts(const evc_dataset_opts *o, bool of_elements)
 {
 	if (!ROOM_IS_ZERO(o->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
@@ -89,7 +89,7 @@ tail_size(const evc_engine_def *d)
 }
 
 static evc_status
-check(const evc_cluster *cl, const evc_engine_def *d)
+check_def(const evc_cluster *cl, const evc_engine_def *d)
 {
 	bool of_elements = d->kind == EVC_DEF_ELEMENTS;
 	const char *what = of_elements ? "elements" : "args";
@@ -111,7 +111,7 @@ check(const evc_cluster *cl, const evc_engine_def *d)
 /* ---- one piece of memory for all of it ---- */
 
 static const void *
-keep(char **to, const void *bytes, size_t n)
+copy_to_tail(char **to, const void *bytes, size_t n)
 {
 	char *at = *to;
 
@@ -123,7 +123,7 @@ keep(char **to, const void *bytes, size_t n)
 }
 
 static evc_per_worker *
-make(const evc_engine_def *d)
+make_per_worker(const evc_engine_def *d)
 {
 	evc_per_worker *p = sync_alloc(1, sizeof *p + tail_size(d));
 	char *to;
@@ -132,10 +132,11 @@ make(const evc_engine_def *d)
 		return NULL;
 	to = p->tail;
 	p->def = *d;
-	p->def.name = keep(&to, d->name, text_size(d->name));
-	p->def.function = keep(&to, d->function, text_size(d->function));
-	p->def.map = keep(&to, d->map, text_size(d->map));
-	p->def.args.data = keep(&to, d->args.data, d->args.size);
+	p->def.name = copy_to_tail(&to, d->name, text_size(d->name));
+	p->def.function =
+		copy_to_tail(&to, d->function, text_size(d->function));
+	p->def.map = copy_to_tail(&to, d->map, text_size(d->map));
+	p->def.args.data = copy_to_tail(&to, d->args.data, d->args.size);
 	return p;
 }
 
@@ -149,7 +150,7 @@ check_function(evc_cluster *cl, const char *function,
 }
 
 static evc_status
-add(evc_cluster *cl, evc_per_worker *p, evc_per_worker *dataset)
+add_per_worker(evc_cluster *cl, evc_per_worker *p, evc_per_worker *dataset)
 {
 	evc_status st = 0;
 
@@ -171,10 +172,10 @@ add(evc_cluster *cl, evc_per_worker *p, evc_per_worker *dataset)
 }
 
 static evc_status
-define(evc_cluster *cl, const evc_engine_def *d, evc_per_worker *dataset,
-       evc_per_worker **ret)
+define_per_worker(evc_cluster *cl, const evc_engine_def *d,
+		  evc_per_worker *dataset, evc_per_worker **ret)
 {
-	evc_per_worker *p = make(d);
+	evc_per_worker *p = make_per_worker(d);
 	evc_status st;
 
 	if (p == NULL)
@@ -182,7 +183,7 @@ define(evc_cluster *cl, const evc_engine_def *d, evc_per_worker *dataset,
 	/* The handle keeps the cluster's memory. */
 	evc__cluster_ref(cl);
 	sync_lock(&cl->q.lock);
-	st = add(cl, p, dataset);
+	st = add_per_worker(cl, p, dataset);
 	evc__cluster_unlock(cl);
 	if (st < 0) {
 		sync_free(p);
@@ -204,15 +205,15 @@ check_ret(evc_per_worker **ret)
 }
 
 static evc_status
-make_of(evc_cluster *cl, evc_engine_def *d, const evc_value *args,
-	const evc_dataset_opts *opts, evc_per_worker **ret)
+define_with_opts(evc_cluster *cl, evc_engine_def *d, const evc_value *args,
+		 const evc_dataset_opts *opts, evc_per_worker **ret)
 {
 	evc_status st = evc__cluster_check(cl);
 
 	if (st == 0)
 		st = check_ret(ret);
 	if (st == 0 && opts != NULL) {
-		st = check_opts(opts, d->kind == EVC_DEF_ELEMENTS);
+		st = check_dataset_opts(opts, d->kind == EVC_DEF_ELEMENTS);
 		d->map = opts->map;
 		d->repeat = opts->repeat;
 		d->shuffle = opts->shuffle;
@@ -223,8 +224,8 @@ make_of(evc_cluster *cl, evc_engine_def *d, const evc_value *args,
 	if (args != NULL)
 		d->args = *args;
 	if (st == 0)
-		st = check(cl, d);
-	return st < 0 ? st : define(cl, d, NULL, ret);
+		st = check_def(cl, d);
+	return st < 0 ? st : define_per_worker(cl, d, NULL, ret);
 }
 
 /* ---- the calls ---- */
@@ -238,7 +239,7 @@ evc_per_worker_value(evc_cluster *cluster, const char *name,
 			     .name = name,
 			     .function = function };
 
-	return make_of(cluster, &d, args, NULL, ret_value);
+	return define_with_opts(cluster, &d, args, NULL, ret_value);
 }
 
 evc_status
@@ -251,7 +252,7 @@ evc_per_worker_dataset(evc_cluster *cluster, const char *name,
 			     .name = name,
 			     .function = function };
 
-	return make_of(cluster, &d, args, opts, ret_dataset);
+	return define_with_opts(cluster, &d, args, opts, ret_dataset);
 }
 
 evc_status
@@ -262,7 +263,7 @@ evc_per_worker_dataset_of(evc_cluster *cluster, const char *name,
 {
 	evc_engine_def d = { .kind = EVC_DEF_ELEMENTS, .name = name };
 
-	return make_of(cluster, &d, elements, opts, ret_dataset);
+	return define_with_opts(cluster, &d, elements, opts, ret_dataset);
 }
 
 evc_status
@@ -283,7 +284,7 @@ evc_per_worker_iterator(evc_per_worker *dataset, evc_per_worker **ret_iterator)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s is no dataset",
 				  dataset->def.name);
 	d.name = dataset->def.name;
-	return define(dataset->cl, &d, dataset, ret_iterator);
+	return define_per_worker(dataset->cl, &d, dataset, ret_iterator);
 }
 
 evc_status

@@ -7,7 +7,7 @@
 #include "cluster/core/cluster.h"
 
 static unsigned
-state_of(const evc_remote *r)
+remote_state(const evc_remote *r)
 {
 	if (sync_load(&r->done))
 		return EVC_REMOTE_DONE;
@@ -39,7 +39,7 @@ evc_remote_get(const evc_remote *r, evc_remote_info *ret_info)
 	memset(ret_info, 0, sizeof *ret_info);
 	sync_lock(&cl->q.lock);
 	ret_info->id = r->id;
-	ret_info->state = state_of(r);
+	ret_info->state = remote_state(r);
 	ret_info->attempts = r->attempts;
 	ret_info->deaths = r->deaths;
 	evc__copy(ret_info->function, sizeof ret_info->function,

@@ -39,7 +39,7 @@ _Static_assert(PRIORITIES / 2 == EVC_PRIORITY_MOST + 1 &&
 	       PRIORITIES / 2 == -EVC_PRIORITY_LEAST, "a line for each");
 
 static evc_status
-check_opts(const evc_cluster *cl, const evc_schedule_opts *o)
+check_schedule_opts(const evc_cluster *cl, const evc_schedule_opts *o)
 {
 	if (o->priority < EVC_PRIORITY_LEAST || o->priority > EVC_PRIORITY_MOST)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
@@ -76,7 +76,7 @@ evc__request_check(evc_cluster *cl, struct request *q, const evc_value *args,
 				  NAME_ROOM - 1);
 	if (opts != NULL) {
 		q->opts = *opts;
-		st = check_opts(cl, opts);
+		st = check_schedule_opts(cl, opts);
 	}
 	if (st == 0)
 		st = take_value(q, args, EVC_VALUE_ARRAY, "args", &q->args);

@@ -9,9 +9,9 @@
 /* ---- the calls ---- */
 
 static evc_status
-schedule(evc_cluster *cl, struct request *q, const evc_value *args,
-	 const evc_value *kwargs, const evc_schedule_opts *opts,
-	 evc_remote **ret)
+schedule_one(evc_cluster *cl, struct request *q, const evc_value *args,
+	     const evc_value *kwargs, const evc_schedule_opts *opts,
+	     evc_remote **ret)
 {
 	evc_status st = evc__request_check(cl, q, args, kwargs, opts);
 	evc_remote *r = NULL;
@@ -40,7 +40,7 @@ evc_schedule(evc_cluster *cl, const char *function, const evc_value *args,
 {
 	struct request q = { .name = function };
 
-	return schedule(cl, &q, args, kwargs, opts, ret_remote);
+	return schedule_one(cl, &q, args, kwargs, opts, ret_remote);
 }
 
 evc_status
@@ -81,20 +81,20 @@ evc_schedule_call(evc_cluster *cl, evc_exec_fn *fn, void *arg,
 				  " program: schedule a function of theirs by"
 				  " its name",
 				  cl->engine.ops->scheme);
-	return schedule(cl, &q, args, kwargs, opts, ret_remote);
+	return schedule_one(cl, &q, args, kwargs, opts, ret_remote);
 }
 
 /* ---- once on every worker ---- */
 
 static void
-free_all(evc_remote **r, unsigned n)
+free_remotes(evc_remote **r, unsigned n)
 {
 	while (n > 0)
 		evc_remote_free(r[--n]);
 }
 
 static evc_status
-on_all(evc_cluster *cl, struct request *q, evc_remote **r, unsigned n)
+schedule_all(evc_cluster *cl, struct request *q, evc_remote **r, unsigned n)
 {
 	evc_status st;
 	unsigned i;
@@ -144,12 +144,12 @@ evc_schedule_all(evc_cluster *cl, const char *function, const evc_value *args,
 	if (st == 0 && (r = sync_alloc(count, sizeof(evc_remote *))) == NULL)
 		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
 	if (st == 0)
-		st = on_all(cl, &q, r, count);
+		st = schedule_all(cl, &q, r, count);
 	if (st == 0) {
 		if (ret_remotes != NULL)
 			memcpy(ret_remotes, r, count * sizeof(evc_remote *));
 		else
-			free_all(r, count);
+			free_remotes(r, count);
 		if (n != NULL)
 			*n = count;
 	}

@@ -10,8 +10,8 @@
 
 /* The operation, here or by the engine. */
 static evc_status
-perform(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
-	evc_value *ret_value)
+perform_update(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
+	       evc_value *ret_value)
 {
 	return cluster_asks(cl) ?
 		       evc__kept_do(cl, u, ret_now, ret_value) :
@@ -20,7 +20,7 @@ perform(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
 
 /* An operation with a value. */
 static evc_status
-change(evc_cluster *cl, evc_engine_update *u, const evc_value *value)
+change_value(evc_cluster *cl, evc_engine_update *u, const evc_value *value)
 {
 	evc_status st = evc__cluster_check(cl);
 
@@ -30,7 +30,7 @@ change(evc_cluster *cl, evc_engine_update *u, const evc_value *value)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no value (nil is one of no bytes)");
 	u->value = *value;
-	return perform(cl, u, NULL, NULL);
+	return perform_update(cl, u, NULL, NULL);
 }
 
 evc_status
@@ -42,7 +42,7 @@ evc_variable_add(evc_cluster *cluster, const char *name, double by,
 				.by = by };
 	evc_status st = evc__cluster_check(cluster);
 
-	return st < 0 ? st : perform(cluster, &u, ret_now, NULL);
+	return st < 0 ? st : perform_update(cluster, &u, ret_now, NULL);
 }
 
 evc_status
@@ -50,7 +50,7 @@ evc_variable_set(evc_cluster *cluster, const char *name, const evc_value *value)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_SET, .name = name };
 
-	return change(cluster, &u, value);
+	return change_value(cluster, &u, value);
 }
 
 evc_status
@@ -59,7 +59,7 @@ evc_variable_get(evc_cluster *cluster, const char *name, evc_value *ret_value)
 	evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
 	evc_status st = evc__cluster_check(cluster);
 
-	return st < 0 ? st : perform(cluster, &u, NULL, ret_value);
+	return st < 0 ? st : perform_update(cluster, &u, NULL, ret_value);
 }
 
 evc_status
@@ -70,11 +70,11 @@ evc_variable_compare_set(evc_cluster *cluster, const char *name,
 
 	if (expected != NULL)
 		u.expected = *expected;
-	return change(cluster, &u, value);
+	return change_value(cluster, &u, value);
 }
 
 static evc_status
-list_all(evc_cluster *cl, struct variable_list *ret)
+list_variables(evc_cluster *cl, struct variable_list *ret)
 {
 	struct variables all;
 	uint64_t changes;
@@ -106,7 +106,7 @@ evc_variable_each(evc_cluster *cluster, evc_variable_fn *fn, void *arg)
 	if (fn == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "there is no function to call");
-	st = list_all(cluster, &l);
+	st = list_variables(cluster, &l);
 	if (st < 0)
 		return st;
 	for (i = 0; i < l.n; i++)

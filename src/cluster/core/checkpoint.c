@@ -67,7 +67,7 @@ check_first(evc_cluster *cl)
 
 /* Note the outcome of a save for reports. */
 static void
-note(evc_cluster *cl, evc_status st)
+note_save(evc_cluster *cl, evc_status st)
 {
 	sync_lock(&cl->q.lock);
 	if (st < 0) {
@@ -105,7 +105,7 @@ evc__checkpoint_describe(const evc_cluster *cl, uint64_t now, struct text *t)
 
 /* if_changed: save only a new state. */
 static evc_status
-save(evc_cluster *cl, const char *path, bool if_changed)
+save_file(evc_cluster *cl, const char *path, bool if_changed)
 {
 	struct variables *v = &cl->vars;
 	evc_value packed = { NULL, 0 };
@@ -126,14 +126,14 @@ save(evc_cluster *cl, const char *path, bool if_changed)
 			v->saved = changes;
 	}
 	if (is_checkpoint(cl, path))
-		note(cl, st);
+		note_save(cl, st);
 	sync_unlock(&v->saving);
 	evc_value_free(&packed);
 	return st;
 }
 
 static evc_status
-unpack(evc_cluster *cl, const evc_value *packed, bool at_open)
+unpack_variables(evc_cluster *cl, const evc_value *packed, bool at_open)
 {
 	struct variables all;
 	evc_status st;
@@ -151,7 +151,7 @@ unpack(evc_cluster *cl, const evc_value *packed, bool at_open)
 }
 
 static evc_status
-load(evc_cluster *cl, const char *path, bool at_open)
+load_file(evc_cluster *cl, const char *path, bool at_open)
 {
 	char why[TEXT_ROOM];
 	evc_value packed;
@@ -159,7 +159,7 @@ load(evc_cluster *cl, const char *path, bool at_open)
 
 	if (st < 0)
 		return st;
-	st = unpack(cl, &packed, at_open);
+	st = unpack_variables(cl, &packed, at_open);
 	evc_value_free(&packed);
 	if (st == -EVC_INVALID_ARGUMENT) {
 		evc__copy(why, sizeof why, evc_last_error());
@@ -172,14 +172,14 @@ load(evc_cluster *cl, const char *path, bool at_open)
 /* ---- every so often ---- */
 
 static void
-log_it(evc_cluster *cl)
+log_not_saved(evc_cluster *cl)
 {
 	evc_log(cl->scope, EVC_LOG_WARNING, NULL, "checkpoint not saved: %s",
 		evc_last_error());
 }
 
 static evc_status
-run(evc_coord *c, void *arg)
+save_if_changed(evc_coord *c, void *arg)
 {
 	evc_cluster *cl = arg;
 	evc_status st = 0;
@@ -191,9 +191,9 @@ run(evc_coord *c, void *arg)
 	sync_unlock(&cl->q.lock);
 	/* Before that nothing is new. */
 	if (begun)
-		st = save(cl, cl->config.checkpoint, true);
+		st = save_file(cl, cl->config.checkpoint, true);
 	if (st < 0)
-		log_it(cl);
+		log_not_saved(cl);
 	return 0;
 }
 
@@ -209,7 +209,7 @@ evc__checkpoint_open(evc_cluster *cl)
 
 	if (cl->config.checkpoint == NULL)
 		return 0;
-	st = load(cl, cl->config.checkpoint, true);
+	st = load_file(cl, cl->config.checkpoint, true);
 	if (st == 0 && cluster_asks(cl))
 		st = evc__first_question(cl);
 	if (st < 0 && st != -EVC_NOT_FOUND)
@@ -220,30 +220,30 @@ evc__checkpoint_open(evc_cluster *cl)
 	if (isinf(cl->config.checkpoint_every))
 		return 0;
 	return evc_looper_start(cl->scope, "checkpoint",
-				cl->config.checkpoint_every, run, cl, &opts,
-				&id);
+				cl->config.checkpoint_every, save_if_changed,
+				cl, &opts, &id);
 }
 
 /* ---- the last ---- */
 
 /* No later save can help: the parent's verdict has the error. */
 static void
-lost(evc_cluster *cl, evc_status st)
+fail_scope(evc_cluster *cl, evc_status st)
 {
 	char why[TEXT_ROOM];
 
 	evc__copy(why, sizeof why, evc_last_error());
-	log_it(cl);
+	log_not_saved(cl);
 	(void)(evc_fail)(cl->scope, -st, 0, "checkpoint not saved: %s", why);
 }
 
 void
 evc__checkpoint_last(evc_cluster *cl)
 {
-	evc_status st = save(cl, cl->config.checkpoint, true);
+	evc_status st = save_file(cl, cl->config.checkpoint, true);
 
 	if (st < 0)
-		lost(cl, st);
+		fail_scope(cl, st);
 }
 
 /* An engine that keeps the variables is asked when nothing runs any more,
@@ -284,14 +284,14 @@ evc__checkpoint_turn(evc_cluster *cl)
 			      NULL);
 	if (st == 0)
 		return;
-	lost(cl, st);
+	fail_scope(cl, st);
 	last_is_over(cl);
 }
 
 /* ---- by a call ---- */
 
 static evc_status
-check(const evc_cluster *cl, const char **path)
+check_path(const evc_cluster *cl, const char **path)
 {
 	evc_status st = evc__cluster_check(cl);
 
@@ -310,15 +310,15 @@ check(const evc_cluster *cl, const char **path)
 evc_status
 evc_cluster_save(evc_cluster *cluster, const char *path)
 {
-	evc_status st = check(cluster, &path);
+	evc_status st = check_path(cluster, &path);
 
-	return st < 0 ? st : save(cluster, path, false);
+	return st < 0 ? st : save_file(cluster, path, false);
 }
 
 evc_status
 evc_cluster_restore(evc_cluster *cluster, const char *path)
 {
-	evc_status st = check(cluster, &path);
+	evc_status st = check_path(cluster, &path);
 
-	return st < 0 ? st : load(cluster, path, false);
+	return st < 0 ? st : load_file(cluster, path, false);
 }

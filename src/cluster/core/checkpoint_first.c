@@ -56,7 +56,7 @@ first_failed(evc_cluster *cl, const evc_engine_answer *a)
 }
 
 static void
-done(evc_engine_question *q, const evc_engine_answer *a)
+on_first_answer(evc_engine_question *q, const evc_engine_answer *a)
 {
 	struct first_question *f = q->arg;
 	evc_cluster *cl = f->cl;
@@ -90,7 +90,7 @@ evc__first_question(evc_cluster *cl)
 		f->q.entries = f->l.entries;
 		f->q.n_entries = f->l.n;
 		f->q.finished = f->l.finished;
-		f->q.done = done;
+		f->q.done = on_first_answer;
 		f->q.arg = f;
 		cl->checkpoint.question = f;
 		cl->checkpoint.first = FIRST_OPEN;

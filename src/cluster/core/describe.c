@@ -79,7 +79,7 @@ put_worker(const evc_cluster_worker_info *i, struct text *t)
 /* The workers at one moment; a line about the queue goes to t.  NULL: no
    workers, or no memory, and then t has a line about all. */
 static evc_cluster_worker_info *
-look(evc_cluster *cl, struct text *t, unsigned *ret_n)
+copy_workers(evc_cluster *cl, struct text *t, unsigned *ret_n)
 {
 	evc_cluster_worker_info *all = NULL;
 	unsigned i, room = 0, n;
@@ -129,7 +129,7 @@ write_text(evc_cluster *cl, struct text *t)
 	unsigned i, n;
 
 	t->lines = true;
-	all = look(cl, &q, &n);
+	all = copy_workers(cl, &q, &n);
 	if (n > 0)
 		qsort(all, n, sizeof *all, the_longest_first);
 	for (i = 0; i < n; i++)

@@ -22,7 +22,7 @@ struct cluster_fetch {
 };
 
 static void
-destroy(struct cluster_fetch *k)
+destroy_fetch(struct cluster_fetch *k)
 {
 	evc__edges_free(k->spare);
 	evc_value_free(&k->value);
@@ -60,7 +60,7 @@ evc__fetch_tell(struct cluster_fetch *k)
 /* ---- begin ---- */
 
 static evc_status
-fill(struct cluster_fetch *k, const evc_value *value)
+fill_fetch(struct cluster_fetch *k, const evc_value *value)
 {
 	evc_status st = evc__fetched_find(k->cl, value, &k->f);
 
@@ -90,7 +90,7 @@ evc_fetch_start(evc_cluster *cl, const evc_value *value, evc_fetch_fn *fn,
 	k->cl = cl;
 	k->fn = fn;
 	k->arg = arg;
-	st = fill(k, value);
+	st = fill_fetch(k, value);
 	if (st == 0) {
 		sync_lock(&cl->q.lock);
 		/* The request for a turn shows whether a loop is there, before
@@ -105,7 +105,7 @@ evc_fetch_start(evc_cluster *cl, const evc_value *value, evc_fetch_fn *fn,
 		sync_unlock(&cl->q.lock);
 	}
 	if (st < 0)
-		destroy(k);
+		destroy_fetch(k);
 	return st;
 }
 
@@ -116,14 +116,14 @@ WALLED_VOID(call, (const struct cluster_fetch *k, evc_status st,
 	    k->fn(k->cl, st, value, k->arg))
 
 static void
-answer(struct cluster_fetch *k)
+answer_fetch(struct cluster_fetch *k)
 {
 	evc_value value = { NULL, 0 };
 	evc_status st = evc__fetched_take(&k->f, &k->value, &value);
 
 	call(k, st, &value);
 	evc_value_free(&value);
-	destroy(k);
+	destroy_fetch(k);
 }
 
 static struct cluster_fetch *
@@ -154,5 +154,5 @@ evc__fetch_turn(evc_cluster *cl)
 	sync_unlock(&cl->q.lock);
 	while (left-- > 0 && !cluster_inherited(cl) &&
 	       (k = next_due(cl)) != NULL)
-		answer(k);
+		answer_fetch(k);
 }

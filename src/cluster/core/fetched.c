@@ -11,7 +11,7 @@
 /* ---- to the remotes ---- */
 
 static bool
-collect(const struct walk_ref *ref, void *arg)
+collect_ref(const struct walk_ref *ref, void *arg)
 {
 	struct ref_list *l = arg;
 
@@ -24,14 +24,14 @@ collect(const struct walk_ref *ref, void *arg)
 evc_status
 evc__refs_add(struct ref_list *l, const evc_value *v)
 {
-	evc_status st = evc__value_walk(v->data, v->size, collect, l);
+	evc_status st = evc__value_walk(v->data, v->size, collect_ref, l);
 
 	return st == 0 && l->no_memory ?
 		       evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory") : st;
 }
 
 static evc_status
-check(const evc_cluster *cl, const struct walk_ref *ref)
+check_ref(const evc_cluster *cl, const struct walk_ref *ref)
 {
 	if (ref->per_worker)
 		return evc_refuse(-EVC_UNIMPLEMENTED,
@@ -46,7 +46,7 @@ check(const evc_cluster *cl, const struct walk_ref *ref)
 
 /* Lock held. */
 static evc_status
-hold_all(evc_cluster *cl, const struct ref_list *refs, struct fetched *f)
+hold_remotes(evc_cluster *cl, const struct ref_list *refs, struct fetched *f)
 {
 	evc_remote *r;
 	size_t i;
@@ -71,7 +71,7 @@ evc__fetched_find(evc_cluster *cl, const evc_value *value, struct fetched *ret)
 	unsigned i;
 
 	for (i = 0; st == 0 && i < refs.n; i++)
-		st = check(cl, &refs.at[i]);
+		st = check_ref(cl, &refs.at[i]);
 	if (st == 0 && refs.n > 0) {
 		f.remotes = sync_alloc(refs.n, sizeof(evc_remote *));
 		if (f.remotes == NULL)
@@ -79,7 +79,7 @@ evc__fetched_find(evc_cluster *cl, const evc_value *value, struct fetched *ret)
 	}
 	if (st == 0) {
 		sync_lock(&cl->q.lock);
-		st = hold_all(cl, &refs, &f);
+		st = hold_remotes(cl, &refs, &f);
 		sync_unlock(&cl->q.lock);
 	}
 	sync_free(refs.at);
@@ -127,7 +127,7 @@ struct resolving {
 };
 
 static bool
-resolve(const struct walk_ref *ref, evc_value *ret, void *arg)
+resolve_ref(const struct walk_ref *ref, evc_value *ret, void *arg)
 {
 	struct resolving *s = arg;
 
@@ -148,5 +148,5 @@ evc__fetched_take(const struct fetched *f, const evc_value *value,
 			return evc__remote_outcome(f->remotes[i], NULL);
 	if (value == NULL)
 		value = &nil;
-	return evc__walk_splice(value, resolve, &s, ret);
+	return evc__walk_splice(value, resolve_ref, &s, ret);
 }

@@ -16,7 +16,7 @@
 
 /* The oldest function of a worker, with those given up; NULL: none. */
 static const evc_remote *
-oldest(const struct cluster_worker *w)
+oldest_remote(const struct cluster_worker *w)
 {
 	const struct list *of = !list_empty(&w->given_up) ? &w->given_up :
 							    &w->running;
@@ -29,7 +29,7 @@ void
 evc__worker_info(const struct cluster_worker *w, uint64_t now,
 		 evc_cluster_worker_info *ret)
 {
-	const evc_remote *r = oldest(w);
+	const evc_remote *r = oldest_remote(w);
 
 	memset(ret, 0, sizeof *ret);
 	ret->index = w->index;
@@ -74,7 +74,7 @@ evc_cluster_worker_get(const evc_cluster *cluster, unsigned index,
 /* Lock held: functions done per second, in the seconds of the ring or since the
    open. */
 static double
-rate(const evc_cluster *cl, uint64_t now)
+done_per_second(const evc_cluster *cl, uint64_t now)
 {
 	uint64_t second = now / SECOND, s, from, n = 0, begin;
 
@@ -132,7 +132,7 @@ evc_cluster_get(const evc_cluster *cluster, evc_cluster_info *ret_info)
 	i->n_builds = cl->count.builds;
 	i->build_time = cl->count.build_time;
 	i->run_time = cl->count.run_time;
-	i->rate = rate(cl, now);
+	i->rate = done_per_second(cl, now);
 	i->n_unsaved = cl->checkpoint.n_failed;
 	i->unsaved = evc__checkpoint_unsaved(cl, now);
 	i->age = (double)(now - cl->born_ns) / 1e9;

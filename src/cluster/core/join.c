@@ -27,7 +27,7 @@ evc__say_raised(evc_cluster *cl)
 /* Lock held: the answer of a join now, by which an error is raised;
    EVC_PENDING: none yet. */
 static evc_status
-answer(evc_cluster *cl)
+join_answer(evc_cluster *cl)
 {
 	evc_status st;
 
@@ -49,7 +49,7 @@ answer(evc_cluster *cl)
 /* ---- waiting ---- */
 
 static evc_status
-late(const evc_cluster *cl)
+refuse_late(const evc_cluster *cl)
 {
 	char buf[160];
 	struct text t = evc__text_in(buf, sizeof buf);
@@ -60,13 +60,13 @@ late(const evc_cluster *cl)
 
 /* Lock held, given up during waits. */
 static evc_status
-await(evc_cluster *cl, uint64_t until)
+await_answer(evc_cluster *cl, uint64_t until)
 {
 	evc_status st;
 
-	while ((st = answer(cl)) == EVC_PENDING)
+	while ((st = join_answer(cl)) == EVC_PENDING)
 		if (!evc__closures_await_quiet(&cl->q, until))
-			return late(cl);
+			return refuse_late(cl);
 	return st;
 }
 
@@ -92,7 +92,7 @@ evc_cluster_join(evc_cluster *cl, double timeout)
 	/* Another thread may close the cluster, which ends the wait. */
 	evc__cluster_ref(cl);
 	sync_lock(&cl->q.lock);
-	st = await(cl, evc__deadline_in(timeout));
+	st = await_answer(cl, evc__deadline_in(timeout));
 	evc__cluster_unlock(cl);
 	evc__cluster_unref(cl);
 	return st;
@@ -109,7 +109,7 @@ evc_cluster_done(evc_cluster *cl, bool *ret_done)
 	if (st < 0)
 		return st;
 	sync_lock(&cl->q.lock);
-	st = answer(cl);
+	st = join_answer(cl);
 	evc__cluster_unlock(cl);
 	*ret_done = st != EVC_PENDING;
 	return st != EVC_PENDING ? st : 0;
@@ -154,7 +154,7 @@ next_answered(evc_cluster *cl, evc_status *ret)
 
 	sync_lock(&cl->q.lock);
 	if (!list_empty(&cl->turn.joins)) {
-		*ret = answer(cl);
+		*ret = join_answer(cl);
 		if (*ret != EVC_PENDING) {
 			j = LIST_OF(cl->turn.joins.next, struct cluster_join,
 				    link);

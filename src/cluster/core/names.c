@@ -97,7 +97,7 @@ note_lack(const struct cluster_name *name, void *arg)
 
 /* The first name that the worker lacks for r; NULL: none. */
 static const struct cluster_name *
-lacks(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
+missing_for(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
 {
 	struct lack l = { .worker = worker };
 
@@ -108,20 +108,20 @@ lacks(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
 }
 
 static bool
-has(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
+has_names(const evc_cluster *cl, const evc_remote *r, uint32_t worker)
 {
-	return lacks(cl, r, worker) == NULL;
+	return missing_for(cl, r, worker) == NULL;
 }
 
 static bool
-fits(const struct closures *q, const struct closure *c, uint32_t worker)
+worker_fits(const struct closures *q, const struct closure *c, uint32_t worker)
 {
-	return has(LIST_OF(q, evc_cluster, q), REMOTE_OF(c), worker);
+	return has_names(LIST_OF(q, evc_cluster, q), REMOTE_OF(c), worker);
 }
 
 /* Names of the worker's former life do not count. */
 static void
-forget(evc_cluster *cl, unsigned worker)
+forget_worker(evc_cluster *cl, unsigned worker)
 {
 	uint64_t bit = UINT64_C(1) << worker % 64, now = sync_mono();
 	struct cluster_name *n, *next;
@@ -146,7 +146,7 @@ evc__sink_worker_names(void *core, unsigned worker,
 	sync_lock(&cl->q.lock);
 	w = cluster_worker_at(&cl->workers, worker);
 	if (w != NULL && worker < NAME_WORKERS) {
-		forget(cl, worker);
+		forget_worker(cl, worker);
 		for (i = 0; i < n; i++) {
 			if (strlen(functions[i]) >= NAME_ROOM)
 				continue;
@@ -159,7 +159,7 @@ evc__sink_worker_names(void *core, unsigned worker,
 		/* A name was lost for lack of memory: the worker is given all
 		   functions, and refuses those unknown. */
 		w->tells = all;
-		cl->q.fits = fits;
+		cl->q.fits = worker_fits;
 		evc__turn_ask(cl);
 	}
 	evc__cluster_unlock(cl);
@@ -175,9 +175,10 @@ somebody_has(const evc_cluster *cl, const evc_remote *r)
 	unsigned i;
 
 	if (tag != TAG_ANY)
-		return has(cl, r, tag);
+		return has_names(cl, r, tag);
 	for (i = 0; i < cl->workers.n; i++)
-		if (cl->workers.all[i]->state == EVC_WORKER_UP && has(cl, r, i))
+		if (cl->workers.all[i]->state == EVC_WORKER_UP &&
+		    has_names(cl, r, i))
 			return true;
 	return false;
 }
@@ -219,7 +220,8 @@ evc__missing_since(const evc_cluster *cl, const evc_remote *r)
 	each_name(r, note_loss, &since);
 	for (i = 0; i < cl->workers.n; i++)
 		if (cl->workers.all[i]->state != EVC_WORKER_UP &&
-		    has(cl, r, i) && cl->workers.all[i]->down_ns > since &&
+		    has_names(cl, r, i) &&
+		    cl->workers.all[i]->down_ns > since &&
 		    cl->workers.all[i]->lives > 0)
 			since = cl->workers.all[i]->down_ns;
 	return since;
@@ -233,11 +235,11 @@ missing_name(const evc_cluster *cl, const evc_remote *r)
 	unsigned i;
 
 	if (r->closure.tag != TAG_ANY)
-		return lacks(cl, r, r->closure.tag);
+		return missing_for(cl, r, r->closure.tag);
 	for (i = 0; i < cl->workers.n; i++) {
 		if (cl->workers.all[i]->state != EVC_WORKER_UP)
 			continue;
-		other = lacks(cl, r, i);
+		other = missing_for(cl, r, i);
 		if (name != NULL && other != name)
 			return NULL;
 		name = other;

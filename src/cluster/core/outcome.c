@@ -46,7 +46,7 @@ text_copy(const char *text)
 }
 
 static void
-count(evc_cluster *cl, const struct outcome *o)
+count_outcome(evc_cluster *cl, const struct outcome *o)
 {
 	if (o->code == 0)
 		cl->count.done++;
@@ -94,7 +94,7 @@ evc__remote_queued(evc_remote *r)
 
 /* All inputs have come: the function may run. */
 static void
-complete(evc_remote *r)
+release_dependent(evc_remote *r)
 {
 	evc__remote_fill(r->more);
 	evc__closures_release(&r->cl->q, &r->closure);
@@ -117,7 +117,7 @@ settle_one(evc_remote *r, const struct outcome *o, struct chain *chain)
 	r->value = o->value;
 	r->text = text_copy(o->text);
 	r->done_ns = o->now_ns != 0 ? o->now_ns : sync_mono();
-	count(cl, o);
+	count_outcome(cl, o);
 	/* A sleeper counts itself, then looks at `done`; here `done` comes
 	   first, then the count.  Both are sequentially consistent, so at least
 	   one side sees the other. */
@@ -143,7 +143,7 @@ evc__remote_passes(const evc_remote *r)
 
 /* d has the settled r among its arguments. */
 static void
-pass_on(evc_remote *r, evc_remote *d, bool raise, struct chain *chain)
+pass_to_dependent(evc_remote *r, evc_remote *d, bool raise, struct chain *chain)
 {
 	struct outcome o;
 	evc_reason reason;
@@ -152,7 +152,7 @@ pass_on(evc_remote *r, evc_remote *d, bool raise, struct chain *chain)
 		return;
 	if (r->code == 0) {
 		if (--d->more->n_missing == 0)
-			complete(d);
+			release_dependent(d);
 		return;
 	}
 	o = evc__remote_passes(r);
@@ -180,7 +180,8 @@ evc__remote_settle(evc_remote *r, const struct outcome *o)
 			if (e->fetches != NULL) {
 				evc__fetch_tell(e->fetches);
 			} else {
-				pass_on(r, e->waits, o->raise, &chain);
+				pass_to_dependent(r, e->waits, o->raise,
+						  &chain);
 				evc__remote_drop(e->waits);
 			}
 			sync_free(e);

@@ -12,25 +12,25 @@
 #define ENTRY(n) LIST_OF(n, evc_per_worker, link)
 
 static bool
-lives(const struct cluster_worker *w)
+uses_defs(const struct cluster_worker *w)
 {
 	return w->defs_seen != DEFS_ALL &&
 	       (w->state == EVC_WORKER_UP || w->state == EVC_WORKER_HUNG);
 }
 
 static void
-wake_all(evc_cluster *cl)
+wake_workers(evc_cluster *cl)
 {
 	unsigned i;
 
 	/* Every worker: a wake of any would be enough for functions only. */
 	for (i = 0; i < cl->workers.n; i++)
-		if (lives(cl->workers.all[i]))
+		if (uses_defs(cl->workers.all[i]))
 			evc__wake(cl, (int)i);
 }
 
 static void
-to_the_end(evc_cluster *cl, evc_per_worker *p)
+append_entry(evc_cluster *cl, evc_per_worker *p)
 {
 	/* The next even number: entries differ by at least 2. */
 	cl->remotes.last_id = (cl->remotes.last_id | 1) + 1;
@@ -48,7 +48,7 @@ seen_by_all(const evc_cluster *cl)
 
 	for (i = 0; i < cl->workers.n; i++) {
 		w = cl->workers.all[i];
-		if (lives(w) && w->defs_seen < least)
+		if (uses_defs(w) && w->defs_seen < least)
 			least = w->defs_seen;
 	}
 	return least;
@@ -62,7 +62,7 @@ seen_by_some(const evc_cluster *cl, uint64_t seq)
 
 	for (i = 0; i < cl->workers.n; i++) {
 		w = cl->workers.all[i];
-		if (lives(w) && w->defs_seen > seq)
+		if (uses_defs(w) && w->defs_seen > seq)
 			return true;
 	}
 	return false;
@@ -70,7 +70,7 @@ seen_by_some(const evc_cluster *cl, uint64_t seq)
 
 /* Free dropped entries that no worker has to see or reads. */
 static void
-sweep(evc_cluster *cl)
+sweep_drops(evc_cluster *cl)
 {
 	uint64_t seen = seen_by_all(cl);
 	struct list *n, *tmp;
@@ -89,14 +89,14 @@ sweep(evc_cluster *cl)
 /* Free a drop that all workers with the dropped definition have seen.  Other
    workers were at the definition or before when it left the list. */
 static void
-sweep_one(evc_cluster *cl, evc_per_worker *p)
+sweep_drop(evc_cluster *cl, evc_per_worker *p)
 {
 	const struct cluster_worker *w;
 	unsigned i;
 
 	for (i = 0; i < cl->workers.n; i++) {
 		w = cl->workers.all[i];
-		if (lives(w) && w->defs_seen > p->was &&
+		if (uses_defs(w) && w->defs_seen > p->was &&
 		    w->defs_seen < p->seq + 2)
 			return;
 	}
@@ -105,7 +105,7 @@ sweep_one(evc_cluster *cl, evc_per_worker *p)
 }
 
 static void
-drop(evc_per_worker *p)
+drop_def(evc_per_worker *p)
 {
 	evc_cluster *cl = p->cl;
 	evc_per_worker *dataset = p->dataset;
@@ -117,8 +117,8 @@ drop(evc_per_worker *p)
 	list_remove(&p->link);
 	if (seen) {
 		p->was = p->seq;
-		to_the_end(cl, p);
-		wake_all(cl);
+		append_entry(cl, p);
+		wake_workers(cl);
 	} else {
 		sync_free(p);
 	}
@@ -136,8 +136,8 @@ evc__per_worker_add(evc_cluster *cl, evc_per_worker *p)
 	p->refs = 1;
 	p->named = true;
 	p->def.id = ++cl->remotes.last_id;
-	to_the_end(cl, p);
-	wake_all(cl);
+	append_entry(cl, p);
+	wake_workers(cl);
 }
 
 evc_per_worker *
@@ -187,7 +187,7 @@ void
 evc__per_worker_unref(evc_per_worker *p)
 {
 	if (--p->refs == 0)
-		drop(p);
+		drop_def(p);
 }
 
 void
@@ -227,7 +227,7 @@ not_seen(const evc_cluster *cl, const struct cluster_worker *w)
 }
 
 static void
-fill(const evc_per_worker *p, evc_engine_def *ret)
+fill_def(const evc_per_worker *p, evc_engine_def *ret)
 {
 	*ret = p->def;
 	if (p->dropped)
@@ -254,7 +254,7 @@ evc__per_worker_next_def(evc_cluster *cl, struct cluster_worker *w,
 		dropped = before != &cl->workers.defs && ENTRY(before)->dropped;
 		w->defs_seen++;
 		if (dropped)
-			sweep_one(cl, ENTRY(before));
+			sweep_drop(cl, ENTRY(before));
 	}
 	while (n != &cl->workers.defs && ENTRY(n)->dropped &&
 	       ENTRY(n)->seq <= w->defs_born) {
@@ -264,10 +264,10 @@ evc__per_worker_next_def(evc_cluster *cl, struct cluster_worker *w,
 	}
 	if (n != &cl->workers.defs) {
 		w->defs_seen = ENTRY(n)->seq + 1;
-		fill(ENTRY(n), ret);
+		fill_def(ENTRY(n), ret);
 	}
 	if (dropped)
-		sweep(cl);
+		sweep_drops(cl);
 	return n != &cl->workers.defs;
 }
 
@@ -284,5 +284,5 @@ evc__per_worker_life(evc_cluster *cl, struct cluster_worker *w, bool begins)
 	w->defs_seen = begins ? 0 : DEFS_ALL;
 	w->defs_born = cl->remotes.last_id;
 	if (!begins)
-		sweep(cl);
+		sweep_drops(cl);
 }

@@ -16,7 +16,7 @@
 
 /* Free all but the reference of the cluster. */
 static void
-destroy(evc_remote *r)
+destroy_remote(evc_remote *r)
 {
 	evc_value value = r->value;
 
@@ -44,7 +44,7 @@ free_garbage(evc_remote *garbage)
 	cl = garbage->cl;
 	for (; garbage != NULL; garbage = next, n++) {
 		next = garbage->more_garbage;
-		destroy(garbage);
+		destroy_remote(garbage);
 	}
 	/* All references in one step: every thread uses this word. */
 	if (n > 1)
@@ -62,7 +62,7 @@ is_kept(const evc_remote *r)
 
 /* Lock held: no later function will have r among its arguments. */
 static void
-forget(evc_remote *r)
+forget_remote(evc_remote *r)
 {
 	evc_cluster *cl = r->cl;
 
@@ -78,7 +78,7 @@ evc__remote_drop(evc_remote *r)
 	   work. */
 	if (sync_sub(&r->refs, 1) != 1)
 		return;
-	forget(r);
+	forget_remote(r);
 	r->more_garbage = r->cl->remotes.garbage;
 	r->cl->remotes.garbage = r;
 }
@@ -127,10 +127,10 @@ evc_remote_free(evc_remote *r)
 	cl = r->cl;
 	if (sync_load(&r->named) || is_kept(r)) {
 		sync_lock(&cl->q.lock);
-		forget(r);
+		forget_remote(r);
 		sync_unlock(&cl->q.lock);
 	}
-	destroy(r);
+	destroy_remote(r);
 	evc__cluster_unref(cl);
 }
 

@@ -11,7 +11,7 @@
 #include "wire/walk.h"
 
 static evc_status
-ref_of(evc_remote *r, uint32_t *ret_serial, uint64_t *ret_id)
+name_remote(evc_remote *r, uint32_t *ret_serial, uint64_t *ret_id)
 {
 	evc_cluster *cl = r->cl;
 	bool done;
@@ -48,7 +48,7 @@ evc__remote_unname(evc_remote *r)
 
 /* ---- packing ---- */
 
-const struct pack_refs evc__pack_refs = { ref_of, evc__per_worker_ref_of };
+const struct pack_refs evc__pack_refs = { name_remote, evc__per_worker_ref_of };
 
 evc_status
 evc_pack(evc_value *ret_value, const char *format, ...)

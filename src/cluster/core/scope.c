@@ -29,7 +29,7 @@ is_running(void *arg)
 }
 
 static void
-stop(void *arg)
+stop_cluster(void *arg)
 {
 	evc_cluster *cl = arg;
 
@@ -44,7 +44,7 @@ stop(void *arg)
 
 /* The last save, on the cluster's loop thread or on another thread. */
 static evc_status
-save(void *arg)
+save_at_end(void *arg)
 {
 	evc__checkpoint_last(arg);
 	return 0;
@@ -58,7 +58,7 @@ saves_at_end(const evc_cluster *cl)
 }
 
 static void
-describe(char *buf, size_t n, void *arg)
+describe_cluster(char *buf, size_t n, void *arg)
 {
 	struct text t = evc__text_in(buf, n);
 	evc_cluster *cl = arg;
@@ -74,9 +74,9 @@ add_runner(evc_cluster *cl, evc_reactor *r)
 	evc_member_opts o = { .reactor = r };
 	evc_runner_ops ops = {
 		.is_running = is_running,
-		.stop = stop,
-		.join = saves_at_end(cl) ? save : NULL,
-		.describe = describe,
+		.stop = stop_cluster,
+		.join = saves_at_end(cl) ? save_at_end : NULL,
+		.describe = describe_cluster,
 	};
 
 	return evc_runner_add(cl->scope, cl->name, &ops, cl, &o,

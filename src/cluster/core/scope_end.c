@@ -23,7 +23,7 @@
 
 /* Sleep longer than the last time; *ns is 0 before the first time. */
 static void
-nap(uint64_t *ns)
+nap_longer(uint64_t *ns)
 {
 	*ns = evc__backoff_next(*ns, NAP_FIRST, NAP_MOST);
 	evc__nap(*ns);
@@ -31,7 +31,7 @@ nap(uint64_t *ns)
 
 /* Errors that the close could not know of go to the log. */
 static void
-tell_rest(evc_cluster *cl)
+log_untold(evc_cluster *cl)
 {
 	evc_reason r;
 	bool more;
@@ -57,7 +57,7 @@ free_scope(evc_cluster *cl)
 {
 	if (!evc__refgate_is_shut(&cl->loop.gate))
 		evc__refgate_close(&cl->loop.gate);
-	tell_rest(cl);
+	log_untold(cl);
 	if (evc_free(cl->scope) < 0)
 		return false;
 	/* On a destroyed loop there was no turn for these answers. */
@@ -83,7 +83,7 @@ close_engine(evc_cluster *cl)
 	/* On a destroyed loop the engine has not waited for `leave`. */
 	while (cl->asking.n > 0) {
 		sync_unlock(&cl->q.lock);
-		nap(&ns);
+		nap_longer(&ns);
 		sync_lock(&cl->q.lock);
 	}
 	sync_unlock(&cl->q.lock);
@@ -93,7 +93,7 @@ close_engine(evc_cluster *cl)
 
 /* All members have ended. true: the caller has to free the scope. */
 static bool
-set_over(evc_cluster *cl)
+end_scope(evc_cluster *cl)
 {
 	bool free_it;
 
@@ -120,7 +120,7 @@ is_being_destroyed(evc_cluster *cl)
 
 /* On a thread of the parent: until the members have ended. */
 static evc_status
-look_again(evc_coord *parent, void *arg)
+free_when_stopped(evc_coord *parent, void *arg)
 {
 	evc_cluster *cl = arg;
 	uint64_t ns = 0;
@@ -128,23 +128,23 @@ look_again(evc_coord *parent, void *arg)
 
 	(void)parent;
 	while (is_being_destroyed(cl) || !evc_all_stopped(cl->scope))
-		nap(&ns);
+		nap_longer(&ns);
 	sync_lock(&cl->q.lock);
 	over = cl->life.over;
 	sync_unlock(&cl->q.lock);
-	if (over || set_over(cl))
+	if (over || end_scope(cl))
 		while (!free_scope(cl))
-			nap(&ns);
+			nap_longer(&ns);
 	return 0;
 }
 
 static void
-begin_to_look(evc_cluster *cl)
+free_later(evc_cluster *cl)
 {
 	evc_member_opts o = { .flags = EVC_AFTER_STOP | EVC_BACKGROUND };
 
-	if (evc_thread_start(cl->life.parent, "cluster's end", look_again, cl,
-			     &o, NULL) < 0)
+	if (evc_thread_start(cl->life.parent, "cluster's end",
+			     free_when_stopped, cl, &o, NULL) < 0)
 		evc_log(cl->life.parent, EVC_LOG_ERROR, NULL,
 			"cluster %s is not freed: %s", cl->name,
 			evc_last_error());
@@ -172,7 +172,7 @@ evc__scope_unwatch(evc_cluster *cl)
 
 /* `ended` came with members alive, and now the engine is closed: once. */
 static void
-look_if_late(evc_cluster *cl)
+free_if_late(evc_cluster *cl)
 {
 	bool yes;
 
@@ -183,11 +183,11 @@ look_if_late(evc_cluster *cl)
 	if (!yes)
 		return;
 	evc__scope_unwatch(cl);
-	begin_to_look(cl);
+	free_later(cl);
 }
 
-/* Lock held. true: the caller has to begin the look, and until then nobody else
-   frees the scope. */
+/* Lock held. true: the caller has to call free_later, and until then nobody
+   else frees the scope. */
 static bool
 is_adrift(evc_cluster *cl)
 {
@@ -210,19 +210,19 @@ evc__scope_adrift(evc_cluster *cl)
 	yes = is_adrift(cl);
 	sync_unlock(&cl->q.lock);
 	if (yes)
-		begin_to_look(cl);
+		free_later(cl);
 }
 
 /* The free may be refused, for example during a join of the scope. */
 static void
-free_or_look(evc_cluster *cl)
+free_now_or_later(evc_cluster *cl)
 {
 	if (!free_scope(cl))
-		begin_to_look(cl);
+		free_later(cl);
 }
 
 static void
-on_cleanup(struct ev_loop *loop, ev_cleanup *cleanup, int revents)
+on_cluster_cleanup(struct ev_loop *loop, ev_cleanup *cleanup, int revents)
 {
 	evc_cluster *cl = cleanup->data;
 
@@ -248,7 +248,7 @@ evc__scope_watch(evc_cluster *cl, struct ev_loop *loop)
 	cl->loop.watched = loop;
 	if (cl->loop.own)
 		return;
-	ev_cleanup_init(&cl->loop.cleanup, on_cleanup);
+	ev_cleanup_init(&cl->loop.cleanup, on_cluster_cleanup);
 	cl->loop.cleanup.data = cl;
 	ev_cleanup_start(loop, &cl->loop.cleanup);
 }
@@ -258,9 +258,9 @@ evc__scope_watch(evc_cluster *cl, struct ev_loop *loop)
 void
 evc__scope_closed(evc_cluster *cl)
 {
-	/* The looking thread waits for this call, because a post is alive until
-	   its return. */
-	look_if_late(cl);
+	/* The thread of free_later waits for this call, because a post is alive
+	   until its return. */
+	free_if_late(cl);
 	(void)evc_runner_done(cl->scope, cl->life.runner, 0);
 }
 
@@ -279,11 +279,11 @@ evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *arg)
 	cl->life.late |= late;
 	sync_unlock(&cl->q.lock);
 	if (late) {
-		look_if_late(cl);
+		free_if_late(cl);
 	} else if (mine) {
 		evc__scope_unwatch(cl);
-		if (set_over(cl))
-			free_or_look(cl);
+		if (end_scope(cl))
+			free_now_or_later(cl);
 	}
 }
 
@@ -311,16 +311,16 @@ evc__scope_let_go(evc_cluster *cl)
 	look = is_adrift(cl);
 	sync_unlock(&cl->q.lock);
 	if (free_it)
-		free_or_look(cl);
+		free_now_or_later(cl);
 	else if (look)
-		begin_to_look(cl);
+		free_later(cl);
 }
 
 /* ---- or no beginning ---- */
 
 /* The loop's thread has to go first. */
 static void
-end_loop(evc_cluster *cl)
+join_loop_thread(evc_cluster *cl)
 {
 	evc_join_opts o = { .grace = INFINITY, .flags = EVC_JOIN_IGNORE_LIVE };
 
@@ -333,7 +333,7 @@ end_loop(evc_cluster *cl)
 }
 
 static bool
-is_ours(const evc_member_info *m, void *arg)
+is_own_member(const evc_member_info *m, void *arg)
 {
 	evc_id *id = arg;
 
@@ -350,7 +350,7 @@ remove_members(evc_cluster *cl)
 
 	do {
 		id = 0;
-		(void)evc_member_each(cl->scope, is_ours, &id);
+		(void)evc_member_each(cl->scope, is_own_member, &id);
 	} while (id != 0 && evc_member_remove(cl->scope, id) == 0);
 }
 
@@ -365,7 +365,7 @@ evc__scope_undo(evc_cluster *cl)
 	sync_unlock(&cl->q.lock);
 	remove_members(cl);
 	if (cl->loop.own)
-		end_loop(cl);
+		join_loop_thread(cl);
 	/* After a stop of the parent another thread's loop may be about to call
 	   `ended`. */
 	if (!free_scope(cl)) {
@@ -373,7 +373,7 @@ evc__scope_undo(evc_cluster *cl)
 		cl->life.over = cl->life.let_go = true;
 		sync_unlock(&cl->q.lock);
 		(void)evc_scope_ready(cl->scope);
-		begin_to_look(cl);
+		free_later(cl);
 	}
 	(void)evc_refuse(0, "%s", why);
 }

@@ -41,7 +41,7 @@ fill_task(const evc_remote *r, evc_engine_task *t)
 }
 
 static unsigned
-take(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
+take_tasks(void *core, unsigned worker, evc_engine_task *tasks, unsigned most)
 {
 	evc_cluster *cl = core;
 	struct closure *taken[CHUNK];
@@ -85,7 +85,7 @@ add_time(double *to, double seconds)
 }
 
 static bool
-defs(void *core, unsigned worker, evc_engine_def *ret_def)
+take_def(void *core, unsigned worker, evc_engine_def *ret_def)
 {
 	evc_cluster *cl = core;
 	struct cluster_worker *w;
@@ -101,7 +101,8 @@ defs(void *core, unsigned worker, evc_engine_def *ret_def)
 }
 
 static void
-built(void *core, unsigned worker, uint64_t id, evc_status code, double seconds)
+note_built(void *core, unsigned worker, uint64_t id, evc_status code,
+	   double seconds)
 {
 	evc_cluster *cl = core;
 	struct cluster_worker *w;
@@ -119,7 +120,7 @@ built(void *core, unsigned worker, uint64_t id, evc_status code, double seconds)
 /* ---- results come in ---- */
 
 static evc_remote *
-find(const struct list *of, uint64_t n)
+find_remote(const struct list *of, uint64_t n)
 {
 	const struct list *at;
 
@@ -132,7 +133,7 @@ find(const struct list *of, uint64_t n)
 
 /* The function leaves the worker. */
 static void
-take_back(struct cluster_worker *w, evc_remote *r, uint64_t now)
+remove_running(struct cluster_worker *w, evc_remote *r, uint64_t now)
 {
 	list_remove(&r->closure.link);
 	w->n_running--;
@@ -141,9 +142,9 @@ take_back(struct cluster_worker *w, evc_remote *r, uint64_t now)
 
 /* The result of a function that was given up, or of a fenced worker. */
 static void
-late(evc_cluster *cl, struct cluster_worker *w, uint64_t n)
+note_late(evc_cluster *cl, struct cluster_worker *w, uint64_t n)
 {
-	evc_remote *r = find(&w->given_up, n);
+	evc_remote *r = find_remote(&w->given_up, n);
 
 	cl->count.executions++;
 	cl->count.late++;
@@ -195,8 +196,8 @@ tries_again(evc_cluster *cl, evc_remote *r, evc_status code, uint64_t now)
 }
 
 static void
-failed(evc_cluster *cl, evc_remote *r, evc_status code, unsigned kind,
-       const char *text, bool asked, uint64_t now)
+fail_or_retry(evc_cluster *cl, evc_remote *r, evc_status code, unsigned kind,
+	      const char *text, bool asked, uint64_t now)
 {
 	struct outcome o = { .code = code, .kind = kind, .text = text };
 
@@ -228,7 +229,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 		     r->closure.n <= cl->q.cancel_upto ||
 		     evc_should_stop(cl->scope);
 
-	take_back(w, r, now);
+	remove_running(w, r, now);
 	if (res->took < 0) {
 		/* The function has not begun. */
 		r->attempts--;
@@ -257,7 +258,7 @@ finish_one(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 		}
 	}
 	if (code != 0) {
-		failed(cl, r, code, kind, text, asked, now);
+		fail_or_retry(cl, r, code, kind, text, asked, now);
 		return;
 	}
 	o.value = *value;
@@ -305,9 +306,9 @@ finish_chunk(evc_cluster *cl, unsigned worker, const evc_engine_result *res,
 		r = w->state == EVC_WORKER_FENCED ||
 				    w->state == EVC_WORKER_GONE ?
 			    NULL :
-			    find(&w->running, res[i].n);
+			    find_remote(&w->running, res[i].n);
 		if (r == NULL)
-			late(cl, w, res[i].n);
+			note_late(cl, w, res[i].n);
 		else
 			finish_one(cl, w, r, &res[i], &values[i], now);
 	}
@@ -319,8 +320,8 @@ finish_chunk(evc_cluster *cl, unsigned worker, const evc_engine_result *res,
 }
 
 static void
-finished(void *core, unsigned worker, const evc_engine_result *results,
-	 unsigned n)
+finish_results(void *core, unsigned worker, const evc_engine_result *results,
+	       unsigned n)
 {
 	evc_cluster *cl = core;
 	evc_value values[CHUNK];
@@ -355,7 +356,7 @@ finished(void *core, unsigned worker, const evc_engine_result *results,
 }
 
 static void
-overdue(void *core, unsigned worker, uint64_t n)
+note_overdue(void *core, unsigned worker, uint64_t n)
 {
 	evc_cluster *cl = core;
 	struct cluster_worker *w;
@@ -364,21 +365,22 @@ overdue(void *core, unsigned worker, uint64_t n)
 
 	sync_lock(&cl->q.lock);
 	w = cluster_worker_at(&cl->workers, worker);
-	r = w != NULL && w->state == EVC_WORKER_UP ? find(&w->running, n) :
-						     NULL;
+	r = w != NULL && w->state == EVC_WORKER_UP ?
+		    find_remote(&w->running, n) :
+		    NULL;
 	if (r != NULL) {
 		struct text t = evc__text_in(text, sizeof text);
 
 		evc__text_fmt(&t, "over its deadline of %g s on %s, which was"
 				  " killed",
 			      r->more != NULL ? r->more->deadline : 0, w->name);
-		take_back(w, r, sync_mono());
+		remove_running(w, r, sync_mono());
 		evc__building_forget(w);
 		/* The fence comes first: the function still runs, so no error
 		   may be raised. */
 		evc__worker_fence(cl, w, text);
-		failed(cl, r, EVC_DEADLINE_EXCEEDED, EVC_FAILED_WORKER, text,
-		       false, w->moved_ns);
+		fail_or_retry(cl, r, EVC_DEADLINE_EXCEEDED, EVC_FAILED_WORKER,
+			      text, false, w->moved_ns);
 	}
 	evc__tell(cl);
 	evc__cluster_unlock(cl);
@@ -387,8 +389,8 @@ overdue(void *core, unsigned worker, uint64_t n)
 /* ---- variables ---- */
 
 static evc_status
-variable(void *core, unsigned worker, const evc_engine_update *u,
-	 double *ret_now, evc_value *ret_value)
+update_variable(void *core, unsigned worker, const evc_engine_update *u,
+		double *ret_now, evc_value *ret_value)
 {
 	evc_cluster *cl = core;
 
@@ -404,14 +406,14 @@ const evc_engine_sink evc__sink = {
 	.workers = evc__sink_workers,
 	.names = evc__sink_names,
 	.up = evc__sink_up,
-	.defs = defs,
-	.built = built,
-	.take = take,
-	.finished = finished,
-	.overdue = overdue,
+	.defs = take_def,
+	.built = note_built,
+	.take = take_tasks,
+	.finished = finish_results,
+	.overdue = note_overdue,
 	.fenced = evc__sink_fenced,
 	.gone = evc__sink_gone,
-	.variable = variable,
+	.variable = update_variable,
 	.trouble = evc__sink_trouble,
 	.counts = evc__sink_counts,
 	.down = evc__sink_down,

@@ -83,7 +83,7 @@ evc__end_all(evc_cluster *cl)
 
 /* The reason of the worker that went last; NULL: none went. */
 static const char *
-last_words(const evc_cluster *cl)
+last_reason(const evc_cluster *cl)
 {
 	const struct cluster_worker *w, *last = NULL;
 	unsigned i;
@@ -102,7 +102,7 @@ last_words(const evc_cluster *cl)
 static void
 put_no_worker(const evc_cluster *cl, struct text *t)
 {
-	const char *last = last_words(cl);
+	const char *last = last_reason(cl);
 
 	evc__text_fmt(t, "no worker for %g s", cl->config.worker_wait);
 	if (cl->engine.trouble[0] != '\0')

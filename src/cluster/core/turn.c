@@ -53,7 +53,7 @@ release_due(evc_cluster *cl, uint64_t now)
 
 /* Returns the time of the next look. */
 static uint64_t
-look(evc_cluster *cl)
+look_at_cluster(evc_cluster *cl)
 {
 	uint64_t now = sync_mono(), next, t;
 
@@ -200,7 +200,7 @@ hold_loop(evc_cluster *cl, struct ev_loop *loop, bool hold)
 }
 
 static void
-leave(struct on_loop *on, struct ev_loop *loop)
+detach_loop(struct on_loop *on, struct ev_loop *loop)
 {
 	evc_cluster *cl = LIST_OF(on, evc_cluster, loop.on);
 
@@ -212,7 +212,7 @@ leave(struct on_loop *on, struct ev_loop *loop)
 /* ---- the turn ---- */
 
 static void
-turn(evc_cluster *cl)
+turn_cluster(evc_cluster *cl)
 {
 	struct ev_loop *loop = evc_reactor_loop(cl->loop.reactor);
 	uint64_t next = SYNC_FOREVER, due;
@@ -223,7 +223,7 @@ turn(evc_cluster *cl)
 	/* Later steps of this turn see these changes. */
 	cl->turn.looking = true;
 	if (cl->engine.at != NULL && !cl->engine.closed)
-		next = look(cl);
+		next = look_at_cluster(cl);
 	cl->turn.looking = false;
 	evc__cluster_unlock(cl);
 
@@ -254,7 +254,7 @@ turn(evc_cluster *cl)
 }
 
 static void
-on_mail(evc_message *m, evc_status why)
+on_turn_mail(evc_message *m, evc_status why)
 {
 	evc_cluster *cl = LIST_OF(m, evc_cluster, turn.mail);
 
@@ -270,14 +270,14 @@ on_mail(evc_message *m, evc_status why)
 	}
 	if (sync_load_relaxed(&cl->loop.tid) == 0)
 		sync_store(&cl->loop.tid, evc__tid());
-	turn(cl);
+	turn_cluster(cl);
 }
 
 void
 evc__turn_init(evc_cluster *cl)
 {
-	cl->turn.mail.fn = on_mail;
+	cl->turn.mail.fn = on_turn_mail;
 	cl->turn.mail.flags = EVC_AFTER_STOP;
-	on_loop_init(&cl->loop.on, leave);
+	on_loop_init(&cl->loop.on, detach_loop);
 	cl->turn.retry_due_ns = SYNC_FOREVER;
 }

@@ -16,7 +16,7 @@
 struct asker {
 	evc_engine_question q;
 	evc_cluster *cl;
-	/* the answer: written by `done`, read after `answered` */
+	/* the answer: written by `on_engine_answer`, read after `answered` */
 	evc_status status;
 	char why[TEXT_ROOM];
 	double now;
@@ -72,7 +72,7 @@ guess_finished(evc_cluster *cl)
 
 /* Entries from an engine are checked like a program's. */
 static evc_status
-take_all(struct variables *to, const evc_engine_answer *a)
+take_entries(struct variables *to, const evc_engine_answer *a)
 {
 	evc_status st = 0;
 	size_t i;
@@ -98,7 +98,7 @@ take_answer(struct asker *k, const evc_engine_answer *a)
 	if (k->q.update.op == EVC_VARIABLE_GET)
 		st = evc_value_copy(&k->value, &a->value);
 	else if (k->q.update.op == EVC_VARIABLE_ALL)
-		st = take_all(k->all, a);
+		st = take_entries(k->all, a);
 	if (st == 0 || st == -EVC_RESOURCE_EXHAUSTED)
 		return st;
 	evc__copy(k->why, sizeof k->why, evc_last_error());
@@ -107,7 +107,7 @@ take_answer(struct asker *k, const evc_engine_answer *a)
 }
 
 static void
-done(evc_engine_question *q, const evc_engine_answer *a)
+on_engine_answer(evc_engine_question *q, const evc_engine_answer *a)
 {
 	struct asker *k = q->arg;
 
@@ -165,14 +165,14 @@ evc__kept_refuse_here(const evc_cluster *cl)
 }
 
 static evc_status
-ask(evc_cluster *cl, struct asker *k)
+ask_engine(evc_cluster *cl, struct asker *k)
 {
 	evc_status st = evc__kept_refuse_here(cl);
 
 	if (st < 0)
 		return st;
 	k->cl = cl;
-	k->q.done = done;
+	k->q.done = on_engine_answer;
 	k->q.arg = k;
 	if (!evc__kept_ask(cl, &k->q))
 		return evc_refuse(-EVC_CANCELLED,
@@ -212,7 +212,7 @@ evc__kept_do(evc_cluster *cl, const evc_engine_update *u, double *ret_now,
 		*ret_value = (evc_value){ NULL, 0 };
 	spell_nil(&k.q.update.value);
 	spell_nil(&k.q.update.expected);
-	st = ask(cl, &k);
+	st = ask_engine(cl, &k);
 	if (st < 0)
 		return st;
 	if (ret_now != NULL)
@@ -229,7 +229,7 @@ evc__kept_all(evc_cluster *cl, struct variables *to, uint64_t *ret_changes)
 	/* Before the question: the answer has the updates of these
 	   functions. */
 	uint64_t plain = evc__variables_n_finished(&cl->vars);
-	evc_status st = ask(cl, &k);
+	evc_status st = ask_engine(cl, &k);
 
 	if (st < 0)
 		return st;
@@ -251,7 +251,7 @@ evc__kept_replace(evc_cluster *cl, struct variables *by)
 	k.q.entries = l.entries;
 	k.q.n_entries = l.n;
 	k.q.finished = l.finished;
-	st = ask(cl, &k);
+	st = ask_engine(cl, &k);
 	if (st == 0) {
 		/* The engine's number includes these functions, or they count
 		   no more. */
@@ -271,7 +271,7 @@ evc__kept_n_finished(evc_cluster *cl)
 
 	/* A refusal does not concern the caller. */
 	evc__copy(why, sizeof why, evc_last_error());
-	if (ask(cl, &k) < 0)
+	if (ask_engine(cl, &k) < 0)
 		k.finished = guess_finished(cl);
 	(void)evc_refuse(0, "%s", why);
 	plain = evc__variables_n_finished(&cl->vars);

@@ -58,7 +58,7 @@ evc__worker_back(evc_cluster *cl, struct cluster_worker *w)
 /* ---- there are workers ---- */
 
 static struct cluster_worker *
-make(unsigned index)
+make_worker(unsigned index)
 {
 	struct cluster_worker *w = sync_alloc(1, sizeof *w);
 	struct text t;
@@ -87,7 +87,7 @@ evc__sink_workers(void *core, unsigned n)
 		fits = ARRAY_ROOM(w->all, w->n, w->room, n - w->n) &&
 		       evc__closures_tags(&cl->q, n);
 		while (fits && w->n < n) {
-			w->all[w->n] = make(w->n);
+			w->all[w->n] = make_worker(w->n);
 			fits = w->all[w->n] != NULL;
 			w->n += fits;
 		}
@@ -103,7 +103,7 @@ is_unknown(const evc_remote *r)
 }
 
 static void
-refuse_one(evc_remote *r)
+refuse_remote(evc_remote *r)
 {
 	struct outcome o = { .code = EVC_INVALID_ARGUMENT,
 			     .kind = EVC_FAILED_FUNCTION,
@@ -126,7 +126,7 @@ refuse_in_line(struct closure_line *line)
 		LIST_EACH(n, tmp, &line->at[i]) {
 			r = LIST_OF(n, evc_remote, closure.link);
 			if (is_unknown(r))
-				refuse_one(r);
+				refuse_remote(r);
 		}
 }
 
@@ -157,7 +157,7 @@ refuse_unknown(evc_cluster *cl)
 	for (i = 0; i < cl->q.n_own; i++)
 		refuse_in_line(cl->q.own[i]);
 	while ((r = unknown_held(cl)) != NULL)
-		refuse_one(r);
+		refuse_remote(r);
 	if (!cl->q.failed)
 		return;
 	evc__end_all(cl);
@@ -308,7 +308,7 @@ add_ends(struct text *t, const char *why)
 }
 
 static void
-poison(evc_remote *r, const char *why)
+fail_for_deaths(evc_remote *r, const char *why)
 {
 	struct outcome o = { .code = EVC_ABORTED,
 			     .kind = EVC_FAILED_WORKER,
@@ -325,7 +325,7 @@ poison(evc_remote *r, const char *why)
 
 /* A function of a lost worker. */
 static void
-lose(evc_cluster *cl, evc_remote *r, bool guilty, const char *why)
+lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, const char *why)
 {
 	struct outcome o = { .code = EVC_CANCELLED,
 			     .kind = EVC_FAILED_CANCEL,
@@ -339,7 +339,7 @@ lose(evc_cluster *cl, evc_remote *r, bool guilty, const char *why)
 		evc__taken_fails(r, &o);
 	else if (guilty && r->deaths >= r->deaths_most &&
 		 r->deaths_most < UINT8_MAX)
-		poison(r, why);
+		fail_for_deaths(r, why);
 	else
 		evc__closures_back(&cl->q, &r->closure, false);
 }
@@ -370,7 +370,7 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		while (!list_empty(&w->running)) {
 			r = LIST_OF(w->running.prev, evc_remote, closure.link);
 			oldest = w->running.next == w->running.prev;
-			lose(cl, r, ran && oldest, w->text);
+			lose_remote(cl, r, ran && oldest, w->text);
 		}
 		w->n_running = 0;
 		while (!list_empty(&w->given_up)) {

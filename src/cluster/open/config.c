@@ -22,13 +22,13 @@
 /* ---- the config ---- */
 
 static bool
-is_time(double seconds)
+is_duration(double seconds)
 {
 	return seconds >= 0; /* and no NaN */
 }
 
 static evc_status
-refuse(const char *what)
+refuse_config(const char *what)
 {
 	return evc_refuse(-EVC_INVALID_ARGUMENT, "evc_cluster_open: %s", what);
 }
@@ -42,7 +42,7 @@ check_engines(const evc_cluster_config *k)
 	unsigned i;
 
 	if (k->n_engines > 0 && k->engines == NULL)
-		return refuse("engines is NULL, n_engines is not 0");
+		return refuse_config("engines is NULL, n_engines is not 0");
 	for (i = 0; st == 0 && i < k->n_engines; i++) {
 		t = evc__text_in(which, sizeof which);
 		evc__text_fmt(&t, "engine %u", i);
@@ -52,20 +52,21 @@ check_engines(const evc_cluster_config *k)
 }
 
 static evc_status
-check(const evc_cluster_config *k)
+check_config(const evc_cluster_config *k)
 {
 	evc_status st;
 
 	if (k->name != NULL && strlen(k->name) >= NAME_ROOM)
-		return refuse("a name has 47 bytes at most");
-	if (!is_time(k->worker_wait) || !is_time(k->lease) ||
-	    !is_time(k->checkpoint_every))
-		return refuse("worker_wait, lease and checkpoint_every are"
-			      " seconds, >= 0");
-	if (!is_time(k->grace) && k->grace != EVC_NO_GRACE)
-		return refuse("grace is seconds, >= 0, or EVC_NO_GRACE");
+		return refuse_config("a name has 47 bytes at most");
+	if (!is_duration(k->worker_wait) || !is_duration(k->lease) ||
+	    !is_duration(k->checkpoint_every))
+		return refuse_config(
+			"worker_wait, lease and checkpoint_every are"
+			" seconds, >= 0");
+	if (!is_duration(k->grace) && k->grace != EVC_NO_GRACE)
+		return refuse_config("grace is seconds, >= 0, or EVC_NO_GRACE");
 	if (k->flags != 0 || !ROOM_IS_ZERO(k->reserved_))
-		return refuse("flags or reserved room is not zero");
+		return refuse_config("flags or reserved room is not zero");
 	st = evc__retry_check(&k->retry);
 	if (st == 0)
 		st = evc__functions_check(k->functions, k->n_functions);
@@ -80,7 +81,7 @@ evc__config_fill(const evc_cluster_config *config, evc_cluster_config *ret)
 
 	if (config == NULL)
 		config = &none;
-	st = check(config);
+	st = check_config(config);
 	if (st < 0)
 		return st;
 	*ret = *config;

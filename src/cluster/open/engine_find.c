@@ -153,7 +153,7 @@ evc__engine_find(const evc_cluster_config *config, const char *uri,
 /* ---- options ---- */
 
 static bool
-knows(const evc_engine_ops *ops, const char *option, size_t n)
+has_option(const evc_engine_ops *ops, const char *option, size_t n)
 {
 	size_t i;
 
@@ -172,7 +172,7 @@ evc__engine_knows(const evc_engine_ops *ops, const struct cluster_uri *u)
 	for (i = 0; u->options[i] != NULL; i++) {
 		size_t n = strcspn(u->options[i], "=");
 
-		if (!knows(ops, u->options[i], n))
+		if (!has_option(ops, u->options[i], n))
 			return evc_refuse(-EVC_INVALID_ARGUMENT,
 					  "%s has no option \"%.*s\": it is %s",
 					  ops->scheme, n < 40 ? (int)n : 40,

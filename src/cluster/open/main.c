@@ -59,7 +59,7 @@ read_variable(struct start *ret)
 }
 
 static void
-inherited(void)
+fork_reset(void)
 {
 	sync_store(&is_worker, 0);
 }
@@ -76,7 +76,7 @@ evc_worker_is(void)
 
 /* 0; > 0: the coordinator is gone; < 0: refused. */
 static evc_status
-take_over(struct worker_process *p)
+take_streams(struct worker_process *p)
 {
 	struct start s;
 
@@ -100,7 +100,7 @@ take_over(struct worker_process *p)
 				  "evc_worker_main: the streams of "
 				  WORKER_VARIABLE " are not there");
 	sync_store(&is_worker, 1);
-	evc__fork_also(inherited);
+	evc__fork_also(fork_reset);
 	unsetenv(WORKER_VARIABLE);
 	/* The request comes first: a parent that dies in between is not
 	   missed. */
@@ -115,7 +115,7 @@ take_over(struct worker_process *p)
 
 /* Tell the coordinator why this process is no worker.  Returns st. */
 static evc_status
-fail(struct worker_process *p, evc_status st, const char *text)
+report_failure(struct worker_process *p, evc_status st, const char *text)
 {
 	struct frame_failed f = { .code = st < 0 ? -st : st, .text = text };
 
@@ -151,7 +151,7 @@ read_welcome(struct worker_process *p, struct frame_welcome *ret)
 }
 
 static evc_status
-make(struct worker_process *p, const struct frame_welcome *welcome)
+make_coordinator(struct worker_process *p, const struct frame_welcome *welcome)
 {
 	const evc_config config = { .name = welcome->name,
 				    .log = evc_log_stderr };
@@ -202,17 +202,19 @@ start_program(struct worker_process *p, const evc_worker_opts *o)
 	st = st > 255 ? EVC_UNKNOWN : st;
 	/* The program may have said more. */
 	if (evc_raise_requested(p->coord, &why) == st && why.text[0] != '\0')
-		return fail(p, st, why.text);
-	return fail(p, st, "the start of its evc_worker_opts has failed");
+		return report_failure(p, st, why.text);
+	return report_failure(p, st,
+			      "the start of its evc_worker_opts has failed");
 }
 
 static evc_status
-serve(struct worker_process *p)
+greet_and_serve(struct worker_process *p)
 {
 	/* In front of all other words. */
 	if (evc__frame_put_hello(&p->out, p->max_frame, p->functions,
 				 p->n_functions) < 0)
-		return fail(p, -EVC_RESOURCE_EXHAUSTED, evc_last_error());
+		return report_failure(p, -EVC_RESOURCE_EXHAUSTED,
+				      evc_last_error());
 	return evc__worker_serve(p);
 }
 
@@ -226,7 +228,7 @@ refuse_child(struct worker_process *p)
 }
 
 static void
-end(struct worker_process *p)
+end_worker(struct worker_process *p)
 {
 	evc_verdict v;
 	evc_status late;
@@ -254,7 +256,7 @@ end(struct worker_process *p)
 /* A function has ended the main thread.  The process would go on with its other
    threads, and look alive: so they are ended here. */
 static void
-lost(void *arg)
+lose_main_thread(void *arg)
 {
 	struct worker_process *p = arg;
 
@@ -275,29 +277,29 @@ serve_guarded(struct worker_process *p)
 {
 	evc_status st;
 
-	pthread_cleanup_push(lost, p);
-	st = serve(p);
+	pthread_cleanup_push(lose_main_thread, p);
+	st = greet_and_serve(p);
 	pthread_cleanup_pop(0);
 	return st;
 }
 
-/* 0, > 0 or refused; end() frees all that was made. */
+/* 0, > 0 or refused; end_worker() frees all that was made. */
 static evc_status
-live(struct worker_process *p, const evc_worker_opts *o)
+run_worker(struct worker_process *p, const evc_worker_opts *o)
 {
 	struct frame_welcome welcome;
 	evc_status st = evc__functions_check(p->functions, p->n_functions);
 
 	if (st < 0)
-		return fail(p, st, evc_last_error());
+		return report_failure(p, st, evc_last_error());
 	st = read_welcome(p, &welcome);
 	if (st < 0)
-		return fail(p, st, evc_last_error());
+		return report_failure(p, st, evc_last_error());
 	if (st == 0) {
-		st = make(p, &welcome);
+		st = make_coordinator(p, &welcome);
 		evc__worker_used(p);
 		if (st < 0)
-			return fail(p, st, evc_last_error());
+			return report_failure(p, st, evc_last_error());
 	}
 	if (st == 0)
 		st = start_program(p, o);
@@ -329,18 +331,18 @@ evc_worker_main(const evc_function *functions, unsigned n,
 	if (opts != NULL && opts->uri != NULL && !evc_worker_is())
 		return evc__worker_node(functions, n, opts);
 	p.fork_generation = sync_load_relaxed(&evc__fork_generation);
-	st = take_over(&p);
+	st = take_streams(&p);
 	if (st > 0) {
 		/* The coordinator may be there after all. */
-		fail(&p, st, evc_last_error());
+		report_failure(&p, st, evc_last_error());
 		bytes_free(&p.out);
 	}
 	if (st != 0)
 		return st;
 	sync_lock_init(&p.lock);
-	st = live(&p, opts);
+	st = run_worker(&p, opts);
 	if (is_inherited(&p))
 		return refuse_child(&p);
-	end(&p);
+	end_worker(&p);
 	return st;
 }

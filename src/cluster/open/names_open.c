@@ -22,7 +22,7 @@ static _Atomic uint32_t opened;
 /* ---- forks ---- */
 
 static void
-inherited(void)
+fork_reset(void)
 {
 	sync_lock_init(&lock);
 	list_init(&names);
@@ -31,14 +31,14 @@ inherited(void)
 bool
 evc__names_fork_watch(void)
 {
-	evc__fork_also(inherited);
+	evc__fork_also(fork_reset);
 	return evc__fork_watch();
 }
 
 /* ---- names ---- */
 
 static evc_cluster *
-find(const evc_cluster *like)
+find_same(const evc_cluster *like)
 {
 	struct list *n, *tmp;
 	evc_cluster *cl;
@@ -68,12 +68,12 @@ is_stopping(evc_cluster *cl)
 
 /* Lock held, given up during waits. */
 static evc_status
-enter(evc_cluster *cl, evc_cluster **ret_there)
+enter_name(evc_cluster *cl, evc_cluster **ret_there)
 {
 	evc_cluster *there;
 
 	for (;;) {
-		there = find(cl);
+		there = find_same(cl);
 		if (there == NULL) {
 			list_append(&names, &cl->life.by_name);
 			cl->life.is_opening = true;
@@ -104,7 +104,7 @@ evc__names_enter(evc_cluster *cl, evc_cluster **ret_there)
 
 	*ret_there = NULL;
 	sync_lock(&lock);
-	st = enter(cl, ret_there);
+	st = enter_name(cl, ret_there);
 	sync_unlock(&lock);
 	return st;
 }

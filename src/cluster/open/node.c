@@ -35,7 +35,7 @@ struct node {
 };
 
 static evc_status
-refuse(const char *what)
+refuse_node(const char *what)
 {
 	return evc_refuse(-EVC_INVALID_ARGUMENT, "evc_worker_main: %s", what);
 }
@@ -50,9 +50,9 @@ read_opts(struct node *n, const evc_worker_opts *o)
 	if (st < 0)
 		return st;
 	if (o->n_workers > WORKERS_MOST)
-		return refuse("a node has 1024 workers at most");
+		return refuse_node("a node has 1024 workers at most");
 	if (!(o->grace >= 0) && o->grace != EVC_NO_GRACE)
-		return refuse("grace is seconds, >= 0, or EVC_NO_GRACE");
+		return refuse_node("grace is seconds, >= 0, or EVC_NO_GRACE");
 	n->uri = o->uri;
 	n->n_workers = o->n_workers > 0 ? o->n_workers :
 					  evc__cpus(WORKERS_MOST);
@@ -86,7 +86,7 @@ read_uri(struct node *n)
 /* ---- the coordinator ---- */
 
 static evc_status
-make(struct node *n)
+make_node(struct node *n)
 {
 	const evc_config config = {
 		.name = "node",
@@ -110,7 +110,7 @@ make(struct node *n)
 }
 
 static evc_status
-start(struct node *n)
+start_node(struct node *n)
 {
 	const evc_engine_node_env env = {
 		.scope = n->coord,
@@ -137,7 +137,7 @@ start(struct node *n)
 
 /* Run until the end.  Returns the status of the end. */
 static evc_status
-run(struct node *n)
+run_node(struct node *n)
 {
 	evc_verdict v;
 	evc_status st = evc_reactor_run(evc_home(n->coord)), late;
@@ -153,7 +153,7 @@ run(struct node *n)
 
 /* A refusal keeps its text. */
 static void
-end(struct node *n)
+end_node(struct node *n)
 {
 	char why[TEXT_ROOM];
 
@@ -176,13 +176,13 @@ evc__worker_node(const evc_function *functions, unsigned n_functions,
 	if (st < 0)
 		return st;
 	/* Early, because from then on a signal is heard. */
-	st = make(&n);
+	st = make_node(&n);
 	if (st == 0)
 		st = read_uri(&n);
 	if (st == 0)
-		st = start(&n);
+		st = start_node(&n);
 	if (st == 0)
-		st = run(&n);
-	end(&n);
+		st = run_node(&n);
+	end_node(&n);
 	return st;
 }

@@ -16,7 +16,7 @@ static _Atomic uint32_t last_serial;
 /* ---- the memory ---- */
 
 static char *
-copy(const char *s)
+copy_string(const char *s)
 {
 	size_t n = strlen(s) + 1;
 	char *to = sync_alloc(1, n);
@@ -28,7 +28,7 @@ copy(const char *s)
 
 /* A second step, because both objects need a destroy. */
 static bool
-init(evc_cluster *cl)
+init_cluster(evc_cluster *cl)
 {
 	if (!evc__closures_init(&cl->q, cl->config.max_queued,
 				evc__closure_cancelled))
@@ -48,7 +48,7 @@ free_strings(evc_cluster *cl)
 }
 
 static void
-destroy(evc_cluster *cl)
+destroy_cluster(evc_cluster *cl)
 {
 	unsigned i;
 
@@ -67,7 +67,7 @@ destroy(evc_cluster *cl)
 
 /* The strings of the config are copied. */
 static evc_cluster *
-make(evc_coord *c, const char *uri, const evc_cluster_config *config)
+make_cluster(evc_coord *c, const char *uri, const evc_cluster_config *config)
 {
 	evc_cluster *cl = sync_alloc(1, sizeof *cl);
 	bool fine;
@@ -78,17 +78,17 @@ make(evc_coord *c, const char *uri, const evc_cluster_config *config)
 	evc__copy(cl->name, sizeof cl->name,
 		  config->name != NULL ? config->name : "cluster");
 	cl->config.name = cl->name;
-	cl->uri = copy(uri);
+	cl->uri = copy_string(uri);
 	fine = cl->uri != NULL;
 	if (config->checkpoint != NULL) {
-		cl->config.checkpoint = copy(config->checkpoint);
+		cl->config.checkpoint = copy_string(config->checkpoint);
 		fine = fine && cl->config.checkpoint != NULL;
 	}
-	if (!fine || !evc__names_fork_watch() || !init(cl)) {
+	if (!fine || !evc__names_fork_watch() || !init_cluster(cl)) {
 		free_strings(cl);
 		return NULL;
 	}
-	cl->destroy = destroy;
+	cl->destroy = destroy_cluster;
 	cl->life.parent = c;
 	cl->serial = sync_add(&last_serial, 1) + 1;
 	cl->born_ns = sync_mono();
@@ -133,7 +133,7 @@ open_engine(evc_cluster *cl, const struct cluster_uri *u)
 
 /* After a refusal the scope is gone, or goes. */
 static evc_status
-begin(evc_cluster *cl, const struct cluster_uri *u)
+begin_cluster(evc_cluster *cl, const struct cluster_uri *u)
 {
 	evc_status st = evc__scope_begin(cl);
 
@@ -158,7 +158,7 @@ open_or_find(evc_cluster *cl, bool named, const struct cluster_uri *u,
 	evc_status st = named ? evc__names_enter(cl, &there) : 0;
 
 	if (st == 0 && there == NULL) {
-		st = begin(cl, u);
+		st = begin_cluster(cl, u);
 		evc__names_opened(cl, st == 0);
 		if (st == 0) {
 			*ret = cl;
@@ -184,7 +184,7 @@ open_parsed(evc_coord *c, const char *uri, const struct cluster_uri *u,
 	if (evc_should_stop(c))
 		return evc_refuse(-EVC_CANCELLED,
 				  "evc_cluster_open: a stop was requested");
-	cl = make(c, uri, k);
+	cl = make_cluster(c, uri, k);
 	if (cl == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory");
 	cl->engine.ops = ops;
@@ -228,7 +228,7 @@ evc_cluster_open(evc_coord *c, const char *uri,
 
 /* Errors that the program has not heard of: no checkpoint, or a function's. */
 static evc_status
-untold(evc_cluster *cl)
+untold_error(evc_cluster *cl)
 {
 	char buf[TEXT_ROOM + 64] = "";
 	struct text t = evc__text_in(buf, sizeof buf);
@@ -257,7 +257,7 @@ evc_cluster_close(evc_cluster *cl)
 
 	if (cl == NULL || st < 0)
 		return st;
-	st = untold(cl);
+	st = untold_error(cl);
 	if (!evc__names_leave(cl))
 		return st;
 	evc__scope_let_go(cl);

@@ -21,7 +21,7 @@ has_waited(const struct process *w, double now)
 }
 
 static void
-ask(struct process *w)
+ask_tasks_back(struct process *w)
 {
 	const struct taken *last = process_taken(w, w->n_taken - 1);
 
@@ -33,7 +33,7 @@ ask(struct process *w)
 }
 
 static void
-on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
+on_back_timer(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct processes *p = timer->data;
 	bool any = false;
@@ -49,7 +49,7 @@ on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
 		if (has_waited(w, ev_now(ev))) {
 			evc__link_read(&w->data, false);
 			if (has_waited(w, ev_now(ev)))
-				ask(w);
+				ask_tasks_back(w);
 			evc__process_feed(w);
 		}
 		any |= w->state == PROCESS_UP && w->n_taken > 1;
@@ -61,7 +61,7 @@ on_look(struct ev_loop *ev, struct ev_timer *timer, int events)
 void
 evc__processes_back_init(struct processes *p)
 {
-	ev_timer_init(&p->back, on_look, EVERY, EVERY);
+	ev_timer_init(&p->back, on_back_timer, EVERY, EVERY);
 	p->back.data = p;
 }
 

@@ -61,7 +61,8 @@ add_status(struct text *t, const struct process *w, enum reap l,
 
 /* "worker 2 (pid 17) was killed by signal 11 (SIGSEGV); its last words: ..." */
 static void
-describe(const struct process *w, enum reap l, const siginfo_t *info, char *why)
+describe_end(const struct process *w, enum reap l, const siginfo_t *info,
+	     char *why)
 {
 	struct text t = evc__text_in(why, WHY_ROOM);
 
@@ -96,7 +97,7 @@ how_idle(const struct process *w, enum reap l, const siginfo_t *info)
 }
 
 static void
-gone(struct process *w, enum reap l, const siginfo_t *info)
+process_ended(struct process *w, enum reap l, const siginfo_t *info)
 {
 	struct processes *p = w->p;
 	char why[WHY_ROOM];
@@ -104,7 +105,7 @@ gone(struct process *w, enum reap l, const siginfo_t *info)
 
 	evc__link_read(&w->data, true);
 	evc__process_output_close(w);
-	describe(w, l, info, why);
+	describe_end(w, l, info, why);
 	how = w->n_taken > 0 && !w->settled && !is_lease_over(p) ?
 		      EVC_ENGINE_DIED_RUNNING :
 		      how_idle(w, l, info);
@@ -129,13 +130,13 @@ gone(struct process *w, enum reap l, const siginfo_t *info)
 }
 
 static void
-check(struct process *w)
+check_process(struct process *w)
 {
 	siginfo_t info;
 	enum reap l = evc__reap(w->pidfd, w->pid, &info);
 
 	if (l != REAP_RUNS)
-		gone(w, l, &info);
+		process_ended(w, l, &info);
 }
 
 void
@@ -146,7 +147,7 @@ evc__process_on_end(struct ev_loop *ev, struct ev_io *io, int events)
 	(void)ev;
 	(void)events;
 	if (!on_loop_inherited(&w->p->on))
-		check(w);
+		check_process(w);
 }
 
 void
@@ -157,7 +158,7 @@ evc__process_on_ask(struct ev_loop *ev, struct ev_timer *timer, int events)
 	(void)ev;
 	(void)events;
 	if (!on_loop_inherited(&w->p->on))
-		check(w);
+		check_process(w);
 }
 
 void
@@ -174,5 +175,5 @@ evc__process_end_now(struct process *w, uint64_t until)
 	while ((l = evc__reap(w->pidfd, w->pid, &info)) == REAP_RUNS &&
 	       evc__deadline_left_ns(until) > 0)
 		evc__nap(NAP_NS);
-	gone(w, l == REAP_RUNS ? REAP_LOST : l, &info);
+	process_ended(w, l == REAP_RUNS ? REAP_LOST : l, &info);
 }

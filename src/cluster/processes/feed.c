@@ -16,7 +16,7 @@
 #define OUT_MOST ((size_t)1 << 20) /* bytes that wait to be written, roughly */
 
 static bool
-is_there(const struct process *w)
+may_be_fed(const struct process *w)
 {
 	return w->state == PROCESS_UP && !w->leaving && !w->data.ended;
 }
@@ -24,7 +24,7 @@ is_there(const struct process *w)
 /* ---- the window ---- */
 
 static unsigned
-room(const struct process *w)
+window_left(const struct process *w)
 {
 	return w->n_taken < w->flow.window && w->data.out.n < OUT_MOST &&
 			       w->back_upto == 0 ?
@@ -50,13 +50,13 @@ evc__process_ended_one(struct process *w, double took)
 static bool
 can_write(struct process *w)
 {
-	if (is_there(w) && w->data.out.n >= OUT_MOST)
+	if (may_be_fed(w) && w->data.out.n >= OUT_MOST)
 		evc__link_flush(&w->data);
-	return is_there(w) && w->data.out.n < OUT_MOST;
+	return may_be_fed(w) && w->data.out.n < OUT_MOST;
 }
 
 static void
-build(struct process *w)
+put_defs(struct process *w)
 {
 	struct processes *p = w->p;
 	evc_engine_def d;
@@ -71,7 +71,7 @@ build(struct process *w)
 /* ---- to run ---- */
 
 static evc_status
-put(struct process *w, const evc_engine_task *t)
+put_task(struct process *w, const evc_engine_task *t)
 {
 	size_t max_frame = w->p->max_frame;
 	bool few[16], *is_kept = NULL;
@@ -103,7 +103,7 @@ watch_back(struct processes *p)
 
 /* false: the cluster has no function for the worker. */
 static bool
-take(struct process *w, unsigned most)
+feed_batch(struct process *w, unsigned most)
 {
 	struct processes *p = w->p;
 	evc_engine_task tasks[BATCH];
@@ -116,7 +116,7 @@ take(struct process *w, unsigned most)
 		evc_engine_result r;
 		struct taken *t;
 
-		if (put(w, &tasks[i]) < 0) {
+		if (put_task(w, &tasks[i]) < 0) {
 			r = flow_refused(tasks[i].n);
 			p->sink->finished(p->core, w->index, &r, 1);
 			continue;
@@ -135,9 +135,9 @@ take(struct process *w, unsigned most)
 void
 evc__process_feed(struct process *w)
 {
-	if (is_there(w)) {
-		build(w);
-		while (room(w) > 0 && take(w, room(w)))
+	if (may_be_fed(w)) {
+		put_defs(w);
+		while (window_left(w) > 0 && feed_batch(w, window_left(w)))
 			;
 	}
 	/* Answers go out even to a worker that takes no functions. */
@@ -157,11 +157,11 @@ evc__processes_feed(struct processes *p)
 	for (i = 0; i < p->n; i++) {
 		struct process *w = &p->workers[(p->next + i) % p->n];
 
-		if (!is_there(w) || w->n_taken > 0 || w->flow.window == 1 ||
-		    room(w) == 0)
+		if (!may_be_fed(w) || w->n_taken > 0 || w->flow.window == 1 ||
+		    window_left(w) == 0)
 			continue;
-		build(w);
-		take(w, 1);
+		put_defs(w);
+		feed_batch(w, 1);
 	}
 	for (i = 0; i < p->n; i++)
 		evc__process_feed(&p->workers[(p->next + i) % p->n]);

@@ -17,7 +17,7 @@ struct batch {
 };
 
 static void
-tell(struct process *w, struct batch *b)
+finish_batch(struct process *w, struct batch *b)
 {
 	if (b->n > 0)
 		w->p->sink->finished(w->p->core, w->index, b->r, b->n);
@@ -25,7 +25,7 @@ tell(struct process *w, struct batch *b)
 }
 
 static void
-garbage(struct process *w, const char *what)
+fence_for_garbage(struct process *w, const char *what)
 {
 	evc__process_fence(w, "sent garbage: %s", what);
 }
@@ -42,12 +42,12 @@ hear_hello(struct process *w, const struct frame *f)
 	unsigned n;
 
 	if (evc__frame_get_hello(f, &names, &n) < 0) {
-		garbage(w, evc_last_error());
+		fence_for_garbage(w, evc_last_error());
 		return;
 	}
 	if (w->state != PROCESS_STARTING) {
 		sync_free(names);
-		garbage(w, "a second hello");
+		fence_for_garbage(w, "a second hello");
 		return;
 	}
 	w->state = PROCESS_UP;
@@ -67,7 +67,7 @@ hear_failed(struct process *w, const struct frame *f)
 	struct text t = evc__text_in(w->why, sizeof w->why);
 
 	if (evc__frame_get_failed(f, &said) < 0) {
-		garbage(w, evc_last_error());
+		fence_for_garbage(w, evc_last_error());
 		return;
 	}
 	evc__text_fmt(&t, "could not be a worker: %s (%s)",
@@ -84,16 +84,17 @@ hear_begun(struct process *w, const struct frame *f)
 	uint64_t n;
 
 	if (evc__frame_get_number(f, &n) < 0)
-		garbage(w, evc_last_error());
+		fence_for_garbage(w, evc_last_error());
 	else if (w->n_taken == 0 || t->n != n || t->deadline <= 0 || w->begun)
-		garbage(w, "the begin of a function that it does not have");
+		fence_for_garbage(
+			w, "the begin of a function that it does not have");
 	else
 		evc__process_begun(w);
 }
 
 /* Note a kept result.  Too many bytes: the oldest results are forgotten. */
 static void
-keep(struct process *w, uint64_t id, size_t size)
+note_kept(struct process *w, uint64_t id, size_t size)
 {
 	/* Without memory the worker forgets the result at once. */
 	if (!evc__kept_add(&w->kept, id, (evc_value){ NULL, size })) {
@@ -114,27 +115,28 @@ hear_result(struct process *w, const struct frame *f, struct batch *b)
 	struct frame_result said;
 
 	if (evc__frame_get_result(f, &said) < 0) {
-		tell(w, b);
-		garbage(w, evc_last_error());
+		finish_batch(w, b);
+		fence_for_garbage(w, evc_last_error());
 		return;
 	}
 	if (w->n_taken == 0 || t->n != said.r.n) {
-		tell(w, b);
-		garbage(w, "the result of a function that it does not have");
+		finish_batch(w, b);
+		fence_for_garbage(
+			w, "the result of a function that it does not have");
 	} else if (said.r.took < 0 && !t->asked &&
 		   t->n > w->p->cancelled_upto) {
 		/* The function would come again, and be given back again. */
-		tell(w, b);
-		garbage(w, "a function back that it was to run");
+		finish_batch(w, b);
+		fence_for_garbage(w, "a function back that it was to run");
 	} else {
 		if (said.kept)
-			keep(w, t->id, said.r.value.size);
+			note_kept(w, t->id, said.r.value.size);
 		w->of_use |= said.r.took >= 0;
 		evc__process_ended_one(w, said.r.took);
 		b->r[b->n++] = said.r;
 		/* Updates stay valid until they are told. */
 		if (b->n == BATCH || said.r.n_updates > 0)
-			tell(w, b);
+			finish_batch(w, b);
 	}
 	sync_free((void *)said.r.updates);
 }
@@ -145,7 +147,7 @@ hear_built(struct process *w, const struct frame *f)
 	struct frame_built said;
 
 	if (evc__frame_get_built(f, &said) < 0)
-		garbage(w, evc_last_error());
+		fence_for_garbage(w, evc_last_error());
 	else
 		w->p->sink->built(w->p->core, w->index, said.id, said.code,
 				  said.seconds);
@@ -182,12 +184,13 @@ hear_variable(struct process *w, const struct frame *f)
 	evc_engine_update u;
 
 	if (evc__frame_get_variable(f, &u) < 0) {
-		garbage(w, evc_last_error());
+		fence_for_garbage(w, evc_last_error());
 		return;
 	}
 	/* Unread answers would fill our memory. */
 	if (w->asks || w->data.sent < w->answered) {
-		garbage(w, "a question before it has read the last answer");
+		fence_for_garbage(
+			w, "a question before it has read the last answer");
 		return;
 	}
 	w->asks = true;
@@ -232,7 +235,7 @@ hear_control(struct process *w, const struct frame *f)
 		fine = evc__frame_get_backed(f, &backed) == 0 &&
 		       evc__process_gave_back(w, &backed);
 	if (!fine)
-		garbage(w, "what is no answer");
+		fence_for_garbage(w, "what is no answer");
 }
 
 static void
@@ -250,13 +253,13 @@ hear_one(struct link *l, const struct frame *f, struct batch *b)
 		return;
 	}
 	/* Frames are told in the order in which they came. */
-	tell(w, b);
+	finish_batch(w, b);
 	if (f->type == FRAME_HELLO)
 		hear_hello(w, f);
 	else if (f->type == FRAME_FAILED && w->state == PROCESS_STARTING)
 		hear_failed(w, f);
 	else if (w->state != PROCESS_UP)
-		garbage(w, "something before its hello");
+		fence_for_garbage(w, "something before its hello");
 	else if (f->type == FRAME_BEGUN)
 		hear_begun(w, f);
 	else if (f->type == FRAME_BUILT)
@@ -264,7 +267,7 @@ hear_one(struct link *l, const struct frame *f, struct batch *b)
 	else if (f->type == FRAME_VARIABLE)
 		hear_variable(w, f);
 	else
-		garbage(w, "a frame that is for workers alone");
+		fence_for_garbage(w, "a frame that is for workers alone");
 }
 
 size_t
@@ -284,9 +287,9 @@ evc__process_hear(struct link *l, const unsigned char *p, size_t n)
 		}
 	}
 	/* Before a fence, which would drop results. */
-	tell(w, &b);
+	finish_batch(w, &b);
 	if (got < 0)
-		garbage(w, evc_last_error());
+		fence_for_garbage(w, evc_last_error());
 	return w->state == PROCESS_FENCED ? n : at;
 }
 

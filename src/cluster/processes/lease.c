@@ -19,7 +19,7 @@
 #define EXIT_NS UINT64_C(10000000000)
 
 static void
-ask(struct process *w, uint64_t now)
+send_ping(struct process *w, uint64_t now)
 {
 	if (evc__frame_put_bare(&w->control.out, FRAME_PING) < 0)
 		return; /* the next tick tries again */
@@ -62,7 +62,7 @@ look_at_end(struct process *w, uint64_t now)
 }
 
 static void
-look(struct process *w, uint64_t now)
+look_at_lease(struct process *w, uint64_t now)
 {
 	struct processes *p = w->p;
 	uint64_t limit = p->lease_ns;
@@ -72,7 +72,7 @@ look(struct process *w, uint64_t now)
 		return;
 	}
 	if (w->ping_ns == 0) {
-		ask(w, now);
+		send_ping(w, now);
 		return;
 	}
 	/* Before evc_worker_main no thread reads the control stream. */
@@ -106,7 +106,7 @@ give_time(uint64_t *since, uint64_t more, uint64_t now)
 }
 
 static void
-on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
+on_lease_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct processes *p = timer->data;
 	uint64_t now = sync_mono(), late = now - p->tick_ns;
@@ -127,7 +127,7 @@ on_tick(struct ev_loop *ev, struct ev_timer *timer, int events)
 			continue;
 		give_time(&w->ping_ns, late, now);
 		give_time(&w->closed_ns, late, now);
-		look(w, now);
+		look_at_lease(w, now);
 	}
 }
 
@@ -137,7 +137,7 @@ evc__processes_lease_start(struct processes *p)
 	double every = (double)p->lease_ns / 4e9;
 
 	p->tick_ns = sync_mono();
-	ev_timer_init(&p->lease, on_tick, every, every);
+	ev_timer_init(&p->lease, on_lease_tick, every, every);
 	p->lease.data = p;
 	ev_timer_start(p->ev, &p->lease);
 }

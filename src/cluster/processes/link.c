@@ -11,7 +11,7 @@
 #define READS_MOST 4 /* in one turn, for the sake of other workers */
 
 static void
-watch(struct link *l, int events)
+watch_events(struct link *l, int events)
 {
 	struct processes *p = l->w->p;
 
@@ -26,11 +26,11 @@ watch(struct link *l, int events)
 
 /* The other end is closed; the pidfd tells the rest. */
 static void
-ended(struct link *l)
+end_link(struct link *l)
 {
 	l->ended = true;
 	bytes_free(&l->out);
-	watch(l, 0);
+	watch_events(l, 0);
 }
 
 void
@@ -44,18 +44,18 @@ evc__link_flush(struct link *l)
 			l->sent += (uint64_t)n;
 		} else if (errno == EAGAIN || errno == ENOBUFS ||
 			 errno == ENOMEM) {
-			watch(l, EV_READ | EV_WRITE);
+			watch_events(l, EV_READ | EV_WRITE);
 			return;
 		} else if (errno != EINTR)
-			ended(l);
+			end_link(l);
 	}
 	if (!l->ended)
-		watch(l, EV_READ);
+		watch_events(l, EV_READ);
 }
 
 /* The number of bytes to read behind the beginning of a frame. */
 static size_t
-wanted(const struct link *l)
+bytes_wanted(const struct link *l)
 {
 	struct frame f;
 	size_t more = 4096;
@@ -86,7 +86,7 @@ read_once(struct link *l, bool *ret_full)
 	ssize_t n;
 
 	if (begun) {
-		to = bytes_room(&l->in, wanted(l));
+		to = bytes_room(&l->in, bytes_wanted(l));
 		if (to == NULL) {
 			no_memory(l);
 			return false;
@@ -98,7 +98,7 @@ read_once(struct link *l, bool *ret_full)
 	while (n < 0 && errno == EINTR);
 	if (n <= 0) {
 		if (n == 0 || errno != EAGAIN)
-			ended(l);
+			end_link(l);
 		return false;
 	}
 	*ret_full = (size_t)n == room;
@@ -131,7 +131,7 @@ evc__link_open(struct link *l, struct process *w, int fd)
 	*l = (struct link){ .w = w, .fd = fd };
 	ev_io_init(&l->io, w->p->on_io, fd, EV_READ);
 	l->io.data = l;
-	watch(l, EV_READ);
+	watch_events(l, EV_READ);
 }
 
 void
@@ -139,7 +139,7 @@ evc__link_close(struct link *l)
 {
 	if (l->fd < 0)
 		return;
-	watch(l, 0);
+	watch_events(l, 0);
 	sync_fd_close(l->fd);
 	l->fd = -1;
 	bytes_free(&l->in);

@@ -19,7 +19,7 @@
 #define READS_AT_END 256
 
 static void
-say_rest(struct process *w)
+log_left_out(struct process *w)
 {
 	uint64_t n = w->output.n_left_out;
 
@@ -31,14 +31,14 @@ say_rest(struct process *w)
 }
 
 static void
-on_rest(struct ev_loop *ev, struct ev_timer *timer, int events)
+on_left_out_timer(struct ev_loop *ev, struct ev_timer *timer, int events)
 {
 	struct process *w = timer->data;
 
 	(void)ev;
 	(void)events;
 	if (!on_loop_inherited(&w->p->on))
-		say_rest(w);
+		log_left_out(w);
 }
 
 /* true: the log has had its lines of this second. */
@@ -48,7 +48,7 @@ is_too_much(struct process *w)
 	uint64_t now = sync_mono();
 
 	if (w->output.second_ns == 0 || now - w->output.second_ns > SECOND_NS) {
-		say_rest(w);
+		log_left_out(w);
 		w->output.second_ns = now;
 		w->output.n_said = 0;
 	}
@@ -62,7 +62,7 @@ is_too_much(struct process *w)
 }
 
 static void
-say(struct process *w)
+log_line(struct process *w)
 {
 	size_t n = w->output.n_line;
 
@@ -74,7 +74,7 @@ say(struct process *w)
 }
 
 static void
-hear(struct process *w, const char *bytes, size_t n)
+take_bytes(struct process *w, const char *bytes, size_t n)
 {
 	size_t i;
 
@@ -83,13 +83,13 @@ hear(struct process *w, const char *bytes, size_t n)
 
 		w->output.words[w->output.n_words++ % WORDS_ROOM] = c;
 		if (c == '\n') {
-			say(w);
+			log_line(w);
 			continue;
 		}
 		if (c == '\r')
 			continue;
 		if (w->output.n_line == LINE_ROOM)
-			say(w);
+			log_line(w);
 		w->output.line[w->output.n_line++] =
 			(unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
 	}
@@ -106,7 +106,7 @@ read_some(struct process *w)
 		n = sync_fd_read(w->output.fd, buf, sizeof buf);
 	while (n < 0 && errno == EINTR);
 	if (n > 0)
-		hear(w, buf, (size_t)n);
+		take_bytes(w, buf, (size_t)n);
 	if (n == 0 || (n < 0 && errno != EAGAIN))
 		ev_io_stop(w->p->ev, &w->output.io);
 	return n > 0;
@@ -135,7 +135,7 @@ evc__process_output_open(struct process *w, int fd)
 	sync_fd_nonblock(fd);
 	ev_io_init(&w->output.io, on_output, fd, EV_READ);
 	w->output.io.data = w;
-	ev_timer_init(&w->output.rest, on_rest, 1., 0.);
+	ev_timer_init(&w->output.rest, on_left_out_timer, 1., 0.);
 	w->output.rest.data = w;
 	ev_io_start(w->p->ev, &w->output.io);
 }
@@ -150,8 +150,8 @@ evc__process_output_close(struct process *w)
 	/* A child of the worker may write for ever. */
 	for (i = 0; i < READS_AT_END && read_some(w); i++)
 		;
-	say(w);
-	say_rest(w);
+	log_line(w);
+	log_left_out(w);
 	ev_io_stop(w->p->ev, &w->output.io);
 	sync_fd_close(w->output.fd);
 	w->output.fd = -1;

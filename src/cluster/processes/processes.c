@@ -17,7 +17,7 @@ _Static_assert(offsetof(struct processes, notes) == 0, "see notes.h");
 #define ASK_EVERY 0.025 /* seconds, without a pidfd */
 
 static struct processes *
-of(evc_engine *engine)
+processes_of(evc_engine *engine)
 {
 	return (struct processes *)(void *)engine;
 }
@@ -25,7 +25,7 @@ of(evc_engine *engine)
 static void
 op_close(evc_engine *engine)
 {
-	struct processes *p = of(engine);
+	struct processes *p = processes_of(engine);
 	unsigned i;
 
 	if (p == NULL)
@@ -42,7 +42,7 @@ op_close(evc_engine *engine)
 /* A member of the scope, so that reports name a worker that stays.  The cluster
    itself keeps the joins of its scope waiting, on every engine. */
 static evc_status
-rank(struct process *w, unsigned index)
+rank_process(struct process *w, unsigned index)
 {
 	const evc_member_opts late = { .flags = EVC_AFTER_STOP |
 						EVC_BACKGROUND };
@@ -84,18 +84,18 @@ make_workers(struct processes *p)
 /* Each worker has its own number in the cluster, unless the caller tells
    others. */
 static evc_status
-rank_all(struct processes *p)
+rank_processes(struct processes *p)
 {
 	evc_status st = 0;
 	unsigned i;
 
 	for (i = 0; i < p->n && st == 0; i++)
-		st = rank(&p->workers[i], i);
+		st = rank_process(&p->workers[i], i);
 	return st;
 }
 
 static void
-let_go(struct processes *p)
+end_holds(struct processes *p)
 {
 	unsigned i;
 
@@ -105,7 +105,7 @@ let_go(struct processes *p)
 }
 
 static evc_status
-make(struct processes *p, const evc_engine_env *env)
+make_processes(struct processes *p, const evc_engine_env *env)
 {
 	evc_status st;
 
@@ -155,9 +155,9 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 	}
 	on_loop_init(&p->on, evc__processes_off);
 	evc__notes_init(&p->notes, env->loop, evc__processes_mail);
-	st = make(p, env);
+	st = make_processes(p, env);
 	if (st == 0 && !env->ranks)
-		st = rank_all(p);
+		st = rank_processes(p);
 	if (st == 0 && !env->sink->workers(env->core, p->n))
 		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				"processes: no memory for %u workers", p->n);
@@ -167,7 +167,7 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 		st = evc__notes_ring(&p->notes);
 	}
 	if (st < 0) {
-		let_go(p);
+		end_holds(p);
 		op_close((evc_engine *)(void *)p);
 	}
 	return st;
@@ -178,7 +178,7 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 static void
 op_answer(evc_engine *engine, unsigned worker, const evc_engine_answer *a)
 {
-	struct processes *p = of(engine);
+	struct processes *p = processes_of(engine);
 
 	if (worker < p->n)
 		evc__process_answer(&p->workers[worker], a);
@@ -187,7 +187,7 @@ op_answer(evc_engine *engine, unsigned worker, const evc_engine_answer *a)
 static void
 op_rank(evc_engine *engine, unsigned worker, unsigned index)
 {
-	struct processes *p = of(engine);
+	struct processes *p = processes_of(engine);
 	struct process *w = worker < p->n ? &p->workers[worker] : NULL;
 	evc_status st;
 
@@ -195,7 +195,7 @@ op_rank(evc_engine *engine, unsigned worker, unsigned index)
 		return;
 	/* Without memory the worker has no member, and a report does not name
 	   it. */
-	st = rank(w, index);
+	st = rank_process(w, index);
 	(void)st;
 	if (p->running)
 		evc__processes_spawn(p);
@@ -204,7 +204,7 @@ op_rank(evc_engine *engine, unsigned worker, unsigned index)
 static void
 op_until(evc_engine *engine, uint64_t mono_ns)
 {
-	evc__processes_until(of(engine), mono_ns);
+	evc__processes_until(processes_of(engine), mono_ns);
 }
 
 static const char *const options[] = { "program", "arg", NULL };

@@ -155,7 +155,7 @@ make_plan(struct plan *plan, const struct ends *e)
 }
 
 static int
-call(struct process *w, struct plan *plan)
+spawn_process(struct process *w, struct plan *plan)
 {
 	struct processes *p = w->p;
 	int error;
@@ -188,7 +188,7 @@ watch_end(struct process *w)
 }
 
 static void
-begin(struct process *w, struct ends *e)
+welcome_process(struct process *w, struct ends *e)
 {
 	struct processes *p = w->p;
 	struct frame_welcome hello = { .index = w->rank,
@@ -218,7 +218,7 @@ begin(struct process *w, struct ends *e)
 
 /* 0 or an errno value. */
 static int
-start(struct process *w)
+start_process(struct process *w)
 {
 	struct ends e;
 	struct plan plan;
@@ -227,12 +227,12 @@ start(struct process *w)
 	if (error == 0)
 		error = make_plan(&plan, &e);
 	if (error == 0) {
-		error = call(w, &plan);
+		error = spawn_process(w, &plan);
 		drop_plan(&plan);
 	}
 	close_ends(&e, error != 0);
 	if (error == 0)
-		begin(w, &e);
+		welcome_process(w, &e);
 	return error;
 }
 
@@ -251,12 +251,12 @@ evc__process_again(struct process *w)
 }
 
 static void
-try(struct process *w)
+try_start(struct process *w)
 {
 	struct processes *p = w->p;
 	char why[WHY_ROOM];
 	struct text t = evc__text_in(why, sizeof why);
-	int error = start(w);
+	int error = start_process(w);
 
 	if (error == 0)
 		return;
@@ -296,7 +296,7 @@ evc__processes_spawn(struct processes *p)
 			w->due_ns = now + i * APART_NS;
 		if (w->due_ns <= now && n < AT_ONCE) {
 			n++;
-			try(w);
+			try_start(w);
 		}
 		if (w->state == PROCESS_WAITS && w->due_ns < next)
 			next = w->due_ns;

@@ -16,7 +16,7 @@ is_alive(const struct process *w)
 }
 
 static void
-say(struct process *w, enum frame_type type, uint64_t number)
+send_number(struct process *w, enum frame_type type, uint64_t number)
 {
 	if (evc__frame_put_number(&w->control.out, type, number) < 0)
 		evc__process_fence(w, "could not be told to stop: %s",
@@ -38,7 +38,7 @@ do_cancel(struct processes *p, uint64_t upto)
 
 		if (is_alive(w) && w->n_taken > 0 &&
 		    process_taken(w, 0)->n <= upto)
-			say(w, FRAME_CANCEL, upto);
+			send_number(w, FRAME_CANCEL, upto);
 	}
 }
 
@@ -72,7 +72,7 @@ do_ones(struct processes *p, const uint64_t *ones, size_t n)
 		if (t == NULL)
 			continue;
 		t->asked = true;
-		say(w, FRAME_CANCEL_ONE, t->n);
+		send_number(w, FRAME_CANCEL_ONE, t->n);
 	}
 }
 
@@ -197,7 +197,7 @@ evc__processes_off(struct on_loop *on, struct ev_loop *loop)
 }
 
 static void
-finish(struct processes *p)
+finish_processes(struct processes *p)
 {
 	const evc_engine_sink *sink = p->sink;
 	void *core = p->core;
@@ -217,7 +217,7 @@ finish(struct processes *p)
 
 /* The loop is being destroyed, or was before the first mail. */
 static void
-lose(struct processes *p)
+lose_loop(struct processes *p)
 {
 	uint64_t until = evc__deadline_in_ns(KILLED_NS);
 	unsigned i;
@@ -230,7 +230,7 @@ lose(struct processes *p)
 }
 
 static void
-on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
+on_processes_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 {
 	struct processes *p = cleanup->data;
 
@@ -238,8 +238,8 @@ on_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 	(void)events;
 	if (on_loop_inherited(&p->on))
 		return;
-	lose(p);
-	finish(p);
+	lose_loop(p);
+	finish_processes(p);
 }
 
 /* ---- the mail ---- */
@@ -249,7 +249,7 @@ static evc_task_class task_class = { .name = "cluster processes",
 
 /* The first mail. */
 static bool
-begin(struct processes *p)
+begin_turns(struct processes *p)
 {
 	p->ev = evc_reactor_loop(p->reactor);
 	if (p->ev == NULL ||
@@ -260,7 +260,7 @@ begin(struct processes *p)
 	ev_init(&p->spawn, NULL);
 	ev_init(&p->grace, NULL);
 	evc__processes_back_init(p);
-	ev_cleanup_init(&p->cleanup, on_cleanup);
+	ev_cleanup_init(&p->cleanup, on_processes_cleanup);
 	p->cleanup.data = p;
 	ev_cleanup_start(p->ev, &p->cleanup);
 	evc__processes_lease_start(p);
@@ -268,7 +268,7 @@ begin(struct processes *p)
 }
 
 static void
-serve(struct processes *p, const struct asked *now)
+serve_asked(struct processes *p, const struct asked *now)
 {
 	do_cancel(p, now->cancel_upto);
 	do_ones(p, now->ones, now->n_ones);
@@ -287,14 +287,14 @@ evc__processes_mail(evc_message *m, evc_status why)
 	struct asked now = evc__notes_asked(&p->notes);
 	bool first = !p->running;
 
-	if (why == 0 && !p->lost && (!first || begin(p))) {
-		serve(p, &now);
+	if (why == 0 && !p->lost && (!first || begin_turns(p))) {
+		serve_asked(p, &now);
 		if (first)
 			evc__processes_spawn(p);
 	} else if (!p->running)
-		lose(p);
+		lose_loop(p);
 	evc__asked_free(&now);
 	/* Last, because p is gone after it. */
 	if (p->ended)
-		finish(p);
+		finish_processes(p);
 }

@@ -10,7 +10,7 @@
 #include "cluster/snapshot/snapshot.h"
 
 static evc_status
-damaged(const char *path, const char *how)
+refuse_damaged(const char *path, const char *how)
 {
 	return evc_refuse(-EVC_DATA_LOSS, "%s is damaged: %s", path, how);
 }
@@ -39,7 +39,7 @@ static evc_status
 cannot_read(const char *path)
 {
 	if (errno == EIO)
-		return damaged(path, "the disk cannot read it");
+		return refuse_damaged(path, "the disk cannot read it");
 	return evc__snapshot_refuse(path, "cannot be read", errno);
 }
 
@@ -54,13 +54,14 @@ read_body(int fd, const char *path, const unsigned char *head, uint64_t n,
 	evc_status st;
 
 	if (memcmp(head, SNAPSHOT_MAGIC, VERSION_AT) != 0)
-		return damaged(path, "its first bytes are not those of one");
+		return refuse_damaged(path,
+				      "its first bytes are not those of one");
 	if (head_number(head + VERSION_AT, LENGTH_AT - VERSION_AT) !=
 	    SNAPSHOT_VERSION)
-		return damaged(path, "its version is unknown");
+		return refuse_damaged(path, "its version is unknown");
 	if (head_number(head + LENGTH_AT, CRC_AT - LENGTH_AT) != n ||
 	    n >= SIZE_MAX / 2)
-		return damaged(path, "its length is another one");
+		return refuse_damaged(path, "its length is another one");
 	bytes = sync_alloc(1, n > 0 ? (size_t)n : 1);
 	if (bytes == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "no memory for %s",
@@ -69,12 +70,12 @@ read_body(int fd, const char *path, const unsigned char *head, uint64_t n,
 	got = get_all(fd, bytes, body.size);
 	if (got < 0 || (uint64_t)got < n)
 		st = got < 0 ? cannot_read(path)
-			     : damaged(path, "it became shorter");
+			     : refuse_damaged(path, "it became shorter");
 	else if (get_all(fd, &more, 1) != 0)
-		st = damaged(path, "it became longer");
+		st = refuse_damaged(path, "it became longer");
 	else if (evc__snapshot_crc(head, &body) !=
 		 head_number(head + CRC_AT, HEAD_SIZE - CRC_AT))
-		st = damaged(path, "its checksum is another one");
+		st = refuse_damaged(path, "its checksum is another one");
 	else {
 		*ret = body;
 		return 0;
@@ -98,7 +99,7 @@ read_open(int fd, const char *path, evc_value *ret)
 	if (got < 0)
 		return cannot_read(path);
 	if ((size_t)got < sizeof head || st.st_size < HEAD_SIZE)
-		return damaged(path, "it is too short");
+		return refuse_damaged(path, "it is too short");
 	return read_body(fd, path, head, (uint64_t)st.st_size - HEAD_SIZE, ret);
 }
 

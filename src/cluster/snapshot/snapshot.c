@@ -107,7 +107,7 @@ remove_left(const struct target *t, time_t now)
 
 /* 0, or an errno value. */
 static int
-fill(const struct target *t, int fd, const evc_value *body)
+fill_file(const struct target *t, int fd, const evc_value *body)
 {
 	unsigned char head[HEAD_SIZE];
 	struct stat st;
@@ -137,7 +137,7 @@ folder_to_disk(const struct target *t)
 }
 
 static evc_status
-replace(const struct target *t, const evc_value *body, unsigned mode)
+replace_file(const struct target *t, const evc_value *body, unsigned mode)
 {
 	int fd = sync_file_create(t->folder, t->tmp, mode), e;
 	const char *what = "the new file cannot be written";
@@ -145,7 +145,7 @@ replace(const struct target *t, const evc_value *body, unsigned mode)
 	if (fd < 0)
 		return evc__snapshot_refuse(
 			t->path, "no file can be made beside it", errno);
-	e = fill(t, fd, body);
+	e = fill_file(t, fd, body);
 	sync_fd_close(fd);
 	if (e == 0 && sync_rename(t->folder, t->tmp, t->name) < 0) {
 		e = errno;
@@ -173,8 +173,8 @@ write_there(struct target *t, const evc_value *body)
 		 (unsigned long)sync_file_owner());
 	/* The first file is its owner's alone; then its mode stays as the owner
 	   has set it. */
-	return replace(t, body, had && S_ISREG(st.st_mode) ?
-					st.st_mode & 0777 : 0600);
+	return replace_file(t, body, had && S_ISREG(st.st_mode) ?
+					     st.st_mode & 0777 : 0600);
 }
 
 static int

@@ -18,7 +18,7 @@
 
 /* true: functions were given back. */
 static bool
-look_at(struct seat *s)
+look_at_seat(struct seat *s)
 {
 	bool old, stuck, back = false;
 
@@ -41,7 +41,7 @@ look_at(struct seat *s)
 
 /* false: no seat holds anything. */
 static bool
-look(struct threads *e)
+look_at_seats(struct threads *e)
 {
 	bool some = false, back = false;
 	unsigned i;
@@ -49,7 +49,7 @@ look(struct threads *e)
 	for (i = 0; i < e->n; i++)
 		if (sync_load_sc(&e->seats[i]->holds) != 0) {
 			some = true;
-			back |= look_at(e->seats[i]);
+			back |= look_at_seat(e->seats[i]);
 		}
 	if (back)
 		evc__threads_wake(e, EVC_ENGINE_ANY);
@@ -63,7 +63,7 @@ sleep_until_rung(struct threads *e)
 	uint32_t seen = sync_load_sc(&e->watch_bell);
 
 	sync_store_sc(&e->watch_sleeps, 1);
-	if (!look(e) && sync_load_sc(&e->leaving) == 0)
+	if (!look_at_seats(e) && sync_load_sc(&e->leaving) == 0)
 		sync_futex_wait(&e->watch_bell, seen, SYNC_FOREVER);
 	sync_store_sc(&e->watch_sleeps, 0);
 }
@@ -85,7 +85,7 @@ evc__threads_batch_watch(evc_coord *c, void *arg)
 		if (sync_load_sc(&e->leaving) != 0)
 			break;
 		sync_futex_wait(&e->watch_bell, seen, LOOK_NS);
-		empty = look(e) ? 0 : empty + 1;
+		empty = look_at_seats(e) ? 0 : empty + 1;
 	}
 	evc__threads_leave(e);
 	return 0;

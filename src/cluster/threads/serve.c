@@ -20,7 +20,7 @@
 
 /* Build and drop definitions. false: there were none. */
 static bool
-build(struct seat *s)
+build_defs(struct seat *s)
 {
 	struct threads *e = s->e;
 	evc_engine_def def;
@@ -75,7 +75,7 @@ evc__seat_give_back(struct seat *s)
 
 /* Lock held: take the next function. false: the batch is at its end. */
 static bool
-begin_next(struct seat *s, unsigned *ret)
+begin_next_task(struct seat *s, unsigned *ret)
 {
 	/* After the stop no function begins; the cluster cancels the others. */
 	if (s->next < s->end && evc_should_stop(s->e->scope))
@@ -87,7 +87,7 @@ begin_next(struct seat *s, unsigned *ret)
 }
 
 static double
-run_one(struct seat *s, unsigned i)
+run_task(struct seat *s, unsigned i)
 {
 	evc_progress(s->tasks[i].function);
 	evc__worker_run(s->w, &s->tasks[i], &s->results[i]);
@@ -108,20 +108,20 @@ run_batch(struct seat *s, unsigned n)
 	s->next = s->sent = s->done = 0;
 	s->end = n;
 	s->hurried = false;
-	more = begin_next(s, &i);
+	more = begin_next_task(s, &i);
 	sync_unlock(&s->lock);
 	/* No function waits behind a single one. */
 	if (n > 1)
 		evc__batch_watch_mark(s);
 	while (more) {
-		took = run_one(s, i);
+		took = run_task(s, i);
 		if (threads_inherited(s->e))
 			return;
 		all += took;
 		held += took;
 		sync_lock(&s->lock);
 		s->done = i + 1;
-		more = begin_next(s, &i);
+		more = begin_next_task(s, &i);
 		if (!more || held > HELD_MOST) {
 			evc__seat_flush(s);
 			evc__worker_rests(s->w);
@@ -144,7 +144,7 @@ run_batch(struct seat *s, unsigned n)
    functions come together, for about a microsecond.  After a sleep there is no
    such wait, for the sake of single functions. */
 static void
-let_come(struct seat *s)
+let_tasks_come(struct seat *s)
 {
 	if (s->ahead)
 		evc__breathe(BREATHS);
@@ -152,16 +152,16 @@ let_come(struct seat *s)
 }
 
 static bool
-work(struct seat *s)
+work_once(struct seat *s)
 {
 	struct threads *e = s->e;
 	unsigned most = s->window, n;
 	bool was_down = sync_load_relaxed(&s->bed) != BED_UP;
-	bool built = build(s);
+	bool built = build_defs(s);
 
 	if (threads_inherited(e) || evc_should_stop(e->scope))
 		return built;
-	let_come(s);
+	let_tasks_come(s);
 	n = e->sink->take(e->core, s->index, s->tasks, most);
 	if (n == 0)
 		return built;
@@ -207,7 +207,7 @@ evc__threads_leave(struct threads *e)
 }
 
 static void
-leave(struct seat *s)
+leave_seat(struct seat *s)
 {
 	struct threads *e = s->e;
 
@@ -224,7 +224,7 @@ leave(struct seat *s)
 /* A function has ended the thread.  The rest of the thread waits for the end:
    an early end would be an error of the scope. */
 static void
-lost(void *arg)
+lose_seat(void *arg)
 {
 	struct seat *s = arg;
 	struct threads *e = s->e;
@@ -244,17 +244,17 @@ lost(void *arg)
 	evc_progress(NULL);
 	while (sync_load_sc(&e->leaving) == 0)
 		sync_futex_wait(&e->leaving, 0, SYNC_FOREVER);
-	leave(s);
+	leave_seat(s);
 }
 
 /* Not inlined: local variables must not stand beside a cleanup handler's. */
 static __attribute__((noinline)) void
-serve(struct seat *s)
+serve_seat(struct seat *s)
 {
 	struct threads *e = s->e;
 
 	while (sync_load_sc(&e->leaving) == 0) {
-		if (work(s)) {
+		if (work_once(s)) {
 			if (threads_inherited(e))
 				return;
 			continue;
@@ -282,10 +282,10 @@ evc__threads_worker(evc_coord *c, void *seat)
 	evc__exec_of = s->e->core;
 	evc__text_fmt(&t, "tid %d", evc__tid());
 	s->e->sink->up(s->e->core, s->index, NULL, where);
-	pthread_cleanup_push(lost, s);
-	serve(s);
+	pthread_cleanup_push(lose_seat, s);
+	serve_seat(s);
 	pthread_cleanup_pop(0);
 	if (!threads_inherited(s->e))
-		leave(s);
+		leave_seat(s);
 	return 0;
 }

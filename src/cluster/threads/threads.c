@@ -4,7 +4,7 @@
  * calls.
  * Called by: the cluster, by evc__engine_threads.
  * Locks: the cluster's lock is held in all operations but open and close;
- * seat.lock in variable().
+ * seat.lock in update_variable().
  */
 #include "cluster/threads/threads.h"
 
@@ -29,8 +29,8 @@ make_updates(struct seat *s)
 }
 
 static evc_status
-variable(void *arg, const evc_engine_update *u, double *ret_now,
-	 evc_value *ret_value)
+update_variable(void *arg, const evc_engine_update *u, double *ret_now,
+		evc_value *ret_value)
 {
 	struct seat *s = arg;
 
@@ -51,7 +51,7 @@ seat_new(struct threads *e, unsigned i, const evc_engine_env *env)
 		.n_functions = env->n_functions,
 		.index = i,
 		.generation = e->generation,
-		.variable = variable,
+		.variable = update_variable,
 		.arg = s,
 	};
 
@@ -114,7 +114,7 @@ threads_new(const evc_engine_env *env, unsigned n)
 /* ---- open ---- */
 
 static evc_status
-tell(const evc_engine_env *env, unsigned n)
+announce_seats(const evc_engine_env *env, unsigned n)
 {
 	const char **names = sync_alloc(env->n_functions + 1, sizeof *names);
 	unsigned i;
@@ -133,7 +133,7 @@ tell(const evc_engine_env *env, unsigned n)
 }
 
 static evc_status
-start(struct threads *e)
+start_seats(struct threads *e)
 {
 	/* The cluster itself keeps the joins of its scope waiting, on every
 	   engine. */
@@ -194,9 +194,9 @@ engine_open(const evc_engine_env *env, evc_engine **ret_engine)
 	if (e == NULL)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "no memory for %u worker threads", n);
-	st = tell(env, n);
+	st = announce_seats(env, n);
 	if (st == 0)
-		st = start(e);
+		st = start_seats(e);
 	if (st < 0) {
 		call_off(e);
 		return st;

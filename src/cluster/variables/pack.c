@@ -20,7 +20,7 @@ by_name(const void *a, const void *b)
 }
 
 static char *
-put(char *to, const void *bytes, size_t n)
+put_bytes(char *to, const void *bytes, size_t n)
 {
 	memcpy(to, bytes, n);
 	return to + n;
@@ -28,7 +28,7 @@ put(char *to, const void *bytes, size_t n)
 
 /* Lock held. */
 static evc_status
-copy_all(struct variables *v, struct variable_list *ret)
+copy_variables(struct variables *v, struct variable_list *ret)
 {
 	const struct variable *x, *next;
 	evc_engine_entry *e;
@@ -52,9 +52,9 @@ copy_all(struct variables *v, struct variable_list *ret)
 	TABLE_EACH(x, next, &v->by_name) {
 		is = content_value(&x->is);
 		e->name = to;
-		to = put(to, x->name, strlen(x->name) + 1);
+		to = put_bytes(to, x->name, strlen(x->name) + 1);
 		e->value = (evc_value){ to, is.size };
-		to = put(to, is.data, is.size);
+		to = put_bytes(to, is.data, is.size);
 		e++;
 	}
 	return 0;
@@ -67,7 +67,7 @@ evc__variables_list(struct variables *v, struct variable_list *ret)
 
 	*ret = (struct variable_list){ .n = 0 };
 	sync_lock(&v->lock);
-	st = copy_all(v, ret);
+	st = copy_variables(v, ret);
 	sync_unlock(&v->lock);
 	if (st < 0)
 		evc__variables_list_free(ret);
@@ -91,7 +91,7 @@ put_head(char *to, unsigned type, size_t n)
 {
 	unsigned char head[HEAD_MOST];
 
-	return put(to, head, evc__put_length(head, type, (uint32_t)n));
+	return put_bytes(to, head, evc__put_length(head, type, (uint32_t)n));
 }
 
 static size_t
@@ -124,14 +124,14 @@ evc__variables_pack(struct variables *v, evc_value *ret, uint64_t *ret_changes)
 		return evc__variable_no_memory();
 	}
 	to = put_head(to, EVC_VALUE_ARRAY, 2);
-	to = put(to, number, evc__put_unsigned(number, l.finished));
+	to = put_bytes(to, number, evc__put_unsigned(number, l.finished));
 	to = put_head(to, EVC_VALUE_MAP, l.n);
 	for (i = 0; i < l.n; i++) {
 		e = &l.entries[i];
 		to = put_head(to, EVC_VALUE_STRING, strlen(e->name));
-		to = put(to, e->name, strlen(e->name));
+		to = put_bytes(to, e->name, strlen(e->name));
 		to = put_head(to, EVC_VALUE_BINARY, e->value.size);
-		to = put(to, e->value.data, e->value.size);
+		to = put_bytes(to, e->value.data, e->value.size);
 	}
 	*ret = (evc_value){ bytes, (size_t)(to - bytes) };
 	if (ret_changes != NULL)

@@ -93,7 +93,7 @@ evc__variables_finished(struct variables *v, uint64_t n)
 }
 
 static uint64_t
-look(struct variables *v, const uint64_t *at)
+read_locked(struct variables *v, const uint64_t *at)
 {
 	uint64_t n;
 
@@ -106,11 +106,11 @@ look(struct variables *v, const uint64_t *at)
 uint64_t
 evc__variables_n_finished(struct variables *v)
 {
-	return look(v, &v->finished);
+	return read_locked(v, &v->finished);
 }
 
 uint64_t
 evc__variables_n_changes(struct variables *v)
 {
-	return look(v, &v->changes);
+	return read_locked(v, &v->changes);
 }

@@ -63,8 +63,8 @@ evc__variable_check(const evc_engine_update *u)
 /* ---- lock held ---- */
 
 static evc_status
-replace(struct variables *v, const char *name, struct content *by,
-	struct held *ret)
+replace_content(struct variables *v, const char *name, struct content *by,
+		struct held *ret)
 {
 	struct variable *x = evc__variable_make(v, name);
 
@@ -79,7 +79,7 @@ replace(struct variables *v, const char *name, struct content *by,
 }
 
 static evc_status
-add(struct variables *v, const char *name, double by, struct held *ret)
+add_number(struct variables *v, const char *name, double by, struct held *ret)
 {
 	struct variable *x = evc__variable_find(v, name);
 	struct content sum;
@@ -92,17 +92,17 @@ add(struct variables *v, const char *name, double by, struct held *ret)
 				  "variable %s is no number", name);
 	evc__content_of_number(
 		x != NULL && x->is.size > 0 ? x->is.number + by : by, &sum);
-	return replace(v, name, &sum, ret);
+	return replace_content(v, name, &sum, ret);
 }
 
 static evc_status
-set(struct variables *v, const char *name, const evc_value *value,
-    struct held *ret)
+set_value(struct variables *v, const char *name, const evc_value *value,
+	  struct held *ret)
 {
 	struct content c;
 	evc_status st = evc__content_make(name, value, &c);
 
-	return st < 0 ? st : replace(v, name, &c, ret);
+	return st < 0 ? st : replace_content(v, name, &c, ret);
 }
 
 static evc_status
@@ -120,11 +120,11 @@ compare_set(struct variables *v, const evc_engine_update *u, struct held *ret)
 		return evc_refuse(-EVC_ABORTED,
 				  "variable %s is not what was expected",
 				  u->name);
-	return set(v, u->name, &u->value, ret);
+	return set_value(v, u->name, &u->value, ret);
 }
 
 static void
-forget(struct variables *v, struct held *h)
+forget_held(struct variables *v, struct held *h)
 {
 	sync_free(h->was.big);
 	h->of->n_held--;
@@ -132,7 +132,7 @@ forget(struct variables *v, struct held *h)
 }
 
 static void
-undo(struct variables *v, struct held *h)
+undo_held(struct variables *v, struct held *h)
 {
 	sync_free(h->of->is.big);
 	h->of->is = h->was;
@@ -141,7 +141,7 @@ undo(struct variables *v, struct held *h)
 }
 
 static evc_status
-get(struct variables *v, const char *name, evc_value *ret)
+get_value(struct variables *v, const char *name, evc_value *ret)
 {
 	struct variable *x = evc__variable_find(v, name);
 	void *copy;
@@ -175,15 +175,15 @@ evc__variable_do(struct variables *v, const evc_engine_update *u,
 	sync_lock(&v->lock);
 	switch (u->op) {
 	case EVC_VARIABLE_ADD:
-		st = add(v, u->name, u->by, &h);
+		st = add_number(v, u->name, u->by, &h);
 		if (st == 0 && ret_now != NULL)
 			*ret_now = h.of->is.number;
 		break;
 	case EVC_VARIABLE_SET:
-		st = set(v, u->name, &u->value, &h);
+		st = set_value(v, u->name, &u->value, &h);
 		break;
 	case EVC_VARIABLE_GET:
-		st = get(v, u->name, ret_value);
+		st = get_value(v, u->name, ret_value);
 		break;
 	case EVC_VARIABLE_COMPARE_SET:
 		st = compare_set(v, u, &h);
@@ -194,7 +194,7 @@ evc__variable_do(struct variables *v, const evc_engine_update *u,
 				u->op);
 	}
 	if (h.of != NULL) {
-		forget(v, &h);
+		forget_held(v, &h);
 		v->changes++;
 	}
 	sync_unlock(&v->lock);
@@ -202,16 +202,16 @@ evc__variable_do(struct variables *v, const evc_engine_update *u,
 }
 
 static evc_status
-update(struct variables *v, const evc_engine_update *u, struct held *ret)
+apply_update(struct variables *v, const evc_engine_update *u, struct held *ret)
 {
 	evc_status st = check_name(u->name);
 
 	if (st < 0)
 		return st;
 	if (u->op == EVC_VARIABLE_ADD)
-		return add(v, u->name, u->by, ret);
+		return add_number(v, u->name, u->by, ret);
 	if (u->op == EVC_VARIABLE_SET)
-		return set(v, u->name, &u->value, ret);
+		return set_value(v, u->name, &u->value, ret);
 	return evc_refuse(-EVC_INVALID_ARGUMENT,
 			  "variable %s: %u is no update of a transaction",
 			  u->name, u->op);
@@ -232,17 +232,17 @@ evc__variables_commit(struct variables *v, const evc_engine_update *updates,
 	}
 	sync_lock(&v->lock);
 	for (i = 0; i < n; i++) {
-		st = update(v, &updates[i], &held[i]);
+		st = apply_update(v, &updates[i], &held[i]);
 		if (st < 0)
 			break;
 	}
 	if (st < 0) {
 		/* Later contents were made from earlier ones. */
 		while (i > 0)
-			undo(v, &held[--i]);
+			undo_held(v, &held[--i]);
 	} else {
 		while (i > 0)
-			forget(v, &held[--i]);
+			forget_held(v, &held[--i]);
 		v->finished++;
 		v->changes++;
 	}

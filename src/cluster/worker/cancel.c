@@ -55,7 +55,7 @@ evc__worker_cancel(struct worker *w, uint64_t upto)
 
 /* Lock held. */
 static bool
-one_more(struct worker *w, uint64_t n)
+add_cancelled(struct worker *w, uint64_t n)
 {
 	uint32_t used = sync_load_relaxed(&w->n_ones);
 
@@ -74,7 +74,7 @@ evc__worker_cancel_one(struct worker *w, uint64_t n)
 	sync_lock(&w->lock);
 	/* Without memory the function runs to its end, as after a late
 	   cancel. */
-	added = one_more(w, n);
+	added = add_cancelled(w, n);
 	sync_unlock(&w->lock);
 	if (added)
 		evc__worker_ring(w);

@@ -33,7 +33,7 @@ evc__worker_take(struct worker_process *p)
 
 /* A cancel may come after the last function. */
 static void
-cancel(struct worker_process *p, bool one, uint64_t n)
+cancel_tasks(struct worker_process *p, bool one, uint64_t n)
 {
 	sync_lock(&p->lock);
 	if (p->w != NULL && one)
@@ -59,7 +59,7 @@ evc__worker_begin(struct worker_process *p, uint64_t n)
 }
 
 static struct frame_backed
-take_back(struct worker_process *p, uint64_t upto)
+mark_given_back(struct worker_process *p, uint64_t upto)
 {
 	struct frame_backed said = { .upto = upto };
 
@@ -112,7 +112,7 @@ drop_timer(struct worker_process *p)
 
 /* false: the coordinator is gone. */
 static bool
-answer(struct worker_process *p, struct bytes *out)
+send_answers(struct worker_process *p, struct bytes *out)
 {
 	while (out->n > 0) {
 		ssize_t n = sync_send_wait(p->control, bytes_at(out), out->n);
@@ -127,26 +127,26 @@ answer(struct worker_process *p, struct bytes *out)
 
 /* false: the coordinator is gone, or the frame is unknown. */
 static bool
-hear(struct worker_process *p, const struct frame *f, struct bytes *out)
+hear_frame(struct worker_process *p, const struct frame *f, struct bytes *out)
 {
 	struct frame_backed said;
 	uint64_t n;
 
 	if (f->type == FRAME_PING)
 		return evc__frame_put_bare(out, FRAME_PONG) == 0 &&
-		       answer(p, out);
+		       send_answers(p, out);
 	if (evc__frame_get_number(f, &n) < 0)
 		return false;
 	if (f->type == FRAME_CANCEL)
-		cancel(p, false, n);
+		cancel_tasks(p, false, n);
 	else if (f->type == FRAME_CANCEL_ONE)
-		cancel(p, true, n);
+		cancel_tasks(p, true, n);
 	else if (f->type == FRAME_UNTIL && n > p->until_ns)
 		p->until_ns = n;
 	else if (f->type == FRAME_BACK) {
-		said = take_back(p, n);
+		said = mark_given_back(p, n);
 		return evc__frame_put_backed(out, &said) == 0 &&
-		       answer(p, out);
+		       send_answers(p, out);
 	}
 	return true;
 }
@@ -179,7 +179,7 @@ listen_to(struct worker_process *p, struct bytes *in, struct bytes *out)
 		in->n += n > 0 ? (size_t)n : 0;
 		while ((got = evc__frame_next(bytes_at(in), in->n, NO_MORE,
 					      &f)) > 0) {
-			if (!hear(p, &f, out))
+			if (!hear_frame(p, &f, out))
 				return;
 			bytes_take(in, f.whole);
 		}
@@ -207,7 +207,7 @@ control_main(evc_coord *c, void *arg)
 	}
 	set_timer(p);
 	/* The parent's death kills this process in a moment. */
-	cancel(p, false, UINT64_MAX);
+	cancel_tasks(p, false, UINT64_MAX);
 	evc_request_stop(c, EVC_UNAVAILABLE, "the coordinator is gone");
 	sync_shutdown(p->data, SHUT_RD);
 	return 0;

@@ -14,7 +14,7 @@
 /* ---- random orders ---- */
 
 static uint64_t
-mix(uint64_t z)
+mix_bits(uint64_t z)
 {
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -25,7 +25,7 @@ static uint64_t
 next_random(uint64_t *state)
 {
 	*state += UINT64_C(0x9e3779b97f4a7c15);
-	return mix(*state);
+	return mix_bits(*state);
 }
 
 /* The begin of a random row that no two workers and no two walks share; with a
@@ -37,15 +37,15 @@ seed_of(const struct evc_local *it)
 	uint64_t z = it->dataset->seed;
 
 	if (z == 0) {
-		z = mix(sync_real() + env->index);
-		z = mix(z ^ sync_mono() ^ (uintptr_t)it ^ env->generation);
+		z = mix_bits(sync_real() + env->index);
+		z = mix_bits(z ^ sync_mono() ^ (uintptr_t)it ^ env->generation);
 		z ^= it->id << 32;
 	}
-	return mix(z) + it->walk;
+	return mix_bits(z) + it->walk;
 }
 
 static void
-shuffle(struct evc_local *it)
+shuffle_order(struct evc_local *it)
 {
 	uint64_t random = seed_of(it);
 	uint32_t *order = it->order, i, j, kept;
@@ -143,7 +143,7 @@ begin_walk(struct evc_local *it, struct evc_exec *x)
 			evc__exec_inherit(x, &in, code);
 		evc__exec_end(&in);
 	} else if (it->order != NULL) {
-		shuffle(it);
+		shuffle_order(it);
 	}
 	it->walking = code == 0;
 	return code;
@@ -260,7 +260,7 @@ next_raw(struct evc_local *it, struct evc_exec *x)
 
 /* Replace the current element by the map function's result. */
 static evc_status
-map(struct evc_local *it, struct evc_exec *x)
+map_current(struct evc_local *it, struct evc_exec *x)
 {
 	const evc_function *f = it->dataset->map;
 	size_t size = it->current.size > 0 ? it->current.size : 1;
@@ -288,7 +288,7 @@ map(struct evc_local *it, struct evc_exec *x)
 }
 
 static evc_status
-next(struct evc_local *it, struct evc_exec *x)
+next_element(struct evc_local *it, struct evc_exec *x)
 {
 	evc_status code = EVC_OUT_OF_RANGE;
 
@@ -300,7 +300,7 @@ next(struct evc_local *it, struct evc_exec *x)
 		return evc_exec_fail(x, code, "%s is at its end", it->name);
 	}
 	if (code == 0 && it->dataset->map != NULL)
-		code = map(it, x);
+		code = map_current(it, x);
 	return code;
 }
 
@@ -321,7 +321,7 @@ evc_exec_next(evc_exec *x, evc_local *iterator, evc_value *ret_value)
 				  "evc_exec_next: called by the dataset of this "
 				  "iterator");
 	iterator->inside = true;
-	code = next(iterator, x);
+	code = next_element(iterator, x);
 	iterator->inside = false;
 	if (code == 0)
 		*ret_value = iterator->current;

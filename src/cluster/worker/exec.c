@@ -116,7 +116,7 @@ local_of_ref(const struct walk_ref *r, evc_local **ret, void *arg)
 }
 
 static evc_status
-unpack(evc_exec *x, const evc_value *v, const char *format, va_list ap)
+unpack_args(evc_exec *x, const evc_value *v, const char *format, va_list ap)
 {
 	struct unpack_env env = { local_of_ref, x->w };
 
@@ -133,7 +133,7 @@ evc_exec_unpack(evc_exec *x, const char *format, ...)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_exec_unpack: no call, or no format");
 	va_start(ap, format);
-	st = unpack(x, evc_exec_args(x), format, ap);
+	st = unpack_args(x, evc_exec_args(x), format, ap);
 	va_end(ap);
 	return st;
 }
@@ -150,10 +150,11 @@ evc_exec_unpack_named(evc_exec *x, const char *format, ...)
 				  "evc_exec_unpack_named: no call, or no "
 				  "format");
 	va_start(ap, format);
-	st = unpack(x,
-		    evc_value_type(&x->kwargs) == EVC_VALUE_NIL ? &none :
-								  &x->kwargs,
-		    format, ap);
+	st = unpack_args(x,
+			 evc_value_type(&x->kwargs) == EVC_VALUE_NIL ?
+				 &none :
+				 &x->kwargs,
+			 format, ap);
 	va_end(ap);
 	return st;
 }

@@ -34,7 +34,7 @@ evc__transaction_destroy(struct worker *w)
 
 /* NULL: the function has not changed this variable. */
 static struct pending *
-find(const struct transaction *tx, const char *name)
+find_pending(const struct transaction *tx, const char *name)
 {
 	return evc__table_find_name(&tx->by_name, name);
 }
@@ -48,7 +48,7 @@ no_memory(void)
 
 /* A new note for this name, with an addition of nothing; NULL: no memory. */
 static struct pending *
-note(struct worker *w, const char *name)
+add_pending(struct worker *w, const char *name)
 {
 	struct transaction *tx = &w->tx;
 	struct pending *p = arena_take(&w->arena, sizeof *p);
@@ -98,7 +98,7 @@ evc__transaction_take(struct worker *w, evc_engine_result *ret)
 /* ---- at once ---- */
 
 static evc_status
-check(const evc_exec *x, const evc_engine_update *u)
+check_update(const evc_exec *x, const evc_engine_update *u)
 {
 	if (x == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
@@ -159,7 +159,7 @@ sum_now(const evc_exec *x, const char *name, double by, struct content *ret)
 static evc_status
 add_noted(evc_exec *x, const char *name, double by, double *ret_now)
 {
-	struct pending *p = find(&x->w->tx, name);
+	struct pending *p = find_pending(&x->w->tx, name);
 	double before = p != NULL ? p->by : 0;
 	struct content sum;
 	evc_status st;
@@ -187,7 +187,7 @@ add_noted(evc_exec *x, const char *name, double by, double *ret_now)
 			return st;
 	}
 	if (p == NULL)
-		p = note(x->w, name);
+		p = add_pending(x->w, name);
 	if (p == NULL)
 		return no_memory();
 	p->by = before + by;
@@ -199,14 +199,14 @@ add_noted(evc_exec *x, const char *name, double by, double *ret_now)
 static evc_status
 set_noted(evc_exec *x, const char *name, const evc_value *value)
 {
-	struct pending *p = find(&x->w->tx, name);
+	struct pending *p = find_pending(&x->w->tx, name);
 	struct content is;
 	evc_status st = evc__content_make(name, value, &is);
 
 	if (st < 0)
 		return st;
 	if (p == NULL)
-		p = note(x->w, name);
+		p = add_pending(x->w, name);
 	if (p == NULL) {
 		sync_free(is.big);
 		return no_memory();
@@ -221,7 +221,7 @@ set_noted(evc_exec *x, const char *name, const evc_value *value)
 static evc_status
 get_noted(evc_exec *x, const char *name, evc_value *ret)
 {
-	const struct pending *p = find(&x->w->tx, name);
+	const struct pending *p = find_pending(&x->w->tx, name);
 	struct content sum;
 	evc_value v;
 	evc_status st;
@@ -249,7 +249,7 @@ evc_exec_variable_add(evc_exec *x, const char *name, double by, double *ret_now)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_ADD, .name = name,
 				.by = by };
-	evc_status st = check(x, &u);
+	evc_status st = check_update(x, &u);
 
 	if (st < 0)
 		return st;
@@ -261,7 +261,7 @@ evc_status
 evc_exec_variable_set(evc_exec *x, const char *name, const evc_value *value)
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_SET, .name = name };
-	evc_status st = check(x, &u);
+	evc_status st = check_update(x, &u);
 
 	if (st < 0)
 		return st;
@@ -278,7 +278,7 @@ evc_status
 evc_exec_variable_get(evc_exec *x, const char *name, evc_value *ret_value)
 {
 	const evc_engine_update u = { .op = EVC_VARIABLE_GET, .name = name };
-	evc_status st = check(x, &u);
+	evc_status st = check_update(x, &u);
 
 	if (st < 0)
 		return st;
@@ -298,7 +298,7 @@ evc_exec_variable_compare_set(evc_exec *x, const char *name,
 {
 	evc_engine_update u = { .op = EVC_VARIABLE_COMPARE_SET,
 				.name = name };
-	evc_status st = check(x, &u);
+	evc_status st = check_update(x, &u);
 
 	if (st < 0)
 		return st;

@@ -18,7 +18,7 @@
 #define MOST (1u << 24)
 
 static evc_status
-check(const evc_function *f, unsigned i)
+check_function(const evc_function *f, unsigned i)
 {
 	if (f->name == NULL || *f->name == '\0')
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
@@ -56,7 +56,7 @@ evc__functions_init(struct functions *t, const evc_function *table, unsigned n)
 		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				"no memory for %u functions", n);
 	for (i = 0; st == 0 && i < n; i++) {
-		st = check(&table[i], i);
+		st = check_function(&table[i], i);
 		if (st == 0 && evc__functions_find(t, table[i].name) != NULL)
 			st = evc_refuse(-EVC_INVALID_ARGUMENT,
 					"function \"%s\" is twice in the table",

@@ -93,7 +93,7 @@ evc__worker_used(struct worker_process *p)
 
 /* Move the bytes behind the frame in use to other memory. false: no memory. */
 static bool
-retire(struct worker_process *p)
+retire_buffer(struct worker_process *p)
 {
 	struct bytes rest = { 0 };
 
@@ -116,7 +116,7 @@ evc__worker_await(struct worker_process *p, unsigned type, struct frame *ret)
 {
 	int got;
 
-	if (!retire(p))
+	if (!retire_buffer(p))
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "no memory for an answer");
 	for (;;) {

@@ -91,7 +91,7 @@ evc_exec_keep(evc_exec *x, const evc_keep_ops *ops, void *state)
 }
 
 static evc_status
-say(struct evc_local *l, evc_status code, const char *text)
+note_error(struct evc_local *l, evc_status code, const char *text)
 {
 	evc__copy(l->text, sizeof l->text, text);
 	return code;
@@ -118,7 +118,7 @@ build_by_function(struct evc_local *l, const evc_engine_def *def)
 	if (code != 0) {
 		/* The function owns its state again. */
 		l->kept = false;
-		(void)say(l, code, evc__exec_text(x, code));
+		(void)note_error(l, code, evc__exec_text(x, code));
 	} else if (!l->kept) {
 		(void)evc__exec_take(x, &l->value, l->small);
 	}
@@ -137,15 +137,16 @@ build_iterator(struct evc_local *l, const evc_engine_def *def)
 	struct evc_local *dataset = local_find(l->w, def->of);
 
 	if (dataset == NULL)
-		return say(l, EVC_INTERNAL, "its dataset was never built");
+		return note_error(l, EVC_INTERNAL,
+				  "its dataset was never built");
 	if (dataset->code != 0)
-		return say(l, dataset->code, dataset->text);
+		return note_error(l, dataset->code, dataset->text);
 	evc__exec_begin(&l->w->exec, l->w, NULL, dataset->name);
 	return evc__iterator_build(l, &l->w->exec, dataset);
 }
 
 static evc_status
-build(struct evc_local *l, const evc_engine_def *def)
+build_local(struct evc_local *l, const evc_engine_def *def)
 {
 	evc_status code = 0;
 
@@ -160,27 +161,28 @@ build(struct evc_local *l, const evc_engine_def *def)
 	case EVC_DEF_ITERATOR:
 		return build_iterator(l, def);
 	case EVC_DEF_GIVEN_UP:
-		return say(l, EVC_ABORTED,
-			   "to build it has ended too many workers");
+		return note_error(l, EVC_ABORTED,
+				  "to build it has ended too many workers");
 	default:
-		return say(l, EVC_UNIMPLEMENTED, "nobody knows how to build it");
+		return note_error(l, EVC_UNIMPLEMENTED,
+				  "nobody knows how to build it");
 	}
 }
 
 /* ---- drop ---- */
 
-static void unref(struct evc_local *l);
+static void unref_local(struct evc_local *l);
 
 /* Free all but the name and the error. */
 static void
-clear(struct evc_local *l)
+clear_local(struct evc_local *l)
 {
 	void (*free_state)(void *state) = l->ops.free;
 
 	if (l->kind == EVC_DEF_ITERATOR)
 		evc__iterator_destroy(l);
 	if (l->dataset != NULL)
-		unref(l->dataset);
+		unref_local(l->dataset);
 	l->dataset = NULL;
 	if (l->kept && free_state != NULL)
 		free_state(l->state);
@@ -193,14 +195,14 @@ clear(struct evc_local *l)
 }
 
 static void
-unref(struct evc_local *l)
+unref_local(struct evc_local *l)
 {
 	struct worker *w = l->w;
 
 	if (--l->refs > 0)
 		return;
 	list_remove(&l->link);
-	clear(l);
+	clear_local(l);
 	if (l->code == 0)
 		w->n_kept--;
 	else
@@ -209,7 +211,7 @@ unref(struct evc_local *l)
 }
 
 static void
-drop(struct worker *w, uint64_t id)
+drop_local(struct worker *w, uint64_t id)
 {
 	struct evc_local *l = local_find(w, id);
 
@@ -217,7 +219,7 @@ drop(struct worker *w, uint64_t id)
 		return;
 	/* Iterators may need the object; functions find it no more. */
 	evc__table_remove(&w->by_id, &l->node);
-	unref(l);
+	unref_local(l);
 }
 
 void
@@ -225,13 +227,13 @@ evc__local_abandon(struct evc_local *l)
 {
 	/* The function owns its state again. */
 	l->kept = false;
-	clear(l);
+	clear_local(l);
 	sync_free(l);
 }
 
 /* The youngest object, or iterator; NULL: none. */
 static struct evc_local *
-latest(const struct worker *w, bool iterator)
+latest_local(const struct worker *w, bool iterator)
 {
 	struct list *at;
 
@@ -249,17 +251,17 @@ evc__locals_destroy(struct worker *w)
 
 	/* A dropped dataset that stayed for its iterators has gone with the
 	   last of them. */
-	while ((l = latest(w, true)) != NULL)
-		drop(w, l->id);
-	while ((l = latest(w, false)) != NULL)
-		drop(w, l->id);
+	while ((l = latest_local(w, true)) != NULL)
+		drop_local(w, l->id);
+	while ((l = latest_local(w, false)) != NULL)
+		drop_local(w, l->id);
 	evc__table_free(&w->by_id);
 }
 
 /* ---- define ---- */
 
 static struct evc_local *
-make(struct worker *w, const evc_engine_def *def)
+make_local(struct worker *w, const evc_engine_def *def)
 {
 	struct evc_local *l = evc__table_room(&w->by_id, 1) ?
 				      sync_alloc(1, sizeof *l) : NULL;
@@ -280,31 +282,31 @@ make(struct worker *w, const evc_engine_def *def)
 }
 
 static evc_status
-define(struct worker *w, const evc_engine_def *def)
+define_local(struct worker *w, const evc_engine_def *def)
 {
 	struct evc_local *l = local_find(w, def->id);
 
 	w->text[0] = '\0';
 	if (def->kind == EVC_DEF_DROP) {
-		drop(w, def->id);
+		drop_local(w, def->id);
 		return 0;
 	}
 	if (l == NULL) {
-		l = make(w, def);
+		l = make_local(w, def);
 		if (l == NULL) {
 			w->forgot = true;
 			evc__copy(w->text, sizeof w->text, "no memory");
 			return EVC_RESOURCE_EXHAUSTED;
 		}
 		w->building = l;
-		l->code = build(l, def);
+		l->code = build_local(l, def);
 		w->building = NULL;
 		evc__table_add(&w->by_id, &l->node);
 		list_append(&w->locals, &l->link);
 		if (l->code == 0) {
 			w->n_kept++;
 		} else {
-			clear(l);
+			clear_local(l);
 			w->n_failed++;
 		}
 	}
@@ -317,7 +319,7 @@ evc__worker_define(struct worker *w, const evc_engine_def *def,
 		   const char **ret_text, double *ret_seconds)
 {
 	uint64_t begin = sync_mono();
-	evc_status code = define(w, def);
+	evc_status code = define_local(w, def);
 
 	if (ret_text != NULL)
 		*ret_text = w->text;

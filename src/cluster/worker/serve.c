@@ -15,7 +15,7 @@
 /* ---- what functions ask for ---- */
 
 static evc_status
-lost(struct worker_process *p)
+refuse_lost(struct worker_process *p)
 {
 	p->gone = true;
 	return evc_refuse(-EVC_UNAVAILABLE,
@@ -33,13 +33,13 @@ evc__worker_variable(void *arg, const evc_engine_update *u, double *ret_now,
 	int got;
 
 	if (p->gone)
-		return lost(p);
+		return refuse_lost(p);
 	st = evc__frame_put_variable(&p->out, p->max_frame, u);
 	if (st < 0)
 		return st;
 	got = evc__worker_await(p, FRAME_REPLY, &f);
 	if (got == 0)
-		return lost(p);
+		return refuse_lost(p);
 	if (got < 0 || evc__frame_get_reply(&f, &reply) < 0) {
 		p->gone = true;
 		return -EVC_UNAVAILABLE;
@@ -103,8 +103,8 @@ put_kept(struct worker_process *p, uint64_t id, struct frame_result *f)
 }
 
 static bool
-begins(struct worker_process *p, const evc_engine_task *t,
-       const struct speed *speed)
+announce_task(struct worker_process *p, const evc_engine_task *t,
+	      const struct speed *speed)
 {
 	if (t->deadline > 0)
 		return evc__frame_put_number(&p->out, FRAME_BEGUN, t->n) ==
@@ -117,13 +117,13 @@ begins(struct worker_process *p, const evc_engine_task *t,
 }
 
 static bool
-run(struct worker_process *p, const evc_engine_task *t)
+run_task(struct worker_process *p, const evc_engine_task *t)
 {
 	struct speed *speed = evc__speed_of(p, t->function);
 	struct frame_result f = { .r.n = t->n };
 	bool put;
 
-	if (!begins(p, t, speed))
+	if (!announce_task(p, t, speed))
 		return false;
 	evc__worker_run(p->w, t, &f.r);
 	f.r.n = t->n;
@@ -146,7 +146,7 @@ serve_task(struct worker_process *p, const struct frame *f)
 
 	if (evc__frame_get_task(f, &t) < 0)
 		return false;
-	fine = !evc__worker_begin(p, t.n) || run(p, &t);
+	fine = !evc__worker_begin(p, t.n) || run_task(p, &t);
 	sync_free((void *)t.inputs);
 	return fine;
 }
@@ -185,7 +185,7 @@ serve_forget(struct worker_process *p, const struct frame *f)
 /* The status at the end of the stream.  The program may have asked for the
    end. */
 static evc_status
-end(struct worker_process *p)
+end_status(struct worker_process *p)
 {
 	evc_status st = evc_raise_requested(p->coord, NULL);
 
@@ -225,5 +225,5 @@ evc__worker_serve(struct worker_process *p)
 				evc_last_error());
 		evc__worker_used(p);
 	}
-	return end(p);
+	return end_status(p);
 }

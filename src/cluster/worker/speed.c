@@ -18,7 +18,7 @@ struct speed {
 };
 
 static int
-compare(const void *a, const void *b)
+compare_names(const void *a, const void *b)
 {
 	const struct speed *s = a, *t = b;
 
@@ -38,7 +38,8 @@ evc__speeds_init(struct worker_process *p)
 		p->speeds[i].average = -1;
 	}
 	if (p->n_functions > 1)
-		qsort(p->speeds, p->n_functions, sizeof *p->speeds, compare);
+		qsort(p->speeds, p->n_functions, sizeof *p->speeds,
+		      compare_names);
 	return true;
 }
 
@@ -56,7 +57,7 @@ evc__speed_of(struct worker_process *p, const char *function)
 
 	return p->n_functions > 0 ?
 		       bsearch(&key, p->speeds, p->n_functions,
-			       sizeof *p->speeds, compare) :
+			       sizeof *p->speeds, compare_names) :
 		       NULL;
 }
 

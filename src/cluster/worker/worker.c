@@ -60,7 +60,7 @@ drop_spliced(struct worker *w)
 
 /* A function, or a build, has ended its thread and not come to its end. */
 static void
-abandon(struct worker *w)
+abandon_function(struct worker *w)
 {
 	drop_spliced(w);
 	evc__exec_end(&w->exec);
@@ -73,7 +73,7 @@ evc__worker_free(struct worker *w)
 {
 	if (w == NULL)
 		return;
-	abandon(w);
+	abandon_function(w);
 	evc__locals_destroy(w);
 	evc__transaction_destroy(w);
 	arena_empty(&w->arena, 0);
@@ -105,8 +105,8 @@ evc__worker_n_kept(const struct worker *w)
 /* ---- run ---- */
 
 static void
-fail(struct worker *w, evc_engine_result *ret, evc_status code, unsigned kind,
-     const char *text)
+fail_result(struct worker *w, evc_engine_result *ret, evc_status code,
+	    unsigned kind, const char *text)
 {
 	ret->code = code;
 	ret->kind = kind;
@@ -124,7 +124,7 @@ no_memory(struct worker *w, evc_engine_result *ret, const char *what)
 	struct text t = evc__text_in(text, sizeof text);
 
 	evc__text_fmt(&t, "%s: no memory for %s", w->name, what);
-	fail(w, ret, EVC_RESOURCE_EXHAUSTED, EVC_FAILED_FUNCTION, text);
+	fail_result(w, ret, EVC_RESOURCE_EXHAUSTED, EVC_FAILED_FUNCTION, text);
 }
 
 struct input_lookup {
@@ -169,7 +169,7 @@ find_input(const struct input_lookup *s, uint64_t id)
 }
 
 static bool
-resolve(const struct walk_ref *r, evc_value *ret, void *arg)
+resolve_input(const struct walk_ref *r, evc_value *ret, void *arg)
 {
 	struct input_lookup *s = arg;
 	const struct worker_env *env = &s->w->env;
@@ -213,9 +213,10 @@ put_inputs(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
 		qsort(s.by_id, n, sizeof(*s.by_id), compare_ids);
 	}
 	if (task->args.size > 0)
-		st = evc__walk_splice(&task->args, resolve, &s, &x->args);
+		st = evc__walk_splice(&task->args, resolve_input, &s, &x->args);
 	if (st == 0 && task->kwargs.size > 0)
-		st = evc__walk_splice(&task->kwargs, resolve, &s, &x->kwargs);
+		st = evc__walk_splice(&task->kwargs, resolve_input, &s,
+				      &x->kwargs);
 	sync_free(s.by_id);
 	if (st == 0 && s.missing == 0)
 		return 0;
@@ -226,13 +227,14 @@ put_inputs(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
 	else
 		evc__text_fmt(&t, "%s has no result of remote %llu", w->name,
 			      (unsigned long long)s.missing);
-	fail(w, ret, st < 0 ? -st : EVC_INTERNAL, EVC_FAILED_FUNCTION, text);
+	fail_result(w, ret, st < 0 ? -st : EVC_INTERNAL, EVC_FAILED_FUNCTION,
+		    text);
 	return ret->code;
 }
 
 /* The function's value and changes, in memory that stays. */
 static void
-succeed(struct worker *w, struct evc_exec *x, evc_engine_result *ret)
+take_result(struct worker *w, struct evc_exec *x, evc_engine_result *ret)
 {
 	if (x->transactional && !evc__transaction_take(w, ret)) {
 		no_memory(w, ret, "the updates of a function");
@@ -258,8 +260,8 @@ succeed(struct worker *w, struct evc_exec *x, evc_engine_result *ret)
 }
 
 static void
-call(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
-     evc_exec_fn *fn, void *arg, evc_engine_result *ret)
+call_function(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
+	      evc_exec_fn *fn, void *arg, evc_engine_result *ret)
 {
 	const char *text = NULL;
 	evc_status code;
@@ -280,10 +282,10 @@ call(struct worker *w, struct evc_exec *x, const evc_engine_task *task,
 	}
 	code = evc__exec_call(x, fn, arg);
 	if (code == 0)
-		succeed(w, x, ret);
+		take_result(w, x, ret);
 	else
-		fail(w, ret, code, EVC_FAILED_FUNCTION,
-		     evc__exec_text(x, code));
+		fail_result(w, ret, code, EVC_FAILED_FUNCTION,
+			    evc__exec_text(x, code));
 	if (x->transactional)
 		evc__transaction_drop(w);
 	evc__exec_end(x);
@@ -292,8 +294,8 @@ out:
 }
 
 static evc_exec_fn *
-look_up(struct worker *w, const evc_engine_task *task, void **ret_arg,
-	evc_engine_result *ret)
+look_up_function(struct worker *w, const evc_engine_task *task, void **ret_arg,
+		 evc_engine_result *ret)
 {
 	char text[TEXT_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
@@ -309,7 +311,7 @@ look_up(struct worker *w, const evc_engine_task *task, void **ret_arg,
 		return f->fn;
 	}
 	evc__text_fmt(&t, "%s has no function \"%s\"", w->name, task->function);
-	fail(w, ret, EVC_INVALID_ARGUMENT, EVC_FAILED_FUNCTION, text);
+	fail_result(w, ret, EVC_INVALID_ARGUMENT, EVC_FAILED_FUNCTION, text);
 	return NULL;
 }
 
@@ -332,7 +334,7 @@ evc__worker_run(struct worker *w, const evc_engine_task *task,
 		return;
 	}
 	begin = w->ended != 0 ? w->ended : sync_mono();
-	fn = look_up(w, task, &arg, ret);
+	fn = look_up_function(w, task, &arg, ret);
 	if (fn != NULL) {
 		evc__exec_begin(x, w, NULL,
 				task->call != NULL ? "call" : task->function);
@@ -341,7 +343,7 @@ evc__worker_run(struct worker *w, const evc_engine_task *task,
 		x->transactional = (task->flags & EVC_TRANSACTIONAL) != 0;
 		x->args = task->args;
 		x->kwargs = task->kwargs;
-		call(w, x, task, fn, arg, ret);
+		call_function(w, x, task, fn, arg, ret);
 	}
 	w->ended = sync_mono();
 	ret->took = (double)(w->ended - begin) / 1e9;
