@@ -31,7 +31,7 @@ evc__backoff_is_valid(double first, double most, double jitter)
 
 /* At least 1 ns, because 0 could not double. */
 static uint64_t
-clamped(double seconds)
+clamped_ns(double seconds)
 {
 	uint64_t ns = evc__ns(seconds);
 
@@ -44,7 +44,7 @@ evc__backoff_most(double first, double most)
 	/* A user that sets only the first wait does not want a shorter one. */
 	if (!(most > 0))
 		most = first > MOST ? first : MOST;
-	return clamped(most);
+	return clamped_ns(most);
 }
 
 uint64_t
@@ -52,7 +52,7 @@ evc__backoff_wait(double first, double most, double jitter, unsigned n,
 		  uint64_t random)
 {
 	uint64_t longest = evc__backoff_most(first, most);
-	uint64_t wait = clamped(first > 0 ? first : FIRST);
+	uint64_t wait = clamped_ns(first > 0 ? first : FIRST);
 	/* 53 bits make a number from 0 up to, not including, 1. */
 	double part = (double)(random >> 11) / (double)(UINT64_C(1) << 53);
 

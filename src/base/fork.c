@@ -26,7 +26,7 @@ static bool watching;
 static __thread sigset_t mask;
 
 static void
-prepare(void)
+before_fork(void)
 {
 	sigset_t all;
 
@@ -35,13 +35,13 @@ prepare(void)
 }
 
 static void
-parent(void)
+after_fork_parent(void)
 {
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 static void
-child(void)
+after_fork_child(void)
 {
 	void (*reset)(void);
 	unsigned i;
@@ -57,9 +57,10 @@ child(void)
 }
 
 static void
-install(void)
+install_fork_handlers(void)
 {
-	watching = pthread_atfork(prepare, parent, child) == 0;
+	watching = pthread_atfork(before_fork, after_fork_parent,
+				  after_fork_child) == 0;
 }
 
 void
@@ -79,6 +80,6 @@ evc__fork_also(void (*reset)(void))
 bool
 evc__fork_watch(void)
 {
-	pthread_once(&once, install);
+	pthread_once(&once, install_fork_handlers);
 	return watching;
 }

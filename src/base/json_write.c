@@ -55,7 +55,7 @@ evc__text_double(struct text *t, double v)
 }
 
 static void
-quoted(struct text *t, const char *s)
+add_quoted(struct text *t, const char *s)
 {
 	char part[5];
 	uint32_t v;
@@ -85,7 +85,7 @@ evc__json_key(struct evc__json *j, const char *name)
 	evc__text_add(j->t, j->more ? "," : "");
 	j->more = true;
 	if (name != NULL) {
-		quoted(j->t, name);
+		add_quoted(j->t, name);
 		evc__text_add(j->t, ":");
 	}
 }
@@ -120,7 +120,7 @@ evc__json_string(struct evc__json *j, const char *name, const char *s)
 		return;
 	}
 	evc__json_key(j, name);
-	quoted(j->t, s);
+	add_quoted(j->t, s);
 }
 
 void

@@ -180,7 +180,7 @@ file_in(char *buf, size_t room, int tid, const char *name)
 
 /* The text after "\nkey:\t", or NULL. */
 static const char *
-field(const char *status, const char *key)
+find_field(const char *status, const char *key)
 {
 	size_t n = strlen(key);
 
@@ -200,9 +200,9 @@ read_status(int tid, struct evc__proc *p)
 
 	if (!file_in(buf, sizeof buf, tid, "status"))
 		return false;
-	state = field(buf, "State:");
-	pending = field(buf, "SigPnd:");
-	blocked = field(buf, "SigBlk:");
+	state = find_field(buf, "State:");
+	pending = find_field(buf, "SigPnd:");
+	blocked = find_field(buf, "SigBlk:");
 	if (state == NULL || pending == NULL || blocked == NULL)
 		return false;
 	p->state = *state;

@@ -11,7 +11,8 @@
 #include "base/utf8.h"
 
 static void
-add_name(struct text *t, const char *what, const char *room, const char *name)
+add_comment(struct text *t, const char *what, const char *room,
+	    const char *name)
 {
 	evc__text_fmt(t, "# %s evcoord_%s%s%s ", what, room != NULL ? room : "",
 		      room != NULL ? "_" : "", name);
@@ -21,9 +22,9 @@ void
 evc__prometheus_head(struct text *t, const char *room, const char *name,
 		     const char *type, const char *help)
 {
-	add_name(t, "HELP", room, name);
+	add_comment(t, "HELP", room, name);
 	evc__text_fmt(t, "%s\n", help);
-	add_name(t, "TYPE", room, name);
+	add_comment(t, "TYPE", room, name);
 	evc__text_fmt(t, "%s\n", type);
 }
 

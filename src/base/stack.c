@@ -105,7 +105,8 @@ interrupted_at(const void *context)
    the skip-th.  All but the first are return addresses; an address less by 1
    lies in the call. */
 static unsigned
-trim(void **to, unsigned most, void *const *raw, int n, void *first, int skip)
+copy_frames(void **to, unsigned most, void *const *raw, int n, void *first,
+	    int skip)
 {
 	unsigned len = 0;
 	int i;
@@ -171,8 +172,9 @@ on_ask(int signo, siginfo_t *info, void *context)
 			n = backtrace(raw, EVC__STACK_MOST + ABOVE);
 		if (sync_cas(&box.state, &state, WITH_PHASE(state, ANSWERING))) {
 			box.cramped = cramped;
-			box.n = trim(box.frame, EVC__STACK_MOST, raw, n,
-				     interrupted_at(context), ABOVE_LIKELY);
+			box.n = copy_frames(box.frame, EVC__STACK_MOST, raw, n,
+					    interrupted_at(context),
+					    ABOVE_LIKELY);
 			sync_store_sc(&box.state, WITH_PHASE(state, ANSWERED));
 			sync_futex_wake(&box.state);
 		}
@@ -201,7 +203,7 @@ await_not(enum phase phase, uint64_t until)
 /* Put a question into the mailbox, with askers held.  A handler touches the
    mailbox in the phases ASKED and ANSWERING only. */
 static uint32_t
-question(int tid)
+post_question(int tid)
 {
 	uint32_t state = sync_load_sc(&box.state);
 
@@ -232,7 +234,7 @@ ask_thread(int tid, void **frames, unsigned most, uint64_t ns,
 		*ret_why = "another thread is still answering";
 		return 0;
 	}
-	state = question(tid);
+	state = post_question(tid);
 	if (sync_tid_signal(tid, sync_load(&number)) != 0) {
 		*ret_why = errno == ESRCH ? "it has ended" :
 					    "the signal could not be sent";
@@ -295,11 +297,11 @@ out_of_reach(int tid, uint64_t until)
 
 /* The stack of the calling thread, from `caller`, a return address, on. */
 static unsigned
-own(void **frames, unsigned most, void *caller)
+own_stack(void **frames, unsigned most, void *caller)
 {
 	void *raw[EVC__STACK_MOST + ABOVE];
 	int n = backtrace(raw, EVC__STACK_MOST + ABOVE);
-	unsigned len = trim(frames, most, raw, n, caller, ABOVE_LIKELY);
+	unsigned len = copy_frames(frames, most, raw, n, caller, ABOVE_LIKELY);
 
 	if (len > 0)
 		frames[0] = (char *)frames[0] - 1;
@@ -314,7 +316,7 @@ evc__stack_take(int tid, void **frames, unsigned most, uint64_t ns,
 
 	*ret_why = "";
 	if (tid == evc__tid() && HAVE_STACKS)
-		return own(frames, most, __builtin_return_address(0));
+		return own_stack(frames, most, __builtin_return_address(0));
 	if (sync_load(&number) == 0)
 		*ret_why = "no signal was chosen for it";
 	else
@@ -341,7 +343,7 @@ fork_reset(void)
 
 /* installers held; 0 or an errno value. */
 static int
-install(int signo)
+install_handler(int signo)
 {
 	struct sigaction sa = { .sa_sigaction = on_ask,
 				.sa_flags = SA_SIGINFO | SA_RESTART |
@@ -381,7 +383,7 @@ evc__stack_install(int signo)
 	sync_lock(&installers);
 	n = sync_load(&number);
 	if (n == 0)
-		e = install(signo);
+		e = install_handler(signo);
 	else
 		e = signo == 0 || signo == n ? 0 : EEXIST;
 	sync_unlock(&installers);

@@ -27,7 +27,7 @@
 
 /* Copy a whole object.  false: its memory cannot be read. */
 static bool
-peek(void *to, uintptr_t from, size_t n)
+peek_all(void *to, uintptr_t from, size_t n)
 {
 	return sync_peek(to, from, n) == (ssize_t)n;
 }
@@ -57,12 +57,13 @@ find_module(const void *frame, struct module *m)
 
 	memset(m, 0, sizeof *m);
 	if (_dl_find_object((void *)(uintptr_t)frame, &o) != 0 ||
-	    !peek(&map, (uintptr_t)o.dlfo_link_map, sizeof map))
+	    !peek_all(&map, (uintptr_t)o.dlfo_link_map, sizeof map))
 		return false;
 	m->bias = map.l_addr;
 	peek_text(m->path, sizeof m->path, (uintptr_t)map.l_name);
 	at = (uintptr_t)map.l_ld;
-	for (; peek(&d, at, sizeof d) && d.d_tag != DT_NULL; at += sizeof d) {
+	for (; peek_all(&d, at, sizeof d) && d.d_tag != DT_NULL;
+	     at += sizeof d) {
 		/* The dynamic linker adds the bias on some machines only. */
 		uintptr_t p = d.d_un.d_ptr + (d.d_un.d_ptr < m->bias ? m->bias :
 								       0);
@@ -84,8 +85,8 @@ chain_end(uintptr_t chains, uint32_t offset, uint32_t i)
 	uint32_t word;
 
 	for (; i >= offset && i < TOO_MANY; i++)
-		if (!peek(&word, chains + (i - offset) * sizeof word,
-			  sizeof word) ||
+		if (!peek_all(&word, chains + (i - offset) * sizeof word,
+			      sizeof word) ||
 		    (word & 1))
 			return i + 1;
 	return 0;
@@ -93,7 +94,7 @@ chain_end(uintptr_t chains, uint32_t offset, uint32_t i)
 
 /* The symbols that the module exports: from *ret_first to before the result. */
 static uint32_t
-exported(const struct module *m, uint32_t *ret_first)
+exported_symbols(const struct module *m, uint32_t *ret_first)
 {
 	struct {
 		uint32_t n_buckets, offset, n_bloom, shift;
@@ -101,13 +102,14 @@ exported(const struct module *m, uint32_t *ret_first)
 	uint32_t bucket[AT_ONCE], i, k, n, last = 0;
 	uintptr_t at = m->hash + sizeof head;
 
-	if (m->hash == 0 || !peek(&head, m->hash, sizeof head) ||
+	if (m->hash == 0 || !peek_all(&head, m->hash, sizeof head) ||
 	    head.n_buckets > TOO_MANY || head.n_bloom > TOO_MANY)
 		return 0;
 	at += head.n_bloom * sizeof(ElfW(Addr));
 	for (i = 0; i < head.n_buckets; i += n) {
 		n = head.n_buckets - i < AT_ONCE ? head.n_buckets - i : AT_ONCE;
-		if (!peek(bucket, at + i * sizeof *bucket, n * sizeof *bucket))
+		if (!peek_all(bucket, at + i * sizeof *bucket,
+			      n * sizeof *bucket))
 			return 0;
 		for (k = 0; k < n; k++)
 			last = bucket[k] > last ? bucket[k] : last;
@@ -118,7 +120,7 @@ exported(const struct module *m, uint32_t *ret_first)
 }
 
 static bool
-covers(const ElfW(Sym) *s, uintptr_t addr)
+symbol_covers(const ElfW(Sym) *s, uintptr_t addr)
 {
 	/* 32-bit and 64-bit ELF have the same types. */
 	unsigned type = ELF64_ST_TYPE(s->st_info);
@@ -131,19 +133,19 @@ covers(const ElfW(Sym) *s, uintptr_t addr)
 /* The name and start of the function at an address of the file.  false: not
    known.  Of several names, the first without "_" at its beginning. */
 static bool
-function(const struct module *m, uintptr_t addr, char *name, size_t room,
-	 uintptr_t *ret_start)
+function_at(const struct module *m, uintptr_t addr, char *name, size_t room,
+	    uintptr_t *ret_start)
 {
 	ElfW(Sym) s[AT_ONCE];
-	uint32_t i, k, n, first = 0, end = exported(m, &first);
+	uint32_t i, k, n, first = 0, end = exported_symbols(m, &first);
 	bool found = false;
 
 	for (i = first; i < end; i += n) {
 		n = end - i < AT_ONCE ? end - i : AT_ONCE;
-		if (!peek(s, m->symbols + i * sizeof *s, n * sizeof *s))
+		if (!peek_all(s, m->symbols + i * sizeof *s, n * sizeof *s))
 			break;
 		for (k = 0; k < n; k++) {
-			if (!covers(&s[k], addr))
+			if (!symbol_covers(&s[k], addr))
 				continue;
 			found = true;
 			*ret_start = s[k].st_value;
@@ -172,7 +174,7 @@ in_module(struct text *t, const void *frame)
 	file = strrchr(m.path, '/');
 	file = file != NULL ? file + 1 : m.path;
 	addr = (uintptr_t)frame - m.bias;
-	known = function(&m, addr, name, sizeof name, &start);
+	known = function_at(&m, addr, name, sizeof name, &start);
 	if (known)
 		evc__text_fmt(t, "%s+%#zx (", name, (size_t)(addr - start));
 	evc__text_fmt(t, "%s+%#zx%s", file, (size_t)addr, known ? ")" : "");

@@ -35,7 +35,7 @@ evc__lines_in(char *buf, size_t room)
 
 /* Remove half of a character at the end of a cut text. */
 static void
-cut(struct text *t)
+cut_character(struct text *t)
 {
 	if (t->room > 0)
 		t->buf[evc__utf8_cut(t->buf, t->room - 1)] = '\0';
@@ -97,7 +97,7 @@ evc__text_add(struct text *t, const char *s)
 			t->buf[t->len + 1] = '\0';
 		}
 	if (before < t->room && t->len >= t->room)
-		cut(t);
+		cut_character(t);
 }
 
 void
@@ -150,7 +150,7 @@ evc__text_vfmt(struct text *t, const char *fmt, va_list ap)
 	if (n > 0)
 		t->len += (size_t)n;
 	if (left > 0 && t->len >= t->room)
-		cut(t);
+		cut_character(t);
 }
 
 void

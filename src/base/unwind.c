@@ -49,8 +49,9 @@ struct catcher {
 static __thread struct catcher *innermost;
 
 static _Unwind_Reason_Code
-catch(int version, _Unwind_Action actions, _Unwind_Exception_Class class_,
-      struct _Unwind_Exception *e, struct _Unwind_Context *x)
+catch_exception(int version, _Unwind_Action actions,
+		_Unwind_Exception_Class class_, struct _Unwind_Exception *e,
+		struct _Unwind_Context *x)
 {
 	struct catcher *k = innermost;
 
@@ -86,7 +87,7 @@ call_caught(int (*fn)(struct evc_coord *c, void *arg), struct evc_coord *c,
 {
 	int st;
 
-	UNWOUND_BY(catch);
+	UNWOUND_BY(catch_exception);
 	st = fn(c, arg);
 	NO_JUMP();
 	return st;
@@ -168,7 +169,7 @@ is_end(uintptr_t ip)
 }
 
 static _Unwind_Reason_Code
-see(struct _Unwind_Context *x, void *arg)
+see_frame(struct _Unwind_Context *x, void *arg)
 {
 	struct frame_search *s = arg;
 
@@ -186,6 +187,6 @@ evc__calls_of(void (*fn)(void), const void *outer)
 	struct frame_search s = { .fn = (uintptr_t)fn,
 				  .outer = (uintptr_t)outer };
 
-	(void)_Unwind_Backtrace(see, &s);
+	(void)_Unwind_Backtrace(see_frame, &s);
 	return s.whole ? s.n : -1;
 }

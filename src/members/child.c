@@ -48,7 +48,7 @@ send_signal(const struct child *ch, int sig)
 
 /* Any thread, signal-safe. */
 static void
-terminate(struct child *ch)
+terminate_child(struct child *ch)
 {
 	uint64_t not_yet = 0;
 
@@ -65,7 +65,7 @@ terminate_at_stop(struct evc__listener *l)
 
 	/* Not at a drain. */
 	if (evc_should_stop(ch->r.m.c))
-		terminate(ch);
+		terminate_child(ch);
 }
 
 /* ---- the end of a child: lock held ---- */
@@ -97,7 +97,7 @@ add_status(struct text *t, const struct child *ch, const siginfo_t *i)
 }
 
 static evc_status
-meaning(const struct child *ch, enum reap s, const siginfo_t *i)
+status_of_end(const struct child *ch, enum reap s, const siginfo_t *i)
 {
 	bool told = sync_load(&ch->term_ns) != 0;
 	int signo;
@@ -119,7 +119,7 @@ meaning(const struct child *ch, enum reap s, const siginfo_t *i)
 }
 
 static void
-conclude(struct child *ch, enum reap s, const siginfo_t *i)
+conclude_child(struct child *ch, enum reap s, const siginfo_t *i)
 {
 	struct evc__member *m = &ch->r.m;
 	evc_coord *c = m->c;
@@ -131,7 +131,7 @@ conclude(struct child *ch, enum reap s, const siginfo_t *i)
 				  .who = m->name,
 				  .text = text };
 
-	q.code = meaning(ch, s, i);
+	q.code = status_of_end(ch, s, i);
 	if (s == REAP_ENDED)
 		add_status(&t, ch, i);
 	else if (ch->killed)
@@ -149,22 +149,22 @@ conclude(struct child *ch, enum reap s, const siginfo_t *i)
 
 /* Reap the child if it has ended.  true: reaped, and so joined. */
 static bool
-reap(struct child *ch)
+reap_child(struct child *ch)
 {
 	siginfo_t info;
 	enum reap s = evc__reap(ch->r.m.pidfd, ch->pid, &info);
 
 	if (s != REAP_RUNS)
-		conclude(ch, s, &info);
+		conclude_child(ch, s, &info);
 	return s != REAP_RUNS;
 }
 
 static void
-vanished(struct evc__member *m)
+child_vanished(struct evc__member *m)
 {
 	struct child *ch = LIST_OF(m, struct child, r.m);
 
-	if (reap(ch))
+	if (reap_child(ch))
 		evc__runner_settle(&ch->r);
 	else {
 		/* A debugger still holds the child. */
@@ -175,7 +175,7 @@ vanished(struct evc__member *m)
 }
 
 static void
-release(struct evc__member *m)
+release_child(struct evc__member *m)
 {
 	struct child *ch = LIST_OF(m, struct child, r.m);
 
@@ -186,8 +186,8 @@ release(struct evc__member *m)
 }
 
 static const struct evc__member_ops member_ops = {
-	.vanished = vanished,
-	.release = release,
+	.vanished = child_vanished,
+	.release = release_child,
 	.remove = evc__runner_remove,
 };
 
@@ -195,7 +195,7 @@ static const struct evc__member_ops member_ops = {
 
 /* true: the child was killed, and each join gives its end a moment. */
 static bool
-force(struct evc__runner *r)
+kill_child(struct evc__runner *r)
 {
 	struct child *ch = child_of(r);
 
@@ -230,21 +230,21 @@ own_grace_over(struct child *ch)
 }
 
 static bool
-attend(struct evc__runner *r, bool probe)
+attend_child(struct evc__runner *r, bool probe)
 {
 	struct child *ch = child_of(r);
 
 	if (r->over)
 		return false;
 	if (evc_should_stop(r->m.c)) {
-		terminate(ch);
+		terminate_child(ch);
 		/* The end of the grace wakes no join, so joins have to ask. */
 		if (r->m.grace != 0 && !r->m.probed)
 			evc__member_probed(&r->m, true);
 	}
 	if (own_grace_over(ch))
-		force(r);
-	return (probe || r->ended) && reap(ch);
+		kill_child(r);
+	return (probe || r->ended) && reap_child(ch);
 }
 
 static bool
@@ -267,8 +267,8 @@ describe_child(const struct evc__runner *r, char *buf, size_t n)
 }
 
 static const struct evc__runner_own own = {
-	.attend = attend,
-	.force = force,
+	.attend = attend_child,
+	.force = kill_child,
 	.is_running = is_running,
 	.describe = describe_child,
 };
@@ -276,7 +276,7 @@ static const struct evc__runner_own own = {
 /* ---- adding a child ---- */
 
 static evc_status
-enter(evc_coord *c, struct child *ch, const evc_member_opts *o)
+enter_child(evc_coord *c, struct child *ch, const evc_member_opts *o)
 {
 	static const char func[] = "evc_child_add";
 	struct evc__member *m = &ch->r.m;
@@ -303,7 +303,7 @@ enter(evc_coord *c, struct child *ch, const evc_member_opts *o)
 	/* The listener was added before this check, so no stop is missed. */
 	sync_store_sc(&ch->term_ns, 0);
 	if (sync_load_sc(&c->word) & WORD_FLAG)
-		terminate(ch);
+		terminate_child(ch);
 	return 0;
 }
 
@@ -337,7 +337,7 @@ child_add(evc_coord *c, const char *name, pid_t pid, const evc_member_opts *o,
 	ch->pid = pid;
 	ch->listener.tell = terminate_at_stop;
 	sync_lock(&c->lock);
-	st = enter(c, ch, o);
+	st = enter_child(c, ch, o);
 	if (st == 0) {
 		if (ret_id != NULL)
 			*ret_id = ch->r.m.e.id;

@@ -44,7 +44,7 @@ release_start(struct start *s)
 
 /* The setup is over: wake the starter. */
 static void
-announce(struct start *s, evc_status st, const char *why)
+announce_setup(struct start *s, evc_status st, const char *why)
 {
 	s->st = st;
 	evc__copy(s->why, sizeof s->why, why);
@@ -127,8 +127,8 @@ setup_exited(void *arg)
 	if (!evc__same_process(s->c))
 		return;
 	evc__busy_end(&s->busy);
-	announce(s, -EVC_ABORTED,
-		 "evc_reactor_start: the thread has ended in its setup");
+	announce_setup(s, -EVC_ABORTED,
+		       "evc_reactor_start: the thread has ended in its setup");
 	take_down(s);
 }
 
@@ -180,7 +180,7 @@ loop_main(evc_coord *c, void *arg)
 
 	if (st < 0) {
 		/* The call is refused, and no member has ended. */
-		announce(s, st, evc_last_error());
+		announce_setup(s, st, evc_last_error());
 		release_start(s);
 		return 0;
 	}
@@ -194,7 +194,7 @@ loop_main(evc_coord *c, void *arg)
 	s->by_setup = true;
 	evc__text_fmt(&t, "evc_reactor_start: the setup of %s returned %d",
 		      s->name, st);
-	announce(s, -code, why);
+	announce_setup(s, -code, why);
 	if (code == 0 && reactor_exists(s))
 		st = run_loop(s);
 	if (evc__same_process(c))
@@ -207,7 +207,7 @@ loop_main(evc_coord *c, void *arg)
 /* Wait for the end of the setup.  *ret_reported: a result of setup is reported
    as the result of the thread, not by the starter. */
 static evc_status
-await(struct start *s, evc_reactor **ret_reactor, bool *ret_reported)
+await_setup(struct start *s, evc_reactor **ret_reactor, bool *ret_reported)
 {
 	while (sync_load_sc(&s->ready) == 0)
 		sync_futex_wait(&s->ready, 0, SYNC_FOREVER);
@@ -244,7 +244,7 @@ reactor_start(evc_coord *c, const char *name, struct start *s,
 		sync_free(s);
 		return st;
 	}
-	st = await(s, ret_reactor, ret_reported);
+	st = await_setup(s, ret_reactor, ret_reported);
 	release_start(s);
 	return st;
 }

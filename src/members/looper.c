@@ -115,7 +115,7 @@ evc_looper_start(evc_coord *c, const char *name, double interval, evc_fn *fn,
 /* ---- the calls by id ---- */
 
 static void
-changed(struct evc__entry *e)
+looper_changed(struct evc__entry *e)
 {
 	if (e->on_loop)
 		evc__loop_looper_changed(e);
@@ -170,7 +170,7 @@ evc_looper_trigger(evc_coord *c, evc_id id)
 				 "evc_looper_trigger: it is paused");
 	else if (b != NULL) {
 		b->bits |= LOOPER_TRIGGERED;
-		changed(e);
+		looper_changed(e);
 	}
 	sync_unlock(&c->lock);
 	return st;
@@ -193,7 +193,7 @@ evc_looper_set_interval(evc_coord *c, evc_id id, double interval)
 	b = find_looper(c, id, -EVC_NOT_FOUND, __func__, &e, &st);
 	if (b != NULL) {
 		evc__schedule_change(&b->schedule, interval, evc__now(c));
-		changed(e);
+		looper_changed(e);
 	}
 	sync_unlock(&c->lock);
 	return st;
@@ -214,7 +214,7 @@ evc_member_pause(evc_coord *c, evc_id id)
 		b->bits |= LOOPER_PAUSED;
 		/* A resume begins with a run anyway. */
 		b->bits &= ~(uint32_t)LOOPER_TRIGGERED;
-		changed(e);
+		looper_changed(e);
 	}
 	sync_unlock(&c->lock);
 	return st;
@@ -222,7 +222,7 @@ evc_member_pause(evc_coord *c, evc_id id)
 
 /* Lock held. */
 static evc_status
-resume(evc_coord *c, struct evc__entry *e, struct evc__body *b)
+resume_looper(evc_coord *c, struct evc__entry *e, struct evc__body *b)
 {
 	evc_status st = 0;
 
@@ -235,7 +235,7 @@ resume(evc_coord *c, struct evc__entry *e, struct evc__body *b)
 	if (st < 0)
 		return st;
 	b->bits &= ~(uint32_t)(LOOPER_DORMANT | LOOPER_PAUSED);
-	changed(e);
+	looper_changed(e);
 	return 0;
 }
 
@@ -251,7 +251,7 @@ evc_member_resume(evc_coord *c, evc_id id)
 	sync_lock(&c->lock);
 	b = find_looper(c, id, -EVC_FAILED_PRECONDITION, __func__, &e, &st);
 	if (b != NULL)
-		st = resume(c, e, b);
+		st = resume_looper(c, e, b);
 	sync_unlock(&c->lock);
 	return st;
 }
@@ -259,7 +259,7 @@ evc_member_resume(evc_coord *c, evc_id id)
 /* ---- for the core and the reports ---- */
 
 static void
-view(const struct evc__entry *e, struct evc__looper_view *v)
+view_looper(const struct evc__entry *e, struct evc__looper_view *v)
 {
 	if (e->on_loop)
 		evc__loop_looper_view(e, v);
@@ -274,5 +274,5 @@ const struct evc__looper_ops evc__looper_ops = {
 	.forget = evc__loopers_forget,
 	.remove = evc__loop_looper_remove,
 	.each = evc__loopers_each,
-	.view = view,
+	.view = view_looper,
 };

@@ -29,7 +29,7 @@ numbered(const struct evc__heap *h, uint32_t number)
 }
 
 static uint32_t
-chunks(uint32_t loopers)
+chunks_for(uint32_t loopers)
 {
 	return loopers <= FIRST_CHUNK ?
 		       1 :
@@ -44,7 +44,7 @@ struct heap_entry {
 };
 
 static uint32_t
-parent(uint32_t at)
+parent_of(uint32_t at)
 {
 	return (at - HEAP_FIRST - 1) / CHILDREN + HEAP_FIRST;
 }
@@ -78,9 +78,9 @@ get_entry(const struct evc__heap *h, uint32_t at)
 TICK_PATH static void
 sift_up(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
-	while (at > HEAP_FIRST && h->due[parent(at)] > s.due) {
-		set_entry(h, at, get_entry(h, parent(at)));
-		at = parent(at);
+	while (at > HEAP_FIRST && h->due[parent_of(at)] > s.due) {
+		set_entry(h, at, get_entry(h, parent_of(at)));
+		at = parent_of(at);
 	}
 	set_entry(h, at, s);
 }
@@ -116,7 +116,7 @@ sift_down(struct evc__heap *h, uint32_t at, struct heap_entry s)
 TICK_PATH static void
 move_entry(struct evc__heap *h, uint32_t at, struct heap_entry s)
 {
-	if (at > HEAP_FIRST && h->due[parent(at)] > s.due)
+	if (at > HEAP_FIRST && h->due[parent_of(at)] > s.due)
 		sift_up(h, at, s);
 	else
 		sift_down(h, at, s);
@@ -163,21 +163,21 @@ grow_heap(struct evc__heap *h, uint32_t room)
 				 .free = h->free };
 	size_t slots = HEAP_FIRST + room;
 	char *p = sync_alloc_aligned(LINE, slots * 12 + room * 4 +
-						  (chunks(room) + 1) *
-							  sizeof *h->chunk);
+						   (chunks_for(room) + 1) *
+							   sizeof *h->chunk);
 
 	if (p == NULL)
 		return false;
 	new.due = (uint64_t *)(void *)p;
 	new.chunk = (struct evc__looper **)(void *)(p + slots * 8);
-	new.number = (uint32_t *)(void *)(new.chunk + chunks(room));
+	new.number = (uint32_t *)(void *)(new.chunk + chunks_for(room));
 	new.place = new.number + slots;
 	if (h->due != NULL) {
 		memcpy(new.due, h->due, heap_end(h) * sizeof *h->due);
 		memcpy(new.number, h->number, heap_end(h) * sizeof *h->number);
 		memcpy(new.place, h->place, h->made * sizeof *h->place);
 		memcpy(new.chunk, h->chunk,
-		       chunks(h->room) * sizeof(*h->chunk));
+		       chunks_for(h->room) * sizeof(*h->chunk));
 	}
 	sync_free(h->due);
 	*h = new;
@@ -194,7 +194,7 @@ evc__heap_room(struct evc__heap *h)
 	/* In small steps: there may be a hundred thousand. */
 	if (h->made == h->room && !grow_heap(h, h->room + h->room / 16 + 8))
 		return false;
-	chunk = &h->chunk[chunks(h->made + 1) - 1];
+	chunk = &h->chunk[chunks_for(h->made + 1) - 1];
 	if (*chunk == NULL)
 		*chunk = sync_alloc_aligned(LINE,
 					    (h->made < FIRST_CHUNK ?
@@ -243,7 +243,7 @@ evc__heap_free(struct evc__heap *h)
 {
 	uint32_t i;
 
-	for (i = 0; h->room > 0 && i < chunks(h->room); i++)
+	for (i = 0; h->room > 0 && i < chunks_for(h->room); i++)
 		sync_free(h->chunk[i]);
 	sync_free(h->due);
 	memset(h, 0, sizeof *h);

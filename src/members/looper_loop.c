@@ -139,7 +139,7 @@ evc__loop_looper_wake(struct evc__entry *e)
 
 /* Lock held: allocate all that a looper needs.  NULL: no memory. */
 static struct evc__looper_name *
-reserve(evc_reactor *r, const char *name)
+reserve_looper(evc_reactor *r, const char *name)
 {
 	if (r->loopers == NULL)
 		r->loopers = evc__loopers_new(r);
@@ -219,7 +219,7 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 	st = may_start(r, stopped, o);
 	starts = st == 0 && !stopped;
 	if (starts)
-		n = reserve(r, name);
+		n = reserve_looper(r, name);
 	if (n != NULL && o != NULL && o->unblock != NULL) {
 		more->unblock = evc__waker_add(r->c, o->unblock, arg, true);
 		if (more->unblock == NULL) {

@@ -19,7 +19,7 @@ struct own {
 	struct evc__listener listener;
 	struct evc__looper_more more;
 	size_t stack;
-	/* atomic: wake -> the thread, which sleeps on word */
+	/* atomic: wake_own -> the thread, which sleeps on word */
 	_Atomic uint32_t word;
 
 	struct evc__body body; /* lock */
@@ -34,7 +34,7 @@ own_of(struct evc__entry *e)
 /* ---- the thread ---- */
 
 static void
-wake(struct own *o)
+wake_own(struct own *o)
 {
 	/* The caller has changed the state before this call; the thread reads
 	   `word` before the state. */
@@ -46,7 +46,7 @@ wake(struct own *o)
 static void
 tell_own(struct evc__listener *l)
 {
-	wake(LIST_OF(l, struct own, listener));
+	wake_own(LIST_OF(l, struct own, listener));
 }
 
 /* Sleep ns, or until the word is not seq.  Lock held, released meanwhile. */
@@ -69,7 +69,7 @@ run_looper(struct own *o, const struct evc__looper_who *w)
 	uint32_t seq;
 
 	for (;;) {
-		/* `word` is read before the state; wake() changes the state
+		/* `word` is read before the state; wake_own() changes the state
 		   before `word`. */
 		seq = sync_load_sc(&o->word);
 		if (evc_should_stop(w->c) || (o->body.bits & LOOPER_REMOVED))
@@ -93,7 +93,7 @@ run_looper(struct own *o, const struct evc__looper_who *w)
 }
 
 static struct evc__looper_who
-who(const struct own *o)
+who_of(const struct own *o)
 {
 	return (struct evc__looper_who){
 		.c = o->p.m.c,
@@ -111,7 +111,7 @@ left_by_exit(void *arg)
 	struct evc__looper_who w;
 
 	sync_unwound();
-	w = who(o);
+	w = who_of(o);
 	evc__looper_left(&w, &o->body);
 }
 
@@ -119,7 +119,7 @@ static evc_status
 own_main(evc_coord *c, void *arg)
 {
 	struct own *o = arg;
-	const struct evc__looper_who w = who(o);
+	const struct evc__looper_who w = who_of(o);
 
 	sync_lock(&c->lock);
 	pthread_cleanup_push(left_by_exit, o);
@@ -163,7 +163,7 @@ static int
 own_remove(struct evc__member *m)
 {
 	struct own *o = own_of(&m->e);
-	const struct evc__looper_who w = who(o);
+	const struct evc__looper_who w = who_of(o);
 
 	if (o->body.bits & LOOPER_DORMANT) {
 		evc__wakers_drop(m);
@@ -180,7 +180,7 @@ own_remove(struct evc__member *m)
 	}
 	/* The thread removes the looper, and its end wakes the joins. */
 	o->body.bits |= LOOPER_REMOVED;
-	wake(o);
+	wake_own(o);
 	return 1;
 }
 
@@ -197,7 +197,7 @@ static const struct evc__member_ops own_ops = {
 /* Lock held: start the thread.  The listener comes first, so that each stop
    wakes the thread. */
 static evc_status
-launch(struct own *o, const char *func)
+launch_own(struct own *o, const char *func)
 {
 	evc_coord *c = o->p.m.c;
 	evc_status st;
@@ -231,7 +231,7 @@ evc__own_looper_wake(struct evc__entry *e)
 	evc_status st;
 
 	list_remove(&o->p.m.node);
-	st = launch(o, "evc_member_resume");
+	st = launch_own(o, "evc_member_resume");
 	if (st < 0)
 		list_append(&o->p.m.c->member.dormant, &o->p.m.node);
 	return st;
@@ -264,7 +264,8 @@ start_own(struct own *o, const evc_member_opts *opts, evc_id *ret_id)
 	evc__looper_begin(&o->body, id, evc__now(c));
 	st = evc__wakers_add(&o->p.m, opts, o->body.arg, "evc_looper_start");
 	if (st == 0)
-		st = dormant ? lie_dormant(o) : launch(o, "evc_looper_start");
+		st = dormant ? lie_dormant(o)
+			     : launch_own(o, "evc_looper_start");
 	if (st < 0) {
 		evc__wakers_drop(&o->p.m);
 		if (ret_id != NULL)
@@ -316,7 +317,7 @@ evc__own_looper_body(struct evc__entry *e)
 void
 evc__own_looper_changed(struct evc__entry *e)
 {
-	wake(own_of(e));
+	wake_own(own_of(e));
 }
 
 void

@@ -37,7 +37,8 @@ place_before_run(struct evc__body *b)
 
 /* End a looper: call opts.stop, report the result, remove the looper. */
 static void
-finish(struct evc__looper *l, const struct evc__looper_who *w, bool reported)
+finish_looper(struct evc__looper *l, const struct evc__looper_who *w,
+	      bool reported)
 {
 	l->body.bits |= LOOPER_RUNNING;
 	evc__looper_finish(w, &l->body, reported);
@@ -88,7 +89,7 @@ serve_looper(struct evc__loopers *t, struct evc__looper *l, unsigned nth)
 		  evc__looper_serve(&w, &l->body, now_in_batch(t, l, nth),
 				    &reported);
 	if (!goes_on) {
-		finish(l, &w, reported);
+		finish_looper(l, &w, reported);
 		evc__ring(w.c);
 		return;
 	}
@@ -281,7 +282,7 @@ stop_one(struct evc__looper *l)
 	}
 	l->body.bits |= LOOPER_RUNNING;
 	evc__looper_flush(&w, &l->body, &reported);
-	finish(l, &w, reported);
+	finish_looper(l, &w, reported);
 }
 
 bool
@@ -333,7 +334,7 @@ loop_is_lost(struct evc__loopers *t)
 			t, 0, LOOPER_RUNNING | LOOPER_DORMANT)) != NULL) {
 		struct evc__looper_who w = evc__loop_looper_who(l);
 
-		finish(l, &w, false);
+		finish_looper(l, &w, false);
 	}
 	evc__busy_end(&busy);
 	leave_loop(&t->stand, t->loop);

@@ -74,7 +74,7 @@ evc__runner_settle(struct evc__runner *r)
 /* Lock held: the operation join has returned.  The result comes first, because
    the round may close without a live member. */
 static void
-joined(struct evc__runner *r, evc_status result)
+runner_joined(struct evc__runner *r, evc_status result)
 {
 	struct evc__member *m = &r->m;
 	unsigned flags = m->e.flags;
@@ -96,7 +96,7 @@ thread_joined(struct evc__runner *r, evc_status result)
 	if (!evc__same_process(c)) /* a fork child, made in join */
 		return;
 	finish_call(r);
-	joined(r, result);
+	runner_joined(r, result);
 	evc__runner_settle(r);
 	sync_unlock(&c->lock);
 	evc__refgate_leave(&c->life.gate);
@@ -215,7 +215,7 @@ evc__runner_call(struct evc__runner *r, enum evc__runner_call what)
 		result = call_join(r);
 		evc__runner_trace(TRACE_RETURN, r, what);
 		finish_call(r);
-		joined(r, result);
+		runner_joined(r, result);
 		break;
 	}
 	evc__busy_end(&busy);
@@ -253,7 +253,7 @@ serve_runner(struct evc__runner *r, const evc_reactor *on, bool probe)
 		if (what == RUNNER_STOPPED && r->ops->stop == NULL)
 			continue;
 		if (what == RUNNER_JOINED && r->ops->join == NULL)
-			joined(r, 0);
+			runner_joined(r, 0);
 		else if (what != RUNNER_JOINED || r->bound ||
 			 !join_on_a_thread(r))
 			evc__runner_call(r, what);
@@ -262,7 +262,7 @@ serve_runner(struct evc__runner *r, const evc_reactor *on, bool probe)
 }
 
 static bool
-attend(evc_coord *c, evc_reactor *on, bool probe)
+attend_runners(evc_coord *c, evc_reactor *on, bool probe)
 {
 	struct list *n, *next;
 	bool changed = false;
@@ -284,7 +284,7 @@ attend(evc_coord *c, evc_reactor *on, bool probe)
 /* ---- the other calls of joins and loops ---- */
 
 static bool
-force(evc_coord *c)
+force_runners(evc_coord *c)
 {
 	struct list *n, *tmp;
 	bool yes = false;
@@ -297,7 +297,7 @@ force(evc_coord *c)
 
 /* The loop of `from` is gone: joins call its runners from now on. */
 static void
-orphan(evc_coord *c, evc_reactor *from)
+orphan_runners(evc_coord *c, evc_reactor *from)
 {
 	struct list *n, *tmp;
 
@@ -392,9 +392,9 @@ evc__runner_remove(struct evc__member *m)
 /* ---- the register ---- */
 
 static const struct evc__runner_driver driver = {
-	.attend = attend,
-	.force = force,
-	.orphan = orphan,
+	.attend = attend_runners,
+	.force = force_runners,
+	.orphan = orphan_runners,
 	.describe = describe_call,
 };
 

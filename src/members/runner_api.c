@@ -13,7 +13,7 @@
 /* ---- begin ---- */
 
 static void
-release(struct evc__member *m)
+release_runner(struct evc__member *m)
 {
 	struct evc__runner *r = LIST_OF(m, struct evc__runner, m);
 
@@ -23,7 +23,7 @@ release(struct evc__member *m)
 }
 
 static const struct evc__member_ops member_ops = {
-	.release = release,
+	.release = release_runner,
 	.remove = evc__runner_remove,
 };
 

@@ -65,7 +65,8 @@ evc__schedule_boundary(const struct evc__schedule *s, uint64_t k)
 /* A pseudo-random number in [0, 1), the same for the same seed, grid and
    boundary. */
 static double
-shift(const struct evc__schedule *s, const struct evc__policy *p, uint64_t k)
+random_shift(const struct evc__schedule *s, const struct evc__policy *p,
+	     uint64_t k)
 {
 	uint64_t x = p->seed * UINT64_C(0x9e3779b97f4a7c15) + s->start;
 
@@ -87,7 +88,7 @@ evc__schedule_run(const struct evc__schedule *s, const struct evc__policy *p,
 
 	if (p->jitter == 0 || isinf(s->interval) || back_to_back(s))
 		return b;
-	later = shift(s, p, k) * p->jitter * s->interval * 1e9;
+	later = random_shift(s, p, k) * p->jitter * s->interval * 1e9;
 	next = evc__schedule_boundary(s, k + 1);
 	run = later < MOST_NS ? plus(b, (uint64_t)later) : SCHEDULE_NEVER;
 	/* Never past the next boundary, however rounded. */

@@ -22,7 +22,7 @@ SHUT_VOID(tell_one, (evc_task *t), t->class_->on_stop(t, t->class_->arg))
 /* The memory of a task in flight was freed or used for something else: joins
    report this.  The lists are not walked any more. */
 static void
-broken(evc_reactor *r)
+mark_broken(evc_reactor *r)
 {
 	(void)sync_or(&r->tasks_wrong, TASKS_BROKEN);
 	r->cursor = &r->tasks;
@@ -57,7 +57,7 @@ tell_tasks(evc_reactor *r, const struct evc__frame *f)
 			break;
 		}
 		if (!evc__task_intact(r, t)) {
-			broken(r);
+			mark_broken(r);
 			break;
 		}
 		r->cursor = t->next_;
@@ -167,7 +167,7 @@ why_refused(evc_reactor *r, const evc_task *t, const evc_task_class *cls)
 }
 
 static inline void
-append(evc_task *head, evc_task *t)
+append_task(evc_task *head, evc_task *t)
 {
 	t->next_ = head;
 	t->prev_ = head->prev_;
@@ -177,11 +177,11 @@ append(evc_task *head, evc_task *t)
 
 /* t is the only task: move t to the list of tasks that the walk tells. */
 static void
-requeue(evc_reactor *r, evc_task *t)
+requeue_task(evc_reactor *r, evc_task *t)
 {
 	r->late.next_ = r->late.prev_ = &r->late;
 	r->tasks.next_ = r->tasks.prev_ = &r->tasks;
-	append(&r->tasks, t);
+	append_task(&r->tasks, t);
 }
 
 evc_status
@@ -201,7 +201,7 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 	if ((w & WORD_FLAG) && !(cls->flags & EVC_AFTER_STOP))
 		return why_refused(r, t, cls);
 	head = w & WORD_FLAG ? &r->late : &r->tasks;
-	append(head, t);
+	append_task(head, t);
 	t->reactor_ = r;
 	t->class_ = cls;
 	t->since_ = ev_now(r->loop);
@@ -214,7 +214,7 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 		/* If the stop was cleared before the count, the task belongs to
 		   the new round, and is not late. */
 		if (WORD_STOPS(sync_load(&r->c->word)) != WORD_STOPS(w))
-			requeue(r, t);
+			requeue_task(r, t);
 	}
 	return 0;
 }
@@ -223,7 +223,7 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 static void
 unlink_beside(evc_reactor *r, const evc_task *t)
 {
-	broken(r);
+	mark_broken(r);
 	if (t->prev_->next_ == t)
 		t->prev_->next_ = t->next_;
 	if (t->next_->prev_ == t)

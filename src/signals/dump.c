@@ -5,7 +5,7 @@
  * in a handler.  Signals that come before the job runs share a report.  At most
  * one coordinator of the process owns the signal.
  * Called by: the program (evc_dump_signal); the kernel (on_signal); the helper
- * thread (run); core, when the owner is freed.
+ * thread (run_dump); core, when the owner is freed.
  * Locks: `lock`; the coordinator's lock for struct dump.off.  `owner` and
  * `asked` are atomic; `inside` counts the running handlers.
  */
@@ -21,7 +21,7 @@
    stays, with `off` set, until its coordinator is freed: the helper may be
    inside. */
 struct dump {
-	struct evc__helper_job job; /* first: the argument of run() */
+	struct evc__helper_job job; /* first: the argument of run_dump() */
 	evc_coord *c;            /* set at creation */
 	int fd;
 	unsigned format;
@@ -75,7 +75,7 @@ is_ours(int n)
 
 /* Helper thread. */
 static uint64_t
-run(evc_coord *c, struct evc__helper_job *k)
+run_dump(evc_coord *c, struct evc__helper_job *k)
 {
 	struct dump *d = (struct dump *)k;
 	bool off;
@@ -96,7 +96,7 @@ run(evc_coord *c, struct evc__helper_job *k)
 
 /* Lock held: set the former handler again. */
 static void
-restore(void)
+restore_handler(void)
 {
 	/* A later handler of the program stays. */
 	if (is_ours(signo))
@@ -105,9 +105,9 @@ restore(void)
 
 /* Lock held: on_signal does nothing from now on. */
 static void
-disarm(void)
+disarm_signal(void)
 {
-	restore();
+	restore_handler();
 	sync_store_sc(&owner, NULL);
 	evc__readers_quiet(&inside);
 	signo = 0;
@@ -116,7 +116,7 @@ disarm(void)
 /* No lock: d writes no further report.  On the helper thread, which may be
    inside d, d is kept for later. */
 static void
-retire(struct dump *d)
+retire_dump(struct dump *d)
 {
 	evc_coord *c = d->c;
 	bool helper = evc__helper_is_self(c);
@@ -163,7 +163,7 @@ release_for_free(evc_coord *c)
 	sync_lock(&lock);
 	d = take_retired(c);
 	if (sync_load(&owner) == c) {
-		disarm();
+		disarm_signal();
 		standing->next = d;
 		d = standing;
 		standing = NULL;
@@ -196,7 +196,7 @@ forget_parents(void)
 {
 	struct dump *d, *next;
 
-	disarm();
+	disarm_signal();
 	standing->next = retired;
 	for (d = standing; d != NULL; d = next) {
 		next = d->next;
@@ -206,7 +206,7 @@ forget_parents(void)
 }
 
 static evc_status
-check(int n, int fd, unsigned format)
+check_dump(int n, int fd, unsigned format)
 {
 	unsigned form = format & ~(unsigned)EVC_REPORT_STACKS;
 	const char *why = NULL;
@@ -245,7 +245,7 @@ dump_new(evc_coord *c, int fd, unsigned format)
 
 	if (d == NULL)
 		return NULL;
-	d->job.run = run;
+	d->job.run = run_dump;
 	list_init(&d->job.node);
 	d->c = c;
 	d->fd = fd;
@@ -270,7 +270,7 @@ move_to(evc_coord *c, int n)
 	if (sync_load(&owner) != NULL) {
 		if (n == signo)
 			return;
-		disarm();
+		disarm_signal();
 	}
 	sync_store(&evc__dump_handler, on_signal);
 	/* The owner is set first, for the handler. */
@@ -284,7 +284,7 @@ move_to(evc_coord *c, int n)
 
 /* Lock held; *ret_old: the replaced job. */
 static evc_status
-begin(evc_coord *c, int n, int fd, unsigned format, struct dump **ret_old)
+begin_dump(evc_coord *c, int n, int fd, unsigned format, struct dump **ret_old)
 {
 	evc_coord *now = sync_load(&owner);
 	struct dump *d;
@@ -310,13 +310,13 @@ begin(evc_coord *c, int n, int fd, unsigned format, struct dump **ret_old)
 
 /* Lock held. */
 static evc_status
-end(evc_coord *c, struct dump **ret_old)
+end_dump(evc_coord *c, struct dump **ret_old)
 {
 	if (sync_load(&owner) != c)
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "evc_dump_signal: %s has no signal",
 				   c->name);
-	disarm();
+	disarm_signal();
 	*ret_old = standing;
 	standing = NULL;
 	return 0;
@@ -332,15 +332,16 @@ evc_dump_signal(evc_coord *c, int n, int fd, unsigned format)
 		st = evc__refuse(-EVC_FAILED_PRECONDITION,
 				 "evc_dump_signal: %s is a scope", c->name);
 	if (st == 0 && n != 0)
-		st = check(n, fd, format);
+		st = check_dump(n, fd, format);
 	if (st == 0) {
 		evc__fork_also(fork_reset);
 		sync_lock(&lock);
-		st = n != 0 ? begin(c, n, fd, format, &old) : end(c, &old);
+		st = n != 0 ? begin_dump(c, n, fd, format, &old)
+			    : end_dump(c, &old);
 		sync_unlock(&lock);
 	}
 	/* From here on the old descriptor is the caller's. */
 	if (old != NULL)
-		retire(old);
+		retire_dump(old);
 	return n != 0 ? evc__refuse_setup(c, __func__, st) : st;
 }

@@ -106,7 +106,7 @@ request_stop(evc_coord *c, int n, const siginfo_t *info, unsigned many,
 }
 
 static void
-third(int n)
+third_signal(int n)
 {
 	char buf[96];
 	struct text t = evc__text_in(buf, sizeof buf);
@@ -151,7 +151,7 @@ on_signal(int n, siginfo_t *info, void *context)
 	else if (c != NULL) {
 		many = count_signal(c, &stop);
 		if (many >= 3 && third_exits)
-			third(n);
+			third_signal(n);
 		request_stop(c, n, info, many, stop);
 		if (many == 2)
 			evc__cut_grace(c, stop);
@@ -181,7 +181,7 @@ requests_report(int n)
 
 /* Lock held: restore the former handlers of the first n signals. */
 static void
-restore(unsigned n)
+restore_handlers(unsigned n)
 {
 	while (n-- > 0) {
 		/* A later handler of the program stays. */
@@ -192,9 +192,9 @@ restore(unsigned n)
 
 /* Lock held. */
 static void
-release(evc_coord *c)
+disarm_signals(evc_coord *c)
 {
-	restore(n_signo);
+	restore_handlers(n_signo);
 	sync_store_sc(&owner, NULL);
 	evc__readers_quiet(&inside);
 	c->life.release_signals = NULL;
@@ -204,7 +204,7 @@ static void
 release_for_free(evc_coord *c)
 {
 	sync_lock(&lock);
-	release(c);
+	disarm_signals(c);
 	sync_unlock(&lock);
 }
 
@@ -243,7 +243,7 @@ check_signals(const evc_signals_opts *o)
 
 /* Lock held. */
 static evc_status
-install(evc_coord *c, const evc_signals_opts *o)
+install_handlers(evc_coord *c, const evc_signals_opts *o)
 {
 	struct sigaction sa = { .sa_sigaction = on_signal,
 				.sa_flags = SA_SIGINFO | SA_RESTART };
@@ -276,7 +276,7 @@ install(evc_coord *c, const evc_signals_opts *o)
 				"evc_signals_start: signal %d: %s", signo[i],
 				strerror(errno));
 
-			restore(i);
+			restore_handlers(i);
 			sync_store_sc(&owner, NULL);
 			evc__readers_quiet(&inside);
 			return st;
@@ -310,7 +310,7 @@ start_signals(evc_coord *c, const evc_signals_opts *o)
 	now = sync_load(&owner);
 	/* A coordinator of a fork child takes the signals over. */
 	if (now != NULL && !evc__same_process(now)) {
-		restore(n_signo);
+		restore_handlers(n_signo);
 		now = NULL;
 	}
 	if (now != NULL)
@@ -318,7 +318,7 @@ start_signals(evc_coord *c, const evc_signals_opts *o)
 				 "evc_signals_start: %s has the signals",
 				 now->name);
 	else
-		st = install(c, o);
+		st = install_handlers(c, o);
 	sync_unlock(&lock);
 	return st;
 }
@@ -349,7 +349,7 @@ evc_signals_stop(evc_coord *c)
 				 "evc_signals_stop: %s has no signals",
 				 c->name);
 	else
-		release(c);
+		disarm_signals(c);
 	sync_unlock(&lock);
 	return st;
 }

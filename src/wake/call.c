@@ -50,7 +50,7 @@ release_block(struct call *k)
 /* The function has ended: wake the caller, or, if the caller has left, release
    arg. */
 static void
-hand_over(struct call *k)
+finish_call(struct call *k)
 {
 	/* A fork child, made in fn, has no caller. */
 	if (k->fork_generation != sync_load_relaxed(&evc__fork_generation))
@@ -67,7 +67,7 @@ static void
 left_without_result(void *arg)
 {
 	sync_unwound();
-	hand_over(arg);
+	finish_call(arg);
 }
 
 static void *
@@ -84,12 +84,12 @@ call_main(void *arg)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	k->returned = true;
 	pthread_cleanup_pop(0);
-	hand_over(k);
+	finish_call(k);
 	return NULL;
 }
 
 static int
-create(struct call *k)
+create_thread(struct call *k)
 {
 	struct evc__spawn s;
 	pthread_t t;
@@ -126,7 +126,7 @@ wait_finished(evc_coord *c, struct call *k, uint32_t stops, uint64_t until)
 /* Count the caller as a waiter and add the listener, unless evc_free has begun:
    an evc_free that begins later sees the count. */
 static evc_status
-enlist(evc_coord *c, struct call *k)
+enlist_caller(evc_coord *c, struct call *k)
 {
 	evc_status st = 0;
 
@@ -143,7 +143,7 @@ enlist(evc_coord *c, struct call *k)
 	return st;
 }
 
-/* Undo enlist(). */
+/* Undo enlist_caller(). */
 static void
 leave_wait(evc_coord *c, struct call *k)
 {
@@ -169,7 +169,7 @@ take_result(const struct call *k, int *ret_result)
 static evc_status
 start_call(evc_coord *c, struct call *k, uint32_t stops)
 {
-	evc_status st = enlist(c, k);
+	evc_status st = enlist_caller(c, k);
 	int e;
 
 	if (st < 0)
@@ -180,7 +180,7 @@ start_call(evc_coord *c, struct call *k, uint32_t stops)
 			evc__call_walled(k->release, k->arg);
 		return evc__end_by_stop(k->func);
 	}
-	e = create(k);
+	e = create_thread(k);
 	if (e == 0)
 		return 0;
 	leave_wait(c, k);

@@ -27,7 +27,7 @@ struct ending {
 /* Add the name of a living member to the line, but not of a hook, nor of a
    scope: the members of a scope have a line of their own. */
 static bool
-add_name(const evc_member_info *m, void *names)
+add_member_name(const evc_member_info *m, void *names)
 {
 	if (m->state == EVC_LIVE && m->kind != EVC_HOOK &&
 	    m->kind != EVC_SCOPE) {
@@ -49,7 +49,7 @@ write_names(evc_coord *c, uint32_t stop)
 	bool now;
 	evc_coord **s;
 
-	evc_member_each(c, add_name, &names);
+	evc_member_each(c, add_member_name, &names);
 	sync_lock(&c->lock);
 	w = sync_load_sc(&c->word);
 	now = names.len > 0 && (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&

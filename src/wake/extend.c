@@ -49,7 +49,8 @@ asked_before(const evc_coord *c, evc_id id)
 /* Lock held: grant as much of `seconds` as fits between the present end, or now
    if later, and the hard end. */
 static void
-grant(evc_coord *c, struct evc__extension *e, uint64_t stop, double seconds)
+grant_time(evc_coord *c, struct evc__extension *e, uint64_t stop,
+	   double seconds)
 {
 	struct evc__more_time more = evc__more_time(c, stop);
 	uint64_t end = evc__own_end(c), from = evc__now(c);
@@ -65,7 +66,7 @@ grant(evc_coord *c, struct evc__extension *e, uint64_t stop, double seconds)
 
 /* Lock held; e is used when the result is 0. */
 static evc_status
-extend(evc_coord *c, struct evc__extension *e, double seconds)
+extend_stop(evc_coord *c, struct evc__extension *e, double seconds)
 {
 	uint64_t stop = evc__stop_time(c, sync_load_sc(&c->word));
 	const char *name = name_of(c, &e->id);
@@ -79,7 +80,7 @@ extend(evc_coord *c, struct evc__extension *e, double seconds)
 	if (asked_before(c, e->id))
 		return evc__refuse(-EVC_ALREADY_EXISTS,
 				   "evc_extend_stop: %s has asked before", name);
-	grant(c, e, stop, seconds);
+	grant_time(c, e, stop, seconds);
 	if (e->granted == 0)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_extend_stop: there is nothing to "
@@ -135,7 +136,7 @@ evc_extend_stop(evc_coord *c, evc_id id, double seconds, const char *reason,
 	e->id = id;
 	evc__copy(e->reason, sizeof e->reason, reason);
 	sync_lock(&c->lock);
-	st = extend(c, e, seconds);
+	st = extend_stop(c, e, seconds);
 	copy = *e;
 	sync_unlock(&c->lock);
 	if (st < 0)

@@ -33,7 +33,7 @@ struct poller {
 
 /* Get the stop descriptor, and count the poller. */
 static void
-prepare(struct poller *p)
+prepare_poller(struct poller *p)
 {
 	if (p->counted || p->crowded)
 		return;
@@ -89,7 +89,7 @@ wait_ready(struct poller *p)
 		rest = p->until > now ? p->until - now : 0;
 		/* A check without waiting needs no stop descriptor. */
 		if (rest > 0)
-			prepare(p);
+			prepare_poller(p);
 		/* The poller is counted before this check; see the head. */
 		if (evc__stop_came(p->c, p->stops))
 			return evc__end_by_stop(p->func);

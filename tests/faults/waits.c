@@ -78,7 +78,7 @@ START_TEST(without_a_thread_a_call_is_refused)
 	evc_coord *c = new_coord(NULL);
 	int result = 77, arg = 0;
 
-	seam_fail("thread_create", "create", 1, EAGAIN);
+	seam_fail("thread_create", "create_thread", 1, EAGAIN);
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
 		evc_call_detached(c, "x", hang, &arg, hang_release, INFINITY,
 				  &result));

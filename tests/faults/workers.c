@@ -192,8 +192,8 @@ START_TEST(each_thread_of_a_start)
 	ck_assert_int_gt(each_of_a_start("thread_create", NULL, EAGAIN, _i & 1,
 					 _i & 2),
 			 0);
-	ck_assert_int_eq(each_of_a_start("thread_create", "create", EAGAIN,
-					 _i & 1, _i & 2),
+	ck_assert_int_eq(each_of_a_start("thread_create", "create_thread",
+					 EAGAIN, _i & 1, _i & 2),
 			 needed);
 }
 END_TEST

@@ -50,7 +50,7 @@ error_after(bool stopped)
 
 	if (stopped)
 		OK(evc_request_stop(c, 0, "stop"));
-	h = seam_hold("cas", "record", 1);
+	h = seam_hold("cas", "record_request", 1);
 	actor_begin(&a, do_request, c, &late);
 	HELD(h);
 	OK(evc_join(c, NULL, &v));
@@ -283,7 +283,7 @@ START_TEST(joined_says_that_a_join_of_this_round_has_returned)
 	OK(evc_hold_end(c, id));
 	OK(evc_clear_stop(c));
 	ck_assert(!evc_joined(c));
-	h = seam_hold("store", "answer", 1);
+	h = seam_hold("store", "answer_join", 1);
 	actor_begin(&a, do_join, c, NULL);
 	HELD(h);
 	ck_assert(!evc_joined(c));
@@ -303,9 +303,9 @@ END_TEST
 START_TEST(clear_against_a_task_that_begins)
 {
 	static const struct place clearing[] = {
-		{"cas", "clear", 1},
-		{"load", "check_alive", 1},
-		{"cas", "clear", 2},
+		{ "cas", "clear_stop", 1 },
+		{ "load", "check_alive", 1 },
+		{ "cas", "clear_stop", 2 },
 	};
 	struct actor a;
 	size_t i;

@@ -48,10 +48,10 @@ START_TEST(fork_while_another_thread_stands_anywhere)
 		evc_fn *fn;
 		bool stopped; /* in the child */
 	} table[] = {
-		{ { "cas", "record", 1 }, do_request, false },
+		{ { "cas", "record_request", 1 }, do_request, false },
 		{ { "fd_write", "evc__settle", 1 }, do_request, true },
 		{ { "cas", "close_round", 2 }, do_join, false }, /* the lock */
-		{ { "store", "clear", 2 }, do_clear, false },    /* the lock */
+		{ { "store", "clear_stop", 2 }, do_clear, false }, /* lock */
 		{ { "fd_drain", "evc__settle", 1 }, do_clear, false },
 		{ { "add", "evc__wait_for_stop", 1 }, do_wait, false },
 		{ { "or", "evc__refgate_shut", 1 }, do_free, false },
@@ -102,7 +102,7 @@ START_TEST(fork_while_the_lock_of_the_signals_is_held)
 	pid_t pid;
 
 	OK(evc_signals_start(c, &o));
-	h = seam_hold("store", "release", 1);
+	h = seam_hold("store", "disarm_signals", 1);
 	actor_begin(&a, do_signals_stop, c, NULL);
 	HELD(h);
 	pid = fork();

@@ -314,7 +314,7 @@ START_TEST(grace_counts_from_the_later_of_the_stop_and_the_start)
 
 	OK(evc_hold_begin(c, "hold", NULL, &id));
 	OK(evc_request_stop(c, 0, "stop"));
-	h = seam_hold("lock", "join", 1); /* before the start is noted */
+	h = seam_hold("lock", "run_join", 1); /* before the start is noted */
 	join_to_hold(&j, c, 100);
 	HELD(h);
 	scripted_advance(1000);

@@ -275,10 +275,10 @@ run_own_loop(evc_coord *c, void *arg)
 START_TEST(loops_that_run_hear_of_a_stop_that_comes_as_they_begin)
 {
 	static const struct place places[] = {
-		{"load", "enlist", 1},
-		{"add", "evc__reactor_hear", 1},
-		{"add", "evc__reactor_hear", 2},
-		{"load", "evc__hooks_run", 1},
+		{ "load", "enlist_reactor", 1 },
+		{ "add", "evc__reactor_hear", 1 },
+		{ "add", "evc__reactor_hear", 2 },
+		{ "load", "evc__hooks_run", 1 },
 	};
 	struct actor a;
 	size_t i;

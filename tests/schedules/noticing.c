@@ -21,7 +21,7 @@ START_TEST(noticing_an_end_rings_the_join)
 	c = new_coord(NULL);
 	r.t = spawn(&g);
 	OK(do_register(c, &r));
-	h = seam_hold("lock", "vanished", 1);
+	h = seam_hold("lock", "serve_pidfd", 1);
 	actor_begin(&a, do_join, c, &v);
 	actor_sleeps(&a);
 	let_go(&g);
@@ -50,7 +50,7 @@ START_TEST(noticing_an_end_that_a_probe_has_seen_already)
 		c = new_coord(NULL);
 		r.t = spawn(&g);
 		OK(do_register(c, &r));
-		h = seam_hold("lock", "vanished", 1 + found);
+		h = seam_hold("lock", "serve_pidfd", 1 + found);
 		let_go(&g);
 		HELD(h);
 		OK(evc_request_stop(c, 0, "stop"));
@@ -85,7 +85,7 @@ START_TEST(noticing_a_raw_exit_after_the_stop_by_a_probe)
 		T_SKIP("the sanitizer cannot follow SYS_exit");
 	c = new_coord(NULL);
 	OK(evc_thread_start(c, "raw", leave_raw, NULL, &o, NULL));
-	h = seam_hold("lock", "vanished", 1);
+	h = seam_hold("lock", "serve_pidfd", 1);
 	OK(evc_request_stop(c, 0, "stop"));
 	HELD(h);
 	OK(evc_join(c, NULL, &v));
@@ -112,7 +112,7 @@ START_TEST(noticing_an_end_whose_place_is_another_threads_by_now)
 		c = new_coord(NULL);
 		r.t = spawn(&g);
 		OK(do_register(c, &r));
-		h = seam_hold("lock", "vanished", 1 + found);
+		h = seam_hold("lock", "serve_pidfd", 1 + found);
 		let_go(&g);
 		HELD(h);
 		OK(evc_request_stop(c, 0, "stop"));

@@ -453,7 +453,7 @@ START_TEST(without_a_first_thread_the_submit_is_refused)
 	int i;
 
 	begin(2, 0);
-	seam_fail_all("thread_create", "create", 1, EAGAIN);
+	seam_fail_all("thread_create", "create_thread", 1, EAGAIN);
 	for (i = 0; i < 3; i++) {
 		REFUSED(EVC_RESOURCE_EXHAUSTED, put(&t, work_now));
 		ck_assert_uint_eq(pool_info().n_live, 0);
@@ -473,7 +473,7 @@ START_TEST(without_a_second_thread_it_goes_on_with_one)
 	int i;
 
 	begin(4, 0);
-	seam_fail_all("thread_create", "create", 2, EAGAIN);
+	seam_fail_all("thread_create", "create_thread", 2, EAGAIN);
 	for (i = 0; i < 20; i++)
 		OK(put(&t[i], i == 0 ? work_stay : work_now));
 	UNTIL(atomic_load(&t[0].begun));
@@ -502,7 +502,7 @@ START_TEST(who_relied_on_a_thread_that_does_not_come_is_not_left)
 	OK(put(&first, work_stay));
 	UNTIL(atomic_load(&keeps.t.begun) && atomic_load(&first.begun));
 	OK(evc_pool_resize(pool, 3));
-	seam_fail_all("thread_create", "create", 1, EAGAIN);
+	seam_fail_all("thread_create", "create_thread", 1, EAGAIN);
 	h = actor_held(&a, do_submit, NULL, &u, "and", "start", 1);
 	let_end(&first);
 	over(&u, 0);
@@ -529,7 +529,7 @@ START_TEST(without_another_thread_what_is_queued_is_cancelled)
 	UNTIL(atomic_load(&first.begun));
 	for (i = 0; i < 5; i++)
 		OK(put(&t[i], work_now));
-	seam_fail_all("thread_create", "create", 1, EAGAIN);
+	seam_fail_all("thread_create", "create_thread", 1, EAGAIN);
 	let_end(&first);
 	for (i = 0; i < 5; i++)
 		over(&t[i], EVC_CANCELLED);

@@ -156,7 +156,7 @@ START_TEST(a_job_that_its_only_thread_has_not_seen_is_completed)
 	begin(1, 0.001);
 	h = put_held(&first, work_now, "cas", "get_up", 1);
 	UNTIL(atomic_load(&first.done));
-	seam_fail_all("thread_create", "create", 1, EAGAIN);
+	seam_fail_all("thread_create", "create_thread", 1, EAGAIN);
 	s = actor_held(&a, do_submit, NULL, &t, "load", "evc__crowd_call", 1);
 	seam_release(h);
 	UNTIL(pool_info().n_live == 0 && pool_info().n_queued == 0);
@@ -178,7 +178,7 @@ START_TEST(a_wait_for_room_is_no_wait_for_a_thread)
 	struct thing t;
 
 	begin(1, 0);
-	seam_fail_all("thread_create", "create", 1, EAGAIN);
+	seam_fail_all("thread_create", "create_thread", 1, EAGAIN);
 	actor_begin(&a, do_submit_wait, NULL, &t);
 	ck_assert_int_eq(actor_end(&a), -EVC_RESOURCE_EXHAUSTED);
 	ck_assert_uint_eq(pool_info().n_queued, 0);
@@ -357,7 +357,8 @@ START_TEST(a_watch_by_a_handle_keeps_the_loop)
 
 	there_begin();
 	OK(evc_queue_new(there.c, NULL, 1, NULL, &there.q));
-	h = actor_held(&a, watch_there, there.c, NULL, "alloc", "make", 1);
+	h = actor_held(&a, watch_there, there.c, NULL, "alloc", "make",
+		       1);
 	actor_begin(&goes, there_goes, there.c, NULL);
 	UNTIL(atomic_load(&goes.tid) != 0);
 	until_asleep(atomic_load(&goes.tid));

@@ -69,8 +69,9 @@ attach_and_detach(evc_coord *c, void *arg)
 START_TEST(a_detach_waits_for_a_post_in_the_middle)
 {
 	static const struct place places[] = {
-		{"xchg", "post", 1}, {"load", "count_in", 1}, {"cas", "push", 1},
-		{"add", "push", 1},  {"cas", "push", 2},
+		{ "xchg", "accept_post", 1 }, { "load", "count_in", 1 },
+		{ "cas", "push_message", 1 }, { "add", "push_message", 1 },
+		{ "cas", "push_message", 2 },
 	};
 	size_t i;
 
@@ -152,7 +153,7 @@ START_TEST(a_join_waits_for_a_post_that_is_counted)
 
 	OK(evc_reactor_attach(c, "loop", loop, &r));
 	n.loop = evc_loop_of(r);
-	h = seam_hold("cas", "push", 1);
+	h = seam_hold("cas", "push_message", 1);
 	actor_begin(&poster, do_post, c, &n);
 	HELD(h);
 	OK(evc_request_stop(c, 0, NULL));
@@ -184,7 +185,7 @@ START_TEST(a_post_behind_one_in_the_middle_is_not_lost)
 
 	a.loop = b.loop = evc_loop_of(evc_home(c));
 	/* It stands in the chain; the loop has not been told. */
-	h = seam_hold("cas", "push", 2);
+	h = seam_hold("cas", "push_message", 2);
 	actor_begin(&first, do_post, c, &a);
 	HELD(h);
 	OK(do_post(c, &b));
@@ -233,7 +234,7 @@ nest(evc_reactor *r, evc_status why, void *arg)
 {
 	struct nester *x = arg;
 	struct actor other;
-	int h = seam_hold("cas", "push", 2);
+	int h = seam_hold("cas", "push_message", 2);
 
 	(void)r;
 	(void)why;
@@ -277,8 +278,10 @@ END_TEST
 START_TEST(a_post_while_its_loop_serves_is_served)
 {
 	static const struct place places[] = {
-		{ "xchg", "collect", 1 },  { "lock", "evc__inboxes_serve", 1 },
-		{ "xchg", "take", 1 },     { "store", "deliver", 1 },
+		{ "xchg", "collect_inboxes", 1 },
+		{ "lock", "evc__inboxes_serve", 1 },
+		{ "xchg", "take_chain", 1 },
+		{ "store", "deliver_message", 1 },
 		{ "sub", "count_out", 1 },
 	};
 	size_t i;

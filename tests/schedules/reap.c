@@ -100,7 +100,7 @@ START_TEST(reaping_while_an_equal_pthread_t_is_registered)
 	c = new_coord(NULL);
 	old.t = spawn(&g1);
 	OK(do_register(c, &old));
-	h = seam_hold("lock", "reap", 1);
+	h = seam_hold("lock", "reap_member", 1);
 	actor_begin(&reaper, do_join, c, &v);
 	let_go(&g1);
 	HELD(h);
@@ -127,8 +127,8 @@ END_TEST
 START_TEST(reaping_is_done_by_one_of_two_joins)
 {
 	static const struct place places[] = {
-		{"thread_join", "reap", 1},
-		{"lock", "reap", 1},
+		{ "thread_join", "reap_pthread", 1 },
+		{ "lock", "reap_member", 1 },
 	};
 	struct actor a, b;
 	int n = t_count_threads(), h;
@@ -335,7 +335,7 @@ hangs_until(void *arg)
 START_TEST(reaping_is_done_of_a_helper_that_was_relieved)
 {
 	int made = seam_hold("thread_create", "evc__helper_lead", INT_MAX);
-	int joined = seam_hold("add", "reap", INT_MAX);
+	int joined = seam_hold("add", "join_relieved", INT_MAX);
 	evc_coord *c = new_coord(NULL);
 	atomic_int go = 0;
 	struct joiner j;

@@ -25,7 +25,7 @@ START_TEST(word_takes_an_error_though_the_stop_stands_already)
 	struct actor a;
 	int h;
 
-	h = seam_hold("cas", "record", 1);
+	h = seam_hold("cas", "record_request", 1);
 	actor_begin(&a, do_request, c, &late);
 	HELD(h);
 	OK(evc_request_stop(c, 0, "clean"));
@@ -50,7 +50,7 @@ START_TEST(word_keeps_the_first_of_two_errors)
 	struct actor a;
 	int h;
 
-	h = seam_hold("cas", "record", 1);
+	h = seam_hold("cas", "record_request", 1);
 	actor_begin(&a, do_request, c, &late);
 	HELD(h);
 	OK(evc_request_stop(c, EVC_NOT_FOUND, "first"));
@@ -90,7 +90,7 @@ START_TEST(word_decides_whether_cancelled_was_an_error)
 	int h;
 
 	atomic_store(&lines, 0);
-	h = seam_hold("cas", "record", 1);
+	h = seam_hold("cas", "record_request", 1);
 	actor_begin(&a, do_request, c, &obeyed);
 	HELD(h);
 	OK(evc_request_stop(c, 0, "stop"));
@@ -115,10 +115,10 @@ END_TEST
 START_TEST(slots_are_left_for_the_first_error)
 {
 	static const struct place places[] = {
-		{"cas", "claim", 1},
-		{"clock", "evc__now", 1},
-		{"store", "evc__slot_publish", 1},
-		{"cas", "record", 1},
+		{ "cas", "claim_slot", 1 },
+		{ "clock", "evc__now", 1 },
+		{ "store", "evc__slot_publish", 1 },
+		{ "cas", "record_request", 1 },
 	};
 	struct ask clean = {0, "clean"};
 	struct actor a;
@@ -224,12 +224,12 @@ stall_across_clear(const struct place *p, evc_status code, bool first,
 }
 
 static const struct place steps[] = {
-	{"load", "claim", 1},              /* before the claim */
-	{"cas", "claim", 1},               /* in it */
-	{"clock", "evc__now", 1},          /* after it */
-	{"clock", "evc__slot_fill", 1},    /* while it fills */
-	{"store", "evc__slot_publish", 1}, /* before READY */
-	{"cas", "record", 1},             /* before the CAS on the word */
+	{ "load", "claim_slot", 1 },         /* before the claim */
+	{ "cas", "claim_slot", 1 },          /* in it */
+	{ "clock", "evc__now", 1 },          /* after it */
+	{ "clock", "evc__slot_fill", 1 },    /* while it fills */
+	{ "store", "evc__slot_publish", 1 }, /* before READY */
+	{ "cas", "record_request", 1 },      /* before the CAS on the word */
 };
 
 /* Fails when the stops are not compared before the CAS on the word, and when a
@@ -254,7 +254,7 @@ START_TEST(slots_of_a_clean_writer_stalled_across_clear)
 	for (i = 0; i < N_OF(steps); i++) {
 		stall_across_clear(&steps[i], 0, true, 0);
 		/* It has nothing to change in a word that is set. */
-		if (strcmp(steps[i].func, "record") != 0)
+		if (strcmp(steps[i].func, "record_request") != 0)
 			stall_across_clear(&steps[i], 0, false, 0);
 	}
 }
@@ -270,7 +270,7 @@ START_TEST(slots_of_the_new_round_survive_the_rest_of_the_clear)
 	int h;
 
 	OK(evc_request_stop(c, 0, "old"));
-	h = seam_hold("store", "clear", 2);
+	h = seam_hold("store", "clear_stop", 2);
 	actor_begin(&a, do_clear, c, NULL);
 	HELD(h);
 	OK(evc_request_stop(c, EVC_INTERNAL, "new"));
@@ -296,7 +296,7 @@ START_TEST(slots_full_of_the_old_round_are_free_for_the_new)
 	for (i = 0; i < 20; i++)
 		OK(evc_request_stop(c, i ? EVC_INTERNAL : 0, "old"));
 	ck_assert_uint_eq(count_reasons(c), 4);
-	h = seam_hold("store", "clear", 2);
+	h = seam_hold("store", "clear_stop", 2);
 	actor_begin(&a, do_clear, c, NULL);
 	HELD(h);
 	OK(evc_request_stop(c, 0, "new"));
@@ -318,7 +318,7 @@ START_TEST(slots_forget_at_the_clear_what_was_handed_back)
 	evc_reason r;
 	int h;
 
-	h = seam_hold("cas", "record", 1);
+	h = seam_hold("cas", "record_request", 1);
 	actor_begin(&a, do_request, c, &late);
 	HELD(h);
 	OK(evc_join(c, NULL, NULL));

@@ -33,9 +33,9 @@ struct place {
 /* Where an error that is not the first is counted, and then looks whether its
    round was closed. */
 static const struct place at_the_count[] MAYBE_UNUSED = {
-	{"load", "evc__error_count", 1},
-	{"cas", "evc__error_count", 1},
-	{"load", "record", 2},
+	{ "load", "evc__error_count", 1 },
+	{ "cas", "evc__error_count", 1 },
+	{ "load", "record_request", 2 },
 };
 
 static inline int

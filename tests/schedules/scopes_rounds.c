@@ -108,13 +108,13 @@ START_TEST(own_stop_before_its_word_while_the_parent_is_being_cleared_stays)
 
 	s = ready_scope(c, "scope", NULL);
 	OK(evc_request_stop(c, 0, "stop"));
-	swaps = seam_hold("cas", "clear", 3); /* the scope's second */
+	swaps = seam_hold("cas", "clear_stop", 3); /* the scope's second */
 	actor_begin(&a, do_clear, c, NULL);
 	HELD(swaps);
-	asks = seam_hold("cas", "record", 1);
+	asks = seam_hold("cas", "record_request", 1);
 	actor_begin(&b, do_request, s, &own_stop);
 	HELD(asks);
-	swapped = seam_hold("store", "clear", 1);
+	swapped = seam_hold("store", "clear_stop", 1);
 	seam_release(swaps);
 	HELD(swapped);
 	seam_release(asks);
@@ -170,9 +170,9 @@ do_clear_and_ask(evc_coord *c, void *arg)
 START_TEST(S5_own_stop_of_the_round_before_is_dropped)
 {
 	static const struct place places[] = {
-		{"cas", "claim", 1},
-		{"store", "evc__slot_publish", 1},
-		{"cas", "record", 1},
+		{ "cas", "claim_slot", 1 },
+		{ "store", "evc__slot_publish", 1 },
+		{ "cas", "record_request", 1 },
 	};
 	struct actor a;
 	size_t i;
@@ -385,7 +385,7 @@ START_TEST(clear_of_a_scope_that_was_cleared_with_the_parent)
 
 	s = ready_scope(c, "scope", NULL);
 	OK(evc_request_stop(c, 0, "stop"));
-	swaps = seam_hold("cas", "clear", 4); /* the scope's are 2 and 3 */
+	swaps = seam_hold("cas", "clear_stop", 4); /* the scope's are 2 and 3 */
 	actor_begin(&a, do_clear, c, NULL);
 	HELD(swaps);
 	asks = seam_hold("and", "evc__scope_follow", 1);

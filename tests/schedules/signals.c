@@ -88,7 +88,7 @@ START_TEST(grace_is_cut_by_a_second_signal_that_overtakes_the_first)
 
 	OK(evc_hold_begin(c, "hold", NULL, &id));
 	join_begin(&j, c, INFINITY, 0);
-	h = seam_hold("cas", "record", 1);
+	h = seam_hold("cas", "record_request", 1);
 	actor_begin(&a, do_raise, c, &the_signal);
 	HELD(h);
 	actor_begin(&b, do_raise, c, &the_signal);
@@ -159,12 +159,12 @@ END_TEST
 /* ---- the handler against those who take the signals back ---- */
 
 static const struct place handling[] = {
-	{"load", "on_signal", 1}, /* before it knows whose signal it is */
-	{"cas", "count_signal", 1},
-	{"load", "record", 1},
-	{"cas", "record", 1},
-	{"load", "next_of_kind", 1}, /* before it tells a loop */
-	{"store", "leave_level", 1},
+	{ "load", "on_signal", 1 }, /* before it knows whose signal it is */
+	{ "cas", "count_signal", 1 },
+	{ "load", "record_request", 1 },
+	{ "cas", "record_request", 1 },
+	{ "load", "next_of_kind", 1 }, /* before it tells a loop */
+	{ "store", "leave_level", 1 },
 };
 
 static atomic_int others;

@@ -170,7 +170,7 @@ START_TEST(ring_reader_overtaken_in_a_slot)
 
 		OK(evc_trace_start(c, 1));
 		evc_request_stop(c, 100, "old");
-		h = seam_hold("load", "get", nth);
+		h = seam_hold("load", "get_event", nth);
 		OK(pthread_create(&t, NULL, read_it, c));
 		HELD(h);
 		evc_request_stop(c, 101, "new");

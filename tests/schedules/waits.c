@@ -66,8 +66,8 @@ static const struct window {
 	{ BY_UNTIL, { "unlock", "wait_true", 1 }, false },
 	{ BY_UNTIL, { "load", "evc__alarm_sleep", 1 }, false },
 	{ BY_UNTIL, { "futex_wait", "evc__alarm_sleep", 1 }, false },
-	{ BY_CALL, { "lock", "enlist", 1 }, false },
-	{ BY_CALL, { "thread_create", "create", 1 }, false },
+	{ BY_CALL, { "lock", "enlist_caller", 1 }, false },
+	{ BY_CALL, { "thread_create", "create_thread", 1 }, false },
 	{ BY_CALL, { "load", "wait_finished", 1 }, false },
 	{ BY_CALL, { "futex_wait", "evc__alarm_sleep", 1 }, false },
 };
@@ -142,10 +142,10 @@ END_TEST
 START_TEST(a_free_of_one_that_is_not_counted_yet)
 {
 	static const struct window uncounted[] = {
-		{BY_SLEEP, {"add", "evc__wait_for_stop", 1}, false},
-		{BY_WAIT_FD, {"add", "wait_counted", 1}, false},
-		{BY_POLL, {"add", "wait_counted", 1}, false},
-		{BY_CALL, {"lock", "enlist", 1}, false},
+		{ BY_SLEEP, { "add", "evc__wait_for_stop", 1 }, false },
+		{ BY_WAIT_FD, { "add", "wait_counted", 1 }, false },
+		{ BY_POLL, { "add", "wait_counted", 1 }, false },
+		{ BY_CALL, { "lock", "enlist_caller", 1 }, false },
 	};
 	struct actor a, f;
 	struct wait w;
@@ -462,7 +462,7 @@ START_TEST(a_call_whose_function_has_ended_and_did_not_say_so)
 	evc_coord *c = new_coord(NULL);
 	struct actor a;
 
-	h = seam_hold("or", "hand_over", 1);
+	h = seam_hold("or", "finish_call", 1);
 	actor_begin(&a, do_call, c, &k);
 	HELD(h);
 	OK(evc_request_stop(c, 0, "stop"));
@@ -488,7 +488,7 @@ START_TEST(a_call_whose_function_ends_while_the_caller_is_leaving)
 				   .result = 77};
 		evc_coord *c = new_coord(NULL);
 
-		ends = seam_hold("or", "hand_over", 1);
+		ends = seam_hold("or", "finish_call", 1);
 		leaves = seam_hold("or", "run_call", 1);
 		actor_begin(&a, do_call, c, &k);
 		HELD(ends);
@@ -526,7 +526,7 @@ START_TEST(a_call_whose_function_ends_before_the_caller_sleeps)
 		evc_coord *c = new_coord(NULL);
 
 		/* Else it might be too fast for the caller to come there. */
-		ends = seam_hold("or", "hand_over", 1);
+		ends = seam_hold("or", "finish_call", 1);
 		h = hold_at(&places[i]);
 		actor_begin(&a, do_call, c, &k);
 		HELD(h);
@@ -550,7 +550,7 @@ START_TEST(a_call_whose_thread_stands_before_its_wake)
 	struct actor a;
 	int h;
 
-	h = seam_hold("futex_wake", "hand_over", 1);
+	h = seam_hold("futex_wake", "finish_call", 1);
 	actor_begin(&a, do_call, c, &k);
 	HELD(h);
 	/* It ends the sleep of the caller, and comes too late for more. */

@@ -309,7 +309,7 @@ START_TEST(walk_of_a_request_while_a_loop_is_being_attached)
 		{ "load", "find_free", 3 },
 		{ "store", "evc__notify_set_add",
 		  2 }, /* the first: on its bell */
-		{ "load", "enlist", 1 },
+		{ "load", "enlist_reactor", 1 },
 	};
 	struct actor a;
 	size_t i;

@@ -287,7 +287,7 @@ says_why(bool by_scope, const char *op, const char *func)
 
 START_TEST(who_looks_at_a_stop_sees_why)
 {
-	says_why(false, NULL, "record");
+	says_why(false, NULL, "record_request");
 	says_why(false, "lock", "told");
 	says_why(true, "lock", "claim_asked");
 	says_why(true, "lock", "told");

@@ -160,7 +160,7 @@ serve_all(struct evc__helper *h, uint32_t number)
    empty, or has a new member, with a pidfd that is not readable while its
    thread or process runs. */
 static void
-vanished(struct evc__helper *h, _Atomic(void *) *place)
+serve_pidfd(struct evc__helper *h, _Atomic(void *) *place)
 {
 	struct evc__member *m;
 	evc_coord *c;
@@ -200,7 +200,7 @@ sleep_once(struct evc__helper *h, uint32_t seq, uint64_t ns)
 		if (ev[i].data.ptr == NULL)
 			sync_fd_drain(sync_load(&h->event));
 		else
-			vanished(h, ev[i].data.ptr);
+			serve_pidfd(h, ev[i].data.ptr);
 }
 
 static void *
@@ -263,7 +263,7 @@ free_element(struct evc__helper *h)
 
 /* Tree's lock held: join threads that were relieved and have ended. */
 static void
-reap(struct evc__helper *h)
+join_relieved(struct evc__helper *h)
 {
 	unsigned i;
 
@@ -336,7 +336,7 @@ evc__helper_join(struct evc__helper *h)
 
 /* Has the leader been inside the same client for too long? */
 static bool
-overdue(const struct evc__tree *tree)
+leader_overdue(const struct evc__tree *tree)
 {
 	uint64_t since = sync_load_sc(&tree->serving_ns);
 
@@ -348,12 +348,12 @@ evc__helper_relieve(evc_coord *c)
 {
 	struct evc__tree *tree = c->tree;
 
-	if ((!overdue(tree) && sync_load(&tree->n_ended) == 0) ||
+	if ((!leader_overdue(tree) && sync_load(&tree->n_ended) == 0) ||
 	    evc__helper_is_self(c))
 		return;
 	sync_lock(&tree->lock);
-	reap(tree->helper);
-	if (overdue(tree) && evc__helper_lead(tree->helper))
+	join_relieved(tree->helper);
+	if (leader_overdue(tree) && evc__helper_lead(tree->helper))
 		sync_store_sc(&tree->serving_ns, 0);
 	sync_unlock(&tree->lock);
 }

@@ -55,7 +55,7 @@ sleep_through(struct evc__join *j)
 }
 
 static evc_status
-join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
+run_join(evc_coord *c, const evc_join_opts *o, evc_verdict *ret_verdict)
 {
 	struct evc__join j = { .reap_ns = BACKOFF_MOST_NS };
 	evc_reactor *want = o != NULL ? o->reactor : NULL;
@@ -88,5 +88,5 @@ evc_join(evc_coord *c, const evc_join_opts *opts, evc_verdict *ret_verdict)
 	struct evc__stay in LEAVING(evc__stay_end) = { .c = NULL };
 	evc_status st = evc__stay_begin(&in, c, __func__);
 
-	return st < 0 ? st : join(c, opts, ret_verdict);
+	return st < 0 ? st : run_join(c, opts, ret_verdict);
 }

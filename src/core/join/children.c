@@ -19,17 +19,17 @@
    leave runners out. */
 enum mode { RUNG, PROBE, FORCE, THREADS };
 
-static bool attend(evc_coord *c, enum mode mode, uint64_t reap_ns);
+static bool attend_below(evc_coord *c, enum mode mode, uint64_t reap_ns);
 
 /* Lock of s held, given up meanwhile: the work of a mode in s and below. */
 static bool
-visit(evc_coord *s, enum mode mode, uint64_t reap_ns)
+visit_scope(evc_coord *s, enum mode mode, uint64_t reap_ns)
 {
 	while (evc__members_reap(s, reap_ns))
 		;
 	if (mode != RUNG)
 		evc__members_probe(s);
-	return attend(s, mode, reap_ns);
+	return attend_below(s, mode, reap_ns);
 }
 
 /* Each loop asks its own runners. */
@@ -72,7 +72,7 @@ mark_scopes(evc_coord *c)
 /* Lock of c held, given up meanwhile: visit the scopes below c.  true: the lock
    was given up; in mode FORCE: force was used. */
 static bool
-attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
+attend_below(evc_coord *c, enum mode mode, uint64_t reap_ns)
 {
 	struct notify_cursor at = { NULL, 0 };
 	bool any = attend_runners(c, mode);
@@ -90,7 +90,7 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 			continue;
 		sync_unlock(&c->lock);
 		sync_lock(&s->lock);
-		any |= visit(s, mode, reap_ns) || mode != FORCE;
+		any |= visit_scope(s, mode, reap_ns) || mode != FORCE;
 		sync_unlock(&s->lock);
 		evc__refgate_leave(&s->life.gate);
 		sync_lock(&c->lock);
@@ -105,14 +105,14 @@ attend(evc_coord *c, enum mode mode, uint64_t reap_ns)
 bool
 evc__children_attend(evc_coord *c, uint64_t reap_ns)
 {
-	return attend(c, RUNG, reap_ns);
+	return attend_below(c, RUNG, reap_ns);
 }
 
 bool
 evc__probe_all(evc_coord *c)
 {
 	evc__members_probe(c);
-	return attend(c, PROBE, 0);
+	return attend_below(c, PROBE, 0);
 }
 
 /* How long evc__members_refresh waits for a thread that has rung, until the
@@ -131,13 +131,13 @@ evc__bury_threads(evc_coord *c, uint64_t reap_ns)
 {
 	evc__members_reap(c, reap_ns);
 	evc__members_probe(c);
-	attend(c, THREADS, 0);
+	attend_below(c, THREADS, 0);
 }
 
 bool
 evc__force_all(evc_coord *c)
 {
-	return attend(c, FORCE, 0);
+	return attend_below(c, FORCE, 0);
 }
 
 void

@@ -211,8 +211,8 @@ struct names {
 };
 
 static void
-add_name(struct names *a, const char *prefix, const char *name,
-	 const char *suffix, unsigned many)
+add_alive(struct names *a, const char *prefix, const char *name,
+	  const char *suffix, unsigned many)
 {
 	char one_name[224];
 	struct text o = evc__lines_in(one_name, sizeof one_name);
@@ -253,7 +253,7 @@ add_posts(struct names *a, const evc_reactor *r)
 		return;
 	evc__text_int(&t, n);
 	evc__text_add(&t, n == 1 ? " post on " : " posts on ");
-	add_name(a, what, r->name, silent_note(a, r), n);
+	add_alive(a, what, r->name, silent_note(a, r), n);
 }
 
 static void
@@ -275,8 +275,8 @@ add_tasks(struct names *a, const evc_reactor *r)
 		evc__text_add(&t, k != NULL && k->name != NULL ? k->name
 							       : "of others");
 		evc__text_add(&t, " on ");
-		add_name(a, what, r->name,
-			 wrong[0] != '\0' ? wrong : silent_note(a, r), n);
+		add_alive(a, what, r->name,
+			  wrong[0] != '\0' ? wrong : silent_note(a, r), n);
 	}
 }
 
@@ -286,12 +286,12 @@ struct looper_names {
 };
 
 static void
-add_looper(const struct evc__looper_view *v, void *arg)
+add_alive_looper(const struct evc__looper_view *v, void *arg)
 {
 	struct looper_names *n = arg;
 
 	if (v->alive)
-		add_name(n->a, "", v->name, silent_note(n->a, n->r), 1);
+		add_alive(n->a, "", v->name, silent_note(n->a, n->r), 1);
 }
 
 static void
@@ -305,13 +305,13 @@ add_own(struct names *a, evc_coord *c)
 		struct evc__member *m = LIST_OF(n, struct evc__member, node);
 
 		if (keeps_waiting(a->l->top, m, a->l->self))
-			add_name(a, "", m->name, "", 1);
+			add_alive(a, "", m->name, "", 1);
 	}
 	if (c->life.held)
-		add_name(a, "", "set-up not finished", "", 1);
+		add_alive(a, "", "set-up not finished", "", 1);
 	if (c->wake.n_echoes > 0)
-		add_name(a, "", "unblock of a member that has ended", "",
-			 c->wake.n_echoes);
+		add_alive(a, "", "unblock of a member that has ended", "",
+			  c->wake.n_echoes);
 	LIST_EACH(n, tmp, &c->loop.reactors)
 	{
 		evc_reactor *r = LIST_OF(n, evc_reactor, node);
@@ -320,7 +320,7 @@ add_own(struct names *a, evc_coord *c)
 		add_tasks(a, r);
 		add_posts(a, r);
 		if (r->n_loopers > 0)
-			r->looper_ops->each(r, add_looper, &l);
+			r->looper_ops->each(r, add_alive_looper, &l);
 	}
 	if (a->l->hooks)
 		LIST_EACH(n, tmp, &c->loop.hooks)
@@ -328,11 +328,11 @@ add_own(struct names *a, evc_coord *c)
 			const struct evc__hook *h = HOOK_OF(n);
 
 			if (hook_keeps_waiting(c, h, a->l->not_of))
-				add_name(a, "hook ", h->m.name,
-					 h->reactor != NULL
-						 ? silent_note(a, h->reactor)
-						 : "",
-					 1);
+				add_alive(a, "hook ", h->m.name,
+					  h->reactor != NULL
+						  ? silent_note(a, h->reactor)
+						  : "",
+					  1);
 		}
 }
 
@@ -360,7 +360,7 @@ add_below(struct names *a, evc_coord *c)
 		evc__text_add(&t, "/");
 		add_own(a, s);
 		if (a->l->hooks && evc__scope_join_due(s, abs(a->l->not_of)))
-			add_name(a, "", "ended", "", 1);
+			add_alive(a, "", "ended", "", 1);
 		add_below(a, s);
 		a->path[len] = '\0';
 		sync_unlock(&s->lock);

@@ -57,7 +57,7 @@ evc__deadline(const struct evc__view *v)
 
 /* A drain becomes a stop when no member is left that finishes work. */
 static bool
-drained(const struct evc__view *v)
+drain_over(const struct evc__view *v)
 {
 	return v->drain != 0 && v->stop == 0 &&
 	       (v->foreground == 0 || v->now >= v->drain);
@@ -72,7 +72,7 @@ evc__decide(const struct evc__view *v, struct evc__backoff *b)
 	   joined. */
 	bool held = v->until_stop && v->stop == 0;
 
-	if (drained(v)) {
+	if (drain_over(v)) {
 		d.next = EVC__ASK;
 		return d;
 	}

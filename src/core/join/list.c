@@ -125,7 +125,7 @@ evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 
 /* Give j its verdict. */
 static void
-answer(struct evc__join *j, const evc_verdict *v)
+answer_join(struct evc__join *j, const evc_verdict *v)
 {
 	evc_coord *c = j->c;
 
@@ -199,7 +199,7 @@ close_round(struct evc__join *j, uint64_t w)
 		struct evc__join *other = LIST_OF(n, struct evc__join, node);
 
 		if (!other->answered && !other->internal)
-			answer(other, &c->join.verdict);
+			answer_join(other, &c->join.verdict);
 	}
 	evc__ring(c);
 	return true;
@@ -306,7 +306,7 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	   a stop now, so the scope join ends. */
 	if (j->internal && v.stop != 0 && !evc__scope_join_tells(c)) {
 		evc__verdict_fill(j, w, &verdict, 0);
-		answer(j, &verdict);
+		answer_join(j, &verdict);
 		return true;
 	}
 	if (v.stop != 0 && evc__join_tell_in_time(j, &v, &phase_ns))
@@ -344,7 +344,7 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 		if (view_of(j, w).alive > 0)
 			return true;
 		evc__verdict_fill(j, w, &verdict, 0);
-		answer(j, &verdict);
+		answer_join(j, &verdict);
 		return true;
 	case EVC__LATE:
 		if (evc__join_put_off(j, &v))
@@ -355,7 +355,7 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 			c->join.spent_ns = v.now;
 		evc__verdict_fill(j, w, &verdict, v.alive);
 		count_stragglers(j, &verdict);
-		answer(j, &verdict);
+		answer_join(j, &verdict);
 		return true;
 	}
 	return false;
@@ -387,7 +387,7 @@ evc__join_look(struct evc__join *j, uint64_t *ret_wait_ns)
 			/* Another join has closed the round. */
 			if (w & WORD_FLAG)
 				evc__dormant_drop(c);
-			answer(j, &c->join.verdict);
+			answer_join(j, &c->join.verdict);
 		} else if (!look_at_members(j, &last_probe, ret_wait_ns))
 			return false;
 	}

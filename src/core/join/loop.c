@@ -33,7 +33,7 @@ on_timer(struct ev_loop *loop, ev_timer *t, int revents)
 }
 
 static void
-arm(struct evc__join *j, uint64_t wait_ns)
+arm_timer(struct evc__join *j, uint64_t wait_ns)
 {
 	struct ev_loop *loop = j->reactor->loop;
 	double wait = wait_ns == SYNC_FOREVER ? FAR : (double)wait_ns / 1e9;
@@ -85,7 +85,7 @@ SHUT_VOID(call, (evc_join_fn *fn, evc_coord *c, const evc_verdict *v,
    callback.  The callback may free c, so this function does not use c
    afterwards. */
 static void
-deliver(struct evc__join *j)
+deliver_verdict(struct evc__join *j)
 {
 	evc_coord *c = j->c;
 	evc_join_fn *fn = j->fn;
@@ -130,10 +130,10 @@ again:
 		j->looking = false;
 		tmp = n->next;
 		if (!answered)
-			arm(j, wait_ns);
+			arm_timer(j, wait_ns);
 		else if (j->fn != NULL) {
 			internal = j->internal;
-			deliver(j);
+			deliver_verdict(j);
 			if (f->gone)
 				return false;
 			if (internal)
@@ -172,7 +172,7 @@ evc__joins_cancel(evc_reactor *r, struct ev_loop *loop,
 			j->answered = true;
 		}
 		internal = j->internal;
-		deliver(j);
+		deliver_verdict(j);
 		if (internal && !f->gone)
 			evc__scope_join_called(c);
 	}

@@ -128,7 +128,7 @@ tell_phase(evc_coord *c, int phase, uint32_t stop)
 /* Lock held: tell the phases of c that have their turn.  Returns how long the
    next phase has to wait. */
 static uint64_t
-drive(evc_coord *c)
+drive_phases(evc_coord *c)
 {
 	uint64_t w = sync_load_sc(&c->word), wait;
 	uint32_t stop = WORD_STOP_NUMBER(w);
@@ -174,7 +174,7 @@ evc__phases_drive(evc_coord *c)
 
 	if (!sync_load_sc(&c->tree->phased))
 		return SYNC_FOREVER;
-	wait = drive(c);
+	wait = drive_phases(c);
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 

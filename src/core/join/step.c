@@ -53,7 +53,7 @@ step_of(evc_coord *c)
 /* Lock held.  yes: the descriptor hears every ring from now on; no: only a
    stop. */
 static void
-hear(evc_coord *c, struct evc__step *s, bool yes)
+hear_rings(evc_coord *c, struct evc__step *s, bool yes)
 {
 	uint32_t change = yes ? 1 : (uint32_t)-1;
 
@@ -93,7 +93,7 @@ evc_join_fd(evc_coord *c)
 
 /* Claim the step for this thread; *ret_begin: the join has to begin. */
 static evc_status
-claim(evc_coord *c, struct evc__step **ret, bool *ret_begin)
+claim_step(evc_coord *c, struct evc__step **ret, bool *ret_begin)
 {
 	evc_status st = 0;
 	struct evc__step *s;
@@ -121,7 +121,7 @@ begin_step(evc_coord *c, struct evc__step *s, const evc_join_opts *o)
 	memset(&s->j, 0, sizeof s->j);
 	s->j.stepped = true;
 	sync_lock(&c->lock);
-	hear(c, s, true);
+	hear_rings(c, s, true);
 	s->active = true;
 	sync_unlock(&c->lock);
 	evc__join_begin(&s->j, c, o);
@@ -143,7 +143,7 @@ look_at_step(evc_coord *c, struct evc__step *s, double *ret_wait,
 	answered = evc__join_look(&s->j, &wait_ns);
 	if (answered) {
 		evc__join_end(&s->j);
-		hear(c, s, false);
+		hear_rings(c, s, false);
 		s->active = false;
 	}
 	sync_unlock(&c->lock);
@@ -159,12 +159,12 @@ look_at_step(evc_coord *c, struct evc__step *s, double *ret_wait,
 }
 
 static evc_status
-step(evc_coord *c, const evc_join_opts *o, double *ret_wait,
-     evc_verdict *ret_verdict)
+take_step(evc_coord *c, const evc_join_opts *o, double *ret_wait,
+	  evc_verdict *ret_verdict)
 {
 	struct evc__step *s;
 	bool fresh = false;
-	evc_status st = claim(c, &s, &fresh);
+	evc_status st = claim_step(c, &s, &fresh);
 
 	if (st < 0)
 		return st;
@@ -195,7 +195,7 @@ evc_join_step(evc_coord *c, const evc_join_opts *opts, double *ret_wait,
 	if (st < 0)
 		return st;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	st = step(c, opts, ret_wait, ret_verdict);
+	st = take_step(c, opts, ret_wait, ret_verdict);
 	evc__refgate_leave(&c->life.gate);
 	pthread_setcancelstate(old, NULL);
 	return st;

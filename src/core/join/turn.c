@@ -48,7 +48,7 @@ same_stop(const evc_coord *c, uint64_t w)
 }
 
 static bool
-turn(evc_reactor *r)
+run_turn(evc_reactor *r)
 {
 	struct evc__frame f = { r->frames, false };
 	evc_coord *c = r->c;
@@ -87,7 +87,7 @@ evc__turn(evc_reactor *r)
 	bool stays;
 
 	evc__busy_begin(r, r->c, BUSY_TURN, NULL, &busy);
-	stays = turn(r);
+	stays = run_turn(r);
 	evc__busy_end(&busy);
 	return stays;
 }

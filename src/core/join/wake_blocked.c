@@ -133,7 +133,7 @@ kicks_work(evc_coord *c)
 }
 
 static void
-kick(struct evc__waker *k, uint32_t stop, uint64_t now)
+kick_thread(struct evc__waker *k, uint32_t stop, uint64_t now)
 {
 	uint64_t until = busy_until(k, now);
 
@@ -188,7 +188,7 @@ serve_waker(struct evc__waker *k, const struct steps *g)
 		return k->due - g->now;
 	evc__step_reached(c, k->fn != NULL ? STEP_HOOKS : STEP_KICKS);
 	if (k->fn == NULL) {
-		kick(k, g->stop, g->now);
+		kick_thread(k, g->stop, g->now);
 		return k->due - g->now;
 	}
 	next_step(k, g->now);

@@ -165,7 +165,7 @@ leave_loops(evc_coord *c)
 
 /* Lock held: make the helper the owner; all steps that can fail are here. */
 static evc_status
-hand_over(evc_coord *c)
+give_to_helper(evc_coord *c)
 {
 	const char *why = why_not(c);
 	struct evc__helper_job *o;
@@ -204,7 +204,7 @@ evc_abandon(evc_coord *c)
 	if (evc_should_stop(c) && evc_free(c) == 0)
 		return 0;
 	sync_lock(&c->lock);
-	st = hand_over(c);
+	st = give_to_helper(c);
 	sync_unlock(&c->lock);
 	if (st < 0)
 		return st;

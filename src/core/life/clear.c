@@ -17,7 +17,7 @@
 
 #include "base/text.h"
 
-static evc_status clear(evc_coord *c, bool from_above);
+static evc_status clear_stop(evc_coord *c, bool from_above);
 
 /* Lock held: is a join in progress without an answer? */
 static bool
@@ -97,7 +97,7 @@ clear_scopes(evc_coord *c)
 		if (w & WORD_FLAG) {
 			if (sync_load_sc(&s->stop.own_stop) !=
 			    WORD_STOP_NUMBER(w))
-				st = clear(s, true);
+				st = clear_stop(s, true);
 		} else if ((w & WORD_DRAIN) &&
 			   sync_load_sc(&s->join.drain_end) == 0) {
 			sync_and(&s->word, ~WORD_DRAIN);
@@ -134,7 +134,7 @@ check_alive(evc_coord *c)
 
 /* Lock held: clear c; from_above: as a scope, for a clear of the parent. */
 static evc_status
-clear(evc_coord *c, bool from_above)
+clear_stop(evc_coord *c, bool from_above)
 {
 	uint64_t w, next;
 	evc_status st;
@@ -231,7 +231,7 @@ evc_clear_stop(evc_coord *c)
 	/* Members that have ended but were not joined yet do not count as
 	   alive. */
 	evc__members_refresh(c);
-	st = clear(c, false);
+	st = clear_stop(c, false);
 	sync_unlock(&c->lock);
 	evc__refgate_leave(&c->life.gate);
 	return st;

@@ -96,7 +96,7 @@ configure_clean(evc_coord *c, const evc_config *k)
 }
 
 static void
-configure(evc_coord *c, const evc_config *k)
+configure_coord(evc_coord *c, const evc_config *k)
 {
 	const evc_coord *p = c->parent;
 
@@ -155,9 +155,9 @@ static const struct evc__upper upper = {
 };
 
 static bool
-build(evc_coord *c, const evc_config *k)
+build_coord(evc_coord *c, const evc_config *k)
 {
-	configure(c, k);
+	configure_coord(c, k);
 	c->life.fork_generation = sync_load(&evc__fork_generation);
 	sync_store(&c->stop.fd, -1);
 	sync_lock_init(&c->lock);
@@ -209,7 +209,7 @@ evc__coord_make(const evc_config *k, const char *func, evc_coord *parent,
 	}
 	evc__inherit_watch();
 	c->parent = parent;
-	if (!build(c, k)) {
+	if (!build_coord(c, k)) {
 		evc__coord_destroy(c);
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				   func);

@@ -18,7 +18,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void
-inherited(void)
+forget_parent(void)
 {
 	evc__busy_inherited();
 	evc__helper_jobs_inherited();
@@ -27,13 +27,13 @@ inherited(void)
 }
 
 static void
-watch(void)
+watch_forks(void)
 {
-	evc__fork_also(inherited);
+	evc__fork_also(forget_parent);
 }
 
 void
 evc__inherit_watch(void)
 {
-	pthread_once(&once, watch);
+	pthread_once(&once, watch_forks);
 }

@@ -21,7 +21,7 @@
 /* Enter the parent's register.  The scope counts as alive, because it is held.
    A stop or drain of the parent reaches the scope at once. */
 static evc_status
-enrol(evc_coord *s)
+enrol_scope(evc_coord *s)
 {
 	evc_coord *p = s->parent;
 	uint64_t w;
@@ -129,7 +129,7 @@ settle_in(evc_coord *s, const evc_scope_opts *o)
 	if (st == 0 && o->ended != NULL)
 		st = evc__scope_join_for(s, o->ended, o->arg);
 	if (st == 0)
-		st = enrol(s);
+		st = enrol_scope(s);
 	return st;
 }
 

@@ -125,7 +125,7 @@ log_errors(evc_coord *c)
 
 /* The number of the present stop, or 0. */
 static uint32_t
-present(uint64_t w)
+present_stop(uint64_t w)
 {
 	return w & WORD_FLAG ? WORD_STOP_NUMBER(w) : 0;
 }
@@ -165,14 +165,14 @@ log_begin(evc_coord *c)
 	evc_reason r;
 	uint64_t w;
 
-	n = present(sync_load(&c->word));
+	n = present_stop(sync_load(&c->word));
 	last = sync_load(&c->log.begun);
 	if ((n == 0 || n == last) &&
 	    (n == last || last == sync_load(&c->log.over)))
 		return;
 	sync_lock(&c->lock);
 	w = sync_load(&c->word);
-	n = present(w);
+	n = present_stop(w);
 	last = sync_load(&c->log.begun);
 	cleared = n != last && last != sync_load(&c->log.over);
 	begun = n != 0 && n != last;
@@ -196,7 +196,7 @@ log_begin(evc_coord *c)
 bool
 evc__log_over_due(evc_coord *c, uint64_t w)
 {
-	uint32_t n = present(w);
+	uint32_t n = present_stop(w);
 
 	if (n == 0 || n != sync_load(&c->log.begun) ||
 	    n == sync_load(&c->log.over))
@@ -225,8 +225,8 @@ log_closed(evc_coord *c)
 	evc_verdict v;
 	bool over;
 
-	if (present(w) == 0 || present(w) == sync_load(&c->log.over) ||
-	    !(w & WORD_JOINED))
+	if (present_stop(w) == 0 ||
+	    present_stop(w) == sync_load(&c->log.over) || !(w & WORD_JOINED))
 		return;
 	sync_lock(&c->lock);
 	w = sync_load(&c->word);
@@ -290,7 +290,7 @@ evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 	if (c->log.fn == NULL || v->n_stragglers == 0)
 		return;
 	evc__text_fmt(&t, "%s of %s ended after %.3f s; %s",
-		      present(sync_load(&c->word)) != 0 ? "stop" : "join",
+		      present_stop(sync_load(&c->word)) != 0 ? "stop" : "join",
 		      c->name, v->took, v->error.text);
 	call_hook(c, ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, line, &v->error);
 }

@@ -73,7 +73,7 @@ reactor_new(evc_coord *c, const char *name)
    loop_waker watches the loop from now on.  All that can fail comes before the
    loop is touched. */
 static evc_status
-enlist(evc_reactor *r)
+enlist_reactor(evc_reactor *r)
 {
 	evc_coord *c = r->c;
 	const char *why = NULL;
@@ -116,7 +116,7 @@ enlist_or_free(evc_reactor *r, struct evc__loop_waker *lw, evc_reactor **ret)
 		reactor_free(r);
 		return st;
 	}
-	st = enlist(r);
+	st = enlist_reactor(r);
 	if (st < 0) {
 		evc__loop_waker_leave(r);
 		reactor_free(r);

@@ -35,7 +35,7 @@ on_probe(struct ev_loop *loop, ev_prepare *p, int revents)
 }
 
 static void
-probe(void)
+probe_ev_run(void)
 {
 	struct ev_loop *loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_SELECT |
 					   EVBACKEND_POLL);
@@ -54,7 +54,7 @@ probe(void)
 void
 evc__depth_watch(void)
 {
-	pthread_once(&once, probe);
+	pthread_once(&once, probe_ev_run);
 }
 
 unsigned

@@ -261,8 +261,8 @@ add_hook(evc_coord *c, struct evc__hook *h, const evc_member_opts *o)
 }
 
 static evc_status
-on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
-	const evc_member_opts *o, evc_id *ret_id)
+add_stop_hook(evc_coord *c, const char *name, evc_fn *fn, void *arg,
+	      const evc_member_opts *o, evc_id *ret_id)
 {
 	struct evc__hook *h;
 	evc_status st;
@@ -309,6 +309,6 @@ evc_on_stop(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	evc_status st = evc__check(c, __func__);
 
 	if (st == 0)
-		st = on_stop(c, name, fn, arg, opts, ret_id);
+		st = add_stop_hook(c, name, fn, arg, opts, ret_id);
 	return evc__refuse_setup(c, __func__, st);
 }

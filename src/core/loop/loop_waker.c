@@ -182,7 +182,7 @@ lose_loop(struct evc__loop_waker *lw, const struct evc__loop_waker_frame *f,
 
 /* ev_loop_destroy is running: all that lived on the loop has ended. */
 static void
-on_cleanup(struct ev_loop *loop, ev_cleanup *w, int revents)
+on_loop_destroy(struct ev_loop *loop, ev_cleanup *w, int revents)
 {
 	struct evc__loop_waker *lw = w->data;
 	struct evc__loop_waker_frame f = { lw->frames, false, NULL };
@@ -270,7 +270,7 @@ evc__loop_waker_start(struct evc__loop_waker *lw)
 	ev_feed_event(loop, &lw->async, EV_ASYNC);
 	ev_clear_pending(loop, &lw->async);
 	ev_clear_pending(loop, &lw->check);
-	ev_cleanup_init(&lw->cleanup, on_cleanup);
+	ev_cleanup_init(&lw->cleanup, on_loop_destroy);
 	lw->cleanup.data = lw;
 	ev_cleanup_start(loop, &lw->cleanup);
 	return true;

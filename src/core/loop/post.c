@@ -78,7 +78,7 @@ evc_loop_reactor(const evc_loop_ref *loop)
 /* ---- to the loop ---- */
 
 static void
-push(evc_loop_ref *l, evc_message *m)
+push_message(evc_loop_ref *l, evc_message *m)
 {
 	struct evc__loop_waker *lw = l->r->waker;
 	evc_message *first = sync_load(&l->in);
@@ -143,7 +143,7 @@ count_out(evc_loop_ref *l, evc_coord *c, uint32_t n, bool ring)
 /* Inside the refgate, so that r and c stay: accept a post.  NULL: done; else
    the reason of the refusal. */
 static const char *
-post(evc_loop_ref *l, evc_message *m, evc_status *ret)
+accept_post(evc_loop_ref *l, evc_message *m, evc_status *ret)
 {
 	evc_coord *c = l->r->c;
 	bool late = m->flags & EVC_AFTER_STOP;
@@ -159,7 +159,7 @@ post(evc_loop_ref *l, evc_message *m, evc_status *ret)
 	   the stop. */
 	count_in(l, c);
 	if (late || !(sync_load_sc(&c->word) & WORD_FLAG)) {
-		push(l, m);
+		push_message(l, m);
 		*ret = 0;
 		return NULL;
 	}
@@ -170,7 +170,7 @@ post(evc_loop_ref *l, evc_message *m, evc_status *ret)
 }
 
 static evc_status
-try(evc_loop_ref *l, evc_message *m, const char *func)
+try_post(evc_loop_ref *l, evc_message *m, const char *func)
 {
 	const char *why;
 	evc_status st;
@@ -188,7 +188,7 @@ try(evc_loop_ref *l, evc_message *m, const char *func)
 		return evc__refuse_plain(-EVC_NOT_FOUND, func,
 					 "the loop is gone");
 	if (evc__same_process(l->r->c))
-		why = post(l, m, &st);
+		why = accept_post(l, m, &st);
 	else {
 		st = -EVC_FAILED_PRECONDITION;
 		why = "this is a fork child, the loop is its parent's";
@@ -200,7 +200,7 @@ try(evc_loop_ref *l, evc_message *m, const char *func)
 evc_status
 evc_post_message(evc_loop_ref *loop, evc_message *m)
 {
-	return try(loop, m, __func__);
+	return try_post(loop, m, __func__);
 }
 
 /* A post by evc_post, with its message in memory of the library. */
@@ -237,7 +237,7 @@ evc_post(evc_loop_ref *loop, evc_post_fn *fn, void *arg)
 	p->loop = loop;
 	p->fn = fn;
 	p->arg = arg;
-	st = try(loop, &p->message, __func__);
+	st = try_post(loop, &p->message, __func__);
 	if (st < 0)
 		sync_free(p);
 	return st;
@@ -248,7 +248,7 @@ evc_post(evc_loop_ref *loop, evc_post_fn *fn, void *arg)
 /* Take the chain, and append its messages to the queue `todo` in their order;
    the chain has the latest message first. */
 static void
-take(evc_loop_ref *l)
+take_chain(evc_loop_ref *l)
 {
 	evc_message *m = sync_xchg(&l->in, NULL), *first = NULL, *next;
 	evc_message **end = &first;
@@ -270,7 +270,7 @@ SHUT_VOID(call, (evc_message * m, evc_status why), m->fn(m, why))
 
 /* Call the first message of the queue. */
 static void
-deliver(evc_loop_ref *l, evc_status why)
+deliver_message(evc_loop_ref *l, evc_status why)
 {
 	evc_message *m = l->todo;
 
@@ -294,7 +294,7 @@ serve_posts(evc_loop_ref *l, evc_reactor *r)
 	r->frames = &f;
 	evc__busy_begin(r, c, BUSY_POST, NULL, &busy);
 	for (n = 0; !f.gone && l->todo != NULL; n++)
-		deliver(l, 0);
+		deliver_message(l, 0);
 	evc__busy_end(&busy);
 	if (!evc__same_process(c))
 		return false; /* a fork child, made in the post */
@@ -307,7 +307,7 @@ serve_posts(evc_loop_ref *l, evc_reactor *r)
 /* Loop thread, lw's lock held: take the list of inboxes and all their chains,
    and queue the inboxes. */
 static void
-collect(struct evc__loop_waker *lw)
+collect_inboxes(struct evc__loop_waker *lw)
 {
 	evc_loop_ref *l = sync_load(&lw->marked) != NULL
 				  ? sync_xchg(&lw->marked, NULL)
@@ -324,7 +324,7 @@ collect(struct evc__loop_waker *lw)
 		   posting thread may put the inbox into a list again. */
 		next = l->marked_next;
 		if (l->r != NULL)
-			take(l);
+			take_chain(l);
 		if (l->r == NULL || l->queued) {
 			evc__inbox_drop(l);
 			continue;
@@ -338,7 +338,7 @@ collect(struct evc__loop_waker *lw)
 
 /* Loop thread, lw's lock held: the first inbox leaves the queue. */
 static void
-dequeue(struct evc__loop_waker *lw)
+dequeue_inbox(struct evc__loop_waker *lw)
 {
 	evc_loop_ref *l = lw->inboxes;
 
@@ -357,7 +357,7 @@ next_inbox(struct evc__loop_waker *lw)
 	evc_loop_ref *l;
 
 	while ((l = lw->inboxes) != NULL && (l->r == NULL || l->todo == NULL))
-		dequeue(lw);
+		dequeue_inbox(lw);
 	if (l != NULL) {
 		sync_add(&l->refs, 1);
 		evc__loop_waker_pin(l->r);
@@ -374,7 +374,7 @@ evc__inboxes_serve(struct evc__loop_waker *lw,
 	bool stays;
 
 	sync_lock(&lw->lock);
-	collect(lw);
+	collect_inboxes(lw);
 	while ((l = next_inbox(lw)) != NULL) {
 		r = l->r;
 		sync_unlock(&lw->lock);
@@ -400,7 +400,7 @@ evc__inboxes_drop(struct evc__loop_waker *lw)
 		evc__inbox_drop(l);
 	}
 	while (lw->inboxes != NULL)
-		dequeue(lw);
+		dequeue_inbox(lw);
 }
 
 void
@@ -415,8 +415,8 @@ evc__inbox_empty(evc_loop_ref *l, evc_coord *c)
 {
 	uint32_t n;
 
-	take(l);
+	take_chain(l);
 	for (n = 0; l->todo != NULL; n++)
-		deliver(l, EVC_CANCELLED);
+		deliver_message(l, EVC_CANCELLED);
 	count_out(l, c, n, true);
 }

@@ -17,7 +17,7 @@
 /* Is t detached, or no thread?  When there is no answer, t counts as
    joinable. */
 static int
-detached(pthread_t t)
+is_detached(pthread_t t)
 {
 	pthread_attr_t attr;
 	int state = PTHREAD_CREATE_JOINABLE;
@@ -91,7 +91,7 @@ is_self(struct evc__member *m)
    the register, or free m.  Returns the entry of the thread, perhaps an older
    entry than m; NULL: no memory. */
 static struct evc__member *
-adopt(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
+adopt_member(evc_coord *c, struct evc__member *m, const evc_member_opts *o)
 {
 	struct evc__member *old;
 	bool busy;
@@ -139,7 +139,7 @@ evc__adopt_list(evc_coord *c, const evc_join_opts *o)
 	if (n == 0)
 		return 0;
 	for (i = 0; i < n; i++)
-		if (detached(o->threads[i]))
+		if (is_detached(o->threads[i]))
 			return evc__refuse(
 				-EVC_INVALID_ARGUMENT,
 				"thread %u of the list is none, or detached",
@@ -160,7 +160,7 @@ evc__adopt_list(evc_coord *c, const evc_join_opts *o)
 				 "no memory for the list of threads");
 	}
 	for (i = 0; st == 0 && i < n; i++)
-		adopt(c, made[i], NULL);
+		adopt_member(c, made[i], NULL);
 	sync_unlock(&c->lock);
 	sync_free(made);
 	return st;
@@ -177,7 +177,7 @@ register_thread(evc_coord *c, const char *name, pthread_t t,
 		st = evc__check_opts(o, EVC_REGISTERED, "evc_register_thread");
 	if (st < 0)
 		return st;
-	if (detached(t))
+	if (is_detached(t))
 		return evc__refuse(
 			-EVC_INVALID_ARGUMENT,
 			"evc_register_thread: no thread, or one that "
@@ -187,7 +187,7 @@ register_thread(evc_coord *c, const char *name, pthread_t t,
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_register_thread: no memory");
 	sync_lock(&c->lock);
-	m = adopt(c, m, o);
+	m = adopt_member(c, m, o);
 	if (m != NULL && ret_id != NULL)
 		*ret_id = m->e.id;
 	sync_unlock(&c->lock);

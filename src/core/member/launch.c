@@ -107,7 +107,7 @@ evc__launch_check(size_t stack, const char *func)
 }
 
 static int
-create(struct evc__pthread *p, size_t stack)
+create_thread(struct evc__pthread *p, size_t stack)
 {
 	struct evc__spawn s;
 	int e;
@@ -131,7 +131,7 @@ evc__launch(evc_coord *c, struct evc__pthread *p, size_t stack,
 				   func);
 	if (!listed)
 		m->e.id = c->member.ids.last + 1;
-	e = create(p, stack);
+	e = create_thread(p, stack);
 	if (e != 0) {
 		if (!listed)
 			m->e.id = 0;

@@ -250,8 +250,8 @@ evc__member_done(struct evc__member *m)
 
 	evc__trace_member(TRACE_END, m);
 	/* `queued` is set before the state.  In the state DONE a probe may join
-	   m at once; a queued record stays until reap() takes the record from
-	   the chain. */
+	   m at once; a queued record stays until reap_member() takes the record
+	   from the chain. */
 	m->queued = true;
 	sync_store(&m->state, EVC_DONE);
 	head = sync_load(&c->member.done);
@@ -264,7 +264,7 @@ evc__member_done(struct evc__member *m)
 /* Lock held, given up for the join of the thread.  m comes from the chain.
    false: the thread has not come to its end. */
 static bool
-reap(struct evc__member *m, uint64_t ns)
+reap_member(struct evc__member *m, uint64_t ns)
 {
 	uint32_t done = EVC_DONE;
 	evc_coord *c = m->c;
@@ -309,7 +309,7 @@ evc__members_reap(evc_coord *c, uint64_t ns)
 		next = m->done_next;
 		/* The first thread that hangs uses up the time for all
 		   threads. */
-		if (!reap(m, ns))
+		if (!reap_member(m, ns))
 			ns = 0;
 	}
 	return true;

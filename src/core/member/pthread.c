@@ -33,7 +33,7 @@ request_by_end(struct evc__member *m, evc_status code, const char *text)
 
 /* This thread has joined m; ret is the return value of m's thread. */
 static void
-joined(struct evc__member *m, const void *ret)
+pthread_joined(struct evc__member *m, const void *ret)
 {
 	struct evc__pthread *p = pthread_of(m);
 
@@ -51,7 +51,7 @@ joined(struct evc__member *m, const void *ret)
 }
 
 static bool
-probe(struct evc__member *m)
+probe_pthread(struct evc__member *m)
 {
 	struct evc__pthread *p = pthread_of(m);
 	void *ret = NULL;
@@ -63,18 +63,18 @@ probe(struct evc__member *m)
 	if ((m->e.kind == EVC_REGISTERED || m->watched) &&
 	    sync_load(&m->state) == EVC_LIVE)
 		p->after_stop = evc_should_stop(m->c);
-	joined(m, ret);
+	pthread_joined(m, ret);
 	return true;
 }
 
 static bool
-reap(struct evc__member *m, uint64_t ns)
+reap_pthread(struct evc__member *m, uint64_t ns)
 {
 	void *ret = NULL;
 
 	if (sync_thread_join(m->thread, &ret, ns) != 0)
 		return false;
-	joined(m, ret);
+	pthread_joined(m, ret);
 	return true;
 }
 
@@ -82,7 +82,7 @@ reap(struct evc__member *m, uint64_t ns)
    the return value.  But a stop for the end itself is asked for here, because
    there may be no join. */
 static void
-vanished(struct evc__member *m)
+pthread_vanished(struct evc__member *m)
 {
 	struct evc__pthread *p = pthread_of(m);
 
@@ -101,16 +101,16 @@ vanished(struct evc__member *m)
 }
 
 static void
-release(struct evc__member *m)
+release_pthread(struct evc__member *m)
 {
 	evc__helper_unwatch(m->c, m);
 }
 
 const struct evc__member_ops evc__pthread_ops = {
-	.probe = probe,
-	.reap = reap,
-	.vanished = vanished,
-	.release = release,
+	.probe = probe_pthread,
+	.reap = reap_pthread,
+	.vanished = pthread_vanished,
+	.release = release_pthread,
 };
 
 int

@@ -123,7 +123,7 @@ evc__busy_left(void)
 /* ---- for reports ---- */
 
 static double
-age(const struct evc__loop_waker *lw)
+turn_age(const struct evc__loop_waker *lw)
 {
 	uint64_t turned = sync_load_relaxed(&lw->turned), now = sync_real();
 
@@ -144,7 +144,7 @@ evc__reactor_silence(const evc_reactor *r)
 		return s;
 	s.silent = (w & WORD_FLAG) &&
 		   sync_load(&r->heard) != WORD_STOP_NUMBER(w);
-	s.since_s = age(r->waker);
+	s.since_s = turn_age(r->waker);
 	s.kind = sync_load_relaxed(&r->busy_kind);
 	name = sync_load_relaxed(&r->busy_name);
 	if (s.kind == BUSY_APPLICATION) {

@@ -5,8 +5,8 @@
  * Called by: the notes of trace.h, from any thread and from signal handlers;
  * the trace writers of src/observe.
  * Locks: start and stop take the root's lock.  Writers take none: the first
- * word of a slot orders writers and readers, tree->trace is stored by start()
- * and loaded by evc__trace_put.
+ * word of a slot orders writers and readers, tree->trace is stored by
+ * start_ring() and loaded by evc__trace_put.
  */
 
 /*
@@ -211,7 +211,7 @@ evc__trace_since(const struct evc__trace *t)
 
 /* false: the slot is empty, or being written. */
 static bool
-get(struct slot *s, struct evc__record *to)
+get_event(struct slot *s, struct evc__record *to)
 {
 	uint64_t word[N_WORDS];
 	unsigned i;
@@ -242,7 +242,7 @@ evc__trace_read(struct evc__trace *t, struct evc__record *to,
 	size_t n = 0, i;
 
 	for (i = 0; i < t->n; i++)
-		n += get(&t->slot[i], &to[n]) && to[n].number >= first;
+		n += get_event(&t->slot[i], &to[n]) && to[n].number >= first;
 	/* `next` is read after the slots, so it is beyond the number of each
 	   event in the slots. */
 	end = sync_load(&t->next);

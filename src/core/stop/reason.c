@@ -31,7 +31,7 @@ enum slot_state { FREE, CLAIMED, READY, LATE };
 
 /* Is the slot of an older round than the round after this number of stops? */
 static bool
-older(uint32_t slot, uint32_t stops)
+is_older(uint32_t slot, uint32_t stops)
 {
 	uint32_t by = (stops - SLOT_STOPS(slot)) & WORD_STOPS_MASK;
 
@@ -40,14 +40,14 @@ older(uint32_t slot, uint32_t stops)
 
 /* Claim a slot for a writer in the round of w. */
 static bool
-claim(evc_coord *c, unsigned slot, uint64_t w)
+claim_slot(evc_coord *c, unsigned slot, uint64_t w)
 {
 	uint32_t old = sync_load(&c->stop.slot_word[slot]);
 
 	/* A slot of an older round has no reader: readers hold the lock, and
 	   the word has moved to the round of w under the lock. */
 	if (SLOT_STATE(old) == CLAIMED ||
-	    (SLOT_STATE(old) != FREE && !older(old, WORD_STOPS(w))))
+	    (SLOT_STATE(old) != FREE && !is_older(old, WORD_STOPS(w))))
 		return false;
 	return sync_cas(&c->stop.slot_word[slot], &old,
 			SLOT(CLAIMED, WORD_STOPS(w)));
@@ -59,18 +59,18 @@ evc__slot_claim(evc_coord *c, uint64_t w, bool error, bool late)
 	unsigned end = error ? c->stop.n_slots : 2 + (c->stop.n_slots - 2) / 2,
 		 i;
 
-	if (!late && !(w & WORD_FLAG) && claim(c, 0, w))
+	if (!late && !(w & WORD_FLAG) && claim_slot(c, 0, w))
 		return 0;
-	if (!late && error && WORD_ERR_CODE(w) == 0 && claim(c, 1, w))
+	if (!late && error && WORD_ERR_CODE(w) == 0 && claim_slot(c, 1, w))
 		return 1;
 	for (i = 2; i < end; i++)
-		if (claim(c, i, w))
+		if (claim_slot(c, i, w))
 			return i;
 	/* When a winner or a first error found no slot of its own, later errors
 	   may use slot 0 or 1. */
-	if (error && (w & WORD_FLAG) && claim(c, 0, w))
+	if (error && (w & WORD_FLAG) && claim_slot(c, 0, w))
 		return 0;
-	if (error && WORD_ERR_CODE(w) != 0 && claim(c, 1, w))
+	if (error && WORD_ERR_CODE(w) != 0 && claim_slot(c, 1, w))
 		return 1;
 	return NO_SLOT;
 }
@@ -152,7 +152,7 @@ evc__slots_forget_late(evc_coord *c)
 }
 
 static bool
-readable(const evc_coord *c, unsigned slot, uint64_t w)
+is_readable(const evc_coord *c, unsigned slot, uint64_t w)
 {
 	uint32_t s = sync_load(&c->stop.slot_word[slot]);
 
@@ -163,8 +163,9 @@ readable(const evc_coord *c, unsigned slot, uint64_t w)
 const evc_reason *
 evc__reason_peek(const evc_coord *c, unsigned slot, uint64_t w)
 {
-	return slot != NO_SLOT && readable(c, slot, w) ? &c->stop.slot[slot].r :
-							 NULL;
+	return slot != NO_SLOT && is_readable(c, slot, w)
+		       ? &c->stop.slot[slot].r
+		       : NULL;
 }
 
 void
@@ -219,7 +220,7 @@ evc__reason_copy(const evc_coord *c, unsigned slot, uint64_t w,
 {
 	struct list *n, *tmp;
 
-	if (slot == NO_SLOT || !readable(c, slot, w))
+	if (slot == NO_SLOT || !is_readable(c, slot, w))
 		return false;
 	if (c->stop.slot[slot].r.by == 0)
 		LIST_EACH(n, tmp, &c->member.all)
@@ -250,7 +251,7 @@ evc__reasons_sign(evc_coord *c, const struct evc__member *m)
 	unsigned i;
 
 	for (i = 0; i < c->stop.n_slots; i++)
-		if (readable(c, i, w))
+		if (is_readable(c, i, w))
 			set_author(&c->stop.slot[i], m);
 }
 
@@ -312,7 +313,7 @@ evc_raise_requested(const evc_coord *c, evc_reason *ret_reason)
 /* Lock held: the slot of a reason by its index: first the winner, then the
    others in the order of time. */
 static unsigned
-nth(const evc_coord *c, uint64_t w, unsigned index)
+nth_slot(const evc_coord *c, uint64_t w, unsigned index)
 {
 	unsigned win = w & WORD_FLAG ? WORD_WIN_SLOT(w) : NO_SLOT;
 	unsigned i, j, before;
@@ -320,10 +321,10 @@ nth(const evc_coord *c, uint64_t w, unsigned index)
 	if (win != NO_SLOT && index-- == 0)
 		return win;
 	for (i = 0; i < c->stop.n_slots; i++) {
-		if (i == win || !readable(c, i, w))
+		if (i == win || !is_readable(c, i, w))
 			continue;
 		for (before = j = 0; j < c->stop.n_slots; j++)
-			if (j != win && j != i && readable(c, j, w))
+			if (j != win && j != i && is_readable(c, j, w))
 				before += evc__reason_before(c, j, i);
 		if (before == index)
 			return i;
@@ -344,7 +345,7 @@ evc_reason_get(const evc_coord *c, unsigned index, evc_reason *ret_reason)
 		return st;
 	sync_lock(&locked->lock);
 	w = sync_load(&c->word);
-	found = evc__reason_copy(c, nth(c, w, index), w, &r);
+	found = evc__reason_copy(c, nth_slot(c, w, index), w, &r);
 	sync_unlock(&locked->lock);
 	if (!found)
 		return evc__refuse(-EVC_NOT_FOUND,

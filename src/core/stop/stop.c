@@ -83,7 +83,7 @@ is_error(const evc_coord *c, uint64_t w, const struct evc__request *q)
 
 /* Record the request in a slot and in the word. */
 static struct outcome
-record(evc_coord *c, const struct evc__request *q)
+record_request(evc_coord *c, const struct evc__request *q)
 {
 	uint64_t w = sync_load(&c->word), next;
 	uint32_t stops = WORD_STOPS(w);
@@ -149,7 +149,7 @@ record_until_done(evc_coord *c, const struct evc__request *q)
 	struct outcome o;
 
 	do
-		o = record(c, q);
+		o = record_request(c, q);
 	while (o.repeat);
 	return o;
 }
