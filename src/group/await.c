@@ -19,7 +19,7 @@
 
 /* Lock held. */
 static bool
-counts(const struct evc__worker *w, enum evc__who who)
+is_waited_for(const struct evc__worker *w, enum evc__who who)
 {
 	return w->live && who != EVC__NOBODY &&
 	       (who == EVC__EVERYBODY ||
@@ -54,13 +54,14 @@ is_awaited(const evc_group *g, unsigned life, enum evc__who who)
 	if (is_busy(g))
 		return true;
 	for (i = 0; i < g->n_workers && g->n_live > 0; i++)
-		if (counts(g->worker[i], who))
+		if (is_waited_for(g->worker[i], who))
 			return true;
 	return false;
 }
 
 static void
-add_name(struct text *t, unsigned *n, const char *group, const char *name)
+add_worker_name(struct text *t, unsigned *n, const char *group,
+		const char *name)
 {
 	if ((*n)++ > 0)
 		evc__text_add(t, ", ");
@@ -75,12 +76,12 @@ evc__group_names(const evc_group *g, struct text *t, enum evc__who who)
 	unsigned before = n;
 
 	for (i = 0; i < g->n_workers; i++)
-		if (counts(g->worker[i], who))
-			add_name(t, &n, "", g->worker[i]->name);
+		if (is_waited_for(g->worker[i], who))
+			add_worker_name(t, &n, "", g->worker[i]->name);
 	if (g->shutting && is_busy(g))
-		add_name(t, &n, g->name, "/shutdown");
+		add_worker_name(t, &n, g->name, "/shutdown");
 	if (g->cleaning && is_busy(g))
-		add_name(t, &n, g->name, "/cleanup");
+		add_worker_name(t, &n, g->name, "/cleanup");
 	return n - before;
 }
 
@@ -100,7 +101,7 @@ log_late(evc_group *g, unsigned index, enum evc__who whom)
 
 	sync_lock(&g->lock);
 	w = g->worker[index];
-	if (!counts(w, whom)) {
+	if (!is_waited_for(w, whom)) {
 		sync_unlock(&g->lock);
 		return;
 	}
@@ -144,7 +145,7 @@ log_wait(evc_group *g, enum evc__who whom, uint64_t until_ns)
 
 	sync_lock(&g->lock);
 	for (i = 0; i < g->n_workers; i++)
-		n += counts(g->worker[i], whom);
+		n += is_waited_for(g->worker[i], whom);
 	sync_unlock(&g->lock);
 	if (n > 0)
 		evc_log(g->scope, EVC_LOG_INFO, NULL,
@@ -177,7 +178,7 @@ end_join(evc_group *g)
 }
 
 static void
-join(const struct evc__held_group *h, uint64_t until_ns)
+join_scope(const struct evc__held_group *h, uint64_t until_ns)
 {
 	evc_group *g = h->g;
 	double left = evc__deadline_left(until_ns);
@@ -270,8 +271,8 @@ evc__worker_waits(bool yes)
 }
 
 static void
-await(const struct evc__held_group *h, uint64_t until_ns, enum evc__who whom,
-      struct text *names)
+await_workers(const struct evc__held_group *h, uint64_t until_ns,
+	      enum evc__who whom, struct text *names)
 {
 	evc_group *g = h->g;
 	enum evc__who who = EVC__NOBODY;
@@ -279,7 +280,7 @@ await(const struct evc__held_group *h, uint64_t until_ns, enum evc__who whom,
 
 	log_wait(g, whom, until_ns);
 	if (whom == EVC__EVERYBODY)
-		join(h, until_ns);
+		join_scope(h, until_ns);
 	/* A worker outside the wait may have ended its own wait when we look
 	   for names. */
 	if (!evc__group_wait_for(g, h->life, whom, until_ns))
@@ -310,7 +311,7 @@ evc__groups_await(struct evc__held *h, uint64_t until_ns, bool exiting,
 	evc__worker_waits(true);
 	for (i = 0; i < h->n; i++)
 		if (h->group[i].awaits)
-			await(&h->group[i], until_ns, whom, &names);
+			await_workers(&h->group[i], until_ns, whom, &names);
 	evc__worker_waits(false);
 	if (names.len == 0)
 		return 0;

@@ -90,7 +90,7 @@ struct here {
 
 /* Helper thread, again and again while fn runs. */
 static void
-nudge(void *arg)
+kick_after_budget(void *arg)
 {
 	const struct here *h = arg;
 
@@ -111,7 +111,7 @@ static void
 call_here(evc_group *g, const char *name, evc_fn *fn)
 {
 	struct here h = { g, fn, evc__tid() };
-	evc_member_opts nudged = { .unblock = nudge };
+	evc_member_opts nudged = { .unblock = kick_after_budget };
 	evc_member_opts late = { .flags = EVC_AFTER_STOP };
 	sigset_t before;
 	evc_id hold = 0;

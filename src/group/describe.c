@@ -263,7 +263,7 @@ write_json(struct text *t, const evc_group *g, const evc_group_info *i)
 
 /* evcoord_workers_NAME{group="train" - the brace stays open. */
 static void
-sample(struct text *t, const evc_group_info *i, const char *name)
+begin_sample(struct text *t, const evc_group_info *i, const char *name)
 {
 	evc__text_fmt(t, "evcoord_workers_%s{group=\"", name);
 	evc__prometheus_escaped(t, i->name);
@@ -271,7 +271,7 @@ sample(struct text *t, const evc_group_info *i, const char *name)
 }
 
 static void
-label(struct text *t, const char *name, const char *value)
+add_label(struct text *t, const char *name, const char *value)
 {
 	evc__text_fmt(t, ",%s=\"", name);
 	evc__prometheus_escaped(t, value);
@@ -283,7 +283,7 @@ family_of_group(struct text *t, const evc_group_info *i, const char *name,
 		const char *type, const char *help, uint64_t v)
 {
 	evc__prometheus_head(t, "workers", name, type, help);
-	sample(t, i, name);
+	begin_sample(t, i, name);
 	evc__prometheus_whole(t, v);
 }
 
@@ -296,7 +296,7 @@ family_of_workers(struct text *t, const evc_group *g, const evc_group_info *i,
 
 	evc__prometheus_head(t, "workers", name, "counter", help);
 	for (n = 0; evc_group_worker_get(g, n, &w) == 0; n++) {
-		sample(t, i, name);
+		begin_sample(t, i, name);
 		evc__text_fmt(t, ",worker=\"%u\"", w.id);
 		evc__prometheus_whole(
 			t, *(uint64_t *)(void *)((char *)&w + offset));
@@ -311,8 +311,8 @@ family_of_states(struct text *t, const evc_group_info *i)
 	evc__prometheus_head(t, "workers", "state", "gauge",
 			     "1 for the state that the group is in.");
 	for (s = EVC_GROUP_NEW; s <= EVC_GROUP_STOPPED; s++) {
-		sample(t, i, "state");
-		label(t, "state", state_name(s));
+		begin_sample(t, i, "state");
+		add_label(t, "state", state_name(s));
 		evc__prometheus_whole(t, i->state == s);
 	}
 }
@@ -325,9 +325,9 @@ family_of_stops(struct text *t, const evc_group_info *i)
 	evc__prometheus_head(t, "workers", "last_stop_timestamp_seconds",
 			     "gauge",
 			     "When the group was last stopped, and why.");
-	sample(t, i, "last_stop_timestamp_seconds");
-	label(t, "kind", evc__reason_kind(i->stop.kind));
-	label(t, "code", evc_status_name(i->stop.code));
+	begin_sample(t, i, "last_stop_timestamp_seconds");
+	add_label(t, "kind", evc__reason_kind(i->stop.kind));
+	add_label(t, "code", evc_status_name(i->stop.code));
 	evc__text_add(t, "} ");
 	evc__text_ns(t, i->stop.real_ns);
 	evc__text_add(t, "\n");
@@ -344,8 +344,8 @@ family_of_program(struct text *t, const evc_group *g, const evc_group_info *i)
 		if (n == 0)
 			evc__prometheus_head(t, "workers", "metric", "gauge",
 					     "What workers have put, by name.");
-		sample(t, i, "metric");
-		label(t, "name", m.name);
+		begin_sample(t, i, "metric");
+		add_label(t, "name", m.name);
 		evc__text_add(t, "} ");
 		if (isfinite(m.value))
 			evc__text_double(t, m.value);

@@ -41,7 +41,7 @@ evc__group_is_clean(const evc_group *g, evc_status code)
 
 /* The calling thread's latest reason with this code. */
 static bool
-said(const evc_group *g, evc_status code, evc_reason *ret)
+find_reason(const evc_group *g, evc_status code, evc_reason *ret)
 {
 	bool found = false;
 	evc_reason r;
@@ -69,7 +69,7 @@ struct failure {
 
 /* "run 7: text of the worker" */
 static void
-describe(struct failure *f, evc_status returned, const char *more)
+describe_failure(struct failure *f, evc_status returned, const char *more)
 {
 	const evc_reason *r = &f->w->said;
 	struct text t = evc__text_in(f->text, sizeof f->text);
@@ -117,7 +117,7 @@ is_wake_up(int err)
 /* ---- what the group keeps ---- */
 
 static void
-keep(const struct failure *f)
+keep_error(const struct failure *f)
 {
 	evc_group *g = f->w->group;
 	evc_worker_error *e;
@@ -191,10 +191,10 @@ pause_of(const struct failure *f)
 }
 
 static enum evc__next
-restart(struct failure *f, uint64_t ns, uint64_t *ret_pause_ns)
+plan_restart(struct failure *f, uint64_t ns, uint64_t *ret_pause_ns)
 {
 	make_reason(f);
-	keep(f);
+	keep_error(f);
 	/* Counted when the restart comes: a stop may come first. */
 	f->w->restarts = true;
 	evc_log(f->w->group->scope, EVC_LOG_WARNING, &f->reason,
@@ -230,7 +230,7 @@ tell_scope(struct failure *f)
 			  placed ? r->file : NULL, placed ? r->line : 0,
 			  placed ? r->func : NULL, "%s", f->text);
 	/* The scope may have had no room for the reason. */
-	if (!said(f->w->group, f->code, &f->reason))
+	if (!find_reason(f->w->group, f->code, &f->reason))
 		make_reason(f);
 }
 
@@ -247,12 +247,12 @@ evc__worker_failed(struct evc__worker *w, evc_status returned, uint64_t run,
 	const char *more = "";
 
 	if (ns != EVC__RESTART_GIVE_UP) {
-		describe(&f, returned, more);
-		return restart(&f, ns, ret_pause_ns);
+		describe_failure(&f, returned, more);
+		return plan_restart(&f, ns, ret_pause_ns);
 	}
 	if (evc__just_reported(g->scope, f.code)) {
 		/* The scope may have had no room for the reason. */
-		if (!said(g, f.code, &f.reason))
+		if (!find_reason(g, f.code, &f.reason))
 			make_reason(&f);
 		/* The worker heard the stop by this code, and the scope takes
 		   the code so, too. */
@@ -266,10 +266,10 @@ evc__worker_failed(struct evc__worker *w, evc_status returned, uint64_t run,
 		if (g->opts.on_error == EVC_GROUP_RESTART && !lost &&
 		    !evc_should_stop(g->scope))
 			more = "; it fails too often to begin again";
-		describe(&f, returned, more);
+		describe_failure(&f, returned, more);
 		tell_scope(&f);
 	}
-	keep(&f);
+	keep_error(&f);
 	if (g->opts.on_error == EVC_GROUP_STOP_ALL)
 		stop_others(&f);
 	return EVC__OVER;

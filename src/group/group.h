@@ -121,8 +121,8 @@ struct evc_group {
 	unsigned n_awaiting; /* calls that wait for the stop, and clean up */
 	unsigned n_joining; /* calls of n_awaiting that join the scope, which
 			       cannot be cleared meanwhile */
-	/* atomic: stops -> nudge() in call.c: monotonic ns of the end of the
-	   stop's budget */
+	/* atomic: stops -> kick_after_budget() in call.c: monotonic ns of the
+	   end of the stop's budget */
 	_Atomic uint64_t budget_ends;
 
 	/* ---- the workers; lock ---- */

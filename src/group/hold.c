@@ -79,7 +79,7 @@ evc__group_hold(evc_group *g, struct evc__held *ret)
 /* Free a group that has left the list; if the scope cannot be freed, the group
    goes back into the list. */
 static evc_status
-destroy(evc_group *g)
+destroy_unlisted(evc_group *g)
 {
 	evc_registry *reg = g->reg;
 	evc_status st = evc__group_destroy(g);
@@ -96,7 +96,7 @@ destroy(evc_group *g)
 }
 
 static void
-unhold(struct evc__held *h, unsigned i)
+unhold_group(struct evc__held *h, unsigned i)
 {
 	evc_registry *reg = h->reg;
 	evc_group *g = h->group[i].g;
@@ -107,7 +107,7 @@ unhold(struct evc__held *h, unsigned i)
 	sync_lock(&reg->lock);
 	if (--g->users == 0 && g->doomed) {
 		sync_unlock(&reg->lock);
-		(void)destroy(g);
+		(void)destroy_unlisted(g);
 		sync_lock(&reg->lock);
 	}
 	/* Only now is the registry not needed any more. */
@@ -123,7 +123,7 @@ evc__groups_release(struct evc__held *h)
 	unsigned i;
 
 	for (i = 0; i < h->n; i++)
-		unhold(h, i);
+		unhold_group(h, i);
 	if (h->group != h->few)
 		sync_free(h->group);
 	h->n = 0;
@@ -167,7 +167,7 @@ group_may_go(evc_group *g, const char *func)
 /* Registry's lock held: from now on no thread starts the group, unless the
    group runs. */
 static bool
-doom(evc_group *g)
+doom_group(evc_group *g)
 {
 	sync_lock(&g->lock);
 	g->doomed = evc__group_rests(g);
@@ -211,7 +211,7 @@ take_out(evc_group *g, bool *ret_free, const char *func)
 
 	sync_lock(&reg->lock);
 	*ret_free = nobody_holds(reg, &g->users);
-	doomed = doom(g);
+	doomed = doom_group(g);
 	if (doomed)
 		list_remove(&g->node);
 	sync_unlock(&reg->lock);
@@ -236,7 +236,7 @@ evc_group_free(evc_group *group)
 		st = group_may_go(group, __func__);
 	if (st == 0)
 		st = take_out(group, &free_now, __func__);
-	return st < 0 || !free_now ? st : destroy(group);
+	return st < 0 || !free_now ? st : destroy_unlisted(group);
 }
 
 /* ---- registries ---- */
@@ -285,7 +285,7 @@ free_groups(evc_registry *reg, const char *func)
 	for (i = 0; st == 0 && i < n; i++) {
 		evc_group *g = h.group[i].g;
 
-		unhold(&h, i);
+		unhold_group(&h, i);
 		st = evc_group_free(g);
 	}
 	evc__groups_release(&h);

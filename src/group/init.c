@@ -25,7 +25,7 @@
 /* ---- what was given ---- */
 
 static evc_status
-bad(const char *func, const char *what)
+refuse_arg(const char *func, const char *what)
 {
 	return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: %s", func, what);
 }
@@ -36,12 +36,13 @@ check_clean(const evc_group_opts *o, const char *func)
 	unsigned i;
 
 	if (o->n_clean > EVC__CLEAN_MOST)
-		return bad(func, "more clean codes than there are codes");
+		return refuse_arg(func,
+				  "more clean codes than there are codes");
 	if (o->n_clean > 0 && o->clean == NULL)
-		return bad(func, "n_clean without clean");
+		return refuse_arg(func, "n_clean without clean");
 	for (i = 0; i < o->n_clean; i++)
 		if (o->clean[i] < 0 || o->clean[i] > 255)
-			return bad(func, "a clean code outside 0..255");
+			return refuse_arg(func, "a clean code outside 0..255");
 	return 0;
 }
 
@@ -50,38 +51,39 @@ static evc_status
 check_member(const evc_member_opts *m, const char *func)
 {
 	if (!ROOM_IS_ZERO(m->reserved_))
-		return bad(func, "reserved room of member is not 0");
+		return refuse_arg(func, "reserved room of member is not 0");
 	if (m->flags & ~(unsigned)(EVC_KICK | EVC_WATCHED))
-		return bad(func, "member.flags: only EVC_KICK and "
-				 "EVC_WATCHED");
+		return refuse_arg(func, "member.flags: only EVC_KICK and "
+					"EVC_WATCHED");
 	if (m->reactor != NULL || m->missed != 0 || m->start != NULL ||
 	    m->stop != NULL || m->jitter != 0)
-		return bad(func, "member: what stands for loopers and hooks");
+		return refuse_arg(func,
+				  "member: what stands for loopers and hooks");
 	if (!evc__is_grace(m->grace))
-		return bad(func, "member.grace is no time");
+		return refuse_arg(func, "member.grace is no time");
 	return 0;
 }
 
 static evc_status
-check(const char *name, evc_worker_fn *fn, const evc_group_opts *o,
-      const char *func)
+check_group(const char *name, evc_worker_fn *fn, const evc_group_opts *o,
+	    const char *func)
 {
 	evc_status st;
 
 	if (fn == NULL)
-		return bad(func, "no function");
+		return refuse_arg(func, "no function");
 	if (strlen(name) >= sizeof((evc_group *)0)->name)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: the name %.40s... is too long", func,
 				  name);
 	if (!ROOM_IS_ZERO(o->reserved_))
-		return bad(func, "reserved room is not 0");
+		return refuse_arg(func, "reserved room is not 0");
 	if (o->n_threads > EVC__WORKERS_MOST)
-		return bad(func, "more than 4096 threads");
+		return refuse_arg(func, "more than 4096 threads");
 	if (o->flags & ~(unsigned)EVC_GROUP_ASIDE)
-		return bad(func, "unknown flags");
+		return refuse_arg(func, "unknown flags");
 	if (o->on_error > EVC_GROUP_RESTART)
-		return bad(func, "unknown on_error");
+		return refuse_arg(func, "unknown on_error");
 	st = evc__restart_check(&o->restart);
 	if (st == 0)
 		st = check_clean(o, func);
@@ -158,7 +160,8 @@ make_scope(evc_group *g, evc_coord *parent)
 }
 
 static evc_status
-make(evc_group *g, evc_coord *parent, const evc_group_opts *o, const char *func)
+make_group(evc_group *g, evc_coord *parent, const evc_group_opts *o,
+	   const char *func)
 {
 	bool calls = o->shutdown != NULL || o->state.stop != NULL ||
 		     o->state.cleanup != NULL;
@@ -192,7 +195,7 @@ refuse_init(evc_registry *reg, evc_coord *parent, evc_status st)
 /* In a fork child: the calling thread is no worker, and in no function of a
    group. */
 static void
-inherited(void)
+forget_parent(void)
 {
 	evc__worker_set_self(NULL);
 	evc__inside_forget();
@@ -213,7 +216,7 @@ evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
 
 	if (name == NULL || name[0] == '\0')
 		name = NAME_DEFAULT;
-	st = check(name, fn, o, __func__);
+	st = check_group(name, fn, o, __func__);
 	if (st == 0)
 		st = evc__registry_use(&reg, __func__);
 	if (st == 0 && parent == NULL)
@@ -223,12 +226,12 @@ evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
 	g = sync_alloc(1, sizeof *g);
 	if (g == NULL)
 		return refuse_init(reg, parent, no_memory(__func__));
-	evc__fork_also(inherited);
+	evc__fork_also(forget_parent);
 	g->reg = reg;
 	g->fn = fn;
 	g->arg = arg;
 	copy_opts(g, name, o);
-	st = make(g, parent, o, __func__);
+	st = make_group(g, parent, o, __func__);
 	if (st < 0) {
 		refuse_init(reg, parent, st);
 		evc_free(g->scope);

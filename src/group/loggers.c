@@ -102,7 +102,7 @@ give_turn(void *arg)
 }
 
 static void
-call(struct evc__worker *w, unsigned i)
+call_logger(struct evc__worker *w, unsigned i)
 {
 	struct logger *l = &w->group->loggers->logger[i];
 	unsigned n;
@@ -126,7 +126,7 @@ static void
 call_in_turn(struct evc__worker *w, unsigned i)
 {
 	pthread_cleanup_push(give_turn, &w->group->loggers->logger[i]);
-	call(w, i);
+	call_logger(w, i);
 	pthread_cleanup_pop(1);
 }
 

@@ -114,7 +114,7 @@ evc__metrics_find(struct evc__metrics *m, const char *name)
 
 /* The cell of a name in the caller's own tally; NULL: no memory. */
 static _Atomic uint64_t *
-cell(struct evc__tally *t, int i)
+own_cell(struct evc__tally *t, int i)
 {
 	_Atomic(struct evc__cells *) *at = &t->chunk[i / TALLY_CHUNK];
 	struct evc__cells *cells = sync_load_relaxed(at);
@@ -181,8 +181,8 @@ add_names(struct evc__metrics *m, const char *name, bool count,
 }
 
 static evc_status
-names(struct evc__metrics *m, const char *name, bool count, bool locked,
-      struct wanted *w)
+find_or_add_names(struct evc__metrics *m, const char *name, bool count,
+		  bool locked, struct wanted *w)
 {
 	size_t n = name != NULL ? strnlen(name, METRIC_PUT_ROOM) : 0;
 	evc_status st;
@@ -227,13 +227,13 @@ look_up(struct evc__tally *t, const char *name, bool count, bool locked,
 {
 	struct wanted w;
 	_Atomic uint64_t *value, *counter = NULL;
-	evc_status st = names(t->of, name, count, locked, &w);
+	evc_status st = find_or_add_names(t->of, name, count, locked, &w);
 
 	if (st < 0)
 		return st;
-	value = cell(t, w.value);
+	value = own_cell(t, w.value);
 	if (value != NULL && count)
-		counter = cell(t, w.count);
+		counter = own_cell(t, w.count);
 	if (value == NULL || (count && counter == NULL))
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "evc_group_put: no memory");
@@ -262,7 +262,7 @@ begin_anew(struct evc__tally *t, uint64_t epoch)
 
 /* The thread is the only writer, so nothing comes between load and store. */
 static void
-add(_Atomic uint64_t *sum, double value)
+add_to_sum(_Atomic uint64_t *sum, double value)
 {
 	double d = evc__metric_number(sync_load_relaxed(sum)) + value;
 	uint64_t bits;
@@ -272,8 +272,8 @@ add(_Atomic uint64_t *sum, double value)
 }
 
 static inline evc_status
-put(struct evc__tally *t, const char *name, double value, bool count,
-    bool locked)
+put_value(struct evc__tally *t, const char *name, double value, bool count,
+	  bool locked)
 {
 	struct evc__cached *c = cache_of(t, name);
 	uint64_t epoch;
@@ -288,9 +288,9 @@ put(struct evc__tally *t, const char *name, double value, bool count,
 	epoch = sync_load_relaxed(&t->of->epoch);
 	if (epoch != sync_load_relaxed(&t->epoch))
 		begin_anew(t, epoch);
-	add(c->value, value);
+	add_to_sum(c->value, value);
 	if (count)
-		add(c->count, 1);
+		add_to_sum(c->count, 1);
 	return 0;
 }
 
@@ -300,7 +300,7 @@ put_shared(struct evc__metrics *m, const char *name, double value, bool count)
 	evc_status st;
 
 	sync_lock(&m->lock);
-	st = put(m->shared, name, value, count, true);
+	st = put_value(m->shared, name, value, count, true);
 	sync_unlock(&m->lock);
 	return st;
 }
@@ -312,7 +312,7 @@ evc__metrics_put(struct evc__metrics *m, const char *name, double value,
 	struct evc__tally *t = mine;
 
 	if (t != NULL && t->of == m)
-		return put(t, name, value, count, false);
+		return put_value(t, name, value, count, false);
 	return put_shared(m, name, value, count);
 }
 
@@ -326,7 +326,7 @@ evc_group_put(evc_group *group, const char *name, double value, bool count)
 	   tally. */
 	if (group != NULL && t != NULL && t->of == group->metrics &&
 	    !evc__group_inherited(group))
-		return put(t, name, value, count, false);
+		return put_value(t, name, value, count, false);
 	st = evc__group_check(group, __func__);
 	return st < 0 ? st : put_shared(group->metrics, name, value, count);
 }

@@ -10,7 +10,7 @@
 
 /* Lock held, so no reset comes in between. */
 static double
-sum(struct evc__metrics *m, unsigned i)
+sum_cells(struct evc__metrics *m, unsigned i)
 {
 	uint64_t epoch = sync_load_relaxed(&m->epoch);
 	struct evc__cells *cells;
@@ -32,7 +32,7 @@ static void
 read_one(struct evc__metrics *m, unsigned i, evc_metric *to)
 {
 	memcpy(to->name, m->name[i], sizeof to->name);
-	to->value = sum(m, i);
+	to->value = sum_cells(m, i);
 }
 
 /* Lock held: the first n metrics. */
@@ -80,7 +80,7 @@ evc__metrics_one(struct evc__metrics *m, const char *name)
 	if (i < 0)
 		return 0;
 	sync_lock(&m->lock);
-	d = sum(m, (unsigned)i);
+	d = sum_cells(m, (unsigned)i);
 	sync_unlock(&m->lock);
 	return d;
 }

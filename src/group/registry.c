@@ -30,7 +30,7 @@ evc_registry_default(void)
 /* ---- the process of a registry ---- */
 
 static unsigned
-here(void)
+this_process(void)
 {
 	return sync_load(&evc__fork_generation) + 1;
 }
@@ -57,7 +57,7 @@ evc__registry_check(evc_registry **reg, const char *func)
 	if (*reg == NULL)
 		*reg = &the_process;
 	owner = sync_load(&(*reg)->fork_generation);
-	return owner == 0 || owner == here() ? 0 : refuse_child(func);
+	return owner == 0 || owner == this_process() ? 0 : refuse_child(func);
 }
 
 evc_status
@@ -70,8 +70,8 @@ evc__registry_use(evc_registry **reg, const char *func)
 	if (!evc__fork_watch())
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				  func);
-	if (sync_cas(&(*reg)->fork_generation, &owner, here()) ||
-	    owner == here())
+	if (sync_cas(&(*reg)->fork_generation, &owner, this_process()) ||
+	    owner == this_process())
 		return 0;
 	return refuse_child(func);
 }
@@ -112,7 +112,7 @@ try_config(const evc_config *k, const char *func)
 }
 
 static evc_status
-check_opts(const evc_registry_opts *o, const char *func)
+check_registry_opts(const evc_registry_opts *o, const char *func)
 {
 	evc_status st;
 
@@ -125,7 +125,8 @@ check_opts(const evc_registry_opts *o, const char *func)
 
 /* Copy o and the values behind its pointers; no other thread has reg. */
 static evc_status
-configure(evc_registry *reg, const evc_registry_opts *o, const char *func)
+configure_registry(evc_registry *reg, const evc_registry_opts *o,
+		   const char *func)
 {
 	evc_config *k = &reg->opts.config;
 	unsigned n = o->config.n_clean;
@@ -167,7 +168,7 @@ evc_registry_new(const evc_registry_opts *opts, evc_registry **ret_registry)
 	if (ret_registry == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: no place for the registry", __func__);
-	st = check_opts(o, __func__);
+	st = check_registry_opts(o, __func__);
 	if (st < 0)
 		return st;
 	reg = sync_alloc(1, sizeof *reg);
@@ -176,7 +177,7 @@ evc_registry_new(const evc_registry_opts *opts, evc_registry **ret_registry)
 				  __func__);
 	sync_lock_init(&reg->lock);
 	list_init(&reg->groups);
-	st = configure(reg, o, __func__);
+	st = configure_registry(reg, o, __func__);
 	if (st == 0)
 		st = evc__registry_use(&reg, __func__);
 	if (st == 0) {
@@ -193,7 +194,7 @@ evc_registry_configure(const evc_registry_opts *opts)
 	static const evc_registry_opts none;
 	const evc_registry_opts *o = opts != NULL ? opts : &none;
 	evc_registry *reg = NULL;
-	evc_status st = check_opts(o, __func__);
+	evc_status st = check_registry_opts(o, __func__);
 
 	if (st == 0)
 		st = evc__registry_use(&reg, __func__);
@@ -204,7 +205,7 @@ evc_registry_configure(const evc_registry_opts *opts)
 		st = evc_refuse(-EVC_FAILED_PRECONDITION,
 				"%s: it has groups, or had", __func__);
 	else
-		st = configure(reg, o, __func__);
+		st = configure_registry(reg, o, __func__);
 	sync_unlock(&reg->lock);
 	return st;
 }

@@ -34,7 +34,7 @@ lock_started(evc_group *g)
 
 /* Lock held: workers that wait between two runs look again. */
 static void
-wake(evc_group *g)
+wake_workers(evc_group *g)
 {
 	evc_cond_broadcast(g->cond);
 	evc__group_changed(g);
@@ -42,7 +42,7 @@ wake(evc_group *g)
 
 /* Lock held. */
 static void
-retire(evc_group *g, unsigned first, unsigned end, bool yes)
+retire_workers(evc_group *g, unsigned first, unsigned end, bool yes)
 {
 	unsigned i;
 
@@ -59,7 +59,7 @@ call_in(evc_group *g, unsigned first, unsigned end)
 	evc_status st = 0;
 	unsigned i;
 
-	retire(g, first, end, true);
+	retire_workers(g, first, end, true);
 	for (i = first; st == 0 && i < end; i++) {
 		struct evc__worker *w = g->worker[i];
 
@@ -67,7 +67,7 @@ call_in(evc_group *g, unsigned first, unsigned end)
 			st = evc__worker_spawn(g, w);
 	}
 	if (st == 0)
-		retire(g, first, end, false);
+		retire_workers(g, first, end, false);
 	return st;
 }
 
@@ -80,7 +80,7 @@ is_stopping(const evc_group *g, const char *func)
 
 /* Lock held. */
 static evc_status
-resize(evc_group *g, unsigned n, const char *func)
+resize_group(evc_group *g, unsigned n, const char *func)
 {
 	bool runs = g->state == EVC_GROUP_RUNNING;
 	evc_status st = 0;
@@ -92,15 +92,15 @@ resize(evc_group *g, unsigned n, const char *func)
 		return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				  "%s: no memory for %u workers", func, n);
 	if (n < g->n_threads)
-		retire(g, n, g->n_threads, true);
+		retire_workers(g, n, g->n_threads, true);
 	else if (runs)
 		st = call_in(g, g->n_threads, n);
 	else
-		retire(g, g->n_threads, n, false);
+		retire_workers(g, g->n_threads, n, false);
 	/* On failure the workers that have come leave again. */
 	if (st == 0)
 		g->n_threads = n;
-	wake(g);
+	wake_workers(g);
 	/* A stop that has just been asked for. */
 	return st == -EVC_CANCELLED ? is_stopping(g, func) : st;
 }
@@ -120,7 +120,7 @@ evc_group_resize(evc_group *group, unsigned n_threads)
 	if (st < 0)
 		return st;
 	lock_started(group);
-	st = resize(group, n_threads, __func__);
+	st = resize_group(group, n_threads, __func__);
 	sync_unlock(&group->lock);
 	return st;
 }
@@ -140,7 +140,7 @@ pause_or_resume(evc_group *g, bool paused, const char *func)
 				func, g->name);
 	else if (sync_load(&g->paused) != paused) {
 		sync_store(&g->paused, paused);
-		wake(g);
+		wake_workers(g);
 	}
 	sync_unlock(&g->lock);
 	return st;

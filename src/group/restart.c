@@ -20,7 +20,7 @@
 /* Clocks are read before locks are taken, so another thread's time may be a
    little ahead. */
 static uint64_t
-since(uint64_t then, uint64_t now)
+time_since(uint64_t then, uint64_t now)
 {
 	return now > then ? now - then : 0;
 }
@@ -49,7 +49,7 @@ forget_old(struct evc__restart_state *g, uint64_t now, uint64_t within)
 {
 	size_t old = 0;
 
-	while (old < g->n && since(g->at[old], now) >= within)
+	while (old < g->n && time_since(g->at[old], now) >= within)
 		old++;
 	if (old > 0)
 		memmove(g->at, g->at + old, (g->n -= old) * sizeof *g->at);
@@ -79,7 +79,7 @@ evc__restart_next(const evc_backoff *cfg, struct evc__restart_state *group,
 
 	if (!may_restart(group, cfg, now))
 		return EVC__RESTART_GIVE_UP;
-	if (since(worker->since, now) >=
+	if (time_since(worker->since, now) >=
 	    evc__backoff_most(cfg->first, cfg->most))
 		worker->doubled = 0;
 	pause = evc__backoff_wait(cfg->first, cfg->most, cfg->jitter,

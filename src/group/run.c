@@ -43,8 +43,8 @@ is_stopped(const evc_coord *c)
 
 /* The meaning of a run's result. */
 static enum evc__next
-judge(struct evc__worker *w, evc_status returned, uint64_t run,
-      uint64_t *ret_pause_ns)
+judge_run(struct evc__worker *w, evc_status returned, uint64_t run,
+	  uint64_t *ret_pause_ns)
 {
 	evc_group *g = w->group;
 	evc_status code = evc__code_of(returned);
@@ -95,7 +95,7 @@ run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
 	(void)evc__metrics_put(g->metrics, "worker_time",
 			       (double)(now - began) / 1e9, true);
 	/* The error before the loggers: a stop should not wait for loggers. */
-	next = judge(w, st, run, ret_pause_ns);
+	next = judge_run(w, st, run, ret_pause_ns);
 	evc__loggers_run(w, now);
 	evc__worker_set_self(NULL);
 	(void)evc__tally_enter(NULL);
@@ -109,7 +109,7 @@ run_once(struct evc__worker *w, uint64_t *ret_pause_ns)
    or for a retired worker; false: neither holds any more, and the worker
    goes on. */
 static bool
-ended(struct evc__worker *w, bool for_good)
+worker_ended(struct evc__worker *w, bool for_good)
 {
 	evc_group *g = w->group;
 	bool last;
@@ -140,7 +140,7 @@ ended(struct evc__worker *w, bool for_good)
 /* pthread_exit or cancellation: the thread ends, inside a run or between
    two. */
 static void
-lost(void *arg)
+worker_lost(void *arg)
 {
 	struct evc__worker *w = arg;
 	uint64_t pause;
@@ -153,7 +153,7 @@ lost(void *arg)
 		(void)evc__worker_failed(w, EVC_ABORTED,
 					 sync_load_relaxed(&w->n_runs), true,
 					 &pause);
-	(void)ended(w, true);
+	(void)worker_ended(w, true);
 	evc__worker_set_self(NULL);
 	(void)evc__tally_enter(NULL);
 }
@@ -180,7 +180,7 @@ is_retired(void *arg)
 /* Wait while the group is paused or, for is_retired, this long; a stop ends the
    wait. */
 static void
-rest(struct evc__worker *w, bool (*is_over)(void *arg), double seconds)
+rest_worker(struct evc__worker *w, bool (*is_over)(void *arg), double seconds)
 {
 	evc_group *g = w->group;
 
@@ -196,14 +196,14 @@ next_run(struct evc__worker *w)
 	evc_group *g = w->group;
 
 	for (;;) {
-		/* Hints only: ended() looks again under the lock. */
+		/* Hints only: worker_ended() looks again under the lock. */
 		if ((evc_should_stop(g->scope) ||
 		     sync_load_relaxed(&w->retire)) &&
-		    ended(w, false))
+		    worker_ended(w, false))
 			return false;
 		if (!sync_load_relaxed(&g->paused))
 			return true;
-		rest(w, may_go_on, INFINITY);
+		rest_worker(w, may_go_on, INFINITY);
 	}
 }
 
@@ -212,14 +212,14 @@ begin_again(struct evc__worker *w, uint64_t pause_ns)
 {
 	evc_group *g = w->group;
 
-	rest(w, is_retired, (double)pause_ns / 1e9);
+	rest_worker(w, is_retired, (double)pause_ns / 1e9);
 	sync_lock(&g->lock);
 	evc__restart_began(&w->restart, sync_mono());
 	sync_unlock(&g->lock);
 }
 
 static void
-work(struct evc__worker *w)
+run_worker(struct evc__worker *w)
 {
 	uint64_t pause_ns = 0;
 
@@ -233,7 +233,7 @@ work(struct evc__worker *w)
 		case EVC__CLEAN:
 		case EVC__OVER:
 			if (!evc__group_inherited(w->group))
-				(void)ended(w, true);
+				(void)worker_ended(w, true);
 			return;
 		}
 	}
@@ -246,8 +246,8 @@ evc__worker_main(evc_coord *scope, void *worker)
 	int old;
 
 	(void)scope;
-	pthread_cleanup_push(lost, w);
-	work(w);
+	pthread_cleanup_push(worker_lost, w);
+	run_worker(w);
 	/* The worker is counted out. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_cleanup_pop(0);

@@ -39,7 +39,7 @@ evc__starts(evc_registry *reg)
 }
 
 static evc_status
-begin(evc_registry *reg, const char *func)
+begin_start(evc_registry *reg, const char *func)
 {
 	bool again;
 
@@ -57,7 +57,7 @@ begin(evc_registry *reg, const char *func)
 }
 
 static void
-end(evc_registry *reg)
+end_start(evc_registry *reg)
 {
 	sync_lock(&reg->lock);
 	reg->starting = false;
@@ -78,7 +78,7 @@ to_rest(evc_group *g)
 
 /* Is the group to be started by us?  *ret_ours false: the group runs. */
 static evc_status
-choose(evc_group *g, uint64_t until, const char *func, bool *ret_ours)
+choose_group(evc_group *g, uint64_t until, const char *func, bool *ret_ours)
 {
 	char names[160];
 	struct text t = evc__text_in(names, sizeof names);
@@ -127,7 +127,7 @@ choose(evc_group *g, uint64_t until, const char *func, bool *ret_ours)
 /* ---- one group ---- */
 
 static evc_status
-failed(evc_group *g, evc_status st, const char *what, const char *func)
+start_failed(evc_group *g, evc_status st, const char *what, const char *func)
 {
 	evc_log(g->scope, EVC_LOG_ERROR, NULL, "not started: %s returned %s",
 		what, evc_status_name(st));
@@ -140,7 +140,7 @@ WALLED(evc_status, call_start, (evc_group * g),
        g->opts.state.start(g->opts.state.arg))
 
 static evc_status
-init(evc_group *g, const char *func)
+init_group(evc_group *g, const char *func)
 {
 	evc_group *was;
 	evc_status st = 0;
@@ -151,7 +151,7 @@ init(evc_group *g, const char *func)
 		evc__inside_end(g, was);
 	}
 	if (st != 0)
-		return failed(g, st, "init", func);
+		return start_failed(g, st, "init", func);
 	sync_lock(&g->lock);
 	g->init_done = true;
 	sync_unlock(&g->lock);
@@ -170,7 +170,7 @@ start_state(evc_group *g, const char *func)
 		evc__inside_end(g, was);
 	}
 	if (st != 0)
-		return failed(g, st, "state.start", func);
+		return start_failed(g, st, "state.start", func);
 	sync_lock(&g->lock);
 	g->state_begun = true;
 	g->cleanup_due = true;
@@ -205,7 +205,7 @@ open_scope(evc_group *g, uint32_t all, const char *func)
 }
 
 static void
-unblock(void *arg)
+unblock_worker(void *arg)
 {
 	const struct evc__worker *w = arg;
 
@@ -219,7 +219,7 @@ evc__worker_spawn(evc_group *g, struct evc__worker *w)
 	evc_status st;
 
 	if (o.unblock != NULL)
-		o.unblock = unblock;
+		o.unblock = unblock_worker;
 	w->live = true;
 	w->fresh = true;
 	w->done = false;
@@ -264,7 +264,7 @@ spawn_all(evc_group *g, bool *ret_asked)
 }
 
 static evc_status
-start(evc_group *g, uint32_t all, const char *func)
+start_group(evc_group *g, uint32_t all, const char *func)
 {
 	evc_status st = open_scope(g, all, func);
 	bool asked = false;
@@ -281,7 +281,7 @@ start(evc_group *g, uint32_t all, const char *func)
 /* ---- all of them ---- */
 
 static void
-reverse(struct evc__held *h)
+reverse_groups(struct evc__held *h)
 {
 	unsigned i;
 
@@ -295,7 +295,7 @@ reverse(struct evc__held *h)
 
 /* Shut down the groups that are ours, the last first, and give up the start. */
 static void
-take_back(struct evc__held *h, const char *why, const char *func)
+take_back_start(struct evc__held *h, const char *why, const char *func)
 {
 	uint64_t until = evc__registry_until(h->reg);
 	char text[192];
@@ -303,7 +303,7 @@ take_back(struct evc__held *h, const char *why, const char *func)
 	unsigned i;
 
 	evc__text_fmt(&t, "taken back: %s", why);
-	reverse(h);
+	reverse_groups(h);
 	for (i = 0; i < h->n; i++) {
 		evc_group *g = h->group[i].g;
 
@@ -324,7 +324,7 @@ take_back(struct evc__held *h, const char *why, const char *func)
 	for (i = 0; i < h->n; i++)
 		if (h->group[i].ours)
 			evc__group_shut_down(h->group[i].g, until);
-	end(h->reg);
+	end_start(h->reg);
 	(void)evc__groups_await(h, until, false, func);
 }
 
@@ -338,17 +338,17 @@ start_all(struct evc__held *h, uint32_t all, uint64_t until, const char *func,
 
 	for (i = 0; st == 0 && i < h->n; i++) {
 		*ret_last = h->group[i].g;
-		st = choose(*ret_last, until, func, &h->group[i].ours);
+		st = choose_group(*ret_last, until, func, &h->group[i].ours);
 	}
 	for (i = 0; st == 0 && i < h->n; i++)
 		if (h->group[i].ours) {
 			*ret_last = h->group[i].g;
-			st = init(*ret_last, func);
+			st = init_group(*ret_last, func);
 		}
 	for (i = 0; st == 0 && i < h->n; i++)
 		if (h->group[i].ours) {
 			*ret_last = h->group[i].g;
-			st = start(*ret_last, all, func);
+			st = start_group(*ret_last, all, func);
 		}
 	return st;
 }
@@ -364,10 +364,10 @@ begin_after_stops(const struct evc__held *h, uint64_t until, const char *func)
 	evc__worker_waits(true);
 	do {
 		in_time = evc__starts(h->reg) || evc__stops_awaited(h, until);
-		st = begin(h->reg, func);
+		st = begin_start(h->reg, func);
 		again = st == 0 && in_time && !evc__stops_awaited(h, 0);
 		if (again)
-			end(h->reg);
+			end_start(h->reg);
 	} while (again);
 	evc__worker_waits(false);
 	return st;
@@ -393,13 +393,13 @@ groups_start(struct evc__held *h, const char *func)
 	all = sync_load(&h->reg->stops_of_all);
 	st = start_all(h, all, until, func, &last);
 	if (st == 0) {
-		end(h->reg);
+		end_start(h->reg);
 		return 0;
 	}
 	/* Keep the text: a refusal during the way back is not for the
 	   caller. */
 	evc__copy(why, sizeof why, evc_last_error());
-	take_back(h, why, func);
+	take_back_start(h, why, func);
 	return refuse_start(last, evc_refuse(st, "%s", why), func);
 }
 

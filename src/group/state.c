@@ -136,7 +136,7 @@ evc_group_get(const evc_group *group, evc_group_info *ret_info)
 
 /* Lock held. */
 static void
-describe(const struct evc__worker *w, evc_worker_info *i)
+describe_worker(const struct evc__worker *w, evc_worker_info *i)
 {
 	uint64_t began = sync_load_relaxed(&w->run_began);
 	uint64_t now = sync_mono();
@@ -170,7 +170,7 @@ evc_group_worker_get(const evc_group *group, unsigned index,
 				__func__, g->name, g->n_workers);
 	else {
 		memset(ret_info, 0, sizeof *ret_info);
-		describe(g->worker[index], ret_info);
+		describe_worker(g->worker[index], ret_info);
 	}
 	sync_unlock(&g->lock);
 	return st;

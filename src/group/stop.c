@@ -21,7 +21,7 @@
 /* The scope gets a stop of its own beside an inherited stop: a clear of a scope
    above leaves the scope's own stop alone. */
 static void
-ask(evc_group *g, const char *text)
+request_stop(evc_group *g, const char *text)
 {
 	evc_reason r;
 
@@ -35,7 +35,7 @@ ask(evc_group *g, const char *text)
 /* Log why.  unborn: the group had no worker yet, and its scope may be stopped
    since the last time. */
 static void
-told(evc_group *g, const char *unborn)
+log_stop(evc_group *g, const char *unborn)
 {
 	evc_reason r;
 
@@ -53,7 +53,7 @@ told(evc_group *g, const char *unborn)
 
 /* Lock held: a thread that sees the stop sees the reason. */
 static void
-claim(evc_group *g)
+claim_stop(evc_group *g)
 {
 	g->state = EVC_GROUP_STOPPING;
 	g->shutting = true;
@@ -70,10 +70,10 @@ claim_born(evc_group *g, const char *text)
 {
 	evc_reason r = { .kind = EVC_BY_REQUEST };
 
-	ask(g, text);
+	request_stop(g, text);
 	(void)evc_reason_get(g->scope, 0, &r);
 	g->stop = r;
-	claim(g);
+	claim_stop(g);
 }
 
 void
@@ -85,7 +85,7 @@ evc__group_claim(struct evc__held_group *h, bool starting, const char *text)
 	h->unborn = starting && g->state == EVC_GROUP_STARTING;
 	h->ours = h->unborn || g->state == EVC_GROUP_RUNNING;
 	if (h->unborn)
-		claim(g);
+		claim_stop(g);
 	else if (h->ours)
 		claim_born(g, text);
 	h->awaits = g->state == EVC_GROUP_STOPPING;
@@ -98,8 +98,8 @@ void
 evc__group_tell(struct evc__held_group *h, const char *text)
 {
 	if (h->unborn)
-		ask(h->g, text);
-	told(h->g, h->unborn ? text : NULL);
+		request_stop(h->g, text);
+	log_stop(h->g, h->unborn ? text : NULL);
 }
 
 /* For the hook: only if the scope was asked to stop. */
@@ -114,7 +114,7 @@ claim_asked(evc_group *g)
 		claim_born(g, NULL);
 	sync_unlock(&g->lock);
 	if (mine)
-		told(g, NULL);
+		log_stop(g, NULL);
 	return mine;
 }
 
@@ -194,7 +194,7 @@ clean_up(evc_coord *scope, void *group)
 
 /* Lock held, given up meanwhile. */
 static void
-finish(evc_group *g, uint64_t until_ns)
+finish_stop(evc_group *g, uint64_t until_ns)
 {
 	g->cleaning = true;
 	g->inside_tid = evc__tid();
@@ -232,7 +232,7 @@ evc__group_settle(evc_group *g, uint64_t until_ns)
 	while (!evc__group_rests(g) && on_its_way(g) && in_time) {
 		if (g->state == EVC_GROUP_STOPPING && !g->shutting &&
 		    !g->cleaning)
-			finish(g, until_ns);
+			finish_stop(g, until_ns);
 		else
 			in_time = evc__group_wait(g, until_ns);
 	}

@@ -67,8 +67,8 @@ stop_held(struct evc__held *h, const char *text, uint64_t until_ns,
 
 /* When is the budget over? */
 static evc_status
-budget(const evc_registry *reg, const evc_join_opts *o, const char *func,
-       uint64_t *ret_until)
+budget_end(const evc_registry *reg, const evc_join_opts *o, const char *func,
+	   uint64_t *ret_until)
 {
 	double grace = o != NULL ? o->grace : 0;
 	evc_status st = evc__grace_check(grace, func);
@@ -88,8 +88,8 @@ budget(const evc_registry *reg, const evc_join_opts *o, const char *func,
 }
 
 static evc_status
-stop(evc_registry *reg, const char *name, const evc_join_opts *o,
-     const char *func)
+stop_groups(evc_registry *reg, const char *name, const evc_join_opts *o,
+	    const char *func)
 {
 	evc_status st = evc__registry_check(&reg, func);
 	uint64_t until = 0;
@@ -98,7 +98,7 @@ stop(evc_registry *reg, const char *name, const evc_join_opts *o,
 	if (st == 0)
 		st = evc__not_inside(func);
 	if (st == 0)
-		st = budget(reg, o, func, &until);
+		st = budget_end(reg, o, func, &until);
 	if (st == 0)
 		st = evc__groups_hold(reg, name, &h, func);
 	if (st < 0)
@@ -115,7 +115,7 @@ stop(evc_registry *reg, const char *name, const evc_join_opts *o,
 evc_status
 evc_registry_stop(evc_registry *reg, const evc_join_opts *opts)
 {
-	return stop(reg, NULL, opts, __func__);
+	return stop_groups(reg, NULL, opts, __func__);
 }
 
 evc_status
@@ -125,7 +125,7 @@ evc_registry_stop_name(evc_registry *reg, const char *name,
 	if (name == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT, "%s: no name",
 				  __func__);
-	return stop(reg, name, opts, __func__);
+	return stop_groups(reg, name, opts, __func__);
 }
 
 evc_status
@@ -138,7 +138,7 @@ evc_group_stop(evc_group *group, const evc_join_opts *opts)
 	if (st == 0)
 		st = evc__not_inside(__func__);
 	if (st == 0)
-		st = budget(group->reg, opts, __func__, &until);
+		st = budget_end(group->reg, opts, __func__, &until);
 	if (st < 0)
 		return st;
 	evc__group_hold(group, &h);

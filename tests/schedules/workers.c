@@ -112,7 +112,7 @@ START_TEST(a_stop_names_nobody_of_a_later_start)
 	int h;
 
 	begin(&t);
-	h = seam_hold("lock", "await", 1);
+	h = seam_hold("lock", "await_workers", 1);
 	actor_begin(&a, do_stop, NULL, t.group);
 	is_not_late(&t, &a, h);
 }
@@ -228,7 +228,7 @@ cleanup_is_waited_for(bool finish, const char *func)
 
 START_TEST(a_workers_stop_waits_for_a_cleanup_of_others)
 {
-	cleanup_is_waited_for(false, "await");
+	cleanup_is_waited_for(false, "await_workers");
 }
 END_TEST
 
@@ -288,9 +288,9 @@ says_why(bool by_scope, const char *op, const char *func)
 START_TEST(who_looks_at_a_stop_sees_why)
 {
 	says_why(false, NULL, "record_request");
-	says_why(false, "lock", "told");
+	says_why(false, "lock", "log_stop");
 	says_why(true, "lock", "claim_asked");
-	says_why(true, "lock", "told");
+	says_why(true, "lock", "log_stop");
 }
 END_TEST
 

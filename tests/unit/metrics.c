@@ -317,13 +317,13 @@ START_TEST(without_memory_a_put_is_refused_and_nothing_is_half)
 	seam_fail("alloc", "new_tally", 1, ENOMEM);
 	ck_assert_ptr_null(evc__tally_new(m));
 	enter_new();
-	seam_fail("alloc", "cell", 1, ENOMEM);
+	seam_fail("alloc", "own_cell", 1, ENOMEM);
 	REFUSED(EVC_RESOURCE_EXHAUSTED, evc__metrics_put(m, "x", 1, true));
 	ck_assert(one("x") == 0 && one("x_count") == 0);
 	OK(evc__metrics_put(m, "x", 1, true));
 	/* The sum has its cell, and its counter stands in the next chunk. */
 	fill(TALLY_CHUNK - 1);
-	seam_fail("alloc", "cell", 1, ENOMEM);
+	seam_fail("alloc", "own_cell", 1, ENOMEM);
 	REFUSED(EVC_RESOURCE_EXHAUSTED, evc__metrics_put(m, "z", 1, true));
 	ck_assert(one("z") == 0 && one("z_count") == 0);
 	OK(evc__metrics_put(m, "z", 1, true));
