@@ -47,7 +47,7 @@ close_pool(evc_pool *pool)
 
 /* On the helper thread; a join that has seen the stop waits for this hook. */
 static evc_status
-on_stop(evc_coord *c, void *arg)
+close_at_stop(evc_coord *c, void *arg)
 {
 	evc_pool *pool = arg;
 
@@ -62,7 +62,7 @@ on_stop(evc_coord *c, void *arg)
 /* ---- life ---- */
 
 static evc_status
-check_opts(const evc_pool_opts *o)
+check_pool_opts(const evc_pool_opts *o)
 {
 	const char *wrong = NULL;
 
@@ -115,7 +115,8 @@ make_scope(evc_pool *pool, evc_coord *c)
 
 	if (st < 0)
 		return st;
-	st = evc_on_stop(pool->scope, pool->name, on_stop, pool, NULL, NULL);
+	st = evc_on_stop(pool->scope, pool->name, close_at_stop, pool, NULL,
+			 NULL);
 	if (st < 0)
 		evc_free(pool->scope);
 	else
@@ -127,7 +128,7 @@ static evc_status
 make_pool(evc_coord *c, const char *name, const evc_pool_opts *o,
 	  evc_pool **ret_pool)
 {
-	evc_status st = check_opts(o);
+	evc_status st = check_pool_opts(o);
 	evc_pool *pool;
 
 	if (name == NULL || name[0] == '\0')
@@ -180,7 +181,7 @@ open_jobs(evc_pool *pool)
 }
 
 static void
-destroy(evc_pool *pool)
+destroy_pool(evc_pool *pool)
 {
 	struct pool_port *p, *next;
 	uint32_t i;
@@ -225,7 +226,7 @@ evc_pool_free(evc_pool *pool)
 	if (st >= 0)
 		st = evc_free(pool->scope);
 	if (st >= 0)
-		destroy(pool);
+		destroy_pool(pool);
 	return st < 0 ? st : 0;
 }
 

@@ -86,7 +86,7 @@ start_thread(evc_pool *pool)
 
 /* Lock held, and CROWD_WAKING and CROWD_STARTING are set. */
 static evc_status
-start(evc_pool *pool)
+start_or_delay(evc_pool *pool)
 {
 	evc_status st = start_thread(pool);
 	uint64_t now;
@@ -139,7 +139,7 @@ evc__crowd_call(evc_pool *pool, bool locked)
 	}
 	if (!locked)
 		sync_lock(&pool->lock);
-	(void)start(pool);
+	(void)start_or_delay(pool);
 	if (!locked)
 		sync_unlock(&pool->lock);
 }
@@ -155,7 +155,7 @@ evc__crowd_first(evc_pool *pool)
 		if (N_LIVE(w) > 0 || (w & CROWD_STARTING))
 			return 0;
 	while (!sync_cas(&pool->crowd, &w, w | CROWD_WAKING | CROWD_STARTING));
-	return start(pool);
+	return start_or_delay(pool);
 }
 
 void

@@ -3,7 +3,7 @@
  * From the threads back to the loop: a finished job; and the task that keeps
  * the loop's run waiting until all jobs are completed.  pool_turn.c completes
  * the jobs.
- * Called by: pool_job.c, pool_thread.c; the loop (on_wake, on_stop).
+ * Called by: pool_job.c, pool_thread.c; the loop (on_wake, on_task_stop).
  * Locks: the pool's, held by callers of _activate and _expect; ending, active,
  * waking and n_foreign are atomic.
  */
@@ -12,11 +12,11 @@
 #include "base/list.h"
 #include "base/self.h"
 
-static void on_stop(evc_task *t, void *arg);
+static void on_task_stop(evc_task *t, void *arg);
 
 static const evc_task_class jobs_class = {
 	.name = "jobs of a pool",
-	.on_stop = on_stop,
+	.on_stop = on_task_stop,
 	.flags = EVC_AFTER_STOP,
 };
 
@@ -57,7 +57,7 @@ evc__port_finish(struct pool_port *p, struct pool_seat *seat, evc_job *job,
 }
 
 static void
-stopped(struct pool_port *p)
+stop_port(struct pool_port *p)
 {
 	/* The mark, then the sweep: a submitter puts the job into its ring,
 	   then looks at the mark. */
@@ -70,10 +70,10 @@ stopped(struct pool_port *p)
 }
 
 static void
-on_stop(evc_task *t, void *arg)
+on_task_stop(evc_task *t, void *arg)
 {
 	(void)arg;
-	stopped(LIST_OF(t, struct pool_port, task));
+	stop_port(LIST_OF(t, struct pool_port, task));
 }
 
 /* Loop thread. */
@@ -132,7 +132,7 @@ on_wake(evc_message *m, evc_status why)
 		else if (evc_should_stop(p->c))
 			/* A task begun after the stop does not hear of the
 			   stop, on whichever thread the task was begun. */
-			stopped(p);
+			stop_port(p);
 	}
 	if (why != 0) {
 		evc__port_lost(p);
@@ -144,7 +144,7 @@ on_wake(evc_message *m, evc_status why)
 
 /* Let the loop look at n_foreign, which has moved before. */
 static evc_status
-wake(struct pool_port *p)
+wake_loop(struct pool_port *p)
 {
 	evc_status st;
 
@@ -169,7 +169,7 @@ evc__port_expect(struct pool_port *p)
 		sync_and(&p->ending, ~(uint32_t)PORT_STOPPED);
 	/* While n_foreign is not 0 the task does not end. */
 	if (sync_add(&p->n_foreign, 1) == 0)
-		st = wake(p);
+		st = wake_loop(p);
 	if (st == 0 && p->apart)
 		st = evc__port_take_hold(p);
 	if (st < 0)
@@ -182,5 +182,5 @@ evc__port_unexpect(struct pool_port *p)
 {
 	/* The loop may have begun the task for this job. */
 	if (sync_sub(&p->n_foreign, 1) == 1)
-		(void)wake(p);
+		(void)wake_loop(p);
 }

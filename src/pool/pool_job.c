@@ -40,7 +40,7 @@ evc__pool_check(const evc_pool *pool, const char *func)
 }
 
 static evc_status
-refuse(evc_status st, const char *why)
+refuse_job(evc_status st, const char *why)
 {
 	return evc_refuse(st, "evc_pool_submit: %s", why);
 }
@@ -48,7 +48,7 @@ refuse(evc_status st, const char *why)
 /* ---- the two rings ---- */
 
 static void
-prepare(struct pool_port *p, evc_job *job, uint32_t state)
+prepare_job(struct pool_port *p, evc_job *job, uint32_t state)
 {
 	job->port_ = p;
 	sync_store_relaxed(JOB_STATE(job), state);
@@ -56,7 +56,7 @@ prepare(struct pool_port *p, evc_job *job, uint32_t state)
 
 /* Is a thread to be called, or the job to be taken back? */
 static inline bool
-unheard(const evc_pool *pool, const struct pool_port *p, uint64_t w)
+needs_call(const evc_pool *pool, const struct pool_port *p, uint64_t w)
 {
 	if (w & CROWD_CLOSED || N_LIVE(w) == 0 || sync_load_sc(&p->ending) != 0)
 		return true;
@@ -67,7 +67,7 @@ unheard(const evc_pool *pool, const struct pool_port *p, uint64_t w)
 /* Lock held, the job stands in its ring: call a thread; < 0: the caller has to
    take the job back. */
 static evc_status
-hear(evc_pool *pool, struct pool_port *p)
+call_thread(evc_pool *pool, struct pool_port *p)
 {
 	uint64_t w = sync_load_sc(&pool->crowd);
 
@@ -75,7 +75,7 @@ hear(evc_pool *pool, struct pool_port *p)
 	if ((w & CROWD_CLOSED) && !evc_should_stop(pool->scope))
 		w = sync_and(&pool->crowd, ~CROWD_CLOSED) & ~CROWD_CLOSED;
 	if ((w & CROWD_CLOSED) || sync_load_sc(&p->ending) != 0)
-		return refuse(-EVC_CANCELLED, "a stop was requested");
+		return refuse_job(-EVC_CANCELLED, "a stop was requested");
 	/* A thread that comes up after the look finds the job by itself. */
 	if (N_LIVE(w) == 0)
 		return evc__crowd_first(pool);
@@ -86,7 +86,7 @@ hear(evc_pool *pool, struct pool_port *p)
 /* false: another thread has the job, so the job was accepted.  No other job
    comes into the slot meanwhile. */
 static bool
-take_back(struct pool_ring *r, uint64_t slot, evc_job *job)
+take_back_job(struct pool_ring *r, uint64_t slot, evc_job *job)
 {
 	if (!ring_withdraw(r, slot, job))
 		return false;
@@ -101,21 +101,22 @@ put_own(evc_pool *pool, struct pool_port *p, evc_job *job, bool locked)
 	uint64_t slot;
 
 	if (__builtin_expect(sync_load_relaxed(JOB_STATE(job)) != 0, 0))
-		return refuse(-EVC_ALREADY_EXISTS, "the job is not completed");
-	prepare(p, job, JOB_QUEUED);
+		return refuse_job(-EVC_ALREADY_EXISTS,
+				  "the job is not completed");
+	prepare_job(p, job, JOB_QUEUED);
 	/* Counted before any thread can complete the job. */
 	sync_store_relaxed(&p->n_own, sync_load_relaxed(&p->n_own) + 1);
 	slot = ring_put(&p->own, job);
 	if (__builtin_expect(slot == 0, 0)) {
 		sync_store_relaxed(JOB_STATE(job), 0);
-		st = refuse(-EVC_RESOURCE_EXHAUSTED, "there is no room");
-	} else if (unheard(pool, p, sync_load_sc(&pool->crowd))) {
+		st = refuse_job(-EVC_RESOURCE_EXHAUSTED, "there is no room");
+	} else if (needs_call(pool, p, sync_load_sc(&pool->crowd))) {
 		if (!locked)
 			sync_lock(&pool->lock);
-		st = hear(pool, p);
+		st = call_thread(pool, p);
 		if (!locked)
 			sync_unlock(&pool->lock);
-		if (st < 0 && !take_back(&p->own, slot, job))
+		if (st < 0 && !take_back_job(&p->own, slot, job))
 			st = 0;
 	}
 	if (st < 0)
@@ -136,7 +137,8 @@ put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job,
 	evc_status st;
 
 	if (!sync_cas(JOB_STATE(job), &none, JOB_QUEUED | JOB_FOREIGN))
-		return refuse(-EVC_ALREADY_EXISTS, "the job is not completed");
+		return refuse_job(-EVC_ALREADY_EXISTS,
+				  "the job is not completed");
 	st = evc__port_expect(p);
 	if (st < 0) {
 		sync_store_relaxed(JOB_STATE(job), 0);
@@ -146,11 +148,11 @@ put_foreign(evc_pool *pool, struct pool_port *p, evc_job *job,
 	slot = ring_put(&p->foreign, job);
 	if (slot == 0) {
 		sync_store_relaxed(JOB_STATE(job), 0);
-		st = refuse(-EVC_RESOURCE_EXHAUSTED, "there is no room");
+		st = refuse_job(-EVC_RESOURCE_EXHAUSTED, "there is no room");
 		*ret_full = p;
 	} else {
-		st = hear(pool, p);
-		if (st < 0 && !take_back(&p->foreign, slot, job))
+		st = call_thread(pool, p);
+		if (st < 0 && !take_back_job(&p->foreign, slot, job))
 			st = 0;
 	}
 	if (st < 0)
@@ -180,7 +182,7 @@ own_loop(struct pool_port *p, bool *ret_own)
 	if (st == 0)
 		*ret_own = true;
 	else if (*ret_own && st == -EVC_FAILED_PRECONDITION)
-		return refuse(-EVC_NOT_FOUND, "the loop is gone");
+		return refuse_job(-EVC_NOT_FOUND, "the loop is gone");
 	else if (st != -EVC_FAILED_PRECONDITION)
 		return st;
 	else
@@ -215,33 +217,33 @@ submit_locked(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
 }
 
 static evc_status
-check(const evc_pool *pool, const evc_reactor *r, const evc_job *job)
+check_job(const evc_pool *pool, const evc_reactor *r, const evc_job *job)
 {
 	evc_status st = evc__pool_check(pool, "evc_pool_submit");
 
 	if (st < 0)
 		return st;
 	if (r == NULL || job == NULL || job->work == NULL)
-		return refuse(-EVC_INVALID_ARGUMENT,
-			      "no loop, no job, or one without work");
+		return refuse_job(-EVC_INVALID_ARGUMENT,
+				  "no loop, no job, or one without work");
 	if (job->reserved_[0] != 0)
-		return refuse(-EVC_INVALID_ARGUMENT,
-			      "the job was not zeroed");
+		return refuse_job(-EVC_INVALID_ARGUMENT,
+				  "the job was not zeroed");
 	return 0;
 }
 
 /* Not inlined: the short way would save registers for its sake. */
 static __attribute__((noinline)) evc_status
-submit(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
-       struct pool_port **ret_full)
+submit_job(evc_pool *pool, evc_reactor *r, evc_job *job, bool waits,
+	   struct pool_port **ret_full)
 {
-	evc_status st = check(pool, r, job);
+	evc_status st = check_job(pool, r, job);
 
 	if (st < 0)
 		return st;
 	if (evc_should_stop(pool->scope) ||
 	    evc_should_stop(evc_reactor_coord(r)))
-		return refuse(-EVC_CANCELLED, "a stop was requested");
+		return refuse_job(-EVC_CANCELLED, "a stop was requested");
 	sync_lock(&pool->lock);
 	st = submit_locked(pool, r, job, waits, ret_full);
 	sync_unlock(&pool->lock);
@@ -263,7 +265,7 @@ evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job)
 				     evc_should_stop(pool->scope) ||
 				     evc_should_stop(p->c),
 			     0))
-		return submit(pool, r, job, false, &full);
+		return submit_job(pool, r, job, false, &full);
 	return put_own(pool, p, job, false);
 }
 
@@ -320,10 +322,11 @@ submit_until_room(evc_pool *pool, evc_reactor *r, evc_loop_ref *loop,
 	evc_status st;
 
 	if (isnan(timeout))
-		return refuse(-EVC_INVALID_ARGUMENT, "the time is no number");
+		return refuse_job(-EVC_INVALID_ARGUMENT,
+				  "the time is no number");
 	st = may_wait(pool, timeout, func);
 	if (st == 0 && r == NULL && loop == NULL)
-		st = refuse(-EVC_INVALID_ARGUMENT, "no loop");
+		st = refuse_job(-EVC_INVALID_ARGUMENT, "no loop");
 	if (st < 0)
 		return st;
 	until = evc__deadline_in(timeout);
@@ -332,15 +335,15 @@ submit_until_room(evc_pool *pool, evc_reactor *r, evc_loop_ref *loop,
 		if (loop != NULL)
 			r = evc_loop_enter(loop);
 		if (r == NULL)
-			return refuse(-EVC_NOT_FOUND, "the loop is gone");
-		st = submit(pool, r, job, timeout > 0, &full);
+			return refuse_job(-EVC_NOT_FOUND, "the loop is gone");
+		st = submit_job(pool, r, job, timeout > 0, &full);
 		if (loop != NULL)
 			evc_loop_leave(loop);
 		if (full == NULL || (loop != NULL && !(timeout > 0)))
 			return st;
 		if (!wait_for_room(full, until))
-			return refuse(-EVC_DEADLINE_EXCEEDED,
-				      "there was no room in time");
+			return refuse_job(-EVC_DEADLINE_EXCEEDED,
+					  "there was no room in time");
 	}
 }
 

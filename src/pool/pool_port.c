@@ -44,7 +44,7 @@ hears_of(const evc_pool *pool, const evc_coord *c)
 }
 
 static struct pool_port *
-make(evc_pool *pool)
+make_port(evc_pool *pool)
 {
 	struct pool_port *p = sync_alloc_aligned(POOL_LINE, sizeof *p);
 
@@ -104,7 +104,7 @@ evc__port_of(evc_pool *pool, evc_reactor *r, evc_status *ret_st)
 	     p = sync_load(&p->next))
 		if (take_idle(p))
 			idle = p;
-	p = idle != NULL ? idle : make(pool);
+	p = idle != NULL ? idle : make_port(pool);
 	if (p == NULL) {
 		evc_loop_release(loop);
 		*ret_st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
@@ -203,7 +203,7 @@ evc__port_release_hold(struct pool_port *p)
 
 /* The task has ended. */
 static void
-inactive(struct pool_port *p)
+deactivate_port(struct pool_port *p)
 {
 	/* Not the last reference: the caller has one. */
 	if (sync_xchg(&p->active, 0) != 0)
@@ -220,7 +220,7 @@ evc__port_settle(struct pool_port *p)
 	if (sync_load_relaxed(&p->active) != evc__tid())
 		return;
 	evc_task_end(&p->task);
-	inactive(p);
+	deactivate_port(p);
 }
 
 /* ---- the end of the pool ---- */
@@ -238,7 +238,7 @@ evc__port_orphan(struct pool_port *p)
 		while (sync_load((_Atomic(evc_reactor *) *)(void *)
 				 &p->task.reactor_) != NULL)
 			evc__nap(1000000);
-		inactive(p);
+		deactivate_port(p);
 	}
 	evc__port_drop(p);
 }

@@ -45,7 +45,7 @@ from_claim(struct pool_seat *s)
 /* How many of n to claim: a part that leaves jobs for other threads, but not
    too small, as small claims collide. */
 static uint64_t
-share(const evc_pool *pool, uint64_t n)
+claim_share(const evc_pool *pool, uint64_t n)
 {
 	uint64_t part = n / (2 * (uint64_t)sync_load_relaxed(&pool->limit));
 
@@ -57,7 +57,7 @@ share(const evc_pool *pool, uint64_t n)
 }
 
 static evc_job *
-claim(struct pool_seat *s, struct pool_ring *r)
+claim_jobs(struct pool_seat *s, struct pool_ring *r)
 {
 	uint64_t h = sync_load_sc(&r->head), t, n;
 	evc_job *job = NULL;
@@ -66,7 +66,7 @@ claim(struct pool_seat *s, struct pool_ring *r)
 		t = sync_load_sc(&r->tail);
 		if (h >= t)
 			return NULL;
-		n = share(s->pool, t - h);
+		n = claim_share(s->pool, t - h);
 		/* Published before the claim, so every thread that sees the
 		   claim sees these values.  If the claim fails, the values name
 		   another thread's claim, which does no harm. */
@@ -96,10 +96,10 @@ from_port(struct pool_seat *s, struct pool_port *p)
 {
 	bool foreign = sync_load_sc(&p->foreign.tail) != 0;
 	bool first = foreign && s->claims % FAIR == FAIR - 1;
-	evc_job *job = claim(s, first ? &p->foreign : &p->own);
+	evc_job *job = claim_jobs(s, first ? &p->foreign : &p->own);
 
 	if (job == NULL && foreign)
-		job = claim(s, first ? &p->own : &p->foreign);
+		job = claim_jobs(s, first ? &p->own : &p->foreign);
 	return job;
 }
 
@@ -141,7 +141,7 @@ steal_from(const struct pool_seat *o)
 }
 
 static evc_job *
-steal(struct pool_seat *s)
+steal_job(struct pool_seat *s)
 {
 	uint32_t i, n = sync_load_sc(&s->pool->n_seats);
 	evc_job *job = NULL;
@@ -181,29 +181,29 @@ from_stuck(struct pool_seat *s)
 }
 
 static void
-count(_Atomic uint64_t *n)
+count_one(_Atomic uint64_t *n)
 {
 	/* One thread alone writes the count. */
 	sync_store_relaxed(n, sync_load_relaxed(n) + 1);
 }
 
 static void
-run(struct pool_seat *s, evc_job *job)
+run_job(struct pool_seat *s, evc_job *job)
 {
 	struct pool_port *p = job->port_;
 	evc_status result = EVC_CANCELLED;
 
 	if ((sync_load(&p->ending) | evc_should_stop(s->pool->scope)) != 0 &&
 	    (!p->finish || (sync_load(&p->ending) & PORT_GONE))) {
-		count(&s->n_cancelled);
+		count_one(&s->n_cancelled);
 	} else {
-		count(&s->n_begun);
+		count_one(&s->n_begun);
 		s->job = job;
 		result = job->work(job);
 		if (evc__port_inherited(p))
 			return;
 		s->job = NULL;
-		count(&s->n_done);
+		count_one(&s->n_done);
 	}
 	evc__port_finish(p, s, job, result);
 }
@@ -234,7 +234,7 @@ pass_on(struct pool_seat *s)
 }
 
 static void
-serve(struct pool_seat *s)
+serve_jobs(struct pool_seat *s)
 {
 	evc_pool *pool = s->pool;
 	evc_job *job;
@@ -251,11 +251,11 @@ serve(struct pool_seat *s)
 			job = from_ports(s);
 		}
 		if (job == NULL)
-			job = steal(s);
+			job = steal_job(s);
 		if (job != NULL) {
 			if (s->called)
 				pass_on(s);
-			run(s, job);
+			run_job(s, job);
 			if (evc__pool_inherited(pool))
 				return;
 		} else if (evc__crowd_sleep(pool)) {
@@ -268,7 +268,7 @@ serve(struct pool_seat *s)
 
 /* No thread may be left: if no thread can be had, no queued job can begin. */
 static void
-deserted(evc_pool *pool)
+pool_deserted(evc_pool *pool)
 {
 	struct pool_port *p;
 	evc_status st = 0;
@@ -295,7 +295,7 @@ give_up_seat(struct pool_seat *s)
 	/* Jobs that the thread has claimed and not begun; also, a submitter
 	   that relied on this thread may have found no other. */
 	if (N_LIVE(sync_load_sc(&pool->crowd)) == 0)
-		deserted(pool);
+		pool_deserted(pool);
 	else if (evc__pool_has_work(pool))
 		evc__crowd_call(pool, false);
 }
@@ -303,7 +303,7 @@ give_up_seat(struct pool_seat *s)
 /* The work of a job has ended the thread.  A return now would be an error that
    stops the pool; so the rest of the thread stays until the stop. */
 static void
-lost(void *seat)
+thread_lost(void *seat)
 {
 	struct pool_seat *s = seat;
 	evc_pool *pool = s->pool;
@@ -315,12 +315,12 @@ lost(void *seat)
 	s->job = NULL;
 	/* NULL: a done of a loop that is gone has ended the thread. */
 	if (job != NULL) {
-		count(&s->n_done);
+		count_one(&s->n_done);
 		evc__port_finish(job->port_, s, job, EVC_ABORTED);
 	}
 	sync_sub(&pool->crowd, CROWD_LIVE);
 	give_up_seat(s);
-	deserted(pool);
+	pool_deserted(pool);
 	evc_wait_for_stop(pool->scope, INFINITY);
 }
 
@@ -334,8 +334,8 @@ evc__pool_thread(evc_coord *c, void *seat)
 	s->called = true;
 	s->streak = 0;
 	evc__crowd_enter(s->pool);
-	pthread_cleanup_push(lost, s);
-	serve(s);
+	pthread_cleanup_push(thread_lost, s);
+	serve_jobs(s);
 	pthread_cleanup_pop(0);
 	if (!evc__pool_inherited(s->pool))
 		give_up_seat(s);

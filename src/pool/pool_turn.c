@@ -18,7 +18,7 @@ is_gone(struct pool_port *p)
 }
 
 static void
-complete(struct pool_port *p, evc_job *job)
+complete_job(struct pool_port *p, evc_job *job)
 {
 	void (*done)(evc_job *, evc_status) = job->done;
 	evc_status result = is_gone(p) ? EVC_CANCELLED : job->result_;
@@ -46,7 +46,7 @@ struct turn {
 /* A turn inside has the rest; a fork child made in a done has nothing to do
    with the rest. */
 static bool
-handed(const struct turn *k)
+turn_handed(const struct turn *k)
 {
 	return k->nested.handed || evc__port_inherited(k->p);
 }
@@ -65,8 +65,8 @@ empty_box(struct turn *k, struct pool_box *b)
 		k->head = ++h;
 		if (h % 32 == 0)
 			sync_store(&b->head, h);
-		complete(k->p, job);
-		if (handed(k))
+		complete_job(k->p, job);
+		if (turn_handed(k))
 			return;
 	}
 	k->b = NULL;
@@ -87,16 +87,16 @@ empty_chain(struct turn *k)
 			p->todo = job;
 		}
 	}
-	for (; p->todo != NULL && k->left > 0 && !handed(k); k->left--) {
+	for (; p->todo != NULL && k->left > 0 && !turn_handed(k); k->left--) {
 		job = p->todo;
 		p->todo = job->next_;
-		complete(p, job);
+		complete_job(p, job);
 	}
 }
 
 /* Are there finished jobs? */
 static bool
-any(struct pool_port *p)
+any_finished(struct pool_port *p)
 {
 	uint32_t i, n = sync_load_sc(&p->n_boxes);
 
@@ -116,8 +116,8 @@ empty_boxes(struct turn *k)
 	struct pool_port *p = k->p;
 	uint32_t i;
 
-	for (i = 0; i < sync_load(&p->n_boxes) && k->left > 0 &&
-		    !handed(k);
+	for (i = 0;
+	     i < sync_load(&p->n_boxes) && k->left > 0 && !turn_handed(k);
 	     i++) {
 		struct pool_box *b = sync_load(&p->box[i]);
 
@@ -131,7 +131,7 @@ static void on_mail(evc_message *m, evc_status why);
 /* For the holder of `called`: hand the right to the loop.  The message has a
    reference; if there is no loop, the reference is the caller's. */
 static bool
-post(struct pool_port *p)
+post_turn(struct pool_port *p)
 {
 	sync_add(&p->refs, 1);
 	p->mail.fn = on_mail;
@@ -143,22 +143,22 @@ post(struct pool_port *p)
 static bool
 give_back(struct pool_port *p)
 {
-	if (any(p))
+	if (any_finished(p))
 		return false;
 	/* The right first, then the look: a thread that comes in between takes
 	   the right, or we take it again. */
 	sync_xchg(&p->called, 0);
-	return !any(p) || sync_xchg(&p->called, 1) != 0;
+	return !any_finished(p) || sync_xchg(&p->called, 1) != 0;
 }
 
 /* A done runs the loop: the right goes to a message inside that run, with all
    jobs that are left. */
 static bool
-hand_over(void *arg)
+hand_turn_over(void *arg)
 {
 	struct turn *k = arg;
 
-	if (!post(k->p)) {
+	if (!post_turn(k->p)) {
 		sync_sub(&k->p->refs, 1);
 		return false;
 	}
@@ -170,18 +170,18 @@ hand_over(void *arg)
 /* For the holder of `called`: complete finished jobs, at most a slice, and give
    the right back or hand it on to the loop's next turn. */
 static void
-serve(struct turn *k)
+serve_finished(struct turn *k)
 {
 	struct pool_port *p = k->p;
 
 	for (;;) {
 		empty_boxes(k);
 		empty_chain(k);
-		if (handed(k))
+		if (turn_handed(k))
 			return;
 		if (k->left == 0) {
 			if (!is_gone(p)) {
-				if (post(p))
+				if (post_turn(p))
 					return;
 				sync_sub(&p->refs, 1);
 				evc__port_lost(p);
@@ -204,13 +204,13 @@ evc__port_ring(struct pool_port *p)
 	/* A thread that comes when the loop has completed all jobs posts no
 	   message: the message could arrive when the pool and its last job are
 	   long gone. */
-	if (give_back(p) || post(p))
+	if (give_back(p) || post_turn(p))
 		return;
 	evc__port_lost(p);
 	/* A cancellation in a done would end the thread while it has the right
 	   to ring, and all other finished jobs would stay. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	serve(&k);
+	serve_finished(&k);
 	pthread_setcancelstate(old, NULL);
 	evc__port_release_hold(p);
 	evc__port_drop(p);
@@ -225,8 +225,9 @@ on_mail(evc_message *m, evc_status why)
 	if (why != 0)
 		evc__port_lost(p);
 	else
-		nested_begin(&k.nested, evc_reactor_loop(p->r), hand_over, &k);
-	serve(&k);
+		nested_begin(&k.nested, evc_reactor_loop(p->r), hand_turn_over,
+			     &k);
+	serve_finished(&k);
 	nested_end(&k.nested);
 	if (evc__port_inherited(p))
 		return;

@@ -503,7 +503,7 @@ START_TEST(who_relied_on_a_thread_that_does_not_come_is_not_left)
 	UNTIL(atomic_load(&keeps.t.begun) && atomic_load(&first.begun));
 	OK(evc_pool_resize(pool, 3));
 	seam_fail_all("thread_create", "create_thread", 1, EAGAIN);
-	h = actor_held(&a, do_submit, NULL, &u, "and", "start", 1);
+	h = actor_held(&a, do_submit, NULL, &u, "and", "start_or_delay", 1);
 	let_end(&first);
 	over(&u, 0);
 	UNTIL(pool_info().n_idle == 1);
@@ -553,7 +553,7 @@ START_TEST(without_memory_it_is_refused_or_goes_another_way)
 	/* The port, its two rings, the first seat. */
 	for (i = 0; i < 4; i++) {
 		static const struct place places[] = {
-			{ "alloc", "make", 1 },
+			{ "alloc", "make_port", 1 },
 			{ "alloc", "evc__ring_init", 1 },
 			{ "alloc", "evc__ring_init", 2 },
 			{ "alloc", "free_seat", 1 },

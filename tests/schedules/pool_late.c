@@ -50,7 +50,7 @@ START_TEST(a_resize_is_heard_by_who_is_on_its_way)
 	let_end(&t);
 	/* By the first thread, which has looked at the mark before. */
 	UNTIL(atomic_load(&u.begun));
-	in = seam_hold("load", "serve", 1);
+	in = seam_hold("load", "serve_jobs", 1);
 	seam_release(h);
 	HELD(in);
 	ck_assert_uint_eq(pool_info().n_live, 2);
@@ -205,7 +205,7 @@ START_TEST(a_first_job_that_a_stop_of_its_loop_overtakes_is_refused)
 
 	begin(1, 0);
 	OK(evc_reactor_start(other, "there", NULL, NULL, NULL, &there));
-	h = seam_hold("lock", "submit", 1);
+	h = seam_hold("lock", "submit_job", 1);
 	own_begin(&o, there, work_until_told);
 	HELD(h);
 	OK(evc_request_stop(other, 0, "enough"));
@@ -310,7 +310,7 @@ START_TEST(a_submit_by_a_handle_keeps_the_loop)
 	begin(1, 0);
 	there_begin();
 	thing_init(&t, work_now);
-	h = actor_held(&a, submit_there, there.c, &t, "lock", "submit", 1);
+	h = actor_held(&a, submit_there, there.c, &t, "lock", "submit_job", 1);
 	actor_begin(&goes, there_goes, there.c, NULL);
 	UNTIL(atomic_load(&goes.tid) != 0);
 	until_asleep(atomic_load(&goes.tid));
