@@ -41,8 +41,8 @@ conds_new(evc_queue *q)
 }
 
 static evc_status
-make(evc_coord *c, const char *name, size_t capacity, unsigned flags,
-     evc_queue **ret)
+make_queue(evc_coord *c, const char *name, size_t capacity, unsigned flags,
+	   evc_queue **ret)
 {
 	evc_queue *q = sync_alloc_aligned(128, sizeof *q);
 	evc_status st;
@@ -101,8 +101,8 @@ evc_queue_new(evc_coord *c, const char *name, size_t capacity,
 		why = "its name is too long";
 	return evc_refuse_setup(
 		c, __func__,
-		why == NULL ? make(c, name, capacity, flags, ret_queue) :
-			      evc_refuse(-EVC_INVALID_ARGUMENT,
+		why == NULL ? make_queue(c, name, capacity, flags, ret_queue)
+			    : evc_refuse(-EVC_INVALID_ARGUMENT,
 					 "evc_queue_new: %s", why));
 }
 

@@ -40,7 +40,7 @@ struct feed {
 };
 
 static void
-drop(struct feed *f, uint32_t n)
+drop_feed(struct feed *f, uint32_t n)
 {
 	if (sync_sub(&f->refs, n) == n)
 		sync_free(f);
@@ -51,7 +51,7 @@ drop(struct feed *f, uint32_t n)
 /* n feeders less.  The lock covers the count and the close, so no reopen comes
    between them. */
 static void
-leave(evc_queue *q, unsigned n, bool at_end, bool cut)
+remove_feeders(evc_queue *q, unsigned n, bool at_end, bool cut)
 {
 	sync_lock(&q->lock);
 	q->at_end |= at_end;
@@ -63,7 +63,7 @@ leave(evc_queue *q, unsigned n, bool at_end, bool cut)
 }
 
 static void
-fail(evc_queue *q, evc_status st, const char *text)
+report_failure(evc_queue *q, evc_status st, const char *text)
 {
 	/* If the error was not yet reported, report it now: the thread's
 	   result, the same error, then adds nothing. */
@@ -73,7 +73,7 @@ fail(evc_queue *q, evc_status st, const char *text)
 }
 
 static void
-end(struct feed *f, evc_status st)
+end_feeder(struct feed *f, evc_status st)
 {
 	evc_queue *q = f->q;
 	bool obeys = st == EVC_CANCELLED && evc_should_stop(q->c);
@@ -86,10 +86,10 @@ end(struct feed *f, evc_status st)
 		evc__text_fmt(&t, "ended with %s", evc_status_name(st));
 		if (st > EVC_UNAUTHENTICATED)
 			evc__text_fmt(&t, " %d", st);
-		fail(q, st, text);
+		report_failure(q, st, text);
 	}
-	leave(q, 1, clean, !clean);
-	drop(f, 1);
+	remove_feeders(q, 1, clean, !clean);
+	drop_feed(f, 1);
 }
 
 /* pthread_exit or a cancellation inside fn: an error. */
@@ -104,9 +104,9 @@ cut_off(void *arg)
 	if (evc_should_stop(f->q->c))
 		(void)evc_queue_cancel(f->q);
 	else
-		fail(f->q, EVC_ABORTED, "ended without a result");
-	leave(f->q, 1, false, true);
-	drop(f, 1);
+		report_failure(f->q, EVC_ABORTED, "ended without a result");
+	remove_feeders(f->q, 1, false, true);
+	drop_feed(f, 1);
 }
 
 /* ---- what they do ---- */
@@ -120,7 +120,7 @@ is_over(evc_queue *q)
 
 /* The status of fn; 0: the input was cut off. */
 static evc_status
-feed(const struct feeder *e)
+feed_queue(const struct feeder *e)
 {
 	const struct feed *f = e->f;
 	evc_status st = 0;
@@ -151,17 +151,17 @@ feed_unblocked(evc_coord *c, const struct feeder *e)
 	evc_id id;
 
 	if (f->unblock == NULL)
-		return feed(e);
+		return feed_queue(e);
 	st = evc_cancel_push(c, f->unblock, f->arg, EVC_CANCEL_REPEAT, &id);
 	if (st < 0)
 		return -st;
-	st = feed(e);
+	st = feed_queue(e);
 	(void)evc_cancel_pop(c, id);
 	return st;
 }
 
 static evc_status
-run(evc_coord *c, void *arg)
+run_feeder(evc_coord *c, void *arg)
 {
 	const struct feeder *e = arg;
 	struct feed *f = e->f;
@@ -170,14 +170,14 @@ run(evc_coord *c, void *arg)
 	while (sync_load(&f->state) == WAIT)
 		sync_futex_wait(&f->state, WAIT, SYNC_FOREVER);
 	if (sync_load(&f->state) == BACK) {
-		drop(f, 1);
+		drop_feed(f, 1);
 		return 0;
 	}
 	pthread_cleanup_push(cut_off, f);
 	st = feed_unblocked(c, e);
 	pthread_cleanup_pop(0);
 	if (!evc__queue_inherited(f->q))
-		end(f, st);
+		end_feeder(f, st);
 	return st;
 }
 
@@ -185,8 +185,8 @@ run(evc_coord *c, void *arg)
 
 /* How many feeders were started; *ret: why no more. */
 static unsigned
-start(struct feed *f, const char *name, unsigned n, const evc_member_opts *o,
-      evc_status *ret)
+start_feeders(struct feed *f, const char *name, unsigned n,
+	      const evc_member_opts *o, evc_status *ret)
 {
 	/* A queue's name may be too long for the number behind it. */
 	int most = name != NULL ? INT_MAX : 41;
@@ -200,8 +200,8 @@ start(struct feed *f, const char *name, unsigned n, const evc_member_opts *o,
 		f->feeder[i].number = i;
 		evc__text_fmt(&t, "%.*s/%u", most,
 			      name != NULL ? name : f->q->name, i);
-		*ret = evc_thread_start(f->q->c, text, run, &f->feeder[i], o,
-					NULL);
+		*ret = evc_thread_start(f->q->c, text, run_feeder,
+					&f->feeder[i], o, NULL);
 		if (*ret < 0)
 			break;
 	}
@@ -210,7 +210,7 @@ start(struct feed *f, const char *name, unsigned n, const evc_member_opts *o,
 
 /* The feeders to come count from now on. */
 static evc_status
-announce(evc_queue *q, unsigned n)
+announce_feeders(evc_queue *q, unsigned n)
 {
 	evc_status st = 0;
 	uint64_t tail;
@@ -231,8 +231,8 @@ announce(evc_queue *q, unsigned n)
 }
 
 static evc_status
-begin(evc_queue *q, const char *name, unsigned n, evc_feed_fn *fn, void *arg,
-      const evc_feed_opts *opts)
+begin_feed(evc_queue *q, const char *name, unsigned n, evc_feed_fn *fn,
+	   void *arg, const evc_feed_opts *opts)
 {
 	evc_member_opts o = { .flags = 0 };
 	unsigned started = 0;
@@ -253,16 +253,16 @@ begin(evc_queue *q, const char *name, unsigned n, evc_feed_fn *fn, void *arg,
 		o.unblock = NULL;
 	}
 	sync_store_relaxed(&f->refs, n + 1);
-	st = announce(q, n);
+	st = announce_feeders(q, n);
 	if (st == 0) {
 		/* All feeders, or none. */
-		started = start(f, name, n, &o, &st);
+		started = start_feeders(f, name, n, &o, &st);
 		if (st < 0)
-			leave(q, n, false, false);
+			remove_feeders(q, n, false, false);
 		sync_store(&f->state, st < 0 ? BACK : GO);
 		sync_futex_wake(&f->state);
 	}
-	drop(f, n + 1 - started);
+	drop_feed(f, n + 1 - started);
 	return st;
 }
 
@@ -283,8 +283,8 @@ evc_queue_feed(evc_queue *queue, const char *name, unsigned n_threads,
 		why = "no function";
 	else if (opts != NULL && !ROOM_IS_ZERO(opts->reserved_))
 		why = "reserved room is not zero";
-	st = why == NULL ? begin(queue, name, n_threads, fn, arg, opts) :
-			   evc_refuse(-EVC_INVALID_ARGUMENT,
+	st = why == NULL ? begin_feed(queue, name, n_threads, fn, arg, opts)
+			 : evc_refuse(-EVC_INVALID_ARGUMENT,
 				      "evc_queue_feed: queue %s: %s",
 				      queue->name, why);
 	return evc_refuse_setup(queue->c, __func__, st);

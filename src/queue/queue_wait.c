@@ -53,7 +53,7 @@ look_once(struct wait *w)
 }
 
 static void
-uncount(struct wait *w)
+uncount_waiter(struct wait *w)
 {
 	struct evc__side *s = &w->q->side[w->side];
 
@@ -68,7 +68,7 @@ uncount(struct wait *w)
 
 /* For evc_cond_wait: called before the sleep and after each wake-up. */
 static bool
-look(void *arg)
+look_at_side(void *arg)
 {
 	struct wait *w = arg;
 	struct evc__side *s = &w->q->side[w->side];
@@ -76,7 +76,7 @@ look(void *arg)
 	if (w->side == ITEMS)
 		evc__ears_tell(w->q);
 	if (w->counted && s->n_sent > 0)
-		uncount(w);
+		uncount_waiter(w);
 	/* The count first, then the second look: see queue.h. */
 	if (!w->counted) {
 		w->counted = true;
@@ -118,11 +118,11 @@ wait_for(struct wait *w, double timeout, const char *func)
 	sync_lock(&q->lock);
 	s->n_in++;
 	evc__ear_open(q, &w->ear);
-	st = evc_cond_wait(s->cond, &q->lock, look, w, timeout);
+	st = evc_cond_wait(s->cond, &q->lock, look_at_side, w, timeout);
 	if (st == 0)
 		st = w->st;
 	if (w->counted)
-		uncount(w);
+		uncount_waiter(w);
 	if (st == -EVC_CANCELLED && w->side == ITEMS &&
 	    (q->flags & EVC_QUEUE_DRAIN)) {
 		sync_unlock(&q->lock);
@@ -141,7 +141,7 @@ wait_for(struct wait *w, double timeout, const char *func)
 
 /* The looks before the sleep; > 0: the thread may sleep. */
 static int
-spin(struct wait *w)
+spin_looks(struct wait *w)
 {
 	unsigned i;
 	int st = RING_FULL;
@@ -159,7 +159,7 @@ static evc_status
 try_on(struct wait *w, double timeout, const char *func)
 {
 	if (w->st > 0 && timeout > 0) {
-		w->st = spin(w);
+		w->st = spin_looks(w);
 		if (w->st > 0)
 			return wait_for(w, timeout, func);
 	}
@@ -174,8 +174,8 @@ try_on(struct wait *w, double timeout, const char *func)
 
 /* Refuses wrong arguments and a call on the wrong thread; 0: all is right. */
 static evc_status
-check(const evc_queue *q, const void *p, const char *what, double timeout,
-      const char *func)
+check_wait(const evc_queue *q, const void *p, const char *what, double timeout,
+	   const char *func)
 {
 	evc_status st = evc__queue_check(q, func);
 
@@ -190,7 +190,7 @@ check(const evc_queue *q, const void *p, const char *what, double timeout,
 	return timeout > 0 ? evc_may_wait(q->c, func) : 0;
 }
 
-/* The short way: would check find nothing wrong? */
+/* The short way: would check_wait find nothing wrong? */
 static inline bool
 is_right(const evc_queue *q, const void *p, double timeout)
 {
@@ -205,7 +205,7 @@ evc_queue_push(evc_queue *queue, void *item, double timeout)
 	struct wait w = { .q = queue, .side = ROOM, .item = item };
 
 	if (RARE(!is_right(queue, item, timeout))) {
-		w.st = check(queue, item, "item", timeout, __func__);
+		w.st = check_wait(queue, item, "item", timeout, __func__);
 		if (w.st < 0)
 			return w.st;
 	}
@@ -226,8 +226,8 @@ evc_queue_pop(evc_queue *queue, void **ret_item, double timeout)
 	struct wait w = { .q = queue, .side = ITEMS };
 
 	if (RARE(!is_right(queue, ret_item, timeout))) {
-		w.st = check(queue, ret_item, "place for the item", timeout,
-			     __func__);
+		w.st = check_wait(queue, ret_item, "place for the item",
+				  timeout, __func__);
 		if (w.st < 0)
 			return w.st;
 	}
@@ -246,8 +246,8 @@ evc_queue_pop(evc_queue *queue, void **ret_item, double timeout)
 evc_status
 evc_queue_try_pop(evc_queue *queue, void **ret_item)
 {
-	evc_status st = check(queue, ret_item, "place for the item", 0,
-			      __func__);
+	evc_status st =
+		check_wait(queue, ret_item, "place for the item", 0, __func__);
 	void *item;
 	uint64_t tail;
 
@@ -279,7 +279,7 @@ is_drained(void *arg)
 }
 
 static evc_status
-drain(evc_queue *q, double timeout)
+drain_queue(evc_queue *q, double timeout)
 {
 	struct drain d = { .q = q };
 	evc_status st;
@@ -311,7 +311,7 @@ drain(evc_queue *q, double timeout)
 evc_status
 evc_queue_drain(evc_queue *queue, double timeout)
 {
-	evc_status st = check(queue, queue, "queue", timeout, __func__);
+	evc_status st = check_wait(queue, queue, "queue", timeout, __func__);
 
-	return st < 0 ? st : drain(queue, timeout);
+	return st < 0 ? st : drain_queue(queue, timeout);
 }

@@ -24,7 +24,7 @@
 /* Takes the watch off the queue.  As a thread that leaves, the watch may have
    been sent for. */
 static void
-leave(struct evc__watch *w)
+leave_queue(struct evc__watch *w)
 {
 	evc_queue *q = w->q;
 
@@ -39,7 +39,7 @@ leave(struct evc__watch *w)
 /* Ends the watch and its looper.  If the loop is being lost and the looper has
    run, opts.stop is still called, and drops the watch. */
 static void
-end(struct evc__watch *w, bool lost)
+end_watch(struct evc__watch *w, bool lost)
 {
 	w->over = true;
 	w->stop_drops = lost && w->owed;
@@ -57,8 +57,8 @@ last_call(struct evc__watch *w, evc_status why, bool lost)
 	evc_queue *q = w->q;
 	void *arg = w->arg;
 
-	leave(w);
-	end(w, lost);
+	leave_queue(w);
+	end_watch(w, lost);
 	/* fn may free the queue. */
 	fn(q, NULL, why, arg);
 }
@@ -67,7 +67,7 @@ last_call(struct evc__watch *w, evc_status why, bool lost)
 
 /* The ring is empty.  > 0: the watch waits; else what has come meanwhile. */
 static int
-arm(struct evc__watch *w, void **ret_item)
+arm_watch(struct evc__watch *w, void **ret_item)
 {
 	evc_queue *q = w->q;
 	int st;
@@ -92,16 +92,16 @@ arm(struct evc__watch *w, void **ret_item)
 /* Before its looper has run, and after a stop, the watch is not armed: then
    only its message keeps the loop and hears of the stop. */
 static int
-look(struct evc__watch *w, void **ret_item)
+look_at_queue(struct evc__watch *w, void **ret_item)
 {
 	int st = evc__queue_pop_once(w->q, ret_item, &w->ear);
 
-	return st <= 0 || !w->owed ? st : arm(w, ret_item);
+	return st <= 0 || !w->owed ? st : arm_watch(w, ret_item);
 }
 
 /* fn runs the loop: a turn inside that run does the rest. */
 static bool
-hand_over(void *arg)
+hand_turn_over(void *arg)
 {
 	return evc__watch_post(arg) == 0;
 }
@@ -123,7 +123,7 @@ pop_some(struct evc__watch *w, const struct nested *nested)
 	int st;
 
 	for (n = 0; n < SLICE; n++) {
-		st = look(w, &item);
+		st = look_at_queue(w, &item);
 		if (st < 0)
 			last_call(w, -st, false);
 		if (st < 0 || (st > 0 && w->owed))
@@ -144,7 +144,7 @@ pop_some(struct evc__watch *w, const struct nested *nested)
 }
 
 static void
-turn(evc_message *m, evc_status why)
+turn_watch(evc_message *m, evc_status why)
 {
 	struct evc__watch *w = (struct evc__watch *)m;
 	struct nested nested;
@@ -155,7 +155,8 @@ turn(evc_message *m, evc_status why)
 	if (!w->over && why != 0)
 		last_call(w, EVC_CANCELLED, true);
 	else if (!w->over) {
-		nested_begin(&nested, evc_reactor_loop(w->r), hand_over, w);
+		nested_begin(&nested, evc_reactor_loop(w->r), hand_turn_over,
+			     w);
 		pop_some(w, &nested);
 		nested_end(&nested);
 	}
@@ -192,13 +193,14 @@ looper_stop(evc_coord *c, void *arg)
 /* ---- the calls ---- */
 
 static evc_status
-refuse(const evc_queue *q, evc_status st, const char *why)
+refuse_watch(const evc_queue *q, evc_status st, const char *why)
 {
 	return evc_refuse(st, "evc_queue_watch: queue %s: %s", q->name, why);
 }
 
 static evc_status
-wrong(const evc_queue *q, evc_reactor *r, evc_queue_fn *fn, unsigned flags)
+check_watch(const evc_queue *q, evc_reactor *r, evc_queue_fn *fn,
+	    unsigned flags)
 {
 	const char *why =
 		r == NULL  ? "no reactor, or no home" :
@@ -206,17 +208,17 @@ wrong(const evc_queue *q, evc_reactor *r, evc_queue_fn *fn, unsigned flags)
 		evc_reactor_coord(r) != q->c ? "another coordinator's reactor" :
 		flags & ~(unsigned)EVC_BACKGROUND ? "unknown flags" : NULL;
 
-	return why != NULL ? refuse(q, -EVC_INVALID_ARGUMENT, why) : 0;
+	return why != NULL ? refuse_watch(q, -EVC_INVALID_ARGUMENT, why) : 0;
 }
 
 static struct evc__watch *
-make(evc_queue *q, evc_reactor *r, evc_queue_fn *fn, void *arg)
+make_watch(evc_queue *q, evc_reactor *r, evc_queue_fn *fn, void *arg)
 {
 	struct evc__watch *w = sync_alloc(1, sizeof *w);
 
 	if (w == NULL)
 		return NULL;
-	w->mail.fn = turn;
+	w->mail.fn = turn_watch;
 	sync_store_relaxed(&w->refs, 2);
 	sync_lock_init(&w->making);
 	w->q = q;
@@ -233,7 +235,7 @@ make(evc_queue *q, evc_reactor *r, evc_queue_fn *fn, void *arg)
 /* The message comes before the looper, as it is the first to hear what becomes
    of the loop.  This message is refused after a stop, later ones are not. */
 static evc_status
-start(struct evc__watch *w, unsigned flags)
+start_watch(struct evc__watch *w, unsigned flags)
 {
 	evc_member_opts o = { .reactor = w->r,
 			      .flags = flags,
@@ -248,22 +250,23 @@ start(struct evc__watch *w, unsigned flags)
 				      w, &o, &w->looper);
 	w->over = st < 0;
 	sync_unlock(&w->making);
-	return st < 0 ? refuse(w->q, st, evc_last_error()) : 0;
+	return st < 0 ? refuse_watch(w->q, st, evc_last_error()) : 0;
 }
 
 static evc_status
-begin(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
-      unsigned flags, evc_id *ret_id)
+begin_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
+	    unsigned flags, evc_id *ret_id)
 {
-	evc_status st = wrong(queue, r, fn, flags);
+	evc_status st = check_watch(queue, r, fn, flags);
 	evc_id before = ret_id != NULL ? *ret_id : 0;
 	struct evc__watch *w;
 
 	if (st < 0)
 		return st;
-	w = make(queue, r, fn, arg);
+	w = make_watch(queue, r, fn, arg);
 	if (w == NULL)
-		return refuse(queue, -EVC_RESOURCE_EXHAUSTED, "no memory");
+		return refuse_watch(queue, -EVC_RESOURCE_EXHAUSTED,
+				    "no memory");
 	sync_lock(&queue->lock);
 	list_append(&queue->watches, &w->node);
 	w->id = ++queue->last_watch;
@@ -271,11 +274,11 @@ begin(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 	if (ret_id != NULL) /* before fn is called */
 		*ret_id = w->id;
 	sync_unlock(&queue->lock);
-	st = start(w, flags);
+	st = start_watch(w, flags);
 	if (st < 0) {
 		if (ret_id != NULL)
 			*ret_id = before;
-		leave(w);
+		leave_queue(w);
 		evc__watch_drop(w);
 	}
 	evc__watch_drop(w);
@@ -291,7 +294,7 @@ evc_queue_watch(evc_queue *queue, evc_reactor *r, evc_queue_fn *fn, void *arg,
 	if (st < 0)
 		return st;
 	return evc_refuse_setup(queue->c, __func__,
-				begin(queue, r, fn, arg, flags, ret_id));
+				begin_watch(queue, r, fn, arg, flags, ret_id));
 }
 
 evc_status
@@ -305,7 +308,7 @@ evc_queue_watch_on(evc_queue *queue, evc_loop_ref *loop, evc_queue_fn *fn,
 
 	if (st == 0 && r == NULL)
 		st = evc_refuse_setup(queue->c, __func__,
-				      refuse(queue, -code, why));
+				      refuse_watch(queue, -code, why));
 	if (st == 0)
 		st = evc_queue_watch(queue, r, fn, arg, flags, ret_id);
 	if (r != NULL)
@@ -362,8 +365,8 @@ evc_queue_unwatch(evc_queue *queue, evc_id id)
 		st = evc_refuse(-EVC_FAILED_PRECONDITION,
 				"evc_queue_unwatch: another thread's loop");
 	else {
-		leave(w);
-		end(w, false);
+		leave_queue(w);
+		end_watch(w, false);
 	}
 	evc__watch_drop(w);
 	return st;

@@ -357,7 +357,7 @@ START_TEST(a_watch_by_a_handle_keeps_the_loop)
 
 	there_begin();
 	OK(evc_queue_new(there.c, NULL, 1, NULL, &there.q));
-	h = actor_held(&a, watch_there, there.c, NULL, "alloc", "make",
+	h = actor_held(&a, watch_there, there.c, NULL, "alloc", "make_watch",
 		       1);
 	actor_begin(&goes, there_goes, there.c, NULL);
 	UNTIL(atomic_load(&goes.tid) != 0);

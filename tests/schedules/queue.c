@@ -75,14 +75,14 @@ START_TEST(queue_who_is_about_to_sleep_looks_again)
 	int h;
 
 	begin(1, 0);
-	h = qcall_held(&w, BY_POP, NULL, INFINITY, "add", "look");
+	h = qcall_held(&w, BY_POP, NULL, INFINITY, "add", "look_at_side");
 	push_now(q, 1, 1);
 	OK(qcall_go(&w, h));
 	push_now(q, 1, 1);
-	h = qcall_held(&w, BY_PUSH, ITEM(2), INFINITY, "add", "look");
+	h = qcall_held(&w, BY_PUSH, ITEM(2), INFINITY, "add", "look_at_side");
 	pop_now(q, 1, 1);
 	OK(qcall_go(&w, h));
-	h = qcall_held(&w, BY_DRAIN, NULL, INFINITY, "add", "drain");
+	h = qcall_held(&w, BY_DRAIN, NULL, INFINITY, "add", "drain_queue");
 	pop_now(q, 2, 2);
 	OK(qcall_go(&w, h));
 	end();
@@ -272,7 +272,7 @@ START_TEST(queue_watch_that_is_about_to_wait_looks_again)
 	for (way = 0; way < 2; way++) {
 		OK(evc_queue_watch(q, evc_home(coord), count_items, &n, 0,
 				   NULL));
-		m.hold = seam_hold("add", "arm", 1);
+		m.hold = seam_hold("add", "arm_watch", 1);
 		m.ends = way == 1;
 		actor_begin(&a, do_meanwhile, coord, &m);
 		some_turns();
@@ -641,7 +641,7 @@ START_TEST(queue_feed_starts_all_or_none)
 		OK(evc_clear_stop(coord));
 		OK(evc_queue_reopen(q));
 	}
-	seam_fail("alloc", "begin", 1, ENOMEM);
+	seam_fail("alloc", "begin_feed", 1, ENOMEM);
 	REFUSED(EVC_RESOURCE_EXHAUSTED,
 		evc_queue_feed(q, "feeder", 4, feed_nothing, &calls, NULL));
 	OK(evc_queue_feed(q, "feeder", 4, feed_nothing, &calls, NULL));
@@ -670,7 +670,7 @@ START_TEST(queue_feed_cancels_before_it_leaves)
 	int h;
 
 	begin(2, 0);
-	h = seam_hold("lock", "leave", 1);
+	h = seam_hold("lock", "remove_feeders", 1);
 	OK(evc_queue_feed(q, "feeder", 1, feed_error, &st, NULL));
 	HELD(h);
 	ck_assert(info_of(q).cancelled);
@@ -707,7 +707,7 @@ START_TEST(queue_feed_fails_before_it_cancels)
 
 		begin(2, 0);
 		OK(evc_thread_start(coord, "popper", do_pop, q, NULL, NULL));
-		h = seam_hold("lock", "leave", 1);
+		h = seam_hold("lock", "remove_feeders", 1);
 		OK(evc_queue_feed(q, "feeder", 1,
 				  exits ? feed_exit : feed_error, &code, NULL));
 		HELD(h);
