@@ -30,14 +30,14 @@ evc__notes_destroy(struct notes *n)
 /* ---- any thread ---- */
 
 static struct notes *
-of(evc_engine *engine)
+notes_of(evc_engine *engine)
 {
 	return (struct notes *)(void *)engine;
 }
 
 /* Lock held.  Without a loop no request has any effect. */
 static evc_status
-ring(struct notes *n)
+ring_loop(struct notes *n)
 {
 	evc_status st;
 
@@ -54,7 +54,7 @@ evc__notes_ring(struct notes *n)
 	evc_status st;
 
 	sync_lock(&n->lock);
-	st = ring(n);
+	st = ring_loop(n);
 	sync_unlock(&n->lock);
 	return st;
 }
@@ -62,7 +62,7 @@ evc__notes_ring(struct notes *n)
 void
 evc__notes_wake(evc_engine *engine, int worker)
 {
-	struct notes *n = of(engine);
+	struct notes *n = notes_of(engine);
 
 	/* The engine looks at all workers; a look is cheap. */
 	(void)worker;
@@ -73,19 +73,19 @@ evc__notes_wake(evc_engine *engine, int worker)
 void
 evc__notes_cancel(evc_engine *engine, uint64_t upto)
 {
-	struct notes *n = of(engine);
+	struct notes *n = notes_of(engine);
 
 	sync_lock(&n->lock);
 	if (upto > n->asked.cancel_upto)
 		n->asked.cancel_upto = upto;
-	ring(n);
+	ring_loop(n);
 	sync_unlock(&n->lock);
 }
 
 void
 evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
 {
-	struct notes *notes = of(engine);
+	struct notes *notes = notes_of(engine);
 	struct asked *a = &notes->asked;
 
 	sync_lock(&notes->lock);
@@ -93,26 +93,26 @@ evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
 		a->ones[a->n_ones++] = worker;
 		a->ones[a->n_ones++] = n;
 	}
-	ring(notes);
+	ring_loop(notes);
 	sync_unlock(&notes->lock);
 }
 
 void
 evc__notes_kill(evc_engine *engine, unsigned worker)
 {
-	struct notes *n = of(engine);
+	struct notes *n = notes_of(engine);
 
 	sync_lock(&n->lock);
 	if (worker < WORKERS_MOST)
 		n->asked.kills[worker / 64] |= UINT64_C(1) << worker % 64;
-	ring(n);
+	ring_loop(n);
 	sync_unlock(&n->lock);
 }
 
 void
 evc__notes_forget(evc_engine *engine, uint64_t id)
 {
-	struct notes *n = of(engine);
+	struct notes *n = notes_of(engine);
 	struct asked *a = &n->asked;
 
 	/* The usual case.  The loop raises n_kept before the result is told, so
@@ -124,18 +124,18 @@ evc__notes_forget(evc_engine *engine, uint64_t id)
 	   room. */
 	if (ARRAY_ROOM(a->forgets, a->n_forgets, a->forgets_room, 1))
 		a->forgets[a->n_forgets++] = id;
-	ring(n);
+	ring_loop(n);
 	sync_unlock(&n->lock);
 }
 
 void
 evc__notes_leave(evc_engine *engine)
 {
-	struct notes *n = of(engine);
+	struct notes *n = notes_of(engine);
 
 	sync_lock(&n->lock);
 	n->asked.leave = true;
-	ring(n);
+	ring_loop(n);
 	sync_unlock(&n->lock);
 }
 

@@ -26,7 +26,7 @@ evc__format_refuse(evc_status status, const char *format, const char *at,
 }
 
 static evc_status
-wrong(const struct check *k, const char *why)
+refuse_at(const struct check *k, const char *why)
 {
 	return evc__format_refuse(-EVC_INVALID_ARGUMENT, k->format, k->at, why);
 }
@@ -71,7 +71,7 @@ check_letter(struct check *k)
 		evc__text_fmt(&t, "%c is no type", c);
 	else
 		evc__text_fmt(&t, "0x%02x is no type", (unsigned char)c);
-	return wrong(k, text);
+	return refuse_at(k, text);
 }
 
 /* An array ends behind "...". */
@@ -79,11 +79,11 @@ static evc_status
 check_more(struct check *k)
 {
 	if (strncmp(k->at, "...", 3) != 0)
-		return wrong(k, ". is no type");
+		return refuse_at(k, ". is no type");
 	if (!(k->flags & FORMAT_UNPACK))
-		return wrong(k, "... is for reading alone");
+		return refuse_at(k, "... is for reading alone");
 	k->at = format_next(k->at + 3);
-	return *k->at == ']' ? 0 : wrong(k, "... is the last in an array");
+	return *k->at == ']' ? 0 : refuse_at(k, "... is the last in an array");
 }
 
 static evc_status
@@ -93,13 +93,13 @@ check_key(struct check *k)
 	const char *end = evc__format_key(k->at, &key);
 
 	if (key.n == 0 && !key.given)
-		return wrong(k, *k->at == ']' ? "] closes a map" :
-						"this is no key");
+		return refuse_at(k, *k->at == ']' ? "] closes a map"
+						  : "this is no key");
 	if (key.optional && !(k->flags & FORMAT_UNPACK))
-		return wrong(k, "KEY? is for reading alone");
+		return refuse_at(k, "KEY? is for reading alone");
 	if (end[-1] != ':') {
 		k->at = end;
-		return wrong(k, "there is no : behind the key");
+		return refuse_at(k, "there is no : behind the key");
 	}
 	k->at = end;
 	return 0;
@@ -116,12 +116,12 @@ check_inside(struct check *k)
 
 	if (++k->depth > EVC_VALUE_DEPTH) {
 		k->at = open;
-		return wrong(k, "this is too deep");
+		return refuse_at(k, "this is too deep");
 	}
 	while (st == 0 && *(k->at = format_next(k->at)) != close) {
 		if (*k->at == '\0') {
 			k->at = open;
-			return wrong(k, "this is not closed");
+			return refuse_at(k, "this is not closed");
 		}
 		if (close == ']' && *k->at == '.') {
 			st = check_more(k);
@@ -147,13 +147,14 @@ check_value(struct check *k)
 	case '{':
 		return check_inside(k);
 	case ']':
-		return wrong(k, k->depth > 0 ? "] closes a map" :
-					       "] closes nothing");
+		return refuse_at(k, k->depth > 0 ? "] closes a map"
+						 : "] closes nothing");
 	case '}':
-		return wrong(k, k->depth > 0 ? "} stands where a type should" :
-					       "} closes nothing");
+		return refuse_at(k, k->depth > 0
+					    ? "} stands where a type should"
+					    : "} closes nothing");
 	case '\0':
-		return wrong(k, "a type is missing");
+		return refuse_at(k, "a type is missing");
 	default:
 		return check_letter(k);
 	}
@@ -173,12 +174,12 @@ evc__format_check(const char *format, unsigned flags)
 	if (st != 0)
 		return st;
 	k.at = format_next(k.at);
-	return *k.at == '\0' ? 0 : wrong(&k, "a format is one value");
+	return *k.at == '\0' ? 0 : refuse_at(&k, "a format is one value");
 }
 
 /* Step over the value at `at`. */
 static const char *
-skip(const char *at)
+skip_value(const char *at)
 {
 	struct format_key key;
 	bool map = *at == '{', inside = map || *at == '[';
@@ -193,7 +194,7 @@ skip(const char *at)
 		}
 		if (map)
 			at = format_next(evc__format_key(at, &key));
-		at = skip(at);
+		at = skip_value(at);
 	}
 	return at + 1;
 }
@@ -214,7 +215,7 @@ evc__format_count(const char *at, bool *ret_more)
 		}
 		if (map)
 			at = format_next(evc__format_key(at, &key));
-		at = format_next(skip(at));
+		at = format_next(skip_value(at));
 	}
 	return n;
 }

@@ -14,7 +14,7 @@
 #define VARIABLE_MOST 255
 
 static evc_status
-wrong(const struct frame *f, const char *what)
+refuse_frame(const struct frame *f, const char *what)
 {
 	return evc_refuse(-EVC_INVALID_ARGUMENT, "a %s with %s",
 			  evc__frame_name(f->type), what);
@@ -93,7 +93,7 @@ evc__frame_get_task(const struct frame *f, evc_engine_task *ret)
 	}
 	st = evc__parts_end(&in);
 	if (st == 0 && !(ret->deadline >= 0))
-		st = wrong(f, "a deadline that is none");
+		st = refuse_frame(f, "a deadline that is none");
 	if (st < 0) {
 		sync_free(inputs);
 		return st;
@@ -122,7 +122,7 @@ evc__frame_get_def(const struct frame *f, evc_engine_def *ret)
 	st = evc__parts_end(&in);
 	if (st == 0 &&
 	    (ret->kind < EVC_DEF_VALUE || ret->kind > EVC_DEF_GIVEN_UP))
-		st = wrong(f, "an unknown kind");
+		st = refuse_frame(f, "an unknown kind");
 	return st;
 }
 
@@ -138,7 +138,7 @@ evc__frame_get_reply(const struct frame *f, struct frame_reply *ret)
 	ret->value = in_value(&in);
 	st = evc__parts_end(&in);
 	if (st == 0 && code > 255)
-		st = wrong(f, "a code that is none");
+		st = refuse_frame(f, "a code that is none");
 	ret->status = st == 0 ? -(evc_status)code : 0;
 	return st;
 }
@@ -199,7 +199,7 @@ evc__frame_get_failed(const struct frame *f, struct frame_failed *ret)
 	ret->code = in_code(&in);
 	ret->text = in_text(&in, TEXT_MOST);
 	st = evc__parts_end(&in);
-	return st == 0 && ret->code == 0 ? wrong(f, "no error") : st;
+	return st == 0 && ret->code == 0 ? refuse_frame(f, "no error") : st;
 }
 
 evc_status
@@ -282,10 +282,10 @@ evc__frame_get_result(const struct frame *f, struct frame_result *ret)
 	r->updates = updates;
 	r->n_updates = (unsigned)n;
 	if (!isfinite(r->took))
-		st = wrong(f, "a time that is none");
+		st = refuse_frame(f, "a time that is none");
 	else if (r->kind > EVC_FAILED_INPUT || (r->code == 0 && r->kind != 0) ||
 		 (r->code != 0 && r->kind == 0 && r->took >= 0))
-		st = wrong(f, "an error that is none");
+		st = refuse_frame(f, "an error that is none");
 	if (st < 0)
 		sync_free(updates);
 	return st;
@@ -301,9 +301,9 @@ evc__frame_get_built(const struct frame *f, struct frame_built *ret)
 	ret->code = in_code(&in);
 	ret->seconds = in_double(&in);
 	st = evc__parts_end(&in);
-	return st == 0 && !isfinite(ret->seconds) ?
-		       wrong(f, "a time that is none") :
-		       st;
+	return st == 0 && !isfinite(ret->seconds)
+		       ? refuse_frame(f, "a time that is none")
+		       : st;
 }
 
 evc_status

@@ -33,7 +33,7 @@ evc__type_text(unsigned type)
 }
 
 static void
-integer(struct head *h, int64_t v)
+set_integer(struct head *h, int64_t v)
 {
 	h->type = EVC_VALUE_INTEGER;
 	h->negative = v < 0;
@@ -44,7 +44,7 @@ integer(struct head *h, int64_t v)
 }
 
 static void
-floating(struct head *h, uint64_t bits, bool is_double)
+set_floating(struct head *h, uint64_t bits, bool is_double)
 {
 	uint32_t half = (uint32_t)bits;
 	float f;
@@ -59,7 +59,7 @@ floating(struct head *h, uint64_t bits, bool is_double)
 }
 
 static void
-extension(struct head *h, unsigned char type, uint64_t n)
+set_extension(struct head *h, unsigned char type, uint64_t n)
 {
 	h->ext = type < 0x80 ? type : (int)type - 0x100;
 	h->n = n;
@@ -74,7 +74,7 @@ static bool
 one_byte(unsigned char c, struct head *h)
 {
 	if (c < 0x80 || c >= 0xe0) {
-		integer(h, c < 0x80 ? c : (int)c - 0x100);
+		set_integer(h, c < 0x80 ? c : (int)c - 0x100);
 	} else if (c < 0xc0) {
 		h->type = c < 0x90 ? EVC_VALUE_MAP :
 			  c < 0xa0 ? EVC_VALUE_ARRAY : EVC_VALUE_STRING;
@@ -123,20 +123,20 @@ evc__head(const unsigned char *p, size_t n, struct head *ret)
 		return HEAD_CUT;
 	v = head_number(p + 1, width);
 	if (ext) {
-		extension(ret, p[1 + width],
-			  width > 0 ? v : UINT64_C(1) << (p[0] - 0xd4));
+		set_extension(ret, p[1 + width],
+			      width > 0 ? v : UINT64_C(1) << (p[0] - 0xd4));
 	} else if (p[0] <= 0xc6) {
 		ret->type = EVC_VALUE_BINARY;
 		ret->n = v;
 	} else if (p[0] <= 0xcb) {
-		floating(ret, v, width == 8);
+		set_floating(ret, v, width == 8);
 	} else if (p[0] <= 0xcf) {
 		ret->type = EVC_VALUE_INTEGER;
 		ret->u = v;
 	} else if (p[0] <= 0xd3) {
 		/* A shift to the top and back extends the sign. */
 		v <<= 64 - 8 * width;
-		integer(ret, (int64_t)v >> (64 - 8 * width));
+		set_integer(ret, (int64_t)v >> (64 - 8 * width));
 	} else {
 		ret->type = p[0] <= 0xdb ? EVC_VALUE_STRING :
 			    p[0] <= 0xdd ? EVC_VALUE_ARRAY : EVC_VALUE_MAP;

@@ -11,7 +11,7 @@
 
 /* A first byte, and a number of 1, 2, 4 or 8 bytes behind. */
 static size_t
-number(unsigned char *to, unsigned first, unsigned width, uint64_t v)
+put_sized_number(unsigned char *to, unsigned first, unsigned width, uint64_t v)
 {
 	to[0] = (unsigned char)first;
 	head_put_number(to + 1, width, v);
@@ -36,11 +36,11 @@ size_t
 evc__put_unsigned(unsigned char to[static HEAD_MOST], uint64_t v)
 {
 	if (v <= 0x7f)
-		return number(to, (unsigned)v, 0, 0);
-	return v <= UINT8_MAX  ? number(to, 0xcc, 1, v) :
-	       v <= UINT16_MAX ? number(to, 0xcd, 2, v) :
-	       v <= UINT32_MAX ? number(to, 0xce, 4, v) :
-				 number(to, 0xcf, 8, v);
+		return put_sized_number(to, (unsigned)v, 0, 0);
+	return v <= UINT8_MAX    ? put_sized_number(to, 0xcc, 1, v)
+	       : v <= UINT16_MAX ? put_sized_number(to, 0xcd, 2, v)
+	       : v <= UINT32_MAX ? put_sized_number(to, 0xce, 4, v)
+				 : put_sized_number(to, 0xcf, 8, v);
 }
 
 size_t
@@ -49,11 +49,11 @@ evc__put_signed(unsigned char to[static HEAD_MOST], int64_t v)
 	if (v >= 0)
 		return evc__put_unsigned(to, (uint64_t)v);
 	if (v >= -32)
-		return number(to, (unsigned char)v, 0, 0);
-	return v >= INT8_MIN  ? number(to, 0xd0, 1, (uint64_t)v) :
-	       v >= INT16_MIN ? number(to, 0xd1, 2, (uint64_t)v) :
-	       v >= INT32_MIN ? number(to, 0xd2, 4, (uint64_t)v) :
-				number(to, 0xd3, 8, (uint64_t)v);
+		return put_sized_number(to, (unsigned char)v, 0, 0);
+	return v >= INT8_MIN    ? put_sized_number(to, 0xd0, 1, (uint64_t)v)
+	       : v >= INT16_MIN ? put_sized_number(to, 0xd1, 2, (uint64_t)v)
+	       : v >= INT32_MIN ? put_sized_number(to, 0xd2, 4, (uint64_t)v)
+				: put_sized_number(to, 0xd3, 8, (uint64_t)v);
 }
 
 size_t
@@ -62,7 +62,7 @@ evc__put_double(unsigned char to[static HEAD_MOST], double d)
 	uint64_t bits;
 
 	memcpy(&bits, &d, sizeof bits);
-	return number(to, 0xcb, 8, bits);
+	return put_sized_number(to, 0xcb, 8, bits);
 }
 
 size_t
@@ -80,9 +80,9 @@ evc__put_length(unsigned char to[static HEAD_MOST], unsigned type, uint32_t n)
 	};
 
 	if (forms[type].fix != 0 && n <= forms[type].most)
-		return number(to, forms[type].fix | n, 0, 0);
+		return put_sized_number(to, forms[type].fix | n, 0, 0);
 	if (forms[type].of_1 != 0 && n <= UINT8_MAX)
-		return number(to, forms[type].of_1, 1, n);
-	return n <= UINT16_MAX ? number(to, forms[type].of_2, 2, n) :
-				 number(to, forms[type].of_4, 4, n);
+		return put_sized_number(to, forms[type].of_1, 1, n);
+	return n <= UINT16_MAX ? put_sized_number(to, forms[type].of_2, 2, n)
+			       : put_sized_number(to, forms[type].of_4, 4, n);
 }

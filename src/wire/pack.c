@@ -22,39 +22,39 @@ struct pack {
 };
 
 static evc_status
-wrong(const struct pack *k, evc_status status, const char *why)
+refuse_at(const struct pack *k, evc_status status, const char *why)
 {
 	return evc__format_refuse(status, k->format, k->at, why);
 }
 
 /* A string or binary data; a head has 32 bits for the length at most. */
 static evc_status
-bytes(struct pack *k, unsigned type, const void *p, size_t n)
+pack_bytes(struct pack *k, unsigned type, const void *p, size_t n)
 {
 	bool is_text = type == EVC_VALUE_STRING;
 	unsigned char head[HEAD_MOST];
 
 	if (p == NULL && n > 0)
-		return wrong(k, -EVC_INVALID_ARGUMENT,
-			     is_text ? "a string at NULL" :
-				       "binary data at NULL");
+		return refuse_at(k, -EVC_INVALID_ARGUMENT,
+				 is_text ? "a string at NULL"
+					 : "binary data at NULL");
 	if ((uint64_t)n > UINT32_MAX)
-		return wrong(k, -EVC_RESOURCE_EXHAUSTED,
-			     is_text ? "a string of 4 GiB or more" :
-				       "binary data of 4 GiB or more");
+		return refuse_at(k, -EVC_RESOURCE_EXHAUSTED,
+				 is_text ? "a string of 4 GiB or more"
+					 : "binary data of 4 GiB or more");
 	grow_add(&k->to, head, evc__put_length(head, type, (uint32_t)n));
 	grow_add(&k->to, p, n);
 	return 0;
 }
 
 static evc_status
-text(struct pack *k, const char *s, size_t n)
+pack_text(struct pack *k, const char *s, size_t n)
 {
-	return bytes(k, EVC_VALUE_STRING, s, n);
+	return pack_bytes(k, EVC_VALUE_STRING, s, n);
 }
 
 static bool
-found(const struct walk_ref *r, void *arg)
+note_found(const struct walk_ref *r, void *arg)
 {
 	(void)r;
 	*(bool *)arg = true;
@@ -62,7 +62,7 @@ found(const struct walk_ref *r, void *arg)
 }
 
 static evc_status
-value(struct pack *k, const evc_value *v)
+pack_value(struct pack *k, const evc_value *v)
 {
 	bool has_ref = false;
 	evc_status st;
@@ -74,22 +74,23 @@ value(struct pack *k, const evc_value *v)
 	if (!evc__walk_is_value(v, k->depth)) {
 		/* The value is wrong, or too deep here only. */
 		st = evc__value_walk(v->data, v->size, NULL, NULL);
-		return st != 0 ? st : wrong(k, -EVC_INVALID_ARGUMENT,
-					    "this value is too deep here");
+		return st != 0 ? st
+			       : refuse_at(k, -EVC_INVALID_ARGUMENT,
+					   "this value is too deep here");
 	}
 	if (k->refs == NULL && v->size > 0) {
-		st = evc__value_walk(v->data, v->size, found, &has_ref);
+		st = evc__value_walk(v->data, v->size, note_found, &has_ref);
 		if (st == 0 && has_ref)
-			return wrong(k, -EVC_INVALID_ARGUMENT,
-				     "a remote or a per-worker value cannot "
-				     "stand here");
+			return refuse_at(k, -EVC_INVALID_ARGUMENT,
+					 "a remote or a per-worker value "
+					 "cannot stand here");
 	}
 	grow_add(&k->to, value_begin(v), value_size(v));
 	return 0;
 }
 
 static evc_status
-ref(struct pack *k, bool per_worker)
+pack_ref(struct pack *k, bool per_worker)
 {
 	evc_per_worker *p = NULL;
 	evc_remote *r = NULL;
@@ -103,18 +104,18 @@ ref(struct pack *k, bool per_worker)
 	else
 		r = va_arg(k->ap, evc_remote *);
 	if (p == NULL && r == NULL)
-		return wrong(k, -EVC_INVALID_ARGUMENT,
-			     per_worker ? "a per-worker value that is NULL" :
-					  "a remote that is NULL");
+		return refuse_at(k, -EVC_INVALID_ARGUMENT,
+				 per_worker ? "a per-worker value that is NULL"
+					    : "a remote that is NULL");
 	if (per_worker)
 		k->refs->per_worker(p, &serial, &id);
 	else
 		st = k->refs->remote(r, &serial, &id);
 	if (st < 0)
-		return wrong(k, st,
-			     st == -EVC_FAILED_PRECONDITION ?
-				     "a remote of a fork child's parent" :
-				     "no memory");
+		return refuse_at(k, st,
+				 st == -EVC_FAILED_PRECONDITION
+					 ? "a remote of a fork child's parent"
+					 : "no memory");
 	evc__walk_put_ref(bytes, per_worker, serial, id);
 	grow_add(&k->to, bytes, sizeof(bytes));
 	return 0;
@@ -123,7 +124,7 @@ ref(struct pack *k, bool per_worker)
 static evc_status pack_one(struct pack *k);
 
 static evc_status
-key(struct pack *k)
+pack_key(struct pack *k)
 {
 	struct format_key f;
 	const char *behind = evc__format_key(k->at, &f);
@@ -132,17 +133,17 @@ key(struct pack *k)
 	if (f.given) {
 		f.word = va_arg(k->ap, const char *);
 		if (f.word == NULL)
-			return wrong(k, -EVC_INVALID_ARGUMENT,
-				     "a key that is NULL");
+			return refuse_at(k, -EVC_INVALID_ARGUMENT,
+					 "a key that is NULL");
 		f.n = strlen(f.word);
 	}
-	st = text(k, f.word, f.n);
+	st = pack_text(k, f.word, f.n);
 	k->at = behind;
 	return st;
 }
 
 static evc_status
-inside(struct pack *k)
+pack_inside(struct pack *k)
 {
 	bool map = *k->at == '{', more;
 	size_t n = evc__format_count(k->at, &more);
@@ -150,7 +151,7 @@ inside(struct pack *k)
 	evc_status st = 0;
 
 	if ((uint64_t)n > UINT32_MAX)
-		return wrong(k, -EVC_RESOURCE_EXHAUSTED, "too many");
+		return refuse_at(k, -EVC_RESOURCE_EXHAUSTED, "too many");
 	grow_add(&k->to, head,
 		 evc__put_length(head,
 				 map ? EVC_VALUE_MAP : EVC_VALUE_ARRAY,
@@ -160,7 +161,7 @@ inside(struct pack *k)
 	for (; n > 0 && st == 0; n--) {
 		k->at = format_next(k->at);
 		if (map)
-			st = key(k);
+			st = pack_key(k);
 		if (st == 0)
 			st = pack_one(k);
 	}
@@ -195,7 +196,7 @@ evc__put_letter(unsigned char to[static HEAD_MOST], char letter, va_list *ap)
 }
 
 static evc_status
-letter(struct pack *k)
+pack_letter(struct pack *k)
 {
 	unsigned char small[HEAD_MOST];
 	const char *s;
@@ -204,19 +205,21 @@ letter(struct pack *k)
 	switch (*k->at) {
 	case 's':
 		s = va_arg(k->ap, const char *);
-		return s != NULL ? text(k, s, strlen(s)) : value(k, NULL);
+		return s != NULL ? pack_text(k, s, strlen(s))
+				 : pack_value(k, NULL);
 	case 'S':
 		s = va_arg(k->ap, const char *);
-		return text(k, s, va_arg(k->ap, size_t));
+		return pack_text(k, s, va_arg(k->ap, size_t));
 	case 'B':
 		p = va_arg(k->ap, const void *);
-		return bytes(k, EVC_VALUE_BINARY, p, va_arg(k->ap, size_t));
+		return pack_bytes(k, EVC_VALUE_BINARY, p,
+				  va_arg(k->ap, size_t));
 	case 'v':
-		return value(k, va_arg(k->ap, const evc_value *));
+		return pack_value(k, va_arg(k->ap, const evc_value *));
 	case 'r':
-		return ref(k, false);
+		return pack_ref(k, false);
 	case 'w':
-		return ref(k, true);
+		return pack_ref(k, true);
 	default:
 		grow_add(&k->to, small,
 			 evc__put_letter(small, *k->at, &k->ap));
@@ -231,8 +234,8 @@ pack_one(struct pack *k)
 
 	k->at = format_next(k->at);
 	if (*k->at == '[' || *k->at == '{')
-		return inside(k);
-	st = letter(k);
+		return pack_inside(k);
+	st = pack_letter(k);
 	if (st == 0)
 		k->at++;
 	return st;

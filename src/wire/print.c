@@ -102,7 +102,7 @@ print_binary(struct text *to, const unsigned char *p, size_t n)
 	evc__text_add(to, i < n ? "...>" : ">");
 }
 
-static void print(struct text *to, const evc_value *v);
+static void print_value(struct text *to, const evc_value *v);
 
 static void
 print_inside(struct text *to, const evc_value *v, bool map)
@@ -115,17 +115,17 @@ print_inside(struct text *to, const evc_value *v, bool map)
 	while (evc_value_next(v, &at, &key, &element)) {
 		evc__text_add(to, between);
 		if (map) {
-			print(to, &key);
+			print_value(to, &key);
 			evc__text_add(to, ":");
 		}
-		print(to, &element);
+		print_value(to, &element);
 		between = ",";
 	}
 	evc__text_add(to, map ? "}" : "]");
 }
 
 static void
-print(struct text *to, const evc_value *v)
+print_value(struct text *to, const evc_value *v)
 {
 	const unsigned char *p = value_begin(v);
 	struct walk_ref r;
@@ -175,6 +175,6 @@ evc_value_print(const evc_value *value, char *buf, size_t n)
 	if (value == NULL || !evc__walk_is_value(value, 0))
 		evc__text_add(&t, "<no value>");
 	else
-		print(&t, value);
+		print_value(&t, value);
 	return t.len;
 }

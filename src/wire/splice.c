@@ -22,7 +22,7 @@ struct splice {
 };
 
 static bool
-replace(const struct walk_ref *r, void *arg)
+replace_ref(const struct walk_ref *r, void *arg)
 {
 	struct splice *s = arg;
 	evc_value v = { NULL, 0 };
@@ -48,7 +48,7 @@ evc__walk_splice(const evc_value *value,
 	evc_status st;
 
 	grow_init(&s.to);
-	st = evc__value_walk(value->data, value->size, replace, &s);
+	st = evc__value_walk(value->data, value->size, replace_ref, &s);
 	if (st == 0 && value->size > 0)
 		grow_add(&s.to, s.from + s.done, value->size - s.done);
 	if (st == 0 && !grow_take(&s.to, &result))

@@ -30,7 +30,7 @@ struct unpack {
 
 /* The end of the value at p. */
 static const unsigned char *
-behind(const struct unpack *u, const unsigned char *p)
+value_end(const struct unpack *u, const unsigned char *p)
 {
 	return p + evc__walk_size(p, (size_t)(u->end - p));
 }
@@ -79,7 +79,7 @@ add_path(const struct unpack *u, struct text *t)
 }
 
 static evc_status __attribute__((format(printf, 3, 4)))
-wrong(const struct unpack *u, evc_status status, const char *fmt, ...)
+refuse_at(const struct unpack *u, evc_status status, const char *fmt, ...)
 {
 	char text[160];
 	struct text t = evc__text_in(text, sizeof(text));
@@ -94,7 +94,7 @@ wrong(const struct unpack *u, evc_status status, const char *fmt, ...)
 
 /* 0, or refused: a value of this type is not what the letter takes. */
 static evc_status
-match(const struct unpack *u, char letter, unsigned type)
+match_type(const struct unpack *u, char letter, unsigned type)
 {
 	size_t i;
 
@@ -104,8 +104,8 @@ match(const struct unpack *u, char letter, unsigned type)
 	if (i == sizeof(wants) / sizeof(wants[0]) || wants[i].type == type ||
 	    (letter == 'd' && type == EVC_VALUE_INTEGER))
 		return 0;
-	return wrong(u, -EVC_INVALID_ARGUMENT, "%s, not %s",
-		     evc__type_text(type), wants[i].text);
+	return refuse_at(u, -EVC_INVALID_ARGUMENT, "%s, not %s",
+			 evc__type_text(type), wants[i].text);
 }
 
 /* ---- numbers and texts ---- */
@@ -113,17 +113,17 @@ match(const struct unpack *u, char letter, unsigned type)
 static evc_status
 too_big(const struct unpack *u, const struct head *h, const char *type)
 {
-	return h->negative ?
-		       wrong(u, -EVC_OUT_OF_RANGE, "%lld does not fit %s",
-			     (long long)h->i, type) :
-		       wrong(u, -EVC_OUT_OF_RANGE, "%llu does not fit %s",
-			     (unsigned long long)h->u, type);
+	return h->negative
+		       ? refuse_at(u, -EVC_OUT_OF_RANGE, "%lld does not fit %s",
+				   (long long)h->i, type)
+		       : refuse_at(u, -EVC_OUT_OF_RANGE, "%llu does not fit %s",
+				   (unsigned long long)h->u, type);
 }
 
 /* h == NULL: no value, for a key that is missing.  The argument is taken from
    the list, and its target stays as it is. */
 static evc_status
-integer(struct unpack *u, const struct head *h, char letter)
+unpack_integer(struct unpack *u, const struct head *h, char letter)
 {
 	uint64_t *to_U;
 	unsigned *to_u;
@@ -167,7 +167,7 @@ integer(struct unpack *u, const struct head *h, char letter)
 }
 
 static evc_status
-copied(struct unpack *u, const struct head *h, const unsigned char *p)
+copy_string(struct unpack *u, const struct head *h, const unsigned char *p)
 {
 	char *to = va_arg(u->ap, char *);
 	size_t room = va_arg(u->ap, size_t);
@@ -175,20 +175,22 @@ copied(struct unpack *u, const struct head *h, const unsigned char *p)
 	if (h == NULL)
 		return 0;
 	if (h->n >= room)
-		return wrong(u, -EVC_OUT_OF_RANGE,
-			     "a string of %llu bytes does not fit %zu with "
-			     "its 0 byte", (unsigned long long)h->n, room);
+		return refuse_at(u, -EVC_OUT_OF_RANGE,
+				 "a string of %llu bytes does not fit %zu with "
+				 "its 0 byte",
+				 (unsigned long long)h->n, room);
 	/* The string would look shorter. */
 	if (memchr(p + h->size, '\0', (size_t)h->n) != NULL)
-		return wrong(u, -EVC_OUT_OF_RANGE,
-			     "a string with a 0 byte inside; S can read it");
+		return refuse_at(
+			u, -EVC_OUT_OF_RANGE,
+			"a string with a 0 byte inside; S can read it");
 	memcpy(to, p + h->size, (size_t)h->n);
 	to[h->n] = '\0';
 	return 0;
 }
 
 static evc_status
-local(struct unpack *u, const struct head *h, const unsigned char *p)
+unpack_local(struct unpack *u, const struct head *h, const unsigned char *p)
 {
 	evc_local **to = va_arg(u->ap, evc_local **), *found;
 	struct walk_ref r;
@@ -197,15 +199,16 @@ local(struct unpack *u, const struct head *h, const unsigned char *p)
 		return 0;
 	evc__walk_ref(p, h, 0, &r);
 	if (!u->env->local(&r, &found, u->env->arg))
-		return wrong(u, -EVC_INVALID_ARGUMENT,
-			     "this worker has nothing of per-worker value %llu",
-			     (unsigned long long)r.id);
+		return refuse_at(
+			u, -EVC_INVALID_ARGUMENT,
+			"this worker has nothing of per-worker value %llu",
+			(unsigned long long)r.id);
 	*to = found;
 	return 0;
 }
 
 static evc_status
-letter(struct unpack *u, const struct head *h, const unsigned char *p)
+unpack_letter(struct unpack *u, const struct head *h, const unsigned char *p)
 {
 	const void **bytes;
 	const char **s;
@@ -224,7 +227,7 @@ letter(struct unpack *u, const struct head *h, const unsigned char *p)
 	case 'u':
 	case 'I':
 	case 'U':
-		return integer(u, h, *u->at);
+		return unpack_integer(u, h, *u->at);
 	case 'd':
 		d = va_arg(u->ap, double *);
 		if (h != NULL)
@@ -232,7 +235,7 @@ letter(struct unpack *u, const struct head *h, const unsigned char *p)
 			     h->negative ? (double)h->i : (double)h->u;
 		return 0;
 	case 's':
-		return copied(u, h, p);
+		return copy_string(u, h, p);
 	case 'S':
 		s = va_arg(u->ap, const char **);
 		n = va_arg(u->ap, size_t *);
@@ -252,10 +255,10 @@ letter(struct unpack *u, const struct head *h, const unsigned char *p)
 	case 'v':
 		v = va_arg(u->ap, evc_value *);
 		if (h != NULL)
-			*v = (evc_value){ p, (size_t)(behind(u, p) - p) };
+			*v = (evc_value){ p, (size_t)(value_end(u, p) - p) };
 		return 0;
 	case 'w':
-		return local(u, h, p);
+		return unpack_local(u, h, p);
 	default: /* n, * */
 		return 0;
 	}
@@ -266,7 +269,7 @@ letter(struct unpack *u, const struct head *h, const unsigned char *p)
 static evc_status unpack_one(struct unpack *u, const unsigned char *p);
 
 static evc_status
-array(struct unpack *u, const struct head *h, const unsigned char *p)
+unpack_array(struct unpack *u, const struct head *h, const unsigned char *p)
 {
 	size_t n, i;
 	evc_status st = 0;
@@ -274,9 +277,10 @@ array(struct unpack *u, const struct head *h, const unsigned char *p)
 
 	n = evc__format_count(u->at, &more);
 	if (h != NULL && (h->n < n || (h->n > n && !more)))
-		return wrong(u, -EVC_INVALID_ARGUMENT, "an array of %llu, not "
-			     "of %zu%s", (unsigned long long)h->n, n,
-			     more ? " or more" : "");
+		return refuse_at(u, -EVC_INVALID_ARGUMENT,
+				 "an array of %llu, not of %zu%s",
+				 (unsigned long long)h->n, n,
+				 more ? " or more" : "");
 	if (h != NULL)
 		p += h->size;
 	u->at++;
@@ -284,7 +288,7 @@ array(struct unpack *u, const struct head *h, const unsigned char *p)
 	for (i = 0; i < n && st == 0; i++) {
 		u->path[u->depth - 1].n = i;
 		if (i > 0 && p != NULL)
-			p = behind(u, p);
+			p = value_end(u, p);
 		st = unpack_one(u, p);
 	}
 	if (st != 0)
@@ -303,7 +307,7 @@ struct map {
 };
 
 static const unsigned char *
-find(const struct unpack *u, struct map *m, const struct format_key *key)
+find_key(const struct unpack *u, struct map *m, const struct format_key *key)
 {
 	const unsigned char *k, *v;
 	struct head h;
@@ -315,8 +319,8 @@ find(const struct unpack *u, struct map *m, const struct format_key *key)
 			m->at = m->first;
 		}
 		k = m->at;
-		v = behind(u, k);
-		m->at = behind(u, v);
+		v = value_end(u, k);
+		m->at = value_end(u, v);
 		m->i++;
 		evc__head(k, (size_t)(u->end - k), &h);
 		if (h.type == EVC_VALUE_STRING && h.n == key->n &&
@@ -327,7 +331,7 @@ find(const struct unpack *u, struct map *m, const struct format_key *key)
 }
 
 static evc_status
-entry(struct unpack *u, struct map *m)
+unpack_entry(struct unpack *u, struct map *m)
 {
 	const unsigned char *v = NULL;
 	struct format_key key;
@@ -336,15 +340,16 @@ entry(struct unpack *u, struct map *m)
 	if (key.given) {
 		key.word = va_arg(u->ap, const char *);
 		if (key.word == NULL && m != NULL)
-			return wrong(u, -EVC_INVALID_ARGUMENT,
-				     "a key to look for that is NULL");
+			return refuse_at(u, -EVC_INVALID_ARGUMENT,
+					 "a key to look for that is NULL");
 		key.n = m != NULL ? strlen(key.word) : 0;
 	}
 	if (m != NULL) {
-		v = find(u, m, &key);
+		v = find_key(u, m, &key);
 		if (v == NULL && !key.optional)
-			return wrong(u, -EVC_NOT_FOUND, "no key %.*s",
-				     key.n < 48 ? (int)key.n : 48, key.word);
+			return refuse_at(u, -EVC_NOT_FOUND, "no key %.*s",
+					 key.n < 48 ? (int)key.n : 48,
+					 key.word);
 	}
 	u->path[u->depth].key = key.word;
 	u->path[u->depth++].n = key.n;
@@ -352,7 +357,7 @@ entry(struct unpack *u, struct map *m)
 }
 
 static evc_status
-map(struct unpack *u, const struct head *h, const unsigned char *p)
+unpack_map(struct unpack *u, const struct head *h, const unsigned char *p)
 {
 	struct map m = { 0 };
 	evc_status st;
@@ -366,7 +371,7 @@ map(struct unpack *u, const struct head *h, const unsigned char *p)
 	n = evc__format_count(u->at, &more);
 	u->at++;
 	for (; n > 0; n--) {
-		st = entry(u, h != NULL ? &m : NULL);
+		st = unpack_entry(u, h != NULL ? &m : NULL);
 		if (st != 0)
 			return st;
 		u->depth--;
@@ -387,15 +392,15 @@ unpack_one(struct unpack *u, const unsigned char *p)
 	if (p != NULL) {
 		evc__head(p, (size_t)(u->end - p), &head);
 		h = &head;
-		st = match(u, *u->at, h->type);
+		st = match_type(u, *u->at, h->type);
 		if (st != 0)
 			return st;
 	}
 	if (*u->at == '[')
-		return array(u, h, p);
+		return unpack_array(u, h, p);
 	if (*u->at == '{')
-		return map(u, h, p);
-	st = letter(u, h, p);
+		return unpack_map(u, h, p);
+	st = unpack_letter(u, h, p);
 	u->at++;
 	return st;
 }

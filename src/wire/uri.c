@@ -28,7 +28,7 @@ is_digit(char c)
 }
 
 static int
-hex(char c)
+hex_digit(char c)
 {
 	if (is_digit(c))
 		return c - '0';
@@ -39,7 +39,7 @@ hex(char c)
 
 /* A copy of n bytes of text; NULL: no memory. */
 static char *
-copy(const char *s, size_t n)
+copy_text(const char *s, size_t n)
 {
 	char *to = sync_alloc(1, n + 1);
 
@@ -72,7 +72,7 @@ scheme_length(const char *uri)
 /* Decode in place: the writer is never ahead of the reader. false: a % without
    two digits, or a 0 byte, which no text can have. */
 static bool
-decode(char *s)
+decode_text(char *s)
 {
 	char *to = s;
 	int high, low;
@@ -82,8 +82,8 @@ decode(char *s)
 			*to++ = *s;
 			continue;
 		}
-		high = hex(s[1]);
-		low = high >= 0 ? hex(s[2]) : -1;
+		high = hex_digit(s[1]);
+		low = high >= 0 ? hex_digit(s[2]) : -1;
 		if (low < 0 || high + low == 0)
 			return false;
 		*to++ = (char)(high << 4 | low);
@@ -104,7 +104,7 @@ check_option(char *option)
 	if (n == 0 || memchr(option, '%', n) != NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "option \"%.60s\" is not NAME=VALUE", option);
-	if (!decode(option + n + 1))
+	if (!decode_text(option + n + 1))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "in option \"%.60s\" a %% is not followed by"
 				  " two hexadecimal digits, or by 00",
@@ -129,7 +129,7 @@ take_options(const char *s, struct cluster_uri *u)
 		return 0;
 	for (i = 0; st == 0 && i < n; i++) {
 		len = strcspn(s, "&");
-		u->options[i] = copy(s, len);
+		u->options[i] = copy_text(s, len);
 		st = u->options[i] != NULL ? check_option(u->options[i]) :
 					     no_memory();
 		s += len + 1;
@@ -155,7 +155,7 @@ evc__uri_parse(const char *uri, struct cluster_uri *ret_uri)
 	memcpy(u.scheme, uri, n);
 	place = uri + n + 3;
 	len = strcspn(place, "?");
-	u.place = copy(place, len);
+	u.place = copy_text(place, len);
 	if (u.place == NULL)
 		st = no_memory();
 	else

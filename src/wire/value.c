@@ -87,7 +87,7 @@ evc_value_count(const evc_value *value)
 
 /* Cut off the value at *at, and move *at behind it. */
 static bool
-take(const evc_value *value, size_t *at, evc_value *ret)
+take_value(const evc_value *value, size_t *at, evc_value *ret)
 {
 	const unsigned char *p = value->data;
 	size_t n;
@@ -119,8 +119,8 @@ evc_value_next(const evc_value *value, size_t *at, evc_value *ret_key,
 	if (!has_elements(&h))
 		return false;
 	to = *at == 0 ? h.size : *at;
-	if ((h.type == EVC_VALUE_MAP && !take(value, &to, &key)) ||
-	    !take(value, &to, &element))
+	if ((h.type == EVC_VALUE_MAP && !take_value(value, &to, &key)) ||
+	    !take_value(value, &to, &element))
 		return false;
 	if (ret_key != NULL)
 		*ret_key = key;
@@ -151,8 +151,8 @@ evc_value_at(const evc_value *value, size_t index, evc_value *ret_element)
 				  (unsigned long long)h.n);
 	for (at = h.size, i = 0; i <= index; i++) {
 		if (h.type == EVC_VALUE_MAP)
-			(void)take(value, &at, NULL);
-		(void)take(value, &at, &element);
+			(void)take_value(value, &at, NULL);
+		(void)take_value(value, &at, &element);
 	}
 	if (ret_element != NULL)
 		*ret_element = element;

@@ -54,7 +54,7 @@ evc__walk_ref(const unsigned char *p, const struct head *h, size_t at,
 }
 
 static bool
-tell(const struct walk *w)
+tell_ref(const struct walk *w)
 {
 	struct walk_ref r;
 
@@ -68,7 +68,7 @@ tell(const struct walk *w)
 /* Read one value, from w->at to its end.  `left` counts down what each array or
    map has to give, so a length costs nothing until its elements are there. */
 static enum end
-walk(struct walk *w)
+walk_value(struct walk *w)
 {
 	uint64_t left[EVC_VALUE_DEPTH], items, room;
 	struct head *h = &w->head;
@@ -97,7 +97,7 @@ walk(struct walk *w)
 				return FOREIGN;
 			if (h->n > room)
 				return TOO_LONG;
-			if (!tell(w))
+			if (!tell_ref(w))
 				return CALLED;
 			w->at += h->size + (size_t)h->n;
 		}
@@ -109,7 +109,7 @@ walk(struct walk *w)
 }
 
 static evc_status
-refuse(const struct walk *w, enum end e)
+refuse_end(const struct walk *w, enum end e)
 {
 	switch (e) {
 	case CUT:
@@ -155,10 +155,10 @@ evc__value_walk(const void *bytes, size_t n,
 	if (bytes == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "no value: %zu bytes at NULL", n);
-	e = walk(&w);
+	e = walk_value(&w);
 	if (e == CALLED || (e == WHOLE && w.at == n))
 		return 0;
-	return refuse(&w, e);
+	return refuse_end(&w, e);
 }
 
 bool
@@ -170,7 +170,7 @@ evc__walk_is_value(const evc_value *value, unsigned outside)
 
 	if (w.n == 0)
 		return true;
-	return w.p != NULL && walk(&w) == WHOLE && w.at == w.n;
+	return w.p != NULL && walk_value(&w) == WHOLE && w.at == w.n;
 }
 
 size_t
@@ -178,5 +178,5 @@ evc__walk_size(const unsigned char *p, size_t n)
 {
 	struct walk w = { .p = p, .n = n };
 
-	return walk(&w) == WHOLE ? w.at : 0;
+	return walk_value(&w) == WHOLE ? w.at : 0;
 }

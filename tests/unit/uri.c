@@ -183,7 +183,7 @@ START_TEST(without_memory_it_is_refused)
 	unsigned nth;
 
 	for (nth = 1; nth <= 3; nth++) {
-		seam_fail("alloc", "copy", nth, ENOMEM);
+		seam_fail("alloc", "copy_text", nth, ENOMEM);
 		REFUSED(EVC_RESOURCE_EXHAUSTED, evc__uri_parse(uri, &u));
 		seam_reset();
 	}
