@@ -26,7 +26,7 @@ write_as(struct text *t, unsigned form, const struct evc__facts *f)
 }
 
 static evc_status
-check(const evc_coord *c, unsigned format, const char *func)
+check_report(const evc_coord *c, unsigned format, const char *func)
 {
 	unsigned form = REPORT_FORM(format);
 	evc_status st = evc__check(c, func);
@@ -66,7 +66,7 @@ evc_report(const evc_coord *c, unsigned format, char *buf, size_t n)
 	unsigned form = REPORT_FORM(format);
 	struct evc__facts f;
 
-	if (check(c, format, __func__) < 0) {
+	if (check_report(c, format, __func__) < 0) {
 		add_refusal(&t, form);
 		return t.len;
 	}
@@ -80,7 +80,7 @@ evc_status
 evc_dump(const evc_coord *c, int fd, unsigned format)
 {
 	unsigned form = REPORT_FORM(format);
-	evc_status st = check(c, format, __func__);
+	evc_status st = check_report(c, format, __func__);
 	struct text length = evc__text_in(NULL, 0), t;
 	struct evc__facts f;
 	char *buf;

@@ -114,7 +114,7 @@ add_alive(struct text *t, evc_coord *c)
 }
 
 static void
-explain(struct text *t, const evc_coord *c)
+explain_coord(struct text *t, const evc_coord *c)
 {
 	evc_reason r = { 0 }, error;
 	uint64_t w = sync_load(&c->word);
@@ -153,7 +153,7 @@ explain(struct text *t, const evc_coord *c)
 	add_alive(t, (evc_coord *)c);
 	if (r.kind == EVC_BY_PARENT) {
 		evc__text_add(t, " ");
-		explain(t, c->parent);
+		explain_coord(t, c->parent);
 	}
 }
 
@@ -165,6 +165,6 @@ evc_explain(const evc_coord *c, char *buf, size_t n)
 	if (evc__check(c, __func__) < 0)
 		evc__text_add(&t, evc_last_error());
 	else
-		explain(&t, c);
+		explain_coord(&t, c);
 	return t.len;
 }

@@ -67,7 +67,7 @@ evc__facts_root_name(const struct evc__facts *f)
 
 /* A slash or backslash inside a name is marked, so no name looks like two. */
 static void
-add_name(struct text *t, const char *name)
+add_escaped(struct text *t, const char *name)
 {
 	char one[2] = { '\0', '\0' };
 
@@ -86,7 +86,7 @@ add_above(struct text *t, const evc_coord *a)
 	if (a == NULL || a->parent == NULL)
 		return;
 	add_above(t, a->parent);
-	add_name(t, a->name);
+	add_escaped(t, a->name);
 	evc__text_add(t, "/");
 }
 
@@ -101,7 +101,7 @@ evc__facts_path(struct text *t, const struct evc__facts *f)
 		evc__facts_path(t, f->up);
 		evc__text_add(t, "/");
 	}
-	add_name(t, f->name);
+	add_escaped(t, f->name);
 	if (f->twin > 0 || evc__is_numbered(f->name))
 		evc__text_fmt(t, "#%u", f->twin + 1);
 }
@@ -129,7 +129,7 @@ copy_escalation(evc_coord *c, struct evc__facts *f)
 }
 
 static unsigned
-length(const struct list *head)
+list_length(const struct list *head)
 {
 	struct list *n, *tmp;
 	unsigned k = 0;
@@ -142,7 +142,7 @@ length(const struct list *head)
 static void
 copy_extensions(evc_coord *c, struct evc__facts *f)
 {
-	unsigned many = length(&c->wake.extensions);
+	unsigned many = list_length(&c->wake.extensions);
 	struct list *n, *tmp;
 
 	if (many == 0)
@@ -185,7 +185,7 @@ copy_loop(evc_reactor *r, uint64_t w, struct evc__facts_loop *l)
 static void
 copy_loops(evc_coord *c, struct evc__facts *f)
 {
-	unsigned many = length(&c->loop.reactors);
+	unsigned many = list_length(&c->loop.reactors);
 	struct list *n, *tmp;
 
 	if (many == 0)
@@ -219,7 +219,7 @@ copy_counters(evc_coord *c, struct evc__facts *f)
 	f->n_errors = evc__n_errors(c, f->word);
 	f->held = c->life.held;
 	f->stats = c->wake.stats;
-	f->n_scopes = length(&c->scopes);
+	f->n_scopes = list_length(&c->scopes);
 }
 
 /* ---- without the lock ---- */
@@ -290,7 +290,7 @@ take_described(evc_coord *c, unsigned form, struct evc__facts *f)
 		*s++ = '\0';
 }
 
-static void take(evc_coord *c, unsigned form, struct evc__facts *f);
+static void take_facts(evc_coord *c, unsigned form, struct evc__facts *f);
 
 static int
 by_name(const void *a, const void *b)
@@ -333,7 +333,7 @@ take_scopes(evc_coord *c, unsigned form, struct evc__facts *f)
 		*end = sync_alloc(1, sizeof **end);
 		if (*end != NULL) {
 			(*end)->up = f;
-			take(below[i], form, *end);
+			take_facts(below[i], form, *end);
 			end = &(*end)->next;
 			k++;
 		} else
@@ -365,7 +365,7 @@ find_extensions(struct evc__facts *f)
 }
 
 static void
-take(evc_coord *c, unsigned form, struct evc__facts *f)
+take_facts(evc_coord *c, unsigned form, struct evc__facts *f)
 {
 	uint64_t now;
 	unsigned i;
@@ -410,7 +410,7 @@ evc__facts_take(evc_coord *c, unsigned format, struct evc__facts *f)
 	memset(f, 0, sizeof *f);
 	f->above = c->parent;
 	f->real_ns = sync_real();
-	take(c, REPORT_FORM(format), f);
+	take_facts(c, REPORT_FORM(format), f);
 	if (format != EVC_REPORT_METRICS)
 		evc__facts_look(f, format & EVC_REPORT_STACKS);
 	(void)evc_refuse(0, "%s", before);

@@ -73,7 +73,7 @@ look_at(struct looking *k, int tid, const struct evc__facts *in,
 
 /* A loop's thread is often a member as well, perhaps of a coordinator above. */
 static struct evc__facts_thread *
-find(const struct evc__facts *f, int tid)
+find_thread(const struct evc__facts *f, int tid)
 {
 	unsigned i;
 
@@ -95,7 +95,7 @@ look_at_loop(struct looking *k, struct evc__facts *f, struct evc__facts_loop *l)
 {
 	if (l->state == LOOP_DESTROYED || (l->state == LOOP_TURNS && !k->all))
 		return;
-	l->thread = find(f, l->tid);
+	l->thread = find_thread(f, l->tid);
 	if (l->thread == NULL)
 		l->thread = look_at(k, l->tid, f, l, 0);
 }
@@ -113,7 +113,7 @@ look_at_members(struct looking *k, struct evc__facts *f, bool hooks)
 		    (m->info.kind == EVC_HOOK) != hooks)
 			continue;
 		if (hooks)
-			m->thread = find(f, m->tid);
+			m->thread = find_thread(f, m->tid);
 		if (m->thread == NULL)
 			m->thread = look_at(k, m->tid, f, m, m->info.id);
 	}

@@ -60,8 +60,8 @@ describe_member(const struct evc__member *m, uint64_t now,
 
 /* Lock held. */
 static void
-describe(const evc_coord *c, const struct evc__entry *e, uint64_t now,
-	 evc_member_info *to)
+describe_entry(const evc_coord *c, const struct evc__entry *e, uint64_t now,
+	       evc_member_info *to)
 {
 	struct text where;
 
@@ -101,7 +101,7 @@ evc_member_get(const evc_coord *c, evc_id id, evc_member_info *ret_info)
 				 "evc_member_get: no member %llu",
 				 (unsigned long long)id);
 	else if (ret_info != NULL)
-		describe(c, e, evc__now(c), ret_info);
+		describe_entry(c, e, evc__now(c), ret_info);
 	sync_unlock(&me->lock);
 	if (st == 0 && ret_info != NULL)
 		evc__describe_runner(me, ret_info);
@@ -135,14 +135,14 @@ add_entry(struct evc__snapshot *s, const struct evc__entry *e)
 
 	if (i == NULL)
 		return;
-	describe(s->c, e, s->now, i);
+	describe_entry(s->c, e, s->now, i);
 	if (!e->on_loop)
 		look_closer(LIST_OF(i, struct evc__seen, info),
 			    LIST_OF(e, const struct evc__member, e));
 }
 
 static void
-add_looper(const struct evc__looper_view *v, void *arg)
+add_looper_entry(const struct evc__looper_view *v, void *arg)
 {
 	add_entry(arg, v->e);
 }
@@ -179,7 +179,7 @@ add_entries(struct evc__snapshot *s)
 		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
 
 		if (r->looper_ops != NULL)
-			r->looper_ops->each(r, add_looper, s);
+			r->looper_ops->each(r, add_looper_entry, s);
 	}
 	qsort(s->seen, s->n, sizeof *s->seen, by_id);
 }

@@ -37,21 +37,21 @@ add_labels(struct text *t, const struct evc__facts *f)
 }
 
 static void
-sample(struct text *t, const char *name, const struct evc__facts *f)
+begin_sample(struct text *t, const char *name, const struct evc__facts *f)
 {
 	evc__text_fmt(t, "evcoord_%s", name);
 	add_labels(t, f);
 }
 
 static void
-label(struct text *t, const char *name, const char *value)
+add_label(struct text *t, const char *name, const char *value)
 {
 	evc__text_fmt(t, ",%s=\"%s\"", name, value);
 }
 
 /* The next facts of the tree, from the first down; NULL: the end. */
 static const struct evc__facts *
-next(const struct evc__facts *f)
+next_facts(const struct evc__facts *f)
 {
 	if (f->below != NULL)
 		return f->below;
@@ -67,7 +67,7 @@ struct crowd {
 };
 
 static void
-count(const struct evc__facts *f, struct crowd *k)
+count_members(const struct evc__facts *f, struct crowd *k)
 {
 	unsigned i;
 
@@ -91,17 +91,17 @@ add_members(struct text *t, const struct evc__facts *first)
 	evc__prometheus_head(
 		t, NULL, "members", "gauge",
 		"Members by kind and state; of scopes, those right below.");
-	for (f = first; f != NULL; f = next(f)) {
+	for (f = first; f != NULL; f = next_facts(f)) {
 		if (f->lost_members)
 			continue;
-		count(f, &k);
+		count_members(f, &k);
 		for (kind = 1; kind < N_KINDS; kind++)
 			for (state = EVC_LIVE; state < N_STATES; state++) {
 				if (state != EVC_LIVE && k.n[kind][state] == 0)
 					continue;
-				sample(t, "members", f);
-				label(t, "kind", evc__member_kind(kind));
-				label(t, "state", evc__state_name(state));
+				begin_sample(t, "members", f);
+				add_label(t, "kind", evc__member_kind(kind));
+				add_label(t, "state", evc__state_name(state));
 				evc__prometheus_whole(t, k.n[kind][state]);
 			}
 	}
@@ -187,8 +187,8 @@ add_metric(struct text *t, const struct evc__facts *first,
 	const struct evc__facts *f;
 
 	evc__prometheus_head(t, NULL, m->name, m->type, m->help);
-	for (f = first; f != NULL; f = next(f)) {
-		sample(t, m->name, f);
+	for (f = first; f != NULL; f = next_facts(f)) {
+		begin_sample(t, m->name, f);
 		evc__prometheus_whole(t, m->of(f));
 	}
 }
@@ -217,10 +217,10 @@ add_durations(struct text *t, const struct evc__facts *first)
 	evc__prometheus_head(
 		t, NULL, "stop_duration_seconds", "histogram",
 		"How long stops took, from the request to the join's answer.");
-	for (f = first; f != NULL; f = next(f)) {
+	for (f = first; f != NULL; f = next_facts(f)) {
 		for (i = 0, n = 0; i <= TOOK_BUCKETS; i++) {
 			n += f->stats.took[i];
-			sample(t, "stop_duration_seconds_bucket", f);
+			begin_sample(t, "stop_duration_seconds_bucket", f);
 			evc__text_add(t, ",le=\"");
 			if (i < TOOK_BUCKETS)
 				add_bound(t, evc__took_bounds[i]);
@@ -229,11 +229,11 @@ add_durations(struct text *t, const struct evc__facts *first)
 			evc__text_add(t, "\"");
 			evc__prometheus_whole(t, n);
 		}
-		sample(t, "stop_duration_seconds_sum", f);
+		begin_sample(t, "stop_duration_seconds_sum", f);
 		evc__text_add(t, "} ");
 		evc__text_seconds(t, f->stats.took_sum);
 		evc__text_add(t, "\n");
-		sample(t, "stop_duration_seconds_count", f);
+		begin_sample(t, "stop_duration_seconds_count", f);
 		evc__prometheus_whole(t, n);
 	}
 }
@@ -265,7 +265,7 @@ is_written(const struct evc__facts *first, const struct evc__facts *end,
 	const struct evc__facts *f;
 	const char *line;
 
-	for (f = first; f != end; f = next(f))
+	for (f = first; f != end; f = next_facts(f))
 		FACTS_EACH_LINE(line, f)
 			if (begins_family(line) && is_same_family(head, line))
 				return true;
@@ -311,11 +311,11 @@ add_described(struct text *t, const struct evc__facts *first)
 	const struct evc__facts *f, *g;
 	const char *line;
 
-	for (f = first; f != NULL; f = next(f))
+	for (f = first; f != NULL; f = next_facts(f))
 		FACTS_EACH_LINE(line, f) {
 			if (!begins_family(line) || is_written(first, f, line))
 				continue;
-			for (g = f; g != NULL; g = next(g))
+			for (g = f; g != NULL; g = next_facts(g))
 				add_family(t, g, line, g == f);
 		}
 }
@@ -326,7 +326,7 @@ add_lost(struct text *t, const struct evc__facts *first)
 {
 	const struct evc__facts *f;
 
-	for (f = first; f != NULL; f = next(f))
+	for (f = first; f != NULL; f = next_facts(f))
 		if (f->lost_members || f->lost_described || f->lost_scopes > 0)
 			evc__text_fmt(t,
 				      "# no memory for all of this: "

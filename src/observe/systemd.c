@@ -50,7 +50,7 @@ evc__systemd_watch(struct evc__systemd *sd)
 
 /* A number from the environment; false: there is none. */
 static bool
-number(const char *name, uint64_t *ret)
+env_number(const char *name, uint64_t *ret)
 {
 	const char *s = getenv(name);
 	unsigned long long v;
@@ -66,7 +66,7 @@ number(const char *name, uint64_t *ret)
 
 /* Seconds between two signs of life; 0: none are wanted. */
 static double
-interval(const evc_systemd_opts *o)
+watchdog_interval(const evc_systemd_opts *o)
 {
 	uint64_t us, pid;
 	int e = errno;
@@ -76,8 +76,8 @@ interval(const evc_systemd_opts *o)
 		return o->watchdog > 0 ? o->watchdog : 0;
 	/* Is the variable meant for this process, or inherited from another? */
 	ours = getenv("WATCHDOG_PID") == NULL ||
-	       (number("WATCHDOG_PID", &pid) && pid == (uint64_t)getpid());
-	if (!ours || !number("WATCHDOG_USEC", &us))
+	       (env_number("WATCHDOG_PID", &pid) && pid == (uint64_t)getpid());
+	if (!ours || !env_number("WATCHDOG_USEC", &us))
 		us = 0;
 	errno = e;
 	return (double)us / 1e6 / 2;
@@ -123,7 +123,7 @@ refuse_second(const evc_coord *c)
 }
 
 static bool
-tells(evc_coord *c)
+has_manager(evc_coord *c)
 {
 	bool yes;
 
@@ -164,24 +164,24 @@ make_systemd(evc_coord *c, const evc_systemd_opts *o, const char *name,
 	/* At least so long, or the helper thread would spin. */
 	sd->status_ns = every > BACKOFF_FIRST_NS ? every : BACKOFF_FIRST_NS;
 	sd->extend = o->extend == 0 ? EXTEND : o->extend;
-	sd->watchdog = interval(o);
+	sd->watchdog = watchdog_interval(o);
 	sd->reactor = o->reactor != NULL ? o->reactor : c->loop.home;
 	*ret = sd;
 	return 0;
 }
 
 static void
-unmake(struct evc__systemd *sd)
+free_systemd(struct evc__systemd *sd)
 {
 	sync_fd_close(sd->manager.fd);
 	sync_free(sd);
 }
 
-static void release(evc_coord *c);
+static void end_systemd(evc_coord *c);
 
 /* Lock held: hear of stops and drains from now on, also of the present stop. */
 static evc_status
-enrol(struct evc__systemd *sd)
+enrol_systemd(struct evc__systemd *sd)
 {
 	evc_coord *c = sd->c;
 
@@ -196,7 +196,7 @@ enrol(struct evc__systemd *sd)
 				   "evc_systemd_start: no helper thread");
 	}
 	c->life.systemd = sd;
-	c->life.release_systemd = release;
+	c->life.release_systemd = end_systemd;
 	/* First into the table, then the look. */
 	evc__systemd_tell(&sd->listener);
 	return 0;
@@ -205,7 +205,7 @@ enrol(struct evc__systemd *sd)
 /* Lock held, given up meanwhile: no thread tells any more, but the looper;
    NULL: nothing told. */
 static struct evc__systemd *
-withdraw(evc_coord *c)
+withdraw_systemd(evc_coord *c)
 {
 	struct evc__systemd *sd = c->life.systemd;
 
@@ -225,7 +225,7 @@ start_systemd(evc_coord *c, const evc_systemd_opts *o)
 	struct evc__systemd *sd = NULL;
 	evc_status st;
 
-	if (tells(c))
+	if (has_manager(c))
 		return refuse_second(c);
 	if (name == NULL)
 		name = getenv("NOTIFY_SOCKET");
@@ -236,18 +236,18 @@ start_systemd(evc_coord *c, const evc_systemd_opts *o)
 	if (st < 0)
 		return st;
 	sync_lock(&c->lock);
-	st = enrol(sd);
+	st = enrol_systemd(sd);
 	sync_unlock(&c->lock);
 	if (st == 0 && sd->watchdog > 0) {
 		st = evc__systemd_watch(sd);
 		if (st < 0) {
 			sync_lock(&c->lock);
-			withdraw(c);
+			withdraw_systemd(c);
 			sync_unlock(&c->lock);
 		}
 	}
 	if (st < 0)
-		unmake(sd);
+		free_systemd(sd);
 	return st;
 }
 
@@ -269,7 +269,7 @@ evc_systemd_start(evc_coord *c, const evc_systemd_opts *opts)
 /* ---- the rest ---- */
 
 static evc_status
-say(evc_coord *c, const char *lines, size_t n, const char *func)
+send_lines(evc_coord *c, const char *lines, size_t n, const char *func)
 {
 	evc_status st = 0;
 
@@ -315,7 +315,7 @@ evc_systemd_ready(evc_coord *c, const char *status)
 	}
 	if (t.len > LINES_MOST)
 		return refuse_length(__func__);
-	return say(c, lines, t.len, __func__);
+	return send_lines(c, lines, t.len, __func__);
 }
 
 evc_status
@@ -330,7 +330,7 @@ evc_systemd_notify(evc_coord *c, const char *lines)
 				   "evc_systemd_notify: nothing to say");
 	if (strlen(lines) > LINES_MOST)
 		return refuse_length(__func__);
-	return say(c, lines, strlen(lines), __func__);
+	return send_lines(c, lines, strlen(lines), __func__);
 }
 
 evc_status
@@ -343,7 +343,7 @@ evc_systemd_stop(evc_coord *c)
 	if (st < 0)
 		return st;
 	sync_lock(&c->lock);
-	sd = withdraw(c);
+	sd = withdraw_systemd(c);
 	/* A looper that has ended with a stop is not removed again. */
 	watches = sd != NULL && sd->looper != 0 &&
 		  evc__id_find(c, sd->looper) != NULL;
@@ -354,21 +354,21 @@ evc_systemd_stop(evc_coord *c)
 				   c->name);
 	if (watches)
 		(void)evc_member_remove(c, sd->looper);
-	unmake(sd);
+	free_systemd(sd);
 	return 0;
 }
 
 /* The coordinator goes: no member is alive, also not the looper. */
 static void
-release(evc_coord *c)
+end_systemd(evc_coord *c)
 {
 	struct evc__systemd *sd;
 
 	sync_lock(&c->lock);
-	sd = withdraw(c);
+	sd = withdraw_systemd(c);
 	sync_unlock(&c->lock);
 	if (sd == NULL)
 		return;
 	evc__systemd_last_word(sd);
-	unmake(sd);
+	free_systemd(sd);
 }

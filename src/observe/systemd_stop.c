@@ -54,7 +54,7 @@ evc__systemd_tell(struct evc__listener *l)
 /* ---- progress; lock held ---- */
 
 static void
-newest(struct evc__progress *p, const struct evc__mark *m)
+raise_mark(struct evc__progress *p, const struct evc__mark *m)
 {
 	uint64_t ns = sync_load_relaxed(&m->ns);
 
@@ -62,17 +62,17 @@ newest(struct evc__progress *p, const struct evc__mark *m)
 }
 
 static void
-marks(struct evc__progress *p, const struct list *members)
+raise_marks(struct evc__progress *p, const struct list *members)
 {
 	struct list *n, *tmp;
 
 	LIST_EACH(n, tmp, members)
-		newest(p, &LIST_OF(n, struct evc__member, node)->mark);
+		raise_mark(p, &LIST_OF(n, struct evc__member, node)->mark);
 }
 
 /* Time granted to members, which the manager is to grant as well. */
 static double
-granted(const evc_coord *c)
+time_granted(const evc_coord *c)
 {
 	struct list *n, *tmp;
 	double sum = 0;
@@ -88,10 +88,10 @@ all_marks(struct evc__progress *p, evc_coord *c)
 {
 	struct list *n, *tmp;
 
-	marks(p, &c->member.all);
-	marks(p, &c->loop.hooks);
+	raise_marks(p, &c->member.all);
+	raise_marks(p, &c->loop.hooks);
 	LIST_EACH(n, tmp, &c->loop.reactors)
-		newest(p, &LIST_OF(n, evc_reactor, node)->mark);
+		raise_mark(p, &LIST_OF(n, evc_reactor, node)->mark);
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
@@ -157,7 +157,7 @@ look_at_stop(struct evc__systemd *sd, struct evc__progress *p, char *status,
 		.ended = c->member.n_ended +
 			 sync_load(&c->member.n_ended_below) + ours,
 		.left = left - ours,
-		.granted = granted(c),
+		.granted = time_granted(c),
 	};
 	all_marks(p, c);
 	now = evc__now(c);

@@ -16,8 +16,8 @@ struct walk {
 };
 
 static void
-add(struct walk *k, unsigned kind, uint64_t id, const char *name,
-    const char *last, int tid, uint64_t arg)
+add_record(struct walk *k, unsigned kind, uint64_t id, const char *name,
+	   const char *last, int tid, uint64_t arg)
 {
 	struct evc__record *r = evc__timeline_add(k->t);
 
@@ -40,7 +40,7 @@ add(struct walk *k, unsigned kind, uint64_t id, const char *name,
 
 /* A clock of the user's says nothing of these times. */
 static uint64_t
-since(const evc_coord *c, uint64_t ns)
+known_since(const evc_coord *c, uint64_t ns)
 {
 	return c->status.clock == NULL ? ns : 0;
 }
@@ -55,31 +55,31 @@ add_list(struct walk *k, const struct list *head)
 			LIST_OF(n, struct evc__member, node);
 
 		if (sync_load(&m->state) == EVC_LIVE)
-			add(k, m->e.kind, m->e.id, m->name,
-			    sync_load_relaxed(&m->mark.text), m->tid,
-			    since(k->c, m->since_ns));
+			add_record(k, m->e.kind, m->e.id, m->name,
+				   sync_load_relaxed(&m->mark.text), m->tid,
+				   known_since(k->c, m->since_ns));
 	}
 }
 
 static void
-add_looper(const struct evc__looper_view *v, void *arg)
+add_live_looper(const struct evc__looper_view *v, void *arg)
 {
 	struct walk *k = arg;
 
 	if (v->alive)
-		add(k, EVC_LOOPER, v->e->id, v->name, NULL, 0,
-		    since(k->c, v->since_ns));
+		add_record(k, EVC_LOOPER, v->e->id, v->name, NULL, 0,
+			   known_since(k->c, v->since_ns));
 }
 
 /* Lock of k->c held. */
 static void
-walk(struct walk *k)
+walk_coord(struct walk *k)
 {
 	const evc_coord *c = k->c;
 	struct list *n, *tmp;
 
-	add(k, EVC_SCOPE, 0, c->name, NULL, 0,
-	    c->parent != NULL ? c->parent->number : 0);
+	add_record(k, EVC_SCOPE, 0, c->name, NULL, 0,
+		   c->parent != NULL ? c->parent->number : 0);
 	add_list(k, &c->member.all);
 	add_list(k, &c->loop.hooks);
 	LIST_EACH(n, tmp, &c->loop.reactors) {
@@ -87,17 +87,17 @@ walk(struct walk *k)
 
 		/* A reactor on another's loop shows only when it has tasks. */
 		if (r->owner)
-			add(k, TRACE_LOOP, (uint64_t)r->tid, r->name,
-			    sync_load_relaxed(&r->mark.text), r->tid, 0);
+			add_record(k, TRACE_LOOP, (uint64_t)r->tid, r->name,
+				   sync_load_relaxed(&r->mark.text), r->tid, 0);
 		if (r->looper_ops != NULL)
-			r->looper_ops->each(r, add_looper, k);
+			r->looper_ops->each(r, add_live_looper, k);
 	}
 	LIST_EACH(n, tmp, &c->scopes) {
 		evc_coord *s = SCOPE_OF(n);
 
 		sync_lock(&s->lock);
 		k->c = s;
-		walk(k);
+		walk_coord(k);
 		k->c = c;
 		sync_unlock(&s->lock);
 	}
@@ -112,7 +112,7 @@ evc__timeline_alive(struct evc__timeline *t, const evc_coord *c)
 		c = c->parent;
 	k.c = c;
 	sync_lock(&((evc_coord *)c)->lock);
-	walk(&k);
+	walk_coord(&k);
 	sync_unlock(&((evc_coord *)c)->lock);
 	return !k.failed;
 }

@@ -38,26 +38,26 @@ begin_event(struct json *j, const char *ph, const char *name)
 
 /* Time since the timeline began; an earlier begin counts as 0. */
 static uint64_t
-offset(const struct json *j, uint64_t ns)
+offset_of(const struct json *j, uint64_t ns)
 {
 	return ns > j->t->since ? ns - j->t->since : 0;
 }
 
 static void
-at(struct json *j, const char *cat, uint64_t ns)
+add_timestamp(struct json *j, const char *cat, uint64_t ns)
 {
 	evc__out_fmt(j->o, ",\"cat\":\"%s\",\"ts\":", cat);
-	evc__out_us(j->o, offset(j, ns));
+	evc__out_us(j->o, offset_of(j, ns));
 }
 
 static void
-number(struct json *j, const char *key, uint64_t v)
+add_number(struct json *j, const char *key, uint64_t v)
 {
 	evc__out_fmt(j->o, ",\"%s\":%llu", key, (unsigned long long)v);
 }
 
 static void
-string(struct json *j, const char *key, const char *s)
+add_string(struct json *j, const char *key, const char *s)
 {
 	evc__out_fmt(j->o, ",\"%s\":", key);
 	evc__out_json(j->o, s);
@@ -66,26 +66,26 @@ string(struct json *j, const char *key, const char *s)
 /* An event with a length, and the first of its args; the caller adds args and
    ends the event. */
 static void
-slice(struct json *j, const char *cat, const char *name, uint64_t from,
-      uint64_t to)
+begin_slice(struct json *j, const char *cat, const char *name, uint64_t from,
+	    uint64_t to)
 {
 	begin_event(j, "X", name);
-	at(j, cat, from);
+	add_timestamp(j, cat, from);
 	evc__out_add(j->o, ",\"dur\":");
-	evc__out_us(j->o, offset(j, to) - offset(j, from));
+	evc__out_us(j->o, offset_of(j, to) - offset_of(j, from));
 	evc__out_fmt(j->o, ",\"args\":{\"ns\":%llu",
 		     (unsigned long long)from);
-	number(j, "to_ns", to);
+	add_number(j, "to_ns", to);
 }
 
 /* An event without a length; the caller adds args and ends the event. */
 static void
-instant(struct json *j, const char *cat, const char *scope, const char *name,
-	uint64_t ns)
+begin_instant(struct json *j, const char *cat, const char *scope,
+	      const char *name, uint64_t ns)
 {
 	begin_event(j, "i", name);
 	evc__out_fmt(j->o, ",\"s\":\"%s\"", scope);
-	at(j, cat, ns);
+	add_timestamp(j, cat, ns);
 	evc__out_fmt(j->o, ",\"args\":{\"ns\":%llu",
 		     (unsigned long long)ns);
 }
@@ -114,10 +114,10 @@ name_lane(struct json *j, const char *name, const char *kind,
 	begin_event(j, "M", "thread_name");
 	evc__out_add(j->o, ",\"args\":{\"name\":");
 	evc__out_json(j->o, text);
-	string(j, "label", name);
-	string(j, "kind", kind);
-	number(j, "of", of);
-	number(j, "id", id);
+	add_string(j, "label", name);
+	add_string(j, "kind", kind);
+	add_number(j, "of", of);
+	add_number(j, "id", id);
 	end_event(j);
 	begin_event(j, "M", "thread_sort_index");
 	evc__out_fmt(j->o, ",\"args\":{\"sort_index\":%u}}", j->lane);
@@ -126,7 +126,8 @@ name_lane(struct json *j, const char *name, const char *kind,
 /* ---- a coordinator ---- */
 
 static void
-request(struct json *j, const struct evc__group *g, const struct evc__record *r)
+write_request(struct json *j, const struct evc__group *g,
+	      const struct evc__record *r)
 {
 	static const char *const by[] = {
 		"?",	  "request", "error",	    "member end",
@@ -135,13 +136,14 @@ request(struct json *j, const struct evc__group *g, const struct evc__record *r)
 	bool won = TRACE_ASKED_WON(r->arg);
 
 	/* The stop of the root is a line through all lanes. */
-	instant(j, "request", won && g->parent == NULL ? "g" : "t",
-		won ? "stop" : "request", r->ns);
-	number(j, "code", (uint64_t)TRACE_ASKED_CODE(r->arg));
-	string(j, "status", evc_status_name(TRACE_ASKED_CODE(r->arg)));
-	string(j, "by", by[r->kind < sizeof by / sizeof by[0] ? r->kind : 0]);
-	string(j, "who", r->more);
-	string(j, "text", r->name);
+	begin_instant(j, "request", won && g->parent == NULL ? "g" : "t",
+		      won ? "stop" : "request", r->ns);
+	add_number(j, "code", (uint64_t)TRACE_ASKED_CODE(r->arg));
+	add_string(j, "status", evc_status_name(TRACE_ASKED_CODE(r->arg)));
+	add_string(j, "by",
+		   by[r->kind < sizeof by / sizeof by[0] ? r->kind : 0]);
+	add_string(j, "who", r->more);
+	add_string(j, "text", r->name);
 	evc__out_fmt(j->o, ",\"asked_by_tid\":%d", r->tid);
 	end_event(j);
 }
@@ -155,7 +157,7 @@ own_event(struct json *j, const struct evc__group *g,
 
 	switch (r->what) {
 	case TRACE_REQUEST:
-		request(j, g, r);
+		write_request(j, g, r);
 		return;
 	case TRACE_DRAIN:
 		evc__text_add(&t, "drain");
@@ -181,14 +183,14 @@ own_event(struct json *j, const struct evc__group *g,
 	default:
 		return; /* the lane has the same beginning and end */
 	}
-	instant(j, "stop", "t", text, r->ns);
+	begin_instant(j, "stop", "t", text, r->ns);
 	if (r->name[0] != '\0')
-		string(j, "text", r->name);
+		add_string(j, "text", r->name);
 	end_event(j);
 }
 
 static void
-group(struct json *j, struct evc__group *g)
+write_group(struct json *j, struct evc__group *g)
 {
 	size_t i;
 
@@ -198,10 +200,10 @@ group(struct json *j, struct evc__group *g)
 	for (i = g->first_stop; i < g->first_stop + g->n_stops; i++) {
 		const struct evc__stop *s = &j->t->stop[i];
 
-		slice(j, "stop", "stopping", s->from,
-		      s->over < s->to ? s->over : s->to);
+		begin_slice(j, "stop", "stopping", s->from,
+			    s->over < s->to ? s->over : s->to);
 		if (s->to != j->t->now)
-			number(j, "cleared_ns", s->to);
+			add_number(j, "cleared_ns", s->to);
 		end_event(j);
 	}
 	for (i = g->first; i < g->first + g->n_own; i++)
@@ -221,28 +223,28 @@ add_part(enum evc__part what, uint64_t from, uint64_t to, void *arg)
 	};
 	struct json *j = arg;
 
-	slice(j, "state", name[what], from, to);
+	begin_slice(j, "state", name[what], from, to);
 	end_event(j);
 }
 
 static void
-life(struct json *j, const struct evc__lane *l)
+write_life(struct json *j, const struct evc__lane *l)
 {
 	uint64_t to = l->reaped > l->end ? l->reaped : l->end;
 
-	slice(j, "member", l->name, l->begin, to);
-	number(j, "id", l->id);
-	string(j, "kind", evc__lane_kind(l->kind));
-	string(j, "scope", l->group->name);
-	string(j, "state", l->alive ? "alive" : "ended");
+	begin_slice(j, "member", l->name, l->begin, to);
+	add_number(j, "id", l->id);
+	add_string(j, "kind", evc__lane_kind(l->kind));
+	add_string(j, "scope", l->group->name);
+	add_string(j, "state", l->alive ? "alive" : "ended");
 	if (l->kind == TRACE_LOOP && !l->loop)
 		evc__out_add(j->o, ",\"shared\":true");
 	if (!l->alive)
-		number(j, "end_ns", l->end);
+		add_number(j, "end_ns", l->end);
 	if (l->tid != 0)
-		number(j, "tid", (uint64_t)l->tid);
+		add_number(j, "tid", (uint64_t)l->tid);
 	if (l->last[0] != '\0')
-		string(j, "progress", l->last);
+		add_string(j, "progress", l->last);
 	end_event(j);
 }
 
@@ -276,15 +278,15 @@ lane_instant(struct json *j, const struct evc__record *r)
 
 	if (name == NULL)
 		return;
-	instant(j, "event", "t", name, r->ns);
+	begin_instant(j, "event", "t", name, r->ns);
 	if (r->what == TRACE_VERDICT) {
-		string(j, "code", evc_status_name((evc_status)r->kind));
-		number(j, "stragglers", r->arg);
+		add_string(j, "code", evc_status_name((evc_status)r->kind));
+		add_number(j, "stragglers", r->arg);
 	} else if (r->what == TRACE_EXTEND) {
-		string(j, "reason", r->name);
-		number(j, "granted_ns", r->arg);
+		add_string(j, "reason", r->name);
+		add_number(j, "granted_ns", r->arg);
 	} else if (r->what == TRACE_KICK || r->what == TRACE_UNBLOCK)
-		number(j, "times", r->arg);
+		add_number(j, "times", r->arg);
 	end_event(j);
 }
 
@@ -301,7 +303,7 @@ ends_call(const struct evc__record *r)
 }
 
 static void
-call(struct json *j, const struct evc__lane *l, size_t i)
+write_call(struct json *j, const struct evc__lane *l, size_t i)
 {
 	static const char *const of[] = {
 		[TRACE_FN] = "call", [TRACE_STOP] = "stop", [TRACE_REAP] = "join"
@@ -313,20 +315,20 @@ call(struct json *j, const struct evc__lane *l, size_t i)
 		k++;
 	if (k < l->n && begins_call(&l->rec[k]))
 		return; /* the record of the return is lost */
-	slice(j, "call",
-	      r->what == TRACE_TELL ? "tells its tasks" :
-	      r->arg <= TRACE_REAP  ? of[r->arg] :
-				      "call",
-	      r->ns, k < l->n ? l->rec[k].ns : j->t->now);
+	begin_slice(j, "call",
+		    r->what == TRACE_TELL  ? "tells its tasks"
+		    : r->arg <= TRACE_REAP ? of[r->arg]
+					   : "call",
+		    r->ns, k < l->n ? l->rec[k].ns : j->t->now);
 	if (r->what == TRACE_TELL)
-		number(j, "tasks", r->arg);
+		add_number(j, "tasks", r->arg);
 	if (k == l->n)
 		evc__out_add(j->o, ",\"in_progress\":true");
 	end_event(j);
 }
 
 static void
-lane(struct json *j, const struct evc__lane *l)
+write_lane(struct json *j, const struct evc__lane *l)
 {
 	bool calls = false;
 	size_t i;
@@ -334,7 +336,7 @@ lane(struct json *j, const struct evc__lane *l)
 	name_lane(j, l->name, evc__lane_kind(l->kind), l->group,
 		  l->group->lane, l->id);
 	if (l->kind < TRACE_JOINER)
-		life(j, l);
+		write_life(j, l);
 	evc__lane_parts(j->t, l, add_part, j);
 	for (i = 0; i < l->n; i++) {
 		lane_instant(j, &l->rec[i]);
@@ -345,7 +347,7 @@ lane(struct json *j, const struct evc__lane *l)
 	name_lane(j, l->name, "its calls", l->group, j->lane, l->id);
 	for (i = 0; i < l->n; i++)
 		if (begins_call(&l->rec[i]))
-			call(j, l, i);
+			write_call(j, l, i);
 }
 
 void
@@ -358,21 +360,21 @@ evc__trace_json(struct out *o, struct evc__timeline *t)
 	evc__out_add(o, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{");
 	evc__out_fmt(o, "\"writer\":\"evcoord %s\",\"clock\":\"CLOCK_MONOTONIC\"",
 		     evc_version());
-	number(&j, "zero_ns", t->since);
-	number(&j, "written_ns", t->now);
+	add_number(&j, "zero_ns", t->since);
+	add_number(&j, "written_ns", t->now);
 	/* The wall clock may have been set since the beginning; the number is
 	   by the present clock. */
-	number(&j, "zero_real_ns", sync_real() - (sync_mono() - t->since));
-	number(&j, "lost", t->lost);
+	add_number(&j, "zero_real_ns", sync_real() - (sync_mono() - t->since));
+	add_number(&j, "lost", t->lost);
 	evc__out_add(o, "},\n\"traceEvents\":[");
 	begin_event(&j, "M", "process_name");
 	evc__out_add(o, ",\"args\":{\"name\":");
 	evc__out_json(o, t->group[0].name);
 	evc__out_add(o, "}}");
 	for (g = t->group; g < t->group + t->n_groups; g++) {
-		group(&j, g);
+		write_group(&j, g);
 		for (i = g->first_lane; i < g->first_lane + g->n_lanes; i++)
-			lane(&j, &t->lane[i]);
+			write_lane(&j, &t->lane[i]);
 	}
 	evc__out_add(o, "\n]}\n");
 }

@@ -56,7 +56,7 @@ id_of(const struct evc__record *r)
 }
 
 static int
-order(uint64_t a, uint64_t b)
+order_of(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
@@ -65,11 +65,11 @@ order(uint64_t a, uint64_t b)
 static int
 by_lane(const struct evc__record *a, const struct evc__record *b)
 {
-	int o = order(a->coord, b->coord);
+	int o = order_of(a->coord, b->coord);
 
 	if (o == 0)
-		o = order(kind_of(a), kind_of(b));
-	return o != 0 ? o : order(id_of(a), id_of(b));
+		o = order_of(kind_of(a), kind_of(b));
+	return o != 0 ? o : order_of(id_of(a), id_of(b));
 }
 
 static int
@@ -79,12 +79,12 @@ by_all(const void *x, const void *y)
 	int o = by_lane(a, b);
 
 	if (o == 0)
-		o = order(a->ns, b->ns);
-	return o != 0 ? o : order(a->number, b->number);
+		o = order_of(a->ns, b->ns);
+	return o != 0 ? o : order_of(a->number, b->number);
 }
 
 static bool
-gather(const evc_coord *c, struct evc__timeline *t)
+gather_records(const evc_coord *c, struct evc__timeline *t)
 {
 	struct evc__trace *ring = evc__trace_last(c);
 	size_t i;
@@ -276,15 +276,15 @@ static int
 by_end(const void *x, const void *y)
 {
 	const struct evc__lane *a = x, *b = y;
-	int o = order(a->kind >= TRACE_JOINER, b->kind >= TRACE_JOINER);
+	int o = order_of(a->kind >= TRACE_JOINER, b->kind >= TRACE_JOINER);
 
 	if (o == 0)
-		o = order(b->alive, a->alive);
+		o = order_of(b->alive, a->alive);
 	if (o == 0)
-		o = order(b->done, a->done);
+		o = order_of(b->done, a->done);
 	if (o == 0)
-		o = order(a->kind, b->kind);
-	return o != 0 ? o : order(a->id, b->id);
+		o = order_of(a->kind, b->kind);
+	return o != 0 ? o : order_of(a->id, b->id);
 }
 
 static void
@@ -372,7 +372,7 @@ evc__timeline_make(const evc_coord *c, struct evc__timeline *t)
 	if (evc__trace_last(c) == NULL)
 		return evc__refuse(-EVC_NOT_FOUND,
 				   "evc_trace_write: nothing was recorded");
-	if (gather(c, t) && make_groups(t) && evc__timeline_stops(t) &&
+	if (gather_records(c, t) && make_groups(t) && evc__timeline_stops(t) &&
 	    make_lanes(t))
 		return 0;
 	return evc__refuse(-EVC_RESOURCE_EXHAUSTED,

@@ -24,7 +24,7 @@ evc__out_begin(struct out *o, int fd)
 }
 
 static void
-flush(struct out *o)
+flush_out(struct out *o)
 {
 	if (o->st == 0)
 		o->st = evc__write_out(o->fd, o->buf, o->n, false);
@@ -32,10 +32,10 @@ flush(struct out *o)
 }
 
 static void
-add(struct out *o, const char *s, size_t n)
+add_bytes(struct out *o, const char *s, size_t n)
 {
 	if (n > sizeof o->buf - o->n)
-		flush(o);
+		flush_out(o);
 	memcpy(o->buf + o->n, s, n);
 	o->n += n;
 }
@@ -46,11 +46,11 @@ evc__out_add(struct out *o, const char *s)
 	size_t n = strlen(s);
 
 	while (n > sizeof o->buf) {
-		add(o, s, sizeof o->buf);
+		add_bytes(o, s, sizeof o->buf);
 		s += sizeof o->buf;
 		n -= sizeof o->buf;
 	}
-	add(o, s, n);
+	add_bytes(o, s, n);
 }
 
 void
@@ -76,25 +76,25 @@ evc__out_us(struct out *o, uint64_t ns)
 void
 evc__out_json(struct out *o, const char *s)
 {
-	add(o, "\"", 1);
+	add_bytes(o, "\"", 1);
 	while (*s != '\0') {
 		uint32_t v = REPLACEMENT;
 		size_t n = evc__utf8(s, &v);
 
 		if (v == '"' || v == '\\')
-			add(o, "\\", 1);
+			add_bytes(o, "\\", 1);
 		if (v < 0x20 || v == 0x7f || n == 0)
 			evc__out_fmt(o, "\\u%04x", (unsigned)v);
 		else
-			add(o, s, n);
+			add_bytes(o, s, n);
 		s += n > 0 ? n : 1;
 	}
-	add(o, "\"", 1);
+	add_bytes(o, "\"", 1);
 }
 
 evc_status
 evc__out_end(struct out *o)
 {
-	flush(o);
+	flush_out(o);
 	return o->st;
 }

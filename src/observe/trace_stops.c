@@ -94,7 +94,7 @@ read_ends(struct evc__timeline *t, const struct evc__group *g)
 
 /* A stop above is a stop below. */
 static void
-inherit(struct evc__timeline *t, const struct evc__group *g)
+inherit_stops(struct evc__timeline *t, const struct evc__group *g)
 {
 	size_t i;
 
@@ -124,7 +124,7 @@ evc__timeline_stops(struct evc__timeline *t)
 		read_own(t, g);
 		read_ends(t, g);
 		if (g->parent != NULL)
-			inherit(t, g);
+			inherit_stops(t, g);
 	}
 	return true;
 }
@@ -137,7 +137,8 @@ struct parts {
 };
 
 static void
-part(const struct parts *p, enum evc__part what, uint64_t from, uint64_t to)
+tell_part(const struct parts *p, enum evc__part what, uint64_t from,
+	  uint64_t to)
 {
 	if (from < to)
 		p->fn(what, from, to, p->arg);
@@ -145,13 +146,13 @@ part(const struct parts *p, enum evc__part what, uint64_t from, uint64_t to)
 
 /* The parts in a stop, from..to. */
 static void
-stopped(const struct parts *p, const struct evc__stop *s, uint64_t from,
-	uint64_t to)
+tell_stopped(const struct parts *p, const struct evc__stop *s, uint64_t from,
+	     uint64_t to)
 {
 	uint64_t late = s->late > from ? s->late : from;
 
-	part(p, PART_AFTER, from, late < to ? late : to);
-	part(p, PART_LATE, late, to);
+	tell_part(p, PART_AFTER, from, late < to ? late : to);
+	tell_part(p, PART_LATE, late, to);
 }
 
 /* The time at which a loop or a hook had done its part in a stop. */
@@ -192,13 +193,13 @@ join_parts(const struct evc__timeline *t, const struct evc__lane *l,
 		if (r->what == TRACE_JOIN && from == 0)
 			from = r->ns;
 		else if (r->what == TRACE_VERDICT) {
-			part(p, PART_JOIN, from != 0 ? from : t->since,
-			     r->ns);
+			tell_part(p, PART_JOIN, from != 0 ? from : t->since,
+				  r->ns);
 			from = 0;
 		}
 	}
 	if (from != 0)
-		part(p, PART_JOIN, from, t->now);
+		tell_part(p, PART_JOIN, from, t->now);
 }
 
 void
@@ -221,8 +222,8 @@ evc__lane_parts(const struct evc__timeline *t, const struct evc__lane *l,
 		uint64_t to = l->end < s->to ? l->end : s->to;
 
 		if (from < l->end)
-			stopped(&p, s, from, stays ? done_with(l, s) : to);
+			tell_stopped(&p, s, from, stays ? done_with(l, s) : to);
 	}
 	if (!stays && !l->alive && l->reaped > l->end)
-		part(&p, PART_ENDED, l->end, l->reaped);
+		tell_part(&p, PART_ENDED, l->end, l->reaped);
 }

@@ -28,7 +28,7 @@ struct pipe_guard {
 };
 
 static void
-guard(struct pipe_guard *g)
+guard_pipe(struct pipe_guard *g)
 {
 	sigset_t pending;
 
@@ -43,7 +43,7 @@ guard(struct pipe_guard *g)
 }
 
 static void
-unguard(const struct pipe_guard *g, bool broken)
+unguard_pipe(const struct pipe_guard *g, bool broken)
 {
 	static const struct timespec at_once;
 
@@ -59,7 +59,7 @@ unguard(const struct pipe_guard *g, bool broken)
  * for ever.  0, or an errno value, EAGAIN when the time is over.
  */
 static int
-put(int fd, const char *buf, size_t n, bool in_all)
+put_pieces(int fd, const char *buf, size_t n, bool in_all)
 {
 	uint64_t now = sync_mono(), end = now + PATIENCE_NS;
 	ssize_t k;
@@ -100,9 +100,9 @@ evc__write_out(int fd, const char *buf, size_t n, bool in_all)
 	char why[64];
 	int e, saved = errno;
 
-	guard(&g);
-	e = put(fd, buf, n, in_all);
-	unguard(&g, e == EPIPE);
+	guard_pipe(&g);
+	e = put_pieces(fd, buf, n, in_all);
+	unguard_pipe(&g, e == EPIPE);
 	errno = saved;
 	if (e == 0)
 		return 0;
@@ -131,7 +131,7 @@ evc__write_once(int fd, const char *buf, size_t n)
 		return;
 	}
 	sync_store(&clogged, false);
-	guard(&g);
-	unguard(&g, sync_fd_put(fd, buf, n) < 0 && errno == EPIPE);
+	guard_pipe(&g);
+	unguard_pipe(&g, sync_fd_put(fd, buf, n) < 0 && errno == EPIPE);
 	errno = saved;
 }

@@ -72,8 +72,8 @@ START_TEST(a_write_that_is_interrupted_goes_on)
 
 	seam_reset();
 	OK(evc_trace_start(c, 0));
-	seam_fail("fd_put", "put", 1, EINTR);
-	seam_fail("fd_put", "put", 1, EAGAIN);
+	seam_fail("fd_put", "put_pieces", 1, EINTR);
+	seam_fail("fd_put", "put_pieces", 1, EAGAIN);
 	text = traced(c, EVC_TRACE_JSON);
 	HAS(text, "\n]}\n");
 	free(text);
@@ -93,14 +93,14 @@ START_TEST(a_write_that_fails_is_said)
 	seam_reset();
 	OK(evc_trace_start(c, 0));
 	for (i = 0; i < sizeof(err) / sizeof(err[0]); i++) {
-		seam_fail("fd_put", "put", 1, err[i]);
+		seam_fail("fd_put", "put_pieces", 1, err[i]);
 		REFUSED(EVC_UNAVAILABLE,
 			evc_trace_write(c, fd, EVC_TRACE_JSON));
 		HAS(evc_last_error(), strerror(err[i]));
 		OK(evc_trace_write(c, fd, EVC_TRACE_JSON));
 	}
 	/* Full for ever: it gives up after a second. */
-	seam_fail_all("fd_put", "put", 1, EAGAIN);
+	seam_fail_all("fd_put", "put_pieces", 1, EAGAIN);
 	REFUSED(EVC_UNAVAILABLE, evc_trace_write(c, fd, EVC_TRACE_JSON));
 	seam_reset();
 	OK(evc_free(c));
