@@ -37,7 +37,7 @@ begin_line(const char *name)
 
 /* "4.9 s", "2 min", "3 h", "5 d" */
 static const char *
-ago(double s, char *buf, size_t room)
+print_age(double s, char *buf, size_t room)
 {
 	if (s < 0)
 		s = 0;
@@ -105,9 +105,9 @@ print_worker(const struct worker *w)
 	say("%-9s", w->state);
 	if (w->function[0])
 		say("%s for %s", w->function,
-		       ago(w->since, buf, sizeof buf));
+		    print_age(w->since, buf, sizeof buf));
 	else
-		say("for %s", ago(w->since, buf, sizeof buf));
+		say("for %s", print_age(w->since, buf, sizeof buf));
 	if (w->n > 1)
 		say(", %llu behind it", w->n - 1);
 	putchar('\n');

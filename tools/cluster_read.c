@@ -20,14 +20,14 @@ must(void *p)
 }
 
 static char *
-copy(const char *s)
+copy_text(const char *s)
 {
 	return must(strdup(s));
 }
 
 /* < 0: no length, or no access. */
 static long long
-length(struct server *s, const char *command, const char *key)
+read_length(struct server *s, const char *command, const char *key)
 {
 	redisReply *r = server_try(s, "%s %s", command, key);
 	long long n = r->type == REDIS_REPLY_INTEGER ? r->integer : -1;
@@ -38,10 +38,11 @@ length(struct server *s, const char *command, const char *key)
 
 /* NULL: no such field. */
 static char *
-field(struct server *s, const char *key, const char *name)
+read_field(struct server *s, const char *key, const char *name)
 {
 	redisReply *r = server_try(s, "HGET %s %s", key, name);
-	char *text = r->type == REDIS_REPLY_STRING ? plain(copy(r->str)) : NULL;
+	char *text =
+		r->type == REDIS_REPLY_STRING ? plain(copy_text(r->str)) : NULL;
 
 	freeReplyObject(r);
 	return text;
@@ -194,10 +195,10 @@ read_node(struct server *s, const struct status *st, struct node *node)
 	    g == strtoull(st->generation, NULL, 10)) {
 		node->inc = inc;
 		node->lease = server_pttl(s, key);
-		node->entries = length(s, "XLEN",
-				       server_key(s, "%s:to:%s.%llu",
-						  st->generation, node->name,
-						  inc));
+		node->entries = read_length(s, "XLEN",
+					    server_key(s, "%s:to:%s.%llu",
+						       st->generation,
+						       node->name, inc));
 	}
 	free(lease);
 }
@@ -233,13 +234,13 @@ status_read(struct server *s, struct status *st)
 	st->coordinator = server_get(s, coord);
 	st->lease = server_pttl(s, coord);
 	st->generation = server_get(s, server_key(s, "gen"));
-	st->variables = length(s, "HLEN", server_key(s, "var"));
-	st->finished = field(s, server_key(s, "count"), "finished");
-	st->changes = field(s, server_key(s, "count"), "changes");
+	st->variables = read_length(s, "HLEN", server_key(s, "var"));
+	st->finished = read_field(s, server_key(s, "count"), "finished");
+	st->changes = read_field(s, server_key(s, "count"), "changes");
 	if (st->generation == NULL)
 		return;
-	st->events = length(s, "XLEN", server_key(s, "%s:ev",
-						  st->generation));
+	st->events =
+		read_length(s, "XLEN", server_key(s, "%s:ev", st->generation));
 	st->state = server_get(s, server_key(s, "%s:state", st->generation));
 	read_runs(s, st);
 	read_told(st);

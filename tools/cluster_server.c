@@ -35,7 +35,7 @@ on_alarm(int signal)
 /* A server that sends a byte now and then lets no read time out: so each whole
    answer has a time, until no_deadline(). */
 static void
-deadline(const struct server *s)
+set_deadline(const struct server *s)
 {
 	snprintf(too_late, sizeof too_late,
 		 "evc-cluster: %s: did not answer for %d s\n", s->where,
@@ -118,7 +118,7 @@ ask_sentinel(const struct server *s, redisContext *to)
 
 	if (to == NULL || to->err)
 		return NULL;
-	deadline(s);
+	set_deadline(s);
 	if (!s->address.tls || start_tls(s, to))
 		r = redisCommand(to, "SENTINEL get-master-addr-by-name %s",
 				 s->address.master);
@@ -264,7 +264,7 @@ server_open(struct server *s, const char *uri)
 					   connect_to(&s->address.at);
 	if (s->c == NULL || s->c->err)
 		die_of(s, why_not(s->c));
-	deadline(s);
+	set_deadline(s);
 	if (s->address.tls && !start_tls(s, s->c))
 		die_of(s, s->c->errstr);
 	no_deadline();
@@ -282,7 +282,7 @@ server_close(struct server *s)
 
 /* The end of a deadline; without an answer the program ends. */
 static redisReply *
-received(struct server *s, redisReply *r)
+check_received(struct server *s, redisReply *r)
 {
 	no_deadline();
 	if (r == NULL)
@@ -291,9 +291,9 @@ received(struct server *s, redisReply *r)
 }
 
 static redisReply *
-checked(struct server *s, redisReply *r)
+check_reply(struct server *s, redisReply *r)
 {
-	if (received(s, r)->type == REDIS_REPLY_ERROR)
+	if (check_received(s, r)->type == REDIS_REPLY_ERROR)
 		die_of(s, r->str);
 	return r;
 }
@@ -304,19 +304,19 @@ server_ask(struct server *s, const char *fmt, ...)
 	redisReply *r;
 	va_list ap;
 
-	deadline(s);
+	set_deadline(s);
 	va_start(ap, fmt);
 	r = redisvCommand(s->c, fmt, ap);
 	va_end(ap);
-	return checked(s, r);
+	return check_reply(s, r);
 }
 
 redisReply *
 server_ask_words(struct server *s, int n, const char **words,
 		 const size_t *sizes)
 {
-	deadline(s);
-	return checked(s, redisCommandArgv(s->c, n, words, sizes));
+	set_deadline(s);
+	return check_reply(s, redisCommandArgv(s->c, n, words, sizes));
 }
 
 const char *
@@ -341,11 +341,11 @@ server_try(struct server *s, const char *fmt, ...)
 	redisReply *r;
 	va_list ap;
 
-	deadline(s);
+	set_deadline(s);
 	va_start(ap, fmt);
 	r = redisvCommand(s->c, fmt, ap);
 	va_end(ap);
-	received(s, r);
+	check_received(s, r);
 	/* A key of another type counts as missing; a forbidden command counts
 	   as not known. */
 	if (r->type == REDIS_REPLY_ERROR && strncmp(r->str, "WRONGTYPE", 9) != 0)

@@ -51,7 +51,7 @@ keep_standard_places(void)
 
 /* All printed bytes have to arrive. */
 static _Noreturn void
-leave(int status)
+exit_flushed(int status)
 {
 	bool failed = ferror(stdout);
 
@@ -69,14 +69,14 @@ usage(int status)
 	      "       evc-cluster clean [--force] ADDRESS\n"
 	      "ADDRESS is redis://HOST:PORT/NAMESPACE, see evc-cluster(1)\n",
 	      status == 0 ? stdout : stderr);
-	leave(status);
+	exit_flushed(status);
 }
 
 /* ---- status ---- */
 
 /* 0: there is a coordinator; 3: no coordinator. */
 static int
-status(struct server *s, bool json)
+run_status(struct server *s, bool json)
 {
 	struct status st;
 	int code;
@@ -95,7 +95,7 @@ status(struct server *s, bool json)
 
 /* "{NS}:*" for SCAN, with special characters escaped. */
 static char *
-pattern(const struct server *s)
+scan_pattern(const struct server *s)
 {
 	const char *ns = s->address.ns;
 	char *text = malloc(2 * strlen(ns) + 8), *to = text;
@@ -139,7 +139,7 @@ unlink_keys(struct server *s, const redisReply *keys)
 static unsigned long long
 unlink_all(struct server *s)
 {
-	char *match = pattern(s), cursor[32] = "0";
+	char *match = scan_pattern(s), cursor[32] = "0";
 	unsigned long long n = 0;
 	redisReply *r;
 
@@ -158,7 +158,7 @@ unlink_all(struct server *s)
 }
 
 static int
-clean(struct server *s, bool force)
+run_clean(struct server *s, bool force)
 {
 	redisReply *r = server_ask(s, "EXISTS %s", server_key(s, "coord"));
 	bool lives = r->integer != 0;
@@ -206,7 +206,7 @@ main(int argc, char **argv)
 			break;
 		case 'V':
 			printf("evc-cluster %s\n", evc_version());
-			leave(EXIT_SUCCESS);
+			exit_flushed(EXIT_SUCCESS);
 		case 'h':
 			usage(0);
 		default:
@@ -220,7 +220,7 @@ main(int argc, char **argv)
 	if (!(is_status && !force) && !(is_clean && !json))
 		usage(2);
 	server_open(&s, argv[optind + 1]);
-	code = is_status ? status(&s, json) : clean(&s, force);
+	code = is_status ? run_status(&s, json) : run_clean(&s, force);
 	server_close(&s);
-	leave(code);
+	exit_flushed(code);
 }

@@ -65,7 +65,7 @@ append(char *buf, size_t size, const char *fmt, ...)
 
 /* All printed bytes have to arrive. */
 static _Noreturn void
-leave(const char *to)
+exit_flushed(const char *to)
 {
 	if (fflush(stdout) != 0 || ferror(stdout))
 		die("%s: cannot be written: %s", to, strerror(errno));
@@ -82,7 +82,7 @@ usage(FILE *f)
 	      "see evc-trace(1)\n", f);
 	if (f == stderr)
 		exit(2);
-	leave("standard output");
+	exit_flushed("standard output");
 }
 
 int
@@ -105,7 +105,7 @@ main(int argc, char **argv)
 			usage(stdout);
 		if (opt == 'V') {
 			puts("evc-trace " EVC_VERSION_STRING);
-			leave(to);
+			exit_flushed(to);
 		}
 		if (opt != 'o')
 			usage(stderr);
@@ -126,5 +126,5 @@ main(int argc, char **argv)
 	if (to_file && freopen(to, "w", stdout) == NULL)
 		die("%s: %s", to, strerror(errno));
 	picture_draw(&p);
-	leave(to);
+	exit_flushed(to);
 }

@@ -65,7 +65,7 @@ usage(int status)
 /* A name without a slash is a file here, as in other arguments of a command;
    dlopen would search the library paths. */
 static void *
-load(const char *path)
+load_object(const char *path)
 {
 	char *here = NULL;
 	void *object;
@@ -82,7 +82,7 @@ load(const char *path)
 static const evc_worker_object *
 exports_of(const char *path)
 {
-	const evc_worker_object *o = dlsym(load(path), EXPORTS);
+	const evc_worker_object *o = dlsym(load_object(path), EXPORTS);
 	size_t i;
 
 	if (o == NULL)
@@ -151,7 +151,7 @@ load_all(struct objects *all, char **paths, unsigned n)
 
 /* Objects are started in the order of the arguments, and stopped in reverse. */
 static void
-stop(evc_coord *c, void *arg)
+stop_objects(evc_coord *c, void *arg)
 {
 	struct objects *all = arg;
 	const evc_worker_object *o;
@@ -164,7 +164,7 @@ stop(evc_coord *c, void *arg)
 }
 
 static evc_status
-start(evc_coord *c, void *arg)
+start_objects(evc_coord *c, void *arg)
 {
 	struct objects *all = arg;
 	const evc_worker_object *o;
@@ -178,14 +178,14 @@ start(evc_coord *c, void *arg)
 			all->n_started++;
 	}
 	if (st != 0)
-		stop(c, all);
+		stop_objects(c, all);
 	return st;
 }
 
 /* ---- the command line ---- */
 
 static double
-number(const char *what, const char *text, double least, double most)
+parse_number(const char *what, const char *text, double least, double most)
 {
 	char *end;
 	double d = strtod(text, &end);
@@ -198,7 +198,7 @@ number(const char *what, const char *text, double least, double most)
 
 /* The address, with the option that ends a node together with its cluster. */
 static char *
-address(const char *uri, bool once)
+node_address(const char *uri, bool once)
 {
 	char *with;
 
@@ -220,7 +220,9 @@ main(int argc, char **argv)
 		{ 0 }
 	};
 	struct objects all;
-	evc_worker_opts o = { .start = start, .stop = stop, .arg = &all };
+	evc_worker_opts o = { .start = start_objects,
+			      .stop = stop_objects,
+			      .arg = &all };
 	bool once = false;
 	evc_status st;
 	char *uri;
@@ -229,14 +231,14 @@ main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "n:g:", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'n':
-			o.n_workers = (unsigned)number("-n", optarg, 1,
-						       WORKERS_MOST);
+			o.n_workers = (unsigned)parse_number("-n", optarg, 1,
+							     WORKERS_MOST);
 			if (strspn(optarg, "0123456789") != strlen(optarg))
 				die(2, "-n: \"%s\" is no whole number",
 				    optarg);
 			break;
 		case 'g':
-			o.grace = number("-g", optarg, 0.001, INFINITY);
+			o.grace = parse_number("-g", optarg, 0.001, INFINITY);
 			break;
 		case 'o':
 			once = true;
@@ -255,7 +257,7 @@ main(int argc, char **argv)
 	/* A call by name, so every linker links the engine. */
 	if (evc_redis_engine("redis") == NULL)
 		die(1, "there is no engine \"redis\"");
-	o.uri = uri = address(argv[optind], once);
+	o.uri = uri = node_address(argv[optind], once);
 	load_all(&all, argv + optind + 1, (unsigned)(argc - optind - 1));
 	st = evc_worker_main(all.functions, all.n_functions, &o);
 	if (st < 0)

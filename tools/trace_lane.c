@@ -20,7 +20,8 @@ struct bars {
 /* ---- bars ---- */
 
 static void
-bar(struct bars *b, const char *class, long long from, long long to, int inset)
+draw_bar(struct bars *b, const char *class, long long from, long long to,
+	 int inset)
 {
 	const struct picture *p = b->p;
 	bool on = p->unfinished && to == p->t->now &&
@@ -50,22 +51,23 @@ draw_states(struct bars *b)
 		if (strcmp(e->cat, "state") != 0)
 			continue;
 		if (l->kind == MEMBER && e->ns > at)
-			bar(b, "runs", at, e->ns, 0);
+			draw_bar(b, "runs", at, e->ns, 0);
 		at = e->to;
 		if (strcmp(e->name, "join") == 0)
-			bar(b, "join", e->ns, e->to, 3);
+			draw_bar(b, "join", e->ns, e->to, 3);
 		else if (strncmp(e->name, "ended", 5) == 0)
-			bar(b, "ended", e->ns, e->to, 4);
+			draw_bar(b, "ended", e->ns, e->to, 4);
 		else {
-			bar(b, strcmp(e->name, "late") == 0 ? "late" :
-			       b->late			    ? "after too-long" :
-							      "after",
-			    e->ns, e->to, 0);
+			draw_bar(b,
+				 strcmp(e->name, "late") == 0 ? "late"
+				 : b->late                    ? "after too-long"
+							      : "after",
+				 e->ns, e->to, 0);
 			b->told = b->told > 0 ? b->told : x_of(b->p, e->ns);
 		}
 	}
 	if (l->kind == MEMBER && l->end > at)
-		bar(b, "runs", at, l->end, 0);
+		draw_bar(b, "runs", at, l->end, 0);
 }
 
 /* The calls of the member's functions, and its kicks.  A mark in the place of
@@ -83,7 +85,7 @@ draw_events(struct bars *b)
 		if (x <= last + 1 &&
 		    !json_is_true(json_object_get(e->args, "in_progress")))
 			continue;
-		bar(b, "call", e->ns, e->to, 4);
+		draw_bar(b, "call", e->ns, e->to, 4);
 		last = x;
 	}
 	for (e = l->ev, last = 0; e < l->ev + l->n; e++) {
@@ -102,7 +104,7 @@ draw_events(struct bars *b)
 
 /* Does the last progress text fit into the bar? */
 static bool
-fits(const struct bars *b)
+text_fits(const struct bars *b)
 {
 	return b->told > 0 && b->l->last[0] != '\0' &&
 	       b->end - b->told > 16 + 7 * (double)strlen(b->l->last);
@@ -110,7 +112,7 @@ fits(const struct bars *b)
 
 /* The last answer of a join. */
 static const char *
-answer(const struct lane *l)
+last_answer(const struct lane *l)
 {
 	const struct event *e, *verdict = NULL;
 	long long asked = 0;
@@ -133,12 +135,12 @@ say_end(const struct bars *b, char *buf, size_t size)
 	const struct event *e;
 
 	if (l->kind == JOIN)
-		append(buf, size, "%s", answer(l));
+		append(buf, size, "%s", last_answer(l));
 	else if (l->alive)
 		append(buf, size, "still running");
 	else if (l->done >= b->p->zero)
 		append(buf, size, "%s", when(b->p, l->done));
-	if (l->last[0] != '\0' && l->done >= b->p->zero && !fits(b))
+	if (l->last[0] != '\0' && l->done >= b->p->zero && !text_fits(b))
 		append(buf, size, ", %s", l->last);
 	for (e = l->ev; e < l->ev + l->n; e++)
 		if (is(e, "event", "extend"))
@@ -148,7 +150,7 @@ say_end(const struct bars *b, char *buf, size_t size)
 
 /* At most n characters; the last shows that the text was cut. */
 static void
-shorten(char *s, int n)
+shorten_text(char *s, int n)
 {
 	char *cut = s;
 
@@ -166,7 +168,7 @@ shorten(char *s, int n)
 /* ---- all of it ---- */
 
 static void
-begin(const struct bars *b)
+begin_lane(const struct bars *b)
 {
 	const struct picture *p = b->p;
 	const struct lane *l = b->l;
@@ -206,17 +208,17 @@ lane_draw(const struct picture *p, const struct lane *l, int y)
 
 	for (e = l->ev; e < l->ev + l->n; e++)
 		b.late |= is(e, "state", "late");
-	begin(&b);
+	begin_lane(&b);
 	if (l->kind == LOOP)
 		printf("<path class=\"quiet\" d=\"M%d %dh%d\"/>", PLOT_X,
 		       b.y + BAR / 2, PLOT_W);
 	draw_states(&b);
 	draw_events(&b);
-	if (fits(&b))
+	if (text_fits(&b))
 		printf("<text class=\"inside\" x=\"%.1f\" y=\"%d\">%s</text>",
 		       b.told + 6, b.y + 10, xml(l->last));
 	say_end(&b, end, sizeof end - 4);
-	shorten(end, (WIDTH - 14 - (int)b.end) / 7);
+	shorten_text(end, (WIDTH - 14 - (int)b.end) / 7);
 	if (end[0] != '\0' && b.end > 0)
 		printf("<text class=\"end%s\" x=\"%.1f\" y=\"%d\">%s</text>",
 		       b.late ? " was-late" : "", b.end + 5, b.y + 10,

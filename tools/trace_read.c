@@ -42,7 +42,7 @@ is(const struct event *e, const char *cat, const char *name)
 }
 
 static _Noreturn void
-bad(size_t i, const char *why)
+refuse_event(size_t i, const char *why)
 {
 	die("%s: event %zu: %s", input, i + 1, why);
 }
@@ -87,12 +87,12 @@ begin_lane(struct timeline *t, struct lane *coord, const json_t *args, size_t i)
 	    l->kind == COORD ? l->of->kind != COORD :
 			       l->of != coord &&
 			       (l->of != l - 1 || l->kind != OTHER))
-		bad(i, "its lane belongs to none before it");
+		refuse_event(i, "its lane belongs to none before it");
 	if (l->of != NULL && l->of->kind != COORD)
 		l->of->calls = l;
 	l->depth = l->of != NULL ? l->of->depth + 1 : 0;
 	if (l->depth > DEPTH_MOST)
-		bad(i, "a scope in too many others");
+		refuse_event(i, "a scope in too many others");
 }
 
 static void
@@ -143,7 +143,7 @@ read_event(const json_t *o, const json_t *args, size_t i, struct event *e)
 	e->ns = number_of(args, "ns");
 	e->to = number_of(args, "to_ns");
 	if (e->ns == 0)
-		bad(i, "it has no time, or one that no clock says");
+		refuse_event(i, "it has no time, or one that no clock says");
 	if (e->to < e->ns)
 		e->to = e->ns;
 }
@@ -164,14 +164,15 @@ read_events(struct timeline *t, const json_t *events)
 
 		args = json_object_get(o, "args");
 		if (!json_is_object(args) || tid != t->end - t->lane + names)
-			bad(i, "it is none of evc_trace_write, or out of place");
+			refuse_event(i, "it is none of evc_trace_write, or out "
+					"of place");
 		if (names) {
 			begin_lane(t, coord, args, i);
 			t->end[-1].ev = e;
 			coord = t->end[-1].kind == COORD ? &t->end[-1] : coord;
 		} else if (strcmp(text_of(o, "ph"), "M") != 0) {
 			if (coord == NULL)
-				bad(i, "it belongs to no lane");
+				refuse_event(i, "it belongs to no lane");
 			read_event(o, args, i, e++);
 			t->end[-1].n++;
 		}
