@@ -18,7 +18,7 @@ bool evc__array_grow(void *array, size_t size, size_t n, size_t more,
 
 /* Make room for `more` elements behind the first n.  false: no memory, and the
    array is as before. */
-#define ARRAY_ROOM(at, n, room, more) \
+#define ARRAY_RESERVE(at, n, room, more) \
 	((more) <= (room) - (n) || \
 	 evc__array_grow(&(at), sizeof *(at), (n), (more), &(room)))
 

@@ -55,7 +55,7 @@ find_free(struct notify_set *set, struct notify_place *ret)
 }
 
 bool
-evc__notify_set_room(struct notify_set *set)
+evc__notify_set_reserve(struct notify_set *set)
 {
 	struct notify_place p;
 

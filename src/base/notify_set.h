@@ -34,7 +34,7 @@ struct notify_place {
 };
 
 /* Owner's lock: make room for another item.  false: no memory. */
-bool evc__notify_set_room(struct notify_set *set);
+bool evc__notify_set_reserve(struct notify_set *set);
 /* Owner's lock; false: no memory. */
 bool evc__notify_set_add(struct notify_set *set, void *item,
 			 struct notify_place *ret);

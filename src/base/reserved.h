@@ -20,7 +20,7 @@ evc__reserved_is_zero(const uint64_t *room, size_t n)
 }
 
 /* room is the array itself, not a pointer. */
-#define ROOM_IS_ZERO(room) \
+#define RESERVED_IS_ZERO(room) \
 	evc__reserved_is_zero((room), sizeof(room) / sizeof((room)[0]))
 
 #endif

@@ -29,7 +29,7 @@ hash_of(const char *name)
 }
 
 bool
-evc__table_room(struct table *t, size_t more)
+evc__table_reserve(struct table *t, size_t more)
 {
 	size_t n = t->n_buckets > 0 ? t->n_buckets : BUCKETS_FIRST, i;
 	struct table_node **to, *e, *next;

@@ -30,7 +30,7 @@ struct table {
 
 /* Make room for `more` records.  false: no memory for the first ones; later
    records find room in any case, and the table is slower. */
-bool evc__table_room(struct table *t, size_t more);
+bool evc__table_reserve(struct table *t, size_t more);
 /* Free the memory of the table, not the records. */
 void evc__table_free(struct table *t);
 

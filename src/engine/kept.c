@@ -23,7 +23,7 @@ evc__kept_add(struct kept *k, uint64_t id, evc_value value)
 
 	if (k->by_id.n_buckets == 0)
 		list_init(&k->age);
-	if (!evc__table_room(&k->by_id, 1) ||
+	if (!evc__table_reserve(&k->by_id, 1) ||
 	    evc__table_find(&k->by_id, id) != NULL)
 		return false;
 	v = sync_alloc(1, sizeof *v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Notes: requests of any thread to an engine, made under the cluster's lock,
- * until the engine's loop reads them.  At most one mail is on its way.
+ * until the engine's loop reads them.  At most one message is on its way.
  * Called by: the cluster, as operations of the engines "processes" and "redis";
  * these engines on their loops.
  * Locks: notes.lock, below the cluster's; `wake` and `n_kept` are atomic.
@@ -16,8 +16,8 @@ evc__notes_init(struct notes *n, evc_loop_ref *loop,
 {
 	sync_lock_init(&n->lock);
 	n->loop = loop;
-	n->mail.fn = fn;
-	n->mail.flags = EVC_AFTER_STOP;
+	n->message.fn = fn;
+	n->message.flags = EVC_AFTER_STOP;
 }
 
 void
@@ -43,7 +43,7 @@ ring_loop(struct notes *n)
 
 	if (n->posted || n->shut)
 		return 0;
-	st = evc_post_message(n->loop, &n->mail);
+	st = evc_post_message(n->loop, &n->message);
 	n->posted = st == 0;
 	return st;
 }
@@ -89,7 +89,7 @@ evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n)
 	struct asked *a = &notes->asked;
 
 	sync_lock(&notes->lock);
-	if (ARRAY_ROOM(a->ones, a->n_ones, a->ones_room, 2)) {
+	if (ARRAY_RESERVE(a->ones, a->n_ones, a->ones_room, 2)) {
 		a->ones[a->n_ones++] = worker;
 		a->ones[a->n_ones++] = n;
 	}
@@ -122,7 +122,7 @@ evc__notes_forget(evc_engine *engine, uint64_t id)
 	sync_lock(&n->lock);
 	/* Without memory the worker drops the result later, for lack of
 	   room. */
-	if (ARRAY_ROOM(a->forgets, a->n_forgets, a->forgets_room, 1))
+	if (ARRAY_RESERVE(a->forgets, a->n_forgets, a->forgets_room, 1))
 		a->forgets[a->n_forgets++] = id;
 	ring_loop(n);
 	sync_unlock(&n->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Notes: requests of any thread to an engine, made under the cluster's lock,
- * until the engine's loop reads them.  At most one mail is on its way.  The
+ * until the engine's loop reads them.  At most one message is on its way.  The
  * operations below serve each engine that begins with a struct notes.
  */
 #ifndef EVC_CLUSTER_NOTES_H
@@ -28,19 +28,19 @@ struct asked {
 /* Between any thread and the loop.  Zeroed before evc__notes_init. */
 struct notes {
 	pthread_mutex_t lock;
-	evc_loop_ref *loop;         /* creation: goal of the mail */
-	bool posted;            /* lock: the mail is on its way */
-	bool shut;              /* lock: the engine ends, and no mail is sent */
+	evc_loop_ref *loop;         /* creation: goal of the message */
+	bool posted;            /* lock: the message is on its way */
+	bool shut;              /* lock: the engine ends, and no message is sent */
 	struct asked asked;     /* lock */
-	/* atomic: a wake -> the mail, which clears it before its look */
+	/* atomic: a wake -> the message, which clears it before its look */
 	_Atomic uint32_t wake;
 	/* atomic: loop -> forget: results that workers keep; raised before the
 	   result is told, so that a later forget sees it */
 	_Atomic uint32_t n_kept;
-	evc_message mail;          /* loop; LIST_OF(m, struct ..., notes.mail) */
+	evc_message message;          /* loop; LIST_OF(m, struct ..., notes.message) */
 };
 
-/* fn: the mail's function, on the loop; it calls evc__notes_asked. */
+/* fn: the message's function, on the loop; it calls evc__notes_asked. */
 void evc__notes_init(struct notes *n, evc_loop_ref *loop,
 		     void (*fn)(evc_message *m, evc_status why));
 void evc__notes_destroy(struct notes *n);
@@ -53,7 +53,7 @@ void evc__notes_cancel_one(evc_engine *engine, unsigned worker, uint64_t n);
 void evc__notes_kill(evc_engine *engine, unsigned worker);
 void evc__notes_forget(evc_engine *engine, uint64_t id);
 void evc__notes_leave(evc_engine *engine);
-/* Send the mail. 0, or refused as evc_post_message. */
+/* Send the message. 0, or refused as evc_post_message. */
 evc_status evc__notes_ring(struct notes *n);
 
 /* ---- the loop ---- */
@@ -62,13 +62,13 @@ evc_status evc__notes_ring(struct notes *n);
    caller, for evc__asked_free. */
 struct asked evc__notes_asked(struct notes *n);
 void evc__asked_free(struct asked *a);
-/* Called before a look at the queue: a later wake sends a new mail. */
+/* Called before a look at the queue: a later wake sends a new message. */
 static inline void
 notes_look(struct notes *n)
 {
 	sync_xchg(&n->wake, 0);
 }
-/* No mail comes from now on. false: a mail is on its way. */
+/* No message comes from now on. false: a message is on its way. */
 bool evc__notes_shut(struct notes *n);
 
 #endif

@@ -50,7 +50,7 @@ evc__group_make(evc_group *g, unsigned n)
 
 	if (n <= g->n_workers)
 		return true;
-	if (!ARRAY_ROOM(g->worker, g->n_workers, g->room, n - g->n_workers))
+	if (!ARRAY_RESERVE(g->worker, g->n_workers, g->room, n - g->n_workers))
 		return false;
 	for (i = g->n_workers; i < n; i++) {
 		g->worker[i] = worker_new(g);

@@ -50,7 +50,7 @@ check_clean(const evc_group_opts *o, const char *func)
 static evc_status
 check_member(const evc_member_opts *m, const char *func)
 {
-	if (!ROOM_IS_ZERO(m->reserved_))
+	if (!RESERVED_IS_ZERO(m->reserved_))
 		return refuse_arg(func, "reserved room of member is not 0");
 	if (m->flags & ~(unsigned)(EVC_KICK | EVC_WATCHED))
 		return refuse_arg(func, "member.flags: only EVC_KICK and "
@@ -76,7 +76,7 @@ check_group(const char *name, evc_worker_fn *fn, const evc_group_opts *o,
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: the name %.40s... is too long", func,
 				  name);
-	if (!ROOM_IS_ZERO(o->reserved_))
+	if (!RESERVED_IS_ZERO(o->reserved_))
 		return refuse_arg(func, "reserved room is not 0");
 	if (o->n_threads > EVC__WORKERS_MOST)
 		return refuse_arg(func, "more than 4096 threads");

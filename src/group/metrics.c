@@ -17,9 +17,9 @@
 #define LINE 128 /* two cache lines: the cpu fetches them in pairs */
 
 _Static_assert(METRIC_NAMES % TALLY_CHUNK == 0, "each is in a chunk");
-_Static_assert(sizeof ((evc_metric *)0)->name == METRIC_NAME_ROOM,
+_Static_assert(sizeof ((evc_metric *)0)->name == METRIC_NAME_SIZE,
 	       "as long as the public ones");
-_Static_assert(METRIC_PUT_ROOM + sizeof "_count" - 1 <= METRIC_NAME_ROOM,
+_Static_assert(METRIC_PUT_SIZE + sizeof "_count" - 1 <= METRIC_NAME_SIZE,
 	       "room for NAME_count");
 
 /* The tally of the calling thread. */
@@ -131,7 +131,7 @@ own_cell(struct evc__tally *t, int i)
 /* A put that needs one name, or two with a count: both names are added, or
    neither. */
 struct wanted {
-	char counter[METRIC_NAME_ROOM];
+	char counter[METRIC_NAME_SIZE];
 	int value, count; /* numbers of names; count -1: not wanted */
 };
 
@@ -184,14 +184,14 @@ static evc_status
 find_or_add_names(struct evc__metrics *m, const char *name, bool count,
 		  bool locked, struct wanted *w)
 {
-	size_t n = name != NULL ? strnlen(name, METRIC_PUT_ROOM) : 0;
+	size_t n = name != NULL ? strnlen(name, METRIC_PUT_SIZE) : 0;
 	evc_status st;
 
-	if (n == 0 || n == METRIC_PUT_ROOM)
+	if (n == 0 || n == METRIC_PUT_SIZE)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_group_put: no name, or one of %d "
 				  "bytes or more",
-				  METRIC_PUT_ROOM);
+				  METRIC_PUT_SIZE);
 	memset(w->counter, 0, sizeof w->counter);
 	memcpy(w->counter, name, n);
 	memcpy(w->counter + n, "_count", sizeof "_count");

@@ -17,8 +17,8 @@
 
 /* Of a group; NAME and NAME_count are two names. */
 #define METRIC_NAMES 256
-#define METRIC_NAME_ROOM 56 /* of evc_metric.name */
-#define METRIC_PUT_ROOM 48  /* of a name in a put, with its 0 byte */
+#define METRIC_NAME_SIZE 56 /* of evc_metric.name */
+#define METRIC_PUT_SIZE 48  /* of a name in a put, with its 0 byte */
 #define TALLY_CHUNK 16
 #define TALLY_CHUNKS (METRIC_NAMES / TALLY_CHUNK)
 #define TALLY_CACHE 32
@@ -64,7 +64,7 @@ struct evc__metrics {
 	/* written under the lock: for threads that are no worker of the
 	   group */
 	struct evc__tally *shared;
-	char name[METRIC_NAMES][METRIC_NAME_ROOM];
+	char name[METRIC_NAMES][METRIC_NAME_SIZE];
 };
 
 /* NULL: no memory. */

@@ -116,7 +116,7 @@ check_registry_opts(const evc_registry_opts *o, const char *func)
 {
 	evc_status st;
 
-	if (!ROOM_IS_ZERO(o->reserved_))
+	if (!RESERVED_IS_ZERO(o->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: reserved room is not 0", func);
 	st = evc__grace_check(o->grace, func);

@@ -34,7 +34,7 @@ evc__restart_check(const evc_backoff *cfg)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "restart: first, most and within are seconds "
 				  ">= 0, jitter is 0..1");
-	if (cfg->codes[0] != 0 || !ROOM_IS_ZERO(cfg->reserved_))
+	if (cfg->codes[0] != 0 || !RESERVED_IS_ZERO(cfg->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "restart: a worker begins again after any "
 				  "code: codes and reserved room must be 0");
@@ -62,7 +62,7 @@ may_restart(struct evc__restart_state *g, const evc_backoff *cfg, uint64_t now)
 {
 	forget_old(g, now, evc__ns(cfg->within > 0 ? cfg->within : WITHIN));
 	if (g->n >= (cfg->times > 0 ? cfg->times : TIMES) ||
-	    !ARRAY_ROOM(g->at, g->n, g->room, 1))
+	    !ARRAY_RESERVE(g->at, g->n, g->room, 1))
 		return false;
 	g->at[g->n++] = now;
 	return true;

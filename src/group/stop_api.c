@@ -79,7 +79,7 @@ budget_end(const evc_registry *reg, const evc_join_opts *o, const char *func,
 			  o->n_threads != 0 || o->flags != 0))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: only grace may be set", func);
-	if (o != NULL && !ROOM_IS_ZERO(o->reserved_))
+	if (o != NULL && !RESERVED_IS_ZERO(o->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s: reserved room is not 0", func);
 	*ret_until = grace == 0 ? evc__registry_until(reg) :

@@ -146,7 +146,7 @@ reserve_looper(evc_reactor *r, const char *name)
 	if (r->loopers != NULL)
 		r->looper_ops = &evc__looper_ops; /* its drop() frees
 						     r->loopers */
-	if (r->loopers == NULL || !evc__id_room(r->c, 1) ||
+	if (r->loopers == NULL || !evc__id_reserve(r->c, 1) ||
 	    !evc__heap_room(&r->loopers->heap))
 		return NULL;
 	return name_get(r->loopers, name);

@@ -216,7 +216,7 @@ lie_dormant(struct own *o)
 {
 	evc_coord *c = o->p.m.c;
 
-	if (!evc__id_room(c, 1))
+	if (!evc__id_reserve(c, 1))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_looper_start: no memory");
 	evc__id_add(c, &o->p.m.e);

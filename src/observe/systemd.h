@@ -44,7 +44,7 @@ struct evc__progress {
 	unsigned left;
 };
 
-#define STATUS_ROOM 512
+#define STATUS_SIZE 512
 
 struct evc__systemd {
 	/* set at creation */
@@ -77,7 +77,7 @@ struct evc__systemd {
 	uint32_t stop;       /* the stop of the fields below */
 	uint64_t status_due, watchdog_due; /* real monotonic nanoseconds */
 	struct evc__progress before;
-	char status[STATUS_ROOM];
+	char status[STATUS_SIZE];
 };
 
 /* Say at once that a stop or a drain has begun, unless this was said; any

@@ -127,8 +127,8 @@ look_at_stop(struct evc__systemd *sd, struct evc__progress *p, char *status,
 	const evc_escalation_opts *o = evc__escalation(c);
 	/* The last moment of the budget, extended or not. */
 	double most = o->hard_end > o->budget ? o->hard_end : o->budget;
-	struct text t = evc__lines_in(status, STATUS_ROOM);
-	char names[STATUS_ROOM / 2];
+	struct text t = evc__lines_in(status, STATUS_SIZE);
+	char names[STATUS_SIZE / 2];
 	uint64_t w, end, now;
 	unsigned left;
 	bool ours;
@@ -206,7 +206,7 @@ begin_stop(struct evc__systemd *sd, uint32_t stop, uint64_t now)
 static void
 tell_due(struct evc__systemd *sd, uint64_t now)
 {
-	char lines[STATUS_ROOM + 128], status[STATUS_ROOM];
+	char lines[STATUS_SIZE + 128], status[STATUS_SIZE];
 	struct text t = evc__text_in(lines, sizeof lines);
 	struct evc__progress p = sd->before;
 	uint64_t left;

@@ -14,7 +14,7 @@
 #include "observe/trace_lanes.h"
 #include "observe/trace_out.h"
 
-#define PATH_ROOM 256
+#define PATH_SIZE 256
 
 struct json {
 	struct out *o;
@@ -104,7 +104,7 @@ static void
 name_lane(struct json *j, const char *name, const char *kind,
 	  const struct evc__group *g, unsigned of, uint64_t id)
 {
-	char path[PATH_ROOM], text[PATH_ROOM + 96];
+	char path[PATH_SIZE], text[PATH_SIZE + 96];
 	struct text t = evc__text_in(text, sizeof text);
 
 	evc__group_path(g, path, sizeof path);

@@ -19,7 +19,7 @@
 struct evc__record *
 evc__timeline_add(struct evc__timeline *t)
 {
-	return ARRAY_ROOM(t->rec, t->n, t->room, 1) ? &t->rec[t->n++] : NULL;
+	return ARRAY_RESERVE(t->rec, t->n, t->room, 1) ? &t->rec[t->n++] : NULL;
 }
 
 /* Records of the coordinator itself come before its lanes. */
@@ -94,7 +94,7 @@ gather_records(const evc_coord *c, struct evc__timeline *t)
 	/* Live members first: a member that ends meanwhile is in the ring as
 	   well. */
 	if (!evc__timeline_alive(t, c) ||
-	    !ARRAY_ROOM(t->rec, t->n, t->room, evc__trace_room(ring)))
+	    !ARRAY_RESERVE(t->rec, t->n, t->room, evc__trace_room(ring)))
 		return false;
 	t->n += evc__trace_read(ring, t->rec + t->n, &t->lost);
 	/* Records that came during the look are shown as well. */

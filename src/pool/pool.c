@@ -66,7 +66,7 @@ check_pool_opts(const evc_pool_opts *o)
 {
 	const char *wrong = NULL;
 
-	if (!ROOM_IS_ZERO(o->reserved_))
+	if (!RESERVED_IS_ZERO(o->reserved_))
 		wrong = "reserved_ must be 0";
 	if (o->n_threads > POOL_THREADS_MOST)
 		wrong = "more than 1024 threads";

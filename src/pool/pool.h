@@ -128,7 +128,7 @@ struct pool_port {
 	_Atomic uint64_t n_own, n_own_submitted;
 	evc_job *todo; /* holder of `called`: jobs taken off the chain */
 	evc_task task;
-	evc_message mail; /* jobs are to be completed */
+	evc_message message; /* jobs are to be completed */
 	evc_message wake; /* other threads have jobs for this port */
 
 	pthread_mutex_t lock;

@@ -54,7 +54,7 @@ make_port(evc_pool *pool)
 	p->pool = pool;
 	p->finish = pool->finish;
 	p->fork_generation = pool->fork_generation;
-	p->mail.flags = p->wake.flags = EVC_AFTER_STOP;
+	p->message.flags = p->wake.flags = EVC_AFTER_STOP;
 	/* until the port is bound */
 	sync_store_relaxed(&p->called, 1);
 	sync_store_relaxed(&p->refs, 1);

@@ -3,7 +3,7 @@
  * Completions on the loop, in turns, by the holder of `called`; or on the calling
  * thread, when the loop is gone.
  * Called by: pool_done.c, pool_job.c, pool_thread.c and pool.c ring; the loop
- * (on_mail).
+ * (on_message).
  * Locks: none; `called` is the right to take jobs out of boxes and chain.
  */
 #include "pool/pool.h"
@@ -126,7 +126,7 @@ empty_boxes(struct turn *k)
 	}
 }
 
-static void on_mail(evc_message *m, evc_status why);
+static void on_message(evc_message *m, evc_status why);
 
 /* For the holder of `called`: hand the right to the loop.  The message has a
    reference; if there is no loop, the reference is the caller's. */
@@ -134,8 +134,8 @@ static bool
 post_turn(struct pool_port *p)
 {
 	sync_add(&p->refs, 1);
-	p->mail.fn = on_mail;
-	return evc_post_message(p->loop, &p->mail) == 0;
+	p->message.fn = on_message;
+	return evc_post_message(p->loop, &p->message) == 0;
 }
 
 /* For the holder of `called`: true: there is no job, and the right is given
@@ -217,9 +217,9 @@ evc__port_ring(struct pool_port *p)
 }
 
 static void
-on_mail(evc_message *m, evc_status why)
+on_message(evc_message *m, evc_status why)
 {
-	struct pool_port *p = LIST_OF(m, struct pool_port, mail);
+	struct pool_port *p = LIST_OF(m, struct pool_port, message);
 	struct turn k = { .p = p, .left = POOL_SLICE };
 
 	if (why != 0)

@@ -95,7 +95,7 @@ evc_queue_new(evc_coord *c, const char *name, size_t capacity,
 		why = "it would hold more than 2^30";
 	else if (flags & ~(unsigned)EVC_QUEUE_DRAIN)
 		why = "unknown flags";
-	else if (opts != NULL && !ROOM_IS_ZERO(opts->reserved_))
+	else if (opts != NULL && !RESERVED_IS_ZERO(opts->reserved_))
 		why = "reserved room is not zero";
 	else if (name != NULL && strlen(name) >= sizeof (*ret_queue)->name)
 		why = "its name is too long";

@@ -99,7 +99,7 @@ struct evc_queue {
 
 /* A loop that pops; see queue_watch.c. */
 struct evc__watch {
-	evc_message mail; /* must be first */
+	evc_message message; /* must be first */
 	/* atomic: the maker, the watch itself, a posted message -> the last of
 	   these frees the watch */
 	_Atomic uint32_t refs;

@@ -281,7 +281,7 @@ evc_queue_feed(evc_queue *queue, const char *name, unsigned n_threads,
 		why = "too many threads";
 	else if (fn == NULL)
 		why = "no function";
-	else if (opts != NULL && !ROOM_IS_ZERO(opts->reserved_))
+	else if (opts != NULL && !RESERVED_IS_ZERO(opts->reserved_))
 		why = "reserved room is not zero";
 	st = why == NULL ? begin_feed(queue, name, n_threads, fn, arg, opts)
 			 : evc_refuse(-EVC_INVALID_ARGUMENT,

@@ -104,7 +104,7 @@ evc__watch_post(struct evc__watch *w)
 	evc_status st;
 
 	sync_add(&w->refs, 1);
-	st = evc_post_message(w->loop, &w->mail);
+	st = evc_post_message(w->loop, &w->message);
 	if (st < 0)
 		/* The caller has a reference, so this is not the last. */
 		evc__watch_drop(w);

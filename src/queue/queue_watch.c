@@ -218,7 +218,7 @@ make_watch(evc_queue *q, evc_reactor *r, evc_queue_fn *fn, void *arg)
 
 	if (w == NULL)
 		return NULL;
-	w->mail.fn = turn_watch;
+	w->message.fn = turn_watch;
 	sync_store_relaxed(&w->refs, 2);
 	sync_lock_init(&w->making);
 	w->q = q;
@@ -244,7 +244,7 @@ start_watch(struct evc__watch *w, unsigned flags)
 
 	sync_lock(&w->making);
 	st = evc__watch_post(w);
-	w->mail.flags = EVC_AFTER_STOP;
+	w->message.flags = EVC_AFTER_STOP;
 	if (st == 0)
 		st = evc_looper_start(w->c, w->q->name, INFINITY, looper_run,
 				      w, &o, &w->looper);

@@ -200,7 +200,7 @@ START_TEST(more_members_than_the_table_of_ids_has_room_for)
 	int i;
 
 	OK(evc_hold_begin(c, "first", NULL, &id[0]));
-	seam_fail_all("alloc", "evc__id_room", 1, ENOMEM);
+	seam_fail_all("alloc", "evc__id_reserve", 1, ENOMEM);
 	for (i = 1; i < MANY; i++)
 		OK(evc_hold_begin(c, "more", NULL, &id[i]));
 	seam_reset();

@@ -258,7 +258,7 @@ START_TEST(a_job_that_comes_while_the_task_ends_keeps_joins_waiting)
 	int h;
 
 	begin(1, 0);
-	/* The mail that begins the task looks twice. */
+	/* The message that begins the task looks twice. */
 	h = put_held(&t, work_now, "load", "evc__port_settle", 5);
 	ck_assert_int_eq(atomic_load(&t.done), 1);
 	OK(put(&u, work_stay));
@@ -274,7 +274,7 @@ START_TEST(a_job_that_comes_while_the_task_ends_keeps_joins_waiting)
 END_TEST
 
 /* The loop does not turn at all: the job is over, and its join waits for the
-   mail that is to begin the task.  Fails when nothing keeps it waiting until
+   message that is to begin the task.  Fails when nothing keeps it waiting until
    then. */
 START_TEST(a_join_waits_before_the_loop_has_heard_of_the_job)
 {

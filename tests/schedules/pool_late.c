@@ -123,7 +123,7 @@ END_TEST
 
 /* The loop is the test's own.  A thread has put its job where the loop finds it
    and is about to ring; another one rings, the loop completes both.  Fails when
-   who comes late posts a mail: no job is left that it could be for, and the
+   who comes late posts a message: no job is left that it could be for, and the
    coordinator cannot be freed. */
 START_TEST(who_rings_too_late_leaves_no_post_behind)
 {

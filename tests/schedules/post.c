@@ -6,7 +6,7 @@
 #include "schedules.h"
 
 struct note {
-	evc_message mail; /* first */
+	evc_message message; /* first */
 	evc_loop_ref *loop;
 	int n, n_cancelled;
 };
@@ -26,8 +26,8 @@ do_post(evc_coord *c, void *arg)
 	struct note *n = arg;
 
 	(void)c;
-	n->mail.fn = noted;
-	return evc_post_message(n->loop, &n->mail);
+	n->message.fn = noted;
+	return evc_post_message(n->loop, &n->message);
 }
 
 static evc_status

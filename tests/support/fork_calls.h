@@ -18,7 +18,7 @@ struct world {
 	evc_reactor *home, *other;
 	evc_loop_ref *handle;
 	evc_task task, fresh_task;
-	evc_message mail, fresh_mail;
+	evc_message message, fresh_message;
 	evc_id hold, hook, looper, own_looper, runner, watch;
 	evc_cond *cond;
 	evc_queue *queue;
@@ -96,7 +96,7 @@ never_posted(evc_reactor *r, evc_status why, void *arg)
 }
 
 static MAYBE_UNUSED void
-never_mailed(evc_message *m, evc_status why)
+never_posted(evc_message *m, evc_status why)
 {
 	(void)m;
 	(void)why;
@@ -287,7 +287,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 			  fork_refused(-EVC_FAILED_PRECONDITION)) \
 	X(evc_loop_leave, true) /* nothing was entered */ \
 	X(evc_post, REF(evc_post(w->handle, never_posted, NULL))) \
-	X(evc_post_message, REF(evc_post_message(w->handle, &w->fresh_mail))) \
+	X(evc_post_message, REF(evc_post_message(w->handle, &w->fresh_message))) \
 	X(evc_queue_new, REF(evc_queue_new(w->c, "q", 4, NULL, &w->queue))) \
 	X(evc_queue_free, REF(evc_queue_free(w->queue))) \
 	X(evc_queue_push, REF(evc_queue_push(w->queue, w, INFINITY))) \

@@ -23,7 +23,7 @@ static const char *const kind_name[N_KINDS] = {
 enum place { BOTH_ROOT, ROOT_SCOPE, SCOPE_ROOT, SCOPES, ONE_SCOPE, N_PLACES };
 
 struct actor {
-	evc_message mail; /* first */
+	evc_message message; /* first */
 	evc_task task;
 	evc_task_class cls;
 	evc_job job;
@@ -85,7 +85,7 @@ act(struct actor *a)
 /* ---- the callbacks ---- */
 
 static void
-on_mail(evc_message *m, evc_status why)
+on_message(evc_message *m, evc_status why)
 {
 	(void)why;
 	act((struct actor *)m);
@@ -155,8 +155,8 @@ prepare(struct actor *a)
 
 	switch (a->kind) {
 	case POST:
-		a->mail.fn = on_mail;
-		a->mail.flags = EVC_AFTER_STOP;
+		a->message.fn = on_message;
+		a->message.flags = EVC_AFTER_STOP;
 		break;
 	case TICK:
 		OK(evc_looper_start(a->c, "tick", INFINITY, on_call, a,
@@ -199,7 +199,7 @@ trigger(struct actor *a)
 	switch (a->kind) {
 	case POST:
 		l = evc_loop_of(evc_home(a->c));
-		OK(evc_post_message(l, &a->mail));
+		OK(evc_post_message(l, &a->message));
 		evc_loop_release(l);
 		break;
 	case TICK:

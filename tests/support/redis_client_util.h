@@ -21,7 +21,7 @@ struct world {
 	/* What the client has called. */
 	int ups, downs, answers, nones, errors;
 	bool same, is_up;
-	char why[REDIS_WHY_ROOM], last[256], order[64];
+	char why[REDIS_WHY_SIZE], last[256], order[64];
 	void (*when_up)(struct world *w);
 };
 

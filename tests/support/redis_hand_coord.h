@@ -44,7 +44,7 @@ struct hand {
 	struct redis_server s;
 	unsigned gen;
 	char last[40];          /* of ev */
-	char node[NODE_NAME_ROOM];
+	char node[NODE_NAME_SIZE];
 	uint64_t inc, to;       /* its life, the last entry to it */
 	uint32_t lives[HAND_SLOTS];
 	long pids[HAND_SLOTS];

@@ -26,7 +26,7 @@ static void
 add_upto(size_t end)
 {
 	while (n < end) {
-		ck_assert(ARRAY_ROOM(at, n, room, 1));
+		ck_assert(ARRAY_RESERVE(at, n, room, 1));
 		at[n] = n * 3;
 		n++;
 	}
@@ -56,7 +56,7 @@ START_TEST(room_for_many_is_made_at_once)
 {
 	anew();
 	add_upto(3);
-	ck_assert(ARRAY_ROOM(at, n, room, 1000));
+	ck_assert(ARRAY_RESERVE(at, n, room, 1000));
 	ck_assert_uint_ge(room, 1003);
 	seam_fail_all("alloc", "evc__array_grow", 1, ENOMEM);
 	add_upto(1003);
@@ -72,7 +72,7 @@ START_TEST(an_array_without_memory_for_more_stays_as_it_is)
 
 	anew();
 	seam_fail("alloc", "evc__array_grow", 1, ENOMEM);
-	ck_assert(!ARRAY_ROOM(at, n, room, 1));
+	ck_assert(!ARRAY_RESERVE(at, n, room, 1));
 	ck_assert_ptr_null(at);
 	ck_assert_uint_eq(room, 0);
 	add_upto(1);
@@ -80,7 +80,7 @@ START_TEST(an_array_without_memory_for_more_stays_as_it_is)
 	before = at;
 	had = room;
 	seam_fail("alloc", "evc__array_grow", 1, ENOMEM);
-	ck_assert(!ARRAY_ROOM(at, n, room, 1));
+	ck_assert(!ARRAY_RESERVE(at, n, room, 1));
 	ck_assert_ptr_eq(at, before);
 	ck_assert_uint_eq(room, had);
 	check_all();
@@ -102,7 +102,7 @@ START_TEST(sizes_that_no_memory_has_are_refused)
 	before = at;
 	had = room;
 	for (i = 0; i < sizeof many / sizeof *many; i++) {
-		ck_assert(!ARRAY_ROOM(at, n, room, many[i]));
+		ck_assert(!ARRAY_RESERVE(at, n, room, many[i]));
 		ck_assert_ptr_eq(at, before);
 		ck_assert_uint_eq(room, had);
 	}
@@ -121,9 +121,9 @@ START_TEST(bytes_and_large_elements_grow_alike)
 	size_t i, l_room = 0, bytes_room = 0;
 
 	for (i = 0; i < 100; i++) {
-		ck_assert(ARRAY_ROOM(l, i, l_room, 1));
+		ck_assert(ARRAY_RESERVE(l, i, l_room, 1));
 		memset(&l[i], (int)i, sizeof l[i]);
-		ck_assert(ARRAY_ROOM(bytes, i * 10, bytes_room, 10));
+		ck_assert(ARRAY_RESERVE(bytes, i * 10, bytes_room, 10));
 		memset(bytes + i * 10, (int)i, 10);
 	}
 	for (i = 0; i < 100; i++) {

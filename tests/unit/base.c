@@ -268,10 +268,10 @@ START_TEST(reserved_room_is_zero_to_its_end)
 	uint64_t room[3] = { 0 };
 	size_t i;
 
-	ck_assert(ROOM_IS_ZERO(room));
+	ck_assert(RESERVED_IS_ZERO(room));
 	for (i = 0; i < 3; i++) {
 		room[i] = UINT64_C(1) << 63;
-		ck_assert(!ROOM_IS_ZERO(room));
+		ck_assert(!RESERVED_IS_ZERO(room));
 		ck_assert(evc__reserved_is_zero(room, i));
 		room[i] = 0;
 	}

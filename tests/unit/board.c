@@ -77,7 +77,7 @@ START_TEST(an_empty_board_has_nothing_lit)
 {
 	anew();
 	ck_assert_int_eq(take_all(), 0);
-	ck_assert(evc__notify_set_room(&board));
+	ck_assert(evc__notify_set_reserve(&board));
 	ck_assert_int_eq(take_all(), 0);
 	evc__notify_set_free(&board);
 }
@@ -173,14 +173,14 @@ START_TEST(room_is_kept_for_one_more)
 	anew();
 	for (i = 0; i < MANY; i++) {
 		seam_fail_all("alloc", NULL, 1, ENOMEM);
-		had = evc__notify_set_room(&board);
+		had = evc__notify_set_reserve(&board);
 		ck_assert(evc__notify_set_add(&board, &item[i], &item[i].at) ==
 			  had);
 		seam_reset();
 		if (had)
 			continue;
 		refused++;
-		ck_assert(evc__notify_set_room(&board));
+		ck_assert(evc__notify_set_reserve(&board));
 		seam_fail_all("alloc", NULL, 1, ENOMEM);
 		add(i);
 		seam_reset();

@@ -141,16 +141,16 @@ END_TEST
 
 START_TEST(what_is_no_name_is_refused)
 {
-	char name[METRIC_PUT_ROOM + 1];
+	char name[METRIC_PUT_SIZE + 1];
 
 	if (_i == 0)
 		enter_new();
-	memset(name, 'n', METRIC_PUT_ROOM);
-	name[METRIC_PUT_ROOM] = '\0';
+	memset(name, 'n', METRIC_PUT_SIZE);
+	name[METRIC_PUT_SIZE] = '\0';
 	REFUSED(EVC_INVALID_ARGUMENT, evc__metrics_put(m, NULL, 1, true));
 	REFUSED(EVC_INVALID_ARGUMENT, evc__metrics_put(m, "", 1, true));
 	REFUSED(EVC_INVALID_ARGUMENT, evc__metrics_put(m, name, 1, true));
-	name[METRIC_PUT_ROOM - 1] = '\0';
+	name[METRIC_PUT_SIZE - 1] = '\0';
 	OK(evc__metrics_put(m, name, 1, true));
 	ck_assert_uint_eq(evc__metrics_read(m, NULL, 0), 2);
 }

@@ -43,7 +43,7 @@ anew(void)
 static void
 add(int i)
 {
-	ck_assert(evc__table_room(&table, 1));
+	ck_assert(evc__table_reserve(&table, 1));
 	evc__table_add(&table, &record[i].node);
 	record[i].in = true;
 }
@@ -118,11 +118,11 @@ START_TEST(without_memory_the_chains_get_longer)
 	int i;
 
 	anew();
-	seam_fail("alloc", "evc__table_room", 1, ENOMEM);
-	ck_assert(!evc__table_room(&table, 1));
+	seam_fail("alloc", "evc__table_reserve", 1, ENOMEM);
+	ck_assert(!evc__table_reserve(&table, 1));
 	add(0);
 	before = table.n_buckets;
-	seam_fail_all("alloc", "evc__table_room", 1, ENOMEM);
+	seam_fail_all("alloc", "evc__table_reserve", 1, ENOMEM);
 	for (i = 1; i < MANY; i++)
 		add(i);
 	ck_assert_uint_eq(table.n_buckets, before);
@@ -141,8 +141,8 @@ START_TEST(room_for_many_needs_no_memory_later)
 	int i;
 
 	anew();
-	ck_assert(evc__table_room(&table, MANY));
-	seam_fail_all("alloc", "evc__table_room", 1, ENOMEM);
+	ck_assert(evc__table_reserve(&table, MANY));
+	seam_fail_all("alloc", "evc__table_reserve", 1, ENOMEM);
 	for (i = 0; i < MANY; i++)
 		add(i);
 	ck_assert_uint_ge(table.n_buckets * 2, MANY);
@@ -162,7 +162,7 @@ START_TEST(names_are_found_by_their_text)
 	for (i = 0; i < MANY; i++) {
 		snprintf(n[i].name, sizeof n[i].name, "name %d", i);
 		n[i].at.text = n[i].name;
-		ck_assert(evc__table_room(&table, 1));
+		ck_assert(evc__table_reserve(&table, 1));
 		ck_assert_ptr_null(evc__table_find_name(&table, n[i].name));
 		evc__table_add_name(&table, &n[i].at);
 	}

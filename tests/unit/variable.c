@@ -558,7 +558,7 @@ START_TEST(a_table_that_cannot_grow_works_on)
 	char name[16];
 	int i;
 
-	seam_fail_all("alloc", "evc__table_room", 1, ENOMEM);
+	seam_fail_all("alloc", "evc__table_reserve", 1, ENOMEM);
 	for (i = 0; i < 300; i++) {
 		snprintf(name, sizeof name, "%d", i);
 		OK(add(name, i, NULL));

@@ -54,17 +54,17 @@ static evc_status
 check_name(const char *name, const char *what)
 {
 	if (name == NULL || name[0] == '\0' ||
-	    strnlen(name, NAME_ROOM) == NAME_ROOM)
+	    strnlen(name, NAME_SIZE) == NAME_SIZE)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s has a name of 1 to %d bytes", what,
-				  NAME_ROOM - 1);
+				  NAME_SIZE - 1);
 	return 0;
 }
 
 static evc_status
 check_dataset_opts(const evc_dataset_opts *o, bool of_elements)
 {
-	if (!ROOM_IS_ZERO(o->reserved_))
+	if (!RESERVED_IS_ZERO(o->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "reserved room is not zero");
 	if (o->shuffle && !of_elements)

@@ -50,7 +50,7 @@ check_schedule_opts(const evc_cluster *cl, const evc_schedule_opts *o)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "deadline and wait are seconds");
 	if ((o->flags & ~(unsigned)EVC_TRANSACTIONAL) != 0 ||
-	    !ROOM_IS_ZERO(o->reserved_))
+	    !RESERVED_IS_ZERO(o->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "unknown flags, or reserved room is not zero");
 	if (o->deadline > 0 && !(cl->engine.ops->caps & EVC_ENGINE_DEADLINES))
@@ -70,10 +70,10 @@ evc__request_check(evc_cluster *cl, struct request *q, const evc_value *args,
 	if (st < 0)
 		return st;
 	if (q->call == NULL && (q->name == NULL || q->name[0] == '\0' ||
-				strlen(q->name) >= NAME_ROOM))
+				strlen(q->name) >= NAME_SIZE))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "a function has a name of 1 to %d bytes",
-				  NAME_ROOM - 1);
+				  NAME_SIZE - 1);
 	if (opts != NULL) {
 		q->opts = *opts;
 		st = check_schedule_opts(cl, opts);

@@ -153,7 +153,7 @@ unpack_variables(evc_cluster *cl, const evc_value *packed, bool at_open)
 static evc_status
 load_file(evc_cluster *cl, const char *path, bool at_open)
 {
-	char why[TEXT_ROOM];
+	char why[TEXT_SIZE];
 	evc_value packed;
 	evc_status st = evc__snapshot_read(path, &packed);
 
@@ -230,7 +230,7 @@ evc__checkpoint_open(evc_cluster *cl)
 static void
 fail_scope(evc_cluster *cl, evc_status st)
 {
-	char why[TEXT_ROOM];
+	char why[TEXT_SIZE];
 
 	evc__copy(why, sizeof why, evc_last_error());
 	log_not_saved(cl);

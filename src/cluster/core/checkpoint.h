@@ -29,7 +29,7 @@ struct checkpoint {
 	uint64_t saved_ns;
 	/* lock: the code and the text of the last save, if it failed */
 	evc_status code;
-	char text[TEXT_ROOM];
+	char text[TEXT_SIZE];
 	/* lock: FIRST_... */
 	unsigned first;
 	/* lock: LAST_... */

@@ -40,7 +40,7 @@ first_went_well(evc_cluster *cl)
 static void
 first_failed(evc_cluster *cl, const evc_engine_answer *a)
 {
-	char why[TEXT_ROOM];
+	char why[TEXT_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
 	bool is_news;
 

@@ -74,7 +74,7 @@ evc__turn_ask(evc_cluster *cl)
 	if (sync_xchg(&cl->turn.asked, 1) != 0)
 		return true;
 	/* A post keeps the scope, and so the cluster, until its call. */
-	if (evc_post_message(cl->loop.ref, &cl->turn.mail) == 0)
+	if (evc_post_message(cl->loop.ref, &cl->turn.message) == 0)
 		return true;
 	sync_store(&cl->turn.asked, 0);
 	return false;

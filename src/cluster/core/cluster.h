@@ -48,8 +48,8 @@
 #include "engine/on_loop.h"
 #include "wire/uri.h"
 
-#define NAME_ROOM 48
-#define TEXT_ROOM 192
+#define NAME_SIZE 48
+#define TEXT_SIZE 192
 
 #include "cluster/core/checkpoint.h"
 #include "cluster/core/closures.h"
@@ -65,7 +65,7 @@
 #include "cluster/core/variable_ask.h"
 
 struct evc_cluster {
-	char name[NAME_ROOM];       /* creation */
+	char name[NAME_SIZE];       /* creation */
 	char *uri;                  /* creation */
 	uint32_t serial;            /* creation: stands in values; no two
 				       clusters of a process have the same */

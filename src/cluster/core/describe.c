@@ -123,7 +123,7 @@ copy_workers(evc_cluster *cl, struct text *t, unsigned *ret_n)
 static void
 write_text(evc_cluster *cl, struct text *t)
 {
-	char queued[200 + 2 * TEXT_ROOM];
+	char queued[200 + 2 * TEXT_SIZE];
 	struct text q = evc__lines_in(queued, sizeof queued);
 	evc_cluster_worker_info *all;
 	unsigned i, n;

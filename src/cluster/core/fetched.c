@@ -15,7 +15,7 @@ collect_ref(const struct walk_ref *ref, void *arg)
 {
 	struct ref_list *l = arg;
 
-	l->no_memory = !ARRAY_ROOM(l->at, l->n, l->room, 1);
+	l->no_memory = !ARRAY_RESERVE(l->at, l->n, l->room, 1);
 	if (!l->no_memory)
 		l->at[l->n++] = *ref;
 	return !l->no_memory;

@@ -18,7 +18,7 @@ evc__name(evc_cluster *cl, const char *name)
 {
 	struct cluster_name *n = evc__table_find_name(&cl->names.all, name);
 
-	if (n != NULL || !evc__table_room(&cl->names.all, 1))
+	if (n != NULL || !evc__table_reserve(&cl->names.all, 1))
 		return n;
 	n = sync_alloc(1, sizeof *n);
 	if (n != NULL) {
@@ -148,7 +148,7 @@ evc__sink_worker_names(void *core, unsigned worker,
 	if (w != NULL && worker < NAME_WORKERS) {
 		forget_worker(cl, worker);
 		for (i = 0; i < n; i++) {
-			if (strlen(functions[i]) >= NAME_ROOM)
+			if (strlen(functions[i]) >= NAME_SIZE)
 				continue;
 			name = evc__name(cl, functions[i]);
 			if (name != NULL)

@@ -16,7 +16,7 @@ struct cluster_name {
 	uint64_t has[NAME_WORKERS / 64]; /* workers that have told this name */
 	uint64_t lost_ns; /* time at which such a worker was replaced; 0:
 			     never */
-	char name[NAME_ROOM];
+	char name[NAME_SIZE];
 };
 
 /* All fields: lock. */

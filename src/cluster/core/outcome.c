@@ -37,7 +37,7 @@ text_copy(const char *text)
 
 	if (text == NULL || text[0] == '\0')
 		return NULL;
-	n = strnlen(text, TEXT_ROOM - 1);
+	n = strnlen(text, TEXT_SIZE - 1);
 	s = sync_alloc(1, n + 1);
 	/* Without memory the code has to say it all. */
 	if (s != NULL)

@@ -20,7 +20,7 @@ name_remote(evc_remote *r, uint32_t *ret_serial, uint64_t *ret_id)
 		return -EVC_FAILED_PRECONDITION;
 	sync_lock(&cl->q.lock);
 	done = sync_load_relaxed(&r->named);
-	if (!done && evc__table_room(&cl->remotes.named, 1)) {
+	if (!done && evc__table_reserve(&cl->remotes.named, 1)) {
 		evc__table_add(&cl->remotes.named, &r->node);
 		sync_store(&r->named, 1);
 		done = true;

@@ -19,7 +19,7 @@ evc__retry_check(const evc_backoff *r)
 				  "retry: first and most are seconds >= 0, "
 				  "jitter is 0..1");
 	/* Also where `within` is NaN. */
-	if (!(r->within == 0) || !ROOM_IS_ZERO(r->reserved_))
+	if (!(r->within == 0) || !RESERVED_IS_ZERO(r->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "retry: retries have no window: within and "
 				  "reserved room must be 0");

@@ -360,7 +360,7 @@ note_overdue(void *core, unsigned worker, uint64_t n)
 {
 	evc_cluster *cl = core;
 	struct cluster_worker *w;
-	char text[TEXT_ROOM];
+	char text[TEXT_SIZE];
 	evc_remote *r;
 
 	sync_lock(&cl->q.lock);

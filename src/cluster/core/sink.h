@@ -11,9 +11,9 @@ struct engine_side {
 	bool left;                  /* lock: ops->leave was called */
 	bool closed;                /* lock: the engine has said its last
 				       word */
-	char down[TEXT_ROOM];       /* lock: why the engine is down for good;
+	char down[TEXT_SIZE];       /* lock: why the engine is down for good;
 				       "": the engine is not down */
-	char trouble[TEXT_ROOM];    /* lock: the engine's words for why
+	char trouble[TEXT_SIZE];    /* lock: the engine's words for why
 				       functions wait at the moment; "": none */
 };
 

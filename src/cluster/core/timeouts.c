@@ -32,7 +32,7 @@ leave_behind(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	struct outcome o = { .code = EVC_CANCELLED,
 			     .kind = EVC_FAILED_CANCEL,
 			     .text = "it was cancelled before it began" };
-	char text[TEXT_ROOM];
+	char text[TEXT_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
 	list_remove(&r->closure.link);
@@ -114,7 +114,7 @@ give_up_own(evc_cluster *cl, const struct cluster_worker *w)
 			     .kind = EVC_FAILED_WORKER,
 			     .raise = true };
 	struct closure *c;
-	char text[TEXT_ROOM];
+	char text[TEXT_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
 	evc__text_fmt(&t, "%s was not up for %g s%s%s%s%s", w->name,
@@ -136,7 +136,7 @@ give_up_missing(evc_cluster *cl, evc_remote *r)
 	struct outcome o = { .code = EVC_UNAVAILABLE,
 			     .kind = EVC_FAILED_WORKER,
 			     .raise = true };
-	char text[TEXT_ROOM];
+	char text[TEXT_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
 	evc__missing_describe(cl, r, &t);

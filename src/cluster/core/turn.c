@@ -4,7 +4,7 @@
  * timer is set for the next turn.
  * A thread that changes something asks for a turn; many requests become one
  * post.  Nothing wakes the loop while nothing is due.
- * Called by: the loop, by the mail and the timer; cluster/open for the init.
+ * Called by: the loop, by the message and the timer; cluster/open for the init.
  * Locks: the cluster's lock, taken, and given up for callbacks; turn.asked is
  * atomic.
  */
@@ -254,9 +254,9 @@ turn_cluster(evc_cluster *cl)
 }
 
 static void
-on_turn_mail(evc_message *m, evc_status why)
+on_turn_message(evc_message *m, evc_status why)
 {
-	evc_cluster *cl = LIST_OF(m, evc_cluster, turn.mail);
+	evc_cluster *cl = LIST_OF(m, evc_cluster, turn.message);
 
 	/* Before the look.  A later request posts anew.  An earlier request
 	   found `asked` set; this exchange reads its mark, so its changes are
@@ -276,8 +276,8 @@ on_turn_mail(evc_message *m, evc_status why)
 void
 evc__turn_init(evc_cluster *cl)
 {
-	cl->turn.mail.fn = on_turn_mail;
-	cl->turn.mail.flags = EVC_AFTER_STOP;
+	cl->turn.message.fn = on_turn_message;
+	cl->turn.message.flags = EVC_AFTER_STOP;
 	on_loop_init(&cl->loop.on, detach_loop);
 	cl->turn.retry_due_ns = SYNC_FOREVER;
 }

@@ -31,8 +31,8 @@ struct cluster_join {
 };
 
 struct turn {
-	evc_message mail;           /* loop */
-	_Atomic uint32_t asked;  /* atomic: the mail is posted: any thread ->
+	evc_message message;           /* loop */
+	_Atomic uint32_t asked;  /* atomic: the message is posted: any thread ->
 				    loop */
 	struct list joins;       /* lock: cluster_join without an answer */
 	struct list fetches;     /* lock: cluster_fetch with an answer */

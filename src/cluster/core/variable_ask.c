@@ -18,7 +18,7 @@ struct asker {
 	evc_cluster *cl;
 	/* the answer: written by `on_engine_answer`, read after `answered` */
 	evc_status status;
-	char why[TEXT_ROOM];
+	char why[TEXT_SIZE];
 	double now;
 	evc_value value;
 	struct variables *all;  /* place for EVC_VARIABLE_ALL */
@@ -267,7 +267,7 @@ evc__kept_n_finished(evc_cluster *cl)
 {
 	struct asker k = { .q.update.op = EVC_VARIABLE_COUNTS };
 	uint64_t plain;
-	char why[TEXT_ROOM];
+	char why[TEXT_SIZE];
 
 	/* A refusal does not concern the caller. */
 	evc__copy(why, sizeof why, evc_last_error());

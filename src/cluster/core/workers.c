@@ -84,7 +84,7 @@ evc__sink_workers(void *core, unsigned n)
 
 	sync_lock(&cl->q.lock);
 	if (n > w->n) {
-		fits = ARRAY_ROOM(w->all, w->n, w->room, n - w->n) &&
+		fits = ARRAY_RESERVE(w->all, w->n, w->room, n - w->n) &&
 		       evc__closures_tags(&cl->q, n);
 		while (fits && w->n < n) {
 			w->all[w->n] = make_worker(w->n);
@@ -173,7 +173,7 @@ evc__sink_names(void *core, const char *const *functions, unsigned n)
 
 	sync_lock(&cl->q.lock);
 	for (i = 0; i < n; i++) {
-		if (strlen(functions[i]) >= NAME_ROOM)
+		if (strlen(functions[i]) >= NAME_SIZE)
 			continue;
 		name = evc__name(cl, functions[i]);
 		if (name != NULL)
@@ -313,7 +313,7 @@ fail_for_deaths(evc_remote *r, const char *why)
 	struct outcome o = { .code = EVC_ABORTED,
 			     .kind = EVC_FAILED_WORKER,
 			     .raise = !(r->flags & REMOTE_ASKED) };
-	char text[TEXT_ROOM];
+	char text[TEXT_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
 	evc__text_fmt(&t, "%u worker%s died while running %s; the last: ",

@@ -34,9 +34,9 @@ struct cluster_worker {
 	bool told_kill;          /* the engine was asked to kill the worker */
 	bool tells;              /* the worker is given functions of its own
 				    table alone (names.c) */
-	char name[NAME_ROOM];
+	char name[NAME_SIZE];
 	char where[96];          /* the engine's words for the worker's place */
-	char text[TEXT_ROOM];    /* reason of the last end, or of a fence */
+	char text[TEXT_SIZE];    /* reason of the last end, or of a fence */
 	/* States for config.worker that the loop's turn has not told yet. */
 	unsigned n_events;
 	struct { unsigned state; } events[4];
@@ -49,7 +49,7 @@ struct deaths {
 	unsigned n;        /* texts in use */
 	unsigned n_more;   /* deaths without a text, for lack of room */
 	uint64_t told_ns;  /* time of the last line in the log; 0: none */
-	char text[DEATHS_KEPT][TEXT_ROOM];
+	char text[DEATHS_KEPT][TEXT_SIZE];
 };
 
 /* All fields: lock. */

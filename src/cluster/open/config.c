@@ -56,7 +56,7 @@ check_config(const evc_cluster_config *k)
 {
 	evc_status st;
 
-	if (k->name != NULL && strlen(k->name) >= NAME_ROOM)
+	if (k->name != NULL && strlen(k->name) >= NAME_SIZE)
 		return refuse_config("a name has 47 bytes at most");
 	if (!is_duration(k->worker_wait) || !is_duration(k->lease) ||
 	    !is_duration(k->checkpoint_every))
@@ -65,7 +65,7 @@ check_config(const evc_cluster_config *k)
 			" seconds, >= 0");
 	if (!is_duration(k->grace) && k->grace != EVC_NO_GRACE)
 		return refuse_config("grace is seconds, >= 0, or EVC_NO_GRACE");
-	if (k->flags != 0 || !ROOM_IS_ZERO(k->reserved_))
+	if (k->flags != 0 || !RESERVED_IS_ZERO(k->reserved_))
 		return refuse_config("flags or reserved room is not zero");
 	st = evc__retry_check(&k->retry);
 	if (st == 0)

@@ -42,7 +42,7 @@ evc__engine_check(const evc_engine_ops *ops, const char *who)
 	    ((ops->caps & EVC_ENGINE_VARIABLES) && ops->ask == NULL) ||
 	    (ops->serve == NULL) != (ops->served == NULL) ||
 	    (ops->caps & ~(unsigned)ALL_CAPS) != 0 ||
-	    !ROOM_IS_ZERO(ops->reserved_))
+	    !RESERVED_IS_ZERO(ops->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "%s lacks an operation, a scheme or a usage, "
 				  "has unknown caps, or its reserved room is "

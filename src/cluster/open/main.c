@@ -324,7 +324,7 @@ evc_worker_main(const evc_function *functions, unsigned n,
 				    .max_frame = WELCOME_MOST };
 	evc_status st;
 
-	if (opts != NULL && !ROOM_IS_ZERO(opts->reserved_))
+	if (opts != NULL && !RESERVED_IS_ZERO(opts->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_worker_main: options that were not "
 				  "zeroed");

@@ -155,7 +155,7 @@ run_node(struct node *n)
 static void
 end_node(struct node *n)
 {
-	char why[TEXT_ROOM];
+	char why[TEXT_SIZE];
 
 	evc__copy(why, sizeof why, evc_last_error());
 	/* A hanging thread uses both, and ends with the process. */

@@ -230,7 +230,7 @@ evc_cluster_open(evc_coord *c, const char *uri,
 static evc_status
 untold_error(evc_cluster *cl)
 {
-	char buf[TEXT_ROOM + 64] = "";
+	char buf[TEXT_SIZE + 64] = "";
 	struct text t = evc__text_in(buf, sizeof buf);
 	const evc_reason *r;
 	evc_status st = 0;

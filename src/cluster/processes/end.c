@@ -64,7 +64,7 @@ static void
 describe_end(const struct process *w, enum reap l, const siginfo_t *info,
 	     char *why)
 {
-	struct text t = evc__text_in(why, WHY_ROOM);
+	struct text t = evc__text_in(why, WHY_SIZE);
 
 	evc__text_fmt(&t, "%s (pid %d) ", w->name, (int)w->pid);
 	if (w->why[0] != '\0')
@@ -100,7 +100,7 @@ static void
 process_ended(struct process *w, enum reap l, const siginfo_t *info)
 {
 	struct processes *p = w->p;
-	char why[WHY_ROOM];
+	char why[WHY_SIZE];
 	unsigned how;
 
 	evc__link_read(&w->data, true);

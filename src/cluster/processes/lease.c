@@ -38,7 +38,7 @@ static void
 look_at_end(struct process *w, uint64_t now)
 {
 	uint64_t limit = w->p->lease_ns;
-	char why[WHY_ROOM];
+	char why[WHY_SIZE];
 
 	if (w->closed_ns == 0)
 		w->closed_ns = now;

@@ -14,7 +14,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define LINES_MOST 100  /* in a second */
-#define READ_ROOM 4096
+#define READ_SIZE 4096
 #define READS_MOST 16   /* in one turn */
 #define READS_AT_END 256
 
@@ -81,14 +81,14 @@ take_bytes(struct process *w, const char *bytes, size_t n)
 	for (i = 0; i < n; i++) {
 		char c = bytes[i];
 
-		w->output.words[w->output.n_words++ % WORDS_ROOM] = c;
+		w->output.words[w->output.n_words++ % WORDS_SIZE] = c;
 		if (c == '\n') {
 			log_line(w);
 			continue;
 		}
 		if (c == '\r')
 			continue;
-		if (w->output.n_line == LINE_ROOM)
+		if (w->output.n_line == LINE_SIZE)
 			log_line(w);
 		w->output.line[w->output.n_line++] =
 			(unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
@@ -99,7 +99,7 @@ take_bytes(struct process *w, const char *bytes, size_t n)
 static bool
 read_some(struct process *w)
 {
-	char buf[READ_ROOM];
+	char buf[READ_SIZE];
 	ssize_t n;
 
 	do
@@ -161,13 +161,13 @@ void
 evc__process_words(const struct process *w, struct text *t)
 {
 	static const char before[] = "; its last words: ";
-	char words[WORDS_ROOM + 1];
+	char words[WORDS_SIZE + 1];
 	size_t n = 0, most;
 	uint64_t i;
 
-	i = w->output.n_words > WORDS_ROOM ? w->output.n_words - WORDS_ROOM : 0;
+	i = w->output.n_words > WORDS_SIZE ? w->output.n_words - WORDS_SIZE : 0;
 	for (; i < w->output.n_words; i++) {
-		char c = w->output.words[i % WORDS_ROOM];
+		char c = w->output.words[i % WORDS_SIZE];
 
 		c = (unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
 		/* Ends of lines and blanks become one blank. */

@@ -35,7 +35,7 @@ evc__process_fence(struct process *w, const char *fmt, ...)
 {
 	struct text t = evc__text_in(w->why, sizeof w->why);
 	struct processes *p = w->p;
-	char why[WHY_ROOM];
+	char why[WHY_SIZE];
 	bool was_up = w->state == PROCESS_UP;
 	va_list ap;
 
@@ -67,6 +67,6 @@ evc__process_over(struct process *w)
 		if (p->workers[i].state != PROCESS_OVER)
 			return;
 	p->ended = true;
-	/* The mail ends the engine: the caller has p still in hand. */
+	/* The message ends the engine: the caller has p still in hand. */
 	evc__notes_ring(&p->notes);
 }

@@ -154,7 +154,7 @@ op_open(const evc_engine_env *env, evc_engine **ret_engine)
 				  "processes: no memory");
 	}
 	on_loop_init(&p->on, evc__processes_off);
-	evc__notes_init(&p->notes, env->loop, evc__processes_mail);
+	evc__notes_init(&p->notes, env->loop, evc__processes_message);
 	st = make_processes(p, env);
 	if (st == 0 && !env->ranks)
 		st = rank_processes(p);

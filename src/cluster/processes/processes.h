@@ -4,7 +4,7 @@
  * posix_spawn.  All of its data belongs to the loop's thread, but for the
  * notes.
  *
- *     notes (any thread) --mail--> loop: spawn, feed, hear, lease, end
+ *     notes (any thread) --message--> loop: spawn, feed, hear, lease, end
  *
  * A worker has two streams.  Data is for work in an order: tasks, results,
  * builds.  Control, which another thread of the worker reads, is for words that
@@ -33,9 +33,9 @@
 #include "engine/kept.h"
 
 #define PROCESSES_MOST WORKERS_MOST
-#define WORDS_ROOM 512
-#define LINE_ROOM 512
-#define WHY_ROOM 192
+#define WORDS_SIZE 512
+#define LINE_SIZE 512
+#define WHY_SIZE 192
 
 struct processes; /* the evc_engine */
 struct process;
@@ -95,7 +95,7 @@ struct process {
 	bool of_use;            /* a function has come to its end */
 	bool settled;           /* the worker's end is not its function's
 				   fault */
-	char why[WHY_ROOM];     /* reason of a fence, or the worker's own words;
+	char why[WHY_SIZE];     /* reason of a fence, or the worker's own words;
 				   "": the end says the reason */
 	struct taken taken[WINDOW_MOST];
 	unsigned n_taken, first_taken;
@@ -111,9 +111,9 @@ struct process {
 	struct {
 		int fd;         /* -1: none */
 		struct ev_io io;
-		char line[LINE_ROOM];
+		char line[LINE_SIZE];
 		size_t n_line;
-		char words[WORDS_ROOM]; /* a ring of the last words */
+		char words[WORDS_SIZE]; /* a ring of the last words */
 		uint64_t n_words;
 		/* Fields of all lives: lines in the log in the present
 		   second. */
@@ -275,7 +275,7 @@ void evc__process_end_now(struct process *w, uint64_t until);
 /* ---- turn.c ---- */
 
 /* The message of the notes; the first message begins everything. */
-void evc__processes_mail(evc_message *m, evc_status why);
+void evc__processes_message(evc_message *m, evc_status why);
 /* A fork child keeps the loop, or destroys it. */
 void evc__processes_off(struct on_loop *on, struct ev_loop *loop);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The requests to the engine, done on the loop: from the first mail to the last
- * word.
- * Called by: engine/notes.c's mail; engine/on_loop.h in a fork child.
+ * The requests to the engine, done on the loop: from the first message to the
+ * last word.
+ * Called by: engine/notes.c's message; engine/on_loop.h in a fork child.
  * Locks: none here; the sink takes the cluster's.  The loop's thread.
  */
 #include "cluster/processes/processes.h"
@@ -202,7 +202,7 @@ finish_processes(struct processes *p)
 	const evc_engine_sink *sink = p->sink;
 	void *core = p->core;
 
-	/* A mail on its way comes back to this function. */
+	/* A message on its way comes back to this function. */
 	if (!evc__notes_shut(&p->notes))
 		return;
 	if (p->running) {
@@ -215,7 +215,7 @@ finish_processes(struct processes *p)
 	sink->closed(core);
 }
 
-/* The loop is being destroyed, or was before the first mail. */
+/* The loop is being destroyed, or was before the first message. */
 static void
 lose_loop(struct processes *p)
 {
@@ -242,12 +242,12 @@ on_processes_cleanup(struct ev_loop *ev, struct ev_cleanup *cleanup, int events)
 	finish_processes(p);
 }
 
-/* ---- the mail ---- */
+/* ---- the message ---- */
 
 static evc_task_class task_class = { .name = "cluster processes",
 				     .flags = EVC_AFTER_STOP };
 
-/* The first mail. */
+/* The first message. */
 static bool
 begin_turns(struct processes *p)
 {
@@ -281,9 +281,9 @@ serve_asked(struct processes *p, const struct asked *now)
 }
 
 void
-evc__processes_mail(evc_message *m, evc_status why)
+evc__processes_message(evc_message *m, evc_status why)
 {
-	struct processes *p = LIST_OF(m, struct processes, notes.mail);
+	struct processes *p = LIST_OF(m, struct processes, notes.message);
 	struct asked now = evc__notes_asked(&p->notes);
 	bool first = !p->running;
 

@@ -11,7 +11,7 @@ bool
 evc__variables_init(struct variables *v)
 {
 	*v = (struct variables){ .saved = 0 };
-	if (!evc__table_room(&v->by_name, 1))
+	if (!evc__table_reserve(&v->by_name, 1))
 		return false;
 	sync_lock_init(&v->lock);
 	sync_lock_init(&v->saving);
@@ -53,7 +53,7 @@ evc__variable_make(struct variables *v, const char *name)
 	if (x == NULL)
 		return NULL;
 	x->at.text = memcpy(x->name, name, len);
-	evc__table_room(&v->by_name, 1); /* has room in any case */
+	evc__table_reserve(&v->by_name, 1); /* has room in any case */
 	evc__table_add_name(&v->by_name, &x->at);
 	return x;
 }

@@ -59,7 +59,7 @@ add_cancelled(struct worker *w, uint64_t n)
 {
 	uint32_t used = sync_load_relaxed(&w->n_ones);
 
-	if (!ARRAY_ROOM(w->ones, used, w->ones_room, 1))
+	if (!ARRAY_RESERVE(w->ones, used, w->ones_room, 1))
 		return false;
 	w->ones[used] = n;
 	sync_store_sc(&w->n_ones, used + 1);

@@ -54,7 +54,7 @@ add_pending(struct worker *w, const char *name)
 	struct pending *p = arena_take(&w->arena, sizeof *p);
 	const char *copy = arena_copy(&w->arena, name, strlen(name) + 1);
 
-	if (p == NULL || copy == NULL || !evc__table_room(&tx->by_name, 1))
+	if (p == NULL || copy == NULL || !evc__table_reserve(&tx->by_name, 1))
 		return NULL;
 	*p = (struct pending){ .at.text = copy };
 	evc__table_add_name(&tx->by_name, &p->at);

@@ -14,7 +14,7 @@
 #include "base/sync.h"
 #include "cluster/worker/worker.h"
 
-#define NAME_ROOM 48
+#define NAME_SIZE 48
 #define MOST (1u << 24)
 
 static evc_status
@@ -23,7 +23,7 @@ check_function(const evc_function *f, unsigned i)
 	if (f->name == NULL || *f->name == '\0')
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "function %u of the table has no name", i);
-	if (strnlen(f->name, NAME_ROOM) == NAME_ROOM)
+	if (strnlen(f->name, NAME_SIZE) == NAME_SIZE)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "the name of function %u, \"%.48s...\", is "
 				  "longer than 47 bytes",
@@ -31,7 +31,7 @@ check_function(const evc_function *f, unsigned i)
 	if (f->fn == NULL)
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "function \"%s\" has no fn", f->name);
-	if (f->flags != 0 || !ROOM_IS_ZERO(f->reserved_))
+	if (f->flags != 0 || !RESERVED_IS_ZERO(f->reserved_))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "function \"%s\": flags and reserved_ must "
 				  "be 0",
@@ -52,7 +52,7 @@ evc__functions_init(struct functions *t, const evc_function *table, unsigned n)
 				  "%u functions in %s", n,
 				  table == NULL ? "no table" : "one table");
 	t->all = sync_alloc(n > 0 ? n : 1, sizeof *t->all);
-	if (t->all == NULL || !evc__table_room(&t->by_name, n))
+	if (t->all == NULL || !evc__table_reserve(&t->by_name, n))
 		st = evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 				"no memory for %u functions", n);
 	for (i = 0; st == 0 && i < n; i++) {

@@ -67,7 +67,7 @@ evc__local_failed_input(struct worker *w, const evc_value *args,
 evc_status
 evc_exec_keep(evc_exec *x, const evc_keep_ops *ops, void *state)
 {
-	if (x == NULL || ops == NULL || !ROOM_IS_ZERO(ops->reserved_) ||
+	if (x == NULL || ops == NULL || !RESERVED_IS_ZERO(ops->reserved_) ||
 	    (ops->iterate != NULL) != (ops->next != NULL))
 		return evc_refuse(-EVC_INVALID_ARGUMENT,
 				  "evc_exec_keep: %s",
@@ -263,7 +263,7 @@ evc__locals_destroy(struct worker *w)
 static struct evc_local *
 make_local(struct worker *w, const evc_engine_def *def)
 {
-	struct evc_local *l = evc__table_room(&w->by_id, 1) ?
+	struct evc_local *l = evc__table_reserve(&w->by_id, 1) ?
 				      sync_alloc(1, sizeof *l) : NULL;
 	struct text t;
 

@@ -81,7 +81,7 @@ enlist_reactor(evc_reactor *r)
 	sync_lock(&c->lock);
 	if (r->loop == NULL)
 		why = "the loop was destroyed";
-	else if (!evc__notify_set_room(&c->stop.listeners[LISTENS_JOINS]))
+	else if (!evc__notify_set_reserve(&c->stop.listeners[LISTENS_JOINS]))
 		why = "no memory for a listener";
 	else if (r->owner && !evc__loop_waker_start(r->waker))
 		why = "no descriptor for the loop's wake-up";

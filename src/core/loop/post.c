@@ -177,10 +177,10 @@ try_post(evc_loop_ref *l, evc_message *m, const char *func)
 
 	if (l == NULL || m == NULL || m->fn == NULL ||
 	    (m->flags & ~(unsigned)EVC_AFTER_STOP) ||
-	    !ROOM_IS_ZERO(m->reserved_))
+	    !RESERVED_IS_ZERO(m->reserved_))
 		return evc__refuse_plain(-EVC_INVALID_ARGUMENT, func,
 					 "no loop, no function, unknown "
-					 "flags, or a mail that was not "
+					 "flags, or a message that was not "
 					 "zeroed");
 	/* In a fork child a thread of the parent's may be inside the
 	   refgate. */

@@ -153,7 +153,7 @@ evc__adopt_list(evc_coord *c, const evc_join_opts *o)
 			break;
 	}
 	sync_lock(&c->lock);
-	if (made == NULL || i < n || !evc__id_room(c, n)) {
+	if (made == NULL || i < n || !evc__id_reserve(c, n)) {
 		while (made != NULL && i > 0)
 			sync_free(made[--i]);
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,

@@ -43,7 +43,7 @@ evc__member_new(evc_coord *c, size_t size, unsigned kind, const char *name,
 evc_status
 evc__member_add(evc_coord *c, struct evc__member *m)
 {
-	if (!evc__id_room(c, 1))
+	if (!evc__id_reserve(c, 1))
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "no memory for the register");
 	evc__id_add(c, &m->e);

@@ -61,7 +61,7 @@ struct evc__coord_member {
 /* ---- ids.c: the table of ids; lock held ---- */
 
 /* Make room for `more` entries; false: no memory. */
-bool evc__id_room(evc_coord *c, unsigned more);
+bool evc__id_reserve(evc_coord *c, unsigned more);
 /* Number e, unless e has a number, and put e in; there is room. */
 void evc__id_add(evc_coord *c, struct evc__entry *e);
 void evc__id_remove(evc_coord *c, struct evc__entry *e);

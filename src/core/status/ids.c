@@ -9,9 +9,9 @@
 #include "core/core.h"
 
 bool
-evc__id_room(evc_coord *c, unsigned more)
+evc__id_reserve(evc_coord *c, unsigned more)
 {
-	return evc__table_room(&c->member.ids.table, more);
+	return evc__table_reserve(&c->member.ids.table, more);
 }
 
 void

@@ -19,8 +19,8 @@ add_word(struct redis_args *a, const char *at, size_t n)
 {
 	size_t used = (size_t)a->n;
 
-	if (a->failed || !ARRAY_ROOM(a->argv, used, a->room, 1) ||
-	    !ARRAY_ROOM(a->len, used, a->len_room, 1)) {
+	if (a->failed || !ARRAY_RESERVE(a->argv, used, a->room, 1) ||
+	    !ARRAY_RESERVE(a->len, used, a->len_room, 1)) {
 		a->failed = true;
 		return;
 	}
@@ -52,7 +52,7 @@ append_vfmt(struct redis_args *a, const char *fmt, va_list ap)
 	va_copy(again, ap);
 	n = vsnprintf(none, sizeof none, fmt, again);
 	va_end(again);
-	if (n < 0 || !ARRAY_ROOM(a->numbers, a->n_numbers, a->numbers_room,
+	if (n < 0 || !ARRAY_RESERVE(a->numbers, a->n_numbers, a->numbers_room,
 				 (size_t)n + 1)) {
 		a->failed = true;
 		return 0;

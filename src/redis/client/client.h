@@ -21,10 +21,10 @@
 #include "engine/on_loop.h"
 #include "redis/client/redis.h"
 
-#define RUN_ROOM     64
-#define SERVER_ROOM  96
+#define RUN_SIZE     64
+#define SERVER_SIZE  96
 #define NUMBERS_MOST 4 /* addresses of a name that are tried */
-#define NUMBER_ROOM  64
+#define NUMBER_SIZE  64
 
 /* A command without an answer.  Loop thread only. */
 struct said {
@@ -63,8 +63,8 @@ struct link {
 	unsigned n_steps;   /* steps of this login */
 	unsigned at;        /* step of the next answer */
 	void (*logged_in)(struct redis_client *cl);
-	char run[RUN_ROOM]; /* run id of the server */
-	char data[RUN_ROOM], data_before[RUN_ROOM]; /* replication ids of the
+	char run[RUN_SIZE]; /* run id of the server */
+	char data[RUN_SIZE], data_before[RUN_SIZE]; /* replication ids of the
 						       server's data */
 };
 
@@ -82,7 +82,7 @@ struct lookup;
 
 /* The addresses of a name. */
 struct numbers {
-	char text[NUMBERS_MOST][NUMBER_ROOM];
+	char text[NUMBERS_MOST][NUMBER_SIZE];
 	unsigned n;
 };
 
@@ -110,8 +110,8 @@ struct redis_client {
 	bool refused; /* the server has refused the login, and `why` holds its
 			 text */
 	bool away;   /* the log has the loss, with the text `said` */
-	char why[REDIS_WHY_ROOM], told_why[REDIS_WHY_ROOM];
-	char said[REDIS_WHY_ROOM];
+	char why[REDIS_WHY_SIZE], told_why[REDIS_WHY_SIZE];
+	char said[REDIS_WHY_SIZE];
 	struct lookup *lookup; /* NULL: no look-up */
 	unsigned lookup_port;
 	unsigned tries;    /* index of the address of a name that is tried
@@ -121,12 +121,12 @@ struct redis_client {
 	char *master;      /* host by a Sentinel's answer; NULL: no answer
 			      yet */
 	unsigned master_port;
-	char place[NUMBER_ROOM + 200]; /* place of this step, for texts */
-	char run[RUN_ROOM]; /* run id at the last `up`; "": no `up` yet */
-	char data[RUN_ROOM]; /* replication id at the last `up` */
+	char place[NUMBER_SIZE + 200]; /* place of this step, for texts */
+	char run[RUN_SIZE]; /* run id at the last `up`; "": no `up` yet */
+	char data[RUN_SIZE]; /* replication id at the last `up` */
 	bool was_replica;    /* that server was a replica since then */
 	const char *anew;    /* how the server has changed; NULL: not at all */
-	char server[SERVER_ROOM];
+	char server[SERVER_SIZE];
 	char sha[SCRIPTS][41]; /* sums of the scripts; "": not known to the
 				  server */
 	void *tls;             /* a redisSSLContext */

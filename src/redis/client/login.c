@@ -37,7 +37,7 @@ read_info(const char *text, const char *name, char *buf, size_t room)
 static bool
 server_is_master(struct redis_client *cl, const char *text)
 {
-	char value[RUN_ROOM], run[RUN_ROOM];
+	char value[RUN_SIZE], run[RUN_SIZE];
 
 	read_info(text, "role", value, sizeof value);
 	if (strcmp(value, "master") == 0)
@@ -186,7 +186,7 @@ static void
 on_look(const redisReply *r, void *arg)
 {
 	struct redis_client *cl = arg;
-	char data[RUN_ROOM], before[RUN_ROOM];
+	char data[RUN_SIZE], before[RUN_SIZE];
 
 	if (r == NULL || r->type != REDIS_REPLY_STRING)
 		return;

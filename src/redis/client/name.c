@@ -2,8 +2,8 @@
 /*
  * Looks up the name of a host.  A look-up may take long and cannot be
  * interrupted, so a thread does it and posts the result; the client may be gone
- * by then.  The result has two owners, the client and the thread or its mail,
- * and the last owner frees it.
+ * by then.  The result has two owners, the client and the thread or its
+ * message, and the last owner frees it.
  * Called by: client.c and sentinel.c.
  * Locks: none; `held` is atomic; `cl` and `found` are for the loop thread only.
  */
@@ -17,10 +17,10 @@ struct lookup {
 	struct redis_client *cl; /* loop thread only; NULL: the result is not
 				    wanted */
 	evc_loop_ref *loop;
-	evc_message mail;
+	evc_message message;
 	found_fn *found; /* loop thread only */
 	struct numbers numbers;
-	char why[REDIS_WHY_ROOM];
+	char why[REDIS_WHY_SIZE];
 	char host[];
 };
 
@@ -40,7 +40,7 @@ take_numbers(const struct addrinfo *ai, struct numbers *ret)
 {
 	for (; ai != NULL && ret->n < NUMBERS_MOST; ai = ai->ai_next)
 		if (getnameinfo(ai->ai_addr, ai->ai_addrlen, ret->text[ret->n],
-				NUMBER_ROOM, NULL, 0, NI_NUMERICHOST) == 0)
+				NUMBER_SIZE, NULL, 0, NI_NUMERICHOST) == 0)
 			ret->n++;
 }
 
@@ -72,7 +72,7 @@ lookup_main(evc_coord *c, void *arg)
 	if (e != 0)
 		evc__text_fmt(&t, "its name is not known: %s", gai_strerror(e));
 	/* The loop is gone, and so is the client. */
-	if (evc_post_message(lk->loop, &lk->mail) < 0)
+	if (evc_post_message(lk->loop, &lk->message) < 0)
 		release_lookup(lk);
 	return 0;
 }
@@ -93,7 +93,7 @@ static void
 on_found(evc_message *m, evc_status why)
 {
 	struct lookup *lk =
-		(struct lookup *)((char *)m - offsetof(struct lookup, mail));
+		(struct lookup *)((char *)m - offsetof(struct lookup, message));
 	struct redis_client *cl = why == 0 ? lk->cl : NULL;
 
 	if (cl != NULL) {
@@ -117,8 +117,8 @@ new_lookup(struct redis_client *cl, const char *host, found_fn *found)
 	lk->cl = cl;
 	lk->found = found;
 	lk->loop = evc_loop_of(cl->env.reactor);
-	lk->mail.fn = on_found;
-	lk->mail.flags = EVC_AFTER_STOP;
+	lk->message.fn = on_found;
+	lk->message.flags = EVC_AFTER_STOP;
 	return lk;
 }
 

@@ -91,7 +91,7 @@
 #define KEYS_PX(lease_ms) ((lease_ms) * 10 > 60000 ? (lease_ms) * 10 : 60000)
 #define EVENT_BEGUN "begun" /* field of the first entry of ev */
 #define UNANSWERED 32
-#define NODE_NAME_ROOM 128
+#define NODE_NAME_SIZE 128
 
 /* The number of a FRAME_GONE. */
 #define GONE_RAN 1  /* the oldest function may have ended the worker */

@@ -213,7 +213,7 @@ on_chunk(const redisReply *r, void *arg)
 {
 	struct chunk *c = arg;
 	struct node_session *s = c->session;
-	char why[REDIS_WHY_ROOM];
+	char why[REDIS_WHY_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
 
 	if (s == NULL) {

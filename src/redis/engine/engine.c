@@ -119,7 +119,7 @@ evc__redis_open(const evc_engine_env *env, evc_engine **ret_engine)
 		return st;
 	}
 	sync_lock_init(&e->questions.lock);
-	evc__notes_init(&e->notes, env->loop, evc__redis_mail);
+	evc__notes_init(&e->notes, env->loop, evc__redis_message);
 	fill_engine(e, env);
 	e->sessions.workers =
 		sync_alloc(WORKERS_MOST, sizeof(struct remote_worker *));

@@ -6,7 +6,7 @@
  *
  *     notes, variables   any thread asks
  *         |
- *     turn         turns of the loop: mail, ticks, feeding, the end
+ *     turn         turns of the loop: message, ticks, feeding, the end
  *     restart      an old generation is brought to its end
  *     lock         the lock of the namespace, and the generation
  *     events       entries of nodes; hear: the frames in an entry
@@ -31,7 +31,7 @@
 #include "redis/engine/values.h"
 #include "redis/engine/variables.h"
 
-#define WHERE_ROOM 128
+#define WHERE_SIZE 128
 
 /* Turns of the loop: turn.c.  Loop thread only. */
 struct engine_turn {
@@ -39,7 +39,7 @@ struct engine_turn {
 	bool running;      /* the watchers are there */
 	bool lost;         /* the loop is being destroyed */
 	bool left;         /* the core has called leave */
-	bool ended;        /* the engine ends with the next mail */
+	bool ended;        /* the engine ends with the next message */
 	uint64_t leave_ns; /* time of leave */
 	bool want_feed;    /* see redis_feed_soon */
 	bool want_look;    /* see redis_look_soon */
@@ -62,8 +62,8 @@ struct redis_engine {
 	uint64_t lease_ns, grace_ns;
 	size_t max_frame;
 	struct redis_address address;
-	char where[WHERE_ROOM];  /* the server, for texts */
-	char id[NODE_NAME_ROOM]; /* of this coordinator */
+	char where[WHERE_SIZE];  /* the server, for texts */
+	char id[NODE_NAME_SIZE]; /* of this coordinator */
 	char host[64];
 
 	/* ---- loop thread only, but for the questions' lock ---- */
@@ -84,7 +84,7 @@ struct redis_engine {
 
 /* ---- turn.c ---- */
 
-void evc__redis_mail(evc_message *m, evc_status why);
+void evc__redis_message(evc_message *m, evc_status why);
 /* Stop all watchers: a fork child keeps the loop, or destroys it. */
 void evc__redis_off(struct on_loop *on, struct ev_loop *loop);
 /* Have workers fed before the loop sleeps. */

@@ -158,7 +158,7 @@ take_entry(struct redis_engine *e, const redisReply *entry)
 	size_t n;
 
 	if (entry->type != REDIS_REPLY_ARRAY ||
-	    (id = evc__reply_bytes(entry, 0, &n)) == NULL || n >= ID_ROOM)
+	    (id = evc__reply_bytes(entry, 0, &n)) == NULL || n >= ID_SIZE)
 		return;
 	evc__copy(e->reader.last, sizeof e->reader.last, id);
 	e->reader.n_untrimmed++;

@@ -9,7 +9,7 @@
 
 /* An entry of the stream.  Loop thread only. */
 struct event {
-	char node[NODE_NAME_ROOM];
+	char node[NODE_NAME_SIZE];
 	uint64_t inc, seq; /* number of the session; of the entry in it */
 	bool fence;        /* the entry is the mark of a fence */
 	const unsigned char *frames;
@@ -30,7 +30,7 @@ struct results {
 struct event_reader {
 	bool reading;         /* an XREAD is on its way */
 	uint64_t reading_g;   /* generation of that XREAD */
-	char last[ID_ROOM];   /* id of the last entry that was read */
+	char last[ID_SIZE];   /* id of the last entry that was read */
 	unsigned n_untrimmed; /* entries read since the last XTRIM */
 	struct results results;
 	/* the entry that is heard */

@@ -59,7 +59,7 @@ void
 evc__session_marked(struct node_session *s)
 {
 	struct redis_engine *e = s->e;
-	char text[REDIS_WHY_ROOM + NODE_NAME_ROOM];
+	char text[REDIS_WHY_SIZE + NODE_NAME_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 	unsigned i;
 

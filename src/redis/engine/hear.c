@@ -11,7 +11,7 @@
 static void
 fence_for_garbage(struct node_session *s, const char *what)
 {
-	char text[REDIS_WHY_ROOM];
+	char text[REDIS_WHY_SIZE];
 
 	evc__copy(text, sizeof text, what);
 	evc__redis_tell(s->e);
@@ -135,7 +135,7 @@ give_back_calls(struct remote_worker *w)
 static void
 hear_end(struct node_session *s, const struct frame *f)
 {
-	char why[REDIS_WHY_ROOM * 2];
+	char why[REDIS_WHY_SIZE * 2];
 	struct text t = evc__text_in(why, sizeof why);
 	struct frame_note note;
 	bool fine;

@@ -29,8 +29,8 @@ struct coordinator_lock {
 	uint64_t asked_ns;    /* time of the last TAKE or LOCK */
 	uint64_t least;       /* TAKE asks for a generation greater than this */
 	bool server_anew;     /* the server's data may be older than it was */
-	char why_restart[REDIS_WHY_ROOM]; /* why the generation is over */
-	char why_down[REDIS_WHY_ROOM];    /* why the engine is lost */
+	char why_restart[REDIS_WHY_SIZE]; /* why the generation is over */
+	char why_down[REDIS_WHY_SIZE];    /* why the engine is lost */
 	unsigned refresh_soon; /* ticks in which new keys get their end */
 	bool no_memory;       /* the log knows: the server's memory is used
 				 up */

@@ -41,7 +41,7 @@ hold_session(struct node_session *s)
 {
 	const evc_member_opts late = { .flags = EVC_AFTER_STOP |
 						EVC_BACKGROUND };
-	char name[NODE_NAME_ROOM + 8];
+	char name[NODE_NAME_SIZE + 8];
 	struct text t = evc__text_in(name, sizeof name);
 
 	evc__text_fmt(&t, "node %s", s->name);
@@ -107,7 +107,7 @@ void
 evc__session_over(struct node_session *s, const char *why, unsigned how)
 {
 	struct redis_engine *e = s->e;
-	char text[REDIS_WHY_ROOM + NODE_NAME_ROOM];
+	char text[REDIS_WHY_SIZE + NODE_NAME_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 	unsigned i;
 

@@ -12,7 +12,7 @@
 
 #define NODE_BYTES_MOST ((size_t)16 << 20) /* of functions under way to a
 					      node */
-#define ID_ROOM 32                         /* of the id of a stream's entry */
+#define ID_SIZE 32                         /* of the id of a stream's entry */
 
 /* Frames in one entry of a node's stream, until Redis has answered that the
    entry is there.  Loop thread only. */
@@ -46,7 +46,7 @@ struct frame_batch {
    others are for the loop thread only. */
 struct node_session {
 	struct redis_engine *e;
-	char name[NODE_NAME_ROOM];
+	char name[NODE_NAME_SIZE];
 	uint64_t inc, g; /* number of the session; its generation */
 	uint64_t serial; /* place in the order of all sessions there were */
 	struct list link;
@@ -71,10 +71,10 @@ struct node_session {
 	bool untold;        /* Redis refused the last order */
 	bool blames;        /* running functions may have killed the node */
 	bool ending;        /* the session is to be fenced */
-	char why[REDIS_WHY_ROOM]; /* reason of the end */
+	char why[REDIS_WHY_SIZE]; /* reason of the end */
 	struct fence_wait *fence; /* NULL: no answer to a fence is missing */
 	bool fenced;        /* Redis has taken the lease away */
-	char mark[ID_ROOM]; /* id of the mark that the fence left */
+	char mark[ID_SIZE]; /* id of the mark that the fence left */
 	uint64_t gone_ns;   /* nothing runs from then on; 0: not known yet */
 	bool marked;        /* the mark was read: later entries do not count */
 };
@@ -88,7 +88,7 @@ struct sessions {
 	unsigned next_fed;              /* place that is fed first next time */
 	uint64_t cancelled_upto;        /* functions up to here are cancelled */
 	struct {
-		char name[NODE_NAME_ROOM];
+		char name[NODE_NAME_SIZE];
 		uint64_t inc;
 	} former[64]; /* nodes and numbers of sessions that are over, a ring */
 	unsigned n_former;

@@ -29,8 +29,8 @@
  *                          fenced
  */
 
-#define HEAD_ROOM 1024
-#define LINE_ROOM 512
+#define HEAD_SIZE 1024
+#define LINE_SIZE 512
 #define ALONE_NS UINT64_C(2000000000) /* nodes look for a coordinator every
 					 second */
 
@@ -62,7 +62,7 @@ trouble_is_logged(const struct redis_engine *e, const char *why)
 void
 evc__redis_trouble(struct redis_engine *e, const char *fmt, ...)
 {
-	char why[REDIS_WHY_ROOM];
+	char why[REDIS_WHY_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
 	va_list ap;
 
@@ -149,12 +149,12 @@ evc__redis_state_write(struct redis_engine *e)
 {
 	struct redis_args a = { 0 };
 	struct node_session *s, *tmp;
-	size_t room = HEAD_ROOM;
+	size_t room = HEAD_SIZE;
 	struct text t;
 	char *now;
 
 	EACH_SESSION(s, tmp, e)
-		room += LINE_ROOM;
+		room += LINE_SIZE;
 	now = sync_alloc(1, room);
 	if (now == NULL)
 		return;

@@ -13,13 +13,13 @@ struct redis_engine;
 
 /* Loop thread only. */
 struct trouble {
-	char now[REDIS_WHY_ROOM]; /* why functions wait; "": they do not */
-	char logged[TROUBLES_LOGGED][REDIS_WHY_ROOM]; /* a ring; emptied when
+	char now[REDIS_WHY_SIZE]; /* why functions wait; "": they do not */
+	char logged[TROUBLES_LOGGED][REDIS_WHY_SIZE]; /* a ring; emptied when
 							 all is well */
 	unsigned n_logged;
 	uint64_t alone_ns; /* time since which there is no node; 0: there is */
 	bool alone_told;   /* `now` says that there is no node */
-	char garbage_of[16][NODE_NAME_ROOM]; /* nodes with a line in the log */
+	char garbage_of[16][NODE_NAME_SIZE]; /* nodes with a line in the log */
 	unsigned n_garbage;
 	char *state; /* the last value of {NS}:G:state; NULL: none */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Turns of the loop: the mail with all that was asked for, from the first one
- * to the end; a tick for checks; and, before the loop sleeps, the consequences
- * of this turn's changes, and feeding, so that many frames go out as one entry.
- * Called by: libev, the loop's mails, and the client.
+ * Turns of the loop: the message with all requests, from the first message to
+ * the end; a tick for checks; and, before the loop sleeps, the consequences of
+ * this turn's changes, and feeding, so that many frames go out as one entry.
+ * Called by: libev, the loop's messages, and the client.
  * Locks: none; loop thread only.
  */
 #include "redis/engine/engine.h"
@@ -90,7 +90,7 @@ end_engine(struct redis_engine *e)
 	if (e->turn.ended)
 		return;
 	e->turn.ended = true;
-	/* The caller still uses e, so the mail ends the engine. */
+	/* The caller still uses e, so the message ends the engine. */
 	(void)evc__notes_ring(&e->notes);
 }
 
@@ -202,7 +202,7 @@ finish_engine(struct redis_engine *e)
 	const evc_engine_sink *sink = e->sink;
 	void *core = e->core;
 
-	/* A mail on its way calls this function again. */
+	/* A message on its way calls this function again. */
 	if (!evc__notes_shut(&e->notes))
 		return;
 	evc__redis_questions_end(e, "the cluster is closed");
@@ -221,7 +221,7 @@ finish_engine(struct redis_engine *e)
 	sink->closed(core);
 }
 
-/* The loop is being destroyed, or was destroyed before the first mail.
+/* The loop is being destroyed, or was destroyed before the first message.
    Functions that run end with their leases. */
 static void
 lose_loop(struct redis_engine *e)
@@ -286,7 +286,7 @@ static void
 on_down(struct redis_client *cl, const char *why, void *arg)
 {
 	struct redis_engine *e = arg;
-	char text[REDIS_WHY_ROOM];
+	char text[REDIS_WHY_SIZE];
 	struct text t = evc__text_in(text, sizeof text);
 
 	(void)cl;
@@ -303,7 +303,7 @@ on_down(struct redis_client *cl, const char *why, void *arg)
 	look_at_end(e);
 }
 
-/* ---- the mail ---- */
+/* ---- the message ---- */
 
 static evc_task_class task_class = { .name = "cluster redis",
 				     .flags = EVC_AFTER_STOP };
@@ -329,7 +329,7 @@ begin_client(struct redis_engine *e)
 	return e->client != NULL;
 }
 
-/* The first mail begins the turns. */
+/* The first message begins the turns. */
 static bool
 begin_turns(struct redis_engine *e)
 {
@@ -387,9 +387,9 @@ serve_asked(struct redis_engine *e, const struct asked *now)
 }
 
 void
-evc__redis_mail(evc_message *m, evc_status why)
+evc__redis_message(evc_message *m, evc_status why)
 {
-	struct redis_engine *e = LIST_OF(m, struct redis_engine, notes.mail);
+	struct redis_engine *e = LIST_OF(m, struct redis_engine, notes.message);
 	struct asked now = evc__notes_asked(&e->notes);
 	bool first = !e->turn.running;
 

@@ -129,7 +129,7 @@ answer_all(struct redis_engine *e, evc_engine_question *q, const redisReply *r)
 static void
 answer_error(evc_engine_question *q, const redisReply *r)
 {
-	char why[REDIS_WHY_ROOM];
+	char why[REDIS_WHY_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
 	evc_status st = -EVC_INTERNAL;
 
@@ -282,7 +282,7 @@ void
 evc__redis_questions_again(struct redis_engine *e, bool anew)
 {
 	evc_engine_question *q = e->questions.current;
-	char why[REDIS_WHY_ROOM + 64];
+	char why[REDIS_WHY_SIZE + 64];
 	struct text t = evc__text_in(why, sizeof why);
 
 	e->questions.sent = false;

@@ -23,7 +23,7 @@ struct questions {
 	uint64_t waits_ns; /* time since which questions wait without a
 			      generation; 0: none does */
 	bool deaf;         /* all questions are refused, with deaf_why */
-	char deaf_why[REDIS_WHY_ROOM];
+	char deaf_why[REDIS_WHY_SIZE];
 };
 
 /* Send the next question, if there is one. */

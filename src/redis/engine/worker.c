@@ -86,7 +86,7 @@ evc__remote_worker_up(struct remote_worker *w, uint32_t start,
 		      const struct frame_note *note)
 {
 	struct redis_engine *e = w->session->e;
-	char where[WHERE_ROOM];
+	char where[WHERE_SIZE];
 
 	w->up = true;
 	w->fenced = false;

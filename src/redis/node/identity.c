@@ -107,7 +107,7 @@ read_arguments(size_t *ret_n)
 	char *line = NULL;
 
 	do {
-		if (!ARRAY_ROOM(line, 0, room, room + 4096)) {
+		if (!ARRAY_RESERVE(line, 0, room, room + 4096)) {
 			sync_free(line);
 			return NULL;
 		}

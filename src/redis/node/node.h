@@ -38,7 +38,7 @@
 #include "base/deadline.h"
 #include "redis/node/session.h"
 
-#define NODE_TEXT_ROOM 320
+#define NODE_TEXT_SIZE 320
 
 /* link.c.  Loop thread only. */
 struct coord_search {
@@ -62,8 +62,8 @@ struct node {
 	struct redis_address address;
 	char place[16], uri[32]; /* of the workers' engine */
 	char **options;          /* of the workers' engine; ends with NULL */
-	char host[72], name[NODE_NAME_ROOM];
-	char where[NODE_TEXT_ROOM]; /* text of FRAME_NODE */
+	char host[72], name[NODE_NAME_SIZE];
+	char where[NODE_TEXT_SIZE]; /* text of FRAME_NODE */
 	struct redis_client *client;
 	struct ev_loop *ev;
 
@@ -79,7 +79,7 @@ struct node {
 	struct session *session; /* NULL: the node looks for a coordinator */
 	uint64_t inc;            /* number of the last session */
 	struct coord_search search;
-	char said[REDIS_WHY_ROOM]; /* last text to the log */
+	char said[REDIS_WHY_SIZE]; /* last text to the log */
 };
 
 /* ---- session.c ---- */

@@ -279,7 +279,7 @@ void
 evc__node_deals_fail(struct event_batch *batch, const redisReply *r)
 {
 	struct session *s = batch->session;
-	char why[REDIS_WHY_ROOM];
+	char why[REDIS_WHY_SIZE];
 	const struct deal *d;
 
 	evc__copy(why, sizeof why, evc__reply_why(r));

@@ -7,7 +7,7 @@
  */
 #include "redis/node/node.h"
 
-#define LINE_ROOM 288
+#define LINE_SIZE 288
 
 static const char *
 worker_state_text(const struct local_worker *w)
@@ -51,7 +51,7 @@ add_line(struct text *t, const struct local_worker *w)
 static char *
 make_text(const struct session *s)
 {
-	size_t room = (size_t)s->node->n_workers * LINE_ROOM + 1;
+	size_t room = (size_t)s->node->n_workers * LINE_SIZE + 1;
 	char *buf = sync_alloc(1, room);
 	struct text t;
 	unsigned i;

@@ -10,7 +10,7 @@
 void
 evc__node_say(struct node *n, int level, const char *fmt, ...)
 {
-	char said[REDIS_WHY_ROOM];
+	char said[REDIS_WHY_SIZE];
 	struct text t = evc__text_in(said, sizeof said);
 	va_list ap;
 
@@ -78,7 +78,7 @@ void
 evc__node_end(struct session *s, const char *fmt, ...)
 {
 	struct node *n = s->node;
-	char why[REDIS_WHY_ROOM];
+	char why[REDIS_WHY_SIZE];
 	struct text t = evc__text_in(why, sizeof why);
 	va_list ap;
 	unsigned i;

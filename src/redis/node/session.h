@@ -68,7 +68,7 @@ struct value {
 	enum value_state state;
 	bool missing; /* BAD: the key is not there, or holds something else */
 	evc_value value;
-	char why[REDIS_WHY_ROOM]; /* BAD */
+	char why[REDIS_WHY_SIZE]; /* BAD */
 };
 
 /* values.c.  Loop thread only. */

@@ -45,7 +45,7 @@ answered(evc_coord *c, const evc_verdict *v, void *arg)
 }
 
 static void
-mailed(evc_message *m, evc_status why)
+posted(evc_message *m, evc_status why)
 {
 	(void)m;
 	(void)why;
@@ -165,8 +165,8 @@ world_make(struct world *w)
 	w->running.work = w->queued.work = work;
 	w->running.done = w->queued.done = done;
 	w->fresh_job.work = never_work;
-	w->fresh_mail.fn = never_mailed;
-	w->mail.fn = mailed;
+	w->fresh_message.fn = never_posted;
+	w->message.fn = posted;
 	OK(evc_pool_submit(w->pool, w->home, &w->running));
 	OK(evc_registry_new(NULL, &w->reg));
 	o.coord = w->c;
@@ -177,10 +177,10 @@ world_make(struct world *w)
 		OK(evc_thread_start(w->c, "busy", busy, w, NULL, NULL));
 	OK(evc_pool_submit(w->pool, w->home, &w->queued));
 	OK(evc_queue_push(w->queue, w, 0));
-	OK(evc_post_message(w->handle, &w->mail));
+	OK(evc_post_message(w->handle, &w->message));
 	ev_run(w->loop, EVRUN_NOWAIT);
 	/* Something is always on its way to the loop. */
-	OK(evc_post_message(w->handle, &w->mail));
+	OK(evc_post_message(w->handle, &w->message));
 	OK(evc_queue_push(w->queue, w, 0));
 }
 

@@ -9,7 +9,7 @@
 /* ---- posts ---- */
 
 struct again {
-	evc_message mail; /* first */
+	evc_message message; /* first */
 	struct again *other;
 	evc_loop_ref *to;
 	struct ev_loop *loop;
@@ -29,7 +29,7 @@ post_and_run(evc_message *m, evc_status why)
 		a->repeats--;
 		OK(evc_post_message(a->to, m));
 		a->n_posted++;
-		if (evc_post_message(a->other->to, &a->other->mail) == 0)
+		if (evc_post_message(a->other->to, &a->other->message) == 0)
 			a->other->n_posted++;
 	}
 	if (depth_now == a->most)
@@ -47,13 +47,13 @@ two_posts(evc_coord *first, evc_coord *second, struct ev_loop *loop, int deep)
 
 	memset(a, 0, sizeof(a));
 	for (i = 0; i < 2; i++) {
-		a[i].mail.fn = post_and_run;
+		a[i].message.fn = post_and_run;
 		a[i].other = &a[1 - i];
 		a[i].to = evc_loop_of(evc_home(i == 0 ? first : second));
 		a[i].loop = loop;
 		a[i].most = deep;
 		a[i].repeats = 30;
-		OK(evc_post_message(a[i].to, &a[i].mail));
+		OK(evc_post_message(a[i].to, &a[i].message));
 		a[i].n_posted++;
 	}
 	/* As many turns as there are posts are enough, if none gets lost. */

@@ -83,7 +83,7 @@ END_TEST
 enum { THREADS = 8, EACH = 5000 };
 
 struct numbered {
-	evc_message mail; /* first */
+	evc_message message; /* first */
 	struct stream *of;
 	int number;
 };
@@ -118,10 +118,10 @@ post_a_stream(void *arg)
 	int i;
 
 	for (i = 0; i < EACH; i++) {
-		s->m[i].mail.fn = in_turn;
+		s->m[i].message.fn = in_turn;
 		s->m[i].of = s;
 		s->m[i].number = i;
-		if (evc_post_message(s->loop, &s->m[i].mail) < 0)
+		if (evc_post_message(s->loop, &s->m[i].message) < 0)
 			break;
 		s->accepted++;
 	}
@@ -314,7 +314,7 @@ START_TEST(after_the_stop_only_late_posts_are_accepted)
 	OK(evc_post(l, see, &s));
 	OK(evc_request_stop(c, 0, NULL));
 	REFUSED(EVC_CANCELLED, evc_post(l, see, &s));
-	OK(evc_post_message(l, &late.mail));
+	OK(evc_post_message(l, &late.message));
 	/* what was accepted before the stop is run after it */
 	OK(evc_run(c, NULL, NULL));
 	ck_assert_int_eq(s.n, 1);
@@ -331,7 +331,7 @@ END_TEST
 
 /* Posts itself again until its loop refuses it, with EVC_AFTER_STOP n times more. */
 struct again {
-	evc_message mail; /* first */
+	evc_message message; /* first */
 	evc_loop_ref *loop;
 	atomic_int n, more;
 };
@@ -359,13 +359,13 @@ post_again(evc_reactor *r, void *arg)
 	struct again *a = arg;
 
 	a->loop = evc_loop_of(r);
-	return evc_post_message(a->loop, &a->mail);
+	return evc_post_message(a->loop, &a->message);
 }
 
 START_TEST(a_loop_runs_until_its_posts_have_returned)
 {
 	evc_coord *c = new_coord(NULL);
-	struct again a = { .mail = { .fn = again }, .more = 5 };
+	struct again a = { .message = { .fn = again }, .more = 5 };
 	int before;
 
 	OK(evc_reactor_start(c, "loop", post_again, &a, NULL, NULL));
@@ -375,7 +375,7 @@ START_TEST(a_loop_runs_until_its_posts_have_returned)
 	/* The last ones were refused, then late, then no more. */
 	ck_assert_int_le(a.more, 0);
 	before = a.n;
-	REFUSED(EVC_NOT_FOUND, evc_post_message(a.loop, &a.mail));
+	REFUSED(EVC_NOT_FOUND, evc_post_message(a.loop, &a.message));
 	ck_assert_int_eq(a.n, before);
 	evc_loop_release(a.loop);
 	OK(evc_free(c));
@@ -408,7 +408,7 @@ END_TEST
 /* ---- inside a post ---- */
 
 struct inside {
-	evc_message mail; /* first */
+	evc_message message; /* first */
 	evc_coord *c;
 	struct ev_loop *loop;
 	struct seen *seen;
@@ -435,14 +435,14 @@ START_TEST(inside_a_post_its_reactor_stays_and_its_loop_can_run)
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(NULL);
 	struct seen s = { 0 };
-	struct inside i = { .mail = { .fn = try_it_inside },
+	struct inside i = { .message = { .fn = try_it_inside },
 			    .c = c, .loop = loop, .seen = &s };
 	evc_reactor *r;
 
 	OK(evc_reactor_attach(c, "loop", loop, &r));
 	s.r = r;
 	i.l = evc_loop_of(r);
-	OK(evc_post_message(i.l, &i.mail));
+	OK(evc_post_message(i.l, &i.message));
 	OK(evc_post(i.l, see, &s));
 	ev_run(loop, EVRUN_NOWAIT);
 	ck_assert_int_eq(i.detached, -EVC_FAILED_PRECONDITION);
@@ -483,7 +483,7 @@ inside_begin(struct inside *i, struct ev_loop *loop, struct seen *s)
 {
 	memset(i, 0, sizeof(*i));
 	memset(s, 0, sizeof(*s));
-	i->mail.fn = wait_for_the_next;
+	i->message.fn = wait_for_the_next;
 	i->loop = loop;
 	i->seen = s;
 }
@@ -502,18 +502,18 @@ START_TEST(a_loop_run_inside_a_post_hears_of_those_behind_it)
 	below = evc_loop_of(evc_home(scope));
 
 	inside_begin(&i, loop, &s);
-	OK(evc_post_message(own, &i.mail));
+	OK(evc_post_message(own, &i.message));
 	OK(evc_post(own, see, &s));
 	ev_run(loop, EVRUN_ONCE);
 	ck_assert_int_eq(i.n_nested, 1);
 
 	inside_begin(&i, loop, &s);
-	OK(evc_post_message(below, &i.mail));
+	OK(evc_post_message(below, &i.message));
 	OK(evc_post(own, see, &s));
 	while (s.n == 0)
 		ev_run(loop, EVRUN_ONCE);
 	inside_begin(&i, loop, &s);
-	OK(evc_post_message(own, &i.mail));
+	OK(evc_post_message(own, &i.message));
 	OK(evc_post(below, see, &s));
 	while (s.n == 0)
 		ev_run(loop, EVRUN_ONCE);
@@ -564,13 +564,13 @@ END_TEST
 /* ---- from a signal handler ---- */
 
 static evc_loop_ref *signal_loop;
-static struct numbered signal_mail;
+static struct numbered signal_message;
 
 static void
 post_in_handler(int signo)
 {
 	(void)signo;
-	if (evc_post_message(signal_loop, &signal_mail.mail) < 0)
+	if (evc_post_message(signal_loop, &signal_message.message) < 0)
 		_exit(3);
 }
 
@@ -581,8 +581,8 @@ START_TEST(a_signal_handler_may_post)
 	struct stream s = { .in_order = true };
 
 	signal_loop = evc_loop_of(evc_home(c));
-	signal_mail.mail.fn = in_turn;
-	signal_mail.of = &s;
+	signal_message.message.fn = in_turn;
+	signal_message.of = &s;
 	signal(SIGUSR1, post_in_handler);
 	raise(SIGUSR1);
 	while (s.n_run == 0)
@@ -612,13 +612,13 @@ START_TEST(wrong_posts_are_refused_with_a_text)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_post_message(l, &none));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_post_message(l, &odd));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_post_message(l, &unclean));
-	REFUSED(EVC_INVALID_ARGUMENT, evc_post_message(NULL, &m.mail));
-	OK(evc_post_message(l, &m.mail));
-	REFUSED(EVC_ALREADY_EXISTS, evc_post_message(l, &m.mail));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_post_message(NULL, &m.message));
+	OK(evc_post_message(l, &m.message));
+	REFUSED(EVC_ALREADY_EXISTS, evc_post_message(l, &m.message));
 	ev_run(loop, EVRUN_NOWAIT);
 	ck_assert_int_eq(s.n_run, 1);
 	m.number = 1;
-	OK(evc_post_message(l, &m.mail));
+	OK(evc_post_message(l, &m.message));
 	ev_run(loop, EVRUN_NOWAIT);
 	ck_assert_int_eq(s.n_run, 2);
 	evc_loop_release(l);
