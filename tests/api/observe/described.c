@@ -214,7 +214,8 @@ say(unsigned format, char *buf, size_t n, void *arg)
 
 	if (w->refused)
 		(void)evc_refuse(-EVC_NOT_FOUND, "inside");
-	return (size_t)snprintf(buf, n, "%s%*s", s, w->grows << nth, "");
+	return (size_t)snprintf(buf, n, "%s%*s", s,
+				w->grows << (nth < 16 ? nth : 16), "");
 }
 
 static evc_coord *
