@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 static void
 add_comment(struct text *t, const char *what, const char *room,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calling thread: its kernel id and name, and the signals to block before
- * it starts another thread.
+ * The calling thread: its kernel id and name, the last error code that it has
+ * reported, and the signals to block before it starts another thread.
  * Called by: all rooms; fork.c, in a child.
  * Locks: none; the data is thread-local, but for the atomic left_open.
  */
@@ -13,6 +13,7 @@
 
 __thread int evc__self_tid;
 __thread bool evc__self_has_loop;
+__thread struct evc__reported evc__reported;
 static __thread char self_name[16];
 /* atomic: evc__leave_open -> evc__block_signals */
 static _Atomic int left_open;

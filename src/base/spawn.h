@@ -21,4 +21,8 @@ struct evc__spawn {
 void evc__spawn_begin(struct evc__spawn *s, size_t stack, bool detached);
 void evc__spawn_end(struct evc__spawn *s);
 
+/* The size to request for a stack with so many usable bytes: the C library cuts
+   thread-local data from the requested size. */
+size_t evc__stack_with_tls(size_t stack);
+
 #endif

@@ -13,7 +13,6 @@
 #include "group/group.h"
 
 #include "base/backoff.h"
-#include "base/reported.h"
 #include "base/self.h"
 #include "base/text.h"
 

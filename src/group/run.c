@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "base/reported.h"
+#include "base/self.h"
 #include "base/unwind.h"
 #include "group/metrics.h"
 

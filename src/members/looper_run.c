@@ -13,7 +13,7 @@
  */
 #include "members/looper.h"
 
-#include "base/reported.h"
+#include "base/self.h"
 #include "base/unwind.h"
 #include "core/core.h"
 #include "core/status/trace.h"

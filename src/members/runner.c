@@ -10,7 +10,6 @@
 #include "members/runner.h"
 
 #include "base/deadline.h"
-#include "base/reported.h"
 #include "base/self.h"
 #include "base/spawn.h"
 #include "base/text.h"

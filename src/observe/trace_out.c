@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "base/utf8.h"
 #include "observe/write_out.h"
 
 #define REPLACEMENT 0xfffdu

@@ -11,7 +11,7 @@
  */
 #include <math.h>
 
-#include "base/reported.h"
+#include "base/self.h"
 #include "base/reserved.h"
 #include "base/text.h"
 #include "queue/queue_ring.h"

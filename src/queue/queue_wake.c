@@ -6,7 +6,7 @@
  * Locks: q->lock, held where queue.h says so; evc__queue_send and _popped
  * take the lock.  head, tail, wanted and next_end are atomic.
  */
-#include "base/reported.h"
+#include "base/self.h"
 #include "queue/queue_ring.h"
 
 /* ---- why nothing goes in or out ---- */

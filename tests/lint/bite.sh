@@ -89,7 +89,7 @@ calls core/join/join evc__high evc__other
 finds layering "core/stop/stop core/join/join evc__high"
 calls core/stop/stop evc__low evc__other
 calls base/text evc__one evc__two
-calls base/utf8 evc__two evc__one
+calls base/reap evc__two evc__one
 finds layering "base: 2 files call each other in a circle"
 rm -r "$tmp/build/src/core" "$tmp/build/src/base"
 bites layering "is named as" $file '#include "core.h"'

@@ -13,7 +13,6 @@
 #include "core/core.h"
 #include "core/status/trace.h"
 
-#include "base/reported.h"
 #include "base/self.h"
 #include "base/unwind.h"
 

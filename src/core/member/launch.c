@@ -12,7 +12,6 @@
 #include "base/kick.h"
 #include "base/self.h"
 #include "base/spawn.h"
-#include "base/tls.h"
 #include "core/core.h"
 
 /* The last use of the record by a started thread.  From DONE on, only the

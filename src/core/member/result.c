@@ -9,7 +9,7 @@
 #include <signal.h>
 
 #include "base/kick.h"
-#include "base/reported.h"
+#include "base/self.h"
 #include "base/text.h"
 #include "base/unwind.h"
 #include "core/core.h"

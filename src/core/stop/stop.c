@@ -12,7 +12,7 @@
  * Called by: evc_request_stop, evc_fail, members, scopes, signal handlers.
  * Locks: none; atomics: the word (CAS), slot_word[], errors, own_stop.
  */
-#include "base/reported.h"
+#include "base/self.h"
 #include "base/text.h"
 #include "core/core.h"
 #include "core/stop/scopes.h"
