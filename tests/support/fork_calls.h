@@ -96,7 +96,7 @@ never_posted(evc_reactor *r, evc_status why, void *arg)
 }
 
 static MAYBE_UNUSED void
-never_posted(evc_message *m, evc_status why)
+never_delivered(evc_message *m, evc_status why)
 {
 	(void)m;
 	(void)why;

@@ -45,7 +45,7 @@ answered(evc_coord *c, const evc_verdict *v, void *arg)
 }
 
 static void
-posted(evc_message *m, evc_status why)
+delivered(evc_message *m, evc_status why)
 {
 	(void)m;
 	(void)why;
@@ -165,8 +165,8 @@ world_make(struct world *w)
 	w->running.work = w->queued.work = work;
 	w->running.done = w->queued.done = done;
 	w->fresh_job.work = never_work;
-	w->fresh_message.fn = never_posted;
-	w->message.fn = posted;
+	w->fresh_message.fn = never_delivered;
+	w->message.fn = delivered;
 	OK(evc_pool_submit(w->pool, w->home, &w->running));
 	OK(evc_registry_new(NULL, &w->reg));
 	o.coord = w->c;
