@@ -53,7 +53,7 @@ works(evc_coord *c)
 	close_all(c, cl);
 }
 
-/* Each of the threads in turn, the keeper included. */
+/* Each of the threads in turn, the batch watch included. */
 START_TEST(a_thread_that_cannot_be_had_refuses_the_open)
 {
 	int threads = t_count_threads(), fds = t_count_fds(), nth, h;
@@ -77,7 +77,7 @@ START_TEST(a_thread_that_cannot_be_had_refuses_the_open)
 			close_all(c, cl);
 		}
 	}
-	/* A loop, three workers, the keeper: more than four in any case. */
+	/* A loop, three workers, the batch watch: more than four in any case. */
 	ck_assert_int_gt(nth, 5);
 	ck_assert_int_eq(t_settle_threads(threads), threads);
 	ck_assert_int_eq(t_settle_fds(fds), fds);

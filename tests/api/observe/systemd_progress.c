@@ -4,7 +4,7 @@
  * never beyond what the stop may take; and that nobody is left who is gone.
  *
  * That nothing was sent is seen by the datagrams that come again and again: the
- * watchdog's, by the same chore.
+ * watchdog's, by the same job.
  */
 #include "../../support/systemd_util.h"
 
@@ -284,7 +284,7 @@ end_long_ago(evc_coord *c, void *arg)
 }
 
 /* Nobody joins.  The thread's function has returned, and what it does on its way
-   out keeps it there while the chore looks several times; then it is gone.  Fails
+   out keeps it there while the job looks several times; then it is gone.  Fails
    when who could not be joined at the first look stays in the status for ever. */
 START_TEST(who_took_long_to_be_gone_is_not_left)
 {
