@@ -42,16 +42,8 @@ void evc__copy_end(char *to, size_t room, const char *s);
 /* The last bytes of s, `most` at most, without half of a character first. */
 const char *evc__end_of(const char *s, size_t most);
 
-/* ---- UTF-8 characters of untrusted text ---- */
-
-/* The bytes of the character at s, which is not the final 0 byte; 0: no
-   UTF-8. */
+/* The bytes of the UTF-8 character at s, which is not the final 0 byte; 0: no
+   UTF-8.  *ret: its number. */
 size_t evc__utf8(const char *s, uint32_t *ret);
-/* The length of a text that was cut after n bytes, without half of a character
-   at its end. */
-size_t evc__utf8_cut(const char *s, size_t n);
-/* Is the character visible?  Not controls, line separators, or marks that
-   change the direction of text. */
-bool evc__utf8_visible(uint32_t v);
 
 #endif

@@ -60,8 +60,6 @@ void evc__scope_closed(evc_cluster *cl);
    destroy the cluster's own loop.  Without an engine another thread may end the
    cluster. */
 void evc__scope_watch(evc_cluster *cl, struct ev_loop *loop);
-/* On the loop: its destruction does not matter from now on. */
-void evc__scope_unwatch(evc_cluster *cl);
 /* Lock not held.  After a stop on a destroyed loop nobody calls `ended`: a
    thread does its work. */
 void evc__scope_adrift(evc_cluster *cl);

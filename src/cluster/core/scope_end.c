@@ -152,8 +152,9 @@ free_later(evc_cluster *cl)
 
 /* ---- the loop is watched ---- */
 
-void
-evc__scope_unwatch(evc_cluster *cl)
+/* On the loop: its destruction does not matter from now on. */
+static void
+unwatch_scope(evc_cluster *cl)
 {
 	struct ev_loop *loop;
 
@@ -182,7 +183,7 @@ free_if_late(evc_cluster *cl)
 	sync_unlock(&cl->q.lock);
 	if (!yes)
 		return;
-	evc__scope_unwatch(cl);
+	unwatch_scope(cl);
 	free_later(cl);
 }
 
@@ -281,7 +282,7 @@ evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *arg)
 	if (late) {
 		free_if_late(cl);
 	} else if (mine) {
-		evc__scope_unwatch(cl);
+		unwatch_scope(cl);
 		if (end_scope(cl))
 			free_now_or_later(cl);
 	}

@@ -142,9 +142,6 @@ void evc__wakers_drop(struct evc__member *m);
 struct evc__waker *evc__waker_add(evc_coord *c, void (*fn)(void *arg),
 				  void *arg, bool repeat);
 void evc__waker_leave(struct evc__waker *k, evc_id id);
-/* The lock is given up while the waker runs; afterwards the waker does not run,
-   and its memory is gone.  Not by the helper thread. */
-void evc__waker_remove(struct evc__waker *k);
 /* Push a waker for a piece of code, as the innermost waker of the calling
    thread; evc__waker_pop takes out a waker at any depth. */
 struct evc__waker *evc__waker_push(evc_coord *c, void (*fn)(void *arg),

@@ -93,8 +93,10 @@ drop_waker(struct evc__waker *k, evc_id id)
 	list_append(&c->wake.echoes, &k->node);
 }
 
-void
-evc__waker_remove(struct evc__waker *k)
+/* The lock is given up while the waker runs; afterwards the waker does not run,
+   and its memory is gone.  Not by the helper thread. */
+static void
+remove_waker(struct evc__waker *k)
 {
 	evc_coord *c = k->c;
 
@@ -137,7 +139,7 @@ evc__waker_pop(struct evc__waker *k)
 		self->woken_stop = sync_load(&k->woken);
 	}
 	k->c->wake.n_pushed--;
-	evc__waker_remove(k);
+	remove_waker(k);
 }
 
 void

@@ -38,8 +38,10 @@ add_batch(struct session *s)
 	return batch;
 }
 
-bool
-evc__node_tell_about(struct bytes *b, unsigned worker, uint32_t number)
+/* Add a FRAME_SLOT: the frames that follow are about this start of a worker.
+   false: no memory. */
+static bool
+put_about(struct bytes *b, unsigned worker, uint32_t number)
 {
 	return evc__frame_put_number(b, FRAME_SLOT,
 				     (uint64_t)worker << 32 | number) == 0;
@@ -58,7 +60,7 @@ evc__node_tell(struct session *s, const struct local_worker *w)
 		return batch != NULL ? &batch->frames : NULL;
 	at = (uint64_t)w->index << 32 | w->number;
 	if (batch->at != at &&
-	    !evc__node_tell_about(&batch->frames, w->index, w->number)) {
+	    !put_about(&batch->frames, w->index, w->number)) {
 		evc__node_no_memory(s);
 		return NULL;
 	}
@@ -130,7 +132,7 @@ new_deal(const struct local_worker *w, const struct frame_result *f)
 	d->n = f->r.n;
 	d->took = f->r.took;
 	bare.r.n_updates = 0;
-	fine = evc__node_tell_about(&d->frame, d->worker, d->number) &&
+	fine = put_about(&d->frame, d->worker, d->number) &&
 	       evc__frame_put_result(&d->frame, UINT32_MAX, &bare) == 0;
 	for (i = 0; fine && i < f->r.n_updates; i++)
 		fine = put_update(d, &f->r.updates[i]);
@@ -284,8 +286,7 @@ evc__node_deals_fail(struct event_batch *batch, const redisReply *r)
 
 	evc__copy(why, sizeof why, evc__reply_why(r));
 	for (d = batch->deals; d != NULL; d = d->next)
-		if (!evc__node_tell_about(&batch->frames, d->worker,
-					  d->number) ||
+		if (!put_about(&batch->frames, d->worker, d->number) ||
 		    !put_failed(&batch->frames, d, EVC_FAILED_PRECONDITION,
 				why)) {
 			evc__node_no_memory(s);

@@ -54,9 +54,6 @@ struct outbox {
 /* The frames of the last batch, to add a frame about this worker; w NULL: about
    the node.  NULL: no memory, and the session ends. */
 struct bytes *evc__node_tell(struct session *s, const struct local_worker *w);
-/* Add a FRAME_SLOT: the frames that follow are about this start of a worker.
-   false: no memory. */
-bool evc__node_tell_about(struct bytes *b, unsigned worker, uint32_t number);
 /* Append the result of a transactional function. */
 void evc__node_tell_deal(struct local_worker *w, const struct frame_result *f);
 bool evc__node_deals_send(struct event_batch *batch, redis_reply_fn *fn);
