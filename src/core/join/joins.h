@@ -32,13 +32,14 @@ struct evc__coord_join {
 	uint64_t put_off_at; /* when the end was put off */
 	uint64_t seen_ns;    /* when a join first saw a stop with no slot for
 				its reason */
-	evc_verdict verdict; /* verdict of the closed round */
 	_Atomic(struct evc__scope_join *) scope_join; /* see scope_join.c */
 	/* atomic: requesters -> joins: when a drain becomes a stop; 0: no drain
 	   was asked for here */
 	_Atomic uint64_t drain_end;
 	/* atomic: stop number + 1 of the round that a join returned from */
 	_Atomic uint32_t returned;
+	/* lock; last, because it is large and read once a stop */
+	evc_verdict verdict; /* verdict of the closed round */
 };
 
 #endif

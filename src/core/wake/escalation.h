@@ -103,13 +103,13 @@ struct evc__coord_wake {
 	struct list extensions; /* of the present stop */
 	uint64_t last_mark;  /* the latest mark of members that have left; see
 				escalation.c */
-	struct evc__stats stats;
 	/* atomic: evc_escalation_set -> all threads; NULL: the parent's
 	   holds */
 	_Atomic(struct evc__escalation *) escalation;
 	/* atomic: signal handlers -> joins: a second signal; see cut_grace.c */
 	_Atomic uint64_t grace_cut;
 	_Atomic uint64_t cut_grace_ns;
+	struct evc__stats stats; /* lock */
 };
 
 /* More time for a stop, granted by evc_extend_stop; in c->wake.extensions. */
