@@ -251,7 +251,7 @@ main(int argc, char **argv)
 	    (why = control_start(&s, home, o.control)) != NULL)
 		die("%s: %s", o.control, why);
 	/* stop: */
-	evc_config cfg = { .name = "dnsd", .flags = EVC_STRICT_SETUP | EVC_LOG_STOPS,
+	evc_config cfg = { .name = "dnsd", .flags = EVC_STRICT_SETUP,
 			   .log = evc_log_stderr };
 	evc_escalation_opts escalation = { .budget = o.budget };
 	evc_member_opts kick = { .flags = EVC_KICK };

@@ -20,6 +20,24 @@
 EVC_BEGIN_DECLS_
 
 /*
+ * evc_escalation_opts.at_end: what ends the process when the time of a stop is
+ * over (the budget, else the grace, else 8 s after a signal and 120 s after
+ * another request), and no join of c has answered 50 ms later: a loop or a
+ * thread hangs, or the program calls no join.  A thread of the library that
+ * never calls the program ends the process, after a line on standard error.
+ * 0.1 s are left for the report: the log hook gets it, without a log hook
+ * standard error.  The answer of a join of c, evc_clear_stop and evc_free turn
+ * it off for that stop, evc_abandon for good.
+ */
+enum {
+	/* _exit(1) after an error, else _exit(124). */
+	EVC_AT_END_EXIT = 1,
+	/* SIGABRT, so a core file for the debugger where the system writes
+	   one. */
+	EVC_AT_END_ABORT = 2
+};
+
+/*
  * Options of an escalation; {0} means the same as no evc_escalation_set.
  */
 typedef struct evc_escalation_opts {
@@ -39,6 +57,8 @@ typedef struct evc_escalation_opts {
 	double hard_end;    /* seconds from the request: neither progress nor
 			       evc_extend_stop moves the end of the stop beyond;
 			       0 = nothing moves it */
+	unsigned at_end;    /* EVC_AT_END_..., for a stop that is not over in
+			       its time; not for scopes; 0 = nothing */
 	uint64_t reserved_[8];
 } evc_escalation_opts;
 

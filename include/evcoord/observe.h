@@ -194,17 +194,30 @@ evc_may_wait(evc_coord *c, const char *func);
 
 /*
  * For libraries built on evcoord: give c's log hook one line, which begins with
- * c's name.
+ * c's name.  The helper thread calls the hook, after this call or meanwhile.
  *
- * Thread:    any, with no lock held that the hook takes; not a signal handler,
- *            and not while c is being freed.
- * Ownership: r (NULL: no reason belongs to the line) is passed to the hook.
+ * Thread:    any; not a signal handler, and not while c is being freed.
+ * Ownership: *r (NULL: no reason belongs to the line) is copied.
  * Returns:   nothing; without a hook nothing happens.
  * Since:     0.1
  */
 EVC_API void
 evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
 	EVC_PRINTF_(4, 5);
+
+/*
+ * Wait until the log hook has had all lines of c's tree that were written
+ * before this call, for instance before an _exit.
+ *
+ * Thread:    any; not a signal handler.  Inside a log hook the call does not
+ *            wait.
+ * Ownership: nothing changes hands.
+ * Returns:   true; false when timeout (seconds, INFINITY waits for ever) is
+ *            over first.
+ * Since:     0.2
+ */
+EVC_API bool
+evc_log_flush(evc_coord *c, double timeout);
 
 /*
  * Get the name of a code, such as "DEADLINE_EXCEEDED"; of a negative status,

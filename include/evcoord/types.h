@@ -86,9 +86,6 @@ enum {
 	EVC_STRICT_SETUP = 1 << 12,
 	/* No code is clean by default; the list must then be empty. */
 	EVC_NO_CLEAN_CODES = 1 << 13,
-	/* The log hook also gets a line when a stop was requested, and one when
-	   the stop is over. */
-	EVC_LOG_STOPS = 1 << 14,
 	/* For scopes only.  The scope has no home, even when the parent has
 	   one: its hooks and its `ended` run on the helper thread, so they need
 	   no loop to turn. */
@@ -303,18 +300,20 @@ typedef struct evc_config {
 	unsigned max_reasons;    /* reasons kept in a round; 0 = 32, <= 254;
 				    2 at least are kept */
 	unsigned flags;          /* EVC_STRICT_SETUP, EVC_NO_CLEAN_CODES,
-				    EVC_LOG_STOPS, EVC_KICK_RESTORE */
+				    EVC_KICK_RESTORE */
 	/* A code is clean if the list or this function says so.  evc_new calls
 	   the function once for each of 1..255; no later call follows. */
 	bool (*is_clean)(evc_status code, void *arg);
 	/* The log hook gets one line for each event.  EVC_LOG_ERROR: each error
-	   recorded, each join that ends with members alive.  EVC_LOG_WARNING:
-	   the members alive shortly before the end of a stop, each call of
-	   evc_extend_stop, kicks that wake no thread.  EVC_LOG_INFO, with
-	   EVC_LOG_STOPS: each stop and its end.  Joins, loops, evc_clear_stop,
-	   evc_free and the helper thread call the hook, perhaps several threads
-	   at once; no request calls it, and no lock is held.  r is NULL when no
-	   reason belongs to the line. */
+	   recorded, each join that ends with members alive, and, when the time
+	   of a stop is over, a report of the members and loops that still run
+	   or hang.  EVC_LOG_WARNING: the members alive shortly before the end
+	   of a stop, each call of evc_extend_stop, kicks that wake no thread.
+	   EVC_LOG_INFO: each stop and its end.  The library's helper thread
+	   calls the hook, one line after the other, with no lock held; evc_new
+	   makes the thread.  A join, evc_clear_stop and evc_free return when
+	   their lines are out, a join after 0.1 s at most: a hook that hangs
+	   holds up no stop.  r is NULL when no reason belongs to the line. */
 	void (*log)(int level, const char *line, const evc_reason *r,
 		    void *arg);
 	/* A clock for tests: monotonic nanoseconds.  The function must be safe

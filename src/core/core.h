@@ -61,6 +61,7 @@
 struct evc__helper_job;
 struct evc__helper;
 struct evc__trace;
+struct evc__watch_thread;
 
 /*
  * Functions of upper parts of core that lower parts call; one table, in
@@ -74,6 +75,10 @@ struct evc__upper {
 	bool (*serve)(evc_coord *c, const bool *gone, uint64_t *ret_wait_ns);
 	/* life/abandon.c, helper thread: all have left an abandoned root. */
 	void (*end_abandoned)(evc_coord *c);
+	/* log/log.c and log/queue.c, helper thread, no lock: write lines for the
+	   news of c; call the log hooks. */
+	void (*log_news)(evc_coord *c);
+	void (*drain_log)(struct evc__tree *tree);
 	/* join/wake_blocked.c, helper thread: wake blocked members. */
 	uint64_t (*wake_blocked)(evc_coord *c, struct evc__helper_job *k);
 	/* join/turn.c, loop thread: do all that is due.  false: r is gone. */
@@ -96,6 +101,18 @@ struct evc__tree {
 	   began to serve its present client, in real monotonic time; 0: no
 	   client is being served */
 	_Atomic uint64_t serving_ns;
+	/* atomic: any thread -> the watch thread, which sleeps on this word; see
+	   join/watch.c */
+	_Atomic uint32_t watch_seq;
+	/* atomic: joins of the root -> the watch thread: number of the last stop
+	   with an answer */
+	_Atomic uint32_t answered;
+	/* atomic: the helper -> the watch thread, and joins: number of the last
+	   stop with a report of its late members in the log, or with a join
+	   that ignores late members and wants none */
+	_Atomic uint32_t reported;
+	struct evc__watch_thread *watch;  /* root's lock; NULL: none yet */
+	struct evc__log_queue log;
 	/* atomic: relieved threads of the helper, at their end -> joins: how
 	   many ended threads are to be joined */
 	_Atomic uint32_t n_ended;

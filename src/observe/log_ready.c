@@ -12,11 +12,11 @@
 #include "core/core.h"
 #include "observe/write_out.h"
 
-/* "2026-01-31T12:00:00.123Z" */
+/* The time of the event, "2026-01-31T12:00:00.123Z". */
 static void
 add_time(struct text *t)
 {
-	uint64_t ns = sync_real();
+	uint64_t ns = evc__log_event_ns();
 	time_t s = (time_t)(ns / 1000000000u);
 	struct tm tm;
 	char day[32];

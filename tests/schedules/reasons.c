@@ -70,11 +70,11 @@ static atomic_int lines;
 static void
 count_line(int level, const char *line, const evc_reason *r, void *arg)
 {
-	(void)level;
 	(void)line;
 	(void)r;
 	(void)arg;
-	atomic_fetch_add(&lines, 1);
+	if (level == EVC_LOG_ERROR)
+		atomic_fetch_add(&lines, 1);
 }
 
 /* CANCELLED is an error only as the request that wins.  Fails when a reason is

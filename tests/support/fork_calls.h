@@ -262,6 +262,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_refuse_setup, \
 	  evc_refuse_setup(w->c, "child", -EVC_UNKNOWN) == -EVC_UNKNOWN) \
 	X(evc_log, DONE(evc_log(w->c, EVC_LOG_INFO, NULL, "child"))) \
+	X(evc_log_flush, evc_log_flush(w->c, 1)) \
 	X(evc_may_wait, REF(evc_may_wait(w->c, "child"))) \
 	X(evc_status_name, strcmp(evc_status_name(0), "OK") == 0) \
 	X(evc_version, evc_version()[0] != '\0') \

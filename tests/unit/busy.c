@@ -312,61 +312,6 @@ START_TEST(the_setup_of_a_loop)
 }
 END_TEST
 
-static _Atomic pthread_t logs_on;
-static atomic_uint logged_elsewhere;
-
-static void
-block_log(int level, const char *line, const evc_reason *r, void *arg)
-{
-	(void)line;
-	(void)r;
-	(void)arg;
-	if (level != EVC_LOG_ERROR)
-		return;
-	if (pthread_equal(pthread_self(), atomic_load(&logs_on)))
-		block();
-	else
-		atomic_fetch_add(&logged_elsewhere, 1);
-}
-
-/* The task keeps the loop until a turn has told it of the stop: such a turn
-   logs first. */
-static evc_status
-note_thread(struct stage *s)
-{
-	static const evc_task_class brief = { .name = "brief",
-					      .on_stop = end_told_task };
-
-	atomic_store(&logs_on, pthread_self());
-	return evc_task_begin(s->r, &s->task, &brief);
-}
-
-/* Has the error's line come to the loop?  To another thread - the helper is
-   called as well - when not. */
-static bool
-logs_on_its_loop(struct stage *s)
-{
-	evc_config k = { .log = block_log };
-
-	atomic_store(&logged_elsewhere, 0);
-	start(s, &k);
-	evc_request_stop(s->c, EVC_DATA_LOSS, "an error");
-	UNTIL(gate_steps(&in) > 0 || atomic_load(&logged_elsewhere) > 0);
-	return gate_steps(&in) > 0;
-}
-
-START_TEST(the_log_hook)
-{
-	struct stage s = { .prepare = note_thread };
-
-	while (!logs_on_its_loop(&s))
-		finish(&s);
-	IS_IN(&s, 1, BUSY_LOG, "");
-	go_on();
-	finish(&s);
-}
-END_TEST
-
 /* ---- the application's own ---- */
 
 static void
@@ -594,7 +539,7 @@ END_TEST
 
 API_MAIN("busy", a_stop_hook, a_task, a_looper_in_each_of_its_functions,
 	 a_runner, the_callback_of_a_join, ended_of_a_scope,
-	 the_setup_of_a_loop, the_log_hook, a_callback_of_the_application,
+	 the_setup_of_a_loop, a_callback_of_the_application,
 	 the_heartbeat_comes_before_all_else, callbacks_nest,
 	 checkpoints_speak_for_the_loop_and_come_back,
 	 a_scope_that_is_freed_in_its_ended,

@@ -267,6 +267,7 @@ lose_main_thread(void *arg)
 		"a function has ended the thread of this worker");
 	evc_request_stop(p->coord, EVC_ABORTED,
 			 "a function has ended its thread");
+	(void)evc_log_flush(p->coord, 1);
 	sync_shutdown(p->data, SHUT_RDWR);
 	evc__worker_control_end(p);
 }

@@ -15,6 +15,9 @@
 
 #include "base/deadline.h"
 
+/* Seconds that the last line of a worker has to come out. */
+#define LAST_WORDS 1.0
+
 #define NO_MORE 64 /* bytes: longer frames do not come on this stream */
 
 /* ---- the end of the functions ---- */
@@ -95,6 +98,7 @@ set_timer(struct worker_process *p)
 		evc_log(p->coord, EVC_LOG_ERROR, NULL,
 			"no timer for the end of this worker: %s",
 			strerrordesc_np(errno));
+		(void)evc_log_flush(p->coord, LAST_WORDS);
 		sync_pid_signal(getpid(), SIGKILL);
 	}
 	p->set_ns = p->until_ns;

@@ -20,6 +20,13 @@
 #include "core/core.h"
 #include "core/helper/threads.h"
 
+void
+evc__watch_wake(struct evc__tree *tree)
+{
+	sync_add(&tree->watch_seq, 1);
+	sync_futex_wake(&tree->watch_seq);
+}
+
 /* Any thread, signal-safe. */
 void
 evc__helper_wake(struct evc__helper *h)
@@ -27,6 +34,14 @@ evc__helper_wake(struct evc__helper *h)
 	int event;
 
 	sync_add(&h->seq, 1);
+	/* The helper may hang in a function of the user's: the watch thread
+	   looks. */
+	if (sync_load_sc(&h->tree->serving_ns) != 0)
+		evc__watch_wake(h->tree);
+	/* The helper has not begun to sleep, or another thread wakes the
+	   helper. */
+	if (!sync_xchg(&h->sleeps, false))
+		return;
 	/* Both, because the thread may be changing from one sleep to the
 	   other. */
 	sync_futex_wake(&h->seq);

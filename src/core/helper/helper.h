@@ -12,6 +12,7 @@
 
 struct evc__client;
 struct evc__member;
+struct evc__tree;
 
 /* This part of a coordinator; the lock guards all of it. */
 struct evc__coord_helper {
@@ -37,6 +38,9 @@ bool evc__helper_is_self(const evc_coord *c);
 /* Any thread but the helper, in a stop: make another thread if the helper hangs
    in a function of the user's.  c's lock may be held. */
 void evc__helper_relieve(evc_coord *c);
+/* The same, for the watch thread, also without a stop.  Returns how long until
+   another look; SYNC_FOREVER: the helper does not hang. */
+uint64_t evc__helper_watch_over(struct evc__tree *tree);
 /* Lock held.  yes: from now on each ring of c wakes the helper; no: only a stop
    does. */
 void evc__helper_hear(evc_coord *c, bool yes);

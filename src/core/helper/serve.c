@@ -98,6 +98,9 @@ serve_client(struct evc__helper *h, struct evc__client *client, uint32_t number)
 
 	set_serving(h, number, sync_mono() | 1);
 	sync_unlock(&h->tree->lock);
+	/* Lines come first, because a hook may take long. */
+	h->tree->upper->log_news(c);
+	h->tree->upper->drain_log(h->tree);
 	h->tree->upper->run_hooks(c, NULL);
 	end_in_child(h);
 	jobs = evc__helper_jobs_run(c);
@@ -185,6 +188,21 @@ serve_pidfd(struct evc__helper *h, _Atomic(void *) *place)
 	evc__refgate_leave(&c->life.gate);
 }
 
+/* Call the log hooks for lines that other threads have put into the queue. */
+static void
+drain_log(struct evc__helper *h, uint32_t number)
+{
+	if (sync_load_sc(&h->tree->log.n) == 0)
+		return;
+	sync_lock(&h->tree->lock);
+	set_serving(h, number, sync_mono() | 1);
+	sync_unlock(&h->tree->lock);
+	h->tree->upper->drain_log(h->tree);
+	sync_lock(&h->tree->lock);
+	set_serving(h, number, 0);
+	sync_unlock(&h->tree->lock);
+}
+
 static void
 sleep_once(struct evc__helper *h, uint32_t seq, uint64_t ns)
 {
@@ -223,6 +241,7 @@ helper_main(void *arg)
 		/* seq is read before the service, so a ring during the service
 		   ends the sleep. */
 		seq = sync_load_sc(&h->seq);
+		drain_log(h, number);
 		if (sync_load_sc(&h->quit))
 			return NULL;
 		wait = serve_all(h, number);
@@ -237,10 +256,14 @@ helper_main(void *arg)
 			sync_free(h);
 			return NULL;
 		}
-		sleep_once(h, seq, wait);
+		/* Ringing threads raise seq, and then look at `sleeps`. */
+		sync_store_sc(&h->sleeps, true);
+		if (sync_load_sc(&h->seq) == seq)
+			sleep_once(h, seq, wait);
+		sync_store_sc(&h->sleeps, false);
 	}
-	/* A join has relieved this thread while the thread hung in a
-	   function. */
+	/* A join, or the watch thread, has relieved this thread while the
+	   thread hung in a function. */
 	sync_add(&h->tree->n_ended, 1);
 	sync_store_sc(&t->state, HELPER_ENDED);
 	return NULL;
@@ -343,19 +366,31 @@ leader_overdue(const struct evc__tree *tree)
 	return since != 0 && sync_mono() > since + BACKOFF_MOST_NS;
 }
 
-void
-evc__helper_relieve(evc_coord *c)
+static void
+relieve(struct evc__tree *tree)
 {
-	struct evc__tree *tree = c->tree;
-
-	if ((!leader_overdue(tree) && sync_load(&tree->n_ended) == 0) ||
-	    evc__helper_is_self(c))
+	if (!leader_overdue(tree) && sync_load(&tree->n_ended) == 0)
 		return;
 	sync_lock(&tree->lock);
 	join_relieved(tree->helper);
 	if (leader_overdue(tree) && evc__helper_lead(tree->helper))
 		sync_store_sc(&tree->serving_ns, 0);
 	sync_unlock(&tree->lock);
+}
+
+void
+evc__helper_relieve(evc_coord *c)
+{
+	if (!evc__helper_is_self(c))
+		relieve(c->tree);
+}
+
+uint64_t
+evc__helper_watch_over(struct evc__tree *tree)
+{
+	relieve(tree);
+	return sync_load_sc(&tree->serving_ns) != 0 ? BACKOFF_MOST_NS :
+						      SYNC_FOREVER;
 }
 
 bool

@@ -51,11 +51,16 @@ struct evc__helper {
 	_Atomic int epoll, event;
 	/* atomic: a ringing thread -> the leader */
 	_Atomic uint32_t seq;
+	/* atomic: the leader -> a ringing thread: no thread has woken the
+	   leader, which sleeps, or is about to compare seq and to sleep */
+	_Atomic bool sleeps;
 	_Atomic bool quit;
 	/* atomic: the thread that makes a leader (lock) -> the threads */
 	_Atomic uint32_t leader;
 };
 
+/* Any thread, signal-safe: the tree's watch thread, if there is one, looks. */
+void evc__watch_wake(struct evc__tree *tree);
 /* Any thread, signal-safe: end the helper's sleep. */
 void evc__helper_wake(struct evc__helper *h);
 

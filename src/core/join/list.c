@@ -13,6 +13,7 @@
 #include "core/core.h"
 #include "core/join/scope_join.h"
 #include "core/join/join.h"
+#include "core/join/watch.h"
 #include "core/status/trace.h"
 
 #include <math.h>
@@ -113,9 +114,18 @@ evc_status
 evc__join_result(const struct evc__join *j, evc_verdict *ret_verdict)
 {
 	evc__log_errors(j->c);
-	if (!j->internal)
+	if (!j->internal) {
 		evc__log_late(j->c, &j->verdict,
 			      j->opts.flags & EVC_JOIN_IGNORE_LIVE);
+		/* The lines are out when the join returns, unless the hook
+		   hangs. */
+		if (j->c->log.fn != NULL && j->verdict.n_stragglers > 0 &&
+		    j->verdict.stop.kind != 0 && j->c->parent == NULL)
+			evc__await_report(j->c, WORD_STOP_NUMBER(
+							sync_load(&j->c->word)));
+		else if (j->c->log.fn != NULL)
+			(void)evc__log_flush(j->c, LOG_FLUSH_NS);
+	}
 	if (ret_verdict != NULL)
 		*ret_verdict = j->verdict;
 	return j->result;
@@ -128,6 +138,7 @@ static void
 answer_join(struct evc__join *j, const evc_verdict *v)
 {
 	evc_coord *c = j->c;
+	uint64_t w;
 
 	j->verdict = *v;
 	j->result = v->code;
@@ -136,8 +147,13 @@ answer_join(struct evc__join *j, const evc_verdict *v)
 		return;
 	evc__trace(c, TRACE_VERDICT, (uint64_t)j->tid, (unsigned)v->code,
 		   "join", v->n_stragglers);
-	sync_store(&c->join.returned,
-		   WORD_STOPS(sync_load(&c->word)) + 1);
+	w = sync_load(&c->word);
+	sync_store(&c->join.returned, WORD_STOPS(w) + 1);
+	if (c->parent != NULL || !(w & WORD_FLAG))
+		return;
+	sync_store_sc(&c->tree->answered, WORD_STOP_NUMBER(w));
+	if (j->opts.flags & EVC_JOIN_IGNORE_LIVE)
+		sync_store_sc(&c->tree->reported, WORD_STOP_NUMBER(w));
 }
 
 /* Does an evc_run still wait for a stop of the round of w?  Then the round

@@ -27,18 +27,6 @@ loopers_turn(evc_reactor *r, const struct evc__frame *f, bool stopped)
 	return true;
 }
 
-static void
-log_errors(evc_reactor *r)
-{
-	struct evc__busy busy;
-
-	if (r->c->log.fn == NULL)
-		return;
-	evc__busy_begin(r, r->c, BUSY_LOG, NULL, &busy);
-	evc__log_errors(r->c);
-	evc__busy_end(&busy);
-}
-
 static bool
 same_stop(const evc_coord *c, uint64_t w)
 {
@@ -57,7 +45,7 @@ run_turn(evc_reactor *r)
 
 	r->frames = &f;
 	w = evc__reactor_heard(r);
-	log_errors(r);
+	evc__log_errors(c);
 	evc__hooks_run(c, r);
 	/* After a hook has forked, r is gone in the child. */
 	if (!f.gone)

@@ -94,8 +94,8 @@ evc__log_end(evc_coord *c)
 	bool over;
 
 	evc__log_errors(c);
-	if (c->log.fn == NULL || !(c->flags & EVC_LOG_STOPS) ||
-	    !(w & WORD_FLAG) || sync_load(&c->log.over) == WORD_STOP_NUMBER(w))
+	if (c->log.fn == NULL || !(w & WORD_FLAG) ||
+	    sync_load(&c->log.over) == WORD_STOP_NUMBER(w))
 		return;
 	sync_lock(&c->lock);
 	/* Members that have ended but were not joined yet do not count as
@@ -108,7 +108,7 @@ evc__log_end(evc_coord *c)
 		v = c->join.verdict;
 	else if (over)
 		evc__verdict_now(c, w, &v);
-	sync_unlock(&c->lock);
 	if (over)
 		evc__log_over(c, &v);
+	sync_unlock(&c->lock);
 }

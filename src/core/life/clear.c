@@ -233,6 +233,8 @@ evc_clear_stop(evc_coord *c)
 	evc__members_refresh(c);
 	st = clear_stop(c, false);
 	sync_unlock(&c->lock);
+	if (c->log.fn != NULL)
+		(void)evc__log_flush(c, LOG_FLUSH_NS);
 	evc__refgate_leave(&c->life.gate);
 	return st;
 }

@@ -14,12 +14,15 @@
 #include "core/helper/job.h"
 #include "core/join/scope_join.h"
 #include "core/join/join.h"
+#include "core/join/watch.h"
 #include "core/life/scope.h"
 #include "core/status/trace.h"
 
 #define REASONS_DEFAULT 32
 #define REASONS_SCOPE 8
 #define REASONS_MOST 254
+/* How long evc_free waits for a log hook. */
+#define FREE_FLUSH_NS UINT64_C(1000000000)
 
 _Static_assert(offsetof(struct evc_coord, word) == 0,
 	       "evcoord/coord.h reads the word at offset 0");
@@ -34,8 +37,7 @@ check_config(const evc_config *k, bool scope, const char *func)
 	    evc__check_grace(k->grace, func) < 0)
 		return -EVC_INVALID_ARGUMENT;
 	if (k->flags & ~(unsigned)(EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |
-				   EVC_LOG_STOPS | EVC_NO_HOME |
-				   EVC_KICK_RESTORE))
+				   EVC_NO_HOME | EVC_KICK_RESTORE))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: unknown flags %#x", func, k->flags);
 	if ((k->flags & EVC_NO_HOME) && !scope)
@@ -108,8 +110,6 @@ configure_coord(evc_coord *c, const evc_config *k)
 	c->flags = k->flags;
 	if (p != NULL)
 		c->flags |= p->flags & EVC_KICK_RESTORE;
-	if (k->log == NULL && p != NULL)
-		c->flags |= p->flags & EVC_LOG_STOPS;
 	c->log.fn = k->log == NULL && p != NULL ? p->log.fn : k->log;
 	c->log.arg = k->log == NULL && p != NULL ? p->log.arg : k->arg;
 	c->status.clock = p != NULL ? p->status.clock : k->clock;
@@ -134,6 +134,7 @@ evc__coord_destroy(evc_coord *c)
 	if (c->parent == NULL && c->tree != NULL) {
 		evc__trace_free(c->tree);
 		sync_lock_destroy(&c->tree->lock);
+		evc__log_queue_destroy(&c->tree->log);
 		sync_free(c->tree);
 	}
 	sync_free(sync_load(&c->join.scope_join));
@@ -147,6 +148,8 @@ evc__coord_destroy(evc_coord *c)
 
 static const struct evc__upper upper = {
 	.run_hooks = evc__hooks_run,
+	.log_news = evc__log_errors,
+	.drain_log = evc__log_drain,
 	.serve = evc__scope_join_serve,
 	.end_abandoned = evc__abandoned_end,
 	.wake_blocked = evc__wake_blocked,
@@ -181,6 +184,7 @@ build_coord(evc_coord *c, const evc_config *k)
 		if (c->tree != NULL) {
 			c->tree->upper = &upper;
 			sync_lock_init(&c->tree->lock);
+			evc__log_queue_init(&c->tree->log);
 		}
 	}
 	if (c->tree != NULL)
@@ -216,27 +220,6 @@ evc__coord_make(const evc_config *k, const char *func, evc_coord *parent,
 	}
 	*ret_c = c;
 	return 0;
-}
-
-evc_status
-evc_new(struct ev_loop *home, const evc_config *cfg, evc_coord **ret_c)
-{
-	static const evc_config none;
-	evc_status st;
-	evc_coord *c;
-
-	if (ret_c == NULL)
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_new: no place for the coordinator");
-	st = evc__coord_make(cfg != NULL ? cfg : &none, __func__, NULL, &c);
-	if (st == 0 && home != NULL) {
-		st = evc__reactor_attach(c, "home", home, &c->loop.home);
-		if (st < 0)
-			evc__coord_destroy(c);
-	}
-	if (st == 0)
-		*ret_c = c;
-	return st;
 }
 
 /* Lock held: is a join in progress that keeps evc_free from freeing c?  An
@@ -313,6 +296,8 @@ why_not(evc_coord *c, char *buf, size_t room)
 		return "a thread waits for the stop, and none was asked for";
 	if (c->wake.n_pushed > 0)
 		return "a thread has a cancel hook pushed";
+	if (evc__log_inside(c))
+		return "inside a log hook";
 	if (inside_hook(c))
 		return "inside a stop hook";
 	LIST_EACH(n, tmp, &c->loop.reactors) {
@@ -358,6 +343,10 @@ evc__coord_take_down(evc_coord *c)
 	evc__refgate_close(&c->life.gate);
 	/* The helper ends before the hooks go, because the helper may be in a
 	   hook. */
+	if (c->parent == NULL)
+		evc__watch_end(c);
+	(void)evc__log_flush(c, FREE_FLUSH_NS);
+	evc__log_forget(c);
 	evc__helper_end(c);
 	evc__scope_join_drop(c);
 	evc__step_drop(c);
@@ -393,6 +382,9 @@ evc_free(evc_coord *c)
 	if (st < 0)
 		return st;
 	evc__log_end(c);
+	if (!evc__log_flush(c, FREE_FLUSH_NS))
+		return evc__refuse(-EVC_FAILED_PRECONDITION,
+				   "evc_free: a log hook has not returned");
 	sync_lock(&c->lock);
 	evc__members_refresh(c);
 	why = why_not(c, buf, sizeof buf);

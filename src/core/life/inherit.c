@@ -23,6 +23,7 @@ forget_parent(void)
 	evc__busy_inherited();
 	evc__helper_jobs_inherited();
 	evc__helper_inherited();
+	evc__log_inherited();
 	evc__self_inherited();
 }
 

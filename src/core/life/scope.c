@@ -128,6 +128,13 @@ settle_in(evc_coord *s, const evc_scope_opts *o)
 		st = evc__reactor_share(s, "home", with, &s->loop.home);
 	if (st == 0 && o->ended != NULL)
 		st = evc__scope_join_for(s, o->ended, o->arg);
+	/* The helper writes lines although no loop of the scope turns. */
+	sync_lock(&s->lock);
+	if (st == 0 && s->log.fn != NULL && !evc__helper_need(s, false))
+		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				 "evc_scope_new: no memory or no thread for the "
+				 "log hook");
+	sync_unlock(&s->lock);
 	if (st == 0)
 		st = enrol_scope(s);
 	return st;

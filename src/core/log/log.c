@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lines for the log hook.  A request never calls the hook; joins, loops,
- * evc_clear_stop and evc_free pass on the news since the last call.
+ * The lines for the log hook.  A request writes no line, because it may stand
+ * in a signal handler; the helper thread, joins, loops, evc_clear_stop and
+ * evc_free write the news since the last call, and queue.c hands them out.
  *
- * Called by: joins, loop turns, hooks, clear, free, src/wake; evc_log.
- * Locks: none while the hook runs; the coordinator's guards n_lost and is held
- * to read reasons.  Atomics: begun, over.
+ * Called by: the helper, joins, loop turns, hooks, clear, free, src/wake;
+ * evc_log.
+ * Locks: the coordinator's, held from the look at the news until the line is in
+ * the queue, so that lines keep their order.  Atomics: begun, over.
  */
 #include "core/core.h"
 
+#include "base/deadline.h"
 #include "base/text.h"
-#include "base/unwind.h"
-
-SHUT_VOID(call, (evc_coord *c, int level, const char *line,
-		 const evc_reason *r),
-	  c->log.fn(level, line, r, c->log.arg))
-
-/* The hook may write, and a write is a cancellation point: so cancellation is
-   off during the call. */
-static void
-call_hook(evc_coord *c, int level, const char *line, const evc_reason *r)
-{
-	int old;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	call(c, level, line, r);
-	pthread_setcancelstate(old, NULL);
-}
 
 /* Lock held: the oldest error that the hook has not heard of. */
 static bool
@@ -72,7 +58,7 @@ log_error(evc_coord *c, const evc_reason *r)
 
 	evc__text_fmt(&t, "%s: error ", c->name);
 	add_reason(&t, r);
-	call_hook(c, EVC_LOG_ERROR, line, r);
+	evc__log_put(c, EVC_LOG_ERROR, r->real_ns, r, line);
 }
 
 /* A line for errors that have no slot, and so no line of their own. */
@@ -84,41 +70,33 @@ log_lost(evc_coord *c, unsigned lost)
 
 	evc__text_fmt(&t, "%s: %u more errors, without room for their texts",
 		      c->name, lost);
-	call_hook(c, EVC_LOG_ERROR, line, NULL);
+	evc__log_put(c, EVC_LOG_ERROR, 0, NULL, line);
 }
 
-/* Tell the hook of new errors. */
+/* Lock held. */
 static void
 log_errors(evc_coord *c)
 {
 	unsigned lost, i;
 	uint64_t w = sync_load(&c->word);
 	evc_reason r;
-	bool found;
 
 	/* The word does not have the code of an error that was handed back
 	   late.  So a closed round is searched, too. */
 	if (WORD_ERR_CODE(w) == 0 && !(w & WORD_JOINED))
 		return;
-	do {
-		sync_lock(&c->lock);
-		found = next_error(c, &r);
-		sync_unlock(&c->lock);
-		if (found)
-			log_error(c, &r);
-	} while (found);
-	sync_lock(&c->lock);
+	while (next_error(c, &r))
+		log_error(c, &r);
 	w = sync_load(&c->word);
 	lost = evc__n_errors(c, w);
 	for (i = 0; i < c->stop.n_slots; i++)
 		if (lost > 0 && evc__reason_peek(c, i, w) != NULL &&
 		    evc__reason_is_error(c, i, w) && !evc__reason_late(c, i))
 			lost--;
-	found = lost > c->log.n_lost;
-	c->log.n_lost = found ? lost : c->log.n_lost;
-	sync_unlock(&c->lock);
-	if (found)
-		log_lost(c, lost);
+	if (lost <= c->log.n_lost)
+		return;
+	c->log.n_lost = lost;
+	log_lost(c, lost);
 }
 
 /* ---- the stop ---- */
@@ -142,7 +120,7 @@ log_begun(evc_coord *c, uint64_t w, const evc_reason *r)
 		add_reason(&t, r);
 	else
 		evc__text_fmt(&t, "%s (%d)", evc_status_name(code), code);
-	call_hook(c, EVC_LOG_INFO, line, r);
+	evc__log_put(c, EVC_LOG_INFO, r != NULL ? r->real_ns : 0, r, line);
 }
 
 static void
@@ -152,44 +130,33 @@ log_cleared(evc_coord *c)
 	struct text t = evc__lines_in(line, sizeof line);
 
 	evc__text_fmt(&t, "stop of %s cleared", c->name);
-	call_hook(c, EVC_LOG_INFO, line, NULL);
+	evc__log_put(c, EVC_LOG_INFO, 0, NULL, line);
 }
 
-/* Tell the hook that a stop has begun.  Before, if the hook did not hear the
-   end of an earlier stop: tell that the earlier stop was cleared. */
+/* Lock held: a stop has begun.  Before, if the end of an earlier stop has no
+   line: the earlier stop was cleared. */
 static void
 log_begin(evc_coord *c)
 {
-	bool cleared, begun, has;
-	uint32_t n, last;
+	uint64_t w = sync_load(&c->word);
+	uint32_t n = present_stop(w), last = sync_load(&c->log.begun);
 	evc_reason r;
-	uint64_t w;
+	bool has;
 
-	n = present_stop(sync_load(&c->word));
-	last = sync_load(&c->log.begun);
-	if ((n == 0 || n == last) &&
-	    (n == last || last == sync_load(&c->log.over)))
+	if (n == last)
 		return;
-	sync_lock(&c->lock);
-	w = sync_load(&c->word);
-	n = present_stop(w);
-	last = sync_load(&c->log.begun);
-	cleared = n != last && last != sync_load(&c->log.over);
-	begun = n != 0 && n != last;
-	has = begun && evc__reason_copy(c, WORD_WIN_SLOT(w), w, &r);
-	if (cleared)
+	if (last != sync_load(&c->log.over)) {
 		sync_store(&c->log.over, last);
-	if (begun)
-		sync_store(&c->log.begun, n);
-	/* The log of the parent has the line for this stop. */
-	if (has && r.kind == EVC_BY_PARENT) {
-		sync_store(&c->log.over, n);
-		begun = false;
-	}
-	sync_unlock(&c->lock);
-	if (cleared)
 		log_cleared(c);
-	if (begun)
+	}
+	if (n == 0)
+		return;
+	sync_store(&c->log.begun, n);
+	has = evc__reason_copy(c, WORD_WIN_SLOT(w), w, &r);
+	/* The log of the parent has the line for this stop. */
+	if (has && r.kind == EVC_BY_PARENT)
+		sync_store(&c->log.over, n);
+	else
 		log_begun(c, w, has ? &r : NULL);
 }
 
@@ -214,40 +181,35 @@ evc__log_over(evc_coord *c, const evc_verdict *v)
 	evc__text_fmt(&t, "stop of %s ended after %.3f s; %u member%s ended",
 		      c->name, v->took, v->n_ended,
 		      v->n_ended == 1 ? "" : "s");
-	call_hook(c, EVC_LOG_INFO, line, NULL);
+	evc__log_put(c, EVC_LOG_INFO, 0, NULL, line);
 }
 
-/* A join has closed the round. */
-static void
-log_closed(evc_coord *c)
+/* Is there perhaps news for the log? */
+static bool
+has_news(evc_coord *c)
 {
 	uint64_t w = sync_load(&c->word);
-	evc_verdict v;
-	bool over;
+	uint32_t n = present_stop(w), last = sync_load(&c->log.begun);
 
-	if (present_stop(w) == 0 ||
-	    present_stop(w) == sync_load(&c->log.over) || !(w & WORD_JOINED))
-		return;
-	sync_lock(&c->lock);
-	w = sync_load(&c->word);
-	over = (w & WORD_JOINED) && evc__log_over_due(c, w);
-	if (over)
-		v = c->join.verdict;
-	sync_unlock(&c->lock);
-	if (over)
-		evc__log_over(c, &v);
+	return (n != last && (n != 0 || last != sync_load(&c->log.over))) ||
+	       WORD_ERR_CODE(w) != 0 || (w & WORD_JOINED);
 }
 
 void
 evc__log_errors(evc_coord *c)
 {
-	if (c->log.fn == NULL)
+	uint64_t w;
+
+	if (c->log.fn == NULL || !has_news(c))
 		return;
-	if (c->flags & EVC_LOG_STOPS)
-		log_begin(c);
+	sync_lock(&c->lock);
+	log_begin(c);
 	log_errors(c);
-	if (c->flags & EVC_LOG_STOPS)
-		log_closed(c);
+	w = sync_load(&c->word);
+	/* A join has closed the round. */
+	if ((w & WORD_JOINED) && evc__log_over_due(c, w))
+		evc__log_over(c, &c->join.verdict);
+	sync_unlock(&c->lock);
 }
 
 void
@@ -261,7 +223,7 @@ evc__log_ending(evc_coord *c, const char *names)
 	evc__log_errors(c);
 	evc__text_fmt(&t, "stop of %s is about to end; still running: %s",
 		      c->name, names);
-	call_hook(c, EVC_LOG_WARNING, line, NULL);
+	evc__log_put(c, EVC_LOG_WARNING, 0, NULL, line);
 }
 
 void
@@ -278,7 +240,7 @@ evc__log_extend(evc_coord *c, const char *name, double granted,
 		      granted, name);
 	if (reason != NULL && reason[0] != '\0')
 		evc__text_fmt(&t, ": %s", reason);
-	call_hook(c, EVC_LOG_WARNING, line, NULL);
+	evc__log_put(c, EVC_LOG_WARNING, 0, NULL, line);
 }
 
 void
@@ -292,7 +254,8 @@ evc__log_late(evc_coord *c, const evc_verdict *v, bool ignored)
 	evc__text_fmt(&t, "%s of %s ended after %.3f s; %s",
 		      present_stop(sync_load(&c->word)) != 0 ? "stop" : "join",
 		      c->name, v->took, v->error.text);
-	call_hook(c, ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, line, &v->error);
+	evc__log_put(c, ignored ? EVC_LOG_INFO : EVC_LOG_ERROR, 0, &v->error,
+		     line);
 }
 
 void
@@ -306,7 +269,14 @@ evc__log_hook(evc_coord *c, const char *name, evc_status st)
 	evc__text_fmt(&t, "%s: hook %s ended with %s (%d) after its stop was "
 			  "cleared",
 		      c->name, name, evc_status_name(st), st);
-	call_hook(c, EVC_LOG_ERROR, line, NULL);
+	evc__log_put(c, EVC_LOG_ERROR, 0, NULL, line);
+}
+
+bool
+evc_log_flush(evc_coord *c, double timeout)
+{
+	return c == NULL || c->log.fn == NULL ||
+	       evc__log_flush(c, evc__ns(timeout));
 }
 
 void
@@ -322,5 +292,5 @@ evc_log(evc_coord *c, int level, const evc_reason *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	evc__text_vfmt(&t, fmt, ap);
 	va_end(ap);
-	call_hook(c, level, line, r);
+	evc__log_put(c, level, 0, r, line);
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lines for the log hook.
+ * Lines for the log hook, and the queue in which they wait for the helper
+ * thread, which alone calls the hook.
  */
 #ifndef EVC_CORE_LOG_H
 #define EVC_CORE_LOG_H
 
 #include <evcoord.h>
 
+#include "base/list.h"
 #include "base/sync.h"
+
+struct evc__tree;
 
 /* This part of a coordinator. */
 struct evc__coord_log {
@@ -21,8 +25,53 @@ struct evc__coord_log {
 	_Atomic uint32_t begun, over;
 };
 
-/* Tell the log hook the news: a stop was requested, errors, the stop is over.
-   No lock. */
+/* In the tree: the lines of all its coordinators, in their order. */
+struct evc__log_queue {
+	pthread_mutex_t lock;
+	/* lock */
+	struct list lines;
+	uint32_t last;            /* the number of the newest line */
+	unsigned n_lost;
+	const evc_coord *calling; /* a hook of this coordinator runs; or NULL */
+	uint32_t calling_number;  /* its line */
+	/* atomic, changed under the lock */
+	_Atomic uint32_t n;       /* lines that wait */
+	_Atomic uint32_t changed; /* moves with each line that is handed out */
+	_Atomic uint64_t calling_ns; /* since when a hook runs; 0: none runs */
+};
+
+/* How long a join waits for a log hook. */
+#define LOG_FLUSH_NS (100 * UINT64_C(1000000))
+
+/* ---- queue.c ---- */
+
+void evc__log_queue_init(struct evc__log_queue *q);
+void evc__log_queue_destroy(struct evc__log_queue *q);
+/* Any lock of a coordinator may be held: put a line into the queue; a text with
+   line ends is several lines that stay together.  real_ns: the time of the
+   event; 0: now. */
+void evc__log_put(evc_coord *c, int level, uint64_t real_ns,
+		  const evc_reason *r, const char *text);
+/* Helper thread, no lock: call the hooks for all lines, unless another thread
+   of the helper does so. */
+void evc__log_drain(struct evc__tree *tree);
+/* No lock: wait until all lines of the tree so far are handed out.  false: the
+   time is over.  Inside a hook the call does not wait. */
+bool evc__log_flush(evc_coord *c, uint64_t ns);
+/* c is being freed: its lines that still wait are dropped. */
+void evc__log_forget(evc_coord *c);
+/* Is the calling thread inside a log hook of c's tree? */
+bool evc__log_inside(const evc_coord *c);
+/* For a log hook: the time of the line's event, nanoseconds of the wall
+   clock; outside of a hook: now. */
+uint64_t evc__log_event_ns(void);
+/* In a fork child: the calling thread is in no hook. */
+void evc__log_inherited(void);
+
+/* ---- log.c ---- */
+
+/* No lock: write lines for the news: a stop was requested, errors, the stop is
+   over. */
 void evc__log_errors(evc_coord *c);
 /* Lock held: must the hook still be told of the end of the stop of w?  The call
    marks the end as told. */

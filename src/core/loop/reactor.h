@@ -202,7 +202,6 @@ enum evc__busy_kind {
 	BUSY_JOIN,        /* the callback of an evented join */
 	BUSY_ENDED,       /* `ended` of a scope */
 	BUSY_SETUP,       /* the setup of evc_reactor_start */
-	BUSY_LOG,         /* the log hook */
 	BUSY_POST,        /* a function of evc_post */
 	BUSY_ELSEWHERE    /* a callback for another coordinator */
 };

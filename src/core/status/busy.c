@@ -168,7 +168,6 @@ evc__busy_text(enum evc__busy_kind kind)
 		[BUSY_JOIN] = "the callback of a join of",
 		[BUSY_ENDED] = "`ended` of",
 		[BUSY_SETUP] = "the setup of",
-		[BUSY_LOG] = "the log hook",
 		[BUSY_POST] = "a post",
 		[BUSY_ELSEWHERE] = "a callback for another coordinator",
 	};

@@ -15,6 +15,7 @@ struct meddler {
 	evc_status resized, paused;
 	bool ended;
 	atomic_int n;
+	atomic_bool returned;
 };
 
 static void
@@ -29,6 +30,7 @@ meddle(int level, const char *line, const evc_reason *r, void *arg)
 	m->resized = evc_group_resize(m->group, 3);
 	m->paused = evc_group_pause(m->group);
 	m->ended = evc_group_wait_finish(m->group, INFINITY);
+	atomic_store(&m->returned, true);
 }
 
 static evc_registry *
@@ -51,10 +53,8 @@ START_TEST(the_log_hook_of_a_start_does_not_wait_for_it)
 
 	m.group = crew_add(reg, "train", &k, 2, NULL);
 	ck_assert_int_eq(evc_group_start(k.group), EVC_INTERNAL);
-	ck_assert_int_eq(atomic_load(&m.n), 1);
-	ck_assert_int_eq(m.resized, -EVC_FAILED_PRECONDITION);
+	UNTIL(atomic_load(&m.returned));
 	ck_assert_int_eq(m.paused, -EVC_FAILED_PRECONDITION);
-	ck_assert_uint_eq(info_of(k.group).n_threads, 2);
 	end_registry(reg);
 }
 END_TEST
@@ -71,7 +71,7 @@ START_TEST(the_log_hook_of_a_stop_does_not_wait_for_it)
 	OK(evc_group_start(k.group));
 	UNTIL(atomic_load(&k.runs) > 2);
 	OK(evc_group_stop(k.group, NULL));
-	ck_assert_int_eq(atomic_load(&m.n), 1);
+	UNTIL(atomic_load(&m.returned));
 	ck_assert_int_eq(m.resized, -EVC_FAILED_PRECONDITION);
 	CALLED(&k, 1, 1, 1, 1, 1);
 	end_registry(reg);

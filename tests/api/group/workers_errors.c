@@ -359,6 +359,7 @@ good_ones_are_in_time(double grace)
 	SAYS("waiting for", "train", NULL);
 	SAYS("train/2", NULL, NULL);
 	SAYS("train/3", NULL, NULL);
+	ck_assert(evc_log_flush(evc_registry_coord(reg), T_LIMIT));
 	in_time = n_said("good/0", NULL, NULL) == 0 &&
 		  n_said("good/1", NULL, NULL) == 0;
 	if (in_time)

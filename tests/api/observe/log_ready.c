@@ -262,8 +262,7 @@ END_TEST
 
 START_TEST(a_coordinator_speaks_by_it)
 {
-	evc_config cfg = { .name = "speaker", .log = evc_log_stderr,
-			   .flags = EVC_LOG_STOPS };
+	evc_config cfg = { .name = "speaker", .log = evc_log_stderr };
 	struct capture k;
 	char buf[2048];
 	evc_coord *c;

@@ -100,8 +100,7 @@ START_TEST(that_a_stop_was_cleared_is_said_once)
 {
 	atomic_int n = 0;
 	evc_config cfg = { .log = count_cleared,
-			   .arg = &n,
-			   .flags = EVC_LOG_STOPS };
+			   .arg = &n };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	evc_join_opts none = { .grace = EVC_NO_GRACE };
 	evc_id id = hold(c, "late");

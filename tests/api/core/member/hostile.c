@@ -209,8 +209,7 @@ make(struct all *a)
 					    .describe = describe };
 	evc_config cfg = { .name = name,
 			   .log = log_line,
-			   .arg = a,
-			   .flags = EVC_LOG_STOPS };
+			   .arg = a };
 	evc_member_opts own = { .flags = EVC_OWN_THREAD };
 	evc_escalation_opts escalation = { .budget = 100, .hard_end = 200 };
 	evc_systemd_opts sd = { .watchdog = -1, .status_every = 0.001 };

@@ -99,7 +99,7 @@ with_flag(int place, unsigned f)
 START_TEST(a_flag_for_something_else_is_refused)
 {
 	static const unsigned config = EVC_STRICT_SETUP | EVC_NO_CLEAN_CODES |
-				       EVC_LOG_STOPS | EVC_KICK_RESTORE,
+				       EVC_KICK_RESTORE,
 			      member = EVC_BACKGROUND | EVC_END_STOPS |
 				       EVC_AFTER_STOP;
 	static const unsigned its_own[] = {

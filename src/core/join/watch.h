@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The watch thread of a tree.
+ */
+#ifndef EVC_CORE_WATCH_H
+#define EVC_CORE_WATCH_H
+
+#include "core/join/join.h"
+
+/* Root's lock held: make the watch thread, unless there is one.  false: no
+   memory or no thread to be had. */
+bool evc__watch_need(evc_coord *root);
+/* No lock: the time of the root's stop is over.  Wait until the report of the
+   helper is in the log and all lines are handed out, LOG_FLUSH_NS at most. */
+void evc__await_report(evc_coord *c, uint32_t stop);
+/* No other thread can reach the root: end the watch thread. */
+void evc__watch_end(evc_coord *root);
+
+#endif

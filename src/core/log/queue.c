@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The lines of a tree that wait for their log hooks.  Any thread puts a line
+ * into the queue; the helper thread alone calls hooks, one line after the
+ * other.  So a cause stands before its consequence, and a hook that hangs holds
+ * up the helper alone, which is relieved (helper/serve.c).
+ *
+ * Called by: log.c; the helper thread, through the table struct evc__upper;
+ * evc_free.
+ * Locks: the queue's own, a leaf, given up while a hook runs; a coordinator's
+ * lock may be held by a thread that adds a line.  Atomics: n, changed,
+ * calling_ns.
+ */
+#include "core/core.h"
+#include "core/helper/threads.h"
+
+#include "base/deadline.h"
+#include "base/text.h"
+#include "base/unwind.h"
+
+/* Lines that wait, at most: a hook that hangs must not cost all memory. */
+#define LINES_MOST 1000
+
+/* A line, or several that no other line may part. */
+struct line {
+	struct list node;
+	evc_coord *c;
+	uint32_t number;
+	int level;
+	uint64_t real_ns; /* the time of the event */
+	bool has_reason;
+	evc_reason reason;
+	char text[];
+};
+
+/* The event of the line that the calling thread hands to a hook; 0: none. */
+static __thread uint64_t event_ns;
+/* The tree whose hook the calling thread is in; or NULL. */
+static __thread const struct evc__tree *inside;
+
+uint64_t
+evc__log_event_ns(void)
+{
+	return event_ns != 0 ? event_ns : sync_real();
+}
+
+bool
+evc__log_inside(const evc_coord *c)
+{
+	return inside == c->tree;
+}
+
+void
+evc__log_inherited(void)
+{
+	inside = NULL;
+	event_ns = 0;
+}
+
+SHUT_VOID(call, (evc_coord *c, int level, const char *line,
+		 const evc_reason *r),
+	  c->log.fn(level, line, r, c->log.arg))
+
+/* The hook may write, and a write is a cancellation point: so cancellation is
+   off during the call. */
+static void
+call_hook(evc_coord *c, int level, const char *line, const evc_reason *r)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	call(c, level, line, r);
+	pthread_setcancelstate(old, NULL);
+}
+
+void
+evc__log_queue_init(struct evc__log_queue *q)
+{
+	sync_lock_init(&q->lock);
+	list_init(&q->lines);
+}
+
+void
+evc__log_queue_destroy(struct evc__log_queue *q)
+{
+	sync_lock_destroy(&q->lock);
+}
+
+static void
+wake_helper(struct evc__tree *tree)
+{
+	sync_lock(&tree->lock);
+	if (tree->helper != NULL)
+		evc__helper_wake(tree->helper);
+	sync_unlock(&tree->lock);
+}
+
+void
+evc__log_put(evc_coord *c, int level, uint64_t real_ns, const evc_reason *r,
+	     const char *text)
+{
+	struct evc__log_queue *q = &c->tree->log;
+	size_t size = strlen(text) + 1;
+	struct line *l;
+
+	if (c->log.fn == NULL)
+		return;
+	/* A fork child has no helper thread. */
+	if (!evc__same_process(c)) {
+		call_hook(c, level, text, r);
+		return;
+	}
+	l = sync_alloc(1, sizeof *l + size);
+	sync_lock(&q->lock);
+	if (l == NULL || sync_load(&q->n) == LINES_MOST) {
+		q->n_lost++;
+		sync_unlock(&q->lock);
+		sync_free(l);
+		return;
+	}
+	l->c = c;
+	l->level = level;
+	l->real_ns = real_ns != 0 ? real_ns : sync_real();
+	l->number = ++q->last;
+	l->has_reason = r != NULL;
+	if (r != NULL)
+		l->reason = *r;
+	memcpy(l->text, text, size);
+	list_append(&q->lines, &l->node);
+	sync_add(&q->n, 1);
+	sync_unlock(&q->lock);
+	wake_helper(c->tree);
+}
+
+/* Queue's lock held: take the first line out. */
+static struct line *
+take_line(struct evc__log_queue *q)
+{
+	struct line *l = LIST_OF(q->lines.next, struct line, node);
+
+	list_remove(&l->node);
+	sync_sub(&q->n, 1);
+	q->calling = l->c;
+	q->calling_number = l->number;
+	sync_store(&q->calling_ns, sync_mono() | 1);
+	return l;
+}
+
+/* No lock: call the hook for each line of l, and then for lines that were
+   lost. */
+static void
+hand_out(struct line *l, unsigned lost)
+{
+	evc_coord *c = l->c;
+	char text[96], *one = l->text, *next;
+	struct text t = evc__lines_in(text, sizeof text);
+
+	inside = c->tree;
+	event_ns = l->real_ns;
+	for (; one != NULL && inside != NULL; one = next) {
+		next = strchr(one, '\n');
+		if (next != NULL)
+			*next++ = '\0';
+		call_hook(c, l->level, one, l->has_reason ? &l->reason : NULL);
+	}
+	if (lost > 0 && inside != NULL) {
+		event_ns = 0;
+		evc__text_fmt(&t, "%u lines of the log are lost: too many "
+				  "waited for the log hook, or no memory",
+			      lost);
+		call_hook(c, EVC_LOG_WARNING, text, NULL);
+	}
+	/* The hook has forked: the child has no helper. */
+	if (inside == NULL)
+		pthread_exit(NULL);
+	event_ns = 0;
+	inside = NULL;
+}
+
+void
+evc__log_drain(struct evc__tree *tree)
+{
+	struct evc__log_queue *q = &tree->log;
+	struct line *l;
+	unsigned lost;
+
+	if (sync_load_sc(&q->n) == 0)
+		return;
+	sync_lock(&q->lock);
+	/* Another thread of the helper is inside a hook, and goes on with the
+	   lines when the hook returns. */
+	while (q->calling == NULL && !list_empty(&q->lines)) {
+		l = take_line(q);
+		lost = list_empty(&q->lines) ? q->n_lost : 0;
+		q->n_lost -= lost;
+		sync_unlock(&q->lock);
+		hand_out(l, lost);
+		sync_free(l);
+		sync_lock(&q->lock);
+		q->calling = NULL;
+		sync_store(&q->calling_ns, 0);
+		sync_add(&q->changed, 1);
+		sync_futex_wake(&q->changed);
+	}
+	sync_unlock(&q->lock);
+}
+
+/* Queue's lock held: is a line with this number, or an older line, not handed
+   out yet? */
+static bool
+waits_for(const struct evc__log_queue *q, uint32_t number)
+{
+	if (q->calling != NULL && (int32_t)(q->calling_number - number) <= 0)
+		return true;
+	return !list_empty(&q->lines) &&
+	       (int32_t)(LIST_OF(q->lines.next, struct line, node)->number -
+			 number) <= 0;
+}
+
+bool
+evc__log_flush(evc_coord *c, uint64_t ns)
+{
+	struct evc__log_queue *q = &c->tree->log;
+	uint64_t until = evc__deadline_in_ns(ns);
+	uint32_t number;
+	bool flushed;
+
+	if (evc__log_inside(c) || !evc__same_process(c))
+		return true;
+	if (evc__helper_is_self(c))
+		evc__log_drain(c->tree);
+	sync_lock(&q->lock);
+	number = q->last;
+	while (waits_for(q, number) &&
+	       evc__await_change(&q->lock, &q->changed, until))
+		;
+	flushed = !waits_for(q, number);
+	sync_unlock(&q->lock);
+	return flushed;
+}
+
+void
+evc__log_forget(evc_coord *c)
+{
+	struct evc__log_queue *q = &c->tree->log;
+	struct list *n, *tmp;
+
+	sync_lock(&q->lock);
+	LIST_EACH(n, tmp, &q->lines) {
+		struct line *l = LIST_OF(n, struct line, node);
+
+		if (l->c != c)
+			continue;
+		list_remove(&l->node);
+		sync_sub(&q->n, 1);
+		sync_free(l);
+	}
+	while (q->calling == c && !evc__log_inside(c))
+		evc__await_change(&q->lock, &q->changed, SYNC_FOREVER);
+	sync_add(&q->changed, 1);
+	sync_futex_wake(&q->changed);
+	sync_unlock(&q->lock);
+}

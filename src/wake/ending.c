@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The lines of the log near the end of a stop: shortly before, the names of the
+ * members alive, also of the scopes below that have no escalation of their own;
+ * when the time is over, a report.
+ * Called by: evc_new and evc_escalation_set; the helper thread, for the job.
+ * Locks: the coordinator's, given up for each line.
+ */
+#include "core/core.h"
+#include "core/helper/job.h"
+#include "core/join/watch.h"
+#include "core/life/scope.h"
+#include "wake/ending.h"
+
+#include "base/text.h"
+
+#include <unistd.h>
+
+/* The job looks at the end again so often: a second signal, more time or
+   progress may have moved the end. */
+#define LOOK_NS (100 * UINT64_C(1000000))
+
+struct ending {
+	struct evc__helper_job job; /* first: write_when_due() gets it */
+	/* helper only: number of the latest stop with the line that names
+	   members */
+	uint32_t named;
+};
+
+/* Add the name of a living member to the line, but not of a hook, nor of a
+   scope: the members of a scope have a line of their own. */
+static bool
+add_member_name(const evc_member_info *m, void *names)
+{
+	if (m->state == EVC_LIVE && m->kind != EVC_HOOK &&
+	    m->kind != EVC_SCOPE) {
+		evc__text_add(names, ", ");
+		evc__text_add(names, m->name);
+	}
+	return true;
+}
+
+/* No lock, inside the refgate of c: write the line for the stop of c with this
+   number. */
+static void
+write_names(evc_coord *c, uint32_t stop)
+{
+	char buf[162];
+	struct text names = evc__text_in(buf, sizeof buf);
+	unsigned n, i;
+	uint64_t w;
+	bool now;
+	evc_coord **s;
+
+	evc_member_each(c, add_member_name, &names);
+	sync_lock(&c->lock);
+	w = sync_load_sc(&c->word);
+	now = names.len > 0 && (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
+	      evc__step_reached(c, STEP_ENDING);
+	sync_unlock(&c->lock);
+	if (now)
+		evc__log_ending(c, buf + strlen(", "));
+	s = evc__scopes_keep(c, &n);
+	for (i = 0; s != NULL && i < n; i++)
+		if (sync_load(&s[i]->wake.escalation) == NULL &&
+		    sync_load_sc(&s[i]->stop.alive) > 0)
+			write_names(s[i],
+				    WORD_STOP_NUMBER(sync_load(&s[i]->word)));
+	evc__scopes_give_back(s, n);
+}
+
+/* ---- the report, when the time is over ---- */
+
+/* Lock held: does something of the stop still run, or hang?  No report is
+   written for a join that ignores members alive. */
+static bool
+is_late(evc_coord *c)
+{
+	struct list *n, *tmp;
+	bool late = evc__count_alive(c, NULL, true, 0).alive > 0 ||
+		    sync_load_sc(&c->tree->answered) !=
+			    WORD_STOP_NUMBER(sync_load(&c->word));
+
+	LIST_EACH(n, tmp, &c->join.all)
+		if (LIST_OF(n, struct evc__join, node)->opts.flags &
+		    EVC_JOIN_IGNORE_LIVE)
+			late = false;
+	return late;
+}
+
+/* Lock held: ", loop home in looper tick": the loops that have not turned since
+   the stop. */
+static void
+add_silent_loops(evc_coord *c, struct text *t)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->loop.reactors) {
+		const evc_reactor *r = LIST_OF(n, evc_reactor, node);
+		struct evc__silence s = evc__reactor_silence(r);
+
+		if (!s.silent)
+			continue;
+		evc__text_fmt(t, "; loop %s has not turned: in %s", r->name,
+			      evc__busy_text(s.kind));
+		if (s.name[0] != '\0')
+			evc__text_fmt(t, " %s", s.name);
+	}
+}
+
+/* The first line and the report, each line with the name of c. */
+static void
+add_lines(struct text *t, const evc_coord *c, const char *first,
+	  const char *report)
+{
+	const char *line, *end;
+
+	evc__text_fmt(t, "%s: %s\n", c->name, first);
+	for (line = report; *line != '\0'; line = end + (*end == '\n')) {
+		end = line + strcspn(line, "\n");
+		evc__text_fmt(t, "%s: %.*s\n", c->name, (int)(end - line),
+			      line);
+	}
+}
+
+/* No lock: put the first line and the report into the log; without a log hook
+   the report goes to standard error, because at_end asks for it. */
+static void
+write_report(evc_coord *c, const char *first)
+{
+	struct text length = evc__lines_in(NULL, 0), t;
+	char *report, *all = NULL;
+	size_t n;
+
+	if (c->log.fn == NULL) {
+		(void)evc_dump(c, STDERR_FILENO, EVC_REPORT_TEXT);
+		return;
+	}
+	n = evc_report(c, EVC_REPORT_TEXT, NULL, 0);
+	/* The report may grow between the two calls. */
+	n += n / 4 + 1;
+	report = sync_alloc(n, 1);
+	if (report != NULL) {
+		(void)evc_report(c, EVC_REPORT_TEXT, report, n);
+		add_lines(&length, c, first, report);
+		all = sync_alloc(length.len + 1, 1);
+	}
+	if (all != NULL) {
+		t = evc__lines_in(all, length.len + 1);
+		add_lines(&t, c, first, report);
+		/* Without the end of the last line. */
+		all[strlen(all) - 1] = '\0';
+		evc__log_put(c, EVC_LOG_ERROR, 0, NULL, all);
+	} else
+		evc_log(c, EVC_LOG_ERROR, NULL, "%s", first);
+	sync_free(all);
+	sync_free(report);
+}
+
+/* No lock: the time of c's stop is over. */
+static void
+report_late(evc_coord *c, uint32_t stop)
+{
+	char buf[512], names[160];
+	struct text t = evc__lines_in(buf, sizeof buf);
+	uint64_t w, from, now;
+	bool late;
+
+	evc__log_errors(c);
+	sync_lock(&c->lock);
+	/* Members that have ended but were not joined yet do not count as
+	   alive. */
+	evc__members_refresh(c);
+	w = sync_load_sc(&c->word);
+	from = evc__stop_time(c, w);
+	now = evc__now(c);
+	late = (w & WORD_FLAG) && WORD_STOP_NUMBER(w) == stop &&
+	       !(w & WORD_JOINED) && is_late(c) &&
+	       (c->log.fn != NULL || evc__escalation(c)->at_end != 0);
+	evc__text_fmt(&t, "the time of the stop is over after %.3f s",
+		      now > from ? (double)(now - from) / 1e9 : 0.);
+	if (late && evc__names(c, NULL, true, 0, names, sizeof names) > 0)
+		evc__text_fmt(&t, "; still running: %s", names);
+	if (late)
+		add_silent_loops(c, &t);
+	sync_unlock(&c->lock);
+	if (late)
+		write_report(c, buf);
+}
+
+/* ---- the job ---- */
+
+static uint64_t
+until_next_look(const evc_coord *c, uint64_t ns)
+{
+	return evc__real_ns(c, ns < LOOK_NS ? ns : LOOK_NS);
+}
+
+static uint64_t
+write_when_due(evc_coord *c, struct evc__helper_job *k)
+{
+	struct ending *e = (struct ending *)k;
+	uint64_t cap = evc__budget_end(c), w, stop, end, due, now;
+	uint32_t n;
+
+	sync_lock(&c->lock);
+	w = sync_load_sc(&c->word);
+	stop = evc__stop_time(c, w);
+	end = evc__own_end(c);
+	end = cap < end ? cap : end;
+	due = evc__step_due(c, STEP_ENDING, stop, end);
+	now = evc__now(c);
+	sync_unlock(&c->lock);
+	n = WORD_STOP_NUMBER(w);
+	if (stop == 0 || (w & WORD_JOINED))
+		return SYNC_FOREVER;
+	if (e->named != n && now < due)
+		return until_next_look(c, due - now);
+	if (e->named != n)
+		write_names(c, n);
+	e->named = n;
+	if (c->parent != NULL || sync_load_sc(&c->tree->reported) == n)
+		return SYNC_FOREVER;
+	if (now < end)
+		return until_next_look(c, end - now);
+	report_late(c, n);
+	sync_store_sc(&c->tree->reported, n);
+	return SYNC_FOREVER;
+}
+
+
+bool
+evc__ending_need(evc_coord *c)
+{
+	struct ending *e;
+
+	if (c->parent == NULL && !evc__watch_need(c))
+		return false;
+	if (c->wake.ending != NULL)
+		return true;
+	e = sync_alloc(1, sizeof *e);
+	if (e == NULL)
+		return false;
+	e->job.run = write_when_due;
+	list_init(&e->job.node);
+	if (!evc__helper_job_add(c, &e->job)) {
+		sync_free(e);
+		return false;
+	}
+	c->wake.ending = &e->job;
+	return true;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A stop that is not over in its time: the log says which loop hangs, and
+ * at_end ends the process, whatever hangs; an answer of a join, a clear and a
+ * free turn it off.
+ */
+#include "../../../support/api_util.h"
+
+#include <ev.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+struct end {
+	int status;      /* as of waitpid */
+	char said[65536]; /* on standard error, and by the log hook */
+};
+
+static void
+write_line(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)r;
+	dprintf(2, "%s%d: %s\n", (const char *)arg, level, line);
+}
+
+/* Run fn in a child; what the child says, and how it ends. */
+static struct end
+child(void (*fn)(void))
+{
+	static struct end e;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+	int fd[2];
+
+	OK(pipe(fd));
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		dup2(fd[1], 2);
+		close(fd[0]);
+		close(fd[1]);
+		fn();
+		_exit(7);
+	}
+	close(fd[1]);
+	while ((n = read(fd[0], e.said + len, sizeof(e.said) - 1 - len)) > 0)
+		len += (size_t)n;
+	e.said[len] = '\0';
+	close(fd[0]);
+	ck_assert_int_eq(waitpid(pid, &e.status, 0), pid);
+	return e;
+}
+
+#define EXITED(e, code) \
+	ck_assert_msg(WIFEXITED((e).status) && \
+			      WEXITSTATUS((e).status) == (code), \
+		      "status %#x: %s", (e).status, (e).said)
+
+#define IN_CHILD(call) \
+	do { \
+		if ((call) < 0) { \
+			dprintf(2, "%s: %s\n", #call, evc_last_error()); \
+			_exit(98); \
+		} \
+	} while (0)
+
+static evc_coord *
+front(struct ev_loop *loop, bool log, unsigned at_end, double budget)
+{
+	evc_config cfg = { .name = "front", .arg = (void *)"L" };
+	evc_escalation_opts o = { .budget = budget, .at_end = at_end };
+	evc_coord *c;
+
+	cfg.log = log ? write_line : NULL;
+	IN_CHILD(evc_new(loop, &cfg, &c));
+	IN_CHILD(evc_escalation_set(c, &o));
+	return c;
+}
+
+static evc_coord *stopped;
+
+static void
+hang(struct ev_loop *loop, ev_timer *t, int revents)
+{
+	(void)loop;
+	(void)t;
+	(void)revents;
+	evc_request_stop(stopped, 0, "from the callback that hangs");
+	for (;;)
+		pause();
+}
+
+static void
+run_hung(evc_coord *c, struct ev_loop *loop)
+{
+	ev_timer t;
+
+	stopped = c;
+	ev_timer_init(&t, hang, 0., 0.);
+	ev_timer_start(loop, &t);
+	(void)!evc_run(c, NULL, NULL);
+}
+
+static void
+hung_loop(void)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+
+	run_hung(front(loop, true, EVC_AT_END_EXIT, 0.2), loop);
+}
+
+START_TEST(a_hung_loop_is_named_and_the_process_ends)
+{
+	struct end e = child(hung_loop);
+
+	EXITED(e, 124);
+	HAS(e.said, "L6: stop of front requested: OK (0): from the callback");
+	HAS(e.said, "L3: front: the time of the stop is over after 0.");
+	HAS(e.said, "; loop home has not turned: in a callback of the "
+		    "application\n");
+	HAS(e.said, "L3: front: loop \"home\" (tid ");
+	HAS(e.said, "kernel: S in pause");
+	HAS(e.said, "evcoord: stop of front is not over in its time: leaving "
+		    "with status 124\n");
+}
+END_TEST
+
+static void
+hung_loop_without_log(void)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+
+	run_hung(front(loop, false, EVC_AT_END_EXIT, 0.2), loop);
+}
+
+START_TEST(without_a_log_hook_the_report_goes_to_standard_error)
+{
+	struct end e = child(hung_loop_without_log);
+
+	EXITED(e, 124);
+	HAS(e.said, "coordinator \"front\", round 1: stopping");
+	HAS(e.said, "loop \"home\" (tid ");
+	HAS(e.said, "leaving with status 124");
+}
+END_TEST
+
+static evc_status
+hang_looper(evc_coord *c, void *arg)
+{
+	(void)arg;
+	evc_fail(c, EVC_DATA_LOSS, 0, "an error, and then nothing");
+	for (;;)
+		pause();
+	return 0;
+}
+
+static void
+hung_looper(void)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	evc_coord *c = front(loop, true, EVC_AT_END_EXIT, 0.2);
+
+	IN_CHILD(evc_looper_start(c, "tick", 0.001, hang_looper, NULL, NULL,
+				  NULL));
+	(void)!evc_run(c, NULL, NULL);
+}
+
+START_TEST(after_an_error_the_status_is_1)
+{
+	struct end e = child(hung_looper);
+
+	EXITED(e, 1);
+	HAS(e.said, "L3: front: error DATA_LOSS (15): an error, and then");
+	HAS(e.said, "loop home has not turned: in looper tick\n");
+}
+END_TEST
+
+static void
+never(int signo)
+{
+	(void)signo;
+	_exit(97);
+}
+
+static void
+abort_me(void)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+
+	signal(SIGABRT, never);
+	run_hung(front(loop, true, EVC_AT_END_ABORT, 0.2), loop);
+}
+
+START_TEST(an_abort_calls_no_handler)
+{
+	struct end e = child(abort_me);
+
+	ck_assert(WIFSIGNALED(e.status));
+	ck_assert_int_eq(WTERMSIG(e.status), SIGABRT);
+	HAS(e.said, "not over in its time: aborting\n");
+}
+END_TEST
+
+static void
+no_join(void)
+{
+	evc_coord *c = front(NULL, true, EVC_AT_END_EXIT, 0.2);
+
+	evc_request_stop(c, 0, "main never joins");
+	for (;;)
+		pause();
+}
+
+START_TEST(a_program_that_never_joins_ends_too)
+{
+	struct end e = child(no_join);
+
+	EXITED(e, 124);
+	HAS(e.said, "the time of the stop is over");
+}
+END_TEST
+
+static void
+hang_in_log(int level, const char *line, const evc_reason *r, void *arg)
+{
+	write_line(level, line, r, arg);
+	for (;;)
+		pause();
+}
+
+static void
+hung_log(void)
+{
+	evc_config cfg = { .name = "front", .log = hang_in_log,
+			   .arg = (void *)"L" };
+	evc_escalation_opts o = { .budget = 0.2, .at_end = EVC_AT_END_EXIT };
+	evc_coord *c;
+
+	IN_CHILD(evc_new(NULL, &cfg, &c));
+	IN_CHILD(evc_escalation_set(c, &o));
+	evc_request_stop(c, 0, NULL);
+	for (;;)
+		pause();
+}
+
+START_TEST(a_log_hook_that_hangs_delays_nothing)
+{
+	struct end e = child(hung_log);
+
+	EXITED(e, 124);
+	HAS(e.said, "leaving with status 124");
+}
+END_TEST
+
+static void
+answered(void)
+{
+	evc_coord *c = front(NULL, true, EVC_AT_END_EXIT, 0.1);
+	evc_verdict v;
+	evc_id id;
+
+	IN_CHILD(evc_hold_begin(c, "late", NULL, &id));
+	evc_request_stop(c, 0, NULL);
+	if (evc_join(c, NULL, &v) != EVC_DEADLINE_EXCEEDED)
+		_exit(96);
+	t_sleep(0.5); /* a second thread would have ended the process */
+	_exit(7);
+}
+
+START_TEST(the_answer_of_a_join_turns_it_off)
+{
+	struct end e = child(answered);
+
+	EXITED(e, 7);
+	HAS(e.said, "the time of the stop is over after 0.1");
+	HAS(e.said, "hold \"late\"");
+	HAS(e.said, "L3: stop of front ended after 0.1");
+}
+END_TEST
+
+static void
+cleared(void)
+{
+	evc_coord *c = front(NULL, false, EVC_AT_END_EXIT, 0.1);
+
+	evc_request_stop(c, 0, NULL);
+	IN_CHILD(evc_clear_stop(c));
+	t_sleep(0.4);
+	evc_request_stop(c, 0, NULL);
+	IN_CHILD(evc_free(c));
+	t_sleep(0.4);
+	_exit(7);
+}
+
+START_TEST(a_clear_and_a_free_turn_it_off)
+{
+	struct end e = child(cleared);
+
+	EXITED(e, 7);
+	ck_assert_str_eq(e.said, "");
+}
+END_TEST
+
+static void
+extended(void)
+{
+	evc_config cfg = { .name = "front", .clock = scripted_clock };
+	evc_escalation_opts o = { .budget = 10, .hard_end = 30,
+				  .at_end = EVC_AT_END_EXIT };
+	double granted;
+	evc_coord *c;
+	evc_id id;
+
+	IN_CHILD(evc_new(NULL, &cfg, &c));
+	IN_CHILD(evc_escalation_set(c, &o));
+	IN_CHILD(evc_hold_begin(c, "late", NULL, &id));
+	evc_request_stop(c, 0, NULL);
+	IN_CHILD(evc_extend_stop(c, id, 5, "still writing", &granted));
+	scripted_advance(12);
+	t_sleep(0.4); /* three looks of the second thread */
+	dprintf(2, "still here\n");
+	scripted_advance(4);
+	for (;;)
+		pause();
+}
+
+START_TEST(an_extension_moves_the_end)
+{
+	struct end e = child(extended);
+
+	EXITED(e, 124);
+	HAS(e.said, "still here\n");
+}
+END_TEST
+
+static void
+second_signal(void)
+{
+	evc_coord *c = front(NULL, true, EVC_AT_END_EXIT, 3600);
+	evc_signals_opts s = { .short_grace = 0.1 };
+
+	IN_CHILD(evc_signals_start(c, &s));
+	raise(SIGTERM);
+	raise(SIGTERM);
+	for (;;)
+		pause();
+}
+
+START_TEST(a_second_signal_shortens_the_time)
+{
+	struct end e = child(second_signal);
+
+	EXITED(e, 124);
+}
+END_TEST
+
+START_TEST(scopes_and_unknown_values_are_refused)
+{
+	evc_escalation_opts o = { .budget = 1, .at_end = 3 };
+	evc_coord *c = new_coord(NULL), *s;
+
+	REFUSED(EVC_INVALID_ARGUMENT, evc_escalation_set(c, &o));
+	OK(evc_scope_new(c, "scope", NULL, &s));
+	o.at_end = EVC_AT_END_EXIT;
+	REFUSED(EVC_INVALID_ARGUMENT, evc_escalation_set(s, &o));
+	OK(evc_escalation_set(c, &o));
+	OK(evc_free(s));
+	OK(evc_free(c));
+}
+END_TEST
+
+API_MAIN("at_end", a_hung_loop_is_named_and_the_process_ends,
+	 without_a_log_hook_the_report_goes_to_standard_error,
+	 after_an_error_the_status_is_1, an_abort_calls_no_handler,
+	 a_program_that_never_joins_ends_too,
+	 a_log_hook_that_hangs_delays_nothing,
+	 the_answer_of_a_join_turns_it_off, a_clear_and_a_free_turn_it_off,
+	 an_extension_moves_the_end, a_second_signal_shortens_the_time,
+	 scopes_and_unknown_values_are_refused)
