@@ -128,6 +128,22 @@ evc_extend_stop(evc_coord *c, evc_id id, double seconds, const char *reason,
 		double *ret_granted);
 
 /*
+ * The time that the stop of c has left: the seconds until the last join of c
+ * gives up, or, without a join, until the grace of c is over; the coordinators
+ * above can only make the time shorter.  For waits of the program that are to
+ * end with the stop.  A second signal, evc_extend_stop and progress move the
+ * end, so a long wait asks again.
+ *
+ * Thread:    any; not a signal handler.
+ * Ownership: nothing changes hands.
+ * Returns:   seconds; INFINITY while neither c nor a coordinator above is
+ *            stopped; 0 when the time is over, for NULL, and in a fork child.
+ * Since:     0.2
+ */
+EVC_API double
+evc_stop_left(const evc_coord *c);
+
+/*
  * Leave c to members that are still running.  Their calls on c work on, and the
  * last of them to end frees c, all scopes below and everything that belongs to
  * c.  Objects that the program has to free itself keep c alive, too, until they

@@ -221,6 +221,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_progress_get, \
 	  REF(evc_progress_get(w->c, w->hold, NULL, NULL))) \
 	X(evc_extend_stop, REF(evc_extend_stop(w->c, 0, 1, "no", NULL))) \
+	X(evc_stop_left, evc_stop_left(w->c) == 0) \
 	X(evc_abandon, REF(evc_abandon(w->c))) \
 	X(evc_looper_start, \
 	  REF(evc_looper_start(w->c, "l", 1, never_fn, NULL, NULL, &w->id))) \

@@ -3,7 +3,8 @@
  * How long a stop may take: the grace that holds, and the deadline that a scope
  * inherits from the coordinators above.
  *
- * Called by: joins, phases, the escalation, reports.
+ * Called by: joins, phases, the escalation, reports; the program and the rooms
+ * above (evc_stop_left).
  * Locks: the coordinator's is held; evc__budget_end takes the parents' and
  * needs no lock held.
  */
@@ -101,4 +102,25 @@ evc__budget_end(evc_coord *c)
 		end = e < end ? e : end;
 	}
 	return end;
+}
+
+double
+evc_stop_left(const evc_coord *coord)
+{
+	evc_coord *c = (evc_coord *)coord;
+	uint64_t end, own, now;
+
+	if (evc__check(c, __func__) < 0 ||
+	    evc__enter(c, -EVC_FAILED_PRECONDITION, __func__) < 0)
+		return 0;
+	end = evc__budget_end(c);
+	sync_lock(&c->lock);
+	own = evc__own_end(c);
+	now = evc__now(c);
+	sync_unlock(&c->lock);
+	evc__refgate_leave(&c->life.gate);
+	end = own < end ? own : end;
+	if (end == SYNC_FOREVER)
+		return INFINITY;
+	return end > now ? (double)(end - now) / 1e9 : 0;
 }
