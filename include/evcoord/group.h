@@ -232,6 +232,8 @@ evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
  *            none runs, and the group was shut down again;
  *            -EVC_FAILED_PRECONDITION while workers of its last start still
  *            run, inside its own functions, or in a fork child;
+ *            -EVC_DEADLINE_EXCEEDED when the coordinator's stop ends while
+ *            another thread starts groups;
  *            -EVC_INVALID_ARGUMENT.  When another call is stopping the group,
  *            this call waits for that one, as long as a stop waits; the group's
  *            own workers do not wait.
@@ -253,15 +255,17 @@ evc_group_stop(evc_group *group, const evc_join_opts *opts);
 
 /*
  * Wait until all workers of a group have ended, timeout seconds at most,
- * without a request to stop.  When all have ended and the group was stopped,
+ * without a request to stop.  The wait ends with a stop of the group's
+ * coordinator, too: evc_stop_left says when.  When all have ended and the group was stopped,
  * call its cleanup, unless cleanup was called before.
  *
  * Thread:    any; a worker of the group is left out of the wait.  Inside ev_run
  *            of a loop of the group's coordinator a timeout above 0 is refused.
  * Ownership: nothing changes hands.
  * Returns:   true only when all workers have ended.  A group that was never
- *            started has no workers.  false also for a refusal; evc_last_error
- *            says why.
+ *            started has no workers.  false when some have not, and
+ *            evc_last_error() names those still running; also for a refusal,
+ *            and evc_last_error() says why.
  * Since:     0.1
  */
 EVC_API bool
@@ -573,7 +577,9 @@ evc_registry_start(evc_registry *reg);
 /*
  * Stop all groups: request the stop of all, then wait for all.  One budget of
  * opts.grace seconds (0: the registry's own, 5 by default; EVC_NO_GRACE: do not
- * wait) is for everything together.  Other fields of opts must be 0.  The
+ * wait) is for everything together.  The wait for a group ends with a stop of
+ * the coordinator above, too: evc_stop_left says when.  Other fields of opts
+ * must be 0.  The
  * groups stay in the registry, and can be started again.
  *
  * Thread:    any.
@@ -644,7 +650,8 @@ evc_registry_coord(evc_registry *reg);
 /*
  * Switch the exit handler of the process's registry.  At exit(3) the thread
  * that exits stops the groups, once, within the registry's budget; the wait
- * leaves that thread out.  The handler is on from the first group on.  Nothing
+ * leaves that thread out.  A stop that another call has given up is not waited
+ * for again.  The handler is on from the first group on.  Nothing
  * happens in a fork child, or after _exit(2).
  *
  * Thread:    any.

@@ -8,6 +8,10 @@
 
 #include <math.h>
 
+/* Seconds between two looks of a wait, before the stop and after it. */
+#define LOOK_BEFORE 0.5
+#define LOOK_AFTER  0.1
+
 uint64_t
 evc__ns(double seconds)
 {
@@ -54,6 +58,15 @@ evc__deadline_left(uint64_t until)
 	uint64_t ns = evc__deadline_left_ns(until);
 
 	return ns == SYNC_FOREVER ? INFINITY : (double)ns / 1e9;
+}
+
+uint64_t
+evc__deadline_look(uint64_t until, double stop_left)
+{
+	double most = isinf(stop_left) ? LOOK_BEFORE : LOOK_AFTER;
+	uint64_t look = evc__deadline_in(stop_left < most ? stop_left : most);
+
+	return look < until ? look : until;
 }
 
 bool

@@ -25,6 +25,11 @@ uint64_t evc__deadline_in(double seconds);
 uint64_t evc__deadline_left_ns(uint64_t until);
 double evc__deadline_left(uint64_t until);
 
+/* The next look of a wait that ends at `until` and also when a stop ends, which
+   has so many seconds left (INFINITY: there is no stop).  The look comes before
+   either end, because a stop may come, and the end of a stop may move. */
+uint64_t evc__deadline_look(uint64_t until, double stop_left);
+
 /* Sleep until *word has changed, or the time is over.  The lock is held, and
    released during the sleep; the word changes under the lock, or later than a
    change under the lock for which the caller waits.  false: the time was over

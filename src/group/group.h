@@ -122,7 +122,7 @@ struct evc_group {
 	unsigned n_joining; /* calls of n_awaiting that join the scope, which
 			       cannot be cleared meanwhile */
 	/* atomic: stops -> kick_after_budget() in call.c: monotonic ns of the
-	   end of the stop's budget */
+	   end of the stop's budget, or of the stop above */
 	_Atomic uint64_t budget_ends;
 
 	/* ---- the workers; lock ---- */
@@ -203,8 +203,10 @@ void evc__group_call(evc_group *g, const char *what, evc_fn *fn);
 evc_status evc__group_check(const evc_group *g, const char *func);
 /* Lock held: other threads may wait for the change just made. */
 void evc__group_changed(evc_group *g);
-/* Lock held, given up meanwhile: wait for the next change; false: the time is
-   over. */
+/* Seconds that the stop of the coordinator above has left; INFINITY: no stop. */
+double evc__group_left(const evc_group *g);
+/* Lock held, given up meanwhile: wait for the next change, or for a while;
+   false: the time is over, or that of the stop above. */
 bool evc__group_wait(evc_group *g, uint64_t until_ns);
 /* Lock held: the group does not run, and no call works on the group. */
 bool evc__group_rests(const evc_group *g);
@@ -351,6 +353,8 @@ evc_status evc__groups_hold(evc_registry *reg, const char *name,
 			    struct evc__held *ret, const char *func);
 void evc__group_hold(evc_group *g, struct evc__held *ret);
 void evc__groups_release(struct evc__held *h);
+/* The longest evc__group_left of the held groups. */
+double evc__held_left(const struct evc__held *h);
 /* In a fork child: the calling thread walks through no registry. */
 void evc__walks_forget(void);
 
@@ -385,8 +389,9 @@ evc_status evc__worker_main(evc_coord *scope, void *worker);
    nothing changes. */
 evc_status evc__worker_spawn(evc_group *g, struct evc__worker *w);
 /* Registry's lock held, given up meanwhile: wait until no other thread starts
-   groups of the registry; false: the time is over. */
-bool evc__start_awaited(evc_registry *reg, uint64_t until_ns);
+   groups of the registry; false: the time is over, or that of all stops above
+   the held groups. */
+bool evc__start_awaited(const struct evc__held *h, uint64_t until_ns);
 /* Does the calling thread start groups of the registry?  (Then this is a log
    hook.) */
 bool evc__starts(evc_registry *reg);

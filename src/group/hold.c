@@ -129,6 +129,19 @@ evc__groups_release(struct evc__held *h)
 	h->n = 0;
 }
 
+double
+evc__held_left(const struct evc__held *h)
+{
+	double most = 0, left;
+	unsigned i;
+
+	for (i = 0; i < h->n; i++) {
+		left = evc__group_left(h->group[i].g);
+		most = left > most ? left : most;
+	}
+	return most;
+}
+
 static bool
 is_doomed(evc_group *g)
 {

@@ -19,10 +19,14 @@
 /* ---- one at a time ---- */
 
 bool
-evc__start_awaited(evc_registry *reg, uint64_t until_ns)
+evc__start_awaited(const struct evc__held *h, uint64_t until_ns)
 {
+	evc_registry *reg = h->reg;
+
 	while (reg->starting && reg->starter != evc__tid())
-		if (!evc__await_change(&reg->lock, &reg->changed, until_ns))
+		if (!evc__await_change(&reg->lock, &reg->changed,
+				       evc__deadline_look(until_ns,
+							  evc__held_left(h))))
 			return false;
 	return true;
 }
@@ -39,21 +43,26 @@ evc__starts(evc_registry *reg)
 }
 
 static evc_status
-begin_start(evc_registry *reg, const char *func)
+begin_start(const struct evc__held *h, const char *func)
 {
-	bool again;
+	evc_registry *reg = h->reg;
+	bool in_time, again;
 
 	sync_lock(&reg->lock);
-	(void)evc__start_awaited(reg, SYNC_FOREVER);
-	/* true in a log hook that the start calls */
+	in_time = evc__start_awaited(h, SYNC_FOREVER);
+	/* true in a log hook that the start calls, and when the time is over */
 	again = reg->starting;
-	reg->starting = true;
-	reg->starter = evc__tid();
+	if (!again) {
+		reg->starting = true;
+		reg->starter = evc__tid();
+	}
 	sync_unlock(&reg->lock);
-	return again ? evc_refuse(-EVC_FAILED_PRECONDITION,
-				  "%s: this thread starts groups already",
-				  func) :
-		       0;
+	if (!again)
+		return 0;
+	return evc_refuse(in_time ? -EVC_FAILED_PRECONDITION :
+				    -EVC_DEADLINE_EXCEEDED,
+			  "%s: %s thread starts groups", func,
+			  in_time ? "this" : "another");
 }
 
 static void
@@ -364,7 +373,7 @@ begin_after_stops(const struct evc__held *h, uint64_t until, const char *func)
 	evc__worker_waits(true);
 	do {
 		in_time = evc__starts(h->reg) || evc__stops_awaited(h, until);
-		st = begin_start(h->reg, func);
+		st = begin_start(h, func);
 		again = st == 0 && in_time && !evc__stops_awaited(h, 0);
 		if (again)
 			end_start(h->reg);

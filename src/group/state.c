@@ -9,6 +9,8 @@
  */
 #include "group/group.h"
 
+#include <math.h>
+
 #include "base/text.h"
 
 evc_status
@@ -32,10 +34,20 @@ evc__group_changed(evc_group *g)
 	sync_futex_wake(&g->changed);
 }
 
+double
+evc__group_left(const evc_group *g)
+{
+	evc_coord *above = evc_scope_parent(g->scope);
+
+	return evc_should_stop(above) ? evc_stop_left(above) : INFINITY;
+}
+
 bool
 evc__group_wait(evc_group *g, uint64_t until_ns)
 {
-	return evc__await_change(&g->lock, &g->changed, until_ns);
+	return evc__await_change(&g->lock, &g->changed,
+				 evc__deadline_look(until_ns,
+						    evc__group_left(g)));
 }
 
 bool

@@ -151,10 +151,19 @@ shut_down(evc_coord *scope, void *group)
 	return 0;
 }
 
+/* A function of the group that runs longer is kicked. */
+static void
+store_end(evc_group *g, uint64_t until_ns)
+{
+	uint64_t end = evc__deadline_in(evc__group_left(g));
+
+	sync_store(&g->budget_ends, end < until_ns ? end : until_ns);
+}
+
 void
 evc__group_shut_down(evc_group *g, uint64_t until_ns)
 {
-	sync_store(&g->budget_ends, until_ns);
+	store_end(g, until_ns);
 	/* inside_tid may be another thread's. */
 	sync_lock(&g->lock);
 	g->inside_tid = 0;
@@ -203,8 +212,7 @@ finish_stop(evc_group *g, uint64_t until_ns)
 	sync_lock(&g->lock);
 	g->inside_tid = 0;
 	sync_unlock(&g->lock);
-	sync_store(&g->budget_ends,
-		   until_ns != 0 ? until_ns : evc__registry_until(g->reg));
+	store_end(g, until_ns != 0 ? until_ns : evc__registry_until(g->reg));
 	if (g->opts.state.cleanup == NULL)
 		(void)clean_up(g->scope, g);
 	else

@@ -6,6 +6,8 @@
  * groups.  This may be any thread: a worker in a run, a thread in a function of
  * a group, a thread that starts or stops groups.  The stop waits neither for
  * this thread nor for its unfinished calls.
+ * Each wait ends with the stop of the coordinator above, too.  exit(3) does not
+ * wait again for a stop that another call has given up.
  * Called by: the program; exit(3); init.c registers for it.
  * Locks: the registry's, then the group's, both taken; off, over and registered
  * are atomic.
@@ -13,6 +15,7 @@
 #include "group/group.h"
 
 #include "base/reserved.h"
+#include "base/text.h"
 
 /* The first error since the groups were started, or 0. */
 static evc_status
@@ -45,7 +48,7 @@ stop_held(struct evc__held *h, const char *text, uint64_t until_ns,
 	   before this stop or after. */
 	evc__worker_waits(true);
 	sync_lock(&h->reg->lock);
-	in_time = evc__start_awaited(h->reg, until_ns);
+	in_time = evc__start_awaited(h, until_ns);
 	for (i = 0; i < h->n; i++)
 		evc__group_claim(&h->group[i], false, text);
 	sync_unlock(&h->reg->lock);
@@ -147,6 +150,19 @@ evc_group_stop(evc_group *group, const evc_join_opts *opts)
 	return st;
 }
 
+static void
+refuse_late(evc_group *g, const char *func)
+{
+	char buf[400];
+	struct text names = evc__text_in(buf, sizeof buf);
+
+	sync_lock(&g->lock);
+	(void)evc__group_names(g, &names, evc__whom());
+	sync_unlock(&g->lock);
+	(void)evc_refuse(-EVC_DEADLINE_EXCEEDED, "%s: still running: %s", func,
+			 buf);
+}
+
 bool
 evc_group_wait_finish(evc_group *group, double timeout)
 {
@@ -167,6 +183,8 @@ evc_group_wait_finish(evc_group *group, double timeout)
 	ended = evc__group_wait_for(group, life, evc__whom(), until);
 	(void)evc__group_settle(group, until);
 	ended = evc__group_calls_over(group, life, until) && ended;
+	if (!ended)
+		refuse_late(group, __func__);
 	evc__worker_waits(false);
 	evc__groups_release(&h);
 	return ended;
@@ -182,9 +200,30 @@ static _Atomic bool over;
    again */
 static _Atomic bool registered;
 
+/* The end of the longest of these stops; a stop that was given up has none. */
+static uint64_t
+stops_end(const struct evc__held *h)
+{
+	double most = 0, left;
+	unsigned i;
+	bool rests;
+
+	for (i = 0; i < h->n; i++) {
+		evc_group *g = h->group[i].g;
+
+		sync_lock(&g->lock);
+		rests = evc__group_rests(g);
+		sync_unlock(&g->lock);
+		left = rests ? 0 : evc_stop_left(g->scope);
+		most = left > most ? left : most;
+	}
+	return evc__deadline_in(most);
+}
+
 static void
 at_exit(void)
 {
+	uint64_t until, end;
 	evc_registry *reg = NULL;
 	struct evc__held h;
 
@@ -195,7 +234,9 @@ at_exit(void)
 	evc__inside_forget();
 	if (evc__groups_hold(reg, NULL, &h, "exit") < 0)
 		return;
-	(void)stop_held(&h, "exit", evc__registry_until(reg), true, "exit");
+	until = evc__registry_until(reg);
+	end = stops_end(&h);
+	(void)stop_held(&h, "exit", end < until ? end : until, true, "exit");
 	evc__groups_release(&h);
 }
 
