@@ -69,6 +69,14 @@ evc__deadline_look(uint64_t until, double stop_left)
 	return look < until ? look : until;
 }
 
+uint64_t
+evc__grace_within(uint64_t grace, double stop)
+{
+	uint64_t most = evc__ns(stop * 0.9);
+
+	return grace < most ? grace : most;
+}
+
 bool
 evc__await_change(pthread_mutex_t *lock, _Atomic uint32_t *word, uint64_t until)
 {

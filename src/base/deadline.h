@@ -30,6 +30,10 @@ double evc__deadline_left(uint64_t until);
    either end, because a stop may come, and the end of a stop may move. */
 uint64_t evc__deadline_look(uint64_t until, double stop_left);
 
+/* A grace inside a stop that has so many seconds in all: a tenth of them stays
+   for the steps after the grace. */
+uint64_t evc__grace_within(uint64_t grace, double stop);
+
 /* Sleep until *word has changed, or the time is over.  The lock is held, and
    released during the sleep; the word changes under the lock, or later than a
    change under the lock for which the caller waits.  false: the time was over

@@ -641,8 +641,9 @@ START_TEST(one_that_hangs_is_left_and_freed_when_it_returns)
 	UNTIL(atomic_load(&f_in) == 1);
 	evc_cluster_close(cl);
 	OK(evc_request_stop(c, 0, "all"));
-	ck_assert_int_eq(evc_join(c, &brief, &v), EVC_DEADLINE_EXCEEDED);
+	ck_assert_int_gt(evc_join(c, &brief, &v), 0);
 	ck_assert_uint_gt(v.n_stragglers, 0);
+	HAS(v.error.text, "still running: ");
 	evc_report(c, EVC_REPORT_TEXT, text, sizeof(text));
 	HAS(text, "deaf on worker");
 	/* it was given up, and everybody who waits for it knows */

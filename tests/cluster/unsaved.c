@@ -227,6 +227,7 @@ END_TEST
 /* It comes when all have gone: the log of the coordinator hears of it. */
 START_TEST(the_log_hears_of_an_error_that_comes_after_the_close)
 {
+	evc_verdict v;
 	int i;
 
 	begin(INFINITY);
@@ -234,28 +235,34 @@ START_TEST(the_log_hears_of_an_error_that_comes_after_the_close)
 		OK(evc_schedule(cl, "end badly", NULL, NULL, NULL, NULL));
 	UNTIL(atomic_load(&n_bad) == 2);
 	OK(evc_cluster_close(cl));
-	OK(end(NULL));
+	/* Nobody could take it. */
+	ck_assert_int_eq(end(&v), EVC_DATA_LOSS);
+	ck_assert_uint_eq(v.n_errors, 2);
+	HAS(v.error.text, "after the close: end badly on worker ");
 	ck_assert_int_eq(atomic_load(&n_logged), 2);
+	HAS(logged, "DATA_LOSS");
 	HAS(logged, "after the close: end badly on worker ");
-	HAS(logged, "DATA_LOSS: it was half done");
+	HAS(logged, ": it was half done");
 }
 END_TEST
 
-/* The stop of the coordinator ends it, and the close comes behind: one of both
-   says it. */
+/* The stop of the coordinator ends it, and the close comes behind: nobody had
+   taken it when the join answered, so both say it. */
 START_TEST(the_close_says_an_error_that_a_stop_has_left)
 {
 	evc_join_opts o = { .grace = T_LIMIT };
+	evc_verdict v;
 
 	begin(INFINITY);
 	OK(evc_schedule(cl, "end badly", NULL, NULL, NULL, NULL));
 	UNTIL(atomic_load(&n_bad) == 1);
 	evc_request_stop(c, 0, NULL);
-	OK(evc_join(c, &o, NULL));
+	ck_assert_int_eq(evc_join(c, &o, &v), EVC_DATA_LOSS);
+	HAS(v.error.text, "end badly on worker ");
 	ck_assert_int_eq(evc_cluster_close(cl), EVC_DATA_LOSS);
 	HAS(evc_last_error(), "half done");
-	OK(end(NULL));
-	ck_assert_int_eq(atomic_load(&n_logged), 0);
+	ck_assert_int_eq(end(NULL), EVC_DATA_LOSS);
+	ck_assert_int_eq(atomic_load(&n_logged), 1);
 }
 END_TEST
 

@@ -131,16 +131,23 @@ schedule_add(evc_cluster *cl, int a, int b)
 		ck_assert_str_eq(is_value_, (text)); \
 	} while (0)
 
-/* The coordinator's end: joined and freed, nothing is left in it. */
+/* The coordinator's end: joined with this verdict and freed, nothing is left in
+   it. */
 static MAYBE_UNUSED void
-end_coord(evc_coord *c)
+end_coord_says(evc_coord *c, evc_status st)
 {
 	evc_verdict v;
 
 	OK(evc_request_stop(c, 0, "the test is over"));
-	OK(evc_join(c, NULL, &v));
+	ck_assert_int_eq(evc_join(c, NULL, &v), st);
 	ck_assert_uint_eq(v.n_stragglers, 0);
 	ck_assert_msg(evc_free(c) == 0, "%s", evc_last_error());
+}
+
+static MAYBE_UNUSED void
+end_coord(evc_coord *c)
+{
+	end_coord_says(c, 0);
 }
 
 /* Close a cluster, then free its coordinator, as a program does at its end. */

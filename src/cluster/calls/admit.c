@@ -195,7 +195,9 @@ await_room(evc_cluster *cl, unsigned n, double wait)
 		}
 		/* A function would wait for its own end. */
 		if (on_loop || wait < 0 || evc__exec_of == cl ||
-		    !evc__closures_await_room(&cl->q, until))
+		    !evc__closures_await_room(
+			    &cl->q, evc__deadline_look(
+					    until, evc__cluster_left(cl))))
 			return evc_refuse(-EVC_RESOURCE_EXHAUSTED,
 					  cl->q.failed ?
 						  "an error is to be raised, and"

@@ -13,18 +13,22 @@
 
 /* ---- one remote ---- */
 
-/* false: the time is over. */
+/* false: the time is over, or that of the stop. */
 static bool
 await_done(evc_remote *r, uint64_t until)
 {
-	uint64_t left = 1;
+	evc_cluster *cl = r->cl;
+	uint64_t look, left = 1;
 
 	/* The count comes first, then the look.  The settling thread stores
 	   `done`, then looks for sleepers. */
 	sync_add(&r->sleepers, 1);
-	while (sync_load_sc(&r->done) == 0 &&
-	       (left = evc__deadline_left_ns(until)) > 0)
-		sync_futex_wait(&r->done, 0, left);
+	while (sync_load_sc(&r->done) == 0 && left > 0) {
+		look = evc__deadline_look(until, evc__cluster_left(cl));
+		left = evc__deadline_left_ns(look);
+		if (left > 0)
+			sync_futex_wait(&r->done, 0, left);
+	}
 	sync_sub(&r->sleepers, 1);
 	return left > 0;
 }

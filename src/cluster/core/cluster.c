@@ -6,6 +6,8 @@
  * Locks: evc__wake needs the cluster's lock; refs, loop.tid, loop.gate and
  * turn.asked are atomic.
  */
+#include <math.h>
+
 #include "cluster/core/cluster.h"
 
 #include "base/self.h"
@@ -78,6 +80,18 @@ evc__turn_ask(evc_cluster *cl)
 		return true;
 	sync_store(&cl->turn.asked, 0);
 	return false;
+}
+
+double
+evc__cluster_left(evc_cluster *cl)
+{
+	double left;
+
+	if (!evc__refgate_enter(&cl->loop.gate))
+		return 0;
+	left = evc_should_stop(cl->scope) ? evc_stop_left(cl->scope) : INFINITY;
+	evc__refgate_leave(&cl->loop.gate);
+	return left;
 }
 
 void

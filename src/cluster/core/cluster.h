@@ -102,6 +102,9 @@ void evc__cluster_ref(evc_cluster *cl);
 void evc__cluster_unref(evc_cluster *cl); /* the last one frees the memory */
 /* The check of a call by the program: 0, or refused: NULL, or a fork child. */
 evc_status evc__cluster_check(const evc_cluster *cl);
+/* Seconds that the stop of the cluster's scope has left; INFINITY: no stop; 0
+   also when the scope is gone. */
+double evc__cluster_left(evc_cluster *cl);
 /* Lock held: this worker, or EVC_ENGINE_ANY, may find something to do. */
 void evc__wake(evc_cluster *cl, int worker);
 

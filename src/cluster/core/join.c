@@ -18,6 +18,7 @@ evc__say_raised(evc_cluster *cl)
 {
 	const evc_reason *r = &cl->q.raised[0];
 
+	cl->life.n_told = 0;
 	(void)evc_refuse(r->code, "%s%s%s", r->func,
 			 r->func[0] != '\0' ? ": " : "", r->text);
 	/* Other threads that wait for the raise may go on. */
@@ -58,15 +59,18 @@ refuse_late(const evc_cluster *cl)
 	return evc_refuse(-EVC_DEADLINE_EXCEEDED, "%s", buf);
 }
 
-/* Lock held, given up during waits. */
+/* Lock held, given up during waits.  The end of a stop ends the wait, too. */
 static evc_status
 await_answer(evc_cluster *cl, uint64_t until)
 {
+	uint64_t look;
 	evc_status st;
 
-	while ((st = join_answer(cl)) == EVC_PENDING)
-		if (!evc__closures_await_quiet(&cl->q, until))
+	while ((st = join_answer(cl)) == EVC_PENDING) {
+		look = evc__deadline_look(until, evc__cluster_left(cl));
+		if (!evc__closures_await_quiet(&cl->q, look))
 			return refuse_late(cl);
+	}
 	return st;
 }
 

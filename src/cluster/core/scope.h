@@ -40,7 +40,7 @@ struct cluster_life {
 	bool let_go;             /* lock: the last handle is gone */
 	bool undone;             /* lock: the cluster could not be opened */
 	unsigned n_told;         /* lock: errors that the last close, or the
-				    log, has heard of */
+				    parent, has heard of */
 };
 
 /* 0; refused, and nothing is left of the scope. */
@@ -54,6 +54,10 @@ void evc__scope_opened(evc_cluster *cl, evc_engine *engine);
 void evc__scope_undo(evc_cluster *cl);
 /* `ended` of the scope. */
 void evc__scope_ended(evc_coord *scope, const evc_verdict *v, void *cluster);
+/* Lock not held: errors that no call has raised by the end of the stop go into
+   the parent's verdict.  last: no call comes any more.  Returns the time of the
+   next look. */
+uint64_t evc__scope_errors(evc_cluster *cl, bool last);
 /* On the loop, once. */
 void evc__scope_closed(evc_cluster *cl);
 /* On the loop, lock held: watch for the loop's destruction.  The program cannot

@@ -29,26 +29,85 @@ nap_longer(uint64_t *ns)
 	evc__nap(*ns);
 }
 
-/* Errors that the close could not know of go to the log. */
-static void
-log_untold(evc_cluster *cl)
+/* Of the time of a stop, one part in so many is left for errors that no call has
+   raised: a join of the parent is to find them. */
+#define TELL_PART 20
+
+/* Lock held: may a call of the program still raise the errors? */
+static bool
+may_be_raised(evc_cluster *cl)
 {
+	double age;
+
+	if (!cl->stop.begun || cl->q.n_taken > 0 || cl->q.n_quiet > 0 ||
+	    !list_empty(&cl->turn.joins))
+		return true;
+	age = (double)(sync_mono() - cl->stop.begun_ns) / 1e9;
+	return !cl->engine.closed &&
+	       evc__cluster_left(cl) * (TELL_PART - 1) > age;
+}
+
+/* Lock held. */
+static bool
+has_untold(const evc_cluster *cl)
+{
+	return cl->life.n_told < cl->q.n_errors;
+}
+
+/* The parent has the line. */
+static void
+log_nothing(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)level;
+	(void)line;
+	(void)r;
+	(void)arg;
+}
+
+/* An error stands in the verdict of a coordinator without a stop when a scope
+   reports it.  The cluster's own scope does not: its workers may end with
+   errors that the cluster heals. */
+static void
+tell_parent(evc_cluster *cl, const evc_reason *r)
+{
+	const char *when = cl->life.let_go ? "after the close: " : "";
+	evc_scope_opts o = { .on_error = EVC_ON_ERROR_REPORT,
+			     .config.flags = EVC_NO_HOME,
+			     .config.log = log_nothing };
+	evc_coord *s;
+
+	if (evc_scope_new(cl->life.parent, cl->name, &o, &s) < 0) {
+		evc_log(cl->scope, EVC_LOG_ERROR, r, "%s%s: %s", when, r->func,
+			r->text);
+		return;
+	}
+	(void)evc_fail_at(s, r->code, r->err, NULL, 0, NULL,
+			  "%s: %s%s%s%s%s%s", cl->name, when, r->func,
+			  r->who[0] != '\0' ? " on " : "", r->who,
+			  r->func[0] != '\0' ? ": " : "", r->text);
+	(void)evc_scope_ready(s);
+	(void)evc_free(s);
+}
+
+uint64_t
+evc__scope_errors(evc_cluster *cl, bool last)
+{
+	uint64_t next = SYNC_FOREVER;
+	bool some;
 	evc_reason r;
-	bool more;
 
 	do {
 		sync_lock(&cl->q.lock);
-		more = cl->life.n_told < cl->q.n_errors;
-		if (more)
+		some = has_untold(cl) && (last || !may_be_raised(cl));
+		if (some)
 			r = cl->q.errors[cl->life.n_told++];
+		else if (has_untold(cl) && cl->stop.begun)
+			next = evc__deadline_look(next, evc__cluster_left(cl));
 		sync_unlock(&cl->q.lock);
-		if (more)
-			evc_log(cl->scope, EVC_LOG_ERROR, &r,
-				"after the close: %s%s%s%s%s: %s", r.func,
-				r.who[0] != '\0' ? " on " : "", r.who,
-				r.func[0] != '\0' ? ": " : "",
-				evc_status_name(r.code), r.text);
-	} while (more && !cluster_inherited(cl));
+		if (some)
+			tell_parent(cl, &r);
+	} while (some && !cluster_inherited(cl));
+	return next;
 }
 
 /* No other thread has the scope. false: it may not be freed yet. */
@@ -57,7 +116,7 @@ free_scope(evc_cluster *cl)
 {
 	if (!evc__refgate_is_shut(&cl->loop.gate))
 		evc__refgate_close(&cl->loop.gate);
-	log_untold(cl);
+	(void)evc__scope_errors(cl, true);
 	if (evc_free(cl->scope) < 0)
 		return false;
 	/* On a destroyed loop there was no turn for these answers. */

@@ -119,7 +119,8 @@ evc__note_unavailable(evc_cluster *cl)
 	evc_reason r = { .code = EVC_UNAVAILABLE, .kind = EVC_BY_ERROR };
 	struct text t = evc__text_in(r.text, sizeof r.text);
 
-	if (cl->q.failed)
+	/* After the stop no function waits for a worker. */
+	if (cl->q.failed || cl->stop.begun)
 		return;
 	r.mono_ns = sync_mono();
 	r.real_ns = sync_real();
@@ -139,6 +140,7 @@ evc__stop_all(evc_cluster *cl)
 	if (cl->stop.begun)
 		return;
 	cl->stop.begun = true;
+	cl->stop.begun_ns = sync_mono();
 	evc__closures_stop(&cl->q);
 	evc__stop_running(cl);
 	evc__tell(cl);

@@ -8,6 +8,7 @@
 /* All fields: lock. */
 struct cluster_stop {
 	bool begun;           /* the scope's stop was seen */
+	uint64_t begun_ns;    /* the time of that */
 	bool lost;            /* the stop has cancelled functions, and no join
 				 has said so yet */
 	uint64_t asked_ns;    /* time of the last request to running functions

@@ -26,7 +26,7 @@ asked_since(const evc_cluster *cl, const evc_remote *r)
    and the worker keeps it.  Functions behind that cannot begin are
    cancelled. */
 static void
-leave_behind(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
+leave_behind(struct cluster_worker *w, evc_remote *r, uint64_t grace,
 	     bool hangs)
 {
 	struct outcome o = { .code = EVC_CANCELLED,
@@ -38,11 +38,9 @@ leave_behind(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	list_remove(&r->closure.link);
 	w->n_running--;
 	if (hangs) {
-		evc__text_fmt(&t, "%s on %s has not returned %g s after it was"
-				  " asked to stop",
-			      remote_name(r),
-			      w->name, cl->config.grace > 0 ?
-					       cl->config.grace : 0);
+		evc__text_fmt(&t, "%s on %s has not returned %.3g s after it"
+				  " was asked to stop",
+			      remote_name(r), w->name, (double)grace / 1e9);
 		o.code = EVC_UNAVAILABLE;
 		o.kind = EVC_FAILED_WORKER;
 		o.text = text;
@@ -58,10 +56,21 @@ leave_behind(evc_cluster *cl, struct cluster_worker *w, evc_remote *r,
 	w->n_given_up++;
 }
 
+/* The grace of functions that were asked to stop at `since`: the config's, or
+   the time of the scope's stop, if there is less. */
+static uint64_t
+grace_since(evc_cluster *cl, uint64_t since, uint64_t now)
+{
+	double age = now > since ? (double)(now - since) / 1e9 : 0;
+
+	return evc__grace_within(evc__ns(cl->config.grace),
+				 age + evc__cluster_left(cl));
+}
+
 static uint64_t
 give_up_in(evc_cluster *cl, struct cluster_worker *w, uint64_t now)
 {
-	uint64_t grace = evc__ns(cl->config.grace), since, due;
+	uint64_t grace, since, due;
 	evc_remote *r;
 	bool hangs;
 
@@ -70,16 +79,18 @@ give_up_in(evc_cluster *cl, struct cluster_worker *w, uint64_t now)
 		since = asked_since(cl, r);
 		if (since == 0)
 			return SYNC_FOREVER;
+		grace = grace_since(cl, since, now);
 		due = evc__after(since, grace);
+		/* The end of the stop may come nearer. */
 		if (due > now)
-			return due;
+			return evc__deadline_look(due, evc__cluster_left(cl));
 		if (cl->engine.ops->caps & EVC_ENGINE_KILLS) {
 			if (!w->told_kill)
 				cl->engine.ops->kill(cl->engine.at, w->index);
 			w->told_kill = true;
 			return SYNC_FOREVER;
 		}
-		leave_behind(cl, w, r, hangs && w->n_given_up == 0);
+		leave_behind(w, r, grace, hangs && w->n_given_up == 0);
 		if (w->state == EVC_WORKER_UP)
 			evc__worker_hangs(cl, w);
 	}

@@ -238,6 +238,8 @@ turn_cluster(evc_cluster *cl)
 	/* A callback may have forked. */
 	if (on_loop_inherited(&cl->loop.on))
 		return;
+	due = evc__scope_errors(cl, false);
+	next = due < next ? due : next;
 
 	sync_lock(&cl->q.lock);
 	closed = cl->engine.closed && cl->engine.at != NULL;

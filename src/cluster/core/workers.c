@@ -323,9 +323,25 @@ fail_for_deaths(evc_remote *r, const char *why)
 	evc__taken_fails(r, &o);
 }
 
-/* A function of a lost worker. */
+/* The stop has ended the worker because this function did not return: its
+   result is lost. */
 static void
-lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, const char *why)
+fail_for_stop(evc_remote *r)
+{
+	struct outcome o = { .code = EVC_UNAVAILABLE,
+			     .kind = EVC_FAILED_WORKER,
+			     .text = "it did not return when it was asked to"
+				     " stop",
+			     .raise = true };
+
+	evc__taken_fails(r, &o);
+}
+
+/* A function of a lost worker.  guilty: the function may have ended the worker.
+   hung: the function is why the worker was ended. */
+static void
+lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, bool hung,
+	    const char *why)
 {
 	struct outcome o = { .code = EVC_CANCELLED,
 			     .kind = EVC_FAILED_CANCEL,
@@ -337,6 +353,8 @@ lose_remote(evc_cluster *cl, evc_remote *r, bool guilty, const char *why)
 		r->deaths++;
 	if (r->flags & REMOTE_ASKED)
 		evc__taken_fails(r, &o);
+	else if (hung && cl->stop.begun)
+		fail_for_stop(r);
 	else if (guilty && r->deaths >= r->deaths_most &&
 		 r->deaths_most < UINT8_MAX)
 		fail_for_deaths(r, why);
@@ -370,7 +388,8 @@ evc__sink_gone(void *core, unsigned worker, const char *why, unsigned how)
 		while (!list_empty(&w->running)) {
 			r = LIST_OF(w->running.prev, evc_remote, closure.link);
 			oldest = w->running.next == w->running.prev;
-			lose_remote(cl, r, ran && oldest, w->text);
+			lose_remote(cl, r, ran && oldest,
+				    w->told_kill && oldest, w->text);
 		}
 		w->n_running = 0;
 		while (!list_empty(&w->given_up)) {

@@ -139,6 +139,7 @@ do_leave(struct processes *p)
 	if (p->left)
 		return;
 	p->left = true;
+	p->grace_ns = evc__grace_within(p->grace_ns, evc_stop_left(p->scope));
 	ev_timer_stop(p->ev, &p->spawn);
 	if (p->grace_ns != SYNC_FOREVER) {
 		ev_now_update(p->ev);

@@ -363,6 +363,8 @@ leave_cluster(struct redis_engine *e)
 	if (!e->turn.left) {
 		e->turn.left = true;
 		e->turn.leave_ns = sync_mono();
+		e->grace_ns = evc__grace_within(e->grace_ns,
+						evc_stop_left(e->scope));
 		evc__redis_due(e, evc__after(e->turn.leave_ns, e->grace_ns));
 	}
 	EACH_SESSION(s, tmp, e) {
