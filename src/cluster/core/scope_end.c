@@ -29,29 +29,31 @@ nap_longer(uint64_t *ns)
 	evc__nap(*ns);
 }
 
-/* Of the time of a stop, one part in so many is left for errors that no call has
-   raised: a join of the parent is to find them. */
-#define TELL_PART 20
+/* After this part of a stop errors that no call has raised are told, so that a
+   join of the parent finds them. */
+#define TELL_AT 0.95
 
-/* Lock held: may a call of the program still raise the errors? */
-static bool
-may_be_raised(evc_cluster *cl)
+/* Lock held: the time when the parent is to hear of an error.  0: now;
+   SYNC_FOREVER: there is no error, or a call may still raise it. */
+static uint64_t
+untold_due(evc_cluster *cl, bool last)
 {
-	double age;
+	double age, left;
 
+	if (cl->life.n_told >= cl->q.n_errors)
+		return SYNC_FOREVER;
+	if (last)
+		return 0;
 	if (!cl->stop.begun || cl->q.n_taken > 0 || cl->q.n_quiet > 0 ||
 	    !list_empty(&cl->turn.joins))
-		return true;
+		return SYNC_FOREVER;
+	if (cl->engine.closed)
+		return 0;
+	left = evc__cluster_left(cl);
 	age = (double)(sync_mono() - cl->stop.begun_ns) / 1e9;
-	return !cl->engine.closed &&
-	       evc__cluster_left(cl) * (TELL_PART - 1) > age;
-}
-
-/* Lock held. */
-static bool
-has_untold(const evc_cluster *cl)
-{
-	return cl->life.n_told < cl->q.n_errors;
+	return evc__deadline_look(
+		evc__after(cl->stop.begun_ns, evc__ns((age + left) * TELL_AT)),
+		left);
 }
 
 /* The parent has the line. */
@@ -92,22 +94,21 @@ tell_parent(evc_cluster *cl, const evc_reason *r)
 uint64_t
 evc__scope_errors(evc_cluster *cl, bool last)
 {
-	uint64_t next = SYNC_FOREVER;
-	bool some;
+	uint64_t due;
+	bool now;
 	evc_reason r;
 
 	do {
 		sync_lock(&cl->q.lock);
-		some = has_untold(cl) && (last || !may_be_raised(cl));
-		if (some)
+		due = untold_due(cl, last);
+		now = evc__deadline_left_ns(due) == 0;
+		if (now)
 			r = cl->q.errors[cl->life.n_told++];
-		else if (has_untold(cl) && cl->stop.begun)
-			next = evc__deadline_look(next, evc__cluster_left(cl));
 		sync_unlock(&cl->q.lock);
-		if (some)
+		if (now)
 			tell_parent(cl, &r);
-	} while (some && !cluster_inherited(cl));
-	return next;
+	} while (now && !cluster_inherited(cl));
+	return due;
 }
 
 /* No other thread has the scope. false: it may not be freed yet. */
