@@ -66,13 +66,18 @@ START_TEST(a_frozen_node_is_named)
 	OK(join());
 	node = node_of(0);
 	OK(kill(node, SIGSTOP));
+	evc_cluster_close(on.cl);
+	UNTIL((evc_report(on.c, EVC_REPORT_TEXT, report, sizeof(report)),
+	       strstr(report, "its workers are ending, 1 of 1 workers up: "
+			      "worker 0 (") != NULL));
+	snprintf(pid, sizeof(pid), "-%d-", (int)node);
+	HAS(report, pid);
+	on.cl = NULL;
 	IS(close_and_join(0.3, late, report, sizeof(late)),
 	   EVC_DEADLINE_EXCEEDED);
-	snprintf(pid, sizeof(pid), "-%d-", (int)node);
 	HAS(late, "cluster/node ");
 	HAS(late, pid);
 	HAS(report, pid);
-	HAS(report, "its workers are ending, 1 of 1 workers up: worker 0 (");
 	OK(kill(node, SIGCONT));
 }
 END_TEST
@@ -82,13 +87,17 @@ START_TEST(a_function_that_heeds_nothing_is_named)
 	char late[4096], report[4096];
 	evc_remote *r;
 
-	begin_shared(_i, 10, 5);
+	begin_shared(_i, 10, 0.2);
 	r = SCHEDULE("hang", "[]");
 	UNTIL(info_of(r).state == EVC_REMOTE_RUNNING);
-	IS(close_and_join(0.3, late, report, sizeof(late)),
-	   EVC_DEADLINE_EXCEEDED);
-	HAS(late, "cluster/node ");
+	OK(evc_request_stop(on.c, 0, "the test"));
+	evc_report(on.c, EVC_REPORT_TEXT, report, sizeof(report));
 	HAS(report, "hang on worker 0");
+	IS(close_and_join(T_LIMIT, late, report, sizeof(late)),
+	   EVC_UNAVAILABLE);
+	HAS(late, "hang on worker 0: it did not return");
+	OK(evc_free(on.c));
+	on.c = NULL;
 	evc_remote_free(r);
 }
 END_TEST
@@ -110,13 +119,19 @@ END_TEST
 
 START_TEST(a_server_that_is_gone)
 {
+	char late[4096], report[4096];
 	evc_remote *r;
 
 	begin_own(_i, 1);
 	r = SCHEDULE("hang", "[]");
 	UNTIL(info_of(r).state == EVC_REMOTE_RUNNING);
 	rs_kill(rg.server);
-	ends_within(T_LIMIT);
+	/* The result of the function is lost. */
+	ck_assert_int_eq(close_and_join(T_LIMIT, late, report, sizeof(late)),
+			 EVC_UNAVAILABLE);
+	HAS(late, "hang on worker 0: it did not return");
+	OK(evc_free(on.c));
+	on.c = NULL;
 	evc_remote_free(r);
 	rs_start(rg.server);
 }
@@ -128,6 +143,61 @@ START_TEST(a_server_that_is_frozen)
 	OK(join());
 	rs_freeze(rg.server);
 	ends_within(T_LIMIT);
+	rs_thaw(rg.server);
+}
+END_TEST
+
+/* ---- waits end with the stop, whatever the server does ---- */
+
+static void *
+stop_soon(void *c)
+{
+	t_sleep(MOMENT);
+	OK(evc_request_stop(c, 0, "enough"));
+	return NULL;
+}
+
+static void
+waits_end(int i, void (*hit)(struct redis_server *s))
+{
+	evc_cluster_config config = { .lease = LEASE, .grace = 1e6 };
+	evc_escalation_opts o = { .budget = 0.5 };
+	evc_remote *r;
+	pthread_t t;
+
+	rig(i, &(struct rig_opts){ .own = true });
+	rig_node(1);
+	rig_open(&config);
+	OK(evc_escalation_set(on.c, &o));
+	r = SCHEDULE("hang", "[]");
+	UNTIL(info_of(r).state == EVC_REMOTE_RUNNING);
+	hit(rg.server);
+	OK(pthread_create(&t, NULL, stop_soon, on.c));
+	IS(evc_remote_fetch(r, INFINITY, NULL), -EVC_DEADLINE_EXCEEDED);
+	HAS(evc_last_error(), "hang on worker 0");
+	IS(evc_cluster_join(on.cl, INFINITY), -EVC_DEADLINE_EXCEEDED);
+	HAS(evc_last_error(), "hang on worker 0");
+	OK(pthread_join(t, NULL));
+	evc_remote_free(r);
+	evc_cluster_close(on.cl);
+	on.cl = NULL;
+	/* The node's lease has to be over first.  The function was lost. */
+	UNTIL(evc_all_stopped(on.c));
+	ck_assert_int_gt(evc_join(on.c, NULL, NULL), 0);
+	UNTIL(evc_free(on.c) == 0);
+	on.c = NULL;
+}
+
+START_TEST(waits_with_a_server_that_is_gone)
+{
+	waits_end(_i, rs_kill);
+	rs_start(rg.server);
+}
+END_TEST
+
+START_TEST(waits_with_a_server_that_is_frozen)
+{
+	waits_end(_i, rs_freeze);
 	rs_thaw(rg.server);
 }
 END_TEST
@@ -261,6 +331,8 @@ REDIS_ROWS("redis: the end of a cluster", functions,
 	   ROW(a_frozen_node_is_named),
 	   ROW(a_function_that_heeds_nothing_is_named), ROW(a_frozen_node),
 	   ROW(a_server_that_is_gone), ROW(a_server_that_is_frozen),
+	   ROW(waits_with_a_server_that_is_gone),
+	   ROW(waits_with_a_server_that_is_frozen),
 	   ROW(a_server_that_is_busy), ROW(one_that_was_never_there),
 	   ROW(one_that_was_always_frozen), ROW(one_that_was_always_busy),
 	   ROW(one_that_froze_before_a_node_came),

@@ -77,27 +77,40 @@ begin_durable(void)
 	begin();
 }
 
+/* The verdict of the coordinator is st. */
 static MAYBE_UNUSED void
-end_cluster(void)
+end_cluster_says(evc_status st)
 {
-	end_coord(on.c);
+	end_coord_says(on.c, st);
 	rs_unlink(&on.s);
 	census_end(&on.before);
 }
 
+static MAYBE_UNUSED void
+end_cluster(void)
+{
+	end_cluster_says(0);
+}
+
 /* Nothing is left but what is said to stay. */
 static MAYBE_UNUSED void
-end(void)
+end_says(evc_status st)
 {
 	bool fine;
 
-	end_cluster();
+	end_cluster_says(st);
 	fine = rs_keys(&on.s, "*", false) ==
 	       rs_keys(&on.s, "{t}:[vgc][eao][rnu]*", false);
 	ck_assert_msg(fine, "a key is left: %zu; it was said:\n%s",
 		      rs_keys(&on.s, "*", true), all_said());
 	ck_assert_uint_eq(rs_keys(&on.s, "{t}:coord", true), 0);
 	rs_free(&on.s);
+}
+
+static MAYBE_UNUSED void
+end(void)
+{
+	end_says(0);
 }
 
 /* All nodes go, as they do when they are told to. */
