@@ -26,7 +26,10 @@
  *
  * A call returns a raised error as a value > 0; < 0 is a refusal of that very
  * call.  In a cluster no code is clean, and no function's error stops a
- * coordinator.
+ * coordinator.  But an error that no call has raised or returned by the end of
+ * the stop stands in the coordinator's verdict, and so reaches evc_finish.  A
+ * function that does not return at the stop, and has to be given up, is such an
+ * error, because its result is lost.
  *
  * A cluster is a scope of its coordinator, and ends with it.  The log hook of
  * the coordinator gets lines about workers that die, checkpoints that fail,
@@ -101,7 +104,9 @@ typedef struct evc_cluster_config {
 				UNAVAILABLE is raised; 0 = 60, INFINITY
 				possible */
 	double grace;        /* seconds for a function that was asked to stop;
-				0 = 10, EVC_NO_GRACE none, INFINITY for ever */
+				0 = 10, EVC_NO_GRACE none, INFINITY for ever;
+				at a stop at most 0.9 of its time, see
+				evc_stop_left */
 	double lease;        /* seconds after which a worker without a sign of
 				life is lost; 0 = 5 */
 	unsigned deaths;     /* a function, or the build of a per-worker value,
@@ -182,8 +187,8 @@ evc_cluster_open(evc_coord *c, const char *uri,
  * of it has ended.
  *
  * The last save of the checkpoint comes after the close; a save that fails is
- * an error in the coordinator's verdict.  A function's error after the close is
- * a line in the coordinator's log.
+ * an error in the coordinator's verdict, and so is a function's error after the
+ * close.
  *
  * Thread:    any.
  * Ownership: cluster is gone for the caller, whatever the call returns; remotes
@@ -314,7 +319,8 @@ evc_schedule_all(evc_cluster *cluster, const char *function,
 		 unsigned *n);
 
 /*
- * Wait until nothing is queued and nothing runs, timeout seconds at most.
+ * Wait until nothing is queued and nothing runs, timeout seconds at most, and
+ * not beyond the end of a stop, see evc_stop_left.
  *
  * Thread:    any but the cluster's loop; not inside a function of the cluster.
  * Ownership: nothing changes hands.
@@ -444,15 +450,16 @@ evc_remote_get(const evc_remote *remote, evc_remote_info *ret_info);
 
 /*
  * Wait for one remote and read its result.  This call returns an error of the
- * remote but does not raise it: the cluster's calls still raise the error.
+ * remote but does not raise it: the cluster's calls still raise the error.  The
+ * wait ends with a stop, too, see evc_stop_left.
  *
  * Thread:    any but the cluster's loop, where the call is refused unless the
  *            remote has its outcome; also when the cluster is closed.
  * Ownership: *ret_value (may be NULL) is the remote's, valid as long as the
  *            remote.
  * Returns:   0; > 0: the remote's error; -EVC_DEADLINE_EXCEEDED when timeout
- *            seconds are over; -EVC_INVALID_ARGUMENT,
- *            -EVC_FAILED_PRECONDITION.
+ *            seconds or the stop are over, and evc_last_error says what runs;
+ *            -EVC_INVALID_ARGUMENT, -EVC_FAILED_PRECONDITION.
  * Since:     0.1
  */
 EVC_API evc_status
@@ -476,7 +483,8 @@ evc_remote_cancel(evc_remote *remote);
 
 /*
  * Fetch: a copy of value in which each remote, at any depth, is replaced by its
- * result.  The call waits timeout seconds at most.
+ * result.  The call waits timeout seconds at most, and not beyond the end of a
+ * stop, see evc_stop_left.
  *
  * Thread:    any; on the cluster's loop the call is refused when it would have
  *            to wait.
