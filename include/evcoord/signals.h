@@ -12,7 +12,11 @@ EVC_BEGIN_DECLS_
 /*
  * Let signals request the stop: SIGINT and SIGTERM unless opts names others.
  * The first signal requests the stop, with the signal and its sender as the
- * reason, code 0.  The second signal, kept as a reason too, cuts the grace of
+ * reason, code 0, evc_reason.signo.  With opts->allow the program decides in the
+ * handler whether the first signal may stop it now; a refused signal is counted
+ * and does nothing else, and the log hook gets a line with its sender.  A signal
+ * that is ignored at the start, as nohup(1) and shells set it for a job in the
+ * background, stays ignored without EVC_SIGNALS_IGNORED_TOO.  The second signal, kept as a reason too, cuts the grace of
  * every join of the round to short_grace.  The third signal, only with
  * EVC_SIGNALS_THIRD_EXITS, writes a line to exit_fd and leaves by _exit(128 +
  * n).  Signals work with a stuck loop and without a loop.  When no grace and no
@@ -25,7 +29,8 @@ EVC_BEGIN_DECLS_
  *            signals had before.
  * Returns:   0; -EVC_ALREADY_EXISTS when a coordinator has the signals, or one
  *            of them is evc_dump_signal's; -EVC_FAILED_PRECONDITION for a
- *            scope; -EVC_INVALID_ARGUMENT.
+ *            scope; -EVC_INVALID_ARGUMENT; with allow and a log hook
+ *            -EVC_RESOURCE_EXHAUSTED.
  * Since:     0.1
  */
 EVC_API evc_status

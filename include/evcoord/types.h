@@ -167,7 +167,9 @@ enum {
 /* evc_signals_opts.flags */
 enum {
 	/* The third signal writes a line and leaves with _exit(128 + n). */
-	EVC_SIGNALS_THIRD_EXITS = 1 << 19
+	EVC_SIGNALS_THIRD_EXITS = 1 << 19,
+	/* A signal that is ignored at the start requests the stop, too. */
+	EVC_SIGNALS_IGNORED_TOO = 1 << 10
 };
 
 /* The source of a reason: evc_reason.kind */
@@ -228,7 +230,8 @@ typedef struct evc_reason {
 	char file[64];     /* source file (its end, when longer), or "" */
 	char func[48];     /* function, or "" */
 	char text[192];    /* the requester's text, cut to fit */
-	uint64_t reserved_[8];
+	int signo;         /* EVC_BY_SIGNAL: the signal; else 0 */
+	uint64_t reserved_[7];
 } evc_reason;
 
 /*
@@ -398,10 +401,16 @@ typedef struct evc_signals_opts {
 			       SIGINT and SIGTERM */
 	double short_grace; /* seconds after the second signal; 0 = 1,
 			       EVC_NO_GRACE none */
-	unsigned flags;     /* EVC_SIGNALS_THIRD_EXITS */
+	unsigned flags;     /* EVC_SIGNALS_... */
 	int exit_fd;        /* the descriptor for the third signal's line; 0 =
 			       standard error */
-	uint64_t reserved_[8];
+	/* May this signal stop the program now?  The handler asks until a first
+	   signal of the round is allowed; false: the signal does nothing, and
+	   the log has a line about the signal.  The function must be safe in
+	   signal handlers; no fork child calls it.  NULL: each signal may. */
+	bool (*allow)(int signo, void *arg);
+	void *arg;          /* passed to allow */
+	uint64_t reserved_[6];
 } evc_signals_opts;
 
 /*

@@ -11,13 +11,14 @@
 #include <signal.h>
 
 #include "core/core.h"
-#include "base/self.h"
-#include "base/text.h"
+#include "base/reserved.h"
+#include "core/helper/job.h"
 #include "core/join/join.h"
 #include "signals/signals.h"
 
 #define SHORT_GRACE 1.0
 #define N_STOP 8
+#define ALL_FLAGS (EVC_SIGNALS_THIRD_EXITS | EVC_SIGNALS_IGNORED_TOO)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(evc_coord *) owner;
@@ -29,6 +30,9 @@ static unsigned n_signo;
 static struct sigaction former[N_STOP];
 static bool third_exits;
 static int exit_fd;
+static pid_t owner_pid;
+static bool (*allow)(int signo, void *arg);
+static void *allow_arg;
 
 _Atomic(void (*)(int)) evc__dump_handler;
 
@@ -57,54 +61,6 @@ count_signal(const evc_coord *c, uint32_t *ret_stop)
 	return (unsigned)(uint32_t)next;
 }
 
-static const char *
-signal_name(int n)
-{
-	const char *s = sigabbrev_np(n);
-
-	return s != NULL ? s : "";
-}
-
-static void
-name_signal(struct text *t, int n)
-{
-	const char *s = signal_name(n);
-
-	if (s[0] != '\0') {
-		evc__text_add(t, "SIG");
-		evc__text_add(t, s);
-	} else {
-		evc__text_add(t, "signal ");
-		evc__text_int(t, n);
-	}
-}
-
-/* Request the stop; the reason of a second signal names the cut grace. */
-static void
-request_stop(evc_coord *c, int n, const siginfo_t *info, unsigned many,
-	     uint32_t stop)
-{
-	char buf[96];
-	struct text t = evc__text_in(buf, sizeof buf);
-	struct evc__request q = { .kind = EVC_BY_SIGNAL,
-				  .text = buf,
-				  /* A second signal is for the first's stop. */
-				  .stop = many > 1 ? stop : 0 };
-
-	name_signal(&t, n);
-	/* <= 0: the signal comes from a process, which the kernel names. */
-	if (info->si_code <= 0) {
-		evc__text_add(&t, " from pid ");
-		evc__text_int(&t, info->si_pid);
-		evc__text_add(&t, ", uid ");
-		evc__text_int(&t, (int64_t)info->si_uid);
-	} else
-		evc__text_add(&t, " from the kernel");
-	if (many == 2)
-		evc__text_add(&t, ", which cuts the grace");
-	evc__request(c, &q);
-}
-
 static void
 third_signal(int n)
 {
@@ -113,7 +69,7 @@ third_signal(int n)
 	struct pollfd line = { .fd = exit_fd, .events = POLLOUT };
 
 	evc__text_add(&t, "evcoord: a third ");
-	name_signal(&t, n);
+	evc__text_signal(&t, n);
 	evc__text_add(&t, " while stopping: leaving at once\n");
 	/* A full pipe or a stopped terminal must not delay the exit. */
 	if (sync_ppoll(&line, 1, 0) == 1)
@@ -135,27 +91,54 @@ as_before(int n)
 		}
 }
 
+/* Signal handler: may the signal stop c?  The first signal of a round may, if
+   the program allows the signal; the later ones may. */
+static bool
+may_stop(const evc_coord *c, int n)
+{
+	uint64_t s;
+
+	if (allow == NULL)
+		return true;
+	s = sync_load(&seen);
+	return ((uint32_t)s > 0 &&
+		(uint32_t)(s >> 32) == WORD_STOPS(sync_load_sc(&c->word))) ||
+	       allow(n, allow_arg);
+}
+
+static void
+take_signal(evc_coord *c, int n, uint64_t sender)
+{
+	unsigned many;
+	uint32_t stop;
+
+	if (!may_stop(c, n)) {
+		evc__signal_refused(c, sender);
+		return;
+	}
+	many = count_signal(c, &stop);
+	if (many >= 3 && third_exits)
+		third_signal(n);
+	/* A second signal is for the first's stop. */
+	evc__signal_request(c, sender, many == 2, many > 1 ? stop : 0);
+	if (many == 2)
+		evc__cut_grace(c, stop);
+}
+
 static void
 on_signal(int n, siginfo_t *info, void *context)
 {
 	int e = errno;
 	evc_coord *c;
-	unsigned many;
-	uint32_t stop;
 
 	(void)context;
 	evc__readers_enter(&inside);
 	c = sync_load_sc(&owner);
-	if (c != NULL && !evc__same_process(c))
+	/* The pid tells of a child that was made without fork handlers. */
+	if (c != NULL && (!evc__same_process(c) || getpid() != owner_pid))
 		as_before(n);
-	else if (c != NULL) {
-		many = count_signal(c, &stop);
-		if (many >= 3 && third_exits)
-			third_signal(n);
-		request_stop(c, n, info, many, stop);
-		if (many == 2)
-			evc__cut_grace(c, stop);
-	}
+	else if (c != NULL)
+		take_signal(c, n, evc__sender(n, info));
 	evc__readers_leave(&inside);
 	errno = e;
 }
@@ -177,6 +160,39 @@ requests_report(int n)
 
 	return handler != NULL && sigaction(n, NULL, &now) == 0 &&
 	       !(now.sa_flags & SA_SIGINFO) && now.sa_handler == handler;
+}
+
+/* Helper thread: the job of a coordinator with an `allow`. */
+static uint64_t
+log_refused(evc_coord *c, struct evc__helper_job *k)
+{
+	(void)k;
+	if (sync_load_sc(&owner) == c)
+		evc__signals_refused_log(c);
+	return SYNC_FOREVER;
+}
+
+/* Lock held: let the helper write lines about refused signals of c.  The job
+   stays until c is freed, because evc_signals_stop may be called inside the
+   job, by the log hook.  false: no memory, or no helper. */
+static bool
+add_job(evc_coord *c)
+{
+	struct evc__helper_job *job = c->life.refused_job;
+	bool added;
+
+	if (job == NULL) {
+		job = sync_alloc(1, sizeof *job);
+		if (job == NULL)
+			return false;
+		job->run = log_refused;
+		list_init(&job->node);
+		c->life.refused_job = job;
+	}
+	sync_lock(&c->lock);
+	added = evc__helper_job_add(c, job);
+	sync_unlock(&c->lock);
+	return added;
 }
 
 /* Lock held: restore the former handlers of the first n signals. */
@@ -206,6 +222,8 @@ release_for_free(evc_coord *c)
 	sync_lock(&lock);
 	disarm_signals(c);
 	sync_unlock(&lock);
+	/* The helper may not have come to this. */
+	evc__signals_refused_log(c);
 }
 
 static evc_status
@@ -213,10 +231,13 @@ check_signals(const evc_signals_opts *o)
 {
 	unsigned i, k;
 
-	if (evc__check_reserved(o->reserved_, "evc_signals_start") < 0 ||
-	    evc__check_grace(o->short_grace, "evc_signals_start") < 0)
+	if (!RESERVED_IS_ZERO(o->reserved_))
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "evc_signals_start: reserved room is not "
+				   "zero");
+	if (evc__check_grace(o->short_grace, "evc_signals_start") < 0)
 		return -EVC_INVALID_ARGUMENT;
-	if (o->flags & ~(unsigned)EVC_SIGNALS_THIRD_EXITS)
+	if (o->flags & ~(unsigned)ALL_FLAGS)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_signals_start: unknown flags %#x",
 				   o->flags);
@@ -241,6 +262,30 @@ check_signals(const evc_signals_opts *o)
 	return 0;
 }
 
+static bool
+is_ignored(int n)
+{
+	struct sigaction now;
+
+	return sigaction(n, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/* Lock held: a signal that nohup(1), or a shell for a job in the background, has
+   set to be ignored, stays ignored. */
+static void
+choose_signals(const evc_signals_opts *o)
+{
+	static const int usual[N_STOP] = { SIGINT, SIGTERM };
+	const int *from = o->stop[0] != 0 ? o->stop : usual;
+	unsigned i;
+
+	n_signo = 0;
+	for (i = 0; i < N_STOP && from[i] != 0; i++)
+		if ((o->flags & EVC_SIGNALS_IGNORED_TOO) ||
+		    !is_ignored(from[i]))
+			signo[n_signo++] = from[i];
+}
+
 /* Lock held. */
 static evc_status
 install_handlers(evc_coord *c, const evc_signals_opts *o)
@@ -249,22 +294,25 @@ install_handlers(evc_coord *c, const evc_signals_opts *o)
 				.sa_flags = SA_SIGINFO | SA_RESTART };
 	unsigned i;
 
-	for (n_signo = 0; n_signo < N_STOP && o->stop[n_signo] != 0; n_signo++)
-		signo[n_signo] = o->stop[n_signo];
-	if (n_signo == 0) {
-		signo[n_signo++] = SIGINT;
-		signo[n_signo++] = SIGTERM;
-	}
+	choose_signals(o);
 	for (i = 0; i < n_signo; i++)
 		if (requests_report(signo[i]))
 			return evc__refuse(-EVC_ALREADY_EXISTS,
 					   "evc_signals_start: signal %d asks "
 					   "for a dump",
 					   signo[i]);
+	evc__signals_refused_forget();
+	if (o->allow != NULL && c->log.fn != NULL && !add_job(c))
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_signals_start: no memory, or no helper "
+				   "thread");
 	sync_store(&c->wake.cut_grace_ns,
 		   evc__ns(o->short_grace == 0 ? SHORT_GRACE : o->short_grace));
 	third_exits = o->flags & EVC_SIGNALS_THIRD_EXITS;
 	exit_fd = o->exit_fd != 0 ? o->exit_fd : STDERR_FILENO;
+	owner_pid = getpid();
+	allow = o->allow;
+	allow_arg = o->arg;
 	sync_store(&seen, 0);
 	sigfillset(&sa.sa_mask);
 	/* The owner is set first, for the handlers. */
@@ -351,5 +399,7 @@ evc_signals_stop(evc_coord *c)
 	else
 		disarm_signals(c);
 	sync_unlock(&lock);
+	if (st == 0)
+		evc__signals_refused_log(c);
 	return st;
 }

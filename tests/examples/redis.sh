@@ -124,7 +124,8 @@ run "$bin/wordcount" -n 2 "$at/words" "$tree"
 check 'nor does a coordinator bring workers' test $status -eq 2
 
 # The stop.
-"$bin/wordcount" --nap 2 "$at/words" "$tree" >"$tmp/out" 2>"$tmp/err" &
+env --default-signal=INT "$bin/wordcount" --nap 2 "$at/words" "$tree" \
+	>"$tmp/out" 2>"$tmp/err" &
 server=$!
 check 'it works' until_true status_of words "^coordinator +[^ ]*-$server-"
 check 'and hears signals' until_true hears "$server"

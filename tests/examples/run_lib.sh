@@ -15,9 +15,9 @@ run() {
 }
 
 # start ARGUMENT...: in the background; its pid is server, which lib.sh kills.
-# There SIGINT is ignored until the program asks for it.
+# There a shell lets SIGINT be ignored, and the library leaves it so.
 start() {
-	"${program[@]}" "$@" >"$tmp/out" 2>"$tmp/err" &
+	env --default-signal=INT "${program[@]}" "$@" >"$tmp/out" 2>"$tmp/err" &
 	server=$!
 }
 

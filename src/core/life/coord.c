@@ -140,6 +140,7 @@ evc__coord_destroy(evc_coord *c)
 	sync_free(sync_load(&c->join.scope_join));
 	evc__escalation_free(c);
 	sync_free(c->join.drain);
+	sync_free(c->life.refused_job);
 	evc__table_free(&c->member.ids.table);
 	sync_free(c->stop.slot);
 	sync_free((void *)c->stop.slot_word);

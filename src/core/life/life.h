@@ -30,6 +30,8 @@ struct evc__coord_life {
 	struct evc__helper_job *owner; /* job of the helper as owner; set by
 					  evc_abandon */
 	struct evc__systemd *systemd;
+	/* signals.c: the helper's lines about refused signals; freed with c */
+	struct evc__helper_job *refused_job;
 	/* set by rooms above; called when c goes, before its parts go */
 	void (*release_signals)(evc_coord *c);
 	void (*release_dump)(evc_coord *c);

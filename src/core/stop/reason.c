@@ -100,6 +100,7 @@ evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 	r->kind = q->kind;
 	if (r->kind == 0)
 		r->kind = error ? EVC_BY_ERROR : EVC_BY_REQUEST;
+	r->signo = q->signo;
 	r->round = WORD_ROUND(w);
 	r->mono_ns = evc__now(c);
 	s->seq = sync_add(&c->stop.arrivals, 1);

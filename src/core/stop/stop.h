@@ -75,6 +75,7 @@ struct evc__request {
 	evc_status code; /* 0..255 */
 	int err;
 	unsigned kind;   /* 0: EVC_BY_REQUEST or EVC_BY_ERROR */
+	int signo;       /* EVC_BY_SIGNAL: the signal */
 	int tid;         /* 0: the calling thread's */
 	bool report;     /* true: an error that asks for no stop */
 	evc_id by;       /* 0: the calling thread's member, if any */
