@@ -51,9 +51,10 @@ evc_free(evc_coord *c);
  * End of a program: free c when evc_free would, and turn the result of a join
  * into an exit status.  The result has the errors of the groups and clusters
  * below c that nobody took; a registry with a coordinator of its own answers by
- * evc_registry_stop.  While members are alive c stays usable (a later call
- * frees c) and main must leave by _exit(), because a return from main would
- * destroy memory that the members still use.
+ * evc_registry_stop.  The signal handlers of evc_signals_start and
+ * evc_dump_signal are given back in any case.  While members are alive c stays
+ * usable (a later call frees c) and main must leave by _exit(), because a return
+ * from main would destroy memory that the members still use.
  *
  * Thread:    as evc_free.
  * Ownership: c is gone, unless members are alive.  NULL is fine.

@@ -24,6 +24,13 @@ EVC_BEGIN_DECLS_
  * s, because service managers kill at 10 or 90 s.  One coordinator of a process
  * may have the signals at a time.
  *
+ * With EVC_SIGNALS_AT_JOIN a signal that finds neither a stop nor a join of c in
+ * progress is kept: the next evc_run, evc_join, evc_join_start or evc_join_step
+ * requests the stop as it begins, so that phases go in their order although the
+ * signal came during the set-up.  A second signal meanwhile is kept, too, and
+ * cuts the grace; a third one exits as above.  Such a program must come to a
+ * join: evc_wait_for_stop alone does not hear a signal that is kept.
+ *
  * Thread:    any; the handlers run wherever the kernel delivers.
  * Ownership: evc_signals_stop or evc_free restores the handlers that the
  *            signals had before.
@@ -37,8 +44,38 @@ EVC_API evc_status
 evc_signals_start(evc_coord *c, const evc_signals_opts *opts);
 
 /*
+ * The signal that EVC_SIGNALS_AT_JOIN keeps for the next join of c: a set-up may
+ * end early, and evc_signals_raise leave by it.
+ *
+ * Thread:    any, and any signal handler.
+ * Ownership: nothing changes hands.
+ * Returns:   the number of the signal, the first if there are two; 0 when c
+ *            keeps none.
+ * Since:     0.2
+ */
+EVC_API int
+evc_signals_pending(const evc_coord *c);
+
+/*
+ * Leave the process by a signal, as a shell or a service manager expects of a
+ * program that a signal has stopped: called last, after evc_finish, with
+ * v.stop.signo of the verdict v.  The call sets the signal's default action,
+ * unblocks the signal and raises it.  Where this does not end the process, as
+ * in process 1 of a container, the call ends it by _exit(128 + signo).  Nothing
+ * is flushed: call fflush(3) before.
+ *
+ * Thread:    any.
+ * Ownership: nothing changes hands.
+ * Returns:   only for a signo that is no signal, such as 0.
+ * Since:     0.2
+ */
+EVC_API void
+evc_signals_raise(int signo);
+
+/*
  * Restore the handlers that the signals had before.  After the return no
- * handler of the library runs for c.
+ * handler of the library runs for c.  A signal that is kept for a join requests
+ * the stop now.
  *
  * Thread:    any; not a signal handler.
  * Ownership: nothing changes hands.

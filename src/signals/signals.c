@@ -18,7 +18,9 @@
 
 #define SHORT_GRACE 1.0
 #define N_STOP 8
-#define ALL_FLAGS (EVC_SIGNALS_THIRD_EXITS | EVC_SIGNALS_IGNORED_TOO)
+#define ALL_FLAGS \
+	(EVC_SIGNALS_THIRD_EXITS | EVC_SIGNALS_IGNORED_TOO | \
+	 EVC_SIGNALS_AT_JOIN)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(evc_coord *) owner;
@@ -28,7 +30,7 @@ static struct readers inside;
 static int signo[N_STOP];
 static unsigned n_signo;
 static struct sigaction former[N_STOP];
-static bool third_exits;
+static bool third_exits, at_join;
 static int exit_fd;
 static pid_t owner_pid;
 static bool (*allow)(int signo, void *arg);
@@ -120,7 +122,8 @@ take_signal(evc_coord *c, int n, uint64_t sender)
 	if (many >= 3 && third_exits)
 		third_signal(n);
 	/* A second signal is for the first's stop. */
-	evc__signal_request(c, sender, many == 2, many > 1 ? stop : 0);
+	if (!at_join || !evc__signal_keep(c, sender))
+		evc__signal_request(c, sender, many == 2, many > 1 ? stop : 0);
 	if (many == 2)
 		evc__cut_grace(c, stop);
 }
@@ -262,6 +265,16 @@ check_signals(const evc_signals_opts *o)
 	return 0;
 }
 
+/* A join of c has begun. */
+static void
+join_begins(evc_coord *c)
+{
+	evc__readers_enter(&inside);
+	if (sync_load_sc(&owner) == c)
+		evc__signals_kept_request(c);
+	evc__readers_leave(&inside);
+}
+
 static bool
 is_ignored(int n)
 {
@@ -309,6 +322,10 @@ install_handlers(evc_coord *c, const evc_signals_opts *o)
 	sync_store(&c->wake.cut_grace_ns,
 		   evc__ns(o->short_grace == 0 ? SHORT_GRACE : o->short_grace));
 	third_exits = o->flags & EVC_SIGNALS_THIRD_EXITS;
+	at_join = o->flags & EVC_SIGNALS_AT_JOIN;
+	evc__signals_kept_forget();
+	if (at_join)
+		sync_store_sc(&c->life.join_begins, join_begins);
 	exit_fd = o->exit_fd != 0 ? o->exit_fd : STDERR_FILENO;
 	owner_pid = getpid();
 	allow = o->allow;
@@ -396,10 +413,24 @@ evc_signals_stop(evc_coord *c)
 		st = evc__refuse(-EVC_NOT_FOUND,
 				 "evc_signals_stop: %s has no signals",
 				 c->name);
-	else
+	else {
 		disarm_signals(c);
+		evc__signals_kept_request(c);
+	}
 	sync_unlock(&lock);
 	if (st == 0)
 		evc__signals_refused_log(c);
 	return st;
+}
+
+int
+evc_signals_pending(const evc_coord *c)
+{
+	int n = 0;
+
+	evc__readers_enter(&inside);
+	if (c != NULL && sync_load_sc(&owner) == c && evc__same_process(c))
+		n = evc__signals_kept();
+	evc__readers_leave(&inside);
+	return n;
 }

@@ -338,6 +338,8 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_signals_start, \
 	  REF(evc_signals_start(w->c, \
 				&(evc_signals_opts){ .stop = { SIGUSR2 } }))) \
+	X(evc_signals_pending, evc_signals_pending(w->c) == 0) \
+	X(evc_signals_raise, (evc_signals_raise(0), true)) \
 	X(evc_signals_stop, REF(evc_signals_stop(w->c))) \
 	X(evc_systemd_start, REF(evc_systemd_start(w->c, NULL))) \
 	X(evc_systemd_ready, REF(evc_systemd_ready(w->c, "no"))) \

@@ -54,6 +54,7 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 {
 	struct evc__request q = { .text = "a join that stops first",
 				  .func = "EVC_JOIN_STOP_FIRST" };
+	void (*begins)(evc_coord *c);
 	uint64_t w;
 
 	j->c = c;
@@ -87,6 +88,10 @@ evc__join_begin(struct evc__join *j, evc_coord *c, const evc_join_opts *o)
 	if ((w & WORD_FLAG) && !list_empty(&c->scopes))
 		evc__ring_below(c);
 	sync_unlock(&c->lock);
+	/* Loaded after n_driving was raised: see evc__signal_keep. */
+	begins = sync_load_sc(&c->life.join_begins);
+	if (begins != NULL && !j->internal)
+		begins(c);
 	if (j->opts.flags & EVC_JOIN_STOP_FIRST)
 		evc__request(c, &q);
 }

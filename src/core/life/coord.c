@@ -410,7 +410,8 @@ evc_finish(evc_coord *c, evc_status result)
 	   code is 1. */
 	bool error = c != NULL && WORD_ERR_CODE(sync_load(&c->word)) != 0;
 
-	evc_free(c);
+	if (evc_free(c) < 0 && evc__same_process(c))
+		evc__coord_release_handlers(c);
 	if (result == 0)
 		return 0;
 	return result == EVC_DEADLINE_EXCEEDED && !error ? EXIT_LATE : 1;

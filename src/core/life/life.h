@@ -36,6 +36,9 @@ struct evc__coord_life {
 	void (*release_signals)(evc_coord *c);
 	void (*release_dump)(evc_coord *c);
 	void (*release_systemd)(evc_coord *c);
+	/* atomic: signals.c -> joins: called when a join of c has begun; or
+	   NULL */
+	_Atomic(void (*)(evc_coord *c)) join_begins;
 	/* atomic: evc_abandon -> the helper, which frees c when no member is
 	   alive */
 	_Atomic bool abandoned;
