@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls that tell the service manager, and the looper that shows the
- * manager a turning loop.
- * Called by: the program (evc_systemd_start, _ready, _notify, _stop);
- * systemd_stop.c begins the watchdog again.
+ * The calls that tell the service manager.
+ * Called by: the program (evc_systemd_start, _ready, _reloading, _notify,
+ * _stop).
  * Locks: the coordinator's, taken; sd->looper needs the lock.
  */
 #include "observe/systemd.h"
@@ -17,36 +16,6 @@
 #define EXTEND 5.0
 /* The manager reads so much at once. */
 #define LINES_MOST 4096
-
-/* ---- the watchdog ---- */
-
-static evc_status
-show_life(evc_coord *c, void *arg)
-{
-	static const char lines[] = "WATCHDOG=1\n";
-	const struct evc__systemd *sd = arg;
-
-	(void)c;
-	evc__manager_send(&sd->manager, lines, sizeof lines - 1);
-	return 0;
-}
-
-evc_status
-evc__systemd_watch(struct evc__systemd *sd)
-{
-	evc_member_opts o = { .reactor = sd->reactor,
-			      .flags = EVC_BACKGROUND };
-	evc_status st;
-
-	/* While a stop stands the helper's job does this. */
-	if (evc_should_stop(sd->c))
-		return 0;
-	if (sd->reactor == NULL)
-		o.flags |= EVC_OWN_THREAD;
-	st = evc_looper_start(sd->c, "watchdog", sd->watchdog, show_life, sd,
-			      &o, &sd->looper);
-	return st == -EVC_CANCELLED ? 0 : st;
-}
 
 /* A number from the environment; false: there is none. */
 static bool
@@ -294,19 +263,21 @@ refuse_length(const char *func)
 			   "%s: more than %d bytes", func, LINES_MOST);
 }
 
-evc_status
-evc_systemd_ready(evc_coord *c, const char *status)
+/* Send a state, with STATUS= unless status is NULL. */
+static evc_status
+send_state(evc_coord *c, const char *state, const char *status,
+	   const char *func)
 {
 	char lines[LINES_MOST + 1];
 	struct text t = evc__text_in(lines, sizeof lines);
-	evc_status st = evc__check(c, __func__);
+	evc_status st = evc__check(c, func);
 
 	if (st < 0)
 		return st;
-	evc__text_add(&t, "READY=1\n");
+	evc__text_add(&t, state);
 	if (status != NULL && strchr(status, '\n') != NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "evc_systemd_ready: a status is one line");
+				   "%s: a status is one line", func);
 	t.lines = true;
 	if (status != NULL) {
 		evc__text_add(&t, "STATUS=");
@@ -314,8 +285,27 @@ evc_systemd_ready(evc_coord *c, const char *status)
 		evc__text_fmt(&t, "\n");
 	}
 	if (t.len > LINES_MOST)
-		return refuse_length(__func__);
-	return send_lines(c, lines, t.len, __func__);
+		return refuse_length(func);
+	return send_lines(c, lines, t.len, func);
+}
+
+evc_status
+evc_systemd_ready(evc_coord *c, const char *status)
+{
+	return send_state(c, "READY=1\n", status, __func__);
+}
+
+evc_status
+evc_systemd_reloading(evc_coord *c, const char *status)
+{
+	char state[64];
+	struct text t = evc__text_in(state, sizeof state);
+
+	/* The manager compares the time with its own, so this is no clock of the
+	   program's. */
+	evc__text_fmt(&t, "RELOADING=1\nMONOTONIC_USEC=%llu\n",
+		      (unsigned long long)(sync_mono() / 1000));
+	return send_state(c, state, status, __func__);
 }
 
 evc_status

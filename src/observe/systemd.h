@@ -69,7 +69,10 @@ struct evc__systemd {
 	/* a thread tells of the drain before the stop of this number */
 	_Atomic uint32_t draining;
 
-	evc_id looper; /* lock */
+	/* lock */
+	evc_id looper;
+	bool asking;   /* the watchdog has asked the loops, and not all have
+			  answered */
 
 	/* helper thread only; afterwards the thread that has removed the job */
 	uint32_t closed;     /* the last stop known to be over */
@@ -88,9 +91,12 @@ uint64_t evc__systemd_run(evc_coord *c, struct evc__helper_job *k);
 /* All members have ended; the job is removed. */
 void evc__systemd_last_word(struct evc__systemd *sd);
 
-/* ---- systemd.c ---- */
+/* ---- systemd_watchdog.c ---- */
 
 /* No lock held: begin to send WATCHDOG=1. */
 evc_status evc__systemd_watch(struct evc__systemd *sd);
+/* Helper thread: send WATCHDOG=1 if all loops have answered.  Returns how long
+   the helper may sleep. */
+uint64_t evc__systemd_answers(struct evc__systemd *sd);
 
 #endif

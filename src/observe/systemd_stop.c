@@ -305,19 +305,20 @@ evc__systemd_run(evc_coord *c, struct evc__helper_job *k)
 	   over. */
 	uint32_t said = sync_load_sc(&sd->said);
 	uint32_t drained = sync_load_sc(&sd->draining);
-	uint64_t w = sync_load_sc(&c->word);
+	uint64_t w = sync_load_sc(&c->word), wait;
 
 	if (w & WORD_FLAG)
 		return while_stopping(sd, w);
+	wait = evc__systemd_answers(sd);
 	/* A drain may be taken back, and nothing tells of this. */
 	if (w & WORD_DRAIN)
-		return sd->status_ns;
+		return wait < sd->status_ns ? wait : sd->status_ns;
 	if (drained != 0 || said != sd->closed)
 		back_to_work(sd, said, drained);
 	if (!sd->no_looper)
-		return SYNC_FOREVER;
+		return wait;
 	sd->no_looper = evc__systemd_watch(sd) == -EVC_RESOURCE_EXHAUSTED;
-	return sd->no_looper ? evc__ns(sd->watchdog) : SYNC_FOREVER;
+	return sd->no_looper ? evc__ns(sd->watchdog) : wait;
 }
 
 void

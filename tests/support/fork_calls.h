@@ -343,6 +343,7 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_signals_stop, REF(evc_signals_stop(w->c))) \
 	X(evc_systemd_start, REF(evc_systemd_start(w->c, NULL))) \
 	X(evc_systemd_ready, REF(evc_systemd_ready(w->c, "no"))) \
+	X(evc_systemd_reloading, REF(evc_systemd_reloading(w->c, "no"))) \
 	X(evc_systemd_notify, REF(evc_systemd_notify(w->c, "STATUS=no"))) \
 	X(evc_systemd_stop, REF(evc_systemd_stop(w->c))) \
 	X(evc_trace_start, REF(evc_trace_start(w->c, 100))) \

@@ -99,6 +99,19 @@ turn_marked(struct evc__loop_waker *lw, struct evc__loop_waker_frame *f)
 	return true;
 }
 
+/* Loop thread: the loop turns, and the watchdog has asked whether it does. */
+static void
+answer(struct evc__loop_waker *lw)
+{
+	evc_coord *c = lw->owner->c;
+
+	if (!sync_xchg(&lw->asked, false))
+		return;
+	while (c->parent != NULL)
+		c = c->parent;
+	evc__helper_ring(c);
+}
+
 static void
 on_async(struct ev_loop *loop, ev_async *w, int revents)
 {
@@ -111,6 +124,8 @@ on_async(struct ev_loop *loop, ev_async *w, int revents)
 	if (evc__loop_waker_inherited(lw))
 		return;
 	lw->frames = &f;
+	if (sync_load_relaxed(&lw->asked))
+		answer(lw);
 	end_leftovers(lw);
 	/* Posts come after the reactors, because a stop has the highest
 	   priority. */
@@ -371,6 +386,13 @@ evc__loop_waker_send(struct evc__loop_waker *lw)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	ev_async_send(lw->loop, &lw->async);
 	pthread_setcancelstate(old, NULL);
+}
+
+void
+evc__loop_waker_ask(struct evc__loop_waker *lw)
+{
+	sync_store_sc(&lw->asked, true);
+	evc__loop_waker_send(lw);
 }
 
 void

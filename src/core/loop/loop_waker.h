@@ -69,6 +69,8 @@ struct evc__loop_waker {
 				    nanoseconds; 0: the loop has not run yet */
 	_Atomic uint32_t busy;   /* calls between evc__busy_begin and
 				    evc__busy_end that the thread is in */
+	/* atomic: evc__loop_waker_ask -> the loop's thread, which answers */
+	_Atomic bool asked;
 	/* atomic chain: posting threads -> the loop's thread: inboxes with
 	   posts */
 	_Atomic(evc_loop_ref *) marked;
@@ -120,6 +122,9 @@ void evc__loop_waker_strand(evc_reactor *owner);
 void evc__loop_waker_ring(evc_reactor *r);
 /* Any thread, while the ev_async is active: send the ev_async. */
 void evc__loop_waker_send(struct evc__loop_waker *lw);
+/* As evc__loop_waker_send, and the loop's thread then clears `asked` and rings
+   the helper of the tree. */
+void evc__loop_waker_ask(struct evc__loop_waker *lw);
 /* Lock of r's coordinator held, r still has its loop: the loop's thread will
    call l->end. */
 void evc__loop_waker_leave_behind(evc_reactor *r, struct evc__leftover *l);

@@ -313,6 +313,47 @@ START_TEST(a_stop_before_the_start_is_told_at_the_start)
 }
 END_TEST
 
+/* Fails when the time is not the manager's own clock. */
+START_TEST(a_reload_has_the_time_that_the_manager_expects)
+{
+	evc_config cfg = { .clock = scripted_clock };
+	unsigned long long us, before;
+	struct timespec now;
+	struct manager m;
+	char value[64];
+	evc_coord *c;
+
+	manager_begin(&m, _i);
+	c = manager_told(&m, NULL, &cfg, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	before = (unsigned long long)now.tv_sec * 1000000u +
+		 (unsigned long long)now.tv_nsec / 1000u;
+	OK(evc_systemd_reloading(c, "reading the zones"));
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ck_assert_int_eq(manager_hear(&m), 1);
+	ck_assert_int_eq(strncmp(m.said[0], "RELOADING=1\nMONOTONIC_USEC=",
+				 strlen("RELOADING=1\nMONOTONIC_USEC=")),
+			 0);
+	HAS(m.said[0], "\nSTATUS=reading the zones\n");
+	us = strtoull(manager_last(&m, "MONOTONIC_USEC=", value,
+				   sizeof(value)),
+		      NULL, 10);
+	ck_assert_uint_ge(us, before);
+	ck_assert_uint_le(us, (unsigned long long)now.tv_sec * 1000000u +
+				      (unsigned long long)now.tv_nsec / 1000u);
+	OK(evc_systemd_reloading(c, NULL));
+	ck_assert_int_eq(manager_count(&m, "STATUS="), 1);
+	ck_assert_int_eq(manager_count(&m, "RELOADING=1"), 2);
+	OK(evc_systemd_ready(c, NULL));
+	REFUSED(EVC_INVALID_ARGUMENT, evc_systemd_reloading(c, "a\nb"));
+	HAS(evc_last_error(), "evc_systemd_reloading");
+	OK(evc_systemd_stop(c));
+	REFUSED(EVC_NOT_FOUND, evc_systemd_reloading(c, NULL));
+	OK(evc_free(c));
+	manager_end(&m);
+}
+END_TEST
+
 START_TEST(a_cleared_stop_is_taken_back_and_the_next_one_told)
 {
 	struct manager m;
@@ -500,6 +541,7 @@ main(void)
 	TWICE(after_evc_systemd_stop_nothing_is_told);
 	TWICE(a_signal_handler_tells_it_too);
 	TWICE(a_stop_before_the_start_is_told_at_the_start);
+	TWICE(a_reload_has_the_time_that_the_manager_expects);
 	TWICE(a_cleared_stop_is_taken_back_and_the_next_one_told);
 	TWICE(a_drain_is_told_and_taken_back);
 	ONCE(without_a_manager_nothing_is_told_and_nothing_is_wrong);

@@ -176,6 +176,205 @@ START_TEST(the_loop_that_was_named_is_the_one_that_counts)
 }
 END_TEST
 
+/* ---- several loops ---- */
+
+enum { LOOPS = 4 };
+
+/* Loops on threads of their own, the last one a scope's; a home whose loop main
+   runs; all of them idle until one is told to hang. */
+struct loops {
+	struct ev_loop *home;
+	evc_coord *c, *scope;
+	evc_loop_ref *loop[LOOPS];
+	atomic_int hang, hangs;
+	atomic_int tid[LOOPS];
+};
+
+static void
+hang_here(evc_reactor *r, evc_status why, void *arg)
+{
+	struct loops *l = arg;
+
+	(void)r;
+	ck_assert_int_eq(why, 0);
+	atomic_store(&l->hangs, 1);
+	while (atomic_load(&l->hang))
+		t_sleep(0.001);
+	atomic_store(&l->hangs, 0);
+}
+
+static evc_status
+note_loop(evc_reactor *r, void *arg)
+{
+	(void)r;
+	atomic_store((atomic_int *)arg, own_tid());
+	return 0;
+}
+
+static void
+loops_begin(struct loops *l, struct manager *m, struct ev_loop *home)
+{
+	evc_systemd_opts o = { .watchdog = 0.02, .socket = m->name };
+	evc_reactor *r;
+	int i;
+
+	memset(l, 0, sizeof(*l));
+	l->home = home;
+	l->c = new_coord(home);
+	OK(evc_scope_new(l->c, "scope", NULL, &l->scope));
+	OK(evc_scope_ready(l->scope));
+	for (i = 0; i < LOOPS; i++) {
+		OK(evc_reactor_start(i == LOOPS - 1 ? l->scope : l->c, "far",
+				     note_loop, &l->tid[i], NULL, &r));
+		l->loop[i] = evc_loop_of(r);
+	}
+	OK(evc_systemd_start(l->c, &o));
+}
+
+static void
+loops_end(struct loops *l)
+{
+	int i;
+
+	OK(evc_request_stop(l->c, 0, NULL));
+	OK(l->home != NULL ? evc_run(l->c, NULL, NULL) :
+			     evc_join(l->c, NULL, NULL));
+	for (i = 0; i < LOOPS; i++)
+		evc_loop_release(l->loop[i]);
+	FREE_ALL(l->scope, l->c);
+}
+
+/* Fails when the turns of one loop are taken for those of all. */
+START_TEST(one_loop_of_four_that_hangs_ends_it)
+{
+	struct manager m;
+	struct loops l;
+	int i, n;
+
+	manager_begin(&m, true);
+	loops_begin(&l, &m, NULL);
+	for (i = 0; i < LOOPS; i++) {
+		more(&m);
+		atomic_store(&l.hang, 1);
+		OK(evc_post(l.loop[i], hang_here, &l));
+		UNTIL(atomic_load(&l.hangs));
+		/* The answer to a question before may be on its way. */
+		let_come();
+		n = manager_count(&m, SIGN);
+		let_come();
+		let_come();
+		ck_assert_int_eq(manager_count(&m, SIGN), n);
+		atomic_store(&l.hang, 0);
+		UNTIL(!atomic_load(&l.hangs));
+	}
+	more(&m);
+	loops_end(&l);
+	manager_end(&m);
+}
+END_TEST
+
+/* Nothing is asked of loops but by the ping, and once for each. */
+START_TEST(idle_loops_are_pinged_throughout_and_sleep_between)
+{
+	struct manager m;
+	struct loops l;
+	long sleeps[LOOPS + 1];
+	int tid[LOOPS + 1], i, n;
+
+	manager_begin(&m, true);
+	loops_begin(&l, &m, NULL);
+	more(&m);
+	for (i = 0; i < LOOPS; i++)
+		tid[i] = atomic_load(&l.tid[i]);
+	tid[LOOPS] = helper_tid();
+	for (i = 0; i <= LOOPS; i++)
+		sleeps[i] = task_sleeps(tid[i]);
+	n = manager_count(&m, SIGN);
+	UNTIL(manager_count(&m, SIGN) >= n + 20);
+	n = manager_count(&m, SIGN) - n;
+	/* A loop may meet a mutex on its way, and the helper comes for each
+	   answer. */
+	for (i = 0; i < LOOPS; i++)
+		ck_assert_int_le(task_sleeps(tid[i]) - sleeps[i], 3 * n + 5);
+	ck_assert_int_le(task_sleeps(tid[LOOPS]) - sleeps[LOOPS],
+			 3 * LOOPS * n + 5);
+	loops_end(&l);
+	manager_end(&m);
+}
+END_TEST
+
+START_TEST(a_home_that_has_run_counts_and_one_that_has_not_does_not)
+{
+	struct ev_loop *home = ev_loop_new(0);
+	evc_systemd_opts o = { .watchdog = 0.02 };
+	struct manager m;
+	evc_reactor *r;
+	evc_coord *c;
+	double until;
+	int n;
+
+	manager_begin(&m, true);
+	c = new_coord(home);
+	OK(evc_reactor_start(c, "far", NULL, NULL, NULL, &r));
+	o.reactor = r;
+	o.socket = m.name;
+	OK(evc_systemd_start(c, &o));
+	more(&m);
+	ev_run(home, EVRUN_NOWAIT);
+	let_come();
+	n = manager_count(&m, SIGN);
+	let_come();
+	let_come();
+	ck_assert_int_eq(manager_count(&m, SIGN), n);
+	until = t_now() + T_LIMIT;
+	while (manager_count(&m, SIGN) < n + 3 && t_now() < until) {
+		ev_run(home, EVRUN_NOWAIT);
+		t_sleep(0.001);
+	}
+	ck_assert_int_ge(manager_count(&m, SIGN), n + 3);
+	OK(evc_request_stop(c, 0, NULL));
+	OK(evc_run(c, NULL, NULL));
+	OK(evc_free(c));
+	ev_loop_destroy(home);
+	manager_end(&m);
+}
+END_TEST
+
+/* A loop that goes while it owes an answer. */
+START_TEST(a_loop_that_goes_is_not_waited_for)
+{
+	struct ev_loop *second = ev_loop_new(0);
+	evc_systemd_opts o = { .watchdog = 0.02 };
+	struct manager m;
+	evc_reactor *r;
+	evc_coord *c;
+	int n;
+
+	manager_begin(&m, true);
+	c = new_coord(NULL);
+	o.socket = m.name;
+	OK(evc_systemd_start(c, &o));
+	more(&m);
+	OK(evc_reactor_attach(c, "second", second, &r));
+	more(&m);
+	ev_run(second, EVRUN_NOWAIT);
+	let_come();
+	n = manager_count(&m, SIGN);
+	let_come();
+	ck_assert_int_eq(manager_count(&m, SIGN), n);
+	if (_i)
+		ev_loop_destroy(second);
+	else
+		OK(evc_reactor_detach(r));
+	more(&m);
+	OK(evc_systemd_stop(c));
+	OK(evc_free(c));
+	if (!_i)
+		ev_loop_destroy(second);
+	manager_end(&m);
+}
+END_TEST
+
 START_TEST(during_a_stop_it_goes_on)
 {
 	evc_systemd_opts o = { .watchdog = 0.01, .status_every = 1000 };
@@ -336,6 +535,13 @@ main(void)
 	tcase_add_loop_test(tcase, a_thread_of_its_own_without_a_loop, 0, 2);
 	tcase_add_test(tcase, a_loop_that_does_not_turn_shows_no_life);
 	tcase_add_test(tcase, the_loop_that_was_named_is_the_one_that_counts);
+	tcase_add_test(tcase, one_loop_of_four_that_hangs_ends_it);
+	tcase_add_test(tcase,
+		       idle_loops_are_pinged_throughout_and_sleep_between);
+	tcase_add_test(
+		tcase,
+		a_home_that_has_run_counts_and_one_that_has_not_does_not);
+	tcase_add_loop_test(tcase, a_loop_that_goes_is_not_waited_for, 0, 2);
 	tcase_add_loop_test(tcase, during_a_stop_it_goes_on, 0, 2);
 	tcase_add_test(tcase, after_a_clear_there_is_one_again);
 	tcase_add_test(tcase,
