@@ -117,7 +117,8 @@ evc_stack_signal(int signo);
 
 /*
  * A function for evc_config.log: writes a line to standard error, with the
- * time, the level and the reason's fields.
+ * time, the level and the reason's fields; to systemd's journal, when
+ * JOURNAL_STREAM names standard error, with "<3>" for the level and no time.
  *
  * Thread:    any.
  * Ownership: nothing changes hands; arg is not used.

@@ -8,6 +8,7 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "base/sync_file.h"
 #include "base/text.h"
 #include "core/core.h"
 #include "observe/write_out.h"
@@ -90,6 +91,29 @@ add_fields(struct text *t, const evc_reason *r)
 	evc__text_add(t, "]");
 }
 
+/* Is standard error a stream of systemd's journal?  JOURNAL_STREAM has the
+   device and the inode of that stream; standard error may be another file by
+   now. */
+static bool
+to_journal(void)
+{
+	const char *s = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	int e = errno;
+	struct stat now;
+	char *end;
+	bool yes;
+
+	if (s == NULL || s[0] < '0' || s[0] > '9')
+		return false;
+	device = strtoull(s, &end, 10);
+	yes = *end == ':' && end[1] >= '0' && end[1] <= '9';
+	inode = yes ? strtoull(end + 1, &end, 10) : 0;
+	yes = yes && *end == '\0' && sync_fd_stat(STDERR_FILENO, &now) == 0 &&
+	      now.st_dev == device && now.st_ino == inode;
+	errno = e;
+	return yes;
+}
 
 void
 evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg)
@@ -99,7 +123,11 @@ evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg)
 	struct text t = evc__lines_in(buf, sizeof buf - 1);
 
 	(void)arg;
-	add_time(&t);
+	/* The journal has its own time, and reads the level from "<3>". */
+	if (to_journal())
+		evc__text_fmt(&t, "<%d>", level < 0 ? 0 : level > 7 ? 7 : level);
+	else
+		add_time(&t);
 	evc__text_fmt(&t, "evcoord[%d] %s: %s", (int)getpid(),
 		      level_name(level), line);
 	if (r != NULL)

@@ -10,6 +10,7 @@
 #include <regex.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <syslog.h>
 
 /* Where standard error went, and what comes out of it. */
@@ -104,6 +105,66 @@ START_TEST(a_line_has_time_level_and_fields)
 	looks_like(written(&k, buf, sizeof(buf)),
 		   "^" TIME " evcoord\\[[0-9]+\\] warning: c: late\n$");
 	ck_assert_str_eq(written(&k, buf, sizeof(buf)), "");
+	capture_end(&k);
+}
+END_TEST
+
+/* JOURNAL_STREAM, with so much added to the inode. */
+static void
+name_journal(int add, const char *end)
+{
+	char value[128];
+	struct stat st;
+
+	OK(fstat(STDERR_FILENO, &st));
+	snprintf(value, sizeof(value), "%llu:%llu%s",
+		 (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino + (unsigned)add, end);
+	OK(setenv("JOURNAL_STREAM", value, 1));
+}
+
+START_TEST(the_journal_gets_the_level_and_no_time)
+{
+	static const char *const other[] = { "", "x", "1", "1:", ":1", "1:2",
+					     "-1:-1" };
+	evc_reason r = some_reason();
+	struct capture k, l;
+	char buf[2048];
+	size_t i;
+
+	capture_begin(&k);
+	name_journal(0, "");
+	errno = 77;
+	evc_log_stderr(EVC_LOG_ERROR, "c: error", &r, NULL);
+	ck_assert_int_eq(errno, 77);
+	looks_like(written(&k, buf, sizeof(buf)),
+		   "^<3>evcoord\\[[0-9]+\\] error: c: error \\[code=.*\n$");
+	evc_log_stderr(EVC_LOG_WARNING, "a", NULL, NULL);
+	looks_like(written(&k, buf, sizeof(buf)), "^<4>evcoord.* a\n$");
+	evc_log_stderr(EVC_LOG_INFO, "a", NULL, NULL);
+	looks_like(written(&k, buf, sizeof(buf)), "^<6>evcoord.* a\n$");
+	evc_log_stderr(99, "a", NULL, NULL);
+	looks_like(written(&k, buf, sizeof(buf)), "^<7>evcoord.* a\n$");
+	evc_log_stderr(-99, "a", NULL, NULL);
+	looks_like(written(&k, buf, sizeof(buf)), "^<0>evcoord.* a\n$");
+
+	/* Standard error goes elsewhere by now. */
+	capture_begin(&l);
+	evc_log_stderr(EVC_LOG_ERROR, "a", NULL, NULL);
+	looks_like(written(&l, buf, sizeof(buf)), "^" TIME " evcoord.* a\n$");
+	capture_end(&l);
+	name_journal(1, "");
+	evc_log_stderr(EVC_LOG_ERROR, "a", NULL, NULL);
+	looks_like(written(&k, buf, sizeof(buf)), "^" TIME " evcoord");
+	name_journal(0, "0x");
+	evc_log_stderr(EVC_LOG_ERROR, "a", NULL, NULL);
+	looks_like(written(&k, buf, sizeof(buf)), "^" TIME " evcoord");
+	for (i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		OK(setenv("JOURNAL_STREAM", other[i], 1));
+		evc_log_stderr(EVC_LOG_ERROR, "a", NULL, NULL);
+		looks_like(written(&k, buf, sizeof(buf)), "^" TIME " evcoord");
+	}
+	unsetenv("JOURNAL_STREAM");
 	capture_end(&k);
 }
 END_TEST
@@ -282,6 +343,7 @@ START_TEST(a_coordinator_speaks_by_it)
 END_TEST
 
 API_MAIN("log_ready", a_line_has_time_level_and_fields,
+	 the_journal_gets_the_level_and_no_time,
 	 a_line_is_one_line_however_long_it_is,
 	 lines_of_several_threads_do_not_mix,
 	 a_reader_that_is_gone_kills_nobody, a_reader_that_is_slow_loses_lines,
