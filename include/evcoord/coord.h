@@ -52,14 +52,15 @@ evc_free(evc_coord *c);
  * into an exit status.  The result has the errors of the groups and clusters
  * below c that nobody took; a registry with a coordinator of its own answers by
  * evc_registry_stop.  The signal handlers of evc_signals_start and
- * evc_dump_signal are given back in any case.  While members are alive c stays
- * usable (a later call frees c) and main must leave by _exit(), because a return
- * from main would destroy memory that the members still use.
+ * evc_dump_signal are given back in any case.  When evc_free would be refused c
+ * stays usable (a later call frees c), the log names the obstacle, and the
+ * status is not 0.  While members are alive main must leave by _exit(), because
+ * a return from main would destroy memory that the members still use.
  *
  * Thread:    as evc_free.
- * Ownership: c is gone, unless members are alive.  NULL is fine.
- * Returns:   0; 1 for an error or a refused call; 124 for
- *            EVC_DEADLINE_EXCEEDED (late members and no error).
+ * Ownership: c is gone, unless evc_free would be refused.  NULL is fine.
+ * Returns:   0; 1 for an error, a refused call or a c that is not freed; 124
+ *            for EVC_DEADLINE_EXCEEDED (late members and no error).
  * Since:     0.1
  */
 EVC_API int

@@ -409,10 +409,14 @@ evc_finish(evc_coord *c, evc_status result)
 	/* EVC_DEADLINE_EXCEEDED may also be the code of an error: then the exit
 	   code is 1. */
 	bool error = c != NULL && WORD_ERR_CODE(sync_load(&c->word)) != 0;
+	bool kept = evc_free(c) < 0 && evc__same_process(c);
 
-	if (evc_free(c) < 0 && evc__same_process(c))
+	if (kept) {
+		evc_log(c, EVC_LOG_WARNING, NULL, "not freed at the end: %s",
+			evc_last_error());
 		evc__coord_release_handlers(c);
+	}
 	if (result == 0)
-		return 0;
+		return kept ? 1 : 0;
 	return result == EVC_DEADLINE_EXCEEDED && !error ? EXIT_LATE : 1;
 }
