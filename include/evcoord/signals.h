@@ -12,24 +12,27 @@ EVC_BEGIN_DECLS_
 /*
  * Let signals request the stop: SIGINT and SIGTERM unless opts names others.
  * The first signal requests the stop, with the signal and its sender as the
- * reason, code 0, evc_reason.signo.  With opts->allow the program decides in the
- * handler whether the first signal may stop it now; a refused signal is counted
- * and does nothing else, and the log hook gets a line with its sender.  A signal
- * that is ignored at the start, as nohup(1) and shells set it for a job in the
- * background, stays ignored without EVC_SIGNALS_IGNORED_TOO.  The second signal, kept as a reason too, cuts the grace of
- * every join of the round to short_grace.  The third signal, only with
- * EVC_SIGNALS_THIRD_EXITS, writes a line to exit_fd and leaves by _exit(128 +
- * n).  Signals work with a stuck loop and without a loop.  When no grace and no
- * budget (evcoord/escalation.h) was configured, a stop begun by a signal has 8
- * s, because service managers kill at 10 or 90 s.  One coordinator of a process
- * may have the signals at a time.
+ * reason, code 0, evc_reason.signo.  The second signal, kept as a reason too,
+ * cuts the grace of every join of the round to short_grace.  The third signal,
+ * only with EVC_SIGNALS_THIRD_EXITS, writes a line to exit_fd and leaves by
+ * _exit(128 + n).  Signals work with a stuck loop and without a loop.  When no
+ * grace and no budget (evcoord/escalation.h) was configured, a stop begun by a
+ * signal has 8 s, because service managers kill at 10 or 90 s.  One coordinator
+ * of a process may have the signals at a time.
  *
- * With EVC_SIGNALS_AT_JOIN a signal that finds neither a stop nor a join of c in
- * progress is kept: the next evc_run, evc_join, evc_join_start or evc_join_step
- * requests the stop as it begins, so that phases go in their order although the
- * signal came during the set-up.  A second signal meanwhile is kept, too, and
- * cuts the grace; a third one exits as above.  Such a program must come to a
- * join: evc_wait_for_stop alone does not hear a signal that is kept.
+ * With opts->allow the program decides in the handler whether the first signal
+ * may stop it now; a refused signal is counted and does nothing else, and the
+ * log hook gets a line with its sender.  A signal that is ignored at the start,
+ * as nohup(1) and shells set it for a job in the background, stays ignored
+ * without EVC_SIGNALS_IGNORED_TOO.
+ *
+ * With EVC_SIGNALS_AT_JOIN a signal that finds neither a stop nor a join of c
+ * in progress is kept: the next evc_run, evc_join, evc_join_start or
+ * evc_join_step requests the stop as it begins, so that phases go in their
+ * order although the signal came during the set-up.  A second signal meanwhile
+ * is kept, too, and cuts the grace; a third one exits as above.  Such a program
+ * must come to a join: evc_wait_for_stop alone does not hear a signal that is
+ * kept.
  *
  * Thread:    any; the handlers run wherever the kernel delivers.
  * Ownership: evc_signals_stop or evc_free restores the handlers that the
@@ -44,8 +47,8 @@ EVC_API evc_status
 evc_signals_start(evc_coord *c, const evc_signals_opts *opts);
 
 /*
- * The signal that EVC_SIGNALS_AT_JOIN keeps for the next join of c: a set-up may
- * end early, and evc_signals_raise leave by it.
+ * The signal that EVC_SIGNALS_AT_JOIN keeps for the next join of c: a set-up
+ * may end early, and evc_signals_raise leave by it.
  *
  * Thread:    any, and any signal handler.
  * Ownership: nothing changes hands.

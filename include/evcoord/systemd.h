@@ -24,19 +24,18 @@ typedef struct evc_systemd_opts {
 	double watchdog;      /* seconds between two WATCHDOG=1; 0 = half of
 				 $WATCHDOG_USEC, none when that is not set or
 				 not for this process; < 0 = none */
-	evc_reactor *reactor; /* the loop of the looper that rings all loops for
-				 WATCHDOG=1; NULL = home, without a home a
-				 thread of its own */
+	evc_reactor *reactor; /* where the looper for WATCHDOG=1 runs; NULL =
+				 home, without a home a thread of its own */
 	uint64_t reserved_[8];
 } evc_systemd_opts;
 
 /*
  * Begin messages about this coordinator to the service manager: STOPPING=1 as
  * soon as a stop is requested, STATUS= with the members still running during
- * the stop, EXTEND_TIMEOUT_USEC= while there is progress, WATCHDOG=1 as often as a
- * looper named "watchdog", in the background, has rung every attached loop that
- * has run, of c and of all scopes below, and all have answered.  A manager that
- * does not listen is no error, and slows no stop.
+ * the stop, EXTEND_TIMEOUT_USEC= while there is progress.  A looper named
+ * "watchdog", in the background, rings every attached loop that has run, of c
+ * and of all scopes below, and WATCHDOG=1 is sent when all of them have
+ * answered.  A manager that does not listen is no error, and slows no stop.
  *
  * Thread:    any.
  * Ownership: opts is copied.
@@ -64,8 +63,8 @@ evc_systemd_ready(evc_coord *c, const char *status);
 
 /*
  * Send RELOADING=1 with the time, MONOTONIC_USEC=, that units of the type
- * notify-reload need, and STATUS= unless status is NULL.  evc_systemd_ready says
- * that the reload is done.
+ * notify-reload need, and STATUS= unless status is NULL.  evc_systemd_ready
+ * says that the reload is done.
  *
  * Thread:    any.
  * Ownership: nothing changes hands.

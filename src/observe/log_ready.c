@@ -125,7 +125,8 @@ evc_log_stderr(int level, const char *line, const evc_reason *r, void *arg)
 	(void)arg;
 	/* The journal has its own time, and reads the level from "<3>". */
 	if (to_journal())
-		evc__text_fmt(&t, "<%d>", level < 0 ? 0 : level > 7 ? 7 : level);
+		evc__text_fmt(&t, "<%d>",
+			      level < 0 ? 0 : level > 7 ? 7 : level);
 	else
 		add_time(&t);
 	evc__text_fmt(&t, "evcoord[%d] %s: %s", (int)getpid(),

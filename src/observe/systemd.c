@@ -301,8 +301,8 @@ evc_systemd_reloading(evc_coord *c, const char *status)
 	char state[64];
 	struct text t = evc__text_in(state, sizeof state);
 
-	/* The manager compares the time with its own, so this is no clock of the
-	   program's. */
+	/* The manager compares the time with its own, so no clock of the
+	   program's is asked. */
 	evc__text_fmt(&t, "RELOADING=1\nMONOTONIC_USEC=%llu\n",
 		      (unsigned long long)(sync_mono() / 1000));
 	return send_state(c, state, status, __func__);

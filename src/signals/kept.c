@@ -35,7 +35,8 @@ evc__signal_keep(evc_coord *c, uint64_t sender)
 void
 evc__signals_kept_request(evc_coord *c)
 {
-	uint64_t first = sync_xchg(&kept[0], 0), second = sync_xchg(&kept[1], 0);
+	uint64_t first = sync_xchg(&kept[0], 0);
+	uint64_t second = sync_xchg(&kept[1], 0);
 
 	if (first != 0)
 		evc__signal_request(c, first, false, 0);

@@ -283,8 +283,8 @@ is_ignored(int n)
 	return sigaction(n, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/* Lock held: a signal that nohup(1), or a shell for a job in the background, has
-   set to be ignored, stays ignored. */
+/* Lock held: a signal stays ignored that nohup(1), or a shell for a job in the
+   background, has set to be ignored. */
 static void
 choose_signals(const evc_signals_opts *o)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signals from the inside.  The two users of signals in this room look whether a
- * signal is in use.
+ * Signals from the inside.  The two users of signals in this room look whether
+ * a signal is in use.
  */
 #ifndef EVC_SIGNALS_SIGNALS_H
 #define EVC_SIGNALS_SIGNALS_H
@@ -28,8 +28,8 @@ int evc__sender_signo(uint64_t sender);
 void evc__text_signal(struct text *t, int signo);
 /* "SIGTERM from pid 123, uid 0" */
 void evc__text_sender(struct text *t, uint64_t sender);
-/* Request the stop for the signal.  cuts: the signal cuts the grace; stop: as in
-   struct evc__request. */
+/* Request the stop for the signal.  cuts: the signal cuts the grace; stop: as
+   in struct evc__request. */
 void evc__signal_request(evc_coord *c, uint64_t sender, bool cuts,
 			 uint32_t stop);
 

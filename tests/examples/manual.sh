@@ -199,7 +199,8 @@ try_readme() {
 	mv "$tmp/readme.1.c" "$tmp/readme.c"
 	build_program "$tmp/readme.c" README || return
 	: >"$tmp/readme.out"
-	env --default-signal=INT $limited "$tmp/readme" >>"$tmp/readme.out" 2>&1 &
+	env --default-signal=INT $limited "$tmp/readme" \
+		>>"$tmp/readme.out" 2>&1 &
 	tenths=0
 	until [ -s "$tmp/readme.out" ] || [ $tenths = 200 ]; do
 		sleep 0.1
