@@ -267,7 +267,7 @@ on_timer(UNUSED struct ev_loop *ev, ev_timer *w, UNUSED int events)
 }
 
 /* stop: */
-static const evc_task_class client = { "client", conn_run, NULL, EVC_AFTER_STOP };
+static const evc_task_class conn = { "client", conn_run, .flags = EVC_AFTER_STOP };
 /* :stop */
 
 static void
@@ -289,7 +289,7 @@ conn_open(struct tcp *tcp, int fd)
 	ev_timer_init(&k->timer, on_timer, 0., 0.);
 	k->io.data = k->timer.data = &k->task;
 	/* stop: */
-	if (evc_task_begin(tcp->reactor, &k->task, &client) < 0)
+	if (evc_task_begin(tcp->reactor, &k->task, &conn) < 0)
 		/* :stop */
 		conn_free(k);
 	else
@@ -367,7 +367,7 @@ on_retry(UNUSED struct ev_loop *ev, ev_timer *w, UNUSED int events)
 }
 
 /* stop: */
-static const evc_task_class door = { "listener", listener_run, NULL, 0 };
+static const evc_task_class door = { "listener", .on_stop = listener_run };
 /* :stop */
 
 evc_status

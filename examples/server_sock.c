@@ -64,7 +64,7 @@ on_timer(UNUSED struct ev_loop *ev, ev_timer *w, UNUSED int events)
 }
 
 /* stop: */
-static const evc_task_class class = { "socket", sock_run, NULL, EVC_AFTER_STOP };
+static const evc_task_class cls = { "socket", sock_run, .flags = EVC_AFTER_STOP };
 /* :stop */
 
 bool
@@ -75,6 +75,6 @@ sock_start(struct sock *s, struct loop *loop, evc_reactor *reactor)
 	ev_timer_init(&s->timer, on_timer, 0., 0.);
 	s->io.data = s->timer.data = &s->task;
 	/* stop: */
-	return evc_task_begin(reactor, &s->task, &class) == 0;
+	return evc_task_begin(reactor, &s->task, &cls) == 0;
 	/* :stop */
 }

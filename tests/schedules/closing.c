@@ -117,8 +117,8 @@ START_TEST(closing_against_a_second_error_stepped_on_both_sides)
 }
 END_TEST
 
-static const evc_task_class early = {"early", NULL, NULL, 0};
-static const evc_task_class late = { "late", NULL, NULL, EVC_AFTER_STOP };
+static const evc_task_class early = { .name = "early" };
+static const evc_task_class late = { .name = "late", .flags = EVC_AFTER_STOP };
 
 /* Fails when the count is not looked at again under CLOSING, and when a begin
    leaves CLOSING in the word. */

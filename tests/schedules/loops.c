@@ -32,9 +32,15 @@ on_told_stay(evc_task *t, void *arg)
 	((struct work *)t)->told++;
 }
 
-static const evc_task_class ending = { "ending", on_told, NULL,
-				       EVC_AFTER_STOP };
-static const evc_task_class staying = {"staying", on_told_stay, NULL, 0};
+static const evc_task_class ending = {
+	.name = "ending",
+	.on_stop = on_told,
+	.flags = EVC_AFTER_STOP,
+};
+static const evc_task_class staying = {
+	.name = "staying",
+	.on_stop = on_told_stay,
+};
 
 /* Fails when a walk over tasks begins anew for a stop that was told already,
    and when it does not begin anew for the next stop. */

@@ -7,7 +7,7 @@
 
 #include "core/core.h"
 
-static const evc_task_class work = { "work", NULL, NULL, EVC_AFTER_STOP };
+static const evc_task_class work = { .name = "work", .flags = EVC_AFTER_STOP };
 
 /* ---- counts ---- */
 

@@ -269,7 +269,7 @@ END_TEST
 
 /* ---- against what begins in a scope ---- */
 
-static const evc_task_class late = { "late", NULL, NULL, EVC_AFTER_STOP };
+static const evc_task_class late = { .name = "late", .flags = EVC_AFTER_STOP };
 
 /* Fails when a begin in a scope does not take CLOSING away from all above, when
    the scope's count is not looked at under CLOSING, and when scopes that were

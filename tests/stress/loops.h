@@ -24,8 +24,8 @@ told(evc_task *t, void *arg)
 	count(TOLD);
 }
 
-static const evc_task_class soft = { "soft", told, NULL, 0 };
-static const evc_task_class late = { "late", NULL, NULL, EVC_AFTER_STOP };
+static const evc_task_class soft = { .name = "soft", .on_stop = told };
+static const evc_task_class late = { .name = "late", .flags = EVC_AFTER_STOP };
 
 /* Now and then a task begins or ends; now and then somebody asks for the stop
    - again and again, for others clear it. */

@@ -103,7 +103,7 @@ zoo_describe(char *buf, size_t n, void *arg)
 static MAYBE_UNUSED void
 zoo_make(struct zoo *z, const char *name)
 {
-	static const evc_task_class upload = { "upload", NULL, NULL, 0 };
+	static const evc_task_class upload = { .name = "upload" };
 	static const evc_runner_ops ops = { .is_running = zoo_running,
 					    .describe = zoo_describe };
 	evc_member_opts own = { .flags = EVC_OWN_THREAD };

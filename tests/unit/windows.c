@@ -30,8 +30,10 @@ struct turn {
 	int ended;
 };
 
-static const evc_task_class accepted = { "accepted", NULL, NULL,
-					 EVC_AFTER_STOP };
+static const evc_task_class accepted = {
+	.name = "accepted",
+	.flags = EVC_AFTER_STOP,
+};
 
 static void
 end_task(struct ev_loop *loop, ev_timer *w, int revents)
@@ -98,7 +100,11 @@ count_told(evc_task *t, void *arg)
 static void *
 begin_across_a_clear(void *arg)
 {
-	static evc_task_class k = { "late", count_told, NULL, EVC_AFTER_STOP };
+	static evc_task_class k = {
+		.name = "late",
+		.on_stop = count_told,
+		.flags = EVC_AFTER_STOP,
+	};
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
 	struct loop_thread *l = arg;
 	evc_task task = { 0 };

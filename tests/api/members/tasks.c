@@ -34,9 +34,13 @@ note(evc_task *t, void *arg)
 		it->then(it);
 }
 
-static const evc_task_class noted = { "noted", note, NULL, 0 };
-static const evc_task_class silent = { "silent", NULL, NULL, 0 };
-static const evc_task_class late = { "late", note, NULL, EVC_AFTER_STOP };
+static const evc_task_class noted = { .name = "noted", .on_stop = note };
+static const evc_task_class silent = { .name = "silent" };
+static const evc_task_class late = {
+	.name = "late",
+	.on_stop = note,
+	.flags = EVC_AFTER_STOP,
+};
 
 static struct ev_loop *loop;
 static evc_coord *coord;

@@ -5,7 +5,7 @@
  */
 #include "../../support/report_util.h"
 
-static const evc_task_class cls = { "upload", NULL, NULL, 0 };
+static const evc_task_class cls = { .name = "upload" };
 static const evc_join_opts none = { .grace = EVC_NO_GRACE };
 
 static void *

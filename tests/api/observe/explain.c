@@ -151,7 +151,7 @@ END_TEST
 
 START_TEST(a_report_has_a_line_for_each_that_is_alive)
 {
-	static const evc_task_class cls = { "upload", NULL, NULL, 0 };
+	static const evc_task_class cls = { .name = "upload" };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
 	evc_join_opts opts = { .grace = 0.01 };

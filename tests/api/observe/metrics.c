@@ -68,7 +68,7 @@ END_TEST
 
 START_TEST(tasks_of_another_loop_count_each)
 {
-	static const evc_task_class cls = { "request", NULL, NULL, 0 };
+	static const evc_task_class cls = { .name = "request" };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_config cfg = { .name = "c" };
 	evc_coord *c = new_coord_with(loop, &cfg);

@@ -342,7 +342,10 @@ told(evc_task *t, void *arg)
 	evc_task_end(t);
 }
 
-static const evc_task_class slow_task = { "slow-task", told, NULL, 0 };
+static const evc_task_class slow_task = {
+	.name = "slow-task",
+	.on_stop = told,
+};
 
 static void
 begin_task(struct place *p, evc_reactor *r)

@@ -68,7 +68,11 @@ speak_on_stop(evc_task *t, void *arg)
 enum { THREAD, ITSELF, OWN_LOOPER, LOOPER, HOOK, TASK, N_SPEAKERS };
 
 static struct speaker speaker;
-static const evc_task_class speaks = { "speaker", speak_on_stop, &speaker, 0 };
+static const evc_task_class speaks = {
+	.name = "speaker",
+	.on_stop = speak_on_stop,
+	.arg = &speaker,
+};
 
 static evc_status
 set_up(evc_reactor *r, void *arg)

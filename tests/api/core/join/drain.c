@@ -69,7 +69,10 @@ end_and_count(evc_task *t, void *arg)
 
 START_TEST(no_task_is_told_and_all_may_begin)
 {
-	static const evc_task_class cls = { "conn", end_and_count, NULL, 0 };
+	static const evc_task_class cls = {
+		.name = "conn",
+		.on_stop = end_and_count,
+	};
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
 	evc_task a = { 0 }, b = { 0 };
@@ -181,7 +184,7 @@ end_task(struct ev_loop *loop, ev_timer *w, int revents)
 
 START_TEST(a_stop_when_the_last_task_of_a_running_loop_has_ended)
 {
-	static const evc_task_class cls = { "conn", NULL, NULL, 0 };
+	static const evc_task_class cls = { .name = "conn" };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
 	evc_task t = { 0 };

@@ -185,7 +185,10 @@ END_TEST
 static evc_status
 begin_task(evc_reactor *r, void *arg)
 {
-	static const evc_task_class cls = { "conn", end_told_task, NULL, 0 };
+	static const evc_task_class cls = {
+		.name = "conn",
+		.on_stop = end_told_task,
+	};
 
 	return evc_task_begin(r, arg, &cls);
 }

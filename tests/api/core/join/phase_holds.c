@@ -175,8 +175,9 @@ end_one(struct ev_loop *loop, ev_timer *w, int revents)
 
 START_TEST(tasks_hold_their_phase)
 {
-	static const evc_task_class slow = { "slow", NULL, NULL, 0 },
-				    quick = { "quick", end_told_task, NULL, 0 };
+	static const evc_task_class slow = { .name = "slow" },
+				    quick = { .name = "quick",
+					      .on_stop = end_told_task };
 	int of_scope;
 
 	for (of_scope = 0; of_scope < 2; of_scope++) {

@@ -254,8 +254,10 @@ hold_up_once(struct ev_loop *loop, ev_prepare *w, int revents)
 /* Who was not told before cannot be late: it may obey first. */
 START_TEST(who_is_told_at_the_end_is_not_named_when_it_obeys)
 {
-	static const evc_task_class cls = { "obedient", end_told_task, NULL,
-					    0 };
+	static const evc_task_class cls = {
+		.name = "obedient",
+		.on_stop = end_told_task,
+	};
 	evc_join_opts opts = { .grace = 0.1, .flags = EVC_JOIN_STOP_FIRST };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop), *s = phase_scope(c, "s", 1, 0);

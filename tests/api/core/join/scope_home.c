@@ -16,8 +16,8 @@ end_and_count(evc_task *t, void *arg)
 	evc_task_end(t);
 }
 
-static const evc_task_class conn = { "conn", end_and_count, NULL, 0 };
-static const evc_task_class plain = { "plain", NULL, NULL, 0 };
+static const evc_task_class conn = { .name = "conn", .on_stop = end_and_count };
+static const evc_task_class plain = { .name = "plain" };
 
 START_TEST(its_home_is_a_reactor_of_its_own_on_the_same_loop)
 {

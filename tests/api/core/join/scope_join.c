@@ -73,7 +73,7 @@ END_TEST
 
 START_TEST(N3_tasks)
 {
-	static const evc_task_class cls = { "conn", NULL, NULL, 0 };
+	static const evc_task_class cls = { .name = "conn" };
 	struct ev_loop *loop = ev_loop_new(0);
 	struct tree t = tree_make(loop);
 	evc_task a = { 0 }, b = { 0 };

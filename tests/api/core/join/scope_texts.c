@@ -273,7 +273,7 @@ START_TEST(a_walk_tells_the_phase)
 }
 END_TEST
 
-static const evc_task_class conn = { "conn", NULL, NULL, 0 };
+static const evc_task_class conn = { .name = "conn" };
 
 static void *
 read_report(void *arg)

@@ -78,7 +78,7 @@ on_stop(evc_task *t, void *arg)
 	atomic_fetch_add(&told, 1);
 }
 
-static const evc_task_class task_class = { "task", on_stop, NULL, 0 };
+static const evc_task_class task_class = { .name = "task", .on_stop = on_stop };
 
 static evc_status
 looper_stops(evc_coord *c, void *arg)

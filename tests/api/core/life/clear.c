@@ -59,7 +59,7 @@ END_TEST
 
 START_TEST(refused_while_members_live_and_names_them)
 {
-	static const evc_task_class cls = { "request", NULL, NULL, 0 };
+	static const evc_task_class cls = { .name = "request" };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
 	struct guest g = { 0 };

@@ -25,7 +25,7 @@ child_was_right(pid_t pid)
 
 START_TEST(L5_every_call_but_the_questions_is_refused)
 {
-	static const evc_task_class cls = { "task", NULL, NULL, 0 };
+	static const evc_task_class cls = { .name = "task" };
 	struct ev_loop *loop = ev_loop_new(0), *other = ev_loop_new(0);
 	struct ev_loop *volatile third = ev_loop_new(0);
 	evc_coord *volatile c = new_coord(loop);

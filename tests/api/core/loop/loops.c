@@ -34,7 +34,10 @@ task_told(evc_task *t, void *arg)
 	evc_task_end(t);
 }
 
-static const evc_task_class shard_task = { "conn", task_told, NULL, 0 };
+static const evc_task_class shard_task = {
+	.name = "conn",
+	.on_stop = task_told,
+};
 
 static evc_status
 note_hook(evc_coord *c, void *arg)

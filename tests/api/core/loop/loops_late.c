@@ -31,7 +31,10 @@ place_told(evc_task *t, void *arg)
 	evc_task_end(t);
 }
 
-static const evc_task_class place_task = { "conn", place_told, NULL, 0 };
+static const evc_task_class place_task = {
+	.name = "conn",
+	.on_stop = place_told,
+};
 
 static evc_status
 place_looper(evc_coord *c, void *arg)

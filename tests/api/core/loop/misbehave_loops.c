@@ -55,8 +55,16 @@ end_when_told(evc_task *t, void *arg)
 }
 
 static struct stuck stuck;
-static const evc_task_class sits = { "connection", sit_in_on_stop, &stuck, 0 };
-static const evc_task_class obeys = { "other", end_when_told, &stuck, 0 };
+static const evc_task_class sits = {
+	.name = "connection",
+	.on_stop = sit_in_on_stop,
+	.arg = &stuck,
+};
+static const evc_task_class obeys = {
+	.name = "other",
+	.on_stop = end_when_told,
+	.arg = &stuck,
+};
 
 static evc_status
 set_up(evc_reactor *r, void *arg)
@@ -169,7 +177,7 @@ END_TEST
 /* The thread that joins runs the loop itself: a task that does not end. */
 START_TEST(a_task_that_does_not_end_on_the_joiners_loop)
 {
-	static const evc_task_class stays = { "lazy-task", NULL, NULL, 0 };
+	static const evc_task_class stays = { .name = "lazy-task" };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
 	evc_escalation_opts o = { .budget = 0.3 };

@@ -5,7 +5,7 @@
  */
 #include "../../../support/far_util.h"
 
-static const evc_task_class plain = { "plain", NULL, NULL, 0 };
+static const evc_task_class plain = { .name = "plain" };
 
 static evc_reactor *
 attach(evc_coord *c, const char *name, struct ev_loop *loop)
@@ -215,7 +215,10 @@ end_shard_task(evc_task *t, void *arg)
 static evc_status
 furnish(evc_reactor *r, void *arg)
 {
-	static const evc_task_class cls = { "conn", end_shard_task, NULL, 0 };
+	static const evc_task_class cls = {
+		.name = "conn",
+		.on_stop = end_shard_task,
+	};
 	struct shard *s = arg;
 	evc_member_opts opts = { .reactor = r };
 	evc_status st = evc_on_stop(s->far.c, "h", count_hook, &s->hooked,
@@ -360,7 +363,10 @@ END_TEST
 
 START_TEST(a_loop_destroyed_under_us_ends_its_tasks_and_joins)
 {
-	static const evc_task_class cls = { "cut", end_told_task, NULL, 0 };
+	static const evc_task_class cls = {
+		.name = "cut",
+		.on_stop = end_told_task,
+	};
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(NULL);
 	evc_reactor *r = attach(c, "doomed", loop);

@@ -52,7 +52,10 @@ task_told(evc_task *t, void *arg)
 
 START_TEST(on_the_home_before_any_task_is_told)
 {
-	static const evc_task_class cls = { "task", task_told, NULL, 0 };
+	static const evc_task_class cls = {
+		.name = "task",
+		.on_stop = task_told,
+	};
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(loop);
 	struct hook h = { 0 };

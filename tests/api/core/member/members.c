@@ -250,7 +250,7 @@ look_from_elsewhere(void *arg)
 
 START_TEST(tasks_are_shown_one_by_one_on_their_loop_and_summed_elsewhere)
 {
-	static const evc_task_class cls = { "request", NULL, NULL, 0 };
+	static const evc_task_class cls = { .name = "request" };
 	struct ev_loop *loop = ev_loop_new(0);
 	evc_coord *c = new_coord(NULL);
 	evc_reactor *r = NULL;

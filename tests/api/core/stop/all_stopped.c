@@ -140,7 +140,7 @@ END_TEST
 /* Whatever else lives: threads, holds, tasks, hooks. */
 START_TEST(all_stopped_is_about_every_kind_of_member)
 {
-	static const evc_task_class cls = { "task", NULL, NULL, 0 };
+	static const evc_task_class cls = { .name = "task" };
 	struct setting s;
 	struct guest g = { 0 };
 	atomic_int hooks = 0;

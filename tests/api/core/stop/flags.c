@@ -39,7 +39,7 @@ with_flag(int place, unsigned f)
 	evc_pool_opts pool = { .flags = f }, pool_threads = { .thread_flags = f };
 	evc_group_opts workers = { .flags = f },
 		       threads = { .member.flags = f };
-	evc_task_class cls = { "task", NULL, NULL, f };
+	evc_task_class cls = { .name = "task", .flags = f };
 	static evc_task task;
 	evc_queue *q;
 	evc_pool *p;

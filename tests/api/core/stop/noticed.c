@@ -245,7 +245,10 @@ START_TEST(an_evented_join_finds_the_loop_of_its_thread)
 }
 END_TEST
 
-static const evc_task_class late_class = { "late", NULL, NULL, EVC_AFTER_STOP };
+static const evc_task_class late_class = {
+	.name = "late",
+	.flags = EVC_AFTER_STOP,
+};
 
 static struct {
 	evc_reactor *r;

@@ -238,7 +238,10 @@ count_told(evc_task *t, void *arg)
 
 START_TEST(S5_a_doorbell_of_the_old_round_stops_nobody_of_the_new_one)
 {
-	static const evc_task_class cls = { "work", count_told, NULL, 0 };
+	static const evc_task_class cls = {
+		.name = "work",
+		.on_stop = count_told,
+	};
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
 	evc_coord *c = new_coord(loop);
 	evc_task task = { 0 };

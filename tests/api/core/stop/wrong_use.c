@@ -34,7 +34,7 @@ teardown(void)
 
 START_TEST(NULL_is_refused_by_every_call)
 {
-	static const evc_task_class cls = { "task", NULL, NULL, 0 };
+	static const evc_task_class cls = { .name = "task" };
 	evc_member_info info;
 	evc_reactor *r = NULL;
 	evc_task t = { 0 };
