@@ -31,8 +31,8 @@ typedef struct evc_pool evc_pool;
 typedef struct evc_job evc_job;
 
 /*
- * A job is zeroed before its first use.  The caller sets work, done and arg;
- * the other fields are the library's.  From an accepted submit until done is
+ * A job is zeroed before its first use.  The caller sets work, done, arg
+ * and name; the other fields are the library's.  From an accepted submit until done is
  * called the job must not move.  It has 64 bytes: programs with many tiny jobs
  * best align each to 64 bytes.
  */
@@ -56,7 +56,8 @@ struct evc_job {
 	uint32_t state_;
 	evc_status result_;
 	evc_job *next_;
-	uint64_t reserved_[1];
+	const char *name; /* static, or NULL: while work runs, verdicts and
+			     reports show the name beside that of the thread */
 };
 
 enum {

@@ -482,8 +482,8 @@ typedef struct evc_task_class evc_task_class;
 /*
  * A task: a piece of work in flight on a loop, such as a connection.  The
  * struct is memory of the caller, 64 bytes, zeroed before its first use; the
- * fields are the library's.  The memory may be freed once evc_task_end has
- * returned.
+ * fields with a _ at the end are the library's.  The memory may be freed once
+ * evc_task_end has returned.
  */
 struct evc_task {
 	evc_task *next_, *prev_;
@@ -507,6 +507,13 @@ struct evc_task_class {
 	void *arg;
 	unsigned flags;   /* EVC_AFTER_STOP: a task may begin after the stop,
 			     and is then never told of the stop */
+	/* For verdicts and reports: write into buf, n bytes, ended by a 0 byte,
+	   in a few words which task this is: a peer, an URL.  Called on the
+	   task's loop, for the oldest tasks that are left after the stop; the
+	   function must not wait, and needs no task to end.  NULL: reports give
+	   the class and the age. */
+	void (*describe)(const evc_task *t, char *buf, size_t n, void *arg);
+	uint64_t reserved_[8];
 };
 
 EVC_END_DECLS_

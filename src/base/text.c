@@ -233,6 +233,23 @@ evc__copy(char *to, size_t room, const char *s)
 		evc__text_add(&t, s);
 }
 
+void
+evc__copy_dots(char *to, size_t room, const char *s)
+{
+	struct text t;
+	size_t n;
+
+	if (s == NULL || room < 4 || strlen(s) < room) {
+		evc__copy(to, room, s);
+		return;
+	}
+	t = evc__text_in(to, room - 3);
+	evc__text_add(&t, s);
+	n = strlen(to);
+	t = evc__text_in(to + n, room - n);
+	evc__text_add(&t, "...");
+}
+
 const char *
 evc__end_of(const char *s, size_t most)
 {

@@ -37,6 +37,8 @@ void evc__text_vfmt(struct text *t, const char *fmt, va_list ap)
 
 /* Copy s, cut to fit; NULL is empty.  Safe in signal handlers. */
 void evc__copy(char *to, size_t room, const char *s);
+/* The same, but a text that does not fit ends with "...". */
+void evc__copy_dots(char *to, size_t room, const char *s);
 /* The same, but a long text keeps its end. */
 void evc__copy_end(char *to, size_t room, const char *s);
 /* The last bytes of s, `most` at most, without half of a character first. */

@@ -2,81 +2,18 @@
 /*
  * Tasks: work in flight on a loop, in memory of the caller.  Begin and end
  * touch only the loop's lists and counters; the coordinator's count of live
- * members moves with a loop's first and last task.  A cursor in the reactor
- * walks the tasks to tell the stop: it moves on before each call, and when its
- * task ends, so any task may be ended and freed meanwhile.  Tasks begun after
- * the stop have a list of their own, which the walk leaves out.
+ * members moves with a loop's first and last task.  task_tell.c tells the tasks
+ * of a stop.  Tasks begun after the stop have a list of their own, which that
+ * walk leaves out.
  * Called by: the program, on the loop's thread; core, by `ops`.
  * Locks: none; the lists are the loop thread's, the counters atomic.
  */
 #include "base/self.h"
-#include "base/unwind.h"
 #include "core/core.h"
 #include "core/status/trace.h"
+#include "members/task.h"
 
-/* Tasks told in a turn; then other watchers have their turn. */
-#define SLICE 4096
-
-SHUT_VOID(tell_one, (evc_task *t), t->class_->on_stop(t, t->class_->arg))
-
-/* The memory of a task in flight was freed or used for something else: joins
-   report this.  The lists are not walked any more. */
-static void
-mark_broken(evc_reactor *r)
-{
-	(void)sync_or(&r->tasks_wrong, TASKS_BROKEN);
-	r->cursor = &r->tasks;
-}
-
-static bool
-tell_tasks(evc_reactor *r, const struct evc__frame *f)
-{
-	uint32_t stop = WORD_STOP_NUMBER(sync_load(&r->c->word));
-	struct evc__busy busy;
-	unsigned n;
-
-	if (r->told != stop) {
-		r->told = stop;
-		r->cursor = sync_load_relaxed(&r->tasks_wrong) & TASKS_BROKEN ?
-				    &r->tasks :
-				    r->tasks.next_;
-		if (r->n_live > 0)
-			evc__trace(r->c, TRACE_TELL, (uint64_t)r->tid,
-				   TRACE_LOOP, r->name, r->n_live);
-	}
-	if (r->cursor == &r->tasks)
-		return true;
-	evc__busy_begin(r, r->c, BUSY_TASKS, NULL, &busy);
-	for (n = 0; r->cursor != &r->tasks; n++) {
-		evc_task *t = r->cursor;
-
-		if (n == SLICE) {
-			/* Not ev_feed_event, which would leave no turn to
-			   watchers of lower priority. */
-			evc__reactor_poke(r);
-			break;
-		}
-		if (!evc__task_intact(r, t)) {
-			mark_broken(r);
-			break;
-		}
-		r->cursor = t->next_;
-		if (t->class_->on_stop == NULL)
-			continue;
-		/* A class and its name are static. */
-		evc__busy_enter(r, t->class_->name);
-		tell_one(t);
-		if (f->gone)
-			break;
-	}
-	evc__busy_end(&busy);
-	if (f->gone)
-		return false;
-	if (n > 0 && r->cursor == &r->tasks)
-		evc__trace(r->c, TRACE_TOLD, (uint64_t)r->tid, TRACE_LOOP,
-			   r->name, r->n_live);
-	return true;
-}
+_Static_assert(sizeof(evc_task) <= 64, "documented, and for ever");
 
 static void
 drop_tasks(evc_reactor *r)
@@ -104,7 +41,8 @@ drop_tasks(evc_reactor *r)
 	evc__ring(r->c);
 }
 
-static const struct evc__task_ops ops = { .tell = tell_tasks,
+static const struct evc__task_ops ops = { .tell = evc__tasks_tell,
+					  .describe = evc__tasks_describe,
 					  .drop = drop_tasks };
 
 /* The counter of a class on this loop; the last counter is for all classes
@@ -223,7 +161,7 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 static void
 unlink_beside(evc_reactor *r, const evc_task *t)
 {
-	mark_broken(r);
+	evc__tasks_broken(r);
 	if (t->prev_->next_ == t)
 		t->prev_->next_ = t->next_;
 	if (t->next_->prev_ == t)

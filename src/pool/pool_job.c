@@ -226,9 +226,6 @@ check_job(const evc_pool *pool, const evc_reactor *r, const evc_job *job)
 	if (r == NULL || job == NULL || job->work == NULL)
 		return refuse_job(-EVC_INVALID_ARGUMENT,
 				  "no loop, no job, or one without work");
-	if (job->reserved_[0] != 0)
-		return refuse_job(-EVC_INVALID_ARGUMENT,
-				  "the job was not zeroed");
 	return 0;
 }
 
@@ -260,7 +257,6 @@ evc_pool_submit(evc_pool *pool, evc_reactor *r, evc_job *job)
 					     evc__tid() ||
 				     p->r != r || p->task.reactor_ == NULL ||
 				     job == NULL || job->work == NULL ||
-				     job->reserved_[0] != 0 ||
 				     evc__pool_inherited(pool) ||
 				     evc_should_stop(pool->scope) ||
 				     evc_should_stop(p->c),

@@ -191,6 +191,7 @@ static void
 run_job(struct pool_seat *s, evc_job *job)
 {
 	struct pool_port *p = job->port_;
+	const char *name = job->name;
 	evc_status result = EVC_CANCELLED;
 
 	if ((sync_load(&p->ending) | evc_should_stop(s->pool->scope)) != 0 &&
@@ -199,9 +200,14 @@ run_job(struct pool_seat *s, evc_job *job)
 	} else {
 		count_one(&s->n_begun);
 		s->job = job;
+		if (name != NULL)
+			evc_progress(name);
 		result = job->work(job);
 		if (evc__port_inherited(p))
 			return;
+		/* work may have left a text of its own. */
+		if (name != NULL)
+			evc_progress(NULL);
 		s->job = NULL;
 		count_one(&s->n_done);
 	}
@@ -313,6 +319,7 @@ thread_lost(void *seat)
 	if (evc__pool_inherited(pool))
 		return;
 	s->job = NULL;
+	evc_progress(NULL);
 	/* NULL: a done of a loop that is gone has ended the thread. */
 	if (job != NULL) {
 		count_one(&s->n_done);

@@ -722,8 +722,10 @@ end
 check "exit status 124: somebody was late" test "$status" -eq 124
 check "not before the budget is over" test "$ms" -ge 4000
 check "soon after it" test "$ms" -lt $soon
-check "one thread is named" grep -qE 'still running: udp-[12]$' "$tmp/out"
-late=$(sed -n 's/.*still running: \(udp-[12]\)$/\1/p' "$tmp/out")
+check "one thread is named" grep -qE \
+	'still running: udp-[12] \(stuck on purpose\)$' "$tmp/out"
+late=$(sed -n 's/.*still running: \(udp-[12]\) (stuck on purpose)$/\1/p' \
+	"$tmp/out")
 check "... in the report, too" grep -qF "$late" "$tmp/err"
 check "... with where it said it is" grep -q 'stuck on purpose' "$tmp/err"
 check "... and with its stack" grep -q 'stuck_on_purpose' "$tmp/err"
@@ -737,7 +739,8 @@ stop
 end
 check "exit status 124: somebody was late" test "$status" -eq 124
 check "soon after the budget is over" test "$ms" -lt $soon
-check "it is named" grep -qE 'still running: udp-[12]$' "$tmp/out"
+check "it is named" grep -qE \
+	'still running: udp-[12] \(stuck on purpose\)$' "$tmp/out"
 check "... with where it said it is" grep -q 'stuck on purpose' "$tmp/err"
 check "its stack cannot be had, and the report says so" \
 	grep -q 'not available' "$tmp/err"

@@ -68,7 +68,7 @@ check_cut(const char *text, size_t room, const char *const *name, unsigned all)
 			strcat(should, i > 0 ? ", " : "");
 			strcat(should, name[i]);
 		}
-		snprintf(more, sizeof more, " (+%u more)", all - shown);
+		snprintf(more, sizeof more, " and %u more", all - shown);
 		strcat(should, shown < all ? more : "");
 		if (strcmp(text, should) == 0)
 			return;
@@ -133,8 +133,8 @@ START_TEST(J7_a_verdict_names_who_is_late_and_how_many_more)
 	ck_assert_int_eq(evc_join(c, &now, &v), EVC_INTERNAL);
 	ck_assert_uint_eq(v.n_stragglers, 40);
 	HAS(v.error.text, "; still running: member number 0, member number 1");
-	ck_assert_ptr_nonnull(strstr(v.error.text, " (+"));
-	ck_assert_int_eq(sscanf(strstr(v.error.text, " (+"), " (+%u more)",
+	ck_assert_ptr_nonnull(strstr(v.error.text, " and "));
+	ck_assert_int_eq(sscanf(strstr(v.error.text, " and "), " and %u more",
 				&more), 1);
 	for (named = 0; named < 40; named++) {
 		snprintf(name, sizeof name, "member number %u%s", named,

@@ -8,8 +8,12 @@
 #include "core/core.h"
 #include "core/join/join.h"
 
+#include "base/self.h"
+
 /* Time that the kernel may need to take a killed process down. */
 #define KILLED_NS (10 * BACKOFF_MOST_NS)
+/* Time that a loop gets to say which tasks are left. */
+#define ASK_NS (4 * BACKOFF_MOST_NS)
 
 bool
 evc__join_tell_in_time(struct evc__join *j, const struct evc__view *v,
@@ -29,6 +33,48 @@ evc__join_tell_in_time(struct evc__join *j, const struct evc__view *v,
 		return false;
 	j->told_phases = true;
 	return true;
+}
+
+/* Lock held: turn the loops of c and below that have tasks.  A loop of the
+   calling thread turns before its joins look. */
+static void
+ask_loops(evc_coord *c, uint64_t now)
+{
+	struct list *n, *tmp;
+
+	LIST_EACH(n, tmp, &c->loop.reactors)
+	{
+		evc_reactor *r = LIST_OF(n, evc_reactor, node);
+
+		if (sync_load(&r->n_tasks) == 0 || r->tid == evc__tid())
+			continue;
+		r->asked_ns = now;
+		evc__reactor_poke(r);
+	}
+	LIST_EACH(n, tmp, &c->scopes)
+	{
+		sync_lock(&SCOPE_OF(n)->lock);
+		ask_loops(SCOPE_OF(n), now);
+		sync_unlock(&SCOPE_OF(n)->lock);
+	}
+}
+
+void
+evc__join_ask_loops(struct evc__join *j, const struct evc__view *v,
+		    uint64_t *wait_ns)
+{
+	uint64_t end = evc__deadline(v), at;
+
+	if (j->internal || j->asked_loops || v->alive == 0 ||
+	    end == SYNC_FOREVER || v->now >= end)
+		return;
+	at = end > ASK_NS ? end - ASK_NS : 0;
+	if (v->now < at) {
+		*wait_ns = at - v->now < *wait_ns ? at - v->now : *wait_ns;
+		return;
+	}
+	j->asked_loops = true;
+	ask_loops(j->c, v->now);
 }
 
 bool

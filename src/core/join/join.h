@@ -130,6 +130,7 @@ struct evc__join {
 	uint64_t cap_ns;          /* the deadline from above */
 	uint64_t looked_ns;       /* when the last wait began; 0: no wait yet */
 	bool told_phases;             /* the join has told phases itself */
+	bool asked_loops;         /* see evc__join_ask_loops */
 	bool forced;              /* force was used */
 	uint64_t end_ns;          /* until when force may take effect, in real
 				     monotonic time; 0: no force */
@@ -159,7 +160,32 @@ void evc__join_end(struct evc__join *j);
 /* Lock held: hooks_not_of of evc__count_alive for this join. */
 int evc__hooks_not_of(const struct evc__join *j);
 
+/* ---- count_alive.c, for names.c; lock held ---- */
+
+/* The parameters of a count, and of a list of names. */
+struct evc__look {
+	const evc_coord *top; /* the joined coordinator */
+	const struct evc__member *self;
+	bool hooks;
+	int not_of;
+};
+/* Does m keep a join of c waiting?  self has begun this join, and does not
+   count; nor do members that join c. */
+bool evc__keeps_waiting(const evc_coord *c, const struct evc__member *m,
+			const struct evc__member *self);
+/* Does h keep a join of c waiting?  not_of: see evc__count_alive. */
+bool evc__hook_keeps_waiting(const evc_coord *c, const struct evc__hook *h,
+			     int not_of);
+/* No lock: does s have neither hooks nor `ended` to be called? */
+bool evc__nothing_to_call(evc_coord *s);
+
 /* ---- end.c; lock held ---- */
+
+/* Shortly before the end: let the other loops with tasks turn once, so that
+   they say which tasks are left.  Else *wait_ns is lowered to the time until
+   then. */
+void evc__join_ask_loops(struct evc__join *j, const struct evc__view *v,
+			 uint64_t *wait_ns);
 
 /* Shortly before the end, with the time of one turn left: tell the phases that
    the stop has not reached.  true: there were some.  Else *wait_ns is lowered

@@ -332,6 +332,8 @@ look_at_members(struct evc__join *j, bool *last_probe, uint64_t *ret_wait_ns)
 	}
 	if (v.stop != 0 && evc__join_tell_in_time(j, &v, &phase_ns))
 		return true;
+	if (v.stop != 0)
+		evc__join_ask_loops(j, &v, &phase_ns);
 	d = evc__decide(&v, &j->backoff);
 	if (phase_ns < d.wait_ns)
 		d.wait_ns = phase_ns;

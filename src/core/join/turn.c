@@ -55,7 +55,8 @@ run_turn(evc_reactor *r)
 	/* A stop that came after the load of w has rung: the next turn serves
 	   this stop. */
 	stopped = (w & WORD_FLAG) && same_stop(c, w);
-	if (stopped && r->task_ops != NULL && !r->task_ops->tell(r, &f))
+	if (stopped && r->task_ops != NULL &&
+	    (!r->task_ops->tell(r, &f) || !r->task_ops->describe(r, &f)))
 		return false;
 	if (!loopers_turn(r, &f, stopped))
 		return false;

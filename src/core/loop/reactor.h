@@ -22,6 +22,24 @@ struct evc__task_count {
 	_Atomic uint32_t n;
 };
 
+/* What reports say of single tasks: a copy, because only the loop's thread may
+   touch tasks.  The loop's thread makes the copy in its turns after a stop. */
+#define TASK_TEXTS 4
+struct evc__task_texts {
+	/* lock; written by the loop's thread */
+	uint32_t stop;     /* number of the stop of the copy; 0: none */
+	uint32_t n_tasks;  /* of the reactor, when the copy was made */
+	unsigned n;
+	uint64_t ns;       /* time of the copy */
+	struct evc__task_text {
+		const struct evc__task_count *count;
+		uint32_t n;    /* tasks of the class when the copy was made: a
+				  later end of a task makes the text stale */
+		double age;    /* seconds, at the time of the copy */
+		char text[56]; /* by `describe` of the class, or "" */
+	} of[TASK_TEXTS]; /* the oldest tasks, the oldest first */
+};
+
 /* A running callback of the library for a reactor; a local variable of the
    callback.  gone: evc_free or a detach has taken the reactor away
    meanwhile. */
@@ -34,6 +52,9 @@ struct evc__frame {
 struct evc__task_ops {
 	/* A stop: tell some of the tasks.  false: the reactor is gone. */
 	bool (*tell)(evc_reactor *r, const struct evc__frame *f);
+	/* A stop: copy what reports may say of single tasks.  false: the
+	   reactor is gone. */
+	bool (*describe)(evc_reactor *r, const struct evc__frame *f);
 	/* The loop is gone: the tasks have ended. */
 	void (*drop)(evc_reactor *r);
 };
@@ -114,6 +135,7 @@ struct evc_reactor {
 	uint32_t told;              /* number of the stop that began to be
 				       told */
 	unsigned n_live;            /* tasks in both lists */
+	bool describing;            /* inside `describe` of a class */
 	const evc_task_class *last_class;
 	struct evc__task_count *last_count;
 	struct evc__frame *frames;
@@ -148,6 +170,9 @@ struct evc_reactor {
 		tasks_wrong; /* atomic, relaxed: the loop's thread, and a thread
 				that ends a task wrongly -> reports */
 	struct evc__task_count count[TASK_CLASSES + 1];
+	struct evc__task_texts texts;
+	uint64_t asked_ns; /* lock: when a join has asked for new texts; 0:
+			      never */
 };
 
 /* evc_reactor.tasks_wrong: why tasks of the reactor may never end. */

@@ -226,7 +226,11 @@ struct evc__alive_count {
 struct evc__alive_count evc__count_alive(evc_coord *c,
 					 const struct evc__member *self,
 					 bool hooks, int hooks_not_of);
-/* Lock held: "a, b, c (+n more)" into buf; returns the number of names. */
+
+/* ---- names.c ---- */
+
+/* Lock held: "a, b, c and 12 more" into buf; returns the number of members,
+   named or not. */
 unsigned evc__names(evc_coord *c, const struct evc__member *self, bool hooks,
 		    int hooks_not_of, char *buf, size_t room);
 

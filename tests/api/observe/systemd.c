@@ -494,7 +494,7 @@ START_TEST(a_status_is_one_clean_line_and_not_too_long)
 	ck_assert_uint_lt(strlen(manager_last(&m, "STATUS=", text,
 					      sizeof(text))),
 			  512);
-	HAS(text, " more)");
+	HAS(text, " more");
 	HAS(text, "www\\nwww");
 	for (i = 0; i < 40; i++)
 		OK(evc_hold_end(c, id[i]));

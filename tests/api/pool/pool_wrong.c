@@ -95,9 +95,6 @@ START_TEST(a_submit_that_makes_no_sense)
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_pool_submit(pool, evc_home(coord), &t.job));
 	thing_init(&t, work_now);
-	t.job.reserved_[0] = 1;
-	REFUSED(EVC_INVALID_ARGUMENT,
-		evc_pool_submit(pool, evc_home(coord), &t.job));
 	ck_assert(!evc_job_should_stop(NULL));
 	ck_assert(!evc_job_should_stop(&t.job));
 	REFUSED(EVC_INVALID_ARGUMENT, evc_pool_get(NULL, NULL));
@@ -107,7 +104,6 @@ START_TEST(a_submit_that_makes_no_sense)
 	REFUSED(EVC_INVALID_ARGUMENT, evc_pool_resize(NULL, 1));
 	ck_assert_uint_eq(pool_info().n_threads, 1);
 	/* And then it is as if nothing had been. */
-	t.job.reserved_[0] = 0;
 	submit(&t);
 	TURN_UNTIL(atomic_load(&t.done));
 	pool_end();
