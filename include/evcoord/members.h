@@ -102,13 +102,15 @@ evc_hold_end(evc_coord *c, evc_id id);
 
 /*
  * Begin a task on a loop.  The call allocates nothing, makes no system call and
- * never calls back.
+ * never calls back.  (With the first task of a class that has on_late, libev may
+ * enlarge the loop's table of timers.)
  *
  * Thread:    that loop's.
  * Ownership: t is the caller's, zeroed before its first use, and must stay
  *            where it is until evc_task_end.  cls is static.
  * Returns:   0; -EVC_CANCELLED after the stop unless the class is flagged
- *            EVC_AFTER_STOP; -EVC_ALREADY_EXISTS if the task has begun;
+ *            EVC_AFTER_STOP or EVC_TELL_AFTER_STOP; -EVC_ALREADY_EXISTS if the
+ *            task has begun;
  *            -EVC_FAILED_PRECONDITION for r == NULL (no home), on another
  *            thread, or when the loop was destroyed; -EVC_INVALID_ARGUMENT.
  * Since:     0.1
@@ -128,6 +130,29 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls);
  */
 EVC_API void
 evc_task_end(evc_task *t);
+
+/*
+ * Get the reactor of a task in flight.
+ *
+ * Thread:    its loop's.
+ * Ownership: the reactor stays its coordinator's.
+ * Returns:   the reactor; NULL for NULL, for a zeroed task and for one that has
+ *            ended.
+ * Since:     0.2
+ */
+EVC_API evc_reactor *
+evc_task_reactor(const evc_task *t);
+
+/*
+ * Get the coordinator of a task in flight: that of its reactor.
+ *
+ * Thread:    its loop's.
+ * Ownership: nothing changes hands.
+ * Returns:   the coordinator; NULL as evc_task_reactor.
+ * Since:     0.2
+ */
+EVC_API evc_coord *
+evc_task_coord(const evc_task *t);
 
 /*
  * End a looper, or take a stop hook or a runner out of the register.  After the

@@ -97,7 +97,8 @@ enum {
 	EVC_KICK_RESTORE = 1 << 30
 };
 
-/* evc_member_opts.flags, and evc_task_class.flags (EVC_AFTER_STOP only) */
+/* evc_member_opts.flags, and evc_task_class.flags (EVC_AFTER_STOP, and
+   EVC_TELL_AFTER_STOP) */
 enum {
 	/* The member keeps no join waiting: when only such members are left
 	   before a stop, the join requests the stop. */
@@ -123,7 +124,10 @@ enum {
 	   again, 1 ms doubling to 25 ms, until the member has ended.  No kick
 	   comes for 25 ms after a progress text of that thread.  See
 	   evcoord/wake.h. */
-	EVC_KICK = 1 << 8
+	EVC_KICK = 1 << 8,
+	/* evc_task_class.flags alone: a task may begin after the stop, and is
+	   told of the stop in the next turn of its loop. */
+	EVC_TELL_AFTER_STOP = 1 << 9
 };
 
 /*
@@ -491,7 +495,8 @@ struct evc_task {
 	void *count_;
 	const evc_task_class *class_;
 	double since_;
-	uint64_t reserved_[2];
+	void *arg; /* the program's own; the library does not look at it */
+	uint64_t reserved_[1];
 };
 
 /*
@@ -506,7 +511,18 @@ struct evc_task_class {
 	void (*on_stop)(evc_task *t, void *arg);
 	void *arg;
 	unsigned flags;   /* EVC_AFTER_STOP: a task may begin after the stop,
-			     and is then never told of the stop */
+			     and is then not told of the stop;
+			     EVC_TELL_AFTER_STOP: it may, and is told in the
+			     next turn of the loop */
+	double grace;     /* seconds after the stop until on_late; 0, and more
+			     than the coordinator's grace = that grace;
+			     EVC_NO_GRACE = right after on_stop */
+	/* Called once for each task that is left when the class's grace is
+	   over, or when a second signal cuts the grace: on the task's loop, in
+	   the order in which tasks began, after all on_stop.  The function may
+	   do what on_stop may do.  No join waits longer for this call.  NULL:
+	   none. */
+	void (*on_late)(evc_task *t, void *arg);
 	/* For verdicts and reports: write into buf, n bytes, ended by a 0 byte,
 	   in a few words which task this is: a peer, an URL.  Called on the
 	   task's loop, for the oldest tasks that are left after the stop; the

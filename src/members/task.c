@@ -3,11 +3,13 @@
  * Tasks: work in flight on a loop, in memory of the caller.  Begin and end
  * touch only the loop's lists and counters; the coordinator's count of live
  * members moves with a loop's first and last task.  task_tell.c tells the tasks
- * of a stop.  Tasks begun after the stop have a list of their own, which that
- * walk leaves out.
+ * of a stop, task_late.c those that are late.  Tasks begun after the stop that
+ * are not to be told have a list of their own, which the first walk leaves
+ * out.
  * Called by: the program, on the loop's thread; core, by `ops`.
  * Locks: none; the lists are the loop thread's, the counters atomic.
  */
+#include "base/reserved.h"
 #include "base/self.h"
 #include "core/core.h"
 #include "core/status/trace.h"
@@ -15,15 +17,18 @@
 
 _Static_assert(sizeof(evc_task) <= 64, "documented, and for ever");
 
+#define TASK_FLAGS ((unsigned)EVC_AFTER_STOP | (unsigned)EVC_TELL_AFTER_STOP)
+
 static void
 drop_tasks(evc_reactor *r)
 {
-	evc_task *heads[2] = { &r->tasks, &r->late }, *t, *next;
+	evc_task *heads[TASK_LISTS] = TASK_HEADS(r), *t, *next;
 	unsigned i;
 
 	if (r->n_live == 0)
 		return;
-	for (i = 0; i < 2; i++) {
+	evc__tasks_disarm(r, r->waker->loop);
+	for (i = 0; i < TASK_LISTS; i++) {
 		for (t = heads[i]->next_;
 		     t != heads[i] && evc__task_intact(r, t); t = next) {
 			next = t->next_;
@@ -53,6 +58,8 @@ count_of(evc_reactor *r, const evc_task_class *cls)
 	unsigned i;
 
 	r->task_ops = &ops;
+	if (cls->on_late != NULL && !r->late.wanted)
+		evc__tasks_want_late(r);
 	for (i = 0; i < TASK_CLASSES; i++) {
 		const evc_task_class *k =
 			sync_load_relaxed(&r->count[i].cls);
@@ -73,6 +80,14 @@ add_plain(_Atomic uint32_t *n, uint32_t change)
 	sync_store_relaxed(n, sync_load_relaxed(n) + change);
 }
 
+/* What a class of one loop after the other is asked for once. */
+static bool
+is_valid(const evc_task_class *cls)
+{
+	return (cls->grace >= 0 || cls->grace == EVC_NO_GRACE) &&
+	       evc__reserved_is_zero(cls->reserved_, 8);
+}
+
 static evc_status
 why_refused(evc_reactor *r, const evc_task *t, const evc_task_class *cls)
 {
@@ -87,10 +102,15 @@ why_refused(evc_reactor *r, const evc_task *t, const evc_task_class *cls)
 	if (t == NULL || cls == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_task_begin: no task, or no class");
-	if (cls->flags & ~(unsigned)EVC_AFTER_STOP)
+	if (cls->flags & ~TASK_FLAGS)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_task_begin: unknown flags %#x",
 				   cls->flags);
+	st = evc__check_grace(cls->grace, "evc_task_begin");
+	if (st == 0)
+		st = evc__check_reserved(cls->reserved_, "evc_task_begin");
+	if (st < 0)
+		return st;
 	st = evc__reactor_usable(r, "evc_task_begin");
 	if (st < 0)
 		return st;
@@ -104,22 +124,13 @@ why_refused(evc_reactor *r, const evc_task *t, const evc_task_class *cls)
 			   "evc_task_begin: a stop was requested");
 }
 
-static inline void
-append_task(evc_task *head, evc_task *t)
-{
-	t->next_ = head;
-	t->prev_ = head->prev_;
-	head->prev_->next_ = t;
-	head->prev_ = t;
-}
-
 /* t is the only task: move t to the list of tasks that the walk tells. */
 static void
 requeue_task(evc_reactor *r, evc_task *t)
 {
-	r->late.next_ = r->late.prev_ = &r->late;
+	r->after.next_ = r->after.prev_ = &r->after;
 	r->tasks.next_ = r->tasks.prev_ = &r->tasks;
-	append_task(&r->tasks, t);
+	evc__task_append(&r->tasks, t);
 }
 
 evc_status
@@ -129,17 +140,20 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 	uint64_t w;
 
 	if (__builtin_expect(r == NULL || t == NULL || cls == NULL ||
-				     (cls->flags & ~(unsigned)EVC_AFTER_STOP) ||
+				     (cls->flags & ~TASK_FLAGS) ||
 				     r->loop == NULL || r->tid != evc__tid() ||
 				     t->reactor_ != NULL ||
 				     !evc__same_process(r->c),
 			     0))
 		return why_refused(r, t, cls);
 	w = sync_load(&r->c->word);
-	if ((w & WORD_FLAG) && !(cls->flags & EVC_AFTER_STOP))
+	if (((w & WORD_FLAG) && !(cls->flags & TASK_FLAGS)) ||
+	    (r->last_class != cls && !is_valid(cls)))
 		return why_refused(r, t, cls);
-	head = w & WORD_FLAG ? &r->late : &r->tasks;
-	append_task(head, t);
+	head = (w & WORD_FLAG) && !(cls->flags & EVC_TELL_AFTER_STOP) ?
+		       &r->after :
+		       &r->tasks;
+	evc__task_append(head, t);
 	t->reactor_ = r;
 	t->class_ = cls;
 	t->since_ = ev_now(r->loop);
@@ -154,6 +168,8 @@ evc_task_begin(evc_reactor *r, evc_task *t, const evc_task_class *cls)
 		if (WORD_STOPS(sync_load(&r->c->word)) != WORD_STOPS(w))
 			requeue_task(r, t);
 	}
+	if (__builtin_expect(w & WORD_FLAG, 0))
+		evc__task_after_stop(r, t);
 	return 0;
 }
 
@@ -176,7 +192,7 @@ ended_last(evc_reactor *r)
 	evc_coord *c = r->c;
 
 	sync_store_relaxed(&r->tasks_wrong, 0);
-
+	evc__tasks_disarm(r, r->loop);
 	if (!evc__refgate_enter(&c->life.gate))
 		return;
 	evc__trace_idle(r);
@@ -210,4 +226,16 @@ evc_task_end(evc_task *t)
 	t->reactor_ = NULL;
 	if (--r->n_live == 0)
 		ended_last(r);
+}
+
+evc_reactor *
+evc_task_reactor(const evc_task *t)
+{
+	return t != NULL ? t->reactor_ : NULL;
+}
+
+evc_coord *
+evc_task_coord(const evc_task *t)
+{
+	return t != NULL ? evc_reactor_coord(t->reactor_) : NULL;
 }

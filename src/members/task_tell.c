@@ -14,9 +14,6 @@
 #include "core/status/trace.h"
 #include "members/task.h"
 
-/* Tasks told in a turn; then other watchers have their turn. */
-#define SLICE 4096
-
 SHUT_VOID(tell_one, (evc_task *t), t->class_->on_stop(t, t->class_->arg))
 
 void
@@ -43,12 +40,12 @@ evc__tasks_tell(evc_reactor *r, const struct evc__frame *f)
 				   TRACE_LOOP, r->name, r->n_live);
 	}
 	if (r->cursor == &r->tasks)
-		return true;
+		return evc__tasks_late(r, f);
 	evc__busy_begin(r, r->c, BUSY_TASKS, NULL, &busy);
 	for (n = 0; r->cursor != &r->tasks; n++) {
 		evc_task *t = r->cursor;
 
-		if (n == SLICE) {
+		if (n == TASK_SLICE) {
 			/* Not ev_feed_event, which would leave no turn to
 			   watchers of lower priority. */
 			evc__reactor_poke(r);
@@ -73,7 +70,7 @@ evc__tasks_tell(evc_reactor *r, const struct evc__frame *f)
 	if (n > 0 && r->cursor == &r->tasks)
 		evc__trace(r->c, TRACE_TOLD, (uint64_t)r->tid, TRACE_LOOP,
 			   r->name, r->n_live);
-	return true;
+	return r->cursor != &r->tasks || evc__tasks_late(r, f);
 }
 
 /* ---- what reports say ---- */
@@ -88,10 +85,10 @@ SHUT_VOID(describe_one, (const evc_task *t, char *buf, size_t n),
 static evc_task *
 nth_task(evc_reactor *r, unsigned nth)
 {
-	evc_task *const heads[] = { &r->tasks, &r->late };
+	evc_task *const heads[TASK_LISTS] = TASK_HEADS(r);
 	unsigned i;
 
-	for (i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+	for (i = 0; i < TASK_LISTS; i++) {
 		evc_task *t = heads[i]->next_;
 
 		for (; t != heads[i] && evc__task_intact(r, t); t = t->next_)
@@ -117,7 +114,7 @@ describe_task(evc_reactor *r, const struct evc__frame *f, const evc_task *t,
 	if (t->class_->describe == NULL)
 		return true;
 	r->describing = true;
-	evc__busy_begin(r, r->c, BUSY_TASKS, t->class_->name, &busy);
+	evc__busy_begin(r, r->c, BUSY_DESCRIBE, t->class_->name, &busy);
 	describe_one(t, to->text, sizeof to->text);
 	evc__busy_end(&busy);
 	if (f->gone)
@@ -134,7 +131,8 @@ is_fresh(const evc_reactor *r, uint32_t stop, uint64_t now, uint32_t n_tasks)
 	const struct evc__task_texts *x = &r->texts;
 
 	return x->stop == stop && x->ns >= r->asked_ns &&
-	       x->n_tasks == n_tasks && now >= x->ns && now - x->ns < FRESH_NS;
+	       x->n_tasks == n_tasks &&
+	       x->n_after == sync_load_relaxed(&r->n_after) && now >= x->ns && now - x->ns < FRESH_NS;
 }
 
 bool
@@ -148,6 +146,7 @@ evc__tasks_describe(evc_reactor *r, const struct evc__frame *f)
 		return true;
 	x.stop = WORD_STOP_NUMBER(sync_load(&r->c->word));
 	x.n_tasks = sync_load_relaxed(&r->n_tasks);
+	x.n_after = sync_load_relaxed(&r->n_after);
 	sync_lock(&r->c->lock);
 	fresh = is_fresh(r, x.stop, x.ns, x.n_tasks);
 	sync_unlock(&r->c->lock);

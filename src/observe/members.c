@@ -234,11 +234,11 @@ name_task(evc_member_info *i, const evc_reactor *r, const evc_task_class *k,
 static void
 add_own_tasks(struct evc__snapshot *s, const evc_reactor *r, unsigned round)
 {
-	const evc_task *heads[2] = { &r->tasks, &r->late }, *t;
+	const evc_task *heads[TASK_LISTS] = TASK_HEADS(r), *t;
 	evc_member_info *i;
 	unsigned k;
 
-	for (k = 0; k < 2; k++)
+	for (k = 0; k < TASK_LISTS; k++)
 		for (t = heads[k]->next_;
 		     t != heads[k] && evc__task_intact(r, t); t = t->next_) {
 			i = next_info(s);

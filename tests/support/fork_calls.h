@@ -242,6 +242,8 @@ static const evc_task_class never_class MAYBE_UNUSED = { .name = "task" };
 	X(evc_task_begin, \
 	  REF(evc_task_begin(w->home, &w->fresh_task, &never_class))) \
 	X(evc_task_end, DONE(evc_task_end(&w->task))) \
+	X(evc_task_reactor, evc_task_reactor(&w->task) == w->home) \
+	X(evc_task_coord, evc_task_coord(&w->task) == w->c) \
 	X(evc_member_remove, REF(evc_member_remove(w->c, w->hook)) && \
 			     REF(evc_member_remove(w->c, w->own_looper))) \
 	X(evc_member_get, REF(evc_member_get(w->c, w->hold, &w->info))) \

@@ -114,7 +114,8 @@ add_texts(struct names *a, const evc_reactor *r,
 	uint64_t now;
 	unsigned i;
 
-	if (!(a->word & WORD_FLAG) || x->stop != WORD_STOP_NUMBER(a->word))
+	if (!(a->word & WORD_FLAG) || x->stop != WORD_STOP_NUMBER(a->word) ||
+	    x->n_after != sync_load_relaxed(&r->n_after))
 		return;
 	now = evc__now(r->c);
 	for (i = 0; i < x->n; i++) {

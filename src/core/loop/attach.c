@@ -48,6 +48,8 @@ static evc_reactor *
 reactor_new(evc_coord *c, const char *name)
 {
 	evc_reactor *r = sync_alloc(1, sizeof *r);
+	evc_task *heads[TASK_LISTS];
+	unsigned i;
 
 	if (r == NULL)
 		return NULL;
@@ -63,8 +65,9 @@ reactor_new(evc_coord *c, const char *name)
 	evc__copy(r->name, sizeof r->name, name);
 	list_init(&r->node);
 	list_init(&r->joins);
-	r->tasks.next_ = r->tasks.prev_ = &r->tasks;
-	r->late.next_ = r->late.prev_ = &r->late;
+	memcpy(heads, (evc_task *[TASK_LISTS])TASK_HEADS(r), sizeof heads);
+	for (i = 0; i < TASK_LISTS; i++)
+		heads[i]->next_ = heads[i]->prev_ = heads[i];
 	r->cursor = &r->tasks;
 	return r;
 }

@@ -28,7 +28,8 @@ struct evc__task_count {
 struct evc__task_texts {
 	/* lock; written by the loop's thread */
 	uint32_t stop;     /* number of the stop of the copy; 0: none */
-	uint32_t n_tasks;  /* of the reactor, when the copy was made */
+	/* of the reactor, when the copy was made */
+	uint32_t n_tasks, n_after;
 	unsigned n;
 	uint64_t ns;       /* time of the copy */
 	struct evc__task_text {
@@ -38,6 +39,27 @@ struct evc__task_texts {
 		double age;    /* seconds, at the time of the copy */
 		char text[56]; /* by `describe` of the class, or "" */
 	} of[TASK_TEXTS]; /* the oldest tasks, the oldest first */
+};
+
+/* The lists of a reactor's tasks, in the order of the tasks' begin. */
+#define TASK_LISTS 4
+#define TASK_HEADS(r) \
+	{ &(r)->over, &(r)->pending, &(r)->tasks, &(r)->after }
+
+/* When the tasks of a reactor are late: see members/task_late.c; loop thread
+   only. */
+struct evc__task_late {
+	bool wanted;       /* a class with on_late has had a task here */
+	bool walking;      /* a walk has begun and is not over */
+	bool armed;        /* the timer is on the loop */
+	uint32_t stop;     /* the fields below are about this stop */
+	uint64_t begin, most; /* its time, and the coordinator's grace, in ns */
+	uint64_t cut;      /* the grace was cut at this time; 0: it was not */
+	uint64_t due;      /* time of the next walk */
+	uint64_t next;     /* ... after the walk that goes on */
+	uint64_t armed_for;
+	ev_timer timer;
+	struct evc__stand stand;
 };
 
 /* A running callback of the library for a reactor; a local variable of the
@@ -130,11 +152,15 @@ struct evc_reactor {
 	bool leaving;               /* the loop is being destroyed */
 
 	/* loop thread only */
-	evc_task tasks, late;       /* heads of circular lists */
+	/* heads of circular lists: tasks to be told; begun after the stop, and
+	   not told; late, and told so; seen by the walk for on_late, and not
+	   late yet */
+	evc_task tasks, after, over, pending;
+	struct evc__task_late late;
 	evc_task *cursor;           /* the next task to tell, or &tasks */
 	uint32_t told;              /* number of the stop that began to be
 				       told */
-	unsigned n_live;            /* tasks in both lists */
+	unsigned n_live;            /* tasks in all lists */
 	bool describing;            /* inside `describe` of a class */
 	const evc_task_class *last_class;
 	struct evc__task_count *last_count;
@@ -166,6 +192,7 @@ struct evc_reactor {
 	_Atomic uint32_t heard;
 	/* atomic, relaxed: the loop's thread -> reports */
 	_Atomic uint32_t n_tasks;
+	_Atomic uint32_t n_after; /* tasks begun after a stop, ended or not */
 	_Atomic uint32_t
 		tasks_wrong; /* atomic, relaxed: the loop's thread, and a thread
 				that ends a task wrongly -> reports */
@@ -222,6 +249,8 @@ enum evc__busy_kind {
 	BUSY_TURN,        /* the library's own turn, between callbacks */
 	BUSY_HOOK,
 	BUSY_TASKS,       /* the on_stop of a task class */
+	BUSY_LATE,        /* the on_late of a task class */
+	BUSY_DESCRIBE,    /* the describe of a task class */
 	BUSY_LOOPER,
 	BUSY_RUNNER,
 	BUSY_JOIN,        /* the callback of an evented join */

@@ -163,6 +163,8 @@ evc__busy_text(enum evc__busy_kind kind)
 		[BUSY_TURN] = "evcoord's own turn",
 		[BUSY_HOOK] = "stop hook",
 		[BUSY_TASKS] = "on_stop of task class",
+		[BUSY_LATE] = "on_late of task class",
+		[BUSY_DESCRIBE] = "describe of task class",
 		[BUSY_LOOPER] = "looper",
 		[BUSY_RUNNER] = "an operation of runner",
 		[BUSY_JOIN] = "the callback of a join of",

@@ -122,7 +122,7 @@ START_TEST(a_flag_for_something_else_is_refused)
 		EVC_REPORT_STACKS | 3,
 		EVC_REPORT_STACKS | 3,
 		3,
-		EVC_AFTER_STOP
+		EVC_AFTER_STOP | EVC_TELL_AFTER_STOP
 	};
 	struct ev_loop *loop = ev_loop_new(0);
 	int place, bit;
