@@ -127,7 +127,10 @@ enum {
 	EVC_KICK = 1 << 8,
 	/* evc_task_class.flags alone: a task may begin after the stop, and is
 	   told of the stop in the next turn of its loop. */
-	EVC_TELL_AFTER_STOP = 1 << 9
+	EVC_TELL_AFTER_STOP = 1 << 9,
+	/* A child process: an end that would be an error is logged
+	   (EVC_LOG_WARNING), and is no error. */
+	EVC_MAY_FAIL = 1 << 10
 };
 
 /*

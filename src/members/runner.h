@@ -84,8 +84,8 @@ int evc__runner_remove(struct evc__member *m);
 /* Register r.  < 0: refused, and r is still the caller's. */
 evc_status evc__runner_enter(evc_coord *c, struct evc__runner *r,
 			     const evc_member_opts *o, const char *func);
-/* No lock: the checks for all kinds of runners. */
-evc_status evc__runner_check(evc_coord *c, const char *name,
+/* No lock: the checks for all kinds of runners; kind: EVC_RUNNER, EVC_CHILD. */
+evc_status evc__runner_check(evc_coord *c, unsigned kind, const char *name,
 			     const evc_member_opts *o, const char *func);
 
 #endif

@@ -185,6 +185,7 @@ serve_pidfd(struct evc__helper *h, _Atomic(void *) *place)
 	if (still_watched && sync_fd_readable(m->pidfd))
 		m->ops->vanished(m);
 	sync_unlock(&c->lock);
+	c->tree->upper->run_later(c);
 	evc__refgate_leave(&c->life.gate);
 }
 

@@ -152,6 +152,7 @@ static const struct evc__upper upper = {
 	.log_news = evc__log_errors,
 	.drain_log = evc__log_drain,
 	.serve = evc__scope_join_serve,
+	.run_later = evc__later_run,
 	.end_abandoned = evc__abandoned_end,
 	.wake_blocked = evc__wake_blocked,
 	.turn = evc__turn,

@@ -200,6 +200,7 @@ evc__log_errors(evc_coord *c)
 {
 	uint64_t w;
 
+	evc__later_run(c);
 	if (c->log.fn == NULL || !has_news(c))
 		return;
 	sync_lock(&c->lock);

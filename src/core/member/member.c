@@ -329,3 +329,14 @@ evc__members_probe(evc_coord *c)
 			evc__member_gone(m);
 	}
 }
+
+void
+evc__later_add(evc_coord *c, struct evc__later *l)
+{
+	l->next = NULL;
+	if (c->member.later == NULL)
+		c->member.later_end = &c->member.later;
+	*c->member.later_end = l;
+	c->member.later_end = &l->next;
+	sync_store(&c->member.has_later, true);
+}

@@ -35,6 +35,13 @@ struct evc__entry {
 struct evc__looper_ops;
 struct evc__runner_driver;
 
+/* A call of a function of the program's that becomes due under the lock, and is
+   made without: by evc__later_run. */
+struct evc__later {
+	struct evc__later *next;
+	char text[192]; /* a line for the log hook, EVC_LOG_WARNING */
+};
+
 /* This part of a coordinator. */
 struct evc__coord_member {
 	/* lock */
@@ -52,6 +59,9 @@ struct evc__coord_member {
 				not count */
 	const struct evc__runner_driver *driver; /* set by the first runner */
 	const struct evc__looper_ops *looper_ops; /* set by the first looper */
+	struct evc__later *later, **later_end; /* lock: in the order of due */
+	/* atomic: written under the lock: is there a call to be made? */
+	_Atomic bool has_later;
 	/* atomic chain of threads that have ended; see member.c */
 	_Atomic(struct evc__member *) done;
 	/* atomic: counts of the scopes below, at any depth */
@@ -202,6 +212,9 @@ void evc__alive_add(evc_coord *c);
 /* A member was added to a round that may be closed, or is being closed. */
 void evc__reopen(evc_coord *c);
 void evc__alive_sub(evc_coord *c);
+
+/* Lock held: l, allocated, is to be called soon. */
+void evc__later_add(evc_coord *c, struct evc__later *l);
 
 /* ---- result.c ---- */
 

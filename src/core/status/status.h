@@ -58,6 +58,8 @@ evc_status evc__refuse_plain(evc_status s, const char *func, const char *why);
 evc_status evc__check_name(const char *name, const char *func);
 /* kind: the kind of member that the options are for; EVC_GUARD is no member. */
 #define EVC_GUARD 0
+/* A runner that is a child process, for evc__check_opts. */
+#define EVC_CHILD 16
 evc_status evc__check_opts(const evc_member_opts *o, unsigned kind,
 			   const char *func);
 /* Reserved fields are zero; a grace is a time or EVC_NO_GRACE. */

@@ -354,7 +354,84 @@ START_TEST(L3_no_descriptor_no_thread_and_no_zombie_is_left)
 }
 END_TEST
 
-KERNELS_MAIN("child", exit_status_0_ends_it_alone,
+static bool
+never_runs(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+static atomic_int n_lines;
+
+static void
+hear_of_death(int level, const char *line, const evc_reason *r, void *arg)
+{
+	(void)arg;
+	if (level == EVC_LOG_WARNING && r == NULL &&
+	    strstr(line, ": child the-child (pid ") != NULL &&
+	    strstr(line, ") was killed by SIGUSR1") != NULL)
+		atomic_fetch_add(&n_lines, 1);
+}
+
+/* The line comes by itself, without a join and before a stop. */
+START_TEST(with_MAY_FAIL_the_line_comes_at_once_and_nothing_stops)
+{
+	static const evc_runner_ops ops = { .is_running = never_runs };
+	evc_member_opts opts = { .flags = EVC_MAY_FAIL };
+	evc_config cfg = { .log = hear_of_death };
+	struct setting s;
+	struct joiner j;
+	evc_id hold = 0;
+	struct kid k;
+	int d;
+
+	for (d = 0; d <= BY_FAR_LOOP; d++) {
+		atomic_store(&n_lines, 0);
+		begin_setting(&s, d, &cfg);
+		OK(evc_hold_begin(s.c, "hold", NULL, &hold));
+		k = kid_born(TERM_DEFAULT, 0, SIGUSR1);
+		kid_add(&s, "the-child", &k, 0, EVC_MAY_FAIL);
+		join_begin(&j, s.c, 0, 0);
+		kid_let_go(&k);
+		TURN_UNTIL(&s, atomic_load(&n_lines) == 1);
+		kid_was_reaped(&k);
+		ck_assert(!evc_should_stop(s.c));
+		/* For children alone. */
+		REFUSED(EVC_INVALID_ARGUMENT,
+			evc_runner_add(s.c, "r", &ops, NULL, &opts, NULL));
+		OK(evc_hold_end(s.c, hold));
+		TURN_UNTIL(&s, atomic_load(&j.returned));
+		ck_assert_int_eq(join_end(&j), 0);
+		ck_assert_uint_eq(j.v.n_errors, 0);
+		ck_assert_int_eq(atomic_load(&n_lines), 1);
+		end_setting(&s);
+	}
+}
+END_TEST
+
+/* A stop of its own is none of failure. */
+START_TEST(with_MAY_FAIL_and_END_STOPS_its_death_is_a_clean_stop)
+{
+	struct setting s;
+	evc_verdict v;
+	struct kid k;
+
+	begin_setting(&s, BY_JOINER, NULL);
+	k = kid_born(TERM_DEFAULT, 3, 0);
+	kid_add(&s, "the-child", &k, 0, EVC_MAY_FAIL | EVC_END_STOPS);
+	kid_let_go(&k);
+	OK(evc_join(s.c, NULL, &v));
+	kid_was_reaped(&k);
+	ck_assert_uint_eq(v.n_errors, 0);
+	ck_assert_int_eq(v.stop.code, 0);
+	ck_assert_str_eq(v.stop.text, "ended with exit status 3");
+	end_setting(&s);
+}
+END_TEST
+
+KERNELS_MAIN("child", with_MAY_FAIL_the_line_comes_at_once_and_nothing_stops,
+	     with_MAY_FAIL_and_END_STOPS_its_death_is_a_clean_stop,
+	     exit_status_0_ends_it_alone,
 	     any_other_exit_status_is_an_error_that_names_it,
 	     a_signal_is_an_error_that_names_it,
 	     with_END_STOPS_exit_status_0_is_a_stop,

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls of functions of the program's that became due under the lock: they are
+ * made here, without the lock, in the order in which they became due.
+ *
+ * Called by: evc__log_errors, so by joins, loop turns, clear and free; the
+ * helper and evc_member_remove, by the table struct evc__upper.
+ * Locks: the coordinator's, to take the list.  Atomics: has_later.
+ */
+#include "core/core.h"
+
+static void
+make_call(evc_coord *c, struct evc__later *l)
+{
+	evc_log(c, EVC_LOG_WARNING, NULL, "%s", l->text);
+	sync_free(l);
+}
+
+void
+evc__later_run(evc_coord *c)
+{
+	struct evc__later *l, *next;
+
+	if (!sync_load(&c->member.has_later) || !evc__same_process(c))
+		return;
+	sync_lock(&c->lock);
+	l = c->member.later;
+	c->member.later = NULL;
+	sync_store(&c->member.has_later, false);
+	sync_unlock(&c->lock);
+	for (; l != NULL && evc__same_process(c); l = next) {
+		next = l->next;
+		make_call(c, l);
+	}
+}
