@@ -65,10 +65,14 @@ evc_reactor_run(evc_reactor *r);
  * arg) (NULL: nothing to set up), runs the loop as evc_reactor_run does and
  * destroys it.  The call returns when setup has returned.  The thread is the
  * member with the name.  When setup does not return 0, its result is the
- * member's result, and the loop does not run.
+ * member's result, and the loop does not run.  When it has returned 0,
+ * opts.stop(c, arg) is the teardown: called once on the loop's thread when the
+ * members on the loop are gone and the reactor is detached, before the loop is
+ * destroyed.  Its result is the member's result.
  *
  * Thread:    any but one of the loop's own callbacks.
- * Ownership: *ret_reactor is c's, and gone when its loop has ended after the
+ * Ownership: arg must live until the teardown has returned.
+ *            *ret_reactor is c's, and gone when its loop has ended after the
  *            stop: give the reactor to calls that begin something, and do not
  *            keep it.  *ret_reactor is NULL when the reactor was gone before
  *            the return; ret_reactor may be NULL.

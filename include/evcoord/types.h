@@ -363,7 +363,8 @@ typedef struct evc_member_opts {
 				     other than 0 is the looper's result, and no
 				     run comes */
 	evc_fn *stop;             /* loopers: called once at the end, if start
-				     had succeeded */
+				     had succeeded; evc_reactor_start: the
+				     teardown, see there */
 	double jitter;            /* loopers: a random delay of each run, at
 				     most this fraction, 0..1, of the
 				     interval */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A loop on a thread of its own.  The thread makes the loop, calls the
- * program's setup, runs and destroys the loop; its starter sleeps until the
- * setup is over.
+ * program's setup, runs the loop, calls the program's teardown and destroys the
+ * loop; its starter sleeps until the setup is over.
  * Called by: the program (evc_reactor_start).
  * Locks: the coordinator's lock for flags and the list of reactors; `ready` and
  * `users` of struct start are atomic, and the last user frees the struct.
@@ -12,12 +12,14 @@
 #include "core/core.h"
 #include "base/self.h"
 #include "base/text.h"
+#include "base/unwind.h"
 #include "members/thread.h"
 
 struct start {
 	/* set at creation */
 	evc_coord *c;
 	evc_reactor_fn *setup;
+	evc_fn *teardown; /* or NULL */
 	void *arg;
 	unsigned flags;   /* set for the thread when the loop is made */
 	char name[48];
@@ -28,6 +30,8 @@ struct start {
 	int tid;
 	evc_status st;    /* < 0: the call is refused with this status */
 	bool by_setup;    /* st is the result of setup */
+	bool is_set_up;   /* the teardown is due; only the thread uses this
+			     field */
 	char why[160];
 	struct evc__busy busy; /* while setup runs */
 	/* atomic: the thread -> the starter, which sleeps on ready */
@@ -107,15 +111,27 @@ make_loop(struct start *s)
 	return st;
 }
 
-/* Outside ev_run: end the reactor and the loop. */
-static void
+/* Outside ev_run: end the reactor, call the teardown, end the loop.  Returns
+   the result of the teardown. */
+static evc_status
 take_down(struct start *s)
 {
-	/* Watchers of setup end with the loop. */
-	if (reactor_exists(s))
-		(void)evc_reactor_detach(s->r);
+	bool due = s->is_set_up && s->teardown != NULL;
+	evc_coord *c = s->c;
+	evc_status st = 0;
+
+	/* Watchers of setup end with the loop.  Members are left when the
+	   thread has ended in a callback. */
+	if (reactor_exists(s) && evc_reactor_detach(s->r) < 0 && due)
+		evc__loop_waker_abandon(s->r->waker);
+	s->is_set_up = false;
+	if (due)
+		st = evc__fn_shut(s->teardown, c, s->arg);
+	if (!evc__same_process(c))
+		return st;
 	ev_loop_destroy(s->loop);
 	release_start(s);
+	return st;
 }
 
 /* Cleanup handler: setup has left by pthread_exit. */
@@ -129,7 +145,7 @@ setup_exited(void *arg)
 	evc__busy_end(&s->busy);
 	announce_setup(s, -EVC_ABORTED,
 		       "evc_reactor_start: the thread has ended in its setup");
-	take_down(s);
+	(void)take_down(s);
 }
 
 static evc_status
@@ -155,7 +171,7 @@ run_exited(void *arg)
 	struct start *s = arg;
 
 	if (evc__same_process(s->c))
-		take_down(s);
+		(void)take_down(s);
 }
 
 static evc_status
@@ -173,7 +189,7 @@ static evc_status
 loop_main(evc_coord *c, void *arg)
 {
 	struct start *s = arg;
-	evc_status st = make_loop(s), code;
+	evc_status st = make_loop(s), code, torn;
 	char why[160];
 	struct text t = evc__text_in(why, sizeof why);
 	bool unknown;
@@ -194,12 +210,14 @@ loop_main(evc_coord *c, void *arg)
 	s->by_setup = true;
 	evc__text_fmt(&t, "evc_reactor_start: the setup of %s returned %d",
 		      s->name, st);
+	s->is_set_up = code == 0;
 	announce_setup(s, -code, why);
 	if (code == 0 && reactor_exists(s))
 		st = run_loop(s);
-	if (evc__same_process(c))
-		take_down(s);
-	return st;
+	if (!evc__same_process(c))
+		return st;
+	torn = take_down(s);
+	return st != 0 ? st : torn;
 }
 
 /* ---- the starter ---- */
@@ -235,6 +253,8 @@ reactor_start(evc_coord *c, const char *name, struct start *s,
 	/* A thread that gets no loop must not request a stop by its end. */
 	s->flags = o.flags & EVC_END_STOPS;
 	o.flags &= ~(unsigned)EVC_END_STOPS;
+	s->teardown = o.stop;
+	o.stop = NULL;
 	if (name == NULL || name[0] == '\0')
 		name = "loop";
 	evc__copy(s->name, sizeof s->name, name);
