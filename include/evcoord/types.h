@@ -368,6 +368,13 @@ typedef struct evc_member_opts {
 	double jitter;            /* loopers: a random delay of each run, at
 				     most this fraction, 0..1, of the
 				     interval */
+	/* Loopers, hooks and runners: called exactly once with the member's arg
+	   when the library will never call the member's functions again, also
+	   when it never did.  Any thread calls release, without a lock; before
+	   evc_free returns at the latest.  release must not free the
+	   coordinator.  A call that is refused leaves arg to its caller, and
+	   calls nothing; in a fork child nothing is called either. */
+	void (*release)(void *arg);
 	uint64_t reserved_[8];
 } evc_member_opts;
 

@@ -56,7 +56,7 @@ check_member(const evc_member_opts *m, const char *func)
 		return refuse_arg(func, "member.flags: only EVC_KICK and "
 					"EVC_WATCHED");
 	if (m->reactor != NULL || m->missed != 0 || m->start != NULL ||
-	    m->stop != NULL || m->jitter != 0)
+	    m->stop != NULL || m->jitter != 0 || m->release != NULL)
 		return refuse_arg(func,
 				  "member: what stands for loopers and hooks");
 	if (!evc__is_grace(m->grace))

@@ -123,7 +123,7 @@ status_of_end(const struct child *ch, enum reap s, const siginfo_t *i)
 static void
 log_failure(struct child *ch, const char *text)
 {
-	struct text t = evc__text_in(ch->line->text, sizeof ch->line->text);
+	struct text t = evc__text_in(ch->line->text, LATER_LINE);
 
 	evc__text_add(&t, "child ");
 	evc__text_add(&t, ch->r.m.name);
@@ -352,7 +352,8 @@ child_add(evc_coord *c, const char *name, pid_t pid, const evc_member_opts *o,
 		c, sizeof *ch, EVC_RUNNER,
 		name != NULL && name[0] != '\0' ? name : number, o);
 	if (ch != NULL && (ch->r.m.e.flags & EVC_MAY_FAIL))
-		ch->line = sync_alloc(1, sizeof *ch->line);
+		ch->line = sync_alloc(1, sizeof *ch->line +
+						LATER_LINE);
 	if (ch == NULL ||
 	    ((ch->r.m.e.flags & EVC_MAY_FAIL) && ch->line == NULL)) {
 		sync_free(ch);

@@ -15,7 +15,8 @@ evc__looper_needs_more(const evc_member_opts *o)
 {
 	return o != NULL && (o->start != NULL || o->stop != NULL ||
 			     o->missed > EVC_MISSED_SKIP || o->jitter != 0 ||
-			     o->grace != 0 || o->unblock != NULL);
+			     o->grace != 0 || o->unblock != NULL ||
+			     o->release != NULL);
 }
 
 void

@@ -44,6 +44,7 @@ struct evc__looper_more {
 	struct evc__policy policy;
 	double grace; /* the looper's own; on a loop only */
 	struct evc__waker *unblock; /* on a loop; or NULL */
+	struct evc__later *release; /* on a loop; or NULL */
 };
 
 struct evc__body {

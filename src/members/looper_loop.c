@@ -203,25 +203,28 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 {
 	struct evc__looper_more *more = NULL;
 	struct evc__looper_name *n = NULL;
+	evc_coord *c = r->c;
 	struct evc__looper *l;
 	bool stopped, starts;
 	evc_status st;
 
 	if (evc__looper_needs_more(o)) {
 		more = sync_alloc(1, sizeof *more);
-		if (more == NULL)
+		if (more == NULL || !evc__release_new(o, arg, &more->release)) {
+			sync_free(more);
 			return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 					   "evc_looper_start: no memory");
+		}
 	}
-	sync_lock(&r->c->lock);
+	sync_lock(&c->lock);
 	/* Read once, because a stop may come at any moment. */
-	stopped = evc_should_stop(r->c);
+	stopped = evc_should_stop(c);
 	st = may_start(r, stopped, o);
 	starts = st == 0 && !stopped;
 	if (starts)
 		n = reserve_looper(r, name);
 	if (n != NULL && o != NULL && o->unblock != NULL) {
-		more->unblock = evc__waker_add(r->c, o->unblock, arg, true);
+		more->unblock = evc__waker_add(c, o->unblock, arg, true);
 		if (more->unblock == NULL) {
 			name_put(r->loopers, n);
 			n = NULL;
@@ -239,11 +242,19 @@ evc__loop_looper_start(evc_reactor *r, const char *name, double interval,
 	} else if (starts)
 		st = evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				 "evc_looper_start: no memory");
-	else if (st == 0)
-		count_passed(r->c, o, ret_id);
-	sync_unlock(&r->c->lock);
+	else if (st == 0) {
+		count_passed(c, o, ret_id);
+		if (more != NULL) {
+			evc__release_due(c, 0, more->release);
+			more->release = NULL;
+		}
+	}
+	sync_unlock(&c->lock);
+	if (n == NULL && more != NULL)
+		sync_free(more->release);
 	if (n == NULL)
 		sync_free(more);
+	evc__later_run(c);
 	return st;
 }
 
@@ -262,8 +273,10 @@ remove_looper(struct evc__looper *l)
 		*p = l->again;
 	}
 	name_put(t, l->name);
-	if (l->body.more != NULL)
+	if (l->body.more != NULL) {
 		evc__waker_leave(l->body.more->unblock, l->e.id);
+		evc__release_due(t->c, l->e.id, l->body.more->release);
+	}
 	sync_free(l->body.more);
 	evc__heap_delete(&t->heap, l);
 }

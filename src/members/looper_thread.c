@@ -169,6 +169,7 @@ own_remove(struct evc__member *m)
 		evc__wakers_drop(m);
 		evc__id_remove(m->c, &m->e);
 		list_remove(&m->node);
+		evc__release_due(m->c, m->e.id, m->release);
 		sync_free(o);
 		return 0;
 	}
@@ -289,6 +290,11 @@ evc__own_looper_start(evc_coord *c, const char *name, double interval,
 	if (own == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_looper_start: no memory");
+	if (!evc__release_new(o, arg, &own->p.m.release)) {
+		evc__member_discard(&own->p.m);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_looper_start: no memory");
+	}
 	own->p.m.ops = &own_ops;
 	own->p.fn = own_main;
 	own->p.arg = own;
@@ -298,9 +304,14 @@ evc__own_looper_start(evc_coord *c, const char *name, double interval,
 	evc__looper_body(&own->body, interval, fn, arg, o, &own->more);
 	sync_lock(&c->lock);
 	st = start_own(own, o, ret_id);
+	if (st == 1) {
+		evc__release_due(c, 0, own->p.m.release);
+		own->p.m.release = NULL;
+	}
 	sync_unlock(&c->lock);
 	if (st != 0)
-		sync_free(own);
+		evc__member_discard(&own->p.m);
+	evc__later_run(c);
 	return st < 0 ? st : 0;
 }
 

@@ -167,6 +167,7 @@ on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 	evc__busy_end(&busy);
 	evc__loopers_arm(t);
 	sync_unlock(&t->c->lock);
+	evc__later_run(t->c);
 	evc__refgate_leave(&t->gate);
 }
 

@@ -47,6 +47,11 @@ runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
 	if (r == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
 				   func);
+	if (!evc__release_new(o, arg, &r->m.release)) {
+		evc__member_discard(&r->m);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED, "%s: no memory",
+				   func);
+	}
 	r->m.ops = &member_ops;
 	r->copy = *ops;
 	r->ops = &r->copy;
@@ -63,7 +68,7 @@ runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
 	}
 	sync_unlock(&c->lock);
 	if (st < 0)
-		sync_free(r);
+		evc__member_discard(&r->m);
 	return st;
 }
 

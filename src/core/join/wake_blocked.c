@@ -101,6 +101,8 @@ call_unblock(struct evc__waker *k, uint32_t stop)
 	if (k->left) {
 		list_remove(&k->node);
 		c->wake.n_echoes--;
+		if (k->then != NULL)
+			evc__later_add(c, k->then);
 		sync_free(k);
 		evc__alive_sub(c);
 	}
@@ -252,6 +254,7 @@ evc__wake_blocked(evc_coord *c, struct evc__helper_job *job)
 		wait = BACKOFF_MOST_NS;
 	lost = c->wake.kicks_lost;
 	sync_unlock(&c->lock);
+	evc__later_run(c);
 	if (lost != NULL && lost_before == NULL)
 		evc_log(c, EVC_LOG_WARNING, NULL,
 			"kicks wake nobody: signal %d %s", evc__kick_signo(),

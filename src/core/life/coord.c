@@ -366,6 +366,7 @@ evc__coord_take_down(evc_coord *c)
 	if (c->life.held)
 		evc__alive_sub(c);
 	sync_unlock(&c->lock);
+	evc__later_run(c);
 	if (c->parent != NULL)
 		evc__scope_leave(c);
 	evc__coord_destroy(c);

@@ -7,12 +7,18 @@
  * helper and evc_member_remove, by the table struct evc__upper.
  * Locks: the coordinator's, to take the list.  Atomics: has_later.
  */
+#include "base/unwind.h"
 #include "core/core.h"
+
+SHUT_VOID(call_release, (const struct evc__later *l), l->release(l->arg))
 
 static void
 make_call(evc_coord *c, struct evc__later *l)
 {
-	evc_log(c, EVC_LOG_WARNING, NULL, "%s", l->text);
+	if (l->release != NULL)
+		call_release(l);
+	else
+		evc_log(c, EVC_LOG_WARNING, NULL, "%s", l->text);
 	sync_free(l);
 }
 

@@ -278,6 +278,7 @@ evc_reactor_detach(evc_reactor *r)
 {
 	evc_status st;
 	const char *why = NULL;
+	evc_coord *c;
 
 	if (r == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
@@ -302,6 +303,8 @@ evc_reactor_detach(evc_reactor *r)
 	if (why != NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_reactor_detach: %s", why);
+	c = r->c;
 	evc__reactor_release(r);
+	evc__later_run(c);
 	return 0;
 }

@@ -284,6 +284,11 @@ add_stop_hook(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	if (h == NULL)
 		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
 				   "evc_on_stop: no memory");
+	if (!evc__release_new(o, arg, &h->m.release)) {
+		evc__member_discard(&h->m);
+		return evc__refuse(-EVC_RESOURCE_EXHAUSTED,
+				   "evc_on_stop: no memory");
+	}
 	h->m.ops = &hook_ops;
 	h->fn = fn;
 	h->arg = arg;
@@ -297,7 +302,7 @@ add_stop_hook(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 		*ret_id = id;
 	sync_unlock(&c->lock);
 	if (st < 0)
-		sync_free(h);
+		evc__member_discard(&h->m);
 	return st;
 }
 

@@ -121,6 +121,8 @@ evc__member_unlink(struct evc__member *m)
 	}
 	if (m->ops != NULL && m->ops->release != NULL)
 		m->ops->release(m);
+	evc__release_due(c, m->e.id, m->release);
+	m->release = NULL;
 }
 
 void
@@ -339,4 +341,40 @@ evc__later_add(evc_coord *c, struct evc__later *l)
 	*c->member.later_end = l;
 	c->member.later_end = &l->next;
 	sync_store(&c->member.has_later, true);
+}
+
+bool
+evc__release_new(const evc_member_opts *o, void *arg, struct evc__later **ret)
+{
+	*ret = NULL;
+	if (o == NULL || o->release == NULL)
+		return true;
+	*ret = sync_alloc(1, sizeof **ret);
+	if (*ret == NULL)
+		return false;
+	(*ret)->release = o->release;
+	(*ret)->arg = arg;
+	return true;
+}
+
+void
+evc__release_due(evc_coord *c, evc_id id, struct evc__later *l)
+{
+	struct list *n, *tmp;
+
+	if (l == NULL)
+		return;
+	LIST_EACH(n, tmp, &c->wake.echoes)
+		if (LIST_OF(n, struct evc__waker, node)->id == id) {
+			LIST_OF(n, struct evc__waker, node)->then = l;
+			return;
+		}
+	evc__later_add(c, l);
+}
+
+void
+evc__member_discard(struct evc__member *m)
+{
+	sync_free(m->release);
+	sync_free(m);
 }

@@ -39,8 +39,11 @@ struct evc__runner_driver;
    made without: by evc__later_run. */
 struct evc__later {
 	struct evc__later *next;
-	char text[192]; /* a line for the log hook, EVC_LOG_WARNING */
+	void (*release)(void *arg); /* NULL: a line for the log hook */
+	void *arg;
+	char text[]; /* the line; EVC_LOG_WARNING */
 };
+#define LATER_LINE 192 /* bytes of a line */
 
 /* This part of a coordinator. */
 struct evc__coord_member {
@@ -128,6 +131,7 @@ struct evc__member {
 	_Atomic uint32_t woken;
 	/* lock */
 	struct evc__waker *unblock, *kick; /* see escalation.h; NULL: none */
+	struct evc__later *release; /* NULL: none */
 	struct list node;           /* in c->member.all or c->loop.hooks */
 	unsigned n_joining;         /* joins of c in which the member waits */
 	unsigned n_waits;           /* calls of its thread that wait for others:
@@ -215,6 +219,15 @@ void evc__alive_sub(evc_coord *c);
 
 /* Lock held: l, allocated, is to be called soon. */
 void evc__later_add(evc_coord *c, struct evc__later *l);
+/* Prepare the call of opts.release; *ret is NULL without one.  false: no
+   memory. */
+bool evc__release_new(const evc_member_opts *o, void *arg,
+		      struct evc__later **ret);
+/* Lock held: the member with this id is not called any more; an unblock that
+   still runs comes first.  l: NULL, or of evc__release_new. */
+void evc__release_due(evc_coord *c, evc_id id, struct evc__later *l);
+/* A call that makes a member is refused. */
+void evc__member_discard(struct evc__member *m);
 
 /* ---- result.c ---- */
 

@@ -88,6 +88,7 @@ evc_member_remove(evc_coord *c, evc_id id)
 	st = remove_waiting(c, id);
 	sync_unlock(&c->lock);
 	sync_sub(&c->stop.n_sleepers, 1);
+	c->tree->upper->run_later(c);
 	evc__refgate_leave(&c->life.gate);
 	return st;
 }
@@ -106,6 +107,7 @@ evc__dormant_drop(evc_coord *c)
 		evc__wakers_drop(m);
 		evc__id_remove(c, &m->e);
 		list_remove(&m->node);
+		evc__release_due(c, m->e.id, m->release);
 		sync_free(m);
 	}
 	LIST_EACH(n, tmp, &c->loop.reactors) {

@@ -178,6 +178,12 @@ evc__check_opts(const evc_member_opts *o, unsigned kind, const char *func)
 				   "missed, start, stop and jitter are for "
 				   "loopers",
 				   func);
+	if (o->release != NULL && kind != EVC_LOOPER && kind != EVC_HOOK &&
+	    kind != EVC_RUNNER)
+		return evc__refuse(-EVC_INVALID_ARGUMENT,
+				   "%s: release is for loopers, hooks and "
+				   "runners",
+				   func);
 	if (kind != EVC_HOOK && (o->flags & EVC_ON_DRAIN))
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: EVC_ON_DRAIN is for hooks", func);

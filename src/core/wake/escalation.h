@@ -75,6 +75,7 @@ struct evc__waker {
 	bool idle;             /* nothing to wake yet */
 	bool left;             /* the member is gone: the waker is in
 				  c->wake.echoes until fn has returned */
+	struct evc__later *then; /* call when fn has returned; or NULL */
 	uint32_t pass;         /* the latest pass that looked at the waker */
 	uint32_t stop;         /* number of the stop that the waker works for */
 	uint64_t due, step;    /* by c's clock */
