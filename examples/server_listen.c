@@ -4,25 +4,26 @@
  *
  * With SO_REUSEPORT each loop would have a queue of its own, and closing one
  * resets what the kernel has put there meanwhile.  Here there is one queue.
- * At the stop all loops accept until it is empty, and the first that finds it
- * so shuts the socket.  Clients that come back at once could keep it filled
- * for ever; so a loop also leaves when it has accepted as many as the queue can
- * have held when the stop came.
+ * At the stop all loops accept until it is empty, or until they have accepted as
+ * many as it can have held when the stop came, for clients that come back at
+ * once could keep it filled for ever.  Then the kernel gets a filter that drops
+ * SYNs: no further connection begins, its client tries again in a second.  The
+ * rest is accepted, and the socket shut.
  *
  * What main's loop does here is the coordinator's own task: the connections are
  * told to stop only when it has ended.  Should they have all descriptors and
  * so be what it waits for, it has them told before.
  *
- * A connection made between the last accept() and the shutdown() right after
- * it is reset with no byte of a request read, as if it had come a moment later
- * and been refused.  User space can make this window small, not close it: the
- * kernel has no "accept or close".
+ * A connection of which the SYN has come before the filter, and the rest of the
+ * handshake after the last accept(), is reset with no byte of a request read, as
+ * if it had come a moment later and been refused.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -61,6 +62,36 @@ listening_socket(int port, int *ret_port)
 	return fd;
 }
 
+/* From now on no connection begins; those in the queue stay. */
+static void
+refuse_more(int fd)
+{
+	/* Byte 13 of a TCP header has the flags, SYN is 2. */
+	static struct sock_filter no_syn[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+	};
+	static const struct sock_fprog prog = { 4, no_syn };
+
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog));
+}
+
+/* What is in the queue, and then no more. */
+static enum step
+listener_last(struct sock *s)
+{
+	int fd;
+
+	refuse_more(s->fd);
+	while ((fd = accept4(s->fd, NULL, NULL,
+			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+		conn_open(s->loop, fd);
+	/* EINVAL: another loop has shut the socket. */
+	return errno == EAGAIN || errno == EINVAL ? GONE : NEXT;
+}
+
 static enum step
 listener_step(struct sock *s)
 {
@@ -89,7 +120,7 @@ listener_step(struct sock *s)
 	/* Without fd nobody is waiting; or another loop has shut the socket. */
 	/* stop: */
 	if (evc_should_stop(srv->coord) && (fd < 0 || s->loop->late++ > QUEUE))
-		return GONE;
+		return listener_last(s);
 	/* :stop */
 	return fd >= 0 ? NEXT : sock_wait(s, EV_READ, -1);
 }
