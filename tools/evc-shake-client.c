@@ -35,7 +35,8 @@
 #define PAUSE 2000000   /* nanoseconds after a refusal */
 #define HEAD_MOST 16384 /* bytes of the head of a reply */
 
-/* IDLE: a kept connection was closed before the reply, as a server may do. */
+/* IDLE: a connection was closed before a request was sent, or a kept one before
+   the reply, as a server may do. */
 enum outcome { WHOLE, CUT, CLOSED, REFUSED, IDLE, OUTCOMES };
 
 static atomic_ulong count[OUTCOMES]; /* threads -> main */
@@ -246,6 +247,11 @@ ask(struct conn *c)
 	bool last = true, first = c->replies == 0;
 	ssize_t n;
 
+	n = recv(c->fd, c->buf, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		conn_close(c);
+		return IDLE;
+	}
 	for (; left > 0; left -= (size_t)n, p += n) {
 		n = send(c->fd, p, left, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
@@ -400,11 +406,8 @@ main(int argc, char **argv)
 		pthread_join(thread[i], NULL);
 	bad = count[CUT] > 0 || (count[CLOSED] > 0 && !closed_is_good);
 	printf("%lu whole, %lu cut in the reply, %lu closed before a reply, "
-	       "%lu refused", count[WHOLE], count[CUT], count[CLOSED],
-	       count[REFUSED]);
-	if (keep)
-		printf(", %lu kept connections closed", count[IDLE]);
-	putchar('\n');
+	       "%lu closed without a request, %lu refused\n", count[WHOLE],
+	       count[CUT], count[CLOSED], count[IDLE], count[REFUSED]);
 	freeaddrinfo(address);
 	free(thread);
 	free(conn);
