@@ -5,7 +5,8 @@
 # before a release, and to the end of any work on threads, memory or the
 # cluster.
 #   - the stress tests, the chaos tests and the fuzzers, for EVC_SOAK_SECONDS
-#     (120) each: as built, and with each sanitizer
+#     (120) each: as built, and with each sanitizer; the examples under
+#     evc-shake, at 200 moments each: as built
 #   - all programs under valgrind, where that is installed
 # It prints what ran and how long; all that was said is in soak/NAME.log.
 #
@@ -42,7 +43,7 @@ step() {
 
 export VERBOSE=1
 longer="EVC_STRESS_SECONDS=$seconds EVC_CHAOS_SECONDS=$seconds
-	EVC_FUZZ_SECONDS=$seconds EVC_STOPS=50
+	EVC_FUZZ_SECONDS=$seconds EVC_STOPS=50 EVC_SHAKE_MOMENTS=200
 	EVC_TEST_LIMIT=$((900 + 4 * seconds))"
 # shellcheck disable=SC2086 # a list of words
 {
