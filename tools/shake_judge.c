@@ -22,7 +22,7 @@ fault_add(struct result *r, enum fault fault, const char *fmt, ...)
 
 	r->faults |= fault;
 	if (n > 0)
-		append(r->why, sizeof r->why, "; ");
+		append(r->why, sizeof r->why, "\n");
 	n = strlen(r->why);
 	va_start(ap, fmt);
 	vsnprintf(r->why + n, sizeof r->why - n, fmt, ap);

@@ -68,12 +68,10 @@ static void
 print_faults(const char *why)
 {
 	for (; *why != '\0'; why++)
-		if (strncmp(why, "; ", 2) == 0) {
+		if (*why == '\n')
 			fputs("\n\t", stdout);
-			why++;
-		} else {
+		else
 			putchar((unsigned char)*why < 0x20 ? '?' : *why);
-		}
 }
 
 static void
@@ -168,6 +166,8 @@ json_text(FILE *f, const char *key, const char *text)
 		/* Bytes of no known encoding become question marks. */
 		if (c == '"' || c == '\\')
 			fprintf(f, "\\%c", c);
+		else if (c == '\n')
+			fputs("; ", f);
 		else
 			fputc(c < 0x20 || c >= 0x7f ? '?' : c, f);
 	}

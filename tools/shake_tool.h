@@ -132,7 +132,7 @@ struct result {
 	char name[16];          /* of the thread at the moment */
 	char place[PLACE_SIZE]; /* where that thread was */
 	char stack[STACK_SIZE];
-	char why[1024];         /* the faults, as text for people */
+	char why[1024];         /* the faults, a line of text for each */
 	char said[160];         /* the program's last line */
 	unsigned times, same, bad; /* repeats: all, at the same place, failed */
 };
