@@ -276,13 +276,13 @@ shake(const struct options *o, FILE *json)
 	s.result = room_for(o->moments + 1, sizeof *s.result);
 	run_told(o, &survey, &s.result[0], &c, json);
 	n = plan_moments(m, o, &c);
-	/* The first run counts, too, with the last instant. */
+	/* The first run counts, too, in place of the last moment. */
 	s.result[0].moment = (struct moment){
 		.kind = INSTANT, .after = s.result[0].at
 	};
 	for (s.n = 0; s.n < n && !is_interrupted();) {
 		if (s.n > 0)
-			run_told(o, &m[s.n], &s.result[s.n], NULL, json);
+			run_told(o, &m[s.n - 1], &s.result[s.n], NULL, json);
 		if (is_interrupted())
 			break;
 		failed += s.result[s.n++].faults != 0;

@@ -11,14 +11,14 @@ set -u
 . "$(dirname -- "$0")/shake_lib.sh"
 shaken=${EVC_TOP_BUILDDIR:-$bin/..}/tests/examples/shaken
 seed=${EVC_SHAKE_SEED:-1}
-short=(-S "$seed" -n 20 -k 2 -t 0.1)
+short=(-S "$seed" -n 12 -k 2 -t 0.1)
 
 echo "# a good program"
 with_client / "${short[@]}" -g 30 -- "$shaken" good '{port}'
 check "no request is cut at any moment" no_run_failed 10
 check "... and there were requests" grep -q '"reached":true' "$tmp/runs"
-check "... a line for each run" test "$(grep -c '"moment":' "$tmp/runs")" -eq 20
-check "... the report says so" grep -q '20 moments, seed 1: 0 failed, 20 good' \
+check "... a line for each run" test "$(grep -c '"moment":' "$tmp/runs")" -eq 12
+check "... the report says so" grep -q "12 moments, seed $seed: 0 failed, 12 good" \
 	"$tmp/out"
 
 echo "# planted faults"
@@ -37,7 +37,7 @@ shake -k 3 -t 0.1 -g 0.3 -r "${moment:-none}" "$shaken" hang '{port}'
 check "... by hand, too" fault_found hangs
 check "... three times" grep -q \
 	'repeated 3 times: the same moment 3, failed 3' "$tmp/out"
-shake -t 0.1 -k 1 -g 0.3 -c poll,accept4 -n 10 "$shaken" sleep '{port}'
+shake -t 0.1 -k 1 -g 0.3 -c poll -n 4 "$shaken" sleep '{port}'
 check "a signal between the question and the sleep" fault_found hangs \
 	'"moment":"poll#1@1"'
 check "... with what it hangs in" fault_found hangs 'thread 1 (shaken): poll'
@@ -83,6 +83,38 @@ shake -t 0.05 -n 3 -k 1 sh -c 'trap "trap - TERM; kill \$\$" TERM
 	sleep 60 & wait; sleep 60 & wait'
 check "a death by the signal with a handler is a fault" fault_found status \
 	'killed by Terminated'
+
+# shellcheck disable=SC2016 # likewise
+early=(-t 0.05 -n 4 -k 1 sh -c 'echo >"$TMPDIR/file"; exec sleep 60')
+shake "${early[@]}"
+check "a file that the default action leaves" fault_found left-file
+shake -i "${early[@]}"
+check "... is forgiven by -i" no_run_failed 4
+
+echo "# seeds"
+# calls SEED: the calls before which the signal came.
+calls() {
+	shake -t 0.05 -n 10 -S "$1" sleep 60
+	grep -o '"moment":"[^"]*#[^"]*"' "$tmp/runs"
+}
+calls 3 >"$tmp/three"
+calls 3 >"$tmp/again"
+calls 4 >"$tmp/four"
+check "a seed means the same calls" cmp "$tmp/three" "$tmp/again"
+check "... there were some" test -s "$tmp/three"
+check "... and another one other calls" test "$(cat "$tmp/three")" != \
+	"$(cat "$tmp/four")"
+
+echo "# an end before its time"
+"$tool" -t 60 -l 'echo $$ >"$TMPDIR/load.pid"; exec sleep 61' sleep 62 \
+	>"$tmp/out" 2>"$tmp/err" &
+server=$!
+check "a run begins" until_true test -s "$tmp/load.pid"
+kill -TERM $server
+wait $server
+check "SIGTERM ends the tool: status 143" test $? -eq 143
+server=''
+check "... and the load" ended "$(cat "$tmp/load.pid")"
 
 echo "# how it is called"
 for words in '' '-x' '-r nothing true' '-r nocall#1@1 true' '-n 0 true' \
