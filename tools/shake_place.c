@@ -168,7 +168,8 @@ place_now(pid_t pid, pid_t tid, char *text, size_t size, char *stack,
 		line[0] = '\0';
 	if (f != NULL)
 		fclose(f);
-	snprintf(text, size, "running");
+	/* "R (running)" */
+	status_value(tid, "State", text, size);
 	stack[0] = '\0';
 	if (sscanf(line, "%ld %*s %*s %*s %*s %*s %*s %llx %llx", &nr, &sp,
 		   &ip) != 3)

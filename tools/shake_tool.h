@@ -197,7 +197,7 @@ void status_value(pid_t tid, const char *key, char *value, size_t size);
 /* ---- shake_place.c ---- */
 
 /* A thread that is in a system call: its function and stack, and in front of
-   them the name of the call.  A running thread: "running". */
+   them the name of the call.  Of other threads the state: "R (running)". */
 void place_now(pid_t pid, pid_t tid, char *text, size_t size, char *stack,
 	       size_t stack_size);
 /* Where ip is, as text: "function+0x12 (module)". */
