@@ -293,20 +293,20 @@ serve_until_end(struct run *run)
 		until = run->r->sent ? run->sent_at + run->o->grace : at;
 		if (run->held != NULL && run->held_until < until)
 			until = run->held_until;
-		events_serve(run, until);
-		if (seconds_now() < until || run->ended)
-			continue;
-		if (run->held != NULL) {
+		/* Events change what is waited for, so look again after them. */
+		if (seconds_now() < until) {
+			events_serve(run, until);
+		} else if (run->held != NULL) {
 			trace_release(run);
-		} else if (!run->r->sent) {
+		} else if (run->r->sent) {
+			judge_hang(run);
+			return;
+		} else {
 			run->r->reached = run->r->moment.kind != BEFORE_CALL;
 			place_now(run->main, run->main, run->r->place,
 				  sizeof run->r->place, run->r->stack,
 				  sizeof run->r->stack);
 			trace_send(run);
-		} else {
-			judge_hang(run);
-			return;
 		}
 	}
 }
