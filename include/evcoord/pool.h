@@ -120,7 +120,9 @@ evc_pool_new(evc_coord *c, const char *name, const evc_pool_opts *opts,
  * Ownership: pool is gone after 0; NULL is fine.
  * Returns:   0; -EVC_FAILED_PRECONDITION while a job is not completed (a job is
  *            completed as soon as its done is called), and on a thread of the
- *            pool.
+ *            pool; -EVC_DEADLINE_EXCEEDED when the stop of the pool's
+ *            coordinator ends first, see evc_stop_left, and evc_last_error()
+ *            names the members of the pool that still run.
  * Since:     0.1
  */
 EVC_API evc_status

@@ -201,6 +201,7 @@ evc_pool_free(evc_pool *pool)
 {
 	evc_join_opts o = { .grace = INFINITY };
 	struct pool_port *p;
+	evc_verdict v = { .n_stragglers = 0 };
 	evc_status st;
 	uint64_t n;
 
@@ -222,9 +223,13 @@ evc_pool_free(evc_pool *pool)
 	for (p = sync_load(&pool->ports); p != NULL; p = sync_load(&p->next))
 		evc__port_release_hold(p);
 	evc_request_stop(pool->scope, 0, "the pool is freed");
-	st = evc_join(pool->scope, &o, NULL);
+	/* The stop above may end first. */
+	st = evc_join(pool->scope, &o, &v);
 	if (st >= 0)
 		st = evc_free(pool->scope);
+	if (st < 0 && v.n_stragglers > 0)
+		return evc_refuse(-EVC_DEADLINE_EXCEEDED, "evc_pool_free: %s",
+				  v.error.text);
 	if (st >= 0)
 		destroy_pool(pool);
 	return st < 0 ? st : 0;

@@ -283,7 +283,9 @@ wait_for_room(struct pool_port *p, uint64_t until)
 	    ring_free_slot(ring, &at) != NULL ||
 	    sync_load_sc(&p->ending) != 0)
 		return true;
-	left = evc__deadline_left_ns(until);
+	/* A stop rings, unless the helper thread hangs: the caller looks again,
+	   and is refused. */
+	left = evc__deadline_left_ns(evc__deadline_look(until, INFINITY));
 	if (left > 0)
 		sync_futex_wait(&ring->room, seen, left);
 	return left > 0;

@@ -88,13 +88,16 @@ look_at_side(void *arg)
 }
 
 /* After a stop pops hand out the rest.  No condition sleeps while a stop
-   stands, so the thread naps while a push is between its two steps. */
+   stands, so the thread naps while a push is between its two steps; but not
+   beyond the end of the stop, for the pushing thread may be gone. */
 static int
 pop_rest(struct wait *w, double timeout)
 {
 	evc_queue *q = w->q;
+	double left = evc_stop_left(q->c);
 	int st;
 
+	timeout = left < timeout ? left : timeout;
 	for (;;) {
 		st = evc__queue_pop_once(q, &w->item, &w->ear);
 		if (st == RING_EMPTY) /* the stop was taken back */

@@ -381,6 +381,34 @@ START_TEST(a_late_thread_is_named)
 }
 END_TEST
 
+static evc_status
+stay_until_open(evc_coord *c, void *open)
+{
+	(void)c;
+	while (!atomic_load((atomic_int *)open))
+		t_sleep(0.0005);
+	return 0;
+}
+
+START_TEST(a_free_ends_with_the_stop)
+{
+	evc_escalation_opts o = { .budget = 0.2 };
+	atomic_int open = 0;
+
+	pool_begin_n(1);
+	OK(evc_escalation_set(coord, &o));
+	OK(evc_thread_start(evc_pool_scope(pool), "stays", stay_until_open,
+			    &open, NULL, NULL));
+	OK(evc_request_stop(coord, 0, "enough"));
+	REFUSED(EVC_DEADLINE_EXCEEDED, evc_pool_free(pool));
+	HAS(evc_last_error(), "still running: ");
+	HAS(evc_last_error(), "stays");
+	atomic_store(&open, 1);
+	UNTIL(evc_all_stopped(coord));
+	pool_end();
+}
+END_TEST
+
 API_MAIN("pool_stop", one_that_has_not_begun_does_not_begin,
 	 one_that_has_begun_is_told, one_that_is_over_is_not_found,
 	 cancelled_by_another_thread_it_is_done_on_the_loop,
@@ -394,4 +422,4 @@ API_MAIN("pool_stop", one_that_has_not_begun_does_not_begin,
 	 after_clear_stop_it_can_be_used_again,
 	 after_its_own_stop_was_cleared_it_can_be_used_again,
 	 with_EVC_KICK_what_a_job_sleeps_in_is_interrupted,
-	 a_late_thread_is_named)
+	 a_late_thread_is_named, a_free_ends_with_the_stop)
