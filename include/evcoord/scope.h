@@ -48,7 +48,8 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 
 /*
  * The scope's set-up is finished: from now on the scope counts as alive only
- * while a member lives in it.
+ * while a member lives in it.  A stop of the scope from before this call has no
+ * line in the log.
  *
  * Thread:    any.
  * Ownership: nothing changes hands; when no member lives in the scope, another

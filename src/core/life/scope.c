@@ -185,6 +185,19 @@ evc_scope_new(evc_coord *parent, const char *name, const evc_scope_opts *opts,
 	return 0;
 }
 
+/* Lock held: a stop of the set-up, such as that of a group that was not started
+   yet, gets no line in the log. */
+static void
+skip_line(evc_coord *s)
+{
+	uint64_t w = sync_load(&s->word);
+
+	if (!(w & WORD_FLAG))
+		return;
+	sync_store(&s->log.begun, WORD_STOP_NUMBER(w));
+	sync_store(&s->log.over, WORD_STOP_NUMBER(w));
+}
+
 evc_status
 evc_scope_ready(evc_coord *scope)
 {
@@ -202,6 +215,7 @@ evc_scope_ready(evc_coord *scope)
 				 scope->parent != NULL ? "ready" : "no scope");
 	else {
 		scope->life.held = false;
+		skip_line(scope);
 		evc__alive_sub(scope);
 		evc__ring(scope);
 	}

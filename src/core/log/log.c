@@ -133,8 +133,8 @@ log_cleared(evc_coord *c)
 	evc__log_put(c, EVC_LOG_INFO, 0, NULL, line);
 }
 
-/* Lock held: a stop has begun.  Before, if the end of an earlier stop has no
-   line: the earlier stop was cleared. */
+/* Lock held: a stop has begun; a stop in a scope's set-up has no line.  Before,
+   if the end of an earlier stop has no line: the earlier stop was cleared. */
 static void
 log_begin(evc_coord *c)
 {
@@ -143,7 +143,7 @@ log_begin(evc_coord *c)
 	evc_reason r;
 	bool has;
 
-	if (n == last)
+	if (n == last || c->life.held)
 		return;
 	if (last != sync_load(&c->log.over)) {
 		sync_store(&c->log.over, last);

@@ -406,7 +406,28 @@ START_TEST(what_a_walk_looks_at_is_freed_when_it_has_left_it)
 }
 END_TEST
 
-API_MAIN("workers_registry", stop_by_name_stops_all_of_that_name,
+/* Its scope is stopped until the start, which is no event. */
+START_TEST(a_group_that_is_made_logs_nothing)
+{
+	evc_config cfg = { .log = keep_said, .flags = EVC_LOG_STOPS };
+	evc_coord *c = new_coord_with(NULL, &cfg);
+	evc_group_opts o = { .coord = c };
+	evc_registry *reg = new_registry(0);
+	struct crew k = { 0 };
+
+	crew_add(reg, "quiet", &k, 2, &o);
+	/* A look at the log. */
+	OK(evc_join(evc_group_scope(k.group), NULL, NULL));
+	ck_assert_msg(n_said("quiet", NULL, NULL) == 0, "%s", all_said());
+	OK(evc_registry_start(reg));
+	ck_assert_msg(n_said("quiet", NULL, NULL) == 0, "%s", all_said());
+	end_registry(reg);
+	OK(evc_free(c));
+}
+END_TEST
+
+API_MAIN("workers_registry", a_group_that_is_made_logs_nothing,
+	 stop_by_name_stops_all_of_that_name,
 	 with_nothing_running_a_stop_is_done,
 	 start_starts_only_what_does_not_run, the_process_has_one_registry,
 	 the_coordinator_of_a_registry_is_configured,
