@@ -171,12 +171,12 @@ START_TEST(options_that_make_no_sense_are_refused)
 		{ .flags = EVC_ON_DRAIN },
 		{ .missed = EVC_MISSED_BURST },
 		{ .start = obey },
-		{ .stop = obey },
 		{ .jitter = 0.5 },
 		/* beside what is right */
 		{ .unblock = nothing, .flags = 1u << 31 }
 	};
 	const evc_member_opts kick = { .flags = EVC_KICK };
+	const evc_member_opts stop = { .stop = obey };
 
 	setup(NULL);
 	wrong_options_are_refused(bring_in, 4, wrong,
@@ -184,6 +184,9 @@ START_TEST(options_that_make_no_sense_are_refused)
 	/* A loop's thread may be kicked, the others have none of ours. */
 	every_way_refuses(bring_in, 3, EVC_INVALID_ARGUMENT, "EVC_KICK", "x",
 			  &kick);
+	/* The last way takes a teardown. */
+	every_way_refuses(bring_in, 3, EVC_INVALID_ARGUMENT, "stop", "x",
+			  &stop);
 	teardown();
 }
 END_TEST
