@@ -56,8 +56,8 @@ typedef struct evc_queue_info {
  * Thread:    any.
  * Ownership: the caller owns *ret_queue and gives it back by evc_queue_free
  *            before c is freed.  name (NULL: "queue") and opts are copied.
- * Returns:   0; -EVC_INVALID_ARGUMENT (capacity 0 or above 2^30, a name of more
- *            than 47 bytes); -EVC_RESOURCE_EXHAUSTED,
+ * Returns:   0; -EVC_INVALID_ARGUMENT (capacity 0 or above 2^30);
+ *            -EVC_RESOURCE_EXHAUSTED,
  *            -EVC_FAILED_PRECONDITION in a fork child, as all calls here.
  * Since:     0.1
  */

@@ -306,7 +306,8 @@ typedef bool evc_each_fn(const evc_member_info *m, void *arg);
 typedef struct evc_config {
 	double grace;            /* seconds members get after the stop; 0 = 120,
 				    EVC_NO_GRACE none, INFINITY for ever */
-	const char *name;        /* copied; NULL = "coord"; < 48 bytes */
+	const char *name;        /* copied; NULL = "coord"; of 48 bytes or
+				    more: cut, and ends with "..." */
 	const evc_status *clean; /* clean codes; replaces the default, which
 				    is EVC_OUT_OF_RANGE alone */
 	unsigned n_clean;        /* number of clean codes; 0 = the default */

@@ -65,17 +65,12 @@ check_member(const evc_member_opts *m, const char *func)
 }
 
 static evc_status
-check_group(const char *name, evc_worker_fn *fn, const evc_group_opts *o,
-	    const char *func)
+check_group(evc_worker_fn *fn, const evc_group_opts *o, const char *func)
 {
 	evc_status st;
 
 	if (fn == NULL)
 		return refuse_arg(func, "no function");
-	if (strlen(name) >= sizeof((evc_group *)0)->name)
-		return evc_refuse(-EVC_INVALID_ARGUMENT,
-				  "%s: the name %.40s... is too long", func,
-				  name);
 	if (!RESERVED_IS_ZERO(o->reserved_))
 		return refuse_arg(func, "reserved room is not 0");
 	if (o->n_threads > EVC__WORKERS_MOST)
@@ -104,7 +99,7 @@ no_memory(const char *func)
 static void
 copy_opts(evc_group *g, const char *name, const evc_group_opts *o)
 {
-	evc__copy(g->name, sizeof g->name, name);
+	evc__copy_dots(g->name, sizeof g->name, name);
 	g->opts = *o;
 	g->n_threads = o->n_threads != 0 ? o->n_threads : THREADS_DEFAULT;
 	/* The group's own list, also by default: clean codes of the coordinator
@@ -216,7 +211,7 @@ evc_group_init(evc_registry *reg, const char *name, evc_worker_fn *fn,
 
 	if (name == NULL || name[0] == '\0')
 		name = NAME_DEFAULT;
-	st = check_group(name, fn, o, __func__);
+	st = check_group(fn, o, __func__);
 	if (st == 0)
 		st = evc__registry_use(&reg, __func__);
 	if (st == 0 && parent == NULL)

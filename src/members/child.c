@@ -343,7 +343,7 @@ child_add(evc_coord *c, const char *name, pid_t pid, const evc_member_opts *o,
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "%s: %d is the id of no process", func,
 				   (int)pid);
-	st = evc__runner_check(c, EVC_CHILD, name, o, func);
+	st = evc__runner_check(c, EVC_CHILD, o, func);
 	if (st < 0)
 		return st;
 	evc__text_add(&t, "child ");

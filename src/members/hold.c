@@ -41,8 +41,6 @@ evc_hold_begin(evc_coord *c, const char *name, const evc_member_opts *opts,
 	struct evc__member *m = NULL;
 
 	if (st == 0)
-		st = evc__check_name(name, __func__);
-	if (st == 0)
 		st = evc__check_opts(opts, EVC_HOLD, __func__);
 	if (st == 0) {
 		m = evc__member_new(c, sizeof *m, EVC_HOLD,

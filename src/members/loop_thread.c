@@ -257,7 +257,7 @@ reactor_start(evc_coord *c, const char *name, struct start *s,
 	o.stop = NULL;
 	if (name == NULL || name[0] == '\0')
 		name = "loop";
-	evc__copy(s->name, sizeof s->name, name);
+	evc__copy_dots(s->name, sizeof s->name, name);
 	sync_store(&s->users, 2);
 	st = evc__thread_start(c, name, loop_main, s, s->arg, &o, NULL, func);
 	if (st < 0) {

@@ -5,6 +5,7 @@
  * Called by: the program, on any thread; core and observe, by evc__looper_ops.
  * Locks: the coordinator's lock.
  */
+#include "base/text.h"
 #include "core/core.h"
 #include "members/looper.h"
 
@@ -47,12 +48,12 @@ evc__looper_begin(struct evc__body *b, evc_id id, uint64_t now)
 }
 
 static evc_status
-check_looper(evc_coord *c, const char *name, double interval, evc_fn *fn,
+check_looper(evc_coord *c, double interval, evc_fn *fn,
 	     const evc_member_opts *o)
 {
-	evc_status st = evc__check_name(name, "evc_looper_start");
+	evc_status st = 0;
 
-	if (st == 0 && fn == NULL)
+	if (fn == NULL)
 		st = evc__refuse(-EVC_INVALID_ARGUMENT,
 				 "evc_looper_start: no function");
 	if (st == 0 && !(interval >= 0))
@@ -81,24 +82,27 @@ looper_start(evc_coord *c, const char *name, double interval, evc_fn *fn,
 {
 	evc_reactor *r =
 		o != NULL && o->reactor != NULL ? o->reactor : c->loop.home;
-	evc_status st = check_looper(c, name, interval, fn, o);
+	evc_status st = check_looper(c, interval, fn, o);
+	char short_name[48];
 
 	if (st < 0)
 		return st;
 	if (name == NULL || name[0] == '\0')
 		name = "looper";
+	evc__copy_dots(short_name, sizeof short_name, name);
 	sync_lock(&c->lock);
 	if (c->member.looper_ops == NULL)
 		list_init(&c->member.dormant);
 	c->member.looper_ops = &evc__looper_ops;
 	sync_unlock(&c->lock);
 	if (o != NULL && (o->flags & EVC_OWN_THREAD))
-		return evc__own_looper_start(c, name, interval, fn, arg, o,
+		return evc__own_looper_start(c, short_name, interval, fn, arg, o,
 					     ret_id);
 	if (r == NULL)
 		return evc__refuse(-EVC_FAILED_PRECONDITION,
 				   "evc_looper_start: no reactor, and no home");
-	return evc__loop_looper_start(r, name, interval, fn, arg, o, ret_id);
+	return evc__loop_looper_start(r, short_name, interval, fn, arg, o,
+				      ret_id);
 }
 
 evc_status

@@ -398,13 +398,11 @@ static const struct evc__runner_driver driver = {
 };
 
 evc_status
-evc__runner_check(evc_coord *c, unsigned kind, const char *name,
-		  const evc_member_opts *o, const char *func)
+evc__runner_check(evc_coord *c, unsigned kind, const evc_member_opts *o,
+		  const char *func)
 {
-	evc_status st = evc__check_name(name, func);
+	evc_status st = evc__check_opts(o, kind, func);
 
-	if (st == 0)
-		st = evc__check_opts(o, kind, func);
 	if (st == 0 && o != NULL && o->reactor != NULL && o->reactor->c != c)
 		st = evc__refuse(-EVC_INVALID_ARGUMENT,
 				 "%s: another coordinator's reactor", func);

@@ -85,7 +85,7 @@ int evc__runner_remove(struct evc__member *m);
 evc_status evc__runner_enter(evc_coord *c, struct evc__runner *r,
 			     const evc_member_opts *o, const char *func);
 /* No lock: the checks for all kinds of runners; kind: EVC_RUNNER, EVC_CHILD. */
-evc_status evc__runner_check(evc_coord *c, unsigned kind, const char *name,
+evc_status evc__runner_check(evc_coord *c, unsigned kind,
 			     const evc_member_opts *o, const char *func);
 
 #endif

@@ -38,7 +38,7 @@ runner_add(evc_coord *c, const char *name, const evc_runner_ops *ops,
 	if (ops == NULL || ops->is_running == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT, "%s: no is_running",
 				   func);
-	st = evc__runner_check(c, EVC_RUNNER, name, o, func);
+	st = evc__runner_check(c, EVC_RUNNER, o, func);
 	if (st < 0)
 		return st;
 	r = (struct evc__runner *)evc__member_new(

@@ -49,11 +49,9 @@ evc__thread_start(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 		  const char *func)
 {
 	size_t stack = o != NULL ? o->stack : 0;
-	evc_status st = evc__check_name(name, func);
+	evc_status st = evc__check_opts(o, EVC_THREAD, func);
 	struct evc__pthread *p;
 
-	if (st == 0)
-		st = evc__check_opts(o, EVC_THREAD, func);
 	if (st == 0)
 		st = evc__launch_check(stack, func);
 	if (st < 0)

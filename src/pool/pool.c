@@ -100,7 +100,7 @@ set_up(evc_pool *pool, const char *name, const evc_pool_opts *o)
 	pool->body = evc__pool_thread;
 	pool->number = sync_add(&n_pools, 1) + 1;
 	pool->fork_generation = sync_load_relaxed(&evc__fork_generation);
-	evc__copy(pool->name, sizeof pool->name, name);
+	evc__copy_dots(pool->name, sizeof pool->name, name);
 	sync_store_relaxed(&pool->limit,
 			   o->n_threads != 0 ? o->n_threads :
 					       evc__cpus(POOL_THREADS_MOST));
@@ -133,11 +133,10 @@ make_pool(evc_coord *c, const char *name, const evc_pool_opts *o,
 
 	if (name == NULL || name[0] == '\0')
 		name = "pool";
-	if (st == 0 && (c == NULL || ret_pool == NULL ||
-			strlen(name) >= sizeof pool->name))
+	if (st == 0 && (c == NULL || ret_pool == NULL))
 		st = evc_refuse(-EVC_INVALID_ARGUMENT,
-				"evc_pool_new: no coordinator, no place for "
-				"the pool, or a name too long");
+				"evc_pool_new: no coordinator, or no place for "
+				"the pool");
 	if (st == 0 && evc_should_stop(c))
 		st = evc_refuse(-EVC_CANCELLED,
 				"evc_pool_new: a stop was requested");

@@ -62,7 +62,7 @@ make_queue(evc_coord *c, const char *name, size_t capacity, unsigned flags,
 	q->mask = (UINT64_C(1) << q->shift) - 1;
 	q->flags = flags;
 	q->fork_generation = sync_load(&evc__fork_generation);
-	evc__copy(q->name, sizeof q->name, name != NULL ? name : "queue");
+	evc__copy_dots(q->name, sizeof q->name, name != NULL ? name : "queue");
 	list_init(&q->watches);
 	list_init(&q->armed);
 	list_init(&q->ears);
@@ -97,8 +97,6 @@ evc_queue_new(evc_coord *c, const char *name, size_t capacity,
 		why = "unknown flags";
 	else if (opts != NULL && !RESERVED_IS_ZERO(opts->reserved_))
 		why = "reserved room is not zero";
-	else if (name != NULL && strlen(name) >= sizeof (*ret_queue)->name)
-		why = "its name is too long";
 	return evc_refuse_setup(
 		c, __func__,
 		why == NULL ? make_queue(c, name, capacity, flags, ret_queue)

@@ -188,18 +188,17 @@ static unsigned
 start_feeders(struct feed *f, const char *name, unsigned n,
 	      const evc_member_opts *o, evc_status *ret)
 {
-	/* A queue's name may be too long for the number behind it. */
-	int most = name != NULL ? INT_MAX : 41;
-	char text[64];
+	/* With room for the number. */
+	char text[64], base[42];
 	unsigned i;
 
+	evc__copy_dots(base, sizeof base, name != NULL ? name : f->q->name);
 	for (i = 0; i < n; i++) {
 		struct text t = evc__text_in(text, sizeof text);
 
 		f->feeder[i].f = f;
 		f->feeder[i].number = i;
-		evc__text_fmt(&t, "%.*s/%u", most,
-			      name != NULL ? name : f->q->name, i);
+		evc__text_fmt(&t, "%s/%u", base, i);
 		*ret = evc_thread_start(f->q->c, text, run_feeder,
 					&f->feeder[i], o, NULL);
 		if (*ret < 0)

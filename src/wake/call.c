@@ -215,8 +215,6 @@ check_call(evc_coord *c, int (*fn)(void *arg), double timeout,
 	evc_status st = evc__check_wait(c, timeout, func);
 
 	if (st == 0)
-		st = evc__check_name(o->name, func);
-	if (st == 0)
 		st = evc__check_reserved(o->reserved_, func);
 	if (st == 0)
 		st = evc__launch_check(o->stack, func);

@@ -60,7 +60,7 @@ check_config(const evc_config *k, bool scope, const char *func)
 			return evc__refuse(-EVC_INVALID_ARGUMENT,
 					   "%s: clean code %d is none", func,
 					   k->clean[i]);
-	return evc__check_name(k->name, func);
+	return 0;
 }
 
 static void
@@ -102,7 +102,7 @@ configure_coord(evc_coord *c, const evc_config *k)
 {
 	const evc_coord *p = c->parent;
 
-	evc__copy(c->name, sizeof c->name,
+	evc__copy_dots(c->name, sizeof c->name,
 		  k->name != NULL && k->name[0] != '\0' ? k->name :
 		  p != NULL				? "scope" :
 							  "coord");

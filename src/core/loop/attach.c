@@ -62,7 +62,7 @@ reactor_new(evc_coord *c, const char *name)
 	r->listener.joins = true;
 	r->c = c;
 	r->mark.c = c;
-	evc__copy(r->name, sizeof r->name, name);
+	evc__copy_dots(r->name, sizeof r->name, name);
 	list_init(&r->node);
 	list_init(&r->joins);
 	memcpy(heads, (evc_task *[TASK_LISTS])TASK_HEADS(r), sizeof heads);
@@ -183,8 +183,6 @@ evc_reactor_attach(evc_coord *c, const char *name, struct ev_loop *loop,
 		st = evc__refuse(-EVC_INVALID_ARGUMENT,
 				 "evc_reactor_attach: no loop, or no place for "
 				 "the reactor");
-	if (st == 0)
-		st = evc__check_name(name, __func__);
 	if (st == 0)
 		st = evc__reactor_attach(c, name != NULL ? name : "loop", loop,
 					 ret_reactor);

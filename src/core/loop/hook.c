@@ -270,9 +270,7 @@ add_stop_hook(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 	if (fn == NULL)
 		return evc__refuse(-EVC_INVALID_ARGUMENT,
 				   "evc_on_stop: no function");
-	st = evc__check_name(name, "evc_on_stop");
-	if (st == 0)
-		st = evc__check_opts(o, EVC_HOOK, "evc_on_stop");
+	st = evc__check_opts(o, EVC_HOOK, "evc_on_stop");
 	if (st < 0)
 		return st;
 	if (o != NULL && o->reactor != NULL && o->reactor->c != c)

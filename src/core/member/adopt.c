@@ -170,11 +170,10 @@ static evc_status
 register_thread(evc_coord *c, const char *name, pthread_t t,
 		const evc_member_opts *o, evc_id *ret_id)
 {
-	evc_status st = evc__check_name(name, "evc_register_thread");
+	evc_status st =
+		evc__check_opts(o, EVC_REGISTERED, "evc_register_thread");
 	struct evc__member *m;
 
-	if (st == 0)
-		st = evc__check_opts(o, EVC_REGISTERED, "evc_register_thread");
 	if (st < 0)
 		return st;
 	if (is_detached(t))

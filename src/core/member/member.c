@@ -35,7 +35,7 @@ evc__member_new(evc_coord *c, size_t size, unsigned kind, const char *name,
 	m->since_ns = evc__now(c);
 	m->pidfd = -1;
 	list_init(&m->node);
-	evc__copy(m->name, sizeof m->name, name);
+	evc__copy_dots(m->name, sizeof m->name, name);
 	sync_store(&m->state, EVC_LIVE);
 	return m;
 }

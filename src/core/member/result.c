@@ -130,8 +130,6 @@ evc_guard(evc_coord *c, const char *name, evc_fn *fn, void *arg,
 		st = evc__refuse(-EVC_INVALID_ARGUMENT,
 				 "evc_guard: no function");
 	if (st == 0)
-		st = evc__check_name(name, __func__);
-	if (st == 0)
 		st = evc__check_opts(opts, EVC_GUARD, __func__);
 	if (st == 0)
 		st = call_guarded(c, fn, arg, opts, &result, &thrown);

@@ -121,15 +121,6 @@ evc__enter(evc_coord *c, evc_status refused, const char *func)
 }
 
 evc_status
-evc__check_name(const char *name, const char *func)
-{
-	if (name != NULL && strnlen(name, 48) == 48)
-		return evc__refuse(-EVC_INVALID_ARGUMENT,
-				   "%s: a name has 47 bytes at most", func);
-	return 0;
-}
-
-evc_status
 evc__check_reserved(const uint64_t room[8], const char *func)
 {
 	if (!evc__reserved_is_zero(room, 8))

@@ -54,8 +54,6 @@ bool evc__refusal_is_new(const evc_coord *c);
 /* evc__refuse without a format, safe in signal handlers: "func: why". */
 evc_status evc__refuse_plain(evc_status s, const char *func, const char *why);
 #define evc__refuse_setup evc_refuse_setup
-/* Refuses a name of the user's that is longer than the field for names. */
-evc_status evc__check_name(const char *name, const char *func);
 /* kind: the kind of member that the options are for; EVC_GUARD is no member. */
 #define EVC_GUARD 0
 /* A runner that is a child process, for evc__check_opts. */

@@ -111,7 +111,7 @@ evc__slot_fill(evc_coord *c, unsigned slot, uint64_t w, bool error,
 	else if (r->by == 0 && m != NULL && m->c == c)
 		r->by = m->e.id;
 	if (who != NULL)
-		evc__copy(r->who, sizeof r->who, who);
+		evc__copy_dots(r->who, sizeof r->who, who);
 	else
 		evc__copy(r->who, sizeof r->who,
 			  m != NULL ? m->name : evc__thread_name());

@@ -38,9 +38,7 @@ START_TEST(a_name_a_function_and_a_number_of_threads)
 	make();
 	REFUSED(EVC_INVALID_ARGUMENT, init_with("train", NULL, NULL));
 	memset(name, 'n', sizeof(name));
-	name[32] = '\0';
-	REFUSED(EVC_INVALID_ARGUMENT, init_with(name, crew_beat, NULL));
-	name[31] = '\0';
+	name[39] = '\0'; /* is cut */
 	OK(init_with(name, crew_beat, NULL));
 	REFUSED(EVC_INVALID_ARGUMENT, init_with("train", crew_beat, &o));
 	o.n_threads = 4096;
@@ -129,8 +127,6 @@ START_TEST(registries_with_wrong_options)
 		{ .grace = -2 },
 		{ .reserved_ = { 1 } },
 		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } },
-		{ .config = { .name = "a name that is by far too long to be a "
-				      "coordinator's" } },
 		{ .config = { .grace = NAN } },
 		{ .config = { .flags = 1u << 31 } },
 		{ .config = { .max_reasons = 255 } },

@@ -277,20 +277,16 @@ START_TEST(options_that_make_no_sense_are_refused)
 		{ .reserved_ = { 0, 0, 0, 0, 0, 0, 0, 1 } }
 	};
 	evc_member_opts o;
-	char name[49];
 	struct rig r;
 	evc_id id = 77;
 	size_t i;
 
-	memset(name, 'n', 48);
-	name[48] = '\0';
 	rig_begin(&r, _i, NULL);
 	o = rig_opts(&r, NULL);
 	for (i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++)
 		not_started(&r, EVC_INVALID_ARGUMENT, "x", intervals[i],
 			    looper_run, &o);
 	not_started(&r, EVC_INVALID_ARGUMENT, "x", 1, NULL, &o);
-	not_started(&r, EVC_INVALID_ARGUMENT, name, 1, looper_run, &o);
 	REFUSED(EVC_INVALID_ARGUMENT,
 		evc_looper_start(NULL, "x", 1, looper_run, NULL, &o, &id));
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

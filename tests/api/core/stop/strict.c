@@ -51,9 +51,6 @@ feed(evc_queue *queue, unsigned number, void **ret_item, void *arg)
 
 /* ---- the calls, each wrong in its way ---- */
 
-#define TOO_LONG \
-	"a name of more than forty-seven bytes is refused by every call"
-
 static const evc_member_opts wrong = { .jitter = 0.5 };
 static const evc_member_opts huge = { .stack = (size_t)1 << 46 };
 
@@ -78,7 +75,7 @@ register_thread(void)
 static evc_status
 hold_begin(void)
 {
-	return evc_hold_begin(w.c, TOO_LONG, NULL, NULL);
+	return evc_hold_begin(w.c, "h", &wrong, NULL);
 }
 
 static evc_status

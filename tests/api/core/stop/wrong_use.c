@@ -98,7 +98,6 @@ START_TEST(a_config_that_makes_no_sense_makes_no_coordinator)
 				     { .grace = -2 },
 				     { .grace = -0.5 },
 				     { .grace = -INFINITY },
-				     { .name = name },
 				     { .max_reasons = 255 },
 				     { .flags = 1u << 3 },
 				     { .flags = 1u << 31 },
@@ -115,7 +114,6 @@ START_TEST(a_config_that_makes_no_sense_makes_no_coordinator)
 	size_t i;
 
 	memset(name, 'n', 48);
-	name[48] = '\0';
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		evc_coord *made = (evc_coord *)&before;
 		evc_status st = evc_new(NULL, &wrong[i], &made);
