@@ -115,6 +115,7 @@ START_TEST(the_line_of_a_scope_comes_without_any_join)
 	evc_coord *c = logged(NULL), *s;
 
 	OK(evc_scope_new(c, "db", NULL, &s));
+	OK(evc_scope_ready(s));
 	OK(evc_request_stop(s, 0, "alone"));
 	UNTIL(count(&g, "stop of db requested: OK (0): alone") == 1);
 	OK(evc_free(s));
