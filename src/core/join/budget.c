@@ -31,28 +31,50 @@ evc__stop_time(evc_coord *c, uint64_t w)
 	return c->join.seen_ns;
 }
 
-double
-evc__grace(evc_coord *c, double asked, uint64_t w)
+/* The grace of a join with the option `asked`, or of the coordinators, or the
+   budget; 0: none is set. */
+static double
+chosen_grace(evc_coord *c, double asked)
 {
-	const evc_reason *r = NULL;
 	const evc_coord *a;
-	double g = asked, budget;
+	double g = asked;
 
 	for (a = c; a != NULL && g == 0; a = a->parent)
 		g = a->join.grace;
+	return g != 0 ? g : evc__escalation(c)->budget;
+}
+
+bool
+evc__grace_by_signal(evc_coord *c, double asked, uint64_t w)
+{
+	const evc_reason *r = NULL;
+
+	if (w & WORD_FLAG)
+		r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
+	return r != NULL && r->kind == EVC_BY_SIGNAL &&
+	       chosen_grace(c, asked) == 0;
+}
+
+double
+evc__grace(evc_coord *c, double asked, uint64_t w)
+{
+	double g = chosen_grace(c, asked);
+
 	if (g == EVC_NO_GRACE)
 		return 0;
 	if (g != 0)
 		return g;
-	/* A budget without a grace of any kind is the grace. */
-	budget = evc__escalation(c)->budget;
-	if (budget > 0)
-		return budget;
 	/* Service managers kill after 10 s, or after 90 s. */
-	if (w & WORD_FLAG)
-		r = evc__reason_peek(c, WORD_WIN_SLOT(w), w);
-	return r != NULL && r->kind == EVC_BY_SIGNAL ? SIGNAL_GRACE :
-						       DEFAULT_GRACE;
+	return evc__grace_by_signal(c, asked, w) ? SIGNAL_GRACE : DEFAULT_GRACE;
+}
+
+uint64_t
+evc__join_start_ns(const struct evc__join *j, uint64_t w)
+{
+	bool stop_alone = j->stepped ||
+			  evc__grace_by_signal(j->c, j->opts.grace, w);
+
+	return stop_alone ? 0 : j->start_ns;
 }
 
 uint64_t
@@ -74,7 +96,7 @@ evc__own_end(evc_coord *c)
 
 		if (j->internal || j->answered)
 			continue;
-		v.start = j->stepped ? 0 : j->start_ns;
+		v.start = evc__join_start_ns(j, w);
 		v.grace = evc__grace(c, j->opts.grace, w);
 		e = evc__deadline(&v);
 		end = e > end ? e : end;

@@ -98,6 +98,13 @@ evc__put_off(const evc_coord *c, uint64_t cut_ns)
 }
 /* The grace of a join with the option `asked`, resolved. */
 double evc__grace(evc_coord *c, double asked, uint64_t w);
+/* Does the grace come from the kind of the stop alone, a signal's?  Then it
+   counts from the stop also for a join that begins later. */
+bool evc__grace_by_signal(evc_coord *c, double asked, uint64_t w);
+/* From when the grace of j counts, if the stop came before; 0: from the
+   stop. */
+struct evc__join;
+uint64_t evc__join_start_ns(const struct evc__join *j, uint64_t w);
 
 /* ---- list.c ---- */
 

@@ -232,7 +232,7 @@ view_of(struct evc__join *j, uint64_t w)
 {
 	evc_coord *c = j->c;
 	uint64_t stop = evc__stop_time(c, w);
-	uint64_t start = j->stepped ? 0 : j->start_ns;
+	uint64_t start = evc__join_start_ns(j, w);
 	struct evc__alive_count k = evc__count_alive(
 		c, j->self, (w & (WORD_FLAG | WORD_DRAIN)) != 0,
 		evc__hooks_not_of(j));

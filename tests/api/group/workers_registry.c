@@ -409,7 +409,7 @@ END_TEST
 /* Its scope is stopped until the start, which is no event. */
 START_TEST(a_group_that_is_made_logs_nothing)
 {
-	evc_config cfg = { .log = keep_said, .flags = EVC_LOG_STOPS };
+	evc_config cfg = { .log = keep_said };
 	evc_coord *c = new_coord_with(NULL, &cfg);
 	evc_group_opts o = { .coord = c };
 	evc_registry *reg = new_registry(0);
