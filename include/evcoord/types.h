@@ -176,7 +176,7 @@ enum {
 	/* The third signal writes a line and leaves with _exit(128 + n). */
 	EVC_SIGNALS_THIRD_EXITS = 1 << 19,
 	/* A signal that is ignored at the start requests the stop, too. */
-	EVC_SIGNALS_IGNORED_TOO = 1 << 10,
+	EVC_SIGNALS_IGNORED_TOO = 1 << 14,
 	/* A first signal without a join in progress is kept for the next
 	   join; see evc_signals_start. */
 	EVC_SIGNALS_AT_JOIN = 1 << 11

@@ -189,13 +189,14 @@ EVC_TOP_BUILDDIR=$build
 EVC_MANUAL=man/evc_signals_start.3
 export EVC_MANUAL
 edited $manual "does not compile" $EVC_MANUAL \
-	's/evc_wait_for_stop(/evc_wait_for_stops(/'
+	's/evc_signals_pending(/evc_signals_pendings(/'
 edited $manual "unused" $EVC_MANUAL 's/evc_coord \*c;/evc_coord *c; int unused;/'
-edited $manual "status 3, not 0" $EVC_MANUAL 's/puts(why.text);/return 3;/'
+edited $manual "status 3, not 143" $EVC_MANUAL \
+	's/puts(v.stop.text);/return 3;/'
 EVC_MANUAL_LIMIT=1
 export EVC_MANUAL_LIMIT
-[ -z "$EVC_TIMEOUT" ] || edited $manual "status 137, not 0" $EVC_MANUAL \
-	's/puts(why.text);/raise(SIGSTOP);/'
+[ -z "$EVC_TIMEOUT" ] || edited $manual "status 137, not 143" $EVC_MANUAL \
+	's/puts(v.stop.text);/raise(SIGSTOP);/'
 unset EVC_MANUAL_LIMIT
 bites $manual "outside of EXAMPLES" $EVC_MANUAL '.\" output'
 EVC_MANUAL=man/evc_on_stop.3
