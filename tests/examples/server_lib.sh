@@ -73,7 +73,8 @@ at_least() {
 alive() {
 	kill -USR1 "$server"
 	tail -n 1 "$tmp/out" | grep -qF "Alive (" &&
-		tail -n 1 "$tmp/out" | grep -qF ": $1."
+		tail -n 1 "$tmp/out" | sed 's/ ([0-9.]* s)//g' |
+		grep -qF ": $1."
 }
 
 # Does nobody accept at the port any more?

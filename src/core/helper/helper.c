@@ -42,6 +42,9 @@ evc__helper_wake(struct evc__helper *h)
 	   helper. */
 	if (!sync_xchg(&h->sleeps, false))
 		return;
+	/* The helper may have read seq already, and be about to sleep: its sleep
+	   must end at once, because `sleeps` is false from now on. */
+	sync_add(&h->seq, 1);
 	/* Both, because the thread may be changing from one sleep to the
 	   other. */
 	sync_futex_wake(&h->seq);

@@ -245,6 +245,8 @@ helper_main(void *arg)
 		drain_log(h, number);
 		if (sync_load_sc(&h->quit))
 			return NULL;
+		if (sync_load_sc(&h->leader) != number)
+			break;
 		wait = serve_all(h, number);
 		if (sync_load_sc(&h->leader) != number)
 			break;

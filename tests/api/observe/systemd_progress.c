@@ -175,7 +175,7 @@ START_TEST(the_end_of_a_task_asks_for_more_time)
 	for (i = 0; i < 10; i++)
 		ev_run(loop, EVRUN_NOWAIT);
 	UNTIL(manager_heard(&m, "STATUS=stopping: 2 members left: 2 tasks "
-				"conn on home; "));
+				"conn on home"));
 	/* And that is no progress. */
 	ck_assert_int_eq(extensions(&m), 0);
 	for (i = 0; i < 2; i++) {
