@@ -116,10 +116,14 @@ kill -INT "$server"
 end
 check 'a stop ends that' first 130 'SIGINT from pid'
 
-# Before it is the program it is a copy of the shell, which a SIGINT ends.
+# Before it is the program it is a copy of the shell, which a SIGINT ends.  And
+# the program is begun when it catches SIGINT.
 begun() {
 	case $(readlink "/proc/$1/exe") in
-	*/pipeline) true ;;
+	*/pipeline)
+		# SIGINT is the second bit: before the handler it ends the program.
+		grep -q '^SigCgt:.*[2367abef]$' "/proc/$1/status" 2>/dev/null ||
+			ended "$1" ;;
 	*) ended "$1" ;;
 	esac
 }
